@@ -1,0 +1,60 @@
+package auth
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"strconv"
+	"strings"
+
+	"kith/core"
+)
+
+// Headers of the hop from the edge to the backend. The backend believes the
+// X-Forwarded ones only when the hop is signed.
+const (
+	HopHeader            = "x-kith-hop"
+	ForwardedForHeader   = "x-forwarded-for"
+	ForwardedProtoHeader = "x-forwarded-proto"
+	ForwardedHostHeader  = "x-forwarded-host"
+)
+
+// hopAge bounds how old or how far ahead a signature may be: the clock skew
+// between an edge and the backend.
+const hopAge = 5 * core.Minute
+
+// Hop is what the edge vouches for when it forwards a request.
+type Hop struct {
+	Method string
+	// URI is path and query exactly as sent.
+	URI string
+	// For, Proto and Host are the values of the three X-Forwarded headers.
+	For, Proto, Host string
+}
+
+// Sign returns the value of HopHeader: time, dot, signature.
+func (h Hop) Sign(key []byte, now core.Time) string {
+	at := strconv.FormatInt(int64(now), 10)
+	return at + "." + base64.RawURLEncoding.EncodeToString(h.mac(key, at))
+}
+
+// Verify reports whether signature was made by Sign with the same key and
+// contents within the last five minutes.
+func (h Hop) Verify(key []byte, signature string, now core.Time) bool {
+	at, text, _ := strings.Cut(signature, ".")
+	signed, err := strconv.ParseInt(at, 10, 64)
+	if err != nil || core.Time(signed) < now-hopAge || core.Time(signed) > now+hopAge {
+		return false
+	}
+	mac, err := base64.RawURLEncoding.DecodeString(text)
+	return err == nil && hmac.Equal(mac, h.mac(key, at))
+}
+
+func (h Hop) mac(key []byte, at string) []byte {
+	mac := hmac.New(sha256.New, key)
+	for _, part := range []string{at, h.Method, h.URI, h.For, h.Proto, h.Host} {
+		mac.Write([]byte(part))
+		mac.Write([]byte{'\n'})
+	}
+	return mac.Sum(nil)
+}

@@ -1,0 +1,86 @@
+package auth
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"strings"
+
+	"kith/core"
+)
+
+// KeyHash is how an API key is kept for look-up: SHA-256 in hex.
+func KeyHash(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:])
+}
+
+// KeyMatches reports whether key hashes to hash, in a time that does not depend
+// on where they differ.
+func KeyMatches(hash, key string) bool {
+	return subtle.ConstantTimeCompare([]byte(KeyHash(key)), []byte(hash)) == 1
+}
+
+// Credentials is what a request carries to say who sent it; at most one of the
+// two is set. The zero value is an anonymous request.
+type Credentials struct {
+	// Key is an API key, not yet compared with the tenant's.
+	Key string
+	// Token is a user JWT, not yet verified.
+	Token string
+}
+
+// ParseCredentials reads the Authorization header and the
+// X-SaaSquatch-User-Token header, either of which may be empty.
+//
+// An API key comes as Basic in any of these forms (reference, 2.1): ":KEY",
+// "KEY:", "KEY:KEY" and "ALIAS:KEY" (the form with an account name of clients
+// that know two parts). A user token comes as Bearer or in its own header;
+// "Bearer" with nothing, "undefined" or "null" behind it is anonymous
+// (reference, 2.2).
+func ParseCredentials(tenant core.TenantAlias, authorization, userToken string) (Credentials, error) {
+	scheme, rest, _ := strings.Cut(strings.TrimSpace(authorization), " ")
+	rest = strings.TrimSpace(rest)
+	switch {
+	case strings.EqualFold(scheme, "Basic"):
+		key, err := basicKey(tenant, rest)
+		return Credentials{Key: key}, err
+	case strings.EqualFold(scheme, "Bearer") && !absent(rest):
+		return Credentials{Token: rest}, nil
+	case scheme != "" && !strings.EqualFold(scheme, "Bearer"):
+		return Credentials{}, unauthenticated("Authorization", "use Basic with the API key, or Bearer with a user token")
+	case !absent(userToken):
+		return Credentials{Token: strings.TrimSpace(userToken)}, nil
+	}
+	return Credentials{}, nil
+}
+
+func basicKey(tenant core.TenantAlias, encoded string) (string, error) {
+	raw, err := base64.StdEncoding.DecodeString(encoded)
+	user, password, found := strings.Cut(string(raw), ":")
+	if err != nil || !found {
+		return "", unauthenticated("Authorization", "Basic credentials must be base64 of user:password")
+	}
+	switch {
+	case user == "" || user == string(tenant) || user == password:
+		return password, nil
+	case password == "":
+		return user, nil
+	}
+	return "", unauthenticated("Authorization", "give the API key as user or as password and leave the other empty")
+}
+
+func absent(token string) bool {
+	token = strings.TrimSpace(token)
+	return token == "" || token == "undefined" || token == "null"
+}
+
+// Unauthenticated is the answer to a missing or wrong credential.
+func Unauthenticated() *core.Error {
+	return unauthenticated("", "this call needs the tenant's API key (Basic) or a valid user token (Bearer)")
+}
+
+func unauthenticated(field, message string) *core.Error {
+	return &core.Error{Code: core.CodeUnauthenticated, Field: field, Message: message}
+}

@@ -1,0 +1,15 @@
+package event
+
+// Append is the one statement that takes events in, on the edge and in the
+// backend alike. It stands here, away from the other SQL, because it is the
+// idempotency rule: of any number of senders with one key exactly one gets a
+// row back, since SQLite runs a write statement under its one write lock. No
+// row means that the key was used since ?6.
+//
+// Parameters: 1 tenant, 2 account, 3 user, 4 idempotency key or NULL, 5 events
+// as a JSON array, 6 KeySince(now), 7 now. Returns the place in the queue.
+const Append = `INSERT INTO intake (tenant, account_id, user_id, idempotency_key, events, received_at)
+SELECT ?1, ?2, ?3, ?4, ?5, ?7
+WHERE ?4 IS NULL OR NOT EXISTS (
+  SELECT 1 FROM intake WHERE tenant = ?1 AND idempotency_key = ?4 AND received_at >= ?6)
+RETURNING seq`

@@ -1,0 +1,182 @@
+package core
+
+import "unicode/utf8"
+
+// TenantAlias names a tenant: 1 to 64 of A-Z a-z 0-9 - _. Live and test are two
+// tenants, "acme" and "test_acme". It is the first part of every key and of
+// every path (spec, head).
+type TenantAlias string
+
+// AccountID is the caller's own identifier of an account, often an e-mail
+// address: 1 to 200 bytes of UTF-8 without control characters.
+type AccountID string
+
+// UserID is the caller's own identifier of a user, unique in its account; same
+// form as AccountID.
+type UserID string
+
+// ReferralCode is what a referrer shares: 1 to 64 of A-Z a-z 0-9 - _, compared
+// without regard to case, kept as it was first written.
+type ReferralCode string
+
+// ProgramKey names a program of a tenant: 1 to 64 of A-Z a-z 0-9 -
+// (reference, 0). The program of a tenant that has only one is "classic".
+type ProgramKey string
+
+// IdempotencyKey makes an event call at-most-once: 8 to 64 of A-Z a-z 0-9 - _ .
+// (spec, Limits). Empty means that the caller asked for no such guarantee.
+type IdempotencyKey string
+
+// PaymentProviderID is the identifier of an account's customer at the payment
+// gateway; same form as AccountID.
+type PaymentProviderID string
+
+// ClassicProgram is the key of a tenant's program when it has only one.
+const ClassicProgram ProgramKey = "classic"
+
+const (
+	maxName = 64
+	maxID   = 200
+)
+
+// ParseTenantAlias returns s as an alias or a CodeNotFound error: an alias that
+// no tenant can have is answered like one that no tenant has (RS038).
+func ParseTenantAlias(s string) (TenantAlias, error) {
+	if !word(s, 1, maxName, "-_") {
+		return "", UnknownTenant()
+	}
+	return TenantAlias(s), nil
+}
+
+// UnknownTenant is the answer to an alias that no tenant has (reference, 2.1).
+func UnknownTenant() *Error {
+	return &Error{Code: CodeNotFound, RS: "RS038", Message: "there is no tenant with this alias"}
+}
+
+// ParseAccountID returns s as an account id or an error about field.
+func ParseAccountID(field, s string) (AccountID, error) {
+	return AccountID(s), checkID(field, s, "RS044")
+}
+
+// ParseUserID returns s as a user id or an error about field.
+func ParseUserID(field, s string) (UserID, error) {
+	return UserID(s), checkID(field, s, "RS043")
+}
+
+// ParsePaymentProviderID returns s as a gateway customer id or an error about
+// field.
+func ParsePaymentProviderID(field, s string) (PaymentProviderID, error) {
+	return PaymentProviderID(s), checkID(field, s, "RS012")
+}
+
+// ParseReferralCode returns s as a code or an error about field (RS034).
+//
+// Spec silent: the reference allows 15 letters and digits; longer codes and the
+// two separators are taken too, since imported programs have them.
+func ParseReferralCode(field, s string) (ReferralCode, error) {
+	if !word(s, 1, maxName, "-_") {
+		err := Invalid(field, "a referral code is 1 to 64 of A-Z a-z 0-9 - _")
+		err.RS = "RS034"
+		return "", err
+	}
+	return ReferralCode(s), nil
+}
+
+// ParseProgramKey returns s as a program key or an error about field.
+func ParseProgramKey(field, s string) (ProgramKey, error) {
+	if !word(s, 1, maxName, "-") {
+		return "", Invalid(field, "a program key is 1 to 64 of A-Z a-z 0-9 -")
+	}
+	return ProgramKey(s), nil
+}
+
+// ParseIdempotencyKey returns s as a key or an error (spec, Limits). Use it for
+// a key that a caller sent as such; an id that only may serve as a key goes
+// through KeyFromMessageID.
+func ParseIdempotencyKey(field, s string) (IdempotencyKey, error) {
+	if !word(s, 8, maxName, "-_.") {
+		return "", Invalid(field, "an idempotency key is 8 to 64 of A-Z a-z 0-9 - _ .")
+	}
+	return IdempotencyKey(s), nil
+}
+
+// KeyFromMessageID returns a pipeline's message id as a key, or no key when it
+// has not the form of one: such an id is ignored without an error (spec,
+// Events, 3).
+func KeyFromMessageID(s string) IdempotencyKey {
+	key, err := ParseIdempotencyKey("", s)
+	if err != nil {
+		return ""
+	}
+	return key
+}
+
+// NewID makes a record id: 24 hex digits, the time first so that ids sort by
+// it, then 6 bytes of entropy that the caller draws (reference, 0).
+func NewID(now Time, entropy [6]byte) string {
+	const digits = "0123456789abcdef"
+	var raw [12]byte
+	for i := range 6 {
+		raw[i] = byte(now >> (8 * (5 - i)))
+	}
+	copy(raw[6:], entropy[:])
+	var id [24]byte
+	for i, b := range raw {
+		id[2*i], id[2*i+1] = digits[b>>4], digits[b&15]
+	}
+	return string(id[:])
+}
+
+// word reports whether s is min to max bytes of letters, digits and extra.
+func word(s string, minLen, maxLen int, extra string) bool {
+	if len(s) < minLen || len(s) > maxLen {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; !alnum(c) && !contains(extra, c) {
+			return false
+		}
+	}
+	return true
+}
+
+func alnum(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+}
+
+func contains(set string, c byte) bool {
+	for i := range len(set) {
+		if set[i] == c {
+			return true
+		}
+	}
+	return false
+}
+
+// checkID refuses, besides what has no form, the texts that a browser script
+// puts in a path when it has no id (reference, 7.1).
+func checkID(field, s, rs string) error {
+	reason := ""
+	switch {
+	case s == "" || s == "null" || s == "undefined":
+		reason = "must not be empty"
+	case len(s) > maxID:
+		reason = "must not be longer than 200 bytes"
+	case !utf8.ValidString(s) || hasControl(s):
+		reason = "must be UTF-8 without control characters"
+	default:
+		return nil
+	}
+	err := Invalid(field, reason)
+	err.RS = rs
+	return err
+}
+
+func hasControl(s string) bool {
+	for i := range len(s) {
+		if s[i] < 0x20 || s[i] == 0x7f {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,139 @@
+package link
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"strconv"
+	"strings"
+
+	"kith/core"
+)
+
+// Attribution is what the attribution cookie remembers of a visit. It names no
+// person: the code is public by its nature.
+type Attribution struct {
+	Program core.ProgramKey
+	Code    core.ReferralCode
+	// ShareMedium and EngagementMedium are the mediums of the share link, or
+	// empty.
+	ShareMedium, EngagementMedium string
+	// Visited is when the link was followed.
+	Visited core.Time
+}
+
+// CookieName is the name of a tenant's attribution cookie. It holds the alias
+// because live and test tenants may share a host.
+func CookieName(tenant core.TenantAlias) string { return "kith_" + string(tenant) }
+
+// cookieVersion leads the value, so that its form can change.
+const cookieVersion = "v1"
+
+// maxAhead is how far the clock of another edge may be ahead of ours.
+const maxAhead = 5 * core.Minute
+
+// Reasons why a cookie is not believed.
+var (
+	ErrCookieForm    = errors.New("the attribution cookie is malformed")
+	ErrCookieForged  = errors.New("the attribution cookie is not signed by this tenant")
+	ErrCookieExpired = errors.New("the attribution cookie is older than the program remembers")
+)
+
+// Encode returns the cookie value: version, time in base 36, program, code and
+// mediums, joined by dots, then an HMAC-SHA256 over all of them. Every part is
+// of the alphabet that a cookie value may have, so nothing is escaped.
+func (a Attribution) Encode(key []byte) string {
+	body := strings.Join([]string{
+		cookieVersion, strconv.FormatInt(int64(a.Visited), 36), string(a.Program), string(a.Code),
+		a.ShareMedium, a.EngagementMedium,
+	}, ".")
+	return body + "." + signature(key, body)
+}
+
+// ParseAttribution reads a cookie value and checks its signature. Whether it is
+// too old is for Fresh to say, once the program is known.
+func ParseAttribution(key []byte, text string) (Attribution, error) {
+	cut := strings.LastIndexByte(text, '.')
+	if cut < 0 || len(text) > 512 {
+		return Attribution{}, ErrCookieForm
+	}
+	body, mac := text[:cut], text[cut+1:]
+	if !hmac.Equal([]byte(mac), []byte(signature(key, body))) {
+		return Attribution{}, ErrCookieForged
+	}
+	parts := strings.Split(body, ".")
+	if len(parts) != 6 || parts[0] != cookieVersion {
+		return Attribution{}, ErrCookieForm
+	}
+	visited, err := strconv.ParseInt(parts[1], 36, 64)
+	program, programErr := core.ParseProgramKey("", parts[2])
+	code, codeErr := core.ParseReferralCode("", parts[3])
+	if err != nil || programErr != nil || codeErr != nil {
+		return Attribution{}, ErrCookieForm
+	}
+	return Attribution{
+		Program: program, Code: code, Visited: core.Time(visited),
+		ShareMedium: medium(parts[4]), EngagementMedium: medium(parts[5]),
+	}, nil
+}
+
+// Fresh returns nil while the visit is not older than life.
+func (a Attribution) Fresh(life, now core.Time) error {
+	if a.Visited > now+maxAhead || now-a.Visited > life {
+		return ErrCookieExpired
+	}
+	return nil
+}
+
+// FindCookie returns the value of a tenant's attribution cookie in a Cookie
+// header, or "".
+func FindCookie(tenant core.TenantAlias, header string) string {
+	return cookieValue(header, CookieName(tenant))
+}
+
+func signature(key []byte, body string) string {
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(body))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// setCookie is the Set-Cookie value: first-party, out of reach of scripts, sent
+// along when the visitor comes from another site by a link (Lax).
+func setCookie(name, value string, life core.Time, secure bool) string {
+	s := name + "=" + value + "; Path=/; Max-Age=" + strconv.FormatInt(int64(life/core.Second), 10) +
+		"; HttpOnly; SameSite=Lax"
+	if secure {
+		s += "; Secure"
+	}
+	return s
+}
+
+// cookieValue returns the first cookie of that name, without quotes.
+func cookieValue(header, name string) string {
+	if name == "" {
+		return ""
+	}
+	for header != "" {
+		var pair string
+		pair, header, _ = strings.Cut(header, ";")
+		if key, text, found := strings.Cut(strings.TrimSpace(pair), "="); found && key == name {
+			return strings.Trim(text, `"`)
+		}
+	}
+	return ""
+}
+
+// medium keeps a medium only when it looks like one (reference, 1.7: capital
+// words such as FACEBOOK): what a visitor wrote into a URL goes no further.
+func medium(s string) string {
+	if len(s) > 32 {
+		return ""
+	}
+	for i := range len(s) {
+		if c := s[i]; (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' {
+			return ""
+		}
+	}
+	return s
+}

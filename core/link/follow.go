@@ -1,0 +1,114 @@
+package link
+
+import (
+	"strings"
+
+	"kith/core"
+)
+
+// Tenant is what a link needs to know of a tenant.
+type Tenant struct {
+	Alias  core.TenantAlias
+	Policy Policy
+	// CookieKey signs the tenant's attribution cookies; see auth.Keyring.
+	CookieKey []byte
+}
+
+// FollowShareLink answers GET or HEAD /s/{tenant}/{code}. The code is the one
+// that was found, in its own spelling, or empty when there is no such code:
+// such a link still leads to the shop, with nothing to attribute.
+func FollowShareLink(v Visit, t Tenant, p Program, code core.ReferralCode, now core.Time) Answer {
+	page := landing(p, value(v.Query, LandingPageParameter))
+	if code == "" {
+		return Answer{Status: found, Location: page}
+	}
+	visit := Attribution{
+		Program: p.Key, Code: code, Visited: now,
+		ShareMedium:      medium(value(v.Query, ShareMediumParameter)),
+		EngagementMedium: medium(value(v.Query, EngagementMediumParameter)),
+	}
+	return Answer{
+		Status: found,
+		Location: merge(page, []parameter{
+			{CodeParameter, string(code)},
+			{ShareMediumParameter, visit.ShareMedium},
+			{EngagementMediumParameter, visit.EngagementMedium},
+		}),
+		SetCookie: remember(v, t, p, visit),
+	}
+}
+
+// Carried returns the code that a page request carries in its query; ok is
+// false when it carries none. The code may be empty: then the parameter holds
+// nothing that could be a code.
+func Carried(query string) (code core.ReferralCode, ok bool) {
+	if !has(query, CodeParameter) {
+		return "", false
+	}
+	code, _ = core.ParseReferralCode(CodeParameter, value(query, CodeParameter))
+	return code, true
+}
+
+// TakeCode answers a page request in front of a shop that carries rsCode: the
+// code moves from the URL into the cookie and the visitor is sent to the same
+// URL without it. The code is the one that was found, or empty.
+//
+// ok is false when the request is to be passed on as it is: the visitor allows
+// no cookie, and without one the URL is the only place where the code can
+// travel. A visitor who withdrew consent and still has a cookie is sent to the
+// unchanged URL once, to lose it.
+func TakeCode(v Visit, t Tenant, p Program, code core.ReferralCode, now core.Time) (a Answer, ok bool) {
+	a = Answer{Status: found, Location: inPlace(v.Path, without(v.Query, CodeParameter))}
+	if code == "" || machine(v) {
+		return a, true
+	}
+	switch t.Policy.stance(v) {
+	case refused:
+		return Answer{}, false
+	case withdrawn:
+		a.SetCookie = forget(v, t)
+		a.Location = inPlace(v.Path, v.Query)
+		return a, a.SetCookie != ""
+	}
+	a.SetCookie = remember(v, t, p, Attribution{
+		Program: p.Key, Code: code, Visited: now,
+		ShareMedium:      medium(value(v.Query, ShareMediumParameter)),
+		EngagementMedium: medium(value(v.Query, EngagementMediumParameter)),
+	})
+	return a, true
+}
+
+// remember returns the Set-Cookie value that this visit earns, if any.
+func remember(v Visit, t Tenant, p Program, a Attribution) string {
+	if machine(v) {
+		return ""
+	}
+	switch t.Policy.stance(v) {
+	case permitted:
+		return setCookie(CookieName(t.Alias), a.Encode(t.CookieKey), p.CookieLife, v.Secure)
+	case withdrawn:
+		return forget(v, t)
+	}
+	return ""
+}
+
+// forget returns the Set-Cookie value that deletes the cookie, if there is one.
+func forget(v Visit, t Tenant) string {
+	if FindCookie(t.Alias, v.Cookie) == "" {
+		return ""
+	}
+	return setCookie(CookieName(t.Alias), "", 0, v.Secure)
+}
+
+// inPlace is a URL of the visit's own host. It stays relative, so that it is
+// right behind any proxy; a path that begins with two slashes would then name
+// another host, so it is led by a dot segment that browsers drop.
+func inPlace(path, query string) string {
+	if strings.HasPrefix(path, "//") || strings.HasPrefix(path, "/\\") {
+		path = "/." + path
+	}
+	if query != "" {
+		return path + "?" + query
+	}
+	return path
+}

@@ -1,0 +1,96 @@
+package referral
+
+import "kith/core"
+
+// Status is an account's subscription status (reference, 1.1).
+type Status string
+
+const (
+	Trial     Status = "TRIAL"
+	Paid      Status = "PAID"
+	Free      Status = "FREE"
+	Cancelled Status = "CANCELLED"
+)
+
+// ParseStatus returns s as a status or an error about field (RS022).
+func ParseStatus(field, s string) (Status, error) {
+	switch status := Status(s); status {
+	case Trial, Paid, Free, Cancelled:
+		return status, nil
+	}
+	err := core.Invalid(field, "must be one of PAID, TRIAL, FREE, CANCELLED")
+	err.RS = "RS022"
+	return "", err
+}
+
+// Interval is the unit of a billing interval (reference, 1.1).
+type Interval string
+
+// ParseInterval returns s as an interval or an error about field.
+func ParseInterval(field, s string) (Interval, error) {
+	switch s {
+	case "DAY", "WEEK", "MONTH", "QUARTER", "SEMI_ANNUAL", "YEAR":
+		return Interval(s), nil
+	}
+	return "", core.Invalid(field, "must be one of DAY, WEEK, MONTH, QUARTER, SEMI_ANNUAL, YEAR")
+}
+
+// DefaultCurrency is the currency of an account that never named one
+// (reference, 1.1).
+const DefaultCurrency = "USD"
+
+// Account is a stored account.
+type Account struct {
+	ID       core.AccountID
+	Currency string
+	// Status is Trial unless the caller says otherwise.
+	Status Status
+	// Interval and IntervalValue are the billing interval; empty and zero when
+	// never given.
+	Interval      Interval
+	IntervalValue int64
+	// Value is the subscription's value as the JSON number that was sent, so
+	// that no digit is lost; empty when never given.
+	Value             string
+	PaymentProviderID core.PaymentProviderID
+	// Standing is what the account's referral stands on.
+	Standing Standing
+	Created  core.Time
+}
+
+// AccountUpdate is the body of an account sync. Nil means "not given: leave as
+// it is".
+type AccountUpdate struct {
+	ID            core.AccountID
+	Currency      *string
+	Status        *Status
+	Interval      *Interval
+	IntervalValue *int64
+	Value         *string
+	Code          *core.ReferralCode
+}
+
+// Apply returns the account with what the update gives.
+func (u AccountUpdate) Apply(a Account) Account {
+	set(&a.Currency, u.Currency)
+	set(&a.Status, u.Status)
+	set(&a.Interval, u.Interval)
+	set(&a.IntervalValue, u.IntervalValue)
+	set(&a.Value, u.Value)
+	return a
+}
+
+// NewAccount returns an account as it is before anything is known of it.
+func NewAccount(id core.AccountID, now core.Time) Account {
+	return Account{
+		ID: id, Currency: DefaultCurrency, Status: Trial, Created: now,
+		Standing: Standing{Referral: None},
+	}
+}
+
+// set overwrites what is stored by what was given.
+func set[T any](stored *T, given *T) {
+	if given != nil {
+		*stored = *given
+	}
+}

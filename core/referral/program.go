@@ -1,0 +1,53 @@
+package referral
+
+import (
+	"kith/core"
+	"kith/core/link"
+	"kith/core/reward"
+)
+
+// Program is a referral program of a tenant.
+type Program struct {
+	link.Program
+	Name string
+	// Referred is what the referred side earns; a percentage is also what a
+	// code look-up promises (spec, Coupon lookup result).
+	Referred reward.Offer
+	// Referrer is what the owner of the code earns.
+	Referrer reward.Offer
+}
+
+// Referral is a stored referral.
+type Referral struct {
+	ID       string
+	Program  core.ProgramKey
+	State    State
+	Code     core.ReferralCode
+	Referrer Identity
+	// Referred has no user until one of the account is identified.
+	Referred    Identity
+	ShareMedium string
+	Started     core.Time
+	// Converted and Ended are zero until they happen.
+	Converted core.Time
+	Ended     core.Time
+	// The rewards are nil until conversion (spec, Referral).
+	ReferrerReward, ReferredReward *reward.Reward
+}
+
+// Unlocks returns the rewards that a conversion unlocks, the referrer's first.
+// Their ids and times are for the caller to set.
+func (p Program) Unlocks(r Referral) []reward.Reward {
+	var out []reward.Reward
+	give := func(to Identity, source reward.Source, offer reward.Offer) {
+		if !offer.None() && to.User != "" {
+			out = append(out, reward.Reward{
+				Account: to.Account, User: to.User, Program: p.Key, Referral: r.ID,
+				Source: source, Offer: offer,
+			})
+		}
+	}
+	give(r.Referrer, reward.FriendSignup, p.Referrer)
+	give(r.Referred, reward.Referred, p.Referred)
+	return out
+}

@@ -1,0 +1,100 @@
+package wire
+
+import (
+	"github.com/valyala/fastjson"
+
+	"kith/core"
+	"kith/core/referral"
+)
+
+// ParseAccount reads the body of POST /accountsync (spec, Account; reference,
+// 1.1).
+func ParseAccount(body []byte) (referral.AccountUpdate, error) {
+	var u referral.AccountUpdate
+	var id *core.AccountID
+	v, err := object(body, MaxBody)
+	if err != nil {
+		return u, err
+	}
+	err = fields(v, "", func(r *reader, key string, v *fastjson.Value) bool {
+		switch key {
+		case "id":
+			return parsed(r, key, v, &id, core.ParseAccountID)
+		case "currency":
+			return parsed(r, key, v, &u.Currency, parseCurrency)
+		case "subscription":
+			return r.nested(key, v, func(r *reader, key string, v *fastjson.Value) bool {
+				return takeSubscription(&u, r, key, v)
+			})
+		case "referral":
+			return r.nested(key, v, func(r *reader, key string, v *fastjson.Value) bool {
+				return key == "code" && parsed(r, key, v, &u.Code, core.ParseReferralCode)
+			})
+		}
+		return false
+	})
+	if err == nil && id == nil {
+		err = required("id", "RS044")
+	}
+	if err != nil {
+		return referral.AccountUpdate{}, err
+	}
+	u.ID = *id
+	return u, nil
+}
+
+func takeSubscription(u *referral.AccountUpdate, r *reader, key string, v *fastjson.Value) bool {
+	switch key {
+	case "status":
+		return parsed(r, key, v, &u.Status, referral.ParseStatus)
+	case "billingIntervalType":
+		return parsed(r, key, v, &u.Interval, referral.ParseInterval)
+	case "billingIntervalValue":
+		return r.integer(&u.IntervalValue, key, v, 1)
+	case "value":
+		return r.decimal(&u.Value, key, v)
+	}
+	return false
+}
+
+func parseCurrency(field, s string) (string, error) {
+	if len(s) != 3 || s[0] < 'A' || s[0] > 'Z' || s[1] < 'A' || s[1] > 'Z' || s[2] < 'A' || s[2] > 'Z' {
+		return "", core.Invalid(field, "must be a currency code of three capital letters, such as USD")
+	}
+	return s, nil
+}
+
+func required(field, rs string) *core.Error {
+	err := core.Invalid(field, "is required")
+	err.RS = rs
+	return err
+}
+
+// Account writes a stored account (reference, 1.1).
+func Account(a referral.Account) []byte {
+	w := writer{}
+	w.open()
+	w.text("id", string(a.ID))
+	w.text("currency", a.Currency)
+	w.object("subscription", func() {
+		w.text("status", string(a.Status))
+		w.textOrNull("billingIntervalType", string(a.Interval))
+		if a.IntervalValue == 0 {
+			w.raw("billingIntervalValue", "null")
+		} else {
+			w.number("billingIntervalValue", a.IntervalValue)
+		}
+		if a.Value == "" {
+			w.raw("value", "null")
+		} else {
+			w.raw("value", a.Value)
+		}
+	})
+	if a.Standing.Code == "" {
+		w.raw("referral", "null")
+	} else {
+		w.object("referral", func() { w.text("code", string(a.Standing.Code)) })
+	}
+	w.close()
+	return w.b
+}

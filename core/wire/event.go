@@ -1,0 +1,174 @@
+package wire
+
+import (
+	"strconv"
+
+	"github.com/tidwall/gjson"
+	"github.com/valyala/fastjson"
+
+	"kith/core"
+	"kith/core/event"
+)
+
+// ParseEvents reads the body of the events call (spec, User event input;
+// reference, 1.5). Ids that the body repeats must be those of the path. The
+// batch still lacks its ids and its time; see event.Batch.Stamp.
+func ParseEvents(account core.AccountID, user core.UserID, body []byte) (event.Batch, error) {
+	batch := event.Batch{Account: account, User: user}
+	v, err := object(body, event.MaxBodySize)
+	if err != nil {
+		return event.Batch{}, err
+	}
+	err = fields(v, "", func(r *reader, key string, v *fastjson.Value) bool {
+		switch key {
+		case "userId":
+			return r.same(key, v, string(user))
+		case "accountId":
+			return r.same(key, v, string(account))
+		case "idempotencyKey":
+			var k *core.IdempotencyKey
+			parsed(r, key, v, &k, core.ParseIdempotencyKey)
+			if k != nil {
+				batch.Key = *k
+			}
+			return true
+		case "events":
+			return r.items(key, v, event.MaxEvents, func(i int, v *fastjson.Value) error {
+				e, err := parseEvent(element(key, i), v)
+				batch.Events = append(batch.Events, e)
+				return err
+			})
+		}
+		return false
+	})
+	if err == nil && len(batch.Events) == 0 {
+		err = core.Invalid("events", "must have at least one event")
+	}
+	if err != nil {
+		return event.Batch{}, err
+	}
+	keepFields(body, batch.Events)
+	return batch, nil
+}
+
+func parseEvent(at string, v *fastjson.Value) (event.Event, error) {
+	var e event.Event
+	err := fields(v, at, func(r *reader, key string, v *fastjson.Value) bool {
+		switch key {
+		case "id":
+			return true
+		case "key":
+			s, err := textItem(r.path(key), v)
+			if err == nil && len(s) > event.MaxKey {
+				err = core.Invalid(r.path(key), "must not be longer than "+strconv.Itoa(event.MaxKey)+" bytes")
+			}
+			e.Key = s
+			return r.fail(err)
+		case "fields":
+			return r.nested(key, v, func(r *reader, name string, v *fastjson.Value) bool {
+				return r.fail(checkField(r.path(name), v, false))
+			})
+		case "dateTriggered":
+			var n *int64
+			r.integer(&n, key, v, 1)
+			if n != nil {
+				e.Triggered = core.Time(*n)
+			}
+			return true
+		}
+		return false
+	})
+	if err == nil && e.Key == "" {
+		err = core.Invalid(at+".key", "is required")
+	}
+	return e, err
+}
+
+// checkField holds the bounds of a field (reference, 1.5): no long strings, no
+// arrays of arrays.
+func checkField(at string, v *fastjson.Value, inArray bool) error {
+	switch v.Type() {
+	case fastjson.TypeString:
+		if len(v.GetStringBytes()) > event.MaxText {
+			return core.Invalid(at, "must not be longer than "+strconv.Itoa(event.MaxText)+" bytes")
+		}
+	case fastjson.TypeArray:
+		if inArray {
+			return core.Invalid(at, "must not be an array within an array")
+		}
+		for i, item := range v.GetArray() {
+			if err := checkField(element(at, i), item, true); err != nil {
+				return err
+			}
+		}
+	case fastjson.TypeObject:
+		return fields(v, at, func(r *reader, name string, v *fastjson.Value) bool {
+			return r.fail(checkField(r.path(name), v, false))
+		})
+	}
+	return nil
+}
+
+// keepFields takes the fields as they are written: no number loses a digit, no
+// null its place.
+func keepFields(body []byte, events []event.Event) {
+	i := 0
+	gjson.GetBytes(body, "events").ForEach(func(_, e gjson.Result) bool {
+		if f := e.Get("fields"); f.IsObject() && i < len(events) {
+			events[i].Fields = f.Raw
+		}
+		i++
+		return true
+	})
+}
+
+// Events writes the answer of the events call. Events are processed after the
+// answer, so dateProcessed is null in it.
+func Events(b event.Batch) []byte {
+	w := writer{}
+	w.open()
+	w.text("userId", string(b.User))
+	w.text("accountId", string(b.Account))
+	w.key("events")
+	w.b = list(w.b, len(b.Events), func(dst []byte, i int) []byte {
+		return appendEvent(dst, b.Events[i], b.Received)
+	})
+	w.close()
+	return w.b
+}
+
+func appendEvent(b []byte, e event.Event, received core.Time) []byte {
+	w := writer{b: b}
+	w.open()
+	w.text("id", e.ID)
+	w.text("key", e.Key)
+	w.raw("fields", eventFields(e))
+	w.number("dateTriggered", int64(e.Triggered))
+	w.number("dateReceived", int64(received))
+	w.raw("dateProcessed", "null")
+	w.close()
+	return w.b
+}
+
+// IntakeEvents writes the events of a batch as the JSON array that event.Append
+// stores: id, key, fields and dateTriggered of each.
+func IntakeEvents(b event.Batch) []byte {
+	return list(nil, len(b.Events), func(dst []byte, i int) []byte {
+		e := b.Events[i]
+		w := writer{b: dst}
+		w.open()
+		w.text("id", e.ID)
+		w.text("key", e.Key)
+		w.raw("fields", eventFields(e))
+		w.number("dateTriggered", int64(e.Triggered))
+		w.close()
+		return w.b
+	})
+}
+
+func eventFields(e event.Event) string {
+	if e.Fields == "" {
+		return "{}"
+	}
+	return e.Fields
+}

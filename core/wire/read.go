@@ -1,0 +1,245 @@
+package wire
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
+	"github.com/valyala/fastjson"
+
+	"kith/core"
+)
+
+// CheckJSONType refuses a body that is declared as something else than JSON
+// (RS046). A body without a declaration is taken for JSON, as older clients
+// send it.
+func CheckJSONType(contentType string) error {
+	kind, _, _ := strings.Cut(contentType, ";")
+	kind = strings.TrimSpace(kind)
+	if kind == "" || strings.EqualFold(kind, "application/json") ||
+		len(kind) > 5 && strings.EqualFold(kind[len(kind)-5:], "+json") {
+		return nil
+	}
+	return &core.Error{
+		Code: core.CodeMediaType, RS: "RS046",
+		Message: "the Content-Type must be application/json",
+	}
+}
+
+// object parses a body that must be one JSON object.
+func object(body []byte, limit int) (*fastjson.Value, error) {
+	switch {
+	case len(body) > limit:
+		return nil, TooLarge(limit)
+	case !utf8.Valid(body):
+		return nil, core.Malformed("", "the body must be UTF-8")
+	case tooDeep(body):
+		return nil, core.Malformed("", "the body is nested more than "+strconv.Itoa(maxDepth)+" levels deep")
+	}
+	// The parser alone lets through numbers, escapes and control characters
+	// that are not JSON; gjson's check does not.
+	if !gjson.ValidBytes(body) {
+		return nil, core.Malformed("", "the body is not valid JSON")
+	}
+	var p fastjson.Parser
+	v, err := p.ParseBytes(body)
+	if err != nil || v.Type() != fastjson.TypeObject {
+		return nil, core.Malformed("", "the body must be a JSON object")
+	}
+	return v, nil
+}
+
+// tooDeep reports nesting beyond maxDepth without parsing.
+func tooDeep(body []byte) bool {
+	depth, inText := 0, false
+	for i := 0; i < len(body); i++ {
+		switch c := body[i]; {
+		case inText && c == '\\':
+			i++
+		case c == '"':
+			inText = !inText
+		case inText:
+		case c == '{' || c == '[':
+			if depth++; depth > maxDepth {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
+}
+
+// reader takes the keys of one object, one after the other.
+type reader struct {
+	at  string // path of the object, with a dot behind it, or ""
+	err error
+}
+
+// fields calls take for each key of an object; take returns false for a key it
+// does not know. The first problem ends the walk.
+func fields(v *fastjson.Value, at string, take func(r *reader, key string, v *fastjson.Value) bool) error {
+	if v.Type() != fastjson.TypeObject {
+		return core.Malformed(at, "must be an object")
+	}
+	r := &reader{}
+	if at != "" {
+		r.at = at + "."
+	}
+	seen := make([]string, 0, 16)
+	o, _ := v.Object()
+	o.Visit(func(k []byte, v *fastjson.Value) {
+		if r.err != nil {
+			return
+		}
+		key := string(k)
+		for _, s := range seen {
+			if s == key {
+				r.err = core.Malformed(r.path(key), "is given twice")
+				return
+			}
+		}
+		seen = append(seen, key)
+		if !take(r, key, v) && r.err == nil {
+			r.err = core.Malformed(r.path(key), "is not a key of this request")
+		}
+	})
+	return r.err
+}
+
+func (r *reader) path(key string) string {
+	const shown = 64
+	if len(key) > shown {
+		key = strings.ToValidUTF8(key[:shown], "") + "…"
+	}
+	return r.at + key
+}
+
+func (r *reader) fail(err error) bool {
+	if r.err == nil && err != nil {
+		r.err = err
+	}
+	return true
+}
+
+func (r *reader) wrongType(key, want string) bool {
+	return r.fail(core.Malformed(r.path(key), "must be "+want))
+}
+
+// text stores a string; null leaves the field as it is (reference, 2.2).
+func (r *reader) text(into **string, key string, v *fastjson.Value) bool {
+	switch v.Type() {
+	case fastjson.TypeNull:
+		return true
+	case fastjson.TypeString:
+	default:
+		return r.wrongType(key, "a string")
+	}
+	s := string(v.GetStringBytes())
+	if len(s) > maxText {
+		return r.fail(core.Invalid(r.path(key), "must not be longer than "+strconv.Itoa(maxText)+" bytes"))
+	}
+	*into = &s
+	return true
+}
+
+// boolean stores true or false; null leaves the field as it is.
+func (r *reader) boolean(into **bool, key string, v *fastjson.Value) bool {
+	switch v.Type() {
+	case fastjson.TypeNull:
+	case fastjson.TypeTrue, fastjson.TypeFalse:
+		b := v.Type() == fastjson.TypeTrue
+		*into = &b
+	default:
+		return r.wrongType(key, "true or false")
+	}
+	return true
+}
+
+// integer stores a whole number of at least min; null leaves the field as it is.
+func (r *reader) integer(into **int64, key string, v *fastjson.Value, least int64) bool {
+	if v.Type() == fastjson.TypeNull {
+		return true
+	}
+	n, err := v.Int64()
+	if v.Type() != fastjson.TypeNumber || err != nil {
+		return r.wrongType(key, "a whole number")
+	}
+	if n < least {
+		return r.fail(core.Invalid(r.path(key), "must be "+strconv.FormatInt(least, 10)+" or more"))
+	}
+	*into = &n
+	return true
+}
+
+// decimal stores a number of 0 or more as it is written; null leaves the field
+// as it is.
+func (r *reader) decimal(into **string, key string, v *fastjson.Value) bool {
+	if v.Type() == fastjson.TypeNull {
+		return true
+	}
+	if v.Type() != fastjson.TypeNumber {
+		return r.wrongType(key, "a number")
+	}
+	s := string(v.MarshalTo(nil))
+	if len(s) > 32 || s[0] == '-' {
+		return r.fail(core.Invalid(r.path(key), "must be 0 or more, of at most 32 digits"))
+	}
+	*into = &s
+	return true
+}
+
+// nested reads an object below this one; null leaves it as it is.
+func (r *reader) nested(key string, v *fastjson.Value, take func(r *reader, key string, v *fastjson.Value) bool) bool {
+	if v.Type() == fastjson.TypeNull {
+		return true
+	}
+	return r.fail(fields(v, r.path(key), take))
+}
+
+// items calls take for each element of an array; null counts as an empty one.
+func (r *reader) items(key string, v *fastjson.Value, most int, take func(i int, v *fastjson.Value) error) bool {
+	if v.Type() == fastjson.TypeNull {
+		return true
+	}
+	list, err := v.Array()
+	if err != nil {
+		return r.wrongType(key, "an array")
+	}
+	if len(list) > most {
+		return r.fail(core.Invalid(r.path(key), "must not have more than "+strconv.Itoa(most)+" elements"))
+	}
+	for i, item := range list {
+		if err := take(i, item); err != nil {
+			return r.fail(err)
+		}
+	}
+	return true
+}
+
+func element(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
+
+// parsed stores a string in its own type; null leaves the field as it is.
+func parsed[T any](r *reader, key string, v *fastjson.Value, into **T, parse func(field, s string) (T, error)) bool {
+	var s *string
+	if r.text(&s, key, v); s == nil {
+		return true
+	}
+	t, err := parse(r.path(key), *s)
+	if err != nil {
+		return r.fail(err)
+	}
+	*into = &t
+	return true
+}
+
+// same reads a string that must repeat a value of the path.
+func (r *reader) same(key string, v *fastjson.Value, want string) bool {
+	var s *string
+	r.text(&s, key, v)
+	if s != nil && *s != want {
+		return r.fail(core.Invalid(r.path(key), "must be the one in the path, or be left out"))
+	}
+	return true
+}

@@ -1,0 +1,103 @@
+package wire
+
+import (
+	"errors"
+	"strconv"
+
+	"kith/core"
+)
+
+// Status is the HTTP status of a code; the only place where the two meet.
+func Status(c core.Code) int {
+	switch c {
+	case core.CodeInternal:
+		return 500
+	case core.CodeInvalid, core.CodeMalformed:
+		return 400
+	case core.CodeUnauthenticated:
+		return 401
+	case core.CodeForbidden:
+		return 403
+	case core.CodeNotFound:
+		return 404
+	case core.CodeMethodNotAllowed:
+		return 405
+	case core.CodeConflict:
+		return 409
+	case core.CodeTooLarge:
+		return 413
+	case core.CodeMediaType:
+		return 415
+	case core.CodeUnavailable:
+		return 503
+	}
+	return 500
+}
+
+// apiErrorCode is the word that clients switch on. The first three are the
+// reference's (section 6); the rest follow their form.
+func apiErrorCode(c core.Code) string {
+	switch c {
+	case core.CodeInternal:
+		return "INTERNAL"
+	case core.CodeInvalid:
+		return "VALIDATION_FAILED"
+	case core.CodeMalformed:
+		return "INVALID_JSON_REQUEST"
+	case core.CodeUnauthenticated:
+		return "UNAUTHORIZED"
+	case core.CodeForbidden:
+		return "FORBIDDEN"
+	case core.CodeNotFound:
+		return "NOT_FOUND"
+	case core.CodeMethodNotAllowed:
+		return "METHOD_NOT_ALLOWED"
+	case core.CodeConflict:
+		return "CONFLICT"
+	case core.CodeTooLarge:
+		return "PAYLOAD_TOO_LARGE"
+	case core.CodeMediaType:
+		return "UNSUPPORTED_MEDIA_TYPE"
+	case core.CodeUnavailable:
+		return "UNAVAILABLE"
+	}
+	return "INTERNAL"
+}
+
+// Failure returns the status and the JSON body of an error: {message,
+// statusCode, apiErrorCode, rsCode?} (reference, 6). An error that is not a
+// core.Error, or has the internal code, gives away nothing of its text.
+func Failure(err error) (status int, body []byte) {
+	var e *core.Error
+	if !errors.As(err, &e) || e.Code == core.CodeInternal {
+		e = &core.Error{Message: "something went wrong on our side; it has been logged"}
+	}
+	status = Status(e.Code)
+	b := append([]byte(nil), `{"message":`...)
+	b = appendString(b, e.Error())
+	b = append(b, `,"statusCode":`...)
+	b = strconv.AppendInt(b, int64(status), 10)
+	b = append(b, `,"apiErrorCode":`...)
+	b = appendString(b, apiErrorCode(e.Code))
+	if e.RS != "" {
+		b = append(b, `,"rsCode":`...)
+		b = appendString(b, e.RS)
+	}
+	return status, append(b, '}')
+}
+
+// MethodNotAllowed is the answer to a known path asked for by a wrong method.
+func MethodNotAllowed(method string) *core.Error {
+	return &core.Error{Code: core.CodeMethodNotAllowed, Message: method + " is not offered here; the Allow header says what is"}
+}
+
+// NoSuchPath is the answer to a path that means nothing.
+func NoSuchPath() *core.Error { return core.NotFound("there is nothing at this path") }
+
+// size writes a limit the way people say it.
+func size(bytes int) string {
+	if bytes%(1<<20) == 0 {
+		return strconv.Itoa(bytes>>20) + " MiB"
+	}
+	return strconv.Itoa(bytes) + " bytes"
+}

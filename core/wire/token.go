@@ -1,0 +1,180 @@
+package wire
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"kith/core"
+)
+
+// maxToken bounds a user token in bytes; a whole user fits.
+const maxToken = 16 << 10
+
+// Subject is whom a verified user token speaks for.
+type Subject struct {
+	Account core.AccountID
+	User    core.UserID
+	// Signed is the token's user claim, a JSON object, or empty when the token
+	// names its user by sub alone.
+	Signed string
+}
+
+// VerifyToken checks a user JWT (reference, 2.2): HS256 and nothing else, keyed
+// with the tenant's API key, not expired when it says when it expires. The
+// error is the caller's to see and does not tell which check failed first
+// beyond what helps an honest integrator.
+func VerifyToken(tenant core.TenantAlias, apiKey, token string, now core.Time) (Subject, error) {
+	signed, mac, ok := cutLast(token, '.')
+	head, payload, ok2 := strings.Cut(signed, ".")
+	if !ok || !ok2 || len(token) > maxToken {
+		return Subject{}, badToken("is not a JWT")
+	}
+	header, err := segment(head)
+	// The algorithm is ours to say; the header may only agree.
+	if err != nil || gjson.Get(header, "alg").String() != "HS256" {
+		return Subject{}, badToken("must be signed with HS256")
+	}
+	given, err := base64.RawURLEncoding.DecodeString(mac)
+	if err != nil || !hmac.Equal(given, tokenMAC(apiKey, signed)) {
+		return Subject{}, badToken("is not signed with this tenant's API key")
+	}
+	claims, err := segment(payload)
+	if err != nil {
+		return Subject{}, badToken("is not a JWT")
+	}
+	if err := checkTimes(claims, now); err != nil {
+		return Subject{}, err
+	}
+	return subject(tenant, claims)
+}
+
+func checkTimes(claims string, now core.Time) error {
+	for _, name := range []string{"exp", "nbf"} {
+		claim := gjson.Get(claims, name)
+		if !claim.Exists() || claim.Type == gjson.Null {
+			continue
+		}
+		if claim.Type != gjson.Number {
+			return badToken("has an " + name + " that is not a number of seconds")
+		}
+		at := core.Time(claim.Float()) * core.Second
+		if name == "exp" && at <= now {
+			return badToken("has expired")
+		}
+		if name == "nbf" && at > now+core.Minute {
+			return badToken("is not valid yet")
+		}
+	}
+	return nil
+}
+
+// subject reads who the token is for: the user claim, or sub in the form
+// {account}:{user}@{tenant}:users.
+func subject(tenant core.TenantAlias, claims string) (Subject, error) {
+	var s Subject
+	var account, user string
+	if claim := gjson.Get(claims, "user"); claim.IsObject() {
+		account, user = claim.Get("accountId").String(), claim.Get("id").String()
+		s.Signed = claim.Raw
+	} else {
+		sub, found := strings.CutSuffix(gjson.Get(claims, "sub").String(), "@"+string(tenant)+":users")
+		if !found {
+			return Subject{}, badToken("names no user of this tenant")
+		}
+		account, user, _ = strings.Cut(sub, ":")
+	}
+	var err error
+	if s.Account, err = core.ParseAccountID("", account); err != nil {
+		return Subject{}, badToken("names no account")
+	}
+	if s.User, err = core.ParseUserID("", user); err != nil {
+		return Subject{}, badToken("names no user")
+	}
+	return s, nil
+}
+
+// SignToken makes a user JWT for a subject that expires at the given time, or
+// never when it is zero. Signed must be empty or a JSON object.
+func SignToken(apiKey string, s Subject, expires core.Time) string {
+	w := writer{}
+	w.open()
+	if s.Signed != "" {
+		w.raw("user", s.Signed)
+	} else {
+		w.object("user", func() {
+			w.text("id", string(s.User))
+			w.text("accountId", string(s.Account))
+		})
+	}
+	if expires != 0 {
+		w.number("exp", int64(expires/core.Second))
+	}
+	w.close()
+	encode := base64.RawURLEncoding.EncodeToString
+	signed := encode([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + encode(w.b)
+	return signed + "." + encode(tokenMAC(apiKey, signed))
+}
+
+// CheckSigned refuses a body that contradicts what its token signs: a key that
+// is in both must have the same value. The key "cookies", which the browser
+// SDK adds to a signed user, is exempt (reference, 2.2).
+func CheckSigned(s Subject, body []byte) error {
+	var err error
+	gjson.ParseBytes(body).ForEach(func(key, value gjson.Result) bool {
+		signed := gjson.Get(s.Signed, gjson.Escape(key.String()))
+		if key.String() == "cookies" || !signed.Exists() || value.Type == gjson.Null {
+			return true
+		}
+		if canonical(signed) != canonical(value) {
+			err = &core.Error{Code: core.CodeForbidden, Field: key.String(), Message: "is not what the user token signs"}
+		}
+		return err == nil
+	})
+	return err
+}
+
+// canonical writes a value so that equal ones are equal texts: without blanks,
+// strings unescaped. The order of keys is kept, as clients send what they sign.
+func canonical(v gjson.Result) string {
+	switch {
+	case v.IsObject() || v.IsArray():
+		var b strings.Builder
+		v.ForEach(func(key, value gjson.Result) bool {
+			b.WriteString(key.Raw + ":" + canonical(value) + ",")
+			return true
+		})
+		return v.Raw[:1] + b.String()
+	case v.Type == gjson.String:
+		return `"` + v.String()
+	}
+	return v.Raw
+}
+
+func segment(s string) (string, error) {
+	raw, err := base64.RawURLEncoding.DecodeString(s)
+	if err != nil || tooDeep(raw) || !gjson.ValidBytes(raw) {
+		return "", badToken("is not a JWT")
+	}
+	return string(raw), nil
+}
+
+func tokenMAC(apiKey, signed string) []byte {
+	mac := hmac.New(sha256.New, []byte(apiKey))
+	mac.Write([]byte(signed))
+	return mac.Sum(nil)
+}
+
+func cutLast(s string, sep byte) (before, after string, found bool) {
+	if i := strings.LastIndexByte(s, sep); i >= 0 {
+		return s[:i], s[i+1:], true
+	}
+	return s, "", false
+}
+
+func badToken(reason string) *core.Error {
+	return &core.Error{Code: core.CodeUnauthenticated, Field: "user token", Message: reason, RS: "RS032"}
+}

@@ -1,0 +1,358 @@
+package wire
+
+import (
+	"sort"
+
+	"github.com/tidwall/gjson"
+	"github.com/valyala/fastjson"
+
+	"kith/core"
+	"kith/core/referral"
+)
+
+// Bounds of a user (reference, 6).
+const (
+	maxCustomFields    = 100
+	maxCustomFieldName = 64
+	maxCustomFieldText = 1024
+	maxSegments        = 100
+	maxCodes           = 20
+)
+
+// ParseUser reads the body of an identification, in the form of the REST call
+// (reference, 1.2) or of the browser script's init call (spec, User
+// identification). Ids that the body repeats must be those of the path.
+func ParseUser(tenant core.TenantAlias, account core.AccountID, user core.UserID, body []byte) (referral.UserUpdate, error) {
+	p := userParser{tenant: tenant, body: body}
+	p.u.Account, p.u.ID = account, user
+	v, err := object(body, MaxBody)
+	if err != nil {
+		return referral.UserUpdate{}, err
+	}
+	err = fields(v, "", func(r *reader, key string, v *fastjson.Value) bool {
+		return p.identity(r, key, v) || p.profile(r, key, v) || p.claim(r, key, v) || p.accepted(r, key, v)
+	})
+	if err != nil {
+		return referral.UserUpdate{}, err
+	}
+	// The order in which a body happens to be written decides nothing.
+	sort.SliceStable(p.u.Claims, func(i, j int) bool {
+		return preference(p.u.Claims[i].Source) < preference(p.u.Claims[j].Source)
+	})
+	return p.u, nil
+}
+
+// userParser collects what the keys of a body say.
+type userParser struct {
+	tenant core.TenantAlias
+	body   []byte
+	u      referral.UserUpdate
+}
+
+func (p *userParser) identity(r *reader, key string, v *fastjson.Value) bool {
+	switch key {
+	case "id", "user_id":
+		return r.same(key, v, string(p.u.ID))
+	case "accountId", "account_id":
+		return r.same(key, v, string(p.u.Account))
+	case "tenant_alias":
+		return r.same(key, v, string(p.tenant))
+	case "paymentProviderId", "payment_provider_id":
+		return parsed(r, key, v, &p.u.PaymentProviderID, core.ParsePaymentProviderID)
+	case "account_status", "accountStatus":
+		return parsed(r, key, v, &p.u.Status, referral.ParseStatus)
+	}
+	return false
+}
+
+func (p *userParser) profile(r *reader, key string, v *fastjson.Value) bool {
+	switch key {
+	case "firstName", "first_name":
+		return r.text(&p.u.FirstName, key, v)
+	case "lastName", "last_name":
+		return r.text(&p.u.LastName, key, v)
+	case "email":
+		return r.text(&p.u.Email, key, v)
+	case "imageUrl", "user_image":
+		return r.text(&p.u.ImageURL, key, v)
+	case "locale":
+		return parsed(r, key, v, &p.u.Locale, parseLocale)
+	case "countryCode":
+		return r.text(&p.u.CountryCode, key, v)
+	case "referable":
+		return r.boolean(&p.u.Referable, key, v)
+	case "customFields":
+		return p.customFields(r, key, v)
+	case "segments":
+		return r.items(key, v, maxSegments, func(i int, v *fastjson.Value) error {
+			s, err := textItem(element(r.path(key), i), v)
+			p.u.Segments = append(p.u.Segments, s)
+			return err
+		})
+	case "referralCodes":
+		return r.nested(key, v, p.ownCode)
+	case "referralCode", "user_referral_code":
+		var code *core.ReferralCode
+		parsed(r, key, v, &code, optionalCode)
+		if code != nil && *code != "" {
+			p.u.Codes = append(p.u.Codes, referral.UserCode{Program: core.ClassicProgram, Code: *code})
+		}
+		return true
+	}
+	return false
+}
+
+func (p *userParser) ownCode(r *reader, key string, v *fastjson.Value) bool {
+	program, err := core.ParseProgramKey(r.path(key), key)
+	if err != nil {
+		return r.fail(err)
+	}
+	var code *core.ReferralCode
+	parsed(r, key, v, &code, core.ParseReferralCode)
+	if code != nil {
+		p.u.Codes = append(p.u.Codes, referral.UserCode{Program: program, Code: *code})
+	}
+	return true
+}
+
+// claim takes the keys that bring the code of a referrer.
+func (p *userParser) claim(r *reader, key string, v *fastjson.Value) bool {
+	switch key {
+	case "referredByCodes":
+		return r.items(key, v, maxCodes, func(i int, v *fastjson.Value) error {
+			at := element(r.path(key), i)
+			s, err := textItem(at, v)
+			if err != nil {
+				return err
+			}
+			return p.brings(referral.SourceCodes, at, s)
+		})
+	case "referredBy":
+		return r.nested(key, v, p.referredBy)
+	case "referral_code":
+		var s *string
+		r.text(&s, key, v)
+		return s == nil || r.fail(p.brings(referral.SourceInit, r.path(key), *s))
+	case "cookies":
+		var s *string
+		r.text(&s, key, v)
+		if s != nil && *s != "" {
+			p.u.Claims = append(p.u.Claims, cookieClaims(p.tenant, *s)...)
+		}
+		return true
+	}
+	return false
+}
+
+func (p *userParser) referredBy(r *reader, key string, v *fastjson.Value) bool {
+	switch key {
+	case "code":
+		var s *string
+		r.text(&s, key, v)
+		return s == nil || r.fail(p.brings(referral.SourceReferredBy, r.path(key), *s))
+	case "isConverted":
+		var converted *bool
+		r.boolean(&converted, key, v)
+		if converted != nil && *converted && p.u.Status == nil {
+			paid := referral.Paid
+			p.u.Status = &paid
+		}
+		return true
+	// A user that was read and is written back brings these along.
+	case "newlyReferred", "referredReward":
+		return true
+	}
+	return false
+}
+
+func (p *userParser) brings(source referral.Source, at, s string) error {
+	code, err := optionalCode(at, s)
+	if err == nil && code != "" {
+		p.u.Claims = append(p.u.Claims, referral.Claim{Code: code, Source: source})
+	}
+	return err
+}
+
+// accepted takes the keys that real clients send along and that mean nothing
+// here: the init call's own settings, and dates that only imports may set.
+func (p *userParser) accepted(r *reader, key string, v *fastjson.Value) bool {
+	switch key {
+	case "jwt", "checksum", "mode", "fb_share_image":
+		var s *string
+		return r.text(&s, key, v)
+	case "shareLinks":
+		return r.nested(key, v, func(*reader, string, *fastjson.Value) bool { return true })
+	case "dateUsTaxFormSubmitted", "dateCreated":
+		var n *int64
+		return r.integer(&n, key, v, 0)
+	}
+	return false
+}
+
+func (p *userParser) customFields(r *reader, key string, v *fastjson.Value) bool {
+	ok := r.nested(key, v, func(r *reader, name string, v *fastjson.Value) bool {
+		switch {
+		case len(p.u.CustomFields) == maxCustomFields:
+			return r.fail(core.Invalid(key, "must not have more than 100 keys"))
+		case name == "" || len(name) > maxCustomFieldName:
+			return r.fail(core.Invalid(r.path(name), "a name is 1 to 64 bytes"))
+		case v.Type() == fastjson.TypeObject || v.Type() == fastjson.TypeArray:
+			return r.fail(core.Invalid(r.path(name), "must not be an object or an array"))
+		case v.Type() == fastjson.TypeString && len(v.GetStringBytes()) > maxCustomFieldText:
+			return r.fail(core.Invalid(r.path(name), "must not be longer than 1024 bytes"))
+		}
+		p.u.CustomFields = append(p.u.CustomFields, referral.CustomField{Name: name})
+		return true
+	})
+	// The walk checks; the values are taken as they are written.
+	i := 0
+	gjson.GetBytes(p.body, key).ForEach(func(_, raw gjson.Result) bool {
+		if i < len(p.u.CustomFields) {
+			p.u.CustomFields[i].Value = raw.Raw
+			i++
+		}
+		return true
+	})
+	return ok
+}
+
+// MergeCustomFields returns a JSON object with the changes made: a null removes
+// its key (reference, 1.2).
+func MergeCustomFields(stored string, changes []referral.CustomField) string {
+	if len(changes) == 0 {
+		return stored
+	}
+	var merged []referral.CustomField
+	gjson.Parse(stored).ForEach(func(name, value gjson.Result) bool {
+		merged = append(merged, referral.CustomField{Name: name.String(), Value: value.Raw})
+		return true
+	})
+	for _, change := range changes {
+		kept := merged[:0]
+		for _, f := range merged {
+			if f.Name != change.Name {
+				kept = append(kept, f)
+			}
+		}
+		merged = kept
+		if change.Value != "null" {
+			merged = append(merged, change)
+		}
+	}
+	w := writer{}
+	w.open()
+	for _, f := range merged {
+		w.raw(f.Name, f.Value)
+	}
+	w.close()
+	return string(w.b)
+}
+
+// preference orders the sources of claims (reference, 1.8).
+func preference(s referral.Source) int {
+	for i, known := range []referral.Source{
+		referral.SourceCodes, referral.SourceReferredBy, referral.SourceInit, referral.SourceCookie,
+	} {
+		if s == known {
+			return i
+		}
+	}
+	return 9
+}
+
+// optionalCode reads a code; an empty text, which a form with an empty input
+// sends, is no code.
+func optionalCode(field, s string) (core.ReferralCode, error) {
+	if s == "" {
+		return "", nil
+	}
+	return core.ParseReferralCode(field, s)
+}
+
+func textItem(at string, v *fastjson.Value) (string, error) {
+	if v.Type() != fastjson.TypeString {
+		return "", core.Malformed(at, "must be a string")
+	}
+	s := string(v.GetStringBytes())
+	if s == "" || len(s) > maxText {
+		return "", core.Invalid(at, "must not be empty or longer than 4096 bytes")
+	}
+	return s, nil
+}
+
+// parseLocale takes "en" and "en_US" (RS039).
+func parseLocale(field, s string) (string, error) {
+	ok := s == "" || len(s) >= 2 && len(s) <= 16
+	for i := range len(s) {
+		c := s[i]
+		ok = ok && (c == '_' && i > 0 || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9')
+	}
+	if !ok {
+		err := core.Invalid(field, "must be a locale such as en or en_US")
+		err.RS = "RS039"
+		return "", err
+	}
+	return s, nil
+}
+
+// ReferredBy is what an identification answers about the user's own referral.
+type ReferredBy struct {
+	Referral *referral.Referral
+	// Newly is true when this very call attributed the user.
+	Newly bool
+}
+
+// User writes a stored user (reference, 1.2).
+func User(u referral.User, account referral.Account, by ReferredBy) []byte {
+	w := writer{}
+	w.open()
+	w.text("id", string(u.ID))
+	w.text("accountId", string(u.Account))
+	w.text("firstName", u.FirstName)
+	w.text("lastName", u.LastName)
+	w.textOrNull("email", u.Email)
+	w.text("imageUrl", u.ImageURL)
+	w.textOrNull("locale", u.Locale)
+	w.textOrNull("countryCode", u.CountryCode)
+	w.textOrNull("paymentProviderId", string(account.PaymentProviderID))
+	w.boolean("referable", u.Referable)
+	w.textOrNull("referralCode", string(classicCode(u.Codes)))
+	w.object("referralCodes", func() {
+		for _, c := range u.Codes {
+			w.text(string(c.Program), string(c.Code))
+		}
+	})
+	w.referredBy(by)
+	w.raw("customFields", u.CustomFields)
+	w.key("segments")
+	w.b = appendTexts(w.b, u.Segments)
+	w.date("dateCreated", u.Created)
+	w.raw("dateBlocked", "null")
+	w.close()
+	return w.b
+}
+
+func (w *writer) referredBy(by ReferredBy) {
+	if by.Referral == nil {
+		w.raw("referredBy", "null")
+		w.raw("referredByCodes", "[]")
+		return
+	}
+	w.object("referredBy", func() {
+		w.text("code", string(by.Referral.Code))
+		w.boolean("isConverted", by.Referral.State == referral.Converted)
+		w.boolean("newlyReferred", by.Newly)
+		w.reward("referredReward", by.Referral.ReferredReward)
+	})
+	w.key("referredByCodes")
+	w.b = appendTexts(w.b, []string{string(by.Referral.Code)})
+}
+
+func classicCode(codes []referral.UserCode) core.ReferralCode {
+	for _, c := range codes {
+		if c.Program == core.ClassicProgram || len(codes) == 1 {
+			return c.Code
+		}
+	}
+	return ""
+}

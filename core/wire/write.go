@@ -1,0 +1,84 @@
+package wire
+
+import (
+	"strconv"
+
+	"github.com/tidwall/gjson"
+
+	"kith/core"
+)
+
+func appendString(b []byte, s string) []byte { return gjson.AppendJSONString(b, s) }
+
+// writer appends the members of one object in the order of the calls.
+type writer struct {
+	b     []byte
+	comma bool
+}
+
+func (w *writer) open() { w.b = append(w.b, '{'); w.comma = false }
+
+func (w *writer) close() { w.b = append(w.b, '}'); w.comma = true }
+
+func (w *writer) key(name string) {
+	if w.comma {
+		w.b = append(w.b, ',')
+	}
+	w.comma = true
+	w.b = appendString(w.b, name)
+	w.b = append(w.b, ':')
+}
+
+func (w *writer) text(name, s string) { w.key(name); w.b = appendString(w.b, s) }
+
+// textOrNull writes null for an empty string.
+func (w *writer) textOrNull(name, s string) {
+	if s == "" {
+		w.raw(name, "null")
+		return
+	}
+	w.text(name, s)
+}
+
+func (w *writer) number(name string, n int64) {
+	w.key(name)
+	w.b = strconv.AppendInt(w.b, n, 10)
+}
+
+// date writes null for "never" (reference, 0).
+func (w *writer) date(name string, t core.Time) {
+	if t == 0 {
+		w.raw(name, "null")
+		return
+	}
+	w.number(name, int64(t))
+}
+
+func (w *writer) boolean(name string, v bool) { w.raw(name, strconv.FormatBool(v)) }
+
+// raw writes a value that is JSON already.
+func (w *writer) raw(name, json string) { w.key(name); w.b = append(w.b, json...) }
+
+// object writes a nested object.
+func (w *writer) object(name string, members func()) {
+	w.key(name)
+	w.open()
+	members()
+	w.close()
+}
+
+// list writes an array of n elements; element i is appended by one call.
+func list(b []byte, n int, one func(b []byte, i int) []byte) []byte {
+	b = append(b, '[')
+	for i := range n {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = one(b, i)
+	}
+	return append(b, ']')
+}
+
+func appendTexts(b []byte, texts []string) []byte {
+	return list(b, len(texts), func(b []byte, i int) []byte { return appendString(b, texts[i]) })
+}
