@@ -1,0 +1,67 @@
+package program
+
+import (
+	"context"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/link"
+	"kith/core/referral"
+)
+
+// FollowShareLink answers a share link. The edge answers those that its replica
+// knows; what it does not know it asks here.
+func (e *Engine) FollowShareLink(ctx context.Context, alias core.TenantAlias, code string, v link.Visit) (link.Answer, error) {
+	tenant, err := e.DB.Tenant(ctx, alias)
+	if err != nil {
+		return link.Answer{}, err
+	}
+	found, program, err := e.linkTarget(ctx, alias, code)
+	if err != nil {
+		return link.Answer{}, err
+	}
+	return link.FollowShareLink(v, e.linkTenant(tenant), program.Program, found, e.Now()), nil
+}
+
+// TakeCode answers a page request that carries a code, on a shop's host; ok is
+// false when it is to be passed on.
+func (e *Engine) TakeCode(ctx context.Context, host string, code core.ReferralCode, v link.Visit) (a link.Answer, ok bool, err error) {
+	alias, err := e.DB.TenantByHost(ctx, host)
+	if isNotFound(err) {
+		return link.Answer{}, false, nil
+	}
+	if err != nil {
+		return link.Answer{}, false, err
+	}
+	tenant, err := e.DB.Tenant(ctx, alias)
+	if err != nil {
+		return link.Answer{}, false, err
+	}
+	found, program, err := e.linkTarget(ctx, alias, string(code))
+	if err != nil {
+		return link.Answer{}, false, err
+	}
+	a, ok = link.TakeCode(v, e.linkTenant(tenant), program.Program, found, e.Now())
+	return a, ok, nil
+}
+
+// linkTarget finds a code and its program; a code that is not there, or has not
+// the form of one, leads to the tenant's first program.
+func (e *Engine) linkTarget(ctx context.Context, tenant core.TenantAlias, text string) (core.ReferralCode, referral.Program, error) {
+	if code, err := core.ParseReferralCode("", text); err == nil {
+		c, known, err := e.DB.Code(ctx, tenant, code)
+		if err != nil {
+			return "", referral.Program{}, err
+		}
+		if known {
+			program, err := e.DB.Program(ctx, tenant, c.Program)
+			return c.Code, program, err
+		}
+	}
+	program, err := e.DB.FirstProgram(ctx, tenant)
+	return "", program, err
+}
+
+func (e *Engine) linkTenant(t store.Tenant) link.Tenant {
+	return link.Tenant{Alias: t.Alias, Policy: t.Policy, CookieKey: e.Keys.Cookie(t.Alias)}
+}

@@ -1,0 +1,94 @@
+package program
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/auth"
+	"kith/core/link"
+	"kith/core/referral"
+	"kith/core/wire"
+)
+
+// TestPrefix begins the alias of a tenant's test mode (reference, 2.1).
+const TestPrefix = "test_"
+
+// NewTenant is what a tenant starts with.
+type NewTenant struct {
+	Alias core.TenantAlias
+	// Key is the API key.
+	Key    string
+	Policy link.Policy
+	// Program is the tenant's first program.
+	Program referral.Program
+}
+
+// MakeKey makes an API key of 192 random bits behind a prefix that tells live
+// and test apart (reference, 2.1).
+func (e *Engine) MakeKey(alias core.TenantAlias) string {
+	prefix := "LIVE_"
+	if strings.HasPrefix(string(alias), TestPrefix) {
+		prefix = "TEST_"
+	}
+	raw := make([]byte, 40)
+	e.Entropy(raw)
+	for i := range raw {
+		raw[i] = codeAlphabet[raw[i]&31]
+	}
+	return prefix + string(raw)
+}
+
+// CreateTenant adds a tenant with its program. The host of the landing page
+// becomes the tenant's shop, unless it is somebody's already. An alias that is
+// taken is a conflict.
+func (e *Engine) CreateTenant(ctx context.Context, n NewTenant) error {
+	if _, err := core.ParseTenantAlias(string(n.Alias)); err != nil {
+		return core.Invalid("alias", "must be 1 to 64 of A-Z a-z 0-9 - _")
+	}
+	if !link.ValidLandingURL(n.Program.LandingURL) {
+		return core.Invalid("landing-url", "must be an absolute http or https URL")
+	}
+	var nonce [auth.NonceSize]byte
+	e.Entropy(nonce[:])
+	sealed, err := e.Keys.Seal(auth.KeyPlace(n.Alias), n.Key, nonce)
+	if err != nil {
+		return err
+	}
+	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		added, err := tx.InsertTenant(ctx, store.Tenant{
+			Alias: n.Alias, KeyHash: auth.KeyHash(n.Key), KeySealed: sealed,
+			DiscountID: wire.DefaultDiscountID, Policy: n.Policy, Created: tx.Now,
+		})
+		if err != nil {
+			return err
+		}
+		if !added {
+			return &core.Error{Code: core.CodeConflict, Field: "alias", Message: "there is a tenant with this alias already"}
+		}
+		if _, err := tx.InsertProgram(ctx, n.Alias, n.Program); err != nil {
+			return err
+		}
+		u, err := url.Parse(n.Program.LandingURL)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ClaimSite(ctx, u.Host, n.Alias)
+		return err
+	})
+}
+
+// SignToken makes a user token of a tenant; see wire.SignToken.
+func (e *Engine) SignToken(ctx context.Context, alias core.TenantAlias, s wire.Subject, expires core.Time) (string, error) {
+	tenant, err := e.DB.Tenant(ctx, alias)
+	if err != nil {
+		return "", err
+	}
+	key, err := e.Keys.Open(auth.KeyPlace(alias), tenant.KeySealed)
+	if err != nil {
+		return "", err
+	}
+	return wire.SignToken(key, s, expires), nil
+}

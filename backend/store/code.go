@@ -1,0 +1,57 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"kith/core"
+	"kith/core/referral"
+)
+
+// Code is a stored referral code and its owner.
+type Code struct {
+	Code    core.ReferralCode
+	Program core.ProgramKey
+	Owner   referral.Identity
+	// FirstName and LastName are the owner's.
+	FirstName, LastName string
+	Created             core.Time
+}
+
+// Code returns a code, whatever case it is asked for in; ok is false when there
+// is none.
+func (r Reads) Code(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) (c Code, ok bool, err error) {
+	err = r.q.QueryRowContext(ctx, `SELECT c.code, c.program, c.account_id, c.user_id, c.created_at,
+			u.email, u.first_name, u.last_name
+		FROM code c JOIN user u ON u.tenant = c.tenant AND u.account_id = c.account_id AND u.id = c.user_id
+		WHERE c.tenant = ? AND c.code = ?`, string(tenant), string(code)).
+		Scan(&c.Code, &c.Program, &c.Owner.Account, &c.Owner.User, &c.Created,
+			&c.Owner.Email, &c.FirstName, &c.LastName)
+	if errors.Is(err, sql.ErrNoRows) {
+		return c, false, nil
+	}
+	if err != nil {
+		return c, false, fmt.Errorf("store: code: %w", err)
+	}
+	return c, true, nil
+}
+
+// codesOf returns the newest code of each program that a user owns.
+func (r Reads) codesOf(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID) ([]referral.UserCode, error) {
+	rows, err := r.q.QueryContext(ctx, `SELECT program, code, max(rowid) FROM code
+		WHERE tenant = ? AND account_id = ? AND user_id = ? GROUP BY program ORDER BY program`,
+		string(tenant), string(account), string(user))
+	return collect(rows, err, "codes", func(rows *sql.Rows, c *referral.UserCode) error {
+		var newest int64
+		return rows.Scan(&c.Program, &c.Code, &newest)
+	})
+}
+
+// InsertCode adds a code; false means that the tenant has it already.
+func (tx *Tx) InsertCode(ctx context.Context, tenant core.TenantAlias, c referral.UserCode, account core.AccountID, user core.UserID) (bool, error) {
+	return tx.inserted(ctx, "code", `INSERT INTO code (tenant, code, program, account_id, user_id, created_at)
+		VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (tenant, code) DO NOTHING`,
+		string(tenant), string(c.Code), string(c.Program), string(account), string(user), int64(tx.Now))
+}
