@@ -3,7 +3,6 @@ package program
 import (
 	"context"
 
-	"kith/backend/store"
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/reward"
@@ -11,13 +10,13 @@ import (
 )
 
 // Referrals returns a page of referrals and how many there are in all.
-func (e *Engine) Referrals(ctx context.Context, tenant core.TenantAlias, f store.ReferralFilter) ([]referral.Referral, int, error) {
+func (e *Engine) Referrals(ctx context.Context, tenant core.TenantAlias, f referral.Filter) ([]referral.Referral, int, error) {
 	return e.DB.Referrals(ctx, tenant, f)
 }
 
 // Referral returns a referral by its id, or a not-found error.
 func (e *Engine) Referral(ctx context.Context, tenant core.TenantAlias, id string) (referral.Referral, error) {
-	page, _, err := e.DB.Referrals(ctx, tenant, store.ReferralFilter{ID: id, Limit: 1})
+	page, _, err := e.DB.Referrals(ctx, tenant, referral.Filter{ID: id, Limit: 1})
 	if err == nil && len(page) == 0 {
 		err = core.NotFound("there is no such referral")
 	}

@@ -10,19 +10,9 @@ import (
 	"kith/core/referral"
 )
 
-// ReferralFilter narrows a list of referrals; empty fields do not.
-type ReferralFilter struct {
-	ID              string
-	ReferredAccount core.AccountID
-	ReferredUser    core.UserID
-	ReferrerAccount core.AccountID
-	ReferrerUser    core.UserID
-	Limit, Offset   int
-}
-
 // Referrals returns a page of referrals, the newest first, and how many there
 // are in all.
-func (r Reads) Referrals(ctx context.Context, tenant core.TenantAlias, f ReferralFilter) (page []referral.Referral, total int, err error) {
+func (r Reads) Referrals(ctx context.Context, tenant core.TenantAlias, f referral.Filter) (page []referral.Referral, total int, err error) {
 	where, args := "r.tenant = ?", []any{string(tenant)}
 	add := func(column, value string) {
 		if value != "" {
@@ -58,7 +48,7 @@ func (r Reads) Referrals(ctx context.Context, tenant core.TenantAlias, f Referra
 
 // ReferralOf returns the referral of a referred account, or nil.
 func (r Reads) ReferralOf(ctx context.Context, tenant core.TenantAlias, account core.AccountID) (*referral.Referral, error) {
-	page, _, err := r.Referrals(ctx, tenant, ReferralFilter{ReferredAccount: account, Limit: 1})
+	page, _, err := r.Referrals(ctx, tenant, referral.Filter{ReferredAccount: account, Limit: 1})
 	if err != nil || len(page) == 0 {
 		return nil, err
 	}

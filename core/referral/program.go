@@ -35,6 +35,16 @@ type Referral struct {
 	ReferrerReward, ReferredReward *reward.Reward
 }
 
+// Filter narrows a list of referrals; what is empty does not.
+type Filter struct {
+	ID              string
+	ReferredAccount core.AccountID
+	ReferredUser    core.UserID
+	ReferrerAccount core.AccountID
+	ReferrerUser    core.UserID
+	Limit, Offset   int
+}
+
 // Unlocks returns the rewards that a conversion unlocks, the referrer's first.
 // Their ids and times are for the caller to set.
 func (p Program) Unlocks(r Referral) []reward.Reward {

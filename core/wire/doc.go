@@ -25,3 +25,10 @@ const (
 func TooLarge(limit int) *core.Error {
 	return &core.Error{Code: core.CodeTooLarge, Message: "the body is larger than " + size(limit)}
 }
+
+// Headers of every JSON answer.
+const (
+	JSONType = "application/json"
+	// CacheControl keeps what one caller may see out of shared caches.
+	CacheControl = "private, no-store"
+)

@@ -121,20 +121,27 @@ func SignToken(apiKey string, s Subject, expires core.Time) string {
 
 // CheckSigned refuses a body that contradicts what its token signs: a key that
 // is in both must have the same value. The key "cookies", which the browser
-// SDK adds to a signed user, is exempt (reference, 2.2).
+// SDK adds to a signed user, is exempt (reference, 2.2); a user's own codes,
+// which others would be paid for, must be signed.
 func CheckSigned(s Subject, body []byte) error {
 	var err error
-	gjson.ParseBytes(body).ForEach(func(key, value gjson.Result) bool {
-		signed := gjson.Get(s.Signed, gjson.Escape(key.String()))
-		if key.String() == "cookies" || !signed.Exists() || value.Type == gjson.Null {
-			return true
-		}
-		if canonical(signed) != canonical(value) {
-			err = &core.Error{Code: core.CodeForbidden, Field: key.String(), Message: "is not what the user token signs"}
+	gjson.ParseBytes(body).ForEach(func(k, value gjson.Result) bool {
+		key := k.String()
+		signed := gjson.Get(s.Signed, gjson.Escape(key))
+		switch {
+		case key == "cookies" || value.Type == gjson.Null:
+		case signed.Exists() && canonical(signed) != canonical(value):
+			err = &core.Error{Code: core.CodeForbidden, Field: key, Message: "is not what the user token signs"}
+		case !signed.Exists() && mustBeSigned(key):
+			err = &core.Error{Code: core.CodeForbidden, Field: key, Message: "must be signed in the user token"}
 		}
 		return err == nil
 	})
 	return err
+}
+
+func mustBeSigned(key string) bool {
+	return key == "referralCodes" || key == "referralCode" || key == "user_referral_code"
 }
 
 // canonical writes a value so that equal ones are equal texts: without blanks,

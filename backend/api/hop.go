@@ -1,0 +1,63 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"kith/core"
+	"kith/core/auth"
+)
+
+// behindEdge verifies what the edge vouches for. A request that does not come
+// over an edge is taken as it is, and what it claims of itself in X-Forwarded
+// headers is not believed; a hop that is signed wrongly is refused, since then
+// edge and backend do not share their master key or their time.
+func (a *API) behindEdge(next http.Handler) http.Handler {
+	key := a.Engine.Keys.Hop()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		signature := r.Header.Get(auth.HopHeader)
+		if signature == "" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		hop := auth.Hop{
+			Method: r.Method, URI: r.RequestURI,
+			For:   r.Header.Get(auth.ForwardedForHeader),
+			Proto: r.Header.Get(auth.ForwardedProtoHeader),
+			Host:  r.Header.Get(auth.ForwardedHostHeader),
+		}
+		if !hop.Verify(key, signature, a.Engine.Now()) {
+			a.adapt(badHop).ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), hopKey{}, hop)))
+	})
+}
+
+func badHop(http.ResponseWriter, *http.Request) error {
+	return &core.Error{
+		Code: core.CodeUnauthenticated, Field: auth.HopHeader,
+		Message: "the edge's signature is not valid: edge and backend must share their master key, and their clocks must be within 5 minutes",
+	}
+}
+
+type hopKey struct{}
+
+// seenHost is the host that the visitor asked for.
+func seenHost(r *http.Request) string {
+	if hop, ok := r.Context().Value(hopKey{}).(auth.Hop); ok && hop.Host != "" {
+		return hop.Host
+	}
+	return r.Host
+}
+
+// seenScheme is the scheme that the visitor used.
+func seenScheme(r *http.Request) string {
+	if hop, ok := r.Context().Value(hopKey{}).(auth.Hop); ok && hop.Proto != "" {
+		return hop.Proto
+	}
+	if r.TLS != nil {
+		return "https"
+	}
+	return "http"
+}

@@ -1,0 +1,65 @@
+package api
+
+import (
+	"net/http"
+
+	"kith/core"
+	"kith/core/link"
+	"kith/core/wire"
+)
+
+// shareLink is GET /s/{tenant}/{code}.
+func (a *API) shareLink(w http.ResponseWriter, r *http.Request) error {
+	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))
+	if err != nil {
+		return err
+	}
+	answer, err := a.Engine.FollowShareLink(r.Context(), alias, r.PathValue("code"), a.visit(r))
+	if err != nil {
+		return err
+	}
+	redirect(w, answer)
+	return nil
+}
+
+// page answers a request for a page: a code that it carries moves into the
+// cookie, anything else is for whoever has pages.
+func (a *API) page(w http.ResponseWriter, r *http.Request) error {
+	code, carried := link.Carried(r.URL.RawQuery)
+	if carried && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		answer, ok, err := a.Engine.TakeCode(r.Context(), seenHost(r), code, a.visit(r))
+		if err != nil {
+			return err
+		}
+		if ok {
+			redirect(w, answer)
+			return nil
+		}
+	}
+	if a.Pages == nil {
+		return wire.NoSuchPath()
+	}
+	a.Pages.ServeHTTP(w, r)
+	return nil
+}
+
+func redirect(w http.ResponseWriter, answer link.Answer) {
+	h := w.Header()
+	h.Set("Location", answer.Location)
+	h.Set("Cache-Control", link.CacheControl)
+	if answer.SetCookie != "" {
+		h.Set("Set-Cookie", answer.SetCookie)
+	}
+	w.WriteHeader(answer.Status)
+}
+
+// visit is the part of a request that decides about links and cookies.
+func (a *API) visit(r *http.Request) link.Visit {
+	h := r.Header
+	return link.Visit{
+		Method: r.Method, Secure: seenScheme(r) == "https",
+		Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Cookie: cookies(r),
+		UserAgent: h.Get("User-Agent"), SecPurpose: h.Get("Sec-Purpose"), Purpose: h.Get("Purpose"),
+		GPC: h.Get("Sec-GPC"), DNT: h.Get("DNT"),
+	}
+}
