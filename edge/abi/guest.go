@@ -1,0 +1,56 @@
+//go:build tinygo.wasm && !gc.boehm && !custommalloc
+
+package abi
+
+import "unsafe"
+
+var handler func(*Request) Response
+
+// Handle registers h, which answers every request from then on. It is called
+// once, from an init function: a module of this kind has no main. h must not
+// keep the Request, and must not panic: TinyGo does not recover a runtime
+// panic here, so the host answers 503 and drops the instance.
+func Handle(h func(*Request) Response) { handler = h }
+
+// responseRecord is the record of ResponseSize bytes that the host reads.
+type responseRecord struct {
+	status     uint16
+	_          uint16
+	hasHeaders uint8
+	_          [3]uint8
+	headers    list
+	hasBody    uint8
+	_          [3]uint8
+	body       list
+}
+
+// response is read by the host when handleRequest has returned, and so outlives
+// the call, as RET_AREA of spin-http.c does.
+var response responseRecord
+
+//go:wasmexport handle-http-request
+func handleRequest(method uint32, uri unsafe.Pointer, uriLen uint32,
+	headers unsafe.Pointer, headerCount uint32, params unsafe.Pointer, paramCount uint32,
+	bodyTag uint32, body unsafe.Pointer, bodyLen uint32,
+) unsafe.Pointer {
+	name, _ := MethodName(method)
+	request := &Request{
+		Method:  name,
+		URI:     list{uri, uriLen}.takeString(),
+		Headers: list{headers, headerCount}.takeHeaders(),
+	}
+	list{params, paramCount}.takeHeaders()
+	if bodyTag == TagSome {
+		request.Body = list{body, bodyLen}.takeBytes()
+	}
+	writeResponse(handler(request))
+	return unsafe.Pointer(&response)
+}
+
+func writeResponse(r Response) {
+	response.status = uint16(r.Status)
+	response.hasHeaders = TagSome
+	response.headers = giveHeaders(r.Headers)
+	response.hasBody = TagSome
+	response.body = giveBytes(r.Body)
+}

@@ -1,0 +1,143 @@
+package abi
+
+// Exports of the guest. All parameters and results are i32.
+const (
+	// ExportHandle takes method, uri pointer and length, headers pointer and
+	// count, params pointer and count (always empty), body tag, pointer and
+	// length; it returns a pointer to a response record. See spin-http.c.
+	ExportHandle = "handle-http-request"
+	// ExportRealloc takes old pointer, old size, alignment and new size and
+	// returns a pointer; it traps when memory is exhausted.
+	ExportRealloc = "canonical_abi_realloc"
+	// ExportFree takes pointer, size and alignment. A size of zero is ignored.
+	ExportFree = "canonical_abi_free"
+	// ExportInitialize takes and returns nothing. It runs once, before all else.
+	ExportInitialize = "_initialize"
+	// ExportMemory is the guest's linear memory.
+	ExportMemory = "memory"
+)
+
+// Modules and names of the imports.
+const (
+	// ModuleSQLite offers open(name ptr, len, result), execute(connection,
+	// statement ptr, len, parameters ptr, count, result) and close(connection).
+	// See sqlite.c.
+	ModuleSQLite  = "sqlite"
+	SQLiteOpen    = "open"
+	SQLiteExecute = "execute"
+	SQLiteClose   = "close"
+	// ModuleOutbound offers request: the ten parameters of ExportHandle and a
+	// result pointer. See wasi-outbound-http.c.
+	ModuleOutbound  = "wasi-outbound-http"
+	OutboundRequest = "request"
+	// ModuleConfig offers get-config(key ptr, len, result). See spin-config.c.
+	ModuleConfig = "spin-config"
+	ConfigGet    = "get-config"
+	// ModuleWASI is WASI preview 1; this package uses random_get of it.
+	ModuleWASI = "wasi_snapshot_preview1"
+)
+
+// Methods of a request, by number (http-types.wit, enum method). Any other
+// method cannot be expressed: the host answers it with 405.
+var methods = [...]string{"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"}
+
+// MethodNumber returns the number of an upper-case method, and whether it has one.
+func MethodNumber(method string) (uint32, bool) {
+	for i, m := range methods {
+		if m == method {
+			return uint32(i), true
+		}
+	}
+	return 0, false
+}
+
+// MethodName returns the method of a number, and whether there is one.
+func MethodName(number uint32) (string, bool) {
+	if number >= uint32(len(methods)) {
+		return "", false
+	}
+	return methods[number], true
+}
+
+// Sizes in bytes of the elements of lists, and their alignments. A zero-length
+// string or list has no memory of its own: its pointer is the alignment.
+const (
+	// StringSize is a pointer and a length, 4 bytes each. The bytes it points
+	// to are aligned to ByteAlign and are UTF-8.
+	StringSize = 8
+	ByteAlign  = 1
+	// HeaderSize is the name's string and then the value's.
+	HeaderSize = 2 * StringSize
+	// RowSize is a pointer to values and their count.
+	RowSize = 8
+	// WordAlign is the alignment of lists of strings, headers and rows, and of
+	// every record that is returned through a pointer.
+	WordAlign = 4
+	// ValueSize is one database value: its kind in the first byte and, at
+	// ValueData, an int64, a float64, or the pointer and length of text or blob.
+	ValueSize  = 16
+	ValueData  = 8
+	ValueAlign = 8
+)
+
+// Tags of option and expected, the first byte of either.
+const (
+	TagNone = 0
+	TagSome = 1
+	TagOK   = 0
+	TagErr  = 1
+)
+
+// The response record that ExportHandle returns a pointer to.
+const (
+	ResponseSize      = 28
+	ResponseStatus    = 0  // uint16
+	ResponseHasHeader = 4  // option tag
+	ResponseHeader    = 8  // pointer, count
+	ResponseHasBody   = 16 // option tag
+	ResponseBody      = 20 // pointer, length
+)
+
+// The result of OutboundRequest: expected<response, http-error>. The response
+// begins at OutboundData and is laid out as the one of ExportHandle.
+const (
+	OutboundSize = OutboundData + ResponseSize
+	OutboundTag  = 0
+	OutboundData = 4 // response, or the HTTPError as one byte
+)
+
+// The result of SQLiteOpen and SQLiteExecute: expected<…, error>.
+const (
+	SQLiteOpenSize    = 16
+	SQLiteExecuteSize = 20
+	SQLiteTag         = 0
+	SQLiteConnection  = 4  // uint32, of open
+	SQLiteColumns     = 4  // pointer, count of strings, of execute
+	SQLiteRows        = 12 // pointer, count of rows, of execute
+	SQLiteErrorCode   = 4  // DBCode as one byte
+	SQLiteErrorText   = 8  // pointer, length; with DBIO only
+)
+
+// The result of ConfigGet: expected<string, error>.
+const (
+	ConfigSize      = 16
+	ConfigTag       = 0
+	ConfigValue     = 4 // pointer, length
+	ConfigErrorCode = 4 // ConfigCode as one byte
+	ConfigErrorText = 8 // pointer, length
+)
+
+// ConfigCode says why a variable could not be read (spin-config.wit). Every
+// code comes with a text.
+type ConfigCode uint8
+
+const (
+	// ConfigProvider is a source of variables that failed.
+	ConfigProvider ConfigCode = iota
+	// ConfigInvalidKey is a name that no variable can have.
+	ConfigInvalidKey
+	// ConfigInvalidSchema is a manifest that cannot be used.
+	ConfigInvalidSchema
+	// ConfigOther is anything else, an undefined variable among it.
+	ConfigOther
+)

@@ -1,0 +1,56 @@
+//go:build tinygo.wasm && !gc.boehm && !custommalloc
+
+package abi
+
+import "unsafe"
+
+// outboundResult is the record of OutboundSize bytes that the host writes.
+type outboundResult struct {
+	tag      uint8
+	_        [3]uint8
+	response responseRecord
+}
+
+// outbound is written by the host during Send and read before Send returns.
+var outbound outboundResult
+
+//go:wasmimport wasi-outbound-http request
+func outboundRequest(method uint32, uri unsafe.Pointer, uriLen uint32,
+	headers unsafe.Pointer, headerCount uint32, params unsafe.Pointer, paramCount uint32,
+	bodyTag uint32, body unsafe.Pointer, bodyLen uint32, result unsafe.Pointer)
+
+// Send makes one HTTP request and waits for the whole response. The method is
+// one that MethodNumber knows, the URL absolute and on a host that the manifest
+// allows. Redirects are not followed and bodies are not decompressed; headers
+// go out and come back as they are, repeated ones included. The error is an
+// HTTPError. Any status, 500 too, is a response and not an error.
+func Send(method, url string, headers []Header, body []byte) (Response, error) {
+	number, ok := MethodNumber(method)
+	if !ok {
+		return Response{}, HTTPRequestError
+	}
+	bodyTag := uint32(TagNone)
+	if len(body) > 0 {
+		bodyTag = TagSome
+	}
+	uri := viewString(url)
+	outboundRequest(number, uri.ptr, uri.count,
+		unsafe.Pointer(unsafe.SliceData(headers)), uint32(len(headers)), nil, 0,
+		bodyTag, unsafe.Pointer(unsafe.SliceData(body)), uint32(len(body)),
+		unsafe.Pointer(&outbound))
+	if outbound.tag != TagOK {
+		return Response{}, HTTPError(*(*uint8)(unsafe.Pointer(&outbound.response)))
+	}
+	return takeResponse(&outbound.response), nil
+}
+
+func takeResponse(r *responseRecord) Response {
+	taken := Response{Status: int(r.status)}
+	if r.hasHeaders == TagSome {
+		taken.Headers = r.headers.takeHeaders()
+	}
+	if r.hasBody == TagSome {
+		taken.Body = r.body.takeBytes()
+	}
+	return taken
+}

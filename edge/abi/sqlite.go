@@ -1,0 +1,126 @@
+//go:build tinygo.wasm && !gc.boehm && !custommalloc
+
+package abi
+
+import "unsafe"
+
+// rawValue is the record of ValueSize bytes of one value.
+type rawValue struct {
+	kind Kind
+	_    [7]uint8
+	data [2]uint32
+}
+
+// MaxParams is the most parameters one statement may have. They are laid out in
+// one block that is used again for every statement.
+const MaxParams = 64
+
+var (
+	params [MaxParams]rawValue
+	// result is written by the host during a call and read before it returns.
+	result [SQLiteExecuteSize / 4]uint32
+)
+
+//go:wasmimport sqlite open
+func sqliteOpen(name unsafe.Pointer, nameLen uint32, result unsafe.Pointer)
+
+//go:wasmimport sqlite execute
+func sqliteExecute(connection uint32, statement unsafe.Pointer, statementLen uint32,
+	params unsafe.Pointer, paramCount uint32, result unsafe.Pointer)
+
+//go:wasmimport sqlite close
+func sqliteClose(connection uint32)
+
+// OpenDB opens a database by the name the manifest grants, "default" mostly. It
+// is cheap: the connections behind it are the host's. The error is a *DBError.
+func OpenDB(name string) (DB, error) {
+	n := viewString(name)
+	sqliteOpen(n.ptr, n.count, unsafe.Pointer(&result))
+	if byte(result[SQLiteTag]) != TagOK {
+		return DB{}, takeDBError()
+	}
+	return DB{result[SQLiteConnection/4]}, nil
+}
+
+// Execute runs one statement with its parameters bound in order and returns all
+// its rows, of which the host bounds number and size. Each statement is a
+// transaction of its own; BEGIN, ATTACH and PRAGMA are refused. The error is a
+// *DBError.
+func (db DB) Execute(statement string, values ...Value) (Rows, error) {
+	if len(values) > MaxParams {
+		return Rows{}, &DBError{Code: DBIO, Message: "too many parameters"}
+	}
+	for i := range values {
+		layOut(&params[i], &values[i])
+	}
+	s := viewString(statement)
+	sqliteExecute(db.handle, s.ptr, s.count,
+		unsafe.Pointer(&params), uint32(len(values)), unsafe.Pointer(&result))
+	if byte(result[SQLiteTag]) != TagOK {
+		return Rows{}, takeDBError()
+	}
+	return Rows{Columns: resultList(SQLiteColumns).takeStrings(), Values: takeRows(resultList(SQLiteRows))}, nil
+}
+
+// Close gives the connection back. The host closes what is left open at the end
+// of the request.
+func (db DB) Close() { sqliteClose(db.handle) }
+
+func resultList(offset uintptr) list {
+	return *(*list)(unsafe.Add(unsafe.Pointer(&result), offset))
+}
+
+func takeDBError() error {
+	e := &DBError{Code: DBCode(byte(result[SQLiteErrorCode/4]))}
+	if e.Code == DBIO {
+		e.Message = resultList(SQLiteErrorText).takeString()
+	}
+	return e
+}
+
+func layOut(raw *rawValue, v *Value) {
+	raw.kind = v.kind
+	switch v.kind {
+	case KindInteger:
+		*(*int64)(unsafe.Pointer(&raw.data)) = v.integer
+	case KindReal:
+		*(*float64)(unsafe.Pointer(&raw.data)) = v.real
+	case KindText, KindBlob:
+		*(*list)(unsafe.Pointer(&raw.data)) = viewString(v.data)
+	}
+}
+
+// takeRows turns the host's rows into Values. All of them share one block, so
+// that a result costs two allocations whatever its size.
+func takeRows(l list) [][]Value {
+	if l.count == 0 {
+		return nil
+	}
+	rows := unsafe.Slice((*list)(l.ptr), l.count)
+	values := make([]Value, 0, int(l.count)*int(rows[0].count))
+	taken := make([][]Value, len(rows))
+	for i, row := range rows {
+		start := len(values)
+		for j := range unsafe.Slice((*rawValue)(row.ptr), row.count) {
+			raw := (*rawValue)(unsafe.Add(row.ptr, j*ValueSize))
+			values = append(values, takeValue(raw))
+		}
+		taken[i] = values[start:len(values):len(values)]
+		release(row.ptr, row.count)
+	}
+	libcFree(l.ptr)
+	return taken
+}
+
+func takeValue(raw *rawValue) Value {
+	v := Value{kind: raw.kind}
+	switch raw.kind {
+	case KindInteger:
+		v.integer = *(*int64)(unsafe.Pointer(&raw.data))
+	case KindReal:
+		v.real = *(*float64)(unsafe.Pointer(&raw.data))
+	case KindText, KindBlob:
+		v.data = (*list)(unsafe.Pointer(&raw.data)).takeString()
+	}
+	return v
+}

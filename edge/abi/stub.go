@@ -1,0 +1,35 @@
+//go:build !tinygo.wasm
+
+package abi
+
+// This file lets the component be built, vetted and tested by plain Go, where
+// there is no host: every import fails as if the host had refused it.
+
+var handler func(*Request) Response
+
+// Handle registers h; see the guest's form for its contract. Under plain Go
+// nobody calls it.
+func Handle(h func(*Request) Response) { handler = h }
+
+// Send returns HTTPRuntimeError.
+func Send(method, url string, headers []Header, body []byte) (Response, error) {
+	return Response{}, HTTPRuntimeError
+}
+
+// OpenDB returns a *DBError with DBNoSuchDatabase.
+func OpenDB(name string) (DB, error) {
+	return DB{}, &DBError{Code: DBNoSuchDatabase}
+}
+
+// Execute returns a *DBError with DBInvalidConnection.
+func (DB) Execute(statement string, params ...Value) (Rows, error) {
+	return Rows{}, &DBError{Code: DBInvalidConnection}
+}
+
+// Close does nothing.
+func (DB) Close() {}
+
+// Random panics: bytes that are not random must not pass for random ones.
+func Random(b []byte) {
+	panic("abi: no random source outside a guest")
+}

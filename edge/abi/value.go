@@ -1,0 +1,111 @@
+package abi
+
+// Kind is the storage class of a Value, numbered as in sqlite.wit, variant value.
+type Kind uint8
+
+const (
+	KindInteger Kind = iota
+	KindReal
+	KindText
+	KindBlob
+	KindNull
+)
+
+// Value is one database value. It is made by Int, Float, Text, Blob or Null;
+// the zero Value is the integer 0.
+type Value struct {
+	kind    Kind
+	integer int64
+	real    float64
+	data    string // of text and of blob
+}
+
+// Int returns an integer.
+func Int(n int64) Value { return Value{kind: KindInteger, integer: n} }
+
+// Float returns a real number. NaN is stored as NULL by SQLite.
+func Float(f float64) Value { return Value{kind: KindReal, real: f} }
+
+// Text returns a text, which must be UTF-8.
+func Text(s string) Value { return Value{kind: KindText, data: s} }
+
+// Blob returns a copy of b. A nil b is the empty blob, not NULL.
+func Blob(b []byte) Value { return Value{kind: KindBlob, data: string(b)} }
+
+// Null returns NULL.
+func Null() Value { return Value{kind: KindNull} }
+
+// Kind returns which of the accessors holds the value.
+func (v Value) Kind() Kind { return v.kind }
+
+// IsNull reports whether the value is NULL.
+func (v Value) IsNull() bool { return v.kind == KindNull }
+
+// Int64 returns an integer, and 0 for every other kind.
+func (v Value) Int64() int64 { return v.integer }
+
+// Float64 returns a real number, and 0 for every other kind.
+func (v Value) Float64() float64 { return v.real }
+
+// String returns a text, or the bytes of a blob, and "" for every other kind.
+func (v Value) String() string { return v.data }
+
+// Bytes returns a copy of a blob or a text, and nil for every other kind.
+func (v Value) Bytes() []byte {
+	if v.kind != KindBlob && v.kind != KindText {
+		return nil
+	}
+	return append([]byte{}, v.data...)
+}
+
+// Rows is the result of a statement; both fields are empty when it returns none.
+type Rows struct {
+	// Columns are the names, in the order of the values of every row.
+	Columns []string
+	Values  [][]Value
+}
+
+// DB is an open database. The zero DB is not open.
+type DB struct{ handle uint32 }
+
+// DBCode classifies a DBError (sqlite.wit, variant error).
+type DBCode uint8
+
+const (
+	// DBNoSuchDatabase is a name that was granted and is not configured.
+	DBNoSuchDatabase DBCode = iota
+	// DBAccessDenied is a name that the manifest does not grant.
+	DBAccessDenied
+	// DBInvalidConnection is a DB that is closed or was never open.
+	DBInvalidConnection
+	// DBFull is a database that has reached its size.
+	DBFull
+	// DBIO is everything else: a statement with an error, a constraint, a
+	// result above the host's bound, a server that cannot be reached.
+	DBIO
+)
+
+// DBError is the error of OpenDB and Execute.
+type DBError struct {
+	Code DBCode
+	// Message is the database's text, empty unless Code is DBIO. It is for the
+	// log: it may quote the statement.
+	Message string
+}
+
+// Error names the code and repeats the message.
+func (e *DBError) Error() string {
+	switch e.Code {
+	case DBNoSuchDatabase:
+		return "abi: no such database"
+	case DBAccessDenied:
+		return "abi: access to database denied"
+	case DBInvalidConnection:
+		return "abi: invalid database connection"
+	case DBFull:
+		return "abi: database full"
+	case DBIO:
+		return "abi: database: " + e.Message
+	}
+	return "abi: database error of unknown number"
+}

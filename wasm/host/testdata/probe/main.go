@@ -1,0 +1,198 @@
+// Probe is a guest for the host's tests. It does one thing per path, says what
+// it saw in its answer, and knows nothing of the programme.
+package main
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fermyon/spin/sdk/go/v2/variables"
+
+	"kith/edge/abi"
+)
+
+func init() { abi.Handle(serve) }
+
+func main() {}
+
+// grown holds what /grow allocated, so that no compiler removes it.
+var grown [][]byte
+
+func serve(r *abi.Request) abi.Response {
+	path, query, _ := strings.Cut(r.URI, "?")
+	switch path {
+	case "/echo":
+		return echo(r)
+	case "/respond":
+		return respond(query)
+	case "/sql":
+		return runSQL(r)
+	case "/send":
+		return send(r, query)
+	case "/variable":
+		return variable(query)
+	case "/clock":
+		return text(200, strconv.FormatInt(time.Now().UnixMilli(), 10))
+	case "/random":
+		b := make([]byte, 16)
+		abi.Random(b)
+		return abi.Response{Status: 200, Body: b}
+	case "/grow":
+		n, _ := strconv.Atoi(query)
+		grown = append(grown, make([]byte, n))
+		return text(200, "grown")
+	case "/print":
+		print(strings.Repeat("x", len(r.Body)), "\nsecond line\n")
+		return text(200, "printed")
+	case "/trap":
+		var none []int
+		return text(200, strconv.Itoa(none[len(r.Body)]))
+	case "/loop":
+		for spin := 0; ; spin++ {
+			if spin < 0 {
+				break
+			}
+		}
+	}
+	return text(404, "no such path: "+r.URI)
+}
+
+// echo answers with the request: its headers prefixed by "echo-", its body, and
+// its method and URI in headers of their own.
+func echo(r *abi.Request) abi.Response {
+	headers := []abi.Header{{"probe-method", r.Method}, {"probe-uri", r.URI}}
+	for _, h := range r.Headers {
+		headers = append(headers, abi.Header{"echo-" + h.Name, h.Value})
+	}
+	return abi.Response{Status: 200, Headers: headers, Body: r.Body}
+}
+
+// respond answers with the status, headers and body size the query names, as in
+// status=201&header=Set-Cookie:a=1&header=Set-Cookie:b=2&size=10.
+func respond(query string) abi.Response {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return text(400, err.Error())
+	}
+	status, _ := strconv.Atoi(values.Get("status"))
+	size, _ := strconv.Atoi(values.Get("size"))
+	response := abi.Response{Status: status, Body: make([]byte, size)}
+	for _, h := range values["header"] {
+		name, value, _ := strings.Cut(h, ":")
+		response.Headers = append(response.Headers, abi.Header{name, value})
+	}
+	for i := range response.Body {
+		response.Body[i] = 'b'
+	}
+	return response
+}
+
+// runSQL runs the statement in the body on the database that the header
+// "database" names, with a parameter per header "param", such as "i:1" or "t:x".
+func runSQL(r *abi.Request) abi.Response {
+	db, err := abi.OpenDB(header(r, "database"))
+	if err != nil {
+		return text(500, err.Error())
+	}
+	var params []abi.Value
+	for _, h := range r.Headers {
+		if h.Name == "param" {
+			params = append(params, parseValue(h.Value))
+		}
+	}
+	if header(r, "close") != "" {
+		db.Close()
+	}
+	rows, err := db.Execute(string(r.Body), params...)
+	if err != nil {
+		return text(500, err.Error())
+	}
+	return text(200, render(rows))
+}
+
+func parseValue(s string) abi.Value {
+	kind, data, _ := strings.Cut(s, ":")
+	switch kind {
+	case "i":
+		n, _ := strconv.ParseInt(data, 10, 64)
+		return abi.Int(n)
+	case "r":
+		f, _ := strconv.ParseFloat(data, 64)
+		return abi.Float(f)
+	case "t":
+		return abi.Text(data)
+	case "b":
+		return abi.Blob([]byte(data))
+	}
+	return abi.Null()
+}
+
+// render writes the columns and then a line per row, each value as it would be
+// written in a "param" header.
+func render(rows abi.Rows) string {
+	out := strings.Join(rows.Columns, ",") + "\n"
+	for _, row := range rows.Values {
+		for _, v := range row {
+			out += renderValue(v) + ";"
+		}
+		out += "\n"
+	}
+	return out
+}
+
+func renderValue(v abi.Value) string {
+	switch v.Kind() {
+	case abi.KindInteger:
+		return "i:" + strconv.FormatInt(v.Int64(), 10)
+	case abi.KindReal:
+		return "r:" + strconv.FormatFloat(v.Float64(), 'g', -1, 64)
+	case abi.KindText:
+		return "t:" + v.String()
+	case abi.KindBlob:
+		return "b:" + string(v.Bytes())
+	}
+	return "null"
+}
+
+// send passes the request on to the URL in the query, with its headers whose
+// names begin with "x-", and answers with what came back.
+func send(r *abi.Request, target string) abi.Response {
+	var headers []abi.Header
+	for _, h := range r.Headers {
+		if strings.HasPrefix(h.Name, "x-") {
+			headers = append(headers, h)
+		}
+	}
+	response, err := abi.Send(r.Method, target, headers, r.Body)
+	if err != nil {
+		return text(502, err.Error())
+	}
+	return response
+}
+
+func variable(name string) abi.Response {
+	value, err := variables.Get(name)
+	if err != nil {
+		return text(500, "error: "+err.Error())
+	}
+	return text(200, value)
+}
+
+func header(r *abi.Request, name string) string {
+	for _, h := range r.Headers {
+		if h.Name == name {
+			return h.Value
+		}
+	}
+	return ""
+}
+
+func text(status int, body string) abi.Response {
+	return abi.Response{
+		Status:  status,
+		Headers: []abi.Header{{"content-type", "text/plain"}},
+		Body:    []byte(body),
+	}
+}
