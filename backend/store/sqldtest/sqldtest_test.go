@@ -35,7 +35,7 @@ func count(t *testing.T, db *sql.DB, table string) (n int) {
 }
 
 func TestCluster_ReplicaSeesWriteOfPrimary(t *testing.T) {
-	c := sqldtest.Shared(t)
+	c := sqldtest.Start(t)
 	primary, replica := open(t, c.PrimaryURL()), open(t, c.ReplicaURL())
 	exec(t, primary, "CREATE TABLE seen (a)")
 	exec(t, primary, "INSERT INTO seen VALUES (1)")
@@ -44,7 +44,7 @@ func TestCluster_ReplicaSeesWriteOfPrimary(t *testing.T) {
 }
 
 func TestCluster_PrimarySeesWriteThroughReplica(t *testing.T) {
-	c := sqldtest.Shared(t)
+	c := sqldtest.Start(t)
 	primary, replica := open(t, c.PrimaryURL()), open(t, c.ReplicaURL())
 	exec(t, replica, "CREATE TABLE through (a)")
 	exec(t, replica, "INSERT INTO through VALUES (1)")
@@ -90,4 +90,9 @@ func TestCluster_HeldReplicaAnswersFromWhatItHas(t *testing.T) {
 	c.ReleaseReplica(t)
 	c.WaitForSync(t)
 	require.Equal(t, 1, count(t, replica, "held"))
+}
+
+func TestShared_IsOneCluster(t *testing.T) {
+	require.Same(t, sqldtest.Shared(t), sqldtest.Shared(t))
+	require.NoError(t, open(t, sqldtest.Shared(t).PrimaryURL()).PingContext(t.Context()))
 }
