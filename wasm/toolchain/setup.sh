@@ -15,6 +15,7 @@ exec >&2
 
 # group | Debian package | a file or command that shows it is there | why
 packages='
+base   | make                     | make                           | runs the targets
 base   | git                      | git                            | the clone, and the check that a run changed nothing
 tinygo | gcc                      | gcc                            | cgo: TinyGo links LLVM
 tinygo | libc6-dev                | /usr/include/stdio.h           | cgo: headers of the C library
