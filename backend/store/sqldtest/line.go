@@ -1,0 +1,95 @@
+package sqldtest
+
+import (
+	"io"
+	"net"
+	"sync"
+)
+
+// line carries the replica's connections to the primary, and can be cut.
+type line struct {
+	listener net.Listener
+	to       string
+
+	mu    sync.Mutex
+	down  bool
+	conns map[net.Conn]bool
+}
+
+func newLine(to string) (*line, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	l := &line{listener: listener, to: to, conns: map[net.Conn]bool{}}
+	go l.serve()
+	return l, nil
+}
+
+func (l *line) addr() string { return l.listener.Addr().String() }
+
+func (l *line) serve() {
+	for {
+		from, err := l.listener.Accept()
+		if err != nil {
+			return
+		}
+		go l.carry(from)
+	}
+}
+
+func (l *line) carry(from net.Conn) {
+	defer from.Close()
+	to, err := net.Dial("tcp", l.to)
+	if err != nil {
+		return
+	}
+	defer to.Close()
+	if !l.add(from, to) {
+		return
+	}
+	defer l.remove(from, to)
+	go func() {
+		io.Copy(to, from)
+		to.Close()
+	}()
+	io.Copy(from, to)
+}
+
+// add takes note of a pair of connections, unless the line is cut.
+func (l *line) add(from, to net.Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.down {
+		return false
+	}
+	l.conns[from], l.conns[to] = true, true
+	return true
+}
+
+func (l *line) remove(from, to net.Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.conns, from)
+	delete(l.conns, to)
+}
+
+func (l *line) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.down = true
+	for c := range l.conns {
+		c.Close()
+	}
+}
+
+func (l *line) mend() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.down = false
+}
+
+func (l *line) close() {
+	l.listener.Close()
+	l.cut()
+}

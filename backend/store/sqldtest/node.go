@@ -1,0 +1,139 @@
+package sqldtest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// errEnded is a server that ended by itself while it was waited for.
+var errEnded = errors.New("sqldtest: the server ended")
+
+// node is one server process; it may be started again after it was killed.
+type node struct {
+	binary, addr string
+	args         []string
+	dir          string
+
+	mu    sync.Mutex
+	cmd   *exec.Cmd
+	ended chan struct{} // closed when cmd has ended
+}
+
+func newNode(binary, dir, addr string, args ...string) *node {
+	args = append([]string{"--no-welcome", "--db-path", dir + "/db", "--http-listen-addr", addr}, args...)
+	return &node{binary: binary, addr: addr, args: args, dir: dir}
+}
+
+// start runs the server and returns when it answers statements.
+func (n *node) start() error {
+	if err := n.spawn(); err != nil {
+		return err
+	}
+	err := within(Deadline, func() error {
+		select {
+		case <-n.ended:
+			return errEnded
+		default:
+			_, err := n.replicationIndex()
+			return err
+		}
+	})
+	if err != nil {
+		n.kill()
+		log, _ := os.ReadFile(n.logPath())
+		return fmt.Errorf("sqldtest: start %s: %w\n%s", strings.Join(n.args, " "), err, log)
+	}
+	return nil
+}
+
+func (n *node) spawn() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if err := os.MkdirAll(n.dir, 0o700); err != nil {
+		return err
+	}
+	log, err := os.OpenFile(n.logPath(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.Command(n.binary, n.args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = n.dir, log, log
+	dieWithParent(cmd)
+	started, ended := make(chan error), make(chan struct{})
+	go func() {
+		defer close(ended)
+		// The kernel ends the child with the thread that made it, so this one
+		// is kept until then.
+		runtime.LockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			cmd.Wait()
+		}
+	}()
+	if err := <-started; err != nil {
+		return fmt.Errorf("sqldtest: start the server: %w", err)
+	}
+	n.cmd, n.ended = cmd, ended
+	return nil
+}
+
+// kill ends the server at once and returns when it has ended.
+func (n *node) kill() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.cmd == nil {
+		return
+	}
+	n.cmd.Process.Kill()
+	<-n.ended
+	n.cmd = nil
+}
+
+func (n *node) logPath() string { return n.dir + "/log" }
+
+var client = &http.Client{Timeout: 2 * time.Second}
+
+// replicationIndex asks the server how far its data go: the number of the last
+// frame of the write-ahead log that it has.
+func (n *node) replicationIndex() (uint64, error) {
+	const ask = `{"requests":[{"type":"execute","stmt":{"sql":"SELECT 1"}},{"type":"close"}]}`
+	res, err := client.Post("http://"+n.addr+"/v2/pipeline", "application/json", strings.NewReader(ask))
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	var answer struct {
+		Results []struct {
+			Type     string
+			Error    struct{ Message string }
+			Response struct {
+				Result struct {
+					Index *string `json:"replication_index"`
+				}
+			}
+		}
+	}
+	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
+		return 0, fmt.Errorf("sqldtest: %s answered %s: %w", n.addr, res.Status, err)
+	}
+	if len(answer.Results) == 0 || answer.Results[0].Type != "ok" {
+		return 0, fmt.Errorf("sqldtest: %s answered %s: %+v", n.addr, res.Status, answer)
+	}
+	// Null until the first write.
+	index := answer.Results[0].Response.Result.Index
+	if index == nil {
+		return 0, nil
+	}
+	return strconv.ParseUint(*index, 10, 64)
+}

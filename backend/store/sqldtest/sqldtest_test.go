@@ -1,0 +1,98 @@
+package sqldtest_test
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	_ "github.com/tursodatabase/libsql-client-go/libsql"
+
+	"kith/backend/store/sqldtest"
+)
+
+func TestMain(m *testing.M) { sqldtest.Main(m) }
+
+func open(t *testing.T, url string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("libsql", url)
+	require.NoError(t, err)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func exec(t *testing.T, db *sql.DB, query string, args ...any) {
+	t.Helper()
+	_, err := db.ExecContext(t.Context(), query, args...)
+	require.NoError(t, err)
+}
+
+func count(t *testing.T, db *sql.DB, table string) (n int) {
+	t.Helper()
+	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&n))
+	return n
+}
+
+func TestCluster_ReplicaSeesWriteOfPrimary(t *testing.T) {
+	c := sqldtest.Start(t)
+	primary, replica := open(t, c.PrimaryURL()), open(t, c.ReplicaURL())
+	exec(t, primary, "CREATE TABLE seen (a)")
+	exec(t, primary, "INSERT INTO seen VALUES (1)")
+	c.WaitForSync(t)
+	require.Equal(t, 1, count(t, replica, "seen"))
+}
+
+func TestCluster_PrimarySeesWriteThroughReplica(t *testing.T) {
+	c := sqldtest.Start(t)
+	primary, replica := open(t, c.PrimaryURL()), open(t, c.ReplicaURL())
+	exec(t, replica, "CREATE TABLE through (a)")
+	exec(t, replica, "INSERT INTO through VALUES (1)")
+	require.Equal(t, 1, count(t, primary, "through"))
+}
+
+func TestCluster_KilledPrimaryKeepsData(t *testing.T) {
+	c := sqldtest.Start(t)
+	exec(t, open(t, c.PrimaryURL()), "CREATE TABLE kept AS SELECT 1")
+	c.KillPrimary(t)
+	c.StartPrimary(t)
+	require.Equal(t, 1, count(t, open(t, c.PrimaryURL()), "kept"))
+	c.WaitForSync(t)
+}
+
+func TestCluster_StoppedReplicaCatchesUp(t *testing.T) {
+	c := sqldtest.Start(t)
+	primary := open(t, c.PrimaryURL())
+	exec(t, primary, "CREATE TABLE missed (a)")
+	c.WaitForSync(t)
+	c.StopReplica(t)
+	exec(t, primary, "INSERT INTO missed VALUES (1)")
+	c.StartReplica(t)
+	c.WaitForSync(t)
+	require.Equal(t, 1, count(t, open(t, c.ReplicaURL()), "missed"))
+}
+
+func TestCluster_HeldReplicaAnswersFromWhatItHas(t *testing.T) {
+	c := sqldtest.Start(t)
+	primary, replica := open(t, c.PrimaryURL()), open(t, c.ReplicaURL())
+	exec(t, primary, "CREATE TABLE held (a)")
+	c.WaitForSync(t)
+	require.Equal(t, 0, count(t, replica, "held"))
+
+	c.HoldReplica(t)
+	exec(t, primary, "INSERT INTO held VALUES (1)")
+	require.Equal(t, 0, count(t, replica, "held"))
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	_, err := open(t, c.ReplicaURL()).ExecContext(ctx, "INSERT INTO held VALUES (2)")
+	require.Error(t, err, "a write needs the primary")
+
+	c.ReleaseReplica(t)
+	c.WaitForSync(t)
+	require.Equal(t, 1, count(t, replica, "held"))
+}
+
+func TestShared_IsOneCluster(t *testing.T) {
+	require.Same(t, sqldtest.Shared(t), sqldtest.Shared(t))
+	require.NoError(t, open(t, sqldtest.Shared(t).PrimaryURL()).PingContext(t.Context()))
+}

@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# The one way this project calls TinyGo.
+#
+#   tinygo.sh path               print the tinygo command, making it if needed
+#   tinygo.sh build -o OUT PKG   compile a guest with the project's flags
+#   tinygo.sh test PKG…          run tests as a guest under wazero
+#
+# A `tinygo` on PATH is used when it is 0.41.x. Otherwise 0.41.0 is built from
+# its Go module and Debian's LLVM 19, which takes about two minutes once, and
+# is kept in ${XDG_CACHE_HOME:-~/.cache}/kith, in a folder named after the hash
+# of everything it was made from. stdout carries only the answer of `path` and
+# the output of tests; progress is on stderr.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+series=0.41
+module=github.com/tinygo-org/tinygo
+
+# scheduler none and gc leaking: an instance serves one request at a time
+# and is dropped when its memory has grown to a bound, so neither goroutines nor
+# a collector earn their size. opt=2 costs 70 kB over opt=z and halves the time
+# of a request.
+build_flags=(-target=wasip1 -buildmode=c-shared -scheduler=none -gc=leaking -no-debug -opt=2)
+
+say() { echo "tinygo.sh: $*" >&2; }
+
+# slowly WHAT CMD…: runs CMD with its stdout on stderr, saying every 15 s that
+# it still runs.
+slowly() {
+	local what=$1 started=$SECONDS pid ticker status=0
+	shift
+	say "$what …"
+	"$@" >&2 &
+	pid=$!
+	while sleep 15 >/dev/null 2>&1 9>&-; do say "$what … $((SECONDS - started)) s"; done &
+	ticker=$!
+	wait "$pid" || status=$?
+	kill "$ticker" 2>/dev/null || true
+	wait "$ticker" 2>/dev/null || true
+	[ "$status" = 0 ] || { say "$what failed"; return "$status"; }
+	say "$what: done in $((SECONDS - started)) s"
+}
+
+# on_path prints the caller's own tinygo when its version fits.
+on_path() {
+	local found version
+	found=$(command -v tinygo) || return 1
+	version=$("$found" version 2>/dev/null | sed -n 's/^tinygo version \([0-9.]*\).*/\1/p')
+	case $version in
+	"$series".*) say "using $found ($version)"; echo "$found" ;;
+	*) say "$found is ${version:-of unknown version}, not $series.x: it is not used"; return 1 ;;
+	esac
+}
+
+# inputs prints everything the built compiler depends on.
+inputs() {
+	go version
+	grep "$module v" "$here/go.mod"
+	cat "$here/wasip1.json" "${BASH_SOURCE[0]}"
+	dpkg-query -W -f '${Package} ${Version}\n' llvm-19-dev libclang-19-dev wasi-libc libclang-rt-19-dev-wasm32 2>/dev/null || true
+}
+
+# assemble DIR: a complete TINYGOROOT with the compiler in DIR/bin. The module's
+# zip has no git submodules: src/net is left empty (guests do not import net),
+# and the C library and builtins are Debian's, named in wasip1.json. TinyGo
+# follows no symbolic links to folders there, hence the copies.
+assemble() {
+	local dir=$1 source
+	(cd "$here" && go mod download "$module")
+	source=$(cd "$here" && go list -m -f '{{.Dir}}' "$module")
+	mkdir -p "$dir/bin" "$dir/lib"
+	cp -R "$source/src" "$source/targets" "$dir/"
+	chmod -R u+w "$dir"
+	mkdir -p "$dir/src/net/http"
+	cp "$here/wasip1.json" "$dir/targets/wasip1.json"
+	(cd "$here" && CGO_ENABLED=1 PATH="/usr/lib/llvm-19/bin:$PATH" \
+		go build -trimpath -tags llvm19 -o "$dir/bin/tinygo" "$module")
+}
+
+# make_own prints the compiler built here, building it first when its inputs
+# changed. The folder appears under its name only when complete; a second
+# caller waits for the first.
+make_own() {
+	local cache key home temp
+	"$here/setup.sh" base tinygo || exit 1
+	cache=${XDG_CACHE_HOME:-$HOME/.cache}/kith
+	key=$(inputs | sha256sum | cut -c1-16)
+	home=$cache/tinygo-$key
+	mkdir -p "$cache"
+	exec 9>"$cache/lock"
+	flock -n 9 || { say "waiting for another build of TinyGo"; flock 9; }
+	if [ ! -x "$home/bin/tinygo" ]; then
+		temp=$(mktemp -d "$cache/.building-XXXXXX")
+		trap 'rm -rf "$temp"' EXIT
+		slowly "building TinyGo $series (once; about two minutes)" assemble "$temp"
+		chmod 755 "$temp"
+		mv -T "$temp" "$home"
+		trap - EXIT
+	fi
+	exec 9>&-
+	echo "$home/bin/tinygo"
+}
+
+# path prints the compiler to use.
+path() { on_path || make_own; }
+
+case ${1-} in
+path)
+	path
+	;;
+build)
+	[ $# = 4 ] && [ "$2" = -o ] || { say "usage: tinygo.sh build -o OUT PKG"; exit 2; }
+	out=$3 pkg=$4
+	tinygo=$(path)
+	mkdir -p "$(dirname "$out")"
+	# Renamed into place, so that OUT is never half of a guest.
+	slowly "compiling $pkg" "$tinygo" build "${build_flags[@]}" -o "$out.part.wasm" "$pkg"
+	mv "$out.part.wasm" "$out"
+	;;
+test)
+	shift
+	[ $# -gt 0 ] || { say "usage: tinygo.sh test PKG…"; exit 2; }
+	command -v wazero >/dev/null || { say "no wazero command on PATH (make puts it into bin/tools)"; exit 1; }
+	tinygo=$(path)
+	exec "$tinygo" test -target="$here/test.json" "$@"
+	;;
+*)
+	sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2
+	exit 2
+	;;
+esac
