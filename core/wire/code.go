@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tidwall/gjson"
+
 	"kith/core"
 	"kith/core/reward"
 )
@@ -56,4 +58,17 @@ func shortName(first, last string) string {
 		return strings.TrimSpace(first + " " + last[:n])
 	}
 	return first
+}
+
+// Hosts reads a JSON array of host names; one that is none has none.
+func Hosts(list string) []string {
+	if list == "[]" {
+		return nil
+	}
+	var hosts []string
+	gjson.Parse(list).ForEach(func(_, host gjson.Result) bool {
+		hosts = append(hosts, host.String())
+		return true
+	})
+	return hosts
 }

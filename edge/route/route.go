@@ -1,0 +1,109 @@
+// Package route tells the requests that the edge answers itself from those that
+// it forwards. It reads method and path only.
+package route
+
+import (
+	"net/url"
+	"strings"
+
+	"kith/core"
+	"kith/core/link"
+)
+
+// Kind is what a request asks for.
+type Kind uint8
+
+const (
+	// Other is everything that the backend answers.
+	Other Kind = iota
+	// ShareLink is GET or HEAD /s/{tenant}/{code}.
+	ShareLink
+	// Page is GET or HEAD of a shop's page.
+	Page
+	// Code is GET /api/v1/{tenant}/code/{code}.
+	Code
+	// Events is POST /api/v1/{tenant}/open/account/{account}/user/{user}/events.
+	Events
+)
+
+// Route is a request's kind and the names in its path, decoded. What has not
+// the form of its kind is Other: the backend says what is wrong with it.
+type Route struct {
+	Kind    Kind
+	Tenant  core.TenantAlias
+	Code    core.ReferralCode
+	Account core.AccountID
+	User    core.UserID
+}
+
+// Parse routes a request by its method and its path as sent.
+func Parse(method, path string) Route {
+	reads := method == "GET" || method == "HEAD"
+	switch {
+	case reads && strings.HasPrefix(path, "/s/"):
+		return shareLink(path[len("/s/"):])
+	case strings.HasPrefix(path, "/api/v1/"):
+		return api(method, path[len("/api/v1/"):])
+	case reads && !link.OwnPath(path):
+		return Route{Kind: Page}
+	}
+	return Route{}
+}
+
+func shareLink(rest string) Route {
+	var segments [2]string
+	if !split(rest, segments[:]) {
+		return Route{}
+	}
+	return withCode(Route{Kind: ShareLink}, segments[0], segments[1])
+}
+
+func api(method, rest string) Route {
+	var segments [7]string
+	switch {
+	case method == "GET" && split(rest, segments[:3]) && segments[1] == "code":
+		return withCode(Route{Kind: Code}, segments[0], segments[2])
+	case method == "POST" && split(rest, segments[:7]) && segments[1] == "open" &&
+		segments[2] == "account" && segments[4] == "user" && segments[6] == "events":
+		return withUser(Route{Kind: Events}, segments[0], segments[3], segments[5])
+	}
+	return Route{}
+}
+
+func withCode(r Route, tenant, code string) Route {
+	var tenantErr, codeErr error
+	r.Tenant, tenantErr = core.ParseTenantAlias(tenant)
+	r.Code, codeErr = core.ParseReferralCode("", code)
+	if tenantErr != nil || codeErr != nil {
+		return Route{}
+	}
+	return r
+}
+
+func withUser(r Route, tenant, account, user string) Route {
+	var tenantErr, accountErr, userErr error
+	r.Tenant, tenantErr = core.ParseTenantAlias(tenant)
+	r.Account, accountErr = core.ParseAccountID("", account)
+	r.User, userErr = core.ParseUserID("", user)
+	if tenantErr != nil || accountErr != nil || userErr != nil {
+		return Route{}
+	}
+	return r
+}
+
+// split cuts a path into exactly as many segments as asked for and decodes each
+// on its own, so that an id may hold a slash.
+func split(path string, into []string) bool {
+	for i := range into {
+		segment, rest, more := strings.Cut(path, "/")
+		if more != (i < len(into)-1) {
+			return false
+		}
+		decoded, err := url.PathUnescape(segment)
+		if err != nil {
+			return false
+		}
+		into[i], path = decoded, rest
+	}
+	return true
+}
