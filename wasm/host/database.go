@@ -1,0 +1,318 @@
+package host
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/BurntSushi/toml"
+	"github.com/tursodatabase/libsql-client-go/libsql"
+	_ "modernc.org/sqlite" // libsql opens file: URLs with it
+)
+
+// Database says what a name in sqlite_databases stands for.
+type Database struct {
+	// URL is file:PATH for an embedded database, which is created if it is not
+	// there, or ws://, wss://, http://, https:// or libsql:// for a server.
+	URL string
+	// Token authorises at a server. Default none.
+	Token string
+}
+
+// ReadRuntimeConfig reads the databases out of a Spin runtime configuration file:
+// [sqlite_database.NAME] with type "spin" and path, or with type "libsql", url and
+// token. A relative path is relative to the file. Other tables are ignored.
+func ReadRuntimeConfig(path string) (map[string]Database, error) {
+	var config struct {
+		Databases map[string]struct{ Type, Path, URL, Token string } `toml:"sqlite_database"`
+	}
+	if _, err := toml.DecodeFile(path, &config); err != nil {
+		return nil, fmt.Errorf("host: %s: %w", path, err)
+	}
+	databases := make(map[string]Database)
+	for name, d := range config.Databases {
+		switch {
+		case d.Type == "spin" && d.Path != "":
+			if !filepath.IsAbs(d.Path) {
+				d.Path = filepath.Join(filepath.Dir(path), d.Path)
+			}
+			databases[name] = Database{URL: "file:" + d.Path}
+		case d.Type == "libsql" && d.URL != "":
+			databases[name] = Database{URL: d.URL, Token: d.Token}
+		default:
+			return nil, fmt.Errorf("host: %s: sqlite_database.%s: want type spin with path or libsql with url", path, name)
+		}
+	}
+	return databases, nil
+}
+
+// database runs the statements of all guests on one database.
+//
+// A file has one connection that writes, so that writers stand in a queue and
+// not in each other's way: SQLite lets waiters poll the lock, and the unlucky
+// ones run into busy_timeout. Its readers are not allowed to write at all. A
+// server has one pool, because it orders writers itself.
+type database struct {
+	read, write *sql.DB
+	file        bool
+	ping        bool // before a write, see query
+	maxRows     int
+	maxBytes    int
+
+	mu         sync.RWMutex
+	statements map[string]*statement
+}
+
+// statement is a text that has been classified and, for a file, prepared.
+type statement struct {
+	text     string
+	write    bool
+	prepared *sql.Stmt
+}
+
+// maxStatements bounds the statements that are kept prepared; later ones are
+// prepared for each call. A component has a few dozen.
+const maxStatements = 256
+
+func openDatabases(ctx context.Context, granted []string, o Options) (map[string]*database, error) {
+	databases := make(map[string]*database)
+	for _, name := range granted {
+		config, ok := o.Databases[name]
+		if !ok {
+			continue
+		}
+		d, err := openDatabase(ctx, config, o)
+		if err != nil {
+			return databases, fmt.Errorf("host: database %s: %w", name, err)
+		}
+		databases[name] = d
+	}
+	return databases, nil
+}
+
+func openDatabase(ctx context.Context, config Database, o Options) (*database, error) {
+	d := &database{maxRows: o.MaxRows, maxBytes: o.MaxRowBytes, statements: make(map[string]*statement)}
+	if strings.HasPrefix(config.URL, "file:") {
+		return d, d.openFile(ctx, config.URL)
+	}
+	var options []libsql.Option
+	if config.Token != "" {
+		options = append(options, libsql.WithAuthToken(config.Token))
+	}
+	connector, err := libsql.NewConnector(config.URL, options...)
+	if err != nil {
+		return nil, err
+	}
+	d.ping = strings.HasPrefix(config.URL, "ws")
+	d.read = pool(connector, o.Instances)
+	d.write = d.read
+	return d, nil
+}
+
+// filePragmas are set on every connection to a file. With WAL, readers and the
+// writer do not wait for each other, and "normal" loses no consistency, only, on
+// a power cut, the newest commits.
+var filePragmas = []string{"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(NORMAL)"}
+
+func (d *database) openFile(ctx context.Context, file string) error {
+	d.file = true
+	if strings.Contains(file, ":memory:") || strings.Contains(file, "mode=memory") {
+		return errors.New("every connection would have a database in memory of its own")
+	}
+	var err error
+	if d.write, err = filePool(file, 1, filePragmas...); err != nil {
+		return err
+	}
+	if err := d.write.PingContext(ctx); err != nil {
+		return err
+	}
+	d.read, err = filePool(file, readers(), append([]string{"query_only(1)"}, filePragmas...)...)
+	return err
+}
+
+func filePool(file string, connections int, pragmas ...string) (*sql.DB, error) {
+	separator := "?"
+	if strings.Contains(file, "?") {
+		separator = "&"
+	}
+	for _, p := range pragmas {
+		file += separator + "_pragma=" + url.QueryEscape(p)
+		separator = "&"
+	}
+	connector, err := libsql.NewConnector(file)
+	if err != nil {
+		return nil, err
+	}
+	return pool(connector, connections), nil
+}
+
+func pool(connector driver.Connector, connections int) *sql.DB {
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
+	db.SetConnMaxIdleTime(5 * time.Minute)
+	return db
+}
+
+func (d *database) close() error {
+	if d == nil || d.write == nil {
+		return nil
+	}
+	if d.read == nil || d.read == d.write {
+		return d.write.Close()
+	}
+	return errors.Join(d.read.Close(), d.write.Close())
+}
+
+// statement returns the statement of a text, prepared if it can be kept. The
+// text is not kept.
+func (d *database) statement(ctx context.Context, text []byte) (*statement, error) {
+	d.mu.RLock()
+	s, ok := d.statements[string(text)]
+	d.mu.RUnlock()
+	if ok {
+		return s, nil
+	}
+	s = &statement{text: string(text)}
+	var err error
+	if s.write, err = classify(s.text); err != nil {
+		return nil, err
+	}
+	return d.keep(ctx, s)
+}
+
+func (d *database) keep(ctx context.Context, s *statement) (*statement, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if kept, ok := d.statements[s.text]; ok {
+		return kept, nil
+	}
+	if len(d.statements) >= maxStatements {
+		return s, nil
+	}
+	if d.file {
+		var err error
+		if s.prepared, err = d.pool(s.write).PrepareContext(ctx, s.text); err != nil {
+			return nil, err
+		}
+	}
+	d.statements[s.text] = s
+	return s, nil
+}
+
+func (d *database) pool(write bool) *sql.DB {
+	if write {
+		return d.write
+	}
+	return d.read
+}
+
+// result is all rows of a statement, one after the other.
+type result struct {
+	columns []string
+	values  []any // int64, float64, string, []byte, bool, time.Time or nil
+}
+
+// query runs a statement and reads its whole result, so that no connection
+// waits for a guest.
+func (d *database) query(ctx context.Context, text []byte, args []any) (*result, error) {
+	s, err := d.statement(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	var rows *sql.Rows
+	switch {
+	case s.prepared != nil:
+		rows, err = s.prepared.QueryContext(ctx, args...)
+	case s.write && !d.file:
+		return d.writeOnce(ctx, s, args)
+	default:
+		rows, err = d.pool(s.write).QueryContext(ctx, s.text, args...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d.readAll(rows)
+}
+
+// writeOnce runs a statement on a server without the repetition that
+// database/sql gives a connection that breaks: the driver reports a connection
+// lost after the statement was sent just like one lost before, and a statement
+// that was carried out must not be carried out again. A WebSocket is tried first
+// by a ping, which may be repeated.
+func (d *database) writeOnce(ctx context.Context, s *statement, args []any) (*result, error) {
+	conn, err := d.connection(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	rows, err := conn.QueryContext(ctx, s.text, args...)
+	if err != nil {
+		return nil, err
+	}
+	return d.readAll(rows)
+}
+
+func (d *database) connection(ctx context.Context) (*sql.Conn, error) {
+	for {
+		conn, err := d.write.Conn(ctx)
+		if err != nil || !d.ping {
+			return conn, err
+		}
+		err = conn.PingContext(ctx)
+		if err == nil {
+			return conn, nil
+		}
+		_ = conn.Close() // a broken connection leaves the pool by it
+		if !errors.Is(err, driver.ErrBadConn) || ctx.Err() != nil {
+			return nil, err
+		}
+	}
+}
+
+func (d *database) readAll(rows *sql.Rows) (*result, error) {
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		return nil, err
+	}
+	r := &result{columns: columns}
+	row := make([]any, len(columns))
+	places := make([]any, len(columns))
+	for i := range row {
+		places[i] = &row[i]
+	}
+	size := 0
+	for n := 0; rows.Next(); n++ {
+		if err := rows.Scan(places...); err != nil {
+			return nil, err
+		}
+		if size += sizeOf(row); n >= d.maxRows || size > d.maxBytes {
+			return nil, fmt.Errorf("the result is larger than %d rows or %d bytes", d.maxRows, d.maxBytes)
+		}
+		r.values = append(r.values, row...)
+	}
+	return r, rows.Err()
+}
+
+// sizeOf returns about the bytes that a row takes in the guest.
+func sizeOf(row []any) int {
+	size := 0
+	for _, v := range row {
+		size += 16
+		switch v := v.(type) {
+		case string:
+			size += len(v)
+		case []byte:
+			size += len(v)
+		}
+	}
+	return size
+}

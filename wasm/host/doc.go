@@ -1,0 +1,27 @@
+// Package host runs one Spin component on wazero: it reads the application's
+// spin.toml, offers the component the imports of the Spin ABI over database/sql
+// and net/http, and serves HTTP.
+//
+// It knows nothing of the programme. It may import std, wazero, a TOML reader,
+// the SQL drivers and edge/abi, where the layout of the ABI is written once.
+//
+// # Guarantees
+//
+//   - Every pointer and length that a guest gives is checked against its memory;
+//     a guest that breaks the ABI is treated as one that trapped.
+//   - An instance that trapped, broke the ABI, or ran over its time or memory is
+//     closed and never used again, and the request is answered 503.
+//   - A request is bounded in body, time, memory, rows, response and waiting.
+//   - An instance serves one request at a time. Reuse shows in nothing but speed,
+//     as long as the guest keeps no state of its own.
+//
+// # Differences from Spin
+//
+//   - Spin makes an instance per request for modules of this kind. Here that is
+//     Options.Fresh; by default healthy instances are used again.
+//   - Headers named spin-* that a client sends are dropped, so that what a guest
+//     reads under such a name comes from the host. Hop-by-hop headers are
+//     dropped both ways.
+//   - Repeated response headers are all sent.
+//   - Transactions, ATTACH and PRAGMA are refused, and statements are single.
+package host

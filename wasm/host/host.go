@@ -1,0 +1,159 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"sync"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/sys"
+)
+
+// Host serves one component over HTTP. It is made by Load and is safe for
+// concurrent use.
+type Host struct {
+	options   Options
+	app       *application
+	databases map[string]*database
+
+	runtime   wazero.Runtime
+	compiled  wazero.CompiledModule
+	cache     wazero.CompilationCache
+	transport *http.Transport
+	stats     counters
+
+	// slots has an element for every request that runs. idle holds instances
+	// that nobody uses, the one used last at its end.
+	slots chan struct{}
+	mu    sync.Mutex
+	idle  []*guest
+
+	// active counts requests from their first byte to their last. When closing
+	// is set it only falls, and at zero drained is closed.
+	active  int
+	closing bool
+	drained chan struct{}
+	// stop ends every request that Close no longer waits for.
+	ctx  context.Context
+	stop context.CancelFunc
+}
+
+// Load reads the Spin manifest at path, opens the databases, compiles the
+// component and makes a first instance of it. It fails, naming all faults it
+// finds in one stage, if the manifest asks for what this host does not do, a
+// required variable is missing, a database file cannot be opened, or the module
+// is not one that this host can run. A database server need not answer yet.
+func Load(ctx context.Context, path string, options Options) (*Host, error) {
+	h := &Host{options: options.withDefaults(), drained: make(chan struct{})}
+	h.slots = make(chan struct{}, h.options.Instances)
+	h.ctx, h.stop = context.WithCancel(context.Background())
+	h.transport = newTransport(h.options.Instances)
+	if err := h.load(ctx, path); err != nil {
+		return nil, errors.Join(err, h.release(ctx))
+	}
+	return h, nil
+}
+
+func (h *Host) load(ctx context.Context, path string) (err error) {
+	if h.app, err = readManifest(path, h.options.Variables); err != nil {
+		return err
+	}
+	code, err := os.ReadFile(h.app.source)
+	if err != nil {
+		return fmt.Errorf("host: component: %w", err)
+	}
+	if err := h.compile(ctx, code); err != nil {
+		return fmt.Errorf("host: %s: %w", h.app.source, err)
+	}
+	if h.databases, err = openDatabases(ctx, h.app.databases, h.options); err != nil {
+		return err
+	}
+	g, err := h.newGuest(ctx)
+	if err != nil {
+		return err
+	}
+	h.put(g)
+	return nil
+}
+
+func (h *Host) compile(ctx context.Context, code []byte) (err error) {
+	config := wazero.NewRuntimeConfig().
+		WithMemoryLimitPages(uint32(h.options.MaxMemory / wasmPage)).
+		WithCloseOnContextDone(true)
+	if h.options.CacheDir != "" {
+		if h.cache, err = wazero.NewCompilationCacheWithDir(h.options.CacheDir); err != nil {
+			return err
+		}
+		config = config.WithCompilationCache(h.cache)
+	}
+	h.runtime = wazero.NewRuntimeWithConfig(ctx, config)
+	if err := h.offerImports(ctx); err != nil {
+		return err
+	}
+	if h.compiled, err = h.runtime.CompileModule(ctx, code); err != nil {
+		return err
+	}
+	return errors.Join(
+		checkExports(h.compiled.ExportedFunctions(), h.compiled.ExportedMemories()),
+		checkImports(h.compiled.ImportedFunctions()))
+}
+
+func (h *Host) moduleConfig(output *lines) wazero.ModuleConfig {
+	return wazero.NewModuleConfig().
+		WithName(""). // instances are many
+		WithStartFunctions().
+		WithStdout(output).WithStderr(output).
+		WithRandSource(randomSource{}).
+		WithWalltime(h.walltime, sys.ClockResolution(1000)).
+		WithSysNanotime()
+}
+
+func (h *Host) walltime() (sec int64, nsec int32) {
+	now := h.options.Now()
+	return now.Unix(), int32(now.Nanosecond())
+}
+
+// Close refuses new requests, waits until those that run have been answered or
+// ctx is done, ends the rest, and gives everything up. The error is ctx's when
+// requests had to be ended, joined with those of closing the databases.
+func (h *Host) Close(ctx context.Context) error {
+	h.mu.Lock()
+	first := !h.closing
+	h.closing = true
+	if first && h.active == 0 {
+		close(h.drained)
+	}
+	h.mu.Unlock()
+	if !first {
+		return nil
+	}
+	var err error
+	select {
+	case <-h.drained:
+	case <-ctx.Done():
+		err = fmt.Errorf("host: requests were ended: %w", ctx.Err())
+		h.stop()
+		<-h.drained
+	}
+	return errors.Join(err, h.release(context.WithoutCancel(ctx)))
+}
+
+// release gives up what load made, as far as it came.
+func (h *Host) release(ctx context.Context) error {
+	h.stop()
+	h.transport.CloseIdleConnections()
+	var errs []error
+	if h.runtime != nil {
+		errs = append(errs, h.runtime.Close(ctx))
+	}
+	if h.cache != nil {
+		errs = append(errs, h.cache.Close(ctx))
+	}
+	for _, d := range h.databases {
+		errs = append(errs, d.close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,97 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+
+	"kith/edge/abi"
+)
+
+// guestContext is the context of every call into a guest. It leads an import
+// back to the instance that called it.
+type guestContext struct {
+	context.Context
+	guest *guest
+}
+
+type guestKey struct{}
+
+func (c guestContext) Value(key any) any {
+	if _, ok := key.(guestKey); ok {
+		return c.guest
+	}
+	return c.Context.Value(key)
+}
+
+func withGuest(ctx context.Context, g *guest) context.Context { return guestContext{ctx, g} }
+
+// imported is one function offered to the guest. It returns an error only for a
+// fault of the guest, or when the request has ended: either ends the instance.
+type imported struct {
+	module, name string
+	params       int
+	call         func(*guest, context.Context, []uint64) error
+}
+
+var offered = []imported{
+	{abi.ModuleSQLite, abi.SQLiteOpen, 3, (*guest).sqliteOpen},
+	{abi.ModuleSQLite, abi.SQLiteExecute, 6, (*guest).sqliteExecute},
+	{abi.ModuleSQLite, abi.SQLiteClose, 1, (*guest).sqliteClose},
+	{abi.ModuleOutbound, abi.OutboundRequest, 11, (*guest).outboundRequest},
+	{abi.ModuleConfig, abi.ConfigGet, 3, (*guest).configGet},
+}
+
+// checkImports reports every import that this host does not offer.
+func checkImports(functions []api.FunctionDefinition) error {
+	var errs []error
+	for _, f := range functions {
+		module, name, _ := f.Import()
+		known := func(i imported) bool { return i.module == module && i.name == name }
+		if module != abi.ModuleWASI && !slices.ContainsFunc(offered, known) {
+			errs = append(errs, fmt.Errorf("the module imports %s.%s, which this host does not offer", module, name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// offerImports makes the imports known to the runtime.
+func (h *Host) offerImports(ctx context.Context) error {
+	if _, err := wasi_snapshot_preview1.Instantiate(ctx, h.runtime); err != nil {
+		return err
+	}
+	for _, module := range []string{abi.ModuleSQLite, abi.ModuleOutbound, abi.ModuleConfig} {
+		builder := h.runtime.NewHostModuleBuilder(module)
+		for _, i := range offered {
+			if i.module == module {
+				words := slices.Repeat([]api.ValueType{api.ValueTypeI32}, i.params)
+				builder.NewFunctionBuilder().WithGoModuleFunction(i.function(), words, nil).Export(i.name)
+			}
+		}
+		if _, err := builder.Instantiate(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// function adapts an import to wazero. A panic is the one way to end the guest
+// from there; wazero returns it as the error of the call into the guest.
+func (i imported) function() api.GoModuleFunc {
+	return func(ctx context.Context, _ api.Module, stack []uint64) {
+		g, ok := ctx.Value(guestKey{}).(*guest)
+		if !ok || g.inRealloc || g.realloc == nil {
+			panic(faultf("%s.%s called while the host cannot be called", i.module, i.name))
+		}
+		if err := i.call(g, ctx, stack); err != nil {
+			panic(err)
+		}
+	}
+}
+
+func compareErrors(a, b error) int { return strings.Compare(a.Error(), b.Error()) }

@@ -1,0 +1,88 @@
+package host
+
+import (
+	"log/slog"
+	"runtime"
+	"time"
+)
+
+// Options configures a Host. The zero value of every field means its default.
+type Options struct {
+	// Variables are values for the manifest's variables, by name. A name that
+	// the manifest does not declare is an error. Default none.
+	Variables map[string]string
+	// Databases are what the names in sqlite_databases stand for. A name that
+	// is granted and not given here answers no-such-database. Default none.
+	Databases map[string]Database
+
+	// Fresh makes a new instance for every request, as Spin does. Default false.
+	Fresh bool
+	// Instances is the most requests that run at once. Default 64.
+	Instances int
+	// Queue is the most requests that are read in or wait for an instance
+	// beyond those that run; one more is answered 503. Default 256.
+	Queue int
+	// Timeout bounds a request from the end of its body to its answer, waiting
+	// and all imports included. Default 10 s.
+	Timeout time.Duration
+	// MaxBody is the largest request body in bytes; a larger one is answered
+	// 413 unread. Default 16 MiB.
+	MaxBody int64
+	// MaxOutboundBody is the largest body in bytes of a response to an outbound
+	// request; a larger one fails that request. Default 32 MiB.
+	MaxOutboundBody int64
+	// MaxMemory is the most memory of an instance in bytes, rounded down to
+	// 64 KiB. Default 64 MiB.
+	MaxMemory int64
+	// RetireMemory is the size in bytes above which a healthy instance is not
+	// used again. Default 16 MiB.
+	RetireMemory int64
+	// MaxRows and MaxRowBytes bound the result of one statement. Default 10,000
+	// rows and 8 MiB.
+	MaxRows     int
+	MaxRowBytes int
+
+	// CacheDir keeps compiled code between starts. Default "": it is not kept.
+	CacheDir string
+	// Now is the clock the guest sees. Default time.Now.
+	Now func() time.Time
+	// Log receives the guest's output and the reasons of dropped instances.
+	// Default slog.Default().
+	Log *slog.Logger
+}
+
+const (
+	kib = 1 << 10
+	mib = 1 << 20
+
+	wasmPage = 64 * kib
+)
+
+func orDefault[T int | int64 | time.Duration](v *T, d T) {
+	if *v <= 0 {
+		*v = d
+	}
+}
+
+func (o Options) withDefaults() Options {
+	orDefault(&o.Instances, 64)
+	orDefault(&o.Queue, 256)
+	orDefault(&o.Timeout, 10*time.Second)
+	orDefault(&o.MaxBody, 16*mib)
+	orDefault(&o.MaxOutboundBody, 32*mib)
+	orDefault(&o.MaxMemory, 64*mib)
+	orDefault(&o.RetireMemory, 16*mib)
+	orDefault(&o.MaxRows, 10_000)
+	orDefault(&o.MaxRowBytes, 8*mib)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	return o
+}
+
+// readers is the number of connections that read one database file. More than
+// processors brings nothing: they are busy, not waiting.
+func readers() int { return max(4, runtime.GOMAXPROCS(0)) }

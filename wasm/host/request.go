@@ -1,0 +1,190 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"kith/edge/abi"
+)
+
+// Bounds on what crosses the ABI in either direction. The server that the Host
+// runs under bounds what it reads, by default to 1 MiB too.
+const (
+	maxHeaders     = 4096
+	maxHeaderBytes = 2 * mib
+)
+
+// header is one name and value; a lower-case name on the way in.
+type header struct{ name, value string }
+
+// request is what the guest is given.
+type request struct {
+	method  uint32
+	uri     string
+	headers []header
+	body    []byte
+}
+
+// ServeHTTP answers one request by the component, or, when that fails, by 503
+// and a JSON body.
+func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	method, ok := abi.MethodNumber(r.Method)
+	if !ok {
+		w.Header().Set("Allow", "GET, POST, PUT, DELETE, PATCH, HEAD, OPTIONS")
+		refuse(w, http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "this method is not supported")
+		return
+	}
+	if err := h.enter(); err != nil {
+		w.Header().Set("Retry-After", "1")
+		unavailable(w)
+		return
+	}
+	defer h.leave()
+	in := &request{method: method, uri: requestURI(r)}
+	path, _, _ := strings.Cut(in.uri, "?")
+	route, rest, ok := h.app.route(path)
+	if !ok {
+		refuse(w, http.StatusNotFound, "NOT_FOUND", "no route matches this path")
+		return
+	}
+	if in.body, ok = h.readBody(w, r); !ok {
+		return
+	}
+	in.headers = h.requestHeaders(r, in.uri, route, rest)
+	if !validHeaders(in.headers) {
+		refuse(w, http.StatusBadRequest, "BAD_REQUEST", "a header is not UTF-8")
+		return
+	}
+	h.answer(w, r, in)
+}
+
+func (h *Host) answer(w http.ResponseWriter, r *http.Request, in *request) {
+	ctx, cancel := context.WithTimeout(r.Context(), h.options.Timeout)
+	defer cancel()
+	defer context.AfterFunc(h.ctx, cancel)()
+	out, err := h.run(ctx, in)
+	if r.Context().Err() != nil {
+		return // the client is gone
+	}
+	if err != nil {
+		h.options.Log.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+		unavailable(w)
+		return
+	}
+	out.write(w, r.Method)
+}
+
+func (a *application) route(path string) (found route, rest string, ok bool) {
+	for _, r := range a.routes {
+		if rest, ok := r.match(path); ok {
+			return r, rest, true
+		}
+	}
+	return route{}, "", false
+}
+
+// requestURI returns path and query as the client sent them. r.URL is decoded
+// and cannot tell "%2F" from "/" in every case.
+func requestURI(r *http.Request) string {
+	uri := r.RequestURI
+	if uri == "" { // a request that no server read
+		return r.URL.RequestURI()
+	}
+	if strings.HasPrefix(uri, "/") {
+		return uri
+	}
+	_, rest, absolute := strings.Cut(uri, "://")
+	if !absolute {
+		return uri // "*"
+	}
+	if i := strings.IndexAny(rest, "/?"); i < 0 {
+		return "/"
+	} else if rest[i] == '?' {
+		return "/" + rest[i:]
+	} else {
+		return rest[i:]
+	}
+}
+
+// readBody reads the whole body, or answers the request and returns false.
+func (h *Host) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
+	if r.ContentLength == 0 {
+		return nil, true
+	}
+	if r.ContentLength > h.options.MaxBody {
+		tooLarge(w)
+		return nil, false
+	}
+	limited := http.MaxBytesReader(w, r.Body, h.options.MaxBody)
+	body := make([]byte, max(0, r.ContentLength))
+	var err error
+	if r.ContentLength > 0 {
+		_, err = io.ReadFull(limited, body)
+	} else {
+		body, err = io.ReadAll(limited)
+	}
+	if over := (*http.MaxBytesError)(nil); errors.As(err, &over) {
+		tooLarge(w)
+	} else if err != nil {
+		refuse(w, http.StatusBadRequest, "BAD_REQUEST", "the body ended early")
+	}
+	return body, err == nil
+}
+
+// requestHeaders returns the client's headers and then the host's own, as Spin
+// names them (crates/trigger-http/src/headers.rs).
+func (h *Host) requestHeaders(r *http.Request, uri string, route route, rest string) []header {
+	headers := make([]header, 0, len(r.Header)+12)
+	for name, values := range r.Header {
+		if hopByHop(name, r.Header) || strings.HasPrefix(name, "Spin-") {
+			continue
+		}
+		name = strings.ToLower(name)
+		for _, value := range values {
+			headers = append(headers, header{name, value})
+		}
+	}
+	host, scheme := r.Host, "http://"
+	if host == "" {
+		host = "localhost"
+	}
+	if r.TLS != nil {
+		scheme = "https://"
+	}
+	return append(append(headers, route.constant...),
+		header{"host", host},
+		header{"spin-full-url", scheme + host + uri},
+		header{"spin-path-info", rest},
+		header{"spin-client-addr", r.RemoteAddr})
+}
+
+// validHeaders reports whether every value is UTF-8, as strings of the ABI are.
+func validHeaders(headers []header) bool {
+	for i := range headers {
+		if !utf8.ValidString(headers[i].value) {
+			return false
+		}
+	}
+	return true
+}
+
+// hopByHop reports whether a header is of one connection only (RFC 9110, 7.6.1):
+// by its name, or because all's Connection names it. The name is canonical.
+func hopByHop(name string, all http.Header) bool {
+	switch name {
+	case "Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade":
+		return true
+	}
+	for _, value := range all["Connection"] {
+		for option := range strings.SplitSeq(value, ",") {
+			if strings.EqualFold(strings.TrimSpace(option), name) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,201 @@
+package host
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"kith/edge/abi"
+)
+
+// Bounds on what one guest may ask of the database in one request.
+const (
+	maxConnections = 64
+	maxParams      = 4096
+)
+
+// sqliteOpen carries out sqlite.open(name ptr, len, result).
+func (g *guest) sqliteOpen(ctx context.Context, stack []uint64) error {
+	b, err := g.view(uint32(stack[0]), uint32(stack[1]), "database name")
+	if err != nil {
+		return err
+	}
+	name, result := string(b), uint32(stack[2])
+	d := g.host.databases[name]
+	switch {
+	case !slices.Contains(g.host.app.databases, name):
+		return g.answer(result, appendWords(nil, abi.TagErr, uint32(abi.DBAccessDenied)))
+	case d == nil:
+		return g.answer(result, appendWords(nil, abi.TagErr, uint32(abi.DBNoSuchDatabase)))
+	case len(g.open) == maxConnections:
+		return g.answerDBError(ctx, result, errors.New("too many connections in one request"))
+	}
+	g.open = append(g.open, d)
+	return g.answer(result, appendWords(nil, abi.TagOK, uint32(len(g.open))))
+}
+
+// sqliteClose carries out sqlite.close(connection). A connection that is not open
+// is ignored, as in Spin.
+func (g *guest) sqliteClose(_ context.Context, stack []uint64) error {
+	if i := uint32(stack[0]) - 1; i < uint32(len(g.open)) {
+		g.open[i] = nil
+	}
+	return nil
+}
+
+// sqliteExecute carries out sqlite.execute(connection, statement ptr, len,
+// parameters ptr, count, result).
+func (g *guest) sqliteExecute(ctx context.Context, stack []uint64) error {
+	text, err := g.view(uint32(stack[1]), uint32(stack[2]), "statement")
+	if err != nil {
+		return err
+	}
+	args, err := g.takeParams(uint32(stack[3]), uint32(stack[4]))
+	if err != nil {
+		return err
+	}
+	at := uint32(stack[5])
+	i := uint32(stack[0]) - 1
+	if i >= uint32(len(g.open)) || g.open[i] == nil {
+		return g.answer(at, appendWords(nil, abi.TagErr, uint32(abi.DBInvalidConnection)))
+	}
+	rows, err := g.open[i].query(ctx, text, args)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err() // the request is over, and the guest with it
+	case err != nil:
+		return g.answerDBError(ctx, at, err)
+	}
+	return g.putRows(ctx, at, rows)
+}
+
+// answerDBError writes an error result. The text is the database's, for the
+// guest's log.
+func (g *guest) answerDBError(ctx context.Context, result uint32, err error) error {
+	if isFull(err) {
+		return g.answer(result, appendWords(nil, abi.TagErr, uint32(abi.DBFull)))
+	}
+	return g.answerString(ctx, result, []uint32{abi.TagErr, uint32(abi.DBIO)}, err.Error())
+}
+
+// isFull reports SQLITE_FULL. Of a server there is only its text.
+func isFull(err error) bool {
+	if file := (*sqlite.Error)(nil); errors.As(err, &file) {
+		return file.Code()&0xff == sqlite3.SQLITE_FULL
+	}
+	return strings.Contains(err.Error(), "database or disk is full")
+}
+
+// takeParams copies the parameters of a statement out of the guest.
+func (g *guest) takeParams(ptr, count uint32) ([]any, error) {
+	view, err := g.viewList(ptr, count, abi.ValueSize, abi.ValueAlign, maxParams, "parameter list")
+	if err != nil {
+		return nil, err
+	}
+	args := make([]any, 0, count)
+	for ; len(view) > 0; view = view[abi.ValueSize:] {
+		arg, err := g.takeValue(view[:abi.ValueSize])
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, arg)
+	}
+	return args, nil
+}
+
+func (g *guest) takeValue(record []byte) (any, error) {
+	data := record[abi.ValueData:]
+	switch kind := abi.Kind(record[0]); kind {
+	case abi.KindInteger:
+		return int64(binary.LittleEndian.Uint64(data)), nil
+	case abi.KindReal:
+		return math.Float64frombits(binary.LittleEndian.Uint64(data)), nil
+	case abi.KindText:
+		return g.copyString(data, "text parameter")
+	case abi.KindBlob:
+		b, err := g.viewString(data, "blob parameter")
+		return append([]byte{}, b...), err // not nil, which would be NULL
+	case abi.KindNull:
+		return nil, nil
+	default:
+		return nil, faultf("parameter of kind %d", kind)
+	}
+}
+
+// putRows writes a result of abi.SQLiteExecuteSize: ok, columns, rows.
+func (g *guest) putRows(ctx context.Context, at uint32, r *result) (err error) {
+	list := g.scratch[:0]
+	for _, name := range r.columns {
+		if list, err = g.put(ctx, list, name); err != nil {
+			return err
+		}
+	}
+	g.scratch = list
+	record, err := g.putList(ctx, appendWords(nil, abi.TagOK), list, len(r.columns), abi.WordAlign)
+	if err != nil {
+		return err
+	}
+	count := 0
+	var rows []byte
+	for values := r.values; len(values) > 0; values = values[len(r.columns):] {
+		if rows, err = g.putRow(ctx, rows, values[:len(r.columns)]); err != nil {
+			return err
+		}
+		count++
+	}
+	if record, err = g.putList(ctx, record, rows, count, abi.WordAlign); err != nil {
+		return err
+	}
+	return g.answer(at, record)
+}
+
+// putRow copies one row and appends its pointer and count to rows.
+func (g *guest) putRow(ctx context.Context, rows []byte, values []any) (_ []byte, err error) {
+	list := g.scratch[:0]
+	for _, v := range values {
+		if list, err = g.putValue(ctx, list, v); err != nil {
+			return nil, err
+		}
+	}
+	g.scratch = list
+	return g.putList(ctx, rows, list, len(values), abi.ValueAlign)
+}
+
+// putValue appends one value to list. The drivers also make two types that SQLite
+// does not have: booleans, and times out of columns that are declared as dates,
+// which are given as SQLite's own functions write them.
+func (g *guest) putValue(ctx context.Context, list []byte, v any) ([]byte, error) {
+	switch v := v.(type) {
+	case nil:
+		return appendValue(list, abi.KindNull, 0), nil
+	case int64:
+		return appendValue(list, abi.KindInteger, uint64(v)), nil
+	case bool:
+		if v {
+			return appendValue(list, abi.KindInteger, 1), nil
+		}
+		return appendValue(list, abi.KindInteger, 0), nil
+	case float64:
+		return appendValue(list, abi.KindReal, math.Float64bits(v)), nil
+	case string:
+		return g.put(ctx, appendWords(list, uint32(abi.KindText), 0), v)
+	case []byte:
+		return g.putBytes(ctx, appendWords(list, uint32(abi.KindBlob), 0), v)
+	case time.Time:
+		return g.put(ctx, appendWords(list, uint32(abi.KindText), 0), v.Format("2006-01-02 15:04:05.999999999"))
+	default:
+		return nil, fmt.Errorf("host: the driver returned a %T", v)
+	}
+}
+
+func appendValue(list []byte, kind abi.Kind, bits uint64) []byte {
+	return binary.LittleEndian.AppendUint64(appendWords(list, uint32(kind), 0), bits)
+}

@@ -1,0 +1,93 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// classify reads one SQL statement as far as it must to know whether it can
+// write. It refuses what a component is not offered: several statements in one,
+// transactions (an instance may end at any instruction, and would leave them
+// open), and commands about connections and files.
+func classify(sql string) (write bool, err error) {
+	if strings.IndexByte(sql, 0) >= 0 {
+		return false, errors.New("a statement cannot hold a zero byte")
+	}
+	s := scanner{rest: sql}
+	first := strings.ToUpper(s.next())
+	switch first {
+	case "SELECT", "VALUES", "EXPLAIN":
+	case "INSERT", "REPLACE", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER":
+		write = true
+	case "WITH":
+	case "":
+		return false, errors.New("the statement is empty")
+	default:
+		return false, fmt.Errorf("%s is not offered: a statement reads or writes, and is a transaction of its own", first)
+	}
+	for depth := 0; ; {
+		switch token := s.next(); strings.ToUpper(token) {
+		case "":
+			return write, nil
+		case "(":
+			depth++
+		case ")":
+			depth--
+		case ";":
+			if s.next() != "" {
+				return false, errors.New("more than one statement")
+			}
+			return write, nil
+		case "INSERT", "REPLACE", "UPDATE", "DELETE":
+			write = write || first == "WITH" && depth == 0
+		}
+	}
+}
+
+// scanner splits SQL into words and single characters, and leaves out blanks,
+// comments and everything in quotes. It need not know more: a statement that it
+// takes for a reading one runs on a connection that cannot write.
+type scanner struct{ rest string }
+
+func (s *scanner) next() string {
+	for s.rest != "" {
+		switch c := s.rest[0]; {
+		case c <= ' ':
+			s.rest = s.rest[1:]
+		case strings.HasPrefix(s.rest, "--"):
+			s.skip(2, "\n")
+		case strings.HasPrefix(s.rest, "/*"):
+			s.skip(2, "*/")
+		case c == '\'' || c == '"' || c == '`':
+			s.skip(1, s.rest[:1]) // a doubled quote is two strings side by side
+			return "'"
+		case c == '[':
+			s.skip(1, "]")
+			return "'"
+		default:
+			return s.word()
+		}
+	}
+	return ""
+}
+
+// skip drops n bytes and then everything up to the end of the mark.
+func (s *scanner) skip(n int, mark string) {
+	_, s.rest, _ = strings.Cut(s.rest[n:], mark)
+}
+
+func (s *scanner) word() string {
+	n := 0
+	for n < len(s.rest) && isWordByte(s.rest[n]) {
+		n++
+	}
+	n = max(n, 1)
+	word := s.rest[:n]
+	s.rest = s.rest[n:]
+	return word
+}
+
+func isWordByte(c byte) bool {
+	return c == '_' || c >= 0x80 || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}

@@ -1,0 +1,8 @@
+;; Takes all memory it can get and traps when it gets no more.
+(func (export "handle-http-request") (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)
+  (if (i32.eq (local.get 2) (i32.const 777)) (then
+    (loop $l (br_if $l (i32.ne (memory.grow (i32.const 16)) (i32.const -1)))) unreachable))
+  (i32.const 1024))
+(func (export "canonical_abi_realloc") (param i32 i32 i32 i32) (result i32)
+  (call $bump (local.get 2) (local.get 3)))
+(func (export "canonical_abi_free") (param i32 i32 i32))

@@ -1,0 +1,14 @@
+;; Forms that every hostile guest begins with. The test puts them and the guest's
+;; own into one (module …). A guest misbehaves when it is given a URI, or asked
+;; for a block, of exactly 777 bytes, and behaves otherwise.
+(memory (export "memory") 2)
+(global $heap (mut i32) (i32.const 8192))
+;; At 1024 lies a good response: status 200, no headers, the body "good".
+(data (i32.const 1024) "\c8\00\00\00" "\00\00\00\00" "\00\00\00\00" "\00\00\00\00" "\01\00\00\00" "\00\05\00\00" "\04\00\00\00")
+(data (i32.const 1280) "good")
+(func $bump (param $align i32) (param $size i32) (result i32)
+  (local $p i32)
+  (global.set $heap (i32.and (i32.add (global.get $heap) (i32.const 15)) (i32.const -16)))
+  (local.set $p (global.get $heap))
+  (global.set $heap (i32.add (global.get $heap) (local.get $size)))
+  (local.get $p))
