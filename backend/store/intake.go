@@ -50,11 +50,11 @@ func (tx *Tx) ProcessIntake(ctx context.Context, limit int) (int, error) {
 	return int(taken), tx.exec(ctx, "move cursor", `UPDATE intake_cursor SET seq = ?`, to)
 }
 
-// IntakeWaiting returns how many event calls wait to be processed.
-func (r Reads) IntakeWaiting(ctx context.Context) (n int, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT count(*) FROM intake WHERE seq > (SELECT seq FROM intake_cursor)`).Scan(&n)
+// IntakeWaits reports whether event calls wait to be processed.
+func (r Reads) IntakeWaits(ctx context.Context) (waits bool, err error) {
+	err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM intake WHERE seq > (SELECT seq FROM intake_cursor))`).Scan(&waits)
 	if err != nil {
-		return 0, fmt.Errorf("store: intake waiting: %w", err)
+		return false, fmt.Errorf("store: intake waits: %w", err)
 	}
-	return n, nil
+	return waits, nil
 }

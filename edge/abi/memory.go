@@ -15,6 +15,7 @@ const (
 	_ = uint(unsafe.Offsetof(Header{}.Value) - StringSize)
 	_ = uint(unsafe.Sizeof(rawValue{}) - ValueSize)
 	_ = uint(ValueSize - unsafe.Sizeof(rawValue{}))
+	_ = uint(unsafe.Alignof(rawValue{}) - ValueAlign)
 	_ = uint(unsafe.Sizeof(responseRecord{}) - ResponseSize)
 	_ = uint(ResponseSize - unsafe.Sizeof(responseRecord{}))
 	_ = uint(unsafe.Offsetof(responseRecord{}.body) - ResponseBody)

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+
+	"kith/backend/demo"
+	"kith/backend/program"
+	"kith/core"
+	"kith/core/link"
+	"kith/core/referral"
+)
+
+type tenantCommand struct {
+	Create tenantCreateCommand `cmd:"" help:"Make a tenant and its test tenant, and print their API keys once."`
+}
+
+type tenantCreateCommand struct {
+	databaseFlags
+	Alias         string   `arg:"" help:"Alias of the live tenant; the test tenant is test_ALIAS."`
+	LandingURL    string   `required:"" help:"Page that share links lead to." placeholder:"URL"`
+	AllowedHosts  []string `name:"allow-host" help:"Further host that rsLandingPage may name. May be repeated." placeholder:"HOST"`
+	Consent       string   `default:"off" enum:"off,opt-in,opt-out" help:"When the attribution cookie may be set: ${enum}."`
+	ConsentCookie string   `help:"Cookie with the visitor's answer, for opt-in and opt-out." placeholder:"NAME"`
+}
+
+// Run makes both tenants.
+func (c *tenantCreateCommand) Run(e *env) error {
+	if c.Consent != string(link.ConsentOff) && c.ConsentCookie == "" {
+		return core.Invalid("consent-cookie", "is required with consent "+c.Consent)
+	}
+	engine, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	defer engine.DB.Close()
+	live := core.TenantAlias(c.Alias)
+	fmt.Fprintf(e.out, "%-*s  %s\n", len(c.Alias)+len(program.TestPrefix), "tenant", "API key (shown only now)")
+	for _, alias := range []core.TenantAlias{live, program.TestPrefix + live} {
+		key := engine.MakeKey(alias)
+		if err := engine.CreateTenant(e.ctx, program.NewTenant{
+			Alias: alias, Key: key, Program: c.program(),
+			Policy: link.Policy{Consent: link.Consent(c.Consent), ConsentCookie: c.ConsentCookie},
+		}); err != nil {
+			return fmt.Errorf("tenant %s: %w", alias, err)
+		}
+		fmt.Fprintf(e.out, "%-*s  %s\n", len(c.Alias)+len(program.TestPrefix), alias, key)
+	}
+	return nil
+}
+
+func (c *tenantCreateCommand) program() referral.Program {
+	p := demo.Program(c.LandingURL)
+	p.AllowedHosts = c.AllowedHosts
+	return p
+}

@@ -1,0 +1,74 @@
+// Package demo is what `kith dev` starts with: two tenants, a referrer, a
+// program, and a landing page that shows what arrived.
+package demo
+
+import (
+	"context"
+	"errors"
+
+	"kith/backend/program"
+	"kith/core"
+	"kith/core/link"
+	"kith/core/referral"
+	"kith/core/reward"
+)
+
+// Tenants and keys of the demo. They are public: never use them elsewhere.
+const (
+	LiveTenant core.TenantAlias  = "demo"
+	TestTenant core.TenantAlias  = "test_demo"
+	LiveKey                      = "LIVE_DEMO_KEY_0123456789"
+	TestKey                      = "TEST_DEMO_KEY_0123456789"
+	Code       core.ReferralCode = "ANNA10"
+	// LandingPath is where the landing page is served.
+	LandingPath = "/welcome"
+)
+
+// Program is what a new tenant's program gives unless told otherwise: 10 % off
+// for the friend, one credit of 10.00 USD for the referrer.
+func Program(landingURL string) referral.Program {
+	return referral.Program{
+		Program: link.Program{
+			Key: core.ClassicProgram, LandingURL: landingURL, CookieLife: link.DefaultCookieLife,
+		},
+		Name:     "Refer a friend",
+		Referred: reward.Offer{Kind: reward.PercentDiscount, Percent: 1000},
+		Referrer: reward.Offer{Kind: reward.Credit, Amount: 1000, Currency: referral.DefaultCurrency},
+	}
+}
+
+// Seed makes the demo tenants and the referrer of each, unless they are there.
+// edgeURLs are the base URLs under which the edge is reached, first for the live
+// tenant, then for the test tenant: a page request tells the tenant by its host.
+func Seed(ctx context.Context, e *program.Engine, liveURL, testURL string) error {
+	for _, t := range []struct {
+		alias core.TenantAlias
+		key   string
+		base  string
+	}{{LiveTenant, LiveKey, liveURL}, {TestTenant, TestKey, testURL}} {
+		err := e.CreateTenant(ctx, program.NewTenant{
+			Alias: t.alias, Key: t.key, Policy: link.Policy{Consent: link.ConsentOff},
+			Program: Program(t.base + LandingPath),
+		})
+		var known *core.Error
+		if errors.As(err, &known) && known.Code == core.CodeConflict {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := referrer(ctx, e, t.alias); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func referrer(ctx context.Context, e *program.Engine, tenant core.TenantAlias) error {
+	first, last, email := "Anna", "Ahrens", "anna@example.com"
+	_, err := e.Identify(ctx, tenant, program.Identification{Update: referral.UserUpdate{
+		Account: "anna", ID: "anna", FirstName: &first, LastName: &last, Email: &email,
+		Codes: []referral.UserCode{{Program: core.ClassicProgram, Code: Code}},
+	}})
+	return err
+}

@@ -1,0 +1,75 @@
+package demo
+
+import (
+	_ "embed"
+	"html/template"
+	"net/http"
+	"strings"
+	"time"
+
+	"kith/backend/program"
+	"kith/core"
+	"kith/core/link"
+)
+
+//go:embed landing.html
+var landingHTML string
+
+var landing = template.Must(template.New("landing").Parse(landingHTML))
+
+// arrived is what the landing page shows.
+type arrived struct {
+	Parameters []parameter
+	Cookies    []cookie
+}
+
+type parameter struct{ Name, Value string }
+
+type cookie struct {
+	Tenant  core.TenantAlias
+	Problem string
+	link.Attribution
+	Ago time.Duration
+}
+
+// Landing serves the demo's landing page at LandingPath, sends / there, and
+// answers 404 to all else. It shows the code, the medium and the cookie that
+// arrived.
+func Landing(e *program.Engine) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, LandingPath, http.StatusFound)
+	})
+	mux.HandleFunc("GET "+LandingPath, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+		_ = landing.Execute(w, whatArrived(e, r))
+	})
+	return mux
+}
+
+func whatArrived(e *program.Engine, r *http.Request) arrived {
+	var a arrived
+	query := r.URL.Query()
+	for _, name := range []string{link.CodeParameter, link.ShareMediumParameter, link.EngagementMediumParameter} {
+		a.Parameters = append(a.Parameters, parameter{name, query.Get(name)})
+	}
+	header := strings.Join(r.Header.Values("Cookie"), "; ")
+	for _, tenant := range []core.TenantAlias{LiveTenant, TestTenant} {
+		text := link.FindCookie(tenant, header)
+		if text == "" {
+			continue
+		}
+		c := cookie{Tenant: tenant}
+		visit, err := link.ParseAttribution(e.Keys.Cookie(tenant), text)
+		if err != nil {
+			c.Problem = err.Error()
+		} else {
+			c.Attribution = visit
+			c.Ago = time.Duration(e.Now()-visit.Visited) * time.Millisecond
+		}
+		a.Cookies = append(a.Cookies, c)
+	}
+	return a
+}
