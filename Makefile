@@ -67,11 +67,12 @@ size: bin/edge.wasm ## fail if the component is too large
 	echo "edge.wasm: $$size bytes, $$(gzip -9c bin/edge.wasm | wc -c) gzipped, limit $(EDGE_LIMIT)"; \
 	[ "$$size" -lt $(EDGE_LIMIT) ] || { echo "FAIL: edge.wasm is too large"; exit 1; }
 
-# The packages whose tests run transcripts, but not the runner's own.
+# The packages whose tests run transcripts, but not the runner's own. One at a
+# time, since they write the same files.
 golden: edge bin/kith ## rewrite the responses in the HTTP transcripts; read the diff
 	@packages=$$(go list -f '{{range .TestImports}}{{.}} {{end}}{{range .XTestImports}}{{.}} {{end}}|{{.ImportPath}}' ./... \
 		| sed -n 's/.*kith\/wasm\/transcript .*|//p' | grep -v '^kith/wasm/transcript$$') || { echo "no package runs transcripts"; exit 1; }; \
-	go test -count=1 $$packages -update
+	go test -count=1 -p 1 $$packages -update
 
 bench: edge ## all benchmarks
 	@go test -run '^$$' -bench . -benchmem ./...

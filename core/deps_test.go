@@ -1,0 +1,296 @@
+//go:build !tinygo
+
+package core_test
+
+import (
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// wall says what one package may import. A path that ends in /... covers the
+// path and all below it.
+type wall struct {
+	pkg string
+	why string
+
+	// std are the packages of the standard library that it may import itself;
+	// nil: all.
+	std []string
+	// not are packages of any origin that it may not import itself.
+	not []string
+	// kith and modules bound everything it links: packages of this project, and
+	// of other modules, that may be reached through any number of imports.
+	kith, modules []string
+	// tests are what its tests may import besides.
+	tests []string
+	// open packages wire the others, and are not bounded.
+	open bool
+}
+
+var (
+	pure = []string{
+		"bytes", "cmp", "errors", "slices", "strconv", "strings", "time", "unicode/utf8", "net/url",
+		"crypto/aes", "crypto/cipher", "crypto/hmac", "crypto/sha256", "crypto/subtle",
+		"encoding/base64", "encoding/csv", "encoding/hex",
+	}
+	// notInGuest brings fmt and reflect, or goroutines, into the component.
+	notInGuest = []string{"net/http", "net", "fmt", "log", "encoding/json", "reflect", "sync", "context", "database/sql"}
+
+	rules   = []string{"kith/core", "kith/core/auth", "kith/core/link", "kith/core/referral", "kith/core/event", "kith/core/reward"}
+	parsers = []string{"github.com/tidwall/gjson", "github.com/tidwall/match", "github.com/tidwall/pretty", "github.com/valyala/fastjson/..."}
+
+	libsql = []string{
+		"github.com/tursodatabase/libsql-client-go/...", "modernc.org/...",
+		// What these two bring.
+		"github.com/antlr4-go/antlr/v4", "github.com/coder/websocket/...", "golang.org/x/exp/...", "golang.org/x/sys/...",
+		"github.com/dustin/go-humanize", "github.com/google/uuid", "github.com/mattn/go-isatty",
+		"github.com/ncruces/go-strftime", "github.com/remyoudompheng/bigfft",
+	}
+	driver      = []string{"github.com/tursodatabase/libsql-client-go/...", "modernc.org/..."}
+	backendTest = []string{"kith/backend/store/sqldtest", "kith/wasm/transcript", "kith/backend/client"}
+)
+
+var walls = []wall{
+	{pkg: "kith/core", std: pure, kith: []string{"kith/core"},
+		why: "it is what all others share"},
+	{pkg: "kith/core/auth", std: pure, kith: rules, why: purity},
+	{pkg: "kith/core/link", std: pure, kith: rules, why: purity},
+	{pkg: "kith/core/referral", std: pure, kith: rules, why: purity},
+	{pkg: "kith/core/event", std: pure, kith: rules, why: purity},
+	{pkg: "kith/core/reward", std: pure, kith: rules, why: purity},
+	{pkg: "kith/core/wire", std: pure, kith: []string{"kith/core/..."}, modules: parsers,
+		why: "JSON is read and written here only, by the two parsers that fit into the guest"},
+
+	{pkg: "kith/edge", not: notInGuest, kith: []string{"kith/core/...", "kith/edge/..."},
+		modules: slices.Concat(parsers, []string{"github.com/fermyon/spin/sdk/go/v2/variables"}),
+		why:     "the guest stays small, and the SDK's other packages pull net/http in"},
+	{pkg: "kith/edge/serve", not: notInGuest, kith: []string{"kith/core/...", "kith/edge/..."}, modules: parsers,
+		why: "the guest stays small, and handlers do not know the SDK"},
+	{pkg: "kith/edge/abi", std: []string{"unsafe", "runtime"}, kith: []string{"kith/edge/abi"},
+		why: "it is the contract with the host, which imports it, and the only unsafe code"},
+
+	{pkg: "kith/backend/store", not: []string{"net/http"}, kith: []string{"kith/core/...", "kith/backend/store"}, modules: libsql,
+		tests: backendTest, why: "it remembers; it neither decides nor speaks HTTP"},
+	{pkg: "kith/backend/store/sqldtest", kith: []string{"kith/backend/store/sqldtest"}, tests: driver,
+		why: "tests of every layer use it"},
+	{pkg: "kith/backend/program", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
+		kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/program"}, modules: libsql, tests: backendTest,
+		why: "effects on other systems are rows that jobs carry out, and SQL is the store's"},
+	{pkg: "kith/backend/api", not: slices.Concat([]string{"kith/backend/store", "database/sql"}, driver),
+		kith:    []string{"kith/core/...", "kith/backend/store", "kith/backend/program", "kith/backend/api"},
+		modules: libsql, tests: slices.Concat(backendTest, []string{"kith/backend/store"}),
+		why: "it translates; what it wants done it asks of program"},
+	{pkg: "kith/backend/job", not: []string{"net/http"},
+		kith:    []string{"kith/core/...", "kith/backend/store", "kith/backend/program", "kith/backend/job"},
+		modules: libsql, tests: backendTest,
+		why: "it carries out what is written; it is not called over HTTP"},
+	{pkg: "kith/backend/demo", not: driver,
+		kith:    []string{"kith/core/...", "kith/backend/store", "kith/backend/program", "kith/backend/demo"},
+		modules: libsql, tests: backendTest,
+		why: "it makes the demo tenants the way anyone would"},
+	{pkg: "kith/backend/client", kith: []string{"kith/core", "kith/core/wire", "kith/backend/client"}, modules: parsers, tests: backendTest,
+		why: "it knows the API and nothing of the server behind it"},
+	{pkg: "kith/backend/cmd/kith", open: true, why: "it wires"},
+
+	{pkg: "kith/wasm/host", kith: []string{"kith/edge/abi", "kith/wasm/host"},
+		modules: slices.Concat(libsql, []string{"github.com/tetratelabs/wazero/...", "github.com/BurntSushi/toml/..."}),
+		tests:   []string{"kith/backend/store/sqldtest"},
+		why:     "it hosts any component, so it knows no rule of this one"},
+	{pkg: "kith/wasm/transcript", kith: []string{"kith/wasm/transcript"}, why: "it plays stories against any server"},
+	{pkg: "kith/wasm/e2e", kith: []string{"kith/wasm/e2e", "kith/wasm/host", "kith/edge/abi"}, modules: []string{"github.com/tetratelabs/wazero/..."},
+		tests: []string{"kith/wasm/host", "kith/wasm/transcript", "kith/backend/store/sqldtest", "kith/backend/client", "github.com/tetratelabs/wazero/..."},
+		why:   "it tests the built programs from outside"},
+}
+
+const purity = "rules are pure functions, compiled into guest and backend"
+
+// pkg is what go list says of a package.
+type pkg struct {
+	ImportPath, Dir           string
+	Standard, DepOnly         bool
+	Imports, Deps             []string
+	TestImports, XTestImports []string
+}
+
+// list asks for packages of this project and everything they link.
+func list(t *testing.T, env []string, args ...string) map[string]pkg {
+	t.Helper()
+	cmd := exec.Command("go", append([]string{"list", "-deps", "-json=ImportPath,Dir,Standard,DepOnly,Imports,Deps,TestImports,XTestImports"}, args...)...)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	pkgs := map[string]pkg{}
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return pkgs
+		} else {
+			require.NoError(t, err)
+		}
+		pkgs[p.ImportPath] = p
+	}
+}
+
+// Import rules, for the packages as Go builds them.
+func TestImports_Backend(t *testing.T) {
+	pkgs := list(t, nil, "kith/...")
+	checked := 0
+	for _, p := range pkgs {
+		if strings.HasPrefix(p.ImportPath+"/", "kith/") && !p.DepOnly {
+			checkImports(t, p, pkgs)
+			checked++
+		}
+	}
+	require.NotZero(t, checked)
+}
+
+// Import rules, for the packages of the component as TinyGo builds them: their
+// host functions are in files that Go does not see.
+func TestImports_Guest(t *testing.T) {
+	// Cgo is needed to see files with C in them; go list compiles none.
+	env := []string{"GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=1"}
+	pkgs := list(t, env, "-e", "-tags=tinygo,tinygo.wasm", "kith/core/...", "kith/edge/...")
+	checked := 0
+	for _, p := range pkgs {
+		if strings.HasPrefix(p.ImportPath+"/", "kith/") {
+			checkImports(t, p, pkgs)
+			checked++
+		}
+	}
+	require.NotZero(t, checked)
+}
+
+func checkImports(t *testing.T, p pkg, pkgs map[string]pkg) {
+	i := slices.IndexFunc(walls, func(w wall) bool { return w.pkg == p.ImportPath })
+	if i < 0 {
+		t.Errorf("%s has no row in the table of this test: say what it may import, and why", p.ImportPath)
+		return
+	}
+	w := walls[i]
+	if w.open {
+		return
+	}
+	for _, path := range p.Imports {
+		if pkgs[path].Standard && w.std != nil && !covers(w.std, path) {
+			t.Errorf("%s imports %s, which is not among the parts of the standard library that it may import: %s", p.ImportPath, path, w.why)
+		}
+		if covers(w.not, path) {
+			t.Errorf("%s imports %s, and may not: %s", p.ImportPath, path, w.why)
+		}
+	}
+	ways := map[string]bool{}
+	for _, path := range p.Deps {
+		if pkgs[path].Standard || path == "C" || covers(w.kith, path) || covers(w.modules, path) {
+			continue
+		}
+		// One import often brings many; the first says enough.
+		if way := way(p, path, pkgs); !ways[way] {
+			ways[way] = true
+			t.Errorf("%s links %s, by way of %s, and may not: %s", p.ImportPath, path, way, w.why)
+		}
+	}
+	// pkgs has what is linked, so what only tests import is told from the
+	// standard library by the dot of a domain.
+	may := slices.Concat(w.kith, w.modules, w.tests, []string{p.ImportPath, "github.com/stretchr/testify/..."})
+	for _, path := range slices.Concat(p.TestImports, p.XTestImports) {
+		first, _, _ := strings.Cut(path, "/")
+		if (first == "kith" || strings.Contains(first, ".")) && !covers(may, path) {
+			t.Errorf("tests of %s import %s, and may not: %s", p.ImportPath, path, w.why)
+		}
+	}
+}
+
+// way is the import of p through which it reaches path.
+func way(p pkg, path string, pkgs map[string]pkg) string {
+	for _, direct := range p.Imports {
+		if direct == path || slices.Contains(pkgs[direct].Deps, path) {
+			return direct
+		}
+	}
+	return "?"
+}
+
+func covers(patterns []string, path string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		below, all := strings.CutSuffix(pattern, "/...")
+		return path == below || all && strings.HasPrefix(path, below+"/")
+	})
+}
+
+// A rule that reads a clock, draws a number or stops the program is no
+// function of its input; the guest has no goroutines to start.
+func TestSource_CoreAndEdgeStayPure(t *testing.T) {
+	files := 0
+	for _, dir := range []string{".", "../edge"} {
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) && path == dir {
+				return nil // the component is not written yet
+			}
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			files++
+			fset := token.NewFileSet()
+			file, err := parser.ParseFile(fset, path, nil, 0)
+			if err != nil {
+				return err
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				if what := impure(n, dir == "."); what != "" {
+					t.Errorf("%s: %s", fset.Position(n.Pos()), what)
+				}
+				return true
+			})
+			return nil
+		})
+		require.NoError(t, err)
+	}
+	require.NotZero(t, files)
+}
+
+// impure names what is wrong with a piece of source, if anything is.
+func impure(n ast.Node, inCore bool) string {
+	switch n := n.(type) {
+	case *ast.GoStmt:
+		return "a goroutine"
+	case *ast.CallExpr:
+		if f, ok := n.Fun.(*ast.Ident); ok && f.Name == "panic" && inCore {
+			return "panic: return an error"
+		}
+	case *ast.SelectorExpr:
+		x, _ := n.X.(*ast.Ident)
+		switch {
+		case x == nil || !inCore:
+		case x.Name == "rand":
+			return "rand: take what is random as a parameter"
+		case x.Name == "time" && slices.Contains([]string{"Now", "Since", "Until", "Sleep", "After", "Tick"}, n.Sel.Name):
+			return "time." + n.Sel.Name + ": take the time as a parameter"
+		}
+	}
+	return ""
+}
+
+// The table itself: every row has a reason, and none is there twice.
+func TestImports_TableIsWellFormed(t *testing.T) {
+	seen := map[string]bool{}
+	for _, w := range walls {
+		assert.NotEmpty(t, w.why, w.pkg)
+		assert.False(t, seen[w.pkg], "%s has two rows", w.pkg)
+		seen[w.pkg] = true
+	}
+}
