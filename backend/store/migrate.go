@@ -51,8 +51,14 @@ func (p *Primary) migrate(ctx context.Context, now core.Time, name string) error
 		if err != nil || applied {
 			return err
 		}
-		if _, err := tx.q.ExecContext(ctx, string(script)); err != nil {
-			return err
+		// A server takes one statement at a time.
+		for statement := range strings.SplitSeq(string(script), ";\n") {
+			if strings.TrimSpace(statement) == "" {
+				continue
+			}
+			if _, err := tx.q.ExecContext(ctx, statement); err != nil {
+				return err
+			}
 		}
 		_, err = tx.q.ExecContext(ctx, "INSERT INTO schema_version (version, applied_at) VALUES (?, ?)", version, int64(now))
 		return err

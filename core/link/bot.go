@@ -1,18 +1,27 @@
 package link
 
-import "strings"
-
 // botMarks are lower-case pieces of the User-Agent of programs that open links
-// by themselves: chat and mail previews, search engines, uptime monitors. The
-// general marks come first since they catch most. Libraries and command-line
-// clients are not among them: a person or a test sits behind those.
-var botMarks = [...]string{
-	"bot", "crawl", "spider", "preview", "externalhit", "facebookcatalog", "whatsapp/",
-	"slack-imgproxy", "vkshare", "embedly", "iframely", "outbrain", "pinterest/0", "flipboard",
-	"tumblr/", "mastodon/", "pleroma", "misskey", "akkoma", "bluesky", "google-read-aloud",
-	"mediapartners-google", "google-safety", "google favicon", "googleimageproxy", "slurp",
-	"ia_archiver", "pingdom", "uptime", "statuscake", "site24x7", "barracuda", "proofpoint",
-	"mimecast", "safelinks", "microsoft office", "ms-office",
+// by themselves: chat and mail previews, search engines, uptime monitors.
+// Libraries and command-line clients are not among them: a person or a test
+// sits behind those. They stand by their first letter, because an agent is
+// looked at on every redirect: one pass over its letters, and only the few
+// marks that begin with the letter at hand are compared.
+var botMarks = [26][]string{
+	'a' - 'a': {"akkoma"},
+	'b' - 'a': {"bot", "bluesky", "barracuda"},
+	'c' - 'a': {"crawl"},
+	'e' - 'a': {"externalhit", "embedly"},
+	'f' - 'a': {"facebookcatalog", "flipboard"},
+	'g' - 'a': {"google-read-aloud", "google-safety", "google favicon", "googleimageproxy"},
+	'i' - 'a': {"iframely", "ia_archiver"},
+	'm' - 'a': {"mastodon/", "misskey", "mediapartners-google", "mimecast", "microsoft office", "ms-office"},
+	'o' - 'a': {"outbrain"},
+	'p' - 'a': {"preview", "pinterest/0", "pleroma", "pingdom", "proofpoint"},
+	's' - 'a': {"spider", "slurp", "slack-imgproxy", "statuscake", "site24x7", "safelinks"},
+	't' - 'a': {"tumblr/"},
+	'u' - 'a': {"uptime"},
+	'v' - 'a': {"vkshare"},
+	'w' - 'a': {"whatsapp/"},
 }
 
 // maxAgent bounds how much of a User-Agent is looked at; real ones are shorter.
@@ -23,13 +32,42 @@ func bot(agent string) bool {
 	if len(agent) > maxAgent {
 		agent = agent[:maxAgent]
 	}
-	agent = strings.ToLower(agent)
-	// A brand of phones, whose name is not what it says.
-	agent = strings.ReplaceAll(agent, "cubot", "")
-	for _, mark := range botMarks {
-		if strings.Contains(agent, mark) {
-			return true
+	for i := range len(agent) {
+		letter := lower(agent[i])
+		if letter < 'a' || letter > 'z' {
+			continue
+		}
+		for _, mark := range botMarks[letter-'a'] {
+			if beginsWith(agent[i:], mark) && !phone(agent[:i], mark) {
+				return true
+			}
 		}
 	}
 	return false
+}
+
+// phone reports whether a "bot" is the end of Cubot, a brand of phones.
+func phone(before, mark string) bool {
+	n := len(before)
+	return mark == "bot" && n >= 2 && lower(before[n-2]) == 'c' && lower(before[n-1]) == 'u'
+}
+
+// beginsWith compares without regard to the case of s.
+func beginsWith(s, mark string) bool {
+	if len(s) < len(mark) {
+		return false
+	}
+	for i := range len(mark) {
+		if lower(s[i]) != mark[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
 }
