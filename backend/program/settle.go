@@ -71,9 +71,13 @@ func (s settlement) resolveClaims(ctx context.Context) error {
 
 // record stores every verdict with what the rule looked at.
 func (s settlement) record(ctx context.Context, before referral.Standing, outcome referral.Outcome) error {
-	for _, v := range outcome.Verdicts {
+	for i, v := range outcome.Verdicts {
+		// A list is in the order of time and then of id, and the verdicts of one
+		// call have one time.
+		entropy := s.e.entropy6()
+		entropy[0] = byte(i)
 		err := s.tx.RecordDecision(ctx, s.tenant, wire.Decision{
-			ID: s.e.newID(s.tx.Now), Account: s.account.ID, User: s.user.User,
+			ID: core.NewID(s.tx.Now, entropy), Account: s.account.ID, User: s.user.User,
 			Code: v.Claim.Code, Source: v.Claim.Source, Rule: v.Rule, Accepted: v.Accepted(),
 			Inputs: wire.DecisionInputs(before, s.command, v),
 		})
