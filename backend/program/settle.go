@@ -52,9 +52,20 @@ func (s settlement) run(ctx context.Context) (settled, error) {
 
 // resolveClaims looks up the owners of the codes that the call brings.
 func (s settlement) resolveClaims(ctx context.Context) error {
+	if len(s.command.Claims) == 0 {
+		return nil
+	}
+	email := s.user.Email
+	if s.user.User == "" {
+		// An account sync names nobody, but must not refer a user to themselves.
+		var err error
+		if _, email, err = s.tx.FirstUser(ctx, s.tenant, s.account.ID); err != nil {
+			return err
+		}
+	}
 	for i := range s.command.Claims {
 		claim := &s.command.Claims[i]
-		claim.Referred = referral.Identity{Account: s.account.ID, User: s.user.User, Email: s.user.Email}
+		claim.Referred = referral.Identity{Account: s.account.ID, User: s.user.User, Email: email}
 		if claim.Fault != "" {
 			continue
 		}
