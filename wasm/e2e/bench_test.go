@@ -23,14 +23,16 @@ const redirectRead = `SELECT t.alias, t.consent, t.consent_cookie, p.key, p.land
 // that is used again and on a new one for each request, beside the database
 // read that it needs: the difference is the cost of host and guest.
 func BenchmarkRedirect(b *testing.B) {
-	n := startDev(b)
-	b.Run("database-read-alone", func(b *testing.B) { n.benchmarkRead(b) })
-	b.Run("component-reused", func(b *testing.B) { benchmarkLink(b, n.loadEdge(b, false)) })
-	b.Run("component-fresh", func(b *testing.B) { benchmarkLink(b, n.loadEdge(b, true)) })
+	s := newSite(b)
+	p := s.dev(b)
+	b.Cleanup(func() { p.stop(b) })
+	b.Run("database-read-alone", func(b *testing.B) { s.benchmarkRead(b) })
+	b.Run("component-reused", func(b *testing.B) { benchmarkLink(b, s.loadEdge(b, false)) })
+	b.Run("component-fresh", func(b *testing.B) { benchmarkLink(b, s.loadEdge(b, true)) })
 }
 
-func (n *node) benchmarkRead(b *testing.B) {
-	connector, err := libsql.NewConnector("file:" + filepath.Join(n.data, "kith.db"))
+func (s *site) benchmarkRead(b *testing.B) {
+	connector, err := libsql.NewConnector("file:" + filepath.Join(s.data, "kith.db"))
 	require.NoError(b, err)
 	db := sql.OpenDB(connector)
 	defer db.Close()
