@@ -62,10 +62,17 @@ func mustCall(t testing.TB, status int, method, url, body string, headers ...str
 	return a
 }
 
-// decode reads a JSON answer.
-func decode[T any](t testing.TB, a answer) (v T) {
+// decoded reads a JSON answer.
+func decoded[T any](a answer) (v T, err error) {
+	err = json.Unmarshal([]byte(a.body), &v)
+	return v, err
+}
+
+// decode reads a JSON answer, which must be one.
+func decode[T any](t testing.TB, a answer) T {
 	t.Helper()
-	require.NoError(t, json.Unmarshal([]byte(a.body), &v), a.body)
+	v, err := decoded[T](a)
+	require.NoError(t, err, a.body)
 	return v
 }
 

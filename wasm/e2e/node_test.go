@@ -106,11 +106,7 @@ func (s *site) serveEdge(t testing.TB, env ...string) *process {
 
 func (s *site) start(t testing.TB, probe string, env []string, args ...string) *process {
 	t.Helper()
-	p := &process{output: &lockedBuffer{}, command: s.command(t, args...)}
-	p.command.Env = append(p.command.Env, env...)
-	p.command.Stdout, p.command.Stderr = p.output, p.output
-	require.NoError(t, p.command.Start())
-	t.Cleanup(func() { p.kill() })
+	p := s.launch(t, env, args...)
 	await(t, func() error {
 		response, err := http.Get(probe)
 		if err != nil {
@@ -122,6 +118,17 @@ func (s *site) start(t testing.TB, probe string, env []string, args ...string) *
 		}
 		return nil
 	})
+	return p
+}
+
+// launch starts a process and does not wait for it.
+func (s *site) launch(t testing.TB, env []string, args ...string) *process {
+	t.Helper()
+	p := &process{output: &lockedBuffer{}, command: s.command(t, args...)}
+	p.command.Env = append(p.command.Env, env...)
+	p.command.Stdout, p.command.Stderr = p.output, p.output
+	require.NoError(t, p.command.Start())
+	t.Cleanup(p.kill)
 	return p
 }
 
