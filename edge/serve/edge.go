@@ -128,20 +128,23 @@ func (r *request) header(name string) string {
 	return ""
 }
 
-// cookies is the Cookie header; HTTP/2 clients split it into several.
-func (r *request) cookies() string {
-	joined := ""
+// joined returns all values of a header, which may be sent in several lines.
+func (r *request) joined(name, separator string) string {
+	all := ""
 	for i := range r.Headers {
-		if r.Headers[i].Name != "cookie" {
+		if r.Headers[i].Name != name {
 			continue
 		}
-		if joined != "" {
-			joined += "; "
+		if all != "" {
+			all += separator
 		}
-		joined += r.Headers[i].Value
+		all += r.Headers[i].Value
 	}
-	return joined
+	return all
 }
+
+// cookies is the Cookie header; HTTP/2 clients split it into several.
+func (r *request) cookies() string { return r.joined("cookie", "; ") }
 
 func jsonResponse(status int, body []byte) abi.Response {
 	return abi.Response{

@@ -24,7 +24,7 @@ func (r *request) visitor() visitor {
 	if r.variable(trustProxyVariable) != "true" {
 		return v
 	}
-	if before := r.header(auth.ForwardedForHeader); before != "" {
+	if before := r.joined(auth.ForwardedForHeader, ", "); before != "" {
 		v.address = before + ", " + v.address
 	}
 	if proto := r.header(auth.ForwardedProtoHeader); proto != "" {
