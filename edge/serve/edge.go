@@ -99,9 +99,7 @@ func (r *request) refuseBody() (abi.Response, bool) {
 	if backend == "" {
 		backend = r.variable(backendVariable)
 	}
-	e := wire.TooLarge(limit)
-	e.Message += ", the bound of the edge; send it to " + strings.TrimSuffix(backend, "/") + r.path
-	return failure(e), true
+	return failure(wire.TooLargeAtEdge(limit, backend, r.path)), true
 }
 
 // variable reads a variable; one that cannot be read is empty, and each use

@@ -1,14 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 
+	"kith/core/wire"
 	"kith/wasm/host"
 )
 
@@ -50,7 +53,7 @@ func (f edgeFlags) logConfig(e *env, d databaseFlags, backendURL string) {
 }
 
 // load readies the component.
-func (f edgeFlags) load(e *env, d *databaseFlags, backendURL string) (*host.Host, error) {
+func (f edgeFlags) load(e *env, d *databaseFlags, backendURL string) (*edge, error) {
 	key, err := d.masterKey()
 	if err != nil {
 		return nil, err
@@ -59,17 +62,48 @@ func (f edgeFlags) load(e *env, d *databaseFlags, backendURL string) (*host.Host
 	if err != nil {
 		return nil, err
 	}
-	return host.Load(e.ctx, f.manifest(), host.Options{
+	loaded, err := host.Load(e.ctx, f.manifest(), host.Options{
 		Variables: map[string]string{
 			"master_key": key, "backend_url": backendURL, "backend_public_url": f.BackendPublicURL,
 			"max_body_bytes": strconv.FormatInt(f.MaxBody, 10), "trust_proxy": strconv.FormatBool(f.TrustProxy),
 		},
 		Databases: map[string]host.Database{"default": {URL: url, Token: d.DatabaseToken}},
 		// Above the component's own bound, so that it can say where to go.
-		MaxBody:  2 * f.MaxBody,
+		MaxBody:  readMore * f.MaxBody,
 		CacheDir: filepath.Join(d.Data, "wasm-cache"),
 		Fresh:    f.Fresh, Log: e.log,
 	})
+	if err != nil {
+		return nil, err
+	}
+	return &edge{Host: loaded, maxBody: f.MaxBody, backend: cmp.Or(f.BackendPublicURL, backendURL)}, nil
+}
+
+// edge is the component, and the one answer that it cannot give itself.
+type edge struct {
+	*host.Host
+	maxBody int64
+	// backend is where clients reach the backend.
+	backend string
+}
+
+// readMore is how many times the component's bound of a body is still read, to
+// let the component refuse it.
+const readMore = 2
+
+// ServeHTTP refuses a body that is too large to be read, in the words of the
+// component: the host, which knows no rule of it, could not say where to go.
+func (s *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength <= readMore*s.maxBody {
+		s.Host.ServeHTTP(w, r)
+		return
+	}
+	status, body := wire.Failure(wire.TooLargeAtEdge(int(s.maxBody), s.backend, r.URL.EscapedPath()))
+	w.Header().Set("Content-Type", wire.JSONType)
+	w.Header().Set("Cache-Control", wire.CacheControl)
+	w.WriteHeader(status)
+	// The client is gone when this fails; there is nobody left to tell.
+	_, _ = w.Write(body)
 }
 
 // manifest is the manifest's path: as told, or where a checkout or an
@@ -88,7 +122,7 @@ func (f edgeFlags) manifest() string {
 }
 
 // serveEdge answers on listener until the context ends, then drains.
-func serveEdge(e *env, loaded *host.Host, listener net.Listener) error {
+func serveEdge(e *env, loaded *edge, listener net.Listener) error {
 	err := serveHTTP(e.ctx, listener, loaded)
 	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
 	defer cancel()
