@@ -19,7 +19,7 @@ import (
 
 // databaseFlags say where the state is.
 type databaseFlags struct {
-	Data          string `env:"KITH_DATA" default:"./data" help:"Folder of the embedded database and the master key." placeholder:"DIR"`
+	Data          string `env:"KITH_DATA" default:"./data" help:"Folder of the embedded database and the master key. Default: ${default}." placeholder:"DIR"`
 	DatabaseURL   string `env:"KITH_DATABASE_URL" help:"libSQL database: file:PATH, or libsql://, wss://, ws://, https://, http:// of a server. Default: kith.db in the data folder." placeholder:"URL"`
 	DatabaseToken string `env:"KITH_DATABASE_TOKEN" help:"Token for the libSQL server." placeholder:"TOKEN"`
 	MasterKey     string `env:"KITH_MASTER_KEY" help:"32 bytes in hex or base64 that seal secrets and sign cookies; edge and backend must share it. Default: the file master.key in the data folder, made when it is not there." placeholder:"KEY"`

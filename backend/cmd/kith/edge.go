@@ -17,10 +17,10 @@ import (
 
 // edgeFlags configure the component and its host.
 type edgeFlags struct {
-	EdgeAddr         string `env:"KITH_EDGE_ADDR" default:"127.0.0.1:3000" help:"Address that the edge listens on." placeholder:"HOST:PORT"`
+	EdgeAddr         string `env:"KITH_EDGE_ADDR" default:"127.0.0.1:3000" help:"Address that the edge listens on. Default: ${default}." placeholder:"HOST:PORT"`
 	Manifest         string `env:"KITH_MANIFEST" help:"Spin manifest of the component. Default: spin.toml here, or beside the folder of this binary." placeholder:"FILE"`
-	BackendPublicURL string `env:"KITH_BACKEND_PUBLIC_URL" help:"Where clients reach the backend itself; named when a body is too large for the edge." placeholder:"URL"`
-	MaxBody          int64  `env:"KITH_MAX_BODY" default:"8388608" help:"Largest body in bytes that the edge takes." placeholder:"BYTES"`
+	BackendPublicURL string `env:"KITH_BACKEND_PUBLIC_URL" help:"Where clients reach the backend itself; named when a body is too large for the edge. Default: where the edge reaches it." placeholder:"URL"`
+	MaxBody          int64  `env:"KITH_MAX_BODY" default:"8388608" help:"Largest body in bytes that the edge takes. Default: ${default}." placeholder:"BYTES"`
 	TrustProxy       bool   `env:"KITH_TRUST_PROXY" help:"Believe X-Forwarded-For, -Proto and -Host: set it only behind a proxy that writes them."`
 	Fresh            bool   `env:"KITH_FRESH" help:"Make a new instance for every request, as Spin does."`
 }
@@ -28,7 +28,7 @@ type edgeFlags struct {
 type edgeCommand struct {
 	databaseFlags
 	edgeFlags
-	BackendURL string `env:"KITH_BACKEND_URL" default:"http://127.0.0.1:8080" help:"Where the edge reaches the backend." placeholder:"URL"`
+	BackendURL string `env:"KITH_BACKEND_URL" default:"http://127.0.0.1:8080" help:"Where the edge reaches the backend. Default: ${default}." placeholder:"URL"`
 }
 
 // Run serves until the context ends.

@@ -17,7 +17,7 @@ import (
 // backendFlags configure the backend.
 type backendFlags struct {
 	databaseFlags
-	BackendAddr string `env:"KITH_BACKEND_ADDR" default:"127.0.0.1:8080" help:"Address that the backend listens on." placeholder:"HOST:PORT"`
+	BackendAddr string `env:"KITH_BACKEND_ADDR" default:"127.0.0.1:8080" help:"Address that the backend listens on. Default: ${default}." placeholder:"HOST:PORT"`
 }
 
 type serveCommand struct{ backendFlags }
