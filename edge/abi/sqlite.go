@@ -4,11 +4,11 @@ package abi
 
 import "unsafe"
 
-// rawValue is the record of ValueSize bytes of one value.
+// rawValue is the record of ValueSize bytes of one value. Its data is a uint64 for
+// its alignment, which Spin insists on.
 type rawValue struct {
 	kind Kind
-	_    [7]uint8
-	data [2]uint32
+	data uint64
 }
 
 // MaxParams is the most parameters one statement may have. They are laid out in

@@ -104,7 +104,7 @@ func runSQL(r *abi.Request) abi.Response {
 			params = append(params, parseValue(h.Value))
 		}
 	}
-	if header(r, "close") != "" {
+	if header(r, "closed") != "" {
 		db.Close()
 	}
 	rows, err := db.Execute(string(r.Body), params...)
