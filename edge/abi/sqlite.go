@@ -11,12 +11,12 @@ type rawValue struct {
 	data uint64
 }
 
-// MaxParams is the most parameters one statement may have. They are laid out in
+// maxParams is the most parameters one statement may have. They are laid out in
 // one block that is used again for every statement.
-const MaxParams = 64
+const maxParams = 64
 
 var (
-	params [MaxParams]rawValue
+	params [maxParams]rawValue
 	// result is written by the host during a call and read before it returns.
 	result [SQLiteExecuteSize / 4]uint32
 )
@@ -47,7 +47,7 @@ func OpenDB(name string) (DB, error) {
 // transaction of its own; BEGIN, ATTACH and PRAGMA are refused. The error is a
 // *DBError.
 func (db DB) Execute(statement string, values ...Value) (Rows, error) {
-	if len(values) > MaxParams {
+	if len(values) > maxParams {
 		return Rows{}, &DBError{Code: DBIO, Message: "too many parameters"}
 	}
 	for i := range values {

@@ -25,12 +25,14 @@ var browser = http.Header{
 }
 
 // BenchmarkServe is ServeHTTP without a socket, with a browser's headers:
-// "redirect" answers with two cookies and a location, "read" with one row.
+// "redirect" answers with a cookie and a location, "read" with one row. "harness"
+// is answered before any guest: it is what the measuring itself costs.
 func BenchmarkServe(b *testing.B) {
 	for _, mode := range []string{"reused", "fresh"} {
 		h := start(b, probe(b), "1", func(o *Options) { o.Fresh = mode == "fresh" })
 		require.Equal(b, 200, h.sql(b, "CREATE TABLE codes (k TEXT PRIMARY KEY, v TEXT)").status)
 		require.Equal(b, 200, h.sql(b, "INSERT INTO codes VALUES ('ANNA10', 'anna')").status)
+		b.Run(mode+"/harness", func(b *testing.B) { serve(b, h.host, "TRACE", "/", "", 405) })
 		b.Run(mode+"/redirect", func(b *testing.B) {
 			serve(b, h.host, "GET", "/respond?status=302&header=Location:/landing&header=Set-Cookie:a%3D1&header=Cache-Control:private", "", 302)
 		})
