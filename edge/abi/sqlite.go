@@ -4,20 +4,19 @@ package abi
 
 import "unsafe"
 
-// rawValue is the record of ValueSize bytes of one value. Its data is one word of
-// 64 bits, whatever it holds, so that a list of values is aligned to ValueAlign.
+// rawValue is the record of ValueSize bytes of one value. Its data is a uint64 for
+// its alignment, which Spin insists on.
 type rawValue struct {
 	kind Kind
-	_    [7]uint8
 	data uint64
 }
 
-// MaxParams is the most parameters one statement may have. They are laid out in
+// maxParams is the most parameters one statement may have. They are laid out in
 // one block that is used again for every statement.
-const MaxParams = 64
+const maxParams = 64
 
 var (
-	params [MaxParams]rawValue
+	params [maxParams]rawValue
 	// result is written by the host during a call and read before it returns.
 	result [SQLiteExecuteSize / 4]uint32
 )
@@ -48,7 +47,7 @@ func OpenDB(name string) (DB, error) {
 // transaction of its own; BEGIN, ATTACH and PRAGMA are refused. The error is a
 // *DBError.
 func (db DB) Execute(statement string, values ...Value) (Rows, error) {
-	if len(values) > MaxParams {
+	if len(values) > maxParams {
 		return Rows{}, &DBError{Code: DBIO, Message: "too many parameters"}
 	}
 	for i := range values {
