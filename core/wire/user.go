@@ -1,7 +1,8 @@
 package wire
 
 import (
-	"sort"
+	"cmp"
+	"slices"
 
 	"github.com/tidwall/gjson"
 	"github.com/valyala/fastjson"
@@ -36,8 +37,8 @@ func ParseUser(tenant core.TenantAlias, account core.AccountID, user core.UserID
 		return referral.UserUpdate{}, err
 	}
 	// The order in which a body happens to be written decides nothing.
-	sort.SliceStable(p.u.Claims, func(i, j int) bool {
-		return preference(p.u.Claims[i].Source) < preference(p.u.Claims[j].Source)
+	slices.SortStableFunc(p.u.Claims, func(a, b referral.Claim) int {
+		return cmp.Compare(preference(a.Source), preference(b.Source))
 	})
 	return p.u, nil
 }
