@@ -87,20 +87,18 @@ func fields(v *fastjson.Value, at string, take func(r *reader, key string, v *fa
 	if at != "" {
 		r.at = at + "."
 	}
-	seen := make([]string, 0, 16)
+	seen := make(map[string]bool, 8)
 	o, _ := v.Object()
 	o.Visit(func(k []byte, v *fastjson.Value) {
 		if r.err != nil {
 			return
 		}
 		key := string(k)
-		for _, s := range seen {
-			if s == key {
-				r.err = core.Malformed(r.path(key), "is given twice")
-				return
-			}
+		if seen[key] {
+			r.err = core.Malformed(r.path(key), "is given twice")
+			return
 		}
-		seen = append(seen, key)
+		seen[key] = true
 		if !take(r, key, v) && r.err == nil {
 			r.err = core.Malformed(r.path(key), "is not a key of this request")
 		}
