@@ -181,8 +181,9 @@ func (r *reader) decimal(into **string, key string, v *fastjson.Value) bool {
 		return r.wrongType(key, "a number")
 	}
 	s := string(v.MarshalTo(nil))
-	if len(s) > 32 || s[0] == '-' {
-		return r.fail(core.Invalid(r.path(key), "must be 0 or more, of at most 32 digits"))
+	// With an exponent, a short text stands for a number of any length.
+	if len(s) > 32 || s[0] == '-' || strings.ContainsAny(s, "eE") {
+		return r.fail(core.Invalid(r.path(key), "must be 0 or more, of at most 32 digits, without an exponent"))
 	}
 	*into = &s
 	return true
