@@ -122,15 +122,16 @@ func SignToken(apiKey string, s Subject, expires core.Time) string {
 	return signed + "." + tokenMAC(apiKey, signed)
 }
 
-// CheckSigned refuses a body that contradicts what its token signs: a key that
-// is in both must have the same value. The key "cookies", which the browser
+// CheckSigned refuses a body, which must be one that ParseUser took, when it
+// contradicts what its token signs: a key that is in both, in whichever of its
+// spellings, must have the same value. The key "cookies", which the browser
 // SDK adds to a signed user, is exempt (reference, 2.2); a user's own codes,
 // which others would be paid for, must be signed.
 func CheckSigned(s Subject, body []byte) error {
 	var err error
 	gjson.ParseBytes(body).ForEach(func(k, value gjson.Result) bool {
 		key := k.String()
-		signed := gjson.Get(s.Signed, gjson.Escape(key))
+		signed := signedValue(s.Signed, restName(key))
 		switch {
 		case key == "cookies" || value.Type == gjson.Null:
 		case signed.Exists() && canonical(signed) != canonical(value):
@@ -143,23 +144,38 @@ func CheckSigned(s Subject, body []byte) error {
 	return err
 }
 
-func mustBeSigned(key string) bool {
-	return key == "referralCodes" || key == "referralCode" || key == "user_referral_code"
+// signedValue returns what a token signs for a key of the REST call.
+func signedValue(signed, name string) (value gjson.Result) {
+	gjson.Parse(signed).ForEach(func(key, v gjson.Result) bool {
+		if restName(key.String()) == name {
+			value = v
+		}
+		return !value.Exists()
+	})
+	return value
 }
 
-// canonical writes a value so that equal ones are equal texts: without blanks,
-// strings unescaped. The order of keys is kept, as clients send what they sign.
+func mustBeSigned(key string) bool {
+	name := restName(key)
+	return name == "referralCodes" || name == "referralCode"
+}
+
+// canonical writes a value so that equal ones, and only they, are equal texts:
+// without blanks, each string escaped in one way. The order of keys is kept, as clients send what they sign.
 func canonical(v gjson.Result) string {
 	switch {
 	case v.IsObject() || v.IsArray():
-		var b strings.Builder
+		b := []byte(v.Raw[:1])
 		v.ForEach(func(key, value gjson.Result) bool {
-			b.WriteString(key.Raw + ":" + canonical(value) + ",")
+			b = appendString(b, key.String())
+			b = append(b, ':')
+			b = append(b, canonical(value)...)
+			b = append(b, ',')
 			return true
 		})
-		return v.Raw[:1] + b.String()
+		return string(b)
 	case v.Type == gjson.String:
-		return `"` + v.String()
+		return string(appendString(nil, v.String()))
 	}
 	return v.Raw
 }
