@@ -156,3 +156,16 @@ func TestTakeCode_NoCookie(t *testing.T) {
 		}
 	}
 }
+
+func TestOwnPath(t *testing.T) {
+	for path, want := range map[string]bool{
+		"/api/v1/acme/accountsync": true, "/a/acme/widgets/squatchcookiejson": true, "/s/acme/ANN": true,
+		"/.well-known/jwks.json": true, "/healthz": true, "/kith.js": true,
+		"": false, "/": false, "/api": false, "/s": false, "/shop": false, "/apian/": false, "/healthz/": false,
+		"/kith.js.map": false, "//s/acme/ANN": false, "/S/acme/ANN": false, "s/acme/ANN": false,
+	} {
+		if got := OwnPath(path); got != want {
+			t.Errorf("%q: %v", path, got)
+		}
+	}
+}
