@@ -280,3 +280,14 @@ func TestFindCookie(t *testing.T) {
 		}
 	}
 }
+
+// A mark that stands by another letter than its first would never be found.
+func TestBotMarks(t *testing.T) {
+	for i, marks := range botMarks {
+		for _, mark := range marks {
+			if mark[0] != byte('a'+i) || strings.ToLower(mark) != mark || !bot("x "+strings.ToUpper(mark)) {
+				t.Errorf("%q stands by %q", mark, byte('a'+i))
+			}
+		}
+	}
+}
