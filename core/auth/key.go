@@ -63,12 +63,16 @@ func basicKey(tenant core.TenantAlias, encoded string) (string, error) {
 		return "", unauthenticated("Authorization", "Basic credentials must be base64 of user:password")
 	}
 	switch {
-	case user == "" || user == string(tenant) || user == password:
-		return password, nil
-	case password == "":
-		return user, nil
+	case password == "" && user != string(tenant):
+		password = user
+	case user != "" && user != password && user != string(tenant):
+		password = ""
 	}
-	return "", unauthenticated("Authorization", "give the API key as user or as password and leave the other empty")
+	// No key is no anonymous request: whoever sends Basic means to have one.
+	if password == "" {
+		return "", unauthenticated("Authorization", "give the API key as user or as password and leave the other empty")
+	}
+	return password, nil
 }
 
 func absent(token string) bool {

@@ -11,7 +11,7 @@ var botMarks = [26][]string{
 	'b' - 'a': {"bot", "bluesky", "barracuda"},
 	'c' - 'a': {"crawl"},
 	'e' - 'a': {"externalhit", "embedly"},
-	'f' - 'a': {"facebookcatalog", "flipboard"},
+	'f' - 'a': {"facebookcatalog", "flipboardproxy"},
 	'g' - 'a': {"google-read-aloud", "google-safety", "google favicon", "googleimageproxy"},
 	'i' - 'a': {"iframely", "ia_archiver"},
 	'm' - 'a': {"mastodon/", "misskey", "mediapartners-google", "mimecast", "microsoft office", "ms-office"},

@@ -20,7 +20,7 @@ type Tenant struct {
 func FollowShareLink(v Visit, t Tenant, p Program, code core.ReferralCode, now core.Time) Answer {
 	page := landing(p, value(v.Query, LandingPageParameter))
 	if code == "" {
-		return Answer{Status: found, Location: page}
+		return Answer{Status: found, Location: location(page)}
 	}
 	visit := Attribution{
 		Program: p.Key, Code: code, Visited: now,
@@ -29,11 +29,11 @@ func FollowShareLink(v Visit, t Tenant, p Program, code core.ReferralCode, now c
 	}
 	return Answer{
 		Status: found,
-		Location: merge(page, []parameter{
+		Location: location(merge(page, []parameter{
 			{CodeParameter, string(code)},
 			{ShareMediumParameter, visit.ShareMedium},
 			{EngagementMediumParameter, visit.EngagementMedium},
-		}),
+		})),
 		SetCookie: remember(v, t, p, visit),
 	}
 }
@@ -66,9 +66,11 @@ func TakeCode(v Visit, t Tenant, p Program, code core.ReferralCode, now core.Tim
 	case refused:
 		return Answer{}, false
 	case withdrawn:
-		a.SetCookie = forget(v, t)
+		if a.SetCookie = forget(v, t); a.SetCookie == "" {
+			return Answer{}, false
+		}
 		a.Location = inPlace(v.Path, v.Query)
-		return a, a.SetCookie != ""
+		return a, true
 	}
 	a.SetCookie = remember(v, t, p, Attribution{
 		Program: p.Key, Code: code, Visited: now,
@@ -101,14 +103,18 @@ func forget(v Visit, t Tenant) string {
 }
 
 // inPlace is a URL of the visit's own host. It stays relative, so that it is
-// right behind any proxy; a path that begins with two slashes would then name
-// another host, so it is led by a dot segment that browsers drop.
+// right behind any proxy. A path that begins with two slashes, or with what a
+// browser reads as such, would then name another host, and so would a whole URL
+// in the place of a path: these are led by a dot segment, which browsers drop.
 func inPlace(path, query string) string {
-	if strings.HasPrefix(path, "//") || strings.HasPrefix(path, "/\\") {
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	if len(path) > 1 && (path[1] == '/' || path[1] == '\\') {
 		path = "/." + path
 	}
 	if query != "" {
-		return path + "?" + query
+		path += "?" + query
 	}
-	return path
+	return location(path)
 }

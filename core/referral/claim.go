@@ -133,6 +133,8 @@ func mailbox(address string) string {
 	if !found || domain == "" {
 		return ""
 	}
-	local, _, _ = strings.Cut(local, "+")
+	if name, _, _ := strings.Cut(local, "+"); name != "" {
+		local = name
+	}
 	return local + "@" + domain
 }

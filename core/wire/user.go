@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/tidwall/gjson"
@@ -30,6 +31,10 @@ func ParseUser(tenant core.TenantAlias, account core.AccountID, user core.UserID
 		return referral.UserUpdate{}, err
 	}
 	err = fields(v, "", func(r *reader, key string, v *fastjson.Value) bool {
+		if slices.Contains(p.given, restName(key)) {
+			return r.fail(core.Malformed(r.path(key), "is given twice, in two spellings"))
+		}
+		p.given = append(p.given, restName(key))
 		return p.identity(r, key, v) || p.profile(r, key, v) || p.claim(r, key, v) || p.accepted(r, key, v)
 	})
 	if err != nil {
@@ -37,7 +42,7 @@ func ParseUser(tenant core.TenantAlias, account core.AccountID, user core.UserID
 	}
 	// The order in which a body happens to be written decides nothing.
 	slices.SortStableFunc(p.u.Claims, func(a, b referral.Claim) int {
-		return preference(a.Source) - preference(b.Source)
+		return cmp.Compare(preference(a.Source), preference(b.Source))
 	})
 	return p.u, nil
 }
@@ -46,34 +51,60 @@ func ParseUser(tenant core.TenantAlias, account core.AccountID, user core.UserID
 type userParser struct {
 	tenant core.TenantAlias
 	body   []byte
-	u      referral.UserUpdate
+	// given are the keys so far, in the spelling of the REST call.
+	given []string
+	u     referral.UserUpdate
+}
+
+// restName is a key in the spelling of the REST call; the init call has its own
+// for some.
+func restName(key string) string {
+	switch key {
+	case "user_id":
+		return "id"
+	case "account_id":
+		return "accountId"
+	case "payment_provider_id":
+		return "paymentProviderId"
+	case "account_status":
+		return "accountStatus"
+	case "first_name":
+		return "firstName"
+	case "last_name":
+		return "lastName"
+	case "user_image":
+		return "imageUrl"
+	case "user_referral_code":
+		return "referralCode"
+	}
+	return key
 }
 
 func (p *userParser) identity(r *reader, key string, v *fastjson.Value) bool {
-	switch key {
-	case "id", "user_id":
+	switch restName(key) {
+	case "id":
 		return r.same(key, v, string(p.u.ID))
-	case "accountId", "account_id":
+	case "accountId":
 		return r.same(key, v, string(p.u.Account))
 	case "tenant_alias":
 		return r.same(key, v, string(p.tenant))
-	case "paymentProviderId", "payment_provider_id":
+	case "paymentProviderId":
 		return parsed(r, key, v, &p.u.PaymentProviderID, core.ParsePaymentProviderID)
-	case "account_status", "accountStatus":
+	case "accountStatus":
 		return parsed(r, key, v, &p.u.Status, referral.ParseStatus)
 	}
 	return false
 }
 
 func (p *userParser) profile(r *reader, key string, v *fastjson.Value) bool {
-	switch key {
-	case "firstName", "first_name":
+	switch restName(key) {
+	case "firstName":
 		return r.text(&p.u.FirstName, key, v)
-	case "lastName", "last_name":
+	case "lastName":
 		return r.text(&p.u.LastName, key, v)
 	case "email":
 		return r.text(&p.u.Email, key, v)
-	case "imageUrl", "user_image":
+	case "imageUrl":
 		return r.text(&p.u.ImageURL, key, v)
 	case "locale":
 		return parsed(r, key, v, &p.u.Locale, parseLocale)
@@ -91,7 +122,7 @@ func (p *userParser) profile(r *reader, key string, v *fastjson.Value) bool {
 		})
 	case "referralCodes":
 		return r.nested(key, v, p.ownCode)
-	case "referralCode", "user_referral_code":
+	case "referralCode":
 		var code *core.ReferralCode
 		parsed(r, key, v, &code, optionalCode)
 		if code != nil && *code != "" {
