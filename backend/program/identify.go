@@ -1,7 +1,9 @@
 package program
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"kith/backend/store"
 	"kith/core"
@@ -52,7 +54,12 @@ func (e *Engine) identify(ctx context.Context, tx *store.Tx, tenant core.TenantA
 		user = referral.NewUser(u.Account, u.ID, tx.Now)
 	}
 	user = u.Apply(user)
-	user.CustomFields = wire.MergeCustomFields(user.CustomFields, u.CustomFields)
+	if len(user.Segments) > referral.MaxSegments {
+		return out, core.Invalid("segments", "the user would be in more than 100 segments")
+	}
+	if user.CustomFields, err = wire.MergeCustomFields(user.CustomFields, u.CustomFields); err != nil {
+		return out, err
+	}
 	account, err := e.accountOf(ctx, tx, tenant, u)
 	if err != nil {
 		return out, err
@@ -120,8 +127,8 @@ func (e *Engine) accountOf(ctx context.Context, tx *store.Tx, tenant core.Tenant
 	return account, err
 }
 
-// claims are the codes of the call, with that of Kith's own cookie put behind
-// the explicit ones and before those of the body's "cookies".
+// claims are the codes of the call and that of Kith's own cookie, most preferred
+// first.
 func (e *Engine) claims(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, in Identification) ([]referral.Claim, error) {
 	text := link.FindCookie(tenant, in.Cookie)
 	if text == "" {
@@ -131,16 +138,8 @@ func (e *Engine) claims(ctx context.Context, tx *store.Tx, tenant core.TenantAli
 	if err != nil {
 		return nil, err
 	}
-	var claims []referral.Claim
-	for _, c := range in.Update.Claims {
-		if c.Source == referral.SourceBody && own != nil {
-			claims, own = append(claims, *own), nil
-		}
-		claims = append(claims, c)
-	}
-	if own != nil {
-		claims = append(claims, *own)
-	}
+	claims := append([]referral.Claim{*own}, in.Update.Claims...)
+	slices.SortStableFunc(claims, func(a, b referral.Claim) int { return cmp.Compare(a.Source.Rank(), b.Source.Rank()) })
 	return claims, nil
 }
 

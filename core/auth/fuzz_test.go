@@ -17,7 +17,7 @@ func FuzzParseCredentials(f *testing.F) {
 		f.Add(s, "a.b.c")
 	}
 	f.Fuzz(func(t *testing.T, authorization, userToken string) {
-		got, err := ParseCredentials(tenant, authorization, userToken)
+		got, err := ParseCredentials(authorization, userToken)
 		var e *core.Error
 		if err != nil && (!errors.As(err, &e) || e.Code != core.CodeUnauthenticated) {
 			t.Errorf("%#v is not a refusal", err)

@@ -64,10 +64,15 @@ func TestConsent(t *testing.T) {
 							t.Errorf("policy %q, %q, GPC %q, DNT %q, existing %v: cookie %s, want %s; to %q", policy, cookie, gpc, dnt, existing, got, want, a.Location)
 						}
 						a, ok := TakeCode(v, tenant, classic(), "ANN", now)
+						// A page is redirected for a cookie only, and deletes none: what
+						// cannot be deleted would send the visitor round and round.
+						if want == deleted {
+							want = none
+						}
 						if got := outcome(a.SetCookie); got != want || ok != (want != none) {
 							t.Errorf("in place, policy %q, %q, GPC %q, DNT %q, existing %v: cookie %s, want %s; %v", policy, cookie, gpc, dnt, existing, got, want, ok)
 						}
-						if page := map[string]string{set: "/a", deleted: "/a?rsCode=ANN", none: ""}[want]; a.Location != page {
+						if page := map[string]string{set: "/a", none: ""}[want]; a.Location != page {
 							t.Errorf("in place, cookie %s: to %q, want %q", want, a.Location, page)
 						}
 						combinations++

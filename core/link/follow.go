@@ -55,22 +55,14 @@ func Carried(query string) (code core.ReferralCode, ok bool) {
 //
 // ok is false when the request is to be passed on as it is: the visitor allows
 // no cookie, and without one the URL is the only place where the code can
-// travel. A visitor who withdrew consent and still has a cookie is sent to the
-// unchanged URL once, to lose it.
+// travel.
 func TakeCode(v Visit, t Tenant, p Program, code core.ReferralCode, now core.Time) (a Answer, ok bool) {
 	a = Answer{Status: found, Location: inPlace(v.Path, without(v.Query, CodeParameter))}
 	if code == "" || machine(v) {
 		return a, true
 	}
-	switch t.Policy.stance(v) {
-	case refused:
+	if t.Policy.stance(v) != permitted {
 		return Answer{}, false
-	case withdrawn:
-		if a.SetCookie = forget(v, t); a.SetCookie == "" {
-			return Answer{}, false
-		}
-		a.Location = inPlace(v.Path, v.Query)
-		return a, true
 	}
 	a.SetCookie = remember(v, t, p, Attribution{
 		Program: p.Key, Code: code, Visited: now,

@@ -6,6 +6,9 @@ import (
 	"kith/core"
 )
 
+// MaxSegments is the most segments that a user may be in.
+const MaxSegments = 100
+
 // User is a stored user (reference, 1.2). Texts are empty when never given.
 type User struct {
 	Account     core.AccountID

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/base64"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -237,9 +238,25 @@ func TestMergeCustomFields(t *testing.T) {
 		{`{"\u0061":1}`, []referral.CustomField{field("a", "2")}, `{"a":2}`},
 		{`{}`, []referral.CustomField{field("q\"\\\n", "1")}, `{"q\"\\\n":1}`},
 	} {
-		if got := MergeCustomFields(c.stored, c.changes); got != c.want {
-			t.Errorf("%s with %+v: %s, want %s", c.stored, c.changes, got, c.want)
+		if got, err := MergeCustomFields(c.stored, c.changes); err != nil || got != c.want {
+			t.Errorf("%s with %+v: %s, %v, want %s", c.stored, c.changes, got, err, c.want)
 		}
+	}
+}
+
+func TestMergeCustomFields_Bound(t *testing.T) {
+	stored := "{}"
+	for i := range maxCustomFields {
+		var err error
+		if stored, err = MergeCustomFields(stored, []referral.CustomField{{Name: strconv.Itoa(i), Value: "1"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := MergeCustomFields(stored, []referral.CustomField{{Name: "0", Value: "2"}}); err != nil {
+		t.Errorf("a known key at the bound: %v", err)
+	}
+	if _, err := MergeCustomFields(stored, []referral.CustomField{{Name: "more", Value: "1"}}); err == nil {
+		t.Error("one key beyond the bound is accepted")
 	}
 }
 

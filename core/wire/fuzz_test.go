@@ -68,7 +68,9 @@ func FuzzParseUser(f *testing.F) {
 			t.Errorf("%q is no JSON and was accepted", body)
 		}
 		stored := u.Apply(referral.NewUser(u.Account, u.ID, 1))
-		stored.CustomFields = MergeCustomFields(stored.CustomFields, u.CustomFields)
+		if stored.CustomFields, err = MergeCustomFields(stored.CustomFields, u.CustomFields); err != nil {
+			t.Fatal(err)
+		}
 		stored.Codes = u.Codes
 		if answer := User(stored, referral.NewAccount(u.Account, 1), ReferredBy{}); !json.Valid(answer) {
 			t.Errorf("%q is answered by %s", body, answer)
@@ -78,7 +80,7 @@ func FuzzParseUser(f *testing.F) {
 			t.Errorf("%q contradicts itself: %v", body, err)
 		}
 		for i := 1; i < len(u.Claims); i++ {
-			if preference(u.Claims[i-1].Source) > preference(u.Claims[i].Source) {
+			if u.Claims[i-1].Source.Rank() > u.Claims[i].Source.Rank() {
 				t.Errorf("%q: claims out of order: %+v", body, u.Claims)
 			}
 		}
@@ -188,12 +190,16 @@ func FuzzMergeCustomFields(f *testing.F) {
 					change[i].Value = string(quoted)
 				}
 			}
-			stored = MergeCustomFields(stored, change)
+			merged, err := MergeCustomFields(stored, change)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stored = merged
 			if !json.Valid([]byte(stored)) {
 				t.Fatalf("%+v gives %s", change, stored)
 			}
 		}
-		if again := MergeCustomFields(stored, []referral.CustomField{{Name: "other", Value: "null"}}); !json.Valid([]byte(again)) {
+		if again, err := MergeCustomFields(stored, []referral.CustomField{{Name: "other", Value: "null"}}); err != nil || !json.Valid([]byte(again)) {
 			t.Fatalf("%s became %s", stored, again)
 		}
 	})

@@ -138,6 +138,9 @@ func (r *reader) text(into **string, key string, v *fastjson.Value) bool {
 	if len(s) > maxText {
 		return r.fail(core.Invalid(r.path(key), "must not be longer than "+strconv.Itoa(maxText)+" bytes"))
 	}
+	if strings.IndexByte(s, 0) >= 0 {
+		return r.fail(core.Invalid(r.path(key), "must not hold the character U+0000"))
+	}
 	*into = &s
 	return true
 }

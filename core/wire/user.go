@@ -3,6 +3,7 @@ package wire
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/tidwall/gjson"
 	"github.com/valyala/fastjson"
@@ -16,7 +17,6 @@ const (
 	maxCustomFields    = 100
 	maxCustomFieldName = 64
 	maxCustomFieldText = 1024
-	maxSegments        = 100
 	maxCodes           = 20
 )
 
@@ -42,7 +42,7 @@ func ParseUser(tenant core.TenantAlias, account core.AccountID, user core.UserID
 	}
 	// The order in which a body happens to be written decides nothing.
 	slices.SortStableFunc(p.u.Claims, func(a, b referral.Claim) int {
-		return cmp.Compare(preference(a.Source), preference(b.Source))
+		return cmp.Compare(a.Source.Rank(), b.Source.Rank())
 	})
 	return p.u, nil
 }
@@ -115,7 +115,7 @@ func (p *userParser) profile(r *reader, key string, v *fastjson.Value) bool {
 	case "customFields":
 		return p.customFields(r, key, v)
 	case "segments":
-		return r.items(key, v, maxSegments, func(i int, v *fastjson.Value) error {
+		return r.items(key, v, referral.MaxSegments, func(i int, v *fastjson.Value) error {
 			s, err := textItem(element(r.path(key), i), v)
 			p.u.Segments = append(p.u.Segments, s)
 			return err
@@ -248,10 +248,10 @@ func (p *userParser) customFields(r *reader, key string, v *fastjson.Value) bool
 }
 
 // MergeCustomFields returns a JSON object with the changes made: a null removes
-// its key (reference, 1.2).
-func MergeCustomFields(stored string, changes []referral.CustomField) string {
+// its key (reference, 1.2). More than 100 keys in all are an error.
+func MergeCustomFields(stored string, changes []referral.CustomField) (string, error) {
 	if len(changes) == 0 {
-		return stored
+		return stored, nil
 	}
 	var merged []referral.CustomField
 	gjson.Parse(stored).ForEach(func(name, value gjson.Result) bool {
@@ -270,25 +270,16 @@ func MergeCustomFields(stored string, changes []referral.CustomField) string {
 			merged = append(merged, change)
 		}
 	}
+	if len(merged) > maxCustomFields {
+		return "", core.Invalid("customFields", "the user would have more than 100 keys")
+	}
 	w := writer{}
 	w.open()
 	for _, f := range merged {
 		w.raw(f.Name, f.Value)
 	}
 	w.close()
-	return string(w.b)
-}
-
-// preference orders the sources of claims (reference, 1.8).
-func preference(s referral.Source) int {
-	for i, known := range []referral.Source{
-		referral.SourceCodes, referral.SourceReferredBy, referral.SourceInit, referral.SourceCookie,
-	} {
-		if s == known {
-			return i
-		}
-	}
-	return 9
+	return string(w.b), nil
 }
 
 // optionalCode reads a code; an empty text, which a form with an empty input
@@ -307,6 +298,9 @@ func textItem(at string, v *fastjson.Value) (string, error) {
 	s := string(v.GetStringBytes())
 	if s == "" || len(s) > maxText {
 		return "", core.Invalid(at, "must not be empty or longer than 4096 bytes")
+	}
+	if strings.IndexByte(s, 0) >= 0 {
+		return "", core.Invalid(at, "must not hold the character U+0000")
 	}
 	return s, nil
 }

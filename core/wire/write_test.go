@@ -146,9 +146,10 @@ func answers(s string) map[string][]byte {
 		Inputs: DecisionInputs(standing, referral.Command{}, referral.Verdict{Claim: claim}), Times: 1, First: 1, Last: 2,
 	}
 	batch := event.Batch{Account: core.AccountID(s), User: core.UserID(s), Events: []event.Event{{ID: s, Key: s}, {ID: s, Key: s, Fields: `{"a":[1]}`}}}
+	customFields, _ := MergeCustomFields("{}", []referral.CustomField{{Name: s, Value: "1"}})
 	stored := referral.User{
 		Account: core.AccountID(s), ID: core.UserID(s), FirstName: s, LastName: s, Email: s, ImageURL: s, Locale: s, CountryCode: s,
-		CustomFields: MergeCustomFields("{}", []referral.CustomField{{Name: s, Value: "1"}}), Segments: []string{s, s},
+		CustomFields: customFields, Segments: []string{s, s},
 		Codes: []referral.UserCode{{Program: core.ProgramKey(s), Code: core.ReferralCode(s)}},
 	}
 	_, failure := Failure(core.Invalid(s, s))

@@ -37,7 +37,7 @@ func (r *request) events(to route.Route) (abi.Response, error) {
 // maySend reports whether the replica knows the user, and the request bears the
 // tenant's API key or that user's token.
 func (r *request) maySend(to route.Route) bool {
-	credentials, err := auth.ParseCredentials(to.Tenant, r.header("authorization"), r.header(userTokenHeader))
+	credentials, err := auth.ParseCredentials(r.header("authorization"), r.header(userTokenHeader))
 	if err != nil || credentials == (auth.Credentials{}) {
 		return false
 	}
