@@ -1,4 +1,4 @@
-//go:build tinygo.wasm && !gc.boehm && !custommalloc
+//go:build tinygo.wasm && gc.leaking && custommalloc
 
 package abi
 
@@ -106,9 +106,7 @@ func takeRows(l list) [][]Value {
 			values = append(values, takeValue(raw))
 		}
 		taken[i] = values[start:len(values):len(values)]
-		release(row.ptr, row.count)
 	}
-	libcFree(l.ptr)
 	return taken
 }
 
