@@ -110,13 +110,13 @@ func TestParseKeyring(t *testing.T) {
 	for i := range raw {
 		raw[i] = byte(255 - i)
 	}
-	want := Keyring{master: raw}.Hop()
+	want := Keyring{master: raw}.Hop().Sign("text")
 	for _, text := range []string{
 		hex.EncodeToString(raw), strings.ToUpper(hex.EncodeToString(raw)),
 		base64.StdEncoding.EncodeToString(raw), base64.RawURLEncoding.EncodeToString(raw),
 	} {
 		k, err := ParseKeyring(text)
-		if err != nil || string(k.Hop()) != string(want) {
+		if err != nil || k.Hop().Sign("text") != want {
 			t.Errorf("%q: %v, or another key", text, err)
 		}
 	}
@@ -130,22 +130,26 @@ func TestParseKeyring(t *testing.T) {
 	}
 }
 
-// Each purpose and each tenant has its own key.
-func TestKeyring_Derives(t *testing.T) {
+// What one purpose, tenant or master key signs is noise to any other.
+func TestSigner(t *testing.T) {
 	a, b := ring(t, 1), ring(t, 2)
-	keys := [][]byte{a.Cookie("acme"), a.Cookie("test_acme"), a.Cookie(""), a.Hop(), b.Cookie("acme"), b.Hop(), a.derive("seal")}
-	for i := range keys {
-		if len(keys[i]) != 32 {
-			t.Errorf("key %d has %d bytes", i, len(keys[i]))
+	signers := []Signer{a.Cookie("acme"), a.Cookie("test_acme"), a.Cookie(""), a.Hop(), b.Cookie("acme"), b.Hop()}
+	for i, signer := range signers {
+		signature := signer.Sign("text")
+		if len(signature) != 43 || !signer.Verify("text", signature) {
+			t.Errorf("signer %d does not know its own %q", i, signature)
 		}
-		for j := range i {
-			if string(keys[i]) == string(keys[j]) {
-				t.Errorf("keys %d and %d are the same", i, j)
+		if signer.Verify("text ", signature) || signer.Verify("text", signature+"A") || signer.Verify("text", signature[:42]) || signer.Verify("text", "") {
+			t.Errorf("signer %d believes what it did not sign", i)
+		}
+		for j, other := range signers {
+			if i != j && other.Verify("text", signature) {
+				t.Errorf("signer %d believes signer %d", j, i)
 			}
 		}
 	}
-	if string(a.Cookie("acme")) != string(ring(t, 1).Cookie("acme")) {
-		t.Error("the same master key derives another cookie key")
+	if a.Cookie("acme").Sign("text") != ring(t, 1).Cookie("acme").Sign("text") {
+		t.Error("the same master key signs otherwise")
 	}
 }
 

@@ -187,7 +187,7 @@ func TestBot(t *testing.T) {
 }
 
 func TestAttribution_RoundTrip(t *testing.T) {
-	key := []byte("key of acme")
+	key := cookies("acme")
 	for _, a := range []Attribution{
 		{Program: "classic", Code: "ANN", Visited: now},
 		{Program: "a-B-9", Code: "a_b-C9", Visited: 1, ShareMedium: "FACEBOOK", EngagementMedium: "EMAIL"},
@@ -208,9 +208,9 @@ func TestAttribution_RoundTrip(t *testing.T) {
 }
 
 func TestParseAttribution_Refused(t *testing.T) {
-	key := []byte("key of acme")
+	key := cookies("acme")
 	text := Attribution{Program: "classic", Code: "ANN", Visited: now, ShareMedium: "SMS"}.Encode(key)
-	if _, err := ParseAttribution([]byte("key of test_acme"), text); err != ErrCookieForged {
+	if _, err := ParseAttribution(cookies("test_acme"), text); err != ErrCookieForged {
 		t.Errorf("another tenant's key: %v", err)
 	}
 	for i := range len(text) {
@@ -235,7 +235,7 @@ func TestParseAttribution_Refused(t *testing.T) {
 		"", "v1", "v2.a.classic.ANN..", "v1.a.classic.ANN.", "v1.a.classic.ANN...", "v1.!.classic.ANN..", "v1..classic.ANN..",
 		"v1.a..ANN..", "v1.a.classic...", "v1.a.cl_assic.ANN..", "v1.a.classic.A NN..", "v1.zzzzzzzzzzzzzzzz.classic.ANN..",
 	} {
-		if got, err := ParseAttribution(key, body+"."+signature(key, body)); err != ErrCookieForm {
+		if got, err := ParseAttribution(key, body+"."+key.Sign(body)); err != ErrCookieForm {
 			t.Errorf("%q: %+v, %v", body, got, err)
 		}
 	}

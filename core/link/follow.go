@@ -4,14 +4,15 @@ import (
 	"strings"
 
 	"kith/core"
+	"kith/core/auth"
 )
 
 // Tenant is what a link needs to know of a tenant.
 type Tenant struct {
 	Alias  core.TenantAlias
 	Policy Policy
-	// CookieKey signs the tenant's attribution cookies; see auth.Keyring.
-	CookieKey []byte
+	// Cookies signs the tenant's attribution cookies.
+	Cookies auth.Signer
 }
 
 // FollowShareLink answers GET or HEAD /s/{tenant}/{code}. The code is the one
@@ -79,7 +80,7 @@ func remember(v Visit, t Tenant, p Program, a Attribution) string {
 	}
 	switch t.Policy.stance(v) {
 	case permitted:
-		return setCookie(CookieName(t.Alias), a.Encode(t.CookieKey), p.CookieLife, v.Secure)
+		return setCookie(CookieName(t.Alias), a.Encode(t.Cookies), p.CookieLife, v.Secure)
 	case withdrawn:
 		return forget(v, t)
 	}

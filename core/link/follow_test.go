@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"kith/core"
+	"kith/core/auth"
 )
 
 const now core.Time = 1_700_000_000_000
@@ -12,7 +13,16 @@ const now core.Time = 1_700_000_000_000
 // chrome is the User-Agent of a person's browser.
 const chrome = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"
 
-func acme() Tenant { return Tenant{Alias: "acme", CookieKey: []byte("key of acme")} }
+func acme() Tenant { return Tenant{Alias: "acme", Cookies: cookies("acme")} }
+
+// cookies is the signer of a tenant's cookies.
+func cookies(tenant core.TenantAlias) auth.Signer {
+	keys, err := auth.ParseKeyring("000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f")
+	if err != nil {
+		panic(err)
+	}
+	return keys.Cookie(tenant)
+}
 
 func classic() Program {
 	return Program{Key: "classic", LandingURL: "https://shop.example/welcome?a=1#top", CookieLife: DefaultCookieLife}
@@ -45,7 +55,7 @@ func TestFollowShareLink(t *testing.T) {
 	if name != "kith_acme" || attributes != "Path=/; Max-Age=2592000; HttpOnly; SameSite=Lax; Secure" {
 		t.Errorf("cookie %q with %q", name, attributes)
 	}
-	got, err := ParseAttribution(acme().CookieKey, value)
+	got, err := ParseAttribution(acme().Cookies, value)
 	want := Attribution{Program: "classic", Code: "ANN", ShareMedium: "FACEBOOK", EngagementMedium: "EMAIL", Visited: now}
 	if err != nil || got != want {
 		t.Errorf("remembers %+v, %v; want %+v", got, err, want)
@@ -131,7 +141,7 @@ func TestTakeCode(t *testing.T) {
 			t.Errorf("%q leads to the host %q", c.path, host)
 		}
 		_, value, attributes := cookieOf(t, a.SetCookie)
-		got, err := ParseAttribution(acme().CookieKey, value)
+		got, err := ParseAttribution(acme().Cookies, value)
 		if err != nil || got.Code != "ANN" || got.Visited != now || !strings.HasSuffix(attributes, "; Secure") {
 			t.Errorf("remembers %+v, %v, with %q", got, err, attributes)
 		}

@@ -73,7 +73,7 @@ func FuzzTakeCode(f *testing.F) {
 }
 
 func FuzzParseAttribution(f *testing.F) {
-	key := []byte("key of acme")
+	key := cookies("acme")
 	f.Add(Attribution{Program: "classic", Code: "ANN", Visited: now}.Encode(key), "classic", "ANN", "SMS", int64(now))
 	f.Add("v1.a.classic.ANN...", "p", "c", "", int64(0))
 	f.Add("", "", "", "", int64(-1))
@@ -90,7 +90,7 @@ func FuzzParseAttribution(f *testing.F) {
 		if got, err := ParseAttribution(key, a.Encode(key)); err != nil || got != a {
 			t.Errorf("%+v came back as %+v, %v", a, got, err)
 		}
-		if got, err := ParseAttribution([]byte("key of test_acme"), a.Encode(key)); err == nil {
+		if got, err := ParseAttribution(cookies("test_acme"), a.Encode(key)); err == nil {
 			t.Errorf("another tenant believes %+v", got)
 		}
 	})
