@@ -37,9 +37,9 @@ func Program(landingURL string) referral.Program {
 	}
 }
 
-// Seed makes the demo tenants and the referrer of each, unless they are there.
-// edgeURLs are the base URLs under which the edge is reached, first for the live
-// tenant, then for the test tenant: a page request tells the tenant by its host.
+// Seed makes the demo tenants and the referrer of each, unless they are there,
+// and lets their share links lead to the edge, which is reached under two base
+// URLs: a page request tells the tenant by its host.
 func Seed(ctx context.Context, e *program.Engine, liveURL, testURL string) error {
 	for _, t := range []struct {
 		alias core.TenantAlias
@@ -52,6 +52,10 @@ func Seed(ctx context.Context, e *program.Engine, liveURL, testURL string) error
 		})
 		var known *core.Error
 		if errors.As(err, &known) && known.Code == core.CodeConflict {
+			// The edge may listen elsewhere this time.
+			if err := e.MoveShop(ctx, t.alias, core.ClassicProgram, t.base+LandingPath); err != nil {
+				return err
+			}
 			continue
 		}
 		if err != nil {

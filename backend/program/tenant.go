@@ -71,13 +71,31 @@ func (e *Engine) CreateTenant(ctx context.Context, n NewTenant) error {
 		if _, err := tx.InsertProgram(ctx, n.Alias, n.Program); err != nil {
 			return err
 		}
-		u, err := url.Parse(n.Program.LandingURL)
-		if err != nil {
+		return claimShop(ctx, tx, n.Alias, n.Program.LandingURL)
+	})
+}
+
+// MoveShop changes where a program lands; the new host becomes the tenant's
+// shop, unless it is somebody's already.
+func (e *Engine) MoveShop(ctx context.Context, tenant core.TenantAlias, program core.ProgramKey, landingURL string) error {
+	if !link.ValidLandingURL(landingURL) {
+		return core.Invalid("landing-url", "must be an absolute http or https URL")
+	}
+	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		if err := tx.SetLandingURL(ctx, tenant, program, landingURL); err != nil {
 			return err
 		}
-		_, err = tx.ClaimSite(ctx, u.Host, n.Alias)
-		return err
+		return claimShop(ctx, tx, tenant, landingURL)
 	})
+}
+
+func claimShop(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, landingURL string) error {
+	u, err := url.Parse(landingURL)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ClaimSite(ctx, u.Host, tenant)
+	return err
 }
 
 // SignToken makes a user token of a tenant; see wire.SignToken.

@@ -14,10 +14,10 @@ import (
 
 // edgeFlags configure the component and its host.
 type edgeFlags struct {
-	EdgeAddr         string `env:"KITH_EDGE_ADDR" default:"127.0.0.1:3000" help:"Address that the edge listens on." placeholder:"HOST:PORT"`
+	EdgeAddr         string `env:"KITH_EDGE_ADDR" default:"127.0.0.1:3000" help:"Address that the edge listens on."`
 	Manifest         string `env:"KITH_MANIFEST" help:"Spin manifest of the component. Default: spin.toml here, or beside the folder of this binary." placeholder:"FILE"`
 	BackendPublicURL string `env:"KITH_BACKEND_PUBLIC_URL" help:"Where clients reach the backend itself; named when a body is too large for the edge." placeholder:"URL"`
-	MaxBody          int64  `env:"KITH_MAX_BODY" default:"8388608" help:"Largest body in bytes that the edge takes." placeholder:"BYTES"`
+	MaxBody          int64  `env:"KITH_MAX_BODY" default:"8388608" help:"Largest body in bytes that the edge takes."`
 	TrustProxy       bool   `env:"KITH_TRUST_PROXY" help:"Believe X-Forwarded-For, -Proto and -Host: set it only behind a proxy that writes them."`
 	Fresh            bool   `env:"KITH_FRESH" help:"Make a new instance for every request, as Spin does."`
 }
@@ -25,7 +25,7 @@ type edgeFlags struct {
 type edgeCommand struct {
 	databaseFlags
 	edgeFlags
-	BackendURL string `env:"KITH_BACKEND_URL" default:"http://127.0.0.1:8080" help:"Where the edge reaches the backend." placeholder:"URL"`
+	BackendURL string `env:"KITH_BACKEND_URL" default:"http://127.0.0.1:8080" help:"Where the edge reaches the backend."`
 }
 
 // Run serves until the context ends.
@@ -45,7 +45,7 @@ func (c *edgeCommand) Run(e *env) error {
 func (f edgeFlags) logConfig(e *env, d databaseFlags, backendURL string) {
 	e.log.Info("config", "part", "edge", "version", version, "addr", f.EdgeAddr, "manifest", f.manifest(),
 		"backend_url", backendURL, "backend_public_url", f.BackendPublicURL, "database", d.DatabaseURL,
-		"database_token", secret(d.DatabaseToken), "master_key", secret(d.MasterKey),
+		"database_token", secret(d.DatabaseToken), "master_key", d.masterKeySource(),
 		"max_body", f.MaxBody, "trust_proxy", f.TrustProxy, "fresh", f.Fresh)
 }
 
