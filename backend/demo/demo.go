@@ -10,7 +10,6 @@ import (
 	"kith/core"
 	"kith/core/link"
 	"kith/core/referral"
-	"kith/core/reward"
 )
 
 // Tenants and keys of the demo. They are public: never use them elsewhere.
@@ -24,19 +23,6 @@ const (
 	LandingPath = "/welcome"
 )
 
-// Program is what a new tenant's program gives unless told otherwise: 10 % off
-// for the friend, one credit of 10.00 USD for the referrer.
-func Program(landingURL string) referral.Program {
-	return referral.Program{
-		Program: link.Program{
-			Key: core.ClassicProgram, LandingURL: landingURL, CookieLife: link.DefaultCookieLife,
-		},
-		Name:     "Refer a friend",
-		Referred: reward.Offer{Kind: reward.PercentDiscount, Percent: 1000},
-		Referrer: reward.Offer{Kind: reward.Credit, Amount: 1000, Currency: referral.DefaultCurrency},
-	}
-}
-
 // Seed makes the demo tenants and the referrer of each, unless they are there,
 // and lets their share links lead to the edge, which is reached under two base
 // URLs: a page request tells the tenant by its host.
@@ -48,7 +34,7 @@ func Seed(ctx context.Context, e *program.Engine, liveURL, testURL string) error
 	}{{LiveTenant, LiveKey, liveURL}, {TestTenant, TestKey, testURL}} {
 		err := e.CreateTenant(ctx, program.NewTenant{
 			Alias: t.alias, Key: t.key, Policy: link.Policy{Consent: link.ConsentOff},
-			Program: Program(t.base + LandingPath),
+			Program: referral.DefaultProgram(t.base + LandingPath),
 		})
 		var known *core.Error
 		if errors.As(err, &known) && known.Code == core.CodeConflict {

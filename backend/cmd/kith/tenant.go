@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 
-	"kith/backend/demo"
 	"kith/backend/program"
 	"kith/core"
 	"kith/core/link"
@@ -49,7 +48,7 @@ func (c *tenantCreateCommand) Run(e *env) error {
 }
 
 func (c *tenantCreateCommand) program() referral.Program {
-	p := demo.Program(c.LandingURL)
+	p := referral.DefaultProgram(c.LandingURL)
 	p.AllowedHosts = c.AllowedHosts
 	return p
 }
