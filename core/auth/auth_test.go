@@ -9,8 +9,6 @@ import (
 	"kith/core"
 )
 
-const tenant core.TenantAlias = "acme"
-
 func basic(pair string) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(pair))
 }

@@ -290,8 +290,8 @@ func TestFindCookie(t *testing.T) {
 func TestBotMarks(t *testing.T) {
 	for i, marks := range botMarks {
 		for _, mark := range marks {
-			if mark[0] != byte('a'+i) || strings.ToLower(mark) != mark || !bot("x "+strings.ToUpper(mark)) {
-				t.Errorf("%q stands by %q", mark, byte('a'+i))
+			if mark[0] != byte(i) || strings.ToLower(mark) != mark || !bot("x "+strings.ToUpper(mark)) {
+				t.Errorf("%q stands by %q", mark, byte(i))
 			}
 		}
 	}

@@ -31,6 +31,9 @@ func sqliteExecute(connection uint32, statement unsafe.Pointer, statementLen uin
 //go:wasmimport sqlite close
 func sqliteClose(connection uint32)
 
+// DB is an open database. The zero DB is not open.
+type DB struct{ handle uint32 }
+
 // OpenDB opens a database by the name the manifest grants, "default" mostly. It
 // is cheap: the connections behind it are the host's. The error is a *DBError.
 func OpenDB(name string) (DB, error) {
