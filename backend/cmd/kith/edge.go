@@ -65,11 +65,20 @@ func (f edgeFlags) load(e *env, d *databaseFlags, backendURL string) (*host.Host
 			"max_body_bytes": strconv.FormatInt(f.MaxBody, 10), "trust_proxy": strconv.FormatBool(f.TrustProxy),
 		},
 		Databases: map[string]host.Database{"default": {URL: url, Token: d.DatabaseToken}},
-		// Above the component's own bound, so that it can say where to go.
-		MaxBody:  2 * f.MaxBody,
-		CacheDir: filepath.Join(d.Data, "wasm-cache"),
-		Fresh:    f.Fresh, Log: e.log,
+		// Above the component's own bound, which is the one that callers meet.
+		MaxBody:     2 * f.MaxBody,
+		LargeBodies: f.publicURL(backendURL),
+		CacheDir:    filepath.Join(d.Data, "wasm-cache"),
+		Fresh:       f.Fresh, Log: e.log,
 	})
+}
+
+// publicURL is where clients reach the backend itself.
+func (f edgeFlags) publicURL(backendURL string) string {
+	if f.BackendPublicURL != "" {
+		return f.BackendPublicURL
+	}
+	return backendURL
 }
 
 // manifest is the manifest's path: as told, or where a checkout or an
