@@ -14,8 +14,15 @@ import (
 // AppendIntake takes a batch in by the one statement that the edge uses too;
 // false means that its idempotency key was used within the last 24 hours.
 func (p *Primary) AppendIntake(ctx context.Context, tenant core.TenantAlias, b event.Batch) (bool, error) {
+	// Not by the pool: it repeats what it has no answer to, and without a key
+	// the same events would be taken in twice.
+	conn, err := p.writer(ctx, "SELECT 1")
+	if err != nil {
+		return false, fmt.Errorf("store: append intake: %w", err)
+	}
+	defer conn.Close()
 	var seq int64
-	err := p.write.QueryRowContext(ctx, event.Append, string(tenant), string(b.Account), string(b.User),
+	err = conn.QueryRowContext(ctx, event.Append, string(tenant), string(b.Account), string(b.User),
 		nullText(b.Key), string(wire.IntakeEvents(b)), int64(event.KeySince(b.Received)), int64(b.Received)).Scan(&seq)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
