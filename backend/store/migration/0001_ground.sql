@@ -159,7 +159,7 @@ CREATE TABLE intake (
   account_id      TEXT NOT NULL,
   user_id         TEXT NOT NULL,
   idempotency_key TEXT,
-  events          TEXT NOT NULL,
+  events          TEXT NOT NULL CHECK (json_type(events) = 'array'),
   received_at     INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX intake_key ON intake (tenant, idempotency_key, received_at) WHERE idempotency_key IS NOT NULL;
