@@ -279,4 +279,3 @@ func restamped(b event.Batch) event.Batch {
 	b.Stamp(b.Received, entropy)
 	return b
 }
-
