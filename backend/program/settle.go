@@ -52,9 +52,17 @@ func (s settlement) run(ctx context.Context) (settled, error) {
 
 // resolveClaims looks up the owners of the codes that the call brings.
 func (s settlement) resolveClaims(ctx context.Context) error {
+	referred := referral.Identity{Account: s.account.ID, User: s.user.User, Email: s.user.Email}
+	if len(s.command.Claims) > 0 && s.user.User == "" && s.account.Standing.Identified {
+		// An account sync names no user, but the referral will: see nameReferred.
+		var err error
+		if _, referred.Email, err = s.tx.FirstUser(ctx, s.tenant, s.account.ID); err != nil {
+			return err
+		}
+	}
 	for i := range s.command.Claims {
 		claim := &s.command.Claims[i]
-		claim.Referred = referral.Identity{Account: s.account.ID, User: s.user.User, Email: s.user.Email}
+		claim.Referred = referred
 		if claim.Fault != "" {
 			continue
 		}
