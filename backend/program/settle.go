@@ -98,6 +98,7 @@ func (s settlement) follow(ctx context.Context, outcome referral.Outcome) (*refe
 	if err != nil || ref == nil {
 		return nil, err
 	}
+	before := *ref
 	if ref.Referred.User == "" && s.account.Standing.Identified {
 		if err := s.nameReferred(ctx, ref); err != nil {
 			return nil, err
@@ -109,8 +110,11 @@ func (s settlement) follow(ctx context.Context, outcome referral.Outcome) (*refe
 	if outcome.Converted {
 		ref.State, ref.Converted = referral.Converted, s.tx.Now
 	}
-	if err := s.tx.PutReferral(ctx, s.tenant, *ref); err != nil {
-		return nil, err
+	// A page identifies on every load, and its referral seldom changes.
+	if outcome.Attributed != nil || *ref != before {
+		if err := s.tx.PutReferral(ctx, s.tenant, *ref); err != nil {
+			return nil, err
+		}
 	}
 	if outcome.Converted {
 		return ref, s.unlock(ctx, ref)
@@ -121,7 +125,10 @@ func (s settlement) follow(ctx context.Context, outcome referral.Outcome) (*refe
 // referral returns the referral that an accepted claim makes, or the one that
 // the account has, or nil.
 func (s settlement) referral(ctx context.Context, accepted *referral.Claim) (*referral.Referral, error) {
-	if accepted == nil {
+	switch {
+	case s.account.Standing.Referral == referral.None:
+		return nil, nil
+	case accepted == nil:
 		return s.tx.ReferralOf(ctx, s.tenant, s.account.ID)
 	}
 	code, _, err := s.tx.Code(ctx, s.tenant, accepted.Code)
@@ -157,10 +164,7 @@ func (s settlement) unlock(ctx context.Context, ref *referral.Referral) error {
 		if err := s.tx.InsertReward(ctx, s.tenant, r); err != nil {
 			return err
 		}
+		ref.Attach(r)
 	}
-	stored, err := s.tx.ReferralOf(ctx, s.tenant, s.account.ID)
-	if err == nil && stored != nil {
-		*ref = *stored
-	}
-	return err
+	return nil
 }
