@@ -50,13 +50,10 @@ func Seed(ctx context.Context, e *program.Engine, liveURL, testURL string) error
 			Alias: t.alias, Key: t.key, Policy: link.Policy{Consent: link.ConsentOff},
 			Program: Program(t.base + LandingPath),
 		})
-		var known *core.Error
-		if errors.As(err, &known) && known.Code == core.CodeConflict {
-			continue
-		}
-		if err != nil {
+		if err != nil && !is(err, core.CodeConflict) {
 			return err
 		}
+		// Also when the tenant is there: a seed may have been cut short.
 		if err := referrer(ctx, e, t.alias); err != nil {
 			return err
 		}
@@ -65,10 +62,18 @@ func Seed(ctx context.Context, e *program.Engine, liveURL, testURL string) error
 }
 
 func referrer(ctx context.Context, e *program.Engine, tenant core.TenantAlias) error {
+	if _, err := e.User(ctx, tenant, "anna", "anna"); !is(err, core.CodeNotFound) {
+		return err
+	}
 	first, last, email := "Anna", "Ahrens", "anna@example.com"
 	_, err := e.Identify(ctx, tenant, program.Identification{Update: referral.UserUpdate{
 		Account: "anna", ID: "anna", FirstName: &first, LastName: &last, Email: &email,
 		Codes: []referral.UserCode{{Program: core.ClassicProgram, Code: Code}},
 	}})
 	return err
+}
+
+func is(err error, code core.Code) bool {
+	var known *core.Error
+	return errors.As(err, &known) && known.Code == code
 }
