@@ -32,21 +32,18 @@ func Seed(ctx context.Context, e *program.Engine, liveURL, testURL string) error
 		key   string
 		base  string
 	}{{LiveTenant, LiveKey, liveURL}, {TestTenant, TestKey, testURL}} {
-		err := e.CreateTenant(ctx, program.NewTenant{
+		err := e.CreateTenants(ctx, program.NewTenant{
 			Alias: t.alias, Key: t.key, Policy: link.Policy{Consent: link.ConsentOff},
 			Program: referral.DefaultProgram(t.base + LandingPath),
 		})
-		var known *core.Error
-		if errors.As(err, &known) && known.Code == core.CodeConflict {
+		if is(err, core.CodeConflict) {
 			// The edge may listen elsewhere this time.
-			if err := e.MoveShop(ctx, t.alias, core.ClassicProgram, t.base+LandingPath); err != nil {
-				return err
-			}
-			continue
+			err = e.MoveShop(ctx, t.alias, core.ClassicProgram, t.base+LandingPath)
 		}
 		if err != nil {
 			return err
 		}
+		// Also when the tenant is there: a seed may have been cut short.
 		if err := referrer(ctx, e, t.alias); err != nil {
 			return err
 		}
@@ -55,10 +52,18 @@ func Seed(ctx context.Context, e *program.Engine, liveURL, testURL string) error
 }
 
 func referrer(ctx context.Context, e *program.Engine, tenant core.TenantAlias) error {
+	if _, err := e.User(ctx, tenant, "anna", "anna"); !is(err, core.CodeNotFound) {
+		return err
+	}
 	first, last, email := "Anna", "Ahrens", "anna@example.com"
 	_, err := e.Identify(ctx, tenant, program.Identification{Update: referral.UserUpdate{
 		Account: "anna", ID: "anna", FirstName: &first, LastName: &last, Email: &email,
 		Codes: []referral.UserCode{{Program: core.ClassicProgram, Code: Code}},
 	}})
 	return err
+}
+
+func is(err error, code core.Code) bool {
+	var known *core.Error
+	return errors.As(err, &known) && known.Code == code
 }

@@ -85,10 +85,13 @@ func (e *Engine) identify(ctx context.Context, tx *store.Tx, tenant core.TenantA
 	if err := tx.PutUser(ctx, tenant, user); err != nil {
 		return out, err
 	}
-	if err := e.giveCodes(ctx, tx, tenant, u); err != nil {
+	given, err := e.giveCodes(ctx, tx, tenant, user, u.Codes)
+	if err != nil {
 		return out, err
 	}
-	user, _, err = tx.User(ctx, tenant, u.Account, u.ID)
+	if given {
+		user, _, err = tx.User(ctx, tenant, u.Account, u.ID)
+	}
 	return Identified{
 		User: user, Account: done.Account, Created: !known,
 		ReferredBy: wire.ReferredBy{Referral: done.Referral, Newly: done.Newly},

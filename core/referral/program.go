@@ -46,6 +46,15 @@ type Referral struct {
 	ReferrerReward, ReferredReward *reward.Reward
 }
 
+// Attach puts one of the referral's rewards on its side.
+func (r *Referral) Attach(w reward.Reward) {
+	if w.Source == reward.FriendSignup {
+		r.ReferrerReward = &w
+	} else {
+		r.ReferredReward = &w
+	}
+}
+
 // Filter narrows a list of referrals; what is empty does not.
 type Filter struct {
 	ID              string

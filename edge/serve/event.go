@@ -25,7 +25,7 @@ func (r *request) events(to route.Route) (abi.Response, error) {
 	appended, err := appendIntake(to.Tenant, batch)
 	if err != nil {
 		return abi.Response{}, &core.Error{
-			Code: core.CodeUnavailable, Message: "the events could not be stored; nothing was recorded, send them again", Err: err,
+			Code: core.CodeUnavailable, Message: "the events could not be stored; send them again, with the same idempotencyKey", Err: err,
 		}
 	}
 	if !appended {

@@ -32,17 +32,20 @@ func (c *tenantCreateCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	live := core.TenantAlias(c.Alias)
-	fmt.Fprintf(e.out, "%-*s  %s\n", len(c.Alias)+len(program.TestPrefix), "tenant", "API key (shown only now)")
-	for _, alias := range []core.TenantAlias{live, program.TestPrefix + live} {
-		key := engine.MakeKey(alias)
-		if err := engine.CreateTenant(e.ctx, program.NewTenant{
-			Alias: alias, Key: key, Program: c.program(),
+	var tenants []program.NewTenant
+	for _, alias := range []core.TenantAlias{core.TenantAlias(c.Alias), core.TenantAlias(program.TestPrefix + c.Alias)} {
+		tenants = append(tenants, program.NewTenant{
+			Alias: alias, Key: engine.MakeKey(alias), Program: c.program(),
 			Policy: link.Policy{Consent: link.Consent(c.Consent), ConsentCookie: c.ConsentCookie},
-		}); err != nil {
-			return fmt.Errorf("tenant %s: %w", alias, err)
-		}
-		fmt.Fprintf(e.out, "%-*s  %s\n", len(c.Alias)+len(program.TestPrefix), alias, key)
+		})
+	}
+	if err := engine.CreateTenants(e.ctx, tenants...); err != nil {
+		return err
+	}
+	width := len(program.TestPrefix) + len(c.Alias)
+	fmt.Fprintf(e.out, "%-*s  API key (shown only now)\n", width, "tenant")
+	for _, t := range tenants {
+		fmt.Fprintf(e.out, "%-*s  %s\n", width, t.Alias, t.Key)
 	}
 	return nil
 }
