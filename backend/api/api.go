@@ -40,16 +40,32 @@ func (a *API) Handler() http.Handler {
 	for path, offered := range a.routes() {
 		mux.Handle(path, a.adapt(offered.serve))
 	}
-	mux.Handle("/", a.adapt(func(http.ResponseWriter, *http.Request) error { return wire.NoSuchPath() }))
+	mux.Handle("/", a.adapt(noSuchPath))
 	return a.behindEdge(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// The mux would redirect a page whose path it finds unclean.
-		if link.OwnPath(r.URL.Path) {
+		switch {
+		case !link.OwnPath(r.URL.Path):
+			a.adapt(a.page).ServeHTTP(w, r)
+		case unclean(r.URL.EscapedPath()):
+			a.adapt(noSuchPath).ServeHTTP(w, r)
+		default:
 			mux.ServeHTTP(w, r)
-			return
 		}
-		a.adapt(a.page).ServeHTTP(w, r)
 	}))
 }
+
+// unclean reports whether the mux would redirect to a path without its empty
+// parts and dots: clients of an API follow no redirect, and a page is not ours
+// to move.
+func unclean(path string) bool {
+	for part := range strings.SplitSeq(path[1:], "/") {
+		if part == "." || part == ".." {
+			return true
+		}
+	}
+	return strings.Contains(path, "//")
+}
+
+func noSuchPath(http.ResponseWriter, *http.Request) error { return wire.NoSuchPath() }
 
 func (a *API) routes() map[string]methods {
 	const tenant = "/api/v1/{tenant}"

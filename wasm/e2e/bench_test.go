@@ -1,16 +1,13 @@
 package e2e
 
 import (
-	"database/sql"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"github.com/tursodatabase/libsql-client-go/libsql"
 )
 
 // redirectRead is the one statement of a redirect (edge/serve), so that what it
@@ -25,24 +22,28 @@ const redirectRead = `SELECT t.alias, t.consent, t.consent_cookie, p.key, p.land
 // that is used again and on a new one for each request, beside the database
 // read that it needs: the difference is the cost of host and guest.
 func BenchmarkRedirect(b *testing.B) {
-	n := startDev(b)
-	b.Run("database-read-alone", func(b *testing.B) { n.benchmarkRead(b) })
-	b.Run("component-reused", func(b *testing.B) { benchmarkLink(b, n.loadEdge(b, false)) })
-	b.Run("component-fresh", func(b *testing.B) { benchmarkLink(b, n.loadEdge(b, true)) })
+	s := newSite(b)
+	p := s.dev(b)
+	b.Cleanup(func() { p.stop(b) })
+	b.Run("database-read-alone", func(b *testing.B) { s.benchmarkRead(b) })
+	b.Run("component-reused", func(b *testing.B) { benchmarkLink(b, s.loadEdge(b, false)) })
+	b.Run("component-fresh", func(b *testing.B) { benchmarkLink(b, s.loadEdge(b, true)) })
 }
 
 // BenchmarkEvents is an event call with an idempotency key, taken in by the
 // component, beside a bare insert of as much text in the same database.
 func BenchmarkEvents(b *testing.B) {
-	n := startDev(b)
-	b.Run("insert-alone", func(b *testing.B) { n.benchmarkInsert(b) })
-	b.Run("component-reused", func(b *testing.B) { benchmarkEvents(b, n.loadEdge(b, false)) })
+	s := newSite(b)
+	p := s.dev(b)
+	b.Cleanup(func() { p.stop(b) })
+	b.Run("insert-alone", func(b *testing.B) { s.benchmarkInsert(b) })
+	b.Run("component-reused", func(b *testing.B) { benchmarkEvents(b, s.loadEdge(b, false)) })
 }
 
 const eventBody = `{"idempotencyKey":"order-%08d","events":[{"key":"purchase","fields":{"revenue":29.00,"currency":"USD"}}]}`
 
-func (n *node) benchmarkInsert(b *testing.B) {
-	db := n.open(b)
+func (s *site) benchmarkInsert(b *testing.B) {
+	db := s.open(b)
 	_, err := db.Exec("CREATE TABLE yardstick (seq INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT NOT NULL) STRICT")
 	require.NoError(b, err)
 	statement, err := db.Prepare("INSERT INTO yardstick (body) VALUES (?)")
@@ -71,18 +72,8 @@ func benchmarkEvents(b *testing.B, edge http.Handler) {
 	}
 }
 
-// open opens the node's database as the programs do.
-func (n *node) open(b *testing.B) *sql.DB {
-	connector, err := libsql.NewConnector("file:" + filepath.Join(n.data, "kith.db") +
-		"?_pragma=busy_timeout(10000)&_pragma=synchronous(NORMAL)")
-	require.NoError(b, err)
-	db := sql.OpenDB(connector)
-	b.Cleanup(func() { _ = db.Close() })
-	return db
-}
-
-func (n *node) benchmarkRead(b *testing.B) {
-	db := n.open(b)
+func (s *site) benchmarkRead(b *testing.B) {
+	db := s.open(b)
 	statement, err := db.Prepare(redirectRead)
 	require.NoError(b, err)
 	b.ReportAllocs()

@@ -3,9 +3,12 @@
 package e2e
 
 import (
-	"bufio"
 	"context"
-	"io"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -18,91 +21,247 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/tursodatabase/libsql-client-go/libsql"
 
+	"kith/backend/store/sqldtest"
 	"kith/wasm/host"
 )
 
-// root is the top of the repository, seen from this folder.
-const root = "../.."
+const (
+	// root is the top of the repository, seen from this folder.
+	root = "../.."
+	// deadline bounds every wait. It is only ever spent on failure.
+	deadline = 30 * time.Second
+)
 
-// node is a running `kith dev`.
-type node struct {
+func TestMain(m *testing.M) { sqldtest.Main(m) }
+
+// The tests of this package prove something about this tree only if what they
+// run was built from it.
+func TestComponent_IsBuiltFromThisTree(t *testing.T) {
+	component := filepath.Join(root, "bin", "edge.wasm")
+	code, err := os.ReadFile(component)
+	require.NoError(t, err, "run make edge")
+	sum := sha256.Sum256(code)
+	t.Logf("edge.wasm: sha256 %s", hex.EncodeToString(sum[:]))
+	built, err := os.Stat(component)
+	require.NoError(t, err)
+	for _, dir := range []string{"edge", "core"} {
+		require.NoError(t, filepath.WalkDir(filepath.Join(root, dir), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			source, err := d.Info()
+			if err == nil && source.ModTime().After(built.ModTime()) {
+				err = fmt.Errorf("%s is newer than edge.wasm: run make edge", path)
+			}
+			return err
+		}))
+	}
+}
+
+// site is where the processes of one test run: addresses and a data folder
+// that outlive each process.
+type site struct {
 	edge, backend string // base URLs
 	data          string
-	command       *exec.Cmd
-	output        *lockedBuffer
+	// edgeDatabase and backendDatabase are URLs; empty: the file in data.
+	edgeDatabase, backendDatabase string
+	// keys are the API keys by tenant, of those that createTenant made.
+	keys map[string]string
 }
 
-// startDev starts `kith dev` on free ports and an empty data folder, and stops
-// it at the end of the test.
-func startDev(t testing.TB) *node {
+func newSite(t testing.TB) *site {
 	t.Helper()
-	n := &node{data: t.TempDir()}
-	n.edge, n.backend = "http://"+freeAddr(t), "http://"+freeAddr(t)
-	n.start(t)
-	t.Cleanup(func() { n.stop(t) })
-	return n
+	return &site{
+		edge: "http://" + freeAddr(t), backend: "http://" + freeAddr(t), data: t.TempDir(),
+		keys: map[string]string{"demo": "LIVE_DEMO_KEY_0123456789", "test_demo": "TEST_DEMO_KEY_0123456789"},
+	}
 }
 
-func (n *node) start(t testing.TB) {
+// process is a running kith.
+type process struct {
+	command *exec.Cmd
+	output  *lockedBuffer
+}
+
+// dev starts edge and backend in one process, with the demo tenants.
+func (s *site) dev(t testing.TB, env ...string) *process {
 	t.Helper()
-	binary := filepath.Join(root, "bin", "kith")
+	return s.start(t, s.edge+"/healthz", append(env, "KITH_DATABASE_URL="+s.backendDatabase), "dev")
+}
+
+// serve starts the backend alone.
+func (s *site) serve(t testing.TB, env ...string) *process {
+	t.Helper()
+	return s.start(t, s.backend+"/healthz", append(env, "KITH_DATABASE_URL="+s.backendDatabase), "serve")
+}
+
+// serveEdge starts the edge alone. It is ready when it answers anything: its
+// backend may be down.
+func (s *site) serveEdge(t testing.TB, env ...string) *process {
+	t.Helper()
+	return s.start(t, s.edge+"/healthz", append(env, "KITH_DATABASE_URL="+s.edgeDatabase, "KITH_BACKEND_URL="+s.backend), "edge")
+}
+
+func (s *site) start(t testing.TB, probe string, env []string, args ...string) *process {
+	t.Helper()
+	p := s.launch(t, env, args...)
+	await(t, func() error {
+		response, err := http.Get(probe)
+		if err != nil {
+			return fmt.Errorf("kith %s: %w\n%s", args[0], err, p.output)
+		}
+		response.Body.Close()
+		if response.StatusCode != http.StatusOK && args[0] != "edge" {
+			return fmt.Errorf("kith %s is not well: %s\n%s", args[0], response.Status, p.output)
+		}
+		return nil
+	})
+	return p
+}
+
+// launch starts a process and does not wait for it.
+func (s *site) launch(t testing.TB, env []string, args ...string) *process {
+	t.Helper()
+	p := &process{output: &lockedBuffer{}, command: s.command(t, args...)}
+	p.command.Env = append(p.command.Env, env...)
+	p.command.Stdout, p.command.Stderr = p.output, p.output
+	require.NoError(t, p.command.Start())
+	t.Cleanup(p.kill)
+	return p
+}
+
+// command is a kith that has not been started, with nothing of the caller's
+// environment that would configure it.
+func (s *site) command(t testing.TB, args ...string) *exec.Cmd {
+	t.Helper()
+	binary, err := filepath.Abs(filepath.Join(root, "bin", "kith"))
+	require.NoError(t, err)
 	if _, err := os.Stat(binary); err != nil {
 		t.Fatalf("%v: run make build", err)
 	}
-	n.output = &lockedBuffer{}
-	n.command = exec.Command(binary, "dev")
-	n.command.Env = append(os.Environ(),
-		"KITH_DATA="+n.data,
-		"KITH_EDGE_ADDR="+strings.TrimPrefix(n.edge, "http://"),
-		"KITH_BACKEND_ADDR="+strings.TrimPrefix(n.backend, "http://"),
-		"KITH_MANIFEST="+filepath.Join(root, "spin.toml"))
-	n.command.Stdout, n.command.Stderr = n.output, n.output
-	require.NoError(t, n.command.Start())
-	n.await(t)
-}
-
-// await waits until edge and backend answer.
-func (n *node) await(t testing.TB) {
-	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for time.Now().Before(deadline) {
-		response, err := http.Get(n.edge + "/healthz")
-		if err == nil {
-			response.Body.Close()
-			if response.StatusCode == http.StatusOK {
-				return
-			}
+	manifest, err := filepath.Abs(filepath.Join(root, "spin.toml"))
+	require.NoError(t, err)
+	c := exec.Command(binary, args...)
+	for _, entry := range os.Environ() {
+		if !strings.HasPrefix(entry, "KITH_") {
+			c.Env = append(c.Env, entry)
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
-	t.Fatalf("kith dev does not answer:\n%s", n.output)
+	c.Env = append(c.Env, "KITH_DATA="+s.data, "KITH_MANIFEST="+manifest,
+		"KITH_EDGE_ADDR="+strings.TrimPrefix(s.edge, "http://"), "KITH_BACKEND_ADDR="+strings.TrimPrefix(s.backend, "http://"))
+	return c
 }
 
-// stop ends the process the clean way.
-func (n *node) stop(t testing.TB) {
+// createTenant makes a tenant and its test tenant by the command line.
+func (s *site) createTenant(t testing.TB, alias string, args ...string) {
 	t.Helper()
-	if n.command.ProcessState != nil {
-		return
+	c := s.command(t, append([]string{"tenant", "create", alias}, args...)...)
+	c.Env = append(c.Env, "KITH_DATABASE_URL="+s.backendDatabase)
+	out, err := c.Output()
+	require.NoError(t, err, "%s", c.Stderr)
+	for line := range strings.Lines(string(out)) {
+		if words := strings.Fields(line); len(words) == 2 {
+			s.keys[words[0]] = words[1]
+		}
 	}
-	require.NoError(t, n.command.Process.Signal(syscall.SIGTERM))
-	_ = n.command.Wait()
+	require.Contains(t, s.keys, alias)
+	require.Contains(t, s.keys, "test_"+alias)
 }
 
-// loadEdge loads the component in this process, on the node's database and in
+// kill ends the process as kill -9 does, if it still runs.
+func (p *process) kill() {
+	if p.command.ProcessState == nil {
+		_ = p.command.Process.Kill()
+		_ = p.command.Wait()
+	}
+}
+
+// stop ends the process the clean way: with exit status 0.
+func (p *process) stop(t testing.TB) {
+	t.Helper()
+	require.NoError(t, p.command.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, p.command.Wait(), p.output)
+}
+
+// loadEdge loads the component in this process, on the site's database and in
 // front of its backend.
-func (n *node) loadEdge(t testing.TB, fresh bool) *host.Host {
+func (s *site) loadEdge(t testing.TB, fresh bool) *host.Host {
 	t.Helper()
-	key, err := os.ReadFile(filepath.Join(n.data, "master.key"))
+	key, err := os.ReadFile(filepath.Join(s.data, "master.key"))
 	require.NoError(t, err)
 	h, err := host.Load(context.Background(), filepath.Join(root, "spin.toml"), host.Options{
-		Variables: map[string]string{"master_key": strings.TrimSpace(string(key)), "backend_url": n.backend},
-		Databases: map[string]host.Database{"default": {URL: "file:" + filepath.Join(n.data, "kith.db")}},
+		Variables: map[string]string{"master_key": strings.TrimSpace(string(key)), "backend_url": s.backend},
+		Databases: map[string]host.Database{"default": {URL: "file:" + filepath.Join(s.data, "kith.db")}},
 		Fresh:     fresh,
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = h.Close(context.Background()) })
 	return h
+}
+
+// open opens the backend's database, to look at what the programs stored.
+func (s *site) open(t testing.TB) *sql.DB {
+	t.Helper()
+	url := s.backendDatabase
+	if url == "" {
+		url = "file:" + filepath.Join(s.data, "kith.db") + "?_pragma=busy_timeout(10000)"
+	}
+	connector, err := libsql.NewConnector(url)
+	require.NoError(t, err)
+	db := sql.OpenDB(connector)
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// number asks for one number.
+func number(t testing.TB, db *sql.DB, query string, args ...any) (n int) {
+	t.Helper()
+	require.NoError(t, db.QueryRow(query, args...).Scan(&n), query)
+	return n
+}
+
+// texts asks for one column of texts.
+func texts(t testing.TB, db *sql.DB, query string, args ...any) (all []string) {
+	t.Helper()
+	rows, err := db.Query(query, args...)
+	require.NoError(t, err, query)
+	defer rows.Close()
+	for rows.Next() {
+		var one string
+		require.NoError(t, rows.Scan(&one))
+		all = append(all, one)
+	}
+	require.NoError(t, rows.Err())
+	return all
+}
+
+// waitProcessed waits until no event call waits in the intake.
+func waitProcessed(t testing.TB, db *sql.DB) {
+	t.Helper()
+	await(t, func() error {
+		if n := number(t, db, `SELECT count(*) FROM intake WHERE seq > (SELECT seq FROM intake_cursor)`); n > 0 {
+			return fmt.Errorf("%d event calls wait", n)
+		}
+		return nil
+	})
+}
+
+// await calls probe until it succeeds or the deadline has passed.
+func await(t testing.TB, probe func() error) {
+	t.Helper()
+	end := time.Now().Add(deadline)
+	for {
+		err := probe()
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %v", deadline, err)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
 }
 
 func freeAddr(t testing.TB) string {
@@ -130,6 +289,3 @@ func (b *lockedBuffer) String() string {
 	defer b.mu.Unlock()
 	return b.b.String()
 }
-
-var _ io.Writer = (*lockedBuffer)(nil)
-var _ = bufio.ErrTooLong

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/demo"
+	"kith/backend/program"
+	"kith/core"
+	"kith/core/wire"
+	"kith/wasm/host"
+	"kith/wasm/transcript"
+)
+
+const (
+	// stories are the product's: what any client sees, word by word.
+	stories = "../../../wasm/transcript/testdata/story"
+	// storyStart is when every story begins, 2026-03-01 09:00 UTC. The clock
+	// stands still unless the story moves it, so that times and signatures are
+	// the same in every run and need no capture.
+	storyStart core.Time = 1772355600000
+	storyKey             = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+)
+
+// Every story gives the same bytes by the backend itself, through the component
+// on an instance that is used again, and on a new one for each request. They are
+// played here because this is the one package that wires backend and component,
+// so that both can be given one clock.
+func TestStories(t *testing.T) {
+	ground := layGround(t)
+	t.Run("backend", func(t *testing.T) {
+		transcript.Run(t, stories, func(t *testing.T) transcript.Target { return ground.stage(t).backendTarget("backend") })
+	})
+	t.Run("edge", func(t *testing.T) {
+		transcript.Run(t, stories, func(t *testing.T) transcript.Target { return ground.stage(t).edgeTarget(t, false) })
+	})
+	t.Run("edge-fresh", func(t *testing.T) {
+		transcript.Run(t, stories, func(t *testing.T) transcript.Target { return ground.stage(t).edgeTarget(t, true) })
+	})
+}
+
+// ground is what every story begins with: the demo tenants, and tenants that
+// differ from them in landing page and consent.
+type ground struct {
+	database string // path of the file that stages copy
+	cache    string // of compiled code
+	values   map[string]string
+}
+
+func layGround(t *testing.T) *ground {
+	t.Helper()
+	g := &ground{database: filepath.Join(t.TempDir(), "kith.db"), cache: t.TempDir(), values: storyValues()}
+	g.createTenant(t, "landing", "--landing-url", "https://landing.example/start?utm=a%20b&rsCode=OLD#top", "--allow-host", "partner.example")
+	g.createTenant(t, "optin", "--landing-url", "https://optin.example/", "--consent", "opt-in", "--consent-cookie", "agreed")
+	g.createTenant(t, "optout", "--landing-url", "https://optout.example/", "--consent", "opt-out", "--consent-cookie", "agreed")
+	engine := openStory(t, g.database, new(storyClock))
+	require.NoError(t, demo.Seed(t.Context(), engine, "https://shop.example", "https://test.shop.example"))
+	require.NoError(t, engine.DB.Close())
+	return g
+}
+
+// createTenant makes a tenant the way an operator does; its key becomes a value
+// of the stories.
+func (g *ground) createTenant(t *testing.T, alias string, args ...string) {
+	t.Helper()
+	var out, errOut strings.Builder
+	args = append([]string{"tenant", "create", alias, "--master-key", storyKey, "--database-url", "file:" + g.database}, args...)
+	require.Zero(t, run(args, &out, &errOut), errOut.String())
+	for line := range strings.Lines(out.String()) {
+		if name, key, _ := strings.Cut(strings.TrimSpace(line), " "); name == alias {
+			g.values[alias+"_basic"] = basic("", strings.TrimSpace(key))
+		}
+	}
+	require.NotEmpty(t, g.values[alias+"_basic"], out.String())
+}
+
+func openStory(t *testing.T, database string, clock *storyClock) *program.Engine {
+	t.Helper()
+	flags := databaseFlags{DatabaseURL: "file:" + database, MasterKey: storyKey}
+	engine, err := flags.open(&env{ctx: t.Context(), log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	engine.Now = clock.now
+	return engine
+}
+
+// storyClock stands at storyStart until it is moved.
+type storyClock struct{ passed atomic.Int64 }
+
+func (c *storyClock) now() core.Time { return storyStart + core.Time(c.passed.Load()) }
+
+func (c *storyClock) advance(d time.Duration) { c.passed.Add(d.Milliseconds()) }
+
+// stage is a running backend on a database of its own.
+type stage struct {
+	ground  *ground
+	clock   storyClock
+	flags   databaseFlags
+	backend string
+}
+
+func (g *ground) stage(t *testing.T) *stage {
+	t.Helper()
+	database := filepath.Join(t.TempDir(), "kith.db")
+	copyFile(t, g.database, database)
+	s := &stage{ground: g, flags: databaseFlags{DatabaseURL: "file:" + database, MasterKey: storyKey}}
+	engine := openStory(t, database, &s.clock)
+	t.Cleanup(func() { require.NoError(t, engine.DB.Close()) })
+	s.backend = serveStory(t, func(e *env, l net.Listener) error { return serveBackend(e, engine, l, nil) })
+	return s
+}
+
+func (s *stage) backendTarget(name string) transcript.Target {
+	return transcript.Target{Base: s.backend, Name: name, Values: s.ground.values, Advance: s.clock.advance}
+}
+
+func (s *stage) edgeTarget(t *testing.T, fresh bool) transcript.Target {
+	t.Helper()
+	loaded, err := host.Load(t.Context(), "../../../spin.toml", host.Options{
+		Variables: map[string]string{"master_key": storyKey, "backend_url": s.backend},
+		Databases: map[string]host.Database{"default": {URL: s.flags.DatabaseURL}},
+		CacheDir:  s.ground.cache, Fresh: fresh,
+		Now: func() time.Time { return time.UnixMilli(int64(s.clock.now())) },
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	})
+	require.NoError(t, err, "make edge builds the component")
+	target := s.backendTarget("edge")
+	target.Base = serveStory(t, func(e *env, l net.Listener) error { return serveEdge(e, loaded, l) })
+	return target
+}
+
+// serveStory serves until the end of the test and returns the base URL.
+func serveStory(t *testing.T, serve func(*env, net.Listener) error) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		done <- serve(&env{ctx: ctx, out: io.Discard, log: slog.New(slog.NewTextHandler(t.Output(), nil))}, listener)
+	}()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-done)
+	})
+	return "http://" + listener.Addr().String()
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	text, err := os.ReadFile(from)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(to, text, 0o600))
+}
+
+// storyValues are the texts that stories name. Tokens speak for ben unless
+// their name says otherwise.
+func storyValues() map[string]string {
+	const key, ben = demo.LiveKey, `"user":{"id":"ben","accountId":"ben"}`
+	hour := int64((storyStart + core.Hour) / core.Second)
+	return map[string]string{
+		"basic": basic("", key), "basic_user": basic(key, ""), "basic_both": basic(key, key), "basic_alias": basic("demo", key),
+		"basic_wrong": basic("", key+"x"), "basic_mixed": basic("someone", key), "basic_empty": basic("", ""),
+		"test_basic": basic("", demo.TestKey),
+
+		"token":         wire.SignToken(key, wire.Subject{Account: "ben", User: "ben"}, storyStart+core.Hour),
+		"token_anna":    wire.SignToken(key, wire.Subject{Account: "anna", User: "anna"}, 0),
+		"token_test":    wire.SignToken(demo.TestKey, wire.Subject{Account: "ben", User: "ben"}, 0),
+		"token_sub":     jwt(`{"alg":"HS256"}`, `{"sub":"ben:ben@demo:users"}`, key),
+		"token_foreign": jwt(`{"alg":"HS256"}`, `{"sub":"ben:ben@test_demo:users"}`, key),
+		"token_signed":  jwt(`{"alg":"HS256"}`, `{"user":{"id":"ben","accountId":"ben","email":"ben@example.com","referralCodes":{"classic":"BENSOWN"}}}`, key),
+		"token_none":    jwt(`{"alg":"none"}`, `{`+ben+`}`, ""),
+		"token_512":     jwt(`{"alg":"HS512"}`, `{`+ben+`}`, key),
+		"token_expired": jwt(`{"alg":"HS256"}`, `{`+ben+`,"exp":`+strconv.FormatInt(hour-3600, 10)+`}`, key),
+		"token_texp":    jwt(`{"alg":"HS256"}`, `{`+ben+`,"exp":"`+strconv.FormatInt(hour, 10)+`"}`, key),
+
+		"cookies": base64.RawURLEncoding.EncodeToString([]byte(`{".shop.example":{"demo_CODE":{"codes":{"classic":"CARL5"}},"test_demo_CODE":{"codes":{"classic":"OTHER"}}}}`)),
+	}
+}
+
+func basic(user, password string) string {
+	return base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
+}
+
+// jwt signs whatever it is given, as an attacker would.
+func jwt(header, claims, key string) string {
+	encode := base64.RawURLEncoding.EncodeToString
+	signed := encode([]byte(header)) + "." + encode([]byte(claims))
+	if key == "" {
+		return signed + "."
+	}
+	mac := hmac.New(sha256.New, []byte(key))
+	mac.Write([]byte(signed))
+	return signed + "." + encode(mac.Sum(nil))
+}

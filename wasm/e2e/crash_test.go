@@ -1,0 +1,332 @@
+package e2e
+
+import (
+	"bufio"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// stream sends event calls with distinct keys from several senders until it is
+// ended. Each event bears its call's key as its name, so that what was stored
+// can be told apart.
+type stream struct {
+	s       *site
+	perCall int // events in a call
+	retry   bool
+
+	ended atomic.Bool
+	done  sync.WaitGroup
+
+	mu sync.Mutex
+	// accepted are the ids of events by the key of their call, of calls that
+	// were answered 200; kept are keys that were answered 409 at a retry.
+	accepted map[string][]string
+	kept     map[string]bool
+	err      error
+}
+
+func (s *site) stream(senders, perCall int, retry bool) *stream {
+	st := &stream{s: s, perCall: perCall, retry: retry, accepted: map[string][]string{}, kept: map[string]bool{}}
+	for sender := range senders {
+		st.done.Go(func() {
+			for i := 0; !st.ended.Load(); i++ {
+				if err := st.send(fmt.Sprintf("key-%d-%d.x", sender, i)); err != nil {
+					st.mu.Lock()
+					st.err = errors.Join(st.err, err)
+					st.mu.Unlock()
+					return
+				}
+			}
+		})
+	}
+	return st
+}
+
+// end stops the senders after the calls that they are at.
+func (st *stream) end(t *testing.T) {
+	t.Helper()
+	st.ended.Store(true)
+	st.done.Wait()
+	require.NoError(t, st.err)
+}
+
+func (st *stream) calls() int {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return len(st.accepted)
+}
+
+// send sends one call, and again while it is not answered if it may.
+func (st *stream) send(key string) error {
+	event := `{"key":"` + key + `"}`
+	body := `{"idempotencyKey":"` + key + `","events":[` + event + strings.Repeat(","+event, st.perCall-1) + `]}`
+	for tries := 0; ; tries++ {
+		a, err := st.s.sendEvents(st.s.edge, "demo", "anna", body)
+		switch {
+		case err != nil && st.retry:
+			if st.ended.Load() {
+				return nil // nobody was told anything about it
+			}
+			time.Sleep(time.Millisecond)
+			continue
+		case err != nil:
+			return err
+		case a.status == http.StatusOK:
+			var answer logged
+			if answer, err = decoded[logged](a); err != nil {
+				return err
+			}
+			st.mu.Lock()
+			for _, e := range answer.Events {
+				st.accepted[key] = append(st.accepted[key], e.ID)
+			}
+			st.mu.Unlock()
+			return nil
+		case a.status == http.StatusConflict && tries > 0:
+			// The call that broke off had been taken in.
+			st.mu.Lock()
+			st.kept[key] = true
+			st.mu.Unlock()
+			return nil
+		}
+		return fmt.Errorf("%s: %d %s", key, a.status, a.body)
+	}
+}
+
+// requireProcessedOnce compares what was accepted with what was processed.
+func (st *stream) requireProcessedOnce(t *testing.T, db *sql.DB) {
+	t.Helper()
+	processed := map[string][]string{}
+	rows, err := db.Query(`SELECT key, id FROM event ORDER BY key, id`)
+	require.NoError(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var key, id string
+		require.NoError(t, rows.Scan(&key, &id))
+		processed[key] = append(processed[key], id)
+	}
+	require.NoError(t, rows.Err())
+	for key, ids := range st.accepted {
+		require.ElementsMatch(t, ids, processed[key], key)
+	}
+	for key := range st.kept {
+		require.Len(t, processed[key], st.perCall, key)
+	}
+	if !st.retry {
+		require.Len(t, processed, len(st.accepted), "something was processed that was not accepted")
+	}
+	t.Logf("%d calls accepted, %d found accepted at a retry", len(st.accepted), len(st.kept))
+}
+
+func demoSite(t *testing.T) *site {
+	t.Helper()
+	s := newSite(t)
+	s.createTenant(t, "demo", "--landing-url", "https://shop.example/")
+	return s
+}
+
+// Every accepted event is processed exactly once, whenever the backend dies:
+// senders go on while it is killed in the middle of its work and started again.
+func TestKillBackend_EveryAcceptedEventIsProcessedOnce(t *testing.T) {
+	t.Parallel()
+	s := demoSite(t)
+	backend := s.serve(t)
+	s.identify(t, s.backend, "demo", "anna", `{}`)
+	backend.kill()
+	s.serveEdge(t)
+	db := s.open(t)
+	sending := s.stream(4, 8, false)
+	interrupted := 0
+	for range 6 {
+		// While it is down, work piles up for it.
+		behind := sending.calls()
+		await(t, func() error {
+			if n := sending.calls() - behind; n < 600 {
+				return fmt.Errorf("%d calls were accepted", n)
+			}
+			return nil
+		})
+		before := number(t, db, `SELECT seq FROM intake_cursor`)
+		backend = s.launch(t, nil, "serve")
+		await(t, func() error {
+			if number(t, db, `SELECT seq FROM intake_cursor`) == before {
+				return errors.New("nothing was processed")
+			}
+			return nil
+		})
+		backend.kill()
+		if number(t, db, `SELECT EXISTS (SELECT 1 FROM intake WHERE seq > (SELECT seq FROM intake_cursor))`) == 1 {
+			interrupted++
+		}
+	}
+	t.Logf("%d of 6 kills met the backend at work", interrupted)
+	require.Positive(t, interrupted)
+	sending.end(t)
+	s.serve(t)
+	waitProcessed(t, db)
+	sending.requireProcessedOnce(t, db)
+}
+
+// What the edge answered with 200 is stored, whenever the edge dies. A sender
+// whose call broke off sends it again with the same key, and no event is there
+// twice.
+func TestKillEdge_EveryAnsweredEventIsStored(t *testing.T) {
+	t.Parallel()
+	s := demoSite(t)
+	s.serve(t)
+	s.identify(t, s.backend, "demo", "anna", `{}`)
+	edge := s.serveEdge(t)
+	db := s.open(t)
+	sending := s.stream(8, 2, true)
+	for range 5 {
+		before := sending.calls()
+		await(t, func() error {
+			if sending.calls() < before+100 {
+				return errors.New("the edge accepts nothing")
+			}
+			return nil
+		})
+		edge.kill()
+		edge = s.serveEdge(t)
+	}
+	sending.end(t)
+	waitProcessed(t, db)
+	sending.requireProcessedOnce(t, db)
+}
+
+// SIGTERM: what was accepted is processed before the backend ends, with exit
+// status 0, though senders do not stop.
+func TestStopBackend_LeavesNothingHalfDone(t *testing.T) {
+	t.Parallel()
+	s := demoSite(t)
+	backend := s.serve(t)
+	s.identify(t, s.backend, "demo", "anna", `{}`)
+	s.edge = s.backend // the senders know no edge
+	sending := s.stream(4, 2, true)
+	await(t, func() error {
+		if sending.calls() < 200 {
+			return errors.New("the backend accepts nothing")
+		}
+		return nil
+	})
+	backend.stop(t)
+	sending.end(t)
+	db := s.open(t)
+	require.Zero(t, number(t, db, `SELECT count(*) FROM intake WHERE seq > (SELECT seq FROM intake_cursor)`))
+	sending.requireProcessedOnce(t, db)
+	require.Contains(t, backend.output.String(), "backend stopped")
+}
+
+// The same for edge and backend in one process: the edge stops first, so that
+// the backend processes all that the edge took in.
+func TestStopDev_LeavesNothingHalfDone(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	node := s.dev(t)
+	sending := s.stream(4, 2, true)
+	await(t, func() error {
+		if sending.calls() < 200 {
+			return errors.New("the edge accepts nothing")
+		}
+		return nil
+	})
+	node.stop(t)
+	sending.end(t)
+	db := s.open(t)
+	require.Zero(t, number(t, db, `SELECT count(*) FROM intake WHERE seq > (SELECT seq FROM intake_cursor)`))
+	sending.requireProcessedOnce(t, db)
+}
+
+// SIGTERM while a request is on its way in: the process takes no other, answers
+// that one, and ends.
+func TestStop_RequestsOnTheirWayAreAnswered(t *testing.T) {
+	t.Parallel()
+	for _, part := range []struct {
+		name  string
+		start func(*testing.T, *site) (p *process, base string)
+	}{
+		{"backend", func(t *testing.T, s *site) (*process, string) { return s.serve(t), s.backend }},
+		{"edge", func(t *testing.T, s *site) (*process, string) {
+			s.serve(t)
+			return s.serveEdge(t), s.edge
+		}},
+		{"dev", func(t *testing.T, s *site) (*process, string) { return s.dev(t), s.edge }},
+	} {
+		t.Run(part.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			if part.name != "dev" {
+				s.createTenant(t, "demo", "--landing-url", "https://shop.example/")
+			}
+			p, base := part.start(t, s)
+			s.identify(t, base, "demo", "anna", `{}`)
+			requests := map[string]string{
+				"/open/account/anna/user/anna/events": `{"events":[{"key":"visit"}]}`,
+				"/accountsync":                        `{"id":"ben"}`,
+			}
+			var answers []func() answer
+			for path, body := range requests {
+				answers = append(answers, s.begin(t, base, path, body))
+			}
+			require.NoError(t, p.command.Process.Signal(syscall.SIGTERM))
+			await(t, func() error {
+				c, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
+				if err == nil {
+					c.Close()
+					return errors.New("it still takes requests")
+				}
+				return nil
+			})
+			for _, finish := range answers {
+				a := finish()
+				require.Equal(t, http.StatusOK, a.status, a.body)
+			}
+			require.NoError(t, p.command.Wait(), p.output)
+			if part.name == "edge" {
+				return
+			}
+			require.Equal(t, 1, number(t, s.open(t), `SELECT count(*) FROM event`))
+		})
+	}
+}
+
+// begin sends a request but for the last byte of its body; the function that it
+// returns sends that and reads the answer.
+func (s *site) begin(t *testing.T, base, path, body string) func() answer {
+	t.Helper()
+	c, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
+	require.NoError(t, err)
+	t.Cleanup(func() { c.Close() })
+	require.NoError(t, c.SetDeadline(time.Now().Add(deadline)))
+	_, err = fmt.Fprintf(c, "POST /api/v1/demo%s HTTP/1.1\r\nHost: x\r\n%s\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n",
+		path, s.auth("demo"), len(body))
+	require.NoError(t, err)
+	in := bufio.NewReader(c)
+	// The server asks for the body once it is at work on the request.
+	response, err := http.ReadResponse(in, nil)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusContinue, response.StatusCode)
+	_, err = io.WriteString(c, body[:len(body)-1])
+	require.NoError(t, err)
+	return func() answer {
+		_, err := io.WriteString(c, body[len(body)-1:])
+		require.NoError(t, err)
+		response, err := http.ReadResponse(in, nil)
+		require.NoError(t, err)
+		text, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		return answer{response.StatusCode, response.Header, string(text)}
+	}
+}
