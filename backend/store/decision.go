@@ -21,7 +21,7 @@ func (r Reads) Decisions(ctx context.Context, tenant core.TenantAlias, account c
 		return nil, 0, fmt.Errorf("store: count decisions: %w", err)
 	}
 	rows, err := r.q.QueryContext(ctx, `SELECT id, account_id, user_id, code, source, rule, accepted, inputs, times,
-		first_at, last_at`+where+` ORDER BY last_at DESC, id DESC LIMIT ? OFFSET ?`, append(args, limit, offset)...)
+		first_at, last_at`+where+` ORDER BY last_at DESC, rowid DESC LIMIT ? OFFSET ?`, append(args, limit, offset)...)
 	page, err = collect(rows, err, "decisions", func(rows *sql.Rows, d *wire.Decision) error {
 		return rows.Scan(&d.ID, &d.Account, &d.User, &d.Code, &d.Source, &d.Rule, &d.Accepted, &d.Inputs, &d.Times,
 			&d.First, &d.Last)
