@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"strings"
@@ -22,6 +23,9 @@ type NewTenant struct {
 	// Key is the API key.
 	Key    string
 	Policy link.Policy
+	// DiscountID is the tenant's discount at the payment gateway; empty means
+	// wire.DefaultDiscountID.
+	DiscountID string
 	// Program is the tenant's first program.
 	Program referral.Program
 }
@@ -70,7 +74,7 @@ func (e *Engine) createTenant(ctx context.Context, tx *store.Tx, n NewTenant) er
 	}
 	added, err := tx.InsertTenant(ctx, store.Tenant{
 		Alias: n.Alias, KeyHash: auth.KeyHash(n.Key), KeySealed: sealed,
-		DiscountID: wire.DefaultDiscountID, Policy: n.Policy, Created: tx.Now,
+		DiscountID: cmp.Or(n.DiscountID, wire.DefaultDiscountID), Policy: n.Policy, Created: tx.Now,
 	})
 	if err == nil && !added {
 		err = &core.Error{Code: core.CodeConflict, Field: "alias", Message: "there is a tenant " + string(n.Alias) + " already"}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"time"
 
 	"kith/backend/program"
 	"kith/core"
@@ -15,17 +16,24 @@ type tenantCommand struct {
 
 type tenantCreateCommand struct {
 	databaseFlags
-	Alias         string   `arg:"" help:"Alias of the live tenant; the test tenant is test_ALIAS."`
-	LandingURL    string   `required:"" help:"Page that share links lead to." placeholder:"URL"`
-	AllowedHosts  []string `name:"allow-host" help:"Further host that rsLandingPage may name. May be repeated." placeholder:"HOST"`
-	Consent       string   `default:"off" enum:"off,opt-in,opt-out" help:"When the attribution cookie may be set: ${enum}."`
-	ConsentCookie string   `help:"Cookie with the visitor's answer, for opt-in and opt-out." placeholder:"NAME"`
+	Alias         string        `arg:"" help:"Alias of the live tenant; the test tenant is test_ALIAS."`
+	LandingURL    string        `required:"" help:"Page that share links lead to." placeholder:"URL"`
+	AllowedHosts  []string      `name:"allow-host" help:"Further host that rsLandingPage may name. May be repeated." placeholder:"HOST"`
+	Consent       string        `default:"off" enum:"off,opt-in,opt-out" help:"When the attribution cookie may be set: ${enum}."`
+	CookieLife    time.Duration `default:"720h" help:"How long a visit is remembered."`
+	DiscountID    string        `default:"svc_discount" help:"The tenant's discount at the payment gateway."`
+	ConsentCookie string        `help:"Cookie with the visitor's answer, for opt-in and opt-out." placeholder:"NAME"`
 }
+
+const maxCookieLife = 400 * 24 * time.Hour
 
 // Run makes both tenants.
 func (c *tenantCreateCommand) Run(e *env) error {
 	if c.Consent != string(link.ConsentOff) && c.ConsentCookie == "" {
 		return core.Invalid("consent-cookie", "is required with consent "+c.Consent)
+	}
+	if c.CookieLife < time.Second || c.CookieLife > maxCookieLife {
+		return core.Invalid("cookie-life", "must be 1s to 9600h: browsers keep no cookie for more than 400 days")
 	}
 	engine, err := c.open(e)
 	if err != nil {
@@ -36,7 +44,8 @@ func (c *tenantCreateCommand) Run(e *env) error {
 	for _, alias := range []core.TenantAlias{core.TenantAlias(c.Alias), core.TenantAlias(program.TestPrefix + c.Alias)} {
 		tenants = append(tenants, program.NewTenant{
 			Alias: alias, Key: engine.MakeKey(alias), Program: c.program(),
-			Policy: link.Policy{Consent: link.Consent(c.Consent), ConsentCookie: c.ConsentCookie},
+			Policy:     link.Policy{Consent: link.Consent(c.Consent), ConsentCookie: c.ConsentCookie},
+			DiscountID: c.DiscountID,
 		})
 	}
 	if err := engine.CreateTenants(e.ctx, tenants...); err != nil {
@@ -52,6 +61,6 @@ func (c *tenantCreateCommand) Run(e *env) error {
 
 func (c *tenantCreateCommand) program() referral.Program {
 	p := referral.DefaultProgram(c.LandingURL)
-	p.AllowedHosts = c.AllowedHosts
+	p.AllowedHosts, p.CookieLife = c.AllowedHosts, core.Time(c.CookieLife.Milliseconds())
 	return p
 }
