@@ -20,9 +20,9 @@ type tenantCreateCommand struct {
 	LandingURL    string        `required:"" help:"Page that share links lead to." placeholder:"URL"`
 	AllowedHosts  []string      `name:"allow-host" help:"Further host that rsLandingPage may name. May be repeated." placeholder:"HOST"`
 	Consent       string        `default:"off" enum:"off,opt-in,opt-out" help:"When the attribution cookie may be set: ${enum}."`
+	ConsentCookie string        `help:"Cookie with the visitor's answer, for opt-in and opt-out." placeholder:"NAME"`
 	CookieLife    time.Duration `default:"720h" help:"How long a visit is remembered."`
 	DiscountID    string        `default:"svc_discount" help:"The tenant's discount at the payment gateway."`
-	ConsentCookie string        `help:"Cookie with the visitor's answer, for opt-in and opt-out." placeholder:"NAME"`
 }
 
 const maxCookieLife = 400 * 24 * time.Hour
