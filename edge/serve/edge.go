@@ -128,20 +128,23 @@ func (r *request) header(name string) string {
 	return ""
 }
 
-// cookies is the Cookie header; HTTP/2 clients split it into several.
-func (r *request) cookies() string {
+// headers returns all values of a header, joined by what joins them on the wire.
+func (r *request) headers(name, separator string) string {
 	joined := ""
 	for i := range r.Headers {
-		if r.Headers[i].Name != "cookie" {
+		if r.Headers[i].Name != name {
 			continue
 		}
 		if joined != "" {
-			joined += "; "
+			joined += separator
 		}
 		joined += r.Headers[i].Value
 	}
 	return joined
 }
+
+// cookies is the Cookie header; HTTP/2 clients split it into several.
+func (r *request) cookies() string { return r.headers("cookie", "; ") }
 
 func jsonResponse(status int, body []byte) abi.Response {
 	return abi.Response{

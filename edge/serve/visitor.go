@@ -21,7 +21,7 @@ type visitor struct {
 func (r *request) visitor() visitor {
 	scheme, _, _ := strings.Cut(r.header("spin-full-url"), "://")
 	v := visitor{address: clientIP(r.header("spin-client-addr")), scheme: scheme, host: r.header("host")}
-	before, proto, host := r.header(auth.ForwardedForHeader), r.header(auth.ForwardedProtoHeader), r.header(auth.ForwardedHostHeader)
+	before, proto, host := r.headers(auth.ForwardedForHeader, ", "), r.header(auth.ForwardedProtoHeader), r.header(auth.ForwardedHostHeader)
 	if before == "" && proto == "" && host == "" || r.variable(trustProxyVariable) != "true" {
 		return v
 	}

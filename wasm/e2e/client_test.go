@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bufio"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -51,6 +52,16 @@ func call(method, url, body string, headers ...string) (answer, error) {
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	return answer{response.StatusCode, response.Header, string(text)}, err
+}
+
+// readAnswer reads an answer off a connection.
+func readAnswer(t testing.TB, in *bufio.Reader, method string) answer {
+	t.Helper()
+	response, err := http.ReadResponse(in, &http.Request{Method: method})
+	require.NoError(t, err)
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return answer{response.StatusCode, response.Header, string(text)}
 }
 
 // mustCall is a call that must be answered with that status.

@@ -323,10 +323,6 @@ func (s *site) begin(t *testing.T, base, path, body string) func() answer {
 	return func() answer {
 		_, err := io.WriteString(c, body[len(body)-1:])
 		require.NoError(t, err)
-		response, err := http.ReadResponse(in, nil)
-		require.NoError(t, err)
-		text, err := io.ReadAll(response.Body)
-		require.NoError(t, err)
-		return answer{response.StatusCode, response.Header, string(text)}
+		return readAnswer(t, in, "POST")
 	}
 }

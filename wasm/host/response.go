@@ -91,10 +91,10 @@ func unavailable(w http.ResponseWriter) {
 	refuse(w, http.StatusServiceUnavailable, "UNAVAILABLE", "the service cannot answer now, try again later")
 }
 
-func (h *Host) tooLarge(w http.ResponseWriter) {
+func (h *Host) tooLarge(w http.ResponseWriter, path string) {
 	message := "the body is larger than " + strconv.FormatInt(h.options.MaxBody, 10) + " bytes"
 	if h.options.LargeBodies != "" {
-		message += "; send it to " + h.options.LargeBodies
+		message += "; send it to " + strings.TrimSuffix(h.options.LargeBodies, "/") + path
 	}
 	refuse(w, http.StatusRequestEntityTooLarge, "PAYLOAD_TOO_LARGE", message)
 }

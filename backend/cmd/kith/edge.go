@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
 
+	"kith/core"
+	"kith/core/auth"
 	"kith/wasm/host"
 )
 
@@ -30,6 +33,14 @@ type edgeCommand struct {
 
 // Run serves until the context ends.
 func (c *edgeCommand) Run(e *env) error {
+	if err := checkURL("backend-url", c.BackendURL); err != nil {
+		return err
+	}
+	if c.BackendPublicURL != "" {
+		if err := checkURL("backend-public-url", c.BackendPublicURL); err != nil {
+			return err
+		}
+	}
 	loaded, err := c.load(e, &c.databaseFlags, c.BackendURL)
 	if err != nil {
 		return err
@@ -40,6 +51,15 @@ func (c *edgeCommand) Run(e *env) error {
 		return err
 	}
 	return serveEdge(e, loaded, listener)
+}
+
+// checkURL refuses what no server can be reached by.
+func checkURL(flag, value string) error {
+	u, err := url.Parse(value)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return core.Invalid(flag, "must be an absolute http or https URL, and is "+strconv.Quote(value))
+	}
+	return nil
 }
 
 func (f edgeFlags) logConfig(e *env, d databaseFlags, backendURL string) {
@@ -55,7 +75,11 @@ func (f edgeFlags) load(e *env, d *databaseFlags, backendURL string) (*host.Host
 	if err != nil {
 		return nil, err
 	}
-	url, err := d.url()
+	// The component would find out at its first request.
+	if _, err := auth.ParseKeyring(key); err != nil {
+		return nil, err
+	}
+	database, err := d.url()
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +88,7 @@ func (f edgeFlags) load(e *env, d *databaseFlags, backendURL string) (*host.Host
 			"master_key": key, "backend_url": backendURL, "backend_public_url": f.BackendPublicURL,
 			"max_body_bytes": strconv.FormatInt(f.MaxBody, 10), "trust_proxy": strconv.FormatBool(f.TrustProxy),
 		},
-		Databases: map[string]host.Database{"default": {URL: url, Token: d.DatabaseToken}},
+		Databases: map[string]host.Database{"default": {URL: database, Token: d.DatabaseToken}},
 		// Above the component's own bound, which is the one that callers meet.
 		MaxBody:     2 * f.MaxBody,
 		LargeBodies: f.publicURL(backendURL),

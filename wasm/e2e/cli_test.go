@@ -1,0 +1,216 @@
+package e2e
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// run runs a kith to its end, which must come by itself.
+func (s *site) run(t testing.TB, env []string, args ...string) (out, errOut string, status int) {
+	t.Helper()
+	c := s.command(t, args...)
+	c.Env = append(c.Env, env...)
+	var o, e bytes.Buffer
+	c.Stdout, c.Stderr = &o, &e
+	require.NoError(t, c.Start())
+	lasting := time.AfterFunc(20*time.Second, func() { _ = c.Process.Kill() })
+	defer lasting.Stop()
+	err := c.Wait()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		require.NoError(t, err)
+	}
+	return o.String(), e.String(), c.ProcessState.ExitCode()
+}
+
+// token is a user token as `kith token` prints it.
+func (s *site) token(t testing.TB, id string) string {
+	t.Helper()
+	out, errOut, status := s.run(t, nil, "token", "--tenant", "demo", "--account", id, "--user", id)
+	require.Zero(t, status, errOut)
+	return strings.TrimSpace(out)
+}
+
+func TestCLI_Help(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for _, test := range []struct {
+		args []string
+		says []string
+	}{
+		{nil, []string{"Usage: kith <command>", "dev", "serve", "edge", "tenant", "token", "version"}},
+		{[]string{"--help"}, []string{"Usage: kith <command>", "dev", "serve", "edge", "tenant", "token", "version"}},
+		{[]string{"dev", "--help"}, []string{"Usage: kith dev", "--edge-addr", "KITH_EDGE_ADDR", "--backend-addr", "KITH_BACKEND_ADDR", "--data", "KITH_DATA", "KITH_DATABASE_URL", "KITH_MASTER_KEY"}},
+		{[]string{"serve", "--help"}, []string{"Usage: kith serve", "KITH_BACKEND_ADDR", "127.0.0.1:8080"}},
+		{[]string{"edge", "--help"}, []string{"Usage: kith edge", "KITH_BACKEND_URL", "KITH_TRUST_PROXY", "KITH_MAX_BODY", "127.0.0.1:3000"}},
+		{[]string{"tenant", "--help"}, []string{"create"}},
+		{[]string{"tenant", "create", "--help"}, []string{"Usage: kith tenant create", "--landing-url", "--allow-host", "--consent"}},
+		{[]string{"token", "--help"}, []string{"--tenant", "--account", "--user", "--expires"}},
+	} {
+		out, errOut, status := s.run(t, nil, test.args...)
+		require.Zero(t, status, "%v", test.args)
+		require.Empty(t, errOut)
+		for _, word := range test.says {
+			require.Contains(t, out, word, "%v", test.args)
+		}
+	}
+	out, _, status := s.run(t, nil, "version")
+	require.Zero(t, status)
+	require.Regexp(t, `^kith \S+\n$`, out)
+	require.NotContains(t, out, "unknown")
+	entries, err := os.ReadDir(s.data)
+	require.NoError(t, err)
+	require.Empty(t, entries, "asking for help makes no files")
+}
+
+// 2 is a command line that makes no sense, 1 a command that failed.
+func TestCLI_Errors(t *testing.T) {
+	t.Parallel()
+	s := demoSite(t)
+	taken := newSite(t) // in use by s
+	taken.data, taken.backend = s.data, s.backend
+	s.serve(t)
+	for _, test := range []struct {
+		name   string
+		site   *site
+		env    []string
+		args   string
+		status int
+		says   string
+	}{
+		{"no such command", s, nil, "fly", 2, "fly"},
+		{"no such flag", s, nil, "serve --fast", 2, "--fast"},
+		{"a flag is missing", s, nil, "tenant create acme", 2, "--landing-url"},
+		{"an argument is missing", s, nil, "tenant create --landing-url https://x.example", 2, "alias"},
+		{"a value is none of those", s, nil, "tenant create acme --landing-url https://x.example --consent maybe", 2, "opt-in"},
+		{"a number is none", s, []string{"KITH_MAX_BODY=big"}, "edge", 2, "big"},
+		{"a tenant that is there", s, nil, "tenant create demo --landing-url https://x.example", 1, "there is a tenant demo already"},
+		{"an alias that is none", s, nil, "tenant create a.b --landing-url https://x.example", 1, "alias"},
+		{"a landing URL that is none", s, nil, "tenant create acme --landing-url x.example", 1, "absolute http or https URL"},
+		{"consent without its cookie", s, nil, "tenant create acme --landing-url https://x.example --consent opt-in", 1, "consent-cookie"},
+		{"a token of no tenant", s, nil, "token --tenant nobody --account a --user b", 1, "no tenant"},
+		{"a token of nobody", s, nil, "token --tenant demo --account null --user b", 1, "account"},
+		{"an address in use", taken, nil, "serve", 1, "KITH_BACKEND_ADDR"},
+		{"an address that is none", s, []string{"KITH_BACKEND_ADDR=nowhere"}, "serve", 1, "nowhere"},
+		{"a master key that is none", s, []string{"KITH_MASTER_KEY=short"}, "serve", 1, "32 bytes in hex or base64"},
+		{"a master key that is none, at the edge", s, []string{"KITH_MASTER_KEY=short"}, "edge", 1, "32 bytes in hex or base64"},
+		{"a manifest that is not there", s, []string{"KITH_MANIFEST=/nowhere/spin.toml"}, "edge", 1, "/nowhere/spin.toml"},
+		{"a database of no kind", s, []string{"KITH_DATABASE_URL=mysql://x"}, "serve", 1, "mysql"},
+		{"a backend URL that is none", s, []string{"KITH_BACKEND_URL=nowhere"}, "edge", 1, "nowhere"},
+	} {
+		out, errOut, status := test.site.run(t, test.env, strings.Fields(test.args)...)
+		require.Equal(t, test.status, status, "%s: %s%s", test.name, out, errOut)
+		require.Contains(t, errOut, test.says, test.name)
+		require.NotContains(t, errOut, "goroutine", test.name)
+		lines := strings.Split(strings.TrimSpace(errOut), "\n")
+		require.Contains(t, errOut, "kith: ", "%s: %q", test.name, lines)
+	}
+}
+
+// The keys are printed once, work for their tenant, and are found nowhere in
+// the database; the test tenant has a key of its own.
+func TestCLI_TenantCreate(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	out, errOut, status := s.run(t, nil, "tenant", "create", "acme", "--landing-url", "https://acme.example/start#top")
+	require.Zero(t, status, errOut)
+	require.Regexp(t, `^tenant     API key \(shown only now\)\nacme       LIVE_[2-9A-HJ-NP-Z]{40}\ntest_acme  TEST_[2-9A-HJ-NP-Z]{40}\n$`, out)
+	words := strings.Fields(out)
+	s.keys["acme"], s.keys["test_acme"] = words[len(words)-3], words[len(words)-1]
+	s.serve(t)
+	for _, tenant := range []string{"acme", "test_acme"} {
+		s.identify(t, s.backend, tenant, "anna", `{"referralCode":"ANNA10"}`)
+		a := mustCall(t, http.StatusFound, "GET", s.backend+"/s/"+tenant+"/ANNA10", "")
+		require.Equal(t, "https://acme.example/start?rsCode=ANNA10#top", a.header.Get("Location"))
+		files, err := filepath.Glob(filepath.Join(s.data, "*"))
+		require.NoError(t, err)
+		require.NotEmpty(t, files)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.NotContains(t, string(text), s.keys[tenant], file)
+		}
+	}
+	mustCall(t, http.StatusUnauthorized, "GET", s.backend+"/api/v1/test_acme/code/ANNA10", "", s.auth("acme"))
+}
+
+func TestCLI_TokenSpeaksForItsUser(t *testing.T) {
+	t.Parallel()
+	s := demoSite(t)
+	s.serve(t)
+	s.serveEdge(t)
+	token := "Authorization: Bearer " + s.token(t, "ben")
+	for _, base := range []string{s.edge, s.backend} {
+		mustCall(t, http.StatusOK, "PUT", base+"/api/v1/demo/open/account/ben/user/ben", `{"firstName":"Ben"}`, token)
+		mustCall(t, http.StatusOK, "POST", base+"/api/v1/demo/open/account/ben/user/ben/events", `{"events":[{"key":"visit"}]}`, token)
+		mustCall(t, http.StatusForbidden, "GET", base+"/api/v1/demo/open/account/anna/user/anna", "", token)
+		mustCall(t, http.StatusUnauthorized, "GET", base+"/api/v1/test_demo/open/account/ben/user/ben", "", token)
+	}
+}
+
+// Settings come from flags and from the environment, a flag before the
+// environment; the log says what holds, and no secret.
+func TestCLI_Configuration(t *testing.T) {
+	t.Parallel()
+	s := demoSite(t)
+	key, err := os.ReadFile(filepath.Join(s.data, "master.key"))
+	require.NoError(t, err)
+	secret := strings.TrimSpace(string(key))
+	elsewhere := newSite(t)
+	p := s.start(t, elsewhere.backend+"/healthz", []string{"KITH_BACKEND_ADDR=127.0.0.1:1", "KITH_MASTER_KEY=" + secret, "KITH_DATABASE_TOKEN=token-of-the-database"},
+		"serve", "--backend-addr", strings.TrimPrefix(elsewhere.backend, "http://"))
+	e := s.serveEdge(t, "KITH_MASTER_KEY="+secret, "KITH_DATABASE_TOKEN=token-of-the-database", "KITH_BACKEND_PUBLIC_URL=https://public.example")
+	mustCall(t, http.StatusNotFound, "GET", elsewhere.backend+"/x", "")
+	mustCall(t, http.StatusServiceUnavailable, "GET", s.edge+"/x", "")
+	p.stop(t)
+	e.stop(t)
+	log := p.output.String()
+	require.Contains(t, log, "addr="+strings.TrimPrefix(elsewhere.backend, "http://"))
+	require.Contains(t, log, "master_key=set")
+	require.Contains(t, log, "database_token=set")
+	require.Contains(t, log, "database=file:"+filepath.Join(s.data, "kith.db"))
+	require.Contains(t, e.output.String(), "backend_public_url=https://public.example")
+	require.Contains(t, e.output.String(), "database_token=set")
+	require.Contains(t, e.output.String(), "max_body=8388608")
+	for _, output := range []string{log, e.output.String()} {
+		require.NotContains(t, output, secret)
+		require.NotContains(t, output, "token-of-the-database")
+		require.NotContains(t, output, s.keys["demo"])
+	}
+}
+
+// The master key is made once, for its owner only, also when two programs start
+// together on an empty folder.
+func TestCLI_MasterKeyIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.data = filepath.Join(s.data, "not", "there")
+	var programs []*process
+	for _, args := range [][]string{{"serve"}, {"edge"}} {
+		programs = append(programs, s.launch(t, []string{"KITH_BACKEND_URL=" + s.backend}, args...))
+	}
+	for _, url := range []string{s.backend, s.edge} {
+		await(t, func() error {
+			a, err := call("GET", url+"/healthz", "")
+			if err == nil && a.status != http.StatusOK {
+				err = errors.New(a.body + programs[0].output.String() + programs[1].output.String())
+			}
+			return err
+		})
+	}
+	info, err := os.Stat(filepath.Join(s.data, "master.key"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	for _, p := range programs {
+		p.stop(t)
+	}
+}

@@ -1,0 +1,59 @@
+package e2e
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What a newcomer sees after `make run`: a share link becomes a converted
+// referral with a reward, and what is kept is still there after a restart.
+func TestDev_ShareLinkBecomesReward(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	node := s.dev(t)
+	for _, word := range []string{s.edge, s.backend, s.keys["demo"], s.keys["test_demo"], s.edge + "/s/demo/ANNA10"} {
+		require.Contains(t, node.output.String(), word)
+	}
+
+	a := mustCall(t, http.StatusFound, "GET", s.edge+"/s/demo/ANNA10?rsShareMedium=FACEBOOK", "")
+	cookie, _, _ := strings.Cut(a.header.Get("Set-Cookie"), ";")
+	require.Equal(t, s.edge+"/welcome?rsCode=ANNA10&rsShareMedium=FACEBOOK", a.header.Get("Location"))
+	// The landing page's own URL carries the code; the edge takes it out.
+	a = mustCall(t, http.StatusFound, "GET", a.header.Get("Location"), "", "Cookie: "+cookie)
+	cookie, _, _ = strings.Cut(a.header.Get("Set-Cookie"), ";")
+	page := mustCall(t, http.StatusOK, "GET", s.edge+a.header.Get("Location"), "", "Cookie: "+cookie)
+	require.Contains(t, page.body, "ANNA10")
+	require.Contains(t, page.body, "FACEBOOK")
+
+	token := "Authorization: Bearer " + s.token(t, "ben")
+	mustCall(t, http.StatusOK, "PUT", s.edge+"/api/v1/demo/open/account/ben/user/ben", `{"firstName":"Ben"}`, token, "Cookie: "+cookie)
+	mustCall(t, http.StatusOK, "POST", s.edge+"/api/v1/demo/accountsync", `{"id":"ben","subscription":{"status":"PAID"}}`, s.auth("demo"))
+	const purchase = `{"idempotencyKey":"order-1001","events":[{"key":"purchase","fields":{"revenue":12.5}}]}`
+	a, err := s.sendEvents(s.edge, "demo", "ben", purchase)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, a.status, a.body)
+	node.stop(t)
+
+	s.dev(t)
+	a, err = s.sendEvents(s.edge, "demo", "ben", purchase)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusConflict, a.status, a.body)
+	found := decode[struct {
+		Referrals []struct {
+			State, ShareMedium string
+			ReferrerReward     struct{ AssignedCredit int }
+			ReferredReward     struct{ DiscountPercent int }
+		}
+	}](t, mustCall(t, http.StatusOK, "GET", s.edge+"/api/v1/demo/referrals?referredAccountId=ben", "", s.auth("demo"))).Referrals
+	require.Len(t, found, 1)
+	require.Equal(t, "converted", found[0].State)
+	require.Equal(t, "FACEBOOK", found[0].ShareMedium)
+	require.Equal(t, 1000, found[0].ReferrerReward.AssignedCredit)
+	require.Equal(t, 10, found[0].ReferredReward.DiscountPercent)
+	db := s.open(t)
+	waitProcessed(t, db)
+	require.Equal(t, []string{"purchase"}, texts(t, db, `SELECT key FROM event`))
+}
