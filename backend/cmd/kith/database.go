@@ -51,8 +51,17 @@ func (f *databaseFlags) masterKeySource() string {
 	return "set"
 }
 
-// masterKey is the key as text, from the flag or from the file.
+// masterKey is the key as text, from the flag or from the file. It is well
+// formed: the component could only find out at its first request.
 func (f *databaseFlags) masterKey() (string, error) {
+	text, err := f.masterKeyText()
+	if err == nil {
+		_, err = auth.ParseKeyring(text)
+	}
+	return text, err
+}
+
+func (f *databaseFlags) masterKeyText() (string, error) {
 	if f.MasterKey != "" {
 		return f.MasterKey, nil
 	}
@@ -66,22 +75,37 @@ func (f *databaseFlags) masterKey() (string, error) {
 	}
 	key := make([]byte, 32)
 	random(key)
-	if err := os.MkdirAll(f.Data, 0o700); err != nil {
-		return "", fmt.Errorf("data folder: %w", err)
-	}
-	// Two processes that start together must not end up with two keys.
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		time.Sleep(100 * time.Millisecond)
-		return f.masterKey()
-	}
+	made, err := f.keepMasterKey(path, hex.EncodeToString(key))
 	if err != nil {
 		return "", fmt.Errorf("master key: %w", err)
 	}
-	if _, err := fmt.Fprintln(file, hex.EncodeToString(key)); err != nil {
-		return "", fmt.Errorf("master key: %w", err)
+	if !made {
+		return f.masterKeyText()
 	}
-	return hex.EncodeToString(key), file.Close()
+	return hex.EncodeToString(key), nil
+}
+
+// keepMasterKey writes a new key to its file; false means that there is one. The
+// file gets its name when it is whole: two processes that start together must
+// end up with one key, and one that is killed must not leave half of one.
+func (f *databaseFlags) keepMasterKey(path, key string) (bool, error) {
+	if err := os.MkdirAll(f.Data, 0o700); err != nil {
+		return false, err
+	}
+	file, err := os.CreateTemp(f.Data, "master.key.*") // for its owner only
+	if err != nil {
+		return false, err
+	}
+	defer os.Remove(file.Name())
+	_, err = fmt.Fprintln(file, key)
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return false, err
+	}
+	err = os.Link(file.Name(), path)
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // open opens and migrates the database and returns the use cases on it.

@@ -11,7 +11,6 @@ import (
 	"strconv"
 
 	"kith/core"
-	"kith/core/auth"
 	"kith/wasm/host"
 )
 
@@ -73,10 +72,6 @@ func (f edgeFlags) logConfig(e *env, d databaseFlags, backendURL string) {
 func (f edgeFlags) load(e *env, d *databaseFlags, backendURL string) (*host.Host, error) {
 	key, err := d.masterKey()
 	if err != nil {
-		return nil, err
-	}
-	// The component would find out at its first request.
-	if _, err := auth.ParseKeyring(key); err != nil {
 		return nil, err
 	}
 	database, err := d.url()
