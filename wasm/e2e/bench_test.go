@@ -44,7 +44,10 @@ const eventBody = `{"idempotencyKey":"order-%08d","events":[{"key":"purchase","f
 
 func (s *site) benchmarkInsert(b *testing.B) {
 	db := s.open(b)
-	_, err := db.Exec("CREATE TABLE yardstick (seq INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT NOT NULL) STRICT")
+	db.SetMaxOpenConns(1)
+	_, err := db.Exec("PRAGMA synchronous = NORMAL") // as the programs have it
+	require.NoError(b, err)
+	_, err = db.Exec("CREATE TABLE yardstick (seq INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT NOT NULL) STRICT")
 	require.NoError(b, err)
 	statement, err := db.Prepare("INSERT INTO yardstick (body) VALUES (?)")
 	require.NoError(b, err)
