@@ -55,18 +55,27 @@ func UnknownTenant() *Error {
 
 // ParseAccountID returns s as an account id or an error about field.
 func ParseAccountID(field, s string) (AccountID, error) {
-	return AccountID(s), checkID(field, s, "RS044")
+	if err := checkID(field, s, "RS044"); err != nil {
+		return "", err
+	}
+	return AccountID(s), nil
 }
 
 // ParseUserID returns s as a user id or an error about field.
 func ParseUserID(field, s string) (UserID, error) {
-	return UserID(s), checkID(field, s, "RS043")
+	if err := checkID(field, s, "RS043"); err != nil {
+		return "", err
+	}
+	return UserID(s), nil
 }
 
 // ParsePaymentProviderID returns s as a gateway customer id or an error about
 // field.
 func ParsePaymentProviderID(field, s string) (PaymentProviderID, error) {
-	return PaymentProviderID(s), checkID(field, s, "RS012")
+	if err := checkID(field, s, "RS012"); err != nil {
+		return "", err
+	}
+	return PaymentProviderID(s), nil
 }
 
 // ParseReferralCode returns s as a code or an error about field (RS034).

@@ -13,7 +13,7 @@ import (
 // headers is not believed; a hop that is signed wrongly is refused, since then
 // edge and backend do not share their master key or their time.
 func (a *API) behindEdge(next http.Handler) http.Handler {
-	key := a.Engine.Keys.Hop()
+	edge := a.Engine.Keys.Hop()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		signature := r.Header.Get(auth.HopHeader)
 		if signature == "" {
@@ -26,7 +26,7 @@ func (a *API) behindEdge(next http.Handler) http.Handler {
 			Proto: r.Header.Get(auth.ForwardedProtoHeader),
 			Host:  r.Header.Get(auth.ForwardedHostHeader),
 		}
-		if !hop.Verify(key, signature, a.Engine.Now()) {
+		if !hop.Verify(edge, signature, a.Engine.Now()) {
 			a.adapt(badHop).ServeHTTP(w, r)
 			return
 		}

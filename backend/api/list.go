@@ -39,14 +39,19 @@ func count(q url.Values, name string, unset, most int) (int, error) {
 	return n, nil
 }
 
+// lister authenticates a request for a list and reads its query and its page.
+func (a *API) lister(r *http.Request) (c program.Caller, q url.Values, p program.Page, err error) {
+	if c, err = a.keyHolder(r); err != nil {
+		return c, nil, p, err
+	}
+	q = r.URL.Query()
+	p, err = page(q)
+	return c, q, p, err
+}
+
 // referrals is GET /referrals.
 func (a *API) referrals(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(r)
-	if err != nil {
-		return err
-	}
-	q := r.URL.Query()
-	p, err := page(q)
+	caller, q, p, err := a.lister(r)
 	if err != nil {
 		return err
 	}
@@ -105,12 +110,7 @@ func (a *API) rewards(w http.ResponseWriter, r *http.Request) error {
 
 // decisions is GET /attributions: why an account was, or was not, attributed.
 func (a *API) decisions(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(r)
-	if err != nil {
-		return err
-	}
-	q := r.URL.Query()
-	p, err := page(q)
+	caller, q, p, err := a.lister(r)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 	"kith/core"
 	"kith/core/link"
 	"kith/core/referral"
-	"kith/core/reward"
 )
 
 // Tenants and keys of the demo. They are public: never use them elsewhere.
@@ -24,39 +23,27 @@ const (
 	LandingPath = "/welcome"
 )
 
-// Program is what a new tenant's program gives unless told otherwise: 10 % off
-// for the friend, one credit of 10.00 USD for the referrer.
-func Program(landingURL string) referral.Program {
-	return referral.Program{
-		Program: link.Program{
-			Key: core.ClassicProgram, LandingURL: landingURL, CookieLife: link.DefaultCookieLife,
-		},
-		Name:     "Refer a friend",
-		Referred: reward.Offer{Kind: reward.PercentDiscount, Percent: 1000},
-		Referrer: reward.Offer{Kind: reward.Credit, Amount: 1000, Currency: referral.DefaultCurrency},
-	}
-}
-
-// Seed makes the demo tenants and the referrer of each, unless they are there.
-// edgeURLs are the base URLs under which the edge is reached, first for the live
-// tenant, then for the test tenant: a page request tells the tenant by its host.
+// Seed makes the demo tenants and the referrer of each, unless they are there,
+// and lets their share links lead to the edge, which is reached under two base
+// URLs: a page request tells the tenant by its host.
 func Seed(ctx context.Context, e *program.Engine, liveURL, testURL string) error {
 	for _, t := range []struct {
 		alias core.TenantAlias
 		key   string
 		base  string
 	}{{LiveTenant, LiveKey, liveURL}, {TestTenant, TestKey, testURL}} {
-		err := e.CreateTenant(ctx, program.NewTenant{
+		err := e.CreateTenants(ctx, program.NewTenant{
 			Alias: t.alias, Key: t.key, Policy: link.Policy{Consent: link.ConsentOff},
-			Program: Program(t.base + LandingPath),
+			Program: referral.DefaultProgram(t.base + LandingPath),
 		})
-		var known *core.Error
-		if errors.As(err, &known) && known.Code == core.CodeConflict {
-			continue
+		if is(err, core.CodeConflict) {
+			// The edge may listen elsewhere this time.
+			err = e.MoveShop(ctx, t.alias, core.ClassicProgram, t.base+LandingPath)
 		}
 		if err != nil {
 			return err
 		}
+		// Also when the tenant is there: a seed may have been cut short.
 		if err := referrer(ctx, e, t.alias); err != nil {
 			return err
 		}
@@ -65,10 +52,18 @@ func Seed(ctx context.Context, e *program.Engine, liveURL, testURL string) error
 }
 
 func referrer(ctx context.Context, e *program.Engine, tenant core.TenantAlias) error {
+	if _, err := e.User(ctx, tenant, "anna", "anna"); !is(err, core.CodeNotFound) {
+		return err
+	}
 	first, last, email := "Anna", "Ahrens", "anna@example.com"
 	_, err := e.Identify(ctx, tenant, program.Identification{Update: referral.UserUpdate{
 		Account: "anna", ID: "anna", FirstName: &first, LastName: &last, Email: &email,
 		Codes: []referral.UserCode{{Program: core.ClassicProgram, Code: Code}},
 	}})
 	return err
+}
+
+func is(err error, code core.Code) bool {
+	var known *core.Error
+	return errors.As(err, &known) && known.Code == code
 }

@@ -63,6 +63,9 @@ func whatArrived(e *program.Engine, r *http.Request) arrived {
 		}
 		c := cookie{Tenant: tenant}
 		visit, err := link.ParseAttribution(e.Keys.Cookie(tenant), text)
+		if err == nil {
+			err = visit.Fresh(link.DefaultCookieLife, e.Now())
+		}
 		if err != nil {
 			c.Problem = err.Error()
 		} else {

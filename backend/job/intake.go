@@ -87,14 +87,17 @@ func (in *Intake) drain(ctx context.Context) error {
 		if err != nil || !waiting {
 			return err
 		}
-		taken := 0
+		var done store.Processed
 		err = in.DB.Write(ctx, in.Now(), func(tx *store.Tx) (err error) {
-			taken, err = tx.ProcessIntake(ctx, batch)
+			done, err = tx.ProcessIntake(ctx, batch)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		in.Log.Debug("intake processed", "calls", taken)
+		in.Log.Debug("intake processed", "calls", done.Calls, "events", done.Events)
+		if done.Unreadable > 0 {
+			in.Log.Error("events passed over: they are not what the edge and the backend write", "events", done.Unreadable)
+		}
 	}
 }

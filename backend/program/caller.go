@@ -26,7 +26,7 @@ func (e *Engine) Authenticate(ctx context.Context, alias core.TenantAlias, autho
 	if err != nil {
 		return Caller{}, err
 	}
-	credentials, err := auth.ParseCredentials(alias, authorization, userToken)
+	credentials, err := auth.ParseCredentials(authorization, userToken)
 	if err != nil {
 		return Caller{}, err
 	}

@@ -3,6 +3,7 @@ package program
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"kith/backend/store"
 	"kith/core"
@@ -28,42 +29,39 @@ func (e *Engine) LookupCode(ctx context.Context, tenant store.Tenant, code core.
 }
 
 // giveCodes gives a user the codes that the call asks for, and a code of our
-// own making in every program where the user has none.
-func (e *Engine) giveCodes(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, u referral.UserUpdate) error {
-	for _, wanted := range u.Codes {
-		if err := e.giveCode(ctx, tx, tenant, u, wanted); err != nil {
-			return err
+// own making in every program where the user has none. It reports whether there
+// was one to give.
+func (e *Engine) giveCodes(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, user referral.User, wanted []referral.UserCode) (given bool, err error) {
+	for _, code := range wanted {
+		if slices.Contains(user.Codes, code) {
+			continue
 		}
-	}
-	user, _, err := tx.User(ctx, tenant, u.Account, u.ID)
-	if err != nil {
-		return err
+		if err := e.giveCode(ctx, tx, tenant, user, code); err != nil {
+			return false, err
+		}
+		user.Codes, given = append(user.Codes, code), true
 	}
 	programs, err := tx.Programs(ctx, tenant)
 	if err != nil {
-		return err
+		return false, err
 	}
 	for _, program := range programs {
 		if owns(user, program) {
 			continue
 		}
-		if err := e.makeCode(ctx, tx, tenant, u, program); err != nil {
-			return err
+		if err := e.makeCode(ctx, tx, tenant, user, program); err != nil {
+			return false, err
 		}
+		given = true
 	}
-	return nil
+	return given, nil
 }
 
 func owns(user referral.User, program core.ProgramKey) bool {
-	for _, c := range user.Codes {
-		if c.Program == program {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(user.Codes, func(c referral.UserCode) bool { return c.Program == program })
 }
 
-func (e *Engine) giveCode(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, u referral.UserUpdate, wanted referral.UserCode) error {
+func (e *Engine) giveCode(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, u referral.User, wanted referral.UserCode) error {
 	field := "referralCodes." + string(wanted.Program)
 	if _, err := tx.Program(ctx, tenant, wanted.Program); isNotFound(err) {
 		return core.Invalid(field, "there is no such program")
@@ -75,10 +73,15 @@ func (e *Engine) giveCode(ctx context.Context, tx *store.Tx, tenant core.TenantA
 		return err
 	}
 	code, _, err := tx.Code(ctx, tenant, wanted.Code)
-	if err == nil && (code.Owner.Account != u.Account || code.Owner.User != u.ID) {
-		err = &core.Error{Code: core.CodeConflict, Field: field, Message: "this code belongs to another user"}
+	switch {
+	case err != nil:
+		return err
+	case code.Owner.Account != u.Account || code.Owner.User != u.ID:
+		return &core.Error{Code: core.CodeConflict, Field: field, Message: "this code belongs to another user"}
+	case code.Program != wanted.Program:
+		return &core.Error{Code: core.CodeConflict, Field: field, Message: "this code belongs to another program"}
 	}
-	return err
+	return nil
 }
 
 // codeAlphabet has no letters and digits that people mistake for one another.
@@ -87,7 +90,7 @@ const codeAlphabet = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
 
 // makeCode gives a user a code of 8 characters: 40 bits, so that even a million
 // codes of a tenant collide once in a million tries.
-func (e *Engine) makeCode(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, u referral.UserUpdate, program core.ProgramKey) error {
+func (e *Engine) makeCode(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, u referral.User, program core.ProgramKey) error {
 	for range 5 {
 		var raw [8]byte
 		e.Entropy(raw[:])

@@ -1,7 +1,9 @@
 package program
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"kith/backend/store"
 	"kith/core"
@@ -40,52 +42,69 @@ func (e *Engine) Identify(ctx context.Context, tenant core.TenantAlias, in Ident
 }
 
 func (e *Engine) identify(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, in Identification) (out Identified, err error) {
-	u := in.Update
-	user, known, err := tx.User(ctx, tenant, u.Account, u.ID)
+	user, known, err := e.userOf(ctx, tx, tenant, in)
 	if err != nil {
 		return out, err
 	}
-	if known && in.Create {
-		return out, &core.Error{Code: core.CodeConflict, RS: "RS048", Message: "this user exists already"}
-	}
-	if !known {
-		user = referral.NewUser(u.Account, u.ID, tx.Now)
-	}
-	user = u.Apply(user)
-	user.CustomFields = wire.MergeCustomFields(user.CustomFields, u.CustomFields)
-	account, err := e.accountOf(ctx, tx, tenant, u)
+	account, err := e.accountOf(ctx, tx, tenant, in.Update)
 	if err != nil {
 		return out, err
 	}
-	claims, err := e.claims(ctx, tx, tenant, in)
+	claims, err := e.claims(ctx, tx, tenant, in, user)
 	if err != nil {
 		return out, err
-	}
-	for i := range claims {
-		claims[i].Unreferable = !user.Referable
 	}
 	done, err := settlement{
 		e: e, tx: tx, tenant: tenant, account: account,
-		user: referral.Identity{Account: u.Account, User: u.ID, Email: user.Email},
+		user: referral.Identity{Account: user.Account, User: user.ID, Email: user.Email},
 		command: referral.Command{
 			Now: tx.Now, Identify: true, NewUser: !known, Claims: claims,
-			Paid: u.Status != nil && *u.Status == referral.Paid,
+			Paid: in.Update.Status != nil && *in.Update.Status == referral.Paid,
 		},
 	}.run(ctx)
 	if err != nil {
 		return out, err
 	}
-	if err := tx.PutUser(ctx, tenant, user); err != nil {
-		return out, err
-	}
-	if err := e.giveCodes(ctx, tx, tenant, u); err != nil {
-		return out, err
-	}
-	user, _, err = tx.User(ctx, tenant, u.Account, u.ID)
+	user, err = e.keepUser(ctx, tx, tenant, user, in.Update.Codes)
 	return Identified{
 		User: user, Account: done.Account, Created: !known,
 		ReferredBy: wire.ReferredBy{Referral: done.Referral, Newly: done.Newly},
 	}, err
+}
+
+// userOf returns the user with what the call tells of them, and whether they
+// were known before.
+func (e *Engine) userOf(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, in Identification) (user referral.User, known bool, err error) {
+	u := in.Update
+	user, known, err = tx.User(ctx, tenant, u.Account, u.ID)
+	switch {
+	case err != nil:
+		return user, known, err
+	case known && in.Create:
+		return user, known, &core.Error{Code: core.CodeConflict, RS: "RS048", Message: "this user exists already"}
+	case !known:
+		user = referral.NewUser(u.Account, u.ID, tx.Now)
+	}
+	user = u.Apply(user)
+	if len(user.Segments) > referral.MaxSegments {
+		return user, known, core.Invalid("segments", "the user would be in more than 100 segments")
+	}
+	user.CustomFields, err = wire.MergeCustomFields(user.CustomFields, u.CustomFields)
+	return user, known, err
+}
+
+// keepUser stores a user and the codes that they are to own, and returns the
+// user with the codes that they own then.
+func (e *Engine) keepUser(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, user referral.User, wanted []referral.UserCode) (referral.User, error) {
+	if err := tx.PutUser(ctx, tenant, user); err != nil {
+		return user, err
+	}
+	given, err := e.giveCodes(ctx, tx, tenant, user, wanted)
+	if err != nil || !given {
+		return user, err
+	}
+	user, _, err = tx.User(ctx, tenant, user.Account, user.ID)
+	return user, err
 }
 
 // accountOf returns the user's account with what the call tells of it.
@@ -120,27 +139,21 @@ func (e *Engine) accountOf(ctx context.Context, tx *store.Tx, tenant core.Tenant
 	return account, err
 }
 
-// claims are the codes of the call, with that of Kith's own cookie put behind
-// the explicit ones and before those of the body's "cookies".
-func (e *Engine) claims(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, in Identification) ([]referral.Claim, error) {
-	text := link.FindCookie(tenant, in.Cookie)
-	if text == "" {
-		return in.Update.Claims, nil
-	}
-	own, err := e.cookieClaim(ctx, tx, tenant, text)
-	if err != nil {
-		return nil, err
-	}
-	var claims []referral.Claim
-	for _, c := range in.Update.Claims {
-		if c.Source == referral.SourceBody && own != nil {
-			claims, own = append(claims, *own), nil
+// claims are the codes of the call and that of Kith's own cookie, most preferred
+// first.
+func (e *Engine) claims(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, in Identification, user referral.User) ([]referral.Claim, error) {
+	claims := slices.Clone(in.Update.Claims)
+	if text := link.FindCookie(tenant, in.Cookie); text != "" {
+		own, err := e.cookieClaim(ctx, tx, tenant, text)
+		if err != nil {
+			return nil, err
 		}
-		claims = append(claims, c)
-	}
-	if own != nil {
 		claims = append(claims, *own)
 	}
+	for i := range claims {
+		claims[i].Unreferable = !user.Referable
+	}
+	slices.SortStableFunc(claims, func(a, b referral.Claim) int { return cmp.Compare(a.Source.Rank(), b.Source.Rank()) })
 	return claims, nil
 }
 

@@ -63,5 +63,5 @@ func (e *Engine) linkTarget(ctx context.Context, tenant core.TenantAlias, text s
 }
 
 func (e *Engine) linkTenant(t store.Tenant) link.Tenant {
-	return link.Tenant{Alias: t.Alias, Policy: t.Policy, CookieKey: e.Keys.Cookie(t.Alias)}
+	return link.Tenant{Alias: t.Alias, Policy: t.Policy, Cookies: e.Keys.Cookie(t.Alias)}
 }

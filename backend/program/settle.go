@@ -52,20 +52,17 @@ func (s settlement) run(ctx context.Context) (settled, error) {
 
 // resolveClaims looks up the owners of the codes that the call brings.
 func (s settlement) resolveClaims(ctx context.Context) error {
-	if len(s.command.Claims) == 0 {
-		return nil
-	}
-	email := s.user.Email
-	if s.user.User == "" {
-		// An account sync names nobody, but must not refer a user to themselves.
+	referred := referral.Identity{Account: s.account.ID, User: s.user.User, Email: s.user.Email}
+	if len(s.command.Claims) > 0 && s.user.User == "" && s.account.Standing.Identified {
+		// An account sync names no user, but the referral will: see nameReferred.
 		var err error
-		if _, email, err = s.tx.FirstUser(ctx, s.tenant, s.account.ID); err != nil {
+		if _, referred.Email, err = s.tx.FirstUser(ctx, s.tenant, s.account.ID); err != nil {
 			return err
 		}
 	}
 	for i := range s.command.Claims {
 		claim := &s.command.Claims[i]
-		claim.Referred = referral.Identity{Account: s.account.ID, User: s.user.User, Email: email}
+		claim.Referred = referred
 		if claim.Fault != "" {
 			continue
 		}
@@ -82,13 +79,9 @@ func (s settlement) resolveClaims(ctx context.Context) error {
 
 // record stores every verdict with what the rule looked at.
 func (s settlement) record(ctx context.Context, before referral.Standing, outcome referral.Outcome) error {
-	for i, v := range outcome.Verdicts {
-		// A list is in the order of time and then of id, and the verdicts of one
-		// call have one time.
-		entropy := s.e.entropy6()
-		entropy[0] = byte(i)
+	for _, v := range outcome.Verdicts {
 		err := s.tx.RecordDecision(ctx, s.tenant, wire.Decision{
-			ID: core.NewID(s.tx.Now, entropy), Account: s.account.ID, User: s.user.User,
+			ID: s.e.newID(s.tx.Now), Account: s.account.ID, User: s.user.User,
 			Code: v.Claim.Code, Source: v.Claim.Source, Rule: v.Rule, Accepted: v.Accepted(),
 			Inputs: wire.DecisionInputs(before, s.command, v),
 		})
@@ -105,6 +98,7 @@ func (s settlement) follow(ctx context.Context, outcome referral.Outcome) (*refe
 	if err != nil || ref == nil {
 		return nil, err
 	}
+	before := *ref
 	if ref.Referred.User == "" && s.account.Standing.Identified {
 		if err := s.nameReferred(ctx, ref); err != nil {
 			return nil, err
@@ -116,8 +110,11 @@ func (s settlement) follow(ctx context.Context, outcome referral.Outcome) (*refe
 	if outcome.Converted {
 		ref.State, ref.Converted = referral.Converted, s.tx.Now
 	}
-	if err := s.tx.PutReferral(ctx, s.tenant, *ref); err != nil {
-		return nil, err
+	// A page identifies on every load, and its referral seldom changes.
+	if outcome.Attributed != nil || *ref != before {
+		if err := s.tx.PutReferral(ctx, s.tenant, *ref); err != nil {
+			return nil, err
+		}
 	}
 	if outcome.Converted {
 		return ref, s.unlock(ctx, ref)
@@ -128,7 +125,10 @@ func (s settlement) follow(ctx context.Context, outcome referral.Outcome) (*refe
 // referral returns the referral that an accepted claim makes, or the one that
 // the account has, or nil.
 func (s settlement) referral(ctx context.Context, accepted *referral.Claim) (*referral.Referral, error) {
-	if accepted == nil {
+	switch {
+	case s.account.Standing.Referral == referral.None:
+		return nil, nil
+	case accepted == nil:
 		return s.tx.ReferralOf(ctx, s.tenant, s.account.ID)
 	}
 	code, _, err := s.tx.Code(ctx, s.tenant, accepted.Code)
@@ -164,10 +164,7 @@ func (s settlement) unlock(ctx context.Context, ref *referral.Referral) error {
 		if err := s.tx.InsertReward(ctx, s.tenant, r); err != nil {
 			return err
 		}
+		ref.Attach(r)
 	}
-	stored, err := s.tx.ReferralOf(ctx, s.tenant, s.account.ID)
-	if err == nil && stored != nil {
-		*ref = *stored
-	}
-	return err
+	return nil
 }

@@ -12,12 +12,16 @@ import (
 // Decisions returns a page of an account's attribution decisions, the latest
 // first, and how many there are in all. An empty account means all accounts.
 func (r Reads) Decisions(ctx context.Context, tenant core.TenantAlias, account core.AccountID, limit, offset int) (page []wire.Decision, total int, err error) {
-	const where = ` FROM decision WHERE tenant = ?1 AND (?2 = '' OR account_id = ?2)`
-	if err := r.q.QueryRowContext(ctx, `SELECT count(*)`+where, string(tenant), string(account)).Scan(&total); err != nil {
+	// Two conditions rather than one with an OR, which no index serves.
+	where, args := ` FROM decision WHERE tenant = ?`, []any{string(tenant)}
+	if account != "" {
+		where, args = where+` AND account_id = ?`, append(args, string(account))
+	}
+	if err := r.q.QueryRowContext(ctx, `SELECT count(*)`+where, args...).Scan(&total); err != nil {
 		return nil, 0, fmt.Errorf("store: count decisions: %w", err)
 	}
 	rows, err := r.q.QueryContext(ctx, `SELECT id, account_id, user_id, code, source, rule, accepted, inputs, times,
-		first_at, last_at`+where+` ORDER BY last_at DESC, id DESC LIMIT ?3 OFFSET ?4`, string(tenant), string(account), limit, offset)
+		first_at, last_at`+where+` ORDER BY last_at DESC, rowid DESC LIMIT ? OFFSET ?`, append(args, limit, offset)...)
 	page, err = collect(rows, err, "decisions", func(rows *sql.Rows, d *wire.Decision) error {
 		return rows.Scan(&d.ID, &d.Account, &d.User, &d.Code, &d.Source, &d.Rule, &d.Accepted, &d.Inputs, &d.Times,
 			&d.First, &d.Last)

@@ -14,8 +14,15 @@ import (
 // AppendIntake takes a batch in by the one statement that the edge uses too;
 // false means that its idempotency key was used within the last 24 hours.
 func (p *Primary) AppendIntake(ctx context.Context, tenant core.TenantAlias, b event.Batch) (bool, error) {
+	// Not by the pool: it repeats what it has no answer to, and without a key
+	// the same events would be taken in twice.
+	conn, err := p.writer(ctx, "SELECT 1")
+	if err != nil {
+		return false, fmt.Errorf("store: append intake: %w", err)
+	}
+	defer conn.Close()
 	var seq int64
-	err := p.write.QueryRowContext(ctx, event.Append, string(tenant), string(b.Account), string(b.User),
+	err = conn.QueryRowContext(ctx, event.Append, string(tenant), string(b.Account), string(b.User),
 		nullText(b.Key), string(wire.IntakeEvents(b)), int64(event.KeySince(b.Received)), int64(b.Received)).Scan(&seq)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
@@ -26,28 +33,60 @@ func (p *Primary) AppendIntake(ctx context.Context, tenant core.TenantAlias, b e
 	return true, nil
 }
 
+// maxBatch bounds the events of one transaction, in bytes as they were sent: a
+// server ends a transaction after five seconds when others wait to write. The
+// call that passes the bound is still taken, so a batch is never empty.
+const maxBatch = 1 << 20
+
+// Processed is what one batch did.
+type Processed struct {
+	// Calls were taken from the intake, Events came out of them.
+	Calls, Events int
+	// Unreadable is how many events did not come out, because they have no id,
+	// no key or no fields, or an id that is taken. Our own senders write no
+	// such events. Their calls stay in the intake, but are passed over.
+	Unreadable int
+}
+
 // ProcessIntake turns up to limit waiting event calls into events, in the order
-// of their receipt, and returns how many it took. The cursor moves in the same
-// transaction, so a call is processed once, whenever the process dies.
-func (tx *Tx) ProcessIntake(ctx context.Context, limit int) (int, error) {
-	var from, to, taken int64
-	err := tx.q.QueryRowContext(ctx, `SELECT c.seq, coalesce(max(i.seq), c.seq), count(i.seq) FROM intake_cursor c
-		LEFT JOIN (SELECT seq FROM intake WHERE seq > (SELECT seq FROM intake_cursor) ORDER BY seq LIMIT ?) i`, limit).
-		Scan(&from, &to, &taken)
+// of their receipt. The cursor moves in the same transaction, so a call is
+// processed once, whenever the process dies.
+func (tx *Tx) ProcessIntake(ctx context.Context, limit int) (done Processed, err error) {
+	var from, to int64
+	var events int
+	err = tx.q.QueryRowContext(ctx, `
+		WITH waiting AS (SELECT seq, octet_length(events) AS size FROM intake
+				WHERE seq > (SELECT seq FROM intake_cursor) ORDER BY seq LIMIT ?),
+			batch AS (SELECT coalesce(max(seq), 0) AS upto, count(*) AS calls
+				FROM (SELECT seq, sum(size) OVER (ORDER BY seq) - size AS before FROM waiting) WHERE before < ?)
+		SELECT c.seq, b.upto, b.calls,
+			(SELECT coalesce(sum(json_array_length(events)), 0) FROM intake WHERE seq > c.seq AND seq <= b.upto)
+		FROM intake_cursor c, batch b`, limit, maxBatch).
+		Scan(&from, &to, &done.Calls, &events)
 	if err != nil {
-		return 0, fmt.Errorf("store: read intake: %w", err)
+		return Processed{}, fmt.Errorf("store: read intake: %w", err)
 	}
-	if taken == 0 {
-		return 0, nil
+	if done.Calls == 0 {
+		return done, nil
 	}
-	if err := tx.exec(ctx, "process intake", `INSERT INTO event (tenant, id, account_id, user_id, key, fields,
+	// Nothing that a row holds may fail the statement, or that row would stop
+	// the intake of all tenants for ever. STRICT refuses also what OR IGNORE
+	// lets pass, so the time is cast.
+	result, err := tx.q.ExecContext(ctx, `INSERT OR IGNORE INTO event (tenant, id, account_id, user_id, key, fields,
 			triggered_at, received_at, processed_at)
-		SELECT i.tenant, e.value ->> 'id', i.account_id, i.user_id, e.value ->> 'key', e.value -> 'fields',
-			e.value ->> 'dateTriggered', i.received_at, ?
-		FROM intake i, json_each(i.events) e WHERE i.seq > ? AND i.seq <= ?`, int64(tx.Now), from, to); err != nil {
-		return 0, err
+		SELECT tenant, event ->> 'id', account_id, user_id, event ->> 'key', event -> 'fields',
+			CAST(event ->> 'dateTriggered' AS INTEGER), received_at, ?
+		FROM (SELECT i.*, CASE e.type WHEN 'object' THEN e.value END AS event
+			FROM intake i, json_each(i.events) e WHERE i.seq > ? AND i.seq <= ?)`, int64(tx.Now), from, to)
+	if err != nil {
+		return Processed{}, fmt.Errorf("store: process intake: %w", err)
 	}
-	return int(taken), tx.exec(ctx, "move cursor", `UPDATE intake_cursor SET seq = ?`, to)
+	stored, err := result.RowsAffected()
+	if err != nil {
+		return Processed{}, fmt.Errorf("store: process intake: %w", err)
+	}
+	done.Events, done.Unreadable = int(stored), events-int(stored)
+	return done, tx.exec(ctx, "move cursor", `UPDATE intake_cursor SET seq = ?`, to)
 }
 
 // IntakeWaits reports whether event calls wait to be processed.

@@ -66,6 +66,12 @@ func (tx *Tx) InsertProgram(ctx context.Context, tenant core.TenantAlias, p refe
 		append(args, int64(tx.Now))...)
 }
 
+// SetLandingURL changes where a program lands.
+func (tx *Tx) SetLandingURL(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey, url string) error {
+	return tx.exec(ctx, "set landing url", `UPDATE program SET landing_url = ? WHERE tenant = ? AND key = ?`,
+		url, string(tenant), string(key))
+}
+
 func offerArgs(o reward.Offer) []any {
 	return []any{string(o.Kind), int64(o.Percent), o.Amount, o.Currency}
 }

@@ -39,13 +39,8 @@ func (r Reads) attachRewards(ctx context.Context, tenant core.TenantAlias, page 
 	rows, err := r.q.QueryContext(ctx, `SELECT `+rewardColumns+` FROM reward
 		WHERE tenant = ? AND referral_id IN (`+placeholders(len(page))+`)`, args...)
 	rewards, err := collect(rows, err, "rewards of referrals", scanReward)
-	for i := range rewards {
-		ref := byID[rewards[i].Referral]
-		if rewards[i].Source == reward.FriendSignup {
-			ref.ReferrerReward = &rewards[i]
-		} else {
-			ref.ReferredReward = &rewards[i]
-		}
+	for _, w := range rewards {
+		byID[w.Referral].Attach(w)
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -26,6 +27,9 @@ type Primary struct {
 	write *sql.DB
 	read  *sql.DB
 }
+
+// maxWriters bounds the connections that write to a server.
+const maxWriters = 8
 
 // Open opens a database by URL: "file:PATH" for an embedded file, which is made
 // when it is not there, or libsql://, wss://, ws://, https://, http:// for a
@@ -54,8 +58,8 @@ func Open(url, token string) (*Primary, error) {
 		// faster than waiting for its lock.
 		p.write.SetMaxOpenConns(1)
 	} else {
-		p.write.SetMaxOpenConns(8)
-		p.write.SetMaxIdleConns(8)
+		p.write.SetMaxOpenConns(maxWriters)
+		p.write.SetMaxIdleConns(maxWriters)
 		// A server or a proxy between may drop what lies idle.
 		p.write.SetConnMaxIdleTime(30 * time.Second)
 		p.read.SetConnMaxIdleTime(30 * time.Second)
@@ -71,12 +75,7 @@ func separator(url string) string {
 }
 
 // Close waits for running statements and closes the database.
-func (p *Primary) Close() error {
-	if err := p.write.Close(); err != nil {
-		return err
-	}
-	return p.read.Close()
-}
+func (p *Primary) Close() error { return errors.Join(p.write.Close(), p.read.Close()) }
 
 // Ping reports whether the database answers.
 func (p *Primary) Ping(ctx context.Context) error { return p.read.PingContext(ctx) }
@@ -100,18 +99,17 @@ type Tx struct {
 }
 
 // Write runs do in one transaction and commits it when do returns nil. Nothing
-// of a transaction that failed remains.
+// of a transaction that failed remains; only when the connection to a server
+// breaks during the commit itself can nobody tell which of the two it was, and
+// the error is returned.
 func (p *Primary) Write(ctx context.Context, now core.Time, do func(*Tx) error) (err error) {
-	conn, err := p.write.Conn(ctx)
-	if err != nil {
-		return fmt.Errorf("store: connect: %w", err)
-	}
-	defer conn.Close()
 	// Deferred transactions take the lock at their first write, when what they
 	// have read may no longer be true.
-	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+	conn, err := p.writer(ctx, "BEGIN IMMEDIATE")
+	if err != nil {
 		return fmt.Errorf("store: begin: %w", err)
 	}
+	defer conn.Close()
 	committed := false
 	defer func() {
 		if !committed {
@@ -126,6 +124,29 @@ func (p *Primary) Write(ctx context.Context, now core.Time, do func(*Tx) error) 
 	}
 	committed = true
 	return nil
+}
+
+// writer returns a connection that has just run a statement, one that does no
+// harm when it is run twice. A server that restarted leaves the pool full of
+// connections that are dead and do not know it; they are dropped here. Whatever
+// is run next must not be repeated on another connection, as the pool itself
+// would do: when a connection breaks, the server may have run the statement.
+func (p *Primary) writer(ctx context.Context, first string) (conn *sql.Conn, err error) {
+	// One try for each connection of the pool, and one for a new one.
+	for range maxWriters + 1 {
+		conn, err = p.write.Conn(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if _, err = conn.ExecContext(ctx, first); err == nil {
+			return conn, nil
+		}
+		_ = conn.Close()
+		if !errors.Is(err, driver.ErrBadConn) {
+			break
+		}
+	}
+	return nil, err
 }
 
 // rollback ends a transaction also when its context is over; a connection that

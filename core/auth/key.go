@@ -35,16 +35,17 @@ type Credentials struct {
 // X-SaaSquatch-User-Token header, either of which may be empty.
 //
 // An API key comes as Basic in any of these forms (reference, 2.1): ":KEY",
-// "KEY:", "KEY:KEY" and "ALIAS:KEY" (the form with an account name of clients
-// that know two parts). A user token comes as Bearer or in its own header;
+// "KEY:", "KEY:KEY" and "ID:KEY", where the id is whatever a client of two-part
+// credentials was given: the password is the key, and the user only when there
+// is no password. A user token comes as Bearer or in its own header;
 // "Bearer" with nothing, "undefined" or "null" behind it is anonymous
 // (reference, 2.2).
-func ParseCredentials(tenant core.TenantAlias, authorization, userToken string) (Credentials, error) {
+func ParseCredentials(authorization, userToken string) (Credentials, error) {
 	scheme, rest, _ := strings.Cut(strings.TrimSpace(authorization), " ")
 	rest = strings.TrimSpace(rest)
 	switch {
 	case strings.EqualFold(scheme, "Basic"):
-		key, err := basicKey(tenant, rest)
+		key, err := basicKey(rest)
 		return Credentials{Key: key}, err
 	case strings.EqualFold(scheme, "Bearer") && !absent(rest):
 		return Credentials{Token: rest}, nil
@@ -56,19 +57,21 @@ func ParseCredentials(tenant core.TenantAlias, authorization, userToken string) 
 	return Credentials{}, nil
 }
 
-func basicKey(tenant core.TenantAlias, encoded string) (string, error) {
+func basicKey(encoded string) (string, error) {
 	raw, err := base64.StdEncoding.DecodeString(encoded)
 	user, password, found := strings.Cut(string(raw), ":")
 	if err != nil || !found {
 		return "", unauthenticated("Authorization", "Basic credentials must be base64 of user:password")
 	}
-	switch {
-	case user == "" || user == string(tenant) || user == password:
-		return password, nil
-	case password == "":
-		return user, nil
+	key := password
+	if key == "" {
+		key = user
 	}
-	return "", unauthenticated("Authorization", "give the API key as user or as password and leave the other empty")
+	// No key is no anonymous request: whoever sends Basic means to have one.
+	if key == "" {
+		return "", unauthenticated("Authorization", "give the API key as password, or as user with an empty password")
+	}
+	return key, nil
 }
 
 func absent(token string) bool {

@@ -1,5 +1,5 @@
-// Package auth decides who a caller is: API keys, the keys derived from the
-// master key, sealed secrets and the signed hop from the edge to the backend.
+// Package auth decides who a caller is: API keys, what the master key signs and
+// seals, and the hop from the edge to the backend.
 // User tokens are JSON and so live in core/wire.
 //
 // Everything here is pure: nonces and the time are parameters.
@@ -20,8 +20,8 @@ import (
 // NonceSize is the number of random bytes that Seal needs.
 const NonceSize = 12
 
-// Keyring holds the master key, from which every other key of the service is
-// derived. The zero value is not usable; see ParseKeyring.
+// Keyring holds the master key, under which the service signs and seals. The
+// zero value is not usable; see ParseKeyring.
 type Keyring struct{ master []byte }
 
 // ParseKeyring reads a master key of 32 bytes written in hex (64 digits) or in
@@ -35,21 +35,6 @@ func ParseKeyring(text string) (Keyring, error) {
 		}
 	}
 	return Keyring{}, errors.New("the master key must be 32 bytes in hex or base64")
-}
-
-// Cookie returns the key that signs the attribution cookies of a tenant: a
-// cookie of one tenant is noise to any other.
-func (k Keyring) Cookie(tenant core.TenantAlias) []byte {
-	return k.derive("cookie:" + string(tenant))
-}
-
-// Hop returns the key that signs the hop from the edge to the backend.
-func (k Keyring) Hop() []byte { return k.derive("hop") }
-
-func (k Keyring) derive(label string) []byte {
-	mac := hmac.New(sha256.New, k.master)
-	mac.Write([]byte("kith/v1/" + label))
-	return mac.Sum(nil)
 }
 
 // Seal encrypts a secret for the database with AES-256-GCM, bound to its place
@@ -82,7 +67,9 @@ func (k Keyring) Open(place, sealed string) (string, error) {
 }
 
 func (k Keyring) aead() (cipher.AEAD, error) {
-	block, err := aes.NewCipher(k.derive("seal"))
+	key := hmac.New(sha256.New, k.master)
+	key.Write([]byte("kith/v1/seal"))
+	block, err := aes.NewCipher(key.Sum(nil))
 	if err != nil {
 		return nil, err
 	}

@@ -9,10 +9,9 @@ import "kith/core"
 // Spec silent: the reference gives no number of events per call; 1000 small
 // events fit the body bound of an event call many times over.
 const (
-	MaxEvents   = 1000
-	MaxKey      = 128
-	MaxText     = 1500 // bytes of a string among the fields (reference, 1.5)
-	MaxBodySize = 1 << 20
+	MaxEvents = 1000
+	MaxKey    = 128
+	MaxText   = 1500 // bytes of a string among the fields (reference, 1.5)
 )
 
 // KeyLife is how long an idempotency key is remembered after it was first

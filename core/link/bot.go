@@ -6,22 +6,22 @@ package link
 // sits behind those. They stand by their first letter, because an agent is
 // looked at on every redirect: one pass over its letters, and only the few
 // marks that begin with the letter at hand are compared.
-var botMarks = [26][]string{
-	'a' - 'a': {"akkoma"},
-	'b' - 'a': {"bot", "bluesky", "barracuda"},
-	'c' - 'a': {"crawl"},
-	'e' - 'a': {"externalhit", "embedly"},
-	'f' - 'a': {"facebookcatalog", "flipboard"},
-	'g' - 'a': {"google-read-aloud", "google-safety", "google favicon", "googleimageproxy"},
-	'i' - 'a': {"iframely", "ia_archiver"},
-	'm' - 'a': {"mastodon/", "misskey", "mediapartners-google", "mimecast", "microsoft office", "ms-office"},
-	'o' - 'a': {"outbrain"},
-	'p' - 'a': {"preview", "pinterest/0", "pleroma", "pingdom", "proofpoint"},
-	's' - 'a': {"spider", "slurp", "slack-imgproxy", "statuscake", "site24x7", "safelinks"},
-	't' - 'a': {"tumblr/"},
-	'u' - 'a': {"uptime"},
-	'v' - 'a': {"vkshare"},
-	'w' - 'a': {"whatsapp/"},
+var botMarks = [128][]string{
+	'a': {"akkoma"},
+	'b': {"bot", "bluesky", "barracuda"},
+	'c': {"crawl"},
+	'e': {"externalhit", "embedly"},
+	'f': {"facebookcatalog", "flipboardproxy"},
+	'g': {"google-read-aloud", "google-safety", "google favicon", "googleimageproxy"},
+	'i': {"iframely", "ia_archiver"},
+	'm': {"mastodon/", "misskey", "mediapartners-google", "mimecast", "microsoft office", "ms-office"},
+	'o': {"outbrain"},
+	'p': {"preview", "pinterest/0", "pleroma", "pingdom", "proofpoint"},
+	's': {"spider", "slurp", "slack-imgproxy", "statuscake", "site24x7", "safelinks"},
+	't': {"tumblr/"},
+	'u': {"uptime"},
+	'v': {"vkshare"},
+	'w': {"whatsapp/"},
 }
 
 // maxAgent bounds how much of a User-Agent is looked at; real ones are shorter.
@@ -34,10 +34,10 @@ func bot(agent string) bool {
 	}
 	for i := range len(agent) {
 		letter := lower(agent[i])
-		if letter < 'a' || letter > 'z' {
+		if int(letter) >= len(botMarks) {
 			continue
 		}
-		for _, mark := range botMarks[letter-'a'] {
+		for _, mark := range botMarks[letter] {
 			if beginsWith(agent[i:], mark) && !phone(agent[:i], mark) {
 				return true
 			}

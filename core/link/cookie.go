@@ -1,14 +1,12 @@
 package link
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"strconv"
 	"strings"
 
 	"kith/core"
+	"kith/core/auth"
 )
 
 // Attribution is what the attribution cookie remembers of a visit. It names no
@@ -43,23 +41,23 @@ var (
 // Encode returns the cookie value: version, time in base 36, program, code and
 // mediums, joined by dots, then an HMAC-SHA256 over all of them. Every part is
 // of the alphabet that a cookie value may have, so nothing is escaped.
-func (a Attribution) Encode(key []byte) string {
+func (a Attribution) Encode(by auth.Signer) string {
 	body := strings.Join([]string{
 		cookieVersion, strconv.FormatInt(int64(a.Visited), 36), string(a.Program), string(a.Code),
 		a.ShareMedium, a.EngagementMedium,
 	}, ".")
-	return body + "." + signature(key, body)
+	return body + "." + by.Sign(body)
 }
 
 // ParseAttribution reads a cookie value and checks its signature. Whether it is
 // too old is for Fresh to say, once the program is known.
-func ParseAttribution(key []byte, text string) (Attribution, error) {
+func ParseAttribution(by auth.Signer, text string) (Attribution, error) {
 	cut := strings.LastIndexByte(text, '.')
 	if cut < 0 || len(text) > 512 {
 		return Attribution{}, ErrCookieForm
 	}
 	body, mac := text[:cut], text[cut+1:]
-	if !hmac.Equal([]byte(mac), []byte(signature(key, body))) {
+	if !by.Verify(body, mac) {
 		return Attribution{}, ErrCookieForged
 	}
 	parts := strings.Split(body, ".")
@@ -90,12 +88,6 @@ func (a Attribution) Fresh(life, now core.Time) error {
 // header, or "".
 func FindCookie(tenant core.TenantAlias, header string) string {
 	return cookieValue(header, CookieName(tenant))
-}
-
-func signature(key []byte, body string) string {
-	mac := hmac.New(sha256.New, key)
-	mac.Write([]byte(body))
-	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
 // setCookie is the Set-Cookie value: first-party, out of reach of scripts, sent

@@ -4,14 +4,15 @@ import (
 	"strings"
 
 	"kith/core"
+	"kith/core/auth"
 )
 
 // Tenant is what a link needs to know of a tenant.
 type Tenant struct {
 	Alias  core.TenantAlias
 	Policy Policy
-	// CookieKey signs the tenant's attribution cookies; see auth.Keyring.
-	CookieKey []byte
+	// Cookies signs the tenant's attribution cookies.
+	Cookies auth.Signer
 }
 
 // FollowShareLink answers GET or HEAD /s/{tenant}/{code}. The code is the one
@@ -20,7 +21,7 @@ type Tenant struct {
 func FollowShareLink(v Visit, t Tenant, p Program, code core.ReferralCode, now core.Time) Answer {
 	page := landing(p, value(v.Query, LandingPageParameter))
 	if code == "" {
-		return Answer{Status: found, Location: page}
+		return Answer{Status: found, Location: location(page)}
 	}
 	visit := Attribution{
 		Program: p.Key, Code: code, Visited: now,
@@ -29,11 +30,11 @@ func FollowShareLink(v Visit, t Tenant, p Program, code core.ReferralCode, now c
 	}
 	return Answer{
 		Status: found,
-		Location: merge(page, []parameter{
+		Location: location(merge(page, []parameter{
 			{CodeParameter, string(code)},
 			{ShareMediumParameter, visit.ShareMedium},
 			{EngagementMediumParameter, visit.EngagementMedium},
-		}),
+		})),
 		SetCookie: remember(v, t, p, visit),
 	}
 }
@@ -55,20 +56,14 @@ func Carried(query string) (code core.ReferralCode, ok bool) {
 //
 // ok is false when the request is to be passed on as it is: the visitor allows
 // no cookie, and without one the URL is the only place where the code can
-// travel. A visitor who withdrew consent and still has a cookie is sent to the
-// unchanged URL once, to lose it.
+// travel.
 func TakeCode(v Visit, t Tenant, p Program, code core.ReferralCode, now core.Time) (a Answer, ok bool) {
 	a = Answer{Status: found, Location: inPlace(v.Path, without(v.Query, CodeParameter))}
 	if code == "" || machine(v) {
 		return a, true
 	}
-	switch t.Policy.stance(v) {
-	case refused:
+	if t.Policy.stance(v) != permitted {
 		return Answer{}, false
-	case withdrawn:
-		a.SetCookie = forget(v, t)
-		a.Location = inPlace(v.Path, v.Query)
-		return a, a.SetCookie != ""
 	}
 	a.SetCookie = remember(v, t, p, Attribution{
 		Program: p.Key, Code: code, Visited: now,
@@ -85,7 +80,7 @@ func remember(v Visit, t Tenant, p Program, a Attribution) string {
 	}
 	switch t.Policy.stance(v) {
 	case permitted:
-		return setCookie(CookieName(t.Alias), a.Encode(t.CookieKey), p.CookieLife, v.Secure)
+		return setCookie(CookieName(t.Alias), a.Encode(t.Cookies), p.CookieLife, v.Secure)
 	case withdrawn:
 		return forget(v, t)
 	}
@@ -101,14 +96,18 @@ func forget(v Visit, t Tenant) string {
 }
 
 // inPlace is a URL of the visit's own host. It stays relative, so that it is
-// right behind any proxy; a path that begins with two slashes would then name
-// another host, so it is led by a dot segment that browsers drop.
+// right behind any proxy. A path that begins with two slashes, or with what a
+// browser reads as such, would then name another host, and so would a whole URL
+// in the place of a path: these are led by a dot segment, which browsers drop.
 func inPlace(path, query string) string {
-	if strings.HasPrefix(path, "//") || strings.HasPrefix(path, "/\\") {
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	if len(path) > 1 && (path[1] == '/' || path[1] == '\\') {
 		path = "/." + path
 	}
 	if query != "" {
-		return path + "?" + query
+		path += "?" + query
 	}
-	return path
+	return location(path)
 }

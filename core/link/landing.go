@@ -46,12 +46,12 @@ func merge(target string, with []parameter) string {
 // without returns a query without the parameters of that name; the others keep
 // their order and spelling.
 func without(query, name string) string {
-	if !strings.Contains(query, name) {
+	if !has(query, name) {
 		return query
 	}
 	kept := make([]string, 0, 8)
 	for pair := range strings.SplitSeq(query, "&") {
-		if key, _, _ := strings.Cut(pair, "="); key != name && pair != "" {
+		if !named(pair, name) {
 			kept = append(kept, pair)
 		}
 	}
@@ -61,10 +61,9 @@ func without(query, name string) string {
 // value returns the first value of name in a query, decoded, or "" when it is
 // absent or not decodable.
 func value(query, name string) string {
-	for query != "" {
-		var pair string
-		pair, query, _ = strings.Cut(query, "&")
-		if key, text, found := strings.Cut(pair, "="); found && key == name {
+	for pair := range strings.SplitSeq(query, "&") {
+		if named(pair, name) {
+			_, text, _ := strings.Cut(pair, "=")
 			decoded, err := url.QueryUnescape(text)
 			if err != nil {
 				return ""
@@ -76,7 +75,42 @@ func value(query, name string) string {
 }
 
 // has reports whether a query has a parameter of that name.
-func has(query, name string) bool { return without(query, name) != query }
+func has(query, name string) bool {
+	for pair := range strings.SplitSeq(query, "&") {
+		if named(pair, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// named reports whether a pair of a query has that name, which may be encoded:
+// a shop reads "rs%43ode" as rsCode, so it is one here too.
+func named(pair, name string) bool {
+	key, _, _ := strings.Cut(pair, "=")
+	if key == name || !strings.Contains(key, "%") {
+		return key == name
+	}
+	decoded, err := url.QueryUnescape(key)
+	return err == nil && decoded == name
+}
+
+// location returns a URL as a header may carry it: blanks, controls and bytes
+// beyond ASCII are percent-encoded, as a browser would.
+func location(s string) string {
+	const hex = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := range len(s) {
+		if c := s[i]; c <= ' ' || c >= 0x7f {
+			b.WriteByte('%')
+			b.WriteByte(hex[c>>4])
+			b.WriteByte(hex[c&15])
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
 
 // maxLanding bounds an rsLandingPage, as browsers and proxies bound a URL.
 const maxLanding = 2048

@@ -1,13 +1,13 @@
 package referral
 
 import (
+	"slices"
 	"strings"
 
 	"kith/core"
 )
 
-// Source says how a code came to us. The order of preference is the order of
-// the constants (reference, 1.8).
+// Source says how a code came to us.
 type Source string
 
 const (
@@ -24,6 +24,13 @@ const (
 	// SourceBody is the _saasquatch cookie, sent as the body's "cookies".
 	SourceBody Source = "cookies"
 )
+
+// Rank orders the sources by preference: the lower, the more it counts. What
+// somebody said goes before what a cookie says, and a cookie that is signed
+// before one that is not (reference, 1.8).
+func (s Source) Rank() int {
+	return slices.Index([]Source{SourceAccount, SourceCodes, SourceReferredBy, SourceInit, SourceCookie, SourceBody}, s)
+}
 
 // Automatic reports whether nobody named the code: it came from a cookie, and
 // counts only for a user that was not seen before (spec, Referral, third row).
@@ -133,6 +140,8 @@ func mailbox(address string) string {
 	if !found || domain == "" {
 		return ""
 	}
-	local, _, _ = strings.Cut(local, "+")
+	if name, _, _ := strings.Cut(local, "+"); name != "" {
+		local = name
+	}
 	return local + "@" + domain
 }

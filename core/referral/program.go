@@ -17,6 +17,17 @@ type Program struct {
 	Referrer reward.Offer
 }
 
+// DefaultProgram is a tenant's only program unless told otherwise: 10 % off for
+// the friend, one credit of 10.00 USD for the referrer.
+func DefaultProgram(landingURL string) Program {
+	return Program{
+		Program:  link.Program{Key: core.ClassicProgram, LandingURL: landingURL, CookieLife: link.DefaultCookieLife},
+		Name:     "Refer a friend",
+		Referred: reward.Offer{Kind: reward.PercentDiscount, Percent: 1000},
+		Referrer: reward.Offer{Kind: reward.Credit, Amount: 1000, Currency: DefaultCurrency},
+	}
+}
+
 // Referral is a stored referral.
 type Referral struct {
 	ID       string
@@ -33,6 +44,15 @@ type Referral struct {
 	Ended     core.Time
 	// The rewards are nil until conversion (spec, Referral).
 	ReferrerReward, ReferredReward *reward.Reward
+}
+
+// Attach puts one of the referral's rewards on its side.
+func (r *Referral) Attach(w reward.Reward) {
+	if w.Source == reward.FriendSignup {
+		r.ReferrerReward = &w
+	} else {
+		r.ReferredReward = &w
+	}
 }
 
 // Filter narrows a list of referrals; what is empty does not.

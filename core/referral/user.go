@@ -1,6 +1,13 @@
 package referral
 
-import "kith/core"
+import (
+	"slices"
+
+	"kith/core"
+)
+
+// MaxSegments is the most segments that a user may be in.
+const MaxSegments = 100
 
 // User is a stored user (reference, 1.2). Texts are empty when never given.
 type User struct {
@@ -86,8 +93,8 @@ func applySegments(have, operations []string) []string {
 			out = out[:0]
 		case len(op) > 1 && op[0] == '~':
 			out = remove(out, op[1:])
-		default:
-			out = append(remove(out, op), op)
+		case !slices.Contains(out, op):
+			out = append(out, op)
 		}
 	}
 	return out

@@ -28,7 +28,7 @@ func ParseAccount(body []byte) (referral.AccountUpdate, error) {
 			})
 		case "referral":
 			return r.nested(key, v, func(r *reader, key string, v *fastjson.Value) bool {
-				return key == "code" && parsed(r, key, v, &u.Code, core.ParseReferralCode)
+				return key == "code" && parsed(r, key, v, &u.Code, optionalCode)
 			})
 		}
 		return false

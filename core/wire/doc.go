@@ -9,11 +9,7 @@
 // key; gjson picks single values out of small documents.
 package wire
 
-import (
-	"strings"
-
-	"kith/core"
-)
+import "kith/core"
 
 // Sizes that bound a body.
 const (
@@ -28,14 +24,6 @@ const (
 // TooLarge is the answer to a body above limit bytes.
 func TooLarge(limit int) *core.Error {
 	return &core.Error{Code: core.CodeTooLarge, Message: "the body is larger than " + size(limit)}
-}
-
-// TooLargeAtEdge is the answer to a body above the edge's limit: it names the
-// URL at which the backend itself takes it.
-func TooLargeAtEdge(limit int, backend, path string) *core.Error {
-	err := TooLarge(limit)
-	err.Message += ", the bound of the edge; send it to " + strings.TrimSuffix(backend, "/") + path
-	return err
 }
 
 // Headers of every JSON answer.

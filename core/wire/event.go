@@ -15,7 +15,7 @@ import (
 // batch still lacks its ids and its time; see event.Batch.Stamp.
 func ParseEvents(account core.AccountID, user core.UserID, body []byte) (event.Batch, error) {
 	batch := event.Batch{Account: account, User: user}
-	v, err := object(body, event.MaxBodySize)
+	v, err := object(body, MaxBody)
 	if err != nil {
 		return event.Batch{}, err
 	}

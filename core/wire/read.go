@@ -87,20 +87,18 @@ func fields(v *fastjson.Value, at string, take func(r *reader, key string, v *fa
 	if at != "" {
 		r.at = at + "."
 	}
-	seen := make([]string, 0, 16)
+	seen := make(map[string]bool, 8)
 	o, _ := v.Object()
 	o.Visit(func(k []byte, v *fastjson.Value) {
 		if r.err != nil {
 			return
 		}
 		key := string(k)
-		for _, s := range seen {
-			if s == key {
-				r.err = core.Malformed(r.path(key), "is given twice")
-				return
-			}
+		if seen[key] {
+			r.err = core.Malformed(r.path(key), "is given twice")
+			return
 		}
-		seen = append(seen, key)
+		seen[key] = true
 		if !take(r, key, v) && r.err == nil {
 			r.err = core.Malformed(r.path(key), "is not a key of this request")
 		}
@@ -139,6 +137,9 @@ func (r *reader) text(into **string, key string, v *fastjson.Value) bool {
 	s := string(v.GetStringBytes())
 	if len(s) > maxText {
 		return r.fail(core.Invalid(r.path(key), "must not be longer than "+strconv.Itoa(maxText)+" bytes"))
+	}
+	if strings.IndexByte(s, 0) >= 0 {
+		return r.fail(core.Invalid(r.path(key), "must not hold the character U+0000"))
 	}
 	*into = &s
 	return true
@@ -183,8 +184,9 @@ func (r *reader) decimal(into **string, key string, v *fastjson.Value) bool {
 		return r.wrongType(key, "a number")
 	}
 	s := string(v.MarshalTo(nil))
-	if len(s) > 32 || s[0] == '-' {
-		return r.fail(core.Invalid(r.path(key), "must be 0 or more, of at most 32 digits"))
+	// With an exponent, a short text stands for a number of any length.
+	if len(s) > 32 || s[0] == '-' || strings.ContainsAny(s, "eE") {
+		return r.fail(core.Invalid(r.path(key), "must be 0 or more, of at most 32 digits, without an exponent"))
 	}
 	*into = &s
 	return true

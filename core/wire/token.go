@@ -33,13 +33,15 @@ func VerifyToken(tenant core.TenantAlias, apiKey, token string, now core.Time) (
 	if !ok || !ok2 || len(token) > maxToken {
 		return Subject{}, badToken("is not a JWT")
 	}
+	if apiKey == "" {
+		return Subject{}, badToken("cannot be checked: this tenant has no API key")
+	}
 	header, err := segment(head)
 	// The algorithm is ours to say; the header may only agree.
 	if err != nil || gjson.Get(header, "alg").String() != "HS256" {
 		return Subject{}, badToken("must be signed with HS256")
 	}
-	given, err := base64.RawURLEncoding.DecodeString(mac)
-	if err != nil || !hmac.Equal(given, tokenMAC(apiKey, signed)) {
+	if !hmac.Equal([]byte(mac), []byte(tokenMAC(apiKey, signed))) {
 		return Subject{}, badToken("is not signed with this tenant's API key")
 	}
 	claims, err := segment(payload)
@@ -61,11 +63,12 @@ func checkTimes(claims string, now core.Time) error {
 		if claim.Type != gjson.Number {
 			return badToken("has an " + name + " that is not a number of seconds")
 		}
-		at := core.Time(claim.Float()) * core.Second
-		if name == "exp" && at <= now {
+		// Compared as it is: as an integer a huge one would wrap around.
+		at := claim.Float() * float64(core.Second)
+		if name == "exp" && at <= float64(now) {
 			return badToken("has expired")
 		}
-		if name == "nbf" && at > now+core.Minute {
+		if name == "nbf" && at > float64(now+core.Minute) {
 			return badToken("is not valid yet")
 		}
 	}
@@ -116,18 +119,19 @@ func SignToken(apiKey string, s Subject, expires core.Time) string {
 	w.close()
 	encode := base64.RawURLEncoding.EncodeToString
 	signed := encode([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + encode(w.b)
-	return signed + "." + encode(tokenMAC(apiKey, signed))
+	return signed + "." + tokenMAC(apiKey, signed)
 }
 
-// CheckSigned refuses a body that contradicts what its token signs: a key that
-// is in both must have the same value. The key "cookies", which the browser
+// CheckSigned refuses a body, which must be one that ParseUser took, when it
+// contradicts what its token signs: a key that is in both, in whichever of its
+// spellings, must have the same value. The key "cookies", which the browser
 // SDK adds to a signed user, is exempt (reference, 2.2); a user's own codes,
 // which others would be paid for, must be signed.
 func CheckSigned(s Subject, body []byte) error {
 	var err error
 	gjson.ParseBytes(body).ForEach(func(k, value gjson.Result) bool {
 		key := k.String()
-		signed := gjson.Get(s.Signed, gjson.Escape(key))
+		signed := signedValue(s.Signed, restName(key))
 		switch {
 		case key == "cookies" || value.Type == gjson.Null:
 		case signed.Exists() && canonical(signed) != canonical(value):
@@ -140,23 +144,38 @@ func CheckSigned(s Subject, body []byte) error {
 	return err
 }
 
-func mustBeSigned(key string) bool {
-	return key == "referralCodes" || key == "referralCode" || key == "user_referral_code"
+// signedValue returns what a token signs for a key of the REST call.
+func signedValue(signed, name string) (value gjson.Result) {
+	gjson.Parse(signed).ForEach(func(key, v gjson.Result) bool {
+		if restName(key.String()) == name {
+			value = v
+		}
+		return !value.Exists()
+	})
+	return value
 }
 
-// canonical writes a value so that equal ones are equal texts: without blanks,
-// strings unescaped. The order of keys is kept, as clients send what they sign.
+func mustBeSigned(key string) bool {
+	name := restName(key)
+	return name == "referralCodes" || name == "referralCode"
+}
+
+// canonical writes a value so that equal ones, and only they, are equal texts:
+// without blanks, each string escaped in one way. The order of keys is kept, as clients send what they sign.
 func canonical(v gjson.Result) string {
 	switch {
 	case v.IsObject() || v.IsArray():
-		var b strings.Builder
+		b := []byte(v.Raw[:1])
 		v.ForEach(func(key, value gjson.Result) bool {
-			b.WriteString(key.Raw + ":" + canonical(value) + ",")
+			b = appendString(b, key.String())
+			b = append(b, ':')
+			b = append(b, canonical(value)...)
+			b = append(b, ',')
 			return true
 		})
-		return v.Raw[:1] + b.String()
+		return string(b)
 	case v.Type == gjson.String:
-		return `"` + v.String()
+		return string(appendString(nil, v.String()))
 	}
 	return v.Raw
 }
@@ -169,10 +188,12 @@ func segment(s string) (string, error) {
 	return string(raw), nil
 }
 
-func tokenMAC(apiKey, signed string) []byte {
+// tokenMAC is the third part of a token. Texts are compared, not bytes: base64
+// has several texts for the same bytes.
+func tokenMAC(apiKey, signed string) string {
 	mac := hmac.New(sha256.New, []byte(apiKey))
 	mac.Write([]byte(signed))
-	return mac.Sum(nil)
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
 func cutLast(s string, sep byte) (before, after string, found bool) {

@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/tidwall/gjson"
 	"github.com/valyala/fastjson"
@@ -15,7 +17,6 @@ const (
 	maxCustomFields    = 100
 	maxCustomFieldName = 64
 	maxCustomFieldText = 1024
-	maxSegments        = 100
 	maxCodes           = 20
 )
 
@@ -30,6 +31,10 @@ func ParseUser(tenant core.TenantAlias, account core.AccountID, user core.UserID
 		return referral.UserUpdate{}, err
 	}
 	err = fields(v, "", func(r *reader, key string, v *fastjson.Value) bool {
+		if slices.Contains(p.given, restName(key)) {
+			return r.fail(core.Malformed(r.path(key), "is given twice, in two spellings"))
+		}
+		p.given = append(p.given, restName(key))
 		return p.identity(r, key, v) || p.profile(r, key, v) || p.claim(r, key, v) || p.accepted(r, key, v)
 	})
 	if err != nil {
@@ -37,7 +42,7 @@ func ParseUser(tenant core.TenantAlias, account core.AccountID, user core.UserID
 	}
 	// The order in which a body happens to be written decides nothing.
 	slices.SortStableFunc(p.u.Claims, func(a, b referral.Claim) int {
-		return preference(a.Source) - preference(b.Source)
+		return cmp.Compare(a.Source.Rank(), b.Source.Rank())
 	})
 	return p.u, nil
 }
@@ -46,34 +51,60 @@ func ParseUser(tenant core.TenantAlias, account core.AccountID, user core.UserID
 type userParser struct {
 	tenant core.TenantAlias
 	body   []byte
-	u      referral.UserUpdate
+	// given are the keys so far, in the spelling of the REST call.
+	given []string
+	u     referral.UserUpdate
+}
+
+// restName is a key in the spelling of the REST call; the init call has its own
+// for some.
+func restName(key string) string {
+	switch key {
+	case "user_id":
+		return "id"
+	case "account_id":
+		return "accountId"
+	case "payment_provider_id":
+		return "paymentProviderId"
+	case "account_status":
+		return "accountStatus"
+	case "first_name":
+		return "firstName"
+	case "last_name":
+		return "lastName"
+	case "user_image":
+		return "imageUrl"
+	case "user_referral_code":
+		return "referralCode"
+	}
+	return key
 }
 
 func (p *userParser) identity(r *reader, key string, v *fastjson.Value) bool {
-	switch key {
-	case "id", "user_id":
+	switch restName(key) {
+	case "id":
 		return r.same(key, v, string(p.u.ID))
-	case "accountId", "account_id":
+	case "accountId":
 		return r.same(key, v, string(p.u.Account))
 	case "tenant_alias":
 		return r.same(key, v, string(p.tenant))
-	case "paymentProviderId", "payment_provider_id":
+	case "paymentProviderId":
 		return parsed(r, key, v, &p.u.PaymentProviderID, core.ParsePaymentProviderID)
-	case "account_status", "accountStatus":
+	case "accountStatus":
 		return parsed(r, key, v, &p.u.Status, referral.ParseStatus)
 	}
 	return false
 }
 
 func (p *userParser) profile(r *reader, key string, v *fastjson.Value) bool {
-	switch key {
-	case "firstName", "first_name":
+	switch restName(key) {
+	case "firstName":
 		return r.text(&p.u.FirstName, key, v)
-	case "lastName", "last_name":
+	case "lastName":
 		return r.text(&p.u.LastName, key, v)
 	case "email":
 		return r.text(&p.u.Email, key, v)
-	case "imageUrl", "user_image":
+	case "imageUrl":
 		return r.text(&p.u.ImageURL, key, v)
 	case "locale":
 		return parsed(r, key, v, &p.u.Locale, parseLocale)
@@ -84,14 +115,14 @@ func (p *userParser) profile(r *reader, key string, v *fastjson.Value) bool {
 	case "customFields":
 		return p.customFields(r, key, v)
 	case "segments":
-		return r.items(key, v, maxSegments, func(i int, v *fastjson.Value) error {
+		return r.items(key, v, referral.MaxSegments, func(i int, v *fastjson.Value) error {
 			s, err := textItem(element(r.path(key), i), v)
 			p.u.Segments = append(p.u.Segments, s)
 			return err
 		})
 	case "referralCodes":
 		return r.nested(key, v, p.ownCode)
-	case "referralCode", "user_referral_code":
+	case "referralCode":
 		var code *core.ReferralCode
 		parsed(r, key, v, &code, optionalCode)
 		if code != nil && *code != "" {
@@ -217,10 +248,10 @@ func (p *userParser) customFields(r *reader, key string, v *fastjson.Value) bool
 }
 
 // MergeCustomFields returns a JSON object with the changes made: a null removes
-// its key (reference, 1.2).
-func MergeCustomFields(stored string, changes []referral.CustomField) string {
+// its key (reference, 1.2). More than 100 keys in all are an error.
+func MergeCustomFields(stored string, changes []referral.CustomField) (string, error) {
 	if len(changes) == 0 {
-		return stored
+		return stored, nil
 	}
 	var merged []referral.CustomField
 	gjson.Parse(stored).ForEach(func(name, value gjson.Result) bool {
@@ -239,25 +270,16 @@ func MergeCustomFields(stored string, changes []referral.CustomField) string {
 			merged = append(merged, change)
 		}
 	}
+	if len(merged) > maxCustomFields {
+		return "", core.Invalid("customFields", "the user would have more than 100 keys")
+	}
 	w := writer{}
 	w.open()
 	for _, f := range merged {
 		w.raw(f.Name, f.Value)
 	}
 	w.close()
-	return string(w.b)
-}
-
-// preference orders the sources of claims (reference, 1.8).
-func preference(s referral.Source) int {
-	for i, known := range []referral.Source{
-		referral.SourceCodes, referral.SourceReferredBy, referral.SourceInit, referral.SourceCookie,
-	} {
-		if s == known {
-			return i
-		}
-	}
-	return 9
+	return string(w.b), nil
 }
 
 // optionalCode reads a code; an empty text, which a form with an empty input
@@ -276,6 +298,9 @@ func textItem(at string, v *fastjson.Value) (string, error) {
 	s := string(v.GetStringBytes())
 	if s == "" || len(s) > maxText {
 		return "", core.Invalid(at, "must not be empty or longer than 4096 bytes")
+	}
+	if strings.IndexByte(s, 0) >= 0 {
+		return "", core.Invalid(at, "must not hold the character U+0000")
 	}
 	return s, nil
 }

@@ -22,17 +22,14 @@
 //
 // # Ownership
 //
-// What the host hands over is freed here, once per pointer and at once, while
-// strings go on pointing at it. That is sound because TinyGo's own malloc is
-// linked in place of libc's (runtime/arch_tinygowasm_malloc.go): its free only
-// takes the block out of the table that keeps C's blocks alive, and the block
-// lives on for as long as a Go pointer leads to it. So nothing is copied, and
-// the table does not grow from request to request. Under gc.boehm or
-// custommalloc free means what it says; there the package does not compile.
-//
-// What the guest hands over in a response is freed by the host, each string and
-// list alone (Spin does it in the post-return of inbound-http). It is copied
-// to malloc's memory for that: freeing a Go string or a literal is a trap.
+// Nothing is given back to the allocator while an instance lives: the component
+// is built with gc=leaking and, by the tag custommalloc, with the malloc of this
+// package, whose free does nothing. So what the host hands over is used where it
+// lies, without a copy, and may be kept; and what a response hands to the host
+// may be any string, a literal too, though the host frees it as the ABI has it
+// (Spin in the post-return of inbound-http). An instance pays with memory, and
+// its host drops it at a bound. Built in another way the package does not
+// compile.
 //
 // # Use
 //

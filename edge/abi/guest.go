@@ -1,4 +1,4 @@
-//go:build tinygo.wasm && !gc.boehm && !custommalloc
+//go:build tinygo.wasm && gc.leaking && custommalloc
 
 package abi
 
@@ -39,7 +39,6 @@ func handleRequest(method uint32, uri unsafe.Pointer, uriLen uint32,
 		URI:     list{uri, uriLen}.takeString(),
 		Headers: list{headers, headerCount}.takeHeaders(),
 	}
-	list{params, paramCount}.takeHeaders()
 	if bodyTag == TagSome {
 		request.Body = list{body, bodyLen}.takeBytes()
 	}
@@ -50,7 +49,7 @@ func handleRequest(method uint32, uri unsafe.Pointer, uriLen uint32,
 func writeResponse(r Response) {
 	response.status = uint16(r.Status)
 	response.hasHeaders = TagSome
-	response.headers = giveHeaders(r.Headers)
+	response.headers = viewHeaders(r.Headers)
 	response.hasBody = TagSome
-	response.body = giveBytes(r.Body)
+	response.body = viewBytes(r.Body)
 }

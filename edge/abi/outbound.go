@@ -1,4 +1,4 @@
-//go:build tinygo.wasm && !gc.boehm && !custommalloc
+//go:build tinygo.wasm && gc.leaking && custommalloc
 
 package abi
 
@@ -33,11 +33,9 @@ func Send(method, url string, headers []Header, body []byte) (Response, error) {
 	if len(body) > 0 {
 		bodyTag = TagSome
 	}
-	uri := viewString(url)
-	outboundRequest(number, uri.ptr, uri.count,
-		unsafe.Pointer(unsafe.SliceData(headers)), uint32(len(headers)), nil, 0,
-		bodyTag, unsafe.Pointer(unsafe.SliceData(body)), uint32(len(body)),
-		unsafe.Pointer(&outbound))
+	uri, list, content := viewString(url), viewHeaders(headers), viewBytes(body)
+	outboundRequest(number, uri.ptr, uri.count, list.ptr, list.count, nil, 0,
+		bodyTag, content.ptr, content.count, unsafe.Pointer(&outbound))
 	if outbound.tag != TagOK {
 		return Response{}, HTTPError(*(*uint8)(unsafe.Pointer(&outbound.response)))
 	}

@@ -1,4 +1,4 @@
-//go:build tinygo.wasm && !gc.boehm && !custommalloc
+//go:build tinygo.wasm && gc.leaking && custommalloc
 
 package abi
 

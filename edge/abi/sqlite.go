@@ -1,23 +1,22 @@
-//go:build tinygo.wasm && !gc.boehm && !custommalloc
+//go:build tinygo.wasm && gc.leaking && custommalloc
 
 package abi
 
 import "unsafe"
 
-// rawValue is the record of ValueSize bytes of one value. Its data is one word of
-// 64 bits, whatever it holds, so that a list of values is aligned to ValueAlign.
+// rawValue is the record of ValueSize bytes of one value. Its data is a uint64 for
+// its alignment, which Spin insists on.
 type rawValue struct {
 	kind Kind
-	_    [7]uint8
 	data uint64
 }
 
-// MaxParams is the most parameters one statement may have. They are laid out in
+// maxParams is the most parameters one statement may have. They are laid out in
 // one block that is used again for every statement.
-const MaxParams = 64
+const maxParams = 64
 
 var (
-	params [MaxParams]rawValue
+	params [maxParams]rawValue
 	// result is written by the host during a call and read before it returns.
 	result [SQLiteExecuteSize / 4]uint32
 )
@@ -31,6 +30,9 @@ func sqliteExecute(connection uint32, statement unsafe.Pointer, statementLen uin
 
 //go:wasmimport sqlite close
 func sqliteClose(connection uint32)
+
+// DB is an open database. The zero DB is not open.
+type DB struct{ handle uint32 }
 
 // OpenDB opens a database by the name the manifest grants, "default" mostly. It
 // is cheap: the connections behind it are the host's. The error is a *DBError.
@@ -48,7 +50,7 @@ func OpenDB(name string) (DB, error) {
 // transaction of its own; BEGIN, ATTACH and PRAGMA are refused. The error is a
 // *DBError.
 func (db DB) Execute(statement string, values ...Value) (Rows, error) {
-	if len(values) > MaxParams {
+	if len(values) > maxParams {
 		return Rows{}, &DBError{Code: DBIO, Message: "too many parameters"}
 	}
 	for i := range values {
@@ -107,9 +109,7 @@ func takeRows(l list) [][]Value {
 			values = append(values, takeValue(raw))
 		}
 		taken[i] = values[start:len(values):len(values)]
-		release(row.ptr, row.count)
 	}
-	libcFree(l.ptr)
 	return taken
 }
 

@@ -65,9 +65,6 @@ type Rows struct {
 	Values  [][]Value
 }
 
-// DB is an open database. The zero DB is not open.
-type DB struct{ handle uint32 }
-
 // DBCode classifies a DBError (sqlite.wit, variant error).
 type DBCode uint8
 

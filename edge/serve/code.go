@@ -12,7 +12,7 @@ const userTokenHeader = "x-saasquatch-user-token"
 
 // code answers a look-up that the replica knows, to a holder of the API key.
 func (r *request) code(to route.Route) (abi.Response, error) {
-	credentials, err := auth.ParseCredentials(to.Tenant, r.header("authorization"), r.header(userTokenHeader))
+	credentials, err := auth.ParseCredentials(r.header("authorization"), r.header(userTokenHeader))
 	if err != nil || credentials.Key == "" {
 		return abi.Response{}, errForward
 	}

@@ -99,7 +99,9 @@ func (r *request) refuseBody() (abi.Response, bool) {
 	if backend == "" {
 		backend = r.variable(backendVariable)
 	}
-	return failure(wire.TooLargeAtEdge(limit, backend, r.path)), true
+	e := wire.TooLarge(limit)
+	e.Message += ", the bound of the edge; send it to " + strings.TrimSuffix(backend, "/") + r.path
+	return failure(e), true
 }
 
 // variable reads a variable; one that cannot be read is empty, and each use
@@ -126,23 +128,23 @@ func (r *request) header(name string) string {
 	return ""
 }
 
-// joined returns all values of a header, which may be sent in several lines.
-func (r *request) joined(name, separator string) string {
-	all := ""
+// headers returns all values of a header, joined by what joins them on the wire.
+func (r *request) headers(name, separator string) string {
+	joined := ""
 	for i := range r.Headers {
 		if r.Headers[i].Name != name {
 			continue
 		}
-		if all != "" {
-			all += separator
+		if joined != "" {
+			joined += separator
 		}
-		all += r.Headers[i].Value
+		joined += r.Headers[i].Value
 	}
-	return all
+	return joined
 }
 
 // cookies is the Cookie header; HTTP/2 clients split it into several.
-func (r *request) cookies() string { return r.joined("cookie", "; ") }
+func (r *request) cookies() string { return r.headers("cookie", "; ") }
 
 func jsonResponse(status int, body []byte) abi.Response {
 	return abi.Response{

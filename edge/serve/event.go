@@ -25,7 +25,7 @@ func (r *request) events(to route.Route) (abi.Response, error) {
 	appended, err := appendIntake(to.Tenant, batch)
 	if err != nil {
 		return abi.Response{}, &core.Error{
-			Code: core.CodeUnavailable, Message: "the events could not be stored; nothing was recorded, send them again", Err: err,
+			Code: core.CodeUnavailable, Message: "the events could not be stored; send them again, with the same idempotencyKey", Err: err,
 		}
 	}
 	if !appended {
@@ -37,7 +37,7 @@ func (r *request) events(to route.Route) (abi.Response, error) {
 // maySend reports whether the replica knows the user, and the request bears the
 // tenant's API key or that user's token.
 func (r *request) maySend(to route.Route) bool {
-	credentials, err := auth.ParseCredentials(to.Tenant, r.header("authorization"), r.header(userTokenHeader))
+	credentials, err := auth.ParseCredentials(r.header("authorization"), r.header(userTokenHeader))
 	if err != nil || credentials == (auth.Credentials{}) {
 		return false
 	}

@@ -46,7 +46,7 @@ func (r *request) linkTenant(t target) (link.Tenant, error) {
 	if err != nil {
 		return link.Tenant{}, err
 	}
-	return link.Tenant{Alias: t.tenant, Policy: t.policy, CookieKey: keys.Cookie(t.tenant)}, nil
+	return link.Tenant{Alias: t.tenant, Policy: t.policy, Cookies: keys.Cookie(t.tenant)}, nil
 }
 
 func redirect(a link.Answer) abi.Response {

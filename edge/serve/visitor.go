@@ -21,16 +21,17 @@ type visitor struct {
 func (r *request) visitor() visitor {
 	scheme, _, _ := strings.Cut(r.header("spin-full-url"), "://")
 	v := visitor{address: clientIP(r.header("spin-client-addr")), scheme: scheme, host: r.header("host")}
-	if r.variable(trustProxyVariable) != "true" {
+	before, proto, host := r.headers(auth.ForwardedForHeader, ", "), r.header(auth.ForwardedProtoHeader), r.header(auth.ForwardedHostHeader)
+	if before == "" && proto == "" && host == "" || r.variable(trustProxyVariable) != "true" {
 		return v
 	}
-	if before := r.joined(auth.ForwardedForHeader, ", "); before != "" {
+	if before != "" {
 		v.address = before + ", " + v.address
 	}
-	if proto := r.header(auth.ForwardedProtoHeader); proto != "" {
+	if proto != "" {
 		v.scheme = proto
 	}
-	if host := r.header(auth.ForwardedHostHeader); host != "" {
+	if host != "" {
 		v.host = host
 	}
 	return v

@@ -1,14 +1,13 @@
 package e2e
 
 import (
-	"database/sql"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"github.com/tursodatabase/libsql-client-go/libsql"
 )
 
 // redirectRead is the one statement of a redirect (edge/serve), so that what it
@@ -31,11 +30,53 @@ func BenchmarkRedirect(b *testing.B) {
 	b.Run("component-fresh", func(b *testing.B) { benchmarkLink(b, s.loadEdge(b, true)) })
 }
 
-func (s *site) benchmarkRead(b *testing.B) {
-	connector, err := libsql.NewConnector("file:" + filepath.Join(s.data, "kith.db"))
+// BenchmarkEvents is an event call with an idempotency key, taken in by the
+// component, beside a bare insert of as much text in the same database.
+func BenchmarkEvents(b *testing.B) {
+	s := newSite(b)
+	p := s.dev(b)
+	b.Cleanup(func() { p.stop(b) })
+	b.Run("insert-alone", func(b *testing.B) { s.benchmarkInsert(b) })
+	b.Run("component-reused", func(b *testing.B) { benchmarkEvents(b, s.loadEdge(b, false)) })
+}
+
+const eventBody = `{"idempotencyKey":"order-%08d","events":[{"key":"purchase","fields":{"revenue":29.00,"currency":"USD"}}]}`
+
+func (s *site) benchmarkInsert(b *testing.B) {
+	db := s.open(b)
+	db.SetMaxOpenConns(1)
+	_, err := db.Exec("PRAGMA synchronous = NORMAL") // as the programs have it
 	require.NoError(b, err)
-	db := sql.OpenDB(connector)
-	defer db.Close()
+	_, err = db.Exec("CREATE TABLE yardstick (seq INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT NOT NULL) STRICT")
+	require.NoError(b, err)
+	statement, err := db.Prepare("INSERT INTO yardstick (body) VALUES (?)")
+	require.NoError(b, err)
+	for b.Loop() {
+		if _, err := statement.Exec(eventBody); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func benchmarkEvents(b *testing.B, edge http.Handler) {
+	const uri = "/api/v1/demo/open/account/anna/user/anna/events"
+	sent := 0
+	for b.Loop() {
+		sent++
+		r := httptest.NewRequest(http.MethodPost, uri, strings.NewReader(fmt.Sprintf(eventBody, sent)))
+		r.RemoteAddr = "192.0.2.1:1234"
+		r.Header.Set("Content-Type", "application/json")
+		r.SetBasicAuth("", "LIVE_DEMO_KEY_0123456789")
+		w := httptest.NewRecorder()
+		edge.ServeHTTP(w, r)
+		if w.Code != http.StatusOK {
+			b.Fatalf("status %d: %s", w.Code, w.Body)
+		}
+	}
+}
+
+func (s *site) benchmarkRead(b *testing.B) {
+	db := s.open(b)
 	statement, err := db.Prepare(redirectRead)
 	require.NoError(b, err)
 	b.ReportAllocs()

@@ -22,6 +22,8 @@
 //   - Headers named spin-* that a client sends are dropped, so that what a guest
 //     reads under such a name comes from the host. Hop-by-hop headers are
 //     dropped both ways.
-//   - Repeated response headers are all sent.
+//   - Repeated response headers are all sent. Spin's executor for this ABI inserts
+//     them into a map (append_headers in crates/trigger-http/src/headers.rs), so
+//     that the last of a name survives.
 //   - Transactions, ATTACH and PRAGMA are refused, and statements are single.
 package host

@@ -21,6 +21,7 @@ type Host struct {
 
 	runtime   wazero.Runtime
 	compiled  wazero.CompiledModule
+	batch     wazero.CompiledModule
 	cache     wazero.CompilationCache
 	transport *http.Transport
 	stats     counters
@@ -91,6 +92,9 @@ func (h *Host) compile(ctx context.Context, code []byte) (err error) {
 	}
 	h.runtime = wazero.NewRuntimeWithConfig(ctx, config)
 	if err := h.offerImports(ctx); err != nil {
+		return err
+	}
+	if h.batch, err = compileBatch(ctx, h.runtime); err != nil {
 		return err
 	}
 	if h.compiled, err = h.runtime.CompileModule(ctx, code); err != nil {

@@ -135,7 +135,7 @@ func (b *bench) do(t testing.TB, method, path, body string, headers ...string) a
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Add(headers[i], headers[i+1])
 	}
-	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
+	response, err := (&http.Transport{DisableKeepAlives: true, DisableCompression: true}).RoundTrip(r)
 	require.NoError(t, err)
 	defer response.Body.Close()
 	got, err := io.ReadAll(response.Body)

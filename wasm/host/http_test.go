@@ -123,7 +123,7 @@ func TestServe_BodyLimit(t *testing.T) {
 			if want == 200 {
 				require.Equal(t, body, got.body)
 			} else {
-				require.Equal(t, `{"message":"the body is too large","statusCode":413,"apiErrorCode":"PAYLOAD_TOO_LARGE"}`, got.body)
+				require.Equal(t, `{"message":"the body is larger than 65536 bytes","statusCode":413,"apiErrorCode":"PAYLOAD_TOO_LARGE"}`, got.body)
 			}
 		}
 	}

@@ -28,6 +28,9 @@ type Options struct {
 	// MaxBody is the largest request body in bytes; a larger one is answered
 	// 413 unread. Default 16 MiB.
 	MaxBody int64
+	// LargeBodies is the base URL of the server that takes larger bodies under
+	// the same paths, for that answer. Default "": there is none.
+	LargeBodies string
 	// MaxOutboundBody is the largest body in bytes of a response to an outbound
 	// request; a larger one fails that request. Default 32 MiB.
 	MaxOutboundBody int64

@@ -116,7 +116,7 @@ func (h *Host) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 		return nil, true
 	}
 	if r.ContentLength > h.options.MaxBody {
-		tooLarge(w)
+		h.tooLarge(w, r.URL.EscapedPath())
 		return nil, false
 	}
 	limited := http.MaxBytesReader(w, r.Body, h.options.MaxBody)
@@ -128,7 +128,7 @@ func (h *Host) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 		body, err = io.ReadAll(limited)
 	}
 	if over := (*http.MaxBytesError)(nil); errors.As(err, &over) {
-		tooLarge(w)
+		h.tooLarge(w, r.URL.EscapedPath())
 	} else if err != nil {
 		refuse(w, http.StatusBadRequest, "BAD_REQUEST", "the body ended early")
 	}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
@@ -72,10 +73,13 @@ func isLength(s string) bool {
 	return err == nil
 }
 
-// refuse answers in the project's one form of an error. The texts are literals
-// without characters that JSON escapes.
+// refuse answers in the project's one form of an error.
 func refuse(w http.ResponseWriter, status int, code, message string) {
-	body := `{"message":"` + message + `","statusCode":` + strconv.Itoa(status) + `,"apiErrorCode":"` + code + `"}`
+	text, err := json.Marshal(message)
+	if err != nil {
+		text = []byte(`""`)
+	}
+	body := `{"message":` + string(text) + `,"statusCode":` + strconv.Itoa(status) + `,"apiErrorCode":"` + code + `"}`
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
@@ -87,6 +91,10 @@ func unavailable(w http.ResponseWriter) {
 	refuse(w, http.StatusServiceUnavailable, "UNAVAILABLE", "the service cannot answer now, try again later")
 }
 
-func tooLarge(w http.ResponseWriter) {
-	refuse(w, http.StatusRequestEntityTooLarge, "PAYLOAD_TOO_LARGE", "the body is too large")
+func (h *Host) tooLarge(w http.ResponseWriter, path string) {
+	message := "the body is larger than " + strconv.FormatInt(h.options.MaxBody, 10) + " bytes"
+	if h.options.LargeBodies != "" {
+		message += "; send it to " + strings.TrimSuffix(h.options.LargeBodies, "/") + path
+	}
+	refuse(w, http.StatusRequestEntityTooLarge, "PAYLOAD_TOO_LARGE", message)
 }

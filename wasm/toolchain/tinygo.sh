@@ -16,11 +16,11 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 series=0.41
 module=github.com/tinygo-org/tinygo
 
-# scheduler none and gc leaking: an instance serves one request at a time
+# scheduler none, gc leaking and the malloc of edge/abi: an instance serves one request at a time
 # and is dropped when its memory has grown to a bound, so neither goroutines nor
 # a collector earn their size. opt=s serves a request as fast as opt=2, which is
 # 80 kB larger, and in two thirds of the time of opt=z, which is 25 kB smaller.
-build_flags=(-target=wasip1 -buildmode=c-shared -scheduler=none -gc=leaking -no-debug -opt=s)
+build_flags=(-target=wasip1 -buildmode=c-shared -scheduler=none -gc=leaking -tags=custommalloc -no-debug -opt=s)
 
 say() { echo "tinygo.sh: $*" >&2; }
 

@@ -19,7 +19,7 @@ import (
 
 // databaseFlags say where the state is.
 type databaseFlags struct {
-	Data          string `env:"KITH_DATA" default:"./data" help:"Folder of the embedded database and the master key. Default: ${default}." placeholder:"DIR"`
+	Data          string `env:"KITH_DATA" default:"./data" help:"Folder of the embedded database and the master key."`
 	DatabaseURL   string `env:"KITH_DATABASE_URL" help:"libSQL database: file:PATH, or libsql://, wss://, ws://, https://, http:// of a server. Default: kith.db in the data folder." placeholder:"URL"`
 	DatabaseToken string `env:"KITH_DATABASE_TOKEN" help:"Token for the libSQL server." placeholder:"TOKEN"`
 	MasterKey     string `env:"KITH_MASTER_KEY" help:"32 bytes in hex or base64 that seal secrets and sign cookies; edge and backend must share it. Default: the file master.key in the data folder, made when it is not there." placeholder:"KEY"`
@@ -41,6 +41,16 @@ func (f *databaseFlags) url() (string, error) {
 	return f.DatabaseURL, nil
 }
 
+func (f *databaseFlags) masterKeyFile() string { return filepath.Join(f.Data, "master.key") }
+
+// masterKeySource is how the master key stands in a log.
+func (f *databaseFlags) masterKeySource() string {
+	if f.MasterKey == "" {
+		return "in " + f.masterKeyFile()
+	}
+	return "set"
+}
+
 // masterKey is the key as text, from the flag or from the file. It is well
 // formed: the component could only find out at its first request.
 func (f *databaseFlags) masterKey() (string, error) {
@@ -55,7 +65,7 @@ func (f *databaseFlags) masterKeyText() (string, error) {
 	if f.MasterKey != "" {
 		return f.MasterKey, nil
 	}
-	path := filepath.Join(f.Data, "master.key")
+	path := f.masterKeyFile()
 	text, err := os.ReadFile(path)
 	if err == nil {
 		return strings.TrimSpace(string(text)), nil

@@ -17,7 +17,7 @@ import (
 // backendFlags configure the backend.
 type backendFlags struct {
 	databaseFlags
-	BackendAddr string `env:"KITH_BACKEND_ADDR" default:"127.0.0.1:8080" help:"Address that the backend listens on. Default: ${default}." placeholder:"HOST:PORT"`
+	BackendAddr string `env:"KITH_BACKEND_ADDR" default:"127.0.0.1:8080" help:"Address that the backend listens on."`
 }
 
 type serveCommand struct{ backendFlags }
@@ -40,7 +40,7 @@ func (c *serveCommand) Run(e *env) error {
 func logConfig(e *env, part string, f backendFlags) {
 	url, _ := f.url()
 	e.log.Info("config", "part", part, "version", version, "addr", f.BackendAddr, "data", f.Data, "database", url,
-		"database_token", secret(f.DatabaseToken), "master_key", secret(f.MasterKey))
+		"database_token", secret(f.DatabaseToken), "master_key", f.masterKeySource())
 }
 
 // serveBackend answers on listener until the context ends: then it takes no new

@@ -138,7 +138,7 @@ func (s *stage) edgeTarget(t *testing.T, fresh bool) transcript.Target {
 	})
 	require.NoError(t, err, "make edge builds the component")
 	target := s.backendTarget("edge")
-	target.Base = serveStory(t, func(e *env, l net.Listener) error { return serveEdge(e, &edge{Host: loaded, maxBody: 8 << 20}, l) })
+	target.Base = serveStory(t, func(e *env, l net.Listener) error { return serveEdge(e, loaded, l) })
 	return target
 }
 

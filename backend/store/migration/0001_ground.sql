@@ -1,5 +1,9 @@
 -- Every table's key begins with the tenant. Times are epoch milliseconds, money
 -- is minor units, percentages are basis points.
+--
+-- A table that is also read by another key than its own has rowids: without
+-- them, SQLite takes the rows of a whole tenant for a better way to one of them
+-- than an index.
 
 CREATE TABLE tenant (
   alias          TEXT NOT NULL PRIMARY KEY,
@@ -108,7 +112,7 @@ CREATE TABLE referral (
   CHECK ((state = 'converted') = (converted_at IS NOT NULL)),
   CHECK (state <> 'converted' OR referred_user_id IS NOT NULL),
   FOREIGN KEY (tenant, referred_account_id) REFERENCES account (tenant, id)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 CREATE INDEX referral_referrer ON referral (tenant, referrer_account_id, referrer_user_id);
 
 CREATE TABLE reward (
@@ -128,7 +132,7 @@ CREATE TABLE reward (
   cancelled_at INTEGER,
   PRIMARY KEY (tenant, id),
   UNIQUE (tenant, referral_id, source)     -- a referral pays each side once
-) STRICT, WITHOUT ROWID;
+) STRICT;
 CREATE INDEX reward_owner ON reward (tenant, account_id, user_id);
 
 -- Why was this user (not) attributed? One row for each claim and the rule that
@@ -149,7 +153,7 @@ CREATE TABLE decision (
   last_at    INTEGER NOT NULL,
   PRIMARY KEY (tenant, id),
   UNIQUE (tenant, account_id, user_id, code, source, rule)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 -- Event calls in the order of their receipt. Rows are appended by the edge and
 -- by the backend with one statement (core/event.Append) and never changed.
@@ -159,7 +163,7 @@ CREATE TABLE intake (
   account_id      TEXT NOT NULL,
   user_id         TEXT NOT NULL,
   idempotency_key TEXT,
-  events          TEXT NOT NULL,
+  events          TEXT NOT NULL CHECK (json_type(events) = 'array'),
   received_at     INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX intake_key ON intake (tenant, idempotency_key, received_at) WHERE idempotency_key IS NOT NULL;
@@ -183,5 +187,5 @@ CREATE TABLE event (
   received_at  INTEGER NOT NULL,
   processed_at INTEGER NOT NULL,
   PRIMARY KEY (tenant, id)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 CREATE INDEX event_user ON event (tenant, account_id, user_id, received_at);

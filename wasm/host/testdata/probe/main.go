@@ -17,8 +17,12 @@ func init() { abi.Handle(serve) }
 
 func main() {}
 
-// grown holds what /grow allocated, so that no compiler removes it.
-var grown [][]byte
+// grown holds what /grow allocated and turns counts in /loop, so that no compiler
+// removes either.
+var (
+	grown [][]byte
+	turns int
+)
 
 func serve(r *abi.Request) abi.Response {
 	path, query, _ := strings.Cut(r.URI, "?")
@@ -50,10 +54,8 @@ func serve(r *abi.Request) abi.Response {
 		var none []int
 		return text(200, strconv.Itoa(none[len(r.Body)]))
 	case "/loop":
-		for spin := 0; ; spin++ {
-			if spin < 0 {
-				break
-			}
+		for {
+			turns++
 		}
 	}
 	return text(404, "no such path: "+r.URI)
@@ -102,7 +104,7 @@ func runSQL(r *abi.Request) abi.Response {
 			params = append(params, parseValue(h.Value))
 		}
 	}
-	if header(r, "close") != "" {
+	if header(r, "closed") != "" {
 		db.Close()
 	}
 	rows, err := db.Execute(string(r.Body), params...)

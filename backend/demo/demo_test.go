@@ -1,0 +1,173 @@
+package demo_test
+
+import (
+	"crypto/rand"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/demo"
+	"kith/backend/program"
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/auth"
+	"kith/core/link"
+	"kith/core/referral"
+	"kith/core/reward"
+	"kith/core/wire"
+)
+
+const now core.Time = 1_700_000_000_000
+
+func newEngine(t *testing.T) *program.Engine {
+	t.Helper()
+	db, err := store.Open("file:"+filepath.Join(t.TempDir(), "kith.db"), "")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	require.NoError(t, db.Migrate(t.Context(), now))
+	keys, err := auth.ParseKeyring(strings.Repeat("a", 64))
+	require.NoError(t, err)
+	return &program.Engine{
+		DB: db, Keys: keys, Now: func() core.Time { return now },
+		Entropy: func(b []byte) { _, _ = rand.Read(b) }, Wake: func() {},
+	}
+}
+
+func seed(t *testing.T, e *program.Engine) {
+	t.Helper()
+	require.NoError(t, demo.Seed(t.Context(), e, "http://127.0.0.1:3000", "http://localhost:3000"))
+}
+
+func TestSeed_MakesWhatTheREADMESays(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	seed(t, e)
+	for _, want := range []struct {
+		alias core.TenantAlias
+		key   string
+		host  string
+	}{
+		{"demo", "LIVE_DEMO_KEY_0123456789", "127.0.0.1:3000"},
+		{"test_demo", "TEST_DEMO_KEY_0123456789", "localhost:3000"},
+	} {
+		tenant, err := e.DB.Tenant(t.Context(), want.alias)
+		require.NoError(t, err)
+		require.Equal(t, auth.KeyHash(want.key), tenant.KeyHash)
+		shop, err := e.DB.TenantByHost(t.Context(), want.host)
+		require.NoError(t, err)
+		require.Equal(t, want.alias, shop)
+		code, err := e.LookupCode(t.Context(), tenant, "ANNA10")
+		require.NoError(t, err)
+		require.Equal(t, wire.CodeInfo{
+			Code: "ANNA10", Program: core.ClassicProgram, FirstName: "Anna", LastName: "Ahrens", DiscountID: "svc_discount",
+			Offer: reward.Offer{Kind: reward.PercentDiscount, Percent: 1000}, Created: now,
+		}, code)
+		p, err := e.DB.Program(t.Context(), want.alias, core.ClassicProgram)
+		require.NoError(t, err)
+		require.Equal(t, reward.Offer{Kind: reward.Credit, Amount: 1000, Currency: "USD"}, p.Referrer)
+		require.Equal(t, "http://"+want.host+"/welcome", p.LandingURL)
+	}
+}
+
+func TestSeed_TwiceChangesNothing(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	seed(t, e)
+	renamed := "Annabel"
+	_, err := e.Identify(t.Context(), "demo", program.Identification{Update: referral.UserUpdate{Account: "anna", ID: "anna", FirstName: &renamed}})
+	require.NoError(t, err)
+	before, err := e.User(t.Context(), "demo", "anna", "anna")
+	require.NoError(t, err)
+	tenant, err := e.DB.Tenant(t.Context(), "demo")
+	require.NoError(t, err)
+	require.NoError(t, demo.Seed(t.Context(), e, "http://elsewhere:1", "http://elsewhere:2"))
+	after, err := e.User(t.Context(), "demo", "anna", "anna")
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+	again, err := e.DB.Tenant(t.Context(), "demo")
+	require.NoError(t, err)
+	require.Equal(t, tenant, again)
+}
+
+// A process that was killed between the tenant and the referrer.
+func TestSeed_CompletesWhatWasCutShort(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	require.NoError(t, e.CreateTenants(t.Context(), program.NewTenant{
+		Alias: demo.LiveTenant, Key: demo.LiveKey, Policy: link.Policy{Consent: link.ConsentOff}, Program: referral.DefaultProgram("http://127.0.0.1:3000/welcome"),
+	}))
+	seed(t, e)
+	_, err := e.User(t.Context(), "demo", "anna", "anna")
+	require.NoError(t, err)
+}
+
+func page(t *testing.T, e *program.Engine, target, cookie string) string {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodGet, target, nil)
+	r.Header.Set("Cookie", cookie)
+	w := httptest.NewRecorder()
+	demo.Landing(e).ServeHTTP(w, r)
+	require.Equal(t, http.StatusOK, w.Code)
+	require.Equal(t, "text/html; charset=utf-8", w.Header().Get("Content-Type"))
+	require.Equal(t, "no-store", w.Header().Get("Cache-Control"))
+	return w.Body.String()
+}
+
+func signed(e *program.Engine, tenant, as core.TenantAlias) string {
+	visit := link.Attribution{Program: core.ClassicProgram, Code: "ANNA10", ShareMedium: "FACEBOOK", EngagementMedium: "EMAIL", Visited: now - 2*core.Minute}
+	return link.CookieName(as) + "=" + visit.Encode(e.Keys.Cookie(tenant))
+}
+
+func TestLanding_ShowsWhatArrived(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	body := page(t, e, "/welcome?rsCode=ANNA10&rsShareMedium=FACEBOOK", signed(e, "demo", "demo"))
+	for _, want := range []string{
+		`<code>rsCode</code></th><td><code>ANNA10</code>`, `<code>rsShareMedium</code></th><td><code>FACEBOOK</code>`,
+		`<code>rsEngagementMedium</code></th><td><span class="none">not there</span>`,
+		`Tenant</th><td><code>demo</code>`, `Code</th><td><code>ANNA10</code>`, `Share medium</th><td><code>FACEBOOK</code>`,
+		`Engagement medium</th><td><code>EMAIL</code>`, `Age</th><td>2m0s</td>`,
+	} {
+		require.Contains(t, body, want)
+	}
+	require.NotContains(t, body, "Not believed")
+}
+
+func TestLanding_WithoutACookie(t *testing.T) {
+	t.Parallel()
+	require.Contains(t, page(t, newEngine(t), "/welcome", "other=1"), "There is none")
+}
+
+func TestLanding_SaysWhyACookieIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t)
+	body := page(t, e, "/welcome", signed(e, "demo", "test_demo"))
+	require.Contains(t, body, `Not believed</th><td>the attribution cookie is not signed by this tenant`)
+	require.NotContains(t, body, "ANNA10", "what it claims is not shown")
+	require.Contains(t, page(t, e, "/welcome", "kith_demo=rubbish"), "the attribution cookie is malformed")
+	old := signed(e, "demo", "demo")
+	e.Now = func() core.Time { return now + 2*link.DefaultCookieLife }
+	require.Contains(t, page(t, e, "/welcome", old), "the attribution cookie is older than the program remembers")
+}
+
+func TestLanding_EscapesWhatVisitorsWrite(t *testing.T) {
+	t.Parallel()
+	body := page(t, newEngine(t), `/welcome?rsCode=%3Cscript%3Ealert(1)%3C/script%3E&rsShareMedium=%22%27%3E%3Cb%3E`, "")
+	require.Contains(t, body, `<code>&lt;script&gt;alert(1)&lt;/script&gt;</code>`)
+	require.NotContains(t, body, "<script")
+	require.NotContains(t, body, "<b>")
+}
+
+func TestLanding_ServesNothingElse(t *testing.T) {
+	t.Parallel()
+	pages := demo.Landing(newEngine(t))
+	for target, want := range map[string]int{"/": http.StatusFound, "/welcome/x": http.StatusNotFound, "/api/v1/demo/account/a": http.StatusNotFound} {
+		w := httptest.NewRecorder()
+		pages.ServeHTTP(w, httptest.NewRequest(http.MethodGet, target, nil))
+		require.Equal(t, want, w.Code, target)
+	}
+}

@@ -1,0 +1,281 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/store"
+	"kith/backend/store/sqldtest"
+	"kith/core"
+	"kith/core/event"
+	"kith/core/wire"
+)
+
+func TestAppendIntake_OneOfManySendersOfAKey(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		const senders = 64
+		type answer struct {
+			added bool
+			err   error
+		}
+		answers := make(chan answer, senders)
+		for range senders {
+			go func() {
+				added, err := b.db.AppendIntake(t.Context(), b.tenant, batchOf("the-one-key", now, 2))
+				answers <- answer{added, err}
+			}()
+		}
+		added := 0
+		for range senders {
+			a := <-answers
+			require.NoError(t, a.err)
+			if a.added {
+				added++
+			}
+		}
+		require.Equal(t, 1, added)
+		require.Equal(t, 1, b.count(t, "intake"))
+	})
+}
+
+// The 24 hours of spec, Limits: to the millisecond.
+func TestAppendIntake_KeyLivesADay(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		first := now
+		for _, sent := range []struct {
+			at    core.Time
+			added bool
+		}{
+			{first, true},
+			{first, false},
+			{first + event.KeyLife - 1, false},
+			{first + event.KeyLife, false},
+			{first + event.KeyLife + 1, true},
+			// The day is counted from the receipt that was taken in, not from
+			// those that were refused.
+			{first + 2*event.KeyLife + 1, false},
+			{first + 2*event.KeyLife + 2, true},
+		} {
+			added, err := b.db.AppendIntake(t.Context(), b.tenant, batchOf("key-of-a-day", sent.at, 1))
+			require.NoError(t, err)
+			require.Equal(t, sent.added, added, "%d ms later", sent.at-first)
+		}
+		require.Equal(t, 3, b.count(t, "intake"))
+	})
+}
+
+func TestAppendIntake_KeysAreOfTheTenantAndExact(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		other := newTenant(t, b.db)
+		for _, sent := range []struct {
+			tenant core.TenantAlias
+			key    core.IdempotencyKey
+			added  bool
+		}{
+			{b.tenant, "some-key", true}, {other, "some-key", true}, {b.tenant, "Some-Key", true}, {b.tenant, "some-key.", true},
+			{b.tenant, "some-key", false}, {other, "some-key", false},
+			{b.tenant, "", true}, {b.tenant, "", true}, {b.tenant, "", true},
+		} {
+			added, err := b.db.AppendIntake(t.Context(), sent.tenant, batchOf(sent.key, now, 1))
+			require.NoError(t, err)
+			require.Equal(t, sent.added, added, sent)
+		}
+	})
+}
+
+// worker is a database whose intake is the test's alone: there is one cursor
+// for all tenants.
+func worker(t *testing.T, b bundle) bundle {
+	if !strings.HasPrefix(b.url, "ws:") {
+		return b
+	}
+	url := sqldtest.Start(t).PrimaryURL()
+	db := open(t, url)
+	require.NoError(t, db.Migrate(t.Context(), now))
+	return bundle{db, url, newTenant(t, db)}
+}
+
+// process runs one batch.
+func (b bundle) process(t testing.TB, calls int) store.Processed {
+	t.Helper()
+	var done store.Processed
+	require.NoError(t, b.db.Write(t.Context(), now+100, func(tx *store.Tx) (err error) {
+		done, err = tx.ProcessIntake(t.Context(), calls)
+		return err
+	}))
+	return done
+}
+
+// events are the stored events as text, in the order of their keys.
+func (b bundle) events(t testing.TB) (all []string) {
+	t.Helper()
+	rows, err := b.raw(t).QueryContext(t.Context(), `SELECT account_id, user_id, key, fields, triggered_at, received_at, processed_at
+		FROM event WHERE tenant = ? ORDER BY received_at, id`, string(b.tenant))
+	require.NoError(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var account, user, key, fields string
+		var triggered, received, processed int64
+		require.NoError(t, rows.Scan(&account, &user, &key, &fields, &triggered, &received, &processed))
+		all = append(all, fmt.Sprint(account, " ", user, " ", key, " ", fields, " ", triggered-int64(now), " ", received-int64(now), " ", processed-int64(now)))
+	}
+	require.NoError(t, rows.Err())
+	return all
+}
+
+func (b bundle) waits(t testing.TB) bool {
+	t.Helper()
+	waits, err := b.db.IntakeWaits(t.Context())
+	require.NoError(t, err)
+	return waits
+}
+
+func TestProcessIntake_EventsComeOutAsTheyWentIn(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b = worker(t, b)
+		batch, err := wire.ParseEvents(core.AccountID(awkward[1]), core.UserID(awkward[4]), []byte(`{"events":[
+			{"key":"purchase","fields":{"revenue":1.10,"order_id":"it's \"1\"","big":12345678901234567890123,"none":null,"list":[1,{"a":"\u00fc"}]},"dateTriggered":1700000000001},
+			{"key":"`+awkward[4]+`"}]}`))
+		require.NoError(t, err)
+		batch.Stamp(now+2, entropy)
+		_, err = b.db.AppendIntake(t.Context(), b.tenant, batch)
+		require.NoError(t, err)
+		require.True(t, b.waits(t))
+		require.Equal(t, store.Processed{Calls: 1, Events: 2}, b.process(t, 10))
+		require.False(t, b.waits(t))
+		require.Equal(t, []string{
+			awkward[1] + " " + awkward[4] + ` purchase {"revenue":1.10,"order_id":"it's \"1\"","big":12345678901234567890123,"none":null,"list":[1,{"a":"\u00fc"}]} 1 2 100`,
+			awkward[1] + " " + awkward[4] + " " + awkward[4] + " {} 2 2 100",
+		}, b.events(t))
+	})
+}
+
+func TestProcessIntake_InOrderBatchByBatch(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b = worker(t, b)
+		require.Equal(t, store.Processed{}, b.process(t, 2), "of an empty intake")
+		for i := range 5 {
+			require.NoError(t, appendOne(t.Context(), b.db, b.tenant, "", now+core.Time(i)))
+		}
+		for _, want := range []struct{ taken, stored int }{{2, 2}, {2, 4}, {1, 5}, {0, 5}} {
+			require.Equal(t, store.Processed{Calls: want.taken, Events: want.taken}, b.process(t, 2))
+			events := b.events(t)
+			require.Len(t, events, want.stored)
+			require.True(t, strings.HasSuffix(events[want.stored-1], fmt.Sprintf(" %d 100", want.stored-1)), "the oldest first")
+		}
+		require.Equal(t, 5, b.count(t, "intake"), "the intake is never changed")
+	})
+}
+
+func TestProcessIntake_FailedBatchIsTakenAgain(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b = worker(t, b)
+		require.NoError(t, appendOne(t.Context(), b.db, b.tenant, "", now))
+		err := b.db.Write(t.Context(), now, func(tx *store.Tx) error {
+			done, err := tx.ProcessIntake(t.Context(), 10)
+			require.NoError(t, err)
+			require.Equal(t, 1, done.Calls)
+			return errTest
+		})
+		require.ErrorIs(t, err, errTest)
+		require.Empty(t, b.events(t))
+		require.True(t, b.waits(t))
+		require.Equal(t, store.Processed{Calls: 1, Events: 1}, b.process(t, 10))
+	})
+}
+
+func TestProcessIntake_TwoWorkersTakeEachCallOnce(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b = worker(t, b)
+		const calls = 40
+		for i := range calls {
+			require.NoError(t, appendOne(t.Context(), b.db, b.tenant, "", now+core.Time(i)))
+		}
+		second := open(t, strings.TrimSuffix(b.url, "?_pragma=foreign_keys(1)&_pragma=busy_timeout(10000)"))
+		taken := make(chan int, 2)
+		for _, db := range []*store.Primary{b.db, second} {
+			go func() {
+				sum := 0
+				defer func() { taken <- sum }()
+				for {
+					var done store.Processed
+					err := db.Write(context.Background(), now, func(tx *store.Tx) (err error) {
+						done, err = tx.ProcessIntake(context.Background(), 3)
+						return err
+					})
+					if err != nil || done.Calls == 0 {
+						return
+					}
+					sum += done.Calls
+				}
+			}()
+		}
+		require.Equal(t, calls, <-taken+<-taken)
+		require.Len(t, b.events(t), calls)
+	})
+}
+
+// Rows that our own senders never write: they are passed over, the rest is
+// taken, and the cursor moves on.
+func TestProcessIntake_PoisonDoesNotStopIt(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b = worker(t, b)
+		db := b.raw(t)
+		put := func(events string) {
+			t.Helper()
+			_, err := db.ExecContext(t.Context(), `INSERT INTO intake (tenant, account_id, user_id, events, received_at)
+				VALUES (?, 'a', 'u', ?, ?)`, string(b.tenant), events, int64(now))
+			require.NoError(t, err)
+		}
+		good := `{"id":"id1","key":"k","fields":{},"dateTriggered":1}`
+		put(`[` + good + `]`)
+		poison := []string{
+			`1`, `null`, `true`, `"text"`, `"{"`, `[]`, `[` + good + `]`, `{}`,
+			good, // the same id again
+			`{"key":"k","fields":{},"dateTriggered":1}`,
+			`{"id":"x1","fields":{},"dateTriggered":1}`,
+			`{"id":"x2","key":"k","dateTriggered":1}`,
+			`{"id":"x3","key":"k","fields":{}}`,
+			`{"id":null,"key":"k","fields":{},"dateTriggered":1}`,
+		}
+		for _, p := range poison {
+			put(`[` + p + `]`)
+		}
+		put(`[` + strings.Join(poison, ",") + `,{"id":"id2","key":"k","fields":{},"dateTriggered":2}]`)
+		put(`[{"id":"id3","key":5,"fields":{},"dateTriggered":"3"},{"id":"id4","key":"k","fields":{},"dateTriggered":4.5}]`)
+		require.Equal(t, store.Processed{Calls: len(poison) + 3, Events: 4, Unreadable: 2 * len(poison)}, b.process(t, 100))
+		require.False(t, b.waits(t))
+		require.Len(t, b.events(t), 4)
+	})
+}
+
+// A server ends a transaction after five seconds when others wait, so a batch
+// of the largest calls must not grow with their number.
+func TestProcessIntake_BatchIsBoundedBySize(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b = worker(t, b)
+		large := batchOf("", now, event.MaxEvents)
+		for i := range large.Events {
+			large.Events[i].Fields = `{"text":"` + strings.Repeat("x", 900) + `"}`
+		}
+		for range 3 {
+			_, err := b.db.AppendIntake(t.Context(), b.tenant, restamped(large))
+			require.NoError(t, err)
+		}
+		require.NoError(t, appendOne(t.Context(), b.db, b.tenant, "", now))
+		require.Equal(t, 2, b.process(t, 500).Calls, "the one that passes the bound is the last")
+		require.Equal(t, 2, b.process(t, 500).Calls)
+		require.False(t, b.waits(t))
+	})
+}
+
+// restamped is the same batch with ids of its own.
+func restamped(b event.Batch) event.Batch {
+	b.Events = append([]event.Event(nil), b.Events...)
+	b.Stamp(b.Received, entropy)
+	return b
+}

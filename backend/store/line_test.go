@@ -1,0 +1,69 @@
+package store_test
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// lossyLine carries connections to a server. When told, it hangs up in place of
+// an answer that has a certain text in it: the statement was run, and its
+// sender cannot know.
+type lossyLine struct {
+	listener net.Listener
+	to       string
+	losing   atomic.Pointer[string]
+}
+
+func newLossyLine(t *testing.T, url string) *lossyLine {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	l := &lossyLine{listener: listener, to: strings.TrimPrefix(url, "ws://")}
+	l.loseAnswersWith("")
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			from, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go l.carry(from)
+		}
+	}()
+	return l
+}
+
+func (l *lossyLine) url() string { return "ws://" + l.listener.Addr().String() }
+
+// loseAnswersWith says which answers are lost; "" is none of them.
+func (l *lossyLine) loseAnswersWith(text string) { l.losing.Store(&text) }
+
+func (l *lossyLine) carry(from net.Conn) {
+	defer from.Close()
+	to, err := net.Dial("tcp", l.to)
+	if err != nil {
+		return
+	}
+	defer to.Close()
+	go func() {
+		defer to.Close()
+		_, _ = io.Copy(to, from)
+	}()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := to.Read(buf)
+		lost := *l.losing.Load()
+		if err != nil || lost != "" && bytes.Contains(buf[:n], []byte(lost)) {
+			return
+		}
+		if _, err := from.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package store_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/store"
+	"kith/backend/store/sqldtest"
+)
+
+func TestMigrate_TwiceIsOnce(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		require.NoError(t, b.db.Migrate(t.Context(), now+1))
+		var versions, cursors int
+		require.NoError(t, b.raw(t).QueryRowContext(t.Context(),
+			`SELECT (SELECT count(*) FROM schema_version WHERE applied_at = ?), (SELECT count(*) FROM intake_cursor)`,
+			int64(now)).Scan(&versions, &cursors))
+		require.Equal(t, 1, versions, "the note of the first run stays")
+		require.Equal(t, 1, cursors)
+	})
+}
+
+// Each Primary has connections of its own, as if it were a process.
+func TestMigrate_ManyAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, url := range map[string]string{
+		"server": sqldtest.Start(t).PrimaryURL(),
+		"file":   "file:" + filepath.Join(t.TempDir(), "new.db"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const processes = 4
+			failed := make(chan error, processes)
+			for range processes {
+				go func() {
+					db, err := store.Open(url, "")
+					if err == nil {
+						defer db.Close()
+						err = db.Migrate(t.Context(), now)
+					}
+					failed <- err
+				}()
+			}
+			for range processes {
+				require.NoError(t, <-failed)
+			}
+			newTenant(t, open(t, url))
+		})
+	}
+}

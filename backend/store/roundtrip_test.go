@@ -1,0 +1,388 @@
+package store_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/link"
+	"kith/core/referral"
+	"kith/core/reward"
+	"kith/core/wire"
+)
+
+func TestTenant_ComesBackAsItWas(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		want := store.Tenant{
+			Alias: b.tenant + "-Other_1", KeyHash: "hash " + string(b.tenant), KeySealed: awkward[1], DiscountID: awkward[2],
+			Policy: link.Policy{Consent: link.ConsentOptIn, ConsentCookie: awkward[4]}, Created: now + 7,
+		}
+		for _, added := range []bool{true, false} {
+			b.write(t, func(ctx context.Context, tx *store.Tx) error {
+				got, err := tx.InsertTenant(ctx, want)
+				require.Equal(t, added, got)
+				return err
+			})
+		}
+		got, err := b.db.Tenant(t.Context(), want.Alias)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+		for _, alias := range []core.TenantAlias{"", "nobody", core.TenantAlias(strings.ToUpper(string(want.Alias)))} {
+			_, err = b.db.Tenant(t.Context(), alias)
+			require.Equal(t, core.UnknownTenant(), err, "%q", alias)
+		}
+	})
+}
+
+func TestSite_FirstClaimStaysWhateverTheCase(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		host := string(b.tenant) + ".example:3000"
+		other := newTenant(t, b.db)
+		for _, claim := range []struct {
+			host   string
+			tenant core.TenantAlias
+			added  bool
+		}{{host, b.tenant, true}, {host, b.tenant, false}, {strings.ToUpper(host), other, false}} {
+			b.write(t, func(ctx context.Context, tx *store.Tx) error {
+				added, err := tx.ClaimSite(ctx, claim.host, claim.tenant)
+				require.Equal(t, claim.added, added)
+				return err
+			})
+		}
+		got, err := b.db.TenantByHost(t.Context(), strings.ToUpper(host))
+		require.NoError(t, err)
+		require.Equal(t, b.tenant, got)
+		_, err = b.db.TenantByHost(t.Context(), "nobody.example")
+		require.Equal(t, core.NotFound("no tenant has a shop on this host"), err)
+	})
+}
+
+func TestProgram_ComesBackAsItWas(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		want := aProgram("second")
+		want.Name, want.LandingURL, want.AllowedHosts = awkward[1], "https://x.example/ü?a=1&b='#f", awkward
+		want.Referrer, want.Referred = reward.Offer{Kind: reward.Credit, Amount: 1<<53 + 1, Currency: "EUR"}, reward.Offer{}
+		for _, added := range []bool{true, false} {
+			require.NoError(t, b.db.Write(t.Context(), now+1, func(tx *store.Tx) error {
+				got, err := tx.InsertProgram(t.Context(), b.tenant, want)
+				require.Equal(t, added, got)
+				return err
+			}))
+		}
+		got, err := b.db.Program(t.Context(), b.tenant, "second")
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+		first, err := b.db.FirstProgram(t.Context(), b.tenant)
+		require.NoError(t, err)
+		require.Equal(t, core.ClassicProgram, first.Key)
+		keys, err := b.db.Programs(t.Context(), b.tenant)
+		require.NoError(t, err)
+		require.Equal(t, []core.ProgramKey{core.ClassicProgram, "second"}, keys)
+
+		missing := core.NotFound("there is no such program")
+		_, err = b.db.Program(t.Context(), "nobody", "second")
+		require.Equal(t, missing, err)
+		_, err = b.db.FirstProgram(t.Context(), "nobody")
+		require.Equal(t, missing, err)
+		keys, err = b.db.Programs(t.Context(), "nobody")
+		require.NoError(t, err)
+		require.Empty(t, keys)
+	})
+}
+
+func TestAccount_ComesBackAsItWas(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		other := newTenant(t, b.db)
+		for i, text := range awkward {
+			want := referral.Account{
+				ID: core.AccountID(text), Currency: "EUR", Status: referral.Cancelled, Interval: "SEMI_ANNUAL", IntervalValue: -1 << 62,
+				Value: "123456789012345678901234567890.1", PaymentProviderID: core.PaymentProviderID(text), Created: now + core.Time(i),
+				Standing: referral.Standing{Referral: referral.None, FirstPaid: 1, Identified: true},
+			}
+			changed := want
+			changed.Currency, changed.Status, changed.Interval, changed.IntervalValue, changed.Value = "USD", referral.Paid, "", 0, ""
+			changed.PaymentProviderID, changed.Standing.FirstPaid, changed.Standing.Identified = "", 0, false
+			for _, want := range []referral.Account{want, changed, want} {
+				b.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.PutAccount(ctx, b.tenant, want) })
+				got, ok, err := b.db.Account(t.Context(), b.tenant, want.ID)
+				require.NoError(t, err)
+				require.True(t, ok)
+				require.Equal(t, want, got)
+			}
+			owner, err := b.db.AccountOfProvider(t.Context(), b.tenant, want.PaymentProviderID)
+			require.NoError(t, err)
+			require.Equal(t, want.ID, owner)
+			owner, err = b.db.AccountOfProvider(t.Context(), other, want.PaymentProviderID)
+			require.NoError(t, err)
+			require.Empty(t, owner, "of another tenant")
+			_, ok, err := b.db.Account(t.Context(), other, want.ID)
+			require.NoError(t, err)
+			require.False(t, ok, "of another tenant")
+		}
+	})
+}
+
+func TestUser_ComesBackAsItWas(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		other := newTenant(t, b.db)
+		for _, text := range append([]string{""}, awkward...) {
+			want := referral.User{
+				Account: core.AccountID("account of " + text), ID: core.UserID("user " + text), FirstName: text, LastName: text, Email: text,
+				ImageURL: text, Locale: text, CountryCode: text, CustomFields: `{"k":1.10,"n":null}`, Segments: []string{"one", text}, Created: now,
+			}
+			changed := referral.NewUser(want.Account, want.ID, want.Created)
+			changed.Segments = []string{}
+			for _, want := range []referral.User{want, changed, want} {
+				b.write(t, func(ctx context.Context, tx *store.Tx) error {
+					if err := tx.PutAccount(ctx, b.tenant, referral.NewAccount(want.Account, now)); err != nil {
+						return err
+					}
+					return tx.PutUser(ctx, b.tenant, want)
+				})
+				got, ok, err := b.db.User(t.Context(), b.tenant, want.Account, want.ID)
+				require.NoError(t, err)
+				require.True(t, ok)
+				require.Equal(t, want, got)
+			}
+			known, err := b.db.UserKnown(t.Context(), b.tenant, want.Account, want.ID)
+			require.NoError(t, err)
+			require.True(t, known)
+			_, ok, err := b.db.User(t.Context(), other, want.Account, want.ID)
+			require.NoError(t, err)
+			require.False(t, ok, "of another tenant")
+			known, err = b.db.UserKnown(t.Context(), other, want.Account, want.ID)
+			require.NoError(t, err)
+			require.False(t, known, "of another tenant")
+		}
+	})
+}
+
+func TestFirstUser_IsTheOneIdentifiedFirst(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b.write(t, func(ctx context.Context, tx *store.Tx) error {
+			for i, id := range []core.UserID{"b", "a", "c"} {
+				require.NoError(t, putUser(ctx, tx, b.tenant, "account", id))
+				u := referral.NewUser("account", id, now+core.Time(i/2))
+				u.Email = string(id) + "@example.com"
+				require.NoError(t, tx.PutUser(ctx, b.tenant, u))
+			}
+			return nil
+		})
+		id, email, err := b.db.FirstUser(t.Context(), b.tenant, "account")
+		require.NoError(t, err)
+		require.Equal(t, core.UserID("a"), id, "of two at the same time the first by name")
+		require.Equal(t, "a@example.com", email)
+		id, email, err = b.db.FirstUser(t.Context(), b.tenant, "nobody")
+		require.NoError(t, err)
+		require.Empty(t, id)
+		require.Empty(t, email)
+	})
+}
+
+func TestCode_IsFoundInAnyCaseAndKeptAsWritten(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		other := newTenant(t, b.db)
+		code := referral.UserCode{Program: core.ClassicProgram, Code: "Anna-Ten_10"}
+		b.write(t, func(ctx context.Context, tx *store.Tx) error {
+			u := referral.NewUser("a", "u", now)
+			u.FirstName, u.LastName, u.Email = "Anna", awkward[1], "anna@example.com"
+			require.NoError(t, tx.PutAccount(ctx, b.tenant, referral.NewAccount("a", now)))
+			require.NoError(t, tx.PutUser(ctx, b.tenant, u))
+			require.NoError(t, putUser(ctx, tx, b.tenant, "b", "u"))
+			for _, claim := range []struct {
+				code    core.ReferralCode
+				account core.AccountID
+				added   bool
+			}{{code.Code, "a", true}, {code.Code, "a", false}, {"ANNA-TEN_10", "b", false}} {
+				added, err := tx.InsertCode(ctx, b.tenant, referral.UserCode{Program: code.Program, Code: claim.code}, claim.account, "u")
+				require.NoError(t, err)
+				require.Equal(t, claim.added, added, claim.code)
+			}
+			return nil
+		})
+		for _, written := range []core.ReferralCode{"Anna-Ten_10", "ANNA-TEN_10", "anna-ten_10"} {
+			got, ok, err := b.db.Code(t.Context(), b.tenant, written)
+			require.NoError(t, err)
+			require.True(t, ok)
+			require.Equal(t, store.Code{
+				Code: code.Code, Program: code.Program, FirstName: "Anna", LastName: awkward[1], Created: now,
+				Owner: referral.Identity{Account: "a", User: "u", Email: "anna@example.com"},
+			}, got)
+			_, ok, err = b.db.Code(t.Context(), other, written)
+			require.NoError(t, err)
+			require.False(t, ok, "of another tenant")
+		}
+		for _, written := range []core.ReferralCode{"", "Anna%", "Anna-Ten_1", "Anna-Ten_10 "} {
+			_, ok, err := b.db.Code(t.Context(), b.tenant, written)
+			require.NoError(t, err)
+			require.False(t, ok, "%q", written)
+		}
+	})
+}
+
+func TestUser_ShowsTheNewestCodeOfEachProgram(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b.write(t, func(ctx context.Context, tx *store.Tx) error {
+			require.NoError(t, putUser(ctx, tx, b.tenant, "a", "u"))
+			_, err := tx.InsertProgram(ctx, b.tenant, aProgram("second"))
+			require.NoError(t, err)
+			for _, c := range []referral.UserCode{{Program: "second", Code: "S1"}, {Program: "classic", Code: "Z"}, {Program: "classic", Code: "A"}} {
+				_, err := tx.InsertCode(ctx, b.tenant, c, "a", "u")
+				require.NoError(t, err)
+			}
+			return nil
+		})
+		u, _, err := b.db.User(t.Context(), b.tenant, "a", "u")
+		require.NoError(t, err)
+		require.Equal(t, []referral.UserCode{{Program: "classic", Code: "A"}, {Program: "second", Code: "S1"}}, u.Codes)
+	})
+}
+
+func TestReferral_ComesBackAsItWasWithItsRewards(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		started := referral.Referral{
+			ID: "r", Program: "classic", State: referral.InProgress, Code: "CODE", ShareMedium: "FACEBOOK", Started: now,
+			Referrer: referral.Identity{Account: core.AccountID(awkward[1]), User: core.UserID(awkward[4])},
+			Referred: referral.Identity{Account: core.AccountID(awkward[2])},
+		}
+		b.write(t, func(ctx context.Context, tx *store.Tx) error {
+			require.NoError(t, putUser(ctx, tx, b.tenant, started.Referrer.Account, started.Referrer.User))
+			u := referral.NewUser(started.Referred.Account, "u", now)
+			u.Email = "u@example.com"
+			require.NoError(t, tx.PutAccount(ctx, b.tenant, referral.NewAccount(u.Account, now)))
+			require.NoError(t, tx.PutUser(ctx, b.tenant, u))
+			return tx.PutReferral(ctx, b.tenant, started)
+		})
+		got, err := b.db.ReferralOf(t.Context(), b.tenant, started.Referred.Account)
+		require.NoError(t, err)
+		require.Equal(t, &started, got)
+
+		give := func(id string, source reward.Source, to referral.Identity, offer reward.Offer) *reward.Reward {
+			return &reward.Reward{ID: id, Account: to.Account, User: to.User, Program: "classic", Referral: "r", Source: source, Offer: offer, Created: now}
+		}
+		converted := started
+		converted.State, converted.Converted, converted.Ended = referral.Converted, now+1, now+2
+		converted.Referred.User, converted.Referred.Email = "u", "u@example.com"
+		converted.ReferrerReward = give("w1", reward.FriendSignup, converted.Referrer, reward.Offer{Kind: reward.Credit, Amount: 1 << 60, Currency: "USD"})
+		converted.ReferredReward = give("w2", reward.Referred, converted.Referred, reward.Offer{Kind: reward.PercentDiscount, Percent: 1250})
+		converted.ReferredReward.Cancelled = now + 3
+		b.write(t, func(ctx context.Context, tx *store.Tx) error {
+			changed := converted
+			changed.Code, changed.Started, changed.ShareMedium = "OTHER", 1, "never changes"
+			require.NoError(t, tx.PutReferral(ctx, b.tenant, changed))
+			require.NoError(t, tx.InsertReward(ctx, b.tenant, *converted.ReferrerReward))
+			require.NoError(t, tx.InsertReward(ctx, b.tenant, *converted.ReferredReward))
+			require.ErrorContains(t, tx.InsertReward(ctx, b.tenant, *converted.ReferredReward), "UNIQUE")
+			return nil
+		})
+		got, err = b.db.ReferralOf(t.Context(), b.tenant, started.Referred.Account)
+		require.NoError(t, err)
+		require.Equal(t, &converted, got)
+		account, _, err := b.db.Account(t.Context(), b.tenant, started.Referred.Account)
+		require.NoError(t, err)
+		require.Equal(t, referral.Standing{Referral: referral.Converted, Code: "CODE"}, account.Standing)
+
+		rewards, err := b.db.Rewards(t.Context(), b.tenant, converted.Referrer.Account, "", "")
+		require.NoError(t, err)
+		require.Equal(t, []reward.Reward{*converted.ReferrerReward}, rewards)
+		rewards, err = b.db.Rewards(t.Context(), b.tenant, converted.Referred.Account, "u", reward.PercentDiscount)
+		require.NoError(t, err)
+		require.Equal(t, []reward.Reward{*converted.ReferredReward}, rewards)
+		for _, none := range []struct {
+			tenant core.TenantAlias
+			user   core.UserID
+			kind   reward.Kind
+		}{{"nobody", "", ""}, {b.tenant, "other", ""}, {b.tenant, "", reward.Credit}} {
+			rewards, err = b.db.Rewards(t.Context(), none.tenant, converted.Referred.Account, none.user, none.kind)
+			require.NoError(t, err)
+			require.Empty(t, rewards, none)
+		}
+		nobody, err := b.db.ReferralOf(t.Context(), "nobody", started.Referred.Account)
+		require.NoError(t, err)
+		require.Nil(t, nobody)
+	})
+}
+
+func TestReferrals_FilterAndPage(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b.write(t, func(ctx context.Context, tx *store.Tx) error {
+			for i, id := range []string{"r1", "r2", "r3"} {
+				account := core.AccountID("friend " + id)
+				require.NoError(t, putUser(ctx, tx, b.tenant, account, "u"))
+				require.NoError(t, tx.PutReferral(ctx, b.tenant, referral.Referral{
+					ID: id, Program: "classic", State: referral.InProgress, Code: "C", Started: now + core.Time(i),
+					Referrer: referral.Identity{Account: "anna", User: core.UserID([]string{"x", "x", "y"}[i])},
+					Referred: referral.Identity{Account: account, User: "u"},
+				}))
+			}
+			return nil
+		})
+		for name, row := range map[string]struct {
+			filter referral.Filter
+			want   []string
+			total  int
+		}{
+			"all, newest first": {referral.Filter{Limit: 10}, []string{"r3", "r2", "r1"}, 3},
+			"a page":            {referral.Filter{Limit: 1, Offset: 1}, []string{"r2"}, 3},
+			"behind the end":    {referral.Filter{Limit: 10, Offset: 3}, nil, 3},
+			"no room":           {referral.Filter{}, nil, 3},
+			"by id":             {referral.Filter{ID: "r1", Limit: 10}, []string{"r1"}, 1},
+			"by referrer":       {referral.Filter{ReferrerAccount: "anna", ReferrerUser: "x", Limit: 10}, []string{"r2", "r1"}, 2},
+			"by referred":       {referral.Filter{ReferredAccount: "friend r3", ReferredUser: "u", Limit: 10}, []string{"r3"}, 1},
+			"by nobody":         {referral.Filter{ReferrerAccount: "' OR 1=1 --", Limit: 10}, nil, 0},
+		} {
+			page, total, err := b.db.Referrals(t.Context(), b.tenant, row.filter)
+			require.NoError(t, err, name)
+			var got []string
+			for _, r := range page {
+				got = append(got, r.ID)
+			}
+			require.Equal(t, row.want, got, name)
+			require.Equal(t, row.total, total, name)
+		}
+		_, total, err := b.db.Referrals(t.Context(), newTenant(t, b.db), referral.Filter{Limit: 10})
+		require.NoError(t, err)
+		require.Zero(t, total, "of another tenant")
+	})
+}
+
+func TestDecision_IsCountedWhenItRepeats(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		first := wire.Decision{
+			ID: "d1", Account: core.AccountID(awkward[1]), User: core.UserID(awkward[4]), Code: "CODE", Source: referral.SourceCookie,
+			Rule: referral.RuleKnownUser, Inputs: `{"paid":false}`,
+		}
+		again, other := first, first
+		again.ID, again.Inputs = "d2", `{"paid":true}`
+		other.ID, other.Code, other.Rule, other.Accepted = "d3", "", referral.RuleFirstCode, true
+		for i, d := range []wire.Decision{first, other, again} {
+			require.NoError(t, b.db.Write(t.Context(), now+core.Time(i), func(tx *store.Tx) error {
+				return tx.RecordDecision(t.Context(), b.tenant, d)
+			}))
+		}
+		first.Inputs, first.Times, first.First, first.Last = again.Inputs, 2, now, now+2
+		other.Times, other.First, other.Last = 1, now+1, now+1
+		for _, account := range []core.AccountID{first.Account, ""} {
+			page, total, err := b.db.Decisions(t.Context(), b.tenant, account, 10, 0)
+			require.NoError(t, err)
+			require.Equal(t, []wire.Decision{first, other}, page)
+			require.Equal(t, 2, total)
+		}
+		page, total, err := b.db.Decisions(t.Context(), b.tenant, first.Account, 1, 1)
+		require.NoError(t, err)
+		require.Equal(t, []wire.Decision{other}, page)
+		require.Equal(t, 2, total)
+		for _, none := range []struct {
+			tenant  core.TenantAlias
+			account core.AccountID
+		}{{"nobody", ""}, {b.tenant, "nobody"}} {
+			_, total, err = b.db.Decisions(t.Context(), none.tenant, none.account, 10, 0)
+			require.NoError(t, err)
+			require.Zero(t, total)
+		}
+	})
+}

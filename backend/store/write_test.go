@@ -1,0 +1,206 @@
+package store_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/store"
+	"kith/backend/store/sqldtest"
+	"kith/core"
+	"kith/core/event"
+)
+
+func TestWrite_SeesItsOwnWritesAndNobodyElseDoes(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b.write(t, func(ctx context.Context, tx *store.Tx) error {
+			require.Equal(t, now, tx.Now)
+			require.NoError(t, putUser(ctx, tx, b.tenant, "a", "u"))
+			known, err := tx.UserKnown(ctx, b.tenant, "a", "u")
+			require.NoError(t, err)
+			require.True(t, known, "in the transaction")
+			known, err = b.db.UserKnown(ctx, b.tenant, "a", "u")
+			require.NoError(t, err)
+			require.False(t, known, "outside, before it commits")
+			return nil
+		})
+		known, err := b.db.UserKnown(t.Context(), b.tenant, "a", "u")
+		require.NoError(t, err)
+		require.True(t, known, "outside, after it committed")
+	})
+}
+
+func TestWrite_FailedLeavesNothingBehind(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		ways := map[string]func(cancel func()) error{
+			"error":                      func(func()) error { return errTest },
+			"cancelled":                  func(cancel func()) error { cancel(); return nil },
+			"cancelled and said so":      func(cancel func()) error { cancel(); return context.Canceled },
+			"cancelled during statement": nil, // see below
+		}
+		for name, end := range ways {
+			ctx, cancel := context.WithCancel(t.Context())
+			account := core.AccountID(name)
+			err := b.db.Write(ctx, now, func(tx *store.Tx) error {
+				if err := putUser(ctx, tx, b.tenant, account, "u"); err != nil {
+					return err
+				}
+				if end == nil {
+					cancel()
+					return putUser(ctx, tx, b.tenant, account, "v")
+				}
+				return end(cancel)
+			})
+			cancel()
+			require.Error(t, err, name)
+			_, known, err := b.db.Account(t.Context(), b.tenant, account)
+			require.NoError(t, err, name)
+			require.False(t, known, name)
+			// As many as there are connections: none of them is left in a
+			// transaction.
+			for range 8 {
+				b.write(t, func(ctx context.Context, tx *store.Tx) error {
+					return putUser(ctx, tx, b.tenant, account+" again", "u")
+				})
+			}
+		}
+	})
+}
+
+func TestWrite_PanicLeavesNothingBehind(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		require.PanicsWithValue(t, "the test's own", func() {
+			_ = b.db.Write(t.Context(), now, func(tx *store.Tx) error {
+				require.NoError(t, putUser(t.Context(), tx, b.tenant, "a", "u"))
+				panic("the test's own")
+			})
+		})
+		b.write(t, func(ctx context.Context, tx *store.Tx) error {
+			_, known, err := tx.Account(ctx, b.tenant, "a")
+			require.False(t, known)
+			return err
+		})
+	})
+}
+
+// A count that is read and written back by many at once loses nothing.
+func TestWrite_ManyAtOnceTakeTurns(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		const writers = 64
+		b.write(t, func(ctx context.Context, tx *store.Tx) error { return putUser(ctx, tx, b.tenant, "a", "u") })
+		failed := make(chan error, writers)
+		for range writers {
+			go func() {
+				failed <- b.db.Write(t.Context(), now, func(tx *store.Tx) error {
+					a, _, err := tx.Account(t.Context(), b.tenant, "a")
+					if err != nil {
+						return err
+					}
+					a.IntervalValue++
+					return tx.PutAccount(t.Context(), b.tenant, a)
+				})
+			}()
+		}
+		for range writers {
+			require.NoError(t, <-failed)
+		}
+		a, _, err := b.db.Account(t.Context(), b.tenant, "a")
+		require.NoError(t, err)
+		require.Equal(t, int64(writers), a.IntervalValue)
+	})
+}
+
+// A server that restarts leaves the pools full of connections that are dead and
+// do not know it. The first calls after it must work all the same.
+func TestWrite_AfterTheServerRestarted(t *testing.T) {
+	t.Parallel()
+	c := sqldtest.Start(t)
+	db := open(t, c.PrimaryURL())
+	require.NoError(t, db.Migrate(t.Context(), now))
+	tenant := newTenant(t, db)
+	require.NoError(t, db.Write(t.Context(), now, func(tx *store.Tx) error { return putUser(t.Context(), tx, tenant, "a", "u") }))
+	for _, call := range []func() error{
+		func() error {
+			return db.Write(t.Context(), now, func(tx *store.Tx) error { return putUser(t.Context(), tx, tenant, "a", "u") })
+		},
+		func() error { return appendOne(t.Context(), db, tenant, "", now) },
+		func() error { _, _, err := db.Account(t.Context(), tenant, "a"); return err },
+	} {
+		fillPools(t, db, tenant)
+		c.KillPrimary(t)
+		c.StartPrimary(t)
+		require.NoError(t, call())
+	}
+}
+
+// fillPools makes the store hold several idle connections to write and to read.
+func fillPools(t *testing.T, db *store.Primary, tenant core.TenantAlias) {
+	t.Helper()
+	var calls sync.WaitGroup
+	for range 32 {
+		calls.Go(func() {
+			_, _ = db.UserKnown(t.Context(), tenant, "a", "u")
+			_ = db.Write(t.Context(), now, func(*store.Tx) error { return nil })
+		})
+	}
+	calls.Wait()
+}
+
+// An event call without an idempotency key is not protected from being run
+// twice by anything but the store: when the server dies after it ran the
+// statement and before it answered, the statement must not be sent again.
+func TestAppendIntake_IsNeverSentTwice(t *testing.T) {
+	t.Parallel()
+	c := sqldtest.Start(t)
+	line := newLossyLine(t, c.PrimaryURL())
+	direct, lossy := open(t, c.PrimaryURL()), open(t, line.url())
+	require.NoError(t, direct.Migrate(t.Context(), now))
+	tenant := newTenant(t, direct)
+	require.NoError(t, appendOne(t.Context(), lossy, tenant, "", now))
+
+	line.loseAnswersWith(`"seq"`)
+	require.Error(t, appendOne(t.Context(), lossy, tenant, "", now))
+	line.loseAnswersWith("")
+	require.NoError(t, appendOne(t.Context(), lossy, tenant, "", now))
+
+	b := bundle{db: direct, url: c.PrimaryURL(), tenant: tenant}
+	require.Equal(t, 3, b.count(t, "intake"))
+}
+
+func appendOne(ctx context.Context, db *store.Primary, tenant core.TenantAlias, key core.IdempotencyKey, at core.Time) error {
+	added, err := db.AppendIntake(ctx, tenant, batchOf(key, at, 1))
+	if err == nil && !added {
+		err = event.Duplicate()
+	}
+	return err
+}
+
+func batchOf(key core.IdempotencyKey, at core.Time, events int) event.Batch {
+	b := event.Batch{Account: "a", User: "u", Key: key}
+	for i := range events {
+		b.Events = append(b.Events, event.Event{Key: fmt.Sprintf("purchase-%d", i), Fields: `{"revenue":9.99}`})
+	}
+	b.Stamp(at, entropy)
+	return b
+}
+
+var drawn atomic.Uint32
+
+// entropy makes ids that differ.
+func entropy() (b [6]byte) {
+	binary.BigEndian.PutUint32(b[:], drawn.Add(1))
+	return b
+}
+
+// count counts the rows of a table that are the test's own.
+func (b bundle) count(t testing.TB, table string) (n int) {
+	t.Helper()
+	err := b.raw(t).QueryRowContext(t.Context(), `SELECT count(*) FROM `+table+` WHERE tenant = ?`, string(b.tenant)).Scan(&n)
+	require.NoError(t, err)
+	return n
+}

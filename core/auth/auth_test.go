@@ -1,0 +1,275 @@
+package auth
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"strings"
+	"testing"
+
+	"kith/core"
+)
+
+func basic(pair string) string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(pair))
+}
+
+func TestParseCredentials(t *testing.T) {
+	for _, c := range []struct {
+		name                     string
+		authorization, userToken string
+		want                     Credentials
+	}{
+		{name: "nothing is anonymous"},
+		{name: "empty user name with the key as password", authorization: basic(":KEY"), want: Credentials{Key: "KEY"}},
+		{name: "key as user name with empty password", authorization: basic("KEY:"), want: Credentials{Key: "KEY"}},
+		{name: "key twice", authorization: basic("KEY:KEY"), want: Credentials{Key: "KEY"}},
+		{name: "an id and the key", authorization: basic("acme:KEY"), want: Credentials{Key: "KEY"}},
+		{name: "key with colons as password", authorization: basic(":K:E:Y"), want: Credentials{Key: "K:E:Y"}},
+		{name: "scheme in any case", authorization: "bAsIc " + base64.StdEncoding.EncodeToString([]byte(":KEY")), want: Credentials{Key: "KEY"}},
+		{name: "blanks around", authorization: "  " + strings.Replace(basic(":KEY"), " ", "   ", 1) + " ", want: Credentials{Key: "KEY"}},
+		{name: "bearer", authorization: "Bearer a.b.c", want: Credentials{Token: "a.b.c"}},
+		{name: "bearer in lower case", authorization: "bearer a.b.c", want: Credentials{Token: "a.b.c"}},
+		{name: "bearer of nothing", authorization: "Bearer"},
+		{name: "bearer of a blank", authorization: "Bearer "},
+		{name: "bearer of undefined", authorization: "Bearer undefined"},
+		{name: "bearer of null", authorization: "Bearer null"},
+		{name: "own header", userToken: "a.b.c", want: Credentials{Token: "a.b.c"}},
+		{name: "own header with blanks", userToken: " a.b.c ", want: Credentials{Token: "a.b.c"}},
+		{name: "own header of undefined", userToken: "undefined"},
+		{name: "empty bearer leaves the own header", authorization: "Bearer ", userToken: "a.b.c", want: Credentials{Token: "a.b.c"}},
+		{name: "bearer before the own header", authorization: "Bearer a.b.c", userToken: "d.e.f", want: Credentials{Token: "a.b.c"}},
+		{name: "key before the own header", authorization: basic(":KEY"), userToken: "d.e.f", want: Credentials{Key: "KEY"}},
+	} {
+		got, err := ParseCredentials(c.authorization, c.userToken)
+		if err != nil || got != c.want {
+			t.Errorf("%s: %+v, %v; want %+v", c.name, got, err, c.want)
+		}
+	}
+}
+
+func TestParseCredentials_Refused(t *testing.T) {
+	for name, authorization := range map[string]string{
+		"not base64":                    "Basic ???",
+		"no colon":                      basic("KEY"),
+		"nothing":                       "Basic",
+		"nothing on either side":        basic(":"),
+		"another scheme":                "Digest abc",
+		"a key without scheme":          "KEY",
+		"a token without scheme":        "a.b.c",
+		"base64 in the URL's alphabet":  "Basic " + base64.URLEncoding.EncodeToString([]byte(":\xff\xfe\xfd???")),
+		"the scheme runs into the rest": strings.Replace(basic(":KEY"), " ", "", 1),
+	} {
+		got, err := ParseCredentials(authorization, "a.b.c")
+		e, ok := err.(*core.Error)
+		if !ok || e.Code != core.CodeUnauthenticated || got != (Credentials{}) {
+			t.Errorf("%s: %+v, %v; want to be refused", name, got, err)
+		}
+	}
+}
+
+func TestKeyMatches(t *testing.T) {
+	hash := KeyHash("KEY")
+	if len(hash) != 64 || strings.ToLower(hash) != hash {
+		t.Errorf("hash %q is not SHA-256 in hex", hash)
+	}
+	for _, c := range []struct {
+		hash, key string
+		want      bool
+	}{
+		{hash, "KEY", true},
+		{hash, "KEy", false},
+		{hash, "KEY ", false},
+		{hash, "", false},
+		{"", "KEY", false},
+		{"", "", false},
+		{hash[:63], "KEY", false},
+		{hash, hash, false},
+		{strings.ToUpper(hash), "KEY", false},
+	} {
+		if got := KeyMatches(c.hash, c.key); got != c.want {
+			t.Errorf("KeyMatches(%q, %q) = %v", c.hash, c.key, got)
+		}
+	}
+}
+
+func ring(t *testing.T, fill byte) Keyring {
+	t.Helper()
+	k, err := ParseKeyring(strings.Repeat(string([]byte{hexDigit(fill)}), 64))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func hexDigit(b byte) byte { return "0123456789abcdef"[b&15] }
+
+func TestParseKeyring(t *testing.T) {
+	raw := make([]byte, 32)
+	for i := range raw {
+		raw[i] = byte(255 - i)
+	}
+	want := Keyring{master: raw}.Hop().Sign("text")
+	for _, text := range []string{
+		hex.EncodeToString(raw), strings.ToUpper(hex.EncodeToString(raw)),
+		base64.StdEncoding.EncodeToString(raw), base64.RawURLEncoding.EncodeToString(raw),
+	} {
+		k, err := ParseKeyring(text)
+		if err != nil || k.Hop().Sign("text") != want {
+			t.Errorf("%q: %v, or another key", text, err)
+		}
+	}
+	for _, text := range []string{
+		"", "secret", hex.EncodeToString(raw[:31]), hex.EncodeToString(append(raw, 0)),
+		base64.StdEncoding.EncodeToString(raw[:31]), hex.EncodeToString(raw) + "\n\n",
+	} {
+		if _, err := ParseKeyring(text); err == nil {
+			t.Errorf("%q was taken for a master key", text)
+		}
+	}
+}
+
+// What one purpose, tenant or master key signs is noise to any other.
+func TestSigner(t *testing.T) {
+	a, b := ring(t, 1), ring(t, 2)
+	signers := []Signer{a.Cookie("acme"), a.Cookie("test_acme"), a.Cookie(""), a.Hop(), b.Cookie("acme"), b.Hop()}
+	for i, signer := range signers {
+		signature := signer.Sign("text")
+		if len(signature) != 43 || !signer.Verify("text", signature) {
+			t.Errorf("signer %d does not know its own %q", i, signature)
+		}
+		if signer.Verify("text ", signature) || signer.Verify("text", signature+"A") || signer.Verify("text", signature[:42]) || signer.Verify("text", "") {
+			t.Errorf("signer %d believes what it did not sign", i)
+		}
+		for j, other := range signers {
+			if i != j && other.Verify("text", signature) {
+				t.Errorf("signer %d believes signer %d", j, i)
+			}
+		}
+	}
+	if a.Cookie("acme").Sign("text") != ring(t, 1).Cookie("acme").Sign("text") {
+		t.Error("the same master key signs otherwise")
+	}
+}
+
+func TestKeyring_Seal(t *testing.T) {
+	k, place := ring(t, 1), KeyPlace("acme")
+	for _, secret := range []string{"", "TEST_key", strings.Repeat("s", 4096), "\x00\xff"} {
+		sealed, err := k.Seal(place, secret, [NonceSize]byte{1, 2, 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := k.Open(place, sealed)
+		if err != nil || got != secret {
+			t.Errorf("Open = %q, %v; want %q", got, err, secret)
+		}
+		if secret != "" && strings.Contains(sealed, secret) {
+			t.Errorf("%q shows in %q", secret, sealed)
+		}
+	}
+}
+
+func TestKeyring_Open_Refused(t *testing.T) {
+	k, place := ring(t, 1), KeyPlace("acme")
+	sealed, err := k.Seal(place, "TEST_key", [NonceSize]byte{1, 2, 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.Open(KeyPlace("test_acme"), sealed); err == nil {
+		t.Error("it opens in another place")
+	}
+	if _, err := ring(t, 2).Open(place, sealed); err == nil {
+		t.Error("it opens under another master key")
+	}
+	raw, _ := base64.RawStdEncoding.DecodeString(sealed)
+	for i := range raw {
+		for bit := range 8 {
+			bad := append([]byte(nil), raw...)
+			bad[i] ^= 1 << bit
+			if got, err := k.Open(place, base64.RawStdEncoding.EncodeToString(bad)); err == nil {
+				t.Fatalf("bit %d of byte %d flipped: opens as %q", bit, i, got)
+			}
+		}
+		if got, err := k.Open(place, base64.RawStdEncoding.EncodeToString(raw[:i])); err == nil {
+			t.Errorf("cut to %d bytes: opens as %q", i, got)
+		}
+	}
+	for _, text := range []string{"", "?", "not base64 at all", "AAAA"} {
+		if got, err := k.Open(place, text); err == nil {
+			t.Errorf("%q opens as %q", text, got)
+		}
+	}
+}
+
+func TestHop(t *testing.T) {
+	const now core.Time = 1_700_000_000_000
+	key := ring(t, 1).Hop()
+	hop := Hop{Method: "POST", URI: "/api/v1/acme/accountsync?x=1", For: "192.0.2.1", Proto: "https", Host: "shop.example"}
+	signature := hop.Sign(key, now)
+
+	for _, c := range []struct {
+		name string
+		now  core.Time
+		want bool
+	}{
+		{"at once", now, true},
+		{"5 minutes old", now + 5*core.Minute, true},
+		{"5 minutes and 1 ms old", now + 5*core.Minute + 1, false},
+		{"5 minutes ahead", now - 5*core.Minute, true},
+		{"5 minutes and 1 ms ahead", now - 5*core.Minute - 1, false},
+	} {
+		if got := hop.Verify(key, signature, c.now); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+	if hop.Verify(ring(t, 2).Hop(), signature, now) {
+		t.Error("another key verifies")
+	}
+	for i := range signature {
+		for bit := range 8 {
+			bad := []byte(signature)
+			bad[i] ^= 1 << bit
+			if hop.Verify(key, string(bad), now) {
+				t.Errorf("bit %d of byte %d flipped: %q verifies", bit, i, bad)
+			}
+		}
+		if hop.Verify(key, signature[:i], now) {
+			t.Errorf("cut to %q it verifies", signature[:i])
+		}
+	}
+	for _, bad := range []string{signature + "A", signature + "=", signature + "\n", " " + signature, "+" + signature, "0" + signature} {
+		if hop.Verify(key, bad, now) {
+			t.Errorf("%q verifies", bad)
+		}
+	}
+}
+
+func TestHop_CoversEachPart(t *testing.T) {
+	const now core.Time = 1_700_000_000_000
+	key := ring(t, 1).Hop()
+	hop := Hop{Method: "GET", URI: "/a", For: "b", Proto: "c", Host: "d"}
+	signature := hop.Sign(key, now)
+	for _, other := range []Hop{
+		{},
+		{Method: "PUT", URI: "/a", For: "b", Proto: "c", Host: "d"},
+		{Method: "GET", URI: "/A", For: "b", Proto: "c", Host: "d"},
+		{Method: "GET", URI: "/a", For: "", Proto: "c", Host: "d"},
+		{Method: "GET", URI: "/a", For: "b", Proto: "", Host: "d"},
+		{Method: "GET", URI: "/a", For: "b", Proto: "c", Host: "e"},
+		{Method: "GET", URI: "/a", For: "c", Proto: "b", Host: "d"},
+		{Method: "GET", URI: "/ab", For: "", Proto: "c", Host: "d"},
+	} {
+		if other.Verify(key, signature, now) {
+			t.Errorf("%+v verifies with the signature of %+v", other, hop)
+		}
+	}
+}
+
+// A line break in one part does not make it two.
+func TestHop_PartsDoNotRunTogether(t *testing.T) {
+	const now core.Time = 1_700_000_000_000
+	key := ring(t, 1).Hop()
+	signature := Hop{URI: "/a\nb", For: "c"}.Sign(key, now)
+	if (Hop{URI: "/a", For: "b\nc"}).Verify(key, signature, now) {
+		t.Error("a part that holds a line break verifies as two")
+	}
+}

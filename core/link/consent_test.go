@@ -1,0 +1,298 @@
+package link
+
+import (
+	"strings"
+	"testing"
+
+	"kith/core"
+)
+
+// what becomes of the cookie
+const (
+	none    = "none"
+	set     = "set"
+	deleted = "deleted"
+)
+
+func outcome(setCookie string) string {
+	switch {
+	case setCookie == "":
+		return none
+	case strings.HasPrefix(setCookie, "kith_acme=; ") && strings.Contains(setCookie, "; Max-Age=0; "):
+		return deleted
+	case strings.HasPrefix(setCookie, "kith_acme=v1."):
+		return set
+	}
+	return setCookie
+}
+
+// Every combination of policy, banner answer, browser signals and existing
+// cookie, against the rule written down once more in other words.
+func TestConsent(t *testing.T) {
+	answers := map[string]string{ // consent cookie -> what it says
+		"": "silent", "consent=": "silent", "consent=maybe": "silent", "other=1": "silent", "Consent=1": "silent",
+		"consent=1": "yes", "consent=true": "yes", "consent=YES": "yes", "consent=granted": "yes", "consent=allow": "yes",
+		`consent="accepted"`: "yes", "consent=0": "no", "consent=false": "no", "consent=no": "no", "consent=Denied": "no",
+		"consent=deny": "no", "a=b;consent=rejected": "no", "consent=0; consent=1": "no",
+	}
+	combinations := 0
+	for _, policy := range []Consent{"", ConsentOff, ConsentOptIn, ConsentOptOut} {
+		for cookie, said := range answers {
+			for _, gpc := range []string{"", "0", "1", " 1 "} {
+				for _, dnt := range []string{"", "0", "1"} {
+					for _, existing := range []bool{false, true} {
+						v := Visit{Method: "GET", UserAgent: chrome, Cookie: cookie, GPC: gpc, DNT: dnt, Path: "/a", Query: "rsCode=ANN"}
+						if existing {
+							v.Cookie = "kith_acme=v1.x; " + cookie
+						}
+						tenant := acme()
+						tenant.Policy = Policy{Consent: policy, ConsentCookie: "consent"}
+
+						signal := strings.TrimSpace(gpc) == "1" || dnt == "1"
+						asks := policy == ConsentOptIn || policy == ConsentOptOut
+						want := none
+						switch {
+						case signal:
+						case !asks, policy == ConsentOptIn && said == "yes", policy == ConsentOptOut && said != "no":
+							want = set
+						case said == "no" && existing:
+							want = deleted
+						}
+
+						a := FollowShareLink(v, tenant, classic(), "ANN", now)
+						if got := outcome(a.SetCookie); got != want || a.Status != 302 || !strings.Contains(a.Location, "rsCode=ANN") {
+							t.Errorf("policy %q, %q, GPC %q, DNT %q, existing %v: cookie %s, want %s; to %q", policy, cookie, gpc, dnt, existing, got, want, a.Location)
+						}
+						a, ok := TakeCode(v, tenant, classic(), "ANN", now)
+						// A page is redirected for a cookie only, and deletes none: what
+						// cannot be deleted would send the visitor round and round.
+						if want == deleted {
+							want = none
+						}
+						if got := outcome(a.SetCookie); got != want || ok != (want != none) {
+							t.Errorf("in place, policy %q, %q, GPC %q, DNT %q, existing %v: cookie %s, want %s; %v", policy, cookie, gpc, dnt, existing, got, want, ok)
+						}
+						if page := map[string]string{set: "/a", none: ""}[want]; a.Location != page {
+							t.Errorf("in place, cookie %s: to %q, want %q", want, a.Location, page)
+						}
+						combinations++
+					}
+				}
+			}
+		}
+	}
+	if combinations != 4*18*4*3*2 {
+		t.Errorf("%d combinations", combinations)
+	}
+}
+
+// Without the name of a consent cookie nobody ever consents or objects.
+func TestConsent_NoCookieName(t *testing.T) {
+	for policy, want := range map[Consent]string{ConsentOptIn: none, ConsentOptOut: set} {
+		tenant := acme()
+		tenant.Policy.Consent = policy
+		a := FollowShareLink(Visit{Method: "GET", UserAgent: chrome, Cookie: "=1; consent=1"}, tenant, classic(), "ANN", now)
+		if got := outcome(a.SetCookie); got != want {
+			t.Errorf("%s: cookie %s, want %s", policy, got, want)
+		}
+	}
+}
+
+func TestParseConsent(t *testing.T) {
+	for s, want := range map[string]bool{"off": true, "opt-in": true, "opt-out": true, "": false, "on": false, "OFF": false} {
+		if c, ok := ParseConsent(s); ok != want || string(c) != s {
+			t.Errorf("%q: %q, %v", s, c, ok)
+		}
+	}
+}
+
+func TestMachine_Purpose(t *testing.T) {
+	for _, c := range []struct {
+		v    Visit
+		want string
+	}{
+		{Visit{Method: "GET"}, set},
+		{Visit{Method: "HEAD"}, none},
+		{Visit{Method: "GET", SecPurpose: "prefetch"}, none},
+		{Visit{Method: "GET", SecPurpose: "prefetch;prerender"}, none},
+		{Visit{Method: "GET", SecPurpose: "prefetch;anonymous-client-ip"}, none},
+		{Visit{Method: "GET", SecPurpose: "prerender"}, none},
+		{Visit{Method: "GET", Purpose: "prefetch"}, none},
+		{Visit{Method: "GET", Purpose: "preview"}, none},
+	} {
+		c.v.UserAgent = chrome
+		a := FollowShareLink(c.v, acme(), classic(), "ANN", now)
+		if got := outcome(a.SetCookie); got != c.want || a.Status != 302 || !strings.Contains(a.Location, "rsCode=ANN") {
+			t.Errorf("%+v: cookie %s, want %s; %d to %q", c.v, got, c.want, a.Status, a.Location)
+		}
+	}
+}
+
+func TestBot(t *testing.T) {
+	for _, agent := range []string{
+		"WhatsApp/2.23.20.0 A", "WhatsApp/2.2413.51 W",
+		"Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)", "Slackbot 1.0 (+https://api.slack.com/robots)",
+		"Slack-ImgProxy (+https://api.slack.com/robots)", "Twitterbot/1.0",
+		"facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)", "facebookcatalog/1.0",
+		"LinkedInBot/1.0 (compatible; Mozilla/5.0; Apache-HttpClient +http://www.linkedin.com)",
+		"TelegramBot (like TwitterBot)", "Mozilla/5.0 (compatible; Discordbot/2.0; +https://discordapp.com)",
+		"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
+		"Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm) Chrome/126.0.0.0 Safari/537.36",
+		"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_5) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/13.1.1 Safari/605.1.15 (Applebot/0.1; +http://www.apple.com/go/applebot)",
+		// iMessage
+		"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_11_1) AppleWebKit/601.2.4 (KHTML, like Gecko) Version/9.0.1 Safari/601.2.4 facebookexternalhit/1.1 Facebot Twitterbot/1.0",
+		// Skype and MS Teams
+		"Mozilla/5.0 (Windows NT 6.1; WOW64) SkypeUriPreview Preview/0.5 skype-url-preview@microsoft.com",
+		"http.rb/5.1.1 (Mastodon/4.2.1; +https://mastodon.social/)", "Mastodon/4.3.0 (http.rb/5.2.0; +https://mastodon.social/) Bot",
+		"Mozilla/5.0 (compatible; YandexBot/3.0; +http://yandex.com/bots)", "Mozilla/5.0 (compatible; AhrefsBot/7.0; +http://ahrefs.com/robot/)",
+		"Mozilla/5.0 (compatible; Pinterestbot/1.0; +http://www.pinterest.com/bot.html)", "redditbot/1.0",
+		"Mozilla/5.0 (compatible; Baiduspider/2.0; +http://www.baidu.com/search/spider.html)",
+		"Mozilla/5.0 (compatible; Yahoo! Slurp; http://help.yahoo.com/help/us/ysearch/slurp)", "DuckDuckBot/1.1",
+		"Mozilla/5.0 (compatible; vkShare; +http://vk.com/dev/Share)", "Mozilla/5.0 (compatible; UptimeRobot/2.0; http://www.uptimerobot.com/)",
+		"Mozilla/5.0 (compatible; FlipboardProxy/1.2; +http://flipboard.com/browserproxy)",
+		"Mozilla/5.0 (compatible; Bluesky Cardyb/1.1; +mailto:support@bsky.app)", "GPTBot/1.2",
+		"CUBOT Googlebot/2.1", "Mozilla/5.0 (en-US) AppleWebKit/537.36 (KHTML, like Gecko; Google-Read-Aloud) Chrome/126.0 Safari/537.36",
+		"Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; Google Web Preview) Chrome/126.0 Safari/537.36",
+	} {
+		a := FollowShareLink(Visit{Method: "GET", UserAgent: agent}, acme(), classic(), "ANN", now)
+		if got := outcome(a.SetCookie); got != none {
+			t.Errorf("%q: cookie %s", agent, got)
+		}
+	}
+	for _, agent := range []string{
+		"", chrome, "curl/8.9.1", "Wget/1.21", "Go-http-client/1.1",
+		"Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1",
+		"Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:127.0) Gecko/20100101 Firefox/127.0",
+		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36 Edg/126.0.0.0",
+		"Mozilla/5.0 (Linux; Android 10; CUBOT_X30) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Mobile Safari/537.36",
+		"Mozilla/5.0 (Linux; Android 9; CUBOT KING KONG CS) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/103.0.0.0 Mobile Safari/537.36",
+		"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) HeadlessChrome/126.0.0.0 Safari/537.36",
+		"Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/21F79 Instagram 337.0.0.23.89 (iPhone15,2; iOS 17_5; de_DE; de; scale=3.00; 1179x2556; 605596538)",
+		"Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/15E148 [FBAN/FBIOS;FBAV/468.0.0.36.107;FBBV/604600000;FBDV/iPhone15,2;FBMD/iPhone;FBSN/iOS;FBSV/17.5;FBSS/3;FBLC/de_DE]",
+		"Mozilla/5.0 (Linux; Android 14; Pixel 8 Build/AP1A; wv) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0 Chrome/126.0 Mobile Safari/537.36 [FB_IAB/FB4A;FBAV/468.0.0.55.109;]",
+		"Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/15E148 [LinkedInApp]/9.29.6394",
+		"Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/15E148 [Pinterest/iOS]",
+		"Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/15E148 Twitter for iPhone/10.44",
+		"Mozilla/5.0 (iPad; CPU OS 16_7 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/15E148 Flipboard/4.3.5",
+		"Mozilla/5.0 (Linux; Android 14; SM-S918B) AppleWebKit/537.36 (KHTML, like Gecko) SamsungBrowser/25.0 Chrome/121.0.0.0 Mobile Safari/537.36",
+	} {
+		a := FollowShareLink(Visit{Method: "GET", UserAgent: agent}, acme(), classic(), "ANN", now)
+		if got := outcome(a.SetCookie); got != set {
+			t.Errorf("%q: cookie %s", agent, got)
+		}
+	}
+	if !bot(strings.Repeat("x", 509)+"bot") || bot(strings.Repeat("x", 510)+"bot") {
+		t.Error("the first 512 bytes decide")
+	}
+}
+
+func TestAttribution_RoundTrip(t *testing.T) {
+	key := cookies("acme")
+	for _, a := range []Attribution{
+		{Program: "classic", Code: "ANN", Visited: now},
+		{Program: "a-B-9", Code: "a_b-C9", Visited: 1, ShareMedium: "FACEBOOK", EngagementMedium: "EMAIL"},
+		{Program: core.ProgramKey(strings.Repeat("p", 64)), Code: core.ReferralCode(strings.Repeat("c", 64)),
+			ShareMedium: strings.Repeat("S", 32), EngagementMedium: strings.Repeat("E", 32), Visited: 1 << 60},
+	} {
+		text := a.Encode(key)
+		got, err := ParseAttribution(key, text)
+		if err != nil || got != a {
+			t.Errorf("%q: %+v, %v; want %+v", text, got, err, a)
+		}
+		for i := range len(text) {
+			if c := text[i]; c <= ' ' || c >= 0x7f || strings.IndexByte(`",;\`, c) >= 0 {
+				t.Errorf("%q holds %q, which no cookie value may", text, c)
+			}
+		}
+	}
+}
+
+func TestParseAttribution_Refused(t *testing.T) {
+	key := cookies("acme")
+	text := Attribution{Program: "classic", Code: "ANN", Visited: now, ShareMedium: "SMS"}.Encode(key)
+	if _, err := ParseAttribution(cookies("test_acme"), text); err != ErrCookieForged {
+		t.Errorf("another tenant's key: %v", err)
+	}
+	for i := range len(text) {
+		for bit := range 8 {
+			bad := []byte(text)
+			bad[i] ^= 1 << bit
+			if got, err := ParseAttribution(key, string(bad)); err == nil {
+				t.Fatalf("%q is believed: %+v", bad, got)
+			}
+		}
+		if got, err := ParseAttribution(key, text[:i]); err == nil {
+			t.Errorf("%q is believed: %+v", text[:i], got)
+		}
+	}
+	for _, bad := range []string{text + "A", text + "=", text + "\n", " " + text, strings.Repeat("A", 513), text + strings.Repeat(".", 512)} {
+		if got, err := ParseAttribution(key, bad); err == nil {
+			t.Errorf("%q is believed: %+v", bad, got)
+		}
+	}
+	// Signed, but not of this form.
+	for _, body := range []string{
+		"", "v1", "v2.a.classic.ANN..", "v1.a.classic.ANN.", "v1.a.classic.ANN...", "v1.!.classic.ANN..", "v1..classic.ANN..",
+		"v1.a..ANN..", "v1.a.classic...", "v1.a.cl_assic.ANN..", "v1.a.classic.A NN..", "v1.zzzzzzzzzzzzzzzz.classic.ANN..",
+	} {
+		if got, err := ParseAttribution(key, body+"."+key.Sign(body)); err != ErrCookieForm {
+			t.Errorf("%q: %+v, %v", body, got, err)
+		}
+	}
+}
+
+func TestAttribution_Fresh(t *testing.T) {
+	const life = 30 * core.Day
+	for _, c := range []struct {
+		name    string
+		visited core.Time
+		want    error
+	}{
+		{"just now", now, nil},
+		{"a life less 1 ms ago", now - life + 1, nil},
+		{"a life ago", now - life, nil},
+		{"a life and 1 ms ago", now - life - 1, ErrCookieExpired},
+		{"5 minutes ahead less 1 ms", now + 5*core.Minute - 1, nil},
+		{"5 minutes ahead", now + 5*core.Minute, nil},
+		{"5 minutes and 1 ms ahead", now + 5*core.Minute + 1, ErrCookieExpired},
+	} {
+		if got := (Attribution{Visited: c.visited}).Fresh(life, now); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
+func TestFindCookie(t *testing.T) {
+	for header, want := range map[string]string{
+		"":                                   "",
+		"kith_acme=a":                        "a",
+		`kith_acme="a"`:                      "a",
+		"x=1; kith_acme=a; y=2":              "a",
+		"x=1;kith_acme=a":                    "a",
+		"kith_acme=a; kith_acme=b":           "a",
+		"kith_acme=a=b":                      "a=b",
+		"kith_acme=":                         "",
+		"kith_acme":                          "",
+		"kith_acm=a":                         "",
+		"kith_acmee=a":                       "",
+		"xkith_acme=a":                       "",
+		"KITH_ACME=a":                        "",
+		"kith_test_acme=t":                   "",
+		"kith_test_acme=t; kith_acme=a; ;=;": "a",
+	} {
+		if got := FindCookie("acme", header); got != want {
+			t.Errorf("%q: %q, want %q", header, got, want)
+		}
+	}
+}
+
+// A mark that stands by another letter than its first would never be found.
+func TestBotMarks(t *testing.T) {
+	for i, marks := range botMarks {
+		for _, mark := range marks {
+			if mark[0] != byte(i) || strings.ToLower(mark) != mark || !bot("x "+strings.ToUpper(mark)) {
+				t.Errorf("%q stands by %q", mark, byte(i))
+			}
+		}
+	}
+}

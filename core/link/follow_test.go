@@ -1,0 +1,181 @@
+package link
+
+import (
+	"strings"
+	"testing"
+
+	"kith/core"
+	"kith/core/auth"
+)
+
+const now core.Time = 1_700_000_000_000
+
+// chrome is the User-Agent of a person's browser.
+const chrome = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"
+
+func acme() Tenant { return Tenant{Alias: "acme", Cookies: cookies("acme")} }
+
+// cookies is the signer of a tenant's cookies.
+func cookies(tenant core.TenantAlias) auth.Signer {
+	keys, err := auth.ParseKeyring("000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f")
+	if err != nil {
+		panic(err)
+	}
+	return keys.Cookie(tenant)
+}
+
+func classic() Program {
+	return Program{Key: "classic", LandingURL: "https://shop.example/welcome?a=1#top", CookieLife: DefaultCookieLife}
+}
+
+// cookieOf splits a Set-Cookie value into the cookie and its attributes.
+func cookieOf(t *testing.T, header string) (name, value, attributes string) {
+	t.Helper()
+	pair, attributes, _ := strings.Cut(header, "; ")
+	name, value, found := strings.Cut(pair, "=")
+	if !found {
+		t.Fatalf("%q sets no cookie", header)
+	}
+	return name, value, attributes
+}
+
+func TestFollowShareLink(t *testing.T) {
+	v := Visit{
+		Method: "GET", Secure: true, Path: "/s/acme/ANN", UserAgent: chrome,
+		Query: "rsShareMedium=FACEBOOK&rsEngagementMedium=EMAIL&email=ann@example.com",
+	}
+	a := FollowShareLink(v, acme(), classic(), "ANN", now)
+	if want := "https://shop.example/welcome?a=1&rsCode=ANN&rsShareMedium=FACEBOOK&rsEngagementMedium=EMAIL#top"; a.Location != want {
+		t.Errorf("leads to %q, want %q: the program's own page and nothing of the visitor", a.Location, want)
+	}
+	if a.Status != 302 {
+		t.Errorf("status %d", a.Status)
+	}
+	name, value, attributes := cookieOf(t, a.SetCookie)
+	if name != "kith_acme" || attributes != "Path=/; Max-Age=2592000; HttpOnly; SameSite=Lax; Secure" {
+		t.Errorf("cookie %q with %q", name, attributes)
+	}
+	got, err := ParseAttribution(acme().Cookies, value)
+	want := Attribution{Program: "classic", Code: "ANN", ShareMedium: "FACEBOOK", EngagementMedium: "EMAIL", Visited: now}
+	if err != nil || got != want {
+		t.Errorf("remembers %+v, %v; want %+v", got, err, want)
+	}
+}
+
+func TestFollowShareLink_PlainHTTP(t *testing.T) {
+	a := FollowShareLink(Visit{Method: "GET", UserAgent: chrome}, acme(), classic(), "ANN", now)
+	if _, _, attributes := cookieOf(t, a.SetCookie); attributes != "Path=/; Max-Age=2592000; HttpOnly; SameSite=Lax" {
+		t.Errorf("a cookie that a browser would not keep: %q", attributes)
+	}
+}
+
+// A link with an unknown code leads to the shop and attributes nothing.
+func TestFollowShareLink_UnknownCode(t *testing.T) {
+	a := FollowShareLink(Visit{Method: "GET", UserAgent: chrome, Query: "rsShareMedium=SMS"}, acme(), classic(), "", now)
+	if want := (Answer{Status: 302, Location: classic().LandingURL}); a != want {
+		t.Errorf("%+v, want %+v", a, want)
+	}
+}
+
+func TestFollowShareLink_LandingPage(t *testing.T) {
+	for query, want := range map[string]string{
+		"rsLandingPage=https%3A%2F%2Fshop.example%2Fsale%3Fx%3D1%23y": "https://shop.example/sale?x=1&rsCode=ANN#y",
+		"rsLandingPage=https://shop.example/sale":                     "https://shop.example/sale?rsCode=ANN",
+		"rsLandingPage=https://shop.example/%3FrsCode%3DEVE":          "https://shop.example/?rsCode=ANN",
+		"rsLandingPage=https://shop.example/%3Frs%2543ode%3DEVE":      "https://shop.example/?rsCode=ANN",
+		"rsLandingPage=https://shop.example/gr%C3%B6%C3%9Fe":          "https://shop.example/gr%C3%B6%C3%9Fe?rsCode=ANN",
+		"rsLandingPage=https://shop.example/%FF":                      "https://shop.example/%FF?rsCode=ANN",
+		"rsLandingPage=https://evil.example/":                         "https://shop.example/welcome?a=1&rsCode=ANN#top",
+		"rsLandingPage=https://shop.example/%0D%0ASet-Cookie:%20a=b":  "https://shop.example/welcome?a=1&rsCode=ANN#top",
+		"rsLandingPage=%zz":                                                    "https://shop.example/welcome?a=1&rsCode=ANN#top",
+		"rsShareMedium=%3Cscript%3E":                                           "https://shop.example/welcome?a=1&rsCode=ANN#top",
+		"rsShareMedium=a%26rsCode=EVE":                                         "https://shop.example/welcome?a=1&rsCode=ANN#top",
+		"rsShareMedium=" + strings.Repeat("A", 33):                             "https://shop.example/welcome?a=1&rsCode=ANN#top",
+		"rsShareMedium=" + strings.Repeat("A", 32):                             "https://shop.example/welcome?a=1&rsCode=ANN&rsShareMedium=" + strings.Repeat("A", 32) + "#top",
+		"rsCode=EVE&utm_source=x&gclid=y&_saasquatch=eyJ9&email=a%40b.example": "https://shop.example/welcome?a=1&rsCode=ANN#top",
+	} {
+		a := FollowShareLink(Visit{Method: "GET", UserAgent: chrome, Query: query}, acme(), classic(), "ANN", now)
+		if a.Location != want || a.Status != 302 {
+			t.Errorf("%q: %d to %q, want %q", query, a.Status, a.Location, want)
+		}
+	}
+}
+
+// A page beyond ASCII goes into the header as a browser would write it.
+func TestFollowShareLink_NonASCII(t *testing.T) {
+	p := classic()
+	p.LandingURL = "https://shop.example/größe a?ü=1"
+	for _, code := range []core.ReferralCode{"", "ANN"} {
+		a := FollowShareLink(Visit{Method: "GET", UserAgent: chrome}, acme(), p, code, now)
+		if !strings.HasPrefix(a.Location, "https://shop.example/gr%C3%B6%C3%9Fe%20a?%C3%BC=1") {
+			t.Errorf("leads to %q", a.Location)
+		}
+	}
+}
+
+func TestTakeCode(t *testing.T) {
+	for _, c := range []struct{ path, query, want string }{
+		{"/", "rsCode=ANN", "/"},
+		{"/a/b", "rsCode=ANN&x=1", "/a/b?x=1"},
+		{"/a", "x=1&rsCode=ANN&y=%26&&z", "/a?x=1&y=%26&&z"},
+		{"/a", "rsCode=ANN&rsCode=EVE", "/a"},
+		{"/a", "rs%43ode=ANN", "/a"},
+		{"/a", "next=rsCode&rsCode=ANN", "/a?next=rsCode"},
+		{"/%2F%2Fevil.example", "rsCode=ANN", "/%2F%2Fevil.example"},
+		{"//evil.example", "rsCode=ANN", "/.//evil.example"},
+		{"///evil.example", "rsCode=ANN", "/.///evil.example"},
+		{"/\\evil.example", "rsCode=ANN", "/./\\evil.example"},
+		{"/\t/evil.example", "rsCode=ANN", "/%09/evil.example"},
+		{"/\r\n/evil.example", "rsCode=ANN", "/%0D%0A/evil.example"},
+		{"https://evil.example/", "rsCode=ANN", "/https://evil.example/"},
+		{"evil.example", "rsCode=ANN", "/evil.example"},
+		{"\\\\evil.example", "rsCode=ANN", "/./\\\\evil.example"},
+		{"", "rsCode=ANN", "/"},
+		{"/größe", "rsCode=ANN&ü=1", "/gr%C3%B6%C3%9Fe?%C3%BC=1"},
+	} {
+		a, ok := TakeCode(Visit{Method: "GET", Secure: true, Path: c.path, Query: c.query, UserAgent: chrome}, acme(), classic(), "ANN", now)
+		if !ok || a.Status != 302 || a.Location != c.want {
+			t.Errorf("%q?%q: %v, %d to %q, want %q", c.path, c.query, ok, a.Status, a.Location, c.want)
+		}
+		if host := resolved(t, "https://shop.example/a/b?c", a.Location).Host; host != "shop.example" {
+			t.Errorf("%q leads to the host %q", c.path, host)
+		}
+		_, value, attributes := cookieOf(t, a.SetCookie)
+		got, err := ParseAttribution(acme().Cookies, value)
+		if err != nil || got.Code != "ANN" || got.Visited != now || !strings.HasSuffix(attributes, "; Secure") {
+			t.Errorf("remembers %+v, %v, with %q", got, err, attributes)
+		}
+	}
+}
+
+// An unknown code and a machine's visit lose the parameter and get no cookie.
+func TestTakeCode_NoCookie(t *testing.T) {
+	for name, c := range map[string]struct {
+		v    Visit
+		code core.ReferralCode
+	}{
+		"unknown code":               {Visit{Method: "GET", UserAgent: chrome}, ""},
+		"HEAD":                       {Visit{Method: "HEAD", UserAgent: chrome}, "ANN"},
+		"preview bot":                {Visit{Method: "GET", UserAgent: "Twitterbot/1.0"}, "ANN"},
+		"unknown code and a refusal": {Visit{Method: "GET", UserAgent: chrome, GPC: "1"}, ""},
+	} {
+		c.v.Path, c.v.Query = "/a", "rsCode=ANN&x=1"
+		a, ok := TakeCode(c.v, acme(), classic(), c.code, now)
+		if want := (Answer{Status: 302, Location: "/a?x=1"}); !ok || a != want {
+			t.Errorf("%s: %+v, %v; want %+v", name, a, ok, want)
+		}
+	}
+}
+
+func TestOwnPath(t *testing.T) {
+	for path, want := range map[string]bool{
+		"/api/v1/acme/accountsync": true, "/a/acme/widgets/squatchcookiejson": true, "/s/acme/ANN": true,
+		"/.well-known/jwks.json": true, "/healthz": true, "/kith.js": true,
+		"": false, "/": false, "/api": false, "/s": false, "/shop": false, "/apian/": false, "/healthz/": false,
+		"/kith.js.map": false, "//s/acme/ANN": false, "/S/acme/ANN": false, "s/acme/ANN": false,
+	} {
+		if got := OwnPath(path); got != want {
+			t.Errorf("%q: %v", path, got)
+		}
+	}
+}

@@ -1,0 +1,289 @@
+package wire
+
+import (
+	"encoding/base64"
+	"strconv"
+	"strings"
+	"testing"
+
+	"kith/core"
+	"kith/core/event"
+	"kith/core/referral"
+)
+
+func TestParseAccount(t *testing.T) {
+	u, err := ParseAccount([]byte(` {"id":"a@b.c","currency":"EUR","subscription":{"status":"PAID","billingIntervalValue":3,
+		"billingIntervalType":"MONTH","value":9.90},"referral":{"code":"ANN"}} `))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u.ID != "a@b.c" || *u.Currency != "EUR" || *u.Status != referral.Paid || *u.IntervalValue != 3 ||
+		*u.Interval != "MONTH" || *u.Value != "9.90" || *u.Code != "ANN" {
+		t.Errorf("%+v", u)
+	}
+}
+
+// Null and absent both mean "leave as it is".
+func TestParseAccount_NothingGiven(t *testing.T) {
+	for _, body := range []string{
+		`{"id":"a"}`, `{"id":"a","currency":null,"subscription":null,"referral":null}`, `{"id":"a","subscription":{},"referral":{}}`,
+		`{"id":"a","subscription":{"status":null,"billingIntervalValue":null,"billingIntervalType":null,"value":null},"referral":{"code":null}}`,
+	} {
+		u, err := ParseAccount([]byte(body))
+		if err != nil || u != (referral.AccountUpdate{ID: "a"}) {
+			t.Errorf("%s: %+v, %v", body, u, err)
+		}
+	}
+}
+
+// What an account sync answers may be sent back as it is.
+func TestAccount_RoundTrip(t *testing.T) {
+	for _, a := range []referral.Account{
+		referral.NewAccount("a", 1),
+		{ID: "a", Currency: "EUR", Status: referral.Paid, Interval: "YEAR", IntervalValue: 2, Value: "9.90", Standing: referral.Standing{Referral: referral.InProgress, Code: "ANN"}},
+	} {
+		u, err := ParseAccount(Account(a))
+		if err != nil {
+			t.Errorf("%s: %v", Account(a), err)
+			continue
+		}
+		if got := u.Apply(a); got != a {
+			t.Errorf("%+v became %+v", a, got)
+		}
+	}
+}
+
+func TestParseUser_REST(t *testing.T) {
+	u, err := user(`{"id":"bob","accountId":"a@b.c","firstName":"Bob","lastName":"T","email":"bob@b.c","imageUrl":"i","locale":"en_US",
+		"countryCode":"DE","referable":false,"paymentProviderId":"cus_1","accountStatus":"PAID","segments":["vip","~old"],
+		"referralCodes":{"p-1":"BOB1"},"referralCode":"BOB","customFields":{"a":1.50,"b":null,"c":"\u00e4","d":true},
+		"shareLinks":{"x":"y"},"dateCreated":1,"dateUsTaxFormSubmitted":null}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *u.FirstName != "Bob" || *u.LastName != "T" || *u.Email != "bob@b.c" || *u.ImageURL != "i" || *u.Locale != "en_US" ||
+		*u.CountryCode != "DE" || *u.Referable || *u.PaymentProviderID != "cus_1" || *u.Status != referral.Paid ||
+		strings.Join(u.Segments, ",") != "vip,~old" || u.Account != "a@b.c" || u.ID != "bob" || len(u.Claims) != 0 {
+		t.Errorf("%+v", u)
+	}
+	if len(u.Codes) != 2 || u.Codes[0] != (referral.UserCode{Program: "p-1", Code: "BOB1"}) || u.Codes[1] != (referral.UserCode{Program: "classic", Code: "BOB"}) {
+		t.Errorf("codes %+v", u.Codes)
+	}
+	want := []referral.CustomField{{Name: "a", Value: "1.50"}, {Name: "b", Value: "null"}, {Name: "c", Value: `"\u00e4"`}, {Name: "d", Value: "true"}}
+	if len(u.CustomFields) != len(want) {
+		t.Fatalf("custom fields %+v", u.CustomFields)
+	}
+	for i := range want {
+		if u.CustomFields[i] != want[i] {
+			t.Errorf("custom field %+v, want %+v", u.CustomFields[i], want[i])
+		}
+	}
+}
+
+// The keys of the spec's init call.
+func TestParseUser_Init(t *testing.T) {
+	u, err := user(`{"tenant_alias":"acme","account_id":"a@b.c","payment_provider_id":null,"user_id":"bob","email":"bob@b.c",
+		"first_name":"Bob","last_name":"T","user_image":"i","user_referral_code":"BOB","referral_code":"ANN","account_status":"PAID",
+		"jwt":"x","checksum":"y","mode":"POPUP","fb_share_image":"z","locale":"en"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *u.FirstName != "Bob" || *u.LastName != "T" || *u.Email != "bob@b.c" || *u.ImageURL != "i" || u.PaymentProviderID != nil ||
+		*u.Status != referral.Paid || len(u.Codes) != 1 || u.Codes[0].Code != "BOB" {
+		t.Errorf("%+v", u)
+	}
+	checkClaims(t, "init", u.Claims, referral.Claim{Code: "ANN", Source: referral.SourceInit})
+}
+
+// A browser script sends null for an input that is empty.
+func TestParseUser_Null(t *testing.T) {
+	u, err := user(`{"id":null,"accountId":null,"firstName":null,"lastName":null,"email":null,"imageUrl":null,"locale":null,"countryCode":null,
+		"referable":null,"paymentProviderId":null,"accountStatus":null,"segments":null,"referralCodes":null,"referralCode":null,
+		"customFields":null,"referredByCodes":null,"referredBy":null,"referral_code":null,"cookies":null,"shareLinks":null,"tenant_alias":null,"jwt":null}`)
+	if err != nil || u.FirstName != nil || u.LastName != nil || u.Email != nil || u.ImageURL != nil || u.Locale != nil || u.CountryCode != nil ||
+		u.Referable != nil || u.PaymentProviderID != nil || u.Status != nil || len(u.Segments)+len(u.Codes)+len(u.CustomFields)+len(u.Claims) != 0 {
+		t.Errorf("%+v, %v", u, err)
+	}
+	u, err = user(`{"firstName":"","referral_code":"","cookies":"","referralCode":"","referredBy":{"code":""}}`)
+	if err != nil || u.FirstName == nil || *u.FirstName != "" || len(u.Claims)+len(u.Codes) != 0 {
+		t.Errorf("empty texts: %+v, %v", u, err)
+	}
+}
+
+func TestParseUser_EscapedKeys(t *testing.T) {
+	u, err := user(`{"custom\u0046ields":{"\u0061":"\u0062"},"\u0065mail":"x"}`)
+	if err != nil || len(u.CustomFields) != 1 || u.CustomFields[0] != (referral.CustomField{Name: "a", Value: `"\u0062"`}) || *u.Email != "x" {
+		t.Errorf("%+v, %v", u, err)
+	}
+}
+
+func TestParseUser_IsConverted(t *testing.T) {
+	for body, want := range map[string]referral.Status{
+		`{"referredBy":{"code":"ANN","isConverted":true}}`:                            referral.Paid,
+		`{"referredBy":{"code":"ANN","isConverted":false}}`:                           "",
+		`{"referredBy":{"code":"ANN","isConverted":null}}`:                            "",
+		`{"referredBy":{"isConverted":true},"accountStatus":"TRIAL"}`:                 referral.Trial,
+		`{"accountStatus":"TRIAL","referredBy":{"isConverted":true}}`:                 referral.Trial,
+		`{"referredBy":{"code":"ANN","newlyReferred":true,"referredReward":{"a":1}}}`: "",
+	} {
+		u, err := user(body)
+		got := referral.Status("")
+		if u.Status != nil {
+			got = *u.Status
+		}
+		if err != nil || got != want {
+			t.Errorf("%s: status %q, %v; want %q", body, got, err, want)
+		}
+	}
+}
+
+func checkClaims(t *testing.T, name string, got []referral.Claim, want ...referral.Claim) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: claims %+v, want %+v", name, got, want)
+		return
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("%s: claim %d is %+v, want %+v", name, i, got[i], want[i])
+		}
+	}
+}
+
+// Explicit codes come before cookies, in whichever order the body has them.
+func TestParseUser_Preference(t *testing.T) {
+	cookie := cookieText(`{"app.example":{"acme_CODE":{"codes":{"classic":"COOKIE"}}}}`)
+	parts := []string{
+		`"referredByCodes":["CODES","MORE"]`, `"referredBy":{"code":"BY"}`, `"referral_code":"INIT"`, `"cookies":"` + cookie + `"`,
+	}
+	for _, order := range [][]int{{0, 1, 2, 3}, {3, 2, 1, 0}, {2, 0, 3, 1}, {1, 3, 0, 2}} {
+		var body []string
+		for _, i := range order {
+			body = append(body, parts[i])
+		}
+		u, err := user("{" + strings.Join(body, ",") + "}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkClaims(t, strings.Join(body, ","), u.Claims,
+			referral.Claim{Code: "CODES", Source: referral.SourceCodes}, referral.Claim{Code: "MORE", Source: referral.SourceCodes},
+			referral.Claim{Code: "BY", Source: referral.SourceReferredBy}, referral.Claim{Code: "INIT", Source: referral.SourceInit},
+			referral.Claim{Code: "COOKIE", Source: referral.SourceBody})
+	}
+}
+
+func cookieText(document string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(document))
+}
+
+func TestCookieClaims(t *testing.T) {
+	good := func(code core.ReferralCode) referral.Claim {
+		return referral.Claim{Code: code, Source: referral.SourceBody}
+	}
+	broken := referral.Claim{Source: referral.SourceBody, Fault: referral.RuleCookieForm}
+	full := `{"app.example":{"acme_CODE":{"codes":{"classic":"ANN"},"codesExp":{"ANN":1234567}}}}`
+	for _, c := range []struct {
+		name, text string
+		want       []referral.Claim
+	}{
+		{"one code", cookieText(full), []referral.Claim{good("ANN")}},
+		{"with padding", base64.URLEncoding.EncodeToString([]byte(full)), []referral.Claim{good("ANN")}},
+		{"two programs", cookieText(`{"app.example":{"acme_CODE":{"codes":{"a":"ANN","b":"EVE"}}}}`), []referral.Claim{good("ANN"), good("EVE")}},
+		{"two domains", cookieText(`{"app.example":{"acme_CODE":{"codes":{"a":"ANN"}}},"ref.example":{"acme_CODE":{"codes":{"a":"EVE"}}}}`), []referral.Claim{good("ANN"), good("EVE")}},
+		{"other tenants", cookieText(`{"app.example":{"test_acme_CODE":{"codes":{"a":"T"}},"acme_CODE":{"codes":{"a":"ANN"}},"acm_CODE":{"codes":{"a":"X"}}}}`), []referral.Claim{good("ANN")}},
+		{"only other tenants", cookieText(`{"app.example":{"test_acme_CODE":{"codes":{"a":"T"}}}}`), nil},
+		{"nothing in it", cookieText(`{}`), nil},
+		{"domain that is none", cookieText(`{"app.example":"x","b":null,"c":[1]}`), nil},
+		{"no codes", cookieText(`{"app.example":{"acme_CODE":{}}}`), nil},
+		{"codes empty", cookieText(`{"app.example":{"acme_CODE":{"codes":{}}}}`), nil},
+		{"a code that is none", cookieText(`{"app.example":{"acme_CODE":{"codes":{"a":"<script>","b":"ANN","c":null,"d":{}}}}}`), []referral.Claim{broken, good("ANN"), broken, broken}},
+		{"not base64", "???", []referral.Claim{broken}},
+		{"standard base64", "+/+/", []referral.Claim{broken}},
+		{"not JSON", cookieText(`{"app`), []referral.Claim{broken}},
+		{"not an object", cookieText(`["a"]`), []referral.Claim{broken}},
+		{"a text", cookieText(`"a"`), []referral.Claim{broken}},
+		{"too deep", cookieText(strings.Repeat("[", 25) + strings.Repeat("]", 25)), []referral.Claim{broken}},
+	} {
+		checkClaims(t, c.name, cookieClaims("acme", c.text), c.want...)
+	}
+	many := cookieText(`{"d":{"acme_CODE":{"codes":{` + strings.TrimSuffix(strings.Repeat(`"p":"ANN",`, 200), ",") + `}}}}`)
+	if n := len(cookieClaims("acme", many)); n != maxCodes {
+		t.Errorf("%d claims of one cookie", n)
+	}
+}
+
+// A cookie that cannot be read is no error of the call.
+func TestParseUser_BrokenCookie(t *testing.T) {
+	u, err := user(`{"cookies":"???","email":"x"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkClaims(t, "broken", u.Claims, referral.Claim{Source: referral.SourceBody, Fault: referral.RuleCookieForm})
+}
+
+func TestMergeCustomFields(t *testing.T) {
+	field := func(name, value string) referral.CustomField { return referral.CustomField{Name: name, Value: value} }
+	for _, c := range []struct {
+		stored  string
+		changes []referral.CustomField
+		want    string
+	}{
+		{`{}`, nil, `{}`},
+		{`{"a": 1}`, nil, `{"a": 1}`},
+		{`{}`, []referral.CustomField{field("a", "1.50")}, `{"a":1.50}`},
+		{`{"a":1,"b":2}`, []referral.CustomField{field("a", "null")}, `{"b":2}`},
+		{`{"a":1,"b":2}`, []referral.CustomField{field("a", `"x"`)}, `{"b":2,"a":"x"}`},
+		{`{"a":1}`, []referral.CustomField{field("b", "null")}, `{"a":1}`},
+		{`{"a":1}`, []referral.CustomField{field("a", "null"), field("a", "2")}, `{"a":2}`},
+		{`{"\u0061":1}`, []referral.CustomField{field("a", "2")}, `{"a":2}`},
+		{`{}`, []referral.CustomField{field("q\"\\\n", "1")}, `{"q\"\\\n":1}`},
+	} {
+		if got, err := MergeCustomFields(c.stored, c.changes); err != nil || got != c.want {
+			t.Errorf("%s with %+v: %s, %v, want %s", c.stored, c.changes, got, err, c.want)
+		}
+	}
+}
+
+func TestMergeCustomFields_Bound(t *testing.T) {
+	stored := "{}"
+	for i := range maxCustomFields {
+		var err error
+		if stored, err = MergeCustomFields(stored, []referral.CustomField{{Name: strconv.Itoa(i), Value: "1"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := MergeCustomFields(stored, []referral.CustomField{{Name: "0", Value: "2"}}); err != nil {
+		t.Errorf("a known key at the bound: %v", err)
+	}
+	if _, err := MergeCustomFields(stored, []referral.CustomField{{Name: "more", Value: "1"}}); err == nil {
+		t.Error("one key beyond the bound is accepted")
+	}
+}
+
+func TestParseEvents(t *testing.T) {
+	fields := `{ "revenue" : 10.50 , "n":123456789012345678901234567890, "e":1e400, "order_id":null, "t":"\u00e4\/", "l":[1,{"a":[]}] }`
+	b, err := ParseEvents("a@b.c", "bob", []byte(`{"userId":"bob","accountId":"a@b.c","idempotencyKey":"12345678","events":[
+		{"key":"purchase","fields":`+fields+`,"dateTriggered":7,"id":"ignored"},{"key":"b","fields":null,"id":5},{"key":"c"},
+		{"\u006bey":"d","\u0066ields":{"x":1}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []event.Event{{Key: "purchase", Fields: fields, Triggered: 7}, {Key: "b"}, {Key: "c"}, {Key: "d", Fields: `{"x":1}`}}
+	if b.Account != "a@b.c" || b.User != "bob" || b.Key != "12345678" || b.Received != 0 || len(b.Events) != len(want) {
+		t.Fatalf("%+v", b)
+	}
+	for i := range want {
+		if b.Events[i] != want[i] {
+			t.Errorf("event %d is %+v, want %+v", i, b.Events[i], want[i])
+		}
+	}
+	b.Stamp(9, func() [6]byte { return [6]byte{} })
+	id := core.NewID(9, [6]byte{})
+	if got, want := string(Events(b)), `{"userId":"bob","accountId":"a@b.c","events":[{"id":"`+id+`","key":"purchase","fields":`+fields+
+		`,"dateTriggered":7,"dateReceived":9,"dateProcessed":null},{"id":"`+id+`","key":"b","fields":{},"dateTriggered":9,"dateReceived":9,"dateProcessed":null}`; !strings.HasPrefix(got, want) {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	if got, want := string(IntakeEvents(b)), `[{"id":"`+id+`","key":"purchase","fields":`+fields+`,"dateTriggered":7},`; !strings.HasPrefix(got, want) {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}

@@ -1,0 +1,206 @@
+//go:build !tinygo
+
+package wire
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"testing"
+
+	"kith/core"
+	"kith/core/referral"
+)
+
+// callers checks that an error is one for the caller to see.
+func callers(t *testing.T, input []byte, err error) {
+	t.Helper()
+	var e *core.Error
+	if !errors.As(err, &e) || e.Code == core.CodeInternal {
+		t.Errorf("%q: %#v is not an error for the caller", input, err)
+	}
+	if _, body := Failure(err); !json.Valid(body) {
+		t.Errorf("%q: the error is no JSON: %s", input, body)
+	}
+}
+
+func FuzzParseAccount(f *testing.F) {
+	for _, s := range []string{
+		`{"id":"a@b.c","currency":"EUR","subscription":{"status":"PAID","billingIntervalValue":3,"billingIntervalType":"MONTH","value":9.90},"referral":{"code":"ANN"}}`,
+		`{"id":"a","subscription":null}`, `{"id":"a","subscription":{"value":1e9}}`, `{"id":1}`, `[]`, "", "{\"id\":\"\xff\"}",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		u, err := ParseAccount(body)
+		if err != nil {
+			callers(t, body, err)
+			return
+		}
+		if !json.Valid(body) {
+			t.Errorf("%q is no JSON and was accepted", body)
+		}
+		a := u.Apply(referral.NewAccount(u.ID, 1))
+		if answer := Account(a); !json.Valid(answer) {
+			t.Errorf("%q is answered by %s", body, answer)
+		} else if again, err := ParseAccount(answer); err != nil || again.Apply(a) != a {
+			t.Errorf("%q is answered by %s, which reads as %+v, %v", body, answer, again, err)
+		}
+	})
+}
+
+func FuzzParseUser(f *testing.F) {
+	for _, s := range []string{
+		`{"id":"bob","accountId":"a@b.c","firstName":"B","customFields":{"a":1,"b":null},"segments":["~*","x"],"referralCodes":{"p":"BOB"}}`,
+		`{"user_id":"bob","account_status":"PAID","referral_code":"ANN"}`, `{"referredBy":{"code":"ANN","isConverted":true},"referredByCodes":["A"]}`,
+		`{"cookies":"` + cookieText(`{"d":{"acme_CODE":{"codes":{"p":"ANN"}}}}`) + `"}`, `{"custom\u0046ields":{"\u0061":"\ud800"}}`, `{}`, `{"shareLinks":{"a":[[[]]]}}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		u, err := user(string(body))
+		if err != nil {
+			callers(t, body, err)
+			return
+		}
+		if !json.Valid(body) {
+			t.Errorf("%q is no JSON and was accepted", body)
+		}
+		stored := u.Apply(referral.NewUser(u.Account, u.ID, 1))
+		if stored.CustomFields, err = MergeCustomFields(stored.CustomFields, u.CustomFields); err != nil {
+			t.Fatal(err)
+		}
+		stored.Codes = u.Codes
+		if answer := User(stored, referral.NewAccount(u.Account, 1), ReferredBy{}); !json.Valid(answer) {
+			t.Errorf("%q is answered by %s", body, answer)
+		}
+		// A token that signs this very body is not contradicted by it.
+		if err := CheckSigned(Subject{Signed: string(body)}, body); err != nil {
+			t.Errorf("%q contradicts itself: %v", body, err)
+		}
+		for i := 1; i < len(u.Claims); i++ {
+			if u.Claims[i-1].Source.Rank() > u.Claims[i].Source.Rank() {
+				t.Errorf("%q: claims out of order: %+v", body, u.Claims)
+			}
+		}
+	})
+}
+
+func FuzzParseEvents(f *testing.F) {
+	for _, s := range []string{
+		`{"userId":"bob","accountId":"a@b.c","idempotencyKey":"12345678","events":[{"key":"purchase","fields":{"revenue":10.5,"l":[1,{"a":[]}]},"dateTriggered":7}]}`,
+		`{"events":[{"key":"a","fields":null},{"\u006bey":"b","\u0066ields":{"x":"\ud800"}}]}`, `{"events":[]}`, `{"events":[{"key":"a","fields":{"f":[[]]}}]}`,
+		`{"\u0065vents":[{"key":"a","fields":{}}]}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		b, err := ParseEvents("a@b.c", "bob", body)
+		if err != nil {
+			callers(t, body, err)
+			if len(b.Events) != 0 {
+				t.Errorf("%q: an error and events", body)
+			}
+			return
+		}
+		b.Stamp(9, func() [6]byte { return [6]byte{} })
+		if answer, intake := Events(b), IntakeEvents(b); !json.Valid(answer) || !json.Valid(intake) {
+			t.Errorf("%q: %s, %s", body, answer, intake)
+		}
+		// What is kept is what a plain reader of JSON finds.
+		var read struct {
+			Events []struct {
+				Fields map[string]any `json:"fields"`
+			} `json:"events"`
+		}
+		if err := json.Unmarshal(body, &read); err != nil {
+			return // a number beyond float64
+		}
+		for i := range b.Events {
+			var kept map[string]any
+			if b.Events[i].Fields != "" {
+				if err := json.Unmarshal([]byte(b.Events[i].Fields), &kept); err != nil {
+					t.Fatalf("%q: %v", body, err)
+				}
+			}
+			if len(kept)+len(read.Events[i].Fields) > 0 && !reflect.DeepEqual(kept, read.Events[i].Fields) {
+				t.Errorf("%q: kept %v of %v", body, kept, read.Events[i].Fields)
+			}
+		}
+	})
+}
+
+func FuzzVerifyToken(f *testing.F) {
+	f.Add(signed(bob), hs256, bob)
+	f.Add("..", `{"alg":"none"}`, `{"sub":"a:b@acme:users","exp":1700000001}`)
+	f.Add("", ` {"alg":"HS256"} `, `{"exp":-1e16,"user":{"id":1,"accountId":[]}}`)
+	f.Add("a.b.c", hs256, `{"user":{"id":"bob","accountId":"a"},"exp":1e999,"nbf":null}`)
+	f.Fuzz(func(t *testing.T, text, header, claims string) {
+		for _, candidate := range []string{text, token(sha256.New, apiKey, header, claims)} {
+			s, err := VerifyToken("acme", apiKey, candidate, now)
+			if err != nil {
+				callers(t, []byte(candidate), err)
+				if s != (Subject{}) {
+					t.Errorf("%q: %+v with %v", candidate, s, err)
+				}
+				continue
+			}
+			if _, err := core.ParseAccountID("", string(s.Account)); err != nil {
+				t.Errorf("%q: account %q", claims, s.Account)
+			}
+			if again, err := VerifyToken("acme", apiKey, SignToken(apiKey, s, 0), now); err != nil || again.Account != s.Account || again.User != s.User {
+				t.Errorf("%q: %+v signed again is %+v, %v", claims, s, again, err)
+			}
+			if _, err := VerifyToken("acme", "TEST_other", candidate, now); err == nil {
+				t.Errorf("%q verifies with another key", candidate)
+			}
+		}
+	})
+}
+
+func FuzzCookieClaims(f *testing.F) {
+	for _, s := range []string{
+		`{"d":{"acme_CODE":{"codes":{"p":"ANN"}}}}`, `{"d":{"acme_CODE":{"codes":[1,null,"A"]}}}`, `{}`, `[]`, `{"d":1}`, `{"acme_CODE":{"codes":{"p":"A"}}}`,
+	} {
+		f.Add(cookieText(s), s)
+	}
+	f.Fuzz(func(t *testing.T, text, document string) {
+		for _, c := range append(cookieClaims("acme", text), cookieClaims("acme", cookieText(document))...) {
+			_, err := core.ParseReferralCode("", string(c.Code))
+			if c.Source != referral.SourceBody || (c.Fault == "") != (err == nil) || c.Fault != "" && c.Code != "" {
+				t.Errorf("%q, %q: %+v", text, document, c)
+			}
+		}
+	})
+}
+
+func FuzzMergeCustomFields(f *testing.F) {
+	f.Add("a", "1", "b", "null", "a", `"x"`)
+	f.Add("", "\"\\", "\xff", "\x00", "a", "1e9")
+	f.Fuzz(func(t *testing.T, n1, v1, n2, v2, n3, v3 string) {
+		stored := "{}"
+		for _, change := range [][]referral.CustomField{{{Name: n1, Value: v1}, {Name: n2, Value: v2}}, {{Name: n3, Value: v3}}} {
+			for i := range change {
+				if !json.Valid([]byte(change[i].Value)) {
+					quoted, err := json.Marshal(change[i].Value)
+					if err != nil {
+						t.Fatal(err)
+					}
+					change[i].Value = string(quoted)
+				}
+			}
+			merged, err := MergeCustomFields(stored, change)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stored = merged
+			if !json.Valid([]byte(stored)) {
+				t.Fatalf("%+v gives %s", change, stored)
+			}
+		}
+		if again, err := MergeCustomFields(stored, []referral.CustomField{{Name: "other", Value: "null"}}); err != nil || !json.Valid([]byte(again)) {
+			t.Fatalf("%s became %s", stored, again)
+		}
+	})
+}

@@ -1,0 +1,223 @@
+package wire
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
+	"errors"
+	"hash"
+	"strings"
+	"testing"
+
+	"kith/core"
+)
+
+const (
+	now    core.Time = 1_700_000_000_000
+	apiKey           = "TEST_key"
+	hs256            = `{"alg":"HS256","typ":"JWT"}`
+	bob              = `{"user":{"id":"bob","accountId":"a@b.c"}}`
+)
+
+func encoded(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
+
+// token signs any header and claims with HMAC.
+func token(h func() hash.Hash, key, header, claims string) string {
+	signed := encoded(header) + "." + encoded(claims)
+	mac := hmac.New(h, []byte(key))
+	mac.Write([]byte(signed))
+	return signed + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+func signed(claims string) string { return token(sha256.New, apiKey, hs256, claims) }
+
+func TestVerifyToken(t *testing.T) {
+	for name, c := range map[string]struct {
+		claims string
+		want   Subject
+	}{
+		"user":               {bob, Subject{Account: "a@b.c", User: "bob", Signed: `{"id":"bob","accountId":"a@b.c"}`}},
+		"whole user":         {`{"user":{"id":"bob","accountId":"a","email":"x"}}`, Subject{Account: "a", User: "bob", Signed: `{"id":"bob","accountId":"a","email":"x"}`}},
+		"sub":                {`{"sub":"a@b.c:bob@b.c@acme:users"}`, Subject{Account: "a@b.c", User: "bob@b.c"}},
+		"user before sub":    {`{"sub":"x:y@acme:users","user":{"id":"bob","accountId":"a"}}`, Subject{Account: "a", User: "bob", Signed: `{"id":"bob","accountId":"a"}`}},
+		"expires in 1 s":     {`{"exp":1700000001,"sub":"a:b@acme:users"}`, Subject{Account: "a", User: "b"}},
+		"expires in 1 ms":    {`{"exp":1700000000.001,"sub":"a:b@acme:users"}`, Subject{Account: "a", User: "b"}},
+		"expires never":      {`{"exp":null,"sub":"a:b@acme:users"}`, Subject{Account: "a", User: "b"}},
+		"expires far ahead":  {`{"exp":1e300,"sub":"a:b@acme:users"}`, Subject{Account: "a", User: "b"}},
+		"beyond any number":  {`{"exp":1e999,"sub":"a:b@acme:users"}`, Subject{Account: "a", User: "b"}},
+		"valid since now":    {`{"nbf":1700000000,"sub":"a:b@acme:users"}`, Subject{Account: "a", User: "b"}},
+		"a minute of skew":   {`{"nbf":1700000060,"sub":"a:b@acme:users"}`, Subject{Account: "a", User: "b"}},
+		"other claims":       {`{"iss":"x","iat":1,"sub":"a:b@acme:users"}`, Subject{Account: "a", User: "b"}},
+		"escapes in the ids": {`{"user":{"id":"\u0062ob","accountId":"a"}}`, Subject{Account: "a", User: "bob", Signed: `{"id":"\u0062ob","accountId":"a"}`}},
+	} {
+		if got, err := VerifyToken("acme", apiKey, signed(c.claims), now); err != nil || got != c.want {
+			t.Errorf("%s: %+v, %v; want %+v", name, got, err, c.want)
+		}
+	}
+	for _, header := range []string{`{"alg":"HS256"}`, `{"typ":"JWT","alg":"HS256","kid":"SID"}`, ` { "alg" : "HS256" } `} {
+		if _, err := VerifyToken("acme", apiKey, token(sha256.New, apiKey, header, bob), now); err != nil {
+			t.Errorf("header %s: %v", header, err)
+		}
+	}
+}
+
+func TestVerifyToken_Refused(t *testing.T) {
+	good := signed(bob)
+	head, rest, _ := strings.Cut(good, ".")
+	body, mac, _ := strings.Cut(rest, ".")
+	if _, err := VerifyToken("acme", apiKey, good, now); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"nothing":                 "",
+		"dots":                    "..",
+		"one part":                head,
+		"two parts":               head + "." + body,
+		"four parts":              good + "." + mac,
+		"five parts":              head + "." + body + "..." + mac,
+		"no signature":            head + "." + body + ".",
+		"alg none, no signature":  encoded(`{"alg":"none"}`) + "." + body + ".",
+		"alg none, signed":        token(sha256.New, apiKey, `{"alg":"none"}`, bob),
+		"alg NONE":                token(sha256.New, apiKey, `{"alg":"NONE"}`, bob),
+		"alg HS512":               token(sha512.New, apiKey, `{"alg":"HS512"}`, bob),
+		"alg HS512 by HS256":      token(sha256.New, apiKey, `{"alg":"HS512"}`, bob),
+		"alg HS256 by HS512":      token(sha512.New, apiKey, hs256, bob),
+		"alg RS256":               token(sha256.New, apiKey, `{"alg":"RS256"}`, bob),
+		"alg hs256":               token(sha256.New, apiKey, `{"alg":"hs256"}`, bob),
+		"alg missing":             token(sha256.New, apiKey, `{"typ":"JWT"}`, bob),
+		"alg in an array":         token(sha256.New, apiKey, `{"alg":["HS256"]}`, bob),
+		"header is a list":        token(sha256.New, apiKey, `[{"alg":"HS256"}]`, bob),
+		"header is no JSON":       token(sha256.New, apiKey, `alg`, bob),
+		"another key":             token(sha256.New, "TEST_other", hs256, bob),
+		"empty key":               token(sha256.New, "", hs256, bob),
+		"padding":                 good + "=",
+		"padding in the payload":  head + "." + body + "=." + mac,
+		"line feed behind":        good + "\n",
+		"blank in front":          " " + good,
+		"standard base64":         signed(`{"sub":"a:b@acme:users","x":"`+"\u00ff\u00fe>>>???"+`"}`) + "+/",
+		"payload is no JSON":      signed(`user`),
+		"payload is cut":          signed(bob[:10]),
+		"payload is too deep":     signed(`{"user":` + strings.Repeat("[", 30) + strings.Repeat("]", 30) + "}"),
+		"payload is a list":       signed(`[` + bob + `]`),
+		"nobody":                  signed(`{}`),
+		"anonymous":               signed(`{"allowAnonymous":true}`),
+		"user is a text":          signed(`{"user":"bob"}`),
+		"user without id":         signed(`{"user":{"accountId":"a"}}`),
+		"user without account":    signed(`{"user":{"id":"bob"}}`),
+		"user with null ids":      signed(`{"user":{"id":null,"accountId":null}}`),
+		"user with the text null": signed(`{"user":{"id":"null","accountId":"a"}}`),
+		"sub of another tenant":   signed(`{"sub":"a:b@test_acme:users"}`),
+		"sub of a tenant's end":   signed(`{"sub":"a:b@xacme:users"}`),
+		"sub without a user":      signed(`{"sub":"a@acme:users"}`),
+		"sub with an empty user":  signed(`{"sub":"a:@acme:users"}`),
+		"sub with no account":     signed(`{"sub":":b@acme:users"}`),
+		"sub is a number":         signed(`{"sub":1}`),
+		"expired now":             signed(`{"exp":1700000000,"sub":"a:b@acme:users"}`),
+		"expired 1 s ago":         signed(`{"exp":1699999999,"sub":"a:b@acme:users"}`),
+		"expired 1 ms ago":        signed(`{"exp":1699999999.999,"sub":"a:b@acme:users"}`),
+		"exp of 0":                signed(`{"exp":0,"sub":"a:b@acme:users"}`),
+		"exp below 0":             signed(`{"exp":-1,"sub":"a:b@acme:users"}`),
+		"exp far below 0":         signed(`{"exp":-10000000000000000,"sub":"a:b@acme:users"}`),
+		"exp beyond below 0":      signed(`{"exp":-1e999,"sub":"a:b@acme:users"}`),
+		"exp is a text":           signed(`{"exp":"1800000000","sub":"a:b@acme:users"}`),
+		"exp is true":             signed(`{"exp":true,"sub":"a:b@acme:users"}`),
+		"exp is an object":        signed(`{"exp":{},"sub":"a:b@acme:users"}`),
+		"nbf in 61 s":             signed(`{"nbf":1700000061,"sub":"a:b@acme:users"}`),
+		"nbf far ahead":           signed(`{"nbf":10000000000000000,"sub":"a:b@acme:users"}`),
+		"nbf beyond any number":   signed(`{"nbf":1e999,"sub":"a:b@acme:users"}`),
+		"nbf is a text":           signed(`{"nbf":"0","sub":"a:b@acme:users"}`),
+		"too long":                signed(`{"user":{"id":"bob","accountId":"a","x":"` + strings.Repeat("x", maxToken) + `"}}`),
+	} {
+		got, err := VerifyToken("acme", apiKey, text, now)
+		var e *core.Error
+		if !errors.As(err, &e) || e.Code != core.CodeUnauthenticated || e.RS != "RS032" || got != (Subject{}) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	for i := range good {
+		for bit := range 8 {
+			bad := []byte(good)
+			bad[i] ^= 1 << bit
+			if got, err := VerifyToken("acme", apiKey, string(bad), now); err == nil {
+				t.Fatalf("bit %d of byte %d flipped: %+v", bit, i, got)
+			}
+		}
+	}
+	// A tenant without a key has no tokens, whatever they are signed with.
+	if _, err := VerifyToken("acme", "", token(sha256.New, "", hs256, bob), now); err == nil {
+		t.Error("the empty key verifies")
+	}
+}
+
+func TestSignToken(t *testing.T) {
+	for _, s := range []Subject{
+		{Account: "a@b.c", User: "bob", Signed: `{"id":"bob","accountId":"a@b.c"}`},
+		{Account: "a", User: `q"\`, Signed: `{"id":"q\"\\","accountId":"a","email":"x"}`},
+	} {
+		got, err := VerifyToken("acme", apiKey, SignToken(apiKey, s, now+core.Second), now)
+		if err != nil || got != s {
+			t.Errorf("%+v came back as %+v, %v", s, got, err)
+		}
+		if _, err := VerifyToken("acme", apiKey, SignToken(apiKey, s, now), now); err == nil {
+			t.Errorf("%+v does not expire", s)
+		}
+		if _, err := VerifyToken("acme", apiKey, SignToken(apiKey, s, 0), now+1000*core.Day); err != nil {
+			t.Errorf("%+v expires though it never should: %v", s, err)
+		}
+	}
+	got, err := VerifyToken("acme", apiKey, SignToken(apiKey, Subject{Account: "a", User: `q"`}, 0), now)
+	if err != nil || got.Account != "a" || got.User != `q"` {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestCheckSigned(t *testing.T) {
+	whole := `{"id":"bob","accountId":"a","firstName":"Böb","accountStatus":"TRIAL","n":1.5,"b":true,"z":null,
+		"customFields":{"a":"x","b":[1,"y"]},"segments":["a","b"],"referralCode":"BOB"}`
+	for _, c := range []struct{ name, body, field string }{
+		{"the same", whole, ""},
+		{"nothing", `{}`, ""},
+		{"only the ids", `{"id":"bob","accountId":"a"}`, ""},
+		{"other blanks and escapes", ` { "firstName" : "B\u00f6b" , "customFields":{"a":"\u0078","b":[ 1 , "y" ]} } `, ""},
+		{"escaped keys", `{"\u0066irstName":"Böb","customFields":{"\u0061":"x","b":[1,"y"]}}`, ""},
+		{"what is not signed", `{"email":"x"}`, ""},
+		{"cookies", `{"cookies":"eyJ9"}`, ""},
+		{"null", `{"firstName":null,"accountStatus":null,"email":null,"referralCodes":null}`, ""},
+		{"the other spelling, the same", `{"first_name":"Böb","account_status":"TRIAL","user_id":"bob","user_referral_code":"BOB"}`, ""},
+		{"another user", `{"id":"eve"}`, "id"},
+		{"another text", `{"firstName":"Bob"}`, "firstName"},
+		{"an empty text", `{"firstName":""}`, "firstName"},
+		{"another type", `{"firstName":["Böb"]}`, "firstName"},
+		{"escaped key, another text", `{"\u0066irstName":"Bob"}`, "firstName"},
+		{"the other spelling, another text", `{"first_name":"Bob"}`, "first_name"},
+		{"the other spelling of the status", `{"account_status":"PAID"}`, "account_status"},
+		{"another number", `{"n":1.6}`, "n"},
+		{"a number as text", `{"n":"1.5"}`, "n"},
+		{"another truth", `{"b":false}`, "b"},
+		{"signed as null", `{"z":1}`, "z"},
+		{"nested, another text", `{"customFields":{"a":"X","b":[1,"y"]}}`, "customFields"},
+		{"nested, less", `{"customFields":{"a":"x"}}`, "customFields"},
+		{"nested, more", `{"customFields":{"a":"x","b":[1,"y"],"c":1}}`, "customFields"},
+		{"list, another order", `{"segments":["b","a"]}`, "segments"},
+		{"list, two run together", `{"segments":["a\",\"b"]}`, "segments"},
+		{"list, made to look like two", `{"segments":["a,:\"b"]}`, "segments"},
+		{"list, made to look like two with keys", `{"segments":["a,1:\"b"]}`, "segments"},
+		{"own codes that are not signed", `{"referralCodes":{"p":"X"}}`, "referralCodes"},
+	} {
+		err := CheckSigned(Subject{Account: "a", User: "bob", Signed: whole}, []byte(c.body))
+		if c.field == "" && err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if c.field != "" {
+			refused(t, c.name, err, core.CodeForbidden, c.field)
+		}
+	}
+	sub := Subject{Account: "a", User: "bob"}
+	if err := CheckSigned(sub, []byte(`{"firstName":"x"}`)); err != nil {
+		t.Errorf("a token that names its user by sub: %v", err)
+	}
+	for _, key := range []string{"referralCode", "user_referral_code", "referralCodes"} {
+		refused(t, key, CheckSigned(sub, []byte(`{"`+key+`":"X"}`)), core.CodeForbidden, key)
+	}
+}

@@ -1,0 +1,244 @@
+package host
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// hostilePath makes the URI 777 bytes long, on which hostile guests misbehave.
+var hostilePath = "/" + strings.Repeat("h", 776)
+
+const unavailableBody = `{"message":"the service cannot answer now, try again later","statusCode":503,"apiErrorCode":"UNAVAILABLE"}`
+
+func TestHostile(t *testing.T) {
+	t.Parallel()
+	trapped, faulty, timedOut := Stats{Trapped: 3}, Stats{Faulty: 3}, Stats{TimedOut: 3}
+	for name, want := range map[string]Stats{
+		"trap": trapped, "bomb": trapped, "free_traps": trapped,
+		"loop": timedOut, "realloc_growth": timedOut,
+		"response_range": faulty, "response_end": faulty, "response_misaligned": faulty, "response_tag": faulty,
+		"header_count": faulty, "header_overlap": faulty, "header_range": faulty, "header_split": faulty,
+		"body_range": faulty, "status": faulty,
+		"statement_range": faulty, "params_range": faulty, "result_range": faulty, "result_misaligned": faulty,
+		"realloc_null": faulty, "realloc_range": faulty, "realloc_end": faulty, "realloc_reenters": faulty,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := start(t, compileWat(t, name+".wat"), "1", func(o *Options) {
+				if want == timedOut {
+					o.Timeout = 100 * time.Millisecond
+				}
+			})
+			for range 3 {
+				require.Equal(t, answerText(200, "good"), text(b.do(t, "GET", "/", "")))
+				require.Equal(t, answerText(503, unavailableBody), text(b.do(t, "GET", hostilePath, "")))
+			}
+			require.Equal(t, answerText(200, "good"), text(b.do(t, "GET", "/", "")))
+			got := b.host.Stats()
+			require.Equal(t, want, Stats{Trapped: got.Trapped, Faulty: got.Faulty, TimedOut: got.TimedOut})
+			require.Equal(t, uint64(4), got.Made, "one that is dropped is not used again")
+		})
+	}
+}
+
+// Every file in testdata is a case above or in TestLoad_Module.
+func TestHostile_AllGuestsAreTried(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/*.wat")
+	require.NoError(t, err)
+	tests, err := os.ReadFile("hostile_test.go")
+	require.NoError(t, err)
+	require.Len(t, files, 28)
+	for _, f := range files {
+		name := strings.TrimSuffix(filepath.Base(f), ".wat")
+		if name != "prelude" {
+			require.Contains(t, string(tests), `"`+name)
+		}
+	}
+}
+
+func TestHostile_ProbeTrapsAndLoops(t *testing.T) {
+	t.Parallel()
+	bothWays(t, func(t *testing.T, change func(*Options)) {
+		b := start(t, probe(t), "1", func(o *Options) {
+			change(o)
+			o.Timeout = 200 * time.Millisecond
+			o.MaxMemory = 32 * mib
+		})
+		for _, path := range []string{"/trap", "/loop", "/grow?100000000", "/respond?status=7"} {
+			require.Equal(t, answerText(503, unavailableBody), text(b.do(t, "GET", path, "")))
+			require.Equal(t, 200, b.do(t, "GET", "/echo", "").status)
+		}
+	})
+}
+
+func TestLoad_Module(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"missing_export":  "the module does not export canonical_abi_realloc",
+		"wrong_signature": "export handle-http-request: want 10 i32 parameters and 1 results",
+		"unknown_import":  "the module imports key-value.open, which this host does not offer",
+	} {
+		dir := t.TempDir()
+		manifest := filepath.Join(dir, "spin.toml")
+		text := fmt.Appendf(nil, manifestText, "1", compileWat(t, name+".wat"))
+		require.NoError(t, os.WriteFile(manifest, text, 0o600))
+		_, err := Load(context.Background(), manifest, Options{
+			Variables: map[string]string{"master_key": "k"}, CacheDir: cacheDir,
+		})
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// What the host writes into the guest lies exactly in the blocks it asked for
+// and the result record: the bytes around them keep what they held.
+func TestGuardBytes(t *testing.T) {
+	t.Parallel()
+	const notes, result, resultSize, heap, mark = 2048, 1600, 12, 8192, 0xAA
+	b := start(t, compileWat(t, "guard.wat"), "1", nil)
+	ctx := context.Background()
+	g, err := b.host.get(ctx)
+	require.NoError(t, err)
+	defer g.close()
+	memory, ok := g.memory.Read(0, g.memory.Size())
+	require.True(t, ok)
+	for i := range memory {
+		if i >= heap || i >= result-16 && i < result+32 {
+			memory[i] = mark
+		}
+	}
+	_, err = g.serve(ctx, &request{
+		uri: "/guarded", body: []byte("body"),
+		headers: []header{{"a", "1"}, {"empty", ""}, {"long", strings.Repeat("z", 1000)}},
+	})
+	require.NoError(t, err)
+
+	written := make([]bool, len(memory))
+	blocks := 0
+	for n := notes; word(memory, n) != 0; n += 8 {
+		ptr, size := int(word(memory, n)), int(word(memory, n+4))
+		for i := ptr; i < ptr+size; i++ {
+			written[i] = true
+		}
+		blocks++
+	}
+	require.Equal(t, 9, blocks, "uri, five header strings, their list, body, variable")
+	for i := heap; i < len(memory); i++ {
+		if !written[i] {
+			require.Equal(t, byte(mark), memory[i], "byte %d was not asked for", i)
+		}
+	}
+	for i := result - 16; i < result+32; i++ {
+		if i < result || i >= result+resultSize {
+			require.Equal(t, byte(mark), memory[i], "byte %d is next to the result", i)
+		}
+	}
+	require.Equal(t, "the value", string(memory[word(memory, result+4):][:word(memory, result+8)]))
+}
+
+func TestPool_RetiresGrownInstance(t *testing.T) {
+	t.Parallel()
+	b := start(t, probe(t), "1", nil)
+	require.Equal(t, 200, b.do(t, "GET", "/grow?1000", "").status)
+	require.Equal(t, Stats{Made: 1, Reused: 1}, b.host.Stats())
+	require.Equal(t, 200, b.do(t, "GET", "/grow?17000000", "").status)
+	require.Equal(t, 200, b.do(t, "GET", "/echo", "").status)
+	require.Equal(t, Stats{Made: 2, Reused: 2, Retired: 1}, b.host.Stats())
+}
+
+// The code in batch.go is what batch.wat says.
+func TestBatch_CodeIsItsSource(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("wat2wasm"); err != nil {
+		t.Fatal("wat2wasm is missing: apt-get install wabt")
+	}
+	out := filepath.Join(t.TempDir(), "batch.wasm")
+	message, err := exec.Command("wat2wasm", "batch.wat", "-o", out).CombinedOutput()
+	require.NoError(t, err, string(message))
+	code, err := os.ReadFile(out)
+	require.NoError(t, err)
+	require.Equal(t, base64.StdEncoding.EncodeToString(code), batchCode)
+}
+
+// A thousand requests on one instance stay far below its bound: what the host
+// hands over and what it is given is freed.
+func TestPool_ReuseIsFrugal(t *testing.T) {
+	t.Parallel()
+	b := start(t, probe(t), "1", nil)
+	in := &request{uri: "/respond?status=200&header=Set-Cookie:a&size=100", headers: []header{{"accept", "*/*"}, {"cookie", "a=b"}}}
+	for range 1000 {
+		_, err := b.host.run(context.Background(), in)
+		require.NoError(t, err)
+	}
+	require.Equal(t, Stats{Made: 1, Reused: 1000}, b.host.Stats())
+}
+
+func TestPool_QueueIsBounded(t *testing.T) {
+	t.Parallel()
+	port, entered, release := blockingBackend(t)
+	b := start(t, probe(t), port, func(o *Options) { o.Instances, o.Queue = 1, 1 })
+	answers := make(chan answer, 2)
+	request := func() { answers <- b.do(t, "GET", "/send?http://127.0.0.1:"+port+"/", "") }
+	go request()
+	<-entered // the one instance is busy
+	go request()
+	require.Eventually(t, func() bool { // the second waits
+		b.host.mu.Lock()
+		defer b.host.mu.Unlock()
+		return b.host.active == 2
+	}, 5*time.Second, time.Millisecond)
+	refused := b.do(t, "GET", "/echo", "")
+	require.Equal(t, answerText(503, unavailableBody), text(refused))
+	require.Equal(t, "1", refused.header.Get("Retry-After"))
+	release()
+	require.Equal(t, 200, (<-answers).status)
+	require.Equal(t, 200, (<-answers).status)
+	require.Equal(t, uint64(1), b.host.Stats().Refused)
+}
+
+func TestClose_DrainsRunningRequests(t *testing.T) {
+	t.Parallel()
+	port, entered, release := blockingBackend(t)
+	b := start(t, probe(t), port, nil)
+	running, closed := make(chan answer, 1), make(chan error, 1)
+	go func() { running <- b.do(t, "GET", "/send?http://127.0.0.1:"+port+"/", "") }()
+	<-entered
+	go func() { closed <- b.host.Close(context.Background()) }()
+	require.Eventually(t, func() bool { return b.do(t, "GET", "/echo", "").status == 503 }, 5*time.Second, time.Millisecond)
+	release()
+	require.Equal(t, 200, (<-running).status)
+	require.NoError(t, <-closed)
+}
+
+func TestClose_EndsWhatDoesNotFinish(t *testing.T) {
+	t.Parallel()
+	b := start(t, probe(t), "1", func(o *Options) { o.Timeout = time.Hour })
+	running := make(chan answer, 1)
+	go func() { running <- b.do(t, "GET", "/loop", "") }()
+	require.Eventually(t, func() bool { return b.host.Stats().Reused == 1 }, 5*time.Second, time.Millisecond)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	require.ErrorIs(t, b.host.Close(ctx), context.Canceled)
+	require.Equal(t, 503, (<-running).status)
+	require.Equal(t, uint64(1), b.host.Stats().Cancelled)
+}
+
+func TestServe_ClientThatLeavesEndsTheGuest(t *testing.T) {
+	t.Parallel()
+	b := start(t, probe(t), "1", func(o *Options) { o.Timeout = time.Hour })
+	conn := dial(t, b)
+	_, err := conn.Write([]byte("GET /loop HTTP/1.1\r\nHost: h\r\n\r\n"))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return b.host.Stats().Reused == 1 }, 5*time.Second, time.Millisecond)
+	require.NoError(t, conn.Close())
+	require.Eventually(t, func() bool { return b.host.Stats().Cancelled == 1 }, 5*time.Second, time.Millisecond)
+}

@@ -1,0 +1,192 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// sql has probe run a statement on "default", with a param header per param.
+func (b *bench) sql(t testing.TB, statement string, params ...string) answer {
+	t.Helper()
+	headers := []string{"Database", "default"}
+	for _, p := range params {
+		headers = append(headers, "Param", p)
+	}
+	return text(b.do(t, "POST", "/sql", statement, headers...))
+}
+
+func TestSQLite_EveryKindBothWays(t *testing.T) {
+	t.Parallel()
+	bothWays(t, func(t *testing.T, change func(*Options)) {
+		b := start(t, probe(t), "1", change)
+		want := "i,n,r,t,e,b,z,u\ni:9223372036854775807;i:-9223372036854775808;r:0.1;t:grüße;t:;b:blob;b:;null;\n"
+		for range 2 {
+			got := b.sql(t, "SELECT ? AS i, ? AS n, ? AS r, ? AS t, ? AS e, ? AS b, ? AS z, ? AS u",
+				"i:9223372036854775807", "i:-9223372036854775808", "r:0.1", "t:grüße", "t:", "b:blob", "b:", "null")
+			require.Equal(t, answerText(200, want), got)
+			require.Equal(t, answerText(200, "typeof(?)\nt:text;\n"), b.sql(t, "SELECT typeof(?)", "t:"))
+			require.Equal(t, answerText(200, "typeof(?)\nt:blob;\n"), b.sql(t, "SELECT typeof(?)", "b:"))
+		}
+	})
+}
+
+func TestSQLite_WritesAreRead(t *testing.T) {
+	t.Parallel()
+	bothWays(t, func(t *testing.T, change func(*Options)) {
+		b := start(t, probe(t), "1", change)
+		require.Equal(t, answerText(200, "\n"), b.sql(t, "CREATE TABLE t (k TEXT PRIMARY KEY, flag BOOLEAN, day DATE)"))
+		got := b.sql(t, "INSERT INTO t VALUES (?, 1, '2026-01-02 03:04:05') RETURNING k", "t:a")
+		require.Equal(t, answerText(200, "k\nt:a;\n"), got)
+		require.Equal(t, answerText(200, "k,flag,day\nt:a;i:1;t:2026-01-02 03:04:05;\n"), b.sql(t, "SELECT * FROM t"))
+		require.Equal(t, answerText(200, "k\n"), b.sql(t, "SELECT k FROM t WHERE k = ?", "t:b"))
+		got = b.sql(t, "WITH v AS (SELECT 'c' AS k) INSERT INTO t (k) SELECT k FROM v RETURNING k")
+		require.Equal(t, answerText(200, "k\nt:c;\n"), got)
+	})
+}
+
+func TestSQLite_Errors(t *testing.T) {
+	t.Parallel()
+	b := start(t, probe(t), "1", func(o *Options) { o.MaxRows, o.MaxRowBytes = 10, 1000 })
+	const prefix = "abi: database: "
+	require.Equal(t, 200, b.sql(t, "CREATE TABLE u (k TEXT UNIQUE)").status)
+	require.Equal(t, 200, b.sql(t, "INSERT INTO u VALUES ('a')").status)
+	for statement, want := range map[string]string{
+		"SELECT * FROM missing":                 "no such table",
+		"INSERT INTO u VALUES ('a')":            "UNIQUE constraint failed",
+		"SELECT":                                "incomplete input",
+		"":                                      "the statement is empty",
+		"-- only a comment":                     "the statement is empty",
+		"BEGIN":                                 "BEGIN is not offered",
+		"/* x */ commit":                        "COMMIT is not offered",
+		"PRAGMA journal_mode = DELETE":          "PRAGMA is not offered",
+		"ATTACH 'x.db' AS x":                    "ATTACH is not offered",
+		"VACUUM":                                "VACUUM is not offered",
+		"SELECT 1; DELETE FROM u":               "more than one statement",
+		"SELECT 1\x00; DELETE FROM u":           "zero byte",
+		"EXPLAIN QUERY PLAN SELECT 1; SELECT 2": "more than one statement",
+		"SELECT value FROM json_each('[1,2,3,4,5,6,7,8,9,10,11]')": "larger than 10 rows",
+		"SELECT zeroblob(1000)": "larger than 10 rows or 1000 bytes",
+	} {
+		got := b.sql(t, statement)
+		require.Equal(t, 500, got.status, statement)
+		require.Contains(t, got.body, prefix, statement)
+		require.Contains(t, got.body, want, statement)
+	}
+	require.Equal(t, 200, b.sql(t, "SELECT value FROM json_each('[1,2,3,4,5,6,7,8,9,10]')").status)
+	require.Equal(t, answerText(200, "';'\nt:;;\n"), b.sql(t, "SELECT ';' ; -- done"))
+}
+
+func TestSQLite_NamesAndConnections(t *testing.T) {
+	t.Parallel()
+	b := start(t, probe(t), "1", nil)
+	for name, want := range map[string]string{
+		"other": "abi: access to database denied", "": "abi: access to database denied",
+		"unconfigured": "abi: no such database",
+	} {
+		got := text(b.do(t, "POST", "/sql", "SELECT 1", "Database", name))
+		require.Equal(t, answerText(500, want), got)
+	}
+	got := text(b.do(t, "POST", "/sql", "SELECT 1", "Database", "default", "Closed", "yes"))
+	require.Equal(t, answerText(500, "abi: invalid database connection"), got)
+	require.Equal(t, 200, b.sql(t, "SELECT 1").status)
+}
+
+func TestSQLite_StatementsBeyondTheCacheStillRun(t *testing.T) {
+	t.Parallel()
+	b := start(t, probe(t), "1", nil)
+	d := b.host.databases["default"]
+	for i := range maxStatements + 10 {
+		r, err := d.query(context.Background(), fmt.Appendf(nil, "SELECT %d", i), nil)
+		require.NoError(t, err)
+		require.Equal(t, []any{int64(i)}, r.values)
+	}
+	require.Len(t, d.statements, maxStatements)
+}
+
+// Of many guests that write the same key at once, one gets the row.
+func TestSQLite_ConcurrentWriters(t *testing.T) {
+	t.Parallel()
+	b := start(t, probe(t), "1", nil)
+	require.Equal(t, 200, b.sql(t, "CREATE TABLE intake (k TEXT NOT NULL)").status)
+	const senders, keys = 64, 4
+	answers := make([]answer, senders)
+	var group sync.WaitGroup
+	for i := range senders {
+		group.Go(func() {
+			key := "t:" + strconv.Itoa(i%keys)
+			answers[i] = b.sql(t, "INSERT INTO intake SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM intake WHERE k = ?1) RETURNING k", key)
+		})
+	}
+	group.Wait()
+	won := map[string]int{}
+	for _, a := range answers {
+		require.Equal(t, 200, a.status, b.log)
+		won[a.body]++
+	}
+	require.Equal(t, senders-keys, won["k\n"])
+	require.Len(t, won, keys+1)
+	require.Equal(t, answerText(200, "n\ni:4;\n"), b.sql(t, "SELECT count(*) AS n FROM intake"))
+}
+
+// Requests of all kinds at once do not see each other.
+func TestServe_Concurrently(t *testing.T) {
+	t.Parallel()
+	bothWays(t, func(t *testing.T, change func(*Options)) {
+		b := start(t, probe(t), "1", func(o *Options) { change(o); o.Instances = 8 })
+		var group sync.WaitGroup
+		for i := range 16 {
+			group.Go(func() {
+				for n := range 10 {
+					id := strconv.Itoa(100*i + n)
+					got := b.do(t, "POST", "/echo?"+id, strings.Repeat(id, 100), "X-Id", id)
+					if got.body != strings.Repeat(id, 100) || got.header.Get("Echo-X-Id") != id || got.header.Get("Probe-Uri") != "/echo?"+id {
+						t.Errorf("request %s got another's answer", id)
+					}
+					if got := b.sql(t, "SELECT ? AS id", "i:"+id); got.body != "id\ni:"+id+";\n" {
+						t.Errorf("statement %s got %v", id, got)
+					}
+					if n == 5 {
+						b.do(t, "GET", "/trap", "")
+					}
+				}
+			})
+		}
+		group.Wait()
+		require.Equal(t, uint64(16), b.host.Stats().Trapped)
+	})
+}
+
+func TestClassify(t *testing.T) {
+	t.Parallel()
+	for statement, write := range map[string]bool{
+		"select 1":                             false,
+		"VALUES (1)":                           false,
+		"WITH a AS (SELECT 1) SELECT * FROM a": false,
+		"WITH a AS (SELECT 'INSERT') SELECT [DELETE] FROM a": false,
+		"WITH a AS (SELECT 1) DELETE FROM t":                 true,
+		"-- select\ninsert into t values (1)":                true,
+		"/* ; */ UPDATE t SET a = ';'":                       true,
+		"REPLACE INTO t VALUES (1);":                         true,
+	} {
+		got, err := classify(statement)
+		require.NoError(t, err, statement)
+		require.Equal(t, write, got, statement)
+	}
+}
+
+func TestReadRuntimeConfig(t *testing.T) {
+	t.Parallel()
+	got, err := ReadRuntimeConfig("../../edge/runtime-config.file.toml")
+	require.NoError(t, err)
+	require.Equal(t, map[string]Database{"default": {URL: "file:" + filepath.Join("..", "..", "data", "kith.db")}}, got)
+	got, err = ReadRuntimeConfig("../../edge/runtime-config.libsql.toml")
+	require.NoError(t, err)
+	require.Equal(t, map[string]Database{"default": {URL: "http://127.0.0.1:8081"}}, got)
+}
