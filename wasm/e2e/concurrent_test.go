@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,9 +30,13 @@ var grounds = []struct {
 	}},
 }
 
-// alias makes a tenant of its own for a test, since grounds share a server.
+var aliases atomic.Int64
+
+// alias makes a tenant of its own for a test, since grounds share a server and
+// a test may run several times.
 func alias(t *testing.T, s *site, name string) string {
 	t.Helper()
+	name = fmt.Sprintf("%s-%d", name, aliases.Add(1))
 	s.createTenant(t, name, "--landing-url", "https://"+name+".example/")
 	return name
 }
