@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -15,7 +16,13 @@ func TestDev_ShareLinkBecomesReward(t *testing.T) {
 	s := newSite(t)
 	node := s.dev(t)
 	for _, word := range []string{s.edge, s.backend, s.keys["demo"], s.keys["test_demo"], s.edge + "/s/demo/ANNA10"} {
-		require.Contains(t, node.output.String(), word)
+		// What the program printed may still be on its way when it answers.
+		await(t, func() error {
+			if !strings.Contains(node.output.String(), word) {
+				return fmt.Errorf("%q is not printed:\n%s", word, node.output)
+			}
+			return nil
+		})
 	}
 
 	a := mustCall(t, http.StatusFound, "GET", s.edge+"/s/demo/ANNA10?rsShareMedium=FACEBOOK", "")

@@ -9,7 +9,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -266,10 +265,9 @@ func await(t testing.TB, probe func() error) {
 
 func freeAddr(t testing.TB) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	addr, err := sqldtest.FreeAddr()
 	require.NoError(t, err)
-	defer listener.Close()
-	return listener.Addr().String()
+	return addr
 }
 
 // lockedBuffer keeps what a process prints.
