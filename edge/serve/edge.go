@@ -11,6 +11,7 @@
 package serve
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 
@@ -57,10 +58,24 @@ func (e Edge) Serve(in *abi.Request) abi.Response {
 	if err == errForward {
 		response, err = r.forward()
 	}
-	if err != nil {
-		return failure(err)
+	if err == nil {
+		return response
+	}
+	response = failure(err)
+	if response.Status >= 500 {
+		logFault(err)
 	}
 	return response
+}
+
+// logFault writes a fault of ours to the host's log, with the cause that the
+// caller is not told.
+func logFault(err error) {
+	text := err.Error()
+	if cause := errors.Unwrap(err); cause != nil {
+		text += ": " + cause.Error()
+	}
+	println("edge: " + text)
 }
 
 // answer returns errForward for what the edge does not answer itself.

@@ -32,14 +32,6 @@ type edgeCommand struct {
 
 // Run serves until the context ends.
 func (c *edgeCommand) Run(e *env) error {
-	if err := checkURL("backend-url", c.BackendURL); err != nil {
-		return err
-	}
-	if c.BackendPublicURL != "" {
-		if err := checkURL("backend-public-url", c.BackendPublicURL); err != nil {
-			return err
-		}
-	}
 	loaded, err := c.load(e, &c.databaseFlags, c.BackendURL)
 	if err != nil {
 		return err
@@ -50,6 +42,17 @@ func (c *edgeCommand) Run(e *env) error {
 		return err
 	}
 	return serveEdge(e, loaded, listener)
+}
+
+// check refuses what the component could only find out at its first request.
+func (f edgeFlags) check(backendURL string) error {
+	if f.MaxBody < 1 {
+		return core.Invalid("max-body", "must be 1 or more bytes")
+	}
+	if err := checkURL("backend-url", backendURL); err != nil || f.BackendPublicURL == "" {
+		return err
+	}
+	return checkURL("backend-public-url", f.BackendPublicURL)
 }
 
 // checkURL refuses what no server can be reached by.
@@ -70,6 +73,9 @@ func (f edgeFlags) logConfig(e *env, d databaseFlags, backendURL string) {
 
 // load readies the component.
 func (f edgeFlags) load(e *env, d *databaseFlags, backendURL string) (*host.Host, error) {
+	if err := f.check(backendURL); err != nil {
+		return nil, err
+	}
 	key, err := d.masterKey()
 	if err != nil {
 		return nil, err
