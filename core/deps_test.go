@@ -44,14 +44,19 @@ type wall struct {
 var (
 	pure = []string{
 		"bytes", "cmp", "errors", "slices", "strconv", "strings", "time", "unicode/utf8", "net/url",
-		"crypto/aes", "crypto/cipher", "crypto/hmac", "crypto/sha256", "crypto/subtle",
+		"crypto/aes", "crypto/cipher", "crypto/hmac", "crypto/md5", "crypto/sha256", "crypto/subtle",
 		"encoding/base64", "encoding/csv", "encoding/hex",
 	}
 	// notInGuest brings fmt and reflect, or goroutines, into the component.
 	notInGuest = []string{"net/http", "net", "fmt", "log", "encoding/json", "reflect", "sync", "context", "database/sql"}
 
-	rules   = []string{"kith/core", "kith/core/auth", "kith/core/link", "kith/core/referral", "kith/core/event", "kith/core/reward"}
+	rules   = []string{"kith/core", "kith/core/analytics", "kith/core/auth", "kith/core/billing", "kith/core/link", "kith/core/origin", "kith/core/referral", "kith/core/event", "kith/core/reward", "kith/core/webhook", "kith/core/widget", "kith/core/job", "kith/core/exportfile", "kith/core/importfile"}
 	parsers = []string{"github.com/tidwall/gjson", "github.com/tidwall/match", "github.com/tidwall/pretty", "github.com/valyala/fastjson/..."}
+
+	prometheus = []string{
+		"github.com/prometheus/...", "github.com/beorn7/perks/...", "github.com/cespare/xxhash/...", "github.com/munnerz/goautoneg",
+		"go.yaml.in/yaml/...", "golang.org/x/sys/...", "google.golang.org/protobuf/...",
+	}
 
 	libsql = []string{
 		"github.com/tursodatabase/libsql-client-go/...", "modernc.org/...",
@@ -60,8 +65,21 @@ var (
 		"github.com/dustin/go-humanize", "github.com/google/uuid", "github.com/mattn/go-isatty",
 		"github.com/ncruces/go-strftime", "github.com/remyoudompheng/bigfft",
 	}
-	// Every layer of the backend links the store, and the wire by way of it.
-	backendModules = slices.Concat(libsql, parsers)
+	// sheets write XLSX; the rest is what excelize brings.
+	sheets = []string{"github.com/xuri/...", "github.com/richardlehane/...", "github.com/tiendc/go-deepcopy",
+		"golang.org/x/crypto/...", "golang.org/x/net/...", "golang.org/x/text/..."}
+	storeModules = slices.Concat(libsql, parsers)
+	// Every layer above the store links it, the wire by way of it, and the files
+	// of jobs.
+	backendModules = slices.Concat(storeModules, sheets)
+	files          = []string{"kith/backend/file", "kith/backend/sheet"}
+
+	// clouds are the clients of buckets, and what they bring.
+	clouds = []string{"gocloud.dev/...", "cloud.google.com/...", "google.golang.org/...", "go.opentelemetry.io/...", "golang.org/x/...",
+		"github.com/aws/...", "github.com/Azure/...", "github.com/AzureAD/...", "github.com/GoogleCloudPlatform/...", "github.com/google/...",
+		"github.com/googleapis/...", "github.com/cespare/xxhash/v2", "github.com/cncf/...", "github.com/envoyproxy/...", "github.com/felixge/httpsnoop",
+		"github.com/go-jose/...", "github.com/go-logr/...", "github.com/golang-jwt/...", "github.com/kylelemons/godebug/...", "github.com/pkg/browser",
+		"github.com/planetscale/...", "github.com/spiffe/...", "cel.dev/..."}
 
 	driver      = []string{"github.com/tursodatabase/libsql-client-go/...", "modernc.org/..."}
 	backendTest = []string{"kith/backend/store/sqldtest", "kith/wasm/transcript", "kith/backend/client"}
@@ -70,17 +88,27 @@ var (
 var walls = []wall{
 	{pkg: "kith/core", std: pure, kith: []string{"kith/core"},
 		why: "it is what all others share"},
+	{pkg: "kith/core/analytics", std: pure, kith: rules, why: purity},
 	{pkg: "kith/core/auth", std: pure, kith: rules, why: purity},
+	{pkg: "kith/core/billing", std: pure, kith: rules, why: purity},
 	{pkg: "kith/core/link", std: pure, kith: rules, why: purity},
+	{pkg: "kith/core/origin", std: pure, kith: rules, why: purity},
 	{pkg: "kith/core/referral", std: pure, kith: rules, why: purity},
 	{pkg: "kith/core/event", std: pure, kith: rules, why: purity},
 	{pkg: "kith/core/reward", std: pure, kith: rules, why: purity},
+	{pkg: "kith/core/webhook", std: pure, kith: rules, why: purity},
+	{pkg: "kith/core/widget", std: pure, kith: rules, why: purity},
+	{pkg: "kith/core/job", std: pure, kith: rules, why: purity},
+	{pkg: "kith/core/exportfile", std: pure, kith: rules, why: purity},
+	{pkg: "kith/core/importfile", std: append([]string{"io"}, pure...), kith: rules, why: "files are streams, and never reach the guest"},
 	{pkg: "kith/core/wire", std: pure, kith: []string{"kith/core/..."}, modules: parsers,
 		why: "JSON is read and written here only, by the two parsers that fit into the guest"},
 
 	{pkg: "kith/edge", not: notInGuest, kith: []string{"kith/core/...", "kith/edge/..."},
 		modules: slices.Concat(parsers, []string{"github.com/fermyon/spin/sdk/go/v2/variables"}),
 		why:     "the guest stays small, and the SDK's other packages pull net/http in"},
+	{pkg: "kith/edge/script", std: []string{"embed"}, kith: []string{"kith/edge/script"},
+		why: "it holds a file"},
 	{pkg: "kith/edge/serve", not: notInGuest, kith: []string{"kith/core/...", "kith/edge/..."}, modules: parsers,
 		why: "the guest stays small, and handlers do not know the SDK"},
 	{pkg: "kith/edge/route", std: pure, kith: append([]string{"kith/edge/route"}, rules...),
@@ -88,36 +116,70 @@ var walls = []wall{
 	{pkg: "kith/edge/abi", std: []string{"unsafe", "runtime"}, kith: []string{"kith/edge/abi"},
 		why: "it is the contract with the host, which imports it, and the only unsafe code"},
 
-	{pkg: "kith/backend/store", not: []string{"net/http"}, kith: []string{"kith/core/...", "kith/backend/store"}, modules: backendModules,
+	{pkg: "kith/backend/store", not: []string{"net/http"}, kith: []string{"kith/core/...", "kith/backend/store"}, modules: storeModules,
 		tests: backendTest, why: "it remembers; it neither decides nor speaks HTTP"},
 	{pkg: "kith/backend/store/sqldtest", kith: []string{"kith/backend/store/sqldtest"}, tests: driver,
 		why: "tests of every layer use it"},
+	{pkg: "kith/backend/file", not: []string{"net/http"}, kith: []string{"kith/core", "kith/backend/file"},
+		tests: []string{"kith/backend/file/filetest"}, why: "it keeps bytes; whose they are is the store's to know"},
+	{pkg: "kith/backend/file/filetest", kith: []string{"kith/core", "kith/backend/file", "kith/backend/file/filetest"},
+		modules: []string{"github.com/stretchr/testify/...", "github.com/davecgh/go-spew/spew", "github.com/pmezard/go-difflib/difflib", "gopkg.in/yaml.v3"},
+		why:     "tests of every kind of file store use it"},
+	{pkg: "kith/backend/file/bucket", not: []string{"net/http"}, kith: []string{"kith/core", "kith/backend/file", "kith/backend/file/bucket"},
+		modules: clouds, tests: []string{"kith/backend/file/filetest"},
+		why: "it alone links the clients of the clouds, which are large"},
+	{pkg: "kith/backend/sheet", kith: rules, modules: sheets,
+		why: "it writes rows, whatever they mean"},
 	{pkg: "kith/backend/program", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
-		kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/program"}, modules: backendModules, tests: backendTest,
+		kith: append([]string{"kith/core/...", "kith/backend/store", "kith/backend/program"}, files...), modules: backendModules, tests: backendTest,
 		why: "effects on other systems are rows that jobs carry out, and SQL is the store's"},
 	{pkg: "kith/backend/api", not: slices.Concat([]string{"kith/backend/store", "database/sql"}, driver),
-		kith:    []string{"kith/core/...", "kith/backend/store", "kith/backend/program", "kith/backend/api"},
-		modules: backendModules, tests: slices.Concat(backendTest, []string{"kith/backend/store"}),
-		why: "it translates; what it wants done it asks of program"},
+		kith:    append([]string{"kith/core/...", "kith/backend/store", "kith/backend/program", "kith/backend/graphql", "kith/backend/gateway", "kith/backend/gateway/xmltree", "kith/backend/api"}, files...),
+		modules: slices.Concat(backendModules, []string{"github.com/goccy/go-yaml/...", "github.com/graph-gophers/graphql-go/..."}),
+		tests:   slices.Concat(backendTest, []string{"kith/backend/store", "github.com/santhosh-tekuri/jsonschema/v6"}),
+		why:     "it translates; what it wants done it asks of program"},
+	{pkg: "kith/backend/webhook", not: slices.Concat([]string{"database/sql", "kith/backend/store"}, driver),
+		kith:    append([]string{"kith/core/...", "kith/backend/store", "kith/backend/program", "kith/backend/webhook"}, files...),
+		modules: backendModules, tests: backendTest,
+		why: "it makes one attempt; what is due and what follows is not its business"},
+	{pkg: "kith/backend/graphql", not: slices.Concat([]string{"kith/backend/store", "database/sql", "net/http"}, driver),
+		kith:    append([]string{"kith/core/...", "kith/backend/store", "kith/backend/program", "kith/backend/graphql"}, files...),
+		modules: slices.Concat(backendModules, []string{"github.com/graph-gophers/graphql-go/..."}),
+		tests:   slices.Concat(backendTest, []string{"kith/backend/store"}),
+		why:     "it translates, and knows the one GraphQL executor; what is HTTP about a call is api's"},
 	{pkg: "kith/backend/job", not: []string{"net/http"},
-		kith:    []string{"kith/core/...", "kith/backend/store", "kith/backend/program", "kith/backend/job"},
+		kith:    append([]string{"kith/core/...", "kith/backend/store", "kith/backend/program", "kith/backend/webhook", "kith/backend/gateway", "kith/backend/gateway/xmltree", "kith/backend/job"}, files...),
 		modules: backendModules, tests: backendTest,
 		why: "it carries out what is written; it is not called over HTTP"},
 	{pkg: "kith/backend/demo", not: driver,
-		kith:    []string{"kith/core/...", "kith/backend/store", "kith/backend/program", "kith/backend/demo"},
+		kith:    append([]string{"kith/core/...", "kith/backend/store", "kith/backend/program", "kith/backend/demo"}, files...),
 		modules: backendModules, tests: backendTest,
 		why: "it makes the demo tenants the way anyone would"},
-	{pkg: "kith/backend/client", kith: []string{"kith/core", "kith/core/wire", "kith/backend/client"}, modules: parsers, tests: backendTest,
+	{pkg: "kith/backend/gateway", not: slices.Concat([]string{"database/sql"}, driver), kith: []string{"kith/core", "kith/backend/gateway", "kith/backend/gateway/xmltree"},
+		why: "it speaks the payment gateway's language, and decides nothing about programs"},
+	{pkg: "kith/backend/gateway/xmltree", not: []string{"net/http"}, kith: []string{"kith/backend/gateway/xmltree"},
+		why: "it reads and writes documents, whatever they mean"},
+	{pkg: "kith/backend/gatewaylab", not: slices.Concat([]string{"database/sql"}, driver),
+		kith:  []string{"kith/core", "kith/backend/gateway", "kith/backend/gateway/xmltree", "kith/backend/gatewaylab"},
+		tests: slices.Concat(parsers, []string{"kith/backend/gatewaylab/scenario"}),
+		why:   "it is the other side of the wire, and knows nothing of the service"},
+	{pkg: "kith/backend/gatewaylab/scenario",
+		kith: []string{"kith/core", "kith/backend/gateway", "kith/backend/gateway/xmltree", "kith/backend/gatewaylab", "kith/backend/gatewaylab/scenario"},
+		why:  "it plays stories against a lab, and others add what they want to tell"},
+	{pkg: "kith/backend/client", kith: []string{"kith/core", "kith/core/job", "kith/core/wire", "kith/backend/client"}, modules: parsers, tests: backendTest,
 		why: "it knows the API and nothing of the server behind it"},
+	{pkg: "kith/backend/observe", not: slices.Concat([]string{"database/sql"}, driver), kith: []string{"kith/backend/observe"},
+		modules: prometheus, why: "it counts what passes and knows no rule"},
 	{pkg: "kith/backend/cmd/kith", open: true, why: "it wires"},
 
 	{pkg: "kith/wasm/host", kith: []string{"kith/edge/abi", "kith/wasm/host"},
 		modules: slices.Concat(libsql, []string{"github.com/tetratelabs/wazero/...", "github.com/BurntSushi/toml/..."}),
 		tests:   []string{"kith/backend/store/sqldtest"},
 		why:     "it hosts any component, so it knows no rule of this one"},
+	{pkg: "kith/wasm/cluster", kith: []string{"kith/wasm/cluster"}, why: "it starts built programs and knows nothing of them"},
 	{pkg: "kith/wasm/transcript", kith: []string{"kith/wasm/transcript"}, why: "it plays stories against any server"},
 	{pkg: "kith/wasm/e2e", kith: []string{"kith/wasm/e2e", "kith/wasm/host", "kith/edge/abi"}, modules: []string{"github.com/tetratelabs/wazero/..."},
-		tests: []string{"kith/wasm/host", "kith/wasm/transcript", "kith/backend/store/sqldtest", "kith/backend/client", "github.com/tetratelabs/wazero/...",
+		tests: []string{"kith/wasm/host", "kith/wasm/transcript", "kith/backend/store/sqldtest", "kith/backend/client", "kith/core", "kith/core/job", "github.com/tetratelabs/wazero/...",
 			// To look at what the programs stored.
 			"github.com/tursodatabase/libsql-client-go/..."},
 		why: "it tests the built programs from outside"},

@@ -30,6 +30,8 @@ const (
 	// CodeUnavailable is a part of Kith that cannot be reached now; the same
 	// request may succeed later.
 	CodeUnavailable
+	// CodeNotSupported is a call that is there, but not for this tenant.
+	CodeNotSupported
 	codeCount
 )
 

@@ -136,6 +136,14 @@ func NewID(now Time, entropy [6]byte) string {
 	return string(id[:])
 }
 
+// erasedPrefix begins the ids that stand in the place of those of deleted users
+// and accounts. Callers cannot name one.
+const erasedPrefix = "deleted:"
+
+// Erased returns the id that stands in the place of a deleted one; record is a
+// new record id, which tells nothing of it.
+func Erased(record string) string { return erasedPrefix + record }
+
 // word reports whether s is min to max bytes of letters, digits and extra.
 func word(s string, minLen, maxLen int, extra string) bool {
 	if len(s) < minLen || len(s) > maxLen {
@@ -173,6 +181,8 @@ func checkID(field, s, rs string) error {
 		reason = "must not be longer than 200 bytes"
 	case !utf8.ValidString(s) || hasControl(s):
 		reason = "must be UTF-8 without control characters"
+	case len(s) == len(erasedPrefix)+24 && s[:len(erasedPrefix)] == erasedPrefix:
+		reason = "is the place of a deleted one"
 	default:
 		return nil
 	}

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"strings"
 
+	"kith/backend/graphql"
 	"kith/backend/program"
 	"kith/core"
 	"kith/core/link"
@@ -23,6 +25,12 @@ type API struct {
 	// Pages answers requests for pages that no part of the service owns, or is
 	// nil: then they are not found.
 	Pages http.Handler
+	// GraphQL answers GraphQL calls.
+	GraphQL *graphql.Server
+	// GraphiQL is a page to write GraphQL in, or nil.
+	GraphiQL *GraphiQL
+	// Observe wraps the handler of each route, or is nil.
+	Observe func(route string, next http.Handler) http.Handler
 	// Log gets one line for each fault of ours.
 	Log *slog.Logger
 }
@@ -38,19 +46,27 @@ type methods map[string]handler
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for path, offered := range a.routes() {
-		mux.Handle(path, a.adapt(offered.serve))
+		mux.Handle(path, a.observe(path, a.adapt(offered.serve)))
 	}
-	mux.Handle("/", a.adapt(noSuchPath))
-	return a.behindEdge(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	mux.Handle("/", a.observe("none", a.adapt(noSuchPath)))
+	pages := a.observe("page", a.adapt(a.page))
+	return a.behindEdge(a.acrossOrigins(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case !link.OwnPath(r.URL.Path):
-			a.adapt(a.page).ServeHTTP(w, r)
+			pages.ServeHTTP(w, r)
 		case unclean(r.URL.EscapedPath()):
 			a.adapt(noSuchPath).ServeHTTP(w, r)
 		default:
 			mux.ServeHTTP(w, r)
 		}
-	}))
+	})))
+}
+
+func (a *API) observe(route string, next http.Handler) http.Handler {
+	if a.Observe == nil {
+		return next
+	}
+	return a.Observe(route, next)
 }
 
 // unclean reports whether the mux would redirect to a path without its empty
@@ -67,22 +83,28 @@ func unclean(path string) bool {
 
 func noSuchPath(http.ResponseWriter, *http.Request) error { return wire.NoSuchPath() }
 
-func (a *API) routes() map[string]methods {
-	const tenant = "/api/v1/{tenant}"
-	const user = tenant + "/open/account/{account}/user/{user}"
-	return map[string]methods{
-		"/healthz":                    {"GET": a.health},
-		"/s/{tenant}/{code}":          {"GET": a.shareLink},
-		tenant + "/accountsync":       {"POST": a.syncAccount},
-		tenant + "/account/{account}": {"GET": a.account},
-		user:                          {"PUT": a.identify, "POST": a.identify, "GET": a.user},
-		user + "/events":              {"POST": a.events},
-		tenant + "/code/{code}":       {"GET": a.code},
-		tenant + "/referrals":         {"GET": a.referrals},
-		tenant + "/referrals/{id}":    {"GET": a.referral},
-		tenant + "/reward":            {"GET": a.rewards},
-		tenant + "/attributions":      {"GET": a.decisions},
+// routes are paths, as patterns of the mux, and what each offers. Every subject
+// has its own, beside its handlers.
+type routes map[string]methods
+
+// Where the paths of a tenant and of a user begin.
+const (
+	tenantPath = "/api/v1/{tenant}"
+	userPath   = tenantPath + "/open/account/{account}/user/{user}"
+)
+
+func (a *API) routes() routes {
+	all := routes{"/healthz": {"GET": a.health}}
+	for _, subject := range []routes{
+		a.cookieRoutes(), a.analyticsRoutes(), a.widgetRoutes(),
+		a.linkRoutes(), a.accountRoutes(), a.userRoutes(), a.shareLinkRoutes(), a.codeRoutes(), a.eventRoutes(),
+		a.referralRoutes(), a.programRoutes(), a.rewardRoutes(), a.discountRoutes(), a.attributionRoutes(), a.openapiRoutes(),
+		a.subscriptionRoutes(), a.graphQLRoutes(), a.graphiQLRoutes(),
+		a.exportRoutes(), a.gatewayRoutes(),
+	} {
+		maps.Copy(all, subject)
 	}
+	return all
 }
 
 func (m methods) serve(w http.ResponseWriter, r *http.Request) error {
@@ -103,6 +125,9 @@ func (m methods) serve(w http.ResponseWriter, r *http.Request) error {
 	return wire.MethodNotAllowed(r.Method)
 }
 
+// requestIDHeader names a request in the log of edge and backend alike.
+const requestIDHeader = "X-Request-Id"
+
 // adapt renders the error of a handler; what is a fault of ours is logged once
 // and its text withheld.
 func (a *API) adapt(h handler) http.Handler {
@@ -113,7 +138,10 @@ func (a *API) adapt(h handler) http.Handler {
 		}
 		status, body := wire.Failure(err)
 		if status >= 500 && r.Context().Err() == nil {
-			a.Log.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+			a.Log.Error("request failed", "id", r.Header.Get(requestIDHeader), "method", r.Method, "path", r.URL.Path, "error", err)
+		}
+		if after := wire.RetryAfter(status); after != "" {
+			w.Header().Set("Retry-After", after)
 		}
 		writeJSON(w, status, body)
 	})

@@ -5,6 +5,7 @@ import (
 
 	"kith/backend/program"
 	"kith/core"
+	"kith/core/auth"
 )
 
 // userTokenHeader carries a user token beside Authorization (reference, 2.2).
@@ -28,17 +29,43 @@ func (a *API) keyHolder(r *http.Request) (program.Caller, error) {
 	return c, c.MustHoldKey()
 }
 
-// userOf authenticates a request about the user in its path, made with the API
-// key or by that user.
-func (a *API) userOf(r *http.Request) (c program.Caller, account core.AccountID, user core.UserID, err error) {
+// userOf authenticates a request about the user in its path, as the tenant's
+// secure mode asks for at that endpoint.
+func (a *API) userOf(r *http.Request, e auth.Endpoint) (c program.Caller, account core.AccountID, user core.UserID, err error) {
 	if c, err = a.caller(r); err != nil {
 		return c, "", "", err
 	}
+	if account, user, err = userIDs(r); err != nil {
+		return c, "", "", err
+	}
+	return c, account, user, c.May(e, account, user)
+}
+
+// userByKey authenticates a request about the user in its path that only the API
+// key may make.
+func (a *API) userByKey(r *http.Request) (c program.Caller, account core.AccountID, user core.UserID, err error) {
+	if c, err = a.keyHolder(r); err != nil {
+		return c, "", "", err
+	}
+	account, user, err = userIDs(r)
+	return c, account, user, err
+}
+
+// userIDs reads the ids in a request's path.
+func userIDs(r *http.Request) (account core.AccountID, user core.UserID, err error) {
 	if account, err = core.ParseAccountID("accountId", r.PathValue("account")); err != nil {
-		return c, "", "", err
+		return "", "", err
 	}
-	if user, err = core.ParseUserID("userId", r.PathValue("user")); err != nil {
-		return c, "", "", err
+	user, err = core.ParseUserID("userId", r.PathValue("user"))
+	return account, user, err
+}
+
+// anybody is the caller of a request whose credentials, if it has any, mean
+// nothing (reference, 2.3).
+func (a *API) anybody(r *http.Request) (program.Caller, error) {
+	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))
+	if err != nil {
+		return program.Caller{}, err
 	}
-	return c, account, user, c.MustSpeakFor(account, user)
+	return a.Engine.Authenticate(r.Context(), alias, "", "")
 }

@@ -3,12 +3,17 @@ package api
 import (
 	"net/http"
 
+	"kith/core/auth"
 	"kith/core/wire"
 )
 
+func (a *API) eventRoutes() routes {
+	return routes{userPath + "/events": {"POST": a.events}}
+}
+
 // events is POST of user events.
 func (a *API) events(w http.ResponseWriter, r *http.Request) error {
-	caller, account, user, err := a.userOf(r)
+	caller, account, user, err := a.userOf(r, auth.TrackEvents)
 	if err != nil {
 		return err
 	}

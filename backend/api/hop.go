@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net"
 	"net/http"
 
 	"kith/core"
@@ -60,4 +61,19 @@ func seenScheme(r *http.Request) string {
 		return "https"
 	}
 	return "http"
+}
+
+// seenOrigin is the scheme and host that the visitor asked for.
+func seenOrigin(r *http.Request) string { return seenScheme(r) + "://" + seenHost(r) }
+
+// seenIP is the visitor's address.
+func seenIP(r *http.Request) string {
+	if hop, ok := r.Context().Value(hopKey{}).(auth.Hop); ok && hop.For != "" {
+		return auth.ClientIP(hop.For)
+	}
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return ""
+	}
+	return host
 }

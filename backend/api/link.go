@@ -8,6 +8,10 @@ import (
 	"kith/core/wire"
 )
 
+func (a *API) linkRoutes() routes {
+	return routes{"/s/{tenant}/{code}": {"GET": a.shareLink}}
+}
+
 // shareLink is GET /s/{tenant}/{code}.
 func (a *API) shareLink(w http.ResponseWriter, r *http.Request) error {
 	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))
@@ -47,8 +51,10 @@ func redirect(w http.ResponseWriter, answer link.Answer) {
 	h := w.Header()
 	h.Set("Location", answer.Location)
 	h.Set("Cache-Control", link.CacheControl)
-	if answer.SetCookie != "" {
-		h.Set("Set-Cookie", answer.SetCookie)
+	for _, cookie := range []string{answer.SetCookie, answer.SquatchCookie} {
+		if cookie != "" {
+			h.Add("Set-Cookie", cookie)
+		}
 	}
 	w.WriteHeader(answer.Status)
 }
@@ -57,7 +63,7 @@ func redirect(w http.ResponseWriter, answer link.Answer) {
 func (a *API) visit(r *http.Request) link.Visit {
 	h := r.Header
 	return link.Visit{
-		Method: r.Method, Secure: seenScheme(r) == "https",
+		Method: r.Method, Secure: seenScheme(r) == "https", Host: seenHost(r),
 		Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Cookie: cookies(r),
 		UserAgent: h.Get("User-Agent"), SecPurpose: h.Get("Sec-Purpose"), Purpose: h.Get("Purpose"),
 		GPC: h.Get("Sec-GPC"), DNT: h.Get("DNT"),

@@ -38,7 +38,10 @@ func Seed(ctx context.Context, e *program.Engine, liveURL, testURL string) error
 		})
 		if is(err, core.CodeConflict) {
 			// The edge may listen elsewhere this time.
-			err = e.MoveShop(ctx, t.alias, core.ClassicProgram, t.base+LandingPath)
+			_, err = e.UpdateProgram(ctx, t.alias, core.ClassicProgram, func(p *referral.Program) error {
+				p.LandingURL = t.base + LandingPath
+				return nil
+			})
 		}
 		if err != nil {
 			return err

@@ -162,6 +162,16 @@ func TestLanding_EscapesWhatVisitorsWrite(t *testing.T) {
 	require.NotContains(t, body, "<b>")
 }
 
+func TestWidget_SharesTheDemoCode(t *testing.T) {
+	e := newEngine(t)
+	seed(t, e)
+	w := httptest.NewRecorder()
+	demo.Landing(e).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1:3000/widget", nil))
+	require.Equal(t, http.StatusOK, w.Code)
+	require.Equal(t, "text/html; charset=utf-8", w.Header().Get("Content-Type"))
+	require.Contains(t, w.Body.String(), `"shareLink":"http://127.0.0.1:3000/s/demo/ANNA10"`)
+}
+
 func TestLanding_ServesNothingElse(t *testing.T) {
 	t.Parallel()
 	pages := demo.Landing(newEngine(t))

@@ -32,9 +32,9 @@ type cookie struct {
 	Ago time.Duration
 }
 
-// Landing serves the demo's landing page at LandingPath, sends / there, and
-// answers 404 to all else. It shows the code, the medium and the cookie that
-// arrived.
+// Landing serves the demo's landing page at LandingPath, sends / there, shows the
+// referrer's widget at WidgetPath, and answers 404 to all else. The landing page
+// shows the code, the medium and the cookie that arrived.
 func Landing(e *program.Engine) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
@@ -46,6 +46,7 @@ func Landing(e *program.Engine) http.Handler {
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
 		_ = landing.Execute(w, whatArrived(e, r))
 	})
+	mux.HandleFunc("GET "+WidgetPath, showWidget(e))
 	return mux
 }
 

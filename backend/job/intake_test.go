@@ -47,7 +47,7 @@ func (b *buffer) String() string {
 // bundle is a running worker.
 type bundle struct {
 	db     *store.Primary
-	intake *job.Intake
+	intake *job.Worker
 	log    *buffer
 	// stop ends the worker and returns when it has ended.
 	stop func()
@@ -148,7 +148,7 @@ func TestIntake_SurvivesItsDatabase(t *testing.T) {
 	b.processed(t)
 	c.KillPrimary(t)
 	require.Eventually(t, func() bool { return len(b.log.String()) > 0 }, 30*time.Second, time.Millisecond, "it says that it stopped")
-	require.Contains(t, b.log.String(), "intake stopped; trying again")
+	require.Contains(t, b.log.String(), "worker stopped; trying again")
 	c.StartPrimary(t)
 	b.append(t, 1)
 	b.processed(t)
@@ -164,5 +164,5 @@ func TestIntake_StopsWithoutItsDatabase(t *testing.T) {
 	b.processed(t)
 	c.KillPrimary(t)
 	b.stop()
-	require.Contains(t, b.log.String(), "event calls wait for the next start")
+	require.Contains(t, b.log.String(), "work waits for the next start")
 }

@@ -8,6 +8,7 @@ import (
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/referral"
+	"kith/core/webhook"
 	"kith/core/wire"
 )
 
@@ -21,11 +22,72 @@ func (e *Engine) LookupCode(ctx context.Context, tenant store.Tenant, code core.
 	if err != nil {
 		return wire.CodeInfo{}, err
 	}
+	return e.codeInfo(ctx, tenant, c)
+}
+
+// OpenCode is LookupCode for anybody who has the code: the code of a blocked user
+// is unknown (reference, 1.3).
+func (e *Engine) OpenCode(ctx context.Context, tenant store.Tenant, code core.ReferralCode) (wire.CodeInfo, error) {
+	c, known, err := e.DB.Code(ctx, tenant.Alias, code)
+	if err == nil && (!known || c.Blocked) {
+		err = wire.UnknownCode()
+	}
+	if err != nil {
+		return wire.CodeInfo{}, err
+	}
+	return e.codeInfo(ctx, tenant, c)
+}
+
+func (e *Engine) codeInfo(ctx context.Context, tenant store.Tenant, c store.Code) (wire.CodeInfo, error) {
 	program, err := e.DB.Program(ctx, tenant.Alias, c.Program)
 	return wire.CodeInfo{
 		Code: c.Code, Program: c.Program, FirstName: c.FirstName, LastName: c.LastName,
 		Offer: program.Referred, DiscountID: tenant.DiscountID, Created: c.Created,
 	}, err
+}
+
+// ApplyCode attributes a known user to the owner of a code, and returns what the
+// code promises (reference, 1.3). The code that referred the account before may
+// be applied again. An unknown user, an unknown code and that of a blocked user
+// are not found; a code that cannot refer this user is invalid. Either way the
+// decision is recorded.
+func (e *Engine) ApplyCode(ctx context.Context, tenant store.Tenant, code core.ReferralCode, account core.AccountID, id core.UserID) (wire.CodeInfo, error) {
+	var rule referral.Rule
+	err := e.DB.Write(ctx, e.Now(), func(tx *store.Tx) (err error) {
+		rule, err = e.applyCode(ctx, tx, tenant.Alias, code, account, id)
+		return err
+	})
+	switch {
+	case err != nil:
+		return wire.CodeInfo{}, err
+	case rule == referral.RuleFirstCode || rule == referral.RuleSameCode:
+		return e.LookupCode(ctx, tenant, code)
+	case rule == referral.RuleUnknownCode || rule == referral.RuleBlocked:
+		return wire.CodeInfo{}, wire.UnknownCode()
+	}
+	return wire.CodeInfo{}, core.Invalid("code", "cannot be applied to this user: "+string(rule))
+}
+
+func (e *Engine) applyCode(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, code core.ReferralCode, account core.AccountID, id core.UserID) (referral.Rule, error) {
+	user, known, err := tx.User(ctx, tenant, account, id)
+	if err == nil && !known {
+		err = unknownUser()
+	}
+	if err != nil {
+		return "", err
+	}
+	stored, _, err := tx.Account(ctx, tenant, account)
+	if err != nil {
+		return "", err
+	}
+	done, err := settlement{
+		e: e, tx: tx, tenant: tenant, account: stored, user: user,
+		command: referral.Command{Now: tx.Now, Claims: []referral.Claim{{Code: code, Source: referral.SourceApplied}}},
+	}.run(ctx)
+	if err != nil {
+		return "", err
+	}
+	return done.Verdicts[0].Rule, nil
 }
 
 // giveCodes gives a user the codes that the call asks for, and a code of our
@@ -41,7 +103,7 @@ func (e *Engine) giveCodes(ctx context.Context, tx *store.Tx, tenant core.Tenant
 		}
 		user.Codes, given = append(user.Codes, code), true
 	}
-	programs, err := tx.Programs(ctx, tenant)
+	programs, err := tx.ProgramKeys(ctx, tenant)
 	if err != nil {
 		return false, err
 	}
@@ -68,7 +130,7 @@ func (e *Engine) giveCode(ctx context.Context, tx *store.Tx, tenant core.TenantA
 	} else if err != nil {
 		return err
 	}
-	added, err := tx.InsertCode(ctx, tenant, wanted, u.Account, u.ID)
+	added, err := e.insertCode(ctx, tx, tenant, u, wanted)
 	if err != nil || added {
 		return err
 	}
@@ -98,11 +160,21 @@ func (e *Engine) makeCode(ctx context.Context, tx *store.Tx, tenant core.TenantA
 			raw[i] = codeAlphabet[raw[i]&31]
 		}
 		code := referral.UserCode{Program: program, Code: core.ReferralCode(raw[:])}
-		if added, err := tx.InsertCode(ctx, tenant, code, u.Account, u.ID); added || err != nil {
+		if added, err := e.insertCode(ctx, tx, tenant, u, code); added || err != nil {
 			return err
 		}
 	}
 	return errors.New("program: five random codes in a row were taken")
+}
+
+// insertCode adds a code and tells the tenant's systems of it; false means that
+// the tenant has it already.
+func (e *Engine) insertCode(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, u referral.User, code referral.UserCode) (bool, error) {
+	added, err := tx.InsertCode(ctx, tenant, code, u.Account, u.ID)
+	if err != nil || !added {
+		return false, err
+	}
+	return true, e.emit(ctx, tx, tenant, webhook.CouponCreated, wire.CouponCreated(code, tx.Now))
 }
 
 func isNotFound(err error) bool {

@@ -4,16 +4,23 @@
 package program
 
 import (
+	"context"
+
+	"kith/backend/file"
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/auth"
+	"kith/core/billing"
 )
 
-// Engine runs the use cases. All fields must be set; it is safe for concurrent
+// Engine runs the use cases. All exported fields must be set; it is safe for concurrent
 // use.
 type Engine struct {
 	DB   *store.Primary
 	Keys auth.Keyring
+	// TempDomains are domains of disposable mail addresses besides those that
+	// core/referral knows, in lower case; nil is none.
+	TempDomains map[string]bool
 	// Now is the clock.
 	Now func() core.Time
 	// Entropy fills its argument with random bytes that cannot be guessed.
@@ -21,6 +28,26 @@ type Engine struct {
 	// Wake is called after event calls were taken in, for the worker that
 	// processes them. It must not block.
 	Wake func()
+	// Files keeps the files of jobs. A program that runs no job needs none.
+	Files file.Store
+	// WakeJobs is called after a job was made, for the workers that do jobs. It
+	// must not block.
+	WakeJobs func()
+	// JobLease is how long a worker holds a job without a sign of life before
+	// others take it for dead; zero means DefaultJobLease.
+	JobLease core.Time
+	// MaxFile bounds an upload, packed and unpacked, in bytes; zero means
+	// DefaultMaxFile.
+	MaxFile int64
+
+	// WakeGateway is called after a gateway's notification was stored, for the
+	// worker that reads it; nil: it is read at the next tick. It must not block.
+	WakeGateway func()
+	// TryGateway asks a gateway whether it takes a connection's keys and whether
+	// the merchant has a discount. A program that tests no connection needs none.
+	TryGateway func(ctx context.Context, tenant core.TenantAlias, c billing.Connection, discountID string) (keys, discount bool, err error)
+
+	counts tally
 }
 
 // newID makes a record id.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kith/backend/file"
 	"kith/backend/program"
 	"kith/backend/store"
 	"kith/backend/store/sqldtest"
@@ -74,6 +75,24 @@ func everywhere(t *testing.T, test func(*testing.T, bundle)) {
 	})
 }
 
+// onOwnServer runs a test as everywhere does, but on a server of its own: what it
+// does is done to all tenants of a database.
+func onOwnServer(t *testing.T, test func(*testing.T, bundle)) {
+	t.Parallel()
+	t.Run("file", func(t *testing.T) {
+		t.Parallel()
+		test(t, newBundle(t))
+	})
+	t.Run("server", func(t *testing.T) {
+		t.Parallel()
+		db, err := store.Open(sqldtest.Start(t).PrimaryURL(), "")
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = db.Close() })
+		require.NoError(t, db.Migrate(t.Context(), start))
+		test(t, bundleOn(t, db))
+	})
+}
+
 func openServer(t testing.TB) *store.Primary {
 	t.Helper()
 	url := sqldtest.Shared(t).PrimaryURL()
@@ -104,6 +123,7 @@ func bundleOn(t testing.TB, db *store.Primary) bundle {
 		Now:     func() core.Time { return core.Time(b.clock.Load()) },
 		Entropy: func(p []byte) { _, _ = rand.Read(p) },
 		Wake:    func() { b.woken.Add(1) },
+		Files:   file.Dir(t.TempDir()), WakeJobs: func() { b.woken.Add(1) },
 	}
 	b.key = b.MakeKey(b.tenant)
 	require.NoError(t, b.CreateTenants(t.Context(), aTenant(b.tenant, b.key)))
@@ -225,7 +245,7 @@ func (b bundle) decisions(t testing.TB, account string) []wire.Decision {
 // rewards counts the rewards of an account by source.
 func (b bundle) rewards(t testing.TB, account string) map[reward.Source]int {
 	t.Helper()
-	list, err := b.Rewards(t.Context(), b.tenant, core.AccountID(account), "", "")
+	list, _, err := b.Rewards(t.Context(), b.tenant, reward.Filter{Account: core.AccountID(account), Limit: 1000})
 	require.NoError(t, err)
 	count := map[reward.Source]int{}
 	for _, r := range list {

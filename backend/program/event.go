@@ -5,6 +5,7 @@ import (
 
 	"kith/core"
 	"kith/core/event"
+	"kith/core/referral"
 )
 
 // LogEvents takes a batch of events in, at most once for its idempotency key
@@ -28,4 +29,22 @@ func (e *Engine) LogEvents(ctx context.Context, tenant core.TenantAlias, b event
 	}
 	e.Wake()
 	return b, nil
+}
+
+// Events returns a page of the events that were processed, the last received
+// first.
+func (e *Engine) Events(ctx context.Context, tenant core.TenantAlias, f event.Filter) ([]event.Logged, error) {
+	return e.DB.Events(ctx, tenant, f)
+}
+
+// EventsOf returns a page of the events of each user of a list; see Events. The
+// filter's own account and user are not regarded.
+func (e *Engine) EventsOf(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, f event.Filter) (map[referral.Identity][]event.Logged, error) {
+	found, err := e.DB.EventsOf(ctx, tenant, users, f)
+	byUser := map[referral.Identity][]event.Logged{}
+	for _, l := range found {
+		who := referral.Identity{Account: l.Account, User: l.User}
+		byUser[who] = append(byUser[who], l)
+	}
+	return byUser, err
 }

@@ -9,23 +9,32 @@ import (
 	"kith/core"
 	"kith/core/link"
 	"kith/core/referral"
+	"kith/core/webhook"
 	"kith/core/wire"
 )
 
 // Identification is a call that identifies a user.
 type Identification struct {
 	Update referral.UserUpdate
-	// Create is true when the user must not exist yet.
-	Create bool
+	// Create is true when the user must not exist yet, and KnownAccount when the
+	// account must.
+	Create, KnownAccount bool
+	// CookieUser is true when the ids were drawn for a user who came without.
+	CookieUser bool
+	// Since is when a user that is new here came about elsewhere; zero is now.
+	Since core.Time
 	// Cookie is the value of the browser's Cookie header, or empty.
 	Cookie string
+	// IP is the address of the user's browser; empty when the call is a
+	// server's, which would be the address of all its users.
+	IP string
+	// Share makes the share links that are told of; see Caller.Share.
+	Share link.Share
 }
 
 // Identified is a user as an identification left them.
 type Identified struct {
-	User       referral.User
-	Account    referral.Account
-	ReferredBy wire.ReferredBy
+	wire.UserInfo
 	// Created is true when the user was not known before.
 	Created bool
 }
@@ -42,62 +51,122 @@ func (e *Engine) Identify(ctx context.Context, tenant core.TenantAlias, in Ident
 }
 
 func (e *Engine) identify(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, in Identification) (out Identified, err error) {
-	user, known, err := e.userOf(ctx, tx, tenant, in)
+	if in.Update.Status != nil {
+		// Who has paid is the gateway's to tell (reference, 4.2).
+		connected, err := tx.Connected(ctx, tenant)
+		if err != nil {
+			return out, err
+		}
+		if connected {
+			in.Update.Status = nil
+		}
+	}
+	who, err := e.change(ctx, tx, tenant, in)
 	if err != nil {
 		return out, err
 	}
-	account, err := e.accountOf(ctx, tx, tenant, in.Update)
+	account, err := e.accountOf(ctx, tx, tenant, in)
 	if err != nil {
 		return out, err
 	}
-	claims, err := e.claims(ctx, tx, tenant, in, user)
+	claims, err := e.claims(ctx, tx, tenant, in)
 	if err != nil {
 		return out, err
 	}
 	done, err := settlement{
-		e: e, tx: tx, tenant: tenant, account: account,
-		user: referral.Identity{Account: user.Account, User: user.ID, Email: user.Email},
+		e: e, tx: tx, tenant: tenant, account: account, user: who.after,
 		command: referral.Command{
-			Now: tx.Now, Identify: true, NewUser: !known, Claims: claims,
+			Now: tx.Now, Identify: true, NewUser: !who.known, Claims: claims,
 			Paid: in.Update.Status != nil && *in.Update.Status == referral.Paid,
 		},
 	}.run(ctx)
 	if err != nil {
 		return out, err
 	}
-	user, err = e.keepUser(ctx, tx, tenant, user, in.Update.Codes)
-	return Identified{
-		User: user, Account: done.Account, Created: !known,
+	user, err := e.keepUser(ctx, tx, tenant, who, in.Update.Codes)
+	if err == nil && done.Moved {
+		// As it will be read, with what the call says of its user.
+		done.Referral, err = tx.ReferralOf(ctx, tenant, user.Account)
+	}
+	out = Identified{Created: !who.known, UserInfo: wire.UserInfo{
+		User: user, Account: done.Account, Share: in.Share,
 		ReferredBy: wire.ReferredBy{Referral: done.Referral, Newly: done.Newly},
-	}, err
+	}}
+	if err != nil || who.known {
+		return out, err
+	}
+	if listens, err := tx.Listens(ctx, tenant); err != nil || !listens {
+		return out, err
+	}
+	return out, e.emit(ctx, tx, tenant, webhook.UserCreated, wire.UserCreated(out.UserInfo))
 }
 
-// userOf returns the user with what the call tells of them, and whether they
-// were known before.
-func (e *Engine) userOf(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, in Identification) (user referral.User, known bool, err error) {
+// userChange is a user before and after a call.
+type userChange struct {
+	before, after referral.User
+	// known is true when the user was known before.
+	known bool
+}
+
+// change returns the user with what the call tells of them.
+func (e *Engine) change(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, in Identification) (who userChange, err error) {
 	u := in.Update
-	user, known, err = tx.User(ctx, tenant, u.Account, u.ID)
+	who.before, who.known, err = tx.User(ctx, tenant, u.Account, u.ID)
 	switch {
 	case err != nil:
-		return user, known, err
-	case known && in.Create:
-		return user, known, &core.Error{Code: core.CodeConflict, RS: "RS048", Message: "this user exists already"}
-	case !known:
-		user = referral.NewUser(u.Account, u.ID, tx.Now)
+		return who, err
+	case who.known && in.Create:
+		return who, &core.Error{Code: core.CodeConflict, RS: "RS048", Message: "this user exists already"}
+	case in.Since > tx.Now:
+		return who, core.Invalid("dateCreated", "must not be in the future")
+	case !who.known:
+		who.before = referral.NewUser(u.Account, u.ID, cmp.Or(in.Since, tx.Now))
+		if err := e.mayCome(ctx, tx, tenant, u.Account, u.ID); err != nil {
+			return who, err
+		}
 	}
-	user = u.Apply(user)
-	if len(user.Segments) > referral.MaxSegments {
-		return user, known, core.Invalid("segments", "the user would be in more than 100 segments")
+	who.after = u.Apply(who.before).SeenAt(in.IP)
+	if in.CookieUser {
+		who.after.CookieID = string(u.ID)
 	}
-	user.CustomFields, err = wire.MergeCustomFields(user.CustomFields, u.CustomFields)
-	return user, known, err
+	if len(who.after.Segments) > referral.MaxSegments {
+		return who, core.Invalid("segments", "the user would be in more than 100 segments")
+	}
+	who.after.CustomFields, err = wire.MergeCustomFields(who.after.CustomFields, u.CustomFields)
+	return who, err
 }
 
-// keepUser stores a user and the codes that they are to own, and returns the
-// user with the codes that they own then.
-func (e *Engine) keepUser(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, user referral.User, wanted []referral.UserCode) (referral.User, error) {
-	if err := tx.PutUser(ctx, tenant, user); err != nil {
-		return user, err
+// mayCome refuses a new user who was deleted for good, or for whom the account
+// has no place.
+func (e *Engine) mayCome(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, account core.AccountID, id core.UserID) error {
+	untracked, err := tx.DoNotTrack(ctx, tenant, e.Keys.Identity(tenant, account, id))
+	if err != nil {
+		return err
+	}
+	if untracked {
+		return &core.Error{Code: core.CodeForbidden, RS: "RS050", Message: "this user was deleted, not to be tracked again"}
+	}
+	count, err := tx.UserCount(ctx, tenant, account)
+	if err == nil && count >= referral.MaxUsers {
+		err = &core.Error{Code: core.CodeInvalid, Field: "accountId", RS: "RS013", Message: "has 1000 users already, which is the most"}
+	}
+	return err
+}
+
+// keepUser stores a user, what they are found by and the codes that they are to
+// own, and returns the user with the codes that they own then.
+func (e *Engine) keepUser(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, who userChange, wanted []referral.UserCode) (referral.User, error) {
+	user := who.after
+	// A page identifies on every load, and its user seldom changes.
+	if !who.known || !who.before.Same(user) {
+		if err := tx.PutUser(ctx, tenant, user); err != nil {
+			return user, err
+		}
+	}
+	if !who.known || !slices.Equal(who.before.Terms(), user.Terms()) {
+		if err := tx.PutTerms(ctx, tenant, user); err != nil {
+			return user, err
+		}
 	}
 	given, err := e.giveCodes(ctx, tx, tenant, user, wanted)
 	if err != nil || !given {
@@ -108,61 +177,53 @@ func (e *Engine) keepUser(ctx context.Context, tx *store.Tx, tenant core.TenantA
 }
 
 // accountOf returns the user's account with what the call tells of it.
-func (e *Engine) accountOf(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, u referral.UserUpdate) (referral.Account, error) {
+func (e *Engine) accountOf(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, in Identification) (referral.Account, error) {
+	u := in.Update
 	account, known, err := tx.Account(ctx, tenant, u.Account)
-	if err != nil {
+	switch {
+	case err != nil:
 		return account, err
-	}
-	if !known {
+	case !known && in.KnownAccount:
+		return account, unknownAccount()
+	case !known:
 		account = referral.NewAccount(u.Account, tx.Now)
 	}
 	if u.Status != nil {
 		account.Status = *u.Status
 	}
-	if u.PaymentProviderID == nil || *u.PaymentProviderID == account.PaymentProviderID {
+	if u.PaymentProviderID == nil {
 		return account, nil
 	}
-	if account.PaymentProviderID != "" {
-		return account, &core.Error{
-			Code: core.CodeInvalid, Field: "paymentProviderId", RS: "RS019",
-			Message: "is set already and cannot be changed",
-		}
-	}
-	other, err := tx.AccountOfProvider(ctx, tenant, *u.PaymentProviderID)
-	if err == nil && other != "" {
-		err = &core.Error{
-			Code: core.CodeInvalid, Field: "paymentProviderId", RS: "RS029",
-			Message: "belongs to another account",
-		}
-	}
-	account.PaymentProviderID = *u.PaymentProviderID
-	return account, err
+	return tieProvider(ctx, tx, tenant, account, *u.PaymentProviderID)
 }
 
-// claims are the codes of the call and that of Kith's own cookie, most preferred
-// first.
-func (e *Engine) claims(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, in Identification, user referral.User) ([]referral.Claim, error) {
+// claims are the codes of the call and of the cookies that came with it, most
+// preferred first.
+func (e *Engine) claims(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, in Identification) ([]referral.Claim, error) {
 	claims := slices.Clone(in.Update.Claims)
 	if text := link.FindCookie(tenant, in.Cookie); text != "" {
-		own, err := e.cookieClaim(ctx, tx, tenant, text)
+		own, err := e.cookieClaim(ctx, tx, tenant, text, in.Share)
 		if err != nil {
 			return nil, err
 		}
 		claims = append(claims, *own)
 	}
-	for i := range claims {
-		claims[i].Unreferable = !user.Referable
+	if text := link.FindSquatchCookie(in.Cookie); text != "" {
+		claims = append(claims, wire.CookieClaims(tenant, referral.SourceThirdParty, text)...)
 	}
 	slices.SortStableFunc(claims, func(a, b referral.Claim) int { return cmp.Compare(a.Source.Rank(), b.Source.Rank()) })
 	return claims, nil
 }
 
 // cookieClaim is what the attribution cookie claims.
-func (e *Engine) cookieClaim(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, text string) (*referral.Claim, error) {
+func (e *Engine) cookieClaim(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, text string, share link.Share) (*referral.Claim, error) {
 	claim := &referral.Claim{Source: referral.SourceCookie}
 	visit, err := link.ParseAttribution(e.Keys.Cookie(tenant), text)
 	if err == nil {
 		claim.Code, claim.ShareMedium = visit.Code, visit.ShareMedium
+		if share.Origin != "" {
+			claim.ShareLink = share.URL(visit.Code) + link.Mediums(link.Engagement(visit.EngagementMedium), link.ShareMedium(visit.ShareMedium))
+		}
 		life, lifeErr := e.cookieLife(ctx, tx, tenant, visit.Program)
 		if lifeErr != nil {
 			return nil, lifeErr
@@ -189,25 +250,4 @@ func (e *Engine) cookieLife(ctx context.Context, tx *store.Tx, tenant core.Tenan
 		return 0, nil
 	}
 	return program.CookieLife, err
-}
-
-// User returns a user, or a not-found error.
-func (e *Engine) User(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID) (Identified, error) {
-	user, known, err := e.DB.User(ctx, tenant, account, id)
-	if err == nil && !known {
-		err = unknownUser()
-	}
-	if err != nil {
-		return Identified{}, err
-	}
-	stored, err := e.Account(ctx, tenant, account)
-	if err != nil {
-		return Identified{}, err
-	}
-	ref, err := e.DB.ReferralOf(ctx, tenant, account)
-	return Identified{User: user, Account: stored, ReferredBy: wire.ReferredBy{Referral: ref}}, err
-}
-
-func unknownUser() *core.Error {
-	return &core.Error{Code: core.CodeNotFound, RS: "RS042", Message: "there is no such user; identify the user first"}
 }

@@ -37,14 +37,14 @@ func TestIdentify_AnswersWhatIsStored(t *testing.T) {
 	require.False(t, converted.ReferredBy.Newly)
 	stored, err := b.User(t.Context(), b.tenant, "friend", "u")
 	require.NoError(t, err)
-	require.Equal(t, stored, converted, "what is told of a conversion is what is read later")
+	require.Equal(t, stored, converted.UserInfo, "what is told of a conversion is what is read later")
 	require.Equal(t, "a@example.com", stored.User.Email)
 	require.Equal(t, `{"size":"XL"}`, stored.User.CustomFields)
 	require.Equal(t, []string{"vip"}, stored.User.Segments)
 	require.Equal(t, start, stored.User.Created)
 	require.Equal(t, referral.Paid, stored.Account.Status)
 	again := b.identify(t, "friend")
-	require.Equal(t, stored, again)
+	require.Equal(t, stored, again.UserInfo)
 }
 
 func TestIdentify_RefusedCallStoresNothing(t *testing.T) {
@@ -188,4 +188,22 @@ func TestLogEvents(t *testing.T) {
 	_, err = b.LogEvents(t.Context(), b.tenant, call)
 	require.Equal(t, &core.Error{Code: core.CodeNotFound, RS: "RS042", Message: "there is no such user; identify the user first"}, err)
 	require.Equal(t, int64(2), b.woken.Load())
+}
+
+// A browser's address is kept, and a server's is not: it would be that of all of
+// its users.
+func TestIdentify_KeepsTheBrowsersAddress(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	at := func(ip string) func(*program.Identification) {
+		return func(in *program.Identification) { in.IP = ip }
+	}
+	for _, step := range []struct{ ip, first, last string }{
+		{"", "", ""}, {"192.0.2.1", "192.0.2.1", "192.0.2.1"}, {"2001:db8::1", "192.0.2.1", "2001:db8::1"}, {"", "192.0.2.1", "2001:db8::1"},
+	} {
+		b.identify(t, "friend", at(step.ip))
+		stored, err := b.User(t.Context(), b.tenant, "friend", "u")
+		require.NoError(t, err)
+		require.Equal(t, [2]string{step.first, step.last}, [2]string{stored.User.FirstSeenIP, stored.User.LastSeenIP})
+	}
 }

@@ -46,7 +46,8 @@ func (e *Engine) TakeCode(ctx context.Context, host string, code core.ReferralCo
 }
 
 // linkTarget finds a code and its program; a code that is not there, or has not
-// the form of one, leads to the tenant's first program.
+// the form of one, leads to the tenant's first program. The code of a blocked
+// user leads where it always did, as no code.
 func (e *Engine) linkTarget(ctx context.Context, tenant core.TenantAlias, text string) (core.ReferralCode, referral.Program, error) {
 	if code, err := core.ParseReferralCode("", text); err == nil {
 		c, known, err := e.DB.Code(ctx, tenant, code)
@@ -55,6 +56,9 @@ func (e *Engine) linkTarget(ctx context.Context, tenant core.TenantAlias, text s
 		}
 		if known {
 			program, err := e.DB.Program(ctx, tenant, c.Program)
+			if c.Blocked {
+				c.Code = ""
+			}
 			return c.Code, program, err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -145,4 +146,144 @@ func requireOneWins(t *testing.T, errs []error, others *core.Error) {
 		}
 	}
 	require.Equal(t, 1, won)
+}
+
+// Of 64 senders who each want 70 of the same 1000, 14 get it: the balance is
+// never overdrawn, and each redemption is in the ledger.
+func TestRedeemReward_ManyAtOnceNeverOverdraw(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		r := b.reward(t, points("anna", 1000))
+		requireSome(t, 14, together(func(int) error {
+			_, err := b.RedeemReward(t.Context(), b.tenant, r.ID, 70, "POINT")
+			return err
+		}))
+		after := b.stored(t, r.ID)
+		require.Equal(t, int64(20), after.Left())
+		require.Len(t, after.Redemptions, 14)
+		for _, part := range after.Redemptions {
+			require.Equal(t, int64(70), part.Amount)
+		}
+	})
+}
+
+// The same over rewards of two users, redeemed by the account, by a user and by
+// the reward.
+func TestRedeemCredit_ManyAtOnceNeverOverdraw(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		_, err := b.Identify(t.Context(), b.tenant, program.Identification{Update: referral.UserUpdate{Account: "anna", ID: "v"}})
+		require.NoError(t, err)
+		var rewards []reward.Reward
+		for i := range 6 {
+			rewards = append(rewards, b.reward(t, points("anna", 300, func(g *reward.Grant) {
+				g.User, g.Expires = core.UserID("uv"[i%2:i%2+1]), start+core.Time(100-i)
+			})))
+		}
+		redeemed := make(chan int64, callers)
+		for _, err := range together(func(i int) error {
+			draw := []reward.Draw{{Account: "anna"}, {Account: "anna", User: "u"}, {Reward: rewards[i%6].ID}}[i%3]
+			draw.Unit, draw.Amount = "POINT", int64(50+i%7)
+			done, err := b.Redeem(t.Context(), b.tenant, draw)
+			redeemed <- done.Redeemed
+			return err
+		}) {
+			require.True(t, err == nil || codeOf(err) == core.CodeInvalid, err)
+		}
+		var answered, stored, parts int64
+		for range callers {
+			answered += <-redeemed
+		}
+		for _, r := range rewards {
+			r = b.stored(t, r.ID)
+			require.GreaterOrEqual(t, r.Left(), int64(0))
+			stored += r.Sums.Redeemed
+			for _, part := range r.Redemptions {
+				parts += part.Amount
+			}
+		}
+		require.Equal(t, answered, stored)
+		require.Equal(t, stored, parts)
+		require.Greater(t, stored, int64(1800-57*2), "nearly all was wanted")
+	})
+}
+
+func TestRedeem_OneOfManySendersOfAKey(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		r := b.reward(t, points("anna", 1000))
+		requireOneWins(t, together(func(int) error {
+			_, err := b.Redeem(t.Context(), b.tenant, reward.Draw{Account: "anna", Unit: "POINT", Amount: 10, Key: "the-one-key"})
+			return err
+		}), reward.KeyUsed())
+		require.Equal(t, int64(990), b.stored(t, r.ID).Left())
+	})
+}
+
+// What is redeemed and what is cancelled never add up to more than there was,
+// whichever comes first; of 64 cancellations one does it.
+func TestCancelReward_AgainstRedemptions(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		r := b.reward(t, points("anna", 1000))
+		cancelled := make(chan bool, callers)
+		for _, err := range together(func(i int) error {
+			if i%2 == 0 {
+				_, err := b.RedeemReward(t.Context(), b.tenant, r.ID, 10, "POINT")
+				return err
+			}
+			_, err := b.CancelReward(t.Context(), b.tenant, r.ID)
+			cancelled <- err == nil
+			return err
+		}) {
+			require.True(t, err == nil || codeOf(err) == core.CodeInvalid, err)
+		}
+		won := 0
+		for range callers / 2 {
+			if <-cancelled {
+				won++
+			}
+		}
+		require.Equal(t, 1, won)
+		after := b.stored(t, r.ID)
+		require.Equal(t, reward.StatusCancelled, after.Status(b.Now()))
+		require.Equal(t, int64(1000), after.Sums.Redeemed+after.Sums.Cancelled)
+		require.Equal(t, after.Sums.Redeemed, 10*int64(len(after.Redemptions)))
+	})
+}
+
+// Workers of several backends settle each date once.
+func TestSettleRewards_ByManyAtOnce(t *testing.T) {
+	onOwnServer(t, func(t *testing.T, b bundle) {
+		line := b.subscribe(t, hook)
+		var ids []string
+		for range 50 {
+			ids = append(ids, b.reward(t, points("anna", 10, func(g *reward.Grant) { g.Scheduled = start + core.Hour })).ID)
+		}
+		b.pass(core.Hour)
+		for _, err := range together(func(int) error {
+			_, err := b.SettleRewards(t.Context())
+			return err
+		}) {
+			require.NoError(t, err)
+		}
+		created := map[string]int{}
+		for _, told := range b.told(t, line) {
+			if id, ok := strings.CutPrefix(told, "created "); ok {
+				created[id]++
+			}
+		}
+		for _, id := range ids {
+			require.Equal(t, 1, created[id])
+		}
+	})
+}
+
+func requireSome(t *testing.T, want int, errs []error) {
+	t.Helper()
+	got := 0
+	for _, err := range errs {
+		if err == nil {
+			got++
+			continue
+		}
+		require.Equal(t, core.CodeInvalid, codeOf(err), err)
+	}
+	require.Equal(t, want, got)
 }

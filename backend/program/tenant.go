@@ -3,13 +3,14 @@ package program
 import (
 	"cmp"
 	"context"
-	"net/url"
 	"strings"
 
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/auth"
+	"kith/core/job"
 	"kith/core/link"
+	"kith/core/origin"
 	"kith/core/referral"
 	"kith/core/wire"
 )
@@ -28,6 +29,9 @@ type NewTenant struct {
 	DiscountID string
 	// Program is the tenant's first program.
 	Program referral.Program
+	// Origins are those whose pages may call the tenant, besides that of the
+	// landing page.
+	Origins []origin.Origin
 }
 
 // MakeKey makes an API key of 192 random bits behind a prefix that tells live
@@ -82,33 +86,69 @@ func (e *Engine) createTenant(ctx context.Context, tx *store.Tx, n NewTenant) er
 	if err != nil {
 		return err
 	}
-	if _, err := tx.InsertProgram(ctx, n.Alias, n.Program); err != nil {
+	if _, err := insertProgram(ctx, tx, n.Alias, n.Program); err != nil {
 		return err
 	}
-	return claimShop(ctx, tx, n.Alias, n.Program.LandingURL)
+	return listOrigins(ctx, tx, n.Alias, n.Origins)
 }
 
-// MoveShop changes where a program lands; the new host becomes the tenant's
-// shop, unless it is somebody's already.
-func (e *Engine) MoveShop(ctx context.Context, tenant core.TenantAlias, program core.ProgramKey, landingURL string) error {
-	if !link.ValidLandingURL(landingURL) {
-		return core.Invalid("landing-url", "must be an absolute http or https URL")
-	}
-	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
-		if err := tx.SetLandingURL(ctx, tenant, program, landingURL); err != nil {
+// TenantChange is what to change of a tenant's settings; nil leaves one as it is.
+type TenantChange struct {
+	DiscountID     *string
+	Consent        *link.Consent
+	ConsentCookie  *string
+	BrowserPayment *auth.BrowserPayment
+	ShareOrigin    *string
+	ExportDates    *job.Dates
+	// SecureMode are changes of the form ENDPOINT=MODE, separated by commas.
+	SecureMode string
+}
+
+// ChangeTenant changes a tenant's settings and returns the tenant. An edge has
+// them when its replica has.
+func (e *Engine) ChangeTenant(ctx context.Context, alias core.TenantAlias, c TenantChange) (tenant store.Tenant, err error) {
+	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		if tenant, err = tx.Tenant(ctx, alias); err != nil {
 			return err
 		}
-		return claimShop(ctx, tx, tenant, landingURL)
+		if tenant, err = c.apply(tenant); err != nil {
+			return err
+		}
+		return tx.SetTenant(ctx, tenant)
 	})
+	return tenant, err
 }
 
-func claimShop(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, landingURL string) error {
-	u, err := url.Parse(landingURL)
-	if err != nil {
-		return err
+func (c TenantChange) apply(t store.Tenant) (store.Tenant, error) {
+	given(&t.DiscountID, c.DiscountID)
+	given(&t.Policy.Consent, c.Consent)
+	given(&t.Policy.ConsentCookie, c.ConsentCookie)
+	given(&t.BrowserPayment, c.BrowserPayment)
+	given(&t.ShareOrigin, c.ShareOrigin)
+	given(&t.ExportDates, c.ExportDates)
+	switch {
+	case t.DiscountID == "":
+		return t, core.Invalid("discount-id", "must not be empty")
+	case t.Policy.Consent != link.ConsentOff && t.Policy.ConsentCookie == "":
+		return t, core.Invalid("consent-cookie", "is required with consent "+string(t.Policy.Consent))
+	case t.ShareOrigin != "" && !link.ValidOrigin(t.ShareOrigin):
+		return t, core.Invalid("share-origin", "must be http or https and a host, such as https://go.shop.example")
 	}
-	_, err = tx.ClaimSite(ctx, u.Host, tenant)
-	return err
+	var err error
+	t.SecureMode, err = t.SecureMode.With("secure-mode", c.SecureMode)
+	return t, err
+}
+
+// given overwrites a setting by what was given.
+func given[T any](setting *T, value *T) {
+	if value != nil {
+		*setting = *value
+	}
+}
+
+// Tenant returns a tenant, or core.UnknownTenant.
+func (e *Engine) Tenant(ctx context.Context, alias core.TenantAlias) (store.Tenant, error) {
+	return e.DB.Tenant(ctx, alias)
 }
 
 // SignToken makes a user token of a tenant; see wire.SignToken.
@@ -117,7 +157,7 @@ func (e *Engine) SignToken(ctx context.Context, alias core.TenantAlias, s wire.S
 	if err != nil {
 		return "", err
 	}
-	key, err := e.Keys.Open(auth.KeyPlace(alias), tenant.KeySealed)
+	key, err := e.apiKey(tenant)
 	if err != nil {
 		return "", err
 	}

@@ -11,6 +11,7 @@ import (
 	"kith/backend/program"
 	"kith/core"
 	"kith/core/auth"
+	"kith/core/link"
 	"kith/core/wire"
 )
 
@@ -81,7 +82,9 @@ func TestAuthenticate_EveryForm(t *testing.T) {
 	const (
 		key  = "key"
 		user = "user"
-		none = ""
+		// anybody sends no credentials, none wrong ones.
+		anybody = "anybody"
+		none    = ""
 	)
 	for name, row := range map[string]struct{ authorization, userToken, want string }{
 		"key as password":         {basic("", b.key), "", key},
@@ -94,7 +97,9 @@ func TestAuthenticate_EveryForm(t *testing.T) {
 		"header":                  {"", token, user},
 		"header beside no bearer": {"Bearer undefined", token, user},
 		"not yet expired":         {"Bearer " + sign(b.key, start+core.Second), "", user},
-		"nothing":                 {"", "", none},
+		"nothing":                 {"", "", anybody},
+		"empty bearer":            {"Bearer ", "", anybody},
+		"bearer null, no header":  {"Bearer null", "undefined", anybody},
 		"empty basic":             {basic("", ""), "", none},
 		"alias alone":             {basic(string(b.tenant), ""), "", none},
 		"wrong key as password":   {basic("", wrong), "", none},
@@ -105,7 +110,7 @@ func TestAuthenticate_EveryForm(t *testing.T) {
 		"hash of the key":         {basic("", auth.KeyHash(b.key)), "", none},
 		"not base64":              {"Basic :" + b.key, "", none},
 		"other scheme":            {"Digest " + b.key, "", none},
-		"bearer undefined":        {"Bearer undefined", "", none},
+		"bearer undefined":        {"Bearer undefined", "", anybody},
 		"signed by another key":   {"Bearer " + sign(wrong, 0), "", none},
 		"expired":                 {"Bearer " + sign(b.key, start-core.Second), "", none},
 		"cut":                     {"Bearer " + token[:len(token)-2], "", none},
@@ -122,7 +127,9 @@ func TestAuthenticate_EveryForm(t *testing.T) {
 		}
 		require.NoError(t, err, name)
 		require.Equal(t, b.tenant, caller.Tenant.Alias, name)
+		require.Equal(t, row.want == key, caller.Key, name)
 		require.Equal(t, row.want == user, caller.User != nil, name)
+		require.Equal(t, row.want == key, caller.MustHoldKey() == nil, name)
 		if caller.User != nil {
 			require.Equal(t, subject.Account, caller.User.Account, name)
 			require.Equal(t, subject.User, caller.User.User, name)
@@ -165,16 +172,16 @@ func TestSignToken_IsTheUsersWord(t *testing.T) {
 	require.NoError(t, err)
 	caller, err := b.Authenticate(t.Context(), b.tenant, "Bearer "+token, "")
 	require.NoError(t, err)
-	require.NoError(t, caller.MustSpeakFor("anna", "u"))
+	require.NoError(t, caller.May(auth.LookupUser, "anna", "u"))
 	var known *core.Error
-	for _, err := range []error{caller.MustHoldKey(), caller.MustSpeakFor("anna", "v"), caller.MustSpeakFor("bert", "u")} {
+	for _, err := range []error{caller.MustHoldKey(), caller.May(auth.LookupUser, "anna", "v"), caller.May(auth.LookupUser, "bert", "u")} {
 		require.ErrorAs(t, err, &known)
 		require.Equal(t, core.CodeForbidden, known.Code)
 	}
 	caller, err = b.Authenticate(t.Context(), b.tenant, basic("", b.key), "")
 	require.NoError(t, err)
 	require.NoError(t, caller.MustHoldKey())
-	require.NoError(t, caller.MustSpeakFor("anyone", "at all"))
+	require.NoError(t, caller.May(auth.LookupUser, "anyone", "at all"))
 }
 
 // A backend that was started with another master key is a fault of its
@@ -186,9 +193,56 @@ func TestAuthenticate_WrongMasterKey(t *testing.T) {
 	require.NoError(t, err)
 	b.Keys = keyring(t, "b")
 	_, err = b.Authenticate(t.Context(), b.tenant, "Bearer "+token, "")
-	require.EqualError(t, err, "program: open key of tenant "+string(b.tenant)+": auth: sealed secret does not open with this master key")
+	require.EqualError(t, err, "program: open key of tenant "+string(b.tenant)+": auth: sealed under another master key: all processes on one database need the same")
 	var known *core.Error
 	require.NotErrorAs(t, err, &known)
 	_, err = b.Authenticate(t.Context(), b.tenant, basic("", b.key), "")
 	require.NoError(t, err, "the API key is compared, not opened")
+}
+
+// A change keeps what it does not name, and one that cannot stand changes
+// nothing.
+func TestChangeTenant(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	before, err := b.Tenant(t.Context(), b.tenant)
+	require.NoError(t, err)
+	require.Equal(t, auth.DefaultSecureMode(), before.SecureMode)
+	require.Equal(t, auth.PaymentAny, before.BrowserPayment)
+
+	want := before
+	want.DiscountID, want.ShareOrigin, want.BrowserPayment = "d", "https://go.example:8443", auth.PaymentSigned
+	want.Policy = link.Policy{Consent: link.ConsentOptIn, ConsentCookie: "agreed"}
+	want.SecureMode[auth.UpsertUser], want.SecureMode[auth.GetWidget] = auth.Open, auth.Disabled
+	changed, err := b.ChangeTenant(t.Context(), b.tenant, program.TenantChange{
+		DiscountID: &want.DiscountID, ShareOrigin: &want.ShareOrigin, BrowserPayment: &want.BrowserPayment,
+		Consent: &want.Policy.Consent, ConsentCookie: &want.Policy.ConsentCookie,
+		SecureMode: "upsert-user=open,get-widget=disabled",
+	})
+	require.NoError(t, err)
+	require.Equal(t, want, changed)
+	changed, err = b.ChangeTenant(t.Context(), b.tenant, program.TenantChange{SecureMode: "get-widget=open"})
+	require.NoError(t, err)
+	want.SecureMode[auth.GetWidget] = auth.Open
+	require.Equal(t, want, changed)
+
+	empty, path, hostless := "", "https://go.example/x", "https://"
+	for field, change := range map[string]program.TenantChange{
+		"discount-id":    {DiscountID: &empty},
+		"consent-cookie": {ConsentCookie: &empty},
+		"share-origin":   {ShareOrigin: &path},
+		"secure-mode":    {SecureMode: "get-widget=shut"},
+	} {
+		_, err := b.ChangeTenant(t.Context(), b.tenant, change)
+		var known *core.Error
+		require.ErrorAs(t, err, &known, field)
+		require.Equal(t, field, known.Field)
+	}
+	_, err = b.ChangeTenant(t.Context(), b.tenant, program.TenantChange{ShareOrigin: &hostless})
+	require.Error(t, err)
+	stored, err := b.Tenant(t.Context(), b.tenant)
+	require.NoError(t, err)
+	require.Equal(t, want, stored)
+	_, err = b.ChangeTenant(t.Context(), "nobody", program.TenantChange{})
+	require.Equal(t, core.UnknownTenant(), err)
 }

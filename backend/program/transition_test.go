@@ -137,8 +137,8 @@ func TestTransitions(t *testing.T) {
 				require.Nil(t, ref.ReferredReward)
 			case referral.Converted:
 				want[reward.Referred] = 1
-				require.Equal(t, reward.Offer{Kind: reward.Credit, Amount: 1000, Currency: "USD"}, ref.ReferrerReward.Offer)
-				require.Equal(t, reward.Offer{Kind: reward.PercentDiscount, Percent: 1000}, ref.ReferredReward.Offer)
+				require.Equal(t, reward.Offer{Kind: reward.Credit, Amount: 1000, Unit: "CENTS", Currency: "USD"}, ref.ReferrerReward.Offer)
+				require.Equal(t, reward.Offer{Kind: reward.PercentDiscount, Percent: 1000, Unit: "%"}, ref.ReferredReward.Offer)
 			}
 			require.Equal(t, want, b.rewards(t, "friend"))
 		})

@@ -12,19 +12,54 @@ import (
 
 // Account returns an account with its standing; ok is false when there is none.
 func (r Reads) Account(ctx context.Context, tenant core.TenantAlias, id core.AccountID) (a referral.Account, ok bool, err error) {
-	var provider, state, code sql.NullString
-	var firstPaid sql.NullInt64
-	err = r.q.QueryRowContext(ctx, `SELECT a.id, a.currency, a.status, a.billing_interval, a.billing_value, a.value,
-			a.payment_provider_id, a.first_paid_at, a.identified, a.created_at, r.state, r.code
-		FROM account a LEFT JOIN referral r ON r.tenant = a.tenant AND r.referred_account_id = a.id
-		WHERE a.tenant = ? AND a.id = ?`, string(tenant), string(id)).
-		Scan(&a.ID, &a.Currency, &a.Status, &a.Interval, &a.IntervalValue, &a.Value,
-			&provider, &firstPaid, &a.Standing.Identified, &a.Created, &state, &code)
+	if r.b.on() {
+		return r.b.account(id)
+	}
+	err = scanAccount(r.q.QueryRowContext(ctx, accountSelect+` AND a.id = ?`, string(tenant), string(id)), &a)
 	if errors.Is(err, sql.ErrNoRows) {
 		return a, false, nil
 	}
 	if err != nil {
 		return a, false, fmt.Errorf("store: account: %w", err)
+	}
+	return a, true, nil
+}
+
+// Accounts returns those accounts of a list that are there.
+func (r Reads) Accounts(ctx context.Context, tenant core.TenantAlias, ids []core.AccountID) (map[core.AccountID]referral.Account, error) {
+	rows, err := r.q.QueryContext(ctx, accountSelect+` AND a.id IN (`+placeholders(len(ids))+`)`, idArgs(tenant, ids)...)
+	found, err := collect(rows, err, "accounts", func(rows *sql.Rows, a *referral.Account) error { return scanAccount(rows, a) })
+	byID := make(map[core.AccountID]referral.Account, len(found))
+	for _, a := range found {
+		byID[a.ID] = a
+	}
+	return byID, err
+}
+
+const accountColumns = `SELECT a.id, a.currency, a.status, a.billing_interval, a.billing_value, a.value,
+		a.payment_provider_id, a.first_paid_at, a.identified, a.created_at, r.state, r.code`
+
+const accountSelect = accountColumns + `
+	FROM account a LEFT JOIN referral r ON r.tenant = a.tenant AND r.referred_account_id = a.id
+	WHERE a.tenant = ?`
+
+// idArgs are the arguments of a statement about a tenant and several ids.
+func idArgs(tenant core.TenantAlias, ids []core.AccountID) []any {
+	args := []any{string(tenant)}
+	for _, id := range ids {
+		args = append(args, string(id))
+	}
+	return args
+}
+
+// scanAccount reads what accountSelect selects.
+func scanAccount(row interface{ Scan(...any) error }, a *referral.Account) error {
+	var provider, state, code sql.NullString
+	var firstPaid sql.NullInt64
+	err := row.Scan(&a.ID, &a.Currency, &a.Status, &a.Interval, &a.IntervalValue, &a.Value,
+		&provider, &firstPaid, &a.Standing.Identified, &a.Created, &state, &code)
+	if err != nil {
+		return err
 	}
 	a.PaymentProviderID = core.PaymentProviderID(provider.String)
 	a.Standing.FirstPaid = core.Time(firstPaid.Int64)
@@ -32,7 +67,7 @@ func (r Reads) Account(ctx context.Context, tenant core.TenantAlias, id core.Acc
 	if state.Valid {
 		a.Standing.Referral, a.Standing.Code = referral.State(state.String), core.ReferralCode(code.String)
 	}
-	return a, true, nil
+	return nil
 }
 
 // AccountOfProvider returns the account that has a payment provider id, or "".
@@ -51,14 +86,31 @@ func (r Reads) AccountOfProvider(ctx context.Context, tenant core.TenantAlias, i
 
 // PutAccount stores an account, but for its referral, which has its own row.
 func (tx *Tx) PutAccount(ctx context.Context, tenant core.TenantAlias, a referral.Account) error {
-	return tx.exec(ctx, "put account", `INSERT INTO account (tenant, id, currency, status, billing_interval, billing_value,
-			value, payment_provider_id, first_paid_at, identified, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (tenant, id) DO UPDATE SET currency = excluded.currency, status = excluded.status,
-			billing_interval = excluded.billing_interval, billing_value = excluded.billing_value,
-			value = excluded.value, payment_provider_id = excluded.payment_provider_id,
-			first_paid_at = excluded.first_paid_at, identified = excluded.identified, updated_at = excluded.updated_at`,
-		string(tenant), string(a.ID), a.Currency, string(a.Status), string(a.Interval), a.IntervalValue,
-		a.Value, nullText(a.PaymentProviderID), nullTime(a.Standing.FirstPaid), a.Standing.Identified,
-		int64(a.Created), int64(tx.Now))
+	if tx.b.on() {
+		return tx.b.putAccount(a)
+	}
+	var rows jsonRows
+	rows.account(a)
+	return tx.exec(ctx, "put account", putAccounts, string(tenant), rows.String(), int64(tx.Now))
 }
+
+func (j *jsonRows) account(a referral.Account) {
+	j.row()
+	j.text(string(a.ID), a.Currency, string(a.Status), string(a.Interval))
+	j.integer(a.IntervalValue)
+	j.text(a.Value)
+	j.textOrNull(string(a.PaymentProviderID))
+	j.time(a.Standing.FirstPaid)
+	j.boolean(a.Standing.Identified)
+	j.time(a.Created)
+}
+
+// putAccounts stores accounts of a tenant: jsonRows.account of each.
+const putAccounts = `INSERT INTO account (tenant, id, currency, status, billing_interval, billing_value,
+		value, payment_provider_id, first_paid_at, identified, created_at, updated_at)
+	SELECT ?1, j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4,
+		j.value ->> 5, j.value ->> 6, j.value ->> 7, j.value ->> 8, j.value ->> 9, ?3 FROM json_each(?2) j WHERE true
+	ON CONFLICT (tenant, id) DO UPDATE SET currency = excluded.currency, status = excluded.status,
+		billing_interval = excluded.billing_interval, billing_value = excluded.billing_value,
+		value = excluded.value, payment_provider_id = excluded.payment_provider_id,
+		first_paid_at = excluded.first_paid_at, identified = excluded.identified, updated_at = excluded.updated_at`

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 
 	"kith/core"
 	"kith/core/referral"
@@ -17,18 +18,21 @@ type Code struct {
 	Owner   referral.Identity
 	// FirstName and LastName are the owner's.
 	FirstName, LastName string
-	Created             core.Time
+	// Blocked is true when the owner may refer nobody.
+	Blocked bool
+	Created core.Time
 }
 
 // Code returns a code, whatever case it is asked for in; ok is false when there
 // is none.
 func (r Reads) Code(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) (c Code, ok bool, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT c.code, c.program, c.account_id, c.user_id, c.created_at,
-			u.email, u.first_name, u.last_name
+	if r.b.on() {
+		return r.b.code(code)
+	}
+	err = r.q.QueryRowContext(ctx, codeColumns+`
 		FROM code c JOIN user u ON u.tenant = c.tenant AND u.account_id = c.account_id AND u.id = c.user_id
 		WHERE c.tenant = ? AND c.code = ?`, string(tenant), string(code)).
-		Scan(&c.Code, &c.Program, &c.Owner.Account, &c.Owner.User, &c.Created,
-			&c.Owner.Email, &c.FirstName, &c.LastName)
+		Scan(codeInto(&c)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return c, false, nil
 	}
@@ -36,6 +40,17 @@ func (r Reads) Code(ctx context.Context, tenant core.TenantAlias, code core.Refe
 		return c, false, fmt.Errorf("store: code: %w", err)
 	}
 	return c, true, nil
+}
+
+const codeColumns = `SELECT c.code, c.program, c.account_id, c.user_id, c.created_at,
+	u.email, u.first_name, u.last_name, u.blocked_at IS NOT NULL`
+
+// codeInto lists where codeColumns go.
+func codeInto(c *Code) []any {
+	return []any{
+		&c.Code, &c.Program, &c.Owner.Account, &c.Owner.User, &c.Created,
+		&c.Owner.Email, &c.FirstName, &c.LastName, &c.Blocked,
+	}
 }
 
 // codesOf returns the newest code of each program that a user owns.
@@ -49,8 +64,36 @@ func (r Reads) codesOf(ctx context.Context, tenant core.TenantAlias, account cor
 	})
 }
 
+// attachCodes gives each user their newest code of each program.
+func (r Reads) attachCodes(ctx context.Context, tenant core.TenantAlias, page []referral.User) error {
+	type owned struct {
+		owner referral.Identity
+		code  referral.UserCode
+	}
+	args, byOwner := []any{string(tenant)}, map[referral.Identity]*referral.User{}
+	for i, u := range page {
+		args = append(args, string(u.Account), string(u.ID))
+		byOwner[referral.Identity{Account: u.Account, User: u.ID}] = &page[i]
+	}
+	rows, err := r.q.QueryContext(ctx, `SELECT account_id, user_id, program, code, max(rowid) FROM code
+		WHERE tenant = ? AND (account_id, user_id) IN (VALUES `+strings.TrimSuffix(strings.Repeat("(?, ?), ", len(page)), ", ")+`)
+		GROUP BY account_id, user_id, program ORDER BY program`, args...)
+	codes, err := collect(rows, err, "codes of users", func(rows *sql.Rows, o *owned) error {
+		var newest int64
+		return rows.Scan(&o.owner.Account, &o.owner.User, &o.code.Program, &o.code.Code, &newest)
+	})
+	for _, o := range codes {
+		u := byOwner[o.owner]
+		u.Codes = append(u.Codes, o.code)
+	}
+	return err
+}
+
 // InsertCode adds a code; false means that the tenant has it already.
 func (tx *Tx) InsertCode(ctx context.Context, tenant core.TenantAlias, c referral.UserCode, account core.AccountID, user core.UserID) (bool, error) {
+	if tx.b.on() {
+		return tx.b.insertCode(c, referral.Identity{Account: account, User: user})
+	}
 	return tx.inserted(ctx, "code", `INSERT INTO code (tenant, code, program, account_id, user_id, created_at)
 		VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (tenant, code) DO NOTHING`,
 		string(tenant), string(c.Code), string(c.Program), string(account), string(user), int64(tx.Now))

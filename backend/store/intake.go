@@ -21,8 +21,20 @@ func (p *Primary) AppendIntake(ctx context.Context, tenant core.TenantAlias, b e
 		return false, fmt.Errorf("store: append intake: %w", err)
 	}
 	defer conn.Close()
+	return appendIntake(ctx, conn, tenant, b)
+}
+
+// AppendIntake takes a batch in within a transaction.
+func (tx *Tx) AppendIntake(ctx context.Context, tenant core.TenantAlias, b event.Batch) (bool, error) {
+	if tx.b.on() {
+		return tx.b.appendIntake(b)
+	}
+	return appendIntake(ctx, tx.q, tenant, b)
+}
+
+func appendIntake(ctx context.Context, q querier, tenant core.TenantAlias, b event.Batch) (bool, error) {
 	var seq int64
-	err = conn.QueryRowContext(ctx, event.Append, string(tenant), string(b.Account), string(b.User),
+	err := q.QueryRowContext(ctx, event.Append, string(tenant), string(b.Account), string(b.User),
 		nullText(b.Key), string(wire.IntakeEvents(b)), int64(event.KeySince(b.Received)), int64(b.Received)).Scan(&seq)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil

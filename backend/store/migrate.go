@@ -35,6 +35,19 @@ func (p *Primary) Migrate(ctx context.Context, now core.Time) error {
 	return nil
 }
 
+// SchemaVersion is the number of the newest migration that this program knows.
+func SchemaVersion() int {
+	newest := 0
+	files, _ := migrations.ReadDir("migration")
+	for _, file := range files {
+		number, _, _ := strings.Cut(file.Name(), "_")
+		if version, err := strconv.Atoi(number); err == nil {
+			newest = max(newest, version)
+		}
+	}
+	return newest
+}
+
 func (p *Primary) migrate(ctx context.Context, now core.Time, name string) error {
 	number, _, _ := strings.Cut(name, "_")
 	version, err := strconv.Atoi(number)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -8,70 +9,142 @@ import (
 
 	"kith/core"
 	"kith/core/referral"
+	"kith/core/wire"
 )
 
 // Referrals returns a page of referrals, the newest first, and how many there
 // are in all.
 func (r Reads) Referrals(ctx context.Context, tenant core.TenantAlias, f referral.Filter) (page []referral.Referral, total int, err error) {
-	where, args := "r.tenant = ?", []any{string(tenant)}
-	add := func(column, value string) {
-		if value != "" {
-			where += " AND " + column + " = ?"
-			args = append(args, value)
-		}
-	}
-	add("r.id", f.ID)
-	add("r.referred_account_id", string(f.ReferredAccount))
-	add("r.referred_user_id", string(f.ReferredUser))
-	add("r.referrer_account_id", string(f.ReferrerAccount))
-	add("r.referrer_user_id", string(f.ReferrerUser))
-	if err := r.q.QueryRowContext(ctx, `SELECT count(*) FROM referral r WHERE `+where, args...).Scan(&total); err != nil {
+	w := referralWhere(tenant, f)
+	if err := r.q.QueryRowContext(ctx, `SELECT count(*) FROM referral r WHERE `+w.all(), w.args...).Scan(&total); err != nil {
 		return nil, 0, fmt.Errorf("store: count referrals: %w", err)
 	}
-	page, err = r.referrals(ctx, tenant, where, append(args, f.Limit, f.Offset))
+	page, err = r.referrals(ctx, tenant, w, byStart(f), f.Limit, f.Offset)
 	return page, total, err
+}
+
+// byStart is the order by start. Where an account or an id narrows the list, the
+// plus keeps SQLite from walking a whole tenant in the right order, which it
+// takes for better than to sort the few that an index finds.
+func byStart(f referral.Filter) string {
+	if f.ID != "" || f.ReferredAccount != "" || f.ReferrerAccount != "" {
+		return `+r.started_at DESC, r.id DESC`
+	}
+	return `r.started_at DESC, r.id DESC`
+}
+
+func referralWhere(tenant core.TenantAlias, f referral.Filter) (w where) {
+	w.add(`r.tenant = ?`, string(tenant))
+	for _, equal := range [][2]string{
+		{`r.id = ?`, f.ID}, {`r.program = ?`, string(f.Program)},
+		{`r.referred_account_id = ?`, string(f.ReferredAccount)}, {`r.referred_user_id = ?`, string(f.ReferredUser)},
+		{`r.referrer_account_id = ?`, string(f.ReferrerAccount)}, {`r.referrer_user_id = ?`, string(f.ReferrerUser)},
+		{`r.referrer_moderation = ?`, string(f.ReferrerModeration)}, {`r.referred_moderation = ?`, string(f.ReferredModeration)},
+	} {
+		if equal[1] != "" {
+			w.add(equal[0], equal[1])
+		}
+	}
+	w.span(`r.started_at`, f.Started)
+	w.span(`r.converted_at`, f.Converted)
+	w.span(`r.ended_at`, f.Ended)
+	return w
 }
 
 // ReferralOf returns the referral of a referred account, or nil.
 func (r Reads) ReferralOf(ctx context.Context, tenant core.TenantAlias, account core.AccountID) (*referral.Referral, error) {
-	page, err := r.referrals(ctx, tenant, "r.tenant = ? AND r.referred_account_id = ?", []any{string(tenant), string(account), 1, 0})
+	return r.oneReferral(ctx, tenant, referral.Filter{ReferredAccount: account})
+}
+
+// Referral returns a referral by its id, or nil.
+func (r Reads) Referral(ctx context.Context, tenant core.TenantAlias, id string) (*referral.Referral, error) {
+	if id == "" {
+		return nil, nil
+	}
+	return r.oneReferral(ctx, tenant, referral.Filter{ID: id})
+}
+
+func (r Reads) oneReferral(ctx context.Context, tenant core.TenantAlias, f referral.Filter) (*referral.Referral, error) {
+	page, err := r.referrals(ctx, tenant, referralWhere(tenant, f), byStart(f), 1, 0)
 	if err != nil || len(page) == 0 {
 		return nil, err
 	}
 	return &page[0], nil
 }
 
-// referrals returns a page of those that a condition selects, the newest first.
-// The last two of args are limit and offset.
-func (r Reads) referrals(ctx context.Context, tenant core.TenantAlias, where string, args []any) ([]referral.Referral, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT r.id, r.program, r.state, r.code, r.referrer_account_id, r.referrer_user_id,
-			coalesce(a.email, ''), r.referred_account_id, coalesce(r.referred_user_id, ''), coalesce(b.email, ''),
-			r.share_medium, r.started_at, coalesce(r.converted_at, 0), coalesce(r.ended_at, 0)
+// ReferralsOf returns the referrals of those accounts of a list that were
+// referred.
+func (r Reads) ReferralsOf(ctx context.Context, tenant core.TenantAlias, accounts []core.AccountID) (map[core.AccountID]*referral.Referral, error) {
+	var w where
+	w.add(`r.tenant = ?`, string(tenant))
+	among(&w, `r.referred_account_id`, accounts)
+	page, err := r.referrals(ctx, tenant, w, `+r.started_at DESC, r.id DESC`, len(accounts), 0)
+	byAccount := make(map[core.AccountID]*referral.Referral, len(page))
+	for i := range page {
+		byAccount[page[i].Referred.Account] = &page[i]
+	}
+	return byAccount, err
+}
+
+// RecentReferrals returns the latest referrals of a referrer that began after a
+// time, at most limit of them.
+func (r Reads) RecentReferrals(ctx context.Context, tenant core.TenantAlias, who referral.Identity, after core.Time, limit int) ([]referral.Referral, error) {
+	f := referral.Filter{ReferrerAccount: who.Account, ReferrerUser: who.User, Started: core.Span{From: after + 1}}
+	return r.referrals(ctx, tenant, referralWhere(tenant, f), byStart(f), limit, 0)
+}
+
+// referrals returns a page of those that a condition selects.
+func (r Reads) referrals(ctx context.Context, tenant core.TenantAlias, w where, order string, limit, offset int) ([]referral.Referral, error) {
+	rows, err := r.q.QueryContext(ctx, `SELECT r.id, r.program, r.state, r.code,
+			r.referrer_account_id, r.referrer_user_id, coalesce(a.email, ''),
+			coalesce(a.first_name, ''), coalesce(a.last_name, ''), coalesce(a.image_url, ''),
+			r.referred_account_id, coalesce(r.referred_user_id, ''), coalesce(b.email, ''),
+			coalesce(b.first_name, ''), coalesce(b.last_name, ''), coalesce(b.image_url, ''),
+			r.share_medium, r.share_link, r.referrer_moderation, r.referrer_by_hand, r.referred_moderation,
+			r.referred_by_hand, r.fraud_signals, r.started_at, coalesce(r.converted_at, 0), coalesce(r.ended_at, 0),
+			r.moderated_at, coalesce(r.by_hand_at, 0), r.updated_at
 		FROM referral r
 		LEFT JOIN user a ON a.tenant = r.tenant AND a.account_id = r.referrer_account_id AND a.id = r.referrer_user_id
 		LEFT JOIN user b ON b.tenant = r.tenant AND b.account_id = r.referred_account_id AND b.id = r.referred_user_id
-		WHERE `+where+` ORDER BY r.started_at DESC, r.id DESC LIMIT ? OFFSET ?`, args...)
-	page, err := collect(rows, err, "referrals", func(rows *sql.Rows, ref *referral.Referral) error {
-		return rows.Scan(&ref.ID, &ref.Program, &ref.State, &ref.Code, &ref.Referrer.Account, &ref.Referrer.User,
-			&ref.Referrer.Email, &ref.Referred.Account, &ref.Referred.User, &ref.Referred.Email,
-			&ref.ShareMedium, &ref.Started, &ref.Converted, &ref.Ended)
-	})
+		WHERE `+w.all()+` ORDER BY `+order+` LIMIT ? OFFSET ?`, append(w.args, limit, offset)...)
+	page, err := collect(rows, err, "referrals", scanReferral)
 	if err != nil {
 		return nil, err
 	}
 	return page, r.attachRewards(ctx, tenant, page)
 }
 
+func scanReferral(rows *sql.Rows, r *referral.Referral) error {
+	var signals string
+	a, b, m := &r.ReferrerProfile, &r.ReferredProfile, &r.Moderation
+	err := rows.Scan(&r.ID, &r.Program, &r.State, &r.Code,
+		&r.Referrer.Account, &r.Referrer.User, &r.Referrer.Email, &a.FirstName, &a.LastName, &a.ImageURL,
+		&r.Referred.Account, &r.Referred.User, &r.Referred.Email, &b.FirstName, &b.LastName, &b.ImageURL,
+		&r.ShareMedium, &r.ShareLink, &m.Referrer.Status, &m.Referrer.ByHand, &m.Referred.Status, &m.Referred.ByHand,
+		&signals, &r.Started, &r.Converted, &r.Ended, &m.Moderated, &m.ByHand, &r.Modified)
+	m.Signals = wire.ParseFraudSignals(signals)
+	return err
+}
+
 // PutReferral stores a referral; its first code and its start never change.
 func (tx *Tx) PutReferral(ctx context.Context, tenant core.TenantAlias, r referral.Referral) error {
+	m := r.Moderation
 	return tx.exec(ctx, "put referral", `INSERT INTO referral (tenant, id, program, state, code, referrer_account_id,
-			referrer_user_id, referred_account_id, referred_user_id, share_medium, started_at, converted_at, ended_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+			referrer_user_id, referred_account_id, referred_user_id, share_medium, share_link, referrer_moderation,
+			referrer_by_hand, referred_moderation, referred_by_hand, fraud_signals, started_at, converted_at, ended_at,
+			moderated_at, by_hand_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (tenant, id) DO UPDATE SET state = excluded.state, referred_user_id = excluded.referred_user_id,
-			converted_at = excluded.converted_at, ended_at = excluded.ended_at`,
+			referrer_moderation = excluded.referrer_moderation, referrer_by_hand = excluded.referrer_by_hand,
+			referred_moderation = excluded.referred_moderation, referred_by_hand = excluded.referred_by_hand,
+			fraud_signals = excluded.fraud_signals, converted_at = excluded.converted_at, ended_at = excluded.ended_at,
+			moderated_at = excluded.moderated_at, by_hand_at = excluded.by_hand_at, updated_at = excluded.updated_at`,
 		string(tenant), r.ID, string(r.Program), string(r.State), string(r.Code), string(r.Referrer.Account),
-		string(r.Referrer.User), string(r.Referred.Account), nullText(r.Referred.User), r.ShareMedium,
-		int64(r.Started), nullTime(r.Converted), nullTime(r.Ended))
+		string(r.Referrer.User), string(r.Referred.Account), nullText(r.Referred.User), r.ShareMedium, r.ShareLink,
+		string(cmp.Or(m.Referrer.Status, referral.SideApproved)), m.Referrer.ByHand,
+		string(cmp.Or(m.Referred.Status, referral.SideApproved)), m.Referred.ByHand,
+		wire.FraudSignals(m.Signals), int64(r.Started), nullTime(r.Converted), nullTime(r.Ended),
+		int64(cmp.Or(m.Moderated, r.Started)), nullTime(m.ByHand), int64(tx.Now))
 }
 
 // placeholders returns "?, ?, …" for n values.

@@ -3,27 +3,130 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
 
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/reward"
 )
 
-const rewardColumns = `id, account_id, user_id, program, referral_id, source, kind, percent, amount, currency,
-	redeemed, created_at, coalesce(cancelled_at, 0)`
+const rewardColumns = `id, account_id, user_id, coalesce(program, ''), program_reward_key, global_reward_key,
+	coalesce(referral_id, ''), source, kind, unit, value, currency, name, description,
+	coalesce(fuel_tank_code, ''), coalesce(fuel_tank_type, ''), coalesce(settings, ''), cancellable,
+	created_at, coalesce(scheduled_at, 0), coalesce(given_at, 0), coalesce(expires_at, 0), coalesce(cancelled_at, 0),
+	denied, held, pending, redeemed, expired, cancelled`
 
-func scanReward(rows *sql.Rows, r *reward.Reward) error {
-	return rows.Scan(&r.ID, &r.Account, &r.User, &r.Program, &r.Referral, &r.Source, &r.Offer.Kind, &r.Offer.Percent,
-		&r.Offer.Amount, &r.Offer.Currency, &r.Redeemed, &r.Created, &r.Cancelled)
+// rewardInto lists where rewardColumns go; the value has two places, and
+// settleValue leaves it in the right one.
+func rewardInto(r *reward.Reward) []any {
+	return []any{
+		&r.ID, &r.Account, &r.User, &r.Program, &r.ProgramRewardKey, &r.GlobalRewardKey,
+		&r.Referral, &r.Source, &r.Offer.Kind, &r.Offer.Unit, &r.Offer.Amount, &r.Offer.Currency, &r.Offer.Name, &r.Offer.Description,
+		&r.FuelTankCode, &r.FuelTankType, &r.Offer.Settings, &r.Cancellable,
+		&r.Created, &r.Scheduled, &r.Given, &r.Expires, &r.Cancelled,
+		&r.Denied, &r.Held, &r.Pending, &r.Sums.Redeemed, &r.Sums.Expired, &r.Sums.Cancelled,
+	}
 }
 
-// Rewards returns the rewards of an account, or of one of its users when user
-// is not empty, the newest first. A kind that is not empty narrows them.
-func (r Reads) Rewards(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID, kind reward.Kind) ([]reward.Reward, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT `+rewardColumns+` FROM reward
-		WHERE tenant = ?1 AND account_id = ?2 AND (?3 = '' OR user_id = ?3) AND (?4 = '' OR kind = ?4)
-		ORDER BY created_at DESC, id DESC`, string(tenant), string(account), string(user), string(kind))
-	return collect(rows, err, "rewards", scanReward)
+func settleValue(r *reward.Reward) {
+	if r.Offer.Kind == reward.PercentDiscount {
+		r.Offer.Percent, r.Offer.Amount = reward.BasisPoints(r.Offer.Amount), 0
+	}
+}
+
+// statusOf is reward.Reward.Status in SQL, of a row of rewards at a time.
+func statusOf(row, now string) string {
+	return strings.NewReplacer("r.", row+".", "now", now).Replace(`CASE
+		WHEN r.redeemed > 0 AND r.redeemed = r.value THEN 'REDEEMED'
+		WHEN r.cancelled_at IS NOT NULL THEN 'CANCELLED'
+		WHEN r.expires_at <= now THEN 'EXPIRED'
+		WHEN r.held = 1 OR r.given_at > now THEN 'PENDING'
+		ELSE 'AVAILABLE' END`)
+}
+
+// rewardStatus is that of a row r at the time ?2.
+var rewardStatus = statusOf("r", "?2")
+
+func scanReward(rows *sql.Rows, r *reward.Reward) error {
+	err := rows.Scan(rewardInto(r)...)
+	settleValue(r)
+	return err
+}
+
+// Rewards returns a page of rewards, the newest first, and how many there are in
+// all.
+func (r Reads) Rewards(ctx context.Context, tenant core.TenantAlias, f reward.Filter) (page []reward.Reward, total int, err error) {
+	where, args := rewardsWhere(tenant, f)
+	if err := r.q.QueryRowContext(ctx, `SELECT count(*) FROM reward r WHERE `+where, args...).Scan(&total); err != nil {
+		return nil, 0, fmt.Errorf("store: count rewards: %w", err)
+	}
+	rows, err := r.q.QueryContext(ctx, `SELECT `+rewardColumns+` FROM reward r WHERE `+where+`
+		ORDER BY r.created_at DESC, r.id DESC LIMIT ? OFFSET ?`, append(args, f.Limit, f.Offset)...)
+	if page, err = collect(rows, err, "rewards", scanReward); err != nil {
+		return nil, 0, err
+	}
+	return page, total, r.attachRedemptions(ctx, tenant, page)
+}
+
+func rewardsWhere(tenant core.TenantAlias, f reward.Filter) (where string, args []any) {
+	where, args = "r.tenant = ?", []any{string(tenant)}
+	for _, c := range []struct{ column, value string }{
+		{"id", f.ID}, {"account_id", string(f.Account)}, {"user_id", string(f.User)}, {"kind", string(f.Kind)}, {"unit", f.Unit},
+		{"source", string(f.Source)}, {"program", string(f.Program)}, {"program_reward_key", f.ProgramRewardKey}, {"referral_id", f.Referral},
+	} {
+		if c.value != "" {
+			where, args = where+" AND r."+c.column+" = ?", append(args, c.value)
+		}
+	}
+	for _, c := range []struct {
+		column string
+		span   reward.Span
+	}{{"created_at", f.Created}, {"given_at", f.Given}, {"expires_at", f.Expires}, {"cancelled_at", f.Cancelled}} {
+		if c.span.From != 0 {
+			where, args = where+" AND r."+c.column+" >= ?", append(args, int64(c.span.From))
+		}
+		if c.span.To != 0 {
+			where, args = where+" AND r."+c.column+" < ?", append(args, int64(c.span.To))
+		}
+	}
+	return where, args
+}
+
+// Reward returns a reward by its id with its redemptions, or a not-found error.
+func (r Reads) Reward(ctx context.Context, tenant core.TenantAlias, id string) (reward.Reward, error) {
+	w, err := r.BareReward(ctx, tenant, id)
+	if err != nil {
+		return w, err
+	}
+	one := []reward.Reward{w}
+	err = r.attachRedemptions(ctx, tenant, one)
+	return one[0], err
+}
+
+// BareReward is Reward without the redemptions, which no decision needs.
+func (r Reads) BareReward(ctx context.Context, tenant core.TenantAlias, id string) (w reward.Reward, err error) {
+	err = r.q.QueryRowContext(ctx, `SELECT `+rewardColumns+` FROM reward r WHERE tenant = ? AND id = ?`,
+		string(tenant), id).Scan(rewardInto(&w)...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return w, UnknownReward()
+	}
+	if err != nil {
+		return w, fmt.Errorf("store: reward: %w", err)
+	}
+	settleValue(&w)
+	return w, nil
+}
+
+// UnknownReward is the answer to an id that no reward of the tenant has.
+func UnknownReward() *core.Error { return core.NotFound("there is no such reward") }
+
+// RewardsOfReferral returns the rewards that a referral gave to one side.
+func (r Reads) RewardsOfReferral(ctx context.Context, tenant core.TenantAlias, referral string, source reward.Source) ([]reward.Reward, error) {
+	rows, err := r.q.QueryContext(ctx, `SELECT `+rewardColumns+` FROM reward r
+		WHERE tenant = ? AND referral_id = ? AND source = ?`, string(tenant), referral, string(source))
+	return collect(rows, err, "rewards of a referral", scanReward)
 }
 
 // attachRewards gives each referral its rewards.
@@ -36,22 +139,44 @@ func (r Reads) attachRewards(ctx context.Context, tenant core.TenantAlias, page 
 		args = append(args, page[i].ID)
 		byID[page[i].ID] = &page[i]
 	}
-	rows, err := r.q.QueryContext(ctx, `SELECT `+rewardColumns+` FROM reward
+	rows, err := r.q.QueryContext(ctx, `SELECT `+rewardColumns+` FROM reward r
 		WHERE tenant = ? AND referral_id IN (`+placeholders(len(page))+`)`, args...)
 	rewards, err := collect(rows, err, "rewards of referrals", scanReward)
+	if err == nil {
+		err = r.attachRedemptions(ctx, tenant, rewards)
+	}
 	for _, w := range rewards {
 		byID[w.Referral].Attach(w)
 	}
 	return err
 }
 
-// InsertReward adds a reward. That a referral pays each side once is a
-// constraint: a second one is an error, not a payment.
+// InsertReward adds a reward; its ledger is for AppendLedger. That a referral
+// pays each side once is a constraint: a second one is an error, not a payment.
 func (tx *Tx) InsertReward(ctx context.Context, tenant core.TenantAlias, r reward.Reward) error {
-	return tx.exec(ctx, "insert reward", `INSERT INTO reward (tenant, id, account_id, user_id, program, referral_id, source,
-			kind, percent, amount, currency, redeemed, created_at, cancelled_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		string(tenant), r.ID, string(r.Account), string(r.User), string(r.Program), r.Referral, string(r.Source),
-		string(r.Offer.Kind), int64(r.Offer.Percent), r.Offer.Amount, r.Offer.Currency, r.Redeemed,
-		int64(r.Created), nullTime(r.Cancelled))
+	return tx.exec(ctx, "insert reward", `INSERT INTO reward (tenant, id, account_id, user_id, program, program_reward_key,
+			global_reward_key, referral_id, source, kind, unit, value, currency, name, description, fuel_tank_code,
+			fuel_tank_type, settings, cancellable, created_at, scheduled_at, given_at, expires_at, cancelled_at,
+			denied, held, pending, redeemed, expired, cancelled)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		string(tenant), r.ID, string(r.Account), string(r.User), nullText(r.Program), r.ProgramRewardKey,
+		r.GlobalRewardKey, nullText(r.Referral), string(r.Source), string(r.Offer.Kind), r.Offer.Unit, r.Offer.Value(),
+		r.Offer.Currency, r.Offer.Name, r.Offer.Description, nullText(r.FuelTankCode), nullText(r.FuelTankType),
+		nullText(r.Offer.Settings), r.Cancellable, int64(r.Created), nullTime(r.Scheduled), nullTime(r.Given),
+		nullTime(r.Expires), nullTime(r.Cancelled), r.Denied, r.Held, r.Pending, r.Sums.Redeemed, r.Sums.Expired, r.Sums.Cancelled)
+}
+
+// RewardGroups sums up the rewards of an account, or of one of its users when
+// user is not empty, as they stand at a time. A kind that is not empty narrows
+// them.
+func (r Reads) RewardGroups(ctx context.Context, tenant core.TenantAlias, now core.Time, account core.AccountID, user core.UserID, kind reward.Kind) ([]reward.Group, error) {
+	rows, err := r.q.QueryContext(ctx, `SELECT r.kind, r.unit, r.source, coalesce(r.program, ''), `+rewardStatus+` AS status,
+			CASE WHEN min(r.currency) = max(r.currency) THEN min(r.currency) ELSE '' END, count(*), sum(r.value), sum(r.redeemed), sum(r.expired), sum(r.cancelled)
+		FROM reward r
+		WHERE r.tenant = ?1 AND r.account_id = ?3 AND (?4 = '' OR r.user_id = ?4) AND (?5 = '' OR r.kind = ?5)
+		GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5`, string(tenant), int64(now), string(account), string(user), string(kind))
+	return collect(rows, err, "reward groups", func(rows *sql.Rows, g *reward.Group) error {
+		return rows.Scan(&g.Kind, &g.Unit, &g.Source, &g.Program, &g.Status, &g.Currency,
+			&g.Count, &g.Value, &g.Sums.Redeemed, &g.Sums.Expired, &g.Sums.Cancelled)
+	})
 }

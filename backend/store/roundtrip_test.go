@@ -9,9 +9,13 @@ import (
 
 	"kith/backend/store"
 	"kith/core"
+	"kith/core/auth"
+	"kith/core/job"
 	"kith/core/link"
+	"kith/core/origin"
 	"kith/core/referral"
 	"kith/core/reward"
+	"kith/core/widget"
 	"kith/core/wire"
 )
 
@@ -20,6 +24,7 @@ func TestTenant_ComesBackAsItWas(t *testing.T) {
 		want := store.Tenant{
 			Alias: b.tenant + "-Other_1", KeyHash: "hash " + string(b.tenant), KeySealed: awkward[1], DiscountID: awkward[2],
 			Policy: link.Policy{Consent: link.ConsentOptIn, ConsentCookie: awkward[4]}, Created: now + 7,
+			SecureMode: auth.DefaultSecureMode(), BrowserPayment: auth.PaymentAny, ExportDates: job.DatesMillis,
 		}
 		for _, added := range []bool{true, false} {
 			b.write(t, func(ctx context.Context, tx *store.Tx) error {
@@ -31,6 +36,18 @@ func TestTenant_ComesBackAsItWas(t *testing.T) {
 		got, err := b.db.Tenant(t.Context(), want.Alias)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
+		want.DiscountID, want.ShareOrigin, want.BrowserPayment = awkward[3], awkward[0], auth.PaymentSigned
+		want.ExportDates = job.DatesISO
+		want.Policy = link.Policy{Consent: link.ConsentOptOut, ConsentCookie: awkward[1]}
+		for i, e := range auth.Endpoints() {
+			want.SecureMode[e] = auth.Mode(i % 3)
+		}
+		for range 2 {
+			b.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.SetTenant(ctx, want) })
+			got, err = b.db.Tenant(t.Context(), want.Alias)
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+		}
 		for _, alias := range []core.TenantAlias{"", "nobody", core.TenantAlias(strings.ToUpper(string(want.Alias)))} {
 			_, err = b.db.Tenant(t.Context(), alias)
 			require.Equal(t, core.UnknownTenant(), err, "%q", alias)
@@ -65,7 +82,16 @@ func TestProgram_ComesBackAsItWas(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		want := aProgram("second")
 		want.Name, want.LandingURL, want.AllowedHosts = awkward[1], "https://x.example/ü?a=1&b='#f", awkward
-		want.Referrer, want.Referred = reward.Offer{Kind: reward.Credit, Amount: 1<<53 + 1, Currency: "EUR"}, reward.Offer{}
+		want.Referrer, want.Referred = reward.Offer{}, reward.Offer{
+			Kind: reward.Integration, Amount: 1<<53 + 1, Unit: awkward[1], Currency: "EUR", Name: awkward[2], Description: awkward[3],
+			Settings: `{"a":1}`, ValidFor: 1, GivenAfter: 2,
+		}
+		want.Limits = referral.Limits{Total: 1 << 40, InPeriod: 3, Period: core.Day, Discount: 5000}
+		want.Fraud = referral.FraudPolicy{
+			Handling: referral.HandlePending, DailyRewards: 7,
+			BySignal: map[referral.Signal]referral.Handling{referral.SignalIP: referral.HandleDeny, referral.SignalName: referral.HandleNone},
+		}
+		want.Created, want.Modified = now+1, now+1
 		for _, added := range []bool{true, false} {
 			require.NoError(t, b.db.Write(t.Context(), now+1, func(tx *store.Tx) error {
 				got, err := tx.InsertProgram(t.Context(), b.tenant, want)
@@ -79,7 +105,10 @@ func TestProgram_ComesBackAsItWas(t *testing.T) {
 		first, err := b.db.FirstProgram(t.Context(), b.tenant)
 		require.NoError(t, err)
 		require.Equal(t, core.ClassicProgram, first.Key)
-		keys, err := b.db.Programs(t.Context(), b.tenant)
+		all, err := b.db.Programs(t.Context(), b.tenant)
+		require.NoError(t, err)
+		require.Equal(t, []referral.Program{first, want}, all)
+		keys, err := b.db.ProgramKeys(t.Context(), b.tenant)
 		require.NoError(t, err)
 		require.Equal(t, []core.ProgramKey{core.ClassicProgram, "second"}, keys)
 
@@ -88,7 +117,7 @@ func TestProgram_ComesBackAsItWas(t *testing.T) {
 		require.Equal(t, missing, err)
 		_, err = b.db.FirstProgram(t.Context(), "nobody")
 		require.Equal(t, missing, err)
-		keys, err = b.db.Programs(t.Context(), "nobody")
+		keys, err = b.db.ProgramKeys(t.Context(), "nobody")
 		require.NoError(t, err)
 		require.Empty(t, keys)
 	})
@@ -133,8 +162,10 @@ func TestUser_ComesBackAsItWas(t *testing.T) {
 			want := referral.User{
 				Account: core.AccountID("account of " + text), ID: core.UserID("user " + text), FirstName: text, LastName: text, Email: text,
 				ImageURL: text, Locale: text, CountryCode: text, CustomFields: `{"k":1.10,"n":null}`, Segments: []string{"one", text}, Created: now,
+				CookieID: text, FirstSeenIP: text, LastSeenIP: text, USTaxForm: now + 3,
 			}
 			changed := referral.NewUser(want.Account, want.ID, want.Created)
+			changed.CookieID = want.CookieID
 			changed.Segments = []string{}
 			for _, want := range []referral.User{want, changed, want} {
 				b.write(t, func(ctx context.Context, tx *store.Tx) error {
@@ -172,14 +203,15 @@ func TestFirstUser_IsTheOneIdentifiedFirst(t *testing.T) {
 			}
 			return nil
 		})
-		id, email, err := b.db.FirstUser(t.Context(), b.tenant, "account")
+		first, known, err := b.db.FirstUser(t.Context(), b.tenant, "account")
 		require.NoError(t, err)
-		require.Equal(t, core.UserID("a"), id, "of two at the same time the first by name")
-		require.Equal(t, "a@example.com", email)
-		id, email, err = b.db.FirstUser(t.Context(), b.tenant, "nobody")
+		require.True(t, known)
+		require.Equal(t, core.UserID("a"), first.ID, "of two at the same time the first by name")
+		require.Equal(t, "a@example.com", first.Email)
+		first, known, err = b.db.FirstUser(t.Context(), b.tenant, "nobody")
 		require.NoError(t, err)
-		require.Empty(t, id)
-		require.Empty(t, email)
+		require.False(t, known)
+		require.Empty(t, first)
 	})
 }
 
@@ -245,14 +277,18 @@ func TestUser_ShowsTheNewestCodeOfEachProgram(t *testing.T) {
 func TestReferral_ComesBackAsItWasWithItsRewards(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		started := referral.Referral{
-			ID: "r", Program: "classic", State: referral.InProgress, Code: "CODE", ShareMedium: "FACEBOOK", Started: now,
+			ID: "r", Program: "classic", State: referral.InProgress, Code: "CODE", ShareMedium: "FACEBOOK", ShareLink: awkward[3],
+			Started: now, Modified: now,
+			Moderation: referral.ModerationState{
+				Referrer: referral.Side{Status: referral.SideApproved}, Referred: referral.Side{Status: referral.SidePending}, Moderated: now,
+			},
 			Referrer: referral.Identity{Account: core.AccountID(awkward[1]), User: core.UserID(awkward[4])},
 			Referred: referral.Identity{Account: core.AccountID(awkward[2])},
 		}
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
 			require.NoError(t, putUser(ctx, tx, b.tenant, started.Referrer.Account, started.Referrer.User))
 			u := referral.NewUser(started.Referred.Account, "u", now)
-			u.Email = "u@example.com"
+			u.Email, u.FirstName, u.LastName, u.ImageURL = "u@example.com", awkward[1], awkward[3], awkward[2]
 			require.NoError(t, tx.PutAccount(ctx, b.tenant, referral.NewAccount(u.Account, now)))
 			require.NoError(t, tx.PutUser(ctx, b.tenant, u))
 			return tx.PutReferral(ctx, b.tenant, started)
@@ -262,17 +298,25 @@ func TestReferral_ComesBackAsItWasWithItsRewards(t *testing.T) {
 		require.Equal(t, &started, got)
 
 		give := func(id string, source reward.Source, to referral.Identity, offer reward.Offer) *reward.Reward {
-			return &reward.Reward{ID: id, Account: to.Account, User: to.User, Program: "classic", Referral: "r", Source: source, Offer: offer, Created: now}
+			return &reward.Reward{
+				ID: id, Account: to.Account, User: to.User, Program: "classic", Referral: "r", Source: source,
+				Offer: offer, Cancellable: true, Created: now, Given: now,
+			}
 		}
 		converted := started
 		converted.State, converted.Converted, converted.Ended = referral.Converted, now+1, now+2
 		converted.Referred.User, converted.Referred.Email = "u", "u@example.com"
-		converted.ReferrerReward = give("w1", reward.FriendSignup, converted.Referrer, reward.Offer{Kind: reward.Credit, Amount: 1 << 60, Currency: "USD"})
-		converted.ReferredReward = give("w2", reward.Referred, converted.Referred, reward.Offer{Kind: reward.PercentDiscount, Percent: 1250})
+		converted.ReferredProfile = referral.Profile{FirstName: awkward[1], LastName: awkward[3], ImageURL: awkward[2]}
+		converted.Moderation = referral.ModerationState{
+			Referrer: referral.Side{Status: referral.SideDenied, ByHand: true}, Referred: referral.Side{Status: referral.SideApproved, ByHand: true},
+			Signals: []referral.Finding{{Signal: referral.SignalIP, Message: awkward[1], Score: 50}}, Moderated: now + 5, ByHand: now + 6,
+		}
+		converted.ReferrerReward = give("w1", reward.FriendSignup, converted.Referrer, reward.Offer{Kind: reward.Credit, Amount: 1 << 60, Unit: "CENTS", Currency: "USD"})
+		converted.ReferredReward = give("w2", reward.Referred, converted.Referred, reward.Offer{Kind: reward.PercentDiscount, Percent: 1250, Unit: "%"})
 		converted.ReferredReward.Cancelled = now + 3
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
 			changed := converted
-			changed.Code, changed.Started, changed.ShareMedium = "OTHER", 1, "never changes"
+			changed.Code, changed.Started, changed.ShareMedium, changed.ShareLink = "OTHER", 1, "never changes", "never changes"
 			require.NoError(t, tx.PutReferral(ctx, b.tenant, changed))
 			require.NoError(t, tx.InsertReward(ctx, b.tenant, *converted.ReferrerReward))
 			require.NoError(t, tx.InsertReward(ctx, b.tenant, *converted.ReferredReward))
@@ -286,10 +330,11 @@ func TestReferral_ComesBackAsItWasWithItsRewards(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, referral.Standing{Referral: referral.Converted, Code: "CODE"}, account.Standing)
 
-		rewards, err := b.db.Rewards(t.Context(), b.tenant, converted.Referrer.Account, "", "")
+		rewards, total, err := b.db.Rewards(t.Context(), b.tenant, reward.Filter{Account: converted.Referrer.Account, Limit: 10})
 		require.NoError(t, err)
+		require.Equal(t, 1, total)
 		require.Equal(t, []reward.Reward{*converted.ReferrerReward}, rewards)
-		rewards, err = b.db.Rewards(t.Context(), b.tenant, converted.Referred.Account, "u", reward.PercentDiscount)
+		rewards, _, err = b.db.Rewards(t.Context(), b.tenant, reward.Filter{Account: converted.Referred.Account, User: "u", Kind: reward.PercentDiscount, Limit: 10})
 		require.NoError(t, err)
 		require.Equal(t, []reward.Reward{*converted.ReferredReward}, rewards)
 		for _, none := range []struct {
@@ -297,9 +342,10 @@ func TestReferral_ComesBackAsItWasWithItsRewards(t *testing.T) {
 			user   core.UserID
 			kind   reward.Kind
 		}{{"nobody", "", ""}, {b.tenant, "other", ""}, {b.tenant, "", reward.Credit}} {
-			rewards, err = b.db.Rewards(t.Context(), none.tenant, converted.Referred.Account, none.user, none.kind)
+			rewards, total, err = b.db.Rewards(t.Context(), none.tenant, reward.Filter{Account: converted.Referred.Account, User: none.user, Kind: none.kind, Limit: 10})
 			require.NoError(t, err)
 			require.Empty(t, rewards, none)
+			require.Zero(t, total, none)
 		}
 		nobody, err := b.db.ReferralOf(t.Context(), "nobody", started.Referred.Account)
 		require.NoError(t, err)
@@ -314,9 +360,14 @@ func TestReferrals_FilterAndPage(t *testing.T) {
 				account := core.AccountID("friend " + id)
 				require.NoError(t, putUser(ctx, tx, b.tenant, account, "u"))
 				require.NoError(t, tx.PutReferral(ctx, b.tenant, referral.Referral{
-					ID: id, Program: "classic", State: referral.InProgress, Code: "C", Started: now + core.Time(i),
+					ID: id, Program: "classic", State: []referral.State{referral.InProgress, referral.Converted, referral.Converted}[i],
+					Code: "C", Started: now + core.Time(i), Converted: []core.Time{0, now + 10, now + 20}[i], Ended: []core.Time{0, 0, now + 30}[i],
 					Referrer: referral.Identity{Account: "anna", User: core.UserID([]string{"x", "x", "y"}[i])},
 					Referred: referral.Identity{Account: account, User: "u"},
+					Moderation: referral.ModerationState{
+						Referrer: referral.Side{Status: []referral.SideStatus{"", referral.SidePending, referral.SideDenied}[i]},
+						Referred: referral.Side{Status: []referral.SideStatus{referral.SidePending, referral.SidePending, ""}[i]},
+					},
 				}))
 			}
 			return nil
@@ -333,7 +384,17 @@ func TestReferrals_FilterAndPage(t *testing.T) {
 			"by id":             {referral.Filter{ID: "r1", Limit: 10}, []string{"r1"}, 1},
 			"by referrer":       {referral.Filter{ReferrerAccount: "anna", ReferrerUser: "x", Limit: 10}, []string{"r2", "r1"}, 2},
 			"by referred":       {referral.Filter{ReferredAccount: "friend r3", ReferredUser: "u", Limit: 10}, []string{"r3"}, 1},
-			"by nobody":         {referral.Filter{ReferrerAccount: "' OR 1=1 --", Limit: 10}, nil, 0},
+			"by start":          {referral.Filter{Started: core.Span{From: now + 1, Before: now + 2}, Limit: 10}, []string{"r2"}, 1},
+			"by start, a range": {referral.Filter{Started: core.Span{From: now, Before: now + 2}, Limit: 10}, []string{"r2", "r1"}, 2},
+			"by conversion":     {referral.Filter{Converted: core.Span{Before: now + 20}, Limit: 10}, []string{"r2"}, 1},
+			"by end":            {referral.Filter{Ended: core.Span{From: 1}, Limit: 10}, []string{"r3"}, 1},
+			"referrer pending":  {referral.Filter{ReferrerModeration: referral.SidePending, Limit: 10}, []string{"r2"}, 1},
+			"referred pending":  {referral.Filter{ReferredModeration: referral.SidePending, Limit: 10}, []string{"r2", "r1"}, 2},
+			"approved":          {referral.Filter{ReferrerModeration: referral.SideApproved, Limit: 10}, []string{"r1"}, 1},
+			"all at once": {referral.Filter{
+				ReferrerAccount: "anna", ReferredModeration: referral.SidePending, Started: core.Span{From: now + 1}, Limit: 10,
+			}, []string{"r2"}, 1},
+			"by nobody": {referral.Filter{ReferrerAccount: "' OR 1=1 --", Limit: 10}, nil, 0},
 		} {
 			page, total, err := b.db.Referrals(t.Context(), b.tenant, row.filter)
 			require.NoError(t, err, name)
@@ -384,5 +445,108 @@ func TestDecision_IsCountedWhenItRepeats(t *testing.T) {
 			require.NoError(t, err)
 			require.Zero(t, total)
 		}
+	})
+}
+
+func TestOrigin_ListIsATenantsOwn(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		other := newTenant(t, b.db)
+		sites, err := b.db.Sites(t.Context(), b.tenant)
+		require.NoError(t, err)
+		before := sites
+		b.write(t, func(ctx context.Context, tx *store.Tx) error {
+			for _, o := range []origin.Origin{"https://b.example", "https://a.example"} {
+				added, err := tx.InsertOrigin(ctx, b.tenant, o)
+				require.True(t, added)
+				require.NoError(t, err)
+				added, err = tx.InsertOrigin(ctx, b.tenant, o)
+				require.False(t, added)
+				require.NoError(t, err)
+			}
+			removed, err := tx.DeleteOrigin(ctx, other, "https://a.example")
+			require.False(t, removed)
+			return err
+		})
+		got, err := b.db.Origins(t.Context(), b.tenant)
+		require.NoError(t, err)
+		require.Equal(t, []origin.Origin{"https://a.example", "https://b.example"}, got)
+		sites, err = b.db.Sites(t.Context(), b.tenant)
+		require.NoError(t, err)
+		require.True(t, origin.Allowed("https://a.example", sites))
+		got, err = b.db.Origins(t.Context(), other)
+		require.NoError(t, err)
+		require.Empty(t, got)
+		b.write(t, func(ctx context.Context, tx *store.Tx) error {
+			for _, o := range []origin.Origin{"https://b.example", "https://a.example"} {
+				removed, err := tx.DeleteOrigin(ctx, b.tenant, o)
+				require.True(t, removed)
+				require.NoError(t, err)
+			}
+			return nil
+		})
+		sites, err = b.db.Sites(t.Context(), b.tenant)
+		require.NoError(t, err)
+		require.Equal(t, before, sites)
+	})
+}
+
+// The page that a program lands on may call without being listed.
+func TestSites_HaveTheLandingPages(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		tenant := newTenant(t, b.db)
+		b.write(t, func(ctx context.Context, tx *store.Tx) error {
+			p := referral.DefaultProgram("https://landing.example/start?a=b#c")
+			p.Key = "other"
+			_, err := tx.InsertProgram(ctx, tenant, p)
+			return err
+		})
+		sites, err := b.db.Sites(t.Context(), tenant)
+		require.NoError(t, err)
+		require.True(t, origin.Allowed("https://landing.example", sites))
+		sites, err = b.db.Sites(t.Context(), "nobody")
+		require.NoError(t, err)
+		require.Empty(t, sites)
+	})
+}
+
+func TestWidget_ComesBackAsItWas(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		tenant := newTenant(t, b.db)
+		inProgram := widget.Stored{
+			Type: widget.Type{Program: core.ClassicProgram, Key: "k"}, Template: awkward[1], Options: `{"a":"<\u2028"}`,
+			Branding: `{}`, Values: `{"b":[1.50,null]}`, Modified: now,
+		}
+		ofTenant := widget.Stored{Type: widget.Type{Key: "k"}, Modified: now}
+		b.write(t, func(ctx context.Context, tx *store.Tx) error {
+			require.NoError(t, tx.PutWidget(ctx, tenant, widget.Stored{Type: inProgram.Type, Template: "before"}))
+			require.NoError(t, tx.PutWidget(ctx, tenant, inProgram))
+			return tx.PutWidget(ctx, tenant, ofTenant)
+		})
+		for _, want := range []widget.Stored{inProgram, ofTenant} {
+			got, ok, err := b.db.Widget(t.Context(), tenant, want.Type)
+			require.NoError(t, err)
+			require.True(t, ok)
+			require.Equal(t, want, got)
+		}
+		page, total, err := b.db.Widgets(t.Context(), tenant, 10, 1)
+		require.NoError(t, err)
+		require.Equal(t, 2, total)
+		listed := inProgram
+		listed.Template = ""
+		require.Equal(t, []widget.Stored{listed}, page)
+		_, ok, err := b.db.Widget(t.Context(), b.tenant, inProgram.Type)
+		require.NoError(t, err)
+		require.False(t, ok, "a widget is its tenant's own")
+
+		b.write(t, func(ctx context.Context, tx *store.Tx) error {
+			require.NoError(t, tx.DeleteWidgets(ctx, tenant, core.ClassicProgram))
+			_, total, err := tx.Widgets(ctx, tenant, 10, 0)
+			require.Equal(t, 1, total)
+			require.NoError(t, err)
+			require.NoError(t, tx.DeleteWidget(ctx, tenant, ofTenant.Type))
+			_, total, err = tx.Widgets(ctx, tenant, 10, 0)
+			require.Zero(t, total)
+			return err
+		})
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -26,10 +27,23 @@ type Primary struct {
 	Reads
 	write *sql.DB
 	read  *sql.DB
+	// embedded is true for a file.
+	embedded bool
 }
 
-// maxWriters bounds the connections that write to a server.
-const maxWriters = 8
+// maxWriters bounds the connections that write to a server. It lets one waiter in
+// after the other in no order, and with eight of them, on a busy machine, some
+// waited for ten seconds; those of one process wait here in their turn.
+const maxWriters = 2
+
+// writerPragmas give the one writer of a file room for what an import changes,
+// 16 MB each of pages and of log: with SQLite's 2 and 4 MB, a batch writes pages
+// before it is done with them, and copies pages to the file that the next batch
+// changes again.
+const writerPragmas = "&_pragma=cache_size(-16000)&_pragma=wal_autocheckpoint(4000)"
+
+// maxReaders bounds the connections that read.
+const maxReaders = 16
 
 // Open opens a database by URL: "file:PATH" for an embedded file, which is made
 // when it is not there, or libsql://, wss://, ws://, https://, http:// for a
@@ -37,22 +51,28 @@ const maxWriters = 8
 // anything else.
 func Open(url, token string) (*Primary, error) {
 	embedded := strings.HasPrefix(url, "file:")
+	forWriter := ""
 	if embedded {
 		url += separator(url) + "_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)" +
 			"&_pragma=busy_timeout(10000)&_pragma=foreign_keys(ON)"
+		forWriter = writerPragmas
 	}
 	var options []libsql.Option
 	if token != "" {
 		options = append(options, libsql.WithAuthToken(token))
 	}
-	connector, err := libsql.NewConnector(url, options...)
+	write, err := libsql.NewConnector(url+forWriter, options...)
 	if err != nil {
 		return nil, fmt.Errorf("store: open: %w", err)
 	}
-	p := &Primary{write: sql.OpenDB(connector), read: sql.OpenDB(connector)}
-	p.Reads = Reads{p.read}
-	p.read.SetMaxOpenConns(16)
-	p.read.SetMaxIdleConns(16)
+	read, err := libsql.NewConnector(url, options...)
+	if err != nil {
+		return nil, fmt.Errorf("store: open: %w", err)
+	}
+	p := &Primary{write: sql.OpenDB(write), read: sql.OpenDB(read)}
+	p.Reads = Reads{q: p.read}
+	p.read.SetMaxOpenConns(maxReaders)
+	p.read.SetMaxIdleConns(maxReaders)
 	if embedded {
 		// One writer at a time is SQLite's rule; queueing here is fairer and
 		// faster than waiting for its lock.
@@ -74,11 +94,21 @@ func separator(url string) string {
 	return "?"
 }
 
+// Embedded reports whether the database is a file, which has no replicas.
+func (p *Primary) Embedded() bool { return p.embedded }
+
 // Close waits for running statements and closes the database.
 func (p *Primary) Close() error { return errors.Join(p.write.Close(), p.read.Close()) }
 
-// Ping reports whether the database answers.
-func (p *Primary) Ping(ctx context.Context) error { return p.read.PingContext(ctx) }
+// Ping reports whether the database answers. It asks it something, since the
+// pool cannot ping: the driver's connections have no driver.Pinger.
+func (p *Primary) Ping(ctx context.Context) error {
+	var one int
+	if err := p.read.QueryRowContext(ctx, "SELECT 1").Scan(&one); err != nil {
+		return fmt.Errorf("store: ping: %w", err)
+	}
+	return nil
+}
 
 // querier is what *sql.DB and *sql.Conn have in common.
 type querier interface {
@@ -88,7 +118,11 @@ type querier interface {
 }
 
 // Reads has the read methods, for display on Primary and for decisions on Tx.
-type Reads struct{ q querier }
+type Reads struct {
+	q querier
+	// b is the batch that knows the answers, or nil.
+	b *batch
+}
 
 // Tx is one write transaction. It holds the write lock from its start, so what
 // it reads stays true until it commits.
@@ -96,13 +130,51 @@ type Tx struct {
 	Reads
 	// Now is the one time of the transaction.
 	Now core.Time
+	// Silent is true when no webhook is to tell of what the transaction does.
+	Silent bool
 }
 
 // Write runs do in one transaction and commits it when do returns nil. Nothing
 // of a transaction that failed remains; only when the connection to a server
 // breaks during the commit itself can nobody tell which of the two it was, and
 // the error is returned.
-func (p *Primary) Write(ctx context.Context, now core.Time, do func(*Tx) error) (err error) {
+//
+// A transaction that the database gave up under contention is run again, a few
+// times, so do must have no effects but those of its transaction and must set
+// its results anew.
+func (p *Primary) Write(ctx context.Context, now core.Time, do func(*Tx) error) error {
+	for try := 1; ; try++ {
+		err := p.transact(ctx, now, do)
+		if try == maxTries || !gaveUp(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(rand.N(time.Duration(try) * retryPause)):
+		}
+	}
+}
+
+const (
+	// maxTries and retryPause bound how a transaction is run again: each try
+	// waited for the write lock already.
+	maxTries   = 5
+	retryPause = 20 * time.Millisecond
+)
+
+// gaveUp reports whether the database ended a transaction because of others,
+// with nothing of it kept. The driver passes the server's texts on and nothing
+// else.
+func gaveUp(err error) bool {
+	if err == nil {
+		return false
+	}
+	text := err.Error()
+	return strings.Contains(text, "database is locked") || strings.Contains(text, "Transaction timed out")
+}
+
+func (p *Primary) transact(ctx context.Context, now core.Time, do func(*Tx) error) (err error) {
 	// Deferred transactions take the lock at their first write, when what they
 	// have read may no longer be true.
 	conn, err := p.writer(ctx, "BEGIN IMMEDIATE")
@@ -116,7 +188,7 @@ func (p *Primary) Write(ctx context.Context, now core.Time, do func(*Tx) error) 
 			rollback(ctx, conn)
 		}
 	}()
-	if err := do(&Tx{Reads: Reads{conn}, Now: now}); err != nil {
+	if err := do(&Tx{Reads: Reads{q: conn}, Now: now}); err != nil {
 		return err
 	}
 	if _, err := conn.ExecContext(ctx, "COMMIT"); err != nil {
@@ -126,15 +198,21 @@ func (p *Primary) Write(ctx context.Context, now core.Time, do func(*Tx) error) 
 	return nil
 }
 
-// writer returns a connection that has just run a statement, one that does no
-// harm when it is run twice. A server that restarted leaves the pool full of
-// connections that are dead and do not know it; they are dropped here. Whatever
-// is run next must not be repeated on another connection, as the pool itself
-// would do: when a connection breaks, the server may have run the statement.
-func (p *Primary) writer(ctx context.Context, first string) (conn *sql.Conn, err error) {
+// writer returns a connection for a write; see alive.
+func (p *Primary) writer(ctx context.Context, first string) (*sql.Conn, error) {
+	return alive(ctx, p.write, maxWriters, first)
+}
+
+// alive returns a connection of a pool that has just run a statement, one that
+// does no harm when it is run twice. A server that restarted leaves the pool
+// full of connections that are dead and do not know it; they are dropped here.
+// Whatever is run next must not be repeated on another connection, as the pool
+// itself would do: when a connection breaks, the server may have run the
+// statement.
+func alive(ctx context.Context, pool *sql.DB, most int, first string) (conn *sql.Conn, err error) {
 	// One try for each connection of the pool, and one for a new one.
-	for range maxWriters + 1 {
-		conn, err = p.write.Conn(ctx)
+	for range most + 1 {
+		conn, err = pool.Conn(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -128,6 +128,7 @@ func aProgram(key core.ProgramKey) referral.Program {
 		Name:     "Refer a friend",
 		Referred: reward.Offer{Kind: reward.PercentDiscount, Percent: 1000},
 		Referrer: reward.Offer{Kind: reward.Credit, Amount: 1000, Currency: "USD"},
+		Fraud:    referral.FraudPolicy{Handling: referral.HandleNone},
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"kith/core"
+	"kith/core/auth"
+	"kith/core/job"
 	"kith/core/link"
 )
 
@@ -19,17 +21,32 @@ type Tenant struct {
 	// DiscountID is the tenant's discount at the payment gateway.
 	DiscountID string
 	Policy     link.Policy
-	Created    core.Time
+	SecureMode auth.SecureMode
+	// BrowserPayment says when PAID counts that a browser reports.
+	BrowserPayment auth.BrowserPayment
+	// ShareOrigin is where share links begin, such as https://go.shop.example;
+	// empty: where the request came to.
+	ShareOrigin string
+	// ExportDates says how the dates of exports are written.
+	ExportDates job.Dates
+	Created     core.Time
 }
 
 // Tenant returns a tenant, or core.UnknownTenant.
 func (r Reads) Tenant(ctx context.Context, alias core.TenantAlias) (Tenant, error) {
 	t := Tenant{Alias: alias}
-	err := r.q.QueryRowContext(ctx, `SELECT key_hash, key_sealed, discount_id, consent, consent_cookie, created_at
+	var modes string
+	err := r.q.QueryRowContext(ctx, `SELECT key_hash, key_sealed, discount_id, consent, consent_cookie, browser_payment,
+			share_origin, export_dates, created_at,
+			(SELECT coalesce(group_concat(endpoint || '=' || mode), '') FROM secure_mode WHERE tenant = alias)
 		FROM tenant WHERE alias = ?`, string(alias)).
-		Scan(&t.KeyHash, &t.KeySealed, &t.DiscountID, &t.Policy.Consent, &t.Policy.ConsentCookie, &t.Created)
+		Scan(&t.KeyHash, &t.KeySealed, &t.DiscountID, &t.Policy.Consent, &t.Policy.ConsentCookie, &t.BrowserPayment,
+			&t.ShareOrigin, &t.ExportDates, &t.Created, &modes)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Tenant{}, core.UnknownTenant()
+	}
+	if err == nil {
+		t.SecureMode, err = auth.DefaultSecureMode().With("", modes)
 	}
 	if err != nil {
 		return Tenant{}, fmt.Errorf("store: tenant: %w", err)
@@ -51,12 +68,30 @@ func (r Reads) TenantByHost(ctx context.Context, host string) (core.TenantAlias,
 	return alias, nil
 }
 
-// InsertTenant adds a tenant; false means that the alias is taken.
+// InsertTenant adds a tenant with the default secure mode, browser payment,
+// share origin and dates; false means that the alias is taken.
 func (tx *Tx) InsertTenant(ctx context.Context, t Tenant) (bool, error) {
 	return tx.inserted(ctx, "tenant", `INSERT INTO tenant
 		(alias, key_hash, key_sealed, discount_id, consent, consent_cookie, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (alias) DO NOTHING`,
 		string(t.Alias), t.KeyHash, t.KeySealed, t.DiscountID, string(t.Policy.Consent), t.Policy.ConsentCookie, int64(t.Created))
+}
+
+// SetTenant stores a tenant's settings; its alias, keys and time never change.
+func (tx *Tx) SetTenant(ctx context.Context, t Tenant) error {
+	err := tx.exec(ctx, "set tenant", `UPDATE tenant SET discount_id = ?, consent = ?, consent_cookie = ?,
+			browser_payment = ?, share_origin = ?, export_dates = ? WHERE alias = ?`,
+		t.DiscountID, string(t.Policy.Consent), t.Policy.ConsentCookie, string(t.BrowserPayment), t.ShareOrigin,
+		string(t.ExportDates), string(t.Alias))
+	for _, e := range auth.Endpoints() {
+		if err != nil {
+			return err
+		}
+		err = tx.exec(ctx, "set secure mode", `INSERT INTO secure_mode (tenant, endpoint, mode) VALUES (?, ?, ?)
+			ON CONFLICT (tenant, endpoint) DO UPDATE SET mode = excluded.mode`,
+			string(t.Alias), e.String(), t.SecureMode[e].String())
+	}
+	return err
 }
 
 // ClaimSite names the tenant of a shop's host; a host that has one keeps it.

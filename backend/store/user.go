@@ -14,17 +14,13 @@ import (
 // User returns a user with the newest code of each program; ok is false when
 // there is none.
 func (r Reads) User(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID) (u referral.User, ok bool, err error) {
-	var segments string
-	err = r.q.QueryRowContext(ctx, `SELECT account_id, id, first_name, last_name, email, image_url, locale, country_code,
-			referable, custom_fields, segments, created_at
-		FROM user WHERE tenant = ? AND account_id = ? AND id = ?`, string(tenant), string(account), string(id)).
-		Scan(&u.Account, &u.ID, &u.FirstName, &u.LastName, &u.Email, &u.ImageURL, &u.Locale, &u.CountryCode,
-			&u.Referable, &u.CustomFields, &segments, &u.Created)
+	if r.b.on() {
+		return r.b.user(account, id)
+	}
+	err = scanUser(r.q.QueryRowContext(ctx, `SELECT `+userColumns+` FROM user u
+		WHERE u.tenant = ? AND u.account_id = ? AND u.id = ?`, string(tenant), string(account), string(id)), &u)
 	if errors.Is(err, sql.ErrNoRows) {
 		return u, false, nil
-	}
-	if err == nil {
-		err = json.Unmarshal([]byte(segments), &u.Segments)
 	}
 	if err != nil {
 		return u, false, fmt.Errorf("store: user: %w", err)
@@ -33,8 +29,64 @@ func (r Reads) User(ctx context.Context, tenant core.TenantAlias, account core.A
 	return u, true, err
 }
 
+const userColumns = `u.account_id, u.id, u.first_name, u.last_name, u.email, u.image_url, u.locale, u.country_code,
+	u.referable, u.custom_fields, u.segments, u.cookie_id, u.first_seen_ip, u.last_seen_ip, coalesce(u.us_tax_form_at, 0),
+	u.created_at, coalesce(u.blocked_at, 0)`
+
+// scanUser reads userColumns; the codes have their own rows.
+func scanUser(row interface{ Scan(...any) error }, u *referral.User) error {
+	var segments string
+	err := row.Scan(&u.Account, &u.ID, &u.FirstName, &u.LastName, &u.Email, &u.ImageURL, &u.Locale, &u.CountryCode,
+		&u.Referable, &u.CustomFields, &segments, &u.CookieID, &u.FirstSeenIP, &u.LastSeenIP, &u.USTaxForm,
+		&u.Created, &u.Blocked)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal([]byte(segments), &u.Segments)
+}
+
+// Users returns a page of users with their codes, in the order of their ids, and
+// how many there are in all.
+func (r Reads) Users(ctx context.Context, tenant core.TenantAlias, f referral.UserFilter) (page []referral.User, total int, err error) {
+	from, args := `FROM user u WHERE u.tenant = ?`, []any{string(tenant)}
+	if len(f.Words) > 0 {
+		var found string
+		found, args = foundBy(tenant, f.Words)
+		// CROSS makes SQLite go from what was found to its users, not from all
+		// users to what was found.
+		from = `FROM (` + found + `) found CROSS JOIN user u
+			ON u.tenant = ? AND u.account_id = found.account_id AND u.id = found.user_id`
+		args = append(args, string(tenant))
+	}
+	if err := r.q.QueryRowContext(ctx, `SELECT count(*) `+from, args...).Scan(&total); err != nil {
+		return nil, 0, fmt.Errorf("store: count users: %w", err)
+	}
+	rows, err := r.q.QueryContext(ctx, `SELECT `+userColumns+` `+from+` ORDER BY u.account_id, u.id LIMIT ? OFFSET ?`,
+		append(args, f.Limit, f.Offset)...)
+	page, err = collect(rows, err, "users", func(rows *sql.Rows, u *referral.User) error { return scanUser(rows, u) })
+	if err != nil || len(page) == 0 {
+		return nil, total, err
+	}
+	return page, total, r.attachCodes(ctx, tenant, page)
+}
+
+// foundBy selects the users who have, for each word, a term that begins with it.
+func foundBy(tenant core.TenantAlias, words []string) (query string, args []any) {
+	for i, word := range words {
+		if i > 0 {
+			query += ` INTERSECT `
+		}
+		query += `SELECT DISTINCT account_id, user_id FROM user_term WHERE tenant = ? AND term >= ? AND term < ?`
+		args = append(args, string(tenant), word, word+"\U0010FFFF")
+	}
+	return query, args
+}
+
 // UserKnown reports whether a user exists.
 func (r Reads) UserKnown(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID) (known bool, err error) {
+	if r.b.on() {
+		return r.b.userKnown(account, id)
+	}
 	err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM user WHERE tenant = ? AND account_id = ? AND id = ?)`,
 		string(tenant), string(account), string(id)).Scan(&known)
 	if err != nil {
@@ -43,32 +95,97 @@ func (r Reads) UserKnown(ctx context.Context, tenant core.TenantAlias, account c
 	return known, nil
 }
 
-// FirstUser returns the user of an account that was identified first, or "".
-func (r Reads) FirstUser(ctx context.Context, tenant core.TenantAlias, account core.AccountID) (id core.UserID, email string, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT id, email FROM user WHERE tenant = ? AND account_id = ?
-		ORDER BY created_at, id LIMIT 1`, string(tenant), string(account)).Scan(&id, &email)
+// FirstUser returns the user of an account that was identified first; ok is
+// false when there is none.
+func (r Reads) FirstUser(ctx context.Context, tenant core.TenantAlias, account core.AccountID) (u referral.User, ok bool, err error) {
+	var id core.UserID
+	err = r.q.QueryRowContext(ctx, `SELECT id FROM user WHERE tenant = ? AND account_id = ? ORDER BY created_at, id LIMIT 1`,
+		string(tenant), string(account)).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
-		return "", "", nil
+		return u, false, nil
 	}
 	if err != nil {
-		return "", "", fmt.Errorf("store: first user: %w", err)
+		return u, false, fmt.Errorf("store: first user: %w", err)
 	}
-	return id, email, nil
+	return r.User(ctx, tenant, account, id)
 }
 
-// PutUser stores a user, but for the codes, which have their own rows.
+// PutUser stores a user, but for the codes, which have their own rows, and for
+// what blocks the user; see BlockUser.
 func (tx *Tx) PutUser(ctx context.Context, tenant core.TenantAlias, u referral.User) error {
-	segments, err := json.Marshal(append([]string{}, u.Segments...))
+	if tx.b.on() {
+		return tx.b.putUser(u)
+	}
+	var rows jsonRows
+	rows.user(u)
+	return tx.exec(ctx, "put user", putUsers, string(tenant), rows.String(), int64(tx.Now))
+}
+
+func (j *jsonRows) user(u referral.User) {
+	j.row()
+	j.text(string(u.Account), string(u.ID), u.FirstName, u.LastName, u.Email, u.ImageURL, u.Locale, u.CountryCode)
+	j.boolean(u.Referable)
+	j.text(u.CustomFields)
+	j.texts(u.Segments)
+	j.text(u.CookieID, u.FirstSeenIP, u.LastSeenIP)
+	j.time(u.USTaxForm, u.Created)
+}
+
+// putUsers stores users of a tenant: jsonRows.user of each.
+const putUsers = `INSERT INTO user (tenant, account_id, id, first_name, last_name, email, image_url,
+		locale, country_code, referable, custom_fields, segments, cookie_id, first_seen_ip, last_seen_ip,
+		us_tax_form_at, created_at, updated_at)
+	SELECT ?1, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5,
+		value ->> 6, value ->> 7, value ->> 8, value ->> 9, value ->> 10, value ->> 11, value ->> 12, value ->> 13,
+		value ->> 14, value ->> 15, ?3 FROM json_each(?2) WHERE true
+	ON CONFLICT (tenant, account_id, id) DO UPDATE SET first_name = excluded.first_name,
+		last_name = excluded.last_name, email = excluded.email, image_url = excluded.image_url,
+		locale = excluded.locale, country_code = excluded.country_code, referable = excluded.referable,
+		custom_fields = excluded.custom_fields, segments = excluded.segments,
+		first_seen_ip = excluded.first_seen_ip, last_seen_ip = excluded.last_seen_ip,
+		us_tax_form_at = excluded.us_tax_form_at, updated_at = excluded.updated_at`
+
+// BlockUser says since when a user may refer nobody; zero is not at all. False
+// means that nothing changed: the user is not there, or is so already.
+func (tx *Tx) BlockUser(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID, since core.Time) (bool, error) {
+	result, err := tx.q.ExecContext(ctx, `UPDATE user SET blocked_at = ?4, updated_at = ?5
+		WHERE tenant = ?1 AND account_id = ?2 AND id = ?3 AND (blocked_at IS NULL) <> (?4 IS NULL)`,
+		string(tenant), string(account), string(id), nullTime(since), int64(tx.Now))
+	if err != nil {
+		return false, fmt.Errorf("store: block user: %w", err)
+	}
+	n, err := result.RowsAffected()
+	return n == 1, err
+}
+
+// PutTerms says what a user is found by; see referral.User.Terms.
+func (tx *Tx) PutTerms(ctx context.Context, tenant core.TenantAlias, u referral.User) error {
+	if tx.b.on() {
+		return tx.b.putTermsOf(u)
+	}
+	terms, err := json.Marshal(u.Terms())
 	if err != nil {
 		return err
 	}
-	return tx.exec(ctx, "put user", `INSERT INTO user (tenant, account_id, id, first_name, last_name, email, image_url,
-			locale, country_code, referable, custom_fields, segments, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (tenant, account_id, id) DO UPDATE SET first_name = excluded.first_name,
-			last_name = excluded.last_name, email = excluded.email, image_url = excluded.image_url,
-			locale = excluded.locale, country_code = excluded.country_code, referable = excluded.referable,
-			custom_fields = excluded.custom_fields, segments = excluded.segments, updated_at = excluded.updated_at`,
-		string(tenant), string(u.Account), string(u.ID), u.FirstName, u.LastName, u.Email, u.ImageURL,
-		u.Locale, u.CountryCode, u.Referable, u.CustomFields, string(segments), int64(u.Created), int64(tx.Now))
+	args := []any{string(tenant), string(u.Account), string(u.ID), string(terms)}
+	err = tx.exec(ctx, "forget terms", `DELETE FROM user_term WHERE tenant = ?1 AND account_id = ?2 AND user_id = ?3
+		AND term NOT IN (SELECT value FROM json_each(?4))`, args...)
+	if err != nil {
+		return err
+	}
+	return tx.exec(ctx, "put terms", `INSERT OR IGNORE INTO user_term (tenant, term, account_id, user_id)
+		SELECT ?1, value, ?2, ?3 FROM json_each(?4)`, args...)
+}
+
+// UserCount returns how many users an account has.
+func (r Reads) UserCount(ctx context.Context, tenant core.TenantAlias, account core.AccountID) (n int, err error) {
+	if r.b.on() {
+		return r.b.userCount(account)
+	}
+	err = r.q.QueryRowContext(ctx, `SELECT count(*) FROM user WHERE tenant = ? AND account_id = ?`,
+		string(tenant), string(account)).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("store: count users: %w", err)
+	}
+	return n, nil
 }

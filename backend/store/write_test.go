@@ -138,6 +138,32 @@ func TestWrite_AfterTheServerRestarted(t *testing.T) {
 	}
 }
 
+// A server ends a transaction that is held too long while another waits. What
+// was to be done is done again, from its start, and once.
+func TestWrite_IsRunAgainWhenTheServerGaveUp(t *testing.T) {
+	t.Parallel()
+	c := sqldtest.Start(t)
+	db, other := open(t, c.PrimaryURL()), open(t, c.PrimaryURL())
+	require.NoError(t, db.Migrate(t.Context(), now))
+	tenant := newTenant(t, db)
+	tries := 0
+	require.NoError(t, db.Write(t.Context(), now, func(tx *store.Tx) error {
+		tries++
+		if tries == 1 {
+			// Another writer waits, for which the server ends this transaction.
+			require.NoError(t, putUser(t.Context(), tx, tenant, "lost", "u"))
+			require.NoError(t, other.Write(t.Context(), now, func(tx *store.Tx) error { return putUser(t.Context(), tx, tenant, "b", "u") }))
+		}
+		return putUser(t.Context(), tx, tenant, "a", "u")
+	}))
+	require.Equal(t, 2, tries)
+	for id, want := range map[core.AccountID]bool{"lost": false, "a": true, "b": true} {
+		_, known, err := db.Account(t.Context(), tenant, id)
+		require.NoError(t, err)
+		require.Equal(t, want, known, id)
+	}
+}
+
 // fillPools makes the store hold several idle connections to write and to read.
 func fillPools(t *testing.T, db *store.Primary, tenant core.TenantAlias) {
 	t.Helper()

@@ -131,7 +131,7 @@ func TestParseKeyring(t *testing.T) {
 // What one purpose, tenant or master key signs is noise to any other.
 func TestSigner(t *testing.T) {
 	a, b := ring(t, 1), ring(t, 2)
-	signers := []Signer{a.Cookie("acme"), a.Cookie("test_acme"), a.Cookie(""), a.Hop(), b.Cookie("acme"), b.Hop()}
+	signers := []Signer{a.Cookie("acme"), a.Cookie("test_acme"), a.Cookie(""), a.CookieUser("acme"), a.CookieUser("test_acme"), a.Hop(), b.Cookie("acme"), b.Hop()}
 	for i, signer := range signers {
 		signature := signer.Sign("text")
 		if len(signature) != 43 || !signer.Verify("text", signature) {
@@ -271,5 +271,49 @@ func TestHop_PartsDoNotRunTogether(t *testing.T) {
 	signature := Hop{URI: "/a\nb", For: "c"}.Sign(key, now)
 	if (Hop{URI: "/a", For: "b\nc"}).Verify(key, signature, now) {
 		t.Error("a part that holds a line break verifies as two")
+	}
+}
+
+func TestDownload(t *testing.T) {
+	keys, err := ParseKeyring(strings.Repeat("0f", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := Download{Job: "j", File: "result", Expires: 1000}
+	signature := link.Sign(keys.Download("acme"))
+	for _, c := range []struct {
+		name   string
+		link   Download
+		tenant core.TenantAlias
+		now    core.Time
+		want   bool
+	}{
+		{"as made", link, "acme", 1, true},
+		{"at its last moment", link, "acme", 1000, true},
+		{"too late", link, "acme", 1001, false},
+		{"another tenant", link, "test_acme", 1, false},
+		{"another job", Download{Job: "k", File: "result", Expires: 1000}, "acme", 1, false},
+		{"another file", Download{Job: "j", File: "source", Expires: 1000}, "acme", 1, false},
+		{"a longer life", Download{Job: "j", File: "result", Expires: 9000}, "acme", 1, false},
+	} {
+		if got := c.link.Verify(keys.Download(c.tenant), signature, c.now); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+	if link.Verify(keys.Download("acme"), "", 1) {
+		t.Error("no signature was taken")
+	}
+}
+
+// With a proxy that is trusted, the visitor is whom the proxy saw, and not whom
+// the visitor claims to be.
+func TestClientIP(t *testing.T) {
+	for list, want := range map[string]string{
+		"": "", "192.0.2.1": "192.0.2.1", " 192.0.2.1 ": "192.0.2.1", "192.0.2.1, 10.0.0.1": "192.0.2.1",
+		"1.1.1.1, 192.0.2.1,10.0.0.1": "192.0.2.1", ", 10.0.0.1": "", "2001:db8::1, 10.0.0.1": "2001:db8::1",
+	} {
+		if got := ClientIP(list); got != want {
+			t.Errorf("%q: %q", list, got)
+		}
 	}
 }

@@ -55,3 +55,14 @@ func (h Hop) text(at string) string {
 	}
 	return text
 }
+
+// ClientIP is the visitor's own address in the value of ForwardedForHeader. The
+// last of several is the proxy that the edge trusts and the one before it is
+// whom that proxy saw; anything further left may be what a visitor made up.
+func ClientIP(forwardedFor string) string {
+	list := strings.Split(forwardedFor, ",")
+	if len(list) > 1 {
+		list = list[:len(list)-1]
+	}
+	return strings.TrimSpace(list[len(list)-1])
+}

@@ -61,7 +61,7 @@ func (k Keyring) Open(place, sealed string) (string, error) {
 	}
 	plain, err := aead.Open(nil, raw[:NonceSize], raw[NonceSize:], []byte(place))
 	if err != nil {
-		return "", errors.New("auth: sealed secret does not open with this master key")
+		return "", errors.New("auth: sealed under another master key: all processes on one database need the same")
 	}
 	return string(plain), nil
 }

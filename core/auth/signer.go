@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"strconv"
 
 	"kith/core"
 )
@@ -23,8 +24,20 @@ func (k Keyring) Cookie(tenant core.TenantAlias) Signer {
 	return Signer{k.master, "cookie:" + string(tenant)}
 }
 
+// CookieUser returns the signer of the cookies that know a tenant's cookie users.
+func (k Keyring) CookieUser(tenant core.TenantAlias) Signer {
+	return Signer{k.master, "cookie-user:" + string(tenant)}
+}
+
 // Hop returns the signer of the hop from the edge to the backend.
 func (k Keyring) Hop() Signer { return Signer{k.master, "hop"} }
+
+// Identity returns what remains of a user who must not be tracked: the same for
+// the same ids, telling nothing of them to who has not the master key.
+func (k Keyring) Identity(tenant core.TenantAlias, account core.AccountID, user core.UserID) string {
+	by := Signer{k.master, "do-not-track:" + string(tenant)}
+	return by.Sign(strconv.Itoa(len(account)) + ":" + string(account) + string(user))
+}
 
 // Sign returns the signature of a text: 43 letters of base64url.
 func (s Signer) Sign(text string) string {

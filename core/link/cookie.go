@@ -90,6 +90,13 @@ func FindCookie(tenant core.TenantAlias, header string) string {
 	return cookieValue(header, CookieName(tenant))
 }
 
+// SquatchCookieName is the name of the cookie that existing clients of the API
+// keep codes in (reference, 1.8).
+const SquatchCookieName = "_saasquatch"
+
+// FindSquatchCookie returns the value of that cookie in a Cookie header, or "".
+func FindSquatchCookie(header string) string { return cookieValue(header, SquatchCookieName) }
+
 // setCookie is the Set-Cookie value: first-party, out of reach of scripts, sent
 // along when the visitor comes from another site by a link (Lax).
 func setCookie(name, value string, life core.Time, secure bool) string {

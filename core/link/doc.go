@@ -44,6 +44,8 @@ type Visit struct {
 	Method string
 	// Secure is true when the visitor's own connection is https.
 	Secure bool
+	// Host is the host that the visitor asked for.
+	Host string
 	// Path and Query are as sent, percent-encoding untouched, without "?".
 	Path, Query string
 	// Cookie is the value of the Cookie header; several are joined by "; ".
@@ -61,6 +63,9 @@ type Answer struct {
 	Location string
 	// SetCookie is the whole header value, or empty.
 	SetCookie string
+	// SquatchCookie is that of a second cookie, or empty: what existing clients
+	// ask the service for when a page of another site has no cookie of its own.
+	SquatchCookie string
 }
 
 const found = 302

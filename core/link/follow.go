@@ -1,6 +1,8 @@
 package link
 
 import (
+	"encoding/base64"
+	"strconv"
 	"strings"
 
 	"kith/core"
@@ -28,15 +30,71 @@ func FollowShareLink(v Visit, t Tenant, p Program, code core.ReferralCode, now c
 		ShareMedium:      medium(value(v.Query, ShareMediumParameter)),
 		EngagementMedium: medium(value(v.Query, EngagementMediumParameter)),
 	}
+	squatch := squatchParameter(v, t, p, visit)
 	return Answer{
 		Status: found,
-		Location: location(merge(page, []parameter{
+		Location: location(merge(page, append([]parameter{
 			{CodeParameter, string(code)},
 			{ShareMediumParameter, visit.ShareMedium},
 			{EngagementMediumParameter, visit.EngagementMedium},
-		})),
-		SetCookie: remember(v, t, p, visit),
+			{SquatchCookieName, squatch},
+		}, campaign(page)...))),
+		SetCookie: remember(v, t, p, visit), SquatchCookie: squatchCookie(v, t, p, squatch),
 	}
+}
+
+// squatchCookie returns the Set-Cookie value that keeps the same text at the
+// service's own host (reference, 1.8), for calls of pages on other sites. Browsers
+// keep such a cookie on https only. The last link that was followed counts.
+func squatchCookie(v Visit, t Tenant, p Program, text string) string {
+	life := p.CookieLife
+	if text == "" {
+		if t.Policy.stance(v) != withdrawn || machine(v) || FindSquatchCookie(v.Cookie) == "" {
+			return ""
+		}
+		life = 0
+	}
+	if !v.Secure {
+		return ""
+	}
+	return SquatchCookieName + "=" + text + "; Path=/; Max-Age=" + strconv.FormatInt(int64(life/core.Second), 10) +
+		"; HttpOnly; SameSite=None; Secure"
+}
+
+// campaign are the parameters by which a shop's own statistics know visits of
+// share links, but for those that its page has already (reference, 1.7).
+func campaign(page string) (missing []parameter) {
+	page, _, _ = strings.Cut(page, "#")
+	_, query, _ := strings.Cut(page, "?")
+	for _, p := range [...]parameter{{"utm_source", "invite"}, {"utm_medium", "link"}, {"utm_campaign", "saasquatch"}} {
+		if !has(query, p.name) {
+			missing = append(missing, p)
+		}
+	}
+	return missing
+}
+
+// squatchParameter is what existing browser scripts make their own cookie of
+// (reference, 1.8): base64url of JSON that names the service's host, the code and
+// until when it counts. It is empty where no cookie may be set.
+func squatchParameter(v Visit, t Tenant, p Program, a Attribution) string {
+	if v.Host == "" || !hostLike(v.Host) || machine(v) || t.Policy.stance(v) != permitted {
+		return ""
+	}
+	code := string(a.Code)
+	return base64.RawURLEncoding.EncodeToString([]byte(`{"` + v.Host + `":{"` + string(t.Alias) + `_CODE":{"codes":{"` +
+		string(p.Key) + `":"` + code + `"},"codesExp":{"` + code + `":` +
+		strconv.FormatInt(int64(a.Visited+p.CookieLife), 10) + `}}}}`))
+}
+
+// hostLike reports whether a host can stand in JSON as it is.
+func hostLike(host string) bool {
+	for i := range len(host) {
+		if c := host[i]; c <= ' ' || c >= 0x7f || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // Carried returns the code that a page request carries in its query; ok is

@@ -1,6 +1,8 @@
 package link
 
 import (
+	"encoding/base64"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -45,7 +47,7 @@ func TestFollowShareLink(t *testing.T) {
 		Query: "rsShareMedium=FACEBOOK&rsEngagementMedium=EMAIL&email=ann@example.com",
 	}
 	a := FollowShareLink(v, acme(), classic(), "ANN", now)
-	if want := "https://shop.example/welcome?a=1&rsCode=ANN&rsShareMedium=FACEBOOK&rsEngagementMedium=EMAIL#top"; a.Location != want {
+	if want := "https://shop.example/welcome?a=1&rsCode=ANN&rsShareMedium=FACEBOOK&rsEngagementMedium=EMAIL&utm_source=invite&utm_medium=link&utm_campaign=saasquatch#top"; a.Location != want {
 		t.Errorf("leads to %q, want %q: the program's own page and nothing of the visitor", a.Location, want)
 	}
 	if a.Status != 302 {
@@ -95,6 +97,10 @@ func TestFollowShareLink_LandingPage(t *testing.T) {
 		"rsCode=EVE&utm_source=x&gclid=y&_saasquatch=eyJ9&email=a%40b.example": "https://shop.example/welcome?a=1&rsCode=ANN#top",
 	} {
 		a := FollowShareLink(Visit{Method: "GET", UserAgent: chrome, Query: query}, acme(), classic(), "ANN", now)
+		page, fragment, found := strings.Cut(want, "#")
+		if want = page + "&utm_source=invite&utm_medium=link&utm_campaign=saasquatch"; found {
+			want += "#" + fragment
+		}
 		if a.Location != want || a.Status != 302 {
 			t.Errorf("%q: %d to %q, want %q", query, a.Status, a.Location, want)
 		}
@@ -173,9 +179,77 @@ func TestOwnPath(t *testing.T) {
 		"/.well-known/jwks.json": true, "/healthz": true, "/kith.js": true,
 		"": false, "/": false, "/api": false, "/s": false, "/shop": false, "/apian/": false, "/healthz/": false,
 		"/kith.js.map": false, "//s/acme/ANN": false, "/S/acme/ANN": false, "s/acme/ANN": false,
+		"/a/acme/widgets/analytics/loaded": true, "/a/acme/visit": true, "/a/acme/consent": true, "/a/acme/consent/": false, "/a/acme/message/redirect/EMAIL": true,
+		"/a/": false, "/a/acme": false, "/a/acme/": false, "/a/acme/shoes": false, "/a/widgets/shoes": false,
+		"/a/acme/widgets": false, "/a/acme/widgets/": false, "/a/acme/visit/us": false, "/a/acme/visits": false,
 	} {
 		if got := OwnPath(path); got != want {
 			t.Errorf("%q: %v", path, got)
+		}
+	}
+}
+
+// What a shop's page says of its own statistics stays.
+func TestFollowShareLink_Campaign(t *testing.T) {
+	p := classic()
+	p.LandingURL = "https://shop.example/?utm_source=own&utm%5Fmedium=own"
+	a := FollowShareLink(Visit{Method: "GET", UserAgent: chrome}, acme(), p, "ANN", now)
+	if want := "https://shop.example/?utm_source=own&utm%5Fmedium=own&rsCode=ANN&utm_campaign=saasquatch"; a.Location != want {
+		t.Errorf("leads to %q, want %q", a.Location, want)
+	}
+}
+
+// The parameter that browser scripts make a cookie of goes where a cookie may.
+func TestFollowShareLink_SquatchParameter(t *testing.T) {
+	person := Visit{Method: "GET", UserAgent: chrome, Host: "go.example:8443"}
+	bot, head, private, hostile := person, person, person, person
+	bot.UserAgent, head.Method, private.GPC, hostile.Host = "Slackbot", "HEAD", "1", `x"y`
+	for name, c := range map[string]struct {
+		v    Visit
+		want bool
+	}{"a person": {person, true}, "a bot": {bot, false}, "HEAD": {head, false}, "GPC": {private, false}, "no host": {Visit{Method: "GET", UserAgent: chrome}, false}, "a host that is none": {hostile, false}} {
+		a := FollowShareLink(c.v, acme(), classic(), "ANN", now)
+		_, query, _ := strings.Cut(a.Location, "?")
+		raw, err := base64.RawURLEncoding.DecodeString(value(query, SquatchCookieName))
+		if err != nil || (len(raw) > 0) != c.want {
+			t.Errorf("%s: %s, %v", name, a.Location, err)
+		}
+		until := strconv.FormatInt(int64(now+classic().CookieLife), 10)
+		if want := `{"go.example:8443":{"acme_CODE":{"codes":{"classic":"ANN"},"codesExp":{"ANN":` + until + `}}}}`; c.want && string(raw) != want {
+			t.Errorf("%s: %s, want %s", name, raw, want)
+		}
+	}
+}
+
+// What the URL carries is also kept at the service's own host, where a browser
+// keeps such a cookie, and goes when the visitor takes the consent back.
+func TestFollowShareLink_SquatchCookie(t *testing.T) {
+	person := Visit{Method: "GET", UserAgent: chrome, Host: "go.example", Secure: true}
+	plain, bot, private, denied, deniedBot := person, person, person, person, person
+	plain.Secure, bot.UserAgent, private.GPC, denied.Cookie = false, "Slackbot", "1", "agreed=no; _saasquatch=abc"
+	deniedBot.UserAgent, deniedBot.Cookie = "Slackbot", denied.Cookie
+	asking := acme()
+	asking.Policy = Policy{Consent: ConsentOptOut, ConsentCookie: "agreed"}
+	for name, c := range map[string]struct {
+		v    Visit
+		t    Tenant
+		want string
+	}{
+		"a person":            {person, acme(), "kept"},
+		"http":                {plain, acme(), ""},
+		"a bot":               {bot, acme(), ""},
+		"GPC":                 {private, acme(), ""},
+		"taken back":          {denied, asking, "_saasquatch=; Path=/; Max-Age=0; HttpOnly; SameSite=None; Secure"},
+		"taken back by a bot": {deniedBot, asking, ""},
+		"nothing to take":     {Visit{Method: "GET", UserAgent: chrome, Host: "go.example", Secure: true, Cookie: "agreed=no"}, asking, ""},
+	} {
+		a := FollowShareLink(c.v, c.t, classic(), "ANN", now)
+		if c.want == "kept" {
+			_, query, _ := strings.Cut(a.Location, "?")
+			c.want = "_saasquatch=" + value(query, SquatchCookieName) + "; Path=/; Max-Age=2592000; HttpOnly; SameSite=None; Secure"
+		}
+		if a.SquatchCookie != c.want {
+			t.Errorf("%s: %q, want %q", name, a.SquatchCookie, c.want)
 		}
 	}
 }

@@ -159,3 +159,10 @@ func ValidLandingURL(s string) bool {
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" &&
 		u.User == nil && len(s) <= maxLanding
 }
+
+// ValidOrigin reports whether share links may begin there: http or https, a host
+// and nothing else.
+func ValidOrigin(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && ValidLandingURL(s) && s == u.Scheme+"://"+u.Host
+}

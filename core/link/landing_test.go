@@ -179,3 +179,16 @@ func resolved(t *testing.T, base, location string) *url.URL {
 	}
 	return u
 }
+
+func TestValidOrigin(t *testing.T) {
+	for s, want := range map[string]bool{
+		"https://go.shop.example": true, "http://127.0.0.1:3000": true, "https://[::1]:8443": true,
+		"": false, "go.shop.example": false, "https://": false, "https://go.example/": false, "https://go.example/x": false,
+		"https://go.example?x": false, "https://go.example#x": false, "https://u@go.example": false, "ftp://go.example": false,
+		"https://go.example ": false, "//go.example": false,
+	} {
+		if got := ValidOrigin(s); got != want {
+			t.Errorf("%q: %v", s, got)
+		}
+	}
+}

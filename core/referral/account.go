@@ -88,6 +88,9 @@ func NewAccount(id core.AccountID, now core.Time) Account {
 	}
 }
 
+// changes reports whether set would.
+func changes[T comparable](stored T, given *T) bool { return given != nil && *given != stored }
+
 // set overwrites what is stored by what was given.
 func set[T any](stored *T, given *T) {
 	if given != nil {

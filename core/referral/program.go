@@ -1,83 +1,248 @@
 package referral
 
 import (
+	"errors"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
 	"kith/core"
 	"kith/core/link"
 	"kith/core/reward"
 )
 
+// Bounds of a program and of what a tenant has of them. Every user gets a code
+// in each program, so programs are few.
+const (
+	MaxPrograms     = 50
+	MaxAllowedHosts = 50
+	maxProgramName  = 200
+	// MaxCookieLife: browsers keep no cookie for more than 400 days.
+	MaxCookieLife = 400 * core.Day
+	maxRewards    = 1_000_000
+	maxPeriod     = 3650 * core.Day
+	maxUnit       = 64
+)
+
 // Program is a referral program of a tenant.
 type Program struct {
 	link.Program
+	// Name is for people; the key when it was never given.
 	Name string
 	// Referred is what the referred side earns; a percentage is also what a
 	// code look-up promises (spec, Coupon lookup result).
 	Referred reward.Offer
 	// Referrer is what the owner of the code earns.
 	Referrer reward.Offer
+	// Limits bound what one referrer earns.
+	Limits Limits
+	// Fraud says what becomes of a referral that looks like fraud.
+	Fraud FraudPolicy
+	// Created and Modified are set by the store.
+	Created, Modified core.Time
+}
+
+// Limits bound the rewards that one referrer gets in a program; zero is no
+// bound. A referral beyond them converts all the same, and its referred side is
+// rewarded.
+type Limits struct {
+	// Total is the most rewards ever.
+	Total int64
+	// InPeriod is the most rewards within any Period; both are set or none.
+	InPeriod int64
+	Period   core.Time
+	// Discount is the most that a user's percentage discounts of the program
+	// add up to (reference, 5).
+	Discount reward.BasisPoints
+}
+
+// NewProgram returns a program as it is before anything but its key is known:
+// it remembers visits for link.DefaultCookieLife, rewards nobody, and lets fraud
+// signals pass (reference, 5: no action is the default).
+func NewProgram(key core.ProgramKey) Program {
+	return Program{
+		Program: link.Program{Key: key, CookieLife: link.DefaultCookieLife},
+		Name:    string(key), Fraud: FraudPolicy{Handling: HandleNone},
+	}
 }
 
 // DefaultProgram is a tenant's only program unless told otherwise: 10 % off for
 // the friend, one credit of 10.00 USD for the referrer.
 func DefaultProgram(landingURL string) Program {
-	return Program{
-		Program:  link.Program{Key: core.ClassicProgram, LandingURL: landingURL, CookieLife: link.DefaultCookieLife},
-		Name:     "Refer a friend",
-		Referred: reward.Offer{Kind: reward.PercentDiscount, Percent: 1000},
-		Referrer: reward.Offer{Kind: reward.Credit, Amount: 1000, Currency: DefaultCurrency},
+	p := NewProgram(core.ClassicProgram)
+	p.LandingURL, p.Name = landingURL, "Refer a friend"
+	p.Referred = reward.Offer{Kind: reward.PercentDiscount, Percent: 1000}
+	p.Referrer = reward.Offer{Kind: reward.Credit, Amount: 1000, Currency: DefaultCurrency}
+	return p
+}
+
+// Check returns an error about the first setting that makes no sense, named as
+// on the wire.
+func (p Program) Check() error {
+	if _, err := core.ParseProgramKey("id", string(p.Key)); err != nil {
+		return err
 	}
-}
-
-// Referral is a stored referral.
-type Referral struct {
-	ID       string
-	Program  core.ProgramKey
-	State    State
-	Code     core.ReferralCode
-	Referrer Identity
-	// Referred has no user until one of the account is identified.
-	Referred    Identity
-	ShareMedium string
-	Started     core.Time
-	// Converted and Ended are zero until they happen.
-	Converted core.Time
-	Ended     core.Time
-	// The rewards are nil until conversion (spec, Referral).
-	ReferrerReward, ReferredReward *reward.Reward
-}
-
-// Attach puts one of the referral's rewards on its side.
-func (r *Referral) Attach(w reward.Reward) {
-	if w.Source == reward.FriendSignup {
-		r.ReferrerReward = &w
-	} else {
-		r.ReferredReward = &w
+	if p.Name == "" || len(p.Name) > maxProgramName || !utf8.ValidString(p.Name) {
+		return core.Invalid("name", "must be 1 to 200 bytes")
 	}
-}
-
-// Filter narrows a list of referrals; what is empty does not.
-type Filter struct {
-	ID              string
-	ReferredAccount core.AccountID
-	ReferredUser    core.UserID
-	ReferrerAccount core.AccountID
-	ReferrerUser    core.UserID
-	Limit, Offset   int
-}
-
-// Unlocks returns the rewards that a conversion unlocks, the referrer's first.
-// Their ids and times are for the caller to set.
-func (p Program) Unlocks(r Referral) []reward.Reward {
-	var out []reward.Reward
-	give := func(to Identity, source reward.Source, offer reward.Offer) {
-		if !offer.None() && to.User != "" {
-			out = append(out, reward.Reward{
-				Account: to.Account, User: to.User, Program: p.Key, Referral: r.ID,
-				Source: source, Offer: offer,
-			})
+	if err := checkSharing(p.Program); err != nil {
+		return err
+	}
+	for _, err := range []error{
+		checkOffer("rewards.referrer", p.Referrer), checkOffer("rewards.referred", p.Referred), p.Limits.check(), p.Fraud.check(),
+	} {
+		if err != nil {
+			return err
 		}
 	}
-	give(r.Referrer, reward.FriendSignup, p.Referrer)
-	give(r.Referred, reward.Referred, p.Referred)
+	return nil
+}
+
+func checkSharing(p link.Program) error {
+	if !link.ValidLandingURL(p.LandingURL) {
+		return core.Invalid("sharing.url", "must be an absolute http or https URL")
+	}
+	if len(p.AllowedHosts) > MaxAllowedHosts {
+		return core.Invalid("sharing.allowedHosts", "must not have more than 50 elements")
+	}
+	for i, host := range p.AllowedHosts {
+		if !validHost(host) {
+			return core.Invalid("sharing.allowedHosts["+strconv.Itoa(i)+"]", "must be a host such as shop.example or shop.example:8443")
+		}
+	}
+	if p.CookieLife < core.Second || p.CookieLife > MaxCookieLife {
+		return core.Invalid("sharing.cookieExpiryDuration", "must be PT1S to P400D: browsers keep no cookie for more than 400 days")
+	}
+	return nil
+}
+
+// validHost reports whether s is a host as the authority of a URL has it.
+func validHost(s string) bool {
+	u, err := url.Parse("https://" + s)
+	return err == nil && u.Host == s && u.Hostname() != "" && len(s) <= 255 && !strings.ContainsAny(s, "*, ")
+}
+
+func checkOffer(at string, o reward.Offer) error {
+	if o.Kind == "" {
+		return nil
+	}
+	err := o.Check()
+	var known *core.Error
+	switch {
+	case errors.As(err, &known):
+		return core.Invalid(at+"."+offerField(known.Field), known.Message)
+	case o.Kind == reward.PercentDiscount && o.Unit != "" && o.Unit != reward.UnitPercent:
+		return core.Invalid(at+".unit", "must be % for PCT_DISCOUNT, or be left out")
+	case len(o.Unit) > maxUnit:
+		return core.Invalid(at+".unit", "must not be longer than 64 bytes")
+	case len(o.Name) > maxProgramName:
+		return core.Invalid(at+".name", "must not be longer than 200 bytes")
+	case o.ValidFor < 0 || o.ValidFor > maxPeriod:
+		return core.Invalid(at+".expiryDuration", "must be PT1S to P3650D, or be left out")
+	case o.GivenAfter < 0 || o.GivenAfter > maxPeriod:
+		return core.Invalid(at+".scheduleDuration", "must be PT1S to P3650D, or be left out")
+	}
+	return err
+}
+
+// offerField is a field of a reward as an offer names it.
+func offerField(field string) string {
+	if field == "assignedCredit" {
+		return "credit"
+	}
+	return field
+}
+
+func (l Limits) check() error {
+	switch {
+	case l.Total < 0 || l.Total > maxRewards:
+		return core.Invalid("limits.rewards", "must be 0 to 1000000; 0 is no limit")
+	case l.InPeriod < 0 || l.InPeriod > maxRewards:
+		return core.Invalid("limits.rewardsInPeriod", "must be 0 to 1000000; 0 is no limit")
+	case l.Period < 0 || l.Period > maxPeriod:
+		return core.Invalid("limits.period", "must be P1D to P3650D, or be left out")
+	case (l.InPeriod == 0) != (l.Period == 0):
+		return core.Invalid("limits.period", "a number of rewards and its period go together: give both or none")
+	case l.Discount < 0 || l.Discount > 10000:
+		return core.Invalid("limits.discountPercent", "must be 0 to 100; 0 is no limit")
+	}
+	return nil
+}
+
+// SideKey names the reward of a side among those of a program: the reference's
+// programRewardKey.
+type SideKey string
+
+// The two sides.
+const (
+	ReferrerSide SideKey = "referrer"
+	ReferredSide SideKey = "referred"
+)
+
+// ParseSideKey returns s as a side, or an error about field.
+func ParseSideKey(field, s string) (SideKey, error) {
+	switch side := SideKey(s); side {
+	case ReferrerSide, ReferredSide:
+		return side, nil
+	}
+	return "", core.Invalid(field, "must be referrer or referred")
+}
+
+// SideOf is the side that earns a reward of a source.
+func SideOf(source reward.Source) SideKey {
+	if source == reward.FriendSignup {
+		return ReferrerSide
+	}
+	return ReferredSide
+}
+
+// Source is that of the rewards that a side earns.
+func (s SideKey) Source() reward.Source {
+	if s == ReferrerSide {
+		return reward.FriendSignup
+	}
+	return reward.Referred
+}
+
+// Earned is what a referrer has of rewards in a program that were not
+// cancelled, with those that wait for a code of a fuel tank.
+type Earned struct {
+	Total int64
+	// InPeriod counts those of the last Limits.Period.
+	InPeriod int64
+}
+
+// Reached reports whether a referrer who has earned that much gets no more.
+func (l Limits) Reached(e Earned) bool {
+	return l.Total > 0 && e.Total >= l.Total || l.InPeriod > 0 && e.InPeriod >= l.InPeriod
+}
+
+// Offer is what a side earns.
+func (p Program) Offer(side SideKey) reward.Offer {
+	if side == ReferrerSide {
+		return p.Referrer
+	}
+	return p.Referred
+}
+
+// Unlocks returns the rewards that a conversion unlocks at a time, the
+// referrer's first. A side that waits for moderation gets a reward that is held,
+// and one that was denied gets none. A FuelTank still lacks its code.
+func (p Program) Unlocks(r Referral, earned Earned, now core.Time) []reward.Grant {
+	var out []reward.Grant
+	give := func(to Identity, side Side, source reward.Source, offer reward.Offer) {
+		if offer.None() || to.User == "" || side.Status == SideDenied {
+			return
+		}
+		g := reward.GrantOf(offer, now)
+		g.Account, g.User, g.Program, g.Referral, g.Source = to.Account, to.User, p.Key, r.ID, source
+		g.Held = side.Status == SidePending
+		out = append(out, g)
+	}
+	if !p.Limits.Reached(earned) {
+		give(r.Referrer, r.Moderation.Referrer, reward.FriendSignup, p.Referrer)
+	}
+	give(r.Referred, r.Moderation.Referred, reward.Referred, p.Referred)
 	return out
 }

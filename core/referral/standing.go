@@ -50,6 +50,9 @@ type Command struct {
 	Claims []Claim
 	// Paid is true when the call says that the account is PAID.
 	Paid bool
+	// Late is the claim that began the referral, when the call identifies the
+	// first user of an account that was referred before it had one; else nil.
+	Late *Claim
 }
 
 // Outcome is what a command did, besides the new standing.
@@ -61,6 +64,9 @@ type Outcome struct {
 	Attributed *Claim
 	// Converted is true when the referral converted now.
 	Converted bool
+	// Refused is true when the user whom the referral waited for is none whom the
+	// code may refer. It stays, since the first code is final, and rewards nobody.
+	Refused bool
 }
 
 // Decide applies a command. Attribution comes before payment, so that one call
@@ -79,6 +85,12 @@ func Decide(s Standing, c Command) (Standing, Outcome) {
 			s.Referral, s.Code = InProgress, claim.Code
 			out.Attributed = claim
 			break
+		}
+	}
+	if c.Late != nil && s.Referral == InProgress {
+		if rule := unfit(c.Late); rule != "" {
+			out.Verdicts = append(out.Verdicts, Verdict{Claim: *c.Late, Rule: rule})
+			out.Refused = true
 		}
 	}
 	s.Identified = s.Identified || c.Identify

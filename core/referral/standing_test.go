@@ -232,6 +232,8 @@ func TestDecide_Rules(t *testing.T) {
 		{RuleKnownUser, "cookie of the body, known user", Standing{Identified: true}, true, with(func(c *Claim) { c.Source = SourceBody })},
 		{RuleCookieForm, "unreadable cookie", Standing{}, false, []Claim{{Source: SourceBody, Fault: RuleCookieForm}}},
 		{RuleCookieForged, "forged cookie", Standing{}, false, []Claim{{Source: SourceCookie, Fault: RuleCookieForged}}},
+		{RuleCookieExpired, "code that ends now", Standing{}, false, with(func(c *Claim) { c.Source, c.Expires = SourceBody, now })},
+		{RuleFirstCode, "code that ends later", Standing{}, false, with(func(c *Claim) { c.Source, c.Expires = SourceThirdParty, now+1 })},
 		{RuleCookieExpired, "expired cookie", Standing{}, false, with(func(c *Claim) { c.Source, c.Fault = SourceCookie, RuleCookieExpired })},
 	} {
 		got, out := Decide(c.from, Command{Now: now, Identify: true, NewUser: !c.known, Claims: c.claims})
@@ -246,7 +248,7 @@ func TestDecide_Rules(t *testing.T) {
 func TestSource_Automatic(t *testing.T) {
 	for source, automatic := range map[Source]bool{
 		SourceAccount: false, SourceCodes: false, SourceReferredBy: false, SourceInit: false,
-		SourceCookie: true, SourceBody: true,
+		SourceCookie: true, SourceBody: true, SourceThirdParty: true,
 	} {
 		_, out := Decide(Standing{Identified: true}, Command{Now: now, Identify: true, Claims: []Claim{claim("ANN", source)}})
 		if source.Automatic() != automatic || (out.Attributed == nil) != automatic {

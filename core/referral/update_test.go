@@ -133,20 +133,50 @@ func TestProgram_Unlocks(t *testing.T) {
 	}
 	r := Referral{ID: "r", Referrer: Identity{Account: "ann-inc", User: "ann"}, Referred: Identity{Account: "bob-inc", User: "bob"}}
 
-	got := p.Unlocks(r)
-	want := []reward.Reward{
+	got := p.Unlocks(r, Earned{}, 5)
+	want := []reward.Grant{
 		{Account: "ann-inc", User: "ann", Program: "classic", Referral: "r", Source: reward.FriendSignup, Offer: p.Referrer},
 		{Account: "bob-inc", User: "bob", Program: "classic", Referral: "r", Source: reward.Referred, Offer: p.Referred},
 	}
 	if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
 		t.Errorf("%+v, want %+v", got, want)
 	}
+	p.Referrer.GivenAfter, p.Referrer.ValidFor = 10, 100
+	if got := p.Unlocks(r, Earned{}, 5); got[0].Scheduled != 15 || got[0].Expires != 115 {
+		t.Errorf("later, for a time: %+v", got[0])
+	}
 	p.Referred = reward.Offer{}
-	if got := p.Unlocks(r); len(got) != 1 || got[0].Source != reward.FriendSignup {
+	if got := p.Unlocks(r, Earned{}, 5); len(got) != 1 || got[0].Source != reward.FriendSignup {
 		t.Errorf("a side that earns nothing: %+v", got)
 	}
 	p.Referrer = reward.Offer{}
-	if got := p.Unlocks(r); len(got) != 0 {
+	if got := p.Unlocks(r, Earned{}, 5); len(got) != 0 {
 		t.Errorf("nobody earns: %+v", got)
+	}
+}
+
+func TestUser_SeenAt(t *testing.T) {
+	seen := func(ips ...string) User {
+		var u User
+		for _, ip := range ips {
+			u = u.SeenAt(ip)
+		}
+		return u
+	}
+	for _, c := range []struct {
+		ips         []string
+		first, last string
+	}{
+		{nil, "", ""},
+		{[]string{""}, "", ""},
+		{[]string{"192.0.2.1"}, "192.0.2.1", "192.0.2.1"},
+		{[]string{"192.0.2.1", "", "192.0.2.2"}, "192.0.2.1", "192.0.2.2"},
+		{[]string{"192.0.2.1", "192.0.2.2", "192.0.2.1"}, "192.0.2.1", "192.0.2.1"},
+		{[]string{"ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255"}, "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255", "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255"},
+		{[]string{"ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.2555"}, "", ""},
+	} {
+		if got := seen(c.ips...); got.FirstSeenIP != c.first || got.LastSeenIP != c.last {
+			t.Errorf("%q: %q, %q", c.ips, got.FirstSeenIP, got.LastSeenIP)
+		}
 	}
 }

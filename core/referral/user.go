@@ -9,6 +9,9 @@ import (
 // MaxSegments is the most segments that a user may be in.
 const MaxSegments = 100
 
+// MaxUsers is the most users that an account may have (reference, 6; RS013).
+const MaxUsers = 1000
+
 // User is a stored user (reference, 1.2). Texts are empty when never given.
 type User struct {
 	Account     core.AccountID
@@ -26,8 +29,18 @@ type User struct {
 	// Segments are the user's segment keys, each once, in order of entry.
 	Segments []string
 	// Codes are the user's own referral codes by program.
-	Codes   []UserCode
-	Created core.Time
+	Codes []UserCode
+	// CookieID is the id that was drawn for a user who came without one; empty
+	// for all others.
+	CookieID string
+	// FirstSeenIP and LastSeenIP are where a browser of the user was seen; empty
+	// when none ever was.
+	FirstSeenIP, LastSeenIP string
+	// USTaxForm is when the user's tax form was submitted, zero before.
+	USTaxForm core.Time
+	Created   core.Time
+	// Blocked is since when the user may refer nobody, zero when not at all.
+	Blocked core.Time
 }
 
 // UserCode is a code that a user owns in a program.
@@ -52,6 +65,8 @@ type UserUpdate struct {
 	CustomFields []CustomField
 	// Segments are operations: "x" adds, "~x" removes, "~*" clears.
 	Segments []string
+	// USTaxForm is when the user's tax form was submitted, in epoch ms.
+	USTaxForm *int64
 	// Codes are codes that the user is to own.
 	Codes             []UserCode
 	PaymentProviderID *core.PaymentProviderID
@@ -81,8 +96,72 @@ func (u UserUpdate) Apply(user User) User {
 	set(&user.Locale, u.Locale)
 	set(&user.CountryCode, u.CountryCode)
 	set(&user.Referable, u.Referable)
+	if u.USTaxForm != nil {
+		user.USTaxForm = core.Time(*u.USTaxForm)
+	}
 	user.Segments = applySegments(user.Segments, u.Segments)
 	return user
+}
+
+// Same reports whether two users have the same in everything that is stored.
+func (u User) Same(as User) bool {
+	return u.Account == as.Account && u.ID == as.ID &&
+		u.FirstName == as.FirstName && u.LastName == as.LastName && u.Email == as.Email && u.ImageURL == as.ImageURL &&
+		u.Locale == as.Locale && u.CountryCode == as.CountryCode && u.Referable == as.Referable &&
+		u.CustomFields == as.CustomFields && slices.Equal(u.Segments, as.Segments) && slices.Equal(u.Codes, as.Codes) &&
+		u.CookieID == as.CookieID && u.FirstSeenIP == as.FirstSeenIP && u.LastSeenIP == as.LastSeenIP &&
+		u.USTaxForm == as.USTaxForm && u.Created == as.Created && u.Blocked == as.Blocked
+}
+
+// Settled reports whether an identification moves nothing besides the user's
+// own profile: not the account, not its referral (nil when it has none), not
+// the codes that the user owns. A code that is claimed always moves something,
+// whatever it is decided to mean: what was decided is counted.
+func (u UserUpdate) Settled(user User, account Account, ref *Referral) bool {
+	if len(u.Claims) > 0 || changes(account.Status, u.Status) || changes(account.PaymentProviderID, u.PaymentProviderID) {
+		return false
+	}
+	for _, code := range u.Codes {
+		if !slices.Contains(user.Codes, code) {
+			return false
+		}
+	}
+	// Whatever the time is, but for none: it tells a first PAID.
+	after, _ := Decide(account.Standing, Command{Now: 1, Identify: true, Paid: u.Status != nil && *u.Status == Paid})
+	if after != account.Standing || after.Referral != None && ref == nil {
+		return false
+	}
+	return ref == nil || ref.Referred.User != "" && (account.Status != Cancelled || ref.Ended != 0)
+}
+
+// FirstProgram is the program whose code stands for a user where only one can:
+// "classic", or else the first in which they have one.
+func (u User) FirstProgram() core.ProgramKey {
+	for _, c := range u.Codes {
+		if c.Program == core.ClassicProgram {
+			return c.Program
+		}
+	}
+	if len(u.Codes) > 0 {
+		return u.Codes[0].Program
+	}
+	return ""
+}
+
+// maxIP is the length of the longest address, of IPv6 with IPv4 in it.
+const maxIP = 45
+
+// SeenAt returns the user as one whose browser was just seen at an address; an
+// empty one, or what cannot be one, is no sight.
+func (u User) SeenAt(ip string) User {
+	if ip == "" || len(ip) > maxIP {
+		return u
+	}
+	if u.FirstSeenIP == "" {
+		u.FirstSeenIP = ip
+	}
+	u.LastSeenIP = ip
+	return u
 }
 
 func applySegments(have, operations []string) []string {

@@ -1,6 +1,10 @@
 package reward
 
-import "testing"
+import (
+	"testing"
+
+	"kith/core"
+)
 
 func TestBasisPoints_String(t *testing.T) {
 	for points, want := range map[BasisPoints]string{
@@ -14,13 +18,68 @@ func TestBasisPoints_String(t *testing.T) {
 }
 
 func TestOffer(t *testing.T) {
-	if !(Offer{}).None() || (Offer{Kind: Credit}).None() {
-		t.Error("None is the zero offer and no other")
+	for _, c := range []struct {
+		offer Offer
+		none  bool
+		unit  string
+		value int64
+	}{
+		{Offer{}, true, "CENTS", 0},
+		{Offer{Kind: Credit}, true, "CENTS", 0},
+		{Offer{Kind: Credit, Amount: 5}, false, "CENTS", 5},
+		{Offer{Kind: Credit, Amount: 5, Unit: "POINT"}, false, "POINT", 5},
+		{Offer{Kind: PercentDiscount, Percent: 1250, Amount: 7, Unit: "CENTS"}, false, "%", 1250},
+		{Offer{Kind: FuelTank, Amount: 5}, false, "CENTS", 5},
+		{Offer{Kind: Integration, Amount: 5, Unit: "CASH/CAD"}, false, "CASH/CAD", 5},
+	} {
+		if c.offer.None() != c.none || c.offer.InUnit() != c.unit || c.offer.Value() != c.value {
+			t.Errorf("%+v: none %v, unit %q, value %d", c.offer, c.offer.None(), c.offer.InUnit(), c.offer.Value())
+		}
 	}
-	if u := (Offer{Kind: PercentDiscount}).Unit(); u != "%" {
-		t.Errorf("unit %q", u)
+}
+
+func TestParse(t *testing.T) {
+	for _, s := range []string{"PCT_DISCOUNT", "CREDIT", "FUELTANK", "INTEGRATION"} {
+		if kind, err := ParseKind("type", s); err != nil || string(kind) != s {
+			t.Errorf("%q: %q, %v", s, kind, err)
+		}
 	}
-	if u := (Offer{Kind: Credit}).Unit(); u != "CENTS" {
-		t.Errorf("unit %q", u)
+	for _, s := range []string{"FRIEND_SIGNUP", "REFERRED", "MANUAL", "AUTOMATED", "ACTIVATION", "ACQUISITION", "RETENTION", "REACTIVATION"} {
+		if source, err := ParseSource("rewardSource", s); err != nil || string(source) != s {
+			t.Errorf("%q: %q, %v", s, source, err)
+		}
+	}
+	for _, s := range []string{"PENDING", "AVAILABLE", "REDEEMED", "EXPIRED", "CANCELLED"} {
+		if status, err := ParseStatus("status", s); err != nil || string(status) != s {
+			t.Errorf("%q: %q, %v", s, status, err)
+		}
+	}
+	for _, s := range []string{"", "credit", "PROGRAM", "REVERSED", "CREDIT "} {
+		_, kind := ParseKind("f", s)
+		_, source := ParseSource("f", s)
+		_, status := ParseStatus("f", s)
+		for _, err := range []error{kind, source, status} {
+			if e, ok := err.(*core.Error); !ok || e.Code != core.CodeInvalid || e.Field != "f" {
+				t.Errorf("%q: %v", s, err)
+			}
+		}
+	}
+}
+
+func TestGrantOf(t *testing.T) {
+	offer := Offer{Kind: Credit, Amount: 5}
+	if g := GrantOf(offer, 1000); g != (Grant{Offer: offer}) {
+		t.Errorf("at once and for ever: %+v", g)
+	}
+	offer.ValidFor = 50
+	if g := GrantOf(offer, 1000); g != (Grant{Offer: offer, Expires: 1050}) {
+		t.Errorf("for a time: %+v", g)
+	}
+	offer.GivenAfter = 7
+	if g := GrantOf(offer, 1000); g != (Grant{Offer: offer, Scheduled: 1007, Expires: 1057}) {
+		t.Errorf("later, for a time: %+v", g)
+	}
+	if g := GrantOf(Offer{Kind: Integration, Amount: 5}, 1000); !g.Fixed {
+		t.Error("what another service hands out cannot be taken back")
 	}
 }

@@ -2,12 +2,14 @@ package wire
 
 import (
 	"encoding/base64"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"kith/core"
 	"kith/core/event"
+	"kith/core/link"
 	"kith/core/referral"
 )
 
@@ -180,6 +182,9 @@ func TestCookieClaims(t *testing.T) {
 	good := func(code core.ReferralCode) referral.Claim {
 		return referral.Claim{Code: code, Source: referral.SourceBody}
 	}
+	until := func(code core.ReferralCode, expires core.Time) referral.Claim {
+		return referral.Claim{Code: code, Source: referral.SourceBody, Expires: expires}
+	}
 	broken := referral.Claim{Source: referral.SourceBody, Fault: referral.RuleCookieForm}
 	full := `{"app.example":{"acme_CODE":{"codes":{"classic":"ANN"},"codesExp":{"ANN":1234567}}}}`
 	for _, c := range []struct {
@@ -194,6 +199,9 @@ func TestCookieClaims(t *testing.T) {
 		{"only other tenants", cookieText(`{"app.example":{"test_acme_CODE":{"codes":{"a":"T"}}}}`), nil},
 		{"nothing in it", cookieText(`{}`), nil},
 		{"domain that is none", cookieText(`{"app.example":"x","b":null,"c":[1]}`), nil},
+		{"expiries", cookieText(`{"d":{"acme_CODE":{"codes":{"a":"ANN","b":"EVE","c":"BOB","d":"TIM"},"codesExp":{"ANN":1700000000000,"EVE":1700000000,"BOB":"1700000000000","X":1}}}}`),
+			[]referral.Claim{until("ANN", 1_700_000_000_000), until("EVE", 1_700_000_000_000), good("BOB"), good("TIM")}},
+		{"expiries that are none", cookieText(`{"d":{"acme_CODE":{"codes":{"a":"ANN","b":"EVE"},"codesExp":{"ANN":-1,"EVE":1e300}}}}`), []referral.Claim{good("ANN"), good("EVE")}},
 		{"no codes", cookieText(`{"app.example":{"acme_CODE":{}}}`), nil},
 		{"codes empty", cookieText(`{"app.example":{"acme_CODE":{"codes":{}}}}`), nil},
 		{"a code that is none", cookieText(`{"app.example":{"acme_CODE":{"codes":{"a":"<script>","b":"ANN","c":null,"d":{}}}}}`), []referral.Claim{broken, good("ANN"), broken, broken}},
@@ -204,11 +212,28 @@ func TestCookieClaims(t *testing.T) {
 		{"a text", cookieText(`"a"`), []referral.Claim{broken}},
 		{"too deep", cookieText(strings.Repeat("[", 25) + strings.Repeat("]", 25)), []referral.Claim{broken}},
 	} {
-		checkClaims(t, c.name, cookieClaims("acme", c.text), c.want...)
+		checkClaims(t, c.name, CookieClaims("acme", referral.SourceBody, c.text), c.want...)
 	}
 	many := cookieText(`{"d":{"acme_CODE":{"codes":{` + strings.TrimSuffix(strings.Repeat(`"p":"ANN",`, 200), ",") + `}}}}`)
-	if n := len(cookieClaims("acme", many)); n != maxCodes {
+	if n := len(CookieClaims("acme", referral.SourceBody, many)); n != maxCodes {
 		t.Errorf("%d claims of one cookie", n)
+	}
+}
+
+// Whichever of the three a reader takes, it finds the code.
+func TestReferralCookie(t *testing.T) {
+	for _, c := range []struct {
+		codes []CookieCode
+		want  string
+	}{
+		{nil, `{"code":"","codes":{"0":""}}`},
+		{[]CookieCode{{Program: "classic", Code: "ANN"}}, `{"code":"ANN","codes":{"0":"ANN","classic":"ANN"}}`},
+		{[]CookieCode{{Program: "b", Code: "EVE"}, {Program: "a", Code: "ANN"}}, `{"code":"EVE","codes":{"0":"EVE","b":"EVE","a":"ANN"}}`},
+		{[]CookieCode{{Program: "a", Code: "EVE"}, {Program: "0", Code: "ANN"}}, `{"code":"EVE","codes":{"0":"EVE","a":"EVE"}}`},
+	} {
+		if got := string(ReferralCookie(c.codes)); got != c.want {
+			t.Errorf("%+v: %s", c.codes, got)
+		}
 	}
 }
 
@@ -285,5 +310,50 @@ func TestParseEvents(t *testing.T) {
 	}
 	if got, want := string(IntakeEvents(b)), `[{"id":"`+id+`","key":"purchase","fields":`+fields+`,"dateTriggered":7},`; !strings.HasPrefix(got, want) {
 		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// Each program keeps the code of the cookie that counts most.
+func TestVisitorCodes(t *testing.T) {
+	first := cookieText(`{"d":{"acme_CODE":{"codes":{"a":"FIRST","b":"BOTH"}}}}`)
+	third := cookieText(`{"d":{"acme_CODE":{"codes":{"b":"THIRD","c":"LATE","e":"ENDED","not a key":"X","f":"not a code"},"codesExp":{"LATE":1700000000001,"ENDED":1700000000000}}}}`)
+	const now core.Time = 1_700_000_000_000
+	for _, c := range []struct {
+		name         string
+		own          *link.Attribution
+		first, third string
+		want         []CookieCode
+	}{
+		{"none", nil, "", "", nil},
+		{"unreadable", nil, "???", "???", nil},
+		{"Kith's own", &link.Attribution{Program: "a", Code: "OWN"}, "", "", []CookieCode{{Program: "a", Code: "OWN"}}},
+		{"all", &link.Attribution{Program: "a", Code: "OWN"}, first, third,
+			[]CookieCode{{Program: "a", Code: "OWN"}, {Program: "b", Code: "BOTH"}, {Program: "c", Code: "LATE", Expires: now + 1}}},
+		{"first-party and third-party", nil, first, third,
+			[]CookieCode{{Program: "a", Code: "FIRST"}, {Program: "b", Code: "BOTH"}, {Program: "c", Code: "LATE", Expires: now + 1}}},
+		{"third-party", nil, "", third, []CookieCode{{Program: "b", Code: "THIRD"}, {Program: "c", Code: "LATE", Expires: now + 1}}},
+	} {
+		if got := VisitorCodes("acme", c.own, c.first, c.third, now); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %+v", c.name, got)
+		}
+	}
+}
+
+func TestParseCookieUser(t *testing.T) {
+	for body, want := range map[string]bool{
+		`{}`:                           true,
+		`{"firstName":"Ben"}`:          true,
+		`{"id":null}`:                  true,
+		`{"id":"c1","accountId":"c1"}`: true,
+		`{"id":"c2"}`:                  false,
+		`{"account_id":"c2"}`:          false,
+		`{"user_id":7}`:                false,
+		`{"nickname":"B"}`:             false,
+		`[]`:                           false,
+	} {
+		u, err := ParseCookieUser("acme", "c1", []byte(body))
+		if (err == nil) != want || want && (u.ID != "c1" || u.Account != "c1") {
+			t.Errorf("%s: %+v, %v", body, u, err)
+		}
 	}
 }

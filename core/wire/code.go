@@ -37,13 +37,9 @@ func Code(c CodeInfo) []byte {
 	w.text("couponCode", string(c.Code))
 	w.date("dateCreated", c.Created)
 	w.text("programId", string(c.Program))
-	w.text("referrerName", shortName(c.FirstName, c.LastName))
+	w.text("referrerName", c.ReferrerName())
 	w.offer("reward", c.Offer)
-	percent := reward.BasisPoints(0)
-	if c.Offer.Kind == reward.PercentDiscount {
-		percent = c.Offer.Percent
-	}
-	w.raw("discountPercentage", percent.String())
+	w.raw("discountPercentage", c.discount().String())
 	w.text("discountId", c.DiscountID)
 	w.close()
 	return w.b
@@ -52,23 +48,35 @@ func Code(c CodeInfo) []byte {
 // UnknownCode is the answer to a code that the tenant does not have.
 func UnknownCode() *core.Error { return core.NotFound("there is no such referral code") }
 
+// ReferrerName is enough of the referrer's name for a friend.
+func (c CodeInfo) ReferrerName() string { return shortName(c.FirstName, c.LastName) }
+
 // shortName is "Bob T" for Bob Testerson: enough to recognise a friend.
 func shortName(first, last string) string {
-	if _, n := utf8.DecodeRuneInString(last); n > 0 {
-		return strings.TrimSpace(first + " " + last[:n])
+	if letter := initial(last); letter != "" {
+		return strings.TrimSpace(first + " " + letter)
 	}
 	return first
 }
 
+// initial is the first letter of a name, or empty.
+func initial(name string) string {
+	_, n := utf8.DecodeRuneInString(name)
+	return name[:n]
+}
+
 // Hosts reads a JSON array of host names; one that is none has none.
-func Hosts(list string) []string {
+func Hosts(list string) []string { return Texts(list) }
+
+// Texts reads a JSON array of strings, as a column has it; what is none has none.
+func Texts(list string) []string {
 	if list == "[]" {
 		return nil
 	}
-	var hosts []string
-	gjson.Parse(list).ForEach(func(_, host gjson.Result) bool {
-		hosts = append(hosts, host.String())
+	var texts []string
+	gjson.Parse(list).ForEach(func(_, text gjson.Result) bool {
+		texts = append(texts, text.String())
 		return true
 	})
-	return hosts
+	return texts
 }

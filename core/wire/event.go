@@ -15,16 +15,51 @@ import (
 // batch still lacks its ids and its time; see event.Batch.Stamp.
 func ParseEvents(account core.AccountID, user core.UserID, body []byte) (event.Batch, error) {
 	batch := event.Batch{Account: account, User: user}
+	return parseBatch(batch, body, func(r *reader, key string, v *fastjson.Value) bool {
+		switch key {
+		case "userId":
+			return r.same(key, v, string(user))
+		case "accountId":
+			return r.same(key, v, string(account))
+		}
+		return false
+	})
+}
+
+// ParseUserEvents reads a UserEventInput of GraphQL: the body of the events
+// call with the ids that no path says.
+func ParseUserEvents(input []byte) (event.Batch, error) {
+	var account *core.AccountID
+	var user *core.UserID
+	batch, err := parseBatch(event.Batch{}, input, func(r *reader, key string, v *fastjson.Value) bool {
+		switch key {
+		case "userId":
+			return parsed(r, key, v, &user, core.ParseUserID)
+		case "accountId":
+			return parsed(r, key, v, &account, core.ParseAccountID)
+		}
+		return false
+	})
+	switch {
+	case err != nil:
+		return event.Batch{}, err
+	case user == nil:
+		return event.Batch{}, required("userId", "RS043")
+	case account == nil:
+		return event.Batch{}, required("accountId", "RS044")
+	}
+	batch.Account, batch.User = *account, *user
+	return batch, nil
+}
+
+// parseBatch reads a batch, but for the keys that say whose it is.
+func parseBatch(batch event.Batch, body []byte, whose func(r *reader, key string, v *fastjson.Value) bool) (event.Batch, error) {
 	v, err := object(body, MaxBody)
 	if err != nil {
 		return event.Batch{}, err
 	}
 	err = fields(v, "", func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
-		case "userId":
-			return r.same(key, v, string(user))
-		case "accountId":
-			return r.same(key, v, string(account))
 		case "idempotencyKey":
 			var k *core.IdempotencyKey
 			parsed(r, key, v, &k, core.ParseIdempotencyKey)
@@ -39,7 +74,7 @@ func ParseEvents(account core.AccountID, user core.UserID, body []byte) (event.B
 				return err
 			})
 		}
-		return false
+		return whose(r, key, v)
 	})
 	if err == nil && len(batch.Events) == 0 {
 		err = core.Invalid("events", "must have at least one event")
@@ -142,7 +177,7 @@ func appendEvent(b []byte, e event.Event, received core.Time) []byte {
 	w.open()
 	w.text("id", e.ID)
 	w.text("key", e.Key)
-	w.raw("fields", eventFields(e))
+	w.raw("fields", EventFields(e))
 	w.number("dateTriggered", int64(e.Triggered))
 	w.number("dateReceived", int64(received))
 	w.raw("dateProcessed", "null")
@@ -159,14 +194,15 @@ func IntakeEvents(b event.Batch) []byte {
 		w.open()
 		w.text("id", e.ID)
 		w.text("key", e.Key)
-		w.raw("fields", eventFields(e))
+		w.raw("fields", EventFields(e))
 		w.number("dateTriggered", int64(e.Triggered))
 		w.close()
 		return w.b
 	})
 }
 
-func eventFields(e event.Event) string {
+// EventFields are the fields of an event as a JSON object.
+func EventFields(e event.Event) string {
 	if e.Fields == "" {
 		return "{}"
 	}

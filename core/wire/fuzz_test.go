@@ -7,9 +7,15 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
 
 	"kith/core"
+	"kith/core/auth"
+	"kith/core/link"
 	"kith/core/referral"
 )
 
@@ -50,6 +56,92 @@ func FuzzParseAccount(f *testing.F) {
 	})
 }
 
+// A body is taken only with the one checksum of its own values, and only as the
+// user that it names.
+func FuzzVerifyChecksum(f *testing.F) {
+	for _, s := range []string{
+		`{"user_id":"u","account_id":"a"}`, `{"user_id":"u","account_id":"a","checksum":"x"}`, `{"user_id":1}`, `{"a":[{}]}`, `[]`, "", "{\"id\":\"\xff\"}",
+		string(withChecksum(`{"user_id":"u","account_id":"a"}`, "au")), string(withChecksum(`{"id":"u","accountId":"a","email":"b"}`, "abu")),
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		found, err := VerifyChecksum(apiKey, "a", "u", body)
+		if err != nil {
+			callers(t, body, err)
+		}
+		if !found || err != nil {
+			return
+		}
+		text, ok := checksumText(body)
+		account, user, idErr := ParseUserIDs(body)
+		if !ok || gjson.GetBytes(body, "checksum").String() != checksum(apiKey, text) || idErr != nil || account != "a" || user != "u" {
+			t.Errorf("%q is taken", body)
+		}
+	})
+}
+
+func FuzzParseProgram(f *testing.F) {
+	for _, s := range []string{
+		fullProgram, `{"id":"a","sharing":{"url":"https://a.example"}}`, `{"rewards":{"referrer":{"type":"CREDIT","credit":1e3}}}`,
+		`{"limits":{"rewardsInPeriod":1,"period":"P1DT1H"},"fraud":{"signals":{}}}`, `[]`, "",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		p, err := ParseProgram("", body)
+		if err != nil {
+			callers(t, body, err)
+			return
+		}
+		answer := Program(p)
+		again, err := ParseProgram(p.Key, answer)
+		if !json.Valid(answer) || err != nil || !reflect.DeepEqual(again, p) {
+			t.Errorf("%q is answered by %s, which reads as %+v, %v", body, answer, again, err)
+		}
+	})
+}
+
+func FuzzParseReward(f *testing.F) {
+	for _, s := range []string{
+		`{"type":"PCT_DISCOUNT","discountPercent":12.5,"unit":"%"}`, `{"type":"CREDIT","unit":"POINT","assignedCredit":"15","dateExpires":9}`,
+		`{"type":"FUELTANK","fuelTankCode":"A","amount":"25","fuelTankType":"CREDIT"}`,
+		`{"type":"INTEGRATION","unit":"C","valueInCents":"25","integration\u0053ettings":{"a":{"b":[1,null]}}}`, `{"type":"CREDIT","integrationSettings":{}}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		g, err := ParseReward("a", "u", body)
+		if err != nil {
+			callers(t, body, err)
+			return
+		}
+		r, entries, err := g.Begin("r", 1)
+		if err != nil || entries[0].Amount <= 0 {
+			t.Errorf("%q is accepted, and no reward: %+v, %v", body, entries, err)
+		}
+		if answer := Reward(r); !json.Valid(answer) {
+			t.Errorf("%q is answered by %s", body, answer)
+		}
+	})
+}
+
+func FuzzParseRedemption(f *testing.F) {
+	for _, s := range []string{`{"amount":5,"unit":"CENTS","idempotencyKey":"invoice-7"}`, `{"amount":5,"unit":"CENTS","accountId":"a","userId":"u"}`, `{"amount":1e3}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for _, bulk := range []bool{false, true} {
+			d, err := parseDraw(body, bulk)
+			if err != nil {
+				callers(t, body, err)
+			} else if d.Amount <= 0 || d.Unit == "" || bulk == (d.Account == "") {
+				t.Errorf("%q reads as %+v", body, d)
+			}
+		}
+	})
+}
+
 func FuzzParseUser(f *testing.F) {
 	for _, s := range []string{
 		`{"id":"bob","accountId":"a@b.c","firstName":"B","customFields":{"a":1,"b":null},"segments":["~*","x"],"referralCodes":{"p":"BOB"}}`,
@@ -72,11 +164,11 @@ func FuzzParseUser(f *testing.F) {
 			t.Fatal(err)
 		}
 		stored.Codes = u.Codes
-		if answer := User(stored, referral.NewAccount(u.Account, 1), ReferredBy{}); !json.Valid(answer) {
+		if answer := User(UserInfo{User: stored, Account: referral.NewAccount(u.Account, 1), Share: link.Share{Origin: string(body), Tenant: "t"}}); !json.Valid(answer) {
 			t.Errorf("%q is answered by %s", body, answer)
 		}
 		// A token that signs this very body is not contradicted by it.
-		if err := CheckSigned(Subject{Signed: string(body)}, body); err != nil {
+		if err := CheckSigned(Subject{Signed: string(body)}, body, auth.PaymentSigned); err != nil {
 			t.Errorf("%q contradicts itself: %v", body, err)
 		}
 		for i := 1; i < len(u.Claims); i++ {
@@ -166,7 +258,7 @@ func FuzzCookieClaims(f *testing.F) {
 		f.Add(cookieText(s), s)
 	}
 	f.Fuzz(func(t *testing.T, text, document string) {
-		for _, c := range append(cookieClaims("acme", text), cookieClaims("acme", cookieText(document))...) {
+		for _, c := range append(CookieClaims("acme", referral.SourceBody, text), CookieClaims("acme", referral.SourceBody, cookieText(document))...) {
 			_, err := core.ParseReferralCode("", string(c.Code))
 			if c.Source != referral.SourceBody || (c.Fault == "") != (err == nil) || c.Fault != "" && c.Code != "" {
 				t.Errorf("%q, %q: %+v", text, document, c)
@@ -201,6 +293,89 @@ func FuzzMergeCustomFields(f *testing.F) {
 		}
 		if again, err := MergeCustomFields(stored, []referral.CustomField{{Name: "other", Value: "null"}}); err != nil || !json.Valid([]byte(again)) {
 			t.Fatalf("%s became %s", stored, again)
+		}
+	})
+}
+
+func FuzzWidgetScript(f *testing.F) {
+	f.Add("</script>", "{}")
+	f.Add(awkwardText, `{"a":"</script>"}`)
+	f.Add("\xff\u2028", `[1]`)
+	f.Fuzz(func(t *testing.T, text, values string) {
+		if !json.Valid([]byte(values)) || strings.Contains(text+values, ";window.kith=") {
+			return
+		}
+		x := awkwardWidget()
+		x.User.FirstName, x.Base, x.Values = text, text, values
+		_, data := scriptData(t, WidgetScript(x))
+		if got := data.Get("user.firstName").String(); utf8.ValidString(text) && got != text {
+			t.Errorf("%q became %q", text, got)
+		}
+	})
+}
+
+func FuzzParseGraphQL(f *testing.F) {
+	for _, s := range []string{
+		`{"query":"{a}","operationName":"b","variables":{"c":[1.50,{"d":null}]},"extensions":{}}`, `{"query":"","variables":null}`, `[{"query":"{a}"}]`,
+		`{"query":"mutation($a:UserEventInput!){logUserEvent(userEventInput:$a){events{id}}}","variables":{"a":{"userId":"a","accountId":"a","events":[{"key":"a"}]}}}`,
+		`{"\u0071uery":"{a}","variables":{"a":1,"\u0061":2}}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		q, err := ParseGraphQL(body)
+		_, plain := ParseGraphQLEvents(body)
+		if err != nil {
+			callers(t, body, err)
+			if plain {
+				t.Errorf("%q is plain, and no call", body)
+			}
+			return
+		}
+		var read struct {
+			Query         string
+			OperationName *string
+			Variables     any
+		}
+		if err := json.Unmarshal(body, &read); err != nil {
+			return // a number beyond float64
+		}
+		name := ""
+		if read.OperationName != nil {
+			name = *read.OperationName
+		}
+		var variables any
+		if q.Variables != "" {
+			if err := json.Unmarshal([]byte(q.Variables), &variables); err != nil {
+				t.Fatalf("%q: %v", body, err)
+			}
+		}
+		if q.Query != read.Query || q.Operation != name || !reflect.DeepEqual(variables, read.Variables) {
+			t.Errorf("%q: %+v, want %+v", body, q, read)
+		}
+	})
+}
+
+func FuzzParseModerations(f *testing.F) {
+	for _, s := range []string{
+		`{"actions":[{"referralId":"a","action":"APPROVED"},{"action":"REFERRED_DENIED","referralId":"b"}]}`, `{"actions":[]}`,
+		`{"actions":[{"referralId":"\u0000","action":"DENIED"}]}`, `[]`, "",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		actions, err := ParseModerations(body)
+		if err != nil {
+			callers(t, body, err)
+			return
+		}
+		if len(actions) == 0 || len(actions) > referral.MaxModerations {
+			t.Errorf("%q has %d actions", body, len(actions))
+		}
+		for _, a := range actions {
+			if _, err := referral.ParseAction("a", string(a.Action)); a.Referral == "" || err != nil {
+				t.Errorf("%q is read as %+v", body, actions)
+			}
 		}
 	})
 }

@@ -50,6 +50,19 @@ func object(body []byte, limit int) (*fastjson.Value, error) {
 	return v, nil
 }
 
+// ParseNothing reads the body of a call that has nothing to say: an empty object,
+// or nothing at all.
+func ParseNothing(body []byte) error {
+	if len(body) == 0 {
+		return nil
+	}
+	v, err := object(body, MaxBody)
+	if err != nil {
+		return err
+	}
+	return fields(v, "", func(*reader, string, *fastjson.Value) bool { return false })
+}
+
 // tooDeep reports nesting beyond maxDepth without parsing.
 func tooDeep(body []byte) bool {
 	depth, inText := 0, false

@@ -1,6 +1,11 @@
 package wire
 
 import (
+	"cmp"
+
+	"github.com/tidwall/gjson"
+	"github.com/valyala/fastjson"
+
 	"kith/core"
 	"kith/core/referral"
 )
@@ -28,26 +33,139 @@ func appendReferral(b []byte, r referral.Referral) []byte {
 	w.text("programId", string(r.Program))
 	w.text("state", string(r.State))
 	w.text("referralCodeUsed", string(r.Code))
-	w.textOrNull("shareLinkUsed", "")
+	w.textOrNull("shareLinkUsed", r.ShareLink)
 	w.textOrNull("shareMedium", r.ShareMedium)
-	w.identity("referrerUser", r.Referrer)
-	w.identity("referredUser", r.Referred)
+	w.participant("referrerUser", r.Referrer, r.ReferrerProfile)
+	w.participant("referredUser", r.Referred, r.ReferredProfile)
 	w.reward("referrerReward", r.ReferrerReward)
 	w.reward("referredReward", r.ReferredReward)
-	w.date("dateReferralStarted", r.Started)
-	w.date("dateReferralPaid", r.Converted)
-	w.date("dateConverted", r.Converted)
-	w.date("dateReferralEnded", r.Ended)
+	w.moderation(r.Moderation)
+	w.referralDates(r)
 	w.close()
 	return w.b
 }
 
-func (w *writer) identity(name string, who referral.Identity) {
+func (w *writer) participant(name string, who referral.Identity, p referral.Profile) {
 	w.object(name, func() {
 		w.textOrNull("id", string(who.User))
 		w.text("accountId", string(who.Account))
+		w.text("firstName", p.FirstName)
+		w.text("lastName", p.LastName)
 		w.textOrNull("email", who.Email)
+		w.text("imageUrl", p.ImageURL)
 	})
+}
+
+func (w *writer) moderation(m referral.ModerationState) {
+	w.text("moderationStatus", m.Status())
+	w.text("referrerModerationStatus", string(cmp.Or(m.Referrer.Status, referral.SideApproved)))
+	w.text("referredModerationStatus", string(cmp.Or(m.Referred.Status, referral.SideApproved)))
+	if len(m.Signals) == 0 {
+		w.raw("fraudSignals", "null")
+	} else {
+		w.raw("fraudSignals", FraudSignals(m.Signals))
+	}
+}
+
+func (w *writer) referralDates(r referral.Referral) {
+	w.date("dateReferralStarted", r.Started)
+	w.date("dateReferralPaid", r.Converted)
+	w.date("dateConverted", r.Converted)
+	w.date("dateReferralEnded", r.Ended)
+	w.date("dateModerated", r.Moderation.Moderated)
+	w.date("dateModified", r.Modified)
+	w.date("dateUserModified", r.Moderation.ByHand)
+}
+
+// FraudSignals writes {signal: {message, score}} (reference, 1.4).
+func FraudSignals(signals []referral.Finding) string {
+	w := writer{}
+	w.open()
+	for _, f := range signals {
+		w.object(string(f.Signal), func() {
+			w.text("message", f.Message)
+			w.number("score", f.Score)
+		})
+	}
+	w.close()
+	return string(w.b)
+}
+
+// ParseFraudSignals reads what FraudSignals wrote.
+func ParseFraudSignals(text string) (signals []referral.Finding) {
+	gjson.Parse(text).ForEach(func(name, f gjson.Result) bool {
+		signals = append(signals, referral.Finding{
+			Signal: referral.Signal(name.String()), Message: f.Get("message").String(), Score: f.Get("score").Int(),
+		})
+		return true
+	})
+	return signals
+}
+
+// ReferralEvent writes the data of the events about a referral (reference, 6).
+func ReferralEvent(r referral.Referral) []byte {
+	w := writer{}
+	w.open()
+	w.text("id", r.ID)
+	w.text("programId", string(r.Program))
+	w.party("referrer", r.Referrer)
+	w.party("referred", r.Referred)
+	w.text("referralCodeUsed", string(r.Code))
+	w.textOrNull("shareLinkUsed", r.ShareLink)
+	w.moderation(r.Moderation)
+	w.reward("referrerReward", r.ReferrerReward)
+	w.reward("referredReward", r.ReferredReward)
+	w.referralDates(r)
+	w.close()
+	return w.b
+}
+
+func (w *writer) party(name string, who referral.Identity) {
+	w.object(name, func() {
+		w.textOrNull("id", string(who.User))
+		w.text("accountId", string(who.Account))
+	})
+}
+
+// ParseModerations reads the body of POST /referrals/moderate (reference, 1.4).
+func ParseModerations(body []byte) (actions []referral.Moderation, err error) {
+	v, err := object(body, MaxBody)
+	if err != nil {
+		return nil, err
+	}
+	err = fields(v, "", func(r *reader, key string, v *fastjson.Value) bool {
+		return key == "actions" && r.items(key, v, referral.MaxModerations, func(i int, v *fastjson.Value) error {
+			m, err := parseModeration(element(key, i), v)
+			actions = append(actions, m)
+			return err
+		})
+	})
+	if err == nil && len(actions) == 0 {
+		err = core.Invalid("actions", "must have at least one element")
+	}
+	return actions, err
+}
+
+func parseModeration(at string, v *fastjson.Value) (m referral.Moderation, err error) {
+	err = fields(v, at, func(r *reader, key string, v *fastjson.Value) bool {
+		switch key {
+		case "referralId":
+			return take(r.text, &m.Referral, key, v)
+		case "action":
+			return take(func(a **referral.Action, key string, v *fastjson.Value) bool {
+				return parsed(r, key, v, a, referral.ParseAction)
+			}, &m.Action, key, v)
+		}
+		return false
+	})
+	switch {
+	case err != nil:
+	case m.Referral == "":
+		err = core.Invalid(at+".referralId", "is required")
+	case m.Action == "":
+		err = core.Invalid(at+".action", "is required")
+	}
+	return m, err
 }
 
 // Decision is a stored verdict about a claim: the answer to "why was this user
@@ -113,6 +231,9 @@ func DecisionInputs(before referral.Standing, c referral.Command, v referral.Ver
 	w.boolean("codeKnown", v.Claim.Known)
 	w.textOrNull("codeOwnerAccount", string(v.Claim.Owner.Account))
 	w.textOrNull("codeOwnerUser", string(v.Claim.Owner.User))
+	if v.Claim.OwnerBlocked {
+		w.boolean("codeOwnerBlocked", true)
+	}
 	w.textOrNull("shareMedium", v.Claim.ShareMedium)
 	w.close()
 	return string(w.b)

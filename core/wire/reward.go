@@ -1,6 +1,313 @@
 package wire
 
-import "kith/core/reward"
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+	"github.com/valyala/fastjson"
+
+	"kith/core"
+	"kith/core/reward"
+)
+
+// Bounds of what a caller says of a reward, in bytes.
+const (
+	maxUnit         = 64
+	maxFuelTankCode = 200
+)
+
+// A reward's body has the keys of its type: some it must have, and some that it
+// may have besides those that all may have (reference, 1.3: RewardApiInput).
+var (
+	rewardKeys = []string{"type", "rewardSource", "name", "unit", "cancellable", "dateScheduledFor", "dateExpires"}
+	rewardForm = map[reward.Kind]struct{ must, may []string }{
+		reward.PercentDiscount: {must: []string{"discountPercent"}},
+		reward.Credit:          {must: []string{"unit", "assignedCredit"}, may: []string{"currency"}},
+		reward.FuelTank:        {must: []string{"fuelTankCode", "fuelTankType", "amount"}},
+		reward.Integration:     {must: []string{"unit", "valueInCents", "integrationSettings"}, may: []string{"description"}},
+	}
+)
+
+// ParseReward reads the body that creates a reward for a user: one of the four
+// forms of the reference's RewardApiInput. Amounts and values are whole numbers,
+// written as such or as text; a percentage may have two decimals. A source that
+// is not given is MANUAL, and only an INTEGRATION is not cancellable unless the
+// body says so.
+func ParseReward(account core.AccountID, user core.UserID, body []byte) (reward.Grant, error) {
+	v, err := object(body, MaxBody)
+	if err != nil {
+		return reward.Grant{}, err
+	}
+	p := rewardParser{g: reward.Grant{Account: account, User: user, Source: reward.Manual}}
+	if err := fields(v, "", p.take); err != nil {
+		return reward.Grant{}, err
+	}
+	if err := p.check(); err != nil {
+		return reward.Grant{}, err
+	}
+	g := p.g
+	if g.Fixed = g.Offer.Kind == reward.Integration; slices.Contains(p.given, "cancellable") {
+		g.Fixed = !p.cancellable
+	}
+	if g.Offer.Kind == reward.Integration {
+		g.Offer.Settings = gjson.GetBytes(body, "integrationSettings").Raw
+	}
+	if len(g.Offer.Settings) > maxSettings {
+		return reward.Grant{}, core.Invalid("integrationSettings", "must not be longer than "+strconv.Itoa(maxSettings)+" bytes")
+	}
+	return g, g.Check()
+}
+
+// rewardParser takes the keys of all types; check tells whose they were.
+type rewardParser struct {
+	g           reward.Grant
+	cancellable bool
+	// given are the keys that were given, and not as null.
+	given []string
+}
+
+func (p *rewardParser) take(r *reader, key string, v *fastjson.Value) bool {
+	if v.Type() != fastjson.TypeNull {
+		p.given = append(p.given, key)
+	}
+	o := &p.g.Offer
+	switch key {
+	case "type":
+		return word(r, key, v, &o.Kind, reward.ParseKind)
+	case "rewardSource":
+		return word(r, key, v, &p.g.Source, reward.ParseSource)
+	case "name":
+		return take(r.text, &o.Name, key, v)
+	case "description":
+		return take(r.text, &o.Description, key, v)
+	case "unit":
+		return word(r, key, v, &o.Unit, parseUnit)
+	case "currency":
+		return word(r, key, v, &o.Currency, parseCurrency)
+	case "discountPercent":
+		return r.percent(&o.Percent, key, v)
+	case "assignedCredit", "amount", "valueInCents":
+		return take(r.whole, &o.Amount, key, v)
+	case "fuelTankCode":
+		return word(r, key, v, &p.g.FuelTankCode, parseFuelTankCode)
+	case "fuelTankType":
+		return word(r, key, v, &p.g.FuelTankType, parseFuelTankType)
+	case "integrationSettings":
+		return r.nested(key, v, func(*reader, string, *fastjson.Value) bool { return true })
+	case "cancellable":
+		return take(r.boolean, &p.cancellable, key, v)
+	case "dateScheduledFor":
+		return r.date(&p.g.Scheduled, key, v)
+	case "dateExpires":
+		return r.date(&p.g.Expires, key, v)
+	}
+	return false
+}
+
+// check compares the keys that were given with those that the type has.
+func (p *rewardParser) check() error {
+	kind := p.g.Offer.Kind
+	if kind == "" {
+		return core.Invalid("type", "is required")
+	}
+	form := rewardForm[kind]
+	for _, key := range form.must {
+		if !slices.Contains(p.given, key) {
+			return core.Invalid(key, "is required for "+string(kind))
+		}
+	}
+	for _, key := range p.given {
+		if !slices.Contains(rewardKeys, key) && !slices.Contains(form.must, key) && !slices.Contains(form.may, key) {
+			return core.Invalid(key, "is not for "+string(kind))
+		}
+	}
+	if kind == reward.PercentDiscount && p.g.Offer.Unit != "" && p.g.Offer.Unit != reward.UnitPercent {
+		return core.Invalid("unit", "of a PCT_DISCOUNT must be %, or be left out")
+	}
+	if kind == reward.FuelTank {
+		return p.fuelTank()
+	}
+	return nil
+}
+
+// fuelTank sets the usual unit of a code; a percentage is in basis points then.
+func (p *rewardParser) fuelTank() error {
+	o := &p.g.Offer
+	if p.g.FuelTankType == reward.PercentDiscount && o.Unit == "" {
+		o.Unit = reward.UnitPercent
+	}
+	if o.Unit != reward.UnitPercent {
+		return nil
+	}
+	if o.Amount > int64(reward.MaxPercent/100) {
+		return core.Invalid("amount", "of a percentage must be 1 to 100")
+	}
+	o.Amount *= 100
+	return nil
+}
+
+// word stores a string in its own type, unless it is null.
+func word[T any](r *reader, key string, v *fastjson.Value, into *T, parse func(field, s string) (T, error)) bool {
+	return take(func(t **T, key string, v *fastjson.Value) bool { return parsed(r, key, v, t, parse) }, into, key, v)
+}
+
+func parseUnit(field, s string) (string, error) { return shortText(field, s, maxUnit) }
+
+func parseFuelTankCode(field, s string) (string, error) { return shortText(field, s, maxFuelTankCode) }
+
+func shortText(field, s string, most int) (string, error) {
+	if strings.TrimSpace(s) == "" || len(s) > most {
+		return "", core.Invalid(field, "must be 1 to "+strconv.Itoa(most)+" bytes, and not blank")
+	}
+	return s, nil
+}
+
+func parseFuelTankType(field, s string) (reward.Kind, error) {
+	switch kind := reward.Kind(s); kind {
+	case reward.PercentDiscount, reward.Credit:
+		return kind, nil
+	}
+	return "", core.Invalid(field, "must be one of PCT_DISCOUNT, CREDIT")
+}
+
+// whole stores a whole number that is written as a number or, as older clients
+// do, as text.
+func (r *reader) whole(into **int64, key string, v *fastjson.Value) bool {
+	if v.Type() != fastjson.TypeString {
+		return r.integer(into, key, v, 0)
+	}
+	n, err := strconv.ParseUint(string(v.GetStringBytes()), 10, 63)
+	if err != nil {
+		return r.fail(core.Invalid(r.path(key), "must be a whole number"))
+	}
+	amount := int64(n)
+	*into = &amount
+	return true
+}
+
+// date stores a time.
+func (r *reader) date(into *core.Time, key string, v *fastjson.Value) bool {
+	return take(func(t **core.Time, key string, v *fastjson.Value) bool {
+		var n *int64
+		if r.integer(&n, key, v, 1); n != nil {
+			at := core.Time(*n)
+			*t = &at
+		}
+		return true
+	}, into, key, v)
+}
+
+// ParseRedemption reads the body of POST /credit/{id}/redeem (reference, 1.3).
+func ParseRedemption(id string, body []byte) (reward.Draw, error) {
+	d, err := parseDraw(body, false)
+	d.Reward = id
+	return d, err
+}
+
+// ParseBulkRedemption reads the body of POST /credit/bulkredeem (reference, 1.3).
+func ParseBulkRedemption(body []byte) (reward.Draw, error) { return parseDraw(body, true) }
+
+// parseDraw reads a draw; one in bulk names the account.
+func parseDraw(body []byte, bulk bool) (reward.Draw, error) {
+	var d reward.Draw
+	v, err := object(body, MaxBody)
+	if err != nil {
+		return d, err
+	}
+	amount := false
+	err = fields(v, "", func(r *reader, key string, v *fastjson.Value) bool {
+		switch {
+		case key == "amount":
+			amount = v.Type() != fastjson.TypeNull
+			return take(func(n **int64, key string, v *fastjson.Value) bool { return r.integer(n, key, v, 1) }, &d.Amount, key, v)
+		case key == "unit":
+			return word(r, key, v, &d.Unit, parseUnit)
+		case key == "idempotencyKey":
+			return word(r, key, v, &d.Key, core.ParseIdempotencyKey)
+		case bulk && key == "accountId":
+			return word(r, key, v, &d.Account, core.ParseAccountID)
+		case bulk && key == "userId":
+			return word(r, key, v, &d.User, core.ParseUserID)
+		}
+		return false
+	})
+	switch {
+	case err != nil:
+	case bulk && d.Account == "":
+		err = required("accountId", "RS044")
+	case !amount:
+		err = core.Invalid("amount", "is required")
+	case d.Unit == "":
+		err = core.Invalid("unit", "is required")
+	}
+	return d, err
+}
+
+// inUnit is a value as a JSON number: a percentage when the unit is that of one.
+func inUnit(value int64, unit string) string {
+	if unit == reward.UnitPercent {
+		return reward.BasisPoints(value).String()
+	}
+	return strconv.FormatInt(value, 10)
+}
+
+// Redemption writes the answer of a redemption (reference, 1.3).
+func Redemption(r reward.Redemption) []byte {
+	w := writer{}
+	w.open()
+	w.number("creditRedeemed", r.Redeemed)
+	w.number("creditAvailable", r.Available)
+	w.text("unit", r.Unit)
+	w.close()
+	return w.b
+}
+
+// RewardBalances writes GET /reward/balance: a bare array (reference, 1.3).
+func RewardBalances(balances []reward.Balance) []byte {
+	return list(nil, len(balances), func(b []byte, i int) []byte { return appendBalance(b, balances[i]) })
+}
+
+func appendBalance(b []byte, balance reward.Balance) []byte {
+	w := writer{b: b}
+	w.open()
+	w.text("type", string(balance.Kind))
+	w.text("unit", balance.Unit)
+	w.number("count", balance.Count)
+	switch balance.Kind {
+	case reward.Credit:
+		w.number("totalPendingCredit", balance.Pending)
+		w.number("totalAssignedCredit", balance.Assigned)
+		w.number("totalRedeemedCredit", balance.Redeemed)
+		w.number("totalExpiredCredit", balance.Expired)
+		w.number("totalCancelledCredit", balance.Cancelled)
+	case reward.PercentDiscount:
+		w.raw("totalDiscountPercent", (balance.Referred + balance.Referrer).String())
+		w.raw("referredDiscountPercent", balance.Referred.String())
+		w.raw("referrerDiscountPercent", balance.Referrer.String())
+	case reward.FuelTank:
+		w.number("totalFuelTankCodes", balance.Codes)
+	case reward.Integration:
+		w.number("totalValueInCents", balance.Assigned)
+	}
+	w.close()
+	return w.b
+}
+
+// RewardBalanceChanged writes the event user.reward.balance.changed (reference,
+// 6). A discount's value is a percentage.
+func RewardBalanceChanged(c reward.Change) []byte {
+	w := writer{}
+	w.open()
+	w.text("userId", string(c.User))
+	w.text("accountId", string(c.Account))
+	w.text("unit", c.Unit)
+	w.raw("availableValue", inUnit(c.Available, c.Unit))
+	w.number("resourceVersion", c.Version)
+	w.close()
+	return w.b
+}
 
 // offer writes what a code or a program gives; null when it gives nothing.
 func (w *writer) offer(name string, o reward.Offer) {
@@ -13,14 +320,28 @@ func (w *writer) offer(name string, o reward.Offer) {
 
 func (w *writer) offerMembers(o reward.Offer) {
 	w.text("type", string(o.Kind))
-	w.text("unit", o.Unit())
+	w.text("unit", o.InUnit())
 	switch o.Kind {
 	case reward.PercentDiscount:
 		w.raw("discountPercent", o.Percent.String())
+		if o.ValidFor > 0 {
+			w.number("monthsDiscountIsValid", max(1, int64(o.ValidFor/(30*core.Day))))
+		}
 	case reward.Credit:
 		w.number("credit", o.Amount)
-		w.text("currency", o.Currency)
+		w.textOrNull("currency", o.Currency)
+	case reward.Integration:
+		w.number("valueInCents", o.Amount)
+		w.settings("rewardDetails", o.Settings)
 	}
+}
+
+// settings writes a JSON object that the tenant gave, or null.
+func (w *writer) settings(name, object string) {
+	if object == "" {
+		object = "null"
+	}
+	w.raw(name, object)
 }
 
 // reward writes a reward; null when there is none.
@@ -34,6 +355,15 @@ func (w *writer) reward(name string, r *reward.Reward) {
 	w.comma = true
 }
 
+// Reward writes GET /reward/{id} and the event reward.created (reference, 1.3
+// and 6).
+func Reward(r reward.Reward) []byte { return appendReward(nil, r) }
+
+// Rewards writes GET /reward: a bare array (reference, 1.3).
+func Rewards(rewards []reward.Reward) []byte {
+	return list(nil, len(rewards), func(b []byte, i int) []byte { return appendReward(b, rewards[i]) })
+}
+
 func appendReward(b []byte, r reward.Reward) []byte {
 	w := writer{b: b}
 	w.open()
@@ -41,28 +371,62 @@ func appendReward(b []byte, r reward.Reward) []byte {
 	w.text("type", string(r.Offer.Kind))
 	w.text("accountId", string(r.Account))
 	w.text("userId", string(r.User))
-	w.text("programId", string(r.Program))
+	w.textOrNull("programId", string(r.Program))
+	w.textOrNull("programRewardKey", r.ProgramRewardKey)
+	w.textOrNull("globalRewardKey", r.GlobalRewardKey)
 	w.text("rewardSource", string(r.Source))
-	w.text("unit", r.Offer.Unit())
-	switch r.Offer.Kind {
-	case reward.PercentDiscount:
-		w.raw("discountPercent", r.Offer.Percent.String())
-	case reward.Credit:
-		w.number("assignedCredit", r.Offer.Amount)
-		w.number("redeemedCredit", r.Redeemed)
-		w.text("currency", r.Offer.Currency)
-	}
-	w.boolean("cancellable", r.Cancelled == 0)
+	w.text("unit", r.Offer.Unit)
+	w.textOrNull("name", r.Offer.Name)
+	w.rewardValue(r)
+	w.boolean("cancellable", r.Cancellable && r.Cancelled == 0 && r.Left() > 0)
 	w.date("dateCreated", r.Created)
-	w.date("dateGiven", r.Created)
-	w.raw("dateScheduledFor", "null")
-	w.raw("dateExpires", "null")
+	if r.Pending {
+		w.raw("dateGiven", "null")
+	} else {
+		w.date("dateGiven", r.Given)
+	}
+	w.date("dateScheduledFor", r.Scheduled)
+	w.date("dateExpires", r.Expires)
 	w.date("dateCancelled", r.Cancelled)
 	w.close()
 	return w.b
 }
 
-// Rewards writes GET /reward: a bare array (reference, 1.3).
-func Rewards(rewards []reward.Reward) []byte {
-	return list(nil, len(rewards), func(b []byte, i int) []byte { return appendReward(b, rewards[i]) })
+// rewardValue writes the members that a reward of one type has and no other.
+func (w *writer) rewardValue(r reward.Reward) {
+	switch r.Offer.Kind {
+	case reward.PercentDiscount:
+		w.raw("discountPercent", r.Offer.Percent.String())
+	case reward.Credit:
+		w.number("assignedCredit", r.Offer.Amount)
+		w.number("redeemedCredit", r.Sums.Redeemed)
+		w.textOrNull("currency", r.Offer.Currency)
+		w.key("redemptions")
+		w.b = list(w.b, len(r.Redemptions), func(b []byte, i int) []byte { return appendRedeemed(b, r.Redemptions[i]) })
+	case reward.FuelTank:
+		// Whoever has the code can use it: nobody gets it before the reward.
+		if r.Pending {
+			w.raw("fuelTankCode", "null")
+		} else {
+			w.text("fuelTankCode", r.FuelTankCode)
+		}
+		w.raw("amount", inUnit(r.Offer.Amount, r.Offer.Unit))
+		// The calls spell it in one way, the events in the other.
+		w.text("fueltankType", string(r.FuelTankType))
+		w.text("fuelTankType", string(r.FuelTankType))
+	case reward.Integration:
+		w.textOrNull("description", r.Offer.Description)
+		w.number("valueInCents", r.Offer.Amount)
+		w.settings("integrationSettings", r.Offer.Settings)
+	}
+}
+
+func appendRedeemed(b []byte, r reward.Redeemed) []byte {
+	w := writer{b: b}
+	w.open()
+	w.text("id", r.ID)
+	w.date("dateRedeemed", r.At)
+	w.number("quantityRedeemed", r.Amount)
+	w.close()
+	return w.b
 }

@@ -16,7 +16,7 @@ func Status(c core.Code) int {
 		return 400
 	case core.CodeUnauthenticated:
 		return 401
-	case core.CodeForbidden:
+	case core.CodeForbidden, core.CodeNotSupported:
 		return 403
 	case core.CodeNotFound:
 		return 404
@@ -60,6 +60,8 @@ func apiErrorCode(c core.Code) string {
 		return "UNSUPPORTED_MEDIA_TYPE"
 	case core.CodeUnavailable:
 		return "UNAVAILABLE"
+	case core.CodeNotSupported:
+		return "API_REQUEST_NOT_SUPPORTED"
 	}
 	return "INTERNAL"
 }
@@ -68,22 +70,45 @@ func apiErrorCode(c core.Code) string {
 // statusCode, apiErrorCode, rsCode?} (reference, 6). An error that is not a
 // core.Error, or has the internal code, gives away nothing of its text.
 func Failure(err error) (status int, body []byte) {
-	var e *core.Error
-	if !errors.As(err, &e) || e.Code == core.CodeInternal {
-		e = &core.Error{Message: "something went wrong on our side; it has been logged"}
-	}
-	status = Status(e.Code)
+	e, status, word := Shown(err)
 	b := append([]byte(nil), `{"message":`...)
 	b = appendString(b, e.Error())
 	b = append(b, `,"statusCode":`...)
 	b = strconv.AppendInt(b, int64(status), 10)
 	b = append(b, `,"apiErrorCode":`...)
-	b = appendString(b, apiErrorCode(e.Code))
+	b = appendString(b, word)
 	if e.RS != "" {
 		b = append(b, `,"rsCode":`...)
 		b = appendString(b, e.RS)
 	}
 	return status, append(b, '}')
+}
+
+// RetryAfter is the Retry-After header of an answer: "" when it needs none.
+// Whoever is unavailable is expected back within seconds.
+func RetryAfter(status int) string {
+	if status == 503 {
+		return "1"
+	}
+	return ""
+}
+
+// Shown is what a caller may see of an error, its status and its apiErrorCode.
+func Shown(err error) (e *core.Error, status int, word string) {
+	if !errors.As(err, &e) || e.Code == core.CodeInternal {
+		e = &core.Error{Message: "something went wrong on our side; it has been logged"}
+	}
+	return e, Status(e.Code), apiErrorCode(e.Code)
+}
+
+// RowFailure is an error as the errors file of an import has it. ok is false for
+// a fault of ours, which no row is to be blamed for.
+func RowFailure(err error) (message, code string, status int, ok bool) {
+	var e *core.Error
+	if !errors.As(err, &e) || e.Code == core.CodeInternal || e.Code == core.CodeUnavailable {
+		return "", "", 0, false
+	}
+	return e.Error(), apiErrorCode(e.Code), Status(e.Code), true
 }
 
 // MethodNotAllowed is the answer to a known path asked for by a wrong method.

@@ -9,6 +9,8 @@ import (
 	"github.com/tidwall/gjson"
 
 	"kith/core"
+	"kith/core/auth"
+	"kith/core/referral"
 )
 
 // maxToken bounds a user token in bytes; a whole user fits.
@@ -28,30 +30,45 @@ type Subject struct {
 // error is the caller's to see and does not tell which check failed first
 // beyond what helps an honest integrator.
 func VerifyToken(tenant core.TenantAlias, apiKey, token string, now core.Time) (Subject, error) {
+	claims, err := verifiedClaims(apiKey, token, now)
+	if err != nil {
+		return Subject{}, err
+	}
+	return subject(tenant, claims)
+}
+
+// AllowsAnonymous reports whether a token, which is checked as VerifyToken does,
+// admits a user who has no ids yet: its claims are {"allowAnonymous":true}
+// (reference, 2.2). It speaks for nobody.
+func AllowsAnonymous(apiKey, token string, now core.Time) (bool, error) {
+	claims, err := verifiedClaims(apiKey, token, now)
+	return err == nil && gjson.Get(claims, "allowAnonymous").Type == gjson.True, err
+}
+
+// verifiedClaims returns the claims of a token that the API key signed and that
+// is good now.
+func verifiedClaims(apiKey, token string, now core.Time) (string, error) {
 	signed, mac, ok := cutLast(token, '.')
 	head, payload, ok2 := strings.Cut(signed, ".")
 	if !ok || !ok2 || len(token) > maxToken {
-		return Subject{}, badToken("is not a JWT")
+		return "", badToken("is not a JWT")
 	}
 	if apiKey == "" {
-		return Subject{}, badToken("cannot be checked: this tenant has no API key")
+		return "", badToken("cannot be checked: this tenant has no API key")
 	}
 	header, err := segment(head)
 	// The algorithm is ours to say; the header may only agree.
 	if err != nil || gjson.Get(header, "alg").String() != "HS256" {
-		return Subject{}, badToken("must be signed with HS256")
+		return "", badToken("must be signed with HS256")
 	}
 	if !hmac.Equal([]byte(mac), []byte(tokenMAC(apiKey, signed))) {
-		return Subject{}, badToken("is not signed with this tenant's API key")
+		return "", badToken("is not signed with this tenant's API key")
 	}
 	claims, err := segment(payload)
 	if err != nil {
-		return Subject{}, badToken("is not a JWT")
+		return "", badToken("is not a JWT")
 	}
-	if err := checkTimes(claims, now); err != nil {
-		return Subject{}, err
-	}
-	return subject(tenant, claims)
+	return claims, checkTimes(claims, now)
 }
 
 func checkTimes(claims string, now core.Time) error {
@@ -126,8 +143,11 @@ func SignToken(apiKey string, s Subject, expires core.Time) string {
 // contradicts what its token signs: a key that is in both, in whichever of its
 // spellings, must have the same value. The key "cookies", which the browser
 // SDK adds to a signed user, is exempt (reference, 2.2); a user's own codes,
-// which others would be paid for, must be signed.
-func CheckSigned(s Subject, body []byte) error {
+// which others would be paid for, must be signed. Whether a status that pays or
+// ends rewards must be, the tenant says; from a token that signs more than whose
+// it is, always. The zero Subject signs nothing.
+func CheckSigned(s Subject, body []byte, payment auth.BrowserPayment) error {
+	payable := payment == auth.PaymentAny && signsIDsOnly(s.Signed)
 	var err error
 	gjson.ParseBytes(body).ForEach(func(k, value gjson.Result) bool {
 		key := k.String()
@@ -136,12 +156,36 @@ func CheckSigned(s Subject, body []byte) error {
 		case key == "cookies" || value.Type == gjson.Null:
 		case signed.Exists() && canonical(signed) != canonical(value):
 			err = &core.Error{Code: core.CodeForbidden, Field: key, Message: "is not what the user token signs"}
-		case !signed.Exists() && mustBeSigned(key):
+		case !signed.Exists() && (mustBeSigned(key) || !payable && pays(key, value)):
 			err = &core.Error{Code: core.CodeForbidden, Field: key, Message: "must be signed in the user token"}
 		}
 		return err == nil
 	})
 	return err
+}
+
+// signsIDsOnly reports whether a user claim names the user and says no more.
+func signsIDsOnly(signed string) bool {
+	only := true
+	gjson.Parse(signed).ForEach(func(key, _ gjson.Result) bool {
+		name := restName(key.String())
+		only = name == "id" || name == "accountId"
+		return only
+	})
+	return only
+}
+
+// pays reports whether a value of the body says that the account became PAID,
+// which unlocks rewards, or was CANCELLED, which ends them.
+func pays(key string, value gjson.Result) bool {
+	switch restName(key) {
+	case "accountStatus":
+		status := referral.Status(value.String())
+		return status == referral.Paid || status == referral.Cancelled
+	case "referredBy":
+		return value.Get("isConverted").Bool()
+	}
+	return false
 }
 
 // signedValue returns what a token signs for a key of the REST call.

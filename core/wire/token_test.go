@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"kith/core"
+	"kith/core/auth"
 )
 
 const (
@@ -204,8 +205,10 @@ func TestCheckSigned(t *testing.T) {
 		{"list, made to look like two", `{"segments":["a,:\"b"]}`, "segments"},
 		{"list, made to look like two with keys", `{"segments":["a,1:\"b"]}`, "segments"},
 		{"own codes that are not signed", `{"referralCodes":{"p":"X"}}`, "referralCodes"},
+		{"converted, not signed", `{"referredBy":{"code":"X","isConverted":true}}`, "referredBy"},
+		{"not converted, not signed", `{"referredBy":{"code":"X","isConverted":false}}`, ""},
 	} {
-		err := CheckSigned(Subject{Account: "a", User: "bob", Signed: whole}, []byte(c.body))
+		err := CheckSigned(Subject{Account: "a", User: "bob", Signed: whole}, []byte(c.body), auth.PaymentAny)
 		if c.field == "" && err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
@@ -214,10 +217,77 @@ func TestCheckSigned(t *testing.T) {
 		}
 	}
 	sub := Subject{Account: "a", User: "bob"}
-	if err := CheckSigned(sub, []byte(`{"firstName":"x"}`)); err != nil {
+	if err := CheckSigned(sub, []byte(`{"firstName":"x"}`), auth.PaymentSigned); err != nil {
 		t.Errorf("a token that names its user by sub: %v", err)
 	}
 	for _, key := range []string{"referralCode", "user_referral_code", "referralCodes"} {
-		refused(t, key, CheckSigned(sub, []byte(`{"`+key+`":"X"}`)), core.CodeForbidden, key)
+		refused(t, key, CheckSigned(sub, []byte(`{"`+key+`":"X"}`), auth.PaymentAny), core.CodeForbidden, key)
+	}
+}
+
+// A browser's word that an account is PAID counts as the tenant has it, and never
+// beside a token that signs more of the user than the ids.
+func TestCheckSigned_Payment(t *testing.T) {
+	const ids, more = `"id":"bob","accountId":"a"`, `,"email":"b@x.y"`
+	paid := map[string]string{
+		"accountStatus": `{"accountStatus":"PAID"}`, "account_status": `{"account_status":"PAID"}`,
+		"referredBy": `{"referredBy":{"isConverted":true}}`,
+	}
+	for _, c := range []struct {
+		name, signed string
+		rule         auth.BrowserPayment
+		taken        bool
+	}{
+		{"nothing signed, any", "", auth.PaymentAny, true},
+		{"nothing signed, signed", "", auth.PaymentSigned, false},
+		{"the ids, any", "{" + ids + "}", auth.PaymentAny, true},
+		{"the ids in other words, any", `{"user_id":"bob","account_id":"a"}`, auth.PaymentAny, true},
+		{"the ids, signed", "{" + ids + "}", auth.PaymentSigned, false},
+		{"more than the ids, any", "{" + ids + more + "}", auth.PaymentAny, false},
+		{"more before the ids, any", `{"email":"b@x.y",` + ids + "}", auth.PaymentAny, false},
+		{"more than the ids, signed", "{" + ids + more + "}", auth.PaymentSigned, false},
+		{"the payment, signed", "{" + ids + `,"accountStatus":"PAID","referredBy":{"isConverted":true}}`, auth.PaymentSigned, true},
+	} {
+		for key, body := range paid {
+			err := CheckSigned(Subject{Signed: c.signed}, []byte(body), c.rule)
+			if c.taken && err != nil {
+				t.Errorf("%s: %s: %v", c.name, key, err)
+			}
+			if !c.taken {
+				refused(t, c.name, err, core.CodeForbidden, key)
+			}
+		}
+	}
+	for status, taken := range map[string]bool{"TRIAL": true, "FREE": true, "CANCELLED": false} {
+		err := CheckSigned(Subject{}, []byte(`{"account_status":"`+status+`"}`), auth.PaymentSigned)
+		if (err == nil) != taken {
+			t.Errorf("%s: %v", status, err)
+		}
+	}
+}
+
+func TestAllowsAnonymous(t *testing.T) {
+	for claims, want := range map[string]bool{
+		`{"allowAnonymous":true}`:   true,
+		`{"allowAnonymous":"true"}`: false,
+		`{"allowAnonymous":false}`:  false,
+		bob:                         false,
+		`{}`:                        false,
+	} {
+		if got, err := AllowsAnonymous(apiKey, signed(claims), now); err != nil || got != want {
+			t.Errorf("%s: %v, %v", claims, got, err)
+		}
+	}
+	for name, text := range map[string]string{
+		"expired":     signed(`{"allowAnonymous":true,"exp":1}`),
+		"another key": strings.Replace(signed(`{"allowAnonymous":true}`), ".", "A.", 1),
+		"nothing":     "",
+	} {
+		if got, err := AllowsAnonymous(apiKey, text, now); err == nil || got {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+	if _, err := VerifyToken("acme", apiKey, signed(`{"allowAnonymous":true}`), now); err == nil {
+		t.Error("a token for anybody speaks for somebody")
 	}
 }

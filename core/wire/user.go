@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fastjson"
 
 	"kith/core"
+	"kith/core/link"
 	"kith/core/referral"
 )
 
@@ -45,6 +46,47 @@ func ParseUser(tenant core.TenantAlias, account core.AccountID, user core.UserID
 		return cmp.Compare(a.Source.Rank(), b.Source.Rank())
 	})
 	return p.u, nil
+}
+
+// ParseUserIDs reads the ids in the body of an identification that has them in no
+// path; both are required, in either of their spellings.
+func ParseUserIDs(body []byte) (account core.AccountID, user core.UserID, err error) {
+	if _, err := object(body, MaxBody); err != nil {
+		return "", "", err
+	}
+	texts := map[string]string{}
+	gjson.ParseBytes(body).ForEach(func(key, value gjson.Result) bool {
+		if value.Type == gjson.String {
+			texts[restName(key.String())] = value.String()
+		}
+		return true
+	})
+	if account, err = core.ParseAccountID("accountId", texts["accountId"]); err != nil {
+		return "", "", err
+	}
+	user, err = core.ParseUserID("id", texts["id"])
+	return account, user, err
+}
+
+// ParseCookieUser reads the body of an identification of a user who came without
+// ids; id is the one drawn for them, of account and user alike. A body may repeat
+// it and name no other.
+func ParseCookieUser(tenant core.TenantAlias, id core.UserID, body []byte) (referral.UserUpdate, error) {
+	if _, err := object(body, MaxBody); err != nil {
+		return referral.UserUpdate{}, err
+	}
+	var err error
+	gjson.ParseBytes(body).ForEach(func(key, value gjson.Result) bool {
+		name := restName(key.String())
+		if (name == "id" || name == "accountId") && value.Type != gjson.Null && value.String() != string(id) {
+			err = core.Invalid(key.String(), "must be left out: the service draws the ids of a cookie user")
+		}
+		return err == nil
+	})
+	if err != nil {
+		return referral.UserUpdate{}, err
+	}
+	return ParseUser(tenant, core.AccountID(id), id, body)
 }
 
 // userParser collects what the keys of a body say.
@@ -107,11 +149,13 @@ func (p *userParser) profile(r *reader, key string, v *fastjson.Value) bool {
 	case "imageUrl":
 		return r.text(&p.u.ImageURL, key, v)
 	case "locale":
-		return parsed(r, key, v, &p.u.Locale, parseLocale)
+		return parsed(r, key, v, &p.u.Locale, ParseLocale)
 	case "countryCode":
 		return r.text(&p.u.CountryCode, key, v)
 	case "referable":
 		return r.boolean(&p.u.Referable, key, v)
+	case "dateUsTaxFormSubmitted":
+		return r.integer(&p.u.USTaxForm, key, v, 0)
 	case "customFields":
 		return p.customFields(r, key, v)
 	case "segments":
@@ -168,7 +212,7 @@ func (p *userParser) claim(r *reader, key string, v *fastjson.Value) bool {
 		var s *string
 		r.text(&s, key, v)
 		if s != nil && *s != "" {
-			p.u.Claims = append(p.u.Claims, cookieClaims(p.tenant, *s)...)
+			p.u.Claims = append(p.u.Claims, CookieClaims(p.tenant, referral.SourceBody, *s)...)
 		}
 		return true
 	}
@@ -205,7 +249,8 @@ func (p *userParser) brings(source referral.Source, at, s string) error {
 }
 
 // accepted takes the keys that real clients send along and that mean nothing
-// here: the init call's own settings, and dates that only imports may set.
+// here: the init call's own settings, links of one's own, what a user that was
+// read and is written back brings along, and a date that only imports may set.
 func (p *userParser) accepted(r *reader, key string, v *fastjson.Value) bool {
 	switch key {
 	case "jwt", "checksum", "mode", "fb_share_image":
@@ -213,7 +258,7 @@ func (p *userParser) accepted(r *reader, key string, v *fastjson.Value) bool {
 		return r.text(&s, key, v)
 	case "shareLinks":
 		return r.nested(key, v, func(*reader, string, *fastjson.Value) bool { return true })
-	case "dateUsTaxFormSubmitted", "dateCreated":
+	case "dateCreated":
 		var n *int64
 		return r.integer(&n, key, v, 0)
 	}
@@ -245,6 +290,17 @@ func (p *userParser) customFields(r *reader, key string, v *fastjson.Value) bool
 		return true
 	})
 	return ok
+}
+
+// Repeats reports whether an identification tells nothing that is not stored
+// already, of a known user who has a code in every program: then it stores
+// nothing, and its answer is User of what is stored. Ip is where the user's
+// browser was seen, empty when the call is a server's; see User.SeenAt.
+func Repeats(u referral.UserUpdate, stored UserInfo, ip string) bool {
+	user := u.Apply(stored.User).SeenAt(ip)
+	fields, err := MergeCustomFields(user.CustomFields, u.CustomFields)
+	user.CustomFields = fields
+	return err == nil && stored.User.Same(user) && u.Settled(user, stored.Account, stored.ReferredBy.Referral)
 }
 
 // MergeCustomFields returns a JSON object with the changes made: a null removes
@@ -305,8 +361,8 @@ func textItem(at string, v *fastjson.Value) (string, error) {
 	return s, nil
 }
 
-// parseLocale takes "en" and "en_US" (RS039).
-func parseLocale(field, s string) (string, error) {
+// ParseLocale takes "en" and "en_US" (RS039).
+func ParseLocale(field, s string) (string, error) {
 	ok := s == "" || len(s) >= 2 && len(s) <= 16
 	for i := range len(s) {
 		c := s[i]
@@ -327,32 +383,120 @@ type ReferredBy struct {
 	Newly bool
 }
 
+// UserInfo is all that an answer about a user tells.
+type UserInfo struct {
+	User       referral.User
+	Account    referral.Account
+	ReferredBy ReferredBy
+	// Share makes the user's share links.
+	Share link.Share
+}
+
 // User writes a stored user (reference, 1.2).
-func User(u referral.User, account referral.Account, by ReferredBy) []byte {
+func User(u UserInfo) []byte {
+	w := writer{b: make([]byte, 0, 6<<10)}
+	w.open()
+	w.user(u)
+	w.close()
+	return w.b
+}
+
+func (w *writer) user(u UserInfo) {
+	w.text("id", string(u.User.ID))
+	w.text("accountId", string(u.User.Account))
+	w.textOrNull("cookieId", u.User.CookieID)
+	w.text("firstName", u.User.FirstName)
+	w.text("lastName", u.User.LastName)
+	w.textOrNull("email", u.User.Email)
+	w.textOrNull("emailHash", referral.EmailHash(u.User.Email))
+	w.text("imageUrl", u.User.ImageURL)
+	w.textOrNull("locale", u.User.Locale)
+	w.textOrNull("countryCode", u.User.CountryCode)
+	w.textOrNull("paymentProviderId", string(u.Account.PaymentProviderID))
+	w.boolean("referable", u.User.Referable)
+	w.textOrNull("referralCode", string(classicCode(u.User.Codes)))
+	w.object("referralCodes", func() {
+		for _, c := range u.User.Codes {
+			w.text(string(c.Program), string(c.Code))
+		}
+	})
+	w.referredBy(u.ReferredBy)
+	w.raw("customFields", u.User.CustomFields)
+	w.key("segments")
+	w.b = appendTexts(w.b, u.User.Segments)
+	w.flatLinks("shareLinks", u.Share, classicCode(u.User.Codes))
+	w.programLinks(u)
+	w.textOrNull("firstSeenIP", u.User.FirstSeenIP)
+	w.textOrNull("lastSeenIP", u.User.LastSeenIP)
+	w.date("dateUsTaxFormSubmitted", u.User.USTaxForm)
+	w.date("dateCreated", u.User.Created)
+	w.date("dateBlocked", u.User.Blocked)
+}
+
+// Users writes a list of users: {count, totalCount, users} (reference, 1.2), each
+// with the keys that were asked for.
+func Users(page []UserInfo, total int, wanted Fields) []byte {
+	w := writer{}
+	w.open()
+	w.number("count", int64(len(page)))
+	w.number("totalCount", int64(total))
+	w.key("users")
+	w.b = list(w.b, len(page), func(b []byte, i int) []byte { return append(b, wanted.Of(User(page[i]))...) })
+	w.close()
+	return w.b
+}
+
+// OpenUser writes what anybody may see of the owner of a code (reference, 1.2):
+// as much as a friend needs to recognise them by.
+func OpenUser(u referral.User, code core.ReferralCode) []byte {
 	w := writer{}
 	w.open()
 	w.text("id", string(u.ID))
 	w.text("accountId", string(u.Account))
 	w.text("firstName", u.FirstName)
-	w.text("lastName", u.LastName)
-	w.textOrNull("email", u.Email)
+	w.textOrNull("lastInitial", initial(u.LastName))
+	w.text("referralCode", string(code))
 	w.text("imageUrl", u.ImageURL)
-	w.textOrNull("locale", u.Locale)
-	w.textOrNull("countryCode", u.CountryCode)
-	w.textOrNull("paymentProviderId", string(account.PaymentProviderID))
-	w.boolean("referable", u.Referable)
-	w.textOrNull("referralCode", string(classicCode(u.Codes)))
-	w.object("referralCodes", func() {
-		for _, c := range u.Codes {
-			w.text(string(c.Program), string(c.Code))
+	w.close()
+	return w.b
+}
+
+// Fields is which keys of an answer about a user were asked for (reference,
+// 1.2). Its zero value is all of them.
+type Fields struct{ names []string }
+
+// ParseFields reads the query parameters fields and extraFields, each a list of
+// names parted by commas, or several; not both may be given. The names of
+// extraFields are in every answer anyway.
+func ParseFields(fields, extraFields []string) (Fields, error) {
+	if len(fields) > 0 && len(extraFields) > 0 {
+		return Fields{}, core.Invalid("fields", "cannot be given together with extraFields")
+	}
+	var f Fields
+	for _, list := range fields {
+		for name := range strings.SplitSeq(list, ",") {
+			if name = strings.TrimSpace(name); name != "" {
+				f.names = append(f.names, name)
+			}
 		}
+	}
+	return f, nil
+}
+
+// Of returns an answer, a JSON object, with none but these keys, in its own
+// order; names that it does not have are ignored.
+func (f Fields) Of(answer []byte) []byte {
+	if len(f.names) == 0 {
+		return answer
+	}
+	w := writer{}
+	w.open()
+	gjson.ParseBytes(answer).ForEach(func(key, value gjson.Result) bool {
+		if slices.Contains(f.names, key.String()) {
+			w.raw(key.String(), value.Raw)
+		}
+		return true
 	})
-	w.referredBy(by)
-	w.raw("customFields", u.CustomFields)
-	w.key("segments")
-	w.b = appendTexts(w.b, u.Segments)
-	w.date("dateCreated", u.Created)
-	w.raw("dateBlocked", "null")
 	w.close()
 	return w.b
 }

@@ -4,12 +4,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/tidwall/gjson"
+
 	"kith/core"
 	"kith/core/event"
+	"kith/core/link"
 	"kith/core/referral"
 	"kith/core/reward"
 )
@@ -30,6 +34,7 @@ var statuses = map[core.Code]struct {
 	core.CodeTooLarge:         {413, "PAYLOAD_TOO_LARGE"},
 	core.CodeMediaType:        {415, "UNSUPPORTED_MEDIA_TYPE"},
 	core.CodeUnavailable:      {503, "UNAVAILABLE"},
+	core.CodeNotSupported:     {403, "API_REQUEST_NOT_SUPPORTED"},
 }
 
 func TestStatus(t *testing.T) {
@@ -127,14 +132,18 @@ func answers(s string) map[string][]byte {
 	who := referral.Identity{Account: core.AccountID(s), User: core.UserID(s), Email: s}
 	earned := reward.Reward{
 		ID: s, Account: core.AccountID(s), User: core.UserID(s), Program: core.ProgramKey(s), Referral: s, Source: reward.Source(s),
-		Offer: reward.Offer{Kind: reward.Credit, Amount: 5, Currency: s}, Created: 1,
+		ProgramRewardKey: s, GlobalRewardKey: s, FuelTankCode: s, FuelTankType: reward.Kind(s), Created: 1, Given: 1,
+		Offer:       reward.Offer{Kind: reward.Credit, Amount: 5, Unit: s, Currency: s, Name: s, Description: s},
+		Redemptions: []reward.Redeemed{{ID: s, Amount: 1, At: 2}},
 	}
-	percent := earned
-	percent.Offer = reward.Offer{Kind: reward.PercentDiscount, Percent: 1250}
+	percent, tank, gift := earned, earned, earned
+	percent.Offer.Kind, percent.Offer.Percent = reward.PercentDiscount, 1250
+	tank.Offer.Kind, gift.Offer.Kind = reward.FuelTank, reward.Integration
 	made := referral.Referral{
 		ID: s, Program: core.ProgramKey(s), State: referral.State(s), Code: core.ReferralCode(s), Referrer: who, Referred: who,
 		ShareMedium: s, Started: 1, Converted: 2, Ended: 3, ReferrerReward: &earned, ReferredReward: &percent,
 	}
+	share := link.Share{Origin: s, Tenant: core.TenantAlias(s)}
 	account := referral.Account{
 		ID: core.AccountID(s), Currency: s, Status: referral.Status(s), Interval: referral.Interval(s), IntervalValue: 1, Value: "9.90",
 		PaymentProviderID: core.PaymentProviderID(s), Standing: referral.Standing{Referral: referral.InProgress, Code: core.ReferralCode(s)},
@@ -149,29 +158,51 @@ func answers(s string) map[string][]byte {
 	customFields, _ := MergeCustomFields("{}", []referral.CustomField{{Name: s, Value: "1"}})
 	stored := referral.User{
 		Account: core.AccountID(s), ID: core.UserID(s), FirstName: s, LastName: s, Email: s, ImageURL: s, Locale: s, CountryCode: s,
+		CookieID: s, FirstSeenIP: s, LastSeenIP: s, USTaxForm: 1, Blocked: 2,
 		CustomFields: customFields, Segments: []string{s, s},
 		Codes: []referral.UserCode{{Program: core.ProgramKey(s), Code: core.ReferralCode(s)}},
 	}
 	_, failure := Failure(core.Invalid(s, s))
 	return map[string][]byte{
 		"Account":          Account(account),
-		"User":             User(stored, account, ReferredBy{Referral: &made, Newly: true}),
-		"User, unreferred": User(stored, account, ReferredBy{}),
+		"User":             User(UserInfo{User: stored, Account: account, ReferredBy: ReferredBy{Referral: &made, Newly: true}, Share: share}),
+		"User, unreferred": User(UserInfo{User: stored, Account: account, Share: share}),
 		"Code":             Code(CodeInfo{Code: core.ReferralCode(s), Program: core.ProgramKey(s), FirstName: s, LastName: s, DiscountID: s, Offer: earned.Offer, Created: 1}),
 		"Events":           Events(batch),
 		"IntakeEvents":     IntakeEvents(batch),
 		"Referral":         Referral(made),
 		"Referrals":        Referrals([]referral.Referral{made, {ID: s}}, 7),
-		"Rewards":          Rewards([]reward.Reward{earned, percent}),
-		"Decisions":        Decisions([]Decision{decision, decision}, 2),
-		"Failure":          failure,
+		"Rewards":          Rewards([]reward.Reward{earned, percent, tank, gift}),
+		"Reward":           Reward(earned),
+		"Redemption":       Redemption(reward.Redemption{Redeemed: 1, Unit: s}),
+		"RewardBalances":   RewardBalances([]reward.Balance{{Kind: reward.Credit, Unit: s}, {Kind: reward.FuelTank, Unit: s}, {Kind: reward.Integration, Unit: s}}),
+		"RewardBalanceChanged": RewardBalanceChanged(reward.Change{
+			Owner: reward.Owner{Account: core.AccountID(s), User: core.UserID(s), Unit: s}, Available: 1, Version: 1,
+		}),
+		"AccountDiscount": AccountDiscount(reward.Discount{Account: core.AccountID(s), DiscountID: s, FirstName: s}),
+		"DiscountCode":    DiscountCode(CodeInfo{Code: core.ReferralCode(s), FirstName: s, DiscountID: s}),
+		"Decisions":       Decisions([]Decision{decision, decision}, 2),
+		"Failure":         failure,
 	}
 }
 
 func TestWriters(t *testing.T) {
 	credit := reward.Offer{Kind: reward.Credit, Amount: 500, Currency: "EUR"}
 	percent := reward.Offer{Kind: reward.PercentDiscount, Percent: 1250}
-	earned := reward.Reward{ID: "w", Account: "a", User: "u", Program: "classic", Source: reward.FriendSignup, Offer: credit, Redeemed: 100, Created: 5}
+	earned := reward.Reward{
+		ID: "w", Account: "a", User: "u", Program: "classic", Source: reward.FriendSignup, Cancellable: true, Created: 5, Given: 5,
+		Offer: reward.Offer{Kind: reward.Credit, Amount: 500, Unit: "CENTS", Currency: "EUR"},
+		Sums:  reward.Sums{Redeemed: 100}, Redemptions: []reward.Redeemed{{ID: "x", Amount: 100, At: 7}},
+	}
+	discount := earned
+	discount.Offer = reward.Offer{Kind: reward.PercentDiscount, Percent: 1250, Unit: "%", Name: "Welcome"}
+	discount.Program, discount.Sums, discount.Cancelled, discount.Expires = "", reward.Sums{Cancelled: 1250}, 8, 9
+	tank := earned
+	tank.Offer, tank.Sums = reward.Offer{Kind: reward.FuelTank, Amount: 1000, Unit: "CENTS"}, reward.Sums{}
+	tank.FuelTankCode, tank.FuelTankType, tank.Pending, tank.Given, tank.Scheduled = "CODE8", reward.Credit, true, 20, 20
+	gift := earned
+	gift.Offer, gift.Sums = reward.Offer{Kind: reward.Integration, Amount: 25, Unit: "CASH/CAD", Description: "A card", Settings: `{"giftId":"5"}`}, reward.Sums{}
+	gift.Cancellable, gift.ProgramRewardKey, gift.GlobalRewardKey = false, "p", "g"
 	for name, c := range map[string]struct{ got, want string }{
 		"new account": {string(Account(referral.NewAccount("a", 1))),
 			`{"id":"a","currency":"USD","subscription":{"status":"TRIAL","billingIntervalType":null,"billingIntervalValue":null,"value":null},"referral":null}`},
@@ -185,18 +216,126 @@ func TestWriters(t *testing.T) {
 			`{"code":"ANN","couponCode":"ANN","dateCreated":null,"programId":"","referrerName":"T","reward":null,"discountPercentage":0,"discountId":""}`},
 		"no rewards": {string(Rewards(nil)), `[]`},
 		"a reward": {string(Rewards([]reward.Reward{earned})),
-			`[{"id":"w","type":"CREDIT","accountId":"a","userId":"u","programId":"classic","rewardSource":"FRIEND_SIGNUP","unit":"CENTS","assignedCredit":500,"redeemedCredit":100,"currency":"EUR","cancellable":true,"dateCreated":5,"dateGiven":5,"dateScheduledFor":null,"dateExpires":null,"dateCancelled":null}]`},
+			`[{"id":"w","type":"CREDIT","accountId":"a","userId":"u","programId":"classic","programRewardKey":null,"globalRewardKey":null,"rewardSource":"FRIEND_SIGNUP","unit":"CENTS","name":null,"assignedCredit":500,"redeemedCredit":100,"currency":"EUR","redemptions":[{"id":"x","dateRedeemed":7,"quantityRedeemed":100}],"cancellable":true,"dateCreated":5,"dateGiven":5,"dateScheduledFor":null,"dateExpires":null,"dateCancelled":null}]`},
+		"a cancelled discount": {string(Reward(discount)),
+			`{"id":"w","type":"PCT_DISCOUNT","accountId":"a","userId":"u","programId":null,"programRewardKey":null,"globalRewardKey":null,"rewardSource":"FRIEND_SIGNUP","unit":"%","name":"Welcome","discountPercent":12.5,"cancellable":false,"dateCreated":5,"dateGiven":5,"dateScheduledFor":null,"dateExpires":9,"dateCancelled":8}`},
+		"a fuel tank to be given": {string(Reward(tank)),
+			`{"id":"w","type":"FUELTANK","accountId":"a","userId":"u","programId":"classic","programRewardKey":null,"globalRewardKey":null,"rewardSource":"FRIEND_SIGNUP","unit":"CENTS","name":null,"fuelTankCode":null,"amount":1000,"fueltankType":"CREDIT","fuelTankType":"CREDIT","cancellable":true,"dateCreated":5,"dateGiven":null,"dateScheduledFor":20,"dateExpires":null,"dateCancelled":null}`},
+		"a gift": {string(Reward(gift)),
+			`{"id":"w","type":"INTEGRATION","accountId":"a","userId":"u","programId":"classic","programRewardKey":"p","globalRewardKey":"g","rewardSource":"FRIEND_SIGNUP","unit":"CASH/CAD","name":null,"description":"A card","valueInCents":25,"integrationSettings":{"giftId":"5"},"cancellable":false,"dateCreated":5,"dateGiven":5,"dateScheduledFor":null,"dateExpires":null,"dateCancelled":null}`},
+		"a code that discounts for a year": {string(Code(CodeInfo{Code: "ANN", Offer: reward.Offer{Kind: reward.PercentDiscount, Percent: 1000, ValidFor: 365 * core.Day}})),
+			`{"code":"ANN","couponCode":"ANN","dateCreated":null,"programId":"","referrerName":"","reward":{"type":"PCT_DISCOUNT","unit":"%","discountPercent":10,"monthsDiscountIsValid":12},"discountPercentage":10,"discountId":""}`},
+		"a code that gives points": {string(Code(CodeInfo{Code: "ANN", Offer: reward.Offer{Kind: reward.Credit, Amount: 5, Unit: "POINT"}})),
+			`{"code":"ANN","couponCode":"ANN","dateCreated":null,"programId":"","referrerName":"","reward":{"type":"CREDIT","unit":"POINT","credit":5,"currency":null},"discountPercentage":0,"discountId":""}`},
+		"a code that gives a gift": {string(Code(CodeInfo{Code: "ANN", Offer: reward.Offer{Kind: reward.Integration, Amount: 25, Unit: "CASH/CAD"}})),
+			`{"code":"ANN","couponCode":"ANN","dateCreated":null,"programId":"","referrerName":"","reward":{"type":"INTEGRATION","unit":"CASH/CAD","valueInCents":25,"rewardDetails":null},"discountPercentage":0,"discountId":""}`},
 		"no referrals": {string(Referrals(nil, 3)), `{"count":0,"totalCount":3,"referrals":[]}`},
 		"a referral in progress": {string(Referral(referral.Referral{ID: "r", Program: "classic", State: referral.InProgress, Code: "ANN", Referrer: referral.Identity{Account: "a", User: "ann"}, Referred: referral.Identity{Account: "b"}, Started: 5})),
-			`{"id":"r","programId":"classic","state":"in-progress","referralCodeUsed":"ANN","shareLinkUsed":null,"shareMedium":null,"referrerUser":{"id":"ann","accountId":"a","email":null},"referredUser":{"id":null,"accountId":"b","email":null},"referrerReward":null,"referredReward":null,"dateReferralStarted":5,"dateReferralPaid":null,"dateConverted":null,"dateReferralEnded":null}`},
+			`{"id":"r","programId":"classic","state":"in-progress","referralCodeUsed":"ANN","shareLinkUsed":null,"shareMedium":null,"referrerUser":{"id":"ann","accountId":"a","firstName":"","lastName":"","email":null,"imageUrl":""},"referredUser":{"id":null,"accountId":"b","firstName":"","lastName":"","email":null,"imageUrl":""},"referrerReward":null,"referredReward":null,"moderationStatus":"ACTIONED","referrerModerationStatus":"APPROVED","referredModerationStatus":"APPROVED","fraudSignals":null,"dateReferralStarted":5,"dateReferralPaid":null,"dateConverted":null,"dateReferralEnded":null,"dateModerated":null,"dateModified":null,"dateUserModified":null}`},
+		"a referral with all": {string(Referral(fullReferral)),
+			`{"id":"r","programId":"classic","state":"converted","referralCodeUsed":"ANN","shareLinkUsed":"https://go.example/s/t/ANN","shareMedium":"SMS","referrerUser":{"id":"ann","accountId":"a","firstName":"Ann","lastName":"Arbor","email":"ann@example.com","imageUrl":"https://img.example/"},"referredUser":{"id":"bob","accountId":"b","firstName":"Bob","lastName":"Builder","email":"bob@example.com","imageUrl":""},"referrerReward":null,"referredReward":null,"moderationStatus":"PENDING","referrerModerationStatus":"PENDING","referredModerationStatus":"DENIED","fraudSignals":{"name":{"message":"m \"n\"","score":50},"ip":{"message":"i","score":60}},"dateReferralStarted":5,"dateReferralPaid":6,"dateConverted":6,"dateReferralEnded":7,"dateModerated":8,"dateModified":10,"dateUserModified":9}`},
+		"an event about a referral": {string(ReferralEvent(fullReferral)),
+			`{"id":"r","programId":"classic","referrer":{"id":"ann","accountId":"a"},"referred":{"id":"bob","accountId":"b"},"referralCodeUsed":"ANN","shareLinkUsed":"https://go.example/s/t/ANN","moderationStatus":"PENDING","referrerModerationStatus":"PENDING","referredModerationStatus":"DENIED","fraudSignals":{"name":{"message":"m \"n\"","score":50},"ip":{"message":"i","score":60}},"referrerReward":null,"referredReward":null,"dateReferralStarted":5,"dateReferralPaid":6,"dateConverted":6,"dateReferralEnded":7,"dateModerated":8,"dateModified":10,"dateUserModified":9}`},
+		"what one of its users sees of it": {string(Referral(fullReferral.SeenBy("b", "bob"))),
+			`{"id":"r","programId":"classic","state":"converted","referralCodeUsed":"ANN","shareLinkUsed":"https://go.example/s/t/ANN","shareMedium":"SMS","referrerUser":{"id":"ann","accountId":"a","firstName":"Ann","lastName":"A","email":null,"imageUrl":"https://img.example/"},"referredUser":{"id":"bob","accountId":"b","firstName":"Bob","lastName":"Builder","email":"bob@example.com","imageUrl":""},"referrerReward":null,"referredReward":null,"moderationStatus":"PENDING","referrerModerationStatus":"PENDING","referredModerationStatus":"DENIED","fraudSignals":null,"dateReferralStarted":5,"dateReferralPaid":6,"dateConverted":6,"dateReferralEnded":7,"dateModerated":8,"dateModified":10,"dateUserModified":9}`},
 		"no decisions": {string(Decisions(nil, 0)), `{"count":0,"totalCount":0,"attributions":[]}`},
-		"new user": {string(User(referral.NewUser("a", "u", 5), referral.NewAccount("a", 1), ReferredBy{})),
-			`{"id":"u","accountId":"a","firstName":"","lastName":"","email":null,"imageUrl":"","locale":null,"countryCode":null,"paymentProviderId":null,"referable":true,"referralCode":null,"referralCodes":{},"referredBy":null,"referredByCodes":[],"customFields":{},"segments":[],"dateCreated":5,"dateBlocked":null}`},
+		"new user": {string(User(UserInfo{User: referral.NewUser("a", "u", 5), Account: referral.NewAccount("a", 1)})),
+			`{"id":"u","accountId":"a","cookieId":null,"firstName":"","lastName":"","email":null,"emailHash":null,"imageUrl":"","locale":null,"countryCode":null,"paymentProviderId":null,"referable":true,"referralCode":null,"referralCodes":{},"referredBy":null,"referredByCodes":[],"customFields":{},"segments":[],"shareLinks":null,"programShareLinks":{},"firstSeenIP":null,"lastSeenIP":null,"dateUsTaxFormSubmitted":null,"dateCreated":5,"dateBlocked":null}`},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %s\nwant %s", name, c.got, c.want)
 		}
 	}
+}
+
+var fullReferral = referral.Referral{
+	ID: "r", Program: "classic", State: referral.Converted, Code: "ANN", ShareMedium: "SMS", ShareLink: "https://go.example/s/t/ANN",
+	Referrer:        referral.Identity{Account: "a", User: "ann", Email: "ann@example.com"},
+	ReferrerProfile: referral.Profile{FirstName: "Ann", LastName: "Arbor", ImageURL: "https://img.example/"},
+	Referred:        referral.Identity{Account: "b", User: "bob", Email: "bob@example.com"},
+	ReferredProfile: referral.Profile{FirstName: "Bob", LastName: "Builder"},
+	Started:         5, Converted: 6, Ended: 7, Modified: 10,
+	Moderation: referral.ModerationState{
+		Referrer: referral.Side{Status: referral.SidePending}, Referred: referral.Side{Status: referral.SideDenied, ByHand: true},
+		Signals:   []referral.Finding{{Signal: referral.SignalName, Message: `m "n"`, Score: 50}, {Signal: referral.SignalIP, Message: "i", Score: 60}},
+		Moderated: 8, ByHand: 9,
+	},
+}
+
+// What is stored of signs of fraud is read as it was written.
+func TestFraudSignals_RoundTrip(t *testing.T) {
+	for _, want := range [][]referral.Finding{nil, fullReferral.Moderation.Signals} {
+		if got := ParseFraudSignals(FraudSignals(want)); !slices.Equal(got, want) {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+}
+
+func TestParseModerations(t *testing.T) {
+	got, err := ParseModerations([]byte(`{"actions":[{"referralId":"a","action":"APPROVED"},{"action":"REFERRED_DENIED","referralId":"b"}]}`))
+	want := []referral.Moderation{{Referral: "a", Action: referral.Approve}, {Referral: "b", Action: referral.DenyReferred}}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	one := `{"referralId":"a","action":"APPROVED"}`
+	if got, err := ParseModerations([]byte(`{"actions":[` + strings.Repeat(one+",", 99) + one + `]}`)); err != nil || len(got) != 100 {
+		t.Errorf("100: %d, %v", len(got), err)
+	}
+	for body, field := range map[string]string{
+		`{}`: "actions", `{"actions":null}`: "actions", `{"actions":[]}`: "actions", `{"actions":{}}`: "actions",
+		`{"actions":[` + strings.Repeat(one+",", 100) + one + `]}`:   "actions",
+		`{"actions":[` + one + `,{"referralId":"a"}]}`:               "actions[1].action",
+		`{"actions":[{"action":"DENIED"}]}`:                          "actions[0].referralId",
+		`{"actions":[{"referralId":"","action":"DENIED"}]}`:          "actions[0].referralId",
+		`{"actions":[{"referralId":"a","action":"PENDING"}]}`:        "actions[0].action",
+		`{"actions":[{"referralId":1,"action":"DENIED"}]}`:           "actions[0].referralId",
+		`{"actions":[{"referralId":"a","action":"DENIED","why":1}]}`: "actions[0].why",
+		`{"actions":["a"]}`: "actions[0]", `{"all":true}`: "all",
+	} {
+		_, err := ParseModerations([]byte(body))
+		e, ok := err.(*core.Error)
+		if !ok || e.Field != field {
+			t.Errorf("%s: %v, want an error about %s", body, err, field)
+		}
+	}
+}
+
+// A user's links in both forms, and nothing but what is asked for.
+func TestUser_Links(t *testing.T) {
+	u := UserInfo{
+		User:  referral.User{Email: " Ann@Example.com", CustomFields: "{}", Codes: []referral.UserCode{{Program: "classic", Code: "ANN"}, {Program: "vip", Code: "ANNVIP"}}},
+		Share: link.Share{Origin: "https://go.example", Tenant: "acme"},
+	}
+	const mobile = `"https://go.example/s/acme/ANN?rsShareMedium=FACEBOOK&rsEngagementMedium=MOBILE"`
+	for field, want := range map[string]string{
+		"emailHash":            `"257c57037d384ae37ea27a07e8a01665"`,
+		"shareLinks.shareLink": `"https://go.example/s/acme/ANN?rsShareMedium=DIRECT"`, "shareLinks.mobileFacebookShareLink": mobile,
+		"shareLinks.MOBILE.facebookShareLink": mobile, "shareLinks.EMBED.linkedinShareLink": `"https://go.example/s/acme/ANN?rsShareMedium=LINKEDIN&rsEngagementMedium=EMBED"`,
+		"programShareLinks.classic.cleanShareLink": `"https://go.example/s/acme/ANN"`, "programShareLinks.vip.EMAIL.DIRECT": `"https://go.example/s/acme/ANNVIP?rsShareMedium=DIRECT&rsEngagementMedium=EMAIL"`,
+		"programShareLinks.vip.UNKNOWN.DIRECT": `"https://go.example/s/acme/ANNVIP?rsShareMedium=DIRECT"`,
+	} {
+		if got := gjson.GetBytes(User(u), field).Raw; got != want {
+			t.Errorf("%s: %s, want %s", field, got, want)
+		}
+	}
+	for _, c := range []struct {
+		fields, extra []string
+		want          string
+	}{
+		{[]string{"email,referable"}, nil, `{"email":" Ann@Example.com","referable":false}`},
+		{[]string{"referable", " email ,,x,email"}, nil, `{"email":" Ann@Example.com","referable":false}`},
+		{[]string{"x"}, nil, `{}`},
+		{nil, []string{"email"}, string(User(u))},
+		{[]string{""}, nil, string(User(u))},
+		{nil, nil, string(User(u))},
+	} {
+		f, err := ParseFields(c.fields, c.extra)
+		if got := string(f.Of(User(u))); err != nil || got != c.want {
+			t.Errorf("%q, %q: %s, %v", c.fields, c.extra, got, err)
+		}
+	}
+	_, err := ParseFields([]string{"email"}, []string{"email"})
+	refused(t, "both", err, core.CodeInvalid, "fields")
 }
 
 func TestHosts(t *testing.T) {

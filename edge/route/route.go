@@ -22,8 +22,16 @@ const (
 	Page
 	// Code is GET /api/v1/{tenant}/code/{code}.
 	Code
+	// Script is GET or HEAD of the browser script.
+	Script
+	// OpenCode is GET /api/v1/{tenant}/open/code/{code}.
+	OpenCode
 	// Events is POST /api/v1/{tenant}/open/account/{account}/user/{user}/events.
 	Events
+	// Identify is PUT /api/v1/{tenant}/open/account/{account}/user/{user}.
+	Identify
+	// GraphQL is POST /api/v1/{tenant}/graphql.
+	GraphQL
 )
 
 // Route is a request's kind and the names in its path, decoded. What has not
@@ -40,6 +48,8 @@ type Route struct {
 func Parse(method, path string) Route {
 	reads := method == "GET" || method == "HEAD"
 	switch {
+	case reads && path == link.ScriptPath:
+		return Route{Kind: Script}
 	case reads && strings.HasPrefix(path, "/s/"):
 		return shareLink(path[len("/s/"):])
 	case strings.HasPrefix(path, "/api/v1/"):
@@ -63,11 +73,25 @@ func api(method, rest string) Route {
 	switch {
 	case method == "GET" && split(rest, segments[:3]) && segments[1] == "code":
 		return withCode(Route{Kind: Code}, segments[0], segments[2])
+	case method == "GET" && split(rest, segments[:4]) && segments[1] == "open" && segments[2] == "code":
+		return withCode(Route{Kind: OpenCode}, segments[0], segments[3])
+	case method == "PUT" && split(rest, segments[:6]) && segments[1] == "open" && segments[2] == "account" && segments[4] == "user":
+		return withUser(Route{Kind: Identify}, segments[0], segments[3], segments[5])
+	case method == "POST" && split(rest, segments[:2]) && segments[1] == "graphql":
+		return withTenant(Route{Kind: GraphQL}, segments[0])
 	case method == "POST" && split(rest, segments[:7]) && segments[1] == "open" &&
 		segments[2] == "account" && segments[4] == "user" && segments[6] == "events":
 		return withUser(Route{Kind: Events}, segments[0], segments[3], segments[5])
 	}
 	return Route{}
+}
+
+func withTenant(r Route, tenant string) Route {
+	var err error
+	if r.Tenant, err = core.ParseTenantAlias(tenant); err != nil {
+		return Route{}
+	}
+	return r
 }
 
 func withCode(r Route, tenant, code string) Route {

@@ -16,9 +16,22 @@ func (r *request) code(to route.Route) (abi.Response, error) {
 	if err != nil || credentials.Key == "" {
 		return abi.Response{}, errForward
 	}
-	info, keyHash, ok := findCode(to.Tenant, to.Code)
-	if !ok || !auth.KeyMatches(keyHash, credentials.Key) {
+	found, ok := findCode(to.Tenant, to.Code)
+	if !ok || !auth.KeyMatches(found.keyHash, credentials.Key) {
 		return abi.Response{}, errForward
 	}
-	return jsonResponse(200, wire.Code(info)), nil
+	return jsonResponse(200, wire.Code(found.CodeInfo)), nil
+}
+
+// openCode answers a look-up that the replica knows, to anybody. A page gets its
+// answer from the backend, which knows all pages that may ask.
+func (r *request) openCode(to route.Route) (abi.Response, error) {
+	if r.origin() != "" {
+		return abi.Response{}, errForward
+	}
+	found, ok := findCode(to.Tenant, to.Code)
+	if !ok || found.blocked {
+		return abi.Response{}, errForward
+	}
+	return jsonResponse(200, wire.Code(found.CodeInfo)), nil
 }

@@ -1,5 +1,6 @@
 // Package serve answers requests at the edge: share links, pages with a code,
-// code look-ups and event intake from the replica, all else from the backend.
+// code look-ups, event intake and identifications that tell nothing new from the
+// replica, all else from the backend.
 //
 // A replica may say yes; only the primary says no. Whatever is not found here,
 // not allowed here or not readable here is forwarded, so that every refusal
@@ -45,27 +46,26 @@ type request struct {
 	edge        Edge
 	now         core.Time
 	path, query string
+	// sites are the sites of the tenant in the path, once they are known.
+	sites *string
 }
 
 // Serve answers a request.
 func (e Edge) Serve(in *abi.Request) abi.Response {
 	r := &request{Request: in, edge: e, now: e.Now()}
 	r.path, r.query, _ = strings.Cut(in.URI, "?")
-	if response, refused := r.refuseBody(); refused {
-		return response
-	}
 	response, err := r.answer()
 	if err == errForward {
-		response, err = r.forward()
+		if response, err = r.forward(); err == nil {
+			return response
+		}
 	}
-	if err == nil {
-		return response
+	if err != nil {
+		if response = failure(err); response.Status >= 500 {
+			logFault(err)
+		}
 	}
-	response = failure(err)
-	if response.Status >= 500 {
-		logFault(err)
-	}
-	return response
+	return r.acrossOrigins(response)
 }
 
 // logFault writes a fault of ours to the host's log, with the cause that the
@@ -80,6 +80,12 @@ func logFault(err error) {
 
 // answer returns errForward for what the edge does not answer itself.
 func (r *request) answer() (abi.Response, error) {
+	if err := r.checkBody(); err != nil {
+		return abi.Response{}, err
+	}
+	if r.preflight() {
+		return r.mayCall()
+	}
 	to := route.Parse(r.Method, r.path)
 	switch to.Kind {
 	case route.ShareLink:
@@ -88,8 +94,16 @@ func (r *request) answer() (abi.Response, error) {
 		return r.page()
 	case route.Code:
 		return r.code(to)
+	case route.Script:
+		return r.script(), nil
+	case route.OpenCode:
+		return r.openCode(to)
 	case route.Events:
 		return r.events(to)
+	case route.Identify:
+		return r.identify(to)
+	case route.GraphQL:
+		return r.graphQL(to)
 	}
 	return abi.Response{}, errForward
 }
@@ -97,18 +111,18 @@ func (r *request) answer() (abi.Response, error) {
 // errForward is no error: it says that the backend is to answer.
 var errForward error = &core.Error{Message: "forward"}
 
-// refuseBody answers a body above the edge's bound: a component holds a whole
+// checkBody refuses a body above the edge's bound: a component holds a whole
 // body in its memory, so a large one must go to the backend itself.
-func (r *request) refuseBody() (abi.Response, bool) {
+func (r *request) checkBody() error {
 	if len(r.Body) == 0 {
-		return abi.Response{}, false
+		return nil
 	}
 	limit, err := strconv.Atoi(r.variable(maxBodyVariable))
 	if err != nil || limit <= 0 {
-		return failure(&core.Error{Message: "the variable max_body_bytes is not a number"}), true
+		return &core.Error{Message: "the variable max_body_bytes is not a number"}
 	}
 	if len(r.Body) <= limit {
-		return abi.Response{}, false
+		return nil
 	}
 	backend := r.variable(publicVariable)
 	if backend == "" {
@@ -116,7 +130,7 @@ func (r *request) refuseBody() (abi.Response, bool) {
 	}
 	e := wire.TooLarge(limit)
 	e.Message += ", the bound of the edge; send it to " + strings.TrimSuffix(backend, "/") + r.path
-	return failure(e), true
+	return e
 }
 
 // variable reads a variable; one that cannot be read is empty, and each use
@@ -172,4 +186,10 @@ func jsonResponse(status int, body []byte) abi.Response {
 	}
 }
 
-func failure(err error) abi.Response { return jsonResponse(wire.Failure(err)) }
+func failure(err error) abi.Response {
+	response := jsonResponse(wire.Failure(err))
+	if after := wire.RetryAfter(response.Status); after != "" {
+		response.Headers = append(response.Headers, abi.Header{Name: "retry-after", Value: after})
+	}
+	return response
+}

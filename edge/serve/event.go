@@ -4,6 +4,7 @@ import (
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/event"
+	"kith/core/origin"
 	"kith/core/wire"
 	"kith/edge/abi"
 	"kith/edge/route"
@@ -21,43 +22,89 @@ func (r *request) events(to route.Route) (abi.Response, error) {
 	if err != nil {
 		return abi.Response{}, err
 	}
-	batch.Stamp(r.now, entropy)
-	appended, err := appendIntake(to.Tenant, batch)
-	if err != nil {
-		return abi.Response{}, &core.Error{
-			Code: core.CodeUnavailable, Message: "the events could not be stored; send them again, with the same idempotencyKey", Err: err,
-		}
-	}
-	if !appended {
-		return abi.Response{}, event.Duplicate()
+	if err := r.takeIn(to.Tenant, &batch); err != nil {
+		return abi.Response{}, err
 	}
 	return jsonResponse(200, wire.Events(batch)), nil
 }
 
-// maySend reports whether the replica knows the user, and the request bears the
-// tenant's API key or that user's token.
+// takeIn gives a batch its ids and its time and stores it.
+func (r *request) takeIn(tenant core.TenantAlias, batch *event.Batch) error {
+	batch.Stamp(r.now, entropy)
+	appended, err := appendIntake(tenant, *batch)
+	if err != nil {
+		return &core.Error{
+			Code: core.CodeUnavailable, Message: "the events could not be stored; send them again, with the same idempotencyKey", Err: err,
+		}
+	}
+	if !appended {
+		return event.Duplicate()
+	}
+	return nil
+}
+
+// maySend reports whether the replica knows the user, the tenant's secure mode
+// lets the request through, and it comes from no page that the replica does not
+// know: the primary may.
 func (r *request) maySend(to route.Route) bool {
 	credentials, err := auth.ParseCredentials(r.header("authorization"), r.header(userTokenHeader))
-	if err != nil || credentials == (auth.Credentials{}) {
+	if err != nil {
 		return false
 	}
-	hash, sealed, ok := findSender(to.Tenant, to.Account, to.User)
+	from, ok := findSender(auth.TrackEvents, to.Tenant, to.Account, to.User, r.origin() != "")
 	if !ok {
 		return false
 	}
-	if credentials.Key != "" {
-		return auth.KeyMatches(hash, credentials.Key)
+	_, admitted := r.admits(to, from, credentials)
+	return admitted
+}
+
+// admits reports whether a sender may make a call, and as whom.
+func (r *request) admits(to route.Route, from sender, credentials auth.Credentials) (bearer, bool) {
+	r.sites = &from.sites
+	if r.origin() != "" && !origin.Allowed(r.origin(), from.sites) {
+		return bearer{}, false
 	}
+	b := r.bearer(to, from, credentials)
+	return b, from.mode.Admits(b.Bearer)
+}
+
+// bearer is who a request comes from.
+type bearer struct {
+	auth.Bearer
+	// subject is what that very user's token says; zero without one.
+	subject wire.Subject
+}
+
+// bearer is who a request comes from. What cannot be verified here is somebody
+// else, whom no mode admits: the backend says what is wrong with it.
+func (r *request) bearer(to route.Route, from sender, credentials auth.Credentials) bearer {
+	switch {
+	case credentials == (auth.Credentials{}):
+		return bearer{Bearer: auth.Nobody}
+	case credentials.Key != "" && auth.KeyMatches(from.keyHash, credentials.Key):
+		return bearer{Bearer: auth.KeyHolder}
+	case credentials.Token != "":
+		if subject, ok := r.speaksFor(to, from, credentials.Token); ok {
+			return bearer{auth.SameUser, subject}
+		}
+	}
+	return bearer{Bearer: auth.OtherUser}
+}
+
+// speaksFor returns what a token says that is good and is that of the user in
+// the path.
+func (r *request) speaksFor(to route.Route, from sender, token string) (wire.Subject, bool) {
 	keys, err := r.keys()
 	if err != nil {
-		return false
+		return wire.Subject{}, false
 	}
-	key, err := keys.Open(auth.KeyPlace(to.Tenant), sealed)
+	key, err := keys.Open(auth.KeyPlace(to.Tenant), from.keySealed)
 	if err != nil {
-		return false
+		return wire.Subject{}, false
 	}
-	subject, err := wire.VerifyToken(to.Tenant, key, credentials.Token, r.now)
-	return err == nil && subject.Account == to.Account && subject.User == to.User
+	subject, err := wire.VerifyToken(to.Tenant, key, token, r.now)
+	return subject, err == nil && subject.Account == to.Account && subject.User == to.User
 }
 
 // appendIntake runs the one statement that decides about idempotency; false

@@ -54,8 +54,10 @@ func redirect(a link.Answer) abi.Response {
 		{Name: "location", Value: a.Location},
 		{Name: "cache-control", Value: link.CacheControl},
 	}
-	if a.SetCookie != "" {
-		headers = append(headers, abi.Header{Name: "set-cookie", Value: a.SetCookie})
+	for _, cookie := range [...]string{a.SetCookie, a.SquatchCookie} {
+		if cookie != "" {
+			headers = append(headers, abi.Header{Name: "set-cookie", Value: cookie})
+		}
 	}
 	return abi.Response{Status: a.Status, Headers: headers}
 }

@@ -1,8 +1,13 @@
 package serve
 
 import (
+	"strings"
+
 	"kith/core"
+	"kith/core/auth"
 	"kith/core/link"
+	"kith/core/origin"
+	"kith/core/referral"
 	"kith/core/reward"
 	"kith/core/wire"
 	"kith/edge/abi"
@@ -30,7 +35,8 @@ func query(statement string, params ...abi.Value) (abi.Rows, error) {
 	return db.Execute(statement, params...)
 }
 
-// target is a code, its program and its tenant, for a redirect.
+// target is a code, its program and its tenant, for a redirect. The code of a
+// blocked user is empty: it is no code to a visitor.
 type target struct {
 	tenant  core.TenantAlias
 	policy  link.Policy
@@ -38,17 +44,20 @@ type target struct {
 	code    core.ReferralCode
 }
 
-const targetColumns = `SELECT t.alias, t.consent, t.consent_cookie, p.key, p.landing_url, p.allowed_hosts, p.cookie_life, c.code `
+const targetColumns = `SELECT t.alias, t.consent, t.consent_cookie, p.key, p.landing_url, p.allowed_hosts, p.cookie_life,
+	CASE WHEN u.blocked_at IS NULL THEN c.code ELSE '' END `
 
 const targetByTenant = targetColumns + `FROM tenant t
 	JOIN code c ON c.tenant = t.alias AND c.code = ?2
 	JOIN program p ON p.tenant = c.tenant AND p.key = c.program
+	JOIN user u ON u.tenant = c.tenant AND u.account_id = c.account_id AND u.id = c.user_id
 	WHERE t.alias = ?1`
 
 const targetByHost = targetColumns + `FROM site s
 	JOIN tenant t ON t.alias = s.tenant
 	JOIN code c ON c.tenant = t.alias AND c.code = ?2
 	JOIN program p ON p.tenant = c.tenant AND p.key = c.program
+	JOIN user u ON u.tenant = c.tenant AND u.account_id = c.account_id AND u.id = c.user_id
 	WHERE s.host = ?1`
 
 // findTarget runs one of the two statements above.
@@ -68,40 +77,176 @@ func findTarget(statement, by string, code core.ReferralCode) (target, bool) {
 	}, true
 }
 
-const codeStatement = `SELECT t.key_hash, t.discount_id, c.code, c.program, c.created_at, u.first_name, u.last_name,
-		p.referred_kind, p.referred_percent, p.referred_amount, p.referred_currency
+const codeStatement = `SELECT t.key_hash, u.blocked_at IS NOT NULL, t.discount_id, c.code, c.program, c.created_at, u.first_name, u.last_name,
+		coalesce(o.kind, ''), coalesce(o.percent, 0), coalesce(o.amount, 0), coalesce(o.unit, ''), coalesce(o.currency, ''),
+		coalesce(o.settings, ''), coalesce(o.valid_for, 0)
 	FROM tenant t
 	JOIN code c ON c.tenant = t.alias AND c.code = ?2
-	JOIN program p ON p.tenant = c.tenant AND p.key = c.program
 	JOIN user u ON u.tenant = c.tenant AND u.account_id = c.account_id AND u.id = c.user_id
+	LEFT JOIN program_reward o ON o.tenant = c.tenant AND o.program = c.program AND o.key = 'referred'
 	WHERE t.alias = ?1`
 
-// findCode returns what a code promises and the hash of its tenant's API key.
-func findCode(tenant core.TenantAlias, code core.ReferralCode) (info wire.CodeInfo, keyHash string, ok bool) {
-	v, ok := row(codeStatement, abi.Text(string(tenant)), abi.Text(string(code)))
-	if !ok {
-		return wire.CodeInfo{}, "", false
-	}
-	return wire.CodeInfo{
-		DiscountID: v[1].String(), Code: core.ReferralCode(v[2].String()), Program: core.ProgramKey(v[3].String()),
-		Created: core.Time(v[4].Int64()), FirstName: v[5].String(), LastName: v[6].String(),
-		Offer: reward.Offer{
-			Kind: reward.Kind(v[7].String()), Percent: reward.BasisPoints(v[8].Int64()),
-			Amount: v[9].Int64(), Currency: v[10].String(),
-		},
-	}, v[0].String(), true
+// foundCode is what a code promises, and who may know.
+type foundCode struct {
+	wire.CodeInfo
+	// keyHash is the tenant's API key.
+	keyHash string
+	// blocked is true when only a holder of the API key finds the code.
+	blocked bool
 }
 
-const senderStatement = `SELECT t.key_hash, t.key_sealed FROM tenant t
+// findCode looks a code up.
+func findCode(tenant core.TenantAlias, code core.ReferralCode) (foundCode, bool) {
+	v, ok := row(codeStatement, abi.Text(string(tenant)), abi.Text(string(code)))
+	if !ok {
+		return foundCode{}, false
+	}
+	return foundCode{keyHash: v[0].String(), blocked: v[1].Int64() != 0, CodeInfo: wire.CodeInfo{
+		DiscountID: v[2].String(), Code: core.ReferralCode(v[3].String()), Program: core.ProgramKey(v[4].String()),
+		Created: core.Time(v[5].Int64()), FirstName: v[6].String(), LastName: v[7].String(),
+		Offer: reward.Offer{
+			Kind: reward.Kind(v[8].String()), Percent: reward.BasisPoints(v[9].Int64()),
+			Amount: v[10].Int64(), Unit: v[11].String(), Currency: v[12].String(),
+			Settings: v[13].String(), ValidFor: core.Time(v[14].Int64()),
+		},
+	}}, true
+}
+
+// Sites are read for pages only.
+const senderStatement = `SELECT t.key_hash, t.key_sealed,
+		coalesce((SELECT mode FROM secure_mode WHERE tenant = t.alias AND endpoint = ?4), ''),
+		CASE ?5 WHEN 0 THEN '' ELSE (` + origin.Sites + `) END
+	FROM tenant t
 	JOIN user u ON u.tenant = t.alias AND u.account_id = ?2 AND u.id = ?3
 	WHERE t.alias = ?1`
 
-// findSender returns a tenant's API key, hashed and sealed, when the replica
-// knows the user.
-func findSender(tenant core.TenantAlias, account core.AccountID, user core.UserID) (hash, sealed string, ok bool) {
-	v, ok := row(senderStatement, abi.Text(string(tenant)), abi.Text(string(account)), abi.Text(string(user)))
-	if !ok {
-		return "", "", false
+// sender is what the replica knows of a tenant, for a call about a known user.
+type sender struct {
+	// keyHash and keySealed are the tenant's API key.
+	keyHash, keySealed string
+	// mode is who may make the call.
+	mode auth.Mode
+	// sites are the tenant's, when the sender is a page.
+	sites string
+}
+
+// findSender returns what a call to an endpoint about a user is checked by, when
+// the replica knows the user; sites only when the sender is a page.
+func findSender(e auth.Endpoint, tenant core.TenantAlias, account core.AccountID, user core.UserID, page bool) (sender, bool) {
+	withSites := abi.Int(0)
+	if page {
+		withSites = abi.Int(1)
 	}
-	return v[0].String(), v[1].String(), true
+	v, ok := row(senderStatement, abi.Text(string(tenant)), abi.Text(string(account)), abi.Text(string(user)), abi.Text(e.String()), withSites)
+	if !ok {
+		return sender{}, false
+	}
+	return sender{
+		keyHash: v[0].String(), keySealed: v[1].String(), mode: modeOf(e, v[2].String()), sites: v[3].String(),
+	}, true
+}
+
+// A user in a program without a code of theirs, one who is blocked, and one with
+// a reward for being referred are for the backend to answer. Codes have no blank.
+const userStatement = `SELECT t.key_hash, t.key_sealed,
+		coalesce((SELECT mode FROM secure_mode WHERE tenant = t.alias AND endpoint = 'upsert-user'), ''),
+		CASE ?4 WHEN 0 THEN '' ELSE (` + origin.Sites + `) END,
+		t.browser_payment, t.share_origin,
+		u.blocked_at IS NOT NULL
+			OR EXISTS (SELECT 1 FROM program p WHERE p.tenant = t.alias AND NOT EXISTS (SELECT 1 FROM code c
+				WHERE c.tenant = u.tenant AND c.account_id = u.account_id AND c.user_id = u.id AND c.program = p.key))
+			OR EXISTS (SELECT 1 FROM reward w WHERE w.tenant = r.tenant AND w.referral_id = r.id),
+		u.first_name, u.last_name, u.email, u.image_url, u.locale, u.country_code, u.referable, u.custom_fields, u.segments,
+		u.cookie_id, u.first_seen_ip, u.last_seen_ip, coalesce(u.us_tax_form_at, 0), u.created_at,
+		(SELECT json_group_array(program || ' ' || code) FROM (SELECT program, code, max(rowid) FROM code
+			WHERE tenant = t.alias AND account_id = ?2 AND user_id = ?3 GROUP BY program ORDER BY program)),
+		a.status, coalesce(a.payment_provider_id, ''), coalesce(a.first_paid_at, 0), a.identified,
+		coalesce(r.state, 'none'), coalesce(r.code, ''), coalesce(r.referred_user_id, ''), coalesce(r.ended_at, 0)
+	FROM tenant t
+	JOIN user u ON u.tenant = t.alias AND u.account_id = ?2 AND u.id = ?3
+	JOIN account a ON a.tenant = t.alias AND a.id = ?2
+	LEFT JOIN referral r ON r.tenant = t.alias AND r.referred_account_id = ?2
+	WHERE t.alias = ?1`
+
+// knownUser is what the replica knows of a user, for an identification; of the
+// account and the referral only what decides, and what an answer tells.
+type knownUser struct {
+	sender
+	wire.UserInfo
+	payment     auth.BrowserPayment
+	shareOrigin string
+	// moves is true when the backend has something to do, or to tell, that is not
+	// here.
+	moves bool
+}
+
+// findUser returns a user whom the replica knows; sites only when the sender is
+// a page.
+func findUser(tenant core.TenantAlias, account core.AccountID, user core.UserID, page bool) (knownUser, bool) {
+	withSites := abi.Int(0)
+	if page {
+		withSites = abi.Int(1)
+	}
+	v, ok := row(userStatement, abi.Text(string(tenant)), abi.Text(string(account)), abi.Text(string(user)), withSites)
+	if !ok {
+		return knownUser{}, false
+	}
+	known := knownUser{
+		sender:  sender{keyHash: v[0].String(), keySealed: v[1].String(), mode: modeOf(auth.UpsertUser, v[2].String()), sites: v[3].String()},
+		payment: auth.BrowserPayment(v[4].String()), shareOrigin: v[5].String(), moves: v[6].Int64() != 0,
+	}
+	known.User = userOf(v[7:])
+	known.User.Account, known.User.ID = account, user
+	known.Account, known.ReferredBy.Referral = accountOf(v[22:])
+	return known, true
+}
+
+func userOf(v []abi.Value) referral.User {
+	u := referral.User{
+		FirstName: v[0].String(), LastName: v[1].String(), Email: v[2].String(), ImageURL: v[3].String(),
+		Locale: v[4].String(), CountryCode: v[5].String(), Referable: v[6].Int64() != 0,
+		CustomFields: v[7].String(), Segments: wire.Texts(v[8].String()), CookieID: v[9].String(),
+		FirstSeenIP: v[10].String(), LastSeenIP: v[11].String(),
+		USTaxForm: core.Time(v[12].Int64()), Created: core.Time(v[13].Int64()),
+	}
+	for _, owned := range wire.Texts(v[14].String()) {
+		program, code, _ := strings.Cut(owned, " ")
+		u.Codes = append(u.Codes, referral.UserCode{Program: core.ProgramKey(program), Code: core.ReferralCode(code)})
+	}
+	return u
+}
+
+func accountOf(v []abi.Value) (referral.Account, *referral.Referral) {
+	a := referral.Account{
+		Status: referral.Status(v[0].String()), PaymentProviderID: core.PaymentProviderID(v[1].String()),
+		Standing: referral.Standing{
+			FirstPaid: core.Time(v[2].Int64()), Identified: v[3].Int64() != 0,
+			Referral: referral.State(v[4].String()), Code: core.ReferralCode(v[5].String()),
+		},
+	}
+	if a.Standing.Referral == referral.None {
+		return a, nil
+	}
+	return a, &referral.Referral{
+		State: a.Standing.Referral, Code: a.Standing.Code,
+		Referred: referral.Identity{User: core.UserID(v[6].String())}, Ended: core.Time(v[7].Int64()),
+	}
+}
+
+// modeOf reads a stored mode; an endpoint without one has its default.
+func modeOf(e auth.Endpoint, stored string) auth.Mode {
+	if mode, ok := auth.ParseMode(stored); ok {
+		return mode
+	}
+	return auth.DefaultSecureMode()[e]
+}
+
+// findSites returns the sites of a tenant; one that the replica does not know
+// has none.
+func findSites(tenant core.TenantAlias) string {
+	v, ok := row(origin.Sites, abi.Text(string(tenant)))
+	if !ok {
+		return ""
+	}
+	return v[0].String()
 }

@@ -48,7 +48,7 @@ func clientIP(address string) string {
 // visit is the part of a request that decides about links and cookies.
 func (r *request) visit(from visitor) link.Visit {
 	return link.Visit{
-		Method: r.Method, Secure: from.scheme == "https",
+		Method: r.Method, Secure: from.scheme == "https", Host: from.host,
 		Path: r.path, Query: r.query, Cookie: r.cookies(),
 		UserAgent: r.header("user-agent"), SecPurpose: r.header("sec-purpose"), Purpose: r.header("purpose"),
 		GPC: r.header("sec-gpc"), DNT: r.header("dnt"),

@@ -31,14 +31,24 @@ func BenchmarkRedirect(b *testing.B) {
 }
 
 // BenchmarkEvents is an event call with an idempotency key, taken in by the
-// component, beside a bare insert of as much text in the same database.
+// component, by REST and by GraphQL in its plain form, beside a bare insert of as
+// much text in the same database.
 func BenchmarkEvents(b *testing.B) {
 	s := newSite(b)
 	p := s.dev(b)
 	b.Cleanup(func() { p.stop(b) })
 	b.Run("insert-alone", func(b *testing.B) { s.benchmarkInsert(b) })
-	b.Run("component-reused", func(b *testing.B) { benchmarkEvents(b, s.loadEdge(b, false)) })
+	edge := s.loadEdge(b, false)
+	b.Run("component-reused", func(b *testing.B) {
+		benchmarkEvents(b, edge, "/open/account/anna/user/anna/events", func(sent int) string { return fmt.Sprintf(eventBody, sent) })
+	})
+	b.Run("component-reused-graphql", func(b *testing.B) {
+		benchmarkEvents(b, edge, "/graphql", func(sent int) string { return fmt.Sprintf(graphQLEvents, fmt.Sprintf("graph-%08d", sent), "purchase") })
+	})
 }
+
+// eventsSent numbers the keys of all runs, which share a database.
+var eventsSent int
 
 const eventBody = `{"idempotencyKey":"order-%08d","events":[{"key":"purchase","fields":{"revenue":29.00,"currency":"USD"}}]}`
 
@@ -58,12 +68,12 @@ func (s *site) benchmarkInsert(b *testing.B) {
 	}
 }
 
-func benchmarkEvents(b *testing.B, edge http.Handler) {
-	const uri = "/api/v1/demo/open/account/anna/user/anna/events"
-	sent := 0
+// benchmarkEvents sends bodies that differ in their idempotency key.
+func benchmarkEvents(b *testing.B, edge http.Handler, path string, body func(sent int) string) {
+	b.ReportAllocs()
 	for b.Loop() {
-		sent++
-		r := httptest.NewRequest(http.MethodPost, uri, strings.NewReader(fmt.Sprintf(eventBody, sent)))
+		eventsSent++
+		r := httptest.NewRequest(http.MethodPost, "/api/v1/demo"+path, strings.NewReader(body(eventsSent)))
 		r.RemoteAddr = "192.0.2.1:1234"
 		r.Header.Set("Content-Type", "application/json")
 		r.SetBasicAuth("", "LIVE_DEMO_KEY_0123456789")

@@ -50,10 +50,15 @@ func TestCLI_Help(t *testing.T) {
 		{nil, []string{"Usage: kith <command>", "dev", "serve", "edge", "tenant", "token", "version"}},
 		{[]string{"--help"}, []string{"Usage: kith <command>", "dev", "serve", "edge", "tenant", "token", "version"}},
 		{[]string{"dev", "--help"}, []string{"Usage: kith dev", "--edge-addr", "KITH_EDGE_ADDR", "--backend-addr", "KITH_BACKEND_ADDR", "--data", "KITH_DATA", "KITH_DATABASE_URL", "KITH_MASTER_KEY"}},
+		{[]string{"gatewaylab", "--help"}, []string{"Usage: kith gatewaylab", "KITH_LAB_ADDR", "127.0.0.1:8090", "KITH_LAB_JOURNAL"}},
 		{[]string{"serve", "--help"}, []string{"Usage: kith serve", "KITH_BACKEND_ADDR", "127.0.0.1:8080"}},
 		{[]string{"edge", "--help"}, []string{"Usage: kith edge", "KITH_BACKEND_URL", "KITH_TRUST_PROXY", "KITH_MAX_BODY", "127.0.0.1:3000"}},
-		{[]string{"tenant", "--help"}, []string{"create"}},
+		{[]string{"tenant", "--help"}, []string{"create", "show", "set", "origin"}},
+		{[]string{"tenant", "set", "--help"}, []string{"Usage: kith tenant set", "--secure-mode", "--browser-payment", "--share-origin", "--consent", "--discount-id"}},
 		{[]string{"tenant", "create", "--help"}, []string{"Usage: kith tenant create", "--landing-url", "--allow-host", "--consent"}},
+		{[]string{"program", "--help"}, []string{"list", "show", "create", "update", "delete"}},
+		{[]string{"program", "create", "--help"}, []string{"Usage: kith program create --tenant=ALIAS --landing-url=URL <key>", "--referrer-reward", "'10%'", "--fraud-signal", "Default: none"}},
+		{[]string{"program", "update", "--help"}, []string{"Usage: kith program update --tenant=ALIAS <key>", "--landing-url", "--max-rewards-in-period"}},
 		{[]string{"token", "--help"}, []string{"--tenant", "--account", "--user", "--expires"}},
 	} {
 		out, errOut, status := s.run(t, nil, test.args...)
@@ -97,6 +102,28 @@ func TestCLI_Errors(t *testing.T) {
 		{"an alias that is none", s, nil, "tenant create a.b --landing-url https://x.example", 1, "alias"},
 		{"a landing URL that is none", s, nil, "tenant create acme --landing-url x.example", 1, "absolute http or https URL"},
 		{"consent without its cookie", s, nil, "tenant create acme --landing-url https://x.example --consent opt-in", 1, "consent-cookie"},
+		{"programs of no tenant", s, nil, "program list --tenant nobody", 1, "there is no tenant"},
+		{"programs of nobody in particular", s, nil, "program list", 2, "--tenant"},
+		{"a program that is not there", s, nil, "program show spring --tenant demo", 1, "there is no such program"},
+		{"a program that is there", s, nil, "program create classic --tenant demo --landing-url https://x.example", 1, "there is a program classic already"},
+		{"the last program", s, nil, "program delete classic --tenant demo", 1, "a tenant keeps its last program"},
+		{"a program without a landing page", s, nil, "program create spring --tenant demo", 2, "--landing-url"},
+		{"a program key that is none", s, nil, "program create a.b --tenant demo --landing-url https://x.example", 1, "key: a program key is"},
+		{"a landing page that is none", s, nil, "program update classic --tenant demo --landing-url x", 1, "landing-url: must be an absolute"},
+		{"a reward that is none", s, nil, "program update classic --tenant demo --referrer-reward tenner", 1, "referrer-reward: must be 'none', a percentage"},
+		{"a discount above all", s, nil, "program update classic --tenant demo --referred-reward 101%", 1, "referred-reward: must be a percentage from 0 to 100"},
+		{"a reward of nothing", s, nil, "program update classic --tenant demo --referred-reward 0%", 1, "referred-reward: must be more than 0"},
+		{"a period alone", s, nil, "program update classic --tenant demo --period 24h", 1, "period: a number of rewards and its period go together"},
+		{"a fraud handling that is none", s, nil, "program update classic --tenant demo --fraud pardon", 1, "fraud: must be one of NONE, PENDING, DENY"},
+		{"a fraud signal that is none", s, nil, "program update classic --tenant demo --fraud-signal smell=deny", 1, "fraud-signal: smell is not one of name"},
+		{"settings of no tenant", s, nil, "tenant show nobody", 1, "no tenant"},
+		{"a switch that is none", s, nil, "tenant set demo --secure-mode fly=open", 1, "upsert-user"},
+		{"a mode that is none", s, nil, "tenant set demo --secure-mode get-widget=shut", 1, "signed, open, disabled"},
+		{"a payment that is none", s, nil, "tenant set demo --browser-payment all", 1, "browser-payment"},
+		{"a consent that is none", s, nil, "tenant set demo --consent maybe", 1, "opt-out"},
+		{"an origin with a path", s, nil, "tenant set demo --share-origin https://x.example/y", 1, "share-origin"},
+		{"codes that are not there", s, nil, "program fill classic referrer --tenant demo --file /nowhere", 2, "/nowhere"},
+		{"codes for nobody", s, nil, "program fill classic friend --tenant demo --file /dev/null", 2, "referred"},
 		{"a token of no tenant", s, nil, "token --tenant nobody --account a --user b", 1, "no tenant"},
 		{"a token of nobody", s, nil, "token --tenant demo --account null --user b", 1, "account"},
 		{"an address in use", taken, nil, "serve", 1, "KITH_BACKEND_ADDR"},
@@ -130,7 +157,7 @@ func TestCLI_TenantCreate(t *testing.T) {
 	for _, tenant := range []string{"acme", "test_acme"} {
 		s.identify(t, s.backend, tenant, "anna", `{"referralCode":"ANNA10"}`)
 		a := mustCall(t, http.StatusFound, "GET", s.backend+"/s/"+tenant+"/ANNA10", "")
-		require.Equal(t, "https://acme.example/start?rsCode=ANNA10#top", a.header.Get("Location"))
+		require.Regexp(t, `^https://acme\.example/start\?rsCode=ANNA10&.*#top$`, a.header.Get("Location"))
 		files, err := filepath.Glob(filepath.Join(s.data, "*"))
 		require.NoError(t, err)
 		require.NotEmpty(t, files)
@@ -141,6 +168,35 @@ func TestCLI_TenantCreate(t *testing.T) {
 		}
 	}
 	mustCall(t, http.StatusUnauthorized, "GET", s.backend+"/api/v1/test_acme/code/ANNA10", "", s.auth("acme"))
+}
+
+// A setting holds at once, in the backend and at an edge on the same file, and
+// what is not named stays.
+func TestCLI_TenantSet(t *testing.T) {
+	t.Parallel()
+	s := demoSite(t)
+	s.serve(t)
+	s.serveEdge(t)
+	s.identify(t, s.backend, "demo", "ben", `{}`)
+	events := "/api/v1/demo/open/account/ben/user/ben/events"
+	for _, step := range []struct {
+		mode   string
+		status int
+	}{{"signed", http.StatusUnauthorized}, {"open", http.StatusOK}, {"disabled", http.StatusForbidden}} {
+		out, errOut, status := s.run(t, nil, "tenant", "set", "demo", "--secure-mode", "track-events="+step.mode, "--share-origin", "https://go.example")
+		require.Zero(t, status, errOut)
+		require.Contains(t, out, "secure-mode      track-events="+step.mode+"\n")
+		for _, base := range []string{s.backend, s.edge} {
+			mustCall(t, step.status, "POST", base+events, `{"events":[{"key":"visit"}]}`)
+		}
+	}
+	out, errOut, status := s.run(t, nil, "tenant", "show", "demo")
+	require.Zero(t, status, errOut)
+	require.Contains(t, out, "discount-id      svc_discount\nconsent          off\n")
+	require.Contains(t, out, "share-origin     https://go.example\n")
+	require.Contains(t, out, "secure-mode      upsert-user=signed\n")
+	require.Contains(t, out, "secure-mode      track-events=disabled\n")
+	require.NotContains(t, out, s.keys["demo"])
 }
 
 func TestCLI_TokenSpeaksForItsUser(t *testing.T) {

@@ -3,6 +3,9 @@ package e2e
 import (
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -23,11 +26,20 @@ var grounds = []struct {
 	{"primary", func(t *testing.T, s *site) {
 		c := sqldtest.Shared(t)
 		s.backendDatabase, s.edgeDatabase = c.PrimaryURL(), c.PrimaryURL()
+		s.shareKey(t)
 	}},
 	{"replica", func(t *testing.T, s *site) {
 		c := sqldtest.Shared(t)
 		s.backendDatabase, s.edgeDatabase = c.PrimaryURL(), c.ReplicaURL()
+		s.shareKey(t)
 	}},
+}
+
+// shareKey gives a site the master key of all sites on the shared server.
+func (s *site) shareKey(t *testing.T) {
+	t.Helper()
+	key := strings.Repeat("5a", 32)
+	require.NoError(t, os.WriteFile(filepath.Join(s.data, "master.key"), []byte(key+"\n"), 0o600))
 }
 
 var aliases atomic.Int64

@@ -20,7 +20,7 @@ func TestEdge_BackendIsDown(t *testing.T) {
 	s.serveEdge(t)
 
 	a := mustCall(t, http.StatusFound, "GET", s.edge+"/s/demo/anna10?rsShareMedium=SMS", "")
-	require.Equal(t, "https://shop.example/?rsCode=ANNA10&rsShareMedium=SMS", a.header.Get("Location"))
+	require.Contains(t, a.header.Get("Location"), "https://shop.example/?rsCode=ANNA10&rsShareMedium=SMS&")
 	require.Contains(t, a.header.Get("Set-Cookie"), "kith_demo=v1.")
 	a = mustCall(t, http.StatusFound, "GET", s.edge+"/shoes?rsCode=ANNA10", "", "Host: shop.example")
 	require.Equal(t, "/shoes", a.header.Get("Location"))
@@ -47,6 +47,38 @@ func TestEdge_BackendIsDown(t *testing.T) {
 	require.Equal(t, 3, number(t, db, `SELECT count(*) FROM event`))
 }
 
+// With the backend down a page that says nothing new of a known user is answered,
+// by the key and by the user's own token; whatever else it says is not.
+func TestEdge_KnownUserWithoutABackend(t *testing.T) {
+	t.Parallel()
+	s := demoSite(t)
+	backend := s.serve(t)
+	const path, body = "/api/v1/demo/open/account/anna/user/anna", `{"firstName":"Anna","customFields":{"plan":"pro"}}`
+	token := "Authorization: Bearer " + s.token(t, "anna")
+	s.serveEdge(t)
+	mustCall(t, http.StatusOK, "PUT", s.edge+path, body, s.auth("demo"))
+	byToken := mustCall(t, http.StatusOK, "PUT", s.edge+path, body, token)
+	backend.kill()
+
+	for _, auth := range []string{"X-SaaSquatch-User-Token: " + strings.TrimPrefix(token, "Authorization: Bearer "), token} {
+		require.Equal(t, byToken.body, mustCall(t, http.StatusOK, "PUT", s.edge+path, body, auth).body)
+		require.Equal(t, byToken.body, mustCall(t, http.StatusOK, "PUT", s.edge+path, "{}", auth).body)
+		for _, changed := range []string{
+			`{"firstName":"Anne"}`, `{"customFields":{"plan":null}}`, `{"referral_code":"ANNA10"}`, `{"segments":["vip"]}`,
+			`{"accountStatus":"PAID"}`, `{"paymentProviderId":"cus_1"}`, `{"referralCode":"MINE10"}`, `{"nick":1}`, `{`,
+		} {
+			mustCall(t, http.StatusServiceUnavailable, "PUT", s.edge+path, changed, auth)
+		}
+		mustCall(t, http.StatusServiceUnavailable, "PUT", s.edge+path, body, auth, "Cookie: kith_demo=x")
+		mustCall(t, http.StatusServiceUnavailable, "PUT", s.edge+path+"?fields=id", body, auth)
+		mustCall(t, http.StatusServiceUnavailable, "POST", s.edge+path, body, auth)
+		mustCall(t, http.StatusServiceUnavailable, "PUT", s.edge+strings.Replace(path, "user/anna", "user/ben", 1), body, auth)
+	}
+	for _, server := range []string{s.auth("demo"), "Authorization: Basic eDp4", "Authorization: Bearer "} {
+		mustCall(t, http.StatusServiceUnavailable, "PUT", s.edge+path, body, server)
+	}
+}
+
 // The attribution cookie is Secure when the visitor's own connection is https.
 func TestEdge_CookieIsSecureOnHTTPS(t *testing.T) {
 	t.Parallel()
@@ -57,6 +89,11 @@ func TestEdge_CookieIsSecureOnHTTPS(t *testing.T) {
 	for _, path := range []string{"/s/demo/ANNA10", "/shoes?rsCode=ANNA10"} {
 		behind := mustCall(t, http.StatusFound, "GET", s.edge+path, "", "Host: shop.example", "X-Forwarded-Proto: https")
 		require.Regexp(t, `^kith_demo=v1\.[0-9a-z]+\.classic\.ANNA10\.\.\.[A-Za-z0-9_-]{43}; Path=/; Max-Age=2592000; HttpOnly; SameSite=Lax; Secure$`, behind.header.Get("Set-Cookie"))
+		// A cookie for pages of other sites is one more, at share links only.
+		require.Equal(t, strings.HasPrefix(path, "/s/"), len(behind.header["Set-Cookie"]) == 2, path)
+		for _, second := range behind.header["Set-Cookie"][1:] {
+			require.Regexp(t, `^_saasquatch=[A-Za-z0-9_-]+; Path=/; Max-Age=2592000; HttpOnly; SameSite=None; Secure$`, second)
+		}
 		plain := mustCall(t, http.StatusFound, "GET", s.edge+path, "", "Host: shop.example", "X-Forwarded-Proto: http")
 		require.NotContains(t, plain.header.Get("Set-Cookie"), "Secure")
 	}

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -57,12 +58,15 @@ func ReadRuntimeConfig(path string) (map[string]Database, error) {
 //
 // A file has one connection that writes, so that writers stand in a queue and
 // not in each other's way: SQLite lets waiters poll the lock, and the unlucky
-// ones run into busy_timeout. Its readers are not allowed to write at all. A
-// server has one pool, because it orders writers itself.
+// ones run into busy_timeout. Its readers are not allowed to write at all.
+//
+// A server orders writers itself, but gives each a connection for as long as it
+// stays: a replica holds one to its primary for every connection that has
+// written. They have a pool of their own, so that a few edges cannot use up the
+// 128 connections that a primary has.
 type database struct {
 	read, write *sql.DB
 	file        bool
-	ping        bool // before a write, see query
 	maxRows     int
 	maxBytes    int
 
@@ -80,6 +84,16 @@ type statement struct {
 // maxStatements bounds the statements that are kept prepared; later ones are
 // prepared for each call. A component has a few dozen.
 const maxStatements = 256
+
+// serverWriters bounds the connections that write to a server. A write holds its
+// connection for about a millisecond, and many that wait at the server are let
+// in in no order.
+const serverWriters = 4
+
+// writerIdle is how long a connection that writes may lie unused. A server that
+// restarted leaves it dead without its knowing, and the statement sent over it
+// is not sent again; few restarts take less.
+const writerIdle = 2 * time.Second
 
 func openDatabases(ctx context.Context, granted []string, o Options) (map[string]*database, error) {
 	databases := make(map[string]*database)
@@ -110,9 +124,9 @@ func openDatabase(ctx context.Context, config Database, o Options) (*database, e
 	if err != nil {
 		return nil, err
 	}
-	d.ping = strings.HasPrefix(config.URL, "ws")
 	d.read = pool(connector, o.Instances)
-	d.write = d.read
+	d.write = pool(connector, serverWriters)
+	d.write.SetConnMaxIdleTime(writerIdle)
 	return d, nil
 }
 
@@ -165,7 +179,7 @@ func (d *database) close() error {
 	if d == nil || d.write == nil {
 		return nil
 	}
-	if d.read == nil || d.read == d.write {
+	if d.read == nil {
 		return d.write.Close()
 	}
 	return errors.Join(d.read.Close(), d.write.Close())
@@ -245,36 +259,38 @@ func (d *database) query(ctx context.Context, text []byte, args []any) (*result,
 // writeOnce runs a statement on a server without the repetition that
 // database/sql gives a connection that breaks: the driver reports a connection
 // lost after the statement was sent just like one lost before, and a statement
-// that was carried out must not be carried out again. A WebSocket is tried first
-// by a ping, which may be repeated.
+// that was carried out must not be carried out again. A statement that the
+// server refused because others were writing was not carried out, and is sent
+// again.
 func (d *database) writeOnce(ctx context.Context, s *statement, args []any) (*result, error) {
-	conn, err := d.connection(ctx)
+	conn, err := d.write.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
+	for {
+		r, err := d.queryOn(ctx, conn, s, args)
+		if err == nil || !strings.Contains(err.Error(), "database is locked") {
+			return r, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(rand.N(lockedPause)):
+		}
+	}
+}
+
+// lockedPause is the longest rest before a statement is sent to a locked
+// database again.
+const lockedPause = 20 * time.Millisecond
+
+func (d *database) queryOn(ctx context.Context, conn *sql.Conn, s *statement, args []any) (*result, error) {
 	rows, err := conn.QueryContext(ctx, s.text, args...)
 	if err != nil {
 		return nil, err
 	}
 	return d.readAll(rows)
-}
-
-func (d *database) connection(ctx context.Context) (*sql.Conn, error) {
-	for {
-		conn, err := d.write.Conn(ctx)
-		if err != nil || !d.ping {
-			return conn, err
-		}
-		err = conn.PingContext(ctx)
-		if err == nil {
-			return conn, nil
-		}
-		_ = conn.Close() // a broken connection leaves the pool by it
-		if !errors.Is(err, driver.ErrBadConn) || ctx.Err() != nil {
-			return nil, err
-		}
-	}
 }
 
 func (d *database) readAll(rows *sql.Rows) (*result, error) {

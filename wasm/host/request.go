@@ -39,7 +39,6 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := h.enter(); err != nil {
-		w.Header().Set("Retry-After", "1")
 		unavailable(w)
 		return
 	}

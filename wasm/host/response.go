@@ -88,6 +88,7 @@ func refuse(w http.ResponseWriter, status int, code, message string) {
 }
 
 func unavailable(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", "1")
 	refuse(w, http.StatusServiceUnavailable, "UNAVAILABLE", "the service cannot answer now, try again later")
 }
 

@@ -3,6 +3,7 @@ module kith/wasm/toolchain
 go 1.26
 
 tool (
+	github.com/evanw/esbuild/cmd/esbuild
 	github.com/tinygo-org/tinygo
 	gotest.tools/gotestsum
 	honnef.co/go/tools/cmd/staticcheck
@@ -18,6 +19,7 @@ require (
 	github.com/creack/goselect v0.1.2 // indirect
 	github.com/dnephin/pflag v1.0.7 // indirect
 	github.com/docker/libtrust v0.0.0-20160708172513-aabc10ec26b7 // indirect
+	github.com/evanw/esbuild v0.25.11 // indirect
 	github.com/fatih/color v1.18.0 // indirect
 	github.com/fatih/structtag v1.2.0 // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect

@@ -29,6 +29,7 @@ tinygo | libclang-rt-19-dev-wasm32 | /usr/lib/llvm-19/lib/clang/19/lib/wasi/libc
 tinygo | binaryen                 | wasm-opt                       | optimises the linked guest
 test   | gcc                      | gcc                            | cgo: the race detector
 test   | libc6-dev                | /usr/include/stdio.h           | cgo: headers of the C library
+test   | chromium                 | chromium                       | the browser that pages are tried in
 test   | wabt                     | wat2wasm                       | assembles the hostile guests of wasm/host/testdata
 '
 

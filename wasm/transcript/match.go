@@ -14,10 +14,11 @@ type captures map[string]string
 
 // kinds is closed: only ids, times and signed texts may differ between runs.
 var kinds = map[string]string{
-	"id":    `[A-Za-z0-9_-]{4,64}`,
-	"ms":    `[0-9]{13}`,
-	"time":  `[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})`,
-	"token": `[A-Za-z0-9_.~%=-]+`,
+	"id":     `[A-Za-z0-9_-]{4,64}`,
+	"ms":     `[0-9]{13}`,
+	"time":   `[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})`,
+	"token":  `[A-Za-z0-9_.~%=-]+`,
+	"secret": `[A-Za-z0-9+/]{43}=`,
 }
 
 var placeholder = regexp.MustCompile(`\{\{([a-z][a-z0-9_]*)(?::([a-z]+))?\}\}`)

@@ -36,7 +36,7 @@
 // The answer is complete: status, every header and the whole body, compared
 // byte by byte. JSON is not normalised, since equal bytes are the point. Only
 // headers that say how the bytes travelled are left out: Connection,
-// Content-Length, Date, Keep-Alive and Transfer-Encoding. Nothing is sent that
+// Content-Length, Date, Keep-Alive, Transfer-Encoding and X-Request-Id. Nothing is sent that
 // the story does not say, save Host and Content-Length; redirects are not
 // followed and cookies not kept.
 //
@@ -47,6 +47,7 @@
 //	ms     a time in epoch milliseconds, 13 digits
 //	time   a time as in RFC 3339
 //	token  a signed text: id with ".", "~", "%" and "=", of any length
+//	secret 32 random bytes in base64
 //
 // {{name}}, in the same or a later answer or request, is that text again. Names
 // may also be given by the Target. A name is captured once in a story.
@@ -224,7 +225,7 @@ func send(target Target, request []line, known captures) ([]string, error) {
 }
 
 // travel is how the bytes came, which may differ where the answer does not.
-var travel = []string{"Connection", "Content-Length", "Date", "Keep-Alive", "Transfer-Encoding"}
+var travel = []string{"Connection", "Content-Length", "Date", "Keep-Alive", "Transfer-Encoding", "X-Request-Id"}
 
 func answer(res *http.Response) ([]string, error) {
 	for _, name := range travel {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"kith/backend/job"
 	"kith/backend/program"
 	"kith/backend/store"
 	"kith/core"
@@ -130,7 +131,7 @@ func (f *databaseFlags) open(e *env) (*program.Engine, error) {
 		_ = db.Close()
 		return nil, err
 	}
-	return &program.Engine{DB: db, Keys: keys, Now: now, Entropy: random, Wake: func() {}}, nil
+	return &program.Engine{DB: db, Keys: keys, Now: now, Entropy: random, Wake: func() {}, TryGateway: job.TryGateway}, nil
 }
 
 func now() core.Time { return core.Time(time.Now().UnixMilli()) }

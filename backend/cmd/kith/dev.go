@@ -2,17 +2,24 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 
+	"kith/backend/api"
 	"kith/backend/demo"
+	"kith/backend/store"
+	"kith/core"
 )
 
 type devCommand struct {
 	backendFlags
 	edgeFlags
+	LabAddr string `env:"KITH_LAB_ADDR" default:"127.0.0.1:8090" help:"Address that the gateway lab listens on; off: there is none."`
 }
 
 // Run serves edge and backend on one database until the context ends. The edge
@@ -23,6 +30,7 @@ func (c *devCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
+	defer engine.Files.Close()
 	backend, err := listen(c.BackendAddr)
 	if err != nil {
 		return err
@@ -39,15 +47,53 @@ func (c *devCommand) Run(e *env) error {
 	logConfig(e, "backend", c.backendFlags)
 	c.edgeFlags.logConfig(e, c.databaseFlags, backendURL)
 	edgeURL := "http://" + reachable(edge.Addr().String())
-	// One address, two names: the host tells the tenants' pages apart.
-	testURL := strings.Replace(edgeURL, "127.0.0.1", "localhost", 1)
-	if err := demo.Seed(e.ctx, engine, edgeURL, testURL); err != nil {
+	if err := demo.Seed(e.ctx, engine, edgeURL, testURL(edgeURL)); err != nil {
 		return err
 	}
-	banner(e.out, edgeURL, backendURL, c.Data)
+	replica, err := store.OpenReplica(c.DatabaseURL, c.DatabaseToken)
+	if err != nil {
+		return err
+	}
+	defer replica.Close()
+	observeBackend(e, engine)
+	observeEdge(e, loaded, replica)
+	if err := c.serveOps(e, map[string]probe{"database": engine.DB.Ping}); err != nil {
+		return err
+	}
+	lab, labURL, stopLab, err := c.startLab(e)
+	if err != nil {
+		return err
+	}
+	defer stopLab()
+	if lab != nil {
+		if err := connectLab(e.ctx, e, engine, lab, labURL, edgeURL); err != nil {
+			return err
+		}
+	}
+	banner(e.out, edgeURL, backendURL, labURL, c.Data)
 	return c.serve(e, func(own *env) error { return serveEdge(own, loaded, edge) },
-		func(own *env) error { return serveBackend(own, engine, backend, demo.Landing(engine)) })
+		func(own *env) error {
+			return serveBackend(own, engine, backend, demo.Landing(engine), explorer(), c.JobWorkers)
+		})
 }
+
+// explorer is the page to write GraphQL in, with the keys of the demo tenants.
+// What it loads lies beside the program, where make puts it.
+func explorer() *api.GraphiQL {
+	folder := ""
+	if program, err := os.Executable(); err == nil {
+		folder = filepath.Join(filepath.Dir(program), "graphiql")
+	}
+	headers := map[core.TenantAlias]string{}
+	for tenant, key := range map[core.TenantAlias]string{demo.LiveTenant: demo.LiveKey, demo.TestTenant: demo.TestKey} {
+		headers[tenant] = `{"Authorization": "Basic ` + base64.StdEncoding.EncodeToString([]byte(":"+key)) + `"}`
+	}
+	return &api.GraphiQL{Files: os.DirFS(folder), Headers: headers}
+}
+
+// testURL is the test tenant's edge: one address, two names, so that the host
+// tells the tenants' pages apart.
+func testURL(edgeURL string) string { return strings.Replace(edgeURL, "127.0.0.1", "localhost", 1) }
 
 // serve runs both until the context ends or one of them fails, and stops the
 // edge before the backend.
@@ -57,8 +103,8 @@ func (c *devCommand) serve(e *env, edge, backend func(*env) error) error {
 	backendCtx, stopBackend := context.WithCancel(context.WithoutCancel(e.ctx))
 	defer stopBackend()
 	edgeDone, backendDone := make(chan error, 1), make(chan error, 1)
-	go func() { edgeDone <- edge(&env{ctx: edgeCtx, out: e.out, log: e.log}) }()
-	go func() { backendDone <- backend(&env{ctx: backendCtx, out: e.out, log: e.log}) }()
+	go func() { edgeDone <- edge(e.within(edgeCtx)) }()
+	go func() { backendDone <- backend(e.within(backendCtx)) }()
 	select {
 	case err := <-edgeDone:
 		stopBackend()
@@ -86,12 +132,16 @@ func reachable(addr string) string {
 	return net.JoinHostPort(host, port)
 }
 
-func banner(out io.Writer, edgeURL, backendURL, data string) {
+func banner(out io.Writer, edgeURL, backendURL, labURL, data string) {
+	lab := ""
+	if labURL != "" {
+		lab = "\n  Gateway    " + labURL + "    a payment gateway to play with, not a real one"
+	}
 	fmt.Fprintf(out, `
   Kith is running.                                       Ctrl-C stops it.
 
   Edge       %[1]s    the component under wazero: links, codes, events
-  Backend    %[2]s    the whole API
+  Backend    %[2]s    the whole API%[9]s
   Data       %[3]s
 
   Tenant     API key
@@ -101,8 +151,14 @@ func banner(out io.Writer, edgeURL, backendURL, data string) {
   Click a share link:
     %[1]s/s/%[4]s/%[8]s?rsShareMedium=FACEBOOK
 
+  See the widget of who shares it:
+    %[1]s%[10]s
+
   Look a code up:
     curl -u :%[5]s %[1]s/api/v1/%[4]s/code/%[8]s
 
-`, edgeURL, backendURL, data, demo.LiveTenant, demo.LiveKey, demo.TestTenant, demo.TestKey, demo.Code)
+  Try GraphQL:
+    %[1]s/api/v1/%[4]s/graphql
+
+`, edgeURL, backendURL, data, demo.LiveTenant, demo.LiveKey, demo.TestTenant, demo.TestKey, demo.Code, lab, demo.WidgetPath)
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"kith/backend/store"
 	"kith/core"
 	"kith/wasm/host"
 )
@@ -26,6 +27,7 @@ type edgeFlags struct {
 
 type edgeCommand struct {
 	databaseFlags
+	opsFlags
 	edgeFlags
 	BackendURL string `env:"KITH_BACKEND_URL" default:"http://127.0.0.1:8080" help:"Where the edge reaches the backend."`
 }
@@ -37,11 +39,42 @@ func (c *edgeCommand) Run(e *env) error {
 		return err
 	}
 	c.logConfig(e, c.databaseFlags, c.BackendURL)
+	replica, err := c.replica(e)
+	if err != nil {
+		return err
+	}
+	defer replica.Close()
+	observeEdge(e, loaded, replica)
+	if err := c.serveOps(e, map[string]probe{"replica": func(ctx context.Context) error { return checkSchema(ctx, replica) }}); err != nil {
+		return err
+	}
 	listener, err := listen(c.EdgeAddr)
 	if err != nil {
 		return err
 	}
 	return serveEdge(e, loaded, listener)
+}
+
+// replica opens the edge's database to look at it. One that does not answer yet
+// may come; one of another schema will not do.
+func (c *edgeCommand) replica(e *env) (*store.Replica, error) {
+	replica, err := store.OpenReplica(c.DatabaseURL, c.DatabaseToken)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(e.ctx, probeTimeout)
+	defer cancel()
+	err = checkSchema(ctx, replica)
+	var away *core.Error
+	if errors.As(err, &away) {
+		e.log.Warn("the edge starts before its database", "error", message(err))
+		return replica, nil
+	}
+	if err != nil {
+		_ = replica.Close()
+		return nil, err
+	}
+	return replica, nil
 }
 
 // check refuses what the component could only find out at its first request.
@@ -123,7 +156,7 @@ func (f edgeFlags) manifest() string {
 
 // serveEdge answers on listener until the context ends, then drains.
 func serveEdge(e *env, loaded *host.Host, listener net.Listener) error {
-	err := serveHTTP(e.ctx, listener, loaded)
+	err := serveHTTP(e.ctx, listener, e.observer.Requests("edge", edgeRoute, loaded))
 	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
 	defer cancel()
 	if closeErr := loaded.Close(ctx); closeErr != nil {

@@ -6,23 +6,35 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/alecthomas/kong"
 
+	"kith/backend/observe"
 	"kith/core"
 )
 
 // cli is the command line. Every flag that has an environment variable names it
 // in the help.
 type cli struct {
-	Dev    devCommand    `cmd:"" help:"Run edge and backend together, with two demo tenants."`
-	Serve  serveCommand  `cmd:"" help:"Run the backend."`
-	Edge   edgeCommand   `cmd:"" help:"Run the edge component under wazero, as a production server."`
-	Tenant tenantCommand `cmd:"" help:"Manage tenants."`
-	Token  tokenCommand  `cmd:"" help:"Print a user token (JWT), as a shop's server would sign it."`
+	Dev     devCommand     `cmd:"" help:"Run edge and backend together, with two demo tenants."`
+	Serve   serveCommand   `cmd:"" help:"Run the backend."`
+	Edge    edgeCommand    `cmd:"" help:"Run the edge component under wazero, as a production server."`
+	Tenant  tenantCommand  `cmd:"" help:"Manage tenants."`
+	Program programCommand `cmd:"" help:"Manage the programs of a tenant."`
+	Widget  widgetCommand  `cmd:"" help:"Manage the widgets of a tenant."`
+	Token   tokenCommand   `cmd:"" help:"Print a user token (JWT), as a shop's server would sign it."`
+
+	Import importCommand `cmd:"" help:"Import a file: upload it, follow the job, fetch which rows failed. Exit status 1: rows failed; 2: nothing was imported, or not all."`
+	Sample sampleCommand `cmd:"" help:"Write a file of made-up rows to import."`
+
+	Webhook webhookCommand `cmd:"" help:"Manage the endpoints that tenants have events sent to."`
+
+	Gateway    gatewayCommand    `cmd:"" help:"Connect tenants to their payment gateway."`
+	Gatewaylab gatewaylabCommand `cmd:"" help:"Run a payment gateway to play with, which answers as Braintree does."`
 
 	Version versionCommand `cmd:"" help:"Print the version."`
 }
@@ -33,6 +45,30 @@ type env struct {
 	ctx context.Context
 	out io.Writer
 	log *slog.Logger
+	// observer counts requests of all that this process serves.
+	observer *observe.Observer
+}
+
+func newEnv(ctx context.Context, out io.Writer, log *slog.Logger) *env {
+	return &env{ctx: ctx, out: out, log: log, observer: observe.New(newRequestID, log)}
+}
+
+// within is the environment until another context ends.
+func (e *env) within(ctx context.Context) *env {
+	own := *e
+	own.ctx = ctx
+	return &own
+}
+
+// observeRoute observes one route of the backend.
+func (e *env) observeRoute(route string, next http.Handler) http.Handler {
+	return e.observer.Requests("backend", func(*http.Request) string { return route }, next)
+}
+
+func newRequestID() string {
+	var b [6]byte
+	random(b[:])
+	return core.NewID(now(), b)
 }
 
 // run runs the command line and returns the exit status: 0, 1 for a failure, 2
@@ -65,8 +101,12 @@ func run(args []string, out, errOut io.Writer) int {
 		return 2
 	}
 	log := slog.New(slog.NewTextHandler(errOut, nil))
-	if err := command.Run(&env{ctx: ctx, out: out, log: log}); err != nil {
+	if err := command.Run(newEnv(ctx, out, log)); err != nil {
 		fmt.Fprintln(errOut, "kith:", message(err))
+		var exit exitStatus
+		if errors.As(err, &exit) {
+			return exit.status
+		}
 		return 1
 	}
 	return 0

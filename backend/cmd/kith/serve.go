@@ -6,21 +6,68 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"strings"
 	"sync"
 	"time"
 
 	"kith/backend/api"
+	"kith/backend/demo"
+	"kith/backend/graphql"
 	"kith/backend/job"
 	"kith/backend/program"
+	"kith/backend/webhook"
 )
 
 // backendFlags configure the backend.
 type backendFlags struct {
 	databaseFlags
+	opsFlags
+	jobFlags
 	BackendAddr string `env:"KITH_BACKEND_ADDR" default:"127.0.0.1:8080" help:"Address that the backend listens on."`
+	TempDomains string `env:"KITH_TEMP_DOMAINS" type:"existingfile" help:"File of domains of disposable mail addresses, one on each line, besides those that are known." placeholder:"FILE"`
 }
 
-type serveCommand struct{ backendFlags }
+// open opens all that the backend works with.
+func (f *backendFlags) open(e *env) (*program.Engine, error) {
+	engine, err := f.databaseFlags.open(e)
+	if err != nil {
+		return nil, err
+	}
+	if engine.TempDomains, err = readDomains(f.TempDomains); err == nil {
+		err = f.jobFlags.apply(e, engine, f.Data)
+	}
+	if err != nil {
+		_ = engine.DB.Close()
+		return nil, err
+	}
+	return engine, nil
+}
+
+// readDomains reads a list of domains, one on each line; what is behind a # is
+// for people.
+func readDomains(path string) (map[string]bool, error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("temp-domains: %w", err)
+	}
+	domains := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		domain, _, _ := strings.Cut(line, "#")
+		if domain = strings.ToLower(strings.TrimSpace(domain)); domain != "" {
+			domains[domain] = true
+		}
+	}
+	return domains, nil
+}
+
+type serveCommand struct {
+	backendFlags
+	DemoURL string `env:"KITH_DEMO_URL" help:"Make the demo tenants, with share links that lead to this edge, and answer their landing page. For trying out only: their keys are public." placeholder:"URL"`
+}
 
 // Run serves until the context ends.
 func (c *serveCommand) Run(e *env) error {
@@ -29,30 +76,63 @@ func (c *serveCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
+	defer engine.Files.Close()
 	logConfig(e, "backend", c.backendFlags)
 	listener, err := listen(c.BackendAddr)
 	if err != nil {
 		return err
 	}
-	return serveBackend(e, engine, listener, nil)
+	observeBackend(e, engine)
+	if err := c.serveOps(e, map[string]probe{"database": engine.DB.Ping}); err != nil {
+		return err
+	}
+	if c.DemoURL == "" {
+		return serveBackend(e, engine, listener, nil, nil, c.JobWorkers)
+	}
+	if err := checkURL("demo-url", c.DemoURL); err != nil {
+		return err
+	}
+	if err := demo.Seed(e.ctx, engine, c.DemoURL, testURL(c.DemoURL)); err != nil {
+		return err
+	}
+	return serveBackend(e, engine, listener, demo.Landing(engine), nil, c.JobWorkers)
 }
 
 func logConfig(e *env, part string, f backendFlags) {
 	url, _ := f.url()
 	e.log.Info("config", "part", part, "version", version, "addr", f.BackendAddr, "data", f.Data, "database", url,
-		"database_token", secret(f.DatabaseToken), "master_key", f.masterKeySource())
+		"database_token", secret(f.DatabaseToken), "master_key", f.masterKeySource(), "files", f.bucket(f.Data),
+		"temp_domains", f.TempDomains, "job_workers", f.JobWorkers, "job_lease", f.JobLease)
 }
 
 // serveBackend answers on listener until the context ends: then it takes no new
 // request, finishes those it has, and processes the events they brought.
-func serveBackend(e *env, engine *program.Engine, listener net.Listener, pages http.Handler) error {
+func serveBackend(e *env, engine *program.Engine, listener net.Listener, pages http.Handler, explorer *api.GraphiQL, jobWorkers int) error {
+	graph, err := graphql.New(engine, e.log, explorer != nil)
+	if err != nil {
+		return err
+	}
+	if err := engine.EnsureSigningKey(e.ctx); err != nil {
+		return err
+	}
 	intake := job.NewIntake(engine.DB, engine.Now, e.log)
 	engine.Wake = intake.Wake
+	gateways := job.NewGateway(engine, e.log)
+	engine.WakeGateway = gateways.Wake
+	jobs := newJobWorkers(e, engine, jobWorkers)
 	working, stopWorking := context.WithCancel(context.Background())
 	var workers sync.WaitGroup
-	workers.Go(func() { intake.Run(working) })
-	surface := &api.API{Engine: engine, Pages: pages, Log: e.log}
-	err := serveHTTP(e.ctx, listener, surface.Handler())
+	if !engine.DB.Embedded() {
+		heartbeat := job.NewHeartbeat(engine.DB, engine.Now, e.log)
+		workers.Go(func() { heartbeat.Run(working) })
+	}
+	sender := webhook.NewSender(webhook.Options{Now: engine.Now})
+	for _, worker := range append(jobs, intake, gateways, job.NewAnalytics(engine, e.log), job.NewRewards(engine, e.log),
+		job.NewWebhooks(engine, sender, e.log), job.NewWebhookLog(engine, e.log)) {
+		workers.Go(func() { worker.Run(working) })
+	}
+	surface := &api.API{Engine: engine, Pages: pages, GraphQL: graph, GraphiQL: explorer, Observe: e.observeRoute, Log: e.log}
+	err = serveHTTP(e.ctx, listener, surface.Handler())
 	stopWorking()
 	workers.Wait()
 	e.log.Info("backend stopped")
@@ -93,7 +173,7 @@ func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler)
 func listen(addr string) (net.Listener, error) {
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("%w (another kith may be running; KITH_EDGE_ADDR and KITH_BACKEND_ADDR choose other addresses)", err)
+		return nil, fmt.Errorf("%w (another kith may be running; KITH_EDGE_ADDR, KITH_BACKEND_ADDR and KITH_LAB_ADDR choose other addresses)", err)
 	}
 	return listener, nil
 }

@@ -8,6 +8,8 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -19,6 +21,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/demo"
+	"kith/backend/file"
+	"kith/backend/gateway"
+	"kith/backend/gatewaylab"
 	"kith/backend/program"
 	"kith/core"
 	"kith/core/wire"
@@ -64,28 +69,82 @@ type ground struct {
 func layGround(t *testing.T) *ground {
 	t.Helper()
 	g := &ground{database: filepath.Join(t.TempDir(), "kith.db"), cache: t.TempDir(), values: storyValues()}
-	g.createTenant(t, "landing", "--landing-url", "https://landing.example/start?utm=a%20b&rsCode=OLD#top", "--allow-host", "partner.example")
+	g.createTenant(t, "landing", "--landing-url", "https://landing.example/start?utm=a%20b&rsCode=OLD#top", "--allow-host", "partner.example",
+		"--origin", "https://app.landing.example:8443")
 	g.createTenant(t, "optin", "--landing-url", "https://optin.example/", "--consent", "opt-in", "--consent-cookie", "agreed")
 	g.createTenant(t, "optout", "--landing-url", "https://optout.example/", "--consent", "opt-out", "--consent-cookie", "agreed")
+	g.createTenant(t, "bare", "--landing-url", "https://bare.example/")
+	g.setTenant(t, "bare", "--share-origin", "")
+	g.createTenant(t, "open", "--landing-url", "https://open.example/")
+	g.setTenant(t, "open", "--secure-mode", "create-user=open", "--secure-mode", "upsert-user=open", "--secure-mode", "lookup-user=open",
+		"--secure-mode", "track-events=open,apply-code=open,get-share-links=open,create-cookie-user=open,list-referrals=open")
+	g.createTenant(t, "shut", "--landing-url", "https://shut.example/")
+	g.setTenant(t, "shut", "--secure-mode", "create-user=disabled,upsert-user=disabled,lookup-user=disabled,track-events=disabled,"+
+		"apply-code=disabled,get-share-links=disabled,create-cookie-user=disabled,list-referrals=disabled,get-widget=disabled")
+	g.createTenant(t, "strict", "--landing-url", "https://strict.example/")
+	g.setTenant(t, "strict", "--browser-payment", "signed")
+	g.createTenant(t, "isodates", "--landing-url", "https://isodates.example/")
+	g.setTenant(t, "isodates", "--export-dates", "ISO")
+	g.createTenant(t, "gateway", "--landing-url", "https://gateway.example/")
+	g.connectLab(t)
 	engine := openStory(t, g.database, new(storyClock))
 	require.NoError(t, demo.Seed(t.Context(), engine, "https://shop.example", "https://test.shop.example"))
+	require.NoError(t, engine.EnsureSigningKey(t.Context()))
 	require.NoError(t, engine.DB.Close())
+	g.setTenant(t, "demo", "--share-origin", "https://go.example")
+	g.setTenant(t, "test_demo", "--share-origin", "https://go.example")
 	return g
 }
 
+// connectLab connects test_gateway to a gateway of its own. Where that is
+// changes from run to run, so no story shows it.
+func (g *ground) connectLab(t *testing.T) {
+	t.Helper()
+	lab, err := gatewaylab.New(gatewaylab.Options{})
+	require.NoError(t, err)
+	server := httptest.NewServer(lab)
+	t.Cleanup(server.Close)
+	g.kith(t, "gateway", "connect", "--tenant", "test_gateway", "--merchant-id", gatewaylab.MerchantID,
+		"--public-key", gatewaylab.PublicKey, "--private-key", gatewaylab.PrivateKey, "--base-url", server.URL)
+}
+
 // createTenant makes a tenant the way an operator does; its key becomes a value
-// of the stories.
+// of the stories, and that of its test tenant.
 func (g *ground) createTenant(t *testing.T, alias string, args ...string) {
 	t.Helper()
-	var out, errOut strings.Builder
-	args = append([]string{"tenant", "create", alias, "--master-key", storyKey, "--database-url", "file:" + g.database}, args...)
-	require.Zero(t, run(args, &out, &errOut), errOut.String())
-	for line := range strings.Lines(out.String()) {
-		if name, key, _ := strings.Cut(strings.TrimSpace(line), " "); name == alias {
-			g.values[alias+"_basic"] = basic("", strings.TrimSpace(key))
+	out := g.kith(t, append([]string{"tenant", "create", alias}, args...)...)
+	for line := range strings.Lines(out) {
+		name, key, _ := strings.Cut(strings.TrimSpace(line), " ")
+		key = strings.TrimSpace(key)
+		switch name {
+		case program.TestPrefix + alias:
+			g.values[name+"_basic"] = basic("", key)
+		case alias:
+			g.values[alias+"_basic"] = basic("", key)
+			g.values[alias+"_token"] = wire.SignToken(key, wire.Subject{Account: "ben", User: "ben"}, 0)
+			g.values[alias+"_token_anonymous"] = jwt(`{"alg":"HS256"}`, `{"allowAnonymous":true}`, key)
+			g.values[alias+"_checksum"] = initChecksum(key, "benben")
+			g.values[alias+"_token_carl"] = wire.SignToken(key, wire.Subject{Account: "carl", User: "carl"}, 0)
+			g.values[alias+"_token_paid"] = jwt(`{"alg":"HS256"}`, `{"user":{"id":"ben","accountId":"ben","accountStatus":"PAID"}}`, key)
 		}
 	}
-	require.NotEmpty(t, g.values[alias+"_basic"], out.String())
+	require.NotEmpty(t, g.values[alias+"_basic"], out)
+	g.setTenant(t, alias, "--share-origin", "https://go.example")
+}
+
+// setTenant changes the settings of a tenant the way an operator does.
+func (g *ground) setTenant(t *testing.T, alias string, args ...string) {
+	t.Helper()
+	g.kith(t, append([]string{"tenant", "set", alias}, args...)...)
+}
+
+// kith runs a command on the ground's database and returns what it printed.
+func (g *ground) kith(t *testing.T, args ...string) string {
+	t.Helper()
+	var out, errOut strings.Builder
+	args = append(args, "--master-key", storyKey, "--database-url", "file:"+g.database)
+	require.Zero(t, run(args, &out, &errOut), errOut.String())
+	return out.String()
 }
 
 func openStory(t *testing.T, database string, clock *storyClock) *program.Engine {
@@ -118,8 +177,9 @@ func (g *ground) stage(t *testing.T) *stage {
 	copyFile(t, g.database, database)
 	s := &stage{ground: g, flags: databaseFlags{DatabaseURL: "file:" + database, MasterKey: storyKey}}
 	engine := openStory(t, database, &s.clock)
+	engine.Files = file.Dir(t.TempDir())
 	t.Cleanup(func() { require.NoError(t, engine.DB.Close()) })
-	s.backend = serveStory(t, func(e *env, l net.Listener) error { return serveBackend(e, engine, l, nil) })
+	s.backend = serveStory(t, func(e *env, l net.Listener) error { return serveBackend(e, engine, l, nil, nil, 1) })
 	return s
 }
 
@@ -150,7 +210,7 @@ func serveStory(t *testing.T, serve func(*env, net.Listener) error) string {
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		done <- serve(&env{ctx: ctx, out: io.Discard, log: slog.New(slog.NewTextHandler(t.Output(), nil))}, listener)
+		done <- serve(newEnv(ctx, io.Discard, slog.New(slog.NewTextHandler(t.Output(), nil))), listener)
 	}()
 	t.Cleanup(func() {
 		stop()
@@ -171,28 +231,53 @@ func copyFile(t *testing.T, from, to string) {
 func storyValues() map[string]string {
 	const key, ben = demo.LiveKey, `"user":{"id":"ben","accountId":"ben"}`
 	hour := int64((storyStart + core.Hour) / core.Second)
+	check := base64.StdEncoding.EncodeToString([]byte(`<notification><kind>check</kind><timestamp type="datetime">2026-03-01T09:00:00Z</timestamp>`+
+		`<subject><check type="boolean">true</check></subject></notification>`)) + "\n"
 	return map[string]string{
+		"check": notification(check, gatewaylab.PrivateKey), "check_forged": notification(check, "another"),
+		"check_oracle": url.QueryEscape(check),
+
 		"basic": basic("", key), "basic_user": basic(key, ""), "basic_both": basic(key, key), "basic_alias": basic("demo", key),
 		"basic_wrong": basic("", key+"x"), "basic_mixed": basic("someone", key), "basic_empty": basic("", ""),
 		"test_basic": basic("", demo.TestKey),
 
-		"token":         wire.SignToken(key, wire.Subject{Account: "ben", User: "ben"}, storyStart+core.Hour),
-		"token_anna":    wire.SignToken(key, wire.Subject{Account: "anna", User: "anna"}, 0),
-		"token_test":    wire.SignToken(demo.TestKey, wire.Subject{Account: "ben", User: "ben"}, 0),
-		"token_sub":     jwt(`{"alg":"HS256"}`, `{"sub":"ben:ben@demo:users"}`, key),
-		"token_foreign": jwt(`{"alg":"HS256"}`, `{"sub":"ben:ben@test_demo:users"}`, key),
-		"token_signed":  jwt(`{"alg":"HS256"}`, `{"user":{"id":"ben","accountId":"ben","email":"ben@example.com","referralCodes":{"classic":"BENSOWN"}}}`, key),
-		"token_none":    jwt(`{"alg":"none"}`, `{`+ben+`}`, ""),
-		"token_512":     jwt(`{"alg":"HS512"}`, `{`+ben+`}`, key),
+		"token":           wire.SignToken(key, wire.Subject{Account: "ben", User: "ben"}, storyStart+core.Hour),
+		"token_anna":      wire.SignToken(key, wire.Subject{Account: "anna", User: "anna"}, 0),
+		"token_test":      wire.SignToken(demo.TestKey, wire.Subject{Account: "ben", User: "ben"}, 0),
+		"token_sub":       jwt(`{"alg":"HS256"}`, `{"sub":"ben:ben@demo:users"}`, key),
+		"token_foreign":   jwt(`{"alg":"HS256"}`, `{"sub":"ben:ben@test_demo:users"}`, key),
+		"token_signed":    jwt(`{"alg":"HS256"}`, `{"user":{"id":"ben","accountId":"ben","email":"ben@example.com","referralCodes":{"classic":"BENSOWN"}}}`, key),
+		"token_none":      jwt(`{"alg":"none"}`, `{`+ben+`}`, ""),
+		"token_512":       jwt(`{"alg":"HS512"}`, `{`+ben+`}`, key),
+		"token_anonymous": jwt(`{"alg":"HS256"}`, `{"allowAnonymous":true}`, key), "token_forged": jwt(`{"alg":"HS256"}`, `{"allowAnonymous":true}`, key+"x"),
+		// Each is over what its story's body says, in the order of the keys.
+		"checksum": initChecksum(key, "benben@example.comBenANNA10ben"), "checksum_ids": initChecksum(key, "benben"),
+		"checksum_code": initChecksum(key, "benbenBENSOWN"), "checksum_mail": initChecksum(key, "ben@example.com"),
+
 		"token_expired": jwt(`{"alg":"HS256"}`, `{`+ben+`,"exp":`+strconv.FormatInt(hour-3600, 10)+`}`, key),
 		"token_texp":    jwt(`{"alg":"HS256"}`, `{`+ben+`,"exp":"`+strconv.FormatInt(hour, 10)+`"}`, key),
 
-		"cookies": base64.RawURLEncoding.EncodeToString([]byte(`{".shop.example":{"demo_CODE":{"codes":{"classic":"CARL5"}},"test_demo_CODE":{"codes":{"classic":"OTHER"}}}}`)),
+		"cookies":     base64.RawURLEncoding.EncodeToString([]byte(`{".shop.example":{"demo_CODE":{"codes":{"classic":"CARL5"}},"test_demo_CODE":{"codes":{"classic":"OTHER"}}}}`)),
+		"cookies_two": base64.RawURLEncoding.EncodeToString([]byte(`{"kith.example":{"demo_CODE":{"codes":{"spring":"EVE7","classic":"ANNA10"},"codesExp":{"ANNA10":1774000000000}}}}`)),
 	}
+}
+
+// notification is the body by which the gateway sends a payload.
+func notification(payload, private string) string {
+	signature := gatewaylab.PublicKey + "|" + gateway.Key{Private: private}.Sign(payload)
+	return url.Values{"bt_signature": {signature}, "bt_payload": {payload}}.Encode()
 }
 
 func basic(user, password string) string {
 	return base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
+}
+
+// initChecksum is the checksum of the init call over these values (reference,
+// 2.2).
+func initChecksum(key, values string) string {
+	mac := hmac.New(sha256.New, []byte(key))
+	mac.Write([]byte(values))
+	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
 // jwt signs whatever it is given, as an attacker would.

@@ -2,16 +2,23 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"kith/backend/program"
+	"kith/backend/store"
 	"kith/core"
+	"kith/core/auth"
+	"kith/core/job"
 	"kith/core/link"
 	"kith/core/referral"
 )
 
 type tenantCommand struct {
 	Create tenantCreateCommand `cmd:"" help:"Make a tenant and its test tenant, and print their API keys once."`
+	Show   tenantShowCommand   `cmd:"" help:"Print a tenant's settings."`
+	Set    tenantSetCommand    `cmd:"" help:"Change settings of one tenant, and print all of them. A running backend has them at once, an edge when its replica has."`
+	Origin originCommand       `cmd:"" help:"Say which pages may call the service from a browser."`
 }
 
 type tenantCreateCommand struct {
@@ -19,6 +26,7 @@ type tenantCreateCommand struct {
 	Alias         string        `arg:"" help:"Alias of the live tenant; the test tenant is test_ALIAS."`
 	LandingURL    string        `required:"" help:"Page that share links lead to." placeholder:"URL"`
 	AllowedHosts  []string      `name:"allow-host" help:"Further host that rsLandingPage may name. May be repeated." placeholder:"HOST"`
+	Origins       []string      `name:"origin" help:"Origin whose pages may call the service from a browser, besides that of the landing page. May be repeated." placeholder:"ORIGIN"`
 	Consent       string        `default:"off" enum:"off,opt-in,opt-out" help:"When the attribution cookie may be set: ${enum}."`
 	ConsentCookie string        `help:"Cookie with the visitor's answer, for opt-in and opt-out." placeholder:"NAME"`
 	CookieLife    time.Duration `default:"720h" help:"How long a visit is remembered."`
@@ -35,6 +43,10 @@ func (c *tenantCreateCommand) Run(e *env) error {
 	if c.CookieLife < time.Second || c.CookieLife > maxCookieLife {
 		return core.Invalid("cookie-life", "must be 1s to 9600h: browsers keep no cookie for more than 400 days")
 	}
+	origins, err := parseOrigins(c.Origins)
+	if err != nil {
+		return err
+	}
 	engine, err := c.open(e)
 	if err != nil {
 		return err
@@ -45,7 +57,7 @@ func (c *tenantCreateCommand) Run(e *env) error {
 		tenants = append(tenants, program.NewTenant{
 			Alias: alias, Key: engine.MakeKey(alias), Program: c.program(),
 			Policy:     link.Policy{Consent: link.Consent(c.Consent), ConsentCookie: c.ConsentCookie},
-			DiscountID: c.DiscountID,
+			DiscountID: c.DiscountID, Origins: origins,
 		})
 	}
 	if err := engine.CreateTenants(e.ctx, tenants...); err != nil {
@@ -63,4 +75,93 @@ func (c *tenantCreateCommand) program() referral.Program {
 	p := referral.DefaultProgram(c.LandingURL)
 	p.AllowedHosts, p.CookieLife = c.AllowedHosts, core.Time(c.CookieLife.Milliseconds())
 	return p
+}
+
+type tenantShowCommand struct {
+	databaseFlags
+	Alias string `arg:"" help:"Alias of the tenant."`
+}
+
+// Run prints the settings.
+func (c *tenantShowCommand) Run(e *env) error {
+	engine, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	defer engine.DB.Close()
+	tenant, err := engine.Tenant(e.ctx, core.TenantAlias(c.Alias))
+	if err != nil {
+		return err
+	}
+	return printTenant(e, tenant)
+}
+
+type tenantSetCommand struct {
+	databaseFlags
+	Alias          string   `arg:"" help:"Alias of the tenant."`
+	SecureMode     []string `help:"Who may make a call besides a holder of the API key: signed (the user, by a token), open (anybody) or disabled (nobody). May be repeated; endpoints are as in tenant show." placeholder:"ENDPOINT=MODE"`
+	BrowserPayment *string  `help:"When a browser's word counts that an account is PAID: any, or only when its token signs it (signed)." placeholder:"any|signed"`
+	ShareOrigin    *string  `help:"Where share links begin, such as https://go.shop.example; empty: where the request came to." placeholder:"ORIGIN"`
+	ExportDates    *string  `help:"How the dates of exports are written: MS (epoch milliseconds) or ISO." placeholder:"MS|ISO"`
+	Consent        *string  `help:"When the attribution cookie may be set: off, opt-in or opt-out." placeholder:"off|opt-in|opt-out"`
+	ConsentCookie  *string  `help:"Cookie with the visitor's answer, for opt-in and opt-out." placeholder:"NAME"`
+	DiscountID     *string  `help:"The tenant's discount at the payment gateway." placeholder:"ID"`
+}
+
+// Run changes the settings and prints them.
+func (c *tenantSetCommand) Run(e *env) error {
+	change := program.TenantChange{
+		DiscountID: c.DiscountID, ConsentCookie: c.ConsentCookie, ShareOrigin: c.ShareOrigin,
+		SecureMode: strings.Join(c.SecureMode, ","),
+	}
+	if c.Consent != nil {
+		consent, ok := link.ParseConsent(*c.Consent)
+		if !ok {
+			return core.Invalid("consent", "must be one of off, opt-in, opt-out")
+		}
+		change.Consent = &consent
+	}
+	if c.BrowserPayment != nil {
+		payment, ok := auth.ParseBrowserPayment(*c.BrowserPayment)
+		if !ok {
+			return core.Invalid("browser-payment", "must be one of any, signed")
+		}
+		change.BrowserPayment = &payment
+	}
+	if c.ExportDates != nil {
+		dates, err := job.ParseDates("export-dates", *c.ExportDates)
+		if err != nil {
+			return err
+		}
+		change.ExportDates = &dates
+	}
+	engine, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	defer engine.DB.Close()
+	tenant, err := engine.ChangeTenant(e.ctx, core.TenantAlias(c.Alias), change)
+	if err != nil {
+		return err
+	}
+	return printTenant(e, tenant)
+}
+
+// printTenant writes one setting a line, by the names of the flags that set
+// them.
+func printTenant(e *env, t store.Tenant) error {
+	lines := [][2]string{
+		{"discount-id", t.DiscountID}, {"consent", string(t.Policy.Consent)}, {"consent-cookie", t.Policy.ConsentCookie},
+		{"browser-payment", string(t.BrowserPayment)}, {"share-origin", t.ShareOrigin},
+		{"export-dates", string(t.ExportDates)},
+	}
+	for _, endpoint := range auth.Endpoints() {
+		lines = append(lines, [2]string{"secure-mode", endpoint.String() + "=" + t.SecureMode[endpoint].String()})
+	}
+	for _, line := range lines {
+		if _, err := fmt.Fprintf(e.out, "%-16s %s\n", line[0], line[1]); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -20,6 +20,7 @@ var errEnded = errors.New("sqldtest: the server ended")
 // node is one server process; it may be started again after it was killed.
 type node struct {
 	binary, addr string
+	token        string // for its own probes; empty when it asks for none
 	args         []string
 	dir          string
 
@@ -28,9 +29,9 @@ type node struct {
 	ended chan struct{} // closed when cmd has ended
 }
 
-func newNode(binary, dir, addr string, args ...string) *node {
+func newNode(binary, dir, addr, token string, args ...string) *node {
 	args = append([]string{"--no-welcome", "--db-path", dir + "/db", "--http-listen-addr", addr}, args...)
-	return &node{binary: binary, addr: addr, args: args, dir: dir}
+	return &node{binary: binary, addr: addr, token: token, args: args, dir: dir}
 }
 
 // start runs the server and returns when it answers statements.
@@ -108,7 +109,15 @@ var client = &http.Client{Timeout: 2 * time.Second}
 // frame of the write-ahead log that it has.
 func (n *node) replicationIndex() (uint64, error) {
 	const ask = `{"requests":[{"type":"execute","stmt":{"sql":"SELECT 1"}},{"type":"close"}]}`
-	res, err := client.Post("http://"+n.addr+"/v2/pipeline", "application/json", strings.NewReader(ask))
+	req, err := http.NewRequest(http.MethodPost, "http://"+n.addr+"/v2/pipeline", strings.NewReader(ask))
+	if err != nil {
+		return 0, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if n.token != "" {
+		req.Header.Set("Authorization", "Bearer "+n.token)
+	}
+	res, err := client.Do(req)
 	if err != nil {
 		return 0, err
 	}

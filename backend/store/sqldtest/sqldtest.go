@@ -1,13 +1,13 @@
-// Package sqldtest runs a real libSQL primary and a replica of it for tests.
+// Package sqldtest runs a real libSQL primary and replicas of it for tests.
 //
-// Both are child processes on free ports of the loopback interface with their
+// All are child processes on free ports of the loopback interface with their
 // data in a temporary folder. Every wait is a probe with a deadline; nothing
 // sleeps and hopes. A missing server fails the test: a claim about libSQL that
 // was tried on something else is a rumour.
 //
-// A replica can be behind in two ways, and tests need both: HoldReplica cuts its
-// line to the primary, so that it goes on answering from what it has; and
-// StopReplica ends it, so that it answers nothing.
+// A replica can be behind in two ways, and tests need both: Hold cuts its line
+// to the primary, so that it goes on answering from what it has; and Kill ends
+// it, so that it answers nothing.
 package sqldtest
 
 import (
@@ -18,6 +18,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -27,18 +29,42 @@ import (
 // catch up. It is generous because it is only ever spent on failure.
 const Deadline = 30 * time.Second
 
-// Cluster is a primary and one replica of it. Its methods may be called from
-// several goroutines, but starting and stopping the same node from two at once
-// has no useful meaning.
-type Cluster struct {
-	primary, replica *node
-	line             *line
+// Options describe a cluster. The zero value is a primary and one replica that
+// ask for no token.
+type Options struct {
+	// Replicas is how many replicas there are. Default: 1.
+	Replicas int
+	// Auth makes every node ask for a token; see Token.
+	Auth bool
+	// connections is how many connections a node has. Default: the server's.
+	connections int
 }
 
-// Start runs a cluster of the test's own and ends it with the test.
+// manyConnections is for a server that the tests of a whole package share, each
+// with processes of its own.
+const manyConnections = 1024
+
+// Cluster is a primary and its replicas. Its methods may be called from several
+// goroutines, but starting and stopping the same node from two at once has no
+// useful meaning.
+type Cluster struct {
+	// Replicas are the replicas, one or more.
+	Replicas []*Replica
+	primary  *node
+	tokens   *tokens
+}
+
+// Start runs a cluster of the test's own, of a primary and one replica, and
+// ends it with the test.
 func Start(t testing.TB) *Cluster {
 	t.Helper()
-	c, err := start(t.TempDir())
+	return StartWith(t, Options{})
+}
+
+// StartWith runs a cluster of the test's own and ends it with the test.
+func StartWith(t testing.TB, o Options) *Cluster {
+	t.Helper()
+	c, err := start(t.TempDir(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,15 +76,20 @@ func Start(t testing.TB) *Cluster {
 // address serves http://. It does not change when the primary is restarted.
 func (c *Cluster) PrimaryURL() string { return "ws://" + c.primary.addr }
 
-// ReplicaURL is where the replica is spoken to, as ws://host:port. A write sent
-// there is carried out by the primary.
-func (c *Cluster) ReplicaURL() string { return "ws://" + c.replica.addr }
+// ReplicaURL is where the first replica is spoken to; see Replica.URL.
+func (c *Cluster) ReplicaURL() string { return c.Replicas[0].URL() }
 
-// StopReplica kills the replica, as kill -9 does. Its data stay.
-func (c *Cluster) StopReplica(t testing.TB) { c.replica.kill() }
+// StopReplica kills the first replica; see Replica.Kill.
+func (c *Cluster) StopReplica(t testing.TB) { c.Replicas[0].Kill(t) }
 
-// StartReplica starts a stopped replica on the data it had.
-func (c *Cluster) StartReplica(t testing.TB) { t.Helper(); must(t, c.replica.start()) }
+// StartReplica starts the first replica; see Replica.Start.
+func (c *Cluster) StartReplica(t testing.TB) { t.Helper(); c.Replicas[0].Start(t) }
+
+// HoldReplica holds the first replica back; see Replica.Hold.
+func (c *Cluster) HoldReplica(t testing.TB) { c.Replicas[0].Hold(t) }
+
+// ReleaseReplica lets the first replica catch up; see Replica.Release.
+func (c *Cluster) ReleaseReplica(t testing.TB) { c.Replicas[0].Release(t) }
 
 // KillPrimary kills the primary, as kill -9 does. Its data stay.
 func (c *Cluster) KillPrimary(t testing.TB) { c.primary.kill() }
@@ -66,32 +97,24 @@ func (c *Cluster) KillPrimary(t testing.TB) { c.primary.kill() }
 // StartPrimary starts a killed primary on the data it had.
 func (c *Cluster) StartPrimary(t testing.TB) { t.Helper(); must(t, c.primary.start()) }
 
-// HoldReplica cuts the line between the two: the replica goes on answering reads
-// from what it has and refuses writes, until ReleaseReplica or the test's end.
-func (c *Cluster) HoldReplica(t testing.TB) {
-	c.line.cut()
-	t.Cleanup(c.line.mend)
-}
-
-// ReleaseReplica lets a held replica catch up; WaitForSync says when it has.
-func (c *Cluster) ReleaseReplica(t testing.TB) { c.line.mend() }
-
-// WaitForSync returns when the replica has everything that the primary had
+// WaitForSync returns when every replica has everything that the primary had
 // committed at the time of the call.
 func (c *Cluster) WaitForSync(t testing.TB) {
 	t.Helper()
 	want, err := c.primary.replicationIndex()
 	must(t, err)
-	must(t, within(Deadline, func() error {
-		got, err := c.replica.replicationIndex()
-		if err == nil && got < want {
-			err = fmt.Errorf("sqldtest: the replica is at %d, the primary at %d", got, want)
-		}
-		return err
-	}))
+	for _, r := range c.Replicas {
+		must(t, within(Deadline, func() error {
+			got, err := r.node.replicationIndex()
+			if err == nil && got < want {
+				err = fmt.Errorf("sqldtest: a replica is at %d, the primary at %d", got, want)
+			}
+			return err
+		}))
+	}
 }
 
-func start(dir string) (*Cluster, error) {
+func start(dir string, o Options) (*Cluster, error) {
 	binary, err := binary()
 	if err != nil {
 		return nil, err
@@ -99,27 +122,44 @@ func start(dir string) (*Cluster, error) {
 	// A port that was free when it was chosen may be taken when it is used.
 	var c *Cluster
 	for range 3 {
-		if c, err = startOnFreePorts(binary, dir); !errors.Is(err, errEnded) {
+		if c, err = startOnFreePorts(binary, dir, o); !errors.Is(err, errEnded) {
 			break
 		}
 	}
 	return c, err
 }
 
-func startOnFreePorts(binary, dir string) (*Cluster, error) {
-	ports, err := freePorts(3)
+func startOnFreePorts(binary, dir string, o Options) (*Cluster, error) {
+	c := &Cluster{}
+	var args []string
+	if o.connections > 0 {
+		args = append(args, "--max-concurrent-connections", strconv.Itoa(o.connections))
+	}
+	if o.Auth {
+		var err error
+		if c.tokens, err = newTokens(dir); err != nil {
+			return nil, err
+		}
+		args = append(args, "--auth-jwt-key-file", c.tokens.keyFile)
+	}
+	replicas := max(o.Replicas, 1)
+	ports, err := freePorts(2 + replicas)
 	if err != nil {
 		return nil, err
 	}
-	line, err := newLine(ports[1])
-	if err != nil {
+	c.primary = newNode(binary, filepath.Join(dir, "primary"), ports[0], c.Token(),
+		slices.Concat(args, []string{"--grpc-listen-addr", ports[1]})...)
+	if err := c.primary.start(); err != nil {
 		return nil, err
 	}
-	c := &Cluster{line: line}
-	c.primary = newNode(binary, filepath.Join(dir, "primary"), ports[0], "--grpc-listen-addr", ports[1])
-	c.replica = newNode(binary, filepath.Join(dir, "replica"), ports[2], "--primary-grpc-url", "http://"+line.addr())
-	for _, n := range []*node{c.primary, c.replica} {
-		if err := n.start(); err != nil {
+	for i := range replicas {
+		r, err := newReplica(binary, filepath.Join(dir, "replica"+strconv.Itoa(i)), ports[2+i], ports[1], c.Token(), args)
+		if err != nil {
+			c.stop()
+			return nil, err
+		}
+		c.Replicas = append(c.Replicas, r)
+		if err := r.node.start(); err != nil {
 			c.stop()
 			return nil, err
 		}
@@ -128,9 +168,11 @@ func startOnFreePorts(binary, dir string) (*Cluster, error) {
 }
 
 func (c *Cluster) stop() {
-	c.replica.kill()
+	for _, r := range c.Replicas {
+		r.node.kill()
+		r.line.close()
+	}
 	c.primary.kill()
-	c.line.close()
 }
 
 var shared struct {
@@ -167,7 +209,7 @@ func Shared(t testing.TB) *Cluster {
 		t.Fatal("sqldtest: Shared needs func TestMain(m *testing.M) { sqldtest.Main(m) }")
 	}
 	if shared.cluster == nil && shared.err == nil {
-		shared.cluster, shared.err = start(shared.dir)
+		shared.cluster, shared.err = start(shared.dir, Options{connections: manyConnections})
 	}
 	must(t, shared.err)
 	return shared.cluster

@@ -92,6 +92,27 @@ func TestCluster_HeldReplicaAnswersFromWhatItHas(t *testing.T) {
 	require.Equal(t, 1, count(t, replica, "held"))
 }
 
+func TestCluster_EveryReplicaSeesWriteThroughAnother(t *testing.T) {
+	c := sqldtest.StartWith(t, sqldtest.Options{Replicas: 2})
+	exec(t, open(t, c.Replicas[0].URL()), "CREATE TABLE through AS SELECT 1")
+	c.WaitForSync(t)
+	require.Equal(t, 1, count(t, open(t, c.Replicas[1].URL()), "through"))
+}
+
+func TestCluster_AsksForItsToken(t *testing.T) {
+	c := sqldtest.StartWith(t, sqldtest.Options{Auth: true})
+	exec(t, open(t, c.PrimaryURL()+"?authToken="+c.Token()), "CREATE TABLE secret AS SELECT 1")
+	c.WaitForSync(t)
+	for _, url := range []string{c.PrimaryURL(), c.ReplicaURL()} {
+		require.Error(t, open(t, url).PingContext(t.Context()), "no token")
+		reader := open(t, url+"?authToken="+c.ReadToken())
+		require.Equal(t, 1, count(t, reader, "secret"))
+		_, err := reader.ExecContext(t.Context(), "INSERT INTO secret VALUES (2)")
+		require.Error(t, err, "a token that may only read")
+		require.Equal(t, 1, count(t, open(t, url+"?authToken="+c.ReadToken()), "secret"))
+	}
+}
+
 func TestShared_IsOneCluster(t *testing.T) {
 	require.Same(t, sqldtest.Shared(t), sqldtest.Shared(t))
 	require.NoError(t, open(t, sqldtest.Shared(t).PrimaryURL()).PingContext(t.Context()))

@@ -1,0 +1,117 @@
+package api
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"kith/core"
+	"kith/core/analytics"
+	"kith/core/link"
+	"kith/core/wire"
+)
+
+func (a *API) analyticsRoutes() routes {
+	return routes{
+		"/a/{tenant}/visit":                    {"POST": a.visited},
+		"/a/{tenant}/widgets/analytics/loaded": {"POST": a.widgetUsed(analytics.Loaded)},
+		"/a/{tenant}/widgets/analytics/shared": {"POST": a.widgetUsed(analytics.Shared)},
+		tenantPath + "/analytics":              {"GET": a.analytics},
+	}
+}
+
+// visited is POST of a visit, which the browser script reports when a share link
+// led to its page.
+func (a *API) visited(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	code, err := core.ParseReferralCode(link.CodeParameter, q.Get(link.CodeParameter))
+	if err != nil {
+		return err
+	}
+	event, err := mediums(q, link.EngagementMediumParameter, link.ShareMediumParameter)
+	event.Kind, event.Code = analytics.Visited, code
+	return a.count(w, r, event, err)
+}
+
+// widgetUsed is POST of what happened to a user's widget. What the body holds is
+// not looked at: clients send {} or nothing.
+func (a *API) widgetUsed(kind analytics.Kind) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		q := r.URL.Query()
+		event, err := mediums(q, "engagementMedium", "shareMedium")
+		if err != nil {
+			return err
+		}
+		event.Kind = kind
+		if event.Account, err = core.ParseAccountID("externalAccountId", q.Get("externalAccountId")); err != nil {
+			return err
+		}
+		if event.User, err = core.ParseUserID("externalUserId", q.Get("externalUserId")); err != nil {
+			return err
+		}
+		if key := q.Get("programId"); key != "" {
+			event.Program, err = core.ParseProgramKey("programId", key)
+		}
+		return a.count(w, r, event, err)
+	}
+}
+
+func mediums(q url.Values, engagement, share string) (e analytics.Event, err error) {
+	if e.EngagementMedium, err = analytics.ParseEngagementMedium(engagement, q.Get(engagement), ""); err != nil {
+		return e, err
+	}
+	e.ShareMedium, err = analytics.ParseShareMedium(share, q.Get(share))
+	return e, err
+}
+
+func (a *API) count(w http.ResponseWriter, r *http.Request, event analytics.Event, err error) error {
+	if err != nil {
+		return err
+	}
+	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))
+	if err != nil {
+		return err
+	}
+	if err := a.Engine.Count(r.Context(), alias, event); err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, wire.Empty())
+	return nil
+}
+
+// analytics is GET /analytics.
+func (a *API) analytics(w http.ResponseWriter, r *http.Request) error {
+	caller, q, p, err := a.lister(r)
+	if err != nil {
+		return err
+	}
+	f := analytics.Filter{
+		Kind: analytics.Kind(q.Get("kind")), Account: core.AccountID(q.Get("accountId")), User: core.UserID(q.Get("userId")),
+		Code: core.ReferralCode(q.Get("code")), Limit: p.Limit, Offset: p.Offset,
+	}
+	if f.From, err = date(q, "from"); err != nil {
+		return err
+	}
+	if f.Until, err = date(q, "until"); err != nil {
+		return err
+	}
+	found, total, err := a.Engine.Analytics(r.Context(), caller.Tenant.Alias, f)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, wire.Analytics(found, total))
+	return nil
+}
+
+// date reads a time in epoch milliseconds; zero when it is not given.
+func date(q url.Values, name string) (core.Time, error) {
+	text := q.Get(name)
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return 0, core.Invalid(name, "must be a time in epoch milliseconds")
+	}
+	return core.Time(n), nil
+}

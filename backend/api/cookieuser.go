@@ -1,0 +1,52 @@
+package api
+
+import (
+	"net/http"
+
+	"kith/backend/program"
+	"kith/core"
+	"kith/core/wire"
+)
+
+const cookieUserPath = tenantPath + "/open/user/cookie_user"
+
+// cookieUser is PUT of a user who has no ids.
+func (a *API) cookieUser(w http.ResponseWriter, r *http.Request) error {
+	wanted, err := wantedFields(r)
+	if err != nil {
+		return err
+	}
+	_, done, err := a.cookieIdentified(w, r)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, wanted.Of(wire.User(done.UserInfo)))
+	return nil
+}
+
+// cookieIdentified identifies the user that the request's cookie names, or a new
+// one, and has the browser remember who that is.
+func (a *API) cookieIdentified(w http.ResponseWriter, r *http.Request) (c program.Caller, done program.Identified, err error) {
+	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))
+	if err != nil {
+		return c, done, err
+	}
+	c, err = a.Engine.AuthenticateCookieUser(r.Context(), alias, r.Header.Get("Authorization"), r.Header.Get(userTokenHeader))
+	if err != nil {
+		return c, done, err
+	}
+	body, err := readJSON(w, r)
+	if err != nil {
+		return c, done, err
+	}
+	c, done, err = a.Engine.IdentifyCookieUser(r.Context(), c, body, program.Identification{
+		Cookie: cookies(r), IP: userIP(c, r), Share: c.Share(seenOrigin(r)),
+	})
+	if err != nil {
+		return c, done, err
+	}
+	if set := a.Engine.RememberCookieUser(c, a.visit(r), done.User.ID); set != "" {
+		w.Header().Set("Set-Cookie", set)
+	}
+	return c, done, nil
+}

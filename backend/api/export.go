@@ -1,0 +1,152 @@
+package api
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"kith/core"
+	"kith/core/auth"
+	"kith/core/job"
+	"kith/core/wire"
+)
+
+func (a *API) exportRoutes() routes {
+	return routes{
+		tenantPath + "/export":               {"POST": a.createExport},
+		tenantPath + "/export/upload":        {"POST": a.upload},
+		tenantPath + "/export/history/list":  {"GET": a.exports},
+		tenantPath + "/export/{id}":          {"GET": a.export},
+		tenantPath + "/export/{id}/download": {"GET": a.download},
+	}
+}
+
+// createExport is POST /export.
+func (a *API) createExport(w http.ResponseWriter, r *http.Request) error {
+	caller, err := a.keyHolder(r)
+	if err != nil {
+		return err
+	}
+	body, err := readJSON(w, r)
+	if err != nil {
+		return err
+	}
+	in, err := wire.ParseExport(caller.Tenant.Alias, body)
+	if err != nil {
+		return err
+	}
+	made, err := a.Engine.CreateExport(r.Context(), caller.Tenant.Alias, in)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusCreated, wire.Export(made, a.Engine.Now()))
+	return nil
+}
+
+// exports is GET /export/history/list.
+func (a *API) exports(w http.ResponseWriter, r *http.Request) error {
+	caller, _, p, err := a.lister(r)
+	if err != nil {
+		return err
+	}
+	found, total, err := a.Engine.Exports(r.Context(), caller.Tenant.Alias, p)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, wire.Exports(found, total, a.Engine.Now()))
+	return nil
+}
+
+// export is GET /export/{id}.
+func (a *API) export(w http.ResponseWriter, r *http.Request) error {
+	caller, err := a.keyHolder(r)
+	if err != nil {
+		return err
+	}
+	found, err := a.Engine.Export(r.Context(), caller.Tenant.Alias, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, wire.Export(found, a.Engine.Now()))
+	return nil
+}
+
+// download is GET /export/{id}/download: of any file of a job, with the API key
+// or by a link that is signed.
+func (a *API) download(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	which, err := job.ParseAttachment("file", q.Get("file"))
+	if err != nil {
+		return err
+	}
+	tenant, err := a.downloader(r, q, which)
+	if err != nil {
+		return err
+	}
+	file, err := a.Engine.Download(r.Context(), tenant, r.PathValue("id"), which)
+	if err != nil {
+		return err
+	}
+	defer file.Body.Close()
+	h := w.Header()
+	h.Set("Content-Type", wire.FileType(file.Name))
+	h.Set("Content-Disposition", `attachment; filename="`+file.Name+`"`)
+	h.Set("Content-Length", strconv.FormatInt(file.Size, 10))
+	h.Set("Cache-Control", wire.CacheControl)
+	if err := send(w, r, file.Body); err != nil && r.Context().Err() == nil {
+		a.Log.Error("a download broke off", "path", r.URL.Path, "error", err)
+	}
+	return nil
+}
+
+// downloader is the tenant whose file somebody may have.
+func (a *API) downloader(r *http.Request, q url.Values, which job.Attachment) (core.TenantAlias, error) {
+	signature := q.Get("signature")
+	if signature == "" {
+		caller, err := a.keyHolder(r)
+		return caller.Tenant.Alias, err
+	}
+	tenant, err := core.ParseTenantAlias(r.PathValue("tenant"))
+	if err != nil {
+		return "", err
+	}
+	expires, err := strconv.ParseInt(q.Get("expires"), 10, 64)
+	if err != nil {
+		return "", core.Invalid("expires", "must be the one of the link")
+	}
+	link := auth.Download{Job: r.PathValue("id"), File: string(which), Expires: core.Time(expires)}
+	return tenant, a.Engine.CheckDownloadLink(tenant, link, signature)
+}
+
+// patience is how long a connection with a file on it may stand still. The
+// bounds of other requests are for a whole request, and a file takes as long as
+// it takes.
+const patience = 30 * time.Second
+
+// send copies a file to the client for as long as it takes some.
+func send(w http.ResponseWriter, r *http.Request, file io.Reader) error {
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	connection := http.NewResponseController(w)
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := file.Read(buffer)
+		if n > 0 {
+			// Not every server has deadlines; one that has none waits for ever.
+			_ = connection.SetWriteDeadline(time.Now().Add(patience))
+			if _, err := w.Write(buffer[:n]); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package api
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+
+	"kith/backend/gateway"
+	"kith/core"
+	"kith/core/billing"
+	"kith/core/wire"
+)
+
+func (a *API) gatewayRoutes() routes {
+	const braintree = tenantPath + "/gateway/braintree"
+	return routes{
+		braintree + "/connection":      {"PUT": a.connect, "GET": a.connection, "DELETE": a.disconnect},
+		braintree + "/connection/test": {"POST": a.testConnection},
+		braintree + "/webhook":         {"POST": a.notification, "GET": a.challenge},
+	}
+}
+
+// connect is PUT /gateway/braintree/connection. A base URL that the operator has
+// set stays.
+func (a *API) connect(w http.ResponseWriter, r *http.Request) error {
+	caller, err := a.keyHolder(r)
+	if err != nil {
+		return err
+	}
+	body, err := readJSON(w, r)
+	if err != nil {
+		return err
+	}
+	c, err := wire.ParseConnection(body)
+	if err != nil {
+		return err
+	}
+	stored, err := a.Engine.ChangeConnection(r.Context(), caller.Tenant.Alias, c)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, wire.Connection(stored))
+	return nil
+}
+
+// connection is GET /gateway/braintree/connection.
+func (a *API) connection(w http.ResponseWriter, r *http.Request) error {
+	caller, err := a.keyHolder(r)
+	if err != nil {
+		return err
+	}
+	c, err := a.Engine.Connection(r.Context(), caller.Tenant.Alias)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, wire.Connection(c))
+	return nil
+}
+
+// disconnect is DELETE /gateway/braintree/connection.
+func (a *API) disconnect(w http.ResponseWriter, r *http.Request) error {
+	caller, err := a.keyHolder(r)
+	if err != nil {
+		return err
+	}
+	if err := a.Engine.Disconnect(r.Context(), caller.Tenant.Alias); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// testConnection is POST /gateway/braintree/connection/test.
+func (a *API) testConnection(w http.ResponseWriter, r *http.Request) error {
+	caller, err := a.keyHolder(r)
+	if err != nil {
+		return err
+	}
+	found, err := a.Engine.TestConnection(r.Context(), caller.Tenant)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, wire.ConnectionTest(found.Keys, found.Discount, found.DiscountID))
+	return nil
+}
+
+// maxNotification bounds the form of a notification: its payload, with every
+// byte escaped at worst, and its signature.
+const maxNotification = 1 << 20
+
+// notification is POST /gateway/braintree/webhook: what the gateway sends
+// (reference, gateway, 1.1). It is stored and answered, whatever it is about:
+// anything but 200 would have the gateway send it again for a day.
+func (a *API) notification(w http.ResponseWriter, r *http.Request) error {
+	tenant, keys, err := a.gatewayKeys(r)
+	if err != nil {
+		return err
+	}
+	form, err := readForm(w, r)
+	if err != nil {
+		return err
+	}
+	payload := form.Get("bt_payload")
+	if keys.Verify(form.Get("bt_signature"), payload) != nil {
+		return notSigned()
+	}
+	if err := a.Engine.Notify(r.Context(), tenant, payload); err != nil {
+		return err
+	}
+	writeText(w, "")
+	return nil
+}
+
+// challenge is GET /gateway/braintree/webhook: by the answer the gateway knows
+// that the address is the tenant's (reference, gateway, 1.4).
+func (a *API) challenge(w http.ResponseWriter, r *http.Request) error {
+	_, keys, err := a.gatewayKeys(r)
+	if err != nil {
+		return err
+	}
+	answer, err := keys.AnswerChallenge(r.URL.Query().Get("bt_challenge"))
+	if err != nil {
+		return core.Invalid("bt_challenge", "must be 20 to 32 of a-f 0-9")
+	}
+	writeText(w, answer)
+	return nil
+}
+
+func notSigned() error {
+	return &core.Error{Code: core.CodeUnauthenticated, Message: "the notification is not signed with a key of this tenant's gateway"}
+}
+
+// gatewayKeys are the keys of the tenant in a request's path. To who has none of
+// them, a tenant that is not connected looks like a wrong signature.
+func (a *API) gatewayKeys(r *http.Request) (core.TenantAlias, gateway.Keys, error) {
+	tenant, err := core.ParseTenantAlias(r.PathValue("tenant"))
+	if err != nil {
+		return "", nil, err
+	}
+	c, err := a.Engine.OpenConnection(r.Context(), tenant)
+	var known *core.Error
+	if errors.As(err, &known) && known.Code == core.CodeNotFound {
+		err = notSigned()
+	}
+	return tenant, gatewayKeys(c), err
+}
+
+func gatewayKeys(c billing.Connection) gateway.Keys {
+	keys := make(gateway.Keys, len(c.Keys))
+	for i, k := range c.Keys {
+		keys[i] = gateway.Key{Public: k.Public, Private: k.Private}
+	}
+	return keys
+}
+
+// readForm reads a body that is a form, up to the bound of notifications.
+func readForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxNotification))
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return nil, wire.TooLarge(maxNotification)
+	}
+	if err != nil {
+		return nil, &core.Error{Code: core.CodeInvalid, Message: "the body ended before its Content-Length", Err: err}
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return nil, core.Invalid("", "the body must be a form: application/x-www-form-urlencoded")
+	}
+	return form, nil
+}
+
+func writeText(w http.ResponseWriter, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", wire.CacheControl)
+	w.WriteHeader(http.StatusOK)
+	_, _ = io.WriteString(w, text)
+}

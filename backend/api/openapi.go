@@ -1,0 +1,29 @@
+package api
+
+import (
+	_ "embed"
+	"net/http"
+
+	"github.com/goccy/go-yaml"
+)
+
+// openapiYAML describes the whole REST surface; tests compare it with the
+// routes and with what the stories send and get.
+//
+//go:embed openapi.yaml
+var openapiYAML []byte
+
+func (a *API) openapiRoutes() routes {
+	return routes{"/api/v1/openapi.json": {"GET": openapi}}
+}
+
+// openapi is GET /api/v1/openapi.json.
+func openapi(w http.ResponseWriter, _ *http.Request) error {
+	document, err := yaml.YAMLToJSON(openapiYAML)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Access-Control-Allow-Origin", "*")
+	writeJSON(w, http.StatusOK, document)
+	return nil
+}

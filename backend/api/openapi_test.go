@@ -1,0 +1,232 @@
+package api
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kith/wasm/transcript"
+)
+
+const stories = "../../wasm/transcript/testdata/story"
+
+// document is the part of an OpenAPI document that is compared with the server.
+type document struct {
+	tree  any
+	Paths map[string]map[string]json.RawMessage
+}
+
+// operation is one method of one documented path.
+type operation struct {
+	path, method string
+	// ref is where it stands in the document, as a JSON pointer.
+	ref string
+	// form matches the paths of requests.
+	form *regexp.Regexp
+	body struct {
+		RequestBody *message
+		Responses   map[string]message
+	}
+}
+
+// message is a request or an answer: a reference to a shared one, or one that
+// stands here.
+type message struct {
+	Ref string `json:"$ref"`
+}
+
+// schema is where the schema of a message's JSON stands.
+func (m message) schema(here string) string {
+	if m.Ref != "" {
+		here = m.Ref
+	}
+	return here + "/content/application~1json/schema"
+}
+
+// served is the document as a client gets it.
+func served(t *testing.T) document {
+	t.Helper()
+	w := httptest.NewRecorder()
+	(&API{}).adapt(openapi).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/openapi.json", nil))
+	require.Equal(t, http.StatusOK, w.Code)
+	var d document
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &d))
+	tree, err := jsonschema.UnmarshalJSON(strings.NewReader(w.Body.String()))
+	require.NoError(t, err)
+	d.tree = tree
+	return d
+}
+
+var pathParameter = regexp.MustCompile(`\\\{[a-zA-Z]+\\\}`)
+
+func (d document) operations(t *testing.T) []operation {
+	t.Helper()
+	var all []operation
+	for _, path := range slices.Sorted(maps.Keys(d.Paths)) {
+		for method, body := range d.Paths[path] {
+			if method == "parameters" {
+				continue
+			}
+			o := operation{path: path, method: strings.ToUpper(method)}
+			o.ref = "/paths/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(path) + "/" + method
+			o.form = regexp.MustCompile("^" + pathParameter.ReplaceAllString(regexp.QuoteMeta(path), "[^/]+") + "$")
+			require.NoError(t, json.Unmarshal(body, &o.body), "%s %s", o.method, path)
+			all = append(all, o)
+		}
+	}
+	require.NotEmpty(t, all)
+	return all
+}
+
+// Every route is documented, and every documented operation is a route.
+func TestOpenAPI_HasEveryRoute(t *testing.T) {
+	var offered, documented []string
+	for path, methods := range (&API{}).routes() {
+		for method := range methods {
+			offered = append(offered, method+" "+path)
+		}
+	}
+	for _, o := range served(t).operations(t) {
+		documented = append(documented, o.method+" "+o.path)
+	}
+	assert.ElementsMatch(t, offered, documented)
+}
+
+// Every documented operation succeeds in some story, and every answer that the
+// stories get has a documented status and the documented form.
+func TestOpenAPI_IsWhatTheStoriesSay(t *testing.T) {
+	d := served(t)
+	operations := d.operations(t)
+	schemas := compiler(t, d)
+	exchanges, err := transcript.Exchanges(stories)
+	require.NoError(t, err)
+	succeeded := map[string]bool{"/paths/~1healthz/get": true, "/paths/~1api~1v1~1openapi.json/get": true}
+	for _, x := range exchanges {
+		o, ok := called(operations, x)
+		if !ok {
+			continue
+		}
+		if x.Status < 400 {
+			succeeded[o.ref] = true
+		}
+		t.Run(x.Story+"/"+x.Title, func(t *testing.T) { o.check(t, schemas, x) })
+	}
+	for _, o := range operations {
+		assert.True(t, succeeded[o.ref] || !o.maySucceed(), "no story calls %s %s with success", o.method, o.path)
+	}
+}
+
+// maySucceed is false for an operation that is there to be refused: it documents
+// no status but errors.
+func (o operation) maySucceed() bool {
+	for status := range o.body.Responses {
+		if status < "4" {
+			return true
+		}
+	}
+	return false
+}
+
+// called is the operation that a request of a story is for: of several, the one
+// with the fewest parameters.
+func called(operations []operation, x transcript.Exchange) (found operation, ok bool) {
+	path, _, _ := strings.Cut(x.Target, "?")
+	if _, err := url.PathUnescape(path); err != nil {
+		return found, false
+	}
+	method := x.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	for _, o := range operations {
+		if o.method == method && o.form.MatchString(path) &&
+			(!ok || strings.Count(o.path, "{") < strings.Count(found.path, "{")) {
+			found, ok = o, true
+		}
+	}
+	return found, ok
+}
+
+func (o operation) check(t *testing.T, schemas *jsonschema.Compiler, x transcript.Exchange) {
+	t.Helper()
+	status := strconv.Itoa(x.Status)
+	response, ok := o.body.Responses[status]
+	if !ok && x.Status >= 400 {
+		status = "default"
+		response, ok = o.body.Responses[status]
+	}
+	require.True(t, ok, "%s %s does not document status %d", o.method, o.path, x.Status)
+	if isJSON(x.ResponseType) && x.Method != http.MethodHead {
+		validate(t, schemas, response.schema("#"+o.ref+"/responses/"+status), x.Response)
+	}
+	if x.Status < 300 && isJSON(x.RequestType) && x.Request != "" {
+		require.NotNil(t, o.body.RequestBody, "%s %s documents no request body", o.method, o.path)
+		validate(t, schemas, o.body.RequestBody.schema("#"+o.ref+"/requestBody"), x.Request)
+	}
+}
+
+func isJSON(contentType string) bool { return strings.HasPrefix(contentType, "application/json") }
+
+// capture stands for what a story captures: a time where a number stands, a
+// text elsewhere.
+var capture = regexp.MustCompile(`\{\{[^{}]*\}\}`)
+
+func validate(t *testing.T, schemas *jsonschema.Compiler, at, body string) {
+	t.Helper()
+	schema, err := schemas.Compile(documentURL + at)
+	require.NoError(t, err, "the document has no schema at %s", at)
+	body = capture.ReplaceAllStringFunc(body, func(s string) string {
+		if strings.HasSuffix(s, ":ms}}") {
+			return "1772355600000"
+		}
+		return "captured"
+	})
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(body))
+	require.NoError(t, err)
+	assert.NoError(t, schema.Validate(value), "%s", body)
+}
+
+const documentURL = "https://kith.test/openapi.json"
+
+// compiler compiles the schemas of the document, each closed: to clients an
+// answer may grow, but what is not documented may not be there.
+func compiler(t *testing.T, d document) *jsonschema.Compiler {
+	t.Helper()
+	closeObjects(d.tree)
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	require.NoError(t, c.AddResource(documentURL, d.tree))
+	return c
+}
+
+// closeObjects forbids properties that a schema does not name, where it does
+// not say otherwise.
+func closeObjects(node any) {
+	switch node := node.(type) {
+	case []any:
+		for _, one := range node {
+			closeObjects(one)
+		}
+	case map[string]any:
+		_, names := node["properties"].(map[string]any)
+		_, says := node["additionalProperties"]
+		_, open := node["unevaluatedProperties"]
+		if names && !says && !open && node["type"] != nil {
+			node["additionalProperties"] = false
+		}
+		for _, one := range node {
+			closeObjects(one)
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package api
+
+import (
+	"net/http"
+
+	"kith/backend/program"
+	"kith/core"
+	"kith/core/auth"
+	"kith/core/link"
+	"kith/core/wire"
+)
+
+func (a *API) shareLinkRoutes() routes {
+	const known = tenantPath + "/account/{account}/user/{user}"
+	return routes{
+		userPath + "/shareurls":                      {"GET": a.openShareURLs},
+		known + "/shareurls":                         {"GET": a.shareURLs},
+		known + "/sharelinks":                        {"GET": a.shareLinks},
+		"/a/{tenant}/message/redirect/{shareMedium}": {"GET": a.message},
+	}
+}
+
+// openShareURLs is GET of a user's share links, by the user.
+func (a *API) openShareURLs(w http.ResponseWriter, r *http.Request) error {
+	caller, account, user, err := a.userOf(r, auth.GetShareLinks)
+	if err != nil {
+		return err
+	}
+	return a.answerShareURLs(w, r, caller, account, user)
+}
+
+// shareURLs is GET of a user's share links, with the API key.
+func (a *API) shareURLs(w http.ResponseWriter, r *http.Request) error {
+	caller, account, user, err := a.userByKey(r)
+	if err != nil {
+		return err
+	}
+	return a.answerShareURLs(w, r, caller, account, user)
+}
+
+func (a *API) answerShareURLs(w http.ResponseWriter, r *http.Request, caller program.Caller, account core.AccountID, user core.UserID) error {
+	engagement, err := engagementOf(r)
+	if err != nil {
+		return err
+	}
+	text := r.URL.Query().Get("shareMedium")
+	medium, ok := link.ParseShareMedium(text)
+	if !ok && text != "" {
+		return unknownMedium()
+	}
+	code, err := a.shareCode(r, caller, account, user)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, wire.ShareURLs(caller.Share(seenOrigin(r)), code, engagement, medium))
+	return nil
+}
+
+// shareLinks is GET /account/{account}/user/{user}/sharelinks, the older form.
+func (a *API) shareLinks(w http.ResponseWriter, r *http.Request) error {
+	caller, account, user, err := a.userByKey(r)
+	if err != nil {
+		return err
+	}
+	code, err := a.shareCode(r, caller, account, user)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, wire.ShareLinks(caller.Share(seenOrigin(r)), code))
+	return nil
+}
+
+// message is GET /a/{tenant}/message/redirect/{shareMedium}: it opens what the
+// user shares the link with.
+func (a *API) message(w http.ResponseWriter, r *http.Request) error {
+	caller, err := a.anybody(r)
+	if err != nil {
+		return err
+	}
+	q := r.URL.Query()
+	account, err := core.ParseAccountID("accountId", q.Get("accountId"))
+	if err != nil {
+		return err
+	}
+	user, err := core.ParseUserID("userId", q.Get("userId"))
+	if err != nil {
+		return err
+	}
+	engagement, err := engagementOf(r)
+	if err != nil {
+		return err
+	}
+	medium, ok := link.ParseShareMedium(r.PathValue("shareMedium"))
+	if !ok {
+		return unknownMedium()
+	}
+	code, err := a.shareCode(r, caller, account, user)
+	if err != nil {
+		return err
+	}
+	shared := caller.Share(seenOrigin(r)).URL(code) + link.Mediums(engagement, medium)
+	name, err := a.Engine.ProgramName(r.Context(), caller.Tenant.Alias, code)
+	if err != nil {
+		return err
+	}
+	location, _ := link.Message(medium, name, shared)
+	redirect(w, link.Answer{Status: http.StatusFound, Location: location})
+	return nil
+}
+
+// shareCode is the code that a user shares in the program that the query names.
+func (a *API) shareCode(r *http.Request, caller program.Caller, account core.AccountID, user core.UserID) (core.ReferralCode, error) {
+	var key core.ProgramKey
+	if text := r.URL.Query().Get("programId"); text != "" {
+		var err error
+		if key, err = core.ParseProgramKey("programId", text); err != nil {
+			return "", err
+		}
+	}
+	code, err := a.Engine.ShareCode(r.Context(), caller.Tenant.Alias, account, user, key)
+	return code.Code, err
+}
+
+// engagementOf reads the parameter engagementMedium, which may be left out.
+func engagementOf(r *http.Request) (link.Engagement, error) {
+	text := r.URL.Query().Get("engagementMedium")
+	e, ok := link.ParseEngagement(text)
+	if !ok && text != "" {
+		err := core.Invalid("engagementMedium", "must be one of EMAIL, MOBILE, EMBED, POPUP, HOSTED, UNKNOWN")
+		err.RS = "RS037"
+		return "", err
+	}
+	return e, nil
+}
+
+func unknownMedium() *core.Error {
+	return core.Invalid("shareMedium", "must be one of FACEBOOK, TWITTER, EMAIL, DIRECT, LINKEDIN, SMS, FBMESSENGER, WHATSAPP, LINEMESSENGER, PINTEREST, UNKNOWN")
+}

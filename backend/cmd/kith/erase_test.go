@@ -1,0 +1,105 @@
+package main
+
+import (
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite" // to look at what is stored
+
+	"kith/backend/program"
+	"kith/core"
+	"kith/core/event"
+	"kith/core/referral"
+)
+
+// After deletions no table holds a word of the users, whatever it is there for:
+// not of one whose account stays, nor of one whose account goes.
+func TestDeleteUser_NothingPersonalRemains(t *testing.T) {
+	t.Parallel()
+	g := &ground{database: filepath.Join(t.TempDir(), "kith.db"), values: map[string]string{}}
+	g.createTenant(t, "acme", "--landing-url", "https://acme.example/")
+	engine := openStory(t, g.database, new(storyClock))
+	t.Cleanup(func() { require.NoError(t, engine.DB.Close()) })
+	marked := func(s string) *string { s = "zz-" + s; return &s }
+	for _, name := range []string{"anna", "ben", "carl"} {
+		id, code := "zz-"+name, core.ReferralCode("zz-code-"+name)
+		update := referral.UserUpdate{
+			Account: core.AccountID(id), ID: core.UserID(id), FirstName: marked("first"), LastName: marked("last"),
+			Email: marked(name + "@mail.example"), ImageURL: marked("image"), Segments: []string{"zz-segment"},
+			CustomFields: []referral.CustomField{{Name: "zz-name", Value: `"zz-value"`}},
+			Codes:        []referral.UserCode{{Program: core.ClassicProgram, Code: code}},
+		}
+		paid := referral.Paid
+		switch name {
+		case "ben":
+			update.Claims, update.Status = []referral.Claim{{Code: "zz-code-anna", Source: referral.SourceInit}}, &paid
+		case "carl":
+			update.Claims = []referral.Claim{{Code: "zz-code-ben", Source: referral.SourceInit}, {Code: "zz-code-anna", Source: referral.SourceBody}}
+		}
+		for range 2 {
+			_, err := engine.Identify(t.Context(), "acme", program.Identification{Update: update, IP: "192.0.2.77"})
+			require.NoError(t, err)
+		}
+		_, err := engine.LogEvents(t.Context(), "acme", event.Batch{
+			Account: update.Account, User: update.ID, Key: core.IdempotencyKey("key-of-" + name),
+			Events: []event.Event{{Key: "visit", Fields: `{"who":"zz-field"}`}},
+		})
+		require.NoError(t, err)
+	}
+	for _, id := range []string{"zz-anna", "zz-ben", "zz-carl"} {
+		err := engine.DeleteUser(t.Context(), "acme", core.AccountID(id), core.UserID(id), program.DeleteOptions{DoNotTrack: true})
+		require.NoError(t, err)
+	}
+	for _, cell := range cells(t, g.database) {
+		require.NotContains(t, strings.ToLower(cell), "zz-")
+		require.NotContains(t, cell, "192.0.2.77")
+	}
+}
+
+// cells are all values of a database, each with its table and column.
+func cells(t *testing.T, path string) (all []string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	require.NoError(t, err)
+	defer db.Close()
+	names, err := db.QueryContext(t.Context(), `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`)
+	require.NoError(t, err)
+	defer names.Close()
+	var tables []string
+	for names.Next() {
+		var name string
+		require.NoError(t, names.Scan(&name))
+		tables = append(tables, name)
+	}
+	require.NoError(t, names.Err())
+	for _, table := range tables {
+		all = append(all, cellsOf(t, db, table)...)
+	}
+	require.NotEmpty(t, all)
+	return all
+}
+
+func cellsOf(t *testing.T, db *sql.DB, table string) (all []string) {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), `SELECT * FROM `+table)
+	require.NoError(t, err)
+	defer rows.Close()
+	columns, err := rows.Columns()
+	require.NoError(t, err)
+	for rows.Next() {
+		values := make([]any, len(columns))
+		for i := range values {
+			values[i] = new(any)
+		}
+		require.NoError(t, rows.Scan(values...))
+		for i, v := range values {
+			all = append(all, fmt.Sprintf("%s.%s: %s", table, columns[i], *v.(*any)))
+		}
+	}
+	require.NoError(t, rows.Err())
+	return all
+}

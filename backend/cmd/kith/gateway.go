@@ -1,0 +1,132 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"kith/backend/program"
+	"kith/core"
+	"kith/core/billing"
+)
+
+type gatewayCommand struct {
+	Connect    gatewayConnectCommand    `cmd:"" help:"Set how a tenant's payment gateway is reached. Private keys are stored sealed, and never shown."`
+	Show       gatewayShowCommand       `cmd:"" help:"Print how it is reached, but for the private keys."`
+	Test       gatewayTestCommand       `cmd:"" help:"Try the keys, and look for the tenant's discount at the gateway."`
+	Disconnect gatewayDisconnectCommand `cmd:"" help:"Forget the gateway and its keys."`
+}
+
+type gatewayConnectCommand struct {
+	tenantFlags
+	MerchantID  string            `required:"" help:"Merchant id at the gateway." placeholder:"ID"`
+	PublicKey   string            `required:"" help:"Public key." placeholder:"KEY"`
+	PrivateKey  string            `env:"KITH_GATEWAY_PRIVATE_KEY" help:"Private key. Default: the one that is stored for the public key." placeholder:"KEY"`
+	FurtherKeys map[string]string `name:"further-key" help:"Another key pair, which verifies notifications while a key is replaced. May be repeated." placeholder:"PUBLIC=PRIVATE"`
+	BaseURL     string            `help:"For a test tenant: where the gateway is, such as a gateway lab. Default: the gateway's sandbox." placeholder:"URL"`
+}
+
+// Run connects the gateway and prints how it is reached.
+func (c *gatewayConnectCommand) Run(e *env) error {
+	engine, err := c.openTenant(e)
+	if err != nil {
+		return err
+	}
+	defer engine.DB.Close()
+	connection := billing.Connection{
+		MerchantID: c.MerchantID, BaseURL: c.BaseURL, Keys: []billing.Key{{Public: c.PublicKey, Private: c.PrivateKey}},
+	}
+	for _, public := range slices.Sorted(maps.Keys(c.FurtherKeys)) {
+		connection.Keys = append(connection.Keys, billing.Key{Public: public, Private: c.FurtherKeys[public]})
+	}
+	stored, err := engine.Connect(e.ctx, c.Tenant, connection)
+	if err != nil {
+		return err
+	}
+	return showGateway(e, c.Tenant, stored)
+}
+
+type gatewayShowCommand struct{ tenantFlags }
+
+// Run prints how the gateway is reached.
+func (c *gatewayShowCommand) Run(e *env) error {
+	engine, err := c.openTenant(e)
+	if err != nil {
+		return err
+	}
+	defer engine.DB.Close()
+	connection, err := engine.Connection(e.ctx, c.Tenant)
+	if err != nil {
+		return err
+	}
+	return showGateway(e, c.Tenant, connection)
+}
+
+func showGateway(e *env, tenant core.TenantAlias, c billing.Connection) error {
+	var further []string
+	for _, k := range c.Keys[1:] {
+		further = append(further, k.Public)
+	}
+	host := "the gateway's production"
+	if !program.Live(tenant) {
+		host = cmp.Or(c.BaseURL, "the gateway's sandbox")
+	}
+	checked := "never"
+	if c.Checked != 0 {
+		checked = dateText(c.Checked)
+	}
+	out := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
+	for _, line := range [][2]string{
+		{"merchant id", c.MerchantID}, {"public key", c.Keys[0].Public}, {"private key", "set"},
+		{"further public keys", cmp.Or(strings.Join(further, ", "), "none")}, {"host", host},
+		{"webhook", "/api/v1/" + string(tenant) + "/gateway/braintree/webhook"}, {"connected", dateText(c.Created)}, {"checked", checked},
+	} {
+		fmt.Fprintf(out, "%s\t%s\n", line[0], line[1])
+	}
+	return out.Flush()
+}
+
+type gatewayTestCommand struct{ tenantFlags }
+
+// Run tries the connection; what is not as it should be is an error.
+func (c *gatewayTestCommand) Run(e *env) error {
+	engine, err := c.openTenant(e)
+	if err != nil {
+		return err
+	}
+	defer engine.DB.Close()
+	tenant, err := engine.Tenant(e.ctx, c.Tenant)
+	if err != nil {
+		return err
+	}
+	found, err := engine.TestConnection(e.ctx, tenant)
+	switch {
+	case err != nil:
+		return err
+	case !found.Keys:
+		return core.Invalid("", "the gateway does not take the merchant id and the keys")
+	case !found.Discount:
+		return core.Invalid("", "the merchant has no discount "+found.DiscountID+": make it at the gateway")
+	}
+	_, err = fmt.Fprintf(e.out, "the gateway takes the keys, and has the discount %s\n", found.DiscountID)
+	return err
+}
+
+type gatewayDisconnectCommand struct{ tenantFlags }
+
+// Run forgets the gateway.
+func (c *gatewayDisconnectCommand) Run(e *env) error {
+	engine, err := c.openTenant(e)
+	if err != nil {
+		return err
+	}
+	defer engine.DB.Close()
+	if err := engine.Disconnect(e.ctx, c.Tenant); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(e.out, "tenant %s has no payment gateway any more\n", c.Tenant)
+	return err
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/demo"
+	"kith/backend/file"
+	"kith/backend/gatewaylab"
+	"kith/backend/gatewaylab/scenario"
+	"kith/backend/program"
+	"kith/core"
+	"kith/core/billing"
+	"kith/core/reward"
+	"kith/core/wire"
+)
+
+// Every scenario of testdata/gateway, on a gateway lab and a backend of its own.
+// They tell of every charge, refund and notification; one that no line speaks of
+// fails them.
+func TestGateway_Scenarios(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/gateway/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, name := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txt"), func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(name)
+			require.NoError(t, err)
+			require.NoError(t, newGatewayStage(t).player().Play(t.Context(), string(text)))
+		})
+	}
+}
+
+// gatewayStage is a backend whose test tenant is connected to a lab.
+type gatewayStage struct {
+	engine *program.Engine
+	clock  storyClock
+	db     *sql.DB
+	lab    string
+}
+
+func newGatewayStage(t *testing.T) *gatewayStage {
+	t.Helper()
+	database := filepath.Join(t.TempDir(), "kith.db")
+	s := &gatewayStage{}
+	s.engine = openStory(t, database, &s.clock)
+	s.engine.Files = file.Dir(t.TempDir())
+	t.Cleanup(func() { require.NoError(t, s.engine.DB.Close()) })
+	require.NoError(t, demo.Seed(t.Context(), s.engine, "https://shop.example", "https://test.shop.example"))
+	begin := time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC)
+	lab, err := gatewaylab.New(gatewaylab.Options{Now: func() time.Time { return begin }})
+	require.NoError(t, err)
+	server := httptest.NewServer(lab)
+	t.Cleanup(server.Close)
+	s.lab = server.URL
+	_, err = s.engine.Connect(t.Context(), demo.TestTenant, billing.Connection{
+		MerchantID: gatewaylab.MerchantID, BaseURL: server.URL, Keys: []billing.Key{{Public: gatewaylab.PublicKey, Private: gatewaylab.PrivateKey}},
+	})
+	require.NoError(t, err)
+	s.db, err = sql.Open("sqlite", database)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.db.Close() })
+	backend := serveStory(t, func(e *env, l net.Listener) error { return serveBackend(e, s.engine, l, nil, nil, 1) })
+	require.NoError(t, lab.Register(t.Context(), backend+"/api/v1/test_demo/gateway/braintree/webhook"))
+	return s
+}
+
+// player plays scenarios in which the service has a part.
+func (s *gatewayStage) player() *scenario.Player {
+	p := scenario.New(s.lab)
+	for verb, do := range map[string]scenario.Verb{
+		"identify": s.identify, "register": s.register, "account": s.account, "credit": s.credit, "later": s.later, "forget": s.forget,
+	} {
+		p.Add(verb, do)
+	}
+	// What was sent is worked off before the scenario goes on.
+	send := scenario.New(s.lab)
+	p.Add("send", func(ctx context.Context, step scenario.Step) error {
+		if err := send.Play(ctx, "send"); err != nil && !strings.Contains(err.Error(), "does not tell of") {
+			return err
+		}
+		return s.idle(ctx)
+	})
+	return p
+}
+
+// identify ACCOUNT: its user comes, with the customer of the same name.
+func (s *gatewayStage) identify(ctx context.Context, step scenario.Step) error {
+	id, provider := step.Word(0), core.PaymentProviderID(step.Word(0))
+	in := program.Identification{}
+	in.Update.Account, in.Update.ID, in.Update.PaymentProviderID = core.AccountID(id), core.UserID(id), &provider
+	_, err := s.engine.Identify(ctx, demo.TestTenant, in)
+	return err
+}
+
+// register ACCOUNT code=CODE: its user comes, and its shop registers a discount.
+func (s *gatewayStage) register(ctx context.Context, step scenario.Step) error {
+	if err := s.identify(ctx, step); err != nil {
+		return err
+	}
+	id := step.Word(0)
+	_, err := s.engine.RegisterDiscount(ctx, demo.TestTenant, wire.DiscountRegistration{
+		Account: core.AccountID(id), Provider: core.PaymentProviderID(id), Code: core.ReferralCode(step.Named["code"]),
+	})
+	return err
+}
+
+// account ID status=... referral=...: what the account is.
+func (s *gatewayStage) account(ctx context.Context, step scenario.Step) error {
+	a, err := s.engine.Account(ctx, demo.TestTenant, core.AccountID(step.Word(0)))
+	if err != nil {
+		return err
+	}
+	for name, is := range map[string]string{"status": string(a.Status), "referral": string(a.Standing.Referral)} {
+		if want, said := step.Named[name]; said && want != is {
+			return fmt.Errorf("the %s is %q", name, is)
+		}
+	}
+	return nil
+}
+
+// credit ACCOUNT left=CENTS: what the account can still use.
+func (s *gatewayStage) credit(ctx context.Context, step scenario.Step) error {
+	balances, err := s.engine.Balances(ctx, demo.TestTenant, core.AccountID(step.Word(0)), "", reward.Credit)
+	if err != nil {
+		return err
+	}
+	left := int64(0)
+	for _, b := range balances {
+		left += b.Available()
+	}
+	if fmt.Sprint(left) != step.Named["left"] {
+		return fmt.Errorf("%d is left", left)
+	}
+	return nil
+}
+
+// later DURATION: time passes for the service.
+func (s *gatewayStage) later(ctx context.Context, step scenario.Step) error {
+	d, err := time.ParseDuration(step.Word(0))
+	if err != nil {
+		return err
+	}
+	s.clock.advance(d)
+	return s.idle(ctx)
+}
+
+// forget refunds | discount ID: the service has not written down what the
+// gateway did, as if it had died before.
+func (s *gatewayStage) forget(ctx context.Context, step scenario.Step) error {
+	var err error
+	switch step.Word(0) {
+	case "refunds":
+		_, err = s.db.ExecContext(ctx, `UPDATE gateway_refund SET state = 'waiting', ended_at = NULL, refund_id = ''`)
+	default:
+		_, err = s.db.ExecContext(ctx, `UPDATE gateway_subscription SET leased_until = 1, due_at = NULL WHERE id = ?`, step.Word(1))
+	}
+	if err == nil {
+		_, err = s.db.ExecContext(ctx, `UPDATE gateway_subscription SET due_at = 1 WHERE leased_until IS NULL`)
+	}
+	return err
+}
+
+// idle returns when the service has nothing left to do about the gateway.
+func (s *gatewayStage) idle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		var busy bool
+		err := s.db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM gateway_notification WHERE read_at IS NULL)
+			OR EXISTS (SELECT 1 FROM gateway_subscription WHERE leased_until IS NOT NULL OR due_at <= ?)`, int64(s.clock.now())).Scan(&busy)
+		if err == nil && !busy {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the service is still busy: %w", ctx.Err())
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"kith/backend/demo"
+	"kith/backend/gatewaylab"
+	"kith/backend/program"
+	"kith/core/billing"
+)
+
+type gatewaylabCommand struct {
+	LabAddr string `env:"KITH_LAB_ADDR" default:"127.0.0.1:8090" help:"Address that the lab listens on. Whoever reaches it can use it."`
+	Journal string `env:"KITH_LAB_JOURNAL" help:"File that keeps the lab's books over a restart. Default: none, a new lab at every start." placeholder:"FILE"`
+}
+
+// Run serves a lab until the context ends.
+func (c *gatewaylabCommand) Run(e *env) error {
+	lab, listener, err := openLab(c.LabAddr, c.Journal)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(e.out, `
+  The gateway lab is running.                            Ctrl-C stops it.
+
+  Page           http://%[1]s
+  Base URL       http://%[1]s
+  Merchant id    %[2]s
+  Public key     %[3]s
+  Private key    %[4]s
+
+`, reachable(listener.Addr().String()), gatewaylab.MerchantID, gatewaylab.PublicKey, gatewaylab.PrivateKey)
+	return serveLab(e, lab, listener)
+}
+
+func openLab(addr, journal string) (*gatewaylab.Lab, net.Listener, error) {
+	listener, err := listen(addr)
+	if err != nil {
+		return nil, nil, err
+	}
+	lab, err := gatewaylab.New(gatewaylab.Options{Journal: journal})
+	if err != nil {
+		listener.Close()
+		return nil, nil, err
+	}
+	return lab, listener, nil
+}
+
+// serveLab answers until the context ends, and then closes the lab.
+func serveLab(e *env, lab *gatewaylab.Lab, listener net.Listener) error {
+	ctx, stop := context.WithCancel(e.ctx)
+	var running sync.WaitGroup
+	running.Go(func() { lab.Run(ctx) })
+	err := serveHTTP(e.ctx, listener, lab)
+	stop()
+	running.Wait()
+	if closed := lab.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+// noLab is the address of no lab.
+const noLab = "off"
+
+// startLab starts the lab of `kith dev`, with its journal in the data folder. It
+// returns the lab and its base URL, which is empty when there is to be none, and
+// what stops it. A lab that fails later is logged: the rest goes on without it.
+func (c *devCommand) startLab(e *env) (lab *gatewaylab.Lab, baseURL string, stop func(), err error) {
+	if c.LabAddr == noLab {
+		return nil, "", func() {}, nil
+	}
+	if err := os.MkdirAll(c.Data, 0o700); err != nil {
+		return nil, "", nil, fmt.Errorf("data folder: %w", err)
+	}
+	lab, listener, err := openLab(c.LabAddr, filepath.Join(c.Data, "gatewaylab.journal"))
+	if err != nil {
+		return nil, "", nil, err
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(e.ctx))
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := serveLab(&env{ctx: ctx, out: e.out, log: e.log}, lab, listener); err != nil {
+			e.log.Error("gateway lab", "error", err)
+		}
+	})
+	return lab, "http://" + reachable(listener.Addr().String()), func() { cancel(); running.Wait() }, nil
+}
+
+// connectLab connects the demo's test tenant to the lab, and has the lab send
+// its notifications to the edge as soon as that answers. A tenant that somebody
+// has connected elsewhere is left alone.
+func connectLab(ctx context.Context, e *env, engine *program.Engine, lab *gatewaylab.Lab, labURL, edgeURL string) error {
+	have, err := engine.Connection(ctx, demo.TestTenant)
+	if err == nil && have.MerchantID != gatewaylab.MerchantID {
+		return nil
+	}
+	_, err = engine.Connect(ctx, demo.TestTenant, billing.Connection{
+		MerchantID: gatewaylab.MerchantID, BaseURL: labURL,
+		Keys: []billing.Key{{Public: gatewaylab.PublicKey, Private: gatewaylab.PrivateKey}},
+	})
+	if err != nil {
+		return err
+	}
+	webhook := edgeURL + "/api/v1/" + string(demo.TestTenant) + "/gateway/braintree/webhook"
+	go func() {
+		tick := time.NewTicker(200 * time.Millisecond)
+		defer tick.Stop()
+		for ctx.Err() == nil && lab.Register(ctx, webhook) != nil {
+			<-tick.C
+		}
+		e.log.Debug("gateway lab", "webhook", webhook)
+	}()
+	return nil
+}

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"kith/backend/client"
+	"kith/core"
+	"kith/core/importfile"
+	"kith/core/job"
+)
+
+type importCommand struct {
+	File   string `arg:"" help:"CSV or JSONL file, packed with gzip or not."`
+	Type   string `required:"" help:"What to do with its rows: MUTATION/USER, MUTATION/DELETE_USER, MUTATION/USER_EVENT or MUTATION/REDEEMABLE_REWARD_BALANCE." placeholder:"TYPE"`
+	Tenant string `required:"" env:"KITH_TENANT" help:"Alias of the tenant." placeholder:"ALIAS"`
+	Key    string `required:"" env:"KITH_KEY" help:"The tenant's API key." placeholder:"KEY"`
+	URL    string `env:"KITH_URL" default:"http://127.0.0.1:8080" help:"Where the backend is; an edge takes small files only."`
+	Format string `default:"CSV" enum:"CSV,XLSX" help:"Form of the files with the results: ${enum}."`
+	Params string `help:"Params of the job, as JSON." placeholder:"JSON"`
+	Result string `help:"Where to write what the rows did. Default: nowhere; it can be fetched for 28 days." placeholder:"FILE"`
+	Errors string `help:"Where to write which rows failed. Default: beside FILE." placeholder:"FILE"`
+	Force  bool   `help:"Begin even though rows were found that will fail."`
+}
+
+// exitStatus is an error that says with which status the command ends.
+type exitStatus struct {
+	status int
+	reason string
+}
+
+func (e exitStatus) Error() string { return e.reason }
+
+// Statuses of kith import, besides 0.
+const (
+	exitRowsFailed = 1
+	exitRefused    = 2
+)
+
+// Run uploads, validates, creates and follows.
+func (c *importCommand) Run(e *env) error {
+	err := c.run(e)
+	var status exitStatus
+	if err != nil && !errors.As(err, &status) {
+		return exitStatus{exitRefused, message(err)}
+	}
+	return err
+}
+
+func (c *importCommand) run(e *env) error {
+	in, err := c.input()
+	if err != nil {
+		return err
+	}
+	show := newProgress(e.out)
+	defer show.end()
+	to := &client.Client{URL: c.URL, Tenant: core.TenantAlias(c.Tenant), Key: c.Key}
+	rows, err := c.upload(e, to, show, &in)
+	if err != nil {
+		return err
+	}
+	problems, err := to.Validate(e.ctx, in)
+	if err != nil {
+		return err
+	}
+	if len(problems) > 0 && !c.Force {
+		show.end()
+		return exitStatus{exitRefused, "nothing was imported; --force imports the rows that can be:\n  " + strings.Join(problems, "\n  ")}
+	}
+	made, err := to.CreateJob(e.ctx, in)
+	if err != nil {
+		return err
+	}
+	show.say("job " + made.ID)
+	done, err := c.follow(e, to, show, made, rows)
+	if err != nil {
+		return err
+	}
+	show.end()
+	return c.finish(e, to, done)
+}
+
+func (c *importCommand) input() (client.Input, error) {
+	t, err := parseImport(c.Type)
+	in := client.Input{Type: t, Name: filepath.Base(c.File), OutputFormat: job.Format(c.Format)}
+	if err == nil && c.Params != "" {
+		if in.Params = json.RawMessage(c.Params); !json.Valid(in.Params) {
+			err = core.Invalid("params", "must be JSON")
+		}
+	}
+	return in, err
+}
+
+// upload sends the file and returns how many rows it has, or 0 when that cannot
+// be told.
+func (c *importCommand) upload(e *env, to *client.Client, show *progress, in *client.Input) (rows int64, err error) {
+	file, err := os.Open(c.File)
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return 0, err
+	}
+	show.begin("upload", "bytes", info.Size())
+	sent := int64(0)
+	in.FileRef, err = to.Upload(e.ctx, filepath.Base(c.File), countingReader{file, func(n int) {
+		sent += int64(n)
+		show.at(sent)
+	}})
+	if err != nil {
+		return 0, err
+	}
+	show.at(info.Size())
+	return countRows(c.File), nil
+}
+
+// countRows counts the rows of a file, for the eye alone.
+func countRows(path string) int64 {
+	file, err := os.Open(path)
+	if err != nil {
+		return 0
+	}
+	defer file.Close()
+	in := bufio.NewReaderSize(file, 64<<10)
+	beginning, _ := in.Peek(4 << 10)
+	var from io.Reader = in
+	if importfile.Packed(beginning) {
+		if from, err = gzip.NewReader(in); err != nil {
+			return 0
+		}
+	}
+	r := importfile.NewReader(importfile.FormatOf(path, beginning), from, 0, 0)
+	for {
+		if _, err := r.Line(); err != nil {
+			return max(0, r.Record())
+		}
+	}
+}
+
+type countingReader struct {
+	from io.Reader
+	read func(n int)
+}
+
+func (c countingReader) Read(p []byte) (int, error) {
+	n, err := c.from.Read(p)
+	c.read(n)
+	return n, err
+}
+
+// followEvery is how often a job is asked after.
+const followEvery = 500 * time.Millisecond
+
+// follow waits for the job to end.
+func (c *importCommand) follow(e *env, to *client.Client, show *progress, j client.Job, rows int64) (client.Job, error) {
+	show.begin("import", "rows", rows)
+	for {
+		show.at(j.Stats.RecordsProcessed)
+		if j.Status != job.Pending {
+			return j, nil
+		}
+		select {
+		case <-e.ctx.Done():
+			return j, exitStatus{exitRefused, "the job goes on without you: " + j.ID}
+		case <-time.After(followEvery):
+		}
+		next, err := to.Job(e.ctx, j.ID)
+		var refused *client.Refused
+		if errors.As(err, &refused) || e.ctx.Err() != nil {
+			return j, err
+		}
+		if err != nil {
+			// The service may be starting anew; the job is not lost with it.
+			e.log.Warn("the service does not answer; trying again", "error", err)
+			continue
+		}
+		j = next
+	}
+}
+
+// finish tells how the job ended, and fetches its files.
+func (c *importCommand) finish(e *env, to *client.Client, j client.Job) error {
+	if j.Status != job.Completed {
+		return exitStatus{exitRefused, "the job was aborted: " + j.Message}
+	}
+	fmt.Fprintf(e.out, "%d rows imported, %d failed\n", j.Stats.RecordsProcessed-j.Stats.Errors, j.Stats.Errors)
+	if j.Message != "" {
+		fmt.Fprintln(e.out, j.Message)
+	}
+	if c.Result != "" {
+		if err := c.fetch(e, to, j, job.ResultFile, c.Result); err != nil {
+			return err
+		}
+	}
+	if j.Stats.Errors == 0 {
+		return nil
+	}
+	path := c.Errors
+	if path == "" {
+		path = c.File + ".errors." + strings.ToLower(c.Format)
+	}
+	if err := c.fetch(e, to, j, job.ErrorsFile, path); err != nil {
+		return err
+	}
+	return exitStatus{exitRowsFailed, fmt.Sprintf("%d rows failed; which and why is in %s", j.Stats.Errors, path)}
+}
+
+func (c *importCommand) fetch(e *env, to *client.Client, j client.Job, which job.Attachment, path string) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	err = to.Download(e.ctx, j.ID, which, file)
+	return errors.Join(err, file.Close())
+}

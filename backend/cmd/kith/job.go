@@ -1,0 +1,64 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"time"
+
+	"kith/backend/file"
+	"kith/backend/file/bucket"
+	"kith/backend/job"
+	"kith/backend/program"
+	"kith/core"
+)
+
+// jobFlags configure jobs and their files.
+type jobFlags struct {
+	Files      string        `env:"KITH_FILES" help:"Where the files of jobs are kept: a folder, or a bucket by URL (s3://, gs://, azblob://, file:///). Default: files in the data folder." placeholder:"URL"`
+	JobWorkers int           `env:"KITH_JOB_WORKERS" default:"2" help:"Jobs that run at the same time."`
+	JobLease   time.Duration `env:"KITH_JOB_LEASE" default:"15s" help:"How long a worker holds a job without a sign of life before others take it over; the clocks of all backends must agree within it."`
+}
+
+// minJobLease bounds the lease: a worker shows that it lives no more often than a
+// few times within it.
+const minJobLease = 100 * time.Millisecond
+
+// bucket is where files are kept.
+func (f jobFlags) bucket(data string) string {
+	if f.Files == "" {
+		return filepath.Join(data, "files")
+	}
+	return f.Files
+}
+
+// apply gives the use cases what they need for jobs.
+func (f jobFlags) apply(e *env, engine *program.Engine, data string) (err error) {
+	switch {
+	case f.JobWorkers < 0:
+		return core.Invalid("job-workers", "must be 0 or more")
+	case f.JobLease < minJobLease:
+		return core.Invalid("job-lease", "must be 100ms or more")
+	}
+	engine.JobLease = core.Time(f.JobLease.Milliseconds())
+	url := f.bucket(data)
+	if !strings.Contains(url, "://") {
+		engine.Files = file.Dir(url)
+		return nil
+	}
+	engine.Files, err = bucket.Open(e.ctx, url)
+	return err
+}
+
+// newJobWorkers returns what does jobs and removes old files.
+func newJobWorkers(e *env, engine *program.Engine, n int) []*job.Worker {
+	workers := []*job.Worker{job.NewOldFiles(engine, e.log)}
+	for range n {
+		workers = append(workers, job.NewJobs(engine, e.log))
+	}
+	engine.WakeJobs = func() {
+		for _, w := range workers[1:] {
+			w.Wake()
+		}
+	}
+	return workers
+}

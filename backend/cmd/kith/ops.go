@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"kith/backend/observe"
+	"kith/backend/program"
+	"kith/backend/store"
+	"kith/core"
+	"kith/wasm/host"
+)
+
+// opsFlags configure what operators look at.
+type opsFlags struct {
+	OpsAddr string `env:"KITH_OPS_ADDR" help:"Address that serves /metrics (Prometheus), /healthz and /readyz, for operators only. Default: none." placeholder:"ADDR"`
+}
+
+// probe tells why a part is not ready; nil means that it is.
+type probe func(context.Context) error
+
+// serveOps serves metrics and probes until the context ends. Without an address
+// it does nothing.
+func (f opsFlags) serveOps(e *env, probes map[string]probe) error {
+	if f.OpsAddr == "" {
+		return nil
+	}
+	listener, err := listen(f.OpsAddr)
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", e.observer.Handler())
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeProbe(w, nil) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { writeProbe(w, failing(r.Context(), probes)) })
+	go func() {
+		if err := serveHTTP(e.ctx, listener, mux); err != nil {
+			e.log.Error("operators' address is closed", "error", err)
+		}
+	}()
+	e.log.Info("config", "part", "ops", "addr", listener.Addr().String())
+	return nil
+}
+
+// probeTimeout bounds a probe: who asks wants to know it now.
+const probeTimeout = 2 * time.Second
+
+func failing(ctx context.Context, probes map[string]probe) map[string]string {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	why := map[string]string{}
+	for part, ready := range probes {
+		if err := ready(ctx); err != nil {
+			why[part] = message(err)
+		}
+	}
+	return why
+}
+
+func writeProbe(w http.ResponseWriter, failing map[string]string) {
+	status, answer := http.StatusOK, map[string]any{"status": "ok"}
+	if len(failing) > 0 {
+		status, answer = http.StatusServiceUnavailable, map[string]any{"status": "unavailable", "failing": failing}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+// observeBackend adds the metrics of a backend.
+func observeBackend(e *env, engine *program.Engine) {
+	e.observer.Gauges(observe.Gauge{
+		Name: "kith_backlog", Help: "What waits for the workers: event calls, webhook deliveries.", Label: "work",
+		Read: engine.DB.Backlog,
+	})
+}
+
+// observeEdge adds the metrics of an edge.
+func observeEdge(e *env, loaded *host.Host, replica *store.Replica) {
+	e.observer.Gauges(observe.Gauge{
+		Name: "kith_guest_instances_total", Help: "Instances of the component, by what became of them.", Label: "fate",
+		Read: func(context.Context) (map[string]float64, error) {
+			s := loaded.Stats()
+			return map[string]float64{
+				"made": float64(s.Made), "reused": float64(s.Reused), "trapped": float64(s.Trapped), "faulty": float64(s.Faulty),
+				"timed_out": float64(s.TimedOut), "cancelled": float64(s.Cancelled), "retired": float64(s.Retired), "refused": float64(s.Refused),
+			}, nil
+		},
+	}, observe.Gauge{
+		Name: "kith_replica_lag_seconds", Help: "How far the edge's database is behind its primary; none on an embedded database.",
+		Read: func(ctx context.Context) (map[string]float64, error) {
+			beat, err := replica.Beat(ctx)
+			if err != nil || beat == 0 {
+				return nil, err
+			}
+			return map[string]float64{"": float64(now()-beat) / float64(core.Second)}, nil
+		},
+	})
+}
+
+// edgeRoute is the part of the surface that a request is for: few names, since
+// they become labels.
+func edgeRoute(r *http.Request) string {
+	for _, root := range []string{"/s/", "/api/v1/", "/a/", "/kith.js", "/.well-known/", "/healthz"} {
+		if strings.HasPrefix(r.URL.Path, root) {
+			return root
+		}
+	}
+	return "page"
+}
+
+// checkSchema refuses a database that is of another time than this program: what
+// it does not know it cannot serve, and what it is not told of it would guess.
+func checkSchema(ctx context.Context, replica *store.Replica) error {
+	has, err := replica.Schema(ctx)
+	if err != nil {
+		return &core.Error{Code: core.CodeUnavailable, Message: "the database does not tell its schema", Err: err}
+	}
+	switch knows := store.SchemaVersion(); {
+	case has > knows:
+		return fmt.Errorf("the database has schema %d and this kith knows %d: run a newer kith", has, knows)
+	case has < knows:
+		return fmt.Errorf("the database has schema %d and this kith needs %d: start a backend of this version first", has, knows)
+	}
+	return nil
+}

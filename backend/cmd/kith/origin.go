@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+
+	"kith/core"
+	"kith/core/origin"
+)
+
+type originCommand struct {
+	Add    originAddCommand    `cmd:"" help:"List origins."`
+	Remove originRemoveCommand `cmd:"" help:"Take an origin off the list."`
+	List   originListCommand   `cmd:"" help:"Print the listed origins. Those of landing pages are allowed besides."`
+}
+
+type originAddCommand struct {
+	databaseFlags
+	Alias   string   `arg:"" help:"Alias of the tenant; its test tenant has a list of its own."`
+	Origins []string `arg:"" name:"origin" help:"Origins such as https://shop.example."`
+}
+
+// Run lists all of them or none.
+func (c *originAddCommand) Run(e *env) error {
+	origins, err := parseOrigins(c.Origins)
+	if err != nil {
+		return err
+	}
+	engine, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	defer engine.DB.Close()
+	return engine.AddOrigins(e.ctx, core.TenantAlias(c.Alias), origins...)
+}
+
+func parseOrigins(texts []string) (all []origin.Origin, err error) {
+	for _, text := range texts {
+		o, err := origin.Parse("origin", text)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, o)
+	}
+	return all, nil
+}
+
+type originRemoveCommand struct {
+	databaseFlags
+	Alias  string `arg:"" help:"Alias of the tenant."`
+	Origin string `arg:"" help:"Origin to take off."`
+}
+
+// Run fails when the origin is not listed.
+func (c *originRemoveCommand) Run(e *env) error {
+	o, err := origin.Parse("origin", c.Origin)
+	if err != nil {
+		return err
+	}
+	engine, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	defer engine.DB.Close()
+	return engine.RemoveOrigin(e.ctx, core.TenantAlias(c.Alias), o)
+}
+
+type originListCommand struct {
+	databaseFlags
+	Alias string `arg:"" help:"Alias of the tenant."`
+}
+
+// Run prints one origin on each line.
+func (c *originListCommand) Run(e *env) error {
+	engine, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	defer engine.DB.Close()
+	origins, err := engine.Origins(e.ctx, core.TenantAlias(c.Alias))
+	for _, o := range origins {
+		fmt.Fprintln(e.out, o)
+	}
+	return err
+}

@@ -1,0 +1,504 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"kith/backend/program"
+	"kith/core"
+	"kith/core/referral"
+	"kith/core/reward"
+)
+
+type programCommand struct {
+	List   programListCommand   `cmd:"" help:"List the programs of a tenant."`
+	Show   programShowCommand   `cmd:"" help:"Show all settings of a program."`
+	Create programCreateCommand `cmd:"" help:"Make a program. Users get their code in it when they are identified next."`
+	Update programUpdateCommand `cmd:"" help:"Change the settings of a program that are given; the others stay."`
+	Delete programDeleteCommand `cmd:"" help:"Delete a program that has neither codes nor referrals."`
+	Fill   programFillCommand   `cmd:"" help:"Load codes into the fuel tank of a program."`
+}
+
+// tenantFlags say where the state is and whose it is meant.
+type tenantFlags struct {
+	databaseFlags
+	Tenant core.TenantAlias `required:"" help:"Alias of the tenant." placeholder:"ALIAS"`
+}
+
+// openTenant returns the use cases, once it is sure that the tenant exists.
+func (f *tenantFlags) openTenant(e *env) (*program.Engine, error) {
+	engine, err := f.open(e)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := engine.DB.Tenant(e.ctx, f.Tenant); err != nil {
+		return nil, errors.Join(err, engine.DB.Close())
+	}
+	return engine, nil
+}
+
+// programFlags are the settings of a program; nil is "not given".
+type programFlags struct {
+	Name       *string        `help:"Name for people. Default: the key." placeholder:"TEXT"`
+	AllowHost  []string       `help:"Further host that rsLandingPage may name. May be repeated; 'none' removes all." placeholder:"HOST"`
+	CookieLife *time.Duration `help:"How long a visit is remembered. Default: 720h." placeholder:"DURATION"`
+
+	ReferrerReward     *string `help:"What the referrer earns: 'none', a percentage such as '10%', an amount such as '10.00 USD' or '2 months', the same from a fuel tank ('FUELTANK 10%') or by an integration ('INTEGRATION 25.00 USD'). Default: none." placeholder:"REWARD"`
+	ReferrerExpiryDays *int64  `help:"Days after which the referrer's reward expires; 0 is never. Default: 0." placeholder:"DAYS"`
+	ReferredReward     *string `help:"What the referred side earns, in the same form. A percentage is also what a code look-up promises. Default: none." placeholder:"REWARD"`
+	ReferredExpiryDays *int64  `help:"Days after which the referred side's reward expires; 0 is never. Default: 0." placeholder:"DAYS"`
+
+	MaxRewards         *int64         `help:"Most rewards that one referrer gets in all; 0 is no limit. Default: 0." placeholder:"N"`
+	MaxRewardsInPeriod *int64         `help:"Most rewards that one referrer gets within --period; 0 is no limit. Default: 0." placeholder:"N"`
+	Period             *time.Duration `help:"Period of --max-rewards-in-period, such as 720h." placeholder:"DURATION"`
+	MaxDiscount        *string        `help:"What a user's percentage discounts add up to at most, such as '50%'; '0%' is no limit. Default: 0%." placeholder:"PERCENT"`
+
+	Fraud        *string           `help:"What is done about a referral that looks like fraud: none, pending (rewards are held until a moderation) or deny. Default: none." placeholder:"HANDLING"`
+	FraudSignal  map[string]string `help:"What is done about one signal, such as ip=pending: name, email, tempEmail, ip, rate or dailyReferralRewardLimit. May be repeated; 'default' takes the handling of --fraud." placeholder:"SIGNAL=HANDLING"`
+	DailyRewards *int64            `help:"Rewards of one referrer in 24 hours above which dailyReferralRewardLimit shows; 0 is never. Default: 0." placeholder:"N"`
+}
+
+type programListCommand struct{ tenantFlags }
+
+// Run lists the programs.
+func (c *programListCommand) Run(e *env) error {
+	engine, err := c.openTenant(e)
+	if err != nil {
+		return err
+	}
+	defer engine.DB.Close()
+	programs, err := engine.Programs(e.ctx, c.Tenant)
+	if err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "key\tname\treferrer earns\treferred earns\tlanding page")
+	for _, p := range programs {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", p.Key, p.Name, offerText(p.Referrer), offerText(p.Referred), p.LandingURL)
+	}
+	return w.Flush()
+}
+
+type programShowCommand struct {
+	tenantFlags
+	Key core.ProgramKey `arg:"" help:"Key of the program."`
+}
+
+// Run shows a program.
+func (c *programShowCommand) Run(e *env) error {
+	engine, err := c.openTenant(e)
+	if err != nil {
+		return err
+	}
+	defer engine.DB.Close()
+	p, err := engine.Program(e.ctx, c.Tenant, c.Key)
+	if err != nil {
+		return err
+	}
+	if err := showProgram(e.out, p); err != nil {
+		return err
+	}
+	for _, side := range []referral.SideKey{referral.ReferrerSide, referral.ReferredSide} {
+		if p.Offer(side).Kind != reward.FuelTank {
+			continue
+		}
+		tank, err := engine.FuelTank(e.ctx, c.Tenant, c.Key, side)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(e.out, "fuel tank of %s     %s\n", side, tankText(tank))
+	}
+	return nil
+}
+
+type programCreateCommand struct {
+	tenantFlags
+	programFlags
+	Key        core.ProgramKey `arg:"" help:"Key of the program: 1 to 64 of A-Z a-z 0-9 -."`
+	LandingURL string          `required:"" help:"Page that share links lead to." placeholder:"URL"`
+}
+
+// Run makes a program and shows it.
+func (c *programCreateCommand) Run(e *env) error {
+	p := referral.NewProgram(c.Key)
+	p.LandingURL = c.LandingURL
+	if err := c.apply(&p); err != nil {
+		return err
+	}
+	engine, err := c.openTenant(e)
+	if err != nil {
+		return err
+	}
+	defer engine.DB.Close()
+	if p, err = engine.CreateProgram(e.ctx, c.Tenant, p); err != nil {
+		return asFlag(err)
+	}
+	return showProgram(e.out, p)
+}
+
+type programUpdateCommand struct {
+	tenantFlags
+	programFlags
+	Key        core.ProgramKey `arg:"" help:"Key of the program."`
+	LandingURL *string         `help:"Page that share links lead to." placeholder:"URL"`
+}
+
+// Run changes a program and shows it.
+func (c *programUpdateCommand) Run(e *env) error {
+	engine, err := c.openTenant(e)
+	if err != nil {
+		return err
+	}
+	defer engine.DB.Close()
+	p, err := engine.UpdateProgram(e.ctx, c.Tenant, c.Key, func(p *referral.Program) error {
+		give(&p.LandingURL, c.LandingURL)
+		return c.apply(p)
+	})
+	if err != nil {
+		return asFlag(err)
+	}
+	return showProgram(e.out, p)
+}
+
+type programDeleteCommand struct {
+	tenantFlags
+	Key core.ProgramKey `arg:"" help:"Key of the program."`
+}
+
+// Run deletes a program.
+func (c *programDeleteCommand) Run(e *env) error {
+	engine, err := c.openTenant(e)
+	if err != nil {
+		return err
+	}
+	defer engine.DB.Close()
+	if err := engine.DeleteProgram(e.ctx, c.Tenant, c.Key); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(e.out, "program %s of tenant %s is deleted\n", c.Key, c.Tenant)
+	return err
+}
+
+type programFillCommand struct {
+	tenantFlags
+	Key  core.ProgramKey `arg:"" help:"Key of the program."`
+	Side string          `arg:"" enum:"referrer,referred" help:"Who is rewarded by the codes: ${enum}."`
+	File *os.File        `required:"" help:"File with one code on each line; - is the standard input." placeholder:"FILE"`
+}
+
+// Run loads codes and says how full the tank is then.
+func (c *programFillCommand) Run(e *env) error {
+	defer c.File.Close()
+	engine, err := c.openTenant(e)
+	if err != nil {
+		return err
+	}
+	defer engine.DB.Close()
+	side, lines := referral.SideKey(c.Side), bufio.NewScanner(c.File)
+	var batch []string
+	fill := func() error {
+		_, err := engine.FillFuelTank(e.ctx, c.Tenant, c.Key, side, batch)
+		batch = batch[:0]
+		return err
+	}
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" {
+			continue
+		}
+		code, err := reward.ParseTankCode("line "+strconv.Itoa(n), line)
+		if err != nil {
+			return err
+		}
+		if batch = append(batch, code); len(batch) == reward.MaxTankCodes {
+			if err := fill(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return err
+	}
+	if len(batch) > 0 {
+		if err := fill(); err != nil {
+			return err
+		}
+	}
+	tank, err := engine.FuelTank(e.ctx, c.Tenant, c.Key, side)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(e.out, tankText(tank))
+	return err
+}
+
+func tankText(t reward.Tank) string {
+	return fmt.Sprintf("%d codes available, %d given, %d rewards due", t.Available, t.Given, t.Due)
+}
+
+// apply puts what was given into a program.
+func (f *programFlags) apply(p *referral.Program) error {
+	give(&p.Name, f.Name)
+	if len(f.AllowHost) > 0 {
+		p.AllowedHosts = f.AllowHost
+		if len(f.AllowHost) == 1 && f.AllowHost[0] == "none" {
+			p.AllowedHosts = nil
+		}
+	}
+	giveDuration(&p.CookieLife, f.CookieLife)
+	give(&p.Limits.Total, f.MaxRewards)
+	give(&p.Limits.InPeriod, f.MaxRewardsInPeriod)
+	giveDuration(&p.Limits.Period, f.Period)
+	if f.MaxRewardsInPeriod != nil && *f.MaxRewardsInPeriod == 0 {
+		p.Limits.Period = 0
+	}
+	give(&p.Fraud.DailyRewards, f.DailyRewards)
+	err := errors.Join(
+		giveOffer(&p.Referrer, "referrer-reward", f.ReferrerReward),
+		giveOffer(&p.Referred, "referred-reward", f.ReferredReward),
+		parse(&p.Limits.Discount, "max-discount", f.MaxDiscount, parsePercent),
+		parse(&p.Fraud.Handling, "fraud", f.Fraud, parseHandling),
+		f.signals(&p.Fraud),
+	)
+	giveDays(&p.Referrer.ValidFor, f.ReferrerExpiryDays)
+	giveDays(&p.Referred.ValidFor, f.ReferredExpiryDays)
+	return err
+}
+
+func (f *programFlags) signals(p *referral.FraudPolicy) error {
+	known := map[string]bool{}
+	bySignal := map[referral.Signal]referral.Handling{}
+	for _, s := range referral.Signals() {
+		known[string(s)] = true
+		if h, ok := p.BySignal[s]; ok {
+			bySignal[s] = h
+		}
+		switch text, given := f.FraudSignal[string(s)]; {
+		case !given:
+		case text == "default":
+			delete(bySignal, s)
+		default:
+			h, err := parseHandling("fraud-signal", text)
+			if err != nil {
+				return err
+			}
+			bySignal[s] = h
+		}
+	}
+	for name := range f.FraudSignal {
+		if !known[name] {
+			return core.Invalid("fraud-signal", name+" is not one of name, email, tempEmail, ip, rate, dailyReferralRewardLimit")
+		}
+	}
+	p.BySignal = bySignal
+	return nil
+}
+
+func give[T any](into *T, given *T) {
+	if given != nil {
+		*into = *given
+	}
+}
+
+func giveDuration(into *core.Time, given *time.Duration) {
+	if given != nil {
+		*into = core.Time(given.Milliseconds())
+	}
+}
+
+func giveDays(into *core.Time, given *int64) {
+	if given != nil {
+		// What is far beyond the bound must not come back within it.
+		*into = core.Time(min(max(*given, -1), 1<<20)) * core.Day
+	}
+}
+
+// giveOffer replaces an offer, but for when it is given and how long it lasts.
+func giveOffer(into *reward.Offer, flag string, given *string) error {
+	before := *into
+	err := parse(into, flag, given, parseOffer)
+	if given != nil && !into.None() {
+		into.ValidFor, into.GivenAfter = before.ValidFor, before.GivenAfter
+	}
+	return err
+}
+
+// parse stores what a flag says, when it is given.
+func parse[T any](into *T, flag string, given *string, read func(flag, text string) (T, error)) error {
+	if given == nil {
+		return nil
+	}
+	value, err := read(flag, *given)
+	if err == nil {
+		*into = value
+	}
+	return err
+}
+
+// parseOffer reads a reward as people write it: "none", "10%", "10.00 USD",
+// "2 months", the last three also behind FUELTANK or INTEGRATION.
+func parseOffer(flag, text string) (reward.Offer, error) {
+	text = strings.TrimSpace(text)
+	if text == "none" {
+		return reward.Offer{}, nil
+	}
+	offer := reward.Offer{Kind: reward.Credit}
+	if kind, value, ok := strings.Cut(text, " "); ok && (kind == string(reward.FuelTank) || kind == string(reward.Integration)) {
+		offer.Kind, text = reward.Kind(kind), strings.TrimSpace(value)
+	}
+	amount, unit, _ := strings.Cut(text, " ")
+	money := len(unit) == 3 && unit == strings.ToUpper(unit)
+	switch {
+	case strings.HasSuffix(text, "%"):
+		return percentOffer(offer, flag, text)
+	case money && parseMinorUnits(&offer.Amount, amount):
+		offer.Currency = unit
+		return offer, nil
+	case !money && unit != "" && unit == strings.TrimSpace(unit) && parseWhole(&offer.Amount, amount):
+		offer.Unit = unit
+		return offer, nil
+	}
+	return reward.Offer{}, core.Invalid(flag, "must be 'none', a percentage such as '10%', or an amount such as '10.00 USD' or '2 months'")
+}
+
+func percentOffer(offer reward.Offer, flag, text string) (reward.Offer, error) {
+	percent, err := parsePercent(flag, text)
+	if offer.Kind == reward.Credit {
+		return reward.Offer{Kind: reward.PercentDiscount, Percent: percent}, err
+	}
+	offer.Unit, offer.Amount = reward.UnitPercent, int64(percent)
+	return offer, err
+}
+
+func parsePercent(flag, text string) (reward.BasisPoints, error) {
+	return reward.ParsePercent(flag, strings.TrimSuffix(strings.TrimSpace(text), "%"))
+}
+
+func parseHandling(flag, text string) (referral.Handling, error) {
+	return referral.ParseHandling(flag, strings.ToUpper(text))
+}
+
+// parseMinorUnits reads an amount with no or two decimals.
+func parseMinorUnits(into *int64, s string) bool {
+	whole, cents, pointed := strings.Cut(s, ".")
+	if !pointed {
+		cents = "00"
+	}
+	return whole != "" && len(cents) == 2 && parseWhole(into, whole+cents)
+}
+
+func parseWhole(into *int64, s string) bool {
+	n, err := strconv.ParseUint(s, 10, 53)
+	*into = int64(n)
+	return err == nil
+}
+
+// asFlag names the flag of a setting that makes no sense.
+func asFlag(err error) error {
+	var known *core.Error
+	if !errors.As(err, &known) {
+		return err
+	}
+	for field, flag := range map[string]string{
+		"id": "key", "name": "name", "sharing.url": "landing-url", "sharing.allowedHosts": "allow-host", "sharing.cookieExpiryDuration": "cookie-life",
+		"rewards.referrer": "referrer-reward", "rewards.referred": "referred-reward", "limits.rewards": "max-rewards",
+		"limits.rewardsInPeriod": "max-rewards-in-period", "limits.period": "period", "limits.discountPercent": "max-discount",
+		"fraud.handling": "fraud", "fraud.signals": "fraud-signal", "fraud.dailyRewardLimit": "daily-rewards",
+	} {
+		if rest, ok := strings.CutPrefix(known.Field, field); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			flagged := *known
+			flagged.Field = flag
+			return &flagged
+		}
+	}
+	return err
+}
+
+// showProgram prints the settings of a program, one to a line.
+func showProgram(out io.Writer, p referral.Program) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	line := func(name, value string) { fmt.Fprintf(w, "%s\t%s\n", name, value) }
+	line("key", string(p.Key))
+	line("name", p.Name)
+	line("landing page", p.LandingURL)
+	line("further hosts", cmp.Or(strings.Join(p.AllowedHosts, ", "), "none"))
+	line("cookie life", durationText(p.CookieLife))
+	line("referrer earns", offerText(p.Referrer))
+	line("referred earns", offerText(p.Referred))
+	line("most rewards", limitText(p.Limits.Total, ""))
+	line("most rewards in a period", limitText(p.Limits.InPeriod, " in "+durationText(p.Limits.Period)))
+	line("most discount", percentLimit(p.Limits.Discount))
+	line("fraud", handlingText(p.Fraud))
+	line("daily rewards", limitText(p.Fraud.DailyRewards, ""))
+	line("made", dateText(p.Created))
+	line("changed", dateText(p.Modified))
+	return w.Flush()
+}
+
+func offerText(o reward.Offer) string {
+	text := ""
+	switch {
+	case o.None():
+		return "none"
+	case o.Kind == reward.PercentDiscount:
+		text = o.Percent.String() + "%"
+	case o.InUnit() == reward.UnitPercent:
+		text = reward.BasisPoints(o.Amount).String() + "%"
+	case o.InUnit() == reward.UnitCents:
+		text = fmt.Sprintf("%d.%02d %s", o.Amount/100, o.Amount%100, o.Currency)
+	default:
+		text = fmt.Sprintf("%d %s", o.Amount, o.Unit)
+	}
+	if o.Kind == reward.FuelTank || o.Kind == reward.Integration {
+		text = string(o.Kind) + " " + text
+	}
+	if o.ValidFor > 0 {
+		text += " for " + durationText(o.ValidFor)
+	}
+	return text
+}
+
+func limitText(n int64, of string) string {
+	if n == 0 {
+		return "no limit"
+	}
+	return strconv.FormatInt(n, 10) + of
+}
+
+func percentLimit(b reward.BasisPoints) string {
+	if b == 0 {
+		return "no limit"
+	}
+	return b.String() + "%"
+}
+
+func handlingText(p referral.FraudPolicy) string {
+	text := strings.ToLower(string(p.Handling))
+	for _, s := range referral.Signals() {
+		if h, ok := p.BySignal[s]; ok {
+			text += ", " + string(s) + " " + strings.ToLower(string(h))
+		}
+	}
+	return text
+}
+
+// durationText says a duration in days, when it is a number of them.
+func durationText(d core.Time) string {
+	switch {
+	case d == core.Day:
+		return "1 day"
+	case d > core.Day && d%core.Day == 0:
+		return strconv.FormatInt(int64(d/core.Day), 10) + " days"
+	}
+	return (time.Duration(d) * time.Millisecond).String()
+}
+
+func dateText(t core.Time) string { return time.UnixMilli(int64(t)).UTC().Format(time.RFC3339) }

@@ -1,0 +1,275 @@
+package main
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"kith/backend/program"
+	"kith/core"
+	"kith/core/webhook"
+)
+
+type webhookCommand struct {
+	List       webhookListCommand       `cmd:"" help:"List the endpoints that a tenant's events are sent to."`
+	Add        webhookAddCommand        `cmd:"" help:"Have a tenant's events sent to an endpoint, and print its secret once."`
+	Remove     webhookRemoveCommand     `cmd:"" help:"End that, and forget what was sent."`
+	Test       webhookTestCommand       `cmd:"" help:"Send a test event to an endpoint."`
+	Secret     webhookSecretCommand     `cmd:"" help:"Replace the secret of an endpoint; the old one signs along for 24 hours."`
+	Deliveries webhookDeliveriesCommand `cmd:"" help:"Show what was sent to an endpoint and what waits, the newest first."`
+	Replay     webhookReplayCommand     `cmd:"" help:"Send again one event, or all that failed since a time."`
+	Allow      webhookAllowCommand      `cmd:"" help:"Let a test tenant's events be sent to addresses that are not public."`
+	RotateKey  webhookRotateKeyCommand  `cmd:"" help:"Make a new key that signs for all tenants; the old one stays published for 7 days."`
+}
+
+// webhookFlags name a tenant.
+type webhookFlags struct {
+	databaseFlags
+	Tenant string `required:"" help:"Alias of the tenant." placeholder:"ALIAS"`
+}
+
+// on runs do with the use cases of an existing tenant.
+func (f *webhookFlags) on(e *env, do func(*program.Engine, core.TenantAlias) error) error {
+	alias, err := core.ParseTenantAlias(f.Tenant)
+	if err != nil {
+		return err
+	}
+	engine, err := f.open(e)
+	if err != nil {
+		return err
+	}
+	defer engine.DB.Close()
+	tenant, err := engine.DB.Tenant(e.ctx, alias)
+	if err != nil {
+		return err
+	}
+	return do(engine, tenant.Alias)
+}
+
+type webhookListCommand struct{ webhookFlags }
+
+// Run prints one line for each subscription.
+func (c *webhookListCommand) Run(e *env) error {
+	return c.on(e, func(engine *program.Engine, tenant core.TenantAlias) error {
+		all, err := engine.Subscriptions(e.ctx, tenant)
+		if err != nil {
+			return err
+		}
+		out := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
+		for _, s := range all {
+			state := "well"
+			switch {
+			case s.Disabled != 0:
+				state = "disabled since " + clock(s.Disabled)
+			case s.FailingSince != 0:
+				state = "failing since " + clock(s.FailingSince)
+			}
+			fmt.Fprintf(out, "%s\t%s\t%s\n", s.Endpoint, state, s.Name)
+		}
+		return out.Flush()
+	})
+}
+
+type webhookAddCommand struct {
+	webhookFlags
+	URL  string `arg:"" help:"Endpoint: https, or http for a test tenant."`
+	Name string `help:"A note."`
+}
+
+// Run subscribes an endpoint.
+func (c *webhookAddCommand) Run(e *env) error {
+	return c.on(e, func(engine *program.Engine, tenant core.TenantAlias) error {
+		s, err := engine.Subscribe(e.ctx, tenant, c.URL, c.Name)
+		if err != nil {
+			return err
+		}
+		if s.Secret == "" {
+			_, err = fmt.Fprintln(e.out, "subscribed already; its secret is as it was")
+			return err
+		}
+		_, err = fmt.Fprintln(e.out, s.Secret)
+		return err
+	})
+}
+
+type webhookRemoveCommand struct {
+	webhookFlags
+	URL string `arg:"" help:"Endpoint."`
+}
+
+// Run ends a subscription.
+func (c *webhookRemoveCommand) Run(e *env) error {
+	return c.on(e, func(engine *program.Engine, tenant core.TenantAlias) error {
+		return engine.Unsubscribe(e.ctx, tenant, c.URL)
+	})
+}
+
+type webhookTestCommand struct {
+	webhookFlags
+	URL string `arg:"" help:"Endpoint."`
+}
+
+// Run writes a test event; a running backend sends it.
+func (c *webhookTestCommand) Run(e *env) error {
+	return c.on(e, func(engine *program.Engine, tenant core.TenantAlias) error {
+		return engine.TestSubscription(e.ctx, tenant, c.URL)
+	})
+}
+
+type webhookSecretCommand struct {
+	webhookFlags
+	URL string `arg:"" help:"Endpoint."`
+}
+
+// Run prints the new secret.
+func (c *webhookSecretCommand) Run(e *env) error {
+	return c.on(e, func(engine *program.Engine, tenant core.TenantAlias) error {
+		s, err := engine.RotateSecret(e.ctx, tenant, c.URL)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(e.out, s.Secret)
+		return err
+	})
+}
+
+type webhookDeliveriesCommand struct {
+	webhookFlags
+	URL    string `arg:"" help:"Endpoint."`
+	State  string `help:"Only those that are waiting, sending, delivered or failed." placeholder:"STATE"`
+	Limit  int    `default:"20" help:"How many."`
+	Offset int    `help:"How many newer ones to leave out."`
+}
+
+// maxDeliveries bounds what is read at once.
+const maxDeliveries = 1000
+
+// Run prints a line for each delivery, and one for each of its attempts.
+func (c *webhookDeliveriesCommand) Run(e *env) error {
+	if c.Limit < 0 || c.Limit > maxDeliveries || c.Offset < 0 {
+		return core.Invalid("limit", "must be 0 to 1000, and offset 0 or more")
+	}
+	var state webhook.State
+	if c.State != "" {
+		var err error
+		if state, err = webhook.ParseState("state", c.State); err != nil {
+			return err
+		}
+	}
+	return c.on(e, func(engine *program.Engine, tenant core.TenantAlias) error {
+		line := webhook.Line{Tenant: tenant, Endpoint: webhook.Endpoint(c.URL)}
+		page, total, err := engine.Deliveries(e.ctx, line, state, program.Page{Limit: c.Limit, Offset: c.Offset})
+		if err != nil {
+			return err
+		}
+		for _, d := range page {
+			printDelivery(e, d)
+		}
+		_, err = fmt.Fprintf(e.out, "%d of %d\n", len(page), total)
+		return err
+	})
+}
+
+func printDelivery(e *env, d webhook.Delivery) {
+	fmt.Fprintf(e.out, "%s  %s  %s  %s\n", d.Event, clock(d.Created), d.Type, d.State)
+	for _, a := range d.Attempts {
+		result := a.Error
+		if a.Status != 0 {
+			// Whatever an endpoint answers, it is one line on the terminal.
+			result = fmt.Sprintf("%d %q", a.Status, a.Answer)
+		}
+		fmt.Fprintf(e.out, "    attempt %d  %s  %d ms  %s\n", a.Number, clock(a.Started), a.Duration, result)
+	}
+	if d.State == webhook.Waiting {
+		fmt.Fprintf(e.out, "    next       %s\n", clock(d.Due))
+	}
+}
+
+func clock(t core.Time) string { return time.UnixMilli(int64(t)).UTC().Format(time.RFC3339) }
+
+type webhookReplayCommand struct {
+	webhookFlags
+	URL   string        `arg:"" help:"Endpoint."`
+	Event string        `help:"Id of one event." placeholder:"ID" xor:"what"`
+	Since time.Duration `help:"All that failed since so long ago, such as 24h." placeholder:"AGO" xor:"what"`
+}
+
+// Run replays; a running backend sends.
+func (c *webhookReplayCommand) Run(e *env) error {
+	if c.Event == "" && c.Since <= 0 {
+		return core.Invalid("", "give --event or --since")
+	}
+	return c.on(e, func(engine *program.Engine, tenant core.TenantAlias) error {
+		line := webhook.Line{Tenant: tenant, Endpoint: webhook.Endpoint(c.URL)}
+		if c.Event != "" {
+			return engine.Replay(e.ctx, webhook.Place{Tenant: tenant, Endpoint: line.Endpoint, Event: c.Event})
+		}
+		n, err := engine.ReplayFailed(e.ctx, line, engine.Now()-core.Time(c.Since.Milliseconds()))
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(e.out, n, "events are sent again")
+		return err
+	})
+}
+
+type webhookAllowCommand struct {
+	webhookFlags
+	Address []string `arg:"" optional:"" help:"Address such as 127.0.0.1, or prefix such as 10.1.0.0/16. None: list what is allowed."`
+	Remove  bool     `help:"Take it back."`
+}
+
+// Run changes or lists the addresses of a test tenant.
+func (c *webhookAllowCommand) Run(e *env) error {
+	var prefixes []netip.Prefix
+	for _, text := range c.Address {
+		prefix, err := parsePrefix(text)
+		if err != nil {
+			return err
+		}
+		prefixes = append(prefixes, prefix)
+	}
+	return c.on(e, func(engine *program.Engine, tenant core.TenantAlias) error {
+		if err := engine.AllowAddresses(e.ctx, tenant, prefixes, c.Remove); err != nil {
+			return err
+		}
+		all, err := engine.AllowedAddresses(e.ctx, tenant)
+		if err != nil {
+			return err
+		}
+		for _, prefix := range all {
+			fmt.Fprintln(e.out, prefix)
+		}
+		return nil
+	})
+}
+
+// parsePrefix reads a prefix, or an address as a prefix that has only it.
+func parsePrefix(text string) (netip.Prefix, error) {
+	if prefix, err := netip.ParsePrefix(text); err == nil && strings.Contains(text, "/") {
+		return prefix, nil
+	}
+	if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
+		return netip.PrefixFrom(a, a.BitLen()), nil
+	}
+	return netip.Prefix{}, core.Invalid("address", "must be an IP address or a prefix such as 10.1.0.0/16")
+}
+
+type webhookRotateKeyCommand struct{ databaseFlags }
+
+// Run prints the id of the new key.
+func (c *webhookRotateKeyCommand) Run(e *env) error {
+	engine, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	defer engine.DB.Close()
+	id, err := engine.RotateSigningKey(e.ctx)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(e.out, id)
+	return err
+}

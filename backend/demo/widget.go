@@ -1,0 +1,48 @@
+package demo
+
+import (
+	"cmp"
+	"io"
+	"net/http"
+
+	"kith/backend/program"
+	"kith/core"
+	"kith/core/auth"
+	"kith/core/widget"
+	"kith/core/wire"
+)
+
+// WidgetPath is where the referrer's widget is shown.
+const WidgetPath = "/widget"
+
+// showWidget shows the widget of the demo's referrer as a page of its own.
+func showWidget(e *program.Engine) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		rendered, err := referrersWidget(e, r)
+		if err != nil {
+			status, body := wire.Failure(err)
+			w.Header().Set("Content-Type", wire.JSONType)
+			w.WriteHeader(status)
+			_, _ = w.Write(body)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'")
+		_, _ = io.WriteString(w, rendered.Template)
+	}
+}
+
+func referrersWidget(e *program.Engine, r *http.Request) (wire.Widget, error) {
+	tenant, err := e.DB.Tenant(r.Context(), LiveTenant)
+	if err != nil {
+		return wire.Widget{}, err
+	}
+	// The edge says which host the visitor asked for.
+	host := cmp.Or(r.Header.Get(auth.ForwardedHostHeader), r.Host)
+	return e.RenderWidget(r.Context(), LiveTenant, program.WidgetRequest{
+		Caller: program.Caller{Tenant: tenant, Key: true}, Account: "anna", User: "anna",
+		Type: widget.Type{Program: core.ClassicProgram, Key: widget.Referrer}, EngagementMedium: "HOSTED",
+		Base: "http://" + host,
+	})
+}

@@ -1,0 +1,582 @@
+package gateway_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/gateway"
+)
+
+// line is a gateway that answers without a network, so that a test may have
+// its own time.
+type line func(*http.Request) (*http.Response, error)
+
+func (l line) RoundTrip(r *http.Request) (*http.Response, error) { return l(r) }
+
+func answer(status int, body string, headers ...string) *http.Response {
+	h := http.Header{"Content-Type": {"application/xml; charset=utf-8"}}
+	for i := 0; i < len(headers); i += 2 {
+		h.Set(headers[i], headers[i+1])
+	}
+	return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(body))}
+}
+
+// always answers every request alike.
+func always(status int, body string, headers ...string) line {
+	return func(*http.Request) (*http.Response, error) { return answer(status, body, headers...), nil }
+}
+
+var settings = gateway.Config{MerchantID: "acme", Key: gateway.Key{Public: "pub", Private: "priv"}, Test: true}
+
+func client(t *testing.T, transport http.RoundTripper) *gateway.Client {
+	t.Helper()
+	c := settings
+	c.Transport = transport
+	made, err := gateway.New(c)
+	require.NoError(t, err)
+	return made
+}
+
+func failure(t *testing.T, err error) *gateway.Error {
+	t.Helper()
+	var e *gateway.Error
+	require.ErrorAs(t, err, &e)
+	return e
+}
+
+func TestNew_WhereCallsGo(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		test bool
+		base string
+		want string
+	}{
+		{false, "", "https://api.braintreegateway.com/merchants/acme/discounts"},
+		{true, "", "https://api.sandbox.braintreegateway.com/merchants/acme/discounts"},
+		{true, "http://127.0.0.1:8090", "http://127.0.0.1:8090/merchants/acme/discounts"},
+		{true, "https://lab.example/braintree/", "https://lab.example/braintree/merchants/acme/discounts"},
+	} {
+		s, asked := settings, ""
+		s.Test, s.BaseURL = c.test, c.base
+		s.Transport = line(func(r *http.Request) (*http.Response, error) {
+			asked = r.URL.String()
+			return answer(200, `<discounts type="array"/>`), nil
+		})
+		made, err := gateway.New(s)
+		require.NoError(t, err)
+		_, err = made.Discounts(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, c.want, asked)
+	}
+}
+
+func TestNew_Refuses(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*gateway.Config){
+		"a live connection to another host": func(c *gateway.Config) { c.Test, c.BaseURL = false, "http://127.0.0.1:8090" },
+		"no merchant":                       func(c *gateway.Config) { c.MerchantID = "" },
+		"a merchant's path":                 func(c *gateway.Config) { c.MerchantID = "a/b" },
+		"no public key":                     func(c *gateway.Config) { c.Key.Public = "" },
+		"no private key":                    func(c *gateway.Config) { c.Key.Private = "" },
+		"no scheme":                         func(c *gateway.Config) { c.BaseURL = "127.0.0.1:8090" },
+		"another scheme":                    func(c *gateway.Config) { c.BaseURL = "file:///etc/passwd" },
+		"no host":                           func(c *gateway.Config) { c.BaseURL = "http://" },
+		"credentials":                       func(c *gateway.Config) { c.BaseURL = "http://a:b@h" },
+		"a query":                           func(c *gateway.Config) { c.BaseURL = "http://h/?x=" },
+		"a fragment":                        func(c *gateway.Config) { c.BaseURL = "http://h/#x" },
+	} {
+		c := settings
+		change(&c)
+		_, err := gateway.New(c)
+		require.Error(t, err, name)
+	}
+}
+
+const (
+	subscriptionXML = `<subscription><id>s1</id><status>Active</status><price>50.00</price></subscription>`
+	transactionXML  = `<transaction><id>t9</id><type>credit</type><status>submitted_for_settlement</status><amount>5.00</amount><order-id>svc-r1</order-id></transaction>`
+)
+
+// Every call as it goes over the wire, and what is read from its answer.
+func TestCalls(t *testing.T) {
+	t.Parallel()
+	subscription := gateway.Subscription{ID: "s1", Status: gateway.Active, Price: "50.00"}
+	refunded := gateway.Transaction{ID: "t9", Type: gateway.Credit, Status: gateway.SubmittedForSettlement, Amount: "5.00", OrderID: "svc-r1"}
+	for name, c := range map[string]struct {
+		call    func(context.Context, *gateway.Client) (any, error)
+		request string
+		answer  string
+		want    any
+	}{
+		"discounts": {
+			func(ctx context.Context, c *gateway.Client) (any, error) { return c.Discounts(ctx) },
+			"GET /merchants/acme/discounts\n",
+			`<discounts type="array"><discount><id>svc_discount</id><amount>1.00</amount><never-expires type="boolean">true</never-expires></discount></discounts>`,
+			[]gateway.Modification{{ID: "svc_discount", Amount: "1.00", NeverExpires: true}},
+		},
+		"plans": {
+			func(ctx context.Context, c *gateway.Client) (any, error) { return c.Plans(ctx) },
+			"GET /merchants/acme/plans\n",
+			`<plans type="array"><plan><id>pro</id><name>Pro</name><price>50</price><currency-iso-code>USD</currency-iso-code><billing-frequency type="integer">12</billing-frequency></plan></plans>`,
+			[]gateway.Plan{{ID: "pro", Name: "Pro", Price: "50", Currency: "USD", Months: 12}},
+		},
+		"subscription": {
+			func(ctx context.Context, c *gateway.Client) (any, error) { return c.Subscription(ctx, "s1") },
+			"GET /merchants/acme/subscriptions/s1\n", subscriptionXML, subscription,
+		},
+		"add a discount": {
+			func(ctx context.Context, c *gateway.Client) (any, error) {
+				return c.AddDiscount(ctx, "s1", "svc_discount", "5.00")
+			},
+			`PUT /merchants/acme/subscriptions/s1
+<?xml version="1.0" encoding="UTF-8"?>
+<subscription>
+  <discounts>
+    <add type="array">
+      <item>
+        <inherited-from-id>svc_discount</inherited-from-id>
+        <amount>5.00</amount>
+      </item>
+    </add>
+  </discounts>
+  <options>
+    <prorate-charges type="boolean">false</prorate-charges>
+  </options>
+</subscription>
+`, subscriptionXML, subscription,
+		},
+		"update a discount": {
+			func(ctx context.Context, c *gateway.Client) (any, error) {
+				return c.UpdateDiscount(ctx, "s1", "svc_discount", "12.50")
+			},
+			`PUT /merchants/acme/subscriptions/s1
+<?xml version="1.0" encoding="UTF-8"?>
+<subscription>
+  <discounts>
+    <update type="array">
+      <item>
+        <existing-id>svc_discount</existing-id>
+        <amount>12.50</amount>
+      </item>
+    </update>
+  </discounts>
+  <options>
+    <prorate-charges type="boolean">false</prorate-charges>
+  </options>
+</subscription>
+`, subscriptionXML, subscription,
+		},
+		"remove a discount": {
+			func(ctx context.Context, c *gateway.Client) (any, error) {
+				return c.RemoveDiscount(ctx, "s1", "svc_discount")
+			},
+			`PUT /merchants/acme/subscriptions/s1
+<?xml version="1.0" encoding="UTF-8"?>
+<subscription>
+  <discounts>
+    <remove type="array">
+      <item>svc_discount</item>
+    </remove>
+  </discounts>
+  <options>
+    <prorate-charges type="boolean">false</prorate-charges>
+  </options>
+</subscription>
+`, subscriptionXML, subscription,
+		},
+		"refund": {
+			func(ctx context.Context, c *gateway.Client) (any, error) {
+				return c.Refund(ctx, "t1", gateway.Refund{Amount: "5.00", OrderID: "svc-r1", Key: "svc-refund-r1"})
+			},
+			`POST /merchants/acme/transactions/t1/refund
+<?xml version="1.0" encoding="UTF-8"?>
+<transaction>
+  <amount>5.00</amount>
+  <order-id>svc-r1</order-id>
+  <api-request-key>svc-refund-r1</api-request-key>
+</transaction>
+`, transactionXML, refunded,
+		},
+		"void": {
+			func(ctx context.Context, c *gateway.Client) (any, error) { return c.Void(ctx, "t9", "svc-void-r1") },
+			`PUT /merchants/acme/transactions/t9/void
+<?xml version="1.0" encoding="UTF-8"?>
+<transaction>
+  <api-request-key>svc-void-r1</api-request-key>
+</transaction>
+`, transactionXML, refunded,
+		},
+		"transaction": {
+			func(ctx context.Context, c *gateway.Client) (any, error) { return c.Transaction(ctx, "t9") },
+			"GET /merchants/acme/transactions/t9\n", transactionXML, refunded,
+		},
+		"customer": {
+			func(ctx context.Context, c *gateway.Client) (any, error) { return c.Customer(ctx, "anna") },
+			"GET /merchants/acme/customers/anna\n",
+			`<customer><id>anna</id><email>a@b.c</email><custom-fields><svc-coupon>ANNA10</svc-coupon><empty/></custom-fields>
+				<addresses type="array"><address><id>x</id></address></addresses>
+				<credit-cards type="array"><credit-card><token>c1</token><customer-id>anna</customer-id><unique-number-identifier>u1</unique-number-identifier>
+					<subscriptions type="array">` + subscriptionXML + `</subscriptions></credit-card></credit-cards>
+				<paypal-accounts type="array"><paypal-account><token>p1</token><customer-id>anna</customer-id></paypal-account></paypal-accounts></customer>`,
+			gateway.Customer{
+				ID: "anna", Email: "a@b.c", CustomFields: map[string]string{"svc_coupon": "ANNA10"},
+				PaymentMethods: []gateway.PaymentMethod{
+					{Token: "c1", CustomerID: "anna", CardID: "u1", Subscriptions: []gateway.Subscription{subscription}},
+					{Token: "p1", CustomerID: "anna"},
+				},
+			},
+		},
+		"custom field": {
+			func(ctx context.Context, c *gateway.Client) (any, error) {
+				return c.SetCustomField(ctx, "anna", "svc_coupon", "A&B")
+			},
+			`PUT /merchants/acme/customers/anna
+<?xml version="1.0" encoding="UTF-8"?>
+<customer>
+  <custom-fields>
+    <svc-coupon>A&amp;B</svc-coupon>
+  </custom-fields>
+</customer>
+`, `<customer><id>anna</id></customer>`, gateway.Customer{ID: "anna", CustomFields: map[string]string{}},
+		},
+		"payment method": {
+			func(ctx context.Context, c *gateway.Client) (any, error) { return c.PaymentMethod(ctx, "p1") },
+			"GET /merchants/acme/payment_methods/any/p1\n", `<paypal-account><token>p1</token><customer-id>anna</customer-id></paypal-account>`,
+			gateway.PaymentMethod{Token: "p1", CustomerID: "anna"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var request string
+			gw := client(t, line(func(r *http.Request) (*http.Response, error) {
+				request = r.Method + " " + r.URL.Path + "\n"
+				if r.Body != nil {
+					body, _ := io.ReadAll(r.Body)
+					request += string(body)
+					require.Equal(t, "application/xml", r.Header.Get("Content-Type"))
+				}
+				public, private, _ := r.BasicAuth()
+				require.Equal(t, []string{"pub", "priv", "6", "application/xml"}, []string{public, private, r.Header.Get("X-ApiVersion"), r.Header.Get("Accept")})
+				return answer(200, c.answer), nil
+			}))
+			got, err := c.call(t.Context(), gw)
+			require.NoError(t, err)
+			require.Equal(t, c.request, request)
+			require.Equal(t, c.want, got)
+		})
+	}
+}
+
+// What is pasted into a path, or names an element, is checked before anything
+// is sent.
+func TestCalls_NothingIsSentForWhatIsNoID(t *testing.T) {
+	t.Parallel()
+	gw := client(t, line(func(r *http.Request) (*http.Response, error) {
+		t.Errorf("%s was asked for", r.URL)
+		return nil, errors.New("sent")
+	}))
+	ctx := t.Context()
+	for _, id := range []string{"", ".", "..", "a/b", "a%2Fb", "a b", "a?b", "a#b", "é", "a\n", strings.Repeat("a", 65)} {
+		for name, call := range map[string]func() error{
+			"subscription":   func() error { _, err := gw.Subscription(ctx, id); return err },
+			"add":            func() error { _, err := gw.AddDiscount(ctx, id, "d", "1.00"); return err },
+			"update":         func() error { _, err := gw.UpdateDiscount(ctx, id, "d", "1.00"); return err },
+			"remove":         func() error { _, err := gw.RemoveDiscount(ctx, id, "d"); return err },
+			"refund":         func() error { _, err := gw.Refund(ctx, id, gateway.Refund{OrderID: "o", Key: "k"}); return err },
+			"find refund":    func() error { _, _, err := gw.FindRefund(ctx, id, "o"); return err },
+			"void":           func() error { _, err := gw.Void(ctx, id, "k"); return err },
+			"transaction":    func() error { _, err := gw.Transaction(ctx, id); return err },
+			"customer":       func() error { _, err := gw.Customer(ctx, id); return err },
+			"custom field":   func() error { _, err := gw.SetCustomField(ctx, id, "f", "v"); return err },
+			"payment method": func() error { _, err := gw.PaymentMethod(ctx, id); return err },
+		} {
+			require.Equal(t, gateway.Missing, failure(t, call()).Action, "%s %q", name, id)
+		}
+	}
+	for name, call := range map[string]func() error{
+		"no key": func() error { _, err := gw.Refund(ctx, "t", gateway.Refund{Amount: "1.00", OrderID: "o"}); return err },
+		"a key too long": func() error {
+			_, err := gw.Refund(ctx, "t", gateway.Refund{Amount: "1.00", OrderID: "o", Key: strings.Repeat("k", 256)})
+			return err
+		},
+		"no order id":        func() error { _, err := gw.Refund(ctx, "t", gateway.Refund{Amount: "1.00", Key: "k"}); return err },
+		"void without a key": func() error { _, err := gw.Void(ctx, "t", ""); return err },
+		"an element":         func() error { _, err := gw.SetCustomField(ctx, "c", "x><y", "v"); return err },
+		"a digit first":      func() error { _, err := gw.SetCustomField(ctx, "c", "1x", "v"); return err },
+		"no field":           func() error { _, err := gw.SetCustomField(ctx, "c", "", "v"); return err },
+		"no amount":          func() error { _, err := gw.AddDiscount(ctx, "s", "d", ""); return err },
+		"an exponent":        func() error { _, err := gw.UpdateDiscount(ctx, "s", "d", "1e3"); return err },
+	} {
+		require.Equal(t, gateway.Alert, failure(t, call()).Action, name)
+	}
+}
+
+// reasons is a 422 as the gateway writes it, with errors at several depths.
+func reasons(message string, codes ...string) string {
+	var errs strings.Builder
+	for i, code := range codes {
+		fmt.Fprintf(&errs, `<index-%d><errors type="array"><error><code>%s</code><attribute type="symbol">inherited_from_id</attribute><message>m</message></error></errors></index-%d>`, i, code, i)
+	}
+	return `<api-error-response><errors><errors type="array"/><subscription><errors type="array"/><discounts><errors type="array"/><add><errors type="array"/>` +
+		errs.String() + `</add></discounts></subscription></errors><params/><message>` + message + `</message></api-error-response>`
+}
+
+// Every code that the reference lists, and what is done about it.
+func TestError_Codes(t *testing.T) {
+	t.Parallel()
+	for action, codes := range map[gateway.Action][]string{
+		gateway.SwitchToUpdate:  {"91911"},
+		gateway.AlreadyDone:     {"92016", "92025", "91504"},
+		gateway.SwitchToAdd:     {"92011", "92012"},
+		gateway.SetUp:           {"92013", "92014", "91602"},
+		gateway.Park:            {"92022", "91920"},
+		gateway.Terminal:        {"81901", "81910", "81905"},
+		gateway.Alert:           {"92002", "92003", "92023", "915230", "915232", "99999"},
+		gateway.AwaitSettlement: {"91506", "91574"},
+		gateway.ReadBack:        {"91512", "91521", "915234", "915235"},
+	} {
+		for _, code := range codes {
+			_, err := client(t, always(422, reasons("No.", code))).AddDiscount(t.Context(), "s", "d", "1.00")
+			require.Equal(t, &gateway.Error{
+				Action: action, Status: 422, Message: "No.",
+				Failures: []gateway.Failure{{Code: code, Attribute: "subscription.discounts.add.index_0.inherited_from_id", Message: "m"}},
+			}, failure(t, err), code)
+			require.Equal(t, action, gateway.ActionOf(fmt.Errorf("wrapped: %w", err)))
+			require.True(t, failure(t, err).Has(code))
+			require.Equal(t, "gateway: status 422, "+code+" on subscription.discounts.add.index_0.inherited_from_id", err.Error())
+		}
+	}
+	require.Equal(t, gateway.Alert, gateway.ActionOf(errors.New("another")))
+}
+
+func TestError_WhatBlocksMoreCounts(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		codes []string
+		want  gateway.Action
+	}{
+		{[]string{"91911", "92022"}, gateway.Park}, {[]string{"81901", "91911"}, gateway.Terminal}, {[]string{"92016", "99999"}, gateway.Alert},
+	} {
+		_, err := client(t, always(422, reasons("", c.codes...))).RemoveDiscount(t.Context(), "s", "d")
+		require.Equal(t, c.want, failure(t, err).Action)
+		require.Len(t, failure(t, err).Failures, 2)
+	}
+}
+
+func TestError_WithoutCodes(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]gateway.Action{
+		reasons("Custom field is invalid: svc_coupon."): gateway.SetUp,
+		reasons("Processor Declined"):                   gateway.Alert,
+		"<something/>":                                  gateway.Alert,
+	} {
+		_, err := client(t, always(422, body)).SetCustomField(t.Context(), "c", "svc_coupon", "v")
+		require.Equal(t, want, failure(t, err).Action, body)
+	}
+}
+
+func TestError_Statuses(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]gateway.Action{
+		401: gateway.SetUp, 403: gateway.SetUp, 404: gateway.Missing, 426: gateway.Alert, 400: gateway.Alert, 301: gateway.Alert, 204: gateway.Alert,
+		408: gateway.Retry, 429: gateway.Retry, 500: gateway.Retry, 502: gateway.Retry, 503: gateway.Retry, 504: gateway.Retry,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			_, err := client(t, always(status, "")).Customer(t.Context(), "c")
+			require.Equal(t, &gateway.Error{Action: want, Status: status}, failure(t, err))
+		})
+	}
+}
+
+// What is not the gateway's answer is no success, and no refusal either.
+func TestCalls_SomethingElseAnswers(t *testing.T) {
+	t.Parallel()
+	html := answer(200, "<html>sign in</html>", "Content-Type", "text/html")
+	for name, c := range map[string]struct {
+		answer *http.Response
+		want   gateway.Action
+	}{
+		"a page":                   {html, gateway.Retry},
+		"half a document":          {answer(200, "<customer><id>c</id>"), gateway.Retry},
+		"nothing":                  {answer(201, ""), gateway.Retry},
+		"another record":           {answer(200, "<subscription><id>c</id></subscription>"), gateway.Alert},
+		"a record without id":      {answer(200, "<customer/>"), gateway.Alert},
+		"a connection that is cut": {&http.Response{StatusCode: 200, Header: html.Header, Body: io.NopCloser(iotest.ErrReader(io.ErrUnexpectedEOF))}, gateway.Retry},
+		"a flood":                  {&http.Response{StatusCode: 200, Header: html.Header, Body: io.NopCloser(endless{})}, gateway.Retry},
+	} {
+		s := settings
+		s.Attempts, s.Transport = 1, line(func(*http.Request) (*http.Response, error) { return c.answer, nil })
+		gw, err := gateway.New(s)
+		require.NoError(t, err)
+		_, err = gw.Customer(t.Context(), "c")
+		require.Equal(t, c.want, failure(t, err).Action, name)
+		require.Error(t, errors.Unwrap(err), name)
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+// A host that redirects would be followed with the keys.
+func TestCalls_NoRedirectIsFollowed(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+	}))
+	defer server.Close()
+	s := settings
+	s.BaseURL = server.URL
+	gw, err := gateway.New(s)
+	require.NoError(t, err)
+	_, err = gw.Discounts(t.Context())
+	require.Equal(t, 307, failure(t, err).Status)
+	require.EqualValues(t, 1, asked.Load())
+}
+
+func TestSubscriptions_Pages(t *testing.T) {
+	t.Parallel()
+	var bodies []string
+	gw := client(t, line(func(r *http.Request) (*http.Response, error) {
+		body, _ := io.ReadAll(r.Body)
+		bodies = append(bodies, r.URL.Path+"\n"+string(body))
+		if strings.HasSuffix(r.URL.Path, "_ids") {
+			return answer(200, `<search-results><page-size type="integer">2</page-size><ids type="array"><item>a</item><item>b</item><item>c</item></ids></search-results>`), nil
+		}
+		var page strings.Builder
+		for _, id := range []string{"a", "b", "c"} {
+			if strings.Contains(string(body), "<item>"+id+"</item>") {
+				page.WriteString("<subscription><id>" + id + "</id></subscription>")
+			}
+		}
+		return answer(200, `<subscriptions type="collection"><current-page-number type="integer">1</current-page-number>`+page.String()+`</subscriptions>`), nil
+	}))
+	search := gateway.Search{PlanIDs: []string{"pro"}, Statuses: []gateway.Status{gateway.PastDue}, CreatedFrom: 1795228404000}
+	var found []string
+	for s, err := range gw.Subscriptions(t.Context(), search) {
+		require.NoError(t, err)
+		found = append(found, s.ID)
+	}
+	require.Equal(t, []string{"a", "b", "c"}, found)
+	require.Len(t, bodies, 3)
+	require.Equal(t, `/merchants/acme/subscriptions/advanced_search
+<?xml version="1.0" encoding="UTF-8"?>
+<search>
+  <plan-id type="array">
+    <item>pro</item>
+  </plan-id>
+  <status type="array">
+    <item>Past Due</item>
+  </status>
+  <ids type="array">
+    <item>c</item>
+  </ids>
+  <created-at>
+    <min type="datetime">2026-11-21T02:33:24Z</min>
+  </created-at>
+</search>
+`, bodies[2])
+	for range gw.Subscriptions(t.Context(), search) {
+		break
+	}
+	require.Len(t, bodies, 5, "a page that nobody asks for is not read")
+	for _, err := range client(t, always(401, "")).Subscriptions(t.Context(), search) {
+		require.Equal(t, gateway.SetUp, failure(t, err).Action)
+	}
+}
+
+// A merchant without at-most-once keys: what is there is found, what is not is
+// sent, and an outcome that is not known is not tried again.
+func TestRefund_WithoutKeys(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		refunds string
+		unkeyed func() (*http.Response, error)
+		want    string
+		action  gateway.Action
+		posts   int
+	}{
+		"not there":       {`<item>r0</item>`, func() (*http.Response, error) { return answer(201, transactionXML), nil }, "t9", 0, 2},
+		"there":           {`<item>r0</item><item>t9</item>`, nil, "t9", 0, 1},
+		"connection lost": {"", func() (*http.Response, error) { return nil, errors.New("reset") }, "", gateway.ReadBack, 2},
+		"server error":    {"", func() (*http.Response, error) { return answer(503, ""), nil }, "", gateway.ReadBack, 2},
+		"not settled yet": {"", func() (*http.Response, error) { return answer(422, reasons("", "91506")), nil }, "", gateway.AwaitSettlement, 2},
+	} {
+		posts := 0
+		gw := client(t, line(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodPost {
+				posts++
+				body, _ := io.ReadAll(r.Body)
+				if strings.Contains(string(body), "api-request-key") {
+					return answer(422, reasons("", "915231")), nil
+				}
+				return c.unkeyed()
+			}
+			switch r.URL.Path {
+			case "/merchants/acme/transactions/t9":
+				return answer(200, transactionXML), nil
+			case "/merchants/acme/transactions/r0":
+				return answer(200, `<transaction><id>r0</id><order-id>another</order-id></transaction>`), nil
+			}
+			return answer(200, `<transaction><id>t1</id><refund-ids type="array">`+c.refunds+`</refund-ids></transaction>`), nil
+		}))
+		made, err := gw.Refund(t.Context(), "t1", gateway.Refund{Amount: "5.00", OrderID: "svc-r1", Key: "k"})
+		require.Equal(t, c.posts, posts, name)
+		require.Equal(t, c.want, made.ID, name)
+		if c.action != 0 {
+			require.Equal(t, c.action, failure(t, err).Action, name)
+		} else {
+			require.NoError(t, err, name)
+		}
+	}
+}
+
+func TestFindRefund_Fails(t *testing.T) {
+	t.Parallel()
+	gw := client(t, line(func(r *http.Request) (*http.Response, error) {
+		if strings.HasSuffix(r.URL.Path, "/t1") {
+			return answer(200, `<transaction><id>t1</id><refund-ids type="array"><item>../x</item></refund-ids></transaction>`), nil
+		}
+		return answer(404, ""), nil
+	}))
+	for _, id := range []string{"t1", "t2"} {
+		_, found, err := gw.FindRefund(t.Context(), id, "o")
+		require.False(t, found)
+		require.Equal(t, gateway.Missing, failure(t, err).Action)
+	}
+}
+
+func TestTimeout_BoundsOneAttempt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		sent := 0
+		s := settings
+		s.Timeout, s.Attempts = time.Second, 2
+		s.Transport = line(func(r *http.Request) (*http.Response, error) {
+			sent++
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		})
+		gw, err := gateway.New(s)
+		require.NoError(t, err)
+		_, err = gw.Subscription(t.Context(), "s")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, gateway.Retry, failure(t, err).Action)
+		require.Zero(t, failure(t, err).Status)
+		require.Equal(t, 2, sent)
+	})
+}

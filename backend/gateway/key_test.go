@@ -1,0 +1,153 @@
+package gateway_test
+
+import (
+	"encoding/base64"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/gateway"
+)
+
+// integration is the key of the official SDKs' own tests.
+var integration = gateway.Key{Public: "integration_public_key", Private: "integration_private_key"}
+
+// The answer that the official Ruby, Node and Go clients give (reference, 1.1).
+func TestAnswerChallenge_KnownAnswer(t *testing.T) {
+	t.Parallel()
+	answer, err := gateway.Keys{integration, {Public: "old", Private: "o"}}.AnswerChallenge("20f9f8ed05f77439fe955c977e4c8a53")
+	require.NoError(t, err)
+	require.Equal(t, "integration_public_key|d9b899556c966b3f06945ec21311865d35df3ce4", answer)
+}
+
+// delivery is a form that the gateway posted in 2017, with keys that are dead
+// since; braintree-go has it in its tests.
+const delivery = "bt_signature=sz9g7zhxz8838v7h%7C4b532339b3107eae876d7637d59217858f320098&bt_payload=PD94bWwgdmVyc2lvbj0iMS4wIiBlbmNvZGluZz0iVVRGLTgiPz4KPG5vdGlm%0AaWNhdGlvbj4KICA8a2luZD5jaGVjazwva2luZD4KICA8dGltZXN0YW1wIHR5%0AcGU9ImRhdGV0aW1lIj4yMDE3LTA0LTI2VDA3OjEyOjI0WjwvdGltZXN0YW1w%0APgogIDxzdWJqZWN0PgogICAgPGNoZWNrIHR5cGU9ImJvb2xlYW4iPnRydWU8%0AL2NoZWNrPgogIDwvc3ViamVjdD4KPC9ub3RpZmljYXRpb24%2BCg%3D%3D%0A"
+
+var deliveryKey = gateway.Key{Public: "sz9g7zhxz8838v7h", Private: "0c809a2d2e8f4e4c817900ff441c9554"}
+
+func delivered(t *testing.T) (signature, payload string) {
+	t.Helper()
+	form, err := url.ParseQuery(delivery)
+	require.NoError(t, err)
+	return form.Get("bt_signature"), form.Get("bt_payload")
+}
+
+func TestVerify_RealDelivery(t *testing.T) {
+	t.Parallel()
+	signature, payload := delivered(t)
+	require.NoError(t, gateway.Keys{deliveryKey}.Verify(signature, payload))
+	n, err := gateway.ParseNotification(payload)
+	require.NoError(t, err)
+	require.Equal(t, gateway.Notification{Kind: gateway.Check, Time: 1493190744000}, n)
+}
+
+// A key is replaced by having two for a while, on either side.
+func TestVerify_Rotation(t *testing.T) {
+	t.Parallel()
+	signature, payload := delivered(t)
+	other := gateway.Key{Public: "other", Private: "x"}
+	both := "other|" + other.Sign(payload) + "&" + signature
+	require.NoError(t, gateway.Keys{integration, deliveryKey}.Verify(signature, payload), "the older of two")
+	require.NoError(t, gateway.Keys{deliveryKey}.Verify(both, payload), "the second of two pairs")
+	require.NoError(t, gateway.Keys{other}.Verify(both, payload), "the first of two pairs")
+	reissued := gateway.Key{Public: deliveryKey.Public, Private: "new"}
+	require.NoError(t, gateway.Keys{reissued, deliveryKey}.Verify(signature, payload), "two private keys under one name")
+}
+
+func TestVerify_LastLineBreakMayBeTrimmed(t *testing.T) {
+	t.Parallel()
+	signature, payload := delivered(t)
+	require.NoError(t, gateway.Keys{deliveryKey}.Verify(signature, strings.TrimSuffix(payload, "\n")))
+}
+
+func TestVerify_Refuses(t *testing.T) {
+	t.Parallel()
+	signature, payload := delivered(t)
+	keys := gateway.Keys{deliveryKey}
+	sign := func(k gateway.Key, payload string) string { return k.Public + "|" + k.Sign(payload) }
+	for name, c := range map[string]struct {
+		keys               gateway.Keys
+		signature, payload string
+	}{
+		"no signature":                     {keys, "", payload},
+		"no payload":                       {keys, sign(deliveryKey, ""), ""},
+		"no keys":                          {nil, signature, payload},
+		"a key without text":               {gateway.Keys{{Public: "p"}}, "p|" + gateway.Key{}.Sign(payload), payload},
+		"foreign key":                      {keys, sign(integration, payload), payload},
+		"foreign signature under our name": {keys, "sz9g7zhxz8838v7h|" + integration.Sign(payload), payload},
+		"upper case":                       {keys, strings.ToUpper(signature), payload},
+		"no name":                          {keys, strings.TrimPrefix(signature, deliveryKey.Public), payload},
+		"no sum":                           {keys, deliveryKey.Public + "|", payload},
+		"no bar":                           {keys, deliveryKey.Public, payload},
+		"changed payload":                  {keys, signature, "A" + payload[1:]},
+		"inner line breaks stripped":       {keys, signature, strings.ReplaceAll(payload, "\n", "") + "\n"},
+		"carriage return":                  {keys, sign(deliveryKey, payload+"\r\n"), payload + "\r\n"},
+		"blank":                            {keys, sign(deliveryKey, payload+" "), payload + " "},
+		"URL-safe base64":                  {keys, sign(deliveryKey, "PD94-_"), "PD94-_"},
+		"too long":                         {keys, sign(deliveryKey, strings.Repeat("A", gateway.MaxPayload+1)), strings.Repeat("A", gateway.MaxPayload+1)},
+		"too many pairs":                   {keys, strings.Repeat("a|b&", 4<<10) + signature, payload},
+	} {
+		require.ErrorIs(t, c.keys.Verify(c.signature, c.payload), gateway.ErrSignature, name)
+	}
+	long := strings.Repeat("A", gateway.MaxPayload)
+	require.NoError(t, keys.Verify(sign(deliveryKey, long), long))
+}
+
+// Who may have texts signed that are no challenges can forge notifications: the
+// same key signs both.
+func TestAnswerChallenge_IsNoSigningOracle(t *testing.T) {
+	t.Parallel()
+	keys := gateway.Keys{integration}
+	forged := base64.StdEncoding.EncodeToString([]byte(
+		"<notification><kind>subscription_charged_successfully</kind><subject><subscription><id>s</id></subscription></subject></notification>"))
+	// What an endpoint that signs anything would give away.
+	require.NoError(t, keys.Verify(integration.Public+"|"+integration.Sign(forged), forged))
+	hex := "20f9f8ed05f77439fe955c977e4c8a53"
+	for _, challenge := range []string{
+		forged, forged + "\n", "", hex[:19], hex + "0", strings.ToUpper(hex), hex + "\n", "\n" + hex, hex[:31] + "g", hex[:31] + "=",
+		hex + "\n" + forged, hex[:20] + " ", "é" + hex[:20], strings.Repeat("\x00", 20),
+	} {
+		answer, err := keys.AnswerChallenge(challenge)
+		require.ErrorIs(t, err, gateway.ErrChallenge, "%q", challenge)
+		require.Empty(t, answer)
+	}
+	for _, none := range []gateway.Keys{nil, {{Public: "p"}}} {
+		_, err := none.AnswerChallenge(hex)
+		require.ErrorIs(t, err, gateway.ErrChallenge)
+	}
+}
+
+// Whatever is signed as a challenge reads as no notification, so that its
+// signature is worth nothing as one.
+func FuzzAnswerChallenge(f *testing.F) {
+	f.Add("20f9f8ed05f77439fe955c977e4c8a53")
+	f.Add(base64.StdEncoding.EncodeToString([]byte("<notification><kind>check</kind></notification>")))
+	f.Fuzz(func(t *testing.T, challenge string) {
+		if _, err := (gateway.Keys{integration}).AnswerChallenge(challenge); err != nil {
+			return
+		}
+		for _, payload := range []string{challenge, challenge + "\n"} {
+			_, err := gateway.ParseNotification(payload)
+			require.Error(t, err)
+		}
+	})
+}
+
+// Only what a key signed passes.
+func FuzzVerify(f *testing.F) {
+	form, err := url.ParseQuery(delivery)
+	require.NoError(f, err)
+	f.Add(form.Get("bt_signature"), form.Get("bt_payload"))
+	f.Add("a|b&c", "PD94\n")
+	f.Fuzz(func(t *testing.T, signature, payload string) {
+		key := gateway.Key{Public: "p", Private: "q"}
+		if (gateway.Keys{key}).Verify(signature, payload) != nil {
+			return
+		}
+		whole, trimmed := strings.Contains(signature, "p|"+key.Sign(payload)), strings.Contains(signature, "p|"+key.Sign(payload+"\n"))
+		require.True(t, whole || trimmed)
+	})
+}

@@ -1,0 +1,114 @@
+package gateway
+
+import (
+	"encoding/base64"
+	"fmt"
+
+	"kith/backend/gateway/xmltree"
+	"kith/core"
+)
+
+// Kind is what a notification tells.
+type Kind string
+
+// Kinds that the service acts on (reference, 1.3). The gateway has more, which
+// are read all the same. There is none for a subscription that was made or
+// edited: that is seen at its next charge.
+const (
+	// Check is sent by the button of the control panel; its subject is empty.
+	Check Kind = "check"
+
+	// SubscriptionChargedSuccessfully tells of a new cycle that was paid, of a
+	// prorated charge, and of the first charge of a subscription without a
+	// trial. The money has not arrived yet.
+	SubscriptionChargedSuccessfully Kind = "subscription_charged_successfully"
+	// SubscriptionChargedUnsuccessfully tells of a charge that failed.
+	SubscriptionChargedUnsuccessfully Kind = "subscription_charged_unsuccessfully"
+	// SubscriptionBillingSkipped tells of a cycle that cost nothing, or was
+	// covered by a negative balance.
+	SubscriptionBillingSkipped Kind = "subscription_billing_skipped"
+	// SubscriptionWentActive tells of the first charge of a subscription
+	// without a trial, and of the way back from Past Due.
+	SubscriptionWentActive Kind = "subscription_went_active"
+	// SubscriptionTrialEnded comes before the first charge.
+	SubscriptionTrialEnded  Kind = "subscription_trial_ended"
+	SubscriptionWentPastDue Kind = "subscription_went_past_due"
+	SubscriptionCanceled    Kind = "subscription_canceled"
+	SubscriptionExpired     Kind = "subscription_expired"
+
+	// Disputes are ticked apart at the gateway.
+	DisputeOpened       Kind = "dispute_opened"
+	DisputeUnderReview  Kind = "dispute_under_review"
+	DisputeDisputed     Kind = "dispute_disputed"
+	DisputeWon          Kind = "dispute_won"
+	DisputeLost         Kind = "dispute_lost"
+	DisputeAccepted     Kind = "dispute_accepted"
+	DisputeAutoAccepted Kind = "dispute_auto_accepted"
+	DisputeExpired      Kind = "dispute_expired"
+)
+
+// Notification is what the gateway tells, as of the moment when it was made.
+// It may arrive late, twice, and after a newer one: read the subscription back
+// before money moves (reference, 1.5).
+type Notification struct {
+	Kind Kind
+	// Time is when it was made. There is no id.
+	Time core.Time
+	// One of these is set, by the kind; none for Check and for kinds that are
+	// about something else.
+	Subscription *Subscription
+	Transaction  *Transaction
+	Dispute      *Dispute
+}
+
+// Dispute is a customer's objection to a charge.
+type Dispute struct {
+	ID     string
+	Status string
+	Amount Amount
+	// TransactionID is the charge that is disputed.
+	TransactionID string
+}
+
+// ParseNotification reads bt_payload, whichever way its base64 is wrapped. It
+// does not verify it: Keys.Verify does.
+func ParseNotification(payload string) (Notification, error) {
+	if len(payload) > MaxPayload {
+		return Notification{}, fmt.Errorf("gateway: a payload has at most %d bytes", MaxPayload)
+	}
+	// The decoder passes over line breaks.
+	doc, err := base64.StdEncoding.DecodeString(payload)
+	if err != nil {
+		return Notification{}, fmt.Errorf("gateway: the payload is no base64: %w", err)
+	}
+	root, err := xmltree.Parse(doc)
+	if err != nil {
+		return Notification{}, err
+	}
+	if root.Name != "notification" || root.Value("kind") == "" {
+		return Notification{}, fmt.Errorf("gateway: the payload is no notification")
+	}
+	r := reader{}
+	n := r.notification(root)
+	return n, r.err
+}
+
+func (r *reader) notification(root *xmltree.Node) Notification {
+	n := Notification{Kind: Kind(root.Value("kind")), Time: r.time(root, "timestamp")}
+	subject := root.At("subject")
+	if s := subject.At("subscription"); s != nil {
+		read := r.subscription(s)
+		n.Subscription = &read
+	}
+	if t := subject.At("transaction"); t != nil {
+		read := r.transaction(t)
+		n.Transaction = &read
+	}
+	if d := subject.At("dispute"); d != nil {
+		n.Dispute = &Dispute{
+			ID: r.id(d, "id"), Status: d.Value("status"), Amount: r.amount(d, "amount_disputed"),
+			TransactionID: r.id(d.At("transaction"), "id"),
+		}
+	}
+	return n
+}

@@ -1,0 +1,167 @@
+package gateway_test
+
+import (
+	"encoding/base64"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/gateway"
+	"kith/core"
+)
+
+func read(t testing.TB, name string) string {
+	t.Helper()
+	doc, err := os.ReadFile("testdata/" + name)
+	require.NoError(t, err)
+	return string(doc)
+}
+
+// payload wraps as the gateway and Ruby do: 60 columns, and a line break at
+// the end.
+func payload(doc string) string {
+	text := base64.StdEncoding.EncodeToString([]byte(doc))
+	var b strings.Builder
+	for len(text) > 60 {
+		b.WriteString(text[:60] + "\n")
+		text = text[60:]
+	}
+	return b.String() + text + "\n"
+}
+
+var charged = gateway.Notification{
+	Kind: gateway.SubscriptionChargedSuccessfully, Time: 1795228404000,
+	Subscription: &gateway.Subscription{
+		ID: "s_1", Status: gateway.Active, PlanID: "pro", Price: "49.99", Balance: "-0.50", NextAmount: "44.99", PaymentMethod: "tok-1",
+		NextBilling: "2026-12-21", PeriodStart: "2026-11-21", PeriodEnd: "2026-12-20", PaidThrough: "2026-12-20", FirstBilling: "2026-10-21",
+		Cycle: 2, Created: 1792550004000, Updated: 1795228403000,
+		Discounts: []gateway.Modification{{ID: "svc_discount", Name: "Svc Discount", Amount: "5.00", Quantity: 1, NeverExpires: true}},
+		AddOns:    []gateway.Modification{{ID: "seats", Amount: "3.00", Quantity: 2, Cycles: 6}},
+		Transactions: []gateway.Transaction{
+			{
+				ID: "t2", Type: gateway.Sale, Status: gateway.SubmittedForSettlement, Amount: "44.99", Currency: "USD",
+				PlanID: "pro", SubscriptionID: "s_1", CustomerID: "anna", PaymentMethod: "tok-1", CardID: "9f2b",
+				Discounts: []gateway.Modification{{ID: "svc_discount", Amount: "5.00", Quantity: 1}},
+				RefundIDs: []string{"r1", "r2"}, Created: core.Time(1795228403000),
+			},
+			{ID: "t1", Type: gateway.Sale, Status: gateway.Settled, Amount: "49.99"},
+		},
+	},
+}
+
+func TestParseNotification_Subscription(t *testing.T) {
+	t.Parallel()
+	doc := read(t, "charged.xml")
+	oneLine := base64.StdEncoding.EncodeToString([]byte(doc))
+	for name, text := range map[string]string{
+		"60 columns, as the gateway": payload(doc),
+		"one line, as the Node SDK":  oneLine + "\n",
+		"trimmed":                    oneLine,
+		"names as in SDK samples":    payload(strings.NewReplacer("add-ons", "add_ons", "add-on>", "add_on>").Replace(doc)),
+	} {
+		n, err := gateway.ParseNotification(text)
+		require.NoError(t, err, name)
+		require.Equal(t, charged, n, name)
+	}
+	discount, ok := charged.Subscription.Discount("svc_discount")
+	require.True(t, ok)
+	require.Equal(t, gateway.Amount("5.00"), discount.Amount)
+	_, ok = charged.Subscription.Discount("seats")
+	require.False(t, ok, "an add-on is no discount")
+	require.Equal(t, "anna", charged.Subscription.CustomerID())
+	require.Equal(t, "USD", charged.Subscription.Currency())
+	require.Empty(t, gateway.Subscription{}.CustomerID())
+	require.Empty(t, gateway.Subscription{}.Currency())
+}
+
+func TestParseNotification_OtherSubjects(t *testing.T) {
+	t.Parallel()
+	for doc, want := range map[string]gateway.Notification{
+		"<notification><kind>dispute_lost</kind><subject><dispute><id>d1</id><amount-disputed>250.0</amount-disputed><status>lost</status><transaction><id>t1</id></transaction></dispute></subject></notification>": {
+			Kind: gateway.DisputeLost, Dispute: &gateway.Dispute{ID: "d1", Status: "lost", Amount: "250.0", TransactionID: "t1"},
+		},
+		"<notification><subject><transaction><id>t1</id><amount>100</amount></transaction></subject><kind>transaction_settled</kind></notification>": {
+			Kind: "transaction_settled", Transaction: &gateway.Transaction{ID: "t1", Amount: "100"},
+		},
+		"<notification><kind>disbursement</kind><subject><disbursement><id>9</id></disbursement></subject></notification>": {Kind: "disbursement"},
+	} {
+		n, err := gateway.ParseNotification(payload(doc))
+		require.NoError(t, err, doc)
+		require.Equal(t, want, n)
+	}
+}
+
+func TestParseNotification_Refuses(t *testing.T) {
+	t.Parallel()
+	subscription := func(inner string) string {
+		return payload("<notification><kind>k</kind><timestamp>2026-11-21T02:33:24Z</timestamp><subject><subscription>" + inner + "</subscription></subject></notification>")
+	}
+	for name, text := range map[string]string{
+		"no base64":                  "PD9!",
+		"no XML":                     payload("hello"),
+		"another element":            payload("<subscription/>"),
+		"no kind":                    payload("<notification><kind nil=\"true\"/></notification>"),
+		"no id":                      subscription("<status>Active</status>"),
+		"an id that leads elsewhere": subscription("<id>../../customers/x</id>"),
+		"an amount that is none":     subscription("<id>s</id><price>1e9</price>"),
+		"an amount too long":         subscription("<id>s</id><price>1234567890123.00</price>"),
+		"a number that is none":      subscription("<id>s</id><failure-count>x</failure-count>"),
+		"a date that is none":        subscription("<id>s</id><next-billing-date>2026-02-30</next-billing-date>"),
+		"a time that is none":        subscription("<id>s</id><created-at>yesterday</created-at>"),
+		"a dispute about nothing":    payload("<notification><kind>dispute_lost</kind><subject><dispute><id>d</id></dispute></subject></notification>"),
+		"too long":                   strings.Repeat("A", gateway.MaxPayload+1),
+	} {
+		_, err := gateway.ParseNotification(text)
+		require.Error(t, err, name)
+	}
+}
+
+// Whether a subscription is in its trial is told by the cycle: that it has one
+// stays true after it.
+func TestParseNotification_Trial(t *testing.T) {
+	t.Parallel()
+	for inner, want := range map[string]bool{
+		"<trial-period>true</trial-period><current-billing-cycle>0</current-billing-cycle>":  true,
+		"<trial-period>true</trial-period><current-billing-cycle>1</current-billing-cycle>":  false,
+		"<trial-period>false</trial-period><current-billing-cycle>0</current-billing-cycle>": false,
+	} {
+		n, err := gateway.ParseNotification(payload("<notification><kind>k</kind><subject><subscription><id>s</id>" + inner + "</subscription></subject></notification>"))
+		require.NoError(t, err)
+		require.Equal(t, want, n.Subscription.InTrial, inner)
+	}
+}
+
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[gateway.TransactionStatus][2]bool{
+		gateway.Authorized: {true, false}, gateway.SubmittedForSettlement: {true, false}, gateway.SettlementPending: {true, false},
+		gateway.Settling: {true, true}, gateway.Settled: {true, true},
+		gateway.SettlementDeclined: {}, gateway.ProcessorDeclined: {}, gateway.GatewayRejected: {}, gateway.Failed: {}, gateway.Voided: {},
+	} {
+		require.Equal(t, want, [2]bool{status.Paid(), status.Refundable()}, status)
+	}
+}
+
+// Whatever arrives, signed or not, is read or refused.
+func FuzzParseNotification(f *testing.F) {
+	f.Add([]byte(read(f, "charged.xml")))
+	f.Add([]byte("<notification><kind>check</kind><subject><check type='boolean'>true</check></subject></notification>"))
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		n, err := gateway.ParseNotification(base64.StdEncoding.EncodeToString(doc))
+		if err != nil {
+			return
+		}
+		require.NotEmpty(t, n.Kind)
+		if s := n.Subscription; s != nil {
+			require.Regexp(t, `^[A-Za-z0-9_-]+$`, s.ID)
+		}
+	})
+}
+
+func FuzzParseNotification_Text(f *testing.F) {
+	f.Add(payload(read(f, "charged.xml")))
+	f.Add("====")
+	f.Fuzz(func(_ *testing.T, text string) { _, _ = gateway.ParseNotification(text) })
+}

@@ -1,0 +1,113 @@
+package gateway
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"kith/backend/gateway/xmltree"
+	"kith/core"
+)
+
+// reader turns elements into values and keeps the first error. What is absent
+// is the zero value: the gateway leaves out what does not apply.
+type reader struct{ err error }
+
+func (r *reader) fail(n *xmltree.Node, name, want string) {
+	if r.err == nil {
+		r.err = fmt.Errorf("gateway: %s of %s is no %s", name, n.Name, want)
+	}
+}
+
+// id is one that can stand in a path. What cannot is no id of the gateway's,
+// and would be a way to make calls of a sender's choice.
+func (r *reader) id(n *xmltree.Node, name string) string {
+	id := n.Value(name)
+	if id == "" || !isID(id) {
+		r.fail(parent(n), name, "id")
+		return ""
+	}
+	return id
+}
+
+// parent is n, or for an absent element one that can be named.
+func parent(n *xmltree.Node) *xmltree.Node {
+	if n == nil {
+		return &xmltree.Node{Name: "an absent element"}
+	}
+	return n
+}
+
+func (r *reader) number(n *xmltree.Node, name string) int {
+	text := n.Value(name)
+	if text == "" {
+		return 0
+	}
+	i, err := strconv.Atoi(text)
+	if err != nil {
+		r.fail(n, name, "number")
+	}
+	return i
+}
+
+func (r *reader) amount(n *xmltree.Node, name string) Amount {
+	a := Amount(n.Value(name))
+	if a == "" {
+		return ""
+	}
+	if _, _, err := a.split(); err != nil {
+		r.fail(n, name, "amount")
+		return ""
+	}
+	return a
+}
+
+func (r *reader) day(n *xmltree.Node, name string) string {
+	text := n.Value(name)
+	if text == "" {
+		return ""
+	}
+	if _, err := time.Parse(time.DateOnly, text); err != nil {
+		r.fail(n, name, "date")
+		return ""
+	}
+	return text
+}
+
+func (r *reader) time(n *xmltree.Node, name string) core.Time {
+	text := n.Value(name)
+	if text == "" {
+		return 0
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		r.fail(n, name, "time")
+		return 0
+	}
+	return core.Time(at.UnixMilli())
+}
+
+func each[T any](nodes []*xmltree.Node, read func(*xmltree.Node) T) []T {
+	var all []T
+	for _, n := range nodes {
+		all = append(all, read(n))
+	}
+	return all
+}
+
+// maxID is longer than all ids of the gateway, which are 36 at most.
+const maxID = 64
+
+// isID reports whether s can stand in a path as it is (reference, 1.7).
+func isID(s string) bool {
+	if s == "" || len(s) > maxID {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,118 @@
+package gateway
+
+import (
+	"kith/backend/gateway/xmltree"
+	"kith/core"
+)
+
+// Status is the state of a subscription at the gateway.
+type Status string
+
+// States of a subscription. Canceled and Expired are final.
+const (
+	Pending  Status = "Pending"
+	Active   Status = "Active"
+	PastDue  Status = "Past Due"
+	Canceled Status = "Canceled"
+	Expired  Status = "Expired"
+)
+
+// Subscription is a subscription at the gateway at the moment when it was asked
+// for, or when a notification about it was made. It tells neither its currency
+// nor its customer; its transactions do, when there are any, and otherwise its
+// payment method does.
+type Subscription struct {
+	ID     string
+	Status Status
+	PlanID string
+	// Price is the price of a cycle without add-ons and discounts.
+	Price Amount
+	// Balance is what is owed, or when negative what is carried forward to
+	// the next bills.
+	Balance Amount
+	// NextAmount is the amount of the next cycle with add-ons and discounts;
+	// with Balance it is the next bill.
+	NextAmount Amount
+	// PaymentMethod is the token of the payment method.
+	PaymentMethod string
+	// Days are "2026-11-21", in the time zone of the merchant, or empty.
+	NextBilling, PeriodStart, PeriodEnd, PaidThrough, FirstBilling string
+	// Cycle counts the billing cycles from 1; 0 before the first.
+	Cycle int
+	// Failures counts the failed charges since the last good one.
+	Failures int
+	// InTrial reports whether there is a trial that has not ended yet. The
+	// gateway's own "trial period" only says that there is, or was, one.
+	InTrial           bool
+	Discounts, AddOns []Modification
+	// Transactions are the 20 most recent, the newest first.
+	Transactions     []Transaction
+	Created, Updated core.Time
+}
+
+// Modification is a discount or an add-on of a subscription, or one of those
+// that a merchant offers.
+type Modification struct {
+	ID       string
+	Name     string
+	Amount   Amount
+	Quantity int
+	// NeverExpires reports whether it holds for the life of the subscription;
+	// otherwise it holds for Cycles billing cycles.
+	NeverExpires bool
+	Cycles       int
+}
+
+// Discount returns the discount with the given id, if the subscription has it.
+// It can have it only once.
+func (s Subscription) Discount(id string) (Modification, bool) { return find(s.Discounts, id) }
+
+func find(all []Modification, id string) (Modification, bool) {
+	for _, m := range all {
+		if m.ID == id {
+			return m, true
+		}
+	}
+	return Modification{}, false
+}
+
+// CustomerID is the customer that paid, or empty while there is no transaction.
+func (s Subscription) CustomerID() string {
+	for _, t := range s.Transactions {
+		if t.CustomerID != "" {
+			return t.CustomerID
+		}
+	}
+	return ""
+}
+
+// Currency is that of the transactions, or empty while there is none.
+func (s Subscription) Currency() string {
+	for _, t := range s.Transactions {
+		if t.Currency != "" {
+			return t.Currency
+		}
+	}
+	return ""
+}
+
+func (r *reader) subscription(n *xmltree.Node) Subscription {
+	return Subscription{
+		ID: r.id(n, "id"), Status: Status(n.Value("status")), PlanID: n.Value("plan_id"),
+		Price: r.amount(n, "price"), Balance: r.amount(n, "balance"), NextAmount: r.amount(n, "next_billing_period_amount"),
+		PaymentMethod: n.Value("payment_method_token"),
+		NextBilling:   r.day(n, "next_billing_date"), FirstBilling: r.day(n, "first_billing_date"), PaidThrough: r.day(n, "paid_through_date"),
+		PeriodStart: r.day(n, "billing_period_start_date"), PeriodEnd: r.day(n, "billing_period_end_date"),
+		Cycle: r.number(n, "current_billing_cycle"), Failures: r.number(n, "failure_count"), InTrial: n.True("trial_period") && n.Value("current_billing_cycle") == "0",
+		Discounts: each(n.Items("discounts"), r.modification), AddOns: each(n.Items("add_ons"), r.modification),
+		Transactions: each(n.Items("transactions"), r.transaction),
+		Created:      r.time(n, "created_at"), Updated: r.time(n, "updated_at"),
+	}
+}
+
+func (r *reader) modification(n *xmltree.Node) Modification {
+	return Modification{
+		ID: n.Value("id"), Name: n.Value("name"), Amount: r.amount(n, "amount"), Quantity: r.number(n, "quantity"),
+		NeverExpires: n.True("never_expires"), Cycles: r.number(n, "number_of_billing_cycles"),
+	}
+}

@@ -1,0 +1,91 @@
+package scenario
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Step is one line of a scenario: a verb, the words after it, and values by
+// name.
+type Step struct {
+	// Line is its number in the text, from 1.
+	Line  int
+	Verb  string
+	Words []string
+	// Named are the words of the form name=value, such as discount=svc:5.00.
+	Named map[string]string
+}
+
+// String is the step as an error shows it.
+func (s Step) String() string {
+	return fmt.Sprintf("line %d: %s", s.Line, strings.Join(append([]string{s.Verb}, s.Words...), " "))
+}
+
+// Word is the i-th word after the verb, or empty when there are fewer.
+func (s Step) Word(i int) string {
+	if i >= len(s.Words) {
+		return ""
+	}
+	return s.Words[i]
+}
+
+// Parse reads a scenario. Empty lines, and lines that begin with #, are for its
+// readers. Words are parted by blanks, unless in double quotes.
+func Parse(text string) ([]Step, error) {
+	var steps []Step
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		words, err := split(line)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", number, err)
+		}
+		steps = append(steps, newStep(number, words))
+	}
+	return steps, nil
+}
+
+func newStep(line int, words []string) Step {
+	s := Step{Line: line, Verb: words[0], Named: map[string]string{}}
+	for _, word := range words[1:] {
+		if name, value, named := strings.Cut(word, "="); named {
+			s.Named[name] = value
+		} else {
+			s.Words = append(s.Words, word)
+		}
+	}
+	return s
+}
+
+// split parts a line into words. A quote may begin within a word, as in
+// status="Past Due".
+func split(line string) (words []string, err error) {
+	var word strings.Builder
+	quoted, begun := false, false
+	for _, r := range line {
+		switch {
+		case r == '"':
+			quoted, begun = !quoted, true
+		case (r == ' ' || r == '\t') && !quoted:
+			if begun {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			begun = false
+		default:
+			word.WriteRune(r)
+			begun = true
+		}
+	}
+	if quoted {
+		return nil, fmt.Errorf("a quote is not closed")
+	}
+	if begun {
+		words = append(words, word.String())
+	}
+	return words, nil
+}

@@ -1,0 +1,131 @@
+package graphql_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tidwall/gjson"
+
+	"kith/backend/program"
+)
+
+// Who may ask for what: a holder of the key for everything, a user token for
+// its own user, anybody for what needs no credentials.
+func TestCallers(t *testing.T) {
+	b := newBench(t)
+	const anna = `accountId:"anna",id:"anna"`
+	const annas = `accountId:"anna",userId:"anna"`
+	const events = `userId:"anna",accountId:"anna",events:[{key:"visit"}]`
+	seen := map[string]bool{}
+	for _, c := range []struct {
+		field string
+		// own is the status for anna's token, other for ben's, nobody without
+		// credentials; 0 is success.
+		own, other, nobody int64
+	}{
+		{`{identityFunction(value:1)}`, 0, 0, 0},
+		{`{viewer{permissions}}`, 0, 0, 0},
+		{`{tenant{tenantAlias}}`, 403, 403, 401},
+		{`{user(` + anna + `){id}}`, 0, 403, 401},
+		{`{referral(id:"1"){id}}`, 403, 403, 401},
+		{`{referrals{count}}`, 403, 403, 401},
+		{`{referralCode(referralCode:"ANNA10"){code}}`, 0, 0, 0},
+		{`{formatRewardPrettyValue(value:1,unit:"POINT")}`, 0, 0, 0},
+		{`{jwks}`, 0, 0, 0},
+		{`{renderWidget(user:{` + anna + `}){template}}`, 0, 403, 0},
+		{`mutation{upsertUsers(userInputs:[{` + anna + `}]){... on User{id}}}`, 0, 0, 0},
+		{`mutation{logUserEvents(userEventInputs:[{` + events + `}]){userId}}`, 0, 0, 0},
+		{`mutation{blockUser(` + anna + `){user{id}}}`, 403, 403, 401},
+		{`mutation{unblockUser(` + anna + `){user{id}}}`, 403, 403, 401},
+		{`mutation{updateRewardStatus(id:"1",status:CANCELLED){id}}`, 403, 403, 401},
+		{`mutation{moderateGraphNodes(graphNodeType:REFERRAL,filter:{},moderationInput:{action:"APPROVE"}){count}}`, 403, 403, 401},
+		{`mutation{redeemRewardCredit(id:"1",redeemCreditInput:{amount:1,unit:"POINT"}){unit}}`, 403, 403, 401},
+		{`mutation{deleteUser(accountId:"ben",id:"ben")}`, 403, 403, 401},
+		{`mutation{deleteAccount(accountId:"ben")}`, 403, 403, 401},
+		{`{users{count}}`, 403, 403, 401},
+		{`{reward(id:"1"){id}}`, 403, 403, 401},
+		{`{rewards{count}}`, 403, 403, 401},
+		{`{program(id:"classic"){id}}`, 403, 403, 401},
+		{`{programs{count}}`, 403, 403, 401},
+		{`{userEvents{count}}`, 403, 403, 401},
+		{`{webhookSubscriptions{count}}`, 403, 403, 401},
+		{`{job(id:"1"){id}}`, 403, 403, 401},
+		{`{jobs{count}}`, 403, 403, 401},
+		{`{validateJobCreation(jobInput:{type:"QUERY/USER"}){errors}}`, 403, 403, 401},
+		{`mutation{validateJobCreation(jobInput:{type:"QUERY/USER"}){errors}}`, 403, 403, 401},
+		{`mutation{createJob(jobInput:{type:"QUERY/USER"}){id}}`, 403, 403, 401},
+		{`mutation{deleteJob(id:"1"){deletedCount}}`, 403, 403, 401},
+		{`mutation{createReward(` + annas + `,rewardInput:{type:PCT_DISCOUNT,discountPercent:1}){id}}`, 403, 403, 401},
+		{`mutation{redeemUserCredit(` + annas + `,redeemCreditInput:{amount:1,unit:"POINT"}){unit}}`, 403, 403, 401},
+		{`mutation{upsertWebhookSubscription(webhookSubscriptionInput:{endpointUrl:"https://a.example/"}){name}}`, 403, 403, 401},
+		{`mutation{testWebhookSubscription(endpointUrl:"https://a.example/"){subscription{name}}}`, 403, 403, 401},
+		{`mutation{deleteWebhookSubscription(endpointUrl:"https://a.example/"){deletedCount}}`, 403, 403, 401},
+		{`mutation{createUserAnalyticsEvent(eventMeta:{` + anna + `,programId:"classic",type:USER_REFERRAL_PROGRAM_LOADED_EVENT})}`, 0, 403, 0},
+		{`mutation{upsertUser(userInput:{` + anna + `}){id}}`, 0, 403, 401},
+		{`mutation{logUserEvent(userEventInput:{` + events + `}){userId}}`, 0, 403, 401},
+	} {
+		seen[rootField.FindStringSubmatch(c.field)[1]] = true
+		_, answer := b.send(t, b.keyHolder(t), document(c.field))
+		require.NotContains(t, []int64{401, 403}, gjson.Get(answer, "errors.0.extensions.apiError.statusCode").Int(), "%s\n%s", c.field, answer)
+		for _, who := range []struct {
+			caller program.Caller
+			want   int64
+		}{
+			{b.userToken(t, "anna"), c.own}, {b.userToken(t, "ben"), c.other}, {b.anybody(t), c.nobody},
+		} {
+			status, answer := b.send(t, who.caller, document(c.field))
+			require.Equal(t, 200, status)
+			require.Equal(t, who.want, gjson.Get(answer, "errors.0.extensions.apiError.statusCode").Int(), "%s\n%s", c.field, answer)
+		}
+	}
+	for _, field := range offered(t) {
+		require.True(t, seen[field], "who may ask for %s?", field)
+	}
+}
+
+// rootField is the field of a document that has one.
+var rootField = regexp.MustCompile(`^(?:mutation)?{(\w+)`)
+
+// offered are the fields of Query and Mutation.
+func offered(t *testing.T) (all []string) {
+	t.Helper()
+	text, err := os.ReadFile("schema.graphql")
+	require.NoError(t, err)
+	for _, root := range []string{"\ntype Query {\n", "\ntype Mutation {\n"} {
+		_, rest, found := strings.Cut(string(text), root)
+		require.True(t, found)
+		body, _, _ := strings.Cut(rest, "\n}")
+		for _, field := range regexp.MustCompile(`(?m)^  (\w+)`).FindAllStringSubmatch(body, -1) {
+			all = append(all, field[1])
+		}
+	}
+	return all
+}
+
+// One of several inputs is refused by itself.
+func TestCallers_OneOfSeveralInputs(t *testing.T) {
+	b := newBench(t)
+	data := b.call(t, b.userToken(t, "anna"), document(`mutation{
+		upsertUsers(userInputs:[{accountId:"anna",id:"anna"},{accountId:"ben",id:"ben"}]){... on User{id} ... on ApiError{statusCode}}
+		logUserEvents(userEventInputs:[{userId:"ben",accountId:"ben",events:[{key:"a"}]},{userId:"anna",accountId:"anna",events:[{key:"a"}]}]){events{key} ... on ApiError{statusCode}}
+	}`))
+	require.JSONEq(t, `{"upsertUsers":[{"id":"anna"},{"statusCode":403}],"logUserEvents":[{"events":null,"statusCode":403},{"events":[{"key":"a"}]}]}`, data)
+}
+
+// The user that a token speaks for sees of others what a friend may see.
+func TestUser_OthersAreHiddenFromTokens(t *testing.T) {
+	b := newBench(t)
+	b.run(t, `mutation{upsertUser(userInput:{accountId:"ben",id:"ben@example.com",email:"ben@example.com",firstName:"Ben",lastName:"Berg",
+		customFields:{a:1},segments:["vip"],referralCode:"BEN20",referredByCodes:["ANNA10"]}){id}}`)
+	const others = `referrals{totalCount data{referredUser{id accountId firstName lastName lastInitial email imageUrl referralCode referralCodes
+		customFields segments referredByCodes dateCreated referrals{totalCount} referredBy{code} referredByReferrals{id}}}}`
+	data := b.call(t, b.userToken(t, "anna"), document(`{viewer{...on User{id email `+others+`}}}`))
+	require.JSONEq(t, `{"viewer":{"id":"anna","email":"anna@example.com","referrals":{"totalCount":1,"data":[{"referredUser":{
+		"id":null,"accountId":null,"firstName":"Ben","lastName":null,"lastInitial":"B","email":null,"imageUrl":"","referralCode":null,"referralCodes":{},
+		"customFields":null,"segments":[],"referredByCodes":[],"dateCreated":null,"referrals":{"totalCount":0},"referredBy":null,"referredByReferrals":[]}}]}}}`, data)
+	data = b.run(t, `{user(accountId:"anna",id:"anna"){referrals{data{referredUser{id email segments referredBy{code isConverted}}}}}}`)
+	require.JSONEq(t, `{"user":{"referrals":{"data":[{"referredUser":{"id":"ben@example.com","email":"ben@example.com","segments":["vip"],"referredBy":{"code":"ANNA10","isConverted":false}}}]}}}`, data)
+}

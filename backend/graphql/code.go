@@ -1,0 +1,54 @@
+package graphql
+
+import (
+	"context"
+
+	"kith/core"
+)
+
+type referralCode struct {
+	c       *call
+	program core.ProgramKey
+
+	Code         string
+	ProgramID    *id
+	ReferrerName string
+	DateCreated  *date
+}
+
+// ReferralCode is a code by its text, or null; anybody may ask.
+func (*query) ReferralCode(ctx context.Context, args struct{ ReferralCode argument }) (*referralCode, error) {
+	c := callOf(ctx)
+	text, err := args.ReferralCode.text("referralCode")
+	if err != nil {
+		return nil, err
+	}
+	// A text that cannot be a code is one that nobody has.
+	code, err := core.ParseReferralCode("", text)
+	if err != nil {
+		return nil, nil
+	}
+	look := c.engine.OpenCode
+	if c.Caller.Key {
+		look = c.engine.LookupCode
+	}
+	found, err := look(ctx, c.Caller.Tenant, code)
+	if isNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &referralCode{
+		c: c, program: found.Program, Code: string(found.Code), ProgramID: textOrNull(id(found.Program)),
+		ReferrerName: found.ReferrerName(), DateCreated: dateOrNull(found.Created),
+	}, nil
+}
+
+// Program is the program that the code is of; it takes the API key to see it.
+func (r *referralCode) Program(ctx context.Context) (*programNode, error) {
+	if err := r.c.Caller.MustHoldKey(); err != nil {
+		return nil, err
+	}
+	return r.c.program(ctx, r.program)
+}

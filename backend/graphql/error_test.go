@@ -1,0 +1,111 @@
+package graphql_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tidwall/gjson"
+
+	"kith/backend/graphql"
+)
+
+// Every field is answered by itself: one that fails is null, and has an error
+// with the path of its response names, and the place of the last of them.
+func TestErrors_OneOfSeveralFields(t *testing.T) {
+	b := newBench(t)
+	b.run(t, `mutation{upsertUser(userInput:{accountId:"ben",id:"ben",referredByCodes:["ANNA10"]}){id}}`)
+	status, answer := b.send(t, b.keyHolder(t), document(`{
+		good: user(accountId: "anna", id: "anna") { id }
+		list: referrals { data { mine: referrerUser { theirs: referrals(limit: -1) { count } } } }
+		bad: user(accountId: "", id: "anna") { id }
+	}`))
+	require.Equal(t, http.StatusOK, status)
+	require.JSONEq(t, `{"good":{"id":"anna"},"list":{"data":[{"mine":{"theirs":null}}]},"bad":null}`, gjson.Get(answer, "data").Raw)
+	require.JSONEq(t, `[["list","data",0,"mine","theirs"],["bad"]]`, gjson.Get(answer, "errors.#.path").Raw)
+	require.JSONEq(t, `[[{"line":3,"column":49}],[{"line":4,"column":3}]]`, gjson.Get(answer, "errors.#.locations").Raw)
+	require.Equal(t, gjson.Get(answer, "errors.0.extensions.apiError").Raw, gjson.Get(answer, "extensions.apiError").Raw)
+}
+
+// The fields of a mutation run in their order; those beside one that fails are
+// done.
+func TestErrors_MutationGoesOn(t *testing.T) {
+	b := newBench(t)
+	_, answer := b.send(t, b.keyHolder(t), document(`mutation{
+		a:upsertUser(userInput:{accountId:"a",id:"a",firstName:"first"}){id}
+		b:upsertUser(userInput:{accountId:"b",id:"b",locale:"?"}){id}
+		c:upsertUser(userInput:{accountId:"a",id:"a",firstName:"second"}){firstName}
+		d:logUserEvent(userEventInput:{userId:"a",accountId:"a",idempotencyKey:"12345678",events:[{key:"x"}]}){userId}
+		e:logUserEvent(userEventInput:{userId:"a",accountId:"a",idempotencyKey:"12345678",events:[{key:"x"}]}){userId}
+	}`))
+	require.JSONEq(t, `{"a":{"id":"a"},"b":null,"c":{"firstName":"second"},"d":{"userId":"a"},"e":null}`, gjson.Get(answer, "data").Raw)
+	require.JSONEq(t, `["RS039",null]`, `[`+gjson.Get(answer, "errors.0.extensions.apiError.rsCode").Raw+`,null]`)
+	require.Equal(t, int64(409), gjson.Get(answer, "errors.1.extensions.apiError.statusCode").Int())
+}
+
+// A document that cannot be run does nothing, however much of it could be.
+func TestErrors_DocumentIsRefusedAsAWhole(t *testing.T) {
+	b := newBench(t)
+	for _, query := range []string{
+		`mutation{a:upsertUser(userInput:{accountId:"a",id:"a"}){id} b:nothing}`,
+		`mutation{a:upsertUser(userInput:{accountId:"a",id:"a"}){id} b:upsertUser(userInput:{nothing:1}){id}}`,
+		`mutation{a:upsertUser(userInput:{accountId:"a",id:"a"}){id} b:deleteWebhookSubscription{deletedCount}}`,
+		`mutation($x:UserInput!){a:upsertUser(userInput:{accountId:"a",id:"a"}){id} b:upsertUser(userInput:$x){id}}`,
+		`mutation{a:upsertUser(userInput:{accountId:"a",id:"a"}){id}} query{tenant{tenantAlias}}`,
+	} {
+		status, answer := b.send(t, b.keyHolder(t), document(query))
+		require.Equal(t, http.StatusOK, status)
+		require.NotContains(t, answer, `"data"`, query)
+		require.NotEmpty(t, gjson.Get(answer, "errors.0.message").String())
+		require.JSONEq(t, `{"user":null}`, b.run(t, `{user(accountId:"a",id:"a"){id}}`), query)
+	}
+}
+
+// What went wrong with us is logged, once, and not told.
+func TestErrors_FaultsAreWithheld(t *testing.T) {
+	b := newBench(t)
+	caller := b.keyHolder(t)
+	require.NoError(t, b.DB.Close())
+	status, answer := b.send(t, caller, document(`{referrals{count}}`))
+	require.Equal(t, http.StatusOK, status)
+	require.NotContains(t, answer, "database")
+	require.Equal(t, "INTERNAL", gjson.Get(answer, "errors.0.extensions.code").String())
+	require.Equal(t, 1, strings.Count(b.log.String(), "\n"), b.log)
+	require.Contains(t, b.log.String(), "sql: database is closed")
+}
+
+func TestErrors_PanicsAreWithheld(t *testing.T) {
+	b := newBench(t)
+	b.Entropy = func([]byte) { panic("secret") }
+	status, answer := b.send(t, b.keyHolder(t), document(`mutation{a:upsertUser(userInput:{accountId:"a",id:"a"}){id} b:identityFunction}`))
+	require.Equal(t, http.StatusOK, status)
+	require.NotContains(t, answer, "data")
+	status, answer = b.send(t, b.keyHolder(t), document(`mutation{a:upsertUser(userInput:{accountId:"a",id:"a"}){id}}`))
+	require.Equal(t, http.StatusOK, status)
+	require.NotContains(t, answer, "secret")
+	require.JSONEq(t, `["a"]`, gjson.Get(answer, "errors.0.path").Raw)
+	require.Equal(t, int64(500), gjson.Get(answer, "extensions.apiError.statusCode").Int())
+	require.Contains(t, b.log.String(), "secret")
+}
+
+// A call that is given up says that it may be made again.
+func TestErrors_GivenUp(t *testing.T) {
+	b := newBench(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	status, answer, err := b.server.Answer(ctx, graphql.Request{Caller: b.keyHolder(t), Body: []byte(document(`{tenant{tenantAlias} referrals{count}}`))})
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, status)
+	require.Equal(t, "UNAVAILABLE", gjson.GetBytes(answer, "errors.0.extensions.code").String())
+	require.NotContains(t, string(answer), "context")
+}
+
+// No answer without an error has the key, not even an empty one.
+func TestErrors_NoneIsNoKey(t *testing.T) {
+	b := newBench(t)
+	status, answer := b.send(t, b.keyHolder(t), document(`{user(accountId:"x",id:"x"){id} referrals{data{id}}}`))
+	require.Equal(t, http.StatusOK, status)
+	require.Equal(t, `{"data":{"user":null,"referrals":{"data":[]}}}`, answer)
+}

@@ -1,0 +1,194 @@
+package graphql
+
+import (
+	"context"
+	"errors"
+
+	"kith/core"
+	"kith/core/auth"
+	"kith/core/event"
+	"kith/core/referral"
+	"kith/core/wire"
+)
+
+// eventNode is an event in an answer.
+type eventNode struct {
+	ID                                         id
+	UserID, AccountID, Key                     string
+	Fields                                     *node
+	DateTriggered, DateReceived, DateProcessed *date
+}
+
+// eventResult is a batch that was taken in.
+type eventResult struct {
+	c     *call
+	batch event.Batch
+	// users are those of all results of the call.
+	users *usersOf
+
+	UserID, AccountID string
+	Events            []*eventNode
+}
+
+func newEventResult(c *call, b event.Batch, users *usersOf) *eventResult {
+	users.want(referral.Identity{Account: b.Account, User: b.User})
+	out := &eventResult{c: c, batch: b, users: users, UserID: string(b.User), AccountID: string(b.Account), Events: make([]*eventNode, len(b.Events))}
+	for i, e := range b.Events {
+		fields := node(e.Fields)
+		if fields == "" {
+			fields = "{}"
+		}
+		out.Events[i] = &eventNode{
+			ID: id(e.ID), UserID: out.UserID, AccountID: out.AccountID, Key: e.Key, Fields: &fields,
+			DateTriggered: dateOrNull(e.Triggered), DateReceived: dateOrNull(b.Received),
+		}
+	}
+	return out
+}
+
+// User is whose events they are.
+func (r *eventResult) User(ctx context.Context) (*user, error) {
+	return r.users.get(ctx, r.c, referral.Identity{Account: r.batch.Account, User: r.batch.User})
+}
+
+// LogUserEvent takes events of one user in.
+func (*mutation) LogUserEvent(ctx context.Context, args struct{ UserEventInput argument }) (*eventResult, error) {
+	return callOf(ctx).logEvents(ctx, args.UserEventInput, &usersOf{})
+}
+
+func (c *call) logEvents(ctx context.Context, input argument, users *usersOf) (*eventResult, error) {
+	batch, err := wire.ParseUserEvents([]byte(input.json()))
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Caller.May(auth.TrackEvents, batch.Account, batch.User); err != nil {
+		return nil, err
+	}
+	if batch, err = c.engine.LogEvents(ctx, c.tenant, batch); err != nil {
+		return nil, err
+	}
+	return newEventResult(c, batch, users), nil
+}
+
+// logged is what became of one of several inputs.
+type logged struct {
+	result *eventResult
+	err    *apiError
+}
+
+// ToUserEventResult returns the events that were taken in.
+func (l logged) ToUserEventResult() (*eventResult, bool) { return l.result, l.result != nil }
+
+// ToApiError returns why the input was refused.
+func (l logged) ToApiError() (*apiError, bool) { return l.err, l.err != nil }
+
+// UserID is null for an input that was refused, as are the two that follow.
+func (l logged) UserID() *string {
+	if l.result == nil {
+		return nil
+	}
+	return &l.result.UserID
+}
+
+// AccountID is the account of the user.
+func (l logged) AccountID() *string {
+	if l.result == nil {
+		return nil
+	}
+	return &l.result.AccountID
+}
+
+// Events are those that were taken in.
+func (l logged) Events() *[]*eventNode {
+	if l.result == nil {
+		return nil
+	}
+	return &l.result.Events
+}
+
+// LogUserEvents takes events of several users in, each input by itself. When
+// the keys of all are used up the call as a whole is a repeated one, and is
+// refused as such (spec, Limits).
+func (*mutation) LogUserEvents(ctx context.Context, args struct{ UserEventInputs argument }) (*[]logged, error) {
+	c := callOf(ctx)
+	inputs := args.UserEventInputs.list()
+	if len(inputs) == 0 || len(inputs) > maxInputs {
+		return nil, core.Invalid("userEventInputs", "must have 1 to 100 elements")
+	}
+	out := make([]logged, len(inputs))
+	repeated, users := 0, &usersOf{}
+	for i, input := range inputs {
+		var err error
+		if out[i].result, err = c.logEvents(ctx, input, users); err == nil {
+			continue
+		}
+		if isDuplicate(err) {
+			repeated++
+		}
+		out[i].err = c.apiError(err)
+	}
+	if repeated == len(inputs) {
+		return nil, event.Duplicate()
+	}
+	return &out, nil
+}
+
+func isDuplicate(err error) bool {
+	var e *core.Error
+	return errors.As(err, &e) && *e == *event.Duplicate()
+}
+
+type eventList struct {
+	Data  []*eventNode
+	Count int32
+}
+
+// eventArguments narrow a list of events.
+type eventArguments struct {
+	Filter argument
+	pageArguments
+}
+
+func (a eventArguments) filter() (f event.Filter, err error) {
+	r := &filterReader{at: "filter", a: a.Filter}
+	f.ID, f.Key = r.text("id_eq"), r.text("key")
+	f.Account, f.User = r.whose()
+	f.Triggered, f.Received, f.Processed = r.span("dateTriggered"), r.span("dateReceived"), r.span("dateProcessed")
+	if r.err != nil {
+		return f, r.err
+	}
+	f.Limit, f.Offset, err = a.page()
+	return f, err
+}
+
+// UserEvents are the tenant's.
+func (*query) UserEvents(ctx context.Context, args eventArguments) (*eventList, error) {
+	c := callOf(ctx)
+	if err := c.Caller.MustHoldKey(); err != nil {
+		return nil, err
+	}
+	f, err := args.filter()
+	if err != nil {
+		return nil, err
+	}
+	return c.events(ctx, f)
+}
+
+func (c *call) events(ctx context.Context, f event.Filter) (*eventList, error) {
+	page, err := c.engine.Events(ctx, c.tenant, f)
+	if err != nil {
+		return nil, err
+	}
+	return newEvents(page), nil
+}
+
+func newEvents(page []event.Logged) *eventList {
+	out := &eventList{Data: make([]*eventNode, len(page)), Count: int32(len(page))}
+	for i, e := range page {
+		out.Data[i] = &eventNode{
+			ID: id(e.ID), UserID: string(e.User), AccountID: string(e.Account), Key: e.Key, Fields: pointer(node(e.Fields)),
+			DateTriggered: dateOrNull(e.Triggered), DateReceived: dateOrNull(e.Received), DateProcessed: dateOrNull(e.Processed),
+		}
+	}
+	return out
+}

@@ -1,0 +1,112 @@
+package graphql_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/program"
+	"kith/core/event"
+	"kith/core/referral"
+	"kith/core/wire"
+)
+
+// plainBodies are calls that log events, in the plain form and close to it.
+var plainBodies = []string{
+	`{"query":"mutation log($userEventInput: UserEventInput!) { logUserEvent(userEventInput: $userEventInput) { events { id } } }","operationName":"log","variables":{"userEventInput":{"userId":"anna","accountId":"anna","idempotencyKey":"order-2001","events":[{"key":"purchase","fields":{"revenue":29.00}}]}}}`,
+	`{"query":"mutation($i:[UserEventInput!]!){a:logUserEvents(userEventInputs:$i){__typename u:userId accountId events{__typename b:id userId accountId key dateTriggered dateReceived dateProcessed}}}","variables":{"i":[{"userId":"a@b.c\u2028<","accountId":"<&>/","events":[{"key":"<&>\"\\\u0001\u007f\b\f\/","dateTriggered":7},{"key":"b"}]}]}}`,
+	`{"query":"\n\r\nmutation\r(,$a:\tUserEventInput!,){\rä:logUserEvent(userEventInput:$a){userId}}","variables":{"a":{"userId":"a","accountId":"a","events":[{"key":"a"}]}}}`,
+	`{"query":"\r\n mutation,x(\n$a:UserEventInput!)\r{\r\n a : logUserEvent ( userEventInput : $a ) { userId } }\n","variables":{"a":{"userId":"a","accountId":"a","idempotencyKey":"12345678","events":[{"key":"a"}]}}}`,
+	`{"query":"mutation mutation($mutation:UserEventInput!){logUserEvent:logUserEvent(userEventInput:$mutation){events:events{key:id id:key}}}","operationName":null,"variables":{"mutation":{"userId":"a","accountId":"a","events":[{"key":"a","fields":null,"id":"x"}]}}}`,
+	`{"query":"mutation($i:[UserEventInput!]!){logUserEvents(userEventInputs:$i){events{id}}}","variables":{"i":{"userId":"a","accountId":"a","events":[{"key":"a"}]}}}`,
+	`{"query":"mutation($i:UserEventInput!){logUserEvents(userEventInputs:[$i]){events{id}}}","variables":{"i":{"userId":"a","accountId":"a","events":[{"key":"a"}]}}}`,
+	`{"query":"mutation($i:UserEventInput!){logUserEvent(userEventInput:$i){events{id}events{key}}}","variables":{"i":{"userId":"a","accountId":"a","events":[{"key":"a"}]}}}`,
+	`{"query":"mutation($i:UserEventInput!){logUserEvent(userEventInput:$i){events{fields}}}","variables":{"i":{"userId":"a","accountId":"a","events":[{"key":"a"}]}}}`,
+	`{"query":"mutation($i:UserEventInput!){logUserEvent(userEventInput:$i){events{id}}} #","variables":{"i":{"userId":"a","accountId":"a","events":{"key":"a"}}}}`,
+	`{"query":"mutation($i:UserEventInput!){logUserEvent(userEventInput:$i)@skip(if:true){events{id}}}","variables":{"i":{"userId":"a","accountId":"a","events":[{"key":"a"}]}}}`,
+	`{"query":"mutation($i:UserEventInput!){logUserEvent(userEventInput:$i){events{}}}","variables":{"i":{"userId":"a","accountId":"a","events":[{"key":"a"}]}}}`,
+	`{"query":"query($i:UserEventInput!){logUserEvent(userEventInput:$i){events{id}}}","variables":{"i":{"userId":"a","accountId":"a","events":[{"key":"a"}]}}}`,
+	`{"query":"mutation a($i:UserEventInput!){logUserEvent(userEventInput:$i){events{id}}}","operationName":"b","variables":{"i":{"userId":"a","accountId":"a","events":[{"key":"a"}]}}}`,
+	`{"query":"mutation a($i:UserEventInput!){logUserEvent(userEventInput:$i){events{id}}}","variables":{"i":{"userId":"a","accountId":"a","events":[{"key":"a"}]},"j":1}}`,
+	`{"query":"mutation a($i:UserEventInput!){logUserEvent(userEventInput:$i){events{id}}}","variables":{"i":{"userId":"a","accountId":"a","events":[{"key":"a"}],"x":1}}}`,
+	`{"query":"mutation a($i:UserEventInput!){logUserEvent(userEventInput:$i){events{id}}}","variables":{"i":{"userId":"a","accountId":"a","events":[{"key":"a"}]}},"extensions":{}}`,
+}
+
+// Whatever the edge takes for plain, the executor understands in the same way
+// and answers with the same bytes.
+func FuzzGraphQLEvents(f *testing.F) {
+	for _, body := range plainBodies {
+		f.Add([]byte(body))
+	}
+	b := newBench(f)
+	random := b.Entropy
+	keyHolder := b.keyHolder(f)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		plain, ok := wire.ParseGraphQLEvents(body)
+		if !ok {
+			return
+		}
+		b.Entropy = random
+		_, err := b.Identify(t.Context(), "acme", program.Identification{Update: referral.UserUpdate{Account: plain.Batch.Account, ID: plain.Batch.User}})
+		require.NoError(t, err)
+		b.Entropy = func(p []byte) { clear(p) }
+		status, answer := b.send(t, keyHolder, string(body))
+		plain.Batch.Stamp(b.Now(), func() (e [6]byte) { return e })
+		want, edge := plain.Answer()
+		if status == 409 {
+			want, edge = plain.Refused(event.Duplicate())
+		}
+		require.Equal(t, want, status, "%s", body)
+		require.Equal(t, string(edge), answer, "%s", body)
+	})
+}
+
+// What is plain, and what is close to it and is not.
+func TestGraphQLEvents_Recognised(t *testing.T) {
+	for i, body := range plainBodies {
+		require.True(t, json.Valid([]byte(body)), body)
+		_, ok := wire.ParseGraphQLEvents([]byte(body))
+		require.Equal(t, i < 5 && i != 2, ok, body)
+	}
+}
+
+// No document harms the server, and what is answered is of the form.
+func FuzzDocument(f *testing.F) {
+	for _, query := range []string{
+		`{user(accountId:"anna",id:"anna"){id ...f}} fragment f on User{referrals(limit:3){data{id}}}`, `query($a:Int=1){referrals(limit:$a){count}}`, deep(16),
+		`mutation{logUserEvent(userEventInput:{userId:"anna",accountId:"anna",events:[{key:"x",fields:{a:[1.5,null,true,"\uD83D\uDE00"]},dateTriggered:1772355600000}]}){events{id fields}}}`,
+		`{viewer{... on Tenant{tenantAlias}... on User{id}}}`, `{a:identityFunction(value:{b:E,c:-0.5e-3}) @include(if:true)}`, `{__type(name:"User"){name}}`, "query a{tenant{tenantAlias}} query b{__typename}", `{identityFunction(value:"""a"""){b}}`,
+		`mutation{upsertUsers(userInputs:[{id:"x",accountId:"y"}]){...on User{id}...on ApiError{message}}}`,
+	} {
+		f.Add(query, "", `{"a":1}`)
+	}
+	b := newBench(f)
+	keyHolder := b.keyHolder(f)
+	f.Fuzz(func(t *testing.T, query, operation, variables string) {
+		if !json.Valid([]byte(variables)) || !strings.HasPrefix(variables, "{") {
+			variables = "{}"
+		}
+		text, err := json.Marshal(query)
+		require.NoError(t, err)
+		name, err := json.Marshal(operation)
+		require.NoError(t, err)
+		status, answer := b.send(t, keyHolder, `{"query":`+string(text)+`,"operationName":`+string(name)+`,"variables":`+variables+`}`)
+		var read struct {
+			Data   map[string]any
+			Errors []struct {
+				Message    string
+				Extensions struct{ APIError struct{ StatusCode int } }
+			}
+		}
+		require.NoError(t, json.Unmarshal([]byte(answer), &read))
+		if status == 200 {
+			require.True(t, read.Data != nil || len(read.Errors) > 0, answer)
+		}
+		for _, e := range read.Errors {
+			require.NotEmpty(t, e.Message)
+			require.Less(t, e.Extensions.APIError.StatusCode, 500, "%s %s: %s\n%s", query, variables, answer, b.log)
+		}
+	})
+}

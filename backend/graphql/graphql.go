@@ -1,0 +1,164 @@
+// Package graphql translates GraphQL calls to use cases and back (reference,
+// 1.11). It decides nothing: the schema says what is asked for, one call to
+// backend/program does it, and core/wire writes the errors.
+//
+// The schema, schema.graphql, is the published surface. Every field of Query and
+// Mutation has a method here that is named after it; the method checks who asks.
+// What an argument must look like is checked as in the REST call that does the
+// same, by the same code.
+//
+// # Errors
+//
+// A document that cannot be run is refused as a whole: the answer has errors and
+// no data. Otherwise every field is answered by itself. One that fails is null
+// and has an error with its path; the others stand. The fields of a mutation run
+// one after the other, each in a transaction of its own, and what was done
+// before a field failed stays done. The HTTP status is 200 for all of that, and
+// 409 when nothing was done because an idempotency key was used before.
+//
+// # Bounds
+//
+// A document is measured before it runs; see bound.go. A call is one document:
+// an array of them is refused.
+package graphql
+
+import (
+	"context"
+	_ "embed"
+	"log/slog"
+	"sync"
+
+	gophers "github.com/graph-gophers/graphql-go"
+	gopherrors "github.com/graph-gophers/graphql-go/errors"
+
+	"kith/backend/program"
+	"kith/core"
+	"kith/core/referral"
+	"kith/core/wire"
+)
+
+//go:embed schema.graphql
+var schemaText string
+
+// Server answers GraphQL calls. Make one with New.
+type Server struct {
+	engine *program.Engine
+	log    *slog.Logger
+	// introspection is true in development: then the schema may be asked for.
+	introspection bool
+	schema        *gophers.Schema
+}
+
+// New returns a server. introspection lets anybody ask for the schema.
+func New(engine *program.Engine, log *slog.Logger, introspection bool) (*Server, error) {
+	s := &Server{engine: engine, log: log, introspection: introspection}
+	var err error
+	s.schema, err = gophers.ParseSchema(schemaText, root{},
+		gophers.UseFieldResolvers(), gophers.UseStringDescriptions(), gophers.DisableFieldSelections(),
+		gophers.MaxParallelism(parallel), gophers.OverlapValidationLimit(maxOverlap),
+		gophers.Logger(panicLog{log}), gophers.PanicHandler(panicError{}))
+	return s, err
+}
+
+// Request is one call.
+type Request struct {
+	// Caller is who makes it.
+	Caller program.Caller
+	// Body is what they sent: JSON, up to wire.MaxBody.
+	Body []byte
+	// Cookie is the browser's Cookie header, IP the address of a user's own
+	// call; either may be empty.
+	Cookie, IP string
+	// Base is the scheme and host that the call came to.
+	Base string
+}
+
+// call is a Request under way: what its resolvers share.
+type call struct {
+	*Server
+	Request
+	tenant core.TenantAlias
+
+	// reading guards what is read once.
+	reading     sync.Mutex
+	allPrograms *[]referral.Program
+}
+
+type callKey struct{}
+
+func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
+
+// Answer runs a call and returns status and JSON of the answer. An error says
+// that it is no GraphQL call; what goes wrong within one is in the answer.
+func (s *Server) Answer(ctx context.Context, r Request) (status int, body []byte, err error) {
+	q, err := wire.ParseGraphQL(r.Body)
+	if err != nil {
+		return 0, nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, maxTime)
+	defer cancel()
+	c := &call{Server: s, Request: r, tenant: r.Caller.Tenant.Alias}
+	status, body = s.answer(context.WithValue(ctx, callKey{}, c), q)
+	return status, body, nil
+}
+
+func (s *Server) answer(ctx context.Context, q wire.GraphQLRequest) (status int, answer []byte) {
+	d, err := parse(q.Query)
+	if err != nil {
+		return refused(err)
+	}
+	given, err := variables(q.Variables)
+	if err != nil {
+		return refused(core.Invalid("variables", "cannot be read"))
+	}
+	if op := d.operation(q.Operation); op != nil {
+		if err := s.allowed(d, op, given); err != nil {
+			return refused(err)
+		}
+	}
+	response := s.schema.Exec(ctx, d.text(), q.Operation, given)
+	data := string(response.Data)
+	return wire.GraphQLAnswer(data, anyDone(data), s.errors(ctx, d, q.Operation, response.Errors))
+}
+
+// allowed refuses an operation before anything of it is run.
+func (s *Server) allowed(d *document, op *operation, given map[string]any) error {
+	m := &meter{document: d, schema: s.schema.AST(), operation: op, variables: given, fragments: map[string]measure{}}
+	if err := m.bounded(); err != nil {
+		return err
+	}
+	if m.introspects && !s.introspection {
+		return core.Invalid("query", "the schema can be asked for in development only")
+	}
+	return nil
+}
+
+// root has the resolvers of both kinds of operations.
+type root struct{}
+
+// Query resolves the fields of queries.
+func (root) Query() *query { return &query{} }
+
+// Mutation resolves the fields of mutations.
+func (root) Mutation() *mutation { return &mutation{} }
+
+type query struct{}
+
+type mutation struct{}
+
+// panicLog logs what a resolver panicked with.
+type panicLog struct{ *slog.Logger }
+
+// LogPanic writes one line.
+func (l panicLog) LogPanic(_ context.Context, value any) {
+	l.Error("graphql panicked", "value", value)
+}
+
+// panicError withholds what a resolver panicked with.
+type panicError struct{}
+
+// MakePanicError returns an internal error.
+func (panicError) MakePanicError(context.Context, any) *gopherrors.QueryError {
+	fault := &core.Error{}
+	return &gopherrors.QueryError{Err: fault, ResolverError: fault}
+}

@@ -1,0 +1,126 @@
+package graphql_test
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/file"
+	"kith/backend/graphql"
+	"kith/backend/program"
+	"kith/backend/store"
+	"kith/backend/store/sqldtest"
+	"kith/core"
+	"kith/core/auth"
+	"kith/core/link"
+	"kith/core/referral"
+	"kith/core/wire"
+)
+
+func TestMain(m *testing.M) { sqldtest.Main(m) }
+
+const (
+	start core.Time = 1_772_355_600_000
+	key             = "TEST_KEY_0123456789"
+)
+
+// bench is a server with one tenant, in which anna owns the code ANNA10.
+type bench struct {
+	*program.Engine
+	server *graphql.Server
+	clock  *atomic.Int64
+	log    *strings.Builder
+}
+
+func newBench(t testing.TB) *bench {
+	t.Helper()
+	return benchOn(t, "file:"+filepath.Join(t.TempDir(), "kith.db"))
+}
+
+func benchOn(t testing.TB, url string) *bench {
+	t.Helper()
+	db, err := store.Open(url, "")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = db.Close() })
+	require.NoError(t, db.Migrate(t.Context(), start))
+	keys, err := auth.ParseKeyring("000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f")
+	require.NoError(t, err)
+	b := &bench{clock: new(atomic.Int64), log: new(strings.Builder)}
+	b.Engine = &program.Engine{
+		DB: db, Keys: keys, Wake: func() {}, WakeJobs: func() {}, Files: file.Dir(t.TempDir()),
+		Now:     func() core.Time { return start + core.Time(b.clock.Load()) },
+		Entropy: func(p []byte) { _, _ = rand.Read(p) },
+	}
+	require.NoError(t, b.CreateTenants(t.Context(), program.NewTenant{
+		Alias: "acme", Key: key, Policy: link.Policy{Consent: link.ConsentOff}, Program: referral.DefaultProgram("https://acme.example/"),
+	}))
+	b.server, err = graphql.New(b.Engine, slog.New(slog.NewTextHandler(b.log, nil)), false)
+	require.NoError(t, err)
+	b.call(t, b.keyHolder(t), `{"query":"mutation{upsertUser(userInput:{id:\"anna\",accountId:\"anna\",firstName:\"Anna\",lastName:\"Alm\",email:\"anna@example.com\",referralCode:\"ANNA10\"}){id}}"}`)
+	return b
+}
+
+func (b *bench) keyHolder(t testing.TB) program.Caller {
+	t.Helper()
+	tenant, err := b.DB.Tenant(t.Context(), "acme")
+	require.NoError(t, err)
+	return program.Caller{Tenant: tenant, Key: true}
+}
+
+func (b *bench) userToken(t testing.TB, name string) program.Caller {
+	c := b.anybody(t)
+	c.User = &wire.Subject{Account: core.AccountID(name), User: core.UserID(name)}
+	return c
+}
+
+func (b *bench) anybody(t testing.TB) program.Caller {
+	c := b.keyHolder(t)
+	c.Key = false
+	return c
+}
+
+// send runs a body and returns status and answer.
+func (b *bench) send(t testing.TB, c program.Caller, body string) (int, string) {
+	t.Helper()
+	status, answer, err := b.server.Answer(t.Context(), graphql.Request{
+		Caller: c, Body: []byte(body), Base: "https://go.acme.example",
+	})
+	if err != nil {
+		status, answer = wire.Failure(err)
+	}
+	require.True(t, json.Valid(answer), string(answer))
+	return status, string(answer)
+}
+
+// call runs a body that must succeed and returns the data.
+func (b *bench) call(t testing.TB, c program.Caller, body string) string {
+	t.Helper()
+	status, answer := b.send(t, c, body)
+	require.Equal(t, http.StatusOK, status, answer)
+	data, whole := strings.CutPrefix(answer, `{"data":`)
+	require.True(t, whole, answer)
+	require.NotContains(t, answer, `"errors"`)
+	return strings.TrimSuffix(data, "}")
+}
+
+// run is call for a query without variables, by the key.
+func (b *bench) run(t testing.TB, query string) string {
+	t.Helper()
+	return b.call(t, b.keyHolder(t), document(query))
+}
+
+// document is the body of a call without variables.
+func document(query string) string {
+	text, err := json.Marshal(map[string]string{"query": query})
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}

@@ -1,0 +1,219 @@
+package graphql
+
+import (
+	"context"
+	"net/url"
+
+	"kith/core"
+	"kith/core/job"
+	"kith/core/wire"
+)
+
+// jobNode is a job in an answer.
+type jobNode struct {
+	c      *call
+	stored job.Job
+
+	ID                                      id
+	Type                                    word
+	Name, Requester, MailtoEmail, FileRef   *string
+	Message                                 *string
+	DateCreated, DateCompleted, DateExpires *date
+	OutputFormat                            *string
+	Status                                  string
+	Params                                  *node
+	Stats                                   *jobStats
+}
+
+type jobStats struct{ RecordsProcessed, Errors long }
+
+func newJob(c *call, j job.Job) *jobNode {
+	return &jobNode{
+		c: c, stored: j, ID: id(j.ID), Type: word(j.Type), Name: textOrNull(j.Name), Requester: textOrNull(j.Requester),
+		MailtoEmail: textOrNull(j.MailTo), Message: textOrNull(j.Message), FileRef: textOrNull(string(j.File)), DateCreated: dateOrNull(j.Created),
+		DateCompleted: dateOrNull(j.Completed), DateExpires: dateOrNull(j.Expires), OutputFormat: textOrNull(string(j.Format)),
+		Status: string(j.Status), Params: pointer(node(j.Params)), Stats: &jobStats{long(j.Stats.Processed), long(j.Stats.Errors)},
+	}
+}
+
+type linkArguments struct{ PublicLink argument }
+
+// DownloadURL is where what the job wrote can be fetched, or null.
+func (j *jobNode) DownloadURL(args linkArguments) *string { return j.link(job.ResultFile, args) }
+
+// DownloadErrorURL is where the records that failed can be fetched, or null.
+func (j *jobNode) DownloadErrorURL(args linkArguments) *string { return j.link(job.ErrorsFile, args) }
+
+// DownloadFileRefURL is where the file that an import read can be fetched, or
+// null.
+func (j *jobNode) DownloadFileRefURL(args linkArguments) *string { return j.link(job.SourceFile, args) }
+
+// link is null for a file that is not there; one that is not public needs the
+// API key.
+func (j *jobNode) link(which job.Attachment, args linkArguments) *string {
+	if _, err := j.stored.Attached(which, j.c.engine.Now()); err != nil {
+		return nil
+	}
+	if args.PublicLink.value == true {
+		return pointer(j.c.Base + j.c.engine.DownloadLink(j.c.tenant, j.stored.ID, which))
+	}
+	path := "/api/v1/" + string(j.c.tenant) + "/export/" + url.PathEscape(j.stored.ID) + "/download?file=" + string(which)
+	return pointer(j.c.Base + path)
+}
+
+// Job is a job by its id, or null.
+func (*query) Job(ctx context.Context, args struct{ ID argument }) (*jobNode, error) {
+	c := callOf(ctx)
+	if err := c.Caller.MustHoldKey(); err != nil {
+		return nil, err
+	}
+	wanted, err := args.ID.text("id")
+	if err != nil {
+		return nil, err
+	}
+	found, err := c.engine.Job(ctx, c.tenant, wanted)
+	if isNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return newJob(c, found), nil
+}
+
+type jobList struct {
+	Data       []*jobNode
+	Count      int32
+	TotalCount long
+}
+
+// Jobs are the tenant's.
+func (*query) Jobs(ctx context.Context, args struct {
+	Filter argument
+	pageArguments
+}) (*jobList, error) {
+	c := callOf(ctx)
+	if err := c.Caller.MustHoldKey(); err != nil {
+		return nil, err
+	}
+	conditions := maxConditions
+	f, err := jobFilter("filter", args.Filter, &conditions)
+	if err != nil {
+		return nil, err
+	}
+	if f.Limit, f.Offset, err = args.page(); err != nil {
+		return nil, err
+	}
+	page, total, err := c.engine.Jobs(ctx, c.tenant, f)
+	if err != nil {
+		return nil, err
+	}
+	out := &jobList{Data: make([]*jobNode, len(page)), Count: int32(len(page)), TotalCount: long(total)}
+	for i, j := range page {
+		out.Data[i] = newJob(c, j)
+	}
+	return out, nil
+}
+
+// maxConditions bounds the filters within a filter, and the values of a
+// condition: a statement has a place for each.
+const maxConditions = 100
+
+// jobFilter reads a filter and those in it, of which there may be left more.
+func jobFilter(at string, a argument, left *int) (f job.Filter, err error) {
+	r := &filterReader{at: at, a: a}
+	f.IDs = r.texts("id_in", "id_eq")
+	f.Type, f.NotType = job.Type(r.text("type_eq")), job.Type(r.text("type_ne"))
+	for _, s := range r.texts("status_in", "status_eq") {
+		f.Statuses = append(f.Statuses, job.Status(s))
+	}
+	f.NotStatus = job.Status(r.text("status_ne"))
+	f.Created, f.Completed = r.span("dateCreated"), r.span("dateCompleted")
+	if r.err != nil {
+		return f, r.err
+	}
+	for _, nested := range []struct {
+		name string
+		into *[]job.Filter
+	}{{"AND", &f.And}, {"OR", &f.Or}} {
+		all := a.member(nested.name).list()
+		if *left -= len(all); *left < 0 {
+			return f, core.Invalid(at+"."+nested.name, "must not have more than 100 filters in all")
+		}
+		for _, one := range all {
+			inner, err := jobFilter(at+"."+nested.name, one, left)
+			if err != nil {
+				return f, err
+			}
+			*nested.into = append(*nested.into, inner)
+		}
+	}
+	return f, nil
+}
+
+// jobInput reads a JobInput of a holder of the API key.
+func (c *call) jobInput(a argument) (job.Input, error) {
+	if err := c.Caller.MustHoldKey(); err != nil {
+		return job.Input{}, err
+	}
+	return wire.ParseJobInput(c.tenant, "jobInput", []byte(a.json()))
+}
+
+type jobArguments struct{ JobInput argument }
+
+// CreateJob starts a job.
+func (*mutation) CreateJob(ctx context.Context, args jobArguments) (*jobNode, error) {
+	c := callOf(ctx)
+	in, err := c.jobInput(args.JobInput)
+	if err != nil {
+		return nil, err
+	}
+	made, err := c.engine.CreateJob(ctx, c.tenant, in)
+	if err != nil {
+		return nil, err
+	}
+	return newJob(c, made), nil
+}
+
+// DeleteJob forgets a job.
+func (*mutation) DeleteJob(ctx context.Context, args struct{ ID argument }) (*deleted, error) {
+	c := callOf(ctx)
+	if err := c.Caller.MustHoldKey(); err != nil {
+		return nil, err
+	}
+	wanted, err := args.ID.text("id")
+	if err != nil {
+		return nil, err
+	}
+	n, err := c.engine.DeleteJob(ctx, c.tenant, wanted)
+	if err != nil {
+		return nil, err
+	}
+	return &deleted{DeletedCount: long(n)}, nil
+}
+
+// validated is what is wrong with an import.
+type validated struct{ Errors []string }
+
+// ValidateJobCreation looks at a job that is to be created.
+func (*query) ValidateJobCreation(ctx context.Context, args jobArguments) (*validated, error) {
+	return callOf(ctx).validateJob(ctx, args.JobInput)
+}
+
+// ValidateJobCreation is offered as a mutation too: the reference shows it as
+// one and tells of the other.
+func (*mutation) ValidateJobCreation(ctx context.Context, args jobArguments) (*validated, error) {
+	return callOf(ctx).validateJob(ctx, args.JobInput)
+}
+
+func (c *call) validateJob(ctx context.Context, a argument) (*validated, error) {
+	in, err := c.jobInput(a)
+	if err != nil {
+		return nil, err
+	}
+	problems, err := c.engine.ValidateJob(ctx, c.tenant, in)
+	if err != nil {
+		return nil, err
+	}
+	return &validated{Errors: append([]string{}, problems...)}, nil
+}

@@ -1,0 +1,96 @@
+package graphql
+
+import (
+	"cmp"
+	"net/url"
+
+	"github.com/tidwall/gjson"
+
+	"kith/core"
+	"kith/core/link"
+	"kith/core/referral"
+	"kith/core/wire"
+)
+
+// ReferralCode is the user's own code in a program.
+func (u *user) ReferralCode(args struct{ ProgramID argument }) (*string, error) {
+	code, err := u.code(args.ProgramID)
+	if code == nil || err != nil {
+		return nil, err
+	}
+	return pointer(string(code.Code)), nil
+}
+
+// code is the user's code in a program, in the first one when none is named; nil
+// when there is none.
+func (u *user) code(programID argument) (*referral.UserCode, error) {
+	text, err := programID.text("programId")
+	if err != nil || u.hidden {
+		return nil, err
+	}
+	wanted := cmp.Or(core.ProgramKey(text), u.stored.User.FirstProgram())
+	for _, c := range u.stored.User.Codes {
+		if c.Program == wanted {
+			return &c, nil
+		}
+	}
+	return nil, nil
+}
+
+// shareArguments are what a link is for.
+type shareArguments struct{ ProgramID, ShareMedium, EngagementMedium argument }
+
+func (a shareArguments) mediums() (engagement, medium string, err error) {
+	if medium, err = a.ShareMedium.text("shareMedium"); err != nil {
+		return "", "", err
+	}
+	engagement, err = a.EngagementMedium.text("engagementMedium")
+	return engagement, medium, err
+}
+
+// ShareLink is the link of the user's code in a program, or null.
+func (u *user) ShareLink(args shareArguments) (*string, error) {
+	code, err := u.code(args.ProgramID)
+	if code == nil || err != nil {
+		return nil, err
+	}
+	engagement, medium, err := args.mediums()
+	if err != nil {
+		return nil, err
+	}
+	return pointer(u.stored.Share.URL(code.Code) + link.Mediums(link.Engagement(engagement), link.ShareMedium(medium))), nil
+}
+
+// MessageLink opens what the user shares the link with; null without a code.
+func (u *user) MessageLink(args shareArguments) (*string, error) {
+	code, err := u.code(args.ProgramID)
+	if code == nil || err != nil {
+		return nil, err
+	}
+	engagement, text, err := args.mediums()
+	if err != nil {
+		return nil, err
+	}
+	query := url.Values{"accountId": {string(u.stored.User.Account)}, "userId": {string(u.stored.User.ID)}, "programId": {string(code.Program)}}
+	if e, ok := link.ParseEngagement(engagement); ok && e != link.Unknown {
+		query.Set("engagementMedium", engagement)
+	}
+	medium, _ := link.ParseShareMedium(text)
+	path := "/a/" + string(u.c.tenant) + "/message/redirect/" + string(cmp.Or(medium, link.Unknown))
+	return pointer(u.stored.Share.Origin + path + "?" + query.Encode()), nil
+}
+
+// ShareLinks are the links of the user's code in a program by engagement and
+// medium, as GET of a user's shareurls has them; null without a code.
+func (u *user) ShareLinks(args shareArguments) (*node, error) {
+	code, err := u.code(args.ProgramID)
+	if code == nil || err != nil {
+		return nil, err
+	}
+	engagement, medium, err := args.mediums()
+	if err != nil {
+		return nil, err
+	}
+	links := wire.ShareURLs(u.stored.Share, code.Code, link.Engagement(engagement), link.ShareMedium(medium))
+	return pointer(node(gjson.GetBytes(links, "shareLinks").Raw)), nil
+}

@@ -1,0 +1,93 @@
+package graphql
+
+import (
+	"context"
+
+	"kith/core"
+	"kith/core/referral"
+)
+
+// moderated are the referrals that a moderation was about.
+type moderated struct {
+	Data       []moderatedNode
+	Count      int32
+	TotalCount long
+}
+
+type moderatedNode struct{ Data *referralNode }
+
+// ToReferral says that what can be moderated is a referral.
+func (r *referralNode) ToReferral() (*referralNode, bool) { return r, true }
+
+// moderations are the words for what the reference calls an action of both sides.
+var moderations = map[string]referral.Action{"APPROVE": referral.Approve, "DENY": referral.Deny}
+
+// ModerateGraphNodes decides about the referrals that a filter finds.
+func (*mutation) ModerateGraphNodes(ctx context.Context, args struct {
+	GraphNodeType, Filter, ModerationInput argument
+	pageArguments
+}) (*moderated, error) {
+	c := callOf(ctx)
+	if err := c.Caller.MustHoldKey(); err != nil {
+		return nil, err
+	}
+	r := &filterReader{at: "filter", a: args.Filter}
+	f := r.referrals()
+	r.known()
+	if r.err != nil {
+		return nil, r.err
+	}
+	var err error
+	if f.Limit, err = within("limit", args.Limit, referral.MaxModerations); err != nil {
+		return nil, err
+	}
+	if f.Offset, err = within("offset", args.Offset, maxOffset); err != nil {
+		return nil, err
+	}
+	action, err := moderation(args.ModerationInput)
+	if err != nil {
+		return nil, err
+	}
+	return c.moderate(ctx, f, action)
+}
+
+func moderation(input argument) (referral.Action, error) {
+	text, err := input.member("action").text("moderationInput.action")
+	if err != nil {
+		return "", err
+	}
+	if action, ok := moderations[text]; ok {
+		return action, nil
+	}
+	return "", core.Invalid("moderationInput.action", "must be one of APPROVE, DENY")
+}
+
+func (c *call) moderate(ctx context.Context, f referral.Filter, action referral.Action) (*moderated, error) {
+	page, total, err := c.engine.Referrals(ctx, c.tenant, f)
+	if err != nil {
+		return nil, err
+	}
+	out := &moderated{Data: make([]moderatedNode, len(page)), Count: int32(len(page)), TotalCount: long(total)}
+	if len(page) == 0 {
+		return out, nil
+	}
+	actions, ids, places := make([]referral.Moderation, len(page)), make([]string, len(page)), map[string]int{}
+	for i, ref := range page {
+		actions[i], ids[i], places[ref.ID] = referral.Moderation{Referral: ref.ID, Action: action}, ref.ID, i
+	}
+	if err := c.engine.Moderate(ctx, c.tenant, actions); err != nil {
+		return nil, err
+	}
+	found, err := c.engine.ReferralsByID(ctx, c.tenant, ids)
+	if err != nil {
+		return nil, err
+	}
+	sorted := make([]referral.Referral, len(page))
+	for _, ref := range found {
+		sorted[places[ref.ID]] = ref
+	}
+	for i, node := range newReferrals(c, sorted) {
+		out.Data[i] = moderatedNode{node}
+	}
+	return out, nil
+}

@@ -1,0 +1,184 @@
+package graphql
+
+import (
+	"context"
+	"slices"
+
+	"kith/core"
+	"kith/core/referral"
+	"kith/core/reward"
+)
+
+// programNode is a program in an answer.
+type programNode struct {
+	stored referral.Program
+
+	ID          id
+	Name        string
+	Status      string
+	Rewards     []*programReward
+	Sharing     *programSharing
+	DateCreated *date
+}
+
+func newProgram(p referral.Program) *programNode {
+	out := &programNode{
+		stored: p, ID: id(p.Key), Name: p.Name, Status: "LIVE", Rewards: []*programReward{}, DateCreated: dateOrNull(p.Created),
+		Sharing: &programSharing{redirectURL{
+			URL: p.LandingURL, FallbackURL: p.LandingURL, CookieExpiryDuration: word(core.FormatDuration(p.CookieLife)),
+		}},
+	}
+	for _, side := range []struct {
+		key   string
+		offer reward.Offer
+	}{{"referrer", p.Referrer}, {"referred", p.Referred}} {
+		if !side.offer.None() {
+			out.Rewards = append(out.Rewards, newProgramReward(side.key, side.offer))
+		}
+	}
+	return out
+}
+
+// Reward is what one side earns, or null.
+func (p *programNode) Reward(args struct{ Key argument }) (*programReward, error) {
+	key, err := args.Key.text("key")
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(p.Rewards, func(r *programReward) bool { return r.Key == key })
+	if i < 0 {
+		return nil, nil
+	}
+	return p.Rewards[i], nil
+}
+
+type programSharing struct{ RedirectURL redirectURL }
+
+type redirectURL struct {
+	URL, FallbackURL     string
+	CookieExpiryDuration word
+}
+
+// programReward is what one side of a referral earns.
+type programReward struct {
+	offer reward.Offer
+
+	Key                               string
+	Name, Description                 *string
+	RewardType, Unit                  string
+	Amount                            decimal
+	Currency                          *word
+	ValidityDuration, PendingDuration *word
+}
+
+func newProgramReward(key string, o reward.Offer) *programReward {
+	return &programReward{
+		offer: o, Key: key, Name: textOrNull(o.Name), Description: textOrNull(o.Description),
+		RewardType: string(o.Kind), Unit: o.InUnit(), Amount: amount(o.Value(), o.InUnit()), Currency: textOrNull(word(o.Currency)),
+		ValidityDuration: durationOrNull(o.ValidFor), PendingDuration: durationOrNull(o.GivenAfter),
+	}
+}
+
+func durationOrNull(d core.Time) *word {
+	if d == 0 {
+		return nil
+	}
+	return pointer(word(core.FormatDuration(d)))
+}
+
+// PrettyValue is the amount as people read it.
+func (r *programReward) PrettyValue(args prettyArguments) (*string, error) {
+	return args.pretty(r.offer.Value(), r.Unit, r.offer.Currency)
+}
+
+// Program is a program by its id, or null.
+func (*query) Program(ctx context.Context, args struct{ ID argument }) (*programNode, error) {
+	c := callOf(ctx)
+	if err := c.Caller.MustHoldKey(); err != nil {
+		return nil, err
+	}
+	key, err := args.ID.text("id")
+	if err != nil {
+		return nil, err
+	}
+	return c.program(ctx, core.ProgramKey(key))
+}
+
+// program returns a program, or nil when there is no such one.
+func (c *call) program(ctx context.Context, key core.ProgramKey) (*programNode, error) {
+	all, err := c.programs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(all, func(p referral.Program) bool { return p.Key == key })
+	if i < 0 {
+		return nil, nil
+	}
+	return newProgram(all[i]), nil
+}
+
+// programs are the tenant's, read once for a call.
+func (c *call) programs(ctx context.Context) ([]referral.Program, error) {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	if c.allPrograms == nil {
+		all, err := c.engine.Programs(ctx, c.tenant)
+		if err != nil {
+			return nil, err
+		}
+		c.allPrograms = &all
+	}
+	return *c.allPrograms, nil
+}
+
+type programList struct {
+	Data       []*programNode
+	Count      int32
+	TotalCount long
+}
+
+type programArguments struct {
+	Filter argument
+	pageArguments
+}
+
+// Programs are the tenant's.
+func (*query) Programs(ctx context.Context, args programArguments) (*programList, error) {
+	c := callOf(ctx)
+	if err := c.Caller.MustHoldKey(); err != nil {
+		return nil, err
+	}
+	limit, offset, err := args.page()
+	if err != nil {
+		return nil, err
+	}
+	all, err := c.programs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	kept := []*programNode{}
+	for _, p := range all {
+		if args.admits(p) {
+			kept = append(kept, newProgram(p))
+		}
+	}
+	page := kept[min(offset, len(kept)):min(offset+limit, len(kept))]
+	return &programList{Data: page, Count: int32(len(page)), TotalCount: long(len(kept))}, nil
+}
+
+// admits reports whether a program is one that is asked for.
+func (a programArguments) admits(p referral.Program) bool {
+	for _, condition := range []struct {
+		value    string
+		one, any argument
+	}{
+		{string(p.Key), a.Filter.member("id_eq"), a.Filter.member("id_in")},
+		{p.Name, a.Filter.member("name_eq"), a.Filter.member("name_in")},
+	} {
+		is := func(a argument) bool { return a.value == condition.value }
+		if condition.one.value != nil && !is(condition.one) || condition.any.value != nil && !slices.ContainsFunc(condition.any.list(), is) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,249 @@
+package graphql
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+
+	"kith/core"
+	"kith/core/referral"
+	"kith/core/reward"
+	"kith/core/wire"
+)
+
+// referralNode is a referral in an answer.
+type referralNode struct {
+	c      *call
+	stored referral.Referral
+	// beside are the referrals of the same place of the answer, this one too.
+	beside                         *referralsBeside
+	referrerReward, referredReward *rewardNode
+
+	ID                              id
+	ProgramID                       *id
+	ReferralCodeUsed, ShareLinkUsed *string
+
+	ModerationStatus, ReferrerModerationStatus, ReferredModerationStatus string
+	FraudSignals                                                         *node
+	FraudFlags                                                           []fraudFlag
+
+	DateReferralStarted, DateReferralPaid, DateConverted, DateReferralEnded *date
+	DateModerated, DateUserModified, DateModified                           *date
+}
+
+// fraudFlag is a sign of fraud.
+type fraudFlag struct{ Type, Message string }
+
+// referralsBeside load what referrals of one place of an answer have.
+type referralsBeside struct{ referrers, referred usersOf }
+
+// newReferrals are the referrals of one place of an answer.
+func newReferrals(c *call, all []referral.Referral) []*referralNode {
+	beside := &referralsBeside{}
+	referrals := make([]*referralNode, len(all))
+	var rewards []*reward.Reward
+	for i, stored := range all {
+		if !c.Caller.Key {
+			stored = stored.SeenBy(c.self())
+		}
+		referrals[i] = newReferral(c, stored)
+		referrals[i].beside = beside
+		beside.referrers.want(stored.Referrer)
+		beside.referred.want(stored.Referred)
+		rewards = append(rewards, stored.ReferrerReward, stored.ReferredReward)
+	}
+	nodes := newRewards(c, rewards)
+	for i, r := range referrals {
+		r.referrerReward, r.referredReward = nodes[2*i], nodes[2*i+1]
+	}
+	return referrals
+}
+
+func newReferral(c *call, r referral.Referral) *referralNode {
+	m := r.Moderation
+	out := &referralNode{
+		c: c, stored: r, ID: id(r.ID), ProgramID: textOrNull(id(r.Program)), ReferralCodeUsed: pointer(string(r.Code)),
+		ShareLinkUsed: textOrNull(r.ShareLink), ModerationStatus: m.Status(),
+		ReferrerModerationStatus: string(cmp.Or(m.Referrer.Status, referral.SideApproved)),
+		ReferredModerationStatus: string(cmp.Or(m.Referred.Status, referral.SideApproved)), FraudFlags: []fraudFlag{},
+		DateReferralStarted: dateOrNull(r.Started), DateReferralPaid: dateOrNull(r.Converted),
+		DateConverted: dateOrNull(r.Converted), DateReferralEnded: dateOrNull(r.Ended),
+		DateModerated: dateOrNull(m.Moderated), DateUserModified: dateOrNull(m.ByHand), DateModified: dateOrNull(r.Modified),
+	}
+	if len(m.Signals) > 0 {
+		out.FraudSignals = pointer(node(wire.FraudSignals(m.Signals)))
+	}
+	for _, f := range m.Signals {
+		out.FraudFlags = append(out.FraudFlags, fraudFlag{Type: fraudTypes[f.Signal], Message: f.Message})
+	}
+	return out
+}
+
+// fraudTypes are the names of signals as GraphQL has them (reference, 1.11).
+var fraudTypes = map[referral.Signal]string{
+	referral.SignalName: "NAME", referral.SignalEmail: "EMAIL", referral.SignalTempEmail: "TEMP_EMAIL", referral.SignalIP: "IP",
+	referral.SignalRate: "RATE", referral.SignalDailyLimit: "DAILY_REFERRAL_REWARD_LIMIT", referral.SignalBlocked: "BLOCKED_USER",
+}
+
+// ReferrerUser is whose code it was.
+func (r *referralNode) ReferrerUser(ctx context.Context) (*user, error) {
+	return r.beside.referrers.get(ctx, r.c, r.stored.Referrer)
+}
+
+// ReferredUser is null until one of the account is identified.
+func (r *referralNode) ReferredUser(ctx context.Context) (*user, error) {
+	return r.beside.referred.get(ctx, r.c, r.stored.Referred)
+}
+
+// ReferrerReward is null until the referral converts.
+func (r *referralNode) ReferrerReward() *rewardNode { return r.referrerReward }
+
+// ReferredReward is null until the referral converts.
+func (r *referralNode) ReferredReward() *rewardNode { return r.referredReward }
+
+// Program is the program of the code that was used.
+func (r *referralNode) Program(ctx context.Context) (*programNode, error) {
+	return r.c.program(ctx, r.stored.Program)
+}
+
+// Rewards are those of both sides.
+func (r *referralNode) Rewards() []*rewardNode {
+	out := []*rewardNode{}
+	for _, w := range []*rewardNode{r.ReferrerReward(), r.ReferredReward()} {
+		if w != nil {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+type referralList struct {
+	Data       []*referralNode
+	Count      int32
+	TotalCount long
+}
+
+// referralArguments narrow a list of referrals.
+type referralArguments struct {
+	Filter argument
+	pageArguments
+}
+
+func (a referralArguments) filter() (f referral.Filter, err error) {
+	r := &filterReader{at: "filter", a: a.Filter}
+	f = r.referrals()
+	if r.err != nil {
+		return f, r.err
+	}
+	f.Limit, f.Offset, err = a.page()
+	return f, err
+}
+
+// referrals are the conditions on a referral.
+func (r *filterReader) referrals() (f referral.Filter) {
+	f.ID, f.Program = r.text("id_eq"), core.ProgramKey(r.text("programId_eq"))
+	f.ReferrerModeration, f.ReferredModeration = r.side("referrerModerationStatus_eq"), r.side("referredModerationStatus_eq")
+	f.Started, f.Ended = r.span("dateReferralStarted"), r.span("dateReferralEnded")
+	f.Converted = both(r.span("dateReferralPaid"), r.span("dateConverted"))
+	return f
+}
+
+// side is the value of a condition on one side's moderation.
+func (r *filterReader) side(name string) referral.SideStatus {
+	text := r.text(name)
+	if text == "" {
+		return ""
+	}
+	status, err := referral.ParseSideStatus(r.at+"."+name, text)
+	r.fail(err)
+	return status
+}
+
+// both is what is within two spans.
+func both(a, b core.Span) core.Span {
+	a.From = max(a.From, b.From)
+	if b.Before != 0 && (a.Before == 0 || b.Before < a.Before) {
+		a.Before = b.Before
+	}
+	return a
+}
+
+// referralsMade makes a list for each of several users, whose referrals stand
+// beside one another.
+func (c *call) referralsMade(ctx context.Context, users []referral.Identity, f referral.Filter) (map[referral.Identity]*referralList, error) {
+	pages, err := c.engine.ReferralsMade(ctx, c.tenant, users, f)
+	if err != nil {
+		return nil, err
+	}
+	var all []referral.Referral
+	for _, who := range users {
+		all = append(all, pages[who].Page...)
+	}
+	nodes := newReferrals(c, all)
+	lists := make(map[referral.Identity]*referralList, len(users))
+	for _, who := range users {
+		n := len(pages[who].Page)
+		lists[who] = &referralList{Data: nodes[:n], Count: int32(n), TotalCount: long(pages[who].Total)}
+		nodes = nodes[n:]
+	}
+	return lists, nil
+}
+
+// Referral is a referral by its id, or null.
+func (*query) Referral(ctx context.Context, args struct{ ID argument }) (*referralNode, error) {
+	c := callOf(ctx)
+	if err := c.Caller.MustHoldKey(); err != nil {
+		return nil, err
+	}
+	wanted, err := args.ID.text("id")
+	if err != nil {
+		return nil, err
+	}
+	found, err := c.engine.Referral(ctx, c.tenant, wanted)
+	if isNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return newReferrals(c, []referral.Referral{found})[0], nil
+}
+
+// Referrals are the tenant's.
+func (*query) Referrals(ctx context.Context, args referralArguments) (*referralList, error) {
+	c := callOf(ctx)
+	if err := c.Caller.MustHoldKey(); err != nil {
+		return nil, err
+	}
+	f, err := args.filter()
+	if err != nil {
+		return nil, err
+	}
+	page, total, err := c.engine.Referrals(ctx, c.tenant, f)
+	if err != nil {
+		return nil, err
+	}
+	return &referralList{Data: newReferrals(c, page), Count: int32(len(page)), TotalCount: long(total)}, nil
+}
+
+// maxOffset is the largest offset of a list.
+const maxOffset = 1<<31 - 1
+
+// pageArguments choose a part of a list.
+type pageArguments struct{ Limit, Offset argument }
+
+func (p pageArguments) page() (limit, offset int, err error) {
+	if limit, err = within("limit", p.Limit, maxLimit); err != nil {
+		return 0, 0, err
+	}
+	offset, err = within("offset", p.Offset, maxOffset)
+	return limit, offset, err
+}
+
+func within(field string, a argument, most int64) (int, error) {
+	n, err := a.number(field, 0)
+	if err == nil && (n < 0 || n > most) {
+		err = core.Invalid(field, "must be a whole number from 0 to "+strconv.FormatInt(most, 10))
+	}
+	return int(n), err
+}

@@ -1,0 +1,315 @@
+package graphql
+
+import (
+	"context"
+	"fmt"
+
+	"kith/core"
+	"kith/core/referral"
+	"kith/core/reward"
+	"kith/core/wire"
+)
+
+// rewardNode is a reward in an answer.
+type rewardNode struct {
+	c      *call
+	stored reward.Reward
+	// beside are the rewards of the same place of the answer, this one too.
+	beside *rewardsBeside
+
+	ID                                                         id
+	Type, Unit                                                 string
+	Value, AvailableValue                                      decimal
+	Name, Description                                          *string
+	RewardSource, ProgramID, ProgramRewardKey, GlobalRewardKey *string
+	ReferralID                                                 *id
+	Currency                                                   *word
+	DiscountPercent                                            *decimal
+	AssignedCredit, RedeemedCredit                             *long
+	FuelTankCode, FuelTankType                                 *string
+	Cancellable, Redeemable                                    bool
+	Statuses                                                   []string
+	Meta                                                       *rewardMeta
+	DateCreated, DateGiven, DateScheduledFor, DateExpires      *date
+	DateCancelled, DateRedeemed                                *date
+}
+
+// rewardMeta is what an integration would say of a reward; there is none.
+type rewardMeta struct {
+	Status     string
+	Message    *string
+	CustomMeta *node
+}
+
+// rewardsBeside load what rewards of one place of an answer have.
+type rewardsBeside struct {
+	users     usersOf
+	referrals batch[string, *referralNode]
+}
+
+// newRewards are the rewards of one place of an answer; no reward is nil.
+func newRewards(c *call, all []*reward.Reward) []*rewardNode {
+	beside := &rewardsBeside{}
+	rewards := make([]*rewardNode, len(all))
+	for i, stored := range all {
+		if stored == nil {
+			continue
+		}
+		rewards[i] = newReward(c, *stored)
+		rewards[i].beside = beside
+		beside.users.want(referral.Identity{Account: stored.Account, User: stored.User})
+		if stored.Referral != "" {
+			beside.referrals.want(stored.Referral)
+		}
+	}
+	return rewards
+}
+
+func newReward(c *call, r reward.Reward) *rewardNode {
+	now := c.engine.Now()
+	out := &rewardNode{
+		c: c, stored: r, ID: id(r.ID), Type: string(r.Offer.Kind), Unit: r.Offer.Unit,
+		Value: amount(r.Offer.Value(), r.Offer.Unit), AvailableValue: amount(r.Available(now), r.Offer.Unit),
+		Name: textOrNull(r.Offer.Name), Description: textOrNull(r.Offer.Description),
+		RewardSource: textOrNull(string(r.Source)), ProgramID: textOrNull(string(r.Program)),
+		ProgramRewardKey: textOrNull(r.ProgramRewardKey), GlobalRewardKey: textOrNull(r.GlobalRewardKey),
+		ReferralID: textOrNull(id(r.Referral)), Currency: textOrNull(word(r.Offer.Currency)),
+		FuelTankCode: textOrNull(r.FuelTankCode), FuelTankType: textOrNull(string(r.FuelTankType)),
+		Cancellable: r.Cancellable && r.Cancelled == 0 && r.Left() > 0,
+		Redeemable:  r.Offer.Kind == reward.Credit && r.Available(now) > 0, Statuses: []string{string(r.Status(now))},
+		DateCreated: dateOrNull(r.Created), DateScheduledFor: dateOrNull(r.Scheduled), DateExpires: dateOrNull(r.Expires),
+		DateCancelled: dateOrNull(r.Cancelled),
+	}
+	if !r.Pending {
+		out.DateGiven = dateOrNull(r.Given)
+	}
+	switch r.Offer.Kind {
+	case reward.PercentDiscount:
+		out.DiscountPercent = pointer(decimal(r.Offer.Percent.String()))
+	case reward.Credit:
+		out.AssignedCredit, out.RedeemedCredit = pointer(long(r.Offer.Amount)), pointer(long(r.Sums.Redeemed))
+	}
+	if r.Status(now) == reward.StatusRedeemed && len(r.Redemptions) > 0 {
+		out.DateRedeemed = dateOrNull(r.Redemptions[0].At)
+	}
+	return out
+}
+
+// User is whose reward it is.
+func (r *rewardNode) User(ctx context.Context) (*user, error) {
+	return r.beside.users.get(ctx, r.c, referral.Identity{Account: r.stored.Account, User: r.stored.User})
+}
+
+// Program is the program that gave it, or null.
+func (r *rewardNode) Program(ctx context.Context) (*programNode, error) {
+	if r.stored.Program == "" {
+		return nil, nil
+	}
+	return r.c.program(ctx, r.stored.Program)
+}
+
+// Referral is the referral that earned it, or null.
+func (r *rewardNode) Referral(ctx context.Context) (*referralNode, error) {
+	if r.stored.Referral == "" {
+		return nil, nil
+	}
+	return r.beside.referrals.get(ctx, "", r.stored.Referral, func(ctx context.Context, ids []string) (map[string]*referralNode, error) {
+		found, err := r.c.engine.ReferralsByID(ctx, r.c.tenant, ids)
+		byID := make(map[string]*referralNode, len(found))
+		for _, node := range newReferrals(r.c, found) {
+			byID[node.stored.ID] = node
+		}
+		return byID, err
+	})
+}
+
+func (r *rewardNode) pretty(value int64, args prettyArguments) (*string, error) {
+	return args.pretty(value, r.stored.Offer.Unit, r.stored.Offer.Currency)
+}
+
+// PrettyValue is the value as people read it, as are the three that follow.
+func (r *rewardNode) PrettyValue(args prettyArguments) (*string, error) {
+	return r.pretty(r.stored.Offer.Value(), args)
+}
+
+// PrettyAvailableValue is what can be used now.
+func (r *rewardNode) PrettyAvailableValue(args prettyArguments) (*string, error) {
+	return r.pretty(r.stored.Available(r.c.engine.Now()), args)
+}
+
+// PrettyAssignedCredit is null for what is no credit.
+func (r *rewardNode) PrettyAssignedCredit(args prettyArguments) (*string, error) {
+	if r.AssignedCredit == nil {
+		return nil, nil
+	}
+	return r.pretty(r.stored.Offer.Amount, args)
+}
+
+// PrettyRedeemedCredit is null for what is no credit.
+func (r *rewardNode) PrettyRedeemedCredit(args prettyArguments) (*string, error) {
+	if r.RedeemedCredit == nil {
+		return nil, nil
+	}
+	return r.pretty(r.stored.Sums.Redeemed, args)
+}
+
+type rewardList struct {
+	Data       []*rewardNode
+	Count      int32
+	TotalCount long
+}
+
+// rewardArguments narrow a list of rewards.
+type rewardArguments struct {
+	Filter argument
+	pageArguments
+}
+
+func (a rewardArguments) filter() (f reward.Filter, err error) {
+	r := &filterReader{at: "filter", a: a.Filter}
+	f.ID, f.Kind, f.Unit, f.Source = r.text("id_eq"), reward.Kind(r.text("type_eq")), r.text("unit_eq"), reward.Source(r.text("rewardSource_eq"))
+	f.Account, f.User = r.whose()
+	f.Program, f.ProgramRewardKey, f.Referral = core.ProgramKey(r.text("programId_eq")), r.text("programRewardKey_eq"), r.text("referralId_eq")
+	f.Created, f.Given = rewardSpan(r.span("dateCreated")), rewardSpan(r.span("dateGiven"))
+	f.Expires, f.Cancelled = rewardSpan(r.span("dateExpires")), rewardSpan(r.span("dateCancelled"))
+	if r.err != nil {
+		return f, r.err
+	}
+	f.Limit, f.Offset, err = a.page()
+	return f, err
+}
+
+func rewardSpan(s core.Span) reward.Span { return reward.Span{From: s.From, To: s.Before} }
+
+func pointers[T any](all []T) []*T {
+	out := make([]*T, len(all))
+	for i := range all {
+		out[i] = &all[i]
+	}
+	return out
+}
+
+// Rewards are the tenant's.
+func (*query) Rewards(ctx context.Context, args rewardArguments) (*rewardList, error) {
+	c := callOf(ctx)
+	if err := c.Caller.MustHoldKey(); err != nil {
+		return nil, err
+	}
+	f, err := args.filter()
+	if err != nil {
+		return nil, err
+	}
+	page, total, err := c.engine.Rewards(ctx, c.tenant, f)
+	if err != nil {
+		return nil, err
+	}
+	return &rewardList{Data: newRewards(c, pointers(page)), Count: int32(len(page)), TotalCount: long(total)}, nil
+}
+
+// Rewards are the user's.
+func (u *user) Rewards(ctx context.Context, args rewardArguments) (*rewardList, error) {
+	f, err := args.filter()
+	if err != nil {
+		return nil, err
+	}
+	if u.hidden {
+		return &rewardList{Data: []*rewardNode{}}, nil
+	}
+	return u.beside.rewards.get(ctx, fmt.Sprint(f), u.who(), func(ctx context.Context, users []referral.Identity) (map[referral.Identity]*rewardList, error) {
+		return u.c.rewardsOf(ctx, users, f)
+	})
+}
+
+// rewardsOf makes a list for each of several users, whose rewards stand beside
+// one another.
+func (c *call) rewardsOf(ctx context.Context, users []referral.Identity, f reward.Filter) (map[referral.Identity]*rewardList, error) {
+	pages, err := c.engine.RewardsOf(ctx, c.tenant, users, f)
+	if err != nil {
+		return nil, err
+	}
+	var all []*reward.Reward
+	for _, who := range users {
+		all = append(all, pointers(pages[who].Page)...)
+	}
+	nodes := newRewards(c, all)
+	lists := make(map[referral.Identity]*rewardList, len(users))
+	for _, who := range users {
+		n := len(pages[who].Page)
+		lists[who] = &rewardList{Data: nodes[:n], Count: int32(n), TotalCount: long(pages[who].Total)}
+		nodes = nodes[n:]
+	}
+	return lists, nil
+}
+
+// Reward is a reward by its id, or null.
+func (*query) Reward(ctx context.Context, args struct{ ID argument }) (*rewardNode, error) {
+	c := callOf(ctx)
+	if err := c.Caller.MustHoldKey(); err != nil {
+		return nil, err
+	}
+	wanted, err := args.ID.text("id")
+	if err != nil {
+		return nil, err
+	}
+	found, err := c.engine.Reward(ctx, c.tenant, wanted)
+	if isNotFound(err) {
+		return nil, nil
+	}
+	return c.oneReward(found, err)
+}
+
+func (c *call) oneReward(r reward.Reward, err error) (*rewardNode, error) {
+	if err != nil {
+		return nil, err
+	}
+	return newRewards(c, []*reward.Reward{&r})[0], nil
+}
+
+// CreateReward gives a user a reward.
+func (*mutation) CreateReward(ctx context.Context, args struct{ RewardInput, UserID, AccountID, Status argument }) (*rewardNode, error) {
+	c := callOf(ctx)
+	if err := c.Caller.MustHoldKey(); err != nil {
+		return nil, err
+	}
+	account, id, err := userKey{AccountID: args.AccountID, ID: args.UserID}.ids("accountId", "userId")
+	if err != nil {
+		return nil, err
+	}
+	grant, err := wire.ParseReward(account, id, []byte(args.RewardInput.json()))
+	if err != nil {
+		return nil, err
+	}
+	status, err := args.Status.text("status")
+	if err != nil {
+		return nil, err
+	}
+	switch reward.Status(status) {
+	case "", reward.StatusAvailable:
+	case reward.StatusPending:
+		grant.Held = true
+	default:
+		return nil, core.Invalid("status", "a new reward is PENDING or AVAILABLE")
+	}
+	return c.oneReward(c.engine.CreateReward(ctx, c.tenant, grant))
+}
+
+// UpdateRewardStatus moves a reward to a status.
+func (*mutation) UpdateRewardStatus(ctx context.Context, args struct{ ID, Status argument }) (*rewardNode, error) {
+	c := callOf(ctx)
+	if err := c.Caller.MustHoldKey(); err != nil {
+		return nil, err
+	}
+	wanted, err := args.ID.text("id")
+	if err != nil {
+		return nil, err
+	}
+	text, err := args.Status.text("status")
+	if err != nil {
+		return nil, err
+	}
+	status, err := reward.ParseStatus("status", text)
+	if err != nil {
+		return nil, err
+	}
+	return c.oneReward(c.engine.SetRewardStatus(ctx, c.tenant, wanted, status))
+}

@@ -1,0 +1,131 @@
+package graphql
+
+import (
+	"context"
+
+	"kith/core/webhook"
+	"kith/core/wire"
+)
+
+// subscription is a webhook subscription in an answer.
+type subscription struct {
+	EndpointURL                                 string
+	Name, Secret                                *string
+	Source                                      string
+	DateCreated, DateFailingSince, DateDisabled *date
+}
+
+func newSubscription(s webhook.Subscription) *subscription {
+	return &subscription{
+		EndpointURL: string(s.Endpoint), Name: pointer(s.Name), Secret: textOrNull(s.Secret), Source: "MANUAL",
+		DateCreated: dateOrNull(s.Created), DateFailingSince: dateOrNull(s.FailingSince), DateDisabled: dateOrNull(s.Disabled),
+	}
+}
+
+type subscriptionList struct {
+	Data       []*subscription
+	Count      int32
+	TotalCount long
+}
+
+// WebhookSubscriptions are the tenant's.
+func (*query) WebhookSubscriptions(ctx context.Context, args pageArguments) (*subscriptionList, error) {
+	c := callOf(ctx)
+	if err := c.Caller.MustHoldKey(); err != nil {
+		return nil, err
+	}
+	limit, offset, err := args.page()
+	if err != nil {
+		return nil, err
+	}
+	all, err := c.engine.Subscriptions(ctx, c.tenant)
+	if err != nil {
+		return nil, err
+	}
+	page := all[min(offset, len(all)):min(offset+limit, len(all))]
+	out := &subscriptionList{Data: make([]*subscription, len(page)), Count: int32(len(page)), TotalCount: long(len(all))}
+	for i, s := range page {
+		out.Data[i] = newSubscription(s)
+	}
+	return out, nil
+}
+
+// UpsertWebhookSubscription subscribes an endpoint.
+func (*mutation) UpsertWebhookSubscription(ctx context.Context, args struct{ WebhookSubscriptionInput argument }) (*subscription, error) {
+	c := callOf(ctx)
+	if err := c.Caller.MustHoldKey(); err != nil {
+		return nil, err
+	}
+	endpoint, name, err := wire.ParseWebhookSubscription([]byte(args.WebhookSubscriptionInput.json()))
+	if err != nil {
+		return nil, err
+	}
+	s, err := c.engine.Subscribe(ctx, c.tenant, endpoint, name)
+	if err != nil {
+		return nil, err
+	}
+	return newSubscription(s), nil
+}
+
+type endpointArguments struct{ EndpointURL argument }
+
+type deleted struct{ DeletedCount long }
+
+// DeleteWebhookSubscription ends a subscription.
+func (*mutation) DeleteWebhookSubscription(ctx context.Context, args endpointArguments) (*deleted, error) {
+	c := callOf(ctx)
+	if err := c.Caller.MustHoldKey(); err != nil {
+		return nil, err
+	}
+	endpoint, err := args.EndpointURL.text("endpointUrl")
+	if err != nil {
+		return nil, err
+	}
+	if err := c.engine.Unsubscribe(ctx, c.tenant, endpoint); isNotFound(err) {
+		return &deleted{}, nil
+	} else if err != nil {
+		return nil, err
+	}
+	return &deleted{DeletedCount: 1}, nil
+}
+
+type testedSubscription struct{ Subscription *subscription }
+
+// TestWebhookSubscription sends a test event.
+func (*mutation) TestWebhookSubscription(ctx context.Context, args endpointArguments) (*testedSubscription, error) {
+	c := callOf(ctx)
+	if err := c.Caller.MustHoldKey(); err != nil {
+		return nil, err
+	}
+	endpoint, err := args.EndpointURL.text("endpointUrl")
+	if err != nil {
+		return nil, err
+	}
+	if err := c.engine.TestSubscription(ctx, c.tenant, endpoint); err != nil {
+		return nil, err
+	}
+	return c.tested(ctx, webhook.Endpoint(endpoint))
+}
+
+func (c *call) tested(ctx context.Context, endpoint webhook.Endpoint) (*testedSubscription, error) {
+	all, err := c.engine.Subscriptions(ctx, c.tenant)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range all {
+		if s.Endpoint == endpoint {
+			return &testedSubscription{newSubscription(s)}, nil
+		}
+	}
+	// It was deleted in between; the test event went out before that.
+	return &testedSubscription{newSubscription(webhook.Subscription{Endpoint: endpoint})}, nil
+}
+
+// Jwks are the keys that verify webhooks; they are public.
+func (*query) Jwks(ctx context.Context) (*node, error) {
+	keys, err := callOf(ctx).engine.PublicKeys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return pointer(node(wire.KeySet(keys))), nil
+}

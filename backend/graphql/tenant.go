@@ -1,0 +1,72 @@
+package graphql
+
+import (
+	"context"
+	"strings"
+
+	"kith/backend/program"
+)
+
+// viewer is who makes a call.
+type viewer struct {
+	user   *user
+	tenant *tenant
+}
+
+// Permissions is empty: what a caller may do, each field says.
+func (viewer) Permissions() []string { return []string{} }
+
+// ToUser returns the user that a token speaks for.
+func (v viewer) ToUser() (*user, bool) { return v.user, v.user != nil }
+
+// ToTenant returns the tenant whose API key was given.
+func (v viewer) ToTenant() (*tenant, bool) { return v.tenant, v.tenant != nil }
+
+// Viewer is null for an anonymous call.
+func (*query) Viewer(ctx context.Context) (*viewer, error) {
+	c := callOf(ctx)
+	switch {
+	case c.Caller.Key:
+		return &viewer{tenant: newTenant(c)}, nil
+	case c.Caller.User == nil:
+		return nil, nil
+	}
+	u, err := c.user(ctx, c.Caller.User.Account, c.Caller.User.User)
+	if u == nil || err != nil {
+		return nil, err
+	}
+	return &viewer{user: u}, nil
+}
+
+type tenant struct {
+	TenantAlias id
+	IsLiveMode  bool
+	DateCreated *date
+}
+
+func newTenant(c *call) *tenant {
+	return &tenant{
+		TenantAlias: id(c.tenant), IsLiveMode: !strings.HasPrefix(string(c.tenant), program.TestPrefix),
+		DateCreated: dateOrNull(c.Caller.Tenant.Created),
+	}
+}
+
+// Permissions is empty, as the viewer's.
+func (*tenant) Permissions() []string { return []string{} }
+
+// Tenant is the tenant of the path.
+func (*query) Tenant(ctx context.Context) (*tenant, error) {
+	c := callOf(ctx)
+	if err := c.Caller.MustHoldKey(); err != nil {
+		return nil, err
+	}
+	return newTenant(c), nil
+}
+
+// IdentityFunction returns its argument.
+func (*query) IdentityFunction(args struct{ Value argument }) *node {
+	if args.Value.value == nil {
+		return nil
+	}
+	return pointer(node(args.Value.json()))
+}

@@ -1,0 +1,469 @@
+package graphql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"kith/backend/program"
+	"kith/core"
+	"kith/core/auth"
+	"kith/core/event"
+	"kith/core/referral"
+	"kith/core/reward"
+	"kith/core/wire"
+)
+
+// user is a user in an answer. To a token of somebody else it has a first name,
+// a letter of the last name and a picture.
+type user struct {
+	c      *call
+	stored wire.UserInfo
+	hidden bool
+	// beside are the users of the same place of the answer, this one too.
+	beside *usersBeside
+	// by is the referral of the user's account, or nil.
+	by *referralNode
+
+	ID, AccountID, FirstName, LastName, LastInitial, Email, ImageURL *string
+	PaymentProviderID                                                *string
+	Locale, CountryCode                                              *word
+	Referable                                                        *bool
+	ReferralCodes                                                    node
+	CustomFields                                                     *node
+	Segments                                                         []word
+	ReferredByCodes                                                  []string
+	EmailHash, CookieID, FirstSeenIP, LastSeenIP                     *string
+	DateCreated, DateBlocked, DateUsTaxFormSubmitted                 *date
+}
+
+// usersBeside load what users of one place of an answer have.
+type usersBeside struct {
+	events   batch[referral.Identity, []event.Logged]
+	rewards  batch[referral.Identity, *rewardList]
+	balances batch[referral.Identity, []reward.Balance]
+	made     batch[referral.Identity, *referralList]
+}
+
+func (b *usersBeside) want(who referral.Identity) {
+	b.events.want(who)
+	b.rewards.want(who)
+	b.balances.want(who)
+	b.made.want(who)
+}
+
+// newUsers are the users of one place of an answer.
+func newUsers(c *call, all []wire.UserInfo) []*user {
+	beside := &usersBeside{}
+	users := make([]*user, len(all))
+	var referrals []referral.Referral
+	for i, stored := range all {
+		stored.Share = c.Caller.Share(c.Base)
+		u := newUser(c, stored)
+		u.beside, users[i] = beside, u
+		if !u.hidden {
+			beside.want(u.who())
+			if by := stored.ReferredBy.Referral; by != nil {
+				referrals = append(referrals, *by)
+			}
+		}
+	}
+	byID := map[string]*referralNode{}
+	for _, r := range newReferrals(c, referrals) {
+		byID[r.stored.ID] = r
+	}
+	for _, u := range users {
+		if by := u.stored.ReferredBy.Referral; by != nil && !u.hidden {
+			u.by = byID[by.ID]
+		}
+	}
+	return users
+}
+
+// who names the user.
+func (u *user) who() referral.Identity { return who(u.stored) }
+
+func newUser(c *call, stored wire.UserInfo) *user {
+	u := stored.User
+	out := &user{
+		c: c, stored: stored, hidden: !c.sees(u.Account, u.ID),
+		FirstName: pointer(u.FirstName), LastInitial: textOrNull(initial(u.LastName)), ImageURL: pointer(u.ImageURL),
+		ReferralCodes: "{}", Segments: []word{}, ReferredByCodes: []string{},
+	}
+	if out.hidden {
+		return out
+	}
+	out.ID, out.AccountID = pointer(string(u.ID)), pointer(string(u.Account))
+	out.LastName, out.Email = pointer(u.LastName), textOrNull(u.Email)
+	out.Locale, out.CountryCode = textOrNull(word(u.Locale)), textOrNull(word(u.CountryCode))
+	out.PaymentProviderID = textOrNull(string(stored.Account.PaymentProviderID))
+	out.Referable, out.DateCreated = &u.Referable, dateOrNull(u.Created)
+	out.CustomFields, out.ReferralCodes = pointer(node(u.CustomFields)), codes(u.Codes)
+	out.EmailHash, out.CookieID = textOrNull(referral.EmailHash(u.Email)), textOrNull(u.CookieID)
+	out.FirstSeenIP, out.LastSeenIP = textOrNull(u.FirstSeenIP), textOrNull(u.LastSeenIP)
+	out.DateBlocked, out.DateUsTaxFormSubmitted = dateOrNull(u.Blocked), dateOrNull(u.USTaxForm)
+	for _, s := range u.Segments {
+		out.Segments = append(out.Segments, word(s))
+	}
+	if by := stored.ReferredBy.Referral; by != nil {
+		out.ReferredByCodes = append(out.ReferredByCodes, string(by.Code))
+	}
+	return out
+}
+
+func initial(name string) string {
+	_, n := utf8.DecodeRuneInString(name)
+	return name[:n]
+}
+
+func codes(all []referral.UserCode) node {
+	object := map[string]any{}
+	for _, c := range all {
+		object[string(c.Program)] = string(c.Code)
+	}
+	return node(appendObject(nil, object))
+}
+
+// Permissions is empty: what a caller may do, each field says.
+func (*user) Permissions() []string { return []string{} }
+
+// UserEvents are the user's, as far as they were processed.
+func (u *user) UserEvents(ctx context.Context, args eventArguments) (*eventList, error) {
+	f, err := args.filter()
+	if err != nil {
+		return nil, err
+	}
+	if u.hidden {
+		return &eventList{Data: []*eventNode{}}, nil
+	}
+	page, err := u.beside.events.get(ctx, fmt.Sprint(f), u.who(), func(ctx context.Context, users []referral.Identity) (map[referral.Identity][]event.Logged, error) {
+		return u.c.engine.EventsOf(ctx, u.c.tenant, users, f)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return newEvents(page), nil
+}
+
+// referredBy is the older form of a user's own referral.
+type referredBy struct {
+	Code           *string
+	IsConverted    *bool
+	NewlyReferred  *bool
+	ReferredReward *node
+}
+
+// ReferredBy is null for a user who was not referred.
+func (u *user) ReferredBy() *referredBy {
+	by := u.stored.ReferredBy.Referral
+	if by == nil || u.hidden {
+		return nil
+	}
+	out := &referredBy{
+		Code: pointer(string(by.Code)), IsConverted: pointer(by.State == referral.Converted),
+		NewlyReferred: &u.stored.ReferredBy.Newly,
+	}
+	if by.ReferredReward != nil {
+		out.ReferredReward = pointer(node(wire.Reward(*by.ReferredReward)))
+	}
+	return out
+}
+
+// ReferredByReferral is the referral of the user's account.
+func (u *user) ReferredByReferral(args struct{ ProgramID argument }) (*referralNode, error) {
+	wanted, err := args.ProgramID.text("programId")
+	if err != nil || u.by == nil || wanted != "" && wanted != string(u.by.stored.Program) {
+		return nil, err
+	}
+	return u.by, nil
+}
+
+// ReferredByReferrals has the referral of the user's account, if there is one.
+func (u *user) ReferredByReferrals() []*referralNode {
+	if u.by == nil {
+		return []*referralNode{}
+	}
+	return []*referralNode{u.by}
+}
+
+// Referrals are those that the user made.
+func (u *user) Referrals(ctx context.Context, args referralArguments) (*referralList, error) {
+	f, err := args.filter()
+	if err != nil {
+		return nil, err
+	}
+	if u.hidden {
+		return &referralList{Data: []*referralNode{}}, nil
+	}
+	return u.beside.made.get(ctx, fmt.Sprint(f), u.who(), func(ctx context.Context, users []referral.Identity) (map[referral.Identity]*referralList, error) {
+		return u.c.referralsMade(ctx, users, f)
+	})
+}
+
+// self is the user of the caller's token; of a caller without one it is nobody.
+func (c *call) self() (core.AccountID, core.UserID) {
+	if c.Caller.User == nil {
+		return "", ""
+	}
+	return c.Caller.User.Account, c.Caller.User.User
+}
+
+// sees reports whether the caller may see all of a user.
+func (c *call) sees(account core.AccountID, user core.UserID) bool {
+	by := c.Caller.User
+	return c.Caller.Key || by != nil && by.Account == account && by.User == user
+}
+
+// user returns a user, or nil when there is no such one.
+func (c *call) user(ctx context.Context, account core.AccountID, user core.UserID) (*user, error) {
+	found, err := c.engine.User(ctx, c.tenant, account, user)
+	if isNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return newUsers(c, []wire.UserInfo{found})[0], nil
+}
+
+func isNotFound(err error) bool {
+	var e *core.Error
+	return errors.As(err, &e) && e.Code == core.CodeNotFound
+}
+
+type userList struct {
+	Data       []*user
+	Count      int32
+	TotalCount long
+}
+
+// Users are the tenant's, in the order of their ids.
+func (*query) Users(ctx context.Context, args struct {
+	Filter, Query argument
+	pageArguments
+}) (*userList, error) {
+	c := callOf(ctx)
+	if err := c.Caller.MustHoldKey(); err != nil {
+		return nil, err
+	}
+	if args.Filter.value != nil {
+		return c.usersByFilter(ctx, args.Filter)
+	}
+	text, err := args.Query.text("query")
+	if err != nil {
+		return nil, err
+	}
+	var f referral.UserFilter
+	if f.Words, err = referral.SearchWords("query", text); err != nil {
+		return nil, err
+	}
+	if f.Limit, f.Offset, err = args.page(); err != nil {
+		return nil, err
+	}
+	page, total, err := c.engine.Users(ctx, c.tenant, f)
+	if err != nil {
+		return nil, err
+	}
+	return &userList{Data: newUsers(c, page), Count: int32(len(page)), TotalCount: long(total)}, nil
+}
+
+// usersByFilter is the one user that a filter names, if there is one.
+func (c *call) usersByFilter(ctx context.Context, filter argument) (*userList, error) {
+	account, id, err := userKey{AccountID: filter.member("accountId_eq"), ID: filter.member("id_eq")}.ids("filter.accountId_eq", "filter.id_eq")
+	if err != nil {
+		return nil, err
+	}
+	found, err := c.user(ctx, account, id)
+	if err != nil {
+		return nil, err
+	}
+	if found == nil {
+		return &userList{Data: []*user{}}, nil
+	}
+	return &userList{Data: []*user{found}, Count: 1, TotalCount: 1}, nil
+}
+
+// userKey names a user, as most calls about one do.
+type userKey struct{ AccountID, ID argument }
+
+// ids reads the ids, which the call knows by these names.
+func (k userKey) ids(accountField, userField string) (account core.AccountID, user core.UserID, err error) {
+	accountText, err := k.AccountID.text(accountField)
+	if err != nil {
+		return "", "", err
+	}
+	userText, err := k.ID.text(userField)
+	if err != nil {
+		return "", "", err
+	}
+	if account, err = core.ParseAccountID(accountField, accountText); err != nil {
+		return "", "", err
+	}
+	user, err = core.ParseUserID(userField, userText)
+	return account, user, err
+}
+
+// parse reads the ids and refuses whoever may not make such a call about them.
+func (k userKey) parse(c *call, endpoint auth.Endpoint) (account core.AccountID, user core.UserID, err error) {
+	if account, user, err = k.ids("accountId", "id"); err != nil {
+		return "", "", err
+	}
+	return account, user, c.Caller.May(endpoint, account, user)
+}
+
+// User is a user by their ids.
+func (*query) User(ctx context.Context, args userKey) (*user, error) {
+	c := callOf(ctx)
+	account, user, err := args.parse(c, auth.LookupUser)
+	if err != nil {
+		return nil, err
+	}
+	return c.user(ctx, account, user)
+}
+
+// UpsertUser identifies a user.
+func (*mutation) UpsertUser(ctx context.Context, args struct{ UserInput argument }) (*user, error) {
+	return callOf(ctx).upsertUser(ctx, args.UserInput)
+}
+
+func (c *call) upsertUser(ctx context.Context, input argument) (*user, error) {
+	account, user, err := userKey{AccountID: input.member("accountId"), ID: input.member("id")}.parse(c, auth.UpsertUser)
+	if err != nil {
+		return nil, err
+	}
+	body := []byte(input.without("lastInitial", "cookieId").json())
+	update, err := wire.ParseUser(c.tenant, account, user, body)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Caller.MaySay(body); err != nil {
+		return nil, err
+	}
+	done, err := c.engine.Identify(ctx, c.tenant, program.Identification{Update: update, Cookie: c.Cookie, IP: c.IP, Share: c.Caller.Share(c.Base)})
+	if err != nil {
+		return nil, err
+	}
+	return newUsers(c, []wire.UserInfo{done.UserInfo})[0], nil
+}
+
+// blocked is a user who was blocked, or no longer is.
+type blocked struct{ User *user }
+
+// BlockUser keeps a user from referring anybody.
+func (*mutation) BlockUser(ctx context.Context, args userKey) (*blocked, error) {
+	return callOf(ctx).setBlocked(ctx, args, callOf(ctx).engine.BlockUser)
+}
+
+// UnblockUser lets a blocked user refer again.
+func (*mutation) UnblockUser(ctx context.Context, args userKey) (*blocked, error) {
+	return callOf(ctx).setBlocked(ctx, args, callOf(ctx).engine.UnblockUser)
+}
+
+func (c *call) setBlocked(ctx context.Context, key userKey, set func(context.Context, core.TenantAlias, core.AccountID, core.UserID) error) (*blocked, error) {
+	if err := c.Caller.MustHoldKey(); err != nil {
+		return nil, err
+	}
+	account, id, err := key.ids("accountId", "id")
+	if err != nil {
+		return nil, err
+	}
+	if err := set(ctx, c.tenant, account, id); err != nil {
+		return nil, err
+	}
+	u, err := c.user(ctx, account, id)
+	return &blocked{User: u}, err
+}
+
+// DeleteUser removes a user and all that is personal about them.
+func (*mutation) DeleteUser(ctx context.Context, args struct {
+	userKey
+	DoNotTrack, PreserveEmptyAccount argument
+}) (*bool, error) {
+	c := callOf(ctx)
+	if err := c.Caller.MustHoldKey(); err != nil {
+		return nil, err
+	}
+	account, id, err := args.ids("accountId", "id")
+	if err != nil {
+		return nil, err
+	}
+	return done(c.engine.DeleteUser(ctx, c.tenant, account, id, program.DeleteOptions{
+		DoNotTrack: args.DoNotTrack.value == true, PreserveEmptyAccount: args.PreserveEmptyAccount.value == true,
+	}))
+}
+
+// DeleteAccount removes an account and its users.
+func (*mutation) DeleteAccount(ctx context.Context, args struct{ AccountID, DoNotTrack argument }) (*bool, error) {
+	c := callOf(ctx)
+	if err := c.Caller.MustHoldKey(); err != nil {
+		return nil, err
+	}
+	text, err := args.AccountID.text("accountId")
+	if err != nil {
+		return nil, err
+	}
+	account, err := core.ParseAccountID("accountId", text)
+	if err != nil {
+		return nil, err
+	}
+	return done(c.engine.DeleteAccount(ctx, c.tenant, account, args.DoNotTrack.value == true))
+}
+
+// done is false for what was not there.
+func done(err error) (*bool, error) {
+	if err != nil && !isNotFound(err) {
+		return nil, err
+	}
+	return pointer(err == nil), nil
+}
+
+// maxInputs is how many inputs a call for several may have.
+const maxInputs = 100
+
+// upserted is what became of one of several users.
+type upserted struct {
+	user *user
+	err  *apiError
+}
+
+// ToUser returns the user who was identified.
+func (u upserted) ToUser() (*user, bool) { return u.user, u.user != nil }
+
+// ToApiError returns why the user was refused.
+func (u upserted) ToApiError() (*apiError, bool) { return u.err, u.err != nil }
+
+// UpsertUsers identifies several users, each by itself.
+func (*mutation) UpsertUsers(ctx context.Context, args struct{ UserInputs argument }) (*[]upserted, error) {
+	c := callOf(ctx)
+	inputs := args.UserInputs.list()
+	if len(inputs) > maxInputs {
+		return nil, core.Invalid("userInputs", "must not have more than 100 elements")
+	}
+	out := make([]upserted, len(inputs))
+	for i, input := range inputs {
+		var err error
+		if out[i].user, err = c.upsertUser(ctx, input); err != nil {
+			out[i].err = c.apiError(err)
+		}
+	}
+	return &out, nil
+}
+
+// apiError is why one of several inputs was refused.
+type apiError struct {
+	Message      string
+	StatusCode   int32
+	APIErrorCode string
+	RsCode       *string
+	UserID       *string
+	AccountID    *string
+	Events       *[]*eventNode
+}
+
+// apiError is an error as one of several results; a fault of ours is logged.
+func (c *call) apiError(err error) *apiError {
+	c.logFault(err)
+	e, status, word := wire.Shown(err)
+	return &apiError{Message: e.Error(), StatusCode: int32(status), APIErrorCode: word, RsCode: textOrNull(e.RS)}
+}

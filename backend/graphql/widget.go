@@ -1,0 +1,121 @@
+package graphql
+
+import (
+	"context"
+
+	"kith/backend/program"
+	"kith/core"
+	"kith/core/analytics"
+	"kith/core/link"
+	"kith/core/widget"
+	"kith/core/wire"
+)
+
+// widgetNode is a widget in an answer.
+type widgetNode struct {
+	c        *call
+	rendered wire.Widget
+
+	Template     string
+	JsOptions    *node
+	WidgetConfig *widgetConfig
+}
+
+type widgetConfig struct{ Values node }
+
+// User is whose widget it is, null for nobody's.
+func (w *widgetNode) User(ctx context.Context) (*user, error) {
+	account, id := w.rendered.Account, w.rendered.ID
+	switch {
+	case id == "":
+		return nil, nil
+	case !w.c.sees(account, id):
+		// The ids are what the caller said.
+		return &user{
+			c: w.c, hidden: true, ID: pointer(string(id)), AccountID: pointer(string(account)),
+			ReferralCodes: "{}", Segments: []word{}, ReferredByCodes: []string{},
+		}, nil
+	}
+	return w.c.user(ctx, account, id)
+}
+
+// widgetArguments say which widget is asked for.
+type widgetArguments struct{ WidgetType, EngagementMedium, Locale argument }
+
+func (a widgetArguments) request(c *call) (in program.WidgetRequest, err error) {
+	in.Caller, in.Base = c.Caller, c.Base
+	kind, err := a.WidgetType.text("widgetType")
+	if err != nil {
+		return in, err
+	}
+	if in.Type, err = widget.ParseType("widgetType", kind); err != nil {
+		return in, err
+	}
+	medium, err := a.EngagementMedium.text("engagementMedium")
+	if err != nil {
+		return in, err
+	}
+	if in.EngagementMedium, err = analytics.ParseEngagementMedium("engagementMedium", medium, link.Engagement(analytics.Popup)); err != nil {
+		return in, err
+	}
+	locale, err := a.Locale.text("locale")
+	if err != nil {
+		return in, err
+	}
+	in.Locale, err = wire.ParseLocale("locale", locale)
+	return in, err
+}
+
+func (c *call) renderWidget(ctx context.Context, in program.WidgetRequest) (*widgetNode, error) {
+	rendered, err := c.engine.RenderWidget(ctx, c.tenant, in)
+	if err != nil {
+		return nil, err
+	}
+	return &widgetNode{
+		c: c, rendered: rendered, Template: rendered.Template, JsOptions: pointer(node(rendered.Options)),
+		WidgetConfig: &widgetConfig{node(rendered.Values)},
+	}, nil
+}
+
+// RenderWidget is a widget of a user, or of nobody.
+func (*query) RenderWidget(ctx context.Context, args struct {
+	User argument
+	widgetArguments
+}) (*widgetNode, error) {
+	c := callOf(ctx)
+	in, err := args.request(c)
+	if err != nil {
+		return nil, err
+	}
+	if args.User.value == nil {
+		return c.renderWidget(ctx, in)
+	}
+	account, err := args.User.member("accountId").text("user.accountId")
+	if err != nil {
+		return nil, err
+	}
+	id, err := args.User.member("id").text("user.id")
+	if err != nil {
+		return nil, err
+	}
+	if in.Account, err = core.ParseAccountID("user.accountId", account); err != nil {
+		return nil, err
+	}
+	if in.User, err = core.ParseUserID("user.id", id); err != nil {
+		return nil, err
+	}
+	return c.renderWidget(ctx, in)
+}
+
+// Widget is a widget of the user.
+func (u *user) Widget(ctx context.Context, args widgetArguments) (*widgetNode, error) {
+	if u.hidden {
+		return nil, nil
+	}
+	in, err := args.request(u.c)
+	if err != nil {
+		return nil, err
+	}
+	in.Account, in.User = u.stored.User.Account, u.stored.User.ID
+	return u.c.renderWidget(ctx, in)
+}

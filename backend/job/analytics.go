@@ -1,0 +1,19 @@
+package job
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"kith/backend/program"
+)
+
+// countPoll is how often what was counted is stored: one transaction for all
+// reports between two ticks.
+const countPoll = time.Second
+
+// NewAnalytics returns the worker that stores what the engine of this process
+// counted.
+func NewAnalytics(e *program.Engine, log *slog.Logger) *Worker {
+	return newWorker("analytics", countPoll, log, func(ctx context.Context) error { return e.FlushCounts(ctx) })
+}

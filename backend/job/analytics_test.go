@@ -1,0 +1,38 @@
+package job_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/job"
+	"kith/backend/program"
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/analytics"
+	"kith/core/referral"
+)
+
+// What was counted up to a clean stop is stored.
+func TestAnalytics_StoppedWorkerStoresWhatWaits(t *testing.T) {
+	t.Parallel()
+	b := run(t, file(t))
+	require.NoError(t, b.db.Write(t.Context(), now, func(tx *store.Tx) error {
+		if err := tx.PutAccount(t.Context(), "t", referral.NewAccount("a", now)); err != nil {
+			return err
+		}
+		return tx.PutUser(t.Context(), "t", referral.NewUser("a", "u", now))
+	}))
+	engine := &program.Engine{DB: b.db, Now: func() core.Time { return now }}
+	worker := job.NewAnalytics(engine, slog.New(slog.NewTextHandler(b.log, nil)))
+	require.NoError(t, engine.Count(t.Context(), "t", analytics.Event{Kind: analytics.Loaded, Account: "a", User: "u"}))
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	worker.Run(ctx)
+	counts, total, err := b.db.Analytics(t.Context(), "t", analytics.Filter{Limit: 10})
+	require.NoError(t, err)
+	require.Equal(t, 1, total)
+	require.EqualValues(t, 1, counts[0].Times)
+}

@@ -1,0 +1,58 @@
+package job_test
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/job"
+	"kith/backend/program"
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/referral"
+	"kith/core/reward"
+)
+
+// The ledger hears of a date without anybody's call: at the next tick, and at a
+// stop.
+func TestRewards_WorkerSettlesWhatIsDue(t *testing.T) {
+	t.Parallel()
+	b := run(t, file(t))
+	require.NoError(t, b.db.Write(t.Context(), now, func(tx *store.Tx) error {
+		if err := tx.PutAccount(t.Context(), "t", referral.NewAccount("a", now)); err != nil {
+			return err
+		}
+		return tx.PutUser(t.Context(), "t", referral.NewUser("a", "u", now))
+	}))
+	var clock atomic.Int64
+	clock.Store(int64(now))
+	engine := &program.Engine{
+		DB: b.db, Now: func() core.Time { return core.Time(clock.Load()) }, Entropy: func(p []byte) { _, _ = rand.Read(p) },
+	}
+	r, err := engine.CreateReward(t.Context(), "t", reward.Grant{
+		Account: "a", User: "u", Source: reward.Manual, Scheduled: now + core.Hour, Expires: now + core.Day,
+		Offer: reward.Offer{Kind: reward.Credit, Amount: 5, Unit: "POINT"},
+	})
+	require.NoError(t, err)
+	stored := func() reward.Reward {
+		w, err := b.db.Reward(t.Context(), "t", r.ID)
+		require.NoError(t, err)
+		return w
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var worker sync.WaitGroup
+	worker.Go(func() { job.NewRewards(engine, slog.New(slog.NewTextHandler(b.log, nil))).Run(ctx) })
+	clock.Add(int64(core.Hour))
+	require.Eventually(t, func() bool { return !stored().Pending }, 30*time.Second, 10*time.Millisecond)
+	clock.Add(int64(core.Day))
+	stop()
+	worker.Wait()
+	require.Equal(t, reward.Sums{Expired: 5}, stored().Sums)
+	require.Empty(t, b.log.String())
+}

@@ -1,0 +1,140 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"kith/backend/gateway"
+	"kith/backend/program"
+	"kith/core"
+	"kith/core/billing"
+)
+
+// read reads a subscription at the gateway and, as long as it can still refer
+// somebody, the code in its customer's custom field.
+func (g *gateways) read(ctx context.Context, client *gateway.Client, task program.BillingTask) (s billing.Subscription, code core.ReferralCode, err error) {
+	found, err := client.Subscription(ctx, task.Subscription)
+	if err != nil {
+		return s, "", err
+	}
+	currency, err := currencyOf(ctx, client, found)
+	if err != nil {
+		return s, "", err
+	}
+	if s, err = subscription(found, currency, task.DiscountID); err != nil {
+		return s, "", err
+	}
+	if s.Customer == "" && found.PaymentMethod != "" {
+		method, err := client.PaymentMethod(ctx, found.PaymentMethod)
+		if err != nil {
+			return s, "", err
+		}
+		s.Customer = core.PaymentProviderID(method.CustomerID)
+	}
+	code, err = g.code(ctx, client, task.Tenant, s.Customer)
+	return s, code, err
+}
+
+// couponField is the custom field that has the code (spec, Payment gateway
+// set-up constants).
+const couponField = "svc_coupon"
+
+// code is the one in a customer's custom field; a text that is none is none.
+func (g *gateways) code(ctx context.Context, client *gateway.Client, tenant core.TenantAlias, customer core.PaymentProviderID) (core.ReferralCode, error) {
+	wanted, err := g.engine.WantsCode(ctx, tenant, customer)
+	if err != nil || !wanted {
+		return "", err
+	}
+	found, err := client.Customer(ctx, string(customer))
+	if err != nil {
+		return "", err
+	}
+	code, err := core.ParseReferralCode(couponField, found.CustomFields[couponField])
+	if err != nil {
+		return "", nil
+	}
+	return code, nil
+}
+
+// currencyOf is the currency of a subscription: its plan's, while it has no
+// transaction.
+func currencyOf(ctx context.Context, client *gateway.Client, s gateway.Subscription) (string, error) {
+	if currency := s.Currency(); currency != "" {
+		return currency, nil
+	}
+	plans, err := client.Plans(ctx)
+	if err != nil {
+		return "", err
+	}
+	i := slices.IndexFunc(plans, func(p gateway.Plan) bool { return p.ID == s.PlanID })
+	if i < 0 {
+		return "", fmt.Errorf("job: the gateway has no plan %q", s.PlanID)
+	}
+	return plans[i].Currency, nil
+}
+
+// subscription is one as core decides about it.
+func subscription(s gateway.Subscription, currency, discountID string) (billing.Subscription, error) {
+	m := minor{currency: currency}
+	out := billing.Subscription{
+		ID: s.ID, Customer: core.PaymentProviderID(s.CustomerID()), Status: billing.Status(s.Status), InTrial: s.InTrial, Currency: currency,
+		Price: m.of(s.Price) + m.all(s.AddOns, "") - m.all(s.Discounts, discountID),
+	}
+	var own gateway.Modification
+	own, out.Has = s.Discount(discountID)
+	out.Discount = m.times(own)
+	charges := slices.Clone(s.Transactions)
+	slices.Reverse(charges)
+	slices.SortStableFunc(charges, func(a, b gateway.Transaction) int { return int(a.Created - b.Created) })
+	for _, t := range charges {
+		if t.Type != gateway.Sale || !t.Status.Paid() || t.Currency != currency {
+			continue
+		}
+		if c := (billing.Charge{Transaction: t.ID, Amount: m.of(t.Amount), Discount: m.one(t.Discounts, discountID)}); c.Amount > 0 {
+			out.Charges = append(out.Charges, c)
+		}
+	}
+	return out, m.err
+}
+
+// minor turns amounts into minor units of one currency, and keeps the first
+// error.
+type minor struct {
+	currency string
+	err      error
+}
+
+func (m *minor) of(a gateway.Amount) int64 {
+	if a == "" {
+		return 0
+	}
+	n, err := a.Minor(m.currency)
+	if err != nil && m.err == nil {
+		m.err = fmt.Errorf("job: amount %q in %s: %w", a, m.currency, err)
+	}
+	return n
+}
+
+func (m *minor) times(one gateway.Modification) int64 {
+	return m.of(one.Amount) * int64(max(1, one.Quantity))
+}
+
+// all sums up modifications, but for one.
+func (m *minor) all(list []gateway.Modification, but string) (sum int64) {
+	for _, one := range list {
+		if one.ID != but {
+			sum += m.times(one)
+		}
+	}
+	return sum
+}
+
+func (m *minor) one(list []gateway.Modification, id string) (sum int64) {
+	for _, one := range list {
+		if one.ID == id {
+			sum += m.times(one)
+		}
+	}
+	return sum
+}

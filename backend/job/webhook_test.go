@@ -1,0 +1,296 @@
+package job_test
+
+import (
+	"context"
+	"crypto/rand"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/job"
+	"kith/backend/program"
+	"kith/backend/store"
+	"kith/backend/store/sqldtest"
+	"kith/backend/webhook"
+	"kith/core"
+	"kith/core/auth"
+	"kith/core/link"
+	"kith/core/referral"
+	hook "kith/core/webhook"
+)
+
+const tenant core.TenantAlias = "test_shop"
+
+// hooks is a test tenant whose events may be sent to the loopback.
+type hooks struct {
+	*program.Engine
+	clock *atomic.Int64
+	log   *buffer
+}
+
+func openHooks(t testing.TB, url string) hooks {
+	t.Helper()
+	h := reopenHooks(t, url)
+	require.NoError(t, h.DB.Migrate(t.Context(), now))
+	require.NoError(t, h.CreateTenants(t.Context(), program.NewTenant{
+		Alias: tenant, Key: "TEST_KEY", Policy: link.Policy{Consent: link.ConsentOff},
+		Program: referral.DefaultProgram("https://shop.example/"),
+	}))
+	require.NoError(t, h.EnsureSigningKey(t.Context()))
+	require.NoError(t, h.AllowAddresses(t.Context(), tenant, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, false))
+	return h
+}
+
+// reopenHooks is another process on the same database.
+func reopenHooks(t testing.TB, url string) hooks {
+	t.Helper()
+	db, err := store.Open(url, "")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = db.Close() })
+	keys, err := auth.ParseKeyring(strings.Repeat("a", 64))
+	require.NoError(t, err)
+	h := hooks{clock: new(atomic.Int64), log: &buffer{}}
+	h.clock.Store(int64(now))
+	h.Engine = &program.Engine{
+		DB: db, Keys: keys, Wake: func() {},
+		Now:     func() core.Time { return core.Time(h.clock.Load()) },
+		Entropy: func(p []byte) { _, _ = rand.Read(p) },
+	}
+	return h
+}
+
+// work runs the worker; stop ends it and returns when it has ended. An attempt
+// may take as long as it likes: no test depends on how fast the machine is.
+func (h hooks) work(t testing.TB) (stop func()) {
+	t.Helper()
+	sender := webhook.NewSender(webhook.Options{Now: h.Now, Patience: time.Hour})
+	worker := job.NewWebhooks(h.Engine, sender, slog.New(slog.NewTextHandler(h.log, nil)))
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { worker.Run(ctx) })
+	stop = func() { cancel(); running.Wait() }
+	t.Cleanup(stop)
+	return stop
+}
+
+// endpoint subscribes a server.
+func (h hooks) endpoint(t testing.TB, answer http.HandlerFunc) string {
+	t.Helper()
+	server := httptest.NewServer(answer)
+	t.Cleanup(server.Close)
+	_, err := h.Subscribe(context.Background(), tenant, server.URL, "")
+	require.NoError(t, err)
+	return server.URL
+}
+
+func (h hooks) emit(t testing.TB, url string, n int) {
+	t.Helper()
+	for range n {
+		require.NoError(t, h.TestSubscription(context.Background(), tenant, url))
+	}
+}
+
+// await waits until so many deliveries to an endpoint are in a state.
+func (h hooks) await(t testing.TB, url string, state hook.State, n int) []hook.Delivery {
+	t.Helper()
+	var page []hook.Delivery
+	require.Eventually(t, func() bool {
+		var total int
+		var err error
+		page, total, err = h.Deliveries(context.Background(), hook.Line{Tenant: tenant, Endpoint: hook.Endpoint(url)}, state, program.Page{Limit: 1000})
+		return err == nil && total == n
+	}, 30*time.Second, time.Millisecond, "%s: %d %s", url, n, state)
+	return page
+}
+
+// inbox counts what arrived by webhook-id.
+type inbox struct {
+	mu  sync.Mutex
+	ids map[string]int
+}
+
+func (b *inbox) take(r *http.Request) int {
+	_, _ = io.Copy(io.Discard, r.Body)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ids == nil {
+		b.ids = map[string]int{}
+	}
+	b.ids[r.Header.Get(webhook.IDHeader)]++
+	return b.ids[r.Header.Get(webhook.IDHeader)]
+}
+
+func (b *inbox) requireOnce(t *testing.T, n int) {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	require.Len(t, b.ids, n)
+	for id, times := range b.ids {
+		require.Equal(t, 1, times, id)
+	}
+}
+
+// An attempt that failed is made again when its time has come, with the same id.
+func TestWebhooks_RetriesWithTheSameID(t *testing.T) {
+	t.Parallel()
+	h := openHooks(t, file(t))
+	var in inbox
+	url := h.endpoint(t, func(w http.ResponseWriter, r *http.Request) {
+		if in.take(r) < 3 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	h.work(t)
+	h.emit(t, url, 1)
+	for i, delay := range []core.Time{5 * core.Second, 5 * core.Minute} {
+		require.Eventually(t, func() bool { return len(h.await(t, url, "", 1)[0].Attempts) == i+1 }, 30*time.Second, time.Millisecond)
+		waiting := h.await(t, url, hook.Waiting, 1)[0]
+		require.GreaterOrEqual(t, waiting.Due, h.Now()+delay)
+		h.clock.Store(int64(waiting.Due))
+	}
+	delivered := h.await(t, url, hook.Delivered, 1)[0]
+	require.Equal(t, map[string]int{delivered.Event: 3}, in.ids)
+	require.Equal(t, []int{503, 503, 200}, []int{delivered.Attempts[0].Status, delivered.Attempts[1].Status, delivered.Attempts[2].Status})
+}
+
+// Workers of several processes on one database: each event arrives once while
+// nothing breaks.
+func TestWebhooks_ProcessesDeliverOnce(t *testing.T) {
+	t.Parallel()
+	for name, url := range map[string]string{"file": file(t), "server": sqldtest.Start(t).PrimaryURL()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			first := openHooks(t, url)
+			second := reopenHooks(t, url)
+			var in inbox
+			to := first.endpoint(t, func(_ http.ResponseWriter, r *http.Request) { in.take(r) })
+			stops := []func(){first.work(t), second.work(t)}
+			const events = 200
+			first.emit(t, to, events)
+			first.await(t, to, hook.Delivered, events)
+			for _, stop := range stops {
+				stop()
+			}
+			in.requireOnce(t, events)
+			require.NotContains(t, first.log.String()+second.log.String(), "lease")
+		})
+	}
+}
+
+// Endpoints that let every attempt hang have no part in when others get theirs.
+func TestWebhooks_SlowEndpointsStopNobody(t *testing.T) {
+	t.Parallel()
+	h := openHooks(t, file(t))
+	var hanging atomic.Int64
+	var servers []string
+	hang := make(chan struct{})
+	for range 10 {
+		servers = append(servers, h.endpoint(t, func(http.ResponseWriter, *http.Request) { hanging.Add(1); <-hang }))
+	}
+	release := sync.OnceFunc(func() { close(hang) })
+	t.Cleanup(release)
+	for _, slow := range servers {
+		h.emit(t, slow, 10)
+	}
+	stop := h.work(t)
+	require.Eventually(t, func() bool { return hanging.Load() >= 40 }, 30*time.Second, time.Millisecond, "all that may hang do")
+	url := h.endpoint(t, func(http.ResponseWriter, *http.Request) {})
+	h.emit(t, url, 20)
+	h.await(t, url, hook.Delivered, 20)
+	release()
+	stop()
+}
+
+// A stop lets what is under way end, and records it.
+func TestWebhooks_StopRecordsWhatIsUnderWay(t *testing.T) {
+	t.Parallel()
+	h := openHooks(t, file(t))
+	asked, hang := make(chan struct{}), make(chan struct{})
+	url := h.endpoint(t, func(http.ResponseWriter, *http.Request) { close(asked); <-hang })
+	stop := h.work(t)
+	h.emit(t, url, 1)
+	<-asked
+	time.AfterFunc(20*time.Millisecond, func() { close(hang) })
+	stop()
+	h.await(t, url, hook.Delivered, 1)
+	require.Empty(t, h.log.String(), "an orderly stop is no event")
+}
+
+// What was sent while the database was away is recorded when it is back, and not
+// sent again.
+func TestWebhooks_SurviveTheirDatabase(t *testing.T) {
+	t.Parallel()
+	c := sqldtest.Start(t)
+	h := openHooks(t, c.PrimaryURL())
+	var in inbox
+	url := h.endpoint(t, func(_ http.ResponseWriter, r *http.Request) {
+		if in.take(r) == 1 {
+			c.KillPrimary(t)
+		}
+	})
+	h.work(t)
+	h.emit(t, url, 1)
+	require.Eventually(t, func() bool { return strings.Contains(h.log.String(), "worker stopped; trying again") }, 30*time.Second, time.Millisecond)
+	c.StartPrimary(t)
+	h.await(t, url, hook.Delivered, 1)
+	in.requireOnce(t, 1)
+}
+
+// An endpoint can answer nothing that keeps others from being told.
+func TestWebhooks_HostileAnswersAreRecorded(t *testing.T) {
+	t.Parallel()
+	h := openHooks(t, file(t))
+	want := map[string]hook.State{}
+	for answer, state := range map[string]hook.State{
+		"HTTP/1.1 000 Nothing\r\nContent-Length: 0\r\n\r\n":                hook.Waiting,
+		"HTTP/1.1 999 Nothing\r\nContent-Length: 0\r\n\r\n":                hook.Waiting,
+		"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n\x00\xff\xfe'":        hook.Delivered,
+		"HTTP/1.1 500 No\r\nContent-Length: 15\r\n\r\n'; DROP TABLE --":    hook.Waiting,
+		"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n":           hook.Waiting,
+		"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n":     hook.Delivered,
+		"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n":                   hook.Failed,
+		"HTTP/1.1 307 Over there\r\nLocation: http://127.0.0.1:1/\r\n\r\n": hook.Waiting,
+	} {
+		url := h.endpoint(t, func(w http.ResponseWriter, _ *http.Request) {
+			if c, _, err := http.NewResponseController(w).Hijack(); err == nil {
+				_, _ = io.WriteString(c, answer)
+				c.Close()
+			}
+		})
+		h.emit(t, url, 1)
+		want[url] = state
+	}
+	h.work(t)
+	for url, state := range want {
+		require.Eventually(t, func() bool { return len(h.await(t, url, "", 1)[0].Attempts) == 1 }, 30*time.Second, time.Millisecond)
+		h.await(t, url, state, 1)
+	}
+}
+
+func TestWebhookLog_ForgetsAtItsStart(t *testing.T) {
+	t.Parallel()
+	h := openHooks(t, file(t))
+	url := h.endpoint(t, func(http.ResponseWriter, *http.Request) {})
+	h.emit(t, url, 3)
+	stop := h.work(t)
+	h.await(t, url, hook.Delivered, 3)
+	stop()
+	h.clock.Add(int64(hook.Kept) + 1)
+	worker := job.NewWebhookLog(h.Engine, slog.New(slog.NewTextHandler(h.log, nil)))
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { worker.Run(ctx) })
+	h.await(t, url, hook.Delivered, 0)
+	cancel()
+	running.Wait()
+	require.Contains(t, h.log.String(), "old webhook deliveries removed")
+}

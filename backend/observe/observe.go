@@ -1,0 +1,127 @@
+// Package observe makes what the service does visible: metrics in the form of
+// Prometheus, and an id for every request that is in its answer, in the log and
+// in the hop from edge to backend. It decides nothing and knows no rule.
+package observe
+
+import (
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Observer counts and times requests. It is safe for concurrent use.
+type Observer struct {
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	log      *slog.Logger
+	newID    func() string
+}
+
+// buckets are the upper bounds in seconds by which requests are counted: the
+// edge answers in less than a millisecond, an upload may take its minute.
+var buckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10, 60}
+
+// New returns an observer. newID makes request ids; log gets a line for each
+// request at the level debug.
+func New(newID func() string, log *slog.Logger) *Observer {
+	o := &Observer{
+		registry: prometheus.NewRegistry(), log: log, newID: newID,
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kith_requests_total", Help: "Requests by part (edge, backend), route, method and status.",
+		}, []string{"part", "route", "method", "status"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "kith_request_seconds", Help: "How long requests took, by part and route.", Buckets: buckets,
+		}, []string{"part", "route"}),
+	}
+	o.registry.MustRegister(o.requests, o.seconds, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return o
+}
+
+// Register adds further metrics; one that is there already is a mistake of the
+// program and panics.
+func (o *Observer) Register(c ...prometheus.Collector) { o.registry.MustRegister(c...) }
+
+// Handler serves the metrics.
+func (o *Observer) Handler() http.Handler {
+	return promhttp.HandlerFor(o.registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(o.log.Handler(), slog.LevelError)})
+}
+
+// RequestIDHeader carries the id of a request, to us and in the answer.
+const RequestIDHeader = "X-Request-Id"
+
+func validID(id string) bool {
+	if id == "" || len(id) > 64 {
+		return false
+	}
+	for i := range len(id) {
+		c := id[i]
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' && c != '.' {
+			return false
+		}
+	}
+	return true
+}
+
+// Requests counts, times and names the requests of a part. A request keeps the
+// id that it brings, when that is one (1 to 64 letters, digits, "-", "_", "."),
+// and gets a new one otherwise; the answer bears it. route names the route of a
+// request for the metrics, so it must be one of few.
+func (o *Observer) Requests(part string, route func(*http.Request) string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		id := r.Header.Get(RequestIDHeader)
+		if !validID(id) {
+			id = o.newID()
+			r.Header.Set(RequestIDHeader, id)
+		}
+		answer := &recorder{ResponseWriter: w, id: id, status: http.StatusOK}
+		next.ServeHTTP(answer, r)
+		took, to := time.Since(began), route(r)
+		o.seconds.WithLabelValues(part, to).Observe(took.Seconds())
+		o.requests.WithLabelValues(part, to, method(r.Method), strconv.Itoa(answer.status)).Inc()
+		o.log.DebugContext(r.Context(), "request", "part", part, "id", id,
+			"method", r.Method, "path", r.URL.Path, "status", answer.status, "took", took)
+	})
+}
+
+// method keeps the label to the methods there are: a client may send any word.
+func method(m string) string {
+	switch m {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodOptions:
+		return m
+	}
+	return "other"
+}
+
+// recorder remembers the status of an answer, and gives it the id.
+type recorder struct {
+	http.ResponseWriter
+	id     string
+	status int
+	wrote  bool
+}
+
+func (r *recorder) WriteHeader(status int) {
+	if !r.wrote && status >= 200 {
+		r.status, r.wrote = status, true
+		r.Header().Set(RequestIDHeader, r.id)
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+func (r *recorder) Write(b []byte) (int, error) {
+	if !r.wrote {
+		r.WriteHeader(http.StatusOK)
+	}
+	return r.ResponseWriter.Write(b)
+}
+
+// Unwrap lets http.ResponseController reach what is below.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

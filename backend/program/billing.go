@@ -1,0 +1,326 @@
+package program
+
+import (
+	"context"
+	"slices"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/billing"
+	"kith/core/referral"
+	"kith/core/reward"
+)
+
+// BillingLeaseTime is how long a subscription belongs to the worker that took
+// it; after that, another may take it.
+const BillingLeaseTime = 5 * core.Minute
+
+// BillingEvery is how often a subscription is read at the gateway though nobody
+// has told anything of it: notifications get lost.
+const BillingEvery = core.Day
+
+// BillingTask is a subscription that a worker is to read, and to bring in line.
+type BillingTask struct {
+	store.BillingLease
+	Connection billing.Connection
+	// DiscountID is the tenant's discount at the gateway.
+	DiscountID string
+}
+
+// ReadNotifications lets parse read what gateways have sent, and has the
+// subscriptions that it is about read back. It returns how many it took.
+func (e *Engine) ReadNotifications(ctx context.Context, most int, parse func(payload string) (kind, subscription, problem string)) (int, error) {
+	waiting, err := e.DB.Notifications(ctx, most)
+	if err != nil || len(waiting) == 0 {
+		return 0, err
+	}
+	return len(waiting), e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		for _, n := range waiting {
+			kind, subscription, problem := parse(n.Payload)
+			mine, err := tx.ReadNotification(ctx, n.Seq, kind, problem)
+			if err == nil && mine && kind == billing.CheckKind {
+				err = tx.NoteCheck(ctx, n.Tenant)
+			}
+			if err == nil && mine && subscription != "" {
+				err = tx.TouchSubscription(ctx, n.Tenant, subscription)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// BeginBilling takes up to most subscriptions that are to be read, of tenants
+// that are not busy.
+func (e *Engine) BeginBilling(ctx context.Context, most int, busy []core.TenantAlias) ([]BillingTask, error) {
+	due, err := e.DB.BillingDue(ctx, e.Now())
+	if err != nil || !due {
+		return nil, err
+	}
+	var leased []store.BillingLease
+	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) (err error) {
+		leased, err = tx.LeaseBilling(ctx, most, busy, tx.Now+BillingLeaseTime)
+		return err
+	})
+	tasks := make([]BillingTask, 0, len(leased))
+	for _, l := range leased {
+		if err != nil {
+			return nil, err
+		}
+		task := BillingTask{BillingLease: l}
+		var tenant store.Tenant
+		if tenant, err = e.DB.Tenant(ctx, l.Tenant); err == nil {
+			task.DiscountID = tenant.DiscountID
+			task.Connection, err = e.OpenConnection(ctx, l.Tenant)
+		}
+		tasks = append(tasks, task)
+	}
+	return tasks, err
+}
+
+// WantsCode reports whether the code in a customer's custom field could still
+// refer their account.
+func (e *Engine) WantsCode(ctx context.Context, tenant core.TenantAlias, customer core.PaymentProviderID) (bool, error) {
+	id, err := e.DB.AccountOfProvider(ctx, tenant, customer)
+	if err != nil || id == "" {
+		return false, err
+	}
+	account, _, err := e.DB.Account(ctx, tenant, id)
+	return account.Standing.Referral == referral.None && account.Standing.FirstPaid == 0, err
+}
+
+// BillingEffects are what is to be done at the gateway.
+type BillingEffects struct {
+	// Late is true when another has taken the task meanwhile: nothing was
+	// stored, and nothing may be done.
+	Late bool
+	// Want is what the subscription's discount is to be.
+	Want billing.Discount
+	// Known is false while no account has the customer; then the discount is
+	// left alone.
+	Known   bool
+	Refunds []store.Refund
+}
+
+// ApplyBilling stores what a subscription is at the gateway, and all that
+// follows: the account's status, its conversion, the credit that bills have used,
+// and what is to be done. code is the one in the customer's custom field, or
+// empty.
+func (e *Engine) ApplyBilling(ctx context.Context, task BillingTask, s billing.Subscription, code core.ReferralCode) (effects BillingEffects, err error) {
+	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		effects = BillingEffects{}
+		before, _, err := tx.Billed(ctx, task.Tenant, task.Subscription)
+		if err != nil || before.Attempt != task.Attempt {
+			effects.Late = err == nil
+			return err
+		}
+		b := billed{e: e, tx: tx, tenant: task.Tenant, read: s, before: before, after: before}
+		if err := b.apply(ctx, code); err != nil {
+			return err
+		}
+		if err := tx.PutBilled(ctx, task.Tenant, b.after); err != nil {
+			return err
+		}
+		effects.Want, effects.Known = b.after.Want, b.after.Account != ""
+		effects.Refunds, err = tx.RefundsWaiting(ctx, task.Tenant, s.ID)
+		return err
+	})
+	return effects, err
+}
+
+// billed is one subscription as it was read, within a transaction.
+type billed struct {
+	e             *Engine
+	tx            *store.Tx
+	tenant        core.TenantAlias
+	read          billing.Subscription
+	before, after store.Billed
+}
+
+func (b *billed) apply(ctx context.Context, code core.ReferralCode) (err error) {
+	b.after.Standing, b.after.Customer = b.read.Standing(b.before.Standing), b.read.Customer
+	if b.after.Account == "" && b.after.Customer != "" {
+		if b.after.Account, err = b.tx.AccountOfProvider(ctx, b.tenant, b.after.Customer); err != nil || b.after.Account == "" {
+			return err
+		}
+	}
+	account, known, err := b.tx.Account(ctx, b.tenant, b.after.Account)
+	if err != nil || !known {
+		// It was deleted: there is nobody to do anything for.
+		b.after.Account, b.after.Want = "", billing.Discount{}
+		return err
+	}
+	if err := b.tx.PutBilled(ctx, b.tenant, b.after); err != nil {
+		return err
+	}
+	all, err := b.tx.Standings(ctx, b.tenant, account.ID)
+	if err != nil {
+		return err
+	}
+	wasPaid := account.Standing.FirstPaid != 0
+	if account, err = b.settle(ctx, account, billing.Decide(all, account.Status), code); err != nil {
+		return err
+	}
+	if b.after.Ended() && !b.before.Ended() {
+		// What it leaves unused goes to another.
+		if err := b.tx.TouchBilling(ctx, b.tenant, account.ID); err != nil {
+			return err
+		}
+	}
+	return b.bills(ctx, account, all, !wasPaid)
+}
+
+// settle lets core decide about the account, when there is something to decide.
+func (b *billed) settle(ctx context.Context, account referral.Account, c billing.Command, code core.ReferralCode) (referral.Account, error) {
+	command := referral.Command{Now: b.tx.Now, Paid: c.Paid}
+	unreferred := account.Standing.Referral == referral.None && account.Standing.FirstPaid == 0
+	if code != "" && unreferred {
+		command.Claims = []referral.Claim{{Code: code, Source: referral.SourceCoupon}}
+	}
+	if c.Status == account.Status && len(command.Claims) == 0 && (!c.Paid || account.Standing.FirstPaid != 0) {
+		return account, nil
+	}
+	account.Status = c.Status
+	done, err := settlement{e: b.e, tx: b.tx, tenant: b.tenant, account: account, command: command}.run(ctx)
+	return done.Account, err
+}
+
+// bills takes note of charges that were not seen before, and says what the
+// discount is to be after them.
+func (b *billed) bills(ctx context.Context, account referral.Account, all []billing.Standing, first bool) error {
+	d, err := b.e.discountOf(ctx, b.tx.Reads, b.tx.Now, b.tenant, account.ID, "")
+	if err != nil {
+		return err
+	}
+	folded := b.before.Want.Credit
+	for _, c := range b.read.Charges {
+		known, err := b.tx.BillKnown(ctx, b.tenant, c.Transaction)
+		if err != nil {
+			return err
+		}
+		if known {
+			continue
+		}
+		bill := store.Bill{Charge: c, Subscription: b.read.ID, Account: account.ID, First: first, Credit: c.CreditUsed(d.Total(), folded)}
+		if err := b.bill(ctx, &bill); err != nil {
+			return err
+		}
+		first, folded = false, folded-bill.Credit
+	}
+	if err := b.refund(ctx, account, d.Referred); err != nil {
+		return err
+	}
+	return b.want(ctx, account, all, d.Total())
+}
+
+// bill stores a charge, and redeems the credit that it has used, as far as it is
+// still there.
+func (b *billed) bill(ctx context.Context, bill *store.Bill) error {
+	if bill.Credit > 0 {
+		available, err := b.credit(ctx, bill.Account)
+		if err != nil {
+			return err
+		}
+		bill.Credit = min(bill.Credit, available)
+	}
+	if bill.Credit > 0 {
+		drawn, err := b.e.RedeemWithin(ctx, b.tx, b.tenant, []reward.Draw{{Account: bill.Account, Unit: reward.UnitCents, Amount: bill.Credit}})
+		if err == nil {
+			err = drawn[0].Refused
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return b.tx.InsertBill(ctx, b.tenant, *bill)
+}
+
+// credit is the account's credit in the subscription's currency. An account that
+// has some in another too has none here: a draw cannot choose between them.
+func (b *billed) credit(ctx context.Context, account core.AccountID) (int64, error) {
+	found, err := b.tx.Drawable(ctx, b.tenant, []reward.Draw{{Account: account, Unit: reward.UnitCents, Amount: reward.MaxValue}})
+	if err != nil {
+		return 0, err
+	}
+	for _, c := range found[0].Credits {
+		if c.Offer.Currency != "" && c.Offer.Currency != b.read.Currency {
+			return 0, nil
+		}
+	}
+	return found[0].Available, nil
+}
+
+// refund has the first charge of a converted account refunded, when its shop had
+// not looked the discount up (spec, Look up a referral code).
+func (b *billed) refund(ctx context.Context, account referral.Account, percent reward.BasisPoints) error {
+	if account.Standing.Referral != referral.Converted || percent == 0 {
+		return nil
+	}
+	first, ok, err := b.tx.FirstBill(ctx, b.tenant, account.ID)
+	if err != nil || !ok || first.Subscription != b.read.ID {
+		return err
+	}
+	amount := first.Refund(percent)
+	if amount == 0 {
+		return nil
+	}
+	_, err = b.tx.InsertRefund(ctx, b.tenant, store.Refund{
+		Transaction: first.Transaction, Subscription: first.Subscription, Account: account.ID, Amount: amount, Currency: b.read.Currency,
+	})
+	return err
+}
+
+// want says what the discount is to be. Credit goes to the account's first
+// subscription that has a bill to come, and to no other.
+func (b *billed) want(ctx context.Context, account referral.Account, all []billing.Standing, percent reward.BasisPoints) error {
+	b.after.Want = billing.Discount{}
+	if b.after.Ended() {
+		return nil
+	}
+	credit := int64(0)
+	first := slices.IndexFunc(all, func(s billing.Standing) bool { return !s.Ended() && s.Status != billing.Unread })
+	if first >= 0 && all[first].ID == b.read.ID {
+		var err error
+		if credit, err = b.credit(ctx, account.ID); err != nil {
+			return err
+		}
+	}
+	b.after.Want = b.read.Want(percent, credit)
+	return nil
+}
+
+// EndBilling gives a task back. A problem has it tried again after a while;
+// without one, it is read again within BillingEvery. after, when it is not zero,
+// is when at the latest.
+func (e *Engine) EndBilling(ctx context.Context, task BillingTask, ended bool, problem string, after core.Time) error {
+	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		next, tries := tx.Now+BillingEvery, 0
+		if after != 0 {
+			next = tx.Now + after
+		}
+		if ended && problem == "" && after == 0 {
+			next = 0
+		}
+		if problem != "" {
+			tries = task.Tries + 1
+		}
+		_, err := tx.EndBilling(ctx, task.BillingLease, problem, tries, next)
+		return err
+	})
+}
+
+// EndRefund records that money was given back, by the gateway's id of it, or,
+// when that is empty, why it cannot be.
+func (e *Engine) EndRefund(ctx context.Context, tenant core.TenantAlias, transaction, id, problem string) error {
+	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error { return tx.EndRefund(ctx, tenant, transaction, id, problem) })
+}
+
+// RefuseRefund records that the gateway refused a refund: the next call is made
+// under another key.
+func (e *Engine) RefuseRefund(ctx context.Context, tenant core.TenantAlias, f store.Refund, problem string) error {
+	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		return tx.RefuseRefund(ctx, tenant, f.Transaction, f.KeyNumber, problem)
+	})
+}

@@ -1,0 +1,349 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/exportfile"
+	"kith/core/importfile"
+	"kith/core/job"
+	"kith/core/link"
+	"kith/core/wire"
+)
+
+const (
+	// importRows, importBytes and importTime bound a batch, which is one
+	// transaction: it holds the write lock, for which the calls of the API wait.
+	importRows  = 500
+	importBytes = 1 << 20
+	importTime  = 50 * time.Millisecond
+	// smallImport is the size in bytes up to which an import is done within the
+	// call that creates it.
+	smallImport = 64 << 10
+)
+
+// run is the work on one import.
+type run struct {
+	e      *Engine
+	claim  *store.Claim
+	params job.Params
+	form   exportfile.Form
+	// parse reads a row, which is a JSON object.
+	parse func(row []byte) (importRow, error)
+	kept  core.Time
+}
+
+// importRow is a row that was read, and can be carried out.
+type importRow interface {
+	// about adds what carrying out the row will ask about.
+	about(*store.About)
+	// apply does, within a transaction, what the row says, and returns its row of
+	// the result file. It may be run twice, when the first time is undone.
+	apply(ctx context.Context, tx *store.Tx) (result []string, err error)
+}
+
+// load does a claimed import.
+func (e *Engine) load(ctx context.Context, c *store.Claim) error {
+	p, err := wire.ParseJobParams(c.Type, c.Params)
+	if err != nil {
+		return aborted{err.Error()}
+	}
+	tenant, err := e.DB.Tenant(ctx, c.Tenant)
+	if err != nil {
+		return err
+	}
+	r := &run{e: e, claim: c, params: p, kept: e.Now(), form: exportfile.Form{
+		Format: c.Format, Dates: tenant.ExportDates, Share: link.Share{Origin: tenant.ShareOrigin, Tenant: c.Tenant},
+	}}
+	if r.parse, err = r.parser(c.Type); err != nil {
+		return err
+	}
+	if c.Position == 0 {
+		if err := r.check(ctx); err != nil {
+			return fatal(err)
+		}
+	}
+	if err := r.rows(ctx); err != nil {
+		return fatal(err)
+	}
+	if err := r.results(ctx); err != nil {
+		return err
+	}
+	return r.say(ctx)
+}
+
+// fatal tells what is wrong with a file, which no further attempt will mend,
+// from what went wrong with us.
+func fatal(err error) error {
+	var problem importfile.Problem
+	var header headerProblems
+	var caller *core.Error
+	if errors.As(err, &problem) || errors.As(err, &header) || errors.As(err, &caller) && caller.Code != core.CodeInternal {
+		return aborted{err.Error()}
+	}
+	return err
+}
+
+// check reads the whole file before any of its rows is carried out, so that a
+// file that is broken somewhere changes nothing.
+func (r *run) check(ctx context.Context) error {
+	in, err := r.open(ctx, 0, 0)
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	for {
+		line, err := in.Line()
+		if err == io.EOF {
+			break
+		}
+		if err == nil && in.format == importfile.CSV {
+			_, err = in.Cells(line)
+		}
+		if err == nil && in.Record()%importRows == 0 {
+			err = r.alive(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if in.Record() == 0 {
+		return importfile.Problem{Reason: "the file has no rows"}
+	}
+	return nil
+}
+
+func (r *run) open(ctx context.Context, position, record int64) (*source, error) {
+	return r.e.openSource(ctx, r.claim.Tenant, r.claim.Type, r.claim.File, position, record)
+}
+
+// alive shows that the worker lives, when that has not been shown for a while.
+func (r *run) alive(ctx context.Context) error {
+	now := r.e.Now()
+	if now-r.kept < r.e.lease()/4 {
+		return ctx.Err()
+	}
+	r.kept = now
+	return r.e.keep(ctx, *r.claim)
+}
+
+// batchRow is a row of a batch: what is to be done, or what is wrong with it.
+type batchRow struct {
+	record int64
+	row    importRow
+	// problem is set when row is not.
+	problem error
+	// behind is where the next row begins.
+	behind int64
+}
+
+// rows carries out all rows that are left.
+func (r *run) rows(ctx context.Context) error {
+	in, err := r.open(ctx, r.claim.Position, r.claim.Stats.Processed)
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	for {
+		rows, err := r.read(in)
+		if err != nil {
+			return err
+		}
+		if len(rows) == 0 {
+			return nil
+		}
+		for len(rows) > 0 {
+			done, err := r.batch(ctx, rows)
+			if err != nil {
+				return err
+			}
+			rows = rows[done:]
+		}
+	}
+}
+
+// read reads the rows of a batch.
+func (r *run) read(in *source) ([]batchRow, error) {
+	var rows []batchRow
+	var buffer []byte
+	for size := 0; len(rows) < importRows && size < importBytes; size += len(buffer) {
+		text, problem, err := in.row(buffer[:0], wire.ImportRow)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		buffer = text
+		row := batchRow{record: in.Record(), problem: problem, behind: in.Position()}
+		if problem == nil {
+			row.row, row.problem = r.parse(text)
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// batch carries out rows in one transaction, together with how far the import
+// has come then: whenever the process dies, no row is lost and none is done
+// twice. It returns how many rows it was.
+func (r *run) batch(ctx context.Context, rows []batchRow) (done int, err error) {
+	var about store.About
+	for _, row := range rows {
+		if row.problem == nil {
+			row.row.about(&about)
+		}
+	}
+	if len(about.Users) > 0 {
+		done, err = r.transact(ctx, rows, &about)
+	}
+	if len(about.Users) == 0 || store.BatchFailed(err) {
+		done, err = r.transact(ctx, rows, nil)
+	}
+	if err == nil {
+		r.kept = r.e.Now()
+		r.e.Wake()
+	}
+	return done, err
+}
+
+// transact carries out rows, one after the other or, with what they are about,
+// together.
+func (r *run) transact(ctx context.Context, rows []batchRow, about *store.About) (done int, err error) {
+	var after store.Claim
+	err = r.e.DB.Write(ctx, r.e.Now(), func(tx *store.Tx) error {
+		tx.Silent = r.params.Silent
+		after = *r.claim
+		p := newPart()
+		if done, err = r.apply(ctx, tx, rows, about, p); err != nil {
+			return err
+		}
+		after.Stats.Processed += int64(done)
+		after.Stats.Errors += p.failed
+		after.Position = rows[done-1].behind
+		part, err := p.pack(after.Stats.Processed)
+		if err != nil {
+			return err
+		}
+		ok, err := tx.MoveImport(ctx, after, part, r.e.leaseEnd(tx.Now))
+		if err == nil && !ok {
+			err = errJobLost
+		}
+		return err
+	})
+	if err == nil {
+		*r.claim = after
+	}
+	return done, err
+}
+
+// apply carries out rows, as many as there is time for, at least one.
+func (r *run) apply(ctx context.Context, tx *store.Tx, rows []batchRow, about *store.About, p *part) (done int, err error) {
+	if kind := together(rows); kind != nil {
+		return len(rows), r.applyAll(ctx, tx, kind, rows, p)
+	}
+	if about != nil {
+		if err := tx.Batch(ctx, r.claim.Tenant, *about); err != nil {
+			return 0, err
+		}
+	}
+	end := time.Now().Add(importTime)
+	for done < len(rows) && (done == 0 || time.Now().Before(end)) {
+		if err := r.tell(p, rows[done], r.row(ctx, tx, rows[done])); err != nil {
+			return 0, err
+		}
+		done++
+	}
+	if about == nil {
+		return done, nil
+	}
+	return done, tx.EndBatch(ctx)
+}
+
+// applied is what became of a row.
+type applied struct {
+	// result is its row of the result file, or nil for a row that did nothing.
+	result []string
+	// err says why it was not carried out, or is nil.
+	err error
+}
+
+// applyAll is a row of a kind whose use case takes many at once.
+type applyAll interface {
+	applyAll(ctx context.Context, tx *store.Tx, rows []importRow) ([]applied, error)
+}
+
+// together is one of the rows when they are of such a kind, or nil.
+func together(rows []batchRow) applyAll {
+	for _, row := range rows {
+		if row.row != nil {
+			kind, _ := row.row.(applyAll)
+			return kind
+		}
+	}
+	return nil
+}
+
+func (r *run) applyAll(ctx context.Context, tx *store.Tx, kind applyAll, rows []batchRow, p *part) error {
+	var good []importRow
+	for _, row := range rows {
+		if row.problem == nil {
+			good = append(good, row.row)
+		}
+	}
+	all, err := kind.applyAll(ctx, tx, good)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		became := applied{err: row.problem}
+		if row.problem == nil {
+			became, all = all[0], all[1:]
+		}
+		if err := r.tell(p, row, became); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// row carries out one row.
+func (r *run) row(ctx context.Context, tx *store.Tx, row batchRow) (became applied) {
+	if row.problem != nil {
+		return applied{err: row.problem}
+	}
+	became.err = tx.Try(ctx, func() (err error) {
+		became.result, err = row.row.apply(ctx, tx)
+		return err
+	})
+	return became
+}
+
+// tell writes down what became of a row: what is wrong with the row is for the
+// errors file; what is wrong with us is an error.
+func (r *run) tell(p *part, row batchRow, became applied) error {
+	if became.err != nil {
+		message, code, status, ok := wire.RowFailure(became.err)
+		if !ok {
+			return became.err
+		}
+		return p.fail(row.record, message, code, status, r.claim.Format)
+	}
+	if became.result == nil {
+		return nil
+	}
+	return p.add(r.form.Row(r.claim.Type, became.result))
+}
+
+// say notes that the same content was imported before.
+func (r *run) say(ctx context.Context) error {
+	before, err := r.e.DB.SameImport(ctx, r.claim.Tenant, r.claim.Job)
+	if before != "" {
+		r.claim.Message = "the same content was imported before, by job " + before
+	}
+	return err
+}

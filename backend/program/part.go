@@ -1,0 +1,165 @@
+package program
+
+import (
+	"bytes"
+	"compress/flate"
+	"context"
+	"encoding/csv"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+
+	"kith/backend/sheet"
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/exportfile"
+	"kith/core/job"
+)
+
+// part collects what the rows of a batch have to tell, packed: it waits in the
+// database until the job ends, since most buckets cannot add to a file.
+type part struct {
+	result, errors packer
+	failed         int64
+}
+
+// packer packs rows.
+type packer struct {
+	packed bytes.Buffer
+	zip    *flate.Writer
+	rows   *csv.Writer
+}
+
+func newPart() *part { return &part{} }
+
+func (p *packer) add(row []string) error {
+	if p.rows == nil {
+		zip, err := flate.NewWriter(&p.packed, flate.BestSpeed)
+		if err != nil {
+			return err
+		}
+		p.zip, p.rows = zip, csv.NewWriter(zip)
+	}
+	return p.rows.Write(row)
+}
+
+func (p *packer) close() ([]byte, error) {
+	if p.rows == nil {
+		return nil, nil
+	}
+	p.rows.Flush()
+	err := errors.Join(p.rows.Error(), p.zip.Close())
+	return p.packed.Bytes(), err
+}
+
+// add tells of a row that was carried out.
+func (p *part) add(row []string) error { return p.result.add(row) }
+
+// fail tells of a row that was not.
+func (p *part) fail(record int64, message, code string, status int, format job.Format) error {
+	p.failed++
+	if format == job.CSV {
+		message = exportfile.Harmless(message)
+	}
+	return p.errors.add([]string{strconv.FormatInt(record, 10), message, code, strconv.Itoa(status)})
+}
+
+func (p *part) pack(seq int64) (store.Part, error) {
+	result, err := p.result.close()
+	if err != nil {
+		return store.Part{}, err
+	}
+	failed, err := p.errors.close()
+	return store.Part{Seq: seq, Result: result, Errors: failed}, err
+}
+
+// someParts is how many parts are in memory at a time.
+const someParts = 8
+
+// results makes the files of an import out of its parts.
+func (r *run) results(ctx context.Context) error {
+	ref, err := r.file(ctx, "result", exportfile.Header(r.claim.Type), func(p store.Part) []byte { return p.Result })
+	if err != nil {
+		return err
+	}
+	r.claim.Result = ref.ref
+	if r.claim.Stats.Errors == 0 {
+		return nil
+	}
+	ref, err = r.file(ctx, "errors", exportfile.ErrorsHeader(), func(p store.Part) []byte { return p.Errors })
+	if err == nil {
+		r.claim.Job.Errors = ref.ref
+	}
+	return err
+}
+
+func (r *run) file(ctx context.Context, name string, header []string, of func(store.Part) []byte) (*newFile, error) {
+	name = strings.ToLower(r.claim.Type.Task()) + "_" + name
+	f, err := r.e.createFile(ctx, r.claim.Tenant, core.ExportFolder, name, r.claim.Format.Extension())
+	if err != nil {
+		return nil, err
+	}
+	defer f.Abort()
+	rows, err := sheet.New(r.claim.Format, f, header)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Discard()
+	for behind := int64(0); ; {
+		parts, err := r.e.DB.Parts(ctx, r.claim.Tenant, r.claim.ID, behind, someParts)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range parts {
+			if err := unpackInto(rows, of(p)); err != nil {
+				return nil, err
+			}
+			behind = p.Seq
+		}
+		if len(parts) < someParts {
+			break
+		}
+		if err := r.alive(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	return f, f.Close()
+}
+
+func unpackInto(to sheet.Writer, packed []byte) error {
+	if len(packed) == 0 {
+		return nil
+	}
+	rows := csv.NewReader(flate.NewReader(bytes.NewReader(packed)))
+	rows.ReuseRecord = true
+	for {
+		row, err := rows.Read()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := to.Write(row); err != nil {
+			return err
+		}
+	}
+}
+
+// dropParts forgets the parts of a job that has ended, some at a time.
+func (e *Engine) dropParts(ctx context.Context, c store.Claim) error {
+	for {
+		n := 0
+		err := e.DB.Write(ctx, e.Now(), func(tx *store.Tx) (err error) {
+			n, err = tx.DeleteParts(ctx, c.Tenant, c.ID, someParts)
+			return err
+		})
+		if err != nil || n < someParts {
+			return err
+		}
+	}
+}

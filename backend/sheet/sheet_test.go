@@ -1,0 +1,93 @@
+package sheet_test
+
+import (
+	"bytes"
+	"io"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/xuri/excelize/v2"
+
+	"kith/backend/sheet"
+	"kith/core/job"
+)
+
+var header = []string{"id", "name"}
+
+func write(t testing.TB, format job.Format, to io.Writer, rows ...[]string) {
+	t.Helper()
+	w, err := sheet.New(format, to, header)
+	require.NoError(t, err)
+	defer w.Discard()
+	for _, row := range rows {
+		require.NoError(t, w.Write(row))
+	}
+	require.NoError(t, w.Close())
+}
+
+func TestCSV(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	write(t, job.CSV, &b, []string{"1", `a "b", c`}, []string{"2", "two\nlines"}, []string{"", "ü"})
+	require.Equal(t, "id,name\n1,\"a \"\"b\"\", c\"\n2,\"two\nlines\"\n,ü\n", b.String())
+}
+
+func TestCSV_HeaderAlways(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	write(t, job.CSV, &b)
+	require.Equal(t, "id,name\n", b.String())
+}
+
+// Texts come back as texts: no formula, no number that has lost its zeros.
+func TestXLSX(t *testing.T) {
+	t.Parallel()
+	rows := [][]string{{"007", "=1+1"}, {"12345678901234567890", " a<b>&\"c\"\n"}, {"1e5", "TRUE"}, {"", "ü"}}
+	var b bytes.Buffer
+	write(t, job.XLSX, &b, rows...)
+	f, err := excelize.OpenReader(&b)
+	require.NoError(t, err)
+	defer f.Close()
+	got, err := f.GetRows("Sheet1")
+	require.NoError(t, err)
+	require.Equal(t, append([][]string{header}, rows...), got)
+	formula, err := f.GetCellFormula("Sheet1", "B2")
+	require.NoError(t, err)
+	require.Empty(t, formula)
+}
+
+// However long the file, little of it is in memory.
+func TestWriters_KeepLittle(t *testing.T) {
+	for _, format := range []job.Format{job.CSV, job.XLSX} {
+		w, err := sheet.New(format, io.Discard, header)
+		require.NoError(t, err)
+		text := strings.Repeat("x", 1000)
+		before := inUse()
+		for i := range 100_000 { // 100 MB
+			require.NoError(t, w.Write([]string{strconv.Itoa(i), text}))
+		}
+		require.Less(t, inUse()-before, 40e6, format)
+		require.NoError(t, w.Close())
+		require.Less(t, inUse()-before, 40e6, format)
+	}
+}
+
+func inUse() float64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapInuse)
+}
+
+func BenchmarkXLSX(b *testing.B) {
+	w, err := sheet.New(job.XLSX, io.Discard, header)
+	require.NoError(b, err)
+	row := []string{"01a1fc7021e97c971ff0e2d0", "somebody@example.com"}
+	for b.Loop() {
+		require.NoError(b, w.Write(row))
+	}
+	require.NoError(b, w.Close())
+}

@@ -1,0 +1,381 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"strings"
+
+	"kith/core"
+	"kith/core/event"
+	"kith/core/referral"
+	"kith/core/webhook"
+)
+
+// About is what the calls of a batch will ask about.
+type About struct {
+	Users []referral.Identity
+	// Identities are the keyed hashes of the users, for DoNotTrack.
+	Identities []string
+	// Codes are the codes that the calls name.
+	Codes []core.ReferralCode
+	// Keys are the idempotency keys of event calls.
+	Keys []core.IdempotencyKey
+}
+
+// batch makes the statements of many like calls within one transaction few: what
+// the calls read is read before, by a statement for all of them, and what they
+// write is written after, in the same way. The methods of Tx that know of
+// batches answer from what was read and note what is to be written; any other
+// statement makes its call be run again by itself, see Tx.Try. So a batch only
+// ever does what the calls would do one after the other.
+type batch struct {
+	conn   querier
+	tenant core.TenantAlias
+	now    core.Time
+	about  About
+
+	accounts  map[core.AccountID]*batchAccount
+	users     map[referral.Identity]*batchUser
+	codes     map[string]*Code // by their lower case; nil is not there
+	untracked map[string]bool
+	keys      map[core.IdempotencyKey]bool
+	programs  []referral.Program
+	listeners bool
+
+	// What is to be written, in the order in which it was noted.
+	putAccounts []*batchAccount
+	putUsers    []*batchUser
+	putTerms    []*batchUser
+	newCodes    []newCode
+	events      []newEvent
+	intake      []event.Batch
+
+	// undo takes back what the call that runs has noted.
+	undo []func()
+	// wanted is true when the call needs to run by itself, alone while it does.
+	wanted, alone bool
+}
+
+type batchAccount struct {
+	referral.Account
+	known, put bool
+	// users is how many it has.
+	users int
+}
+
+type batchUser struct {
+	referral.User
+	// known is true when the user is there, stored when it was before the batch.
+	known, stored bool
+	put, terms    bool
+}
+
+type newCode struct {
+	referral.UserCode
+	owner referral.Identity
+}
+
+type newEvent struct {
+	id   string
+	kind webhook.Type
+	data string
+}
+
+// errAlone makes a call end that needs to run by itself.
+var errAlone = errors.New("store: the batch does not know")
+
+// errTaken says that of what a batch noted as new something was not: somebody has
+// the code. The transaction must be given up, and run without a batch.
+var errTaken = errors.New("store: a code of the batch was taken")
+
+// BatchFailed reports whether a transaction failed only because its calls were
+// run as a batch.
+func BatchFailed(err error) bool { return errors.Is(err, errTaken) }
+
+// Batch makes the calls that follow, each within Try, a batch; EndBatch writes
+// what they noted.
+func (tx *Tx) Batch(ctx context.Context, tenant core.TenantAlias, about About) error {
+	b := &batch{conn: tx.q, tenant: tenant, now: tx.Now, about: about}
+	if err := b.load(ctx); err != nil {
+		return err
+	}
+	tx.b, tx.q = b, batchConn{b}
+	return nil
+}
+
+// EndBatch writes what a batch noted, and ends it.
+func (tx *Tx) EndBatch(ctx context.Context) error {
+	b := tx.b
+	tx.b, tx.q = nil, b.conn
+	return b.write(ctx)
+}
+
+// batchConn is what statements of a batch are run on that no method noted.
+type batchConn struct{ b *batch }
+
+func (c batchConn) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	if !c.b.alone {
+		c.b.wanted = true
+		return nil, errAlone
+	}
+	return c.b.conn.ExecContext(ctx, query, args...)
+}
+
+func (c batchConn) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if !c.b.alone {
+		c.b.wanted = true
+		return nil, errAlone
+	}
+	return c.b.conn.QueryContext(ctx, query, args...)
+}
+
+func (c batchConn) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	if !c.b.alone {
+		// A row cannot be made to fail, but to be none; what the caller makes of
+		// that is undone.
+		c.b.wanted = true
+		query, args = `SELECT 1 WHERE 0`, nil
+	}
+	return c.b.conn.QueryRowContext(ctx, query, args...)
+}
+
+// on reports whether a method is to ask the batch.
+func (b *batch) on() bool { return b != nil && !b.alone }
+
+// miss is the answer to a question that the batch was not made for.
+func (b *batch) miss() error {
+	b.wanted = true
+	return errAlone
+}
+
+// note makes a change that can be taken back.
+func (b *batch) note(do, undo func()) {
+	do()
+	b.undo = append(b.undo, undo)
+}
+
+// try runs a call of the batch; alone is true when it has to be run by itself.
+func (b *batch) try(do func() error) (alone bool, err error) {
+	b.undo, b.wanted = b.undo[:0], false
+	if err = do(); err == nil && !b.wanted {
+		return false, nil
+	}
+	for _, undo := range slices.Backward(b.undo) {
+		undo()
+	}
+	return b.wanted, err
+}
+
+// Try runs a part of the transaction: when do returns an error, nothing of it
+// remains, and the transaction may go on. In a batch, do may be run twice.
+func (tx *Tx) Try(ctx context.Context, do func() error) error {
+	if tx.b == nil {
+		return tx.try(ctx, do)
+	}
+	alone, err := tx.b.try(do)
+	if !alone {
+		return err
+	}
+	// What was noted before must be there for the call, and what the batch knows
+	// may be wrong after it.
+	if err := tx.b.write(ctx); err != nil {
+		return err
+	}
+	tx.b.alone = true
+	err = tx.try(ctx, do)
+	tx.b.alone = false
+	return errors.Join(err, tx.b.load(ctx))
+}
+
+func (tx *Tx) try(ctx context.Context, do func() error) error {
+	if err := tx.exec(ctx, "begin part", `SAVEPOINT part`); err != nil {
+		return err
+	}
+	err := do()
+	if err != nil {
+		err = errors.Join(err, tx.exec(ctx, "undo part", `ROLLBACK TO part`))
+	}
+	return errors.Join(err, tx.exec(ctx, "end part", `RELEASE part`))
+}
+
+func (b *batch) account(id core.AccountID) (a referral.Account, known bool, err error) {
+	e, ok := b.accounts[id]
+	if !ok {
+		return a, false, b.miss()
+	}
+	return e.Account, e.known, nil
+}
+
+func (b *batch) userCount(id core.AccountID) (int, error) {
+	e, ok := b.accounts[id]
+	if !ok {
+		return 0, b.miss()
+	}
+	return e.users, nil
+}
+
+func (b *batch) putAccount(a referral.Account) error {
+	e, ok := b.accounts[a.ID]
+	if !ok || a.PaymentProviderID != e.PaymentProviderID {
+		return b.miss()
+	}
+	before, n := *e, len(b.putAccounts)
+	b.note(func() {
+		e.Account, e.known = a, true
+		if !e.put {
+			e.put = true
+			b.putAccounts = append(b.putAccounts, e)
+		}
+	}, func() { *e, b.putAccounts = before, b.putAccounts[:n] })
+	return nil
+}
+
+func (b *batch) user(account core.AccountID, id core.UserID) (u referral.User, known bool, err error) {
+	e, ok := b.users[referral.Identity{Account: account, User: id}]
+	if !ok {
+		return u, false, b.miss()
+	}
+	// The caller may change what it gets.
+	u = e.User
+	u.Codes, u.Segments = slices.Clone(u.Codes), slices.Clone(u.Segments)
+	return u, e.known, nil
+}
+
+func (b *batch) putUser(u referral.User) error {
+	e, ok := b.users[referral.Identity{Account: u.Account, User: u.ID}]
+	if !ok {
+		return b.miss()
+	}
+	account := b.accounts[u.Account]
+	before, users, n := *e, account.users, len(b.putUsers)
+	b.note(func() {
+		if !e.known {
+			account.users++
+		}
+		// Codes and what blocks the user have their own statements.
+		u.Codes, u.Blocked = e.Codes, e.Blocked
+		e.User, e.known = u, true
+		if !e.put {
+			e.put = true
+			b.putUsers = append(b.putUsers, e)
+		}
+	}, func() { *e, account.users, b.putUsers = before, users, b.putUsers[:n] })
+	return nil
+}
+
+func (b *batch) putTermsOf(u referral.User) error {
+	e, ok := b.users[referral.Identity{Account: u.Account, User: u.ID}]
+	if !ok {
+		return b.miss()
+	}
+	before, n := e.terms, len(b.putTerms)
+	b.note(func() {
+		if !e.terms {
+			e.terms = true
+			b.putTerms = append(b.putTerms, e)
+		}
+	}, func() { e.terms, b.putTerms = before, b.putTerms[:n] })
+	return nil
+}
+
+func (b *batch) code(code core.ReferralCode) (c Code, known bool, err error) {
+	e, ok := b.codes[strings.ToLower(string(code))]
+	if !ok {
+		return c, false, b.miss()
+	}
+	if e == nil {
+		return c, false, nil
+	}
+	c = *e
+	if u, ok := b.users[referral.Identity{Account: c.Owner.Account, User: c.Owner.User}]; ok {
+		c.Owner.Email, c.FirstName, c.LastName = u.Email, u.FirstName, u.LastName
+	}
+	return c, true, nil
+}
+
+// insertCode notes a code. Of one that was not asked about it is taken for
+// granted that nobody has it: it was drawn at random. When it is written, that is
+// seen to.
+func (b *batch) insertCode(c referral.UserCode, owner referral.Identity) (bool, error) {
+	key := strings.ToLower(string(c.Code))
+	if e := b.codes[key]; e != nil {
+		return false, nil
+	}
+	user, ok := b.users[owner]
+	if !ok {
+		return false, b.miss()
+	}
+	_, asked := b.codes[key]
+	codes, n := user.Codes, len(b.newCodes)
+	b.note(func() {
+		user.Codes = slices.DeleteFunc(slices.Clone(codes), func(o referral.UserCode) bool { return o.Program == c.Program })
+		user.Codes = append(user.Codes, c)
+		slices.SortFunc(user.Codes, func(a, b referral.UserCode) int { return strings.Compare(string(a.Program), string(b.Program)) })
+		b.codes[key] = &Code{Code: c.Code, Program: c.Program, Owner: owner, Blocked: user.Blocked != 0, Created: b.now}
+		b.newCodes = append(b.newCodes, newCode{c, owner})
+	}, func() {
+		user.Codes, b.newCodes = codes, b.newCodes[:n]
+		if delete(b.codes, key); asked {
+			b.codes[key] = nil
+		}
+	})
+	return true, nil
+}
+
+func (b *batch) isUntracked(identity string) (bool, error) {
+	is, ok := b.untracked[identity]
+	if !ok {
+		return false, b.miss()
+	}
+	return is, nil
+}
+
+func (b *batch) program(key core.ProgramKey) (referral.Program, error) {
+	for _, p := range b.programs {
+		if p.Key == key {
+			return p, nil
+		}
+	}
+	return referral.Program{}, unknownProgram()
+}
+
+func (b *batch) programKeys() []core.ProgramKey {
+	keys := make([]core.ProgramKey, len(b.programs))
+	for i, p := range b.programs {
+		keys[i] = p.Key
+	}
+	return keys
+}
+
+func (b *batch) emit(id string, t webhook.Type, data []byte) {
+	if !b.listeners {
+		return
+	}
+	n := len(b.events)
+	b.note(func() { b.events = append(b.events, newEvent{id, t, string(data)}) }, func() { b.events = b.events[:n] })
+}
+
+func (b *batch) userKnown(account core.AccountID, id core.UserID) (bool, error) {
+	e, ok := b.users[referral.Identity{Account: account, User: id}]
+	if !ok {
+		return false, b.miss()
+	}
+	return e.known, nil
+}
+
+// appendIntake notes a call; false means that its key was used.
+func (b *batch) appendIntake(in event.Batch) (bool, error) {
+	used, asked := b.keys[in.Key]
+	switch {
+	case in.Key != "" && !asked:
+		return false, b.miss()
+	case in.Key != "" && used:
+		return false, nil
+	}
+	n := len(b.intake)
+	b.note(func() { b.intake, b.keys[in.Key] = append(b.intake, in), true },
+		func() { b.intake, b.keys[in.Key] = b.intake[:n], false })
+	return true, nil
+}

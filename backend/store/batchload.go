@@ -1,0 +1,292 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kith/core"
+	"kith/core/event"
+	"kith/core/referral"
+	"kith/core/wire"
+)
+
+// load reads what the calls of the batch will ask about.
+func (b *batch) load(ctx context.Context) error {
+	b.accounts, b.users = map[core.AccountID]*batchAccount{}, map[referral.Identity]*batchUser{}
+	b.codes, b.untracked, b.keys = map[string]*Code{}, map[string]bool{}, map[core.IdempotencyKey]bool{}
+	for _, read := range []func(context.Context) error{
+		b.loadAccounts, b.loadUsers, b.loadCodes, b.loadUntracked, b.loadKeys, b.loadTenant,
+	} {
+		if err := read(ctx); err != nil {
+			return fmt.Errorf("store: load batch: %w", err)
+		}
+	}
+	return nil
+}
+
+// loadAccounts reads the accounts of the users. Of those that are not there, no
+// user is.
+func (b *batch) loadAccounts(ctx context.Context) error {
+	var asked jsonRows
+	for _, u := range b.about.Users {
+		if b.accounts[u.Account] == nil {
+			b.accounts[u.Account] = &batchAccount{}
+			asked.row()
+			asked.text(string(u.Account))
+		}
+	}
+	type row struct {
+		referral.Account
+		users int
+	}
+	rows, err := b.conn.QueryContext(ctx, accountColumns+`, (SELECT count(*) FROM user u WHERE u.tenant = a.tenant AND u.account_id = a.id)
+		FROM json_each(?2) j CROSS JOIN account a ON a.tenant = ?1 AND a.id = j.value ->> 0
+		LEFT JOIN referral r ON r.tenant = a.tenant AND r.referred_account_id = a.id`, string(b.tenant), asked.String())
+	found, err := collect(rows, err, "accounts", func(rows *sql.Rows, one *row) error {
+		return scanAccount(also{rows, &one.users}, &one.Account)
+	})
+	for _, one := range found {
+		*b.accounts[one.ID] = batchAccount{Account: one.Account, known: true, users: one.users}
+	}
+	return err
+}
+
+// also scans one value more than the caller of Scan wants.
+type also struct {
+	rows *sql.Rows
+	last any
+}
+
+func (a also) Scan(into ...any) error { return a.rows.Scan(append(into, a.last)...) }
+
+func (b *batch) loadUsers(ctx context.Context) error {
+	var asked []referral.Identity
+	for _, u := range b.about.Users {
+		u.Email = ""
+		if b.users[u] != nil {
+			continue
+		}
+		b.users[u] = &batchUser{}
+		if b.accounts[u.Account].known {
+			asked = append(asked, u)
+		}
+	}
+	if len(asked) == 0 {
+		return nil
+	}
+	found, err := Reads{q: b.conn}.UsersByID(ctx, b.tenant, asked)
+	for _, u := range found {
+		*b.users[referral.Identity{Account: u.Account, User: u.ID}] = batchUser{User: u, known: true, stored: true}
+	}
+	return err
+}
+
+func (b *batch) loadCodes(ctx context.Context) error {
+	var asked jsonRows
+	for _, code := range b.about.Codes {
+		key := strings.ToLower(string(code))
+		if _, ok := b.codes[key]; !ok {
+			b.codes[key] = nil
+			asked.row()
+			asked.text(string(code))
+		}
+	}
+	if !asked.begun {
+		return nil
+	}
+	rows, err := b.conn.QueryContext(ctx, codeColumns+` FROM json_each(?2) j CROSS JOIN code c ON c.tenant = ?1 AND c.code = j.value ->> 0
+		JOIN user u ON u.tenant = c.tenant AND u.account_id = c.account_id AND u.id = c.user_id`, string(b.tenant), asked.String())
+	found, err := collect(rows, err, "codes", func(rows *sql.Rows, c *Code) error { return rows.Scan(codeInto(c)...) })
+	for _, c := range found {
+		b.codes[strings.ToLower(string(c.Code))] = &c
+	}
+	return err
+}
+
+func (b *batch) loadUntracked(ctx context.Context) error {
+	var asked jsonRows
+	for _, identity := range b.about.Identities {
+		b.untracked[identity] = false
+		asked.row()
+		asked.text(identity)
+	}
+	if !asked.begun {
+		return nil
+	}
+	// Most tenants have none.
+	rows, err := b.conn.QueryContext(ctx, `SELECT identity FROM do_not_track WHERE tenant = ?1 AND identity IN (
+			SELECT value ->> 0 FROM json_each(?2)) AND EXISTS (SELECT 1 FROM do_not_track WHERE tenant = ?1)`, string(b.tenant), asked.String())
+	found, err := collect(rows, err, "identities", func(rows *sql.Rows, s *string) error { return rows.Scan(s) })
+	for _, identity := range found {
+		b.untracked[identity] = true
+	}
+	return err
+}
+
+func (b *batch) loadKeys(ctx context.Context) error {
+	var asked jsonRows
+	for _, key := range b.about.Keys {
+		if _, ok := b.keys[key]; !ok && key != "" {
+			b.keys[key] = false
+			asked.row()
+			asked.text(string(key))
+		}
+	}
+	if !asked.begun {
+		return nil
+	}
+	rows, err := b.conn.QueryContext(ctx, `SELECT i.idempotency_key FROM json_each(?2) j CROSS JOIN intake i
+		ON i.tenant = ?1 AND i.idempotency_key = j.value ->> 0 AND i.received_at >= ?3`,
+		string(b.tenant), asked.String(), int64(event.KeySince(b.now)))
+	found, err := collect(rows, err, "keys", func(rows *sql.Rows, key *core.IdempotencyKey) error { return rows.Scan(key) })
+	for _, key := range found {
+		b.keys[key] = true
+	}
+	return err
+}
+
+// loadTenant reads what is the same for all calls.
+func (b *batch) loadTenant(ctx context.Context) (err error) {
+	if b.programs, err = (Reads{q: b.conn}).Programs(ctx, b.tenant); err != nil {
+		return err
+	}
+	return b.conn.QueryRowContext(ctx, subscribed, string(b.tenant)).Scan(&b.listeners)
+}
+
+// write writes what the calls noted. Accounts go before their users, and users
+// before what is theirs.
+func (b *batch) write(ctx context.Context) error {
+	tx := &Tx{Reads: Reads{q: b.conn}, Now: b.now}
+	for _, write := range []func(context.Context, *Tx) error{
+		b.writeAccounts, b.writeUsers, b.writeTerms, b.writeCodes, b.writeIntake, b.writeEvents,
+	} {
+		if err := write(ctx, tx); err != nil {
+			return err
+		}
+	}
+	b.undo = nil
+	return nil
+}
+
+func (b *batch) writeAccounts(ctx context.Context, tx *Tx) error {
+	var rows jsonRows
+	for _, a := range b.putAccounts {
+		rows.account(a.Account)
+	}
+	b.putAccounts = nil
+	return b.writeRows(ctx, tx, "put accounts", putAccounts, rows)
+}
+
+func (b *batch) writeUsers(ctx context.Context, tx *Tx) error {
+	var rows jsonRows
+	for _, u := range b.putUsers {
+		rows.user(u.User)
+	}
+	b.putUsers = nil
+	return b.writeRows(ctx, tx, "put users", putUsers, rows)
+}
+
+func (b *batch) writeRows(ctx context.Context, tx *Tx, what, statement string, rows jsonRows) error {
+	if !rows.begun {
+		return nil
+	}
+	return tx.exec(ctx, what, statement, string(b.tenant), rows.String(), int64(b.now))
+}
+
+// userTerm is what a user is found by.
+type userTerm struct {
+	term string
+	user *batchUser
+}
+
+func (b *batch) writeTerms(ctx context.Context, tx *Tx) error {
+	var changed, terms jsonRows
+	var all []userTerm
+	for _, u := range b.putTerms {
+		if u.stored {
+			changed.row()
+			changed.text(string(u.Account), string(u.ID))
+		}
+		for _, term := range u.Terms() {
+			all = append(all, userTerm{term, u})
+		}
+	}
+	b.putTerms = nil
+	// In the order of the index, most rows go where the one before them went.
+	slices.SortFunc(all, func(a, b userTerm) int {
+		return cmp.Or(strings.Compare(a.term, b.term), cmp.Compare(a.user.Account, b.user.Account), cmp.Compare(a.user.ID, b.user.ID))
+	})
+	for _, t := range all {
+		terms.row()
+		terms.text(t.term, string(t.user.Account), string(t.user.ID))
+	}
+	if changed.begun {
+		err := tx.exec(ctx, "forget terms", `DELETE FROM user_term WHERE tenant = ?1 AND (account_id, user_id) IN (
+			SELECT value ->> 0, value ->> 1 FROM json_each(?2))`, string(b.tenant), changed.String())
+		if err != nil {
+			return err
+		}
+	}
+	if !terms.begun {
+		return nil
+	}
+	return tx.exec(ctx, "put terms", `INSERT OR IGNORE INTO user_term (tenant, term, account_id, user_id)
+		SELECT ?1, value ->> 0, value ->> 1, value ->> 2 FROM json_each(?2)`, string(b.tenant), terms.String())
+}
+
+func (b *batch) writeCodes(ctx context.Context, tx *Tx) error {
+	var rows jsonRows
+	for _, c := range b.newCodes {
+		rows.row()
+		rows.text(string(c.Code), string(c.Program), string(c.owner.Account), string(c.owner.User))
+	}
+	wanted := len(b.newCodes)
+	if b.newCodes = nil; wanted == 0 {
+		return nil
+	}
+	n, err := tx.count(ctx, "insert codes", `INSERT INTO code (tenant, code, program, account_id, user_id, created_at)
+		SELECT ?1, value ->> 0, value ->> 1, value ->> 2, value ->> 3, ?3 FROM json_each(?2) WHERE true
+		ON CONFLICT (tenant, code) DO NOTHING`, string(b.tenant), rows.String(), int64(b.now))
+	if err == nil && n != wanted {
+		err = errTaken
+	}
+	return err
+}
+
+func (b *batch) writeIntake(ctx context.Context, tx *Tx) error {
+	var rows jsonRows
+	for _, in := range b.intake {
+		rows.intake(in)
+	}
+	b.intake = nil
+	return b.writeRows(ctx, tx, "append intake", `INSERT INTO intake (tenant, account_id, user_id, idempotency_key, events, received_at)
+		SELECT ?1, value ->> 0, value ->> 1, value ->> 2, value ->> 3, ?3 FROM json_each(?2)`, rows)
+}
+
+func (b *batch) writeEvents(ctx context.Context, tx *Tx) error {
+	var rows jsonRows
+	for _, e := range b.events {
+		rows.row()
+		rows.text(e.id, string(e.kind), e.data)
+	}
+	b.events = nil
+	err := b.writeRows(ctx, tx, "webhook events", `INSERT INTO webhook_event (tenant, id, type, data, created_at)
+		SELECT ?1, value ->> 0, value ->> 1, value ->> 2, ?3 FROM json_each(?2)`, rows)
+	if err != nil {
+		return err
+	}
+	return b.writeRows(ctx, tx, "webhook deliveries", `INSERT INTO webhook_delivery (`+newDelivery+`)
+		SELECT ?1, s.url, j.value ->> 0, 'waiting', 0, 0, ?3, ?3 FROM json_each(?2) j
+		JOIN webhook_subscription s ON s.tenant = ?1 AND s.disabled_at IS NULL ORDER BY j.key`, rows)
+}
+
+func (j *jsonRows) intake(in event.Batch) {
+	j.row()
+	j.text(string(in.Account), string(in.User))
+	j.textOrNull(string(in.Key))
+	j.text(string(wire.IntakeEvents(in)))
+}

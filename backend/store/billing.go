@@ -1,0 +1,230 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"kith/core"
+	"kith/core/billing"
+)
+
+// Billed is what is kept of a subscription at the gateway.
+type Billed struct {
+	billing.Standing
+	// Customer pays, and Account is theirs; either is empty while it is not
+	// known.
+	Customer core.PaymentProviderID
+	Account  core.AccountID
+	// Want is what its discount is to be.
+	Want billing.Discount
+	// Attempt is the number of the last lease.
+	Attempt int
+}
+
+// BillingLease is a subscription that belongs to one worker for a while.
+type BillingLease struct {
+	Tenant       core.TenantAlias
+	Subscription string
+	// Attempt fences: it is the row's as long as nobody else has taken it.
+	Attempt int
+	// Tries are the failures in a row before this attempt.
+	Tries int
+}
+
+// TouchSubscription has a subscription read at the gateway now, known or not.
+func (tx *Tx) TouchSubscription(ctx context.Context, tenant core.TenantAlias, id string) error {
+	return tx.exec(ctx, "touch gateway subscription", `INSERT INTO gateway_subscription (tenant, id, customer_id, status, in_trial, paid,
+			wanted, folded, problem, attempt, tries, due_at, created_at) VALUES (?1, ?2, '', '', 0, 0, 0, 0, '', 0, 0, ?3, ?3)
+		ON CONFLICT (tenant, id) DO UPDATE SET due_at = ?3, tries = 0`, string(tenant), id, int64(tx.Now))
+}
+
+// TouchBilling has the subscriptions of an account read now, but for those that
+// have ended.
+func (tx *Tx) TouchBilling(ctx context.Context, tenant core.TenantAlias, account core.AccountID) error {
+	return tx.exec(ctx, "touch billing", `UPDATE gateway_subscription SET due_at = ?
+		WHERE tenant = ? AND account_id = ? AND status NOT IN ('Canceled', 'Expired')`, int64(tx.Now), string(tenant), string(account))
+}
+
+// TouchCustomer has the subscriptions read now of a customer whom an account has
+// just been tied to.
+func (tx *Tx) TouchCustomer(ctx context.Context, tenant core.TenantAlias, customer core.PaymentProviderID) error {
+	return tx.exec(ctx, "touch customer", `UPDATE gateway_subscription SET due_at = ? WHERE tenant = ? AND customer_id = ?`,
+		int64(tx.Now), string(tenant), string(customer))
+}
+
+// dueBilling are the subscriptions of connected tenants that are to be read.
+const dueBilling = ` FROM gateway_subscription s
+	WHERE (s.leased_until IS NULL AND s.due_at <= ?1 OR s.leased_until <= ?1)
+		AND EXISTS (SELECT 1 FROM gateway_connection c WHERE c.tenant = s.tenant) `
+
+// BillingDue reports whether a subscription is to be read.
+func (r Reads) BillingDue(ctx context.Context, now core.Time) (due bool, err error) {
+	if err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1`+dueBilling+`)`, int64(now)).Scan(&due); err != nil {
+		return false, fmt.Errorf("store: billing due: %w", err)
+	}
+	return due, nil
+}
+
+// LeaseBilling gives the caller up to most subscriptions that are to be read, of
+// tenants that are not busy. They are the caller's until then.
+func (tx *Tx) LeaseBilling(ctx context.Context, most int, busy []core.TenantAlias, until core.Time) ([]BillingLease, error) {
+	list, err := json.Marshal(append([]core.TenantAlias{}, busy...))
+	if err != nil {
+		return nil, err
+	}
+	rows, err := tx.q.QueryContext(ctx, `UPDATE gateway_subscription SET attempt = attempt + 1, leased_until = ?2, due_at = NULL
+		WHERE rowid IN (SELECT s.rowid`+dueBilling+`AND s.tenant NOT IN (SELECT value FROM json_each(?3))
+			ORDER BY coalesce(s.leased_until, s.due_at) LIMIT ?4)
+		RETURNING tenant, id, attempt, tries`, int64(tx.Now), int64(until), string(list), most)
+	return collect(rows, err, "lease billing", func(rows *sql.Rows, l *BillingLease) error {
+		return rows.Scan(&l.Tenant, &l.Subscription, &l.Attempt, &l.Tries)
+	})
+}
+
+// EndBilling gives a subscription back, to be read again at next, or sooner when
+// it was touched meanwhile; 0: only then. false means that it was too late.
+func (tx *Tx) EndBilling(ctx context.Context, l BillingLease, problem string, tries int, next core.Time) (bool, error) {
+	return tx.changed(ctx, "end billing", `UPDATE gateway_subscription SET leased_until = NULL, problem = ?, tries = ?,
+			due_at = min(coalesce(due_at, ?3), coalesce(?3, due_at))
+		WHERE tenant = ? AND id = ? AND attempt = ? AND leased_until IS NOT NULL`,
+		problem, tries, nullTime(next), string(l.Tenant), l.Subscription, l.Attempt)
+}
+
+// Billed returns what is kept of a subscription; ok is false when nothing is.
+func (r Reads) Billed(ctx context.Context, tenant core.TenantAlias, id string) (b Billed, ok bool, err error) {
+	err = r.q.QueryRowContext(ctx, `SELECT id, status, in_trial, paid, customer_id, coalesce(account_id, ''), wanted, folded, attempt
+		FROM gateway_subscription WHERE tenant = ? AND id = ?`, string(tenant), id).
+		Scan(&b.ID, &b.Status, &b.InTrial, &b.Paid, &b.Customer, &b.Account, &b.Want.Amount, &b.Want.Credit, &b.Attempt)
+	if errors.Is(err, sql.ErrNoRows) {
+		return b, false, nil
+	}
+	if err != nil {
+		return b, false, fmt.Errorf("store: gateway subscription: %w", err)
+	}
+	return b, true, nil
+}
+
+// Standings returns the subscriptions of an account, the first known first.
+func (r Reads) Standings(ctx context.Context, tenant core.TenantAlias, account core.AccountID) ([]billing.Standing, error) {
+	rows, err := r.q.QueryContext(ctx, `SELECT id, status, in_trial, paid FROM gateway_subscription
+		WHERE tenant = ? AND account_id = ? ORDER BY created_at, id`, string(tenant), string(account))
+	return collect(rows, err, "gateway subscriptions", func(rows *sql.Rows, s *billing.Standing) error {
+		return rows.Scan(&s.ID, &s.Status, &s.InTrial, &s.Paid)
+	})
+}
+
+// PutBilled stores what is known of a subscription.
+func (tx *Tx) PutBilled(ctx context.Context, tenant core.TenantAlias, b Billed) error {
+	return tx.exec(ctx, "put gateway subscription", `UPDATE gateway_subscription SET status = ?, in_trial = ?, paid = ?, customer_id = ?,
+			account_id = ?, wanted = ?, folded = ? WHERE tenant = ? AND id = ?`,
+		string(b.Status), b.InTrial, b.Paid, string(b.Customer), nullText(b.Account), b.Want.Amount, b.Want.Credit, string(tenant), b.ID)
+}
+
+// Bill is a charge of an account that was seen.
+type Bill struct {
+	billing.Charge
+	Subscription string
+	Account      core.AccountID
+	// Credit is what it used of the account's.
+	Credit int64
+	// First is true for the one that made the account PAID.
+	First bool
+}
+
+// BillKnown reports whether a charge was seen before.
+func (r Reads) BillKnown(ctx context.Context, tenant core.TenantAlias, transaction string) (known bool, err error) {
+	err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM gateway_bill WHERE tenant = ? AND transaction_id = ?)`,
+		string(tenant), transaction).Scan(&known)
+	if err != nil {
+		return false, fmt.Errorf("store: gateway bill: %w", err)
+	}
+	return known, nil
+}
+
+// InsertBill stores a charge that was not seen before.
+func (tx *Tx) InsertBill(ctx context.Context, tenant core.TenantAlias, b Bill) error {
+	return tx.exec(ctx, "insert gateway bill", `INSERT INTO gateway_bill (tenant, transaction_id, subscription_id, account_id, amount,
+			discount, credit, first, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		string(tenant), b.Transaction, b.Subscription, string(b.Account), b.Amount, b.Discount, b.Credit, b.First, int64(tx.Now))
+}
+
+// FirstBill returns the charge that made an account PAID; ok is false when there
+// is none.
+func (r Reads) FirstBill(ctx context.Context, tenant core.TenantAlias, account core.AccountID) (b Bill, ok bool, err error) {
+	b.Account, b.First = account, true
+	err = r.q.QueryRowContext(ctx, `SELECT transaction_id, subscription_id, amount, discount, credit FROM gateway_bill
+		WHERE tenant = ? AND account_id = ? AND first = 1`, string(tenant), string(account)).
+		Scan(&b.Transaction, &b.Subscription, &b.Amount, &b.Discount, &b.Credit)
+	if errors.Is(err, sql.ErrNoRows) {
+		return b, false, nil
+	}
+	if err != nil {
+		return b, false, fmt.Errorf("store: first gateway bill: %w", err)
+	}
+	return b, true, nil
+}
+
+// Refund is money that is to be given back, or was.
+type Refund struct {
+	Transaction, Subscription string
+	Account                   core.AccountID
+	Amount                    int64
+	Currency                  string
+	// KeyNumber is one more after each refusal: the gateway's key is used up
+	// then.
+	KeyNumber int
+}
+
+// InsertRefund has money given back; false means that the account had its refund
+// before.
+func (tx *Tx) InsertRefund(ctx context.Context, tenant core.TenantAlias, f Refund) (bool, error) {
+	return tx.inserted(ctx, "gateway refund", `INSERT INTO gateway_refund (tenant, transaction_id, account_id, subscription_id, amount,
+			currency, state, key_number, refund_id, problem, created_at) VALUES (?, ?, ?, ?, ?, ?, 'waiting', 1, '', '', ?)
+		ON CONFLICT DO NOTHING`,
+		string(tenant), f.Transaction, string(f.Account), f.Subscription, f.Amount, f.Currency, int64(tx.Now))
+}
+
+// RefundsWaiting returns what is still to be given back of a subscription's
+// charges.
+func (r Reads) RefundsWaiting(ctx context.Context, tenant core.TenantAlias, subscription string) ([]Refund, error) {
+	rows, err := r.q.QueryContext(ctx, `SELECT transaction_id, subscription_id, account_id, amount, currency, key_number FROM gateway_refund
+		WHERE tenant = ? AND subscription_id = ? AND state = 'waiting'`, string(tenant), subscription)
+	return collect(rows, err, "gateway refunds", func(rows *sql.Rows, f *Refund) error {
+		return rows.Scan(&f.Transaction, &f.Subscription, &f.Account, &f.Amount, &f.Currency, &f.KeyNumber)
+	})
+}
+
+// RefundState says what became of a refund: what it is at the gateway, "" while
+// it waits, and why it failed.
+func (r Reads) RefundState(ctx context.Context, tenant core.TenantAlias, transaction string) (state, id string, err error) {
+	err = r.q.QueryRowContext(ctx, `SELECT state, refund_id FROM gateway_refund WHERE tenant = ? AND transaction_id = ?`,
+		string(tenant), transaction).Scan(&state, &id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", "", nil
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("store: gateway refund: %w", err)
+	}
+	return state, id, nil
+}
+
+// EndRefund records that money was given back, by the gateway's id of it, or,
+// when that is empty, why it cannot be.
+func (tx *Tx) EndRefund(ctx context.Context, tenant core.TenantAlias, transaction, id, problem string) error {
+	state := "done"
+	if id == "" {
+		state = "failed"
+	}
+	return tx.exec(ctx, "end gateway refund", `UPDATE gateway_refund SET state = ?, refund_id = ?, problem = ?, ended_at = ?
+		WHERE tenant = ? AND transaction_id = ? AND state = 'waiting'`, state, id, problem, int64(tx.Now), string(tenant), transaction)
+}
+
+// RefuseRefund records that the gateway refused a refund for now: the next call
+// needs another key.
+func (tx *Tx) RefuseRefund(ctx context.Context, tenant core.TenantAlias, transaction string, keyNumber int, problem string) error {
+	return tx.exec(ctx, "refuse gateway refund", `UPDATE gateway_refund SET key_number = ? + 1, problem = ?
+		WHERE tenant = ? AND transaction_id = ? AND state = 'waiting' AND key_number = ?1`, keyNumber, problem, string(tenant), transaction)
+}

@@ -1,0 +1,239 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+
+	"kith/core"
+	"kith/core/webhook"
+)
+
+// WebhooksDue reports whether a delivery waits whose time has come.
+func (r Reads) WebhooksDue(ctx context.Context, now core.Time) (due bool, err error) {
+	err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM webhook_delivery WHERE due_at <= ?)`, int64(now)).Scan(&due)
+	if err != nil {
+		return false, fmt.Errorf("store: webhooks due: %w", err)
+	}
+	return due, nil
+}
+
+// WebhookLines returns the lines with something due, the longest due first, up
+// to most of either kind, well and failing. It looks at the head of each line
+// and not at what waits behind it, so that a long line delays nobody.
+func (r Reads) WebhookLines(ctx context.Context, now core.Time, most int) ([]webhook.Due, error) {
+	rows, err := r.q.QueryContext(ctx, webhookLines, int64(now), most)
+	return collect(rows, err, "webhook lines", func(rows *sql.Rows, d *webhook.Due) error {
+		return rows.Scan(&d.Tenant, &d.Endpoint, &d.Failing)
+	})
+}
+
+// webhookLines jumps from the head of each line to that of the next, in the same
+// tenant or, by a jump of its own, in another: as one comparison of two columns
+// SQLite would read through the line. CROSS keeps it from beginning at what is
+// due, which may be all of a long line.
+const webhookLines = `
+	WITH RECURSIVE head (id) AS (
+		SELECT (SELECT rowid FROM webhook_delivery INDEXED BY webhook_delivery_line
+			WHERE due_at IS NOT NULL ORDER BY tenant, url, due_at LIMIT 1)
+		UNION ALL
+		SELECT coalesce(
+			(SELECT n.rowid FROM webhook_delivery n INDEXED BY webhook_delivery_line
+				WHERE n.due_at IS NOT NULL AND n.tenant = d.tenant AND n.url > d.url ORDER BY n.url, n.due_at LIMIT 1),
+			(SELECT n.rowid FROM webhook_delivery n INDEXED BY webhook_delivery_line
+				WHERE n.due_at IS NOT NULL AND n.tenant > d.tenant ORDER BY n.tenant, n.url, n.due_at LIMIT 1))
+		FROM head CROSS JOIN webhook_delivery d ON d.rowid = head.id)
+	SELECT tenant, url, failing FROM (
+		SELECT d.tenant, d.url, d.due_at, s.failing_since IS NOT NULL AS failing,
+			row_number() OVER (PARTITION BY s.failing_since IS NOT NULL ORDER BY d.due_at) AS place
+		FROM head CROSS JOIN webhook_delivery d ON d.rowid = head.id
+		CROSS JOIN webhook_subscription s ON s.tenant = d.tenant AND s.url = d.url WHERE d.due_at <= ?)
+	WHERE place <= ? ORDER BY due_at`
+
+// Leased is an attempt that was begun, with all that it needs. Secrets are
+// sealed.
+type Leased struct {
+	webhook.Place
+	Number, Tries int
+	Type          webhook.Type
+	// Data is the event's JSON, Created when it happened.
+	Data    string
+	Created core.Time
+	// Secret signs, and Old along with it while OldUntil lies ahead.
+	Secret, Old string
+	OldUntil    core.Time
+	// KeySealed is the tenant's API key.
+	KeySealed string
+}
+
+// LeaseWebhooks begins the next attempt of up to most deliveries of a line that
+// are due, the longest due first. They belong to the caller until then; after
+// that, whoever asks gets them.
+func (tx *Tx) LeaseWebhooks(ctx context.Context, line webhook.Line, most int, until core.Time) ([]Leased, error) {
+	rows, err := tx.q.QueryContext(ctx, `UPDATE webhook_delivery
+		SET state = 'sending', attempt = attempt + 1, tries = tries + 1, due_at = ?
+		WHERE rowid IN (SELECT rowid FROM webhook_delivery INDEXED BY webhook_delivery_line
+			WHERE tenant = ? AND url = ? AND due_at <= ? ORDER BY due_at, rowid LIMIT ?)
+		RETURNING rowid`, int64(until), string(line.Tenant), string(line.Endpoint), int64(tx.Now), most)
+	ids, err := collect(rows, err, "lease webhooks", func(rows *sql.Rows, id *int64) error { return rows.Scan(id) })
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	// Rows come back in no order; they were made in that of their events.
+	slices.Sort(ids)
+	args := make([]any, len(ids))
+	for i, id := range ids {
+		args[i] = id
+	}
+	rows, err = tx.q.QueryContext(ctx, `SELECT d.tenant, d.url, d.event_id, d.attempt, d.tries, e.type, e.data, e.created_at,
+			s.secret, coalesce(s.old_secret, ''), coalesce(s.old_until, 0), t.key_sealed
+		FROM webhook_delivery d
+		JOIN webhook_event e ON e.tenant = d.tenant AND e.id = d.event_id
+		JOIN webhook_subscription s ON s.tenant = d.tenant AND s.url = d.url
+		JOIN tenant t ON t.alias = d.tenant
+		WHERE d.rowid IN (`+placeholders(len(ids))+`) ORDER BY d.rowid`, args...)
+	return collect(rows, err, "leased webhooks", func(rows *sql.Rows, l *Leased) error {
+		return rows.Scan(&l.Tenant, &l.Endpoint, &l.Event, &l.Number, &l.Tries, &l.Type, &l.Data, &l.Created,
+			&l.Secret, &l.Old, &l.OldUntil, &l.KeySealed)
+	})
+}
+
+// EndWebhookAttempt records the result of an attempt and what follows from it.
+// false means that it is too late: another attempt has begun since, or the
+// delivery is gone; then nothing is recorded.
+func (tx *Tx) EndWebhookAttempt(ctx context.Context, p webhook.Place, a webhook.Attempt, next webhook.Next) (bool, error) {
+	due, ended := tx.Now+next.Delay, core.Time(0)
+	if next.State != webhook.Waiting {
+		due, ended = 0, tx.Now
+	}
+	place := []any{string(p.Tenant), string(p.Endpoint), p.Event}
+	in, err := tx.changed(ctx, "end webhook attempt", `UPDATE webhook_delivery SET state = ?, due_at = ?, ended_at = ?
+		WHERE tenant = ? AND url = ? AND event_id = ? AND attempt = ? AND state = 'sending'`,
+		append([]any{string(next.State), nullTime(due), nullTime(ended)}, append(place, a.Number)...)...)
+	if err != nil || !in {
+		return false, err
+	}
+	err = tx.exec(ctx, "webhook attempt", `INSERT INTO webhook_attempt
+		(tenant, url, event_id, number, started_at, duration, status, error, answer) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		append(place, a.Number, int64(a.Started), int64(a.Duration), a.Status, a.Error, a.Answer)...)
+	if err != nil {
+		return false, err
+	}
+	return true, tx.noteHealth(ctx, webhook.Line{Tenant: p.Tenant, Endpoint: p.Endpoint}, next)
+}
+
+// noteHealth keeps whether an endpoint is well, and disables one that wants no
+// more: what waits for it will not be sent.
+func (tx *Tx) noteHealth(ctx context.Context, line webhook.Line, next webhook.Next) error {
+	at := []any{string(line.Tenant), string(line.Endpoint)}
+	if next.State == webhook.Delivered {
+		return tx.exec(ctx, "webhook endpoint is well", `UPDATE webhook_subscription SET failing_since = NULL
+			WHERE tenant = ? AND url = ? AND failing_since IS NOT NULL`, at...)
+	}
+	err := tx.exec(ctx, "webhook endpoint fails", `UPDATE webhook_subscription SET failing_since = ?3
+		WHERE tenant = ?1 AND url = ?2 AND failing_since IS NULL`, append(at, int64(tx.Now))...)
+	if err != nil || !next.Disable {
+		return err
+	}
+	err = tx.exec(ctx, "disable webhook endpoint", `UPDATE webhook_subscription SET disabled_at = ?3
+		WHERE tenant = ?1 AND url = ?2 AND disabled_at IS NULL`, append(at, int64(tx.Now))...)
+	if err != nil {
+		return err
+	}
+	return tx.exec(ctx, "give up webhooks", `UPDATE webhook_delivery SET state = 'failed', due_at = NULL, ended_at = ?3
+		WHERE tenant = ?1 AND url = ?2 AND state = 'waiting' AND due_at IS NOT NULL`, append(at, int64(tx.Now))...)
+}
+
+// WebhookDeliveries returns a page of the deliveries to an endpoint, the newest
+// first, with their attempts, and how many there are in all. A state that is
+// not empty narrows them.
+func (r Reads) WebhookDeliveries(ctx context.Context, line webhook.Line, state webhook.State, limit, offset int) ([]webhook.Delivery, int, error) {
+	at := []any{string(line.Tenant), string(line.Endpoint), string(state)}
+	const where = ` WHERE d.tenant = ?1 AND d.url = ?2 AND (?3 = '' OR d.state = ?3) `
+	var total int
+	if err := r.q.QueryRowContext(ctx, `SELECT count(*) FROM webhook_delivery d`+where, at...).Scan(&total); err != nil {
+		return nil, 0, fmt.Errorf("store: count webhook deliveries: %w", err)
+	}
+	rows, err := r.q.QueryContext(ctx, `SELECT d.tenant, d.url, d.event_id, e.type, d.state, coalesce(d.due_at, 0),
+			d.created_at, coalesce(d.ended_at, 0)
+		FROM webhook_delivery d JOIN webhook_event e ON e.tenant = d.tenant AND e.id = d.event_id`+where+`
+		ORDER BY d.event_id DESC LIMIT ?4 OFFSET ?5`, append(at, limit, offset)...)
+	page, err := collect(rows, err, "webhook deliveries", func(rows *sql.Rows, d *webhook.Delivery) error {
+		return rows.Scan(&d.Tenant, &d.Endpoint, &d.Event, &d.Type, &d.State, &d.Due, &d.Created, &d.Ended)
+	})
+	if err != nil || len(page) == 0 {
+		return nil, total, err
+	}
+	return page, total, r.attachAttempts(ctx, line, page)
+}
+
+// attachAttempts gives each delivery of a line the attempts that are shown.
+func (r Reads) attachAttempts(ctx context.Context, line webhook.Line, page []webhook.Delivery) error {
+	args, byID := []any{string(line.Tenant), string(line.Endpoint)}, map[string]*webhook.Delivery{}
+	for i := range page {
+		args = append(args, page[i].Event)
+		byID[page[i].Event] = &page[i]
+	}
+	type row struct {
+		event string
+		webhook.Attempt
+	}
+	rows, err := r.q.QueryContext(ctx, `SELECT event_id, number, started_at, duration, status, error, answer FROM (
+			SELECT *, row_number() OVER (PARTITION BY event_id ORDER BY number DESC) AS place FROM webhook_attempt
+			WHERE tenant = ? AND url = ? AND event_id IN (`+placeholders(len(page))+`))
+		WHERE place <= ? ORDER BY number`, append(args, webhook.MaxAttemptsShown)...)
+	attempts, err := collect(rows, err, "webhook attempts", func(rows *sql.Rows, a *row) error {
+		return rows.Scan(&a.event, &a.Number, &a.Started, &a.Duration, &a.Status, &a.Error, &a.Answer)
+	})
+	for _, a := range attempts {
+		d := byID[a.event]
+		d.Attempts = append(d.Attempts, a.Attempt)
+	}
+	return err
+}
+
+// again is how a delivery starts anew. One that is being sent is left alone.
+const again = `UPDATE webhook_delivery SET state = 'waiting', tries = 0, due_at = ?4, ended_at = NULL
+	WHERE tenant = ?1 AND url = ?2 AND state <> 'sending'`
+
+// ReplayWebhook starts a delivery anew; false means that there is none, or that
+// it is being sent.
+func (tx *Tx) ReplayWebhook(ctx context.Context, p webhook.Place) (bool, error) {
+	return tx.changed(ctx, "replay webhook", again+` AND event_id = ?3`,
+		string(p.Tenant), string(p.Endpoint), p.Event, int64(tx.Now))
+}
+
+// ReplayWebhooks starts the deliveries to an endpoint anew that failed and
+// whose event is not older than since, and returns how many they are.
+func (tx *Tx) ReplayWebhooks(ctx context.Context, line webhook.Line, since core.Time) (int, error) {
+	// Ids begin with their time, so the key finds them.
+	return tx.count(ctx, "replay webhooks", again+` AND event_id >= ?3 AND state = 'failed'`,
+		string(line.Tenant), string(line.Endpoint), core.NewID(since, [6]byte{}), int64(tx.Now))
+}
+
+// WebhookKnown reports whether a delivery exists.
+func (r Reads) WebhookKnown(ctx context.Context, p webhook.Place) (known bool, err error) {
+	err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM webhook_delivery WHERE tenant = ? AND url = ? AND event_id = ?)`,
+		string(p.Tenant), string(p.Endpoint), p.Event).Scan(&known)
+	if err != nil {
+		return false, fmt.Errorf("store: webhook known: %w", err)
+	}
+	return known, nil
+}
+
+// ForgetWebhooks removes up to limit deliveries that ended before a time, and as
+// many events from before it that no delivery is left of. It returns how many
+// rows it removed; none means that nothing is left to remove.
+func (tx *Tx) ForgetWebhooks(ctx context.Context, before core.Time, limit int) (int, error) {
+	deliveries, err := tx.count(ctx, "forget webhook deliveries", `DELETE FROM webhook_delivery WHERE rowid IN (
+		SELECT rowid FROM webhook_delivery WHERE ended_at < ? ORDER BY ended_at LIMIT ?)`, int64(before), limit)
+	if err != nil {
+		return 0, err
+	}
+	events, err := tx.count(ctx, "forget webhook events", `DELETE FROM webhook_event WHERE seq IN (
+		SELECT e.seq FROM webhook_event e WHERE e.created_at < ?
+			AND NOT EXISTS (SELECT 1 FROM webhook_delivery d WHERE d.tenant = e.tenant AND d.event_id = e.id)
+		ORDER BY e.created_at LIMIT ?)`, int64(before), limit)
+	return deliveries + events, err
+}

@@ -1,0 +1,74 @@
+package store_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/event"
+)
+
+// Events are listed the last received first, narrowed by every condition that
+// is given; what is not processed yet is not among them.
+func TestEvents_Filters(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b = worker(t, b)
+		for i, who := range []struct {
+			account core.AccountID
+			user    core.UserID
+		}{{"a", "anna"}, {"b", "ben"}, {"a", "alf"}, {"a", "anna"}} {
+			at := now + core.Time(10*i)
+			batch := event.Batch{Account: who.account, User: who.user, Events: []event.Event{{Key: "visit", Fields: `{"n":1.50}`, Triggered: at - 5}}}
+			if i == 3 {
+				batch.Events[0].Key = "purchase"
+			}
+			batch.Stamp(at, entropy)
+			_, err := b.db.AppendIntake(t.Context(), b.tenant, batch)
+			require.NoError(t, err)
+		}
+		none, err := b.db.Events(t.Context(), b.tenant, event.Filter{Limit: 10})
+		require.NoError(t, err)
+		require.Empty(t, none)
+		require.Equal(t, store.Processed{Calls: 4, Events: 4}, b.process(t, 10))
+		all, err := b.db.Events(t.Context(), b.tenant, event.Filter{Limit: 10})
+		require.NoError(t, err)
+		require.Len(t, all, 4)
+		require.Equal(t, event.Logged{
+			Event:   event.Event{ID: all[0].ID, Key: "purchase", Fields: `{"n":1.50}`, Triggered: now + 25},
+			Account: "a", User: "anna", Received: now + 30, Processed: now + 100,
+		}, all[0])
+		for name, c := range map[string]struct {
+			filter event.Filter
+			want   []int // positions in all
+		}{
+			"account":        {event.Filter{Account: "a"}, []int{0, 1, 3}},
+			"user":           {event.Filter{Account: "a", User: "anna"}, []int{0, 3}},
+			"user of none":   {event.Filter{Account: "b", User: "anna"}, nil},
+			"id":             {event.Filter{ID: all[2].ID}, []int{2}},
+			"key":            {event.Filter{Key: "visit"}, []int{1, 2, 3}},
+			"triggered":      {event.Filter{Triggered: core.Span{From: now + 5, Before: now + 25}}, []int{1, 2}},
+			"received":       {event.Filter{Received: core.Span{From: now + 20}}, []int{0, 1}},
+			"processed":      {event.Filter{Processed: core.Span{Before: now + 100}}, nil},
+			"processed then": {event.Filter{Processed: core.Span{From: now + 100, Before: now + 101}}, []int{0, 1, 2, 3}},
+			"page":           {event.Filter{Offset: 1, Limit: 2}, []int{1, 2}},
+			"page of a user": {event.Filter{Account: "a", User: "anna", Offset: 1}, []int{3}},
+			"all together":   {event.Filter{Account: "a", User: "anna", Key: "visit", Received: core.Span{From: now, Before: now + 1}}, []int{3}},
+		} {
+			if c.filter.Limit == 0 {
+				c.filter.Limit = 10
+			}
+			got, err := b.db.Events(t.Context(), b.tenant, c.filter)
+			require.NoError(t, err, name)
+			var want []event.Logged
+			for _, i := range c.want {
+				want = append(want, all[i])
+			}
+			require.Equal(t, want, got, name)
+		}
+		others, err := b.db.Events(t.Context(), newTenant(t, b.db), event.Filter{Limit: 10})
+		require.NoError(t, err)
+		require.Empty(t, others)
+	})
+}

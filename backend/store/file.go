@@ -1,0 +1,72 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"kith/core"
+)
+
+// File is what is known of a file; its content is elsewhere.
+type File struct {
+	Tenant core.TenantAlias
+	Ref    core.FileRef
+	// Size is in bytes, -1 until the file is whole.
+	Size int64
+	// Hash is the SHA-256 of an upload in hex, empty for other files.
+	Hash             string
+	Created, Expires core.Time
+}
+
+// File returns a file; ok is false when there is none.
+func (r Reads) File(ctx context.Context, tenant core.TenantAlias, ref core.FileRef) (f File, ok bool, err error) {
+	f = File{Tenant: tenant, Ref: ref}
+	err = r.q.QueryRowContext(ctx, `SELECT coalesce(size, -1), hash, created_at, expires_at FROM file
+		WHERE tenant = ? AND ref = ?`, string(tenant), string(ref)).Scan(&f.Size, &f.Hash, &f.Created, &f.Expires)
+	if errors.Is(err, sql.ErrNoRows) {
+		return f, false, nil
+	}
+	if err != nil {
+		return f, false, fmt.Errorf("store: file: %w", err)
+	}
+	return f, true, nil
+}
+
+// InsertFile notes a file that is about to be written.
+func (tx *Tx) InsertFile(ctx context.Context, f File) error {
+	return tx.exec(ctx, "insert file", `INSERT INTO file (tenant, ref, size, hash, created_at, expires_at)
+		VALUES (?, ?, NULL, '', ?, ?)`, string(f.Tenant), string(f.Ref), int64(f.Created), int64(f.Expires))
+}
+
+// FinishFile notes that a file is whole.
+func (tx *Tx) FinishFile(ctx context.Context, f File) error {
+	return tx.exec(ctx, "finish file", `UPDATE file SET size = ?, hash = ? WHERE tenant = ? AND ref = ?`,
+		f.Size, f.Hash, string(f.Tenant), string(f.Ref))
+}
+
+// KeepFile keeps a file at least until then.
+func (tx *Tx) KeepFile(ctx context.Context, tenant core.TenantAlias, ref core.FileRef, until core.Time) error {
+	return tx.exec(ctx, "keep file", `UPDATE file SET expires_at = max(expires_at, ?) WHERE tenant = ? AND ref = ?`,
+		int64(until), string(tenant), string(ref))
+}
+
+// ExpireFile lets a file go as soon as may be.
+func (tx *Tx) ExpireFile(ctx context.Context, tenant core.TenantAlias, ref core.FileRef) error {
+	return tx.exec(ctx, "expire file", `UPDATE file SET expires_at = ? WHERE tenant = ? AND ref = ?`,
+		int64(tx.Now), string(tenant), string(ref))
+}
+
+// DeleteFile forgets a file that is gone.
+func (tx *Tx) DeleteFile(ctx context.Context, tenant core.TenantAlias, ref core.FileRef) error {
+	return tx.exec(ctx, "delete file", `DELETE FROM file WHERE tenant = ? AND ref = ?`, string(tenant), string(ref))
+}
+
+// ExpiredFiles returns some files that have been kept long enough, of all
+// tenants.
+func (r Reads) ExpiredFiles(ctx context.Context, now core.Time, limit int) ([]File, error) {
+	rows, err := r.q.QueryContext(ctx, `SELECT tenant, ref FROM file WHERE expires_at <= ? ORDER BY expires_at LIMIT ?`,
+		int64(now), limit)
+	return collect(rows, err, "expired files", func(rows *sql.Rows, f *File) error { return rows.Scan(&f.Tenant, &f.Ref) })
+}

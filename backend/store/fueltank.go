@@ -1,0 +1,83 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"kith/core"
+	"kith/core/referral"
+	"kith/core/reward"
+)
+
+// FuelTank returns how full the tank of a side of a program is.
+func (r Reads) FuelTank(ctx context.Context, tenant core.TenantAlias, program core.ProgramKey, side referral.SideKey) (t reward.Tank, err error) {
+	err = r.q.QueryRowContext(ctx, `SELECT count(*) - count(reward_id), count(reward_id),
+			(SELECT count(*) FROM fuel_due WHERE tenant = ?1 AND program = ?2 AND key = ?3)
+		FROM fuel_tank WHERE tenant = ?1 AND program = ?2 AND key = ?3`, string(tenant), string(program), string(side)).
+		Scan(&t.Available, &t.Given, &t.Due)
+	if err != nil {
+		return t, fmt.Errorf("store: fuel tank: %w", err)
+	}
+	return t, nil
+}
+
+// AddFuelCodes loads codes into a tank; those that it has or had are passed over.
+func (tx *Tx) AddFuelCodes(ctx context.Context, tenant core.TenantAlias, program core.ProgramKey, side referral.SideKey, codes []string) error {
+	list, err := json.Marshal(codes)
+	if err != nil {
+		return err
+	}
+	// WHERE true tells SQLite that ON belongs to the conflict.
+	return tx.exec(ctx, "add fuel codes", `INSERT INTO fuel_tank (tenant, program, key, code, created_at)
+		SELECT ?1, ?2, ?3, value, ?4 FROM json_each(?5) WHERE true ORDER BY json_each.key
+		ON CONFLICT (tenant, program, key, code) DO NOTHING`,
+		string(tenant), string(program), string(side), int64(tx.Now), string(list))
+}
+
+// FuelCode returns the code of a tank that is to be given next, and its number;
+// ok is false when the tank is empty.
+func (tx *Tx) FuelCode(ctx context.Context, tenant core.TenantAlias, program core.ProgramKey, side referral.SideKey) (number int64, code string, ok bool, err error) {
+	err = tx.q.QueryRowContext(ctx, `SELECT seq, code FROM fuel_tank
+		WHERE tenant = ? AND program = ? AND key = ? AND reward_id IS NULL ORDER BY seq LIMIT 1`,
+		string(tenant), string(program), string(side)).Scan(&number, &code)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, "", false, nil
+	}
+	if err != nil {
+		return 0, "", false, fmt.Errorf("store: fuel code: %w", err)
+	}
+	return number, code, true, nil
+}
+
+// UseFuelCode notes which reward has got a code.
+func (tx *Tx) UseFuelCode(ctx context.Context, number int64, rewardID string) error {
+	return tx.exec(ctx, "use fuel code", `UPDATE fuel_tank SET reward_id = ? WHERE seq = ?`, rewardID, number)
+}
+
+// PutFuelDue notes that a referral waits for a code.
+func (tx *Tx) PutFuelDue(ctx context.Context, tenant core.TenantAlias, program core.ProgramKey, side referral.SideKey, referralID string) error {
+	return tx.exec(ctx, "put fuel due", `INSERT INTO fuel_due (tenant, program, key, referral_id, created_at)
+		VALUES (?, ?, ?, ?, ?) ON CONFLICT (tenant, referral_id, key) DO NOTHING`,
+		string(tenant), string(program), string(side), referralID, int64(tx.Now))
+}
+
+// TakeFuelDues takes up to limit referrals that wait for a code off the list,
+// and returns their ids, the first first.
+func (tx *Tx) TakeFuelDues(ctx context.Context, tenant core.TenantAlias, program core.ProgramKey, side referral.SideKey, limit int64) ([]string, error) {
+	rows, err := tx.q.QueryContext(ctx, `SELECT referral_id FROM fuel_due
+		WHERE tenant = ? AND program = ? AND key = ? ORDER BY seq LIMIT ?`,
+		string(tenant), string(program), string(side), limit)
+	ids, err := collect(rows, err, "fuel dues", func(rows *sql.Rows, id *string) error { return rows.Scan(id) })
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return nil, err
+	}
+	return ids, tx.exec(ctx, "delete fuel dues", `DELETE FROM fuel_due
+		WHERE tenant = ? AND key = ? AND referral_id IN (SELECT value FROM json_each(?))`, string(tenant), string(side), string(list))
+}

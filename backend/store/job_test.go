@@ -1,0 +1,475 @@
+package store_test
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/job"
+	"kith/core/referral"
+	"kith/core/reward"
+)
+
+func aJob(id string, created core.Time) job.Job {
+	return job.Job{
+		ID: id, Status: job.Pending, Created: created,
+		Input: job.Input{Type: job.User, Requester: "API", Format: job.CSV, Params: "{}"},
+	}
+}
+
+func (b bundle) insertJobs(t *testing.T, jobs ...job.Job) {
+	t.Helper()
+	b.write(t, func(ctx context.Context, tx *store.Tx) error {
+		for _, j := range jobs {
+			require.NoError(t, tx.InsertJob(ctx, b.tenant, j))
+		}
+		return nil
+	})
+}
+
+// claimThis takes a job at a time, for a lease of 10.
+func (b bundle) claimThis(t *testing.T, id string) store.Claim {
+	t.Helper()
+	var c store.Claim
+	b.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
+		var ok bool
+		c, ok, err = tx.ClaimThisJob(ctx, b.tenant, id, now+10)
+		require.True(t, ok)
+		return err
+	})
+	return c
+}
+
+func TestJob_ComesBackAsItWas(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		want := job.Job{
+			ID: "j", Status: job.Pending, Created: now,
+			Input: job.Input{
+				Type: job.RewardBalance, Name: awkward[1], Requester: awkward[2], Format: job.XLSX, MailTo: awkward[3],
+				File: "imports/t/f_1.csv", Params: `{"createdSince":"2025-01-01T00:00:00-07:00"}`,
+			},
+		}
+		b.insertJobs(t, want)
+		got, ok, err := b.db.Job(t.Context(), b.tenant, "j")
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Equal(t, want, got)
+
+		c := b.claimThis(t, "j")
+		c.Status, c.Message, c.Stats, c.Result, c.Job.Errors = job.Aborted, awkward[4], job.Stats{Processed: 9, Errors: 2}, "r", "e"
+		c.Completed, c.Expires = now+5, now+6
+		b.write(t, func(ctx context.Context, tx *store.Tx) error {
+			ok, err := tx.FinishJob(ctx, c)
+			require.True(t, ok)
+			return err
+		})
+		got, _, err = b.db.Job(t.Context(), b.tenant, "j")
+		require.NoError(t, err)
+		require.Equal(t, c.Job, got)
+
+		_, ok, err = b.db.Job(t.Context(), newTenant(t, b.db), "j")
+		require.NoError(t, err)
+		require.False(t, ok, "of another tenant")
+		_, ok, err = b.db.Job(t.Context(), b.tenant, "k")
+		require.NoError(t, err)
+		require.False(t, ok)
+	})
+}
+
+// Jobs of this test were made long before those of all others, so that on the
+// shared server it claims its own.
+func TestClaimJob_OldestFirstAndEachOnce(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		for i := range 20 {
+			b.insertJobs(t, aJob(strconv.Itoa(i), core.Time(20-i)))
+		}
+		claim := func(at core.Time) (id string) {
+			require.NoError(t, b.db.Write(t.Context(), at, func(tx *store.Tx) error {
+				c, ok, err := tx.ClaimJob(t.Context(), at+1000)
+				if ok {
+					require.Equal(t, b.tenant, c.Tenant)
+					require.EqualValues(t, 1, c.Attempt)
+					id = c.ID
+				}
+				return err
+			}))
+			return id
+		}
+		waits, err := b.db.JobWaits(t.Context(), 0)
+		require.NoError(t, err)
+		require.False(t, waits, "before the first was made")
+		require.Equal(t, "19", claim(30))
+		var mu sync.Mutex
+		var workers sync.WaitGroup
+		claimed := map[string]int{}
+		for range 4 {
+			workers.Go(func() {
+				for id := claim(30); id != ""; id = claim(30) {
+					mu.Lock()
+					claimed[id]++
+					mu.Unlock()
+				}
+			})
+		}
+		workers.Wait()
+		require.Len(t, claimed, 19)
+		for id, times := range claimed {
+			require.Equal(t, 1, times, id)
+		}
+		waits, err = b.db.JobWaits(t.Context(), 1029)
+		require.NoError(t, err)
+		require.False(t, waits, "while the leases last")
+		waits, err = b.db.JobWaits(t.Context(), 1030)
+		require.NoError(t, err)
+		require.True(t, waits, "when they ended")
+		for i := range 20 {
+			b.write(t, func(ctx context.Context, tx *store.Tx) error {
+				_, err := tx.DeleteJob(ctx, b.tenant, strconv.Itoa(i))
+				return err
+			})
+		}
+	})
+}
+
+// A worker that lost its job writes nothing, whatever it tries.
+func TestClaim_IsFencedByItsAttempt(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b.insertJobs(t, aJob("j", now))
+		late, held := b.claimThis(t, "j"), b.claimThis(t, "j")
+		require.EqualValues(t, 1, late.Attempt)
+		require.EqualValues(t, 2, held.Attempt)
+		require.EqualValues(t, 2, held.Tries)
+		keep := func(c store.Claim, processed int64) (ok bool) {
+			c.Stats.Processed = processed
+			b.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
+				ok, err = tx.KeepClaim(ctx, c, now+10)
+				return err
+			})
+			return ok
+		}
+		finish := func(c store.Claim) (ok bool) {
+			c.Status, c.Completed, c.Expires = job.Completed, now, now+1
+			b.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
+				ok, err = tx.FinishJob(ctx, c)
+				return err
+			})
+			return ok
+		}
+		require.False(t, keep(late, 7))
+		require.False(t, finish(late))
+		b.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.LeaveClaim(ctx, late) })
+		require.True(t, keep(held, 8))
+		got, _, err := b.db.Job(t.Context(), b.tenant, "j")
+		require.NoError(t, err)
+		require.Equal(t, job.Stats{Processed: 8}, got.Stats)
+		require.Equal(t, job.Pending, got.Status)
+
+		b.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.LeaveClaim(ctx, held) })
+		again := b.claimThis(t, "j")
+		require.EqualValues(t, 3, again.Attempt)
+		require.EqualValues(t, 2, again.Tries, "a job that was left has not failed")
+		require.True(t, finish(again))
+		require.False(t, finish(again), "it has ended")
+		require.False(t, keep(again, 1))
+	})
+}
+
+func TestJobs_Filter(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		for i, typ := range []job.Type{job.User, job.Reward, "MUTATION/USER", job.User} {
+			j := aJob(strconv.Itoa(i), now+core.Time(i))
+			j.Type = typ
+			b.insertJobs(t, j)
+		}
+		c := b.claimThis(t, "3")
+		c.Status, c.Completed, c.Expires = job.Completed, now+9, now+10
+		b.write(t, func(ctx context.Context, tx *store.Tx) error { _, err := tx.FinishJob(ctx, c); return err })
+		for name, f := range map[string]struct {
+			filter job.Filter
+			want   []string
+		}{
+			"all":          {job.Filter{}, []string{"3", "2", "1", "0"}},
+			"operation":    {job.Filter{Operation: job.Query}, []string{"3", "1", "0"}},
+			"type":         {job.Filter{Type: job.User}, []string{"3", "0"}},
+			"not type":     {job.Filter{NotType: job.User}, []string{"2", "1"}},
+			"status":       {job.Filter{Statuses: []job.Status{job.Pending}}, []string{"2", "1", "0"}},
+			"not status":   {job.Filter{NotStatus: job.Pending}, []string{"3"}},
+			"ids":          {job.Filter{IDs: []string{"1", "2", "nobody"}}, []string{"2", "1"}},
+			"created":      {job.Filter{Created: core.Span{From: now + 1, Before: now + 3}}, []string{"2", "1"}},
+			"completed":    {job.Filter{Completed: core.Span{From: now + 9}}, []string{"3"}},
+			"either":       {job.Filter{Or: []job.Filter{{Type: job.Reward}, {Type: job.User, Statuses: []job.Status{job.Pending}}}}, []string{"1", "0"}},
+			"both":         {job.Filter{Type: job.User, And: []job.Filter{{NotStatus: job.Completed}, {}}}, []string{"0"}},
+			"and in or":    {job.Filter{And: []job.Filter{{IDs: []string{"0", "1"}}}, Or: []job.Filter{{IDs: []string{"1", "2"}}}}, []string{"1"}},
+			"nothing left": {job.Filter{Type: job.Referral}, nil},
+		} {
+			f.filter.Limit = 10
+			page, total, err := b.db.Jobs(t.Context(), b.tenant, f.filter)
+			require.NoError(t, err, name)
+			var got []string
+			for _, j := range page {
+				got = append(got, j.ID)
+			}
+			require.Equal(t, f.want, got, name)
+			require.Equal(t, len(f.want), total, name)
+		}
+		page, total, err := b.db.Jobs(t.Context(), b.tenant, job.Filter{Limit: 1, Offset: 1})
+		require.NoError(t, err)
+		require.Equal(t, 4, total)
+		require.Equal(t, "2", page[0].ID)
+	})
+}
+
+func TestDeleteOldJobs(t *testing.T) {
+	t.Parallel()
+	b := onFile(t) // it deletes of all tenants
+	b.insertJobs(t, aJob("old", now), aJob("kept", now), aJob("pending", 1))
+	for id, expires := range map[string]core.Time{"old": now + 5, "kept": now + 6} {
+		c := b.claimThis(t, id)
+		c.Status, c.Completed, c.Expires = job.Completed, now, expires
+		b.write(t, func(ctx context.Context, tx *store.Tx) error { _, err := tx.FinishJob(ctx, c); return err })
+	}
+	b.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.DeleteOldJobs(ctx, now+5) })
+	page, _, err := b.db.Jobs(t.Context(), b.tenant, job.Filter{Limit: 10})
+	require.NoError(t, err)
+	require.Len(t, page, 2)
+	require.Equal(t, "kept", page[0].ID)
+}
+
+func TestFile_ComesBackAsItWas(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		want := store.File{Tenant: b.tenant, Ref: core.FileRef(awkward[1]), Size: -1, Created: 5, Expires: 9}
+		b.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.InsertFile(ctx, want) })
+		check := func(want store.File) {
+			got, ok, err := b.db.File(t.Context(), b.tenant, want.Ref)
+			require.NoError(t, err)
+			require.True(t, ok)
+			require.Equal(t, want, got)
+		}
+		check(want)
+		want.Size, want.Hash = 1<<40, "h"
+		b.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.FinishFile(ctx, want) })
+		check(want)
+		for _, until := range []core.Time{8, 12, 11} {
+			b.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.KeepFile(ctx, b.tenant, want.Ref, until) })
+		}
+		want.Expires = 12
+		check(want)
+		_, ok, err := b.db.File(t.Context(), newTenant(t, b.db), want.Ref)
+		require.NoError(t, err)
+		require.False(t, ok, "of another tenant")
+
+		old, err := b.db.ExpiredFiles(t.Context(), 11, 1000)
+		require.NoError(t, err)
+		require.NotContains(t, old, store.File{Tenant: b.tenant, Ref: want.Ref})
+		old, err = b.db.ExpiredFiles(t.Context(), 12, 1000)
+		require.NoError(t, err)
+		require.Contains(t, old, store.File{Tenant: b.tenant, Ref: want.Ref})
+		b.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.DeleteFile(ctx, b.tenant, want.Ref) })
+		_, ok, err = b.db.File(t.Context(), b.tenant, want.Ref)
+		require.NoError(t, err)
+		require.False(t, ok)
+	})
+}
+
+func TestExpireFile(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b.write(t, func(ctx context.Context, tx *store.Tx) error {
+			require.NoError(t, tx.InsertFile(ctx, store.File{Tenant: b.tenant, Ref: "f", Created: now, Expires: now + 1000}))
+			return tx.ExpireFile(ctx, b.tenant, "f")
+		})
+		got, _, err := b.db.File(t.Context(), b.tenant, "f")
+		require.NoError(t, err)
+		require.Equal(t, now, got.Expires)
+	})
+}
+
+// laden has two users, of whom one referred the other and was paid for it, and
+// an event.
+func laden(t *testing.T, b bundle) {
+	t.Helper()
+	b.write(t, func(ctx context.Context, tx *store.Tx) error {
+		require.NoError(t, putUser(ctx, tx, b.tenant, "ann-inc", "ann"))
+		require.NoError(t, putUser(ctx, tx, b.tenant, "bob-inc", "bob"))
+		require.NoError(t, tx.PutReferral(ctx, b.tenant, referral.Referral{
+			ID: "r1", Program: core.ClassicProgram, State: referral.Converted, Code: "ANN",
+			Referrer:    referral.Identity{Account: "ann-inc", User: "ann"},
+			Referred:    referral.Identity{Account: "bob-inc", User: "bob"},
+			ShareMedium: "EMAIL", Started: now - 5, Converted: now,
+		}))
+		for _, r := range []reward.Reward{
+			{ID: "w1", Account: "ann-inc", User: "ann", Program: core.ClassicProgram, Referral: "r1", Source: reward.FriendSignup,
+				Offer: reward.Offer{Kind: reward.Credit, Unit: "CENTS", Amount: 1000, Currency: "USD"}, Sums: reward.Sums{Redeemed: 300}, Created: now, Given: now},
+			{ID: "w2", Account: "bob-inc", User: "bob", Program: core.ClassicProgram, Referral: "r1", Source: reward.Referred,
+				Offer: reward.Offer{Kind: reward.PercentDiscount, Unit: "%", Percent: 1250}, Created: now, Given: now},
+			{ID: "w3", Account: "ann-inc", User: "ann", Program: core.ClassicProgram, Referral: "r2", Source: reward.FriendSignup,
+				Offer: reward.Offer{Kind: reward.Credit, Unit: "CENTS", Amount: 50, Currency: "USD"}, Created: now, Given: now, Cancelled: now + 7,
+				Sums: reward.Sums{Cancelled: 50}},
+		} {
+			require.NoError(t, tx.InsertReward(ctx, b.tenant, r))
+		}
+		return nil
+	})
+	_, err := b.raw(t).ExecContext(t.Context(), `INSERT INTO event (tenant, id, account_id, user_id, key, fields, triggered_at,
+		received_at, processed_at) VALUES (?, 'e1', 'ann-inc', 'ann', 'purchase', '{"revenue":1.10}', ?, ?, ?)`,
+		string(b.tenant), int64(now), int64(now), int64(now))
+	require.NoError(t, err)
+}
+
+func (b bundle) exported(t *testing.T, typ job.Type, p job.Params) [][]string {
+	t.Helper()
+	page, _, err := b.db.ExportPage(t.Context(), b.tenant, typ, p, nil, 100)
+	require.NoError(t, err)
+	count, err := b.db.ExportCount(t.Context(), b.tenant, typ, p, 100)
+	require.NoError(t, err)
+	require.Equal(t, len(page), count)
+	return page
+}
+
+// Of a balance counts what can be used now: nothing that is held, still to come,
+// over or taken back.
+func TestExportPage_BalanceIsWhatIsAvailable(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b.write(t, func(ctx context.Context, tx *store.Tx) error {
+			for i, change := range []func(*reward.Reward){
+				func(*reward.Reward) {},
+				func(w *reward.Reward) { w.Given, w.Held, w.Pending = 0, true, true },
+				func(w *reward.Reward) { w.Given = now + 1 },
+				func(w *reward.Reward) { w.Expires = now },
+				func(w *reward.Reward) { w.Expires, w.Sums.Redeemed = now+1, 30 },
+				func(w *reward.Reward) { w.Cancelled, w.Sums.Cancelled = now, 100 },
+				func(w *reward.Reward) { w.Offer.Unit = "POINT" },
+			} {
+				w := reward.Reward{
+					ID: strconv.Itoa(i), Account: "a", User: "u", Source: reward.Manual, Created: now, Given: now,
+					Offer: reward.Offer{Kind: reward.Credit, Unit: "CENTS", Amount: 100},
+				}
+				change(&w)
+				require.NoError(t, tx.InsertReward(ctx, b.tenant, w))
+			}
+			return nil
+		})
+		require.Equal(t, [][]string{{"u", "a", "CREDIT", "170", "CENTS"}, {"u", "a", "CREDIT", "100", "POINT"}},
+			b.exported(t, job.RewardBalance, job.Params{At: now}))
+	})
+}
+
+func TestExportPage_Cells(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		laden(t, b)
+		at := strconv.FormatInt(int64(now), 10)
+		before, later := strconv.FormatInt(int64(now-5), 10), strconv.FormatInt(int64(now+7), 10)
+		for typ, want := range map[job.Type][][]string{
+			job.User: {
+				{"ann", "ann-inc", "", "", "", "", "", "", at, "", "", "", "", "", "", "", ""},
+				{"bob", "bob-inc", "", "", "", "", "", "", at, "", "EMAIL", "", "", "", "", "", ""},
+			},
+			job.UserReferral: {
+				{"ann", "ann-inc", "", "", "", at, "", "", "", "", "", "", "", ""},
+				{"bob", "bob-inc", "", "", "", at, "r1", "classic", "ANN", "ann", "ann-inc", before, at, ""},
+			},
+			job.Referral: {
+				{"r1", "classic", "bob", "bob-inc", "w2", "APPROVED", "ann", "ann-inc", "w1", "APPROVED", before, at, at, "", before},
+			},
+			job.Reward: {
+				{"w1", "CREDIT", "ann-inc", "ann", "classic", "r1", "FRIEND_SIGNUP", "CENTS", "", "1000", "300", "USD", at, at, "", "", ""},
+				{"w2", "PCT_DISCOUNT", "bob-inc", "bob", "classic", "r1", "REFERRED", "%", "1250", "", "", "", at, at, "", "", ""},
+				{"w3", "CREDIT", "ann-inc", "ann", "classic", "r2", "FRIEND_SIGNUP", "CENTS", "", "50", "0", "USD", at, at, "", "", later},
+			},
+			job.RewardBalance: {
+				{"ann", "ann-inc", "CREDIT", "700", "CENTS"}, {"bob", "bob-inc", "PCT_DISCOUNT", "12", "%"},
+			},
+			job.UserRewardBalance: {
+				{"ann", "ann-inc", "", "", "", "CREDIT", "700", "CENTS"}, {"bob", "bob-inc", "", "", "", "PCT_DISCOUNT", "12", "%"},
+			},
+			job.RedeemableRewardBalance: {
+				{"ann-inc", "ann", "", "", "", "CREDIT", "CENTS", "700"}, {"bob-inc", "bob", "", "", "", "PCT_DISCOUNT", "%", "12"},
+			},
+			job.UserEvent: {{"ann-inc", "ann", "e1", "purchase", at, at, at, `{"revenue":1.10}`}},
+		} {
+			require.Equal(t, want, b.exported(t, typ, job.Params{At: now}), typ)
+		}
+	})
+}
+
+// A window holds its beginning and not its end, and a balance is as new as the
+// last change of any of its rewards.
+func TestExportPage_Windows(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		laden(t, b)
+		for name, c := range map[string]struct {
+			typ    job.Type
+			params job.Params
+			want   int
+		}{
+			"users from":           {job.User, job.Params{Created: core.Span{From: now}}, 2},
+			"users after":          {job.User, job.Params{Created: core.Span{From: now + 1}}, 0},
+			"users before":         {job.User, job.Params{Created: core.Span{Before: now}}, 0},
+			"users updated":        {job.User, job.Params{Updated: core.Span{From: now, Before: now + 1}}, 2},
+			"referral created":     {job.Referral, job.Params{Created: core.Span{From: now}}, 0},
+			"referral changed":     {job.Referral, job.Params{Changed: core.Span{From: now}}, 1},
+			"balances changed":     {job.RewardBalance, job.Params{Changed: core.Span{From: now + 1}}, 1},
+			"balances created":     {job.RewardBalance, job.Params{Created: core.Span{From: now + 1}}, 0},
+			"program":              {job.Reward, job.Params{Program: core.ClassicProgram}, 3},
+			"another program":      {job.Reward, job.Params{Program: "other"}, 0},
+			"users of a program":   {job.UserReferral, job.Params{Program: core.ClassicProgram}, 1},
+			"events by key":        {job.UserEvent, job.Params{EventKeys: []string{"a", "purchase"}}, 1},
+			"events of other keys": {job.UserEvent, job.Params{EventKeys: []string{"a", "b"}}, 0},
+			"balances of a unit":   {job.RedeemableRewardBalance, job.Params{Unit: "%"}, 1},
+		} {
+			require.Len(t, b.exported(t, c.typ, c.params), c.want, name)
+		}
+	})
+}
+
+// Page after page gives every row once, in pages of any size.
+func TestExportPage_Pages(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		laden(t, b)
+		for _, typ := range job.Types() {
+			if typ.Import() {
+				continue
+			}
+			all := b.exported(t, typ, job.Params{})
+			for size := range len(all) {
+				var got [][]string
+				var behind []string
+				for {
+					page, last, err := b.db.ExportPage(t.Context(), b.tenant, typ, job.Params{}, behind, size+1)
+					require.NoError(t, err)
+					got = append(got, page...)
+					if len(page) <= size {
+						break
+					}
+					behind = last
+				}
+				require.Equal(t, all, got, "%s in pages of %d", typ, size+1)
+			}
+			count, err := b.db.ExportCount(t.Context(), b.tenant, typ, job.Params{}, 1)
+			require.NoError(t, err)
+			require.Equal(t, min(1, len(all)), count, typ)
+		}
+	})
+}
+
+// What is written meanwhile is not seen, and is not kept from being written.
+func TestSnapshot_IsOfOneMoment(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		laden(t, b)
+		require.NoError(t, b.db.Snapshot(t.Context(), func(r store.Reads) error {
+			for range 2 {
+				page, _, err := r.ExportPage(t.Context(), b.tenant, job.User, job.Params{}, nil, 100)
+				require.NoError(t, err)
+				require.Len(t, page, 2)
+				b.write(t, func(ctx context.Context, tx *store.Tx) error { return putUser(ctx, tx, b.tenant, "carl-inc", "carl") })
+			}
+			return nil
+		}))
+		require.Len(t, b.exported(t, job.User, job.Params{}), 3)
+		require.Equal(t, errTest, b.db.Snapshot(t.Context(), func(store.Reads) error { return errTest }))
+	})
+}

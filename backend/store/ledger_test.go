@@ -1,0 +1,339 @@
+package store_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/reward"
+)
+
+// aGrant is 1000 CENTS for the user "u" of the account "a".
+func aGrant() reward.Grant {
+	return reward.Grant{Account: "a", User: "u", Source: reward.Manual, Offer: reward.Offer{Kind: reward.Credit, Amount: 1000, Currency: "USD"}}
+}
+
+// grant gives rewards; their ids are id0, id1 and so on.
+func (b bundle) grant(t testing.TB, id string, grants ...reward.Grant) []reward.Reward {
+	t.Helper()
+	var rewards []reward.Reward
+	b.write(t, func(ctx context.Context, tx *store.Tx) error {
+		for i, g := range grants {
+			r, entries, err := g.Begin(id+strconv.Itoa(i), tx.Now)
+			require.NoError(t, err)
+			require.NoError(t, tx.InsertReward(ctx, b.tenant, r))
+			require.NoError(t, tx.AppendLedger(ctx, b.tenant, nil, named(r.ID, entries...)))
+			rewards = append(rewards, r)
+		}
+		return nil
+	})
+	return rewards
+}
+
+// named gives entries ids.
+func named(id string, entries ...reward.Entry) []reward.Entry {
+	for i := range entries {
+		entries[i].ID = id + "-" + string(entries[i].Action) + "-" + strconv.Itoa(i)
+	}
+	return entries
+}
+
+func TestLedger_IsOnlyEverAddedTo(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b.grant(t, "r", aGrant())
+		for _, statement := range []string{
+			`UPDATE reward_ledger SET amount = 5 WHERE tenant = ?`, `DELETE FROM reward_ledger WHERE tenant = ?`,
+		} {
+			_, err := b.raw(t).ExecContext(t.Context(), statement, string(b.tenant))
+			require.ErrorContains(t, err, "the ledger is only ever added to", statement)
+		}
+		var amount int64
+		require.NoError(t, b.raw(t).QueryRowContext(t.Context(), `SELECT sum(amount) FROM reward_ledger WHERE tenant = ?`,
+			string(b.tenant)).Scan(&amount))
+		require.Equal(t, int64(1000), amount)
+	})
+}
+
+func TestAppendLedger_EntriesAndRewardsComeBack(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		g := aGrant()
+		g.Program, g.Referral, g.Expires, g.ProgramRewardKey, g.GlobalRewardKey = "classic", "ref", now+50, awkward[1], awkward[4]
+		g.Offer.Name, g.Offer.Description, g.Offer.Unit = awkward[2], awkward[5], awkward[3]
+		tank, gift, held := aGrant(), aGrant(), aGrant()
+		tank.Offer.Kind, tank.FuelTankCode, tank.FuelTankType, tank.Scheduled = reward.FuelTank, awkward[1], reward.Credit, now+5
+		gift.Offer.Kind, gift.Offer.Settings, gift.Fixed = reward.Integration, `{"giftId":"5"}`, true
+		held.Held = true
+		want := b.grant(t, "r", g, tank, gift, held)
+
+		after, first, err := want[0].Redeem(300, now+1)
+		require.NoError(t, err)
+		after, second, err := after.Redeem(200, now+2)
+		require.NoError(t, err)
+		expired, third, err := after.Expire(now + 60)
+		require.NoError(t, err)
+		released, fourth, err := want[3].Release(now + 7)
+		require.NoError(t, err)
+		entries := named("x", first, second, third, fourth)
+		b.write(t, func(ctx context.Context, tx *store.Tx) error {
+			return tx.AppendLedger(ctx, b.tenant, []reward.Reward{expired, released}, entries)
+		})
+		expired.Redemptions = []reward.Redeemed{{ID: "x-redeem-1", Amount: 200, At: now + 2}, {ID: "x-redeem-0", Amount: 300, At: now + 1}}
+		for _, r := range []reward.Reward{expired, want[1], want[2], released} {
+			got, err := b.db.Reward(t.Context(), b.tenant, r.ID)
+			require.NoError(t, err)
+			require.Equal(t, r, got)
+		}
+		_, err = b.db.Reward(t.Context(), "nobody", "r0")
+		require.Equal(t, core.NotFound("there is no such reward"), err)
+	})
+}
+
+// More redemptions than a reward shows: it shows the last.
+func TestReward_ShowsTheLastRedemptions(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		r := b.grant(t, "r", aGrant())[0]
+		b.write(t, func(ctx context.Context, tx *store.Tx) error {
+			var entries []reward.Entry
+			for i := range reward.MaxRedemptions + 5 {
+				after, entry, err := r.Redeem(1, now+core.Time(i))
+				require.NoError(t, err)
+				r, entries = after, append(entries, entry)
+			}
+			return tx.AppendLedger(ctx, b.tenant, []reward.Reward{r}, named("x", entries...))
+		})
+		got, err := b.db.Reward(t.Context(), b.tenant, r.ID)
+		require.NoError(t, err)
+		require.Len(t, got.Redemptions, reward.MaxRedemptions)
+		require.Equal(t, reward.Redeemed{ID: "x-redeem-104", Amount: 1, At: now + 104}, got.Redemptions[0])
+		require.Equal(t, int64(105), got.Sums.Redeemed)
+	})
+}
+
+// The status in SQL is the one in core, for rewards in every state at every time
+// around their dates.
+func TestRewardGroups_StatusIsThatOfCore(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		var rewards []reward.Reward
+		for i := range 2 * 2 * 3 * 6 {
+			g := aGrant()
+			g.Held = i%2 == 1
+			if i/2%2 == 1 {
+				g.Scheduled = now + 10
+			}
+			if n := i / 4 % 3; n > 0 {
+				g.Expires = now + core.Time(10+5*n)
+			}
+			r := b.grant(t, "r"+strconv.Itoa(i)+"-", g)[0]
+			rewards = append(rewards, b.act(t, r, i/12))
+		}
+		for at := now - 1; at < now+30; at++ {
+			want := map[reward.Status]int64{}
+			for _, r := range rewards {
+				want[r.Status(at)]++
+			}
+			groups, err := b.db.RewardGroups(t.Context(), b.tenant, at, "a", "", "")
+			require.NoError(t, err)
+			got := map[reward.Status]int64{}
+			for _, g := range groups {
+				got[g.Status] = g.Count
+			}
+			require.Equal(t, want, got, at-now)
+		}
+	})
+}
+
+// act does one of six things to a reward, as far as it can be done.
+func (b bundle) act(t *testing.T, r reward.Reward, what int) reward.Reward {
+	t.Helper()
+	steps := [][]func(reward.Reward) (reward.Reward, reward.Entry, error){
+		{},
+		{func(r reward.Reward) (reward.Reward, reward.Entry, error) { return r.Redeem(400, now+12) }},
+		{func(r reward.Reward) (reward.Reward, reward.Entry, error) { return r.Redeem(1000, now+12) }},
+		{func(r reward.Reward) (reward.Reward, reward.Entry, error) { return r.Redeem(400, now+12) },
+			func(r reward.Reward) (reward.Reward, reward.Entry, error) { return r.Cancel(now + 13) }},
+		{func(r reward.Reward) (reward.Reward, reward.Entry, error) { return r.Expire(now + 11) }},
+		{func(r reward.Reward) (reward.Reward, reward.Entry, error) { return r.Hold(now + 11) },
+			func(r reward.Reward) (reward.Reward, reward.Entry, error) { return r.Release(now + 13) }},
+	}[what]
+	for i, step := range steps {
+		after, entry, err := step(r)
+		if err != nil {
+			continue
+		}
+		var entries []reward.Entry
+		if !entry.None() {
+			entries = named(r.ID+"-"+strconv.Itoa(i), entry)
+		}
+		b.write(t, func(ctx context.Context, tx *store.Tx) error {
+			return tx.AppendLedger(ctx, b.tenant, []reward.Reward{after}, entries)
+		})
+		r = after
+	}
+	return r
+}
+
+// Credits come in the order of core, no more than a draw needs, with the sum of
+// all; other units, kinds, users and what cannot be used stay out.
+func TestDrawable(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		with := func(change func(*reward.Grant)) reward.Grant { g := aGrant(); change(&g); return g }
+		rewards := b.grant(t, "r",
+			with(func(g *reward.Grant) { g.Given = now - 5 }),
+			with(func(g *reward.Grant) { g.Given = now - 9 }),
+			with(func(g *reward.Grant) { g.Expires = now + 70 }),
+			with(func(g *reward.Grant) { g.Expires = now + 60; g.User = "v" }),
+			with(func(g *reward.Grant) { g.Expires = now + 70; g.Given = now - 1 }),
+			with(func(g *reward.Grant) { g.Given = now - 9 }),
+			// None of these counts.
+			with(func(g *reward.Grant) { g.Held = true }),
+			with(func(g *reward.Grant) { g.Scheduled = now + 1 }),
+			with(func(g *reward.Grant) { g.Given, g.Expires = now-9, now }),
+			with(func(g *reward.Grant) { g.Offer.Unit = "cents" }),
+			with(func(g *reward.Grant) {
+				g.Offer.Kind, g.FuelTankCode, g.FuelTankType = reward.FuelTank, "C", reward.Credit
+			}),
+			with(func(g *reward.Grant) { g.Offer.Kind = reward.Integration }),
+			with(func(g *reward.Grant) { g.Account = "b" }),
+		)
+		draws := []reward.Draw{
+			{Account: "a", Unit: "CENTS", Amount: 9999},
+			{Account: "a", User: "u", Unit: "CENTS", Amount: 2001},
+			{Account: "a", User: "u", Unit: "CENTS", Amount: 2000},
+			{Account: "a", User: "v", Unit: "CENTS", Amount: 1},
+			{Account: "a", User: "nobody", Unit: "CENTS", Amount: 1},
+			{Account: "a", User: "u", Unit: "POINT", Amount: 1},
+		}
+		var got []store.Drawable
+		b.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
+			got, err = tx.Drawable(ctx, b.tenant, draws)
+			return err
+		})
+		ids := func(d store.Drawable) (ids []string) {
+			require.True(t, slices.IsSortedFunc(d.Credits, reward.Sooner))
+			for _, r := range d.Credits {
+				ids = append(ids, r.ID)
+			}
+			return ids
+		}
+		require.Equal(t, []string{"r3", "r4", "r2", "r1", "r5", "r0"}, ids(got[0]))
+		require.Equal(t, rewards[3], got[0].Credits[0], "the whole reward")
+		require.Equal(t, int64(6000), got[0].Available)
+		require.Equal(t, []string{"r4", "r2", "r1"}, ids(got[1]))
+		require.Equal(t, int64(5000), got[1].Available)
+		require.Equal(t, []string{"r4", "r2"}, ids(got[2]))
+		require.Equal(t, int64(5000), got[2].Available)
+		require.Equal(t, []string{"r3"}, ids(got[3]))
+		require.Equal(t, store.Drawable{}, got[4])
+		require.Equal(t, store.Drawable{}, got[5])
+	})
+}
+
+func TestRewards_FilterAndPage(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		with := func(change func(*reward.Grant)) reward.Grant { g := aGrant(); change(&g); return g }
+		rewards := b.grant(t, "r",
+			with(func(g *reward.Grant) {
+				g.Program, g.Referral, g.Source, g.ProgramRewardKey = "classic", "x", reward.Referred, "k"
+			}),
+			with(func(g *reward.Grant) { g.Offer.Kind, g.Offer.Percent, g.User = reward.PercentDiscount, 1000, "v" }),
+			with(func(g *reward.Grant) { g.Expires, g.Offer.Unit = now+50, "POINT" }),
+			with(func(g *reward.Grant) { g.Scheduled, g.Account = now+20, "b" }),
+		)
+		b.act(t, rewards[3], 3) // cancelled at now + 13
+		for want, f := range map[string]reward.Filter{
+			"r3 r2 r1 r0": {}, "r1": {ID: "r1"}, "r2 r1 r0": {Account: "a"}, "r2 r0": {Account: "a", User: "u"},
+			"r1 ": {Kind: reward.PercentDiscount}, "r2": {Unit: "POINT"}, "r0": {Source: reward.Referred}, "r0 ": {Program: "classic"},
+			"r0  ": {ProgramRewardKey: "k"}, "r0   ": {Referral: "x"}, "r3": {Given: reward.Span{From: now + 20, To: now + 21}},
+			"r2 r1 r0 ": {Given: reward.Span{To: now + 20}}, "r2 ": {Expires: reward.Span{From: now + 50}}, "": {Expires: reward.Span{To: now + 50}},
+			"r3 ": {Cancelled: reward.Span{From: now, To: now + 14}}, " ": {Cancelled: reward.Span{From: now + 14}}, "  ": {Created: reward.Span{From: now + 1}},
+			"r3 r2 r1 r0 ": {Created: reward.Span{From: now, To: now + 1}}, "   ": {Account: "a", ID: "r3"},
+		} {
+			f.Limit = 10
+			page, total, err := b.db.Rewards(t.Context(), b.tenant, f)
+			require.NoError(t, err)
+			require.Len(t, page, total)
+			var ids []string
+			for _, r := range page {
+				ids = append(ids, r.ID)
+			}
+			require.Equal(t, strings.TrimSpace(want), strings.Join(ids, " "), "%+v", f)
+		}
+		page, total, err := b.db.Rewards(t.Context(), b.tenant, reward.Filter{Limit: 2, Offset: 1})
+		require.NoError(t, err)
+		require.Equal(t, 4, total)
+		require.Equal(t, []string{"r2", "r1"}, []string{page[0].ID, page[1].ID})
+	})
+}
+
+// Whatever is done to rewards, what they repeat of the ledger is what the ledger
+// says.
+func TestLedger_RewardsAgreeWithTheirEntries(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		random := rand.New(rand.NewPCG(1, 2))
+		var rewards []reward.Reward
+		for i := range 20 {
+			g := aGrant()
+			g.Held = i%3 == 0
+			g.Expires = now + core.Time(20+i)
+			rewards = append(rewards, b.grant(t, "r"+strconv.Itoa(i)+"-", g)[0])
+		}
+		for n := range 100 {
+			at := now + core.Time(n/2)
+			var after []reward.Reward
+			var entries []reward.Entry
+			for i := range rewards {
+				next, entry := walk(random, rewards[i], at)
+				rewards[i], after = next, append(after, next)
+				if !entry.None() {
+					entries = append(entries, named(next.ID+"-"+strconv.Itoa(n), entry)...)
+				}
+			}
+			b.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.AppendLedger(ctx, b.tenant, after, entries) })
+		}
+		var agree, entries int
+		require.NoError(t, b.raw(t).QueryRowContext(t.Context(), `SELECT count(*), sum(l.entries) FROM reward r JOIN (
+				SELECT reward_id, count(*) AS entries, sum(amount) AS balance, sum(amount) FILTER (WHERE action = 'grant') AS value,
+					-coalesce(sum(amount) FILTER (WHERE action = 'redeem'), 0) AS redeemed,
+					-coalesce(sum(amount) FILTER (WHERE action = 'expire'), 0) AS expired,
+					-coalesce(sum(amount) FILTER (WHERE action = 'cancel'), 0) AS cancelled,
+					count(*) FILTER (WHERE action = 'hold') - count(*) FILTER (WHERE action = 'release') AS pending
+				FROM reward_ledger WHERE tenant = ?1 GROUP BY reward_id) l ON l.reward_id = r.id
+			WHERE r.tenant = ?1 AND (r.value, r.redeemed, r.expired, r.cancelled, r.pending, r.value - r.redeemed - r.expired - r.cancelled)
+				= (l.value, l.redeemed, l.expired, l.cancelled, l.pending, l.balance)`, string(b.tenant)).Scan(&agree, &entries))
+		require.Equal(t, len(rewards), agree)
+		require.Greater(t, entries, 5*len(rewards), "enough was done")
+	})
+}
+
+// walk does one thing to a reward, or nothing when it is refused.
+func walk(random *rand.Rand, r reward.Reward, at core.Time) (reward.Reward, reward.Entry) {
+	var after reward.Reward
+	var entry reward.Entry
+	var err error
+	switch random.IntN(12) {
+	case 0, 1, 2, 3:
+		after, entry, err = r.Redeem(1+random.Int64N(200), at)
+	case 4, 5:
+		after, entry, err = r.Hold(at)
+	case 6, 7, 8:
+		after, entry, err = r.Release(at)
+	case 9:
+		if random.IntN(20) > 0 {
+			return r, reward.Entry{}
+		}
+		after, entry, err = r.Cancel(at)
+	default:
+		after, entry = r.Settle(at)
+	}
+	if err != nil {
+		return r, reward.Entry{}
+	}
+	return after, entry
+}

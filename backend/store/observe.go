@@ -1,0 +1,26 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"kith/core"
+)
+
+// Backlog is what waits for the workers, by the name of the work.
+func (r Reads) Backlog(ctx context.Context) (map[string]float64, error) {
+	var intake, deliveries float64
+	err := r.q.QueryRowContext(ctx, `SELECT
+		(SELECT count(*) FROM intake WHERE seq > (SELECT seq FROM intake_cursor)),
+		(SELECT count(*) FROM webhook_delivery WHERE due_at IS NOT NULL)`).Scan(&intake, &deliveries)
+	if err != nil {
+		return nil, fmt.Errorf("store: backlog: %w", err)
+	}
+	return map[string]float64{"intake": intake, "webhook": deliveries}, nil
+}
+
+// Beat writes the time of the transaction down, for those who read it from a
+// replica, unless another did since.
+func (tx *Tx) Beat(ctx context.Context, since core.Time) error {
+	return tx.exec(ctx, "beat", `UPDATE heartbeat SET beat_at = ? WHERE beat_at < ?`, int64(tx.Now), int64(since))
+}

@@ -1,0 +1,41 @@
+package sqldtest
+
+import (
+	"slices"
+	"testing"
+)
+
+// Replica is one replica of a cluster.
+type Replica struct {
+	node *node
+	line *line
+}
+
+func newReplica(binary, dir, addr, primary, token string, args []string) (*Replica, error) {
+	line, err := newLine(primary)
+	if err != nil {
+		return nil, err
+	}
+	args = slices.Concat(args, []string{"--primary-grpc-url", "http://" + line.addr()})
+	return &Replica{line: line, node: newNode(binary, dir, addr, token, args...)}, nil
+}
+
+// URL is where the replica is spoken to, as ws://host:port. A write sent there
+// is carried out by the primary.
+func (r *Replica) URL() string { return "ws://" + r.node.addr }
+
+// Kill kills the replica, as kill -9 does. Its data stay.
+func (r *Replica) Kill(t testing.TB) { r.node.kill() }
+
+// Start starts a killed replica on the data it had.
+func (r *Replica) Start(t testing.TB) { t.Helper(); must(t, r.node.start()) }
+
+// Hold cuts the line to the primary: the replica goes on answering reads from
+// what it has and refuses writes, until Release or the test's end.
+func (r *Replica) Hold(t testing.TB) {
+	r.line.cut()
+	t.Cleanup(r.line.mend)
+}
+
+// Release lets a held replica catch up; WaitForSync says when it has.
+func (r *Replica) Release(t testing.TB) { r.line.mend() }

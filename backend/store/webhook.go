@@ -1,0 +1,203 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"kith/core"
+	"kith/core/webhook"
+)
+
+// EmitWebhook writes down an event for the tenant's own systems, and a delivery
+// for each that is subscribed now, to be sent after the transaction has
+// committed. A tenant without a subscription gets no row,
+// nor does a transaction that is silent.
+func (tx *Tx) EmitWebhook(ctx context.Context, tenant core.TenantAlias, id string, t webhook.Type, data []byte) error {
+	switch {
+	case tx.Silent:
+		return nil
+	case tx.b.on():
+		tx.b.emit(id, t, data)
+		return nil
+	}
+	added, err := tx.inserted(ctx, "webhook event", `INSERT INTO webhook_event (tenant, id, type, data, created_at)
+		SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM webhook_subscription WHERE tenant = ?1 AND disabled_at IS NULL)`,
+		string(tenant), id, string(t), string(data), int64(tx.Now))
+	if err != nil || !added {
+		return err
+	}
+	return tx.exec(ctx, "webhook deliveries", `INSERT INTO webhook_delivery (`+newDelivery+`)
+		SELECT ?1, url, ?2, 'waiting', 0, 0, ?3, ?3 FROM webhook_subscription WHERE tenant = ?1 AND disabled_at IS NULL`,
+		string(tenant), id, int64(tx.Now))
+}
+
+// Listens reports whether anybody is to be told of what the transaction does;
+// what nobody hears of need not be put into words.
+func (tx *Tx) Listens(ctx context.Context, tenant core.TenantAlias) (listens bool, err error) {
+	switch {
+	case tx.Silent:
+		return false, nil
+	case tx.b.on():
+		return tx.b.listeners, nil
+	}
+	err = tx.q.QueryRowContext(ctx, subscribed, string(tenant)).Scan(&listens)
+	if err != nil {
+		return false, fmt.Errorf("store: listens: %w", err)
+	}
+	return listens, nil
+}
+
+// subscribed is whether a tenant has a subscription that is sent to.
+const subscribed = `SELECT EXISTS (SELECT 1 FROM webhook_subscription WHERE tenant = ? AND disabled_at IS NULL)`
+
+const newDelivery = `tenant, url, event_id, state, attempt, tries, due_at, created_at`
+
+// EmitWebhookTo writes down an event for one endpoint alone, which must be
+// subscribed.
+func (tx *Tx) EmitWebhookTo(ctx context.Context, p webhook.Place, t webhook.Type, data []byte) error {
+	err := tx.exec(ctx, "webhook event", `INSERT INTO webhook_event (tenant, id, type, data, created_at) VALUES (?, ?, ?, ?, ?)`,
+		string(p.Tenant), p.Event, string(t), string(data), int64(tx.Now))
+	if err != nil {
+		return err
+	}
+	return tx.exec(ctx, "webhook delivery", `INSERT INTO webhook_delivery (`+newDelivery+`) VALUES (?1, ?2, ?3, 'waiting', 0, 0, ?4, ?4)`,
+		string(p.Tenant), string(p.Endpoint), p.Event, int64(tx.Now))
+}
+
+const subscriptionColumns = `url, name, created_at, coalesce(failing_since, 0), coalesce(disabled_at, 0)`
+
+func scanSubscription(rows *sql.Rows, s *webhook.Subscription) error {
+	return rows.Scan(&s.Endpoint, &s.Name, &s.Created, &s.FailingSince, &s.Disabled)
+}
+
+// WebhookSubscriptions returns a tenant's subscriptions, the first made first.
+func (r Reads) WebhookSubscriptions(ctx context.Context, tenant core.TenantAlias) ([]webhook.Subscription, error) {
+	rows, err := r.q.QueryContext(ctx, `SELECT `+subscriptionColumns+` FROM webhook_subscription
+		WHERE tenant = ? ORDER BY created_at, url`, string(tenant))
+	return collect(rows, err, "webhook subscriptions", scanSubscription)
+}
+
+// WebhookSubscription returns one subscription; ok is false when there is none.
+func (r Reads) WebhookSubscription(ctx context.Context, line webhook.Line) (s webhook.Subscription, ok bool, err error) {
+	rows, err := r.q.QueryContext(ctx, `SELECT `+subscriptionColumns+` FROM webhook_subscription
+		WHERE tenant = ? AND url = ?`, string(line.Tenant), string(line.Endpoint))
+	found, err := collect(rows, err, "webhook subscription", scanSubscription)
+	if err != nil || len(found) == 0 {
+		return s, false, err
+	}
+	return found[0], true, nil
+}
+
+// InsertWebhookSubscription adds a subscription with its sealed secret; false
+// means that the endpoint has one.
+func (tx *Tx) InsertWebhookSubscription(ctx context.Context, line webhook.Line, name, secret string) (bool, error) {
+	return tx.inserted(ctx, "webhook subscription", `INSERT INTO webhook_subscription (tenant, url, name, secret, created_at)
+		VALUES (?, ?, ?, ?, ?) ON CONFLICT (tenant, url) DO NOTHING`,
+		string(line.Tenant), string(line.Endpoint), name, secret, int64(tx.Now))
+}
+
+// RenewWebhookSubscription names a subscription anew, unless the name is empty,
+// and lets an endpoint that was disabled get events again.
+func (tx *Tx) RenewWebhookSubscription(ctx context.Context, line webhook.Line, name string) error {
+	return tx.exec(ctx, "renew webhook subscription", `UPDATE webhook_subscription
+		SET name = CASE ?1 WHEN '' THEN name ELSE ?1 END, disabled_at = NULL WHERE tenant = ?2 AND url = ?3`,
+		name, string(line.Tenant), string(line.Endpoint))
+}
+
+// DeleteWebhookSubscription removes a subscription with its deliveries; false
+// means that there is none.
+func (tx *Tx) DeleteWebhookSubscription(ctx context.Context, line webhook.Line) (bool, error) {
+	return tx.changed(ctx, "delete webhook subscription", `DELETE FROM webhook_subscription WHERE tenant = ? AND url = ?`,
+		string(line.Tenant), string(line.Endpoint))
+}
+
+// RotateWebhookSecret gives a subscription a new sealed secret; the one that it
+// had signs along until the given time, an older one no more. false means that
+// there is no such subscription.
+func (tx *Tx) RotateWebhookSecret(ctx context.Context, line webhook.Line, secret string, until core.Time) (bool, error) {
+	return tx.changed(ctx, "rotate webhook secret", `UPDATE webhook_subscription
+		SET old_secret = secret, old_until = ?, secret = ? WHERE tenant = ? AND url = ?`,
+		int64(until), secret, string(line.Tenant), string(line.Endpoint))
+}
+
+// changed runs a statement and reports whether it changed a row.
+func (tx *Tx) changed(ctx context.Context, what, statement string, args ...any) (bool, error) {
+	n, err := tx.count(ctx, what, statement, args...)
+	return n > 0, err
+}
+
+// count runs a statement and returns how many rows it changed.
+func (tx *Tx) count(ctx context.Context, what, statement string, args ...any) (int, error) {
+	result, err := tx.q.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return 0, fmt.Errorf("store: %s: %w", what, err)
+	}
+	n, err := result.RowsAffected()
+	return int(n), err
+}
+
+// WebhookKey is a stored key pair of the service.
+type WebhookKey struct {
+	webhook.PublicKey
+	// Sealed is the private half.
+	Sealed string
+}
+
+// WebhookKey returns the key that signs; ok is false when none was made yet.
+func (r Reads) WebhookKey(ctx context.Context) (k WebhookKey, ok bool, err error) {
+	err = r.q.QueryRowContext(ctx, `SELECT id, modulus, sealed FROM webhook_key WHERE retired_at IS NULL`).
+		Scan(&k.ID, &k.Modulus, &k.Sealed)
+	if errors.Is(err, sql.ErrNoRows) {
+		return k, false, nil
+	}
+	if err != nil {
+		return k, false, fmt.Errorf("store: webhook key: %w", err)
+	}
+	return k, true, nil
+}
+
+// WebhookKeys returns the keys that are to be published: the one that signs,
+// and those that were retired after the given time, the newest first.
+func (r Reads) WebhookKeys(ctx context.Context, since core.Time) ([]webhook.PublicKey, error) {
+	rows, err := r.q.QueryContext(ctx, `SELECT id, modulus FROM webhook_key
+		WHERE retired_at IS NULL OR retired_at > ? ORDER BY retired_at IS NOT NULL, retired_at DESC, id DESC LIMIT ?`,
+		int64(since), webhook.MaxKeys)
+	return collect(rows, err, "webhook keys", func(rows *sql.Rows, k *webhook.PublicKey) error {
+		return rows.Scan(&k.ID, &k.Modulus)
+	})
+}
+
+// InsertWebhookKey adds a key that signs from now on; false means that there is
+// one.
+func (tx *Tx) InsertWebhookKey(ctx context.Context, k WebhookKey) (bool, error) {
+	return tx.inserted(ctx, "webhook key", `INSERT INTO webhook_key (id, modulus, sealed, created_at)
+		SELECT ?, ?, ?, ? WHERE NOT EXISTS (SELECT 1 FROM webhook_key WHERE retired_at IS NULL)`,
+		k.ID, k.Modulus, k.Sealed, int64(tx.Now))
+}
+
+// RetireWebhookKey ends the signing of the current key.
+func (tx *Tx) RetireWebhookKey(ctx context.Context) error {
+	return tx.exec(ctx, "retire webhook key", `UPDATE webhook_key SET retired_at = ? WHERE retired_at IS NULL`, int64(tx.Now))
+}
+
+// AllowWebhookAddress lets a tenant's events be sent to addresses with this
+// prefix.
+func (tx *Tx) AllowWebhookAddress(ctx context.Context, tenant core.TenantAlias, prefix string) error {
+	return tx.exec(ctx, "allow webhook address", `INSERT INTO webhook_allowed (tenant, prefix) VALUES (?, ?)
+		ON CONFLICT DO NOTHING`, string(tenant), prefix)
+}
+
+// ForbidWebhookAddress takes that back; false means that it was not allowed.
+func (tx *Tx) ForbidWebhookAddress(ctx context.Context, tenant core.TenantAlias, prefix string) (bool, error) {
+	return tx.changed(ctx, "forbid webhook address", `DELETE FROM webhook_allowed WHERE tenant = ? AND prefix = ?`,
+		string(tenant), prefix)
+}
+
+// WebhookAddresses are the prefixes that a tenant's events may be sent to
+// besides public addresses.
+func (r Reads) WebhookAddresses(ctx context.Context, tenant core.TenantAlias) ([]string, error) {
+	rows, err := r.q.QueryContext(ctx, `SELECT prefix FROM webhook_allowed WHERE tenant = ? ORDER BY prefix`, string(tenant))
+	return collect(rows, err, "webhook addresses", func(rows *sql.Rows, prefix *string) error { return rows.Scan(prefix) })
+}

@@ -1,0 +1,99 @@
+package billing_test
+
+import (
+	"testing"
+
+	"kith/core/billing"
+	"kith/core/referral"
+	"kith/core/reward"
+)
+
+func TestDecide(t *testing.T) {
+	trial := billing.Standing{Status: billing.Active, InTrial: true}
+	unpaid := billing.Standing{Status: billing.Active}
+	paid := billing.Standing{Status: billing.Active, Paid: true}
+	pastDue := billing.Standing{Status: billing.PastDue, Paid: true}
+	canceled := billing.Standing{Status: billing.Canceled, Paid: true}
+	expired := billing.Standing{Status: billing.Expired}
+	for _, c := range []struct {
+		name   string
+		all    []billing.Standing
+		before referral.Status
+		want   billing.Command
+	}{
+		{"none", nil, referral.Free, billing.Command{Status: referral.Free}},
+		{"heard of", []billing.Standing{{}}, referral.Free, billing.Command{Status: referral.Free}},
+		{"trial", []billing.Standing{trial}, referral.Free, billing.Command{Status: referral.Trial}},
+		{"billing skipped", []billing.Standing{unpaid}, referral.Trial, billing.Command{Status: referral.Trial}},
+		{"charged", []billing.Standing{paid}, referral.Trial, billing.Command{Status: referral.Paid, Paid: true}},
+		{"past due stays", []billing.Standing{pastDue}, referral.Paid, billing.Command{Status: referral.Paid, Paid: true}},
+		{"canceled after paying", []billing.Standing{canceled}, referral.Paid, billing.Command{Status: referral.Cancelled, Paid: true}},
+		{"expired without paying", []billing.Standing{expired}, referral.Trial, billing.Command{Status: referral.Cancelled}},
+		{"one of two canceled", []billing.Standing{canceled, paid}, referral.Paid, billing.Command{Status: referral.Paid, Paid: true}},
+		{"subscribed again", []billing.Standing{canceled, trial}, referral.Cancelled, billing.Command{Status: referral.Trial, Paid: true}},
+	} {
+		if got := billing.Decide(c.all, c.before); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestSubscription_Want(t *testing.T) {
+	for _, c := range []struct {
+		percent, credit, price, amount, folded int64
+	}{
+		{0, 0, 5000, 0, 0}, {1000, 0, 5000, 500, 0}, {0, 700, 5000, 700, 700}, {1000, 700, 5000, 1200, 700},
+		{1000, 9000, 5000, 5000, 4500}, {10000, 100, 5000, 5000, 0}, {333, 0, 15, 0, 0}, {334, 0, 15, 1, 0},
+		{1000, 100, 0, 0, 0}, {1000, 100, -5, 0, 0}, {10000, 0, 1 << 60, 1 << 60, 0},
+	} {
+		s := billing.Subscription{Price: c.price}
+		want := billing.Discount{Amount: c.amount, Credit: c.folded}
+		if got := s.Want(basisPoints(c.percent), c.credit); got != want {
+			t.Errorf("%+v: %+v", c, got)
+		}
+	}
+}
+
+func TestCharge_CreditUsedAndRefund(t *testing.T) {
+	for _, c := range []struct {
+		name                               string
+		charge                             billing.Charge
+		percent, folded, used, refundCents int64
+	}{
+		{"full price", billing.Charge{Amount: 5000}, 1000, 0, 0, 500},
+		{"looked up", billing.Charge{Amount: 4500, Discount: 500}, 1000, 0, 0, 0},
+		{"with credit", billing.Charge{Amount: 3800, Discount: 1200}, 1000, 700, 700, 0},
+		{"a discount of the shop's own", billing.Charge{Amount: 3800, Discount: 1200}, 1000, 0, 0, 0},
+		{"less than was folded in", billing.Charge{Amount: 4700, Discount: 300}, 0, 700, 300, 0},
+	} {
+		if used := c.charge.CreditUsed(basisPoints(c.percent), c.folded); used != c.used {
+			t.Errorf("%s: %d used", c.name, used)
+		}
+		if refund := c.charge.Refund(basisPoints(c.percent)); refund != c.refundCents {
+			t.Errorf("%s: %d refunded", c.name, refund)
+		}
+	}
+}
+
+func TestSubscription_Change(t *testing.T) {
+	for _, c := range []struct {
+		s      billing.Subscription
+		amount int64
+		want   billing.Change
+	}{
+		{billing.Subscription{Status: billing.Active}, 0, billing.NoChange},
+		{billing.Subscription{Status: billing.Active}, 5, billing.AddDiscount},
+		{billing.Subscription{Status: billing.Pending}, 5, billing.AddDiscount},
+		{billing.Subscription{Status: billing.Active, Has: true, Discount: 5}, 5, billing.NoChange},
+		{billing.Subscription{Status: billing.Active, Has: true, Discount: 4}, 5, billing.UpdateDiscount},
+		{billing.Subscription{Status: billing.Active, Has: true, Discount: 4}, 0, billing.RemoveDiscount},
+		{billing.Subscription{Status: billing.PastDue}, 5, billing.NoChange},
+		{billing.Subscription{Status: billing.Canceled, Has: true, Discount: 4}, 0, billing.NoChange},
+	} {
+		if got := c.s.Change(c.amount); got != c.want {
+			t.Errorf("%+v to %d: %q", c.s, c.amount, got)
+		}
+	}
+}
+
+func basisPoints(n int64) reward.BasisPoints { return reward.BasisPoints(n) }

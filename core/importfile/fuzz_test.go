@@ -1,0 +1,51 @@
+//go:build !tinygo
+
+package importfile
+
+import (
+	"encoding/csv"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// What encoding/csv takes, we take and read alike; what it refuses, we refuse.
+// It drops carriage returns before line ends within quotes, which we keep, so
+// files with any are left out.
+func FuzzReader_CSV(f *testing.F) {
+	for _, seed := range []string{"a,b\n1,2\n", "\"a\"\"b\",c\n\n", "a\n\"", "a\"b\n", "\"a\"b\n", ",\n,", "\ufeffa\n"} {
+		f.Add(seed, 3)
+	}
+	f.Fuzz(func(t *testing.T, text string, n int) {
+		if strings.Contains(text, "\r") || !utf8.ValidString(text) || n < 1 {
+			return
+		}
+		got, err := read(text, n)
+		std := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, bom)))
+		std.FieldsPerRecord = -1
+		want, stdErr := std.ReadAll()
+		if (err == io.EOF) != (stdErr == nil) {
+			t.Fatalf("%q: %v, and encoding/csv: %v", text, err, stdErr)
+		}
+		if err == io.EOF && !slices.EqualFunc(got, want, slices.Equal) {
+			t.Fatalf("%q: %q, and encoding/csv: %q", text, got, want)
+		}
+	})
+}
+
+// Whatever a header is, it is answered, and a row of its width has a place for
+// each of its cells.
+func FuzzParseHeader(f *testing.F) {
+	f.Add("accountId,id,customFields.a")
+	f.Fuzz(func(t *testing.T, line string) {
+		names := strings.Split(line, ",")
+		for typ := range types {
+			l, problems := ParseHeader(typ, names)
+			if len(problems) == 0 && len(l.Columns) != len(names) {
+				t.Fatalf("%q: %d columns", line, len(l.Columns))
+			}
+		}
+	})
+}

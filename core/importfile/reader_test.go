@@ -1,0 +1,166 @@
+package importfile
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// dribble gives a few bytes at a time, as a network may.
+type dribble struct {
+	text string
+	n    int
+}
+
+func (d *dribble) Read(p []byte) (int, error) {
+	if d.text == "" {
+		return 0, io.EOF
+	}
+	n := copy(p, d.text[:min(d.n, len(d.text))])
+	d.text = d.text[n:]
+	return n, nil
+}
+
+// read returns all records of a CSV file, the header first, and what ended it.
+func read(text string, n int) (rows [][]string, err error) {
+	r := NewReader(CSV, &dribble{text, n}, 0, 0)
+	for {
+		line, err := r.Line()
+		if err != nil {
+			return rows, err
+		}
+		cells, err := r.Cells(line)
+		if err != nil {
+			return rows, err
+		}
+		rows = append(rows, slices.Clone(cells))
+	}
+}
+
+func TestReader_CSV(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		want       [][]string
+	}{
+		{"LF", "a,b\n1,2\n", [][]string{{"a", "b"}, {"1", "2"}}},
+		{"CRLF", "a,b\r\n1,2\r\n", [][]string{{"a", "b"}, {"1", "2"}}},
+		{"no end of line", "a,b\n1,2", [][]string{{"a", "b"}, {"1", "2"}}},
+		{"BOM", "\ufeffa,b\n1,2\n", [][]string{{"a", "b"}, {"1", "2"}}},
+		{"BOM and quotes", "\ufeff\"a\",b\n", [][]string{{"a", "b"}}},
+		{"quotes", "a,b\n\"1,1\",\"say \"\"so\"\"\"\n", [][]string{{"a", "b"}, {"1,1", `say "so"`}}},
+		{"lines within quotes", "a,b\n\"1\r\n\n2\",\"\"\n3,4\n", [][]string{{"a", "b"}, {"1\r\n\n2", ""}, {"3", "4"}}},
+		{"empty cells", "a,b\n,\n\"\",\n", [][]string{{"a", "b"}, {"", ""}, {"", ""}}},
+		{"empty lines", "\n\r\na,b\n\n1,2\n\n", [][]string{{"a", "b"}, {"1", "2"}}},
+		{"more and fewer cells", "a,b\n1\n1,2,3\n", [][]string{{"a", "b"}, {"1"}, {"1", "2", "3"}}},
+		{"blanks stay", "a, b \n 1 ,2\n", [][]string{{"a", " b "}, {" 1 ", "2"}}},
+		{"wide letters", "ä,🧑‍🚀\n", [][]string{{"ä", "🧑‍🚀"}}},
+		{"empty", "", nil},
+		{"BOM alone", "\ufeff", nil},
+	} {
+		for _, n := range []int{1, 2, 3, 1000} {
+			got, err := read(c.text, n)
+			if err != io.EOF || !slices.EqualFunc(got, c.want, slices.Equal) {
+				t.Errorf("%s, %d bytes at a time: %q, %v\nwant %q", c.name, n, got, err, c.want)
+			}
+		}
+	}
+}
+
+func TestReader_Problems(t *testing.T) {
+	long := strings.Repeat("x", MaxRecord)
+	for _, c := range []struct{ name, text, want string }{
+		{"quote that is not closed", "a\n1\n\"2\n3\n4\n", "row 2: a quote is missing at the end of a field"},
+		{"quote that is not closed, in the header", "\"a\n1\n", "a quote is missing at the end of a field"},
+		{"quote within a field", "a,b\nscreen 15\",x\n1,2\"\n", "row 1: has a quote where none may stand: a field with a quote in it must stand in quotes, with each of its own twice"},
+		{"quote and more", "a\n\"1\"2\n", "row 1: has a quote where none may stand: a field with a quote in it must stand in quotes, with each of its own twice"},
+		{"not UTF-8", "a\n1\n\xff\n", "row 2: is not UTF-8; save the file with that encoding"},
+		{"UTF-16", "\xff\xfea\x00\n\x00", "is not UTF-8; save the file with that encoding"},
+		{"a field of more than the bound", "a\n1\n" + long + "\n", "row 2: is longer than 1 MiB; a quote may be missing at the end of a field"},
+		{"a field of far more, in quotes", "a\n1\n\"" + strings.Repeat(long, 10) + "\"\n", "row 2: is longer than 1 MiB; a quote may be missing at the end of a field"},
+		{"a last field without an end", "a\n1\n" + long + "x", "row 2: is longer than 1 MiB; a quote may be missing at the end of a field"},
+	} {
+		_, err := read(c.text, 1<<16)
+		var p Problem
+		if !errors.As(err, &p) || err.Error() != c.want {
+			t.Errorf("%s: %v, want %s", c.name, err, c.want)
+		}
+	}
+}
+
+// The longest record is taken, with the end of its line.
+func TestReader_LongestRecord(t *testing.T) {
+	want := strings.Repeat("x", MaxRecord-1)
+	rows, err := read("a\n"+want+"\n1\n", 1000)
+	if err != io.EOF || len(rows) != 3 || rows[1][0] != want || rows[2][0] != "1" {
+		t.Errorf("%d rows, %v", len(rows), err)
+	}
+}
+
+// A file that cannot be read is no problem of the file.
+func TestReader_ReadError(t *testing.T) {
+	broken := errors.New("the disk is gone")
+	r := NewReader(CSV, io.MultiReader(strings.NewReader("a\n1"), failing{broken}), 0, 0)
+	if _, err := r.Line(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Line(); err != broken {
+		t.Errorf("%v", err)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+func TestReader_JSONL(t *testing.T) {
+	r := NewReader(JSONL, strings.NewReader("\ufeff{\"a\":1}\r\n\n  {\"b\":\"\\\"\"}  \n{\"c\":[\n"), 0, 0)
+	for i, want := range []string{`{"a":1}`, `{"b":"\""}`, `{"c":[`} {
+		line, err := r.Line()
+		if err != nil || string(line) != want || r.Record() != int64(i+1) {
+			t.Errorf("record %d: %q, %v", r.Record(), line, err)
+		}
+	}
+	if _, err := r.Line(); err != io.EOF {
+		t.Error(err)
+	}
+}
+
+// From each position that was given, the rest reads as it did before.
+func TestReader_GoesOnWhereItStopped(t *testing.T) {
+	const text = "\ufeffa,b\r\n1,\"x\ny\"\n\n2,\"\"\"\"\n3,z"
+	whole := NewReader(CSV, strings.NewReader(text), 0, 0)
+	for {
+		if _, err := whole.Line(); err == io.EOF {
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		rest := NewReader(CSV, strings.NewReader(text[whole.Position():]), whole.Position(), whole.Record())
+		next := *whole
+		next.from = strings.NewReader("")
+		a, errA := rest.Line()
+		b, errB := (&next).Line()
+		if string(a) != string(b) || errA != errB || rest.Record() != next.Record() || rest.Position() != next.Position() {
+			t.Errorf("behind record %d: %q, %v; %q, %v", whole.Record(), a, errA, b, errB)
+		}
+	}
+}
+
+func TestFormatOf(t *testing.T) {
+	for _, c := range []struct {
+		name, beginning string
+		want            Format
+	}{
+		{"users.csv", "{", CSV}, {"users.CSV.GZ", "", CSV}, {"users.jsonl", "a,b", JSONL}, {"users.ndjson.gz", "", JSONL},
+		{"", "\ufeff \n{\"a\":1}", JSONL}, {"", "a,b", CSV}, {"", "", CSV}, {"users.txt", "{", JSONL}, {"", "a{", CSV},
+	} {
+		if got := FormatOf(c.name, []byte(c.beginning)); got != c.want {
+			t.Errorf("%q %q: %s", c.name, c.beginning, got)
+		}
+	}
+	if !Packed([]byte{0x1f, 0x8b, 8, 0}) || Packed([]byte("a,b")) || Packed(nil) {
+		t.Error("Packed")
+	}
+}

@@ -1,0 +1,60 @@
+package link
+
+import (
+	"net/url"
+	"strings"
+)
+
+// Message returns where a browser is sent to share a link by a medium, with the
+// words that go with it (reference, 1.6); ok is false for a medium that is none.
+func Message(m ShareMedium, words, shared string) (location string, ok bool) {
+	to, both := url.QueryEscape(shared), url.QueryEscape(words+" "+shared)
+	switch m {
+	case "EMAIL":
+		return "mailto:?subject=" + percent(words) + "&body=" + percent(shared), true
+	case "SMS":
+		return "sms:?&body=" + percent(words+" "+shared), true
+	case "FACEBOOK":
+		return "https://www.facebook.com/sharer/sharer.php?u=" + to, true
+	case "FBMESSENGER":
+		return "fb-messenger://share?link=" + to, true
+	case "TWITTER":
+		return "https://twitter.com/intent/tweet?text=" + url.QueryEscape(words) + "&url=" + to, true
+	case "LINKEDIN":
+		return "https://www.linkedin.com/sharing/share-offsite/?url=" + to, true
+	case "WHATSAPP":
+		return "https://api.whatsapp.com/send?text=" + both, true
+	case "LINEMESSENGER":
+		return "https://line.me/R/msg/text/?" + both, true
+	case "PINTEREST":
+		return "https://www.pinterest.com/pin/create/button/?url=" + to + "&description=" + url.QueryEscape(words), true
+	case "DIRECT", Unknown:
+		return shared, true
+	}
+	return "", false
+}
+
+// percent escapes a text for programs that take "+" for a plus.
+func percent(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+
+// ParseShareMedium returns s as a medium; ok is false when it is none, as for an
+// empty one.
+func ParseShareMedium(s string) (m ShareMedium, ok bool) {
+	for _, m := range ShareMediums {
+		if string(m) == s {
+			return m, true
+		}
+	}
+	return "", false
+}
+
+// ParseEngagement returns s as an engagement; ok is false when it is none, as for
+// an empty one.
+func ParseEngagement(s string) (e Engagement, ok bool) {
+	for _, e := range Engagements {
+		if string(e) == s {
+			return e, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,44 @@
+package link
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// Every medium leads somewhere that has the whole link in it, and nothing that a
+// link or its words hold breaks out of its place.
+func TestMessage(t *testing.T) {
+	const words, shared = "10 % off & more #1", "https://go.example/s/acme/ANN?rsShareMedium=SMS&x=ü"
+	for _, m := range ShareMediums {
+		to, ok := Message(m, words, shared)
+		if !ok {
+			t.Errorf("%s leads nowhere", m)
+			continue
+		}
+		if m == "DIRECT" || m == Unknown {
+			if to != shared {
+				t.Errorf("%s: %s", m, to)
+			}
+			continue
+		}
+		decoded, err := url.QueryUnescape(to)
+		if err != nil || !strings.Contains(decoded, shared) || strings.Contains(to, "#") || strings.Contains(to, " ") {
+			t.Errorf("%s: %s, %v", m, to, err)
+		}
+		if parsed, err := url.Parse(to); err != nil || parsed.Scheme == "http" {
+			t.Errorf("%s: %s, %v", m, to, err)
+		}
+	}
+	for _, m := range []ShareMedium{"EMAIL", "SMS"} {
+		to, _ := Message(m, words, shared)
+		if _, query, _ := strings.Cut(to, "?"); !strings.HasSuffix(value(query, "body"), shared) {
+			t.Errorf("%s: %s", m, to)
+		}
+	}
+	for _, m := range []ShareMedium{"", "facebook", "REMINDER", "javascript:"} {
+		if to, ok := Message(m, words, shared); ok {
+			t.Errorf("%q leads to %s", m, to)
+		}
+	}
+}

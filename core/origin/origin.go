@@ -1,0 +1,69 @@
+// Package origin decides which pages may call the service from a browser: the
+// cross-origin rule (CORS) of the paths that scripts call.
+//
+// A tenant lists its origins; those of the pages that its programs land on are
+// listed by that. The answer names the one origin that asked, and never "*":
+// these calls carry cookies. An origin that is not listed gets an answer that
+// its browser keeps from it.
+package origin
+
+import (
+	"net/url"
+	"strings"
+
+	"kith/core"
+)
+
+// Origin is where a page comes from, as browsers write it: scheme, host and,
+// when it is not the scheme's own, port; in lower case.
+type Origin string
+
+// MaxPerTenant is the most origins that a tenant may list.
+const MaxPerTenant = 100
+
+const maxOrigin = 300
+
+// Parse returns s as an origin or an error about field. Whatever goes beyond an
+// origin is refused, so that nobody takes a path for a bound.
+func Parse(field, s string) (Origin, error) {
+	u, err := url.Parse(s)
+	if err != nil || len(s) > maxOrigin || !web(u) || u.User != nil || strings.Trim(u.Path, "/") != "" ||
+		u.RawQuery != "" || u.Fragment != "" || strings.Contains(u.Host, "*") {
+		return "", core.Invalid(field, "must be an origin such as https://shop.example or http://localhost:8000")
+	}
+	return of(u), nil
+}
+
+// Allowed reports whether a page of that origin, as the Origin header names it,
+// may call a tenant that has these sites: origins and URLs of landing pages,
+// one on each line, as Sites reads them.
+func Allowed(header, sites string) bool {
+	if header == "" || header == "null" {
+		return false
+	}
+	for site := range strings.SplitSeq(sites, "\n") {
+		u, err := url.Parse(site)
+		if err == nil && web(u) && string(of(u)) == header {
+			return true
+		}
+	}
+	return false
+}
+
+// Sites is the query for the sites of tenant ?1, which the edge runs on its
+// replica and the backend on the primary. It gives one row; a tenant without
+// any has NULL.
+const Sites = `SELECT group_concat(site, char(10)) FROM (
+	SELECT origin AS site FROM tenant_origin WHERE tenant = ?1
+	UNION ALL SELECT landing_url FROM program WHERE tenant = ?1)`
+
+func web(u *url.URL) bool { return (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" }
+
+func of(u *url.URL) Origin {
+	host := strings.ToLower(u.Host)
+	own := ":80"
+	if u.Scheme == "https" {
+		own = ":443"
+	}
+	return Origin(u.Scheme + "://" + strings.TrimSuffix(strings.TrimSuffix(host, own), ":"))
+}

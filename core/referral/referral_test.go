@@ -1,0 +1,45 @@
+package referral
+
+import (
+	"testing"
+
+	"kith/core/reward"
+)
+
+func TestReferral_SeenBy(t *testing.T) {
+	tank := &reward.Reward{
+		ID: "w", Offer: reward.Offer{Kind: reward.FuelTank, Amount: 5, Settings: "{}"}, FuelTankCode: "SECRET",
+		Sums: reward.Sums{Redeemed: 3}, Redemptions: []reward.Redeemed{{ID: "x"}},
+	}
+	r := Referral{
+		Referrer: Identity{Account: "a", User: "ann", Email: "ann@example.com"}, ReferrerProfile: Profile{FirstName: "Ann", LastName: "Ärbor"}, ReferrerReward: tank,
+		Referred: Identity{Account: "b", User: "bob", Email: "bob@example.com"}, ReferredProfile: Profile{FirstName: "Bob", LastName: ""}, ReferredReward: tank,
+		Moderation: ModerationState{Signals: []Finding{{Signal: SignalIP}}},
+	}
+	shown := func(email, last string, w *reward.Reward) bool {
+		return email != "" && last != "Ä" && w.FuelTankCode == "SECRET" && w.Sums.Redeemed == 3 && len(w.Redemptions) == 1
+	}
+	hidden := func(email, last string, w *reward.Reward) bool {
+		return email == "" && len(last) <= 2 && w.FuelTankCode == "" && w.Offer.Settings == "" && w.Sums.Redeemed == 0 && w.Redemptions == nil && w.Offer.Amount == 5
+	}
+	for name, c := range map[string]struct {
+		seen               Referral
+		referrer, referred func(email, last string, w *reward.Reward) bool
+	}{
+		"the referrer":      {r.SeenBy("a", "ann"), shown, hidden},
+		"the referred":      {r.SeenBy("b", "bob"), hidden, shown},
+		"another of theirs": {r.SeenBy("a", "bob"), hidden, hidden},
+		"nobody":            {r.SeenBy("", ""), hidden, hidden},
+	} {
+		s := c.seen
+		if !c.referrer(s.Referrer.Email, s.ReferrerProfile.LastName, s.ReferrerReward) || !c.referred(s.Referred.Email, s.ReferredProfile.LastName, s.ReferredReward) {
+			t.Errorf("%s sees %+v", name, s)
+		}
+		if s.Moderation.Signals != nil || s.ReferrerProfile.FirstName != "Ann" || s.ReferredProfile.FirstName != "Bob" {
+			t.Errorf("%s sees %+v", name, s)
+		}
+	}
+	if tank.FuelTankCode != "SECRET" || (Referral{}).SeenBy("", "").ReferrerReward != nil {
+		t.Error("the stored reward changed, or one came from nothing")
+	}
+}

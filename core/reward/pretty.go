@@ -1,0 +1,112 @@
+package reward
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Format is how a value is written for people (reference, 1.11).
+type Format string
+
+const (
+	// UnitFormatted is a number with its unit: "$1,234.50", "10%", "5 POINT".
+	UnitFormatted Format = "UNIT_FORMATTED"
+	// NumberFormatted is a number alone: "1,234.50".
+	NumberFormatted Format = "NUMBER_FORMATTED"
+	// IntegerFormatted is a number rounded half up to a whole one: "1,235".
+	IntegerFormatted Format = "INTEGER_FORMATTED"
+	// NumberUnformatted has no thousands separators: "1234.50".
+	NumberUnformatted Format = "NUMBER_UNFORMATTED"
+	// IntegerUnformatted is both: "1235".
+	IntegerUnformatted Format = "INTEGER_UNFORMATTED"
+)
+
+// symbols are written before an amount. Any other currency is written behind it.
+var symbols = map[string]string{"USD": "$", "EUR": "€", "GBP": "£", "CAD": "CA$", "AUD": "A$", "JPY": "¥"}
+
+// Pretty writes a value as people read it in English, whatever their language: a
+// percentage in basis points when the unit is UnitPercent, minor units of a
+// currency when it is UnitCents or names one, as CASH/USD does, and a plain
+// number otherwise.
+//
+// Spec silent: the reference tells the formats and not their rules.
+func Pretty(value int64, unit, currency string, f Format) string {
+	if _, named, found := strings.Cut(unit, "/"); found {
+		unit, currency = UnitCents, named
+	}
+	fraction := 0
+	switch {
+	case unit == UnitPercent:
+		fraction = percentDigits(value)
+		for range 2 - fraction {
+			value /= 10
+		}
+	case unit == UnitCents && currency != "":
+		fraction = 2
+	}
+	if f == IntegerFormatted || f == IntegerUnformatted {
+		value, fraction = rounded(value, fraction), 0
+	}
+	number := grouped(value, fraction, f != NumberUnformatted && f != IntegerUnformatted)
+	if f != UnitFormatted {
+		return number
+	}
+	return withUnit(number, unit, currency)
+}
+
+// percentDigits is how many decimals of a percentage are not zero.
+func percentDigits(basisPoints int64) int {
+	switch {
+	case basisPoints%100 == 0:
+		return 0
+	case basisPoints%10 == 0:
+		return 1
+	}
+	return 2
+}
+
+func rounded(value int64, fraction int) int64 {
+	for range fraction - 1 {
+		value /= 10
+	}
+	if fraction == 0 {
+		return value
+	}
+	if value >= 0 {
+		return (value + 5) / 10
+	}
+	return (value - 5) / 10
+}
+
+func grouped(value int64, fraction int, separators bool) string {
+	sign := ""
+	if value < 0 {
+		sign, value = "-", -value
+	}
+	digits := strconv.FormatInt(value, 10)
+	if short := fraction + 1 - len(digits); short > 0 {
+		digits = strings.Repeat("0", short) + digits
+	}
+	whole, decimals := digits[:len(digits)-fraction], digits[len(digits)-fraction:]
+	for i := len(whole) - 3; separators && i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if fraction > 0 {
+		whole += "." + decimals
+	}
+	return sign + whole
+}
+
+func withUnit(number, unit, currency string) string {
+	switch {
+	case unit == UnitPercent:
+		return number + "%"
+	case unit != UnitCents || currency == "":
+		return number + " " + unit
+	case symbols[currency] == "":
+		return number + " " + currency
+	case number[0] == '-':
+		return "-" + symbols[currency] + number[1:]
+	}
+	return symbols[currency] + number
+}

@@ -1,0 +1,27 @@
+package reward
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestParseTankCode(t *testing.T) {
+	for _, s := range []string{"A", "gift-1234", "ÄÖ/=?", strings.Repeat("x", 200)} {
+		if got, err := ParseTankCode("f", s); err != nil || got != s {
+			t.Errorf("%q: %q, %v", s, got, err)
+		}
+	}
+	for _, s := range []string{"", " ", "a b", "a\n", "\x00", "\x7f", strings.Repeat("x", 201)} {
+		if _, err := ParseTankCode("f", s); err == nil {
+			t.Errorf("%q is taken", s)
+		}
+	}
+}
+
+func TestOffer_TankType(t *testing.T) {
+	for unit, want := range map[string]Kind{"": Credit, "CENTS": Credit, "POINT": Credit, "%": PercentDiscount} {
+		if got := (Offer{Kind: FuelTank, Unit: unit}).TankType(); got != want {
+			t.Errorf("%q: %s", unit, got)
+		}
+	}
+}

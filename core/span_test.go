@@ -1,0 +1,18 @@
+package core
+
+import "testing"
+
+func TestParseSpan(t *testing.T) {
+	for s, want := range map[string]Span{
+		"0": {0, 1}, "1": {1, 2}, "1772355600000": {1772355600000, 1772355600001}, "0,123412451": {0, 123412452}, "5,5": {5, 6},
+	} {
+		if got, err := ParseSpan("f", s); err != nil || got != want || got.Open() {
+			t.Errorf("%s: %+v, %v", s, got, err)
+		}
+	}
+	for _, s := range []string{"", ",", "1,", ",1", "2,1", "-1", "-1,1", "1,2,3", "1.5", "1e3", " 1", "2026-01-01", "9223372036854775807", "99999999999999999999"} {
+		if got, err := ParseSpan("f", s); err == nil {
+			t.Errorf("%q is taken for %+v", s, got)
+		}
+	}
+}

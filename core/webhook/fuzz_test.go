@@ -1,0 +1,37 @@
+//go:build !tinygo
+
+package webhook
+
+import (
+	"errors"
+	"net/url"
+	"testing"
+
+	"kith/core"
+)
+
+// What is taken for an endpoint is a URL that a request can be made to, and
+// whose host is the one that it seems to be.
+func FuzzParseEndpoint(f *testing.F) {
+	for _, s := range []string{"https://shop.example/", "http://[::1]:1/?#", "https://a@b/", "https://a\\@b/", "https:/\\a", "https://%31/"} {
+		f.Add(s, true)
+		f.Add(s, false)
+	}
+	f.Fuzz(func(t *testing.T, s string, live bool) {
+		got, err := ParseEndpoint("endpointUrl", s, live)
+		if err != nil {
+			var e *core.Error
+			if !errors.As(err, &e) || e.Code != core.CodeInvalid || got != "" {
+				t.Errorf("%q: %q, %#v", s, got, err)
+			}
+			return
+		}
+		u, err := url.Parse(string(got))
+		if err != nil || string(got) != s || u.Hostname() == "" || u.User != nil || u.Fragment != "" || len(s) > maxEndpoint {
+			t.Errorf("%q was taken: %+v, %v", s, u, err)
+		}
+		if u.Scheme != "https" && (live || u.Scheme != "http") {
+			t.Errorf("%q was taken, live %v", s, live)
+		}
+	})
+}

@@ -1,0 +1,85 @@
+package wire
+
+import (
+	"github.com/valyala/fastjson"
+
+	"kith/core"
+	"kith/core/reward"
+)
+
+// DiscountRegistration ties an account to its customer at the payment gateway
+// and names the code that it came by (spec, Discount registration body).
+type DiscountRegistration struct {
+	Account  core.AccountID
+	Provider core.PaymentProviderID
+	Code     core.ReferralCode
+}
+
+// ParseDiscountRegistration reads the body of POST /discount.
+func ParseDiscountRegistration(body []byte) (DiscountRegistration, error) {
+	var d DiscountRegistration
+	v, err := object(body, MaxBody)
+	if err != nil {
+		return d, err
+	}
+	err = fields(v, "", func(r *reader, key string, v *fastjson.Value) bool {
+		switch key {
+		case "accountId":
+			return word(r, key, v, &d.Account, core.ParseAccountID)
+		case "paymentProviderId":
+			return word(r, key, v, &d.Provider, core.ParsePaymentProviderID)
+		case "couponCode":
+			return word(r, key, v, &d.Code, core.ParseReferralCode)
+		}
+		return false
+	})
+	switch {
+	case err != nil:
+	case d.Account == "":
+		err = required("accountId", "RS044")
+	case d.Provider == "":
+		err = required("paymentProviderId", "RS012")
+	case d.Code == "":
+		err = required("couponCode", "RS034")
+	}
+	return d, err
+}
+
+// AccountDiscount writes what an account pays less (reference, 1.3). The total is
+// always the sum of the two sides; the name is there when a code was asked about.
+func AccountDiscount(d reward.Discount) []byte {
+	w := writer{}
+	w.open()
+	w.text("accountId", string(d.Account))
+	w.raw("discountPercentage", d.Total().String())
+	w.raw("referredDiscountPercent", d.Referred.String())
+	w.raw("referrerDiscountPercent", d.Referrer.String())
+	w.text("discountId", d.DiscountID)
+	if name := shortName(d.FirstName, d.LastName); name != "" {
+		w.text("referrerName", name)
+	}
+	w.close()
+	return w.b
+}
+
+// DiscountCode writes what a code takes off the price (reference, 1.3).
+func DiscountCode(c CodeInfo) []byte {
+	w := writer{}
+	w.open()
+	w.text("couponCode", string(c.Code))
+	w.text("referrerName", shortName(c.FirstName, c.LastName))
+	w.raw("discountPercentage", c.discount().String())
+	w.date("dateCreated", c.Created)
+	w.text("discountId", c.DiscountID)
+	w.close()
+	return w.b
+}
+
+// discount is what the code takes off the price; zero when it gives something
+// else.
+func (c CodeInfo) discount() reward.BasisPoints {
+	if c.Offer.Kind != reward.PercentDiscount {
+		return 0
+	}
+	return c.Offer.Percent
+}

@@ -1,0 +1,290 @@
+package wire
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+	"github.com/valyala/fastjson"
+
+	"kith/core"
+	"kith/core/event"
+	"kith/core/importfile"
+	"kith/core/job"
+	"kith/core/referral"
+)
+
+// ImportRow appends a row of a CSV file as the JSON object that a line of a JSONL
+// file would be, so that both are read by one parser. An empty cell is not given.
+func ImportRow(b []byte, l importfile.Layout, cells []string) []byte {
+	w := writer{b: b}
+	w.open()
+	var at []string
+	for _, i := range l.Order {
+		if cells[i] == "" {
+			continue
+		}
+		path := l.Columns[i].Path
+		parents := path[:len(path)-1]
+		for !beginsWith(parents, at) {
+			w.close()
+			at = at[:len(at)-1]
+		}
+		for len(at) < len(parents) {
+			w.key(parents[len(at)])
+			w.open()
+			at = append(at, parents[len(at)])
+		}
+		w.cell(path[len(path)-1], l.Columns[i].Kind, cells[i])
+	}
+	for range at {
+		w.close()
+	}
+	w.close()
+	return w.b
+}
+
+func beginsWith(path, prefix []string) bool {
+	if len(path) < len(prefix) {
+		return false
+	}
+	for i, part := range prefix {
+		if path[i] != part {
+			return false
+		}
+	}
+	return true
+}
+
+// cell writes what a cell holds. What cannot be what its column is for is
+// written as a text, so that the parser says what was wrong with it.
+func (w *writer) cell(name string, kind importfile.Kind, cell string) {
+	switch {
+	case kind == importfile.Boolean && strings.EqualFold(cell, "true"),
+		kind == importfile.Boolean && strings.EqualFold(cell, "false"):
+		w.raw(name, strings.ToLower(cell))
+	case kind == importfile.Integer && plainNumber(cell, false):
+		w.raw(name, cell)
+	case kind == importfile.Any && (cell == "true" || cell == "false" || plainNumber(cell, true)):
+		w.raw(name, cell)
+	default:
+		w.text(name, cell)
+	}
+}
+
+// plainNumber reports whether a text is a number as JSON writes it, without an
+// exponent, of so few digits that no reader loses one: a number of a telephone
+// or of a card is a text.
+func plainNumber(s string, fraction bool) bool {
+	digits := strings.TrimPrefix(s, "-")
+	whole, rest, point := strings.Cut(digits, ".")
+	if len(digits) > 16 || point && (!fraction || rest == "" || !allDigits(rest)) {
+		return false
+	}
+	return whole != "" && allDigits(whole) && (whole == "0" || whole[0] != '0')
+}
+
+func allDigits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+// CheckImportRow reads a row as its job would and returns what is wrong with it.
+func CheckImportRow(tenant core.TenantAlias, t job.Type, row []byte) (err error) {
+	switch t {
+	case job.ImportUser:
+		_, _, err = ParseImportedUser(tenant, row)
+	case job.ImportDelete:
+		_, err = ParseDeletion(row)
+	case job.ImportUserEvent:
+		_, err = ParseImportedEvent(row)
+	case job.ImportRedeem:
+		_, err = ParseDraw(row)
+	}
+	return err
+}
+
+// ParseImportedUser reads a row of MUTATION/USER: the body of an identification
+// with the ids that no path says (reference, 3.3). created is zero when the row
+// does not say.
+func ParseImportedUser(tenant core.TenantAlias, row []byte) (u referral.UserUpdate, created core.Time, err error) {
+	account, err := rowID(row, "accountId", "RS044", core.ParseAccountID)
+	if err != nil {
+		return u, 0, err
+	}
+	user, err := rowID(row, "id", "RS043", core.ParseUserID)
+	if err != nil {
+		return u, 0, err
+	}
+	u, err = ParseUser(tenant, account, user, row)
+	return u, core.Time(gjson.GetBytes(row, "dateCreated").Int()), err
+}
+
+// rowID reads an id of a row without checking the rest of it. The check comes
+// after; what is no JSON has no id that matters.
+func rowID[T any](row []byte, key, rs string, parse func(field, s string) (T, error)) (T, error) {
+	v := gjson.GetBytes(row, key)
+	if v.Type != gjson.String {
+		var none T
+		if !gjson.ValidBytes(row) {
+			return none, core.Malformed("", "the row is not a valid JSON object")
+		}
+		if v.Exists() && v.Type != gjson.Null {
+			return none, core.Malformed(key, "must be a string")
+		}
+		return none, required(key, rs)
+	}
+	return parse(key, v.String())
+}
+
+// Deletion is a row of MUTATION/DELETE_USER. What it does not say is for the
+// params of the job to say.
+type Deletion struct {
+	Account              core.AccountID
+	User                 core.UserID
+	PreserveEmptyAccount *bool
+	DoNotTrack           *bool
+}
+
+// ParseDeletion reads a row of MUTATION/DELETE_USER (reference, 3.3).
+func ParseDeletion(row []byte) (Deletion, error) {
+	var d Deletion
+	who, err := parseRow(row, "id", func(r *reader, key string, v *fastjson.Value) bool {
+		switch key {
+		case "preserveEmptyAccount":
+			return r.boolean(&d.PreserveEmptyAccount, key, v)
+		case "doNotTrack":
+			return r.boolean(&d.DoNotTrack, key, v)
+		}
+		return false
+	})
+	d.Account, d.User = who.Account, who.User
+	return d, err
+}
+
+// ParseImportedEvent reads a row of MUTATION/USER_EVENT, which has one event
+// (reference, 3.3). The batch still lacks its ids and its time.
+func ParseImportedEvent(row []byte) (event.Batch, error) {
+	batch := event.Batch{Events: make([]event.Event, 1)}
+	given := false
+	who, err := parseRow(row, "userId", func(r *reader, key string, v *fastjson.Value) (ok bool) {
+		switch key {
+		case "idempotencyKey":
+			return setParsed(r, key, v, &batch.Key, core.ParseIdempotencyKey)
+		case "event":
+			if v.Type() == fastjson.TypeNull {
+				return true
+			}
+			given = true
+			var err error
+			batch.Events[0], err = parseEvent(r.path(key), v)
+			return r.fail(err)
+		}
+		return false
+	})
+	if err == nil && !given {
+		err = core.Invalid("event", "is required")
+	}
+	if err != nil {
+		return event.Batch{}, err
+	}
+	if f := gjson.GetBytes(row, "event.fields"); f.IsObject() {
+		batch.Events[0].Fields = f.Raw
+	}
+	batch.Account, batch.User = who.Account, who.User
+	return batch, nil
+}
+
+// Draw is a row of MUTATION/REDEEMABLE_REWARD_BALANCE.
+type Draw struct {
+	Account core.AccountID
+	User    core.UserID
+	Unit    string
+	// Amount is 0 for a row that is to be passed over.
+	Amount int64
+}
+
+// ParseDraw reads a row of MUTATION/REDEEMABLE_REWARD_BALANCE: a row of the
+// report about redeemable balances, with the value to redeem filled in. One that
+// is empty, 0 or less redeems nothing, and fractions are cut off (reference,
+// 3.3).
+func ParseDraw(row []byte) (Draw, error) {
+	var d Draw
+	value := ""
+	who, err := parseRow(row, "id", func(r *reader, key string, v *fastjson.Value) bool {
+		switch key {
+		case "unit":
+			return setParsed(r, key, v, &d.Unit, anyText)
+		case "valueToRedeem":
+			if v.Type() == fastjson.TypeNumber {
+				value = gjson.GetBytes(row, "valueToRedeem").Raw
+				return true
+			}
+			return setParsed(r, key, v, &value, anyText)
+		case "email", "firstName", "lastName", "type", "availableValue":
+			return true
+		}
+		return false
+	})
+	if err != nil {
+		return d, err
+	}
+	if d.Account, d.User = who.Account, who.User; d.Unit == "" {
+		return d, core.Invalid("unit", "is required")
+	}
+	d.Amount, err = wholePart(value)
+	return d, err
+}
+
+// wholePart is a decimal number without its fraction, or 0 for nothing and for
+// what is less than 0.
+func wholePart(s string) (int64, error) {
+	s = strings.TrimSpace(s)
+	whole, fraction, _ := strings.Cut(strings.TrimPrefix(s, "-"), ".")
+	if !allDigits(whole) || !allDigits(fraction) || s != "" && whole == "" || len(whole) > 18 {
+		return 0, core.Invalid("valueToRedeem", "must be a number such as 12 or 12.5")
+	}
+	if whole == "" || s[0] == '-' {
+		return 0, nil
+	}
+	return strconv.ParseInt(whole, 10, 64)
+}
+
+// rowUser is whose row it is.
+type rowUser struct {
+	Account core.AccountID
+	User    core.UserID
+}
+
+// parseRow reads a row with the ids of a user, which are required; the user's is
+// under the given key.
+func parseRow(row []byte, userKey string, take func(r *reader, key string, v *fastjson.Value) bool) (rowUser, error) {
+	var account *core.AccountID
+	var user *core.UserID
+	v, err := object(row, MaxBody)
+	if err != nil {
+		return rowUser{}, core.Malformed("", "the row is not a valid JSON object")
+	}
+	err = fields(v, "", func(r *reader, key string, v *fastjson.Value) bool {
+		switch key {
+		case "accountId":
+			return parsed(r, key, v, &account, core.ParseAccountID)
+		case userKey:
+			return parsed(r, key, v, &user, core.ParseUserID)
+		}
+		return take(r, key, v)
+	})
+	switch {
+	case err != nil:
+		return rowUser{}, err
+	case account == nil:
+		return rowUser{}, required("accountId", "RS044")
+	case user == nil:
+		return rowUser{}, required(userKey, "RS043")
+	}
+	return rowUser{Account: *account, User: *user}, nil
+}

@@ -1,0 +1,106 @@
+package wire
+
+import (
+	"kith/core"
+	"kith/core/link"
+)
+
+// linkWriter writes the share links of one code.
+type linkWriter struct {
+	w *writer
+	// start is the link without mediums, escaped for JSON but not yet closed.
+	start []byte
+}
+
+func (w *writer) links(s link.Share, code core.ReferralCode) linkWriter {
+	start := appendString(nil, s.URL(code))
+	return linkWriter{w, start[:len(start)-1]}
+}
+
+// link writes one link. What mediums are made of needs no escaping.
+func (l linkWriter) link(name string, e link.Engagement, m link.ShareMedium) {
+	l.w.key(name)
+	l.w.b = append(l.w.b, l.start...)
+	l.w.b = append(l.w.b, link.Mediums(e, m)...)
+	l.w.b = append(l.w.b, '"')
+}
+
+// flat writes links by their older names (reference, 1.7), which begin with a
+// prefix.
+func (l linkWriter) flat(e link.Engagement, names ...string) {
+	mediums := [...]link.ShareMedium{"DIRECT", "FACEBOOK", "TWITTER", "EMAIL", "LINKEDIN"}
+	for i, name := range names {
+		l.link(name, e, mediums[i])
+	}
+}
+
+// flatLinks writes the older form of a user's links: one map of names, and in it
+// one for each engagement (reference, 1.7). Null without a code.
+func (w *writer) flatLinks(name string, s link.Share, code core.ReferralCode) {
+	if code == "" {
+		w.raw(name, "null")
+		return
+	}
+	w.key(name)
+	w.flatMembers(s, code)
+}
+
+func (w *writer) flatMembers(s link.Share, code core.ReferralCode) {
+	l := w.links(s, code)
+	w.open()
+	l.flat(link.Unknown, "shareLink", "facebookShareLink", "twitterShareLink", "emailShareLink", "linkedinShareLink")
+	l.flat("MOBILE", "mobileShareLink", "mobileFacebookShareLink", "mobileTwitterShareLink", "mobileEmailShareLink")
+	for _, e := range [...]link.Engagement{"EMBED", "POPUP", "HOSTED", "MOBILE", "EMAIL"} {
+		w.object(string(e), func() {
+			l.flat(e, "shareLink", "facebookShareLink", "twitterShareLink", "emailShareLink", "linkedinShareLink")
+		})
+	}
+	w.close()
+}
+
+// programLinks writes a user's links by program (reference, 1.2).
+func (w *writer) programLinks(u UserInfo) {
+	w.object("programShareLinks", func() {
+		for _, c := range u.User.Codes {
+			l := w.links(u.Share, c.Code)
+			w.object(string(c.Program), func() {
+				l.link("cleanShareLink", "", "")
+				for _, e := range [...]link.Engagement{link.Unknown, "EMAIL", "MOBILE"} {
+					w.object(string(e), func() { l.link("DIRECT", e, "DIRECT") })
+				}
+			})
+		}
+	})
+}
+
+// ShareURLs writes a user's links in the newer form: by engagement and by medium
+// (reference, 1.7). What is empty is not narrowed.
+func ShareURLs(s link.Share, code core.ReferralCode, e link.Engagement, m link.ShareMedium) []byte {
+	w := writer{}
+	w.open()
+	w.object("shareLinks", func() {
+		l := w.links(s, code)
+		l.link("cleanShareLink", "", "")
+		for _, engagement := range link.Engagements {
+			if e != "" && e != engagement {
+				continue
+			}
+			w.object(string(engagement), func() {
+				for _, medium := range link.ShareMediums {
+					if m == "" || m == medium {
+						l.link(string(medium), engagement, medium)
+					}
+				}
+			})
+		}
+	})
+	w.close()
+	return w.b
+}
+
+// ShareLinks writes a user's links in the older form (reference, 1.7).
+func ShareLinks(s link.Share, code core.ReferralCode) []byte {
+	w := writer{}
+	w.flatMembers(s, code)
+	return w.b
+}

@@ -1,0 +1,291 @@
+package wire
+
+import (
+	"github.com/valyala/fastjson"
+
+	"kith/core"
+	"kith/core/referral"
+	"kith/core/reward"
+)
+
+// ParseProgram reads the body of POST /programs and PUT /programs/{key}: all of
+// a program, so that what is left out has its default. A key that is not empty
+// is that of the path; an id in the body must repeat it.
+func ParseProgram(key core.ProgramKey, body []byte) (referral.Program, error) {
+	v, err := object(body, MaxBody)
+	if err != nil {
+		return referral.Program{}, err
+	}
+	p := programParser{path: key, body: body, p: referral.NewProgram(key)}
+	if err := fields(v, "", p.take); err != nil {
+		return referral.Program{}, err
+	}
+	switch {
+	case p.p.Key == "":
+		return referral.Program{}, core.Invalid("id", "is required")
+	case p.name != nil:
+		p.p.Name = *p.name
+	default:
+		p.p.Name = string(p.p.Key)
+	}
+	return p.p, p.p.Check()
+}
+
+// programParser collects what the keys of a body say.
+type programParser struct {
+	path core.ProgramKey
+	body []byte
+	name *string
+	p    referral.Program
+}
+
+func (p *programParser) take(r *reader, key string, v *fastjson.Value) bool {
+	switch key {
+	case "id":
+		return p.id(r, key, v)
+	case "name":
+		return r.text(&p.name, key, v)
+	case "sharing":
+		return r.nested(key, v, p.sharing)
+	case "rewards":
+		return r.nested(key, v, p.rewards)
+	case "limits":
+		return r.nested(key, v, p.limits)
+	case "fraud":
+		return r.nested(key, v, p.fraud)
+	// A program that was read and is written back brings these along.
+	case "dateCreated", "dateModified":
+		var n *int64
+		return r.integer(&n, key, v, 0)
+	}
+	return false
+}
+
+func (p *programParser) id(r *reader, key string, v *fastjson.Value) bool {
+	if p.path != "" {
+		return r.same(key, v, string(p.path))
+	}
+	var id *core.ProgramKey
+	parsed(r, key, v, &id, core.ParseProgramKey)
+	if id != nil {
+		p.p.Key = *id
+	}
+	return true
+}
+
+func (p *programParser) sharing(r *reader, key string, v *fastjson.Value) bool {
+	switch key {
+	case "url":
+		return take(r.text, &p.p.LandingURL, key, v)
+	case "allowedHosts":
+		return r.items(key, v, referral.MaxAllowedHosts, func(i int, v *fastjson.Value) error {
+			host, err := textItem(element(r.path(key), i), v)
+			p.p.AllowedHosts = append(p.p.AllowedHosts, host)
+			return err
+		})
+	case "cookieExpiryDuration":
+		return r.duration(&p.p.CookieLife, key, v)
+	}
+	return false
+}
+
+func (p *programParser) rewards(r *reader, key string, v *fastjson.Value) bool {
+	switch key {
+	case "referrer":
+		return r.offer(&p.p.Referrer, key, v, p.body)
+	case "referred":
+		return r.offer(&p.p.Referred, key, v, p.body)
+	}
+	return false
+}
+
+func (p *programParser) limits(r *reader, key string, v *fastjson.Value) bool {
+	l := &p.p.Limits
+	switch key {
+	case "rewards":
+		return r.count(&l.Total, key, v)
+	case "rewardsInPeriod":
+		return r.count(&l.InPeriod, key, v)
+	case "period":
+		return r.duration(&l.Period, key, v)
+	case "discountPercent":
+		return r.percent(&l.Discount, key, v)
+	}
+	return false
+}
+
+func (p *programParser) fraud(r *reader, key string, v *fastjson.Value) bool {
+	switch key {
+	case "handling":
+		return r.handling(&p.p.Fraud.Handling, key, v)
+	case "signals":
+		return r.nested(key, v, p.signal)
+	case "dailyRewardLimit":
+		return r.count(&p.p.Fraud.DailyRewards, key, v)
+	}
+	return false
+}
+
+func (p *programParser) signal(r *reader, key string, v *fastjson.Value) bool {
+	for _, s := range referral.Signals() {
+		if key != string(s) {
+			continue
+		}
+		var h referral.Handling
+		if r.handling(&h, key, v); h == "" {
+			return true
+		}
+		if p.p.Fraud.BySignal == nil {
+			p.p.Fraud.BySignal = map[referral.Signal]referral.Handling{}
+		}
+		p.p.Fraud.BySignal[s] = h
+		return true
+	}
+	return false
+}
+
+func (r *reader) handling(into *referral.Handling, key string, v *fastjson.Value) bool {
+	return take(func(h **referral.Handling, key string, v *fastjson.Value) bool {
+		return parsed(r, key, v, h, referral.ParseHandling)
+	}, into, key, v)
+}
+
+func (r *reader) duration(into *core.Time, key string, v *fastjson.Value) bool {
+	return take(func(d **core.Time, key string, v *fastjson.Value) bool {
+		return parsed(r, key, v, d, core.ParseDuration)
+	}, into, key, v)
+}
+
+func (r *reader) count(into *int64, key string, v *fastjson.Value) bool {
+	return take(func(n **int64, key string, v *fastjson.Value) bool { return r.integer(n, key, v, 0) }, into, key, v)
+}
+
+// percent stores a percentage of at most two decimals.
+func (r *reader) percent(into *reward.BasisPoints, key string, v *fastjson.Value) bool {
+	var text *string
+	if r.decimal(&text, key, v); text == nil {
+		return true
+	}
+	percent, err := reward.ParsePercent(r.path(key), *text)
+	*into = percent
+	return r.fail(err)
+}
+
+// take reads a value by read and stores it, unless it is null.
+func take[T any](read func(**T, string, *fastjson.Value) bool, into *T, key string, v *fastjson.Value) bool {
+	var given *T
+	ok := read(&given, key, v)
+	if given != nil {
+		*into = *given
+	}
+	return ok
+}
+
+// ParseTankCodes reads the body that loads a fuel tank: {codes: […]}.
+func ParseTankCodes(body []byte) (codes []string, err error) {
+	v, err := object(body, MaxBody)
+	if err != nil {
+		return nil, err
+	}
+	err = fields(v, "", func(r *reader, key string, v *fastjson.Value) bool {
+		return key == "codes" && r.items(key, v, reward.MaxTankCodes, func(i int, v *fastjson.Value) error {
+			at := element(key, i)
+			code, err := textItem(at, v)
+			if err == nil {
+				code, err = reward.ParseTankCode(at, code)
+			}
+			codes = append(codes, code)
+			return err
+		})
+	})
+	if err == nil && len(codes) == 0 {
+		err = core.Invalid("codes", "must have at least one element")
+	}
+	return codes, err
+}
+
+// Tank writes how full a fuel tank is.
+func Tank(t reward.Tank) []byte {
+	w := writer{}
+	w.open()
+	w.number("available", t.Available)
+	w.number("given", t.Given)
+	w.number("due", t.Due)
+	w.close()
+	return w.b
+}
+
+// Programs writes GET /programs: {count, totalCount, programs}.
+func Programs(all []referral.Program) []byte {
+	w := writer{}
+	w.open()
+	w.number("count", int64(len(all)))
+	w.number("totalCount", int64(len(all)))
+	w.key("programs")
+	w.b = list(w.b, len(all), func(b []byte, i int) []byte { return appendProgram(b, all[i]) })
+	w.close()
+	return w.b
+}
+
+// Program writes GET /programs/{key}, with the reference's words for what it
+// has words for (1.7, sharing config).
+func Program(p referral.Program) []byte { return appendProgram(nil, p) }
+
+func appendProgram(b []byte, p referral.Program) []byte {
+	w := writer{b: b}
+	w.open()
+	w.text("id", string(p.Key))
+	w.text("name", p.Name)
+	w.object("sharing", func() {
+		w.text("url", p.LandingURL)
+		w.key("allowedHosts")
+		w.b = appendTexts(w.b, p.AllowedHosts)
+		w.text("cookieExpiryDuration", core.FormatDuration(p.CookieLife))
+	})
+	w.object("rewards", func() {
+		w.programOffer("referrer", p.Referrer)
+		w.programOffer("referred", p.Referred)
+	})
+	w.object("limits", func() { w.limits(p.Limits) })
+	w.object("fraud", func() { w.fraudPolicy(p.Fraud) })
+	w.date("dateCreated", p.Created)
+	w.date("dateModified", p.Modified)
+	w.close()
+	return w.b
+}
+
+func (w *writer) limits(l referral.Limits) {
+	w.numberOrNull("rewards", l.Total)
+	w.numberOrNull("rewardsInPeriod", l.InPeriod)
+	if l.Period == 0 {
+		w.raw("period", "null")
+	} else {
+		w.text("period", core.FormatDuration(l.Period))
+	}
+	if l.Discount == 0 {
+		w.raw("discountPercent", "null")
+	} else {
+		w.raw("discountPercent", l.Discount.String())
+	}
+}
+
+func (w *writer) fraudPolicy(p referral.FraudPolicy) {
+	w.text("handling", string(p.Handling))
+	w.object("signals", func() {
+		for _, s := range referral.Signals() {
+			if h, ok := p.BySignal[s]; ok {
+				w.text(string(s), string(h))
+			}
+		}
+	})
+	w.numberOrNull("dailyRewardLimit", p.DailyRewards)
+}
+
+// numberOrNull writes null for 0, which stands for "no limit".
+func (w *writer) numberOrNull(name string, n int64) {
+	if n == 0 {
+		w.raw(name, "null")
+		return
+	}
+	w.number(name, n)
+}

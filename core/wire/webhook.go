@@ -1,0 +1,252 @@
+package wire
+
+import (
+	"github.com/valyala/fastjson"
+
+	"kith/core"
+	"kith/core/referral"
+	"kith/core/webhook"
+)
+
+// ParseWebhookSubscription reads the body of POST /subscription (reference, 1.10).
+// Whether the URL will do depends on the tenant; see webhook.ParseEndpoint.
+func ParseWebhookSubscription(body []byte) (endpoint, name string, err error) {
+	var url, text *string
+	v, err := object(body, MaxBody)
+	if err != nil {
+		return "", "", err
+	}
+	err = fields(v, "", func(r *reader, key string, v *fastjson.Value) bool {
+		switch key {
+		case "endpointUrl":
+			return r.text(&url, key, v)
+		case "name":
+			return r.text(&text, key, v)
+		}
+		return false
+	})
+	switch {
+	case err != nil:
+		return "", "", err
+	case url == nil:
+		return "", "", core.Invalid("endpointUrl", "is required")
+	case text == nil:
+		return *url, "", nil
+	}
+	return *url, *text, nil
+}
+
+// Replay is what is to be sent again: the one event that is named, or what has
+// failed since a time.
+type Replay struct {
+	// Event is an event's id, or empty.
+	Event string
+	Since core.Time
+}
+
+// ParseReplay reads the body of a replay: {"id"} or {"since"}, of which one
+// must be given.
+func ParseReplay(body []byte) (Replay, error) {
+	var id *string
+	var since *int64
+	v, err := object(body, MaxBody)
+	if err != nil {
+		return Replay{}, err
+	}
+	err = fields(v, "", func(r *reader, key string, v *fastjson.Value) bool {
+		switch key {
+		case "id":
+			return r.text(&id, key, v)
+		case "since":
+			return r.integer(&since, key, v, 0)
+		}
+		return false
+	})
+	switch {
+	case err != nil:
+		return Replay{}, err
+	case (id == nil) == (since == nil):
+		return Replay{}, core.Invalid("", "give the id of an event, or since, a time from which on all that failed is sent again")
+	case id != nil && *id == "":
+		return Replay{}, core.Invalid("id", "must not be empty")
+	case id != nil:
+		return Replay{Event: *id}, nil
+	}
+	return Replay{Since: core.Time(*since)}, nil
+}
+
+// Replayed writes how many events are sent again.
+func Replayed(n int) []byte {
+	w := writer{}
+	w.open()
+	w.number("replayed", int64(n))
+	w.close()
+	return w.b
+}
+
+// WebhookSubscription writes a subscription; its secret only when it was just made.
+func WebhookSubscription(s webhook.Subscription) []byte { return appendWebhookSubscription(nil, s) }
+
+// WebhookSubscriptions writes GET /subscription: a bare array (reference, 1.10).
+func WebhookSubscriptions(all []webhook.Subscription) []byte {
+	return list(nil, len(all), func(b []byte, i int) []byte { return appendWebhookSubscription(b, all[i]) })
+}
+
+func appendWebhookSubscription(b []byte, s webhook.Subscription) []byte {
+	w := writer{b: b}
+	w.open()
+	w.text("endpointUrl", string(s.Endpoint))
+	w.text("name", s.Name)
+	if s.Secret != "" {
+		w.text("secret", s.Secret)
+	}
+	w.date("dateCreated", s.Created)
+	w.date("dateFailingSince", s.FailingSince)
+	w.date("dateDisabled", s.Disabled)
+	w.close()
+	return w.b
+}
+
+// WebhookTest writes the data of a test event (reference, 6).
+func WebhookTest(s webhook.Subscription) []byte {
+	w := writer{}
+	w.open()
+	w.text("endpointUrl", string(s.Endpoint))
+	w.text("name", s.Name)
+	w.close()
+	return w.b
+}
+
+// UserCreated writes the data of user.created: the user as it is read, and the
+// initial of the last name (reference, 6).
+func UserCreated(u UserInfo) []byte {
+	w := writer{b: make([]byte, 0, 6<<10)}
+	w.open()
+	w.user(u)
+	w.text("lastInitial", initial(u.User.LastName))
+	w.close()
+	return w.b
+}
+
+// CouponCreated writes the data of coupon.created (reference, 6).
+func CouponCreated(c referral.UserCode, created core.Time) []byte {
+	w := writer{}
+	w.open()
+	w.text("code", string(c.Code))
+	w.date("dateCreated", created)
+	w.text("programId", string(c.Program))
+	w.close()
+	return w.b
+}
+
+// WebhookEvent is an event as it is sent.
+type WebhookEvent struct {
+	Tenant core.TenantAlias
+	// Live is false for a test tenant.
+	Live bool
+	ID   string
+	Type webhook.Type
+	// Created is when it happened; Data is its JSON.
+	Created core.Time
+	Data    string
+}
+
+// Webhook writes the body of an event: the same bytes at every attempt, since
+// consumers verify exactly these (reference, 6).
+func Webhook(e WebhookEvent) []byte {
+	w := writer{}
+	w.open()
+	w.text("id", e.ID)
+	w.text("type", string(e.Type))
+	w.text("tenantAlias", string(e.Tenant))
+	w.boolean("live", e.Live)
+	w.date("created", e.Created)
+	w.raw("data", e.Data)
+	w.close()
+	return w.b
+}
+
+// WebhookType is the Content-Type of an event (reference, 6).
+const WebhookType = "application/json; charset=UTF-8"
+
+// SignatureHead writes the header of the JWS that signs a body (reference, 6).
+func SignatureHead(kid string) []byte {
+	w := writer{}
+	w.open()
+	w.text("alg", "RS256")
+	w.text("kid", kid)
+	w.text("typ", "JWT")
+	w.close()
+	return w.b
+}
+
+// Deliveries writes a page of deliveries.
+func Deliveries(page []webhook.Delivery, total int) []byte {
+	w := writer{}
+	w.open()
+	w.number("count", int64(len(page)))
+	w.number("totalCount", int64(total))
+	w.key("deliveries")
+	w.b = list(w.b, len(page), func(b []byte, i int) []byte { return appendDelivery(b, page[i]) })
+	w.close()
+	return w.b
+}
+
+func appendDelivery(b []byte, d webhook.Delivery) []byte {
+	w := writer{b: b}
+	w.open()
+	w.text("id", d.Event)
+	w.text("type", string(d.Type))
+	w.text("state", string(d.State))
+	w.date("dateCreated", d.Created)
+	next := d.Due
+	if d.State != webhook.Waiting {
+		next = 0
+	}
+	w.date("dateNextAttempt", next)
+	w.date("dateEnded", d.Ended)
+	w.key("attempts")
+	w.b = list(w.b, len(d.Attempts), func(b []byte, i int) []byte { return appendAttempt(b, d.Attempts[i]) })
+	w.close()
+	return w.b
+}
+
+func appendAttempt(b []byte, a webhook.Attempt) []byte {
+	w := writer{b: b}
+	w.open()
+	w.number("number", int64(a.Number))
+	w.date("dateStarted", a.Started)
+	w.number("durationMs", int64(a.Duration))
+	if a.Status == 0 {
+		w.raw("statusCode", "null")
+	} else {
+		w.number("statusCode", int64(a.Status))
+	}
+	w.textOrNull("error", a.Error)
+	w.text("answer", a.Answer)
+	w.close()
+	return w.b
+}
+
+// KeySet writes /.well-known/jwks.json (RFC 7517).
+func KeySet(keys []webhook.PublicKey) []byte {
+	w := writer{}
+	w.open()
+	w.key("keys")
+	w.b = list(w.b, len(keys), func(b []byte, i int) []byte { return appendKey(b, keys[i]) })
+	w.close()
+	return w.b
+}
+
+func appendKey(b []byte, k webhook.PublicKey) []byte {
+	w := writer{b: b}
+	w.open()
+	w.text("kty", "RSA")
+	w.text("use", "sig")
+	w.text("alg", "RS256")
+	w.text("kid", k.ID)
+	w.text("n", k.Modulus)
+	w.text("e", "AQAB")
+	w.close()
+	return w.b
+}

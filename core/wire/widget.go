@@ -1,0 +1,354 @@
+package wire
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/tidwall/gjson"
+	"github.com/valyala/fastjson"
+
+	"kith/core"
+	"kith/core/link"
+	"kith/core/referral"
+	"kith/core/reward"
+	"kith/core/widget"
+)
+
+// WidgetUpdate is the body of PUT /widgets/{type}. Nil means "not given: leave
+// as it is"; an empty template is the default one.
+type WidgetUpdate struct {
+	Template *string
+	// Options, Branding and Values are JSON objects.
+	Options, Branding, Values *string
+}
+
+// Apply returns the widget with what the update gives.
+func (u WidgetUpdate) Apply(s widget.Stored) widget.Stored {
+	for _, part := range []struct{ stored, given *string }{
+		{&s.Template, u.Template}, {&s.Options, u.Options}, {&s.Branding, u.Branding}, {&s.Values, u.Values},
+	} {
+		if part.given != nil {
+			*part.stored = *part.given
+		}
+	}
+	return s
+}
+
+// ParseWidget reads the body of PUT /widgets/{type}. widgetType and dateModified,
+// which a widget that was read brings along, are passed over.
+func ParseWidget(body []byte) (u WidgetUpdate, err error) {
+	v, err := object(body, MaxBody)
+	if err != nil {
+		return u, err
+	}
+	err = fields(v, "", func(r *reader, key string, v *fastjson.Value) bool {
+		switch key {
+		case "template":
+			return r.template(&u.Template, key, v)
+		case "jsOptions":
+			return r.jsonObject(&u.Options, body, key, v)
+		case "brandingConfig":
+			return r.jsonObject(&u.Branding, body, key, v)
+		case "values":
+			return r.jsonObject(&u.Values, body, key, v)
+		case "widgetType", "dateModified":
+			return true
+		}
+		return false
+	})
+	if err != nil {
+		return WidgetUpdate{}, err
+	}
+	return u, nil
+}
+
+// ParseWidgetPart reads a JSON object that the command line gives for a part of
+// a widget.
+func ParseWidgetPart(field string, text []byte) (string, error) {
+	if _, err := object(text, widget.MaxOptions); err != nil {
+		return "", core.Invalid(field, err.Error())
+	}
+	return string(text), nil
+}
+
+// template stores a text that may be longer than others; its bounds are for
+// widget.Stored.Check. null leaves it as it is.
+func (r *reader) template(into **string, key string, v *fastjson.Value) bool {
+	switch v.Type() {
+	case fastjson.TypeNull:
+		return true
+	case fastjson.TypeString:
+	default:
+		return r.wrongType(key, "a string")
+	}
+	s := string(v.GetStringBytes())
+	*into = &s
+	return true
+}
+
+// jsonObject stores an object of any keys as it is written, each key once; null
+// leaves it as it is.
+func (r *reader) jsonObject(into **string, body []byte, key string, v *fastjson.Value) bool {
+	if v.Type() == fastjson.TypeNull {
+		return true
+	}
+	if err := checkDocument(r.path(key), v); err != nil {
+		return r.fail(err)
+	}
+	raw := gjson.GetBytes(body, key).Raw
+	*into = &raw
+	return true
+}
+
+func checkDocument(at string, v *fastjson.Value) error {
+	return fields(v, at, func(r *reader, name string, v *fastjson.Value) bool {
+		if v.Type() == fastjson.TypeObject {
+			return r.fail(checkDocument(r.path(name), v))
+		}
+		return true
+	})
+}
+
+// StoredWidget writes GET /widgets/{type}.
+func StoredWidget(s widget.Stored) []byte {
+	w := writer{}
+	w.open()
+	w.text("widgetType", s.Type.String())
+	w.textOrNull("template", s.Template)
+	w.storedParts(s)
+	w.close()
+	return w.b
+}
+
+func (w *writer) storedParts(s widget.Stored) {
+	w.raw("jsOptions", cmp.Or(s.Options, "{}"))
+	w.raw("brandingConfig", cmp.Or(s.Branding, "{}"))
+	w.raw("values", cmp.Or(s.Values, "{}"))
+	w.date("dateModified", s.Modified)
+}
+
+// StoredWidgets writes GET /widgets, which leaves the templates out: {count,
+// totalCount, widgets}.
+func StoredWidgets(page []widget.Stored, total int) []byte {
+	w := writer{}
+	w.open()
+	w.number("count", int64(len(page)))
+	w.number("totalCount", int64(total))
+	w.key("widgets")
+	w.b = list(w.b, len(page), func(b []byte, i int) []byte {
+		w := writer{b: b}
+		w.open()
+		w.text("widgetType", page[i].Type.String())
+		w.storedParts(page[i])
+		w.close()
+		return w.b
+	})
+	w.close()
+	return w.b
+}
+
+// Widget is a rendered widget.
+type Widget struct {
+	// Template is the page, ready to be shown.
+	Template string
+	// User is what the answer tells of its user, a JSON object, or "null".
+	User string
+	// Account and ID are the user's; empty for nobody's widget.
+	Account core.AccountID
+	ID      core.UserID
+	// Options, Branding and Values are JSON objects; Branding may be empty.
+	Options, Branding, Values string
+}
+
+// RenderedWidget writes the answer of the widget calls (reference, 1.6).
+func RenderedWidget(x Widget) []byte {
+	w := writer{}
+	w.open()
+	w.text("template", x.Template)
+	w.raw("user", x.User)
+	w.raw("jsOptions", cmp.Or(x.Options, "{}"))
+	if x.Branding != "" {
+		w.raw("brandingConfig", x.Branding)
+	}
+	w.close()
+	return w.b
+}
+
+// WidgetUser is what anybody may know of a widget's user.
+func WidgetUser(account core.AccountID, user core.UserID) []byte {
+	w := writer{}
+	w.open()
+	w.text("id", string(user))
+	w.text("accountId", string(account))
+	w.close()
+	return w.b
+}
+
+// DefaultWidgetOptions is the jsOptions of a tenant that stored none: older
+// readers fail without it (reference, 7.1).
+func DefaultWidgetOptions(t widget.Type) string {
+	w := writer{}
+	w.open()
+	w.object("widget", func() { w.text("defaultWidgetType", t.String()) })
+	w.close()
+	return string(w.b)
+}
+
+// WidgetInfo is what a widget gets to show.
+type WidgetInfo struct {
+	Tenant core.TenantAlias
+	// Base is the scheme and host under which the page reaches the service.
+	Base             string
+	Type             widget.Type
+	EngagementMedium link.Engagement
+	Locale           string
+	// Token is the user's token, or empty.
+	Token   string
+	Program referral.Program
+	// User is whose widget it is, or nil: then there is no link to share.
+	User *referral.User
+	Code core.ReferralCode
+	// Links are the user's share links; the first one is the plain one.
+	Links []WidgetLink
+	// Private is true when the user, or who may see all of the user, asks: then
+	// what follows is shown.
+	Private       bool
+	Referrals     []WidgetReferral
+	ReferralCount int
+	// Rewards are what the user has of rewards.
+	Rewards []reward.Balance
+	// ReferrerFirstName and ReferrerLastName are of who referred the user; both
+	// are empty when nobody did.
+	ReferrerFirstName, ReferrerLastName string
+	// Values is a JSON object, or empty.
+	Values string
+}
+
+// WidgetLink is a share link for a medium; the plain one has none.
+type WidgetLink struct{ Medium, URL string }
+
+// WidgetReferral is a referral as its referrer may see it.
+type WidgetReferral struct {
+	// FirstName and LastName are of who was referred; only the first letter of
+	// the latter is told.
+	FirstName, LastName       string
+	Started, Converted, Ended core.Time
+}
+
+// WidgetScript writes the script that tells a widget who it is for, as the
+// browser SDK asks for it (reference, 7.1: widgetIdent), and what to show. No
+// text in it can end the script: every "<" is escaped, and so are the two line
+// separators that older scripts cannot have in a text.
+func WidgetScript(x WidgetInfo) string {
+	w := writer{b: []byte("window.widgetIdent=")}
+	w.widgetIdent(x)
+	w.b = append(w.b, ";window.kith="...)
+	w.widgetData(x)
+	w.b = append(w.b, ';')
+	return strings.NewReplacer("<", `\u003c`, "\u2028", `\u2028`, "\u2029", `\u2029`).Replace(string(w.b))
+}
+
+func (w *writer) widgetIdent(x WidgetInfo) {
+	w.open()
+	w.text("tenantAlias", string(x.Tenant))
+	w.text("appDomain", x.Base)
+	w.text("token", x.Token)
+	account, user := "", ""
+	if x.User != nil {
+		account, user = string(x.User.Account), string(x.User.ID)
+	}
+	w.text("userId", user)
+	w.text("accountId", account)
+	w.text("engagementMedium", string(x.EngagementMedium))
+	w.text("programId", string(x.Program.Key))
+	w.text("locale", x.Locale)
+	w.close()
+}
+
+func (w *writer) widgetData(x WidgetInfo) {
+	w.open()
+	w.text("widgetType", x.Type.String())
+	w.text("kind", widgetKind(x.Type))
+	w.object("program", func() {
+		w.text("id", string(x.Program.Key))
+		w.text("name", x.Program.Name)
+		w.widgetOffer("referred", x.Program.Referred)
+		w.widgetOffer("referrer", x.Program.Referrer)
+	})
+	w.widgetUser(x)
+	if x.Private {
+		w.key("referrals")
+		w.b = list(w.b, len(x.Referrals), func(b []byte, i int) []byte { return appendWidgetReferral(b, x.Referrals[i]) })
+		w.number("referralCount", int64(x.ReferralCount))
+		w.key("rewards")
+		w.b = append(w.b, RewardBalances(x.Rewards)...)
+	} else {
+		w.raw("referrals", "null")
+	}
+	w.raw("values", cmp.Or(x.Values, "{}"))
+	w.close()
+}
+
+func widgetKind(t widget.Type) string {
+	if t.Key == widget.Conversion {
+		return "conversion"
+	}
+	return "referrer"
+}
+
+func (w *writer) widgetUser(x WidgetInfo) {
+	if x.User == nil {
+		w.raw("user", "null")
+		return
+	}
+	w.object("user", func() {
+		if x.Private {
+			w.text("firstName", x.User.FirstName)
+		}
+		w.textOrNull("referralCode", string(x.Code))
+		if len(x.Links) > 0 {
+			w.text("shareLink", x.Links[0].URL)
+		}
+		w.object("shareLinks", func() {
+			for _, l := range x.Links {
+				if l.Medium != "" {
+					w.text(l.Medium, l.URL)
+				}
+			}
+		})
+	})
+	if name := shortName(x.ReferrerFirstName, x.ReferrerLastName); x.Private && name != "" {
+		w.object("referredBy", func() { w.text("name", name) })
+	}
+}
+
+// widgetOffer writes what a side earns, and nothing that is only for whoever
+// hands it out.
+func (w *writer) widgetOffer(name string, o reward.Offer) {
+	if o.None() {
+		w.raw(name, "null")
+		return
+	}
+	w.object(name, func() {
+		w.text("type", string(o.Kind))
+		w.textOrNull("name", o.Name)
+		w.text("unit", o.InUnit())
+		if o.Kind == reward.PercentDiscount {
+			w.raw("discountPercent", o.Percent.String())
+			return
+		}
+		w.number("amount", o.Amount)
+		w.textOrNull("currency", o.Currency)
+	})
+}
+
+func appendWidgetReferral(b []byte, r WidgetReferral) []byte {
+	w := writer{b: b}
+	w.open()
+	w.text("name", shortName(r.FirstName, r.LastName))
+	w.date("dateReferralStarted", r.Started)
+	w.date("dateConverted", r.Converted)
+	w.date("dateReferralEnded", r.Ended)
+	w.close()
+	return w.b
+}

@@ -1,0 +1,13 @@
+//go:build tinygo.wasm
+
+package script
+
+import _ "embed"
+
+// Text is the script, and Gzip the same, compressed. make edge writes both files.
+var (
+	//go:embed kith.min.js
+	Text string
+	//go:embed kith.min.js.gz
+	Gzip string
+)

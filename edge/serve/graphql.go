@@ -1,0 +1,31 @@
+package serve
+
+import (
+	"kith/core/wire"
+	"kith/edge/abi"
+	"kith/edge/route"
+)
+
+// graphQL takes events in that a GraphQL call brings in its plain form, from a
+// sender that the replica knows. The form, and what is wrong with any other
+// call, are the backend's to judge.
+func (r *request) graphQL(to route.Route) (abi.Response, error) {
+	if wire.CheckJSONType(r.header("content-type")) != nil {
+		return abi.Response{}, errForward
+	}
+	plain, ok := wire.ParseGraphQLEvents(r.Body)
+	if !ok {
+		return abi.Response{}, errForward
+	}
+	to.Account, to.User = plain.Batch.Account, plain.Batch.User
+	if !r.maySend(to) {
+		return abi.Response{}, errForward
+	}
+	if err := r.takeIn(to.Tenant, &plain.Batch); err != nil {
+		if _, status, _ := wire.Shown(err); status >= 500 {
+			logFault(err)
+		}
+		return jsonResponse(plain.Refused(err)), nil
+	}
+	return jsonResponse(plain.Answer()), nil
+}

@@ -1,0 +1,209 @@
+// kith.js in the pages of a shop.
+
+const squatch = (value) => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+/** The first-party _saasquatch cookie of a page's visitor, decoded, and its attributes. */
+async function cookieOf(page) {
+  const found = (await page.context().cookies()).find((c) => c.name === '_saasquatch');
+  return found && { ...found, value: JSON.parse(Buffer.from(found.value, 'base64url')) };
+}
+
+/** The codes that the cookie keeps for a tenant, of whichever host. */
+const codesIn = (cookie, tenant) => Object.values(cookie.value).map((entry) => entry[tenant + '_CODE'].codes);
+
+/** Everything that init may say reaches the service, also null; what it does not know is left out. */
+export async function init({ visitor, eventually, call, assert, shop, tokens }) {
+  const page = await visitor();
+  const calls = [];
+  page.on('request', (request) => calls.push(request));
+  await page.goto(shop + '/plain');
+  await page.evaluate((token) => {
+    window._sqh.push(['init', {
+      tenant_alias: 'shop', account_id: 'ben@x.example', user_id: 'b/1', payment_provider_id: null, email: 'ben@x.example',
+      first_name: 'Ben', last_name: 'Berg', user_image: 'https://img.example/b.png', locale: 'en_US', account_status: 'PAID',
+      referral_code: 'ANNA10', mode: 'POPUP', jwt: token, something_of_the_shop: 1,
+    }]);
+  }, tokens['ben@x.example b/1']);
+  const user = await eventually(() => call('/api/v1/shop/open/account/ben%40x.example/user/b%2F1'));
+  assert.equal(user.email, 'ben@x.example');
+  assert.equal(user.firstName, 'Ben');
+  assert.equal(user.lastName, 'Berg');
+  assert.equal(user.imageUrl, 'https://img.example/b.png');
+  assert.equal(user.locale, 'en_US');
+  assert.equal(user.referredBy.code, 'ANNA10');
+  assert.equal(user.referredBy.isConverted, true);
+  const put = calls.find((request) => request.method() === 'PUT');
+  assert.equal(put.headers()['x-saasquatch-user-token'], tokens['ben@x.example b/1']);
+  assert.ok(!put.postData().includes('something_of_the_shop') && !put.postData().includes('jwt'));
+}
+
+/** What was pushed before the script came is done in order; what is not known does nothing. */
+export async function queue({ visitor, assert, shop }) {
+  const page = await visitor();
+  await page.goto(shop + '/queue');
+  await page.waitForFunction(() => window.done);
+  assert.deepEqual(await page.evaluate(() => window.done), ['first', 'second', 'code ']);
+  assert.equal(await page.evaluate(() => window._sqh.push(function () { window.done.push('at once'); }, ['subscribe', 'x', function () {}])), undefined);
+  assert.equal(await page.evaluate(() => window.done.at(-1)), 'at once');
+}
+
+/** A second copy of the script repeats nothing. */
+export async function twice({ visitor, eventually, assert, shop, kith }) {
+  const page = await visitor();
+  const calls = [];
+  page.on('request', (request) => calls.push(request.method() + ' ' + new URL(request.url()).pathname));
+  await page.goto(shop + '/twice?rsCode=ANNA10');
+  await eventually(() => assert.ok(calls.includes('POST /a/shop/visit')));
+  await page.addScriptTag({ url: kith + '/kith.js?again' });
+  assert.equal(calls.filter((c) => c === 'POST /a/shop/visit').length, 1);
+}
+
+/** A share link on the service's host leads to the shop, is counted, and fills the code into forms, also later. */
+export async function shareLink({ visitor, eventually, call, assert, shop, kith }) {
+  const page = await visitor();
+  await page.goto(kith + '/s/shop/ANNA10?rsShareMedium=FACEBOOK&rsEngagementMedium=EMAIL');
+  const landed = new URL(page.url());
+  assert.equal(landed.origin + landed.pathname, shop + '/landing');
+  assert.equal(landed.searchParams.get('rsCode'), 'ANNA10');
+  await eventually(async () => assert.equal(await page.inputValue('#code'), 'ANNA10'));
+  assert.equal(await page.evaluate(() => window.input), true, 'the page is told of the input');
+  await eventually(async () => assert.equal(await page.textContent('#seen'), 'code: ANNA10'));
+  const visits = async () => (await call('/api/v1/shop/analytics?kind=visited')).analytics
+    .filter((a) => a.code === 'ANNA10' && a.shareMedium === 'FACEBOOK' && a.engagementMedium === 'EMAIL').map((a) => a.times);
+  await eventually(async () => assert.deepEqual(await visits(), [1]));
+  const cookie = await eventually(async () => (await cookieOf(page)) || assert.fail('no cookie'));
+  assert.deepEqual(codesIn(cookie, 'shop'), [{ classic: 'ANNA10' }]);
+  assert.equal(cookie.domain, '.shop.example');
+  assert.equal(cookie.path, '/');
+  assert.equal(cookie.sameSite, 'Lax');
+  const days = (cookie.expires - Date.now() / 1000) / 86400;
+  assert.ok(days > 364 && days < 366, String(days));
+
+  await page.goto(shop.replace('shop.example', 'www.shop.example') + '/landing');
+  await eventually(async () => assert.equal(await page.inputValue('#code'), 'ANNA10'));
+  assert.deepEqual(await visits(), [1], 'a page without a code is no visit');
+}
+
+/** The code of a URL without rsCode, as the edge in front of a shop leaves it, is counted too. */
+export async function countedWithoutParameter({ visitor, eventually, call, assert, shop, kith }) {
+  const page = await visitor();
+  const brought = squatch({ [new URL(kith).host]: { shop_CODE: { codes: { classic: 'ANNA10' } } } });
+  await page.goto(shop + '/landing?rsShareMedium=PINTEREST&_saasquatch=' + brought);
+  await eventually(async () => {
+    const { analytics } = await call('/api/v1/shop/analytics?kind=visited');
+    assert.deepEqual(analytics.filter((a) => a.shareMedium === 'PINTEREST').map((a) => [a.code, a.times]), [['ANNA10', 1]]);
+  });
+}
+
+/** What the URL brings is merged into what is there; a new user is attributed by it. */
+export async function merge({ visitor, eventually, call, assert, shop, kith, tokens }) {
+  const page = await visitor();
+  const host = new URL(kith).host;
+  await page.context().addCookies([{
+    name: '_saasquatch', domain: '.shop.example', path: '/',
+    value: squatch({ [host]: { shop_CODE: { codes: { spring: 'EVE7' }, list: [1, 2] }, other_CODE: { codes: { a: 'X' } } }, 'old.example': { shop_CODE: { codes: {} } } }),
+  }]);
+  const brought = squatch({ [host]: { shop_CODE: { codes: { classic: 'ANNA10' }, list: [3] } } });
+  await page.goto(shop + '/landing?rsCode=ANNA10&_saasquatch=' + brought);
+  await eventually(async () => assert.deepEqual((await cookieOf(page)).value, {
+    [host]: { shop_CODE: { codes: { spring: 'EVE7', classic: 'ANNA10' }, list: [3] }, other_CODE: { codes: { a: 'X' } } },
+    'old.example': { shop_CODE: { codes: {} } },
+  }));
+  await page.goto(shop + '/plain');
+  await page.evaluate((token) => window._sqh.push(['init', { tenant_alias: 'shop', account_id: 'carl', user_id: 'carl', jwt: token }]), tokens['carl carl']);
+  await eventually(async () => assert.equal((await call('/api/v1/shop/open/account/carl/user/carl')).referredBy.code, 'ANNA10'));
+}
+
+/** A parameter that is none, or one that would pollute, breaks nothing. */
+export async function hostileParameter({ visitor, eventually, assert, shop }) {
+  for (const text of ['%%%', '!!!', squatch([1]), squatch(null), squatch('x'), btoa('{"__proto__":{"polluted":1},"a":{"__proto__":{"polluted":1}}}'), 'A'.repeat(6000)]) {
+    const page = await visitor();
+    await page.goto(shop + '/landing?_saasquatch=' + encodeURIComponent(text));
+    await eventually(async () => assert.equal(await page.textContent('#seen'), 'code: '));
+    assert.equal(await page.evaluate(() => ({}).polluted), undefined);
+    await page.context().close();
+  }
+}
+
+/** Opt-in: no cookie before the visitor agrees, one after; none that stays when the visitor withdraws. */
+export async function optIn({ visitor, eventually, assert, shop }) {
+  const page = await visitor();
+  const asked = [];
+  page.on('response', (answer) => { if (answer.url().endsWith('/consent')) asked.push(answer.status()); });
+  const settled = (n) => eventually(() => assert.equal(asked.length, n));
+  const tell = (answer) => page.evaluate((answer) => {
+    document.cookie = 'agreed=' + answer;
+    window._sqh.push(['consent']);
+  }, answer);
+  await page.goto(shop + '/optin?rsCode=ANNA10');
+  await settled(1);
+  await eventually(async () => assert.equal(await page.textContent('#seen'), 'code: ANNA10'), 'the page itself may use the code');
+  assert.equal(await cookieOf(page), undefined);
+  await tell('maybe');
+  await settled(2);
+  assert.equal(await cookieOf(page), undefined);
+  await tell('yes');
+  await eventually(async () => assert.deepEqual(codesIn(await cookieOf(page), 'optin'), [{ rsCode: 'ANNA10' }]));
+  await tell('no');
+  await eventually(async () => assert.equal(await cookieOf(page), undefined));
+}
+
+/** Opt-out: a cookie unless the visitor says no. */
+export async function optOut({ visitor, eventually, assert, shop }) {
+  const page = await visitor();
+  await page.goto(shop + '/optout?rsCode=ANNA10');
+  await eventually(async () => assert.ok(await cookieOf(page)));
+  const denied = await visitor();
+  await denied.context().addCookies([{ name: 'agreed', value: 'denied', domain: 'shop.example', path: '/' }]);
+  const answered = denied.waitForResponse((answer) => answer.url().endsWith('/consent'));
+  await denied.goto(shop + '/optout?rsCode=ANNA10');
+  await answered;
+  await eventually(async () => assert.equal(await denied.textContent('#seen'), 'code: ANNA10'));
+  assert.equal(await cookieOf(denied), undefined);
+}
+
+/** A browser that asks for privacy gets no cookie and is not counted; the form is filled all the same. */
+export async function privacySignals({ visitor, eventually, assert, shop }) {
+  for (const signal of ['globalPrivacyControl', 'doNotTrack']) {
+    const page = await visitor();
+    const calls = [];
+    page.on('request', (request) => calls.push(new URL(request.url()).pathname));
+    await page.addInitScript((name) => Object.defineProperty(Navigator.prototype, name, { value: name === 'doNotTrack' ? '1' : true }), signal);
+    await page.goto(shop + '/landing?rsCode=ANNA10');
+    await eventually(async () => assert.equal(await page.inputValue('#code'), 'ANNA10'));
+    assert.ok(!calls.includes('/a/shop/visit') && !calls.includes('/a/shop/consent'), calls.join());
+    assert.equal(await cookieOf(page), undefined);
+  }
+}
+
+/** With the service down a page has no error, and its form is filled from what the page itself knows. */
+export async function down({ visitor, eventually, assert, shop }) {
+  const page = await visitor();
+  let failed = 0;
+  page.on('requestfailed', () => failed++);
+  await page.goto(shop + '/down?rsCode=ANNA10');
+  await eventually(async () => assert.equal(await page.inputValue('#code'), 'ANNA10'));
+  await eventually(async () => assert.equal(await page.textContent('#seen'), 'code: ANNA10'));
+  await eventually(() => assert.ok(failed >= 3, `${failed} calls failed`));
+  assert.equal(await cookieOf(page), undefined, 'the policy is not known');
+}
+
+/** What a page's own function throws is its own error, and ends nothing else. */
+export async function pageThrows({ visitor, eventually, assert, errors, shop }) {
+  const page = await visitor();
+  await page.goto(shop + '/plain');
+  await page.evaluate(() => window._sqh.push(function () { throw new Error('of the page'); }, function () { window.after = true; }));
+  assert.equal(await page.evaluate(() => window.after), true);
+  await eventually(() => assert.ok(errors.length === 1 && errors[0].includes('of the page'), errors.join()));
+  errors.length = 0;
+}
+
+/** Who builds a page is told of a call that is refused. */
+export async function refused({ visitor, eventually, assert, shop }) {
+  const page = await visitor();
+  const said = [];
+  page.on('console', (message) => said.push(message.text()));
+  await page.goto(shop + '/plain');
+  await page.evaluate(() => window._sqh.push(['init', { tenant_alias: 'shop', account_id: 'dora', user_id: 'dora', jwt: 'x.y.z' }]));
+  await eventually(() => assert.ok(said.some((text) => text.includes('kith.js: a call was refused with status 401')), said.join('\n')));
+}

@@ -1,0 +1,71 @@
+// Runs scenarios in a headless Chromium: node run.mjs FILE SCENARIO…, with their
+// parameters as JSON on standard input. Prints one line of JSON for each: its name
+// and, when an assertion failed or a page threw, the error. Names below .example
+// are this machine; any other leads nowhere.
+import { chromium } from 'playwright-core';
+import assert from 'node:assert/strict';
+
+const [file, ...names] = process.argv.slice(2);
+let input = '';
+for await (const chunk of process.stdin) input += chunk;
+const params = JSON.parse(input);
+
+const browser = await chromium.launch({
+  executablePath: params.chromium,
+  args: ['--no-sandbox', '--host-resolver-rules=MAP *.example 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1'],
+});
+
+let errors = [];
+let visitors = [];
+
+/** A page of a new visitor. What it throws fails the scenario. */
+async function visitor(options) {
+  const context = await browser.newContext(options);
+  context.setDefaultTimeout(20000);
+  visitors.push(context);
+  const page = await context.newPage();
+  page.on('pageerror', (error) => errors.push(String(error.stack || error)));
+  return page;
+}
+
+/** Tries until the check passes or twenty seconds have passed. */
+async function eventually(check) {
+  const end = Date.now() + 20000;
+  for (;;) {
+    try {
+      return await check();
+    } catch (error) {
+      if (Date.now() > end) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+}
+
+/** A call with the API key; the answer's JSON. */
+async function call(path, options) {
+  const answer = await fetch(params.backend + path, {
+    ...options,
+    headers: { authorization: 'Basic ' + btoa(':' + params.key), 'content-type': 'application/json' },
+  });
+  assert.ok(answer.ok, `${path}: ${answer.status}`);
+  return answer.json();
+}
+
+const scenarios = await import(`./${file}.mjs`);
+try {
+  for (const name of names) {
+    let error;
+    errors = [];
+    try {
+      assert.equal(typeof scenarios[name], 'function', `${file}.mjs has no scenario ${name}`);
+      await scenarios[name]({ visitor, eventually, call, assert, errors, ...params });
+      assert.deepEqual(errors, [], 'a page threw');
+    } catch (e) {
+      error = [e.stack, ...errors].join('\n');
+    }
+    console.log(JSON.stringify({ name, error }));
+    await Promise.all(visitors.splice(0).map((context) => context.close()));
+  }
+} finally {
+  await browser.close();
+}

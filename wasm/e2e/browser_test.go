@@ -1,0 +1,147 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// mall is a site with shops on other host names than the edge's, as a browser
+// sees them.
+type mall struct {
+	*site
+	// shop and kith are what the browser opens: names below .example, which it
+	// resolves to this machine.
+	shop, kith string
+	// tokens are user tokens by "account user".
+	tokens map[string]string
+}
+
+// browserLibraries are what the tests take from npm.
+const browserLibraries = "browser/node_modules"
+
+// newMall starts `kith dev` with the tenants shop, optin and optout, in the first
+// of which Anna referred Bert and Carl.
+func newMall(t *testing.T) *mall {
+	t.Helper()
+	m := &mall{site: newSite(t), tokens: map[string]string{}}
+	m.kith = named("kith.example", m.edge)
+	pages := httptest.NewServer(shopPages(m.kith))
+	t.Cleanup(pages.Close)
+	m.shop = named("shop.example", pages.URL)
+	m.dev(t)
+	m.createTenant(t, "shop", "--landing-url", m.shop+"/landing", "--origin", named("www.shop.example", pages.URL))
+	m.createTenant(t, "optin", "--landing-url", m.shop+"/optin", "--consent", "opt-in", "--consent-cookie", "agreed")
+	m.createTenant(t, "optout", "--landing-url", m.shop+"/optout", "--consent", "opt-out", "--consent-cookie", "agreed")
+	m.identify(t, m.backend, "shop", "anna", `{"firstName":"Anna","referralCode":"ANNA10"}`)
+	for _, friend := range []string{"Carl", "Bert"} {
+		m.identify(t, m.backend, "shop", "x"+friend, `{"firstName":"`+friend+`","lastName":"`+friend+`son","referredByCodes":["ANNA10"]}`)
+	}
+	for _, ids := range []string{"anna anna", "ben@x.example b/1", "carl carl", "dora dora"} {
+		account, user, _ := strings.Cut(ids, " ")
+		out, errOut, status := m.run(t, nil, "token", "--tenant", "shop", "--account", account, "--user", user)
+		require.Zero(t, status, errOut)
+		m.tokens[ids] = strings.TrimSpace(out)
+	}
+	return m
+}
+
+// named is a base URL under another host name.
+func named(host, base string) string {
+	u, err := url.Parse(base)
+	if err != nil {
+		panic(err)
+	}
+	u.Host = net.JoinHostPort(host, u.Port())
+	return u.String()
+}
+
+// shopPages are the pages of the shops.
+func shopPages(kith string) http.Handler {
+	const form = `<form><input id="code" oninput="window.input=true"></form><p id="seen"></p>`
+	script := func(base string) string { return `<script async src="` + base + `/kith.js"></script>` }
+	with := func(tenant string) string {
+		return form + `<script>_sqh = window._sqh || [];
+			_sqh.push(['init', {tenant_alias: '` + tenant + `'}], ['autofill', '#code'],
+				['autofill', function (code) { seen.textContent = 'code: ' + code }]);</script>`
+	}
+	pages := map[string]string{
+		"/landing": script(kith) + with("shop"),
+		"/optin":   script(kith) + strings.Replace(with("optin"), "['autofill', '#code'],", "", 1),
+		"/optout":  script(kith) + strings.Replace(with("optout"), "['autofill', '#code'],", "", 1),
+		"/plain":   strings.Replace(script(kith), " async", "", 1),
+		"/twice":   script(kith) + script(kith) + with("shop"),
+		"/queue": `<script>_sqh = [function () { window.done = ['first'] }, ['open'], ['close'], ['subscribe', 'x', function () {}], ['nothing'], 'x', null, 7];
+			_sqh.push(function () { window.done.push('second') }, ['autofill', function (code) { window.done.push('code ' + code) }], ['init', {tenant_alias: 'shop'}]);</script>` + script(kith),
+		// The script is there, the service behind it is not.
+		"/down":        strings.Replace(with("shop"), "tenant_alias:", "account_id: 'a', user_id: 'u', domain: 'http://down.example:9', tenant_alias:", 1) + script(kith),
+		"/sdk":         form + `<div id="squatchembed"></div><script src="/@saasquatch/squatch-js/dist/squatch.min.js"></script>`,
+		"/declarative": `<squatch-embed widget="p/classic/w/referrerWidget"></squatch-embed><script src="/@saasquatch/squatch-js/dist/squatch.min.js"></script>`,
+		"/sdk-2.4":     form + `<div id="squatchembed"></div><script src="/squatch-js-2.4/dist/squatch.min.js"></script>`,
+	}
+	libraries := http.FileServer(http.Dir(browserLibraries))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		page, ok := pages[r.URL.Path]
+		if !ok {
+			libraries.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprintf(w, "<!doctype html><html><head><title>Shop</title></head><body>%s</body></html>", page)
+	})
+}
+
+// play runs scenarios of browser/FILE.mjs, each as a subtest.
+func (m *mall) play(t *testing.T, file string, scenarios ...string) {
+	t.Helper()
+	require.FileExists(t, filepath.Join(browserLibraries, "playwright-core", "package.json"), "run make test")
+	chromium, err := exec.LookPath("chromium")
+	require.NoError(t, err, "wasm/toolchain/setup.sh test installs it")
+	input, err := json.Marshal(map[string]any{
+		"chromium": chromium, "shop": m.shop, "kith": m.kith, "backend": m.backend, "key": m.keys["shop"], "tokens": m.tokens,
+	})
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, "node", append([]string{"run.mjs", file}, scenarios...)...)
+	command.Dir, command.Stdin, command.Env = "browser", bytes.NewReader(input), append(os.Environ(), "HOME="+t.TempDir())
+	var errOut bytes.Buffer
+	command.Stderr = &errOut
+	out, err := command.Output()
+	require.NoError(t, err, "%s%s", out, errOut.String())
+	outcomes := strings.Split(strings.TrimSpace(string(out)), "\n")
+	require.Len(t, outcomes, len(scenarios))
+	for i, line := range outcomes {
+		var outcome struct{ Name, Error string }
+		require.NoError(t, json.Unmarshal([]byte(line), &outcome), line)
+		require.Equal(t, scenarios[i], outcome.Name)
+		t.Run(outcome.Name, func(t *testing.T) { require.Empty(t, outcome.Error) })
+	}
+}
+
+// The browser script does in a page what its head says.
+func TestBrowser_Script(t *testing.T) {
+	t.Parallel()
+	newMall(t).play(t, "kith", "init", "queue", "twice", "shareLink", "countedWithoutParameter", "merge", "hostileParameter", "optIn", "optOut",
+		"privacySignals", "down", "pageThrows", "refused")
+}
+
+// The unmodified SDK of existing clients works against the service.
+func TestBrowser_SquatchJS(t *testing.T) {
+	t.Parallel()
+	newMall(t).play(t, "squatch", "upsert", "popup", "ownTemplate", "events", "refused", "otherOrigin", "autofill",
+		"render", "declarative", "attribution")
+}

@@ -1,0 +1,278 @@
+package e2e
+
+import (
+	"bytes"
+	"database/sql"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	kith "kith/backend/client"
+	"kith/core"
+	"kith/core/job"
+)
+
+func (s *site) client(tenant string) *kith.Client {
+	return &kith.Client{URL: s.backend, Tenant: core.TenantAlias(tenant), Key: s.keys[tenant]}
+}
+
+// beginJob uploads a file and creates its job.
+func (s *site) beginJob(t testing.TB, typ, name, text string) string {
+	t.Helper()
+	c := s.client("demo")
+	ref, err := c.Upload(t.Context(), name, strings.NewReader(text))
+	require.NoError(t, err)
+	made, err := c.CreateJob(t.Context(), kith.Input{Type: job.Type(typ), FileRef: ref})
+	require.NoError(t, err)
+	return made.ID
+}
+
+func (s *site) download(t testing.TB, id string, which job.Attachment) string {
+	t.Helper()
+	var text bytes.Buffer
+	require.NoError(t, s.client("demo").Download(t.Context(), id, which, &text))
+	return text.String()
+}
+
+// ended waits until a job has ended, well.
+func (s *site) ended(t testing.TB, id string) kith.Job {
+	t.Helper()
+	var j kith.Job
+	await(t, func() (err error) {
+		if j, err = s.client("demo").Job(t.Context(), id); err == nil && j.Status == "PENDING" {
+			err = fmt.Errorf("the job is at %d", j.Stats.RecordsProcessed)
+		}
+		return err
+	})
+	require.EqualValues(t, "COMPLETED", j.Status, j.Message)
+	return j
+}
+
+// userRows and eventRows are rows of which each would be seen if it were done
+// twice or not at all; of users, some refer to others, and some fail.
+func userRows(n int) string {
+	var b strings.Builder
+	b.WriteString("accountId,id,firstName,dateCreated,referralCodes.classic,referredBy.code\n")
+	for i := range n {
+		id, referrer := fmt.Sprintf("u%05d", i), ""
+		if i%40 == 39 {
+			referrer = fmt.Sprintf("CODE%05d", i-7)
+		}
+		code := fmt.Sprintf("CODE%05d", i)
+		switch i % 100 {
+		case 50:
+			id = ""
+		case 51:
+			code = fmt.Sprintf("CODE%05d", i-20)
+		}
+		fmt.Fprintf(&b, "a%05d,%s,User %d,15000000%05d,%s,%s\n", i, id, i, i, code, referrer)
+	}
+	return b.String()
+}
+
+func eventRows(n int) string {
+	var b strings.Builder
+	for i := range n {
+		key := ""
+		if i%3 == 0 {
+			key = fmt.Sprintf(`,"idempotencyKey":"event-key-%05d"`, i-i%6)
+		}
+		fmt.Fprintf(&b, `{"accountId":"anna","userId":"anna"%s,"event":{"key":"e%05d","dateTriggered":1500000000000}}`+"\n", key, i)
+	}
+	return b.String()
+}
+
+// state is what imports leave in the database, but for what is drawn at random
+// and for times.
+func state(t testing.TB, db *sql.DB) []string {
+	t.Helper()
+	var all []string
+	for _, query := range []string{
+		`SELECT id || '|' || status || '|' || identified FROM account WHERE tenant = 'demo' ORDER BY 1`,
+		`SELECT account_id || '|' || id || '|' || first_name || '|' || created_at FROM user WHERE tenant = 'demo' AND id <> 'anna' ORDER BY 1`,
+		`SELECT code || '|' || account_id || '|' || user_id FROM code WHERE tenant = 'demo' AND user_id <> 'anna' ORDER BY 1`,
+		`SELECT term || '|' || account_id || '|' || user_id FROM user_term WHERE tenant = 'demo' ORDER BY 1`,
+		`SELECT code || '|' || referrer_account_id || '|' || referred_account_id || '|' || state FROM referral WHERE tenant = 'demo' ORDER BY 1`,
+		`SELECT account_id || '|' || code || '|' || rule || '|' || times FROM decision WHERE tenant = 'demo' ORDER BY 1`,
+		`SELECT account_id || '|' || coalesce(idempotency_key, '') || '|' || (events ->> '$[0].key') FROM intake WHERE tenant = 'demo' ORDER BY seq`,
+	} {
+		all = append(all, texts(t, db, query)...)
+	}
+	return all
+}
+
+// Two imports whose backend is killed at twenty points that nobody chose, and
+// started again, leave what they leave when nobody disturbs them: the same
+// accounts, users, codes, referrals, decisions and events, and result and errors
+// files of the same bytes.
+func TestKillBackend_ImportsLoseNothingAndDoNothingTwice(t *testing.T) {
+	t.Parallel()
+	const rows, kills = 8000, 20
+	files := [][3]string{{"MUTATION/USER", "users.csv", userRows(rows)}, {"MUTATION/USER_EVENT", "events.jsonl", eventRows(rows)}}
+	quiet, disturbed := demoSite(t), demoSite(t)
+	env := []string{"KITH_JOB_WORKERS=1", "KITH_JOB_LEASE=300ms"}
+	run := func(s *site, disturb func(backend *process, jobs []string) *process) (told, left []string) {
+		backend := s.serve(t, env...)
+		s.identify(t, s.backend, "demo", "anna", `{}`)
+		var jobs []string
+		for _, f := range files {
+			jobs = append(jobs, s.beginJob(t, f[0], f[1], f[2]))
+		}
+		backend = disturb(backend, jobs)
+		for _, id := range jobs {
+			j := s.ended(t, id)
+			require.EqualValues(t, rows, j.Stats.RecordsProcessed)
+			require.Positive(t, j.Stats.Errors)
+			result := withoutEventIDs(s.download(t, id, job.ResultFile))
+			require.Equal(t, rows-int(j.Stats.Errors), strings.Count(result, "\n")-1)
+			told = append(told, result, s.download(t, id, job.ErrorsFile))
+		}
+		backend.stop(t)
+		db := s.open(t)
+		require.Zero(t, number(t, db, `SELECT count(*) FROM job_part`), "nothing is left behind")
+		return told, state(t, db)
+	}
+	wantFiles, wantState := run(quiet, func(backend *process, _ []string) *process { return backend })
+	random := rand.New(rand.NewPCG(1, 2))
+	gotFiles, gotState := run(disturbed, func(backend *process, jobs []string) *process {
+		db := disturbed.open(t)
+		for kill := range kills {
+			// Some rows further than where it is, and then a moment further.
+			await(t, func() error {
+				done := number(t, db, `SELECT coalesce(sum(processed), 0) FROM job`)
+				if done < (kill+1)*2*rows/(kills+2) {
+					return fmt.Errorf("%d rows are done", done)
+				}
+				return nil
+			})
+			for range random.IntN(20) {
+				number(t, db, `SELECT count(*) FROM sqlite_master`)
+			}
+			backend.kill()
+			backend = disturbed.serve(t, env...)
+		}
+		require.GreaterOrEqual(t, number(t, db, `SELECT sum(attempt) FROM job`), kills, "the kills met the jobs at work")
+		return backend
+	})
+	require.Equal(t, wantFiles, gotFiles)
+	require.Equal(t, wantState, gotState)
+}
+
+// withoutEventIDs takes out of a result file what is drawn at random and when it
+// was.
+func withoutEventIDs(file string) string {
+	var kept []string
+	for line := range strings.Lines(file) {
+		cells := strings.Split(line, ",")
+		if len(cells) == 8 {
+			cells[2], cells[5] = "", ""
+		}
+		kept = append(kept, strings.Join(cells, ","))
+	}
+	return strings.Join(kept, "")
+}
+
+// The client finds the service below any path.
+func TestClient_BelowAPath(t *testing.T) {
+	t.Parallel()
+	s := demoSite(t)
+	s.serve(t)
+	target, err := url.Parse(s.backend)
+	require.NoError(t, err)
+	front := httptest.NewServer(http.StripPrefix("/kith", httputil.NewSingleHostReverseProxy(target)))
+	t.Cleanup(front.Close)
+	c := s.client("demo")
+	c.URL = front.URL + "/kith/"
+	ref, err := c.Upload(t.Context(), "u.csv", strings.NewReader("accountId,id\na,b\nc,\n"))
+	require.NoError(t, err)
+	in := kith.Input{Type: "MUTATION/USER", FileRef: ref, OutputFormat: "CSV"}
+	problems, err := c.Validate(t.Context(), in)
+	require.NoError(t, err)
+	require.Equal(t, []string{"row 2, column id: is required"}, problems)
+	made, err := c.CreateJob(t.Context(), in)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, made.Stats.Errors)
+	var errors bytes.Buffer
+	require.NoError(t, c.Download(t.Context(), made.ID, job.ErrorsFile, &errors))
+	require.Equal(t, "recordNumber,message,apiErrorCode,statusCode\n2,id: is required,VALIDATION_FAILED,400\n", errors.String())
+
+	c.Key = "wrong"
+	_, err = c.Upload(t.Context(), "u.csv", strings.NewReader("x"))
+	var refused *kith.Refused
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, http.StatusUnauthorized, refused.Status)
+}
+
+// The command line: what it prints elsewhere than on a terminal, its files and
+// its exit statuses.
+func TestCLI_Import(t *testing.T) {
+	t.Parallel()
+	s := demoSite(t)
+	s.serve(t)
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	write := func(name, text string) { require.NoError(t, os.WriteFile(path(name), []byte(text), 0o600)) }
+	command := func(args ...string) (string, string, int) {
+		return s.run(t, []string{"KITH_TENANT=demo", "KITH_KEY=" + s.keys["demo"], "KITH_URL=" + s.backend}, args...)
+	}
+	out, errOut, status := command("sample", "--type", "MUTATION/USER", "--rows", "2000", "--out", path("users.csv"))
+	require.Zero(t, status, out+errOut)
+	out, errOut, status = command("import", path("users.csv"), "--type", "MUTATION/USER", "--result", path("result.csv"))
+	require.Zero(t, status, out+errOut)
+	require.Regexp(t, `^upload  100 %  \d+ of \d+ bytes  \d+/s\njob [0-9a-f]{24}\n(import .*\n)*import  100 %  2000 of 2000 rows  \d+/s\n2000 rows imported, 0 failed\n$`, out)
+	result, err := os.ReadFile(path("result.csv"))
+	require.NoError(t, err)
+	require.Equal(t, 2001, strings.Count(string(result), "\n"))
+
+	for _, typ := range []string{"MUTATION/USER_EVENT", "MUTATION/DELETE_USER"} {
+		_, errOut, status = command("sample", "--type", typ, "--rows", "10", "--from", "5", "--format", "jsonl", "--out", path("rows.jsonl"))
+		require.Zero(t, status, errOut)
+		out, errOut, status = command("import", path("rows.jsonl"), "--type", typ)
+		require.Zero(t, status, out+errOut)
+		require.Contains(t, out, "10 rows imported, 0 failed\n")
+	}
+
+	_, errOut, status = command("sample", "--type", "MUTATION/REDEEMABLE_REWARD_BALANCE", "--rows", "2", "--out", path("draws.csv"))
+	require.Zero(t, status, errOut)
+	out, errOut, status = command("import", path("draws.csv"), "--type", "MUTATION/REDEEMABLE_REWARD_BALANCE")
+	require.Equal(t, 1, status, "nobody has anything to redeem")
+	require.Contains(t, out, "0 rows imported, 2 failed\n")
+	require.Equal(t, "kith: 2 rows failed; which and why is in "+path("draws.csv.errors.csv")+"\n", errOut)
+	errors, err := os.ReadFile(path("draws.csv.errors.csv"))
+	require.NoError(t, err)
+	require.Contains(t, string(errors), "1,amount: is more than the 0 CENTS that are available,VALIDATION_FAILED,400\n")
+
+	write("bad.csv", "accountId,id\na,\nb,b\n")
+	_, errOut, status = command("import", path("bad.csv"), "--type", "MUTATION/USER")
+	require.Equal(t, 2, status)
+	require.Equal(t, "kith: nothing was imported; --force imports the rows that can be:\n  row 1, column id: is required\n", errOut)
+	out, _, status = command("import", path("bad.csv"), "--type", "MUTATION/USER", "--force")
+	require.Equal(t, 1, status)
+	require.Contains(t, out, "1 rows imported, 1 failed\n")
+	out, _, status = command("import", path("bad.csv"), "--type", "MUTATION/USER", "--force", "--errors", path("e.csv"))
+	require.Equal(t, 1, status)
+	require.Contains(t, out, "the same content was imported before, by job ")
+
+	write("broken.csv", "accountId,id\na,\"b\n")
+	_, errOut, status = command("import", path("broken.csv"), "--type", "MUTATION/USER", "--force")
+	require.Equal(t, 2, status)
+	require.Equal(t, "kith: the job was aborted: row 1: a quote is missing at the end of a field\n", errOut)
+	for name, args := range map[string][]string{
+		"another key":  {"import", path("users.csv"), "--type", "MUTATION/USER", "--key", "wrong"},
+		"no such file": {"import", path("nothing.csv"), "--type", "MUTATION/USER"},
+		"no such type": {"import", path("users.csv"), "--type", "USER"},
+		"no service":   {"import", path("users.csv"), "--type", "MUTATION/USER", "--url", "http://127.0.0.1:1"},
+	} {
+		_, errOut, status = command(args...)
+		require.Equal(t, 2, status, "%s: %s", name, errOut)
+	}
+}

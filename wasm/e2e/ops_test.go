@@ -1,0 +1,94 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// metric is the value of one line of /metrics, or -1 when there is none.
+func metric(t testing.TB, ops, line string) float64 {
+	t.Helper()
+	a := mustCall(t, http.StatusOK, "GET", "http://"+ops+"/metrics", "")
+	m := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(line) + ` (\S+)$`).FindStringSubmatch(a.body)
+	if m == nil {
+		return -1
+	}
+	value, err := strconv.ParseFloat(m[1], 64)
+	require.NoError(t, err)
+	return value
+}
+
+// What an operator sees of a fleet: requests, backlog, lag, readiness; and one
+// id that names a request on edge and backend.
+func TestOps_FleetIsVisible(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	s := f.nodes[0]
+	f.identify(t, "anna", `{"referralCode":"ANNA10"}`)
+	edgeOps, backendOps := freeAddr(t), freeAddr(t)
+	f.edges[0].kill()
+	f.backends[0].kill()
+	backend := s.serve(t, "KITH_OPS_ADDR="+backendOps)
+	s.serveEdge(t, "KITH_OPS_ADDR="+edgeOps)
+
+	a := mustCall(t, http.StatusNotFound, "GET", f.api(s.edge)+"/code/NOBODY", "", f.auth(), "X-Request-Id: from-a-proxy.1")
+	require.Equal(t, []string{"from-a-proxy.1"}, a.header.Values("X-Request-Id"))
+	a = mustCall(t, http.StatusOK, "GET", f.api(s.edge)+"/code/ANNA10", "", f.auth(), "X-Request-Id: not an id")
+	require.Regexp(t, `^[0-9a-f]{24}$`, a.header.Get("X-Request-Id"))
+
+	require.Equal(t, 1.0, metric(t, edgeOps, `kith_requests_total{method="GET",part="edge",route="/api/v1/",status="404"}`))
+	require.Equal(t, 1.0, metric(t, backendOps, `kith_requests_total{method="GET",part="backend",route="/api/v1/{tenant}/code/{code}",status="404"}`))
+	require.GreaterOrEqual(t, metric(t, edgeOps, `kith_guest_instances_total{fate="made"}`), 1.0)
+	require.Zero(t, metric(t, backendOps, `kith_backlog{work="intake"}`))
+	await(t, func() error {
+		if lag := metric(t, edgeOps, `kith_replica_lag_seconds`); lag < 0 || lag > 3 {
+			return fmt.Errorf("the lag is %v s", lag)
+		}
+		return nil
+	})
+	for _, ops := range []string{edgeOps, backendOps} {
+		mustCall(t, http.StatusOK, "GET", "http://"+ops+"/healthz", "")
+		mustCall(t, http.StatusOK, "GET", "http://"+ops+"/readyz", "")
+	}
+
+	f.cluster.Replicas[0].Kill(t)
+	a = mustCall(t, http.StatusServiceUnavailable, "GET", "http://"+edgeOps+"/readyz", "")
+	require.Contains(t, a.body, `"replica"`)
+	mustCall(t, http.StatusOK, "GET", "http://"+edgeOps+"/healthz", "")
+	f.cluster.KillPrimary(t)
+	mustCall(t, http.StatusServiceUnavailable, "GET", "http://"+backendOps+"/readyz", "")
+	mustCall(t, http.StatusServiceUnavailable, "GET", s.edge+"/healthz", "", "X-Request-Id: traced")
+	await(t, func() error {
+		if !strings.Contains(backend.output.String(), "id=traced") {
+			return fmt.Errorf("the backend does not name the request:\n%s", backend.output)
+		}
+		return nil
+	})
+}
+
+// An edge of another time than its database says so, instead of guessing.
+func TestOps_EdgeOfAnotherSchemaDoesNotStart(t *testing.T) {
+	t.Parallel()
+	s := demoSite(t)
+	s.serve(t).stop(t)
+	db := s.open(t)
+	for change, text := range map[string]string{
+		`INSERT INTO schema_version (version, applied_at) VALUES (9999, 0)`:                     "the database has schema 9999 and this kith knows ",
+		`DELETE FROM schema_version WHERE version <> (SELECT min(version) FROM schema_version)`: "start a backend of this version first",
+	} {
+		_, err := db.Exec(change)
+		require.NoError(t, err)
+		edge := s.command(t, "edge")
+		out, err := edge.CombinedOutput()
+		require.Error(t, err)
+		require.Contains(t, string(out), text)
+		_, err = db.Exec(`DELETE FROM schema_version WHERE version = 9999`)
+		require.NoError(t, err)
+	}
+}

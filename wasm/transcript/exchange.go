@@ -1,0 +1,77 @@
+package transcript
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Exchange is one request of a story and its answer as they are written, with
+// the captures still in them.
+type Exchange struct {
+	// Story is the name of the story, and Title that of the exchange in it.
+	Story, Title string
+	// Method and Target are the request line.
+	Method, Target string
+	// Request and Response are the bodies, empty when there is none.
+	Request, Response string
+	// RequestType and ResponseType are their Content-Type headers.
+	RequestType, ResponseType string
+	Status                    int
+}
+
+// Exchanges reads all stories of a folder as the target "backend" meets them,
+// for tests that compare them with what is documented. A folder without stories
+// is an error.
+func Exchanges(dir string) ([]Exchange, error) {
+	paths, err := stories(dir)
+	if err != nil {
+		return nil, err
+	}
+	var all []Exchange
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		s, err := parse(string(text))
+		if err != nil {
+			return nil, fmt.Errorf("%s:%w", path, err)
+		}
+		for _, x := range s.exchanges {
+			e, err := x.written()
+			if err != nil {
+				return nil, fmt.Errorf("%s:%d: %w", path, x.line, err)
+			}
+			e.Story, e.Title = strings.TrimSuffix(filepath.Base(path), suffix), x.title
+			all = append(all, e)
+		}
+	}
+	return all, nil
+}
+
+func (x exchange) written() (e Exchange, err error) {
+	const target = "backend"
+	head, body := split(forTarget(x.request, target))
+	e.Method, e.Target, _ = strings.Cut(head[0], " ")
+	e.Request, e.RequestType = strings.Join(body, "\n"), headerOf(head[1:], "Content-Type")
+	head, body = split(forTarget(x.response, target))
+	if len(head) == 0 {
+		return e, fmt.Errorf("%s: no answer for target %q", x.title, target)
+	}
+	e.Response, e.ResponseType = strings.Join(body, "\n"), headerOf(head[1:], "Content-Type")
+	status, _, _ := strings.Cut(head[0], " ")
+	e.Status, err = strconv.Atoi(status)
+	return e, err
+}
+
+func headerOf(lines []string, name string) string {
+	for _, l := range lines {
+		if key, value, ok := strings.Cut(l, ":"); ok && strings.EqualFold(key, name) {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
