@@ -12,9 +12,14 @@ import (
 	"kith/core"
 )
 
+// filesFlags say where files are.
+type filesFlags struct {
+	Files string `env:"KITH_FILES" help:"Where the files of jobs are kept: a folder, or a bucket by URL (s3://, gs://, azblob://, file:///). Default: files in the data folder." placeholder:"URL"`
+}
+
 // jobFlags configure jobs and their files.
 type jobFlags struct {
-	Files      string        `env:"KITH_FILES" help:"Where the files of jobs are kept: a folder, or a bucket by URL (s3://, gs://, azblob://, file:///). Default: files in the data folder." placeholder:"URL"`
+	filesFlags
 	JobWorkers int           `env:"KITH_JOB_WORKERS" default:"2" help:"Jobs that run at the same time."`
 	JobLease   time.Duration `env:"KITH_JOB_LEASE" default:"15s" help:"How long a worker holds a job without a sign of life before others take it over; the clocks of all backends must agree within it."`
 }
@@ -24,11 +29,20 @@ type jobFlags struct {
 const minJobLease = 100 * time.Millisecond
 
 // bucket is where files are kept.
-func (f jobFlags) bucket(data string) string {
+func (f filesFlags) bucket(data string) string {
 	if f.Files == "" {
 		return filepath.Join(data, "files")
 	}
 	return f.Files
+}
+
+// openFiles opens where files are kept.
+func (f filesFlags) openFiles(e *env, data string) (file.Store, error) {
+	url := f.bucket(data)
+	if !strings.Contains(url, "://") {
+		return file.Dir(url), nil
+	}
+	return bucket.Open(e.ctx, url)
 }
 
 // apply gives the use cases what they need for jobs.
@@ -40,12 +54,7 @@ func (f jobFlags) apply(e *env, engine *program.Engine, data string) (err error)
 		return core.Invalid("job-lease", "must be 100ms or more")
 	}
 	engine.JobLease = core.Time(f.JobLease.Milliseconds())
-	url := f.bucket(data)
-	if !strings.Contains(url, "://") {
-		engine.Files = file.Dir(url)
-		return nil
-	}
-	engine.Files, err = bucket.Open(e.ctx, url)
+	engine.Files, err = f.openFiles(e, data)
 	return err
 }
 

@@ -31,6 +31,9 @@ type cli struct {
 	Import importCommand `cmd:"" help:"Import a file: upload it, follow the job, fetch which rows failed. Exit status 1: rows failed; 2: nothing was imported, or not all."`
 	Sample sampleCommand `cmd:"" help:"Write a file of made-up rows to import."`
 
+	Backup  backupCommand  `cmd:"" help:"Back up the database and the files of jobs, while the service runs."`
+	Restore restoreCommand `cmd:"" help:"Restore a backup into an empty database, or one tenant beside others."`
+
 	Webhook webhookCommand `cmd:"" help:"Manage the endpoints that tenants have events sent to."`
 
 	Gateway    gatewayCommand    `cmd:"" help:"Connect tenants to their payment gateway."`
