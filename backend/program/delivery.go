@@ -146,23 +146,12 @@ func (e *Engine) EndDeliveries(ctx context.Context, made []Sent) (late int, err 
 	return late, err
 }
 
-// forgetBatch bounds one transaction: it holds the write lock.
-const forgetBatch = 500
-
 // ForgetDeliveries removes what ended longer than webhook.Kept ago, and returns
 // how many rows that were.
-func (e *Engine) ForgetDeliveries(ctx context.Context) (removed int, err error) {
-	for {
-		n := 0
-		err := e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
-			n, err = tx.ForgetWebhooks(ctx, tx.Now-webhook.Kept, forgetBatch)
-			return err
-		})
-		removed += n
-		if err != nil || n == 0 {
-			return removed, err
-		}
-	}
+func (e *Engine) ForgetDeliveries(ctx context.Context) (int, error) {
+	return e.forget(ctx, func(tx *store.Tx) (int, error) {
+		return tx.ForgetWebhooks(ctx, tx.Now-webhook.Kept, forgetBatch)
+	})
 }
 
 // MaxAllowed is the most prefixes that a test tenant may allow.

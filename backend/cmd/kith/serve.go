@@ -128,7 +128,7 @@ func serveBackend(e *env, engine *program.Engine, listener net.Listener, pages h
 	}
 	sender := webhook.NewSender(webhook.Options{Now: engine.Now})
 	for _, worker := range append(jobs, intake, gateways, job.NewAnalytics(engine, e.log), job.NewRewards(engine, e.log),
-		job.NewWebhooks(engine, sender, e.log), job.NewWebhookLog(engine, e.log)) {
+		job.NewWebhooks(engine, sender, e.log), job.NewForget(engine, e.log)) {
 		workers.Go(func() { worker.Run(working) })
 	}
 	surface := &api.API{Engine: engine, Pages: pages, GraphQL: graph, GraphiQL: explorer, Observe: e.observeRoute, Log: e.log}
