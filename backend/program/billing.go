@@ -366,6 +366,10 @@ func (b *billed) want(ctx context.Context, account referral.Account, all []billi
 // EndBilling gives a task back. A problem has it tried again after a while;
 // without one, it is read again within BillingEvery. after, when it is not zero,
 // is when at the latest.
+//
+// A task that was lost, since its lease had ended, is read again at once by
+// whoever is there: the calls that were made for it may have reached the gateway
+// after those of its next owner, who knew better.
 func (e *Engine) EndBilling(ctx context.Context, task BillingTask, ended bool, problem string, after core.Time) error {
 	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
 		next, tries := tx.Now+BillingEvery, 0
@@ -378,7 +382,10 @@ func (e *Engine) EndBilling(ctx context.Context, task BillingTask, ended bool, p
 		if problem != "" {
 			tries = task.Tries + 1
 		}
-		_, err := tx.EndBilling(ctx, task.BillingLease, problem, tries, next)
+		in, err := tx.EndBilling(ctx, task.BillingLease, problem, tries, next)
+		if err == nil && !in {
+			err = tx.ReadAgain(ctx, task.Tenant, task.Subscription)
+		}
 		return err
 	})
 }

@@ -231,7 +231,7 @@ func (r *run) transact(ctx context.Context, rows []batchRow, about *store.About)
 		}
 		ok, err := tx.MoveImport(ctx, after, part, r.e.leaseEnd(tx.Now))
 		if err == nil && !ok {
-			err = errJobLost
+			err = ErrJobLost
 		}
 		return err
 	})

@@ -69,7 +69,7 @@ func Open(url, token string) (*Primary, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: open: %w", err)
 	}
-	p := &Primary{write: sql.OpenDB(write), read: sql.OpenDB(read)}
+	p := &Primary{write: sql.OpenDB(write), read: sql.OpenDB(read), embedded: embedded}
 	p.Reads = Reads{q: p.read}
 	p.read.SetMaxOpenConns(maxReaders)
 	p.read.SetMaxIdleConns(maxReaders)
