@@ -108,7 +108,9 @@ func newGatewayStage(t *testing.T) *gatewayStage {
 	s.db, err = sql.Open("sqlite", database)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.db.Close() })
-	backend := serveStory(t, func(e *env, l net.Listener) error { return serveBackend(e, s.engine, l, nil, nil, 1) })
+	backend := serveStory(t, func(e *env, l net.Listener) error {
+		return serveBackend(e, s.engine, l, nil, nil, backendFlags{jobFlags: jobFlags{JobWorkers: 1}})
+	})
 	require.NoError(t, lab.Register(t.Context(), backend+"/api/v1/test_demo/gateway/braintree/webhook"))
 	return s
 }
