@@ -26,8 +26,9 @@ type explained struct {
 
 var (
 	tooMany = regexp.MustCompile(`^SCAN [a-z]|\(tenant=\?\)`)
-	// few are the lists that a call brings along, and what a tenant has few of.
-	few = regexp.MustCompile(`^SCAN (json_each|given)\b|^SEARCH webhook_subscription\b`)
+	// few are the lists that a call brings along, what a tenant has few of, and an
+	// index of what waits.
+	few = regexp.MustCompile(`^SCAN (json_each|given)\b|_waiting$|^SEARCH (webhook_subscription|gateway_connection|gateway_key)\b`)
 )
 
 func (e explained) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
