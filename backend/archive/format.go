@@ -10,6 +10,7 @@ package archive
 
 import (
 	"archive/tar"
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
@@ -54,8 +55,10 @@ type Header struct {
 	// Tenants are those that it holds.
 	Tenants []core.TenantAlias `json:"tenants"`
 	// Schema are the migrations that made the tables.
-	Schema []int        `json:"schema"`
-	Intake store.Intake `json:"intake"`
+	Schema []int `json:"schema"`
+	// Tables are the names of the columns that rows have, by table.
+	Tables map[string][]string `json:"tables"`
+	Intake store.Intake        `json:"intake"`
 	// KeyCheck is CheckText under the master key; empty when none was at hand.
 	KeyCheck string `json:"keyCheck,omitempty"`
 	// MasterKey is there only when it was asked for.
@@ -205,6 +208,7 @@ type Reader struct {
 	Header Header
 	// Trailer is what it ends with, once Next has returned io.EOF.
 	Trailer Trailer
+	behind  *bufio.Reader
 	zip     *gzip.Reader
 	tar     *tar.Reader
 	sum     hash.Hash
@@ -226,11 +230,13 @@ type Part struct {
 // NewReader begins to read. An archive of another format, or what is none, is
 // refused.
 func NewReader(from io.Reader) (*Reader, error) {
-	zip, err := gzip.NewReader(from)
+	behind := bufio.NewReaderSize(from, 64<<10)
+	zip, err := gzip.NewReader(behind)
 	if err != nil {
 		return nil, damaged(err)
 	}
-	r := &Reader{zip: zip, tar: tar.NewReader(zip), sum: sha256.New(), found: Trailer{Rows: map[string]int64{}}}
+	zip.Multistream(false)
+	r := &Reader{behind: behind, zip: zip, tar: tar.NewReader(zip), sum: sha256.New(), found: Trailer{Rows: map[string]int64{}}}
 	name, err := r.next()
 	if err != nil {
 		return nil, damaged(err)
@@ -332,15 +338,16 @@ func (r *Reader) end() error {
 	if r.found.Files != r.Trailer.Files {
 		return damaged(fmt.Errorf("it has %d files, and had %d", r.found.Files, r.Trailer.Files))
 	}
-	if _, err := r.tar.Next(); !errors.Is(err, io.EOF) {
-		return damaged(errors.New("something is behind its end"))
+	_, err = r.tar.Next()
+	if errors.Is(err, io.EOF) {
+		// What gzip checks, it checks at its own end.
+		_, err = r.zip.Read(make([]byte, 1))
 	}
-	// What gzip checks, it checks at its own end.
-	if n, err := io.Copy(io.Discard, r.zip); err != nil || n > maxPadding {
-		return damaged(errors.Join(err, errors.New("it does not end where it should")))
+	if errors.Is(err, io.EOF) {
+		_, err = r.behind.ReadByte()
+	}
+	if !errors.Is(err, io.EOF) {
+		return damaged(errors.Join(errors.New("something is behind its end"), err))
 	}
 	return io.EOF
 }
-
-// maxPadding is what may be behind the end of a tar file.
-const maxPadding = 1 << 20

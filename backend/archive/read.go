@@ -193,6 +193,11 @@ func (r *restoring) load(ctx context.Context, open func() (io.ReadCloser, error)
 	for _, t := range all {
 		r.tables[t.Name] = t
 	}
+	for name, has := range r.header.Tables {
+		if want := columns(r.tables[name], func(store.Column) bool { return true }); !slices.Equal(has, want) {
+			return fmt.Errorf("archive: the table %s has the columns %v in the file, and in a database of its schema %v", name, has, want)
+		}
+	}
 	from, err := open()
 	if err != nil {
 		return err
@@ -224,8 +229,8 @@ func (r *restoring) take(ctx context.Context, part Part) error {
 		return r.file(ctx, part)
 	}
 	t, ok := r.tables[part.Table]
-	if !ok {
-		return fmt.Errorf("archive: there is no table %s in a database of this schema", part.Table)
+	if !ok || r.header.Tables[part.Table] == nil {
+		return fmt.Errorf("archive: the file says nothing of the table %s", part.Table)
 	}
 	r.step(int64(bytes.Count(part.Rows, []byte{'\n'})))
 	if r.Tenant != "" && t.Tenant == "" {

@@ -48,7 +48,11 @@ func Write(ctx context.Context, s Source, to io.Writer) (done Trailer, err error
 	}
 	w := &writing{Source: s}
 	err = s.DB.Snapshot(ctx, func(r store.Reads) error {
-		h, err := s.header(ctx, r)
+		w.all, err = w.wanted(ctx, r)
+		if err != nil {
+			return err
+		}
+		h, err := s.header(ctx, r, w.all)
 		if err == nil {
 			w.Writer, err = NewWriter(to, h)
 		}
@@ -66,8 +70,25 @@ func Write(ctx context.Context, s Source, to io.Writer) (done Trailer, err error
 	return w.Close()
 }
 
-func (s Source) header(ctx context.Context, r store.Reads) (h Header, err error) {
-	h = Header{Format: Format, Kind: s.Kind, Kith: s.Kith, Time: s.Now, Tenant: s.Tenant, KeyCheck: s.KeyCheck, MasterKey: s.MasterKey}
+// wanted are the tables that the archive has.
+func (s Source) wanted(ctx context.Context, r store.Reads) ([]store.Table, error) {
+	all, err := r.Tables(ctx)
+	return slices.DeleteFunc(all, func(t store.Table) bool { return s.Tenant != "" && t.Tenant == "" }), err
+}
+
+// keep reports whether the archive has a column.
+func (s Source) keep(t store.Table, c store.Column) bool {
+	return s.Kind == Backup || !slices.Contains(secrets[t.Name], c.Name)
+}
+
+func (s Source) header(ctx context.Context, r store.Reads, tables []store.Table) (h Header, err error) {
+	h = Header{
+		Format: Format, Kind: s.Kind, Kith: s.Kith, Time: s.Now, Tenant: s.Tenant, KeyCheck: s.KeyCheck, MasterKey: s.MasterKey,
+		Tables: map[string][]string{},
+	}
+	for _, t := range tables {
+		h.Tables[t.Name] = columns(t, func(c store.Column) bool { return s.keep(t, c) })
+	}
 	if h.Schema, err = r.Migrations(ctx); err != nil {
 		return h, err
 	}
@@ -87,27 +108,30 @@ func (s Source) header(ctx context.Context, r store.Reads) (h Header, err error)
 	return h, err
 }
 
+func columns(t store.Table, keep func(store.Column) bool) (names []string) {
+	for _, c := range t.Columns {
+		if keep(c) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
 // writing is an archive that is being written.
 type writing struct {
 	*Writer
 	Source
 	n    int64
+	all  []store.Table
 	kept []store.File
 }
 
-func (w *writing) tables(ctx context.Context, r store.Reads) error {
-	all, err := r.Tables(ctx)
-	if err != nil {
-		return err
-	}
-	for _, t := range all {
-		if w.Tenant != "" && t.Tenant == "" {
-			continue
-		}
+func (w *writing) tables(ctx context.Context, r store.Reads) (err error) {
+	for _, t := range w.all {
 		if err := w.Table(t.Name); err != nil {
 			return err
 		}
-		keep := func(c store.Column) bool { return w.Kind == Backup || !slices.Contains(secrets[t.Name], c.Name) }
+		keep := func(c store.Column) bool { return w.keep(t, c) }
 		err := r.Dump(ctx, t, w.Tenant, keep, func(line []byte) error {
 			w.step()
 			return w.Row(line)

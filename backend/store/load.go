@@ -213,5 +213,5 @@ func (r Reads) Restoring(ctx context.Context) error {
 	if err != nil || !is {
 		return err
 	}
-	return &core.Error{Code: core.CodeUnavailable, Message: "a restore into this database was begun and has not ended: run kith restore again, it starts over"}
+	return &core.Error{Code: core.CodeConflict, Message: "a restore into this database was begun and has not ended: run kith restore again, it starts over"}
 }

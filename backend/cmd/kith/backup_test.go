@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -146,6 +148,7 @@ func TestBackup(t *testing.T) {
 	databases := told(t)
 	t.Run("comes back as it was", func(t *testing.T) { comesBack(t, databases) })
 	t.Run("a tenant is erased and comes back", func(t *testing.T) { tenantComesBack(t, databases) })
+	t.Run("a tenant is exported", func(t *testing.T) { tenantIsExported(t, databases) })
 }
 
 // Whatever the service stores comes back as it was, on a file and on a server,
@@ -267,11 +270,138 @@ func TestRestore_DamagedFileIsRefused(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, bad, 0o600))
 		_, errOut, status := tryKith(t, "restore", path, "--database-url", "file:"+target)
 		require.Equal(t, 1, status, i)
-		require.Contains(t, errOut, "file: is cut or damaged, and nothing was restored", i)
+		require.Contains(t, errOut, "kith: file: ", i)
 		require.Equal(t, "0", textSQL(t, "file:"+target, `SELECT count(*) FROM sqlite_schema`))
 	}
 	require.NoError(t, os.WriteFile(archive, append(good, "more"...), 0o600))
 	_, errOut, status := tryKith(t, "restore", archive, "--database-url", "file:"+target)
 	require.Equal(t, 1, status)
 	require.Contains(t, errOut, "is cut or damaged")
+}
+
+// What a tenant gets is all of its rows without a secret, to read and not to
+// restore.
+func tenantIsExported(t *testing.T, databases []string) {
+	database := databases[len(databases)-1]
+	execSQL(t, "file:"+database, `UPDATE webhook_subscription SET secret = 'zz-secret', old_secret = 'zz-old', old_until = 1 WHERE tenant = 'demo'`)
+	execSQL(t, "file:"+database, `INSERT INTO gateway_connection (tenant, merchant_id, base_url, created_at) VALUES ('demo', 'm', '', 1)`)
+	execSQL(t, "file:"+database, `INSERT INTO gateway_key (tenant, public_key, private_key, place) VALUES ('demo', 'zz-public', 'zz-private', 0)`)
+	path := filepath.Join(t.TempDir(), "demo.tar.gz")
+	requireKith(t, "tenant", "export", "demo", path, "--database-url", "file:"+database, "--no-files")
+	text := unpack(t, path)
+	for _, secret := range append([]string{"zz-secret", "zz-old", "zz-private", "key_hash", "key_sealed", "masterKey", "webhook_key", `"bare"`},
+		strings.Fields(textSQL(t, "file:"+database, `SELECT group_concat(key_hash || ' ' || key_sealed, ' ') FROM tenant`))...) {
+		require.NotContains(t, text, secret)
+	}
+	require.Contains(t, text, "zz-public")
+	counted := 0
+	for table, rows := range dumped(t, "file:"+database, "demo") {
+		if table == "tenant" || table == "webhook_subscription" || table == "gateway_key" {
+			continue
+		}
+		for _, row := range rows {
+			require.Contains(t, text, row+"\n")
+			counted++
+		}
+	}
+	require.NotZero(t, counted)
+	_, errOut, status := tryKith(t, "restore", path, "--tenant", "demo", "--database-url", "file:"+database)
+	require.Equal(t, 1, status)
+	require.Contains(t, errOut, "file: is an export: it has no secrets, and cannot be restored")
+	_, errOut, status = tryKith(t, "tenant", "export", "nobody", path, "--database-url", "file:"+database)
+	require.Equal(t, 1, status)
+	require.Contains(t, errOut, "there is no tenant with this alias")
+}
+
+func unpack(t *testing.T, path string) string {
+	t.Helper()
+	file, err := os.Open(path)
+	require.NoError(t, err)
+	defer file.Close()
+	packed, err := gzip.NewReader(file)
+	require.NoError(t, err)
+	text, err := io.ReadAll(packed)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// What cannot be backed up or restored says why, and leaves nothing behind.
+func TestBackup_Refused(t *testing.T) {
+	t.Parallel()
+	g := layGround(t)
+	url, dir := "file:"+g.database, t.TempDir()
+	archive := filepath.Join(dir, "backup")
+	requireKith(t, "backup", archive, "--tenant", "bare", "--database-url", url)
+	execSQL(t, url, `INSERT INTO file (tenant, ref, size, hash, created_at, expires_at) VALUES
+		('demo', 'imports/demo/expired_1.csv', 3, '', 1, 2), ('demo', 'imports/demo/half_1.csv', NULL, '', 1, 9000000000000)`)
+	requireKith(t, "backup", archive+"2", "--database-url", url)
+	execSQL(t, url, `INSERT INTO file (tenant, ref, size, hash, created_at, expires_at) VALUES ('demo', 'imports/demo/lost_1.csv', 3, '', 1, 9000000000000)`)
+	newer := filepath.Join(dir, "newer.db")
+	copyFile(t, g.database, newer)
+	execSQL(t, "file:"+newer, `INSERT INTO schema_version (version, applied_at) VALUES (9999, 1)`)
+	requireKith(t, "backup", archive+"3", "--no-files", "--database-url", "file:"+newer)
+	older := oldDatabase(t)
+	requireKith(t, "backup", archive+"4", "--no-files", "--database-url", "file:"+older)
+	other := filepath.Join(dir, "other.db")
+	copyFile(t, g.database, other)
+	execSQL(t, "file:"+other, `ALTER TABLE account ADD COLUMN zz_more TEXT`)
+	requireKith(t, "backup", archive+"5", "--no-files", "--database-url", "file:"+other)
+	for _, test := range []struct{ args, says string }{
+		{"backup " + dir + "/x --database-url " + url, "the file imports/demo/lost_1.csv is not where files are kept (KITH_FILES); --no-files leaves files out"},
+		{"backup " + dir + "/x --database-url file:" + dir + "/nowhere.db", "there is no database"},
+		{"backup " + dir + "/x --tenant nobody --database-url " + url, "there is no tenant with this alias"},
+		{"backup " + dir + "/no/x --no-files --database-url " + url, "no such file or directory"},
+		{"restore " + dir + "/nowhere --database-url file:" + dir + "/new.db", "no such file or directory"},
+		{"restore " + archive + " --database-url file:" + dir + "/new.db", "tenant: must be bare: the file has this tenant alone"},
+		{"restore " + archive + " --tenant demo --database-url " + url, "tenant: must be bare"},
+		{"restore " + archive + "2 --tenant nobody --database-url " + url, "tenant: is not in the file, which has bare, demo, gateway"},
+		{"restore " + archive + " --tenant bare --database-url " + url, "tenant: is there already: kith tenant erase removes it"},
+		{"restore " + archive + "2 --database-url " + url, "the database is not empty"},
+		{"restore " + archive + "3 --database-url file:" + dir + "/new.db", "its schema is 9999 and this kith knows"},
+		{"restore " + archive + "5 --database-url file:" + dir + "/other2.db", "the table account has the columns"},
+		{"restore " + archive + "4 --tenant old --database-url file:" + dir + "/new2.db", "restore the whole file into an empty database"},
+		{"tenant erase bare --database-url " + url, "yes: is needed where nobody can be asked"},
+		{"tenant erase nobody --yes --database-url " + url, "there is no tenant with this alias"},
+	} {
+		_, errOut, status := tryKith(t, append(strings.Fields(test.args), "--files", filepath.Join(dir, "files"))...)
+		require.Equal(t, 1, status, test.args)
+		require.Contains(t, errOut, test.says, test.args)
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "x*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+	require.Equal(t, "0", textSQL(t, "file:"+filepath.Join(dir, "new.db"), `SELECT count(*) FROM sqlite_schema`))
+	// What is older is made newer.
+	made := "file:" + filepath.Join(dir, "old.db")
+	requireKith(t, "restore", archive+"4", "--database-url", made)
+	require.Equal(t, "old MS", textSQL(t, made, `SELECT alias || ' ' || export_dates FROM tenant`))
+	require.Equal(t, textSQL(t, url, `SELECT group_concat(version) FROM schema_version`), textSQL(t, made, `SELECT group_concat(version) FROM schema_version`))
+}
+
+// oldDatabase is a database of the first migrations, before the tenant had a way
+// to write dates, with a tenant.
+func oldDatabase(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "older.db")
+	db, err := store.Open("file:"+path, "")
+	require.NoError(t, err)
+	require.NoError(t, db.BeginRestore(t.Context(), 1, []int{1, 2, 10, 20}))
+	require.NoError(t, db.Close())
+	for _, statement := range []string{
+		`DROP TABLE restoring`, `INSERT INTO intake_cursor (one, seq) VALUES (1, 0)`,
+		`INSERT INTO schema_version (version, applied_at) VALUES (1, 1), (2, 1), (10, 1), (20, 1)`,
+		`INSERT INTO tenant (alias, key_hash, key_sealed, discount_id, consent, consent_cookie, created_at) VALUES ('old', 'h', 's', 'd', 'off', '', 1)`,
+	} {
+		execSQL(t, "file:"+path, statement)
+	}
+	return path
+}
+
+func TestConfirm(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, confirm(io.Discard, strings.NewReader("acme\n"), true, "acme"))
+	for _, typed := range []string{"", "\n", "yes\n", "ACME\n", "acme2\n"} {
+		require.ErrorContains(t, confirm(io.Discard, strings.NewReader(typed), true, "acme"), "nothing was erased", typed)
+	}
+	require.ErrorContains(t, confirm(io.Discard, strings.NewReader("acme\n"), false, "acme"), "is needed where nobody can be asked")
 }
