@@ -130,20 +130,30 @@ func (e *Engine) allow(ctx context.Context, begun []Sending) error {
 func (e *Engine) EndDeliveries(ctx context.Context, made []Sent) (late int, err error) {
 	luck := make([]byte, len(made))
 	e.Entropy(luck)
+	var well int
 	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
-		late = 0
+		late, well = 0, 0
 		for i, s := range made {
-			in, err := tx.EndWebhookAttempt(ctx, s.Place, s.Attempt, webhook.After(s.Tries, s.Attempt, luck[i]))
+			next := webhook.After(s.Tries, s.Attempt, luck[i])
+			in, err := tx.EndWebhookAttempt(ctx, s.Place, s.Attempt, next)
 			if err != nil {
 				return fmt.Errorf("program: end delivery of event %s: %w", s.Event, err)
 			}
 			if !in {
 				late++
+			} else if next.State == webhook.Delivered {
+				well++
 			}
 		}
 		return nil
 	})
-	return late, err
+	if err != nil {
+		return 0, err
+	}
+	e.Worked(WorkDelivery, "attempt", OutcomeLate, int64(late))
+	e.Worked(WorkDelivery, "attempt", OutcomeDone, int64(well))
+	e.Worked(WorkDelivery, "attempt", OutcomeFailed, int64(len(made)-late-well))
+	return late, nil
 }
 
 // ForgetDeliveries removes what ended longer than webhook.Kept ago, and returns

@@ -235,10 +235,14 @@ func (r *run) transact(ctx context.Context, rows []batchRow, about *store.About)
 		}
 		return err
 	})
-	if err == nil {
-		*r.claim = after
+	if err != nil {
+		return done, err
 	}
-	return done, err
+	failed := after.Stats.Errors - r.claim.Stats.Errors
+	r.e.Worked(WorkRows, string(after.Type), OutcomeFailed, failed)
+	r.e.Worked(WorkRows, string(after.Type), OutcomeDone, int64(done)-failed)
+	*r.claim = after
+	return done, nil
 }
 
 // apply carries out rows, as many as there is time for, at least one.

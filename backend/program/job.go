@@ -203,10 +203,16 @@ func (e *Engine) finish(ctx context.Context, c store.Claim) error {
 		}
 		return e.emit(ctx, tx, c.Tenant, event, wire.JobEvent(c.Job))
 	})
-	if err != nil || !c.Type.Import() {
+	if err != nil {
 		return err
 	}
-	return e.dropParts(ctx, c)
+	if c.Type.Import() {
+		return e.dropParts(ctx, c)
+	}
+	if c.Status == job.Completed {
+		e.Worked(WorkRows, string(c.Type), OutcomeDone, c.Stats.Processed)
+	}
+	return nil
 }
 
 // keep stores how far a job has come and prolongs its lease.
