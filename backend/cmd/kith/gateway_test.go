@@ -72,8 +72,8 @@ func newGatewayStage(t *testing.T) *gatewayStage {
 	s.db, err = sql.Open("sqlite", database)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.db.Close() })
-	backend := serveStory(t, func(e *env, l net.Listener) error { return serveBackend(e, s.engine, l, nil, nil, 1) })
-	require.NoError(t, lab.Register(t.Context(), backend+"/api/v1/test_demo/gateway/braintree/webhook"))
+	base := serveStory(t, func(e *env, l net.Listener) error { return backend{engine: s.engine, listener: l, jobWorkers: 1}.serve(e) })
+	require.NoError(t, lab.Register(t.Context(), base+"/api/v1/test_demo/gateway/braintree/webhook"))
 	return s
 }
 
