@@ -177,7 +177,11 @@ func (g *gateways) work(task program.BillingTask) {
 	done := billingDone{}
 	client, err := g.client(task)
 	if err == nil {
-		done, err = g.bring(g.tasks, client, task)
+		// Beyond the lease another may be at it; a process that slept so long
+		// begins no further call.
+		ctx, cancel := context.WithTimeout(g.tasks, time.Duration(program.BillingLeaseTime)*time.Millisecond)
+		defer cancel()
+		done, err = g.bring(ctx, client, task)
 	}
 	switch {
 	case g.tasks.Err() != nil, done.late:
@@ -268,7 +272,10 @@ func (g *gateways) refund(ctx context.Context, client *gateway.Client, tenant co
 		return false, err
 	case !sale.Status.Paid():
 		return false, g.engine.EndRefund(ctx, tenant, f.Transaction, "", "the charge is "+string(sale.Status))
-	case !sale.Status.Refundable():
+	case sale.ChargedBack():
+		return false, g.engine.EndRefund(ctx, tenant, f.Transaction, "", "the charge was charged back")
+	case !sale.Status.Refundable(), sale.Disputed():
+		// As long as a dispute is open, the bank may give the same money back.
 		return true, nil
 	}
 	given, found, err := client.FindRefund(ctx, f.Transaction, order)
@@ -312,15 +319,18 @@ func after(err error, tries int) core.Time {
 
 // readNotification says what a payload is about. The rest of it is not looked
 // at: it is as old as the notification.
-func readNotification(payload string) (kind, subscription, problem string) {
+func readNotification(payload string) program.BillingNews {
 	n, err := gateway.ParseNotification(payload)
+	news := program.BillingNews{Kind: string(n.Kind)}
 	switch {
 	case err != nil:
-		return "", "", err.Error()
+		return program.BillingNews{Problem: err.Error()}
 	case n.Subscription != nil:
-		subscription = n.Subscription.ID
+		news.Subscription = n.Subscription.ID
 	case n.Transaction != nil:
-		subscription = n.Transaction.SubscriptionID
+		news.Subscription = n.Transaction.SubscriptionID
+	case n.Dispute != nil:
+		news.Transaction = n.Dispute.TransactionID
 	}
-	return string(n.Kind), subscription, ""
+	return news
 }

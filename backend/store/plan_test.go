@@ -25,9 +25,9 @@ type explained struct {
 
 var (
 	tooMany = regexp.MustCompile(`^SCAN [a-z]|\(tenant=\?\)`)
-	// few are the lists that a call brings along, what a tenant has few of, and
-	// what the index of words found, which is as much as a search has to look at.
-	few = regexp.MustCompile(`^SCAN (json_each|given)\b|^SEARCH webhook_subscription\b|^SCAN user_index VIRTUAL TABLE INDEX 0:M1$`)
+	// few are the lists that a call brings along, what a tenant has few of, an index
+	// of what waits, and what the index of words found.
+	few = regexp.MustCompile(`^SCAN (json_each|given)\b|_waiting$|^SEARCH (webhook_subscription|gateway_connection|gateway_key)\b|^SCAN user_index VIRTUAL TABLE INDEX 0:M1$`)
 )
 
 func (e explained) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {

@@ -21,6 +21,7 @@ import (
 	"kith/backend/program"
 	"kith/core"
 	"kith/core/billing"
+	"kith/core/referral"
 	"kith/core/reward"
 	"kith/core/wire"
 )
@@ -41,6 +42,41 @@ func TestGateway_Scenarios(t *testing.T) {
 			require.NoError(t, newGatewayStage(t).player().Play(t.Context(), string(text)))
 		})
 	}
+}
+
+// Nobody hears that the dispute of a first charge was lost, which the gateway no
+// longer shows among the latest: the daily reading finds it.
+func TestGateway_DisputeThatNobodyHearsOf(t *testing.T) {
+	t.Parallel()
+	const begin = `
+		customer bob
+		register bob code=ANNA10
+		subscribe bob pro b1 add=svc_discount:5.00
+		notified charged_successfully b1
+		notified went_active b1
+		charged b1 45.00
+		send
+		credit anna left=1000
+	`
+	const month = `
+		advance 1m
+		notified charged_successfully b1
+		charged b1 45.00
+	`
+	const end = `
+		send
+		account bob moderation=APPROVED
+		mode drop
+		dispute b1#1 open
+		notified dispute_opened
+		dispute b1#1 accepted
+		notified dispute_accepted
+		later 24h
+		account bob status=PAID referral=converted moderation=DENIED
+		credit anna left=0
+		subscription b1 discount=none
+	`
+	require.NoError(t, newGatewayStage(t).player().Play(t.Context(), begin+strings.Repeat(month, 21)+end))
 }
 
 // gatewayStage is a backend whose test tenant is connected to a lab.
@@ -72,7 +108,9 @@ func newGatewayStage(t *testing.T) *gatewayStage {
 	s.db, err = sql.Open("sqlite", database)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.db.Close() })
-	backend := serveStory(t, func(e *env, l net.Listener) error { return serveBackend(e, s.engine, l, nil, nil, 1) })
+	backend := serveStory(t, func(e *env, l net.Listener) error {
+		return serveBackend(e, s.engine, l, nil, nil, backendFlags{jobFlags: jobFlags{JobWorkers: 1}})
+	})
 	require.NoError(t, lab.Register(t.Context(), backend+"/api/v1/test_demo/gateway/braintree/webhook"))
 	return s
 }
@@ -82,6 +120,7 @@ func (s *gatewayStage) player() *scenario.Player {
 	p := scenario.New(s.lab)
 	for verb, do := range map[string]scenario.Verb{
 		"identify": s.identify, "register": s.register, "account": s.account, "credit": s.credit, "later": s.later, "forget": s.forget,
+		"approve": s.approve, "reward": s.reward,
 	} {
 		p.Add(verb, do)
 	}
@@ -123,12 +162,39 @@ func (s *gatewayStage) account(ctx context.Context, step scenario.Step) error {
 	if err != nil {
 		return err
 	}
-	for name, is := range map[string]string{"status": string(a.Status), "referral": string(a.Standing.Referral)} {
+	moderation := ""
+	if page, _, err := s.engine.Referrals(ctx, demo.TestTenant, referral.Filter{ReferredAccount: a.ID, Limit: 1}); err != nil {
+		return err
+	} else if len(page) > 0 {
+		moderation = string(page[0].Moderation.Referrer.Status)
+	}
+	for name, is := range map[string]string{"status": string(a.Status), "referral": string(a.Standing.Referral), "moderation": moderation} {
 		if want, said := step.Named[name]; said && want != is {
 			return fmt.Errorf("the %s is %q", name, is)
 		}
 	}
 	return nil
+}
+
+// approve ACCOUNT: somebody approves the referral of an account.
+func (s *gatewayStage) approve(ctx context.Context, step scenario.Step) error {
+	page, _, err := s.engine.Referrals(ctx, demo.TestTenant, referral.Filter{ReferredAccount: core.AccountID(step.Word(0)), Limit: 1})
+	if err != nil || len(page) == 0 {
+		return fmt.Errorf("%s has no referral: %w", step.Word(0), err)
+	}
+	if err := s.engine.Moderate(ctx, demo.TestTenant, []referral.Moderation{{Referral: page[0].ID, Action: referral.Approve}}); err != nil {
+		return err
+	}
+	return s.idle(ctx)
+}
+
+// reward ACCOUNT percent=PERCENT: what its shop is told that it has.
+func (s *gatewayStage) reward(ctx context.Context, step scenario.Step) error {
+	d, err := s.engine.AccountDiscount(ctx, demo.TestTenant, core.AccountID(step.Word(0)), "")
+	if err == nil && d.Total().String() != step.Named["percent"] {
+		err = fmt.Errorf("it is %s %%", d.Total())
+	}
+	return err
 }
 
 // credit ACCOUNT left=CENTS: what the account can still use.
