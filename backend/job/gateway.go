@@ -182,6 +182,9 @@ func (g *gateways) work(task program.BillingTask) {
 	switch {
 	case g.tasks.Err() != nil, done.late:
 		return
+	case isAction(err, gateway.Missing) && task.Tries >= missingTries:
+		// Only another notification can tell more of it.
+		done.problem, done.ended, done.after = err.Error(), true, 0
 	case err != nil:
 		done.problem, done.after = err.Error(), after(err, task.Tries)
 		g.log.Warn("gateway", "tenant", task.Tenant, "subscription", task.Subscription, "error", err)
@@ -291,6 +294,10 @@ func (g *gateways) refund(ctx context.Context, client *gateway.Client, tenant co
 	}
 	return false, g.engine.EndRefund(ctx, tenant, f.Transaction, "", err.Error())
 }
+
+// missingTries is how often what the gateway does not have is asked for again,
+// an hour apart.
+const missingTries = 3
 
 // Bounds of how long a task rests that failed.
 const (

@@ -363,16 +363,16 @@ func (b *billed) want(ctx context.Context, account referral.Account, all []billi
 	return nil
 }
 
-// EndBilling gives a task back. A problem has it tried again after a while;
-// without one, it is read again within BillingEvery. after, when it is not zero,
-// is when at the latest.
+// EndBilling gives a task back, to be read again within BillingEvery, or after
+// another time when that is not zero. What has ended is only read again when
+// somebody tells of it. problem says why it failed, or is empty.
 func (e *Engine) EndBilling(ctx context.Context, task BillingTask, ended bool, problem string, after core.Time) error {
 	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
 		next, tries := tx.Now+BillingEvery, 0
 		if after != 0 {
 			next = tx.Now + after
 		}
-		if ended && problem == "" && after == 0 {
+		if ended && after == 0 {
 			next = 0
 		}
 		if problem != "" {

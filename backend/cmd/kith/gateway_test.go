@@ -84,7 +84,8 @@ type gatewayStage struct {
 	engine *program.Engine
 	clock  storyClock
 	db     *sql.DB
-	lab    string
+	// lab is its base URL, and webhook where the backend takes notifications.
+	lab, webhook string
 }
 
 func newGatewayStage(t *testing.T) *gatewayStage {
@@ -109,7 +110,8 @@ func newGatewayStage(t *testing.T) *gatewayStage {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.db.Close() })
 	backend := serveStory(t, func(e *env, l net.Listener) error { return serveBackend(e, s.engine, l, nil, nil, 1) })
-	require.NoError(t, lab.Register(t.Context(), backend+"/api/v1/test_demo/gateway/braintree/webhook"))
+	s.webhook = backend + "/api/v1/test_demo/gateway/braintree/webhook"
+	require.NoError(t, lab.Register(t.Context(), s.webhook))
 	return s
 }
 
