@@ -196,7 +196,7 @@ func (b *billed) apply(ctx context.Context, code core.ReferralCode) (err error) 
 			return err
 		}
 	}
-	return b.bills(ctx, account, all, !wasPaid)
+	return b.bills(ctx, account, all, wasPaid)
 }
 
 // settle lets core decide about the account, when there is something to decide.
@@ -223,28 +223,36 @@ func (e *Engine) FirstCharge(ctx context.Context, tenant core.TenantAlias, subsc
 
 // bills takes note of charges that were not seen before, and says what the
 // discount is to be after them.
-func (b *billed) bills(ctx context.Context, account referral.Account, all []billing.Standing, first bool) error {
+func (b *billed) bills(ctx context.Context, account referral.Account, all []billing.Standing, wasPaid bool) error {
 	d, err := b.e.discountOf(ctx, b.tx.Reads, b.tx.Now, b.tenant, account.ID, "")
+	if err != nil {
+		return err
+	}
+	first, known, err := b.tx.FirstBill(ctx, b.tenant, account.ID)
 	if err != nil {
 		return err
 	}
 	folded := b.before.Want.Credit
 	for _, c := range b.read.Charges {
-		known, err := b.tx.BillKnown(ctx, b.tenant, c.Transaction)
+		seen, err := b.tx.BillKnown(ctx, b.tenant, c.Transaction)
 		if err != nil {
 			return err
 		}
-		if known {
+		if seen {
 			continue
 		}
-		bill := store.Bill{Charge: c, Subscription: b.read.ID, Account: account.ID, First: first}
+		bill := store.Bill{Charge: c, Subscription: b.read.ID, Account: account.ID}
+		// An older one may be heard of later, of another subscription.
+		bill.First = known && c.At < first.At || !known && !wasPaid
 		if bill.Credit, err = b.use(ctx, account.ID, c, d.Total(), folded); err != nil {
 			return err
 		}
 		if err := b.tx.InsertBill(ctx, b.tenant, bill); err != nil {
 			return err
 		}
-		first, folded = false, folded-bill.Credit
+		if folded -= bill.Credit; bill.First {
+			first, known = bill, true
+		}
 	}
 	if c, ok := b.read.SkippedBill(); ok {
 		if _, err := b.use(ctx, account.ID, c, d.Total(), folded); err != nil {
