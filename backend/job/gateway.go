@@ -212,7 +212,11 @@ func (g *gateways) work(task program.BillingTask) {
 	done := billingDone{}
 	client, err := g.client(task.Tenant, task.Connection)
 	if err == nil {
-		done, err = g.bring(g.tasks, client, task)
+		// Beyond the lease another may be at it; a process that slept so long
+		// begins no further call.
+		ctx, cancel := context.WithTimeout(g.tasks, time.Duration(program.BillingLeaseTime)*time.Millisecond)
+		defer cancel()
+		done, err = g.bring(ctx, client, task)
 	}
 	switch {
 	case g.tasks.Err() != nil, done.late:

@@ -374,6 +374,10 @@ func (b *billed) want(ctx context.Context, account referral.Account, all []billi
 // EndBilling gives a task back, to be read again within BillingEvery, or after
 // another time when that is not zero. What has ended is only read again when
 // somebody tells of it. problem says why it failed, or is empty.
+//
+// A task that was lost, since its lease had ended, is read again at once by
+// whoever is there: the calls that were made for it may have reached the gateway
+// after those of its next owner, who knew better.
 func (e *Engine) EndBilling(ctx context.Context, task BillingTask, ended bool, problem string, after core.Time) error {
 	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
 		next, tries := tx.Now+BillingEvery, 0
@@ -386,7 +390,10 @@ func (e *Engine) EndBilling(ctx context.Context, task BillingTask, ended bool, p
 		if problem != "" {
 			tries = task.Tries + 1
 		}
-		_, err := tx.EndBilling(ctx, task.BillingLease, problem, tries, next)
+		in, err := tx.EndBilling(ctx, task.BillingLease, problem, tries, next)
+		if err == nil && !in {
+			err = tx.ReadAgain(ctx, task.Tenant, task.Subscription)
+		}
 		return err
 	})
 }

@@ -98,6 +98,12 @@ func (tx *Tx) EndBilling(ctx context.Context, l BillingLease, problem string, tr
 		problem, tries, nullTime(next), string(l.Tenant), l.Subscription, l.Attempt)
 }
 
+// ReadAgain has a subscription that is known read at the gateway now.
+func (tx *Tx) ReadAgain(ctx context.Context, tenant core.TenantAlias, id string) error {
+	return tx.exec(ctx, "read gateway subscription again", `UPDATE gateway_subscription SET due_at = ? WHERE tenant = ? AND id = ?`,
+		int64(tx.Now), string(tenant), id)
+}
+
 // Billed returns what is kept of a subscription; ok is false when nothing is.
 func (r Reads) Billed(ctx context.Context, tenant core.TenantAlias, id string) (b Billed, ok bool, err error) {
 	err = r.q.QueryRowContext(ctx, `SELECT id, status, in_trial, paid, customer_id, coalesce(account_id, ''), wanted, folded, period,

@@ -69,7 +69,10 @@ func Open(url, token string) (*Primary, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: open: %w", err)
 	}
-	p := &Primary{write: sql.OpenDB(write), read: sql.OpenDB(read)}
+	if embedded {
+		write, read = preparing{write}, preparing{read}
+	}
+	p := &Primary{write: sql.OpenDB(write), read: sql.OpenDB(read), embedded: embedded}
 	p.Reads = Reads{q: p.read}
 	p.read.SetMaxOpenConns(maxReaders)
 	p.read.SetMaxIdleConns(maxReaders)

@@ -73,7 +73,7 @@ func (c *devCommand) Run(e *env) error {
 	banner(e.out, edgeURL, backendURL, labURL, c.Data)
 	return c.serve(e, func(own *env) error { return serveEdge(own, loaded, edge) },
 		func(own *env) error {
-			return serveBackend(own, engine, backend, demo.Landing(engine), explorer(), c.JobWorkers)
+			return serveBackend(own, engine, backend, demo.Landing(engine), explorer(), c.backendFlags)
 		})
 }
 

@@ -25,6 +25,7 @@ type backendFlags struct {
 	opsFlags
 	jobFlags
 	BackendAddr string `env:"KITH_BACKEND_ADDR" default:"127.0.0.1:8080" help:"Address that the backend listens on."`
+	RateLimit   uint   `env:"KITH_RATE_LIMIT" default:"600" help:"Calls a minute that one public address may make to live tenants without their API key; 0: any number."`
 	TempDomains string `env:"KITH_TEMP_DOMAINS" type:"existingfile" help:"File of domains of disposable mail addresses, one on each line, besides those that are known." placeholder:"FILE"`
 }
 
@@ -87,7 +88,7 @@ func (c *serveCommand) Run(e *env) error {
 		return err
 	}
 	if c.DemoURL == "" {
-		return serveBackend(e, engine, listener, nil, nil, c.JobWorkers)
+		return serveBackend(e, engine, listener, nil, nil, c.backendFlags)
 	}
 	if err := checkURL("demo-url", c.DemoURL); err != nil {
 		return err
@@ -95,19 +96,19 @@ func (c *serveCommand) Run(e *env) error {
 	if err := demo.Seed(e.ctx, engine, c.DemoURL, testURL(c.DemoURL)); err != nil {
 		return err
 	}
-	return serveBackend(e, engine, listener, demo.Landing(engine), nil, c.JobWorkers)
+	return serveBackend(e, engine, listener, demo.Landing(engine), nil, c.backendFlags)
 }
 
 func logConfig(e *env, part string, f backendFlags) {
 	url, _ := f.url()
 	e.log.Info("config", "part", part, "version", version, "addr", f.BackendAddr, "data", f.Data, "database", url,
 		"database_token", secret(f.DatabaseToken), "master_key", f.masterKeySource(), "files", f.bucket(f.Data),
-		"temp_domains", f.TempDomains, "job_workers", f.JobWorkers, "job_lease", f.JobLease)
+		"temp_domains", f.TempDomains, "rate_limit", f.RateLimit, "job_workers", f.JobWorkers, "job_lease", f.JobLease)
 }
 
 // serveBackend answers on listener until the context ends: then it takes no new
 // request, finishes those it has, and processes the events they brought.
-func serveBackend(e *env, engine *program.Engine, listener net.Listener, pages http.Handler, explorer *api.GraphiQL, jobWorkers int) error {
+func serveBackend(e *env, engine *program.Engine, listener net.Listener, pages http.Handler, explorer *api.GraphiQL, f backendFlags) error {
 	graph, err := graphql.New(engine, e.log, explorer != nil)
 	if err != nil {
 		return err
@@ -119,7 +120,7 @@ func serveBackend(e *env, engine *program.Engine, listener net.Listener, pages h
 	engine.Wake = intake.Wake
 	gateways := job.NewGateway(engine, e.log)
 	engine.WakeGateway = gateways.Wake
-	jobs := newJobWorkers(e, engine, jobWorkers)
+	jobs := newJobWorkers(e, engine, f.JobWorkers)
 	working, stopWorking := context.WithCancel(context.Background())
 	var workers sync.WaitGroup
 	if !engine.DB.Embedded() {
@@ -128,10 +129,10 @@ func serveBackend(e *env, engine *program.Engine, listener net.Listener, pages h
 	}
 	sender := webhook.NewSender(webhook.Options{Now: engine.Now})
 	for _, worker := range append(jobs, intake, gateways, job.NewAnalytics(engine, e.log), job.NewRewards(engine, e.log),
-		job.NewWebhooks(engine, sender, e.log), job.NewWebhookLog(engine, e.log)) {
+		job.NewWebhooks(engine, sender, e.log), job.NewForget(engine, e.log)) {
 		workers.Go(func() { worker.Run(working) })
 	}
-	surface := &api.API{Engine: engine, Pages: pages, GraphQL: graph, GraphiQL: explorer, Observe: e.observeRoute, Log: e.log}
+	surface := &api.API{Engine: engine, Pages: pages, GraphQL: graph, GraphiQL: explorer, Limit: api.NewLimit(int(f.RateLimit)), Observe: e.observeRoute, Log: e.log}
 	err = serveHTTP(e.ctx, listener, surface.Handler())
 	stopWorking()
 	workers.Wait()
