@@ -81,6 +81,7 @@ var (
 		"github.com/go-jose/...", "github.com/go-logr/...", "github.com/golang-jwt/...", "github.com/kylelemons/godebug/...", "github.com/pkg/browser",
 		"github.com/planetscale/...", "github.com/spiffe/...", "cel.dev/..."}
 
+	asserting   = []string{"github.com/stretchr/testify/...", "github.com/davecgh/go-spew/spew", "github.com/pmezard/go-difflib/difflib", "gopkg.in/yaml.v3"}
 	driver      = []string{"github.com/tursodatabase/libsql-client-go/...", "modernc.org/..."}
 	backendTest = []string{"kith/backend/store/sqldtest", "kith/wasm/transcript", "kith/backend/client"}
 )
@@ -123,7 +124,7 @@ var walls = []wall{
 	{pkg: "kith/backend/file", not: []string{"net/http"}, kith: []string{"kith/core", "kith/backend/file"},
 		tests: []string{"kith/backend/file/filetest"}, why: "it keeps bytes; whose they are is the store's to know"},
 	{pkg: "kith/backend/file/filetest", kith: []string{"kith/core", "kith/backend/file", "kith/backend/file/filetest"},
-		modules: []string{"github.com/stretchr/testify/...", "github.com/davecgh/go-spew/spew", "github.com/pmezard/go-difflib/difflib", "gopkg.in/yaml.v3"},
+		modules: asserting,
 		why:     "tests of every kind of file store use it"},
 	{pkg: "kith/backend/file/bucket", not: []string{"net/http"}, kith: []string{"kith/core", "kith/backend/file", "kith/backend/file/bucket"},
 		modules: clouds, tests: []string{"kith/backend/file/filetest"},
@@ -135,9 +136,9 @@ var walls = []wall{
 		why: "effects on other systems are rows that jobs carry out, and SQL is the store's"},
 	{pkg: "kith/backend/api", not: slices.Concat([]string{"kith/backend/store", "database/sql"}, driver),
 		kith:    append([]string{"kith/core/...", "kith/backend/store", "kith/backend/program", "kith/backend/graphql", "kith/backend/gateway", "kith/backend/gateway/xmltree", "kith/backend/api"}, files...),
-		modules: slices.Concat(backendModules, []string{"github.com/goccy/go-yaml/...", "github.com/graph-gophers/graphql-go/..."}),
+		modules: slices.Concat(backendModules, []string{"github.com/goccy/go-yaml/...", "github.com/go-chi/httprate", "github.com/zeebo/xxh3", "github.com/klauspost/cpuid/v2", "github.com/graph-gophers/graphql-go/..."}),
 		tests:   slices.Concat(backendTest, []string{"kith/backend/store", "github.com/santhosh-tekuri/jsonschema/v6"}),
-		why:     "it translates; what it wants done it asks of program"},
+		why:     "it translates, and bounds how often strangers call; what it wants done it asks of program"},
 	{pkg: "kith/backend/webhook", not: slices.Concat([]string{"database/sql", "kith/backend/store"}, driver),
 		kith:    append([]string{"kith/core/...", "kith/backend/store", "kith/backend/program", "kith/backend/webhook"}, files...),
 		modules: backendModules, tests: backendTest,
@@ -166,11 +167,13 @@ var walls = []wall{
 		why: "it reads and writes documents, whatever they mean"},
 	{pkg: "kith/backend/gatewaylab", not: slices.Concat([]string{"database/sql"}, driver),
 		kith:  []string{"kith/core", "kith/backend/gateway", "kith/backend/gateway/xmltree", "kith/backend/gatewaylab"},
-		tests: slices.Concat(parsers, []string{"kith/backend/gatewaylab/scenario"}),
+		tests: slices.Concat(parsers, []string{"kith/backend/gatewaylab/scenario", "kith/backend/gatewaylab/sdktest"}),
 		why:   "it is the other side of the wire, and knows nothing of the service"},
 	{pkg: "kith/backend/gatewaylab/scenario",
 		kith: []string{"kith/core", "kith/backend/gateway", "kith/backend/gateway/xmltree", "kith/backend/gatewaylab", "kith/backend/gatewaylab/scenario"},
 		why:  "it plays stories against a lab, and others add what they want to tell"},
+	{pkg: "kith/backend/gatewaylab/sdktest", kith: []string{"kith/backend/gatewaylab/sdktest"}, modules: slices.Concat(parsers, asserting),
+		why: "it runs the gateway's own library for tests"},
 	{pkg: "kith/backend/client", kith: []string{"kith/core", "kith/core/job", "kith/core/wire", "kith/backend/client"}, modules: parsers, tests: backendTest,
 		why: "it knows the API and nothing of the server behind it"},
 	{pkg: "kith/backend/observe", not: slices.Concat([]string{"database/sql"}, driver), kith: []string{"kith/backend/observe"},

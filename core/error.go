@@ -32,6 +32,8 @@ const (
 	CodeUnavailable
 	// CodeNotSupported is a call that is there, but not for this tenant.
 	CodeNotSupported
+	// CodeRateLimited is a caller who asks too often.
+	CodeRateLimited
 	codeCount
 )
 

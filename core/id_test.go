@@ -196,7 +196,7 @@ func TestError(t *testing.T) {
 func TestCodes(t *testing.T) {
 	want := []Code{
 		CodeInternal, CodeInvalid, CodeMalformed, CodeUnauthenticated, CodeForbidden, CodeNotFound,
-		CodeMethodNotAllowed, CodeConflict, CodeTooLarge, CodeMediaType, CodeUnavailable, CodeNotSupported,
+		CodeMethodNotAllowed, CodeConflict, CodeTooLarge, CodeMediaType, CodeUnavailable, CodeNotSupported, CodeRateLimited,
 	}
 	got := Codes()
 	if len(got) != len(want) {

@@ -29,6 +29,8 @@ type API struct {
 	GraphQL *graphql.Server
 	// GraphiQL is a page to write GraphQL in, or nil.
 	GraphiQL *GraphiQL
+	// Limit bounds calls without an API key, or is nil: then nothing does.
+	Limit *Limit
 	// Observe wraps the handler of each route, or is nil.
 	Observe func(route string, next http.Handler) http.Handler
 	// Log gets one line for each fault of ours.

@@ -17,7 +17,16 @@ func (a *API) caller(r *http.Request) (program.Caller, error) {
 	if err != nil {
 		return program.Caller{}, err
 	}
-	return a.Engine.Authenticate(r.Context(), alias, r.Header.Get("Authorization"), r.Header.Get(userTokenHeader))
+	return a.authenticate(r, alias, r.Header.Get("Authorization"), r.Header.Get(userTokenHeader))
+}
+
+// authenticate tells who calls, and counts the call.
+func (a *API) authenticate(r *http.Request, alias core.TenantAlias, authorization, userToken string) (program.Caller, error) {
+	c, err := a.Engine.Authenticate(r.Context(), alias, authorization, userToken)
+	if tooMany := a.Limit.count(r, c, err); tooMany != nil {
+		return program.Caller{}, tooMany
+	}
+	return c, err
 }
 
 // keyHolder authenticates a request that only the API key may make.
@@ -67,5 +76,5 @@ func (a *API) anybody(r *http.Request) (program.Caller, error) {
 	if err != nil {
 		return program.Caller{}, err
 	}
-	return a.Engine.Authenticate(r.Context(), alias, "", "")
+	return a.authenticate(r, alias, "", "")
 }

@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"slices"
+
 	"kith/backend/gateway/xmltree"
 	"kith/core"
 )
@@ -58,6 +60,9 @@ type Transaction struct {
 	OrderID                   string
 	PlanID, SubscriptionID    string
 	CustomerID, PaymentMethod string
+	// PeriodStart is the first day of the billing cycle that it was made in, as
+	// "2026-11-21"; empty without a subscription.
+	PeriodStart string
 	// CardID is the same for every use of one card number, whoever uses it.
 	CardID string
 	// Discounts and AddOns are what changed the amount of this bill.
@@ -66,7 +71,37 @@ type Transaction struct {
 	// the one that a refund gives money of.
 	RefundIDs  []string
 	RefundedID string
-	Created    core.Time
+	// Disputes are the customer's objections, whatever became of them.
+	Disputes []DisputeStatus
+	Created  core.Time
+}
+
+// ChargedBack reports whether a dispute about the transaction was lost, or the
+// merchant has not objected: the money went back for good.
+func (t Transaction) ChargedBack() bool {
+	return slices.ContainsFunc(t.Disputes, func(s DisputeStatus) bool { return s == Lost || s == Accepted || s == AutoAccepted })
+}
+
+// Disputed reports whether a dispute about the transaction has not ended.
+func (t Transaction) Disputed() bool {
+	return slices.ContainsFunc(t.Disputes, func(s DisputeStatus) bool { return !s.final() })
+}
+
+// DisputeStatus is the state of a dispute.
+type DisputeStatus string
+
+// States of a dispute that are final. In any other the bank has yet to decide:
+// open, under_review, disputed, and expired, when the merchant let the time for
+// its answer pass.
+const (
+	Won          DisputeStatus = "won"
+	Lost         DisputeStatus = "lost"
+	Accepted     DisputeStatus = "accepted"
+	AutoAccepted DisputeStatus = "auto_accepted"
+)
+
+func (s DisputeStatus) final() bool {
+	return s == Won || s == Lost || s == Accepted || s == AutoAccepted
 }
 
 func (r *reader) transaction(n *xmltree.Node) Transaction {
@@ -75,12 +110,16 @@ func (r *reader) transaction(n *xmltree.Node) Transaction {
 		Amount: r.amount(n, "amount"), Currency: n.Value("currency_iso_code"), OrderID: n.Value("order_id"),
 		PlanID: n.Value("plan_id"), SubscriptionID: n.Value("subscription_id"),
 		CustomerID: n.Value("customer", "id"), PaymentMethod: n.Value("credit_card", "token"),
-		CardID:    n.Value("credit_card", "unique_number_identifier"),
-		Discounts: each(n.Items("discounts"), r.modification), AddOns: each(n.Items("add_ons"), r.modification),
+		PeriodStart: r.day(n.At("subscription"), "billing_period_start_date"),
+		CardID:      n.Value("credit_card", "unique_number_identifier"),
+		Discounts:   each(n.Items("discounts"), r.modification), AddOns: each(n.Items("add_ons"), r.modification),
 		RefundedID: n.Value("refunded_transaction_id"), Created: r.time(n, "created_at"),
 	}
 	for _, item := range n.Items("refund_ids") {
 		t.RefundIDs = append(t.RefundIDs, item.Text)
+	}
+	for _, item := range n.Items("disputes") {
+		t.Disputes = append(t.Disputes, DisputeStatus(item.Value("status")))
 	}
 	return t
 }

@@ -1,6 +1,7 @@
 package gatewaylab
 
 import (
+	"slices"
 	"time"
 
 	"kith/backend/gateway"
@@ -21,9 +22,11 @@ var disputeKinds = map[string]gateway.Kind{
 	"lost": gateway.DisputeLost, "accepted": gateway.DisputeAccepted, "auto_accepted": gateway.DisputeAutoAccepted, "expired": gateway.DisputeExpired,
 }
 
+// endOfDispute are the states that none follows.
+var endOfDispute = []string{"won", "lost", "accepted", "auto_accepted"}
+
 // dispute opens a dispute about the whole of a sale, or moves the one that is
-// open on. The bank decides how: any state may follow but open, and none
-// follows won or lost.
+// open on. The bank decides how: any state may follow but open, until it ends.
 func (b *book) dispute(t *transaction, status string) string {
 	kind, known := disputeKinds[status]
 	switch {
@@ -36,7 +39,7 @@ func (b *book) dispute(t *transaction, status string) string {
 	if n := len(t.disputes); n > 0 {
 		d = t.disputes[n-1]
 	}
-	running := d != nil && d.status != "won" && d.status != "lost"
+	running := d != nil && !slices.Contains(endOfDispute, d.status)
 	switch {
 	case status == "open" && running:
 		return "this charge is disputed already"

@@ -50,6 +50,9 @@ func (in intake) drain(ctx context.Context) error {
 			return err
 		}
 		in.log.Debug("intake processed", "calls", done.Calls, "events", done.Events)
+		if done.Orphaned > 0 {
+			in.log.Info("events of deleted users passed over", "events", done.Orphaned)
+		}
 		if done.Unreadable > 0 {
 			in.log.Error("events passed over: they are not what the edge and the backend write", "events", done.Unreadable)
 		}

@@ -19,6 +19,7 @@ import (
 	"kith/core"
 	"kith/core/event"
 	"kith/core/link"
+	"kith/core/referral"
 )
 
 const now core.Time = 1_700_000_000_000
@@ -60,6 +61,12 @@ func run(t *testing.T, url string) bundle {
 	require.NoError(t, db.Migrate(t.Context(), now))
 	require.NoError(t, db.Write(t.Context(), now, func(tx *store.Tx) error {
 		_, err := tx.InsertTenant(t.Context(), store.Tenant{Alias: "t", Policy: link.Policy{Consent: link.ConsentOff}})
+		if err == nil {
+			err = tx.PutAccount(t.Context(), "t", referral.NewAccount("a", now))
+		}
+		if err == nil {
+			err = tx.PutUser(t.Context(), "t", referral.NewUser("a", "u", now))
+		}
 		return err
 	}))
 	b := bundle{db: db, log: &buffer{}}

@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -22,7 +23,12 @@ const (
 func NewJobs(engine *program.Engine, log *slog.Logger) *Worker {
 	w := newWorker("jobs", jobPoll, log, func(ctx context.Context) error {
 		for {
-			if did, err := engine.WorkJob(ctx); err != nil || !did {
+			did, err := engine.WorkJob(ctx)
+			if errors.Is(err, program.ErrJobLost) {
+				log.Warn("a job outlived its lease, or was deleted; this worker has left it")
+				continue
+			}
+			if err != nil || !did {
 				return err
 			}
 		}

@@ -18,6 +18,9 @@ func (g *gateways) read(ctx context.Context, client *gateway.Client, task progra
 	if err != nil {
 		return s, "", err
 	}
+	if err := g.addFirstCharge(ctx, client, task, &found); err != nil {
+		return s, "", err
+	}
 	currency, err := currencyOf(ctx, client, found)
 	if err != nil {
 		return s, "", err
@@ -34,6 +37,23 @@ func (g *gateways) read(ctx context.Context, client *gateway.Client, task progra
 	}
 	code, err = g.code(ctx, client, task.Tenant, s.Customer)
 	return s, code, err
+}
+
+// addFirstCharge reads the charge by which the account converted, when it is not
+// among the latest that the gateway shows.
+func (g *gateways) addFirstCharge(ctx context.Context, client *gateway.Client, task program.BillingTask, s *gateway.Subscription) error {
+	first, err := g.engine.FirstCharge(ctx, task.Tenant, task.Subscription)
+	if err != nil || first == "" || slices.ContainsFunc(s.Transactions, func(t gateway.Transaction) bool { return t.ID == first }) {
+		return err
+	}
+	charge, err := client.Transaction(ctx, first)
+	switch {
+	case isAction(err, gateway.Missing):
+		return nil
+	case err == nil:
+		s.Transactions = append(s.Transactions, charge)
+	}
+	return err
 }
 
 // couponField is the custom field that has the code (spec, Payment gateway
@@ -79,7 +99,8 @@ func subscription(s gateway.Subscription, currency, discountID string) (billing.
 	m := minor{currency: currency}
 	out := billing.Subscription{
 		ID: s.ID, Customer: core.PaymentProviderID(s.CustomerID()), Status: billing.Status(s.Status), InTrial: s.InTrial, Currency: currency,
-		Price: m.of(s.Price) + m.all(s.AddOns, "") - m.all(s.Discounts, discountID),
+		Price:  m.of(s.Price) + m.all(s.AddOns, "") - m.all(s.Discounts, discountID),
+		Opened: s.Created, Skipped: skipped(s),
 	}
 	var own gateway.Modification
 	own, out.Has = s.Discount(discountID)
@@ -91,11 +112,21 @@ func subscription(s gateway.Subscription, currency, discountID string) (billing.
 		if t.Type != gateway.Sale || !t.Status.Paid() || t.Currency != currency {
 			continue
 		}
-		if c := (billing.Charge{Transaction: t.ID, Amount: m.of(t.Amount), Discount: m.one(t.Discounts, discountID)}); c.Amount > 0 {
+		if c := (billing.Charge{Transaction: t.ID, At: t.Created, Amount: m.of(t.Amount), Discount: m.one(t.Discounts, discountID), Period: t.PeriodStart, ChargedBack: t.ChargedBack()}); c.Amount > 0 {
 			out.Charges = append(out.Charges, c)
 		}
 	}
 	return out, m.err
+}
+
+// skipped is the first day of the present cycle when it counts as paid, though
+// nothing was charged in it; else empty.
+func skipped(s gateway.Subscription) string {
+	inCycle := func(t gateway.Transaction) bool { return t.PeriodStart == s.PeriodStart }
+	if s.Cycle == 0 || s.PaidThrough == "" || s.PaidThrough != s.PeriodEnd || slices.ContainsFunc(s.Transactions, inCycle) {
+		return ""
+	}
+	return s.PeriodStart
 }
 
 // minor turns amounts into minor units of one currency, and keeps the first

@@ -12,13 +12,9 @@ import (
 	core "kith/core/webhook"
 )
 
-const (
-	// webhookPoll is how soon an event is seen; nobody wakes the worker, as an
-	// event is only there once its transaction has committed.
-	webhookPoll = 200 * time.Millisecond
-	// forgetEvery is how often old deliveries are removed.
-	forgetEvery = time.Hour
-)
+// webhookPoll is how soon an event is seen; nobody wakes the worker, as an event
+// is only there once its transaction has committed.
+const webhookPoll = 200 * time.Millisecond
 
 // webhookSlots are the attempts that one process makes at once.
 var webhookSlots = core.Slots{All: 64, Line: 8}
@@ -174,16 +170,4 @@ func (h *webhooks) last(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finish)
 	defer cancel()
 	return h.record(ctx)
-}
-
-// NewWebhookLog returns the worker that removes deliveries from the log when
-// they are older than it goes back.
-func NewWebhookLog(e *program.Engine, log *slog.Logger) *Worker {
-	return newWorker("webhook log", forgetEvery, log, func(ctx context.Context) error {
-		n, err := e.ForgetDeliveries(ctx)
-		if n > 0 {
-			log.Info("old webhook deliveries removed", "rows", n)
-		}
-		return err
-	})
 }

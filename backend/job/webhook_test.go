@@ -276,7 +276,7 @@ func TestWebhooks_HostileAnswersAreRecorded(t *testing.T) {
 	}
 }
 
-func TestWebhookLog_ForgetsAtItsStart(t *testing.T) {
+func TestForget_AtItsStart(t *testing.T) {
 	t.Parallel()
 	h := openHooks(t, file(t))
 	url := h.endpoint(t, func(http.ResponseWriter, *http.Request) {})
@@ -285,12 +285,12 @@ func TestWebhookLog_ForgetsAtItsStart(t *testing.T) {
 	h.await(t, url, hook.Delivered, 3)
 	stop()
 	h.clock.Add(int64(hook.Kept) + 1)
-	worker := job.NewWebhookLog(h.Engine, slog.New(slog.NewTextHandler(h.log, nil)))
+	worker := job.NewForget(h.Engine, slog.New(slog.NewTextHandler(h.log, nil)))
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { worker.Run(ctx) })
 	h.await(t, url, hook.Delivered, 0)
 	cancel()
 	running.Wait()
-	require.Contains(t, h.log.String(), "old webhook deliveries removed")
+	require.Contains(t, h.log.String(), "old records removed")
 }

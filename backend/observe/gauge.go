@@ -15,6 +15,8 @@ const readTimeout = 2 * time.Second
 type Gauge struct {
 	// Name and Help are the metric's; Label is the name of its one label, or "".
 	Name, Help, Label string
+	// Counts is true for values that only grow while the process runs.
+	Counts bool
 	// Read returns the values by the label's value; without a label, the one
 	// under "". A family that cannot be read is left out of the scrape.
 	Read func(context.Context) (map[string]float64, error)
@@ -49,11 +51,15 @@ func (g gauges) Collect(out chan<- prometheus.Metric) {
 		g.log.Warn("metric cannot be read", "name", g.Name, "error", err)
 		return
 	}
+	kind := prometheus.GaugeValue
+	if g.Counts {
+		kind = prometheus.CounterValue
+	}
 	for label, value := range values {
 		var labels []string
 		if g.Label != "" {
 			labels = []string{label}
 		}
-		out <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, value, labels...)
+		out <- prometheus.MustNewConstMetric(g.desc, kind, value, labels...)
 	}
 }

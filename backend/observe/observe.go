@@ -19,6 +19,7 @@ type Observer struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
+	work     *prometheus.CounterVec
 	log      *slog.Logger
 	newID    func() string
 }
@@ -39,7 +40,10 @@ func New(newID func() string, log *slog.Logger) *Observer {
 			Name: "kith_request_seconds", Help: "How long requests took, by part and route.", Buckets: buckets,
 		}, []string{"part", "route"}),
 	}
-	o.registry.MustRegister(o.requests, o.seconds, collectors.NewGoCollector(),
+	o.work = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "kith_work_total", Help: "What the workers of this process have done: rows of jobs, attempts to deliver webhooks, by work, kind and outcome.",
+	}, []string{"work", "kind", "outcome"})
+	o.registry.MustRegister(o.requests, o.seconds, o.work, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return o
 }
@@ -47,6 +51,12 @@ func New(newID func() string, log *slog.Logger) *Observer {
 // Register adds further metrics; one that is there already is a mistake of the
 // program and panics.
 func (o *Observer) Register(c ...prometheus.Collector) { o.registry.MustRegister(c...) }
+
+// Did counts work of some kind that went some way. With 0 the count is there
+// before the first of it is done, as Prometheus wants it.
+func (o *Observer) Did(work, kind, outcome string, n int64) {
+	o.work.WithLabelValues(work, kind, outcome).Add(float64(n))
+}
 
 // Handler serves the metrics.
 func (o *Observer) Handler() http.Handler {

@@ -29,20 +29,17 @@ type BillingTask struct {
 
 // ReadNotifications lets parse read what gateways have sent, and has the
 // subscriptions that it is about read back. It returns how many it took.
-func (e *Engine) ReadNotifications(ctx context.Context, most int, parse func(payload string) (kind, subscription, problem string)) (int, error) {
+func (e *Engine) ReadNotifications(ctx context.Context, most int, parse func(payload string) BillingNews) (int, error) {
 	waiting, err := e.DB.Notifications(ctx, most)
 	if err != nil || len(waiting) == 0 {
 		return 0, err
 	}
 	return len(waiting), e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
 		for _, n := range waiting {
-			kind, subscription, problem := parse(n.Payload)
-			mine, err := tx.ReadNotification(ctx, n.Seq, kind, problem)
-			if err == nil && mine && kind == billing.CheckKind {
-				err = tx.NoteCheck(ctx, n.Tenant)
-			}
-			if err == nil && mine && subscription != "" {
-				err = tx.TouchSubscription(ctx, n.Tenant, subscription)
+			news := parse(n.Payload)
+			mine, err := tx.ReadNotification(ctx, n.Seq, news.Kind, news.Problem)
+			if err == nil && mine {
+				err = takeNews(ctx, tx, n.Tenant, news)
 			}
 			if err != nil {
 				return err
@@ -50,6 +47,36 @@ func (e *Engine) ReadNotifications(ctx context.Context, most int, parse func(pay
 		}
 		return nil
 	})
+}
+
+// BillingNews is what a notification is about.
+type BillingNews struct {
+	// Kind is the gateway's word for it, and Problem says why it cannot be read,
+	// or is empty.
+	Kind, Problem string
+	// Subscription is what to read; empty when it names none.
+	Subscription string
+	// Transaction is a charge whose subscription is to be read, which it does not
+	// name.
+	Transaction string
+}
+
+// takeNews has the subscription read that a notification is about. A charge that
+// was not seen has no effect that could change: it is read with its subscription.
+func takeNews(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, n BillingNews) error {
+	if n.Kind == billing.CheckKind {
+		return tx.NoteCheck(ctx, tenant)
+	}
+	if n.Subscription == "" && n.Transaction != "" {
+		var err error
+		if n.Subscription, err = tx.SubscriptionOfBill(ctx, tenant, n.Transaction); err != nil {
+			return err
+		}
+	}
+	if n.Subscription == "" {
+		return nil
+	}
+	return tx.TouchSubscription(ctx, tenant, n.Subscription)
 }
 
 // BeginBilling takes up to most subscriptions that are to be read, of tenants
@@ -140,7 +167,7 @@ type billed struct {
 }
 
 func (b *billed) apply(ctx context.Context, code core.ReferralCode) (err error) {
-	b.after.Standing, b.after.Customer = b.read.Standing(b.before.Standing), b.read.Customer
+	b.after.Standing, b.after.Customer, b.after.Opened = b.read.Standing(b.before.Standing), b.read.Customer, b.read.Opened
 	if b.after.Account == "" && b.after.Customer != "" {
 		if b.after.Account, err = b.tx.AccountOfProvider(ctx, b.tenant, b.after.Customer); err != nil || b.after.Account == "" {
 			return err
@@ -169,7 +196,7 @@ func (b *billed) apply(ctx context.Context, code core.ReferralCode) (err error) 
 			return err
 		}
 	}
-	return b.bills(ctx, account, all, !wasPaid)
+	return b.bills(ctx, account, all, wasPaid)
 }
 
 // settle lets core decide about the account, when there is something to decide.
@@ -187,27 +214,57 @@ func (b *billed) settle(ctx context.Context, account referral.Account, c billing
 	return done.Account, err
 }
 
+// FirstCharge is the charge by which an account converted, when it is one of the
+// subscription; empty otherwise. What becomes of it matters for as long as the
+// bank may take it back, which is longer than the gateway shows it among others.
+func (e *Engine) FirstCharge(ctx context.Context, tenant core.TenantAlias, subscription string) (string, error) {
+	return e.DB.FirstBillOf(ctx, tenant, subscription)
+}
+
 // bills takes note of charges that were not seen before, and says what the
 // discount is to be after them.
-func (b *billed) bills(ctx context.Context, account referral.Account, all []billing.Standing, first bool) error {
+func (b *billed) bills(ctx context.Context, account referral.Account, all []billing.Standing, wasPaid bool) error {
 	d, err := b.e.discountOf(ctx, b.tx.Reads, b.tx.Now, b.tenant, account.ID, "")
+	if err != nil {
+		return err
+	}
+	first, known, err := b.tx.FirstBill(ctx, b.tenant, account.ID)
 	if err != nil {
 		return err
 	}
 	folded := b.before.Want.Credit
 	for _, c := range b.read.Charges {
-		known, err := b.tx.BillKnown(ctx, b.tenant, c.Transaction)
+		seen, err := b.tx.BillKnown(ctx, b.tenant, c.Transaction)
 		if err != nil {
 			return err
 		}
-		if known {
+		if seen {
 			continue
 		}
-		bill := store.Bill{Charge: c, Subscription: b.read.ID, Account: account.ID, First: first, Credit: c.CreditUsed(d.Total(), folded)}
-		if err := b.bill(ctx, &bill); err != nil {
+		bill := store.Bill{Charge: c, Subscription: b.read.ID, Account: account.ID}
+		// An older one may be heard of later, of another subscription.
+		bill.First = known && c.At < first.At || !known && !wasPaid
+		if bill.Credit, err = b.use(ctx, account.ID, c, d.Total(), folded); err != nil {
 			return err
 		}
-		first, folded = false, folded-bill.Credit
+		if err := b.tx.InsertBill(ctx, b.tenant, bill); err != nil {
+			return err
+		}
+		if folded -= bill.Credit; bill.First {
+			first, known = bill, true
+		}
+	}
+	if c, ok := b.read.SkippedBill(); ok {
+		if _, err := b.use(ctx, account.ID, c, d.Total(), folded); err != nil {
+			return err
+		}
+	}
+	reversed, err := b.reverse(ctx, account)
+	if err == nil && reversed {
+		d, err = b.e.discountOf(ctx, b.tx.Reads, b.tx.Now, b.tenant, account.ID, "")
+	}
+	if err != nil {
+		return err
 	}
 	if err := b.refund(ctx, account, d.Referred); err != nil {
 		return err
@@ -215,26 +272,26 @@ func (b *billed) bills(ctx context.Context, account referral.Account, all []bill
 	return b.want(ctx, account, all, d.Total())
 }
 
-// bill stores a charge, and redeems the credit that it has used, as far as it is
-// still there.
-func (b *billed) bill(ctx context.Context, bill *store.Bill) error {
-	if bill.Credit > 0 {
-		available, err := b.credit(ctx, bill.Account)
-		if err != nil {
-			return err
-		}
-		bill.Credit = min(bill.Credit, available)
+// use redeems the credit that the bill of a cycle has used, as far as it is still
+// there. What is charged later in the same cycle uses none.
+func (b *billed) use(ctx context.Context, account core.AccountID, c billing.Charge, percent reward.BasisPoints, folded int64) (int64, error) {
+	if c.Period != "" && c.Period <= b.after.Period {
+		return 0, nil
 	}
-	if bill.Credit > 0 {
-		drawn, err := b.e.RedeemWithin(ctx, b.tx, b.tenant, []reward.Draw{{Account: bill.Account, Unit: reward.UnitCents, Amount: bill.Credit}})
-		if err == nil {
-			err = drawn[0].Refused
-		}
-		if err != nil {
-			return err
-		}
+	b.after.Period = c.Period
+	used := c.CreditUsed(percent, folded)
+	if used == 0 {
+		return 0, nil
 	}
-	return b.tx.InsertBill(ctx, b.tenant, *bill)
+	available, err := b.credit(ctx, account)
+	if used = min(used, available); err != nil || used == 0 {
+		return 0, err
+	}
+	drawn, err := b.e.RedeemWithin(ctx, b.tx, b.tenant, []reward.Draw{{Account: account, Unit: reward.UnitCents, Amount: used}})
+	if err == nil {
+		err = drawn[0].Refused
+	}
+	return used, err
 }
 
 // credit is the account's credit in the subscription's currency. An account that
@@ -250,6 +307,29 @@ func (b *billed) credit(ctx context.Context, account core.AccountID) (int64, err
 		}
 	}
 	return found[0].Available, nil
+}
+
+// reverse takes back what is left of the rewards of a referral whose first charge
+// was charged back (reference, gateway, 3: dispute_lost). The account stays what
+// it is, and whoever approves the referral gives them again, for good.
+func (b *billed) reverse(ctx context.Context, account referral.Account) (reversed bool, err error) {
+	if account.Standing.Referral != referral.Converted {
+		return false, nil
+	}
+	first, ok, err := b.tx.FirstBill(ctx, b.tenant, account.ID)
+	if err != nil || !ok || !slices.ContainsFunc(b.read.Charges, func(c billing.Charge) bool { return c.Transaction == first.Transaction && c.ChargedBack }) {
+		return false, err
+	}
+	ref, err := b.tx.ReferralOf(ctx, b.tenant, account.ID)
+	if err != nil || ref == nil {
+		return false, err
+	}
+	before := ref.Moderation
+	ref.Moderation = before.Refuse(b.tx.Now)
+	if ref.Moderation.Referrer == before.Referrer && ref.Moderation.Referred == before.Referred {
+		return false, nil
+	}
+	return true, b.e.keepModeration(ctx, b.tx, b.tenant, before, ref)
 }
 
 // refund has the first charge of a converted account refunded, when its shop had
@@ -291,22 +371,29 @@ func (b *billed) want(ctx context.Context, account referral.Account, all []billi
 	return nil
 }
 
-// EndBilling gives a task back. A problem has it tried again after a while;
-// without one, it is read again within BillingEvery. after, when it is not zero,
-// is when at the latest.
+// EndBilling gives a task back, to be read again within BillingEvery, or after
+// another time when that is not zero. What has ended is only read again when
+// somebody tells of it. problem says why it failed, or is empty.
+//
+// A task that was lost, since its lease had ended, is read again at once by
+// whoever is there: the calls that were made for it may have reached the gateway
+// after those of its next owner, who knew better.
 func (e *Engine) EndBilling(ctx context.Context, task BillingTask, ended bool, problem string, after core.Time) error {
 	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
 		next, tries := tx.Now+BillingEvery, 0
 		if after != 0 {
 			next = tx.Now + after
 		}
-		if ended && problem == "" && after == 0 {
+		if ended && after == 0 {
 			next = 0
 		}
 		if problem != "" {
 			tries = task.Tries + 1
 		}
-		_, err := tx.EndBilling(ctx, task.BillingLease, problem, tries, next)
+		in, err := tx.EndBilling(ctx, task.BillingLease, problem, tries, next)
+		if err == nil && !in {
+			err = tx.ReadAgain(ctx, task.Tenant, task.Subscription)
+		}
 		return err
 	})
 }

@@ -130,39 +130,38 @@ func (e *Engine) allow(ctx context.Context, begun []Sending) error {
 func (e *Engine) EndDeliveries(ctx context.Context, made []Sent) (late int, err error) {
 	luck := make([]byte, len(made))
 	e.Entropy(luck)
+	var well int
 	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
-		late = 0
+		late, well = 0, 0
 		for i, s := range made {
-			in, err := tx.EndWebhookAttempt(ctx, s.Place, s.Attempt, webhook.After(s.Tries, s.Attempt, luck[i]))
+			next := webhook.After(s.Tries, s.Attempt, luck[i])
+			in, err := tx.EndWebhookAttempt(ctx, s.Place, s.Attempt, next)
 			if err != nil {
 				return fmt.Errorf("program: end delivery of event %s: %w", s.Event, err)
 			}
 			if !in {
 				late++
+			} else if next.State == webhook.Delivered {
+				well++
 			}
 		}
 		return nil
 	})
-	return late, err
+	if err != nil {
+		return 0, err
+	}
+	e.Worked(WorkDelivery, "attempt", OutcomeLate, int64(late))
+	e.Worked(WorkDelivery, "attempt", OutcomeDone, int64(well))
+	e.Worked(WorkDelivery, "attempt", OutcomeFailed, int64(len(made)-late-well))
+	return late, nil
 }
-
-// forgetBatch bounds one transaction: it holds the write lock.
-const forgetBatch = 500
 
 // ForgetDeliveries removes what ended longer than webhook.Kept ago, and returns
 // how many rows that were.
-func (e *Engine) ForgetDeliveries(ctx context.Context) (removed int, err error) {
-	for {
-		n := 0
-		err := e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
-			n, err = tx.ForgetWebhooks(ctx, tx.Now-webhook.Kept, forgetBatch)
-			return err
-		})
-		removed += n
-		if err != nil || n == 0 {
-			return removed, err
-		}
-	}
+func (e *Engine) ForgetDeliveries(ctx context.Context) (int, error) {
+	return e.forget(ctx, func(tx *store.Tx) (int, error) {
+		return tx.ForgetWebhooks(ctx, tx.Now-webhook.Kept, forgetBatch)
+	})
 }
 
 // MaxAllowed is the most prefixes that a test tenant may allow.

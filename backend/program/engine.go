@@ -46,9 +46,40 @@ type Engine struct {
 	// TryGateway asks a gateway whether it takes a connection's keys and whether
 	// the merchant has a discount. A program that tests no connection needs none.
 	TryGateway func(ctx context.Context, tenant core.TenantAlias, c billing.Connection, discountID string) (keys, discount bool, err error)
+	// FindCustomer asks a gateway whether it has a customer. A program that
+	// registers no discount of a connected tenant needs none.
+	FindCustomer func(ctx context.Context, tenant core.TenantAlias, c billing.Connection, customer core.PaymentProviderID) (known bool, err error)
+
+	// Did is told what was done of the work that is left to workers, for the
+	// metrics; see Worked. It must not block. Nil: nobody asks.
+	Did func(work, kind, outcome string, n int64)
 
 	counts tally
 }
+
+// Worked tells Did that n more things were done: of which work (WorkRows and its
+// like), of which kind, and how it went. All are few words, since they become
+// labels.
+func (e *Engine) Worked(work, kind, outcome string, n int64) {
+	if e.Did != nil && n > 0 {
+		e.Did(work, kind, outcome, n)
+	}
+}
+
+// Work and outcomes that are counted.
+const (
+	// WorkRows is rows of jobs, by the job's type: OutcomeDone, or OutcomeFailed
+	// for those in its errors file.
+	WorkRows = "job_rows"
+	// WorkDelivery is attempts to deliver an event to an endpoint, of the kind
+	// "attempt": OutcomeDone, OutcomeFailed, or OutcomeLate for one whose lease
+	// had ended, so that its result was dropped.
+	WorkDelivery = "webhook"
+
+	OutcomeDone   = "done"
+	OutcomeFailed = "failed"
+	OutcomeLate   = "late"
+)
 
 // newID makes a record id.
 func (e *Engine) newID(now core.Time) string { return core.NewID(now, e.entropy6()) }

@@ -3,6 +3,7 @@ package program
 import (
 	"context"
 
+	"kith/backend/store"
 	"kith/core"
 	"kith/core/event"
 	"kith/core/referral"
@@ -29,6 +30,33 @@ func (e *Engine) LogEvents(ctx context.Context, tenant core.TenantAlias, b event
 	}
 	e.Wake()
 	return b, nil
+}
+
+// ForgetEventCalls removes the records of event calls that were processed and are
+// older than event.CallKept, and returns how many that were. The events stay.
+func (e *Engine) ForgetEventCalls(ctx context.Context) (removed int, err error) {
+	return e.forget(ctx, func(tx *store.Tx) (int, error) {
+		return tx.ForgetIntake(ctx, tx.Now-event.CallKept, forgetBatch)
+	})
+}
+
+// forgetBatch bounds one transaction: it holds the write lock.
+const forgetBatch = 500
+
+// forget removes some rows at a time until nothing is left to remove, and returns
+// how many rows that were.
+func (e *Engine) forget(ctx context.Context, some func(*store.Tx) (int, error)) (removed int, err error) {
+	for {
+		n := 0
+		err := e.DB.Write(ctx, e.Now(), func(tx *store.Tx) (err error) {
+			n, err = some(tx)
+			return err
+		})
+		removed += n
+		if err != nil || n == 0 {
+			return removed, err
+		}
+	}
 }
 
 // Events returns a page of the events that were processed, the last received

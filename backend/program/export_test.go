@@ -190,7 +190,7 @@ func TestWorkJob_TakesOverFromTheDead(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, job.Completed, done.Status)
 	close(files.release)
-	require.NoError(t, <-late, "to be late is no failure")
+	require.ErrorIs(t, <-late, program.ErrJobLost)
 	after, err := b.Job(t.Context(), b.tenant, made.ID)
 	require.NoError(t, err)
 	require.Equal(t, done, after)

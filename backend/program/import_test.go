@@ -313,7 +313,7 @@ func TestImport_TwoWorkers(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, did)
 		close(goOn)
-		require.NoError(t, <-lost)
+		require.ErrorIs(t, <-lost, program.ErrJobLost)
 		made, err = b.Job(t.Context(), b.tenant, made.ID)
 		require.NoError(t, err)
 		require.Equal(t, job.Completed, made.Status)

@@ -30,9 +30,10 @@ const (
 	leaveTime = 5 * time.Second
 )
 
-// errJobLost says that another worker has taken the job over, or that it was
-// deleted. It is no failure.
-var errJobLost = errors.New("program: the job is another worker's now")
+// ErrJobLost says that another worker has taken the job over, since the lease
+// had ended, or that it was deleted. It is no failure: nothing of what the worker
+// did since then was stored.
+var ErrJobLost = errors.New("program: the job is another worker's now")
 
 // aborted is a problem that no further attempt will solve: the job ends with it.
 type aborted struct{ reason string }
@@ -123,7 +124,7 @@ func (e *Engine) DeleteJob(ctx context.Context, tenant core.TenantAlias, id stri
 }
 
 // WorkJob does the job that has waited longest, of any tenant; false means that
-// none waits.
+// none waits. A job that was lost on the way is ErrJobLost.
 func (e *Engine) WorkJob(ctx context.Context) (bool, error) {
 	// Looking first spares an idle database a write lock at every tick.
 	if waits, err := e.DB.JobWaits(ctx, e.Now()); err != nil || !waits {
@@ -139,10 +140,7 @@ func (e *Engine) WorkJob(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	err = e.work(ctx, c)
-	switch {
-	case errors.Is(err, errJobLost):
-		err = nil
-	case ctx.Err() != nil:
+	if err != nil && ctx.Err() != nil {
 		e.leave(ctx, c)
 	}
 	return true, err
@@ -192,7 +190,7 @@ func (e *Engine) finish(ctx context.Context, c store.Claim) error {
 			return err
 		}
 		if !ok {
-			return errJobLost
+			return ErrJobLost
 		}
 		for _, ref := range []core.FileRef{c.File, c.Result, c.Job.Errors} {
 			if err := tx.KeepFile(ctx, c.Tenant, ref, c.Expires); err != nil {
@@ -205,10 +203,16 @@ func (e *Engine) finish(ctx context.Context, c store.Claim) error {
 		}
 		return e.emit(ctx, tx, c.Tenant, event, wire.JobEvent(c.Job))
 	})
-	if err != nil || !c.Type.Import() {
+	if err != nil {
 		return err
 	}
-	return e.dropParts(ctx, c)
+	if c.Type.Import() {
+		return e.dropParts(ctx, c)
+	}
+	if c.Status == job.Completed {
+		e.Worked(WorkRows, string(c.Type), OutcomeDone, c.Stats.Processed)
+	}
+	return nil
 }
 
 // keep stores how far a job has come and prolongs its lease.
@@ -216,7 +220,7 @@ func (e *Engine) keep(ctx context.Context, c store.Claim) error {
 	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
 		ok, err := tx.KeepClaim(ctx, c, e.leaseEnd(tx.Now))
 		if err == nil && !ok {
-			err = errJobLost
+			err = ErrJobLost
 		}
 		return err
 	})

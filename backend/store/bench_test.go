@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -56,6 +57,7 @@ func BenchmarkAppendIntake(b *testing.B) {
 func BenchmarkProcessIntake(b *testing.B) {
 	everyBench(b, func(b *testing.B, in bundle) {
 		const calls = 500
+		in.write(b, func(ctx context.Context, tx *store.Tx) error { return putUser(ctx, tx, in.tenant, "a", "u") })
 		raw := in.raw(b)
 		_, err := raw.ExecContext(b.Context(), `UPDATE intake_cursor SET seq = (SELECT coalesce(max(seq), 0) FROM intake)`)
 		require.NoError(b, err)

@@ -20,6 +20,11 @@ type Billed struct {
 	Account  core.AccountID
 	// Want is what its discount is to be.
 	Want billing.Discount
+	// Period is the first day of the latest cycle whose bill was seen; empty
+	// before any.
+	Period string
+	// Opened is when it was made at the gateway; zero until it is read.
+	Opened core.Time
 	// Attempt is the number of the last lease.
 	Attempt int
 }
@@ -58,7 +63,7 @@ func (tx *Tx) TouchCustomer(ctx context.Context, tenant core.TenantAlias, custom
 // dueBilling are the subscriptions of connected tenants that are to be read.
 const dueBilling = ` FROM gateway_subscription s
 	WHERE (s.leased_until IS NULL AND s.due_at <= ?1 OR s.leased_until <= ?1)
-		AND EXISTS (SELECT 1 FROM gateway_connection c WHERE c.tenant = s.tenant) `
+		AND EXISTS (SELECT 1 FROM gateway_connection WHERE gateway_connection.tenant = s.tenant) `
 
 // BillingDue reports whether a subscription is to be read.
 func (r Reads) BillingDue(ctx context.Context, now core.Time) (due bool, err error) {
@@ -93,11 +98,17 @@ func (tx *Tx) EndBilling(ctx context.Context, l BillingLease, problem string, tr
 		problem, tries, nullTime(next), string(l.Tenant), l.Subscription, l.Attempt)
 }
 
+// ReadAgain has a subscription that is known read at the gateway now.
+func (tx *Tx) ReadAgain(ctx context.Context, tenant core.TenantAlias, id string) error {
+	return tx.exec(ctx, "read gateway subscription again", `UPDATE gateway_subscription SET due_at = ? WHERE tenant = ? AND id = ?`,
+		int64(tx.Now), string(tenant), id)
+}
+
 // Billed returns what is kept of a subscription; ok is false when nothing is.
 func (r Reads) Billed(ctx context.Context, tenant core.TenantAlias, id string) (b Billed, ok bool, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT id, status, in_trial, paid, customer_id, coalesce(account_id, ''), wanted, folded, attempt
-		FROM gateway_subscription WHERE tenant = ? AND id = ?`, string(tenant), id).
-		Scan(&b.ID, &b.Status, &b.InTrial, &b.Paid, &b.Customer, &b.Account, &b.Want.Amount, &b.Want.Credit, &b.Attempt)
+	err = r.q.QueryRowContext(ctx, `SELECT id, status, in_trial, paid, customer_id, coalesce(account_id, ''), wanted, folded, period,
+			opened_at, attempt FROM gateway_subscription WHERE tenant = ? AND id = ?`, string(tenant), id).
+		Scan(&b.ID, &b.Status, &b.InTrial, &b.Paid, &b.Customer, &b.Account, &b.Want.Amount, &b.Want.Credit, &b.Period, &b.Opened, &b.Attempt)
 	if errors.Is(err, sql.ErrNoRows) {
 		return b, false, nil
 	}
@@ -107,10 +118,10 @@ func (r Reads) Billed(ctx context.Context, tenant core.TenantAlias, id string) (
 	return b, true, nil
 }
 
-// Standings returns the subscriptions of an account, the first known first.
+// Standings returns the subscriptions of an account, the oldest first.
 func (r Reads) Standings(ctx context.Context, tenant core.TenantAlias, account core.AccountID) ([]billing.Standing, error) {
 	rows, err := r.q.QueryContext(ctx, `SELECT id, status, in_trial, paid FROM gateway_subscription
-		WHERE tenant = ? AND account_id = ? ORDER BY created_at, id`, string(tenant), string(account))
+		WHERE tenant = ? AND account_id = ? ORDER BY opened_at, id`, string(tenant), string(account))
 	return collect(rows, err, "gateway subscriptions", func(rows *sql.Rows, s *billing.Standing) error {
 		return rows.Scan(&s.ID, &s.Status, &s.InTrial, &s.Paid)
 	})
@@ -119,8 +130,9 @@ func (r Reads) Standings(ctx context.Context, tenant core.TenantAlias, account c
 // PutBilled stores what is known of a subscription.
 func (tx *Tx) PutBilled(ctx context.Context, tenant core.TenantAlias, b Billed) error {
 	return tx.exec(ctx, "put gateway subscription", `UPDATE gateway_subscription SET status = ?, in_trial = ?, paid = ?, customer_id = ?,
-			account_id = ?, wanted = ?, folded = ? WHERE tenant = ? AND id = ?`,
-		string(b.Status), b.InTrial, b.Paid, string(b.Customer), nullText(b.Account), b.Want.Amount, b.Want.Credit, string(tenant), b.ID)
+			account_id = ?, wanted = ?, folded = ?, period = ?, opened_at = ? WHERE tenant = ? AND id = ?`,
+		string(b.Status), b.InTrial, b.Paid, string(b.Customer), nullText(b.Account), b.Want.Amount, b.Want.Credit, b.Period,
+		int64(b.Opened), string(tenant), b.ID)
 }
 
 // Bill is a charge of an account that was seen.
@@ -144,20 +156,28 @@ func (r Reads) BillKnown(ctx context.Context, tenant core.TenantAlias, transacti
 	return known, nil
 }
 
-// InsertBill stores a charge that was not seen before.
+// InsertBill stores a charge that was not seen before. A first one takes the
+// place of another.
 func (tx *Tx) InsertBill(ctx context.Context, tenant core.TenantAlias, b Bill) error {
+	if b.First {
+		err := tx.exec(ctx, "replace first gateway bill", `UPDATE gateway_bill SET first = 0 WHERE tenant = ? AND account_id = ? AND first = 1`,
+			string(tenant), string(b.Account))
+		if err != nil {
+			return err
+		}
+	}
 	return tx.exec(ctx, "insert gateway bill", `INSERT INTO gateway_bill (tenant, transaction_id, subscription_id, account_id, amount,
-			discount, credit, first, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		string(tenant), b.Transaction, b.Subscription, string(b.Account), b.Amount, b.Discount, b.Credit, b.First, int64(tx.Now))
+			discount, credit, first, charged_at, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, string(tenant), b.Transaction, b.Subscription,
+		string(b.Account), b.Amount, b.Discount, b.Credit, b.First, int64(b.At), int64(tx.Now))
 }
 
 // FirstBill returns the charge that made an account PAID; ok is false when there
 // is none.
 func (r Reads) FirstBill(ctx context.Context, tenant core.TenantAlias, account core.AccountID) (b Bill, ok bool, err error) {
 	b.Account, b.First = account, true
-	err = r.q.QueryRowContext(ctx, `SELECT transaction_id, subscription_id, amount, discount, credit FROM gateway_bill
+	err = r.q.QueryRowContext(ctx, `SELECT transaction_id, subscription_id, amount, discount, credit, charged_at FROM gateway_bill
 		WHERE tenant = ? AND account_id = ? AND first = 1`, string(tenant), string(account)).
-		Scan(&b.Transaction, &b.Subscription, &b.Amount, &b.Discount, &b.Credit)
+		Scan(&b.Transaction, &b.Subscription, &b.Amount, &b.Discount, &b.Credit, &b.At)
 	if errors.Is(err, sql.ErrNoRows) {
 		return b, false, nil
 	}
@@ -165,6 +185,31 @@ func (r Reads) FirstBill(ctx context.Context, tenant core.TenantAlias, account c
 		return b, false, fmt.Errorf("store: first gateway bill: %w", err)
 	}
 	return b, true, nil
+}
+
+// oneText returns the one column of the one row of a query, or empty when there
+// is no row.
+func (r Reads) oneText(ctx context.Context, what, query string, args ...any) (text string, err error) {
+	err = r.q.QueryRowContext(ctx, query, args...).Scan(&text)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return "", fmt.Errorf("store: %s: %w", what, err)
+	}
+	return text, nil
+}
+
+// SubscriptionOfBill returns the subscription of a charge that was seen, or
+// empty.
+func (r Reads) SubscriptionOfBill(ctx context.Context, tenant core.TenantAlias, transaction string) (subscription string, err error) {
+	return r.oneText(ctx, "subscription of gateway bill", `SELECT subscription_id FROM gateway_bill WHERE tenant = ? AND transaction_id = ?`,
+		string(tenant), transaction)
+}
+
+// FirstBillOf returns the charge of a subscription that made its account PAID,
+// or empty.
+func (r Reads) FirstBillOf(ctx context.Context, tenant core.TenantAlias, subscription string) (transaction string, err error) {
+	return r.oneText(ctx, "first bill of subscription", `SELECT b.transaction_id FROM gateway_subscription s
+		JOIN gateway_bill b ON b.tenant = s.tenant AND b.account_id = s.account_id AND b.first = 1
+		WHERE s.tenant = ? AND s.id = ? AND b.subscription_id = s.id`, string(tenant), subscription)
 }
 
 // Refund is money that is to be given back, or was.
@@ -190,7 +235,8 @@ func (tx *Tx) InsertRefund(ctx context.Context, tenant core.TenantAlias, f Refun
 // RefundsWaiting returns what is still to be given back of a subscription's
 // charges.
 func (r Reads) RefundsWaiting(ctx context.Context, tenant core.TenantAlias, subscription string) ([]Refund, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT transaction_id, subscription_id, account_id, amount, currency, key_number FROM gateway_refund
+	rows, err := r.q.QueryContext(ctx, `SELECT transaction_id, subscription_id, account_id, amount, currency, key_number
+		FROM gateway_refund INDEXED BY gateway_refund_waiting
 		WHERE tenant = ? AND subscription_id = ? AND state = 'waiting'`, string(tenant), subscription)
 	return collect(rows, err, "gateway refunds", func(rows *sql.Rows, f *Refund) error {
 		return rows.Scan(&f.Transaction, &f.Subscription, &f.Account, &f.Amount, &f.Currency, &f.KeyNumber)

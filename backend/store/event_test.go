@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,6 +26,9 @@ func TestEvents_Filters(t *testing.T) {
 				batch.Events[0].Key = "purchase"
 			}
 			batch.Stamp(at, entropy)
+			b.write(t, func(ctx context.Context, tx *store.Tx) error {
+				return putUser(ctx, tx, b.tenant, who.account, who.user)
+			})
 			_, err := b.db.AppendIntake(t.Context(), b.tenant, batch)
 			require.NoError(t, err)
 		}

@@ -56,25 +56,31 @@ type Processed struct {
 	Calls, Events int
 	// Unreadable is how many events did not come out, because they have no id,
 	// no key or no fields, or an id that is taken. Our own senders write no
-	// such events. Their calls stay in the intake, but are passed over.
+	// such events. Their calls are passed over.
 	Unreadable int
+	// Orphaned is how many events did not come out because their user is gone:
+	// deleted after an edge, whose replica lags, took them in.
+	Orphaned int
 }
+
+// userStands is true for a call i whose user there is.
+const userStands = `EXISTS (SELECT 1 FROM user u WHERE u.tenant = i.tenant AND u.account_id = i.account_id AND u.id = i.user_id)`
 
 // ProcessIntake turns up to limit waiting event calls into events, in the order
 // of their receipt. The cursor moves in the same transaction, so a call is
 // processed once, whenever the process dies.
 func (tx *Tx) ProcessIntake(ctx context.Context, limit int) (done Processed, err error) {
 	var from, to int64
-	var events int
+	var events int // of known users
 	err = tx.q.QueryRowContext(ctx, `
 		WITH waiting AS (SELECT seq, octet_length(events) AS size FROM intake
 				WHERE seq > (SELECT seq FROM intake_cursor) ORDER BY seq LIMIT ?),
 			batch AS (SELECT coalesce(max(seq), 0) AS upto, count(*) AS calls
 				FROM (SELECT seq, sum(size) OVER (ORDER BY seq) - size AS before FROM waiting) WHERE before < ?)
-		SELECT c.seq, b.upto, b.calls,
-			(SELECT coalesce(sum(json_array_length(events)), 0) FROM intake WHERE seq > c.seq AND seq <= b.upto)
-		FROM intake_cursor c, batch b`, limit, maxBatch).
-		Scan(&from, &to, &done.Calls, &events)
+		SELECT c.seq, b.upto, b.calls, coalesce(sum(json_array_length(i.events)) FILTER (WHERE `+userStands+`), 0),
+			coalesce(sum(json_array_length(i.events)) FILTER (WHERE NOT `+userStands+`), 0)
+		FROM intake_cursor c, batch b LEFT JOIN intake i ON i.seq > c.seq AND i.seq <= b.upto`, limit, maxBatch).
+		Scan(&from, &to, &done.Calls, &events, &done.Orphaned)
 	if err != nil {
 		return Processed{}, fmt.Errorf("store: read intake: %w", err)
 	}
@@ -89,7 +95,7 @@ func (tx *Tx) ProcessIntake(ctx context.Context, limit int) (done Processed, err
 		SELECT tenant, event ->> 'id', account_id, user_id, event ->> 'key', event -> 'fields',
 			CAST(event ->> 'dateTriggered' AS INTEGER), received_at, ?
 		FROM (SELECT i.*, CASE e.type WHEN 'object' THEN e.value END AS event
-			FROM intake i, json_each(i.events) e WHERE i.seq > ? AND i.seq <= ?)`, int64(tx.Now), from, to)
+			FROM intake i, json_each(i.events) e WHERE i.seq > ? AND i.seq <= ? AND `+userStands+`)`, int64(tx.Now), from, to)
 	if err != nil {
 		return Processed{}, fmt.Errorf("store: process intake: %w", err)
 	}
@@ -108,4 +114,12 @@ func (r Reads) IntakeWaits(ctx context.Context) (waits bool, err error) {
 		return false, fmt.Errorf("store: intake waits: %w", err)
 	}
 	return waits, nil
+}
+
+// ForgetIntake removes up to limit of the oldest calls, if they were processed
+// and were received before a time, and returns how many it removed.
+func (tx *Tx) ForgetIntake(ctx context.Context, before core.Time, limit int) (int, error) {
+	return tx.count(ctx, "forget intake", `DELETE FROM intake WHERE seq IN (
+		SELECT seq FROM (SELECT seq, received_at FROM intake WHERE seq <= (SELECT seq FROM intake_cursor) ORDER BY seq LIMIT ?2)
+		WHERE received_at < ?1)`, int64(before), limit)
 }

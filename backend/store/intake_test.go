@@ -90,13 +90,14 @@ func TestAppendIntake_KeysAreOfTheTenantAndExact(t *testing.T) {
 // worker is a database whose intake is the test's alone: there is one cursor
 // for all tenants.
 func worker(t *testing.T, b bundle) bundle {
-	if !strings.HasPrefix(b.url, "ws:") {
-		return b
+	if strings.HasPrefix(b.url, "ws:") {
+		url := sqldtest.Start(t).PrimaryURL()
+		db := open(t, url)
+		require.NoError(t, db.Migrate(t.Context(), now))
+		b = bundle{db, url, newTenant(t, db)}
 	}
-	url := sqldtest.Start(t).PrimaryURL()
-	db := open(t, url)
-	require.NoError(t, db.Migrate(t.Context(), now))
-	return bundle{db, url, newTenant(t, db)}
+	b.write(t, func(ctx context.Context, tx *store.Tx) error { return putUser(ctx, tx, b.tenant, "a", "u") })
+	return b
 }
 
 // process runs one batch.
@@ -142,6 +143,9 @@ func TestProcessIntake_EventsComeOutAsTheyWentIn(t *testing.T) {
 			{"key":"`+awkward[4]+`"}]}`))
 		require.NoError(t, err)
 		batch.Stamp(now+2, entropy)
+		b.write(t, func(ctx context.Context, tx *store.Tx) error {
+			return putUser(ctx, tx, b.tenant, batch.Account, batch.User)
+		})
 		_, err = b.db.AppendIntake(t.Context(), b.tenant, batch)
 		require.NoError(t, err)
 		require.True(t, b.waits(t))
@@ -250,6 +254,53 @@ func TestProcessIntake_PoisonDoesNotStopIt(t *testing.T) {
 		require.Equal(t, store.Processed{Calls: len(poison) + 3, Events: 4, Unreadable: 2 * len(poison)}, b.process(t, 100))
 		require.False(t, b.waits(t))
 		require.Len(t, b.events(t), 4)
+	})
+}
+
+// An edge whose replica lags takes in what a user did who is deleted by then.
+func TestProcessIntake_DeletedUserStaysDeleted(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b = worker(t, b)
+		require.NoError(t, appendOne(t.Context(), b.db, b.tenant, "", now))
+		late := batchOf("", now, 2)
+		late.User = "deleted"
+		added, err := b.db.AppendIntake(t.Context(), b.tenant, late)
+		require.NoError(t, err)
+		require.True(t, added)
+		require.Equal(t, store.Processed{Calls: 2, Events: 1, Orphaned: 2}, b.process(t, 100))
+		require.False(t, b.waits(t))
+		require.Len(t, b.events(t), 1)
+	})
+}
+
+// What waits stays however old it is, and so does what is not old.
+func TestForgetIntake(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b = worker(t, b)
+		for i := range 6 {
+			require.NoError(t, appendOne(t.Context(), b.db, b.tenant, "", now+core.Time(i)))
+			if i == 4 {
+				b.process(t, 100)
+			}
+		}
+		forget := func(before core.Time, limit int) (n int) {
+			b.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
+				n, err = tx.ForgetIntake(ctx, before, limit)
+				return err
+			})
+			return n
+		}
+		require.Zero(t, forget(now, 100))
+		require.Equal(t, 2, forget(now+100, 2))
+		require.Equal(t, 2, forget(now+4, 100))
+		require.Equal(t, 1, forget(now+100, 100))
+		require.Zero(t, forget(now+100, 100))
+		require.True(t, b.waits(t))
+		require.Equal(t, store.Processed{Calls: 1, Events: 1}, b.process(t, 100))
+		require.Equal(t, 1, forget(now+100, 100))
+		// The queue goes on behind its cursor though it is empty.
+		require.NoError(t, appendOne(t.Context(), b.db, b.tenant, "", now))
+		require.Equal(t, store.Processed{Calls: 1, Events: 1}, b.process(t, 100))
 	})
 }
 

@@ -190,8 +190,8 @@ func (tx *Tx) KeepClaim(ctx context.Context, c Claim, until core.Time) (bool, er
 
 // LeaveClaim lets others take a job up at once: the worker is to stop.
 func (tx *Tx) LeaveClaim(ctx context.Context, c Claim) error {
-	return tx.exec(ctx, "leave claim", `UPDATE job SET leased_until = ?, tries = tries - 1
-		WHERE tenant = ? AND id = ? AND attempt = ? AND status = 'PENDING' AND tries > 0`,
+	return tx.exec(ctx, "leave claim", `UPDATE job SET leased_until = ?, tries = max(tries - 1, 0)
+		WHERE tenant = ? AND id = ? AND attempt = ? AND status = 'PENDING'`,
 		int64(tx.Now), string(c.Tenant), c.ID, c.Attempt)
 }
 

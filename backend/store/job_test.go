@@ -179,6 +179,27 @@ func TestClaim_IsFencedByItsAttempt(t *testing.T) {
 	})
 }
 
+// Whoever stops in the middle of an import gives it back, as far as it came.
+func TestLeaveClaim_AfterTheJobCameOn(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b.insertJobs(t, aJob("j", now))
+		c := b.claimThis(t, "j")
+		c.Position, c.Stats.Processed = 100, 5
+		b.write(t, func(ctx context.Context, tx *store.Tx) error {
+			ok, err := tx.MoveImport(ctx, c, store.Part{Seq: 5}, now+10)
+			require.True(t, ok)
+			return err
+		})
+		b.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.LeaveClaim(ctx, c) })
+		var until core.Time
+		require.NoError(t, b.raw(t).QueryRowContext(t.Context(), `SELECT leased_until FROM job WHERE tenant = ?`, string(b.tenant)).Scan(&until))
+		require.Equal(t, now, until, "others need not wait for the end of the lease")
+		next := b.claimThis(t, "j")
+		require.EqualValues(t, 100, next.Position)
+		require.EqualValues(t, 1, next.Tries)
+	})
+}
+
 func TestJobs_Filter(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		for i, typ := range []job.Type{job.User, job.Reward, "MUTATION/USER", job.User} {

@@ -40,16 +40,37 @@ type Subscription struct {
 	Discount int64
 	Has      bool
 	// Charges are those that the customer paid, of more than 0, the oldest
-	// first; the gateway tells the latest 20.
+	// first; the gateway tells the latest 20, and the first is added.
 	Charges []Charge
+	// Skipped is the first day of the present cycle when its bill came to
+	// nothing, so that there is no charge; else empty.
+	Skipped string
+	// Opened is when it was made at the gateway.
+	Opened core.Time
+}
+
+// SkippedBill is the bill of a cycle that came to nothing; ok is false when the
+// present cycle was charged.
+func (s Subscription) SkippedBill() (c Charge, ok bool) {
+	if s.Skipped == "" || !s.Has {
+		return c, false
+	}
+	return Charge{Amount: max(0, s.Price-s.Discount), Discount: s.Discount, Period: s.Skipped}, true
 }
 
 // Charge is a bill that was paid.
 type Charge struct {
 	Transaction string
 	Amount      int64
+	// At is when it was made.
+	At core.Time
+	// Period is the first day of its cycle, as "2026-11-21".
+	Period string
 	// Discount is what the tenant's discount took off it.
 	Discount int64
+	// ChargedBack is true when the customer's bank took it back for good, by a
+	// dispute that the merchant lost or gave up.
+	ChargedBack bool
 }
 
 // Standing is what is known of one of an account's subscriptions.
@@ -135,15 +156,18 @@ func PercentOf(percent reward.BasisPoints, amount int64) int64 {
 }
 
 // CreditUsed is how much of an account's credit a bill has used: what its
-// discount was above the percentage, as far as credit was folded in.
+// discount was above the percentage, as far as credit was folded in. It is asked
+// of the first bill of a cycle: what is charged within one is for a change, and
+// shows the discount though it was not given for that.
 func (c Charge) CreditUsed(percent reward.BasisPoints, folded int64) int64 {
 	return max(0, min(folded, c.Discount-PercentOf(percent, c.Amount+c.Discount)))
 }
 
 // Refund is what is given back of an account's first charge when its shop had
-// not looked the discount up; 0 when the charge had the discount.
+// not looked the discount up; 0 when the charge had the discount, or was taken
+// back as a whole.
 func (c Charge) Refund(percent reward.BasisPoints) int64 {
-	if c.Discount > 0 {
+	if c.Discount > 0 || c.ChargedBack {
 		return 0
 	}
 	return min(PercentOf(percent, c.Amount), c.Amount)

@@ -62,6 +62,7 @@ func TestCharge_CreditUsedAndRefund(t *testing.T) {
 	}{
 		{"full price", billing.Charge{Amount: 5000}, 1000, 0, 0, 500},
 		{"looked up", billing.Charge{Amount: 4500, Discount: 500}, 1000, 0, 0, 0},
+		{"charged back", billing.Charge{Amount: 5000, ChargedBack: true}, 1000, 0, 0, 0},
 		{"with credit", billing.Charge{Amount: 3800, Discount: 1200}, 1000, 700, 700, 0},
 		{"a discount of the shop's own", billing.Charge{Amount: 3800, Discount: 1200}, 1000, 0, 0, 0},
 		{"less than was folded in", billing.Charge{Amount: 4700, Discount: 300}, 0, 700, 300, 0},
@@ -71,6 +72,25 @@ func TestCharge_CreditUsedAndRefund(t *testing.T) {
 		}
 		if refund := c.charge.Refund(basisPoints(c.percent)); refund != c.refundCents {
 			t.Errorf("%s: %d refunded", c.name, refund)
+		}
+	}
+}
+
+func TestSubscription_SkippedBill(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		s    billing.Subscription
+		want billing.Charge
+		ok   bool
+	}{
+		{"charged", billing.Subscription{Price: 400, Has: true, Discount: 400}, billing.Charge{}, false},
+		{"no discount", billing.Subscription{Price: 400, Skipped: "2026-02-01"}, billing.Charge{}, false},
+		{"all of it discount", billing.Subscription{Price: 400, Has: true, Discount: 400, Skipped: "2026-02-01"}, billing.Charge{Discount: 400, Period: "2026-02-01"}, true},
+		{"paid by the balance", billing.Subscription{Price: 400, Has: true, Discount: 100, Skipped: "2026-02-01"}, billing.Charge{Amount: 300, Discount: 100, Period: "2026-02-01"}, true},
+		{"more discount than price", billing.Subscription{Price: 400, Has: true, Discount: 500, Skipped: "2026-02-01"}, billing.Charge{Discount: 500, Period: "2026-02-01"}, true},
+	} {
+		if got, ok := c.s.SkippedBill(); got != c.want || ok != c.ok {
+			t.Errorf("%s: %+v %t", c.name, got, ok)
 		}
 	}
 }

@@ -22,6 +22,10 @@ const KeyLife = 24 * core.Hour
 // receipt exactly 24 h ago still does; one millisecond more and it does not.
 func KeySince(now core.Time) core.Time { return now - KeyLife }
 
+// CallKept is how long the record of an event call stays after its receipt:
+// longer than its key is remembered, so that the clocks of edges may differ.
+const CallKept = 2 * KeyLife
+
 // Event is one event of a call.
 type Event struct {
 	// ID is given by us; an id that a caller sends is ignored.

@@ -28,6 +28,8 @@ func Status(c core.Code) int {
 		return 413
 	case core.CodeMediaType:
 		return 415
+	case core.CodeRateLimited:
+		return 429
 	case core.CodeUnavailable:
 		return 503
 	}
@@ -62,6 +64,8 @@ func apiErrorCode(c core.Code) string {
 		return "UNAVAILABLE"
 	case core.CodeNotSupported:
 		return "API_REQUEST_NOT_SUPPORTED"
+	case core.CodeRateLimited:
+		return "RATE_LIMITED"
 	}
 	return "INTERNAL"
 }
@@ -87,8 +91,11 @@ func Failure(err error) (status int, body []byte) {
 // RetryAfter is the Retry-After header of an answer: "" when it needs none.
 // Whoever is unavailable is expected back within seconds.
 func RetryAfter(status int) string {
-	if status == 503 {
+	switch status {
+	case 503:
 		return "1"
+	case 429:
+		return "10"
 	}
 	return ""
 }

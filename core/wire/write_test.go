@@ -35,6 +35,7 @@ var statuses = map[core.Code]struct {
 	core.CodeMediaType:        {415, "UNSUPPORTED_MEDIA_TYPE"},
 	core.CodeUnavailable:      {503, "UNAVAILABLE"},
 	core.CodeNotSupported:     {403, "API_REQUEST_NOT_SUPPORTED"},
+	core.CodeRateLimited:      {429, "RATE_LIMITED"},
 }
 
 func TestStatus(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 func (s *site) run(t testing.TB, env []string, args ...string) (out, errOut string, status int) {
 	t.Helper()
 	c := s.command(t, args...)
-	c.Env = append(c.Env, env...)
+	c.Env = append(append(c.Env, "KITH_DATABASE_URL="+s.backendDatabase), env...)
 	var o, e bytes.Buffer
 	c.Stdout, c.Stderr = &o, &e
 	require.NoError(t, c.Start())

@@ -195,6 +195,35 @@ func TestFleet_FirstCodeAndFirstPaid(t *testing.T) {
 		texts(t, db, `SELECT account_id || ' ' || source FROM reward WHERE tenant = ? ORDER BY 1`, f.tenant))
 }
 
+// Guarantee: the ledger never overdraws, over all nodes: of redemptions that are
+// worth more than there is, as many succeed as there is credit for.
+func TestFleet_LedgerNeverOverdraws(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	f.identify(t, "anna", `{}`)
+	const balance, amount = 1000, 25
+	for range 2 {
+		mustCall(t, http.StatusCreated, "POST", f.api(f.nodes[0].edge)+"/rewards/account/anna/user/anna",
+			fmt.Sprintf(`{"type":"CREDIT","unit":"POINT","assignedCredit":%d}`, balance/2), f.auth())
+	}
+	bases := f.bases()
+	answers := atOnce(senders, func(i int) outcome {
+		a, err := call("POST", f.api(bases[i%len(bases)])+"/credit/bulkredeem",
+			fmt.Sprintf(`{"accountId":"anna","unit":"POINT","amount":%d}`, amount), f.auth())
+		return outcome{a, err}
+	})
+	require.Equal(t, map[int]int{http.StatusOK: balance / amount, http.StatusBadRequest: senders - balance/amount}, statuses(t, answers))
+	for _, base := range bases {
+		a := mustCall(t, http.StatusOK, "GET", f.api(base)+"/reward/balance?accountId=anna", "", f.auth())
+		got := decode[[]struct{ TotalAssignedCredit, TotalRedeemedCredit int }](t, a)
+		require.Len(t, got, 1)
+		require.Equal(t, balance, got[0].TotalAssignedCredit)
+		require.Equal(t, balance, got[0].TotalRedeemedCredit)
+	}
+	db := f.nodes[0].open(t)
+	require.Equal(t, -balance, number(t, db, `SELECT sum(amount) FROM reward_ledger WHERE tenant = ? AND action = 'redeem'`, f.tenant))
+}
+
 // staleness is how old an answer of an edge may be.
 const staleness = 2 * time.Second
 

@@ -1,8 +1,12 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -45,6 +49,7 @@ func TestOps_FleetIsVisible(t *testing.T) {
 	require.Equal(t, 1.0, metric(t, edgeOps, `kith_requests_total{method="GET",part="edge",route="/api/v1/",status="404"}`))
 	require.Equal(t, 1.0, metric(t, backendOps, `kith_requests_total{method="GET",part="backend",route="/api/v1/{tenant}/code/{code}",status="404"}`))
 	require.GreaterOrEqual(t, metric(t, edgeOps, `kith_guest_instances_total{fate="made"}`), 1.0)
+	require.GreaterOrEqual(t, metric(t, edgeOps, `kith_guest_memory_bytes`), 65536.0)
 	require.Zero(t, metric(t, backendOps, `kith_backlog{work="intake"}`))
 	await(t, func() error {
 		if lag := metric(t, edgeOps, `kith_replica_lag_seconds`); lag < 0 || lag > 3 {
@@ -70,6 +75,88 @@ func TestOps_FleetIsVisible(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// The dashboard asks for nothing that is not there: a fresh backend and edge
+// export all its metrics before anything has happened, but for those of requests.
+func TestOps_DashboardShowsWhatIsExported(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	s := f.nodes[0]
+	f.edges[0].kill()
+	f.backends[0].kill()
+	edgeOps, backendOps := freeAddr(t), freeAddr(t)
+	backend := s.serve(t, "KITH_OPS_ADDR="+backendOps, "KITH_LOG_LEVEL=DEBUG")
+	edge := s.serveEdge(t, "KITH_OPS_ADDR="+edgeOps, "KITH_LOG_LEVEL=DEBUG")
+	mustCall(t, http.StatusNotFound, "GET", f.api(s.edge)+"/code/NOBODY", "", f.auth(), "X-Request-Id: crossing")
+	edge.waitLog(t, "msg=request part=edge id=crossing method=GET path=/api/v1/"+f.tenant+"/code/NOBODY status=404")
+	backend.waitLog(t, "msg=request part=backend id=crossing method=GET path=/api/v1/"+f.tenant+"/code/NOBODY status=404")
+
+	dashboard, err := os.ReadFile(filepath.Join(root, "backend", "observe", "grafana.json"))
+	require.NoError(t, err)
+	var board struct {
+		Panels []struct{ Targets []struct{ Expr string } }
+	}
+	require.NoError(t, json.Unmarshal(dashboard, &board))
+	asked := map[string]bool{}
+	for _, p := range board.Panels {
+		for _, target := range p.Targets {
+			for _, name := range regexp.MustCompile(`\b(?:kith|process|go)_[a-z_]+`).FindAllString(target.Expr, -1) {
+				asked[name] = true
+			}
+		}
+	}
+	for _, name := range []string{
+		"kith_requests_total", "kith_request_seconds_bucket", "kith_backlog", "kith_work_total", "kith_replica_lag_seconds",
+		"kith_guest_instances_total", "kith_guest_memory_bytes",
+	} {
+		require.Contains(t, asked, name)
+	}
+	await(t, func() error { // the heartbeat comes once a second
+		exported := mustCall(t, http.StatusOK, "GET", "http://"+edgeOps+"/metrics", "").body +
+			mustCall(t, http.StatusOK, "GET", "http://"+backendOps+"/metrics", "").body
+		for name := range asked {
+			if !regexp.MustCompile(`(?m)^` + name + `[{ ]`).MatchString(exported) {
+				return fmt.Errorf("%s is not exported", name)
+			}
+		}
+		return nil
+	})
+}
+
+// Rows of jobs and attempts to deliver are counted, by how they went.
+func TestOps_WorkIsCounted(t *testing.T) {
+	t.Parallel()
+	s, ops := demoSite(t), freeAddr(t)
+	endpoint := s.endpoint(t, func(w http.ResponseWriter, r *http.Request) {
+		if body, _ := io.ReadAll(r.Body); !strings.Contains(string(body), `"type":"test"`) {
+			w.WriteHeader(http.StatusBadGateway)
+		}
+	})
+	s.serve(t, "KITH_OPS_ADDR="+ops)
+	s.serveEdge(t)
+	s.ended(t, s.beginJob(t, "MUTATION/USER", "users.csv", "accountId,id\na,a\nb,b\nc,\n"))
+	s.ended(t, s.beginJob(t, "MUTATION/DELETE_USER", "users.csv", "accountId,id\na,a\n"))
+	s.webhook(t, "test", endpoint)
+	s.identify(t, s.edge, "test_demo", "ben", `{}`) // tells of a user and of a code
+	for line, want := range map[string]float64{
+		`kind="MUTATION/USER",outcome="done"`: 2, `kind="MUTATION/USER",outcome="failed"`: 1,
+		`kind="MUTATION/DELETE_USER",outcome="done"`: 1, `kind="MUTATION/DELETE_USER",outcome="failed"`: 0,
+	} {
+		require.Equal(t, want, metric(t, ops, `kith_work_total{`+line+`,work="job_rows"}`), line)
+	}
+	require.Zero(t, metric(t, ops, `kith_backlog{work="job"}`))
+	await(t, func() error {
+		attempts := func(outcome string) float64 {
+			return metric(t, ops, `kith_work_total{kind="attempt",outcome="`+outcome+`",work="webhook"}`)
+		}
+		// Those that failed are made again and again.
+		if done, failed, late := attempts("done"), attempts("failed"), attempts("late"); done != 1 || failed < 2 || late != 0 {
+			return fmt.Errorf("%v done, %v failed, %v late", done, failed, late)
+		}
+		return nil
+	})
+	require.Equal(t, 2.0, metric(t, ops, `kith_backlog{work="webhook"}`))
 }
 
 // An edge of another time than its database says so, instead of guessing.

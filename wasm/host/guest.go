@@ -30,6 +30,7 @@ type guest struct {
 	// would allocate again in the middle of it.
 	inRealloc bool
 	open      []*database // connections of this request, by handle - 1
+	size      int64       // bytes of memory, when last measured
 	stack     [4]uint64
 	scratch   []byte
 }
@@ -92,16 +93,26 @@ func (h *Host) newGuest(ctx context.Context) (*guest, error) {
 		}
 	}
 	h.stats.made.Add(1)
+	g.measure()
 	return g, nil
 }
 
 // close gives up the instance's memory. It is always safe to call.
 func (g *guest) close() {
 	g.output.flush()
+	g.host.stats.memory.Add(-g.size)
+	g.size = 0
 	if g.batch.module != nil {
 		_ = g.batch.module.Close(context.Background())
 	}
 	_ = g.module.Close(context.Background()) // the error is of closing files, and there are none
+}
+
+// measure takes note of how much memory the instance has.
+func (g *guest) measure() {
+	size := int64(g.memory.Size())
+	g.host.stats.memory.Add(size - g.size)
+	g.size = size
 }
 
 // serve runs one request. After an error the instance must not be used again.

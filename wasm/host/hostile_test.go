@@ -150,9 +150,13 @@ func TestPool_RetiresGrownInstance(t *testing.T) {
 	b := start(t, probe(t), "1", nil)
 	require.Equal(t, 200, b.do(t, "GET", "/grow?1000", "").status)
 	require.Equal(t, Stats{Made: 1, Reused: 1}, b.host.Stats())
+	small := b.host.Memory()
+	require.Positive(t, small)
 	require.Equal(t, 200, b.do(t, "GET", "/grow?17000000", "").status)
+	require.Zero(t, b.host.Memory(), "it was given up")
 	require.Equal(t, 200, b.do(t, "GET", "/echo", "").status)
 	require.Equal(t, Stats{Made: 2, Reused: 2, Retired: 1}, b.host.Stats())
+	require.LessOrEqual(t, b.host.Memory(), small)
 }
 
 // The code in batch.go is what batch.wat says.

@@ -77,10 +77,11 @@ func (h *Host) get(ctx context.Context) (*guest, error) {
 
 // put keeps a healthy instance for another request, unless it has grown.
 func (h *Host) put(g *guest) {
+	g.measure()
 	switch {
 	case h.options.Fresh:
 		g.close()
-	case int64(g.memory.Size()) > h.options.RetireMemory:
+	case g.size > h.options.RetireMemory:
 		h.stats.retired.Add(1)
 		g.close()
 	default:
@@ -89,6 +90,10 @@ func (h *Host) put(g *guest) {
 		h.mu.Unlock()
 	}
 }
+
+// Memory returns the memory of all instances in bytes, each as it was after its
+// last request.
+func (h *Host) Memory() int64 { return h.stats.memory.Load() }
 
 // Stats counts what became of instances since Load.
 type Stats struct {
@@ -106,6 +111,7 @@ type Stats struct {
 
 type counters struct {
 	made, reused, trapped, faulty, timedOut, cancelled, retired, refused atomic.Uint64
+	memory                                                               atomic.Int64
 }
 
 // Stats returns the counts as they are now.

@@ -132,7 +132,9 @@ func (f *databaseFlags) open(e *env) (*program.Engine, error) {
 		_ = db.Close()
 		return nil, err
 	}
-	return &program.Engine{DB: db, Keys: keys, Now: now, Entropy: random, Wake: func() {}, TryGateway: job.TryGateway}, nil
+	return &program.Engine{
+		DB: db, Keys: keys, Now: now, Entropy: random, Wake: func() {}, TryGateway: job.TryGateway, FindCustomer: job.FindCustomer,
+	}, nil
 }
 
 func now() core.Time { return core.Time(time.Now().UnixMilli()) }

@@ -79,7 +79,7 @@ func (c *devCommand) Run(e *env) error {
 	return c.serve(e, func(own *env) error { return serveEdge(own, loaded, edge) },
 		func(own *env) error {
 			return backend{
-				engine: engine, listener: listener, pages: demo.Landing(engine), explorer: explorer(), sftp: sftp, jobWorkers: c.JobWorkers,
+				engine: engine, listener: listener, pages: demo.Landing(engine), explorer: explorer(), sftp: sftp, flags: c.backendFlags,
 			}.serve(own)
 		})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"kith/backend/program"
 	"kith/core"
 	"kith/core/billing"
+	"kith/core/referral"
 	"kith/core/reward"
 	"kith/core/wire"
 )
@@ -43,15 +45,57 @@ func TestGateway_Scenarios(t *testing.T) {
 	}
 }
 
+// Nobody hears that the dispute of a first charge was lost, which the gateway no
+// longer shows among the latest: the daily reading finds it.
+func TestGateway_DisputeThatNobodyHearsOf(t *testing.T) {
+	t.Parallel()
+	const begin = `
+		customer bob
+		register bob code=ANNA10
+		subscribe bob pro b1 add=svc_discount:5.00
+		notified charged_successfully b1
+		notified went_active b1
+		charged b1 45.00
+		send
+		credit anna left=1000
+	`
+	const month = `
+		advance 1m
+		notified charged_successfully b1
+		charged b1 45.00
+	`
+	const end = `
+		send
+		account bob moderation=APPROVED
+		mode drop
+		dispute b1#1 open
+		notified dispute_opened
+		dispute b1#1 accepted
+		notified dispute_accepted
+		later 24h
+		account bob status=PAID referral=converted moderation=DENIED
+		credit anna left=0
+		subscription b1 discount=none
+	`
+	require.NoError(t, newGatewayStage(t).player().Play(t.Context(), begin+strings.Repeat(month, 21)+end))
+}
+
 // gatewayStage is a backend whose test tenant is connected to a lab.
 type gatewayStage struct {
 	engine *program.Engine
 	clock  storyClock
 	db     *sql.DB
-	lab    string
+	// lab is its base URL, and webhook where the backend takes notifications.
+	lab, webhook string
 }
 
 func newGatewayStage(t *testing.T) *gatewayStage {
+	t.Helper()
+	return newGatewayStageOn(t, gatewaylab.Options{})
+}
+
+// newGatewayStageOn is one on a lab with some options; the time is the stage's.
+func newGatewayStageOn(t *testing.T, options gatewaylab.Options) *gatewayStage {
 	t.Helper()
 	database := filepath.Join(t.TempDir(), "kith.db")
 	s := &gatewayStage{}
@@ -60,7 +104,9 @@ func newGatewayStage(t *testing.T) *gatewayStage {
 	t.Cleanup(func() { require.NoError(t, s.engine.DB.Close()) })
 	require.NoError(t, demo.Seed(t.Context(), s.engine, "https://shop.example", "https://test.shop.example"))
 	begin := time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC)
-	lab, err := gatewaylab.New(gatewaylab.Options{Now: func() time.Time { return begin }})
+	s.clock.advance(begin.Sub(time.UnixMilli(int64(storyStart))))
+	options.Now = func() time.Time { return begin }
+	lab, err := gatewaylab.New(options)
 	require.NoError(t, err)
 	server := httptest.NewServer(lab)
 	t.Cleanup(server.Close)
@@ -72,8 +118,11 @@ func newGatewayStage(t *testing.T) *gatewayStage {
 	s.db, err = sql.Open("sqlite", database)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.db.Close() })
-	base := serveStory(t, func(e *env, l net.Listener) error { return backend{engine: s.engine, listener: l, jobWorkers: 1}.serve(e) })
-	require.NoError(t, lab.Register(t.Context(), base+"/api/v1/test_demo/gateway/braintree/webhook"))
+	base := serveStory(t, func(e *env, l net.Listener) error {
+		return backend{engine: s.engine, listener: l, flags: backendFlags{jobFlags: jobFlags{JobWorkers: 1}}}.serve(e)
+	})
+	s.webhook = base + "/api/v1/test_demo/gateway/braintree/webhook"
+	require.NoError(t, lab.Register(t.Context(), s.webhook))
 	return s
 }
 
@@ -82,6 +131,7 @@ func (s *gatewayStage) player() *scenario.Player {
 	p := scenario.New(s.lab)
 	for verb, do := range map[string]scenario.Verb{
 		"identify": s.identify, "register": s.register, "account": s.account, "credit": s.credit, "later": s.later, "forget": s.forget,
+		"approve": s.approve, "reward": s.reward, "coupon": s.coupon,
 	} {
 		p.Add(verb, do)
 	}
@@ -114,7 +164,10 @@ func (s *gatewayStage) register(ctx context.Context, step scenario.Step) error {
 	_, err := s.engine.RegisterDiscount(ctx, demo.TestTenant, wire.DiscountRegistration{
 		Account: core.AccountID(id), Provider: core.PaymentProviderID(id), Code: core.ReferralCode(step.Named["code"]),
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return s.idle(ctx)
 }
 
 // account ID status=... referral=...: what the account is.
@@ -123,12 +176,53 @@ func (s *gatewayStage) account(ctx context.Context, step scenario.Step) error {
 	if err != nil {
 		return err
 	}
-	for name, is := range map[string]string{"status": string(a.Status), "referral": string(a.Standing.Referral)} {
+	moderation := ""
+	if page, _, err := s.engine.Referrals(ctx, demo.TestTenant, referral.Filter{ReferredAccount: a.ID, Limit: 1}); err != nil {
+		return err
+	} else if len(page) > 0 {
+		moderation = string(page[0].Moderation.Referrer.Status)
+	}
+	for name, is := range map[string]string{"status": string(a.Status), "referral": string(a.Standing.Referral), "moderation": moderation} {
 		if want, said := step.Named[name]; said && want != is {
 			return fmt.Errorf("the %s is %q", name, is)
 		}
 	}
 	return nil
+}
+
+// approve ACCOUNT: somebody approves the referral of an account.
+func (s *gatewayStage) approve(ctx context.Context, step scenario.Step) error {
+	page, _, err := s.engine.Referrals(ctx, demo.TestTenant, referral.Filter{ReferredAccount: core.AccountID(step.Word(0)), Limit: 1})
+	if err != nil || len(page) == 0 {
+		return fmt.Errorf("%s has no referral: %w", step.Word(0), err)
+	}
+	if err := s.engine.Moderate(ctx, demo.TestTenant, []referral.Moderation{{Referral: page[0].ID, Action: referral.Approve}}); err != nil {
+		return err
+	}
+	return s.idle(ctx)
+}
+
+// coupon CUSTOMER CODE|none: what the customer's custom field has.
+func (s *gatewayStage) coupon(ctx context.Context, step scenario.Step) error {
+	if err := s.idle(ctx); err != nil {
+		return err
+	}
+	state, err := scenario.New(s.lab).State(ctx)
+	for _, c := range state.Customers {
+		if has := cmp.Or(c.Fields["svc_coupon"], "none"); c.ID == step.Word(0) && has != step.Word(1) {
+			return fmt.Errorf("it has %s", has)
+		}
+	}
+	return err
+}
+
+// reward ACCOUNT percent=PERCENT: what its shop is told that it has.
+func (s *gatewayStage) reward(ctx context.Context, step scenario.Step) error {
+	d, err := s.engine.AccountDiscount(ctx, demo.TestTenant, core.AccountID(step.Word(0)), "")
+	if err == nil && d.Total().String() != step.Named["percent"] {
+		err = fmt.Errorf("it is %s %%", d.Total())
+	}
+	return err
 }
 
 // credit ACCOUNT left=CENTS: what the account can still use.
@@ -182,7 +276,10 @@ func (s *gatewayStage) idle(ctx context.Context) error {
 	for {
 		var busy bool
 		err := s.db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM gateway_notification WHERE read_at IS NULL)
-			OR EXISTS (SELECT 1 FROM gateway_subscription WHERE leased_until IS NOT NULL OR due_at <= ?)`, int64(s.clock.now())).Scan(&busy)
+			OR EXISTS (SELECT 1 FROM gateway_subscription WHERE leased_until IS NOT NULL OR due_at <= ?1)
+			OR EXISTS (SELECT 1 FROM gateway_coupon WHERE due_at <= ?1 OR due_at = ?1 + ?2)
+			OR EXISTS (SELECT 1 FROM gateway_connection WHERE sweep_at <= ?1 OR sweep_at = ?1 + ?2)`,
+			int64(s.clock.now()), int64(program.ChoreLease)).Scan(&busy)
 		if err == nil && !busy {
 			return nil
 		}

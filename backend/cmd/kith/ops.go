@@ -12,6 +12,7 @@ import (
 	"kith/backend/program"
 	"kith/backend/store"
 	"kith/core"
+	"kith/core/job"
 	"kith/wasm/host"
 )
 
@@ -74,21 +75,34 @@ func writeProbe(w http.ResponseWriter, failing map[string]string) {
 // observeBackend adds the metrics of a backend.
 func observeBackend(e *env, engine *program.Engine) {
 	e.observer.Gauges(observe.Gauge{
-		Name: "kith_backlog", Help: "What waits for the workers: event calls, webhook deliveries.", Label: "work",
+		Name: "kith_backlog", Help: "What waits for the workers: event calls, webhook deliveries, jobs.", Label: "work",
 		Read: engine.DB.Backlog,
 	})
+	engine.Did = e.observer.Did
+	for _, outcome := range []string{program.OutcomeDone, program.OutcomeFailed} {
+		for _, t := range job.Types() {
+			engine.Did(program.WorkRows, string(t), outcome, 0)
+		}
+		engine.Did(program.WorkDelivery, "attempt", outcome, 0)
+	}
+	engine.Did(program.WorkDelivery, "attempt", program.OutcomeLate, 0)
 }
 
 // observeEdge adds the metrics of an edge.
 func observeEdge(e *env, loaded *host.Host, replica *store.Replica) {
 	e.observer.Gauges(observe.Gauge{
-		Name: "kith_guest_instances_total", Help: "Instances of the component, by what became of them.", Label: "fate",
+		Name: "kith_guest_instances_total", Help: "Instances of the component, by what became of them.", Label: "fate", Counts: true,
 		Read: func(context.Context) (map[string]float64, error) {
 			s := loaded.Stats()
 			return map[string]float64{
 				"made": float64(s.Made), "reused": float64(s.Reused), "trapped": float64(s.Trapped), "faulty": float64(s.Faulty),
 				"timed_out": float64(s.TimedOut), "cancelled": float64(s.Cancelled), "retired": float64(s.Retired), "refused": float64(s.Refused),
 			}, nil
+		},
+	}, observe.Gauge{
+		Name: "kith_guest_memory_bytes", Help: "Memory of the component's instances, as of their last requests.",
+		Read: func(context.Context) (map[string]float64, error) {
+			return map[string]float64{"": float64(loaded.Memory())}, nil
 		},
 	}, observe.Gauge{
 		Name: "kith_replica_lag_seconds", Help: "How far the edge's database is behind its primary; none on an embedded database.",

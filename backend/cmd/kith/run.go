@@ -20,6 +20,8 @@ import (
 // cli is the command line. Every flag that has an environment variable names it
 // in the help.
 type cli struct {
+	LogLevel slog.Level `env:"KITH_LOG_LEVEL" default:"INFO" help:"What is logged: DEBUG (every request too), INFO, WARN or ERROR."`
+
 	Dev     devCommand     `cmd:"" help:"Run edge and backend together, with two demo tenants."`
 	Serve   serveCommand   `cmd:"" help:"Run the backend."`
 	Edge    edgeCommand    `cmd:"" help:"Run the edge component under wazero, as a production server."`
@@ -101,7 +103,7 @@ func run(args []string, out, errOut io.Writer) int {
 		fmt.Fprintf(errOut, "kith: %v\nSee kith --help.\n", err)
 		return 2
 	}
-	log := slog.New(slog.NewTextHandler(errOut, nil))
+	log := slog.New(slog.NewTextHandler(errOut, &slog.HandlerOptions{Level: c.LogLevel}))
 	if err := command.Run(newEnv(ctx, out, log)); err != nil {
 		fmt.Fprintln(errOut, "kith:", message(err))
 		var exit exitStatus

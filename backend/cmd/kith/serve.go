@@ -26,6 +26,7 @@ type backendFlags struct {
 	jobFlags
 	sftpFlags
 	BackendAddr string `env:"KITH_BACKEND_ADDR" default:"127.0.0.1:8080" help:"Address that the backend listens on."`
+	RateLimit   uint   `env:"KITH_RATE_LIMIT" default:"600" help:"Calls a minute that one public address may make to live tenants without their API key; 0: any number."`
 	TempDomains string `env:"KITH_TEMP_DOMAINS" type:"existingfile" help:"File of domains of disposable mail addresses, one on each line, besides those that are known." placeholder:"FILE"`
 }
 
@@ -92,7 +93,7 @@ func (c *serveCommand) Run(e *env) error {
 	if err := c.serveOps(e, map[string]probe{"database": engine.DB.Ping}); err != nil {
 		return err
 	}
-	b := backend{engine: engine, listener: listener, sftp: sftp, jobWorkers: c.JobWorkers}
+	b := backend{engine: engine, listener: listener, sftp: sftp, flags: c.backendFlags}
 	if c.DemoURL == "" {
 		return b.serve(e)
 	}
@@ -110,7 +111,7 @@ func logConfig(e *env, part string, f backendFlags) {
 	url, _ := f.url()
 	e.log.Info("config", "part", part, "version", version, "addr", f.BackendAddr, "data", f.Data, "database", url,
 		"database_token", secret(f.DatabaseToken), "master_key", f.masterKeySource(), "files", f.bucket(f.Data),
-		"max_file", f.MaxFile, "temp_domains", f.TempDomains, "job_workers", f.JobWorkers, "job_lease", f.JobLease)
+		"max_file", f.MaxFile, "temp_domains", f.TempDomains, "rate_limit", f.RateLimit, "job_workers", f.JobWorkers, "job_lease", f.JobLease)
 }
 
 // backend is a backend that is ready to serve.
@@ -119,10 +120,11 @@ type backend struct {
 	listener net.Listener
 	// pages answer what the API does not, explorer is the page to write GraphQL
 	// in, sftp takes files; each may be nil.
-	pages      http.Handler
-	explorer   *api.GraphiQL
-	sftp       *sftpDoor
-	jobWorkers int
+	pages    http.Handler
+	explorer *api.GraphiQL
+	sftp     *sftpDoor
+	// flags are what it was started with.
+	flags backendFlags
 }
 
 // serve answers until the context ends: then it takes no new request and no new
@@ -140,7 +142,7 @@ func (b backend) serve(e *env) error {
 	engine.Wake = intake.Wake
 	gateways := job.NewGateway(engine, e.log)
 	engine.WakeGateway = gateways.Wake
-	jobs := newJobWorkers(e, engine, b.jobWorkers)
+	jobs := newJobWorkers(e, engine, b.flags.JobWorkers)
 	working, stopWorking := context.WithCancel(context.Background())
 	var workers sync.WaitGroup
 	if !engine.DB.Embedded() {
@@ -149,10 +151,10 @@ func (b backend) serve(e *env) error {
 	}
 	sender := webhook.NewSender(webhook.Options{Now: engine.Now})
 	for _, worker := range append(jobs, intake, gateways, job.NewAnalytics(engine, e.log), job.NewRewards(engine, e.log),
-		job.NewWebhooks(engine, sender, e.log), job.NewWebhookLog(engine, e.log)) {
+		job.NewWebhooks(engine, sender, e.log), job.NewForget(engine, e.log)) {
 		workers.Go(func() { worker.Run(working) })
 	}
-	surface := &api.API{Engine: engine, Pages: b.pages, GraphQL: graph, GraphiQL: b.explorer, Observe: e.observeRoute, Log: e.log}
+	surface := &api.API{Engine: engine, Pages: b.pages, GraphQL: graph, GraphiQL: b.explorer, Limit: api.NewLimit(int(b.flags.RateLimit)), Observe: e.observeRoute, Log: e.log}
 	stopSFTP := b.sftp.start(e)
 	err = serveHTTP(e.ctx, b.listener, surface.Handler())
 	stopSFTP()

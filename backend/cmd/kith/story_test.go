@@ -179,7 +179,9 @@ func (g *ground) stage(t *testing.T) *stage {
 	engine := openStory(t, database, &s.clock)
 	engine.Files = file.Dir(t.TempDir())
 	t.Cleanup(func() { require.NoError(t, engine.DB.Close()) })
-	s.backend = serveStory(t, func(e *env, l net.Listener) error { return backend{engine: engine, listener: l, jobWorkers: 1}.serve(e) })
+	s.backend = serveStory(t, func(e *env, l net.Listener) error {
+		return backend{engine: engine, listener: l, flags: backendFlags{jobFlags: jobFlags{JobWorkers: 1}}}.serve(e)
+	})
 	return s
 }
 

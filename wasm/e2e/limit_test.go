@@ -1,0 +1,45 @@
+package e2e
+
+import (
+	"net/http"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Whoever tries codes by the thousand is slowed down; the others are not.
+func TestRateLimit(t *testing.T) {
+	t.Parallel()
+	const limit = 20
+	s := demoSite(t)
+	s.serve(t, "KITH_RATE_LIMIT="+strconv.Itoa(limit))
+	s.serveEdge(t, "KITH_TRUST_PROXY=true")
+	guess := func(base, path, from string, headers ...string) answer {
+		t.Helper()
+		a, err := call("GET", base+path, "", append(headers, "X-Forwarded-For: "+from)...)
+		require.NoError(t, err)
+		return a
+	}
+	const open = "/api/v1/demo/open/code/NOBODY"
+
+	calls := 0
+	for guess(s.edge, open, "203.0.113.9").status == http.StatusNotFound {
+		calls++
+		require.Less(t, calls, 50*limit)
+	}
+	require.GreaterOrEqual(t, calls, limit)
+	refused := guess(s.edge, open, "203.0.113.9")
+	require.Equal(t, http.StatusTooManyRequests, refused.status)
+	require.Equal(t, "10", refused.header.Get("Retry-After"))
+	require.JSONEq(t, `{"message":"more than 20 calls a minute without an API key from one address; wait a little","statusCode":429,"apiErrorCode":"RATE_LIMITED","rsCode":"RS033"}`, refused.body)
+
+	require.Equal(t, http.StatusTooManyRequests, guess(s.edge, "/api/v1/demo/code/NOBODY", "203.0.113.9", "Authorization: Basic eDp4").status, "nor may keys be tried")
+	require.Equal(t, http.StatusNotFound, guess(s.edge, "/api/v1/demo/code/NOBODY", "203.0.113.9", s.auth("demo")).status, "the key")
+	require.Equal(t, http.StatusNotFound, guess(s.edge, "/api/v1/test_demo/open/code/NOBODY", "203.0.113.9").status, "a test tenant")
+	require.Equal(t, http.StatusNotFound, guess(s.edge, open, "203.0.113.10").status, "somebody else")
+	for range 2 * limit {
+		require.Equal(t, http.StatusNotFound, guess(s.edge, open, "10.0.0.1").status, "a proxy of one's own")
+		require.Equal(t, http.StatusNotFound, guess(s.backend, open, "203.0.113.9").status, "what a client says of itself")
+	}
+}
