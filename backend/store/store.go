@@ -42,8 +42,9 @@ const maxWriters = 2
 // writerPragmas give the one writer of a file room for what an import changes,
 // 16 MB each of pages and of log: with SQLite's 2 and 4 MB, a batch writes pages
 // before it is done with them, and copies pages to the file that the next batch
-// changes again.
-const writerPragmas = "&_pragma=cache_size(-16000)&_pragma=wal_autocheckpoint(4000)"
+// changes again. What a statement would need to be undone is kept in memory, not
+// in a file: a batch is bounded.
+const writerPragmas = "&_pragma=cache_size(-16000)&_pragma=wal_autocheckpoint(4000)&_pragma=temp_store(MEMORY)"
 
 // maxReaders bounds the connections that read.
 const maxReaders = 16
