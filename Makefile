@@ -90,7 +90,7 @@ golden: edge bin/kith ## rewrite the responses in the HTTP transcripts; read the
 		| sed -n 's/.*kith\/wasm\/transcript .*|//p' | grep -v '^kith/wasm/transcript$$') || { echo "no package runs transcripts"; exit 1; }; \
 	go test -count=1 -p 1 $$packages -update
 
-bench: edge ## all benchmarks
+bench: bin/.bench $(NPM:=/node_modules/.package-lock.json) edge bin/kith ## all benchmarks; imports are of KITH_BENCH_ROWS rows (100000)
 	@go test -run '^$$' -bench . -benchmem ./...
 
 fuzz: bin/.base ## each fuzz target for FUZZTIME (10s)
@@ -138,6 +138,10 @@ bin/.base: $(TOOLCHAIN)/setup.sh
 
 bin/.test: $(TOOLCHAIN)/setup.sh | bin/.base
 	@$(TOOLCHAIN)/setup.sh base test
+	@touch $@
+
+bin/.bench: $(TOOLCHAIN)/setup.sh | bin/.base
+	@$(TOOLCHAIN)/setup.sh base test bench
 	@touch $@
 
 %/node_modules/.package-lock.json: %/package-lock.json | bin/.test

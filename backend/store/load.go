@@ -149,11 +149,19 @@ func (p *Primary) BeginRestore(ctx context.Context, now core.Time, versions []in
 		if len(all) > 0 && !begun {
 			return &core.Error{Code: core.CodeConflict, Message: "the database is not empty: restore into a new one, or one tenant with --tenant"}
 		}
+		indexes, err := tx.virtual(ctx)
+		if err != nil {
+			return err
+		}
 		if err := tx.exec(ctx, "begin restore", `CREATE TABLE IF NOT EXISTS `+restoring+` (begun_at INTEGER NOT NULL) STRICT`); err != nil {
 			return err
 		}
+		// Rows go without their triggers, which would look for the index.
 		for _, t := range all {
-			if err := tx.exec(ctx, "begin restore anew", `DROP TABLE `+quoted(t.Name)); err != nil {
+			indexes = append(indexes, t.Name)
+		}
+		for _, name := range indexes {
+			if err := tx.exec(ctx, "begin restore anew", `DROP TABLE `+quoted(name)); err != nil {
 				return err
 			}
 		}

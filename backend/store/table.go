@@ -92,6 +92,13 @@ func (r Reads) Tables(ctx context.Context) ([]Table, error) {
 	return all, nil
 }
 
+// virtual are the names of virtual tables: indexes that triggers fill, so that
+// nothing of them is copied or erased by itself.
+func (r Reads) virtual(ctx context.Context) ([]string, error) {
+	rows, err := r.q.QueryContext(ctx, `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'virtual'`)
+	return collect(rows, err, "virtual tables", func(rows *sql.Rows, name *string) error { return rows.Scan(name) })
+}
+
 // numbered reports whether the rows of a table have numbers that the database
 // gives them.
 func (t Table) numbered() bool { return len(t.key) == 1 && t.key[0] == "seq" }

@@ -36,7 +36,7 @@ func TestTables_EveryRowHasAnOwner(t *testing.T) {
 		slices.Sort(service)
 		require.Equal(t, store.ServiceTables, service, "a table with no column named tenant: give it one, or say that it is the service's")
 		var count int
-		require.NoError(t, b.raw(t).QueryRowContext(t.Context(), `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`).Scan(&count))
+		require.NoError(t, b.raw(t).QueryRowContext(t.Context(), `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT GLOB 'user_index*'`).Scan(&count), "of a virtual table nothing is copied: triggers must fill it")
 		require.Len(t, all, count+1)
 	})
 }

@@ -19,7 +19,7 @@ import (
 // archiveFlags say where the data are that are archived.
 type archiveFlags struct {
 	databaseFlags
-	filesFlags
+	bucketFlags
 }
 
 // readiness is what is done with a database before it is used.
@@ -253,7 +253,7 @@ func (c *restoreCommand) checkKey(e *env, h archive.Header) error {
 		return core.Invalid("master-key", "("+c.masterKeySource()+") is not that of the time of the backup: API keys and all other secrets would not open")
 	case ok:
 	case h.MasterKey != "":
-		_, err = c.keepMasterKey(c.masterKeyFile(), h.MasterKey)
+		_, err = keepNew(c.masterKeyFile(), []byte(h.MasterKey+"\n"))
 	default:
 		e.log.Warn("there is no master key here: kith serve needs that of the time of the backup", "file", c.masterKeyFile())
 	}

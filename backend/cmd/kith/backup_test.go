@@ -76,6 +76,8 @@ func fillRest(t *testing.T, url string) {
 		`INSERT INTO webhook_event (tenant, id, type, data, created_at) VALUES ('demo', 'e1', 'test', '{"a":"\u0000"}', 1)`,
 		`INSERT INTO webhook_delivery (tenant, url, event_id, state, attempt, tries, due_at, created_at) VALUES ('demo', 'https://x.example/', 'e1', 'waiting', 1, 1, 9000000000000, 1)`,
 		`INSERT INTO webhook_attempt (tenant, url, event_id, number, started_at, duration, status, error, answer) VALUES ('demo', 'https://x.example/', 'e1', 1, 1, 1, 500, '', 'oh')`,
+		`INSERT INTO sftp_key (tenant, fingerprint, type, note, created_at) VALUES ('demo', 'SHA256:x', 'ssh-ed25519', '', 1)`,
+		`INSERT INTO gateway_coupon (tenant, customer_id, code, problem, tries) VALUES ('demo', 'c', 'ANNA10', '', 0)`,
 		`INSERT INTO webhook_allowed (tenant, prefix) VALUES ('test_demo', '127.0.0.0/8')`,
 		// What JSON cannot hold, and what it escapes.
 		`INSERT INTO tenant_origin (tenant, origin, created_at) VALUES ('demo', 'a' || char(0) || 'b', 1), ('demo', char(1, 9, 10, 13, 34, 92, 127, 8232, 128640) || '{"hex":"00"}:{"hex":"', 2)`,
@@ -177,6 +179,7 @@ func comesBack(t *testing.T, databases []string) {
 		requireKith(t, "restore", again, "--database-url", "file:"+copied, "--files", files)
 		require.Equal(t, want, dumped(t, "file:"+copied, ""))
 		require.Empty(t, orphans(t, copied))
+		execSQL(t, "file:"+copied, wordsAreWhole)
 	}
 }
 
@@ -228,6 +231,7 @@ func tenantComesBack(t *testing.T, databases []string) {
 			}
 		}
 		require.Equal(t, want, unnumbered(dumped(t, url, "demo")))
+		execSQL(t, url, wordsAreWhole)
 		// What waited waits, and what did not does not.
 		require.Equal(t, "3", textSQL(t, url, `SELECT count(*) FROM intake WHERE seq > (SELECT seq FROM intake_cursor)`))
 		_, errOut, status = tryKith(t, "restore", archive, "--tenant", "demo", "--database-url", url, "--files", files)
@@ -235,6 +239,9 @@ func tenantComesBack(t *testing.T, databases []string) {
 		require.Contains(t, errOut, "is there already")
 	}
 }
+
+// wordsAreWhole fails when the index of users' words is not what their rows say.
+const wordsAreWhole = `INSERT INTO user_index (user_index, rank) VALUES ('integrity-check', 1)`
 
 func without(rows []string, marks ...string) (kept []string) {
 	for _, row := range rows {

@@ -12,14 +12,20 @@ import (
 	"kith/core"
 )
 
-// filesFlags say where files are.
-type filesFlags struct {
+// bucketFlags say where the files of jobs are.
+type bucketFlags struct {
 	Files string `env:"KITH_FILES" help:"Where the files of jobs are kept: a folder, or a bucket by URL (s3://, gs://, azblob://, file:///). Default: files in the data folder." placeholder:"URL"`
 }
 
-// jobFlags configure jobs and their files.
+// fileFlags configure the files of jobs.
+type fileFlags struct {
+	bucketFlags
+	MaxFile int64 `env:"KITH_MAX_FILE" default:"2147483648" help:"Largest file in bytes that an import takes, as it is sent and when it is unpacked."`
+}
+
+// jobFlags configure jobs.
 type jobFlags struct {
-	filesFlags
+	fileFlags
 	JobWorkers int           `env:"KITH_JOB_WORKERS" default:"2" help:"Jobs that run at the same time."`
 	JobLease   time.Duration `env:"KITH_JOB_LEASE" default:"15s" help:"How long a worker holds a job without a sign of life before others take it over; the clocks of all backends must agree within it."`
 }
@@ -29,7 +35,7 @@ type jobFlags struct {
 const minJobLease = 100 * time.Millisecond
 
 // bucket is where files are kept.
-func (f filesFlags) bucket(data string) string {
+func (f bucketFlags) bucket(data string) string {
 	if f.Files == "" {
 		return filepath.Join(data, "files")
 	}
@@ -37,7 +43,7 @@ func (f filesFlags) bucket(data string) string {
 }
 
 // openFiles opens where files are kept.
-func (f filesFlags) openFiles(e *env, data string) (file.Store, error) {
+func (f bucketFlags) openFiles(e *env, data string) (file.Store, error) {
 	url := f.bucket(data)
 	if !strings.Contains(url, "://") {
 		return file.Dir(url), nil
@@ -45,8 +51,18 @@ func (f filesFlags) openFiles(e *env, data string) (file.Store, error) {
 	return bucket.Open(e.ctx, url)
 }
 
+// apply gives the use cases the files of jobs.
+func (f fileFlags) apply(e *env, engine *program.Engine, data string) (err error) {
+	if f.MaxFile < 1 {
+		return core.Invalid("max-file", "must be 1 or more bytes")
+	}
+	engine.MaxFile = f.MaxFile
+	engine.Files, err = f.openFiles(e, data)
+	return err
+}
+
 // apply gives the use cases what they need for jobs.
-func (f jobFlags) apply(e *env, engine *program.Engine, data string) (err error) {
+func (f jobFlags) apply(e *env, engine *program.Engine, data string) error {
 	switch {
 	case f.JobWorkers < 0:
 		return core.Invalid("job-workers", "must be 0 or more")
@@ -54,8 +70,7 @@ func (f jobFlags) apply(e *env, engine *program.Engine, data string) (err error)
 		return core.Invalid("job-lease", "must be 100ms or more")
 	}
 	engine.JobLease = core.Time(f.JobLease.Milliseconds())
-	engine.Files, err = f.openFiles(e, data)
-	return err
+	return f.fileFlags.apply(e, engine, data)
 }
 
 // newJobWorkers returns what does jobs and removes old files.

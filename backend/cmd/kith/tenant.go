@@ -21,6 +21,7 @@ type tenantCommand struct {
 	Export tenantExportCommand `cmd:"" help:"Write all that a tenant has to a file that people and programs can read."`
 	Erase  tenantEraseCommand  `cmd:"" help:"Remove a tenant with all that it has, for good."`
 	Origin originCommand       `cmd:"" help:"Say which pages may call the service from a browser."`
+	SFTP   sftpKeyCommand      `cmd:"" name:"sftp-key" help:"Say who may send files to import over SFTP."`
 }
 
 type tenantCreateCommand struct {
