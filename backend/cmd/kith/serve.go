@@ -114,6 +114,10 @@ func serveBackend(e *env, engine *program.Engine, listener net.Listener, pages h
 		return err
 	}
 	if err := engine.EnsureSigningKey(e.ctx); err != nil {
+		if e.ctx.Err() != nil {
+			// It was told to stop before it began.
+			return nil
+		}
 		return err
 	}
 	intake := job.NewIntake(engine.DB, engine.Now, e.log)
