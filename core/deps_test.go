@@ -72,7 +72,7 @@ var (
 	// Every layer above the store links it, the wire by way of it, and the files
 	// of jobs.
 	backendModules = slices.Concat(storeModules, sheets)
-	files          = []string{"kith/backend/file", "kith/backend/sheet"}
+	files          = []string{"kith/backend/file", "kith/backend/sheet", "kith/backend/store/flush"}
 
 	// clouds are the clients of buckets, and what they bring.
 	clouds = []string{"gocloud.dev/...", "cloud.google.com/...", "google.golang.org/...", "go.opentelemetry.io/...", "golang.org/x/...",
@@ -117,7 +117,9 @@ var walls = []wall{
 	{pkg: "kith/edge/abi", std: []string{"unsafe", "runtime"}, kith: []string{"kith/edge/abi"},
 		why: "it is the contract with the host, which imports it, and the only unsafe code"},
 
-	{pkg: "kith/backend/store", not: []string{"net/http"}, kith: []string{"kith/core/...", "kith/backend/store"}, modules: storeModules,
+	{pkg: "kith/backend/store/flush", kith: []string{"kith/backend/store/flush"}, tests: driver,
+		why: "it knows a file; what was committed to it is others' business"},
+	{pkg: "kith/backend/store", not: []string{"net/http"}, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/store/flush"}, modules: storeModules,
 		tests: backendTest, why: "it remembers; it neither decides nor speaks HTTP"},
 	{pkg: "kith/backend/store/sqldtest", kith: []string{"kith/backend/store/sqldtest"}, tests: driver,
 		why: "tests of every layer use it"},
@@ -180,7 +182,7 @@ var walls = []wall{
 		modules: prometheus, why: "it counts what passes and knows no rule"},
 	{pkg: "kith/backend/cmd/kith", open: true, why: "it wires"},
 
-	{pkg: "kith/wasm/host", kith: []string{"kith/edge/abi", "kith/wasm/host"},
+	{pkg: "kith/wasm/host", kith: []string{"kith/edge/abi", "kith/wasm/host", "kith/backend/store/flush"},
 		modules: slices.Concat(libsql, []string{"github.com/tetratelabs/wazero/...", "github.com/BurntSushi/toml/..."}),
 		tests:   []string{"kith/backend/store/sqldtest"},
 		why:     "it hosts any component, so it knows no rule of this one"},

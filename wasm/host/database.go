@@ -16,6 +16,8 @@ import (
 	"github.com/BurntSushi/toml"
 	"github.com/tursodatabase/libsql-client-go/libsql"
 	_ "modernc.org/sqlite" // libsql opens file: URLs with it
+
+	"kith/backend/store/flush"
 )
 
 // Database says what a name in sqlite_databases stands for.
@@ -67,6 +69,7 @@ func ReadRuntimeConfig(path string) (map[string]Database, error) {
 type database struct {
 	read, write *sql.DB
 	file        bool
+	log         *flush.Log // of a file
 	maxRows     int
 	maxBytes    int
 
@@ -131,8 +134,8 @@ func openDatabase(ctx context.Context, config Database, o Options) (*database, e
 }
 
 // filePragmas are set on every connection to a file. With WAL, readers and the
-// writer do not wait for each other, and "normal" loses no consistency, only, on
-// a power cut, the newest commits.
+// writer do not wait for each other; "normal" leaves it to us to flush the newest
+// commits, which is done for several at once.
 var filePragmas = []string{"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(NORMAL)"}
 
 func (d *database) openFile(ctx context.Context, file string) error {
@@ -141,6 +144,9 @@ func (d *database) openFile(ctx context.Context, file string) error {
 		return errors.New("every connection would have a database in memory of its own")
 	}
 	var err error
+	if d.log, err = flush.New(file); err != nil {
+		return err
+	}
 	if d.write, err = filePool(file, 1, filePragmas...); err != nil {
 		return err
 	}
@@ -179,10 +185,14 @@ func (d *database) close() error {
 	if d == nil || d.write == nil {
 		return nil
 	}
-	if d.read == nil {
-		return d.write.Close()
+	err := d.write.Close()
+	if d.read != nil {
+		err = errors.Join(err, d.read.Close())
 	}
-	return errors.Join(d.read.Close(), d.write.Close())
+	if d.log != nil {
+		err = errors.Join(err, d.log.Close())
+	}
+	return err
 }
 
 // statement returns the statement of a text, prepared if it can be kept. The
@@ -253,7 +263,11 @@ func (d *database) query(ctx context.Context, text []byte, args []any) (*result,
 	if err != nil {
 		return nil, err
 	}
-	return d.readAll(rows)
+	r, err := d.readAll(rows)
+	if err == nil && s.write && d.file {
+		err = d.log.Wait()
+	}
+	return r, err
 }
 
 // writeOnce runs a statement on a server without the repetition that
