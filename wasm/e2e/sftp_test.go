@@ -214,7 +214,7 @@ func TestSFTP_CutInTheMiddle(t *testing.T) {
 	command := begin()
 	server.kill()
 	require.Error(t, command.Wait())
-	server = s.serve(t)
+	s.serve(t)
 	require.Empty(t, s.jobs(t, "demo"))
 
 	c.options = nil
