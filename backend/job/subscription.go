@@ -112,7 +112,7 @@ func subscription(s gateway.Subscription, currency, discountID string) (billing.
 		if t.Type != gateway.Sale || !t.Status.Paid() || t.Currency != currency {
 			continue
 		}
-		if c := (billing.Charge{Transaction: t.ID, Amount: m.of(t.Amount), Discount: m.one(t.Discounts, discountID), Period: t.PeriodStart, ChargedBack: t.ChargedBack()}); c.Amount > 0 {
+		if c := (billing.Charge{Transaction: t.ID, At: t.Created, Amount: m.of(t.Amount), Discount: m.one(t.Discounts, discountID), Period: t.PeriodStart, ChargedBack: t.ChargedBack()}); c.Amount > 0 {
 			out.Charges = append(out.Charges, c)
 		}
 	}

@@ -196,7 +196,7 @@ func (b *billed) apply(ctx context.Context, code core.ReferralCode) (err error) 
 			return err
 		}
 	}
-	return b.bills(ctx, account, all, !wasPaid)
+	return b.bills(ctx, account, all, wasPaid)
 }
 
 // settle lets core decide about the account, when there is something to decide.
@@ -223,28 +223,36 @@ func (e *Engine) FirstCharge(ctx context.Context, tenant core.TenantAlias, subsc
 
 // bills takes note of charges that were not seen before, and says what the
 // discount is to be after them.
-func (b *billed) bills(ctx context.Context, account referral.Account, all []billing.Standing, first bool) error {
+func (b *billed) bills(ctx context.Context, account referral.Account, all []billing.Standing, wasPaid bool) error {
 	d, err := b.e.discountOf(ctx, b.tx.Reads, b.tx.Now, b.tenant, account.ID, "")
+	if err != nil {
+		return err
+	}
+	first, known, err := b.tx.FirstBill(ctx, b.tenant, account.ID)
 	if err != nil {
 		return err
 	}
 	folded := b.before.Want.Credit
 	for _, c := range b.read.Charges {
-		known, err := b.tx.BillKnown(ctx, b.tenant, c.Transaction)
+		seen, err := b.tx.BillKnown(ctx, b.tenant, c.Transaction)
 		if err != nil {
 			return err
 		}
-		if known {
+		if seen {
 			continue
 		}
-		bill := store.Bill{Charge: c, Subscription: b.read.ID, Account: account.ID, First: first}
+		bill := store.Bill{Charge: c, Subscription: b.read.ID, Account: account.ID}
+		// An older one may be heard of later, of another subscription.
+		bill.First = known && c.At < first.At || !known && !wasPaid
 		if bill.Credit, err = b.use(ctx, account.ID, c, d.Total(), folded); err != nil {
 			return err
 		}
 		if err := b.tx.InsertBill(ctx, b.tenant, bill); err != nil {
 			return err
 		}
-		first, folded = false, folded-bill.Credit
+		if folded -= bill.Credit; bill.First {
+			first, known = bill, true
+		}
 	}
 	if c, ok := b.read.SkippedBill(); ok {
 		if _, err := b.use(ctx, account.ID, c, d.Total(), folded); err != nil {
@@ -363,9 +371,9 @@ func (b *billed) want(ctx context.Context, account referral.Account, all []billi
 	return nil
 }
 
-// EndBilling gives a task back. A problem has it tried again after a while;
-// without one, it is read again within BillingEvery. after, when it is not zero,
-// is when at the latest.
+// EndBilling gives a task back, to be read again within BillingEvery, or after
+// another time when that is not zero. What has ended is only read again when
+// somebody tells of it. problem says why it failed, or is empty.
 //
 // A task that was lost, since its lease had ended, is read again at once by
 // whoever is there: the calls that were made for it may have reached the gateway
@@ -376,7 +384,7 @@ func (e *Engine) EndBilling(ctx context.Context, task BillingTask, ended bool, p
 		if after != 0 {
 			next = tx.Now + after
 		}
-		if ended && problem == "" && after == 0 {
+		if ended && after == 0 {
 			next = 0
 		}
 		if problem != "" {

@@ -20,7 +20,13 @@ func (e *Engine) AccountDiscount(ctx context.Context, tenant core.TenantAlias, a
 // RegisterDiscount ties an account to its customer at the payment gateway and
 // attributes it to a code, by the rules of any attribution (spec, Register a
 // discount). It returns what the account pays less then.
+//
+// A tenant of a gateway needs the customer there (RS010), and the code is written
+// into the customer's custom field, later.
 func (e *Engine) RegisterDiscount(ctx context.Context, tenant core.TenantAlias, in wire.DiscountRegistration) (d reward.Discount, err error) {
+	if err := e.checkCustomer(ctx, tenant, in); err != nil {
+		return d, err
+	}
 	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
 		account, known, err := tx.Account(ctx, tenant, in.Account)
 		if err != nil {
@@ -33,13 +39,48 @@ func (e *Engine) RegisterDiscount(ctx context.Context, tenant core.TenantAlias, 
 			return err
 		}
 		command := referral.Command{Now: tx.Now, Claims: []referral.Claim{{Code: in.Code, Source: referral.SourceCoupon}}}
-		if _, err = (settlement{e: e, tx: tx, tenant: tenant, account: account, command: command}).run(ctx); err != nil {
+		done, err := settlement{e: e, tx: tx, tenant: tenant, account: account, command: command}.run(ctx)
+		if err == nil {
+			err = putCoupon(ctx, tx, tenant, done.Account)
+		}
+		if err != nil {
 			return err
 		}
 		d, err = e.discountOf(ctx, tx.Reads, tx.Now, tenant, in.Account, "")
 		return err
 	})
+	if err == nil && e.WakeGateway != nil {
+		e.WakeGateway()
+	}
 	return d, err
+}
+
+// checkCustomer asks the tenant's gateway for the customer who is to be tied to
+// an account, unless they are tied already.
+func (e *Engine) checkCustomer(ctx context.Context, tenant core.TenantAlias, in wire.DiscountRegistration) error {
+	connection, connected, err := e.connection(ctx, e.DB.Reads, tenant)
+	if err != nil || !connected {
+		return err
+	}
+	owner, err := e.DB.AccountOfProvider(ctx, tenant, in.Provider)
+	if err != nil || owner == in.Account {
+		return err
+	}
+	known, err := e.FindCustomer(ctx, tenant, connection, in.Provider)
+	if err == nil && !known {
+		err = &core.Error{Code: core.CodeInvalid, Field: "paymentProviderId", RS: "RS010", Message: "the payment gateway has no such customer; make it there first"}
+	}
+	return err
+}
+
+// putCoupon has the code that refers an account written into the custom field of
+// its customer, where the merchant sees it (reference, 4.1).
+func putCoupon(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, account referral.Account) error {
+	connected, err := tx.Connected(ctx, tenant)
+	if err != nil || !connected || account.Standing.Code == "" {
+		return err
+	}
+	return tx.PutCoupon(ctx, store.Coupon{Tenant: tenant, Customer: account.PaymentProviderID, Code: account.Standing.Code})
 }
 
 // discountOf adds up an account's discounts that are available, each program's

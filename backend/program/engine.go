@@ -46,6 +46,9 @@ type Engine struct {
 	// TryGateway asks a gateway whether it takes a connection's keys and whether
 	// the merchant has a discount. A program that tests no connection needs none.
 	TryGateway func(ctx context.Context, tenant core.TenantAlias, c billing.Connection, discountID string) (keys, discount bool, err error)
+	// FindCustomer asks a gateway whether it has a customer. A program that
+	// registers no discount of a connected tenant needs none.
+	FindCustomer func(ctx context.Context, tenant core.TenantAlias, c billing.Connection, customer core.PaymentProviderID) (known bool, err error)
 
 	// Did is told what was done of the work that is left to workers, for the
 	// metrics; see Worked. It must not block. Nil: nobody asks.

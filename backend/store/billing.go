@@ -156,20 +156,28 @@ func (r Reads) BillKnown(ctx context.Context, tenant core.TenantAlias, transacti
 	return known, nil
 }
 
-// InsertBill stores a charge that was not seen before.
+// InsertBill stores a charge that was not seen before. A first one takes the
+// place of another.
 func (tx *Tx) InsertBill(ctx context.Context, tenant core.TenantAlias, b Bill) error {
+	if b.First {
+		err := tx.exec(ctx, "replace first gateway bill", `UPDATE gateway_bill SET first = 0 WHERE tenant = ? AND account_id = ? AND first = 1`,
+			string(tenant), string(b.Account))
+		if err != nil {
+			return err
+		}
+	}
 	return tx.exec(ctx, "insert gateway bill", `INSERT INTO gateway_bill (tenant, transaction_id, subscription_id, account_id, amount,
-			discount, credit, first, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		string(tenant), b.Transaction, b.Subscription, string(b.Account), b.Amount, b.Discount, b.Credit, b.First, int64(tx.Now))
+			discount, credit, first, charged_at, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, string(tenant), b.Transaction, b.Subscription,
+		string(b.Account), b.Amount, b.Discount, b.Credit, b.First, int64(b.At), int64(tx.Now))
 }
 
 // FirstBill returns the charge that made an account PAID; ok is false when there
 // is none.
 func (r Reads) FirstBill(ctx context.Context, tenant core.TenantAlias, account core.AccountID) (b Bill, ok bool, err error) {
 	b.Account, b.First = account, true
-	err = r.q.QueryRowContext(ctx, `SELECT transaction_id, subscription_id, amount, discount, credit FROM gateway_bill
+	err = r.q.QueryRowContext(ctx, `SELECT transaction_id, subscription_id, amount, discount, credit, charged_at FROM gateway_bill
 		WHERE tenant = ? AND account_id = ? AND first = 1`, string(tenant), string(account)).
-		Scan(&b.Transaction, &b.Subscription, &b.Amount, &b.Discount, &b.Credit)
+		Scan(&b.Transaction, &b.Subscription, &b.Amount, &b.Discount, &b.Credit, &b.At)
 	if errors.Is(err, sql.ErrNoRows) {
 		return b, false, nil
 	}

@@ -36,10 +36,12 @@ func (r Reads) Connected(ctx context.Context, tenant core.TenantAlias) (connecte
 }
 
 // PutConnection stores how a tenant's gateway is reached, with private keys that
-// are sealed. When it was connected first, and checked last, stays.
+// are sealed. When it was connected first, and checked last, stays; its
+// subscriptions are looked for again.
 func (tx *Tx) PutConnection(ctx context.Context, tenant core.TenantAlias, c billing.Connection) error {
 	err := tx.exec(ctx, "put gateway connection", `INSERT INTO gateway_connection (tenant, merchant_id, base_url, created_at)
-		VALUES (?, ?, ?, ?) ON CONFLICT (tenant) DO UPDATE SET merchant_id = excluded.merchant_id, base_url = excluded.base_url`,
+		VALUES (?, ?, ?, ?) ON CONFLICT (tenant) DO UPDATE SET merchant_id = excluded.merchant_id, base_url = excluded.base_url,
+			swept_at = 0, swept_all_at = 0, sweep_at = 0`,
 		string(tenant), c.MerchantID, c.BaseURL, int64(tx.Now))
 	if err == nil {
 		err = tx.exec(ctx, "forget gateway keys", `DELETE FROM gateway_key WHERE tenant = ?`, string(tenant))

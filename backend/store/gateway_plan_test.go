@@ -29,6 +29,11 @@ func TestReads_GatewayFindsByIndex(t *testing.T) {
 		func() error { _, _, err := r.FirstBill(ctx, "t", "a"); return err },
 		func() error { _, err := r.FirstBillOf(ctx, "t", "s"); return err },
 		func() error { _, err := r.RefundsWaiting(ctx, "t", "s"); return err },
+		func() error { _, err := r.SweepDue(ctx, 1); return err },
+		func() error { _, err := (&Tx{Reads: r}).TakeSweeps(ctx, 1, 1); return err },
+		func() error { _, err := r.CouponDue(ctx, 1); return err },
+		func() error { _, err := (&Tx{Reads: r}).TakeCoupons(ctx, 1, 1); return err },
+		func() error { _, err := r.PayloadsOld(ctx, 1); return err },
 		func() error { _, _, err := r.RefundState(ctx, "t", "x"); return err },
 	} {
 		require.NoError(t, read())

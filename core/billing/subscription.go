@@ -62,6 +62,8 @@ func (s Subscription) SkippedBill() (c Charge, ok bool) {
 type Charge struct {
 	Transaction string
 	Amount      int64
+	// At is when it was made.
+	At core.Time
 	// Period is the first day of its cycle, as "2026-11-21".
 	Period string
 	// Discount is what the tenant's discount took off it.

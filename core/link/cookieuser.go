@@ -11,8 +11,9 @@ import (
 // that browsers grant a cookie.
 const cookieUserLife = 400 * core.Day
 
-// CookieUserName is the name of the cookie that knows a tenant's cookie user.
-func CookieUserName(tenant core.TenantAlias) string { return "kith_user_" + string(tenant) }
+// CookieUserName is the name of the cookie that knows a tenant's cookie user. No
+// tenant's attribution cookie has this name, whatever its alias; see CookieName.
+func CookieUserName(tenant core.TenantAlias) string { return "kith-user_" + string(tenant) }
 
 // FindCookieUser returns the id of the user that a browser was given, in its
 // Cookie header; ok is false when it brings none that by signed.

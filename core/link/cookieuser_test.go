@@ -59,7 +59,7 @@ func TestFindCookieUser_Forged(t *testing.T) {
 
 func TestRememberCookieUser_AsThePolicySays(t *testing.T) {
 	by := cookieUserRing(t).CookieUser("acme")
-	const old = "kith_user_acme=v1.c1~x"
+	const old = "kith-user_acme=v1.c1~x"
 	for name, c := range map[string]struct {
 		visit  Visit
 		policy Policy
@@ -69,9 +69,9 @@ func TestRememberCookieUser_AsThePolicySays(t *testing.T) {
 		"a privacy signal":         {Visit{GPC: "1"}, Policy{}, ""},
 		"withdrawn":                {Visit{Cookie: "agreed=no"}, Policy{Consent: ConsentOptOut, ConsentCookie: "agreed"}, ""},
 		"withdrawn with a cookie": {Visit{Cookie: "agreed=no; " + old}, Policy{Consent: ConsentOptOut, ConsentCookie: "agreed"},
-			"kith_user_acme=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax"},
+			"kith-user_acme=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax"},
 		"withdrawn with a cookie, over https": {Visit{Secure: true, Cookie: "agreed=no; " + old}, Policy{Consent: ConsentOptOut, ConsentCookie: "agreed"},
-			"kith_user_acme=; Path=/; Max-Age=0; HttpOnly; SameSite=None; Secure"},
+			"kith-user_acme=; Path=/; Max-Age=0; HttpOnly; SameSite=None; Secure"},
 	} {
 		if got := RememberCookieUser(c.visit, Tenant{Alias: "acme", Policy: c.policy}, by, "c1"); got != c.want {
 			t.Errorf("%s: %q", name, got)

@@ -15,6 +15,8 @@ import (
 	"github.com/BurntSushi/toml"
 	"github.com/tursodatabase/libsql-client-go/libsql"
 	_ "modernc.org/sqlite" // libsql opens file: URLs with it
+
+	"kith/backend/store/flush"
 )
 
 // Database says what a name in sqlite_databases stands for.
@@ -64,6 +66,7 @@ type database struct {
 	read, write *sql.DB
 	group       *group // for a server, in place of write
 	file        bool
+	log         *flush.Log // of a file
 	maxRows     int
 	maxBytes    int
 
@@ -125,8 +128,8 @@ func openDatabase(ctx context.Context, config Database, o Options) (*database, e
 }
 
 // filePragmas are set on every connection to a file. With WAL, readers and the
-// writer do not wait for each other, and "normal" loses no consistency, only, on
-// a power cut, the newest commits.
+// writer do not wait for each other; "normal" leaves it to us to flush the newest
+// commits, which is done for several at once.
 var filePragmas = []string{"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(NORMAL)"}
 
 func (d *database) openFile(ctx context.Context, file string) error {
@@ -135,6 +138,9 @@ func (d *database) openFile(ctx context.Context, file string) error {
 		return errors.New("every connection would have a database in memory of its own")
 	}
 	var err error
+	if d.log, err = flush.New(file); err != nil {
+		return err
+	}
 	if d.write, err = filePool(file, 1, filePragmas...); err != nil {
 		return err
 	}
@@ -173,14 +179,17 @@ func (d *database) close() error {
 	if d == nil {
 		return nil
 	}
+	var errs []error
 	if d.group != nil {
 		d.group.close()
 	}
-	var errs []error
-	for _, pool := range []*sql.DB{d.read, d.write} {
+	for _, pool := range []*sql.DB{d.write, d.read} {
 		if pool != nil {
 			errs = append(errs, pool.Close())
 		}
+	}
+	if d.log != nil {
+		errs = append(errs, d.log.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -253,7 +262,11 @@ func (d *database) query(ctx context.Context, text []byte, args []any) (*result,
 	if err != nil {
 		return nil, err
 	}
-	return d.readAll(rows)
+	r, err := d.readAll(rows)
+	if err == nil && s.write && d.file {
+		err = d.log.Wait()
+	}
+	return r, err
 }
 
 func (d *database) readAll(rows *sql.Rows) (*result, error) {

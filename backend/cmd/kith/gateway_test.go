@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -84,10 +85,17 @@ type gatewayStage struct {
 	engine *program.Engine
 	clock  storyClock
 	db     *sql.DB
-	lab    string
+	// lab is its base URL, and webhook where the backend takes notifications.
+	lab, webhook string
 }
 
 func newGatewayStage(t *testing.T) *gatewayStage {
+	t.Helper()
+	return newGatewayStageOn(t, gatewaylab.Options{})
+}
+
+// newGatewayStageOn is one on a lab with some options; the time is the stage's.
+func newGatewayStageOn(t *testing.T, options gatewaylab.Options) *gatewayStage {
 	t.Helper()
 	database := filepath.Join(t.TempDir(), "kith.db")
 	s := &gatewayStage{}
@@ -96,7 +104,9 @@ func newGatewayStage(t *testing.T) *gatewayStage {
 	t.Cleanup(func() { require.NoError(t, s.engine.DB.Close()) })
 	require.NoError(t, demo.Seed(t.Context(), s.engine, "https://shop.example", "https://test.shop.example"))
 	begin := time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC)
-	lab, err := gatewaylab.New(gatewaylab.Options{Now: func() time.Time { return begin }})
+	s.clock.advance(begin.Sub(time.UnixMilli(int64(storyStart))))
+	options.Now = func() time.Time { return begin }
+	lab, err := gatewaylab.New(options)
 	require.NoError(t, err)
 	server := httptest.NewServer(lab)
 	t.Cleanup(server.Close)
@@ -108,10 +118,11 @@ func newGatewayStage(t *testing.T) *gatewayStage {
 	s.db, err = sql.Open("sqlite", database)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.db.Close() })
-	backend := serveStory(t, func(e *env, l net.Listener) error {
-		return serveBackend(e, s.engine, l, nil, nil, backendFlags{jobFlags: jobFlags{JobWorkers: 1}})
+	base := serveStory(t, func(e *env, l net.Listener) error {
+		return backend{engine: s.engine, listener: l, flags: backendFlags{jobFlags: jobFlags{JobWorkers: 1}}}.serve(e)
 	})
-	require.NoError(t, lab.Register(t.Context(), backend+"/api/v1/test_demo/gateway/braintree/webhook"))
+	s.webhook = base + "/api/v1/test_demo/gateway/braintree/webhook"
+	require.NoError(t, lab.Register(t.Context(), s.webhook))
 	return s
 }
 
@@ -120,7 +131,7 @@ func (s *gatewayStage) player() *scenario.Player {
 	p := scenario.New(s.lab)
 	for verb, do := range map[string]scenario.Verb{
 		"identify": s.identify, "register": s.register, "account": s.account, "credit": s.credit, "later": s.later, "forget": s.forget,
-		"approve": s.approve, "reward": s.reward,
+		"approve": s.approve, "reward": s.reward, "coupon": s.coupon,
 	} {
 		p.Add(verb, do)
 	}
@@ -153,7 +164,10 @@ func (s *gatewayStage) register(ctx context.Context, step scenario.Step) error {
 	_, err := s.engine.RegisterDiscount(ctx, demo.TestTenant, wire.DiscountRegistration{
 		Account: core.AccountID(id), Provider: core.PaymentProviderID(id), Code: core.ReferralCode(step.Named["code"]),
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return s.idle(ctx)
 }
 
 // account ID status=... referral=...: what the account is.
@@ -186,6 +200,20 @@ func (s *gatewayStage) approve(ctx context.Context, step scenario.Step) error {
 		return err
 	}
 	return s.idle(ctx)
+}
+
+// coupon CUSTOMER CODE|none: what the customer's custom field has.
+func (s *gatewayStage) coupon(ctx context.Context, step scenario.Step) error {
+	if err := s.idle(ctx); err != nil {
+		return err
+	}
+	state, err := scenario.New(s.lab).State(ctx)
+	for _, c := range state.Customers {
+		if has := cmp.Or(c.Fields["svc_coupon"], "none"); c.ID == step.Word(0) && has != step.Word(1) {
+			return fmt.Errorf("it has %s", has)
+		}
+	}
+	return err
 }
 
 // reward ACCOUNT percent=PERCENT: what its shop is told that it has.
@@ -248,7 +276,10 @@ func (s *gatewayStage) idle(ctx context.Context) error {
 	for {
 		var busy bool
 		err := s.db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM gateway_notification WHERE read_at IS NULL)
-			OR EXISTS (SELECT 1 FROM gateway_subscription WHERE leased_until IS NOT NULL OR due_at <= ?)`, int64(s.clock.now())).Scan(&busy)
+			OR EXISTS (SELECT 1 FROM gateway_subscription WHERE leased_until IS NOT NULL OR due_at <= ?1)
+			OR EXISTS (SELECT 1 FROM gateway_coupon WHERE due_at <= ?1 OR due_at = ?1 + ?2)
+			OR EXISTS (SELECT 1 FROM gateway_connection WHERE sweep_at <= ?1 OR sweep_at = ?1 + ?2)`,
+			int64(s.clock.now()), int64(program.ChoreLease)).Scan(&busy)
 		if err == nil && !busy {
 			return nil
 		}

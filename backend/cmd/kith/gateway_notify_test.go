@@ -1,0 +1,240 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/demo"
+	"kith/backend/gateway"
+	"kith/backend/gatewaylab"
+	"kith/backend/gatewaylab/scenario"
+	"kith/backend/gatewaylab/sdktest"
+	"kith/core/billing"
+)
+
+// allKinds are the notifications that a merchant ticks, and the check.
+var allKinds = []gateway.Kind{
+	gateway.Check, gateway.SubscriptionTrialEnded, gateway.SubscriptionChargedSuccessfully, gateway.SubscriptionChargedUnsuccessfully,
+	gateway.SubscriptionBillingSkipped, gateway.SubscriptionWentActive, gateway.SubscriptionWentPastDue, gateway.SubscriptionCanceled,
+	gateway.SubscriptionExpired, gateway.DisputeOpened, gateway.DisputeUnderReview, gateway.DisputeDisputed, gateway.DisputeWon,
+	gateway.DisputeLost, gateway.DisputeAccepted, gateway.DisputeAutoAccepted, gateway.DisputeExpired,
+}
+
+// deliver posts a form to the service and returns the status of its answer.
+func (s *gatewayStage) deliver(t *testing.T, form url.Values) int {
+	t.Helper()
+	answer, err := http.PostForm(s.webhook, form)
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	_, err = io.Copy(io.Discard, answer.Body)
+	require.NoError(t, err)
+	return answer.StatusCode
+}
+
+// sample is a notification that the gateway's own library has made and signed.
+func sample(t *testing.T, sdk *sdktest.SDK, kind gateway.Kind, id string) url.Values {
+	t.Helper()
+	made := sdk.Do(t, "webhookTesting.sampleNotification", kind, id)
+	return url.Values{"bt_signature": {made.Get("bt_signature").String()}, "bt_payload": {made.Get("bt_payload").String()}}
+}
+
+func (s *gatewayStage) stored(t *testing.T) int {
+	t.Helper()
+	n, err := s.engine.DB.NotificationCount(t.Context(), demo.TestTenant)
+	require.NoError(t, err)
+	return n
+}
+
+// The gateway's own library makes a customer and a subscription, and signs
+// notifications that the service takes. What they say is not so, and changes
+// nothing: the service goes by what it reads.
+func TestGateway_SDKSignsWhatTheServiceTakes(t *testing.T) {
+	t.Parallel()
+	s := newGatewayStage(t)
+	sdk := sdktest.Start(t, s.lab, gatewaylab.MerchantID, gatewaylab.PublicKey, gatewaylab.PrivateKey)
+	foreign := sdktest.Start(t, s.lab, "foreign", gatewaylab.PublicKey, "of_another_merchant")
+	card := map[string]any{"number": "4111111111111111", "expirationDate": "12/2030"}
+	token := sdk.Do(t, "customer.create", map[string]any{"id": "bob", "creditCard": card}).Get("customer.creditCards.0.token").String()
+	sdk.Do(t, "subscription.create", map[string]any{"paymentMethodToken": token, "planId": "pro", "id": "b1", "trialPeriod": true, "trialDuration": 14, "trialDurationUnit": "day"})
+	play := func(text string) {
+		t.Helper()
+		require.NoError(t, s.player().Play(t.Context(), text))
+	}
+	play("register bob code=ANNA10")
+
+	for i, kind := range allKinds {
+		require.Equal(t, http.StatusUnauthorized, s.deliver(t, sample(t, foreign, kind, "b1")), kind)
+		form := sample(t, sdk, kind, "b1")
+		require.Equal(t, http.StatusOK, s.deliver(t, form), kind)
+		require.Equal(t, http.StatusOK, s.deliver(t, form), "%s again", kind)
+		require.Equal(t, i+1, s.stored(t), "%s is stored once, and what is forged not at all", kind)
+	}
+	require.NoError(t, s.idle(t.Context()))
+	play(`
+		account bob status=TRIAL referral=in-progress
+		credit anna left=0
+		subscription b1 status=Active discount=svc_discount:5.00
+	`)
+	connection, err := s.engine.Connection(t.Context(), demo.TestTenant)
+	require.NoError(t, err)
+	require.Equal(t, s.clock.now(), connection.Checked)
+	// The library reads what the service has done.
+	require.Equal(t, "5.00", sdk.Do(t, "subscription.find", "b1").Get("discounts.0.amount").String())
+}
+
+// A subscription that the gateway does not have is answered 200, asked for a few
+// times, and then left alone.
+func TestGateway_UnknownSubscription(t *testing.T) {
+	t.Parallel()
+	s := newGatewayStage(t)
+	sdk := sdktest.Start(t, s.lab, gatewaylab.MerchantID, gatewaylab.PublicKey, gatewaylab.PrivateKey)
+	tell := func(kinds ...gateway.Kind) {
+		for _, kind := range kinds {
+			require.Equal(t, http.StatusOK, s.deliver(t, sample(t, sdk, kind, "nobodys")), kind)
+		}
+		require.NoError(t, s.idle(t.Context()))
+	}
+	tell(gateway.SubscriptionChargedSuccessfully)
+	asked := func() (n int) {
+		state, err := scenario.New(s.lab).State(t.Context())
+		require.NoError(t, err)
+		for _, call := range state.Calls {
+			require.True(t, call.Method == http.MethodGet || strings.Contains(call.Path, "advanced_search"), "the service only reads: %+v", call)
+			if strings.HasSuffix(call.Path, "/subscriptions/nobodys") {
+				n++
+			}
+		}
+		return n
+	}
+	before := asked()
+	require.NotZero(t, before)
+	days := func(n int) {
+		for range n {
+			require.NoError(t, s.later(t.Context(), scenario.Step{Words: []string{"24h"}}))
+		}
+	}
+	days(5)
+	after := asked()
+	require.Greater(t, after, before)
+	days(5)
+	require.Equal(t, after, asked())
+	tell(allKinds...)
+	require.Greater(t, asked(), after)
+}
+
+// What is too long, is another merchant's or has no signature is refused, and
+// none of it is kept.
+func TestGateway_WhatIsNoNotification(t *testing.T) {
+	t.Parallel()
+	s := newGatewayStage(t)
+	signed := func(k gateway.Key, payload string) url.Values {
+		return url.Values{"bt_signature": {k.Public + "|" + k.Sign(payload)}, "bt_payload": {payload}}
+	}
+	lab := gateway.Key{Public: gatewaylab.PublicKey, Private: gatewaylab.PrivateKey}
+	const payload = "PG5vdGlmaWNhdGlvbi8+\n"
+	for name, c := range map[string]struct {
+		form   url.Values
+		status int
+	}{
+		"too long":                    {signed(lab, strings.Repeat("A", 1<<20)), http.StatusRequestEntityTooLarge},
+		"nothing":                     {url.Values{}, http.StatusUnauthorized},
+		"no signature":                {url.Values{"bt_payload": {payload}}, http.StatusUnauthorized},
+		"of another merchant's key":   {signed(gateway.Key{Public: "other_public", Private: "other_private"}, payload), http.StatusUnauthorized},
+		"a known name, another's key": {signed(gateway.Key{Public: gatewaylab.PublicKey, Private: "other_private"}, payload), http.StatusUnauthorized},
+		"a challenge's signature":     {signed(lab, "20f9f8ed05f77439fe955c977e4c8a53\r"), http.StatusUnauthorized},
+	} {
+		require.Equal(t, c.status, s.deliver(t, c.form), name)
+	}
+	require.Zero(t, s.stored(t))
+	require.Equal(t, http.StatusOK, s.deliver(t, signed(lab, payload)), "signed, and no notification")
+	require.Equal(t, 1, s.stored(t))
+	require.NoError(t, s.idle(t.Context()))
+	var problem string
+	require.NoError(t, s.db.QueryRowContext(t.Context(), `SELECT problem FROM gateway_notification`).Scan(&problem))
+	require.Contains(t, problem, "no notification")
+}
+
+// What a notification said is forgotten after 30 days, and that it was there is
+// not: it cannot be sent again.
+func TestGateway_PayloadsAreForgotten(t *testing.T) {
+	t.Parallel()
+	s := newGatewayStage(t)
+	lab := gateway.Key{Public: gatewaylab.PublicKey, Private: gatewaylab.PrivateKey}
+	payloads := func() (kept int) {
+		require.NoError(t, s.db.QueryRowContext(t.Context(), `SELECT count(*) FROM gateway_notification WHERE payload <> ''`).Scan(&kept))
+		return kept
+	}
+	const payload = "PG5vdGlmaWNhdGlvbi8+\n"
+	form := url.Values{"bt_signature": {lab.Public + "|" + lab.Sign(payload)}, "bt_payload": {payload}}
+	require.Equal(t, http.StatusOK, s.deliver(t, form))
+	require.NoError(t, s.idle(t.Context()))
+	s.clock.advance(30*24*time.Hour - time.Millisecond)
+	require.NoError(t, s.idle(t.Context()))
+	require.Equal(t, 1, payloads())
+	s.clock.advance(time.Millisecond)
+	require.Eventually(t, func() bool { return payloads() == 0 }, 30*time.Second, 20*time.Millisecond)
+	require.Equal(t, http.StatusOK, s.deliver(t, form))
+	require.Equal(t, 1, s.stored(t))
+	require.Zero(t, payloads())
+}
+
+// A key is replaced without a gap: the service takes what the old and the new
+// one sign while it knows both, and then what the new one signs.
+func TestGateway_KeyRotation(t *testing.T) {
+	t.Parallel()
+	s := newGatewayStage(t)
+	p := s.player()
+	checks := func() int { return s.stored(t) }
+	play := func(text string) {
+		t.Helper()
+		require.NoError(t, p.Play(t.Context(), text))
+	}
+	play("check\nnotified check\nsend")
+	require.Equal(t, 1, checks())
+
+	play("key add")
+	state, err := p.State(t.Context())
+	require.NoError(t, err)
+	next := billing.Key{Public: state.Keys[1], Private: strings.Replace(state.Keys[1], "public", "private", 1)}
+	connect := func(keys ...billing.Key) {
+		t.Helper()
+		_, err := s.engine.Connect(t.Context(), demo.TestTenant, billing.Connection{MerchantID: gatewaylab.MerchantID, BaseURL: s.lab, Keys: keys})
+		require.NoError(t, err)
+	}
+	connect(next, billing.Key{Public: gatewaylab.PublicKey})
+	s.clock.advance(time.Hour)
+	play("advance 1h\ncheck\nnotified check\nsend")
+	require.Equal(t, 2, checks())
+
+	// The old one goes, first at the service, which makes its calls with the new
+	// one, and then at the gateway.
+	connect(next)
+	play(`
+		customer bob
+		register bob code=ANNA10
+		subscribe bob pro b1
+		notified charged_successfully b1
+		notified went_active b1
+		charged b1 50.00
+		send
+		account bob status=PAID referral=converted
+		subscription b1 discount=svc_discount:5.00
+		key retire
+		advance 1h
+		check
+		notified check
+		send
+	`)
+	connection, err := s.engine.Connection(t.Context(), demo.TestTenant)
+	require.NoError(t, err)
+	require.Equal(t, s.clock.now(), connection.Checked)
+	old := gateway.Key{Public: gatewaylab.PublicKey, Private: gatewaylab.PrivateKey}
+	const payload = "PG5vdGlmaWNhdGlvbi8+\n"
+	require.Equal(t, http.StatusUnauthorized, s.deliver(t, url.Values{"bt_signature": {old.Public + "|" + old.Sign(payload)}, "bt_payload": {payload}}))
+}

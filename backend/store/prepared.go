@@ -1,0 +1,121 @@
+package store
+
+import (
+	"context"
+	"database/sql/driver"
+	"strings"
+)
+
+// maxPrepared bounds the statements that a connection keeps prepared; later ones
+// are prepared for each use. The package has some two hundred, and filters that
+// callers combine make more of them.
+const maxPrepared = 512
+
+// preparing opens connections to a file that keep their statements prepared: to
+// prepare one takes several times as long as to run it. A server prepares by
+// itself.
+type preparing struct{ driver.Connector }
+
+func (p preparing) Connect(ctx context.Context) (driver.Conn, error) {
+	c, err := p.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &preparedConn{fileConn: c.(fileConn), kept: map[string]*preparedStmt{}}, nil
+}
+
+// fileConn is what database/sql uses of the driver's connections to a file.
+type fileConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.SessionResetter
+	driver.Validator
+}
+
+type preparedConn struct {
+	fileConn
+	kept map[string]*preparedStmt
+}
+
+type fileStmt interface {
+	driver.Stmt
+	driver.StmtExecContext
+	driver.StmtQueryContext
+}
+
+type preparedStmt struct {
+	stmt fileStmt
+	// reading is true while rows of it are open: run again, it would begin anew.
+	reading bool
+}
+
+// prepared returns the statement of a text, or nil when it is to be run without:
+// it is a script, is being read from, or is one too many.
+func (c *preparedConn) prepared(ctx context.Context, query string) (*preparedStmt, error) {
+	if s, ok := c.kept[query]; ok {
+		if s.reading {
+			return nil, nil
+		}
+		return s, nil
+	}
+	if len(c.kept) >= maxPrepared || strings.Contains(query, ";") {
+		return nil, nil
+	}
+	stmt, err := c.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	s := &preparedStmt{stmt: stmt.(fileStmt)}
+	c.kept[query] = s
+	return s, nil
+}
+
+func (c *preparedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	s, err := c.prepared(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	if s == nil {
+		return c.fileConn.ExecContext(ctx, query, args)
+	}
+	return s.stmt.ExecContext(ctx, args)
+}
+
+func (c *preparedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	s, err := c.prepared(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	if s == nil {
+		return c.fileConn.QueryContext(ctx, query, args)
+	}
+	rows, err := s.stmt.QueryContext(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	s.reading = true
+	return &preparedRows{Rows: rows, of: s}, nil
+}
+
+// Close lets the statements go before their connection.
+func (c *preparedConn) Close() error {
+	for _, s := range c.kept {
+		_ = s.stmt.Close()
+	}
+	c.kept = nil
+	return c.fileConn.Close()
+}
+
+// preparedRows tells its statement when nothing more is read.
+type preparedRows struct {
+	driver.Rows
+	of *preparedStmt
+}
+
+func (r *preparedRows) Close() error {
+	r.of.reading = false
+	return r.Rows.Close()
+}

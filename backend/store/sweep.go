@@ -1,0 +1,120 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"kith/core"
+)
+
+// Sweep is when a tenant's gateway was asked for its subscriptions before.
+type Sweep struct {
+	Tenant core.TenantAlias
+	// Swept is when it was last asked for those that are new, and SweptAll when
+	// for all; zero: never.
+	Swept, SweptAll core.Time
+}
+
+// SweepDue reports whether a gateway is to be asked for its subscriptions.
+func (r Reads) SweepDue(ctx context.Context, now core.Time) (due bool, err error) {
+	if err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM gateway_connection WHERE sweep_at <= ?)`, int64(now)).Scan(&due); err != nil {
+		return false, fmt.Errorf("store: sweep due: %w", err)
+	}
+	return due, nil
+}
+
+// TakeSweeps gives the caller up to most sweeps that are due. Each is due again
+// at until, unless EndSweep says otherwise.
+func (tx *Tx) TakeSweeps(ctx context.Context, most int, until core.Time) ([]Sweep, error) {
+	rows, err := tx.q.QueryContext(ctx, `UPDATE gateway_connection SET sweep_at = ?
+		WHERE tenant IN (SELECT tenant FROM gateway_connection WHERE sweep_at <= ? ORDER BY sweep_at LIMIT ?)
+		RETURNING tenant, swept_at, swept_all_at`, int64(until), int64(tx.Now), most)
+	return collect(rows, err, "take sweeps", func(rows *sql.Rows, s *Sweep) error {
+		return rows.Scan(&s.Tenant, &s.Swept, &s.SweptAll)
+	})
+}
+
+// EndSweep records what was asked for, and when to ask next.
+func (tx *Tx) EndSweep(ctx context.Context, s Sweep, next core.Time) error {
+	return tx.exec(ctx, "end sweep", `UPDATE gateway_connection SET swept_at = ?, swept_all_at = ?, sweep_at = ? WHERE tenant = ?`,
+		int64(s.Swept), int64(s.SweptAll), int64(next), string(s.Tenant))
+}
+
+// FindSubscriptions has those of a list of subscriptions read that are not known,
+// and returns how many there were.
+func (tx *Tx) FindSubscriptions(ctx context.Context, tenant core.TenantAlias, ids []string) (found int, err error) {
+	list, err := json.Marshal(append([]string{}, ids...))
+	if err != nil {
+		return 0, err
+	}
+	return tx.count(ctx, "find gateway subscriptions", `INSERT INTO gateway_subscription (tenant, id, customer_id, status, in_trial, paid, wanted, folded,
+			problem, attempt, tries, due_at, created_at)
+		SELECT ?1, value, '', '', 0, 0, 0, 0, '', 0, 0, ?2, ?2 FROM json_each(?3) WHERE true ON CONFLICT (tenant, id) DO NOTHING`,
+		string(tenant), int64(tx.Now), string(list))
+}
+
+// Coupon is a code that is to be in the custom field of a customer.
+type Coupon struct {
+	Tenant   core.TenantAlias
+	Customer core.PaymentProviderID
+	Code     core.ReferralCode
+	// Tries are the failures in a row before.
+	Tries int
+}
+
+// PutCoupon has a code written into the custom field of a customer, now.
+func (tx *Tx) PutCoupon(ctx context.Context, c Coupon) error {
+	return tx.exec(ctx, "put gateway coupon", `INSERT INTO gateway_coupon (tenant, customer_id, code, problem, tries, due_at) VALUES (?, ?, ?, '', 0, ?)
+		ON CONFLICT (tenant, customer_id) DO UPDATE SET code = excluded.code, problem = '', tries = 0, due_at = excluded.due_at WHERE code <> excluded.code`,
+		string(c.Tenant), string(c.Customer), string(c.Code), int64(tx.Now))
+}
+
+// dueCoupons are those of connected tenants that are to be written.
+const dueCoupons = ` FROM gateway_coupon g
+	WHERE g.due_at <= ?1 AND EXISTS (SELECT 1 FROM gateway_connection WHERE gateway_connection.tenant = g.tenant) `
+
+// CouponDue reports whether a code is to be written.
+func (r Reads) CouponDue(ctx context.Context, now core.Time) (due bool, err error) {
+	if err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1`+dueCoupons+`)`, int64(now)).Scan(&due); err != nil {
+		return false, fmt.Errorf("store: coupon due: %w", err)
+	}
+	return due, nil
+}
+
+// TakeCoupons gives the caller up to most codes that are to be written. Each is
+// due again at until, unless EndCoupon says otherwise: to write one twice does
+// no harm.
+func (tx *Tx) TakeCoupons(ctx context.Context, most int, until core.Time) ([]Coupon, error) {
+	rows, err := tx.q.QueryContext(ctx, `UPDATE gateway_coupon SET due_at = ?2
+		WHERE (tenant, customer_id) IN (SELECT g.tenant, g.customer_id`+dueCoupons+`ORDER BY g.due_at LIMIT ?3)
+		RETURNING tenant, customer_id, code, tries`, int64(tx.Now), int64(until), most)
+	return collect(rows, err, "take coupons", func(rows *sql.Rows, c *Coupon) error {
+		return rows.Scan(&c.Tenant, &c.Customer, &c.Code, &c.Tries)
+	})
+}
+
+// EndCoupon records that a code was written, or why not, and when to try again;
+// zero: not. A code that took its place meanwhile is not touched.
+func (tx *Tx) EndCoupon(ctx context.Context, c Coupon, problem string, next core.Time) error {
+	return tx.exec(ctx, "end coupon", `UPDATE gateway_coupon SET problem = ?, tries = ?, due_at = ? WHERE tenant = ? AND customer_id = ? AND code = ?`,
+		problem, c.Tries, nullTime(next), string(c.Tenant), string(c.Customer), string(c.Code))
+}
+
+// ForgetPayloads empties up to most notifications that were read before a time,
+// and returns how many.
+func (tx *Tx) ForgetPayloads(ctx context.Context, before core.Time, most int) (int, error) {
+	return tx.count(ctx, "forget gateway payloads", `UPDATE gateway_notification SET payload = '' WHERE seq IN (SELECT seq
+		FROM gateway_notification INDEXED BY gateway_notification_old WHERE payload <> '' AND read_at <= ? LIMIT ?)`, int64(before), most)
+}
+
+// PayloadsOld reports whether there is something for ForgetPayloads.
+func (r Reads) PayloadsOld(ctx context.Context, before core.Time) (old bool, err error) {
+	err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM gateway_notification INDEXED BY gateway_notification_old
+		WHERE payload <> '' AND read_at <= ?)`, int64(before)).Scan(&old)
+	if err != nil {
+		return false, fmt.Errorf("store: old gateway payloads: %w", err)
+	}
+	return old, nil
+}
