@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 	"time"
 
 	"kith/backend/store"
@@ -16,14 +17,12 @@ import (
 )
 
 const (
-	// importRows, importBytes and importTime bound a batch, which is one
-	// transaction: it holds the write lock, for which the calls of the API wait.
-	importRows  = 500
-	importBytes = 1 << 20
-	importTime  = 50 * time.Millisecond
 	// smallImport is the size in bytes up to which an import is done within the
 	// call that creates it.
 	smallImport = 64 << 10
+	// aliveRows is after how many rows that are only looked at a worker thinks of
+	// its lease.
+	aliveRows = 500
 )
 
 // run is the work on one import.
@@ -32,6 +31,8 @@ type run struct {
 	claim  *store.Claim
 	params job.Params
 	form   exportfile.Form
+	tenant core.TenantAlias
+	pace   *pace
 	// parse reads a row, which is a JSON object.
 	parse func(row []byte) (importRow, error)
 	kept  core.Time
@@ -56,7 +57,7 @@ func (e *Engine) load(ctx context.Context, c *store.Claim) error {
 	if err != nil {
 		return err
 	}
-	r := &run{e: e, claim: c, params: p, kept: e.Now(), form: exportfile.Form{
+	r := &run{e: e, claim: c, params: p, kept: e.Now(), tenant: c.Tenant, pace: newPace(e.DB.Embedded()), form: exportfile.Form{
 		Format: c.Format, Dates: tenant.ExportDates, Share: link.Share{Origin: tenant.ShareOrigin, Tenant: c.Tenant},
 	}}
 	if r.parse, err = r.parser(c.Type); err != nil {
@@ -104,7 +105,7 @@ func (r *run) check(ctx context.Context) error {
 		if err == nil && in.format == importfile.CSV {
 			_, err = in.Cells(line)
 		}
-		if err == nil && in.Record()%importRows == 0 {
+		if err == nil && in.Record()%aliveRows == 0 {
 			err = r.alive(ctx)
 		}
 		if err != nil {
@@ -148,29 +149,59 @@ func (r *run) rows(ctx context.Context) error {
 		return err
 	}
 	defer in.close()
-	for {
-		rows, err := r.read(in)
-		if err != nil {
-			return err
+	batches, left := make(chan readRows), make(chan struct{})
+	var reader sync.WaitGroup
+	defer reader.Wait()
+	defer close(left)
+	reader.Go(func() { r.readAhead(in, batches, left) })
+	for b := range batches {
+		if b.err != nil {
+			return b.err
 		}
-		if len(rows) == 0 {
-			return nil
-		}
-		for len(rows) > 0 {
+		for rows := b.rows; len(rows) > 0; {
 			done, err := r.batch(ctx, rows)
 			if err != nil {
 				return err
 			}
 			rows = rows[done:]
+			time.Sleep(r.pace.rest)
+		}
+	}
+	return nil
+}
+
+// readRows are the rows of a batch, or why they cannot be read.
+type readRows struct {
+	rows []batchRow
+	err  error
+}
+
+// readAhead reads and parses a batch while the one before it is carried out, up
+// to the end of the file or until nobody is left who wants it.
+func (r *run) readAhead(in *source, batches chan<- readRows, left <-chan struct{}) {
+	defer close(batches)
+	for {
+		rows, err := r.read(in)
+		if err == nil && len(rows) == 0 {
+			return
+		}
+		select {
+		case batches <- readRows{rows, err}:
+		case <-left:
+			return
+		}
+		if err != nil {
+			return
 		}
 	}
 }
 
 // read reads the rows of a batch.
 func (r *run) read(in *source) ([]batchRow, error) {
-	var rows []batchRow
+	most := r.pace.size()
+	rows := make([]batchRow, 0, most)
 	var buffer []byte
-	for size := 0; len(rows) < importRows && size < importBytes; size += len(buffer) {
+	for size := 0; len(rows) < most && size < mostBytes; size += len(buffer) {
 		text, problem, err := in.row(buffer[:0], wire.ImportRow)
 		if err == io.EOF {
 			break
@@ -215,7 +246,9 @@ func (r *run) batch(ctx context.Context, rows []batchRow) (done int, err error) 
 // together.
 func (r *run) transact(ctx context.Context, rows []batchRow, about *store.About) (done int, err error) {
 	var after store.Claim
+	var begun time.Time
 	err = r.e.DB.Write(ctx, r.e.Now(), func(tx *store.Tx) error {
+		begun = time.Now()
 		tx.Silent = r.params.Silent
 		after = *r.claim
 		p := newPart()
@@ -241,6 +274,7 @@ func (r *run) transact(ctx context.Context, rows []batchRow, about *store.About)
 	failed := after.Stats.Errors - r.claim.Stats.Errors
 	r.e.Worked(WorkRows, string(after.Type), OutcomeFailed, failed)
 	r.e.Worked(WorkRows, string(after.Type), OutcomeDone, int64(done)-failed)
+	r.pace.took(done, time.Since(begun))
 	*r.claim = after
 	return done, nil
 }
@@ -255,7 +289,7 @@ func (r *run) apply(ctx context.Context, tx *store.Tx, rows []batchRow, about *s
 			return 0, err
 		}
 	}
-	end := time.Now().Add(importTime)
+	end := time.Now().Add(r.pace.aim)
 	for done < len(rows) && (done == 0 || time.Now().Before(end)) {
 		if err := r.tell(p, rows[done], r.row(ctx, tx, rows[done])); err != nil {
 			return 0, err

@@ -1,14 +1,35 @@
 package program_test
 
 import (
+	"context"
+	"database/sql"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/tursodatabase/libsql-client-go/libsql"
 
+	"kith/backend/store"
+	"kith/backend/store/sqldtest"
 	"kith/core/job"
 )
+
+// benchRows is how many rows the benchmarks import: KITH_BENCH_ROWS, or 100,000.
+func benchRows(b *testing.B) int {
+	b.Helper()
+	text := os.Getenv("KITH_BENCH_ROWS")
+	if text == "" {
+		return 100_000
+	}
+	n, err := strconv.Atoi(text)
+	require.NoError(b, err, "KITH_BENCH_ROWS")
+	return n
+}
 
 // people makes rows of MUTATION/USER as a shop would have them.
 func people(n int) string {
@@ -20,23 +41,151 @@ func people(n int) string {
 	return text.String()
 }
 
-// Users from a file, from the upload to the result file.
+// BenchmarkImport_Users is users from a file, from the upload to the result
+// file, on an embedded database and on a server, each beside what its database
+// does with the same rows and nothing else: sqlite3's own .import, and bare
+// statements with one JSON argument for many rows. "of-yardstick" is the share of
+// the yardstick's rows a second; both ran one after the other on one machine.
 func BenchmarkImport_Users(b *testing.B) {
-	for name, open := range map[string]func(testing.TB) bundle{
-		"file":   newBundle,
-		"server": func(t testing.TB) bundle { return bundleOn(t, openServer(t)) },
-	} {
-		b.Run(name, func(b *testing.B) {
-			const rows = 100_000
-			text := people(rows)
-			for b.Loop() {
-				b.StopTimer()
-				bundle := open(b)
-				b.StartTimer()
-				done := bundle.imported(b, job.ImportUser, "users.csv", text, "{}")
-				require.Equal(b, job.Stats{Processed: rows}, done.Stats)
-			}
-			b.ReportMetric(float64(rows*b.N)/b.Elapsed().Seconds(), "rows/s")
-		})
+	rows := benchRows(b)
+	text := people(rows)
+	var yardstick float64
+	b.Run("file/sqlite3-import", func(b *testing.B) { yardstick = perSecond(b, rows, func() func() { return sqliteImport(b, text) }) })
+	b.Run("file", func(b *testing.B) {
+		rate := perSecond(b, rows, func() func() { return usersImport(b, newBundle(b), text, rows) })
+		b.ReportMetric(rate/yardstick, "of-yardstick")
+	})
+	b.Run("server/bare-insert", func(b *testing.B) { yardstick = perSecond(b, rows, func() func() { return bareInserts(b, rows) }) })
+	b.Run("server", func(b *testing.B) {
+		rate := perSecond(b, rows, func() func() { return usersImport(b, bundleOn(b, aloneServer(b)), text, rows) })
+		b.ReportMetric(rate/yardstick, "of-yardstick")
+	})
+}
+
+// perSecond measures what prepare returns.
+func perSecond(b *testing.B, rows int, prepare func() (measured func())) float64 {
+	for b.Loop() {
+		b.StopTimer()
+		run := prepare()
+		b.StartTimer()
+		run()
 	}
+	rate := float64(rows*b.N) / b.Elapsed().Seconds()
+	b.ReportMetric(rate, "rows/s")
+	return rate
+}
+
+func usersImport(b *testing.B, in bundle, text string, rows int) func() {
+	return func() {
+		done := in.imported(b, job.ImportUser, "users.csv", text, "{}")
+		require.Equal(b, job.Stats{Processed: int64(rows)}, done.Stats)
+	}
+}
+
+// sameIndexes is a table of the columns of people with an index for each that
+// Kith keeps of a user: of the account, the user, the account at the payment
+// provider, the code, whose it is, and the terms of a search. The code, which is
+// drawn at random, is a scramble of the number.
+const sameIndexes = `
+CREATE TABLE users (accountId TEXT NOT NULL, id TEXT NOT NULL, firstName TEXT, lastName TEXT, email TEXT, locale TEXT,
+	countryCode TEXT, plan TEXT, PRIMARY KEY (accountId, id)) WITHOUT ROWID;
+CREATE INDEX users_account ON users (accountId);
+CREATE INDEX users_provider ON users (nullif(locale, locale), accountId);
+CREATE UNIQUE INDEX users_code ON users (printf('%08X', (substr(id, 6) * 2654435761) & 4294967295) COLLATE NOCASE);
+CREATE INDEX users_owner ON users (accountId, id, printf('%08X', (substr(id, 6) * 2654435761) & 4294967295));
+CREATE INDEX users_term1 ON users (lower(accountId));
+CREATE INDEX users_term2 ON users (lower(id));
+CREATE INDEX users_term3 ON users (lower(email));
+CREATE INDEX users_term4 ON users (lower(substr(email, instr(email, '@') + 1)));
+CREATE INDEX users_term5 ON users (lower(firstName));
+CREATE INDEX users_term6 ON users (lower(lastName));`
+
+// samePragmas are how Kith's writer is set.
+const samePragmas = "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-16000;"
+
+func sqliteImport(b *testing.B, text string) func() {
+	dir := b.TempDir()
+	csv, db := filepath.Join(dir, "users.csv"), filepath.Join(dir, "users.db")
+	require.NoError(b, os.WriteFile(csv, []byte(text), 0o600))
+	run := func(args ...string) {
+		out, err := exec.Command("sqlite3", append([]string{"-bail", db}, args...)...).CombinedOutput()
+		require.NoError(b, err, "%s", out)
+	}
+	run(sameIndexes)
+	return func() { run(samePragmas, ".import --csv --skip 1 "+csv+" users") }
+}
+
+// aloneServer is a new server without replicas.
+func aloneServer(b *testing.B) *store.Primary {
+	db, err := store.Open(sqldtest.StartWith(b, sqldtest.Options{Alone: true}).PrimaryURL(), "")
+	require.NoError(b, err)
+	b.Cleanup(func() { _ = db.Close() }) // the server has ended before
+	require.NoError(b, db.Migrate(b.Context(), start))
+	return db
+}
+
+// bareInserts are the rows that an import of people leaves, inserted into Kith's
+// tables by as many statements with as many rows each, all made before.
+func bareInserts(b *testing.B, rows int) func() {
+	const batch = 4000
+	url := sqldtest.StartWith(b, sqldtest.Options{Alone: true}).PrimaryURL()
+	db, err := store.Open(url, "")
+	require.NoError(b, err)
+	require.NoError(b, db.Migrate(b.Context(), start))
+	in := bundleOn(b, db)
+	_ = db.Close() // the server may be quicker, and then it is an error
+	var batches [][4]string
+	for n := 0; n < rows; n += batch {
+		batches = append(batches, bareRows(string(in.tenant), n, min(n+batch, rows)))
+	}
+	connector, err := libsql.NewConnector(url)
+	require.NoError(b, err)
+	pool := sql.OpenDB(connector)
+	b.Cleanup(func() { _ = pool.Close() })
+	conn, err := pool.Conn(b.Context())
+	require.NoError(b, err)
+	return func() {
+		for _, arguments := range batches {
+			bareBatch(b, conn, string(in.tenant), arguments)
+		}
+	}
+}
+
+func bareRows(tenant string, from, to int) (arguments [4]string) {
+	var accounts, users, codes, terms strings.Builder
+	for i := from; i < to; i++ {
+		a, u := fmt.Sprintf("acct-%07d", i), fmt.Sprintf("user-%07d", i)
+		first, last, email := fmt.Sprintf("First%d", i%997), fmt.Sprintf("Last%d", i%1009), fmt.Sprintf("user%d@example.com", i)
+		fmt.Fprintf(&accounts, `,[%q]`, a)
+		fmt.Fprintf(&users, `,[%q,%q,%q,%q,%q]`, a, u, first, last, email)
+		fmt.Fprintf(&codes, `,["%08X",%q,%q]`, uint32(i)*2654435761, a, u)
+		fmt.Fprintf(&terms, `,[%q,%q,"%s"]`, a, u, strings.ToLower(strings.Join([]string{
+			tenant + "/" + a, tenant + "/" + u, tenant + "/" + email, tenant + "/example.com", tenant + "/" + first, tenant + "/" + last,
+		}, `\u001f`)))
+	}
+	for i, all := range []*strings.Builder{&accounts, &users, &codes, &terms} {
+		arguments[i] = "[" + all.String()[1:] + "]"
+	}
+	return arguments
+}
+
+func bareBatch(b *testing.B, conn *sql.Conn, tenant string, arguments [4]string) {
+	exec := func(statement string, args ...any) {
+		_, err := conn.ExecContext(context.Background(), statement, args...)
+		require.NoError(b, err)
+	}
+	exec(`BEGIN IMMEDIATE`)
+	for i, statement := range []string{
+		`INSERT INTO account (tenant, id, currency, status, billing_interval, billing_value, value, identified, created_at, updated_at)
+			SELECT ?1, value ->> 0, 'USD', 'TRIAL', '', 0, '', 1, 1, 1 FROM json_each(?2)`,
+		`INSERT INTO user (tenant, account_id, id, first_name, last_name, email, image_url, locale, country_code, referable, custom_fields, segments, created_at, updated_at)
+			SELECT ?1, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, '', 'en_US', 'US', 1, '{"plan":"pro"}', '[]', 1, 1 FROM json_each(?2)`,
+		`INSERT INTO code (tenant, code, program, account_id, user_id, created_at)
+			SELECT ?1, value ->> 0, 'classic', value ->> 1, value ->> 2, 1 FROM json_each(?2)`,
+		`INSERT INTO user_search (tenant, account_id, user_id, terms)
+			SELECT ?1, value ->> 0, value ->> 1, value ->> 2 FROM json_each(?2)`,
+	} {
+		exec(statement, tenant, arguments[i])
+	}
+	exec(`COMMIT`)
 }

@@ -35,23 +35,25 @@ type userRow struct {
 	*run
 	update referral.UserUpdate
 	since  core.Time
+	// identity is for the look-up of those who must not come back.
+	identity string
 }
 
 func (r *run) parseUser(row []byte) (importRow, error) {
-	update, since, err := wire.ParseImportedUser(r.claim.Tenant, row)
+	update, since, err := wire.ParseImportedUser(r.tenant, row)
 	update.Segments = append(update.Segments, r.params.Segments...)
 	for i, code := range update.Codes {
 		if code.Program == core.ClassicProgram && r.params.Program != "" {
 			update.Codes[i].Program = r.params.Program
 		}
 	}
-	return userRow{r, update, since}, err
+	return userRow{r, update, since, r.e.Keys.Identity(r.tenant, update.Account, update.ID)}, err
 }
 
 func (r userRow) about(a *store.About) {
 	u := r.update
 	a.Users = append(a.Users, referral.Identity{Account: u.Account, User: u.ID})
-	a.Identities = append(a.Identities, r.e.Keys.Identity(r.claim.Tenant, u.Account, u.ID))
+	a.Identities = append(a.Identities, r.identity)
 	for _, c := range u.Codes {
 		a.Codes = append(a.Codes, c.Code)
 	}
@@ -61,7 +63,7 @@ func (r userRow) about(a *store.About) {
 }
 
 func (r userRow) apply(ctx context.Context, tx *store.Tx) ([]string, error) {
-	done, err := r.e.identify(ctx, tx, r.claim.Tenant, Identification{Update: r.update, Since: r.since, Share: r.form.Share})
+	done, err := r.e.identify(ctx, tx, r.tenant, Identification{Update: r.update, Since: r.since, Share: r.form.Share})
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +116,7 @@ func (r eventRow) about(a *store.About) {
 
 func (r eventRow) apply(ctx context.Context, tx *store.Tx) ([]string, error) {
 	b := r.batch
-	known, err := tx.UserKnown(ctx, r.claim.Tenant, b.Account, b.User)
+	known, err := tx.UserKnown(ctx, r.tenant, b.Account, b.User)
 	if err == nil && !known {
 		err = unknownUser()
 	}
@@ -123,7 +125,7 @@ func (r eventRow) apply(ctx context.Context, tx *store.Tx) ([]string, error) {
 	}
 	b.Events = slices.Clone(b.Events)
 	b.Stamp(tx.Now, r.e.entropy6)
-	added, err := tx.AppendIntake(ctx, r.claim.Tenant, b)
+	added, err := tx.AppendIntake(ctx, r.tenant, b)
 	if err == nil && !added {
 		err = event.Duplicate()
 	}
@@ -166,7 +168,7 @@ func firstGiven(without bool, settings ...*bool) bool {
 func (r deletionRow) about(*store.About) {}
 
 func (r deletionRow) apply(ctx context.Context, tx *store.Tx) ([]string, error) {
-	err := r.e.deleteUser(ctx, tx, r.claim.Tenant, r.account, r.user, r.options)
+	err := r.e.deleteUser(ctx, tx, r.tenant, r.account, r.user, r.options)
 	return []string{string(r.account), string(r.user)}, err
 }
 
@@ -194,7 +196,7 @@ func (r drawRow) applyAll(ctx context.Context, tx *store.Tx, rows []importRow) (
 			draws, at = append(draws, d), append(at, i)
 		}
 	}
-	drawn, err := r.e.RedeemWithin(ctx, tx, r.claim.Tenant, draws)
+	drawn, err := r.e.RedeemWithin(ctx, tx, r.tenant, draws)
 	if err != nil {
 		return nil, err
 	}

@@ -67,9 +67,9 @@ type batchAccount struct {
 
 type batchUser struct {
 	referral.User
-	// known is true when the user is there, stored when it was before the batch.
-	known, stored bool
-	put, terms    bool
+	// known is true when the user is there.
+	known      bool
+	put, terms bool
 }
 
 type newCode struct {

@@ -1,11 +1,9 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
-	"slices"
 	"strings"
 
 	"kith/core"
@@ -80,7 +78,7 @@ func (b *batch) loadUsers(ctx context.Context) error {
 	}
 	found, err := Reads{q: b.conn}.UsersByID(ctx, b.tenant, asked)
 	for _, u := range found {
-		*b.users[referral.Identity{Account: u.Account, User: u.ID}] = batchUser{User: u, known: true, stored: true}
+		*b.users[referral.Identity{Account: u.Account, User: u.ID}] = batchUser{User: u, known: true}
 	}
 	return err
 }
@@ -197,45 +195,15 @@ func (b *batch) writeRows(ctx context.Context, tx *Tx, what, statement string, r
 	return tx.exec(ctx, what, statement, string(b.tenant), rows.String(), int64(b.now))
 }
 
-// userTerm is what a user is found by.
-type userTerm struct {
-	term string
-	user *batchUser
-}
-
 func (b *batch) writeTerms(ctx context.Context, tx *Tx) error {
-	var changed, terms jsonRows
-	var all []userTerm
+	var rows jsonRows
 	for _, u := range b.putTerms {
-		if u.stored {
-			changed.row()
-			changed.text(string(u.Account), string(u.ID))
-		}
-		for _, term := range u.Terms() {
-			all = append(all, userTerm{term, u})
-		}
+		rows.terms(b.tenant, u.User)
 	}
-	b.putTerms = nil
-	// In the order of the index, most rows go where the one before them went.
-	slices.SortFunc(all, func(a, b userTerm) int {
-		return cmp.Or(strings.Compare(a.term, b.term), cmp.Compare(a.user.Account, b.user.Account), cmp.Compare(a.user.ID, b.user.ID))
-	})
-	for _, t := range all {
-		terms.row()
-		terms.text(t.term, string(t.user.Account), string(t.user.ID))
-	}
-	if changed.begun {
-		err := tx.exec(ctx, "forget terms", `DELETE FROM user_term WHERE tenant = ?1 AND (account_id, user_id) IN (
-			SELECT value ->> 0, value ->> 1 FROM json_each(?2))`, string(b.tenant), changed.String())
-		if err != nil {
-			return err
-		}
-	}
-	if !terms.begun {
+	if b.putTerms = nil; !rows.begun {
 		return nil
 	}
-	return tx.exec(ctx, "put terms", `INSERT OR IGNORE INTO user_term (tenant, term, account_id, user_id)
-		SELECT ?1, value ->> 0, value ->> 1, value ->> 2 FROM json_each(?2)`, string(b.tenant), terms.String())
+	return tx.exec(ctx, "put terms", putTerms, string(b.tenant), rows.String())
 }
 
 func (b *batch) writeCodes(ctx context.Context, tx *Tx) error {

@@ -64,7 +64,7 @@ var erasure = []string{
 	`UPDATE intake SET account_id = '', user_id = '', events = '[]'
 		WHERE tenant = ?1 AND account_id = ?2 AND (?3 = '' OR user_id = ?3)`,
 	`DELETE FROM code WHERE tenant = ?1 AND account_id = ?2 AND (?3 = '' OR user_id = ?3)`,
-	`DELETE FROM user_term WHERE tenant = ?1 AND account_id = ?2 AND (?3 = '' OR user_id = ?3)`,
+	`DELETE FROM user_search WHERE tenant = ?1 AND account_id = ?2 AND (?3 = '' OR user_id = ?3)`,
 	`DELETE FROM user WHERE tenant = ?1 AND account_id = ?2 AND (?3 = '' OR id = ?3)`,
 }
 

@@ -45,43 +45,6 @@ func scanUser(row interface{ Scan(...any) error }, u *referral.User) error {
 	return json.Unmarshal([]byte(segments), &u.Segments)
 }
 
-// Users returns a page of users with their codes, in the order of their ids, and
-// how many there are in all.
-func (r Reads) Users(ctx context.Context, tenant core.TenantAlias, f referral.UserFilter) (page []referral.User, total int, err error) {
-	from, args := `FROM user u WHERE u.tenant = ?`, []any{string(tenant)}
-	if len(f.Words) > 0 {
-		var found string
-		found, args = foundBy(tenant, f.Words)
-		// CROSS makes SQLite go from what was found to its users, not from all
-		// users to what was found.
-		from = `FROM (` + found + `) found CROSS JOIN user u
-			ON u.tenant = ? AND u.account_id = found.account_id AND u.id = found.user_id`
-		args = append(args, string(tenant))
-	}
-	if err := r.q.QueryRowContext(ctx, `SELECT count(*) `+from, args...).Scan(&total); err != nil {
-		return nil, 0, fmt.Errorf("store: count users: %w", err)
-	}
-	rows, err := r.q.QueryContext(ctx, `SELECT `+userColumns+` `+from+` ORDER BY u.account_id, u.id LIMIT ? OFFSET ?`,
-		append(args, f.Limit, f.Offset)...)
-	page, err = collect(rows, err, "users", func(rows *sql.Rows, u *referral.User) error { return scanUser(rows, u) })
-	if err != nil || len(page) == 0 {
-		return nil, total, err
-	}
-	return page, total, r.attachCodes(ctx, tenant, page)
-}
-
-// foundBy selects the users who have, for each word, a term that begins with it.
-func foundBy(tenant core.TenantAlias, words []string) (query string, args []any) {
-	for i, word := range words {
-		if i > 0 {
-			query += ` INTERSECT `
-		}
-		query += `SELECT DISTINCT account_id, user_id FROM user_term WHERE tenant = ? AND term >= ? AND term < ?`
-		args = append(args, string(tenant), word, word+"\U0010FFFF")
-	}
-	return query, args
-}
-
 // UserKnown reports whether a user exists.
 func (r Reads) UserKnown(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID) (known bool, err error) {
 	if r.b.on() {
@@ -156,25 +119,6 @@ func (tx *Tx) BlockUser(ctx context.Context, tenant core.TenantAlias, account co
 	}
 	n, err := result.RowsAffected()
 	return n == 1, err
-}
-
-// PutTerms says what a user is found by; see referral.User.Terms.
-func (tx *Tx) PutTerms(ctx context.Context, tenant core.TenantAlias, u referral.User) error {
-	if tx.b.on() {
-		return tx.b.putTermsOf(u)
-	}
-	terms, err := json.Marshal(u.Terms())
-	if err != nil {
-		return err
-	}
-	args := []any{string(tenant), string(u.Account), string(u.ID), string(terms)}
-	err = tx.exec(ctx, "forget terms", `DELETE FROM user_term WHERE tenant = ?1 AND account_id = ?2 AND user_id = ?3
-		AND term NOT IN (SELECT value FROM json_each(?4))`, args...)
-	if err != nil {
-		return err
-	}
-	return tx.exec(ctx, "put terms", `INSERT OR IGNORE INTO user_term (tenant, term, account_id, user_id)
-		SELECT ?1, value, ?2, ?3 FROM json_each(?4)`, args...)
 }
 
 // UserCount returns how many users an account has.

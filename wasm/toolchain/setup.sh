@@ -5,6 +5,7 @@
 #   base     what every target needs
 #   tinygo   what building TinyGo, and compiling with it, needs
 #   test     what `make test` needs besides
+#   bench    what `make bench` needs besides
 #
 # This is the only list of what Kith takes from Debian. On Debian and Ubuntu,
 # as root or with a sudo that asks no password, missing packages are installed.
@@ -30,7 +31,10 @@ tinygo | binaryen                 | wasm-opt                       | optimises t
 test   | gcc                      | gcc                            | cgo: the race detector
 test   | libc6-dev                | /usr/include/stdio.h           | cgo: headers of the C library
 test   | chromium                 | chromium                       | the browser that pages are tried in
+test   | bsdutils                 | script                         | a terminal, for what shows more on one
+test   | openssh-client           | sftp                           | sends files to import, as tenants do
 test   | wabt                     | wat2wasm                       | assembles the hostile guests of wasm/host/testdata
+bench  | sqlite3                  | sqlite3                        | its .import is the yardstick of imports
 '
 
 # Commands that do not come from Debian here: too old there, or the caller's

@@ -34,6 +34,9 @@ const Deadline = 30 * time.Second
 type Options struct {
 	// Replicas is how many replicas there are. Default: 1.
 	Replicas int
+	// Alone is a primary without replicas, which does nothing for them: to measure
+	// what it can do.
+	Alone bool
 	// Auth makes every node ask for a token; see Token.
 	Auth bool
 	// connections is how many connections a node has. Default: the server's.
@@ -143,6 +146,9 @@ func startOnFreePorts(binary, dir string, o Options) (*Cluster, error) {
 		args = append(args, "--auth-jwt-key-file", c.tokens.keyFile)
 	}
 	replicas := max(o.Replicas, 1)
+	if o.Alone {
+		replicas = 0
+	}
 	ports, err := freePorts(2 + replicas)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,55 @@
+package program
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// A batch of an import is one transaction: it holds the write lock, for which the
+// calls of the API wait. So its size follows from how long batches take here and
+// now. On a file a batch costs little beside its rows, and an event call, which
+// takes a tenth of a millisecond, waits for a whole one. On a server each batch
+// costs a dozen round trips, and every page that it changes is written twice,
+// to the database and for the replicas, so that more rows in one are much cheaper.
+const (
+	fileBatch   = 25 * time.Millisecond
+	serverBatch = 200 * time.Millisecond
+	// firstRows is the size of the first batch, leastRows and mostRows bound all
+	// others; mostBytes bounds what is in memory when rows are long.
+	firstRows = 500
+	leastRows = 20
+	mostRows  = 5000
+	mostBytes = 1 << 20
+	// fileRest is the rest between batches on a file: another process can only
+	// ask again and again whether the lock is free.
+	fileRest = 2 * time.Millisecond
+)
+
+// pace sizes the batches of an import so that each takes about as long as it
+// should. Safe for one that carries out batches and one that reads ahead.
+type pace struct {
+	aim, rest time.Duration
+	rows      atomic.Int64
+}
+
+// newPace is the pace on a file or a server.
+func newPace(embedded bool) *pace {
+	p := &pace{aim: serverBatch}
+	if embedded {
+		p.aim, p.rest = fileBatch, fileRest
+	}
+	p.rows.Store(firstRows)
+	return p
+}
+
+// size is how many rows the next batch should have.
+func (p *pace) size() int { return int(p.rows.Load()) }
+
+// took notes how long a batch took. One that was much too fast says little about
+// a larger one, and one that was slow may have met something that seldom comes,
+// so the size at most doubles, and at least halves.
+func (p *pace) took(rows int, d time.Duration) {
+	fit := int64(float64(rows) * float64(p.aim) / float64(max(d, time.Microsecond)))
+	now := p.rows.Load()
+	p.rows.Store(min(max(fit, now/2, leastRows), 2*now, mostRows))
+}

@@ -1,0 +1,33 @@
+package program
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestPace(t *testing.T) {
+	p := newPace(true)
+	require.Equal(t, firstRows, p.size())
+	for _, c := range []struct {
+		rows int
+		took time.Duration
+		want int
+	}{
+		{500, fileBatch, 500},
+		{500, 2 * fileBatch, 250},
+		{250, time.Hour, 125}, // at least half
+		{125, 0, 250},         // at most double
+		{100, fileBatch, 125}, // few rows were left: no reason to be that small
+		{125, time.Hour, 62}, {62, time.Hour, 31}, {31, time.Hour, leastRows}, {20, time.Hour, leastRows},
+	} {
+		p.took(c.rows, c.took)
+		require.Equal(t, c.want, p.size(), c)
+	}
+	for range 20 {
+		p.took(p.size(), 0)
+	}
+	require.Equal(t, mostRows, p.size())
+	require.Zero(t, newPace(false).rest, "a server lets waiters in by itself")
+}

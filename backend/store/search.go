@@ -1,0 +1,87 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+
+	"kith/core"
+	"kith/core/referral"
+)
+
+// found is how a list of users goes on from what the index of their words found.
+// CROSS makes SQLite go from what was found to its users, not from all users to
+// what was found.
+const found = `FROM user_index CROSS JOIN user_search found ON found.seq = user_index.rowid
+	CROSS JOIN user u ON u.tenant = found.tenant AND u.account_id = found.account_id AND u.id = found.user_id
+	WHERE user_index MATCH ?`
+
+// Users returns a page of users with their codes, in the order of their ids, and
+// how many there are in all.
+func (r Reads) Users(ctx context.Context, tenant core.TenantAlias, f referral.UserFilter) (page []referral.User, total int, err error) {
+	from, args := `FROM user u WHERE u.tenant = ?`, []any{string(tenant)}
+	if len(f.Words) > 0 {
+		from, args = found, []any{matching(tenant, f.Words)}
+	}
+	if err := r.q.QueryRowContext(ctx, `SELECT count(*) `+from, args...).Scan(&total); err != nil {
+		return nil, 0, fmt.Errorf("store: count users: %w", err)
+	}
+	rows, err := r.q.QueryContext(ctx, `SELECT `+userColumns+` `+from+` ORDER BY u.account_id, u.id LIMIT ? OFFSET ?`,
+		append(args, f.Limit, f.Offset)...)
+	page, err = collect(rows, err, "users", func(rows *sql.Rows, u *referral.User) error { return scanUser(rows, u) })
+	if err != nil || len(page) == 0 {
+		return nil, total, err
+	}
+	return page, total, r.attachCodes(ctx, tenant, page)
+}
+
+// matching asks the index for the users who have, for each word, a term that
+// begins with it.
+func matching(tenant core.TenantAlias, words []string) string {
+	var query strings.Builder
+	for _, word := range words {
+		query.WriteString(` "` + strings.ReplaceAll(indexed(tenant, word), `"`, `""`) + `" *`)
+	}
+	return query.String()
+}
+
+// termsText is what a user is found by, as it is indexed.
+func termsText(tenant core.TenantAlias, u referral.User) string {
+	terms := u.Terms()
+	for i, term := range terms {
+		terms[i] = indexed(tenant, term)
+	}
+	return strings.Join(terms, "\x1f")
+}
+
+// indexed is one word for the index: of its tenant alone, and without what parts
+// words.
+func indexed(tenant core.TenantAlias, term string) string {
+	return string(tenant) + "/" + strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, term)
+}
+
+// PutTerms says what a user is found by; see referral.User.Terms.
+func (tx *Tx) PutTerms(ctx context.Context, tenant core.TenantAlias, u referral.User) error {
+	if tx.b.on() {
+		return tx.b.putTermsOf(u)
+	}
+	var rows jsonRows
+	rows.terms(tenant, u)
+	return tx.exec(ctx, "put terms", putTerms, string(tenant), rows.String())
+}
+
+func (j *jsonRows) terms(tenant core.TenantAlias, u referral.User) {
+	j.row()
+	j.text(string(u.Account), string(u.ID), termsText(tenant, u))
+}
+
+// putTerms stores what users of a tenant are found by: jsonRows.terms of each.
+const putTerms = `INSERT INTO user_search (tenant, account_id, user_id, terms)
+	SELECT ?1, value ->> 0, value ->> 1, value ->> 2 FROM json_each(?2) WHERE true
+	ON CONFLICT (tenant, account_id, user_id) DO UPDATE SET terms = excluded.terms`

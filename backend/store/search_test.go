@@ -1,0 +1,121 @@
+package store
+
+import (
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/store/sqldtest"
+	"kith/core"
+	"kith/core/referral"
+)
+
+// A word finds whoever has a term that begins with it, whatever is in it, and
+// nobody of another tenant.
+func TestUsers_FoundByAnyWord(t *testing.T) {
+	t.Parallel()
+	for name, url := range map[string]string{
+		"server": sqldtest.Start(t).PrimaryURL(),
+		"file":   "file:" + filepath.Join(t.TempDir(), "kith.db"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, err := Open(url, "")
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = p.Close() })
+			require.NoError(t, p.Migrate(t.Context(), 1))
+			ids := []core.AccountID{
+				"Plain", `qu"ote'd`, `"`, "a b", "a*", "a-b", "a+b:c^d", "AND", "OR", "NOT", "near(a, b)", "{x}", "(", "ärla", "ÄRLA", "日本語", "é/ü", "t/plain", "%_", `back\slash`, "~`#;,", " lead",
+			}
+			require.NoError(t, p.Write(t.Context(), 1, func(tx *Tx) error {
+				for _, tenant := range []core.TenantAlias{"t", "other"} {
+					require.NoError(t, tx.exec(t.Context(), "tenant", `INSERT INTO tenant (alias, key_hash, key_sealed, discount_id, consent, consent_cookie, created_at)
+						VALUES (?1, ?1, 's', 'd', 'off', '', 1)`, string(tenant)))
+					for _, id := range ids {
+						require.NoError(t, tx.PutAccount(t.Context(), tenant, referral.NewAccount(id, 1)))
+						u := referral.NewUser(id, "user", 1)
+						require.NoError(t, tx.PutUser(t.Context(), tenant, u))
+						require.NoError(t, tx.PutTerms(t.Context(), tenant, u))
+					}
+				}
+				return nil
+			}))
+			search := func(text string) (got []core.AccountID) {
+				page, total, err := p.Users(t.Context(), "t", referral.UserFilter{Words: []string{text}, Limit: 100})
+				require.NoError(t, err, text)
+				require.Len(t, page, total, text)
+				for _, u := range page {
+					got = append(got, u.Account)
+				}
+				return got
+			}
+			for _, id := range ids {
+				term := referral.NewUser(id, "user", 1).Terms()[0]
+				if term == "user" {
+					term = referral.NewUser(id, "user", 1).Terms()[1]
+				}
+				require.Contains(t, search(term), id)
+				for i := range term {
+					if i > 0 {
+						require.Contains(t, search(term[:i]), id, term[:i])
+					}
+				}
+				require.NotContains(t, search(term+"x"), id)
+			}
+			require.Equal(t, []core.AccountID{"t/plain"}, search("t/"))
+			require.Equal(t, []core.AccountID{"ÄRLA", "ärla"}, search("ärl"))
+			require.Len(t, search("us"), len(ids))
+			require.Empty(t, search("ser"))
+			_, total, err := p.Users(t.Context(), "t", referral.UserFilter{Words: []string{"use", "日"}, Limit: 1})
+			require.NoError(t, err)
+			require.Equal(t, 1, total)
+
+			// What changes is found by the new words only, and what is deleted by none.
+			require.NoError(t, p.Write(t.Context(), 2, func(tx *Tx) error {
+				for i := range 3 {
+					u := referral.NewUser("Plain", "user", 1)
+					u.FirstName = "name" + strconv.Itoa(i)
+					require.NoError(t, tx.PutTerms(t.Context(), "t", u))
+				}
+				return tx.EraseUsers(t.Context(), "t", "AND", "user", "deleted-1", "deleted-1")
+			}))
+			require.Empty(t, search("name0"))
+			require.Equal(t, []core.AccountID{"Plain"}, search("name"))
+			require.Empty(t, search("and"))
+			_, err = p.write.ExecContext(t.Context(), `INSERT INTO user_index (user_index) VALUES ('integrity-check')`)
+			require.NoError(t, err)
+		})
+	}
+}
+
+// Users of before are found by what they were found by, until they are forgotten.
+func TestMigrate_OldTermsAreIndexed(t *testing.T) {
+	t.Parallel()
+	p, err := Open("file:"+filepath.Join(t.TempDir(), "old.db"), "")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = p.Close() })
+	migrateBefore(t, p, "0098")
+	for _, statement := range []string{
+		`INSERT INTO tenant (alias, key_hash, key_sealed, discount_id, consent, consent_cookie, created_at) VALUES ('t', 'h', 's', 'd', 'off', '', 1)`,
+		`INSERT INTO account VALUES ('t', 'a', 'USD', 'PAID', '', 0, '', NULL, 6, 1, 1, 1)`,
+		`INSERT INTO user (tenant, account_id, id, first_name, last_name, email, image_url, locale, country_code, referable, custom_fields, segments, created_at, updated_at)
+			VALUES ('t', 'a', 'u', 'Ann', '', '', '', '', '', 1, '{}', '[]', 1, 1), ('t', 'a', 'v', 'Bea', '', '', '', '', '', 1, '{}', '[]', 1, 1)`,
+		`INSERT INTO user_term VALUES ('t', 'ann', 'a', 'u'), ('t', 'a', 'a', 'u'), ('t', 'bea', 'a', 'v'), ('t', 'a', 'a', 'v')`,
+	} {
+		_, err := p.write.ExecContext(t.Context(), statement)
+		require.NoError(t, err, statement)
+	}
+	require.NoError(t, p.Migrate(t.Context(), 1))
+	found := func(word string) int {
+		_, total, err := p.Users(t.Context(), "t", referral.UserFilter{Words: []string{word}, Limit: 1})
+		require.NoError(t, err)
+		return total
+	}
+	require.Equal(t, []int{2, 1, 1}, []int{found("a"), found("an"), found("bea")})
+	require.NoError(t, p.Write(t.Context(), 2, func(tx *Tx) error {
+		return tx.EraseUsers(t.Context(), "t", "a", "u", "deleted-1", "deleted-1")
+	}))
+	require.Equal(t, []int{1, 0, 1}, []int{found("a"), found("an"), found("bea")})
+}
