@@ -34,10 +34,16 @@ type Primary struct {
 	log *flush.Log
 }
 
-// maxWriters bounds the connections that write to a server. It lets one waiter in
-// after the other in no order, and with eight of them, on a busy machine, some
-// waited for ten seconds; those of one process wait here in their turn.
-const maxWriters = 2
+// maxWriters is how many connections write to a server. It lets waiters in in no
+// order, and each of them polls the lock there without a pause: a dozen, with
+// those that had given up and come back, left a small server no time for the one
+// that had it. Those of one process wait here, in their turn.
+const maxWriters = 1
+
+// beginTimeout bounds how long a transaction may take to begin. It is not bound
+// by the context of its caller: a connection that is given up goes on waiting at
+// the server, and the next one beside it.
+const beginTimeout = 20 * time.Second
 
 // writerPragmas give the one writer of a file room for what an import changes,
 // 16 MB each of pages and of log: with SQLite's 2 and 4 MB, a batch writes pages
@@ -218,10 +224,7 @@ type checking bool
 const checked, unchecked checking = true, false
 
 func (p *Primary) transact(ctx context.Context, now core.Time, keys checking, do func(*Tx) error) (err error) {
-	// Deferred transactions take the lock at their first write, when what they
-	// have read may no longer be true.
-	const begin = "BEGIN IMMEDIATE"
-	first := begin
+	first := beginWrite
 	if keys == unchecked {
 		// Within a transaction it would have no effect.
 		first = "PRAGMA foreign_keys = OFF"
@@ -233,7 +236,7 @@ func (p *Primary) transact(ctx context.Context, now core.Time, keys checking, do
 	defer conn.Close()
 	if keys == unchecked {
 		defer checkAgain(ctx, conn)
-		if _, err := conn.ExecContext(ctx, begin); err != nil {
+		if _, err := conn.ExecContext(ctx, beginWrite); err != nil {
 			return fmt.Errorf("store: begin: %w", err)
 		}
 	}
@@ -281,7 +284,7 @@ func alive(ctx context.Context, pool *sql.DB, most int, first string) (conn *sql
 		if err != nil {
 			return nil, err
 		}
-		if _, err = conn.ExecContext(ctx, first); err == nil {
+		if err = begin(ctx, conn, first); err == nil {
 			return conn, nil
 		}
 		_ = conn.Close()
@@ -291,6 +294,24 @@ func alive(ctx context.Context, pool *sql.DB, most int, first string) (conn *sql
 	}
 	return nil, err
 }
+
+// begin runs the first statement on a connection.
+func begin(ctx context.Context, conn *sql.Conn, first string) error {
+	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), beginTimeout)
+	defer cancel()
+	_, err := conn.ExecContext(patient, first)
+	if err == nil && ctx.Err() != nil {
+		if strings.HasPrefix(first, "BEGIN") {
+			rollback(ctx, conn)
+		}
+		err = ctx.Err()
+	}
+	return err
+}
+
+// beginWrite begins a transaction with the write lock: deferred ones take it at
+// their first write, when what they have read may no longer be true.
+const beginWrite = "BEGIN IMMEDIATE"
 
 // rollback ends a transaction also when its context is over; a connection that
 // cannot even roll back is thrown away.

@@ -155,16 +155,16 @@ func (r Reads) HasRows(ctx context.Context, tenant core.TenantAlias) (has bool, 
 	if err != nil {
 		return false, err
 	}
-	var any []string
+	var either []string
 	for _, t := range all {
 		if t.Tenant != "" {
-			any = append(any, `EXISTS (SELECT 1 FROM `+quoted(t.Name)+` WHERE `+quoted(t.Tenant)+` = ?1)`)
+			either = append(either, `EXISTS (SELECT 1 FROM `+quoted(t.Name)+` WHERE `+quoted(t.Tenant)+` = ?1)`)
 		}
 	}
-	if len(any) == 0 {
+	if len(either) == 0 {
 		return false, nil
 	}
-	if err := r.q.QueryRowContext(ctx, `SELECT `+strings.Join(any, ` OR `), string(tenant)).Scan(&has); err != nil {
+	if err := r.q.QueryRowContext(ctx, `SELECT `+strings.Join(either, ` OR `), string(tenant)).Scan(&has); err != nil {
 		return false, fmt.Errorf("store: rows of a tenant: %w", err)
 	}
 	return has, nil
