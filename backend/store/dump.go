@@ -33,14 +33,25 @@ func (r Reads) Dump(ctx context.Context, t Table, tenant core.TenantAlias, keep 
 	if keep == nil {
 		keep = anyColumn
 	}
-	d := dumper{t: t, tenant: tenant, keep: keep, row: row}
+	d := dumper{t: t, keep: keep, row: row}
+	if tenant != "" {
+		// The rows of a tenant lie in the order of rowids as they were made, and
+		// going through all of them in it takes no memory.
+		d.through = len(t.key) == 1
+		d.where, d.args = quoted(t.Tenant)+` = ?`, []any{string(tenant)}
+	}
+	return d.all(ctx, r)
+}
+
+// all goes page by page.
+func (d *dumper) all(ctx context.Context, r Reads) error {
 	for {
 		n, err := d.fit(ctx, r)
 		if err == nil && n > 0 {
 			err = d.page(ctx, r, n)
 		}
 		if err != nil {
-			return fmt.Errorf("store: dump %s: %w", t.Name, err)
+			return fmt.Errorf("store: dump %s: %w", d.t.Name, err)
 		}
 		if n == 0 {
 			return nil
@@ -49,24 +60,27 @@ func (r Reads) Dump(ctx context.Context, t Table, tenant core.TenantAlias, keep 
 }
 
 type dumper struct {
-	t      Table
-	tenant core.TenantAlias
-	keep   func(Column) bool
-	row    func([]byte) error
+	t Table
+	// where is the condition of the rows, with its args; empty: all.
+	where string
+	args  []any
+	// through goes through the table, whatever index there is.
+	through bool
+	keep    func(Column) bool
+	row     func([]byte) error
 	// behind is the key of the last row, nil before the first.
 	behind []any
 	line   []byte
 }
 
-// rest is the rows that are still to come. Rowids are gone through in their
-// order: the rows of a tenant lie in it as they were made.
+// rest is the rows that are still to come.
 func (d *dumper) rest() (string, []any) {
-	from, where, args := ` FROM `+quoted(d.t.Name), []string{}, []any{}
-	if d.tenant != "" {
-		if len(d.t.key) == 1 {
-			from += ` NOT INDEXED`
-		}
-		where, args = append(where, quoted(d.t.Tenant)+` = ?`), append(args, string(d.tenant))
+	from, where, args := ` FROM `+quoted(d.t.Name), []string{}, append([]any{}, d.args...)
+	if d.through {
+		from += ` NOT INDEXED`
+	}
+	if d.where != "" {
+		where = append(where, d.where)
 	}
 	if d.behind != nil {
 		where = append(where, `(`+d.t.quotedKey()+`) > (`+placeholders(len(d.t.key))+`)`)

@@ -27,6 +27,7 @@ type cli struct {
 	Edge    edgeCommand    `cmd:"" help:"Run the edge component under wazero, as a production server."`
 	SFTP    sftpCommand    `cmd:"" name:"sftp" help:"Take files to import over SFTP, beside backends on the same database."`
 	Tenant  tenantCommand  `cmd:"" help:"Manage tenants."`
+	User    userCommand    `cmd:"" help:"Tell what is known of users."`
 	Program programCommand `cmd:"" help:"Manage the programs of a tenant."`
 	Widget  widgetCommand  `cmd:"" help:"Manage the widgets of a tenant."`
 	Token   tokenCommand   `cmd:"" help:"Print a user token (JWT), as a shop's server would sign it."`
