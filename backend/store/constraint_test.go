@@ -68,6 +68,7 @@ var goodRows = []struct{ table, values string }{
 		status='PENDING', message='', processed=0, errors=0, result_file=null, errors_file=null, attempt=0, tries=0,
 		leased_until=9000000000000000, created_at=1, completed_at=null, expires_at=null, position=0`},
 	{"job_part", `tenant='$T', job_id='j', seq=1, result=x'00', errors=null`},
+	{"sftp_key", `tenant='$T', fingerprint='f', type='', note='', created_at=1, used_at=null`},
 }
 
 // ledgerSigns refuses an amount that its action cannot have.
@@ -322,6 +323,8 @@ var badRows = []struct{ table, change, refusal string }{
 	{"job", `id='x', status='COMPLETED'`, "CHECK constraint failed: (status = 'PENDING') = (completed_at IS NULL)"},
 	{"job", `id='x', status='COMPLETED', completed_at=1`, "CHECK constraint failed: (completed_at IS NULL) = (expires_at IS NULL)"},
 	{"job", `id='x', status='ABORTED', completed_at=1, expires_at=1`, "CHECK constraint failed: status <> 'ABORTED' OR message <> ''"},
+	{"sftp_key", ``, "UNIQUE constraint failed: sftp_key.tenant, sftp_key.fingerprint"},
+	{"sftp_key", `fingerprint='x', tenant='nobody'`, "FOREIGN KEY constraint failed"},
 }
 
 func TestSchema_RefusesWhatBreaksARule(t *testing.T) {

@@ -20,8 +20,12 @@ func (p *Primary) AppendIntake(ctx context.Context, tenant core.TenantAlias, b e
 	if err != nil {
 		return false, fmt.Errorf("store: append intake: %w", err)
 	}
-	defer conn.Close()
-	return appendIntake(ctx, conn, tenant, b)
+	added, err := appendIntake(ctx, conn, tenant, b)
+	if err := errors.Join(err, conn.Close()); err != nil {
+		return false, err
+	}
+	// Also a refusal waits: what it says was received must not be lost.
+	return added, p.durable()
 }
 
 // AppendIntake takes a batch in within a transaction.

@@ -151,6 +151,7 @@ func TestReads_FindByIndex(t *testing.T) {
 			_, _, err := r.WidgetReferrals(ctx, "t", "p", referral.Identity{Account: "a", User: "u"}, 1)
 			return err
 		},
+		func() error { _, err := r.SFTPKeyKnown(ctx, "t", "f"); return err },
 		func() error { _, _, err := r.Decisions(ctx, "t", "a", 1, 0); return err },
 	} {
 		require.NoError(t, read())

@@ -18,6 +18,7 @@ import (
 	"github.com/tursodatabase/libsql-client-go/libsql"
 	_ "modernc.org/sqlite" // libsql-client-go opens file: URLs with it
 
+	"kith/backend/store/flush"
 	"kith/core"
 )
 
@@ -29,12 +30,20 @@ type Primary struct {
 	read  *sql.DB
 	// embedded is true for a file.
 	embedded bool
+	// log is that of a file; nil for a server, which answers for itself.
+	log *flush.Log
 }
 
-// maxWriters bounds the connections that write to a server. It lets one waiter in
-// after the other in no order, and with eight of them, on a busy machine, some
-// waited for ten seconds; those of one process wait here in their turn.
-const maxWriters = 2
+// maxWriters is how many connections write to a server. It lets waiters in in no
+// order, and each of them polls the lock there without a pause: a dozen, with
+// those that had given up and come back, left a small server no time for the one
+// that had it. Those of one process wait here, in their turn.
+const maxWriters = 1
+
+// beginTimeout bounds how long a transaction may take to begin. It is not bound
+// by the context of its caller: a connection that is given up goes on waiting at
+// the server, and the next one beside it.
+const beginTimeout = 20 * time.Second
 
 // writerPragmas give the one writer of a file room for what an import changes,
 // 16 MB each of pages and of log: with SQLite's 2 and 4 MB, a batch writes pages
@@ -74,6 +83,11 @@ func Open(url, token string) (*Primary, error) {
 		write, read = preparing{write}, preparing{read}
 	}
 	p := &Primary{write: sql.OpenDB(write), read: sql.OpenDB(read), embedded: embedded}
+	if embedded {
+		if p.log, err = flush.New(url); err != nil {
+			return nil, fmt.Errorf("store: open: %w", err)
+		}
+	}
 	p.Reads = Reads{q: p.read}
 	p.read.SetMaxOpenConns(maxReaders)
 	p.read.SetMaxIdleConns(maxReaders)
@@ -102,7 +116,24 @@ func separator(url string) string {
 func (p *Primary) Embedded() bool { return p.embedded }
 
 // Close waits for running statements and closes the database.
-func (p *Primary) Close() error { return errors.Join(p.write.Close(), p.read.Close()) }
+func (p *Primary) Close() error {
+	err := errors.Join(p.write.Close(), p.read.Close())
+	if p.log != nil {
+		err = errors.Join(err, p.log.Close())
+	}
+	return err
+}
+
+// durable returns when what this process has committed would survive a power cut.
+func (p *Primary) durable() error {
+	if p.log == nil {
+		return nil
+	}
+	if err := p.log.Wait(); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	return nil
+}
 
 // Ping reports whether the database answers. It asks it something, since the
 // pool cannot ping: the driver's connections have no driver.Pinger.
@@ -138,10 +169,10 @@ type Tx struct {
 	Silent bool
 }
 
-// Write runs do in one transaction and commits it when do returns nil. Nothing
-// of a transaction that failed remains; only when the connection to a server
-// breaks during the commit itself can nobody tell which of the two it was, and
-// the error is returned.
+// Write runs do in one transaction and commits it when do returns nil; then it is
+// on the disk. Nothing of a transaction that failed remains; only when the
+// connection to a server breaks during the commit itself, or the disk fails, can
+// nobody tell which of the two it was, and the error is returned.
 //
 // A transaction that the database gave up under contention is run again, a few
 // times, so do must have no effects but those of its transaction and must set
@@ -149,6 +180,10 @@ type Tx struct {
 func (p *Primary) Write(ctx context.Context, now core.Time, do func(*Tx) error) error {
 	for try := 1; ; try++ {
 		err := p.transact(ctx, now, do)
+		if err == nil {
+			// The next writer need not wait for this: its connection is free.
+			return p.durable()
+		}
 		if try == maxTries || !gaveUp(err) {
 			return err
 		}
@@ -179,9 +214,7 @@ func gaveUp(err error) bool {
 }
 
 func (p *Primary) transact(ctx context.Context, now core.Time, do func(*Tx) error) (err error) {
-	// Deferred transactions take the lock at their first write, when what they
-	// have read may no longer be true.
-	conn, err := p.writer(ctx, "BEGIN IMMEDIATE")
+	conn, err := p.writer(ctx, beginWrite)
 	if err != nil {
 		return fmt.Errorf("store: begin: %w", err)
 	}
@@ -220,7 +253,7 @@ func alive(ctx context.Context, pool *sql.DB, most int, first string) (conn *sql
 		if err != nil {
 			return nil, err
 		}
-		if _, err = conn.ExecContext(ctx, first); err == nil {
+		if err = begin(ctx, conn, first); err == nil {
 			return conn, nil
 		}
 		_ = conn.Close()
@@ -230,6 +263,24 @@ func alive(ctx context.Context, pool *sql.DB, most int, first string) (conn *sql
 	}
 	return nil, err
 }
+
+// begin runs the first statement on a connection.
+func begin(ctx context.Context, conn *sql.Conn, first string) error {
+	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), beginTimeout)
+	defer cancel()
+	_, err := conn.ExecContext(patient, first)
+	if err == nil && ctx.Err() != nil {
+		if strings.HasPrefix(first, "BEGIN") {
+			rollback(ctx, conn)
+		}
+		err = ctx.Err()
+	}
+	return err
+}
+
+// beginWrite begins a transaction with the write lock: deferred ones take it at
+// their first write, when what they have read may no longer be true.
+const beginWrite = "BEGIN IMMEDIATE"
 
 // rollback ends a transaction also when its context is over; a connection that
 // cannot even roll back is thrown away.

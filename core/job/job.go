@@ -143,6 +143,9 @@ const Memory = 2 * Life
 // RequesterAPI is the requester of a job that nobody else claims (spec, Job).
 const RequesterAPI = "API"
 
+// RequesterSFTP is the requester of a job whose file came over SFTP.
+const RequesterSFTP = "SFTP"
+
 // Stats counts the records of a job, while it runs and after.
 type Stats struct {
 	// Processed are all records so far, Errors those of them that failed.

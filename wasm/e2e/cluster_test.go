@@ -24,7 +24,7 @@ type fleet struct {
 	tenant   string
 }
 
-func newFleet(t *testing.T) *fleet {
+func newFleet(t testing.TB) *fleet {
 	t.Helper()
 	f := &fleet{cluster: sqldtest.StartWith(t, sqldtest.Options{Replicas: 2, Auth: true})}
 	for i := range f.nodes {
@@ -54,7 +54,7 @@ func (f *fleet) auth() string { return f.nodes[0].auth(f.tenant) }
 func (f *fleet) api(base string) string { return base + "/api/v1/" + f.tenant }
 
 // identify tells of a user at the first backend, and waits until all know.
-func (f *fleet) identify(t *testing.T, id, body string) {
+func (f *fleet) identify(t testing.TB, id, body string) {
 	t.Helper()
 	f.nodes[0].identify(t, f.nodes[0].backend, f.tenant, id, body)
 	f.cluster.WaitForSync(t)

@@ -46,7 +46,7 @@ var aliases atomic.Int64
 
 // alias makes a tenant of its own for a test, since grounds share a server and
 // a test may run several times.
-func alias(t *testing.T, s *site, name string) string {
+func alias(t testing.TB, s *site, name string) string {
 	t.Helper()
 	name = fmt.Sprintf("%s-%d", name, aliases.Add(1))
 	s.createTenant(t, name, "--landing-url", "https://"+name+".example/")

@@ -63,7 +63,9 @@ func TestComponent_IsBuiltFromThisTree(t *testing.T) {
 // that outlive each process.
 type site struct {
 	edge, backend string // base URLs
-	data          string
+	// sftp is the address that takes files; off: none does.
+	sftp string
+	data string
 	// edgeDatabase and backendDatabase are URLs; empty: the file in data.
 	edgeDatabase, backendDatabase string
 	// databaseToken is for the database servers, when they ask for one.
@@ -75,7 +77,7 @@ type site struct {
 func newSite(t testing.TB) *site {
 	t.Helper()
 	return &site{
-		edge: "http://" + freeAddr(t), backend: "http://" + freeAddr(t), data: t.TempDir(),
+		edge: "http://" + freeAddr(t), backend: "http://" + freeAddr(t), sftp: "off", data: t.TempDir(),
 		keys: map[string]string{"demo": "LIVE_DEMO_KEY_0123456789", "test_demo": "TEST_DEMO_KEY_0123456789"},
 	}
 }
@@ -150,8 +152,9 @@ func (s *site) command(t testing.TB, args ...string) *exec.Cmd {
 			c.Env = append(c.Env, entry)
 		}
 	}
-	// The gateway lab has one address by default, which tests would meet on.
-	c.Env = append(c.Env, "KITH_LAB_ADDR=off", "KITH_DATA="+s.data, "KITH_MANIFEST="+manifest, "KITH_DATABASE_TOKEN="+s.databaseToken,
+	// The gateway lab and SFTP have one address by default, which tests would
+	// meet on.
+	c.Env = append(c.Env, "KITH_LAB_ADDR=off", "KITH_SFTP_ADDR="+s.sftp, "KITH_DATA="+s.data, "KITH_MANIFEST="+manifest, "KITH_DATABASE_TOKEN="+s.databaseToken,
 		"KITH_EDGE_ADDR="+strings.TrimPrefix(s.edge, "http://"), "KITH_BACKEND_ADDR="+strings.TrimPrefix(s.backend, "http://"))
 	return c
 }

@@ -6,7 +6,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -16,6 +15,8 @@ import (
 	"github.com/BurntSushi/toml"
 	"github.com/tursodatabase/libsql-client-go/libsql"
 	_ "modernc.org/sqlite" // libsql opens file: URLs with it
+
+	"kith/backend/store/flush"
 )
 
 // Database says what a name in sqlite_databases stands for.
@@ -60,13 +61,12 @@ func ReadRuntimeConfig(path string) (map[string]Database, error) {
 // not in each other's way: SQLite lets waiters poll the lock, and the unlucky
 // ones run into busy_timeout. Its readers are not allowed to write at all.
 //
-// A server orders writers itself, but gives each a connection for as long as it
-// stays: a replica holds one to its primary for every connection that has
-// written. They have a pool of their own, so that a few edges cannot use up the
-// 128 connections that a primary has.
+// A server has one writer too, which sends what waits in groups; see group.
 type database struct {
 	read, write *sql.DB
+	group       *group // for a server, in place of write
 	file        bool
+	log         *flush.Log // of a file
 	maxRows     int
 	maxBytes    int
 
@@ -84,11 +84,6 @@ type statement struct {
 // maxStatements bounds the statements that are kept prepared; later ones are
 // prepared for each call. A component has a few dozen.
 const maxStatements = 256
-
-// serverWriters bounds the connections that write to a server. A write holds its
-// connection for about a millisecond, and many that wait at the server are let
-// in in no order.
-const serverWriters = 4
 
 // writerIdle is how long a connection that writes may lie unused. A server that
 // restarted leaves it dead without its knowing, and the statement sent over it
@@ -124,15 +119,17 @@ func openDatabase(ctx context.Context, config Database, o Options) (*database, e
 	if err != nil {
 		return nil, err
 	}
-	d.read = pool(connector, o.Instances)
-	d.write = pool(connector, serverWriters)
-	d.write.SetConnMaxIdleTime(writerIdle)
+	server, err := newHrana(config, o.MaxRows, o.MaxRowBytes)
+	if err != nil {
+		return nil, err
+	}
+	d.read, d.group = pool(connector, o.Instances), newGroup(server)
 	return d, nil
 }
 
 // filePragmas are set on every connection to a file. With WAL, readers and the
-// writer do not wait for each other, and "normal" loses no consistency, only, on
-// a power cut, the newest commits.
+// writer do not wait for each other; "normal" leaves it to us to flush the newest
+// commits, which is done for several at once.
 var filePragmas = []string{"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(NORMAL)"}
 
 func (d *database) openFile(ctx context.Context, file string) error {
@@ -141,6 +138,9 @@ func (d *database) openFile(ctx context.Context, file string) error {
 		return errors.New("every connection would have a database in memory of its own")
 	}
 	var err error
+	if d.log, err = flush.New(file); err != nil {
+		return err
+	}
 	if d.write, err = filePool(file, 1, filePragmas...); err != nil {
 		return err
 	}
@@ -176,13 +176,22 @@ func pool(connector driver.Connector, connections int) *sql.DB {
 }
 
 func (d *database) close() error {
-	if d == nil || d.write == nil {
+	if d == nil {
 		return nil
 	}
-	if d.read == nil {
-		return d.write.Close()
+	var errs []error
+	if d.group != nil {
+		d.group.close()
 	}
-	return errors.Join(d.read.Close(), d.write.Close())
+	for _, pool := range []*sql.DB{d.write, d.read} {
+		if pool != nil {
+			errs = append(errs, pool.Close())
+		}
+	}
+	if d.log != nil {
+		errs = append(errs, d.log.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // statement returns the statement of a text, prepared if it can be kept. The
@@ -246,51 +255,18 @@ func (d *database) query(ctx context.Context, text []byte, args []any) (*result,
 	case s.prepared != nil:
 		rows, err = s.prepared.QueryContext(ctx, args...)
 	case s.write && !d.file:
-		return d.writeOnce(ctx, s, args)
+		return d.group.write(ctx, s.text, args)
 	default:
 		rows, err = d.pool(s.write).QueryContext(ctx, s.text, args...)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return d.readAll(rows)
-}
-
-// writeOnce runs a statement on a server without the repetition that
-// database/sql gives a connection that breaks: the driver reports a connection
-// lost after the statement was sent just like one lost before, and a statement
-// that was carried out must not be carried out again. A statement that the
-// server refused because others were writing was not carried out, and is sent
-// again.
-func (d *database) writeOnce(ctx context.Context, s *statement, args []any) (*result, error) {
-	conn, err := d.write.Conn(ctx)
-	if err != nil {
-		return nil, err
+	r, err := d.readAll(rows)
+	if err == nil && s.write && d.file {
+		err = d.log.Wait()
 	}
-	defer conn.Close()
-	for {
-		r, err := d.queryOn(ctx, conn, s, args)
-		if err == nil || !strings.Contains(err.Error(), "database is locked") {
-			return r, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, err
-		case <-time.After(rand.N(lockedPause)):
-		}
-	}
-}
-
-// lockedPause is the longest rest before a statement is sent to a locked
-// database again.
-const lockedPause = 20 * time.Millisecond
-
-func (d *database) queryOn(ctx context.Context, conn *sql.Conn, s *statement, args []any) (*result, error) {
-	rows, err := conn.QueryContext(ctx, s.text, args...)
-	if err != nil {
-		return nil, err
-	}
-	return d.readAll(rows)
+	return r, err
 }
 
 func (d *database) readAll(rows *sql.Rows) (*result, error) {
@@ -322,13 +298,17 @@ func (d *database) readAll(rows *sql.Rows) (*result, error) {
 func sizeOf(row []any) int {
 	size := 0
 	for _, v := range row {
-		size += 16
-		switch v := v.(type) {
-		case string:
-			size += len(v)
-		case []byte:
-			size += len(v)
-		}
+		size += sizeOfValue(v)
 	}
 	return size
+}
+
+func sizeOfValue(v any) int {
+	switch v := v.(type) {
+	case string:
+		return 16 + len(v)
+	case []byte:
+		return 16 + len(v)
+	}
+	return 16
 }

@@ -76,7 +76,7 @@ func (f *databaseFlags) masterKeyText() (string, error) {
 	}
 	key := make([]byte, 32)
 	random(key)
-	made, err := f.keepMasterKey(path, hex.EncodeToString(key))
+	made, err := keepNew(path, []byte(hex.EncodeToString(key)+"\n"))
 	if err != nil {
 		return "", fmt.Errorf("master key: %w", err)
 	}
@@ -86,19 +86,20 @@ func (f *databaseFlags) masterKeyText() (string, error) {
 	return hex.EncodeToString(key), nil
 }
 
-// keepMasterKey writes a new key to its file; false means that there is one. The
+// keepNew writes a secret to a file of its own; false means that there is one. The
 // file gets its name when it is whole: two processes that start together must
-// end up with one key, and one that is killed must not leave half of one.
-func (f *databaseFlags) keepMasterKey(path, key string) (bool, error) {
-	if err := os.MkdirAll(f.Data, 0o700); err != nil {
+// end up with one secret, and one that is killed must not leave half of one.
+func keepNew(path string, secret []byte) (bool, error) {
+	folder, name := filepath.Split(path)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return false, err
 	}
-	file, err := os.CreateTemp(f.Data, "master.key.*") // for its owner only
+	file, err := os.CreateTemp(folder, name+".*") // for its owner only
 	if err != nil {
 		return false, err
 	}
 	defer os.Remove(file.Name())
-	_, err = fmt.Fprintln(file, key)
+	_, err = file.Write(secret)
 	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return false, err
 	}

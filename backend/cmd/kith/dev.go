@@ -19,7 +19,8 @@ import (
 type devCommand struct {
 	backendFlags
 	edgeFlags
-	LabAddr string `env:"KITH_LAB_ADDR" default:"127.0.0.1:8090" help:"Address that the gateway lab listens on; off: there is none."`
+	LabAddr  string `env:"KITH_LAB_ADDR" default:"127.0.0.1:8090" help:"Address that the gateway lab listens on; off: there is none."`
+	SFTPAddr string `env:"KITH_SFTP_ADDR" default:"127.0.0.1:2022" help:"Address that takes files over SFTP; off: there is none."`
 }
 
 // Run serves edge and backend on one database until the context ends. The edge
@@ -31,7 +32,7 @@ func (c *devCommand) Run(e *env) error {
 	}
 	defer engine.DB.Close()
 	defer engine.Files.Close()
-	backend, err := listen(c.BackendAddr)
+	listener, err := listen(c.BackendAddr)
 	if err != nil {
 		return err
 	}
@@ -39,7 +40,7 @@ func (c *devCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	backendURL := "http://" + reachable(backend.Addr().String())
+	backendURL := "http://" + reachable(listener.Addr().String())
 	loaded, err := c.load(e, &c.databaseFlags, backendURL)
 	if err != nil {
 		return err
@@ -70,10 +71,16 @@ func (c *devCommand) Run(e *env) error {
 			return err
 		}
 	}
-	banner(e.out, edgeURL, backendURL, labURL, c.Data)
+	sftp, upload, err := c.demoSFTP(e.ctx, e, engine)
+	if err != nil {
+		return err
+	}
+	banner(e.out, edgeURL, backendURL, labURL, c.Data, upload)
 	return c.serve(e, func(own *env) error { return serveEdge(own, loaded, edge) },
 		func(own *env) error {
-			return serveBackend(own, engine, backend, demo.Landing(engine), explorer(), c.backendFlags)
+			return backend{
+				engine: engine, listener: listener, pages: demo.Landing(engine), explorer: explorer(), sftp: sftp, flags: c.backendFlags,
+			}.serve(own)
 		})
 }
 
@@ -132,7 +139,10 @@ func reachable(addr string) string {
 	return net.JoinHostPort(host, port)
 }
 
-func banner(out io.Writer, edgeURL, backendURL, labURL, data string) {
+func banner(out io.Writer, edgeURL, backendURL, labURL, data, upload string) {
+	if upload != "" {
+		upload = "  Import a file (users_, userEvents_, deleteUsers_ or redeemRewards_ begins its name):\n    " + upload + "\n\n"
+	}
 	lab := ""
 	if labURL != "" {
 		lab = "\n  Gateway    " + labURL + "    a payment gateway to play with, not a real one"
@@ -160,5 +170,5 @@ func banner(out io.Writer, edgeURL, backendURL, labURL, data string) {
   Try GraphQL:
     %[1]s/api/v1/%[4]s/graphql
 
-`, edgeURL, backendURL, data, demo.LiveTenant, demo.LiveKey, demo.TestTenant, demo.TestKey, demo.Code, lab, demo.WidgetPath)
+%[11]s`, edgeURL, backendURL, data, demo.LiveTenant, demo.LiveKey, demo.TestTenant, demo.TestKey, demo.Code, lab, demo.WidgetPath, upload)
 }

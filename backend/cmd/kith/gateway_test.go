@@ -118,10 +118,10 @@ func newGatewayStageOn(t *testing.T, options gatewaylab.Options) *gatewayStage {
 	s.db, err = sql.Open("sqlite", database)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.db.Close() })
-	backend := serveStory(t, func(e *env, l net.Listener) error {
-		return serveBackend(e, s.engine, l, nil, nil, backendFlags{jobFlags: jobFlags{JobWorkers: 1}})
+	base := serveStory(t, func(e *env, l net.Listener) error {
+		return backend{engine: s.engine, listener: l, flags: backendFlags{jobFlags: jobFlags{JobWorkers: 1}}}.serve(e)
 	})
-	s.webhook = backend + "/api/v1/test_demo/gateway/braintree/webhook"
+	s.webhook = base + "/api/v1/test_demo/gateway/braintree/webhook"
 	require.NoError(t, lab.Register(t.Context(), s.webhook))
 	return s
 }
@@ -248,6 +248,7 @@ func (s *gatewayStage) later(ctx context.Context, step scenario.Step) error {
 		return err
 	}
 	s.clock.advance(d)
+	s.engine.WakeGateway()
 	return s.idle(ctx)
 }
 

@@ -66,14 +66,14 @@ func serveLab(e *env, lab *gatewaylab.Lab, listener net.Listener) error {
 	return err
 }
 
-// noLab is the address of no lab.
-const noLab = "off"
+// off is the address of what is not to run.
+const off = "off"
 
 // startLab starts the lab of `kith dev`, with its journal in the data folder. It
 // returns the lab and its base URL, which is empty when there is to be none, and
 // what stops it. A lab that fails later is logged: the rest goes on without it.
 func (c *devCommand) startLab(e *env) (lab *gatewaylab.Lab, baseURL string, stop func(), err error) {
-	if c.LabAddr == noLab {
+	if c.LabAddr == off {
 		return nil, "", func() {}, nil
 	}
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {

@@ -12,9 +12,15 @@ import (
 	"kith/core"
 )
 
-// jobFlags configure jobs and their files.
+// fileFlags configure the files of jobs.
+type fileFlags struct {
+	Files   string `env:"KITH_FILES" help:"Where the files of jobs are kept: a folder, or a bucket by URL (s3://, gs://, azblob://, file:///). Default: files in the data folder." placeholder:"URL"`
+	MaxFile int64  `env:"KITH_MAX_FILE" default:"2147483648" help:"Largest file in bytes that an import takes, as it is sent and when it is unpacked."`
+}
+
+// jobFlags configure jobs.
 type jobFlags struct {
-	Files      string        `env:"KITH_FILES" help:"Where the files of jobs are kept: a folder, or a bucket by URL (s3://, gs://, azblob://, file:///). Default: files in the data folder." placeholder:"URL"`
+	fileFlags
 	JobWorkers int           `env:"KITH_JOB_WORKERS" default:"2" help:"Jobs that run at the same time."`
 	JobLease   time.Duration `env:"KITH_JOB_LEASE" default:"15s" help:"How long a worker holds a job without a sign of life before others take it over; the clocks of all backends must agree within it."`
 }
@@ -24,22 +30,19 @@ type jobFlags struct {
 const minJobLease = 100 * time.Millisecond
 
 // bucket is where files are kept.
-func (f jobFlags) bucket(data string) string {
+func (f fileFlags) bucket(data string) string {
 	if f.Files == "" {
 		return filepath.Join(data, "files")
 	}
 	return f.Files
 }
 
-// apply gives the use cases what they need for jobs.
-func (f jobFlags) apply(e *env, engine *program.Engine, data string) (err error) {
-	switch {
-	case f.JobWorkers < 0:
-		return core.Invalid("job-workers", "must be 0 or more")
-	case f.JobLease < minJobLease:
-		return core.Invalid("job-lease", "must be 100ms or more")
+// apply gives the use cases the files of jobs.
+func (f fileFlags) apply(e *env, engine *program.Engine, data string) (err error) {
+	if f.MaxFile < 1 {
+		return core.Invalid("max-file", "must be 1 or more bytes")
 	}
-	engine.JobLease = core.Time(f.JobLease.Milliseconds())
+	engine.MaxFile = f.MaxFile
 	url := f.bucket(data)
 	if !strings.Contains(url, "://") {
 		engine.Files = file.Dir(url)
@@ -47,6 +50,18 @@ func (f jobFlags) apply(e *env, engine *program.Engine, data string) (err error)
 	}
 	engine.Files, err = bucket.Open(e.ctx, url)
 	return err
+}
+
+// apply gives the use cases what they need for jobs.
+func (f jobFlags) apply(e *env, engine *program.Engine, data string) error {
+	switch {
+	case f.JobWorkers < 0:
+		return core.Invalid("job-workers", "must be 0 or more")
+	case f.JobLease < minJobLease:
+		return core.Invalid("job-lease", "must be 100ms or more")
+	}
+	engine.JobLease = core.Time(f.JobLease.Milliseconds())
+	return f.fileFlags.apply(e, engine, data)
 }
 
 // newJobWorkers returns what does jobs and removes old files.

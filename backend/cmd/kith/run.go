@@ -25,6 +25,7 @@ type cli struct {
 	Dev     devCommand     `cmd:"" help:"Run edge and backend together, with two demo tenants."`
 	Serve   serveCommand   `cmd:"" help:"Run the backend."`
 	Edge    edgeCommand    `cmd:"" help:"Run the edge component under wazero, as a production server."`
+	SFTP    sftpCommand    `cmd:"" name:"sftp" help:"Take files to import over SFTP, beside backends on the same database."`
 	Tenant  tenantCommand  `cmd:"" help:"Manage tenants."`
 	Program programCommand `cmd:"" help:"Manage the programs of a tenant."`
 	Widget  widgetCommand  `cmd:"" help:"Manage the widgets of a tenant."`

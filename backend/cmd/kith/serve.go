@@ -24,6 +24,7 @@ type backendFlags struct {
 	databaseFlags
 	opsFlags
 	jobFlags
+	sftpFlags
 	BackendAddr string `env:"KITH_BACKEND_ADDR" default:"127.0.0.1:8080" help:"Address that the backend listens on."`
 	RateLimit   uint   `env:"KITH_RATE_LIMIT" default:"600" help:"Calls a minute that one public address may make to live tenants without their API key; 0: any number."`
 	TempDomains string `env:"KITH_TEMP_DOMAINS" type:"existingfile" help:"File of domains of disposable mail addresses, one on each line, besides those that are known." placeholder:"FILE"`
@@ -67,7 +68,8 @@ func readDomains(path string) (map[string]bool, error) {
 
 type serveCommand struct {
 	backendFlags
-	DemoURL string `env:"KITH_DEMO_URL" help:"Make the demo tenants, with share links that lead to this edge, and answer their landing page. For trying out only: their keys are public." placeholder:"URL"`
+	SFTPAddr string `env:"KITH_SFTP_ADDR" help:"Address that takes files over SFTP. Default: none." placeholder:"ADDR"`
+	DemoURL  string `env:"KITH_DEMO_URL" help:"Make the demo tenants, with share links that lead to this edge, and answer their landing page. For trying out only: their keys are public." placeholder:"URL"`
 }
 
 // Run serves until the context ends.
@@ -83,12 +85,17 @@ func (c *serveCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
+	sftp, err := c.openSFTP(e, engine, c.SFTPAddr, c.Data)
+	if err != nil {
+		return err
+	}
 	observeBackend(e, engine)
 	if err := c.serveOps(e, map[string]probe{"database": engine.DB.Ping}); err != nil {
 		return err
 	}
+	b := backend{engine: engine, listener: listener, sftp: sftp, flags: c.backendFlags}
 	if c.DemoURL == "" {
-		return serveBackend(e, engine, listener, nil, nil, c.backendFlags)
+		return b.serve(e)
 	}
 	if err := checkURL("demo-url", c.DemoURL); err != nil {
 		return err
@@ -96,31 +103,50 @@ func (c *serveCommand) Run(e *env) error {
 	if err := demo.Seed(e.ctx, engine, c.DemoURL, testURL(c.DemoURL)); err != nil {
 		return err
 	}
-	return serveBackend(e, engine, listener, demo.Landing(engine), nil, c.backendFlags)
+	b.pages = demo.Landing(engine)
+	return b.serve(e)
 }
 
 func logConfig(e *env, part string, f backendFlags) {
 	url, _ := f.url()
 	e.log.Info("config", "part", part, "version", version, "addr", f.BackendAddr, "data", f.Data, "database", url,
 		"database_token", secret(f.DatabaseToken), "master_key", f.masterKeySource(), "files", f.bucket(f.Data),
-		"temp_domains", f.TempDomains, "rate_limit", f.RateLimit, "job_workers", f.JobWorkers, "job_lease", f.JobLease)
+		"max_file", f.MaxFile, "temp_domains", f.TempDomains, "rate_limit", f.RateLimit, "job_workers", f.JobWorkers, "job_lease", f.JobLease)
 }
 
-// serveBackend answers on listener until the context ends: then it takes no new
-// request, finishes those it has, and processes the events they brought.
-func serveBackend(e *env, engine *program.Engine, listener net.Listener, pages http.Handler, explorer *api.GraphiQL, f backendFlags) error {
-	graph, err := graphql.New(engine, e.log, explorer != nil)
+// backend is a backend that is ready to serve.
+type backend struct {
+	engine   *program.Engine
+	listener net.Listener
+	// pages answer what the API does not, explorer is the page to write GraphQL
+	// in, sftp takes files; each may be nil.
+	pages    http.Handler
+	explorer *api.GraphiQL
+	sftp     *sftpDoor
+	// flags are what it was started with.
+	flags backendFlags
+}
+
+// serve answers until the context ends: then it takes no new request and no new
+// file, finishes those it has, and processes the events they brought.
+func (b backend) serve(e *env) error {
+	engine := b.engine
+	graph, err := graphql.New(engine, e.log, b.explorer != nil)
 	if err != nil {
 		return err
 	}
 	if err := engine.EnsureSigningKey(e.ctx); err != nil {
+		if e.ctx.Err() != nil {
+			// It was told to stop before it began.
+			return nil
+		}
 		return err
 	}
 	intake := job.NewIntake(engine.DB, engine.Now, e.log)
 	engine.Wake = intake.Wake
 	gateways := job.NewGateway(engine, e.log)
 	engine.WakeGateway = gateways.Wake
-	jobs := newJobWorkers(e, engine, f.JobWorkers)
+	jobs := newJobWorkers(e, engine, b.flags.JobWorkers)
 	working, stopWorking := context.WithCancel(context.Background())
 	var workers sync.WaitGroup
 	if !engine.DB.Embedded() {
@@ -132,8 +158,10 @@ func serveBackend(e *env, engine *program.Engine, listener net.Listener, pages h
 		job.NewWebhooks(engine, sender, e.log), job.NewForget(engine, e.log)) {
 		workers.Go(func() { worker.Run(working) })
 	}
-	surface := &api.API{Engine: engine, Pages: pages, GraphQL: graph, GraphiQL: explorer, Limit: api.NewLimit(int(f.RateLimit)), Observe: e.observeRoute, Log: e.log}
-	err = serveHTTP(e.ctx, listener, surface.Handler())
+	surface := &api.API{Engine: engine, Pages: b.pages, GraphQL: graph, GraphiQL: b.explorer, Limit: api.NewLimit(int(b.flags.RateLimit)), Observe: e.observeRoute, Log: e.log}
+	stopSFTP := b.sftp.start(e)
+	err = serveHTTP(e.ctx, b.listener, surface.Handler())
+	stopSFTP()
 	stopWorking()
 	workers.Wait()
 	e.log.Info("backend stopped")
@@ -174,7 +202,7 @@ func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler)
 func listen(addr string) (net.Listener, error) {
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("%w (another kith may be running; KITH_EDGE_ADDR, KITH_BACKEND_ADDR and KITH_LAB_ADDR choose other addresses)", err)
+		return nil, fmt.Errorf("%w (another kith may be running; KITH_EDGE_ADDR, KITH_BACKEND_ADDR, KITH_LAB_ADDR and KITH_SFTP_ADDR choose other addresses)", err)
 	}
 	return listener, nil
 }

@@ -180,7 +180,7 @@ func (g *ground) stage(t *testing.T) *stage {
 	engine.Files = file.Dir(t.TempDir())
 	t.Cleanup(func() { require.NoError(t, engine.DB.Close()) })
 	s.backend = serveStory(t, func(e *env, l net.Listener) error {
-		return serveBackend(e, engine, l, nil, nil, backendFlags{jobFlags: jobFlags{JobWorkers: 1}})
+		return backend{engine: engine, listener: l, flags: backendFlags{jobFlags: jobFlags{JobWorkers: 1}}}.serve(e)
 	})
 	return s
 }

@@ -19,6 +19,7 @@ type tenantCommand struct {
 	Show   tenantShowCommand   `cmd:"" help:"Print a tenant's settings."`
 	Set    tenantSetCommand    `cmd:"" help:"Change settings of one tenant, and print all of them. A running backend has them at once, an edge when its replica has."`
 	Origin originCommand       `cmd:"" help:"Say which pages may call the service from a browser."`
+	SFTP   sftpKeyCommand      `cmd:"" name:"sftp-key" help:"Say who may send files to import over SFTP."`
 }
 
 type tenantCreateCommand struct {

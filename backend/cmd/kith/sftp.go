@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"golang.org/x/crypto/ssh"
+
+	"kith/backend/demo"
+	"kith/backend/program"
+	"kith/backend/sftp"
+	"kith/core"
+)
+
+// sftpFlags configure the SFTP server.
+type sftpFlags struct {
+	SFTPHostKey string `env:"KITH_SFTP_HOST_KEY" help:"File of the key by which the SFTP server shows itself: a private key of ssh-keygen, without a passphrase. Default: sftp_host_key in the data folder, made when it is not there." placeholder:"FILE"`
+}
+
+// sftpDoor is an SFTP server that is ready to take files.
+type sftpDoor struct {
+	server   *sftp.Server
+	listener net.Listener
+	host     ssh.Signer
+}
+
+// openSFTP opens an SFTP server; nil without an address, or when it is off.
+func (f sftpFlags) openSFTP(e *env, engine *program.Engine, addr, data string) (*sftpDoor, error) {
+	if addr == "" || addr == off {
+		return nil, nil
+	}
+	host, err := f.hostKey(data)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := listen(addr)
+	if err != nil {
+		return nil, err
+	}
+	e.log.Info("config", "part", "sftp", "version", version, "addr", listener.Addr().String(), "host_key", ssh.FingerprintSHA256(host.PublicKey()))
+	return &sftpDoor{server: sftp.New(engine, host, e.log), listener: listener, host: host}, nil
+}
+
+func (f sftpFlags) hostKey(data string) (ssh.Signer, error) {
+	if f.SFTPHostKey != "" {
+		text, err := os.ReadFile(f.SFTPHostKey)
+		if err != nil {
+			return nil, fmt.Errorf("sftp-host-key: %w", err)
+		}
+		return sftp.HostKey(text)
+	}
+	return keptKey(filepath.Join(data, "sftp_host_key"), "kith")
+}
+
+// keptKey is the key in a file, which is made when it is not there.
+func keptKey(path, note string) (ssh.Signer, error) {
+	text, err := os.ReadFile(path)
+	if err == nil {
+		key, err := sftp.HostKey(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		return key, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("sftp: %w", err)
+	}
+	private, _, err := sftp.NewKey(note)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := keepNew(path, private); err != nil {
+		return nil, fmt.Errorf("sftp: %w", err)
+	}
+	return keptKey(path, note)
+}
+
+// start takes files until the context ends, and returns what waits for that. A
+// server that fails is logged: the rest goes on without it.
+func (d *sftpDoor) start(e *env) (wait func()) {
+	var running sync.WaitGroup
+	if d != nil {
+		running.Go(func() {
+			if err := d.server.Serve(e.ctx, d.listener); err != nil {
+				e.log.Error("sftp", "error", err)
+			}
+		})
+	}
+	return running.Wait
+}
+
+type sftpCommand struct {
+	databaseFlags
+	opsFlags
+	fileFlags
+	sftpFlags
+	SFTPAddr string `env:"KITH_SFTP_ADDR" default:"127.0.0.1:2022" help:"Address that takes files."`
+}
+
+// Run takes files until the context ends. What becomes of them the workers of
+// the backends see to.
+func (c *sftpCommand) Run(e *env) error {
+	engine, err := c.databaseFlags.open(e)
+	if err != nil {
+		return err
+	}
+	defer engine.DB.Close()
+	if err := c.fileFlags.apply(e, engine, c.Data); err != nil {
+		return err
+	}
+	defer engine.Files.Close()
+	engine.WakeJobs = func() {}
+	door, err := c.openSFTP(e, engine, c.SFTPAddr, c.Data)
+	if err != nil {
+		return err
+	}
+	if door == nil {
+		return core.Invalid("sftp-addr", "must be an address")
+	}
+	if err := c.serveOps(e, map[string]probe{"database": engine.DB.Ping}); err != nil {
+		return err
+	}
+	err = door.server.Serve(e.ctx, door.listener)
+	e.log.Info("sftp stopped")
+	return err
+}
+
+// demoSFTP opens the SFTP server of `kith dev`, lets a key that it keeps in the
+// data folder send files of the demo tenants, and returns the command that does
+// it. There is no server, and no command, when it is off.
+func (c *devCommand) demoSFTP(ctx context.Context, e *env, engine *program.Engine) (door *sftpDoor, command string, err error) {
+	door, err = c.openSFTP(e, engine, c.SFTPAddr, c.Data)
+	if err != nil || door == nil {
+		return nil, "", err
+	}
+	path := filepath.Join(c.Data, "sftp_demo_key")
+	key, err := keptKey(path, "kith-demo")
+	if err != nil {
+		return nil, "", err
+	}
+	parsed, err := sftp.ParseKey(ssh.MarshalAuthorizedKey(key.PublicKey()))
+	if err != nil {
+		return nil, "", err
+	}
+	parsed.Note = "kith dev"
+	for _, tenant := range []core.TenantAlias{demo.LiveTenant, demo.TestTenant} {
+		if _, err := engine.AddSFTPKey(ctx, tenant, parsed); err != nil {
+			return nil, "", err
+		}
+	}
+	addr := reachable(door.listener.Addr().String())
+	known := filepath.Join(c.Data, "sftp_known_hosts")
+	if err := os.WriteFile(known, []byte(sftp.KnownHost(addr, door.host)), 0o600); err != nil {
+		return nil, "", fmt.Errorf("sftp: %w", err)
+	}
+	host, port, err := net.SplitHostPort(addr)
+	return door, fmt.Sprintf("sftp -P %s -i %s -o UserKnownHostsFile=%s %s@%s", port, path, known, demo.LiveTenant, host), err
+}

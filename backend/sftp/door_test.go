@@ -1,0 +1,278 @@
+package sftp_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	client "github.com/pkg/sftp"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/ssh"
+
+	"kith/backend/file"
+	"kith/backend/program"
+	"kith/backend/sftp"
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/auth"
+	"kith/core/job"
+	"kith/core/link"
+	"kith/core/referral"
+)
+
+// deadline bounds every wait. It is only ever spent on failure.
+const deadline = time.Minute
+
+// door is a server on a port of its own, with two tenants that have a key each.
+type door struct {
+	*program.Engine
+	addr  string
+	host  ssh.PublicKey
+	files string
+	log   *lockedBuffer
+	// acme is a key of tenant acme, other of tenant other.
+	acme, other ssh.Signer
+	// stop ends the server, and waits until it has ended.
+	stop func()
+}
+
+func open(t *testing.T, change ...func(*program.Engine)) *door {
+	t.Helper()
+	d := &door{files: t.TempDir(), log: &lockedBuffer{}, acme: ed25519Key(t), other: ed25519Key(t)}
+	db, err := store.Open("file:"+filepath.Join(t.TempDir(), "kith.db"), "")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	now := func() core.Time { return core.Time(time.Now().UnixMilli()) }
+	require.NoError(t, db.Migrate(t.Context(), now()))
+	keys, err := auth.ParseKeyring(strings.Repeat("a", 64))
+	require.NoError(t, err)
+	d.Engine = &program.Engine{
+		DB: db, Keys: keys, Now: now, Entropy: func(p []byte) { _, _ = rand.Read(p) },
+		Wake: func() {}, WakeJobs: func() {}, Files: file.Dir(d.files),
+	}
+	for _, c := range change {
+		c(d.Engine)
+	}
+	for tenant, key := range map[core.TenantAlias]ssh.Signer{"acme": d.acme, "other": d.other} {
+		require.NoError(t, d.CreateTenants(t.Context(), program.NewTenant{
+			Alias: tenant, Key: d.MakeKey(tenant), Policy: link.Policy{Consent: link.ConsentOff},
+			Program: referral.DefaultProgram("https://" + string(tenant) + ".example/"),
+		}))
+		d.allow(t, tenant, key)
+	}
+	d.serve(t, deadline)
+	return d
+}
+
+func (d *door) serve(t *testing.T, drain time.Duration) {
+	t.Helper()
+	private, public, err := sftp.NewKey("host")
+	require.NoError(t, err)
+	host, err := sftp.HostKey(private)
+	require.NoError(t, err)
+	d.host, _, _, _, err = ssh.ParseAuthorizedKey(public)
+	require.NoError(t, err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	d.addr = listener.Addr().String()
+	server := sftp.New(d.Engine, host, slog.New(slog.NewTextHandler(d.log, nil)))
+	server.Drain = drain
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(ctx, listener) }()
+	d.stop = sync.OnceFunc(func() { cancel(); require.NoError(t, <-done) })
+	t.Cleanup(d.stop)
+}
+
+func (d *door) allow(t *testing.T, tenant core.TenantAlias, key ssh.Signer) {
+	t.Helper()
+	parsed, err := sftp.ParseKey(ssh.MarshalAuthorizedKey(key.PublicKey()))
+	require.NoError(t, err)
+	added, err := d.AddSFTPKey(t.Context(), tenant, parsed)
+	require.NoError(t, err)
+	require.True(t, added)
+}
+
+func ed25519Key(t *testing.T) ssh.Signer {
+	t.Helper()
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	return signer(t, key)
+}
+
+func signer(t *testing.T, key any) ssh.Signer {
+	t.Helper()
+	s, err := ssh.NewSignerFromKey(key)
+	require.NoError(t, err)
+	return s
+}
+
+func rsaKey(t *testing.T, bits int) ssh.Signer {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, bits)
+	require.NoError(t, err)
+	return signer(t, key)
+}
+
+func ecdsaKey(t *testing.T) ssh.Signer {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	return signer(t, key)
+}
+
+// dial connects, and does not ask for a session.
+func (d *door) dial(user string, methods ...ssh.AuthMethod) (*ssh.Client, error) {
+	return ssh.Dial("tcp", d.addr, &ssh.ClientConfig{
+		User: user, Auth: methods, HostKeyCallback: ssh.FixedHostKey(d.host), Timeout: deadline,
+	})
+}
+
+// sender is a client with a session, and what it was told beside the answers.
+type sender struct {
+	*client.Client
+	conn  *ssh.Client
+	aside *lockedBuffer
+}
+
+func (d *door) connect(t *testing.T, user string, key ssh.Signer, options ...client.ClientOption) *sender {
+	t.Helper()
+	conn, err := d.dial(user, ssh.PublicKeys(key))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	session, err := conn.NewSession()
+	require.NoError(t, err)
+	s := &sender{conn: conn, aside: &lockedBuffer{}}
+	aside, err := session.StderrPipe()
+	require.NoError(t, err)
+	go func() { _, _ = io.Copy(s.aside, aside) }()
+	in, err := session.StdinPipe()
+	require.NoError(t, err)
+	out, err := session.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, session.RequestSubsystem("sftp"))
+	s.Client, err = client.NewClientPipe(out, in, options...)
+	require.NoError(t, err)
+	return s
+}
+
+// send sends a file as a whole and returns what came of closing it.
+func (s *sender) send(t *testing.T, name, text string) error {
+	t.Helper()
+	f, err := s.Create(name)
+	require.NoError(t, err)
+	_, err = f.ReadFrom(strings.NewReader(text))
+	require.NoError(t, err)
+	return f.Close()
+}
+
+// isTold waits until a client is told something beside its answers.
+func (s *sender) isTold(t *testing.T, words string) {
+	t.Helper()
+	await(t, func() error {
+		if !strings.Contains(s.aside.String(), words) {
+			return fmt.Errorf("told %q, and not %q", s.aside, words)
+		}
+		return nil
+	})
+}
+
+// jobs are the jobs of a tenant, the newest first.
+func (d *door) jobs(t *testing.T, tenant core.TenantAlias) []job.Job {
+	t.Helper()
+	found, _, err := d.Jobs(t.Context(), tenant, job.Filter{Limit: 100})
+	require.NoError(t, err)
+	return found
+}
+
+// done is the newest job of a tenant, when it has ended: one that is small has
+// ended already, unless the machine is busy.
+func (d *door) done(t *testing.T, tenant core.TenantAlias) (newest job.Job) {
+	t.Helper()
+	await(t, func() error {
+		_, err := d.WorkJob(t.Context())
+		require.NoError(t, err)
+		all := d.jobs(t, tenant)
+		require.NotEmpty(t, all)
+		if newest = all[0]; newest.Status == job.Pending {
+			return fmt.Errorf("the job is at %d", newest.Stats.Processed)
+		}
+		return nil
+	})
+	return newest
+}
+
+// kept are the files that lie where files are kept.
+func (d *door) kept(t *testing.T) (names []string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(d.files, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			names = append(names, path)
+		}
+		return err
+	}))
+	return names
+}
+
+func await(t *testing.T, probe func() error) {
+	t.Helper()
+	end := time.Now().Add(deadline)
+	for {
+		err := probe()
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %v", deadline, err)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// logged waits for a line in the log.
+func (d *door) logged(t *testing.T, words ...string) {
+	t.Helper()
+	await(t, func() error {
+		for line := range strings.Lines(d.log.String()) {
+			all := true
+			for _, w := range words {
+				all = all && strings.Contains(line, w)
+			}
+			if all {
+				return nil
+			}
+		}
+		return fmt.Errorf("no line with %q in\n%s", words, d.log)
+	})
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}

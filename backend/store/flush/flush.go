@@ -1,0 +1,134 @@
+// Package flush lets those who commit to an SQLite file wait until what they
+// committed survives a power cut, many of them with one flush of the disk.
+//
+// SQLite can flush at every commit (synchronous=FULL), but it does so while it
+// holds the write lock, so that commits wait for each other's flushes. With
+// synchronous=NORMAL in WAL mode it flushes before and after a checkpoint only;
+// until then the commit stands in the write-ahead log, and needs no more than
+// that file to be flushed.
+package flush
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// Log is the write-ahead log of one SQLite file. It is safe for concurrent use.
+type Log struct {
+	path string
+	sync func(*os.File) error
+
+	mu sync.Mutex
+	// next is the flush that has not begun, for which callers wait; nil when
+	// nobody does.
+	next *round
+	// running is true while a goroutine flushes.
+	running bool
+
+	// file is the log as it was opened last, or nil; the running goroutine's.
+	file *os.File
+}
+
+type round struct {
+	done chan struct{}
+	err  error
+}
+
+// New returns the log of the database at a URL: "file:PATH", parameters are not
+// regarded. Nothing is opened before it is needed.
+func New(databaseURL string) (*Log, error) {
+	path, _, _ := strings.Cut(strings.TrimPrefix(databaseURL, "file:"), "?")
+	path, err := url.PathUnescape(path)
+	if err != nil {
+		return nil, fmt.Errorf("flush: %w", err)
+	}
+	return &Log{path: path + "-wal", sync: (*os.File).Sync}, nil
+}
+
+// Wait returns when all that was committed before it was called is on the disk.
+// An error means that nobody knows whether it is; it will not be known later.
+func (l *Log) Wait() error {
+	l.mu.Lock()
+	if l.next == nil {
+		l.next = &round{done: make(chan struct{})}
+	}
+	mine := l.next
+	if !l.running {
+		l.running = true
+		go l.run()
+	}
+	l.mu.Unlock()
+	<-mine.done
+	return mine.err
+}
+
+// run flushes until nobody waits.
+func (l *Log) run() {
+	for {
+		l.mu.Lock()
+		r := l.next
+		l.next = nil
+		l.running = r != nil
+		l.mu.Unlock()
+		if r == nil {
+			return
+		}
+		r.err = l.flush()
+		close(r.done)
+	}
+}
+
+// flush writes the log to the disk. SQLite deletes it when the last connection is
+// closed, after a checkpoint that was flushed: then there is nothing to do, and a
+// log that is made later is another file.
+func (l *Log) flush() error {
+	now, err := os.Stat(l.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("flush: %w", err)
+	}
+	if l.file != nil {
+		if was, err := l.file.Stat(); err != nil || !os.SameFile(was, now) {
+			_ = l.file.Close()
+			l.file = nil
+		}
+	}
+	if l.file == nil {
+		if l.file, err = l.open(); err != nil {
+			return fmt.Errorf("flush: %w", err)
+		}
+	}
+	if err := l.sync(l.file); err != nil {
+		return fmt.Errorf("flush: %w", err)
+	}
+	return nil
+}
+
+// open opens the log, and flushes its folder: a new file is lost with its name.
+func (l *Log) open() (*os.File, error) {
+	dir, err := os.Open(filepath.Dir(l.path))
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	if err := l.sync(dir); err != nil {
+		return nil, err
+	}
+	return os.Open(l.path)
+}
+
+// Close lets the file go. Nobody may wait any more.
+func (l *Log) Close() error {
+	if l.file == nil {
+		return nil
+	}
+	return l.file.Close()
+}

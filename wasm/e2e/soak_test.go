@@ -1,0 +1,277 @@
+package e2e
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	soakFor  = flag.Duration("soak", 5*time.Second, "how long TestSoak lasts; make soak takes ten minutes")
+	soakRate = flag.Int("soak-rate", 100, "requests a second of TestSoak, over all nodes")
+)
+
+const (
+	soakClients = 16
+	// A process may end up this much larger than it was when it was warm: the
+	// share is for the garbage collector, which lets the heap double between two
+	// of its runs, the rest for what a short run has not warmed up yet.
+	soakGrowth, soakSlack = 1.35, 48 << 20
+	// soakLines is how many lines tell of the progress.
+	soakLines = 20
+)
+
+// soak is a constant load on a fleet, and what became of it.
+type soak struct {
+	f          *fleet
+	run        string
+	sent       [4]atomic.Int64 // by kind
+	accepted   atomic.Int64    // event calls
+	unexpected sync.Map        // what went wrong, and how often
+	failures   atomic.Int64
+
+	mu   sync.Mutex
+	took []time.Duration
+}
+
+// TestSoak puts a constant load on a fleet. In the end nothing was answered
+// wrongly, no process has grown, nothing waits, and every event that was accepted
+// was processed once. As a part of make test it is short, and shows that it works.
+func TestSoak(t *testing.T) {
+	f := newFleet(t)
+	ops := f.restartWithOps(t)
+	f.identify(t, "anna", `{"referralCode":"ANNA10"}`)
+	s := &soak{f: f, run: strconv.FormatInt(time.Now().UnixNano(), 36)}
+	watched := watch(t, f)
+	t.Logf("%v at %d requests a second", *soakFor, *soakRate)
+	s.load(t, watched, ops)
+	s.verdict(t, watched, ops)
+}
+
+// restartWithOps gives every node an address for operators, and returns them:
+// backends first.
+func (f *fleet) restartWithOps(t *testing.T) (ops []string) {
+	for i, n := range f.nodes {
+		f.edges[i].kill()
+		f.backends[i].kill()
+		backend, edge := freeAddr(t), freeAddr(t)
+		f.backends[i] = n.serve(t, "KITH_OPS_ADDR="+backend)
+		f.edges[i] = n.serveEdge(t, "KITH_OPS_ADDR="+edge)
+		ops = append(ops, backend, edge)
+	}
+	slices.SortStableFunc(ops, func(a, b string) int { return slices.Index(ops, a)%2 - slices.Index(ops, b)%2 })
+	return ops
+}
+
+// load sends requests at the rate until the time is over.
+func (s *soak) load(t *testing.T, watched []*watchedProcess, ops []string) {
+	began := time.Now()
+	work := make(chan int, soakClients)
+	var clients sync.WaitGroup
+	for range soakClients {
+		clients.Go(func() {
+			lines := map[string]*line{}
+			for i := range work {
+				s.one(lines, i)
+			}
+			for _, l := range lines {
+				l.close()
+			}
+		})
+	}
+	every := time.Second / time.Duration(*soakRate)
+	told := began
+	for i := 0; ; i++ {
+		due := time.Duration(i) * every
+		if due >= *soakFor {
+			break
+		}
+		time.Sleep(time.Until(began.Add(due)))
+		work <- i
+		if now := time.Now(); now.Sub(told) >= *soakFor/soakLines {
+			told = now
+			s.progress(t, now.Sub(began), i+1, watched, ops)
+		}
+	}
+	close(work)
+	clients.Wait()
+}
+
+// kinds of requests, and how many of 20 are of that kind.
+var soakKinds = [...]struct {
+	name  string
+	share int
+}{{"events", 8}, {"links", 6}, {"codes", 4}, {"users", 2}}
+
+// one sends one request by way of any node.
+func (s *soak) one(lines map[string]*line, i int) {
+	bases := s.f.bases()
+	base := bases[rand.IntN(len(bases))]
+	kind, place := 0, rand.IntN(20)
+	for place >= soakKinds[kind].share {
+		place -= soakKinds[kind].share
+		kind++
+	}
+	api, auth := "/api/v1/"+s.f.tenant, s.f.auth()
+	want := http.StatusOK
+	var request []byte
+	switch soakKinds[kind].name {
+	case "events":
+		request = rawRequest("POST", api+"/open/account/anna/user/anna/events", fmt.Sprintf(`{"idempotencyKey":"%s-%d","events":[{"key":"visit"}]}`, s.run, i), auth)
+	case "links":
+		// Links are the edges' business.
+		base, want = bases[rand.IntN(len(s.f.edges))], http.StatusFound
+		request = rawRequest("GET", "/s/"+s.f.tenant+"/ANNA10", "", visitor...)
+	case "codes":
+		request = rawRequest("GET", api+"/code/ANNA10", "", auth)
+	case "users":
+		id := fmt.Sprintf("u%s-%d", s.run, i)
+		request = rawRequest("PUT", api+"/open/account/"+id+"/user/"+id, `{"referredByCodes":["ANNA10"]}`, auth)
+	}
+	l := lines[base]
+	if l == nil {
+		l = &line{addr: strings.TrimPrefix(base, "http://")}
+		lines[base] = l
+	}
+	began := time.Now()
+	status, err := l.send(request)
+	took := time.Since(began)
+	s.sent[kind].Add(1)
+	s.mu.Lock()
+	s.took = append(s.took, took)
+	s.mu.Unlock()
+	if err == nil && status != want {
+		err = fmt.Errorf("status %d", status)
+	}
+	if err != nil {
+		s.failures.Add(1)
+		times, _ := s.unexpected.LoadOrStore(soakKinds[kind].name+" by way of "+base+": "+err.Error(), new(atomic.Int64))
+		times.(*atomic.Int64).Add(1)
+	} else if kind == 0 {
+		s.accepted.Add(1)
+	}
+}
+
+func (s *soak) progress(t *testing.T, since time.Duration, sent int, watched []*watchedProcess, ops []string) {
+	sizes := ""
+	for _, p := range watched {
+		sizes += fmt.Sprintf("  %s %d MB", p.name, p.measure()>>20)
+	}
+	s.mu.Lock()
+	slices.Sort(s.took)
+	p99 := quantile(s.took, 99)
+	s.mu.Unlock()
+	t.Logf("%6s  %7d requests  %d failed  p99 %.0f ms  backlog %.0f %s", since.Round(time.Second), sent, s.failures.Load(), ms(p99), backlog(t, ops[0]), sizes)
+}
+
+// backlog is what waits for all workers, as a backend tells.
+func backlog(t *testing.T, ops string) (waiting float64) {
+	for _, work := range []string{"intake", "webhook", "job"} {
+		waiting += metric(t, ops, `kith_backlog{work="`+work+`"}`)
+	}
+	return waiting
+}
+
+// watchedProcess is a process whose memory is watched.
+type watchedProcess struct {
+	name  string
+	pid   int
+	sizes []int64
+}
+
+func watch(t *testing.T, f *fleet) (all []*watchedProcess) {
+	for i := range f.nodes {
+		all = append(all, &watchedProcess{name: fmt.Sprintf("backend%d", i+1), pid: f.backends[i].command.Process.Pid},
+			&watchedProcess{name: fmt.Sprintf("edge%d", i+1), pid: f.edges[i].command.Process.Pid})
+	}
+	return all
+}
+
+// measure notes and returns the resident memory in bytes; of a process that has
+// ended it is 0.
+func (p *watchedProcess) measure() int64 {
+	var size int64
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.pid), "statm"))
+	if fields := strings.Fields(string(text)); err == nil && len(fields) > 1 {
+		pages, _ := strconv.ParseInt(fields[1], 10, 64)
+		size = pages * int64(os.Getpagesize())
+	}
+	p.sizes = append(p.sizes, size)
+	return size
+}
+
+// grown compares what a process took when it was warm with what it took in the
+// end.
+func (p *watchedProcess) grown() (warm, end int64, ok bool) {
+	fifth := max(1, len(p.sizes)/5)
+	middle := func(of []int64) int64 {
+		of = slices.Sorted(slices.Values(of))
+		return of[len(of)/2]
+	}
+	if len(p.sizes) == 0 || slices.Contains(p.sizes, 0) {
+		return 0, 0, false
+	}
+	warm = middle(p.sizes[min(fifth, len(p.sizes)-1) : min(2*fifth, len(p.sizes)-1)+1])
+	end = middle(p.sizes[len(p.sizes)-fifth:])
+	return warm, end, float64(end) <= float64(warm)*soakGrowth+soakSlack
+}
+
+// verdict prints what was found, and fails the test when it is not as it should
+// be.
+func (s *soak) verdict(t *testing.T, watched []*watchedProcess, ops []string) {
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	say := func(what, found string, ok bool) {
+		verdict := "ok"
+		if !ok {
+			verdict = "VIOLATED"
+			t.Fail()
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\n", what, found, verdict)
+	}
+	var sent int64
+	for i, kind := range soakKinds {
+		sent += s.sent[i].Load()
+		say(kind.name, fmt.Sprint(s.sent[i].Load()), s.sent[i].Load() > 0)
+	}
+	say("answered otherwise", fmt.Sprint(s.failures.Load()), s.failures.Load() == 0)
+	for _, p := range watched {
+		warm, end, ok := p.grown()
+		say(p.name+" memory", fmt.Sprintf("%d MB warm, %d MB in the end", warm>>20, end>>20), ok)
+	}
+	left := -1.0
+	end := time.Now().Add(deadline)
+	for left != 0 && time.Now().Before(end) {
+		if left = backlog(t, ops[0]); left != 0 {
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
+	say("backlog in the end", fmt.Sprint(left), left == 0)
+	db := s.f.nodes[0].open(t)
+	processed := number(t, db, `SELECT count(DISTINCT id) FROM event WHERE tenant = ?`, s.f.tenant)
+	say("events accepted, processed", fmt.Sprintf("%d, %d", s.accepted.Load(), processed), int(s.accepted.Load()) == processed)
+	for _, addr := range ops[len(ops)/2:] {
+		trapped := metric(t, addr, `kith_guest_instances_total{fate="trapped"}`) + metric(t, addr, `kith_guest_instances_total{fate="faulty"}`)
+		say("traps of an edge", fmt.Sprint(trapped), trapped == 0)
+	}
+	require.NoError(t, table.Flush())
+	slices.Sort(s.took)
+	t.Logf("%d requests in %v, p50 %.1f ms, p99 %.1f ms\n%s", sent, *soakFor, ms(quantile(s.took, 50)), ms(quantile(s.took, 99)), &text)
+	s.unexpected.Range(func(what, times any) bool {
+		t.Logf("%d times: %s", times.(*atomic.Int64).Load(), what)
+		return true
+	})
+}

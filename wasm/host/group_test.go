@@ -1,0 +1,119 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/store/sqldtest"
+)
+
+// server opens a database on a libSQL server, as a host with default options.
+func server(t *testing.T, url string) *database {
+	t.Helper()
+	o := Options{}.withDefaults()
+	d, err := openDatabase(t.Context(), Database{URL: url}, o)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = d.close() }) // the driver cannot close a connection well
+	return d
+}
+
+func (d *database) mustQuery(t *testing.T, text string, args ...any) *result {
+	t.Helper()
+	r, err := d.query(t.Context(), []byte(text), args)
+	require.NoError(t, err)
+	return r
+}
+
+// Statements that arrive together go together, and each stands or falls by
+// itself, on the primary and by way of a replica.
+func TestGroup_EachStandsOrFallsByItself(t *testing.T) {
+	t.Parallel()
+	cluster := sqldtest.Start(t)
+	server(t, cluster.PrimaryURL()).mustQuery(t, "CREATE TABLE t (k TEXT UNIQUE, v)")
+	for name, url := range map[string]string{"primary": cluster.PrimaryURL(), "replica": cluster.ReplicaURL()} {
+		d := server(t, url)
+		const n = 200
+		errs := make([]error, n)
+		var all sync.WaitGroup
+		for i := range n {
+			all.Go(func() {
+				k := fmt.Sprintf("%s-%d", name, i/2)
+				r, err := d.query(t.Context(), []byte("INSERT INTO t VALUES (?, ?) RETURNING k, v"), []any{k, int64(i)})
+				if errs[i] = err; err == nil {
+					require.Equal(t, &result{columns: []string{"k", "v"}, values: []any{k, int64(i)}}, r, "its own result")
+				}
+			})
+		}
+		all.Wait()
+		for i := 0; i < n; i += 2 {
+			one, other := errs[i], errs[i+1]
+			if one == nil {
+				one, other = other, one
+			}
+			require.NoError(t, other)
+			require.ErrorContains(t, one, "UNIQUE constraint failed: t.k")
+		}
+	}
+	r := server(t, cluster.PrimaryURL()).mustQuery(t, "SELECT count(*), count(DISTINCT k) FROM t")
+	require.Equal(t, []any{int64(200), int64(200)}, r.values)
+}
+
+// A write answers values of every kind as a read does.
+func TestGroup_EveryKindBothWays(t *testing.T) {
+	t.Parallel()
+	d := server(t, sqldtest.Start(t).PrimaryURL())
+	d.mustQuery(t, "CREATE TABLE t (i, n, r, w, t, e, b, z, u)")
+	values := []any{int64(9223372036854775807), int64(-9223372036854775808), 0.1, 0.0, "grüße \"\u2028\\", "", []byte("bl\x00b"), []byte{}, nil}
+	r := d.mustQuery(t, "INSERT INTO t VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING *", values...)
+	require.Equal(t, []string{"i", "n", "r", "w", "t", "e", "b", "z", "u"}, r.columns)
+	require.Equal(t, values, r.values)
+	require.Equal(t, values, d.mustQuery(t, "SELECT * FROM t").values)
+	require.Empty(t, d.mustQuery(t, "DELETE FROM t").values)
+}
+
+// A stream that the server does not know any more is no reason to fail, and one
+// that it knows is used again.
+func TestGroup_StreamIsGone(t *testing.T) {
+	t.Parallel()
+	cluster := sqldtest.Start(t)
+	d := server(t, cluster.PrimaryURL())
+	h := d.group.server
+	insert := func() { t.Helper(); d.mustQuery(t, "INSERT INTO t VALUES (1)") }
+	d.mustQuery(t, "CREATE TABLE t (v)")
+	for _, baton := range []string{"nonsense", h.baton} {
+		h.baton, h.used = baton, time.Now()
+		insert()
+	}
+	old := h.baton
+	insert()
+	h.baton, h.used = old, time.Now() // was used already
+	insert()
+	cluster.KillPrimary(t)
+	_, err := d.query(t.Context(), []byte("INSERT INTO t VALUES (1)"), nil)
+	require.Error(t, err)
+	cluster.StartPrimary(t)
+	insert()
+	require.Equal(t, []any{int64(5)}, d.mustQuery(t, "SELECT count(*) FROM t").values)
+}
+
+// What nobody waits for any more when its turn comes is not carried out.
+func TestGroup_GivenUpBeforeItsTurn(t *testing.T) {
+	t.Parallel()
+	d := server(t, sqldtest.Start(t).PrimaryURL())
+	d.mustQuery(t, "CREATE TABLE t (v)")
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	late := &writeCall{ctx: gone, text: "INSERT INTO t VALUES (1)", result: make(chan written, 1)}
+	here := &writeCall{ctx: t.Context(), text: "INSERT INTO t VALUES (2)", result: make(chan written, 1)}
+	d.group.calls <- late
+	d.group.calls <- here
+	require.NoError(t, (<-here.result).err)
+	_, err := d.query(gone, []byte("INSERT INTO t VALUES (3)"), nil)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, []any{int64(2)}, d.mustQuery(t, "SELECT v FROM t").values)
+}

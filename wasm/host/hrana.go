@@ -1,0 +1,301 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// hrana speaks the protocol of libSQL servers over HTTP
+// (github.com/tursodatabase/libsql, docs/HTTP_V2_SPEC.md) as far as a group of
+// writes needs it: the driver sends statements one by one.
+type hrana struct {
+	client            *http.Client
+	url, token        string
+	maxRows, maxBytes int
+
+	// baton leads to the stream of the batch before, which was sent at used:
+	// to open one, a replica opens one at its primary. Empty: there is none.
+	baton string
+	used  time.Time
+}
+
+func newHrana(database Database, maxRows, maxBytes int) (*hrana, error) {
+	u, err := url.Parse(database.URL)
+	if err != nil {
+		return nil, err
+	}
+	switch u.Scheme {
+	case "ws":
+		u.Scheme = "http"
+	case "wss", "libsql":
+		u.Scheme = "https"
+	}
+	if u.Query().Get("tls") == "0" {
+		u.Scheme = "http"
+	}
+	u.RawQuery = ""
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 2, IdleConnTimeout: writerIdle, TLSHandshakeTimeout: 5 * time.Second}
+	return &hrana{client: &http.Client{Transport: transport}, url: u.JoinPath("v2/pipeline").String(), token: database.Token, maxRows: maxRows, maxBytes: maxBytes}, nil
+}
+
+type (
+	hranaStep struct {
+		Condition *hranaCondition `json:"condition,omitempty"`
+		Stmt      hranaStmt       `json:"stmt"`
+	}
+	hranaCondition struct {
+		Type string          `json:"type"` // ok: when that step was
+		Step *int            `json:"step,omitempty"`
+		Cond *hranaCondition `json:"cond,omitempty"` // of not
+	}
+	hranaStmt struct {
+		SQL      string       `json:"sql"`
+		Args     []hranaValue `json:"args,omitempty"`
+		WantRows bool         `json:"want_rows"`
+	}
+	hranaValue struct {
+		Type   string  `json:"type"`
+		Value  any     `json:"value,omitempty"`
+		Base64 *string `json:"base64,omitempty"`
+	}
+	hranaRequest struct {
+		Type  string      `json:"type"`
+		Batch *hranaBatch `json:"batch,omitempty"`
+	}
+	hranaBatch struct {
+		Steps []hranaStep `json:"steps"`
+	}
+	hranaError  struct{ Message string }
+	hranaAnswer struct {
+		Baton   string
+		Results []struct {
+			Error    *hranaError
+			Response struct {
+				Result struct {
+					Results []*struct {
+						Cols []struct{ Name string }
+						Rows [][]struct {
+							Type   string
+							Value  json.RawMessage
+							Base64 string
+						}
+					} `json:"step_results"`
+					Errors []*hranaError `json:"step_errors"`
+				}
+			}
+		}
+	}
+)
+
+// transact carries statements out in one transaction, in which each stands or
+// falls by itself. The error is of all of them; nothing was carried out when it
+// is errNotDone, and otherwise nobody knows.
+func (h *hrana) transact(ctx context.Context, calls []*writeCall) ([]written, error) {
+	begun := &hranaCondition{Type: "ok", Step: new(int)}
+	steps := []hranaStep{{Stmt: hranaStmt{SQL: "BEGIN IMMEDIATE"}}}
+	for _, c := range calls {
+		stmt := hranaStmt{SQL: c.text, WantRows: true}
+		for _, arg := range c.args {
+			stmt.Args = append(stmt.Args, hranaValueOf(arg))
+		}
+		steps = append(steps, hranaStep{Condition: begun, Stmt: stmt})
+	}
+	commit := len(steps)
+	if len(calls) == 1 {
+		steps, commit = steps[1:], 0
+		steps[0].Condition = nil
+	} else {
+		steps = append(steps, hranaStep{Condition: begun, Stmt: hranaStmt{SQL: "COMMIT"}},
+			hranaStep{Condition: &hranaCondition{Type: "not", Cond: &hranaCondition{Type: "ok", Step: &commit}}, Stmt: hranaStmt{SQL: "ROLLBACK"}})
+	}
+	answer, err := h.send(ctx, steps)
+	if err != nil {
+		return nil, err
+	}
+	done := answer.Results[0].Response.Result
+	if len(done.Results) != len(steps) || len(done.Errors) != len(steps) {
+		return nil, fmt.Errorf("the server answered %d of %d steps", len(done.Results), len(steps))
+	}
+	if e := done.Errors[0]; e != nil && (commit > 0 || strings.Contains(e.Message, "database is locked")) {
+		return nil, fmt.Errorf("%w: %s", errNotDone, e.Message)
+	}
+	if e := done.Errors[commit]; commit > 0 && (e != nil || done.Results[commit] == nil) {
+		// A fault that ended the transaction, such as a disk that is full.
+		return nil, fmt.Errorf("the transaction did not end well: %s", messageOf(done.Errors))
+	}
+	results := make([]written, len(calls))
+	first := min(commit, 1)
+	for i := range results {
+		if e := done.Errors[first+i]; e != nil {
+			results[i].err = fmt.Errorf("the server: %s", e.Message)
+			continue
+		}
+		results[i].result, results[i].err = h.result(answer, first+i)
+	}
+	return results, nil
+}
+
+// messageOf is the first of some errors.
+func messageOf(all []*hranaError) string {
+	for _, e := range all {
+		if e != nil {
+			return e.Message
+		}
+	}
+	return "no reason was given"
+}
+
+// send sends one batch, on the stream of the one before if it still is there.
+func (h *hrana) send(ctx context.Context, steps []hranaStep) (*hranaAnswer, error) {
+	baton := h.baton
+	// A server that restarted leaves a stream that is dead, of which only the
+	// next batch would tell; few restarts take less.
+	if time.Since(h.used) > writerIdle {
+		baton = ""
+	}
+	h.baton = ""
+	answer, err := h.post(ctx, baton, steps)
+	if errors.Is(err, errNoStream) && baton != "" {
+		answer, err = h.post(ctx, "", steps)
+	}
+	if err == nil {
+		h.baton, h.used = answer.Baton, time.Now()
+	}
+	return answer, err
+}
+
+// errNoStream is a batch that the server did not look at, since its stream is not
+// there any more.
+var errNoStream = fmt.Errorf("%w: the stream has ended", errNotDone)
+
+func (h *hrana) post(ctx context.Context, baton string, steps []hranaStep) (*hranaAnswer, error) {
+	message := map[string]any{"requests": []hranaRequest{{Type: "batch", Batch: &hranaBatch{steps}}}}
+	if baton != "" {
+		message["baton"] = baton
+	}
+	body, err := json.Marshal(message)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNotDone, err)
+	}
+	// Not a reader that could be read again: nothing is to be sent twice.
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url, io.NopCloser(bytes.NewReader(body)))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNotDone, err)
+	}
+	request.ContentLength = int64(len(body))
+	request.Header.Set("Content-Type", "application/json")
+	if h.token != "" {
+		request.Header.Set("Authorization", "Bearer "+h.token)
+	}
+	response, err := h.client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	// Each row may be escaped sixfold, and there is a result for each step.
+	text, err := io.ReadAll(io.LimitReader(response.Body, 8*int64(h.maxBytes)))
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode == http.StatusBadRequest && baton != "" {
+		return nil, errNoStream
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the server answered %s: %.200s", response.Status, text)
+	}
+	var answer hranaAnswer
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return nil, fmt.Errorf("the server's answer: %w", err)
+	}
+	if len(answer.Results) == 0 {
+		return nil, fmt.Errorf("the server answered nothing")
+	}
+	if e := answer.Results[0].Error; e != nil {
+		return nil, fmt.Errorf("the server: %s", e.Message)
+	}
+	return &answer, nil
+}
+
+func hranaValueOf(v any) hranaValue {
+	switch v := v.(type) {
+	case int64:
+		return hranaValue{Type: "integer", Value: strconv.FormatInt(v, 10)}
+	case float64:
+		return hranaValue{Type: "float", Value: v}
+	case string:
+		return hranaValue{Type: "text", Value: v}
+	case []byte:
+		text := base64.StdEncoding.EncodeToString(v)
+		return hranaValue{Type: "blob", Base64: &text}
+	default:
+		return hranaValue{Type: "null"}
+	}
+}
+
+// result reads the rows of a step.
+func (h *hrana) result(answer *hranaAnswer, step int) (*result, error) {
+	from := answer.Results[0].Response.Result.Results[step]
+	if from == nil {
+		return nil, fmt.Errorf("the server did not run the statement")
+	}
+	r := &result{}
+	for _, c := range from.Cols {
+		r.columns = append(r.columns, c.Name)
+	}
+	size := 0
+	for n, row := range from.Rows {
+		if len(row) != len(r.columns) {
+			return nil, fmt.Errorf("a row has %d values in %d columns", len(row), len(r.columns))
+		}
+		for _, v := range row {
+			value, err := hranaRead(v.Type, v.Value, v.Base64)
+			if err != nil {
+				return nil, err
+			}
+			size += sizeOfValue(value)
+			r.values = append(r.values, value)
+		}
+		if n >= h.maxRows || size > h.maxBytes {
+			return nil, fmt.Errorf("the result is larger than %d rows or %d bytes", h.maxRows, h.maxBytes)
+		}
+	}
+	return r, nil
+}
+
+func hranaRead(kind string, value json.RawMessage, blob string) (any, error) {
+	var err error
+	switch kind {
+	case "null":
+		return nil, nil
+	case "integer":
+		var text string
+		if err = json.Unmarshal(value, &text); err == nil {
+			return strconv.ParseInt(text, 10, 64)
+		}
+	case "float":
+		var f float64
+		if err = json.Unmarshal(value, &f); err == nil {
+			return f, nil
+		}
+	case "text":
+		var text string
+		if err = json.Unmarshal(value, &text); err == nil {
+			return text, nil
+		}
+	case "blob":
+		return base64.RawStdEncoding.DecodeString(strings.TrimRight(blob, "="))
+	default:
+		err = fmt.Errorf("unknown type")
+	}
+	return nil, fmt.Errorf("the server's %q: %w", kind, err)
+}
