@@ -25,6 +25,9 @@ func (d Dir) path(ref core.FileRef) (string, error) {
 	return filepath.Join(string(d), filepath.FromSlash(string(ref))), nil
 }
 
+// partEnding ends the name of a file that is being written.
+const partEnding = ".part"
+
 // Create implements Store.
 func (d Dir) Create(_ context.Context, ref core.FileRef) (Writer, error) {
 	path, err := d.path(ref)
@@ -34,7 +37,7 @@ func (d Dir) Create(_ context.Context, ref core.FileRef) (Writer, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("file: create: %w", err)
 	}
-	part, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".part*")
+	part, err := os.OpenFile(path+partEnding, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("file: create: %w", err)
 	}
@@ -92,14 +95,17 @@ func (d Dir) Open(_ context.Context, ref core.FileRef, from int64) (io.ReadClose
 	return f, nil
 }
 
-// Remove implements Store.
+// Remove implements Store. What a process had written of the file when it died
+// goes with it.
 func (d Dir) Remove(_ context.Context, ref core.FileRef) error {
 	path, err := d.path(ref)
 	if err != nil {
 		return err
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("file: remove: %w", err)
+	for _, name := range []string{path, path + partEnding} {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("file: remove: %w", err)
+		}
 	}
 	return nil
 }

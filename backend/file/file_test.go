@@ -42,6 +42,13 @@ func TestDir_HalfAFileIsNoFile(t *testing.T) {
 	found, err := filepath.Glob(filepath.Join(string(dir), "a", "*"))
 	require.NoError(t, err)
 	require.Len(t, found, 1)
+	require.NoError(t, dir.Remove(t.Context(), "a/b.csv"))
+	found, err = filepath.Glob(filepath.Join(string(dir), "a", "*"))
+	require.NoError(t, err)
+	require.Empty(t, found, "it goes when the file would go")
+
+	w, err = dir.Create(t.Context(), "a/b.csv")
+	require.NoError(t, err)
 	w.Abort()
 	found, err = filepath.Glob(filepath.Join(string(dir), "a", "*"))
 	require.NoError(t, err)

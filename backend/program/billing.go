@@ -129,6 +129,10 @@ type BillingEffects struct {
 	// left alone.
 	Known   bool
 	Refunds []store.Refund
+	// Owed is a refund that is not among them yet: OweRefund puts it there, once
+	// it is sure that no older charge of the customer is to be heard of. Nil:
+	// none.
+	Owed *store.Refund
 }
 
 // ApplyBilling stores what a subscription is at the gateway, and all that
@@ -150,7 +154,7 @@ func (e *Engine) ApplyBilling(ctx context.Context, task BillingTask, s billing.S
 		if err := tx.PutBilled(ctx, task.Tenant, b.after); err != nil {
 			return err
 		}
-		effects.Want, effects.Known = b.after.Want, b.after.Account != ""
+		effects.Want, effects.Known, effects.Owed = b.after.Want, b.after.Account != "", b.owed
 		effects.Refunds, err = tx.RefundsWaiting(ctx, task.Tenant, s.ID)
 		return err
 	})
@@ -164,6 +168,7 @@ type billed struct {
 	tenant        core.TenantAlias
 	read          billing.Subscription
 	before, after store.Billed
+	owed          *store.Refund
 }
 
 func (b *billed) apply(ctx context.Context, code core.ReferralCode) (err error) {
@@ -332,8 +337,8 @@ func (b *billed) reverse(ctx context.Context, account referral.Account) (reverse
 	return true, b.e.keepModeration(ctx, b.tx, b.tenant, before, ref)
 }
 
-// refund has the first charge of a converted account refunded, when its shop had
-// not looked the discount up (spec, Look up a referral code).
+// refund says what is owed of the first charge of a converted account, when its
+// shop had not looked the discount up (spec, Look up a referral code).
 func (b *billed) refund(ctx context.Context, account referral.Account, percent reward.BasisPoints) error {
 	if account.Standing.Referral != referral.Converted || percent == 0 {
 		return nil
@@ -342,14 +347,39 @@ func (b *billed) refund(ctx context.Context, account referral.Account, percent r
 	if err != nil || !ok || first.Subscription != b.read.ID {
 		return err
 	}
-	amount := first.Refund(percent)
-	if amount == 0 {
-		return nil
+	had, err := b.tx.RefundKnown(ctx, b.tenant, account.ID)
+	if amount := first.Refund(percent); err == nil && !had && amount > 0 {
+		b.owed = &store.Refund{
+			Transaction: first.Transaction, Subscription: first.Subscription, Account: account.ID, Amount: amount, Currency: b.read.Currency, KeyNumber: 1,
+		}
 	}
-	_, err = b.tx.InsertRefund(ctx, b.tenant, store.Refund{
-		Transaction: first.Transaction, Subscription: first.Subscription, Account: account.ID, Amount: amount, Currency: b.read.Currency,
-	})
 	return err
+}
+
+// AllRead reports whether all of a customer's subscriptions were read, and has
+// those read that were not.
+func (e *Engine) AllRead(ctx context.Context, tenant core.TenantAlias, subscriptions []string) (all bool, err error) {
+	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		if _, err := tx.FindSubscriptions(ctx, tenant, subscriptions); err != nil {
+			return err
+		}
+		all, err = tx.AllRead(ctx, tenant, subscriptions)
+		return err
+	})
+	return all, err
+}
+
+// OweRefund has money given back, unless another charge has proved to be the
+// account's first meanwhile, or it had its refund: then it returns false.
+func (e *Engine) OweRefund(ctx context.Context, tenant core.TenantAlias, f store.Refund) (owed bool, err error) {
+	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		first, ok, err := tx.FirstBill(ctx, tenant, f.Account)
+		if err == nil && ok && first.Transaction == f.Transaction {
+			owed, err = tx.InsertRefund(ctx, tenant, f)
+		}
+		return err
+	})
+	return owed, err
 }
 
 // want says what the discount is to be. Credit goes to the account's first

@@ -55,6 +55,21 @@ func (tx *Tx) FindSubscriptions(ctx context.Context, tenant core.TenantAlias, id
 		string(tenant), int64(tx.Now), string(list))
 }
 
+// AllRead reports whether all of a list of subscriptions that are known were
+// read.
+func (r Reads) AllRead(ctx context.Context, tenant core.TenantAlias, ids []string) (all bool, err error) {
+	list, err := json.Marshal(append([]string{}, ids...))
+	if err != nil {
+		return false, err
+	}
+	err = r.q.QueryRowContext(ctx, `SELECT NOT EXISTS (SELECT 1 FROM json_each(?2) CROSS JOIN gateway_subscription s ON s.tenant = ?1 AND s.id = value
+		WHERE s.status = '')`, string(tenant), string(list)).Scan(&all)
+	if err != nil {
+		return false, fmt.Errorf("store: all gateway subscriptions read: %w", err)
+	}
+	return all, nil
+}
+
 // Coupon is a code that is to be in the custom field of a customer.
 type Coupon struct {
 	Tenant   core.TenantAlias

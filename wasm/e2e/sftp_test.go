@@ -96,20 +96,6 @@ func (s *site) jobs(t testing.TB, tenant string) []listedJob {
 	}](t, a).Data.Jobs.Data
 }
 
-// imports are the files that lie where uploads are kept, whole or not.
-func (s *site) imports(t testing.TB, tenant string) (sizes map[string]int64) {
-	t.Helper()
-	sizes = map[string]int64{}
-	paths, err := filepath.Glob(filepath.Join(s.data, "files", "imports", tenant, "*"))
-	require.NoError(t, err)
-	for _, path := range paths {
-		if info, err := os.Stat(path); err == nil {
-			sizes[filepath.Base(path)] = info.Size()
-		}
-	}
-	return sizes
-}
-
 // The sftp of OpenSSH sends files of all four types, with keys of both kinds;
 // each becomes a job of its tenant, which is done like any other.
 func TestSFTP_OpenSSH(t *testing.T) {
@@ -208,24 +194,12 @@ func TestSFTP_CutInTheMiddle(t *testing.T) {
 		command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		require.NoError(t, command.Start())
 		t.Cleanup(func() { _ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) })
-		await(t, func() error {
-			for _, size := range s.imports(t, "demo") {
-				if size >= 100_000 {
-					return nil
-				}
-			}
-			return fmt.Errorf("nothing has come yet")
-		})
+		s.awaitImports(t, "demo", "nothing has come yet", begun)
 		return command
 	}
 	nothing := func() {
 		t.Helper()
-		await(t, func() error {
-			if left := s.imports(t, "demo"); len(left) > 0 {
-				return fmt.Errorf("left behind: %v\n%s", left, server.output)
-			}
-			return nil
-		})
+		s.awaitImports(t, "demo", "left behind", none)
 		require.Empty(t, s.jobs(t, "demo"))
 	}
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT, syscall.SIGTERM} {
@@ -240,7 +214,7 @@ func TestSFTP_CutInTheMiddle(t *testing.T) {
 	command := begin()
 	server.kill()
 	require.Error(t, command.Wait())
-	server = s.serve(t)
+	s.serve(t)
 	require.Empty(t, s.jobs(t, "demo"))
 
 	c.options = nil

@@ -31,6 +31,7 @@ tinygo | binaryen                 | wasm-opt                       | optimises t
 test   | gcc                      | gcc                            | cgo: the race detector
 test   | libc6-dev                | /usr/include/stdio.h           | cgo: headers of the C library
 test   | chromium                 | chromium                       | the browser that pages are tried in
+test   | bsdutils                 | script                         | a terminal, for what shows more on one
 test   | openssh-client           | sftp                           | sends files to import, as tenants do
 test   | wabt                     | wat2wasm                       | assembles the hostile guests of wasm/host/testdata
 bench  | sqlite3                  | sqlite3                        | its .import is the yardstick of imports

@@ -248,6 +248,7 @@ func (s *gatewayStage) later(ctx context.Context, step scenario.Step) error {
 		return err
 	}
 	s.clock.advance(d)
+	s.engine.WakeGateway()
 	return s.idle(ctx)
 }
 

@@ -1,0 +1,110 @@
+package e2e
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// onTerminal runs a kith on a terminal of its own, whatever the tests run on, and
+// returns all that it showed, and its exit status.
+func (s *site) onTerminal(t testing.TB, env []string, args ...string) (shown string, status int) {
+	t.Helper()
+	inner := s.command(t, args...)
+	var words []string
+	for _, arg := range inner.Args {
+		words = append(words, "'"+strings.ReplaceAll(arg, "'", `'\''`)+"'")
+	}
+	c := exec.Command("script", "--quiet", "--return", "--command", strings.Join(words, " "), "/dev/null")
+	c.Env = append(append(inner.Env, "TERM=xterm"), env...)
+	out, err := c.Output()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		require.NoError(t, err)
+	}
+	return string(out), c.ProcessState.ExitCode()
+}
+
+// bar is what is shown again and again in one line.
+var bar = regexp.MustCompile(`^\r\x1b\[K(upload|import)  (█*)(░*)  +(\d+) %  (\d+) of (\d+) (bytes|rows)  \d+/s(?:  \S+ left)?$`)
+
+// drawn are the bars of a kind that were shown, in order: their parts in percent.
+// Each fits what it says, and none goes back.
+func drawn(t testing.TB, shown, what string) (percents []int) {
+	t.Helper()
+	for _, piece := range strings.SplitAfter(strings.ReplaceAll(shown, "\r\x1b[K", "\x00\r\x1b[K"), "\x00") {
+		piece, _, _ = strings.Cut(strings.TrimSuffix(piece, "\x00"), "\r\n")
+		if !strings.HasPrefix(piece, "\r\x1b[K") {
+			continue
+		}
+		m := bar.FindStringSubmatch(piece)
+		require.NotNil(t, m, "%q", piece)
+		if m[1] != what {
+			continue
+		}
+		percent, err := strconv.Atoi(m[4])
+		require.NoError(t, err)
+		full, empty := strings.Count(m[2], "█"), strings.Count(m[3], "░")
+		require.Equal(t, 30, full+empty)
+		require.InDelta(t, percent, float64(full)/30*100, 4, piece)
+		if len(percents) > 0 {
+			require.GreaterOrEqual(t, percent, percents[len(percents)-1])
+		}
+		percents = append(percents, percent)
+	}
+	return percents
+}
+
+// On a terminal kith import shows bars, which end at what was done, and what
+// comes behind them stands in lines of its own.
+func TestCLI_ImportOnATerminal(t *testing.T) {
+	t.Parallel()
+	s := demoSite(t)
+	s.serve(t)
+	env := []string{"KITH_TENANT=demo", "KITH_KEY=" + s.keys["demo"], "KITH_URL=" + s.backend}
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	users := filepath.Join(dir, "users.csv")
+	_, errOut, status := s.run(t, nil, "sample", "--type", "MUTATION/USER", "--rows", "20000", "--out", users)
+	require.Zero(t, status, errOut)
+
+	shown, status := s.onTerminal(t, env, "import", users, "--type", "MUTATION/USER")
+	require.Zero(t, status, shown)
+	for _, what := range []string{"upload", "import"} {
+		percents := drawn(t, shown, what)
+		require.NotEmpty(t, percents, "%q", shown)
+		require.Equal(t, 100, percents[len(percents)-1])
+	}
+	require.Regexp(t, `\r\njob [0-9a-f]{24}\r\n\r\x1b\[Kimport`, shown)
+	require.True(t, strings.HasSuffix(shown, "\r\n20000 rows imported, 0 failed\r\n"), "%q", shown)
+
+	shown, status = s.onTerminal(t, env, "import", write("some.csv", "accountId,id\na,\nb,b\n"), "--type", "MUTATION/USER", "--force")
+	require.Equal(t, 1, status, shown)
+	require.Equal(t, []int{100}, drawn(t, shown, "import")[len(drawn(t, shown, "import"))-1:])
+	require.True(t, strings.HasSuffix(shown, "\r\n1 rows imported, 1 failed\r\nkith: 1 rows failed; which and why is in "+filepath.Join(dir, "some.csv.errors.csv")+"\r\n"), "%q", shown)
+
+	shown, status = s.onTerminal(t, env, "import", write("none.csv", "accountId,name\na,b\n"), "--type", "MUTATION/USER")
+	require.Equal(t, 2, status, shown)
+	require.Equal(t, 100, drawn(t, shown, "upload")[0])
+	require.Empty(t, drawn(t, shown, "import"))
+	require.Contains(t, shown, " bytes  ")
+	require.Regexp(t, `/s\r\nkith: nothing was imported; --force imports the rows that can be:\r\n`, shown)
+
+	// A terminal that knows no such signs gets lines.
+	shown, status = s.onTerminal(t, append(env, "TERM=dumb"), "import", users, "--type", "MUTATION/USER")
+	require.Zero(t, status, shown)
+	require.NotContains(t, shown, "\x1b")
+	require.Contains(t, shown, "\r\nimport  100 %  20000 of 20000 rows  ")
+	require.Contains(t, shown, "the same content was imported before, by job ")
+}
