@@ -194,6 +194,8 @@ var walls = []wall{
 	{pkg: "kith/wasm/transcript", kith: []string{"kith/wasm/transcript"}, why: "it plays stories against any server"},
 	{pkg: "kith/wasm/e2e", kith: []string{"kith/wasm/e2e", "kith/wasm/host", "kith/edge/abi"}, modules: []string{"github.com/tetratelabs/wazero/..."},
 		tests: []string{"kith/wasm/host", "kith/wasm/transcript", "kith/backend/store/sqldtest", "kith/backend/client", "kith/core", "kith/core/job", "github.com/tetratelabs/wazero/...",
+			// The yardstick of the component: its handlers, compiled natively.
+			"kith/edge/serve", "kith/backend/store/flush",
 			// To look at what the programs stored.
 			"github.com/tursodatabase/libsql-client-go/..."},
 		why: "it tests the built programs from outside"},

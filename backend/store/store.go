@@ -207,6 +207,9 @@ const (
 	retryPause = 20 * time.Millisecond
 )
 
+// locked is what the database says when others were writing for too long.
+const locked = "database is locked"
+
 // gaveUp reports whether the database ended a transaction because of others,
 // with nothing of it kept. The driver passes the server's texts on and nothing
 // else.
@@ -215,7 +218,7 @@ func gaveUp(err error) bool {
 		return false
 	}
 	text := err.Error()
-	return strings.Contains(text, "database is locked") || strings.Contains(text, "Transaction timed out")
+	return strings.Contains(text, locked) || strings.Contains(text, "Transaction timed out")
 }
 
 // checking says whether a transaction keeps foreign keys.
