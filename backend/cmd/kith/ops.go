@@ -133,6 +133,9 @@ func edgeRoute(r *http.Request) string {
 // checkSchema refuses a database that is of another time than this program: what
 // it does not know it cannot serve, and what it is not told of it would guess.
 func checkSchema(ctx context.Context, replica *store.Replica) error {
+	if err := replica.Restoring(ctx); err != nil {
+		return err
+	}
 	has, err := replica.Schema(ctx)
 	if err != nil {
 		return &core.Error{Code: core.CodeUnavailable, Message: "the database does not tell its schema", Err: err}
