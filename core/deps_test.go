@@ -154,6 +154,10 @@ var walls = []wall{
 		kith:    append([]string{"kith/core/...", "kith/backend/store", "kith/backend/program", "kith/backend/webhook", "kith/backend/gateway", "kith/backend/gateway/xmltree", "kith/backend/job"}, files...),
 		modules: backendModules, tests: backendTest,
 		why: "it carries out what is written; it is not called over HTTP"},
+	{pkg: "kith/backend/archive", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
+		kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/store/flush", "kith/backend/file", "kith/backend/archive"}, modules: storeModules,
+		tests: slices.Concat(backendTest, []string{"kith/backend/program"}),
+		why:   "it copies what is there, whatever it means"},
 	{pkg: "kith/backend/sftp", not: slices.Concat([]string{"database/sql", "net/http"}, driver),
 		kith:    append([]string{"kith/core/...", "kith/backend/store", "kith/backend/program", "kith/backend/sftp"}, files...),
 		modules: slices.Concat(backendModules, []string{"github.com/pkg/sftp/...", "github.com/kr/fs"}),
@@ -190,6 +194,8 @@ var walls = []wall{
 	{pkg: "kith/wasm/transcript", kith: []string{"kith/wasm/transcript"}, why: "it plays stories against any server"},
 	{pkg: "kith/wasm/e2e", kith: []string{"kith/wasm/e2e", "kith/wasm/host", "kith/edge/abi"}, modules: []string{"github.com/tetratelabs/wazero/..."},
 		tests: []string{"kith/wasm/host", "kith/wasm/transcript", "kith/backend/store/sqldtest", "kith/backend/client", "kith/core", "kith/core/job", "github.com/tetratelabs/wazero/...",
+			// The yardstick of the component: its handlers, compiled natively.
+			"kith/edge/serve", "kith/backend/store/flush",
 			// To look at what the programs stored.
 			"github.com/tursodatabase/libsql-client-go/..."},
 		why: "it tests the built programs from outside"},

@@ -41,6 +41,8 @@ type Subscription struct {
 	Cycle int
 	// Failures counts the failed charges since the last good one.
 	Failures int
+	// Trial reports whether there is a trial, or was one.
+	Trial bool
 	// InTrial reports whether there is a trial that has not ended yet. The
 	// gateway's own "trial period" only says that there is, or was, one.
 	InTrial           bool
@@ -103,7 +105,7 @@ func (r *reader) subscription(n *xmltree.Node) Subscription {
 		PaymentMethod: n.Value("payment_method_token"),
 		NextBilling:   r.day(n, "next_billing_date"), FirstBilling: r.day(n, "first_billing_date"), PaidThrough: r.day(n, "paid_through_date"),
 		PeriodStart: r.day(n, "billing_period_start_date"), PeriodEnd: r.day(n, "billing_period_end_date"),
-		Cycle: r.number(n, "current_billing_cycle"), Failures: r.number(n, "failure_count"), InTrial: n.True("trial_period") && n.Value("current_billing_cycle") == "0",
+		Cycle: r.number(n, "current_billing_cycle"), Failures: r.number(n, "failure_count"), Trial: n.True("trial_period"), InTrial: n.True("trial_period") && n.Value("current_billing_cycle") == "0",
 		Discounts: each(n.Items("discounts"), r.modification), AddOns: each(n.Items("add_ons"), r.modification),
 		Transactions: each(n.Items("transactions"), r.transaction),
 		Created:      r.time(n, "created_at"), Updated: r.time(n, "updated_at"),

@@ -260,6 +260,17 @@ func (g *gateways) bring(ctx context.Context, client *gateway.Client, task progr
 			return done, err
 		}
 	}
+	if effects.Owed != nil {
+		sure, err := g.owe(ctx, client, task.Tenant, read.Customer, *effects.Owed)
+		if err != nil {
+			return done, err
+		}
+		if sure {
+			effects.Refunds = append(effects.Refunds, *effects.Owed)
+		} else {
+			done.after = firstRest
+		}
+	}
 	for _, f := range effects.Refunds {
 		wait, err := g.refund(ctx, client, task.Tenant, f)
 		if err != nil {
@@ -298,6 +309,25 @@ func setDiscount(ctx context.Context, client *gateway.Client, s billing.Subscrip
 }
 
 func isAction(err error, a gateway.Action) bool { return err != nil && gateway.ActionOf(err) == a }
+
+// owe makes sure that a refund is owed: that the charge is the customer's first,
+// which an older subscription would tell that nobody has read yet.
+func (g *gateways) owe(ctx context.Context, client *gateway.Client, tenant core.TenantAlias, customer core.PaymentProviderID, f store.Refund) (sure bool, err error) {
+	found, err := client.Customer(ctx, string(customer))
+	if err != nil {
+		return false, err
+	}
+	var ids []string
+	for _, method := range found.PaymentMethods {
+		for _, s := range method.Subscriptions {
+			ids = append(ids, s.ID)
+		}
+	}
+	if sure, err = g.engine.AllRead(ctx, tenant, ids); err != nil || !sure {
+		return false, err
+	}
+	return g.engine.OweRefund(ctx, tenant, f)
+}
 
 // refund gives money back, at most once: it looks whether that was done before
 // it asks for it, and asks under one key as long as the outcome is not known.
@@ -363,7 +393,7 @@ func after(err error, tries int) core.Time {
 // at: it is as old as the notification.
 func readNotification(payload string) program.BillingNews {
 	n, err := gateway.ParseNotification(payload)
-	news := program.BillingNews{Kind: string(n.Kind)}
+	news := program.BillingNews{Kind: string(n.Kind), Known: n.Kind.Known()}
 	switch {
 	case err != nil:
 		return program.BillingNews{Problem: err.Error()}

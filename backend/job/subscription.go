@@ -98,7 +98,7 @@ func currencyOf(ctx context.Context, client *gateway.Client, s gateway.Subscript
 func subscription(s gateway.Subscription, currency, discountID string) (billing.Subscription, error) {
 	m := minor{currency: currency}
 	out := billing.Subscription{
-		ID: s.ID, Customer: core.PaymentProviderID(s.CustomerID()), Status: billing.Status(s.Status), InTrial: s.InTrial, Currency: currency,
+		ID: s.ID, Customer: core.PaymentProviderID(s.CustomerID()), Status: billing.Status(s.Status), Trial: s.Trial, Currency: currency,
 		Price:  m.of(s.Price) + m.all(s.AddOns, "") - m.all(s.Discounts, discountID),
 		Opened: s.Created, Skipped: skipped(s),
 	}

@@ -34,11 +34,14 @@ func (e *Engine) ReadNotifications(ctx context.Context, most int, parse func(pay
 	if err != nil || len(waiting) == 0 {
 		return 0, err
 	}
-	return len(waiting), e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+	var taken []BillingNews
+	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		taken = nil
 		for _, n := range waiting {
 			news := parse(n.Payload)
 			mine, err := tx.ReadNotification(ctx, n.Seq, news.Kind, news.Problem)
 			if err == nil && mine {
+				taken = append(taken, news)
 				err = takeNews(ctx, tx, n.Tenant, news)
 			}
 			if err != nil {
@@ -47,6 +50,29 @@ func (e *Engine) ReadNotifications(ctx context.Context, most int, parse func(pay
 		}
 		return nil
 	})
+	if err == nil {
+		for _, news := range taken {
+			e.Worked(WorkNotification, news.label(), outcomeOf(news.Problem), 1)
+		}
+	}
+	return len(waiting), err
+}
+
+// label is the kind as a metric has it: the gateway's words are not ours to
+// bound.
+func (n BillingNews) label() string {
+	if !n.Known {
+		return "other"
+	}
+	return n.Kind
+}
+
+// outcomeOf is the outcome of what had a problem, or none.
+func outcomeOf(problem string) string {
+	if problem != "" {
+		return OutcomeFailed
+	}
+	return OutcomeDone
 }
 
 // BillingNews is what a notification is about.
@@ -54,6 +80,8 @@ type BillingNews struct {
 	// Kind is the gateway's word for it, and Problem says why it cannot be read,
 	// or is empty.
 	Kind, Problem string
+	// Known is true for a kind that the service acts on.
+	Known bool
 	// Subscription is what to read; empty when it names none.
 	Subscription string
 	// Transaction is a charge whose subscription is to be read, which it does not
@@ -129,6 +157,10 @@ type BillingEffects struct {
 	// left alone.
 	Known   bool
 	Refunds []store.Refund
+	// Owed is a refund that is not among them yet: OweRefund puts it there, once
+	// it is sure that no older charge of the customer is to be heard of. Nil:
+	// none.
+	Owed *store.Refund
 }
 
 // ApplyBilling stores what a subscription is at the gateway, and all that
@@ -150,7 +182,7 @@ func (e *Engine) ApplyBilling(ctx context.Context, task BillingTask, s billing.S
 		if err := tx.PutBilled(ctx, task.Tenant, b.after); err != nil {
 			return err
 		}
-		effects.Want, effects.Known = b.after.Want, b.after.Account != ""
+		effects.Want, effects.Known, effects.Owed = b.after.Want, b.after.Account != "", b.owed
 		effects.Refunds, err = tx.RefundsWaiting(ctx, task.Tenant, s.ID)
 		return err
 	})
@@ -164,6 +196,7 @@ type billed struct {
 	tenant        core.TenantAlias
 	read          billing.Subscription
 	before, after store.Billed
+	owed          *store.Refund
 }
 
 func (b *billed) apply(ctx context.Context, code core.ReferralCode) (err error) {
@@ -332,8 +365,8 @@ func (b *billed) reverse(ctx context.Context, account referral.Account) (reverse
 	return true, b.e.keepModeration(ctx, b.tx, b.tenant, before, ref)
 }
 
-// refund has the first charge of a converted account refunded, when its shop had
-// not looked the discount up (spec, Look up a referral code).
+// refund says what is owed of the first charge of a converted account, when its
+// shop had not looked the discount up (spec, Look up a referral code).
 func (b *billed) refund(ctx context.Context, account referral.Account, percent reward.BasisPoints) error {
 	if account.Standing.Referral != referral.Converted || percent == 0 {
 		return nil
@@ -342,14 +375,39 @@ func (b *billed) refund(ctx context.Context, account referral.Account, percent r
 	if err != nil || !ok || first.Subscription != b.read.ID {
 		return err
 	}
-	amount := first.Refund(percent)
-	if amount == 0 {
-		return nil
+	had, err := b.tx.RefundKnown(ctx, b.tenant, account.ID)
+	if amount := first.Refund(percent); err == nil && !had && amount > 0 {
+		b.owed = &store.Refund{
+			Transaction: first.Transaction, Subscription: first.Subscription, Account: account.ID, Amount: amount, Currency: b.read.Currency, KeyNumber: 1,
+		}
 	}
-	_, err = b.tx.InsertRefund(ctx, b.tenant, store.Refund{
-		Transaction: first.Transaction, Subscription: first.Subscription, Account: account.ID, Amount: amount, Currency: b.read.Currency,
-	})
 	return err
+}
+
+// AllRead reports whether all of a customer's subscriptions were read, and has
+// those read that were not.
+func (e *Engine) AllRead(ctx context.Context, tenant core.TenantAlias, subscriptions []string) (all bool, err error) {
+	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		if _, err := tx.FindSubscriptions(ctx, tenant, subscriptions); err != nil {
+			return err
+		}
+		all, err = tx.AllRead(ctx, tenant, subscriptions)
+		return err
+	})
+	return all, err
+}
+
+// OweRefund has money given back, unless another charge has proved to be the
+// account's first meanwhile, or it had its refund: then it returns false.
+func (e *Engine) OweRefund(ctx context.Context, tenant core.TenantAlias, f store.Refund) (owed bool, err error) {
+	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		first, ok, err := tx.FirstBill(ctx, tenant, f.Account)
+		if err == nil && ok && first.Transaction == f.Transaction {
+			owed, err = tx.InsertRefund(ctx, tenant, f)
+		}
+		return err
+	})
+	return owed, err
 }
 
 // want says what the discount is to be. Credit goes to the account's first
@@ -379,7 +437,8 @@ func (b *billed) want(ctx context.Context, account referral.Account, all []billi
 // whoever is there: the calls that were made for it may have reached the gateway
 // after those of its next owner, who knew better.
 func (e *Engine) EndBilling(ctx context.Context, task BillingTask, ended bool, problem string, after core.Time) error {
-	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+	outcome := outcomeOf(problem)
+	err := e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
 		next, tries := tx.Now+BillingEvery, 0
 		if after != 0 {
 			next = tx.Now + after
@@ -392,16 +451,25 @@ func (e *Engine) EndBilling(ctx context.Context, task BillingTask, ended bool, p
 		}
 		in, err := tx.EndBilling(ctx, task.BillingLease, problem, tries, next)
 		if err == nil && !in {
+			outcome = OutcomeLate
 			err = tx.ReadAgain(ctx, task.Tenant, task.Subscription)
 		}
 		return err
 	})
+	if err == nil {
+		e.Worked(WorkGateway, GatewayRead, outcome, 1)
+	}
+	return err
 }
 
 // EndRefund records that money was given back, by the gateway's id of it, or,
 // when that is empty, why it cannot be.
 func (e *Engine) EndRefund(ctx context.Context, tenant core.TenantAlias, transaction, id, problem string) error {
-	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error { return tx.EndRefund(ctx, tenant, transaction, id, problem) })
+	err := e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error { return tx.EndRefund(ctx, tenant, transaction, id, problem) })
+	if err == nil {
+		e.Worked(WorkGateway, GatewayRefund, outcomeOf(problem), 1)
+	}
+	return err
 }
 
 // RefuseRefund records that the gateway refused a refund: the next call is made

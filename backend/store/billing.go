@@ -61,9 +61,9 @@ func (tx *Tx) TouchCustomer(ctx context.Context, tenant core.TenantAlias, custom
 }
 
 // dueBilling are the subscriptions of connected tenants that are to be read.
-const dueBilling = ` FROM gateway_subscription s
+var dueBilling = ` FROM gateway_subscription s
 	WHERE (s.leased_until IS NULL AND s.due_at <= ?1 OR s.leased_until <= ?1)
-		AND EXISTS (SELECT 1 FROM gateway_connection WHERE gateway_connection.tenant = s.tenant) `
+		AND EXISTS (SELECT 1 FROM gateway_connection WHERE gateway_connection.tenant = s.tenant) AND ` + tenantIs("s") + ` `
 
 // BillingDue reports whether a subscription is to be read.
 func (r Reads) BillingDue(ctx context.Context, now core.Time) (due bool, err error) {
@@ -108,7 +108,7 @@ func (tx *Tx) ReadAgain(ctx context.Context, tenant core.TenantAlias, id string)
 func (r Reads) Billed(ctx context.Context, tenant core.TenantAlias, id string) (b Billed, ok bool, err error) {
 	err = r.q.QueryRowContext(ctx, `SELECT id, status, in_trial, paid, customer_id, coalesce(account_id, ''), wanted, folded, period,
 			opened_at, attempt FROM gateway_subscription WHERE tenant = ? AND id = ?`, string(tenant), id).
-		Scan(&b.ID, &b.Status, &b.InTrial, &b.Paid, &b.Customer, &b.Account, &b.Want.Amount, &b.Want.Credit, &b.Period, &b.Opened, &b.Attempt)
+		Scan(&b.ID, &b.Status, &b.Trial, &b.Paid, &b.Customer, &b.Account, &b.Want.Amount, &b.Want.Credit, &b.Period, &b.Opened, &b.Attempt)
 	if errors.Is(err, sql.ErrNoRows) {
 		return b, false, nil
 	}
@@ -123,7 +123,7 @@ func (r Reads) Standings(ctx context.Context, tenant core.TenantAlias, account c
 	rows, err := r.q.QueryContext(ctx, `SELECT id, status, in_trial, paid FROM gateway_subscription
 		WHERE tenant = ? AND account_id = ? ORDER BY opened_at, id`, string(tenant), string(account))
 	return collect(rows, err, "gateway subscriptions", func(rows *sql.Rows, s *billing.Standing) error {
-		return rows.Scan(&s.ID, &s.Status, &s.InTrial, &s.Paid)
+		return rows.Scan(&s.ID, &s.Status, &s.Trial, &s.Paid)
 	})
 }
 
@@ -131,7 +131,7 @@ func (r Reads) Standings(ctx context.Context, tenant core.TenantAlias, account c
 func (tx *Tx) PutBilled(ctx context.Context, tenant core.TenantAlias, b Billed) error {
 	return tx.exec(ctx, "put gateway subscription", `UPDATE gateway_subscription SET status = ?, in_trial = ?, paid = ?, customer_id = ?,
 			account_id = ?, wanted = ?, folded = ?, period = ?, opened_at = ? WHERE tenant = ? AND id = ?`,
-		string(b.Status), b.InTrial, b.Paid, string(b.Customer), nullText(b.Account), b.Want.Amount, b.Want.Credit, b.Period,
+		string(b.Status), b.Trial, b.Paid, string(b.Customer), nullText(b.Account), b.Want.Amount, b.Want.Credit, b.Period,
 		int64(b.Opened), string(tenant), b.ID)
 }
 
@@ -230,6 +230,16 @@ func (tx *Tx) InsertRefund(ctx context.Context, tenant core.TenantAlias, f Refun
 			currency, state, key_number, refund_id, problem, created_at) VALUES (?, ?, ?, ?, ?, ?, 'waiting', 1, '', '', ?)
 		ON CONFLICT DO NOTHING`,
 		string(tenant), f.Transaction, string(f.Account), f.Subscription, f.Amount, f.Currency, int64(tx.Now))
+}
+
+// RefundKnown reports whether an account had its refund, or is to have it.
+func (r Reads) RefundKnown(ctx context.Context, tenant core.TenantAlias, account core.AccountID) (known bool, err error) {
+	err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM gateway_refund WHERE tenant = ? AND account_id = ?)`,
+		string(tenant), string(account)).Scan(&known)
+	if err != nil {
+		return false, fmt.Errorf("store: gateway refund: %w", err)
+	}
+	return known, nil
 }
 
 // RefundsWaiting returns what is still to be given back of a subscription's

@@ -28,6 +28,8 @@ func TestReads_GatewayFindsByIndex(t *testing.T) {
 		func() error { _, err := r.SubscriptionOfBill(ctx, "t", "x"); return err },
 		func() error { _, _, err := r.FirstBill(ctx, "t", "a"); return err },
 		func() error { _, err := r.FirstBillOf(ctx, "t", "s"); return err },
+		func() error { _, err := r.RefundKnown(ctx, "t", "a"); return err },
+		func() error { _, err := r.AllRead(ctx, "t", []string{"s"}); return err },
 		func() error { _, err := r.RefundsWaiting(ctx, "t", "s"); return err },
 		func() error { _, err := r.SweepDue(ctx, 1); return err },
 		func() error { _, err := (&Tx{Reads: r}).TakeSweeps(ctx, 1, 1); return err },

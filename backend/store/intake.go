@@ -5,6 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
 
 	"kith/core"
 	"kith/core/event"
@@ -20,12 +23,28 @@ func (p *Primary) AppendIntake(ctx context.Context, tenant core.TenantAlias, b e
 	if err != nil {
 		return false, fmt.Errorf("store: append intake: %w", err)
 	}
-	added, err := appendIntake(ctx, conn, tenant, b)
+	added, err := appendPatiently(ctx, conn, tenant, b)
 	if err := errors.Join(err, conn.Close()); err != nil {
 		return false, err
 	}
 	// Also a refusal waits: what it says was received must not be lost.
 	return added, p.durable()
+}
+
+// appendPatiently tries again while others write for too long: nothing was taken
+// in then.
+func appendPatiently(ctx context.Context, q querier, tenant core.TenantAlias, b event.Batch) (bool, error) {
+	for try := 1; ; try++ {
+		added, err := appendIntake(ctx, q, tenant, b)
+		if err == nil || try == maxTries || !strings.Contains(err.Error(), locked) {
+			return added, err
+		}
+		select {
+		case <-ctx.Done():
+			return false, err
+		case <-time.After(rand.N(time.Duration(try) * retryPause)):
+		}
+	}
 }
 
 // AppendIntake takes a batch in within a transaction.

@@ -1,6 +1,9 @@
 package billing
 
 import (
+	"cmp"
+	"slices"
+
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/reward"
@@ -31,7 +34,8 @@ type Subscription struct {
 	// Customer is the customer who pays.
 	Customer core.PaymentProviderID
 	Status   Status
-	InTrial  bool
+	// Trial is true when it began with a trial, over or not.
+	Trial    bool
 	Currency string
 	// Price is that of a cycle with add-ons and with all discounts but the
 	// tenant's.
@@ -75,9 +79,10 @@ type Charge struct {
 
 // Standing is what is known of one of an account's subscriptions.
 type Standing struct {
-	ID      string
-	Status  Status
-	InTrial bool
+	ID     string
+	Status Status
+	// Trial is true when it began with a trial, over or not.
+	Trial bool
 	// Paid is true once it had a successful charge of more than 0.
 	Paid bool
 }
@@ -88,7 +93,7 @@ func (s Standing) Ended() bool { return s.Status == Canceled || s.Status == Expi
 // Standing is what is kept of a subscription. One that had paid stays so: the
 // gateway forgets old charges.
 func (s Subscription) Standing(before Standing) Standing {
-	return Standing{ID: s.ID, Status: s.Status, InTrial: s.InTrial, Paid: before.Paid || len(s.Charges) > 0}
+	return Standing{ID: s.ID, Status: s.Status, Trial: s.Trial, Paid: before.Paid || len(s.Charges) > 0}
 }
 
 // Command is what the subscriptions of an account say of it.
@@ -102,30 +107,41 @@ type Command struct {
 
 // Decide says what an account's subscriptions mean for it (reference, gateway,
 // 3), whose status is before. A charge that fails, and being past due, change
-// nothing: the gateway tries again, and cancels in the end.
+// nothing for who has paid: the gateway tries again, and cancels in the end. The
+// status before counts only while no subscription was read: what is decided must
+// not depend on when it was.
 func Decide(all []Standing, before referral.Status) Command {
-	c := Command{Status: before}
-	trial, ended, live := false, 0, false
+	return Command{
+		Status: cmp.Or(statusOf(all), before),
+		Paid:   slices.ContainsFunc(all, func(s Standing) bool { return s.Paid }),
+	}
+}
+
+// statusOf is that of the best subscription; empty while none was read. One that
+// has not paid is on trial while it is expected to, and free when its bills come
+// to nothing.
+func statusOf(all []Standing) referral.Status {
+	rank := []referral.Status{"", referral.Cancelled, referral.Free, referral.Trial, referral.Paid}
+	best := 0
 	for _, s := range all {
-		c.Paid = c.Paid || s.Paid
-		switch {
-		case s.Ended():
-			ended++
-		case s.Paid:
-			live = true
-		case s.InTrial:
-			trial = true
-		}
+		best = max(best, slices.Index(rank, s.accountStatus()))
 	}
+	return rank[best]
+}
+
+// accountStatus is what one subscription makes of its account.
+func (s Standing) accountStatus() referral.Status {
 	switch {
-	case live:
-		c.Status = referral.Paid
-	case trial:
-		c.Status = referral.Trial
-	case ended > 0 && ended == len(all):
-		c.Status = referral.Cancelled
+	case s.Status == Unread:
+		return ""
+	case s.Ended():
+		return referral.Cancelled
+	case s.Paid:
+		return referral.Paid
+	case s.Trial, s.Status == Pending, s.Status == PastDue:
+		return referral.Trial
 	}
-	return c
+	return referral.Free
 }
 
 // Discount is what a subscription's discount is to be.

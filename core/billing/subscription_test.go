@@ -9,7 +9,7 @@ import (
 )
 
 func TestDecide(t *testing.T) {
-	trial := billing.Standing{Status: billing.Active, InTrial: true}
+	trial := billing.Standing{Status: billing.Active, Trial: true}
 	unpaid := billing.Standing{Status: billing.Active}
 	paid := billing.Standing{Status: billing.Active, Paid: true}
 	pastDue := billing.Standing{Status: billing.PastDue, Paid: true}
@@ -24,7 +24,12 @@ func TestDecide(t *testing.T) {
 		{"none", nil, referral.Free, billing.Command{Status: referral.Free}},
 		{"heard of", []billing.Standing{{}}, referral.Free, billing.Command{Status: referral.Free}},
 		{"trial", []billing.Standing{trial}, referral.Free, billing.Command{Status: referral.Trial}},
-		{"billing skipped", []billing.Standing{unpaid}, referral.Trial, billing.Command{Status: referral.Trial}},
+		{"billing skipped after a trial", []billing.Standing{trial}, referral.Trial, billing.Command{Status: referral.Trial}},
+		{"billing skipped from the first", []billing.Standing{unpaid}, referral.Free, billing.Command{Status: referral.Free}},
+		{"first bill after a trial fails", []billing.Standing{{Status: billing.PastDue, Trial: true}}, referral.Cancelled, billing.Command{Status: referral.Trial}},
+		{"starts later", []billing.Standing{{Status: billing.Pending}, canceled}, referral.Free, billing.Command{Status: referral.Trial, Paid: true}},
+		{"free after it was canceled", []billing.Standing{unpaid, expired}, referral.Paid, billing.Command{Status: referral.Free}},
+		{"heard of another", []billing.Standing{{}, canceled}, referral.Paid, billing.Command{Status: referral.Cancelled, Paid: true}},
 		{"charged", []billing.Standing{paid}, referral.Trial, billing.Command{Status: referral.Paid, Paid: true}},
 		{"past due stays", []billing.Standing{pastDue}, referral.Paid, billing.Command{Status: referral.Paid, Paid: true}},
 		{"canceled after paying", []billing.Standing{canceled}, referral.Paid, billing.Command{Status: referral.Cancelled, Paid: true}},

@@ -3,7 +3,18 @@
 package abi
 
 // This file lets the component be built, vetted and tested by plain Go, where
-// there is no host: every import fails as if the host had refused it.
+// there is no host: every import fails as if the host had refused it, unless a
+// Native stands in for it.
+
+// Native stands in for a host when the component's handlers run under plain Go,
+// as the yardstick that the component is measured by. The zero Native refuses
+// everything. It must be set before the first request.
+var Native struct {
+	// Execute runs a statement on any database; its error is passed on.
+	Execute func(statement string, params []Value) (Rows, error)
+	// Random fills b with random bytes.
+	Random func(b []byte)
+}
 
 // Handle does nothing: under plain Go there is nobody to call h.
 func Handle(h func(*Request) Response) {}
@@ -13,23 +24,34 @@ func Send(method, url string, headers []Header, body []byte) (Response, error) {
 	return Response{}, HTTPRuntimeError
 }
 
-// DB is an open database; here there is none.
+// DB is an open database; without a Native there is none.
 type DB struct{}
 
-// OpenDB returns a *DBError with DBNoSuchDatabase.
+// OpenDB returns a *DBError with DBNoSuchDatabase, unless there is a Native.
 func OpenDB(name string) (DB, error) {
-	return DB{}, &DBError{Code: DBNoSuchDatabase}
+	if Native.Execute == nil {
+		return DB{}, &DBError{Code: DBNoSuchDatabase}
+	}
+	return DB{}, nil
 }
 
-// Execute returns a *DBError with DBInvalidConnection.
+// Execute runs a statement by Native, and without one returns a *DBError with
+// DBInvalidConnection.
 func (DB) Execute(statement string, params ...Value) (Rows, error) {
-	return Rows{}, &DBError{Code: DBInvalidConnection}
+	if Native.Execute == nil {
+		return Rows{}, &DBError{Code: DBInvalidConnection}
+	}
+	return Native.Execute(statement, params)
 }
 
 // Close does nothing.
 func (DB) Close() {}
 
-// Random panics: bytes that are not random must not pass for random ones.
+// Random fills b by Native, and panics without one: bytes that are not random
+// must not pass for random ones.
 func Random(b []byte) {
-	panic("abi: no random source outside a guest")
+	if Native.Random == nil {
+		panic("abi: no random source outside a guest")
+	}
+	Native.Random(b)
 }

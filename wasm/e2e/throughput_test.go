@@ -4,59 +4,120 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"runtime"
+	"strings"
 	"testing"
+	"text/tabwriter"
 	"time"
 )
 
-// throughputClients are the connections that requests come on.
-const throughputClients = 32
+// throughputClients are the connections that requests come on. A fleet needs
+// more: what waits while a write is on its way to the primary goes together.
+const throughputClients, fleetClients = 16, 48
+
+// throughput is the measurements of one run, for the table in the end.
+type throughput struct {
+	run  string
+	sent int
+	done map[string]measured
+}
 
 // BenchmarkThroughput is many clients at once over real HTTP, with connections
-// that are kept. Clients and servers share the machine.
+// that are kept. Clients and servers share the machine. "kith" is the program
+// (edge and backend in one process), "edge" the component in the process of the
+// clients, and "native" its handlers compiled by plain Go, in the same place and
+// on the same file: the ratio of the last two is what the component costs.
 func BenchmarkThroughput(b *testing.B) {
-	run := fmt.Sprint(time.Now().UnixNano())
-	event := func(tenant, auth string) func(int) []byte {
-		return func(i int) []byte {
-			return rawRequest("POST", "/api/v1/"+tenant+"/open/account/anna/user/anna/events",
-				fmt.Sprintf(`{"idempotencyKey":"%s-%d","events":[{"key":"purchase","fields":{"revenue":29.00,"currency":"USD"}}]}`, run, i), auth)
-		}
-	}
-	link := func(tenant string) func(int) []byte {
-		request := rawRequest("GET", "/s/"+tenant+"/ANNA10?rsShareMedium=FACEBOOK", "", visitor...)
-		return func(int) []byte { return request }
-	}
-	code := func(tenant, auth string) func(int) []byte {
-		request := rawRequest("GET", "/api/v1/"+tenant+"/code/ANNA10", "", auth)
-		return func(int) []byte { return request }
-	}
-	sent := 0
-	bench := func(name string, bases []string, status int, request func(int) []byte) {
-		b.Run(name, func(b *testing.B) {
-			first := sent
-			sent += b.N
-			b.ResetTimer()
-			m := hammer(b, bases, throughputClients, b.N, status, func(i int) []byte { return request(first + i) })
-			b.ReportMetric(m.rate, "req/s")
-			b.ReportMetric(ms(m.p50), "p50-ms")
-			b.ReportMetric(ms(m.p99), "p99-ms")
-			b.ReportMetric(0, "ns/op")
-		})
-	}
+	t := &throughput{run: fmt.Sprint(time.Now().UnixNano()), done: map[string]measured{}}
 	s := newSite(b)
 	s.dev(b)
-	auth := s.auth("demo")
-	bench("file/dev/events", []string{s.edge}, http.StatusOK, event("demo", auth))
-	bench("file/dev/links", []string{s.edge}, http.StatusFound, link("demo"))
-	bench("file/dev/codes", []string{s.edge}, http.StatusOK, code("demo", auth))
-
 	h := httptest.NewServer(s.loadEdge(b, false))
 	b.Cleanup(h.Close)
-	bench("file/here/events", []string{h.URL}, http.StatusOK, event("demo", auth))
-	bench("file/here/links", []string{h.URL}, http.StatusFound, link("demo"))
-
+	for _, place := range []struct{ name, base string }{{"kith", s.edge}, {"edge", h.URL}, {"native", s.native(b).URL}} {
+		t.bench(b, "file/events/"+place.name, []string{place.base}, throughputClients, http.StatusOK, t.event("demo", s.auth("demo")))
+		t.bench(b, "file/links/"+place.name, []string{place.base}, throughputClients, http.StatusFound, link("demo"))
+		t.bench(b, "file/codes/"+place.name, []string{place.base}, throughputClients, http.StatusOK, lookUp("demo", s.auth("demo")))
+	}
 	f := newFleet(b)
 	f.identify(b, "anna", `{"referralCode":"ANNA10"}`)
 	edges := []string{f.nodes[0].edge, f.nodes[1].edge}
-	bench("cluster/events", edges, http.StatusOK, event(f.tenant, f.auth()))
-	bench("cluster/links", edges[:1], http.StatusFound, link(f.tenant))
+	t.bench(b, "cluster/events/kith", edges, fleetClients, http.StatusOK, t.event(f.tenant, f.auth()))
+	t.bench(b, "cluster/links/kith", edges[:1], throughputClients, http.StatusFound, link(f.tenant))
+	t.bench(b, "cluster/codes/kith", edges[:1], throughputClients, http.StatusOK, lookUp(f.tenant, f.auth()))
+	t.print()
+}
+
+// event is an event call, each with a key of its own.
+func (t *throughput) event(tenant, auth string) func(int) []byte {
+	return func(i int) []byte {
+		return rawRequest("POST", "/api/v1/"+tenant+"/open/account/anna/user/anna/events",
+			fmt.Sprintf(`{"idempotencyKey":"%s-%d","events":[{"key":"purchase","fields":{"revenue":29.00,"currency":"USD"}}]}`, t.run, i), auth)
+	}
+}
+
+func link(tenant string) func(int) []byte {
+	request := rawRequest("GET", "/s/"+tenant+"/ANNA10?rsShareMedium=FACEBOOK", "", visitor...)
+	return func(int) []byte { return request }
+}
+
+func lookUp(tenant, auth string) func(int) []byte {
+	request := rawRequest("GET", "/api/v1/"+tenant+"/code/ANNA10", "", auth)
+	return func(int) []byte { return request }
+}
+
+func (t *throughput) bench(b *testing.B, name string, bases []string, clients, status int, request func(int) []byte) {
+	b.Run(name, func(b *testing.B) {
+		first := t.sent
+		t.sent += b.N
+		b.ResetTimer()
+		m := hammer(b, bases, clients, b.N, status, func(i int) []byte { return request(first + i) })
+		b.ReportMetric(m.rate, "req/s")
+		b.ReportMetric(ms(m.p50), "p50-ms")
+		b.ReportMetric(ms(m.p99), "p99-ms")
+		b.ReportMetric(0, "ns/op")
+		t.done[name] = m // of the longest run, which is the last
+	})
+}
+
+// print prints the table, with the machine that it was measured on.
+func (t *throughput) print() {
+	fmt.Printf("\n%s, %d processors, load %s, %s\n", cpuName(), runtime.NumCPU(), load(), runtime.Version())
+	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "on\trequests\tby\treq/s\tp50 ms\tp99 ms\tof native\t")
+	for _, on := range []string{"file", "cluster"} {
+		for _, what := range []string{"events", "links", "codes"} {
+			for _, by := range []string{"kith", "edge", "native"} {
+				m, ok := t.done[on+"/"+what+"/"+by]
+				if !ok {
+					continue
+				}
+				ratio := ""
+				if native, ok := t.done[on+"/"+what+"/native"]; ok && by != "native" {
+					ratio = fmt.Sprintf("%.2f", m.rate/native.rate)
+				}
+				fmt.Fprintf(table, "%s\t%s\t%s\t%.0f\t%.2f\t%.2f\t%s\t\n", on, what, by, m.rate, ms(m.p50), ms(m.p99), ratio)
+			}
+		}
+	}
+	_ = table.Flush()
+	fmt.Println()
+}
+
+// cpuName is what the processor calls itself.
+func cpuName() string {
+	text, _ := os.ReadFile("/proc/cpuinfo")
+	_, name, found := strings.Cut(string(text), "model name")
+	if !found {
+		return runtime.GOARCH
+	}
+	name, _, _ = strings.Cut(strings.TrimLeft(name, "\t :"), "\n")
+	return name
+}
+
+// load is how many processes have wanted to run within the last minute.
+func load() string {
+	text, _ := os.ReadFile("/proc/loadavg")
+	one, _, _ := strings.Cut(string(text), " ")
+	return one
 }

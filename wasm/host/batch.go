@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"encoding/base64"
+	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -114,6 +115,41 @@ func (g *guest) reserveRequest(ctx context.Context, in *request) error {
 	g.blocks = blocks
 	if len(blocks) > maxBatch || len(blocks) == 0 || g.batch.module == nil {
 		return nil // one by one then
+	}
+	return g.reserve(ctx, blocks)
+}
+
+// reserveRows reserves what putRows is about to ask for.
+func (g *guest) reserveRows(ctx context.Context, r *result) error {
+	blocks := g.blocks[:0]
+	add := func(n int, align uint32) {
+		if n > 0 {
+			blocks = append(blocks, block{size: uint32(n), align: align})
+		}
+	}
+	for _, name := range r.columns {
+		add(len(name), abi.ByteAlign)
+	}
+	add(len(r.columns)*abi.StringSize, abi.WordAlign)
+	rows := 0
+	for values := r.values; len(values) > 0; values = values[len(r.columns):] {
+		for _, v := range values[:len(r.columns)] {
+			switch v := v.(type) {
+			case string:
+				add(len(v), abi.ByteAlign)
+			case []byte:
+				add(len(v), abi.ByteAlign)
+			case time.Time:
+				return nil // its text is made later; one by one then
+			}
+		}
+		add(len(r.columns)*abi.ValueSize, abi.ValueAlign)
+		rows++
+	}
+	add(rows*abi.StringSize, abi.WordAlign)
+	g.blocks = blocks
+	if len(blocks) > maxBatch || len(blocks) < 2 || g.batch.module == nil {
+		return nil
 	}
 	return g.reserve(ctx, blocks)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
 
 	"kith/edge/abi"
 )
@@ -72,6 +73,9 @@ func isWords(types []api.ValueType, n int) bool {
 // newGuest makes an instance and lets it initialise.
 func (h *Host) newGuest(ctx context.Context) (*guest, error) {
 	g := &guest{host: h, output: &lines{log: h.options.Log, budget: maxLines}}
+	if !h.options.Fresh {
+		ctx = experimental.WithMemoryAllocator(ctx, reserve(h.options.RetireMemory+wasmPage))
+	}
 	module, err := h.runtime.InstantiateModule(ctx, h.compiled, h.moduleConfig(g.output))
 	if err != nil {
 		return nil, fmt.Errorf("host: instantiate: %w", err)

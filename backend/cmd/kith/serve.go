@@ -136,6 +136,10 @@ func (b backend) serve(e *env) error {
 		return err
 	}
 	if err := engine.EnsureSigningKey(e.ctx); err != nil {
+		if e.ctx.Err() != nil {
+			// It was told to stop before it began.
+			return nil
+		}
 		return err
 	}
 	intake := job.NewIntake(engine.DB, engine.Now, e.log)
