@@ -189,3 +189,52 @@ func bareBatch(b *testing.B, conn *sql.Conn, tenant string, arguments [4]string)
 	}
 	exec(`COMMIT`)
 }
+
+// BenchmarkImport_OtherTypes is every other type of import, of a tenth of the
+// rows, about users that are there.
+func BenchmarkImport_OtherTypes(b *testing.B) {
+	rows := benchRows(b) / 10
+	for _, end := range []struct {
+		name string
+		open func(*testing.B) bundle
+	}{
+		{"file", func(b *testing.B) bundle { return newBundle(b) }},
+		{"server", func(b *testing.B) bundle { return bundleOn(b, aloneServer(b)) }},
+	} {
+		for _, typ := range []job.Type{job.ImportUserEvent, job.ImportRedeem, job.ImportDelete} {
+			b.Run(end.name+"/"+typ.Task(), func(b *testing.B) {
+				perSecond(b, rows, func() func() {
+					in := end.open(b)
+					usersImport(b, in, people(rows), rows)()
+					return func() {
+						done := in.imported(b, typ, "rows.csv", otherRows(typ, rows), "{}")
+						require.EqualValues(b, rows, done.Stats.Processed)
+					}
+				})
+			})
+		}
+	}
+}
+
+// otherRows are rows of a type about the users of people. Nobody has anything to
+// redeem, which is found out in the same way.
+func otherRows(typ job.Type, n int) string {
+	var text strings.Builder
+	text.WriteString(map[job.Type]string{
+		job.ImportUserEvent: "accountId,userId,idempotencyKey,event.key,event.fields.revenue\n",
+		job.ImportRedeem:    "accountId,id,unit,valueToRedeem\n",
+		job.ImportDelete:    "accountId,id,preserveEmptyAccount\n",
+	}[typ])
+	for i := range n {
+		fmt.Fprintf(&text, "acct-%07d,user-%07d,", i, i)
+		switch typ {
+		case job.ImportUserEvent:
+			fmt.Fprintf(&text, "event-%07d,purchase,29.00\n", i)
+		case job.ImportRedeem:
+			text.WriteString("CENTS,100\n")
+		case job.ImportDelete:
+			text.WriteString("false\n")
+		}
+	}
+	return text.String()
+}

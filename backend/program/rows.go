@@ -139,19 +139,17 @@ func (r eventRow) apply(ctx context.Context, tx *store.Tx) ([]string, error) {
 // deletionRow is a row of MUTATION/DELETE_USER.
 type deletionRow struct {
 	*run
-	account core.AccountID
-	user    core.UserID
-	options DeleteOptions
+	deletion deletion
 }
 
 // parseDeletion reads what the row says, or else the params of the job; an empty
 // account is preserved unless one of them says otherwise (reference, 1.2).
 func (r *run) parseDeletion(row []byte) (importRow, error) {
 	d, err := wire.ParseDeletion(row)
-	return deletionRow{r, d.Account, d.User, DeleteOptions{
+	return deletionRow{r, deletion{d.Account, d.User, DeleteOptions{
 		DoNotTrack:           firstGiven(false, d.DoNotTrack, r.params.DoNotTrack),
 		PreserveEmptyAccount: firstGiven(true, d.PreserveEmptyAccount, r.params.PreserveEmptyAccounts),
-	}}, err
+	}}}, err
 }
 
 // firstGiven is the first of the settings that is given, or what holds without
@@ -167,9 +165,29 @@ func firstGiven(without bool, settings ...*bool) bool {
 
 func (r deletionRow) about(*store.About) {}
 
+// applyAll makes the deletions of many rows together.
+func (r deletionRow) applyAll(ctx context.Context, tx *store.Tx, rows []importRow) ([]applied, error) {
+	deletions := make([]deletion, len(rows))
+	for i, row := range rows {
+		deletions[i] = row.(deletionRow).deletion
+	}
+	refused, err := r.e.deleteUsers(ctx, tx, r.tenant, deletions)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]applied, len(rows))
+	for i, d := range deletions {
+		all[i] = applied{result: []string{string(d.account), string(d.user)}, err: refused[i]}
+	}
+	return all, nil
+}
+
 func (r deletionRow) apply(ctx context.Context, tx *store.Tx) ([]string, error) {
-	err := r.e.deleteUser(ctx, tx, r.tenant, r.account, r.user, r.options)
-	return []string{string(r.account), string(r.user)}, err
+	all, err := r.applyAll(ctx, tx, []importRow{r})
+	if err != nil {
+		return nil, err
+	}
+	return all[0].result, all[0].err
 }
 
 // drawRow is a row of MUTATION/REDEEMABLE_REWARD_BALANCE.

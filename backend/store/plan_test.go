@@ -27,7 +27,7 @@ var (
 	tooMany = regexp.MustCompile(`^SCAN [a-z]|\(tenant=\?\)`)
 	// few are the lists that a call brings along, what a tenant has few of, an index
 	// of what waits, and what the index of words found.
-	few = regexp.MustCompile(`^SCAN (json_each|given)\b|_waiting$|^SEARCH (webhook_subscription|gateway_connection|gateway_key)\b|^SCAN user_index VIRTUAL TABLE INDEX 0:M1$`)
+	few = regexp.MustCompile(`^SCAN (json_each|given|hit)\b|_waiting$|^SEARCH (webhook_subscription|gateway_connection|gateway_key)\b|^SCAN user_index VIRTUAL TABLE INDEX 0:M1$`)
 )
 
 func (e explained) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
@@ -82,6 +82,8 @@ func TestReads_FindByIndex(t *testing.T) {
 		func() error { _, _, err := r.User(ctx, "t", "a", "u"); return err },
 		func() error { _, err := r.UserKnown(ctx, "t", "a", "u"); return err },
 		func() error { _, err := r.UserCount(ctx, "t", "a"); return err },
+		func() error { _, err := r.KnownUsers(ctx, "t", someUsers); return err },
+		func() error { _, err := r.WithoutUsers(ctx, "t", []core.AccountID{"a", "b"}); return err },
 		func() error { _, err := r.DoNotTrack(ctx, "t", "i"); return err },
 		func() error {
 			_, _, err := r.Users(ctx, "t", referral.UserFilter{Words: []string{"a", "b"}, Limit: 10})
@@ -155,4 +157,7 @@ func TestReads_FindByIndex(t *testing.T) {
 		require.NoError(t, read())
 	}
 	explained{p.read, t}.explain(putRewards, []any{"t", "[]"})
+	for _, statement := range append(erasure, accountErasure...) {
+		explained{p.read, t}.explain(statement, []any{"t", "[]"})
+	}
 }

@@ -79,7 +79,7 @@ func TestUsers_FoundByAnyWord(t *testing.T) {
 					u.FirstName = "name" + strconv.Itoa(i)
 					require.NoError(t, tx.PutTerms(t.Context(), "t", u))
 				}
-				return tx.EraseUsers(t.Context(), "t", "AND", "user", "deleted-1", "deleted-1")
+				return tx.EraseUsers(t.Context(), "t", []Erasure{{"AND", "user", "deleted-1", "deleted-1"}})
 			}))
 			require.Empty(t, search("name0"))
 			require.Equal(t, []core.AccountID{"Plain"}, search("name"))
@@ -115,7 +115,7 @@ func TestMigrate_OldTermsAreIndexed(t *testing.T) {
 	}
 	require.Equal(t, []int{2, 1, 1}, []int{found("a"), found("an"), found("bea")})
 	require.NoError(t, p.Write(t.Context(), 2, func(tx *Tx) error {
-		return tx.EraseUsers(t.Context(), "t", "a", "u", "deleted-1", "deleted-1")
+		return tx.EraseUsers(t.Context(), "t", []Erasure{{"a", "u", "deleted-1", "deleted-1"}})
 	}))
 	require.Equal(t, []int{1, 0, 1}, []int{found("a"), found("an"), found("bea")})
 }

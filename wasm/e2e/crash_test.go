@@ -130,7 +130,7 @@ func (st *stream) requireProcessedOnce(t *testing.T, db *sql.DB) {
 	t.Logf("%d calls accepted, %d found accepted at a retry", len(st.accepted), len(st.kept))
 }
 
-func demoSite(t *testing.T) *site {
+func demoSite(t testing.TB) *site {
 	t.Helper()
 	s := newSite(t)
 	s.createTenant(t, "demo", "--landing-url", "https://shop.example/")

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"kith/backend/store"
 	"kith/core"
@@ -66,7 +67,7 @@ func (c *edgeCommand) replica(e *env) (*store.Replica, error) {
 	defer cancel()
 	err = checkSchema(ctx, replica)
 	var away *core.Error
-	if errors.As(err, &away) {
+	if errors.As(err, &away) && away.Code == core.CodeUnavailable {
 		e.log.Warn("the edge starts before its database", "error", message(err))
 		return replica, nil
 	}
@@ -122,13 +123,28 @@ func (f edgeFlags) load(e *env, d *databaseFlags, backendURL string) (*host.Host
 			"master_key": key, "backend_url": backendURL, "backend_public_url": f.BackendPublicURL,
 			"max_body_bytes": strconv.FormatInt(f.MaxBody, 10), "trust_proxy": strconv.FormatBool(f.TrustProxy),
 		},
-		Databases: map[string]host.Database{"default": {URL: database, Token: d.DatabaseToken}},
+		Databases: map[string]host.Database{"default": {URL: leaveLog(database), Token: d.DatabaseToken}},
 		// Above the component's own bound, which is the one that callers meet.
 		MaxBody:     2 * f.MaxBody,
 		LargeBodies: f.publicURL(backendURL),
 		CacheDir:    filepath.Join(d.Data, "wasm-cache"),
 		Fresh:       f.Fresh, Log: e.log,
 	})
+}
+
+// leaveLog makes an edge leave the log of a file to the backend, which writes more
+// and writes it back more seldom: an event call whose commit found a thousand pages
+// there that an import left would write all of them back. Only a log that nobody
+// else looks after is written back.
+func leaveLog(database string) string {
+	if !strings.HasPrefix(database, "file:") {
+		return database
+	}
+	separator := "?"
+	if strings.Contains(database, "?") {
+		separator = "&"
+	}
+	return database + separator + "_pragma=wal_autocheckpoint(16000)"
 }
 
 // publicURL is where clients reach the backend itself.

@@ -1,0 +1,202 @@
+package e2e
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	kith "kith/backend/client"
+	"kith/core"
+	"kith/core/job"
+)
+
+// BenchmarkImport_BesideEvents is an import of users by kith serve on an embedded
+// file, while event calls come in through kith edge on the same file: from eight
+// senders, each of whom rests for 10 ms on average between two. The import is of
+// KITH_BENCH_ROWS users, or 100,000, and before that of a tenth of them: event-p50
+// and event-p99 are how long the calls took, peak-MiB what kith serve had resident
+// at most, which must not grow with the rows. "quiet" is without an import.
+func BenchmarkImport_BesideEvents(b *testing.B) {
+	rows, err := strconv.Atoi(cmp.Or(os.Getenv("KITH_BENCH_ROWS"), "100000"))
+	require.NoError(b, err, "KITH_BENCH_ROWS")
+	b.Run("quiet", func(b *testing.B) {
+		for b.Loop() {
+			s, _ := importSite(b)
+			stop := s.streamEvents(b)
+			time.Sleep(5 * time.Second)
+			report(b, stop())
+		}
+	})
+	for _, n := range []int{rows / 10, rows} {
+		b.Run(fmt.Sprintf("rows=%d", n), func(b *testing.B) {
+			for b.Loop() {
+				s, backend := importSite(b)
+				ref, err := s.client("demo").Upload(b.Context(), "users.csv", shopUsers(n, 0))
+				require.NoError(b, err)
+				stop := s.streamEvents(b)
+				begin := time.Now()
+				s.importAll(b, ref, n)
+				b.ReportMetric(float64(n)/time.Since(begin).Seconds(), "rows/s")
+				report(b, stop())
+				b.ReportMetric(float64(peakMemory(b, backend))/(1<<20), "peak-MiB")
+			}
+		})
+	}
+}
+
+// The memory of an import does not depend on its file: of 200 MB that hold 50,000
+// users, kith serve never has as much as 128 MiB resident, the binary included.
+func TestImport_MemoryIsBounded(t *testing.T) {
+	t.Parallel()
+	const rows, ignored = 50_000, 4000
+	s, backend := importSite(t)
+	ref, err := s.client("demo").Upload(t.Context(), "users.csv", shopUsers(rows, ignored))
+	require.NoError(t, err)
+	s.importAll(t, ref, rows)
+	peak := peakMemory(t, backend)
+	t.Logf("%d MiB", peak>>20)
+	require.Less(t, peak, int64(128<<20))
+}
+
+// importSite is backend and edge on one file, with the user anna.
+func importSite(t testing.TB) (*site, *process) {
+	t.Helper()
+	s := demoSite(t)
+	backend := s.serve(t)
+	s.serveEdge(t)
+	s.identify(t, s.backend, "demo", "anna", `{}`)
+	return s, backend
+}
+
+// shopUsers are rows of MUTATION/USER as a shop would have them, about 80 bytes
+// each, and a cell that imports ignore, of so many bytes.
+func shopUsers(n, ignored int) io.Reader {
+	from, to := io.Pipe()
+	go func() {
+		_, _ = io.WriteString(to, "accountId,id,firstName,lastName,email,locale,countryCode,customFields.plan,shareLink\n")
+		rest := strings.Repeat("x", ignored)
+		var text strings.Builder
+		for i := range n {
+			fmt.Fprintf(&text, "acct-%07d,user-%07d,First%d,Last%d,user%d@example.com,en_US,US,pro,%s\n", i, i, i%997, i%1009, i, rest)
+			if text.Len() > 1<<16 || i == n-1 {
+				_, _ = io.WriteString(to, text.String())
+				text.Reset()
+			}
+		}
+		_ = to.Close()
+	}()
+	return from
+}
+
+// importAll imports an upload and waits until every row of it is in.
+func (s *site) importAll(t testing.TB, ref core.FileRef, rows int) {
+	t.Helper()
+	c := s.client("demo")
+	made, err := c.CreateJob(t.Context(), kith.Input{Type: job.ImportUser, FileRef: ref})
+	require.NoError(t, err)
+	for end := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		j, err := c.Job(t.Context(), made.ID)
+		require.NoError(t, err)
+		if j.Status != "PENDING" {
+			require.EqualValues(t, "COMPLETED", j.Status, j.Message)
+			require.EqualValues(t, rows, j.Stats.RecordsProcessed)
+			require.Zero(t, j.Stats.Errors)
+			return
+		}
+		if j.Stats.RecordsProcessed > made.Stats.RecordsProcessed {
+			made, end = j, time.Now()
+		}
+		require.Less(t, time.Since(end), deadline, "the job does not come on")
+	}
+}
+
+// streamEvents sends event calls through the edge until it is told to stop, and
+// returns how long each took.
+func (s *site) streamEvents(b *testing.B) (stop func() []time.Duration) {
+	const senders = 8
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: senders}}
+	took, done := make([][]time.Duration, senders), make(chan struct{})
+	var all sync.WaitGroup
+	for i := range senders {
+		all.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-done:
+					return
+				case <-time.After(rand.N(20 * time.Millisecond)):
+				}
+				begin := time.Now()
+				if err := s.sendEvent(client, fmt.Sprintf("sender-%d-%d", i, n)); err != nil {
+					b.Error(err)
+					return
+				}
+				took[i] = append(took[i], time.Since(begin))
+			}
+		})
+	}
+	return func() []time.Duration {
+		close(done)
+		all.Wait()
+		return slices.Sorted(slices.Values(slices.Concat(took...)))
+	}
+}
+
+func (s *site) sendEvent(client *http.Client, key string) error {
+	r, err := http.NewRequest(http.MethodPost, s.edge+"/api/v1/demo/open/account/anna/user/anna/events",
+		strings.NewReader(`{"idempotencyKey":"`+key+`","events":[{"key":"purchase","fields":{"revenue":29.00,"currency":"USD"}}]}`))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.SetBasicAuth("", s.keys["demo"])
+	response, err := client.Do(r)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("event %s: %s: %s", key, response.Status, body)
+	}
+	return err
+}
+
+// report tells the middle, the hundredth from the end and the longest of sorted
+// times.
+func report(b *testing.B, took []time.Duration) {
+	b.Helper()
+	require.NotEmpty(b, took)
+	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+	b.ReportMetric(ms(took[len(took)/2]), "event-p50-ms")
+	b.ReportMetric(ms(took[len(took)*99/100]), "event-p99-ms")
+	b.ReportMetric(ms(took[len(took)-1]), "event-max-ms")
+	b.ReportMetric(float64(len(took)), "events")
+}
+
+// peakMemory is the most that a process ever had resident, in bytes.
+func peakMemory(t testing.TB, p *process) int64 {
+	t.Helper()
+	status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.command.Process.Pid), "status"))
+	require.NoError(t, err)
+	for line := range strings.Lines(string(status)) {
+		if words := strings.Fields(line); len(words) == 3 && words[0] == "VmHWM:" {
+			kib, err := strconv.ParseInt(words[1], 10, 64)
+			require.NoError(t, err)
+			return kib << 10
+		}
+	}
+	t.Fatal("no VmHWM")
+	return 0
+}
