@@ -5,6 +5,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"time"
+
+	"github.com/go-chi/httprate"
 
 	"kith/backend/gateway"
 	"kith/core"
@@ -14,10 +17,12 @@ import (
 
 func (a *API) gatewayRoutes() routes {
 	const braintree = tenantPath + "/gateway/braintree"
+	limit := newChallengeLimit()
+	challenge := func(w http.ResponseWriter, r *http.Request) error { return a.challenge(w, r, limit) }
 	return routes{
 		braintree + "/connection":      {"PUT": a.connect, "GET": a.connection, "DELETE": a.disconnect},
 		braintree + "/connection/test": {"POST": a.testConnection},
-		braintree + "/webhook":         {"POST": a.notification, "GET": a.challenge},
+		braintree + "/webhook":         {"POST": a.notification, "GET": challenge},
 	}
 }
 
@@ -114,10 +119,13 @@ func (a *API) notification(w http.ResponseWriter, r *http.Request) error {
 
 // challenge is GET /gateway/braintree/webhook: by the answer the gateway knows
 // that the address is the tenant's (reference, gateway, 1.4).
-func (a *API) challenge(w http.ResponseWriter, r *http.Request) error {
-	_, keys, err := a.gatewayKeys(r)
+func (a *API) challenge(w http.ResponseWriter, r *http.Request, limit *httprate.RateLimiter) error {
+	tenant, keys, err := a.gatewayKeys(r)
 	if err != nil {
 		return err
+	}
+	if limit.OnLimit(nil, r, string(tenant)+" "+seenIP(r)) {
+		return &core.Error{Code: core.CodeRateLimited, RS: "RS033", Message: "too many challenges; wait a minute"}
 	}
 	answer, err := keys.AnswerChallenge(r.URL.Query().Get("bt_challenge"))
 	if err != nil {
@@ -125,6 +133,14 @@ func (a *API) challenge(w http.ResponseWriter, r *http.Request) error {
 	}
 	writeText(w, answer)
 	return nil
+}
+
+// challengesPerMinute bounds what an address may have signed for a tenant: the
+// gateway asks when a person registers the webhook.
+const challengesPerMinute = 30
+
+func newChallengeLimit() *httprate.RateLimiter {
+	return httprate.NewRateLimiter(challengesPerMinute, time.Minute, httprate.WithResponseHeaders(httprate.ResponseHeaders{}))
 }
 
 func notSigned() error {

@@ -47,6 +47,17 @@ const (
 	DisputeExpired      Kind = "dispute_expired"
 )
 
+// Known reports whether the service acts on a kind.
+func (k Kind) Known() bool {
+	switch k {
+	case Check, SubscriptionChargedSuccessfully, SubscriptionChargedUnsuccessfully, SubscriptionBillingSkipped, SubscriptionWentActive,
+		SubscriptionTrialEnded, SubscriptionWentPastDue, SubscriptionCanceled, SubscriptionExpired, DisputeOpened, DisputeUnderReview,
+		DisputeDisputed, DisputeWon, DisputeLost, DisputeAccepted, DisputeAutoAccepted, DisputeExpired:
+		return true
+	}
+	return false
+}
+
 // Notification is what the gateway tells, as of the moment when it was made.
 // It may arrive late, twice, and after a newer one: read the subscription back
 // before money moves (reference, 1.5).

@@ -393,7 +393,7 @@ func after(err error, tries int) core.Time {
 // at: it is as old as the notification.
 func readNotification(payload string) program.BillingNews {
 	n, err := gateway.ParseNotification(payload)
-	news := program.BillingNews{Kind: string(n.Kind)}
+	news := program.BillingNews{Kind: string(n.Kind), Known: n.Kind.Known()}
 	switch {
 	case err != nil:
 		return program.BillingNews{Problem: err.Error()}

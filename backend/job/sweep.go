@@ -97,6 +97,7 @@ func (g *gateways) sweep(ctx context.Context, task program.SweepTask) {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
+		g.engine.Worked(program.WorkGateway, program.GatewaySweep, program.OutcomeFailed, 1)
 		g.log.Warn("gateway sweep", "tenant", task.Tenant, "error", err)
 	case found > 0:
 		g.log.Info("gateway sweep", "tenant", task.Tenant, "found", found)

@@ -41,7 +41,7 @@ func New(newID func() string, log *slog.Logger) *Observer {
 		}, []string{"part", "route"}),
 	}
 	o.work = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "kith_work_total", Help: "What the workers of this process have done: rows of jobs, attempts to deliver webhooks, by work, kind and outcome.",
+		Name: "kith_work_total", Help: "What the workers of this process have done: rows of jobs, attempts to deliver webhooks, payment gateways, by work, kind and outcome.",
 	}, []string{"work", "kind", "outcome"})
 	o.registry.MustRegister(o.requests, o.seconds, o.work, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

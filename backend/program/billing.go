@@ -34,11 +34,14 @@ func (e *Engine) ReadNotifications(ctx context.Context, most int, parse func(pay
 	if err != nil || len(waiting) == 0 {
 		return 0, err
 	}
-	return len(waiting), e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+	var taken []BillingNews
+	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		taken = nil
 		for _, n := range waiting {
 			news := parse(n.Payload)
 			mine, err := tx.ReadNotification(ctx, n.Seq, news.Kind, news.Problem)
 			if err == nil && mine {
+				taken = append(taken, news)
 				err = takeNews(ctx, tx, n.Tenant, news)
 			}
 			if err != nil {
@@ -47,6 +50,29 @@ func (e *Engine) ReadNotifications(ctx context.Context, most int, parse func(pay
 		}
 		return nil
 	})
+	if err == nil {
+		for _, news := range taken {
+			e.Worked(WorkNotification, news.label(), outcomeOf(news.Problem), 1)
+		}
+	}
+	return len(waiting), err
+}
+
+// label is the kind as a metric has it: the gateway's words are not ours to
+// bound.
+func (n BillingNews) label() string {
+	if !n.Known {
+		return "other"
+	}
+	return n.Kind
+}
+
+// outcomeOf is the outcome of what had a problem, or none.
+func outcomeOf(problem string) string {
+	if problem != "" {
+		return OutcomeFailed
+	}
+	return OutcomeDone
 }
 
 // BillingNews is what a notification is about.
@@ -54,6 +80,8 @@ type BillingNews struct {
 	// Kind is the gateway's word for it, and Problem says why it cannot be read,
 	// or is empty.
 	Kind, Problem string
+	// Known is true for a kind that the service acts on.
+	Known bool
 	// Subscription is what to read; empty when it names none.
 	Subscription string
 	// Transaction is a charge whose subscription is to be read, which it does not
@@ -409,7 +437,8 @@ func (b *billed) want(ctx context.Context, account referral.Account, all []billi
 // whoever is there: the calls that were made for it may have reached the gateway
 // after those of its next owner, who knew better.
 func (e *Engine) EndBilling(ctx context.Context, task BillingTask, ended bool, problem string, after core.Time) error {
-	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+	outcome := outcomeOf(problem)
+	err := e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
 		next, tries := tx.Now+BillingEvery, 0
 		if after != 0 {
 			next = tx.Now + after
@@ -422,16 +451,25 @@ func (e *Engine) EndBilling(ctx context.Context, task BillingTask, ended bool, p
 		}
 		in, err := tx.EndBilling(ctx, task.BillingLease, problem, tries, next)
 		if err == nil && !in {
+			outcome = OutcomeLate
 			err = tx.ReadAgain(ctx, task.Tenant, task.Subscription)
 		}
 		return err
 	})
+	if err == nil {
+		e.Worked(WorkGateway, GatewayRead, outcome, 1)
+	}
+	return err
 }
 
 // EndRefund records that money was given back, by the gateway's id of it, or,
 // when that is empty, why it cannot be.
 func (e *Engine) EndRefund(ctx context.Context, tenant core.TenantAlias, transaction, id, problem string) error {
-	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error { return tx.EndRefund(ctx, tenant, transaction, id, problem) })
+	err := e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error { return tx.EndRefund(ctx, tenant, transaction, id, problem) })
+	if err == nil {
+		e.Worked(WorkGateway, GatewayRefund, outcomeOf(problem), 1)
+	}
+	return err
 }
 
 // RefuseRefund records that the gateway refused a refund: the next call is made

@@ -76,10 +76,36 @@ const (
 	// had ended, so that its result was dropped.
 	WorkDelivery = "webhook"
 
+	// WorkGateway is what was done at payment gateways, by kind: GatewayKinds.
+	// OutcomeFailed is tried again later.
+	WorkGateway = "gateway"
+	// WorkNotification is notifications that were read, by the gateway's kind, of
+	// which an unknown one is "other": OutcomeFailed for one that cannot be read.
+	WorkNotification = "gateway_notification"
+
 	OutcomeDone   = "done"
 	OutcomeFailed = "failed"
 	OutcomeLate   = "late"
 )
+
+// Kinds of WorkGateway.
+const (
+	// GatewayRead is a subscription that was read and brought in line.
+	GatewayRead = "subscription"
+	// GatewayRefund is money that was given back, or cannot be.
+	GatewayRefund = "refund"
+	// GatewayCoupon is a code that was written into a custom field.
+	GatewayCoupon = "coupon"
+	// GatewaySweep is a search for subscriptions that nobody told of, and
+	// GatewayFound is those that it found.
+	GatewaySweep = "sweep"
+	GatewayFound = "found"
+)
+
+// GatewayKinds are all kinds of WorkGateway.
+func GatewayKinds() []string {
+	return []string{GatewayRead, GatewayRefund, GatewayCoupon, GatewaySweep, GatewayFound}
+}
 
 // newID makes a record id.
 func (e *Engine) newID(now core.Time) string { return core.NewID(now, e.entropy6()) }

@@ -76,6 +76,10 @@ func (e *Engine) EndSweep(ctx context.Context, task SweepTask, ids []string) (fo
 		}
 		return tx.EndSweep(ctx, task.Sweep, tx.Now+SweepEvery)
 	})
+	if err == nil {
+		e.Worked(WorkGateway, GatewaySweep, OutcomeDone, 1)
+		e.Worked(WorkGateway, GatewayFound, OutcomeDone, int64(found))
+	}
 	return found, err
 }
 
@@ -111,7 +115,7 @@ func (e *Engine) BeginCoupons(ctx context.Context, most int) ([]CouponTask, erro
 // EndCoupon gives a code back that was written, or why it was not. after is when
 // to try again; zero: not.
 func (e *Engine) EndCoupon(ctx context.Context, task CouponTask, problem string, after core.Time) error {
-	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+	err := e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
 		next := core.Time(0)
 		if after != 0 {
 			next = tx.Now + after
@@ -121,6 +125,10 @@ func (e *Engine) EndCoupon(ctx context.Context, task CouponTask, problem string,
 		}
 		return tx.EndCoupon(ctx, task.Coupon, problem, next)
 	})
+	if err == nil {
+		e.Worked(WorkGateway, GatewayCoupon, outcomeOf(problem), 1)
+	}
+	return err
 }
 
 // PayloadLife is how long the payload of a notification is kept once it was

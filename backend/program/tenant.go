@@ -76,12 +76,20 @@ func (e *Engine) createTenant(ctx context.Context, tx *store.Tx, n NewTenant) er
 	if err != nil {
 		return err
 	}
+	rest, err := tx.HasRows(ctx, n.Alias)
+	if err != nil {
+		return err
+	}
 	added, err := tx.InsertTenant(ctx, store.Tenant{
 		Alias: n.Alias, KeyHash: auth.KeyHash(n.Key), KeySealed: sealed,
 		DiscountID: cmp.Or(n.DiscountID, wire.DefaultDiscountID), Policy: n.Policy, Created: tx.Now,
 	})
-	if err == nil && !added {
+	switch {
+	case err != nil:
+	case !added:
 		err = &core.Error{Code: core.CodeConflict, Field: "alias", Message: "there is a tenant " + string(n.Alias) + " already"}
+	case rest:
+		err = &core.Error{Code: core.CodeConflict, Field: "alias", Message: "an erasure or a restore of " + string(n.Alias) + " was begun and has not ended: run it again first"}
 	}
 	if err != nil {
 		return err

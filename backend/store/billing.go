@@ -61,9 +61,9 @@ func (tx *Tx) TouchCustomer(ctx context.Context, tenant core.TenantAlias, custom
 }
 
 // dueBilling are the subscriptions of connected tenants that are to be read.
-const dueBilling = ` FROM gateway_subscription s
+var dueBilling = ` FROM gateway_subscription s
 	WHERE (s.leased_until IS NULL AND s.due_at <= ?1 OR s.leased_until <= ?1)
-		AND EXISTS (SELECT 1 FROM gateway_connection WHERE gateway_connection.tenant = s.tenant) `
+		AND EXISTS (SELECT 1 FROM gateway_connection WHERE gateway_connection.tenant = s.tenant) AND ` + tenantIs("s") + ` `
 
 // BillingDue reports whether a subscription is to be read.
 func (r Reads) BillingDue(ctx context.Context, now core.Time) (due bool, err error) {

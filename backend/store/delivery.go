@@ -12,7 +12,7 @@ import (
 
 // WebhooksDue reports whether a delivery waits whose time has come.
 func (r Reads) WebhooksDue(ctx context.Context, now core.Time) (due bool, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM webhook_delivery WHERE due_at <= ?)`, int64(now)).Scan(&due)
+	err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM webhook_delivery d WHERE due_at <= ? AND `+tenantIs("d")+`)`, int64(now)).Scan(&due)
 	if err != nil {
 		return false, fmt.Errorf("store: webhooks due: %w", err)
 	}
@@ -33,7 +33,7 @@ func (r Reads) WebhookLines(ctx context.Context, now core.Time, most int) ([]web
 // tenant or, by a jump of its own, in another: as one comparison of two columns
 // SQLite would read through the line. CROSS keeps it from beginning at what is
 // due, which may be all of a long line.
-const webhookLines = `
+var webhookLines = `
 	WITH RECURSIVE head (id) AS (
 		SELECT (SELECT rowid FROM webhook_delivery INDEXED BY webhook_delivery_line
 			WHERE due_at IS NOT NULL ORDER BY tenant, url, due_at LIMIT 1)
@@ -48,7 +48,8 @@ const webhookLines = `
 		SELECT d.tenant, d.url, d.due_at, s.failing_since IS NOT NULL AS failing,
 			row_number() OVER (PARTITION BY s.failing_since IS NOT NULL ORDER BY d.due_at) AS place
 		FROM head CROSS JOIN webhook_delivery d ON d.rowid = head.id
-		CROSS JOIN webhook_subscription s ON s.tenant = d.tenant AND s.url = d.url WHERE d.due_at <= ?)
+		CROSS JOIN webhook_subscription s ON s.tenant = d.tenant AND s.url = d.url
+		WHERE d.due_at <= ? AND ` + tenantIs("d") + `)
 	WHERE place <= ? ORDER BY due_at`
 
 // Leased is an attempt that was begun, with all that it needs. Secrets are

@@ -180,3 +180,42 @@ func (r Reads) WithoutUsers(ctx context.Context, tenant core.TenantAlias, ids []
 		WHERE NOT EXISTS (SELECT 1 FROM user WHERE tenant = ?1 AND account_id = given.value ->> 0)`, string(tenant), asked.String())
 	return collect(rows, err, "accounts without users", func(rows *sql.Rows, id *core.AccountID) error { return rows.Scan(id) })
 }
+
+// EraseTenant takes a tenant away, and nothing of what it has: it is unknown
+// from then on. False means that there is none.
+func (p *Primary) EraseTenant(ctx context.Context, now core.Time, tenant core.TenantAlias) (was bool, err error) {
+	err = p.Unchecked(ctx, now, func(tx *Tx) error {
+		was, err = tx.changed(ctx, "erase tenant", `DELETE FROM tenant WHERE alias = ?`, string(tenant))
+		return err
+	})
+	return was, err
+}
+
+// EraseRows removes up to limit rows of a table that are of a tenant who was
+// erased, and returns how many they were. In a file nothing of them remains
+// where they were.
+func (p *Primary) EraseRows(ctx context.Context, now core.Time, t Table, tenant core.TenantAlias, limit int) (n int, err error) {
+	err = p.Unchecked(ctx, now, func(tx *Tx) error {
+		if p.embedded {
+			if err := tx.exec(ctx, "erase rows", `PRAGMA secure_delete = ON`); err != nil {
+				return err
+			}
+		}
+		n, err = tx.count(ctx, "erase rows of "+t.Name, `DELETE FROM `+quoted(t.Name)+` WHERE (`+t.quotedKey()+`) IN (
+			SELECT `+t.quotedKey()+` FROM `+quoted(t.Name)+` WHERE `+quoted(t.Tenant)+` = ? LIMIT ?)`, string(tenant), limit)
+		return err
+	})
+	return n, err
+}
+
+// Checkpoint writes the log of a file into it, so that what was erased is in
+// neither. A server does so in its own time.
+func (p *Primary) Checkpoint(ctx context.Context) error {
+	if !p.embedded {
+		return nil
+	}
+	if _, err := p.write.ExecContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
+		return fmt.Errorf("store: checkpoint: %w", err)
+	}
+	return nil
+}

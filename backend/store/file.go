@@ -70,3 +70,12 @@ func (r Reads) ExpiredFiles(ctx context.Context, now core.Time, limit int) ([]Fi
 		int64(now), limit)
 	return collect(rows, err, "expired files", func(rows *sql.Rows, f *File) error { return rows.Scan(&f.Tenant, &f.Ref) })
 }
+
+// Files returns the files of a tenant, or of all when it is empty.
+func (r Reads) Files(ctx context.Context, tenant core.TenantAlias) ([]File, error) {
+	rows, err := r.q.QueryContext(ctx, `SELECT tenant, ref, coalesce(size, -1), expires_at FROM file
+		WHERE ?1 = '' OR tenant = ?1 ORDER BY tenant, ref`, string(tenant))
+	return collect(rows, err, "files", func(rows *sql.Rows, f *File) error {
+		return rows.Scan(&f.Tenant, &f.Ref, &f.Size, &f.Expires)
+	})
+}

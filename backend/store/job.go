@@ -147,7 +147,8 @@ func (tx *Tx) InsertJob(ctx context.Context, tenant core.TenantAlias, j job.Job)
 
 // JobWaits reports whether a job is pending that nobody works on.
 func (r Reads) JobWaits(ctx context.Context, now core.Time) (waits bool, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM job WHERE status = 'PENDING' AND leased_until <= ?)`,
+	err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM job WHERE status = 'PENDING' AND leased_until <= ?
+			AND `+tenantIs("job")+`)`,
 		int64(now)).Scan(&waits)
 	if err != nil {
 		return false, fmt.Errorf("store: job waits: %w", err)
@@ -159,7 +160,7 @@ func (r Reads) JobWaits(ctx context.Context, now core.Time) (waits bool, err err
 // is false when none waits.
 func (tx *Tx) ClaimJob(ctx context.Context, until core.Time) (Claim, bool, error) {
 	return tx.claim(ctx, `(tenant, id) IN (SELECT tenant, id FROM job
-		WHERE status = 'PENDING' AND leased_until <= ? ORDER BY leased_until, id LIMIT 1)`, until, int64(tx.Now))
+		WHERE status = 'PENDING' AND leased_until <= ? AND `+tenantIs("job")+` ORDER BY leased_until, id LIMIT 1)`, until, int64(tx.Now))
 }
 
 // ClaimThisJob takes a pending job, whoever may work on it.

@@ -188,9 +188,9 @@ type Due struct {
 }
 
 // toGive and toExpire are what the ledger lags behind with at the time ?.
-const (
-	toGive   = ` FROM reward r WHERE r.pending = 1 AND r.held = 0 AND r.given_at <= ? AND r.value > r.redeemed + r.expired + r.cancelled`
-	toExpire = ` FROM reward r WHERE r.expires_at <= ? AND r.value > r.redeemed + r.expired + r.cancelled`
+var (
+	toGive   = ` FROM reward r WHERE r.pending = 1 AND r.held = 0 AND r.given_at <= ? AND r.value > r.redeemed + r.expired + r.cancelled AND ` + tenantIs("r")
+	toExpire = ` FROM reward r WHERE r.expires_at <= ? AND r.value > r.redeemed + r.expired + r.cancelled AND ` + tenantIs("r")
 )
 
 // RewardsDue reports whether a date has passed that the ledger does not know of.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"embed"
 	"fmt"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,20 +16,54 @@ var migrations embed.FS
 
 // Migrate brings the schema up to date. Migrations are numbered and run
 // forward only, each in one transaction with the note that it ran; several
-// processes may migrate at once.
+// processes may migrate at once. A database that is being restored is refused.
 func (p *Primary) Migrate(ctx context.Context, now core.Time) error {
-	files, err := migrations.ReadDir("migration")
+	if err := p.Restoring(ctx); err != nil {
+		return err
+	}
+	files, err := migrationFiles(nil)
 	if err != nil {
 		return err
 	}
-	sort.Slice(files, func(i, j int) bool { return files[i].Name() < files[j].Name() })
+	return p.migrateBy(ctx, now, files)
+}
+
+// migrationFiles are the names of the migrations of these numbers, or of all
+// when versions is nil, in their order.
+func migrationFiles(versions []int) (names []string, err error) {
+	files, err := migrations.ReadDir("migration")
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		version, err := migrationNumber(file.Name())
+		if err != nil {
+			return nil, err
+		}
+		if versions == nil || slices.Contains(versions, version) {
+			names = append(names, file.Name())
+		}
+	}
+	slices.Sort(names)
+	if versions != nil && len(names) != len(versions) {
+		return nil, fmt.Errorf("its schema is %d and this kith knows %d, or not all before it: it was made by a newer kith", slices.Max(versions), SchemaVersion())
+	}
+	return names, nil
+}
+
+func migrationNumber(name string) (int, error) {
+	number, _, _ := strings.Cut(name, "_")
+	return strconv.Atoi(number)
+}
+
+func (p *Primary) migrateBy(ctx context.Context, now core.Time, files []string) error {
 	if _, err := p.write.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS schema_version (
 		version INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL) STRICT`); err != nil {
 		return fmt.Errorf("store: migrate: %w", err)
 	}
-	for _, file := range files {
-		if err := p.migrate(ctx, now, file.Name()); err != nil {
-			return fmt.Errorf("store: migration %s: %w", file.Name(), err)
+	for _, name := range files {
+		if err := p.migrate(ctx, now, name); err != nil {
+			return fmt.Errorf("store: migration %s: %w", name, err)
 		}
 	}
 	return nil
@@ -40,8 +74,7 @@ func SchemaVersion() int {
 	newest := 0
 	files, _ := migrations.ReadDir("migration")
 	for _, file := range files {
-		number, _, _ := strings.Cut(file.Name(), "_")
-		if version, err := strconv.Atoi(number); err == nil {
+		if version, err := migrationNumber(file.Name()); err == nil {
 			newest = max(newest, version)
 		}
 	}
@@ -49,8 +82,7 @@ func SchemaVersion() int {
 }
 
 func (p *Primary) migrate(ctx context.Context, now core.Time, name string) error {
-	number, _, _ := strings.Cut(name, "_")
-	version, err := strconv.Atoi(number)
+	version, err := migrationNumber(name)
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,8 @@ func TestMigrate_OldLedgerIsKept(t *testing.T) {
 			}
 			require.NoError(t, exec(`INSERT INTO reward_ledger (seq, tenant, id, reward_id, action, amount, unit, idempotency_key, at)
 				VALUES (7, 't', 'a', 'w', 'grant', 10, 'CENTS', NULL, 1), (9, 't', 'b', 'w', 'redeem', -4, 'CENTS', 'key-0001', 2)`))
+			require.NoError(t, exec(`INSERT INTO tenant (alias, key_hash, key_sealed, discount_id, consent, consent_cookie, created_at)
+				VALUES ('t', 'hash', 'sealed', 'd', 'off', '', 1)`))
 			require.NoError(t, p.Migrate(t.Context(), 1))
 			require.NoError(t, exec(`INSERT INTO reward_ledger (tenant, id, reward_id, action, amount, unit, at)
 				VALUES ('t', 'c', 'w', 'cancel', -6, 'CENTS', 3), ('t', 'd', 'w', 'restore', 6, 'CENTS', 4)`))

@@ -28,7 +28,7 @@ func (tx *Tx) InsertNotification(ctx context.Context, tenant core.TenantAlias, h
 // first that arrived first.
 func (r Reads) Notifications(ctx context.Context, most int) ([]Notification, error) {
 	rows, err := r.q.QueryContext(ctx, `SELECT seq, tenant, payload FROM gateway_notification INDEXED BY gateway_notification_waiting
-		WHERE read_at IS NULL ORDER BY seq LIMIT ?`, most)
+		WHERE read_at IS NULL AND `+tenantIs("gateway_notification")+` ORDER BY seq LIMIT ?`, most)
 	return collect(rows, err, "gateway notifications", func(rows *sql.Rows, n *Notification) error {
 		return rows.Scan(&n.Seq, &n.Tenant, &n.Payload)
 	})

@@ -9,15 +9,17 @@ import (
 
 // Backlog is what waits for the workers, by the name of the work.
 func (r Reads) Backlog(ctx context.Context) (map[string]float64, error) {
-	var intake, deliveries, jobs float64
+	var intake, deliveries, jobs, notifications, refunds float64
 	err := r.q.QueryRowContext(ctx, `SELECT
 		(SELECT count(*) FROM intake WHERE seq > (SELECT seq FROM intake_cursor)),
 		(SELECT count(*) FROM webhook_delivery WHERE due_at IS NOT NULL),
-		(SELECT count(*) FROM job WHERE status = 'PENDING')`).Scan(&intake, &deliveries, &jobs)
+		(SELECT count(*) FROM job WHERE status = 'PENDING'),
+		(SELECT count(*) FROM gateway_notification WHERE read_at IS NULL),
+		(SELECT count(*) FROM gateway_refund WHERE state = 'waiting')`).Scan(&intake, &deliveries, &jobs, &notifications, &refunds)
 	if err != nil {
 		return nil, fmt.Errorf("store: backlog: %w", err)
 	}
-	return map[string]float64{"intake": intake, "webhook": deliveries, "job": jobs}, nil
+	return map[string]float64{"intake": intake, "webhook": deliveries, "job": jobs, "gateway_notification": notifications, "gateway_refund": refunds}, nil
 }
 
 // Beat writes the time of the transaction down, for those who read it from a

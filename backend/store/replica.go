@@ -48,6 +48,9 @@ func (r *Replica) Beat(ctx context.Context) (core.Time, error) {
 	return at, nil
 }
 
+// Restoring returns an error while a restore of the database has not ended.
+func (r *Replica) Restoring(ctx context.Context) error { return Reads{q: r.db}.Restoring(ctx) }
+
 // Schema is the newest migration that the database has had; compare it with
 // SchemaVersion.
 func (r *Replica) Schema(ctx context.Context) (int, error) {

@@ -14,6 +14,20 @@ func (p *Primary) Snapshot(ctx context.Context, do func(Reads) error) error {
 		return fmt.Errorf("store: begin snapshot: %w", err)
 	}
 	defer conn.Close()
-	defer rollback(ctx, conn)
-	return do(Reads{q: conn})
+	ended := false
+	defer func() {
+		if !ended {
+			rollback(ctx, conn)
+		}
+	}()
+	if err := do(Reads{q: conn}); err != nil {
+		return err
+	}
+	// A server may have ended the transaction, and then what was read is of
+	// several times. Only a transaction that is still there can be committed.
+	if _, err := conn.ExecContext(ctx, "COMMIT"); err != nil {
+		return fmt.Errorf("store: the snapshot was lost: %w", err)
+	}
+	ended = true
+	return nil
 }

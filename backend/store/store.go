@@ -178,8 +178,13 @@ type Tx struct {
 // times, so do must have no effects but those of its transaction and must set
 // its results anew.
 func (p *Primary) Write(ctx context.Context, now core.Time, do func(*Tx) error) error {
+	return p.again(ctx, func() error { return p.transact(ctx, now, checked, do) })
+}
+
+// again runs a transaction, and anew while the database gives it up.
+func (p *Primary) again(ctx context.Context, transact func() error) error {
 	for try := 1; ; try++ {
-		err := p.transact(ctx, now, do)
+		err := transact()
 		if err == nil {
 			// The next writer need not wait for this: its connection is free.
 			return p.durable()
@@ -216,12 +221,28 @@ func gaveUp(err error) bool {
 	return strings.Contains(text, locked) || strings.Contains(text, "Transaction timed out")
 }
 
-func (p *Primary) transact(ctx context.Context, now core.Time, do func(*Tx) error) (err error) {
-	conn, err := p.writer(ctx, beginWrite)
+// checking says whether a transaction keeps foreign keys.
+type checking bool
+
+const checked, unchecked checking = true, false
+
+func (p *Primary) transact(ctx context.Context, now core.Time, keys checking, do func(*Tx) error) (err error) {
+	first := beginWrite
+	if keys == unchecked {
+		// Within a transaction it would have no effect.
+		first = "PRAGMA foreign_keys = OFF"
+	}
+	conn, err := p.writer(ctx, first)
 	if err != nil {
 		return fmt.Errorf("store: begin: %w", err)
 	}
 	defer conn.Close()
+	if keys == unchecked {
+		defer checkAgain(ctx, conn)
+		if _, err := conn.ExecContext(ctx, beginWrite); err != nil {
+			return fmt.Errorf("store: begin: %w", err)
+		}
+	}
 	committed := false
 	defer func() {
 		if !committed {
@@ -236,6 +257,16 @@ func (p *Primary) transact(ctx context.Context, now core.Time, do func(*Tx) erro
 	}
 	committed = true
 	return nil
+}
+
+// checkAgain has a connection keep foreign keys; one that cannot is thrown away,
+// since others get it next.
+func checkAgain(ctx context.Context, conn *sql.Conn) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if _, err := conn.ExecContext(ctx, "PRAGMA foreign_keys = ON"); err != nil {
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+	}
 }
 
 // writer returns a connection for a write; see alive.

@@ -19,7 +19,7 @@ type Sweep struct {
 
 // SweepDue reports whether a gateway is to be asked for its subscriptions.
 func (r Reads) SweepDue(ctx context.Context, now core.Time) (due bool, err error) {
-	if err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM gateway_connection WHERE sweep_at <= ?)`, int64(now)).Scan(&due); err != nil {
+	if err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM gateway_connection WHERE sweep_at <= ? AND `+tenantIs("gateway_connection")+`)`, int64(now)).Scan(&due); err != nil {
 		return false, fmt.Errorf("store: sweep due: %w", err)
 	}
 	return due, nil
@@ -29,7 +29,7 @@ func (r Reads) SweepDue(ctx context.Context, now core.Time) (due bool, err error
 // at until, unless EndSweep says otherwise.
 func (tx *Tx) TakeSweeps(ctx context.Context, most int, until core.Time) ([]Sweep, error) {
 	rows, err := tx.q.QueryContext(ctx, `UPDATE gateway_connection SET sweep_at = ?
-		WHERE tenant IN (SELECT tenant FROM gateway_connection WHERE sweep_at <= ? ORDER BY sweep_at LIMIT ?)
+		WHERE tenant IN (SELECT tenant FROM gateway_connection WHERE sweep_at <= ? AND `+tenantIs("gateway_connection")+` ORDER BY sweep_at LIMIT ?)
 		RETURNING tenant, swept_at, swept_all_at`, int64(until), int64(tx.Now), most)
 	return collect(rows, err, "take sweeps", func(rows *sql.Rows, s *Sweep) error {
 		return rows.Scan(&s.Tenant, &s.Swept, &s.SweptAll)
@@ -87,8 +87,8 @@ func (tx *Tx) PutCoupon(ctx context.Context, c Coupon) error {
 }
 
 // dueCoupons are those of connected tenants that are to be written.
-const dueCoupons = ` FROM gateway_coupon g
-	WHERE g.due_at <= ?1 AND EXISTS (SELECT 1 FROM gateway_connection WHERE gateway_connection.tenant = g.tenant) `
+var dueCoupons = ` FROM gateway_coupon g
+	WHERE g.due_at <= ?1 AND EXISTS (SELECT 1 FROM gateway_connection WHERE gateway_connection.tenant = g.tenant) AND ` + tenantIs("g") + ` `
 
 // CouponDue reports whether a code is to be written.
 func (r Reads) CouponDue(ctx context.Context, now core.Time) (due bool, err error) {

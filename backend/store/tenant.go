@@ -54,6 +54,12 @@ func (r Reads) Tenant(ctx context.Context, alias core.TenantAlias) (Tenant, erro
 	return t, nil
 }
 
+// tenantIs is the condition that the tenant of a row is there. Workers go by it:
+// one who is being erased, or restored, has rows and is not.
+func tenantIs(table string) string {
+	return `EXISTS (SELECT 1 FROM tenant WHERE alias = ` + table + `.tenant)`
+}
+
 // TenantByHost returns the tenant whose shop has that host, or a not-found
 // error.
 func (r Reads) TenantByHost(ctx context.Context, host string) (core.TenantAlias, error) {

@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 
 	"kith/core"
 	"kith/core/auth"
+	"kith/core/billing"
 	"kith/core/link"
 	"kith/core/referral"
 )
@@ -77,6 +79,38 @@ func FuzzVerifyChecksum(f *testing.F) {
 		account, user, idErr := ParseUserIDs(body)
 		if !ok || gjson.GetBytes(body, "checksum").String() != checksum(apiKey, text) || idErr != nil || account != "a" || user != "u" {
 			t.Errorf("%q is taken", body)
+		}
+	})
+}
+
+// What is read of a connection is what is written of it, but for what only goes
+// one way: private keys in, and the base URL out.
+func FuzzParseConnection(f *testing.F) {
+	for _, s := range []string{
+		`{"merchantId":"m","publicKey":"p","privateKey":"s","furtherKeys":[{"publicKey":"q","privateKey":"t"}]}`,
+		`{"merchantId":"m","publicKey":"p","furtherKeys":null}`, `{"publicKey":1}`, `{"furtherKeys":[{"privateKey":""},[]]}`, `{"baseUrl":"http://x"}`, `[]`, "",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		c, err := ParseConnection(body)
+		if err != nil {
+			callers(t, body, err)
+			return
+		}
+		if !json.Valid(body) || c.BaseURL != "" || len(c.Keys) == 0 || len(c.Keys) > billing.MaxKeys {
+			t.Errorf("%q is read as %+v", body, c)
+		}
+		answer := Connection(c)
+		if !json.Valid(answer) || gjson.GetBytes(answer, "merchantId").String() != c.MerchantID || gjson.GetBytes(answer, "publicKey").String() != c.Keys[0].Public ||
+			len(gjson.GetBytes(answer, "furtherPublicKeys").Array()) != len(c.Keys)-1 {
+			t.Errorf("%q is answered by %s", body, answer)
+		}
+		for i := range c.Keys {
+			c.Keys[i].Private = ""
+		}
+		if bare := Connection(c); !bytes.Equal(bare, answer) {
+			t.Errorf("%q is answered by %s, with a private key", body, answer)
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -245,4 +246,29 @@ func TestServe_ClientThatLeavesEndsTheGuest(t *testing.T) {
 	require.Eventually(t, func() bool { return b.host.Stats().Reused == 1 }, 5*time.Second, time.Millisecond)
 	require.NoError(t, conn.Close())
 	require.Eventually(t, func() bool { return b.host.Stats().Cancelled == 1 }, 5*time.Second, time.Millisecond)
+}
+
+// What was dropped is gone: with instances that are retired again and again, the
+// process does not grow.
+func TestPool_RetiredInstancesAreFreed(t *testing.T) {
+	b := start(t, probe(t), "1", nil)
+	heap := func() int64 {
+		for range 3 { // what has a finalizer takes two
+			runtime.GC()
+		}
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	const retired, size = 20, 5 << 20
+	drop := func() {
+		for range retired {
+			require.Equal(t, 200, b.do(t, "GET", fmt.Sprintf("/grow?%d", size), "").status)
+		}
+	}
+	drop()
+	before := heap()
+	drop()
+	require.EqualValues(t, 2*retired, b.host.Stats().Retired)
+	require.Less(t, heap()-before, int64(retired*size/4))
 }

@@ -67,7 +67,7 @@ func (c *edgeCommand) replica(e *env) (*store.Replica, error) {
 	defer cancel()
 	err = checkSchema(ctx, replica)
 	var away *core.Error
-	if errors.As(err, &away) {
+	if errors.As(err, &away) && away.Code == core.CodeUnavailable {
 		e.log.Warn("the edge starts before its database", "error", message(err))
 		return replica, nil
 	}

@@ -103,3 +103,48 @@ func cellsOf(t *testing.T, db *sql.DB, table string) (all []string) {
 	require.NoError(t, rows.Err())
 	return all
 }
+
+func openSQL(t *testing.T, path string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("sqlite", path+"?_pragma=foreign_keys(1)&_pragma=busy_timeout(10000)")
+	require.NoError(t, err)
+	return db
+}
+
+// anySQL opens a database by its URL, past the store.
+func anySQL(t *testing.T, url string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("libsql", url)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+func execSQL(t *testing.T, url, statement string) {
+	t.Helper()
+	_, err := anySQL(t, url).Exec(statement)
+	require.NoError(t, err, statement)
+}
+
+func textSQL(t *testing.T, url, query string) (text string) {
+	t.Helper()
+	require.NoError(t, anySQL(t, url).QueryRow(query).Scan(&text), query)
+	return text
+}
+
+// orphans are rows that refer to rows that are not there.
+func orphans(t *testing.T, path string) (all []string) {
+	t.Helper()
+	db := openSQL(t, path)
+	defer db.Close()
+	rows, err := db.Query(`SELECT "table" || ' ' || parent FROM pragma_foreign_key_check`)
+	require.NoError(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var one string
+		require.NoError(t, rows.Scan(&one))
+		all = append(all, one)
+	}
+	require.NoError(t, rows.Err())
+	return all
+}

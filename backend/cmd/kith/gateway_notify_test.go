@@ -160,6 +160,22 @@ func TestGateway_WhatIsNoNotification(t *testing.T) {
 	require.Contains(t, problem, "no notification")
 }
 
+// Whoever asks for signatures again and again is told to wait.
+func TestGateway_ChallengesAreLimited(t *testing.T) {
+	t.Parallel()
+	s := newGatewayStage(t)
+	statuses := map[int]int{}
+	for range 200 {
+		answer, err := http.Get(s.webhook + "?bt_challenge=20f9f8ed05f77439fe955c977e4c8a53")
+		require.NoError(t, err)
+		answer.Body.Close()
+		statuses[answer.StatusCode]++
+	}
+	require.Equal(t, 200, statuses[http.StatusOK]+statuses[http.StatusTooManyRequests], "%v", statuses)
+	require.NotZero(t, statuses[http.StatusOK])
+	require.NotZero(t, statuses[http.StatusTooManyRequests])
+}
+
 // What a notification said is forgotten after 30 days, and that it was there is
 // not: it cannot be sent again.
 func TestGateway_PayloadsAreForgotten(t *testing.T) {

@@ -100,8 +100,21 @@ func newGatewayStageOn(t *testing.T, options gatewaylab.Options) *gatewayStage {
 	database := filepath.Join(t.TempDir(), "kith.db")
 	s := &gatewayStage{}
 	s.engine = openStory(t, database, &s.clock)
+	var err error
+	s.db, err = sql.Open("sqlite", database)
+	require.NoError(t, err)
+	s.start(t, options)
+	return s
+}
+
+// start makes the lab and the backend, on the database that is open.
+func (s *gatewayStage) start(t *testing.T, options gatewaylab.Options) {
+	t.Helper()
 	s.engine.Files = file.Dir(t.TempDir())
-	t.Cleanup(func() { require.NoError(t, s.engine.DB.Close()) })
+	t.Cleanup(func() {
+		// A server may be gone before its connections are.
+		_, _ = s.db.Close(), s.engine.DB.Close()
+	})
 	require.NoError(t, demo.Seed(t.Context(), s.engine, "https://shop.example", "https://test.shop.example"))
 	begin := time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC)
 	s.clock.advance(begin.Sub(time.UnixMilli(int64(storyStart))))
@@ -115,15 +128,11 @@ func newGatewayStageOn(t *testing.T, options gatewaylab.Options) *gatewayStage {
 		MerchantID: gatewaylab.MerchantID, BaseURL: server.URL, Keys: []billing.Key{{Public: gatewaylab.PublicKey, Private: gatewaylab.PrivateKey}},
 	})
 	require.NoError(t, err)
-	s.db, err = sql.Open("sqlite", database)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.db.Close() })
 	base := serveStory(t, func(e *env, l net.Listener) error {
 		return backend{engine: s.engine, listener: l, flags: backendFlags{jobFlags: jobFlags{JobWorkers: 1}}}.serve(e)
 	})
 	s.webhook = base + "/api/v1/test_demo/gateway/braintree/webhook"
 	require.NoError(t, lab.Register(t.Context(), s.webhook))
-	return s
 }
 
 // player plays scenarios in which the service has a part.

@@ -12,10 +12,15 @@ import (
 	"kith/core"
 )
 
+// bucketFlags say where the files of jobs are.
+type bucketFlags struct {
+	Files string `env:"KITH_FILES" help:"Where the files of jobs are kept: a folder, or a bucket by URL (s3://, gs://, azblob://, file:///). Default: files in the data folder." placeholder:"URL"`
+}
+
 // fileFlags configure the files of jobs.
 type fileFlags struct {
-	Files   string `env:"KITH_FILES" help:"Where the files of jobs are kept: a folder, or a bucket by URL (s3://, gs://, azblob://, file:///). Default: files in the data folder." placeholder:"URL"`
-	MaxFile int64  `env:"KITH_MAX_FILE" default:"2147483648" help:"Largest file in bytes that an import takes, as it is sent and when it is unpacked."`
+	bucketFlags
+	MaxFile int64 `env:"KITH_MAX_FILE" default:"2147483648" help:"Largest file in bytes that an import takes, as it is sent and when it is unpacked."`
 }
 
 // jobFlags configure jobs.
@@ -30,11 +35,20 @@ type jobFlags struct {
 const minJobLease = 100 * time.Millisecond
 
 // bucket is where files are kept.
-func (f fileFlags) bucket(data string) string {
+func (f bucketFlags) bucket(data string) string {
 	if f.Files == "" {
 		return filepath.Join(data, "files")
 	}
 	return f.Files
+}
+
+// openFiles opens where files are kept.
+func (f bucketFlags) openFiles(e *env, data string) (file.Store, error) {
+	url := f.bucket(data)
+	if !strings.Contains(url, "://") {
+		return file.Dir(url), nil
+	}
+	return bucket.Open(e.ctx, url)
 }
 
 // apply gives the use cases the files of jobs.
@@ -43,12 +57,7 @@ func (f fileFlags) apply(e *env, engine *program.Engine, data string) (err error
 		return core.Invalid("max-file", "must be 1 or more bytes")
 	}
 	engine.MaxFile = f.MaxFile
-	url := f.bucket(data)
-	if !strings.Contains(url, "://") {
-		engine.Files = file.Dir(url)
-		return nil
-	}
-	engine.Files, err = bucket.Open(e.ctx, url)
+	engine.Files, err = f.openFiles(e, data)
 	return err
 }
 

@@ -75,7 +75,7 @@ func writeProbe(w http.ResponseWriter, failing map[string]string) {
 // observeBackend adds the metrics of a backend.
 func observeBackend(e *env, engine *program.Engine) {
 	e.observer.Gauges(observe.Gauge{
-		Name: "kith_backlog", Help: "What waits for the workers: event calls, webhook deliveries, jobs.", Label: "work",
+		Name: "kith_backlog", Help: "What waits for the workers: event calls, webhook deliveries, jobs, notifications of gateways and refunds at them.", Label: "work",
 		Read: engine.DB.Backlog,
 	})
 	engine.Did = e.observer.Did
@@ -84,6 +84,9 @@ func observeBackend(e *env, engine *program.Engine) {
 			engine.Did(program.WorkRows, string(t), outcome, 0)
 		}
 		engine.Did(program.WorkDelivery, "attempt", outcome, 0)
+		for _, kind := range program.GatewayKinds() {
+			engine.Did(program.WorkGateway, kind, outcome, 0)
+		}
 	}
 	engine.Did(program.WorkDelivery, "attempt", program.OutcomeLate, 0)
 }
@@ -130,6 +133,9 @@ func edgeRoute(r *http.Request) string {
 // checkSchema refuses a database that is of another time than this program: what
 // it does not know it cannot serve, and what it is not told of it would guess.
 func checkSchema(ctx context.Context, replica *store.Replica) error {
+	if err := replica.Restoring(ctx); err != nil {
+		return err
+	}
 	has, err := replica.Schema(ctx)
 	if err != nil {
 		return &core.Error{Code: core.CodeUnavailable, Message: "the database does not tell its schema", Err: err}

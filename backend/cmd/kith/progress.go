@@ -32,8 +32,7 @@ const (
 func newProgress(out io.Writer) *progress {
 	p := &progress{out: out}
 	if file, ok := out.(*os.File); ok {
-		info, err := file.Stat()
-		p.bar = err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
+		p.bar = terminal(file) && os.Getenv("TERM") != "dumb"
 	}
 	return p
 }

@@ -27,12 +27,16 @@ type cli struct {
 	Edge    edgeCommand    `cmd:"" help:"Run the edge component under wazero, as a production server."`
 	SFTP    sftpCommand    `cmd:"" name:"sftp" help:"Take files to import over SFTP, beside backends on the same database."`
 	Tenant  tenantCommand  `cmd:"" help:"Manage tenants."`
+	User    userCommand    `cmd:"" help:"Tell what is known of users."`
 	Program programCommand `cmd:"" help:"Manage the programs of a tenant."`
 	Widget  widgetCommand  `cmd:"" help:"Manage the widgets of a tenant."`
 	Token   tokenCommand   `cmd:"" help:"Print a user token (JWT), as a shop's server would sign it."`
 
 	Import importCommand `cmd:"" help:"Import a file: upload it, follow the job, fetch which rows failed. Exit status 1: rows failed; 2: nothing was imported, or not all."`
 	Sample sampleCommand `cmd:"" help:"Write a file of made-up rows to import."`
+
+	Backup  backupCommand  `cmd:"" help:"Back up the database and the files of jobs, while the service runs."`
+	Restore restoreCommand `cmd:"" help:"Restore a backup into an empty database, or one tenant beside others."`
 
 	Webhook webhookCommand `cmd:"" help:"Manage the endpoints that tenants have events sent to."`
 

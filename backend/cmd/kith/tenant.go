@@ -18,6 +18,8 @@ type tenantCommand struct {
 	Create tenantCreateCommand `cmd:"" help:"Make a tenant and its test tenant, and print their API keys once."`
 	Show   tenantShowCommand   `cmd:"" help:"Print a tenant's settings."`
 	Set    tenantSetCommand    `cmd:"" help:"Change settings of one tenant, and print all of them. A running backend has them at once, an edge when its replica has."`
+	Export tenantExportCommand `cmd:"" help:"Write all that a tenant has to a file that people and programs can read."`
+	Erase  tenantEraseCommand  `cmd:"" help:"Remove a tenant with all that it has, for good."`
 	Origin originCommand       `cmd:"" help:"Say which pages may call the service from a browser."`
 	SFTP   sftpKeyCommand      `cmd:"" name:"sftp-key" help:"Say who may send files to import over SFTP."`
 }

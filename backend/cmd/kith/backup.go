@@ -1,0 +1,261 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"kith/backend/archive"
+	"kith/backend/file"
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/auth"
+)
+
+// archiveFlags say where the data are that are archived.
+type archiveFlags struct {
+	databaseFlags
+	bucketFlags
+}
+
+// readiness is what is done with a database before it is used.
+type readiness int
+
+const (
+	// asItIs opens a database that there is, of whatever schema.
+	asItIs readiness = iota
+	// toBeFilled opens a database that may be made by opening it.
+	toBeFilled
+	// upToDate opens a database and brings it to the schema of this program.
+	upToDate
+)
+
+// openStore opens the database and the files of jobs.
+func (f *archiveFlags) openStore(e *env, ready readiness) (*store.Primary, file.Store, error) {
+	url, err := f.url()
+	if err != nil {
+		return nil, nil, err
+	}
+	if path, isFile := strings.CutPrefix(url, "file:"); isFile && ready == asItIs {
+		path, _, _ = strings.Cut(path, "?")
+		if _, err := os.Stat(path); err != nil {
+			return nil, nil, fmt.Errorf("there is no database: %w", err)
+		}
+	}
+	files, err := f.openFiles(e, f.Data)
+	if err != nil {
+		return nil, nil, err
+	}
+	db, err := store.Open(url, f.DatabaseToken)
+	if err == nil && ready == upToDate {
+		if err = db.Migrate(e.ctx, now()); err != nil {
+			_ = db.Close()
+		}
+	}
+	return db, files, err
+}
+
+// keys is the master key and its text when there is one; none is made.
+func (f *databaseFlags) keys() (keys auth.Keyring, text string, ok bool, err error) {
+	if _, err := os.Stat(f.masterKeyFile()); f.MasterKey == "" && errors.Is(err, fs.ErrNotExist) {
+		return keys, "", false, nil
+	}
+	text, err = f.masterKey()
+	if err == nil {
+		keys, err = auth.ParseKeyring(text)
+	}
+	return keys, text, err == nil, err
+}
+
+type backupCommand struct {
+	archiveFlags
+	File          string `arg:"" help:"Where to write; it gets its name when it is whole. - is the standard output."`
+	Tenant        string `help:"Back up this tenant alone." placeholder:"ALIAS"`
+	NoFiles       bool   `help:"Leave out the files of jobs (uploads, exports)."`
+	WithMasterKey bool   `help:"Put the master key into the file, which then opens every secret in it. Without it, keep the key apart."`
+}
+
+// Help says what the file has and what it has not.
+func (backupCommand) Help() string {
+	return `The file has the whole database as it is at one time, while the service runs, and the files of jobs (KITH_FILES). ` +
+		`API keys, the secrets of webhook endpoints, the service's own webhook keys and the private keys of payment gateways are in it sealed under the master key. ` +
+		`The master key is not: keep it apart from backups, and keep it, for without it the secrets are lost, and with them every API key.
+
+The database may also be named by the URL of a replica. The file is tar packed with gzip, rows are lines of JSON.`
+}
+
+// Run backs up.
+func (c *backupCommand) Run(e *env) error {
+	s := archive.Source{Kind: archive.Backup, Tenant: core.TenantAlias(c.Tenant), NoFiles: c.NoFiles}
+	keys, text, ok, err := c.keys()
+	if err != nil {
+		return err
+	}
+	if ok {
+		var nonce [auth.NonceSize]byte
+		random(nonce[:])
+		if s.KeyCheck, err = archive.KeyCheck(keys, nonce); err != nil {
+			return err
+		}
+	}
+	if c.WithMasterKey {
+		if !ok {
+			return core.Invalid("with-master-key", "there is no master key here: give it by KITH_MASTER_KEY")
+		}
+		s.MasterKey = text
+	}
+	return c.archiveFlags.write(e, s, c.File)
+}
+
+// write archives to a file.
+func (f *archiveFlags) write(e *env, s archive.Source, path string) error {
+	db, files, err := f.openStore(e, asItIs)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	defer files.Close()
+	s.DB, s.Files, s.Kith, s.Now = db, files, version, now()
+	if path == "-" {
+		_, err := archive.Write(e.ctx, s, e.out)
+		return err
+	}
+	show := newProgress(e.out)
+	defer show.end()
+	show.begin(string(s.Kind), "rows and files", 0)
+	s.Progress = show.at
+	var done archive.Trailer
+	size, err := writeWhole(path, func(to io.Writer) (err error) {
+		done, err = archive.Write(e.ctx, s, to)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	show.end()
+	_, err = fmt.Fprintf(e.out, "%s: %s, %d bytes, SHA-256 of its content %s\n", path, done, size, done.SHA256)
+	return err
+}
+
+// writeWhole writes a file beside its name, for its owner only, and gives it the
+// name when it is whole and on the disk. It returns its size.
+func writeWhole(path string, write func(io.Writer) error) (int64, error) {
+	part, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".part*")
+	if err != nil {
+		return 0, err
+	}
+	defer os.Remove(part.Name())
+	err = write(part)
+	size, seekErr := part.Seek(0, io.SeekEnd)
+	if err := errors.Join(err, seekErr, part.Sync(), part.Close()); err != nil {
+		return 0, err
+	}
+	return size, os.Rename(part.Name(), path)
+}
+
+type restoreCommand struct {
+	archiveFlags
+	File   string `arg:"" help:"What kith backup wrote. - is the standard input."`
+	Tenant string `help:"Bring this tenant back into a database that has others; the file may hold more than this one." placeholder:"ALIAS"`
+}
+
+// Help says what is needed and what becomes of a restore that did not end.
+func (restoreCommand) Help() string {
+	return `Restores into an empty database, at the schema of the file, and brings it up to date. ` +
+		`The whole file is verified first: one that is cut or damaged restores nothing. ` +
+		`Until the restore has ended, kith serve and kith edge refuse the database; run it again after a crash, it starts over. ` +
+		`The master key must be that of the time of the backup: restore it first, or give it by KITH_MASTER_KEY.
+
+With --tenant other tenants go on being served; the tenant is there all at once, at the end.`
+}
+
+// Run restores.
+func (c *restoreCommand) Run(e *env) error {
+	path, done, err := c.path()
+	if err != nil {
+		return err
+	}
+	defer done()
+	ready := toBeFilled
+	if c.Tenant != "" {
+		ready = upToDate
+	}
+	db, files, err := c.openStore(e, ready)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	defer files.Close()
+	show := newProgress(e.out)
+	defer show.end()
+	what := "verify"
+	restored, err := archive.Restore(e.ctx, archive.Target{
+		DB: db, Files: files, Tenant: core.TenantAlias(c.Tenant), Now: now,
+		Check: func(h archive.Header) error { what = "restore"; return c.checkKey(e, h) },
+	}, func() (io.ReadCloser, error) { return shown(path, show, what) })
+	if err != nil {
+		return err
+	}
+	show.end()
+	_, err = fmt.Fprintf(e.out, "restored: %s\n", restored)
+	return err
+}
+
+// shown opens a file, and shows how far it is read.
+func shown(path string, show *progress, what string) (io.ReadCloser, error) {
+	from, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	info, err := from.Stat()
+	if err != nil {
+		return nil, errors.Join(err, from.Close())
+	}
+	show.begin(what, "bytes", info.Size())
+	read := int64(0)
+	return struct {
+		io.Reader
+		io.Closer
+	}{countingReader{from, func(n int) { read += int64(n); show.at(read) }}, from}, nil
+}
+
+// path is where the archive can be read twice; done forgets what was made for
+// that.
+func (c *restoreCommand) path() (path string, done func(), err error) {
+	if c.File != "-" {
+		return c.File, func() {}, nil
+	}
+	copied, err := os.CreateTemp("", "kith-restore-*")
+	if err != nil {
+		return "", nil, err
+	}
+	_, err = io.Copy(copied, os.Stdin)
+	if err = errors.Join(err, copied.Close()); err != nil {
+		_ = os.Remove(copied.Name())
+		return "", nil, err
+	}
+	return copied.Name(), func() { _ = os.Remove(copied.Name()) }, nil
+}
+
+// checkKey refuses an archive whose secrets would not open. A key that the
+// archive brings along is kept, when there is none.
+func (c *restoreCommand) checkKey(e *env, h archive.Header) error {
+	keys, _, ok, err := c.keys()
+	if err != nil {
+		return err
+	}
+	switch {
+	case ok && !h.SameKey(keys):
+		return core.Invalid("master-key", "("+c.masterKeySource()+") is not that of the time of the backup: API keys and all other secrets would not open")
+	case ok:
+	case h.MasterKey != "":
+		_, err = keepNew(c.masterKeyFile(), []byte(h.MasterKey+"\n"))
+	default:
+		e.log.Warn("there is no master key here: kith serve needs that of the time of the backup", "file", c.masterKeyFile())
+	}
+	return err
+}

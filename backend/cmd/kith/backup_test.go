@@ -1,0 +1,414 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/store"
+	"kith/backend/store/sqldtest"
+	"kith/core"
+	"kith/wasm/transcript"
+)
+
+// told are databases in which stories have left rows, each with a table that the
+// ones before it have nothing in. All together every table has rows: those that
+// no story fills are filled by hand.
+func told(t *testing.T) (databases []string) {
+	t.Helper()
+	g := layGround(t)
+	filled := map[string]bool{}
+	t.Run("stories", func(t *testing.T) {
+		transcript.Run(t, stories, func(t *testing.T) transcript.Target {
+			var s *stage
+			// Cleanups run backwards: this one sees a database that is closed, in a
+			// folder that is still there.
+			_ = t.TempDir()
+			t.Cleanup(func() {
+				fillRest(t, s.flags.DatabaseURL)
+				news := false
+				for table, rows := range dumped(t, s.flags.DatabaseURL, "") {
+					if len(rows) > 0 && !filled[table] {
+						filled[table], news = true, true
+					}
+				}
+				if news {
+					kept := filepath.Join(g.cache, strings.ReplaceAll(t.Name(), "/", "_")+".db")
+					copyFile(t, strings.TrimPrefix(s.flags.DatabaseURL, "file:"), kept)
+					databases = append(databases, kept)
+				}
+			})
+			s = g.stage(t)
+			return s.backendTarget("backend")
+		})
+	})
+	for table := range dumped(t, "file:"+databases[0], "") {
+		require.True(t, filled[table], "no story leaves rows in %s: fill it in fillRest", table)
+	}
+	return databases
+}
+
+// fillRest adds what no story leaves behind: what is there only while something
+// runs, or comes from a gateway.
+func fillRest(t *testing.T, url string) {
+	t.Helper()
+	db := openSQL(t, strings.TrimPrefix(url, "file:"))
+	defer db.Close()
+	for _, statement := range []string{
+		`INSERT OR IGNORE INTO job (tenant, id, type, name, requester, mail_to, format, params, status, message, processed, errors, attempt, tries, leased_until, created_at)
+			VALUES ('demo', 'running', 'MUTATION/USER', 'n', 'r', '', 'CSV', '{}', 'PENDING', '', 1, 0, 1, 1, 9000000000000, 1)`,
+		`INSERT INTO job_part (tenant, job_id, seq, result, errors) VALUES ('demo', 'running', 1, x'00ff1f8b', NULL), ('demo', 'running', 2, x'', x'0a')`,
+		`INSERT INTO gateway_subscription (tenant, id, customer_id, status, in_trial, paid, wanted, folded, problem, attempt, tries, created_at)
+			VALUES ('demo', 's1', 'c', 'Active', 0, 1, 500, 400, '', 1, 0, 1)`,
+		`INSERT INTO gateway_bill (tenant, transaction_id, subscription_id, account_id, amount, discount, credit, first, seen_at) VALUES ('demo', 'b1', 's1', 'bob', 4000, 500, 400, 1, 1)`,
+		`INSERT INTO gateway_refund (tenant, transaction_id, account_id, subscription_id, amount, currency, state, key_number, refund_id, problem, created_at)
+			VALUES ('demo', 'b1', 'bob', 's1', 500, 'USD', 'waiting', 1, '', '', 1)`,
+		`INSERT INTO fuel_due (tenant, program, key, referral_id, created_at) VALUES ('demo', 'classic', 'referrer', 'r', 1)`,
+		`INSERT INTO webhook_subscription (tenant, url, name, secret, created_at) VALUES ('demo', 'https://x.example/', '', 's', 1)`,
+		`INSERT INTO webhook_event (tenant, id, type, data, created_at) VALUES ('demo', 'e1', 'test', '{"a":"\u0000"}', 1)`,
+		`INSERT INTO webhook_delivery (tenant, url, event_id, state, attempt, tries, due_at, created_at) VALUES ('demo', 'https://x.example/', 'e1', 'waiting', 1, 1, 9000000000000, 1)`,
+		`INSERT INTO webhook_attempt (tenant, url, event_id, number, started_at, duration, status, error, answer) VALUES ('demo', 'https://x.example/', 'e1', 1, 1, 1, 500, '', 'oh')`,
+		`INSERT INTO sftp_key (tenant, fingerprint, type, note, created_at) VALUES ('demo', 'SHA256:x', 'ssh-ed25519', '', 1)`,
+		`INSERT INTO gateway_coupon (tenant, customer_id, code, problem, tries) VALUES ('demo', 'c', 'ANNA10', '', 0)`,
+		`INSERT INTO webhook_allowed (tenant, prefix) VALUES ('test_demo', '127.0.0.0/8')`,
+		// What JSON cannot hold, and what it escapes.
+		`INSERT INTO tenant_origin (tenant, origin, created_at) VALUES ('demo', 'a' || char(0) || 'b', 1), ('demo', char(1, 9, 10, 13, 34, 92, 127, 8232, 128640) || '{"hex":"00"}:{"hex":"', 2)`,
+		// Numbers that were given and are not in use any more.
+		`INSERT INTO webhook_event (tenant, id, type, data, created_at) VALUES ('demo', 'gone', 'test', '{}', 1)`,
+		`DELETE FROM webhook_event WHERE id = 'gone'`,
+	} {
+		_, err := db.Exec(statement)
+		require.NoError(t, err, statement)
+	}
+}
+
+// dumped are the rows of a database by table, of one tenant or of all.
+func dumped(t *testing.T, url string, tenant core.TenantAlias) map[string][]string {
+	t.Helper()
+	db, err := store.Open(url, "")
+	require.NoError(t, err)
+	defer db.Close()
+	all := map[string][]string{}
+	require.NoError(t, db.Snapshot(context.Background(), func(r store.Reads) error {
+		tables, err := r.Tables(context.Background())
+		for _, table := range tables {
+			if err != nil {
+				return err
+			}
+			if all[table.Name] = nil; tenant == "" || table.Tenant != "" {
+				err = r.Dump(context.Background(), table, tenant, nil, func(line []byte) error {
+					all[table.Name] = append(all[table.Name], string(line))
+					return nil
+				})
+			}
+		}
+		return err
+	}))
+	require.NotEmpty(t, all)
+	return all
+}
+
+// numbers are what the rows of a tenant get anew where they are brought back.
+var numbers = regexp.MustCompile(`"(rowid|seq)":-?\d+,?`)
+
+// unnumbered are rows without the numbers that the database gave them. Those of
+// job_part are no such numbers, but tell no more.
+func unnumbered(all map[string][]string) map[string][]string {
+	for _, rows := range all {
+		for i, row := range rows {
+			rows[i] = numbers.ReplaceAllString(row, "")
+		}
+	}
+	return all
+}
+
+// requireKith runs a command line and returns its output.
+func requireKith(t *testing.T, args ...string) string {
+	t.Helper()
+	out, errOut, status := tryKith(t, args...)
+	require.Zero(t, status, "%s: %s", args, errOut)
+	return out
+}
+
+func tryKith(t *testing.T, args ...string) (out, errOut string, status int) {
+	t.Helper()
+	var o, e strings.Builder
+	status = run(append(args, "--master-key", storyKey), &o, &e)
+	return o.String(), e.String(), status
+}
+
+func TestBackup(t *testing.T) {
+	t.Parallel()
+	databases := told(t)
+	t.Run("comes back as it was", func(t *testing.T) { comesBack(t, databases) })
+	t.Run("a tenant is erased and comes back", func(t *testing.T) { tenantComesBack(t, databases) })
+	t.Run("a tenant is exported", func(t *testing.T) { tenantIsExported(t, databases) })
+}
+
+// Whatever the service stores comes back as it was, on a file and on a server,
+// from either and from a replica.
+func comesBack(t *testing.T, databases []string) {
+	cluster := sqldtest.Start(t)
+	server, dir := cluster.PrimaryURL(), t.TempDir()
+	for i, database := range databases {
+		t.Log(filepath.Base(database))
+		want := dumped(t, "file:"+database, "")
+		archive, again := filepath.Join(dir, "backup"), filepath.Join(dir, "again")
+		files := filepath.Join(dir, "files")
+		out := requireKith(t, "backup", archive, "--database-url", "file:"+database, "--no-files")
+		require.Regexp(t, `backup: \d+ rows, 0 files, \d+ bytes, SHA-256 of its content [0-9a-f]{64}\n$`, out)
+
+		if i > 0 {
+			// It has been restored into: as if that had not ended.
+			execSQL(t, server, `CREATE TABLE restoring (begun_at INTEGER)`)
+		}
+		requireKith(t, "restore", archive, "--database-url", server, "--files", files)
+		require.Equal(t, want, dumped(t, server, ""))
+
+		cluster.WaitForSync(t)
+		requireKith(t, "backup", again, "--database-url", cluster.ReplicaURL(), "--no-files")
+		copied := filepath.Join(t.TempDir(), "copied.db")
+		requireKith(t, "restore", again, "--database-url", "file:"+copied, "--files", files)
+		require.Equal(t, want, dumped(t, "file:"+copied, ""))
+		require.Empty(t, orphans(t, copied))
+		execSQL(t, "file:"+copied, wordsAreWhole)
+	}
+}
+
+// A tenant that is erased is nowhere, and one that is brought back is there as
+// before; nobody else has changed.
+func tenantComesBack(t *testing.T, databases []string) {
+	cluster := sqldtest.Start(t)
+	dir := t.TempDir()
+	for i, database := range databases {
+		t.Log(filepath.Base(database))
+		url, archive, whole := "file:"+database, filepath.Join(dir, "demo"), filepath.Join(dir, "whole")
+		files := filepath.Join(dir, "files")
+		if i%3 == 2 {
+			requireKith(t, "backup", whole, "--database-url", url, "--no-files")
+			if i > 2 {
+				execSQL(t, cluster.PrimaryURL(), `CREATE TABLE restoring (begun_at INTEGER)`)
+			}
+			url = cluster.PrimaryURL()
+			requireKith(t, "restore", whole, "--database-url", url, "--files", files)
+		}
+		// It goes on living, with event calls that nobody has processed.
+		execSQL(t, url, `INSERT INTO intake (tenant, account_id, user_id, events, received_at) VALUES ('demo', 'anna', 'anna', '[]', 1), ('bare', 'a', 'b', '[]', 1), ('demo', 'bob', 'bob', '[]', 2)`)
+		want, all := unnumbered(dumped(t, url, "demo")), dumped(t, url, "")
+		requireKith(t, "backup", archive, "--tenant", "demo", "--database-url", url, "--no-files")
+		requireKith(t, "backup", whole, "--database-url", url, "--no-files")
+
+		out := requireKith(t, "tenant", "erase", "demo", "--yes", "--database-url", url, "--files", files)
+		require.Regexp(t, `demo is erased: \d+ rows`, out)
+		others := dumped(t, url, "")
+		for table, rows := range all {
+			require.Equal(t, without(rows, `"tenant":"demo"`, `"alias":"demo"`), others[table], table)
+			for _, row := range others[table] {
+				require.NotRegexp(t, `"demo"`, row, table)
+			}
+		}
+		_, errOut, status := tryKith(t, "tenant", "erase", "demo", "--yes", "--database-url", url, "--files", files)
+		require.Equal(t, 1, status)
+		require.Contains(t, errOut, "there is no tenant")
+
+		from := archive
+		if i%2 == 1 {
+			from = whole
+		}
+		requireKith(t, "restore", from, "--tenant", "demo", "--database-url", url, "--files", files)
+		got := dumped(t, url, "")
+		for table, rows := range others {
+			if table != "sqlite_sequence" {
+				require.Equal(t, rows, without(got[table], `"tenant":"demo"`, `"alias":"demo"`), table)
+			}
+		}
+		require.Equal(t, want, unnumbered(dumped(t, url, "demo")))
+		execSQL(t, url, wordsAreWhole)
+		// What waited waits, and what did not does not.
+		require.Equal(t, "3", textSQL(t, url, `SELECT count(*) FROM intake WHERE seq > (SELECT seq FROM intake_cursor)`))
+		_, errOut, status = tryKith(t, "restore", archive, "--tenant", "demo", "--database-url", url, "--files", files)
+		require.Equal(t, 1, status)
+		require.Contains(t, errOut, "is there already")
+	}
+}
+
+// wordsAreWhole fails when the index of users' words is not what their rows say.
+const wordsAreWhole = `INSERT INTO user_index (user_index, rank) VALUES ('integrity-check', 1)`
+
+func without(rows []string, marks ...string) (kept []string) {
+	for _, row := range rows {
+		has := false
+		for _, mark := range marks {
+			has = has || strings.Contains(row, mark)
+		}
+		if !has {
+			kept = append(kept, row)
+		}
+	}
+	return kept
+}
+
+// A file that is cut, or in which a bit is another, restores nothing.
+func TestRestore_DamagedFileIsRefused(t *testing.T) {
+	t.Parallel()
+	g := layGround(t)
+	dir := t.TempDir()
+	archive := filepath.Join(dir, "backup")
+	requireKith(t, "backup", archive, "--database-url", "file:"+g.database)
+	good, err := os.ReadFile(archive)
+	require.NoError(t, err)
+	target := filepath.Join(dir, "new.db")
+	for i := range 40 {
+		bad := bytes.Clone(good)
+		if at := i * len(good) / 40; i%2 == 0 {
+			bad = bad[:at]
+		} else {
+			bad[at] ^= 1 << (i % 8)
+		}
+		path := filepath.Join(dir, "bad")
+		require.NoError(t, os.WriteFile(path, bad, 0o600))
+		_, errOut, status := tryKith(t, "restore", path, "--database-url", "file:"+target)
+		require.Equal(t, 1, status, i)
+		require.Contains(t, errOut, "kith: file: ", i)
+		require.Equal(t, "0", textSQL(t, "file:"+target, `SELECT count(*) FROM sqlite_schema`))
+	}
+	require.NoError(t, os.WriteFile(archive, append(good, "more"...), 0o600))
+	_, errOut, status := tryKith(t, "restore", archive, "--database-url", "file:"+target)
+	require.Equal(t, 1, status)
+	require.Contains(t, errOut, "is cut or damaged")
+}
+
+// What a tenant gets is all of its rows without a secret, to read and not to
+// restore.
+func tenantIsExported(t *testing.T, databases []string) {
+	database := databases[len(databases)-1]
+	execSQL(t, "file:"+database, `UPDATE webhook_subscription SET secret = 'zz-secret', old_secret = 'zz-old', old_until = 1 WHERE tenant = 'demo'`)
+	execSQL(t, "file:"+database, `INSERT INTO gateway_connection (tenant, merchant_id, base_url, created_at) VALUES ('demo', 'm', '', 1)`)
+	execSQL(t, "file:"+database, `INSERT INTO gateway_key (tenant, public_key, private_key, place) VALUES ('demo', 'zz-public', 'zz-private', 0)`)
+	path := filepath.Join(t.TempDir(), "demo.tar.gz")
+	requireKith(t, "tenant", "export", "demo", path, "--database-url", "file:"+database, "--no-files")
+	text := unpack(t, path)
+	for _, secret := range append([]string{"zz-secret", "zz-old", "zz-private", "key_hash", "key_sealed", "masterKey", "webhook_key", `"bare"`},
+		strings.Fields(textSQL(t, "file:"+database, `SELECT group_concat(key_hash || ' ' || key_sealed, ' ') FROM tenant`))...) {
+		require.NotContains(t, text, secret)
+	}
+	require.Contains(t, text, "zz-public")
+	counted := 0
+	for table, rows := range dumped(t, "file:"+database, "demo") {
+		if table == "tenant" || table == "webhook_subscription" || table == "gateway_key" {
+			continue
+		}
+		for _, row := range rows {
+			require.Contains(t, text, row+"\n")
+			counted++
+		}
+	}
+	require.NotZero(t, counted)
+	_, errOut, status := tryKith(t, "restore", path, "--tenant", "demo", "--database-url", "file:"+database)
+	require.Equal(t, 1, status)
+	require.Contains(t, errOut, "file: is an export: it has no secrets, and cannot be restored")
+	_, errOut, status = tryKith(t, "tenant", "export", "nobody", path, "--database-url", "file:"+database)
+	require.Equal(t, 1, status)
+	require.Contains(t, errOut, "there is no tenant with this alias")
+}
+
+func unpack(t *testing.T, path string) string {
+	t.Helper()
+	file, err := os.Open(path)
+	require.NoError(t, err)
+	defer file.Close()
+	packed, err := gzip.NewReader(file)
+	require.NoError(t, err)
+	text, err := io.ReadAll(packed)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// What cannot be backed up or restored says why, and leaves nothing behind.
+func TestBackup_Refused(t *testing.T) {
+	t.Parallel()
+	g := layGround(t)
+	url, dir := "file:"+g.database, t.TempDir()
+	archive := filepath.Join(dir, "backup")
+	requireKith(t, "backup", archive, "--tenant", "bare", "--database-url", url)
+	execSQL(t, url, `INSERT INTO file (tenant, ref, size, hash, created_at, expires_at) VALUES
+		('demo', 'imports/demo/expired_1.csv', 3, '', 1, 2), ('demo', 'imports/demo/half_1.csv', NULL, '', 1, 9000000000000)`)
+	requireKith(t, "backup", archive+"2", "--database-url", url)
+	execSQL(t, url, `INSERT INTO file (tenant, ref, size, hash, created_at, expires_at) VALUES ('demo', 'imports/demo/lost_1.csv', 3, '', 1, 9000000000000)`)
+	newer := filepath.Join(dir, "newer.db")
+	copyFile(t, g.database, newer)
+	execSQL(t, "file:"+newer, `INSERT INTO schema_version (version, applied_at) VALUES (9999, 1)`)
+	requireKith(t, "backup", archive+"3", "--no-files", "--database-url", "file:"+newer)
+	older := oldDatabase(t)
+	requireKith(t, "backup", archive+"4", "--no-files", "--database-url", "file:"+older)
+	other := filepath.Join(dir, "other.db")
+	copyFile(t, g.database, other)
+	execSQL(t, "file:"+other, `ALTER TABLE account ADD COLUMN zz_more TEXT`)
+	requireKith(t, "backup", archive+"5", "--no-files", "--database-url", "file:"+other)
+	for _, test := range []struct{ args, says string }{
+		{"backup " + dir + "/x --database-url " + url, "the file imports/demo/lost_1.csv is not where files are kept (KITH_FILES); --no-files leaves files out"},
+		{"backup " + dir + "/x --database-url file:" + dir + "/nowhere.db", "there is no database"},
+		{"backup " + dir + "/x --tenant nobody --database-url " + url, "there is no tenant with this alias"},
+		{"backup " + dir + "/no/x --no-files --database-url " + url, "no such file or directory"},
+		{"restore " + dir + "/nowhere --database-url file:" + dir + "/new.db", "no such file or directory"},
+		{"restore " + archive + " --database-url file:" + dir + "/new.db", "tenant: must be bare: the file has this tenant alone"},
+		{"restore " + archive + " --tenant demo --database-url " + url, "tenant: must be bare"},
+		{"restore " + archive + "2 --tenant nobody --database-url " + url, "tenant: is not in the file, which has bare, demo, gateway"},
+		{"restore " + archive + " --tenant bare --database-url " + url, "tenant: is there already: kith tenant erase removes it"},
+		{"restore " + archive + "2 --database-url " + url, "the database is not empty"},
+		{"restore " + archive + "3 --database-url file:" + dir + "/new.db", "its schema is 9999 and this kith knows"},
+		{"restore " + archive + "5 --database-url file:" + dir + "/other2.db", "the table account has the columns"},
+		{"restore " + archive + "4 --tenant old --database-url file:" + dir + "/new2.db", "restore the whole file into an empty database"},
+		{"tenant erase bare --database-url " + url, "yes: is needed where nobody can be asked"},
+		{"tenant erase nobody --yes --database-url " + url, "there is no tenant with this alias"},
+	} {
+		_, errOut, status := tryKith(t, append(strings.Fields(test.args), "--files", filepath.Join(dir, "files"))...)
+		require.Equal(t, 1, status, test.args)
+		require.Contains(t, errOut, test.says, test.args)
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "x*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+	require.Equal(t, "0", textSQL(t, "file:"+filepath.Join(dir, "new.db"), `SELECT count(*) FROM sqlite_schema`))
+	// What is older is made newer.
+	made := "file:" + filepath.Join(dir, "old.db")
+	requireKith(t, "restore", archive+"4", "--database-url", made)
+	require.Equal(t, "old MS", textSQL(t, made, `SELECT alias || ' ' || export_dates FROM tenant`))
+	require.Equal(t, textSQL(t, url, `SELECT group_concat(version) FROM schema_version`), textSQL(t, made, `SELECT group_concat(version) FROM schema_version`))
+}
+
+// oldDatabase is a database of the first migrations, before the tenant had a way
+// to write dates, with a tenant.
+func oldDatabase(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "older.db")
+	db, err := store.Open("file:"+path, "")
+	require.NoError(t, err)
+	require.NoError(t, db.BeginRestore(t.Context(), 1, []int{1, 2, 10, 20}))
+	require.NoError(t, db.Close())
+	for _, statement := range []string{
+		`DROP TABLE restoring`, `INSERT INTO intake_cursor (one, seq) VALUES (1, 0)`,
+		`INSERT INTO schema_version (version, applied_at) VALUES (1, 1), (2, 1), (10, 1), (20, 1)`,
+		`INSERT INTO tenant (alias, key_hash, key_sealed, discount_id, consent, consent_cookie, created_at) VALUES ('old', 'h', 's', 'd', 'off', '', 1)`,
+	} {
+		execSQL(t, "file:"+path, statement)
+	}
+	return path
+}
+
+func TestConfirm(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, confirm(io.Discard, strings.NewReader("acme\n"), true, "acme"))
+	for _, typed := range []string{"", "\n", "yes\n", "ACME\n", "acme2\n"} {
+		require.ErrorContains(t, confirm(io.Discard, strings.NewReader(typed), true, "acme"), "nothing was erased", typed)
+	}
+	require.ErrorContains(t, confirm(io.Discard, strings.NewReader("acme\n"), false, "acme"), "is needed where nobody can be asked")
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"database/sql"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/gatewaylab"
+	"kith/backend/program"
+	"kith/backend/store/sqldtest"
+)
+
+// The workers do on a libSQL server what they do on a file, and count it.
+func TestGateway_OnAServer(t *testing.T) {
+	t.Parallel()
+	flags := databaseFlags{DatabaseURL: sqldtest.StartWith(t, sqldtest.Options{Alone: true}).PrimaryURL(), MasterKey: storyKey}
+	s, err := &gatewayStage{}, error(nil)
+	s.engine, err = flags.open(&env{ctx: t.Context(), log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	s.db, err = sql.Open("libsql", flags.DatabaseURL)
+	require.NoError(t, err)
+	var mu sync.Mutex
+	done := map[string]int64{}
+	s.engine.Now = s.clock.now
+	s.engine.Did = func(work, kind, outcome string, n int64) {
+		mu.Lock()
+		defer mu.Unlock()
+		done[strings.Join([]string{work, kind, outcome}, " ")] += n
+	}
+	s.start(t, gatewaylab.Options{})
+	text, err := os.ReadFile("testdata/gateway/dispute-won.txt")
+	require.NoError(t, err)
+	require.NoError(t, s.player().Play(t.Context(), string(text)+`
+		mode drop
+		customer eve
+		register eve code=ANNA10
+		coupon eve ANNA10
+		subscribe eve pro e1 trial=7d
+		later 10m
+		subscription e1 discount=svc_discount:5.00
+	`))
+	mu.Lock()
+	defer mu.Unlock()
+	for what, n := range map[string]int64{
+		program.WorkNotification + " subscription_charged_successfully done": 1, program.WorkNotification + " dispute_won done": 1,
+		"gateway refund done": 1, "gateway coupon done": 1,
+	} {
+		require.Equal(t, n, done[what], "%s: %v", what, done)
+	}
+	// How often is a matter of luck: what is told may have been found before.
+	for _, what := range []string{"subscription", "sweep", "found"} {
+		require.NotZero(t, done["gateway "+what+" done"], "%s: %v", what, done)
+	}
+}

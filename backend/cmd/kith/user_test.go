@@ -1,0 +1,84 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/program"
+	"kith/core"
+	"kith/core/event"
+	"kith/core/referral"
+)
+
+// Whatever names a user is in what the user gets, and nothing else is, but the
+// ledger of the user's rewards and what others decided by the user's code.
+func TestUserExport_IsAllAboutTheUser(t *testing.T) {
+	t.Parallel()
+	g := &ground{database: filepath.Join(t.TempDir(), "kith.db"), values: map[string]string{}}
+	g.createTenant(t, "acme", "--landing-url", "https://acme.example/")
+	engine := openStory(t, g.database, new(storyClock))
+	_, err := engine.Subscribe(t.Context(), "acme", "https://hooks.example/", "")
+	require.NoError(t, err)
+	mail := "zz-ben@mail.example"
+	paid := referral.Paid
+	for _, u := range []struct {
+		id, code, claim string
+		status          *referral.Status
+	}{{"zz-anna", "zz-code-anna", "", nil}, {"zz-ben", "zz-code-ben", "zz-code-anna", &paid}, {"zz-carl", "zz-code-carl", "zz-code-ben", &paid}} {
+		update := referral.UserUpdate{
+			Account: core.AccountID(u.id), ID: core.UserID(u.id), Status: u.status,
+			Codes: []referral.UserCode{{Program: core.ClassicProgram, Code: core.ReferralCode(u.code)}},
+		}
+		if u.id == "zz-ben" {
+			update.Email = &mail
+		}
+		if u.claim != "" {
+			update.Claims = []referral.Claim{{Code: core.ReferralCode(u.claim), Source: referral.SourceInit}}
+		}
+		_, err := engine.Identify(t.Context(), "acme", program.Identification{Update: update})
+		require.NoError(t, err)
+		_, err = engine.LogEvents(t.Context(), "acme", event.Batch{Account: update.Account, User: update.ID, Events: []event.Event{{Key: "visit"}}})
+		require.NoError(t, err)
+	}
+	require.NoError(t, engine.DB.Close())
+
+	url := "file:" + g.database
+	out := requireKith(t, "user", "export", "--tenant", "acme", "--account", "zz-ben", "--user", "zz-ben", "--database-url", url)
+	var document struct {
+		Tenant, Account, User string
+		Time                  int64
+		Tables                map[string][]json.RawMessage
+	}
+	require.NoError(t, json.Unmarshal([]byte(out), &document), out)
+	require.Equal(t, "acme zz-ben zz-ben", document.Tenant+" "+document.Account+" "+document.User)
+	told := map[string]bool{}
+	for table, rows := range document.Tables {
+		for _, row := range rows {
+			told[table+string(row)] = true
+			require.True(t, table == "reward_ledger" || strings.Contains(string(row), "zz-ben"), "%s: %s", table, row)
+		}
+	}
+	for table, rows := range dumped(t, url, "acme") {
+		for _, row := range rows {
+			ofAnother := table == "decision" && !strings.Contains(row, `"user_id":"zz-ben"`)
+			if strings.Contains(row, "zz-ben") && !ofAnother {
+				require.True(t, told[table+row], "%s: %s", table, row)
+			}
+		}
+	}
+	for _, table := range []string{"account", "user", "code", "event", "referral", "reward", "reward_ledger", "decision", "webhook_event", "intake"} {
+		if table != "event" { // which the workers make of what is in the intake
+			require.NotEmpty(t, document.Tables[table], table)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "ben.json")
+	requireKith(t, "user", "export", path, "--tenant", "acme", "--account", "zz-ben", "--user", "zz-ben", "--database-url", url)
+	_, errOut, status := tryKith(t, "user", "export", path+"2", "--tenant", "acme", "--account", "zz-ben", "--user", "zz-anna", "--database-url", url)
+	require.Equal(t, 1, status)
+	require.Contains(t, errOut, "there is no such user")
+	require.NoFileExists(t, path+"2")
+}

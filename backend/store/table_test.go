@@ -1,0 +1,208 @@
+package store_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/store"
+	"kith/backend/store/sqldtest"
+	"kith/core"
+)
+
+// A new table says whose its rows are, by a column, or is of the whole service:
+// otherwise a backup of a tenant lacks them, and an erasure leaves them.
+func TestTables_EveryRowHasAnOwner(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		all, err := b.db.Tables(t.Context())
+		require.NoError(t, err)
+		var service []string
+		for _, table := range all {
+			if table.Tenant == "" {
+				service = append(service, table.Name)
+			}
+			for _, c := range table.Columns {
+				// What else a row may hold has no form in an archive.
+				require.True(t, slices.Contains([]string{"INTEGER", "TEXT", "BLOB"}, c.Type) || table.Name == "sqlite_sequence", "%s.%s is %s", table.Name, c.Name, c.Type)
+				require.NotEqual(t, "rowid", c.Name)
+			}
+		}
+		for _, table := range all {
+			require.NoError(t, b.db.DumpPersonal(t.Context(), table, b.tenant, "a", "u", func([]byte) error { return nil }), "say in personal.go which rows of it are about a user")
+		}
+		slices.Sort(service)
+		require.Equal(t, store.ServiceTables, service, "a table with no column named tenant: give it one, or say that it is the service's")
+		var count int
+		require.NoError(t, b.raw(t).QueryRowContext(t.Context(), `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT GLOB 'user_index*'`).Scan(&count), "of a virtual table nothing is copied: triggers must fill it")
+		require.Len(t, all, count+1)
+	})
+}
+
+// dump are the lines of a table.
+func dump(t *testing.T, r store.Reads, name string, tenant core.TenantAlias) (lines []string) {
+	t.Helper()
+	all, err := r.Tables(t.Context())
+	require.NoError(t, err)
+	for _, table := range all {
+		if table.Name == name {
+			require.NoError(t, r.Dump(t.Context(), table, tenant, nil, func(line []byte) error {
+				lines = append(lines, string(line))
+				return nil
+			}))
+			return lines
+		}
+	}
+	t.Fatal("no table ", name)
+	return nil
+}
+
+// Pages end where they have become large, and lose nothing: not of rows that are
+// larger than a page, nor of many small ones, nor between two with one beginning
+// of a key.
+func TestDump_PagesJoin(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		sizes := []int{3, 2 << 20, 1, 900 << 10, 900 << 10, 2 << 20, 2 << 20, 5}
+		var want []string
+		db := b.raw(t)
+		for i, size := range sizes {
+			_, err := db.ExecContext(t.Context(), `INSERT INTO intake (tenant, account_id, user_id, events, received_at) VALUES (?, 'a', ?, ?, 1)`,
+				string(b.tenant), fmt.Sprint(i), `["`+strings.Repeat("x", size)+`"]`)
+			require.NoError(t, err)
+			want = append(want, fmt.Sprint(i, " ", size+4))
+		}
+		var got []string
+		for _, line := range dump(t, b.db.Reads, "intake", b.tenant) {
+			var row struct {
+				User   string `json:"user_id"`
+				Events string `json:"events"`
+			}
+			require.NoError(t, json.Unmarshal([]byte(line), &row))
+			got = append(got, fmt.Sprint(row.User, " ", len(row.Events)))
+		}
+		require.Equal(t, want, got)
+
+		const many = 12_345
+		_, err := db.ExecContext(t.Context(), `INSERT INTO do_not_track (tenant, identity, created_at)
+			WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT ?, i, 1 FROM n`, many, string(b.tenant))
+		require.NoError(t, err)
+		lines := dump(t, b.db.Reads, "do_not_track", b.tenant)
+		require.Len(t, lines, many)
+		require.True(t, slices.IsSorted(lines))
+		require.Len(t, slices.Compact(lines), many)
+	})
+}
+
+// What JSON has no form for is read and loaded as it was.
+func TestLoad_WhatJSONCannotHold(t *testing.T) {
+	t.Parallel()
+	b := onFile(t)
+	db := b.raw(t)
+	_, err := db.ExecContext(t.Context(), `INSERT INTO tenant_origin (tenant, origin, created_at) VALUES (?1, CAST(x'61ff00' AS TEXT), 9007199254740993), (?1, '"', -1)`, string(b.tenant))
+	require.NoError(t, err)
+	lines := dump(t, b.db.Reads, "tenant_origin", b.tenant)
+	require.Equal(t, []string{
+		`{"tenant":"` + string(b.tenant) + `","origin":"\"","created_at":-1}`,
+		`{"tenant":"` + string(b.tenant) + `","origin":{"hex":"61ff00"},"created_at":9007199254740993}`,
+	}, lines)
+	_, err = db.ExecContext(t.Context(), `DELETE FROM tenant_origin`)
+	require.NoError(t, err)
+	all, err := b.db.Tables(t.Context())
+	require.NoError(t, err)
+	i := slices.IndexFunc(all, func(t store.Table) bool { return t.Name == "tenant_origin" })
+	b.write(t, func(ctx context.Context, tx *store.Tx) error {
+		n, err := tx.Load(ctx, all[i], []byte(strings.Join(lines, "\n")+"\n"), store.Load{})
+		require.Equal(t, 2, n)
+		return err
+	})
+	require.Equal(t, lines, dump(t, b.db.Reads, "tenant_origin", b.tenant))
+	var kinds string
+	require.NoError(t, db.QueryRowContext(t.Context(), `SELECT group_concat(DISTINCT typeof(origin) || typeof(created_at)) FROM tenant_origin`).Scan(&kinds))
+	require.Equal(t, "textinteger", kinds)
+}
+
+// A snapshot that its server has ended is an error, not a mixture of two times.
+func TestSnapshot_LostIsAnError(t *testing.T) {
+	t.Parallel()
+	cluster := sqldtest.Start(t)
+	db := open(t, "http"+strings.TrimPrefix(cluster.PrimaryURL(), "ws"))
+	require.NoError(t, db.Migrate(t.Context(), now))
+	err := db.Snapshot(t.Context(), func(r store.Reads) error {
+		if _, err := r.Aliases(t.Context()); err != nil {
+			return err
+		}
+		cluster.KillPrimary(t)
+		cluster.StartPrimary(t)
+		_, err := r.Aliases(t.Context())
+		require.Error(t, err)
+		return nil
+	})
+	require.ErrorContains(t, err, "the snapshot was lost")
+}
+
+// A server lets a snapshot stand while others write, for longer than it lets a
+// transaction that writes.
+func TestSnapshot_StandsWhileOthersWrite(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		require.NoError(t, b.db.Snapshot(t.Context(), func(r store.Reads) error {
+			before, err := r.Programs(t.Context(), b.tenant)
+			require.NoError(t, err)
+			// The bound of a server is 5 s; the test proves nothing on a slower
+			// clock, and fails on none.
+			for i, end := 0, time.Now().Add(7*time.Second); time.Now().Before(end); i++ {
+				b.write(t, func(ctx context.Context, tx *store.Tx) error {
+					_, err := tx.InsertProgram(ctx, b.tenant, aProgram(core.ProgramKey(fmt.Sprint("p", i))))
+					return err
+				})
+			}
+			after, err := r.Programs(t.Context(), b.tenant)
+			require.NoError(t, err)
+			require.Equal(t, before, after)
+			return nil
+		}))
+		now, err := b.db.Programs(t.Context(), b.tenant)
+		require.NoError(t, err)
+		require.Greater(t, len(now), 1)
+	})
+}
+
+// The ledger of a tenant who is there cannot be erased, row or tenant.
+func TestEraseRows_NotOfATenantWhoIsThere(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		_, err := b.raw(t).ExecContext(t.Context(), `INSERT INTO reward_ledger (tenant, id, reward_id, action, amount, unit, at) VALUES (?, 'a', 'w', 'grant', 10, 'CENTS', 1)`, string(b.tenant))
+		require.NoError(t, err)
+		all, err := b.db.Tables(t.Context())
+		require.NoError(t, err)
+		ledger := all[slices.IndexFunc(all, func(t store.Table) bool { return t.Name == "reward_ledger" })]
+		_, err = b.db.EraseRows(t.Context(), now, ledger, b.tenant, 10)
+		require.ErrorContains(t, err, "only ever added to")
+		was, err := b.db.EraseTenant(t.Context(), now, b.tenant)
+		require.NoError(t, err)
+		require.True(t, was)
+		n, err := b.db.EraseRows(t.Context(), now, ledger, b.tenant, 10)
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+	})
+}
+
+// A connection that has not kept foreign keys keeps them for whoever has it next.
+func TestUnchecked_ForeignKeysAreKeptAgain(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		orphan := func(tx *store.Tx) error {
+			_, err := tx.InsertProgram(t.Context(), core.TenantAlias("nobody-"+string(b.tenant)), aProgram("p"))
+			return err
+		}
+		for range 4 {
+			require.ErrorIs(t, b.db.Unchecked(t.Context(), now, func(tx *store.Tx) error {
+				require.NoError(t, orphan(tx))
+				return errTest
+			}), errTest)
+			require.ErrorContains(t, b.db.Write(t.Context(), now, orphan), "FOREIGN KEY")
+		}
+	})
+}
