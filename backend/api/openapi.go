@@ -8,7 +8,8 @@ import (
 )
 
 // openapiYAML describes the whole REST surface; tests compare it with the
-// routes and with what the stories send and get.
+// routes and with what the stories send and get. It is written by hand: bodies
+// are written by core/wire, not by structs that it could be made from.
 //
 //go:embed openapi.yaml
 var openapiYAML []byte
