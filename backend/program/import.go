@@ -164,7 +164,7 @@ func (r *run) rows(ctx context.Context) error {
 				return err
 			}
 			rows = rows[done:]
-			time.Sleep(r.pace.rest(time.Now()))
+			time.Sleep(r.pace.rest)
 		}
 	}
 	return nil
@@ -249,13 +249,6 @@ func (r *run) transact(ctx context.Context, rows []batchRow, about *store.About)
 	var begun time.Time
 	err = r.e.DB.Write(ctx, r.e.Now(), func(tx *store.Tx) error {
 		begun = time.Now()
-		if r.pace.polled {
-			version, err := tx.FileVersion(ctx)
-			if err != nil {
-				return err
-			}
-			r.pace.saw(version, begun)
-		}
 		tx.Silent = r.params.Silent
 		after = *r.claim
 		p := newPart()

@@ -22,39 +22,25 @@ const (
 	mostBytes = 1 << 20
 )
 
-// Calls in this process queue for the lock of a file with the import. Another
-// process, an edge, can only ask again and again whether the lock is free, and
-// SQLite asks at intervals that grow: up to 25 ms within the first tenth of a
-// second, and then less often. So the lock is left alone for such an interval:
-// now and then while nobody else writes, after each batch while somebody does.
-const (
-	shortRest = time.Millisecond
-	longRest  = 25 * time.Millisecond
-	// aloneWork is how long an import works between long rests when it is alone.
-	aloneWork = 500 * time.Millisecond
-	// sharedFor is how long others are expected to write again.
-	sharedFor = 5 * time.Second
-)
+// fileRest is how long the lock of a file is left alone between batches. Calls in
+// this process queue for it with the import; an edge, which is another process, can
+// only ask again and again whether it is free, and asks every millisecond.
+const fileRest = 3 * time.Millisecond
 
 // pace sizes the batches of an import so that each takes about as long as it
-// should, and parts them by rests. One goroutine uses it, but for size.
+// should. One goroutine uses it, but for size.
 type pace struct {
-	aim  time.Duration
+	aim time.Duration
+	// rest is how long to leave the lock alone before the next batch.
+	rest time.Duration
 	rows atomic.Int64
-	// polled is true for a database whose other processes poll its lock. worked is
-	// how long was worked since the last long rest, shared when others wrote last,
-	// and version what the database's was then.
-	polled  bool
-	worked  time.Duration
-	shared  time.Time
-	version int64
 }
 
 // newPace is the pace on a file or a server.
 func newPace(embedded bool) *pace {
-	p := &pace{aim: serverBatch, polled: embedded}
+	p := &pace{aim: serverBatch}
 	if embedded {
-		p.aim = fileBatch
+		p.aim, p.rest = fileBatch, fileRest
 	}
 	p.rows.Store(firstRows)
 	return p
@@ -68,28 +54,7 @@ func (p *pace) size() int { return int(p.rows.Load()) }
 // a larger one, and one that was slow may have met something that seldom comes,
 // so the size at most doubles, and at least halves.
 func (p *pace) took(rows int, d time.Duration) {
-	p.worked += d
 	fit := int64(float64(rows) * float64(p.aim) / float64(max(d, time.Microsecond)))
 	now := p.rows.Load()
 	p.rows.Store(min(max(fit, now/2, leastRows), 2*now, mostRows))
-}
-
-// saw notes the version of a file, which changes when another process writes.
-func (p *pace) saw(version int64, now time.Time) {
-	if p.version != 0 && version != p.version {
-		p.shared = now
-	}
-	p.version = version
-}
-
-// rest is how long to leave the lock alone before the next batch.
-func (p *pace) rest(now time.Time) time.Duration {
-	switch {
-	case !p.polled:
-		return 0
-	case p.worked < aloneWork && now.Sub(p.shared) >= sharedFor:
-		return shortRest
-	}
-	p.worked = 0
-	return longRest
 }

@@ -30,30 +30,3 @@ func TestPace(t *testing.T) {
 	}
 	require.Equal(t, mostRows, p.size())
 }
-
-func TestPace_Rest(t *testing.T) {
-	server := newPace(false)
-	server.took(1, time.Hour)
-	require.Zero(t, server.rest(time.Now()), "a server lets waiters in by itself")
-
-	p, now := newPace(true), time.Now()
-	rests := func(batches int) (long int) {
-		for range batches {
-			p.took(100, fileBatch)
-			now = now.Add(fileBatch)
-			if p.rest(now) == longRest {
-				long++
-			}
-		}
-		return long
-	}
-	require.Equal(t, 2, rests(40), "every half second")
-	p.saw(1, now)
-	require.Equal(t, 2, rests(40), "nothing is known of before")
-	p.saw(1, now)
-	require.Equal(t, 2, rests(40), "nobody wrote")
-	p.saw(2, now)
-	require.Equal(t, 40, rests(40), "after each batch")
-	now = now.Add(sharedFor)
-	require.Equal(t, 2, rests(40), "nobody wrote for long")
-}

@@ -30,15 +30,6 @@ func (tx *Tx) MoveImport(ctx context.Context, c Claim, part Part, until core.Tim
 		string(c.Tenant), c.ID, part.Seq, part.Result, part.Errors)
 }
 
-// FileVersion is a number that changes when another connection to an embedded
-// file has written, and is never 0. A server has none.
-func (tx *Tx) FileVersion(ctx context.Context) (version int64, err error) {
-	if err = tx.q.QueryRowContext(ctx, `PRAGMA data_version`).Scan(&version); err != nil {
-		err = fmt.Errorf("store: file version: %w", err)
-	}
-	return version, err
-}
-
 // Parts returns up to limit parts of a job behind a number, in their order.
 func (r Reads) Parts(ctx context.Context, tenant core.TenantAlias, id string, behind int64, limit int) ([]Part, error) {
 	rows, err := r.q.QueryContext(ctx, `SELECT seq, result, errors FROM job_part

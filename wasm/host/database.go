@@ -14,7 +14,8 @@ import (
 
 	"github.com/BurntSushi/toml"
 	"github.com/tursodatabase/libsql-client-go/libsql"
-	_ "modernc.org/sqlite" // libsql opens file: URLs with it
+	"modernc.org/sqlite" // libsql opens file: URLs with it
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"kith/backend/store/flush"
 )
@@ -130,7 +131,31 @@ func openDatabase(ctx context.Context, config Database, o Options) (*database, e
 // filePragmas are set on every connection to a file. With WAL, readers and the
 // writer do not wait for each other; "normal" leaves it to us to flush the newest
 // commits, which is done for several at once.
-var filePragmas = []string{"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(NORMAL)"}
+var filePragmas = []string{"journal_mode(WAL)", "synchronous(NORMAL)"}
+
+// A writer asks for the lock of a file every lockPoll, up to lockWait. SQLite's own
+// wait asks at intervals that grow to 100 ms, and seldom meets the few milliseconds
+// for which a bulk import in another process leaves the lock alone.
+const (
+	lockPoll = time.Millisecond
+	lockWait = 5 * time.Second
+)
+
+// patiently does what fails while another process has the lock of a file.
+func patiently(ctx context.Context, do func() error) error {
+	for end := time.Now().Add(lockWait); ; {
+		err := do()
+		var failed *sqlite.Error
+		if !errors.As(err, &failed) || failed.Code()&0xff != sqlite3.SQLITE_BUSY || time.Now().After(end) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(lockPoll):
+		}
+	}
+}
 
 func (d *database) openFile(ctx context.Context, file string) error {
 	d.file = true
@@ -141,13 +166,13 @@ func (d *database) openFile(ctx context.Context, file string) error {
 	if d.log, err = flush.New(file); err != nil {
 		return err
 	}
-	if d.write, err = filePool(file, 1, filePragmas...); err != nil {
+	if d.write, err = filePool(file, 1, append([]string{"busy_timeout(0)"}, filePragmas...)...); err != nil {
 		return err
 	}
-	if err := d.write.PingContext(ctx); err != nil {
+	if err := patiently(ctx, func() error { return d.write.PingContext(ctx) }); err != nil {
 		return err
 	}
-	d.read, err = filePool(file, readers(), append([]string{"query_only(1)"}, filePragmas...)...)
+	d.read, err = filePool(file, readers(), append([]string{"busy_timeout(5000)", "query_only(1)"}, filePragmas...)...)
 	return err
 }
 
@@ -250,23 +275,39 @@ func (d *database) query(ctx context.Context, text []byte, args []any) (*result,
 	if err != nil {
 		return nil, err
 	}
-	var rows *sql.Rows
 	switch {
-	case s.prepared != nil:
-		rows, err = s.prepared.QueryContext(ctx, args...)
-	case s.write && !d.file:
+	case s.write && d.file:
+		return d.writeFile(ctx, s, args)
+	case s.write:
 		return d.group.write(ctx, s.text, args)
-	default:
+	}
+	return d.run(ctx, s, args)
+}
+
+// writeFile runs a statement that writes, and returns when it is on the disk.
+func (d *database) writeFile(ctx context.Context, s *statement, args []any) (r *result, err error) {
+	err = patiently(ctx, func() (err error) {
+		r, err = d.run(ctx, s, args)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r, d.log.Wait()
+}
+
+func (d *database) run(ctx context.Context, s *statement, args []any) (*result, error) {
+	var rows *sql.Rows
+	var err error
+	if s.prepared != nil {
+		rows, err = s.prepared.QueryContext(ctx, args...)
+	} else {
 		rows, err = d.pool(s.write).QueryContext(ctx, s.text, args...)
 	}
 	if err != nil {
 		return nil, err
 	}
-	r, err := d.readAll(rows)
-	if err == nil && s.write && d.file {
-		err = d.log.Wait()
-	}
-	return r, err
+	return d.readAll(rows)
 }
 
 func (d *database) readAll(rows *sql.Rows) (*result, error) {

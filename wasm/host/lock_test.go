@@ -1,0 +1,53 @@
+package host
+
+import (
+	"context"
+	"database/sql"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A writer waits while another process has the lock of a file, as an import does,
+// and is not carried out when its request ends before that.
+func TestFile_WaitsForTheLock(t *testing.T) {
+	t.Parallel()
+	file := "file:" + filepath.Join(t.TempDir(), "a.db")
+	d, err := openDatabase(t.Context(), Database{URL: file}, Options{}.withDefaults())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.close()) })
+	write := func(ctx context.Context, text string, args ...any) error {
+		_, err := d.query(ctx, []byte(text), args)
+		return err
+	}
+	require.NoError(t, write(t.Context(), `CREATE TABLE n (n INTEGER)`))
+
+	other, err := sql.Open("sqlite", file)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, other.Close()) })
+	other.SetMaxOpenConns(1)
+	run := func(text string) {
+		t.Helper()
+		_, err := other.Exec(text)
+		require.NoError(t, err)
+	}
+	const insert = `INSERT INTO n VALUES (?)`
+	run(`BEGIN IMMEDIATE`)
+	gone, leave := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer leave()
+	require.Error(t, write(gone, insert, int64(1)))
+	done := make(chan error, 1)
+	go func() { done <- write(t.Context(), insert, int64(2)) }()
+	select {
+	case err := <-done:
+		t.Fatal("it did not wait:", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	run(`COMMIT`)
+	require.NoError(t, <-done)
+	var n, sum int
+	require.NoError(t, other.QueryRow(`SELECT count(*), sum(n) FROM n`).Scan(&n, &sum))
+	require.Equal(t, []int{1, 2}, []int{n, sum})
+}
