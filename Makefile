@@ -58,7 +58,7 @@ tinygo: bin/.base ## build the TinyGo compiler if needed, and print its path
 test: bin/.test $(NPM:=/node_modules/.package-lock.json) bin/tools/gotestsum bin/tools/wazero edge graphiql bin/kith ## all tests, with the race detector; a skipped test fails
 	@echo "== go test -race ./..."
 	@rm -f bin/test.json
-	@CGO_ENABLED=1 bin/tools/gotestsum --jsonfile bin/test.json --format pkgname --format-hide-empty-pkg -- -race -count=1 -timeout 60m ./...
+	@CGO_ENABLED=1 bin/tools/gotestsum --jsonfile bin/test.json --format pkgname --format-hide-empty-pkg -- -race -count=1 -timeout 20m ./...
 	@if grep '"Action":"skip".*"Test":' bin/test.json; then echo "FAIL: the tests above were skipped"; exit 1; fi
 	@if grep 'warning: no tests to run' bin/test.json; then echo "FAIL: the packages above ran no test"; exit 1; fi
 	@if ! grep -q '"Action":"pass".*"Test":' bin/test.json; then echo "FAIL: no test ran"; exit 1; fi
