@@ -1,0 +1,162 @@
+package wire
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"kith/core"
+	"kith/core/link"
+	"kith/core/referral"
+)
+
+// ReferredBy is what an identification answers about the user's own referral.
+type ReferredBy struct {
+	Referral *referral.Referral
+	// Newly is true when this very call attributed the user.
+	Newly bool
+}
+
+// UserInfo is all that an answer about a user tells.
+type UserInfo struct {
+	User       referral.User
+	Account    referral.Account
+	ReferredBy ReferredBy
+	// Share makes the user's share links.
+	Share link.Share
+}
+
+// User writes a stored user (reference, 1.2).
+func User(u UserInfo) []byte {
+	w := writer{b: make([]byte, 0, 6<<10)}
+	w.open()
+	w.user(u)
+	w.close()
+	return w.b
+}
+
+func (w *writer) user(u UserInfo) {
+	w.text("id", string(u.User.ID))
+	w.text("accountId", string(u.User.Account))
+	w.textOrNull("cookieId", u.User.CookieID)
+	w.text("firstName", u.User.FirstName)
+	w.text("lastName", u.User.LastName)
+	w.textOrNull("email", u.User.Email)
+	w.textOrNull("emailHash", referral.EmailHash(u.User.Email))
+	w.text("imageUrl", u.User.ImageURL)
+	w.textOrNull("locale", u.User.Locale)
+	w.textOrNull("countryCode", u.User.CountryCode)
+	w.textOrNull("paymentProviderId", string(u.Account.PaymentProviderID))
+	w.boolean("referable", u.User.Referable)
+	w.textOrNull("referralCode", string(classicCode(u.User.Codes)))
+	w.object("referralCodes", func() {
+		for _, c := range u.User.Codes {
+			w.text(string(c.Program), string(c.Code))
+		}
+	})
+	w.referredBy(u.ReferredBy)
+	w.raw("customFields", u.User.CustomFields)
+	w.key("segments")
+	w.b = appendTexts(w.b, u.User.Segments)
+	w.flatLinks("shareLinks", u.Share, classicCode(u.User.Codes))
+	w.programLinks(u)
+	w.textOrNull("firstSeenIP", u.User.FirstSeenIP)
+	w.textOrNull("lastSeenIP", u.User.LastSeenIP)
+	w.date("dateUsTaxFormSubmitted", u.User.USTaxForm)
+	w.date("dateCreated", u.User.Created)
+	w.date("dateBlocked", u.User.Blocked)
+}
+
+// Users writes a list of users: {count, totalCount, users} (reference, 1.2), each
+// with the keys that were asked for.
+func Users(page []UserInfo, total int, wanted Fields) []byte {
+	w := writer{}
+	w.open()
+	w.number("count", int64(len(page)))
+	w.number("totalCount", int64(total))
+	w.key("users")
+	w.b = list(w.b, len(page), func(b []byte, i int) []byte { return append(b, wanted.Of(User(page[i]))...) })
+	w.close()
+	return w.b
+}
+
+// OpenUser writes what anybody may see of the owner of a code (reference, 1.2):
+// as much as a friend needs to recognise them by.
+func OpenUser(u referral.User, code core.ReferralCode) []byte {
+	w := writer{}
+	w.open()
+	w.text("id", string(u.ID))
+	w.text("accountId", string(u.Account))
+	w.text("firstName", u.FirstName)
+	w.textOrNull("lastInitial", initial(u.LastName))
+	w.text("referralCode", string(code))
+	w.text("imageUrl", u.ImageURL)
+	w.close()
+	return w.b
+}
+
+// Fields is which keys of an answer about a user were asked for (reference,
+// 1.2). Its zero value is all of them.
+type Fields struct{ names []string }
+
+// ParseFields reads the query parameters fields and extraFields, each a list of
+// names parted by commas, or several; not both may be given. The names of
+// extraFields are in every answer anyway.
+func ParseFields(fields, extraFields []string) (Fields, error) {
+	if len(fields) > 0 && len(extraFields) > 0 {
+		return Fields{}, core.Invalid("fields", "cannot be given together with extraFields")
+	}
+	var f Fields
+	for _, list := range fields {
+		for name := range strings.SplitSeq(list, ",") {
+			if name = strings.TrimSpace(name); name != "" {
+				f.names = append(f.names, name)
+			}
+		}
+	}
+	return f, nil
+}
+
+// Of returns an answer, a JSON object, with none but these keys, in its own
+// order; names that it does not have are ignored.
+func (f Fields) Of(answer []byte) []byte {
+	if len(f.names) == 0 {
+		return answer
+	}
+	w := writer{}
+	w.open()
+	gjson.ParseBytes(answer).ForEach(func(key, value gjson.Result) bool {
+		if slices.Contains(f.names, key.String()) {
+			w.raw(key.String(), value.Raw)
+		}
+		return true
+	})
+	w.close()
+	return w.b
+}
+
+func (w *writer) referredBy(by ReferredBy) {
+	if by.Referral == nil {
+		w.raw("referredBy", "null")
+		w.raw("referredByCodes", "[]")
+		return
+	}
+	w.object("referredBy", func() {
+		w.text("code", string(by.Referral.Code))
+		w.boolean("isConverted", by.Referral.State == referral.Converted)
+		w.boolean("newlyReferred", by.Newly)
+		w.reward("referredReward", by.Referral.ReferredReward)
+	})
+	w.key("referredByCodes")
+	w.b = appendTexts(w.b, []string{string(by.Referral.Code)})
+}
+
+func classicCode(codes []referral.UserCode) core.ReferralCode {
+	for _, c := range codes {
+		if c.Program == core.ClassicProgram || len(codes) == 1 {
+			return c.Code
+		}
+	}
+	return ""
+}
