@@ -167,6 +167,8 @@ type Tx struct {
 	Now core.Time
 	// Silent is true when no webhook is to tell of what the transaction does.
 	Silent bool
+	// embedded is true on a file.
+	embedded bool
 }
 
 // Write runs do in one transaction and commits it when do returns nil; then it is
@@ -255,7 +257,7 @@ func (p *Primary) transact(ctx context.Context, now core.Time, keys checking, do
 			rollback(ctx, conn)
 		}
 	}()
-	if err := do(&Tx{Reads: Reads{q: conn}, Now: now}); err != nil {
+	if err := do(&Tx{Reads: Reads{q: conn}, Now: now, embedded: p.embedded}); err != nil {
 		return err
 	}
 	if _, err := conn.ExecContext(ctx, "COMMIT"); err != nil {
