@@ -34,7 +34,9 @@ type batch struct {
 	conn   querier
 	tenant core.TenantAlias
 	now    core.Time
-	about  About
+	// embedded is Tx.embedded.
+	embedded bool
+	about    About
 
 	accounts  map[core.AccountID]*batchAccount
 	users     map[referral.Identity]*batchUser
@@ -97,7 +99,7 @@ func BatchFailed(err error) bool { return errors.Is(err, errTaken) }
 // Batch makes the calls that follow, each within Try, a batch; EndBatch writes
 // what they noted.
 func (tx *Tx) Batch(ctx context.Context, tenant core.TenantAlias, about About) error {
-	b := &batch{conn: tx.q, tenant: tenant, now: tx.Now, about: about}
+	b := &batch{conn: tx.q, tenant: tenant, now: tx.Now, embedded: tx.embedded, about: about}
 	if err := b.load(ctx); err != nil {
 		return err
 	}

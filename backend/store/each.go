@@ -15,7 +15,7 @@ import (
 
 // identities are a list of users as a parameter: [account, user] of each.
 func identities(users []referral.Identity) string {
-	var rows jsonRows
+	var rows tuples
 	for _, u := range users {
 		rows.row()
 		rows.text(string(u.Account), string(u.User))

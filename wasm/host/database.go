@@ -24,6 +24,10 @@ type Database struct {
 	URL string
 	// Token authorises at a server. Default none.
 	Token string
+	// Fallbacks are the URLs of further servers of the same database, for the same
+	// token, in the order in which they are asked while those before do not answer.
+	// Of a file there can be none. Default none.
+	Fallbacks []string
 }
 
 // ReadRuntimeConfig reads the databases out of a Spin runtime configuration file:
@@ -56,11 +60,13 @@ func ReadRuntimeConfig(path string) (map[string]Database, error) {
 // database runs the statements of all guests on one database.
 //
 // One connection writes, so that writers stand in a queue and not in each other's
-// way; see group. The readers of a file are not allowed to write at all.
+// way; see group. The readers of a file are not allowed to write at all. A server
+// is read from as long as it answers; see replicas.
 type database struct {
-	read  *sql.DB
-	write *group
-	file  bool
+	read     *sql.DB   // of a file
+	replicas *replicas // of a server, in place of read
+	write    *group
+	file     bool
 	limits
 
 	mu         sync.RWMutex
@@ -105,22 +111,19 @@ func openDatabases(ctx context.Context, granted []string, o Options) (map[string
 
 func openDatabase(ctx context.Context, config Database, o Options) (*database, error) {
 	d := &database{limits: limits{o.MaxRows, o.MaxRowBytes}, statements: make(map[string]*statement)}
+	for _, url := range append([]string{config.URL}, config.Fallbacks...) {
+		if len(config.Fallbacks) > 0 && strings.HasPrefix(url, "file:") {
+			return nil, errors.New("a file neither has fallbacks nor is one")
+		}
+	}
 	if strings.HasPrefix(config.URL, "file:") {
 		return d, d.openFile(ctx, config.URL, o.Timeout)
 	}
-	var options []libsql.Option
-	if config.Token != "" {
-		options = append(options, libsql.WithAuthToken(config.Token))
-	}
-	connector, err := libsql.NewConnector(config.URL, options...)
-	if err != nil {
+	var err error
+	if d.replicas, err = newReplicas(config, o); err != nil {
 		return nil, err
 	}
-	server, err := newHrana(config, d.limits)
-	if err != nil {
-		return nil, err
-	}
-	d.read, d.write = pool(connector, o.Instances), newGroup(server)
+	d.write = newGroup(d.replicas)
 	return d, nil
 }
 
@@ -217,6 +220,8 @@ func (d *database) keep(ctx context.Context, s *statement) (*statement, error) {
 	return s, nil
 }
 
+var errTooLarge = errors.New("the result is larger")
+
 // result is all rows of a statement, one after the other.
 type result struct {
 	columns []string
@@ -230,8 +235,11 @@ func (d *database) query(ctx context.Context, text []byte, args []any) (*result,
 	if err != nil {
 		return nil, err
 	}
-	if s.write {
+	switch {
+	case s.write:
 		return d.write.write(ctx, s.text, args)
+	case !d.file:
+		return d.replicas.read(ctx, s.text, args, d.readAll)
 	}
 	var rows *sql.Rows
 	if s.prepared != nil {
@@ -263,7 +271,7 @@ func (l limits) readAll(rows *sql.Rows) (*result, error) {
 			return nil, err
 		}
 		if size += sizeOf(row); n >= l.maxRows || size > l.maxBytes {
-			return nil, fmt.Errorf("the result is larger than %d rows or %d bytes", l.maxRows, l.maxBytes)
+			return nil, fmt.Errorf("%w than %d rows or %d bytes", errTooLarge, l.maxRows, l.maxBytes)
 		}
 		r.values = append(r.values, row...)
 	}

@@ -19,8 +19,9 @@ import (
 // has it. To a file, each would pay for a commit, with a copy of every page that
 // it touches, of which most are the same, and for the disk.
 //
-// A statement is sent once. When its result gets lost nobody knows whether it
-// was carried out, and all of its group are told that it failed.
+// A statement is sent once, to one of the servers. When its result gets lost
+// nobody knows whether it was carried out, and all of its group are told that it
+// failed.
 type group struct {
 	to    writer
 	calls chan *writeCall
