@@ -27,6 +27,10 @@ type Database struct {
 	URL string
 	// Token authorises at a server. Default none.
 	Token string
+	// Fallbacks are the URLs of further servers of the same database, for the same
+	// token, in the order in which they are asked while those before do not answer.
+	// Of a file there can be none. Default none.
+	Fallbacks []string
 }
 
 // ReadRuntimeConfig reads the databases out of a Spin runtime configuration file:
@@ -62,10 +66,12 @@ func ReadRuntimeConfig(path string) (map[string]Database, error) {
 // not in each other's way: SQLite lets waiters poll the lock, and the unlucky
 // ones run into busy_timeout. Its readers are not allowed to write at all.
 //
-// A server has one writer too, which sends what waits in groups; see group.
+// A server has one writer too, which sends what waits in groups; see group. It
+// is read from as long as it answers; see replicas.
 type database struct {
-	read, write *sql.DB
-	group       *group // for a server, in place of write
+	read, write *sql.DB   // of a file
+	replicas    *replicas // of a server, in place of read
+	group       *group    // of a server, in place of write
 	file        bool
 	log         *flush.Log // of a file
 	maxRows     int
@@ -109,22 +115,19 @@ func openDatabases(ctx context.Context, granted []string, o Options) (map[string
 
 func openDatabase(ctx context.Context, config Database, o Options) (*database, error) {
 	d := &database{maxRows: o.MaxRows, maxBytes: o.MaxRowBytes, statements: make(map[string]*statement)}
+	for _, url := range append([]string{config.URL}, config.Fallbacks...) {
+		if len(config.Fallbacks) > 0 && strings.HasPrefix(url, "file:") {
+			return nil, errors.New("a file neither has fallbacks nor is one")
+		}
+	}
 	if strings.HasPrefix(config.URL, "file:") {
 		return d, d.openFile(ctx, config.URL)
 	}
-	var options []libsql.Option
-	if config.Token != "" {
-		options = append(options, libsql.WithAuthToken(config.Token))
-	}
-	connector, err := libsql.NewConnector(config.URL, options...)
-	if err != nil {
+	var err error
+	if d.replicas, err = newReplicas(config, o); err != nil {
 		return nil, err
 	}
-	server, err := newHrana(config, o.MaxRows, o.MaxRowBytes)
-	if err != nil {
-		return nil, err
-	}
-	d.read, d.group = pool(connector, o.Instances), newGroup(server)
+	d.group = newGroup(d.replicas)
 	return d, nil
 }
 
@@ -207,6 +210,7 @@ func (d *database) close() error {
 	var errs []error
 	if d.group != nil {
 		d.group.close()
+		errs = append(errs, d.replicas.close())
 	}
 	for _, pool := range []*sql.DB{d.write, d.read} {
 		if pool != nil {
@@ -262,6 +266,8 @@ func (d *database) pool(write bool) *sql.DB {
 	return d.read
 }
 
+var errTooLarge = errors.New("the result is larger")
+
 // result is all rows of a statement, one after the other.
 type result struct {
 	columns []string
@@ -280,6 +286,8 @@ func (d *database) query(ctx context.Context, text []byte, args []any) (*result,
 		return d.writeFile(ctx, s, args)
 	case s.write:
 		return d.group.write(ctx, s.text, args)
+	case !d.file:
+		return d.replicas.read(ctx, s.text, args, d.readAll)
 	}
 	return d.run(ctx, s, args)
 }
@@ -328,7 +336,7 @@ func (d *database) readAll(rows *sql.Rows) (*result, error) {
 			return nil, err
 		}
 		if size += sizeOf(row); n >= d.maxRows || size > d.maxBytes {
-			return nil, fmt.Errorf("the result is larger than %d rows or %d bytes", d.maxRows, d.maxBytes)
+			return nil, fmt.Errorf("%w than %d rows or %d bytes", errTooLarge, d.maxRows, d.maxBytes)
 		}
 		r.values = append(r.values, row...)
 	}

@@ -16,11 +16,12 @@ import (
 // while it is on its way goes together next, in one transaction, in which each
 // statement stands or falls by itself, in the order of arrival.
 //
-// A statement is sent once. When its result gets lost nobody knows whether it
-// was carried out, and all of its group are told that it failed.
+// A statement is sent once, to one of the servers. When its result gets lost
+// nobody knows whether it was carried out, and all of its group are told that it
+// failed.
 type group struct {
-	server *hrana
-	calls  chan *writeCall
+	servers *replicas
+	calls   chan *writeCall
 	// ended is done when the host is closed.
 	ended context.Context
 	end   context.CancelFunc
@@ -52,8 +53,8 @@ const (
 	lockedPause = 20 * time.Millisecond
 )
 
-func newGroup(server *hrana) *group {
-	g := &group{server: server, calls: make(chan *writeCall, maxGroup)}
+func newGroup(servers *replicas) *group {
+	g := &group{servers: servers, calls: make(chan *writeCall, maxGroup)}
 	g.ended, g.end = context.WithCancel(context.Background())
 	g.done.Go(g.work)
 	return g
@@ -62,7 +63,6 @@ func newGroup(server *hrana) *group {
 func (g *group) close() {
 	g.end()
 	g.done.Wait()
-	g.server.client.CloseIdleConnections()
 }
 
 // write runs a statement as a transaction of its own. A request that ends before
@@ -128,7 +128,7 @@ func (g *group) carryOut(calls []*writeCall) {
 	ctx, cancel := context.WithTimeout(g.ended, groupTimeout)
 	defer cancel()
 	for {
-		results, err := g.server.transact(ctx, calls)
+		results, err := g.servers.transact(ctx, calls)
 		if err != nil && isLocked(err) && ctx.Err() == nil {
 			time.Sleep(rand.N(lockedPause))
 			continue

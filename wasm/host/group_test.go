@@ -82,7 +82,7 @@ func TestGroup_StreamIsGone(t *testing.T) {
 	t.Parallel()
 	cluster := sqldtest.Start(t)
 	d := server(t, cluster.PrimaryURL())
-	h := d.group.server
+	h := d.replicas.all[0].server
 	insert := func() { t.Helper(); d.mustQuery(t, "INSERT INTO t VALUES (1)") }
 	d.mustQuery(t, "CREATE TABLE t (v)")
 	for _, baton := range []string{"nonsense", h.baton} {

@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,6 +23,7 @@ import (
 type hrana struct {
 	client            *http.Client
 	url, token        string
+	host              string // of the URL
 	maxRows, maxBytes int
 
 	// baton leads to the stream of the batch before, which was sent at used:
@@ -45,7 +48,7 @@ func newHrana(database Database, maxRows, maxBytes int) (*hrana, error) {
 	}
 	u.RawQuery = ""
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 2, IdleConnTimeout: writerIdle, TLSHandshakeTimeout: 5 * time.Second}
-	return &hrana{client: &http.Client{Transport: transport}, url: u.JoinPath("v2/pipeline").String(), token: database.Token, maxRows: maxRows, maxBytes: maxBytes}, nil
+	return &hrana{client: &http.Client{Transport: transport}, url: u.JoinPath("v2/pipeline").String(), host: u.Host, token: database.Token, maxRows: maxRows, maxBytes: maxBytes}, nil
 }
 
 type (
@@ -164,9 +167,10 @@ func (h *hrana) send(ctx context.Context, steps []hranaStep) (*hranaAnswer, erro
 		baton = ""
 	}
 	h.baton = ""
-	answer, err := h.post(ctx, baton, steps)
+	batch := hranaRequest{Type: "batch", Batch: &hranaBatch{steps}}
+	answer, err := h.post(ctx, baton, batch)
 	if errors.Is(err, errNoStream) && baton != "" {
-		answer, err = h.post(ctx, "", steps)
+		answer, err = h.post(ctx, "", batch)
 	}
 	if err == nil {
 		h.baton, h.used = answer.Baton, time.Now()
@@ -178,8 +182,16 @@ func (h *hrana) send(ctx context.Context, steps []hranaStep) (*hranaAnswer, erro
 // there any more.
 var errNoStream = fmt.Errorf("%w: the stream has ended", errNotDone)
 
-func (h *hrana) post(ctx context.Context, baton string, steps []hranaStep) (*hranaAnswer, error) {
-	message := map[string]any{"requests": []hranaRequest{{Type: "batch", Batch: &hranaBatch{steps}}}}
+// ping asks for nothing, on a stream of its own. Unlike the rest of hrana it may
+// be used at any time.
+func (h *hrana) ping(ctx context.Context) error {
+	_, err := h.post(ctx, "", hranaRequest{Type: "batch", Batch: &hranaBatch{[]hranaStep{{Stmt: hranaStmt{SQL: "SELECT 1"}}}}}, hranaRequest{Type: "close"})
+	return err
+}
+
+// post sends one message. The error is errNotSent when there was no connection.
+func (h *hrana) post(ctx context.Context, baton string, requests ...hranaRequest) (*hranaAnswer, error) {
+	message := map[string]any{"requests": requests}
 	if baton != "" {
 		message["baton"] = baton
 	}
@@ -188,7 +200,9 @@ func (h *hrana) post(ctx context.Context, baton string, steps []hranaStep) (*hra
 		return nil, fmt.Errorf("%w: %w", errNotDone, err)
 	}
 	// Not a reader that could be read again: nothing is to be sent twice.
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url, io.NopCloser(bytes.NewReader(body)))
+	var connected atomic.Bool
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
+	request, err := http.NewRequestWithContext(traced, http.MethodPost, h.url, io.NopCloser(bytes.NewReader(body)))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNotDone, err)
 	}
@@ -198,6 +212,9 @@ func (h *hrana) post(ctx context.Context, baton string, steps []hranaStep) (*hra
 		request.Header.Set("Authorization", "Bearer "+h.token)
 	}
 	response, err := h.client.Do(request)
+	if err != nil && !connected.Load() {
+		return nil, fmt.Errorf("%w: %w", errNotSent, err)
+	}
 	if err != nil {
 		return nil, err
 	}
