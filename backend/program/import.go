@@ -13,6 +13,7 @@ import (
 	"kith/core/importfile"
 	"kith/core/job"
 	"kith/core/link"
+	"kith/core/referral"
 	"kith/core/wire"
 )
 
@@ -251,7 +252,7 @@ func (r *run) read(in *source) ([]batchRow, error) {
 // has come then: whenever the process dies, no row is lost and none is done
 // twice. It returns how many rows it was.
 func (r *run) batch(ctx context.Context, rows []batchRow) (done int, err error) {
-	var about store.About
+	about := store.About{LatestSince: r.e.Now() - referral.RateWindow, LatestMost: maxRecent}
 	for _, row := range rows {
 		if row.problem == nil {
 			row.row.about(&about)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"strings"
 
 	"kith/core"
 	"kith/core/event"
@@ -17,7 +16,7 @@ func (b *batch) load(ctx context.Context) error {
 	b.accounts, b.users = map[core.AccountID]*batchAccount{}, map[referral.Identity]*batchUser{}
 	b.codes, b.untracked, b.keys = map[string]*Code{}, map[string]bool{}, map[core.IdempotencyKey]bool{}
 	for _, read := range []func(context.Context) error{
-		b.loadAccounts, b.loadUsers, b.loadCodes, b.loadUntracked, b.loadKeys, b.loadTenant,
+		b.loadAccounts, b.loadUsers, b.loadCodes, b.loadReferrals, b.loadUntracked, b.loadKeys, b.loadTenant,
 	} {
 		if err := read(ctx); err != nil {
 			return fmt.Errorf("store: load batch: %w", err)
@@ -86,7 +85,7 @@ func (b *batch) loadUsers(ctx context.Context) error {
 func (b *batch) loadCodes(ctx context.Context) error {
 	var asked tuples
 	for _, code := range b.about.Codes {
-		key := strings.ToLower(string(code))
+		key := codeKey(code)
 		if _, ok := b.codes[key]; !ok {
 			b.codes[key] = nil
 			asked.row()
@@ -100,7 +99,7 @@ func (b *batch) loadCodes(ctx context.Context) error {
 		JOIN user u ON u.tenant = c.tenant AND u.account_id = c.account_id AND u.id = c.user_id`, string(b.tenant), asked.String())
 	found, err := collect(rows, err, "codes", func(rows *sql.Rows, c *Code) error { return rows.Scan(codeInto(c)...) })
 	for _, c := range found {
-		b.codes[strings.ToLower(string(c.Code))] = &c
+		b.codes[codeKey(c.Code)] = &c
 	}
 	return err
 }
@@ -152,6 +151,9 @@ func (b *batch) loadTenant(ctx context.Context) (err error) {
 	if b.programs, err = (Reads{q: b.conn}).Programs(ctx, b.tenant); err != nil {
 		return err
 	}
+	if b.connected, err = (Reads{q: b.conn}).Connected(ctx, b.tenant); err != nil {
+		return err
+	}
 	return b.conn.QueryRowContext(ctx, subscribed, string(b.tenant)).Scan(&b.listeners)
 }
 
@@ -160,7 +162,8 @@ func (b *batch) loadTenant(ctx context.Context) (err error) {
 func (b *batch) write(ctx context.Context) error {
 	tx := &Tx{Reads: Reads{q: b.conn}, Now: b.now, embedded: b.embedded}
 	for _, write := range []func(context.Context, *Tx) error{
-		b.writeAccounts, b.writeUsers, b.writeTerms, b.writeCodes, b.writeIntake, b.writeEvents,
+		b.writeAccounts, b.writeUsers, b.writeTerms, b.writeCodes, b.writeReferrals, b.writeRewards, b.writeDecisions, b.writeTouched,
+		b.writeIntake, b.writeEvents,
 	} {
 		if err := write(ctx, tx); err != nil {
 			return err
