@@ -72,7 +72,7 @@ var (
 	// Every layer above the store links it, the wire by way of it, and the files
 	// of jobs.
 	backendModules = slices.Concat(storeModules, sheets)
-	files          = []string{"kith/backend/file", "kith/backend/sheet", "kith/backend/store/flush"}
+	files          = []string{"kith/backend/file", "kith/backend/sheet", "kith/backend/store/flush", "kith/backend/store/connect"}
 
 	// clouds are the clients of buckets, and what they bring.
 	clouds = []string{"gocloud.dev/...", "cloud.google.com/...", "google.golang.org/...", "go.opentelemetry.io/...", "golang.org/x/...",
@@ -119,7 +119,9 @@ var walls = []wall{
 
 	{pkg: "kith/backend/store/flush", kith: []string{"kith/backend/store/flush"}, tests: driver,
 		why: "it knows a file; what was committed to it is others' business"},
-	{pkg: "kith/backend/store", not: []string{"net/http"}, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/store/flush"}, modules: storeModules,
+	{pkg: "kith/backend/store/connect", kith: []string{"kith/backend/store/connect"}, modules: libsql,
+		why: "it connects; what is asked over the connection is others' business"},
+	{pkg: "kith/backend/store", not: []string{"net/http"}, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/store/flush", "kith/backend/store/connect"}, modules: storeModules,
 		tests: backendTest, why: "it remembers; it neither decides nor speaks HTTP"},
 	{pkg: "kith/backend/store/sqldtest", kith: []string{"kith/backend/store/sqldtest"}, tests: driver,
 		why: "tests of every layer use it"},
@@ -157,7 +159,7 @@ var walls = []wall{
 		modules: backendModules, tests: backendTest,
 		why: "it carries out what is written; it is not called over HTTP"},
 	{pkg: "kith/backend/archive", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
-		kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/store/flush", "kith/backend/file", "kith/backend/archive"}, modules: storeModules,
+		kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/store/flush", "kith/backend/store/connect", "kith/backend/file", "kith/backend/archive"}, modules: storeModules,
 		tests: slices.Concat(backendTest, []string{"kith/backend/program"}),
 		why:   "it copies what is there, whatever it means"},
 	{pkg: "kith/backend/sftp", not: slices.Concat([]string{"database/sql", "net/http"}, driver),
@@ -188,7 +190,7 @@ var walls = []wall{
 		modules: prometheus, why: "it counts what passes and knows no rule"},
 	{pkg: "kith/backend/cmd/kith", open: true, why: "it wires"},
 
-	{pkg: "kith/wasm/host", kith: []string{"kith/edge/abi", "kith/wasm/host", "kith/backend/store/flush"},
+	{pkg: "kith/wasm/host", kith: []string{"kith/edge/abi", "kith/wasm/host", "kith/backend/store/flush", "kith/backend/store/connect"},
 		modules: slices.Concat(libsql, []string{"github.com/tetratelabs/wazero/...", "github.com/BurntSushi/toml/..."}),
 		tests:   []string{"kith/backend/store/sqldtest"},
 		why:     "it hosts any component, so it knows no rule of this one"},

@@ -13,6 +13,7 @@ import (
 	"kith/core/importfile"
 	"kith/core/job"
 	"kith/core/link"
+	"kith/core/referral"
 	"kith/core/wire"
 )
 
@@ -154,12 +155,16 @@ func (r *run) rows(ctx context.Context) error {
 	defer reader.Wait()
 	defer close(left)
 	reader.Go(func() { r.readAhead(in, batches, left) })
+	disk := r.newDisk()
 	for b := range batches {
 		if b.err != nil {
 			return b.err
 		}
 		for rows := b.rows; len(rows) > 0; {
 			done, err := r.batch(ctx, rows)
+			if err == nil {
+				err = disk.next()
+			}
 			if err != nil {
 				return err
 			}
@@ -167,8 +172,32 @@ func (r *run) rows(ctx context.Context) error {
 			time.Sleep(r.pace.rest)
 		}
 	}
-	return nil
+	return disk.last()
 }
+
+// disk brings one batch to the disk while the next one is carried out. A power
+// cut that loses a batch loses how far the import has come with it.
+type disk struct {
+	durable func() error
+	// written is what became of the batch that was brought there last.
+	written chan error
+}
+
+func (r *run) newDisk() disk {
+	d := disk{durable: r.e.DB.Durable, written: make(chan error, 1)}
+	d.written <- nil
+	return d
+}
+
+// next is called after each batch; it waits for the one before.
+func (d disk) next() error {
+	err := <-d.written
+	go func() { d.written <- d.durable() }()
+	return err
+}
+
+// last waits for the last batch.
+func (d disk) last() error { return <-d.written }
 
 // readRows are the rows of a batch, or why they cannot be read.
 type readRows struct {
@@ -223,7 +252,7 @@ func (r *run) read(in *source) ([]batchRow, error) {
 // has come then: whenever the process dies, no row is lost and none is done
 // twice. It returns how many rows it was.
 func (r *run) batch(ctx context.Context, rows []batchRow) (done int, err error) {
-	var about store.About
+	about := store.About{LatestSince: r.e.Now() - referral.RateWindow, LatestMost: maxRecent}
 	for _, row := range rows {
 		if row.problem == nil {
 			row.row.about(&about)
@@ -247,7 +276,7 @@ func (r *run) batch(ctx context.Context, rows []batchRow) (done int, err error) 
 func (r *run) transact(ctx context.Context, rows []batchRow, about *store.About) (done int, err error) {
 	var after store.Claim
 	var begun time.Time
-	err = r.e.DB.Write(ctx, r.e.Now(), func(tx *store.Tx) error {
+	err = r.e.DB.WriteBehind(ctx, r.e.Now(), func(tx *store.Tx) error {
 		begun = time.Now()
 		tx.Silent = r.params.Silent
 		after = *r.claim

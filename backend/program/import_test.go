@@ -18,6 +18,7 @@ import (
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/job"
+	"kith/core/link"
 	"kith/core/referral"
 	"kith/core/reward"
 	"kith/core/webhook"
@@ -433,7 +434,7 @@ func (b bundle) call(t *testing.T, row string) string {
 	t.Helper()
 	update, since, err := wire.ParseImportedUser(b.tenant, []byte(row))
 	if err == nil {
-		_, err = b.Identify(t.Context(), b.tenant, program.Identification{Update: update, Since: since})
+		_, err = b.Identify(t.Context(), b.tenant, program.Identification{Update: update, Since: since, Share: link.Share{Tenant: b.tenant}})
 	}
 	if err == nil {
 		return ""

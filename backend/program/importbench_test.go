@@ -190,6 +190,58 @@ func bareBatch(b *testing.B, conn *sql.Conn, tenant string, arguments [4]string)
 	exec(`COMMIT`)
 }
 
+// BenchmarkImport_Referred is users of whom some were referred, by owners of codes
+// who were imported before, ten by each: none, every tenth, and all; and all of
+// them with what makes the referral convert, which gives two rewards.
+func BenchmarkImport_Referred(b *testing.B) {
+	rows := benchRows(b) / 10
+	for _, end := range []struct {
+		name string
+		open func(*testing.B) bundle
+	}{
+		{"file", func(b *testing.B) bundle { return newBundle(b) }},
+		{"server", func(b *testing.B) bundle { return bundleOn(b, aloneServer(b)) }},
+	} {
+		for _, who := range []struct {
+			name      string
+			oneIn     int
+			converted string
+		}{{"none", rows + 1, ""}, {"tenth", 10, ""}, {"all", 1, ""}, {"converted", 1, "true"}} {
+			b.Run(end.name+"/"+who.name, func(b *testing.B) {
+				perSecond(b, rows, func() func() {
+					in := end.open(b)
+					usersImport(b, in, owners(rows/10), rows/10)()
+					return usersImport(b, in, referred(rows, who.oneIn, who.converted), rows)
+				})
+			})
+		}
+	}
+}
+
+// owners are rows of MUTATION/USER with a code each.
+func owners(n int) string {
+	var text strings.Builder
+	text.WriteString("accountId,id,firstName,email,referralCodes.classic\n")
+	for i := range n {
+		fmt.Fprintf(&text, "owner-%07d,user-%07d,Owner,owner%d@example.com,OWNER%d\n", i, i, i, i)
+	}
+	return text.String()
+}
+
+// referred are people of whom one in so many was referred, by an owner.
+func referred(n, oneIn int, converted string) string {
+	var text strings.Builder
+	text.WriteString("accountId,id,firstName,lastName,email,locale,countryCode,customFields.plan,referredBy.code,referredBy.isConverted\n")
+	for i := range n {
+		code := ""
+		if i%oneIn == oneIn-1 {
+			code = fmt.Sprintf("OWNER%d", i*7919%(n/10))
+		}
+		fmt.Fprintf(&text, "acct-%07d,user-%07d,First%d,Last%d,user%d@example.com,en_US,US,pro,%s,%s\n", i, i, i%997, i%1009, i, code, converted)
+	}
+	return text.String()
+}
+
 // BenchmarkImport_OtherTypes is every other type of import, of a tenth of the
 // rows, about users that are there.
 func BenchmarkImport_OtherTypes(b *testing.B) {

@@ -195,6 +195,9 @@ func touchBilling(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, st
 // tell emits an event for each reward that was given and for each owner whose
 // balance has changed.
 func (e *Engine) tell(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, steps []step) error {
+	if listens, err := tx.Listens(ctx, tenant); err != nil || !listens {
+		return err
+	}
 	var owners []reward.Owner
 	told := map[reward.Owner]bool{}
 	for _, s := range steps {

@@ -57,8 +57,11 @@ func (r userRow) about(a *store.About) {
 	for _, c := range u.Codes {
 		a.Codes = append(a.Codes, c.Code)
 	}
+	if len(u.Codes) > 0 {
+		a.Owners = append(a.Owners, referral.Identity{Account: u.Account, User: u.ID})
+	}
 	for _, c := range u.Claims {
-		a.Codes = append(a.Codes, c.Code)
+		a.Codes, a.Claimed = append(a.Codes, c.Code), append(a.Claimed, c.Code)
 	}
 }
 

@@ -89,28 +89,29 @@ func (tx *Tx) PutAccount(ctx context.Context, tenant core.TenantAlias, a referra
 	if tx.b.on() {
 		return tx.b.putAccount(a)
 	}
-	var rows jsonRows
+	var rows tuples
 	rows.account(a)
-	return tx.exec(ctx, "put account", putAccounts, string(tenant), rows.String(), int64(tx.Now))
+	_, err := tx.put(ctx, putAccounts, tenant, &rows)
+	return err
 }
 
-func (j *jsonRows) account(a referral.Account) {
-	j.row()
-	j.text(string(a.ID), a.Currency, string(a.Status), string(a.Interval))
-	j.integer(a.IntervalValue)
-	j.text(a.Value)
-	j.textOrNull(string(a.PaymentProviderID))
-	j.time(a.Standing.FirstPaid)
-	j.boolean(a.Standing.Identified)
-	j.time(a.Created)
+func (t *tuples) account(a referral.Account) {
+	t.row()
+	t.text(string(a.ID), a.Currency, string(a.Status), string(a.Interval))
+	t.integer(a.IntervalValue)
+	t.text(a.Value)
+	t.textOrNull(string(a.PaymentProviderID))
+	t.time(a.Standing.FirstPaid)
+	t.boolean(a.Standing.Identified)
+	t.time(a.Created)
 }
 
-// putAccounts stores accounts of a tenant: jsonRows.account of each.
-const putAccounts = `INSERT INTO account (tenant, id, currency, status, billing_interval, billing_value,
-		value, payment_provider_id, first_paid_at, identified, created_at, updated_at)
-	SELECT ?1, j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4,
-		j.value ->> 5, j.value ->> 6, j.value ->> 7, j.value ->> 8, j.value ->> 9, ?3 FROM json_each(?2) j WHERE true
-	ON CONFLICT (tenant, id) DO UPDATE SET currency = excluded.currency, status = excluded.status,
+// putAccounts stores accounts of a tenant: tuples.account of each.
+var putAccounts = statement(put{
+	table: "account", columns: `id, currency, status, billing_interval, billing_value, value, payment_provider_id,
+		first_paid_at, identified, created_at`, at: "updated_at",
+	conflict: `ON CONFLICT (tenant, id) DO UPDATE SET currency = excluded.currency, status = excluded.status,
 		billing_interval = excluded.billing_interval, billing_value = excluded.billing_value,
 		value = excluded.value, payment_provider_id = excluded.payment_provider_id,
-		first_paid_at = excluded.first_paid_at, identified = excluded.identified, updated_at = excluded.updated_at`
+		first_paid_at = excluded.first_paid_at, identified = excluded.identified, updated_at = excluded.updated_at`,
+})

@@ -10,7 +10,9 @@ import (
 	"kith/core"
 	"kith/core/event"
 	"kith/core/referral"
+	"kith/core/reward"
 	"kith/core/webhook"
+	"kith/core/wire"
 )
 
 // About is what the calls of a batch will ask about.
@@ -18,8 +20,15 @@ type About struct {
 	Users []referral.Identity
 	// Identities are the keyed hashes of the users, for DoNotTrack.
 	Identities []string
-	// Codes are the codes that the calls name.
-	Codes []core.ReferralCode
+	// Codes are the codes that the calls name, and Claimed those of them by which
+	// somebody is to be referred.
+	Codes, Claimed []core.ReferralCode
+	// Owners are the users who ask for codes of their own.
+	Owners []referral.Identity
+	// LatestSince and LatestMost say which referrals of a referrer the calls may
+	// look at; see RecentReferrals.
+	LatestSince core.Time
+	LatestMost  int
 	// Keys are the idempotency keys of event calls.
 	Keys []core.IdempotencyKey
 }
@@ -34,7 +43,9 @@ type batch struct {
 	conn   querier
 	tenant core.TenantAlias
 	now    core.Time
-	about  About
+	// embedded is Tx.embedded.
+	embedded bool
+	about    About
 
 	accounts  map[core.AccountID]*batchAccount
 	users     map[referral.Identity]*batchUser
@@ -42,20 +53,35 @@ type batch struct {
 	untracked map[string]bool
 	keys      map[core.IdempotencyKey]bool
 	programs  []referral.Program
-	listeners bool
+	// listeners is true when somebody is subscribed, connected when there is a
+	// gateway.
+	listeners, connected bool
+
+	referrals map[string]*batchReferral
+	// referred are the referrals of accounts, and made the latest of a referrer,
+	// the latest first.
+	referred map[core.AccountID]*batchReferral
+	made     map[referral.Identity][]*batchReferral
 
 	// What is to be written, in the order in which it was noted.
-	putAccounts []*batchAccount
-	putUsers    []*batchUser
-	putTerms    []*batchUser
-	newCodes    []newCode
-	events      []newEvent
-	intake      []event.Batch
+	putAccounts  []*batchAccount
+	putUsers     []*batchUser
+	putTerms     []*batchUser
+	newCodes     []newCode
+	putReferrals []*batchReferral
+	newRewards   []reward.Reward
+	ledger       []reward.Entry
+	decisions    []wire.Decision
+	touched      []core.AccountID
+	events       []newEvent
+	intake       []event.Batch
 
 	// undo takes back what the call that runs has noted.
 	undo []func()
 	// wanted is true when the call needs to run by itself, alone while it does.
 	wanted, alone bool
+	// calls is how many there were, and singles how many of them ran by themselves.
+	calls, singles int
 }
 
 type batchAccount struct {
@@ -97,7 +123,7 @@ func BatchFailed(err error) bool { return errors.Is(err, errTaken) }
 // Batch makes the calls that follow, each within Try, a batch; EndBatch writes
 // what they noted.
 func (tx *Tx) Batch(ctx context.Context, tenant core.TenantAlias, about About) error {
-	b := &batch{conn: tx.q, tenant: tenant, now: tx.Now, about: about}
+	b := &batch{conn: tx.q, tenant: tenant, now: tx.Now, embedded: tx.embedded, about: about}
 	if err := b.load(ctx); err != nil {
 		return err
 	}
@@ -171,9 +197,10 @@ func (b *batch) try(do func() error) (alone bool, err error) {
 // Try runs a part of the transaction: when do returns an error, nothing of it
 // remains, and the transaction may go on. In a batch, do may be run twice.
 func (tx *Tx) Try(ctx context.Context, do func() error) error {
-	if tx.b == nil {
+	if !tx.b.on() {
 		return tx.try(ctx, do)
 	}
+	tx.b.calls++
 	alone, err := tx.b.try(do)
 	if !alone {
 		return err
@@ -185,9 +212,17 @@ func (tx *Tx) Try(ctx context.Context, do func() error) error {
 	}
 	tx.b.alone = true
 	err = tx.try(ctx, do)
+	if tx.b.singles++; tx.b.singles > fewSingles && tx.b.singles*manyCalls > tx.b.calls {
+		return err
+	}
 	tx.b.alone = false
 	return errors.Join(err, tx.b.load(ctx))
 }
+
+// After each call that runs by itself, the batch is loaded anew, which takes as
+// long as a few calls for each hundred of it. When they are more than fewSingles,
+// and more than one of manyCalls, all others run by themselves too.
+const fewSingles, manyCalls = 4, 16
 
 func (tx *Tx) try(ctx context.Context, do func() error) error {
 	if err := tx.exec(ctx, "begin part", `SAVEPOINT part`); err != nil {
@@ -249,6 +284,9 @@ func (b *batch) putUser(u referral.User) error {
 		return b.miss()
 	}
 	account := b.accounts[u.Account]
+	if account == nil {
+		return b.miss()
+	}
 	before, users, n := *e, account.users, len(b.putUsers)
 	b.note(func() {
 		if !e.known {
@@ -280,8 +318,11 @@ func (b *batch) putTermsOf(u referral.User) error {
 	return nil
 }
 
+// codeKey is a code without regard to case.
+func codeKey(code core.ReferralCode) string { return strings.ToLower(string(code)) }
+
 func (b *batch) code(code core.ReferralCode) (c Code, known bool, err error) {
-	e, ok := b.codes[strings.ToLower(string(code))]
+	e, ok := b.codes[codeKey(code)]
 	if !ok {
 		return c, false, b.miss()
 	}
@@ -299,7 +340,7 @@ func (b *batch) code(code core.ReferralCode) (c Code, known bool, err error) {
 // granted that nobody has it: it was drawn at random. When it is written, that is
 // seen to.
 func (b *batch) insertCode(c referral.UserCode, owner referral.Identity) (bool, error) {
-	key := strings.ToLower(string(c.Code))
+	key := codeKey(c.Code)
 	if e := b.codes[key]; e != nil {
 		return false, nil
 	}

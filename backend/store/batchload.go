@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"strings"
 
 	"kith/core"
 	"kith/core/event"
@@ -17,7 +16,7 @@ func (b *batch) load(ctx context.Context) error {
 	b.accounts, b.users = map[core.AccountID]*batchAccount{}, map[referral.Identity]*batchUser{}
 	b.codes, b.untracked, b.keys = map[string]*Code{}, map[string]bool{}, map[core.IdempotencyKey]bool{}
 	for _, read := range []func(context.Context) error{
-		b.loadAccounts, b.loadUsers, b.loadCodes, b.loadUntracked, b.loadKeys, b.loadTenant,
+		b.loadAccounts, b.loadUsers, b.loadCodes, b.loadReferrals, b.loadUntracked, b.loadKeys, b.loadTenant,
 	} {
 		if err := read(ctx); err != nil {
 			return fmt.Errorf("store: load batch: %w", err)
@@ -29,7 +28,7 @@ func (b *batch) load(ctx context.Context) error {
 // loadAccounts reads the accounts of the users. Of those that are not there, no
 // user is.
 func (b *batch) loadAccounts(ctx context.Context) error {
-	var asked jsonRows
+	var asked tuples
 	for _, u := range b.about.Users {
 		if b.accounts[u.Account] == nil {
 			b.accounts[u.Account] = &batchAccount{}
@@ -84,35 +83,35 @@ func (b *batch) loadUsers(ctx context.Context) error {
 }
 
 func (b *batch) loadCodes(ctx context.Context) error {
-	var asked jsonRows
+	var asked tuples
 	for _, code := range b.about.Codes {
-		key := strings.ToLower(string(code))
+		key := codeKey(code)
 		if _, ok := b.codes[key]; !ok {
 			b.codes[key] = nil
 			asked.row()
 			asked.text(string(code))
 		}
 	}
-	if !asked.begun {
+	if asked.rows == 0 {
 		return nil
 	}
 	rows, err := b.conn.QueryContext(ctx, codeColumns+` FROM json_each(?2) j CROSS JOIN code c ON c.tenant = ?1 AND c.code = j.value ->> 0
 		JOIN user u ON u.tenant = c.tenant AND u.account_id = c.account_id AND u.id = c.user_id`, string(b.tenant), asked.String())
 	found, err := collect(rows, err, "codes", func(rows *sql.Rows, c *Code) error { return rows.Scan(codeInto(c)...) })
 	for _, c := range found {
-		b.codes[strings.ToLower(string(c.Code))] = &c
+		b.codes[codeKey(c.Code)] = &c
 	}
 	return err
 }
 
 func (b *batch) loadUntracked(ctx context.Context) error {
-	var asked jsonRows
+	var asked tuples
 	for _, identity := range b.about.Identities {
 		b.untracked[identity] = false
 		asked.row()
 		asked.text(identity)
 	}
-	if !asked.begun {
+	if asked.rows == 0 {
 		return nil
 	}
 	// Most tenants have none.
@@ -126,7 +125,7 @@ func (b *batch) loadUntracked(ctx context.Context) error {
 }
 
 func (b *batch) loadKeys(ctx context.Context) error {
-	var asked jsonRows
+	var asked tuples
 	for _, key := range b.about.Keys {
 		if _, ok := b.keys[key]; !ok && key != "" {
 			b.keys[key] = false
@@ -134,7 +133,7 @@ func (b *batch) loadKeys(ctx context.Context) error {
 			asked.text(string(key))
 		}
 	}
-	if !asked.begun {
+	if asked.rows == 0 {
 		return nil
 	}
 	rows, err := b.conn.QueryContext(ctx, `SELECT i.idempotency_key FROM json_each(?2) j CROSS JOIN intake i
@@ -152,15 +151,19 @@ func (b *batch) loadTenant(ctx context.Context) (err error) {
 	if b.programs, err = (Reads{q: b.conn}).Programs(ctx, b.tenant); err != nil {
 		return err
 	}
+	if b.connected, err = (Reads{q: b.conn}).Connected(ctx, b.tenant); err != nil {
+		return err
+	}
 	return b.conn.QueryRowContext(ctx, subscribed, string(b.tenant)).Scan(&b.listeners)
 }
 
 // write writes what the calls noted. Accounts go before their users, and users
 // before what is theirs.
 func (b *batch) write(ctx context.Context) error {
-	tx := &Tx{Reads: Reads{q: b.conn}, Now: b.now}
+	tx := &Tx{Reads: Reads{q: b.conn}, Now: b.now, embedded: b.embedded}
 	for _, write := range []func(context.Context, *Tx) error{
-		b.writeAccounts, b.writeUsers, b.writeTerms, b.writeCodes, b.writeIntake, b.writeEvents,
+		b.writeAccounts, b.writeUsers, b.writeTerms, b.writeCodes, b.writeReferrals, b.writeRewards, b.writeDecisions, b.writeTouched,
+		b.writeIntake, b.writeEvents,
 	} {
 		if err := write(ctx, tx); err != nil {
 			return err
@@ -171,54 +174,46 @@ func (b *batch) write(ctx context.Context) error {
 }
 
 func (b *batch) writeAccounts(ctx context.Context, tx *Tx) error {
-	var rows jsonRows
+	var rows tuples
 	for _, a := range b.putAccounts {
 		rows.account(a.Account)
+		a.put = false
 	}
 	b.putAccounts = nil
-	return b.writeRows(ctx, tx, "put accounts", putAccounts, rows)
+	_, err := tx.put(ctx, putAccounts, b.tenant, &rows)
+	return err
 }
 
 func (b *batch) writeUsers(ctx context.Context, tx *Tx) error {
-	var rows jsonRows
+	var rows tuples
 	for _, u := range b.putUsers {
 		rows.user(u.User)
+		u.put = false
 	}
 	b.putUsers = nil
-	return b.writeRows(ctx, tx, "put users", putUsers, rows)
-}
-
-func (b *batch) writeRows(ctx context.Context, tx *Tx, what, statement string, rows jsonRows) error {
-	if !rows.begun {
-		return nil
-	}
-	return tx.exec(ctx, what, statement, string(b.tenant), rows.String(), int64(b.now))
+	_, err := tx.put(ctx, putUsers, b.tenant, &rows)
+	return err
 }
 
 func (b *batch) writeTerms(ctx context.Context, tx *Tx) error {
-	var rows jsonRows
+	var rows tuples
 	for _, u := range b.putTerms {
 		rows.terms(b.tenant, u.User)
+		u.terms = false
 	}
-	if b.putTerms = nil; !rows.begun {
-		return nil
-	}
-	return tx.exec(ctx, "put terms", putTerms, string(b.tenant), rows.String())
+	b.putTerms = nil
+	_, err := tx.put(ctx, putTerms, b.tenant, &rows)
+	return err
 }
 
 func (b *batch) writeCodes(ctx context.Context, tx *Tx) error {
-	var rows jsonRows
+	var rows tuples
 	for _, c := range b.newCodes {
-		rows.row()
-		rows.text(string(c.Code), string(c.Program), string(c.owner.Account), string(c.owner.User))
+		rows.code(c.UserCode, c.owner)
 	}
 	wanted := len(b.newCodes)
-	if b.newCodes = nil; wanted == 0 {
-		return nil
-	}
-	n, err := tx.count(ctx, "insert codes", `INSERT INTO code (tenant, code, program, account_id, user_id, created_at)
-		SELECT ?1, value ->> 0, value ->> 1, value ->> 2, value ->> 3, ?3 FROM json_each(?2) WHERE true
-		ON CONFLICT (tenant, code) DO NOTHING`, string(b.tenant), rows.String(), int64(b.now))
+	b.newCodes = nil
+	n, err := tx.put(ctx, putCodes, b.tenant, &rows)
 	if err == nil && n != wanted {
 		err = errTaken
 	}
@@ -226,35 +221,47 @@ func (b *batch) writeCodes(ctx context.Context, tx *Tx) error {
 }
 
 func (b *batch) writeIntake(ctx context.Context, tx *Tx) error {
-	var rows jsonRows
+	var rows tuples
 	for _, in := range b.intake {
 		rows.intake(in)
 	}
 	b.intake = nil
-	return b.writeRows(ctx, tx, "append intake", `INSERT INTO intake (tenant, account_id, user_id, idempotency_key, events, received_at)
-		SELECT ?1, value ->> 0, value ->> 1, value ->> 2, value ->> 3, ?3 FROM json_each(?2)`, rows)
+	_, err := tx.put(ctx, putIntake, b.tenant, &rows)
+	return err
 }
 
 func (b *batch) writeEvents(ctx context.Context, tx *Tx) error {
-	var rows jsonRows
+	if len(b.events) == 0 {
+		return nil
+	}
+	var rows, ids tuples
 	for _, e := range b.events {
 		rows.row()
 		rows.text(e.id, string(e.kind), e.data)
+		ids.row()
+		ids.text(e.id)
 	}
 	b.events = nil
-	err := b.writeRows(ctx, tx, "webhook events", `INSERT INTO webhook_event (tenant, id, type, data, created_at)
-		SELECT ?1, value ->> 0, value ->> 1, value ->> 2, ?3 FROM json_each(?2)`, rows)
-	if err != nil {
+	if _, err := tx.put(ctx, putEvents, b.tenant, &rows); err != nil {
 		return err
 	}
-	return b.writeRows(ctx, tx, "webhook deliveries", `INSERT INTO webhook_delivery (`+newDelivery+`)
+	return tx.exec(ctx, "webhook deliveries", `INSERT INTO webhook_delivery (`+newDelivery+`)
 		SELECT ?1, s.url, j.value ->> 0, 'waiting', 0, 0, ?3, ?3 FROM json_each(?2) j
-		JOIN webhook_subscription s ON s.tenant = ?1 AND s.disabled_at IS NULL ORDER BY j.key`, rows)
+		JOIN webhook_subscription s ON s.tenant = ?1 AND s.disabled_at IS NULL ORDER BY j.key`,
+		string(b.tenant), ids.String(), int64(b.now))
 }
 
-func (j *jsonRows) intake(in event.Batch) {
-	j.row()
-	j.text(string(in.Account), string(in.User))
-	j.textOrNull(string(in.Key))
-	j.text(string(wire.IntakeEvents(in)))
+// putIntake takes event calls in: tuples.intake of each.
+var putIntake = statement(put{
+	table: "intake", columns: "account_id, user_id, idempotency_key, events", at: "received_at",
+})
+
+// putEvents writes webhook events down: id, type and data of each.
+var putEvents = statement(put{table: "webhook_event", columns: "id, type, data", at: "created_at"})
+
+func (t *tuples) intake(in event.Batch) {
+	t.row()
+	t.text(string(in.Account), string(in.User))
+	t.textOrNull(string(in.Key))
+	t.text(string(wire.IntakeEvents(in)))
 }

@@ -94,7 +94,19 @@ func (tx *Tx) InsertCode(ctx context.Context, tenant core.TenantAlias, c referra
 	if tx.b.on() {
 		return tx.b.insertCode(c, referral.Identity{Account: account, User: user})
 	}
-	return tx.inserted(ctx, "code", `INSERT INTO code (tenant, code, program, account_id, user_id, created_at)
-		VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (tenant, code) DO NOTHING`,
-		string(tenant), string(c.Code), string(c.Program), string(account), string(user), int64(tx.Now))
+	var rows tuples
+	rows.code(c, referral.Identity{Account: account, User: user})
+	n, err := tx.put(ctx, putCodes, tenant, &rows)
+	return n == 1, err
 }
+
+func (t *tuples) code(c referral.UserCode, owner referral.Identity) {
+	t.row()
+	t.text(string(c.Code), string(c.Program), string(owner.Account), string(owner.User))
+}
+
+// putCodes adds those codes of a tenant that nobody has: tuples.code of each.
+var putCodes = statement(put{
+	table: "code", columns: "code, program, account_id, user_id", at: "created_at",
+	conflict: `ON CONFLICT (tenant, code) DO NOTHING`,
+})

@@ -32,11 +32,27 @@ func (r Reads) Decisions(ctx context.Context, tenant core.TenantAlias, account c
 // RecordDecision stores a decision, or counts it when the same claim met the
 // same rule before.
 func (tx *Tx) RecordDecision(ctx context.Context, tenant core.TenantAlias, d wire.Decision) error {
-	return tx.exec(ctx, "record decision", `INSERT INTO decision (tenant, id, account_id, user_id, code, source, rule,
-			accepted, inputs, times, first_at, last_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?)
-		ON CONFLICT (tenant, account_id, user_id, code, source, rule)
-		DO UPDATE SET times = times + 1, last_at = excluded.last_at, inputs = excluded.inputs`,
-		string(tenant), d.ID, string(d.Account), string(d.User), string(d.Code), string(d.Source), string(d.Rule),
-		d.Accepted, d.Inputs, int64(tx.Now), int64(tx.Now))
+	if tx.b.on() {
+		tx.b.recordDecision(d)
+		return nil
+	}
+	var rows tuples
+	rows.decision(d)
+	_, err := tx.put(ctx, putDecisions, tenant, &rows)
+	return err
 }
+
+func (t *tuples) decision(d wire.Decision) {
+	t.row()
+	t.text(d.ID, string(d.Account), string(d.User), string(d.Code), string(d.Source), string(d.Rule))
+	t.boolean(d.Accepted)
+	t.text(d.Inputs)
+	t.integer(1)
+}
+
+// putDecisions stores or counts decisions of a tenant: tuples.decision of each.
+var putDecisions = statement(put{
+	table: "decision", columns: "id, account_id, user_id, code, source, rule, accepted, inputs, times", at: "first_at, last_at",
+	conflict: `ON CONFLICT (tenant, account_id, user_id, code, source, rule)
+		DO UPDATE SET times = times + 1, last_at = excluded.last_at, inputs = excluded.inputs`,
+})

@@ -15,7 +15,7 @@ import (
 
 // identities are a list of users as a parameter: [account, user] of each.
 func identities(users []referral.Identity) string {
-	var rows jsonRows
+	var rows tuples
 	for _, u := range users {
 		rows.row()
 		rows.text(string(u.Account), string(u.User))
@@ -137,23 +137,35 @@ func (r Reads) RewardGroupsOf(ctx context.Context, tenant core.TenantAlias, now 
 // ReferralsMade returns a page of the referrals of each user of a list who is
 // their referrer, the newest first. The filter's own referrer is not regarded.
 func (r Reads) ReferralsMade(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, f referral.Filter) (map[referral.Identity]PageOf[referral.Referral], error) {
-	given := identities(users)
+	of := madeWhere(tenant, f)
+	totals, err := r.totalsOf(ctx, `SELECT count(*) FROM referral r WHERE `+of.all(), of.args, identities(users))
+	if err != nil {
+		return nil, err
+	}
+	found, err := r.madeBy(ctx, tenant, users, f)
+	return pagesOf(totals, found, func(m referral.Referral) referral.Identity {
+		return referral.Identity{Account: m.Referrer.Account, User: m.Referrer.User}
+	}), err
+}
+
+// madeWhere is which referrals of a given user a list is of.
+func madeWhere(tenant core.TenantAlias, f referral.Filter) where {
 	f.ReferrerAccount, f.ReferrerUser = "", ""
 	of := referralWhere(tenant, f)
 	of.add(`r.referrer_account_id = given.account`)
 	of.add(`r.referrer_user_id = given.owner`)
-	totals, err := r.totalsOf(ctx, `SELECT count(*) FROM referral r WHERE `+of.all(), of.args, given)
-	if err != nil {
-		return nil, err
-	}
+	return of
+}
+
+// madeBy returns a page of the referrals of each user of a list who is their
+// referrer, all in one list, the newest first.
+func (r Reads) madeBy(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, f referral.Filter) ([]referral.Referral, error) {
+	of := madeWhere(tenant, f)
 	var w where
 	w.add(`r.rowid IN (SELECT made.rowid FROM `+givenUsers+` CROSS JOIN referral made ON made.rowid IN (
 			SELECT r.rowid FROM referral r WHERE `+of.all()+` ORDER BY +r.started_at DESC, r.id DESC LIMIT ? OFFSET ?))`,
-		append(append([]any{given}, of.args...), f.Limit, f.Offset)...)
-	found, err := r.referrals(ctx, tenant, w, `+r.started_at DESC, r.id DESC`, -1, 0)
-	return pagesOf(totals, found, func(m referral.Referral) referral.Identity {
-		return referral.Identity{Account: m.Referrer.Account, User: m.Referrer.User}
-	}), err
+		append(append([]any{identities(users)}, of.args...), f.Limit, f.Offset)...)
+	return r.referrals(ctx, tenant, w, `+r.started_at DESC, r.id DESC`, -1, 0)
 }
 
 // ReferralsByID returns the referrals of a list that there are, in no order.

@@ -108,7 +108,7 @@ func (tx *Tx) EraseUsers(ctx context.Context, tenant core.TenantAlias, all []Era
 	if len(all) == 0 {
 		return nil
 	}
-	var rows jsonRows
+	var rows tuples
 	for _, e := range all {
 		rows.row()
 		rows.text(string(e.Account), string(e.User), string(e.Who), string(e.Code))
@@ -140,7 +140,7 @@ func (tx *Tx) EraseAccounts(ctx context.Context, tenant core.TenantAlias, who ma
 	if len(who) == 0 {
 		return nil
 	}
-	var rows jsonRows
+	var rows tuples
 	for _, account := range slices.Sorted(maps.Keys(who)) {
 		rows.row()
 		rows.text(string(account), "", string(who[account]))
@@ -171,7 +171,7 @@ func (r Reads) KnownUsers(ctx context.Context, tenant core.TenantAlias, ids []re
 
 // WithoutUsers returns those accounts of a list that have no user.
 func (r Reads) WithoutUsers(ctx context.Context, tenant core.TenantAlias, ids []core.AccountID) ([]core.AccountID, error) {
-	var asked jsonRows
+	var asked tuples
 	for _, id := range ids {
 		asked.row()
 		asked.text(string(id))

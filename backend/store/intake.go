@@ -28,7 +28,7 @@ func (p *Primary) AppendIntake(ctx context.Context, tenant core.TenantAlias, b e
 		return false, err
 	}
 	// Also a refusal waits: what it says was received must not be lost.
-	return added, p.durable()
+	return added, p.Durable()
 }
 
 // appendPatiently tries again while others write for too long: nothing was taken

@@ -417,6 +417,28 @@ func TestExportPage_Cells(t *testing.T) {
 	})
 }
 
+// A file of referrals tells of each side what was decided about it, and when; a
+// decision makes a referral new to who asks for what has changed.
+func TestExportPage_ModerationOfEachSide(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		laden(t, b)
+		const decided = now + 9
+		require.NoError(t, b.db.Write(t.Context(), decided, func(tx *store.Tx) error {
+			r, err := tx.Referral(t.Context(), b.tenant, "r1")
+			if err != nil {
+				return err
+			}
+			r.Moderation = r.Moderation.Decide(referral.DenyReferrer, tx.Now)
+			r.Moderation.Referred.Status = referral.SidePending
+			return tx.PutReferral(t.Context(), b.tenant, *r)
+		}))
+		at, before := strconv.FormatInt(int64(now), 10), strconv.FormatInt(int64(now-5), 10)
+		require.Equal(t, [][]string{
+			{"r1", "classic", "bob", "bob-inc", "w2", "PENDING", "ann", "ann-inc", "w1", "DENIED", before, at, at, "", strconv.FormatInt(int64(decided), 10)},
+		}, b.exported(t, job.Referral, job.Params{Updated: core.Span{From: decided}}))
+	})
+}
+
 // A window holds its beginning and not its end, and a balance is as new as the
 // last change of any of its rewards.
 func TestExportPage_Windows(t *testing.T) {

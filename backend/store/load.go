@@ -12,7 +12,10 @@ import (
 // Unchecked runs do in one transaction as Write does, without foreign keys:
 // rows may come before what they refer to, and go after it.
 func (p *Primary) Unchecked(ctx context.Context, now core.Time, do func(*Tx) error) error {
-	return p.again(ctx, func() error { return p.transact(ctx, now, unchecked, do) })
+	if err := untilKept(ctx, func() error { return p.transact(ctx, now, unchecked, do) }); err != nil {
+		return err
+	}
+	return p.Durable()
 }
 
 // Load says how rows come into a table.

@@ -53,6 +53,9 @@ func referralWhere(tenant core.TenantAlias, f referral.Filter) (w where) {
 
 // ReferralOf returns the referral of a referred account, or nil.
 func (r Reads) ReferralOf(ctx context.Context, tenant core.TenantAlias, account core.AccountID) (*referral.Referral, error) {
+	if r.b.on() {
+		return r.b.referralOf(account)
+	}
 	return r.oneReferral(ctx, tenant, referral.Filter{ReferredAccount: account})
 }
 
@@ -87,10 +90,14 @@ func (r Reads) ReferralsOf(ctx context.Context, tenant core.TenantAlias, account
 }
 
 // RecentReferrals returns the latest referrals of a referrer that began after a
-// time, at most limit of them.
+// time, at most limit of them. It looks at no more than these, since somebody may
+// refer thousands within the time; the index has them in this order.
 func (r Reads) RecentReferrals(ctx context.Context, tenant core.TenantAlias, who referral.Identity, after core.Time, limit int) ([]referral.Referral, error) {
+	if r.b.on() {
+		return r.b.recentReferrals(who, after, limit)
+	}
 	f := referral.Filter{ReferrerAccount: who.Account, ReferrerUser: who.User, Started: core.Span{From: after + 1}}
-	return r.referrals(ctx, tenant, referralWhere(tenant, f), byStart(f), limit, 0)
+	return r.referrals(ctx, tenant, referralWhere(tenant, f), `r.started_at DESC, r.rowid DESC`, limit, 0)
 }
 
 // referrals returns a page of those that a condition selects.
@@ -128,24 +135,43 @@ func scanReferral(rows *sql.Rows, r *referral.Referral) error {
 
 // PutReferral stores a referral; its first code and its start never change.
 func (tx *Tx) PutReferral(ctx context.Context, tenant core.TenantAlias, r referral.Referral) error {
-	m := r.Moderation
-	return tx.exec(ctx, "put referral", `INSERT INTO referral (tenant, id, program, state, code, referrer_account_id,
-			referrer_user_id, referred_account_id, referred_user_id, share_medium, share_link, referrer_moderation,
-			referrer_by_hand, referred_moderation, referred_by_hand, fraud_signals, started_at, converted_at, ended_at,
-			moderated_at, by_hand_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (tenant, id) DO UPDATE SET state = excluded.state, referred_user_id = excluded.referred_user_id,
-			referrer_moderation = excluded.referrer_moderation, referrer_by_hand = excluded.referrer_by_hand,
-			referred_moderation = excluded.referred_moderation, referred_by_hand = excluded.referred_by_hand,
-			fraud_signals = excluded.fraud_signals, converted_at = excluded.converted_at, ended_at = excluded.ended_at,
-			moderated_at = excluded.moderated_at, by_hand_at = excluded.by_hand_at, updated_at = excluded.updated_at`,
-		string(tenant), r.ID, string(r.Program), string(r.State), string(r.Code), string(r.Referrer.Account),
-		string(r.Referrer.User), string(r.Referred.Account), nullText(r.Referred.User), r.ShareMedium, r.ShareLink,
-		string(cmp.Or(m.Referrer.Status, referral.SideApproved)), m.Referrer.ByHand,
-		string(cmp.Or(m.Referred.Status, referral.SideApproved)), m.Referred.ByHand,
-		wire.FraudSignals(m.Signals), int64(r.Started), nullTime(r.Converted), nullTime(r.Ended),
-		int64(cmp.Or(m.Moderated, r.Started)), nullTime(m.ByHand), int64(tx.Now))
+	if tx.b.on() {
+		return tx.b.putReferral(r)
+	}
+	var rows tuples
+	rows.referral(r)
+	_, err := tx.put(ctx, putReferrals, tenant, &rows)
+	return err
 }
+
+func (t *tuples) referral(r referral.Referral) {
+	m := r.Moderation
+	t.row()
+	t.text(r.ID, string(r.Program), string(r.State), string(r.Code), string(r.Referrer.Account), string(r.Referrer.User),
+		string(r.Referred.Account))
+	t.textOrNull(string(r.Referred.User))
+	t.text(r.ShareMedium, r.ShareLink, string(sideStatus(m.Referrer)))
+	t.boolean(m.Referrer.ByHand)
+	t.text(string(sideStatus(m.Referred)))
+	t.boolean(m.Referred.ByHand)
+	t.text(wire.FraudSignals(m.Signals))
+	t.time(r.Started, r.Converted, r.Ended, cmp.Or(m.Moderated, r.Started), m.ByHand)
+}
+
+// sideStatus is that of a side; an unset one is approved.
+func sideStatus(s referral.Side) referral.SideStatus { return cmp.Or(s.Status, referral.SideApproved) }
+
+// putReferrals stores referrals of a tenant: tuples.referral of each.
+var putReferrals = statement(put{
+	table: "referral", columns: `id, program, state, code, referrer_account_id, referrer_user_id, referred_account_id,
+		referred_user_id, share_medium, share_link, referrer_moderation, referrer_by_hand, referred_moderation,
+		referred_by_hand, fraud_signals, started_at, converted_at, ended_at, moderated_at, by_hand_at`, at: "updated_at",
+	conflict: `ON CONFLICT (tenant, id) DO UPDATE SET state = excluded.state, referred_user_id = excluded.referred_user_id,
+		referrer_moderation = excluded.referrer_moderation, referrer_by_hand = excluded.referrer_by_hand,
+		referred_moderation = excluded.referred_moderation, referred_by_hand = excluded.referred_by_hand,
+		fraud_signals = excluded.fraud_signals, converted_at = excluded.converted_at, ended_at = excluded.ended_at,
+		moderated_at = excluded.moderated_at, by_hand_at = excluded.by_hand_at, updated_at = excluded.updated_at`,
+})
 
 // placeholders returns "?, ?, …" for n values.
 func placeholders(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }

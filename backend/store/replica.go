@@ -7,8 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tursodatabase/libsql-client-go/libsql"
-
+	"kith/backend/store/connect"
 	"kith/core"
 )
 
@@ -21,11 +20,7 @@ func OpenReplica(url, token string) (*Replica, error) {
 	if strings.HasPrefix(url, "file:") {
 		url += separator(url) + "_pragma=query_only(1)&_pragma=busy_timeout(5000)"
 	}
-	var options []libsql.Option
-	if token != "" {
-		options = append(options, libsql.WithAuthToken(token))
-	}
-	connector, err := libsql.NewConnector(url, options...)
+	connector, err := connect.Connector(url, token)
 	if err != nil {
 		return nil, fmt.Errorf("store: open replica: %w", err)
 	}

@@ -134,13 +134,15 @@ func (r Reads) attachRewards(ctx context.Context, tenant core.TenantAlias, page 
 	if len(page) == 0 {
 		return nil
 	}
-	args, byID := []any{string(tenant)}, map[string]*referral.Referral{}
+	var asked tuples
+	byID := make(map[string]*referral.Referral, len(page))
 	for i := range page {
-		args = append(args, page[i].ID)
+		asked.row()
+		asked.text(page[i].ID)
 		byID[page[i].ID] = &page[i]
 	}
 	rows, err := r.q.QueryContext(ctx, `SELECT `+rewardColumns+` FROM reward r
-		WHERE tenant = ? AND referral_id IN (`+placeholders(len(page))+`)`, args...)
+		WHERE tenant = ?1 AND referral_id IN (SELECT value ->> 0 FROM json_each(?2))`, string(tenant), asked.String())
 	rewards, err := collect(rows, err, "rewards of referrals", scanReward)
 	if err == nil {
 		err = r.attachRedemptions(ctx, tenant, rewards)
@@ -154,17 +156,44 @@ func (r Reads) attachRewards(ctx context.Context, tenant core.TenantAlias, page 
 // InsertReward adds a reward; its ledger is for AppendLedger. That a referral
 // pays each side once is a constraint: a second one is an error, not a payment.
 func (tx *Tx) InsertReward(ctx context.Context, tenant core.TenantAlias, r reward.Reward) error {
-	return tx.exec(ctx, "insert reward", `INSERT INTO reward (tenant, id, account_id, user_id, program, program_reward_key,
-			global_reward_key, referral_id, source, kind, unit, value, currency, name, description, fuel_tank_code,
-			fuel_tank_type, settings, cancellable, created_at, scheduled_at, given_at, expires_at, cancelled_at,
-			denied, held, pending, redeemed, expired, cancelled)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		string(tenant), r.ID, string(r.Account), string(r.User), nullText(r.Program), r.ProgramRewardKey,
-		r.GlobalRewardKey, nullText(r.Referral), string(r.Source), string(r.Offer.Kind), r.Offer.Unit, r.Offer.Value(),
-		r.Offer.Currency, r.Offer.Name, r.Offer.Description, nullText(r.FuelTankCode), nullText(r.FuelTankType),
-		nullText(r.Offer.Settings), r.Cancellable, int64(r.Created), nullTime(r.Scheduled), nullTime(r.Given),
-		nullTime(r.Expires), nullTime(r.Cancelled), r.Denied, r.Held, r.Pending, r.Sums.Redeemed, r.Sums.Expired, r.Sums.Cancelled)
+	if tx.b.on() {
+		tx.b.insertReward(r)
+		return nil
+	}
+	var rows tuples
+	rows.reward(r)
+	_, err := tx.put(ctx, putNewRewards, tenant, &rows)
+	return err
 }
+
+func (t *tuples) reward(r reward.Reward) {
+	t.row()
+	t.text(r.ID, string(r.Account), string(r.User))
+	t.textOrNull(string(r.Program))
+	t.text(r.ProgramRewardKey, r.GlobalRewardKey)
+	t.textOrNull(r.Referral)
+	t.text(string(r.Source), string(r.Offer.Kind), r.Offer.Unit)
+	t.integer(r.Offer.Value())
+	t.text(r.Offer.Currency, r.Offer.Name, r.Offer.Description)
+	t.textOrNull(r.FuelTankCode)
+	t.textOrNull(string(r.FuelTankType))
+	t.textOrNull(r.Offer.Settings)
+	t.boolean(r.Cancellable)
+	t.time(r.Created, r.Scheduled, r.Given, r.Expires, r.Cancelled)
+	t.boolean(r.Denied)
+	t.boolean(r.Held)
+	t.boolean(r.Pending)
+	t.integer(r.Sums.Redeemed)
+	t.integer(r.Sums.Expired)
+	t.integer(r.Sums.Cancelled)
+}
+
+// putNewRewards adds rewards of a tenant: tuples.reward of each.
+var putNewRewards = statement(put{
+	table: "reward", columns: `id, account_id, user_id, program, program_reward_key, global_reward_key, referral_id, source, kind,
+		unit, value, currency, name, description, fuel_tank_code, fuel_tank_type, settings, cancellable, created_at,
+		scheduled_at, given_at, expires_at, cancelled_at, denied, held, pending, redeemed, expired, cancelled`,
+})
 
 // RewardGroups sums up the rewards of an account, or of one of its users when
 // user is not empty, as they stand at a time. A kind that is not empty narrows

@@ -71,17 +71,19 @@ func (tx *Tx) PutTerms(ctx context.Context, tenant core.TenantAlias, u referral.
 	if tx.b.on() {
 		return tx.b.putTermsOf(u)
 	}
-	var rows jsonRows
+	var rows tuples
 	rows.terms(tenant, u)
-	return tx.exec(ctx, "put terms", putTerms, string(tenant), rows.String())
+	_, err := tx.put(ctx, putTerms, tenant, &rows)
+	return err
 }
 
-func (j *jsonRows) terms(tenant core.TenantAlias, u referral.User) {
-	j.row()
-	j.text(string(u.Account), string(u.ID), termsText(tenant, u))
+func (t *tuples) terms(tenant core.TenantAlias, u referral.User) {
+	t.row()
+	t.text(string(u.Account), string(u.ID), termsText(tenant, u))
 }
 
-// putTerms stores what users of a tenant are found by: jsonRows.terms of each.
-const putTerms = `INSERT INTO user_search (tenant, account_id, user_id, terms)
-	SELECT ?1, value ->> 0, value ->> 1, value ->> 2 FROM json_each(?2) WHERE true
-	ON CONFLICT (tenant, account_id, user_id) DO UPDATE SET terms = excluded.terms`
+// putTerms stores what users of a tenant are found by: tuples.terms of each.
+var putTerms = statement(put{
+	table: "user_search", columns: "account_id, user_id, terms",
+	conflict: `ON CONFLICT (tenant, account_id, user_id) DO UPDATE SET terms = excluded.terms`,
+})

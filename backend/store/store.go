@@ -124,8 +124,8 @@ func (p *Primary) Close() error {
 	return err
 }
 
-// durable returns when what this process has committed would survive a power cut.
-func (p *Primary) durable() error {
+// Durable returns when what this process has committed would survive a power cut.
+func (p *Primary) Durable() error {
 	if p.log == nil {
 		return nil
 	}
@@ -167,6 +167,8 @@ type Tx struct {
 	Now core.Time
 	// Silent is true when no webhook is to tell of what the transaction does.
 	Silent bool
+	// embedded is true on a file.
+	embedded bool
 }
 
 // Write runs do in one transaction and commits it when do returns nil; then it is
@@ -178,18 +180,24 @@ type Tx struct {
 // times, so do must have no effects but those of its transaction and must set
 // its results anew.
 func (p *Primary) Write(ctx context.Context, now core.Time, do func(*Tx) error) error {
-	return p.again(ctx, func() error { return p.transact(ctx, now, checked, do) })
+	if err := p.WriteBehind(ctx, now, do); err != nil {
+		return err
+	}
+	// The next writer need not wait for this: its connection is free.
+	return p.Durable()
 }
 
-// again runs a transaction, and anew while the database gives it up.
-func (p *Primary) again(ctx context.Context, transact func() error) error {
+// WriteBehind is Write, but for the disk: a power cut may undo the transaction,
+// with all that came after it, until Durable has returned.
+func (p *Primary) WriteBehind(ctx context.Context, now core.Time, do func(*Tx) error) error {
+	return untilKept(ctx, func() error { return p.transact(ctx, now, checked, do) })
+}
+
+// untilKept runs a transaction, and anew while the database gives it up.
+func untilKept(ctx context.Context, transact func() error) error {
 	for try := 1; ; try++ {
 		err := transact()
-		if err == nil {
-			// The next writer need not wait for this: its connection is free.
-			return p.durable()
-		}
-		if try == maxTries || !gaveUp(err) {
+		if err == nil || try == maxTries || !gaveUp(err) {
 			return err
 		}
 		select {
@@ -249,7 +257,7 @@ func (p *Primary) transact(ctx context.Context, now core.Time, keys checking, do
 			rollback(ctx, conn)
 		}
 	}()
-	if err := do(&Tx{Reads: Reads{q: conn}, Now: now}); err != nil {
+	if err := do(&Tx{Reads: Reads{q: conn}, Now: now, embedded: p.embedded}); err != nil {
 		return err
 	}
 	if _, err := conn.ExecContext(ctx, "COMMIT"); err != nil {

@@ -79,34 +79,33 @@ func (tx *Tx) PutUser(ctx context.Context, tenant core.TenantAlias, u referral.U
 	if tx.b.on() {
 		return tx.b.putUser(u)
 	}
-	var rows jsonRows
+	var rows tuples
 	rows.user(u)
-	return tx.exec(ctx, "put user", putUsers, string(tenant), rows.String(), int64(tx.Now))
+	_, err := tx.put(ctx, putUsers, tenant, &rows)
+	return err
 }
 
-func (j *jsonRows) user(u referral.User) {
-	j.row()
-	j.text(string(u.Account), string(u.ID), u.FirstName, u.LastName, u.Email, u.ImageURL, u.Locale, u.CountryCode)
-	j.boolean(u.Referable)
-	j.text(u.CustomFields)
-	j.texts(u.Segments)
-	j.text(u.CookieID, u.FirstSeenIP, u.LastSeenIP)
-	j.time(u.USTaxForm, u.Created)
+func (t *tuples) user(u referral.User) {
+	t.row()
+	t.text(string(u.Account), string(u.ID), u.FirstName, u.LastName, u.Email, u.ImageURL, u.Locale, u.CountryCode)
+	t.boolean(u.Referable)
+	t.text(u.CustomFields)
+	t.texts(u.Segments)
+	t.text(u.CookieID, u.FirstSeenIP, u.LastSeenIP)
+	t.time(u.USTaxForm, u.Created)
 }
 
-// putUsers stores users of a tenant: jsonRows.user of each.
-const putUsers = `INSERT INTO user (tenant, account_id, id, first_name, last_name, email, image_url,
-		locale, country_code, referable, custom_fields, segments, cookie_id, first_seen_ip, last_seen_ip,
-		us_tax_form_at, created_at, updated_at)
-	SELECT ?1, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5,
-		value ->> 6, value ->> 7, value ->> 8, value ->> 9, value ->> 10, value ->> 11, value ->> 12, value ->> 13,
-		value ->> 14, value ->> 15, ?3 FROM json_each(?2) WHERE true
-	ON CONFLICT (tenant, account_id, id) DO UPDATE SET first_name = excluded.first_name,
+// putUsers stores users of a tenant: tuples.user of each.
+var putUsers = statement(put{
+	table: "user", columns: `account_id, id, first_name, last_name, email, image_url, locale, country_code, referable,
+		custom_fields, segments, cookie_id, first_seen_ip, last_seen_ip, us_tax_form_at, created_at`, at: "updated_at",
+	conflict: `ON CONFLICT (tenant, account_id, id) DO UPDATE SET first_name = excluded.first_name,
 		last_name = excluded.last_name, email = excluded.email, image_url = excluded.image_url,
 		locale = excluded.locale, country_code = excluded.country_code, referable = excluded.referable,
 		custom_fields = excluded.custom_fields, segments = excluded.segments,
 		first_seen_ip = excluded.first_seen_ip, last_seen_ip = excluded.last_seen_ip,
-		us_tax_form_at = excluded.us_tax_form_at, updated_at = excluded.updated_at`
+		us_tax_form_at = excluded.us_tax_form_at, updated_at = excluded.updated_at`,
+})
 
 // BlockUser says since when a user may refer nobody; zero is not at all. False
 // means that nothing changed: the user is not there, or is so already.

@@ -1,7 +1,7 @@
 // Command cluster runs Kith as it runs beyond one machine, on the loopback of
 // this one: a libSQL primary, two replicas that ask for tokens, an edge beside
-// each replica and two backends. It is for looking at; `make run-cluster` builds
-// what it starts.
+// each replica, with the other one as its fallback, and two backends. It is for
+// looking at; `make run-cluster` builds what it starts.
 package main
 
 import (
@@ -90,7 +90,8 @@ func (c *cluster) start(ctx context.Context) error {
 	}
 	for i, addr := range edges {
 		err := c.launch(ctx, fmt.Sprintf("edge%d", i+1), "http://"+ops[2+i]+"/readyz", c.kith, c.env(
-			"KITH_EDGE_ADDR="+addr, "KITH_OPS_ADDR="+ops[2+i], "KITH_DATABASE_URL=ws://"+replicas[i], "KITH_BACKEND_URL=http://"+backends[i]), "edge")
+			"KITH_EDGE_ADDR="+addr, "KITH_OPS_ADDR="+ops[2+i], "KITH_DATABASE_URL=ws://"+replicas[i],
+			"KITH_DATABASE_FALLBACK_URL=ws://"+replicas[1-i], "KITH_BACKEND_URL=http://"+backends[i]), "edge")
 		if err != nil {
 			return err
 		}

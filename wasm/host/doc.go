@@ -25,5 +25,7 @@
 //   - Repeated response headers are all sent. Spin's executor for this ABI inserts
 //     them into a map (append_headers in crates/trigger-http/src/headers.rs), so
 //     that the last of a name survives.
+//   - A database on a server may have fallbacks; Spin's configuration names one
+//     server.
 //   - Transactions, ATTACH and PRAGMA are refused, and statements are single.
 package host

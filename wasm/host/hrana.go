@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -19,9 +21,10 @@ import (
 // (github.com/tursodatabase/libsql, docs/HTTP_V2_SPEC.md) as far as a group of
 // writes needs it: the driver sends statements one by one.
 type hrana struct {
-	client            *http.Client
-	url, token        string
-	maxRows, maxBytes int
+	client     *http.Client
+	url, token string
+	host       string // of the URL
+	limits
 
 	// baton leads to the stream of the batch before, which was sent at used:
 	// to open one, a replica opens one at its primary. Empty: there is none.
@@ -29,7 +32,7 @@ type hrana struct {
 	used  time.Time
 }
 
-func newHrana(database Database, maxRows, maxBytes int) (*hrana, error) {
+func newHrana(database Database, l limits) (*hrana, error) {
 	u, err := url.Parse(database.URL)
 	if err != nil {
 		return nil, err
@@ -45,7 +48,7 @@ func newHrana(database Database, maxRows, maxBytes int) (*hrana, error) {
 	}
 	u.RawQuery = ""
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 2, IdleConnTimeout: writerIdle, TLSHandshakeTimeout: 5 * time.Second}
-	return &hrana{client: &http.Client{Transport: transport}, url: u.JoinPath("v2/pipeline").String(), token: database.Token, maxRows: maxRows, maxBytes: maxBytes}, nil
+	return &hrana{client: &http.Client{Transport: transport}, url: u.JoinPath("v2/pipeline").String(), host: u.Host, token: database.Token, limits: l}, nil
 }
 
 type (
@@ -97,9 +100,7 @@ type (
 	}
 )
 
-// transact carries statements out in one transaction, in which each stands or
-// falls by itself. The error is of all of them; nothing was carried out when it
-// is errNotDone, and otherwise nobody knows.
+// transact carries statements out in one transaction; see writer.
 func (h *hrana) transact(ctx context.Context, calls []*writeCall) ([]written, error) {
 	begun := &hranaCondition{Type: "ok", Step: new(int)}
 	steps := []hranaStep{{Stmt: hranaStmt{SQL: "BEGIN IMMEDIATE"}}}
@@ -164,9 +165,10 @@ func (h *hrana) send(ctx context.Context, steps []hranaStep) (*hranaAnswer, erro
 		baton = ""
 	}
 	h.baton = ""
-	answer, err := h.post(ctx, baton, steps)
+	batch := hranaRequest{Type: "batch", Batch: &hranaBatch{steps}}
+	answer, err := h.post(ctx, baton, batch)
 	if errors.Is(err, errNoStream) && baton != "" {
-		answer, err = h.post(ctx, "", steps)
+		answer, err = h.post(ctx, "", batch)
 	}
 	if err == nil {
 		h.baton, h.used = answer.Baton, time.Now()
@@ -178,8 +180,16 @@ func (h *hrana) send(ctx context.Context, steps []hranaStep) (*hranaAnswer, erro
 // there any more.
 var errNoStream = fmt.Errorf("%w: the stream has ended", errNotDone)
 
-func (h *hrana) post(ctx context.Context, baton string, steps []hranaStep) (*hranaAnswer, error) {
-	message := map[string]any{"requests": []hranaRequest{{Type: "batch", Batch: &hranaBatch{steps}}}}
+// ping asks for nothing, on a stream of its own. Unlike the rest of hrana it may
+// be used at any time.
+func (h *hrana) ping(ctx context.Context) error {
+	_, err := h.post(ctx, "", hranaRequest{Type: "batch", Batch: &hranaBatch{[]hranaStep{{Stmt: hranaStmt{SQL: "SELECT 1"}}}}}, hranaRequest{Type: "close"})
+	return err
+}
+
+// post sends one message. The error is errNotSent when there was no connection.
+func (h *hrana) post(ctx context.Context, baton string, requests ...hranaRequest) (*hranaAnswer, error) {
+	message := map[string]any{"requests": requests}
 	if baton != "" {
 		message["baton"] = baton
 	}
@@ -188,7 +198,9 @@ func (h *hrana) post(ctx context.Context, baton string, steps []hranaStep) (*hra
 		return nil, fmt.Errorf("%w: %w", errNotDone, err)
 	}
 	// Not a reader that could be read again: nothing is to be sent twice.
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url, io.NopCloser(bytes.NewReader(body)))
+	var connected atomic.Bool
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
+	request, err := http.NewRequestWithContext(traced, http.MethodPost, h.url, io.NopCloser(bytes.NewReader(body)))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNotDone, err)
 	}
@@ -198,6 +210,9 @@ func (h *hrana) post(ctx context.Context, baton string, steps []hranaStep) (*hra
 		request.Header.Set("Authorization", "Bearer "+h.token)
 	}
 	response, err := h.client.Do(request)
+	if err != nil && !connected.Load() {
+		return nil, fmt.Errorf("%w: %w", errNotSent, err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,6 @@ import (
 
 	"kith/backend/api"
 	"kith/backend/demo"
-	"kith/backend/store"
 	"kith/core"
 )
 
@@ -51,13 +50,13 @@ func (c *devCommand) Run(e *env) error {
 	if err := demo.Seed(e.ctx, engine, edgeURL, testURL(edgeURL)); err != nil {
 		return err
 	}
-	replica, err := store.OpenReplica(c.DatabaseURL, c.DatabaseToken)
+	replicas, err := openReplicas(loaded, c.DatabaseToken, c.DatabaseURL)
 	if err != nil {
 		return err
 	}
-	defer replica.Close()
+	defer replicas.close()
 	observeBackend(e, engine)
-	observeEdge(e, loaded, replica)
+	observeEdge(e, loaded, replicas)
 	if err := c.serveOps(e, map[string]probe{"database": engine.DB.Ping}); err != nil {
 		return err
 	}

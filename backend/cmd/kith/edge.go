@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"kith/backend/store"
 	"kith/core"
 	"kith/wasm/host"
 )
@@ -30,23 +29,30 @@ type edgeCommand struct {
 	databaseFlags
 	opsFlags
 	edgeFlags
-	BackendURL string `env:"KITH_BACKEND_URL" default:"http://127.0.0.1:8080" help:"Where the edge reaches the backend."`
+	BackendURL          string   `env:"KITH_BACKEND_URL" default:"http://127.0.0.1:8080" help:"Where the edge reaches the backend."`
+	DatabaseFallbackURL []string `env:"KITH_DATABASE_FALLBACK_URL" help:"Further libSQL servers of the same database and token, asked in this order while the edge's own does not answer." placeholder:"URL,..."`
 }
 
 // Run serves until the context ends.
 func (c *edgeCommand) Run(e *env) error {
-	loaded, err := c.load(e, &c.databaseFlags, c.BackendURL)
+	if err := c.checkFallbacks(); err != nil {
+		return err
+	}
+	loaded, err := c.load(e, &c.databaseFlags, c.BackendURL, c.DatabaseFallbackURL...)
 	if err != nil {
 		return err
 	}
-	c.logConfig(e, c.databaseFlags, c.BackendURL)
-	replica, err := c.replica(e)
+	c.logConfig(e, c.databaseFlags, c.BackendURL, c.DatabaseFallbackURL...)
+	replicas, err := openReplicas(loaded, c.DatabaseToken, append([]string{c.DatabaseURL}, c.DatabaseFallbackURL...)...)
 	if err != nil {
 		return err
 	}
-	defer replica.Close()
-	observeEdge(e, loaded, replica)
-	if err := c.serveOps(e, map[string]probe{"replica": func(ctx context.Context) error { return checkSchema(ctx, replica) }}); err != nil {
+	defer replicas.close()
+	if err := replicas.checkSchemas(e); err != nil {
+		return err
+	}
+	observeEdge(e, loaded, replicas)
+	if err := c.serveOps(e, map[string]probe{"replica": replicas.ready}); err != nil {
 		return err
 	}
 	listener, err := listen(c.EdgeAddr)
@@ -56,26 +62,14 @@ func (c *edgeCommand) Run(e *env) error {
 	return serveEdge(e, loaded, listener)
 }
 
-// replica opens the edge's database to look at it. One that does not answer yet
-// may come; one of another schema will not do.
-func (c *edgeCommand) replica(e *env) (*store.Replica, error) {
-	replica, err := store.OpenReplica(c.DatabaseURL, c.DatabaseToken)
-	if err != nil {
-		return nil, err
+// checkFallbacks refuses what is no fallback: only servers copy each other.
+func (c *edgeCommand) checkFallbacks() error {
+	for _, url := range c.DatabaseFallbackURL {
+		if c.DatabaseURL == "" || strings.HasPrefix(c.DatabaseURL, "file:") || strings.HasPrefix(url, "file:") {
+			return core.Invalid("database-fallback-url", "is of a libSQL server, beside another one")
+		}
 	}
-	ctx, cancel := context.WithTimeout(e.ctx, probeTimeout)
-	defer cancel()
-	err = checkSchema(ctx, replica)
-	var away *core.Error
-	if errors.As(err, &away) && away.Code == core.CodeUnavailable {
-		e.log.Warn("the edge starts before its database", "error", message(err))
-		return replica, nil
-	}
-	if err != nil {
-		_ = replica.Close()
-		return nil, err
-	}
-	return replica, nil
+	return nil
 }
 
 // check refuses what the component could only find out at its first request.
@@ -98,15 +92,18 @@ func checkURL(flag, value string) error {
 	return nil
 }
 
-func (f edgeFlags) logConfig(e *env, d databaseFlags, backendURL string) {
+func (f edgeFlags) logConfig(e *env, d databaseFlags, backendURL string, fallbacks ...string) {
 	e.log.Info("config", "part", "edge", "version", version, "addr", f.EdgeAddr, "manifest", f.manifest(),
 		"backend_url", backendURL, "backend_public_url", f.BackendPublicURL, "database", d.DatabaseURL,
-		"database_token", secret(d.DatabaseToken), "master_key", d.masterKeySource(),
+		"database_fallbacks", fallbacks, "database_token", secret(d.DatabaseToken), "master_key", d.masterKeySource(),
 		"max_body", f.MaxBody, "trust_proxy", f.TrustProxy, "fresh", f.Fresh)
 }
 
+// granted is the name of the database in the manifest.
+const granted = "default"
+
 // load readies the component.
-func (f edgeFlags) load(e *env, d *databaseFlags, backendURL string) (*host.Host, error) {
+func (f edgeFlags) load(e *env, d *databaseFlags, backendURL string, fallbacks ...string) (*host.Host, error) {
 	if err := f.check(backendURL); err != nil {
 		return nil, err
 	}
@@ -118,12 +115,13 @@ func (f edgeFlags) load(e *env, d *databaseFlags, backendURL string) (*host.Host
 	if err != nil {
 		return nil, err
 	}
+	spareProcessor(database)
 	return host.Load(e.ctx, f.manifest(), host.Options{
 		Variables: map[string]string{
 			"master_key": key, "backend_url": backendURL, "backend_public_url": f.BackendPublicURL,
 			"max_body_bytes": strconv.FormatInt(f.MaxBody, 10), "trust_proxy": strconv.FormatBool(f.TrustProxy),
 		},
-		Databases: map[string]host.Database{"default": {URL: leaveLog(database), Token: d.DatabaseToken}},
+		Databases: map[string]host.Database{granted: {URL: leaveLog(database), Token: d.DatabaseToken, Fallbacks: fallbacks}},
 		// Above the component's own bound, which is the one that callers meet.
 		MaxBody:     2 * f.MaxBody,
 		LargeBodies: f.publicURL(backendURL),

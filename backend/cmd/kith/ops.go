@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -92,7 +93,8 @@ func observeBackend(e *env, engine *program.Engine) {
 }
 
 // observeEdge adds the metrics of an edge.
-func observeEdge(e *env, loaded *host.Host, replica *store.Replica) {
+func observeEdge(e *env, loaded *host.Host, replicas *replicas) {
+	e.observer.Gauges(replicas.gauges()...)
 	e.observer.Gauges(observe.Gauge{
 		Name: "kith_guest_instances_total", Help: "Instances of the component, by what became of them.", Label: "fate", Counts: true,
 		Read: func(context.Context) (map[string]float64, error) {
@@ -106,15 +108,6 @@ func observeEdge(e *env, loaded *host.Host, replica *store.Replica) {
 		Name: "kith_guest_memory_bytes", Help: "Memory of the component's instances, as of their last requests.",
 		Read: func(context.Context) (map[string]float64, error) {
 			return map[string]float64{"": float64(loaded.Memory())}, nil
-		},
-	}, observe.Gauge{
-		Name: "kith_replica_lag_seconds", Help: "How far the edge's database is behind its primary; none on an embedded database.",
-		Read: func(ctx context.Context) (map[string]float64, error) {
-			beat, err := replica.Beat(ctx)
-			if err != nil || beat == 0 {
-				return nil, err
-			}
-			return map[string]float64{"": float64(now()-beat) / float64(core.Second)}, nil
 		},
 	})
 }
@@ -133,10 +126,14 @@ func edgeRoute(r *http.Request) string {
 // checkSchema refuses a database that is of another time than this program: what
 // it does not know it cannot serve, and what it is not told of it would guess.
 func checkSchema(ctx context.Context, replica *store.Replica) error {
-	if err := replica.Restoring(ctx); err != nil {
+	err := replica.Restoring(ctx)
+	if known := (*core.Error)(nil); errors.As(err, &known) {
 		return err
 	}
-	has, err := replica.Schema(ctx)
+	has := 0
+	if err == nil {
+		has, err = replica.Schema(ctx)
+	}
 	if err != nil {
 		return &core.Error{Code: core.CodeUnavailable, Message: "the database does not tell its schema", Err: err}
 	}

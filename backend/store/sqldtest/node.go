@@ -7,10 +7,12 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -99,6 +101,41 @@ func (n *node) kill() {
 	n.cmd.Process.Kill()
 	<-n.ended
 	n.cmd = nil
+}
+
+// pause stops the server where it is and returns when none of its threads runs.
+func (n *node) pause() error {
+	if err := n.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	return within(Deadline, n.isPaused)
+}
+
+func (n *node) resume() error { return n.signal(syscall.SIGCONT) }
+
+// signal sends a signal to the server, which must be running.
+func (n *node) signal(s os.Signal) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.cmd == nil {
+		return errEnded
+	}
+	return n.cmd.Process.Signal(s)
+}
+
+func (n *node) isPaused() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", n.cmd.Process.Pid))
+	if err != nil || len(threads) == 0 {
+		return fmt.Errorf("sqldtest: the server has no threads: %w", err)
+	}
+	for _, t := range threads {
+		if status, err := os.ReadFile(t); err == nil && !strings.Contains(string(status), "State:\tT") {
+			return fmt.Errorf("sqldtest: the server runs")
+		}
+	}
+	return nil
 }
 
 func (n *node) logPath() string { return n.dir + "/log" }

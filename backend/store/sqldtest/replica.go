@@ -39,3 +39,10 @@ func (r *Replica) Hold(t testing.TB) {
 
 // Release lets a held replica catch up; WaitForSync says when it has.
 func (r *Replica) Release(t testing.TB) { r.line.mend() }
+
+// Pause stops the replica where it is: it takes what is sent and answers nothing,
+// until Resume, or until it is killed and started.
+func (r *Replica) Pause(t testing.TB) { t.Helper(); must(t, r.node.pause()) }
+
+// Resume lets a paused replica go on.
+func (r *Replica) Resume(t testing.TB) { t.Helper(); must(t, r.node.resume()) }

@@ -5,9 +5,9 @@
 // sleeps and hopes. A missing server fails the test: a claim about libSQL that
 // was tried on something else is a rumour.
 //
-// A replica can be behind in two ways, and tests need both: Hold cuts its line
-// to the primary, so that it goes on answering from what it has; and Kill ends
-// it, so that it answers nothing.
+// A replica can fail in three ways, and tests need all: Hold cuts its line to the
+// primary, so that it goes on answering from what it has; Kill ends it, so that it
+// refuses; and Pause stops it, so that it takes what is sent and answers nothing.
 package sqldtest
 
 import (

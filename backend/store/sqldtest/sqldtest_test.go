@@ -117,3 +117,18 @@ func TestShared_IsOneCluster(t *testing.T) {
 	require.Same(t, sqldtest.Shared(t), sqldtest.Shared(t))
 	require.NoError(t, open(t, sqldtest.Shared(t).PrimaryURL()).PingContext(t.Context()))
 }
+
+func TestCluster_PausedReplicaAnswersNothing(t *testing.T) {
+	c := sqldtest.Start(t)
+	replica := open(t, c.ReplicaURL())
+	exec(t, open(t, c.PrimaryURL()), "CREATE TABLE paused (a)")
+	c.WaitForSync(t)
+	require.Equal(t, 0, count(t, replica, "paused"))
+	c.Replicas[0].Pause(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := replica.ExecContext(ctx, "SELECT 1")
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	c.Replicas[0].Resume(t)
+	require.Equal(t, 0, count(t, replica, "paused"))
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"kith/backend/observe"
+	"kith/backend/store"
+	"kith/core"
+	"kith/wasm/host"
+)
+
+// replicas are the databases of an edge, to look at: its own first, then its
+// fallbacks, in the order in which it reads from them.
+type replicas struct {
+	all []*store.Replica
+	// reads tells which of them the edge reads from; false: there is but a file.
+	reads func() (host.Reads, bool)
+}
+
+func openReplicas(loaded *host.Host, token string, urls ...string) (*replicas, error) {
+	r := &replicas{reads: func() (host.Reads, bool) { return loaded.Reads(granted) }}
+	for _, url := range urls {
+		replica, err := store.OpenReplica(url, token)
+		if err != nil {
+			r.close()
+			return nil, err
+		}
+		r.all = append(r.all, replica)
+	}
+	return r, nil
+}
+
+func (r *replicas) close() {
+	for _, replica := range r.all {
+		_ = replica.Close()
+	}
+}
+
+// checkSchemas refuses databases of another schema. One that does not answer yet
+// may come.
+func (r *replicas) checkSchemas(e *env) error {
+	for i, replica := range r.all {
+		ctx, cancel := context.WithTimeout(e.ctx, probeTimeout)
+		err := checkSchema(ctx, replica)
+		cancel()
+		switch {
+		case isAway(err):
+			e.log.Warn("the edge starts before its database", "replica", i, "error", message(err))
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// isAway reports whether an error is that a database does not answer.
+func isAway(err error) bool {
+	var away *core.Error
+	return errors.As(err, &away) && away.Code == core.CodeUnavailable
+}
+
+// ready returns why the edge could not read: what the first database that answers
+// says, of those that it would ask.
+func (r *replicas) ready(ctx context.Context) error {
+	return r.first(ctx, func(ctx context.Context, replica *store.Replica) (bool, error) {
+		err := checkSchema(ctx, replica)
+		return !isAway(err), err
+	})
+}
+
+// lag is how far the database that the edge reads from is behind its primary.
+func (r *replicas) lag(ctx context.Context) (map[string]float64, error) {
+	var beat core.Time
+	err := r.first(ctx, func(ctx context.Context, replica *store.Replica) (_ bool, err error) {
+		beat, err = replica.Beat(ctx)
+		return err == nil, err
+	})
+	if err != nil || beat == 0 {
+		return nil, err
+	}
+	return map[string]float64{"": float64(now()-beat) / float64(core.Second)}, nil
+}
+
+// first asks the database that the edge reads from, and those after it until one
+// answers, all within the time of the context.
+func (r *replicas) first(ctx context.Context, ask func(context.Context, *store.Replica) (bool, error)) error {
+	from := 0
+	if reads, ok := r.reads(); ok {
+		from = max(0, reads.From)
+	}
+	end, ok := ctx.Deadline()
+	if !ok {
+		end = time.Now().Add(probeTimeout)
+	}
+	var why error
+	for i, replica := range r.all[from:] {
+		share := time.Until(end) / time.Duration(len(r.all)-from-i)
+		bounded, cancel := context.WithTimeout(ctx, share)
+		answered, err := ask(bounded, replica)
+		cancel()
+		if answered {
+			return err
+		}
+		why = err
+	}
+	return why
+}
+
+// gauges are the metrics of reading.
+func (r *replicas) gauges() []observe.Gauge {
+	return []observe.Gauge{{
+		Name: "kith_replica_lag_seconds", Help: "How far the database that the edge reads from is behind its primary; none on an embedded database.",
+		Read: r.lag,
+	}, {
+		Name: "kith_replica_in_use", Help: "The database that the edge reads from: 0 its own, 1 its first fallback; -1 none, all are away. None on an embedded database.",
+		Read: func(context.Context) (map[string]float64, error) {
+			reads, ok := r.reads()
+			if !ok {
+				return nil, nil
+			}
+			return map[string]float64{"": float64(reads.From)}, nil
+		},
+	}, {
+		Name: "kith_replica_reads_total", Help: "Reads of the component, by the database that answered: 0 its own, 1 its first fallback, none. None on an embedded database.",
+		Label: "replica", Counts: true, Read: r.counts,
+	}}
+}
+
+func (r *replicas) counts(context.Context) (map[string]float64, error) {
+	reads, ok := r.reads()
+	if !ok {
+		return nil, nil
+	}
+	counts := map[string]float64{"none": float64(reads.Failed)}
+	for i, n := range reads.Answered {
+		counts[strconv.Itoa(i)] = float64(n)
+	}
+	return counts, nil
+}

@@ -1,0 +1,206 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/store/sqldtest"
+)
+
+// away are the ways in which a replica is away, and how it comes back: one that
+// is killed refuses connections, one that is paused takes them and answers nothing.
+var away = map[string]struct {
+	leave, back func(testing.TB, *sqldtest.Replica)
+}{
+	"killed": {func(t testing.TB, r *sqldtest.Replica) { r.Kill(t) }, func(t testing.TB, r *sqldtest.Replica) { r.Start(t) }},
+	"paused": {func(t testing.TB, r *sqldtest.Replica) { r.Pause(t) }, func(t testing.TB, r *sqldtest.Replica) { r.Resume(t) }},
+}
+
+// fallBack starts the first edge anew, with the other replica as its fallback. It
+// returns the operators' address.
+func (f *fleet) fallBack(t testing.TB) (ops string) {
+	t.Helper()
+	ops = freeAddr(t)
+	f.edges[0].kill()
+	f.edges[0] = f.nodes[0].serveEdge(t, "KITH_OPS_ADDR="+ops, "KITH_DATABASE_FALLBACK_URL="+f.cluster.Replicas[1].URL())
+	return ops
+}
+
+// awaitReplica waits until the edge reads from a replica.
+func awaitReplica(t testing.TB, ops string, replica float64) {
+	t.Helper()
+	await(t, func() error {
+		if from := metric(t, ops, "kith_replica_in_use"); from != replica {
+			return fmt.Errorf("the edge reads from replica %v", from)
+		}
+		return nil
+	})
+}
+
+// Guarantee: an edge whose replica is away reads and writes by way of another,
+// without the backends too, asks the backend when that one is away as well, and
+// goes back to its own by itself.
+func TestFleet_AnotherReplicaIsRead(t *testing.T) {
+	t.Parallel()
+	for how, what := range away {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			f := newFleet(t)
+			f.identify(t, "anna", `{"referralCode":"ANNA10"}`)
+			ops := f.fallBack(t)
+			edge, own, other := f.nodes[0].edge, f.cluster.Replicas[0], f.cluster.Replicas[1]
+			events := 0
+			goesOn := func() {
+				t.Helper()
+				a := promptly(t, http.StatusFound, "GET", edge+"/s/"+f.tenant+"/ANNA10", "")
+				require.Contains(t, a.header.Get("Set-Cookie"), "ANNA10")
+				promptly(t, http.StatusOK, "GET", f.api(edge)+"/code/ANNA10", "", f.auth())
+				events++
+				promptly(t, http.StatusOK, "POST", f.api(edge)+"/open/account/anna/user/anna/events",
+					fmt.Sprintf(`{"idempotencyKey":"event-%03d","events":[{"key":"event-%[1]d"}]}`, events), f.auth())
+				promptly(t, http.StatusOK, "GET", "http://"+ops+"/readyz", "")
+			}
+			goesOn()
+			require.Equal(t, 0.0, metric(t, ops, "kith_replica_in_use"))
+			for _, b := range f.backends {
+				b.kill()
+			}
+			what.leave(t, own)
+			goesOn()
+			require.Equal(t, 1.0, metric(t, ops, "kith_replica_in_use"))
+			require.GreaterOrEqual(t, metric(t, ops, "kith_replica_lag_seconds"), 0.0)
+			read := metric(t, ops, `kith_replica_reads_total{replica="0"}`)
+			goesOn()
+			require.Equal(t, read, metric(t, ops, `kith_replica_reads_total{replica="0"}`))
+			require.GreaterOrEqual(t, metric(t, ops, `kith_replica_reads_total{replica="1"}`), 6.0)
+
+			what.leave(t, other)
+			a := promptly(t, http.StatusServiceUnavailable, "GET", edge+"/s/"+f.tenant+"/ANNA10", "")
+			require.NotEmpty(t, a.header.Get("Retry-After"))
+			require.Equal(t, -1.0, metric(t, ops, "kith_replica_in_use"))
+			require.GreaterOrEqual(t, metric(t, ops, `kith_replica_reads_total{replica="none"}`), 1.0)
+			mustCall(t, http.StatusServiceUnavailable, "GET", "http://"+ops+"/readyz", "")
+			f.nodes[0].serve(t)
+			promptly(t, http.StatusFound, "GET", edge+"/s/"+f.tenant+"/ANNA10", "")
+
+			what.back(t, other)
+			awaitReplica(t, ops, 1)
+			goesOn()
+			what.back(t, own)
+			awaitReplica(t, ops, 0)
+			goesOn()
+			db := f.nodes[0].open(t)
+			waitProcessed(t, db)
+			require.Equal(t, events, number(t, db, `SELECT count(*) FROM event WHERE tenant = ?`, f.tenant))
+		})
+	}
+}
+
+// Guarantee: what was on its way through a replica that is killed or paused is
+// stored once or not at all, and once if it was answered 200.
+func TestFleet_WriteInFlightIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	f.identify(t, "anna", `{}`)
+	ops := f.fallBack(t)
+	var (
+		senders  sync.WaitGroup
+		mu       sync.Mutex
+		answered = map[string]int{}
+		end      = make(chan struct{})
+	)
+	for sender := range 8 {
+		senders.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-end:
+					return
+				default:
+				}
+				key := fmt.Sprintf("event-%d-%d.x", sender, i) // no idempotency key: nothing else would stop a second one
+				a, err := f.nodes[0].sendEvents(f.nodes[0].edge, f.tenant, "anna", `{"events":[{"key":"`+key+`"}]}`)
+				mu.Lock()
+				if answered[key] = a.status; err != nil {
+					answered[key] = -1
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for range 3 {
+		for _, how := range []string{"killed", "paused"} {
+			time.Sleep(200 * time.Millisecond) // of sending
+			away[how].leave(t, f.cluster.Replicas[0])
+			awaitReplica(t, ops, 1)
+			time.Sleep(200 * time.Millisecond)
+			away[how].back(t, f.cluster.Replicas[0])
+			awaitReplica(t, ops, 0)
+		}
+	}
+	close(end)
+	senders.Wait()
+	db := f.nodes[0].open(t)
+	waitProcessed(t, db)
+	require.Empty(t, texts(t, db, `SELECT key FROM event WHERE tenant = ? GROUP BY key HAVING count(*) > 1`, f.tenant))
+	stored := map[string]bool{}
+	for _, key := range texts(t, db, `SELECT key FROM event WHERE tenant = ?`, f.tenant) {
+		stored[key] = true
+	}
+	count := map[int]int{}
+	for key, status := range answered {
+		count[status]++
+		if status == http.StatusOK {
+			require.True(t, stored[key], "%s was answered 200", key)
+		}
+	}
+	t.Logf("answers by status: %v, %d events stored", count, len(stored))
+	require.Greater(t, count[http.StatusOK], 100)
+	require.Len(t, count, 2, "all others were told 503: %v", count)
+	require.NotZero(t, count[http.StatusServiceUnavailable], "nothing was on its way")
+}
+
+// An edge starts while its replica is away, on its fallback; one whose fallback
+// has another schema does not.
+func TestFleet_StartsOnTheFallback(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	f.identify(t, "anna", `{"referralCode":"ANNA10"}`)
+	for _, b := range f.backends {
+		b.kill()
+	}
+	f.cluster.Replicas[0].Pause(t)
+	f.fallBack(t)
+	promptly(t, http.StatusFound, "GET", f.nodes[0].edge+"/s/"+f.tenant+"/ANNA10", "")
+	f.edges[0].kill()
+	_, err := f.nodes[0].open(t).Exec(`INSERT INTO schema_version (version, applied_at) VALUES (9999, 0)`)
+	require.NoError(t, err)
+	f.cluster.Replicas[0].Resume(t)
+	f.cluster.WaitForSync(t)
+	f.cluster.Replicas[0].Kill(t)
+	edge := f.nodes[0].command(t, "edge")
+	edge.Env = append(edge.Env, "KITH_DATABASE_URL="+f.nodes[0].edgeDatabase, "KITH_DATABASE_FALLBACK_URL="+f.cluster.Replicas[1].URL())
+	out, err := edge.CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(out), "the database has schema 9999 and this kith knows ")
+}
+
+// A file has no fallback, and is none.
+func TestCLI_FallbackIsAServer(t *testing.T) {
+	t.Parallel()
+	s := demoSite(t)
+	for _, env := range [][]string{
+		{"KITH_DATABASE_FALLBACK_URL=ws://127.0.0.1:1"},
+		{"KITH_DATABASE_URL=ws://127.0.0.1:1", "KITH_DATABASE_FALLBACK_URL=ws://127.0.0.1:2,file:a.db"},
+	} {
+		edge := s.command(t, "edge")
+		edge.Env = append(edge.Env, env...)
+		out, err := edge.CombinedOutput()
+		require.Error(t, err)
+		require.Contains(t, string(out), "database-fallback-url")
+	}
+}

@@ -1,0 +1,342 @@
+package host
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"kith/backend/store/connect"
+)
+
+// replicas are the servers of one database, in the order in which they are
+// asked: its own first, then its fallbacks.
+//
+// A server that does not answer is away: nobody asks it until a probe, made once
+// in a while, was answered. So only those who find out pay for it, and the own
+// server is asked again as soon as it is back.
+//
+// Reads may be repeated, and go from one server to the next. A write goes to the
+// first server to which there is a connection, and no further: what was sent may
+// have been carried out, by the one primary that all of them pass it to.
+type replicas struct {
+	all []*replica
+	// none counts reads that no server answered.
+	none atomic.Uint64
+	// ended is done when the host is closed.
+	ended   context.Context
+	end     context.CancelFunc
+	watches sync.WaitGroup
+}
+
+const (
+	// readTime bounds a read, over all servers that are asked.
+	readTime = 1200 * time.Millisecond
+	// probeTime bounds a probe, and probePause is the time between two.
+	probeTime  = 800 * time.Millisecond
+	probePause = time.Second
+	// writePatience is how long a write may take until its server is asked
+	// whether it is there at all: the primary's lock may be what it waits for.
+	writePatience = 400 * time.Millisecond
+)
+
+var (
+	errAway = errors.New("no server of the database answers")
+	// errLost is a group of which nobody knows whether it was carried out.
+	errLost = errors.New("the server does not answer any more")
+	// errNotSent is a group of which nothing was sent.
+	errNotSent = fmt.Errorf("%w: no connection to the server", errNotDone)
+)
+
+// replica is one server, of whatever rank.
+type replica struct {
+	name      string // in the log
+	connector driver.Connector
+	size      int // of its pool
+	server    *hrana
+	log       *slog.Logger
+	// reads counts those that it answered.
+	reads atomic.Uint64
+
+	mu sync.Mutex
+	// present is nil while the server is away.
+	present *presence
+}
+
+// presence is a time in which a server answers. The next one has connections of
+// its own: those of a server that was away may be dead without knowing it.
+type presence struct {
+	pool *sql.DB
+	// over is closed at the presence's end.
+	over chan struct{}
+}
+
+func newReplicas(config Database, o Options) (*replicas, error) {
+	rs := &replicas{}
+	rs.ended, rs.end = context.WithCancel(context.Background())
+	for _, url := range append([]string{config.URL}, config.Fallbacks...) {
+		r, err := newReplica(Database{URL: url, Token: config.Token}, o)
+		if err != nil {
+			return nil, errors.Join(err, rs.close())
+		}
+		rs.all = append(rs.all, r)
+	}
+	return rs, nil
+}
+
+func newReplica(config Database, o Options) (*replica, error) {
+	connector, err := connect.Connector(config.URL, config.Token)
+	if err != nil {
+		return nil, err
+	}
+	server, err := newHrana(config, limits{o.MaxRows, o.MaxRowBytes})
+	if err != nil {
+		return nil, err
+	}
+	r := &replica{name: server.host, connector: connector, size: o.Instances, server: server, log: o.Log}
+	r.present = r.newPresence()
+	return r, nil
+}
+
+func (r *replica) newPresence() *presence {
+	return &presence{pool: pool(r.connector, r.size), over: make(chan struct{})}
+}
+
+func (rs *replicas) close() error {
+	rs.end()
+	for _, r := range rs.all {
+		r.presence() // who is at ending one has begun its watch
+	}
+	rs.watches.Wait()
+	var errs []error
+	for _, r := range rs.all {
+		r.server.client.CloseIdleConnections()
+		if p := r.presence(); p != nil {
+			errs = append(errs, p.pool.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// presence is nil while the server is away.
+func (r *replica) presence() *presence {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.present
+}
+
+// present are the servers that are not away.
+func (rs *replicas) present() []*replica {
+	var there []*replica
+	for _, r := range rs.all {
+		if r.presence() != nil {
+			there = append(there, r)
+		}
+	}
+	return there
+}
+
+// read asks one server after the other, and returns what take makes of the rows
+// of the first that answers.
+func (rs *replicas) read(ctx context.Context, text string, args []any, take func(*sql.Rows) (*result, error)) (*result, error) {
+	there, end := rs.present(), time.Now().Add(readTime)
+	err := errAway
+	for i, r := range there {
+		share := time.Until(end) / time.Duration(len(there)-i)
+		got, failed := rs.ask(ctx, r, share, text, args, take)
+		if failed == nil {
+			return got, nil
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err = failed; errors.Is(err, errTooLarge) {
+			return nil, err
+		}
+	}
+	rs.none.Add(1)
+	return nil, err
+}
+
+func (rs *replicas) ask(ctx context.Context, r *replica, share time.Duration, text string, args []any, take func(*sql.Rows) (*result, error)) (*result, error) {
+	p := r.presence()
+	if p == nil {
+		return nil, errAway
+	}
+	bounded, cancel := context.WithTimeout(ctx, share)
+	defer cancel()
+	got, err := takeRows(bounded, p.pool, text, args, take)
+	if err == nil {
+		r.reads.Add(1)
+		return got, nil
+	}
+	if ctx.Err() == nil && (bounded.Err() != nil || unreachable(err)) {
+		rs.leave(r, p, err)
+	}
+	return nil, err
+}
+
+func takeRows(ctx context.Context, pool *sql.DB, text string, args []any, take func(*sql.Rows) (*result, error)) (*result, error) {
+	rows, err := pool.QueryContext(ctx, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	return take(rows)
+}
+
+// unreachable reports whether an error is of the way to a server, and not of
+// what it was asked.
+func unreachable(err error) bool {
+	var network net.Error
+	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, connect.ErrNoConnection) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &network)
+}
+
+// leave ends a presence, if that was not done, and has the server watched.
+func (rs *replicas) leave(r *replica, p *presence, why error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.present != p || rs.ended.Err() != nil {
+		return
+	}
+	r.present = nil
+	close(p.over)
+	// A server that does not answer does not answer to a farewell either.
+	go p.pool.Close()
+	r.log.Warn("a database server does not answer", "server", r.name, "error", why)
+	rs.watches.Go(func() { rs.watch(r) })
+}
+
+// watch probes a server until it is back.
+func (rs *replicas) watch(r *replica) {
+	for {
+		select {
+		case <-rs.ended.Done():
+			return
+		case <-time.After(probePause):
+		}
+		if r.presence() != nil || rs.probe(rs.ended, r) == nil {
+			return
+		}
+	}
+}
+
+// probe asks a server whether it is there, and notes it when it is back.
+func (rs *replicas) probe(ctx context.Context, r *replica) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	if err := r.server.ping(ctx); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.present == nil && rs.ended.Err() == nil {
+		r.present = r.newPresence()
+		r.log.Info("a database server answers again", "server", r.name)
+	}
+	return nil
+}
+
+// transact carries statements out by way of the first server to which there is a
+// connection; see hrana.transact.
+func (rs *replicas) transact(ctx context.Context, calls []*writeCall) ([]written, error) {
+	there := rs.present()
+	if len(there) == 0 {
+		// A write has nobody else to turn to, as a read has, and none of them
+		// waits while it is found out whether one is back.
+		there = rs.find(ctx)
+	}
+	err := fmt.Errorf("%w: %w", errNotSent, errAway)
+	for _, r := range there {
+		results, failed := rs.send(ctx, r, calls)
+		if !errors.Is(failed, errNotSent) {
+			return results, failed
+		}
+		err = failed
+	}
+	return nil, err
+}
+
+// timeout is longer than a request lasts: who gives up early and comes back has
+// two waiting for the lock.
+func (rs *replicas) timeout() time.Duration { return 30 * time.Second }
+
+// durable is what a server has answered.
+func (rs *replicas) durable() error { return nil }
+
+// find probes all servers at once, and returns those that are there.
+func (rs *replicas) find(ctx context.Context) []*replica {
+	var probes sync.WaitGroup
+	for _, r := range rs.all {
+		probes.Go(func() { _ = rs.probe(ctx, r) })
+	}
+	probes.Wait()
+	return rs.present()
+}
+
+func (rs *replicas) send(ctx context.Context, r *replica, calls []*writeCall) ([]written, error) {
+	p := r.presence()
+	if p == nil {
+		return nil, errNotSent
+	}
+	watched, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	go rs.attend(watched, giveUp, r, p)
+	results, err := r.server.transact(watched, calls)
+	if err != nil && ctx.Err() == nil && (errors.Is(err, errNotSent) || unreachable(err)) {
+		rs.leave(r, p, err)
+	}
+	return results, err
+}
+
+// attend gives a write up when its server is away: else it would hold up all
+// that come after it. Nobody knows then whether it was carried out.
+func (rs *replicas) attend(ctx context.Context, giveUp context.CancelCauseFunc, r *replica, p *presence) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.over:
+			giveUp(errLost)
+			return
+		case <-time.After(writePatience):
+			if err := rs.probe(ctx, r); err != nil && ctx.Err() == nil {
+				rs.leave(r, p, err)
+			}
+		}
+	}
+}
+
+// Reads tells where a host read a database, and where it would now.
+type Reads struct {
+	// Answered counts reads by the server that answered them: the database's own,
+	// then its fallbacks. Failed counts those that none answered.
+	Answered []uint64
+	Failed   uint64
+	// From is the server that the next read goes to, as an index of Answered; -1
+	// when all are away.
+	From int
+}
+
+// Reads returns the counts of a database since Load; false when it is not on a
+// server.
+func (h *Host) Reads(database string) (Reads, bool) {
+	d := h.databases[database]
+	if d == nil || d.replicas == nil {
+		return Reads{}, false
+	}
+	reads := Reads{Failed: d.replicas.none.Load(), From: -1}
+	for i, r := range d.replicas.all {
+		reads.Answered = append(reads.Answered, r.reads.Load())
+		if reads.From < 0 && r.presence() != nil {
+			reads.From = i
+		}
+	}
+	return reads, true
+}
