@@ -83,7 +83,7 @@ var (
 
 	asserting   = []string{"github.com/stretchr/testify/...", "github.com/davecgh/go-spew/spew", "github.com/pmezard/go-difflib/difflib", "gopkg.in/yaml.v3"}
 	driver      = []string{"github.com/tursodatabase/libsql-client-go/...", "modernc.org/..."}
-	backendTest = []string{"kith/backend/store/sqldtest", "kith/wasm/transcript", "kith/backend/client"}
+	backendTest = []string{"kith/backend/store/sqldtest", "kith/backend/store/storetest", "kith/wasm/transcript", "kith/backend/client"}
 )
 
 var walls = []wall{
@@ -125,6 +125,8 @@ var walls = []wall{
 		tests: backendTest, why: "it remembers; it neither decides nor speaks HTTP"},
 	{pkg: "kith/backend/store/sqldtest", kith: []string{"kith/backend/store/sqldtest"}, tests: driver,
 		why: "tests of every layer use it"},
+	{pkg: "kith/backend/store/storetest", kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/store/flush", "kith/backend/store/connect", "kith/backend/store/storetest"},
+		modules: storeModules, why: "tests of every layer use it"},
 	{pkg: "kith/backend/file", not: []string{"net/http"}, kith: []string{"kith/core", "kith/backend/file"},
 		tests: []string{"kith/backend/file/filetest"}, why: "it keeps bytes; whose they are is the store's to know"},
 	{pkg: "kith/backend/file/filetest", kith: []string{"kith/core", "kith/backend/file", "kith/backend/file/filetest"},

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,6 +12,7 @@ import (
 	"kith/backend/demo"
 	"kith/backend/program"
 	"kith/backend/store"
+	"kith/backend/store/storetest"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/link"
@@ -25,7 +25,7 @@ const now core.Time = 1_700_000_000_000
 
 func newEngine(t *testing.T) *program.Engine {
 	t.Helper()
-	db, err := store.Open("file:"+filepath.Join(t.TempDir(), "kith.db"), "")
+	db, err := store.Open(storetest.File(t), "")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	require.NoError(t, db.Migrate(t.Context(), now))

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"kith/backend/program"
 	"kith/backend/store"
 	"kith/backend/store/sqldtest"
+	"kith/backend/store/storetest"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/link"
@@ -41,7 +41,7 @@ type bench struct {
 
 func newBench(t testing.TB) *bench {
 	t.Helper()
-	return benchOn(t, "file:"+filepath.Join(t.TempDir(), "kith.db"))
+	return benchOn(t, storetest.File(t))
 }
 
 func benchOn(t testing.TB, url string) *bench {

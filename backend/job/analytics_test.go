@@ -10,6 +10,7 @@ import (
 	"kith/backend/job"
 	"kith/backend/program"
 	"kith/backend/store"
+	"kith/backend/store/storetest"
 	"kith/core"
 	"kith/core/analytics"
 	"kith/core/referral"
@@ -18,7 +19,7 @@ import (
 // What was counted up to a clean stop is stored.
 func TestAnalytics_StoppedWorkerStoresWhatWaits(t *testing.T) {
 	t.Parallel()
-	b := run(t, file(t))
+	b := run(t, storetest.File(t))
 	require.NoError(t, b.db.Write(t.Context(), now, func(tx *store.Tx) error {
 		if err := tx.PutAccount(t.Context(), "t", referral.NewAccount("a", now)); err != nil {
 			return err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -16,6 +15,7 @@ import (
 	"kith/backend/job"
 	"kith/backend/store"
 	"kith/backend/store/sqldtest"
+	"kith/backend/store/storetest"
 	"kith/core"
 	"kith/core/event"
 	"kith/core/link"
@@ -79,8 +79,6 @@ func run(t *testing.T, url string) bundle {
 	return b
 }
 
-func file(t *testing.T) string { return "file:" + filepath.Join(t.TempDir(), "kith.db") }
-
 func (b bundle) append(t *testing.T, n int) {
 	t.Helper()
 	for i := range n {
@@ -103,7 +101,7 @@ func (b bundle) processed(t *testing.T) {
 
 func TestIntake_ProcessesOnWake(t *testing.T) {
 	t.Parallel()
-	b := run(t, file(t))
+	b := run(t, storetest.File(t))
 	b.append(t, 3)
 	for range 100 {
 		b.intake.Wake() // never blocks
@@ -114,14 +112,14 @@ func TestIntake_ProcessesOnWake(t *testing.T) {
 // An edge in another process wakes nobody.
 func TestIntake_ProcessesWithoutWake(t *testing.T) {
 	t.Parallel()
-	b := run(t, file(t))
+	b := run(t, storetest.File(t))
 	b.append(t, 3)
 	b.processed(t)
 }
 
 func TestIntake_StopFinishesWhatWaits(t *testing.T) {
 	t.Parallel()
-	b := run(t, file(t))
+	b := run(t, storetest.File(t))
 	b.append(t, 700) // more than a batch
 	b.stop()
 	waits, err := b.db.IntakeWaits(t.Context())
@@ -133,7 +131,7 @@ func TestIntake_StopFinishesWhatWaits(t *testing.T) {
 // Several workers on one database, as of several backends.
 func TestIntake_WorkersShareTheWork(t *testing.T) {
 	t.Parallel()
-	url := file(t)
+	url := storetest.File(t)
 	first := run(t, url)
 	second := job.NewIntake(first.db, func() core.Time { return now }, slog.New(slog.NewTextHandler(first.log, nil)))
 	ctx, cancel := context.WithCancel(t.Context())

@@ -15,6 +15,7 @@ import (
 	"kith/backend/job"
 	"kith/backend/program"
 	"kith/backend/store"
+	"kith/backend/store/storetest"
 	"kith/core"
 	corejob "kith/core/job"
 )
@@ -56,7 +57,7 @@ func (b bundle) completed(t *testing.T, n int) {
 // the other.
 func TestJobs_WorkersShareTheWork(t *testing.T) {
 	t.Parallel()
-	b := run(t, file(t))
+	b := run(t, storetest.File(t))
 	dir := files.Dir(t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
 	var workers sync.WaitGroup
@@ -81,7 +82,7 @@ func TestJobs_WorkersShareTheWork(t *testing.T) {
 // What another process left is found without being told.
 func TestJobs_WorkWithoutWake(t *testing.T) {
 	t.Parallel()
-	b := run(t, file(t))
+	b := run(t, storetest.File(t))
 	b.pending(t, "first")
 	ctx, cancel := context.WithCancel(t.Context())
 	var worker sync.WaitGroup
@@ -98,7 +99,7 @@ func TestJobs_WorkWithoutWake(t *testing.T) {
 // A worker that is told to stop begins no job.
 func TestJobs_StopBeginsNothing(t *testing.T) {
 	t.Parallel()
-	b := run(t, file(t))
+	b := run(t, storetest.File(t))
 	b.pending(t, "first")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

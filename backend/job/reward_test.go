@@ -14,6 +14,7 @@ import (
 	"kith/backend/job"
 	"kith/backend/program"
 	"kith/backend/store"
+	"kith/backend/store/storetest"
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/reward"
@@ -23,7 +24,7 @@ import (
 // stop.
 func TestRewards_WorkerSettlesWhatIsDue(t *testing.T) {
 	t.Parallel()
-	b := run(t, file(t))
+	b := run(t, storetest.File(t))
 	require.NoError(t, b.db.Write(t.Context(), now, func(tx *store.Tx) error {
 		if err := tx.PutAccount(t.Context(), "t", referral.NewAccount("a", now)); err != nil {
 			return err

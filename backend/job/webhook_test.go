@@ -20,6 +20,7 @@ import (
 	"kith/backend/program"
 	"kith/backend/store"
 	"kith/backend/store/sqldtest"
+	"kith/backend/store/storetest"
 	"kith/backend/webhook"
 	"kith/core"
 	"kith/core/auth"
@@ -142,7 +143,7 @@ func (b *inbox) requireOnce(t *testing.T, n int) {
 // An attempt that failed is made again when its time has come, with the same id.
 func TestWebhooks_RetriesWithTheSameID(t *testing.T) {
 	t.Parallel()
-	h := openHooks(t, file(t))
+	h := openHooks(t, storetest.File(t))
 	var in inbox
 	url := h.endpoint(t, func(w http.ResponseWriter, r *http.Request) {
 		if in.take(r) < 3 {
@@ -166,7 +167,7 @@ func TestWebhooks_RetriesWithTheSameID(t *testing.T) {
 // nothing breaks.
 func TestWebhooks_ProcessesDeliverOnce(t *testing.T) {
 	t.Parallel()
-	for name, url := range map[string]string{"file": file(t), "server": sqldtest.Start(t).PrimaryURL()} {
+	for name, url := range map[string]string{"file": storetest.File(t), "server": sqldtest.Start(t).PrimaryURL()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			first := openHooks(t, url)
@@ -189,7 +190,7 @@ func TestWebhooks_ProcessesDeliverOnce(t *testing.T) {
 // Endpoints that let every attempt hang have no part in when others get theirs.
 func TestWebhooks_SlowEndpointsStopNobody(t *testing.T) {
 	t.Parallel()
-	h := openHooks(t, file(t))
+	h := openHooks(t, storetest.File(t))
 	var hanging atomic.Int64
 	var servers []string
 	hang := make(chan struct{})
@@ -213,7 +214,7 @@ func TestWebhooks_SlowEndpointsStopNobody(t *testing.T) {
 // A stop lets what is under way end, and records it.
 func TestWebhooks_StopRecordsWhatIsUnderWay(t *testing.T) {
 	t.Parallel()
-	h := openHooks(t, file(t))
+	h := openHooks(t, storetest.File(t))
 	asked, hang := make(chan struct{}), make(chan struct{})
 	url := h.endpoint(t, func(http.ResponseWriter, *http.Request) { close(asked); <-hang })
 	stop := h.work(t)
@@ -248,7 +249,7 @@ func TestWebhooks_SurviveTheirDatabase(t *testing.T) {
 // An endpoint can answer nothing that keeps others from being told.
 func TestWebhooks_HostileAnswersAreRecorded(t *testing.T) {
 	t.Parallel()
-	h := openHooks(t, file(t))
+	h := openHooks(t, storetest.File(t))
 	want := map[string]hook.State{}
 	for answer, state := range map[string]hook.State{
 		"HTTP/1.1 000 Nothing\r\nContent-Length: 0\r\n\r\n":                hook.Waiting,
@@ -278,7 +279,7 @@ func TestWebhooks_HostileAnswersAreRecorded(t *testing.T) {
 
 func TestForget_AtItsStart(t *testing.T) {
 	t.Parallel()
-	h := openHooks(t, file(t))
+	h := openHooks(t, storetest.File(t))
 	url := h.endpoint(t, func(http.ResponseWriter, *http.Request) {})
 	h.emit(t, url, 3)
 	stop := h.work(t)

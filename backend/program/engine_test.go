@@ -3,7 +3,6 @@ package program_test
 import (
 	"context"
 	"crypto/rand"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"kith/backend/program"
 	"kith/backend/store"
 	"kith/backend/store/sqldtest"
+	"kith/backend/store/storetest"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/link"
@@ -48,7 +48,7 @@ func newBundle(t testing.TB) bundle {
 
 func openFile(t testing.TB) *store.Primary {
 	t.Helper()
-	db, err := store.Open("file:"+filepath.Join(t.TempDir(), "kith.db"), "")
+	db, err := store.Open(storetest.File(t), "")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	require.NoError(t, db.Migrate(t.Context(), start))

@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"kith/backend/program"
 	"kith/backend/store"
+	"kith/backend/store/storetest"
 	"kith/core"
 	"kith/core/wire"
 )
@@ -22,7 +22,7 @@ import (
 // often changes a row.
 func TestIdentify_RepeatStoresNothing(t *testing.T) {
 	t.Parallel()
-	path := "file:" + filepath.Join(t.TempDir(), "kith.db")
+	path := storetest.File(t)
 	db, err := store.Open(path, "")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })

@@ -27,6 +27,7 @@ import (
 	"kith/backend/program"
 	"kith/backend/sftp"
 	"kith/backend/store"
+	"kith/backend/store/storetest"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/job"
@@ -53,7 +54,7 @@ type door struct {
 func open(t *testing.T, change ...func(*program.Engine)) *door {
 	t.Helper()
 	d := &door{files: t.TempDir(), log: &lockedBuffer{}, acme: ed25519Key(t), other: ed25519Key(t)}
-	db, err := store.Open("file:"+filepath.Join(t.TempDir(), "kith.db"), "")
+	db, err := store.Open(storetest.File(t), "")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	now := func() core.Time { return core.Time(time.Now().UnixMilli()) }

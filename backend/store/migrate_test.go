@@ -12,6 +12,9 @@ import (
 
 func TestMigrate_TwiceIsOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
+		if b.db.Embedded() {
+			b = onFileAt(t, "file:"+filepath.Join(t.TempDir(), "new.db"))
+		}
 		require.NoError(t, b.db.Migrate(t.Context(), now+1))
 		var versions, cursors int
 		require.NoError(t, b.raw(t).QueryRowContext(t.Context(),

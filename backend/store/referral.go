@@ -90,13 +90,14 @@ func (r Reads) ReferralsOf(ctx context.Context, tenant core.TenantAlias, account
 }
 
 // RecentReferrals returns the latest referrals of a referrer that began after a
-// time, at most limit of them.
+// time, at most limit of them. It looks at no more than these, since somebody may
+// refer thousands within the time; the index has them in this order.
 func (r Reads) RecentReferrals(ctx context.Context, tenant core.TenantAlias, who referral.Identity, after core.Time, limit int) ([]referral.Referral, error) {
 	if r.b.on() {
 		return r.b.recentReferrals(who, after, limit)
 	}
 	f := referral.Filter{ReferrerAccount: who.Account, ReferrerUser: who.User, Started: core.Span{From: after + 1}}
-	return r.referrals(ctx, tenant, referralWhere(tenant, f), byStart(f), limit, 0)
+	return r.referrals(ctx, tenant, referralWhere(tenant, f), `r.started_at DESC, r.rowid DESC`, limit, 0)
 }
 
 // referrals returns a page of those that a condition selects.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 
 	"kith/backend/store"
 	"kith/backend/store/sqldtest"
+	"kith/backend/store/storetest"
 	"kith/core"
 	"kith/core/link"
 	"kith/core/referral"
@@ -70,7 +70,11 @@ func onServer(t testing.TB) bundle {
 
 func onFile(t testing.TB) bundle {
 	t.Helper()
-	url := "file:" + filepath.Join(t.TempDir(), "kith.db")
+	return onFileAt(t, storetest.File(t))
+}
+
+func onFileAt(t testing.TB, url string) bundle {
+	t.Helper()
 	db := open(t, url)
 	require.NoError(t, db.Migrate(t.Context(), now))
 	return bundle{db, url + "?_pragma=foreign_keys(1)&_pragma=busy_timeout(10000)", newTenant(t, db)}

@@ -14,10 +14,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 	"github.com/tursodatabase/libsql-client-go/libsql"
-	"modernc.org/sqlite" // libsql opens file: URLs with it
-	sqlite3 "modernc.org/sqlite/lib"
-
-	"kith/backend/store/flush"
+	_ "modernc.org/sqlite" // libsql opens file: URLs with it
 )
 
 // Database says what a name in sqlite_databases stands for.
@@ -62,26 +59,25 @@ func ReadRuntimeConfig(path string) (map[string]Database, error) {
 
 // database runs the statements of all guests on one database.
 //
-// A file has one connection that writes, so that writers stand in a queue and
-// not in each other's way: SQLite lets waiters poll the lock, and the unlucky
-// ones run into busy_timeout. Its readers are not allowed to write at all.
-//
-// A server has one writer too, which sends what waits in groups; see group. It
+// One connection writes, so that writers stand in a queue and not in each other's
+// way; see group. The readers of a file are not allowed to write at all. A server
 // is read from as long as it answers; see replicas.
 type database struct {
-	read, write *sql.DB   // of a file
-	replicas    *replicas // of a server, in place of read
-	group       *group    // of a server, in place of write
-	file        bool
-	log         *flush.Log // of a file
-	maxRows     int
-	maxBytes    int
+	read     *sql.DB   // of a file
+	replicas *replicas // of a server, in place of read
+	write    *group
+	file     bool
+	limits
 
 	mu         sync.RWMutex
 	statements map[string]*statement
 }
 
-// statement is a text that has been classified and, for a file, prepared.
+// limits bound the result of one statement.
+type limits struct{ maxRows, maxBytes int }
+
+// statement is a text that has been classified and, when it reads a file,
+// prepared.
 type statement struct {
 	text     string
 	write    bool
@@ -114,20 +110,20 @@ func openDatabases(ctx context.Context, granted []string, o Options) (map[string
 }
 
 func openDatabase(ctx context.Context, config Database, o Options) (*database, error) {
-	d := &database{maxRows: o.MaxRows, maxBytes: o.MaxRowBytes, statements: make(map[string]*statement)}
+	d := &database{limits: limits{o.MaxRows, o.MaxRowBytes}, statements: make(map[string]*statement)}
 	for _, url := range append([]string{config.URL}, config.Fallbacks...) {
 		if len(config.Fallbacks) > 0 && strings.HasPrefix(url, "file:") {
 			return nil, errors.New("a file neither has fallbacks nor is one")
 		}
 	}
 	if strings.HasPrefix(config.URL, "file:") {
-		return d, d.openFile(ctx, config.URL)
+		return d, d.openFile(ctx, config.URL, o.Timeout)
 	}
 	var err error
 	if d.replicas, err = newReplicas(config, o); err != nil {
 		return nil, err
 	}
-	d.group = newGroup(d.replicas)
+	d.write = newGroup(d.replicas)
 	return d, nil
 }
 
@@ -136,45 +132,16 @@ func openDatabase(ctx context.Context, config Database, o Options) (*database, e
 // commits, which is done for several at once.
 var filePragmas = []string{"journal_mode(WAL)", "synchronous(NORMAL)"}
 
-// A writer asks for the lock of a file every lockPoll, up to lockWait. SQLite's own
-// wait asks at intervals that grow to 100 ms, and seldom meets the few milliseconds
-// for which a bulk import in another process leaves the lock alone.
-const (
-	lockPoll = time.Millisecond
-	lockWait = 5 * time.Second
-)
-
-// patiently does what fails while another process has the lock of a file.
-func patiently(ctx context.Context, do func() error) error {
-	for end := time.Now().Add(lockWait); ; {
-		err := do()
-		var failed *sqlite.Error
-		if !errors.As(err, &failed) || failed.Code()&0xff != sqlite3.SQLITE_BUSY || time.Now().After(end) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(lockPoll):
-		}
-	}
-}
-
-func (d *database) openFile(ctx context.Context, file string) error {
+func (d *database) openFile(ctx context.Context, file string, timeout time.Duration) error {
 	d.file = true
 	if strings.Contains(file, ":memory:") || strings.Contains(file, "mode=memory") {
 		return errors.New("every connection would have a database in memory of its own")
 	}
-	var err error
-	if d.log, err = flush.New(file); err != nil {
+	w, err := openFileWriter(ctx, file, d.limits, timeout)
+	if err != nil {
 		return err
 	}
-	if d.write, err = filePool(file, 1, append([]string{"busy_timeout(0)"}, filePragmas...)...); err != nil {
-		return err
-	}
-	if err := patiently(ctx, func() error { return d.write.PingContext(ctx) }); err != nil {
-		return err
-	}
+	d.write = newGroup(w)
 	d.read, err = filePool(file, readers(), append([]string{"busy_timeout(5000)", "query_only(1)"}, filePragmas...)...)
 	return err
 }
@@ -208,17 +175,11 @@ func (d *database) close() error {
 		return nil
 	}
 	var errs []error
-	if d.group != nil {
-		d.group.close()
-		errs = append(errs, d.replicas.close())
+	if d.write != nil {
+		errs = append(errs, d.write.close())
 	}
-	for _, pool := range []*sql.DB{d.write, d.read} {
-		if pool != nil {
-			errs = append(errs, pool.Close())
-		}
-	}
-	if d.log != nil {
-		errs = append(errs, d.log.Close())
+	if d.read != nil {
+		errs = append(errs, d.read.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -249,21 +210,14 @@ func (d *database) keep(ctx context.Context, s *statement) (*statement, error) {
 	if len(d.statements) >= maxStatements {
 		return s, nil
 	}
-	if d.file {
+	if d.file && !s.write {
 		var err error
-		if s.prepared, err = d.pool(s.write).PrepareContext(ctx, s.text); err != nil {
+		if s.prepared, err = d.read.PrepareContext(ctx, s.text); err != nil {
 			return nil, err
 		}
 	}
 	d.statements[s.text] = s
 	return s, nil
-}
-
-func (d *database) pool(write bool) *sql.DB {
-	if write {
-		return d.write
-	}
-	return d.read
 }
 
 var errTooLarge = errors.New("the result is larger")
@@ -282,35 +236,16 @@ func (d *database) query(ctx context.Context, text []byte, args []any) (*result,
 		return nil, err
 	}
 	switch {
-	case s.write && d.file:
-		return d.writeFile(ctx, s, args)
 	case s.write:
-		return d.group.write(ctx, s.text, args)
+		return d.write.write(ctx, s.text, args)
 	case !d.file:
 		return d.replicas.read(ctx, s.text, args, d.readAll)
 	}
-	return d.run(ctx, s, args)
-}
-
-// writeFile runs a statement that writes, and returns when it is on the disk.
-func (d *database) writeFile(ctx context.Context, s *statement, args []any) (r *result, err error) {
-	err = patiently(ctx, func() (err error) {
-		r, err = d.run(ctx, s, args)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return r, d.log.Wait()
-}
-
-func (d *database) run(ctx context.Context, s *statement, args []any) (*result, error) {
 	var rows *sql.Rows
-	var err error
 	if s.prepared != nil {
 		rows, err = s.prepared.QueryContext(ctx, args...)
 	} else {
-		rows, err = d.pool(s.write).QueryContext(ctx, s.text, args...)
+		rows, err = d.read.QueryContext(ctx, s.text, args...)
 	}
 	if err != nil {
 		return nil, err
@@ -318,7 +253,7 @@ func (d *database) run(ctx context.Context, s *statement, args []any) (*result, 
 	return d.readAll(rows)
 }
 
-func (d *database) readAll(rows *sql.Rows) (*result, error) {
+func (l limits) readAll(rows *sql.Rows) (*result, error) {
 	defer rows.Close()
 	columns, err := rows.Columns()
 	if err != nil {
@@ -335,8 +270,8 @@ func (d *database) readAll(rows *sql.Rows) (*result, error) {
 		if err := rows.Scan(places...); err != nil {
 			return nil, err
 		}
-		if size += sizeOf(row); n >= d.maxRows || size > d.maxBytes {
-			return nil, fmt.Errorf("%w than %d rows or %d bytes", errTooLarge, d.maxRows, d.maxBytes)
+		if size += sizeOf(row); n >= l.maxRows || size > l.maxBytes {
+			return nil, fmt.Errorf("%w than %d rows or %d bytes", errTooLarge, l.maxRows, l.maxBytes)
 		}
 		r.values = append(r.values, row...)
 	}

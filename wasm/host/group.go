@@ -9,23 +9,45 @@ import (
 	"time"
 )
 
-// group writes to a server: one statement after the other would pay the way to
-// the primary and its lock for each, and several connections that wait for the
-// lock poll it there, without a pause, so that a dozen of them leave a small
-// server no time for the one that has it. So there is one writer. What arrives
-// while it is on its way goes together next, in one transaction, in which each
-// statement stands or falls by itself, in the order of arrival.
+// group has all statements that write go by one writer. What arrives while it is
+// at work goes together next, in one transaction, in which each statement stands
+// or falls by itself, in the order of arrival.
+//
+// To a server, one after the other would pay the way to the primary and its lock
+// for each, and several connections that wait for the lock poll it there, without
+// a pause, so that a dozen of them leave a small server no time for the one that
+// has it. To a file, each would pay for a commit, with a copy of every page that
+// it touches, of which most are the same, and for the disk.
 //
 // A statement is sent once, to one of the servers. When its result gets lost
 // nobody knows whether it was carried out, and all of its group are told that it
 // failed.
 type group struct {
-	servers *replicas
-	calls   chan *writeCall
+	to    writer
+	calls chan *writeCall
+	// committed is the way from the one who carries out to the one who waits for
+	// the disk. It holds nothing: of two groups, one is written while the other is
+	// flushed, and a third grows meanwhile, since what a commit and a flush cost
+	// depends little on how much it is.
+	committed chan carriedOut
 	// ended is done when the host is closed.
 	ended context.Context
 	end   context.CancelFunc
 	done  sync.WaitGroup
+}
+
+// writer carries out statements, one group after the other.
+type writer interface {
+	// transact carries statements out in one transaction, in which each stands or
+	// falls by itself. The error is of all of them; nothing was carried out when
+	// it is errNotDone, and otherwise nobody knows.
+	transact(ctx context.Context, calls []*writeCall) ([]written, error)
+	// durable returns when what was carried out before will survive a power cut.
+	// Others may be carried out meanwhile.
+	durable() error
+	// timeout bounds one transaction.
+	timeout() time.Duration
+	close() error
 }
 
 // writeCall is a statement that somebody waits for.
@@ -36,33 +58,53 @@ type writeCall struct {
 	result chan written // has room for the one
 }
 
+// wanted reports whether somebody still waits.
+func (c *writeCall) wanted() bool { return c.ctx.Err() == nil }
+
 type written struct {
 	result *result
 	err    error
+}
+
+// carriedOut is a group whose results are not told yet, or the error that is of
+// all of it.
+type carriedOut struct {
+	calls   []*writeCall
+	results []written
+	err     error
+}
+
+func (c carriedOut) tell() {
+	for i, call := range c.calls {
+		if c.err != nil {
+			call.result <- written{err: c.err}
+		} else {
+			call.result <- c.results[i]
+		}
+	}
 }
 
 const (
 	// maxGroup and maxGroupBytes bound what goes together.
 	maxGroup      = 128
 	maxGroupBytes = mib
-	// groupTimeout bounds one sending. It is longer than a request lasts: who
-	// gives up early and comes back has two waiting for the lock.
-	groupTimeout = 30 * time.Second
 	// lockedPause is the longest rest before a group is sent to a locked
 	// database again, which carried nothing of it out.
 	lockedPause = 20 * time.Millisecond
 )
 
-func newGroup(servers *replicas) *group {
-	g := &group{servers: servers, calls: make(chan *writeCall, maxGroup)}
+func newGroup(to writer) *group {
+	g := &group{to: to, calls: make(chan *writeCall, maxGroup), committed: make(chan carriedOut)}
 	g.ended, g.end = context.WithCancel(context.Background())
 	g.done.Go(g.work)
+	g.done.Go(g.settle)
 	return g
 }
 
-func (g *group) close() {
+func (g *group) close() error {
 	g.end()
 	g.done.Wait()
+	return g.to.close()
 }
 
 // write runs a statement as a transaction of its own. A request that ends before
@@ -83,6 +125,7 @@ func (g *group) write(ctx context.Context, text string, args []any) (*result, er
 }
 
 func (g *group) work() {
+	defer close(g.committed)
 	var first *writeCall
 	for {
 		if first == nil {
@@ -95,8 +138,16 @@ func (g *group) work() {
 		var calls []*writeCall
 		calls, first = g.gather(first)
 		if len(calls) > 0 {
-			g.carryOut(calls)
+			g.committed <- g.carryOut(calls)
 		}
+	}
+}
+
+// settle tells everybody what became of their statement, when that will last.
+func (g *group) settle() {
+	for done := range g.committed {
+		done.err = errors.Join(done.err, g.to.durable())
+		done.tell()
 	}
 }
 
@@ -104,7 +155,7 @@ func (g *group) work() {
 // first the next time.
 func (g *group) gather(next *writeCall) (calls []*writeCall, first *writeCall) {
 	for size := 0; ; {
-		if next.ctx.Err() == nil {
+		if next.wanted() {
 			for _, arg := range next.args {
 				size += sizeOfValue(arg)
 			}
@@ -124,24 +175,15 @@ func (g *group) gather(next *writeCall) (calls []*writeCall, first *writeCall) {
 	}
 }
 
-func (g *group) carryOut(calls []*writeCall) {
-	ctx, cancel := context.WithTimeout(g.ended, groupTimeout)
+func (g *group) carryOut(calls []*writeCall) carriedOut {
+	ctx, cancel := context.WithTimeout(g.ended, g.to.timeout())
 	defer cancel()
-	for {
-		results, err := g.servers.transact(ctx, calls)
-		if err != nil && isLocked(err) && ctx.Err() == nil {
-			time.Sleep(rand.N(lockedPause))
-			continue
-		}
-		for i, c := range calls {
-			if err != nil {
-				c.result <- written{err: err}
-			} else {
-				c.result <- results[i]
-			}
-		}
-		return
+	results, err := g.to.transact(ctx, calls)
+	for err != nil && isLocked(err) && ctx.Err() == nil {
+		time.Sleep(rand.N(lockedPause))
+		results, err = g.to.transact(ctx, calls)
 	}
+	return carriedOut{calls, results, err}
 }
 
 // errNotDone is a group of which nothing was carried out.

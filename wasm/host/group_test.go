@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -12,7 +13,8 @@ import (
 	"kith/backend/store/sqldtest"
 )
 
-// server opens a database on a libSQL server, as a host with default options.
+// server opens a database on a libSQL server or a file, as a host with default
+// options.
 func server(t *testing.T, url string) *database {
 	t.Helper()
 	o := Options{}.withDefaults()
@@ -30,14 +32,17 @@ func (d *database) mustQuery(t *testing.T, text string, args ...any) *result {
 }
 
 // Statements that arrive together go together, and each stands or falls by
-// itself, on the primary and by way of a replica.
+// itself, on the primary, by way of a replica and on a file.
 func TestGroup_EachStandsOrFallsByItself(t *testing.T) {
 	t.Parallel()
 	cluster := sqldtest.Start(t)
-	server(t, cluster.PrimaryURL()).mustQuery(t, "CREATE TABLE t (k TEXT UNIQUE, v)")
-	for name, url := range map[string]string{"primary": cluster.PrimaryURL(), "replica": cluster.ReplicaURL()} {
+	file := "file:" + filepath.Join(t.TempDir(), "a.db")
+	for _, url := range []string{cluster.PrimaryURL(), file} {
+		server(t, url).mustQuery(t, "CREATE TABLE t (k TEXT UNIQUE, v)")
+	}
+	const n = 200
+	for name, url := range map[string]string{"primary": cluster.PrimaryURL(), "replica": cluster.ReplicaURL(), "file": file} {
 		d := server(t, url)
-		const n = 200
 		errs := make([]error, n)
 		var all sync.WaitGroup
 		for i := range n {
@@ -59,8 +64,35 @@ func TestGroup_EachStandsOrFallsByItself(t *testing.T) {
 			require.ErrorContains(t, one, "UNIQUE constraint failed: t.k")
 		}
 	}
-	r := server(t, cluster.PrimaryURL()).mustQuery(t, "SELECT count(*), count(DISTINCT k) FROM t")
-	require.Equal(t, []any{int64(200), int64(200)}, r.values)
+	for url, stored := range map[string]int64{cluster.PrimaryURL(): n, file: n / 2} {
+		r := server(t, url).mustQuery(t, "SELECT count(*), count(DISTINCT k) FROM t")
+		require.Equal(t, []any{stored, stored}, r.values)
+	}
+}
+
+// When the disk is full in the middle of a group, SQLite may have undone all of it:
+// nobody is told that their statement was carried out, nothing of it is there, and
+// the next group begins anew.
+func TestGroup_DiskIsFull(t *testing.T) {
+	t.Parallel()
+	file := "file:" + filepath.Join(t.TempDir(), "a.db")
+	server(t, file).mustQuery(t, "CREATE TABLE t (v)")
+	w, err := openFileWriter(t.Context(), file+"?_pragma=max_page_count(20)", limits{10, mib}, time.Minute)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, w.close()) })
+	call := func(bytes int64) *writeCall {
+		return &writeCall{ctx: t.Context(), text: "INSERT INTO t VALUES (zeroblob(?)) RETURNING length(v)", args: []any{bytes}}
+	}
+	_, err = w.transact(t.Context(), []*writeCall{call(1), call(mib), call(2)})
+	require.True(t, isFull(err), err)
+	require.Equal(t, []any{int64(0)}, server(t, file).mustQuery(t, "SELECT count(*) FROM t").values)
+	done, err := w.transact(t.Context(), []*writeCall{call(3), call(4)})
+	require.NoError(t, err)
+	require.Equal(t, []any{int64(4)}, done[1].result.values)
+	done, err = w.transact(t.Context(), []*writeCall{call(mib)})
+	require.NoError(t, err, "alone, it speaks for itself")
+	require.True(t, isFull(done[0].err))
+	require.Equal(t, []any{int64(2)}, server(t, file).mustQuery(t, "SELECT count(*) FROM t").values)
 }
 
 // A write answers values of every kind as a read does.
@@ -110,8 +142,8 @@ func TestGroup_GivenUpBeforeItsTurn(t *testing.T) {
 	leave()
 	late := &writeCall{ctx: gone, text: "INSERT INTO t VALUES (1)", result: make(chan written, 1)}
 	here := &writeCall{ctx: t.Context(), text: "INSERT INTO t VALUES (2)", result: make(chan written, 1)}
-	d.group.calls <- late
-	d.group.calls <- here
+	d.write.calls <- late
+	d.write.calls <- here
 	require.NoError(t, (<-here.result).err)
 	_, err := d.query(gone, []byte("INSERT INTO t VALUES (3)"), nil)
 	require.ErrorIs(t, err, context.Canceled)

@@ -21,10 +21,10 @@ import (
 // (github.com/tursodatabase/libsql, docs/HTTP_V2_SPEC.md) as far as a group of
 // writes needs it: the driver sends statements one by one.
 type hrana struct {
-	client            *http.Client
-	url, token        string
-	host              string // of the URL
-	maxRows, maxBytes int
+	client     *http.Client
+	url, token string
+	host       string // of the URL
+	limits
 
 	// baton leads to the stream of the batch before, which was sent at used:
 	// to open one, a replica opens one at its primary. Empty: there is none.
@@ -32,7 +32,7 @@ type hrana struct {
 	used  time.Time
 }
 
-func newHrana(database Database, maxRows, maxBytes int) (*hrana, error) {
+func newHrana(database Database, l limits) (*hrana, error) {
 	u, err := url.Parse(database.URL)
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func newHrana(database Database, maxRows, maxBytes int) (*hrana, error) {
 	}
 	u.RawQuery = ""
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 2, IdleConnTimeout: writerIdle, TLSHandshakeTimeout: 5 * time.Second}
-	return &hrana{client: &http.Client{Transport: transport}, url: u.JoinPath("v2/pipeline").String(), host: u.Host, token: database.Token, maxRows: maxRows, maxBytes: maxBytes}, nil
+	return &hrana{client: &http.Client{Transport: transport}, url: u.JoinPath("v2/pipeline").String(), host: u.Host, token: database.Token, limits: l}, nil
 }
 
 type (
@@ -100,9 +100,7 @@ type (
 	}
 )
 
-// transact carries statements out in one transaction, in which each stands or
-// falls by itself. The error is of all of them; nothing was carried out when it
-// is errNotDone, and otherwise nobody knows.
+// transact carries statements out in one transaction; see writer.
 func (h *hrana) transact(ctx context.Context, calls []*writeCall) ([]written, error) {
 	begun := &hranaCondition{Type: "ok", Step: new(int)}
 	steps := []hranaStep{{Stmt: hranaStmt{SQL: "BEGIN IMMEDIATE"}}}

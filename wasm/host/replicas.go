@@ -96,7 +96,7 @@ func newReplica(config Database, o Options) (*replica, error) {
 	if err != nil {
 		return nil, err
 	}
-	server, err := newHrana(config, o.MaxRows, o.MaxRowBytes)
+	server, err := newHrana(config, limits{o.MaxRows, o.MaxRowBytes})
 	if err != nil {
 		return nil, err
 	}
@@ -262,6 +262,13 @@ func (rs *replicas) transact(ctx context.Context, calls []*writeCall) ([]written
 	}
 	return nil, err
 }
+
+// timeout is longer than a request lasts: who gives up early and comes back has
+// two waiting for the lock.
+func (rs *replicas) timeout() time.Duration { return 30 * time.Second }
+
+// durable is what a server has answered.
+func (rs *replicas) durable() error { return nil }
 
 // find probes all servers at once, and returns those that are there.
 func (rs *replicas) find(ctx context.Context) []*replica {

@@ -5,9 +5,11 @@ import (
 	"compress/gzip"
 	"context"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,36 +26,84 @@ import (
 // no story fills are filled by hand.
 func told(t *testing.T) (databases []string) {
 	t.Helper()
-	g := layGround(t)
-	filled := map[string]bool{}
-	t.Run("stories", func(t *testing.T) {
-		transcript.Run(t, stories, func(t *testing.T) transcript.Target {
-			var s *stage
-			// Cleanups run backwards: this one sees a database that is closed, in a
-			// folder that is still there.
-			_ = t.TempDir()
-			t.Cleanup(func() {
-				fillRest(t, s.flags.DatabaseURL)
-				news := false
-				for table, rows := range dumped(t, s.flags.DatabaseURL, "") {
-					if len(rows) > 0 && !filled[table] {
-						filled[table], news = true, true
-					}
-				}
-				if news {
-					kept := filepath.Join(g.cache, strings.ReplaceAll(t.Name(), "/", "_")+".db")
-					copyFile(t, strings.TrimPrefix(s.flags.DatabaseURL, "file:"), kept)
-					databases = append(databases, kept)
-				}
-			})
-			s = g.stage(t)
-			return s.backendTarget("backend")
-		})
-	})
-	for table := range dumped(t, "file:"+databases[0], "") {
-		require.True(t, filled[table], "no story leaves rows in %s: fill it in fillRest", table)
+	if left.databases == nil {
+		t.Run("stories", func(t *testing.T) { playOnBackend(t, layGround(t)) })
 	}
+	dir := t.TempDir()
+	for _, l := range left.databases {
+		path := filepath.Join(dir, l.story+".db")
+		require.NoError(t, os.WriteFile(path, l.content, 0o600))
+		databases = append(databases, path)
+	}
+	require.NotEmpty(t, databases)
+	require.Empty(t, left.empty, "no story leaves rows in these tables: fill them in fillRest")
 	return databases
+}
+
+// left is what stories have left, once they were played on the backend without an
+// error. TestStories does so, which runs before the tests that are parallel to
+// others.
+var left leftovers
+
+type leftovers struct {
+	databases []leftDatabase
+	// empty are the tables that have rows in none of them.
+	empty []string
+}
+
+type leftDatabase struct {
+	story   string
+	content []byte
+}
+
+// playOnBackend plays every story on the backend, and keeps what it leaves.
+func playOnBackend(t *testing.T, g *ground) {
+	t.Helper()
+	var all leftovers
+	transcript.Run(t, stories, func(t *testing.T) transcript.Target {
+		var s *stage
+		// Cleanups run backwards: this one sees a database that is closed, in a
+		// folder that is still there.
+		_ = t.TempDir()
+		t.Cleanup(func() { all.keep(t, filepath.Base(t.Name()), s.flags.DatabaseURL) })
+		s = g.stage(t)
+		return s.backendTarget("backend")
+	})
+	if !t.Failed() {
+		left = all
+	}
+}
+
+// keep adds a database if a table has rows in it that has none in those before.
+func (l *leftovers) keep(t *testing.T, story, url string) {
+	t.Helper()
+	path := strings.TrimPrefix(url, "file:")
+	if l.databases != nil && !hasRows(t, path, l.empty) {
+		return
+	}
+	fillRest(t, url)
+	rows := dumped(t, url, "")
+	if l.databases == nil {
+		l.empty = slices.Collect(maps.Keys(rows))
+	}
+	l.empty = slices.DeleteFunc(l.empty, func(table string) bool { return len(rows[table]) > 0 })
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	l.databases = append(l.databases, leftDatabase{story, content})
+}
+
+// hasRows reports whether any of the tables has a row.
+func hasRows(t *testing.T, path string, tables []string) (any bool) {
+	t.Helper()
+	if len(tables) == 0 {
+		return false
+	}
+	// Closed at once: what is written next is in the file when that is closed.
+	db := openSQL(t, path)
+	defer db.Close()
+	query := `SELECT EXISTS (SELECT 1 FROM "` + strings.Join(tables, `") OR EXISTS (SELECT 1 FROM "`) + `")`
+	require.NoError(t, db.QueryRow(query).Scan(&any), query)
+	return any
 }
 
 // fillRest adds what no story leaves behind: what is there only while something

@@ -115,6 +115,7 @@ func (f edgeFlags) load(e *env, d *databaseFlags, backendURL string, fallbacks .
 	if err != nil {
 		return nil, err
 	}
+	spareProcessor(database)
 	return host.Load(e.ctx, f.manifest(), host.Options{
 		Variables: map[string]string{
 			"master_key": key, "backend_url": backendURL, "backend_public_url": f.BackendPublicURL,

@@ -3,7 +3,6 @@ package main
 import (
 	"database/sql"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	_ "modernc.org/sqlite" // to look at what is stored
 
 	"kith/backend/program"
+	"kith/backend/store/storetest"
 	"kith/core"
 	"kith/core/event"
 	"kith/core/referral"
@@ -20,7 +20,7 @@ import (
 // not of one whose account stays, nor of one whose account goes.
 func TestDeleteUser_NothingPersonalRemains(t *testing.T) {
 	t.Parallel()
-	g := &ground{database: filepath.Join(t.TempDir(), "kith.db"), values: map[string]string{}}
+	g := &ground{database: strings.TrimPrefix(storetest.File(t), "file:"), values: map[string]string{}}
 	g.createTenant(t, "acme", "--landing-url", "https://acme.example/")
 	engine := openStory(t, g.database, new(storyClock))
 	t.Cleanup(func() { require.NoError(t, engine.DB.Close()) })

@@ -20,6 +20,7 @@ import (
 	"kith/backend/gatewaylab"
 	"kith/backend/gatewaylab/scenario"
 	"kith/backend/program"
+	"kith/backend/store/storetest"
 	"kith/core"
 	"kith/core/billing"
 	"kith/core/referral"
@@ -97,7 +98,7 @@ func newGatewayStage(t *testing.T) *gatewayStage {
 // newGatewayStageOn is one on a lab with some options; the time is the stage's.
 func newGatewayStageOn(t *testing.T, options gatewaylab.Options) *gatewayStage {
 	t.Helper()
-	database := filepath.Join(t.TempDir(), "kith.db")
+	database := strings.TrimPrefix(storetest.File(t), "file:")
 	s := &gatewayStage{}
 	s.engine = openStory(t, database, &s.clock)
 	var err error

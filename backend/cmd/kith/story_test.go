@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http/httptest"
 	"net/url"
@@ -14,6 +15,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -47,9 +49,7 @@ const (
 // so that both can be given one clock.
 func TestStories(t *testing.T) {
 	ground := layGround(t)
-	t.Run("backend", func(t *testing.T) {
-		transcript.Run(t, stories, func(t *testing.T) transcript.Target { return ground.stage(t).backendTarget("backend") })
-	})
+	t.Run("backend", func(t *testing.T) { playOnBackend(t, ground) })
 	t.Run("edge", func(t *testing.T) {
 		transcript.Run(t, stories, func(t *testing.T) transcript.Target { return ground.stage(t).edgeTarget(t, false) })
 	})
@@ -66,9 +66,34 @@ type ground struct {
 	values   map[string]string
 }
 
+// laid is the ground of the tests of this process, once it was laid.
+var laid struct {
+	sync.Mutex
+	database []byte
+	values   map[string]string
+}
+
+// layGround lays a ground of the test's own, by the commands of an operator for
+// the first test, and for later ones by a copy.
 func layGround(t *testing.T) *ground {
 	t.Helper()
-	g := &ground{database: filepath.Join(t.TempDir(), "kith.db"), cache: t.TempDir(), values: storyValues()}
+	laid.Lock()
+	defer laid.Unlock()
+	g := &ground{database: filepath.Join(t.TempDir(), "kith.db"), cache: t.TempDir(), values: maps.Clone(laid.values)}
+	if laid.database != nil {
+		require.NoError(t, os.WriteFile(g.database, laid.database, 0o600))
+		return g
+	}
+	g.values = storyValues()
+	g.lay(t)
+	database, err := os.ReadFile(g.database)
+	require.NoError(t, err)
+	laid.database, laid.values = database, maps.Clone(g.values)
+	return g
+}
+
+func (g *ground) lay(t *testing.T) {
+	t.Helper()
 	g.createTenant(t, "landing", "--landing-url", "https://landing.example/start?utm=a%20b&rsCode=OLD#top", "--allow-host", "partner.example",
 		"--origin", "https://app.landing.example:8443")
 	g.createTenant(t, "optin", "--landing-url", "https://optin.example/", "--consent", "opt-in", "--consent-cookie", "agreed")
@@ -93,17 +118,16 @@ func layGround(t *testing.T) *ground {
 	require.NoError(t, engine.DB.Close())
 	g.setTenant(t, "demo", "--share-origin", "https://go.example")
 	g.setTenant(t, "test_demo", "--share-origin", "https://go.example")
-	return g
 }
 
 // connectLab connects test_gateway to a gateway of its own. Where that is
-// changes from run to run, so no story shows it.
+// changes from run to run, so no story shows it. It runs as long as the process,
+// as copies of the ground are used by later tests.
 func (g *ground) connectLab(t *testing.T) {
 	t.Helper()
 	lab, err := gatewaylab.New(gatewaylab.Options{})
 	require.NoError(t, err)
 	server := httptest.NewServer(lab)
-	t.Cleanup(server.Close)
 	g.kith(t, "gateway", "connect", "--tenant", "test_gateway", "--merchant-id", gatewaylab.MerchantID,
 		"--public-key", gatewaylab.PublicKey, "--private-key", gatewaylab.PrivateKey, "--base-url", server.URL)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/program"
+	"kith/backend/store/storetest"
 	"kith/core"
 	"kith/core/event"
 	"kith/core/referral"
@@ -18,7 +19,7 @@ import (
 // ledger of the user's rewards and what others decided by the user's code.
 func TestUserExport_IsAllAboutTheUser(t *testing.T) {
 	t.Parallel()
-	g := &ground{database: filepath.Join(t.TempDir(), "kith.db"), values: map[string]string{}}
+	g := &ground{database: strings.TrimPrefix(storetest.File(t), "file:"), values: map[string]string{}}
 	g.createTenant(t, "acme", "--landing-url", "https://acme.example/")
 	engine := openStory(t, g.database, new(storyClock))
 	_, err := engine.Subscribe(t.Context(), "acme", "https://hooks.example/", "")

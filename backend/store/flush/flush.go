@@ -48,7 +48,7 @@ func New(databaseURL string) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("flush: %w", err)
 	}
-	return &Log{path: path + "-wal", sync: (*os.File).Sync}, nil
+	return &Log{path: path + "-wal", sync: syncFile}, nil
 }
 
 // Wait returns when all that was committed before it was called is on the disk.

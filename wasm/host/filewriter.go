@@ -1,0 +1,163 @@
+package host
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"kith/backend/store/flush"
+)
+
+// fileWriter writes to a file, on the one connection of the process that does.
+type fileWriter struct {
+	pool *sql.DB
+	conn *sql.Conn
+	log  *flush.Log
+	limits
+	most     time.Duration
+	prepared map[string]*sql.Stmt
+}
+
+func openFileWriter(ctx context.Context, file string, l limits, timeout time.Duration) (*fileWriter, error) {
+	w := &fileWriter{limits: l, most: timeout, prepared: make(map[string]*sql.Stmt)}
+	var err error
+	if w.log, err = flush.New(file); err != nil {
+		return nil, err
+	}
+	if w.pool, err = filePool(file, 1, append([]string{"busy_timeout(0)"}, filePragmas...)...); err != nil {
+		return nil, err
+	}
+	err = patiently(func() bool { return ctx.Err() == nil }, func() (err error) {
+		w.conn, err = w.pool.Conn(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(err, w.pool.Close())
+	}
+	return w, nil
+}
+
+func (w *fileWriter) timeout() time.Duration { return w.most }
+
+func (w *fileWriter) durable() error { return w.log.Wait() }
+
+func (w *fileWriter) close() error { return errors.Join(w.conn.Close(), w.pool.Close(), w.log.Close()) }
+
+func (w *fileWriter) transact(ctx context.Context, calls []*writeCall) ([]written, error) {
+	results := make([]written, len(calls))
+	if len(calls) == 1 { // is a transaction by itself
+		_ = patiently(calls[0].wanted, func() error {
+			results[0] = w.one(ctx, calls[0])
+			return results[0].err
+		})
+		return results, nil
+	}
+	wanted := func() bool { return slices.ContainsFunc(calls, (*writeCall).wanted) }
+	if err := patiently(wanted, func() error { return w.exec(ctx, "BEGIN IMMEDIATE") }); err != nil {
+		return nil, err
+	}
+	for i, c := range calls {
+		if results[i] = w.one(ctx, c); endsAll(results[i].err) {
+			return nil, errors.Join(results[i].err, w.rollback())
+		}
+	}
+	if err := w.exec(ctx, "COMMIT"); err != nil {
+		return nil, errors.Join(err, w.rollback())
+	}
+	return results, nil
+}
+
+// one carries one statement out, unless nobody waits for it any more.
+func (w *fileWriter) one(ctx context.Context, c *writeCall) (done written) {
+	if !c.wanted() {
+		return written{err: errNotDone}
+	}
+	done.result, done.err = w.run(ctx, c.text, c.args)
+	return done
+}
+
+// rollback ends a transaction of which nothing is to remain. SQLite may have done
+// that by itself, so only a transaction that is still there is an error.
+func (w *fileWriter) rollback() error {
+	if err := w.exec(context.Background(), "ROLLBACK"); codeOf(err) != sqlite3.SQLITE_ERROR {
+		return err
+	}
+	return nil
+}
+
+func (w *fileWriter) exec(ctx context.Context, text string) error {
+	_, err := w.run(ctx, text, nil)
+	return err
+}
+
+func (w *fileWriter) run(ctx context.Context, text string, args []any) (*result, error) {
+	stmt, err := w.statement(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	var rows *sql.Rows
+	if stmt != nil {
+		rows, err = stmt.QueryContext(ctx, args...)
+	} else {
+		rows, err = w.conn.QueryContext(ctx, text, args...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return w.readAll(rows)
+}
+
+// statement returns the prepared statement of a text, or nil when it is one too
+// many to keep.
+func (w *fileWriter) statement(ctx context.Context, text string) (*sql.Stmt, error) {
+	if stmt, ok := w.prepared[text]; ok || len(w.prepared) >= maxStatements {
+		return stmt, nil
+	}
+	stmt, err := w.conn.PrepareContext(ctx, text)
+	if err == nil {
+		w.prepared[text] = stmt
+	}
+	return stmt, err
+}
+
+// codeOf is the primary result code of SQLite, or SQLITE_OK.
+func codeOf(err error) int {
+	if failed := (*sqlite.Error)(nil); errors.As(err, &failed) {
+		return failed.Code() & 0xff
+	}
+	return sqlite3.SQLITE_OK
+}
+
+// endsAll reports an error after which a transaction may not be there any more
+// (sqlite.org/lang_transaction.html): what is run next would be one by itself.
+func endsAll(err error) bool {
+	switch codeOf(err) {
+	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_CORRUPT:
+		return true
+	}
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// A writer asks for the lock of a file every lockPoll, up to lockWait. SQLite's own
+// wait asks at intervals that grow to 100 ms, and seldom meets the few milliseconds
+// for which a bulk import in another process leaves the lock alone.
+const (
+	lockPoll = time.Millisecond
+	lockWait = 5 * time.Second
+)
+
+// patiently does what fails while another process has the lock of a file, for as
+// long as somebody wants it.
+func patiently(wanted func() bool, do func() error) error {
+	for end := time.Now().Add(lockWait); ; time.Sleep(lockPoll) {
+		err := do()
+		if codeOf(err) != sqlite3.SQLITE_BUSY || time.Now().After(end) || !wanted() {
+			return err
+		}
+	}
+}
