@@ -175,6 +175,7 @@ func (b *batch) write(ctx context.Context) error {
 
 func (b *batch) writeAccounts(ctx context.Context, tx *Tx) error {
 	var rows tuples
+	rows.room(putAccounts, len(b.putAccounts))
 	for _, a := range b.putAccounts {
 		rows.account(a.Account)
 		a.put = false
@@ -186,6 +187,7 @@ func (b *batch) writeAccounts(ctx context.Context, tx *Tx) error {
 
 func (b *batch) writeUsers(ctx context.Context, tx *Tx) error {
 	var rows tuples
+	rows.room(putUsers, len(b.putUsers))
 	for _, u := range b.putUsers {
 		rows.user(u.User)
 		u.put = false
@@ -197,6 +199,7 @@ func (b *batch) writeUsers(ctx context.Context, tx *Tx) error {
 
 func (b *batch) writeTerms(ctx context.Context, tx *Tx) error {
 	var rows tuples
+	rows.room(putTerms, len(b.putTerms))
 	for _, u := range b.putTerms {
 		rows.terms(b.tenant, u.User)
 		u.terms = false
@@ -208,6 +211,7 @@ func (b *batch) writeTerms(ctx context.Context, tx *Tx) error {
 
 func (b *batch) writeCodes(ctx context.Context, tx *Tx) error {
 	var rows tuples
+	rows.room(putCodes, len(b.newCodes))
 	for _, c := range b.newCodes {
 		rows.code(c.UserCode, c.owner)
 	}

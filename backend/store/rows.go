@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -21,6 +22,11 @@ type tuples struct {
 
 // row begins a row.
 func (t *tuples) row() { t.rows++ }
+
+// room makes room for rows of a statement.
+func (t *tuples) room(p *put, rows int) {
+	t.values = slices.Grow(t.values, rows*(1+strings.Count(p.columns, ",")))
+}
 
 func (t *tuples) text(texts ...string) {
 	for _, s := range texts {
@@ -112,6 +118,8 @@ type put struct {
 	at string
 	// conflict says what becomes of rows that are there; empty: it is an error.
 	conflict string
+	// whole has the rows of a file in one statement too, as JSON.
+	whole bool
 
 	// JSON, one and many are the statement for any number of rows, for one, and for
 	// manyRows of them.
@@ -149,7 +157,7 @@ func (tx *Tx) put(ctx context.Context, p *put, tenant core.TenantAlias, rows *tu
 	if rows.rows == 0 {
 		return 0, nil
 	}
-	if !tx.embedded {
+	if !tx.embedded || p.whole && rows.rows > 1 {
 		args := []any{string(tenant), rows.String()}
 		if p.at != "" {
 			args = append(args, int64(tx.Now)) // a server takes no more than a statement has
@@ -157,12 +165,13 @@ func (tx *Tx) put(ctx context.Context, p *put, tenant core.TenantAlias, rows *tu
 		return tx.count(ctx, "put "+p.table, p.json, args...)
 	}
 	width := len(rows.values) / rows.rows
+	var args []any
 	for from := 0; from < rows.rows; {
 		text, take := p.one, 1
 		if rows.rows-from >= manyRows {
 			text, take = p.many, manyRows
 		}
-		args := tx.arguments(p, tenant, rows.values[from*width:(from+take)*width], width)
+		args = tx.arguments(args[:0], p, tenant, rows.values[from*width:(from+take)*width], width)
 		stored, err := tx.count(ctx, "put "+p.table, text, args...)
 		if err != nil {
 			return n, err
@@ -172,14 +181,14 @@ func (tx *Tx) put(ctx context.Context, p *put, tenant core.TenantAlias, rows *tu
 	return n, nil
 }
 
-// arguments are those of a statement with the values of some rows.
-func (tx *Tx) arguments(p *put, tenant core.TenantAlias, values []any, width int) []any {
+// arguments adds to args those of a statement with the values of some rows.
+func (tx *Tx) arguments(args []any, p *put, tenant core.TenantAlias, values []any, width int) []any {
 	same, now := any(string(tenant)), any(int64(tx.Now))
 	stamps := 0
 	if p.at != "" {
 		stamps = 1 + strings.Count(p.at, ",")
 	}
-	args := make([]any, 0, len(values)/width*(1+width+stamps))
+	args = slices.Grow(args, len(values)/width*(1+width+stamps))
 	for ; len(values) > 0; values = values[width:] {
 		args = append(append(args, same), values[:width]...)
 		for range stamps {

@@ -82,8 +82,10 @@ func (t *tuples) terms(tenant core.TenantAlias, u referral.User) {
 	t.text(string(u.Account), string(u.ID), termsText(tenant, u))
 }
 
-// putTerms stores what users of a tenant are found by: tuples.terms of each.
+// putTerms stores what users of a tenant are found by: tuples.terms of each. At the
+// begin of each statement, the index of words writes down what it was told of
+// before, and the fewer words that is, the more it has to merge.
 var putTerms = statement(put{
-	table: "user_search", columns: "account_id, user_id, terms",
+	table: "user_search", columns: "account_id, user_id, terms", whole: true,
 	conflict: `ON CONFLICT (tenant, account_id, user_id) DO UPDATE SET terms = excluded.terms`,
 })
