@@ -15,9 +15,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tursodatabase/libsql-client-go/libsql"
 	_ "modernc.org/sqlite" // libsql-client-go opens file: URLs with it
 
+	"kith/backend/store/connect"
 	"kith/backend/store/flush"
 	"kith/core"
 )
@@ -67,15 +67,11 @@ func Open(url, token string) (*Primary, error) {
 			"&_pragma=busy_timeout(10000)&_pragma=foreign_keys(ON)"
 		forWriter = writerPragmas
 	}
-	var options []libsql.Option
-	if token != "" {
-		options = append(options, libsql.WithAuthToken(token))
-	}
-	write, err := libsql.NewConnector(url+forWriter, options...)
+	write, err := connect.Connector(url+forWriter, token)
 	if err != nil {
 		return nil, fmt.Errorf("store: open: %w", err)
 	}
-	read, err := libsql.NewConnector(url, options...)
+	read, err := connect.Connector(url, token)
 	if err != nil {
 		return nil, fmt.Errorf("store: open: %w", err)
 	}

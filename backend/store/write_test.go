@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -135,6 +136,26 @@ func TestWrite_AfterTheServerRestarted(t *testing.T) {
 		c.KillPrimary(t)
 		c.StartPrimary(t)
 		require.NoError(t, call())
+	}
+}
+
+// A server that takes connections and answers nothing, as one does that is paused,
+// holds nobody up for longer than they have.
+func TestOpen_ServerThatAnswersNothing(t *testing.T) {
+	t.Parallel()
+	c := sqldtest.Start(t)
+	c.Replicas[0].Pause(t)
+	defer c.Replicas[0].Resume(t)
+	db := open(t, c.ReplicaURL())
+	for _, call := range []func(context.Context) error{
+		db.Ping,
+		func(ctx context.Context) error { return db.Write(ctx, now, func(*store.Tx) error { return nil }) },
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		began := time.Now()
+		require.ErrorIs(t, call(ctx), context.DeadlineExceeded)
+		require.Less(t, time.Since(began), sqldtest.Deadline/2)
+		cancel()
 	}
 }
 

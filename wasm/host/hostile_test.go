@@ -72,7 +72,7 @@ func TestHostile_ProbeTrapsAndLoops(t *testing.T) {
 	bothWays(t, func(t *testing.T, change func(*Options)) {
 		b := start(t, probe(t), "1", func(o *Options) {
 			change(o)
-			o.Timeout = 200 * time.Millisecond
+			o.Timeout = 2 * time.Second // of which good answers may need some on a busy machine
 			o.MaxMemory = 32 * mib
 		})
 		for _, path := range []string{"/trap", "/loop", "/grow?100000000", "/respond?status=7"} {
