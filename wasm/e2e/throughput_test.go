@@ -12,9 +12,10 @@ import (
 	"time"
 )
 
-// throughputClients are the connections that requests come on. A fleet needs
-// more: what waits while a write is on its way to the primary goes together.
-const throughputClients, fleetClients = 16, 48
+// readers and writers are the connections that requests come on. More of them
+// write: what waits while others are written, and flushed or on their way to the
+// primary, goes together next.
+const readers, writers = 16, 48
 
 // throughput is the measurements of one run, for the table in the end.
 type throughput struct {
@@ -35,16 +36,16 @@ func BenchmarkThroughput(b *testing.B) {
 	h := httptest.NewServer(s.loadEdge(b, false))
 	b.Cleanup(h.Close)
 	for _, place := range []struct{ name, base string }{{"kith", s.edge}, {"edge", h.URL}, {"native", s.native(b).URL}} {
-		t.bench(b, "file/events/"+place.name, []string{place.base}, throughputClients, http.StatusOK, t.event("demo", s.auth("demo")))
-		t.bench(b, "file/links/"+place.name, []string{place.base}, throughputClients, http.StatusFound, link("demo"))
-		t.bench(b, "file/codes/"+place.name, []string{place.base}, throughputClients, http.StatusOK, lookUp("demo", s.auth("demo")))
+		t.bench(b, "file/events/"+place.name, []string{place.base}, writers, http.StatusOK, t.event("demo", s.auth("demo")))
+		t.bench(b, "file/links/"+place.name, []string{place.base}, readers, http.StatusFound, link("demo"))
+		t.bench(b, "file/codes/"+place.name, []string{place.base}, readers, http.StatusOK, lookUp("demo", s.auth("demo")))
 	}
 	f := newFleet(b)
 	f.identify(b, "anna", `{"referralCode":"ANNA10"}`)
 	edges := []string{f.nodes[0].edge, f.nodes[1].edge}
-	t.bench(b, "cluster/events/kith", edges, fleetClients, http.StatusOK, t.event(f.tenant, f.auth()))
-	t.bench(b, "cluster/links/kith", edges[:1], throughputClients, http.StatusFound, link(f.tenant))
-	t.bench(b, "cluster/codes/kith", edges[:1], throughputClients, http.StatusOK, lookUp(f.tenant, f.auth()))
+	t.bench(b, "cluster/events/kith", edges, writers, http.StatusOK, t.event(f.tenant, f.auth()))
+	t.bench(b, "cluster/links/kith", edges[:1], readers, http.StatusFound, link(f.tenant))
+	t.bench(b, "cluster/codes/kith", edges[:1], readers, http.StatusOK, lookUp(f.tenant, f.auth()))
 	t.print()
 }
 
