@@ -15,7 +15,7 @@ import (
 // readers and writers are the connections that requests come on. More of them
 // write: what waits while others are written, and flushed or on their way to the
 // primary, goes together next.
-const readers, writers = 16, 48
+const readers, writers = 12, 48
 
 // throughput is the measurements of one run, for the table in the end.
 type throughput struct {
