@@ -239,7 +239,7 @@ func (d *database) query(ctx context.Context, text []byte, args []any) (*result,
 	case s.write:
 		return d.write.write(ctx, s.text, args)
 	case !d.file:
-		return d.replicas.read(ctx, s.text, args, d.readAll)
+		return d.replicas.read(ctx, s.text, args)
 	}
 	var rows *sql.Rows
 	if s.prepared != nil {

@@ -24,7 +24,7 @@ import (
 // failed.
 type group struct {
 	to    writer
-	calls chan *writeCall
+	calls chan *call
 	// committed is the way from the one who carries out to the one who waits for
 	// the disk. It holds nothing: of two groups, one is written while the other is
 	// flushed, and a third grows meanwhile, since what a commit and a flush cost
@@ -41,7 +41,7 @@ type writer interface {
 	// transact carries statements out in one transaction, in which each stands or
 	// falls by itself. The error is of all of them; nothing was carried out when
 	// it is errNotDone, and otherwise nobody knows.
-	transact(ctx context.Context, calls []*writeCall) ([]written, error)
+	transact(ctx context.Context, calls []*call) ([]outcome, error)
 	// durable returns when what was carried out before will survive a power cut.
 	// Others may be carried out meanwhile.
 	durable() error
@@ -50,18 +50,18 @@ type writer interface {
 	close() error
 }
 
-// writeCall is a statement that somebody waits for.
-type writeCall struct {
+// call is a statement that somebody waits for.
+type call struct {
 	ctx    context.Context
 	text   string
 	args   []any
-	result chan written // has room for the one
+	result chan outcome // has room for the one
 }
 
 // wanted reports whether somebody still waits.
-func (c *writeCall) wanted() bool { return c.ctx.Err() == nil }
+func (c *call) wanted() bool { return c.ctx.Err() == nil }
 
-type written struct {
+type outcome struct {
 	result *result
 	err    error
 }
@@ -69,15 +69,15 @@ type written struct {
 // carriedOut is a group whose results are not told yet, or the error that is of
 // all of it.
 type carriedOut struct {
-	calls   []*writeCall
-	results []written
+	calls   []*call
+	results []outcome
 	err     error
 }
 
 func (c carriedOut) tell() {
 	for i, call := range c.calls {
 		if c.err != nil {
-			call.result <- written{err: c.err}
+			call.result <- outcome{err: c.err}
 		} else {
 			call.result <- c.results[i]
 		}
@@ -94,7 +94,7 @@ const (
 )
 
 func newGroup(to writer) *group {
-	g := &group{to: to, calls: make(chan *writeCall, maxGroup), committed: make(chan carriedOut)}
+	g := &group{to: to, calls: make(chan *call, maxGroup), committed: make(chan carriedOut)}
 	g.ended, g.end = context.WithCancel(context.Background())
 	g.done.Go(g.work)
 	g.done.Go(g.settle)
@@ -110,7 +110,7 @@ func (g *group) close() error {
 // write runs a statement as a transaction of its own. A request that ends before
 // its turn is not carried out.
 func (g *group) write(ctx context.Context, text string, args []any) (*result, error) {
-	c := &writeCall{ctx: ctx, text: text, args: args, result: make(chan written, 1)}
+	c := &call{ctx: ctx, text: text, args: args, result: make(chan outcome, 1)}
 	select {
 	case g.calls <- c:
 	case <-ctx.Done():
@@ -126,7 +126,7 @@ func (g *group) write(ctx context.Context, text string, args []any) (*result, er
 
 func (g *group) work() {
 	defer close(g.committed)
-	var first *writeCall
+	var first *call
 	for {
 		if first == nil {
 			select {
@@ -135,8 +135,8 @@ func (g *group) work() {
 				return
 			}
 		}
-		var calls []*writeCall
-		calls, first = g.gather(first)
+		var calls []*call
+		calls, first = gather(first, g.calls)
 		if len(calls) > 0 {
 			g.committed <- g.carryOut(calls)
 		}
@@ -153,7 +153,7 @@ func (g *group) settle() {
 
 // gather returns what is to go together, of those who still wait, and who comes
 // first the next time.
-func (g *group) gather(next *writeCall) (calls []*writeCall, first *writeCall) {
+func gather(next *call, more <-chan *call) (calls []*call, first *call) {
 	for size := 0; ; {
 		if next.wanted() {
 			for _, arg := range next.args {
@@ -168,14 +168,14 @@ func (g *group) gather(next *writeCall) (calls []*writeCall, first *writeCall) {
 			return calls, nil
 		}
 		select {
-		case next = <-g.calls:
+		case next = <-more:
 		default:
 			return calls, nil
 		}
 	}
 }
 
-func (g *group) carryOut(calls []*writeCall) carriedOut {
+func (g *group) carryOut(calls []*call) carriedOut {
 	ctx, cancel := context.WithTimeout(g.ended, g.to.timeout())
 	defer cancel()
 	results, err := g.to.transact(ctx, calls)

@@ -80,16 +80,16 @@ func TestGroup_DiskIsFull(t *testing.T) {
 	w, err := openFileWriter(t.Context(), file+"?_pragma=max_page_count(20)", limits{10, mib}, time.Minute)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, w.close()) })
-	call := func(bytes int64) *writeCall {
-		return &writeCall{ctx: t.Context(), text: "INSERT INTO t VALUES (zeroblob(?)) RETURNING length(v)", args: []any{bytes}}
+	insert := func(bytes int64) *call {
+		return &call{ctx: t.Context(), text: "INSERT INTO t VALUES (zeroblob(?)) RETURNING length(v)", args: []any{bytes}}
 	}
-	_, err = w.transact(t.Context(), []*writeCall{call(1), call(mib), call(2)})
+	_, err = w.transact(t.Context(), []*call{insert(1), insert(mib), insert(2)})
 	require.True(t, isFull(err), err)
 	require.Equal(t, []any{int64(0)}, server(t, file).mustQuery(t, "SELECT count(*) FROM t").values)
-	done, err := w.transact(t.Context(), []*writeCall{call(3), call(4)})
+	done, err := w.transact(t.Context(), []*call{insert(3), insert(4)})
 	require.NoError(t, err)
 	require.Equal(t, []any{int64(4)}, done[1].result.values)
-	done, err = w.transact(t.Context(), []*writeCall{call(mib)})
+	done, err = w.transact(t.Context(), []*call{insert(mib)})
 	require.NoError(t, err, "alone, it speaks for itself")
 	require.True(t, isFull(done[0].err))
 	require.Equal(t, []any{int64(2)}, server(t, file).mustQuery(t, "SELECT count(*) FROM t").values)
@@ -140,8 +140,8 @@ func TestGroup_GivenUpBeforeItsTurn(t *testing.T) {
 	d.mustQuery(t, "CREATE TABLE t (v)")
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	late := &writeCall{ctx: gone, text: "INSERT INTO t VALUES (1)", result: make(chan written, 1)}
-	here := &writeCall{ctx: t.Context(), text: "INSERT INTO t VALUES (2)", result: make(chan written, 1)}
+	late := &call{ctx: gone, text: "INSERT INTO t VALUES (1)", result: make(chan outcome, 1)}
+	here := &call{ctx: t.Context(), text: "INSERT INTO t VALUES (2)", result: make(chan outcome, 1)}
 	d.write.calls <- late
 	d.write.calls <- here
 	require.NoError(t, (<-here.result).err)

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"database/sql"
 	"fmt"
 	"strings"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/tursodatabase/libsql-client-go/libsql"
 
 	"kith/backend/store/sqldtest"
 )
@@ -199,8 +201,11 @@ func TestReplicas_WriteInFlightIsNotRepeated(t *testing.T) {
 // lock takes the lock of a primary, until it is told to free it.
 func lock(t *testing.T, url string) (free func()) {
 	t.Helper()
-	d := server(t, url)
-	conn, err := d.replicas.all[0].presence().pool.Conn(t.Context())
+	connector, err := libsql.NewConnector(url)
+	require.NoError(t, err)
+	db := sql.OpenDB(connector)
+	t.Cleanup(func() { _ = db.Close() })
+	conn, err := db.Conn(t.Context())
 	require.NoError(t, err)
 	_, err = conn.ExecContext(t.Context(), "BEGIN IMMEDIATE")
 	require.NoError(t, err)
