@@ -44,6 +44,9 @@ func openFileWriter(ctx context.Context, file string, l limits, timeout time.Dur
 
 func (w *fileWriter) timeout() time.Duration { return w.most }
 
+// patience is none: while a group is flushed the next one grows.
+func (w *fileWriter) patience() time.Duration { return 0 }
+
 func (w *fileWriter) durable() error { return w.log.Wait() }
 
 func (w *fileWriter) close() error { return errors.Join(w.conn.Close(), w.pool.Close(), w.log.Close()) }

@@ -16,7 +16,8 @@ import (
 // To a server, one after the other would pay the way to the primary and its lock
 // for each, and several connections that wait for the lock poll it there, without
 // a pause, so that a dozen of them leave a small server no time for the one that
-// has it. To a file, each would pay for a commit, with a copy of every page that
+// has it. Where several write, a group waits for those that are at work and may
+// write next. To a file, each would pay for a commit, with a copy of every page that
 // it touches, of which most are the same, and for the disk.
 //
 // A statement is sent once, to one of the servers. When its result gets lost
@@ -25,6 +26,8 @@ import (
 type group struct {
 	to    writer
 	calls chan *call
+	// others are the requests that may write next.
+	others *atWork
 	// committed is the way from the one who carries out to the one who waits for
 	// the disk. It holds nothing: of two groups, one is written while the other is
 	// flushed, and a third grows meanwhile, since what a commit and a flush cost
@@ -47,6 +50,9 @@ type writer interface {
 	durable() error
 	// timeout bounds one transaction.
 	timeout() time.Duration
+	// patience is how long a group may wait for more statements, so that there are
+	// fewer transactions.
+	patience() time.Duration
 	close() error
 }
 
@@ -93,8 +99,8 @@ const (
 	lockedPause = 20 * time.Millisecond
 )
 
-func newGroup(to writer) *group {
-	g := &group{to: to, calls: make(chan *call, maxGroup), committed: make(chan carriedOut)}
+func newGroup(to writer, others *atWork) *group {
+	g := &group{to: to, others: others, calls: make(chan *call, maxGroup), committed: make(chan carriedOut)}
 	g.ended, g.end = context.WithCancel(context.Background())
 	g.done.Go(g.work)
 	g.done.Go(g.settle)
@@ -116,6 +122,8 @@ func (g *group) write(ctx context.Context, text string, args []any) (*result, er
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	g.others.end()
+	defer g.others.begin()
 	select {
 	case w := <-c.result:
 		return w.result, w.err
@@ -127,6 +135,7 @@ func (g *group) write(ctx context.Context, text string, args []any) (*result, er
 func (g *group) work() {
 	defer close(g.committed)
 	var first *call
+	several := false // of the group before
 	for {
 		if first == nil {
 			select {
@@ -135,10 +144,31 @@ func (g *group) work() {
 				return
 			}
 		}
+		if several {
+			g.hold()
+		}
 		var calls []*call
 		calls, first = gather(first, g.calls)
+		several = len(calls) > 1
 		if len(calls) > 0 {
 			g.committed <- g.carryOut(calls)
+		}
+	}
+}
+
+// hold waits until nobody is at work who may write next, or for as long as the
+// writer says.
+func (g *group) hold() {
+	most := g.to.patience()
+	if most == 0 {
+		return
+	}
+	end := time.After(most)
+	for g.others.some() && len(g.calls) < maxGroup-1 {
+		select {
+		case <-g.others.none:
+		case <-end:
+			return
 		}
 	}
 }

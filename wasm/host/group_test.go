@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store/sqldtest"
@@ -18,7 +19,7 @@ import (
 func server(t *testing.T, url string) *database {
 	t.Helper()
 	o := Options{}.withDefaults()
-	d, err := openDatabase(t.Context(), Database{URL: url}, o)
+	d, err := openDatabase(t.Context(), Database{URL: url}, o, newAtWork())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = d.close() }) // the driver cannot close a connection well
 	return d
@@ -148,4 +149,88 @@ func TestGroup_GivenUpBeforeItsTurn(t *testing.T) {
 	_, err := d.query(gone, []byte("INSERT INTO t VALUES (3)"), nil)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, []any{int64(2)}, d.mustQuery(t, "SELECT v FROM t").values)
+}
+
+// patient is a real writer with as much patience as a test wants, which tells each
+// group's texts and carries it out when it may.
+type patient struct {
+	writer
+	most   time.Duration
+	groups chan []string
+	may    chan struct{}
+	over   <-chan struct{} // the test
+}
+
+func (p *patient) patience() time.Duration { return p.most }
+
+func (p *patient) transact(ctx context.Context, calls []*call) ([]outcome, error) {
+	var texts []string
+	for _, c := range calls {
+		texts = append(texts, c.text)
+	}
+	select {
+	case p.groups <- texts:
+	case <-p.over:
+		return nil, errNotDone
+	}
+	select {
+	case <-p.may:
+	case <-p.over:
+		return nil, errNotDone
+	}
+	return p.writer.transact(ctx, calls)
+}
+
+// A group waits for the requests that are at work, as they may write too, but no
+// longer than the writer has patience; and where there was but one write at a time
+// it waits for nobody.
+func TestGroup_WaitsForThoseAtWork(t *testing.T) {
+	t.Parallel()
+	url := sqldtest.Start(t).PrimaryURL()
+	server(t, url).mustQuery(t, "CREATE TABLE t (v)")
+	for most, want := range map[time.Duration][]string{time.Hour: {"4", "5"}, time.Millisecond: {"4"}} {
+		p := &patient{writer: server(t, url).replicas, most: most, groups: make(chan []string), may: make(chan struct{}), over: t.Context().Done()}
+		others := newAtWork()
+		g := newGroup(p, others)
+		var all sync.WaitGroup
+		write := func(v string) {
+			others.begin()
+			all.Go(func() {
+				defer others.end()
+				_, err := g.write(t.Context(), "INSERT INTO t VALUES ("+v+")", nil)
+				assert.NoError(t, err)
+			})
+		}
+		waiting := func(n int) {
+			t.Helper()
+			require.Eventually(t, func() bool { return len(g.calls) == n }, sqldtest.Deadline, time.Millisecond)
+		}
+		group := func(want ...string) {
+			t.Helper()
+			for i := range want {
+				want[i] = "INSERT INTO t VALUES (" + want[i] + ")"
+			}
+			require.ElementsMatch(t, want, <-p.groups)
+		}
+
+		others.begin() // one who writes nothing
+		write("1")
+		group("1")
+		write("2")
+		write("3")
+		waiting(2)
+		p.may <- struct{}{}
+		group("2", "3")
+		p.may <- struct{}{}
+		write("4")
+		if len(want) > 1 {
+			write("5")
+			waiting(1)
+			others.end()
+		}
+		group(want...)
+		p.may <- struct{}{}
+		all.Wait()
+		require.NoError(t, g.close())
+	}
 }

@@ -247,6 +247,10 @@ func (rs *replicas) transact(ctx context.Context, calls []*call) ([]outcome, err
 // two waiting for the lock.
 func (rs *replicas) timeout() time.Duration { return 30 * time.Second }
 
+// patience is long, since a transaction is dear: each replica opens the database
+// anew for it, schema and all, and takes every page that it touched.
+func (rs *replicas) patience() time.Duration { return 20 * time.Millisecond }
+
 // durable is what a server has answered.
 func (rs *replicas) durable() error { return nil }
 

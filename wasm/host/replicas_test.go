@@ -20,7 +20,7 @@ import (
 func withFallback(t *testing.T, c *sqldtest.Cluster, scheme string) *database {
 	t.Helper()
 	url := func(r *sqldtest.Replica) string { return strings.Replace(r.URL(), "ws", scheme, 1) }
-	d, err := openDatabase(t.Context(), Database{URL: url(c.Replicas[0]), Fallbacks: []string{url(c.Replicas[1])}}, Options{}.withDefaults())
+	d, err := openDatabase(t.Context(), Database{URL: url(c.Replicas[0]), Fallbacks: []string{url(c.Replicas[1])}}, Options{}.withDefaults(), newAtWork())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = d.close() })
 	return d
@@ -223,7 +223,7 @@ func TestReplicas_FileHasNone(t *testing.T) {
 		{URL: "file:" + t.TempDir() + "/a.db", Fallbacks: []string{"ws://127.0.0.1:1"}},
 		{URL: "ws://127.0.0.1:1", Fallbacks: []string{"file:" + t.TempDir() + "/a.db"}},
 	} {
-		_, err := openDatabase(t.Context(), database, Options{}.withDefaults())
+		_, err := openDatabase(t.Context(), database, Options{}.withDefaults(), newAtWork())
 		require.ErrorContains(t, err, "a file neither has fallbacks nor is one")
 	}
 }
