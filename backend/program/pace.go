@@ -22,6 +22,14 @@ const (
 	mostBytes = 1 << 20
 )
 
+// A batch is written in parts, each while the rules of the next are applied. With
+// more of them there is less of the first one, during which nothing is written; on a
+// server each takes half a dozen round trips.
+const (
+	fileParts   = 8
+	serverParts = 2
+)
+
 // fileRest is how long the lock of a file is left alone between batches. Calls in
 // this process queue for it with the import; an edge, which is another process, can
 // only ask again and again whether it is free, and asks every millisecond.
@@ -33,14 +41,16 @@ type pace struct {
 	aim time.Duration
 	// rest is how long to leave the lock alone before the next batch.
 	rest time.Duration
-	rows atomic.Int64
+	// parts is how many parts a batch has.
+	parts int
+	rows  atomic.Int64
 }
 
 // newPace is the pace on a file or a server.
 func newPace(embedded bool) *pace {
-	p := &pace{aim: serverBatch}
+	p := &pace{aim: serverBatch, parts: serverParts}
 	if embedded {
-		p.aim, p.rest = fileBatch, fileRest
+		p.aim, p.rest, p.parts = fileBatch, fileRest, fileParts
 	}
 	p.rows.Store(firstRows)
 	return p

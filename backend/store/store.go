@@ -253,7 +253,10 @@ func (p *Primary) transact(ctx context.Context, now core.Time, keys checking, do
 			rollback(ctx, conn)
 		}
 	}()
-	if err := do(&Tx{Reads: Reads{q: conn}, Now: now, embedded: p.embedded}); err != nil {
+	tx := &Tx{Reads: Reads{q: conn}, Now: now, embedded: p.embedded}
+	// Whatever ends a batch that writes behind its calls, the connection is free then.
+	defer func() { _ = tx.b.written() }()
+	if err := do(tx); err != nil {
 		return err
 	}
 	if _, err := conn.ExecContext(ctx, "COMMIT"); err != nil {
