@@ -273,6 +273,11 @@ func (r *run) transact(ctx context.Context, rows []batchRow, apply applying) (do
 	var begun time.Time
 	err = r.e.DB.WriteBehind(ctx, r.e.Now(), func(tx *store.Tx) error {
 		begun = time.Now()
+		mark, err := tx.Mark(ctx)
+		if err != nil {
+			return err
+		}
+		r.pace.saw(mark)
 		tx.Silent = r.params.Silent
 		after = *r.claim
 		p := newPart()
