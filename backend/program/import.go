@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -252,17 +253,9 @@ func (r *run) read(in *source) ([]batchRow, error) {
 // has come then: whenever the process dies, no row is lost and none is done
 // twice. It returns how many rows it was.
 func (r *run) batch(ctx context.Context, rows []batchRow) (done int, err error) {
-	about := store.About{LatestSince: r.e.Now() - referral.RateWindow, LatestMost: maxRecent}
-	for _, row := range rows {
-		if row.problem == nil {
-			row.row.about(&about)
-		}
-	}
-	if len(about.Users) > 0 {
-		done, err = r.transact(ctx, rows, &about)
-	}
-	if len(about.Users) == 0 || store.BatchFailed(err) {
-		done, err = r.transact(ctx, rows, nil)
+	done, err = r.transact(ctx, rows, r.applyBatch)
+	if store.BatchFailed(err) {
+		done, err = r.transact(ctx, rows, r.applyEach)
 	}
 	if err == nil {
 		r.kept = r.e.Now()
@@ -271,17 +264,24 @@ func (r *run) batch(ctx context.Context, rows []batchRow) (done int, err error) 
 	return done, err
 }
 
-// transact carries out rows, one after the other or, with what they are about,
-// together.
-func (r *run) transact(ctx context.Context, rows []batchRow, about *store.About) (done int, err error) {
+// applying carries out rows, as many as there is time for, at least one.
+type applying func(ctx context.Context, tx *store.Tx, rows []batchRow, p *part) (done int, err error)
+
+// transact carries out rows.
+func (r *run) transact(ctx context.Context, rows []batchRow, apply applying) (done int, err error) {
 	var after store.Claim
 	var begun time.Time
 	err = r.e.DB.WriteBehind(ctx, r.e.Now(), func(tx *store.Tx) error {
 		begun = time.Now()
+		mark, err := tx.Mark(ctx)
+		if err != nil {
+			return err
+		}
+		r.pace.saw(mark)
 		tx.Silent = r.params.Silent
 		after = *r.claim
 		p := newPart()
-		if done, err = r.apply(ctx, tx, rows, about, p); err != nil {
+		if done, err = apply(ctx, tx, rows, p); err != nil {
 			return err
 		}
 		after.Stats.Processed += int64(done)
@@ -308,27 +308,53 @@ func (r *run) transact(ctx context.Context, rows []batchRow, about *store.About)
 	return done, nil
 }
 
-// apply carries out rows, as many as there is time for, at least one.
-func (r *run) apply(ctx context.Context, tx *store.Tx, rows []batchRow, about *store.About, p *part) (done int, err error) {
+// applyBatch carries out rows together: those of one part are written while the
+// next part is read and its rules are applied.
+func (r *run) applyBatch(ctx context.Context, tx *store.Tx, rows []batchRow, p *part) (done int, err error) {
 	if kind := together(rows); kind != nil {
 		return len(rows), r.applyAll(ctx, tx, kind, rows, p)
 	}
-	if about != nil {
-		if err := tx.Batch(ctx, r.claim.Tenant, *about); err != nil {
+	tx.Batch(r.claim.Tenant)
+	end := time.Now().Add(r.pace.aim)
+	for next := range slices.Chunk(rows, max(len(rows)/r.pace.parts, leastRows)) {
+		if err := tx.Next(ctx, r.about(next)); err != nil {
 			return 0, err
 		}
+		some, err := r.applyUntil(ctx, tx, next, p, end)
+		if err != nil {
+			return 0, err
+		}
+		if done += some; some < len(next) {
+			break
+		}
 	}
-	end := time.Now().Add(r.pace.aim)
+	return done, tx.EndBatch(ctx)
+}
+
+// about is what rows will ask about.
+func (r *run) about(rows []batchRow) store.About {
+	about := store.About{LatestSince: r.e.Now() - referral.RateWindow, LatestMost: maxRecent}
+	for _, row := range rows {
+		if row.problem == nil {
+			row.row.about(&about)
+		}
+	}
+	return about
+}
+
+// applyEach carries out rows one after the other.
+func (r *run) applyEach(ctx context.Context, tx *store.Tx, rows []batchRow, p *part) (done int, err error) {
+	return r.applyUntil(ctx, tx, rows, p, time.Now().Add(r.pace.aim))
+}
+
+func (r *run) applyUntil(ctx context.Context, tx *store.Tx, rows []batchRow, p *part, end time.Time) (done int, err error) {
 	for done < len(rows) && (done == 0 || time.Now().Before(end)) {
 		if err := r.tell(p, rows[done], r.row(ctx, tx, rows[done])); err != nil {
 			return 0, err
 		}
 		done++
 	}
-	if about == nil {
-		return done, nil
-	}
-	return done, tx.EndBatch(ctx)
+	return done, nil
 }
 
 // applied is what became of a row.

@@ -1,25 +1,44 @@
 package program
 
 import (
+	"math/bits"
 	"sync/atomic"
 	"time"
+
+	"kith/backend/store"
 )
 
 // A batch of an import is one transaction: it holds the write lock, for which the
 // calls of the API wait. So its size follows from how long batches take here and
-// now. On a file a batch costs little beside its rows, and an event call, which
-// takes a tenth of a millisecond, waits for a whole one. On a server each batch
-// costs a dozen round trips, and every page that it changes is written twice,
-// to the database and for the replicas, so that more rows in one are much cheaper.
+// now. On a file an event call, which takes a tenth of a millisecond, waits for a
+// whole batch: while others write, batches are short. While nobody does they are
+// longer, though still such that one who comes waits for less than 100 ms: pages
+// that many rows change, as those of the codes, are written once for more of them.
+// On a server each batch costs a dozen round trips, and every page that it changes
+// is written twice, to the database and for the replicas, so that more rows in one
+// are much cheaper.
 const (
 	fileBatch   = 25 * time.Millisecond
+	quietBatch  = 60 * time.Millisecond
 	serverBatch = 200 * time.Millisecond
+	// fewOthers is how many of the last 16 batches may have met somebody else's
+	// write when others are said not to write: the time is written down once a
+	// second.
+	fewOthers = 4
 	// firstRows is the size of the first batch, leastRows and mostRows bound all
 	// others; mostBytes bounds what is in memory when rows are long.
 	firstRows = 500
 	leastRows = 20
 	mostRows  = 5000
 	mostBytes = 1 << 20
+)
+
+// A batch is written in parts, each while the rules of the next are applied. With
+// more of them there is less of the first one, during which nothing is written; on a
+// server each takes half a dozen round trips.
+const (
+	fileParts   = 8
+	serverParts = 2
 )
 
 // fileRest is how long the lock of a file is left alone between batches. Calls in
@@ -33,14 +52,20 @@ type pace struct {
 	aim time.Duration
 	// rest is how long to leave the lock alone before the next batch.
 	rest time.Duration
-	rows atomic.Int64
+	// parts is how many parts a batch has.
+	parts int
+	rows  atomic.Int64
+	// mark is what had been written at the last batch, and met has a bit for each
+	// of the last ones, set when others had written since the one before.
+	mark store.Mark
+	met  uint16
 }
 
 // newPace is the pace on a file or a server.
 func newPace(embedded bool) *pace {
-	p := &pace{aim: serverBatch}
+	p := &pace{aim: serverBatch, parts: serverParts, met: ^uint16(0)}
 	if embedded {
-		p.aim, p.rest = fileBatch, fileRest
+		p.aim, p.rest, p.parts = fileBatch, fileRest, fileParts
 	}
 	p.rows.Store(firstRows)
 	return p
@@ -57,4 +82,20 @@ func (p *pace) took(rows int, d time.Duration) {
 	fit := int64(float64(rows) * float64(p.aim) / float64(max(d, time.Microsecond)))
 	now := p.rows.Load()
 	p.rows.Store(min(max(fit, now/2, leastRows), 2*now, mostRows))
+}
+
+// saw notes what has been written when a batch begins. Only a file tells.
+func (p *pace) saw(mark store.Mark) {
+	if p.rest == 0 {
+		return
+	}
+	p.met <<= 1
+	if !mark.Next(p.mark) {
+		p.met |= 1
+	}
+	p.mark = mark
+	p.aim = quietBatch
+	if bits.OnesCount16(p.met) > fewOthers {
+		p.aim = fileBatch
+	}
 }

@@ -1,10 +1,15 @@
 package program
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"kith/backend/store"
+	"kith/backend/store/storetest"
+	"kith/core"
 )
 
 func TestPace(t *testing.T) {
@@ -29,4 +34,49 @@ func TestPace(t *testing.T) {
 		p.took(p.size(), 0)
 	}
 	require.Equal(t, mostRows, p.size())
+}
+
+// Batches are short while another process, or another part of this one, writes,
+// and longer when they have not for a while; a write now and then changes nothing.
+func TestPace_ShortWhileOthersWrite(t *testing.T) {
+	url := storetest.File(t)
+	here, err := store.Open(url, "")
+	require.NoError(t, err)
+	there, err := store.Open(url, "")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, errors.Join(here.Close(), there.Close())) })
+	var now core.Time
+	write := func(db *store.Primary, do func(*store.Tx) error) {
+		now++
+		require.NoError(t, db.Write(t.Context(), now, do))
+	}
+	nothing := func(*store.Tx) error { return nil }
+	p := newPace(true)
+	batches := func(n int, other func()) {
+		for range n {
+			write(here, func(tx *store.Tx) error {
+				mark, err := tx.Mark(t.Context())
+				p.saw(mark)
+				return err
+			})
+			other()
+		}
+	}
+	require.Equal(t, fileBatch, p.aim)
+	batches(16-fewOthers, func() {})
+	require.Equal(t, fileBatch, p.aim, "what was before is not known")
+	batches(1, func() {})
+	require.Equal(t, quietBatch, p.aim)
+	for name, other := range map[string]func(){
+		"another process": func() { write(there, func(tx *store.Tx) error { return tx.Beat(t.Context(), now-1) }) }, "this process": func() { write(here, nothing) },
+	} {
+		batches(fewOthers, other)
+		batches(1, func() {})
+		require.Equal(t, quietBatch, p.aim, name)
+		batches(1, other)
+		batches(1, func() {})
+		require.Equal(t, fileBatch, p.aim, name)
+		batches(16, func() {})
+		require.Equal(t, quietBatch, p.aim, name)
+	}
 }

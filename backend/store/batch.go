@@ -15,7 +15,7 @@ import (
 	"kith/core/wire"
 )
 
-// About is what the calls of a batch will ask about.
+// About is what calls of a batch will ask about.
 type About struct {
 	Users []referral.Identity
 	// Identities are the keyed hashes of the users, for DoNotTrack.
@@ -34,18 +34,19 @@ type About struct {
 }
 
 // batch makes the statements of many like calls within one transaction few: what
-// the calls read is read before, by a statement for all of them, and what they
-// write is written after, in the same way. The methods of Tx that know of
-// batches answer from what was read and note what is to be written; any other
-// statement makes its call be run again by itself, see Tx.Try. So a batch only
-// ever does what the calls would do one after the other.
+// some calls read is read before them, by a statement for all of them, and what
+// they write is written after them, in the same way, while the next ones are made.
+// The methods of Tx that know of batches answer from what was read and note what is
+// to be written; any other statement makes its call be run again by itself, see
+// Tx.Try. So a batch only ever does what the calls would do one after the other.
 type batch struct {
 	conn   querier
 	tenant core.TenantAlias
 	now    core.Time
 	// embedded is Tx.embedded.
 	embedded bool
-	about    About
+	// about is what all calls so far may ask about.
+	about About
 
 	accounts  map[core.AccountID]*batchAccount
 	users     map[referral.Identity]*batchUser
@@ -54,8 +55,8 @@ type batch struct {
 	keys      map[core.IdempotencyKey]bool
 	programs  []referral.Program
 	// listeners is true when somebody is subscribed, connected when there is a
-	// gateway.
-	listeners, connected bool
+	// gateway, and untracking when there are users who must not come back.
+	listeners, connected, untracking bool
 
 	referrals map[string]*batchReferral
 	// referred are the referrals of accounts, and made the latest of a referrer,
@@ -76,8 +77,14 @@ type batch struct {
 	events       []newEvent
 	intake       []event.Batch
 
+	// terms are those of putTerms that were gathered.
+	terms tuples
+
 	// undo takes back what the call that runs has noted.
 	undo []func()
+	// writing tells what became of what is written behind the calls, or is nil.
+	// Until then nothing else may use the connection.
+	writing <-chan error
 	// wanted is true when the call needs to run by itself, alone while it does.
 	wanted, alone bool
 	// calls is how many there were, and singles how many of them ran by themselves.
@@ -120,22 +127,47 @@ var errTaken = errors.New("store: a code of the batch was taken")
 // run as a batch.
 func BatchFailed(err error) bool { return errors.Is(err, errTaken) }
 
-// Batch makes the calls that follow, each within Try, a batch; EndBatch writes
-// what they noted.
-func (tx *Tx) Batch(ctx context.Context, tenant core.TenantAlias, about About) error {
-	b := &batch{conn: tx.q, tenant: tenant, now: tx.Now, embedded: tx.embedded, about: about}
-	if err := b.load(ctx); err != nil {
+// Batch makes the calls that follow, each within Try, a batch of a tenant. Before
+// the first ones Next must say what they ask about; EndBatch ends it.
+func (tx *Tx) Batch(tenant core.TenantAlias) {
+	b := &batch{conn: tx.q, tenant: tenant, now: tx.Now, embedded: tx.embedded}
+	b.forget()
+	tx.b, tx.q = b, batchConn{b}
+}
+
+// Next reads what the next calls of a batch will ask about, and begins to write
+// what those before have noted. An error may be of what was to be written before.
+func (tx *Tx) Next(ctx context.Context, about About) error {
+	b := tx.b
+	if !b.on() {
+		return nil
+	}
+	noted := b.gather()
+	if err := b.written(); err != nil {
 		return err
 	}
-	tx.b, tx.q = b, batchConn{b}
+	// What is noted is known, and not asked for.
+	if err := b.load(ctx, about); err != nil {
+		return err
+	}
+	b.about.add(about)
+	b.writeBehind(ctx, noted)
 	return nil
 }
 
-// EndBatch writes what a batch noted, and ends it.
+// EndBatch writes what the calls of a batch noted, and ends it.
 func (tx *Tx) EndBatch(ctx context.Context) error {
 	b := tx.b
 	tx.b, tx.q = nil, b.conn
 	return b.write(ctx)
+}
+
+// add adds what more calls will ask about.
+func (a *About) add(more About) {
+	a.Users, a.Identities = append(a.Users, more.Users...), append(a.Identities, more.Identities...)
+	a.Codes, a.Claimed = append(a.Codes, more.Codes...), append(a.Claimed, more.Claimed...)
+	a.Owners, a.Keys = append(a.Owners, more.Owners...), append(a.Keys, more.Keys...)
+	a.LatestSince, a.LatestMost = more.LatestSince, more.LatestMost
 }
 
 // batchConn is what statements of a batch are run on that no method noted.
@@ -216,7 +248,7 @@ func (tx *Tx) Try(ctx context.Context, do func() error) error {
 		return err
 	}
 	tx.b.alone = false
-	return errors.Join(err, tx.b.load(ctx))
+	return errors.Join(err, tx.b.loadAnew(ctx))
 }
 
 // After each call that runs by itself, the batch is loaded anew, which takes as

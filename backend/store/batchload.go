@@ -8,28 +8,39 @@ import (
 	"kith/core"
 	"kith/core/event"
 	"kith/core/referral"
-	"kith/core/wire"
 )
 
-// load reads what the calls of the batch will ask about.
-func (b *batch) load(ctx context.Context) error {
-	b.accounts, b.users = map[core.AccountID]*batchAccount{}, map[referral.Identity]*batchUser{}
-	b.codes, b.untracked, b.keys = map[string]*Code{}, map[string]bool{}, map[core.IdempotencyKey]bool{}
-	for _, read := range []func(context.Context) error{
-		b.loadAccounts, b.loadUsers, b.loadCodes, b.loadReferrals, b.loadUntracked, b.loadKeys, b.loadTenant,
+// load reads what calls will ask about, but for what is known.
+func (b *batch) load(ctx context.Context, about About) error {
+	for _, read := range []func(context.Context, About) error{
+		b.loadTenant, b.loadAccounts, b.loadUsers, b.loadCodes, b.loadReferrals, b.loadUntracked, b.loadKeys,
 	} {
-		if err := read(ctx); err != nil {
+		if err := read(ctx, about); err != nil {
 			return fmt.Errorf("store: load batch: %w", err)
 		}
 	}
 	return nil
 }
 
+// loadAnew reads all again after a call that ran by itself.
+func (b *batch) loadAnew(ctx context.Context) error {
+	b.forget()
+	return b.load(ctx, b.about)
+}
+
+// forget makes a batch that knows nothing.
+func (b *batch) forget() {
+	b.accounts, b.users = map[core.AccountID]*batchAccount{}, map[referral.Identity]*batchUser{}
+	b.codes, b.untracked, b.keys = map[string]*Code{}, map[string]bool{}, map[core.IdempotencyKey]bool{}
+	b.referrals, b.referred = map[string]*batchReferral{}, map[core.AccountID]*batchReferral{}
+	b.made, b.programs = map[referral.Identity][]*batchReferral{}, nil
+}
+
 // loadAccounts reads the accounts of the users. Of those that are not there, no
 // user is.
-func (b *batch) loadAccounts(ctx context.Context) error {
+func (b *batch) loadAccounts(ctx context.Context, about About) error {
 	var asked tuples
-	for _, u := range b.about.Users {
+	for _, u := range about.Users {
 		if b.accounts[u.Account] == nil {
 			b.accounts[u.Account] = &batchAccount{}
 			asked.row()
@@ -60,9 +71,9 @@ type also struct {
 
 func (a also) Scan(into ...any) error { return a.rows.Scan(append(into, a.last)...) }
 
-func (b *batch) loadUsers(ctx context.Context) error {
+func (b *batch) loadUsers(ctx context.Context, about About) error {
 	var asked []referral.Identity
-	for _, u := range b.about.Users {
+	for _, u := range about.Users {
 		u.Email = ""
 		if b.users[u] != nil {
 			continue
@@ -82,9 +93,9 @@ func (b *batch) loadUsers(ctx context.Context) error {
 	return err
 }
 
-func (b *batch) loadCodes(ctx context.Context) error {
+func (b *batch) loadCodes(ctx context.Context, about About) error {
 	var asked tuples
-	for _, code := range b.about.Codes {
+	for _, code := range about.Codes {
 		key := codeKey(code)
 		if _, ok := b.codes[key]; !ok {
 			b.codes[key] = nil
@@ -104,19 +115,18 @@ func (b *batch) loadCodes(ctx context.Context) error {
 	return err
 }
 
-func (b *batch) loadUntracked(ctx context.Context) error {
+func (b *batch) loadUntracked(ctx context.Context, about About) error {
 	var asked tuples
-	for _, identity := range b.about.Identities {
+	for _, identity := range about.Identities {
 		b.untracked[identity] = false
 		asked.row()
 		asked.text(identity)
 	}
-	if asked.rows == 0 {
+	if asked.rows == 0 || !b.untracking {
 		return nil
 	}
-	// Most tenants have none.
 	rows, err := b.conn.QueryContext(ctx, `SELECT identity FROM do_not_track WHERE tenant = ?1 AND identity IN (
-			SELECT value ->> 0 FROM json_each(?2)) AND EXISTS (SELECT 1 FROM do_not_track WHERE tenant = ?1)`, string(b.tenant), asked.String())
+			SELECT value ->> 0 FROM json_each(?2))`, string(b.tenant), asked.String())
 	found, err := collect(rows, err, "identities", func(rows *sql.Rows, s *string) error { return rows.Scan(s) })
 	for _, identity := range found {
 		b.untracked[identity] = true
@@ -124,9 +134,9 @@ func (b *batch) loadUntracked(ctx context.Context) error {
 	return err
 }
 
-func (b *batch) loadKeys(ctx context.Context) error {
+func (b *batch) loadKeys(ctx context.Context, about About) error {
 	var asked tuples
-	for _, key := range b.about.Keys {
+	for _, key := range about.Keys {
 		if _, ok := b.keys[key]; !ok && key != "" {
 			b.keys[key] = false
 			asked.row()
@@ -147,125 +157,17 @@ func (b *batch) loadKeys(ctx context.Context) error {
 }
 
 // loadTenant reads what is the same for all calls.
-func (b *batch) loadTenant(ctx context.Context) (err error) {
+func (b *batch) loadTenant(ctx context.Context, _ About) (err error) {
+	if b.programs != nil {
+		return nil
+	}
 	if b.programs, err = (Reads{q: b.conn}).Programs(ctx, b.tenant); err != nil {
 		return err
 	}
 	if b.connected, err = (Reads{q: b.conn}).Connected(ctx, b.tenant); err != nil {
 		return err
 	}
-	return b.conn.QueryRowContext(ctx, subscribed, string(b.tenant)).Scan(&b.listeners)
-}
-
-// write writes what the calls noted. Accounts go before their users, and users
-// before what is theirs.
-func (b *batch) write(ctx context.Context) error {
-	tx := &Tx{Reads: Reads{q: b.conn}, Now: b.now, embedded: b.embedded}
-	for _, write := range []func(context.Context, *Tx) error{
-		b.writeAccounts, b.writeUsers, b.writeTerms, b.writeCodes, b.writeReferrals, b.writeRewards, b.writeDecisions, b.writeTouched,
-		b.writeIntake, b.writeEvents,
-	} {
-		if err := write(ctx, tx); err != nil {
-			return err
-		}
-	}
-	b.undo = nil
-	return nil
-}
-
-func (b *batch) writeAccounts(ctx context.Context, tx *Tx) error {
-	var rows tuples
-	rows.room(putAccounts, len(b.putAccounts))
-	for _, a := range b.putAccounts {
-		rows.account(a.Account)
-		a.put = false
-	}
-	b.putAccounts = nil
-	_, err := tx.put(ctx, putAccounts, b.tenant, &rows)
-	return err
-}
-
-func (b *batch) writeUsers(ctx context.Context, tx *Tx) error {
-	var rows tuples
-	rows.room(putUsers, len(b.putUsers))
-	for _, u := range b.putUsers {
-		rows.user(u.User)
-		u.put = false
-	}
-	b.putUsers = nil
-	_, err := tx.put(ctx, putUsers, b.tenant, &rows)
-	return err
-}
-
-func (b *batch) writeTerms(ctx context.Context, tx *Tx) error {
-	var rows tuples
-	rows.room(putTerms, len(b.putTerms))
-	for _, u := range b.putTerms {
-		rows.terms(b.tenant, u.User)
-		u.terms = false
-	}
-	b.putTerms = nil
-	_, err := tx.put(ctx, putTerms, b.tenant, &rows)
-	return err
-}
-
-func (b *batch) writeCodes(ctx context.Context, tx *Tx) error {
-	var rows tuples
-	rows.room(putCodes, len(b.newCodes))
-	for _, c := range b.newCodes {
-		rows.code(c.UserCode, c.owner)
-	}
-	wanted := len(b.newCodes)
-	b.newCodes = nil
-	n, err := tx.put(ctx, putCodes, b.tenant, &rows)
-	if err == nil && n != wanted {
-		err = errTaken
-	}
-	return err
-}
-
-func (b *batch) writeIntake(ctx context.Context, tx *Tx) error {
-	var rows tuples
-	for _, in := range b.intake {
-		rows.intake(in)
-	}
-	b.intake = nil
-	_, err := tx.put(ctx, putIntake, b.tenant, &rows)
-	return err
-}
-
-func (b *batch) writeEvents(ctx context.Context, tx *Tx) error {
-	if len(b.events) == 0 {
-		return nil
-	}
-	var rows, ids tuples
-	for _, e := range b.events {
-		rows.row()
-		rows.text(e.id, string(e.kind), e.data)
-		ids.row()
-		ids.text(e.id)
-	}
-	b.events = nil
-	if _, err := tx.put(ctx, putEvents, b.tenant, &rows); err != nil {
-		return err
-	}
-	return tx.exec(ctx, "webhook deliveries", `INSERT INTO webhook_delivery (`+newDelivery+`)
-		SELECT ?1, s.url, j.value ->> 0, 'waiting', 0, 0, ?3, ?3 FROM json_each(?2) j
-		JOIN webhook_subscription s ON s.tenant = ?1 AND s.disabled_at IS NULL ORDER BY j.key`,
-		string(b.tenant), ids.String(), int64(b.now))
-}
-
-// putIntake takes event calls in: tuples.intake of each.
-var putIntake = statement(put{
-	table: "intake", columns: "account_id, user_id, idempotency_key, events", at: "received_at",
-})
-
-// putEvents writes webhook events down: id, type and data of each.
-var putEvents = statement(put{table: "webhook_event", columns: "id, type, data", at: "created_at"})
-
-func (t *tuples) intake(in event.Batch) {
-	t.row()
-	t.text(string(in.Account), string(in.User))
-	t.textOrNull(string(in.Key))
-	t.text(string(wire.IntakeEvents(in)))
+	// Most tenants track everybody.
+	return b.conn.QueryRowContext(ctx, `SELECT (`+subscribed+`), EXISTS (SELECT 1 FROM do_not_track WHERE tenant = ?1)`,
+		string(b.tenant)).Scan(&b.listeners, &b.untracking)
 }

@@ -25,32 +25,30 @@ func latestFirst(a, b *batchReferral) int {
 }
 
 // loadReferrals reads them, and who may refer.
-func (b *batch) loadReferrals(ctx context.Context) error {
-	b.referrals, b.referred = map[string]*batchReferral{}, map[core.AccountID]*batchReferral{}
-	b.made = map[referral.Identity][]*batchReferral{}
-	if err := b.loadReferred(ctx); err != nil || len(b.about.Claimed) == 0 {
+func (b *batch) loadReferrals(ctx context.Context, about About) error {
+	if err := b.loadReferred(ctx, about); err != nil || len(about.Claimed) == 0 {
 		return err
 	}
-	referrers := b.referrers()
+	referrers := b.referrers(about)
 	if err := b.loadOwners(ctx, referrers); err != nil || len(referrers) == 0 {
 		return err
 	}
-	latest, err := Reads{q: b.conn}.latestMade(ctx, b.tenant, referrers, b.about.LatestSince, b.about.LatestMost)
+	latest, err := Reads{q: b.conn}.latestMade(ctx, b.tenant, referrers, about.LatestSince, about.LatestMost)
 	for _, r := range latest {
 		who := identityOf(r.Referrer)
 		b.made[who] = append(b.made[who], b.know(r))
 	}
-	for _, made := range b.made {
-		slices.SortFunc(made, latestFirst)
+	for _, who := range referrers {
+		slices.SortFunc(b.made[who], latestFirst)
 	}
 	return err
 }
 
-func (b *batch) loadReferred(ctx context.Context) error {
+func (b *batch) loadReferred(ctx context.Context, about About) error {
 	var asked []core.AccountID
-	for id, a := range b.accounts {
-		if a.known && a.Standing.Referral != referral.None {
-			asked = append(asked, id)
+	for _, u := range about.Users {
+		if a := b.accounts[u.Account]; a.known && a.Standing.Referral != referral.None && b.referred[u.Account] == nil {
+			asked = append(asked, u.Account)
 		}
 	}
 	if len(asked) == 0 {
@@ -73,19 +71,19 @@ func (b *batch) know(r referral.Referral) *batchReferral {
 
 // referrers are those whose codes the calls claim, and those who ask for codes of
 // their own, which another call may claim.
-func (b *batch) referrers() (all []referral.Identity) {
+func (b *batch) referrers(about About) (all []referral.Identity) {
 	add := func(who referral.Identity) {
 		if who = identityOf(who); b.made[who] == nil {
 			b.made[who] = []*batchReferral{}
 			all = append(all, who)
 		}
 	}
-	for _, code := range b.about.Claimed {
+	for _, code := range about.Claimed {
 		if c := b.codes[codeKey(code)]; c != nil {
 			add(c.Owner)
 		}
 	}
-	for _, who := range b.about.Owners {
+	for _, who := range about.Owners {
 		add(who)
 	}
 	return all
@@ -237,52 +235,4 @@ func (b *batch) recordDecision(d wire.Decision) {
 func (b *batch) touchBilling(account core.AccountID) {
 	n := len(b.touched)
 	b.note(func() { b.touched = append(b.touched, account) }, func() { b.touched = b.touched[:n] })
-}
-
-func (b *batch) writeReferrals(ctx context.Context, tx *Tx) error {
-	var rows tuples
-	for _, r := range b.putReferrals {
-		rows.referral(r.Referral)
-		r.put = false
-	}
-	b.putReferrals = nil
-	_, err := tx.put(ctx, putReferrals, b.tenant, &rows)
-	return err
-}
-
-func (b *batch) writeRewards(ctx context.Context, tx *Tx) error {
-	var rows tuples
-	for _, r := range b.newRewards {
-		rows.reward(r)
-	}
-	entries := b.ledger
-	b.newRewards, b.ledger = nil, nil
-	if _, err := tx.put(ctx, putNewRewards, b.tenant, &rows); err != nil {
-		return err
-	}
-	return tx.AppendLedger(ctx, b.tenant, nil, entries)
-}
-
-func (b *batch) writeDecisions(ctx context.Context, tx *Tx) error {
-	var rows tuples
-	for _, d := range b.decisions {
-		rows.decision(d)
-	}
-	b.decisions = nil
-	_, err := tx.put(ctx, putDecisions, b.tenant, &rows)
-	return err
-}
-
-func (b *batch) writeTouched(ctx context.Context, tx *Tx) error {
-	var rows tuples
-	for _, account := range b.touched {
-		rows.row()
-		rows.text(string(account))
-	}
-	if b.touched = nil; rows.rows == 0 {
-		return nil
-	}
-	return tx.exec(ctx, "touch billing", `UPDATE gateway_subscription SET due_at = ?3
-		WHERE tenant = ?1 AND account_id IN (SELECT value ->> 0 FROM json_each(?2)) AND `+billed,
-		string(b.tenant), rows.String(), int64(b.now))
 }

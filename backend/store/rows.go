@@ -18,6 +18,8 @@ type tuples struct {
 	// values are texts, integers and nil.
 	values []any
 	rows   int
+	// told is what String said; no row is added after.
+	told string
 }
 
 // row begins a row.
@@ -82,6 +84,13 @@ func (t *tuples) texts(list []string) {
 // String is the rows as one parameter: an array of arrays, which a statement reads
 // with json_each.
 func (t *tuples) String() string {
+	if t.told == "" {
+		t.told = t.json()
+	}
+	return t.told
+}
+
+func (t *tuples) json() string {
 	if t.rows == 0 {
 		return "[]"
 	}

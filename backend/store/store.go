@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	_ "modernc.org/sqlite" // libsql-client-go opens file: URLs with it
@@ -32,6 +33,8 @@ type Primary struct {
 	embedded bool
 	// log is that of a file; nil for a server, which answers for itself.
 	log *flush.Log
+	// commits is how many transactions of this process were kept.
+	commits atomic.Int64
 }
 
 // maxWriters is how many connections write to a server. It lets waiters in in no
@@ -165,6 +168,8 @@ type Tx struct {
 	Silent bool
 	// embedded is true on a file.
 	embedded bool
+	// commits is how many transactions of this process were kept before.
+	commits int64
 }
 
 // Write runs do in one transaction and commits it when do returns nil; then it is
@@ -253,14 +258,42 @@ func (p *Primary) transact(ctx context.Context, now core.Time, keys checking, do
 			rollback(ctx, conn)
 		}
 	}()
-	if err := do(&Tx{Reads: Reads{q: conn}, Now: now, embedded: p.embedded}); err != nil {
+	tx := &Tx{Reads: Reads{q: conn}, Now: now, embedded: p.embedded, commits: p.commits.Load()}
+	// Whatever ends a batch that writes behind its calls, the connection is free then.
+	defer func() { _ = tx.b.written() }()
+	if err := do(tx); err != nil {
 		return err
 	}
 	if _, err := conn.ExecContext(ctx, "COMMIT"); err != nil {
 		return fmt.Errorf("store: commit: %w", err)
 	}
 	committed = true
+	p.commits.Add(1)
 	return nil
+}
+
+// Mark says what had been written to a file when a transaction began.
+type Mark struct {
+	// others changes with what other processes write, own with each transaction of
+	// this one.
+	others, own int64
+}
+
+// Next reports whether the transaction that took the mark before was the last one
+// until this mark.
+func (m Mark) Next(before Mark) bool { return m == Mark{before.others, before.own + 1} }
+
+// Mark returns what had been written when the transaction began; on a server, which
+// does not tell, always the same.
+func (tx *Tx) Mark(ctx context.Context) (m Mark, err error) {
+	if !tx.embedded {
+		return m, nil
+	}
+	if err := tx.q.QueryRowContext(ctx, `PRAGMA data_version`).Scan(&m.others); err != nil {
+		return m, fmt.Errorf("store: mark: %w", err)
+	}
+	m.own = tx.commits
+	return m, nil
 }
 
 // checkAgain has a connection keep foreign keys; one that cannot is thrown away,

@@ -50,7 +50,7 @@ func (tx *Tx) Listens(ctx context.Context, tenant core.TenantAlias) (listens boo
 }
 
 // subscribed is whether a tenant has a subscription that is sent to.
-const subscribed = `SELECT EXISTS (SELECT 1 FROM webhook_subscription WHERE tenant = ? AND disabled_at IS NULL)`
+const subscribed = `SELECT EXISTS (SELECT 1 FROM webhook_subscription WHERE tenant = ?1 AND disabled_at IS NULL)`
 
 const newDelivery = `tenant, url, event_id, state, attempt, tries, due_at, created_at`
 

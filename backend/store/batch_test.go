@@ -1,0 +1,106 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/referral"
+)
+
+// A batch that finds out while it writes that it took too much for granted is
+// given up as a whole, in whichever part that is, and the next transaction begins
+// as if there had been none.
+func TestBatch_TakenCodeGivesItUp(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b.write(t, func(ctx context.Context, tx *store.Tx) error {
+			if err := putUser(ctx, tx, b.tenant, "owner", "u"); err != nil {
+				return err
+			}
+			_, err := tx.InsertCode(ctx, b.tenant, aCode("TAKEN"), "owner", "u")
+			return err
+		})
+		for taken := range 3 {
+			require.True(t, store.BatchFailed(b.parts(t, 3, func(tx *store.Tx, part int) error {
+				code := fmt.Sprintf("FREE%d", part)
+				if part == taken {
+					code = "taken" // which nobody asked about
+				}
+				_, err := tx.InsertCode(t.Context(), b.tenant, aCode(code), account(part), "u")
+				return err
+			})), taken)
+			b.requireUsers(t, "owner")
+		}
+	})
+}
+
+// What ends a transaction while a part is being written waits for that, and
+// nothing remains; what is whole remains as it was said.
+func TestBatch_EndsWhileItWrites(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		require.ErrorIs(t, b.parts(t, 3, func(_ *store.Tx, part int) error {
+			if part == 2 {
+				return errTest
+			}
+			return nil
+		}), errTest)
+		b.requireUsers(t)
+		require.NoError(t, b.parts(t, 3, func(tx *store.Tx, part int) error {
+			if part == 0 {
+				return nil
+			}
+			// The part before may not be written yet, and is known.
+			_, known, err := tx.User(t.Context(), b.tenant, account(part-1), "u")
+			require.True(t, known)
+			return err
+		}))
+		b.requireUsers(t, account(0), account(1), account(2))
+	})
+}
+
+func account(part int) core.AccountID { return core.AccountID(fmt.Sprintf("part%d", part)) }
+
+func aCode(code string) referral.UserCode {
+	return referral.UserCode{Code: core.ReferralCode(code), Program: core.ClassicProgram}
+}
+
+// parts runs a batch of so many parts, each of which puts a user and does what
+// also does.
+func (b bundle) parts(t *testing.T, n int, also func(tx *store.Tx, part int) error) error {
+	ctx := t.Context()
+	return b.db.Write(ctx, now, func(tx *store.Tx) error {
+		tx.Batch(b.tenant)
+		for part := range n {
+			about := store.About{Users: []referral.Identity{{Account: account(part), User: "u"}}}
+			if part > 0 {
+				about.Users = append(about.Users, referral.Identity{Account: account(part - 1), User: "u"})
+			}
+			if err := tx.Next(ctx, about); err != nil {
+				return err
+			}
+			if err := tx.Try(ctx, func() error {
+				if err := putUser(ctx, tx, b.tenant, account(part), "u"); err != nil {
+					return err
+				}
+				return also(tx, part)
+			}); err != nil {
+				return err
+			}
+		}
+		return tx.EndBatch(ctx)
+	})
+}
+
+func (b bundle) requireUsers(t *testing.T, want ...core.AccountID) {
+	t.Helper()
+	users, total, err := b.db.Users(t.Context(), b.tenant, referral.UserFilter{Limit: 10})
+	require.NoError(t, err)
+	require.Equal(t, len(want), total)
+	for i, u := range users {
+		require.Equal(t, want[i], u.Account)
+	}
+}

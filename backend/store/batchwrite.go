@@ -1,0 +1,229 @@
+package store
+
+import (
+	"context"
+
+	"kith/core/event"
+	"kith/core/wire"
+)
+
+// later is what is left to do of a write when all its values are gathered: it
+// shares nothing with the batch, which goes on.
+type later func(ctx context.Context, tx *Tx) error
+
+// gather takes what the calls noted, to be written. Accounts go before their
+// users, and users before what is theirs. What users are found by is kept for the
+// end, since the index has more to do for each statement than for each row.
+func (b *batch) gather() []later {
+	b.undo = nil
+	b.gatherTerms()
+	return []later{
+		b.gatherAccounts(), b.gatherUsers(), b.gatherCodes(), b.gatherReferrals(), b.gatherRewards(),
+		b.gatherDecisions(), b.gatherTouched(), b.gatherIntake(), b.gatherEvents(),
+	}
+}
+
+// writeBehind writes while further calls are made, which take half as long and
+// nothing from the database.
+func (b *batch) writeBehind(ctx context.Context, noted []later) {
+	writing := make(chan error, 1)
+	b.writing = writing
+	go func() { writing <- b.run(ctx, noted) }()
+}
+
+// written waits for what is written behind the calls.
+func (b *batch) written() error {
+	if b == nil || b.writing == nil {
+		return nil
+	}
+	err := <-b.writing
+	b.writing = nil
+	return err
+}
+
+// write writes what the calls noted.
+func (b *batch) write(ctx context.Context) error {
+	noted := append(b.gather(), b.allTerms())
+	if err := b.written(); err != nil {
+		return err
+	}
+	return b.run(ctx, noted)
+}
+
+func (b *batch) run(ctx context.Context, all []later) error {
+	tx := &Tx{Reads: Reads{q: b.conn}, Now: b.now, embedded: b.embedded}
+	for _, write := range all {
+		if err := write(ctx, tx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rowsLater stores rows of the batch's tenant.
+func (b *batch) rowsLater(p *put, rows tuples) later {
+	b.prepare(&rows)
+	return func(ctx context.Context, tx *Tx) error {
+		_, err := tx.put(ctx, p, b.tenant, &rows)
+		return err
+	}
+}
+
+// prepare does what a server's part of a write does not wait for then.
+func (b *batch) prepare(rows *tuples) {
+	if !b.embedded {
+		_ = rows.String()
+	}
+}
+
+func (b *batch) gatherAccounts() later {
+	var rows tuples
+	rows.room(putAccounts, len(b.putAccounts))
+	for _, a := range b.putAccounts {
+		rows.account(a.Account)
+		a.put = false
+	}
+	b.putAccounts = nil
+	return b.rowsLater(putAccounts, rows)
+}
+
+func (b *batch) gatherUsers() later {
+	var rows tuples
+	rows.room(putUsers, len(b.putUsers))
+	for _, u := range b.putUsers {
+		rows.user(u.User)
+		u.put = false
+	}
+	b.putUsers = nil
+	return b.rowsLater(putUsers, rows)
+}
+
+func (b *batch) gatherTerms() {
+	b.terms.room(putTerms, len(b.putTerms))
+	for _, u := range b.putTerms {
+		b.terms.terms(b.tenant, u.User)
+		u.terms = false
+	}
+	b.putTerms = nil
+}
+
+func (b *batch) allTerms() later {
+	rows := b.terms
+	b.terms = tuples{}
+	return b.rowsLater(putTerms, rows)
+}
+
+func (b *batch) gatherCodes() later {
+	var rows tuples
+	rows.room(putCodes, len(b.newCodes))
+	for _, c := range b.newCodes {
+		rows.code(c.UserCode, c.owner)
+	}
+	b.newCodes = nil
+	b.prepare(&rows)
+	return func(ctx context.Context, tx *Tx) error {
+		n, err := tx.put(ctx, putCodes, b.tenant, &rows)
+		if err == nil && n != rows.rows {
+			err = errTaken
+		}
+		return err
+	}
+}
+
+func (b *batch) gatherReferrals() later {
+	var rows tuples
+	for _, r := range b.putReferrals {
+		rows.referral(r.Referral)
+		r.put = false
+	}
+	b.putReferrals = nil
+	return b.rowsLater(putReferrals, rows)
+}
+
+func (b *batch) gatherRewards() later {
+	var rows tuples
+	for _, r := range b.newRewards {
+		rows.reward(r)
+	}
+	entries := b.ledger
+	b.newRewards, b.ledger = nil, nil
+	return func(ctx context.Context, tx *Tx) error {
+		if _, err := tx.put(ctx, putNewRewards, b.tenant, &rows); err != nil {
+			return err
+		}
+		return tx.AppendLedger(ctx, b.tenant, nil, entries)
+	}
+}
+
+func (b *batch) gatherDecisions() later {
+	var rows tuples
+	for _, d := range b.decisions {
+		rows.decision(d)
+	}
+	b.decisions = nil
+	return b.rowsLater(putDecisions, rows)
+}
+
+func (b *batch) gatherTouched() later {
+	var rows tuples
+	for _, account := range b.touched {
+		rows.row()
+		rows.text(string(account))
+	}
+	b.touched = nil
+	return func(ctx context.Context, tx *Tx) error {
+		if rows.rows == 0 {
+			return nil
+		}
+		return tx.exec(ctx, "touch billing", `UPDATE gateway_subscription SET due_at = ?3
+			WHERE tenant = ?1 AND account_id IN (SELECT value ->> 0 FROM json_each(?2)) AND `+billed,
+			string(b.tenant), rows.String(), int64(tx.Now))
+	}
+}
+
+func (b *batch) gatherIntake() later {
+	var rows tuples
+	for _, in := range b.intake {
+		rows.intake(in)
+	}
+	b.intake = nil
+	return b.rowsLater(putIntake, rows)
+}
+
+func (b *batch) gatherEvents() later {
+	var rows, ids tuples
+	for _, e := range b.events {
+		rows.row()
+		rows.text(e.id, string(e.kind), e.data)
+		ids.row()
+		ids.text(e.id)
+	}
+	b.events = nil
+	return func(ctx context.Context, tx *Tx) error {
+		if rows.rows == 0 {
+			return nil
+		}
+		if _, err := tx.put(ctx, putEvents, b.tenant, &rows); err != nil {
+			return err
+		}
+		return tx.exec(ctx, "webhook deliveries", `INSERT INTO webhook_delivery (`+newDelivery+`)
+			SELECT ?1, s.url, j.value ->> 0, 'waiting', 0, 0, ?3, ?3 FROM json_each(?2) j
+			JOIN webhook_subscription s ON s.tenant = ?1 AND s.disabled_at IS NULL ORDER BY j.key`,
+			string(b.tenant), ids.String(), int64(tx.Now))
+	}
+}
+
+// putIntake takes event calls in: tuples.intake of each.
+var putIntake = statement(put{
+	table: "intake", columns: "account_id, user_id, idempotency_key, events", at: "received_at",
+})
+
+// putEvents writes webhook events down: id, type and data of each.
+var putEvents = statement(put{table: "webhook_event", columns: "id, type, data", at: "created_at"})
+
+func (t *tuples) intake(in event.Batch) {
+	t.row()
+	t.text(string(in.Account), string(in.User))
+	t.textOrNull(string(in.Key))
+	t.text(string(wire.IntakeEvents(in)))
+}
