@@ -190,7 +190,7 @@ var walls = []wall{
 		modules: prometheus, why: "it counts what passes and knows no rule"},
 	{pkg: "kith/backend/cmd/kith", open: true, why: "it wires"},
 
-	{pkg: "kith/wasm/host", kith: []string{"kith/edge/abi", "kith/wasm/host", "kith/backend/store/flush", "kith/backend/store/connect"},
+	{pkg: "kith/wasm/host", kith: []string{"kith/edge/abi", "kith/wasm/host", "kith/backend/store/flush"},
 		modules: slices.Concat(libsql, []string{"github.com/tetratelabs/wazero/...", "github.com/BurntSushi/toml/..."}),
 		tests:   []string{"kith/backend/store/sqldtest"},
 		why:     "it hosts any component, so it knows no rule of this one"},

@@ -77,6 +77,8 @@ const maxBatch = 1 << 20
 type Processed struct {
 	// Calls were taken from the intake, Events came out of them.
 	Calls, Events int
+	// Left is true when more may have waited than were taken.
+	Left bool
 	// Unreadable is how many events did not come out, because they have no id,
 	// no key or no fields, or an id that is taken. Our own senders write no
 	// such events. Their calls are passed over.
@@ -94,22 +96,23 @@ const userStands = `EXISTS (SELECT 1 FROM user u WHERE u.tenant = i.tenant AND u
 // processed once, whenever the process dies.
 func (tx *Tx) ProcessIntake(ctx context.Context, limit int) (done Processed, err error) {
 	var from, to int64
-	var events int // of known users
+	var waited, events int // events of known users
 	err = tx.q.QueryRowContext(ctx, `
 		WITH waiting AS (SELECT seq, octet_length(events) AS size FROM intake
 				WHERE seq > (SELECT seq FROM intake_cursor) ORDER BY seq LIMIT ?),
 			batch AS (SELECT coalesce(max(seq), 0) AS upto, count(*) AS calls
 				FROM (SELECT seq, sum(size) OVER (ORDER BY seq) - size AS before FROM waiting) WHERE before < ?)
-		SELECT c.seq, b.upto, b.calls, coalesce(sum(json_array_length(i.events)) FILTER (WHERE `+userStands+`), 0),
+		SELECT c.seq, b.upto, b.calls, (SELECT count(*) FROM waiting), coalesce(sum(json_array_length(i.events)) FILTER (WHERE `+userStands+`), 0),
 			coalesce(sum(json_array_length(i.events)) FILTER (WHERE NOT `+userStands+`), 0)
 		FROM intake_cursor c, batch b LEFT JOIN intake i ON i.seq > c.seq AND i.seq <= b.upto`, limit, maxBatch).
-		Scan(&from, &to, &done.Calls, &events, &done.Orphaned)
+		Scan(&from, &to, &done.Calls, &waited, &events, &done.Orphaned)
 	if err != nil {
 		return Processed{}, fmt.Errorf("store: read intake: %w", err)
 	}
 	if done.Calls == 0 {
 		return done, nil
 	}
+	done.Left = waited > done.Calls || waited == limit
 	// Nothing that a row holds may fail the statement, or that row would stop
 	// the intake of all tenants for ever. STRICT refuses also what OR IGNORE
 	// lets pass, so the time is cast.

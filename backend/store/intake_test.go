@@ -165,8 +165,11 @@ func TestProcessIntake_InOrderBatchByBatch(t *testing.T) {
 		for i := range 5 {
 			require.NoError(t, appendOne(t.Context(), b.db, b.tenant, "", now+core.Time(i)))
 		}
-		for _, want := range []struct{ taken, stored int }{{2, 2}, {2, 4}, {1, 5}, {0, 5}} {
-			require.Equal(t, store.Processed{Calls: want.taken, Events: want.taken}, b.process(t, 2))
+		for _, want := range []struct {
+			taken, stored int
+			left          bool
+		}{{2, 2, true}, {2, 4, true}, {1, 5, false}, {0, 5, false}} {
+			require.Equal(t, store.Processed{Calls: want.taken, Events: want.taken, Left: want.left}, b.process(t, 2))
 			events := b.events(t)
 			require.Len(t, events, want.stored)
 			require.True(t, strings.HasSuffix(events[want.stored-1], fmt.Sprintf(" %d 100", want.stored-1)), "the oldest first")
@@ -318,8 +321,11 @@ func TestProcessIntake_BatchIsBoundedBySize(t *testing.T) {
 			require.NoError(t, err)
 		}
 		require.NoError(t, appendOne(t.Context(), b.db, b.tenant, "", now))
-		require.Equal(t, 2, b.process(t, 500).Calls, "the one that passes the bound is the last")
-		require.Equal(t, 2, b.process(t, 500).Calls)
+		for _, left := range []bool{true, false} {
+			done := b.process(t, 500)
+			require.Equal(t, 2, done.Calls, "the one that passes the bound is the last")
+			require.Equal(t, left, done.Left)
+		}
 		require.False(t, b.waits(t))
 	})
 }

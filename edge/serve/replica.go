@@ -112,13 +112,17 @@ func findCode(tenant core.TenantAlias, code core.ReferralCode) (foundCode, bool)
 	}}, true
 }
 
-// Sites are read for pages only.
-const senderStatement = `SELECT t.key_hash, t.key_sealed,
-		coalesce((SELECT mode FROM secure_mode WHERE tenant = t.alias AND endpoint = ?4), ''),
-		CASE ?5 WHEN 0 THEN '' ELSE (` + origin.Sites + `) END
-	FROM tenant t
+// A server parses a statement each time anew, so sites stand in that for pages only.
+const (
+	senderStatement     = senderColumns + senderSource
+	pageSenderStatement = senderColumns + `, (` + origin.Sites + `)` + senderSource
+
+	senderColumns = `SELECT t.key_hash, t.key_sealed,
+		coalesce((SELECT mode FROM secure_mode WHERE tenant = t.alias AND endpoint = ?4), '')`
+	senderSource = ` FROM tenant t
 	JOIN user u ON u.tenant = t.alias AND u.account_id = ?2 AND u.id = ?3
 	WHERE t.alias = ?1`
+)
 
 // sender is what the replica knows of a tenant, for a call about a known user.
 type sender struct {
@@ -133,17 +137,19 @@ type sender struct {
 // findSender returns what a call to an endpoint about a user is checked by, when
 // the replica knows the user; sites only when the sender is a page.
 func findSender(e auth.Endpoint, tenant core.TenantAlias, account core.AccountID, user core.UserID, page bool) (sender, bool) {
-	withSites := abi.Int(0)
+	statement := senderStatement
 	if page {
-		withSites = abi.Int(1)
+		statement = pageSenderStatement
 	}
-	v, ok := row(senderStatement, abi.Text(string(tenant)), abi.Text(string(account)), abi.Text(string(user)), abi.Text(e.String()), withSites)
+	v, ok := row(statement, abi.Text(string(tenant)), abi.Text(string(account)), abi.Text(string(user)), abi.Text(e.String()))
 	if !ok {
 		return sender{}, false
 	}
-	return sender{
-		keyHash: v[0].String(), keySealed: v[1].String(), mode: modeOf(e, v[2].String()), sites: v[3].String(),
-	}, true
+	s := sender{keyHash: v[0].String(), keySealed: v[1].String(), mode: modeOf(e, v[2].String())}
+	if page {
+		s.sites = v[3].String()
+	}
+	return s, true
 }
 
 // A user in a program without a code of theirs, one who is blocked, and one with

@@ -93,14 +93,14 @@ const maxStatements = 256
 // is not sent again; few restarts take less.
 const writerIdle = 2 * time.Second
 
-func openDatabases(ctx context.Context, granted []string, o Options) (map[string]*database, error) {
+func openDatabases(ctx context.Context, granted []string, o Options, others *atWork) (map[string]*database, error) {
 	databases := make(map[string]*database)
 	for _, name := range granted {
 		config, ok := o.Databases[name]
 		if !ok {
 			continue
 		}
-		d, err := openDatabase(ctx, config, o)
+		d, err := openDatabase(ctx, config, o, others)
 		if err != nil {
 			return databases, fmt.Errorf("host: database %s: %w", name, err)
 		}
@@ -109,7 +109,7 @@ func openDatabases(ctx context.Context, granted []string, o Options) (map[string
 	return databases, nil
 }
 
-func openDatabase(ctx context.Context, config Database, o Options) (*database, error) {
+func openDatabase(ctx context.Context, config Database, o Options, others *atWork) (*database, error) {
 	d := &database{limits: limits{o.MaxRows, o.MaxRowBytes}, statements: make(map[string]*statement)}
 	for _, url := range append([]string{config.URL}, config.Fallbacks...) {
 		if len(config.Fallbacks) > 0 && strings.HasPrefix(url, "file:") {
@@ -117,13 +117,13 @@ func openDatabase(ctx context.Context, config Database, o Options) (*database, e
 		}
 	}
 	if strings.HasPrefix(config.URL, "file:") {
-		return d, d.openFile(ctx, config.URL, o.Timeout)
+		return d, d.openFile(ctx, config.URL, o.Timeout, others)
 	}
 	var err error
 	if d.replicas, err = newReplicas(config, o); err != nil {
 		return nil, err
 	}
-	d.write = newGroup(d.replicas)
+	d.write = newGroup(d.replicas, others)
 	return d, nil
 }
 
@@ -132,7 +132,7 @@ func openDatabase(ctx context.Context, config Database, o Options) (*database, e
 // commits, which is done for several at once.
 var filePragmas = []string{"journal_mode(WAL)", "synchronous(NORMAL)"}
 
-func (d *database) openFile(ctx context.Context, file string, timeout time.Duration) error {
+func (d *database) openFile(ctx context.Context, file string, timeout time.Duration, others *atWork) error {
 	d.file = true
 	if strings.Contains(file, ":memory:") || strings.Contains(file, "mode=memory") {
 		return errors.New("every connection would have a database in memory of its own")
@@ -141,7 +141,7 @@ func (d *database) openFile(ctx context.Context, file string, timeout time.Durat
 	if err != nil {
 		return err
 	}
-	d.write = newGroup(w)
+	d.write = newGroup(w, others)
 	d.read, err = filePool(file, readers(), append([]string{"busy_timeout(5000)", "query_only(1)"}, filePragmas...)...)
 	return err
 }
@@ -239,7 +239,7 @@ func (d *database) query(ctx context.Context, text []byte, args []any) (*result,
 	case s.write:
 		return d.write.write(ctx, s.text, args)
 	case !d.file:
-		return d.replicas.read(ctx, s.text, args, d.readAll)
+		return d.replicas.read(ctx, s.text, args)
 	}
 	var rows *sql.Rows
 	if s.prepared != nil {

@@ -44,12 +44,15 @@ func openFileWriter(ctx context.Context, file string, l limits, timeout time.Dur
 
 func (w *fileWriter) timeout() time.Duration { return w.most }
 
+// patience is none: while a group is flushed the next one grows.
+func (w *fileWriter) patience() time.Duration { return 0 }
+
 func (w *fileWriter) durable() error { return w.log.Wait() }
 
 func (w *fileWriter) close() error { return errors.Join(w.conn.Close(), w.pool.Close(), w.log.Close()) }
 
-func (w *fileWriter) transact(ctx context.Context, calls []*writeCall) ([]written, error) {
-	results := make([]written, len(calls))
+func (w *fileWriter) transact(ctx context.Context, calls []*call) ([]outcome, error) {
+	results := make([]outcome, len(calls))
 	if len(calls) == 1 { // is a transaction by itself
 		_ = patiently(calls[0].wanted, func() error {
 			results[0] = w.one(ctx, calls[0])
@@ -57,7 +60,7 @@ func (w *fileWriter) transact(ctx context.Context, calls []*writeCall) ([]writte
 		})
 		return results, nil
 	}
-	wanted := func() bool { return slices.ContainsFunc(calls, (*writeCall).wanted) }
+	wanted := func() bool { return slices.ContainsFunc(calls, (*call).wanted) }
 	if err := patiently(wanted, func() error { return w.exec(ctx, "BEGIN IMMEDIATE") }); err != nil {
 		return nil, err
 	}
@@ -73,9 +76,9 @@ func (w *fileWriter) transact(ctx context.Context, calls []*writeCall) ([]writte
 }
 
 // one carries one statement out, unless nobody waits for it any more.
-func (w *fileWriter) one(ctx context.Context, c *writeCall) (done written) {
+func (w *fileWriter) one(ctx context.Context, c *call) (done outcome) {
 	if !c.wanted() {
-		return written{err: errNotDone}
+		return outcome{err: errNotDone}
 	}
 	done.result, done.err = w.run(ctx, c.text, c.args)
 	return done

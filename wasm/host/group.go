@@ -16,7 +16,8 @@ import (
 // To a server, one after the other would pay the way to the primary and its lock
 // for each, and several connections that wait for the lock poll it there, without
 // a pause, so that a dozen of them leave a small server no time for the one that
-// has it. To a file, each would pay for a commit, with a copy of every page that
+// has it. Where several write, a group waits for those that are at work and may
+// write next. To a file, each would pay for a commit, with a copy of every page that
 // it touches, of which most are the same, and for the disk.
 //
 // A statement is sent once, to one of the servers. When its result gets lost
@@ -24,7 +25,9 @@ import (
 // failed.
 type group struct {
 	to    writer
-	calls chan *writeCall
+	calls chan *call
+	// others are the requests that may write next.
+	others *atWork
 	// committed is the way from the one who carries out to the one who waits for
 	// the disk. It holds nothing: of two groups, one is written while the other is
 	// flushed, and a third grows meanwhile, since what a commit and a flush cost
@@ -41,27 +44,30 @@ type writer interface {
 	// transact carries statements out in one transaction, in which each stands or
 	// falls by itself. The error is of all of them; nothing was carried out when
 	// it is errNotDone, and otherwise nobody knows.
-	transact(ctx context.Context, calls []*writeCall) ([]written, error)
+	transact(ctx context.Context, calls []*call) ([]outcome, error)
 	// durable returns when what was carried out before will survive a power cut.
 	// Others may be carried out meanwhile.
 	durable() error
 	// timeout bounds one transaction.
 	timeout() time.Duration
+	// patience is how long a group may wait for more statements, so that there are
+	// fewer transactions.
+	patience() time.Duration
 	close() error
 }
 
-// writeCall is a statement that somebody waits for.
-type writeCall struct {
+// call is a statement that somebody waits for.
+type call struct {
 	ctx    context.Context
 	text   string
 	args   []any
-	result chan written // has room for the one
+	result chan outcome // has room for the one
 }
 
 // wanted reports whether somebody still waits.
-func (c *writeCall) wanted() bool { return c.ctx.Err() == nil }
+func (c *call) wanted() bool { return c.ctx.Err() == nil }
 
-type written struct {
+type outcome struct {
 	result *result
 	err    error
 }
@@ -69,15 +75,15 @@ type written struct {
 // carriedOut is a group whose results are not told yet, or the error that is of
 // all of it.
 type carriedOut struct {
-	calls   []*writeCall
-	results []written
+	calls   []*call
+	results []outcome
 	err     error
 }
 
 func (c carriedOut) tell() {
 	for i, call := range c.calls {
 		if c.err != nil {
-			call.result <- written{err: c.err}
+			call.result <- outcome{err: c.err}
 		} else {
 			call.result <- c.results[i]
 		}
@@ -93,8 +99,8 @@ const (
 	lockedPause = 20 * time.Millisecond
 )
 
-func newGroup(to writer) *group {
-	g := &group{to: to, calls: make(chan *writeCall, maxGroup), committed: make(chan carriedOut)}
+func newGroup(to writer, others *atWork) *group {
+	g := &group{to: to, others: others, calls: make(chan *call, maxGroup), committed: make(chan carriedOut)}
 	g.ended, g.end = context.WithCancel(context.Background())
 	g.done.Go(g.work)
 	g.done.Go(g.settle)
@@ -110,12 +116,14 @@ func (g *group) close() error {
 // write runs a statement as a transaction of its own. A request that ends before
 // its turn is not carried out.
 func (g *group) write(ctx context.Context, text string, args []any) (*result, error) {
-	c := &writeCall{ctx: ctx, text: text, args: args, result: make(chan written, 1)}
+	c := &call{ctx: ctx, text: text, args: args, result: make(chan outcome, 1)}
 	select {
 	case g.calls <- c:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	g.others.end()
+	defer g.others.begin()
 	select {
 	case w := <-c.result:
 		return w.result, w.err
@@ -126,7 +134,8 @@ func (g *group) write(ctx context.Context, text string, args []any) (*result, er
 
 func (g *group) work() {
 	defer close(g.committed)
-	var first *writeCall
+	var first *call
+	several := false // of the group before
 	for {
 		if first == nil {
 			select {
@@ -135,10 +144,31 @@ func (g *group) work() {
 				return
 			}
 		}
-		var calls []*writeCall
-		calls, first = g.gather(first)
+		if several {
+			g.hold()
+		}
+		var calls []*call
+		calls, first = gather(first, g.calls)
+		several = len(calls) > 1
 		if len(calls) > 0 {
 			g.committed <- g.carryOut(calls)
+		}
+	}
+}
+
+// hold waits until nobody is at work who may write next, or for as long as the
+// writer says.
+func (g *group) hold() {
+	most := g.to.patience()
+	if most == 0 {
+		return
+	}
+	end := time.After(most)
+	for g.others.some() && len(g.calls) < maxGroup-1 {
+		select {
+		case <-g.others.none:
+		case <-end:
+			return
 		}
 	}
 }
@@ -153,7 +183,7 @@ func (g *group) settle() {
 
 // gather returns what is to go together, of those who still wait, and who comes
 // first the next time.
-func (g *group) gather(next *writeCall) (calls []*writeCall, first *writeCall) {
+func gather(next *call, more <-chan *call) (calls []*call, first *call) {
 	for size := 0; ; {
 		if next.wanted() {
 			for _, arg := range next.args {
@@ -168,14 +198,14 @@ func (g *group) gather(next *writeCall) (calls []*writeCall, first *writeCall) {
 			return calls, nil
 		}
 		select {
-		case next = <-g.calls:
+		case next = <-more:
 		default:
 			return calls, nil
 		}
 	}
 }
 
-func (g *group) carryOut(calls []*writeCall) carriedOut {
+func (g *group) carryOut(calls []*call) carriedOut {
 	ctx, cancel := context.WithTimeout(g.ended, g.to.timeout())
 	defer cancel()
 	results, err := g.to.transact(ctx, calls)

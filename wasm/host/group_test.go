@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store/sqldtest"
@@ -18,7 +19,7 @@ import (
 func server(t *testing.T, url string) *database {
 	t.Helper()
 	o := Options{}.withDefaults()
-	d, err := openDatabase(t.Context(), Database{URL: url}, o)
+	d, err := openDatabase(t.Context(), Database{URL: url}, o, newAtWork())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = d.close() }) // the driver cannot close a connection well
 	return d
@@ -80,16 +81,16 @@ func TestGroup_DiskIsFull(t *testing.T) {
 	w, err := openFileWriter(t.Context(), file+"?_pragma=max_page_count(20)", limits{10, mib}, time.Minute)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, w.close()) })
-	call := func(bytes int64) *writeCall {
-		return &writeCall{ctx: t.Context(), text: "INSERT INTO t VALUES (zeroblob(?)) RETURNING length(v)", args: []any{bytes}}
+	insert := func(bytes int64) *call {
+		return &call{ctx: t.Context(), text: "INSERT INTO t VALUES (zeroblob(?)) RETURNING length(v)", args: []any{bytes}}
 	}
-	_, err = w.transact(t.Context(), []*writeCall{call(1), call(mib), call(2)})
+	_, err = w.transact(t.Context(), []*call{insert(1), insert(mib), insert(2)})
 	require.True(t, isFull(err), err)
 	require.Equal(t, []any{int64(0)}, server(t, file).mustQuery(t, "SELECT count(*) FROM t").values)
-	done, err := w.transact(t.Context(), []*writeCall{call(3), call(4)})
+	done, err := w.transact(t.Context(), []*call{insert(3), insert(4)})
 	require.NoError(t, err)
 	require.Equal(t, []any{int64(4)}, done[1].result.values)
-	done, err = w.transact(t.Context(), []*writeCall{call(mib)})
+	done, err = w.transact(t.Context(), []*call{insert(mib)})
 	require.NoError(t, err, "alone, it speaks for itself")
 	require.True(t, isFull(done[0].err))
 	require.Equal(t, []any{int64(2)}, server(t, file).mustQuery(t, "SELECT count(*) FROM t").values)
@@ -140,12 +141,96 @@ func TestGroup_GivenUpBeforeItsTurn(t *testing.T) {
 	d.mustQuery(t, "CREATE TABLE t (v)")
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	late := &writeCall{ctx: gone, text: "INSERT INTO t VALUES (1)", result: make(chan written, 1)}
-	here := &writeCall{ctx: t.Context(), text: "INSERT INTO t VALUES (2)", result: make(chan written, 1)}
+	late := &call{ctx: gone, text: "INSERT INTO t VALUES (1)", result: make(chan outcome, 1)}
+	here := &call{ctx: t.Context(), text: "INSERT INTO t VALUES (2)", result: make(chan outcome, 1)}
 	d.write.calls <- late
 	d.write.calls <- here
 	require.NoError(t, (<-here.result).err)
 	_, err := d.query(gone, []byte("INSERT INTO t VALUES (3)"), nil)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, []any{int64(2)}, d.mustQuery(t, "SELECT v FROM t").values)
+}
+
+// patient is a real writer with as much patience as a test wants, which tells each
+// group's texts and carries it out when it may.
+type patient struct {
+	writer
+	most   time.Duration
+	groups chan []string
+	may    chan struct{}
+	over   <-chan struct{} // the test
+}
+
+func (p *patient) patience() time.Duration { return p.most }
+
+func (p *patient) transact(ctx context.Context, calls []*call) ([]outcome, error) {
+	var texts []string
+	for _, c := range calls {
+		texts = append(texts, c.text)
+	}
+	select {
+	case p.groups <- texts:
+	case <-p.over:
+		return nil, errNotDone
+	}
+	select {
+	case <-p.may:
+	case <-p.over:
+		return nil, errNotDone
+	}
+	return p.writer.transact(ctx, calls)
+}
+
+// A group waits for the requests that are at work, as they may write too, but no
+// longer than the writer has patience; and where there was but one write at a time
+// it waits for nobody.
+func TestGroup_WaitsForThoseAtWork(t *testing.T) {
+	t.Parallel()
+	url := sqldtest.Start(t).PrimaryURL()
+	server(t, url).mustQuery(t, "CREATE TABLE t (v)")
+	for most, want := range map[time.Duration][]string{time.Hour: {"4", "5"}, time.Millisecond: {"4"}} {
+		p := &patient{writer: server(t, url).replicas, most: most, groups: make(chan []string), may: make(chan struct{}), over: t.Context().Done()}
+		others := newAtWork()
+		g := newGroup(p, others)
+		var all sync.WaitGroup
+		write := func(v string) {
+			others.begin()
+			all.Go(func() {
+				defer others.end()
+				_, err := g.write(t.Context(), "INSERT INTO t VALUES ("+v+")", nil)
+				assert.NoError(t, err)
+			})
+		}
+		waiting := func(n int) {
+			t.Helper()
+			require.Eventually(t, func() bool { return len(g.calls) == n }, sqldtest.Deadline, time.Millisecond)
+		}
+		group := func(want ...string) {
+			t.Helper()
+			for i := range want {
+				want[i] = "INSERT INTO t VALUES (" + want[i] + ")"
+			}
+			require.ElementsMatch(t, want, <-p.groups)
+		}
+
+		others.begin() // one who writes nothing
+		write("1")
+		group("1")
+		write("2")
+		write("3")
+		waiting(2)
+		p.may <- struct{}{}
+		group("2", "3")
+		p.may <- struct{}{}
+		write("4")
+		if len(want) > 1 {
+			write("5")
+			waiting(1)
+			others.end()
+		}
+		group(want...)
+		p.may <- struct{}{}
+		all.Wait()
+		require.NoError(t, g.close())
+	}
 }

@@ -25,6 +25,7 @@ type Host struct {
 	cache     wazero.CompilationCache
 	transport *http.Transport
 	stats     counters
+	atWork    *atWork
 
 	// slots has an element for every request that runs. idle holds instances
 	// that nobody uses, the one used last at its end.
@@ -48,7 +49,7 @@ type Host struct {
 // required variable is missing, a database file cannot be opened, or the module
 // is not one that this host can run. A database server need not answer yet.
 func Load(ctx context.Context, path string, options Options) (*Host, error) {
-	h := &Host{options: options.withDefaults(), drained: make(chan struct{})}
+	h := &Host{options: options.withDefaults(), drained: make(chan struct{}), atWork: newAtWork()}
 	h.slots = make(chan struct{}, h.options.Instances)
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	h.transport = newTransport(h.options.Instances)
@@ -69,7 +70,7 @@ func (h *Host) load(ctx context.Context, path string) (err error) {
 	if err := h.compile(ctx, code); err != nil {
 		return fmt.Errorf("host: %s: %w", h.app.source, err)
 	}
-	if h.databases, err = openDatabases(ctx, h.app.databases, h.options); err != nil {
+	if h.databases, err = openDatabases(ctx, h.app.databases, h.options, h.atWork); err != nil {
 		return err
 	}
 	g, err := h.newGuest(ctx)

@@ -18,12 +18,15 @@ import (
 )
 
 // hrana speaks the protocol of libSQL servers over HTTP
-// (github.com/tursodatabase/libsql, docs/HTTP_V2_SPEC.md) as far as a group of
-// writes needs it: the driver sends statements one by one.
+// (github.com/tursodatabase/libsql, docs/HTTP_V2_SPEC.md) as far as groups of
+// statements need it: the driver sends statements one by one.
 type hrana struct {
 	client     *http.Client
 	url, token string
 	host       string // of the URL
+	// socket is where the server speaks it over a WebSocket; empty: that was not
+	// asked for.
+	socket string
 	limits
 
 	// baton leads to the stream of the batch before, which was sent at used:
@@ -37,19 +40,37 @@ func newHrana(database Database, l limits) (*hrana, error) {
 	if err != nil {
 		return nil, err
 	}
+	h := &hrana{host: u.Host, token: database.Token, limits: l}
 	switch u.Scheme {
 	case "ws":
-		u.Scheme = "http"
-	case "wss", "libsql":
+		h.socket, u.Scheme = u.String(), "http"
+	case "wss":
+		h.socket, u.Scheme = u.String(), "https"
+	case "libsql":
 		u.Scheme = "https"
+	case "http", "https":
+	default:
+		return nil, fmt.Errorf("a database at %s://: want libsql, wss, ws, https or http", u.Scheme)
 	}
-	if u.Query().Get("tls") == "0" {
-		u.Scheme = "http"
+	if u.RawQuery != "" {
+		return nil, errors.New("the URL of a database has no parameters")
 	}
-	u.RawQuery = ""
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 2, IdleConnTimeout: writerIdle, TLSHandshakeTimeout: 5 * time.Second}
-	return &hrana{client: &http.Client{Transport: transport}, url: u.JoinPath("v2/pipeline").String(), host: u.Host, token: database.Token, limits: l}, nil
+	h.url = u.JoinPath("v2/pipeline").String()
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 1 + readStreams, IdleConnTimeout: writerIdle, TLSHandshakeTimeout: 5 * time.Second}
+	h.client = &http.Client{Transport: transport}
+	return h, nil
 }
+
+// reads is a stream of its own to the same server.
+func (h *hrana) reads() batcher {
+	if h.socket != "" {
+		return &socket{url: h.socket, token: h.token, limits: h.limits}
+	}
+	return &hrana{client: h.client, url: h.url, token: h.token, limits: h.limits}
+}
+
+// close has nothing to do: the client is shared, and the server forgets streams.
+func (h *hrana) close() {}
 
 type (
 	hranaStep struct {
@@ -83,33 +104,39 @@ type (
 		Baton   string
 		Results []struct {
 			Error    *hranaError
-			Response struct {
-				Result struct {
-					Results []*struct {
-						Cols []struct{ Name string }
-						Rows [][]struct {
-							Type   string
-							Value  json.RawMessage
-							Base64 string
-						}
-					} `json:"step_results"`
-					Errors []*hranaError `json:"step_errors"`
-				}
-			}
+			Response struct{ Result hranaResult }
+		}
+	}
+	// hranaResult has a result or an error for each step of a batch, or neither
+	// when its condition did not hold.
+	hranaResult struct {
+		Results []*hranaRows  `json:"step_results"`
+		Errors  []*hranaError `json:"step_errors"`
+	}
+	hranaRows struct {
+		Cols []struct{ Name string }
+		Rows [][]struct {
+			Type   string
+			Value  json.RawMessage
+			Base64 string
 		}
 	}
 )
 
+func hranaStmtOf(c *call) hranaStmt {
+	stmt := hranaStmt{SQL: c.text, WantRows: true}
+	for _, arg := range c.args {
+		stmt.Args = append(stmt.Args, hranaValueOf(arg))
+	}
+	return stmt
+}
+
 // transact carries statements out in one transaction; see writer.
-func (h *hrana) transact(ctx context.Context, calls []*writeCall) ([]written, error) {
+func (h *hrana) transact(ctx context.Context, calls []*call) ([]outcome, error) {
 	begun := &hranaCondition{Type: "ok", Step: new(int)}
 	steps := []hranaStep{{Stmt: hranaStmt{SQL: "BEGIN IMMEDIATE"}}}
 	for _, c := range calls {
-		stmt := hranaStmt{SQL: c.text, WantRows: true}
-		for _, arg := range c.args {
-			stmt.Args = append(stmt.Args, hranaValueOf(arg))
-		}
-		steps = append(steps, hranaStep{Condition: begun, Stmt: stmt})
+		steps = append(steps, hranaStep{Condition: begun, Stmt: hranaStmtOf(c)})
 	}
 	commit := len(steps)
 	if len(calls) == 1 {
@@ -119,11 +146,10 @@ func (h *hrana) transact(ctx context.Context, calls []*writeCall) ([]written, er
 		steps = append(steps, hranaStep{Condition: begun, Stmt: hranaStmt{SQL: "COMMIT"}},
 			hranaStep{Condition: &hranaCondition{Type: "not", Cond: &hranaCondition{Type: "ok", Step: &commit}}, Stmt: hranaStmt{SQL: "ROLLBACK"}})
 	}
-	answer, err := h.send(ctx, steps)
+	done, err := h.batch(ctx, steps)
 	if err != nil {
 		return nil, err
 	}
-	done := answer.Results[0].Response.Result
 	if len(done.Results) != len(steps) || len(done.Errors) != len(steps) {
 		return nil, fmt.Errorf("the server answered %d of %d steps", len(done.Results), len(steps))
 	}
@@ -134,14 +160,10 @@ func (h *hrana) transact(ctx context.Context, calls []*writeCall) ([]written, er
 		// A fault that ended the transaction, such as a disk that is full.
 		return nil, fmt.Errorf("the transaction did not end well: %s", messageOf(done.Errors))
 	}
-	results := make([]written, len(calls))
+	results := make([]outcome, len(calls))
 	first := min(commit, 1)
 	for i := range results {
-		if e := done.Errors[first+i]; e != nil {
-			results[i].err = fmt.Errorf("the server: %s", e.Message)
-			continue
-		}
-		results[i].result, results[i].err = h.result(answer, first+i)
+		results[i] = h.outcome(done, first+i)
 	}
 	return results, nil
 }
@@ -156,8 +178,8 @@ func messageOf(all []*hranaError) string {
 	return "no reason was given"
 }
 
-// send sends one batch, on the stream of the one before if it still is there.
-func (h *hrana) send(ctx context.Context, steps []hranaStep) (*hranaAnswer, error) {
+// batch sends one batch, on the stream of the one before if it still is there.
+func (h *hrana) batch(ctx context.Context, steps []hranaStep) (*hranaResult, error) {
 	baton := h.baton
 	// A server that restarted leaves a stream that is dead, of which only the
 	// next batch would tell; few restarts take less.
@@ -170,10 +192,11 @@ func (h *hrana) send(ctx context.Context, steps []hranaStep) (*hranaAnswer, erro
 	if errors.Is(err, errNoStream) && baton != "" {
 		answer, err = h.post(ctx, "", batch)
 	}
-	if err == nil {
-		h.baton, h.used = answer.Baton, time.Now()
+	if err != nil {
+		return nil, err
 	}
-	return answer, err
+	h.baton, h.used = answer.Baton, time.Now()
+	return &answer.Results[0].Response.Result, nil
 }
 
 // errNoStream is a batch that the server did not look at, since its stream is not
@@ -217,8 +240,7 @@ func (h *hrana) post(ctx context.Context, baton string, requests ...hranaRequest
 		return nil, err
 	}
 	defer response.Body.Close()
-	// Each row may be escaped sixfold, and there is a result for each step.
-	text, err := io.ReadAll(io.LimitReader(response.Body, 8*int64(h.maxBytes)))
+	text, err := h.readText(response.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -257,12 +279,30 @@ func hranaValueOf(v any) hranaValue {
 	}
 }
 
-// result reads the rows of a step.
-func (h *hrana) result(answer *hranaAnswer, step int) (*result, error) {
-	from := answer.Results[0].Response.Result.Results[step]
-	if from == nil {
-		return nil, fmt.Errorf("the server did not run the statement")
+// readText reads the answer to a batch. Each row may be escaped sixfold, and there
+// is a result for each step.
+func (l limits) readText(r io.Reader) ([]byte, error) {
+	most := 8 * int64(l.maxBytes)
+	text, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err == nil && int64(len(text)) > most {
+		err = fmt.Errorf("%w than %d bytes", errTooLarge, most)
 	}
+	return text, err
+}
+
+// outcome is what became of a step.
+func (l limits) outcome(of *hranaResult, step int) (o outcome) {
+	if e := of.Errors[step]; e != nil {
+		return outcome{err: fmt.Errorf("the server: %s", e.Message)}
+	}
+	if of.Results[step] == nil {
+		return outcome{err: errors.New("the server did not run the statement")}
+	}
+	o.result, o.err = l.rows(of.Results[step])
+	return o
+}
+
+func (l limits) rows(from *hranaRows) (*result, error) {
 	r := &result{}
 	for _, c := range from.Cols {
 		r.columns = append(r.columns, c.Name)
@@ -280,8 +320,8 @@ func (h *hrana) result(answer *hranaAnswer, step int) (*result, error) {
 			size += sizeOfValue(value)
 			r.values = append(r.values, value)
 		}
-		if n >= h.maxRows || size > h.maxBytes {
-			return nil, fmt.Errorf("the result is larger than %d rows or %d bytes", h.maxRows, h.maxBytes)
+		if n >= l.maxRows || size > l.maxBytes {
+			return nil, fmt.Errorf("%w than %d rows or %d bytes", errTooLarge, l.maxRows, l.maxBytes)
 		}
 	}
 	return r, nil

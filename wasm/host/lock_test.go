@@ -15,7 +15,7 @@ import (
 func TestFile_WaitsForTheLock(t *testing.T) {
 	t.Parallel()
 	file := "file:" + filepath.Join(t.TempDir(), "a.db")
-	d, err := openDatabase(t.Context(), Database{URL: file}, Options{}.withDefaults())
+	d, err := openDatabase(t.Context(), Database{URL: file}, Options{}.withDefaults(), newAtWork())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.close()) })
 	write := func(ctx context.Context, text string, args ...any) error {

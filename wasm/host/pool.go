@@ -50,7 +50,9 @@ func (h *Host) run(ctx context.Context, in *request) (*response, error) {
 		h.stats.dropped(ctx, err)
 		return nil, err
 	}
+	h.atWork.begin()
 	out, err := g.serve(ctx, in)
+	h.atWork.end()
 	if err != nil {
 		g.close()
 		h.stats.dropped(ctx, err)

@@ -2,8 +2,6 @@ package host
 
 import (
 	"context"
-	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io"
@@ -12,8 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"kith/backend/store/connect"
 )
 
 // replicas are the servers of one database, in the order in which they are
@@ -57,11 +53,9 @@ var (
 
 // replica is one server, of whatever rank.
 type replica struct {
-	name      string // in the log
-	connector driver.Connector
-	size      int // of its pool
-	server    *hrana
-	log       *slog.Logger
+	name   string // in the log
+	server *hrana
+	log    *slog.Logger
 	// reads counts those that it answered.
 	reads atomic.Uint64
 
@@ -73,7 +67,7 @@ type replica struct {
 // presence is a time in which a server answers. The next one has connections of
 // its own: those of a server that was away may be dead without knowing it.
 type presence struct {
-	pool *sql.DB
+	*reader
 	// over is closed at the presence's end.
 	over chan struct{}
 }
@@ -92,21 +86,17 @@ func newReplicas(config Database, o Options) (*replicas, error) {
 }
 
 func newReplica(config Database, o Options) (*replica, error) {
-	connector, err := connect.Connector(config.URL, config.Token)
-	if err != nil {
-		return nil, err
-	}
 	server, err := newHrana(config, limits{o.MaxRows, o.MaxRowBytes})
 	if err != nil {
 		return nil, err
 	}
-	r := &replica{name: server.host, connector: connector, size: o.Instances, server: server, log: o.Log}
+	r := &replica{name: server.host, server: server, log: o.Log}
 	r.present = r.newPresence()
 	return r, nil
 }
 
 func (r *replica) newPresence() *presence {
-	return &presence{pool: pool(r.connector, r.size), over: make(chan struct{})}
+	return &presence{reader: newReader(r.server.reads, r.server.limits), over: make(chan struct{})}
 }
 
 func (rs *replicas) close() error {
@@ -115,14 +105,13 @@ func (rs *replicas) close() error {
 		r.presence() // who is at ending one has begun its watch
 	}
 	rs.watches.Wait()
-	var errs []error
 	for _, r := range rs.all {
 		r.server.client.CloseIdleConnections()
 		if p := r.presence(); p != nil {
-			errs = append(errs, p.pool.Close())
+			p.close()
 		}
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // presence is nil while the server is away.
@@ -143,14 +132,14 @@ func (rs *replicas) present() []*replica {
 	return there
 }
 
-// read asks one server after the other, and returns what take makes of the rows
-// of the first that answers.
-func (rs *replicas) read(ctx context.Context, text string, args []any, take func(*sql.Rows) (*result, error)) (*result, error) {
+// read asks one server after the other, and returns the rows of the first that
+// answers.
+func (rs *replicas) read(ctx context.Context, text string, args []any) (*result, error) {
 	there, end := rs.present(), time.Now().Add(readTime)
 	err := errAway
 	for i, r := range there {
 		share := time.Until(end) / time.Duration(len(there)-i)
-		got, failed := rs.ask(ctx, r, share, text, args, take)
+		got, failed := rs.ask(ctx, r, share, text, args)
 		if failed == nil {
 			return got, nil
 		}
@@ -165,14 +154,14 @@ func (rs *replicas) read(ctx context.Context, text string, args []any, take func
 	return nil, err
 }
 
-func (rs *replicas) ask(ctx context.Context, r *replica, share time.Duration, text string, args []any, take func(*sql.Rows) (*result, error)) (*result, error) {
+func (rs *replicas) ask(ctx context.Context, r *replica, share time.Duration, text string, args []any) (*result, error) {
 	p := r.presence()
 	if p == nil {
 		return nil, errAway
 	}
 	bounded, cancel := context.WithTimeout(ctx, share)
 	defer cancel()
-	got, err := takeRows(bounded, p.pool, text, args, take)
+	got, err := p.read(bounded, text, args)
 	if err == nil {
 		r.reads.Add(1)
 		return got, nil
@@ -183,19 +172,11 @@ func (rs *replicas) ask(ctx context.Context, r *replica, share time.Duration, te
 	return nil, err
 }
 
-func takeRows(ctx context.Context, pool *sql.DB, text string, args []any, take func(*sql.Rows) (*result, error)) (*result, error) {
-	rows, err := pool.QueryContext(ctx, text, args...)
-	if err != nil {
-		return nil, err
-	}
-	return take(rows)
-}
-
 // unreachable reports whether an error is of the way to a server, and not of
 // what it was asked.
 func unreachable(err error) bool {
 	var network net.Error
-	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, connect.ErrNoConnection) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &network)
+	return errors.Is(err, errBroken) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &network)
 }
 
 // leave ends a presence, if that was not done, and has the server watched.
@@ -207,8 +188,7 @@ func (rs *replicas) leave(r *replica, p *presence, why error) {
 	}
 	r.present = nil
 	close(p.over)
-	// A server that does not answer does not answer to a farewell either.
-	go p.pool.Close()
+	p.end()
 	r.log.Warn("a database server does not answer", "server", r.name, "error", why)
 	rs.watches.Go(func() { rs.watch(r) })
 }
@@ -245,7 +225,7 @@ func (rs *replicas) probe(ctx context.Context, r *replica) error {
 
 // transact carries statements out by way of the first server to which there is a
 // connection; see hrana.transact.
-func (rs *replicas) transact(ctx context.Context, calls []*writeCall) ([]written, error) {
+func (rs *replicas) transact(ctx context.Context, calls []*call) ([]outcome, error) {
 	there := rs.present()
 	if len(there) == 0 {
 		// A write has nobody else to turn to, as a read has, and none of them
@@ -267,6 +247,10 @@ func (rs *replicas) transact(ctx context.Context, calls []*writeCall) ([]written
 // two waiting for the lock.
 func (rs *replicas) timeout() time.Duration { return 30 * time.Second }
 
+// patience is long, since a transaction is dear: each replica opens the database
+// anew for it, schema and all, and takes every page that it touched.
+func (rs *replicas) patience() time.Duration { return 20 * time.Millisecond }
+
 // durable is what a server has answered.
 func (rs *replicas) durable() error { return nil }
 
@@ -280,7 +264,7 @@ func (rs *replicas) find(ctx context.Context) []*replica {
 	return rs.present()
 }
 
-func (rs *replicas) send(ctx context.Context, r *replica, calls []*writeCall) ([]written, error) {
+func (rs *replicas) send(ctx context.Context, r *replica, calls []*call) ([]outcome, error) {
 	p := r.presence()
 	if p == nil {
 		return nil, errNotSent

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"database/sql"
 	"fmt"
 	"strings"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/tursodatabase/libsql-client-go/libsql"
 
 	"kith/backend/store/sqldtest"
 )
@@ -18,7 +20,7 @@ import (
 func withFallback(t *testing.T, c *sqldtest.Cluster, scheme string) *database {
 	t.Helper()
 	url := func(r *sqldtest.Replica) string { return strings.Replace(r.URL(), "ws", scheme, 1) }
-	d, err := openDatabase(t.Context(), Database{URL: url(c.Replicas[0]), Fallbacks: []string{url(c.Replicas[1])}}, Options{}.withDefaults())
+	d, err := openDatabase(t.Context(), Database{URL: url(c.Replicas[0]), Fallbacks: []string{url(c.Replicas[1])}}, Options{}.withDefaults(), newAtWork())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = d.close() })
 	return d
@@ -199,8 +201,11 @@ func TestReplicas_WriteInFlightIsNotRepeated(t *testing.T) {
 // lock takes the lock of a primary, until it is told to free it.
 func lock(t *testing.T, url string) (free func()) {
 	t.Helper()
-	d := server(t, url)
-	conn, err := d.replicas.all[0].presence().pool.Conn(t.Context())
+	connector, err := libsql.NewConnector(url)
+	require.NoError(t, err)
+	db := sql.OpenDB(connector)
+	t.Cleanup(func() { _ = db.Close() })
+	conn, err := db.Conn(t.Context())
 	require.NoError(t, err)
 	_, err = conn.ExecContext(t.Context(), "BEGIN IMMEDIATE")
 	require.NoError(t, err)
@@ -218,7 +223,7 @@ func TestReplicas_FileHasNone(t *testing.T) {
 		{URL: "file:" + t.TempDir() + "/a.db", Fallbacks: []string{"ws://127.0.0.1:1"}},
 		{URL: "ws://127.0.0.1:1", Fallbacks: []string{"file:" + t.TempDir() + "/a.db"}},
 	} {
-		_, err := openDatabase(t.Context(), database, Options{}.withDefaults())
+		_, err := openDatabase(t.Context(), database, Options{}.withDefaults(), newAtWork())
 		require.ErrorContains(t, err, "a file neither has fallbacks nor is one")
 	}
 }

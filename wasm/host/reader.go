@@ -1,0 +1,122 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// reader has all statements that read from a server go over a few streams. What
+// arrives while these are at work goes together next, as one batch in which each
+// statement stands by itself: the server hands every batch from thread to thread
+// several times, which costs it as much as the statement does.
+type reader struct {
+	calls chan *call
+	limits
+	// ended is done when the server is away.
+	ended context.Context
+	end   context.CancelFunc
+	done  sync.WaitGroup
+}
+
+// readStreams is how many batches may be on their way to a server, so that one
+// that is slow does not hold up all others.
+const readStreams = 2
+
+// batcher carries batches out, one after the other, on a stream of its own.
+type batcher interface {
+	batch(ctx context.Context, steps []hranaStep) (*hranaResult, error)
+	close()
+}
+
+func newReader(open func() batcher, l limits) *reader {
+	r := &reader{calls: make(chan *call, maxGroup), limits: l}
+	r.ended, r.end = context.WithCancel(context.Background())
+	for range readStreams {
+		r.done.Go(func() { r.work(open()) })
+	}
+	return r
+}
+
+func (r *reader) close() {
+	r.end()
+	r.done.Wait()
+}
+
+// read runs a statement. It returns also when ctx is done and when the server is
+// found to be away.
+func (r *reader) read(ctx context.Context, text string, args []any) (*result, error) {
+	c := &call{ctx: ctx, text: text, args: args, result: make(chan outcome, 1)}
+	select {
+	case r.calls <- c:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-r.ended.Done():
+		return nil, errAway
+	}
+	select {
+	case o := <-c.result:
+		return o.result, o.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-r.ended.Done():
+		return nil, errAway
+	}
+}
+
+func (r *reader) work(to batcher) {
+	defer to.close()
+	var first *call
+	for {
+		if first == nil {
+			select {
+			case first = <-r.calls:
+			case <-r.ended.Done():
+				return
+			}
+		}
+		var calls []*call
+		if calls, first = gather(first, r.calls); len(calls) > 0 {
+			r.carryOut(to, calls)
+		}
+	}
+}
+
+// carryOut runs calls and tells everybody their result. What the server refuses as
+// a whole, because it cannot parse one of the statements or the results are too
+// much together, is run one by one.
+func (r *reader) carryOut(to batcher, calls []*call) {
+	done, err := r.run(to, calls)
+	if err != nil && len(calls) > 1 && !unreachable(err) && r.ended.Err() == nil {
+		for _, c := range calls {
+			r.carryOut(to, []*call{c})
+		}
+		return
+	}
+	for i, c := range calls {
+		if err != nil {
+			c.result <- outcome{err: err}
+		} else {
+			c.result <- r.outcome(done, i)
+		}
+	}
+}
+
+// run sends calls, a second time when the connection broke: one that was kept may
+// have died since, and who reads may ask twice.
+func (r *reader) run(to batcher, calls []*call) (*hranaResult, error) {
+	ctx, cancel := context.WithTimeout(r.ended, readTime)
+	defer cancel()
+	steps := make([]hranaStep, len(calls))
+	for i, c := range calls {
+		steps[i].Stmt = hranaStmtOf(c)
+	}
+	done, err := to.batch(ctx, steps)
+	if err != nil && unreachable(err) && ctx.Err() == nil {
+		done, err = to.batch(ctx, steps)
+	}
+	if err == nil && (len(done.Results) != len(steps) || len(done.Errors) != len(steps)) {
+		err = fmt.Errorf("the server answered %d of %d steps", len(done.Results), len(steps))
+	}
+	return done, err
+}

@@ -1,0 +1,160 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// socket speaks the protocol of libSQL servers over a WebSocket (docs/HRANA_3_SPEC.md
+// of the server), on one stream, one batch after the other. The server verifies the
+// token once, where over HTTP it does so for each message.
+type socket struct {
+	url, token string
+	limits
+
+	conn *websocket.Conn // nil: there is none
+	sent int32           // requests over conn
+}
+
+const (
+	// socketStream is the number of the one stream.
+	socketStream = 1
+	// dialTime bounds the way to a stream.
+	dialTime = 5 * time.Second
+)
+
+// errBroken is a connection that broke, or did not come about.
+var errBroken = errors.New("no connection to the server")
+
+type (
+	socketMessage struct {
+		Type    string         `json:"type"`
+		JWT     string         `json:"jwt,omitempty"`
+		ID      int32          `json:"request_id,omitempty"`
+		Request *socketRequest `json:"request,omitempty"`
+	}
+	socketRequest struct {
+		Type   string      `json:"type"`
+		Stream int32       `json:"stream_id"`
+		Batch  *hranaBatch `json:"batch,omitempty"`
+	}
+	socketAnswer struct {
+		Type     string
+		ID       int32 `json:"request_id"`
+		Error    *hranaError
+		Response struct{ Result hranaResult }
+	}
+)
+
+// batch carries statements out, over the connection of the batch before if there is
+// one.
+func (s *socket) batch(ctx context.Context, steps []hranaStep) (*hranaResult, error) {
+	if s.conn == nil {
+		if err := s.dial(ctx); err != nil {
+			return nil, err
+		}
+	}
+	answer, err := s.ask(ctx, socketRequest{Type: "batch", Stream: socketStream, Batch: &hranaBatch{steps}})
+	if err != nil {
+		return nil, err
+	}
+	return &answer.Response.Result, nil
+}
+
+func (s *socket) close() {
+	if s.conn != nil {
+		_ = s.conn.CloseNow()
+		s.conn = nil
+	}
+}
+
+func (s *socket) dial(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, dialTime)
+	defer cancel()
+	conn, _, err := websocket.Dial(ctx, s.url, &websocket.DialOptions{Subprotocols: []string{"hrana3"}})
+	if err != nil {
+		return fmt.Errorf("%w: %w", errBroken, err)
+	}
+	conn.SetReadLimit(-1) // readText has one
+	s.conn, s.sent = conn, 0
+	if err := s.open(ctx); err != nil {
+		s.close()
+		return err
+	}
+	return nil
+}
+
+func (s *socket) open(ctx context.Context) error {
+	if err := s.send(ctx, socketMessage{Type: "hello", JWT: s.token}); err != nil {
+		return err
+	}
+	if _, err := s.receive(ctx, "hello_ok"); err != nil {
+		return err
+	}
+	_, err := s.ask(ctx, socketRequest{Type: "open_stream", Stream: socketStream})
+	return err
+}
+
+func (s *socket) ask(ctx context.Context, r socketRequest) (*socketAnswer, error) {
+	s.sent++
+	if err := s.send(ctx, socketMessage{Type: "request", ID: s.sent, Request: &r}); err != nil {
+		return nil, err
+	}
+	answer, err := s.receive(ctx, "response_ok")
+	if err == nil && answer.ID != s.sent {
+		s.close()
+		err = fmt.Errorf("the server answered request %d, not %d", answer.ID, s.sent)
+	}
+	return answer, err
+}
+
+func (s *socket) send(ctx context.Context, m socketMessage) error {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	if err := s.conn.Write(ctx, websocket.MessageText, text); err != nil {
+		s.close()
+		return fmt.Errorf("%w: %w", errBroken, err)
+	}
+	return nil
+}
+
+// receive reads an answer, of that type unless the server says what was wrong.
+func (s *socket) receive(ctx context.Context, good string) (*socketAnswer, error) {
+	text, err := s.read(ctx)
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	answer := &socketAnswer{}
+	if err := json.Unmarshal(text, answer); err != nil {
+		s.close()
+		return nil, fmt.Errorf("the server's answer: %w", err)
+	}
+	switch {
+	case answer.Error != nil:
+		return nil, fmt.Errorf("the server: %s", answer.Error.Message)
+	case answer.Type != good:
+		s.close()
+		return nil, fmt.Errorf("the server answered %q, not %q", answer.Type, good)
+	}
+	return answer, nil
+}
+
+func (s *socket) read(ctx context.Context) ([]byte, error) {
+	_, message, err := s.conn.Reader(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errBroken, err)
+	}
+	text, err := s.readText(message)
+	if err != nil && !errors.Is(err, errTooLarge) {
+		err = fmt.Errorf("%w: %w", errBroken, err)
+	}
+	return text, err
+}
