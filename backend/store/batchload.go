@@ -168,6 +168,6 @@ func (b *batch) loadTenant(ctx context.Context, _ About) (err error) {
 		return err
 	}
 	// Most tenants track everybody.
-	return b.conn.QueryRowContext(ctx, `SELECT (`+subscribed+`), EXISTS (SELECT 1 FROM do_not_track WHERE tenant = ?1)`,
+	return b.conn.QueryRowContext(ctx, `SELECT (`+subscribed+`), EXISTS (SELECT 1 FROM do_not_track WHERE tenant = ?1) AS untracking`,
 		string(b.tenant)).Scan(&b.listeners, &b.untracking)
 }

@@ -173,7 +173,7 @@ func TestPause_ImportIsTakenOver(t *testing.T) {
 	db := second.open(t)
 	// Within the third batch: what this answer tells is asked for by batches alone.
 	paused := make(chan struct{})
-	line.wait(`"name":"identity"`, 3, func() { a.pause(t); close(paused) })
+	line.wait(`"name":"untracking"`, 3, func() { a.pause(t); close(paused) })
 	id := first.beginJob(t, "MUTATION/USER", "users.csv", userRows(rows))
 	reached(t, paused)
 	b := second.serve(t, env...)
