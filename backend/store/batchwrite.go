@@ -76,26 +76,28 @@ func (b *batch) prepare(rows *tuples) {
 	}
 }
 
-func (b *batch) gatherAccounts() later {
-	var rows tuples
-	rows.room(putAccounts, len(b.putAccounts))
-	for _, a := range b.putAccounts {
-		rows.account(a.Account)
-		a.put = false
+// taken are the rows of what was noted, which is noted no more.
+func taken[T any](p *put, noted *[]T, add func(*tuples, T)) (rows tuples) {
+	rows.room(p, len(*noted))
+	for _, one := range *noted {
+		add(&rows, one)
 	}
-	b.putAccounts = nil
-	return b.rowsLater(putAccounts, rows)
+	*noted = nil
+	return rows
+}
+
+func (b *batch) gatherAccounts() later {
+	return b.rowsLater(putAccounts, taken(putAccounts, &b.putAccounts, func(t *tuples, a *batchAccount) {
+		t.account(a.Account)
+		a.put = false
+	}))
 }
 
 func (b *batch) gatherUsers() later {
-	var rows tuples
-	rows.room(putUsers, len(b.putUsers))
-	for _, u := range b.putUsers {
-		rows.user(u.User)
+	return b.rowsLater(putUsers, taken(putUsers, &b.putUsers, func(t *tuples, u *batchUser) {
+		t.user(u.User)
 		u.put = false
-	}
-	b.putUsers = nil
-	return b.rowsLater(putUsers, rows)
+	}))
 }
 
 func (b *batch) gatherTerms() {
@@ -114,12 +116,7 @@ func (b *batch) allTerms() later {
 }
 
 func (b *batch) gatherCodes() later {
-	var rows tuples
-	rows.room(putCodes, len(b.newCodes))
-	for _, c := range b.newCodes {
-		rows.code(c.UserCode, c.owner)
-	}
-	b.newCodes = nil
+	rows := taken(putCodes, &b.newCodes, func(t *tuples, c newCode) { t.code(c.UserCode, c.owner) })
 	b.prepare(&rows)
 	return func(ctx context.Context, tx *Tx) error {
 		n, err := tx.put(ctx, putCodes, b.tenant, &rows)
@@ -131,24 +128,18 @@ func (b *batch) gatherCodes() later {
 }
 
 func (b *batch) gatherReferrals() later {
-	var rows tuples
-	for _, r := range b.putReferrals {
-		rows.referral(r.Referral)
+	return b.rowsLater(putReferrals, taken(putReferrals, &b.putReferrals, func(t *tuples, r *batchReferral) {
+		t.referral(r.Referral)
 		r.put = false
-	}
-	b.putReferrals = nil
-	return b.rowsLater(putReferrals, rows)
+	}))
 }
 
 func (b *batch) gatherRewards() later {
-	var rows tuples
-	for _, r := range b.newRewards {
-		rows.reward(r)
-	}
+	rewards := b.rowsLater(putNewRewards, taken(putNewRewards, &b.newRewards, (*tuples).reward))
 	entries := b.ledger
-	b.newRewards, b.ledger = nil, nil
+	b.ledger = nil
 	return func(ctx context.Context, tx *Tx) error {
-		if _, err := tx.put(ctx, putNewRewards, b.tenant, &rows); err != nil {
+		if err := rewards(ctx, tx); err != nil {
 			return err
 		}
 		return tx.AppendLedger(ctx, b.tenant, nil, entries)
@@ -156,12 +147,7 @@ func (b *batch) gatherRewards() later {
 }
 
 func (b *batch) gatherDecisions() later {
-	var rows tuples
-	for _, d := range b.decisions {
-		rows.decision(d)
-	}
-	b.decisions = nil
-	return b.rowsLater(putDecisions, rows)
+	return b.rowsLater(putDecisions, taken(putDecisions, &b.decisions, (*tuples).decision))
 }
 
 func (b *batch) gatherTouched() later {
@@ -182,28 +168,19 @@ func (b *batch) gatherTouched() later {
 }
 
 func (b *batch) gatherIntake() later {
-	var rows tuples
-	for _, in := range b.intake {
-		rows.intake(in)
-	}
-	b.intake = nil
-	return b.rowsLater(putIntake, rows)
+	return b.rowsLater(putIntake, taken(putIntake, &b.intake, (*tuples).intake))
 }
 
 func (b *batch) gatherEvents() later {
-	var rows, ids tuples
-	for _, e := range b.events {
-		rows.row()
-		rows.text(e.id, string(e.kind), e.data)
+	var ids tuples
+	events := b.rowsLater(putEvents, taken(putEvents, &b.events, func(t *tuples, e newEvent) {
+		t.row()
+		t.text(e.id, string(e.kind), e.data)
 		ids.row()
 		ids.text(e.id)
-	}
-	b.events = nil
+	}))
 	return func(ctx context.Context, tx *Tx) error {
-		if rows.rows == 0 {
-			return nil
-		}
-		if _, err := tx.put(ctx, putEvents, b.tenant, &rows); err != nil {
+		if err := events(ctx, tx); err != nil || ids.rows == 0 {
 			return err
 		}
 		return tx.exec(ctx, "webhook deliveries", `INSERT INTO webhook_delivery (`+newDelivery+`)
