@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"net/url"
@@ -159,15 +158,11 @@ func filePool(file string, connections int, pragmas ...string) (*sql.DB, error) 
 	if err != nil {
 		return nil, err
 	}
-	return pool(connector, connections), nil
-}
-
-func pool(connector driver.Connector, connections int) *sql.DB {
 	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections)
 	db.SetConnMaxIdleTime(5 * time.Minute)
-	return db
+	return db, nil
 }
 
 func (d *database) close() error {
