@@ -38,7 +38,7 @@ const (
 // server each takes half a dozen round trips.
 const (
 	fileParts   = 8
-	serverParts = 2
+	serverParts = 3
 )
 
 // fileRest is how long the lock of a file is left alone between batches. Calls in

@@ -9,6 +9,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync"
 
 	"kith/backend/sheet"
 	"kith/backend/store"
@@ -33,13 +34,18 @@ type packer struct {
 
 func newPart() *part { return &part{} }
 
+// zips are kept: each has more than half a megabyte of its own, and a batch takes a
+// few hundredths of a second.
+var zips = sync.Pool{New: func() any {
+	zip, _ := flate.NewWriter(io.Discard, flate.BestSpeed) // fails for other levels only
+	return zip
+}}
+
 func (p *packer) add(row []string) error {
 	if p.rows == nil {
-		zip, err := flate.NewWriter(&p.packed, flate.BestSpeed)
-		if err != nil {
-			return err
-		}
-		p.zip, p.rows = zip, csv.NewWriter(zip)
+		p.zip = zips.Get().(*flate.Writer)
+		p.zip.Reset(&p.packed)
+		p.rows = csv.NewWriter(p.zip)
 	}
 	return p.rows.Write(row)
 }
@@ -50,6 +56,7 @@ func (p *packer) close() ([]byte, error) {
 	}
 	p.rows.Flush()
 	err := errors.Join(p.rows.Error(), p.zip.Close())
+	zips.Put(p.zip)
 	return p.packed.Bytes(), err
 }
 

@@ -23,21 +23,41 @@ func (b *batch) gather() []later {
 	}
 }
 
-// writeBehind writes while further calls are made, which take half as long and
-// nothing from the database.
-func (b *batch) writeBehind(ctx context.Context, noted []later) {
-	writing := make(chan error, 1)
-	b.writing = writing
-	go func() { writing <- b.run(ctx, noted) }()
+// behind writes what calls noted while further ones are made, which take less
+// time and nothing from the database.
+type behind struct {
+	// parts has room for one, so that the connection never waits for calls, nor
+	// are these far ahead of it.
+	parts chan []later
+	done  chan error
+}
+
+func (b *batch) writeBehind(ctx context.Context) {
+	if b.behind == nil {
+		b.behind = &behind{parts: make(chan []later, 1), done: make(chan error, 1)}
+		go b.behind.run(func(noted []later) error { return b.run(ctx, noted) })
+	}
+	b.behind.parts <- b.gather()
+}
+
+func (w *behind) run(write func([]later) error) {
+	var err error
+	for noted := range w.parts {
+		if err == nil {
+			err = write(noted)
+		}
+	}
+	w.done <- err
 }
 
 // written waits for what is written behind the calls.
 func (b *batch) written() error {
-	if b == nil || b.writing == nil {
+	if b == nil || b.behind == nil {
 		return nil
 	}
-	err := <-b.writing
-	b.writing = nil
+	close(b.behind.parts)
+	err := <-b.behind.done
+	b.behind = nil
 	return err
 }
 
