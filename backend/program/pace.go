@@ -35,7 +35,7 @@ const (
 
 // A batch is written in parts, each while the rules of the next are applied. With
 // more of them there is less of the first one, during which nothing is written; on a
-// server each takes half a dozen round trips.
+// server each takes some round trips.
 const (
 	fileParts   = 8
 	serverParts = 3
