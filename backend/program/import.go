@@ -35,6 +35,7 @@ type run struct {
 	tenant core.TenantAlias
 	pace   *pace
 	ahead  *ahead
+	used   zips
 	// parse reads a row, which is a JSON object.
 	parse func(row []byte) (importRow, error)
 	kept  core.Time
@@ -292,7 +293,7 @@ func (r *run) transact(ctx context.Context, rows []batchRow, apply applying) (do
 		r.pace.saw(mark)
 		tx.Silent = r.params.Silent
 		after = *r.claim
-		p := newPart()
+		p := newPart(&r.used)
 		if done, err = apply(ctx, tx, rows, p); err != nil {
 			return err
 		}

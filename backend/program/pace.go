@@ -37,7 +37,7 @@ const (
 // more of them there is less of the first one, during which nothing is written; on a
 // server each takes some round trips.
 const (
-	fileParts   = 8
+	fileParts   = 16
 	serverParts = 3
 )
 

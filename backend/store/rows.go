@@ -75,7 +75,11 @@ func (t *tuples) texts(list []string) { t.text(textList(list)) }
 // textList is a list of texts as one parameter, which a statement reads with
 // json_each.
 func textList(list []string) string {
-	b := []byte{'['}
+	size := 2
+	for _, s := range list {
+		size += len(s) + 4
+	}
+	b := append(make([]byte, 0, size), '[')
 	for _, s := range list {
 		b = append(gjson.AppendJSONString(b, s), ',')
 	}
@@ -107,8 +111,13 @@ func (t *tuples) String() string {
 }
 
 func (t *tuples) json() string {
-	width := len(t.values) / max(t.rows, 1)
-	b := []byte{'['}
+	width, size := len(t.values)/max(t.rows, 1), 2+2*t.rows+8*len(t.values)
+	for _, v := range t.values {
+		if s, ok := v.(string); ok {
+			size += len(s)
+		}
+	}
+	b := append(make([]byte, 0, size), '[')
 	for row := range t.rows {
 		b = append(b, '[')
 		for column, v := range t.values[row*width : (row+1)*width] {
