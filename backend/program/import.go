@@ -164,7 +164,7 @@ func (r *run) rows(ctx context.Context) error {
 			return disk.last()
 		}
 		for rows := b.rows; len(rows) > 0; {
-			done, err := r.batch(ctx, rows)
+			done, err := r.batch(ctx, rows[:min(len(rows), r.pace.size())])
 			if err == nil {
 				err = disk.next()
 			}
@@ -328,10 +328,11 @@ func (r *run) applyBatch(ctx context.Context, tx *store.Tx, rows []batchRow, p *
 		r.ahead.begin()
 		return len(rows), r.applyAll(ctx, tx, kind, rows, p)
 	}
-	end := time.Now().Add(r.pace.aim)
 	if err := tx.Batch(ctx, r.claim.Tenant, r.about(rows)); err != nil {
 		return 0, err
 	}
+	// What was read is read again with every row that is left over.
+	end := time.Now().Add(r.pace.aim)
 	for next := range slices.Chunk(rows, (len(rows)/r.pace.parts/store.ManyRows+1)*store.ManyRows) {
 		some, err := r.applyUntil(ctx, tx, next, p, end)
 		if err != nil {
