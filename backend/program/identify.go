@@ -139,7 +139,7 @@ func (e *Engine) change(ctx context.Context, tx *store.Tx, tenant core.TenantAli
 // mayCome refuses a new user who was deleted for good, or for whom the account
 // has no place.
 func (e *Engine) mayCome(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, account core.AccountID, id core.UserID) error {
-	untracked, err := tx.DoNotTrack(ctx, tenant, e.Keys.Identity(tenant, account, id))
+	untracked, err := tx.DoNotTrack(ctx, tenant, func() string { return e.Keys.Identity(tenant, account, id) })
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"sync"
 	"time"
 
 	"kith/backend/store"
@@ -35,6 +34,8 @@ type run struct {
 	form   exportfile.Form
 	tenant core.TenantAlias
 	pace   *pace
+	ahead  *ahead
+	used   zips
 	// parse reads a row, which is a JSON object.
 	parse func(row []byte) (importRow, error)
 	kept  core.Time
@@ -151,18 +152,19 @@ func (r *run) rows(ctx context.Context) error {
 		return err
 	}
 	defer in.close()
-	batches, left := make(chan readRows), make(chan struct{})
-	var reader sync.WaitGroup
-	defer reader.Wait()
-	defer close(left)
-	reader.Go(func() { r.readAhead(in, batches, left) })
+	r.ahead = &ahead{read: func() readRows { return r.read(in) }}
+	defer r.ahead.end()
 	disk := r.newDisk()
-	for b := range batches {
+	for {
+		b := r.ahead.take()
 		if b.err != nil {
 			return b.err
 		}
+		if len(b.rows) == 0 {
+			return disk.last()
+		}
 		for rows := b.rows; len(rows) > 0; {
-			done, err := r.batch(ctx, rows)
+			done, err := r.batch(ctx, rows[:min(len(rows), r.pace.size())])
 			if err == nil {
 				err = disk.next()
 			}
@@ -173,7 +175,6 @@ func (r *run) rows(ctx context.Context) error {
 			time.Sleep(r.pace.rest)
 		}
 	}
-	return disk.last()
 }
 
 // disk brings one batch to the disk while the next one is carried out. A power
@@ -200,34 +201,46 @@ func (d disk) next() error {
 // last waits for the last batch.
 func (d disk) last() error { return <-d.written }
 
-// readRows are the rows of a batch, or why they cannot be read.
+// readRows are the rows of a batch, none at the end of the file, or why they cannot
+// be read.
 type readRows struct {
 	rows []batchRow
 	err  error
 }
 
-// readAhead reads and parses a batch while the one before it is carried out, up
-// to the end of the file or until nobody is left who wants it.
-func (r *run) readAhead(in *source, batches chan<- readRows, left <-chan struct{}) {
-	defer close(batches)
-	for {
-		rows, err := r.read(in)
-		if err == nil && len(rows) == 0 {
-			return
-		}
-		select {
-		case batches <- readRows{rows, err}:
-		case <-left:
-			return
-		}
-		if err != nil {
-			return
-		}
+// ahead reads a batch while the end of the one before it is written, when there
+// are no rules to apply: with these and what is written at once it would only take
+// the processor from what everybody waits for. One goroutine uses it.
+type ahead struct {
+	read func() readRows
+	// coming brings the next batch, or is nil when that was not begun.
+	coming chan readRows
+}
+
+// begin begins to read the next batch, unless that was done.
+func (a *ahead) begin() {
+	if a.coming == nil {
+		coming := make(chan readRows, 1)
+		a.coming = coming
+		go func() { coming <- a.read() }()
 	}
 }
 
-// read reads the rows of a batch.
-func (r *run) read(in *source) ([]batchRow, error) {
+func (a *ahead) take() readRows {
+	a.begin()
+	defer func() { a.coming = nil }()
+	return <-a.coming
+}
+
+// end waits for what was begun.
+func (a *ahead) end() {
+	if a.coming != nil {
+		a.take()
+	}
+}
+
+// read reads and parses the rows of a batch.
+func (r *run) read(in *source) readRows {
 	most := r.pace.size()
 	rows := make([]batchRow, 0, most)
 	var buffer []byte
@@ -237,7 +250,7 @@ func (r *run) read(in *source) ([]batchRow, error) {
 			break
 		}
 		if err != nil {
-			return nil, err
+			return readRows{err: err}
 		}
 		buffer = text
 		row := batchRow{record: in.Record(), problem: problem, behind: in.Position()}
@@ -246,7 +259,7 @@ func (r *run) read(in *source) ([]batchRow, error) {
 		}
 		rows = append(rows, row)
 	}
-	return rows, nil
+	return readRows{rows: rows}
 }
 
 // batch carries out rows in one transaction, together with how far the import
@@ -280,7 +293,7 @@ func (r *run) transact(ctx context.Context, rows []batchRow, apply applying) (do
 		r.pace.saw(mark)
 		tx.Silent = r.params.Silent
 		after = *r.claim
-		p := newPart()
+		p := newPart(&r.used)
 		if done, err = apply(ctx, tx, rows, p); err != nil {
 			return err
 		}
@@ -309,17 +322,18 @@ func (r *run) transact(ctx context.Context, rows []batchRow, apply applying) (do
 }
 
 // applyBatch carries out rows together: those of one part are written while the
-// next part is read and its rules are applied.
+// rules of the next are applied.
 func (r *run) applyBatch(ctx context.Context, tx *store.Tx, rows []batchRow, p *part) (done int, err error) {
 	if kind := together(rows); kind != nil {
+		r.ahead.begin()
 		return len(rows), r.applyAll(ctx, tx, kind, rows, p)
 	}
-	tx.Batch(r.claim.Tenant)
+	if err := tx.Batch(ctx, r.claim.Tenant, r.about(rows)); err != nil {
+		return 0, err
+	}
+	// What was read is read again with every row that is left over.
 	end := time.Now().Add(r.pace.aim)
-	for next := range slices.Chunk(rows, max(len(rows)/r.pace.parts, leastRows)) {
-		if err := tx.Next(ctx, r.about(next)); err != nil {
-			return 0, err
-		}
+	for next := range slices.Chunk(rows, (len(rows)/r.pace.parts/store.ManyRows+1)*store.ManyRows) {
 		some, err := r.applyUntil(ctx, tx, next, p, end)
 		if err != nil {
 			return 0, err
@@ -327,7 +341,9 @@ func (r *run) applyBatch(ctx context.Context, tx *store.Tx, rows []batchRow, p *
 		if done += some; some < len(next) {
 			break
 		}
+		tx.Behind(ctx)
 	}
+	r.ahead.begin()
 	return done, tx.EndBatch(ctx)
 }
 

@@ -35,10 +35,10 @@ const (
 
 // A batch is written in parts, each while the rules of the next are applied. With
 // more of them there is less of the first one, during which nothing is written; on a
-// server each takes half a dozen round trips.
+// server each takes some round trips.
 const (
-	fileParts   = 8
-	serverParts = 2
+	fileParts   = 16
+	serverParts = 3
 )
 
 // fileRest is how long the lock of a file is left alone between batches. Calls in

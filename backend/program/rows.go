@@ -35,8 +35,6 @@ type userRow struct {
 	*run
 	update referral.UserUpdate
 	since  core.Time
-	// identity is for the look-up of those who must not come back.
-	identity string
 }
 
 func (r *run) parseUser(row []byte) (importRow, error) {
@@ -47,13 +45,13 @@ func (r *run) parseUser(row []byte) (importRow, error) {
 			update.Codes[i].Program = r.params.Program
 		}
 	}
-	return userRow{r, update, since, r.e.Keys.Identity(r.tenant, update.Account, update.ID)}, err
+	return userRow{r, update, since}, err
 }
 
 func (r userRow) about(a *store.About) {
 	u := r.update
 	a.Users = append(a.Users, referral.Identity{Account: u.Account, User: u.ID})
-	a.Identities = append(a.Identities, r.identity)
+	a.Identify = func(u referral.Identity) string { return r.e.Keys.Identity(r.tenant, u.Account, u.User) }
 	for _, c := range u.Codes {
 		a.Codes = append(a.Codes, c.Code)
 	}

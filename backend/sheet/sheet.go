@@ -17,6 +17,8 @@ import (
 type Writer interface {
 	// Write adds a row.
 	Write(cells []string) error
+	// Copy adds rows that are CSV, as encoding/csv writes it.
+	Copy(rows io.Reader) error
 	// Close writes what is still kept. It does not close what it writes to.
 	Close() error
 	// Discard lets go of what is kept; after Close it does nothing.
@@ -28,11 +30,22 @@ func New(format job.Format, to io.Writer, header []string) (Writer, error) {
 	if format == job.XLSX {
 		return newXLSX(to, header)
 	}
-	w := csvWriter{csv.NewWriter(to)}
+	w := csvWriter{csv.NewWriter(to), to}
 	return w, w.Write(header)
 }
 
-type csvWriter struct{ *csv.Writer }
+type csvWriter struct {
+	*csv.Writer
+	to io.Writer
+}
+
+func (w csvWriter) Copy(rows io.Reader) error {
+	if err := w.Close(); err != nil {
+		return err
+	}
+	_, err := io.Copy(w.to, rows)
+	return err
+}
 
 func (w csvWriter) Close() error {
 	w.Flush()
@@ -90,6 +103,24 @@ func (x *xlsx) Write(cells []string) error {
 		}
 	}
 	return x.add(cells)
+}
+
+// Copy implements Writer.
+func (x *xlsx) Copy(rows io.Reader) error {
+	in := csv.NewReader(rows)
+	in.ReuseRecord = true
+	for {
+		row, err := in.Read()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := x.Write(row); err != nil {
+			return err
+		}
+	}
 }
 
 func (x *xlsx) add(cells []string) error {

@@ -2,6 +2,8 @@ package sheet_test
 
 import (
 	"bytes"
+	"encoding/csv"
+	"errors"
 	"io"
 	"runtime"
 	"strconv"
@@ -90,4 +92,36 @@ func BenchmarkXLSX(b *testing.B) {
 		require.NoError(b, w.Write(row))
 	}
 	require.NoError(b, w.Close())
+}
+
+// Rows that are CSV are added behind those that were written, and before others.
+func TestCopy(t *testing.T) {
+	t.Parallel()
+	rows := [][]string{{"1", "first"}, {"2", `a "b", c`}, {"", "ü\nü"}, {"4", "last"}}
+	for _, format := range []job.Format{job.CSV, job.XLSX} {
+		var some, whole, copied bytes.Buffer
+		between := csv.NewWriter(&some)
+		require.NoError(t, between.WriteAll(rows[1:3]))
+		write(t, format, &whole, rows...)
+		w, err := sheet.New(format, &copied, header)
+		require.NoError(t, err)
+		require.NoError(t, errors.Join(w.Write(rows[0]), w.Copy(&some), w.Copy(&some), w.Write(rows[3]), w.Close()))
+		require.Equal(t, cells(t, format, whole.Bytes()), cells(t, format, copied.Bytes()), format)
+		w.Discard()
+	}
+}
+
+func cells(t *testing.T, format job.Format, file []byte) (rows [][]string) {
+	t.Helper()
+	if format == job.CSV {
+		rows, err := csv.NewReader(bytes.NewReader(file)).ReadAll()
+		require.NoError(t, err)
+		return rows
+	}
+	f, err := excelize.OpenReader(bytes.NewReader(file))
+	require.NoError(t, err)
+	defer f.Close()
+	rows, err = f.GetRows("Sheet1")
+	require.NoError(t, err)
+	return rows
 }

@@ -107,11 +107,11 @@ func (t *tuples) account(a referral.Account) {
 }
 
 // putAccounts stores accounts of a tenant: tuples.account of each.
-var putAccounts = statement(put{
-	table: "account", columns: `id, currency, status, billing_interval, billing_value, value, payment_provider_id,
-		first_paid_at, identified, created_at`, at: "updated_at",
+var putAccounts = &put{
+	table: "account", columns: columns(`id, currency, status, billing_interval, billing_value, value, payment_provider_id,
+		first_paid_at, identified, created_at`), at: columns("updated_at"),
 	conflict: `ON CONFLICT (tenant, id) DO UPDATE SET currency = excluded.currency, status = excluded.status,
 		billing_interval = excluded.billing_interval, billing_value = excluded.billing_value,
 		value = excluded.value, payment_provider_id = excluded.payment_provider_id,
 		first_paid_at = excluded.first_paid_at, identified = excluded.identified, updated_at = excluded.updated_at`,
-})
+}

@@ -18,8 +18,9 @@ import (
 // About is what calls of a batch will ask about.
 type About struct {
 	Users []referral.Identity
-	// Identities are the keyed hashes of the users, for DoNotTrack.
-	Identities []string
+	// Identify returns the keyed hash of a user, for DoNotTrack, which nil says they
+	// will not ask.
+	Identify func(referral.Identity) string
 	// Codes are the codes that the calls name, and Claimed those of them by which
 	// somebody is to be referred.
 	Codes, Claimed []core.ReferralCode
@@ -34,8 +35,8 @@ type About struct {
 }
 
 // batch makes the statements of many like calls within one transaction few: what
-// some calls read is read before them, by a statement for all of them, and what
-// they write is written after them, in the same way, while the next ones are made.
+// they read is read before them, by a statement for all of them, and what some of
+// them write is written after those, in the same way, while the next ones are made.
 // The methods of Tx that know of batches answer from what was read and note what is
 // to be written; any other statement makes its call be run again by itself, see
 // Tx.Try. So a batch only ever does what the calls would do one after the other.
@@ -45,7 +46,7 @@ type batch struct {
 	now    core.Time
 	// embedded is Tx.embedded.
 	embedded bool
-	// about is what all calls so far may ask about.
+	// about is what the calls may ask about.
 	about About
 
 	accounts  map[core.AccountID]*batchAccount
@@ -82,9 +83,9 @@ type batch struct {
 
 	// undo takes back what the call that runs has noted.
 	undo []func()
-	// writing tells what became of what is written behind the calls, or is nil.
-	// Until then nothing else may use the connection.
-	writing <-chan error
+	// behind writes behind the calls, or is nil. Until it has ended nothing else may
+	// use the connection.
+	behind *behind
 	// wanted is true when the call needs to run by itself, alone while it does.
 	wanted, alone bool
 	// calls is how many there were, and singles how many of them ran by themselves.
@@ -127,32 +128,20 @@ var errTaken = errors.New("store: a code of the batch was taken")
 // run as a batch.
 func BatchFailed(err error) bool { return errors.Is(err, errTaken) }
 
-// Batch makes the calls that follow, each within Try, a batch of a tenant. Before
-// the first ones Next must say what they ask about; EndBatch ends it.
-func (tx *Tx) Batch(tenant core.TenantAlias) {
-	b := &batch{conn: tx.q, tenant: tenant, now: tx.Now, embedded: tx.embedded}
-	b.forget()
+// Batch makes the calls that follow, each within Try, a batch of a tenant, which
+// EndBatch ends. It reads what they will ask about.
+func (tx *Tx) Batch(ctx context.Context, tenant core.TenantAlias, about About) error {
+	b := &batch{conn: tx.q, tenant: tenant, now: tx.Now, embedded: tx.embedded, about: about}
 	tx.b, tx.q = b, batchConn{b}
+	return b.loadAnew(ctx)
 }
 
-// Next reads what the next calls of a batch will ask about, and begins to write
-// what those before have noted. An error may be of what was to be written before.
-func (tx *Tx) Next(ctx context.Context, about About) error {
-	b := tx.b
-	if !b.on() {
-		return nil
+// Behind has what the calls of a batch have noted so far written while further
+// calls are made. What goes wrong with it is told by a later one, or by EndBatch.
+func (tx *Tx) Behind(ctx context.Context) {
+	if tx.b.on() {
+		tx.b.writeBehind(ctx)
 	}
-	noted := b.gather()
-	if err := b.written(); err != nil {
-		return err
-	}
-	// What is noted is known, and not asked for.
-	if err := b.load(ctx, about); err != nil {
-		return err
-	}
-	b.about.add(about)
-	b.writeBehind(ctx, noted)
-	return nil
 }
 
 // EndBatch writes what the calls of a batch noted, and ends it.
@@ -160,14 +149,6 @@ func (tx *Tx) EndBatch(ctx context.Context) error {
 	b := tx.b
 	tx.b, tx.q = nil, b.conn
 	return b.write(ctx)
-}
-
-// add adds what more calls will ask about.
-func (a *About) add(more About) {
-	a.Users, a.Identities = append(a.Users, more.Users...), append(a.Identities, more.Identities...)
-	a.Codes, a.Claimed = append(a.Codes, more.Codes...), append(a.Claimed, more.Claimed...)
-	a.Owners, a.Keys = append(a.Owners, more.Owners...), append(a.Keys, more.Keys...)
-	a.LatestSince, a.LatestMost = more.LatestSince, more.LatestMost
 }
 
 // batchConn is what statements of a batch are run on that no method noted.
@@ -397,8 +378,11 @@ func (b *batch) insertCode(c referral.UserCode, owner referral.Identity) (bool, 
 	return true, nil
 }
 
-func (b *batch) isUntracked(identity string) (bool, error) {
-	is, ok := b.untracked[identity]
+func (b *batch) isUntracked(identity func() string) (bool, error) {
+	if !b.untracking {
+		return false, nil
+	}
+	is, ok := b.untracked[identity()]
 	if !ok {
 		return false, b.miss()
 	}

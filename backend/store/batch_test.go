@@ -73,15 +73,14 @@ func aCode(code string) referral.UserCode {
 func (b bundle) parts(t *testing.T, n int, also func(tx *store.Tx, part int) error) error {
 	ctx := t.Context()
 	return b.db.Write(ctx, now, func(tx *store.Tx) error {
-		tx.Batch(b.tenant)
+		var about store.About
 		for part := range n {
-			about := store.About{Users: []referral.Identity{{Account: account(part), User: "u"}}}
-			if part > 0 {
-				about.Users = append(about.Users, referral.Identity{Account: account(part - 1), User: "u"})
-			}
-			if err := tx.Next(ctx, about); err != nil {
-				return err
-			}
+			about.Users = append(about.Users, referral.Identity{Account: account(part), User: "u"})
+		}
+		if err := tx.Batch(ctx, b.tenant, about); err != nil {
+			return err
+		}
+		for part := range n {
 			if err := tx.Try(ctx, func() error {
 				if err := putUser(ctx, tx, b.tenant, account(part), "u"); err != nil {
 					return err
@@ -90,6 +89,7 @@ func (b bundle) parts(t *testing.T, n int, also func(tx *store.Tx, part int) err
 			}); err != nil {
 				return err
 			}
+			tx.Behind(ctx)
 		}
 		return tx.EndBatch(ctx)
 	})

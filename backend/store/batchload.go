@@ -10,22 +10,18 @@ import (
 	"kith/core/referral"
 )
 
-// load reads what calls will ask about, but for what is known.
-func (b *batch) load(ctx context.Context, about About) error {
-	for _, read := range []func(context.Context, About) error{
+// loadAnew reads what the calls will ask about, at first and after one that ran by
+// itself.
+func (b *batch) loadAnew(ctx context.Context) error {
+	b.forget()
+	for _, read := range []func(context.Context) error{
 		b.loadTenant, b.loadAccounts, b.loadUsers, b.loadCodes, b.loadReferrals, b.loadUntracked, b.loadKeys,
 	} {
-		if err := read(ctx, about); err != nil {
+		if err := read(ctx); err != nil {
 			return fmt.Errorf("store: load batch: %w", err)
 		}
 	}
 	return nil
-}
-
-// loadAnew reads all again after a call that ran by itself.
-func (b *batch) loadAnew(ctx context.Context) error {
-	b.forget()
-	return b.load(ctx, b.about)
 }
 
 // forget makes a batch that knows nothing.
@@ -38,13 +34,12 @@ func (b *batch) forget() {
 
 // loadAccounts reads the accounts of the users. Of those that are not there, no
 // user is.
-func (b *batch) loadAccounts(ctx context.Context, about About) error {
-	var asked tuples
-	for _, u := range about.Users {
+func (b *batch) loadAccounts(ctx context.Context) error {
+	var asked []string
+	for _, u := range b.about.Users {
 		if b.accounts[u.Account] == nil {
 			b.accounts[u.Account] = &batchAccount{}
-			asked.row()
-			asked.text(string(u.Account))
+			asked = append(asked, string(u.Account))
 		}
 	}
 	type row struct {
@@ -52,8 +47,8 @@ func (b *batch) loadAccounts(ctx context.Context, about About) error {
 		users int
 	}
 	rows, err := b.conn.QueryContext(ctx, accountColumns+`, (SELECT count(*) FROM user u WHERE u.tenant = a.tenant AND u.account_id = a.id)
-		FROM json_each(?2) j CROSS JOIN account a ON a.tenant = ?1 AND a.id = j.value ->> 0
-		LEFT JOIN referral r ON r.tenant = a.tenant AND r.referred_account_id = a.id`, string(b.tenant), asked.String())
+		FROM json_each(?2) j CROSS JOIN account a ON a.tenant = ?1 AND a.id = j.value
+		LEFT JOIN referral r ON r.tenant = a.tenant AND r.referred_account_id = a.id`, string(b.tenant), textList(asked))
 	found, err := collect(rows, err, "accounts", func(rows *sql.Rows, one *row) error {
 		return scanAccount(also{rows, &one.users}, &one.Account)
 	})
@@ -71,9 +66,9 @@ type also struct {
 
 func (a also) Scan(into ...any) error { return a.rows.Scan(append(into, a.last)...) }
 
-func (b *batch) loadUsers(ctx context.Context, about About) error {
+func (b *batch) loadUsers(ctx context.Context) error {
 	var asked []referral.Identity
-	for _, u := range about.Users {
+	for _, u := range b.about.Users {
 		u.Email = ""
 		if b.users[u] != nil {
 			continue
@@ -93,21 +88,20 @@ func (b *batch) loadUsers(ctx context.Context, about About) error {
 	return err
 }
 
-func (b *batch) loadCodes(ctx context.Context, about About) error {
-	var asked tuples
-	for _, code := range about.Codes {
+func (b *batch) loadCodes(ctx context.Context) error {
+	var asked []string
+	for _, code := range b.about.Codes {
 		key := codeKey(code)
 		if _, ok := b.codes[key]; !ok {
 			b.codes[key] = nil
-			asked.row()
-			asked.text(string(code))
+			asked = append(asked, string(code))
 		}
 	}
-	if asked.rows == 0 {
+	if len(asked) == 0 {
 		return nil
 	}
-	rows, err := b.conn.QueryContext(ctx, codeColumns+` FROM json_each(?2) j CROSS JOIN code c ON c.tenant = ?1 AND c.code = j.value ->> 0
-		JOIN user u ON u.tenant = c.tenant AND u.account_id = c.account_id AND u.id = c.user_id`, string(b.tenant), asked.String())
+	rows, err := b.conn.QueryContext(ctx, codeColumns+` FROM json_each(?2) j CROSS JOIN code c ON c.tenant = ?1 AND c.code = j.value
+		JOIN user u ON u.tenant = c.tenant AND u.account_id = c.account_id AND u.id = c.user_id`, string(b.tenant), textList(asked))
 	found, err := collect(rows, err, "codes", func(rows *sql.Rows, c *Code) error { return rows.Scan(codeInto(c)...) })
 	for _, c := range found {
 		b.codes[codeKey(c.Code)] = &c
@@ -115,18 +109,18 @@ func (b *batch) loadCodes(ctx context.Context, about About) error {
 	return err
 }
 
-func (b *batch) loadUntracked(ctx context.Context, about About) error {
-	var asked tuples
-	for _, identity := range about.Identities {
-		b.untracked[identity] = false
-		asked.row()
-		asked.text(identity)
-	}
-	if asked.rows == 0 || !b.untracking {
+func (b *batch) loadUntracked(ctx context.Context) error {
+	if b.about.Identify == nil || !b.untracking {
 		return nil
 	}
+	var asked []string
+	for _, u := range b.about.Users {
+		identity := b.about.Identify(u)
+		b.untracked[identity] = false
+		asked = append(asked, identity)
+	}
 	rows, err := b.conn.QueryContext(ctx, `SELECT identity FROM do_not_track WHERE tenant = ?1 AND identity IN (
-			SELECT value ->> 0 FROM json_each(?2))`, string(b.tenant), asked.String())
+			SELECT value FROM json_each(?2))`, string(b.tenant), textList(asked))
 	found, err := collect(rows, err, "identities", func(rows *sql.Rows, s *string) error { return rows.Scan(s) })
 	for _, identity := range found {
 		b.untracked[identity] = true
@@ -134,21 +128,20 @@ func (b *batch) loadUntracked(ctx context.Context, about About) error {
 	return err
 }
 
-func (b *batch) loadKeys(ctx context.Context, about About) error {
-	var asked tuples
-	for _, key := range about.Keys {
+func (b *batch) loadKeys(ctx context.Context) error {
+	var asked []string
+	for _, key := range b.about.Keys {
 		if _, ok := b.keys[key]; !ok && key != "" {
 			b.keys[key] = false
-			asked.row()
-			asked.text(string(key))
+			asked = append(asked, string(key))
 		}
 	}
-	if asked.rows == 0 {
+	if len(asked) == 0 {
 		return nil
 	}
 	rows, err := b.conn.QueryContext(ctx, `SELECT i.idempotency_key FROM json_each(?2) j CROSS JOIN intake i
-		ON i.tenant = ?1 AND i.idempotency_key = j.value ->> 0 AND i.received_at >= ?3`,
-		string(b.tenant), asked.String(), int64(event.KeySince(b.now)))
+		ON i.tenant = ?1 AND i.idempotency_key = j.value AND i.received_at >= ?3`,
+		string(b.tenant), textList(asked), int64(event.KeySince(b.now)))
 	found, err := collect(rows, err, "keys", func(rows *sql.Rows, key *core.IdempotencyKey) error { return rows.Scan(key) })
 	for _, key := range found {
 		b.keys[key] = true
@@ -157,7 +150,7 @@ func (b *batch) loadKeys(ctx context.Context, about About) error {
 }
 
 // loadTenant reads what is the same for all calls.
-func (b *batch) loadTenant(ctx context.Context, _ About) (err error) {
+func (b *batch) loadTenant(ctx context.Context) (err error) {
 	if b.programs != nil {
 		return nil
 	}

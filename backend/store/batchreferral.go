@@ -25,15 +25,15 @@ func latestFirst(a, b *batchReferral) int {
 }
 
 // loadReferrals reads them, and who may refer.
-func (b *batch) loadReferrals(ctx context.Context, about About) error {
-	if err := b.loadReferred(ctx, about); err != nil || len(about.Claimed) == 0 {
+func (b *batch) loadReferrals(ctx context.Context) error {
+	if err := b.loadReferred(ctx); err != nil || len(b.about.Claimed) == 0 {
 		return err
 	}
-	referrers := b.referrers(about)
+	referrers := b.referrers()
 	if err := b.loadOwners(ctx, referrers); err != nil || len(referrers) == 0 {
 		return err
 	}
-	latest, err := Reads{q: b.conn}.latestMade(ctx, b.tenant, referrers, about.LatestSince, about.LatestMost)
+	latest, err := Reads{q: b.conn}.latestMade(ctx, b.tenant, referrers, b.about.LatestSince, b.about.LatestMost)
 	for _, r := range latest {
 		who := identityOf(r.Referrer)
 		b.made[who] = append(b.made[who], b.know(r))
@@ -44,9 +44,9 @@ func (b *batch) loadReferrals(ctx context.Context, about About) error {
 	return err
 }
 
-func (b *batch) loadReferred(ctx context.Context, about About) error {
+func (b *batch) loadReferred(ctx context.Context) error {
 	var asked []core.AccountID
-	for _, u := range about.Users {
+	for _, u := range b.about.Users {
 		if a := b.accounts[u.Account]; a.known && a.Standing.Referral != referral.None && b.referred[u.Account] == nil {
 			asked = append(asked, u.Account)
 		}
@@ -71,19 +71,19 @@ func (b *batch) know(r referral.Referral) *batchReferral {
 
 // referrers are those whose codes the calls claim, and those who ask for codes of
 // their own, which another call may claim.
-func (b *batch) referrers(about About) (all []referral.Identity) {
+func (b *batch) referrers() (all []referral.Identity) {
 	add := func(who referral.Identity) {
 		if who = identityOf(who); b.made[who] == nil {
 			b.made[who] = []*batchReferral{}
 			all = append(all, who)
 		}
 	}
-	for _, code := range about.Claimed {
+	for _, code := range b.about.Claimed {
 		if c := b.codes[codeKey(code)]; c != nil {
 			add(c.Owner)
 		}
 	}
-	for _, who := range about.Owners {
+	for _, who := range b.about.Owners {
 		add(who)
 	}
 	return all

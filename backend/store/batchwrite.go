@@ -23,21 +23,41 @@ func (b *batch) gather() []later {
 	}
 }
 
-// writeBehind writes while further calls are made, which take half as long and
-// nothing from the database.
-func (b *batch) writeBehind(ctx context.Context, noted []later) {
-	writing := make(chan error, 1)
-	b.writing = writing
-	go func() { writing <- b.run(ctx, noted) }()
+// behind writes what calls noted while further ones are made, which take less
+// time and nothing from the database.
+type behind struct {
+	// parts has room for one, so that the connection never waits for calls, nor
+	// are these far ahead of it.
+	parts chan []later
+	done  chan error
+}
+
+func (b *batch) writeBehind(ctx context.Context) {
+	if b.behind == nil {
+		b.behind = &behind{parts: make(chan []later, 1), done: make(chan error, 1)}
+		go b.behind.run(func(noted []later) error { return b.run(ctx, noted) })
+	}
+	b.behind.parts <- b.gather()
+}
+
+func (w *behind) run(write func([]later) error) {
+	var err error
+	for noted := range w.parts {
+		if err == nil {
+			err = write(noted)
+		}
+	}
+	w.done <- err
 }
 
 // written waits for what is written behind the calls.
 func (b *batch) written() error {
-	if b == nil || b.writing == nil {
+	if b == nil || b.behind == nil {
 		return nil
 	}
-	err := <-b.writing
-	b.writing = nil
+	close(b.behind.parts)
+	err := <-b.behind.done
+	b.behind = nil
 	return err
 }
 
@@ -62,16 +82,17 @@ func (b *batch) run(ctx context.Context, all []later) error {
 
 // rowsLater stores rows of the batch's tenant.
 func (b *batch) rowsLater(p *put, rows tuples) later {
-	b.prepare(&rows)
+	b.prepare(p, &rows)
 	return func(ctx context.Context, tx *Tx) error {
 		_, err := tx.put(ctx, p, b.tenant, &rows)
 		return err
 	}
 }
 
-// prepare does what a server's part of a write does not wait for then.
-func (b *batch) prepare(rows *tuples) {
-	if !b.embedded {
+// prepare does what the write need not wait for then.
+func (b *batch) prepare(p *put, rows *tuples) {
+	rows.fold()
+	if !b.embedded || p.whole {
 		_ = rows.String()
 	}
 }
@@ -117,7 +138,7 @@ func (b *batch) allTerms() later {
 
 func (b *batch) gatherCodes() later {
 	rows := taken(putCodes, &b.newCodes, func(t *tuples, c newCode) { t.code(c.UserCode, c.owner) })
-	b.prepare(&rows)
+	b.prepare(putCodes, &rows)
 	return func(ctx context.Context, tx *Tx) error {
 		n, err := tx.put(ctx, putCodes, b.tenant, &rows)
 		if err == nil && n != rows.rows {
@@ -191,12 +212,12 @@ func (b *batch) gatherEvents() later {
 }
 
 // putIntake takes event calls in: tuples.intake of each.
-var putIntake = statement(put{
-	table: "intake", columns: "account_id, user_id, idempotency_key, events", at: "received_at",
-})
+var putIntake = &put{
+	table: "intake", columns: columns("account_id, user_id, idempotency_key, events"), at: columns("received_at"),
+}
 
 // putEvents writes webhook events down: id, type and data of each.
-var putEvents = statement(put{table: "webhook_event", columns: "id, type, data", at: "created_at"})
+var putEvents = &put{table: "webhook_event", columns: columns("id, type, data"), at: columns("created_at")}
 
 func (t *tuples) intake(in event.Batch) {
 	t.row()

@@ -106,7 +106,7 @@ func (t *tuples) code(c referral.UserCode, owner referral.Identity) {
 }
 
 // putCodes adds those codes of a tenant that nobody has: tuples.code of each.
-var putCodes = statement(put{
-	table: "code", columns: "code, program, account_id, user_id", at: "created_at",
+var putCodes = &put{
+	table: "code", columns: columns("code, program, account_id, user_id"), at: columns("created_at"),
 	conflict: `ON CONFLICT (tenant, code) DO NOTHING`,
-})
+}

@@ -51,8 +51,8 @@ func (t *tuples) decision(d wire.Decision) {
 }
 
 // putDecisions stores or counts decisions of a tenant: tuples.decision of each.
-var putDecisions = statement(put{
-	table: "decision", columns: "id, account_id, user_id, code, source, rule, accepted, inputs, times", at: "first_at, last_at",
+var putDecisions = &put{
+	table: "decision", columns: columns("id, account_id, user_id, code, source, rule, accepted, inputs, times"), at: columns("first_at, last_at"),
 	conflict: `ON CONFLICT (tenant, account_id, user_id, code, source, rule)
 		DO UPDATE SET times = times + 1, last_at = excluded.last_at, inputs = excluded.inputs`,
-})
+}

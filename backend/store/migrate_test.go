@@ -28,28 +28,32 @@ func TestMigrate_TwiceIsOnce(t *testing.T) {
 // Each Primary has connections of its own, as if it were a process.
 func TestMigrate_ManyAtOnce(t *testing.T) {
 	t.Parallel()
-	for name, url := range map[string]string{
-		"server": sqldtest.Start(t).PrimaryURL(),
-		"file":   "file:" + filepath.Join(t.TempDir(), "new.db"),
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			const processes = 4
-			failed := make(chan error, processes)
-			for range processes {
-				go func() {
-					db, err := store.Open(url, "")
-					if err == nil {
-						defer db.Close()
-						err = db.Migrate(t.Context(), now)
-					}
-					failed <- err
-				}()
-			}
-			for range processes {
-				require.NoError(t, <-failed)
-			}
-			newTenant(t, open(t, url))
-		})
+	many := func(t *testing.T, url string) {
+		const processes = 8
+		failed := make(chan error, processes)
+		for range processes {
+			go func() {
+				db, err := store.Open(url, "")
+				if err == nil {
+					defer db.Close()
+					err = db.Migrate(t.Context(), now)
+				}
+				failed <- err
+			}()
+		}
+		for range processes {
+			require.NoError(t, <-failed)
+		}
+		newTenant(t, open(t, url))
 	}
+	t.Run("server", func(t *testing.T) {
+		t.Parallel()
+		many(t, sqldtest.Start(t).PrimaryURL())
+	})
+	t.Run("file", func(t *testing.T) {
+		t.Parallel()
+		for range 20 { // those who open a new file at once seldom meet
+			many(t, "file:"+filepath.Join(t.TempDir(), "new.db"))
+		}
+	})
 }

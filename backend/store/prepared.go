@@ -3,7 +3,9 @@ package store
 import (
 	"context"
 	"database/sql/driver"
+	"math/rand/v2"
 	"strings"
+	"time"
 )
 
 // maxPrepared bounds the statements that a connection keeps prepared; later ones
@@ -17,11 +19,28 @@ const maxPrepared = 512
 type preparing struct{ driver.Connector }
 
 func (p preparing) Connect(ctx context.Context) (driver.Conn, error) {
-	c, err := p.Connector.Connect(ctx)
+	c, err := p.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return &preparedConn{fileConn: c.(fileConn), kept: map[string]*preparedStmt{}}, nil
+}
+
+// connect opens a connection, and anew while others do: of several who open a new
+// file at once, those whom the change of its journal cannot let wait are told at
+// once that it is locked, however patient they are.
+func (p preparing) connect(ctx context.Context) (driver.Conn, error) {
+	for end := time.Now().Add(beginTimeout); ; {
+		c, err := p.Connector.Connect(ctx)
+		if !gaveUp(err) || time.Now().After(end) {
+			return c, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(rand.N(retryPause)):
+		}
+	}
 }
 
 // fileConn is what database/sql uses of the driver's connections to a file.

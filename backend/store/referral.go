@@ -162,16 +162,16 @@ func (t *tuples) referral(r referral.Referral) {
 func sideStatus(s referral.Side) referral.SideStatus { return cmp.Or(s.Status, referral.SideApproved) }
 
 // putReferrals stores referrals of a tenant: tuples.referral of each.
-var putReferrals = statement(put{
-	table: "referral", columns: `id, program, state, code, referrer_account_id, referrer_user_id, referred_account_id,
+var putReferrals = &put{
+	table: "referral", columns: columns(`id, program, state, code, referrer_account_id, referrer_user_id, referred_account_id,
 		referred_user_id, share_medium, share_link, referrer_moderation, referrer_by_hand, referred_moderation,
-		referred_by_hand, fraud_signals, started_at, converted_at, ended_at, moderated_at, by_hand_at`, at: "updated_at",
+		referred_by_hand, fraud_signals, started_at, converted_at, ended_at, moderated_at, by_hand_at`), at: columns("updated_at"),
 	conflict: `ON CONFLICT (tenant, id) DO UPDATE SET state = excluded.state, referred_user_id = excluded.referred_user_id,
 		referrer_moderation = excluded.referrer_moderation, referrer_by_hand = excluded.referrer_by_hand,
 		referred_moderation = excluded.referred_moderation, referred_by_hand = excluded.referred_by_hand,
 		fraud_signals = excluded.fraud_signals, converted_at = excluded.converted_at, ended_at = excluded.ended_at,
 		moderated_at = excluded.moderated_at, by_hand_at = excluded.by_hand_at, updated_at = excluded.updated_at`,
-})
+}
 
 // placeholders returns "?, ?, …" for n values.
 func placeholders(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }

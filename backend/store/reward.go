@@ -189,11 +189,11 @@ func (t *tuples) reward(r reward.Reward) {
 }
 
 // putNewRewards adds rewards of a tenant: tuples.reward of each.
-var putNewRewards = statement(put{
-	table: "reward", columns: `id, account_id, user_id, program, program_reward_key, global_reward_key, referral_id, source, kind,
+var putNewRewards = &put{
+	table: "reward", columns: columns(`id, account_id, user_id, program, program_reward_key, global_reward_key, referral_id, source, kind,
 		unit, value, currency, name, description, fuel_tank_code, fuel_tank_type, settings, cancellable, created_at,
-		scheduled_at, given_at, expires_at, cancelled_at, denied, held, pending, redeemed, expired, cancelled`,
-})
+		scheduled_at, given_at, expires_at, cancelled_at, denied, held, pending, redeemed, expired, cancelled`),
+}
 
 // RewardGroups sums up the rewards of an account, or of one of its users when
 // user is not empty, as they stand at a time. A kind that is not empty narrows

@@ -85,7 +85,7 @@ func (t *tuples) terms(tenant core.TenantAlias, u referral.User) {
 // putTerms stores what users of a tenant are found by: tuples.terms of each. At the
 // begin of each statement, the index of words writes down what it was told of
 // before, and the fewer words that is, the more it has to merge.
-var putTerms = statement(put{
-	table: "user_search", columns: "account_id, user_id, terms", whole: true,
+var putTerms = &put{
+	table: "user_search", columns: columns("account_id, user_id, terms"), whole: true,
 	conflict: `ON CONFLICT (tenant, account_id, user_id) DO UPDATE SET terms = excluded.terms`,
-})
+}

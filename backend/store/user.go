@@ -96,16 +96,16 @@ func (t *tuples) user(u referral.User) {
 }
 
 // putUsers stores users of a tenant: tuples.user of each.
-var putUsers = statement(put{
-	table: "user", columns: `account_id, id, first_name, last_name, email, image_url, locale, country_code, referable,
-		custom_fields, segments, cookie_id, first_seen_ip, last_seen_ip, us_tax_form_at, created_at`, at: "updated_at",
+var putUsers = &put{
+	table: "user", columns: columns(`account_id, id, first_name, last_name, email, image_url, locale, country_code, referable,
+		custom_fields, segments, cookie_id, first_seen_ip, last_seen_ip, us_tax_form_at, created_at`), at: columns("updated_at"),
 	conflict: `ON CONFLICT (tenant, account_id, id) DO UPDATE SET first_name = excluded.first_name,
 		last_name = excluded.last_name, email = excluded.email, image_url = excluded.image_url,
 		locale = excluded.locale, country_code = excluded.country_code, referable = excluded.referable,
 		custom_fields = excluded.custom_fields, segments = excluded.segments,
 		first_seen_ip = excluded.first_seen_ip, last_seen_ip = excluded.last_seen_ip,
 		us_tax_form_at = excluded.us_tax_form_at, updated_at = excluded.updated_at`,
-})
+}
 
 // BlockUser says since when a user may refer nobody; zero is not at all. False
 // means that nothing changed: the user is not there, or is so already.

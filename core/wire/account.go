@@ -12,11 +12,7 @@ import (
 func ParseAccount(body []byte) (referral.AccountUpdate, error) {
 	var u referral.AccountUpdate
 	var id *core.AccountID
-	v, err := object(body, MaxBody)
-	if err != nil {
-		return u, err
-	}
-	err = fields(v, "", func(r *reader, key string, v *fastjson.Value) bool {
+	err := object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
 		case "id":
 			return parsed(r, key, v, &id, core.ParseAccountID)

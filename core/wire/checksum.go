@@ -30,7 +30,7 @@ var checksumSkips = []string{"checksum", "cookies", "fb_share_image", "locale", 
 // tenant_alias counts when the body has it; numbers, true and false count as they
 // are written.
 func VerifyChecksum(apiKey string, account core.AccountID, user core.UserID, body []byte) (found bool, err error) {
-	if _, err := object(body, MaxBody); err != nil {
+	if err := checkObject(body, MaxBody); err != nil {
 		return false, nil
 	}
 	given := gjson.GetBytes(body, "checksum")

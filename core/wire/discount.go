@@ -18,11 +18,7 @@ type DiscountRegistration struct {
 // ParseDiscountRegistration reads the body of POST /discount.
 func ParseDiscountRegistration(body []byte) (DiscountRegistration, error) {
 	var d DiscountRegistration
-	v, err := object(body, MaxBody)
-	if err != nil {
-		return d, err
-	}
-	err = fields(v, "", func(r *reader, key string, v *fastjson.Value) bool {
+	err := object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
 		case "accountId":
 			return word(r, key, v, &d.Account, core.ParseAccountID)

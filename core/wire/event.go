@@ -54,11 +54,7 @@ func ParseUserEvents(input []byte) (event.Batch, error) {
 
 // parseBatch reads a batch, but for the keys that say whose it is.
 func parseBatch(batch event.Batch, body []byte, whose func(r *reader, key string, v *fastjson.Value) bool) (event.Batch, error) {
-	v, err := object(body, MaxBody)
-	if err != nil {
-		return event.Batch{}, err
-	}
-	err = fields(v, "", func(r *reader, key string, v *fastjson.Value) bool {
+	err := object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
 		case "idempotencyKey":
 			var k *core.IdempotencyKey

@@ -14,11 +14,7 @@ func ParseConnection(body []byte) (billing.Connection, error) {
 	var merchant *string
 	var first keyPair
 	var further []billing.Key
-	v, err := object(body, MaxBody)
-	if err != nil {
-		return billing.Connection{}, err
-	}
-	err = fields(v, "", func(r *reader, key string, v *fastjson.Value) bool {
+	err := object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
 		case "merchantId":
 			return r.text(&merchant, key, v)

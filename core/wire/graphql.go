@@ -24,11 +24,7 @@ type GraphQLRequest struct {
 // clients send along, are passed over; an array of calls is no call.
 func ParseGraphQL(body []byte) (GraphQLRequest, error) {
 	var q GraphQLRequest
-	v, err := object(body, MaxBody)
-	if err != nil {
-		return q, err
-	}
-	err = fields(v, "", func(r *reader, key string, v *fastjson.Value) bool {
+	err := object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
 		case "query":
 			return r.document(&q.Query, key, v)

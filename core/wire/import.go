@@ -265,11 +265,10 @@ type rowUser struct {
 func parseRow(row []byte, userKey string, take func(r *reader, key string, v *fastjson.Value) bool) (rowUser, error) {
 	var account *core.AccountID
 	var user *core.UserID
-	v, err := object(row, MaxBody)
-	if err != nil {
+	if checkObject(row, MaxBody) != nil {
 		return rowUser{}, core.Malformed("", "the row is not a valid JSON object")
 	}
-	err = fields(v, "", func(r *reader, key string, v *fastjson.Value) bool {
+	err := object(row, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
 		case "accountId":
 			return parsed(r, key, v, &account, core.ParseAccountID)

@@ -18,11 +18,7 @@ const maxParams = 64 << 10
 func ParseExport(tenant core.TenantAlias, body []byte) (job.Input, error) {
 	in := job.Input{Requester: job.RequesterAPI, Format: job.CSV, Params: "{}"}
 	p := jobParser{tenant: tenant, body: body, in: &in, parseType: job.ParseExportType, format: "format"}
-	v, err := object(body, MaxBody)
-	if err != nil {
-		return job.Input{}, err
-	}
-	err = fields(v, "", func(r *reader, key string, v *fastjson.Value) bool {
+	err := object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		return key != "fileRef" && p.take(r, key, v)
 	})
 	if err == nil && in.Type == "" {
@@ -39,11 +35,7 @@ func ParseExport(tenant core.TenantAlias, body []byte) (job.Input, error) {
 func ParseJobInput(tenant core.TenantAlias, at string, input []byte) (job.Input, error) {
 	in := job.Input{Requester: job.RequesterAPI, Format: job.CSV, Params: "{}"}
 	p := jobParser{tenant: tenant, body: input, in: &in, parseType: job.ParseType, format: "outputFormat"}
-	v, err := object(input, MaxBody)
-	if err != nil {
-		return job.Input{}, err
-	}
-	err = fields(v, at, p.take)
+	err := object(input, MaxBody, at, p.take)
 	switch {
 	case err != nil:
 	case in.Type == "":

@@ -17,15 +17,11 @@ const maxEventKeys = 100
 // "params".
 func ParseJobParams(t job.Type, params string) (job.Params, error) {
 	p := paramParser{job: t}
-	v, err := object([]byte(params), maxParams)
-	if err != nil {
-		return job.Params{}, err
-	}
 	take := p.export
 	if t.Import() {
 		take = p.load
 	}
-	err = fields(v, "params", take)
+	err := object([]byte(params), maxParams, "params", take)
 	return p.out, err
 }
 

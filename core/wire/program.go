@@ -12,12 +12,8 @@ import (
 // a program, so that what is left out has its default. A key that is not empty
 // is that of the path; an id in the body must repeat it.
 func ParseProgram(key core.ProgramKey, body []byte) (referral.Program, error) {
-	v, err := object(body, MaxBody)
-	if err != nil {
-		return referral.Program{}, err
-	}
 	p := programParser{path: key, body: body, p: referral.NewProgram(key)}
-	if err := fields(v, "", p.take); err != nil {
+	if err := object(body, MaxBody, "", p.take); err != nil {
 		return referral.Program{}, err
 	}
 	switch {
@@ -183,11 +179,7 @@ func take[T any](read func(**T, string, *fastjson.Value) bool, into *T, key stri
 
 // ParseTankCodes reads the body that loads a fuel tank: {codes: […]}.
 func ParseTankCodes(body []byte) (codes []string, err error) {
-	v, err := object(body, MaxBody)
-	if err != nil {
-		return nil, err
-	}
-	err = fields(v, "", func(r *reader, key string, v *fastjson.Value) bool {
+	err = object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		return key == "codes" && r.items(key, v, reward.MaxTankCodes, func(i int, v *fastjson.Value) error {
 			at := element(key, i)
 			code, err := textItem(at, v)

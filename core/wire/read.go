@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -27,27 +28,48 @@ func CheckJSONType(contentType string) error {
 	}
 }
 
-// object parses a body that must be one JSON object.
-func object(body []byte, limit int) (*fastjson.Value, error) {
+// checkObject checks that a body is JSON that may be looked at, and begins as an
+// object does.
+func checkObject(body []byte, limit int) error {
 	switch {
 	case len(body) > limit:
-		return nil, TooLarge(limit)
+		return TooLarge(limit)
 	case !utf8.Valid(body):
-		return nil, core.Malformed("", "the body must be UTF-8")
+		return core.Malformed("", "the body must be UTF-8")
 	case tooDeep(body):
-		return nil, core.Malformed("", "the body is nested more than "+strconv.Itoa(maxDepth)+" levels deep")
+		return core.Malformed("", "the body is nested more than "+strconv.Itoa(maxDepth)+" levels deep")
+	// fastjson alone lets through numbers, escapes and control characters that are
+	// not JSON; gjson's check does not.
+	case !gjson.ValidBytes(body):
+		return core.Malformed("", "the body is not valid JSON")
+	case bytes.TrimLeft(body, " \t\r\n")[0] != '{':
+		return core.Malformed("", "the body must be a JSON object")
 	}
-	// The parser alone lets through numbers, escapes and control characters
-	// that are not JSON; gjson's check does not.
-	if !gjson.ValidBytes(body) {
-		return nil, core.Malformed("", "the body is not valid JSON")
+	return nil
+}
+
+// parsers are kept since one that has read a body reads the next of its size
+// without memory of its own. maxKept bounds the bodies, in bytes, whose parsers are:
+// a parser keeps a dozen times as much.
+var parsers fastjson.ParserPool
+
+const maxKept = 16 << 10
+
+// object reads a body that must be one JSON object: take is called as fields says.
+// The values are gone when it returns.
+func object(body []byte, limit int, at string, take func(r *reader, key string, v *fastjson.Value) bool) error {
+	if err := checkObject(body, limit); err != nil {
+		return err
 	}
-	var p fastjson.Parser
+	p := parsers.Get()
+	if len(body) <= maxKept {
+		defer parsers.Put(p)
+	}
 	v, err := p.ParseBytes(body)
-	if err != nil || v.Type() != fastjson.TypeObject {
-		return nil, core.Malformed("", "the body must be a JSON object")
+	if err != nil {
+		return core.Malformed("", "the body is not valid JSON")
 	}
-	return v, nil
+	return fields(v, at, take)
 }
 
 // ParseNothing reads the body of a call that has nothing to say: an empty object,
@@ -56,11 +78,7 @@ func ParseNothing(body []byte) error {
 	if len(body) == 0 {
 		return nil
 	}
-	v, err := object(body, MaxBody)
-	if err != nil {
-		return err
-	}
-	return fields(v, "", func(*reader, string, *fastjson.Value) bool { return false })
+	return object(body, MaxBody, "", func(*reader, string, *fastjson.Value) bool { return false })
 }
 
 // tooDeep reports nesting beyond maxDepth without parsing.

@@ -129,11 +129,7 @@ func (w *writer) party(name string, who referral.Identity) {
 
 // ParseModerations reads the body of POST /referrals/moderate (reference, 1.4).
 func ParseModerations(body []byte) (actions []referral.Moderation, err error) {
-	v, err := object(body, MaxBody)
-	if err != nil {
-		return nil, err
-	}
-	err = fields(v, "", func(r *reader, key string, v *fastjson.Value) bool {
+	err = object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		return key == "actions" && r.items(key, v, referral.MaxModerations, func(i int, v *fastjson.Value) error {
 			m, err := parseModeration(element(key, i), v)
 			actions = append(actions, m)

@@ -36,12 +36,8 @@ var (
 // is not given is MANUAL, and only an INTEGRATION is not cancellable unless the
 // body says so.
 func ParseReward(account core.AccountID, user core.UserID, body []byte) (reward.Grant, error) {
-	v, err := object(body, MaxBody)
-	if err != nil {
-		return reward.Grant{}, err
-	}
 	p := rewardParser{g: reward.Grant{Account: account, User: user, Source: reward.Manual}}
-	if err := fields(v, "", p.take); err != nil {
+	if err := object(body, MaxBody, "", p.take); err != nil {
 		return reward.Grant{}, err
 	}
 	if err := p.check(); err != nil {
@@ -212,12 +208,8 @@ func ParseBulkRedemption(body []byte) (reward.Draw, error) { return parseDraw(bo
 // parseDraw reads a draw; one in bulk names the account.
 func parseDraw(body []byte, bulk bool) (reward.Draw, error) {
 	var d reward.Draw
-	v, err := object(body, MaxBody)
-	if err != nil {
-		return d, err
-	}
 	amount := false
-	err = fields(v, "", func(r *reader, key string, v *fastjson.Value) bool {
+	err := object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		switch {
 		case key == "amount":
 			amount = v.Type() != fastjson.TypeNull

@@ -26,11 +26,7 @@ const (
 func ParseUser(tenant core.TenantAlias, account core.AccountID, user core.UserID, body []byte) (referral.UserUpdate, error) {
 	p := userParser{tenant: tenant, body: body}
 	p.u.Account, p.u.ID = account, user
-	v, err := object(body, MaxBody)
-	if err != nil {
-		return referral.UserUpdate{}, err
-	}
-	err = fields(v, "", func(r *reader, key string, v *fastjson.Value) bool {
+	err := object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		if slices.Contains(p.given, restName(key)) {
 			return r.fail(core.Malformed(r.path(key), "is given twice, in two spellings"))
 		}
@@ -50,7 +46,7 @@ func ParseUser(tenant core.TenantAlias, account core.AccountID, user core.UserID
 // ParseUserIDs reads the ids in the body of an identification that has them in no
 // path; both are required, in either of their spellings.
 func ParseUserIDs(body []byte) (account core.AccountID, user core.UserID, err error) {
-	if _, err := object(body, MaxBody); err != nil {
+	if err := checkObject(body, MaxBody); err != nil {
 		return "", "", err
 	}
 	texts := map[string]string{}
@@ -71,7 +67,7 @@ func ParseUserIDs(body []byte) (account core.AccountID, user core.UserID, err er
 // ids; id is the one drawn for them, of account and user alike. A body may repeat
 // it and name no other.
 func ParseCookieUser(tenant core.TenantAlias, id core.UserID, body []byte) (referral.UserUpdate, error) {
-	if _, err := object(body, MaxBody); err != nil {
+	if err := checkObject(body, MaxBody); err != nil {
 		return referral.UserUpdate{}, err
 	}
 	var err error

@@ -12,11 +12,7 @@ import (
 // Whether the URL will do depends on the tenant; see webhook.ParseEndpoint.
 func ParseWebhookSubscription(body []byte) (endpoint, name string, err error) {
 	var url, text *string
-	v, err := object(body, MaxBody)
-	if err != nil {
-		return "", "", err
-	}
-	err = fields(v, "", func(r *reader, key string, v *fastjson.Value) bool {
+	err = object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
 		case "endpointUrl":
 			return r.text(&url, key, v)
@@ -49,11 +45,7 @@ type Replay struct {
 func ParseReplay(body []byte) (Replay, error) {
 	var id *string
 	var since *int64
-	v, err := object(body, MaxBody)
-	if err != nil {
-		return Replay{}, err
-	}
-	err = fields(v, "", func(r *reader, key string, v *fastjson.Value) bool {
+	err := object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
 		case "id":
 			return r.text(&id, key, v)

@@ -37,11 +37,7 @@ func (u WidgetUpdate) Apply(s widget.Stored) widget.Stored {
 // ParseWidget reads the body of PUT /widgets/{type}. widgetType and dateModified,
 // which a widget that was read brings along, are passed over.
 func ParseWidget(body []byte) (u WidgetUpdate, err error) {
-	v, err := object(body, MaxBody)
-	if err != nil {
-		return u, err
-	}
-	err = fields(v, "", func(r *reader, key string, v *fastjson.Value) bool {
+	err = object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
 		case "template":
 			return r.template(&u.Template, key, v)
@@ -65,7 +61,7 @@ func ParseWidget(body []byte) (u WidgetUpdate, err error) {
 // ParseWidgetPart reads a JSON object that the command line gives for a part of
 // a widget.
 func ParseWidgetPart(field string, text []byte) (string, error) {
-	if _, err := object(text, widget.MaxOptions); err != nil {
+	if err := checkObject(text, widget.MaxOptions); err != nil {
 		return "", core.Invalid(field, err.Error())
 	}
 	return string(text), nil
