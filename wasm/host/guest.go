@@ -91,9 +91,10 @@ func (h *Host) newGuest(ctx context.Context) (*guest, error) {
 		}
 	}
 	if start := module.ExportedFunction(abi.ExportInitialize); start != nil {
-		if err := start.CallWithStack(withGuest(ctx, g), nil); err != nil {
+		stop := endWith(ctx, module)
+		if err := start.CallWithStack(withGuest(ctx, g), nil); err != nil || !stop() {
 			g.close()
-			return nil, fmt.Errorf("host: initialise: %w", err)
+			return nil, fmt.Errorf("host: initialise: %w", errors.Join(err, ctx.Err()))
 		}
 	}
 	h.stats.made.Add(1)
@@ -121,7 +122,15 @@ func (g *guest) measure() {
 
 // serve runs one request. After an error the instance must not be used again.
 func (g *guest) serve(ctx context.Context, in *request) (*response, error) {
-	ctx = withGuest(ctx, g)
+	stop := endWith(ctx, g.module)
+	out, err := g.exchange(withGuest(ctx, g), in)
+	if !stop() {
+		return nil, errors.Join(err, ctx.Err())
+	}
+	return out, err
+}
+
+func (g *guest) exchange(ctx context.Context, in *request) (*response, error) {
 	g.output.budget = maxLines
 	g.open = g.open[:0]
 	if err := g.reserveRequest(ctx, in); err != nil {

@@ -82,9 +82,10 @@ func (h *Host) load(ctx context.Context, path string) (err error) {
 }
 
 func (h *Host) compile(ctx context.Context, code []byte) (err error) {
-	config := wazero.NewRuntimeConfig().
-		WithMemoryLimitPages(uint32(h.options.MaxMemory / wasmPage)).
-		WithCloseOnContextDone(true)
+	if code, err = weave(code); err != nil {
+		return err
+	}
+	config := wazero.NewRuntimeConfig().WithMemoryLimitPages(uint32(h.options.MaxMemory / wasmPage))
 	if h.options.CacheDir != "" {
 		if h.cache, err = wazero.NewCompilationCacheWithDir(h.options.CacheDir); err != nil {
 			return err

@@ -25,7 +25,7 @@ func TestHostile(t *testing.T) {
 	trapped, faulty, timedOut := Stats{Trapped: 3}, Stats{Faulty: 3}, Stats{TimedOut: 3}
 	for name, want := range map[string]Stats{
 		"trap": trapped, "bomb": trapped, "free_traps": trapped,
-		"loop": timedOut, "realloc_growth": timedOut,
+		"loop": timedOut, "realloc_growth": timedOut, "recursion": timedOut, "bulk": timedOut,
 		"response_range": faulty, "response_end": faulty, "response_misaligned": faulty, "response_tag": faulty,
 		"header_count": faulty, "header_overlap": faulty, "header_range": faulty, "header_split": faulty,
 		"body_range": faulty, "status": faulty,
@@ -58,7 +58,7 @@ func TestHostile_AllGuestsAreTried(t *testing.T) {
 	require.NoError(t, err)
 	tests, err := os.ReadFile("hostile_test.go")
 	require.NoError(t, err)
-	require.Len(t, files, 28)
+	require.Len(t, files, 31)
 	for _, f := range files {
 		name := strings.TrimSuffix(filepath.Base(f), ".wat")
 		if name != "prelude" {
@@ -88,6 +88,7 @@ func TestLoad_Module(t *testing.T) {
 		"missing_export":  "the module does not export canonical_abi_realloc",
 		"wrong_signature": "export handle-http-request: want 10 i32 parameters and 1 results",
 		"unknown_import":  "the module imports key-value.open, which this host does not offer",
+		"start_section":   "the module has a start section, which nothing could end; export _initialize instead",
 	} {
 		dir := t.TempDir()
 		manifest := filepath.Join(dir, "spin.toml")
