@@ -21,7 +21,6 @@ type Host struct {
 
 	runtime   wazero.Runtime
 	compiled  wazero.CompiledModule
-	batch     wazero.CompiledModule
 	cache     wazero.CompilationCache
 	transport *http.Transport
 	stats     counters
@@ -94,9 +93,6 @@ func (h *Host) compile(ctx context.Context, code []byte) (err error) {
 	}
 	h.runtime = wazero.NewRuntimeWithConfig(ctx, config)
 	if err := h.offerImports(ctx); err != nil {
-		return err
-	}
-	if h.batch, err = compileBatch(ctx, h.runtime); err != nil {
 		return err
 	}
 	if h.compiled, err = h.runtime.CompileModule(ctx, code); err != nil {

@@ -2,10 +2,8 @@ package host
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -159,20 +157,6 @@ func TestPool_RetiresGrownInstance(t *testing.T) {
 	require.Equal(t, 200, b.do(t, "GET", "/echo", "").status)
 	require.Equal(t, Stats{Made: 2, Reused: 2, Retired: 1}, b.host.Stats())
 	require.LessOrEqual(t, b.host.Memory(), small)
-}
-
-// The code in batch.go is what batch.wat says.
-func TestBatch_CodeIsItsSource(t *testing.T) {
-	t.Parallel()
-	if _, err := exec.LookPath("wat2wasm"); err != nil {
-		t.Fatal("wat2wasm is missing: apt-get install wabt")
-	}
-	out := filepath.Join(t.TempDir(), "batch.wasm")
-	message, err := exec.Command("wat2wasm", "batch.wat", "-o", out).CombinedOutput()
-	require.NoError(t, err, string(message))
-	code, err := os.ReadFile(out)
-	require.NoError(t, err)
-	require.Equal(t, base64.StdEncoding.EncodeToString(code), batchCode)
 }
 
 // A thousand requests on one instance stay far below its bound: what the host
