@@ -28,4 +28,6 @@
 //   - A database on a server may have fallbacks; Spin's configuration names one
 //     server.
 //   - Transactions, ATTACH and PRAGMA are refused, and statements are single.
+//   - A module with a start section is refused: nothing could end it. As it is
+//     compiled, a module is given a count of the turns that it takes (weave.go).
 package host

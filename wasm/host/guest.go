@@ -22,11 +22,6 @@ type guest struct {
 	// The handles are looked up once: the look-up costs more than the call.
 	handle, realloc, free api.Function
 
-	// batch makes many calls of realloc and free in one; reserved is what it has
-	// allocated and nobody asked for yet, in the array of blocks.
-	batch            batch
-	reserved, blocks []block
-
 	// inRealloc is set while the guest allocates. Imports are refused then: they
 	// would allocate again in the middle of it.
 	inRealloc bool
@@ -84,16 +79,12 @@ func (h *Host) newGuest(ctx context.Context) (*guest, error) {
 	g.handle = module.ExportedFunction(abi.ExportHandle)
 	g.realloc = module.ExportedFunction(abi.ExportRealloc)
 	g.free = module.ExportedFunction(abi.ExportFree)
-	if !h.options.Fresh {
-		if g.batch, err = newBatch(ctx, h, module); err != nil {
-			g.close()
-			return nil, fmt.Errorf("host: instantiate: %w", err)
-		}
-	}
 	if start := module.ExportedFunction(abi.ExportInitialize); start != nil {
-		if err := start.CallWithStack(withGuest(ctx, g), nil); err != nil {
+		stop := endWith(ctx, module)
+		err := start.CallWithStack(withGuest(ctx, g), nil)
+		if !stop() || err != nil {
 			g.close()
-			return nil, fmt.Errorf("host: initialise: %w", err)
+			return nil, fmt.Errorf("host: initialise: %w", errors.Join(err, ctx.Err()))
 		}
 	}
 	h.stats.made.Add(1)
@@ -106,9 +97,6 @@ func (g *guest) close() {
 	g.output.flush()
 	g.host.stats.memory.Add(-g.size)
 	g.size = 0
-	if g.batch.module != nil {
-		_ = g.batch.module.Close(context.Background())
-	}
 	_ = g.module.Close(context.Background()) // the error is of closing files, and there are none
 }
 
@@ -121,12 +109,17 @@ func (g *guest) measure() {
 
 // serve runs one request. After an error the instance must not be used again.
 func (g *guest) serve(ctx context.Context, in *request) (*response, error) {
-	ctx = withGuest(ctx, g)
+	stop := endWith(ctx, g.module)
+	out, err := g.exchange(withGuest(ctx, g), in)
+	if !stop() {
+		return nil, errors.Join(err, ctx.Err())
+	}
+	return out, err
+}
+
+func (g *guest) exchange(ctx context.Context, in *request) (*response, error) {
 	g.output.budget = maxLines
 	g.open = g.open[:0]
-	if err := g.reserveRequest(ctx, in); err != nil {
-		return nil, err
-	}
 	stack, err := g.putRequest(ctx, in)
 	if err != nil {
 		return nil, err
@@ -234,13 +227,8 @@ func (g *guest) takeHeader(record []byte) (h header, err error) {
 
 // releaseHeaders gives back every string of a list and then the list.
 func (g *guest) releaseHeaders(ctx context.Context, ptr uint32, list []byte) error {
-	for s := list; len(s) > 0 && g.batch.module == nil; s = s[abi.StringSize:] {
+	for s := list; len(s) > 0; s = s[abi.StringSize:] {
 		if err := g.release(ctx, word(s, 0), word(s, 4), abi.ByteAlign); err != nil {
-			return err
-		}
-	}
-	if g.batch.module != nil {
-		if err := g.releaseBatch(ctx, list); err != nil {
 			return err
 		}
 	}

@@ -21,7 +21,6 @@ type Host struct {
 
 	runtime   wazero.Runtime
 	compiled  wazero.CompiledModule
-	batch     wazero.CompiledModule
 	cache     wazero.CompilationCache
 	transport *http.Transport
 	stats     counters
@@ -82,9 +81,10 @@ func (h *Host) load(ctx context.Context, path string) (err error) {
 }
 
 func (h *Host) compile(ctx context.Context, code []byte) (err error) {
-	config := wazero.NewRuntimeConfig().
-		WithMemoryLimitPages(uint32(h.options.MaxMemory / wasmPage)).
-		WithCloseOnContextDone(true)
+	if code, err = weave(code); err != nil {
+		return err
+	}
+	config := wazero.NewRuntimeConfig().WithMemoryLimitPages(uint32(h.options.MaxMemory / wasmPage))
 	if h.options.CacheDir != "" {
 		if h.cache, err = wazero.NewCompilationCacheWithDir(h.options.CacheDir); err != nil {
 			return err
@@ -93,9 +93,6 @@ func (h *Host) compile(ctx context.Context, code []byte) (err error) {
 	}
 	h.runtime = wazero.NewRuntimeWithConfig(ctx, config)
 	if err := h.offerImports(ctx); err != nil {
-		return err
-	}
-	if h.batch, err = compileBatch(ctx, h.runtime); err != nil {
 		return err
 	}
 	if h.compiled, err = h.runtime.CompileModule(ctx, code); err != nil {

@@ -63,32 +63,19 @@ func (g *guest) alloc(ctx context.Context, size, align uint32) (uint32, error) {
 	if size == 0 {
 		return align, nil
 	}
-	ptr, err := g.block(ctx, size, align)
+	g.stack = [4]uint64{0, 0, uint64(align), uint64(size)}
+	g.inRealloc = true
+	err := g.realloc.CallWithStack(ctx, g.stack[:])
+	g.inRealloc = false
 	if err != nil {
 		return 0, err
 	}
+	ptr := uint32(g.stack[0])
 	if ptr == 0 {
 		return 0, faultf("%s returned null for %d bytes", abi.ExportRealloc, size)
 	}
 	_, err = g.viewRecord(ptr, size, align, "allocation")
 	return ptr, err
-}
-
-// block returns the next reserved block, or a new one.
-func (g *guest) block(ctx context.Context, size, align uint32) (uint32, error) {
-	if len(g.reserved) > 0 {
-		next := g.reserved[0]
-		g.reserved = g.reserved[1:]
-		if next.size != size || next.align != align {
-			return 0, fmt.Errorf("host: %d bytes were reserved and %d are asked for", next.size, size)
-		}
-		return next.ptr, nil
-	}
-	g.stack = [4]uint64{0, 0, uint64(align), uint64(size)}
-	g.inRealloc = true
-	err := g.realloc.CallWithStack(ctx, g.stack[:])
-	g.inRealloc = false
-	return uint32(g.stack[0]), err
 }
 
 // release frees a block that the guest allocated for the host, if it has bytes.

@@ -132,9 +132,6 @@ func (g *guest) takeValue(record []byte) (any, error) {
 
 // putRows writes a result of abi.SQLiteExecuteSize: ok, columns, rows.
 func (g *guest) putRows(ctx context.Context, at uint32, r *result) (err error) {
-	if err := g.reserveRows(ctx, r); err != nil {
-		return err
-	}
 	list := g.scratch[:0]
 	for _, name := range r.columns {
 		if list, err = g.put(ctx, list, name); err != nil {

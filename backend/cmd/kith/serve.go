@@ -36,7 +36,6 @@ func (f *backendFlags) open(e *env) (*program.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	spareProcessor(f.DatabaseURL)
 	if engine.TempDomains, err = readDomains(f.TempDomains); err == nil {
 		err = f.jobFlags.apply(e, engine, f.Data)
 	}

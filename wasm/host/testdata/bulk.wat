@@ -1,0 +1,11 @@
+;; Fills a large memory for ever.
+(func (export "handle-http-request") (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)
+  (if (i32.eq (local.get 2) (i32.const 777)) (then
+    (drop (memory.grow (i32.const 500)))
+    (loop $l
+      (memory.fill (i32.const 65536) (i32.const 1) (i32.const 32000000))
+      (br $l))))
+  (i32.const 1024))
+(func (export "canonical_abi_realloc") (param i32 i32 i32 i32) (result i32)
+  (call $bump (local.get 2) (local.get 3)))
+(func (export "canonical_abi_free") (param i32 i32 i32))
