@@ -86,10 +86,13 @@ func textList(list []string) string {
 	return string(append(bytes.TrimSuffix(b, []byte{','}), ']'))
 }
 
-// fold finds the columns that have one value in all rows, after which String has
-// the others only. Most rows of a file say little of what might be said.
+// fold finds the columns that have one value in all of many rows, after which String
+// has the others only. Most rows of a file say little of what might be said.
 func (t *tuples) fold() {
-	width := len(t.values) / max(t.rows, 1)
+	if t.rows < 2 {
+		return
+	}
+	width := len(t.values) / t.rows
 	for column := range width {
 		first, same := t.values[column], true
 		for at := column + width; same && at < len(t.values); at += width {
