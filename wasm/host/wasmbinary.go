@@ -1,0 +1,104 @@
+package host
+
+import "fmt"
+
+// wasmReader reads the binary format. After the end it reads zeros, and cut is true.
+type wasmReader struct {
+	in  []byte
+	cut bool
+}
+
+func (r *wasmReader) bytes(n uint32) []byte {
+	if uint64(n) > uint64(len(r.in)) {
+		r.in, r.cut = nil, true
+		return nil
+	}
+	b := r.in[:n]
+	r.in = r.in[n:]
+	return b
+}
+
+func (r *wasmReader) byte() byte {
+	if b := r.bytes(1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+func (r *wasmReader) unsigned() (n uint32) {
+	for shift := 0; ; shift += 7 {
+		b := r.byte()
+		if n |= uint32(b&0x7f) << shift; b < 0x80 {
+			return n
+		}
+		if shift == 28 {
+			r.cut = true
+			return 0
+		}
+	}
+}
+
+// signed passes over a signed number, of up to 64 bits.
+func (r *wasmReader) signed() {
+	for r.byte() >= 0x80 {
+	}
+}
+
+func (r *wasmReader) limits() {
+	if bounded := r.byte()&1 == 1; bounded {
+		r.unsigned()
+	}
+	r.unsigned()
+}
+
+func (r *wasmReader) bulk() (bulk bool, err error) {
+	switch op := r.unsigned(); {
+	case op <= 7: // conversions
+	case op == 9, op == 13, op == 15, op == 16: // drops, table.grow and table.size
+		r.unsigned()
+	case op == 11, op == 17: // fills
+		r.unsigned()
+		bulk = true
+	case op == 8, op == 10, op == 12, op == 14: // copies
+		r.unsigned()
+		r.unsigned()
+		bulk = true
+	default:
+		err = fmt.Errorf("the instruction %#x %d is not known", opBulk, op)
+	}
+	return bulk, err
+}
+
+func (r *wasmReader) vector() error {
+	switch op := r.unsigned(); {
+	case op <= 11, op == 92, op == 93: // loads and stores
+		r.unsigned()
+		r.unsigned()
+	case op == 12, op == 13: // constants and shuffles
+		r.bytes(16)
+	case op >= 21 && op <= 34: // lanes
+		r.byte()
+	case op >= 84 && op <= 91: // loads and stores of lanes
+		r.unsigned()
+		r.unsigned()
+		r.byte()
+	case op > 255:
+		return fmt.Errorf("the instruction %#x %d is not known", opVector, op)
+	}
+	return nil
+}
+
+// unsigned appends a number as the binary format has it, and signed one with a sign.
+func unsigned(b []byte, n uint32) []byte {
+	for ; n >= 0x80; n >>= 7 {
+		b = append(b, byte(n)|0x80)
+	}
+	return append(b, byte(n))
+}
+
+func signed(b []byte, n int32) []byte {
+	for ; n < -64 || n > 63; n >>= 7 {
+		b = append(b, byte(n)&0x7f|0x80)
+	}
+	return append(b, byte(n)&0x7f)
+}
