@@ -268,7 +268,7 @@ func parseRow(row []byte, userKey string, take func(r *reader, key string, v *fa
 	if checkObject(row, MaxBody) != nil {
 		return rowUser{}, core.Malformed("", "the row is not a valid JSON object")
 	}
-	err := object(row, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
+	err := walk(row, "", func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
 		case "accountId":
 			return parsed(r, key, v, &account, core.ParseAccountID)

@@ -49,8 +49,8 @@ func checkObject(body []byte, limit int) error {
 }
 
 // parsers are kept since one that has read a body reads the next of its size
-// without memory of its own. maxKept bounds the bodies, in bytes, whose parsers are:
-// a parser keeps a dozen times as much.
+// without memory of its own; each begins anew with every body. maxKept bounds the
+// bodies, in bytes, whose parsers are: a parser keeps a dozen times as much.
 var parsers fastjson.ParserPool
 
 const maxKept = 16 << 10
@@ -61,6 +61,11 @@ func object(body []byte, limit int, at string, take func(r *reader, key string, 
 	if err := checkObject(body, limit); err != nil {
 		return err
 	}
+	return walk(body, at, take)
+}
+
+// walk is object for a body that was checked.
+func walk(body []byte, at string, take func(r *reader, key string, v *fastjson.Value) bool) error {
 	p := parsers.Get()
 	if len(body) <= maxKept {
 		defer parsers.Put(p)
