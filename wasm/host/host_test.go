@@ -158,14 +158,19 @@ func compileWat(t testing.TB, name string) string {
 			rest = append(rest, line)
 		}
 	}
-	source := filepath.Join(t.TempDir(), name)
-	text := "(module\n" + strings.Join(imports, "") + string(prelude) + strings.Join(rest, "") + ")\n"
-	require.NoError(t, os.WriteFile(source, []byte(text), 0o600))
-	out := source + ".wasm"
+	return wat2wasm(t, "(module\n"+strings.Join(imports, "")+string(prelude)+strings.Join(rest, "")+")\n")
+}
+
+// wat2wasm compiles the text of a module, and returns where it is.
+func wat2wasm(t testing.TB, text string, options ...string) string {
+	t.Helper()
 	if _, err := exec.LookPath("wat2wasm"); err != nil {
 		t.Fatal("wat2wasm is missing: apt-get install wabt")
 	}
-	message, err := exec.Command("wat2wasm", source, "-o", out).CombinedOutput()
+	source := filepath.Join(t.TempDir(), "module.wat")
+	require.NoError(t, os.WriteFile(source, []byte(text), 0o600))
+	out := source + ".wasm"
+	message, err := exec.Command("wat2wasm", append(options, source, "-o", out)...).CombinedOutput()
 	require.NoError(t, err, string(message))
 	return out
 }
