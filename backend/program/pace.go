@@ -99,3 +99,6 @@ func (p *pace) saw(mark store.Mark) {
 		p.aim = fileBatch
 	}
 }
+
+// quiet reports whether nobody else seems to write, which only a file tells.
+func (p *pace) quiet() bool { return p.rest > 0 && p.aim == quietBatch }

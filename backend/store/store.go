@@ -117,7 +117,7 @@ func (p *Primary) Embedded() bool { return p.embedded }
 // Close waits for running statements and closes the database.
 func (p *Primary) Close() error {
 	err := errors.Join(p.write.Close(), p.read.Close())
-	if p.log != nil {
+	if p.embedded {
 		err = errors.Join(err, p.log.Close())
 	}
 	return err
@@ -170,6 +170,8 @@ type Tx struct {
 	embedded bool
 	// commits is how many transactions of this process were kept before.
 	commits int64
+	// lock is what a batch takes before it writes, or nil when that was done.
+	lock *lock
 }
 
 // Write runs do in one transaction and commits it when do returns nil; then it is
@@ -235,7 +237,7 @@ type checking bool
 
 const checked, unchecked checking = true, false
 
-func (p *Primary) transact(ctx context.Context, now core.Time, keys checking, do func(*Tx) error) (err error) {
+func (p *Primary) transact(ctx context.Context, now core.Time, keys checking, do func(*Tx) error) error {
 	first := beginWrite
 	if keys == unchecked {
 		// Within a transaction it would have no effect.
@@ -252,15 +254,23 @@ func (p *Primary) transact(ctx context.Context, now core.Time, keys checking, do
 			return fmt.Errorf("store: begin: %w", err)
 		}
 	}
+	return p.keep(ctx, conn, &lock{taken: true}, p.newTx(conn, now), do)
+}
+
+func (p *Primary) newTx(conn *sql.Conn, now core.Time) *Tx {
+	return &Tx{Reads: Reads{q: conn}, Now: now, embedded: p.embedded, commits: p.commits.Load()}
+}
+
+// keep commits what do did when that returns nil; otherwise nothing remains.
+func (p *Primary) keep(ctx context.Context, conn *sql.Conn, l *lock, tx *Tx, do func(*Tx) error) error {
 	committed := false
 	defer func() {
-		if !committed {
+		// Whatever ended a batch that writes behind its calls, the connection is free then.
+		_ = tx.b.written()
+		if !committed && l.taken {
 			rollback(ctx, conn)
 		}
 	}()
-	tx := &Tx{Reads: Reads{q: conn}, Now: now, embedded: p.embedded, commits: p.commits.Load()}
-	// Whatever ends a batch that writes behind its calls, the connection is free then.
-	defer func() { _ = tx.b.written() }()
 	if err := do(tx); err != nil {
 		return err
 	}
@@ -289,11 +299,22 @@ func (tx *Tx) Mark(ctx context.Context) (m Mark, err error) {
 	if !tx.embedded {
 		return m, nil
 	}
-	if err := tx.q.QueryRowContext(ctx, `PRAGMA data_version`).Scan(&m.others); err != nil {
-		return m, fmt.Errorf("store: mark: %w", err)
+	conn := tx.q
+	if tx.b != nil {
+		conn = tx.b.conn
 	}
 	m.own = tx.commits
-	return m, nil
+	m.others, err = dataVersion(ctx, conn)
+	return m, err
+}
+
+// dataVersion is a number that is another when another connection to a file has
+// committed since this one was asked before.
+func dataVersion(ctx context.Context, conn querier) (v int64, err error) {
+	if err := conn.QueryRowContext(ctx, `PRAGMA data_version`).Scan(&v); err != nil {
+		return 0, fmt.Errorf("store: data version: %w", err)
+	}
+	return v, nil
 }
 
 // checkAgain has a connection keep foreign keys; one that cannot is thrown away,
