@@ -74,13 +74,24 @@ func (e *Engine) load(ctx context.Context, c *store.Claim) error {
 			return fatal(err)
 		}
 	}
-	if err := r.rows(ctx); err != nil {
+	result := r.resultFile(ctx)
+	if err := r.rows(ctx, result.more); err != nil {
+		result.drop()
 		return fatal(err)
 	}
-	if err := r.results(ctx); err != nil {
+	if err := r.files(ctx, result); err != nil {
 		return err
 	}
 	return r.say(ctx)
+}
+
+// files ends the result file, and makes that of errors when there were any.
+func (r *run) files(ctx context.Context, result *partFile) (err error) {
+	if r.claim.Result, err = result.end(ctx, r); err != nil || r.claim.Stats.Errors == 0 {
+		return err
+	}
+	r.claim.Job.Errors, err = r.errorsFile(ctx).end(ctx, r)
+	return err
 }
 
 // fatal tells what is wrong with a file, which no further attempt will mend,
@@ -138,8 +149,8 @@ func (r *run) alive(ctx context.Context) error {
 	return r.e.keep(ctx, *r.claim)
 }
 
-// rows carries out all rows that are left.
-func (r *run) rows(ctx context.Context) error {
+// rows carries out all rows that are left, and tells after each batch.
+func (r *run) rows(ctx context.Context, tell func()) error {
 	in, err := r.open(ctx, r.claim.Position, r.claim.Stats.Processed)
 	if err != nil {
 		return err
@@ -165,6 +176,7 @@ func (r *run) rows(ctx context.Context) error {
 				return err
 			}
 			rows = rows[done:]
+			tell()
 		}
 	}
 }
