@@ -265,18 +265,21 @@ func (r *run) transact(ctx context.Context, rows []batchRow, write writing, appl
 	if err != nil {
 		return done, err
 	}
-	r.ended = time.Now()
 	failed := after.Stats.Errors - r.claim.Stats.Errors
 	r.e.Worked(WorkRows, string(after.Type), OutcomeFailed, failed)
 	r.e.Worked(WorkRows, string(after.Type), OutcomeDone, int64(done)-failed)
+	r.ended = time.Now()
 	r.pace.took(done, r.ended.Sub(r.begun))
 	*r.claim = after
 	return done, nil
 }
 
-// rest leaves the lock to others for a while.
+// rest leaves the lock to others.
 func (r *run) rest() {
 	time.Sleep(time.Until(r.ended.Add(r.pace.rest)))
+	for end := time.Now().Add(mostRest); r.e.DB.Wanted() && time.Now().Before(end); {
+		time.Sleep(restPoll)
+	}
 	r.begun = time.Now()
 }
 
@@ -291,7 +294,7 @@ func (r *run) write(ctx context.Context, now core.Time, do func(*store.Tx) error
 func (r *run) writeBatch(rows []batchRow) writing {
 	return func(ctx context.Context, now core.Time, do func(*store.Tx) error) error {
 		wait := r.rest
-		if !r.pace.quiet() {
+		if !r.pace.quiet {
 			r.rest()
 			wait = nil
 		}
@@ -303,7 +306,8 @@ func (r *run) writeBatch(rows []batchRow) writing {
 // rules of the next are applied.
 func (r *run) applyParts(ctx context.Context, tx *store.Tx, rows []batchRow, p *part) (done int, err error) {
 	// What was read is read again with every row that is left over.
-	end := time.Now().Add(r.pace.aim)
+	begun := time.Now()
+	end := begun.Add(r.pace.aim)
 	for next := range slices.Chunk(rows, (len(rows)/r.pace.parts/store.ManyRows+1)*store.ManyRows) {
 		some, err := r.applyUntil(ctx, tx, next, p, end)
 		if err != nil {
@@ -313,6 +317,9 @@ func (r *run) applyParts(ctx context.Context, tx *store.Tx, rows []batchRow, p *
 			break
 		}
 		tx.Behind(ctx)
+		if r.pace.quiet && time.Since(begun) > fileBatch && tx.Wanted() {
+			break
+		}
 	}
 	r.ahead.begin()
 	return done, nil
