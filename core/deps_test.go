@@ -72,7 +72,7 @@ var (
 	// Every layer above the store links it, the wire by way of it, and the files
 	// of jobs.
 	backendModules = slices.Concat(storeModules, sheets)
-	files          = []string{"kith/backend/file", "kith/backend/sheet", "kith/backend/store/flush", "kith/backend/store/connect"}
+	files          = []string{"kith/backend/file", "kith/backend/sheet", "kith/backend/store/flush", "kith/backend/store/turn", "kith/backend/store/connect"}
 
 	// clouds are the clients of buckets, and what they bring.
 	clouds = []string{"gocloud.dev/...", "cloud.google.com/...", "google.golang.org/...", "go.opentelemetry.io/...", "golang.org/x/...",
@@ -119,13 +119,15 @@ var walls = []wall{
 
 	{pkg: "kith/backend/store/flush", kith: []string{"kith/backend/store/flush"}, tests: driver,
 		why: "it knows a file; what was committed to it is others' business"},
+	{pkg: "kith/backend/store/turn", kith: []string{"kith/backend/store/turn", "kith/backend/store/flush"},
+		why: "it knows a file beside another; who waits, and what for, is others' business"},
 	{pkg: "kith/backend/store/connect", kith: []string{"kith/backend/store/connect"}, modules: libsql,
 		why: "it connects; what is asked over the connection is others' business"},
-	{pkg: "kith/backend/store", not: []string{"net/http"}, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/store/flush", "kith/backend/store/connect"}, modules: storeModules,
+	{pkg: "kith/backend/store", not: []string{"net/http"}, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/store/flush", "kith/backend/store/turn", "kith/backend/store/connect"}, modules: storeModules,
 		tests: backendTest, why: "it remembers; it neither decides nor speaks HTTP"},
 	{pkg: "kith/backend/store/sqldtest", kith: []string{"kith/backend/store/sqldtest"}, tests: driver,
 		why: "tests of every layer use it"},
-	{pkg: "kith/backend/store/storetest", kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/store/flush", "kith/backend/store/connect", "kith/backend/store/storetest"},
+	{pkg: "kith/backend/store/storetest", kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/store/flush", "kith/backend/store/turn", "kith/backend/store/connect", "kith/backend/store/storetest"},
 		modules: storeModules, why: "tests of every layer use it"},
 	{pkg: "kith/backend/file", not: []string{"net/http"}, kith: []string{"kith/core", "kith/backend/file"},
 		tests: []string{"kith/backend/file/filetest"}, why: "it keeps bytes; whose they are is the store's to know"},
@@ -159,7 +161,7 @@ var walls = []wall{
 		modules: backendModules, tests: backendTest,
 		why: "it carries out what is written; it is not called over HTTP"},
 	{pkg: "kith/backend/archive", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
-		kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/store/flush", "kith/backend/store/connect", "kith/backend/file", "kith/backend/archive"}, modules: storeModules,
+		kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/store/flush", "kith/backend/store/turn", "kith/backend/store/connect", "kith/backend/file", "kith/backend/archive"}, modules: storeModules,
 		tests: slices.Concat(backendTest, []string{"kith/backend/program"}),
 		why:   "it copies what is there, whatever it means"},
 	{pkg: "kith/backend/sftp", not: slices.Concat([]string{"database/sql", "net/http"}, driver),
@@ -190,7 +192,7 @@ var walls = []wall{
 		modules: prometheus, why: "it counts what passes and knows no rule"},
 	{pkg: "kith/backend/cmd/kith", open: true, why: "it wires"},
 
-	{pkg: "kith/wasm/host", kith: []string{"kith/edge/abi", "kith/wasm/host", "kith/backend/store/flush"},
+	{pkg: "kith/wasm/host", kith: []string{"kith/edge/abi", "kith/wasm/host", "kith/backend/store/flush", "kith/backend/store/turn"},
 		modules: slices.Concat(libsql, []string{"github.com/tetratelabs/wazero/...", "github.com/BurntSushi/toml/..."}),
 		tests:   []string{"kith/backend/store/sqldtest"},
 		why:     "it hosts any component, so it knows no rule of this one"},
@@ -199,7 +201,7 @@ var walls = []wall{
 	{pkg: "kith/wasm/e2e", kith: []string{"kith/wasm/e2e", "kith/wasm/host", "kith/edge/abi"}, modules: []string{"github.com/tetratelabs/wazero/..."},
 		tests: []string{"kith/wasm/host", "kith/wasm/transcript", "kith/backend/store/sqldtest", "kith/backend/client", "kith/core", "kith/core/job", "github.com/tetratelabs/wazero/...",
 			// The yardstick of the component: its handlers, compiled natively.
-			"kith/edge/serve", "kith/backend/store/flush",
+			"kith/edge/serve", "kith/backend/store/flush", "kith/backend/store/turn",
 			// To look at what the programs stored.
 			"github.com/tursodatabase/libsql-client-go/..."},
 		why: "it tests the built programs from outside"},

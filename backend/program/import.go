@@ -36,6 +36,9 @@ type run struct {
 	pace   *pace
 	ahead  *ahead
 	used   zips
+	// begun is when the batch took the write lock, and ended when the one before gave
+	// it back.
+	begun, ended time.Time
 	// parse reads a row, which is a JSON object.
 	parse func(row []byte) (importRow, error)
 	kept  core.Time
@@ -71,13 +74,24 @@ func (e *Engine) load(ctx context.Context, c *store.Claim) error {
 			return fatal(err)
 		}
 	}
-	if err := r.rows(ctx); err != nil {
+	result := r.resultFile(ctx)
+	if err := r.rows(ctx, result.more); err != nil {
+		result.drop()
 		return fatal(err)
 	}
-	if err := r.results(ctx); err != nil {
+	if err := r.files(ctx, result); err != nil {
 		return err
 	}
 	return r.say(ctx)
+}
+
+// files ends the result file, and makes that of errors when there were any.
+func (r *run) files(ctx context.Context, result *partFile) (err error) {
+	if r.claim.Result, err = result.end(ctx, r); err != nil || r.claim.Stats.Errors == 0 {
+		return err
+	}
+	r.claim.Job.Errors, err = r.errorsFile(ctx).end(ctx, r)
+	return err
 }
 
 // fatal tells what is wrong with a file, which no further attempt will mend,
@@ -135,8 +149,8 @@ func (r *run) alive(ctx context.Context) error {
 	return r.e.keep(ctx, *r.claim)
 }
 
-// rows carries out all rows that are left.
-func (r *run) rows(ctx context.Context) error {
+// rows carries out all rows that are left, and tells after each batch.
+func (r *run) rows(ctx context.Context, tell func()) error {
 	in, err := r.open(ctx, r.claim.Position, r.claim.Stats.Processed)
 	if err != nil {
 		return err
@@ -162,7 +176,7 @@ func (r *run) rows(ctx context.Context) error {
 				return err
 			}
 			rows = rows[done:]
-			time.Sleep(r.pace.rest)
+			tell()
 		}
 	}
 }
@@ -195,9 +209,13 @@ func (d disk) last() error { return <-d.written }
 // has come then: whenever the process dies, no row is lost and none is done
 // twice. It returns how many rows it was.
 func (r *run) batch(ctx context.Context, rows []batchRow) (done int, err error) {
-	done, err = r.transact(ctx, rows, r.applyBatch)
+	if kind := together(rows); kind != nil {
+		done, err = r.transact(ctx, rows, r.write, r.applyAll(kind))
+	} else {
+		done, err = r.transact(ctx, rows, r.writeBatch(rows), r.applyParts)
+	}
 	if store.BatchFailed(err) {
-		done, err = r.transact(ctx, rows, r.applyEach)
+		done, err = r.transact(ctx, rows, r.write, r.applyEach)
 	}
 	if err == nil {
 		r.kept = r.e.Now()
@@ -209,12 +227,14 @@ func (r *run) batch(ctx context.Context, rows []batchRow) (done int, err error) 
 // applying carries out rows, as many as there is time for, at least one.
 type applying func(ctx context.Context, tx *store.Tx, rows []batchRow, p *part) (done int, err error)
 
+// writing runs do in a transaction, as store.Primary.WriteBehind does.
+type writing func(ctx context.Context, now core.Time, do func(*store.Tx) error) error
+
 // transact carries out rows.
-func (r *run) transact(ctx context.Context, rows []batchRow, apply applying) (done int, err error) {
+func (r *run) transact(ctx context.Context, rows []batchRow, write writing, apply applying) (done int, err error) {
 	var after store.Claim
-	var begun time.Time
-	err = r.e.DB.WriteBehind(ctx, r.e.Now(), func(tx *store.Tx) error {
-		begun = time.Now()
+	err = write(ctx, r.e.Now(), func(tx *store.Tx) error {
+		r.begun = time.Now()
 		mark, err := tx.Mark(ctx)
 		if err != nil {
 			return err
@@ -230,6 +250,9 @@ func (r *run) transact(ctx context.Context, rows []batchRow, apply applying) (do
 		after.Stats.Errors += p.failed
 		after.Position = rows[done-1].behind
 		part, err := p.pack(after.Stats.Processed)
+		if err == nil {
+			err = tx.EndBatch(ctx)
+		}
 		if err != nil {
 			return err
 		}
@@ -245,23 +268,46 @@ func (r *run) transact(ctx context.Context, rows []batchRow, apply applying) (do
 	failed := after.Stats.Errors - r.claim.Stats.Errors
 	r.e.Worked(WorkRows, string(after.Type), OutcomeFailed, failed)
 	r.e.Worked(WorkRows, string(after.Type), OutcomeDone, int64(done)-failed)
-	r.pace.took(done, time.Since(begun))
+	r.ended = time.Now()
+	r.pace.took(done, r.ended.Sub(r.begun))
 	*r.claim = after
 	return done, nil
 }
 
-// applyBatch carries out rows together: those of one part are written while the
+// rest leaves the lock to others.
+func (r *run) rest() {
+	time.Sleep(time.Until(r.ended.Add(r.pace.rest)))
+	for end := time.Now().Add(mostRest); r.e.DB.Wanted() && time.Now().Before(end); {
+		time.Sleep(restPoll)
+	}
+	r.begun = time.Now()
+}
+
+// write runs a transaction when others had their time.
+func (r *run) write(ctx context.Context, now core.Time, do func(*store.Tx) error) error {
+	r.rest()
+	return r.e.DB.WriteBehind(ctx, now, do)
+}
+
+// writeBatch runs a transaction that is a batch. While nobody else writes, it does
+// something in the time of others.
+func (r *run) writeBatch(rows []batchRow) writing {
+	return func(ctx context.Context, now core.Time, do func(*store.Tx) error) error {
+		wait := r.rest
+		if !r.pace.quiet {
+			r.rest()
+			wait = nil
+		}
+		return r.e.DB.WriteBatch(ctx, now, r.claim.Tenant, r.about(rows), wait, do)
+	}
+}
+
+// applyParts carries out rows as a batch: those of one part are written while the
 // rules of the next are applied.
-func (r *run) applyBatch(ctx context.Context, tx *store.Tx, rows []batchRow, p *part) (done int, err error) {
-	if kind := together(rows); kind != nil {
-		r.ahead.begin()
-		return len(rows), r.applyAll(ctx, tx, kind, rows, p)
-	}
-	if err := tx.Batch(ctx, r.claim.Tenant, r.about(rows)); err != nil {
-		return 0, err
-	}
+func (r *run) applyParts(ctx context.Context, tx *store.Tx, rows []batchRow, p *part) (done int, err error) {
 	// What was read is read again with every row that is left over.
-	end := time.Now().Add(r.pace.aim)
+	begun := time.Now()
+	end := begun.Add(r.pace.aim)
 	for next := range slices.Chunk(rows, (len(rows)/r.pace.parts/store.ManyRows+1)*store.ManyRows) {
 		some, err := r.applyUntil(ctx, tx, next, p, end)
 		if err != nil {
@@ -271,9 +317,12 @@ func (r *run) applyBatch(ctx context.Context, tx *store.Tx, rows []batchRow, p *
 			break
 		}
 		tx.Behind(ctx)
+		if r.pace.quiet && time.Since(begun) > fileBatch && tx.Wanted() {
+			break
+		}
 	}
 	r.ahead.begin()
-	return done, tx.EndBatch(ctx)
+	return done, nil
 }
 
 // about is what rows will ask about.
@@ -326,27 +375,31 @@ func together(rows []batchRow) applyAll {
 	return nil
 }
 
-func (r *run) applyAll(ctx context.Context, tx *store.Tx, kind applyAll, rows []batchRow, p *part) error {
-	var good []importRow
-	for _, row := range rows {
-		if row.problem == nil {
-			good = append(good, row.row)
+// applyAll carries out rows of a kind whose use case takes many at once.
+func (r *run) applyAll(kind applyAll) applying {
+	return func(ctx context.Context, tx *store.Tx, rows []batchRow, p *part) (done int, err error) {
+		r.ahead.begin()
+		var good []importRow
+		for _, row := range rows {
+			if row.problem == nil {
+				good = append(good, row.row)
+			}
 		}
-	}
-	all, err := kind.applyAll(ctx, tx, good)
-	if err != nil {
-		return err
-	}
-	for _, row := range rows {
-		became := applied{err: row.problem}
-		if row.problem == nil {
-			became, all = all[0], all[1:]
+		all, err := kind.applyAll(ctx, tx, good)
+		if err != nil {
+			return 0, err
 		}
-		if err := r.tell(p, row, became); err != nil {
-			return err
+		for _, row := range rows {
+			became := applied{err: row.problem}
+			if row.problem == nil {
+				became, all = all[0], all[1:]
+			}
+			if err := r.tell(p, row, became); err != nil {
+				return 0, err
+			}
 		}
+		return len(rows), nil
 	}
-	return nil
 }
 
 // row carries out one row.

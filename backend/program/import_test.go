@@ -5,15 +5,19 @@ import (
 	"compress/gzip"
 	"context"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"kith/backend/file"
 	"kith/backend/program"
 	"kith/backend/store"
 	"kith/core"
@@ -232,6 +236,18 @@ func TestImport_SameContentAgain(t *testing.T) {
 	require.Empty(t, third.Message)
 }
 
+// written are the names of all files that there are, whole or not.
+func (b bundle) written(t testing.TB) (names []string) {
+	t.Helper()
+	require.NoError(t, fs.WalkDir(os.DirFS(string(b.Files.(file.Dir))), ".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			names = append(names, path)
+		}
+		return err
+	}))
+	return names
+}
+
 // exportedUsers are all users of the tenant with their codes.
 func (b bundle) exportedUsers(t testing.TB) [][]string {
 	t.Helper()
@@ -295,11 +311,11 @@ func TestImport_TwoWorkers(t *testing.T) {
 		in.File = b.upload(t, "e.jsonl", text.String())
 		made := b.create(t, in)
 		slow := b.another()
-		calls, stop, goOn := 0, make(chan struct{}), make(chan struct{})
+		stop, goOn := make(chan struct{}), make(chan struct{})
+		halt := sync.OnceFunc(func() { close(stop); <-goOn })
 		slow.Now = func() core.Time {
-			if calls++; calls == 9 {
-				close(stop)
-				<-goOn
+			if j, _ := b.Job(t.Context(), b.tenant, made.ID); j.Stats.Processed > 0 {
+				halt()
 			}
 			return b.Now()
 		}
@@ -315,6 +331,7 @@ func TestImport_TwoWorkers(t *testing.T) {
 		require.True(t, did)
 		close(goOn)
 		require.ErrorIs(t, <-lost, program.ErrJobLost)
+		require.Len(t, b.written(t), 2, "what was uploaded, and the result of who finished")
 		made, err = b.Job(t.Context(), b.tenant, made.ID)
 		require.NoError(t, err)
 		require.Equal(t, job.Completed, made.Status)

@@ -12,14 +12,15 @@ import (
 // calls of the API wait. So its size follows from how long batches take here and
 // now. On a file an event call, which takes a tenth of a millisecond, waits for a
 // whole batch: while others write, batches are short. While nobody does they are
-// longer, though still such that one who comes waits for less than 100 ms: pages
-// that many rows change, as those of the codes, are written once for more of them.
+// longer, though still such that one who comes waits for less than 100 ms, and end
+// when that is seen and fileBatch is over: pages that many rows change, as those of
+// the codes, are written once for more of them.
 // On a server each batch costs a dozen round trips, and every page that it changes
 // is written twice, to the database and for the replicas, so that more rows in one
 // are much cheaper.
 const (
 	fileBatch   = 25 * time.Millisecond
-	quietBatch  = 60 * time.Millisecond
+	quietBatch  = 80 * time.Millisecond
 	serverBatch = 200 * time.Millisecond
 	// fewOthers is how many of the last 16 batches may have met somebody else's
 	// write when others are said not to write: the time is written down once a
@@ -41,10 +42,16 @@ const (
 	serverParts = 3
 )
 
-// fileRest is how long the lock of a file is left alone between batches. Calls in
-// this process queue for it with the import; an edge, which is another process, can
-// only ask again and again whether it is free, and asks every millisecond.
-const fileRest = 3 * time.Millisecond
+// Between batches the lock of a file is left alone. Calls in this process queue for
+// it with the import; who is in another process can only ask again and again whether
+// it is free. An edge asks every millisecond, and can be seen while it waits: then the
+// lock is left alone until it has come, or for mostRest. Others, such as Spin, have
+// fileRest.
+const (
+	fileRest = 3 * time.Millisecond
+	restPoll = 200 * time.Microsecond
+	mostRest = 10 * time.Millisecond
+)
 
 // pace sizes the batches of an import so that each takes about as long as it
 // should. One goroutine uses it, but for size.
@@ -52,6 +59,8 @@ type pace struct {
 	aim time.Duration
 	// rest is how long to leave the lock alone before the next batch.
 	rest time.Duration
+	// file is true on a file, and quiet while nobody else seems to write to it.
+	file, quiet bool
 	// parts is how many parts a batch has.
 	parts int
 	rows  atomic.Int64
@@ -61,11 +70,12 @@ type pace struct {
 	met  uint16
 }
 
-// newPace is the pace on a file or a server.
+// newPace is the pace on a file, where nobody else is said to write at first, or on
+// a server.
 func newPace(embedded bool) *pace {
-	p := &pace{aim: serverBatch, parts: serverParts, met: ^uint16(0)}
+	p := &pace{aim: serverBatch, parts: serverParts, file: embedded}
 	if embedded {
-		p.aim, p.rest, p.parts = fileBatch, fileRest, fileParts
+		p.aim, p.rest, p.quiet, p.parts = quietBatch, fileRest, true, fileParts
 	}
 	p.rows.Store(firstRows)
 	return p
@@ -86,7 +96,7 @@ func (p *pace) took(rows int, d time.Duration) {
 
 // saw notes what has been written when a batch begins. Only a file tells.
 func (p *pace) saw(mark store.Mark) {
-	if p.rest == 0 {
+	if !p.file {
 		return
 	}
 	p.met <<= 1
@@ -94,8 +104,9 @@ func (p *pace) saw(mark store.Mark) {
 		p.met |= 1
 	}
 	p.mark = mark
-	p.aim = quietBatch
-	if bits.OnesCount16(p.met) > fewOthers {
-		p.aim = fileBatch
+	p.quiet = bits.OnesCount16(p.met) <= fewOthers
+	p.aim = fileBatch
+	if p.quiet {
+		p.aim = quietBatch
 	}
 }

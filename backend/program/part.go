@@ -8,11 +8,8 @@ import (
 	"errors"
 	"io"
 	"strconv"
-	"strings"
 
-	"kith/backend/sheet"
 	"kith/backend/store"
-	"kith/core"
 	"kith/core/exportfile"
 	"kith/core/job"
 )
@@ -88,64 +85,6 @@ func (p *part) pack(seq int64) (store.Part, error) {
 	}
 	failed, err := p.errors.close()
 	return store.Part{Seq: seq, Result: result, Errors: failed}, err
-}
-
-// someParts is how many parts are in memory at a time.
-const someParts = 8
-
-// results makes the files of an import out of its parts.
-func (r *run) results(ctx context.Context) error {
-	ref, err := r.file(ctx, "result", exportfile.Header(r.claim.Type), func(p store.Part) []byte { return p.Result })
-	if err != nil {
-		return err
-	}
-	r.claim.Result = ref.ref
-	if r.claim.Stats.Errors == 0 {
-		return nil
-	}
-	ref, err = r.file(ctx, "errors", exportfile.ErrorsHeader(), func(p store.Part) []byte { return p.Errors })
-	if err == nil {
-		r.claim.Job.Errors = ref.ref
-	}
-	return err
-}
-
-func (r *run) file(ctx context.Context, name string, header []string, of func(store.Part) []byte) (*newFile, error) {
-	name = strings.ToLower(r.claim.Type.Task()) + "_" + name
-	f, err := r.e.createFile(ctx, r.claim.Tenant, core.ExportFolder, name, r.claim.Format.Extension())
-	if err != nil {
-		return nil, err
-	}
-	defer f.Abort()
-	rows, err := sheet.New(r.claim.Format, f, header)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Discard()
-	for behind := int64(0); ; {
-		parts, err := r.e.DB.Parts(ctx, r.claim.Tenant, r.claim.ID, behind, someParts)
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range parts {
-			if packed := of(p); len(packed) > 0 {
-				if err := rows.Copy(flate.NewReader(bytes.NewReader(packed))); err != nil {
-					return nil, err
-				}
-			}
-			behind = p.Seq
-		}
-		if len(parts) < someParts {
-			break
-		}
-		if err := r.alive(ctx); err != nil {
-			return nil, err
-		}
-	}
-	if err := rows.Close(); err != nil {
-		return nil, err
-	}
-	return f, f.Close()
 }
 
 // dropParts forgets the parts of a job that has ended, some at a time.

@@ -41,7 +41,9 @@ type About struct {
 // to be written; any other statement makes its call be run again by itself, see
 // Tx.Try. So a batch only ever does what the calls would do one after the other.
 type batch struct {
-	conn   querier
+	conn querier
+	// lock is taken before anything is written, when it is not nil.
+	lock   *lock
 	tenant core.TenantAlias
 	now    core.Time
 	// embedded is Tx.embedded.
@@ -131,7 +133,7 @@ func BatchFailed(err error) bool { return errors.Is(err, errTaken) }
 // Batch makes the calls that follow, each within Try, a batch of a tenant, which
 // EndBatch ends. It reads what they will ask about.
 func (tx *Tx) Batch(ctx context.Context, tenant core.TenantAlias, about About) error {
-	b := &batch{conn: tx.q, tenant: tenant, now: tx.Now, embedded: tx.embedded, about: about}
+	b := &batch{conn: tx.q, lock: tx.lock, tenant: tenant, now: tx.Now, embedded: tx.embedded, about: about}
 	tx.b, tx.q = b, batchConn{b}
 	return b.loadAnew(ctx)
 }
@@ -144,9 +146,13 @@ func (tx *Tx) Behind(ctx context.Context) {
 	}
 }
 
-// EndBatch writes what the calls of a batch noted, and ends it.
+// EndBatch writes what the calls of a batch noted, and ends it; without a batch it
+// does nothing.
 func (tx *Tx) EndBatch(ctx context.Context) error {
 	b := tx.b
+	if b == nil {
+		return nil
+	}
 	tx.b, tx.q = nil, b.conn
 	return b.write(ctx)
 }

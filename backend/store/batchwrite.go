@@ -71,6 +71,9 @@ func (b *batch) write(ctx context.Context) error {
 }
 
 func (b *batch) run(ctx context.Context, all []later) error {
+	if err := b.lock.take(ctx); err != nil {
+		return err
+	}
 	tx := &Tx{Reads: Reads{q: b.conn}, Now: b.now, embedded: b.embedded}
 	for _, write := range all {
 		if err := write(ctx, tx); err != nil {

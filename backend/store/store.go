@@ -20,6 +20,7 @@ import (
 
 	"kith/backend/store/connect"
 	"kith/backend/store/flush"
+	"kith/backend/store/turn"
 	"kith/core"
 )
 
@@ -31,8 +32,10 @@ type Primary struct {
 	read  *sql.DB
 	// embedded is true for a file.
 	embedded bool
-	// log is that of a file; nil for a server, which answers for itself.
-	log *flush.Log
+	// log is that of a file, and turn tells who waits for its lock; nil for a server,
+	// which answers for itself.
+	log  *flush.Log
+	turn *turn.File
 	// commits is how many transactions of this process were kept.
 	commits atomic.Int64
 }
@@ -83,7 +86,10 @@ func Open(url, token string) (*Primary, error) {
 	}
 	p := &Primary{write: sql.OpenDB(write), read: sql.OpenDB(read), embedded: embedded}
 	if embedded {
-		if p.log, err = flush.New(url); err != nil {
+		var noTurn error
+		p.log, err = flush.New(url)
+		p.turn, noTurn = turn.New(url)
+		if err := errors.Join(err, noTurn); err != nil {
 			return nil, fmt.Errorf("store: open: %w", err)
 		}
 	}
@@ -117,8 +123,8 @@ func (p *Primary) Embedded() bool { return p.embedded }
 // Close waits for running statements and closes the database.
 func (p *Primary) Close() error {
 	err := errors.Join(p.write.Close(), p.read.Close())
-	if p.log != nil {
-		err = errors.Join(err, p.log.Close())
+	if p.embedded {
+		err = errors.Join(err, p.log.Close(), p.turn.Close())
 	}
 	return err
 }
@@ -133,6 +139,10 @@ func (p *Primary) Durable() error {
 	}
 	return nil
 }
+
+// Wanted reports whether another process waits for the write lock of a file, or may
+// do so.
+func (p *Primary) Wanted() bool { return p.turn != nil && p.turn.Wanted() }
 
 // Ping reports whether the database answers. It asks it something, since the
 // pool cannot ping: the driver's connections have no driver.Pinger.
@@ -168,8 +178,12 @@ type Tx struct {
 	Silent bool
 	// embedded is true on a file.
 	embedded bool
-	// commits is how many transactions of this process were kept before.
-	commits int64
+	// commits is how many transactions of this process were kept before, and waits
+	// how many callers had waited for the connection.
+	commits, waits int64
+	db             *Primary
+	// lock is what a batch takes before it writes, or nil when that was done.
+	lock *lock
 }
 
 // Write runs do in one transaction and commits it when do returns nil; then it is
@@ -235,7 +249,7 @@ type checking bool
 
 const checked, unchecked checking = true, false
 
-func (p *Primary) transact(ctx context.Context, now core.Time, keys checking, do func(*Tx) error) (err error) {
+func (p *Primary) transact(ctx context.Context, now core.Time, keys checking, do func(*Tx) error) error {
 	first := beginWrite
 	if keys == unchecked {
 		// Within a transaction it would have no effect.
@@ -252,15 +266,26 @@ func (p *Primary) transact(ctx context.Context, now core.Time, keys checking, do
 			return fmt.Errorf("store: begin: %w", err)
 		}
 	}
+	return p.keep(ctx, conn, &lock{taken: true}, p.newTx(conn, now), do)
+}
+
+func (p *Primary) newTx(conn *sql.Conn, now core.Time) *Tx {
+	return &Tx{
+		Reads: Reads{q: conn}, Now: now, embedded: p.embedded,
+		commits: p.commits.Load(), waits: p.write.Stats().WaitCount, db: p,
+	}
+}
+
+// keep commits what do did when that returns nil; otherwise nothing remains.
+func (p *Primary) keep(ctx context.Context, conn *sql.Conn, l *lock, tx *Tx, do func(*Tx) error) error {
 	committed := false
 	defer func() {
-		if !committed {
+		// Whatever ended a batch that writes behind its calls, the connection is free then.
+		_ = tx.b.written()
+		if !committed && l.taken {
 			rollback(ctx, conn)
 		}
 	}()
-	tx := &Tx{Reads: Reads{q: conn}, Now: now, embedded: p.embedded, commits: p.commits.Load()}
-	// Whatever ends a batch that writes behind its calls, the connection is free then.
-	defer func() { _ = tx.b.written() }()
 	if err := do(tx); err != nil {
 		return err
 	}
@@ -289,11 +314,26 @@ func (tx *Tx) Mark(ctx context.Context) (m Mark, err error) {
 	if !tx.embedded {
 		return m, nil
 	}
-	if err := tx.q.QueryRowContext(ctx, `PRAGMA data_version`).Scan(&m.others); err != nil {
-		return m, fmt.Errorf("store: mark: %w", err)
+	conn := tx.q
+	if tx.b != nil {
+		conn = tx.b.conn
 	}
 	m.own = tx.commits
-	return m, nil
+	m.others, err = dataVersion(ctx, conn)
+	return m, err
+}
+
+// Wanted reports whether somebody has come who waits until the transaction ends: in
+// this process, or, for a file, in another.
+func (tx *Tx) Wanted() bool { return tx.db.write.Stats().WaitCount > tx.waits || tx.db.Wanted() }
+
+// dataVersion is a number that is another when another connection to a file has
+// committed since this one was asked before.
+func dataVersion(ctx context.Context, conn querier) (v int64, err error) {
+	if err := conn.QueryRowContext(ctx, `PRAGMA data_version`).Scan(&v); err != nil {
+		return 0, fmt.Errorf("store: data version: %w", err)
+	}
+	return v, nil
 }
 
 // checkAgain has a connection keep foreign keys; one that cannot is thrown away,

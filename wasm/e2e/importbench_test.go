@@ -24,28 +24,34 @@ import (
 
 // BenchmarkImport_BesideEvents is an import of users by kith serve on an embedded
 // file, while event calls come in through kith edge on the same file: from eight
-// senders, each of whom rests for 10 ms on average between two. The import is of
-// KITH_BENCH_ROWS users, or 100,000, and before that of a tenth of them: event-p50
-// and event-p99 are how long the calls took, peak-MiB what kith serve had resident
-// at most, which must not grow with the rows. "quiet" is without an import.
+// senders, each of whom rests for 10 ms on average between two, or, "seldom", from
+// two, who rest for half a second. The import is of KITH_BENCH_ROWS users, or 100,000,
+// and before that of a tenth of them: event-p50 and event-p99 are how long the calls
+// took, peak-MiB what kith serve had resident at most, which must not grow with the
+// rows. "quiet" is without an import.
 func BenchmarkImport_BesideEvents(b *testing.B) {
 	rows, err := strconv.Atoi(cmp.Or(os.Getenv("KITH_BENCH_ROWS"), "100000"))
 	require.NoError(b, err, "KITH_BENCH_ROWS")
 	b.Run("quiet", func(b *testing.B) {
 		for b.Loop() {
 			s, _ := importSite(b)
-			stop := s.streamEvents(b)
+			stop := s.streamEvents(b, oftenSent)
 			time.Sleep(5 * time.Second)
 			report(b, stop())
 		}
 	})
-	for _, n := range []int{rows / 10, rows} {
-		b.Run(fmt.Sprintf("rows=%d", n), func(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		rows int
+		from eventStream
+	}{{"rows", rows / 10, oftenSent}, {"rows", rows, oftenSent}, {"seldom", rows, seldomSent}} {
+		n := c.rows
+		b.Run(fmt.Sprintf("%s=%d", c.name, n), func(b *testing.B) {
 			for b.Loop() {
 				s, backend := importSite(b)
 				ref, err := s.client("demo").Upload(b.Context(), "users.csv", shopUsers(n, 0))
 				require.NoError(b, err)
-				stop := s.streamEvents(b)
+				stop := s.streamEvents(b, c.from)
 				begin := time.Now()
 				s.importAll(b, ref, n)
 				b.ReportMetric(float64(n)/time.Since(begin).Seconds(), "rows/s")
@@ -122,20 +128,28 @@ func (s *site) importAll(t testing.TB, ref core.FileRef, rows int) {
 	}
 }
 
+// eventStream is who sends event calls: how many, and for how long each rests at most
+// between two.
+type eventStream struct {
+	n    int
+	rest time.Duration
+}
+
+var oftenSent, seldomSent = eventStream{8, 20 * time.Millisecond}, eventStream{2, time.Second}
+
 // streamEvents sends event calls through the edge until it is told to stop, and
 // returns how long each took.
-func (s *site) streamEvents(b *testing.B) (stop func() []time.Duration) {
-	const senders = 8
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: senders}}
-	took, done := make([][]time.Duration, senders), make(chan struct{})
+func (s *site) streamEvents(b *testing.B, from eventStream) (stop func() []time.Duration) {
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: from.n}}
+	took, done := make([][]time.Duration, from.n), make(chan struct{})
 	var all sync.WaitGroup
-	for i := range senders {
+	for i := range from.n {
 		all.Go(func() {
 			for n := 0; ; n++ {
 				select {
 				case <-done:
 					return
-				case <-time.After(rand.N(20 * time.Millisecond)):
+				case <-time.After(rand.N(from.rest)):
 				}
 				begin := time.Now()
 				if err := s.sendEvent(client, fmt.Sprintf("sender-%d-%d", i, n)); err != nil {

@@ -11,6 +11,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"kith/backend/store/flush"
+	"kith/backend/store/turn"
 )
 
 // fileWriter writes to a file, on the one connection of the process that does.
@@ -18,6 +19,7 @@ type fileWriter struct {
 	pool *sql.DB
 	conn *sql.Conn
 	log  *flush.Log
+	turn *turn.File
 	limits
 	most     time.Duration
 	prepared map[string]*sql.Stmt
@@ -29,15 +31,19 @@ func openFileWriter(ctx context.Context, file string, l limits, timeout time.Dur
 	if w.log, err = flush.New(file); err != nil {
 		return nil, err
 	}
+	if w.turn, err = turn.New(file); err != nil {
+		return nil, err
+	}
 	if w.pool, err = filePool(file, 1, append([]string{"busy_timeout(0)"}, filePragmas...)...); err != nil {
 		return nil, err
 	}
-	err = patiently(func() bool { return ctx.Err() == nil }, func() (err error) {
+	err = w.patiently(func() bool { return ctx.Err() == nil }, func() (err error) {
 		w.conn, err = w.pool.Conn(ctx)
 		return err
 	})
+	err = errors.Join(err, w.turn.Done())
 	if err != nil {
-		return nil, errors.Join(err, w.pool.Close())
+		return nil, errors.Join(err, w.pool.Close(), w.turn.Close())
 	}
 	return w, nil
 }
@@ -49,19 +55,22 @@ func (w *fileWriter) patience() time.Duration { return 0 }
 
 func (w *fileWriter) durable() error { return w.log.Wait() }
 
-func (w *fileWriter) close() error { return errors.Join(w.conn.Close(), w.pool.Close(), w.log.Close()) }
+func (w *fileWriter) close() error {
+	return errors.Join(w.conn.Close(), w.pool.Close(), w.log.Close(), w.turn.Close())
+}
 
 func (w *fileWriter) transact(ctx context.Context, calls []*call) ([]outcome, error) {
 	results := make([]outcome, len(calls))
-	if len(calls) == 1 { // is a transaction by itself
-		_ = patiently(calls[0].wanted, func() error {
+	defer func() { _ = w.turn.Done() }() // an error is that of a file that is gone
+	if len(calls) == 1 {                 // is a transaction by itself
+		_ = w.patiently(calls[0].wanted, func() error {
 			results[0] = w.one(ctx, calls[0])
 			return results[0].err
 		})
 		return results, nil
 	}
 	wanted := func() bool { return slices.ContainsFunc(calls, (*call).wanted) }
-	if err := patiently(wanted, func() error { return w.exec(ctx, "BEGIN IMMEDIATE") }); err != nil {
+	if err := w.patiently(wanted, func() error { return w.exec(ctx, "BEGIN IMMEDIATE") }); err != nil {
 		return nil, err
 	}
 	for i, c := range calls {
@@ -148,7 +157,8 @@ func endsAll(err error) bool {
 
 // A writer asks for the lock of a file every lockPoll, up to lockWait. SQLite's own
 // wait asks at intervals that grow to 100 ms, and seldom meets the few milliseconds
-// for which a bulk import in another process leaves the lock alone.
+// for which a bulk import in another process leaves the lock alone. That it waits can
+// be seen, and the import ends its batch.
 const (
 	lockPoll = time.Millisecond
 	lockWait = 5 * time.Second
@@ -156,11 +166,13 @@ const (
 
 // patiently does what fails while another process has the lock of a file, for as
 // long as somebody wants it.
-func patiently(wanted func() bool, do func() error) error {
+func (w *fileWriter) patiently(wanted func() bool, do func() error) error {
 	for end := time.Now().Add(lockWait); ; time.Sleep(lockPoll) {
 		err := do()
 		if codeOf(err) != sqlite3.SQLITE_BUSY || time.Now().After(end) || !wanted() {
 			return err
 		}
+		// Unseen, it only waits for longer.
+		_ = w.turn.Wait()
 	}
 }

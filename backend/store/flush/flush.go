@@ -43,12 +43,17 @@ type round struct {
 // New returns the log of the database at a URL: "file:PATH", parameters are not
 // regarded. Nothing is opened before it is needed.
 func New(databaseURL string) (*Log, error) {
-	path, _, _ := strings.Cut(strings.TrimPrefix(databaseURL, "file:"), "?")
-	path, err := url.PathUnescape(path)
+	path, err := Path(databaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("flush: %w", err)
 	}
 	return &Log{path: path + "-wal", sync: syncFile}, nil
+}
+
+// Path is where the database at a URL is: "file:PATH", parameters are not regarded.
+func Path(databaseURL string) (string, error) {
+	path, _, _ := strings.Cut(strings.TrimPrefix(databaseURL, "file:"), "?")
+	return url.PathUnescape(path)
 }
 
 // Wait returns when all that was committed before it was called is on the disk.

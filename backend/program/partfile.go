@@ -1,0 +1,146 @@
+package program
+
+import (
+	"bytes"
+	"compress/flate"
+	"context"
+	"strings"
+	"time"
+
+	"kith/backend/sheet"
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/exportfile"
+)
+
+const (
+	// someParts is how many parts are in memory at a time.
+	someParts = 8
+	// awaiting is after how long a worker who waits for a file thinks of its lease.
+	awaiting = 100 * time.Millisecond
+)
+
+// partFile is a file that is made out of the parts of an import, while they come.
+type partFile struct {
+	claim  store.Claim
+	name   string
+	header []string
+	of     func(store.Part) []byte
+	// came is told of each part, and closed after the last.
+	came chan struct{}
+	made chan madeFile
+	stop context.CancelFunc
+}
+
+type madeFile struct {
+	ref core.FileRef
+	err error
+}
+
+// resultFile begins the result file of an import.
+func (r *run) resultFile(ctx context.Context) *partFile {
+	return r.newFile(ctx, "result", exportfile.Header(r.claim.Type), func(p store.Part) []byte { return p.Result })
+}
+
+// errorsFile begins the file of what went wrong.
+func (r *run) errorsFile(ctx context.Context) *partFile {
+	return r.newFile(ctx, "errors", exportfile.ErrorsHeader(), func(p store.Part) []byte { return p.Errors })
+}
+
+// newFile begins a file. One of tell and drop must follow in the end.
+func (r *run) newFile(ctx context.Context, name string, header []string, of func(store.Part) []byte) *partFile {
+	ctx, stop := context.WithCancel(ctx)
+	f := &partFile{
+		claim: *r.claim, name: strings.ToLower(r.claim.Type.Task()) + "_" + name, header: header, of: of,
+		came: make(chan struct{}, 1), made: make(chan madeFile, 1), stop: stop,
+	}
+	go func() {
+		ref, err := f.make(ctx, r.e)
+		f.made <- madeFile{ref, err}
+	}()
+	return f
+}
+
+// more says that parts have come.
+func (f *partFile) more() {
+	select {
+	case f.came <- struct{}{}:
+	default: // it knows, and has not looked yet
+	}
+}
+
+// drop ends a file that nobody wants any more.
+func (f *partFile) drop() {
+	f.stop()
+	<-f.made
+}
+
+// end says that no part comes any more, waits for the file, and shows meanwhile
+// that the worker lives.
+func (f *partFile) end(ctx context.Context, r *run) (core.FileRef, error) {
+	defer f.stop()
+	close(f.came)
+	for {
+		select {
+		case made := <-f.made:
+			return made.ref, made.err
+		case <-time.After(awaiting):
+			if err := r.alive(ctx); err != nil {
+				f.drop()
+				return "", err
+			}
+		}
+	}
+}
+
+func (f *partFile) make(ctx context.Context, e *Engine) (core.FileRef, error) {
+	to, err := e.createFile(ctx, f.claim.Tenant, core.ExportFolder, f.name, f.claim.Format.Extension())
+	if err != nil {
+		return "", err
+	}
+	defer to.Abort()
+	rows, err := sheet.New(f.claim.Format, to, f.header)
+	if err != nil {
+		return "", err
+	}
+	defer rows.Discard()
+	if err := f.copy(ctx, e.DB, rows); err != nil {
+		return "", err
+	}
+	if err := rows.Close(); err != nil {
+		return "", err
+	}
+	return to.ref, to.Close()
+}
+
+// copy adds the rows of all parts, until no more come.
+func (f *partFile) copy(ctx context.Context, db *store.Primary, to sheet.Writer) error {
+	behind, ended := int64(0), false
+	for {
+		parts, err := db.Parts(ctx, f.claim.Tenant, f.claim.ID, behind, someParts)
+		if err != nil {
+			return err
+		}
+		for _, p := range parts {
+			if packed := f.of(p); len(packed) > 0 {
+				if err := to.Copy(flate.NewReader(bytes.NewReader(packed))); err != nil {
+					return err
+				}
+			}
+			behind = p.Seq
+		}
+		switch {
+		case len(parts) == someParts:
+			continue
+		case ended:
+			return nil
+		}
+		// What came before the end is read once more.
+		select {
+		case _, more := <-f.came:
+			ended = !more
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

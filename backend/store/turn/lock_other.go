@@ -1,0 +1,14 @@
+//go:build !unix
+
+package turn
+
+import (
+	"errors"
+	"os"
+)
+
+func waitLock(*os.File) error { return nil }
+
+func unlock(*os.File) error { return nil }
+
+func lookLock(*os.File) (nobody bool, err error) { return false, errors.ErrUnsupported }
