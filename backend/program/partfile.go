@@ -47,7 +47,7 @@ func (r *run) errorsFile(ctx context.Context) *partFile {
 	return r.newFile(ctx, "errors", exportfile.ErrorsHeader(), func(p store.Part) []byte { return p.Errors })
 }
 
-// newFile begins a file. One of tell and drop must follow in the end.
+// newFile begins a file. One of end and drop must follow.
 func (r *run) newFile(ctx context.Context, name string, header []string, of func(store.Part) []byte) *partFile {
 	ctx, stop := context.WithCancel(ctx)
 	f := &partFile{

@@ -86,10 +86,10 @@ func Open(url, token string) (*Primary, error) {
 	}
 	p := &Primary{write: sql.OpenDB(write), read: sql.OpenDB(read), embedded: embedded}
 	if embedded {
-		var noTurn error
-		p.log, err = flush.New(url)
-		p.turn, noTurn = turn.New(url)
-		if err := errors.Join(err, noTurn); err != nil {
+		if p.log, err = flush.New(url); err != nil {
+			return nil, fmt.Errorf("store: open: %w", err)
+		}
+		if p.turn, err = turn.New(url); err != nil {
 			return nil, fmt.Errorf("store: open: %w", err)
 		}
 	}

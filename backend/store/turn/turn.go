@@ -22,6 +22,9 @@ type File struct {
 
 	mu   sync.Mutex
 	file *os.File
+	// waiting is true while this File waits, so that who has no need to asks nothing
+	// of the system.
+	waiting bool
 }
 
 // New returns the file for the database at a URL: "file:PATH", parameters are not
@@ -35,16 +38,26 @@ func New(databaseURL string) (*File, error) {
 }
 
 // Wait says that somebody waits, until Done. An error means that nobody sees it.
-func (f *File) Wait() error { return f.do(waitLock) }
+func (f *File) Wait() error {
+	return f.do(func(file *os.File) error {
+		if f.waiting {
+			return nil
+		}
+		err := waitLock(file)
+		f.waiting = err == nil
+		return err
+	})
+}
 
 // Done says that what was waited for is done.
 func (f *File) Done() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.file == nil {
+	if !f.waiting {
 		return nil
 	}
-	return f.wrap(unlock(f.file))
+	f.waiting = false
+	return wrap(unlock(f.file))
 }
 
 // Wanted reports whether somebody waits, other than by this File; true also when
@@ -64,14 +77,13 @@ func (f *File) do(lock func(*os.File) error) (err error) {
 	if f.file == nil {
 		// To lock it, reading is enough: others may run as somebody else.
 		if f.file, err = os.OpenFile(f.path, os.O_RDONLY|os.O_CREATE, 0o644); err != nil {
-			f.file = nil
-			return f.wrap(err)
+			return wrap(err)
 		}
 	}
-	return f.wrap(lock(f.file))
+	return wrap(lock(f.file))
 }
 
-func (f *File) wrap(err error) error {
+func wrap(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -86,6 +98,6 @@ func (f *File) Close() error {
 		return nil
 	}
 	err := f.file.Close()
-	f.file = nil
+	f.file, f.waiting = nil, false
 	return err
 }
