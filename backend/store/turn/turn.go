@@ -8,6 +8,7 @@
 package turn
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -97,7 +98,12 @@ func (f *File) Close() error {
 	if f.file == nil {
 		return nil
 	}
-	err := f.file.Close()
+	var err error
+	if f.waiting {
+		// A process that is being started may have the file too, for a moment.
+		err = unlock(f.file)
+	}
+	err = errors.Join(err, f.file.Close())
 	f.file, f.waiting = nil, false
 	return err
 }
