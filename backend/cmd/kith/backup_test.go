@@ -99,7 +99,7 @@ func hasRows(t *testing.T, path string, tables []string) (any bool) {
 		return false
 	}
 	// Closed at once: what is written next is in the file when that is closed.
-	db := openSQL(t, path)
+	db := openSQL(t, "file:"+path)
 	defer db.Close()
 	query := `SELECT EXISTS (SELECT 1 FROM "` + strings.Join(tables, `") OR EXISTS (SELECT 1 FROM "`) + `")`
 	require.NoError(t, db.QueryRow(query).Scan(&any), query)
@@ -110,7 +110,7 @@ func hasRows(t *testing.T, path string, tables []string) (any bool) {
 // runs, or comes from a gateway.
 func fillRest(t *testing.T, url string) {
 	t.Helper()
-	db := openSQL(t, strings.TrimPrefix(url, "file:"))
+	db := openSQL(t, url)
 	defer db.Close()
 	for _, statement := range []string{
 		`INSERT OR IGNORE INTO job (tenant, id, type, name, requester, mail_to, format, params, status, message, processed, errors, attempt, tries, leased_until, created_at)

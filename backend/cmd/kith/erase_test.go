@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	_ "modernc.org/sqlite" // to look at what is stored
 
 	"kith/backend/program"
 	"kith/backend/store/storetest"
@@ -63,8 +62,7 @@ func TestDeleteUser_NothingPersonalRemains(t *testing.T) {
 // cells are all values of a database, each with its table and column.
 func cells(t *testing.T, path string) (all []string) {
 	t.Helper()
-	db, err := sql.Open("sqlite", path)
-	require.NoError(t, err)
+	db := openSQL(t, "file:"+path)
 	defer db.Close()
 	names, err := db.QueryContext(t.Context(), `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`)
 	require.NoError(t, err)
@@ -104,16 +102,13 @@ func cellsOf(t *testing.T, db *sql.DB, table string) (all []string) {
 	return all
 }
 
-func openSQL(t *testing.T, path string) *sql.DB {
+// openSQL opens a database by its URL, past the store. A file waits its turn, as
+// a kith that runs may write to it.
+func openSQL(t *testing.T, url string) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("sqlite", path+"?_pragma=foreign_keys(1)&_pragma=busy_timeout(10000)")
-	require.NoError(t, err)
-	return db
-}
-
-// anySQL opens a database by its URL, past the store.
-func anySQL(t *testing.T, url string) *sql.DB {
-	t.Helper()
+	if strings.HasPrefix(url, "file:") {
+		url += "?_pragma=foreign_keys(1)&_pragma=busy_timeout(10000)"
+	}
 	db, err := sql.Open("libsql", url)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close() })
@@ -122,20 +117,20 @@ func anySQL(t *testing.T, url string) *sql.DB {
 
 func execSQL(t *testing.T, url, statement string) {
 	t.Helper()
-	_, err := anySQL(t, url).Exec(statement)
+	_, err := openSQL(t, url).Exec(statement)
 	require.NoError(t, err, statement)
 }
 
 func textSQL(t *testing.T, url, query string) (text string) {
 	t.Helper()
-	require.NoError(t, anySQL(t, url).QueryRow(query).Scan(&text), query)
+	require.NoError(t, openSQL(t, url).QueryRow(query).Scan(&text), query)
 	return text
 }
 
 // orphans are rows that refer to rows that are not there.
 func orphans(t *testing.T, path string) (all []string) {
 	t.Helper()
-	db := openSQL(t, path)
+	db := openSQL(t, "file:"+path)
 	defer db.Close()
 	rows, err := db.Query(`SELECT "table" || ' ' || parent FROM pragma_foreign_key_check`)
 	require.NoError(t, err)

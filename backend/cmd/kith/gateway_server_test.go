@@ -1,7 +1,6 @@
 package main
 
 import (
-	"database/sql"
 	"log/slog"
 	"os"
 	"strings"
@@ -22,8 +21,7 @@ func TestGateway_OnAServer(t *testing.T) {
 	s, err := &gatewayStage{}, error(nil)
 	s.engine, err = flags.open(&env{ctx: t.Context(), log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
-	s.db, err = sql.Open("libsql", flags.DatabaseURL)
-	require.NoError(t, err)
+	s.db = openSQL(t, flags.DatabaseURL)
 	var mu sync.Mutex
 	done := map[string]int64{}
 	s.engine.Now = s.clock.now

@@ -101,9 +101,7 @@ func newGatewayStageOn(t *testing.T, options gatewaylab.Options) *gatewayStage {
 	database := strings.TrimPrefix(storetest.File(t), "file:")
 	s := &gatewayStage{}
 	s.engine = openStory(t, database, &s.clock)
-	var err error
-	s.db, err = sql.Open("sqlite", database)
-	require.NoError(t, err)
+	s.db = openSQL(t, "file:"+database)
 	s.start(t, options)
 	return s
 }
