@@ -159,25 +159,30 @@ func (r *run) rows(ctx context.Context, tell func()) error {
 	r.ahead = &ahead{read: func() readRows { return r.read(in) }}
 	defer r.ahead.end()
 	disk := r.newDisk()
+	var rows []batchRow
 	for {
-		b := r.ahead.take()
-		if b.err != nil {
-			return b.err
+		// What is left of a batch goes with the next: one of few rows costs as much
+		// as one of many.
+		size := r.pace.size()
+		if n := len(rows); n == 0 || n < size && rows[n-1].behind-r.claim.Position < mostBytes {
+			more := r.ahead.take()
+			if more.err != nil {
+				return more.err
+			}
+			rows = slices.Concat(rows, more.rows)
 		}
-		if len(b.rows) == 0 {
+		if len(rows) == 0 {
 			return disk.last()
 		}
-		for rows := b.rows; len(rows) > 0; {
-			done, err := r.batch(ctx, rows[:min(len(rows), r.pace.size())])
-			if err == nil {
-				err = disk.next()
-			}
-			if err != nil {
-				return err
-			}
-			rows = rows[done:]
-			tell()
+		done, err := r.batch(ctx, rows[:min(len(rows), size)])
+		if err == nil {
+			err = disk.next()
 		}
+		if err != nil {
+			return err
+		}
+		rows = rows[done:]
+		tell()
 	}
 }
 
