@@ -159,25 +159,30 @@ func (r *run) rows(ctx context.Context, tell func()) error {
 	r.ahead = &ahead{read: func() readRows { return r.read(in) }}
 	defer r.ahead.end()
 	disk := r.newDisk()
+	var rows []batchRow
 	for {
-		b := r.ahead.take()
-		if b.err != nil {
-			return b.err
+		// What is left of a batch goes with the next: one of few rows costs as much
+		// as one of many.
+		size := r.pace.size()
+		if n := len(rows); n == 0 || n < size && rows[n-1].behind-r.claim.Position < mostBytes {
+			more := r.ahead.take()
+			if more.err != nil {
+				return more.err
+			}
+			rows = slices.Concat(rows, more.rows)
 		}
-		if len(b.rows) == 0 {
+		if len(rows) == 0 {
 			return disk.last()
 		}
-		for rows := b.rows; len(rows) > 0; {
-			done, err := r.batch(ctx, rows[:min(len(rows), r.pace.size())])
-			if err == nil {
-				err = disk.next()
-			}
-			if err != nil {
-				return err
-			}
-			rows = rows[done:]
-			tell()
+		done, err := r.batch(ctx, rows[:min(len(rows), size)])
+		if err == nil {
+			err = disk.next()
 		}
+		if err != nil {
+			return err
+		}
+		rows = rows[done:]
+		tell()
 	}
 }
 
@@ -242,14 +247,14 @@ func (r *run) transact(ctx context.Context, rows []batchRow, write writing, appl
 		r.pace.saw(mark)
 		tx.Silent = r.params.Silent
 		after = *r.claim
-		p := newPart(&r.used)
-		if done, err = apply(ctx, tx, rows, p); err != nil {
+		var p part
+		if done, err = apply(ctx, tx, rows, &p); err != nil {
 			return err
 		}
 		after.Stats.Processed += int64(done)
-		after.Stats.Errors += p.failed
+		after.Stats.Errors += int64(len(p.errors))
 		after.Position = rows[done-1].behind
-		part, err := p.pack(after.Stats.Processed)
+		part, err := p.pack(after.Stats.Processed, &r.used)
 		if err == nil {
 			err = tx.EndBatch(ctx)
 		}
@@ -321,6 +326,8 @@ func (r *run) applyParts(ctx context.Context, tx *store.Tx, rows []batchRow, p *
 			break
 		}
 	}
+	// What follows would take the processor from what the connection waits for.
+	tx.AllBehind(ctx)
 	r.ahead.begin()
 	return done, nil
 }
@@ -422,12 +429,13 @@ func (r *run) tell(p *part, row batchRow, became applied) error {
 		if !ok {
 			return became.err
 		}
-		return p.fail(row.record, message, code, status, r.claim.Format)
-	}
-	if became.result == nil {
+		p.fail(row.record, message, code, status, r.claim.Format)
 		return nil
 	}
-	return p.add(r.form.Row(r.claim.Type, became.result))
+	if became.result != nil {
+		p.add(r.form.Row(r.claim.Type, became.result))
+	}
+	return nil
 }
 
 // say notes that the same content was imported before.

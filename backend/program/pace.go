@@ -27,7 +27,7 @@ const (
 	// second.
 	fewOthers = 4
 	// firstRows is the size of the first batch, leastRows and mostRows bound all
-	// others; mostBytes bounds what is in memory when rows are long.
+	// others; mostBytes bounds what is read at a time when rows are long.
 	firstRows = 500
 	leastRows = 20
 	mostRows  = 5000

@@ -14,22 +14,14 @@ import (
 	"kith/core/job"
 )
 
-// part collects what the rows of a batch have to tell, packed: it waits in the
-// database until the job ends, since most buckets cannot add to a file.
+// part collects the rows that a batch has to tell, which are packed when no more
+// come: they wait in the database until the job ends, since most buckets cannot add
+// to a file.
 type part struct {
-	result, errors packer
-	failed         int64
+	result, errors [][]string
 }
 
-// packer packs rows.
-type packer struct {
-	*zips
-	packed bytes.Buffer
-	zip    *flate.Writer
-	rows   *csv.Writer
-}
-
-// zips are what packers of an import have used, for its next ones: each has a
+// zips are what packed parts of an import before, for its next ones: each has a
 // megabyte of its own, and a batch takes a few hundredths of a second.
 type zips []*flate.Writer
 
@@ -44,46 +36,38 @@ func (z *zips) to(w io.Writer) (*flate.Writer, error) {
 	return zip, nil
 }
 
-func newPart(used *zips) *part { return &part{result: packer{zips: used}, errors: packer{zips: used}} }
-
-func (p *packer) add(row []string) (err error) {
-	if p.rows == nil {
-		if p.zip, err = p.to(&p.packed); err != nil {
-			return err
-		}
-		p.rows = csv.NewWriter(p.zip)
-	}
-	return p.rows.Write(row)
-}
-
-func (p *packer) close() ([]byte, error) {
-	if p.rows == nil {
+// pack packs rows; none are nothing.
+func (z *zips) pack(rows [][]string) ([]byte, error) {
+	if len(rows) == 0 {
 		return nil, nil
 	}
-	p.rows.Flush()
-	err := errors.Join(p.rows.Error(), p.zip.Close())
-	*p.zips = append(*p.zips, p.zip)
-	return p.packed.Bytes(), err
+	var packed bytes.Buffer
+	zip, err := z.to(&packed)
+	if err != nil {
+		return nil, err
+	}
+	err = errors.Join(csv.NewWriter(zip).WriteAll(rows), zip.Close())
+	*z = append(*z, zip)
+	return packed.Bytes(), err
 }
 
 // add tells of a row that was carried out.
-func (p *part) add(row []string) error { return p.result.add(row) }
+func (p *part) add(row []string) { p.result = append(p.result, row) }
 
 // fail tells of a row that was not.
-func (p *part) fail(record int64, message, code string, status int, format job.Format) error {
-	p.failed++
+func (p *part) fail(record int64, message, code string, status int, format job.Format) {
 	if format == job.CSV {
 		message = exportfile.Harmless(message)
 	}
-	return p.errors.add([]string{strconv.FormatInt(record, 10), message, code, strconv.Itoa(status)})
+	p.errors = append(p.errors, []string{strconv.FormatInt(record, 10), message, code, strconv.Itoa(status)})
 }
 
-func (p *part) pack(seq int64) (store.Part, error) {
-	result, err := p.result.close()
+func (p *part) pack(seq int64, used *zips) (store.Part, error) {
+	result, err := used.pack(p.result)
 	if err != nil {
 		return store.Part{}, err
 	}
-	failed, err := p.errors.close()
+	failed, err := used.pack(p.errors)
 	return store.Part{Seq: seq, Result: result, Errors: failed}, err
 }
 

@@ -80,9 +80,6 @@ type batch struct {
 	events       []newEvent
 	intake       []event.Batch
 
-	// terms are those of putTerms that were gathered.
-	terms tuples
-
 	// undo takes back what the call that runs has noted.
 	undo []func()
 	// behind writes behind the calls, or is nil. Until it has ended nothing else may
@@ -143,6 +140,13 @@ func (tx *Tx) Batch(ctx context.Context, tenant core.TenantAlias, about About) e
 func (tx *Tx) Behind(ctx context.Context) {
 	if tx.b.on() {
 		tx.b.writeBehind(ctx)
+	}
+}
+
+// AllBehind is Behind after the last call; what is left to do for EndBatch is to wait.
+func (tx *Tx) AllBehind(ctx context.Context) {
+	if tx.b.on() {
+		tx.b.allBehind(ctx)
 	}
 }
 

@@ -2,8 +2,12 @@ package store
 
 import (
 	"context"
+	"slices"
+	"strings"
 
+	"kith/core"
 	"kith/core/event"
+	"kith/core/referral"
 	"kith/core/wire"
 )
 
@@ -12,13 +16,11 @@ import (
 type later func(ctx context.Context, tx *Tx) error
 
 // gather takes what the calls noted, to be written. Accounts go before their
-// users, and users before what is theirs. What users are found by is kept for the
-// end, since the index has more to do for each statement than for each row.
+// users, and users before what is theirs.
 func (b *batch) gather() []later {
 	b.undo = nil
-	b.gatherTerms()
 	return []later{
-		b.gatherAccounts(), b.gatherUsers(), b.gatherCodes(), b.gatherReferrals(), b.gatherRewards(),
+		b.gatherAccounts(), b.gatherUsers(), b.gatherReferrals(), b.gatherRewards(),
 		b.gatherDecisions(), b.gatherTouched(), b.gatherIntake(), b.gatherEvents(),
 	}
 }
@@ -63,11 +65,17 @@ func (b *batch) written() error {
 
 // write writes what the calls noted.
 func (b *batch) write(ctx context.Context) error {
-	noted := append(b.gather(), b.allTerms())
-	if err := b.written(); err != nil {
-		return err
-	}
-	return b.run(ctx, noted)
+	b.allBehind(ctx)
+	return b.written()
+}
+
+// allBehind also has written what is kept for the end: codes, whose pages are all over
+// a tree, and would push others out while these are written, and what users are found
+// by, since the index has more to do for each statement than for each row.
+func (b *batch) allBehind(ctx context.Context) {
+	b.writeBehind(ctx)
+	b.behind.parts <- []later{b.gatherCodes()}
+	b.behind.parts <- []later{b.gatherTerms()}
 }
 
 func (b *batch) run(ctx context.Context, all []later) error {
@@ -124,22 +132,17 @@ func (b *batch) gatherUsers() later {
 	}))
 }
 
-func (b *batch) gatherTerms() {
-	b.terms.room(putTerms, len(b.putTerms))
-	for _, u := range b.putTerms {
-		b.terms.terms(b.tenant, u.User)
+func (b *batch) gatherTerms() later {
+	return b.rowsLater(putTerms, taken(putTerms, &b.putTerms, func(t *tuples, u *batchUser) {
+		t.terms(b.tenant, u.User)
 		u.terms = false
-	}
-	b.putTerms = nil
-}
-
-func (b *batch) allTerms() later {
-	rows := b.terms
-	b.terms = tuples{}
-	return b.rowsLater(putTerms, rows)
+	}))
 }
 
 func (b *batch) gatherCodes() later {
+	if !b.embedded {
+		sortCodes(b.newCodes)
+	}
 	rows := taken(putCodes, &b.newCodes, func(t *tuples, c newCode) { t.code(c.UserCode, c.owner) })
 	b.prepare(putCodes, &rows)
 	return func(ctx context.Context, tx *Tx) error {
@@ -149,6 +152,26 @@ func (b *batch) gatherCodes() later {
 		}
 		return err
 	}
+}
+
+// sortCodes puts codes in the order of their tree: a server keeps few pages at hand,
+// so that each had better be used once. A file keeps all of a batch, and is quicker
+// with them in the order of their owners. Where somebody gets two codes of a program
+// all stay as they are, since the one that is written later counts as the newer.
+func sortCodes(codes []newCode) {
+	type place struct {
+		owner   referral.Identity
+		program core.ProgramKey
+	}
+	taken := make(map[place]bool, len(codes))
+	for _, c := range codes {
+		p := place{c.owner, c.Program}
+		if taken[p] {
+			return
+		}
+		taken[p] = true
+	}
+	slices.SortFunc(codes, func(a, b newCode) int { return strings.Compare(string(a.Code), string(b.Code)) })
 }
 
 func (b *batch) gatherReferrals() later {
