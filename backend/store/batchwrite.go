@@ -163,13 +163,13 @@ func sortCodes(codes []newCode) {
 		owner   referral.Identity
 		program core.ProgramKey
 	}
-	taken := make(map[place]bool, len(codes))
+	given := make(map[place]bool, len(codes))
 	for _, c := range codes {
 		p := place{c.owner, c.Program}
-		if taken[p] {
+		if given[p] {
 			return
 		}
-		taken[p] = true
+		given[p] = true
 	}
 	slices.SortFunc(codes, func(a, b newCode) int { return strings.Compare(string(a.Code), string(b.Code)) })
 }
