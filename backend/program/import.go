@@ -35,7 +35,7 @@ type run struct {
 	tenant core.TenantAlias
 	pace   *pace
 	ahead  *ahead
-	used   zips
+	packer packer
 	// begun is when the batch took the write lock, and ended when the one before gave
 	// it back.
 	begun, ended time.Time
@@ -254,7 +254,7 @@ func (r *run) transact(ctx context.Context, rows []batchRow, write writing, appl
 		after.Stats.Processed += int64(done)
 		after.Stats.Errors += int64(len(p.errors))
 		after.Position = rows[done-1].behind
-		part, err := p.pack(after.Stats.Processed, &r.used)
+		part, err := p.pack(after.Stats.Processed, &r.packer)
 		if err == nil {
 			err = tx.EndBatch(ctx)
 		}

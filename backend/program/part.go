@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/csv"
 	"errors"
-	"io"
 	"strconv"
 
 	"kith/backend/store"
@@ -21,33 +20,23 @@ type part struct {
 	result, errors [][]string
 }
 
-// zips are what packed parts of an import before, for its next ones: each has a
-// megabyte of its own, and a batch takes a few hundredths of a second.
-type zips []*flate.Writer
-
-func (z *zips) to(w io.Writer) (*flate.Writer, error) {
-	if len(*z) == 0 {
-		return flate.NewWriter(w, flate.BestSpeed)
-	}
-	last := len(*z) - 1
-	zip := (*z)[last]
-	*z = (*z)[:last]
-	zip.Reset(w)
-	return zip, nil
-}
+// packer packs the parts of an import, one after the other. What it packs with has a
+// megabyte, and a batch takes a few hundredths of a second.
+type packer struct{ zip *flate.Writer }
 
 // pack packs rows; none are nothing.
-func (z *zips) pack(rows [][]string) ([]byte, error) {
+func (p *packer) pack(rows [][]string) (_ []byte, err error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
 	var packed bytes.Buffer
-	zip, err := z.to(&packed)
-	if err != nil {
-		return nil, err
+	if p.zip == nil {
+		if p.zip, err = flate.NewWriter(&packed, flate.BestSpeed); err != nil {
+			return nil, err
+		}
 	}
-	err = errors.Join(csv.NewWriter(zip).WriteAll(rows), zip.Close())
-	*z = append(*z, zip)
+	p.zip.Reset(&packed)
+	err = errors.Join(csv.NewWriter(p.zip).WriteAll(rows), p.zip.Close())
 	return packed.Bytes(), err
 }
 
@@ -62,12 +51,12 @@ func (p *part) fail(record int64, message, code string, status int, format job.F
 	p.errors = append(p.errors, []string{strconv.FormatInt(record, 10), message, code, strconv.Itoa(status)})
 }
 
-func (p *part) pack(seq int64, used *zips) (store.Part, error) {
-	result, err := used.pack(p.result)
+func (p *part) pack(seq int64, by *packer) (store.Part, error) {
+	result, err := by.pack(p.result)
 	if err != nil {
 		return store.Part{}, err
 	}
-	failed, err := used.pack(p.errors)
+	failed, err := by.pack(p.errors)
 	return store.Part{Seq: seq, Result: result, Errors: failed}, err
 }
 
