@@ -20,7 +20,7 @@ import (
 // are much cheaper.
 const (
 	fileBatch   = 25 * time.Millisecond
-	quietBatch  = 70 * time.Millisecond
+	quietBatch  = 60 * time.Millisecond
 	serverBatch = 200 * time.Millisecond
 	// fewOthers is how many of the last 16 batches may have met somebody else's
 	// write when others are said not to write: the time is written down once a

@@ -144,9 +144,11 @@ func (tx *Tx) Behind(ctx context.Context) {
 }
 
 // AllBehind is Behind after the last call; what is left to do for EndBatch is to wait.
+// What the batch knew is forgotten.
 func (tx *Tx) AllBehind(ctx context.Context) {
 	if tx.b.on() {
 		tx.b.allBehind(ctx)
+		tx.b.forget()
 	}
 }
 
