@@ -2,12 +2,8 @@ package store
 
 import (
 	"context"
-	"slices"
-	"strings"
 
-	"kith/core"
 	"kith/core/event"
-	"kith/core/referral"
 	"kith/core/wire"
 )
 
@@ -159,9 +155,6 @@ func (b *batch) gatherTerms() later {
 }
 
 func (b *batch) gatherCodes() later {
-	if !b.embedded {
-		sortCodes(b.newCodes)
-	}
 	rows := taken(putCodes, &b.newCodes, func(t *tuples, c newCode) { t.code(c.UserCode, c.owner) })
 	b.prepare(&rows)
 	return func(ctx context.Context, tx *Tx) error {
@@ -171,26 +164,6 @@ func (b *batch) gatherCodes() later {
 		}
 		return err
 	}
-}
-
-// sortCodes puts codes in the order of their tree: a server keeps few pages at hand,
-// so that each had better be used once. A file keeps all of a batch, and is quicker
-// with them in the order of their owners. Where somebody gets two codes of a program
-// all stay as they are, since the one that is written later counts as the newer.
-func sortCodes(codes []newCode) {
-	type place struct {
-		owner   referral.Identity
-		program core.ProgramKey
-	}
-	given := make(map[place]bool, len(codes))
-	for _, c := range codes {
-		p := place{c.owner, c.Program}
-		if given[p] {
-			return
-		}
-		given[p] = true
-	}
-	slices.SortFunc(codes, func(a, b newCode) int { return strings.Compare(string(a.Code), string(b.Code)) })
 }
 
 func (b *batch) gatherReferrals() later {
