@@ -471,6 +471,14 @@ func (b bundle) tenantState(t *testing.T) (state []string) {
 	for _, u := range users {
 		state = append(state, random.ReplaceAllString(string(wire.User(u)), "*"))
 	}
+	for _, word := range []string{"ann", "anna", "bob", "c@", "example.com", "a3", "u2"} {
+		page, total, err := b.Users(t.Context(), b.tenant, referral.UserFilter{Words: []string{word}, Limit: 1000})
+		require.NoError(t, err)
+		require.Len(t, page, total, word)
+		for _, u := range page {
+			state = append(state, fmt.Sprint(word, " finds ", u.User.Account, "/", u.User.ID))
+		}
+	}
 	found, _, err := b.Referrals(t.Context(), b.tenant, referral.Filter{Limit: 1000})
 	require.NoError(t, err)
 	var referrals []string

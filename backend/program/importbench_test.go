@@ -85,14 +85,14 @@ func usersImport(b *testing.B, in bundle, text string, rows int) func() {
 // sameIndexes is a table of the columns of people with an index for each that
 // Kith keeps of a user: of the account, the user, the account at the payment
 // provider, the code, whose it is, and the terms of a search. The code, which is
-// drawn at random, is a scramble of the number.
+// drawn at random, and begins alike within a batch, is a scramble of the number.
 const sameIndexes = `
 CREATE TABLE users (accountId TEXT NOT NULL, id TEXT NOT NULL, firstName TEXT, lastName TEXT, email TEXT, locale TEXT,
 	countryCode TEXT, plan TEXT, PRIMARY KEY (accountId, id)) WITHOUT ROWID;
 CREATE INDEX users_account ON users (accountId);
 CREATE INDEX users_provider ON users (nullif(locale, locale), accountId);
-CREATE UNIQUE INDEX users_code ON users (printf('%08X', (substr(id, 6) * 2654435761) & 4294967295) COLLATE NOCASE);
-CREATE INDEX users_owner ON users (accountId, id, printf('%08X', (substr(id, 6) * 2654435761) & 4294967295));
+CREATE UNIQUE INDEX users_code ON users (printf('%X%07X', (substr(id, 6) / 4000 * 7) & 15, (substr(id, 6) * 2654435761) & 268435455) COLLATE NOCASE);
+CREATE INDEX users_owner ON users (accountId, id, printf('%X%07X', (substr(id, 6) / 4000 * 7) & 15, (substr(id, 6) * 2654435761) & 268435455));
 CREATE INDEX users_term1 ON users (lower(accountId));
 CREATE INDEX users_term2 ON users (lower(id));
 CREATE INDEX users_term3 ON users (lower(email));
@@ -124,19 +124,21 @@ func aloneServer(b *testing.B) *store.Primary {
 	return db
 }
 
+// bareBatchRows is how many rows each of them has.
+const bareBatchRows = 4000
+
 // bareInserts are the rows that an import of people leaves, inserted into Kith's
 // tables by as many statements with as many rows each, all made before.
 func bareInserts(b *testing.B, rows int) func() {
-	const batch = 4000
 	url := sqldtest.StartWith(b, sqldtest.Options{Alone: true}).PrimaryURL()
 	db, err := store.Open(url, "")
 	require.NoError(b, err)
 	require.NoError(b, db.Migrate(b.Context(), start))
 	in := bundleOn(b, db)
 	_ = db.Close() // the server may be quicker, and then it is an error
-	var batches [][4]string
-	for n := 0; n < rows; n += batch {
-		batches = append(batches, bareRows(string(in.tenant), n, min(n+batch, rows)))
+	var batches [][3]string
+	for n := 0; n < rows; n += bareBatchRows {
+		batches = append(batches, bareRows(string(in.tenant), n, min(n+bareBatchRows, rows)))
 	}
 	connector, err := libsql.NewConnector(url)
 	require.NoError(b, err)
@@ -145,31 +147,30 @@ func bareInserts(b *testing.B, rows int) func() {
 	conn, err := pool.Conn(b.Context())
 	require.NoError(b, err)
 	return func() {
-		for _, arguments := range batches {
-			bareBatch(b, conn, string(in.tenant), arguments)
+		for i, arguments := range batches {
+			bareBatch(b, conn, string(in.tenant), arguments, i*bareBatchRows)
 		}
 	}
 }
 
-func bareRows(tenant string, from, to int) (arguments [4]string) {
-	var accounts, users, codes, terms strings.Builder
+func bareRows(tenant string, from, to int) (arguments [3]string) {
+	var accounts, users, codes strings.Builder
 	for i := from; i < to; i++ {
 		a, u := fmt.Sprintf("acct-%07d", i), fmt.Sprintf("user-%07d", i)
 		first, last, email := fmt.Sprintf("First%d", i%997), fmt.Sprintf("Last%d", i%1009), fmt.Sprintf("user%d@example.com", i)
 		fmt.Fprintf(&accounts, `,[%q]`, a)
-		fmt.Fprintf(&users, `,[%q,%q,%q,%q,%q]`, a, u, first, last, email)
-		fmt.Fprintf(&codes, `,["%08X",%q,%q]`, uint32(i)*2654435761, a, u)
-		fmt.Fprintf(&terms, `,[%q,%q,"%s"]`, a, u, strings.ToLower(strings.Join([]string{
+		fmt.Fprintf(&users, `,[%q,%q,%q,%q,%q,"%s"]`, a, u, first, last, email, strings.ToLower(strings.Join([]string{
 			tenant + "/" + a, tenant + "/" + u, tenant + "/" + email, tenant + "/example.com", tenant + "/" + first, tenant + "/" + last,
 		}, `\u001f`)))
+		fmt.Fprintf(&codes, `,["%X%07X",%q,%q]`, i/bareBatchRows*7&15, uint32(i)*2654435761&0xFFFFFFF, a, u)
 	}
-	for i, all := range []*strings.Builder{&accounts, &users, &codes, &terms} {
+	for i, all := range []*strings.Builder{&accounts, &users, &codes} {
 		arguments[i] = "[" + all.String()[1:] + "]"
 	}
 	return arguments
 }
 
-func bareBatch(b *testing.B, conn *sql.Conn, tenant string, arguments [4]string) {
+func bareBatch(b *testing.B, conn *sql.Conn, tenant string, arguments [3]string, before int) {
 	exec := func(statement string, args ...any) {
 		_, err := conn.ExecContext(context.Background(), statement, args...)
 		require.NoError(b, err)
@@ -178,15 +179,14 @@ func bareBatch(b *testing.B, conn *sql.Conn, tenant string, arguments [4]string)
 	for i, statement := range []string{
 		`INSERT INTO account (tenant, id, currency, status, billing_interval, billing_value, value, identified, created_at, updated_at)
 			SELECT ?1, value ->> 0, 'USD', 'TRIAL', '', 0, '', 1, 1, 1 FROM json_each(?2)`,
-		`INSERT INTO user (tenant, account_id, id, first_name, last_name, email, image_url, locale, country_code, referable, custom_fields, segments, created_at, updated_at)
-			SELECT ?1, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, '', 'en_US', 'US', 1, '{"plan":"pro"}', '[]', 1, 1 FROM json_each(?2)`,
+		`INSERT INTO user (tenant, account_id, id, first_name, last_name, email, image_url, locale, country_code, referable, custom_fields, segments, created_at, updated_at, terms)
+			SELECT ?1, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, '', 'en_US', 'US', 1, '{"plan":"pro"}', '[]', 1, 1, value ->> 5 FROM json_each(?2)`,
 		`INSERT INTO code (tenant, code, program, account_id, user_id, created_at)
 			SELECT ?1, value ->> 0, 'classic', value ->> 1, value ->> 2, 1 FROM json_each(?2)`,
-		`INSERT INTO user_search (tenant, account_id, user_id, terms)
-			SELECT ?1, value ->> 0, value ->> 1, value ->> 2 FROM json_each(?2)`,
 	} {
 		exec(statement, tenant, arguments[i])
 	}
+	exec(`INSERT INTO user_index (rowid, terms) SELECT seq, terms FROM user WHERE seq > ?1`, before)
 	exec(`COMMIT`)
 }
 

@@ -183,6 +183,7 @@ func (e *Engine) abort(ctx context.Context, c store.Claim, reason string) error 
 
 // finish ends a job and tells of it.
 func (e *Engine) finish(ctx context.Context, c store.Claim) error {
+	dropped := 0
 	err := e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
 		c.Completed, c.Expires = tx.Now, tx.Now+job.Life
 		ok, err := tx.FinishJob(ctx, c)
@@ -200,14 +201,20 @@ func (e *Engine) finish(ctx context.Context, c store.Claim) error {
 		event := webhook.ExportCompleted
 		if c.Type.Import() {
 			event = webhook.JobCompleted
+			if dropped, err = tx.DeleteParts(ctx, c.Tenant, c.ID, mostDropped); err != nil {
+				return err
+			}
 		}
 		return e.emit(ctx, tx, c.Tenant, event, wire.JobEvent(c.Job))
 	})
 	if err != nil {
 		return err
 	}
+	if dropped == mostDropped {
+		err = e.dropParts(ctx, c)
+	}
 	if c.Type.Import() {
-		return e.dropParts(ctx, c)
+		return err
 	}
 	if c.Status == job.Completed {
 		e.Worked(WorkRows, string(c.Type), OutcomeDone, c.Stats.Processed)

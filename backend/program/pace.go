@@ -13,14 +13,14 @@ import (
 // now. On a file an event call, which takes a tenth of a millisecond, waits for a
 // whole batch: while others write, batches are short. While nobody does they are
 // longer, though still such that one who comes waits for less than 100 ms, and end
-// when that is seen and fileBatch is over: pages that many rows change, as those of
-// the codes, are written once for more of them.
+// when that is seen and fileBatch is over: pages that many rows change are written
+// once for more of them.
 // On a server each batch costs a dozen round trips, and every page that it changes
 // is written twice, to the database and for the replicas, so that more rows in one
 // are much cheaper.
 const (
 	fileBatch   = 25 * time.Millisecond
-	quietBatch  = 60 * time.Millisecond
+	quietBatch  = 45 * time.Millisecond
 	serverBatch = 200 * time.Millisecond
 	// fewOthers is how many of the last 16 batches may have met somebody else's
 	// write when others are said not to write: the time is written down once a

@@ -60,15 +60,21 @@ func (p *part) pack(seq int64, by *packer) (store.Part, error) {
 	return store.Part{Seq: seq, Result: result, Errors: failed}, err
 }
 
-// dropParts forgets the parts of a job that has ended, some at a time.
+// mostDropped is how many parts one transaction forgets, of some 50 kB each.
+const mostDropped = 64
+
+// dropParts forgets the parts of a job that has ended, also when the worker is told
+// to stop: nobody would look for them before the job itself is forgotten.
 func (e *Engine) dropParts(ctx context.Context, c store.Claim) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	defer cancel()
 	for {
 		n := 0
 		err := e.DB.Write(ctx, e.Now(), func(tx *store.Tx) (err error) {
-			n, err = tx.DeleteParts(ctx, c.Tenant, c.ID, someParts)
+			n, err = tx.DeleteParts(ctx, c.Tenant, c.ID, mostDropped)
 			return err
 		})
-		if err != nil || n < someParts {
+		if err != nil || n < mostDropped {
 			return err
 		}
 	}

@@ -80,6 +80,11 @@ type batch struct {
 	events       []newEvent
 	intake       []event.Batch
 
+	// unindexed is true when users were stored whom the index of words does not have:
+	// those behind lastUser.
+	unindexed bool
+	lastUser  int64
+
 	// undo takes back what the call that runs has noted.
 	undo []func()
 	// behind writes behind the calls, or is nil. Until it has ended nothing else may
@@ -100,9 +105,9 @@ type batchAccount struct {
 
 type batchUser struct {
 	referral.User
-	// known is true when the user is there.
-	known      bool
-	put, terms bool
+	// known is true when the user is there, and stored when that has been written.
+	known, stored bool
+	put, terms    bool
 }
 
 type newCode struct {
@@ -335,10 +340,11 @@ func (b *batch) putTermsOf(u referral.User) error {
 	}
 	before, n := e.terms, len(b.putTerms)
 	b.note(func() {
-		if !e.terms {
-			e.terms = true
+		// Who is new is stored with them.
+		if e.stored && !e.terms {
 			b.putTerms = append(b.putTerms, e)
 		}
+		e.terms = true
 	}, func() { e.terms, b.putTerms = before, b.putTerms[:n] })
 	return nil
 }

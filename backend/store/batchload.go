@@ -83,7 +83,7 @@ func (b *batch) loadUsers(ctx context.Context) error {
 	}
 	found, err := Reads{q: b.conn}.UsersByID(ctx, b.tenant, asked)
 	for _, u := range found {
-		*b.users[referral.Identity{Account: u.Account, User: u.ID}] = batchUser{User: u, known: true}
+		*b.users[referral.Identity{Account: u.Account, User: u.ID}] = batchUser{User: u, known: true, stored: true}
 	}
 	return err
 }
@@ -161,6 +161,6 @@ func (b *batch) loadTenant(ctx context.Context) (err error) {
 		return err
 	}
 	// Most tenants track everybody.
-	return b.conn.QueryRowContext(ctx, `SELECT (`+subscribed+`), EXISTS (SELECT 1 FROM do_not_track WHERE tenant = ?1) AS untracking`,
-		string(b.tenant)).Scan(&b.listeners, &b.untracking)
+	return b.conn.QueryRowContext(ctx, `SELECT (`+subscribed+`), EXISTS (SELECT 1 FROM do_not_track WHERE tenant = ?1) AS untracking, (`+lastUser+`)`,
+		string(b.tenant)).Scan(&b.listeners, &b.untracking, &b.lastUser)
 }

@@ -97,7 +97,7 @@ func (b *batch) loadOwners(ctx context.Context, owners []referral.Identity) erro
 	}
 	found, err := Reads{q: b.conn}.UsersByID(ctx, b.tenant, asked)
 	for _, u := range found {
-		b.users[referral.Identity{Account: u.Account, User: u.ID}] = &batchUser{User: u, known: true}
+		b.users[referral.Identity{Account: u.Account, User: u.ID}] = &batchUser{User: u, known: true, stored: true}
 	}
 	return err
 }

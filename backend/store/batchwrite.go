@@ -2,12 +2,8 @@ package store
 
 import (
 	"context"
-	"slices"
-	"strings"
 
-	"kith/core"
 	"kith/core/event"
-	"kith/core/referral"
 	"kith/core/wire"
 )
 
@@ -69,9 +65,9 @@ func (b *batch) write(ctx context.Context) error {
 	return b.written()
 }
 
-// allBehind also has written what is kept for the end: codes, whose pages are all over
-// a tree, and would push others out while these are written, and what users are found
-// by, since the index has more to do for each statement than for each row.
+// allBehind also has written what is kept for the end: codes, since a file is a tenth
+// quicker with those of all parts in a row, and what users are found by, since the
+// index has more to do for each statement than for each row.
 func (b *batch) allBehind(ctx context.Context) {
 	b.writeBehind(ctx)
 	b.behind.parts <- []later{b.gatherCodes()}
@@ -93,7 +89,7 @@ func (b *batch) run(ctx context.Context, all []later) error {
 
 // rowsLater stores rows of the batch's tenant.
 func (b *batch) rowsLater(p *put, rows tuples) later {
-	b.prepare(p, &rows)
+	b.prepare(&rows)
 	return func(ctx context.Context, tx *Tx) error {
 		_, err := tx.put(ctx, p, b.tenant, &rows)
 		return err
@@ -101,9 +97,9 @@ func (b *batch) rowsLater(p *put, rows tuples) later {
 }
 
 // prepare does what the write need not wait for then.
-func (b *batch) prepare(p *put, rows *tuples) {
+func (b *batch) prepare(rows *tuples) {
 	rows.fold()
-	if !b.embedded || p.whole {
+	if !b.embedded {
 		_ = rows.String()
 	}
 }
@@ -127,24 +123,40 @@ func (b *batch) gatherAccounts() later {
 
 func (b *batch) gatherUsers() later {
 	return b.rowsLater(putUsers, taken(putUsers, &b.putUsers, func(t *tuples, u *batchUser) {
-		t.user(u.User)
-		u.put = false
+		terms := ""
+		if !u.stored && u.terms {
+			terms = termsText(b.tenant, u.User)
+			u.terms, b.unindexed = false, true
+		}
+		t.user(u.User, terms)
+		u.put, u.stored = false, true
 	}))
 }
 
+// gatherTerms gathers what users are found by: of those who are new it is stored with
+// them, and has only to be indexed, of others it changes.
 func (b *batch) gatherTerms() later {
-	return b.rowsLater(putTerms, taken(putTerms, &b.putTerms, func(t *tuples, u *batchUser) {
-		t.terms(b.tenant, u.User)
+	var changed tuples
+	for _, u := range b.putTerms {
+		changed.terms(b.tenant, u.User)
 		u.terms = false
-	}))
+	}
+	_ = changed.String()
+	unindexed, last := b.unindexed, b.lastUser
+	b.putTerms, b.unindexed = nil, false
+	return func(ctx context.Context, tx *Tx) error {
+		if unindexed {
+			if err := tx.indexNew(ctx, last); err != nil {
+				return err
+			}
+		}
+		return tx.changeTerms(ctx, b.tenant, &changed)
+	}
 }
 
 func (b *batch) gatherCodes() later {
-	if !b.embedded {
-		sortCodes(b.newCodes)
-	}
 	rows := taken(putCodes, &b.newCodes, func(t *tuples, c newCode) { t.code(c.UserCode, c.owner) })
-	b.prepare(putCodes, &rows)
+	b.prepare(&rows)
 	return func(ctx context.Context, tx *Tx) error {
 		n, err := tx.put(ctx, putCodes, b.tenant, &rows)
 		if err == nil && n != rows.rows {
@@ -152,26 +164,6 @@ func (b *batch) gatherCodes() later {
 		}
 		return err
 	}
-}
-
-// sortCodes puts codes in the order of their tree: a server keeps few pages at hand,
-// so that each had better be used once. A file keeps all of a batch, and is quicker
-// with them in the order of their owners. Where somebody gets two codes of a program
-// all stay as they are, since the one that is written later counts as the newer.
-func sortCodes(codes []newCode) {
-	type place struct {
-		owner   referral.Identity
-		program core.ProgramKey
-	}
-	given := make(map[place]bool, len(codes))
-	for _, c := range codes {
-		p := place{c.owner, c.Program}
-		if given[p] {
-			return
-		}
-		given[p] = true
-	}
-	slices.SortFunc(codes, func(a, b newCode) int { return strings.Compare(string(a.Code), string(b.Code)) })
 }
 
 func (b *batch) gatherReferrals() later {

@@ -41,7 +41,6 @@ var goodRows = []struct{ table, values string }{
 	{"analytics", `tenant='$T', day=0, kind='loaded', account_id='a', user_id='u', program='', code='',
 		engagement_medium='', share_medium='', times=1`},
 	{"secure_mode", `tenant='$T', endpoint='upsert-user', mode='open'`},
-	{"user_search", `tenant='$T', account_id='a', user_id='u', terms=''`},
 	{"do_not_track", `tenant='$T', identity='i', created_at=1`},
 	{"tenant_origin", `tenant='$T', origin='https://shop.example', created_at=1`},
 	{"widget", `tenant='$T', program='', key='k', template='', options='', branding='{}', widget_values='', modified_at=1`},
@@ -87,8 +86,6 @@ var badRows = []struct{ table, change, refusal string }{
 	{"tenant", `alias='x', key_hash='x', export_dates='DMY'`, "CHECK constraint failed: export_dates IN ('MS', 'ISO')"},
 	{"tenant", `alias='x', key_hash='x', browser_payment='all'`, "CHECK constraint failed: browser_payment IN ('any', 'signed')"},
 
-	{"user_search", ``, "UNIQUE constraint failed: user_search.tenant, user_search.account_id, user_search.user_id"},
-	{"user_search", `user_id='nobody'`, "FOREIGN KEY constraint failed"},
 	{"do_not_track", ``, "UNIQUE constraint failed: do_not_track.tenant, do_not_track.identity"},
 	{"do_not_track", `identity='x', tenant='nobody'`, "FOREIGN KEY constraint failed"},
 
@@ -185,6 +182,7 @@ var badRows = []struct{ table, change, refusal string }{
 	{"account", `id='x', payment_provider_id=null, identified=2`, "CHECK constraint failed: identified IN (0, 1)"},
 
 	{"user", ``, "UNIQUE constraint failed: user.tenant, user.account_id, user.id"},
+	{"user", `id='x', seq=1`, "UNIQUE constraint failed: user.seq"},
 	{"user", `account_id='nobody'`, "FOREIGN KEY constraint failed"},
 	{"user", `id='x', referable=2`, "CHECK constraint failed: referable IN (0, 1)"},
 	{"user", `id='x', custom_fields='[]'`, "CHECK constraint failed: json_type(custom_fields) = 'object'"},

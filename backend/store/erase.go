@@ -99,9 +99,7 @@ var erasure = []string{
 	goneFrom("event"),
 	goneIn("UPDATE", "intake", `account_id = '', user_id = '', events = '[]'`, `intake t ON `+ofGone("t", "account_id", "user_id")),
 	goneFrom("code"),
-	goneFrom("user_search"),
-	`DELETE FROM user WHERE tenant = ?1 AND (account_id, id) IN (
-		SELECT u.account_id, u.id FROM ` + gone + ` CROSS JOIN user u ON ` + ofGone("u", "account_id", "id") + `)`,
+	`DELETE FROM user WHERE seq IN (SELECT u.seq FROM ` + gone + ` CROSS JOIN user u ON ` + ofGone("u", "account_id", "id") + `)`,
 }
 
 // EraseUsers removes users and all that is personal about them.

@@ -61,8 +61,14 @@ func (tx *Tx) Load(ctx context.Context, t Table, lines []byte, how Load) (int, e
 		// WHERE keeps SQLite from taking ON for a part of a join.
 		where = strings.Replace(` WHERE true`+where, ` WHERE true WHERE`, ` WHERE`, 1) + ` ON CONFLICT DO NOTHING`
 	}
-	return tx.count(ctx, "load "+t.Name, `INSERT INTO `+quoted(t.Name)+` (`+strings.Join(into, `, `)+`)
-		SELECT `+strings.Join(from, `, `)+` FROM json_each(?)`+where, args...)
+	load := func() (int, error) {
+		return tx.count(ctx, "load "+t.Name, `INSERT INTO `+quoted(t.Name)+` (`+strings.Join(into, `, `)+`)
+			SELECT `+strings.Join(from, `, `)+` FROM json_each(?)`+where, args...)
+	}
+	if t.Name == users && t.numbered() {
+		return tx.indexed(ctx, load)
+	}
+	return load()
 }
 
 // loaded is the value of a column as SQL, of a row in JSON.

@@ -27,7 +27,7 @@ const (
 // do_not_track has keyed hashes.
 var personal = map[string]string{
 	"account": `tenant = ?1 AND id = ?2`, "user": `tenant = ?1 AND account_id = ?2 AND id = ?3`,
-	"analytics": ofUser, "code": ofUser, "decision": ofUser, "event": ofUser, "intake": ofUser, "reward": ofUser, "user_search": ofUser,
+	"analytics": ofUser, "code": ofUser, "decision": ofUser, "event": ofUser, "intake": ofUser, "reward": ofUser,
 	"referral": ofReferrals, "fuel_due": `tenant = ?1 AND referral_id IN (SELECT id FROM referral WHERE ` + ofReferrals + `)`,
 	"reward_ledger": ofRewards, "fuel_tank": ofRewards,
 	"gateway_bill": ofAccount, "gateway_refund": ofAccount, "gateway_subscription": ofAccount,

@@ -21,8 +21,6 @@ type put struct {
 	at []string
 	// conflict says what becomes of rows that are there; empty: it is an error.
 	conflict string
-	// whole has the rows of a file in one statement too, as JSON.
-	whole bool
 
 	mu    sync.Mutex
 	texts map[putShape]string
@@ -110,7 +108,7 @@ func (tx *Tx) put(ctx context.Context, p *put, tenant core.TenantAlias, rows *tu
 	if rows.rows == 0 {
 		return 0, nil
 	}
-	if (!tx.embedded || p.whole) && rows.rows > 1 {
+	if !tx.embedded && rows.rows > 1 {
 		text := p.make(putShape{same: rows.same})
 		args := append(tx.common(nil, p, tenant, rows, rows.same), rows.String())
 		return tx.count(ctx, "put "+p.table, text, args...)

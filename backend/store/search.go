@@ -13,9 +13,7 @@ import (
 // found is how a list of users goes on from what the index of their words found.
 // CROSS makes SQLite go from what was found to its users, not from all users to
 // what was found.
-const found = `FROM user_index CROSS JOIN user_search found ON found.seq = user_index.rowid
-	CROSS JOIN user u ON u.tenant = found.tenant AND u.account_id = found.account_id AND u.id = found.user_id
-	WHERE user_index MATCH ?`
+const found = `FROM user_index CROSS JOIN user u ON u.seq = user_index.rowid WHERE user_index MATCH ?`
 
 // Users returns a page of users with their codes, in the order of their ids, and
 // how many there are in all.
@@ -66,15 +64,14 @@ func indexed(tenant core.TenantAlias, term string) string {
 	}, term)
 }
 
-// PutTerms says what a user is found by; see referral.User.Terms.
+// PutTerms says what a user who is there is found by; see referral.User.Terms.
 func (tx *Tx) PutTerms(ctx context.Context, tenant core.TenantAlias, u referral.User) error {
 	if tx.b.on() {
 		return tx.b.putTermsOf(u)
 	}
 	var rows tuples
 	rows.terms(tenant, u)
-	_, err := tx.put(ctx, putTerms, tenant, &rows)
-	return err
+	return tx.changeTerms(ctx, tenant, &rows)
 }
 
 func (t *tuples) terms(tenant core.TenantAlias, u referral.User) {
@@ -82,10 +79,36 @@ func (t *tuples) terms(tenant core.TenantAlias, u referral.User) {
 	t.text(string(u.Account), string(u.ID), termsText(tenant, u))
 }
 
-// putTerms stores what users of a tenant are found by: tuples.terms of each. At the
-// begin of each statement, the index of words writes down what it was told of
-// before, and the fewer words that is, the more it has to merge.
-var putTerms = &put{
-	table: "user_search", columns: columns("account_id, user_id, terms"), whole: true,
-	conflict: `ON CONFLICT (tenant, account_id, user_id) DO UPDATE SET terms = excluded.terms`,
+// changeTerms stores what users of a tenant are found by: tuples.terms of each. It
+// is one statement for all, since the index of words writes down at the begin of
+// each what it was told of before, and the fewer words that is, the more it has to
+// merge.
+func (tx *Tx) changeTerms(ctx context.Context, tenant core.TenantAlias, rows *tuples) error {
+	if rows.rows == 0 {
+		return nil
+	}
+	return tx.exec(ctx, "put terms", `WITH given AS MATERIALIZED (SELECT u.seq, j.value ->> 2 AS terms FROM json_each(?2) j
+			CROSS JOIN user u ON u.tenant = ?1 AND u.account_id = j.value ->> 0 AND u.id = j.value ->> 1)
+		UPDATE user SET terms = given.terms FROM given WHERE user.seq = given.seq`, string(tenant), rows.String())
+}
+
+// indexed runs what stores new users with what they are found by.
+func (tx *Tx) indexed(ctx context.Context, do func() (int, error)) (n int, err error) {
+	var last int64
+	if err := tx.q.QueryRowContext(ctx, lastUser).Scan(&last); err != nil {
+		return 0, fmt.Errorf("store: index users: %w", err)
+	}
+	if n, err = do(); err == nil && n > 0 {
+		err = tx.indexNew(ctx, last)
+	}
+	return n, err
+}
+
+// lastUser is the number of the user who came last; those of who comes are greater.
+const lastUser = `SELECT coalesce(max(seq), 0) FROM user`
+
+// indexNew puts those users into the index of words who came after one, with what
+// they were stored with.
+func (tx *Tx) indexNew(ctx context.Context, last int64) error {
+	return tx.exec(ctx, "index users", `INSERT INTO user_index (rowid, terms) SELECT seq, terms FROM user WHERE seq > ? AND terms <> ''`, last)
 }

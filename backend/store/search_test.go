@@ -84,16 +84,29 @@ func TestUsers_FoundByAnyWord(t *testing.T) {
 			require.Empty(t, search("name0"))
 			require.Equal(t, []core.AccountID{"Plain"}, search("name"))
 			require.Empty(t, search("and"))
-			_, err = p.write.ExecContext(t.Context(), `INSERT INTO user_index (user_index) VALUES ('integrity-check')`)
+			_, err = p.write.ExecContext(t.Context(), `INSERT INTO user_index (user_index, rank) VALUES ('integrity-check', 1)`)
 			require.NoError(t, err)
 		})
 	}
 }
 
-// Users of before are found by what they were found by, until they are forgotten.
+// Users of before are found by what they were found by, until they are forgotten,
+// and keep their codes in the order in which they got them.
 func TestMigrate_OldTermsAreIndexed(t *testing.T) {
 	t.Parallel()
-	p, err := Open("file:"+filepath.Join(t.TempDir(), "old.db"), "")
+	for name, url := range map[string]string{
+		"server": sqldtest.Start(t).PrimaryURL(),
+		"file":   "file:" + filepath.Join(t.TempDir(), "old.db"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			oldTermsAreIndexed(t, url)
+		})
+	}
+}
+
+func oldTermsAreIndexed(t *testing.T, url string) {
+	p, err := Open(url, "")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = p.Close() })
 	migrateBefore(t, p, "0098")
@@ -103,6 +116,8 @@ func TestMigrate_OldTermsAreIndexed(t *testing.T) {
 		`INSERT INTO user (tenant, account_id, id, first_name, last_name, email, image_url, locale, country_code, referable, custom_fields, segments, created_at, updated_at)
 			VALUES ('t', 'a', 'u', 'Ann', '', '', '', '', '', 1, '{}', '[]', 1, 1), ('t', 'a', 'v', 'Bea', '', '', '', '', '', 1, '{}', '[]', 1, 1)`,
 		`INSERT INTO user_term VALUES ('t', 'ann', 'a', 'u'), ('t', 'a', 'a', 'u'), ('t', 'bea', 'a', 'v'), ('t', 'a', 'a', 'v')`,
+		`INSERT INTO program VALUES ('t', 'classic', '', '', '[]', 1, 0, 0, 0, 0, 'NONE', '{}', 0, 1, 1)`,
+		`INSERT INTO code (tenant, code, program, account_id, user_id, created_at) VALUES ('t', 'ZOLD', 'classic', 'a', 'v', 1), ('t', 'ANEW', 'classic', 'a', 'v', 1)`,
 	} {
 		_, err := p.write.ExecContext(t.Context(), statement)
 		require.NoError(t, err, statement)
@@ -118,4 +133,12 @@ func TestMigrate_OldTermsAreIndexed(t *testing.T) {
 		return tx.EraseUsers(t.Context(), "t", []Erasure{{"a", "u", "deleted-1", "deleted-1"}})
 	}))
 	require.Equal(t, []int{1, 0, 1}, []int{found("a"), found("an"), found("bea")})
+	bea, _, err := p.User(t.Context(), "t", "a", "v")
+	require.NoError(t, err)
+	require.Equal(t, []referral.UserCode{{Program: "classic", Code: "ANEW"}}, bea.Codes)
+	var broken int
+	require.NoError(t, p.read.QueryRowContext(t.Context(), `SELECT count(*) FROM pragma_foreign_key_check`).Scan(&broken))
+	require.Zero(t, broken)
+	_, err = p.write.ExecContext(t.Context(), `INSERT INTO user_index (user_index, rank) VALUES ('integrity-check', 1)`)
+	require.NoError(t, err)
 }

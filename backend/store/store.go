@@ -176,6 +176,9 @@ type Tx struct {
 	Now core.Time
 	// Silent is true when no webhook is to tell of what the transaction does.
 	Silent bool
+	// CodeStart is what the codes that are drawn in the transaction begin with, or
+	// zero before the first.
+	CodeStart byte
 	// embedded is true on a file.
 	embedded bool
 	// commits is how many transactions of this process were kept before, and waits

@@ -36,6 +36,7 @@ const (
 	// restoring is there while a restore is under way; see BeginRestore.
 	restoring = "restoring"
 	tenants   = "tenant"
+	users     = "user"
 	intake    = "intake"
 	rowid     = "rowid"
 )

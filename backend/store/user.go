@@ -73,19 +73,20 @@ func (r Reads) FirstUser(ctx context.Context, tenant core.TenantAlias, account c
 	return r.User(ctx, tenant, account, id)
 }
 
-// PutUser stores a user, but for the codes, which have their own rows, and for
-// what blocks the user; see BlockUser.
+// PutUser stores a user, but for the codes, which have their own rows, for what
+// blocks the user, see BlockUser, and for what they are found by, see PutTerms.
 func (tx *Tx) PutUser(ctx context.Context, tenant core.TenantAlias, u referral.User) error {
 	if tx.b.on() {
 		return tx.b.putUser(u)
 	}
 	var rows tuples
-	rows.user(u)
+	rows.user(u, "")
 	_, err := tx.put(ctx, putUsers, tenant, &rows)
 	return err
 }
 
-func (t *tuples) user(u referral.User) {
+// user adds a user, and what they are found by from the first, or nothing.
+func (t *tuples) user(u referral.User, terms string) {
 	t.row()
 	t.text(string(u.Account), string(u.ID), u.FirstName, u.LastName, u.Email, u.ImageURL, u.Locale, u.CountryCode)
 	t.boolean(u.Referable)
@@ -93,12 +94,14 @@ func (t *tuples) user(u referral.User) {
 	t.texts(u.Segments)
 	t.text(u.CookieID, u.FirstSeenIP, u.LastSeenIP)
 	t.time(u.USTaxForm, u.Created)
+	t.text(terms)
 }
 
-// putUsers stores users of a tenant: tuples.user of each.
+// putUsers stores users of a tenant: tuples.user of each. Of those who are there it
+// does not change what they are found by.
 var putUsers = &put{
 	table: "user", columns: columns(`account_id, id, first_name, last_name, email, image_url, locale, country_code, referable,
-		custom_fields, segments, cookie_id, first_seen_ip, last_seen_ip, us_tax_form_at, created_at`), at: columns("updated_at"),
+		custom_fields, segments, cookie_id, first_seen_ip, last_seen_ip, us_tax_form_at, created_at, terms`), at: columns("updated_at"),
 	conflict: `ON CONFLICT (tenant, account_id, id) DO UPDATE SET first_name = excluded.first_name,
 		last_name = excluded.last_name, email = excluded.email, image_url = excluded.image_url,
 		locale = excluded.locale, country_code = excluded.country_code, referable = excluded.referable,

@@ -95,12 +95,14 @@ func eventRows(n int) string {
 // and for times.
 func state(t testing.TB, db *sql.DB) []string {
 	t.Helper()
+	_, err := db.Exec(`INSERT INTO user_index (user_index, rank) VALUES ('integrity-check', 1)`)
+	require.NoError(t, err, "the index of words is what the users' rows say")
 	var all []string
 	for _, query := range []string{
 		`SELECT id || '|' || status || '|' || identified FROM account WHERE tenant = 'demo' ORDER BY 1`,
 		`SELECT account_id || '|' || id || '|' || first_name || '|' || created_at FROM user WHERE tenant = 'demo' AND id <> 'anna' ORDER BY 1`,
 		`SELECT code || '|' || account_id || '|' || user_id FROM code WHERE tenant = 'demo' AND user_id <> 'anna' ORDER BY 1`,
-		`SELECT terms || '|' || account_id || '|' || user_id FROM user_search WHERE tenant = 'demo' ORDER BY 1`,
+		`SELECT terms || '|' || account_id || '|' || id FROM user WHERE tenant = 'demo' ORDER BY 1`,
 		`SELECT code || '|' || referrer_account_id || '|' || referred_account_id || '|' || state FROM referral WHERE tenant = 'demo' ORDER BY 1`,
 		`SELECT account_id || '|' || code || '|' || rule || '|' || times FROM decision WHERE tenant = 'demo' ORDER BY 1`,
 		`SELECT account_id || '|' || coalesce(idempotency_key, '') || '|' || (events ->> '$[0].key') FROM intake WHERE tenant = 'demo' ORDER BY seq`,
