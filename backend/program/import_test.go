@@ -446,6 +446,30 @@ func TestImport_RowsAreCalls(t *testing.T) {
 	})
 }
 
+// The codes of a batch begin alike, so that they lie side by side; those of calls do
+// not.
+func TestImport_CodesOfABatchBeginAlike(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		const n, letters = 200, 32
+		b.imported(t, job.ImportUser, "u.csv", users(0, n), "{}")
+		page, _, err := b.Users(t.Context(), b.tenant, referral.UserFilter{Words: []string{"user"}, Limit: n})
+		require.NoError(t, err)
+		codes, begins := map[core.ReferralCode]bool{}, map[byte]bool{}
+		for _, u := range page {
+			code := u.User.Codes[0].Code
+			codes[code], begins[code[0]] = true, true
+		}
+		require.Len(t, codes, n)
+		require.Less(t, len(begins), letters/2, "a few batches")
+
+		clear(begins)
+		for i := range 2 * letters {
+			begins[b.identify(t, "call-"+strconv.Itoa(i)).User.Codes[0].Code[0]] = true
+		}
+		require.Greater(t, len(begins), letters/2)
+	})
+}
+
 // call makes the call of a row and returns the message of its refusal.
 func (b bundle) call(t *testing.T, row string) string {
 	t.Helper()

@@ -210,11 +210,8 @@ func (e *Engine) finish(ctx context.Context, c store.Claim) error {
 	if err != nil {
 		return err
 	}
-	if dropped == mostDropped {
-		err = e.dropParts(ctx, c)
-	}
 	if c.Type.Import() {
-		return err
+		return e.dropMore(ctx, c, dropped)
 	}
 	if c.Status == job.Completed {
 		e.Worked(WorkRows, string(c.Type), OutcomeDone, c.Stats.Processed)

@@ -63,19 +63,20 @@ func (p *part) pack(seq int64, by *packer) (store.Part, error) {
 // mostDropped is how many parts one transaction forgets, of some 50 kB each.
 const mostDropped = 64
 
-// dropParts forgets the parts of a job that has ended, also when the worker is told
-// to stop: nobody would look for them before the job itself is forgotten.
-func (e *Engine) dropParts(ctx context.Context, c store.Claim) error {
+// dropMore forgets what is left of the parts of a job that has ended, after the last
+// so many, also when the worker is told to stop: nobody would look for them before
+// the job itself is forgotten.
+func (e *Engine) dropMore(ctx context.Context, c store.Claim, dropped int) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
 	defer cancel()
-	for {
-		n := 0
+	for dropped == mostDropped {
 		err := e.DB.Write(ctx, e.Now(), func(tx *store.Tx) (err error) {
-			n, err = tx.DeleteParts(ctx, c.Tenant, c.ID, mostDropped)
+			dropped, err = tx.DeleteParts(ctx, c.Tenant, c.ID, mostDropped)
 			return err
 		})
-		if err != nil || n < mostDropped {
+		if err != nil {
 			return err
 		}
 	}
+	return nil
 }

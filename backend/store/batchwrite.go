@@ -141,7 +141,7 @@ func (b *batch) gatherTerms() later {
 		changed.terms(b.tenant, u.User)
 		u.terms = false
 	}
-	_ = changed.String()
+	_ = changed.String() // the write need not wait for it then
 	unindexed, last := b.unindexed, b.lastUser
 	b.putTerms, b.unindexed = nil, false
 	return func(ctx context.Context, tx *Tx) error {

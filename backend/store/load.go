@@ -66,7 +66,7 @@ func (tx *Tx) Load(ctx context.Context, t Table, lines []byte, how Load) (int, e
 			SELECT `+strings.Join(from, `, `)+` FROM json_each(?)`+where, args...)
 	}
 	if t.Name == users && t.numbered() {
-		return tx.indexed(ctx, load)
+		return tx.indexAdded(ctx, load)
 	}
 	return load()
 }

@@ -92,13 +92,14 @@ func (tx *Tx) changeTerms(ctx context.Context, tenant core.TenantAlias, rows *tu
 		UPDATE user SET terms = given.terms FROM given WHERE user.seq = given.seq`, string(tenant), rows.String())
 }
 
-// indexed runs what stores new users with what they are found by.
-func (tx *Tx) indexed(ctx context.Context, do func() (int, error)) (n int, err error) {
+// indexAdded runs what adds users together with what they are found by, and puts
+// those into the index.
+func (tx *Tx) indexAdded(ctx context.Context, add func() (int, error)) (n int, err error) {
 	var last int64
 	if err := tx.q.QueryRowContext(ctx, lastUser).Scan(&last); err != nil {
 		return 0, fmt.Errorf("store: index users: %w", err)
 	}
-	if n, err = do(); err == nil && n > 0 {
+	if n, err = add(); err == nil && n > 0 {
 		err = tx.indexNew(ctx, last)
 	}
 	return n, err
