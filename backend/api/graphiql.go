@@ -2,9 +2,8 @@ package api
 
 import (
 	"bytes"
-	_ "embed"
+	"embed"
 	"html/template"
-	"io/fs"
 	"net/http"
 
 	"kith/core"
@@ -14,9 +13,6 @@ import (
 // GraphiQL is the page of that name, in which GraphQL is written and run. It is
 // for development: it lets anybody ask for the schema.
 type GraphiQL struct {
-	// Files are what make graphiql fetches: graphiql.js, graphiql.css, react.js
-	// and react-dom.js. Without them the page says how to get them.
-	Files fs.FS
 	// Headers are what the page of a tenant sends, unless its user says
 	// otherwise: a JSON object, with the credentials of a demo tenant.
 	Headers map[core.TenantAlias]string
@@ -27,6 +23,20 @@ var graphiQLPage string
 
 //go:embed graphiql.js
 var graphiQLScript []byte
+
+// thirdParty has the files of others that the page loads, and their licences.
+//
+//go:embed graphiql/third_party
+var thirdParty embed.FS
+
+// graphiQLFiles are the paths in thirdParty of the files that the page loads, by
+// the names under which it loads them.
+var graphiQLFiles = map[string]string{
+	"graphiql.css": "graphiql/graphiql.min.css",
+	"graphiql.js":  "graphiql/graphiql.min.js",
+	"react.js":     "react/react.production.min.js",
+	"react-dom.js": "react-dom/react-dom.production.min.js",
+}
 
 var graphiQLTemplate = template.Must(template.New("graphiql").Parse(graphiQLPage))
 
@@ -50,12 +60,8 @@ func (a *API) graphiQL(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	_, missing := fs.Stat(a.GraphiQL.Files, "graphiql.js")
 	var page bytes.Buffer
-	err = graphiQLTemplate.Execute(&page, struct {
-		Tenant, Headers string
-		Built           bool
-	}{string(alias), a.GraphiQL.Headers[alias], missing == nil})
+	err = graphiQLTemplate.Execute(&page, struct{ Tenant, Headers string }{string(alias), a.GraphiQL.Headers[alias]})
 	if err != nil {
 		return err
 	}
@@ -70,19 +76,20 @@ func (a *API) graphiQL(w http.ResponseWriter, r *http.Request) error {
 // graphiQLFile is GET of a file of the page.
 func (a *API) graphiQLFile(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("file")
-	body, kind := graphiQLScript, "text/javascript; charset=utf-8"
-	switch name {
-	case "page.js":
-	case "graphiql.css":
-		kind = "text/css; charset=utf-8"
-		fallthrough
-	case "graphiql.js", "react.js", "react-dom.js":
-		var err error
-		if body, err = fs.ReadFile(a.GraphiQL.Files, name); err != nil {
+	body := graphiQLScript
+	if name != "page.js" {
+		path, ok := graphiQLFiles[name]
+		if !ok {
 			return wire.NoSuchPath()
 		}
-	default:
-		return wire.NoSuchPath()
+		var err error
+		if body, err = thirdParty.ReadFile("graphiql/third_party/" + path); err != nil {
+			return err
+		}
+	}
+	kind := "text/javascript; charset=utf-8"
+	if name == "graphiql.css" {
+		kind = "text/css; charset=utf-8"
 	}
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Cache-Control", wire.CacheControl)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -112,11 +113,13 @@ func TestDev_GraphiQL(t *testing.T) {
 	page := mustCall(t, http.StatusOK, "GET", url, "")
 	require.Equal(t, "text/html; charset=utf-8", page.header.Get("Content-Type"))
 	loads := regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllStringSubmatch(page.body, -1)
-	require.Len(t, loads, 5, "make graphiql fetches what the page loads\n%s", page.body)
+	require.Len(t, loads, 5, page.body)
 	for _, file := range loads {
 		require.Regexp(t, `^graphql/[a-z.-]+$`, file[1])
 		a := mustCall(t, http.StatusOK, "GET", s.edge+"/api/v1/demo/"+file[1], "")
 		require.NotEmpty(t, a.body)
+		kind := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}[path.Ext(file[1])]
+		require.Equal(t, kind, a.header.Get("Content-Type"), file[1])
 	}
 	mustCall(t, http.StatusNotFound, "GET", url+"/other.js", "")
 	body, err := json.Marshal(map[string]string{"query": introspection})

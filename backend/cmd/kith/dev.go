@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"kith/backend/api"
@@ -84,17 +82,12 @@ func (c *devCommand) Run(e *env) error {
 }
 
 // explorer is the page to write GraphQL in, with the keys of the demo tenants.
-// What it loads lies beside the program, where make puts it.
 func explorer() *api.GraphiQL {
-	folder := ""
-	if program, err := os.Executable(); err == nil {
-		folder = filepath.Join(filepath.Dir(program), "graphiql")
-	}
 	headers := map[core.TenantAlias]string{}
 	for tenant, key := range map[core.TenantAlias]string{demo.LiveTenant: demo.LiveKey, demo.TestTenant: demo.TestKey} {
 		headers[tenant] = `{"Authorization": "Basic ` + base64.StdEncoding.EncodeToString([]byte(":"+key)) + `"}`
 	}
-	return &api.GraphiQL{Files: os.DirFS(folder), Headers: headers}
+	return &api.GraphiQL{Headers: headers}
 }
 
 // testURL is the test tenant's edge: one address, two names, so that the host
