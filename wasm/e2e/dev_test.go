@@ -3,6 +3,9 @@ package e2e
 import (
 	"fmt"
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -63,4 +66,62 @@ func TestDev_ShareLinkBecomesReward(t *testing.T) {
 	db := s.open(t)
 	waitProcessed(t, db)
 	require.Equal(t, []string{"purchase"}, texts(t, db, `SELECT key FROM event`))
+}
+
+// The binary needs nothing besides itself: alone in a folder, with an empty
+// environment, it runs the component, keeps its state in ./data and writes nothing
+// else. A spin.toml that happens to lie there is not read.
+func TestDev_BinaryAlone(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	code, err := os.ReadFile(filepath.Join(root, "bin", "kith"))
+	require.NoError(t, err, "run make build")
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "kith"), code, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "spin.toml"), []byte("not a manifest"), 0o600))
+	edge := freeAddr(t)
+	p := &process{output: &lockedBuffer{}, command: exec.Command("./kith", "dev",
+		"--edge-addr", edge, "--backend-addr", freeAddr(t), "--lab-addr", freeAddr(t), "--sftp-addr", freeAddr(t))}
+	p.command.Dir, p.command.Env = folder, []string{}
+	p.command.Stdout, p.command.Stderr = p.output, p.output
+	require.NoError(t, p.command.Start())
+	t.Cleanup(p.kill)
+	await(t, func() error {
+		a, err := call("GET", "http://"+edge+"/s/demo/ANNA10", "")
+		if err != nil || a.status != http.StatusFound {
+			return fmt.Errorf("the share link answers %d %s, %v\n%s", a.status, a.body, err, p.output)
+		}
+		return nil
+	})
+	require.Contains(t, p.output.String(), " manifest=embedded ")
+	p.stop(t)
+	entries, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	require.Equal(t, []string{"data", "kith", "spin.toml"}, names)
+}
+
+// A manifest that is set takes the place of the embedded one, with the module
+// that it names.
+func TestEdge_ManifestOnDisk(t *testing.T) {
+	t.Parallel()
+	s := demoSite(t)
+	folder := t.TempDir()
+	manifest := filepath.Join(folder, "spin.toml")
+	text, err := os.ReadFile(filepath.Join(root, "spin.toml"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(manifest, text, 0o600))
+	_, errOut, status := s.run(t, []string{"KITH_MANIFEST=" + manifest}, "edge")
+	require.Equal(t, 1, status)
+	require.Contains(t, errOut, "kith: host: component: open "+filepath.Join(folder, "bin", "edge.wasm")+": no such file")
+
+	module, err := os.ReadFile(filepath.Join(root, "bin", "edge.wasm"))
+	require.NoError(t, err, "run make edge")
+	require.NoError(t, os.Mkdir(filepath.Join(folder, "bin"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "bin", "edge.wasm"), module, 0o600))
+	s.serve(t)
+	edge := s.serveEdge(t, "KITH_MANIFEST="+manifest)
+	require.Contains(t, edge.output.String(), " manifest="+manifest+" ")
 }

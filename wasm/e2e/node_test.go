@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -43,6 +44,10 @@ func TestComponent_IsBuiltFromThisTree(t *testing.T) {
 	require.NoError(t, err, "run make edge")
 	sum := sha256.Sum256(code)
 	t.Logf("edge.wasm: sha256 %s", hex.EncodeToString(sum[:]))
+	requireEmbedded(t, "bin/edge.wasm", code)
+	manifest, err := os.ReadFile(filepath.Join(root, "spin.toml"))
+	require.NoError(t, err)
+	requireEmbedded(t, "spin.toml", manifest)
 	built, err := os.Stat(component)
 	require.NoError(t, err)
 	for _, dir := range []string{"edge", "core"} {
@@ -57,6 +62,15 @@ func TestComponent_IsBuiltFromThisTree(t *testing.T) {
 			return err
 		}))
 	}
+}
+
+// requireEmbedded fails unless bin/kith embeds the file: the linker copies it
+// into the binary as it is.
+func requireEmbedded(t *testing.T, name string, file []byte) {
+	t.Helper()
+	binary, err := os.ReadFile(filepath.Join(root, "bin", "kith"))
+	require.NoError(t, err, "run make build")
+	require.True(t, bytes.Contains(binary, file), "bin/kith embeds another %s: run make build", name)
 }
 
 // site is where the processes of one test run: addresses and a data folder
@@ -144,8 +158,6 @@ func (s *site) command(t testing.TB, args ...string) *exec.Cmd {
 	if _, err := os.Stat(binary); err != nil {
 		t.Fatalf("%v: run make build", err)
 	}
-	manifest, err := filepath.Abs(filepath.Join(root, "spin.toml"))
-	require.NoError(t, err)
 	c := exec.Command(binary, args...)
 	for _, entry := range os.Environ() {
 		if !strings.HasPrefix(entry, "KITH_") {
@@ -154,7 +166,7 @@ func (s *site) command(t testing.TB, args ...string) *exec.Cmd {
 	}
 	// The gateway lab and SFTP have one address by default, which tests would
 	// meet on.
-	c.Env = append(c.Env, "KITH_LAB_ADDR=off", "KITH_SFTP_ADDR="+s.sftp, "KITH_DATA="+s.data, "KITH_MANIFEST="+manifest, "KITH_DATABASE_TOKEN="+s.databaseToken,
+	c.Env = append(c.Env, "KITH_LAB_ADDR=off", "KITH_SFTP_ADDR="+s.sftp, "KITH_DATA="+s.data, "KITH_DATABASE_TOKEN="+s.databaseToken,
 		"KITH_EDGE_ADDR="+strings.TrimPrefix(s.edge, "http://"), "KITH_BACKEND_ADDR="+strings.TrimPrefix(s.backend, "http://"))
 	return c
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"sync"
 
 	"github.com/tetratelabs/wazero"
@@ -59,10 +58,14 @@ func Load(ctx context.Context, path string, options Options) (*Host, error) {
 }
 
 func (h *Host) load(ctx context.Context, path string) (err error) {
-	if h.app, err = readManifest(path, h.options.Variables); err != nil {
+	text, err := h.options.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("host: manifest: %w", err)
+	}
+	if h.app, err = parseManifest(path, text, h.options.Variables); err != nil {
 		return err
 	}
-	code, err := os.ReadFile(h.app.source)
+	code, err := h.options.ReadFile(h.app.source)
 	if err != nil {
 		return fmt.Errorf("host: component: %w", err)
 	}

@@ -55,11 +55,11 @@ type application struct {
 	allowed   []allowedHost
 }
 
-// readManifest reads the spin.toml at path and fills in its variables from
-// values. All faults are reported at once.
-func readManifest(path string, values map[string]string) (*application, error) {
+// parseManifest parses the text of the spin.toml at path and fills in its
+// variables from values. All faults are reported at once.
+func parseManifest(path string, text []byte, values map[string]string) (*application, error) {
 	var m manifest
-	meta, err := toml.DecodeFile(path, &m)
+	meta, err := toml.Decode(string(text), &m)
 	if err != nil {
 		return nil, fmt.Errorf("host: %s: %w", path, err)
 	}

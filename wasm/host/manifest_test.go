@@ -1,6 +1,8 @@
 package host
 
 import (
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,9 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestReadManifest_OurOwn(t *testing.T) {
+// ourManifest is the manifest of the component of this repository.
+const ourManifest = "../../spin.toml"
+
+func TestParseManifest_OurOwn(t *testing.T) {
 	t.Parallel()
-	app, err := readManifest("../../spin.toml", map[string]string{"master_key": "k"})
+	text, err := os.ReadFile(ourManifest)
+	require.NoError(t, err)
+	app, err := parseManifest(ourManifest, text, map[string]string{"master_key": "k"})
 	require.NoError(t, err)
 	require.Equal(t, &application{
 		source:    filepath.Join("..", "..", "bin", "edge.wasm"),
@@ -23,11 +30,13 @@ func TestReadManifest_OurOwn(t *testing.T) {
 			"max_body_bytes": "8388608", "trust_proxy": "false",
 		},
 	}, app)
-	_, err = readManifest("../../spin.toml", nil)
+	_, err = parseManifest(ourManifest, text, nil)
 	require.ErrorContains(t, err, "variable master_key is required and not given")
+	_, err = parseManifest(ourManifest, text, map[string]string{"master_key": "k", "typo": "x"})
+	require.ErrorContains(t, err, "variable typo is given and not declared")
 }
 
-func TestReadManifest_Refuses(t *testing.T) {
+func TestParseManifest_Refuses(t *testing.T) {
 	t.Parallel()
 	good := strings.NewReplacer("%s", "1").Replace(manifestText)
 	for _, row := range []struct{ old, new, want string }{
@@ -42,15 +51,43 @@ func TestReadManifest_Refuses(t *testing.T) {
 		{"required = true", "required = true, default = 'x'", "either required or a default"},
 		{"master_key = {", "Master-Key = {", "not a name"},
 	} {
-		path := filepath.Join(t.TempDir(), "spin.toml")
 		bad := strings.Replace(good, row.old, row.new, 1)
 		require.NotEqual(t, good, bad)
-		require.NoError(t, os.WriteFile(path, []byte(bad), 0o600))
-		_, err := readManifest(path, map[string]string{"master_key": "k"})
+		_, err := parseManifest("spin.toml", []byte(bad), map[string]string{"master_key": "k"})
 		require.ErrorContains(t, err, row.want)
+		require.ErrorContains(t, err, "host: spin.toml: ")
 	}
-	_, err := readManifest("../../spin.toml", map[string]string{"master_key": "k", "typo": "x"})
-	require.ErrorContains(t, err, "variable typo is given and not declared")
+}
+
+// The manifest and the module that it names are read in the same way, the module
+// from the manifest's folder.
+func TestLoad_ReadFile(t *testing.T) {
+	t.Parallel()
+	module, err := os.ReadFile(probe(t))
+	require.NoError(t, err)
+	files := map[string][]byte{
+		"app/spin.toml":      fmt.Appendf(nil, manifestText, "1", "bin/probe.wasm"),
+		"app/bin/probe.wasm": module,
+		"app/lost.toml":      fmt.Appendf(nil, manifestText, "1", "bin/lost.wasm"),
+	}
+	load := func(path string) error {
+		h, err := Load(t.Context(), path, Options{
+			Variables: map[string]string{"master_key": "k"}, CacheDir: cacheDir,
+			ReadFile: func(path string) ([]byte, error) {
+				if text, ok := files[path]; ok {
+					return text, nil
+				}
+				return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+			},
+		})
+		if err == nil {
+			err = h.Close(t.Context())
+		}
+		return err
+	}
+	require.NoError(t, load("app/spin.toml"))
+	require.EqualError(t, load("none.toml"), "host: manifest: open none.toml: file does not exist")
+	require.EqualError(t, load("app/lost.toml"), "host: component: open app/bin/lost.wasm: file does not exist")
 }
 
 func TestRoute(t *testing.T) {

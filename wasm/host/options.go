@@ -2,12 +2,16 @@ package host
 
 import (
 	"log/slog"
+	"os"
 	"runtime"
 	"time"
 )
 
 // Options configures a Host. The zero value of every field means its default.
 type Options struct {
+	// ReadFile reads the manifest, and the module under its path there: an absolute
+	// path, or one joined to the manifest's folder. Default os.ReadFile.
+	ReadFile func(path string) ([]byte, error)
 	// Variables are values for the manifest's variables, by name. A name that
 	// the manifest does not declare is an error. Default none.
 	Variables map[string]string
@@ -77,6 +81,9 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.RetireMemory, 4*mib)
 	orDefault(&o.MaxRows, 10_000)
 	orDefault(&o.MaxRowBytes, 8*mib)
+	if o.ReadFile == nil {
+		o.ReadFile = os.ReadFile
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}

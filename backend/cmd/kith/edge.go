@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kith"
 	"kith/core"
 	"kith/wasm/host"
 )
@@ -18,7 +19,7 @@ import (
 // edgeFlags configure the component and its host.
 type edgeFlags struct {
 	EdgeAddr         string `env:"KITH_EDGE_ADDR" default:"127.0.0.1:3000" help:"Address that the edge listens on."`
-	Manifest         string `env:"KITH_MANIFEST" help:"Spin manifest of the component. Default: spin.toml here, or beside the folder of this binary." placeholder:"FILE"`
+	Manifest         string `env:"KITH_MANIFEST" help:"Spin manifest of the component to run, which names its Wasm module. Default: the manifest and the module in this binary." placeholder:"FILE"`
 	BackendPublicURL string `env:"KITH_BACKEND_PUBLIC_URL" help:"Where clients reach the backend itself; named when a body is too large for the edge." placeholder:"URL"`
 	MaxBody          int64  `env:"KITH_MAX_BODY" default:"8388608" help:"Largest body in bytes that the edge takes."`
 	TrustProxy       bool   `env:"KITH_TRUST_PROXY" help:"Believe X-Forwarded-For, -Proto and -Host: set it only behind a proxy that writes them."`
@@ -93,7 +94,7 @@ func checkURL(flag, value string) error {
 }
 
 func (f edgeFlags) logConfig(e *env, d databaseFlags, backendURL string, fallbacks ...string) {
-	e.log.Info("config", "part", "edge", "version", version, "addr", f.EdgeAddr, "manifest", f.manifest(),
+	e.log.Info("config", "part", "edge", "version", version, "addr", f.EdgeAddr, "manifest", f.manifestSource(),
 		"backend_url", backendURL, "backend_public_url", f.BackendPublicURL, "database", d.DatabaseURL,
 		"database_fallbacks", fallbacks, "database_token", secret(d.DatabaseToken), "master_key", d.masterKeySource(),
 		"max_body", f.MaxBody, "trust_proxy", f.TrustProxy, "fresh", f.Fresh)
@@ -116,7 +117,9 @@ func (f edgeFlags) load(e *env, d *databaseFlags, backendURL string, fallbacks .
 		return nil, err
 	}
 	spareProcessor(database)
-	return host.Load(e.ctx, f.manifest(), host.Options{
+	path, read := f.manifest()
+	return host.Load(e.ctx, path, host.Options{
+		ReadFile: read,
 		Variables: map[string]string{
 			"master_key": key, "backend_url": backendURL, "backend_public_url": f.BackendPublicURL,
 			"max_body_bytes": strconv.FormatInt(f.MaxBody, 10), "trust_proxy": strconv.FormatBool(f.TrustProxy),
@@ -153,19 +156,21 @@ func (f edgeFlags) publicURL(backendURL string) string {
 	return backendURL
 }
 
-// manifest is the manifest's path: as told, or where a checkout or an
-// installation has it.
-func (f edgeFlags) manifest() string {
+// manifest returns the path of the manifest, and what reads it and the module:
+// from the disk when a manifest is set, else out of this binary.
+func (f edgeFlags) manifest() (path string, read func(string) ([]byte, error)) {
+	if f.Manifest != "" {
+		return f.Manifest, os.ReadFile
+	}
+	return "spin.toml", kith.Edge.ReadFile
+}
+
+// manifestSource is the manifest as the log names it.
+func (f edgeFlags) manifestSource() string {
 	if f.Manifest != "" {
 		return f.Manifest
 	}
-	if binary, err := os.Executable(); err == nil {
-		beside := filepath.Join(filepath.Dir(binary), "..", "spin.toml")
-		if _, err := os.Stat("spin.toml"); err != nil {
-			return beside
-		}
-	}
-	return "spin.toml"
+	return "embedded"
 }
 
 // serveEdge answers on listener until the context ends, then drains.

@@ -1,0 +1,13 @@
+// Package kith holds the files of this repository that its binary carries: the
+// Spin manifest and the component that the manifest names. It stands at the top
+// because a go:embed pattern cannot reach a parent folder, and a copy further
+// down could differ from what Spin runs.
+package kith
+
+import "embed"
+
+// Edge has spin.toml and bin/edge.wasm under these names. Without the component
+// no package that links this one compiles: make edge builds it.
+//
+//go:embed spin.toml bin/edge.wasm
+var Edge embed.FS
