@@ -10,12 +10,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
+
+	"kith/backend/repo"
 )
 
 // SDK is the library in a process of its own. It makes one call at a time.
@@ -31,8 +32,8 @@ const life = 2 * time.Minute
 // merchant's keys. It ends with the test.
 func Start(t testing.TB, base, merchant, public, private string) *SDK {
 	t.Helper()
-	_, file, _, _ := runtime.Caller(0)
-	dir := filepath.Join(filepath.Dir(file), "..", "testdata", "sdk")
+	dir, err := repo.Path("backend/gatewaylab/testdata/sdk")
+	require.NoError(t, err)
 	if _, err := os.Stat(filepath.Join(dir, "node_modules", "braintree")); err != nil {
 		t.Fatalf("%v: run make test, or npm ci --ignore-scripts in %s", err, dir)
 	}

