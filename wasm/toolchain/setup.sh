@@ -7,12 +7,15 @@
 #   test     what `make test` needs besides
 #   bench    what `make bench` needs besides
 #
-# This is the only list of what Kith takes from Debian. On Debian and Ubuntu,
-# as root or with a sudo that asks no password, missing packages are installed.
-# Anywhere else the script names what is missing and the command that gets it,
-# and exits 1. Nothing is written to stdout.
+# This is the only list of what Kith takes from Debian. Versions of Go, Node and
+# npm are checked first: what is missing or too old there is the first thing
+# printed, and nothing is downloaded. On Debian and Ubuntu, as root or with a
+# sudo that asks no password, missing packages are then installed. Anywhere else
+# the script names them and the command that installs them, and exits 1. Nothing
+# is written to stdout.
 set -euo pipefail
 exec >&2
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 # group | Debian package | a file or command that shows it is there | why
 packages='
@@ -28,6 +31,8 @@ tinygo | lld-19                   | wasm-ld-19                     | links the g
 tinygo | wasi-libc                | /usr/lib/wasm32-wasi/libc.a    | the C library inside the guest
 tinygo | libclang-rt-19-dev-wasm32 | /usr/lib/llvm-19/lib/clang/19/lib/wasi/libclang_rt.builtins-wasm32.a | compiler builtins inside the guest
 tinygo | binaryen                 | wasm-opt                       | optimises the linked guest
+test   | nodejs                   | node                           | runs the official clients and drives the browser
+test   | npm                      | npm                            | fetches them
 test   | gcc                      | gcc                            | cgo: the race detector
 test   | libc6-dev                | /usr/include/stdio.h           | cgo: headers of the C library
 test   | chromium                 | chromium                       | the browser that pages are tried in
@@ -35,13 +40,6 @@ test   | bsdutils                 | script                         | a terminal,
 test   | openssh-client           | sftp                           | sends files to import, as tenants do
 test   | wabt                     | wat2wasm                       | assembles the hostile guests of wasm/host/testdata
 bench  | sqlite3                  | sqlite3                        | its .import is the yardstick of imports
-'
-
-# Commands that do not come from Debian here: too old there, or the caller's
-# choice. command | group | how to get it
-commands='
-go  | base | Go 1.26 or newer: https://go.dev/doc/install
-npm | test | npm with Node.js 20 or newer: https://nodejs.org/en/download
 '
 
 say() { echo "setup: $*"; }
@@ -60,42 +58,75 @@ in_groups() {
 	return 1
 }
 
-# as_root CMD…: runs it as root if that needs no password; fails otherwise.
-may_be_root() { [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null; }
-as_root() { if [ "$(id -u)" = 0 ]; then env "$@"; else sudo -n env "$@"; fi; }
-
 groups=("$@")
-[ ${#groups[@]} -gt 0 ] || { say "usage: setup.sh base|tinygo|test …"; exit 2; }
+[ ${#groups[@]} -gt 0 ] || { say "usage: setup.sh base|tinygo|test|bench …"; exit 2; }
 
 trim() { local s=$1; s=${s#"${s%%[![:space:]]*}"}; printf %s "${s%"${s##*[![:space:]]}"}"; }
 
-missing=() lost=0
+# at_least LEAST VERSION: VERSION is LEAST or newer.
+at_least() { [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; }
+
+# The version of Go that go.mod asks for, and the oldest that can fetch it.
+go_least=$(sed -n 's/^go \([0-9]*\.[0-9]*\).*/\1/p' "$here/../../go.mod")
+go_fetches=1.21
+
+# check_go prints what is wrong with Go, if anything. It asks from / because in
+# this folder an older Go would begin to fetch a newer one.
+check_go() {
+	local found get="install Go $go_least or newer: https://go.dev/doc/install"
+	found=$(cd / && GOTOOLCHAIN=local go env GOVERSION 2>/dev/null) || true
+	found=${found#go}
+	if [ -z "$found" ]; then
+		echo "go is missing; $get"
+	elif at_least "$go_least" "$found"; then
+		return
+	elif ! at_least "$go_fetches" "$found"; then
+		echo "$(command -v go) is Go $found, too old; $get, and put its bin folder first in PATH"
+	elif [ "$(cd / && go env GOTOOLCHAIN)" = local ]; then
+		echo "$(command -v go) is Go $found, too old; set GOTOOLCHAIN=auto, with which it fetches a newer one, or $get"
+	fi
+}
+
+# check_version NAME LEAST COMMAND: prints what is wrong with a command whose
+# version is too old; a missing one is a matter of packages.
+check_version() {
+	local found
+	command -v "$3" >/dev/null || return 0
+	found=$("$3" --version 2>/dev/null) || true
+	at_least "$2" "${found#v}" || echo "$(command -v "$3") is $1 ${found:-of no version}, too old; install $1 $2 or newer: https://nodejs.org/en/download"
+}
+
+check_versions() {
+	in_groups base && check_go
+	in_groups test && check_version Node.js 18 node && check_version npm 9 npm
+	true
+}
+
+problems=$(check_versions)
+if [ -n "$problems" ]; then
+	while read -r problem; do say "$problem"; done <<<"$problems"
+	exit 1
+fi
+
+missing=()
 while IFS='|' read -r group package shows why; do
 	group=$(trim "$group") package=$(trim "$package")
 	[ -n "$group" ] && in_groups "$group" && ! present "$(trim "$shows")" || continue
-	say "missing: $package ($(trim "$why"))"
 	missing+=("$package")
 done <<<"$packages"
-while IFS='|' read -r name group how; do
-	name=$(trim "$name") group=$(trim "$group")
-	[ -n "$name" ] && in_groups "$group" && ! present "$name" || continue
-	say "missing: $name. Get $(trim "$how")"
-	lost=1
-done <<<"$commands"
+[ ${#missing[@]} -gt 0 ] || exit 0
 
-if [ ${#missing[@]} -gt 0 ]; then
-	if command -v apt-get >/dev/null && may_be_root; then
-		say "installing ${missing[*]}"
-		# One apt at a time per machine: wait for another one's lock.
-		apt=(DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300)
-		as_root "${apt[@]}" update
-		as_root "${apt[@]}" install -y --no-install-recommends "${missing[@]}"
-	elif command -v apt-get >/dev/null; then
-		say "no permission to install; run: sudo apt-get install -y --no-install-recommends ${missing[*]}"
-		lost=1
-	else
-		say "this is not Debian or Ubuntu; get what these packages of Debian 12 hold: ${missing[*]}"
-		lost=1
-	fi
+root=()
+[ "$(id -u)" = 0 ] || root=(sudo -n)
+if ! command -v apt-get >/dev/null; then
+	say "this is not Debian or Ubuntu; install what these packages of Debian 12 contain: ${missing[*]}"
+	exit 1
+elif ! "${root[@]}" true 2>/dev/null; then
+	say "no permission to install packages; run: sudo apt-get install -y --no-install-recommends ${missing[*]}"
+	exit 1
 fi
-exit $lost
+
+# One apt at a time per machine: wait for another one's lock.
+apt=("${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300)
+"$here/step.sh" "package lists of Debian" 5 "${apt[@]}" update
+"$here/step.sh" "Debian packages ${missing[*]}" 40 "${apt[@]}" install -y --no-install-recommends "${missing[@]}"

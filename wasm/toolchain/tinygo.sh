@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # The one way this project calls TinyGo.
 #
+#   tinygo.sh check              install the Debian packages that the rest needs
 #   tinygo.sh path               print the tinygo command, making it if needed
 #   tinygo.sh build -o OUT PKG   compile a guest with the project's flags
 #   tinygo.sh test PKG…          run tests as a guest under wazero
+#   tinygo.sh assemble DIR       make the compiler in DIR; path does this once
 #
 # A `tinygo` on PATH is used when it is 0.41.x. Otherwise 0.41.0 is built from
-# its Go module and Debian's LLVM 19, which takes about two minutes once, and
+# its Go module and Debian's LLVM 19, once, and
 # is kept in ${XDG_CACHE_HOME:-~/.cache}/kith, in a folder named after the hash
 # of everything it was made from. stdout carries only the answer of `path` and
 # the output of tests; progress is on stderr.
@@ -23,23 +25,6 @@ module=github.com/tinygo-org/tinygo
 build_flags=(-target=wasip1 -buildmode=c-shared -scheduler=none -gc=leaking -tags=custommalloc -no-debug -opt=s)
 
 say() { echo "tinygo.sh: $*" >&2; }
-
-# slowly WHAT CMD…: runs CMD with its stdout on stderr, saying every 15 s that
-# it still runs.
-slowly() {
-	local what=$1 started=$SECONDS pid ticker status=0
-	shift
-	say "$what …"
-	"$@" >&2 &
-	pid=$!
-	while sleep 15 >/dev/null 2>&1 9>&-; do say "$what … $((SECONDS - started)) s"; done &
-	ticker=$!
-	wait "$pid" || status=$?
-	kill "$ticker" 2>/dev/null || true
-	wait "$ticker" 2>/dev/null || true
-	[ "$status" = 0 ] || { say "$what failed"; return "$status"; }
-	say "$what: done in $((SECONDS - started)) s"
-}
 
 # on_path prints the caller's own tinygo when its version fits.
 on_path() {
@@ -92,7 +77,7 @@ make_own() {
 	if [ ! -x "$home/bin/tinygo" ]; then
 		temp=$(mktemp -d "$cache/.building-XXXXXX")
 		trap 'rm -rf "$temp"' EXIT
-		slowly "building TinyGo $series (once; about two minutes)" assemble "$temp"
+		"$here/step.sh" "TinyGo $series compiler, once" 60 "$here/tinygo.sh" assemble "$temp" 9>&-
 		chmod 755 "$temp"
 		mv -T "$temp" "$home"
 		trap - EXIT
@@ -105,6 +90,9 @@ make_own() {
 path() { on_path || make_own; }
 
 case ${1-} in
+check)
+	if on_path >/dev/null; then "$here/setup.sh" base; else "$here/setup.sh" base tinygo; fi
+	;;
 path)
 	path
 	;;
@@ -114,8 +102,11 @@ build)
 	tinygo=$(path)
 	mkdir -p "$(dirname "$out")"
 	# Renamed into place, so that OUT is never half of a guest.
-	slowly "compiling $pkg" "$tinygo" build "${build_flags[@]}" -o "$out.part.wasm" "$pkg"
+	"$here/step.sh" "component $pkg" 20 "$tinygo" build "${build_flags[@]}" -o "$out.part.wasm" "$pkg"
 	mv "$out.part.wasm" "$out"
+	;;
+assemble)
+	assemble "$2"
 	;;
 test)
 	shift

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Runs one step of a build and shows how far it is:
+#
+#   step.sh NAME SECONDS CMD…
+#
+# NAME is what the step is called and SECONDS about how long it takes on two
+# cores with an empty cache. Both are printed to stderr first, then the elapsed
+# time every ten seconds, and at the end how long the step took if that was
+# longer than a second. What CMD prints is shown only if it fails, because the
+# package managers and compilers behind it print hundreds of lines; the exit
+# status is CMD's. Steps may run side by side: each line names its step.
+set -euo pipefail
+exec >&2
+
+name=$1 about=$2
+shift 2
+
+log=$(mktemp)
+# CMD runs in the foreground, so that Ctrl-C reaches it: bash starts background
+# commands with SIGINT ignored.
+while sleep 10 </dev/null >/dev/null 2>&1; do echo "== $name: $SECONDS of about $about s"; done &
+ticker=$!
+trap 'kill "$ticker" 2>/dev/null || true; rm -f "$log"' EXIT
+
+echo "== $name (about $about s)"
+status=0
+"$@" >"$log" 2>&1 </dev/null || status=$?
+if [ "$status" != 0 ]; then
+	cat "$log"
+	echo "== $name: failed after $SECONDS s"
+elif [ "$SECONDS" -gt 1 ]; then
+	echo "== $name: done in $SECONDS s"
+fi
+exit "$status"
