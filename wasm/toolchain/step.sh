@@ -16,9 +16,12 @@ name=$1 about=$2
 shift 2
 
 log=$(mktemp)
-# CMD runs in the foreground, so that Ctrl-C reaches it: bash starts background
-# commands with SIGINT ignored.
-while sleep 10 </dev/null >/dev/null 2>&1; do echo "== $name: $SECONDS of about $about s"; done &
+# CMD runs in the foreground and the clock in the background, because bash starts
+# background commands with SIGINT ignored: Ctrl-C must end both.
+(
+	trap - INT
+	while sleep 10 </dev/null >/dev/null 2>&1; do echo "== $name: $SECONDS of about $about s"; done
+) &
 ticker=$!
 trap 'kill "$ticker" 2>/dev/null || true; rm -f "$log"' EXIT
 

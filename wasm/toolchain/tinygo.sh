@@ -102,8 +102,10 @@ build)
 	tinygo=$(path)
 	mkdir -p "$(dirname "$out")"
 	# Renamed into place, so that OUT is never half of a guest.
-	"$here/step.sh" "component $pkg" 20 "$tinygo" build "${build_flags[@]}" -o "$out.part.wasm" "$pkg"
-	mv "$out.part.wasm" "$out"
+	part=$out.part.wasm temp=$(mktemp -d)
+	trap 'rm -rf "$part" "$temp"' EXIT
+	TMPDIR=$temp "$here/step.sh" "component $pkg" 20 "$tinygo" build "${build_flags[@]}" -o "$part" "$pkg"
+	mv "$part" "$out"
 	;;
 assemble)
 	assemble "$2"
