@@ -2,6 +2,11 @@ package e2e
 
 import (
 	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -107,4 +112,75 @@ func TestCLI_ImportOnATerminal(t *testing.T) {
 	require.NotContains(t, shown, "\x1b")
 	require.Contains(t, shown, "\r\nimport  100 %  20000 of 20000 rows  ")
 	require.Contains(t, shown, "the same content was imported before, by job ")
+}
+
+// Ctrl-C on the terminal of `make run` reaches make, its shell and kith at once.
+// Whenever it comes, all of them end, nothing is half written, and the data folder
+// serves the next start.
+func TestRun_CtrlC(t *testing.T) {
+	t.Parallel()
+	for _, when := range []string{"master.key", "kith.db", "wasm-cache", "serving"} {
+		t.Run(when, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			p, keyboard := s.makeRun(t)
+			await(t, func() error {
+				if when != "serving" {
+					_, err := os.Stat(filepath.Join(s.data, when))
+					return err
+				}
+				a, err := call("GET", s.edge+"/s/demo/ANNA10", "")
+				if err == nil && a.status != http.StatusFound {
+					err = fmt.Errorf("the share link answers %d", a.status)
+				}
+				return err
+			})
+			_, err := keyboard.Write([]byte{3})
+			require.NoError(t, err)
+			_ = p.command.Wait()
+			// It is 130, or 2 when the signal meets make 4.3 as it waits for kith.
+			require.NotZero(t, p.command.ProcessState.ExitCode(), p.output)
+			require.NotContains(t, p.output.String(), "context canceled")
+			for _, url := range []string{s.edge, s.backend} {
+				_, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+				require.Error(t, err, "%s still listens", url)
+			}
+			requireWhole(t, s.data)
+			s.dev(t)
+			mustCall(t, http.StatusFound, "GET", s.edge+"/s/demo/ANNA10", "")
+		})
+	}
+}
+
+// makeRun starts `make run` on a terminal of its own, with what is built, and
+// returns the keyboard of the terminal.
+func (s *site) makeRun(t testing.TB) (p *process, keyboard io.Writer) {
+	t.Helper()
+	kith := s.command(t)
+	// What is built is not built again: other tests run it.
+	p = &process{output: &lockedBuffer{}, command: exec.Command("script", "--quiet", "--return", "--command",
+		"make -o bin/kith -o bin/edge.wasm run", "/dev/null")}
+	p.command.Dir = root
+	for _, entry := range kith.Env {
+		if !strings.HasPrefix(entry, "MAKE") {
+			p.command.Env = append(p.command.Env, entry)
+		}
+	}
+	keyboard, err := p.command.StdinPipe()
+	require.NoError(t, err)
+	p.command.Stdout, p.command.Stderr = p.output, p.output
+	require.NoError(t, p.command.Start())
+	t.Cleanup(p.kill)
+	return p, keyboard
+}
+
+// requireWhole fails if a file of the folder has not got its name yet.
+func requireWhole(t testing.TB, folder string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && (strings.Contains(filepath.Base(path), ".part") || strings.HasSuffix(path, ".tmp")) {
+			err = fmt.Errorf("%s is half written", path)
+		}
+		return err
+	}))
 }

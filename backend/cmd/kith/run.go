@@ -78,8 +78,12 @@ func newRequestID() string {
 	return core.NewID(now(), b)
 }
 
+// interrupted is the exit status of a command that a signal ended before its work
+// was done, as shells have it for Ctrl-C.
+const interrupted = 130
+
 // run runs the command line and returns the exit status: 0, 1 for a failure, 2
-// for a command line that makes no sense.
+// for a command line that makes no sense, or interrupted.
 func run(args []string, out, errOut io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -108,15 +112,24 @@ func run(args []string, out, errOut io.Writer) int {
 		return 2
 	}
 	log := slog.New(slog.NewTextHandler(errOut, &slog.HandlerOptions{Level: c.LogLevel}))
-	if err := command.Run(newEnv(ctx, out, log)); err != nil {
+	return report(ctx, command.Run(newEnv(ctx, out, log)), errOut)
+}
+
+// report prints the error of a command, if any, and returns the exit status.
+func report(ctx context.Context, err error, errOut io.Writer) int {
+	var exit exitStatus
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
 		fmt.Fprintln(errOut, "kith:", message(err))
-		var exit exitStatus
-		if errors.As(err, &exit) {
-			return exit.status
-		}
-		return 1
+		return exit.status
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		fmt.Fprintln(errOut, "kith: interrupted")
+		return interrupted
 	}
-	return 0
+	fmt.Fprintln(errOut, "kith:", message(err))
+	return 1
 }
 
 // message is an error as an operator should read it: with the field and with
