@@ -51,6 +51,9 @@ const maxWriters = 1
 // the server, and the next one beside it.
 const beginTimeout = 20 * time.Second
 
+// commitTimeout bounds how long a COMMIT may take.
+const commitTimeout = time.Minute
+
 // writerPragmas give the one writer of a file room for what an import changes,
 // 16 MB each of pages and of log: with SQLite's 2 and 4 MB, a batch writes pages
 // before it is done with them, and copies pages to the file that the next batch
@@ -292,12 +295,24 @@ func (p *Primary) keep(ctx context.Context, conn *sql.Conn, l *lock, tx *Tx, do 
 	if err := do(tx); err != nil {
 		return err
 	}
-	if _, err := conn.ExecContext(ctx, "COMMIT"); err != nil {
+	if err := commit(ctx, conn); err != nil {
 		return fmt.Errorf("store: commit: %w", err)
 	}
 	committed = true
 	p.commits.Add(1)
 	return nil
+}
+
+// commit commits a transaction unless its caller has given it up. A COMMIT that was
+// sent is not interrupted: a server may run it though its answer is not awaited.
+func commit(ctx context.Context, conn *sql.Conn) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+	defer cancel()
+	_, err := conn.ExecContext(ctx, "COMMIT")
+	return err
 }
 
 // Mark says what had been written to a file when a transaction began.

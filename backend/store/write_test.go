@@ -75,6 +75,37 @@ func TestWrite_FailedLeavesNothingBehind(t *testing.T) {
 	})
 }
 
+// leaving is a context that ends right after it was asked whether it has ended.
+type leaving struct {
+	context.Context
+	leave context.CancelFunc
+	armed atomic.Bool
+}
+
+func (l *leaving) Err() error {
+	err := l.Context.Err()
+	if l.armed.Load() {
+		l.leave()
+	}
+	return err
+}
+
+// A caller that leaves while its transaction is committed is told that it was.
+func TestWrite_CancelledDuringCommit(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		ctx := &leaving{}
+		ctx.Context, ctx.leave = context.WithCancel(t.Context())
+		require.NoError(t, b.db.Write(ctx, now, func(tx *store.Tx) error {
+			ctx.armed.Store(true)
+			return putUser(t.Context(), tx, b.tenant, "a", "u")
+		}))
+		require.Error(t, ctx.Context.Err())
+		_, known, err := b.db.Account(t.Context(), b.tenant, "a")
+		require.NoError(t, err)
+		require.True(t, known)
+	})
+}
+
 func TestWrite_PanicLeavesNothingBehind(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		require.PanicsWithValue(t, "the test's own", func() {
