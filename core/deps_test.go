@@ -83,7 +83,7 @@ var (
 
 	asserting   = []string{"github.com/stretchr/testify/...", "github.com/davecgh/go-spew/spew", "github.com/pmezard/go-difflib/difflib", "gopkg.in/yaml.v3"}
 	driver      = []string{"github.com/tursodatabase/libsql-client-go/...", "modernc.org/..."}
-	backendTest = []string{"kith/backend/store/sqldtest", "kith/backend/store/storetest", "kith/wasm/transcript", "kith/backend/client"}
+	backendTest = []string{"kith/backend/store/sqldtest", "kith/backend/store/storetest", "kith/wasm/transcript", "kith/backend/client", "kith/backend/testenv"}
 )
 
 var walls = []wall{

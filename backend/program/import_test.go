@@ -20,6 +20,7 @@ import (
 	"kith/backend/file"
 	"kith/backend/program"
 	"kith/backend/store"
+	"kith/backend/testenv"
 	"kith/core"
 	"kith/core/job"
 	"kith/core/link"
@@ -421,8 +422,8 @@ func TestImport_Webhooks(t *testing.T) {
 // common.
 func TestImport_RowsAreCalls(t *testing.T) {
 	alone(t, func(t *testing.T, b bundle) {
-		for seed := range 5 {
-			rows := randomRows(rand.New(rand.NewPCG(uint64(seed), 7)))
+		for _, seed := range testenv.Seeds(t) {
+			rows := randomRows(rand.New(rand.NewPCG(seed, 7)))
 			calls := bundleOn(t, b.DB)
 			before := calls.tenantState(t)
 			require.Equal(t, before, bundleOn(t, b.DB).tenantState(t), "two tenants begin alike")

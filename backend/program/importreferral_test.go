@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store"
+	"kith/backend/testenv"
 	"kith/core"
 	"kith/core/job"
 	"kith/core/referral"
@@ -21,28 +22,25 @@ import (
 // signs of fraud, rewards, and what webhooks tell.
 func TestImport_ReferralsAreCalls(t *testing.T) {
 	alone(t, func(t *testing.T, b bundle) {
-		step := 1
-		if !b.DB.Embedded() {
-			step = 3 // the calls take long there
-		}
-		for seed := 0; seed < 8; seed += step {
-			b.requireReferralsAreCalls(t, seed)
+		for _, seed := range testenv.Seeds(t) {
+			b.requireReferralsAreCalls(t, 2*seed)
+			b.requireReferralsAreCalls(t, 2*seed+1)
 		}
 	})
 }
 
-func (b bundle) requireReferralsAreCalls(t *testing.T, seed int) {
+func (b bundle) requireReferralsAreCalls(t *testing.T, seed uint64) {
 	t.Helper()
 	calls, file := bundleOn(t, b.DB), bundleOn(t, b.DB)
 	for _, one := range []bundle{calls, file} {
 		one.prepareReferrals(t, seed)
-		if seed%2 == 1 {
+		if (seed+seed/4)%2 == 1 { // all pairs of settings and webhooks in eight seeds
 			one.subscribe(t, hook)
 			defer func() { require.NoError(t, one.Unsubscribe(t.Context(), one.tenant, hook)) }()
 		}
 	}
 	requireSame(t, calls.contents(t), file.contents(t), "two tenants begin alike")
-	r := rand.New(rand.NewPCG(uint64(seed), 11))
+	r := rand.New(rand.NewPCG(seed, 11))
 	for round := range 2 {
 		rows := referredRows(r)
 		var refused, failed [][]string
@@ -86,7 +84,7 @@ func requireSame(t *testing.T, want, got []string, args ...any) {
 // prepareReferrals makes what rows may meet: an account that waits for its user,
 // one that has paid, owners of codes who referred before, and one who is blocked;
 // and, as the seed says, limits and fraud handling.
-func (b bundle) prepareReferrals(t *testing.T, seed int) {
+func (b bundle) prepareReferrals(t *testing.T, seed uint64) {
 	t.Helper()
 	b.sync(t, "waits", referral.Trial, "ANNA10")
 	b.sync(t, "paidlate", referral.Paid, "bert20")
@@ -95,12 +93,12 @@ func (b bundle) prepareReferrals(t *testing.T, seed int) {
 	require.NoError(t, b.BlockUser(t.Context(), b.tenant, "carl", "u"))
 	b.identify(t, "before", claim(referral.SourceCodes, "ANNA10"))
 	_, err := b.UpdateProgram(t.Context(), b.tenant, core.ClassicProgram, func(p *referral.Program) error {
-		switch seed / 2 {
+		switch seed % 4 {
+		case 0:
+			p.Fraud.DailyRewards = 1
 		case 1:
 			p.Limits.Total = 2
 		case 2:
-			p.Fraud.DailyRewards = 1
-		case 3:
 			p.Fraud.Handling = referral.HandlePending
 		}
 		return nil

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,14 +34,15 @@ func TestIdentify_RepeatStoresNothing(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, rows.Close()) })
 
 	r := rand.New(rand.NewPCG(1, 2))
-	repeats, changes, before := 0, 0, everyRow(t, rows)
-	for range 300 {
+	every := everyRow(t, rows)
+	repeats, changes, before := 0, 0, texts(t, rows, every)
+	for range 120 {
 		in := b.randomIdentification(t, r)
 		stored, err := b.User(t.Context(), b.tenant, in.Update.Account, in.Update.ID)
 		repeat := err == nil && in.Cookie == "" && wire.Repeats(in.Update, stored, in.IP)
 		b.pass(core.Second)
 		done, err := b.Identify(t.Context(), b.tenant, in)
-		after := everyRow(t, rows)
+		after := texts(t, rows, every)
 		if repeat {
 			repeats++
 			require.NoError(t, err)
@@ -52,21 +54,21 @@ func TestIdentify_RepeatStoresNothing(t *testing.T) {
 		before = after
 	}
 	t.Log(repeats, "repeats,", changes, "changes")
-	require.Greater(t, repeats, 20)
-	require.Greater(t, changes, 50)
+	require.Greater(t, repeats, 8)
+	require.Greater(t, changes, 20)
 }
 
-// everyRow is all that a database has but for account.updated_at.
-func everyRow(t *testing.T, db *sql.DB) (state []string) {
+// everyRow returns a query for all that a database has but for
+// account.updated_at: a line for each row.
+func everyRow(t *testing.T, db *sql.DB) string {
 	t.Helper()
-	for _, table := range texts(t, db, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`) {
+	var parts []string
+	for _, table := range texts(t, db, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`) {
 		columns := texts(t, db, `SELECT group_concat('quote("' || name || '")', ' || ''|'' || ') FROM pragma_table_info('`+table+`')
 			WHERE '`+table+`' <> 'account' OR name <> 'updated_at'`)
-		for _, row := range texts(t, db, `SELECT `+columns[0]+` AS line FROM "`+table+`" ORDER BY line`) {
-			state = append(state, table+": "+row)
-		}
+		parts = append(parts, `SELECT '`+table+`: ' || `+columns[0]+` AS line FROM "`+table+`"`)
 	}
-	return state
+	return strings.Join(parts, ` UNION ALL `) + ` ORDER BY line`
 }
 
 func texts(t *testing.T, db *sql.DB, query string) (out []string) {

@@ -8,6 +8,7 @@ import (
 
 	"kith/backend/program"
 	"kith/core"
+	"kith/core/job"
 	"kith/core/referral"
 )
 
@@ -91,12 +92,11 @@ func TestApplyCode_OneOfManyCodesCounts(t *testing.T) {
 func TestIdentify_AccountHasAPlaceFor1000Users(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
+	rows := "accountId,id\n"
 	for i := range referral.MaxUsers {
-		in := identification("full")
-		in.Update.ID = core.UserID(strconv.Itoa(i))
-		_, err := b.Identify(t.Context(), b.tenant, in)
-		require.NoError(t, err)
+		rows += "full," + strconv.Itoa(i) + "\n"
 	}
+	require.Equal(t, job.Stats{Processed: referral.MaxUsers}, b.imported(t, job.ImportUser, "full.csv", rows, "{}").Stats)
 	_, err := b.Identify(t.Context(), b.tenant, identification("full"))
 	requireCode(t, core.CodeInvalid, err)
 	var known *core.Error

@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# Tries the two commands of the README on a bare Debian, as a user meets it:
+#
+#   bare.sh SUITE [run|test]…    SUITE is bookworm or trixie; default: run test
+#
+# It needs root, debootstrap, and this machine's Go for a Debian whose own is too
+# old. The bare system is made in a temporary folder by debootstrap, with what
+# the README asks for (Go, npm, git, make) and nothing else; KITH_BARE_BASE names
+# a folder that keeps it for the next trial. The commands run on a clone of HEAD,
+# with empty caches. `run` measures the time to the first share link twice, cold
+# and warm. Exit status 1: a command failed.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+say() { echo "bare.sh: $*" >&2; }
+
+# Everything below runs in a mount and PID namespace of its own: at its end all
+# processes are killed and nothing stays mounted.
+if [ "${KITH_BARE_INSIDE-}" != yes ]; then
+	[ "$(id -u)" = 0 ] || { say "run it as root"; exit 2; }
+	command -v debootstrap >/dev/null || { say "install debootstrap"; exit 2; }
+	KITH_BARE_INSIDE=yes exec unshare --mount --pid --fork --kill-child "$0" "$@"
+fi
+
+suite=${1-}
+case $suite in
+bookworm | trixie) shift ;;
+*) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0" >&2; exit 2 ;;
+esac
+[ $# -gt 0 ] || set -- run test
+
+work=$(mktemp -d)
+trap 'rm -rf --one-file-system "$work"' EXIT
+root=$work/root
+
+# bootstrap makes $1: a minimal Debian with what the README asks for.
+bootstrap() {
+	local packages=(ca-certificates git make npm)
+	say "$suite: debootstrap"
+	debootstrap --variant=minbase "$suite" "$1" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+	cp /etc/resolv.conf "$1/etc/"
+	# Debian 12 has Go 1.19, so its users get Go from go.dev, as we got ours.
+	if [ "$suite" = bookworm ]; then
+		cp -R "$(cd / && go env GOROOT)" "$1/usr/local/go"
+		sed -i 's/^GOTOOLCHAIN=.*/GOTOOLCHAIN=auto/; /^GOFLAGS=/d' "$1/usr/local/go/go.env"
+	else
+		packages+=(golang-go)
+	fi
+	say "$suite: ${packages[*]}"
+	in_root "$1" "apt-get update && apt-get install -y --no-install-recommends ${packages[*]} && apt-get clean" >"$work/log" 2>&1 ||
+		{ cat "$work/log"; exit 1; }
+}
+
+# in_root ROOT COMMAND: runs it there with a fresh login's environment.
+in_root() {
+	local bare=$1
+	mountpoint -q "$bare/proc" || mount -t proc proc "$bare/proc"
+	mountpoint -q "$bare/dev" || mount --rbind /dev "$bare/dev"
+	cp /etc/ssl/certs/ca-certificates.crt "$bare/etc/ssl/certs/" 2>/dev/null || true
+	chroot "$bare" env -i HOME=/root TERM=dumb LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
+		${GOPROXY:+GOPROXY="$GOPROXY"} ${https_proxy:+https_proxy="$https_proxy"} \
+		PATH=/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin bash -euo pipefail -c "$2"
+}
+
+base=${KITH_BARE_BASE-}
+if [ -n "$base" ] && [ -d "$base/$suite" ]; then
+	say "$suite: the base system of $base"
+else
+	bootstrap "$work/base"
+	umount -R "$work/base/proc" "$work/base/dev"
+	[ -z "$base" ] || { mkdir -p "$base" && cp -a "$work/base" "$base/$suite"; }
+fi
+if [ -n "$base" ]; then cp -a "$base/$suite" "$root"; else mv "$work/base" "$root"; fi
+git clone -q "$here/../.." "$root/root/kith"
+
+# Runs inside. A bare system has no curl; bash can open a connection.
+measure='
+share_link() {
+	exec 3<>/dev/tcp/127.0.0.1/3000 || return 1
+	printf "GET /s/demo/ANNA10 HTTP/1.0\r\nHost: 127.0.0.1:3000\r\n\r\n" >&3
+	read -r _ status _ <&3
+	exec 3>&-
+	[ "$status" = 302 ]
+}
+first_share_link() {
+	local begin=$(date +%s%N) make
+	set -m
+	make run >/tmp/run.log 2>&1 &
+	make=$!
+	set +m
+	until share_link 2>/dev/null; do
+		kill -0 $make 2>/dev/null || { cat /tmp/run.log; echo "make run ended"; exit 1; }
+		sleep 0.05
+	done
+	echo "$1 make run: share link after $(( ($(date +%s%N) - begin) / 1000000 )) ms"
+	kill -INT -- -$make
+	wait $make || true
+	! share_link 2>/dev/null || { echo "Ctrl-C did not stop it"; exit 1; }
+}
+cd /root/kith'
+
+for command in "$@"; do
+	say "$suite: make $command"
+	case $command in
+	run) in_root "$root" "$measure; first_share_link cold; sed 's/^/  | /' /tmp/run.log; first_share_link warm; ls -l bin/kith" ;;
+	test) in_root "$root" "cd /root/kith; begin=\$SECONDS; make test || { echo 'make test failed'; exit 1; }; echo \"make test: \$((SECONDS - begin)) s\"" ;;
+	*) say "no such command: $command"; exit 2 ;;
+	esac
+done
