@@ -119,9 +119,9 @@ var walls = []wall{
 	{pkg: "kith/edge/abi", std: []string{"unsafe", "runtime"}, kith: []string{"kith/edge/abi"},
 		why: "it is the contract with the host, which imports it, and the only unsafe code"},
 
-	{pkg: "kith/backend/store/flush", kith: []string{"kith/backend/store/flush"}, tests: driver,
+	{pkg: "kith/backend/store/flush", kith: []string{"kith/backend/store/flush"}, tests: slices.Concat(driver, []string{"kith/backend/store/sqldtest"}),
 		why: "it knows a file; what was committed to it is others' business"},
-	{pkg: "kith/backend/store/turn", kith: []string{"kith/backend/store/turn", "kith/backend/store/flush"},
+	{pkg: "kith/backend/store/turn", kith: []string{"kith/backend/store/turn", "kith/backend/store/flush"}, tests: []string{"kith/backend/store/sqldtest"},
 		why: "it knows a file beside another; who waits, and what for, is others' business"},
 	{pkg: "kith/backend/store/connect", kith: []string{"kith/backend/store/connect"}, modules: libsql,
 		why: "it connects; what is asked over the connection is others' business"},
@@ -182,8 +182,9 @@ var walls = []wall{
 	{pkg: "kith/backend/gateway/xmltree", not: []string{"net/http"}, kith: []string{"kith/backend/gateway/xmltree"},
 		why: "it reads and writes documents, whatever they mean"},
 	{pkg: "kith/backend/gatewaylab", not: slices.Concat([]string{"database/sql"}, driver),
-		kith:  []string{"kith/core", "kith/backend/gateway", "kith/backend/gateway/xmltree", "kith/backend/gatewaylab"},
-		tests: slices.Concat(parsers, []string{"kith/backend/gatewaylab/scenario", "kith/backend/gatewaylab/sdktest"}),
+		kith: []string{"kith/core", "kith/backend/gateway", "kith/backend/gateway/xmltree", "kith/backend/gatewaylab"},
+		// sqldtest has the deadline of all tests.
+		tests: slices.Concat(parsers, []string{"kith/backend/gatewaylab/scenario", "kith/backend/gatewaylab/sdktest", "kith/backend/store/sqldtest"}),
 		why:   "it is the other side of the wire, and knows nothing of the service"},
 	{pkg: "kith/backend/gatewaylab/scenario",
 		kith: []string{"kith/core", "kith/backend/gateway", "kith/backend/gateway/xmltree", "kith/backend/gatewaylab", "kith/backend/gatewaylab/scenario"},

@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	_ "modernc.org/sqlite"
+
+	"kith/backend/store/sqldtest"
 )
 
 // logOf returns the log of a new database, and a connection to it.
@@ -51,7 +53,7 @@ func TestWait_IsForAFlushThatBeganLater(t *testing.T) {
 	for range many {
 		waiting.Go(func() { _ = l.Wait(); late.Add(1) })
 	}
-	require.Eventually(t, func() bool { l.mu.Lock(); defer l.mu.Unlock(); return l.next != nil }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { l.mu.Lock(); defer l.mu.Unlock(); return l.next != nil }, sqldtest.Deadline, time.Millisecond)
 	goOn <- struct{}{}
 	require.Equal(t, 2, <-began)
 	require.Zero(t, late.Load(), "the first flush is not theirs")

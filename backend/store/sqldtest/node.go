@@ -140,7 +140,8 @@ func (n *node) isPaused() error {
 
 func (n *node) logPath() string { return n.dir + "/log" }
 
-var client = &http.Client{Timeout: 2 * time.Second}
+// client bounds one probe. Probes are repeated until Deadline.
+var client = &http.Client{Timeout: 10 * time.Second}
 
 // replicationIndex asks the server how far its data go: the number of the last
 // frame of the write-ahead log that it has.

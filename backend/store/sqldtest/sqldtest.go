@@ -26,9 +26,9 @@ import (
 	"kith/backend/testenv"
 )
 
-// Deadline bounds every wait of this package: for a start, and for a replica to
-// catch up. It is generous because it is only ever spent on failure.
-const Deadline = 30 * time.Second
+// Deadline bounds every wait for a condition, here and in the tests that use this
+// package. It is generous because it is only ever spent on failure.
+const Deadline = 2 * time.Minute
 
 // Options describe a cluster. The zero value is a primary and one replica that
 // ask for no token.
@@ -105,8 +105,11 @@ func (c *Cluster) StartPrimary(t testing.TB) { t.Helper(); must(t, c.primary.sta
 // committed at the time of the call.
 func (c *Cluster) WaitForSync(t testing.TB) {
 	t.Helper()
-	want, err := c.primary.replicationIndex()
-	must(t, err)
+	var want uint64
+	must(t, within(Deadline, func() (err error) {
+		want, err = c.primary.replicationIndex()
+		return err
+	}))
 	for _, r := range c.Replicas {
 		must(t, within(Deadline, func() error {
 			got, err := r.node.replicationIndex()

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"kith/backend/store/sqldtest"
 )
 
 func open(t *testing.T, url string) *File {
@@ -45,12 +47,12 @@ func TestWanted_DeadProcess(t *testing.T) {
 	t.Parallel()
 	f := open(t, "file:"+filepath.Join(t.TempDir(), "kith.db"))
 	require.False(t, f.Wanted())
-	waiting := exec.Command("flock", "--no-fork", "--shared", f.path, "sleep", "60")
+	waiting := exec.Command("flock", "--no-fork", "--shared", f.path, "sleep", "600")
 	require.NoError(t, waiting.Start())
-	require.Eventually(t, f.Wanted, 10*time.Second, time.Millisecond)
+	require.Eventually(t, f.Wanted, sqldtest.Deadline, time.Millisecond)
 	require.NoError(t, waiting.Process.Kill())
 	_ = waiting.Wait()
-	require.Eventually(t, func() bool { return !f.Wanted() }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return !f.Wanted() }, sqldtest.Deadline, time.Millisecond)
 }
 
 func TestWanted_NobodyCanTell(t *testing.T) {
