@@ -10,6 +10,7 @@ import (
 	"kith/backend/job"
 	"kith/backend/program"
 	"kith/backend/store"
+	"kith/backend/store/sqldtest"
 	"kith/backend/store/storetest"
 	"kith/core"
 	"kith/core/analytics"
@@ -28,6 +29,7 @@ func TestAnalytics_StoppedWorkerStoresWhatWaits(t *testing.T) {
 	}))
 	engine := &program.Engine{DB: b.db, Now: func() core.Time { return now }}
 	worker := job.NewAnalytics(engine, slog.New(slog.NewTextHandler(b.log, nil)))
+	worker.Finish = sqldtest.Deadline
 	require.NoError(t, engine.Count(t.Context(), "t", analytics.Event{Kind: analytics.Loaded, Account: "a", User: "u"}))
 	ctx, stop := context.WithCancel(t.Context())
 	stop()

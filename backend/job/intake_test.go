@@ -71,6 +71,7 @@ func run(t *testing.T, url string) bundle {
 	}))
 	b := bundle{db: db, log: &buffer{}}
 	b.intake = job.NewIntake(db, func() core.Time { return now }, slog.New(slog.NewTextHandler(b.log, nil)))
+	b.intake.Finish = sqldtest.Deadline
 	ctx, cancel := context.WithCancel(context.Background())
 	var worker sync.WaitGroup
 	worker.Go(func() { b.intake.Run(ctx) })
@@ -96,7 +97,7 @@ func (b bundle) processed(t *testing.T) {
 	require.Eventually(t, func() bool {
 		waits, err := b.db.IntakeWaits(t.Context())
 		return err == nil && !waits
-	}, 30*time.Second, time.Millisecond)
+	}, sqldtest.Deadline, time.Millisecond)
 }
 
 func TestIntake_ProcessesOnWake(t *testing.T) {
@@ -134,6 +135,7 @@ func TestIntake_WorkersShareTheWork(t *testing.T) {
 	url := storetest.File(t)
 	first := run(t, url)
 	second := job.NewIntake(first.db, func() core.Time { return now }, slog.New(slog.NewTextHandler(first.log, nil)))
+	second.Finish = sqldtest.Deadline
 	ctx, cancel := context.WithCancel(t.Context())
 	var worker sync.WaitGroup
 	worker.Go(func() { second.Run(ctx) })
@@ -152,7 +154,7 @@ func TestIntake_SurvivesItsDatabase(t *testing.T) {
 	b.append(t, 1)
 	b.processed(t)
 	c.KillPrimary(t)
-	require.Eventually(t, func() bool { return len(b.log.String()) > 0 }, 30*time.Second, time.Millisecond, "it says that it stopped")
+	require.Eventually(t, func() bool { return len(b.log.String()) > 0 }, sqldtest.Deadline, time.Millisecond, "it says that it stopped")
 	require.Contains(t, b.log.String(), "worker stopped; trying again")
 	c.StartPrimary(t)
 	b.append(t, 1)

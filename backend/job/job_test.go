@@ -15,6 +15,7 @@ import (
 	"kith/backend/job"
 	"kith/backend/program"
 	"kith/backend/store"
+	"kith/backend/store/sqldtest"
 	"kith/backend/store/storetest"
 	"kith/core"
 	corejob "kith/core/job"
@@ -50,7 +51,7 @@ func (b bundle) completed(t *testing.T, n int) {
 	require.Eventually(t, func() bool {
 		_, total, err := b.db.Jobs(t.Context(), "t", corejob.Filter{Statuses: []corejob.Status{corejob.Completed}, Limit: 1})
 		return err == nil && total == n
-	}, 30*time.Second, time.Millisecond)
+	}, sqldtest.Deadline, time.Millisecond)
 }
 
 // Workers of several processes on one database do each job, and none fails for

@@ -14,6 +14,7 @@ import (
 	"kith/backend/job"
 	"kith/backend/program"
 	"kith/backend/store"
+	"kith/backend/store/sqldtest"
 	"kith/backend/store/storetest"
 	"kith/core"
 	"kith/core/referral"
@@ -48,9 +49,11 @@ func TestRewards_WorkerSettlesWhatIsDue(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	var worker sync.WaitGroup
-	worker.Go(func() { job.NewRewards(engine, slog.New(slog.NewTextHandler(b.log, nil))).Run(ctx) })
+	rewards := job.NewRewards(engine, slog.New(slog.NewTextHandler(b.log, nil)))
+	rewards.Finish = sqldtest.Deadline
+	worker.Go(func() { rewards.Run(ctx) })
 	clock.Add(int64(core.Hour))
-	require.Eventually(t, func() bool { return !stored().Pending }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return !stored().Pending }, sqldtest.Deadline, 10*time.Millisecond)
 	clock.Add(int64(core.Day))
 	stop()
 	worker.Wait()

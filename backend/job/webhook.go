@@ -167,7 +167,7 @@ func (h *webhooks) last(ctx context.Context) error {
 	h.abandon()
 	<-ended
 	// ctx may be over, and what was sent should not be sent again for that.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finish)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.worker.Finish)
 	defer cancel()
 	return h.record(ctx)
 }

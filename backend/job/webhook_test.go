@@ -73,14 +73,22 @@ func reopenHooks(t testing.TB, url string) hooks {
 // may take as long as it likes: no test depends on how fast the machine is.
 func (h hooks) work(t testing.TB) (stop func()) {
 	t.Helper()
+	stop, _ = h.workUntil(t)
+	return stop
+}
+
+// workUntil is work; told is closed when the worker is told to stop.
+func (h hooks) workUntil(t testing.TB) (stop func(), told <-chan struct{}) {
+	t.Helper()
 	sender := webhook.NewSender(webhook.Options{Now: h.Now, Patience: time.Hour})
 	worker := job.NewWebhooks(h.Engine, sender, slog.New(slog.NewTextHandler(h.log, nil)))
+	worker.Finish = sqldtest.Deadline
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { worker.Run(ctx) })
 	stop = func() { cancel(); running.Wait() }
 	t.Cleanup(stop)
-	return stop
+	return stop, ctx.Done()
 }
 
 // endpoint subscribes a server.
@@ -109,7 +117,7 @@ func (h hooks) await(t testing.TB, url string, state hook.State, n int) []hook.D
 		var err error
 		page, total, err = h.Deliveries(context.Background(), hook.Line{Tenant: tenant, Endpoint: hook.Endpoint(url)}, state, program.Page{Limit: 1000})
 		return err == nil && total == n
-	}, 30*time.Second, time.Millisecond, "%s: %d %s", url, n, state)
+	}, sqldtest.Deadline, time.Millisecond, "%s: %d %s", url, n, state)
 	return page
 }
 
@@ -153,7 +161,7 @@ func TestWebhooks_RetriesWithTheSameID(t *testing.T) {
 	h.work(t)
 	h.emit(t, url, 1)
 	for i, delay := range []core.Time{5 * core.Second, 5 * core.Minute} {
-		require.Eventually(t, func() bool { return len(h.await(t, url, "", 1)[0].Attempts) == i+1 }, 30*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return len(h.await(t, url, "", 1)[0].Attempts) == i+1 }, sqldtest.Deadline, time.Millisecond)
 		waiting := h.await(t, url, hook.Waiting, 1)[0]
 		require.GreaterOrEqual(t, waiting.Due, h.Now()+delay)
 		h.clock.Store(int64(waiting.Due))
@@ -203,7 +211,7 @@ func TestWebhooks_SlowEndpointsStopNobody(t *testing.T) {
 		h.emit(t, slow, 10)
 	}
 	stop := h.work(t)
-	require.Eventually(t, func() bool { return hanging.Load() >= 40 }, 30*time.Second, time.Millisecond, "all that may hang do")
+	require.Eventually(t, func() bool { return hanging.Load() >= 40 }, sqldtest.Deadline, time.Millisecond, "all that may hang do")
 	url := h.endpoint(t, func(http.ResponseWriter, *http.Request) {})
 	h.emit(t, url, 20)
 	h.await(t, url, hook.Delivered, 20)
@@ -215,12 +223,11 @@ func TestWebhooks_SlowEndpointsStopNobody(t *testing.T) {
 func TestWebhooks_StopRecordsWhatIsUnderWay(t *testing.T) {
 	t.Parallel()
 	h := openHooks(t, storetest.File(t))
-	asked, hang := make(chan struct{}), make(chan struct{})
-	url := h.endpoint(t, func(http.ResponseWriter, *http.Request) { close(asked); <-hang })
-	stop := h.work(t)
+	stop, told := h.workUntil(t)
+	asked := make(chan struct{})
+	url := h.endpoint(t, func(http.ResponseWriter, *http.Request) { close(asked); <-told })
 	h.emit(t, url, 1)
 	<-asked
-	time.AfterFunc(20*time.Millisecond, func() { close(hang) })
 	stop()
 	h.await(t, url, hook.Delivered, 1)
 	require.Empty(t, h.log.String(), "an orderly stop is no event")
@@ -240,7 +247,7 @@ func TestWebhooks_SurviveTheirDatabase(t *testing.T) {
 	})
 	h.work(t)
 	h.emit(t, url, 1)
-	require.Eventually(t, func() bool { return strings.Contains(h.log.String(), "worker stopped; trying again") }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(h.log.String(), "worker stopped; trying again") }, sqldtest.Deadline, time.Millisecond)
 	c.StartPrimary(t)
 	h.await(t, url, hook.Delivered, 1)
 	in.requireOnce(t, 1)
@@ -272,7 +279,7 @@ func TestWebhooks_HostileAnswersAreRecorded(t *testing.T) {
 	}
 	h.work(t)
 	for url, state := range want {
-		require.Eventually(t, func() bool { return len(h.await(t, url, "", 1)[0].Attempts) == 1 }, 30*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return len(h.await(t, url, "", 1)[0].Attempts) == 1 }, sqldtest.Deadline, time.Millisecond)
 		h.await(t, url, state, 1)
 	}
 }

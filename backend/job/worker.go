@@ -10,13 +10,17 @@ const (
 	// pause is the rest after a failure, so that a database that is away is
 	// not asked in a tight loop.
 	pause = time.Second
-	// finish bounds what a worker may still take on after it was told to stop.
-	finish = 5 * time.Second
+	// finishTime is the Finish of a new worker.
+	finishTime = 5 * time.Second
 )
 
 // Worker does one kind of work again and again: when it is woken, and at every
 // tick for what other processes left.
 type Worker struct {
+	// Finish bounds the work that the worker may still do after it was told to
+	// stop: 5 s unless it is set before Run.
+	Finish time.Duration
+
 	name  string
 	every time.Duration
 	// drain works until nothing waits.
@@ -33,7 +37,7 @@ type Worker struct {
 }
 
 func newWorker(name string, every time.Duration, log *slog.Logger, drain func(context.Context) error) *Worker {
-	return &Worker{name: name, every: every, drain: drain, log: log, wake: make(chan struct{}, 1)}
+	return &Worker{Finish: finishTime, name: name, every: every, drain: drain, log: log, wake: make(chan struct{}, 1)}
 }
 
 // Wake tells the worker that there is work; it does not block.
@@ -72,7 +76,7 @@ func (w *Worker) Run(ctx context.Context) {
 }
 
 func (w *Worker) finish() {
-	ctx, cancel := context.WithTimeout(context.Background(), finish)
+	ctx, cancel := context.WithTimeout(context.Background(), w.Finish)
 	defer cancel()
 	last := w.last
 	if last == nil {
