@@ -14,6 +14,7 @@ import (
 
 	"kith/backend/gateway"
 	"kith/backend/gatewaylab"
+	"kith/backend/store/sqldtest"
 )
 
 // rawInbox keeps the forms as they arrived, too.
@@ -195,7 +196,7 @@ func TestRun_SendsWhatIsMade(t *testing.T) {
 	running.Go(func() { b.Run(ctx) })
 	b.must(t, "webhook", "url", in.url)
 	b.subscribe(t, "bob", "s1", "pro")
-	require.Eventually(t, func() bool { return len(in.kinds()) == 2 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(in.kinds()) == 2 }, sqldtest.Deadline, time.Millisecond)
 	cancel()
 	running.Wait()
 }

@@ -40,9 +40,8 @@ type fault struct {
 	retryAfter string
 }
 
-// silence is how long a call without an answer is kept open: longer than any
-// client waits.
-const silence = 2 * time.Minute
+// defaultSilence is longer than any client waits.
+const defaultSilence = 2 * time.Minute
 
 // addFault makes the next calls fail.
 func (l *Lab) addFault(f fault) error {
@@ -77,7 +76,7 @@ func (l *Lab) takeFault(r *http.Request) *fault {
 }
 
 // before makes a call fail before it is done, and reports whether it did.
-func (f *fault) before(w http.ResponseWriter, r *http.Request) bool {
+func (f *fault) before(w http.ResponseWriter, r *http.Request, silence time.Duration) bool {
 	if f == nil {
 		return false
 	}
@@ -90,7 +89,7 @@ func (f *fault) before(w http.ResponseWriter, r *http.Request) bool {
 	case Broken:
 		w.WriteHeader(http.StatusInternalServerError)
 	case Silent:
-		hang(r)
+		hang(r, silence)
 	case InFlight:
 		write(w, r, refusedKey("915233"))
 	default:
@@ -100,19 +99,20 @@ func (f *fault) before(w http.ResponseWriter, r *http.Request) bool {
 }
 
 // after makes the answer to a call that was done fail.
-func (f *fault) after(r *http.Request) {
+func (f *fault) after(r *http.Request, silence time.Duration) {
 	if f == nil {
 		return
 	}
 	if f.kind == Lost {
-		hang(r)
+		hang(r, silence)
 	}
 	// The server closes the connection without an answer.
 	panic(http.ErrAbortHandler)
 }
 
-// hang waits until the client has gone, and then closes the connection.
-func hang(r *http.Request) {
+// hang waits until the client has gone, or for so long, and then closes the
+// connection.
+func hang(r *http.Request, silence time.Duration) {
 	// That the client has gone is seen once its body was read.
 	_, _ = io.CopyN(io.Discard, r.Body, maxBody)
 	select {

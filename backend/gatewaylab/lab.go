@@ -36,6 +36,9 @@ type Options struct {
 	// Journal is a file that commands are appended to, and read from at start,
 	// so that the gateway is as it was; empty: none.
 	Journal string
+	// Silence is how long a call that gets no answer (Silent, Lost) is kept open
+	// for a client that does not hang up; 2 minutes when zero.
+	Silence time.Duration
 	// Log gets what goes wrong besides answers; nil: nothing.
 	Log *slog.Logger
 }
@@ -73,6 +76,9 @@ func New(o Options) (*Lab, error) {
 	}
 	if o.CustomField == "" {
 		o.CustomField = "svc_coupon"
+	}
+	if o.Silence == 0 {
+		o.Silence = defaultSilence
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -107,7 +107,7 @@ func (l *Lab) serveCall(call string) http.HandlerFunc {
 		if f != nil {
 			l.remember(r, 0, f)
 		}
-		if f.before(w, r) {
+		if f.before(w, r, l.options.Silence) {
 			return
 		}
 		body, err := readBody(w, r)
@@ -117,7 +117,7 @@ func (l *Lab) serveCall(call string) http.HandlerFunc {
 		}
 		answer := l.perform(command{call: call, id: r.PathValue("id"), body: body}, do)
 		if f != nil {
-			f.after(r)
+			f.after(r, l.options.Silence)
 		}
 		l.remember(r, answer.status, nil)
 		write(w, r, answer)
