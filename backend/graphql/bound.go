@@ -37,8 +37,8 @@ const (
 	// call gives none (reference, 1.11).
 	maxLimit     = 1000
 	defaultLimit = 20
-	// maxTime is how long a call may take.
-	maxTime = 20 * time.Second
+	// defaultMaxTime is the MaxTime of a new server.
+	defaultMaxTime = 20 * time.Second
 	// maxOverlap is how many pairs of fields of one name may be compared.
 	maxOverlap = 50_000
 	// parallel is how many fields of a call are resolved at once.

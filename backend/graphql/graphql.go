@@ -27,6 +27,7 @@ import (
 	_ "embed"
 	"log/slog"
 	"sync"
+	"time"
 
 	gophers "github.com/graph-gophers/graphql-go"
 	gopherrors "github.com/graph-gophers/graphql-go/errors"
@@ -42,6 +43,9 @@ var schemaText string
 
 // Server answers GraphQL calls. Make one with New.
 type Server struct {
+	// MaxTime bounds a call: 20 s unless it is set before the first one.
+	MaxTime time.Duration
+
 	engine *program.Engine
 	log    *slog.Logger
 	// introspection is true in development: then the schema may be asked for.
@@ -51,7 +55,7 @@ type Server struct {
 
 // New returns a server. introspection lets anybody ask for the schema.
 func New(engine *program.Engine, log *slog.Logger, introspection bool) (*Server, error) {
-	s := &Server{engine: engine, log: log, introspection: introspection}
+	s := &Server{MaxTime: defaultMaxTime, engine: engine, log: log, introspection: introspection}
 	var err error
 	s.schema, err = gophers.ParseSchema(schemaText, root{},
 		gophers.UseFieldResolvers(), gophers.UseStringDescriptions(), gophers.DisableFieldSelections(),
@@ -95,7 +99,7 @@ func (s *Server) Answer(ctx context.Context, r Request) (status int, body []byte
 	if err != nil {
 		return 0, nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, maxTime)
+	ctx, cancel := context.WithTimeout(ctx, s.MaxTime)
 	defer cancel()
 	c := &call{Server: s, Request: r, tenant: r.Caller.Tenant.Alias}
 	status, body = s.answer(context.WithValue(ctx, callKey{}, c), q)

@@ -5,6 +5,7 @@ package program
 
 import (
 	"context"
+	"time"
 
 	"kith/backend/file"
 	"kith/backend/store"
@@ -36,6 +37,9 @@ type Engine struct {
 	// JobLease is how long a worker holds a job without a sign of life before
 	// others take it for dead; zero means DefaultJobLease.
 	JobLease core.Time
+	// CallTime is how long a call works on a small job that it creates before it
+	// leaves the job to the workers; zero means DefaultCallTime.
+	CallTime time.Duration
 	// MaxFile bounds an upload, packed and unpacked, in bytes; zero means
 	// DefaultMaxFile.
 	MaxFile int64

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -124,6 +125,7 @@ func bundleOn(t testing.TB, db *store.Primary) bundle {
 		Entropy: func(p []byte) { _, _ = rand.Read(p) },
 		Wake:    func() { b.woken.Add(1) },
 		Files:   file.Dir(t.TempDir()), WakeJobs: func() { b.woken.Add(1) },
+		CallTime: time.Hour,
 	}
 	b.key = b.MakeKey(b.tenant)
 	require.NoError(t, b.CreateTenants(t.Context(), aTenant(b.tenant, b.key)))

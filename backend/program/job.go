@@ -21,14 +21,12 @@ const DefaultJobLease = 15 * core.Second
 // up: one that brings its worker down each time must not do so for ever.
 const maxTries = 5
 
-const (
-	// smallTime bounds the work on a job that is done within the call that
-	// creates it.
-	smallTime = 10 * time.Second
-	// leaveTime bounds how long a worker that is to stop takes over giving its
-	// job back.
-	leaveTime = 5 * time.Second
-)
+// DefaultCallTime is how long a call works on a small job that it creates.
+const DefaultCallTime = 10 * time.Second
+
+// leaveTime bounds how long a worker that is to stop takes over giving its job
+// back.
+const leaveTime = 5 * time.Second
 
 // ErrJobLost says that another worker has taken the job over, since the lease
 // had ended, or that it was deleted. It is no failure: nothing of what the worker
@@ -78,7 +76,7 @@ func (e *Engine) CreateJob(ctx context.Context, tenant core.TenantAlias, in job.
 // try again, and say what it was.
 func (e *Engine) workNow(ctx context.Context, c store.Claim) bool {
 	// The job goes on when the caller does not wait for it.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), smallTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(e.CallTime, DefaultCallTime))
 	defer cancel()
 	err := e.work(ctx, c)
 	if err != nil {
