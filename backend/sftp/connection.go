@@ -1,6 +1,7 @@
 package sftp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -86,7 +87,7 @@ func (s *Server) handshake(ctx context.Context, l *line) (*sender, <-chan ssh.Ne
 	default:
 		return nil, nil, errBusy
 	}
-	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.Handshake, handshakeTime))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {

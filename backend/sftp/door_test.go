@@ -27,6 +27,7 @@ import (
 	"kith/backend/program"
 	"kith/backend/sftp"
 	"kith/backend/store"
+	"kith/backend/store/sqldtest"
 	"kith/backend/store/storetest"
 	"kith/core"
 	"kith/core/auth"
@@ -36,7 +37,7 @@ import (
 )
 
 // deadline bounds every wait. It is only ever spent on failure.
-const deadline = time.Minute
+const deadline = sqldtest.Deadline
 
 // door is a server on a port of its own, with two tenants that have a key each.
 type door struct {
@@ -63,7 +64,7 @@ func open(t *testing.T, change ...func(*program.Engine)) *door {
 	require.NoError(t, err)
 	d.Engine = &program.Engine{
 		DB: db, Keys: keys, Now: now, Entropy: func(p []byte) { _, _ = rand.Read(p) },
-		Wake: func() {}, WakeJobs: func() {}, Files: file.Dir(d.files),
+		Wake: func() {}, WakeJobs: func() {}, Files: file.Dir(d.files), CallTime: time.Hour, JobLease: core.Hour,
 	}
 	for _, c := range change {
 		c(d.Engine)
@@ -75,11 +76,11 @@ func open(t *testing.T, change ...func(*program.Engine)) *door {
 		}))
 		d.allow(t, tenant, key)
 	}
-	d.serve(t, deadline)
+	d.serve(t, deadline, time.Hour)
 	return d
 }
 
-func (d *door) serve(t *testing.T, drain time.Duration) {
+func (d *door) serve(t *testing.T, drain, handshake time.Duration) {
 	t.Helper()
 	private, public, err := sftp.NewKey("host")
 	require.NoError(t, err)
@@ -91,7 +92,7 @@ func (d *door) serve(t *testing.T, drain time.Duration) {
 	require.NoError(t, err)
 	d.addr = listener.Addr().String()
 	server := sftp.New(d.Engine, host, slog.New(slog.NewTextHandler(d.log, nil)))
-	server.Drain = drain
+	server.Drain, server.Handshake = drain, handshake
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(ctx, listener) }()

@@ -17,6 +17,12 @@ type line struct {
 
 func (l *line) touch() { l.last.Store(time.Now().UnixNano()) }
 
+// ended counts out a file that was open.
+func (l *line) ended() {
+	l.touch()
+	l.uploads.Add(-1)
+}
+
 // quiet is for how long nothing has passed.
 func (l *line) quiet() time.Duration { return time.Duration(time.Now().UnixNano() - l.last.Load()) }
 

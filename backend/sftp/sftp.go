@@ -32,22 +32,26 @@ const (
 	MaxConnections = 64
 	MaxPerTenant   = 8
 	maxHandshakes  = 16
-	// handshakeTime is how long they may take over it.
-	handshakeTime = 15 * time.Second
 	// idleTime is how long a connection may stand still.
 	idleTime = 5 * time.Minute
 	// quietTime is how long nothing has passed on a connection that is done.
 	quietTime = 500 * time.Millisecond
 )
 
-// drainTime is what Server.Drain is unless it is set.
-const drainTime = 15 * time.Second
+// What Server.Drain and Server.Handshake are unless they are set.
+const (
+	drainTime     = 15 * time.Second
+	handshakeTime = 15 * time.Second
+)
 
 // Server takes files. Make it with New.
 type Server struct {
 	// Drain is what files that are on their way have left when the server is told
 	// to stop; zero means 15 seconds. It must be set before Serve.
 	Drain time.Duration
+	// Handshake bounds how long a client may take to show who it is; zero means 15
+	// seconds. It must be set before Serve.
+	Handshake time.Duration
 
 	engine *program.Engine
 	host   ssh.Signer

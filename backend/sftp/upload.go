@@ -129,7 +129,8 @@ func (u *upload) Close() error {
 	u.end()
 	<-u.done
 	defer u.box.giveBack()
-	defer u.box.line.uploads.Add(-1)
+	// The answer is still to be sent, on a connection that must not count as quiet.
+	defer u.box.line.ended()
 	return u.outcome()
 }
 
