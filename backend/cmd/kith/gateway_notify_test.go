@@ -15,6 +15,7 @@ import (
 	"kith/backend/gatewaylab"
 	"kith/backend/gatewaylab/scenario"
 	"kith/backend/gatewaylab/sdktest"
+	"kith/backend/store/sqldtest"
 	"kith/core/billing"
 )
 
@@ -194,7 +195,7 @@ func TestGateway_PayloadsAreForgotten(t *testing.T) {
 	require.NoError(t, s.idle(t.Context()))
 	require.Equal(t, 1, payloads())
 	s.clock.advance(time.Millisecond)
-	require.Eventually(t, func() bool { return payloads() == 0 }, 30*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return payloads() == 0 }, sqldtest.Deadline, 20*time.Millisecond)
 	require.Equal(t, http.StatusOK, s.deliver(t, form))
 	require.Equal(t, 1, s.stored(t))
 	require.Zero(t, payloads())

@@ -20,6 +20,7 @@ import (
 	"kith/backend/gatewaylab"
 	"kith/backend/gatewaylab/scenario"
 	"kith/backend/program"
+	"kith/backend/store/sqldtest"
 	"kith/backend/store/storetest"
 	"kith/core"
 	"kith/core/billing"
@@ -278,7 +279,7 @@ func (s *gatewayStage) forget(ctx context.Context, step scenario.Step) error {
 
 // idle returns when the service has nothing left to do about the gateway.
 func (s *gatewayStage) idle(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, sqldtest.Deadline)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

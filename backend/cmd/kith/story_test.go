@@ -176,7 +176,7 @@ func openStory(t *testing.T, database string, clock *storyClock) *program.Engine
 	flags := databaseFlags{DatabaseURL: "file:" + database, MasterKey: storyKey}
 	engine, err := flags.open(&env{ctx: t.Context(), log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
-	engine.Now = clock.now
+	engine.Now, engine.CallTime = clock.now, time.Hour
 	return engine
 }
 
