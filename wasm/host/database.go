@@ -141,7 +141,7 @@ func (d *database) openFile(ctx context.Context, file string, timeout time.Durat
 		return err
 	}
 	d.write = newGroup(w, others)
-	d.read, err = filePool(file, readers(), append([]string{"busy_timeout(5000)", "query_only(1)"}, filePragmas...)...)
+	d.read, err = filePool(file, readers(), append([]string{fmt.Sprintf("busy_timeout(%d)", lockWait(timeout).Milliseconds()), "query_only(1)"}, filePragmas...)...)
 	return err
 }
 

@@ -155,19 +155,20 @@ func endsAll(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// A writer asks for the lock of a file every lockPoll, up to lockWait. SQLite's own
-// wait asks at intervals that grow to 100 ms, and seldom meets the few milliseconds
-// for which a bulk import in another process leaves the lock alone. That it waits can
-// be seen, and the import ends its batch.
-const (
-	lockPoll = time.Millisecond
-	lockWait = 5 * time.Second
-)
+// lockPoll is how often a writer asks for the lock of a file. SQLite's own wait asks
+// at intervals that grow to 100 ms, and seldom meets the few milliseconds for which a
+// bulk import in another process leaves the lock alone. That it waits can be seen, and
+// the import ends its batch.
+const lockPoll = time.Millisecond
+
+// lockWait is how long a statement waits for the lock of a file: half of what its
+// request may take, so that the guest can still answer.
+func lockWait(timeout time.Duration) time.Duration { return timeout / 2 }
 
 // patiently does what fails while another process has the lock of a file, for as
 // long as somebody wants it.
 func (w *fileWriter) patiently(wanted func() bool, do func() error) error {
-	for end := time.Now().Add(lockWait); ; time.Sleep(lockPoll) {
+	for end := time.Now().Add(lockWait(w.most)); ; time.Sleep(lockPoll) {
 		err := do()
 		if codeOf(err) != sqlite3.SQLITE_BUSY || time.Now().After(end) || !wanted() {
 			return err

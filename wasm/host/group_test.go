@@ -16,14 +16,20 @@ import (
 )
 
 // server opens a database on a libSQL server or a file, as a host with default
-// options.
+// options does, but for the time that it has.
 func server(t *testing.T, url string) *database {
 	t.Helper()
-	o := Options{}.withDefaults()
+	o := unhurried(Options{}).withDefaults()
 	d, err := openDatabase(t.Context(), Database{URL: url}, o, newAtWork())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = d.close() }) // the driver cannot close a connection well
 	return d
+}
+
+// unhurried are options with more time than any answer takes.
+func unhurried(o Options) Options {
+	o.Timeout, o.ReadTimeout = 2*deadline, deadline
+	return o
 }
 
 func (d *database) mustQuery(t *testing.T, text string, args ...any) *result {
@@ -79,7 +85,7 @@ func TestGroup_DiskIsFull(t *testing.T) {
 	t.Parallel()
 	file := "file:" + filepath.Join(t.TempDir(), "a.db")
 	server(t, file).mustQuery(t, "CREATE TABLE t (v)")
-	w, err := openFileWriter(t.Context(), file+"?_pragma=max_page_count(20)", limits{10, mib}, time.Minute)
+	w, err := openFileWriter(t.Context(), file+"?_pragma=max_page_count(20)", limits{10, mib}, 2*deadline)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, w.close()) })
 	insert := func(bytes int64) *call {
@@ -103,7 +109,7 @@ func TestGroup_IsSeenWaiting(t *testing.T) {
 	t.Parallel()
 	file := "file:" + filepath.Join(t.TempDir(), "a.db")
 	server(t, file).mustQuery(t, "CREATE TABLE t (v)")
-	w, err := openFileWriter(t.Context(), file, limits{10, mib}, time.Minute)
+	w, err := openFileWriter(t.Context(), file, limits{10, mib}, 2*deadline)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, w.close()) })
 	seen, err := turn.New(file)
@@ -129,7 +135,7 @@ func TestGroup_IsSeenWaiting(t *testing.T) {
 					_, err := w.transact(t.Context(), calls)
 					ended <- err
 				}()
-				require.Eventually(t, seen.Wanted, 10*time.Second, time.Millisecond)
+				eventually(t, seen.Wanted)
 				commit := func() {
 					_, err := other.Exec("COMMIT")
 					require.NoError(t, err)
@@ -255,7 +261,7 @@ func TestGroup_WaitsForThoseAtWork(t *testing.T) {
 		}
 		waiting := func(n int) {
 			t.Helper()
-			require.Eventually(t, func() bool { return len(g.calls) == n }, sqldtest.Deadline, time.Millisecond)
+			eventually(t, func() bool { return len(g.calls) == n })
 		}
 		group := func(want ...string) {
 			t.Helper()

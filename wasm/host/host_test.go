@@ -92,6 +92,7 @@ func start(t testing.TB, path, port string, change func(*Options)) *bench {
 	options := Options{
 		Variables: map[string]string{"master_key": "secret"},
 		Databases: map[string]Database{"default": {URL: "file:" + filepath.Join(dir, "test.db")}},
+		Timeout:   deadline,
 		CacheDir:  cacheDir,
 		Log:       slog.New(slog.NewTextHandler(b.log, nil)),
 	}

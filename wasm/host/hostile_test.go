@@ -32,14 +32,15 @@ func TestHostile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := start(t, compileWat(t, name+".wat"), "1", func(o *Options) {
-				if want == timedOut {
-					o.Timeout = 2 * time.Second // a good answer must not need it on a busy machine
-				}
-			})
-			for range 3 {
+			clk := newManualClock()
+			b := start(t, compileWat(t, name+".wat"), "1", func(o *Options) { o.clock = clk.clock() })
+			for i := range 3 {
 				require.Equal(t, answerText(200, "good"), text(b.do(t, "GET", "/", "")))
-				require.Equal(t, answerText(503, unavailableBody), text(b.do(t, "GET", hostilePath, "")))
+				hostile := b.begin(t, hostilePath)
+				if want == timedOut {
+					b.runOut(t, clk, i+1)
+				}
+				require.Equal(t, answerText(503, unavailableBody), text(<-hostile))
 			}
 			require.Equal(t, answerText(200, "good"), text(b.do(t, "GET", "/", "")))
 			got := b.host.Stats()
@@ -47,6 +48,21 @@ func TestHostile(t *testing.T) {
 			require.Equal(t, uint64(4), got.Made, "one that is dropped is not used again")
 		})
 	}
+}
+
+// begin sends a GET request, and returns where its answer will be.
+func (b *bench) begin(t testing.TB, path string) chan answer {
+	got := make(chan answer, 1)
+	go func() { got <- b.do(t, "GET", path, "") }()
+	return got
+}
+
+// runOut lets the time of a request pass when its guest has printed that it begins
+// what never ends, as the nth did.
+func (b *bench) runOut(t testing.TB, clk *manualClock, nth int) {
+	t.Helper()
+	eventually(t, func() bool { return strings.Count(b.log.String(), `line="for ever"`) == nth })
+	clk.pass(t, b.host.options.Timeout, 1)
 }
 
 // Every file in testdata is a case above or in TestLoad_Module.
@@ -68,13 +84,17 @@ func TestHostile_AllGuestsAreTried(t *testing.T) {
 func TestHostile_ProbeTrapsAndLoops(t *testing.T) {
 	t.Parallel()
 	bothWays(t, func(t *testing.T, change func(*Options)) {
+		clk := newManualClock()
 		b := start(t, probe(t), "1", func(o *Options) {
 			change(o)
-			o.Timeout = 2 * time.Second // of which good answers may need some on a busy machine
-			o.MaxMemory = 32 * mib
+			o.clock, o.MaxMemory = clk.clock(), 32*mib
 		})
 		for _, path := range []string{"/trap", "/loop", "/grow?100000000", "/respond?status=7"} {
-			require.Equal(t, answerText(503, unavailableBody), text(b.do(t, "GET", path, "")))
+			hostile := b.begin(t, path)
+			if path == "/loop" {
+				b.runOut(t, clk, 1)
+			}
+			require.Equal(t, answerText(503, unavailableBody), text(<-hostile))
 			require.Equal(t, 200, b.do(t, "GET", "/echo", "").status)
 		}
 	})
@@ -181,11 +201,11 @@ func TestPool_QueueIsBounded(t *testing.T) {
 	go request()
 	<-entered // the one instance is busy
 	go request()
-	require.Eventually(t, func() bool { // the second waits
+	eventually(t, func() bool { // the second waits
 		b.host.mu.Lock()
 		defer b.host.mu.Unlock()
 		return b.host.active == 2
-	}, 5*time.Second, time.Millisecond)
+	})
 	refused := b.do(t, "GET", "/echo", "")
 	require.Equal(t, answerText(503, unavailableBody), text(refused))
 	require.Equal(t, "1", refused.header.Get("Retry-After"))
@@ -203,7 +223,7 @@ func TestClose_DrainsRunningRequests(t *testing.T) {
 	go func() { running <- b.do(t, "GET", "/send?http://127.0.0.1:"+port+"/", "") }()
 	<-entered
 	go func() { closed <- b.host.Close(context.Background()) }()
-	require.Eventually(t, func() bool { return b.do(t, "GET", "/echo", "").status == 503 }, 5*time.Second, time.Millisecond)
+	eventually(t, func() bool { return b.do(t, "GET", "/echo", "").status == 503 })
 	release()
 	require.Equal(t, 200, (<-running).status)
 	require.NoError(t, <-closed)
@@ -214,7 +234,7 @@ func TestClose_EndsWhatDoesNotFinish(t *testing.T) {
 	b := start(t, probe(t), "1", func(o *Options) { o.Timeout = time.Hour })
 	running := make(chan answer, 1)
 	go func() { running <- b.do(t, "GET", "/loop", "") }()
-	require.Eventually(t, func() bool { return b.host.Stats().Reused == 1 }, 5*time.Second, time.Millisecond)
+	eventually(t, func() bool { return b.host.Stats().Reused == 1 })
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	require.ErrorIs(t, b.host.Close(ctx), context.Canceled)
@@ -228,9 +248,9 @@ func TestServe_ClientThatLeavesEndsTheGuest(t *testing.T) {
 	conn := dial(t, b)
 	_, err := conn.Write([]byte("GET /loop HTTP/1.1\r\nHost: h\r\n\r\n"))
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return b.host.Stats().Reused == 1 }, 5*time.Second, time.Millisecond)
+	eventually(t, func() bool { return b.host.Stats().Reused == 1 })
 	require.NoError(t, conn.Close())
-	require.Eventually(t, func() bool { return b.host.Stats().Cancelled == 1 }, 5*time.Second, time.Millisecond)
+	eventually(t, func() bool { return b.host.Stats().Cancelled == 1 })
 }
 
 // What was dropped is gone: with instances that are retired again and again, the

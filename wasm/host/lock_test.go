@@ -5,9 +5,10 @@ import (
 	"database/sql"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"kith/backend/store/turn"
 )
 
 // A writer waits while another process has the lock of a file, as an import does,
@@ -15,7 +16,7 @@ import (
 func TestFile_WaitsForTheLock(t *testing.T) {
 	t.Parallel()
 	file := "file:" + filepath.Join(t.TempDir(), "a.db")
-	d, err := openDatabase(t.Context(), Database{URL: file}, Options{}.withDefaults(), newAtWork())
+	d, err := openDatabase(t.Context(), Database{URL: file}, unhurried(Options{}).withDefaults(), newAtWork())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.close()) })
 	write := func(ctx context.Context, text string, args ...any) error {
@@ -34,17 +35,20 @@ func TestFile_WaitsForTheLock(t *testing.T) {
 		require.NoError(t, err)
 	}
 	const insert = `INSERT INTO n VALUES (?)`
+	seen, err := turn.New(file)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, seen.Close()) })
 	run(`BEGIN IMMEDIATE`)
-	gone, leave := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer leave()
-	require.Error(t, write(gone, insert, int64(1)))
+	gone, leave := context.WithCancel(t.Context())
 	done := make(chan error, 1)
+	go func() { done <- write(gone, insert, int64(1)) }()
+	eventually(t, seen.Wanted)
+	leave()
+	require.Error(t, <-done)
+	eventually(t, func() bool { return !seen.Wanted() })
 	go func() { done <- write(t.Context(), insert, int64(2)) }()
-	select {
-	case err := <-done:
-		t.Fatal("it did not wait:", err)
-	case <-time.After(50 * time.Millisecond):
-	}
+	eventually(t, seen.Wanted)
+	require.Empty(t, done, "it waits")
 	run(`COMMIT`)
 	require.NoError(t, <-done)
 	var n, sum int

@@ -29,6 +29,10 @@ type Options struct {
 	// Timeout bounds a request from the end of its body to its answer, waiting
 	// and all imports included. Default 10 s.
 	Timeout time.Duration
+	// ReadTimeout bounds a read of a database server, over all servers that are
+	// asked; a server that takes longer than its share is not asked again until it
+	// answers a probe. Default 1.2 s.
+	ReadTimeout time.Duration
 	// MaxBody is the largest request body in bytes; a larger one is answered
 	// 413 unread. Default 16 MiB.
 	MaxBody int64
@@ -56,6 +60,9 @@ type Options struct {
 	// Log receives the guest's output and the reasons of dropped instances.
 	// Default slog.Default().
 	Log *slog.Logger
+
+	// clock measures Timeout and ReadTimeout. Default systemClock.
+	clock clock
 }
 
 const (
@@ -75,6 +82,7 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.Instances, 64)
 	orDefault(&o.Queue, 256)
 	orDefault(&o.Timeout, 10*time.Second)
+	orDefault(&o.ReadTimeout, 1200*time.Millisecond)
 	orDefault(&o.MaxBody, 16*mib)
 	orDefault(&o.MaxOutboundBody, 32*mib)
 	orDefault(&o.MaxMemory, 64*mib)
@@ -89,6 +97,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()
+	}
+	if o.clock.now == nil {
+		o.clock = systemClock
 	}
 	return o
 }

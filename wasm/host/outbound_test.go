@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -132,9 +131,14 @@ func TestOutbound_RefusedConnectionAndDeadline(t *testing.T) {
 	require.NoError(t, err)
 	_, port, err := net.SplitHostPort(listener.Addr().String())
 	require.NoError(t, err)
-	b := start(t, probe(t), port, func(o *Options) { o.Timeout = 200 * time.Millisecond })
-	// The listener accepts and says nothing, so the request's time runs out.
-	require.Equal(t, answerText(503, unavailableBody), text(b.do(t, "GET", "/send?http://127.0.0.1:"+port, "")))
+	clk := newManualClock()
+	b := start(t, probe(t), port, func(o *Options) { o.clock = clk.clock() })
+	waiting := b.begin(t, "/send?http://127.0.0.1:"+port)
+	silent, err := listener.Accept() // and nothing is said
+	require.NoError(t, err)
+	clk.pass(t, b.host.options.Timeout, 1)
+	require.Equal(t, answerText(503, unavailableBody), text(<-waiting))
+	require.NoError(t, silent.Close())
 	require.NoError(t, listener.Close())
 	require.Equal(t, answerText(502, "abi: http request failed"), text(b.do(t, "GET", "/send?http://127.0.0.1:"+port, "")))
 	require.Equal(t, uint64(1), b.host.Stats().TimedOut)

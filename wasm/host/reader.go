@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 )
 
 // reader has all statements that read from a server go over a few streams. What
@@ -13,6 +14,9 @@ import (
 type reader struct {
 	calls chan *call
 	limits
+	clock
+	// timeout bounds a batch.
+	timeout time.Duration
 	// ended is done when the server is away.
 	ended context.Context
 	end   context.CancelFunc
@@ -29,8 +33,8 @@ type batcher interface {
 	close()
 }
 
-func newReader(open func() batcher, l limits) *reader {
-	r := &reader{calls: make(chan *call, maxGroup), limits: l}
+func newReader(open func() batcher, l limits, c clock, timeout time.Duration) *reader {
+	r := &reader{calls: make(chan *call, maxGroup), limits: l, clock: c, timeout: timeout}
 	r.ended, r.end = context.WithCancel(context.Background())
 	for range readStreams {
 		r.done.Go(func() { r.work(open()) })
@@ -105,7 +109,7 @@ func (r *reader) carryOut(to batcher, calls []*call) {
 // run sends calls, a second time when the connection broke: one that was kept may
 // have died since, and who reads may ask twice.
 func (r *reader) run(to batcher, calls []*call) (*hranaResult, error) {
-	ctx, cancel := context.WithTimeout(r.ended, readTime)
+	ctx, cancel := r.withTimeout(r.ended, r.timeout)
 	defer cancel()
 	steps := make([]hranaStep, len(calls))
 	for i, c := range calls {

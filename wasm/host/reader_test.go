@@ -31,7 +31,7 @@ func TestReader_EachStandsByItself(t *testing.T) {
 		t.Run(scheme, func(t *testing.T) {
 			t.Parallel()
 			url := strings.Replace(cluster.ReplicaURL(), "ws", scheme, 1)
-			d, err := openDatabase(t.Context(), Database{URL: url}, Options{MaxRows: 10, MaxRowBytes: 10_000}.withDefaults(), newAtWork())
+			d, err := openDatabase(t.Context(), Database{URL: url}, unhurried(Options{MaxRows: 10, MaxRowBytes: 10_000}).withDefaults(), newAtWork())
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = d.close() })
 			const n = 200
@@ -93,7 +93,7 @@ func TestReader_Token(t *testing.T) {
 	for _, scheme := range []string{"ws", "http"} {
 		url := strings.Replace(cluster.ReplicaURL(), "ws", scheme, 1)
 		for _, token := range []string{cluster.Token(), "", "wrong"} {
-			d, err := openDatabase(t.Context(), Database{URL: url, Token: token}, Options{}.withDefaults(), newAtWork())
+			d, err := openDatabase(t.Context(), Database{URL: url, Token: token}, unhurried(Options{}).withDefaults(), newAtWork())
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = d.close() })
 			_, err = d.query(t.Context(), []byte("SELECT 1"), nil)

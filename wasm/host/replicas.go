@@ -24,6 +24,9 @@ import (
 // have been carried out, by the one primary that all of them pass it to.
 type replicas struct {
 	all []*replica
+	clock
+	// timeouts are those of a request and of a read.
+	requestTimeout, readTimeout time.Duration
 	// none counts reads that no server answered.
 	none atomic.Uint64
 	// ended is done when the host is closed.
@@ -33,10 +36,7 @@ type replicas struct {
 }
 
 const (
-	// readTime bounds a read, over all servers that are asked.
-	readTime = 1200 * time.Millisecond
-	// probeTime bounds a probe, and probePause is the time between two.
-	probeTime  = 800 * time.Millisecond
+	// probePause is the time between two probes of a server.
 	probePause = time.Second
 	// writePatience is how long a write may take until its server is asked
 	// whether it is there at all: the primary's lock may be what it waits for.
@@ -59,6 +59,9 @@ type replica struct {
 	// reads counts those that it answered.
 	reads atomic.Uint64
 
+	// connect begins a presence.
+	connect func() *presence
+
 	mu sync.Mutex
 	// present is nil while the server is away.
 	present *presence
@@ -73,7 +76,7 @@ type presence struct {
 }
 
 func newReplicas(config Database, o Options) (*replicas, error) {
-	rs := &replicas{}
+	rs := &replicas{clock: o.clock, requestTimeout: o.Timeout, readTimeout: o.ReadTimeout}
 	rs.ended, rs.end = context.WithCancel(context.Background())
 	for _, url := range append([]string{config.URL}, config.Fallbacks...) {
 		r, err := newReplica(Database{URL: url, Token: config.Token}, o)
@@ -91,12 +94,11 @@ func newReplica(config Database, o Options) (*replica, error) {
 		return nil, err
 	}
 	r := &replica{name: server.host, server: server, log: o.Log}
-	r.present = r.newPresence()
+	r.connect = func() *presence {
+		return &presence{reader: newReader(server.reads, server.limits, o.clock, o.ReadTimeout), over: make(chan struct{})}
+	}
+	r.present = r.connect()
 	return r, nil
-}
-
-func (r *replica) newPresence() *presence {
-	return &presence{reader: newReader(r.server.reads, r.server.limits), over: make(chan struct{})}
 }
 
 func (rs *replicas) close() error {
@@ -135,10 +137,10 @@ func (rs *replicas) present() []*replica {
 // read asks one server after the other, and returns the rows of the first that
 // answers.
 func (rs *replicas) read(ctx context.Context, text string, args []any) (*result, error) {
-	there, end := rs.present(), time.Now().Add(readTime)
+	there, end := rs.present(), rs.now().Add(rs.readTimeout)
 	err := errAway
 	for i, r := range there {
-		share := time.Until(end) / time.Duration(len(there)-i)
+		share := end.Sub(rs.now()) / time.Duration(len(there)-i)
 		got, failed := rs.ask(ctx, r, share, text, args)
 		if failed == nil {
 			return got, nil
@@ -159,7 +161,7 @@ func (rs *replicas) ask(ctx context.Context, r *replica, share time.Duration, te
 	if p == nil {
 		return nil, errAway
 	}
-	bounded, cancel := context.WithTimeout(ctx, share)
+	bounded, cancel := rs.withTimeout(ctx, share)
 	defer cancel()
 	got, err := p.read(bounded, text, args)
 	if err == nil {
@@ -196,20 +198,21 @@ func (rs *replicas) leave(r *replica, p *presence, why error) {
 // watch probes a server until it is back.
 func (rs *replicas) watch(r *replica) {
 	for {
-		select {
-		case <-rs.ended.Done():
-			return
-		case <-time.After(probePause):
-		}
-		if r.presence() != nil || rs.probe(rs.ended, r) == nil {
+		pause, cancel := rs.withTimeout(rs.ended, probePause)
+		<-pause.Done()
+		cancel()
+		if rs.ended.Err() != nil || r.presence() != nil || rs.probe(rs.ended, r) == nil {
 			return
 		}
 	}
 }
 
+// probeTimeout bounds a probe.
+func (rs *replicas) probeTimeout() time.Duration { return rs.readTimeout * 2 / 3 }
+
 // probe asks a server whether it is there, and notes it when it is back.
 func (rs *replicas) probe(ctx context.Context, r *replica) error {
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	ctx, cancel := rs.withTimeout(ctx, rs.probeTimeout())
 	defer cancel()
 	if err := r.server.ping(ctx); err != nil {
 		return err
@@ -217,7 +220,7 @@ func (rs *replicas) probe(ctx context.Context, r *replica) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.present == nil && rs.ended.Err() == nil {
-		r.present = r.newPresence()
+		r.present = r.connect()
 		r.log.Info("a database server answers again", "server", r.name)
 	}
 	return nil
@@ -245,7 +248,7 @@ func (rs *replicas) transact(ctx context.Context, calls []*call) ([]outcome, err
 
 // timeout is longer than a request lasts: who gives up early and comes back has
 // two waiting for the lock.
-func (rs *replicas) timeout() time.Duration { return 30 * time.Second }
+func (rs *replicas) timeout() time.Duration { return 3 * rs.requestTimeout }
 
 // patience is long, since a transaction is dear: each replica opens the database
 // anew for it, schema and all, and takes every page that it touched.
@@ -283,16 +286,18 @@ func (rs *replicas) send(ctx context.Context, r *replica, calls []*call) ([]outc
 // that come after it. Nobody knows then whether it was carried out.
 func (rs *replicas) attend(ctx context.Context, giveUp context.CancelCauseFunc, r *replica, p *presence) {
 	for {
+		pause, cancel := rs.withTimeout(ctx, writePatience)
 		select {
-		case <-ctx.Done():
-			return
 		case <-p.over:
 			giveUp(errLost)
+		case <-pause.Done():
+		}
+		cancel()
+		if ctx.Err() != nil {
 			return
-		case <-time.After(writePatience):
-			if err := rs.probe(ctx, r); err != nil && ctx.Err() == nil {
-				rs.leave(r, p, err)
-			}
+		}
+		if err := rs.probe(ctx, r); err != nil && ctx.Err() == nil {
+			rs.leave(r, p, err)
 		}
 	}
 }

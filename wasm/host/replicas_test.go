@@ -3,10 +3,11 @@ package host
 import (
 	"database/sql"
 	"fmt"
+	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -16,11 +17,11 @@ import (
 )
 
 // withFallback opens a database on the first of two replicas, with the second as
-// its fallback.
-func withFallback(t *testing.T, c *sqldtest.Cluster, scheme string) *database {
+// its fallback. Its time is that of the clock.
+func withFallback(t *testing.T, c *sqldtest.Cluster, scheme string, clk *manualClock) *database {
 	t.Helper()
 	url := func(r *sqldtest.Replica) string { return strings.Replace(r.URL(), "ws", scheme, 1) }
-	d, err := openDatabase(t.Context(), Database{URL: url(c.Replicas[0]), Fallbacks: []string{url(c.Replicas[1])}}, Options{}.withDefaults(), newAtWork())
+	d, err := openDatabase(t.Context(), Database{URL: url(c.Replicas[0]), Fallbacks: []string{url(c.Replicas[1])}}, Options{clock: clk.clock()}.withDefaults(), newAtWork())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = d.close() })
 	return d
@@ -46,25 +47,28 @@ func (d *database) answered() (n []uint64) {
 	return append(n, d.replicas.none.Load())
 }
 
-// awaitOwn reads until the database's own server answers again.
-func (d *database) awaitOwn(t *testing.T) {
+// awaitOwn reads until the database's own server answers again, which a probe is
+// to find out.
+func (d *database) awaitOwn(t *testing.T, clk *manualClock) {
 	t.Helper()
-	for end := time.Now().Add(sqldtest.Deadline); ; {
-		before := d.answered()[0]
-		if _, err := d.query(t.Context(), []byte("SELECT v FROM t"), nil); err == nil && d.answered()[0] > before {
-			return
+	eventually(t, func() bool {
+		if clk.running(probePause) > 0 {
+			clk.advance(probePause)
 		}
-		require.True(t, time.Now().Before(end), "the own replica is not asked again")
-		time.Sleep(20 * time.Millisecond)
-	}
+		before := d.answered()[0]
+		_, err := d.query(t.Context(), []byte("SELECT v FROM t"), nil)
+		return err == nil && d.answered()[0] > before
+	}, "the own replica is not asked again")
 }
 
-// away are the ways in which a server is away, and how it comes back.
+// away are the ways in which a server is away, and how it comes back. One that is
+// silent takes what is sent and answers nothing: only a deadline tells.
 var away = map[string]struct {
 	leave, back func(*testing.T, *sqldtest.Replica)
+	silent      bool
 }{
-	"killed": {func(t *testing.T, r *sqldtest.Replica) { r.Kill(t) }, func(t *testing.T, r *sqldtest.Replica) { r.Start(t) }},
-	"paused": {func(t *testing.T, r *sqldtest.Replica) { r.Pause(t) }, func(t *testing.T, r *sqldtest.Replica) { r.Resume(t) }},
+	"killed": {func(t *testing.T, r *sqldtest.Replica) { r.Kill(t) }, func(t *testing.T, r *sqldtest.Replica) { r.Start(t) }, false},
+	"paused": {func(t *testing.T, r *sqldtest.Replica) { r.Pause(t) }, func(t *testing.T, r *sqldtest.Replica) { r.Resume(t) }, true},
 }
 
 // While the own server is away reads go to the fallback. Only those that were on
@@ -76,28 +80,35 @@ func TestReplicas_ReadsGoToTheFallback(t *testing.T) {
 			t.Run(how+", "+scheme, func(t *testing.T) {
 				t.Parallel()
 				c := twoReplicas(t)
-				d := withFallback(t, c, scheme)
+				clk := newManualClock()
+				d := withFallback(t, c, scheme, clk)
+				share := d.replicas.readTimeout / 2
 				const readers = 8 // with connections of their own
-				all := func() time.Duration { return d.readAtOnce(t, readers) }
-				all()
+				d.readAtOnce(t, readers)()
 				require.Equal(t, []uint64{readers, 0, 0}, d.answered())
 				what.leave(t, c.Replicas[0])
-				require.Less(t, all(), readTime)
+				done := d.readAtOnce(t, readers)
+				if what.silent {
+					clk.pass(t, share, readers)
+				}
+				done()
 				require.Equal(t, []uint64{readers, readers, 0}, d.answered())
-				require.Less(t, all(), readTime/2, "it is known to be away")
+				asked := clk.total(share)
+				d.readAtOnce(t, readers)()
+				require.Equal(t, asked, clk.total(share), "it is known to be away, and gets no share of the time")
 				require.Equal(t, []uint64{readers, 2 * readers, 0}, d.answered())
 				what.back(t, c.Replicas[0])
-				d.awaitOwn(t)
-				all()
+				d.awaitOwn(t, clk)
+				d.readAtOnce(t, readers)()
 			})
 		}
 	}
 }
 
-// readAtOnce has several read the row of t, and returns how long that took.
-func (d *database) readAtOnce(t *testing.T, readers int) time.Duration {
+// readAtOnce has several read the row of t. The function that it returns waits
+// until they have.
+func (d *database) readAtOnce(t *testing.T, readers int) (wait func()) {
 	t.Helper()
-	began := time.Now()
 	var done sync.WaitGroup
 	for range readers {
 		done.Go(func() {
@@ -107,41 +118,56 @@ func (d *database) readAtOnce(t *testing.T, readers int) time.Duration {
 			}
 		})
 	}
-	done.Wait()
-	return time.Since(began)
+	return done.Wait
 }
 
-// Without any server a read fails in time, and those after it fail at once.
+// Without any server a read fails when its time is over, those after it fail at
+// once, and a write fails when all servers were probed.
 func TestReplicas_AllAway(t *testing.T) {
 	t.Parallel()
 	for how, what := range away {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			c := twoReplicas(t)
-			d := withFallback(t, c, "ws")
+			clk := newManualClock()
+			d := withFallback(t, c, "ws", clk)
+			share := d.replicas.readTimeout / 2
 			d.mustQuery(t, "SELECT v FROM t")
 			for _, r := range c.Replicas {
 				what.leave(t, r)
 			}
-			for _, within := range []time.Duration{2 * time.Second, readTime / 2} {
-				began := time.Now()
-				_, err := d.query(t.Context(), []byte("SELECT v FROM t"), nil)
-				require.Error(t, err)
-				require.Less(t, time.Since(began), within)
+			began, failed := clk.now(), d.start(t, "SELECT v FROM t")
+			if what.silent {
+				clk.pass(t, share, 1)
+				clk.pass(t, share, 1)
+				require.Equal(t, d.replicas.readTimeout, clk.now().Sub(began), "the time is that of both servers")
 			}
+			require.Error(t, <-failed)
+			require.ErrorIs(t, <-d.start(t, "SELECT v FROM t"), errAway, "nobody is asked")
 			require.Equal(t, []uint64{1, 0, 2}, d.answered())
-			began := time.Now()
-			_, err := d.query(t.Context(), []byte("INSERT INTO t VALUES ('lost')"), nil)
-			require.ErrorIs(t, err, errNotSent)
-			require.Less(t, time.Since(began), 2*time.Second)
+			failed = d.start(t, "INSERT INTO t VALUES ('lost')")
+			if what.silent {
+				clk.pass(t, d.replicas.probeTimeout(), 2)
+			}
+			require.ErrorIs(t, <-failed, errNotSent)
 			for _, r := range c.Replicas {
 				what.back(t, r)
 			}
 			d.mustQuery(t, "INSERT INTO t VALUES ('new')")
-			d.awaitOwn(t)
+			d.awaitOwn(t, clk)
 			require.Equal(t, []any{"old", "new"}, server(t, c.PrimaryURL()).mustQuery(t, "SELECT v FROM t").values)
 		})
 	}
+}
+
+// start begins a statement, and returns where its error will be.
+func (d *database) start(t *testing.T, text string) (ended chan error) {
+	ended = make(chan error, 1)
+	go func() {
+		_, err := d.query(t.Context(), []byte(text), nil)
+		ended <- err
+	}()
+	return ended
 }
 
 // A statement that one server cannot answer, as one that has not got the data yet,
@@ -149,18 +175,17 @@ func TestReplicas_AllAway(t *testing.T) {
 func TestReplicas_ServerThatHasNotGotIt(t *testing.T) {
 	t.Parallel()
 	c := twoReplicas(t)
-	d := withFallback(t, c, "ws")
+	d := withFallback(t, c, "ws", newManualClock())
 	c.Replicas[0].Hold(t)
 	server(t, c.PrimaryURL()).mustQuery(t, "CREATE TABLE later AS SELECT 1 AS v")
-	for end := time.Now().Add(sqldtest.Deadline); ; time.Sleep(20 * time.Millisecond) {
+	eventually(t, func() bool {
 		r, err := d.query(t.Context(), []byte("SELECT v FROM later"), nil)
-		if err == nil {
-			require.Equal(t, []any{int64(1)}, r.values)
-			break
+		if err != nil {
+			assert.ErrorContains(t, err, "no such table")
+			return false
 		}
-		require.ErrorContains(t, err, "no such table")
-		require.True(t, time.Now().Before(end))
-	}
+		return assert.Equal(t, []any{int64(1)}, r.values)
+	})
 	require.Len(t, d.replicas.present(), 2)
 }
 
@@ -172,30 +197,52 @@ func TestReplicas_WriteInFlightIsNotRepeated(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			c := twoReplicas(t)
-			d := withFallback(t, c, "ws")
-			d.mustQuery(t, "INSERT INTO t VALUES ('before')")
+			clk := newManualClock()
+			d := withFallback(t, c, "ws", clk)
+			sent := d.sent()
 			for i := range 5 {
-				text := fmt.Sprintf("INSERT INTO t VALUES ('flight %d')", i)
 				free := lock(t, c.PrimaryURL())
-				failed := make(chan error)
-				began := time.Now()
-				go func() {
-					_, err := d.query(t.Context(), []byte(text), nil)
-					failed <- err
-				}()
-				time.Sleep(50 * time.Millisecond) // it waits for the primary's lock
+				for len(sent) > 0 {
+					<-sent
+				}
+				ended := d.start(t, fmt.Sprintf("INSERT INTO t VALUES ('flight %d')", i))
+				<-sent
+				// It waits for the primary's lock, while its server answers a probe.
+				clk.pass(t, writePatience, 1)
+				eventually(t, func() bool { return clk.running(writePatience) == 1 })
 				what.leave(t, c.Replicas[0])
-				require.Error(t, <-failed)
-				require.Less(t, time.Since(began), 2*time.Second)
+				if what.silent {
+					clk.advance(writePatience)
+					clk.pass(t, d.replicas.probeTimeout(), 1)
+				}
+				require.Error(t, <-ended)
 				free()
 				d.mustQuery(t, fmt.Sprintf("INSERT INTO t VALUES ('after %d')", i))
 				what.back(t, c.Replicas[0])
-				d.awaitOwn(t)
+				d.awaitOwn(t, clk)
 			}
 			r := server(t, c.PrimaryURL()).mustQuery(t, "SELECT v, count(*) FROM t GROUP BY v HAVING count(*) > 1 OR v LIKE 'after %'")
 			require.Equal(t, []any{"after 0", int64(1), "after 1", int64(1), "after 2", int64(1), "after 3", int64(1), "after 4", int64(1)}, r.values)
 		})
 	}
+}
+
+// sent tells of each message that went out to the database's own server over HTTP.
+func (d *database) sent() chan struct{} {
+	client := d.replicas.all[0].server.client
+	told := tellingTransport{client.Transport.(*http.Transport), make(chan struct{}, 1000)}
+	client.Transport = told
+	return told.sent
+}
+
+type tellingTransport struct {
+	*http.Transport
+	sent chan struct{}
+}
+
+func (t tellingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { t.sent <- struct{}{} }}
+	return t.Transport.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
 }
 
 // lock takes the lock of a primary, until it is told to free it.

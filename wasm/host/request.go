@@ -62,7 +62,7 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Host) answer(w http.ResponseWriter, r *http.Request, in *request) {
-	ctx, cancel := context.WithTimeout(r.Context(), h.options.Timeout)
+	ctx, cancel := h.options.clock.withTimeout(r.Context(), h.options.Timeout)
 	defer cancel()
 	defer context.AfterFunc(h.ctx, cancel)()
 	out, err := h.run(ctx, in)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/coder/websocket"
 )
@@ -21,12 +20,8 @@ type socket struct {
 	sent int32           // requests over conn
 }
 
-const (
-	// socketStream is the number of the one stream.
-	socketStream = 1
-	// dialTime bounds the way to a stream.
-	dialTime = 5 * time.Second
-)
+// socketStream is the number of the one stream.
+const socketStream = 1
 
 // errBroken is a connection that broke, or did not come about.
 var errBroken = errors.New("no connection to the server")
@@ -74,8 +69,6 @@ func (s *socket) close() {
 }
 
 func (s *socket) dial(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, dialTime)
-	defer cancel()
 	conn, _, err := websocket.Dial(ctx, s.url, &websocket.DialOptions{Subprotocols: []string{"hrana3"}})
 	if err != nil {
 		return fmt.Errorf("%w: %w", errBroken, err)

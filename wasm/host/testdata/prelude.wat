@@ -6,6 +6,9 @@
 ;; At 1024 lies a good response: status 200, no headers, the body "good".
 (data (i32.const 1024) "\c8\00\00\00" "\00\00\00\00" "\00\00\00\00" "\00\00\00\00" "\01\00\00\00" "\00\05\00\00" "\04\00\00\00")
 (data (i32.const 1280) "good")
+;; At 1312 lies what fd_write prints, with room for its answer behind it.
+(data (i32.const 1296) "for ever\0a")
+(data (i32.const 1312) "\10\05\00\00" "\09\00\00\00")
 (func $bump (param $align i32) (param $size i32) (result i32)
   (local $p i32)
   (global.set $heap (i32.and (i32.add (global.get $heap) (i32.const 15)) (i32.const -16)))

@@ -1,8 +1,10 @@
-;; Grows its memory for ever while it allocates.
+;; Prints that it begins, and grows its memory for ever while it allocates.
+(import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
 (func (export "handle-http-request") (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)
   (i32.const 1024))
 (func (export "canonical_abi_realloc") (param i32 i32 i32 i32) (result i32)
   (if (i32.eq (local.get 3) (i32.const 777)) (then
+    (drop (call $fd_write (i32.const 1) (i32.const 1312) (i32.const 1) (i32.const 1320)))
     (loop $l (drop (memory.grow (i32.const 1))) (br $l))))
   (call $bump (local.get 2) (local.get 3)))
 (func (export "canonical_abi_free") (param i32 i32 i32))

@@ -54,6 +54,7 @@ func serve(r *abi.Request) abi.Response {
 		var none []int
 		return text(200, strconv.Itoa(none[len(r.Body)]))
 	case "/loop":
+		print("for ever\n")
 		for {
 			turns++
 		}
