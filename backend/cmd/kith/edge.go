@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"kith"
 	"kith/core"
@@ -24,6 +25,9 @@ type edgeFlags struct {
 	MaxBody          int64  `env:"KITH_MAX_BODY" default:"8388608" help:"Largest body in bytes that the edge takes."`
 	TrustProxy       bool   `env:"KITH_TRUST_PROXY" help:"Believe X-Forwarded-For, -Proto and -Host: set it only behind a proxy that writes them."`
 	Fresh            bool   `env:"KITH_FRESH" help:"Make a new instance for every request, as Spin does."`
+
+	EdgeTimeout time.Duration `env:"KITH_EDGE_TIMEOUT" default:"10s" help:"Longest time that the component has for a request; then the answer is 503."`
+	ReadTimeout time.Duration `env:"KITH_READ_TIMEOUT" default:"1200ms" help:"Longest time of a read from a database server, over all that are asked; then the backend is asked."`
 }
 
 type edgeCommand struct {
@@ -49,7 +53,7 @@ func (c *edgeCommand) Run(e *env) error {
 		return err
 	}
 	defer replicas.close()
-	if err := replicas.checkSchemas(e); err != nil {
+	if err := replicas.checkSchemas(e, max(probeTimeout, c.ReadTimeout)); err != nil {
 		return err
 	}
 	observeEdge(e, loaded, replicas)
@@ -75,8 +79,13 @@ func (c *edgeCommand) checkFallbacks() error {
 
 // check refuses what the component could only find out at its first request.
 func (f edgeFlags) check(backendURL string) error {
-	if f.MaxBody < 1 {
+	switch {
+	case f.MaxBody < 1:
 		return core.Invalid("max-body", "must be 1 or more bytes")
+	case f.EdgeTimeout <= 0:
+		return core.Invalid("edge-timeout", "must be more than 0")
+	case f.ReadTimeout <= 0:
+		return core.Invalid("read-timeout", "must be more than 0")
 	}
 	if err := checkURL("backend-url", backendURL); err != nil || f.BackendPublicURL == "" {
 		return err
@@ -97,7 +106,7 @@ func (f edgeFlags) logConfig(e *env, d databaseFlags, backendURL string, fallbac
 	e.log.Info("config", "part", "edge", "version", version, "addr", f.EdgeAddr, "manifest", f.manifestSource(),
 		"backend_url", backendURL, "backend_public_url", f.BackendPublicURL, "database", d.DatabaseURL,
 		"database_fallbacks", fallbacks, "database_token", secret(d.DatabaseToken), "master_key", d.masterKeySource(),
-		"max_body", f.MaxBody, "trust_proxy", f.TrustProxy, "fresh", f.Fresh)
+		"max_body", f.MaxBody, "trust_proxy", f.TrustProxy, "fresh", f.Fresh, "edge_timeout", f.EdgeTimeout, "read_timeout", f.ReadTimeout)
 }
 
 // granted is the name of the database in the manifest.
@@ -128,6 +137,7 @@ func (f edgeFlags) load(e *env, d *databaseFlags, backendURL string, fallbacks .
 		// Above the component's own bound, which is the one that callers meet.
 		MaxBody:     2 * f.MaxBody,
 		LargeBodies: f.publicURL(backendURL),
+		Timeout:     f.EdgeTimeout, ReadTimeout: f.ReadTimeout,
 		CacheDir:    filepath.Join(d.Data, "wasm-cache"),
 		Fresh:       f.Fresh, Log: e.log,
 	})

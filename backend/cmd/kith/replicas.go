@@ -39,11 +39,11 @@ func (r *replicas) close() {
 	}
 }
 
-// checkSchemas refuses databases of another schema. One that does not answer yet
-// may come.
-func (r *replicas) checkSchemas(e *env) error {
+// checkSchemas refuses databases of another schema. One that does not answer within
+// the timeout may come later.
+func (r *replicas) checkSchemas(e *env, timeout time.Duration) error {
 	for i, replica := range r.all {
-		ctx, cancel := context.WithTimeout(e.ctx, probeTimeout)
+		ctx, cancel := context.WithTimeout(e.ctx, timeout)
 		err := checkSchema(ctx, replica)
 		cancel()
 		switch {
