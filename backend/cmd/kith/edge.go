@@ -138,8 +138,8 @@ func (f edgeFlags) load(e *env, d *databaseFlags, backendURL string, fallbacks .
 		MaxBody:     2 * f.MaxBody,
 		LargeBodies: f.publicURL(backendURL),
 		Timeout:     f.EdgeTimeout, ReadTimeout: f.ReadTimeout,
-		CacheDir:    filepath.Join(d.Data, "wasm-cache"),
-		Fresh:       f.Fresh, Log: e.log,
+		CacheDir: filepath.Join(d.Data, "wasm-cache"),
+		Fresh:    f.Fresh, Log: e.log,
 	})
 }
 
@@ -185,8 +185,8 @@ func (f edgeFlags) manifestSource() string {
 
 // serveEdge answers on listener until the context ends, then drains.
 func serveEdge(e *env, loaded *host.Host, listener net.Listener) error {
-	err := serveHTTP(e.ctx, listener, e.observer.Requests("edge", edgeRoute, loaded))
-	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
+	err := e.serveHTTP(listener, e.observer.Requests("edge", edgeRoute, loaded))
+	ctx, cancel := context.WithTimeout(context.Background(), e.stopTimeout)
 	defer cancel()
 	if closeErr := loaded.Close(ctx); closeErr != nil {
 		err = errors.Join(err, fmt.Errorf("stop edge: %w", closeErr))

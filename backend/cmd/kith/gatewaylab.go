@@ -57,7 +57,7 @@ func serveLab(e *env, lab *gatewaylab.Lab, listener net.Listener) error {
 	ctx, stop := context.WithCancel(e.ctx)
 	var running sync.WaitGroup
 	running.Go(func() { lab.Run(ctx) })
-	err := serveHTTP(e.ctx, listener, lab)
+	err := e.serveHTTP(listener, lab)
 	stop()
 	running.Wait()
 	if closed := lab.Close(); err == nil {

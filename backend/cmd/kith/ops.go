@@ -40,7 +40,7 @@ func (f opsFlags) serveOps(e *env, probes map[string]probe) error {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeProbe(w, nil) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { writeProbe(w, failing(r.Context(), probes)) })
 	go func() {
-		if err := serveHTTP(e.ctx, listener, mux); err != nil {
+		if err := e.serveHTTP(listener, mux); err != nil {
 			e.log.Error("operators' address is closed", "error", err)
 		}
 	}()

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -20,7 +21,8 @@ import (
 // cli is the command line. Every flag that has an environment variable names it
 // in the help.
 type cli struct {
-	LogLevel slog.Level `env:"KITH_LOG_LEVEL" default:"INFO" help:"What is logged: DEBUG (every request too), INFO, WARN or ERROR."`
+	LogLevel    slog.Level    `env:"KITH_LOG_LEVEL" default:"INFO" help:"What is logged: DEBUG (every request too), INFO, WARN or ERROR."`
+	StopTimeout time.Duration `env:"KITH_STOP_TIMEOUT" default:"15s" help:"How long a process that is told to stop waits for the requests and files that are on their way."`
 
 	Dev     devCommand     `cmd:"" help:"Run edge and backend together, with two demo tenants."`
 	Serve   serveCommand   `cmd:"" help:"Run the backend."`
@@ -54,10 +56,15 @@ type env struct {
 	log *slog.Logger
 	// observer counts requests of all that this process serves.
 	observer *observe.Observer
+	// stopTimeout is how long a stop waits for what is on its way.
+	stopTimeout time.Duration
 }
 
+// stopTimeout is that of an environment unless it is set.
+const stopTimeout = 15 * time.Second
+
 func newEnv(ctx context.Context, out io.Writer, log *slog.Logger) *env {
-	return &env{ctx: ctx, out: out, log: log, observer: observe.New(newRequestID, log)}
+	return &env{ctx: ctx, out: out, log: log, observer: observe.New(newRequestID, log), stopTimeout: stopTimeout}
 }
 
 // within is the environment until another context ends.
@@ -112,7 +119,9 @@ func run(args []string, out, errOut io.Writer) int {
 		return 2
 	}
 	log := slog.New(slog.NewTextHandler(errOut, &slog.HandlerOptions{Level: c.LogLevel}))
-	return report(ctx, command.Run(newEnv(ctx, out, log)), errOut)
+	e := newEnv(ctx, out, log)
+	e.stopTimeout = c.StopTimeout
+	return report(ctx, command.Run(e), errOut)
 }
 
 // report prints the error of a command, if any, and returns the exit status.

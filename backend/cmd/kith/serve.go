@@ -160,7 +160,7 @@ func (b backend) serve(e *env) error {
 	}
 	surface := &api.API{Engine: engine, Pages: b.pages, GraphQL: graph, GraphiQL: b.explorer, Limit: api.NewLimit(int(b.flags.RateLimit)), Observe: e.observeRoute, Log: e.log}
 	stopSFTP := b.sftp.start(e)
-	err = serveHTTP(e.ctx, b.listener, surface.Handler())
+	err = e.serveHTTP(b.listener, surface.Handler())
 	stopSFTP()
 	stopWorking()
 	workers.Wait()
@@ -175,11 +175,10 @@ const (
 	requestTimeout = 60 * time.Second
 	idleTimeout    = 2 * time.Minute
 	maxHeader      = 64 << 10
-	drainTimeout   = 15 * time.Second
 )
 
-// serveHTTP serves until ctx ends, then drains.
-func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler) error {
+// serveHTTP serves until the context ends, then drains.
+func (e *env) serveHTTP(listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout,
 		WriteTimeout: requestTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
@@ -189,9 +188,9 @@ func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler)
 	select {
 	case err := <-failed:
 		return err
-	case <-ctx.Done():
+	case <-e.ctx.Done():
 	}
-	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+	drain, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), e.stopTimeout)
 	defer cancel()
 	if err := server.Shutdown(drain); err != nil && !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("stop: %w", err)

@@ -44,7 +44,9 @@ func (f sftpFlags) openSFTP(e *env, engine *program.Engine, addr, data string) (
 		return nil, err
 	}
 	e.log.Info("config", "part", "sftp", "version", version, "addr", listener.Addr().String(), "host_key", ssh.FingerprintSHA256(host.PublicKey()))
-	return &sftpDoor{server: sftp.New(engine, host, e.log), listener: listener, host: host}, nil
+	server := sftp.New(engine, host, e.log)
+	server.Drain = e.stopTimeout
+	return &sftpDoor{server: server, listener: listener, host: host}, nil
 }
 
 func (f sftpFlags) hostKey(data string) (ssh.Signer, error) {
