@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -86,9 +85,8 @@ func (s *site) refused(t testing.TB, args ...string) string {
 }
 
 // killWithin starts a kith and kills it while of the events that fillEvents made
-// some are there and some are not. It stops the process before it looks again, so
-// that what it saw is so when it kills. It looks at both ends of them only: to count
-// them all would take longer than to erase them.
+// some are there and some are not. It looks at both ends of them only: to count them
+// all would take longer than to erase them.
 func (s *site) killWithin(t *testing.T, db *sql.DB, args ...string) {
 	t.Helper()
 	p := s.launch(t, []string{"KITH_DATABASE_URL=" + s.backendDatabase}, args...)
@@ -102,18 +100,7 @@ func (s *site) killWithin(t *testing.T, db *sql.DB, args ...string) {
 		}
 		return fmt.Errorf("some: %v, both ends: %v: %w\n%s", some, both, err, p.output)
 	}
-	await(t, func() error {
-		err := within()
-		if err == nil {
-			require.NoError(t, p.command.Process.Signal(syscall.SIGSTOP))
-			if err = within(); err == nil {
-				p.kill()
-				return nil
-			}
-			require.NoError(t, p.command.Process.Signal(syscall.SIGCONT))
-		}
-		return err
-	})
+	p.killWhen(t, within)
 }
 
 // both runs a test whose target is a file, and one whose target is a server.

@@ -114,7 +114,7 @@ func (m *mall) play(t *testing.T, file string, scenarios ...string) {
 		"chromium": chromium, "shop": m.shop, "kith": m.kith, "backend": m.backend, "key": m.keys["shop"], "tokens": m.tokens,
 	})
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	command := exec.CommandContext(ctx, "node", append([]string{"run.mjs", file}, scenarios...)...)
 	command.Dir, command.Stdin, command.Env = "browser", bytes.NewReader(input), append(os.Environ(), "HOME="+t.TempDir())

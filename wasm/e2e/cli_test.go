@@ -22,7 +22,7 @@ func (s *site) run(t testing.TB, env []string, args ...string) (out, errOut stri
 	var o, e bytes.Buffer
 	c.Stdout, c.Stderr = &o, &e
 	require.NoError(t, c.Start())
-	lasting := time.AfterFunc(4*deadline, func() { _ = c.Process.Kill() })
+	lasting := time.AfterFunc(2*deadline, func() { _ = c.Process.Kill() })
 	defer lasting.Stop()
 	err := c.Wait()
 	var exit *exec.ExitError

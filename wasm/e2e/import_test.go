@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -58,11 +59,12 @@ func (s *site) ended(t testing.TB, id string) kith.Job {
 }
 
 // userRows and eventRows are rows of which each would be seen if it were done
-// twice or not at all; of users, some refer to others, and some fail.
-func userRows(n int) string {
+// twice or not at all; of users, some refer to others, and some fail. They are
+// numbered from a multiple of 600.
+func userRows(from, n int) string {
 	var b strings.Builder
 	b.WriteString("accountId,id,firstName,dateCreated,referralCodes.classic,referredBy.code\n")
-	for i := range n {
+	for i := from; i < from+n; i++ {
 		id, referrer := fmt.Sprintf("u%05d", i), ""
 		if i%40 == 39 {
 			referrer = fmt.Sprintf("CODE%05d", i-7)
@@ -79,9 +81,9 @@ func userRows(n int) string {
 	return b.String()
 }
 
-func eventRows(n int) string {
+func eventRows(from, n int) string {
 	var b strings.Builder
-	for i := range n {
+	for i := from; i < from+n; i++ {
 		key := ""
 		if i%3 == 0 {
 			key = fmt.Sprintf(`,"idempotencyKey":"event-key-%05d"`, i-i%6)
@@ -112,24 +114,32 @@ func state(t testing.TB, db *sql.DB) []string {
 	return all
 }
 
-// Two imports whose backend is killed at twenty points that nobody chose, and
-// started again, leave what they leave when nobody disturbs them: the same
-// accounts, users, codes, referrals, decisions and events, and result and errors
-// files of the same bytes.
+// killedJob is the nth of the jobs whose backend is killed, each of so many rows.
+const killedRows = 3000
+
+func (s *site) beginKilledJob(t *testing.T, nth int) string {
+	t.Helper()
+	from := nth / 2 * killedRows
+	if nth%2 == 0 {
+		return s.beginJob(t, "MUTATION/USER", fmt.Sprintf("users%d.csv", nth), userRows(from, killedRows))
+	}
+	return s.beginJob(t, "MUTATION/USER_EVENT", fmt.Sprintf("events%d.jsonl", nth), eventRows(from, killedRows))
+}
+
+// Imports whose backend is killed at twenty points that nobody chose, each in the
+// middle of a job, and started again, leave what they leave when nobody disturbs
+// them: the same accounts, users, codes, referrals, decisions and events, and result
+// and errors files of the same bytes. A job that ends before the next kill is
+// followed by another.
 func TestKillBackend_ImportsLoseNothingAndDoNothingTwice(t *testing.T) {
 	t.Parallel()
-	const rows, kills = 8000, 20
-	files := [][3]string{{"MUTATION/USER", "users.csv", userRows(rows)}, {"MUTATION/USER_EVENT", "events.jsonl", eventRows(rows)}}
+	const rows, kills = killedRows, 20
 	quiet, disturbed := demoSite(t), demoSite(t)
 	env := []string{"KITH_JOB_WORKERS=1", "KITH_JOB_LEASE=300ms"}
-	run := func(s *site, disturb func(backend *process, jobs []string) *process) (told, left []string) {
+	run := func(s *site, imports func(backend *process) (*process, []string)) (told, left []string) {
 		backend := s.serve(t, env...)
 		s.identify(t, s.backend, "demo", "anna", `{}`)
-		var jobs []string
-		for _, f := range files {
-			jobs = append(jobs, s.beginJob(t, f[0], f[1], f[2]))
-		}
-		backend = disturb(backend, jobs)
+		backend, jobs := imports(backend)
 		for _, id := range jobs {
 			j := s.ended(t, id)
 			require.EqualValues(t, rows, j.Stats.RecordsProcessed)
@@ -143,27 +153,41 @@ func TestKillBackend_ImportsLoseNothingAndDoNothingTwice(t *testing.T) {
 		require.Zero(t, number(t, db, `SELECT count(*) FROM job_part`), "nothing is left behind")
 		return told, state(t, db)
 	}
-	wantFiles, wantState := run(quiet, func(backend *process, _ []string) *process { return backend })
-	random := rand.New(rand.NewPCG(1, 2))
-	gotFiles, gotState := run(disturbed, func(backend *process, jobs []string) *process {
+	var begun []string
+	gotFiles, gotState := run(disturbed, func(backend *process) (*process, []string) {
 		db := disturbed.open(t)
-		for kill := range kills {
-			// Some rows further than where it is, and then a moment further.
-			await(t, func() error {
-				done := number(t, db, `SELECT coalesce(sum(processed), 0) FROM job`)
-				if done < (kill+1)*2*rows/(kills+2) {
-					return fmt.Errorf("%d rows are done", done)
+		random := rand.New(rand.NewPCG(1, 2))
+		for range kills {
+			const done = `SELECT coalesce(sum(processed), 0) FROM job`
+			goal := number(t, db, done) + 1 + random.IntN(rows/6)
+			working := func() error {
+				if n := number(t, db, done); n < goal {
+					return fmt.Errorf("%d rows are done", n)
+				}
+				if number(t, db, `SELECT count(*) FROM job WHERE status = 'PENDING' AND attempt > 0`) == 0 {
+					return errors.New("no job is at work")
 				}
 				return nil
-			})
-			for range random.IntN(20) {
-				number(t, db, `SELECT count(*) FROM sqlite_master`)
 			}
-			backend.kill()
+			await(t, func() error {
+				if number(t, db, `SELECT count(*) FROM job WHERE status = 'PENDING'`) == 0 {
+					begun = append(begun, disturbed.beginKilledJob(t, len(begun)))
+				}
+				return backend.killIf(t, working)
+			})
 			backend = disturbed.serve(t, env...)
 		}
-		require.GreaterOrEqual(t, number(t, db, `SELECT sum(attempt) FROM job`), kills, "the kills met the jobs at work")
-		return backend
+		return backend, begun
+	})
+	require.Equal(t, len(begun)+kills, number(t, disturbed.open(t), `SELECT sum(attempt) FROM job`), "each kill met a job at work")
+	t.Logf("%d jobs, %d kills", len(begun), kills)
+	wantFiles, wantState := run(quiet, func(backend *process) (*process, []string) {
+		var jobs []string
+		for nth := range begun {
+			jobs = append(jobs, quiet.beginKilledJob(t, nth))
+			quiet.ended(t, jobs[nth])
+		}
+		return backend, jobs
 	})
 	require.Equal(t, wantFiles, gotFiles)
 	require.Equal(t, wantState, gotState)
@@ -202,10 +226,16 @@ func TestClient_BelowAPath(t *testing.T) {
 	require.Equal(t, []string{"row 2, column id: is required"}, problems)
 	made, err := c.CreateJob(t.Context(), in)
 	require.NoError(t, err)
+	await(t, func() error {
+		if made, err = c.Job(t.Context(), made.ID); err == nil && made.Status == "PENDING" {
+			err = errors.New("the job is pending")
+		}
+		return err
+	})
 	require.EqualValues(t, 1, made.Stats.Errors)
-	var errors bytes.Buffer
-	require.NoError(t, c.Download(t.Context(), made.ID, job.ErrorsFile, &errors))
-	require.Equal(t, "recordNumber,message,apiErrorCode,statusCode\n2,id: is required,VALIDATION_FAILED,400\n", errors.String())
+	var failed bytes.Buffer
+	require.NoError(t, c.Download(t.Context(), made.ID, job.ErrorsFile, &failed))
+	require.Equal(t, "recordNumber,message,apiErrorCode,statusCode\n2,id: is required,VALIDATION_FAILED,400\n", failed.String())
 
 	c.Key = "wrong"
 	_, err = c.Upload(t.Context(), "u.csv", strings.NewReader("x"))
@@ -230,7 +260,7 @@ func TestCLI_Import(t *testing.T) {
 	require.Zero(t, status, out+errOut)
 	out, errOut, status = command("import", path("users.csv"), "--type", "MUTATION/USER", "--result", path("result.csv"))
 	require.Zero(t, status, out+errOut)
-	require.Regexp(t, `^upload  100 %  \d+ of \d+ bytes  \d+/s\njob [0-9a-f]{24}\n(import .*\n)*import  100 %  2000 of 2000 rows  \d+/s\n2000 rows imported, 0 failed\n$`, out)
+	require.Regexp(t, `^(upload .*\n)*upload  100 %  \d+ of \d+ bytes  \d+/s\njob [0-9a-f]{24}\n(import .*\n)*import  100 %  2000 of 2000 rows  \d+/s\n2000 rows imported, 0 failed\n$`, out)
 	result, err := os.ReadFile(path("result.csv"))
 	require.NoError(t, err)
 	require.Equal(t, 2001, strings.Count(string(result), "\n"))
@@ -249,9 +279,9 @@ func TestCLI_Import(t *testing.T) {
 	require.Equal(t, 1, status, "nobody has anything to redeem")
 	require.Contains(t, out, "0 rows imported, 2 failed\n")
 	require.Equal(t, "kith: 2 rows failed; which and why is in "+path("draws.csv.errors.csv")+"\n", errOut)
-	errors, err := os.ReadFile(path("draws.csv.errors.csv"))
+	failed, err := os.ReadFile(path("draws.csv.errors.csv"))
 	require.NoError(t, err)
-	require.Contains(t, string(errors), "1,amount: is more than the 0 CENTS that are available,VALIDATION_FAILED,400\n")
+	require.Contains(t, string(failed), "1,amount: is more than the 0 CENTS that are available,VALIDATION_FAILED,400\n")
 
 	write("bad.csv", "accountId,id\na,\nb,b\n")
 	_, errOut, status = command("import", path("bad.csv"), "--type", "MUTATION/USER")

@@ -31,8 +31,14 @@ const (
 	// root is the top of the repository, seen from this folder.
 	root = "../.."
 	// deadline bounds every wait. It is only ever spent on failure.
-	deadline = 30 * time.Second
+	deadline = 2 * time.Minute
 )
+
+// unhurried are settings by which a process has more time for everything than
+// anything takes: no machine is too slow for what a test asserts.
+var unhurried = []string{
+	"KITH_EDGE_TIMEOUT=" + (2 * deadline).String(), "KITH_READ_TIMEOUT=" + deadline.String(), "KITH_STOP_TIMEOUT=" + deadline.String(),
+}
 
 func TestMain(m *testing.M) { sqldtest.Main(m) }
 
@@ -86,14 +92,20 @@ type site struct {
 	databaseToken string
 	// keys are the API keys by tenant, of those that createTenant made.
 	keys map[string]string
+	// env are settings of every process: unhurried in tests, none in benchmarks.
+	env []string
 }
 
 func newSite(t testing.TB) *site {
 	t.Helper()
-	return &site{
+	s := &site{
 		edge: "http://" + freeAddr(t), backend: "http://" + freeAddr(t), sftp: "off", data: t.TempDir(),
 		keys: map[string]string{"demo": "LIVE_DEMO_KEY_0123456789", "test_demo": "TEST_DEMO_KEY_0123456789"},
 	}
+	if _, measures := t.(*testing.B); !measures {
+		s.env = unhurried
+	}
+	return s
 }
 
 // process is a running kith.
@@ -125,7 +137,7 @@ func (s *site) start(t testing.TB, probe string, env []string, args ...string) *
 	t.Helper()
 	p := s.launch(t, env, args...)
 	await(t, func() error {
-		response, err := http.Get(probe)
+		response, err := client.Get(probe)
 		if err != nil {
 			return fmt.Errorf("kith %s: %w\n%s", args[0], err, p.output)
 		}
@@ -168,6 +180,7 @@ func (s *site) command(t testing.TB, args ...string) *exec.Cmd {
 	// meet on.
 	c.Env = append(c.Env, "KITH_LAB_ADDR=off", "KITH_SFTP_ADDR="+s.sftp, "KITH_DATA="+s.data, "KITH_DATABASE_TOKEN="+s.databaseToken,
 		"KITH_EDGE_ADDR="+strings.TrimPrefix(s.edge, "http://"), "KITH_BACKEND_ADDR="+strings.TrimPrefix(s.backend, "http://"))
+	c.Env = append(c.Env, s.env...)
 	return c
 }
 
@@ -223,7 +236,7 @@ func (s *site) open(t testing.TB) *sql.DB {
 	t.Helper()
 	url := s.backendDatabase
 	if url == "" {
-		url = "file:" + filepath.Join(s.data, "kith.db") + "?_pragma=busy_timeout(10000)"
+		url = "file:" + filepath.Join(s.data, "kith.db") + "?_pragma=busy_timeout(120000)"
 	}
 	var options []libsql.Option
 	if s.databaseToken != "" {
@@ -283,6 +296,18 @@ func await(t testing.TB, probe func() error) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
+}
+
+// eventually is a call that is repeated until it is answered with that status.
+func eventually(t testing.TB, status int, method, url, body string, headers ...string) (a answer) {
+	t.Helper()
+	await(t, func() (err error) {
+		if a, err = call(method, url, body, headers...); err == nil && a.status != status {
+			err = fmt.Errorf("%s %s: %d %s", method, url, a.status, a.body)
+		}
+		return err
+	})
+	return a
 }
 
 func freeAddr(t testing.TB) string {

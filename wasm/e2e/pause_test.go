@@ -10,6 +10,8 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -41,14 +43,51 @@ func newPair(t *testing.T) (first, second *site, line *tap) {
 	return first, second, line
 }
 
-// pause stops a process where it is, and resume lets it go on.
+// pause stops a process where it is, and returns when none of its threads runs;
+// resume lets it go on.
 func (p *process) pause(t testing.TB) {
 	t.Helper()
 	require.NoError(t, p.command.Process.Signal(syscall.SIGSTOP))
+	await(t, func() error {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", p.command.Process.Pid))
+		if err != nil || len(threads) == 0 {
+			return fmt.Errorf("it has no threads: %w", err)
+		}
+		for _, thread := range threads {
+			if status, err := os.ReadFile(thread); err == nil && !bytes.Contains(status, []byte("State:\tT")) {
+				return errors.New("it runs")
+			}
+		}
+		return nil
+	})
 }
 func (p *process) resume(t testing.TB) {
 	t.Helper()
 	require.NoError(t, p.command.Process.Signal(syscall.SIGCONT))
+}
+
+// killWhen waits for a condition and kills the process while it holds.
+func (p *process) killWhen(t testing.TB, holds func() error) {
+	t.Helper()
+	await(t, func() error { return p.killIf(t, holds) })
+}
+
+// killIf kills a process if a condition holds, or returns why it does not. It pauses
+// the process and looks again before it kills, so that what the kill meets does not
+// depend on how soon the test comes.
+func (p *process) killIf(t testing.TB, holds func() error) error {
+	t.Helper()
+	if err := holds(); err != nil {
+		return err
+	}
+	p.pause(t)
+	err := holds()
+	if err == nil {
+		p.kill()
+	} else {
+		p.resume(t)
+	}
+	return err
 }
 
 // reached waits until a point in another process was reached.
@@ -174,7 +213,7 @@ func TestPause_ImportIsTakenOver(t *testing.T) {
 	// Within the third batch: what this answer tells is asked for by batches alone.
 	paused := make(chan struct{})
 	line.wait(`"name":"untracking"`, 3, func() { a.pause(t); close(paused) })
-	id := first.beginJob(t, "MUTATION/USER", "users.csv", userRows(rows))
+	id := first.beginJob(t, "MUTATION/USER", "users.csv", userRows(0, rows))
 	reached(t, paused)
 	b := second.serve(t, env...)
 	done := second.ended(t, id)

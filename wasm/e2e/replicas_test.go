@@ -22,24 +22,23 @@ var away = map[string]struct {
 }
 
 // fallBack starts the first edge anew, with the other replica as its fallback. It
-// returns the operators' address.
+// returns the operators' address. A replica that is paused is found out by its
+// silence, so the edge has the product's own bounds, which a replica that is well may
+// miss on a busy machine: then the edge says 503 and a caller tries again.
 func (f *fleet) fallBack(t testing.TB) (ops string) {
 	t.Helper()
 	ops = freeAddr(t)
 	f.edges[0].kill()
-	f.edges[0] = f.nodes[0].serveEdge(t, "KITH_OPS_ADDR="+ops, "KITH_DATABASE_FALLBACK_URL="+f.cluster.Replicas[1].URL())
+	n := *f.nodes[0]
+	n.env = nil
+	f.edges[0] = n.serveEdge(t, "KITH_OPS_ADDR="+ops, "KITH_DATABASE_FALLBACK_URL="+f.cluster.Replicas[1].URL())
 	return ops
 }
 
 // awaitReplica waits until the edge reads from a replica.
 func awaitReplica(t testing.TB, ops string, replica float64) {
 	t.Helper()
-	await(t, func() error {
-		if from := metric(t, ops, "kith_replica_in_use"); from != replica {
-			return fmt.Errorf("the edge reads from replica %v", from)
-		}
-		return nil
-	})
+	awaitMetric(t, ops, "kith_replica_in_use", func(from float64) bool { return from == replica })
 }
 
 // Guarantee: an edge whose replica is away reads and writes by way of another,
@@ -57,36 +56,36 @@ func TestFleet_AnotherReplicaIsRead(t *testing.T) {
 			events := 0
 			goesOn := func() {
 				t.Helper()
-				a := promptly(t, http.StatusFound, "GET", edge+"/s/"+f.tenant+"/ANNA10", "")
+				a := eventually(t, http.StatusFound, "GET", edge+"/s/"+f.tenant+"/ANNA10", "")
 				require.Contains(t, a.header.Get("Set-Cookie"), "ANNA10")
-				promptly(t, http.StatusOK, "GET", f.api(edge)+"/code/ANNA10", "", f.auth())
+				eventually(t, http.StatusOK, "GET", f.api(edge)+"/code/ANNA10", "", f.auth())
 				events++
-				promptly(t, http.StatusOK, "POST", f.api(edge)+"/open/account/anna/user/anna/events",
-					fmt.Sprintf(`{"idempotencyKey":"event-%03d","events":[{"key":"event-%[1]d"}]}`, events), f.auth())
-				promptly(t, http.StatusOK, "GET", "http://"+ops+"/readyz", "")
+				_, err := f.sendKey(edge, fmt.Sprintf("event-%03d", events), fmt.Sprintf("event-%d", events))
+				require.NoError(t, err)
+				eventually(t, http.StatusOK, "GET", "http://"+ops+"/readyz", "")
 			}
 			goesOn()
-			require.Equal(t, 0.0, metric(t, ops, "kith_replica_in_use"))
+			awaitReplica(t, ops, 0)
 			for _, b := range f.backends {
 				b.kill()
 			}
 			what.leave(t, own)
 			goesOn()
-			require.Equal(t, 1.0, metric(t, ops, "kith_replica_in_use"))
-			require.GreaterOrEqual(t, metric(t, ops, "kith_replica_lag_seconds"), 0.0)
+			awaitReplica(t, ops, 1)
+			awaitMetric(t, ops, "kith_replica_lag_seconds", func(lag float64) bool { return lag >= 0 })
 			read := metric(t, ops, `kith_replica_reads_total{replica="0"}`)
 			goesOn()
 			require.Equal(t, read, metric(t, ops, `kith_replica_reads_total{replica="0"}`))
 			require.GreaterOrEqual(t, metric(t, ops, `kith_replica_reads_total{replica="1"}`), 6.0)
 
 			what.leave(t, other)
-			a := promptly(t, http.StatusServiceUnavailable, "GET", edge+"/s/"+f.tenant+"/ANNA10", "")
+			a := mustCall(t, http.StatusServiceUnavailable, "GET", edge+"/s/"+f.tenant+"/ANNA10", "")
 			require.NotEmpty(t, a.header.Get("Retry-After"))
-			require.Equal(t, -1.0, metric(t, ops, "kith_replica_in_use"))
+			awaitReplica(t, ops, -1)
 			require.GreaterOrEqual(t, metric(t, ops, `kith_replica_reads_total{replica="none"}`), 1.0)
 			mustCall(t, http.StatusServiceUnavailable, "GET", "http://"+ops+"/readyz", "")
 			f.nodes[0].serve(t)
-			promptly(t, http.StatusFound, "GET", edge+"/s/"+f.tenant+"/ANNA10", "")
+			eventually(t, http.StatusFound, "GET", edge+"/s/"+f.tenant+"/ANNA10", "")
 
 			what.back(t, other)
 			awaitReplica(t, ops, 1)
@@ -112,6 +111,7 @@ func TestFleet_WriteInFlightIsNotRepeated(t *testing.T) {
 		senders  sync.WaitGroup
 		mu       sync.Mutex
 		answered = map[string]int{}
+		count    = map[int]int{} // by status
 		end      = make(chan struct{})
 	)
 	for sender := range 8 {
@@ -124,20 +124,39 @@ func TestFleet_WriteInFlightIsNotRepeated(t *testing.T) {
 				}
 				key := fmt.Sprintf("event-%d-%d.x", sender, i) // no idempotency key: nothing else would stop a second one
 				a, err := f.nodes[0].sendEvents(f.nodes[0].edge, f.tenant, "anna", `{"events":[{"key":"`+key+`"}]}`)
-				mu.Lock()
-				if answered[key] = a.status; err != nil {
-					answered[key] = -1
+				if err != nil {
+					a.status = -1
 				}
+				mu.Lock()
+				answered[key] = a.status
+				count[a.status]++
 				mu.Unlock()
 			}
 		})
 	}
-	for range 3 {
+	told := func(status int) int {
+		mu.Lock()
+		defer mu.Unlock()
+		return count[status]
+	}
+	sends := func() {
+		t.Helper()
+		before := told(http.StatusOK)
+		await(t, func() error {
+			if n := told(http.StatusOK) - before; n < 50 {
+				return fmt.Errorf("%d calls were answered", n)
+			}
+			return nil
+		})
+	}
+	begin := time.Now()
+	for round := 0; round < 3 || told(http.StatusServiceUnavailable) == 0; round++ {
+		require.Less(t, time.Since(begin), 5*deadline, "nothing was on its way, %d times", round)
 		for _, how := range []string{"killed", "paused"} {
-			time.Sleep(200 * time.Millisecond) // of sending
+			sends()
 			away[how].leave(t, f.cluster.Replicas[0])
 			awaitReplica(t, ops, 1)
-			time.Sleep(200 * time.Millisecond)
+			sends()
 			away[how].back(t, f.cluster.Replicas[0])
 			awaitReplica(t, ops, 0)
 		}
@@ -151,17 +170,13 @@ func TestFleet_WriteInFlightIsNotRepeated(t *testing.T) {
 	for _, key := range texts(t, db, `SELECT key FROM event WHERE tenant = ?`, f.tenant) {
 		stored[key] = true
 	}
-	count := map[int]int{}
 	for key, status := range answered {
-		count[status]++
 		if status == http.StatusOK {
 			require.True(t, stored[key], "%s was answered 200", key)
 		}
 	}
 	t.Logf("answers by status: %v, %d events stored", count, len(stored))
-	require.Greater(t, count[http.StatusOK], 100)
 	require.Len(t, count, 2, "all others were told 503: %v", count)
-	require.NotZero(t, count[http.StatusServiceUnavailable], "nothing was on its way")
 }
 
 // An edge starts while its replica is away, on its fallback; one whose fallback
@@ -175,7 +190,7 @@ func TestFleet_StartsOnTheFallback(t *testing.T) {
 	}
 	f.cluster.Replicas[0].Pause(t)
 	f.fallBack(t)
-	promptly(t, http.StatusFound, "GET", f.nodes[0].edge+"/s/"+f.tenant+"/ANNA10", "")
+	eventually(t, http.StatusFound, "GET", f.nodes[0].edge+"/s/"+f.tenant+"/ANNA10", "")
 	f.edges[0].kill()
 	_, err := f.nodes[0].open(t).Exec(`INSERT INTO schema_version (version, applied_at) VALUES (9999, 0)`)
 	require.NoError(t, err)

@@ -187,8 +187,8 @@ func TestSFTP_CutInTheMiddle(t *testing.T) {
 	c := newSFTP(t, s.sftp, "ed25519")
 	s.allow(t, "demo", c)
 	s.sample(t, c, "MUTATION/USER", "users_1.csv", "--rows", "200000")
-	// In kbit/s: half a minute for what a test waits for a few seconds at most.
-	c.options = []string{"-l", "4000"}
+	// In kbit/s: two minutes, of which a test waits for the first second.
+	c.options = []string{"-l", "1000"}
 	begin := func() *exec.Cmd {
 		command := c.command(t, "demo", "put users_1.csv\n")
 		command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -208,8 +208,8 @@ func TestSFTP_CutInTheMiddle(t *testing.T) {
 		require.Error(t, command.Wait(), signal)
 		nothing()
 	}
-	require.Contains(t, server.output.String(), "the connection ended before the file was closed")
-	require.Contains(t, server.output.String(), "a multiple of 32768: so does a file whose sending was broken off")
+	server.waitLog(t, "the connection ended before the file was closed")
+	server.waitLog(t, "a multiple of 32768: so does a file whose sending was broken off")
 
 	command := begin()
 	server.kill()
@@ -263,8 +263,13 @@ func TestSFTP_Dev(t *testing.T) {
 	s := newSite(t)
 	s.sftp = freeAddr(t)
 	dev := s.dev(t)
-	printed := regexp.MustCompile(`(?m)^    sftp (-P .*)$`).FindStringSubmatch(dev.output.String())
-	require.NotNil(t, printed, dev.output)
+	var printed []string
+	await(t, func() error {
+		if printed = regexp.MustCompile(`(?m)^    sftp (-P .*)$`).FindStringSubmatch(dev.output.String()); printed == nil {
+			return fmt.Errorf("nothing is printed:\n%s", dev.output)
+		}
+		return nil
+	})
 	c := &sftpClient{dir: t.TempDir()}
 	s.sample(t, c, "MUTATION/USER", "users_1.csv", "--rows", "10")
 	command := exec.Command("sftp", append([]string{"-F", "/dev/null", "-b", "-"}, strings.Fields(printed[1])...)...)

@@ -36,6 +36,9 @@ const (
 	soakTold = 20
 )
 
+// long reports whether the load lasts long enough to judge the machine by it.
+func long() bool { return *soakFor >= time.Minute }
+
 // soak is a constant load on a fleet, and what became of it.
 type soak struct {
 	f        *fleet
@@ -50,9 +53,16 @@ type soak struct {
 
 // TestSoak puts a constant load on a fleet. In the end nothing was answered
 // wrongly, no process has grown, nothing waits, and every event that was accepted
-// was processed once. As a part of make test it is short, and shows that it works.
+// was processed once. As a part of make test it is short, shows that it works, and
+// judges nothing that depends on the machine: the bounds of time and growth are
+// those of a long one.
 func TestSoak(t *testing.T) {
 	f := newFleet(t)
+	if long() {
+		for _, n := range f.nodes {
+			n.env = nil
+		}
+	}
 	ops := f.restartWithOps(t)
 	f.identify(t, "anna", `{"referralCode":"ANNA10"}`)
 	s := &soak{f: f, run: strconv.FormatInt(time.Now().UnixNano(), 36)}
@@ -77,7 +87,8 @@ func (f *fleet) restartWithOps(t *testing.T) (ops []string) {
 	return ops
 }
 
-// load sends requests at the rate until the time is over.
+// load sends as many requests as belong to the time at the rate, or more slowly when
+// the fleet does not keep up.
 func (s *soak) load(t *testing.T, watched []*watchedProcess, ops []string) {
 	began := time.Now()
 	work := make(chan int, soakClients)
@@ -97,7 +108,7 @@ func (s *soak) load(t *testing.T, watched []*watchedProcess, ops []string) {
 	told := began
 	for i := 0; ; i++ {
 		due := time.Duration(i) * every
-		if due >= *soakFor || time.Since(began) >= *soakFor {
+		if due >= *soakFor {
 			break
 		}
 		time.Sleep(time.Until(began.Add(due)))
@@ -261,7 +272,7 @@ func (s *soak) verdict(t *testing.T, watched []*watchedProcess, ops []string) {
 	say("answered otherwise", fmt.Sprint(s.failures.Load()), s.failures.Load() == 0)
 	for _, p := range watched {
 		warm, end, ok := p.grown()
-		say(p.name+" memory", fmt.Sprintf("%d MB in the middle, %d MB in the end", warm>>20, end>>20), ok)
+		say(p.name+" memory", fmt.Sprintf("%d MB in the middle, %d MB in the end", warm>>20, end>>20), ok || !long() && end > 0)
 	}
 	left := -1.0
 	end := time.Now().Add(deadline)

@@ -58,7 +58,7 @@ func TestUpload_HTTPCutInTheMiddle(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
 	server := s.serve(t)
-	half := userRows(20_000)
+	half := userRows(0, 20_000)
 	for form, head := range map[string]string{
 		"raw":     fmt.Sprintf("Content-Type: text/csv\r\nContent-Length: %d\r\n\r\n%s", 2*len(half), half),
 		"chunked": fmt.Sprintf("Content-Type: text/csv\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s", 2*len(half), half),

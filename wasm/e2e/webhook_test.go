@@ -324,6 +324,11 @@ func TestCLI_Webhook(t *testing.T) {
 	require.Empty(t, s.webhook(t, "test", url))
 	require.Equal(t, "ID  TIME  test  waiting\n    next       TIME\n1 of 1\n", masked(s.webhook(t, "deliveries", url)))
 
+	// A failed attempt is made again after 5 s, which this test may need for what it
+	// looks at: here it is an hour.
+	_, err := s.open(t).Exec(`CREATE TRIGGER later AFTER UPDATE ON webhook_delivery WHEN OLD.state = 'sending' AND NEW.state = 'waiting'
+		BEGIN UPDATE webhook_delivery SET due_at = due_at + 3600000 WHERE rowid = NEW.rowid; END`)
+	require.NoError(t, err)
 	s.serve(t)
 	var shown string
 	await(t, func() error {

@@ -10,7 +10,11 @@ let input = '';
 for await (const chunk of process.stdin) input += chunk;
 const params = JSON.parse(input);
 
+/** Bounds every wait, in milliseconds. It is only ever spent on failure. */
+const deadline = 120000;
+
 const browser = await chromium.launch({
+  timeout: deadline,
   executablePath: params.chromium,
   args: ['--no-sandbox', '--host-resolver-rules=MAP *.example 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1'],
 });
@@ -21,16 +25,16 @@ let visitors = [];
 /** A page of a new visitor. What it throws fails the scenario. */
 async function visitor(options) {
   const context = await browser.newContext(options);
-  context.setDefaultTimeout(20000);
+  context.setDefaultTimeout(deadline);
   visitors.push(context);
   const page = await context.newPage();
   page.on('pageerror', (error) => errors.push(String(error.stack || error)));
   return page;
 }
 
-/** Tries until the check passes or twenty seconds have passed. */
+/** Tries until the check passes or the deadline has passed. */
 async function eventually(check) {
-  const end = Date.now() + 20000;
+  const end = Date.now() + deadline;
   for (;;) {
     try {
       return await check();
