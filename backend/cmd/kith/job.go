@@ -14,7 +14,7 @@ import (
 
 // bucketFlags say where the files of jobs are.
 type bucketFlags struct {
-	Files string `env:"KITH_FILES" help:"Where the files of jobs are kept: a folder, or a bucket by URL (s3://, gs://, azblob://, file:///). Default: files in the data folder." placeholder:"URL"`
+	Files string `env:"KITH_FILES" help:"Where the files of jobs are kept: a folder, or a bucket by URL (s3://BUCKET/FOLDER?region=R&endpoint=URL, gs://BUCKET/FOLDER). Default: files in the data folder." placeholder:"URL"`
 }
 
 // fileFlags configure the files of jobs.

@@ -1,86 +1,228 @@
-// Package bucket keeps files in a bucket of any of the kinds that it links: a
-// directory, Amazon S3 and what speaks like it, Google Cloud Storage, Azure Blob
-// Storage. It is apart from package file because these clients are large.
+// Package bucket opens the place where files are kept by its URL: a directory,
+// a bucket of Amazon S3 or of a server that speaks its protocol, or one of
+// Google Cloud Storage, through the same protocol.
+//
+// One client of that protocol replaces the SDKs of the clouds, which were two
+// thirds of the binary. Azure Blob Storage does not speak it.
 package bucket
 
 import (
+	"bytes"
 	"context"
+	"crypto/md5"
+	"encoding/base64"
 	"fmt"
 	"io"
+	"io/fs"
+	"strings"
+	"time"
 
-	"gocloud.dev/blob"
-	_ "gocloud.dev/blob/azureblob" // azblob://CONTAINER
-	_ "gocloud.dev/blob/fileblob"  // file:///PATH
-	_ "gocloud.dev/blob/gcsblob"   // gs://BUCKET
-	_ "gocloud.dev/blob/s3blob"    // s3://BUCKET?region=R
-	"gocloud.dev/gcerrors"
+	"github.com/minio/minio-go/v7"
 
 	"kith/backend/file"
 	"kith/core"
 )
 
-// Store is a bucket; it implements file.Store.
-type Store struct{ b *blob.Bucket }
+const (
+	// partSize is how much of a file a writer holds in memory, and the size of the
+	// parts that it sends: the smallest that S3 takes.
+	partSize = 5 << 20
+	// maxParts is how many parts S3 lets a file have: 48 GiB.
+	maxParts = 10_000
+	// abortTime bounds how long the removal of a broken upload takes, which goes
+	// on after its context has ended.
+	abortTime = 30 * time.Second
+)
 
-// Open opens a bucket by its URL; the kinds and their parameters are those of
-// gocloud.dev/blob, and credentials are found as each of their clients does.
-func Open(ctx context.Context, url string) (Store, error) {
-	b, err := blob.OpenBucket(ctx, url)
-	if err != nil {
-		return Store{}, fmt.Errorf("bucket: open: %w", err)
-	}
-	return Store{b}, nil
+// Store is a bucket, or the objects in it whose keys begin with a prefix; it
+// implements file.Store.
+type Store struct {
+	s3             *minio.Core
+	bucket, prefix string
 }
 
 // Close implements file.Store.
-func (s Store) Close() error { return s.b.Close() }
+func (Store) Close() error { return nil }
 
-// Create implements file.Store.
+func (s Store) key(ref core.FileRef) string { return s.prefix + string(ref) }
+
+// Create implements file.Store. The first request is made when a part is full,
+// or by Close.
 func (s Store) Create(ctx context.Context, ref core.FileRef) (file.Writer, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	w, err := s.b.NewWriter(ctx, string(ref), &blob.WriterOptions{ContentType: "application/octet-stream"})
-	if err != nil {
-		cancel()
-		return nil, fmt.Errorf("bucket: create: %w", err)
-	}
-	return &writer{Writer: w, cancel: cancel}, nil
+	return &writer{ctx: ctx, store: s, key: s.key(ref)}, nil
 }
 
+// writer sends a file in parts, which the server makes an object of when all are
+// there. A file of one part is sent by one request.
 type writer struct {
-	*blob.Writer
-	cancel context.CancelFunc
+	ctx    context.Context
+	store  Store
+	key    string
+	part   []byte // what has not been sent
+	upload string // the id of the upload in parts; empty: none has begun
+	sent   []minio.CompletePart
+	err    error // of the part that could not be sent
 	done   bool
 }
 
-func (w *writer) Close() error {
-	w.done = true
-	defer w.cancel()
-	return w.Writer.Close()
+// Write sends a full part only when there are more bytes, so that a file of just
+// one part needs no upload in parts.
+func (w *writer) Write(p []byte) (n int, err error) {
+	if w.done {
+		return 0, fs.ErrClosed
+	}
+	if w.part == nil {
+		w.part = make([]byte, 0, partSize)
+	}
+	for len(p) > 0 {
+		if len(w.part) == partSize {
+			if err := w.send(); err != nil {
+				return n, err
+			}
+		}
+		some := min(len(p), partSize-len(w.part))
+		w.part = append(w.part, p[:some]...)
+		p = p[some:]
+		n += some
+	}
+	return n, nil
 }
 
-// Abort implements file.Writer: a writer whose context has ended stores nothing
-// when it is closed.
+// send sends a part. After an error the file is lost.
+func (w *writer) send() error {
+	if w.err == nil {
+		w.err = w.sendPart()
+	}
+	if w.err != nil {
+		return fmt.Errorf("bucket: write: %w", w.err)
+	}
+	return nil
+}
+
+func (w *writer) sendPart() (err error) {
+	if len(w.sent) == maxParts {
+		return fmt.Errorf("a file has at most %d parts of %d bytes", maxParts, partSize)
+	}
+	if w.upload == "" {
+		if w.upload, err = w.store.s3.NewMultipartUpload(w.ctx, w.store.bucket, w.key, putOptions); err != nil {
+			return err
+		}
+	}
+	part, err := w.store.s3.PutObjectPart(w.ctx, w.store.bucket, w.key, w.upload, len(w.sent)+1,
+		bytes.NewReader(w.part), int64(len(w.part)), minio.PutObjectPartOptions{Md5Base64: w.md5()})
+	if err != nil {
+		return err
+	}
+	w.sent = append(w.sent, minio.CompletePart{PartNumber: part.PartNumber, ETag: part.ETag})
+	w.part = w.part[:0]
+	return nil
+}
+
+// md5 is the checksum by which the server knows that a part arrived as it was
+// sent.
+func (w *writer) md5() string {
+	sum := md5.Sum(w.part)
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
+
+var putOptions = minio.PutObjectOptions{ContentType: "application/octet-stream"}
+
+// Close makes the object be there, unless a part of it was not sent.
+func (w *writer) Close() error {
+	if w.done {
+		return fs.ErrClosed
+	}
+	if err := w.finish(); err != nil {
+		w.Abort()
+		return fmt.Errorf("bucket: close: %w", err)
+	}
+	w.done, w.part = true, nil
+	return nil
+}
+
+func (w *writer) finish() (err error) {
+	s := w.store
+	if w.err == nil && w.upload == "" {
+		_, err = s.s3.PutObject(w.ctx, s.bucket, w.key, bytes.NewReader(w.part), int64(len(w.part)), w.md5(), "", putOptions)
+		return err
+	}
+	if err := w.send(); err != nil {
+		return err
+	}
+	_, err = s.s3.CompleteMultipartUpload(w.ctx, s.bucket, w.key, w.upload, w.sent, putOptions)
+	return err
+}
+
+// Abort implements file.Writer. Parts that the server does not remove now are
+// removed by Remove.
 func (w *writer) Abort() {
-	if !w.done {
-		w.done = true
-		w.cancel()
-		_ = w.Writer.Close()
+	if w.done {
+		return
+	}
+	w.done, w.part = true, nil
+	if w.upload != "" {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), abortTime)
+		defer cancel()
+		_ = w.store.s3.AbortMultipartUpload(ctx, w.store.bucket, w.key, w.upload)
 	}
 }
 
 // Open implements file.Store.
 func (s Store) Open(ctx context.Context, ref core.FileRef, from int64) (io.ReadCloser, error) {
-	r, err := s.b.NewRangeReader(ctx, string(ref), from, -1, nil)
+	var options minio.GetObjectOptions
+	if from > 0 {
+		if err := options.SetRange(from, 0); err != nil {
+			return nil, fmt.Errorf("bucket: open: %w", err)
+		}
+	}
+	body, _, _, err := s.s3.GetObject(ctx, s.bucket, s.key(ref), options)
+	if code(err) == "InvalidRange" {
+		// The file is there, and ends at or before that place.
+		return io.NopCloser(strings.NewReader("")), nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("bucket: open: %w", err)
 	}
-	return r, nil
+	return body, nil
 }
 
-// Remove implements file.Store.
+// Remove implements file.Store. What a process had sent of the file when it died
+// goes with it.
 func (s Store) Remove(ctx context.Context, ref core.FileRef) error {
-	if err := s.b.Delete(ctx, string(ref)); err != nil && gcerrors.Code(err) != gcerrors.NotFound {
+	err := s.s3.RemoveObject(ctx, s.bucket, s.key(ref), minio.RemoveObjectOptions{})
+	if err == nil || code(err) == "NoSuchKey" {
+		err = s.abortUploads(ctx, s.key(ref))
+	}
+	// Some servers answer so when there are none at all.
+	if err != nil && code(err) != "NoSuchUpload" {
 		return fmt.Errorf("bucket: remove: %w", err)
 	}
 	return nil
+}
+
+// abortUploads removes the parts of uploads to a key that no process goes on
+// with.
+func (s Store) abortUploads(ctx context.Context, key string) error {
+	// The delimiter leaves out what is in folders whose names begin with the key.
+	found, err := s.s3.ListMultipartUploads(ctx, s.bucket, key, "", "", "/", 0)
+	if err != nil {
+		return err
+	}
+	for _, upload := range found.Uploads {
+		if upload.Key != key {
+			continue
+		}
+		if err := s.s3.AbortMultipartUpload(ctx, s.bucket, key, upload.UploadID); err != nil && code(err) != "NoSuchUpload" {
+			return err
+		}
+	}
+	return nil
+}
+
+// code is what the protocol calls an error; empty: it is not one of the protocol.
+func code(err error) string {
+	if err == nil {
+		return ""
+	}
+	return minio.ToErrorResponse(err).Code
 }
