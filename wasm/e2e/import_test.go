@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	kith "kith/backend/client"
+	"kith/backend/file/bucket/s3test"
 	"kith/core"
 	"kith/core/job"
 )
@@ -245,11 +246,30 @@ func TestClient_BelowAPath(t *testing.T) {
 }
 
 // The command line: what it prints elsewhere than on a terminal, its files and
-// its exit statuses.
+// its exit statuses. The service keeps files in a folder, and in a bucket.
 func TestCLI_Import(t *testing.T) {
 	t.Parallel()
+	t.Run("folder", func(t *testing.T) {
+		t.Parallel()
+		importByCommandLine(t)
+	})
+	t.Run("bucket", func(t *testing.T) {
+		t.Parallel()
+		bucket := s3test.Start(t)
+		importByCommandLine(t, inBucket(bucket)...)
+		require.NotEmpty(t, bucket.Keys(t, "imports/demo/"))
+		require.NotEmpty(t, bucket.Keys(t, "exports/demo/"))
+	})
+}
+
+// inBucket are the variables of a service that keeps files in a bucket.
+func inBucket(bucket *s3test.Server) []string {
+	return append([]string{"KITH_FILES=" + bucket.Files()}, s3test.Env...)
+}
+
+func importByCommandLine(t *testing.T, env ...string) {
 	s := demoSite(t)
-	s.serve(t)
+	s.serve(t, env...)
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
 	write := func(name, text string) { require.NoError(t, os.WriteFile(path(name), []byte(text), 0o600)) }

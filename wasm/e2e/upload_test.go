@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	kith "kith/backend/client"
+	"kith/backend/file/bucket/s3test"
 )
 
 // imports are the files that lie where uploads are kept, whole or not, with
@@ -87,6 +88,36 @@ func TestUpload_HTTPCutInTheMiddle(t *testing.T) {
 	require.Zero(t, number(t, db, `SELECT count(*) FROM file WHERE size IS NOT NULL`))
 	require.Equal(t, 12, number(t, db, `SELECT count(*) FROM file`), "what was begun is noted, to be cleared away")
 	require.NotContains(t, server.output.String(), "level=ERROR", "it is no fault of the service")
+}
+
+// Of an upload whose backend is killed in the middle nothing is seen in the bucket.
+// What had been sent goes with its tenant.
+func TestKillBackend_UploadToBucketIsNoFile(t *testing.T) {
+	t.Parallel()
+	bucket := s3test.Start(t)
+	s := demoSite(t)
+	backend := s.serve(t, inBucket(bucket)...)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.backend, "http://"))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	half := strings.Repeat("accountId,id\n", 1<<20)
+	_, err = fmt.Fprintf(conn, "POST /api/v1/demo/export/upload HTTP/1.1\r\nHost: x\r\n%s\r\nContent-Type: text/csv\r\nContent-Length: %d\r\n\r\n%s",
+		s.auth("demo"), 2*len(half), half)
+	require.NoError(t, err)
+	const folder = "imports/demo/"
+	await(t, func() error {
+		if n := bucket.Incomplete(t, folder); n != 1 {
+			return fmt.Errorf("%d uploads have begun", n)
+		}
+		return nil
+	})
+	backend.kill()
+	require.Empty(t, bucket.Keys(t, folder))
+	require.Equal(t, 1, bucket.Incomplete(t, folder))
+
+	_, errOut, status := s.run(t, inBucket(bucket), "tenant", "erase", "demo", "--yes")
+	require.Zero(t, status, errOut)
+	require.Zero(t, bucket.Incomplete(t, folder))
 }
 
 // The bound on files is what KITH_MAX_FILE says, and errors name it.
