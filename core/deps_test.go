@@ -140,7 +140,7 @@ var walls = []wall{
 	{pkg: "kith/backend/file/bucket", kith: []string{"kith/core", "kith/backend/file", "kith/backend/file/bucket"},
 		modules: buckets, tests: []string{"kith/backend/file/filetest", "kith/backend/file/bucket/s3test"},
 		why: "it alone links the client of buckets, and bounds with net/http how long that asks for a machine's credentials"},
-	{pkg: "kith/backend/file/bucket/s3test", kith: []string{"kith/backend/file/bucket/s3test", "kith/backend/repo"}, modules: buckets,
+	{pkg: "kith/backend/file/bucket/s3test", kith: []string{"kith/backend/file/bucket/s3test", "kith/backend/testenv"}, modules: buckets,
 		why: "tests of every layer use it"},
 	{pkg: "kith/backend/sheet", kith: rules, modules: sheets,
 		why: "it writes rows, whatever they mean"},

@@ -15,7 +15,7 @@ import (
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
-	"kith/backend/repo"
+	"kith/backend/testenv"
 )
 
 const (
@@ -101,7 +101,7 @@ func (s *Server) Incomplete(t testing.TB, folder string) int {
 // binary finds the server where the Makefile puts it.
 func binary(t testing.TB) string {
 	t.Helper()
-	path, err := repo.Path("bin/tools/s3server")
+	path, err := testenv.Path("bin/tools/s3server")
 	must(t, err)
 	if _, err := os.Stat(path); err != nil {
 		t.Fatalf("s3test: %v: run make bin/tools/s3server", err)
