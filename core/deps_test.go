@@ -205,7 +205,7 @@ var walls = []wall{
 	{pkg: "kith/wasm/cluster", kith: []string{"kith/wasm/cluster"}, why: "it starts built programs and knows nothing of them"},
 	{pkg: "kith/wasm/transcript", kith: []string{"kith/wasm/transcript"}, why: "it plays stories against any server"},
 	{pkg: "kith/wasm/e2e", kith: []string{"kith/wasm/e2e", "kith/wasm/host", "kith/edge/abi"}, modules: []string{"github.com/tetratelabs/wazero/..."},
-		tests: []string{"kith/wasm/host", "kith/wasm/transcript", "kith/backend/store/sqldtest", "kith/backend/file/bucket/s3test", "kith/backend/client", "kith/core", "kith/core/job", "github.com/tetratelabs/wazero/...",
+		tests: []string{"kith/wasm/host", "kith/wasm/transcript", "kith/backend/testenv", "kith/backend/store/sqldtest", "kith/backend/file/bucket/s3test", "kith/backend/client", "kith/core", "kith/core/job", "github.com/tetratelabs/wazero/...",
 			// The yardstick of the component: its handlers, compiled natively.
 			"kith/edge/serve", "kith/backend/store/flush", "kith/backend/store/turn",
 			// To look at what the programs stored.

@@ -8,6 +8,7 @@ import (
 
 	"kith/backend/store"
 	"kith/backend/store/sqldtest"
+	"kith/backend/testenv"
 )
 
 func TestMigrate_TwiceIsOnce(t *testing.T) {
@@ -52,7 +53,9 @@ func TestMigrate_ManyAtOnce(t *testing.T) {
 	})
 	t.Run("file", func(t *testing.T) {
 		t.Parallel()
-		for range 20 { // those who open a new file at once seldom meet
+		// Processes that open a new file at once seldom collide; make race tries
+		// more often.
+		for range 3 * len(testenv.Seeds(t)) {
 			many(t, "file:"+filepath.Join(t.TempDir(), "new.db"))
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store/sqldtest"
+	"kith/backend/testenv"
 )
 
 // many is how many events a database has that takes some time to restore or to
@@ -279,7 +280,7 @@ func TestBackup_WhileOthersWrite(t *testing.T) {
 			}()
 		}
 		last := -1
-		for i := range 4 {
+		for i := range 2 * len(testenv.Seeds(t)) {
 			await(t, func() error {
 				if n := int(spent.Load()); n <= last {
 					return fmt.Errorf("%d were redeemed", n)
