@@ -41,7 +41,8 @@ on_path() {
 inputs() {
 	go version
 	grep "$module v" "$here/go.mod"
-	cat "$here/wasip1.json" "${BASH_SOURCE[0]}"
+	cat "$here/wasip1.json"
+	declare -f assemble
 	dpkg-query -W -f '${Package} ${Version}\n' llvm-19-dev libclang-19-dev wasi-libc libclang-rt-19-dev-wasm32 2>/dev/null || true
 }
 
@@ -115,7 +116,7 @@ test)
 	[ $# -gt 0 ] || { say "usage: tinygo.sh test PKG…"; exit 2; }
 	command -v wazero >/dev/null || { say "no wazero command on PATH; make test builds one into bin/tools"; exit 1; }
 	tinygo=$(path)
-	exec "$tinygo" test -target="$here/test.json" "$@"
+	WASMOPT=$here/asyncify.sh exec "$tinygo" test -no-debug -target="$here/test.json" "$@"
 	;;
 *)
 	sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2

@@ -156,6 +156,7 @@ func (b backend) serve(e *env) error {
 	sender := webhook.NewSender(webhook.Options{Now: engine.Now})
 	for _, worker := range append(jobs, intake, gateways, job.NewAnalytics(engine, e.log), job.NewRewards(engine, e.log),
 		job.NewWebhooks(engine, sender, e.log), job.NewForget(engine, e.log)) {
+		worker.Finish = e.stopTimeout / 3 // requests have ended by then
 		workers.Go(func() { worker.Run(working) })
 	}
 	surface := &api.API{Engine: engine, Pages: b.pages, GraphQL: graph, GraphiQL: b.explorer, Limit: api.NewLimit(int(b.flags.RateLimit)), Observe: e.observeRoute, Log: e.log}
