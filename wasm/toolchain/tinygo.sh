@@ -116,7 +116,7 @@ test)
 	[ $# -gt 0 ] || { say "usage: tinygo.sh test PKG…"; exit 2; }
 	command -v wazero >/dev/null || { say "no wazero command on PATH; make test builds one into bin/tools"; exit 1; }
 	tinygo=$(path)
-	WASMOPT=$here/asyncify.sh exec "$tinygo" test -no-debug -target="$here/test.json" "$@"
+	exec "$tinygo" test -target="$here/test.json" "$@"
 	;;
 *)
 	sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2
