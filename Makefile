@@ -45,7 +45,7 @@ GUEST := go.mod go.sum $(wildcard $(TOOLCHAIN)/go.mod $(TOOLCHAIN)/*.json $(TOOL
 PROBE := wasm/host/testdata/probe
 SCRIPT := edge/script/kith.min.js
 
-.PHONY: help run run-cluster build edge graphiql tinygo test test-needs race short lint size golden bench soak fuzz clean FORCE
+.PHONY: help run run-cluster build edge graphiql tinygo test test-needs race guest short lint size golden bench soak fuzz clean FORCE
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s '|' 2>/dev/null \
@@ -71,10 +71,16 @@ tinygo: bin/.base ## build the TinyGo compiler if needed, and print its path
 test: test-needs ## all tests; those of packages that share memory with the race detector; a skipped test fails
 	@$(TOOLCHAIN)/test.sh $(RACE_PACKAGES)
 
-test-needs: bin/.test $(NPM:=/node_modules/.package-lock.json) bin/tools/gotestsum bin/tools/wazero bin/tools/s3server edge bin/kith
+test-needs: bin/.test $(NPM:=/node_modules/.package-lock.json) bin/tools/gotestsum bin/tools/s3server edge bin/kith
 
 race: test-needs ## all tests with the race detector, and KITH_SEEDS (8) seeds of each property test
 	@KITH_SEEDS=$${KITH_SEEDS:-8} $(TOOLCHAIN)/test.sh ./...
+
+guest: bin/tools/wazero | bin/.tinygo ## the tests of core again, compiled by TinyGo and run as a guest
+	@echo "== tests of core as a guest (about 90 s)"
+	@PATH="$$PWD/bin/tools:$$PATH" $(TINYGO_SH) test ./core/... | tee bin/tinygo-test.txt
+	@if ! grep -q '^ok' bin/tinygo-test.txt; then echo "FAIL: no test ran as a guest"; exit 1; fi
+	@if grep -e '^--- SKIP' -e 'no tests to run' bin/tinygo-test.txt; then echo "FAIL: the tests above did not run as a guest"; exit 1; fi
 
 short: bin/edge.wasm ## the inner loop: tests without the processes they would start
 	@go test -short ./...

@@ -64,12 +64,12 @@ func TestUpload_BecomesAJobWhenItIsClosed(t *testing.T) {
 	require.Empty(t, s.aside.String(), "who succeeds is told nothing")
 }
 
-// Four megabytes, by clients that send their pieces one after the other, and in no
+// Ten megabytes of long rows, by clients that send their pieces one after the other, and in no
 // order.
 func TestUpload_PiecesInAnyOrder(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	text := users(200_000)
+	text := users(1) + strings.Repeat("a,u,"+strings.Repeat("x", 1000)+"\n", 10_000)
 	for _, concurrent := range []bool{false, true} {
 		s := d.connect(t, "acme", d.acme, client.UseConcurrentWrites(concurrent))
 		f, err := s.Create("users_many.csv")

@@ -2,9 +2,9 @@
 # Runs every test of this repository: test.sh PACKAGE…
 #
 # The packages that are named run with the race detector, the others without it,
-# side by side on two cores; then the tests of core run again as a guest. A test
-# that was skipped, a package without a test to run and a run without tests are
-# failures. What go test said is in bin/test-*.json.
+# side by side on two cores. A test that was skipped, a package without a test to
+# run and a run without tests are failures. What go test said is in
+# bin/test-*.json.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -22,21 +22,14 @@ run() {
 		-trimpath -count=1 -p 1 -timeout 30m "$@"
 }
 
-# as_guest runs the tests of core as a guest under wazero.
-as_guest() {
-	echo "== tests of core as a guest (about 40 s)"
-	PATH="$PWD/bin/tools:$PATH" wasm/toolchain/tinygo.sh test ./core/... | tee bin/tinygo-test.txt
-}
-
 mapfile -t raced < <(go list "$@")
 mapfile -t others < <(go list ./... | grep -vxF -f <(printf '%s\n' "${raced[@]}"))
-rm -f bin/test-*.json bin/tinygo-test.txt
+rm -f bin/test-*.json
 echo "== tests: ${#raced[@]} packages with the race detector, ${#others[@]} without (about 6 minutes)"
 # Bash starts background commands with SIGINT ignored: Ctrl-C must end both.
 (trap - INT && CGO_ENABLED=1 run race "${race[@]}" "${raced[@]}") &
 status=0
 if [ ${#others[@]} -gt 0 ]; then CGO_ENABLED=0 run plain "${others[@]}" || status=$?; fi
-as_guest || status=$?
 wait $! || status=$?
 [ "$status" = 0 ] || exit "$status"
 
@@ -46,5 +39,3 @@ for results in bin/test-*.json; do
 	if grep 'warning: no tests to run' "$results"; then fail "the packages above ran no test"; fi
 	grep -q '"Action":"pass".*"Test":' "$results" || fail "no test ran"
 done
-grep -q '^ok' bin/tinygo-test.txt || fail "no test ran as a guest"
-if grep -e '^--- SKIP' -e 'no tests to run' bin/tinygo-test.txt; then fail "the tests above did not run as a guest"; fi
