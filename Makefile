@@ -73,7 +73,7 @@ test: test-needs ## all tests; those of packages that share memory with the race
 
 test-needs: bin/.test $(NPM:=/node_modules/.package-lock.json) bin/tools/gotestsum bin/tools/s3server edge bin/kith
 
-race: test-needs ## all tests with the race detector, and KITH_SEEDS (8) seeds of each property test
+race: test-needs guest ## all tests with the race detector, and KITH_SEEDS (8) seeds of each property test
 	@KITH_SEEDS=$${KITH_SEEDS:-8} $(TOOLCHAIN)/test.sh ./...
 
 guest: bin/tools/wazero | bin/.tinygo ## the tests of core again, compiled by TinyGo and run as a guest
