@@ -24,7 +24,9 @@ func TestImport_ReferralsAreCalls(t *testing.T) {
 	alone(t, func(t *testing.T, b bundle) {
 		for _, seed := range testenv.Seeds(t) {
 			b.requireReferralsAreCalls(t, 2*seed)
-			b.requireReferralsAreCalls(t, 2*seed+1)
+			if b.DB.Embedded() { // calls take long on a server
+				b.requireReferralsAreCalls(t, 2*seed+1)
+			}
 		}
 	})
 }
