@@ -7,7 +7,7 @@ SHELL := bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
 # What one goal needs is built side by side; several goals run in their order.
-ifeq ($(words $(MAKECMDGOALS)),1)
+ifeq ($(MAKELEVEL) $(words $(MAKECMDGOALS)),0 1)
 MAKEFLAGS += -j2
 endif
 
@@ -75,7 +75,7 @@ test-needs: bin/.test $(NPM:=/node_modules/.package-lock.json) bin/tools/gotests
 
 race: test-needs ## all tests with the race detector and as a guest, and KITH_SEEDS (8) seeds of each property test
 	@KITH_SEEDS=$${KITH_SEEDS:-8} $(TOOLCHAIN)/test.sh ./...
-	@$(MAKE) --no-print-directory guest GUEST_PACKAGES="$$(go list ./core/...)"
+	@$(MAKE) --no-print-directory guest GUEST_PACKAGES="$$(go list ./core/... | tr '\n' ' ')"
 
 # What the component's handlers call. The rest of core, which those packages call,
 # runs as a guest with make race: TinyGo takes 25 s of one core for each package.

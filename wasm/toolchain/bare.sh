@@ -30,7 +30,7 @@ esac
 [ $# -gt 0 ] || set -- run test
 
 work=$(mktemp -d)
-trap 'rm -rf --one-file-system "$work"' EXIT
+trap 'umount -R "$work"/*/proc "$work"/*/dev 2>/dev/null || true; rm -rf --one-file-system "$work"' EXIT
 root=$work/root
 
 # bootstrap makes $1: a minimal Debian with what the README asks for.
