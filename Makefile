@@ -154,10 +154,12 @@ bin/.packages: go.mod go.sum | bin/.base
 	@$(STEP) "packages of bin/kith" 60 $(GO_BUILD) $$(go list -e -f '{{range .Imports}}{{println .}}{{end}}' ./backend/cmd/kith | grep '^kith/')
 	@touch $@
 
-# Files that say that a check of this machine was done.
+# Files that say that a check of this machine was done. The packages that TinyGo
+# needs are installed with it, while Go compiles what does not need them.
 bin/.base: $(TOOLCHAIN)/setup.sh
 	@mkdir -p bin
 	@$(TINYGO_SH) check
+	@$(TOOLCHAIN)/setup.sh base
 	@touch $@
 
 bin/.tinygo: $(TINYGO_SH) $(TOOLCHAIN)/go.mod | bin/.base

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Ensures the system commands and Debian packages that a group of targets
-# needs: setup.sh GROUP…, where GROUP is one of
+# needs: setup.sh [check] GROUP…, where GROUP is one of
 #
 #   base     what every target needs
 #   tinygo   what building TinyGo, and compiling with it, needs
@@ -11,8 +11,9 @@
 # npm are checked first: what is missing or too old there is the first thing
 # printed, and nothing is downloaded. On Debian and Ubuntu, as root or with a
 # sudo that asks no password, missing packages are then installed. Anywhere else
-# the script names them and the command that installs them, and exits 1. Nothing
-# is written to stdout.
+# the script names them and the command that installs them, and exits 1. With
+# check it installs nothing and fails only where it could not. Nothing is written
+# to stdout.
 set -euo pipefail
 exec >&2
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -58,8 +59,13 @@ in_groups() {
 	return 1
 }
 
+only_check=
+if [ "${1-}" = check ]; then
+	only_check=yes
+	shift
+fi
 groups=("$@")
-[ ${#groups[@]} -gt 0 ] || { say "usage: setup.sh base|tinygo|test|bench …"; exit 2; }
+[ ${#groups[@]} -gt 0 ] || { say "usage: setup.sh [check] base|tinygo|test|bench …"; exit 2; }
 
 trim() { local s=$1; s=${s#"${s%%[![:space:]]*}"}; printf %s "${s%"${s##*[![:space:]]}"}"; }
 
@@ -125,8 +131,12 @@ elif ! "${root[@]}" true 2>/dev/null; then
 	say "no permission to install packages; run: sudo apt-get install -y --no-install-recommends ${missing[*]}"
 	exit 1
 fi
+[ -z "$only_check" ] || exit 0
 
-# One apt at a time per machine: wait for another one's lock.
+# One apt at a time: of this checkout by a lock on this file, since steps run side
+# by side and `apt-get update` waits for nobody; of the machine by apt's own.
+exec 8<"${BASH_SOURCE[0]}"
+flock 8
 apt=("${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300)
 "$here/step.sh" "package lists of Debian" 5 "${apt[@]}" update
 "$here/step.sh" "Debian packages ${missing[*]}" 40 "${apt[@]}" install -y --no-install-recommends "${missing[@]}"

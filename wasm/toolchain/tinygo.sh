@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The one way this project calls TinyGo.
 #
-#   tinygo.sh check              install the Debian packages that the rest needs
+#   tinygo.sh check              fail if what the rest needs cannot be installed
 #   tinygo.sh path               print the tinygo command, making it if needed
 #   tinygo.sh build -o OUT PKG   compile a guest with the project's flags
 #   tinygo.sh test PKG…          run tests as a guest under wazero
@@ -92,7 +92,7 @@ path() { on_path || make_own; }
 
 case ${1-} in
 check)
-	if on_path >/dev/null; then "$here/setup.sh" base; else "$here/setup.sh" base tinygo; fi
+	if on_path >/dev/null; then "$here/setup.sh" check base; else "$here/setup.sh" check base tinygo; fi
 	;;
 path)
 	path
