@@ -58,6 +58,7 @@ func run(t *testing.T, url string) bundle {
 	t.Helper()
 	db, err := store.Open(url, "")
 	require.NoError(t, err)
+	db.SetTimeout(sqldtest.Deadline)
 	require.NoError(t, db.Migrate(t.Context(), now))
 	require.NoError(t, db.Write(t.Context(), now, func(tx *store.Tx) error {
 		_, err := tx.InsertTenant(t.Context(), store.Tenant{Alias: "t", Policy: link.Policy{Consent: link.ConsentOff}})

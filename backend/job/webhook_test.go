@@ -56,6 +56,7 @@ func reopenHooks(t testing.TB, url string) hooks {
 	t.Helper()
 	db, err := store.Open(url, "")
 	require.NoError(t, err)
+	db.SetTimeout(sqldtest.Deadline)
 	t.Cleanup(func() { _ = db.Close() })
 	keys, err := auth.ParseKeyring(strings.Repeat("a", 64))
 	require.NoError(t, err)

@@ -51,6 +51,7 @@ func openFile(t testing.TB) *store.Primary {
 	t.Helper()
 	db, err := store.Open(storetest.File(t), "")
 	require.NoError(t, err)
+	db.SetTimeout(sqldtest.Deadline)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	require.NoError(t, db.Migrate(t.Context(), start))
 	return db
@@ -88,6 +89,7 @@ func onOwnServer(t *testing.T, test func(*testing.T, bundle)) {
 		t.Parallel()
 		db, err := store.Open(sqldtest.Start(t).PrimaryURL(), "")
 		require.NoError(t, err)
+		db.SetTimeout(sqldtest.Deadline)
 		t.Cleanup(func() { _ = db.Close() })
 		require.NoError(t, db.Migrate(t.Context(), start))
 		test(t, bundleOn(t, db))
@@ -99,6 +101,7 @@ func openServer(t testing.TB) *store.Primary {
 	url := sqldtest.Shared(t).PrimaryURL()
 	server.Do(func() {
 		if server.db, server.err = store.Open(url, ""); server.err == nil {
+			server.db.SetTimeout(sqldtest.Deadline)
 			server.err = server.db.Migrate(context.Background(), start)
 		}
 	})

@@ -21,7 +21,7 @@ func (p *Primary) WriteBatch(ctx context.Context, now core.Time, tenant core.Ten
 		}
 		return do(tx)
 	}
-	return untilKept(ctx, func() error {
+	return p.untilKept(ctx, func() error {
 		if wait != nil && p.embedded {
 			if err := p.transactAhead(ctx, now, wait, batch); !errors.Is(err, errStale) {
 				return err
@@ -37,6 +37,7 @@ var errStale = errors.New("store: somebody wrote before the lock was taken")
 // lock is the write lock of a transaction, which may take it when it has read
 // already.
 type lock struct {
+	db    *Primary
 	taken bool
 	wait  func()
 	conn  *sql.Conn
@@ -50,7 +51,7 @@ func (p *Primary) transactAhead(ctx context.Context, now core.Time, wait func(),
 		return fmt.Errorf("store: begin: %w", err)
 	}
 	defer conn.Close()
-	l := &lock{conn: conn, wait: wait}
+	l := &lock{db: p, conn: conn, wait: wait}
 	if l.version, err = dataVersion(ctx, conn); err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func (l *lock) take(ctx context.Context) error {
 		return nil
 	}
 	l.wait()
-	if err := begin(ctx, l.conn, beginWrite); err != nil {
+	if err := l.db.begin(ctx, l.conn, beginWrite); err != nil {
 		return fmt.Errorf("store: begin: %w", err)
 	}
 	l.taken = true

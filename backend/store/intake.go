@@ -23,7 +23,7 @@ func (p *Primary) AppendIntake(ctx context.Context, tenant core.TenantAlias, b e
 	if err != nil {
 		return false, fmt.Errorf("store: append intake: %w", err)
 	}
-	added, err := appendPatiently(ctx, conn, tenant, b)
+	added, err := p.appendPatiently(ctx, conn, tenant, b)
 	if err := errors.Join(err, conn.Close()); err != nil {
 		return false, err
 	}
@@ -33,10 +33,11 @@ func (p *Primary) AppendIntake(ctx context.Context, tenant core.TenantAlias, b e
 
 // appendPatiently tries again while others write for too long: nothing was taken
 // in then.
-func appendPatiently(ctx context.Context, q querier, tenant core.TenantAlias, b event.Batch) (bool, error) {
+func (p *Primary) appendPatiently(ctx context.Context, q querier, tenant core.TenantAlias, b event.Batch) (bool, error) {
+	began := time.Now()
 	for try := 1; ; try++ {
 		added, err := appendIntake(ctx, q, tenant, b)
-		if err == nil || try == maxTries || !strings.Contains(err.Error(), locked) {
+		if err == nil || !strings.Contains(err.Error(), locked) || p.triedEnough(try, began) {
 			return added, err
 		}
 		select {

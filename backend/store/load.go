@@ -12,7 +12,7 @@ import (
 // Unchecked runs do in one transaction as Write does, without foreign keys:
 // rows may come before what they refer to, and go after it.
 func (p *Primary) Unchecked(ctx context.Context, now core.Time, do func(*Tx) error) error {
-	if err := untilKept(ctx, func() error { return p.transact(ctx, now, unchecked, do) }); err != nil {
+	if err := p.untilKept(ctx, func() error { return p.transact(ctx, now, unchecked, do) }); err != nil {
 		return err
 	}
 	return p.Durable()

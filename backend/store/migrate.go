@@ -57,8 +57,13 @@ func migrationNumber(name string) (int, error) {
 }
 
 func (p *Primary) migrateBy(ctx context.Context, now core.Time, files []string) error {
-	if _, err := p.write.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS schema_version (
-		version INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL) STRICT`); err != nil {
+	// Several processes that start at once wait for each other here, too.
+	err := p.untilKept(ctx, func() error {
+		_, err := p.write.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS schema_version (
+			version INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL) STRICT`)
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("store: migrate: %w", err)
 	}
 	for _, name := range files {

@@ -37,6 +37,7 @@ func TestMigrate_ManyAtOnce(t *testing.T) {
 				db, err := store.Open(url, "")
 				if err == nil {
 					defer db.Close()
+					db.SetTimeout(sqldtest.Deadline)
 					err = db.Migrate(t.Context(), now)
 				}
 				failed <- err

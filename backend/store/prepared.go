@@ -16,7 +16,10 @@ const maxPrepared = 512
 // preparing opens connections to a file that keep their statements prepared: to
 // prepare one takes several times as long as to run it. A server prepares by
 // itself. sql.Stmt would do the same, named at every use.
-type preparing struct{ driver.Connector }
+type preparing struct {
+	driver.Connector
+	of *Primary
+}
 
 func (p preparing) Connect(ctx context.Context) (driver.Conn, error) {
 	c, err := p.connect(ctx)
@@ -30,7 +33,7 @@ func (p preparing) Connect(ctx context.Context) (driver.Conn, error) {
 // file at once, those whom the change of its journal cannot let wait are told at
 // once that it is locked, however patient they are.
 func (p preparing) connect(ctx context.Context) (driver.Conn, error) {
-	for end := time.Now().Add(beginTimeout); ; {
+	for end := time.Now().Add(p.of.beginTimeout); ; {
 		c, err := p.Connector.Connect(ctx)
 		if !gaveUp(err) || time.Now().After(end) {
 			return c, err

@@ -20,7 +20,7 @@ func OpenReplica(url, token string) (*Replica, error) {
 	if strings.HasPrefix(url, "file:") {
 		url += separator(url) + "_pragma=query_only(1)&_pragma=busy_timeout(5000)"
 	}
-	connector, err := connect.Connector(url, token)
+	connector, err := connect.New(url, token)
 	if err != nil {
 		return nil, fmt.Errorf("store: open replica: %w", err)
 	}

@@ -9,7 +9,7 @@ import (
 // them, while others go on writing. It costs a connection for as long, and the
 // file of an embedded database grows by what is written meanwhile.
 func (p *Primary) Snapshot(ctx context.Context, do func(Reads) error) error {
-	conn, err := alive(ctx, p.read, maxReaders, "BEGIN")
+	conn, err := p.alive(ctx, p.read, maxReaders, "BEGIN")
 	if err != nil {
 		return fmt.Errorf("store: begin snapshot: %w", err)
 	}

@@ -30,6 +30,11 @@ type Primary struct {
 	Reads
 	write *sql.DB
 	read  *sql.DB
+	// connectors make the connections of write and read.
+	connectors [2]*connect.Connector
+	// beginTimeout bounds how long a transaction may take to begin, and retryTime is
+	// for how long one is run again though it was tried maxTries times.
+	beginTimeout, retryTime time.Duration
 	// embedded is true for a file.
 	embedded bool
 	// log is that of a file, and turn tells who waits for its lock; nil for a server,
@@ -46,9 +51,9 @@ type Primary struct {
 // that had it. Those of one process wait here, in their turn.
 const maxWriters = 1
 
-// beginTimeout bounds how long a transaction may take to begin. It is not bound
-// by the context of its caller: a connection that is given up goes on waiting at
-// the server, and the next one beside it.
+// beginTimeout bounds how long a transaction may take to begin, unless SetTimeout
+// was called. It is not bound by the context of its caller: a connection that is
+// given up goes on waiting at the server, and the next one beside it.
 const beginTimeout = 20 * time.Second
 
 // commitTimeout bounds how long a COMMIT may take.
@@ -76,25 +81,25 @@ func Open(url, token string) (*Primary, error) {
 			"&_pragma=busy_timeout(10000)&_pragma=foreign_keys(ON)"
 		forWriter = writerPragmas
 	}
-	write, err := connect.Connector(url+forWriter, token)
+	write, err := connect.New(url+forWriter, token)
 	if err != nil {
 		return nil, fmt.Errorf("store: open: %w", err)
 	}
-	read, err := connect.Connector(url, token)
+	read, err := connect.New(url, token)
 	if err != nil {
 		return nil, fmt.Errorf("store: open: %w", err)
 	}
+	p := &Primary{connectors: [2]*connect.Connector{write, read}, beginTimeout: beginTimeout, embedded: embedded}
 	if embedded {
-		write, read = preparing{write}, preparing{read}
-	}
-	p := &Primary{write: sql.OpenDB(write), read: sql.OpenDB(read), embedded: embedded}
-	if embedded {
+		p.write, p.read = sql.OpenDB(preparing{write, p}), sql.OpenDB(preparing{read, p})
 		if p.log, err = flush.New(url); err != nil {
 			return nil, fmt.Errorf("store: open: %w", err)
 		}
 		if p.turn, err = turn.New(url); err != nil {
 			return nil, fmt.Errorf("store: open: %w", err)
 		}
+	} else {
+		p.write, p.read = sql.OpenDB(write), sql.OpenDB(read)
 	}
 	p.Reads = Reads{q: p.read}
 	p.read.SetMaxOpenConns(maxReaders)
@@ -118,6 +123,17 @@ func separator(url string) string {
 		return "&"
 	}
 	return "?"
+}
+
+// SetTimeout sets how long a connection (5 s) and the beginning of a transaction
+// (20 s) may take, and for how long at least a transaction is run again that the
+// database gave up (5 times). It must be called before anything else. Tests, which
+// wait as long as a slow machine needs, use it.
+func (p *Primary) SetTimeout(d time.Duration) {
+	p.beginTimeout, p.retryTime = d, d
+	for _, c := range p.connectors {
+		c.Timeout = d
+	}
 }
 
 // Embedded reports whether the database is a file, which has no replicas.
@@ -211,14 +227,15 @@ func (p *Primary) Write(ctx context.Context, now core.Time, do func(*Tx) error) 
 // WriteBehind is Write, but for the disk: a power cut may undo the transaction,
 // with all that came after it, until Durable has returned.
 func (p *Primary) WriteBehind(ctx context.Context, now core.Time, do func(*Tx) error) error {
-	return untilKept(ctx, func() error { return p.transact(ctx, now, checked, do) })
+	return p.untilKept(ctx, func() error { return p.transact(ctx, now, checked, do) })
 }
 
 // untilKept runs a transaction, and anew while the database gives it up.
-func untilKept(ctx context.Context, transact func() error) error {
+func (p *Primary) untilKept(ctx context.Context, transact func() error) error {
+	began := time.Now()
 	for try := 1; ; try++ {
 		err := transact()
-		if err == nil || try == maxTries || !gaveUp(err) {
+		if err == nil || !gaveUp(err) || p.triedEnough(try, began) {
 			return err
 		}
 		select {
@@ -227,6 +244,11 @@ func untilKept(ctx context.Context, transact func() error) error {
 		case <-time.After(rand.N(time.Duration(try) * retryPause)):
 		}
 	}
+}
+
+// triedEnough reports whether nothing more is tried that the database gave up.
+func (p *Primary) triedEnough(try int, began time.Time) bool {
+	return try >= maxTries && time.Since(began) >= p.retryTime
 }
 
 const (
@@ -366,7 +388,7 @@ func checkAgain(ctx context.Context, conn *sql.Conn) {
 
 // writer returns a connection for a write; see alive.
 func (p *Primary) writer(ctx context.Context, first string) (*sql.Conn, error) {
-	return alive(ctx, p.write, maxWriters, first)
+	return p.alive(ctx, p.write, maxWriters, first)
 }
 
 // alive returns a connection of a pool that has just run a statement, one that
@@ -375,14 +397,14 @@ func (p *Primary) writer(ctx context.Context, first string) (*sql.Conn, error) {
 // Whatever is run next must not be repeated on another connection, as the pool
 // itself would do: when a connection breaks, the server may have run the
 // statement.
-func alive(ctx context.Context, pool *sql.DB, most int, first string) (conn *sql.Conn, err error) {
+func (p *Primary) alive(ctx context.Context, pool *sql.DB, most int, first string) (conn *sql.Conn, err error) {
 	// One try for each connection of the pool, and one for a new one.
 	for range most + 1 {
 		conn, err = pool.Conn(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if err = begin(ctx, conn, first); err == nil {
+		if err = p.begin(ctx, conn, first); err == nil {
 			return conn, nil
 		}
 		_ = conn.Close()
@@ -394,8 +416,8 @@ func alive(ctx context.Context, pool *sql.DB, most int, first string) (conn *sql
 }
 
 // begin runs the first statement on a connection.
-func begin(ctx context.Context, conn *sql.Conn, first string) error {
-	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), beginTimeout)
+func (p *Primary) begin(ctx context.Context, conn *sql.Conn, first string) error {
+	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.beginTimeout)
 	defer cancel()
 	_, err := conn.ExecContext(patient, first)
 	if err == nil && ctx.Err() != nil {

@@ -61,6 +61,7 @@ func onServer(t testing.TB) bundle {
 	url := sqldtest.Shared(t).PrimaryURL()
 	server.Do(func() {
 		if server.db, server.err = store.Open(url, ""); server.err == nil {
+			server.db.SetTimeout(sqldtest.Deadline)
 			server.err = server.db.Migrate(context.Background(), now)
 		}
 	})
@@ -84,6 +85,7 @@ func open(t testing.TB, url string) *store.Primary {
 	t.Helper()
 	db, err := store.Open(url, "")
 	require.NoError(t, err)
+	db.SetTimeout(sqldtest.Deadline)
 	// A server hangs up without the good-bye that the driver waits for.
 	t.Cleanup(func() { _ = db.Close() })
 	return db

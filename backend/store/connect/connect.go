@@ -19,13 +19,22 @@ import (
 // ErrNoConnection is that a connection did not come about: nothing was asked.
 var ErrNoConnection = errors.New("no connection")
 
-// timeout bounds a connection that nobody waits for: a pool opens such ones.
-const timeout = 5 * time.Second
+// defaultTimeout is the Timeout of a new Connector to a server.
+const defaultTimeout = 5 * time.Second
 
-// Connector makes connections to the database at url, as libsql.NewConnector does.
-// The token may be empty. To a file there is no bound: no server is silent there, and
-// a process that starts on a busy machine should not fail for that.
-func Connector(url, token string) (driver.Connector, error) {
+// Connector makes connections to a database. Make it with New.
+type Connector struct {
+	driver.Connector
+	// Timeout bounds a connection that nobody waits for: a pool opens such ones. It
+	// is 5 s unless it is set before the first connection. Zero is no bound, the
+	// default for a file: no server is silent there, and a process that starts on a
+	// busy machine should not fail for that.
+	Timeout time.Duration
+}
+
+// New returns a Connector to the database at url, as libsql.NewConnector does. The
+// token may be empty.
+func New(url, token string) (*Connector, error) {
 	var options []libsql.Option
 	if token != "" {
 		options = append(options, libsql.WithAuthToken(token))
@@ -34,13 +43,12 @@ func Connector(url, token string) (driver.Connector, error) {
 	if err != nil {
 		return nil, err
 	}
-	if strings.HasPrefix(url, "file:") {
-		return inner, nil
+	c := &Connector{Connector: inner}
+	if !strings.HasPrefix(url, "file:") {
+		c.Timeout = defaultTimeout
 	}
-	return connector{inner}, nil
+	return c, nil
 }
-
-type connector struct{ driver.Connector }
 
 type made struct {
 	conn driver.Conn
@@ -48,9 +56,12 @@ type made struct {
 }
 
 // Connect implements driver.Connector.
-func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
+func (c *Connector) Connect(ctx context.Context) (driver.Conn, error) {
+	if c.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.Timeout)
+		defer cancel()
+	}
 	result := make(chan made, 1)
 	go func() { result <- c.open(context.WithoutCancel(ctx)) }()
 	select {
@@ -62,7 +73,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 }
 
-func (c connector) open(ctx context.Context) (m made) {
+func (c *Connector) open(ctx context.Context) (m made) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			m = made{err: fmt.Errorf("%w: the server refused it", ErrNoConnection)}

@@ -14,7 +14,7 @@ import (
 
 func open(t *testing.T, url string) *sql.DB {
 	t.Helper()
-	c, err := Connector(url, "")
+	c, err := New(url, "")
 	require.NoError(t, err)
 	db := sql.OpenDB(c)
 	t.Cleanup(func() { _ = db.Close() })
@@ -62,16 +62,16 @@ func (c lateConn) Close() error { close(c.closed); return nil }
 // connection that comes about later is closed.
 func TestConnector_DriverThatIgnoresTheContext(t *testing.T) {
 	t.Parallel()
-	for _, wait := range []time.Duration{50 * time.Millisecond, 2 * timeout} {
+	for _, wait := range []time.Duration{50 * time.Millisecond, 2 * defaultTimeout} {
 		synctest.Test(t, func(t *testing.T) {
 			inner := slow{takes: 2 * time.Minute, closed: make(chan struct{})}
 			ctx, cancel := context.WithTimeout(t.Context(), wait)
 			defer cancel()
 			began := time.Now()
-			_, err := connector{inner}.Connect(ctx)
+			_, err := (&Connector{inner, defaultTimeout}).Connect(ctx)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			require.ErrorIs(t, err, ErrNoConnection)
-			require.Equal(t, min(wait, timeout), time.Since(began))
+			require.Equal(t, min(wait, defaultTimeout), time.Since(began))
 			<-inner.closed
 			require.Equal(t, inner.takes, time.Since(began))
 		})
@@ -89,7 +89,7 @@ func (refusing) Connect(context.Context) (driver.Conn, error) {
 // A server that refuses a stream, as one does that has too many, is an error.
 func TestConnector_ServerThatRefusesAStream(t *testing.T) {
 	t.Parallel()
-	db := sql.OpenDB(connector{refusing{}})
+	db := sql.OpenDB(&Connector{refusing{}, defaultTimeout})
 	defer db.Close()
 	require.ErrorIs(t, db.PingContext(t.Context()), ErrNoConnection)
 }
