@@ -39,6 +39,8 @@ bootstrap() {
 	say "$suite: debootstrap"
 	debootstrap --variant=minbase "$suite" "$1" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 	cp /etc/resolv.conf "$1/etc/"
+	# An installed Debian has this file; debootstrap does not write it.
+	echo '127.0.0.1 localhost' >"$1/etc/hosts"
 	# Debian 12 has Go 1.19, so its users get Go from go.dev, as we got ours.
 	if [ "$suite" = bookworm ]; then
 		cp -R "$(cd / && go env GOROOT)" "$1/usr/local/go"
