@@ -90,7 +90,7 @@ func (l *leaving) Err() error {
 	return err
 }
 
-// A caller that leaves while its transaction is committed is told that it was.
+// A caller that leaves during COMMIT still gets the result of the COMMIT.
 func TestWrite_CancelledDuringCommit(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		ctx := &leaving{}

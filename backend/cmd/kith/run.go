@@ -22,7 +22,7 @@ import (
 // in the help.
 type cli struct {
 	LogLevel    slog.Level    `env:"KITH_LOG_LEVEL" default:"INFO" help:"What is logged: DEBUG (every request too), INFO, WARN or ERROR."`
-	StopTimeout time.Duration `env:"KITH_STOP_TIMEOUT" default:"15s" help:"How long a process that is told to stop waits for the requests and files that are on their way."`
+	StopTimeout time.Duration `env:"KITH_STOP_TIMEOUT" default:"15s" help:"How long a stopping process waits for the requests and files that are on their way."`
 
 	Dev     devCommand     `cmd:"" help:"Run edge and backend together, with two demo tenants."`
 	Serve   serveCommand   `cmd:"" help:"Run the backend."`
