@@ -138,8 +138,8 @@ bin/edge.wasm: $(GUEST) $(SCRIPT) $(SCRIPT).gz | bin/.tinygo
 $(SCRIPT).gz: $(SCRIPT)
 	@gzip -9nc $< >$@
 
-$(SCRIPT): edge/script/kith.js bin/tools/esbuild
-	@bin/tools/esbuild $< --minify --target=es2017 --charset=utf8 --log-level=warning --outfile=$@
+$(SCRIPT): edge/script/kith.js bin/tools/minify
+	@bin/tools/minify --type=js <$< >$@
 
 bin/probe.wasm: $(GUEST) $(call sources,$(PROBE)/.) | bin/.tinygo
 	@$(TINYGO_SH) build -o $@ ./$(PROBE)
@@ -178,9 +178,9 @@ bin/.bench: $(TOOLCHAIN)/setup.sh | bin/.base
 	@$(STEP) "npm packages of $*" 10 npm ci --prefix $* --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-bin/tools/esbuild bin/tools/gotestsum bin/tools/staticcheck: $(TOOLCHAIN)/go.mod | bin/.base
+bin/tools/gotestsum bin/tools/minify bin/tools/staticcheck: $(TOOLCHAIN)/go.mod | bin/.base
 	@mkdir -p $(@D)
-	@$(STEP) "$(@F)" 10 env CGO_ENABLED=0 go build -C $(TOOLCHAIN) -trimpath -o ../../$@ $$(cd $(TOOLCHAIN) && go list -f '{{.ImportPath}}' tool | grep '/$(@F)$$')
+	@$(STEP) "$(@F)" 10 env CGO_ENABLED=0 go build -C $(TOOLCHAIN) -trimpath -o ../../$@ $$(sed -n 's|^\t\(.*/$(@F)\)$$|\1|p' $(TOOLCHAIN)/go.mod)
 
 bin/tools/wazero: go.mod | bin/.base
 	@mkdir -p $(@D)
