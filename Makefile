@@ -151,7 +151,7 @@ bin/kith: bin/edge.wasm FORCE | bin/.packages
 # Compiles what bin/kith imports, which needs neither TinyGo nor the component:
 # in a first build, one core does this while the other makes those.
 bin/.packages: go.mod go.sum | bin/.base
-	@$(STEP) "packages of bin/kith" 60 $(GO_BUILD) $$(go list -e -f '{{range .Imports}}{{println .}}{{end}}' ./backend/cmd/kith | grep '^kith/')
+	@$(STEP) "packages of bin/kith" 60 nice $(GO_BUILD) $$(go list -e -f '{{range .Imports}}{{println .}}{{end}}' ./backend/cmd/kith | grep '^kith/')
 	@touch $@
 
 # Files that say that a check of this machine was done. The packages that TinyGo
@@ -180,7 +180,7 @@ bin/.bench: $(TOOLCHAIN)/setup.sh | bin/.base
 
 bin/tools/gotestsum bin/tools/minify bin/tools/staticcheck: $(TOOLCHAIN)/go.mod | bin/.base
 	@mkdir -p $(@D)
-	@$(STEP) "$(@F)" 10 env CGO_ENABLED=0 go build -C $(TOOLCHAIN) -trimpath -o ../../$@ $$(sed -n 's|^\t\(.*/$(@F)\)$$|\1|p' $(TOOLCHAIN)/go.mod)
+	@$(STEP) "$(@F)" 10 nice env CGO_ENABLED=0 go build -C $(TOOLCHAIN) -trimpath -o ../../$@ $$(sed -n 's|^\t\(.*/$(@F)\)$$|\1|p' $(TOOLCHAIN)/go.mod)
 
 bin/tools/wazero: go.mod | bin/.base
 	@mkdir -p $(@D)
