@@ -181,7 +181,7 @@ bin/.bench: $(TOOLCHAIN)/setup.sh | bin/.base
 
 bin/tools/gotestsum bin/tools/minify bin/tools/staticcheck: $(TOOLCHAIN)/go.mod | bin/.base
 	@mkdir -p $(@D)
-	@$(STEP) "$(@F)" 10 nice env CGO_ENABLED=0 go build -C $(TOOLCHAIN) -trimpath -o ../../$@ $$(sed -n 's|^\t\(.*/$(@F)\)$$|\1|p' $(TOOLCHAIN)/go.mod)
+	@$(STEP) "$(@F)" 10 env CGO_ENABLED=0 go build -C $(TOOLCHAIN) -trimpath -o ../../$@ $$(sed -n 's|^\t\(.*/$(@F)\)$$|\1|p' $(TOOLCHAIN)/go.mod)
 
 bin/tools/wazero: go.mod | bin/.base
 	@mkdir -p $(@D)
