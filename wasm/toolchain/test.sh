@@ -11,7 +11,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 # SQLite is C translated to Go, with its memory outside of Go's heap. There the
 # check of unsafe pointers that the race detector brings finds nothing, and takes
 # more than half of the time. Races are looked for in it as everywhere.
-race=(-race -gcflags=modernc.org/...=-d=checkptr=0)
+race=(-race -gcflags=all=-dwarf=false '-gcflags=modernc.org/...=-dwarf=false -d=checkptr=0')
 
 # run NAME ARG…: go test with ARGs. Both runs have one package at a time each, so
 # that neither waits for the other at the end of its list.
@@ -29,7 +29,7 @@ echo "== tests: ${#raced[@]} packages with the race detector, ${#others[@]} with
 # Bash starts background commands with SIGINT ignored: Ctrl-C must end both.
 (trap - INT && CGO_ENABLED=1 run race "${race[@]}" "${raced[@]}") &
 status=0
-if [ ${#others[@]} -gt 0 ]; then CGO_ENABLED=0 run plain "${others[@]}" || status=$?; fi
+if [ ${#others[@]} -gt 0 ]; then CGO_ENABLED=0 run plain -gcflags=all=-dwarf=false "${others[@]}" || status=$?; fi
 wait $! || status=$?
 [ "$status" = 0 ] || exit "$status"
 

@@ -60,7 +60,7 @@ assemble() {
 	mkdir -p "$dir/src/net/http"
 	cp "$here/wasip1.json" "$dir/targets/wasip1.json"
 	(cd "$here" && CGO_ENABLED=1 PATH="/usr/lib/llvm-19/bin:$PATH" \
-		go build -trimpath -tags llvm19 -o "$dir/bin/tinygo" "$module")
+		go build -trimpath -gcflags=all=-dwarf=false -ldflags='-s -w' -tags llvm19 -o "$dir/bin/tinygo" "$module")
 }
 
 # make_own prints the compiler built here, building it first when its inputs
