@@ -78,7 +78,6 @@ func (e *Engine) export(ctx context.Context, c *store.Claim) (err error) {
 	if err != nil {
 		return err
 	}
-	defer rows.Discard()
 	form := exportfile.Form{
 		Format: c.Format, Dates: cmp.Or(p.Dates, tenant.ExportDates),
 		Share: link.Share{Origin: tenant.ShareOrigin, Tenant: c.Tenant},

@@ -103,7 +103,6 @@ func (f *partFile) make(ctx context.Context, e *Engine) (core.FileRef, error) {
 	if err != nil {
 		return "", err
 	}
-	defer rows.Discard()
 	if err := f.copy(ctx, e.DB, rows); err != nil {
 		return "", err
 	}

@@ -4,11 +4,14 @@ package sheet
 
 import (
 	"archive/zip"
+	"bufio"
 	"encoding/csv"
+	"encoding/xml"
 	"io"
+	"regexp"
 	"strconv"
-
-	"github.com/xuri/excelize/v2"
+	"strings"
+	"unicode/utf16"
 
 	"kith/core/job"
 )
@@ -19,10 +22,8 @@ type Writer interface {
 	Write(cells []string) error
 	// Copy adds rows that are CSV, as encoding/csv writes it.
 	Copy(rows io.Reader) error
-	// Close writes what is still kept. It does not close what it writes to.
+	// Close writes the end of the file. It does not close what it writes to.
 	Close() error
-	// Discard lets go of what is kept; after Close it does nothing.
-	Discard()
 }
 
 // New returns a writer of a format that begins every sheet with a header.
@@ -52,47 +53,57 @@ func (w csvWriter) Close() error {
 	return w.Error()
 }
 
-func (w csvWriter) Discard() {}
+// maxRows is how many rows a sheet of XLSX may have, and maxCell how many UTF-16
+// units a cell.
+const (
+	maxRows = 1 << 20
+	maxCell = 1<<15 - 1
+)
 
-// maxRows is how many rows a sheet of XLSX may have.
-const maxRows = 1 << 20
-
-// xlsx keeps its rows in a temporary file and packs them at the end. A sheet
-// that is full is followed by another.
+// xlsx writes a workbook whose cells are all texts, as ISO/IEC 29500 describes it.
+// A sheet that is full is followed by another. Readers find the parts by their
+// names, so the list of the sheets comes last, when they are known.
 type xlsx struct {
-	to     io.Writer
+	zip    *zip.Writer
+	part   *bufio.Writer // the sheet that is being written
 	header []string
-	file   *excelize.File
-	sheet  *excelize.StreamWriter
 	row    int
 	sheets int
-	cells  []any
 }
 
+const (
+	xmlHeader = `<?xml version="1.0" encoding="UTF-8" standalone="yes"?>` + "\n"
+	main      = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+	relations = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+	packages  = "http://schemas.openxmlformats.org/package/2006"
+	mediaType = "application/vnd.openxmlformats-officedocument.spreadsheetml."
+)
+
 func newXLSX(to io.Writer, header []string) (*xlsx, error) {
-	x := &xlsx{to: to, header: header, file: excelize.NewFile()}
-	// The buffer that excelize would fill holds the whole archive.
-	x.file.SetZipWriter(func(io.Writer) excelize.ZipWriter { return zip.NewWriter(to) })
+	x := &xlsx{zip: zip.NewWriter(to), header: header}
 	return x, x.nextSheet()
 }
 
 func (x *xlsx) nextSheet() error {
-	if x.sheet != nil {
-		if err := x.sheet.Flush(); err != nil {
-			return err
-		}
-	}
-	x.sheets++
-	name := "Sheet" + strconv.Itoa(x.sheets)
-	if _, err := x.file.NewSheet(name); err != nil {
+	if err := x.endSheet(); err != nil {
 		return err
 	}
-	sheet, err := x.file.NewStreamWriter(name)
+	x.sheets++
+	part, err := x.zip.Create("xl/worksheets/sheet" + strconv.Itoa(x.sheets) + ".xml")
 	if err != nil {
 		return err
 	}
-	x.sheet, x.row = sheet, 0
+	x.part, x.row = bufio.NewWriter(part), 0
+	x.part.WriteString(xmlHeader + `<worksheet xmlns="` + main + `"><sheetData>`)
 	return x.add(x.header)
+}
+
+func (x *xlsx) endSheet() error {
+	if x.part == nil {
+		return nil
+	}
+	x.part.WriteString(`</sheetData></worksheet>`)
+	return x.part.Flush()
 }
 
 // Write implements Writer.
@@ -123,28 +134,73 @@ func (x *xlsx) Copy(rows io.Reader) error {
 	}
 }
 
+// add writes a row. The cells name no place, so each stands right of the one
+// before it.
 func (x *xlsx) add(cells []string) error {
 	x.row++
-	at, err := excelize.CoordinatesToCellName(1, x.row)
-	if err != nil {
-		return err
+	x.part.WriteString(`<row>`)
+	for _, cell := range cells {
+		x.part.WriteString(`<c t="inlineStr"><is><t xml:space="preserve">`)
+		if err := xml.EscapeText(x.part, []byte(cellText(cell))); err != nil {
+			return err
+		}
+		x.part.WriteString(`</t></is></c>`)
 	}
-	x.cells = x.cells[:0]
-	for _, c := range cells {
-		x.cells = append(x.cells, c)
+	_, err := x.part.WriteString(`</row>`)
+	return err
+}
+
+// escape is how XLSX writes a character that XML has not: _x0001_.
+var escape = regexp.MustCompile(`_x[0-9A-Fa-f]{4}_`)
+
+// cellText is a text as a cell has it: cut at the longest cell, and with what
+// looks like an escape escaped.
+func cellText(s string) string {
+	if len(s) > maxCell {
+		units := 0
+		for at, r := range s {
+			if units += utf16.RuneLen(r); units > maxCell {
+				s = s[:at]
+				break
+			}
+		}
 	}
-	return x.sheet.SetRow(at, x.cells)
+	if strings.Contains(s, "_x") {
+		s = escape.ReplaceAllStringFunc(s, func(match string) string { return "_x005F" + match })
+	}
+	return s
 }
 
 // Close implements Writer.
 func (x *xlsx) Close() error {
-	defer x.Discard()
-	if err := x.sheet.Flush(); err != nil {
+	if err := x.endSheet(); err != nil {
 		return err
 	}
-	_, err := x.file.WriteTo(x.to)
-	return err
+	var types, sheets, links strings.Builder
+	for i := range x.sheets {
+		n := strconv.Itoa(i + 1)
+		types.WriteString(`<Override PartName="/xl/worksheets/sheet` + n + `.xml" ContentType="` + mediaType + `worksheet+xml"/>`)
+		sheets.WriteString(`<sheet name="Sheet` + n + `" sheetId="` + n + `" r:id="rId` + n + `"/>`)
+		links.WriteString(relation(n, "worksheet", "worksheets/sheet"+n+".xml"))
+	}
+	for _, part := range [][2]string{
+		{"xl/workbook.xml", `<workbook xmlns="` + main + `" xmlns:r="` + relations + `"><sheets>` + sheets.String() + `</sheets></workbook>`},
+		{"xl/_rels/workbook.xml.rels", `<Relationships xmlns="` + packages + `/relationships">` + links.String() + `</Relationships>`},
+		{"_rels/.rels", `<Relationships xmlns="` + packages + `/relationships">` + relation("1", "officeDocument", "xl/workbook.xml") + `</Relationships>`},
+		{"[Content_Types].xml", `<Types xmlns="` + packages + `/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>` +
+			`<Override PartName="/xl/workbook.xml" ContentType="` + mediaType + `sheet.main+xml"/>` + types.String() + `</Types>`},
+	} {
+		w, err := x.zip.Create(part[0])
+		if err != nil {
+			return err
+		}
+		if _, err := io.WriteString(w, xmlHeader+part[1]); err != nil {
+			return err
+		}
+	}
+	return x.zip.Close()
 }
 
-// Discard implements Writer.
-func (x *xlsx) Discard() { _ = x.file.Close() }
+func relation(n, kind, target string) string {
+	return `<Relationship Id="rId` + n + `" Type="` + relations + `/` + kind + `" Target="` + target + `"/>`
+}

@@ -1,6 +1,7 @@
 package sheet_test
 
 import (
+	"archive/zip"
 	"bytes"
 	"encoding/csv"
 	"errors"
@@ -23,7 +24,6 @@ func write(t testing.TB, format job.Format, to io.Writer, rows ...[]string) {
 	t.Helper()
 	w, err := sheet.New(format, to, header)
 	require.NoError(t, err)
-	defer w.Discard()
 	for _, row := range rows {
 		require.NoError(t, w.Write(row))
 	}
@@ -59,6 +59,37 @@ func TestXLSX(t *testing.T) {
 	formula, err := f.GetCellFormula("Sheet1", "B2")
 	require.NoError(t, err)
 	require.Empty(t, formula)
+}
+
+// Excel reads _x0041_ as A, and refuses a cell of more than 32,767 UTF-16 units.
+func TestXLSX_CellTexts(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	write(t, job.XLSX, &b, []string{"_x0041_ _x_", "\x01"}, []string{strings.Repeat("𝄞", 1<<14), strings.Repeat("ü", 1<<15-1)})
+	got := cells(t, job.XLSX, b.Bytes())
+	require.Equal(t, []string{"_x0041_ _x_", "\uFFFD"}, got[1])
+	require.Equal(t, []string{strings.Repeat("𝄞", 1<<14-1), strings.Repeat("ü", 1<<15-1)}, got[2])
+}
+
+// A sheet has 1,048,576 rows; the next ones come in another, under a header.
+func TestXLSX_SecondSheet(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	w, err := sheet.New(job.XLSX, &b, header)
+	require.NoError(t, err)
+	for range 1<<20 - 1 {
+		require.NoError(t, w.Write(nil))
+	}
+	require.NoError(t, w.Write([]string{"1", "last"}))
+	require.NoError(t, w.Close())
+	file, err := zip.NewReader(bytes.NewReader(b.Bytes()), int64(b.Len()))
+	require.NoError(t, err)
+	second, err := file.Open("xl/worksheets/sheet2.xml")
+	require.NoError(t, err)
+	text, err := io.ReadAll(second)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "last")
+	require.Equal(t, 2, strings.Count(string(text), "<row>"))
 }
 
 // However long the file, little of it is in memory.
@@ -107,7 +138,6 @@ func TestCopy(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, errors.Join(w.Write(rows[0]), w.Copy(&some), w.Copy(&some), w.Write(rows[3]), w.Close()))
 		require.Equal(t, cells(t, format, whole.Bytes()), cells(t, format, copied.Bytes()), format)
-		w.Discard()
 	}
 }
 
