@@ -6,10 +6,9 @@ SHELL := bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
-# What one goal needs is built side by side; several goals run in their order. The
-# third job is for apt, which mostly waits.
+# What one goal needs is built side by side; several goals run in their order.
 ifeq ($(MAKELEVEL) $(words $(MAKECMDGOALS)),0 1)
-MAKEFLAGS += -j3
+MAKEFLAGS += -j2
 endif
 
 TOOLCHAIN := wasm/toolchain
@@ -180,6 +179,9 @@ bin/.bench: $(TOOLCHAIN)/setup.sh | bin/.base
 %/node_modules/.package-lock.json: %/package-lock.json | bin/.test
 	@$(STEP) "npm packages of $*" 10 npm ci --prefix $* --ignore-scripts --no-audit --no-fund
 	@touch $@
+
+# Two builds at a time would both compile the standard library.
+bin/tools/minify: | bin/.tinygo
 
 bin/tools/gotestsum bin/tools/minify bin/tools/staticcheck: $(TOOLCHAIN)/go.mod | bin/.base
 	@mkdir -p $(@D)
