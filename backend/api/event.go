@@ -25,7 +25,7 @@ func (a *API) events(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if batch, err = a.Engine.LogEvents(r.Context(), caller.Tenant.Alias, batch); err != nil {
+	if batch, err = a.Engine.LogEvents(r.Context(), caller, batch); err != nil {
 		return err
 	}
 	writeJSON(w, http.StatusOK, wire.Events(batch))

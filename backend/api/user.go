@@ -57,7 +57,7 @@ func (a *API) identified(w http.ResponseWriter, r *http.Request) (caller program
 	if err != nil {
 		return caller, done, err
 	}
-	if err := caller.MaySay(body); err != nil {
+	if in.Update, err = caller.Vouched(in.Update, body); err != nil {
 		return caller, done, err
 	}
 	done, err = a.identifyAs(r, caller, in)

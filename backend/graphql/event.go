@@ -64,7 +64,7 @@ func (c *call) logEvents(ctx context.Context, input argument, users *usersOf) (*
 	if err := c.Caller.May(auth.TrackEvents, batch.Account, batch.User); err != nil {
 		return nil, err
 	}
-	if batch, err = c.engine.LogEvents(ctx, c.tenant, batch); err != nil {
+	if batch, err = c.engine.LogEvents(ctx, c.Caller, batch); err != nil {
 		return nil, err
 	}
 	return newEventResult(c, batch, users), nil

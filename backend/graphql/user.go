@@ -337,7 +337,7 @@ func (c *call) upsertUser(ctx context.Context, input argument) (*user, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Caller.MaySay(body); err != nil {
+	if update, err = c.Caller.Vouched(update, body); err != nil {
 		return nil, err
 	}
 	done, err := c.engine.Identify(ctx, c.tenant, program.Identification{Update: update, Cookie: c.Cookie, IP: c.IP, Share: c.Caller.Share(c.Base)})

@@ -112,7 +112,7 @@ func (b bundle) logEvents(t *testing.T, who referral.Identity, n int) {
 	}
 	batch, err := wire.ParseEvents(who.Account, who.User, []byte(text[:len(text)-1]+`]}`))
 	require.NoError(t, err)
-	_, err = b.LogEvents(t.Context(), b.tenant, batch)
+	_, err = b.LogEvents(t.Context(), b.keyHolder(t), batch)
 	require.NoError(t, err)
 	// Others may have events there too.
 	for waits := true; waits; {

@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
+	"strings"
 
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/link"
+	"kith/core/referral"
 	"kith/core/wire"
 )
 
@@ -57,7 +60,7 @@ func (e *Engine) tokenCaller(tenant store.Tenant, token string) (Caller, error) 
 	if err != nil {
 		return Caller{}, err
 	}
-	subject, err := wire.VerifyToken(tenant.Alias, key, token, e.Now())
+	subject, err := wire.VerifyToken(tenant.Alias, key, token, e.Now(), tenant.UndatedTokens)
 	if err != nil {
 		return Caller{}, err
 	}
@@ -65,10 +68,10 @@ func (e *Engine) tokenCaller(tenant store.Tenant, token string) (Caller, error) 
 }
 
 // WithChecksum returns a caller who sent no credentials as the user of the path
-// when the body's checksum says so (see wire.VerifyChecksum), and as they are
-// when the body gives none. A wrong checksum is unauthenticated.
+// when the tenant takes checksums and the body's says so (see wire.VerifyChecksum),
+// and as they are when the body gives none. A wrong checksum is unauthenticated.
 func (e *Engine) WithChecksum(c Caller, account core.AccountID, user core.UserID, body []byte) (Caller, error) {
-	if c.Key || c.User != nil {
+	if c.Key || c.User != nil || !c.Tenant.InitChecksum {
 		return c, nil
 	}
 	key, err := e.apiKey(c.Tenant)
@@ -122,17 +125,27 @@ func (c Caller) bearer(account core.AccountID, user core.UserID) auth.Bearer {
 	return auth.OtherUser
 }
 
-// MaySay refuses a body of an identification, one that wire.ParseUser took, when
-// the caller's token does not sign what it must; see wire.CheckSigned. A holder
-// of the API key may say anything.
-func (c Caller) MaySay(body []byte) error {
+// Vouched returns an update without what the caller may not say: body is what
+// wire.ParseUser made it of. See wire.Vouched. A holder of the API key may say
+// anything.
+func (c Caller) Vouched(u referral.UserUpdate, body []byte) (referral.UserUpdate, error) {
 	switch {
 	case c.Key:
-		return nil
+		return u, nil
 	case c.User == nil:
-		return wire.CheckSigned(wire.Subject{}, body, c.Tenant.BrowserPayment)
+		return vouched(c.Tenant.Alias, u, wire.Subject{}, body, c.Tenant.BrowserPayment)
 	}
-	return wire.CheckSigned(*c.User, body, c.Tenant.BrowserPayment)
+	return vouched(c.Tenant.Alias, u, *c.User, body, c.Tenant.BrowserPayment)
+}
+
+// vouched is wire.Vouched, with a line in the log for whoever wonders why a
+// browser's word did nothing.
+func vouched(tenant core.TenantAlias, u referral.UserUpdate, s wire.Subject, body []byte, payment auth.BrowserPayment) (referral.UserUpdate, error) {
+	u, left, err := wire.Vouched(u, s, body, payment)
+	if err == nil && len(left) > 0 {
+		slog.Info("an identification was taken without what no user token signs", "tenant", tenant, "keys", strings.Join(left, ","))
+	}
+	return u, err
 }
 
 // Share makes share links that begin where the tenant wants, or else at the

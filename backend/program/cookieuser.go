@@ -27,7 +27,7 @@ func (e *Engine) AuthenticateCookieUser(ctx context.Context, alias core.TenantAl
 		if err != nil {
 			return Caller{}, err
 		}
-		anonymous, err := wire.AllowsAnonymous(key, credentials.Token, e.Now())
+		anonymous, err := wire.AllowsAnonymous(key, credentials.Token, e.Now(), tenant.UndatedTokens)
 		if err != nil {
 			return Caller{}, err
 		}
@@ -62,7 +62,7 @@ func (e *Engine) IdentifyCookieUser(ctx context.Context, c Caller, body []byte, 
 		return c, Identified{}, err
 	}
 	if !c.Key {
-		if err := wire.CheckSigned(wire.Subject{}, body, auth.PaymentSigned); err != nil {
+		if in.Update, err = vouched(tenant, in.Update, wire.Subject{}, body, auth.PaymentSigned); err != nil {
 			return c, Identified{}, err
 		}
 		c.User = &wire.Subject{Account: in.Update.Account, User: id}

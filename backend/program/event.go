@@ -12,13 +12,19 @@ import (
 // LogEvents takes a batch of events in, at most once for its idempotency key
 // (spec, Log user events), and returns it with ids and times. An unknown user
 // is a not-found error: events create nobody.
-func (e *Engine) LogEvents(ctx context.Context, tenant core.TenantAlias, b event.Batch) (event.Batch, error) {
+// A caller without the API key has idempotency keys of their own; see
+// event.Batch.OwnKey.
+func (e *Engine) LogEvents(ctx context.Context, by Caller, b event.Batch) (event.Batch, error) {
+	tenant := by.Tenant.Alias
 	known, err := e.DB.UserKnown(ctx, tenant, b.Account, b.User)
 	if err == nil && !known {
 		err = unknownUser()
 	}
 	if err != nil {
 		return event.Batch{}, err
+	}
+	if !by.Key {
+		b.OwnKey()
 	}
 	b.Stamp(e.Now(), e.entropy6)
 	added, err := e.DB.AppendIntake(ctx, tenant, b)

@@ -51,14 +51,14 @@ func (e *Engine) Identify(ctx context.Context, tenant core.TenantAlias, in Ident
 }
 
 func (e *Engine) identify(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, in Identification) (out Identified, err error) {
-	if in.Update.Status != nil {
+	if in.Update.Status != nil || in.Update.Reported != nil {
 		// Who has paid is the gateway's to tell (reference, 4.2).
 		connected, err := tx.Connected(ctx, tenant)
 		if err != nil {
 			return out, err
 		}
 		if connected {
-			in.Update.Status = nil
+			in.Update.Status, in.Update.Reported = nil, nil
 		}
 	}
 	who, err := e.change(ctx, tx, tenant, in)
@@ -188,6 +188,7 @@ func (e *Engine) accountOf(ctx context.Context, tx *store.Tx, tenant core.Tenant
 	case !known:
 		account = referral.NewAccount(u.Account, tx.Now)
 	}
+	account = account.Report(u.Reported)
 	if u.Status != nil {
 		account.Status = *u.Status
 	}

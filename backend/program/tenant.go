@@ -107,6 +107,8 @@ type TenantChange struct {
 	ConsentCookie  *string
 	BrowserPayment *auth.BrowserPayment
 	ShareOrigin    *string
+	InitChecksum   *bool
+	UndatedTokens  *bool
 	ExportDates    *job.Dates
 	// SecureMode are changes of the form ENDPOINT=MODE, separated by commas.
 	SecureMode string
@@ -133,6 +135,8 @@ func (c TenantChange) apply(t store.Tenant) (store.Tenant, error) {
 	given(&t.Policy.ConsentCookie, c.ConsentCookie)
 	given(&t.BrowserPayment, c.BrowserPayment)
 	given(&t.ShareOrigin, c.ShareOrigin)
+	given(&t.InitChecksum, c.InitChecksum)
+	given(&t.UndatedTokens, c.UndatedTokens)
 	given(&t.ExportDates, c.ExportDates)
 	switch {
 	case t.DiscountID == "":

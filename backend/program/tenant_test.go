@@ -77,7 +77,7 @@ func TestAuthenticate_EveryForm(t *testing.T) {
 	b := newBundle(t)
 	subject := wire.Subject{Account: "anna", User: "u"}
 	sign := func(key string, expires core.Time) string { return wire.SignToken(key, subject, expires) }
-	token := sign(b.key, 0)
+	token := sign(b.key, start+core.Day)
 	wrong := strings.Repeat("x", len(b.key))
 	const (
 		key  = "key"
@@ -111,7 +111,8 @@ func TestAuthenticate_EveryForm(t *testing.T) {
 		"not base64":              {"Basic :" + b.key, "", none},
 		"other scheme":            {"Digest " + b.key, "", none},
 		"bearer undefined":        {"Bearer undefined", "", anybody},
-		"signed by another key":   {"Bearer " + sign(wrong, 0), "", none},
+		"signed by another key":   {"Bearer " + sign(wrong, start+core.Day), "", none},
+		"without exp":             {"Bearer " + sign(b.key, 0), "", none},
 		"expired":                 {"Bearer " + sign(b.key, start-core.Second), "", none},
 		"cut":                     {"Bearer " + token[:len(token)-2], "", none},
 		"wrong key, sound token":  {basic("", wrong), token, none},
@@ -150,7 +151,7 @@ func TestAuthenticate_KeyOfOneTenantNeverWorksForAnother(t *testing.T) {
 	t.Parallel()
 	db := openFile(t)
 	a, b := bundleOn(t, db), bundleOn(t, db)
-	token, err := a.SignToken(t.Context(), a.tenant, wire.Subject{Account: "anna", User: "u"}, 0)
+	token, err := a.SignToken(t.Context(), a.tenant, wire.Subject{Account: "anna", User: "u"}, start+core.Day)
 	require.NoError(t, err)
 	own := []string{basic("", a.key), basic(a.key, ""), basic(a.key, a.key), "Bearer " + token}
 	for _, credentials := range own {
@@ -189,7 +190,7 @@ func TestSignToken_IsTheUsersWord(t *testing.T) {
 func TestAuthenticate_WrongMasterKey(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	token, err := b.SignToken(t.Context(), b.tenant, wire.Subject{Account: "anna", User: "u"}, 0)
+	token, err := b.SignToken(t.Context(), b.tenant, wire.Subject{Account: "anna", User: "u"}, start+core.Day)
 	require.NoError(t, err)
 	b.Keys = keyring(t, "b")
 	_, err = b.Authenticate(t.Context(), b.tenant, "Bearer "+token, "")
@@ -208,15 +209,16 @@ func TestChangeTenant(t *testing.T) {
 	before, err := b.Tenant(t.Context(), b.tenant)
 	require.NoError(t, err)
 	require.Equal(t, auth.DefaultSecureMode(), before.SecureMode)
-	require.Equal(t, auth.PaymentAny, before.BrowserPayment)
+	require.Equal(t, auth.PaymentSigned, before.BrowserPayment)
 
 	want := before
-	want.DiscountID, want.ShareOrigin, want.BrowserPayment = "d", "https://go.example:8443", auth.PaymentSigned
+	want.DiscountID, want.ShareOrigin, want.BrowserPayment = "d", "https://go.example:8443", auth.PaymentAny
+	want.InitChecksum, want.UndatedTokens = true, true
 	want.Policy = link.Policy{Consent: link.ConsentOptIn, ConsentCookie: "agreed"}
 	want.SecureMode[auth.UpsertUser], want.SecureMode[auth.GetWidget] = auth.Open, auth.Disabled
 	changed, err := b.ChangeTenant(t.Context(), b.tenant, program.TenantChange{
 		DiscountID: &want.DiscountID, ShareOrigin: &want.ShareOrigin, BrowserPayment: &want.BrowserPayment,
-		Consent: &want.Policy.Consent, ConsentCookie: &want.Policy.ConsentCookie,
+		InitChecksum: &want.InitChecksum, UndatedTokens: &want.UndatedTokens, Consent: &want.Policy.Consent, ConsentCookie: &want.Policy.ConsentCookie,
 		SecureMode: "upsert-user=open,get-widget=disabled",
 	})
 	require.NoError(t, err)

@@ -99,7 +99,7 @@ func TestRenderWidget_ShowsWhatTheCallerMaySee(t *testing.T) {
 			require.Equal(t, c.token, ident.Get("token").String())
 			continue
 		}
-		subject, err := wire.VerifyToken(b.tenant, b.key, ident.Get("token").String(), start+core.Hour)
+		subject, err := wire.VerifyToken(b.tenant, b.key, ident.Get("token").String(), start+core.Hour, false)
 		require.NoError(t, err, "the API key's widget gets a token of its user")
 		require.Equal(t, core.AccountID("anna"), subject.Account)
 	}

@@ -24,7 +24,7 @@ func TestTenant_ComesBackAsItWas(t *testing.T) {
 		want := store.Tenant{
 			Alias: b.tenant + "-Other_1", KeyHash: "hash " + string(b.tenant), KeySealed: awkward[1], DiscountID: awkward[2],
 			Policy: link.Policy{Consent: link.ConsentOptIn, ConsentCookie: awkward[4]}, Created: now + 7,
-			SecureMode: auth.DefaultSecureMode(), BrowserPayment: auth.PaymentAny, ExportDates: job.DatesMillis,
+			SecureMode: auth.DefaultSecureMode(), BrowserPayment: auth.PaymentSigned, ExportDates: job.DatesMillis,
 		}
 		for _, added := range []bool{true, false} {
 			b.write(t, func(ctx context.Context, tx *store.Tx) error {
@@ -36,7 +36,8 @@ func TestTenant_ComesBackAsItWas(t *testing.T) {
 		got, err := b.db.Tenant(t.Context(), want.Alias)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
-		want.DiscountID, want.ShareOrigin, want.BrowserPayment = awkward[3], awkward[0], auth.PaymentSigned
+		want.DiscountID, want.ShareOrigin, want.BrowserPayment = awkward[3], awkward[0], auth.PaymentAny
+		want.InitChecksum, want.UndatedTokens = true, true
 		want.ExportDates = job.DatesISO
 		want.Policy = link.Policy{Consent: link.ConsentOptOut, ConsentCookie: awkward[1]}
 		for i, e := range auth.Endpoints() {

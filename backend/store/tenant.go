@@ -27,6 +27,9 @@ type Tenant struct {
 	// ShareOrigin is where share links begin, such as https://go.shop.example;
 	// empty: where the request came to.
 	ShareOrigin string
+	// InitChecksum is true when the checksum of an init call counts (see
+	// wire.VerifyChecksum), UndatedTokens when a user token without exp does.
+	InitChecksum, UndatedTokens bool
 	// ExportDates says how the dates of exports are written.
 	ExportDates job.Dates
 	Created     core.Time
@@ -37,11 +40,11 @@ func (r Reads) Tenant(ctx context.Context, alias core.TenantAlias) (Tenant, erro
 	t := Tenant{Alias: alias}
 	var modes string
 	err := r.q.QueryRowContext(ctx, `SELECT key_hash, key_sealed, discount_id, consent, consent_cookie, browser_payment,
-			share_origin, export_dates, created_at,
+			share_origin, init_checksum, undated_tokens, export_dates, created_at,
 			(SELECT coalesce(group_concat(endpoint || '=' || mode), '') FROM secure_mode WHERE tenant = alias)
 		FROM tenant WHERE alias = ?`, string(alias)).
 		Scan(&t.KeyHash, &t.KeySealed, &t.DiscountID, &t.Policy.Consent, &t.Policy.ConsentCookie, &t.BrowserPayment,
-			&t.ShareOrigin, &t.ExportDates, &t.Created, &modes)
+			&t.ShareOrigin, &t.InitChecksum, &t.UndatedTokens, &t.ExportDates, &t.Created, &modes)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Tenant{}, core.UnknownTenant()
 	}
@@ -78,16 +81,16 @@ func (r Reads) TenantByHost(ctx context.Context, host string) (core.TenantAlias,
 // share origin and dates; false means that the alias is taken.
 func (tx *Tx) InsertTenant(ctx context.Context, t Tenant) (bool, error) {
 	return tx.inserted(ctx, "tenant", `INSERT INTO tenant
-		(alias, key_hash, key_sealed, discount_id, consent, consent_cookie, created_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (alias) DO NOTHING`,
+		(alias, key_hash, key_sealed, discount_id, consent, consent_cookie, browser_payment, created_at)
+		VALUES (?, ?, ?, ?, ?, ?, 'signed', ?) ON CONFLICT (alias) DO NOTHING`,
 		string(t.Alias), t.KeyHash, t.KeySealed, t.DiscountID, string(t.Policy.Consent), t.Policy.ConsentCookie, int64(t.Created))
 }
 
 // SetTenant stores a tenant's settings; its alias, keys and time never change.
 func (tx *Tx) SetTenant(ctx context.Context, t Tenant) error {
 	err := tx.exec(ctx, "set tenant", `UPDATE tenant SET discount_id = ?, consent = ?, consent_cookie = ?,
-			browser_payment = ?, share_origin = ?, export_dates = ? WHERE alias = ?`,
-		t.DiscountID, string(t.Policy.Consent), t.Policy.ConsentCookie, string(t.BrowserPayment), t.ShareOrigin,
+			browser_payment = ?, share_origin = ?, init_checksum = ?, undated_tokens = ?, export_dates = ? WHERE alias = ?`,
+		t.DiscountID, string(t.Policy.Consent), t.Policy.ConsentCookie, string(t.BrowserPayment), t.ShareOrigin, t.InitChecksum, t.UndatedTokens,
 		string(t.ExportDates), string(t.Alias))
 	for _, e := range auth.Endpoints() {
 		if err != nil {

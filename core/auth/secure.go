@@ -145,11 +145,11 @@ func ParseMode(name string) (m Mode, ok bool) {
 type BrowserPayment string
 
 const (
-	// PaymentAny takes it from a token that signs nothing but whose it is, as
-	// the init call of the spec has it. A token that signs more of the user must
-	// sign this too. The default.
+	// PaymentAny takes it also from a call without a token, and from a token that
+	// signs nothing but whose it is, as the init call of the spec has it. A token
+	// that signs more of the user must sign this too.
 	PaymentAny BrowserPayment = "any"
-	// PaymentSigned takes it only when the token signs it.
+	// PaymentSigned takes it only when the token signs it. The default.
 	PaymentSigned BrowserPayment = "signed"
 )
 

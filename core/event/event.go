@@ -2,7 +2,13 @@
 // bounds, and the idempotency rule (spec, Events and Limits).
 package event
 
-import "kith/core"
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"strconv"
+
+	"kith/core"
+)
 
 // Bounds of one call.
 //
@@ -59,6 +65,20 @@ func (b *Batch) Stamp(now core.Time, entropy func() [6]byte) {
 			e.Triggered = now
 		}
 	}
+}
+
+// OwnKey gives the call's key a place of its own for its user. Every call that
+// does not come with the tenant's API key is to have that: a visitor who could use
+// the shop's keys up would keep the shop's events out. The ids are in it as a hash,
+// since a used key outlives a user who is erased.
+func (b *Batch) OwnKey() {
+	if b.Key == "" {
+		return
+	}
+	account := string(b.Account)
+	sum := sha256.Sum256([]byte(strconv.Itoa(len(account)) + ":" + account + string(b.User) + "\n" + string(b.Key)))
+	// No key that a caller sends begins so; see core.ParseIdempotencyKey.
+	b.Key = core.IdempotencyKey("~" + base64.RawURLEncoding.EncodeToString(sum[:]))
 }
 
 // Duplicate is the answer to a key that was used within KeyLife.

@@ -23,6 +23,16 @@ func ParseStatus(field, s string) (Status, error) {
 	return "", err
 }
 
+// Report returns the account with a status that a browser told and nobody signed;
+// nil is none. It is written down for people to see, and nothing follows from it: it
+// converts and ends nothing, and does not replace what a shop or a gateway said.
+func (a Account) Report(status *Status) Account {
+	if status != nil && *status != Cancelled && a.Status != Cancelled && a.Standing.FirstPaid == 0 {
+		a.Status = *status
+	}
+	return a
+}
+
 // Interval is the unit of a billing interval (reference, 1.1).
 type Interval string
 

@@ -70,8 +70,11 @@ type UserUpdate struct {
 	// Codes are codes that the user is to own.
 	Codes             []UserCode
 	PaymentProviderID *core.PaymentProviderID
-	// Status is the account's subscription status, when the call tells it.
+	// Status is the account's subscription status, when the call tells it and may.
 	Status *Status
+	// Reported is the status by the word of a browser, which nobody signed; see
+	// Account.Report.
+	Reported *Status
 	// Claims are the codes that the body brings, most preferred first: explicit
 	// ones, then those of its "cookies". Only Code, Source and Fault are set.
 	Claims []Claim
@@ -118,7 +121,7 @@ func (u User) Same(as User) bool {
 // the codes that the user owns. A code that is claimed always moves something,
 // whatever it is decided to mean: what was decided is counted.
 func (u UserUpdate) Settled(user User, account Account, ref *Referral) bool {
-	if len(u.Claims) > 0 || changes(account.Status, u.Status) || changes(account.PaymentProviderID, u.PaymentProviderID) {
+	if len(u.Claims) > 0 || changes(account.Status, u.Status) || account.Report(u.Reported).Status != account.Status || changes(account.PaymentProviderID, u.PaymentProviderID) {
 		return false
 	}
 	for _, code := range u.Codes {

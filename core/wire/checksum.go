@@ -10,25 +10,30 @@ import (
 	"github.com/tidwall/gjson"
 
 	"kith/core"
+	"kith/core/referral"
 )
 
-// checksumSkips are the keys whose values a checksum does not cover (reference,
-// 2.2). The browser script adds cookies to what the shop signed.
-var checksumSkips = []string{"checksum", "cookies", "fb_share_image", "locale", "mode"}
+// What a checksum covers, in this order, and what it passes over: nulls besides.
+// The browser script adds cookies to what the shop signed.
+var (
+	checksumKeys = []string{
+		"account_id", "account_status", "email", "first_name", "last_name", "payment_provider_id", "referral_code",
+		"tenant_alias", "user_id", "user_image", "user_referral_code",
+	}
+	checksumSkips = []string{"checksum", "cookies", "fb_share_image", "locale", "mode"}
+)
 
-// VerifyChecksum checks the checksum of the init call (reference, 2.2): base64 of
-// HMAC-SHA256, keyed with the tenant's API key, over the values of the body's
-// keys, one behind the other. Found is false when the body gives none, or is no
-// object. A wrong one, one over a body that does not hold the ids of the path,
-// and one over objects or lists are unauthenticated (RS006).
+// VerifyChecksum checks the checksum of the init call (reference, 2.2), which a
+// tenant has to switch on: base64 of HMAC-SHA256, keyed with the tenant's API key,
+// over the values of checksumKeys, one behind the other. Found is false when the body
+// gives none, or is no object. A wrong one, one of a body with any other key, and one
+// that does not cover the ids of the path are unauthenticated (RS006).
 //
-// It vouches for the user and for nothing else that the body says: with nothing
-// between the values, several bodies have the same checksum, such as one whose
-// e-mail address begins with PAID, and one with that account_status.
-//
-// Spec silent: "key order" is that of the keys' bytes, not of the body; the
-// tenant_alias counts when the body has it; numbers, true and false count as they
-// are written.
+// With nothing between the values, several bodies have the same checksum. So the
+// body must have an account_status, and what is signed must hold the word of a status
+// in no other place: that is where the account's id ends, and no other account's body
+// has the same text. Nor does the checksum vouch for anything but the account and
+// its user.
 func VerifyChecksum(apiKey string, account core.AccountID, user core.UserID, body []byte) (found bool, err error) {
 	if err := checkObject(body, MaxBody); err != nil {
 		return false, nil
@@ -37,47 +42,51 @@ func VerifyChecksum(apiKey string, account core.AccountID, user core.UserID, bod
 	if given.Type != gjson.String || given.String() == "" {
 		return false, nil
 	}
-	text, ok := checksumText(body)
-	switch {
-	case !ok:
-		return true, badChecksum("covers texts and numbers only")
-	// The same key signs user tokens, and a token's signature is no checksum.
-	case apiKey == "" || strings.HasPrefix(text, "eyJ") || !hmac.Equal([]byte(given.String()), []byte(checksum(apiKey, text))):
-		return true, badChecksum("is not that of this body and this tenant's API key")
+	values, err := checksumValues(body)
+	if err != nil {
+		return true, err
 	}
-	bodyAccount, bodyUser, err := ParseUserIDs(body)
-	if err != nil || bodyAccount != account || bodyUser != user {
+	var text strings.Builder
+	for _, key := range checksumKeys {
+		text.WriteString(values[key])
+	}
+	switch {
+	// The same key signs user tokens, and a token's signature is no checksum.
+	case apiKey == "" || strings.HasPrefix(text.String(), "eyJ") || !hmac.Equal([]byte(given.String()), []byte(checksum(apiKey, text.String()))):
+		return true, badChecksum("is not that of this body and this tenant's API key")
+	case values["account_id"] != string(account) || values["user_id"] != string(user):
 		return true, badChecksum("must cover the account_id and the user_id of the path")
+	case values["account_status"] == "" || statusWords(text.String()) != 1:
+		return true, badChecksum("must cover an account_status, and no other value with PAID, TRIAL, FREE or CANCELLED in it")
 	}
 	return true, nil
 }
 
-// checksumText is what the checksum of a body is made of; ok is false when a
-// value has no text of its own.
-func checksumText(body []byte) (text string, ok bool) {
-	values, keys := map[string]string{}, []string(nil)
-	ok = true
+// statusWords counts the statuses in a text.
+func statusWords(text string) (n int) {
+	for _, status := range []referral.Status{referral.Paid, referral.Trial, referral.Free, referral.Cancelled} {
+		n += strings.Count(text, string(status))
+	}
+	return n
+}
+
+// checksumValues reads what the checksum of a body covers.
+func checksumValues(body []byte) (values map[string]string, err error) {
+	values = map[string]string{}
 	gjson.ParseBytes(body).ForEach(func(k, value gjson.Result) bool {
 		key := k.String()
 		switch {
 		case value.Type == gjson.Null || slices.Contains(checksumSkips, key):
-			return true
-		case value.IsObject() || value.IsArray():
-			ok = false
-		case value.Type == gjson.String:
-			values[key] = value.String()
+		case !slices.Contains(checksumKeys, key):
+			err = badChecksum("does not cover " + key + "; use a user token")
+		case value.Type != gjson.String:
+			err = badChecksum("covers texts only, and " + key + " is none")
 		default:
-			values[key] = value.Raw
+			values[key] = value.String()
 		}
-		keys = append(keys, key)
-		return ok
+		return err == nil
 	})
-	slices.Sort(keys)
-	var b strings.Builder
-	for _, key := range keys {
-		b.WriteString(values[key])
-	}
-	return b.String(), ok
+	return values, err
 }
 
 func checksum(apiKey, text string) string {

@@ -14,40 +14,44 @@ func withChecksum(body, text string) []byte {
 }
 
 func TestVerifyChecksum(t *testing.T) {
-	const ids = `{"user_id":"u","account_id":"a"}`
+	const ids = `{"user_id":"u","account_id":"a","account_status":"TRIAL"}`
+	body := func(more string) string { return strings.TrimSuffix(ids, "}") + "," + more + "}" }
 	for name, c := range map[string]struct {
 		body  []byte
 		found bool
 		ok    bool
 	}{
-		"values in the order of their keys": {withChecksum(ids, "au"), true, true},
-		"not in the order of the body":      {withChecksum(ids, "ua"), true, false},
+		"values in the order of their keys": {withChecksum(ids, "aTRIALu"), true, true},
+		"not in the order of the body":      {withChecksum(ids, "uaTRIAL"), true, false},
 		"of the HMAC itself": {
-			[]byte(`{"account_id":"a","user_id":"u","checksum":"EgdO3oUVyVELMrjv+noa2hLAyKllDt5SE167bitqm5s="}`), true, true,
+			[]byte(body(`"checksum":"uDW/yHOa8GUF1i4bnURCcw2B265K9BTE4R02bneaP90="`)), true, true,
 		},
 		"an init call": {
-			withChecksum(`{"tenant_alias":"acme","account_id":"a","payment_provider_id":null,"user_id":"u","email":"b@c.d","first_name":"Bé","last_name":"","mode":"POPUP","locale":"en_US","fb_share_image":"i"}`,
-				"ab@c.dBéacmeu"), true, true,
+			withChecksum(`{"tenant_alias":"acme","account_id":"a","account_status":"FREE","payment_provider_id":null,"user_id":"u","email":"b@c.d","first_name":"Bé","last_name":"","mode":"POPUP","locale":"en_US","fb_share_image":"i"}`,
+				"aFREEb@c.dBéacmeu"), true, true,
 		},
-		"what the script adds is skipped": {withChecksum(`{"user_id":"u","account_id":"a","cookies":"e30"}`, "au"), true, true},
-		"in the REST call's spelling":     {withChecksum(`{"accountId":"a","id":"u"}`, "au"), true, true},
-		"numbers and booleans":            {withChecksum(`{"user_id":"u","account_id":"a","referable":true,"dateUsTaxFormSubmitted":7}`, "a7trueu"), true, true},
-		"an escape is what it stands for": {withChecksum(`{"user_id":"\u0075","account_id":"a"}`, "au"), true, true},
-		"more said than covered":          {withChecksum(`{"user_id":"u","account_id":"a","email":"b@c.d"}`, "au"), true, false},
-		"mode must not be covered":        {withChecksum(`{"user_id":"u","account_id":"a","mode":"POPUP"}`, "aPOPUPu"), true, false},
-		"another user":                    {withChecksum(`{"user_id":"v","account_id":"a"}`, "av"), true, false},
-		"another account":                 {withChecksum(`{"user_id":"u","account_id":"b"}`, "bu"), true, false},
-		"no ids":                          {withChecksum(`{"email":"b@c.d"}`, "b@c.d"), true, false},
-		"an object":                       {withChecksum(`{"user_id":"u","account_id":"a","customFields":{}}`, "au"), true, false},
-		"a list":                          {withChecksum(`{"user_id":"u","account_id":"a","segments":[]}`, "au"), true, false},
-		"a token's text":                  {withChecksum(`{"user_id":"u","account_id":"eyJ"}`, "eyJu"), true, false},
-		"without padding":                 {[]byte(strings.Replace(string(withChecksum(ids, "au")), "=\"", "\"", 1)), true, false},
-		"none":                            {[]byte(ids), false, true},
-		"null":                            {[]byte(`{"user_id":"u","account_id":"a","checksum":null}`), false, true},
-		"empty":                           {[]byte(`{"user_id":"u","account_id":"a","checksum":""}`), false, true},
-		"no object":                       {[]byte(`["checksum"]`), false, true},
-		"no JSON":                         {[]byte(`{"checksum":"x"`), false, true},
-		"nothing":                         {nil, false, true},
+		"what the script adds is skipped": {withChecksum(body(`"cookies":"e30"`), "aTRIALu"), true, true},
+		"an escape is what it stands for": {withChecksum(`{"user_id":"\u0075","account_id":"a","account_status":"PAID"}`, "aPAIDu"), true, true},
+		"in the REST call's spelling":     {withChecksum(`{"accountId":"a","id":"u","accountStatus":"PAID"}`, "aPAIDu"), true, false},
+		"a key that fills up":             {withChecksum(body(`"customFields":{}`), "aTRIALu"), true, false},
+		"another key that fills up":       {withChecksum(body(`"countryCode":"CA"`), "aTRIALCAu"), true, false},
+		"a number":                        {withChecksum(body(`"email":7`), "aTRIAL7u"), true, false},
+		"without a status":                {withChecksum(`{"user_id":"u","account_id":"a"}`, "au"), true, false},
+		// Of account aTRIAL and account a alike.
+		"two places of a status":   {withChecksum(body(`"email":"TRIALx"`), "aTRIALTRIALxu"), true, false},
+		"more said than covered":   {withChecksum(body(`"email":"b@c.d"`), "aTRIALu"), true, false},
+		"mode must not be covered": {withChecksum(body(`"mode":"POPUP"`), "aTRIALPOPUPu"), true, false},
+		"another user":             {withChecksum(`{"user_id":"v","account_id":"a","account_status":"TRIAL"}`, "aTRIALv"), true, false},
+		"another account":          {withChecksum(`{"user_id":"u","account_id":"b","account_status":"TRIAL"}`, "bTRIALu"), true, false},
+		"no ids":                   {withChecksum(`{"email":"b@c.d"}`, "b@c.d"), true, false},
+		"a token's text":           {withChecksum(`{"user_id":"u","account_id":"eyJ","account_status":"TRIAL"}`, "eyJTRIALu"), true, false},
+		"without padding":          {[]byte(strings.Replace(string(withChecksum(ids, "aTRIALu")), "=\"", "\"", 1)), true, false},
+		"none":                     {[]byte(ids), false, true},
+		"null":                     {[]byte(`{"user_id":"u","account_id":"a","checksum":null}`), false, true},
+		"empty":                    {[]byte(`{"user_id":"u","account_id":"a","checksum":""}`), false, true},
+		"no object":                {[]byte(`["checksum"]`), false, true},
+		"no JSON":                  {[]byte(`{"checksum":"x"`), false, true},
+		"nothing":                  {nil, false, true},
 	} {
 		found, err := VerifyChecksum(apiKey, "a", "u", c.body)
 		if found != c.found || (err == nil) != c.ok {
@@ -58,10 +62,10 @@ func TestVerifyChecksum(t *testing.T) {
 			t.Errorf("%s: %#v", name, err)
 		}
 	}
-	if _, err := VerifyChecksum("", "a", "u", withChecksum(ids, "au")); err == nil {
+	if _, err := VerifyChecksum("", "a", "u", withChecksum(ids, "aTRIALu")); err == nil {
 		t.Error("a tenant without a key checked something")
 	}
-	if _, err := VerifyChecksum(apiKey+"x", "a", "u", withChecksum(ids, "au")); err == nil {
+	if _, err := VerifyChecksum(apiKey+"x", "a", "u", withChecksum(ids, "aTRIALu")); err == nil {
 		t.Error("another tenant's checksum is taken")
 	}
 }

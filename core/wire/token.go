@@ -26,11 +26,11 @@ type Subject struct {
 }
 
 // VerifyToken checks a user JWT (reference, 2.2): HS256 and nothing else, keyed
-// with the tenant's API key, not expired when it says when it expires. The
-// error is the caller's to see and does not tell which check failed first
+// with the tenant's API key, and not expired. A token without exp is refused, or,
+// when the tenant takes undated ones, good for UndatedLife after its iat. The error is the caller's to see and does not tell which check failed first
 // beyond what helps an honest integrator.
-func VerifyToken(tenant core.TenantAlias, apiKey, token string, now core.Time) (Subject, error) {
-	claims, err := verifiedClaims(apiKey, token, now)
+func VerifyToken(tenant core.TenantAlias, apiKey, token string, now core.Time, undated bool) (Subject, error) {
+	claims, err := verifiedClaims(apiKey, token, now, undated)
 	if err != nil {
 		return Subject{}, err
 	}
@@ -40,14 +40,14 @@ func VerifyToken(tenant core.TenantAlias, apiKey, token string, now core.Time) (
 // AllowsAnonymous reports whether a token, which is checked as VerifyToken does,
 // admits a user who has no ids yet: its claims are {"allowAnonymous":true}
 // (reference, 2.2). It speaks for nobody.
-func AllowsAnonymous(apiKey, token string, now core.Time) (bool, error) {
-	claims, err := verifiedClaims(apiKey, token, now)
+func AllowsAnonymous(apiKey, token string, now core.Time, undated bool) (bool, error) {
+	claims, err := verifiedClaims(apiKey, token, now, undated)
 	return err == nil && gjson.Get(claims, "allowAnonymous").Type == gjson.True, err
 }
 
 // verifiedClaims returns the claims of a token that the API key signed and that
 // is good now.
-func verifiedClaims(apiKey, token string, now core.Time) (string, error) {
+func verifiedClaims(apiKey, token string, now core.Time, undated bool) (string, error) {
 	signed, mac, ok := cutLast(token, '.')
 	head, payload, ok2 := strings.Cut(signed, ".")
 	if !ok || !ok2 || len(token) > maxToken {
@@ -68,28 +68,58 @@ func verifiedClaims(apiKey, token string, now core.Time) (string, error) {
 	if err != nil {
 		return "", badToken("is not a JWT")
 	}
-	return claims, checkTimes(claims, now)
+	return claims, checkTimes(claims, now, undated)
 }
 
-func checkTimes(claims string, now core.Time) error {
-	for _, name := range []string{"exp", "nbf"} {
-		claim := gjson.Get(claims, name)
-		if !claim.Exists() || claim.Type == gjson.Null {
-			continue
+// UndatedLife is how long a token without exp is good for after its iat, where a
+// tenant takes such tokens.
+const UndatedLife = core.Day
+
+func checkTimes(claims string, now core.Time, undated bool) error {
+	expires, dated, err := seconds(claims, "exp")
+	if err != nil {
+		return err
+	}
+	begins, bounded, err := seconds(claims, "nbf")
+	if err != nil {
+		return err
+	}
+	if !dated && !undated {
+		return badToken("has no exp: sign the time in seconds at which it expires")
+	}
+	if !dated {
+		issued, known, err := seconds(claims, "iat")
+		if err != nil {
+			return err
 		}
-		if claim.Type != gjson.Number {
-			return badToken("has an " + name + " that is not a number of seconds")
+		if !known {
+			return badToken("has neither exp nor iat")
 		}
-		// Compared as it is: as an integer a huge one would wrap around.
-		at := claim.Float() * float64(core.Second)
-		if name == "exp" && at <= float64(now) {
-			return badToken("has expired")
+		if issued > float64(now+core.Minute) {
+			return badToken("has an iat that is yet to come")
 		}
-		if name == "nbf" && at > float64(now+core.Minute) {
-			return badToken("is not valid yet")
-		}
+		expires = issued + float64(UndatedLife)
+	}
+	switch {
+	case expires <= float64(now):
+		return badToken("has expired")
+	case bounded && begins > float64(now+core.Minute):
+		return badToken("is not valid yet")
 	}
 	return nil
+}
+
+// seconds reads a claim that is a time, in milliseconds. It stays a float: as an
+// integer a huge one would wrap around.
+func seconds(claims, name string) (at float64, found bool, err error) {
+	claim := gjson.Get(claims, name)
+	switch claim.Type {
+	case gjson.Null:
+		return 0, false, nil
+	case gjson.Number:
+		return claim.Float() * float64(core.Second), true, nil
+	}
+	return 0, false, badToken("has an " + name + " that is not a number of seconds")
 }
 
 // subject reads who the token is for: the user claim, or sub in the form
@@ -104,6 +134,10 @@ func subject(tenant core.TenantAlias, claims string) (Subject, error) {
 		sub, found := strings.CutSuffix(gjson.Get(claims, "sub").String(), "@"+string(tenant)+":users")
 		if !found {
 			return Subject{}, badToken("names no user of this tenant")
+		}
+		// With two colons it could be one of two users.
+		if strings.Count(sub, ":") != 1 {
+			return Subject{}, badToken("has a sub that is not account:user@" + string(tenant) + ":users; ids with a colon go into the user claim")
 		}
 		account, user, _ = strings.Cut(sub, ":")
 	}
@@ -139,16 +173,19 @@ func SignToken(apiKey string, s Subject, expires core.Time) string {
 	return signed + "." + tokenMAC(apiKey, signed)
 }
 
-// CheckSigned refuses a body, which must be one that ParseUser took, when it
-// contradicts what its token signs: a key that is in both, in whichever of its
-// spellings, must have the same value. The key "cookies", which the browser
-// SDK adds to a signed user, is exempt (reference, 2.2); a user's own codes,
-// which others would be paid for, must be signed. Whether a status that pays or
-// ends rewards must be, the tenant says; from a token that signs more than whose
-// it is, always. The zero Subject signs nothing.
-func CheckSigned(s Subject, body []byte, payment auth.BrowserPayment) error {
+// Vouched returns an update without what its caller may not say: body is what
+// ParseUser made it of, and s is what the caller's token signs; the zero Subject
+// signs nothing. A holder of the API key may say anything and does not come here.
+//
+// A key that both have, in whichever of its spellings, must have the same value. The
+// key "cookies", which the browser SDK adds to a signed user, is exempt (reference,
+// 2.2). A user's own codes, which others would be paid for, must be signed. What
+// grants money or standing counts only when it is signed: left is names such keys
+// that were left out. A status is kept as what was reported (see
+// referral.Account.Report), or counts when the tenant takes it from a token that
+// signs the ids alone.
+func Vouched(u referral.UserUpdate, s Subject, body []byte, payment auth.BrowserPayment) (vouched referral.UserUpdate, left []string, err error) {
 	payable := payment == auth.PaymentAny && signsIDsOnly(s.Signed)
-	var err error
 	gjson.ParseBytes(body).ForEach(func(k, value gjson.Result) bool {
 		key := k.String()
 		signed := signedValue(s.Signed, restName(key))
@@ -156,12 +193,43 @@ func CheckSigned(s Subject, body []byte, payment auth.BrowserPayment) error {
 		case key == "cookies" || value.Type == gjson.Null:
 		case signed.Exists() && canonical(signed) != canonical(value):
 			err = &core.Error{Code: core.CodeForbidden, Field: key, Message: "is not what the user token signs"}
-		case !signed.Exists() && (mustBeSigned(key) || !payable && pays(key, value)):
+		case signed.Exists():
+		case mustBeSigned(key):
 			err = &core.Error{Code: core.CodeForbidden, Field: key, Message: "must be signed in the user token"}
+		case leaveOut(&u, key, value, payable):
+			left = append(left, key)
 		}
 		return err == nil
 	})
-	return err
+	return u, left, err
+}
+
+// leaveOut takes out of an update what one key, which nobody signed, may not say.
+func leaveOut(u *referral.UserUpdate, key string, value gjson.Result, payable bool) bool {
+	switch restName(key) {
+	case "accountStatus":
+		return u.Status != nil && !payable && reported(u)
+	case "referredBy":
+		return value.Get("isConverted").Bool() && u.Status != nil && !payable && reported(u)
+	case "paymentProviderId":
+		u.PaymentProviderID = nil
+	case "segments":
+		u.Segments = nil
+	case "referable":
+		u.Referable = nil
+	case "customFields":
+		u.CustomFields = nil
+	case "dateUsTaxFormSubmitted":
+		u.USTaxForm = nil
+	default:
+		return false
+	}
+	return true
+}
+
+func reported(u *referral.UserUpdate) bool {
+	u.Status, u.Reported = nil, u.Status
+	return true
 }
 
 // signsIDsOnly reports whether a user claim names the user and says no more.
@@ -173,19 +241,6 @@ func signsIDsOnly(signed string) bool {
 		return only
 	})
 	return only
-}
-
-// pays reports whether a value of the body says that the account became PAID,
-// which unlocks rewards, or was CANCELLED, which ends them.
-func pays(key string, value gjson.Result) bool {
-	switch restName(key) {
-	case "accountStatus":
-		status := referral.Status(value.String())
-		return status == referral.Paid || status == referral.Cancelled
-	case "referredBy":
-		return value.Get("isConverted").Bool()
-	}
-	return false
 }
 
 // signedValue returns what a token signs for a key of the REST call.

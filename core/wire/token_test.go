@@ -7,18 +7,21 @@ import (
 	"encoding/base64"
 	"errors"
 	"hash"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"kith/core"
 	"kith/core/auth"
+	"kith/core/referral"
 )
 
 const (
 	now    core.Time = 1_700_000_000_000
 	apiKey           = "TEST_key"
 	hs256            = `{"alg":"HS256","typ":"JWT"}`
-	bob              = `{"user":{"id":"bob","accountId":"a@b.c"}}`
+	bob              = `{"exp":1800000000,"user":{"id":"bob","accountId":"a@b.c"}}`
 )
 
 func encoded(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
@@ -31,7 +34,16 @@ func token(h func() hash.Hash, key, header, claims string) string {
 	return signed + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-func signed(claims string) string { return token(sha256.New, apiKey, hs256, claims) }
+// signed is a token with these claims, and an exp far ahead when they have none.
+func signed(claims string) string {
+	if rest, ok := strings.CutPrefix(claims, "{"); ok && !strings.Contains(claims, `"exp"`) {
+		claims = strings.TrimSuffix(`{"exp":1800000000,`+rest, ",}")
+		if rest == "}" {
+			claims += "}"
+		}
+	}
+	return token(sha256.New, apiKey, hs256, claims)
+}
 
 func TestVerifyToken(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -44,7 +56,6 @@ func TestVerifyToken(t *testing.T) {
 		"user before sub":    {`{"sub":"x:y@acme:users","user":{"id":"bob","accountId":"a"}}`, Subject{Account: "a", User: "bob", Signed: `{"id":"bob","accountId":"a"}`}},
 		"expires in 1 s":     {`{"exp":1700000001,"sub":"a:b@acme:users"}`, Subject{Account: "a", User: "b"}},
 		"expires in 1 ms":    {`{"exp":1700000000.001,"sub":"a:b@acme:users"}`, Subject{Account: "a", User: "b"}},
-		"expires never":      {`{"exp":null,"sub":"a:b@acme:users"}`, Subject{Account: "a", User: "b"}},
 		"expires far ahead":  {`{"exp":1e300,"sub":"a:b@acme:users"}`, Subject{Account: "a", User: "b"}},
 		"beyond any number":  {`{"exp":1e999,"sub":"a:b@acme:users"}`, Subject{Account: "a", User: "b"}},
 		"valid since now":    {`{"nbf":1700000000,"sub":"a:b@acme:users"}`, Subject{Account: "a", User: "b"}},
@@ -52,12 +63,12 @@ func TestVerifyToken(t *testing.T) {
 		"other claims":       {`{"iss":"x","iat":1,"sub":"a:b@acme:users"}`, Subject{Account: "a", User: "b"}},
 		"escapes in the ids": {`{"user":{"id":"\u0062ob","accountId":"a"}}`, Subject{Account: "a", User: "bob", Signed: `{"id":"\u0062ob","accountId":"a"}`}},
 	} {
-		if got, err := VerifyToken("acme", apiKey, signed(c.claims), now); err != nil || got != c.want {
+		if got, err := VerifyToken("acme", apiKey, signed(c.claims), now, false); err != nil || got != c.want {
 			t.Errorf("%s: %+v, %v; want %+v", name, got, err, c.want)
 		}
 	}
 	for _, header := range []string{`{"alg":"HS256"}`, `{"typ":"JWT","alg":"HS256","kid":"SID"}`, ` { "alg" : "HS256" } `} {
-		if _, err := VerifyToken("acme", apiKey, token(sha256.New, apiKey, header, bob), now); err != nil {
+		if _, err := VerifyToken("acme", apiKey, token(sha256.New, apiKey, header, bob), now, false); err != nil {
 			t.Errorf("header %s: %v", header, err)
 		}
 	}
@@ -67,7 +78,7 @@ func TestVerifyToken_Refused(t *testing.T) {
 	good := signed(bob)
 	head, rest, _ := strings.Cut(good, ".")
 	body, mac, _ := strings.Cut(rest, ".")
-	if _, err := VerifyToken("acme", apiKey, good, now); err != nil {
+	if _, err := VerifyToken("acme", apiKey, good, now, false); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
@@ -114,6 +125,9 @@ func TestVerifyToken_Refused(t *testing.T) {
 		"sub with an empty user":  signed(`{"sub":"a:@acme:users"}`),
 		"sub with no account":     signed(`{"sub":":b@acme:users"}`),
 		"sub is a number":         signed(`{"sub":1}`),
+		"two colons in sub":       signed(`{"sub":"a:b:c@acme:users"}`),
+		"no exp":                  token(sha256.New, apiKey, hs256, `{"iat":1700000000,"sub":"a:b@acme:users"}`),
+		"exp is null":             signed(`{"exp":null,"iat":1700000000,"sub":"a:b@acme:users"}`),
 		"expired now":             signed(`{"exp":1700000000,"sub":"a:b@acme:users"}`),
 		"expired 1 s ago":         signed(`{"exp":1699999999,"sub":"a:b@acme:users"}`),
 		"expired 1 ms ago":        signed(`{"exp":1699999999.999,"sub":"a:b@acme:users"}`),
@@ -130,7 +144,7 @@ func TestVerifyToken_Refused(t *testing.T) {
 		"nbf is a text":           signed(`{"nbf":"0","sub":"a:b@acme:users"}`),
 		"too long":                signed(`{"user":{"id":"bob","accountId":"a","x":"` + strings.Repeat("x", maxToken) + `"}}`),
 	} {
-		got, err := VerifyToken("acme", apiKey, text, now)
+		got, err := VerifyToken("acme", apiKey, text, now, false)
 		var e *core.Error
 		if !errors.As(err, &e) || e.Code != core.CodeUnauthenticated || e.RS != "RS032" || got != (Subject{}) {
 			t.Errorf("%s: %+v, %v", name, got, err)
@@ -140,13 +154,13 @@ func TestVerifyToken_Refused(t *testing.T) {
 		for bit := range 8 {
 			bad := []byte(good)
 			bad[i] ^= 1 << bit
-			if got, err := VerifyToken("acme", apiKey, string(bad), now); err == nil {
+			if got, err := VerifyToken("acme", apiKey, string(bad), now, false); err == nil {
 				t.Fatalf("bit %d of byte %d flipped: %+v", bit, i, got)
 			}
 		}
 	}
 	// A tenant without a key has no tokens, whatever they are signed with.
-	if _, err := VerifyToken("acme", "", token(sha256.New, "", hs256, bob), now); err == nil {
+	if _, err := VerifyToken("acme", "", token(sha256.New, "", hs256, bob), now, false); err == nil {
 		t.Error("the empty key verifies")
 	}
 }
@@ -156,24 +170,21 @@ func TestSignToken(t *testing.T) {
 		{Account: "a@b.c", User: "bob", Signed: `{"id":"bob","accountId":"a@b.c"}`},
 		{Account: "a", User: `q"\`, Signed: `{"id":"q\"\\","accountId":"a","email":"x"}`},
 	} {
-		got, err := VerifyToken("acme", apiKey, SignToken(apiKey, s, now+core.Second), now)
+		got, err := VerifyToken("acme", apiKey, SignToken(apiKey, s, now+core.Second), now, false)
 		if err != nil || got != s {
 			t.Errorf("%+v came back as %+v, %v", s, got, err)
 		}
-		if _, err := VerifyToken("acme", apiKey, SignToken(apiKey, s, now), now); err == nil {
+		if _, err := VerifyToken("acme", apiKey, SignToken(apiKey, s, now), now, false); err == nil {
 			t.Errorf("%+v does not expire", s)
 		}
-		if _, err := VerifyToken("acme", apiKey, SignToken(apiKey, s, 0), now+1000*core.Day); err != nil {
-			t.Errorf("%+v expires though it never should: %v", s, err)
-		}
 	}
-	got, err := VerifyToken("acme", apiKey, SignToken(apiKey, Subject{Account: "a", User: `q"`}, 0), now)
+	got, err := VerifyToken("acme", apiKey, SignToken(apiKey, Subject{Account: "a", User: `q"`}, now+1000), now, false)
 	if err != nil || got.Account != "a" || got.User != `q"` {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
 
-func TestCheckSigned(t *testing.T) {
+func TestVouched(t *testing.T) {
 	whole := `{"id":"bob","accountId":"a","firstName":"Böb","accountStatus":"TRIAL","n":1.5,"b":true,"z":null,
 		"customFields":{"a":"x","b":[1,"y"]},"segments":["a","b"],"referralCode":"BOB"}`
 	for _, c := range []struct{ name, body, field string }{
@@ -205,10 +216,9 @@ func TestCheckSigned(t *testing.T) {
 		{"list, made to look like two", `{"segments":["a,:\"b"]}`, "segments"},
 		{"list, made to look like two with keys", `{"segments":["a,1:\"b"]}`, "segments"},
 		{"own codes that are not signed", `{"referralCodes":{"p":"X"}}`, "referralCodes"},
-		{"converted, not signed", `{"referredBy":{"code":"X","isConverted":true}}`, "referredBy"},
 		{"not converted, not signed", `{"referredBy":{"code":"X","isConverted":false}}`, ""},
 	} {
-		err := CheckSigned(Subject{Account: "a", User: "bob", Signed: whole}, []byte(c.body), auth.PaymentAny)
+		err := vouchedError(Subject{Account: "a", User: "bob", Signed: whole}, []byte(c.body), auth.PaymentAny)
 		if c.field == "" && err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
@@ -217,17 +227,17 @@ func TestCheckSigned(t *testing.T) {
 		}
 	}
 	sub := Subject{Account: "a", User: "bob"}
-	if err := CheckSigned(sub, []byte(`{"firstName":"x"}`), auth.PaymentSigned); err != nil {
+	if err := vouchedError(sub, []byte(`{"firstName":"x"}`), auth.PaymentSigned); err != nil {
 		t.Errorf("a token that names its user by sub: %v", err)
 	}
 	for _, key := range []string{"referralCode", "user_referral_code", "referralCodes"} {
-		refused(t, key, CheckSigned(sub, []byte(`{"`+key+`":"X"}`), auth.PaymentAny), core.CodeForbidden, key)
+		refused(t, key, vouchedError(sub, []byte(`{"`+key+`":"X"}`), auth.PaymentAny), core.CodeForbidden, key)
 	}
 }
 
 // A browser's word that an account is PAID counts as the tenant has it, and never
 // beside a token that signs more of the user than the ids.
-func TestCheckSigned_Payment(t *testing.T) {
+func TestVouched_Payment(t *testing.T) {
 	const ids, more = `"id":"bob","accountId":"a"`, `,"email":"b@x.y"`
 	paid := map[string]string{
 		"accountStatus": `{"accountStatus":"PAID"}`, "account_status": `{"account_status":"PAID"}`,
@@ -249,19 +259,70 @@ func TestCheckSigned_Payment(t *testing.T) {
 		{"the payment, signed", "{" + ids + `,"accountStatus":"PAID","referredBy":{"isConverted":true}}`, auth.PaymentSigned, true},
 	} {
 		for key, body := range paid {
-			err := CheckSigned(Subject{Signed: c.signed}, []byte(body), c.rule)
-			if c.taken && err != nil {
-				t.Errorf("%s: %s: %v", c.name, key, err)
+			u, err := ParseUser("acme", "a", "bob", []byte(body))
+			if err != nil {
+				t.Fatal(err)
 			}
-			if !c.taken {
-				refused(t, c.name, err, core.CodeForbidden, key)
+			u, left, err := Vouched(u, Subject{Signed: c.signed}, []byte(body), c.rule)
+			if err != nil || (u.Status != nil) != c.taken || (u.Reported != nil) == c.taken || slices.Equal(left, []string{key}) == c.taken {
+				t.Errorf("%s: %s: %+v, %v, %v", c.name, key, u, left, err)
 			}
 		}
 	}
-	for status, taken := range map[string]bool{"TRIAL": true, "FREE": true, "CANCELLED": false} {
-		err := CheckSigned(Subject{}, []byte(`{"account_status":"`+status+`"}`), auth.PaymentSigned)
-		if (err == nil) != taken {
-			t.Errorf("%s: %v", status, err)
+}
+
+// What grants money or standing is left out when nobody signed it.
+func TestVouched_Grants(t *testing.T) {
+	for key, value := range map[string]string{
+		"payment_provider_id": `"cus_1"`, "paymentProviderId": `"cus_1"`, "segments": `["vip"]`, "referable": `true`,
+		"customFields": `{"plan":"pro"}`, "dateUsTaxFormSubmitted": `1`, "account_status": `"CANCELLED"`,
+	} {
+		body := []byte(`{"first_name":"Bob","` + key + `":` + value + `}`)
+		u, err := ParseUser("acme", "a", "bob", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range []auth.BrowserPayment{auth.PaymentSigned, auth.PaymentAny} {
+			got, left, err := Vouched(u, Subject{}, body, rule)
+			want := referral.UserUpdate{Account: "a", ID: "bob", FirstName: u.FirstName, Reported: u.Status}
+			if rule == auth.PaymentAny && u.Status != nil {
+				continue
+			}
+			if err != nil || !reflect.DeepEqual(got, want) || !slices.Equal(left, []string{key}) {
+				t.Errorf("%s: %+v, %v, %v", key, got, left, err)
+			}
+		}
+		if got, left, err := Vouched(u, Subject{Signed: string(body)}, body, auth.PaymentSigned); err != nil || len(left) > 0 || !reflect.DeepEqual(got, u) {
+			t.Errorf("%s, signed: %+v, %v, %v", key, got, left, err)
+		}
+	}
+}
+
+// vouchedError is Vouched of a body that is not read.
+func vouchedError(s Subject, body []byte, payment auth.BrowserPayment) error {
+	_, _, err := Vouched(referral.UserUpdate{}, s, body, payment)
+	return err
+}
+
+// Where a tenant takes tokens without exp, they are good for a day after their iat.
+func TestVerifyToken_Undated(t *testing.T) {
+	for claims, good := range map[string]bool{
+		`"iat":1700000000`:           true,
+		`"iat":1700000060`:           true, // a minute of skew
+		`"iat":1700000061`:           false,
+		`"iat":1699913601`:           true,
+		`"iat":1699913600`:           false, // a day ago
+		`"iat":"1700000000"`:         false,
+		`"iat":null`:                 false,
+		`"x":1`:                      false,
+		`"iat":1,"exp":1700000001`:   true,
+		`"iat":1700000000,"exp":1`:   false,
+		`"iat":1e999`:                false,
+		`"iat":1700000000,"nbf":1e9`: true,
+	} {
+		text := token(sha256.New, apiKey, hs256, `{`+claims+`,"sub":"a:b@acme:users"}`)
+		if _, err := VerifyToken("acme", apiKey, text, now, true); (err == nil) != good {
+			t.Errorf("%s: %v", claims, err)
 		}
 	}
 }
@@ -274,7 +335,7 @@ func TestAllowsAnonymous(t *testing.T) {
 		bob:                         false,
 		`{}`:                        false,
 	} {
-		if got, err := AllowsAnonymous(apiKey, signed(claims), now); err != nil || got != want {
+		if got, err := AllowsAnonymous(apiKey, signed(claims), now, false); err != nil || got != want {
 			t.Errorf("%s: %v, %v", claims, got, err)
 		}
 	}
@@ -283,11 +344,11 @@ func TestAllowsAnonymous(t *testing.T) {
 		"another key": strings.Replace(signed(`{"allowAnonymous":true}`), ".", "A.", 1),
 		"nothing":     "",
 	} {
-		if got, err := AllowsAnonymous(apiKey, text, now); err == nil || got {
+		if got, err := AllowsAnonymous(apiKey, text, now, false); err == nil || got {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
-	if _, err := VerifyToken("acme", apiKey, signed(`{"allowAnonymous":true}`), now); err == nil {
+	if _, err := VerifyToken("acme", apiKey, signed(`{"allowAnonymous":true}`), now, false); err == nil {
 		t.Error("a token for anybody speaks for somebody")
 	}
 }

@@ -12,7 +12,8 @@ import (
 
 // events takes events in from a sender that the replica knows.
 func (r *request) events(to route.Route) (abi.Response, error) {
-	if !r.maySend(to) {
+	by, ok := r.maySend(to)
+	if !ok {
 		return abi.Response{}, errForward
 	}
 	if err := wire.CheckJSONType(r.header("content-type")); err != nil {
@@ -22,14 +23,17 @@ func (r *request) events(to route.Route) (abi.Response, error) {
 	if err != nil {
 		return abi.Response{}, err
 	}
-	if err := r.takeIn(to.Tenant, &batch); err != nil {
+	if err := r.takeIn(to.Tenant, by, &batch); err != nil {
 		return abi.Response{}, err
 	}
 	return jsonResponse(200, wire.Events(batch)), nil
 }
 
 // takeIn gives a batch its ids and its time and stores it.
-func (r *request) takeIn(tenant core.TenantAlias, batch *event.Batch) error {
+func (r *request) takeIn(tenant core.TenantAlias, by auth.Bearer, batch *event.Batch) error {
+	if by != auth.KeyHolder {
+		batch.OwnKey()
+	}
 	batch.Stamp(r.now, entropy)
 	appended, err := appendIntake(tenant, *batch)
 	if err != nil {
@@ -45,18 +49,18 @@ func (r *request) takeIn(tenant core.TenantAlias, batch *event.Batch) error {
 
 // maySend reports whether the replica knows the user, the tenant's secure mode
 // lets the request through, and it comes from no page that the replica does not
-// know: the primary may.
-func (r *request) maySend(to route.Route) bool {
+// know: the primary may. It returns who sends.
+func (r *request) maySend(to route.Route) (by auth.Bearer, ok bool) {
 	credentials, err := auth.ParseCredentials(r.header("authorization"), r.header(userTokenHeader))
 	if err != nil {
-		return false
+		return by, false
 	}
 	from, ok := findSender(auth.TrackEvents, to.Tenant, to.Account, to.User, r.origin() != "")
 	if !ok {
-		return false
+		return by, false
 	}
-	_, admitted := r.admits(to, from, credentials)
-	return admitted
+	sender, ok := r.admits(to, from, credentials)
+	return sender.Bearer, ok
 }
 
 // admits reports whether a sender may make a call, and as whom.
@@ -103,7 +107,7 @@ func (r *request) speaksFor(to route.Route, from sender, token string) (wire.Sub
 	if err != nil {
 		return wire.Subject{}, false
 	}
-	subject, err := wire.VerifyToken(to.Tenant, key, token, r.now)
+	subject, err := wire.VerifyToken(to.Tenant, key, token, r.now, from.undated)
 	return subject, err == nil && subject.Account == to.Account && subject.User == to.User
 }
 

@@ -18,10 +18,11 @@ func (r *request) graphQL(to route.Route) (abi.Response, error) {
 		return abi.Response{}, errForward
 	}
 	to.Account, to.User = plain.Batch.Account, plain.Batch.User
-	if !r.maySend(to) {
+	by, ok := r.maySend(to)
+	if !ok {
 		return abi.Response{}, errForward
 	}
-	if err := r.takeIn(to.Tenant, &plain.Batch); err != nil {
+	if err := r.takeIn(to.Tenant, by, &plain.Batch); err != nil {
 		if _, status, _ := wire.Shown(err); status >= 500 {
 			logFault(err)
 		}

@@ -117,7 +117,7 @@ const (
 	senderStatement     = senderColumns + senderSource
 	pageSenderStatement = senderColumns + `, (` + origin.Sites + `)` + senderSource
 
-	senderColumns = `SELECT t.key_hash, t.key_sealed,
+	senderColumns = `SELECT t.key_hash, t.key_sealed, t.undated_tokens,
 		coalesce((SELECT mode FROM secure_mode WHERE tenant = t.alias AND endpoint = ?4), '')`
 	senderSource = ` FROM tenant t
 	JOIN user u ON u.tenant = t.alias AND u.account_id = ?2 AND u.id = ?3
@@ -128,6 +128,8 @@ const (
 type sender struct {
 	// keyHash and keySealed are the tenant's API key.
 	keyHash, keySealed string
+	// undated is true when a token without exp counts.
+	undated bool
 	// mode is who may make the call.
 	mode auth.Mode
 	// sites are the tenant's, when the sender is a page.
@@ -145,16 +147,16 @@ func findSender(e auth.Endpoint, tenant core.TenantAlias, account core.AccountID
 	if !ok {
 		return sender{}, false
 	}
-	s := sender{keyHash: v[0].String(), keySealed: v[1].String(), mode: modeOf(e, v[2].String())}
+	s := sender{keyHash: v[0].String(), keySealed: v[1].String(), undated: v[2].Int64() != 0, mode: modeOf(e, v[3].String())}
 	if page {
-		s.sites = v[3].String()
+		s.sites = v[4].String()
 	}
 	return s, true
 }
 
 // A user in a program without a code of theirs, one who is blocked, and one with
 // a reward for being referred are for the backend to answer. Codes have no blank.
-const userStatement = `SELECT t.key_hash, t.key_sealed,
+const userStatement = `SELECT t.key_hash, t.key_sealed, t.undated_tokens,
 		coalesce((SELECT mode FROM secure_mode WHERE tenant = t.alias AND endpoint = 'upsert-user'), ''),
 		CASE ?4 WHEN 0 THEN '' ELSE (` + origin.Sites + `) END,
 		t.browser_payment, t.share_origin,
@@ -198,12 +200,15 @@ func findUser(tenant core.TenantAlias, account core.AccountID, user core.UserID,
 		return knownUser{}, false
 	}
 	known := knownUser{
-		sender:  sender{keyHash: v[0].String(), keySealed: v[1].String(), mode: modeOf(auth.UpsertUser, v[2].String()), sites: v[3].String()},
-		payment: auth.BrowserPayment(v[4].String()), shareOrigin: v[5].String(), moves: v[6].Int64() != 0,
+		sender: sender{
+			keyHash: v[0].String(), keySealed: v[1].String(), undated: v[2].Int64() != 0,
+			mode: modeOf(auth.UpsertUser, v[3].String()), sites: v[4].String(),
+		},
+		payment: auth.BrowserPayment(v[5].String()), shareOrigin: v[6].String(), moves: v[7].Int64() != 0,
 	}
-	known.User = userOf(v[7:])
+	known.User = userOf(v[8:])
 	known.User.Account, known.User.ID = account, user
-	known.Account, known.ReferredBy.Referral = accountOf(v[22:])
+	known.Account, known.ReferredBy.Referral = accountOf(v[23:])
 	return known, true
 }
 

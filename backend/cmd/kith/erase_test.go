@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/program"
+	"kith/backend/store"
 	"kith/backend/store/storetest"
 	"kith/core"
 	"kith/core/event"
@@ -43,7 +44,7 @@ func TestDeleteUser_NothingPersonalRemains(t *testing.T) {
 			_, err := engine.Identify(t.Context(), "acme", program.Identification{Update: update, IP: "192.0.2.77"})
 			require.NoError(t, err)
 		}
-		_, err := engine.LogEvents(t.Context(), "acme", event.Batch{
+		_, err := engine.LogEvents(t.Context(), program.Caller{Tenant: store.Tenant{Alias: "acme"}, Key: true}, event.Batch{
 			Account: update.Account, User: update.ID, Key: core.IdempotencyKey("key-of-" + name),
 			Events: []event.Event{{Key: "visit", Fields: `{"who":"zz-field"}`}},
 		})

@@ -40,7 +40,9 @@ const (
 	// stands still unless the story moves it, so that times and signatures are
 	// the same in every run and need no capture.
 	storyStart core.Time = 1772355600000
-	storyKey             = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+	// storyEnd is after every story's last call.
+	storyEnd = storyStart + 1000*core.Day
+	storyKey = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 )
 
 // Every story gives the same bytes by the backend itself, through the component
@@ -107,7 +109,8 @@ func (g *ground) lay(t *testing.T) {
 	g.setTenant(t, "shut", "--secure-mode", "create-user=disabled,upsert-user=disabled,lookup-user=disabled,track-events=disabled,"+
 		"apply-code=disabled,get-share-links=disabled,create-cookie-user=disabled,list-referrals=disabled,get-widget=disabled")
 	g.createTenant(t, "strict", "--landing-url", "https://strict.example/")
-	g.setTenant(t, "strict", "--browser-payment", "signed")
+	g.createTenant(t, "trusting", "--landing-url", "https://trusting.example/")
+	g.setTenant(t, "trusting", "--browser-payment", "any", "--undated-tokens", "on")
 	g.createTenant(t, "isodates", "--landing-url", "https://isodates.example/")
 	g.setTenant(t, "isodates", "--export-dates", "ISO")
 	g.createTenant(t, "gateway", "--landing-url", "https://gateway.example/")
@@ -116,8 +119,8 @@ func (g *ground) lay(t *testing.T) {
 	require.NoError(t, demo.Seed(t.Context(), engine, "https://shop.example", "https://test.shop.example"))
 	require.NoError(t, engine.EnsureSigningKey(t.Context()))
 	require.NoError(t, engine.DB.Close())
-	g.setTenant(t, "demo", "--share-origin", "https://go.example")
-	g.setTenant(t, "test_demo", "--share-origin", "https://go.example")
+	g.setTenant(t, "demo", "--share-origin", "https://go.example", "--init-checksum", "on")
+	g.setTenant(t, "test_demo", "--share-origin", "https://go.example", "--init-checksum", "on")
 }
 
 // connectLab connects test_gateway to a gateway of its own. Where that is
@@ -145,11 +148,11 @@ func (g *ground) createTenant(t *testing.T, alias string, args ...string) {
 			g.values[name+"_basic"] = basic("", key)
 		case alias:
 			g.values[alias+"_basic"] = basic("", key)
-			g.values[alias+"_token"] = wire.SignToken(key, wire.Subject{Account: "ben", User: "ben"}, 0)
-			g.values[alias+"_token_anonymous"] = jwt(`{"alg":"HS256"}`, `{"allowAnonymous":true}`, key)
-			g.values[alias+"_checksum"] = initChecksum(key, "benben")
-			g.values[alias+"_token_carl"] = wire.SignToken(key, wire.Subject{Account: "carl", User: "carl"}, 0)
-			g.values[alias+"_token_paid"] = jwt(`{"alg":"HS256"}`, `{"user":{"id":"ben","accountId":"ben","accountStatus":"PAID"}}`, key)
+			g.values[alias+"_token"] = wire.SignToken(key, wire.Subject{Account: "ben", User: "ben"}, storyEnd)
+			g.values[alias+"_token_anonymous"] = jwt(`{"alg":"HS256"}`, lasting(`{"allowAnonymous":true}`), key)
+			g.values[alias+"_checksum"] = initChecksum(key, "benTRIALben")
+			g.values[alias+"_token_carl"] = wire.SignToken(key, wire.Subject{Account: "carl", User: "carl"}, storyEnd)
+			g.values[alias+"_token_paid"] = jwt(`{"alg":"HS256"}`, lasting(`{"user":{"id":"ben","accountId":"ben","accountStatus":"PAID"}}`), key)
 		}
 	}
 	require.NotEmpty(t, g.values[alias+"_basic"], out)
@@ -268,17 +271,18 @@ func storyValues() map[string]string {
 		"test_basic": basic("", demo.TestKey),
 
 		"token":           wire.SignToken(key, wire.Subject{Account: "ben", User: "ben"}, storyStart+core.Hour),
-		"token_anna":      wire.SignToken(key, wire.Subject{Account: "anna", User: "anna"}, 0),
-		"token_test":      wire.SignToken(demo.TestKey, wire.Subject{Account: "ben", User: "ben"}, 0),
-		"token_sub":       jwt(`{"alg":"HS256"}`, `{"sub":"ben:ben@demo:users"}`, key),
-		"token_foreign":   jwt(`{"alg":"HS256"}`, `{"sub":"ben:ben@test_demo:users"}`, key),
-		"token_signed":    jwt(`{"alg":"HS256"}`, `{"user":{"id":"ben","accountId":"ben","email":"ben@example.com","referralCodes":{"classic":"BENSOWN"}}}`, key),
+		"token_anna":      wire.SignToken(key, wire.Subject{Account: "anna", User: "anna"}, storyEnd),
+		"token_test":      wire.SignToken(demo.TestKey, wire.Subject{Account: "ben", User: "ben"}, storyEnd),
+		"token_sub":       jwt(`{"alg":"HS256"}`, lasting(`{"sub":"ben:ben@demo:users"}`), key),
+		"token_foreign":   jwt(`{"alg":"HS256"}`, lasting(`{"sub":"ben:ben@test_demo:users"}`), key),
+		"token_signed":    jwt(`{"alg":"HS256"}`, lasting(`{"user":{"id":"ben","accountId":"ben","email":"ben@example.com","referralCodes":{"classic":"BENSOWN"}}}`), key),
 		"token_none":      jwt(`{"alg":"none"}`, `{`+ben+`}`, ""),
 		"token_512":       jwt(`{"alg":"HS512"}`, `{`+ben+`}`, key),
-		"token_anonymous": jwt(`{"alg":"HS256"}`, `{"allowAnonymous":true}`, key), "token_forged": jwt(`{"alg":"HS256"}`, `{"allowAnonymous":true}`, key+"x"),
+		"token_anonymous": jwt(`{"alg":"HS256"}`, lasting(`{"allowAnonymous":true}`), key), "token_forged": jwt(`{"alg":"HS256"}`, lasting(`{"allowAnonymous":true}`), key+"x"),
 		// Each is over what its story's body says, in the order of the keys.
-		"checksum": initChecksum(key, "benben@example.comBenANNA10ben"), "checksum_ids": initChecksum(key, "benben"),
-		"checksum_code": initChecksum(key, "benbenBENSOWN"), "checksum_mail": initChecksum(key, "ben@example.com"),
+		"checksum": initChecksum(key, "benTRIALben@example.comBenANNA10ben"), "checksum_ids": initChecksum(key, "benTRIALben"),
+		"checksum_twice": initChecksum(key, "benTRIALPAIDben"),
+		"checksum_code":  initChecksum(key, "benTRIALbenBENSOWN"), "checksum_mail": initChecksum(key, "ben@example.com"),
 
 		"token_expired": jwt(`{"alg":"HS256"}`, `{`+ben+`,"exp":`+strconv.FormatInt(hour-3600, 10)+`}`, key),
 		"token_texp":    jwt(`{"alg":"HS256"}`, `{`+ben+`,"exp":"`+strconv.FormatInt(hour, 10)+`"}`, key),
@@ -304,6 +308,11 @@ func initChecksum(key, values string) string {
 	mac := hmac.New(sha256.New, []byte(key))
 	mac.Write([]byte(values))
 	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// lasting gives claims an exp after the story's end.
+func lasting(claims string) string {
+	return `{"exp":` + strconv.FormatInt(int64(storyEnd/core.Second), 10) + "," + claims[1:]
 }
 
 // jwt signs whatever it is given, as an attacker would.

@@ -103,7 +103,9 @@ type tenantSetCommand struct {
 	databaseFlags
 	Alias          string   `arg:"" help:"Alias of the tenant."`
 	SecureMode     []string `help:"Who may make a call besides a holder of the API key: signed (the user, by a token), open (anybody) or disabled (nobody). May be repeated; endpoints are as in tenant show." placeholder:"ENDPOINT=MODE"`
-	BrowserPayment *string  `help:"When a browser's word counts that an account is PAID: any, or only when its token signs it (signed)." placeholder:"any|signed"`
+	BrowserPayment *string  `help:"When a browser's word counts that an account is PAID or CANCELLED: only when its token signs it (signed, the default), or always (any), which lets every visitor convert." placeholder:"any|signed"`
+	InitChecksum   *string  `help:"Whether the checksum of an init call counts as its user's token: on or off. Prefer tokens; a checksum is easier to get wrong." placeholder:"on|off"`
+	UndatedTokens  *string  `help:"Whether a user token without exp counts, for 24 hours after its iat: on or off." placeholder:"on|off"`
 	ShareOrigin    *string  `help:"Where share links begin, such as https://go.shop.example; empty: where the request came to." placeholder:"ORIGIN"`
 	ExportDates    *string  `help:"How the dates of exports are written: MS (epoch milliseconds) or ISO." placeholder:"MS|ISO"`
 	Consent        *string  `help:"When the attribution cookie may be set: off, opt-in or opt-out." placeholder:"off|opt-in|opt-out"`
@@ -131,6 +133,13 @@ func (c *tenantSetCommand) Run(e *env) error {
 		}
 		change.BrowserPayment = &payment
 	}
+	var err error
+	if change.InitChecksum, err = onOff("init-checksum", c.InitChecksum); err != nil {
+		return err
+	}
+	if change.UndatedTokens, err = onOff("undated-tokens", c.UndatedTokens); err != nil {
+		return err
+	}
 	if c.ExportDates != nil {
 		dates, err := job.ParseDates("export-dates", *c.ExportDates)
 		if err != nil {
@@ -150,12 +159,40 @@ func (c *tenantSetCommand) Run(e *env) error {
 	return printTenant(e, tenant)
 }
 
+// onOff reads a switch; nil stays nil.
+func onOff(field string, s *string) (*bool, error) {
+	if s == nil {
+		return nil, nil
+	}
+	on := *s == "on"
+	if !on && *s != "off" {
+		return nil, core.Invalid(field, "must be on or off")
+	}
+	return &on, nil
+}
+
+func onOrOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}
+
+// browserPayment is the setting with what follows from it.
+func browserPayment(b auth.BrowserPayment) string {
+	if b == auth.PaymentAny {
+		return "any (every visitor can convert a referral)"
+	}
+	return "signed (an unsigned PAID is noted and converts nothing)"
+}
+
 // printTenant writes one setting a line, by the names of the flags that set
 // them.
 func printTenant(e *env, t store.Tenant) error {
 	lines := [][2]string{
 		{"discount-id", t.DiscountID}, {"consent", string(t.Policy.Consent)}, {"consent-cookie", t.Policy.ConsentCookie},
-		{"browser-payment", string(t.BrowserPayment)}, {"share-origin", t.ShareOrigin},
+		{"browser-payment", browserPayment(t.BrowserPayment)}, {"init-checksum", onOrOff(t.InitChecksum)},
+		{"undated-tokens", onOrOff(t.UndatedTokens)}, {"share-origin", t.ShareOrigin},
 		{"export-dates", string(t.ExportDates)},
 	}
 	for _, endpoint := range auth.Endpoints() {
