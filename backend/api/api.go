@@ -29,6 +29,9 @@ type API struct {
 	GraphQL *graphql.Server
 	// GraphiQL is a page to write GraphQL in, or nil.
 	GraphiQL *GraphiQL
+	// PublicURL is the origin at which visitors reach the service, where links begin
+	// that no tenant's share origin says otherwise of; empty: see program.Caller.Share.
+	PublicURL string
 	// Limit bounds calls without an API key, or is nil: then nothing does.
 	Limit *Limit
 	// Observe wraps the handler of each route, or is nil.

@@ -40,7 +40,7 @@ func (a *API) cookieIdentified(w http.ResponseWriter, r *http.Request) (c progra
 		return c, done, err
 	}
 	c, done, err = a.Engine.IdentifyCookieUser(r.Context(), c, body, program.Identification{
-		Cookie: cookies(r), IP: userIP(c, r), Share: c.Share(seenOrigin(r)),
+		Cookie: cookies(r), IP: userIP(c, r), Share: c.Share(a.origin(r)),
 	})
 	if err != nil {
 		return c, done, err

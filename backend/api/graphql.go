@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 
 	"kith/backend/graphql"
@@ -21,7 +22,7 @@ func (a *API) graphQL(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	status, answer, err := a.GraphQL.Answer(r.Context(), graphql.Request{
-		Caller: caller, Body: body, Cookie: cookies(r), IP: userIP(caller, r), Base: seenOrigin(r),
+		Caller: caller, Body: body, Cookie: cookies(r), IP: userIP(caller, r), Base: cmp.Or(a.origin(r), caller.Share("").Origin),
 	})
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 
 	"kith/core"
 	"kith/core/auth"
+	"kith/core/link"
 )
 
 // behindEdge verifies what the edge vouches for. A request that does not come
@@ -63,8 +64,14 @@ func seenScheme(r *http.Request) string {
 	return "http"
 }
 
-// seenOrigin is the scheme and host that the visitor asked for.
-func seenOrigin(r *http.Request) string { return seenScheme(r) + "://" + seenHost(r) }
+// origin is where links to the service begin: at PublicURL, whatever host the
+// visitor asked for; on a developer's machine at that host.
+func (a *API) origin(r *http.Request) string {
+	if host := seenHost(r); link.Loopback(host) {
+		return seenScheme(r) + "://" + host
+	}
+	return a.PublicURL
+}
 
 // seenIP is the visitor's address.
 func seenIP(r *http.Request) string {

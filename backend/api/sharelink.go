@@ -52,7 +52,7 @@ func (a *API) answerShareURLs(w http.ResponseWriter, r *http.Request, caller pro
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, wire.ShareURLs(caller.Share(seenOrigin(r)), code, engagement, medium))
+	writeJSON(w, http.StatusOK, wire.ShareURLs(caller.Share(a.origin(r)), code, engagement, medium))
 	return nil
 }
 
@@ -66,7 +66,7 @@ func (a *API) shareLinks(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, wire.ShareLinks(caller.Share(seenOrigin(r)), code))
+	writeJSON(w, http.StatusOK, wire.ShareLinks(caller.Share(a.origin(r)), code))
 	return nil
 }
 
@@ -98,7 +98,7 @@ func (a *API) message(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	shared := caller.Share(seenOrigin(r)).URL(code) + link.Mediums(engagement, medium)
+	shared := caller.Share(a.origin(r)).URL(code) + link.Mediums(engagement, medium)
 	name, err := a.Engine.ProgramName(r.Context(), caller.Tenant.Alias, code)
 	if err != nil {
 		return err

@@ -90,7 +90,7 @@ func (a *API) identifier(w http.ResponseWriter, r *http.Request) (c program.Call
 
 // identifyAs runs an identification with what the request itself tells.
 func (a *API) identifyAs(r *http.Request, caller program.Caller, in program.Identification) (program.Identified, error) {
-	in.Cookie, in.IP, in.Share = cookies(r), userIP(caller, r), caller.Share(seenOrigin(r))
+	in.Cookie, in.IP, in.Share = cookies(r), userIP(caller, r), caller.Share(a.origin(r))
 	return a.Engine.Identify(r.Context(), caller.Tenant.Alias, in)
 }
 
@@ -167,7 +167,7 @@ func (a *API) answerUser(w http.ResponseWriter, r *http.Request, caller program.
 	if err != nil {
 		return err
 	}
-	found.Share = caller.Share(seenOrigin(r))
+	found.Share = caller.Share(a.origin(r))
 	writeJSON(w, http.StatusOK, wanted.Of(wire.User(found)))
 	return nil
 }
@@ -222,7 +222,7 @@ func (a *API) users(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	for i := range found {
-		found[i].Share = caller.Share(seenOrigin(r))
+		found[i].Share = caller.Share(a.origin(r))
 	}
 	writeJSON(w, http.StatusOK, wire.Users(found, total, wanted))
 	return nil

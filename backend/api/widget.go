@@ -23,9 +23,9 @@ func (a *API) widgetRoutes() routes {
 }
 
 // widgetRequest reads which widget a call asks for.
-func widgetRequest(r *http.Request) (in program.WidgetRequest, err error) {
+func (a *API) widgetRequest(r *http.Request) (in program.WidgetRequest, err error) {
 	q := r.URL.Query()
-	in.Base = seenOrigin(r)
+	in.Base = a.origin(r)
 	if in.Type, err = widget.ParseType("widgetType", q.Get("widgetType")); err != nil {
 		return in, err
 	}
@@ -39,7 +39,7 @@ func widgetRequest(r *http.Request) (in program.WidgetRequest, err error) {
 // upsertWidget is PUT of a user, answered with the user's widget.
 func (a *API) upsertWidget(w http.ResponseWriter, r *http.Request) error {
 	// A call that asks for no widget that there is stores nothing.
-	in, err := widgetRequest(r)
+	in, err := a.widgetRequest(r)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (a *API) upsertWidget(w http.ResponseWriter, r *http.Request) error {
 
 // cookieUserWidget is PUT of a user without ids, answered with the user's widget.
 func (a *API) cookieUserWidget(w http.ResponseWriter, r *http.Request) error {
-	in, err := widgetRequest(r)
+	in, err := a.widgetRequest(r)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (a *API) renderWidget(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := widgetRequest(r)
+	in, err := a.widgetRequest(r)
 	if err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ type Request struct {
 	// Cookie is the browser's Cookie header, IP the address of a user's own
 	// call; either may be empty.
 	Cookie, IP string
-	// Base is the scheme and host that the call came to.
+	// Base is the origin at which links to the service begin.
 	Base string
 }
 

@@ -148,8 +148,8 @@ func vouched(tenant core.TenantAlias, u referral.UserUpdate, s wire.Subject, bod
 	return u, err
 }
 
-// Share makes share links that begin where the tenant wants, or else at the
-// origin that the request came to.
+// Share makes share links that begin where the tenant wants, or else at the origin
+// of the service, or, when that is empty, at that of the tenant's landing page.
 func (c Caller) Share(origin string) link.Share {
-	return link.Share{Origin: cmp.Or(c.Tenant.ShareOrigin, origin), Tenant: c.Tenant.Alias}
+	return link.Share{Origin: cmp.Or(c.Tenant.ShareOrigin, origin, link.OriginOf(c.Tenant.Landing)), Tenant: c.Tenant.Alias}
 }

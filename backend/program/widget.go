@@ -35,7 +35,7 @@ type WidgetRequest struct {
 	EngagementMedium link.Engagement
 	// Locale is the language that is wished, or empty.
 	Locale string
-	// Base is the scheme and host that the call came to.
+	// Base is the service's own origin; empty: where the tenant's share links begin.
 	Base string
 }
 
@@ -57,6 +57,7 @@ func (e *Engine) RenderWidget(ctx context.Context, tenant core.TenantAlias, in W
 	if err := in.Caller.May(auth.GetWidget, in.Account, in.User); err != nil {
 		return wire.Widget{}, err
 	}
+	in.Base = cmp.Or(in.Base, in.Caller.Share("").Origin)
 	info, stored, err := e.widgetInfo(ctx, tenant, in)
 	if err != nil {
 		return wire.Widget{}, err

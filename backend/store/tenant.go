@@ -25,8 +25,11 @@ type Tenant struct {
 	// BrowserPayment says when PAID counts that a browser reports.
 	BrowserPayment auth.BrowserPayment
 	// ShareOrigin is where share links begin, such as https://go.shop.example;
-	// empty: where the request came to.
+	// empty: at the service's own origin, or that of Landing.
 	ShareOrigin string
+	// Landing is the landing page of the first program, which is "classic" where
+	// there is one; empty when there is no program.
+	Landing string
 	// InitChecksum is true when the checksum of an init call counts (see
 	// wire.VerifyChecksum), UndatedTokens when a user token without exp does.
 	InitChecksum, UndatedTokens bool
@@ -41,10 +44,11 @@ func (r Reads) Tenant(ctx context.Context, alias core.TenantAlias) (Tenant, erro
 	var modes string
 	err := r.q.QueryRowContext(ctx, `SELECT key_hash, key_sealed, discount_id, consent, consent_cookie, browser_payment,
 			share_origin, init_checksum, undated_tokens, export_dates, created_at,
+			coalesce((SELECT landing_url FROM program WHERE tenant = alias ORDER BY key <> 'classic', key LIMIT 1), ''),
 			(SELECT coalesce(group_concat(endpoint || '=' || mode), '') FROM secure_mode WHERE tenant = alias)
 		FROM tenant WHERE alias = ?`, string(alias)).
 		Scan(&t.KeyHash, &t.KeySealed, &t.DiscountID, &t.Policy.Consent, &t.Policy.ConsentCookie, &t.BrowserPayment,
-			&t.ShareOrigin, &t.InitChecksum, &t.UndatedTokens, &t.ExportDates, &t.Created, &modes)
+			&t.ShareOrigin, &t.InitChecksum, &t.UndatedTokens, &t.ExportDates, &t.Created, &t.Landing, &modes)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Tenant{}, core.UnknownTenant()
 	}

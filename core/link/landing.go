@@ -160,6 +160,26 @@ func ValidLandingURL(s string) bool {
 		u.User == nil && len(s) <= maxLanding
 }
 
+// OriginOf is the scheme and host of a landing page; empty when s is none.
+func OriginOf(s string) string {
+	u, err := url.Parse(s)
+	if err != nil || !ValidLandingURL(s) {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// Loopback reports whether a Host header names the machine itself. Anybody may write
+// anything into that header, so no link begins with what it says, but on a
+// developer's machine.
+func Loopback(host string) bool {
+	if address, rest, ok := strings.Cut(host, "]"); ok {
+		return address == "[::1" && (rest == "" || rest[0] == ':')
+	}
+	name, _, _ := strings.Cut(host, ":")
+	return name == "localhost" || name == "127.0.0.1"
+}
+
 // ValidOrigin reports whether share links may begin there: http or https, a host
 // and nothing else.
 func ValidOrigin(s string) bool {

@@ -227,9 +227,11 @@ func leaveOut(u *referral.UserUpdate, key string, value gjson.Result, payable bo
 	return true
 }
 
+// reported makes a status one that is noted only, and says whether it would have
+// moved something.
 func reported(u *referral.UserUpdate) bool {
 	u.Status, u.Reported = nil, u.Status
-	return true
+	return *u.Reported == referral.Paid || *u.Reported == referral.Cancelled
 }
 
 // signsIDsOnly reports whether a user claim names the user and says no more.

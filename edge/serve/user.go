@@ -53,6 +53,10 @@ func (r *request) repeated(to route.Route) (info wire.UserInfo, ok bool) {
 		return info, false
 	}
 	from := r.visitor()
+	// Where links begin that the tenant does not say, the backend knows.
+	if known.shareOrigin == "" && !link.Loopback(from.host) {
+		return info, false
+	}
 	known.Share = link.Share{Origin: cmp.Or(known.shareOrigin, from.scheme+"://"+from.host), Tenant: to.Tenant}
 	return known.UserInfo, wire.Repeats(update, known.UserInfo, auth.ClientIP(from.address))
 }

@@ -207,7 +207,7 @@ func (g *ground) stage(t *testing.T) *stage {
 	engine.Files = file.Dir(t.TempDir())
 	t.Cleanup(func() { require.NoError(t, engine.DB.Close()) })
 	s.backend = serveStory(t, func(e *env, l net.Listener) error {
-		return backend{engine: engine, listener: l, flags: backendFlags{jobFlags: jobFlags{JobWorkers: 1}}}.serve(e)
+		return backend{engine: engine, listener: l, flags: backendFlags{PublicURL: "http://kith.example", jobFlags: jobFlags{JobWorkers: 1}}}.serve(e)
 	})
 	return s
 }

@@ -106,7 +106,7 @@ type tenantSetCommand struct {
 	BrowserPayment *string  `help:"When a browser's word counts that an account is PAID or CANCELLED: only when its token signs it (signed, the default), or always (any), which lets every visitor convert." placeholder:"any|signed"`
 	InitChecksum   *string  `help:"Whether the checksum of an init call counts as its user's token: on or off. Prefer tokens; a checksum is easier to get wrong." placeholder:"on|off"`
 	UndatedTokens  *string  `help:"Whether a user token without exp counts, for 24 hours after its iat: on or off." placeholder:"on|off"`
-	ShareOrigin    *string  `help:"Where share links begin, such as https://go.shop.example; empty: where the request came to." placeholder:"ORIGIN"`
+	ShareOrigin    *string  `help:"Where share links begin, such as https://go.shop.example; empty: at the public URL of the backend, or else at the origin of the landing page." placeholder:"ORIGIN"`
 	ExportDates    *string  `help:"How the dates of exports are written: MS (epoch milliseconds) or ISO." placeholder:"MS|ISO"`
 	Consent        *string  `help:"When the attribution cookie may be set: off, opt-in or opt-out." placeholder:"off|opt-in|opt-out"`
 	ConsentCookie  *string  `help:"Cookie with the visitor's answer, for opt-in and opt-out." placeholder:"NAME"`

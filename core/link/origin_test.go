@@ -1,0 +1,26 @@
+package link
+
+import "testing"
+
+func TestLoopback(t *testing.T) {
+	for host, want := range map[string]bool{
+		"localhost": true, "localhost:3000": true, "127.0.0.1": true, "127.0.0.1:80": true, "[::1]": true, "[::1]:3000": true,
+		"": false, "kith.example": false, "localhost.evil.example": false, "127.0.0.1.evil.example:80": false, "[::1].evil.example": false,
+		"[::2]": false, "evil.example:localhost": false,
+	} {
+		if Loopback(host) != want {
+			t.Errorf("%q", host)
+		}
+	}
+}
+
+func TestOriginOf(t *testing.T) {
+	for page, want := range map[string]string{
+		"https://shop.example/start?utm=a#top": "https://shop.example", "http://localhost:3000/welcome": "http://localhost:3000",
+		"": "", "/welcome": "", "javascript:alert(1)": "", "https://me@shop.example/": "",
+	} {
+		if got := OriginOf(page); got != want {
+			t.Errorf("%q: %q", page, got)
+		}
+	}
+}
