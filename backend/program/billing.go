@@ -39,7 +39,7 @@ func (e *Engine) ReadNotifications(ctx context.Context, most int, parse func(pay
 		taken = nil
 		for _, n := range waiting {
 			news := parse(n.Payload)
-			mine, err := tx.ReadNotification(ctx, n.Seq, news.Kind, news.Problem)
+			mine, err := tx.ReadNotification(ctx, n.Tenant, n.Seq, news.Kind, news.Problem)
 			if err == nil && mine {
 				taken = append(taken, news)
 				err = takeNews(ctx, tx, n.Tenant, news)

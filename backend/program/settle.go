@@ -261,5 +261,5 @@ func (e *Engine) giveUnlocked(ctx context.Context, tx *store.Tx, tenant core.Ten
 		return err
 	}
 	ref.Attach(r)
-	return tx.UseFuelCode(ctx, number, r.ID)
+	return tx.UseFuelCode(ctx, tenant, number, r.ID)
 }

@@ -87,7 +87,7 @@ func (e *Engine) createTenant(ctx context.Context, tx *store.Tx, n NewTenant) er
 	switch {
 	case err != nil:
 	case !added:
-		err = &core.Error{Code: core.CodeConflict, Field: "alias", Message: "there is a tenant " + string(n.Alias) + " already"}
+		err = aliasTaken(ctx, tx, n.Alias)
 	case rest:
 		err = &core.Error{Code: core.CodeConflict, Field: "alias", Message: "an erasure or a restore of " + string(n.Alias) + " was begun and has not ended: run it again first"}
 	}
@@ -98,6 +98,20 @@ func (e *Engine) createTenant(ctx context.Context, tx *store.Tx, n NewTenant) er
 		return err
 	}
 	return listOrigins(ctx, tx, n.Alias, n.Origins)
+}
+
+// aliasTaken says whose an alias is: two that differ in case only would be mistaken
+// for one another.
+func aliasTaken(ctx context.Context, tx *store.Tx, alias core.TenantAlias) error {
+	taken, err := tx.TenantNamed(ctx, alias)
+	if err != nil {
+		return err
+	}
+	message := "there is a tenant " + string(taken) + " already"
+	if taken != alias {
+		message += ", and aliases must differ in more than case: give another one"
+	}
+	return &core.Error{Code: core.CodeConflict, Field: "alias", Message: message}
 }
 
 // TenantChange is what to change of a tenant's settings; nil leaves one as it is.

@@ -31,7 +31,7 @@ func (tx *Tx) CountAnalytics(ctx context.Context, c analytics.Count) error {
 // Analytics returns a page of counts, the latest days first, and how many there
 // are in all.
 func (r Reads) Analytics(ctx context.Context, tenant core.TenantAlias, f analytics.Filter) (page []analytics.Count, total int, err error) {
-	where, args := "tenant = ?", []any{string(tenant)}
+	where, args := "", []any{string(tenant)}
 	add := func(condition string, value any, given bool) {
 		if given {
 			where, args = where+" AND "+condition, append(args, value)
@@ -43,11 +43,11 @@ func (r Reads) Analytics(ctx context.Context, tenant core.TenantAlias, f analyti
 	add("code = ? COLLATE NOCASE", string(f.Code), f.Code != "")
 	add("day >= ?", int64(f.From), f.From != 0)
 	add("day < ?", int64(f.Until), f.Until != 0)
-	if err := r.q.QueryRowContext(ctx, `SELECT count(*) FROM analytics WHERE `+where, args...).Scan(&total); err != nil {
+	if err := r.q.QueryRowContext(ctx, `SELECT count(*) FROM analytics WHERE tenant = ?`+where, args...).Scan(&total); err != nil {
 		return nil, 0, fmt.Errorf("store: count analytics: %w", err)
 	}
 	rows, err := r.q.QueryContext(ctx, `SELECT day, kind, account_id, user_id, program, code, engagement_medium, share_medium, times
-		FROM analytics WHERE `+where+` ORDER BY day DESC, kind, account_id, user_id, program, code, engagement_medium, share_medium
+		FROM analytics WHERE tenant = ?`+where+` ORDER BY day DESC, kind, account_id, user_id, program, code, engagement_medium, share_medium
 		LIMIT ? OFFSET ?`, append(args, f.Limit, f.Offset)...)
 	page, err = collect(rows, err, "analytics", func(rows *sql.Rows, c *analytics.Count) error {
 		c.Tenant = tenant

@@ -74,18 +74,18 @@ type Leased struct {
 func (tx *Tx) LeaseWebhooks(ctx context.Context, line webhook.Line, most int, until core.Time) ([]Leased, error) {
 	rows, err := tx.q.QueryContext(ctx, `UPDATE webhook_delivery
 		SET state = 'sending', attempt = attempt + 1, tries = tries + 1, due_at = ?
-		WHERE rowid IN (SELECT rowid FROM webhook_delivery INDEXED BY webhook_delivery_line
+		WHERE +tenant = ? AND rowid IN (SELECT rowid FROM webhook_delivery INDEXED BY webhook_delivery_line
 			WHERE tenant = ? AND url = ? AND due_at <= ? ORDER BY due_at, rowid LIMIT ?)
-		RETURNING rowid`, int64(until), string(line.Tenant), string(line.Endpoint), int64(tx.Now), most)
+		RETURNING rowid`, int64(until), string(line.Tenant), string(line.Tenant), string(line.Endpoint), int64(tx.Now), most)
 	ids, err := collect(rows, err, "lease webhooks", func(rows *sql.Rows, id *int64) error { return rows.Scan(id) })
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
 	// Rows come back in no order; they were made in that of their events.
 	slices.Sort(ids)
-	args := make([]any, len(ids))
-	for i, id := range ids {
-		args[i] = id
+	args := []any{string(line.Tenant)}
+	for _, id := range ids {
+		args = append(args, id)
 	}
 	rows, err = tx.q.QueryContext(ctx, `SELECT d.tenant, d.url, d.event_id, d.attempt, d.tries, e.type, e.data, e.created_at,
 			s.secret, coalesce(s.old_secret, ''), coalesce(s.old_until, 0), t.key_sealed
@@ -93,7 +93,7 @@ func (tx *Tx) LeaseWebhooks(ctx context.Context, line webhook.Line, most int, un
 		JOIN webhook_event e ON e.tenant = d.tenant AND e.id = d.event_id
 		JOIN webhook_subscription s ON s.tenant = d.tenant AND s.url = d.url
 		JOIN tenant t ON t.alias = d.tenant
-		WHERE d.rowid IN (`+placeholders(len(ids))+`) ORDER BY d.rowid`, args...)
+		WHERE +d.tenant = ? AND d.rowid IN (`+placeholders(len(ids))+`) ORDER BY d.rowid`, args...)
 	return collect(rows, err, "leased webhooks", func(rows *sql.Rows, l *Leased) error {
 		return rows.Scan(&l.Tenant, &l.Endpoint, &l.Event, &l.Number, &l.Tries, &l.Type, &l.Data, &l.Created,
 			&l.Secret, &l.Old, &l.OldUntil, &l.KeySealed)

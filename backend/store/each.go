@@ -39,8 +39,8 @@ func (r Reads) UsersByID(ctx context.Context, tenant core.TenantAlias, ids []ref
 // received first. The filter's own account and user are not regarded.
 func (r Reads) EventsOf(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, f event.Filter) ([]event.Logged, error) {
 	where, args := eventCondition(f)
-	args = append([]any{identities(users), string(tenant)}, args...)
-	rows, err := r.q.QueryContext(ctx, `SELECT `+eventColumns+` FROM json_each(?) given CROSS JOIN event ON event.rowid IN (
+	args = append([]any{identities(users), string(tenant), string(tenant)}, args...)
+	rows, err := r.q.QueryContext(ctx, `SELECT `+eventColumns+` FROM json_each(?) given CROSS JOIN event ON +event.tenant = ? AND event.rowid IN (
 			SELECT rowid FROM event WHERE tenant = ? AND account_id = given.value ->> 0 AND user_id = given.value ->> 1`+where+`
 			ORDER BY received_at DESC, event.id DESC LIMIT ? OFFSET ?)
 		ORDER BY given.key, received_at DESC, event.id DESC`, append(args, f.Limit, f.Offset)...)
@@ -93,15 +93,16 @@ func (r Reads) totalsOf(ctx context.Context, count string, args []any, given str
 func (r Reads) RewardsOf(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, f reward.Filter) (map[referral.Identity]PageOf[reward.Reward], error) {
 	given := identities(users)
 	f.Account, f.User = "", ""
-	where, args := rewardsWhere(tenant, f)
+	where, args := rewardsWhere(f)
+	args = append([]any{string(tenant)}, args...)
 	where += ` AND r.account_id = given.account AND r.user_id = given.owner`
-	totals, err := r.totalsOf(ctx, `SELECT count(*) FROM reward r WHERE `+where, args, given)
+	totals, err := r.totalsOf(ctx, `SELECT count(*) FROM reward r WHERE r.tenant = ?`+where, args, given)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := r.q.QueryContext(ctx, `SELECT `+rewardColumns+` FROM `+givenUsers+` CROSS JOIN reward ON reward.rowid IN (
-			SELECT r.rowid FROM reward r WHERE `+where+` ORDER BY r.created_at DESC, r.id DESC LIMIT ? OFFSET ?)
-		ORDER BY given.place, created_at DESC, id DESC`, append(append([]any{given}, args...), f.Limit, f.Offset)...)
+	rows, err := r.q.QueryContext(ctx, `SELECT `+rewardColumns+` FROM `+givenUsers+` CROSS JOIN reward ON +reward.tenant = ? AND reward.rowid IN (
+			SELECT r.rowid FROM reward r WHERE r.tenant = ?`+where+` ORDER BY r.created_at DESC, r.id DESC LIMIT ? OFFSET ?)
+		ORDER BY given.place, created_at DESC, id DESC`, append(append([]any{given, string(tenant)}, args...), f.Limit, f.Offset)...)
 	found, err := collect(rows, err, "rewards of users", scanReward)
 	if err == nil {
 		err = r.attachRedemptions(ctx, tenant, found)
@@ -137,8 +138,8 @@ func (r Reads) RewardGroupsOf(ctx context.Context, tenant core.TenantAlias, now 
 // ReferralsMade returns a page of the referrals of each user of a list who is
 // their referrer, the newest first. The filter's own referrer is not regarded.
 func (r Reads) ReferralsMade(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, f referral.Filter) (map[referral.Identity]PageOf[referral.Referral], error) {
-	of := madeWhere(tenant, f)
-	totals, err := r.totalsOf(ctx, `SELECT count(*) FROM referral r WHERE `+of.all(), of.args, identities(users))
+	of := madeWhere(f)
+	totals, err := r.totalsOf(ctx, `SELECT count(*) FROM referral r WHERE r.tenant = ? AND `+of.all(), of.of(tenant), identities(users))
 	if err != nil {
 		return nil, err
 	}
@@ -149,9 +150,9 @@ func (r Reads) ReferralsMade(ctx context.Context, tenant core.TenantAlias, users
 }
 
 // madeWhere is which referrals of a given user a list is of.
-func madeWhere(tenant core.TenantAlias, f referral.Filter) where {
+func madeWhere(f referral.Filter) where {
 	f.ReferrerAccount, f.ReferrerUser = "", ""
-	of := referralWhere(tenant, f)
+	of := referralWhere(f)
 	of.add(`r.referrer_account_id = given.account`)
 	of.add(`r.referrer_user_id = given.owner`)
 	return of
@@ -160,11 +161,11 @@ func madeWhere(tenant core.TenantAlias, f referral.Filter) where {
 // madeBy returns a page of the referrals of each user of a list who is their
 // referrer, all in one list, the newest first.
 func (r Reads) madeBy(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, f referral.Filter) ([]referral.Referral, error) {
-	of := madeWhere(tenant, f)
-	var w where
-	w.add(`r.rowid IN (SELECT made.rowid FROM `+givenUsers+` CROSS JOIN referral made ON made.rowid IN (
-			SELECT r.rowid FROM referral r WHERE `+of.all()+` ORDER BY +r.started_at DESC, r.id DESC LIMIT ? OFFSET ?))`,
-		append(append([]any{identities(users)}, of.args...), f.Limit, f.Offset)...)
+	of := madeWhere(f)
+	w := where{byRow: true}
+	w.add(`r.rowid IN (SELECT made.rowid FROM `+givenUsers+` CROSS JOIN referral made ON +made.tenant = ? AND made.rowid IN (
+			SELECT r.rowid FROM referral r WHERE r.tenant = ? AND `+of.all()+` ORDER BY +r.started_at DESC, r.id DESC LIMIT ? OFFSET ?))`,
+		append(append([]any{identities(users), string(tenant)}, of.of(tenant)...), f.Limit, f.Offset)...)
 	return r.referrals(ctx, tenant, w, `+r.started_at DESC, r.id DESC`, -1, 0)
 }
 
@@ -174,7 +175,6 @@ func (r Reads) ReferralsByID(ctx context.Context, tenant core.TenantAlias, ids [
 		return nil, nil
 	}
 	var w where
-	w.add(`r.tenant = ?`, string(tenant))
 	among(&w, `r.id`, ids)
 	return r.referrals(ctx, tenant, w, `r.id`, len(ids), 0)
 }

@@ -64,7 +64,7 @@ func ofGone(table, account, user string) string {
 
 // goneFrom removes what is of those who are gone from a table with rowids.
 func goneFrom(table string) string {
-	return `DELETE FROM ` + table + ` WHERE rowid IN (SELECT t.rowid FROM ` + gone + ` CROSS JOIN ` + table + ` t
+	return `DELETE FROM ` + table + ` WHERE +tenant = ?1 AND rowid IN (SELECT t.rowid FROM ` + gone + ` CROSS JOIN ` + table + ` t
 		ON ` + ofGone("t", "account_id", "user_id") + `)`
 }
 
@@ -73,7 +73,7 @@ func goneFrom(table string) string {
 // is gone: else SQLite looks at all rows of the table, and asks each.
 func goneIn(update, table, set, on string) string {
 	return `WITH hit AS MATERIALIZED (SELECT t.rowid AS row, gone.who, gone.code AS mask FROM ` + gone + ` CROSS JOIN ` + on + `)
-		` + update + ` ` + table + ` SET ` + set + ` FROM hit WHERE ` + table + `.rowid = hit.row`
+		` + update + ` ` + table + ` SET ` + set + ` FROM hit WHERE +` + table + `.tenant = ?1 AND ` + table + `.rowid = hit.row`
 }
 
 // ownCodes joins the codes of those who are gone.
@@ -99,7 +99,7 @@ var erasure = []string{
 	goneFrom("event"),
 	goneIn("UPDATE", "intake", `account_id = '', user_id = '', events = '[]'`, `intake t ON `+ofGone("t", "account_id", "user_id")),
 	goneFrom("code"),
-	`DELETE FROM user WHERE seq IN (SELECT u.seq FROM ` + gone + ` CROSS JOIN user u ON ` + ofGone("u", "account_id", "id") + `)`,
+	`DELETE FROM user WHERE +tenant = ?1 AND seq IN (SELECT u.seq FROM ` + gone + ` CROSS JOIN user u ON ` + ofGone("u", "account_id", "id") + `)`,
 }
 
 // EraseUsers removes users and all that is personal about them.
@@ -128,7 +128,7 @@ var accountErasure = []string{
 	goneIn("UPDATE", "referral", `referred_account_id = hit.who`, `referral t ON t.tenant = ?1 AND t.referred_account_id = gone.account`),
 	goneIn("UPDATE", "referral", `referrer_account_id = hit.who`, `referral t ON t.tenant = ?1 AND t.referrer_account_id = gone.account`),
 	goneIn("UPDATE", "reward", `account_id = hit.who`, `reward t ON t.tenant = ?1 AND t.account_id = gone.account`),
-	`DELETE FROM decision WHERE rowid IN (
+	`DELETE FROM decision WHERE +tenant = ?1 AND rowid IN (
 		SELECT d.rowid FROM ` + gone + ` CROSS JOIN decision d ON d.tenant = ?1 AND d.account_id = gone.account)`,
 	`DELETE FROM account WHERE tenant = ?1 AND id IN (SELECT account FROM ` + gone + `)`,
 }

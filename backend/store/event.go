@@ -12,7 +12,7 @@ import (
 // first.
 func (r Reads) Events(ctx context.Context, tenant core.TenantAlias, f event.Filter) ([]event.Logged, error) {
 	where, args := eventCondition(f)
-	where, args = "tenant = ?"+where, append([]any{string(tenant)}, args...)
+	args = append([]any{string(tenant)}, args...)
 	// An id begins with the time of receipt, and so a tenant's events are in the
 	// order of their primary key; those of a user are in that of their index.
 	order := "id DESC"
@@ -23,7 +23,7 @@ func (r Reads) Events(ctx context.Context, tenant core.TenantAlias, f event.Filt
 			order = "received_at DESC, id DESC"
 		}
 	}
-	rows, err := r.q.QueryContext(ctx, `SELECT `+eventColumns+` FROM event WHERE `+where+`
+	rows, err := r.q.QueryContext(ctx, `SELECT `+eventColumns+` FROM event WHERE tenant = ?`+where+`
 		ORDER BY `+order+` LIMIT ? OFFSET ?`, append(args, f.Limit, f.Offset)...)
 	return collect(rows, err, "events", scanEvent)
 }

@@ -62,7 +62,7 @@ const (
 	// the user's own.
 	referredUser = `user u
 		LEFT JOIN referral r ON r.tenant = u.tenant AND r.referred_account_id = u.account_id AND r.referred_user_id = u.id
-		LEFT JOIN code c ON c.rowid = (SELECT rowid FROM code WHERE tenant = u.tenant AND account_id = u.account_id
+		LEFT JOIN code c ON +c.tenant = u.tenant AND c.rowid = (SELECT rowid FROM code WHERE tenant = u.tenant AND account_id = u.account_id
 			AND user_id = u.id ORDER BY program = 'classic' DESC, rowid DESC LIMIT 1)`
 )
 

@@ -53,8 +53,8 @@ func (tx *Tx) FuelCode(ctx context.Context, tenant core.TenantAlias, program cor
 }
 
 // UseFuelCode notes which reward has got a code.
-func (tx *Tx) UseFuelCode(ctx context.Context, number int64, rewardID string) error {
-	return tx.exec(ctx, "use fuel code", `UPDATE fuel_tank SET reward_id = ? WHERE seq = ?`, rewardID, number)
+func (tx *Tx) UseFuelCode(ctx context.Context, tenant core.TenantAlias, number int64, rewardID string) error {
+	return tx.exec(ctx, "use fuel code", `UPDATE fuel_tank SET reward_id = ? WHERE +tenant = ? AND seq = ?`, rewardID, string(tenant), number)
 }
 
 // PutFuelDue notes that a referral waits for a code.

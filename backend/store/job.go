@@ -62,6 +62,8 @@ func (r Reads) Jobs(ctx context.Context, tenant core.TenantAlias, f job.Filter) 
 
 // where is a condition under construction: terms that must all hold.
 type where struct {
+	// byRow is true when the terms name rows by number: the tenant is no way to them.
+	byRow bool
 	terms []string
 	args  []any
 }
@@ -127,6 +129,9 @@ func jobWhere(f job.Filter) where {
 }
 
 // all is the condition as one term.
+// of are the arguments of a statement whose first condition is on its tenant.
+func (w where) of(tenant core.TenantAlias) []any { return append([]any{string(tenant)}, w.args...) }
+
 func (w where) all() string {
 	if len(w.terms) == 0 {
 		return `1`

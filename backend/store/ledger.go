@@ -94,7 +94,7 @@ func (r Reads) attachRedemptions(ctx context.Context, tenant core.TenantAlias, r
 }
 
 const lastRedemptions = `SELECT l.reward_id, l.id, -l.amount, l.at FROM reward r
-	CROSS JOIN reward_ledger l ON l.seq IN (SELECT seq FROM reward_ledger
+	CROSS JOIN reward_ledger l ON +l.tenant = r.tenant AND l.seq IN (SELECT seq FROM reward_ledger
 		WHERE tenant = r.tenant AND reward_id = r.id AND action = 'redeem' ORDER BY seq DESC LIMIT ?)
 	WHERE r.tenant = ? AND r.id IN `
 

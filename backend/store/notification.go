@@ -36,9 +36,9 @@ func (r Reads) Notifications(ctx context.Context, most int) ([]Notification, err
 
 // ReadNotification records that a notification was read, or why it could not be;
 // false means that another has recorded it.
-func (tx *Tx) ReadNotification(ctx context.Context, seq int64, kind, problem string) (bool, error) {
+func (tx *Tx) ReadNotification(ctx context.Context, tenant core.TenantAlias, seq int64, kind, problem string) (bool, error) {
 	return tx.changed(ctx, "read gateway notification", `UPDATE gateway_notification SET kind = ?, problem = ?, read_at = ?
-		WHERE seq = ? AND read_at IS NULL`, kind, problem, int64(tx.Now), seq)
+		WHERE +tenant = ? AND seq = ? AND read_at IS NULL`, kind, problem, int64(tx.Now), string(tenant), seq)
 }
 
 // NoteCheck records that the gateway has sent a check.

@@ -15,8 +15,8 @@ import (
 // Referrals returns a page of referrals, the newest first, and how many there
 // are in all.
 func (r Reads) Referrals(ctx context.Context, tenant core.TenantAlias, f referral.Filter) (page []referral.Referral, total int, err error) {
-	w := referralWhere(tenant, f)
-	if err := r.q.QueryRowContext(ctx, `SELECT count(*) FROM referral r WHERE `+w.all(), w.args...).Scan(&total); err != nil {
+	w := referralWhere(f)
+	if err := r.q.QueryRowContext(ctx, `SELECT count(*) FROM referral r WHERE r.tenant = ? AND `+w.all(), w.of(tenant)...).Scan(&total); err != nil {
 		return nil, 0, fmt.Errorf("store: count referrals: %w", err)
 	}
 	page, err = r.referrals(ctx, tenant, w, byStart(f), f.Limit, f.Offset)
@@ -33,8 +33,8 @@ func byStart(f referral.Filter) string {
 	return `r.started_at DESC, r.id DESC`
 }
 
-func referralWhere(tenant core.TenantAlias, f referral.Filter) (w where) {
-	w.add(`r.tenant = ?`, string(tenant))
+// referralWhere is what a filter says besides the tenant, which each statement names.
+func referralWhere(f referral.Filter) (w where) {
 	for _, equal := range [][2]string{
 		{`r.id = ?`, f.ID}, {`r.program = ?`, string(f.Program)},
 		{`r.referred_account_id = ?`, string(f.ReferredAccount)}, {`r.referred_user_id = ?`, string(f.ReferredUser)},
@@ -68,7 +68,7 @@ func (r Reads) Referral(ctx context.Context, tenant core.TenantAlias, id string)
 }
 
 func (r Reads) oneReferral(ctx context.Context, tenant core.TenantAlias, f referral.Filter) (*referral.Referral, error) {
-	page, err := r.referrals(ctx, tenant, referralWhere(tenant, f), byStart(f), 1, 0)
+	page, err := r.referrals(ctx, tenant, referralWhere(f), byStart(f), 1, 0)
 	if err != nil || len(page) == 0 {
 		return nil, err
 	}
@@ -79,7 +79,6 @@ func (r Reads) oneReferral(ctx context.Context, tenant core.TenantAlias, f refer
 // referred.
 func (r Reads) ReferralsOf(ctx context.Context, tenant core.TenantAlias, accounts []core.AccountID) (map[core.AccountID]*referral.Referral, error) {
 	var w where
-	w.add(`r.tenant = ?`, string(tenant))
 	among(&w, `r.referred_account_id`, accounts)
 	page, err := r.referrals(ctx, tenant, w, `+r.started_at DESC, r.id DESC`, len(accounts), 0)
 	byAccount := make(map[core.AccountID]*referral.Referral, len(page))
@@ -97,11 +96,15 @@ func (r Reads) RecentReferrals(ctx context.Context, tenant core.TenantAlias, who
 		return r.b.recentReferrals(who, after, limit)
 	}
 	f := referral.Filter{ReferrerAccount: who.Account, ReferrerUser: who.User, Started: core.Span{From: after + 1}}
-	return r.referrals(ctx, tenant, referralWhere(tenant, f), `r.started_at DESC, r.rowid DESC`, limit, 0)
+	return r.referrals(ctx, tenant, referralWhere(f), `r.started_at DESC, r.rowid DESC`, limit, 0)
 }
 
-// referrals returns a page of those that a condition selects.
+// referrals returns a page of those of a tenant that a condition selects.
 func (r Reads) referrals(ctx context.Context, tenant core.TenantAlias, w where, order string, limit, offset int) ([]referral.Referral, error) {
+	own := `r.tenant = ?`
+	if w.byRow {
+		own = `+r.tenant = ?`
+	}
 	rows, err := r.q.QueryContext(ctx, `SELECT r.id, r.program, r.state, r.code,
 			r.referrer_account_id, r.referrer_user_id, coalesce(a.email, ''),
 			coalesce(a.first_name, ''), coalesce(a.last_name, ''), coalesce(a.image_url, ''),
@@ -113,7 +116,7 @@ func (r Reads) referrals(ctx context.Context, tenant core.TenantAlias, w where, 
 		FROM referral r
 		LEFT JOIN user a ON a.tenant = r.tenant AND a.account_id = r.referrer_account_id AND a.id = r.referrer_user_id
 		LEFT JOIN user b ON b.tenant = r.tenant AND b.account_id = r.referred_account_id AND b.id = r.referred_user_id
-		WHERE `+w.all()+` ORDER BY `+order+` LIMIT ? OFFSET ?`, append(w.args, limit, offset)...)
+		WHERE `+own+` AND `+w.all()+` ORDER BY `+order+` LIMIT ? OFFSET ?`, append(w.of(tenant), limit, offset)...)
 	page, err := collect(rows, err, "referrals", scanReferral)
 	if err != nil {
 		return nil, err

@@ -58,11 +58,12 @@ func scanReward(rows *sql.Rows, r *reward.Reward) error {
 // Rewards returns a page of rewards, the newest first, and how many there are in
 // all.
 func (r Reads) Rewards(ctx context.Context, tenant core.TenantAlias, f reward.Filter) (page []reward.Reward, total int, err error) {
-	where, args := rewardsWhere(tenant, f)
-	if err := r.q.QueryRowContext(ctx, `SELECT count(*) FROM reward r WHERE `+where, args...).Scan(&total); err != nil {
+	where, args := rewardsWhere(f)
+	args = append([]any{string(tenant)}, args...)
+	if err := r.q.QueryRowContext(ctx, `SELECT count(*) FROM reward r WHERE r.tenant = ?`+where, args...).Scan(&total); err != nil {
 		return nil, 0, fmt.Errorf("store: count rewards: %w", err)
 	}
-	rows, err := r.q.QueryContext(ctx, `SELECT `+rewardColumns+` FROM reward r WHERE `+where+`
+	rows, err := r.q.QueryContext(ctx, `SELECT `+rewardColumns+` FROM reward r WHERE r.tenant = ?`+where+`
 		ORDER BY r.created_at DESC, r.id DESC LIMIT ? OFFSET ?`, append(args, f.Limit, f.Offset)...)
 	if page, err = collect(rows, err, "rewards", scanReward); err != nil {
 		return nil, 0, err
@@ -70,8 +71,8 @@ func (r Reads) Rewards(ctx context.Context, tenant core.TenantAlias, f reward.Fi
 	return page, total, r.attachRedemptions(ctx, tenant, page)
 }
 
-func rewardsWhere(tenant core.TenantAlias, f reward.Filter) (where string, args []any) {
-	where, args = "r.tenant = ?", []any{string(tenant)}
+// rewardsWhere is what a filter says besides the tenant, which each statement names.
+func rewardsWhere(f reward.Filter) (where string, args []any) {
 	for _, c := range []struct{ column, value string }{
 		{"id", f.ID}, {"account_id", string(f.Account)}, {"user_id", string(f.User)}, {"kind", string(f.Kind)}, {"unit", f.Unit},
 		{"source", string(f.Source)}, {"program", string(f.Program)}, {"program_reward_key", f.ProgramRewardKey}, {"referral_id", f.Referral},

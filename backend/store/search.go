@@ -10,17 +10,18 @@ import (
 	"kith/core/referral"
 )
 
-// found is how a list of users goes on from what the index of their words found.
+// found is how a list of users goes on from what the index of their words found,
+// which is of the tenant already: the rows say so once more.
 // CROSS makes SQLite go from what was found to its users, not from all users to
 // what was found.
-const found = `FROM user_index CROSS JOIN user u ON u.seq = user_index.rowid WHERE user_index MATCH ?`
+const found = `FROM user_index CROSS JOIN user u ON u.seq = user_index.rowid WHERE user_index MATCH ? AND +u.tenant = ?`
 
 // Users returns a page of users with their codes, in the order of their ids, and
 // how many there are in all.
 func (r Reads) Users(ctx context.Context, tenant core.TenantAlias, f referral.UserFilter) (page []referral.User, total int, err error) {
 	from, args := `FROM user u WHERE u.tenant = ?`, []any{string(tenant)}
 	if len(f.Words) > 0 {
-		from, args = found, []any{matching(tenant, f.Words)}
+		from, args = found, []any{matching(tenant, f.Words), string(tenant)}
 	}
 	if err := r.q.QueryRowContext(ctx, `SELECT count(*) `+from, args...).Scan(&total); err != nil {
 		return nil, 0, fmt.Errorf("store: count users: %w", err)
@@ -54,9 +55,18 @@ func termsText(tenant core.TenantAlias, u referral.User) string {
 }
 
 // indexed is one word for the index: of its tenant alone, and without what parts
-// words.
+// words. The index folds case and aliases do not, so a capital letter of an alias
+// stands there as ^ and the small one; no alias has a ^ or a slash.
 func indexed(tenant core.TenantAlias, term string) string {
-	return string(tenant) + "/" + strings.Map(func(r rune) rune {
+	var place strings.Builder
+	for _, c := range []byte(tenant) {
+		if 'A' <= c && c <= 'Z' {
+			place.WriteByte('^')
+			c += 'a' - 'A'
+		}
+		place.WriteByte(c)
+	}
+	return place.String() + "/" + strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return ' '
 		}
@@ -89,7 +99,7 @@ func (tx *Tx) changeTerms(ctx context.Context, tenant core.TenantAlias, rows *tu
 	}
 	return tx.exec(ctx, "put terms", `WITH given AS MATERIALIZED (SELECT u.seq, j.value ->> 2 AS terms FROM json_each(?2) j
 			CROSS JOIN user u ON u.tenant = ?1 AND u.account_id = j.value ->> 0 AND u.id = j.value ->> 1)
-		UPDATE user SET terms = given.terms FROM given WHERE user.seq = given.seq`, string(tenant), rows.String())
+		UPDATE user SET terms = given.terms FROM given WHERE +user.tenant = ?1 AND user.seq = given.seq`, string(tenant), rows.String())
 }
 
 // indexAdded runs what adds users together with what they are found by, and puts

@@ -82,12 +82,22 @@ func (r Reads) TenantByHost(ctx context.Context, host string) (core.TenantAlias,
 }
 
 // InsertTenant adds a tenant with the default secure mode, browser payment,
-// share origin and dates; false means that the alias is taken.
+// share origin and dates; false means that the alias is taken, see TenantNamed.
 func (tx *Tx) InsertTenant(ctx context.Context, t Tenant) (bool, error) {
 	return tx.inserted(ctx, "tenant", `INSERT INTO tenant
 		(alias, key_hash, key_sealed, discount_id, consent, consent_cookie, browser_payment, created_at)
-		VALUES (?, ?, ?, ?, ?, ?, 'signed', ?) ON CONFLICT (alias) DO NOTHING`,
+		SELECT ?1, ?2, ?3, ?4, ?5, ?6, 'signed', ?7 WHERE NOT EXISTS (SELECT 1 FROM tenant WHERE lower(alias) = lower(?1))`,
 		string(t.Alias), t.KeyHash, t.KeySealed, t.DiscountID, string(t.Policy.Consent), t.Policy.ConsentCookie, int64(t.Created))
+}
+
+// TenantNamed returns the alias that is taken by a tenant of this alias, whatever
+// the case of its letters, or an empty one.
+func (r Reads) TenantNamed(ctx context.Context, alias core.TenantAlias) (taken core.TenantAlias, err error) {
+	err = r.q.QueryRowContext(ctx, `SELECT alias FROM tenant WHERE lower(alias) = lower(?1) ORDER BY alias <> ?1 LIMIT 1`, string(alias)).Scan(&taken)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return "", fmt.Errorf("store: tenant named: %w", err)
+	}
+	return taken, nil
 }
 
 // SetTenant stores a tenant's settings; its alias, keys and time never change.
