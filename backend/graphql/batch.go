@@ -2,6 +2,7 @@ package graphql
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -45,7 +46,12 @@ func (b *batch[K, V]) get(ctx context.Context, arguments string, key K, load fun
 		}
 		b.loaded[arguments] = done
 	}
-	return done.values[key], done.err
+	value := done.values[key]
+	if budget := callOf(ctx).budget; budget != nil {
+		// What several nodes share stands in the answer once for each.
+		budget.spend(budget.valueSize(reflect.ValueOf(&value)))
+	}
+	return value, done.err
 }
 
 // usersOf are the users that several nodes of an answer name.

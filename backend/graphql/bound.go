@@ -6,11 +6,17 @@ import (
 
 	"github.com/graph-gophers/graphql-go/ast"
 
+	"kith/backend/program"
 	"kith/core"
+	"kith/core/wire"
 )
 
 // Bounds of one call.
 const (
+	// maxConflicts is how many pairs of fields may share a response name and differ.
+	// Most of them are in different places; validation compares them all, and each
+	// that are in the same place is an error.
+	maxConflicts = 200
 	// maxQuery is the longest document, in bytes; variables are bounded by the
 	// body alone.
 	maxQuery = 128 << 10
@@ -45,8 +51,32 @@ const (
 	parallel = 4
 )
 
-// measure is the size of a set of selections.
-type measure struct{ depth, root, fields, cost int }
+// bounds are those that depend on who calls. Without credentials, nobody can be
+// asked to stop.
+type bounds struct {
+	// body and query are in bytes, tokens are words and signs; see above for root,
+	// fields and cost. answer is how many bytes the answer may take.
+	body, query, tokens, root, fields, cost, answer int
+}
+
+var (
+	knownBounds = bounds{
+		body: wire.MaxBody, query: maxQuery, tokens: maxTokens, root: maxRoot, fields: maxFields, cost: maxCost, answer: 4 << 20,
+	}
+	// A template alone may have half a MiB.
+	strangerBounds = bounds{body: 24 << 10, query: 24 << 10, tokens: 4000, root: 20, fields: 400, cost: 4000, answer: 1 << 20}
+)
+
+func boundsOf(c program.Caller) bounds {
+	if c.Key || c.User != nil {
+		return knownBounds
+	}
+	return strangerBounds
+}
+
+// measure is the size of a set of selections; size is in bytes, of the names that
+// the answer has.
+type measure struct{ depth, root, fields, cost, size int }
 
 // ceiling stops sums that fragments of fragments would make overflow.
 const ceiling = 1 << 30
@@ -54,12 +84,13 @@ const ceiling = 1 << 30
 func (m measure) plus(n measure) measure {
 	return measure{
 		depth: max(m.depth, n.depth), root: min(m.root+n.root, ceiling),
-		fields: min(m.fields+n.fields, ceiling), cost: min(m.cost+n.cost, ceiling),
+		fields: min(m.fields+n.fields, ceiling), cost: min(m.cost+n.cost, ceiling), size: min(m.size+n.size, ceiling),
 	}
 }
 
 // meter measures an operation against the schema.
 type meter struct {
+	most      bounds
 	document  *document
 	schema    *ast.Schema
 	operation *operation
@@ -81,9 +112,10 @@ func (m *meter) bounded() error {
 		what       string
 	}{
 		{total.depth, maxDepth, "fields below one another"},
-		{total.root, maxRoot, "fields at its top"},
-		{total.fields, maxFields, "fields"},
-		{total.cost, maxCost, "fields in its answer, each counted as often as the limits of the lists around it say"},
+		{total.root, m.most.root, "fields at its top"},
+		{total.fields, m.most.fields, "fields"},
+		{total.cost, m.most.cost, "fields in its answer, each counted as often as the limits of the lists around it say"},
+		{total.size, m.most.answer, "bytes of names in its answer"},
 	} {
 		if bound.size > bound.most {
 			return core.Invalid("query", "must not ask for more than "+strconv.Itoa(bound.most)+" "+bound.what)
@@ -146,6 +178,8 @@ func (m *meter) field(s selection, of ast.NamedType) (measure, error) {
 	return measure{
 		depth: below.depth + 1, root: 1, fields: min(below.fields+1, ceiling),
 		cost: min(1+times*min(below.cost, ceiling/maxLimit), ceiling),
+		// Quotes, a colon, a comma, and null for what is not there.
+		size: min(len(s.alias)+8+times*min(below.size+2, ceiling/maxLimit), ceiling),
 	}, err
 }
 

@@ -1,8 +1,10 @@
 package graphql
 
 import (
+	"strconv"
 	"strings"
 
+	"kith/core"
 	"kith/core/wire"
 )
 
@@ -12,6 +14,55 @@ type document struct {
 	tokens     []token
 	operations []operation
 	fragments  map[string]*fragment
+	// fields is how many fields it has, as it is written.
+	fields int
+	// names is how many response names it has for a field, by its name in lower case.
+	names map[string]int
+	// meanings is how often each response name stands for which field, with which
+	// arguments.
+	meanings map[string]map[string]int
+}
+
+// bounded refuses a document of which validation would have too much to say. The
+// operations that a call does not run are validated as well.
+func (d *document) bounded(most bounds) error {
+	if d.fields > most.fields {
+		return core.Invalid("query", "must not ask for more than "+strconv.Itoa(most.fields)+" fields")
+	}
+	conflicts := 0
+	for _, meanings := range d.meanings {
+		all := 0
+		for _, times := range meanings {
+			conflicts += times * all
+			all += times
+		}
+	}
+	if conflicts > maxConflicts {
+		return core.Invalid("query", "must not use the same names for different fields, or with different arguments, in more than "+
+			strconv.Itoa(maxConflicts)+" pairs of fields: use another alias for each")
+	}
+	return nil
+}
+
+// note counts a field.
+func (d *document) note(s selection, arguments string) {
+	d.fields++
+	meanings := d.meanings[s.alias]
+	if meanings == nil {
+		meanings = map[string]int{}
+		d.meanings[s.alias] = meanings
+	}
+	meaning := s.name + arguments
+	if meanings[meaning]++; meanings[meaning] > 1 {
+		return
+	}
+	// One response name counts once for a field, whatever it is given.
+	for other := range meanings {
+		if other != meaning && (other == s.name || strings.HasPrefix(other, s.name+"(")) {
+			return
+		}
+	}
+	d.names[strings.ToLower(s.name)]++
 }
 
 type operation struct {
@@ -66,15 +117,15 @@ type parser struct {
 }
 
 // parse reads a document.
-func parse(text string) (*document, error) {
-	if len(text) > maxQuery {
-		return nil, wire.TooLarge(maxQuery)
+func parse(text string, most bounds) (*document, error) {
+	if len(text) > most.query {
+		return nil, wire.TooLarge(most.query)
 	}
-	tokens, err := tokenize(text)
+	tokens, err := tokenize(text, most.tokens)
 	if err != nil {
 		return nil, err
 	}
-	p := &parser{document: document{tokens: tokens, fragments: map[string]*fragment{}}}
+	p := &parser{document: document{tokens: tokens, fragments: map[string]*fragment{}, names: map[string]int{}, meanings: map[string]map[string]int{}}}
 	for p.next < len(p.tokens) {
 		if err := p.definition(); err != nil {
 			return nil, err
@@ -285,16 +336,28 @@ func (p *parser) selection() (s selection, err error) {
 			return s, err
 		}
 	}
+	from := p.next
 	if p.peek() == "(" {
 		if s.limit, err = p.arguments(); err != nil {
 			return s, err
 		}
 	}
+	p.note(s, textOf(p.tokens[from:p.next]))
 	if err := p.directives(); err != nil || p.peek() != "{" {
 		return s, err
 	}
 	s.children, err = p.selectionSet()
 	return s, err
+}
+
+// textOf is what tokens say.
+func textOf(tokens []token) string {
+	var b strings.Builder
+	for _, t := range tokens {
+		b.WriteString(t.text)
+		b.WriteByte(' ')
+	}
+	return b.String()
 }
 
 func (p *parser) spread(s selection) (selection, error) {

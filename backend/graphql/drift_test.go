@@ -50,7 +50,7 @@ func (a *asked) call(t *testing.T, x transcript.Exchange) {
 	if json.Unmarshal([]byte(x.Request), &body) != nil {
 		return
 	}
-	d, err := parse(body.Query)
+	d, err := parse(body.Query, knownBounds)
 	if err != nil {
 		return
 	}

@@ -43,7 +43,7 @@ func newEventResult(c *call, b event.Batch, users *usersOf) *eventResult {
 			DateTriggered: dateOrNull(e.Triggered), DateReceived: dateOrNull(b.Received),
 		}
 	}
-	return out
+	return charged(c, out)
 }
 
 // User is whose events they are.
@@ -179,7 +179,7 @@ func (c *call) events(ctx context.Context, f event.Filter) (*eventList, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newEvents(page), nil
+	return charged(callOf(ctx), newEvents(page)), nil
 }
 
 func newEvents(page []event.Logged) *eventList {

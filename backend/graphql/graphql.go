@@ -60,7 +60,7 @@ func New(engine *program.Engine, log *slog.Logger, introspection bool) (*Server,
 	s.schema, err = gophers.ParseSchema(schemaText, root{},
 		gophers.UseFieldResolvers(), gophers.UseStringDescriptions(), gophers.DisableFieldSelections(),
 		gophers.MaxParallelism(parallel), gophers.OverlapValidationLimit(maxOverlap),
-		gophers.Logger(panicLog{log}), gophers.PanicHandler(panicError{}))
+		gophers.Tracer(charging{}), gophers.Logger(panicLog{log}), gophers.PanicHandler(panicError{}))
 	return s, err
 }
 
@@ -82,6 +82,7 @@ type call struct {
 	*Server
 	Request
 	tenant core.TenantAlias
+	budget *budget
 
 	// reading guards what is read once.
 	reading     sync.Mutex
@@ -95,6 +96,10 @@ func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 // Answer runs a call and returns status and JSON of the answer. An error says
 // that it is no GraphQL call; what goes wrong within one is in the answer.
 func (s *Server) Answer(ctx context.Context, r Request) (status int, body []byte, err error) {
+	most := boundsOf(r.Caller)
+	if len(r.Body) > most.body {
+		return 0, nil, wire.TooLarge(most.body)
+	}
 	q, err := wire.ParseGraphQL(r.Body)
 	if err != nil {
 		return 0, nil, err
@@ -102,13 +107,16 @@ func (s *Server) Answer(ctx context.Context, r Request) (status int, body []byte
 	ctx, cancel := context.WithTimeout(ctx, s.MaxTime)
 	defer cancel()
 	c := &call{Server: s, Request: r, tenant: r.Caller.Tenant.Alias}
-	status, body = s.answer(context.WithValue(ctx, callKey{}, c), q)
+	status, body = s.answer(ctx, c, most, q)
 	return status, body, nil
 }
 
-func (s *Server) answer(ctx context.Context, q wire.GraphQLRequest) (status int, answer []byte) {
-	d, err := parse(q.Query)
+func (s *Server) answer(ctx context.Context, c *call, most bounds, q wire.GraphQLRequest) (status int, answer []byte) {
+	d, err := parse(q.Query, most)
 	if err != nil {
+		return refused(err)
+	}
+	if err := d.bounded(most); err != nil {
 		return refused(err)
 	}
 	given, err := variables(q.Variables)
@@ -116,18 +124,24 @@ func (s *Server) answer(ctx context.Context, q wire.GraphQLRequest) (status int,
 		return refused(core.Invalid("variables", "cannot be read"))
 	}
 	if op := d.operation(q.Operation); op != nil {
-		if err := s.allowed(d, op, given); err != nil {
+		if err := s.allowed(d, op, given, most); err != nil {
 			return refused(err)
 		}
 	}
+	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, callKey{}, c))
+	defer cancel(nil)
+	c.budget = newBudget(most.answer, d.names, cancel)
 	response := s.schema.Exec(ctx, d.text(), q.Operation, given)
+	if context.Cause(ctx) == errAnswerTooLarge {
+		return refused(c.budget.tooLarge())
+	}
 	data := string(response.Data)
 	return wire.GraphQLAnswer(data, anyDone(data), s.errors(ctx, d, q.Operation, response.Errors))
 }
 
 // allowed refuses an operation before anything of it is run.
-func (s *Server) allowed(d *document, op *operation, given map[string]any) error {
-	m := &meter{document: d, schema: s.schema.AST(), operation: op, variables: given, fragments: map[string]measure{}}
+func (s *Server) allowed(d *document, op *operation, given map[string]any, most bounds) error {
+	m := &meter{most: most, document: d, schema: s.schema.AST(), operation: op, variables: given, fragments: map[string]measure{}}
 	if err := m.bounded(); err != nil {
 		return err
 	}

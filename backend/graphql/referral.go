@@ -76,7 +76,7 @@ func newReferral(c *call, r referral.Referral) *referralNode {
 	for _, f := range m.Signals {
 		out.FraudFlags = append(out.FraudFlags, fraudFlag{Type: fraudTypes[f.Signal], Message: f.Message})
 	}
-	return out
+	return charged(c, out)
 }
 
 // fraudTypes are the names of signals as GraphQL has them (reference, 1.11).

@@ -28,14 +28,14 @@ type lexer struct {
 }
 
 // tokenize returns the tokens of a document.
-func tokenize(text string) ([]token, error) {
+func tokenize(text string, most int) ([]token, error) {
 	if !utf8.ValidString(text) {
 		return nil, core.Invalid("query", "must be UTF-8")
 	}
 	l := lexer{rest: strings.TrimPrefix(text, "\ufeff"), at: wire.Position{Line: 1, Column: 1}}
 	for l.skip(); l.rest != ""; l.skip() {
-		if len(l.tokens) == maxTokens {
-			return nil, core.Invalid("query", "must not have more than "+strconv.Itoa(maxTokens)+" words and signs")
+		if len(l.tokens) == most {
+			return nil, core.Invalid("query", "must not have more than "+strconv.Itoa(most)+" words and signs")
 		}
 		at := l.at
 		word, err := l.next()

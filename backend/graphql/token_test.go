@@ -12,7 +12,7 @@ import (
 // texts are the tokens of a document as the executor reads them.
 func texts(t *testing.T, document string) []string {
 	t.Helper()
-	tokens, err := tokenize(document)
+	tokens, err := tokenize(document, maxTokens)
 	require.NoError(t, err, document)
 	out := make([]string, len(tokens))
 	for i, token := range tokens {
@@ -44,14 +44,14 @@ func TestTokenize_Refuses(t *testing.T) {
 		`"`, `"a`, "\"a\nb\"", `"\x41"`, `"\a"`, `"\u00g0"`, `"\u{}"`, `"\u{110000}"`, `"\u{d800}"`, `"\uD83D"`, `"\uD83D\u0041"`, `"\uDE00\uD83D"`, `"\`, `"""`, `"""a""`,
 		"\xff", "`a`", "'a'",
 	} {
-		_, err := tokenize("{" + document)
+		_, err := tokenize("{"+document, maxTokens)
 		require.Error(t, err, "%q", document)
 	}
 }
 
 // Lines and columns count characters, as an editor shows them.
 func TestTokenize_Places(t *testing.T) {
-	tokens, err := tokenize("{\r\n  \"ä😀\" b\n#c\r d}")
+	tokens, err := tokenize("{\r\n  \"ä😀\" b\n#c\r d}", maxTokens)
 	require.NoError(t, err)
 	var places []wire.Position
 	for _, token := range tokens {
@@ -62,7 +62,7 @@ func TestTokenize_Places(t *testing.T) {
 
 // The executor's lines are the numbers of tokens.
 func TestDocument_LinesAreTokens(t *testing.T) {
-	d, err := parse("{ a(x: \"\"\"1\n2\"\"\") { b } }")
+	d, err := parse("{ a(x: \"\"\"1\n2\"\"\") { b } }", knownBounds)
 	require.NoError(t, err)
 	require.Equal(t, len(d.tokens), strings.Count(d.text(), "\n"))
 	at, ok := d.place(8)
@@ -81,7 +81,7 @@ func TestParse_Refuses(t *testing.T) {
 		"mutation", "fragment", "fragment a", "fragment a on", "fragment a on B", "fragment a of B{c}", "subscription{a}", "type A{b:C}", "query a b{c}", `{"a"}`,
 		"fragment a on B{c} fragment a on B{c}",
 	} {
-		_, err := parse(document)
+		_, err := parse(document, knownBounds)
 		require.Error(t, err, document)
 	}
 }
