@@ -85,6 +85,7 @@ var badRows = []struct{ table, change, refusal string }{
 
 	{"tenant", `alias='x', key_hash='x', export_dates='DMY'`, "CHECK constraint failed: export_dates IN ('MS', 'ISO')"},
 	{"tenant", `alias='x', key_hash='x', browser_payment='all'`, "CHECK constraint failed: browser_payment IN ('any', 'signed')"},
+	{"tenant", `alias='x', key_hash='x', namesake=2`, "CHECK constraint failed: namesake IN (0, 1)"},
 
 	{"do_not_track", ``, "UNIQUE constraint failed: do_not_track.tenant, do_not_track.identity"},
 	{"do_not_track", `identity='x', tenant='nobody'`, "FOREIGN KEY constraint failed"},
