@@ -5,7 +5,8 @@
 // this program: kith.json says what it is; table/NAME/N.jsonl have the rows,
 // each a line of JSON by the names of the columns; file/REF are the files of
 // jobs; end.json, the last, counts what came and has the SHA-256 of it, so that
-// a file that was cut or changed is known.
+// a file that was cut or damaged is known, and a signature of that under the
+// master key (HMAC-SHA256), so that a file that somebody changed is known.
 package archive
 
 import (
@@ -25,6 +26,7 @@ import (
 
 	"kith/backend/store"
 	"kith/core"
+	"kith/core/auth"
 )
 
 // Format is the number of the form that this program writes and reads.
@@ -74,7 +76,14 @@ type Trailer struct {
 	// SHA256 is over the name, the size and the content of all that came before,
 	// in hex.
 	SHA256 string `json:"sha256"`
+	// Signature is SHA256 signed under the master key; empty when none was at hand.
+	Signature string `json:"signature,omitempty"`
 }
+
+// SignedBy reports whether Signature was made by this signer: then the archive is
+// as it was written by a holder of the master key. The trailer must come from a
+// Reader, which has compared SHA256 with the content.
+func (t Trailer) SignedBy(by auth.Signer) bool { return by.Verify(t.SHA256, t.Signature) }
 
 // String says how much it was.
 func (t Trailer) String() string {
@@ -99,6 +108,8 @@ const (
 
 // Writer writes an archive. What it returned an error for is of no use.
 type Writer struct {
+	// Signer signs the archive; nil: it is not signed. Set it before Close.
+	Signer  *auth.Signer
 	zip     *gzip.Writer
 	tar     *tar.Writer
 	sum     hash.Hash
@@ -174,6 +185,9 @@ func (w *Writer) Close() (Trailer, error) {
 		return w.trailer, err
 	}
 	w.trailer.SHA256 = hex.EncodeToString(w.sum.Sum(nil))
+	if w.Signer != nil {
+		w.trailer.Signature = w.Signer.Sign(w.trailer.SHA256)
+	}
 	text, err := json.MarshalIndent(w.trailer, "", "  ")
 	if err == nil {
 		err = w.part(trailerName, int64(len(text)), bytes.NewReader(text))
@@ -200,6 +214,8 @@ func (w *Writer) part(name string, size int64, content io.Reader) error {
 	return nil
 }
 
+// sumHead adds what is before the content of a part. A name without line breaks is
+// what makes the sum unambiguous.
 func sumHead(sum hash.Hash, name string, size int64) { fmt.Fprintf(sum, "%s\n%d\n", name, size) }
 
 // Reader reads an archive.
@@ -302,6 +318,9 @@ func (r *Reader) next() (string, error) {
 	h, err := r.tar.Next()
 	if err != nil {
 		return "", err
+	}
+	if strings.ContainsAny(h.Name, "\r\n") {
+		return "", fmt.Errorf("%q is not the name of a part", h.Name)
 	}
 	r.part = r.tar
 	if h.Name != trailerName {

@@ -22,9 +22,9 @@ type Target struct {
 	Tenant core.TenantAlias
 	// Now is the clock.
 	Now func() core.Time
-	// Check is asked before anything is done whether the archive will do; nil:
-	// it will.
-	Check func(Header) error
+	// Check is called when the whole archive was verified, before anything is
+	// written: it decides whether to trust the signature. nil trusts all.
+	Check func(Header, Trailer) error
 	// Progress is told how many rows and files were read, now and then.
 	Progress func(n int64)
 }
@@ -69,7 +69,7 @@ func Restore(ctx context.Context, t Target, open func() (io.ReadCloser, error)) 
 		return trailer, core.Invalid("tenant", "is not in the file, which has "+names(h.Tenants))
 	}
 	if t.Check != nil {
-		if err := t.Check(h); err != nil {
+		if err := t.Check(h, trailer); err != nil {
 			return trailer, err
 		}
 	}

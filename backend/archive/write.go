@@ -25,6 +25,8 @@ type Source struct {
 	// Kith is the version of this program, and Now the time.
 	Kith string
 	Now  core.Time
+	// Signer signs the archive; nil: it is not signed.
+	Signer *auth.Signer
 	// KeyCheck and MasterKey become those of the header.
 	KeyCheck, MasterKey string
 	// Progress is told how many rows and files were written, now and then.
@@ -59,6 +61,7 @@ func Write(ctx context.Context, s Source, to io.Writer) (done Trailer, err error
 		if err != nil {
 			return err
 		}
+		w.Writer.Signer = s.Signer
 		return w.tables(ctx, r)
 	})
 	if err == nil {

@@ -29,6 +29,9 @@ func (k Keyring) CookieUser(tenant core.TenantAlias) Signer {
 	return Signer{k.master, "cookie-user:" + string(tenant)}
 }
 
+// Backup returns the signer of backups.
+func (k Keyring) Backup() Signer { return Signer{k.master, "backup"} }
+
 // Hop returns the signer of the hop from the edge to the backend.
 func (k Keyring) Hop() Signer { return Signer{k.master, "hop"} }
 

@@ -290,7 +290,7 @@ func TestBackup_WhileOthersWrite(t *testing.T) {
 			archive := filepath.Join(t.TempDir(), "kith.backup")
 			s.ok(t, "backup", archive, "--with-master-key")
 			to := newSite(t)
-			to.ok(t, "restore", archive)
+			to.ok(t, "restore", archive, "--unsigned")
 			db := to.open(t)
 			require.Empty(t, texts(t, db, `SELECT "table" FROM pragma_foreign_key_check`))
 			require.Empty(t, texts(t, db, `SELECT id FROM reward w WHERE redeemed <> (SELECT -coalesce(sum(amount), 0) FROM reward_ledger l

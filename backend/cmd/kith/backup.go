@@ -77,6 +77,7 @@ type backupCommand struct {
 	Tenant        string `help:"Back up this tenant alone." placeholder:"ALIAS"`
 	NoFiles       bool   `help:"Leave out the files of jobs (uploads, exports)."`
 	WithMasterKey bool   `help:"Put the master key into the file, which then opens every secret in it. Without it, keep the key apart."`
+	Unsigned      bool   `help:"Back up where there is no master key. Nobody can tell later whether such a file was changed: kith restore takes it with --unsigned only."`
 }
 
 // Help says what the file has and what it has not.
@@ -85,7 +86,7 @@ func (backupCommand) Help() string {
 		`API keys, the secrets of webhook endpoints, the service's own webhook keys and the private keys of payment gateways are in it sealed under the master key. ` +
 		`The master key is not: keep it apart from backups, and keep it, for without it the secrets are lost, and with them every API key.
 
-The database may also be named by the URL of a replica. The file is tar packed with gzip, rows are lines of JSON.`
+The file is signed under the master key, so that kith restore refuses one that was changed. The database may also be named by the URL of a replica. The file is tar packed with gzip, rows are lines of JSON.`
 }
 
 // Run backs up.
@@ -101,6 +102,11 @@ func (c *backupCommand) Run(e *env) error {
 		if s.KeyCheck, err = archive.KeyCheck(keys, nonce); err != nil {
 			return err
 		}
+		signer := keys.Backup()
+		s.Signer = &signer
+	}
+	if !ok && !c.Unsigned {
+		return core.Invalid("master-key", "is needed to sign the backup, and there is none in "+c.masterKeyFile()+": give it by KITH_MASTER_KEY, or write an unsigned file with --unsigned")
 	}
 	if c.WithMasterKey {
 		if !ok {
@@ -161,12 +167,14 @@ type restoreCommand struct {
 	archiveFlags
 	File   string `arg:"" help:"What kith backup wrote. - is the standard input."`
 	Tenant string `help:"Bring this tenant back into a database that has others; the file may hold more than this one." placeholder:"ALIAS"`
+
+	Unsigned bool `help:"Restore a file that has no signature, or none that can be verified here: one of an older kith, one that brings its own master key. Whoever could write to the file decides what is restored."`
 }
 
 // Help says what is needed and what becomes of a restore that did not end.
 func (restoreCommand) Help() string {
 	return `Restores into an empty database, at the schema of the file, and brings it up to date. ` +
-		`The whole file is verified first: one that is cut or damaged restores nothing. ` +
+		`The whole file is verified first: one that is cut, damaged or changed restores nothing. ` +
 		`Until the restore has ended, kith serve and kith edge refuse the database; run it again after a crash, it starts over. ` +
 		`The master key must be that of the time of the backup: restore it first, or give it by KITH_MASTER_KEY.
 
@@ -195,7 +203,10 @@ func (c *restoreCommand) Run(e *env) error {
 	what := "verify"
 	restored, err := archive.Restore(e.ctx, archive.Target{
 		DB: db, Files: files, Tenant: core.TenantAlias(c.Tenant), Now: now,
-		Check: func(h archive.Header) error { what = "restore"; return c.checkKey(e, h) },
+		Check: func(h archive.Header, t archive.Trailer) error {
+			what = "restore"
+			return c.check(e, h, t)
+		},
 	}, func() (io.ReadCloser, error) { return shown(path, show, what) })
 	if err != nil {
 		return err
@@ -241,21 +252,43 @@ func (c *restoreCommand) path() (path string, done func(), err error) {
 	return copied.Name(), func() { _ = os.Remove(copied.Name()) }, nil
 }
 
-// checkKey refuses an archive whose secrets would not open. A key that the
-// archive brings along is kept, when there is none.
-func (c *restoreCommand) checkKey(e *env, h archive.Header) error {
+// check refuses an archive whose secrets would not open, and one that is not known
+// to be as it was written. A key that the archive brings along is kept, when there
+// is none.
+func (c *restoreCommand) check(e *env, h archive.Header, t archive.Trailer) error {
 	keys, _, ok, err := c.keys()
 	if err != nil {
 		return err
 	}
-	switch {
-	case ok && !h.SameKey(keys):
+	if ok && !h.SameKey(keys) {
 		return core.Invalid("master-key", "("+c.masterKeySource()+") is not that of the time of the backup: API keys and all other secrets would not open")
-	case ok:
-	case h.MasterKey != "":
-		_, err = keepNew(c.masterKeyFile(), []byte(h.MasterKey+"\n"))
-	default:
-		e.log.Warn("there is no master key here: kith serve needs that of the time of the backup", "file", c.masterKeyFile())
 	}
+	if err := c.checkSignature(t, h, keys, ok); err != nil || ok {
+		return err
+	}
+	if h.MasterKey == "" {
+		e.log.Warn("there is no master key here: kith serve needs that of the time of the backup", "file", c.masterKeyFile())
+		return nil
+	}
+	_, err = keepNew(c.masterKeyFile(), []byte(h.MasterKey+"\n"))
 	return err
+}
+
+// checkSignature refuses an archive that was changed, and one that may have been
+// unless that was accepted. ok is false when there are no keys.
+func (c *restoreCommand) checkSignature(t archive.Trailer, h archive.Header, keys auth.Keyring, ok bool) error {
+	const otherwise = "if you trust everybody who could write to it, restore it with --unsigned"
+	switch {
+	case ok && t.Signature != "" && !t.SignedBy(keys.Backup()):
+		return core.Invalid("file", "was changed after it was written: its signature is not valid, and nothing was restored. Take another backup")
+	case c.Unsigned:
+		return nil
+	case t.Signature == "":
+		return core.Invalid("file", "has no signature, so it may have been changed (older versions of kith wrote none): "+otherwise)
+	case !ok && h.MasterKey != "":
+		return core.Invalid("master-key", "is needed to verify the file, and the one that the file brings proves nothing: give it by KITH_MASTER_KEY, or, "+otherwise)
+	case !ok:
+		return core.Invalid("master-key", "is needed to verify the file, and there is none in "+c.masterKeyFile()+": give that of the time of the backup by KITH_MASTER_KEY, or, "+otherwise)
+	}
+	return nil
 }

@@ -15,9 +15,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kith/backend/archive"
 	"kith/backend/store"
 	"kith/backend/store/sqldtest"
 	"kith/core"
+	"kith/core/auth"
 	"kith/wasm/transcript"
 )
 
@@ -337,6 +339,89 @@ func TestRestore_DamagedFileIsRefused(t *testing.T) {
 	_, errOut, status := tryKith(t, "restore", archive, "--database-url", "file:"+target)
 	require.Equal(t, 1, status)
 	require.Contains(t, errOut, "is cut or damaged")
+}
+
+// resigned copies an archive, changes a row or the header on the way, and signs it
+// under the key of a stranger, or not at all.
+func resigned(t *testing.T, from, to string, signer *auth.Signer, changeHeader func(*archive.Header)) {
+	t.Helper()
+	content, err := os.ReadFile(from)
+	require.NoError(t, err)
+	r, err := archive.NewReader(bytes.NewReader(content))
+	require.NoError(t, err)
+	var out bytes.Buffer
+	if changeHeader != nil {
+		changeHeader(&r.Header)
+	}
+	w, err := archive.NewWriter(&out, r.Header)
+	require.NoError(t, err)
+	w.Signer = signer
+	last, changed := "", false
+	for {
+		part, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		require.NoError(t, err)
+		require.NotEmpty(t, part.Table, "the archive has no files")
+		if part.Table != last {
+			require.NoError(t, w.Table(part.Table))
+			last = part.Table
+		}
+		for line := range bytes.Lines(part.Rows) {
+			line = bytes.TrimSuffix(line, []byte("\n"))
+			if changeHeader == nil && part.Table == "tenant" {
+				evil := bytes.Replace(line, []byte(`"svc_discount"`), []byte(`"evil_discount"`), 1)
+				changed = changed || !bytes.Equal(line, evil)
+				line = evil
+			}
+			require.NoError(t, w.Row(line))
+		}
+	}
+	require.True(t, changed || changeHeader != nil)
+	_, err = w.Close()
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(to, out.Bytes(), 0o600))
+}
+
+// A backup that somebody changed restores nothing, though its sums are right. One
+// without a signature is restored only on purpose.
+func TestRestore_ChangedFileIsRefused(t *testing.T) {
+	t.Parallel()
+	g := layGround(t)
+	dir := t.TempDir()
+	good, bad := filepath.Join(dir, "backup"), filepath.Join(dir, "bad")
+	target := "file:" + filepath.Join(dir, "new.db")
+	requireKith(t, "backup", good, "--database-url", "file:"+g.database, "--no-files")
+	keys, err := auth.ParseKeyring(strings.Repeat("11", 32))
+	require.NoError(t, err)
+	stranger := keys.Backup()
+	refused := func(why string, where []string, args ...string) {
+		t.Helper()
+		var out, errOut strings.Builder
+		require.Equal(t, 1, run(slices.Concat(args, where, []string{"--database-url", target}), &out, &errOut), "%s", out.String())
+		require.Contains(t, errOut.String(), why)
+		require.Equal(t, "0", textSQL(t, target, `SELECT count(*) FROM sqlite_schema`))
+	}
+	here, elsewhere := []string{"--master-key", storyKey}, []string{"--data", t.TempDir()}
+
+	resigned(t, good, bad, &stranger, nil)
+	refused("file: was changed after it was written", here, "restore", bad)
+	refused("file: was changed after it was written", here, "restore", bad, "--unsigned")
+	resigned(t, good, bad, &stranger, func(h *archive.Header) { h.Time++ })
+	refused("file: was changed after it was written", here, "restore", bad)
+	resigned(t, good, bad, nil, nil)
+	refused("file: has no signature", here, "restore", bad)
+	refused("file: has no signature", elsewhere, "restore", bad)
+	refused("master-key: is needed to verify the file", elsewhere, "restore", good)
+	// A stranger's archive brings the stranger's key.
+	resigned(t, good, bad, &stranger, func(h *archive.Header) { h.MasterKey, h.KeyCheck = strings.Repeat("11", 32), "" })
+	refused("the one that the file brings proves nothing", elsewhere, "restore", bad)
+
+	refused("master-key: is needed to sign the backup", elsewhere, "backup", bad)
+	resigned(t, good, bad, nil, func(*archive.Header) {})
+	requireKith(t, "restore", bad, "--database-url", target, "--unsigned")
+	require.NotEqual(t, "0", textSQL(t, target, `SELECT count(*) FROM tenant`))
 }
 
 // What a tenant gets is all of its rows without a secret, to read and not to
