@@ -44,8 +44,9 @@ func (s *Server) connection(ctx context.Context, l *line) {
 		s.log.Info("sftp: nobody came in", "remote", l.RemoteAddr(), "error", err)
 		return
 	}
+	s.known(l)
 	if !s.enter(who.tenant) {
-		who.log.Warn("sftp: the tenant has too many connections")
+		who.log.Warn("sftp: the tenant has too many connections, or all tenants have")
 		return
 	}
 	defer s.leave(who.tenant)
@@ -77,16 +78,8 @@ func (s *Server) connection(ctx context.Context, l *line) {
 	}
 }
 
-var errBusy = errors.New("too many are at the door")
-
 // handshake learns who is there, within a bounded time.
 func (s *Server) handshake(ctx context.Context, l *line) (*sender, <-chan ssh.NewChannel, error) {
-	select {
-	case s.handshakes <- struct{}{}:
-		defer func() { <-s.handshakes }()
-	default:
-		return nil, nil, errBusy
-	}
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.Handshake, handshakeTime))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() {

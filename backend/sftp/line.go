@@ -2,6 +2,7 @@ package sftp
 
 import (
 	"net"
+	"net/netip"
 	"sync/atomic"
 	"time"
 )
@@ -13,6 +14,24 @@ type line struct {
 	last atomic.Int64
 	// uploads counts the files that are open.
 	uploads atomic.Int32
+	// waiting is true while the client has not shown who it is; the server's lock
+	// guards it.
+	waiting bool
+}
+
+// from is what connections are counted by: an address, or an IPv6 network (/64),
+// in which one client may have all addresses.
+func (l *line) from() netip.Prefix {
+	at, err := netip.ParseAddrPort(l.RemoteAddr().String())
+	if err != nil {
+		return netip.Prefix{}
+	}
+	address, bits := at.Addr().Unmap(), 32
+	if address.Is6() {
+		bits = 64
+	}
+	network, _ := address.WithZone("").Prefix(bits)
+	return network
 }
 
 func (l *line) touch() { l.last.Store(time.Now().UnixNano()) }

@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"time"
@@ -27,11 +28,19 @@ import (
 // Bounds of a server.
 const (
 	// MaxConnections is how many may be connected, MaxPerTenant how many of them
-	// with the name of one tenant, and maxHandshakes how many that have not shown
-	// who they are.
+	// with the name of one tenant, and MaxPerAddress how many from one address (or
+	// IPv6 network, /64) that have not shown who they are.
 	MaxConnections = 64
 	MaxPerTenant   = 8
-	maxHandshakes  = 16
+	MaxPerAddress  = 8
+	// Of clients that have not shown who they are, earlyDrop may be connected
+	// without more ado. From then on dropPercent of those who come are refused at
+	// random, and more and more of them, up to all when there are maxHandshakes: a
+	// client that tries again gets in, while others hold connections open in silence
+	// (OpenSSH: MaxStartups 10:30:100). MaxConnections do not count them.
+	earlyDrop     = 10
+	dropPercent   = 30
+	maxHandshakes = 100
 	// idleTime is how long a connection may stand still.
 	idleTime = 5 * time.Minute
 	// quietTime is how long nothing has passed on a connection that is done.
@@ -57,18 +66,20 @@ type Server struct {
 	host   ssh.Signer
 	log    *slog.Logger
 
-	handshakes chan struct{}
-	mu         sync.Mutex
-	lines      map[*line]bool
-	of         map[core.TenantAlias]int
-	stopping   bool
-	running    sync.WaitGroup
+	mu sync.Mutex
+	// lines are all connections, of them entered those of tenants.
+	lines    map[*line]bool
+	entered  int
+	of       map[core.TenantAlias]int
+	startups startups
+	stopping bool
+	running  sync.WaitGroup
 }
 
 // New returns a server that shows itself by a host key, as HostKey makes it.
 func New(engine *program.Engine, host ssh.Signer, log *slog.Logger) *Server {
 	return &Server{
-		engine: engine, host: host, log: log, handshakes: make(chan struct{}, maxHandshakes),
+		engine: engine, host: host, log: log, startups: newStartups(),
 		lines: map[*line]bool{}, of: map[core.TenantAlias]int{},
 	}
 }
@@ -109,7 +120,7 @@ func (s *Server) accept(ctx context.Context, listener net.Listener) error {
 		l := &line{Conn: conn}
 		l.touch()
 		if !s.admit(l) {
-			s.log.Warn("sftp: too many connections", "remote", conn.RemoteAddr())
+			s.log.Warn("sftp: too many connections that have not shown who they are", "remote", conn.RemoteAddr())
 			_ = conn.Close()
 			continue
 		}
@@ -125,13 +136,15 @@ func temporary(err error) bool {
 	return err != nil && !errors.Is(err, net.ErrClosed) && errors.As(err, &network)
 }
 
-// admit counts a connection in, unless there are too many.
+// admit counts a connection in that has not shown yet who it is, unless there are
+// too many of those.
 func (s *Server) admit(l *line) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stopping || len(s.lines) >= MaxConnections {
+	if s.stopping || !s.startups.enter(l.from(), rand.Float64()) {
 		return false
 	}
+	l.waiting = true
 	s.lines[l] = true
 	s.running.Add(1)
 	return true
@@ -139,19 +152,31 @@ func (s *Server) admit(l *line) bool {
 
 func (s *Server) dismiss(l *line) {
 	_ = l.Close()
+	s.known(l)
 	s.mu.Lock()
 	delete(s.lines, l)
 	s.mu.Unlock()
 	s.running.Done()
 }
 
-// enter counts a connection to its tenant, unless that has too many.
+// known counts a connection out of those that have not shown who they are.
+func (s *Server) known(l *line) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.waiting {
+		l.waiting = false
+		s.startups.leave(l.from())
+	}
+}
+
+// enter counts a connection to its tenant, unless that has too many or all have.
 func (s *Server) enter(tenant core.TenantAlias) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.of[tenant] >= MaxPerTenant {
+	if s.of[tenant] >= MaxPerTenant || s.entered >= MaxConnections {
 		return false
 	}
+	s.entered++
 	s.of[tenant]++
 	return true
 }
@@ -159,6 +184,7 @@ func (s *Server) enter(tenant core.TenantAlias) bool {
 func (s *Server) leave(tenant core.TenantAlias) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.entered--
 	if s.of[tenant]--; s.of[tenant] == 0 {
 		delete(s.of, tenant)
 	}

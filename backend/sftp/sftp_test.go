@@ -462,6 +462,28 @@ func TestConnections_OfATenantAreBounded(t *testing.T) {
 	})
 }
 
+// However many silent connections one address has, another gets in at its first try.
+func TestConnections_OfOneAddressLockNobodyOut(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	silent := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	kept := 0
+	for range 40 {
+		conn, err := silent.Dial("tcp", d.addr)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+		// The server speaks first, unless it refuses.
+		require.NoError(t, conn.SetDeadline(timeout()))
+		if n, _ := conn.Read(make([]byte, 1)); n == 1 {
+			kept++
+		}
+	}
+	require.Equal(t, sftp.MaxPerAddress, kept)
+	conn, err := d.dial("acme", ssh.PublicKeys(d.acme))
+	require.NoError(t, err)
+	require.NoError(t, conn.Close())
+}
+
 // Who does not say who he is takes up nothing for long, and nothing from others
 // beyond a bound.
 func TestConnections_WithoutAHandshakeAreBounded(t *testing.T) {

@@ -1,0 +1,46 @@
+package sftp
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestDropShare(t *testing.T) {
+	t.Parallel()
+	for waiting, want := range map[int]float64{0: 0, 9: 0, 10: 0.3, 55: 0.65, 100: 1} {
+		require.InDelta(t, want, dropShare(waiting), 1e-9, waiting)
+	}
+}
+
+// However many an attacker holds open from one address, others come in; from many
+// addresses, they are held back at random and never for good.
+func TestStartups(t *testing.T) {
+	t.Parallel()
+	s := newStartups()
+	address := func(i int) netip.Prefix {
+		return netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 0, byte(i >> 8), byte(i)}), 32)
+	}
+	for range MaxPerAddress {
+		require.True(t, s.enter(address(0), 0))
+	}
+	require.False(t, s.enter(address(0), 0.999), "the address has too many")
+	for i := 1; s.waiting < earlyDrop; i++ {
+		require.True(t, s.enter(address(i), 0))
+	}
+	require.False(t, s.enter(address(1000), 0.29))
+	require.True(t, s.enter(address(1000), 0.31))
+	for i := 2000; s.waiting < maxHandshakes; i++ {
+		require.True(t, s.enter(address(i), 0.9999))
+	}
+	require.False(t, s.enter(address(1001), 0.9999), "at most maxHandshakes")
+	s.leave(address(0))
+	require.True(t, s.enter(address(0), 0.9999))
+	for network, n := range s.of {
+		for range n {
+			s.leave(network)
+		}
+	}
+	require.Equal(t, newStartups(), s, "nothing is left of those who left")
+}
