@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"time"
 
@@ -17,12 +18,13 @@ import (
 
 func (a *API) gatewayRoutes() routes {
 	const braintree = tenantPath + "/gateway/braintree"
-	limit := newChallengeLimit()
-	challenge := func(w http.ResponseWriter, r *http.Request) error { return a.challenge(w, r, limit) }
+	challenges, failures := newMinuteLimit(challengesPerMinute), newMinuteLimit(failuresPerMinute)
+	challenge := func(w http.ResponseWriter, r *http.Request) error { return a.challenge(w, r, challenges) }
+	notification := func(w http.ResponseWriter, r *http.Request) error { return a.notification(w, r, failures) }
 	return routes{
 		braintree + "/connection":      {"PUT": a.connect, "GET": a.connection, "DELETE": a.disconnect},
 		braintree + "/connection/test": {"POST": a.testConnection},
-		braintree + "/webhook":         {"POST": a.notification, "GET": challenge},
+		braintree + "/webhook":         {"POST": notification, "GET": challenge},
 	}
 }
 
@@ -96,8 +98,13 @@ const maxNotification = 1 << 20
 
 // notification is POST /gateway/braintree/webhook: what the gateway sends
 // (reference, gateway, 1.1). It is stored and answered, whatever it is about:
-// anything but 200 would have the gateway send it again for a day.
-func (a *API) notification(w http.ResponseWriter, r *http.Request) error {
+// anything but 200 would have the gateway send it again for a day. An address that
+// sent too many that were not signed is refused before its body is read.
+func (a *API) notification(w http.ResponseWriter, r *http.Request, failures *httprate.RateLimiter) error {
+	from, counted := publicNetwork(seenIP(r))
+	if _, failed, _ := failures.Status(from); counted && failed >= failuresPerMinute {
+		return &core.Error{Code: core.CodeRateLimited, RS: "RS033", Message: "too many notifications from this address that were not signed; wait a minute"}
+	}
 	tenant, keys, err := a.gatewayKeys(r)
 	if err != nil {
 		return err
@@ -108,6 +115,9 @@ func (a *API) notification(w http.ResponseWriter, r *http.Request) error {
 	}
 	payload := form.Get("bt_payload")
 	if keys.Verify(form.Get("bt_signature"), payload) != nil {
+		if counted {
+			failures.OnLimit(nil, r, from)
+		}
 		return notSigned()
 	}
 	if err := a.Engine.Notify(r.Context(), tenant, payload); err != nil {
@@ -139,8 +149,23 @@ func (a *API) challenge(w http.ResponseWriter, r *http.Request, limit *httprate.
 // gateway asks when a person registers the webhook.
 const challengesPerMinute = 30
 
-func newChallengeLimit() *httprate.RateLimiter {
-	return httprate.NewRateLimiter(challengesPerMinute, time.Minute, httprate.WithResponseHeaders(httprate.ResponseHeaders{}))
+// failuresPerMinute bounds the notifications of one address that are not signed: a
+// key that was replaced makes some.
+const failuresPerMinute = 30
+
+// publicNetwork is what is counted of an address: an IPv6 network (/64) is one.
+// Addresses that are not public are not counted: behind a proxy that is not to be
+// believed, they are those of everybody, the gateway among them.
+func publicNetwork(ip string) (string, bool) {
+	addr, err := netip.ParseAddr(ip)
+	if err != nil || addr.IsLoopback() || addr.IsPrivate() || addr.IsLinkLocalUnicast() {
+		return "", false
+	}
+	return httprate.CanonicalizeIP(addr.Unmap().String()), true
+}
+
+func newMinuteLimit(most int) *httprate.RateLimiter {
+	return httprate.NewRateLimiter(most, time.Minute, httprate.WithResponseHeaders(httprate.ResponseHeaders{}))
 }
 
 func notSigned() error {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"errors"
+	"hash"
 	"strings"
 )
 
@@ -15,6 +16,9 @@ const MaxPayload = 1 << 20
 // maxSignature bounds bt_signature: one pair of some 60 bytes for each API key
 // of the merchant.
 const maxSignature = 8 << 10
+
+// maxPairs bounds the pairs of a bt_signature. Anybody can send some.
+const maxPairs = 8
 
 var (
 	// ErrSignature is a notification that none of the keys signed. It is
@@ -35,11 +39,13 @@ type Key struct {
 
 // Sign is how the gateway signs, as lower hex: HMAC-SHA1 under the SHA-1 of the
 // private key (reference, 1.1).
-func (k Key) Sign(text string) string {
+func (k Key) Sign(text string) string { return hex.EncodeToString(k.mac(text).Sum(nil)) }
+
+func (k Key) mac(text string) hash.Hash {
 	key := sha1.Sum([]byte(k.Private))
 	mac := hmac.New(sha1.New, key[:])
 	mac.Write([]byte(text))
-	return hex.EncodeToString(mac.Sum(nil))
+	return mac
 }
 
 // Keys are the API keys of one connection, the one in use first. Several may
@@ -49,26 +55,43 @@ type Keys []Key
 // Verify returns nil when one of the keys signed payload, the text of
 // bt_payload as it arrived with its line breaks; signature is the text of
 // bt_signature. A payload whose last line break was trimmed on its way passes
-// too. All other cases are ErrSignature.
+// too. All other cases are ErrSignature. However many pairs there are, the payload is
+// hashed at most once for each of the keys.
 func (ks Keys) Verify(signature, payload string) error {
 	if len(signature) > maxSignature || len(payload) > MaxPayload || payload == "" || !payloadAlphabet(payload) {
 		return ErrSignature
 	}
-	for pair := range strings.SplitSeq(signature, "&") {
-		public, sum, _ := strings.Cut(pair, "|")
-		for _, k := range ks {
-			if k.Private != "" && public == k.Public && k.signed(sum, payload) {
-				return nil
+	pairs := strings.Split(signature, "&")
+	if len(pairs) > maxPairs {
+		return ErrSignature
+	}
+	for _, k := range ks {
+		var sums []string
+		for _, pair := range pairs {
+			if public, sum, _ := strings.Cut(pair, "|"); public == k.Public {
+				sums = append(sums, sum)
 			}
+		}
+		if k.Private != "" && len(sums) > 0 && k.signed(sums, payload) {
+			return nil
 		}
 	}
 	return ErrSignature
 }
 
-func (k Key) signed(sum, payload string) bool {
-	whole := hmac.Equal([]byte(sum), []byte(k.Sign(payload)))
-	trimmed := hmac.Equal([]byte(sum), []byte(k.Sign(payload+"\n")))
-	return whole || trimmed
+// signed reports whether one of the sums is that of the payload, or of the payload
+// with a line break behind it.
+func (k Key) signed(sums []string, payload string) bool {
+	mac := k.mac(payload)
+	whole := []byte(hex.EncodeToString(mac.Sum(nil)))
+	mac.Write([]byte{'\n'})
+	trimmed := []byte(hex.EncodeToString(mac.Sum(nil)))
+	for _, sum := range sums {
+		if hmac.Equal([]byte(sum), whole) || hmac.Equal([]byte(sum), trimmed) {
+			return true
+		}
+	}
+	return false
 }
 
 // payloadAlphabet is base64 with line breaks. A carriage return is refused, as

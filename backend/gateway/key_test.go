@@ -57,6 +57,17 @@ func TestVerify_Rotation(t *testing.T) {
 	require.NoError(t, gateway.Keys{reissued, deliveryKey}.Verify(signature, payload), "two private keys under one name")
 }
 
+// At most 8 pairs are looked at, of which each may be the right one.
+func TestVerify_BoundsPairs(t *testing.T) {
+	t.Parallel()
+	signature, payload := delivered(t)
+	keys := gateway.Keys{integration, deliveryKey}
+	wrong := "sz9g7zhxz8838v7h|" + integration.Sign(payload) + "&"
+	require.NoError(t, keys.Verify(strings.Repeat(wrong, 7)+signature, payload))
+	require.ErrorIs(t, keys.Verify(strings.Repeat(wrong, 8)+signature, payload), gateway.ErrSignature)
+	require.ErrorIs(t, keys.Verify(strings.Repeat("&", 8)+signature, payload), gateway.ErrSignature)
+}
+
 func TestVerify_LastLineBreakMayBeTrimmed(t *testing.T) {
 	t.Parallel()
 	signature, payload := delivered(t)
