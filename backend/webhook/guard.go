@@ -10,7 +10,7 @@ import (
 )
 
 // errAddress is a connection that was refused before it was made.
-var errAddress = errors.New("the host has an address that is not public")
+var errAddress = errors.New("the host has no public address")
 
 // guard decides which addresses may be connected to: public ones, and those
 // with one of the prefixes that it holds.

@@ -165,26 +165,32 @@ func (s *Sender) newClient(g guard) *http.Client {
 	}
 }
 
-// maxReason bounds what is kept of a certificate's fault, which may quote it.
-const maxReason = 256
-
-// reason is why there was no answer, in words for the tenant. What the system
-// says of our own side, such as the address of its resolver, is not theirs to
-// see.
+// reason is why there was no answer, in words for the tenant. It is one of few
+// texts: what the system says of our own side, such as the address of its resolver,
+// and what an internal host's certificate says, such as its names, are not theirs
+// to see.
 func reason(err error) string {
 	var address *net.AddrError
 	var name *net.DNSError
+	var otherHost x509.HostnameError
+	var invalid x509.CertificateInvalidError
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
 	switch {
 	case errors.As(err, &address) && address.Err == errAddress.Error():
-		return address.Err
+		return errAddress.Error()
 	case errors.Is(err, context.DeadlineExceeded):
 		return "there was no answer in time"
 	case errors.As(err, &name):
-		return "the host name was not resolved"
+		// The same words: whether a name means something in our own network is not
+		// the tenant's to know.
+		return errAddress.Error()
+	case errors.As(err, &otherHost):
+		return "the certificate is for another host"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "the certificate has expired, or is not valid yet"
 	case errors.As(err, &certificate):
-		return clip("the certificate is not good: "+certificate.Err.Error(), maxReason)
+		return "the certificate is not valid, or not signed by a known authority"
 	case errors.Is(err, errStatus):
 		return errStatus.Error()
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):

@@ -263,7 +263,7 @@ func TestWebhook_LiveTenantReachesNothingLocal(t *testing.T) {
 		}
 		await(t, func() error {
 			shown, _, _ := s.run(t, nil, "webhook", "deliveries", endpoint, "--tenant", "demo")
-			if !strings.Contains(shown, "ms  the host has an address that is not public\n") {
+			if !strings.Contains(shown, "ms  the host has no public address\n") {
 				return errors.New(shown)
 			}
 			return nil
