@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"kith/core"
+	"kith/core/link"
 )
 
 // MaxSegments is the most segments that a user may be in.
@@ -86,6 +87,15 @@ type CustomField struct{ Name, Value string }
 // NewUser returns a user as it is before anything is known of it.
 func NewUser(account core.AccountID, id core.UserID, now core.Time) User {
 	return User{Account: account, ID: id, Referable: true, CustomFields: "{}", Created: now}
+}
+
+// ParseImageURL returns s as the address of a user's picture, or an error about
+// field. Pages show it, so it must not be a script. Empty is none.
+func ParseImageURL(field, s string) (string, error) {
+	if s != "" && !link.ValidLandingURL(s) {
+		return "", core.Invalid(field, "must be an absolute http or https URL, or empty")
+	}
+	return s, nil
 }
 
 // Apply returns the user with what the update gives, but for custom fields,

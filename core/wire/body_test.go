@@ -56,14 +56,14 @@ func TestAccount_RoundTrip(t *testing.T) {
 }
 
 func TestParseUser_REST(t *testing.T) {
-	u, err := user(`{"id":"bob","accountId":"a@b.c","firstName":"Bob","lastName":"T","email":"bob@b.c","imageUrl":"i","locale":"en_US",
+	u, err := user(`{"id":"bob","accountId":"a@b.c","firstName":"Bob","lastName":"T","email":"bob@b.c","imageUrl":"https://i.example/i","locale":"en_US",
 		"countryCode":"DE","referable":false,"paymentProviderId":"cus_1","accountStatus":"PAID","segments":["vip","~old"],
 		"referralCodes":{"p-1":"BOB1"},"referralCode":"BOB","customFields":{"a":1.50,"b":null,"c":"\u00e4","d":true},
 		"shareLinks":{"x":"y"},"dateCreated":1,"dateUsTaxFormSubmitted":null}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *u.FirstName != "Bob" || *u.LastName != "T" || *u.Email != "bob@b.c" || *u.ImageURL != "i" || *u.Locale != "en_US" ||
+	if *u.FirstName != "Bob" || *u.LastName != "T" || *u.Email != "bob@b.c" || *u.ImageURL != "https://i.example/i" || *u.Locale != "en_US" ||
 		*u.CountryCode != "DE" || *u.Referable || *u.PaymentProviderID != "cus_1" || *u.Status != referral.Paid ||
 		strings.Join(u.Segments, ",") != "vip,~old" || u.Account != "a@b.c" || u.ID != "bob" || len(u.Claims) != 0 {
 		t.Errorf("%+v", u)
@@ -85,12 +85,12 @@ func TestParseUser_REST(t *testing.T) {
 // The keys of the spec's init call.
 func TestParseUser_Init(t *testing.T) {
 	u, err := user(`{"tenant_alias":"acme","account_id":"a@b.c","payment_provider_id":null,"user_id":"bob","email":"bob@b.c",
-		"first_name":"Bob","last_name":"T","user_image":"i","user_referral_code":"BOB","referral_code":"ANN","account_status":"PAID",
+		"first_name":"Bob","last_name":"T","user_image":"https://i.example/i","user_referral_code":"BOB","referral_code":"ANN","account_status":"PAID",
 		"jwt":"x","checksum":"y","mode":"POPUP","fb_share_image":"z","locale":"en"}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *u.FirstName != "Bob" || *u.LastName != "T" || *u.Email != "bob@b.c" || *u.ImageURL != "i" || u.PaymentProviderID != nil ||
+	if *u.FirstName != "Bob" || *u.LastName != "T" || *u.Email != "bob@b.c" || *u.ImageURL != "https://i.example/i" || u.PaymentProviderID != nil ||
 		*u.Status != referral.Paid || len(u.Codes) != 1 || u.Codes[0].Code != "BOB" {
 		t.Errorf("%+v", u)
 	}
@@ -354,6 +354,19 @@ func TestParseCookieUser(t *testing.T) {
 		u, err := ParseCookieUser("acme", "c1", []byte(body))
 		if (err == nil) != want || want && (u.ID != "c1" || u.Account != "c1") {
 			t.Errorf("%s: %+v, %v", body, u, err)
+		}
+	}
+}
+
+// A page shows a user's picture: it must not be a script.
+func TestParseUser_ImageURL(t *testing.T) {
+	for url, ok := range map[string]bool{
+		"": true, "https://i.example/a.png": true, "http://i.example/": true,
+		"javascript:alert(1)": false, "data:image/svg+xml,<svg onload=alert(1)>": false, "//i.example/a.png": false, "a.png": false, "https:": false,
+	} {
+		_, err := user(`{"imageUrl":"` + url + `"}`)
+		if (err == nil) != ok {
+			t.Errorf("%q: %v", url, err)
 		}
 	}
 }

@@ -142,7 +142,7 @@ func (p *userParser) profile(r *reader, key string, v *fastjson.Value) bool {
 	case "email":
 		return r.text(&p.u.Email, key, v)
 	case "imageUrl":
-		return r.text(&p.u.ImageURL, key, v)
+		return parsed(r, key, v, &p.u.ImageURL, referral.ParseImageURL)
 	case "locale":
 		return parsed(r, key, v, &p.u.Locale, ParseLocale)
 	case "countryCode":
