@@ -143,7 +143,7 @@ func (a *API) adapt(h handler) http.Handler {
 		}
 		status, body := wire.Failure(err)
 		if status >= 500 && r.Context().Err() == nil {
-			a.Log.Error("request failed", "id", r.Header.Get(requestIDHeader), "method", r.Method, "path", r.URL.Path, "error", err)
+			a.Log.Error("request failed", "id", r.Header.Get(requestIDHeader), "method", r.Method, "route", r.Pattern, "tenant", r.PathValue("tenant"), "error", err)
 		}
 		if after := wire.RetryAfter(status); after != "" {
 			w.Header().Set("Retry-After", after)

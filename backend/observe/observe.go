@@ -82,7 +82,8 @@ func validID(id string) bool {
 // Requests counts, times and names the requests of a part. A request keeps the
 // id that it brings, when that is one (1 to 64 letters, digits, "-", "_", "."),
 // and gets a new one otherwise; the answer bears it. route names the route of a
-// request for the metrics, so it must be one of few.
+// request for the metrics, so it must be one of few. The log has the route, not the
+// path: paths have ids of users, and codes.
 func (o *Observer) Requests(part string, route func(*http.Request) string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
@@ -97,7 +98,7 @@ func (o *Observer) Requests(part string, route func(*http.Request) string, next 
 		o.seconds.WithLabelValues(part, to).Observe(took.Seconds())
 		o.requests.WithLabelValues(part, to, method(r.Method), strconv.Itoa(answer.status)).Inc()
 		o.log.DebugContext(r.Context(), "request", "part", part, "id", id,
-			"method", r.Method, "path", r.URL.Path, "status", answer.status, "took", took)
+			"method", r.Method, "route", to, "status", answer.status, "took", took)
 	})
 }
 

@@ -98,8 +98,8 @@ func TestOps_DashboardShowsWhatIsExported(t *testing.T) {
 	backend := s.serve(t, "KITH_OPS_ADDR="+backendOps, "KITH_LOG_LEVEL=DEBUG")
 	edge := s.serveEdge(t, "KITH_OPS_ADDR="+edgeOps, "KITH_LOG_LEVEL=DEBUG")
 	mustCall(t, http.StatusNotFound, "GET", f.api(s.edge)+"/code/NOBODY", "", f.auth(), "X-Request-Id: crossing")
-	edge.waitLog(t, "msg=request part=edge id=crossing method=GET path=/api/v1/"+f.tenant+"/code/NOBODY status=404")
-	backend.waitLog(t, "msg=request part=backend id=crossing method=GET path=/api/v1/"+f.tenant+"/code/NOBODY status=404")
+	edge.waitLog(t, "msg=request part=edge id=crossing method=GET route=/api/v1/ status=404")
+	backend.waitLog(t, "msg=request part=backend id=crossing method=GET route=/api/v1/{tenant}/code/{code} status=404")
 
 	dashboard, err := os.ReadFile(filepath.Join(root, "backend", "observe", "grafana.json"))
 	require.NoError(t, err)

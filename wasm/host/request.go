@@ -70,7 +70,8 @@ func (h *Host) answer(w http.ResponseWriter, r *http.Request, in *request) {
 		return // the client is gone
 	}
 	if err != nil {
-		h.options.Log.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+		// Without the path, which may have ids of users.
+		h.options.Log.Error("request failed", "id", r.Header.Get("X-Request-Id"), "method", r.Method, "error", err)
 		unavailable(w)
 		return
 	}
