@@ -161,7 +161,7 @@ func TestExport_NamesThatAreFormulas(t *testing.T) {
 	})
 	require.NoError(t, err)
 	rows := b.rows(t, b.create(t, b.wish(job.User, `{}`)).ID, job.ResultFile)
-	require.Equal(t, []string{"@sum", "=1+1", "", "'" + name}, rows[1][:4])
+	require.Equal(t, []string{"'@sum", "'=1+1", "", "'" + name}, rows[1][:4])
 }
 
 // A worker that is gone loses its job; one that comes back late changes nothing.

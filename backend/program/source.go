@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"kith/core"
+	"kith/core/exportfile"
 	"kith/core/importfile"
 	"kith/core/job"
 )
@@ -170,6 +171,9 @@ func (s *source) row(b []byte, toJSON func([]byte, importfile.Layout, []string) 
 	}
 	if problem := s.layout.CheckRow(cells); problem != nil {
 		return b, problem, nil
+	}
+	for i := range cells {
+		cells[i] = exportfile.Plain(cells[i])
 	}
 	return toJSON(b, s.layout, cells), nil, nil
 }

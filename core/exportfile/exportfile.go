@@ -19,8 +19,8 @@ import (
 type kind uint8
 
 const (
-	// id is a text that joins rows: an id, a code, a word of ours. It is never
-	// changed, whatever it begins with, since changed it would join nothing.
+	// id is a text that joins rows: an id, a code, a word of ours. Whoever makes a
+	// user chooses it, so that it may be a formula as any text.
 	id kind = iota
 	// text is what people wrote.
 	text
@@ -145,7 +145,7 @@ func (f Form) Row(t job.Type, cells []string) []string {
 
 func (f Form) cell(c column, stored string) string {
 	switch c.kind {
-	case text:
+	case id, text:
 		if f.Format == job.CSV {
 			return Harmless(stored)
 		}
@@ -187,15 +187,30 @@ func isoDate(millis string) string {
 
 // Harmless returns a text that a spreadsheet takes for a text: one that it would
 // take for a formula gets an apostrophe in front. Only cells of a CSV file need
-// it; those of an XLSX file say what they are.
+// it; those of an XLSX file say what they are. Plain is the way back.
 func Harmless(s string) string {
-	if s == "" {
-		return s
-	}
-	switch first, _ := utf8.DecodeRuneInString(s); first {
-	// Some spreadsheets take the wide forms of the signs for the signs.
-	case '=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠':
+	if formula(s) {
 		return "'" + s
 	}
 	return s
+}
+
+// Plain returns what Harmless was given.
+func Plain(s string) string {
+	if formula(s) {
+		return strings.TrimPrefix(s, "'")
+	}
+	return s
+}
+
+// formula reports whether a text begins like a formula, behind any apostrophes: one
+// that begins with an apostrophe itself gets another, so that Plain takes the right
+// one.
+func formula(s string) bool {
+	switch first, _ := utf8.DecodeRuneInString(strings.TrimLeft(s, "'")); first {
+	// Some spreadsheets take the wide forms of the signs for the signs.
+	case '=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠':
+		return true
+	}
+	return false
 }

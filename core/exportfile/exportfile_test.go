@@ -49,7 +49,7 @@ func TestForm_Row(t *testing.T) {
 		want []string
 	}{
 		{"CSV", Form{Format: job.CSV, Dates: job.DatesMillis}, job.UserEvent, event(),
-			[]string{"=a", "+u", "-e", "'=key()", "1772355600123", "", "1", "{}"}},
+			[]string{"'=a", "'+u", "'-e", "'=key()", "1772355600123", "", "1", "{}"}},
 		{"XLSX with ISO dates", Form{Format: job.XLSX, Dates: job.DatesISO}, job.UserEvent, event(),
 			[]string{"=a", "+u", "-e", "=key()", "2026-03-01T09:00:00.123Z", "", "1970-01-01T00:00:00.001Z", "{}"}},
 		{"percents", Form{Format: job.CSV, Dates: job.DatesMillis}, job.Reward,
@@ -73,11 +73,14 @@ func TestForm_Row(t *testing.T) {
 
 func TestHarmless(t *testing.T) {
 	for s, want := range map[string]string{
-		"": "", "Ann": "Ann", "a=b": "a=b", "'=1": "'=1",
+		"": "", "Ann": "Ann", "a=b": "a=b", "'=1": "''=1", "'Ann": "'Ann",
 		"=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@SUM(A1)": "'@SUM(A1)", "\t=1": "'\t=1", "\r=1": "'\r=1", "\n=1": "'\n=1", "＝1": "'＝1",
 	} {
 		if got := Harmless(s); got != want {
 			t.Errorf("%q: %q, want %q", s, got, want)
+		}
+		if got := Plain(want); got != s {
+			t.Errorf("%q: %q comes back", s, got)
 		}
 	}
 }
