@@ -1,10 +1,13 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"kith/backend/store"
@@ -24,6 +27,11 @@ const (
 	// aliveRows is after how many rows that are only looked at a worker thinks of
 	// its lease.
 	aliveRows = 500
+	// aliveBytes is after how many bytes that are only read a worker renews its lease:
+	// rows may be long, or few among empty lines.
+	aliveBytes = 16 << 20
+	// maxMessage bounds what the errors file says of one row, in bytes.
+	maxMessage = 1 << 10
 )
 
 // run is the work on one import.
@@ -42,6 +50,8 @@ type run struct {
 	// parse reads a row, which is a JSON object.
 	parse func(row []byte) (importRow, error)
 	kept  core.Time
+	// cut is true when the result file does not have all rows.
+	cut bool
 }
 
 // importRow is a row that was read, and can be carried out.
@@ -87,7 +97,9 @@ func (e *Engine) load(ctx context.Context, c *store.Claim) error {
 
 // files ends the result file, and makes that of errors when there were any.
 func (r *run) files(ctx context.Context, result *partFile) (err error) {
-	if r.claim.Result, err = result.end(ctx, r); err != nil || r.claim.Stats.Errors == 0 {
+	r.claim.Result, err = result.end(ctx, r)
+	r.cut = result.cut
+	if err != nil || r.claim.Stats.Errors == 0 {
 		return err
 	}
 	r.claim.Job.Errors, err = r.errorsFile(ctx).end(ctx, r)
@@ -114,7 +126,7 @@ func (r *run) check(ctx context.Context) error {
 		return err
 	}
 	defer in.close()
-	for {
+	for shown := int64(0); ; {
 		line, err := in.Line()
 		if err == io.EOF {
 			break
@@ -122,7 +134,8 @@ func (r *run) check(ctx context.Context) error {
 		if err == nil && in.format == importfile.CSV {
 			_, err = in.Cells(line)
 		}
-		if err == nil && in.Record()%aliveRows == 0 {
+		if err == nil && (in.Record()%aliveRows == 0 || in.Position()-shown >= aliveBytes) {
+			shown = in.Position()
 			err = r.alive(ctx)
 		}
 		if err != nil {
@@ -136,7 +149,7 @@ func (r *run) check(ctx context.Context) error {
 }
 
 func (r *run) open(ctx context.Context, position, record int64) (*source, error) {
-	return r.e.openSource(ctx, r.claim.Tenant, r.claim.Type, r.claim.File, position, record)
+	return r.e.openSource(ctx, r.claim.Tenant, r.claim.Type, r.claim.File, position, record, func() error { return r.alive(ctx) })
 }
 
 // alive shows that the worker lives, when that has not been shown for a while.
@@ -161,6 +174,9 @@ func (r *run) rows(ctx context.Context, tell func()) error {
 	disk := r.newDisk()
 	var rows []batchRow
 	for {
+		if r.rejected(0) {
+			return disk.last()
+		}
 		// What is left of a batch goes with the next: one of few rows costs as much
 		// as one of many.
 		size := r.pace.size()
@@ -214,6 +230,7 @@ func (d disk) last() error { return <-d.written }
 // has come then: whenever the process dies, no row is lost and none is done
 // twice. It returns how many rows it was.
 func (r *run) batch(ctx context.Context, rows []batchRow) (done int, err error) {
+	rows = r.untilRejected(rows)
 	if kind := together(rows); kind != nil {
 		done, err = r.transact(ctx, rows, r.write, r.applyAll(kind))
 	} else {
@@ -227,6 +244,27 @@ func (r *run) batch(ctx context.Context, rows []batchRow) (done int, err error) 
 		r.e.Wake()
 	}
 	return done, err
+}
+
+// rejected reports whether so many further rows that failed are as many as the
+// import may have: then it stops.
+func (r *run) rejected(further int) bool {
+	return r.claim.Stats.Errors+int64(further) >= cmp.Or(r.params.MaxErrors, job.DefaultMaxErrors)
+}
+
+// untilRejected is the rows up to the one at which the import stops, as far as
+// rows cannot even be read.
+func (r *run) untilRejected(rows []batchRow) []batchRow {
+	problems := 0
+	for i, row := range rows {
+		if row.problem != nil {
+			problems++
+		}
+		if problems > 0 && r.rejected(problems) {
+			return rows[:i+1]
+		}
+	}
+	return rows
 }
 
 // applying carries out rows, as many as there is time for, at least one.
@@ -318,7 +356,7 @@ func (r *run) applyParts(ctx context.Context, tx *store.Tx, rows []batchRow, p *
 		if err != nil {
 			return 0, err
 		}
-		if done += some; some < len(next) {
+		if done += some; some < len(next) || r.rejected(len(p.errors)) {
 			break
 		}
 		tx.Behind(ctx)
@@ -349,7 +387,7 @@ func (r *run) applyEach(ctx context.Context, tx *store.Tx, rows []batchRow, p *p
 }
 
 func (r *run) applyUntil(ctx context.Context, tx *store.Tx, rows []batchRow, p *part, end time.Time) (done int, err error) {
-	for done < len(rows) && (done == 0 || time.Now().Before(end)) {
+	for done < len(rows) && (done == 0 || time.Now().Before(end)) && !r.rejected(len(p.errors)) {
 		if err := r.tell(p, rows[done], r.row(ctx, tx, rows[done])); err != nil {
 			return 0, err
 		}
@@ -438,11 +476,21 @@ func (r *run) tell(p *part, row batchRow, became applied) error {
 	return nil
 }
 
-// say notes that the same content was imported before.
+// say notes what else there is to say of the import: that it stopped before the end
+// of its file, and that the same content was imported before.
 func (r *run) say(ctx context.Context) error {
+	var notes []string
+	if r.rejected(0) {
+		notes = append(notes, "stopped because "+strconv.FormatInt(r.claim.Stats.Errors, 10)+" rows were rejected; rows after record "+
+			strconv.FormatInt(r.claim.Stats.Processed, 10)+" were not processed. Correct the file, or raise maxErrors in the job's params")
+	}
+	if r.cut {
+		notes = append(notes, "the result file was cut at "+strconv.FormatInt(r.e.maxFile(), 10)+" bytes of rows; all rows were processed")
+	}
 	before, err := r.e.DB.SameImport(ctx, r.claim.Tenant, r.claim.Job)
 	if before != "" {
-		r.claim.Message = "the same content was imported before, by job " + before
+		notes = append(notes, "the same content was imported before, by job "+before)
 	}
+	r.claim.Message = strings.Join(notes, "; ")
 	return err
 }

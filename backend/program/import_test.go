@@ -131,6 +131,47 @@ not json
 	})
 }
 
+// An import stops when too many of its rows are rejected, and says where; what was
+// done stays. The caller may set how many are too many.
+func TestImport_StopsAfterTooManyRejectedRows(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		const more = 200
+		bad := strings.Repeat("\n0", job.DefaultMaxErrors+more)
+		done := b.imported(t, job.ImportUser, "bomb.jsonl", `{"accountId":"a1","id":"u1"}`+bad+`
+{"accountId":"a2","id":"u2"}
+`, "{}")
+		require.Equal(t, job.Completed, done.Status, done.Message)
+		require.Equal(t, job.Stats{Processed: job.DefaultMaxErrors + 1, Errors: job.DefaultMaxErrors}, done.Stats)
+		require.Equal(t, "stopped because 10000 rows were rejected; rows after record 10001 were not processed. Correct the file, or raise maxErrors in the job's params", done.Message)
+		require.Len(t, b.rows(t, done.ID, job.ErrorsFile), job.DefaultMaxErrors+1)
+		_, known, err := b.DB.User(t.Context(), b.tenant, "a1", "u1")
+		require.NoError(t, err)
+		require.True(t, known)
+		_, known, err = b.DB.User(t.Context(), b.tenant, "a2", "u2")
+		require.NoError(t, err)
+		require.False(t, known)
+
+		// Rows that can be read and are then refused count too.
+		taken := `{"accountId":"a3","id":"u3","referralCodes":{"classic":"ANNA10"}}` + "\n"
+		done = b.imported(t, job.ImportUser, "few.jsonl", strings.Repeat(taken, 9), `{"maxErrors":3}`)
+		require.Equal(t, job.Stats{Processed: 3, Errors: 3}, done.Stats)
+		done = b.imported(t, job.ImportUser, "all.jsonl", strings.Repeat(taken, 9), `{"maxErrors":10}`)
+		require.Equal(t, job.Stats{Processed: 9, Errors: 9}, done.Stats)
+	})
+}
+
+// What an export escaped for spreadsheets is what it was when it is imported.
+func TestImport_EscapedFormulas(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		done := b.imported(t, job.ImportUser, "list.csv", "id,accountId,firstName\n'=1+1,'@sum,'Ann\n", "{}")
+		require.Equal(t, job.Stats{Processed: 1}, done.Stats)
+		user, err := b.User(t.Context(), b.tenant, "@sum", "=1+1")
+		require.NoError(t, err)
+		require.Equal(t, "'Ann", user.User.FirstName)
+		require.Equal(t, []string{"'=1+1", "'@sum", "", "'Ann"}, b.rows(t, done.ID, job.ResultFile)[1][:4])
+	})
+}
+
 func TestImport_Events(t *testing.T) {
 	alone(t, func(t *testing.T, b bundle) {
 		done := b.imported(t, job.ImportUserEvent, "events.csv", `accountId,userId,event.key,event.dateTriggered,event.fields.revenue,event.fields.order_id,idempotencyKey

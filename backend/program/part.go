@@ -7,6 +7,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"strconv"
+	"strings"
 
 	"kith/backend/store"
 	"kith/core/exportfile"
@@ -45,6 +46,9 @@ func (p *part) add(row []string) { p.result = append(p.result, row) }
 
 // fail tells of a row that was not.
 func (p *part) fail(record int64, message, code string, status int, format job.Format) {
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
+	}
 	if format == job.CSV {
 		message = exportfile.Harmless(message)
 	}

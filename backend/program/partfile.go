@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/flate"
 	"context"
+	"io"
 	"strings"
 	"time"
 
@@ -30,6 +31,8 @@ type partFile struct {
 	came chan struct{}
 	made chan madeFile
 	stop context.CancelFunc
+	// cut is true, once the file was made, when it does not have the rows of all parts.
+	cut bool
 }
 
 type madeFile struct {
@@ -103,7 +106,7 @@ func (f *partFile) make(ctx context.Context, e *Engine) (core.FileRef, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := f.copy(ctx, e.DB, rows); err != nil {
+	if err := f.copy(ctx, e.DB, rows, e.maxFile()); err != nil {
 		return "", err
 	}
 	if err := rows.Close(); err != nil {
@@ -112,8 +115,21 @@ func (f *partFile) make(ctx context.Context, e *Engine) (core.FileRef, error) {
 	return to.ref, to.Close()
 }
 
-// copy adds the rows of all parts, until no more come.
-func (f *partFile) copy(ctx context.Context, db *store.Primary, to sheet.Writer) error {
+// countedReader counts the bytes that were read.
+type countedReader struct {
+	io.Reader
+	n int64
+}
+
+func (r *countedReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.n += int64(n)
+	return n, err
+}
+
+// copy adds the rows of all parts, until no more come, up to about most bytes: a
+// small file may be about users of whom much is stored.
+func (f *partFile) copy(ctx context.Context, db *store.Primary, to sheet.Writer, most int64) error {
 	behind, ended := int64(0), false
 	for {
 		parts, err := db.Parts(ctx, f.claim.Tenant, f.claim.ID, behind, someParts)
@@ -121,10 +137,14 @@ func (f *partFile) copy(ctx context.Context, db *store.Primary, to sheet.Writer)
 			return err
 		}
 		for _, p := range parts {
-			if packed := f.of(p); len(packed) > 0 {
-				if err := to.Copy(flate.NewReader(bytes.NewReader(packed))); err != nil {
+			if packed := f.of(p); len(packed) > 0 && most > 0 {
+				from := &countedReader{Reader: flate.NewReader(bytes.NewReader(packed))}
+				if err := to.Copy(from); err != nil {
 					return err
 				}
+				most -= from.n
+			} else if len(packed) > 0 {
+				f.cut = true
 			}
 			behind = p.Seq
 		}

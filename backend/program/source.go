@@ -24,8 +24,10 @@ type source struct {
 }
 
 // openSource opens an upload at a place in its unpacked bytes, after so many
-// records. A file that cannot be read as what it is, or is not there, is aborted.
-func (e *Engine) openSource(ctx context.Context, tenant core.TenantAlias, t job.Type, ref core.FileRef, position, record int64) (*source, error) {
+// records. A file that cannot be read as what it is, or is not there, is aborted. To
+// get to a place in a packed file all before it is unpacked, and alive is called now
+// and then meanwhile; it may be nil for position 0.
+func (e *Engine) openSource(ctx context.Context, tenant core.TenantAlias, t job.Type, ref core.FileRef, position, record int64, alive func() error) (*source, error) {
 	s := &source{format: importfile.FormatOf(string(ref), nil)}
 	if s.format == importfile.CSV {
 		if err := e.readHeader(ctx, s, tenant, t, ref); err != nil || position == 0 {
@@ -33,12 +35,12 @@ func (e *Engine) openSource(ctx context.Context, tenant core.TenantAlias, t job.
 		}
 		_ = s.close()
 	}
-	return s, e.openAt(ctx, s, tenant, ref, position, record)
+	return s, e.openAt(ctx, s, tenant, ref, position, record, alive)
 }
 
 // readHeader opens a file at its beginning and reads the columns of it.
 func (e *Engine) readHeader(ctx context.Context, s *source, tenant core.TenantAlias, t job.Type, ref core.FileRef) error {
-	if err := e.openAt(ctx, s, tenant, ref, 0, 0); err != nil {
+	if err := e.openAt(ctx, s, tenant, ref, 0, 0, nil); err != nil {
 		return err
 	}
 	line, err := s.Line()
@@ -83,7 +85,7 @@ func (h headerProblems) Error() string {
 	return strings.Join(texts, "; ")
 }
 
-func (e *Engine) openAt(ctx context.Context, s *source, tenant core.TenantAlias, ref core.FileRef, position, record int64) error {
+func (e *Engine) openAt(ctx context.Context, s *source, tenant core.TenantAlias, ref core.FileRef, position, record int64, alive func() error) error {
 	if _, err := e.upload(ctx, tenant, ref); err != nil {
 		return err
 	}
@@ -99,7 +101,7 @@ func (e *Engine) openAt(ctx context.Context, s *source, tenant core.TenantAlias,
 	s.close = body.Close
 	in := io.Reader(body)
 	if packed {
-		if in, err = unpack(body, e.maxFile(), position); err != nil {
+		if in, err = unpack(body, e.maxFile(), position, alive); err != nil {
 			_ = body.Close()
 			return err
 		}
@@ -126,14 +128,21 @@ type unpacked struct {
 	most int64
 }
 
-func unpack(from io.Reader, most, skip int64) (io.Reader, error) {
+func unpack(from io.Reader, most, skip int64, alive func() error) (io.Reader, error) {
 	zip, err := gzip.NewReader(from)
 	if err != nil {
 		return nil, damaged(err)
 	}
 	u := &unpacked{from: zip, left: most, most: most}
-	if _, err := io.CopyN(io.Discard, u, skip); err != nil {
-		return nil, err
+	for skip > 0 {
+		n, err := io.CopyN(io.Discard, u, min(skip, aliveBytes))
+		if err == nil {
+			err = alive()
+		}
+		if err != nil {
+			return nil, err
+		}
+		skip -= n
 	}
 	return u, nil
 }

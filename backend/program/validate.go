@@ -33,7 +33,7 @@ func (e *Engine) ValidateJob(ctx context.Context, tenant core.TenantAlias, in jo
 // validate tells what is wrong with a file, for which its job would be aborted,
 // from what is wrong with some of its rows.
 func (e *Engine) validate(ctx context.Context, tenant core.TenantAlias, in job.Input) (file, rows []string, err error) {
-	s, err := e.openSource(ctx, tenant, in.Type, in.File, 0, 0)
+	s, err := e.openSource(ctx, tenant, in.Type, in.File, 0, 0, nil)
 	if err != nil {
 		file, err = problemsOf(err)
 		return file, nil, err

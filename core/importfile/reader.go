@@ -44,7 +44,7 @@ func (r *Reader) Record() int64 { return r.record }
 // line, or io.EOF. It is good until the next call. What makes the rest of the
 // file unreadable is a Problem; a file that cannot be read, its reader's error.
 func (r *Reader) Line() ([]byte, error) {
-	for {
+	for begun := r.position; ; {
 		line, err := r.next()
 		if err != nil {
 			return nil, err
@@ -53,6 +53,11 @@ func (r *Reader) Line() ([]byte, error) {
 			line = bytes.TrimSpace(line)
 		}
 		if len(line) == 0 {
+			// Nobody else has a turn while empty lines are read.
+			if r.position-begun > MaxRecord {
+				r.record++
+				return nil, r.problem("has more than 1 MiB of empty lines before it")
+			}
 			continue
 		}
 		r.record++

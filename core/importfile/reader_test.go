@@ -14,6 +14,19 @@ type dribble struct {
 	n    int
 }
 
+// A long run of empty lines is no way to keep a reader busy.
+func TestReader_EmptyLinesAreBounded(t *testing.T) {
+	for lines, want := range map[int]bool{MaxRecord: true, MaxRecord + 1: false} {
+		r := NewReader(JSONL, strings.NewReader("{}\n"+strings.Repeat("\n", lines)+"{}"), 0, 0)
+		if _, err := r.Line(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Line(); (err == nil) != want {
+			t.Errorf("%d empty lines: %v", lines, err)
+		}
+	}
+}
+
 func (d *dribble) Read(p []byte) (int, error) {
 	if d.text == "" {
 		return 0, io.EOF

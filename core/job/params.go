@@ -26,9 +26,19 @@ type Params struct {
 	// not say themselves.
 	PreserveEmptyAccounts *bool
 	DoNotTrack            *bool
+	// MaxErrors is after how many rejected rows an import stops; 0 is
+	// DefaultMaxErrors.
+	MaxErrors int64
 	// Silent is true for an import that no webhook is to tell of.
 	Silent bool
 }
+
+// After how many rejected rows an import stops, unless its params say otherwise, and
+// the most that they may say.
+const (
+	DefaultMaxErrors = 10_000
+	MostMaxErrors    = 1_000_000
+)
 
 // Dates says how the dates of an export are written.
 type Dates string

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/valyala/fastjson"
@@ -88,6 +89,15 @@ func (p *paramParser) load(r *reader, key string, v *fastjson.Value) bool {
 	switch {
 	case key == "importEvaluationOptions":
 		return r.nested(key, v, p.evaluation)
+	case key == "maxErrors":
+		var most *int64
+		if r.integer(&most, key, v, 1); most != nil {
+			if *most > job.MostMaxErrors {
+				return r.fail(core.Invalid(r.path(key), "must be "+strconv.Itoa(job.MostMaxErrors)+" or less"))
+			}
+			p.out.MaxErrors = *most
+		}
+		return true
 	case key == "segments" && p.job == job.ImportUser:
 		return r.items(key, v, referral.MaxSegments, func(i int, v *fastjson.Value) error {
 			s, err := textItem(element(r.path(key), i), v)
