@@ -10,6 +10,9 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -33,8 +36,14 @@ type Connector struct {
 }
 
 // New returns a Connector to the database at url, as libsql.NewConnector does. The
-// token may be empty.
+// token may be empty. A file is made if there is none; it and its log are for their
+// owner only.
 func New(url, token string) (*Connector, error) {
+	if strings.HasPrefix(url, "file:") {
+		if err := keepPrivate(url); err != nil {
+			return nil, err
+		}
+	}
 	var options []libsql.Option
 	if token != "" {
 		options = append(options, libsql.WithAuthToken(token))
@@ -48,6 +57,36 @@ func New(url, token string) (*Connector, error) {
 		c.Timeout = defaultTimeout
 	}
 	return c, nil
+}
+
+// keepPrivate makes the file of a database, and takes the rights of others to it and
+// to what SQLite has beside it. SQLite gives new files beside it the rights of the
+// database.
+func keepPrivate(databaseURL string) error {
+	path, _, _ := strings.Cut(strings.TrimPrefix(databaseURL, "file:"), "?")
+	path, err := url.PathUnescape(path)
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := file.Close(); err != nil {
+		return err
+	}
+	for _, ending := range []string{"", "-wal", "-shm", "-journal"} {
+		info, err := os.Stat(path + ending)
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			err = os.Chmod(path+ending, 0o600)
+		}
+		// Whoever does not own the file cannot change its rights, and SQLite deletes
+		// its log when the last connection is closed.
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+	}
+	return nil
 }
 
 type made struct {

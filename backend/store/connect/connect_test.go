@@ -5,11 +5,15 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"net"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite" // libsql-client-go opens file: URLs with it
 )
 
 func open(t *testing.T, url string) *sql.DB {
@@ -92,4 +96,26 @@ func TestConnector_ServerThatRefusesAStream(t *testing.T) {
 	db := sql.OpenDB(&Connector{refusing{}, defaultTimeout})
 	defer db.Close()
 	require.ErrorIs(t, db.PingContext(t.Context()), ErrNoConnection)
+}
+
+// A database and its log are for their owner only, also one that was there before.
+func TestNew_FilesArePrivate(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "a b.db")
+	for _, first := range []bool{true, false} {
+		c, err := New("file:"+strings.ReplaceAll(path, " ", "%20")+"?_pragma=journal_mode(WAL)", "")
+		require.NoError(t, err)
+		db := sql.OpenDB(c)
+		_, err = db.Exec(`CREATE TABLE IF NOT EXISTS t (x); INSERT INTO t VALUES (1)`)
+		require.NoError(t, err)
+		for _, ending := range []string{"", "-wal", "-shm"} {
+			info, err := os.Stat(path + ending)
+			require.NoError(t, err)
+			require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), ending)
+		}
+		require.NoError(t, db.Close())
+		if first {
+			require.NoError(t, os.Chmod(path, 0o644))
+		}
+	}
 }
