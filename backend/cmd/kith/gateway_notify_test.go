@@ -16,6 +16,7 @@ import (
 	"kith/backend/gatewaylab/scenario"
 	"kith/backend/gatewaylab/sdktest"
 	"kith/backend/store/sqldtest"
+	"kith/core/auth"
 	"kith/core/billing"
 )
 
@@ -175,6 +176,41 @@ func TestGateway_ChallengesAreLimited(t *testing.T) {
 	require.Equal(t, 200, statuses[http.StatusOK]+statuses[http.StatusTooManyRequests], "%v", statuses)
 	require.NotZero(t, statuses[http.StatusOK])
 	require.NotZero(t, statuses[http.StatusTooManyRequests])
+}
+
+// An address that sends many notifications without a signature is told to wait, and
+// others are not.
+func TestGateway_UnsignedNotificationsAreLimited(t *testing.T) {
+	t.Parallel()
+	s := newGatewayStage(t)
+	keys, err := auth.ParseKeyring(storyKey)
+	require.NoError(t, err)
+	const payload = "PG5vdGlmaWNhdGlvbi8+\n"
+	lab := gateway.Key{Public: gatewaylab.PublicKey, Private: gatewaylab.PrivateKey}
+	post := func(from, signature string) int {
+		t.Helper()
+		form := url.Values{"bt_signature": {signature}, "bt_payload": {payload}}
+		r, err := http.NewRequest(http.MethodPost, s.webhook, strings.NewReader(form.Encode()))
+		require.NoError(t, err)
+		hop := auth.Hop{Method: r.Method, URI: r.URL.RequestURI(), For: from}
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set(auth.ForwardedForHeader, from)
+		r.Header.Set(auth.HopHeader, hop.Sign(keys.Hop(), s.engine.Now()))
+		answer, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		answer.Body.Close()
+		return answer.StatusCode
+	}
+	wrong, right := lab.Public+"|"+strings.Repeat("0", 40), lab.Public+"|"+lab.Sign(payload)
+	// A minute may end between two calls, so a refusal is waited for.
+	calls := 0
+	for post("203.0.113.9", wrong) == http.StatusUnauthorized {
+		calls++
+		require.Less(t, calls, 1000)
+	}
+	require.GreaterOrEqual(t, calls, 30)
+	require.Equal(t, http.StatusOK, post("203.0.113.10", right), "somebody else")
+	require.Equal(t, 1, s.stored(t))
 }
 
 // What a notification said is forgotten after 30 days, and that it was there is
