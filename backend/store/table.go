@@ -43,7 +43,7 @@ const (
 
 // ServiceTables are the tables whose rows belong to no tenant. All others have
 // a column that names the tenant.
-var ServiceTables = []string{"heartbeat", "intake_cursor", "schema_version", sequences, "webhook_key"}
+var ServiceTables = []string{"heartbeat", "intake_cursor", "master_key", "schema_version", sequences, "webhook_key"}
 
 // Tables returns all tables, by name, but the numbers of AUTOINCREMENT last.
 func (r Reads) Tables(ctx context.Context) ([]Table, error) {

@@ -32,6 +32,9 @@ func (k Keyring) CookieUser(tenant core.TenantAlias) Signer {
 // Backup returns the signer of backups.
 func (k Keyring) Backup() Signer { return Signer{k.master, "backup"} }
 
+// Fingerprint tells this master key from others, and nothing about it.
+func (k Keyring) Fingerprint() string { return Signer{k.master, "fingerprint"}.Sign("") }
+
 // Hop returns the signer of the hop from the edge to the backend.
 func (k Keyring) Hop() Signer { return Signer{k.master, "hop"} }
 

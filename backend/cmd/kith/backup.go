@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"kith/backend/archive"
 	"kith/backend/file"
@@ -36,27 +35,22 @@ const (
 
 // openStore opens the database and the files of jobs.
 func (f *archiveFlags) openStore(e *env, ready readiness) (*store.Primary, file.Store, error) {
-	url, err := f.url()
+	db, err := f.openDatabase(e, ready == toBeFilled)
 	if err != nil {
 		return nil, nil, err
 	}
-	if path, isFile := strings.CutPrefix(url, "file:"); isFile && ready == asItIs {
-		path, _, _ = strings.Cut(path, "?")
-		if _, err := os.Stat(path); err != nil {
-			return nil, nil, fmt.Errorf("there is no database: %w", err)
-		}
+	if ready == upToDate {
+		err = db.Migrate(e.ctx, now())
 	}
-	files, err := f.openFiles(e, f.Data)
+	var files file.Store
+	if err == nil {
+		files, err = f.openFiles(e, f.Data)
+	}
 	if err != nil {
+		_ = db.Close()
 		return nil, nil, err
 	}
-	db, err := store.Open(url, f.DatabaseToken)
-	if err == nil && ready == upToDate {
-		if err = db.Migrate(e.ctx, now()); err != nil {
-			_ = db.Close()
-		}
-	}
-	return db, files, err
+	return db, files, nil
 }
 
 // keys is the master key and its text when there is one; none is made.
@@ -92,6 +86,9 @@ The file is signed under the master key, so that kith restore refuses one that w
 // Run backs up.
 func (c *backupCommand) Run(e *env) error {
 	s := archive.Source{Kind: archive.Backup, Tenant: core.TenantAlias(c.Tenant), NoFiles: c.NoFiles}
+	if err := c.exists(); err != nil {
+		return err
+	}
 	keys, text, ok, err := c.keys()
 	if err != nil {
 		return err
@@ -190,7 +187,8 @@ func (c *restoreCommand) Run(e *env) error {
 	defer done()
 	ready := toBeFilled
 	if c.Tenant != "" {
-		ready = upToDate
+		// It is brought up to date when the file was verified.
+		ready = asItIs
 	}
 	db, files, err := c.openStore(e, ready)
 	if err != nil {
@@ -205,7 +203,10 @@ func (c *restoreCommand) Run(e *env) error {
 		DB: db, Files: files, Tenant: core.TenantAlias(c.Tenant), Now: now,
 		Check: func(h archive.Header, t archive.Trailer) error {
 			what = "restore"
-			return c.check(e, h, t)
+			if err := c.check(e, h, t); err != nil || c.Tenant == "" {
+				return err
+			}
+			return db.Migrate(e.ctx, now())
 		},
 	}, func() (io.ReadCloser, error) { return shown(path, show, what) })
 	if err != nil {

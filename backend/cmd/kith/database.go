@@ -28,18 +28,117 @@ type databaseFlags struct {
 
 // url is the database's URL; a file's folder is made.
 func (f *databaseFlags) url() (string, error) {
-	if f.DatabaseURL == "" {
-		f.DatabaseURL = "file:" + filepath.Join(f.Data, "kith.db")
-	}
-	path, isFile := strings.CutPrefix(f.DatabaseURL, "file:")
+	path, isFile := f.file()
 	if !isFile {
 		return f.DatabaseURL, nil
 	}
-	path, _, _ = strings.Cut(path, "?")
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", fmt.Errorf("data folder: %w", err)
 	}
 	return f.DatabaseURL, nil
+}
+
+// file is where the database is when it is a file.
+func (f *databaseFlags) file() (path string, isFile bool) {
+	if f.DatabaseURL == "" {
+		f.DatabaseURL = "file:" + filepath.Join(f.Data, "kith.db")
+	}
+	path, isFile = strings.CutPrefix(f.DatabaseURL, "file:")
+	path, _, _ = strings.Cut(path, "?")
+	return path, isFile
+}
+
+// newDatabase says whether a command may make a database.
+type newDatabase bool
+
+const (
+	// mustExist is for commands about what is there already: a mistyped folder must
+	// not look like an empty database.
+	mustExist newDatabase = false
+	mayBeNew  newDatabase = true
+)
+
+// openDatabase opens the database, and refuses a master key that is not its own
+// before anything is written.
+func (f *databaseFlags) openDatabase(e *env, is newDatabase) (*store.Primary, error) {
+	if is == mustExist {
+		if err := f.exists(); err != nil {
+			return nil, err
+		}
+	}
+	url, err := f.url()
+	if err != nil {
+		return nil, err
+	}
+	db, err := store.Open(url, f.DatabaseToken)
+	if err != nil {
+		return nil, err
+	}
+	evidence, err := db.KeyEvidence(e.ctx)
+	if err == nil {
+		err = f.checkKey(evidence)
+	}
+	if err != nil {
+		_ = db.Close()
+		return nil, err
+	}
+	return db, nil
+}
+
+// exists returns an error when there is no file of the database.
+func (f *databaseFlags) exists() error {
+	path, isFile := f.file()
+	if !isFile {
+		return nil
+	}
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Errorf("there is no database: --data (KITH_DATA) or --database-url (KITH_DATABASE_URL) says where it is; kith serve and kith tenant create make a new one: %w", err)
+	}
+	return nil
+}
+
+// checkKey refuses a master key that does not belong to a database. Where there is no
+// key, none is wrong.
+func (f *databaseFlags) checkKey(evidence store.KeyEvidence) error {
+	keys, _, ok, err := f.keys()
+	if err != nil || !ok {
+		return err
+	}
+	switch {
+	case evidence.Fingerprint != "":
+		ok = evidence.Fingerprint == keys.Fingerprint()
+	case evidence.Sealed != "":
+		_, err := keys.Open(auth.KeyPlace(evidence.Tenant), evidence.Sealed)
+		ok = err == nil
+	}
+	if !ok {
+		return f.wrongKey()
+	}
+	return nil
+}
+
+func (f *databaseFlags) wrongKey() error {
+	return core.Invalid("master-key", "("+f.masterKeySource()+") does not belong to this database, whose secrets would not open: give the key that the database was made with by KITH_MASTER_KEY, or put its file back in "+f.masterKeyFile()+"; or choose the database that this key belongs to")
+}
+
+// openKeys is the master key. It is made when there is none and the database is new.
+func (f *databaseFlags) openKeys(e *env, db *store.Primary) (keys auth.Keyring, err error) {
+	evidence, err := db.KeyEvidence(e.ctx)
+	if err != nil {
+		return keys, err
+	}
+	keys, _, ok, err := f.keys()
+	if err != nil || ok {
+		return keys, err
+	}
+	if evidence != (store.KeyEvidence{}) {
+		return keys, core.Invalid("master-key", "is not in "+f.masterKeyFile()+", and this database has one: put its file back, or give the key by KITH_MASTER_KEY")
+	}
+	text, err := f.masterKey()
+	if err != nil {
+		return keys, err
+	}
+	return auth.ParseKeyring(text)
 }
 
 func (f *databaseFlags) masterKeyFile() string { return filepath.Join(f.Data, "master.key") }
@@ -110,31 +209,49 @@ func keepNew(path string, secret []byte) (bool, error) {
 	return err == nil, err
 }
 
-// open opens and migrates the database and returns the use cases on it.
-func (f *databaseFlags) open(e *env) (*program.Engine, error) {
-	key, err := f.masterKey()
+// open opens a database that there is, migrates it and returns the use cases on it.
+func (f *databaseFlags) open(e *env) (*program.Engine, error) { return f.openEngine(e, mustExist) }
+
+// openOrMake is open, and makes a database when there is none.
+func (f *databaseFlags) openOrMake(e *env) (*program.Engine, error) {
+	return f.openEngine(e, mayBeNew)
+}
+
+func (f *databaseFlags) openEngine(e *env, is newDatabase) (*program.Engine, error) {
+	db, err := f.openDatabase(e, is)
 	if err != nil {
 		return nil, err
 	}
-	keys, err := auth.ParseKeyring(key)
-	if err != nil {
-		return nil, err
+	keys, err := f.openKeys(e, db)
+	if err == nil {
+		err = db.Migrate(e.ctx, now())
 	}
-	url, err := f.url()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = f.keepFingerprint(e, db, keys)
 	}
-	db, err := store.Open(url, f.DatabaseToken)
 	if err != nil {
-		return nil, err
-	}
-	if err := db.Migrate(e.ctx, now()); err != nil {
 		_ = db.Close()
 		return nil, err
 	}
 	return &program.Engine{
 		DB: db, Keys: keys, Now: now, Entropy: random, Wake: func() {}, TryGateway: job.TryGateway, FindCustomer: job.FindCustomer,
 	}, nil
+}
+
+// keepFingerprint notes which master key the database belongs to, once.
+func (f *databaseFlags) keepFingerprint(e *env, db *store.Primary, keys auth.Keyring) error {
+	evidence, err := db.KeyEvidence(e.ctx)
+	if err != nil {
+		return err
+	}
+	kept := evidence.Fingerprint
+	if kept == "" {
+		kept, err = db.KeepKeyFingerprint(e.ctx, now(), keys.Fingerprint())
+	}
+	if err == nil && kept != keys.Fingerprint() {
+		err = f.wrongKey() // another process was first, with another key
+	}
+	return err
 }
 
 func now() core.Time { return core.Time(time.Now().UnixMilli()) }

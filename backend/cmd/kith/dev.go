@@ -48,7 +48,7 @@ func (c *devCommand) Run(e *env) error {
 	if err := demo.Seed(e.ctx, engine, edgeURL, testURL(edgeURL)); err != nil {
 		return err
 	}
-	replicas, err := openReplicas(loaded, c.DatabaseToken, c.DatabaseURL)
+	replicas, err := openReplicas(loaded, &c.databaseFlags, c.DatabaseURL)
 	if err != nil {
 		return err
 	}

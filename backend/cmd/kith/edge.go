@@ -48,12 +48,12 @@ func (c *edgeCommand) Run(e *env) error {
 		return err
 	}
 	c.logConfig(e, c.databaseFlags, c.BackendURL, c.DatabaseFallbackURL...)
-	replicas, err := openReplicas(loaded, c.DatabaseToken, append([]string{c.DatabaseURL}, c.DatabaseFallbackURL...)...)
+	replicas, err := openReplicas(loaded, &c.databaseFlags, append([]string{c.DatabaseURL}, c.DatabaseFallbackURL...)...)
 	if err != nil {
 		return err
 	}
 	defer replicas.close()
-	if err := replicas.checkSchemas(e, max(probeTimeout, c.ReadTimeout)); err != nil {
+	if err := replicas.checkAll(e, max(probeTimeout, c.ReadTimeout)); err != nil {
 		return err
 	}
 	observeEdge(e, loaded, replicas)

@@ -16,14 +16,16 @@ import (
 // fallbacks, in the order in which it reads from them.
 type replicas struct {
 	all []*store.Replica
+	// checkKey refuses a master key that is not that of a database.
+	checkKey func(store.KeyEvidence) error
 	// reads tells which of them the edge reads from; false: there is but a file.
 	reads func() (host.Reads, bool)
 }
 
-func openReplicas(loaded *host.Host, token string, urls ...string) (*replicas, error) {
-	r := &replicas{reads: func() (host.Reads, bool) { return loaded.Reads(granted) }}
+func openReplicas(loaded *host.Host, d *databaseFlags, urls ...string) (*replicas, error) {
+	r := &replicas{checkKey: d.checkKey, reads: func() (host.Reads, bool) { return loaded.Reads(granted) }}
 	for _, url := range urls {
-		replica, err := store.OpenReplica(url, token)
+		replica, err := store.OpenReplica(url, d.DatabaseToken)
 		if err != nil {
 			r.close()
 			return nil, err
@@ -39,12 +41,24 @@ func (r *replicas) close() {
 	}
 }
 
-// checkSchemas refuses databases of another schema. One that does not answer within
+// check refuses a database of another schema or with another master key.
+func (r *replicas) check(ctx context.Context, replica *store.Replica) error {
+	if err := checkSchema(ctx, replica); err != nil {
+		return err
+	}
+	evidence, err := replica.KeyEvidence(ctx)
+	if err != nil {
+		return &core.Error{Code: core.CodeUnavailable, Message: "the database does not tell its master key", Err: err}
+	}
+	return r.checkKey(evidence)
+}
+
+// checkAll refuses databases that check refuses. One that does not answer within
 // the timeout may come later.
-func (r *replicas) checkSchemas(e *env, timeout time.Duration) error {
+func (r *replicas) checkAll(e *env, timeout time.Duration) error {
 	for i, replica := range r.all {
 		ctx, cancel := context.WithTimeout(e.ctx, timeout)
-		err := checkSchema(ctx, replica)
+		err := r.check(ctx, replica)
 		cancel()
 		switch {
 		case isAway(err):
@@ -66,7 +80,7 @@ func isAway(err error) bool {
 // says, of those that it would ask.
 func (r *replicas) ready(ctx context.Context) error {
 	return r.first(ctx, func(ctx context.Context, replica *store.Replica) (bool, error) {
-		err := checkSchema(ctx, replica)
+		err := r.check(ctx, replica)
 		return !isAway(err), err
 	})
 }

@@ -33,7 +33,7 @@ type backendFlags struct {
 
 // open opens all that the backend works with.
 func (f *backendFlags) open(e *env) (*program.Engine, error) {
-	engine, err := f.databaseFlags.open(e)
+	engine, err := f.databaseFlags.openOrMake(e)
 	if err != nil {
 		return nil, err
 	}

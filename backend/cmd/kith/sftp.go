@@ -108,7 +108,7 @@ type sftpCommand struct {
 // Run takes files until the context ends. What becomes of them the workers of
 // the backends see to.
 func (c *sftpCommand) Run(e *env) error {
-	engine, err := c.databaseFlags.open(e)
+	engine, err := c.databaseFlags.openOrMake(e)
 	if err != nil {
 		return err
 	}

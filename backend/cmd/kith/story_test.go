@@ -177,7 +177,7 @@ func (g *ground) kith(t *testing.T, args ...string) string {
 func openStory(t *testing.T, database string, clock *storyClock) *program.Engine {
 	t.Helper()
 	flags := databaseFlags{DatabaseURL: "file:" + database, MasterKey: storyKey}
-	engine, err := flags.open(&env{ctx: t.Context(), log: slog.New(slog.DiscardHandler)})
+	engine, err := flags.openOrMake(&env{ctx: t.Context(), log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	engine.Now, engine.CallTime = clock.now, time.Hour
 	return engine

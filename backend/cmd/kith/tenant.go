@@ -50,7 +50,7 @@ func (c *tenantCreateCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	engine, err := c.open(e)
+	engine, err := c.openOrMake(e)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/store"
+)
+
+// aboutATenant are commands about a tenant, acme, that is there already.
+var aboutATenant = []string{
+	"tenant show acme", "tenant set acme --discount-id x", "tenant erase acme --yes", "tenant export acme FILE", "tenant origin list acme",
+	"tenant sftp-key list acme", "user export --tenant acme --account anna --user anna FILE", "token --tenant acme --account anna --user anna", "program list --tenant acme", "widget list --tenant acme",
+	"webhook list --tenant acme", "webhook rotate-key", "gateway show --tenant acme", "backup FILE",
+}
+
+// tryAll runs commands that must fail in the same way.
+func tryAll(t *testing.T, says string, commands []string, flags ...string) {
+	t.Helper()
+	for _, command := range commands {
+		command = strings.ReplaceAll(command, "FILE", filepath.Join(t.TempDir(), "file"))
+		var out, errOut strings.Builder
+		status := run(append(strings.Fields(command), flags...), &out, &errOut)
+		require.Equal(t, 1, status, "%s: %s%s", command, out.String(), errOut.String())
+		require.Contains(t, errOut.String(), says, command)
+		require.Empty(t, out.String(), command)
+	}
+}
+
+// No command writes to a database with a master key that is not its own.
+func TestMasterKey_WrongOneIsRefused(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	url := "file:" + filepath.Join(data, "kith.db")
+	create := []string{"tenant", "create", "acme", "--landing-url", "https://acme.example/", "--data", data}
+	requireKith(t, create...)
+	other := []string{"--data", data, "--master-key", strings.Repeat("11", 32)}
+	commands := append([]string{"serve", "dev", "sftp", "tenant create other --landing-url https://x.example/"}, aboutATenant...)
+	for _, name := range []string{"by its fingerprint", "of an older kith"} {
+		before := dumped(t, url, "")
+		tryAll(t, "master-key: (set) does not belong to this database", commands, other...)
+		require.Equal(t, before, dumped(t, url, ""), name)
+		replica, err := store.OpenReplica(url, "")
+		require.NoError(t, err)
+		edge := replicas{checkKey: (&databaseFlags{MasterKey: strings.Repeat("11", 32)}).checkKey}
+		require.ErrorContains(t, edge.check(t.Context(), replica), "does not belong to this database")
+		require.NoError(t, replica.Close())
+		execSQL(t, url, `DELETE FROM master_key`)
+	}
+	requireKith(t, "tenant", "show", "acme", "--data", data)
+	require.Equal(t, "1", textSQL(t, url, `SELECT count(*) FROM master_key WHERE fingerprint <> ''`))
+
+	// A key that is missing is not made anew.
+	tryAll(t, "master-key: is not in "+filepath.Join(data, "master.key"), []string{"serve", "tenant show acme", "token --tenant acme --account anna --user anna"}, "--data", data)
+	require.NoFileExists(t, filepath.Join(data, "master.key"))
+}
+
+// A mistyped folder is not an empty database.
+func TestDatabase_IsNotMadeByCommandsAboutATenant(t *testing.T) {
+	t.Parallel()
+	typo := filepath.Join(t.TempDir(), "typo")
+	tryAll(t, "there is no database: --data (KITH_DATA) or --database-url", aboutATenant, "--data", typo)
+	require.NoDirExists(t, typo)
+}
+
+// What the service keeps is for its user only.
+func TestDatabase_IsPrivate(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	var out, errOut strings.Builder
+	require.Zero(t, run([]string{"tenant", "create", "acme", "--landing-url", "https://acme.example/", "--data", data}, &out, &errOut), errOut.String())
+	require.NoError(t, filepath.WalkDir(data, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		require.Zero(t, info.Mode().Perm()&0o077, path)
+		return err
+	}))
+	_, err := os.Stat(filepath.Join(data, "kith.db"))
+	require.NoError(t, err)
+}
