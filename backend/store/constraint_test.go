@@ -258,6 +258,8 @@ var badRows = []struct{ table, change, refusal string }{
 	{"intake_cursor", `one=2, seq=0`, "CHECK constraint failed: one = 1"},
 	{"heartbeat", `one=1, beat_at=0`, "UNIQUE constraint failed: heartbeat.one"},
 	{"heartbeat", `one=2, beat_at=0`, "CHECK constraint failed: one = 1"},
+	{"master_key", `one=1, fingerprint=''`, "UNIQUE constraint failed: master_key.one"},
+	{"master_key", `one=2, fingerprint=''`, "CHECK constraint failed: one = 1"},
 
 	{"event", ``, "UNIQUE constraint failed: event.tenant, event.id"},
 

@@ -49,7 +49,7 @@ func (r *Replica) KeyEvidence(ctx context.Context) (KeyEvidence, error) {
 // returns the one that is there then: two processes may start on a new database.
 func (p *Primary) KeepKeyFingerprint(ctx context.Context, now core.Time, fingerprint string) (kept string, err error) {
 	err = p.Write(ctx, now, func(tx *Tx) error {
-		if err := tx.exec(ctx, "keep fingerprint", `INSERT INTO master_key (one, fingerprint) VALUES (1, ?) ON CONFLICT DO NOTHING`, fingerprint); err != nil {
+		if err := tx.exec(ctx, "keep fingerprint", `UPDATE master_key SET fingerprint = ? WHERE fingerprint = ''`, fingerprint); err != nil {
 			return err
 		}
 		return tx.q.QueryRowContext(ctx, `SELECT fingerprint FROM master_key`).Scan(&kept)

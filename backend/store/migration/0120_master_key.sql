@@ -5,3 +5,4 @@ CREATE TABLE master_key (
   one         INTEGER PRIMARY KEY CHECK (one = 1),
   fingerprint TEXT NOT NULL
 ) STRICT;
+INSERT INTO master_key (one, fingerprint) VALUES (1, '');
