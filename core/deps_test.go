@@ -43,7 +43,7 @@ type wall struct {
 
 var (
 	pure = []string{
-		"bytes", "cmp", "errors", "slices", "strconv", "strings", "time", "unicode/utf8", "net/url",
+		"bytes", "cmp", "errors", "slices", "strconv", "strings", "time", "unicode/utf8", "net/netip", "net/url",
 		"crypto/aes", "crypto/cipher", "crypto/hmac", "crypto/md5", "crypto/sha256", "crypto/subtle",
 		"encoding/base64", "encoding/csv", "encoding/hex",
 	}
@@ -198,13 +198,15 @@ var walls = []wall{
 		modules: prometheus, why: "it counts what passes and knows no rule"},
 	{pkg: "kith/backend/cmd/kith", open: true, why: "it wires"},
 
-	{pkg: "kith/wasm/host", kith: []string{"kith/edge/abi", "kith/wasm/host", "kith/backend/store/flush", "kith/backend/store/turn"},
+	{pkg: "kith/wasm/bodies", kith: []string{"kith/wasm/bodies"},
+		why: "it reads bodies, whatever they say"},
+	{pkg: "kith/wasm/host", kith: []string{"kith/edge/abi", "kith/wasm/bodies", "kith/wasm/host", "kith/backend/store/flush", "kith/backend/store/turn"},
 		modules: slices.Concat(libsql, []string{"github.com/tetratelabs/wazero/...", "github.com/BurntSushi/toml/..."}),
 		tests:   []string{"kith/backend/store/sqldtest"},
 		why:     "it hosts any component, so it knows no rule of this one"},
 	{pkg: "kith/wasm/cluster", kith: []string{"kith/wasm/cluster"}, why: "it starts built programs and knows nothing of them"},
 	{pkg: "kith/wasm/transcript", kith: []string{"kith/wasm/transcript"}, why: "it plays stories against any server"},
-	{pkg: "kith/wasm/e2e", kith: []string{"kith/wasm/e2e", "kith/wasm/host", "kith/edge/abi"}, modules: []string{"github.com/tetratelabs/wazero/..."},
+	{pkg: "kith/wasm/e2e", kith: []string{"kith/wasm/bodies", "kith/wasm/e2e", "kith/wasm/host", "kith/edge/abi"}, modules: []string{"github.com/tetratelabs/wazero/..."},
 		tests: []string{"kith/wasm/host", "kith/wasm/transcript", "kith/backend/testenv", "kith/backend/store/sqldtest", "kith/backend/file/bucket/s3test", "kith/backend/client", "kith/core", "kith/core/job", "github.com/tetratelabs/wazero/...",
 			// The yardstick of the component: its handlers, compiled natively.
 			"kith/edge/serve", "kith/backend/store/flush", "kith/backend/store/turn",

@@ -9,6 +9,8 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/sys"
+
+	"kith/wasm/bodies"
 )
 
 // Host serves one component over HTTP. It is made by Load and is safe for
@@ -25,11 +27,16 @@ type Host struct {
 	stats     counters
 	atWork    *atWork
 
-	// slots has an element for every request that runs. idle holds instances
-	// that nobody uses, the one used last at its end.
-	slots chan struct{}
-	mu    sync.Mutex
-	idle  []*guest
+	bodies *bodies.Budget
+
+	// slots has an element for every request that runs, unreserved one for each
+	// of them that is no look-up. idle holds instances that nobody uses, the one
+	// used last at its end.
+	slots, unreserved chan struct{}
+	mu                sync.Mutex
+	idle              []*guest
+	// lookUps and others count the requests that run or wait for an instance.
+	lookUps, others int
 
 	// active counts requests from their first byte to their last. When closing
 	// is set it only falls, and at zero drained is closed.
@@ -49,6 +56,8 @@ type Host struct {
 func Load(ctx context.Context, path string, options Options) (*Host, error) {
 	h := &Host{options: options.withDefaults(), drained: make(chan struct{}), atWork: newAtWork()}
 	h.slots = make(chan struct{}, h.options.Instances)
+	h.unreserved = make(chan struct{}, h.options.Instances-h.options.reserved())
+	h.bodies = bodies.NewBudget(h.options.Bodies)
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	h.transport = newTransport(h.options.Instances)
 	if err := h.load(ctx, path); err != nil {

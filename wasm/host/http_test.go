@@ -214,3 +214,97 @@ func TestVariables(t *testing.T) {
 func text(a answer) answer { return answerText(a.status, a.body) }
 
 func answerText(status int, body string) answer { return answer{status: status, body: body} }
+
+// A client's 4,096 headers reach the guest; one more is refused before there is
+// an instance.
+func TestServe_HeaderCount(t *testing.T) {
+	t.Parallel()
+	b := start(t, probe(t), "1", nil)
+	with := func(n int) string {
+		// Half of them are values of one name.
+		return "GET /clock HTTP/1.1\r\n" + strings.Repeat("A:\r\n", n/2) + func() (s string) {
+			for i := range n - n/2 {
+				s += "B" + strconv.Itoa(i) + ":\r\n"
+			}
+			return s
+		}() + "Host: h\r\n\r\n"
+	}
+	require.Equal(t, 200, raw(t, b, with(maxHeaders)).status)
+	served := b.host.Stats()
+	got := raw(t, b, with(maxHeaders+1))
+	require.Equal(t, answerText(431, `{"message":"headers: must not be more than 4096; send fewer","statusCode":431,"apiErrorCode":"HEADERS_TOO_LARGE"}`), text(got))
+	require.Equal(t, served, b.host.Stats())
+}
+
+// Bodies on their way take no instance, and neither do those that never arrive:
+// they are refused, and all others are answered meanwhile.
+func TestServe_SlowBodiesTakeNoInstance(t *testing.T) {
+	t.Parallel()
+	const slow = 50
+	b := start(t, probe(t), "1", func(o *Options) { o.Instances, o.Queue = 1, 1 })
+	conns := make([]net.Conn, slow)
+	for i := range conns {
+		conns[i] = dial(t, b)
+		_, err := io.WriteString(conns[i], "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 6\r\n\r\nsl")
+		require.NoError(t, err)
+	}
+	eventually(t, func() bool {
+		b.host.mu.Lock()
+		defer b.host.mu.Unlock()
+		return b.host.active == slow && b.host.others == 0
+	})
+	require.Equal(t, 200, b.do(t, "GET", "/clock", "").status)
+	require.Equal(t, 200, b.do(t, "POST", "/echo", "quick").status)
+	_, err := io.WriteString(conns[0], "ow!!")
+	require.NoError(t, err)
+	response, err := http.ReadResponse(bufio.NewReader(conns[0]), nil)
+	require.NoError(t, err)
+	require.Equal(t, 200, response.StatusCode)
+	for _, c := range conns {
+		c.Close()
+	}
+}
+
+func TestServe_BodyTooSlow(t *testing.T) {
+	t.Parallel()
+	b := start(t, probe(t), "1", func(o *Options) { o.Bodies.Grace = time.Millisecond })
+	got := raw(t, b, "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 6\r\n\r\nsl")
+	require.Equal(t, 408, got.status)
+	require.Contains(t, got.body, `"apiErrorCode":"REQUEST_TIMEOUT"`)
+}
+
+func TestServe_BodiesAreBoundedInBytes(t *testing.T) {
+	t.Parallel()
+	b := start(t, probe(t), "1", func(o *Options) { o.Bodies.Bytes = 100 * kib })
+	got := b.do(t, "POST", "/echo", strings.Repeat("b", 90*kib))
+	require.Equal(t, answerText(503, unavailableBody), text(got))
+	require.Equal(t, "1", got.header.Get("Retry-After"))
+	require.Equal(t, 200, b.do(t, "POST", "/echo", strings.Repeat("b", 60*kib)).status)
+}
+
+// However many calls wait for a backend that does not answer, look-ups have
+// instances of their own.
+func TestPool_LookUpsHaveAReserve(t *testing.T) {
+	t.Parallel()
+	port, entered, release := blockingBackend(t)
+	b := start(t, probe(t), port, func(o *Options) { o.Instances, o.Queue = 4, 2 })
+	answers := make(chan int, 5)
+	for range 5 { // three run, two wait
+		go func() { answers <- b.do(t, "POST", "/send?http://127.0.0.1:"+port+"/", "x").status }()
+	}
+	for range 3 {
+		<-entered
+	}
+	eventually(t, func() bool {
+		b.host.mu.Lock()
+		defer b.host.mu.Unlock()
+		return b.host.others == 5
+	})
+	require.Equal(t, 503, b.do(t, "POST", "/echo", "x").status)
+	require.Equal(t, 200, b.do(t, "GET", "/clock", "").status)
+	require.Equal(t, 200, b.do(t, "HEAD", "/clock", "").status)
+	release()
+	for range 5 {
+		require.Equal(t, 200, <-answers)
+	}
+}

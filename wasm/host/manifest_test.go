@@ -27,7 +27,7 @@ func TestParseManifest_OurOwn(t *testing.T) {
 		allowed:   []allowedHost{{"http", "127.0.0.1", "8080"}},
 		variables: map[string]string{
 			"master_key": "k", "backend_url": "http://127.0.0.1:8080", "backend_public_url": "",
-			"max_body_bytes": "8388608", "trust_proxy": "false",
+			"max_body_bytes": "8388608", "trusted_proxies": "",
 		},
 	}, app)
 	_, err = parseManifest(ourManifest, text, nil)

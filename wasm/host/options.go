@@ -5,6 +5,8 @@ import (
 	"os"
 	"runtime"
 	"time"
+
+	"kith/wasm/bodies"
 )
 
 // Options configures a Host. The zero value of every field means its default.
@@ -21,11 +23,15 @@ type Options struct {
 
 	// Fresh makes a new instance for every request, as Spin does. Default false.
 	Fresh bool
-	// Instances is the most requests that run at once. Default 64.
+	// Instances is the most requests that run at once. A quarter of them, rounded
+	// down, is reserved for look-ups: GET and HEAD without a body. Default 64.
 	Instances int
-	// Queue is the most requests that are read in or wait for an instance
-	// beyond those that run; one more is answered 503. Default 256.
+	// Queue is the most look-ups, and the most other requests, that wait for an
+	// instance beyond those that run; one more is answered 503. Default 256.
 	Queue int
+	// Bodies bound the bodies that are read in or in use: one that is too slow is
+	// answered 408, one that does not fit 503. Defaults: see bodies.Limits.
+	Bodies bodies.Limits
 	// Timeout bounds a request from the end of its body to its answer, waiting
 	// and all imports included. Default 10 s.
 	Timeout time.Duration

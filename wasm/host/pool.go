@@ -12,22 +12,19 @@ var (
 	errClosing = errors.New("host: shutting down")
 )
 
-// enter admits a request, or says why not. Who was admitted must leave.
-func (h *Host) enter() error {
+// begin counts a request that Close waits for, unless the host is closing. Every
+// begin without an error is paired with one end.
+func (h *Host) begin() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closing {
 		return errClosing
 	}
-	if h.active >= h.options.Instances+h.options.Queue {
-		h.stats.refused.Add(1)
-		return errBusy
-	}
 	h.active++
 	return nil
 }
 
-func (h *Host) leave() {
+func (h *Host) end() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.active--
@@ -36,15 +33,76 @@ func (h *Host) leave() {
 	}
 }
 
+// reserved is how many instances only look-ups may use.
+func (o *Options) reserved() int { return o.Instances / 4 }
+
+// enter admits a request whose body was read to the instances and to the queue
+// for them. Look-ups and other requests have a queue each, so that neither fills
+// that of the other. Every enter without an error is paired with one leave.
+func (h *Host) enter(in *request) error {
+	admitted, most := &h.others, h.options.Instances-h.options.reserved()+h.options.Queue
+	if in.lookUp {
+		admitted, most = &h.lookUps, h.options.Instances+h.options.Queue
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if *admitted >= most {
+		h.stats.refused.Add(1)
+		return errBusy
+	}
+	*admitted++
+	return nil
+}
+
+func (h *Host) leave(in *request) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if in.lookUp {
+		h.lookUps--
+	} else {
+		h.others--
+	}
+}
+
+// occupy waits for the right to use an instance, which vacate gives back.
+// Requests that are no look-ups first need one of the rights that are not
+// reserved.
+func (h *Host) occupy(ctx context.Context, in *request) error {
+	if !in.lookUp {
+		if err := acquire(ctx, h.unreserved); err != nil {
+			return err
+		}
+	}
+	err := acquire(ctx, h.slots)
+	if err != nil && !in.lookUp {
+		<-h.unreserved
+	}
+	return err
+}
+
+func (h *Host) vacate(in *request) {
+	<-h.slots
+	if !in.lookUp {
+		<-h.unreserved
+	}
+}
+
+func acquire(ctx context.Context, slots chan struct{}) error {
+	select {
+	case slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // run has an instance serve the request. Whatever goes wrong, the instance does
 // not survive it: after an error nobody knows what state it is in.
 func (h *Host) run(ctx context.Context, in *request) (*response, error) {
-	select {
-	case h.slots <- struct{}{}:
-		defer func() { <-h.slots }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := h.occupy(ctx, in); err != nil {
+		return nil, err
 	}
+	defer h.vacate(in)
 	g, err := h.get(ctx)
 	if err != nil {
 		h.stats.dropped(ctx, err)
@@ -107,7 +165,8 @@ type Stats struct {
 	Trapped, Faulty, TimedOut, Cancelled uint64
 	// Retired is healthy instances dropped above RetireMemory.
 	Retired uint64
-	// Refused is requests answered 503 because the queue was full.
+	// Refused is requests answered 503 because the queue, or the memory for
+	// bodies, was full.
 	Refused uint64
 }
 

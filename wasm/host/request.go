@@ -3,16 +3,17 @@ package host
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"strings"
 	"unicode/utf8"
 
 	"kith/edge/abi"
+	"kith/wasm/bodies"
 )
 
 // Bounds on what crosses the ABI in either direction. The server that the Host
-// runs under bounds what it reads, by default to 1 MiB too.
+// runs under bounds what it reads, by default to 1 MiB too. A client may send
+// maxHeaders values; the host's own come on top.
 const (
 	maxHeaders     = 4096
 	maxHeaderBytes = 2 * mib
@@ -27,10 +28,14 @@ type request struct {
 	uri     string
 	headers []header
 	body    []byte
+	// lookUp is true for a GET or HEAD without a body, for which some instances
+	// are reserved.
+	lookUp bool
 }
 
 // ServeHTTP answers one request by the component, or, when that fails, by 503
-// and a JSON body.
+// and a JSON body. What the client alone decides, such as how fast its body
+// arrives, is over before the request waits for an instance.
 func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	method, ok := abi.MethodNumber(r.Method)
 	if !ok {
@@ -38,11 +43,10 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "this method is not supported")
 		return
 	}
-	if err := h.enter(); err != nil {
-		unavailable(w)
+	if countHeaders(r.Header) > maxHeaders {
+		refuse(w, http.StatusRequestHeaderFieldsTooLarge, "HEADERS_TOO_LARGE", "headers: must not be more than 4096; send fewer")
 		return
 	}
-	defer h.leave()
 	in := &request{method: method, uri: requestURI(r)}
 	path, _, _ := strings.Cut(in.uri, "?")
 	route, rest, ok := h.app.route(path)
@@ -50,15 +54,36 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, "NOT_FOUND", "no route matches this path")
 		return
 	}
-	if in.body, ok = h.readBody(w, r); !ok {
+	if h.begin() != nil {
+		unavailable(w)
 		return
 	}
-	in.headers = h.requestHeaders(r, in.uri, route, rest)
+	defer h.end()
+	body, release, ok := h.readBody(w, r)
+	defer release()
+	if !ok {
+		return
+	}
+	in.body, in.headers = body, h.requestHeaders(r, in.uri, route, rest)
 	if !validHeaders(in.headers) {
 		refuse(w, http.StatusBadRequest, "BAD_REQUEST", "a header is not UTF-8")
 		return
 	}
+	in.lookUp = len(body) == 0 && (r.Method == http.MethodGet || r.Method == http.MethodHead)
+	if h.enter(in) != nil {
+		unavailable(w)
+		return
+	}
+	defer h.leave(in)
 	h.answer(w, r, in)
+}
+
+// countHeaders counts values: a header that is sent twice is two.
+func countHeaders(all http.Header) (n int) {
+	for _, values := range all {
+		n += len(values)
+	}
+	return n
 }
 
 func (h *Host) answer(w http.ResponseWriter, r *http.Request, in *request) {
@@ -110,29 +135,26 @@ func requestURI(r *http.Request) string {
 	}
 }
 
-// readBody reads the whole body, or answers the request and returns false.
-func (h *Host) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
-	if r.ContentLength == 0 {
-		return nil, true
-	}
-	if r.ContentLength > h.options.MaxBody {
+// readBody reads the whole body, or answers the request and returns false. The
+// caller must call release in either case.
+func (h *Host) readBody(w http.ResponseWriter, r *http.Request) (body []byte, release func(), ok bool) {
+	body, release, err := h.bodies.Read(w, r, h.options.MaxBody)
+	var over *http.MaxBytesError
+	switch {
+	case err == nil:
+		return body, release, true
+	case errors.As(err, &over):
 		h.tooLarge(w, r.URL.EscapedPath())
-		return nil, false
-	}
-	limited := http.MaxBytesReader(w, r.Body, h.options.MaxBody)
-	body := make([]byte, max(0, r.ContentLength))
-	var err error
-	if r.ContentLength > 0 {
-		_, err = io.ReadFull(limited, body)
-	} else {
-		body, err = io.ReadAll(limited)
-	}
-	if over := (*http.MaxBytesError)(nil); errors.As(err, &over) {
-		h.tooLarge(w, r.URL.EscapedPath())
-	} else if err != nil {
+	case errors.Is(err, bodies.ErrFull):
+		h.stats.refused.Add(1)
+		unavailable(w)
+	case errors.Is(err, bodies.ErrSlow):
+		w.Header().Set("Connection", "close")
+		refuse(w, http.StatusRequestTimeout, "REQUEST_TIMEOUT", "the body arrived too slowly; send at least 1 kB a second, and all of it within 60 seconds")
+	default:
 		refuse(w, http.StatusBadRequest, "BAD_REQUEST", "the body ended early")
 	}
-	return body, err == nil
+	return nil, release, false
 }
 
 // requestHeaders returns the client's headers and then the host's own, as Spin

@@ -1,0 +1,163 @@
+// Package bodies reads request bodies of clients that nobody knows. A body must
+// arrive at a minimum rate, and all bodies in memory together must fit into a
+// budget of bytes. So a client that sends slowly, or announces much and sends
+// nothing, takes a connection and a few kB from the server and nothing that
+// others wait for.
+package bodies
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+)
+
+// Errors of Read, besides *http.MaxBytesError and those of a connection that
+// ended.
+var (
+	// ErrSlow says that the body arrived below the minimum rate: 408.
+	ErrSlow = errors.New("bodies: the body arrives too slowly")
+	// ErrFull says that the bodies of others fill the budget: 503.
+	ErrFull = errors.New("bodies: too many bytes of bodies in flight")
+)
+
+// Limits bound the bodies of one server. The zero value of a field means its
+// default.
+type Limits struct {
+	// Bytes bounds all bodies in memory together. Default 64 MiB.
+	Bytes int64
+	// Grace is how long a body may take before the rate counts. Default 10 s.
+	Grace time.Duration
+	// Rate is the least bytes a second, averaged from the end of Grace. Default
+	// 1,000.
+	Rate int64
+	// Longest bounds the time of a body, whatever its rate. Default 60 s.
+	Longest time.Duration
+}
+
+// A body up to small may use all of the budget, a larger one three quarters:
+// however many files are sent, ordinary calls are read.
+const small = 64 << 10
+
+// firstRead is the size of the first buffer. A body pays for what has arrived,
+// not for what its Content-Length announces.
+const firstRead = 4 << 10
+
+// Budget accounts for the bodies of one server. It is safe for concurrent use.
+type Budget struct {
+	limits Limits
+	mu     sync.Mutex
+	used   int64
+}
+
+// NewBudget returns an empty budget.
+func NewBudget(l Limits) *Budget {
+	if l.Bytes <= 0 {
+		l.Bytes = 64 << 20
+	}
+	if l.Grace <= 0 {
+		l.Grace = 10 * time.Second
+	}
+	if l.Rate <= 0 {
+		l.Rate = 1000
+	}
+	if l.Longest <= 0 {
+		l.Longest = 60 * time.Second
+	}
+	return &Budget{limits: l}
+}
+
+// InFlight returns the bytes that are held now.
+func (b *Budget) InFlight() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.used
+}
+
+// Read returns the body of r, which may have up to most bytes. The caller must
+// call release, which is never nil, when the body is no longer used.
+func (b *Budget) Read(w http.ResponseWriter, r *http.Request, most int64) (body []byte, release func(), err error) {
+	if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {
+		return nil, func() {}, nil
+	}
+	if r.ContentLength > most {
+		return nil, func() {}, &http.MaxBytesError{Limit: most}
+	}
+	connection := http.NewResponseController(w)
+	source := http.MaxBytesReader(w, r.Body, most)
+	held := int64(0)
+	release = func() { b.give(held); held = 0 }
+	began, length := time.Now(), 0
+	for err == nil {
+		if length == len(body) {
+			size := grown(int64(len(body)), r.ContentLength)
+			if !b.take(size-held, size) {
+				err = ErrFull
+				break
+			}
+			held = size
+			body = append(make([]byte, 0, size), body...)[:size]
+		}
+		// A server without deadlines, as in tests of handlers, is waited for.
+		_ = connection.SetReadDeadline(began.Add(b.limits.allowed(int64(length))))
+		var n int
+		n, err = source.Read(body[length:])
+		length += n
+		if err == nil && r.ContentLength > 0 && int64(length) == r.ContentLength {
+			err = io.EOF
+		}
+	}
+	if err == io.EOF && r.ContentLength > 0 && int64(length) < r.ContentLength {
+		err = io.ErrUnexpectedEOF
+	}
+	if err == io.EOF {
+		// The answer may take longer than the body had left.
+		_ = connection.SetReadDeadline(time.Time{})
+		return body[:length], release, nil
+	}
+	release()
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = ErrSlow
+	}
+	// What else the client sends is not waited for either.
+	_ = connection.SetReadDeadline(began)
+	return nil, func() {}, err
+}
+
+// allowed is the time in which a body of which n bytes have arrived must bring
+// the next one.
+func (l Limits) allowed(n int64) time.Duration {
+	return min(l.Longest, l.Grace+time.Duration(float64(n)/float64(l.Rate)*float64(time.Second)))
+}
+
+// grown is the size of the buffer after one of the given size. Where the length
+// is known the last buffer has room for one byte more, to read the end in.
+func grown(size, length int64) int64 {
+	size = max(firstRead, 2*size)
+	if length > 0 {
+		size = min(size, length+1)
+	}
+	return size
+}
+
+func (b *Budget) take(more, size int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	limit := b.limits.Bytes
+	if size > small {
+		limit -= limit / 4
+	}
+	if b.used+more > limit {
+		return false
+	}
+	b.used += more
+	return true
+}
+
+func (b *Budget) give(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.used -= n
+}
