@@ -34,6 +34,8 @@ const (
 	CodeNotSupported
 	// CodeRateLimited is a caller who asks too often.
 	CodeRateLimited
+	// CodeTimeout is a caller whose body did not arrive in time.
+	CodeTimeout
 	codeCount
 )
 

@@ -196,7 +196,7 @@ func TestError(t *testing.T) {
 func TestCodes(t *testing.T) {
 	want := []Code{
 		CodeInternal, CodeInvalid, CodeMalformed, CodeUnauthenticated, CodeForbidden, CodeNotFound,
-		CodeMethodNotAllowed, CodeConflict, CodeTooLarge, CodeMediaType, CodeUnavailable, CodeNotSupported, CodeRateLimited,
+		CodeMethodNotAllowed, CodeConflict, CodeTooLarge, CodeMediaType, CodeUnavailable, CodeNotSupported, CodeRateLimited, CodeTimeout,
 	}
 	got := Codes()
 	if len(got) != len(want) {

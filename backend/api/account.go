@@ -17,7 +17,7 @@ func (a *API) accountRoutes() routes {
 
 // syncAccount is POST /accountsync.
 func (a *API) syncAccount(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(r)
+	caller, err := a.keyHolder(w, r)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (a *API) syncAccount(w http.ResponseWriter, r *http.Request) error {
 
 // account is GET /account/{account}.
 func (a *API) account(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(r)
+	caller, err := a.keyHolder(w, r)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (a *API) account(w http.ResponseWriter, r *http.Request) error {
 
 // deleteAccount is DELETE /open/account/{account}.
 func (a *API) deleteAccount(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(r)
+	caller, err := a.keyHolder(w, r)
 	if err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func (a *API) count(w http.ResponseWriter, r *http.Request, event analytics.Even
 
 // analytics is GET /analytics.
 func (a *API) analytics(w http.ResponseWriter, r *http.Request) error {
-	caller, q, p, err := a.lister(r)
+	caller, q, p, err := a.lister(w, r)
 	if err != nil {
 		return err
 	}

@@ -4,18 +4,21 @@
 package api
 
 import (
+	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"maps"
 	"net/http"
 	"strings"
 
 	"kith/backend/graphql"
+	"kith/backend/guess"
 	"kith/backend/program"
 	"kith/core"
+	"kith/core/auth"
 	"kith/core/link"
 	"kith/core/wire"
+	"kith/wasm/bodies"
 )
 
 // API is the HTTP surface of the backend.
@@ -32,8 +35,13 @@ type API struct {
 	// PublicURL is the origin at which visitors reach the service, where links begin
 	// that no tenant's share origin says otherwise of; empty: see program.Caller.Share.
 	PublicURL string
-	// Limit bounds calls without an API key, or is nil: then nothing does.
-	Limit *Limit
+	// Guesses bounds attempts to guess codes, keys and ids, or is nil: then
+	// nothing does.
+	Guesses *guess.Limiter
+	// Proxies are the networks of proxies whose X-Forwarded headers are read.
+	Proxies auth.Networks
+	// Bodies is the memory for the bodies of calls; nil: of the default size.
+	Bodies *bodies.Budget
 	// Observe wraps the handler of each route, or is nil.
 	Observe func(route string, next http.Handler) http.Handler
 	// Log gets one line for each fault of ours.
@@ -55,7 +63,7 @@ func (a *API) Handler() http.Handler {
 	}
 	mux.Handle("/", a.observe("none", a.adapt(noSuchPath)))
 	pages := a.observe("page", a.adapt(a.page))
-	return a.behindEdge(a.acrossOrigins(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return a.withBodies(a.behindEdge(a.acrossOrigins(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case !link.OwnPath(r.URL.Path):
 			pages.ServeHTTP(w, r)
@@ -64,7 +72,7 @@ func (a *API) Handler() http.Handler {
 		default:
 			mux.ServeHTTP(w, r)
 		}
-	})))
+	}))))
 }
 
 func (a *API) observe(route string, next http.Handler) http.Handler {
@@ -165,15 +173,39 @@ func readJSON(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if err := wire.CheckJSONType(r.Header.Get("Content-Type")); err != nil {
 		return nil, err
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, wire.MaxBody))
+	return readBody(w, r, wire.MaxBody)
+}
+
+type bodiesKey struct{}
+
+// withBodies lends the memory for bodies to the requests of next.
+func (a *API) withBodies(next http.Handler) http.Handler {
+	budget := a.Bodies
+	if budget == nil {
+		budget = bodies.NewBudget(bodies.Limits{})
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), bodiesKey{}, budget)))
+	})
+}
+
+// readBody reads a body of up to most bytes. Its memory is given back when the
+// request has been answered, or its client is gone.
+func readBody(w http.ResponseWriter, r *http.Request, most int) ([]byte, error) {
+	body, release, err := r.Context().Value(bodiesKey{}).(*bodies.Budget).Read(w, r, int64(most))
+	context.AfterFunc(r.Context(), release)
 	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
-		return nil, wire.TooLarge(wire.MaxBody)
+	switch {
+	case err == nil:
+		return body, nil
+	case errors.As(err, &tooLarge):
+		return nil, wire.TooLarge(most)
+	case errors.Is(err, bodies.ErrSlow):
+		return nil, &core.Error{Code: core.CodeTimeout, Message: "the body arrived too slowly; send at least 1 kB a second, and all of it within 60 seconds"}
+	case errors.Is(err, bodies.ErrFull):
+		return nil, &core.Error{Code: core.CodeUnavailable, Message: "too many large calls at once; try again"}
 	}
-	if err != nil {
-		return nil, &core.Error{Code: core.CodeInvalid, Message: "the body ended before its Content-Length", Err: err}
-	}
-	return body, nil
+	return nil, &core.Error{Code: core.CodeInvalid, Message: "the body ended before its Content-Length", Err: err}
 }
 
 func (a *API) health(w http.ResponseWriter, r *http.Request) error {

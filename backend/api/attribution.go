@@ -13,7 +13,7 @@ func (a *API) attributionRoutes() routes {
 
 // decisions is GET /attributions: why an account was, or was not, attributed.
 func (a *API) decisions(w http.ResponseWriter, r *http.Request) error {
-	caller, q, p, err := a.lister(r)
+	caller, q, p, err := a.lister(w, r)
 	if err != nil {
 		return err
 	}

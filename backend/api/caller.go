@@ -12,26 +12,28 @@ import (
 const userTokenHeader = "X-SaaSquatch-User-Token"
 
 // caller authenticates a request to the tenant in its path.
-func (a *API) caller(r *http.Request) (program.Caller, error) {
+func (a *API) caller(w http.ResponseWriter, r *http.Request) (program.Caller, error) {
 	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))
 	if err != nil {
 		return program.Caller{}, err
 	}
-	return a.authenticate(r, alias, r.Header.Get("Authorization"), r.Header.Get(userTokenHeader))
+	return a.authenticate(w, r, alias, r.Header.Get("Authorization"), r.Header.Get(userTokenHeader))
 }
 
 // authenticate tells who calls, and counts the call.
-func (a *API) authenticate(r *http.Request, alias core.TenantAlias, authorization, userToken string) (program.Caller, error) {
+func (a *API) authenticate(w http.ResponseWriter, r *http.Request, alias core.TenantAlias, authorization, userToken string) (program.Caller, error) {
 	c, err := a.Engine.Authenticate(r.Context(), alias, authorization, userToken)
-	if tooMany := a.Limit.count(r, c, err); tooMany != nil {
+	if tooMany := a.guesses().authenticated(w, r, c, err); tooMany != nil {
 		return program.Caller{}, tooMany
 	}
 	return c, err
 }
 
+func (a *API) guesses() guesses { return guesses{a.Guesses} }
+
 // keyHolder authenticates a request that only the API key may make.
-func (a *API) keyHolder(r *http.Request) (program.Caller, error) {
-	c, err := a.caller(r)
+func (a *API) keyHolder(w http.ResponseWriter, r *http.Request) (program.Caller, error) {
+	c, err := a.caller(w, r)
 	if err != nil {
 		return c, err
 	}
@@ -40,8 +42,8 @@ func (a *API) keyHolder(r *http.Request) (program.Caller, error) {
 
 // userOf authenticates a request about the user in its path, as the tenant's
 // secure mode asks for at that endpoint.
-func (a *API) userOf(r *http.Request, e auth.Endpoint) (c program.Caller, account core.AccountID, user core.UserID, err error) {
-	if c, err = a.caller(r); err != nil {
+func (a *API) userOf(w http.ResponseWriter, r *http.Request, e auth.Endpoint) (c program.Caller, account core.AccountID, user core.UserID, err error) {
+	if c, err = a.caller(w, r); err != nil {
 		return c, "", "", err
 	}
 	if account, user, err = userIDs(r); err != nil {
@@ -52,8 +54,8 @@ func (a *API) userOf(r *http.Request, e auth.Endpoint) (c program.Caller, accoun
 
 // userByKey authenticates a request about the user in its path that only the API
 // key may make.
-func (a *API) userByKey(r *http.Request) (c program.Caller, account core.AccountID, user core.UserID, err error) {
-	if c, err = a.keyHolder(r); err != nil {
+func (a *API) userByKey(w http.ResponseWriter, r *http.Request) (c program.Caller, account core.AccountID, user core.UserID, err error) {
+	if c, err = a.keyHolder(w, r); err != nil {
 		return c, "", "", err
 	}
 	account, user, err = userIDs(r)
@@ -71,10 +73,10 @@ func userIDs(r *http.Request) (account core.AccountID, user core.UserID, err err
 
 // anybody is the caller of a request whose credentials, if it has any, mean
 // nothing (reference, 2.3).
-func (a *API) anybody(r *http.Request) (program.Caller, error) {
+func (a *API) anybody(w http.ResponseWriter, r *http.Request) (program.Caller, error) {
 	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))
 	if err != nil {
 		return program.Caller{}, err
 	}
-	return a.authenticate(r, alias, "", "")
+	return a.authenticate(w, r, alias, "", "")
 }

@@ -18,7 +18,7 @@ func (a *API) codeRoutes() routes {
 
 // code is GET /code/{code}.
 func (a *API) code(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(r)
+	caller, err := a.keyHolder(w, r)
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (a *API) code(w http.ResponseWriter, r *http.Request) error {
 
 // openCode is GET /open/code/{code}, for anybody.
 func (a *API) openCode(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.anybody(r)
+	caller, err := a.anybody(w, r)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (a *API) openCode(w http.ResponseWriter, r *http.Request) error {
 
 // applyCode is POST /open/code/{code}/account/{account}/user/{user}.
 func (a *API) applyCode(w http.ResponseWriter, r *http.Request) error {
-	caller, account, user, err := a.userOf(r, auth.ApplyCode)
+	caller, account, user, err := a.userOf(w, r, auth.ApplyCode)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (a *API) applyCode(w http.ResponseWriter, r *http.Request) error {
 	}
 	info, err := a.Engine.ApplyCode(r.Context(), caller.Tenant, code, account, user)
 	if err != nil {
-		return err
+		return a.guesses().unknownCode(w, r, caller, err)
 	}
 	writeJSON(w, http.StatusOK, wire.Code(info))
 	return nil

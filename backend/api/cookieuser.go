@@ -32,6 +32,9 @@ func (a *API) cookieIdentified(w http.ResponseWriter, r *http.Request) (c progra
 		return c, done, err
 	}
 	c, err = a.Engine.AuthenticateCookieUser(r.Context(), alias, r.Header.Get("Authorization"), r.Header.Get(userTokenHeader))
+	if tooMany := a.guesses().authenticated(w, r, c, err); tooMany != nil {
+		return program.Caller{}, done, tooMany
+	}
 	if err != nil {
 		return c, done, err
 	}

@@ -23,7 +23,7 @@ func (a *API) discountRoutes() routes {
 
 // accountDiscount is GET /account/{account}/discount.
 func (a *API) accountDiscount(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(r)
+	caller, err := a.keyHolder(w, r)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (a *API) accountDiscount(w http.ResponseWriter, r *http.Request) error {
 
 // discountCode is GET /discount/{code}.
 func (a *API) discountCode(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(r)
+	caller, err := a.keyHolder(w, r)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (a *API) registerCoupon(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *API) register(w http.ResponseWriter, r *http.Request) (reward.Discount, error) {
-	caller, err := a.keyHolder(r)
+	caller, err := a.keyHolder(w, r)
 	if err != nil {
 		return reward.Discount{}, err
 	}

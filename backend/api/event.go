@@ -13,7 +13,7 @@ func (a *API) eventRoutes() routes {
 
 // events is POST of user events.
 func (a *API) events(w http.ResponseWriter, r *http.Request) error {
-	caller, account, user, err := a.userOf(r, auth.TrackEvents)
+	caller, account, user, err := a.userOf(w, r, auth.TrackEvents)
 	if err != nil {
 		return err
 	}

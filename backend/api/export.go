@@ -26,7 +26,7 @@ func (a *API) exportRoutes() routes {
 
 // createExport is POST /export.
 func (a *API) createExport(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(r)
+	caller, err := a.keyHolder(w, r)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (a *API) createExport(w http.ResponseWriter, r *http.Request) error {
 
 // exports is GET /export/history/list.
 func (a *API) exports(w http.ResponseWriter, r *http.Request) error {
-	caller, _, p, err := a.lister(r)
+	caller, _, p, err := a.lister(w, r)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (a *API) exports(w http.ResponseWriter, r *http.Request) error {
 
 // export is GET /export/{id}.
 func (a *API) export(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(r)
+	caller, err := a.keyHolder(w, r)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (a *API) download(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	tenant, err := a.downloader(r, q, which)
+	tenant, err := a.downloader(w, r, q, which)
 	if err != nil {
 		return err
 	}
@@ -103,10 +103,10 @@ func (a *API) download(w http.ResponseWriter, r *http.Request) error {
 }
 
 // downloader is the tenant whose file somebody may have.
-func (a *API) downloader(r *http.Request, q url.Values, which job.Attachment) (core.TenantAlias, error) {
+func (a *API) downloader(w http.ResponseWriter, r *http.Request, q url.Values, which job.Attachment) (core.TenantAlias, error) {
 	signature := q.Get("signature")
 	if signature == "" {
-		caller, err := a.keyHolder(r)
+		caller, err := a.keyHolder(w, r)
 		return caller.Tenant.Alias, err
 	}
 	tenant, err := core.ParseTenantAlias(r.PathValue("tenant"))

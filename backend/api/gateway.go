@@ -31,7 +31,7 @@ func (a *API) gatewayRoutes() routes {
 // connect is PUT /gateway/braintree/connection. A base URL that the operator has
 // set stays.
 func (a *API) connect(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(r)
+	caller, err := a.keyHolder(w, r)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (a *API) connect(w http.ResponseWriter, r *http.Request) error {
 
 // connection is GET /gateway/braintree/connection.
 func (a *API) connection(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(r)
+	caller, err := a.keyHolder(w, r)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (a *API) connection(w http.ResponseWriter, r *http.Request) error {
 
 // disconnect is DELETE /gateway/braintree/connection.
 func (a *API) disconnect(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(r)
+	caller, err := a.keyHolder(w, r)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (a *API) disconnect(w http.ResponseWriter, r *http.Request) error {
 
 // testConnection is POST /gateway/braintree/connection/test.
 func (a *API) testConnection(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(r)
+	caller, err := a.keyHolder(w, r)
 	if err != nil {
 		return err
 	}
@@ -197,13 +197,9 @@ func gatewayKeys(c billing.Connection) gateway.Keys {
 
 // readForm reads a body that is a form, up to the bound of notifications.
 func readForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxNotification))
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
-		return nil, wire.TooLarge(maxNotification)
-	}
+	body, err := readBody(w, r, maxNotification)
 	if err != nil {
-		return nil, &core.Error{Code: core.CodeInvalid, Message: "the body ended before its Content-Length", Err: err}
+		return nil, err
 	}
 	form, err := url.ParseQuery(string(body))
 	if err != nil {

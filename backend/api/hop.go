@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"strings"
 
 	"kith/core"
 	"kith/core/auth"
@@ -11,15 +12,15 @@ import (
 )
 
 // behindEdge verifies what the edge vouches for. A request that does not come
-// over an edge is taken as it is, and what it claims of itself in X-Forwarded
-// headers is not believed; a hop that is signed wrongly is refused, since then
+// over an edge is taken as it is, and its X-Forwarded headers are read only when
+// it comes from a trusted proxy; a hop that is signed wrongly is refused, since then
 // edge and backend do not share their master key or their time.
 func (a *API) behindEdge(next http.Handler) http.Handler {
 	edge := a.Engine.Keys.Hop()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		signature := r.Header.Get(auth.HopHeader)
 		if signature == "" {
-			next.ServeHTTP(w, r)
+			next.ServeHTTP(w, a.behindProxy(r))
 			return
 		}
 		hop := auth.Hop{
@@ -43,11 +44,36 @@ func badHop(http.ResponseWriter, *http.Request) error {
 	}
 }
 
-type hopKey struct{}
+type (
+	hopKey   struct{}
+	proxyKey struct{}
+)
+
+// behindProxy adds what a trusted proxy says of a request.
+func (a *API) behindProxy(r *http.Request) *http.Request {
+	if !a.Proxies.Trusted(r.RemoteAddr) {
+		return r
+	}
+	last := func(name string) string { return auth.LastForwarded(strings.Join(r.Header.Values(name), ",")) }
+	seen := auth.Hop{Proto: last(auth.ForwardedProtoHeader), Host: last(auth.ForwardedHostHeader)}
+	if client, ok := auth.Client(r.RemoteAddr, strings.Join(r.Header.Values(auth.ForwardedForHeader), ","), a.Proxies); ok {
+		seen.For = client.String()
+	}
+	return r.WithContext(context.WithValue(r.Context(), proxyKey{}, seen))
+}
+
+// seenBy is what the edge, or a proxy in front of the backend, saw of a request.
+func seenBy(r *http.Request) auth.Hop {
+	if hop, ok := r.Context().Value(hopKey{}).(auth.Hop); ok {
+		return hop
+	}
+	seen, _ := r.Context().Value(proxyKey{}).(auth.Hop)
+	return seen
+}
 
 // seenHost is the host that the visitor asked for.
 func seenHost(r *http.Request) string {
-	if hop, ok := r.Context().Value(hopKey{}).(auth.Hop); ok && hop.Host != "" {
+	if hop := seenBy(r); hop.Host != "" {
 		return hop.Host
 	}
 	return r.Host
@@ -55,7 +81,7 @@ func seenHost(r *http.Request) string {
 
 // seenScheme is the scheme that the visitor used.
 func seenScheme(r *http.Request) string {
-	if hop, ok := r.Context().Value(hopKey{}).(auth.Hop); ok && hop.Proto != "" {
+	if hop := seenBy(r); hop.Proto != "" {
 		return hop.Proto
 	}
 	if r.TLS != nil {
@@ -75,8 +101,8 @@ func (a *API) origin(r *http.Request) string {
 
 // seenIP is the visitor's address.
 func seenIP(r *http.Request) string {
-	if hop, ok := r.Context().Value(hopKey{}).(auth.Hop); ok && hop.For != "" {
-		return auth.ClientIP(hop.For)
+	if hop := seenBy(r); hop.For != "" {
+		return hop.For
 	}
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

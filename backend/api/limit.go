@@ -1,53 +1,102 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
-	"time"
+	"strconv"
+	"sync/atomic"
 
-	"github.com/go-chi/httprate"
-
+	"kith/backend/guess"
 	"kith/backend/program"
 	"kith/core"
+	"kith/core/auth"
 )
 
-// Limit bounds the calls of browsers and apps, so that nobody can try codes or
-// keys by the million.
-type Limit struct {
-	perMinute int
-	calls     *httprate.RateLimiter
+// guesses counts the attempts of requests to guess codes, keys and ids. The
+// reference (section 6) limits calls without the API key on live tenants; by what
+// and how many is our choice.
+type guesses struct{ *guess.Limiter }
+
+// authenticated counts a call that was authenticated, or failed to be, and
+// refuses it when its network made too many: wrong credentials, and calls without
+// any, which look codes up and make users. Calls by the API key and of a user by
+// their token guess nothing.
+func (g guesses) authenticated(w http.ResponseWriter, r *http.Request, c program.Caller, failed error) error {
+	if failed == nil && (c.Key || c.User != nil || !program.Live(c.Tenant.Alias)) {
+		return nil
+	}
+	return g.attempt(w, r, 1)
 }
 
-// NewLimit lets each address make perMinute calls in any minute, at least 1; nil
-// for 0 means no bound. IPv6 addresses of one network (/64) count as one, and
-// addresses that are not public are not counted: behind a proxy that is not to
-// be believed, they are those of everybody.
-//
-// The reference (section 6) limits calls without the API key on live tenants;
-// how many is our choice.
-func NewLimit(perMinute int) *Limit {
-	if perMinute == 0 {
-		return nil
+// unknownCode counts a call of a user that named a code nobody has.
+func (g guesses) unknownCode(w http.ResponseWriter, r *http.Request, c program.Caller, err error) error {
+	if c.User == nil || !program.Live(c.Tenant.Alias) || !isUnknown(err) {
+		return err
 	}
-	silent := httprate.WithResponseHeaders(httprate.ResponseHeaders{})
-	return &Limit{perMinute, httprate.NewRateLimiter(perMinute, time.Minute, silent)}
+	if tooMany := g.attempt(w, r, 1); tooMany != nil {
+		return tooMany
+	}
+	return err
 }
 
-// count counts a call that was authenticated, or failed to be, and refuses it
-// when there were too many.
-func (l *Limit) count(r *http.Request, c program.Caller, failed error) error {
-	if l == nil || failed == nil && (c.Key || !program.Live(c.Tenant.Alias)) {
-		return nil
-	}
-	ip := seenIP(r)
-	addr, err := netip.ParseAddr(ip)
-	if err != nil || addr.IsLoopback() || addr.IsPrivate() || addr.IsLinkLocalUnicast() {
-		return nil
-	}
-	if l.calls.OnLimit(nil, r, httprate.CanonicalizeIP(addr.Unmap().String())) {
-		return &core.Error{Code: core.CodeRateLimited, RS: "RS033",
-			Message: fmt.Sprintf("more than %d calls a minute without an API key from one address; wait a little", l.perMinute)}
+func isUnknown(err error) bool {
+	var known *core.Error
+	return errors.As(err, &known) && known.Code == core.CodeNotFound
+}
+
+// exhausted refuses a request, whatever it would find, when its network has no
+// attempts left: else those that succeed could be told from those that do not.
+func (g guesses) exhausted(r *http.Request) error {
+	if g.Exhausted(seenAddress(r)) {
+		return g.tooMany()
 	}
 	return nil
+}
+
+// attempt counts n attempts of a request, and tells the edge that it came over.
+func (g guesses) attempt(w http.ResponseWriter, r *http.Request, n int) error {
+	tell(w, r, n)
+	if g.Count(seenAddress(r), n) {
+		return g.tooMany()
+	}
+	return nil
+}
+
+// tell adds to the attempts that the edge is told of, when there is one.
+func tell(w http.ResponseWriter, r *http.Request, n int) {
+	if _, overEdge := r.Context().Value(hopKey{}).(auth.Hop); overEdge && n > 0 {
+		told, _ := strconv.Atoi(w.Header().Get(auth.GuessesHeader))
+		w.Header().Set(auth.GuessesHeader, strconv.Itoa(told+n))
+	}
+}
+
+// inCall counts one of several attempts of a GraphQL call. Its fields are resolved
+// at once, and the answer's header is written when they are done; so the edge is
+// told in the end, of all of them.
+func (g guesses) inCall(c program.Caller, r *http.Request, made *atomic.Int64) error {
+	if !program.Live(c.Tenant.Alias) {
+		return nil
+	}
+	made.Add(1)
+	if g.Count(seenAddress(r), 1) {
+		return g.tooMany()
+	}
+	return nil
+}
+
+func (g guesses) tooMany() error {
+	return &core.Error{Code: core.CodeRateLimited, RS: "RS033", Message: TooManyGuesses(g.PerMinute())}
+}
+
+// TooManyGuesses is what the callers in a network are told that tries too much.
+func TooManyGuesses(perMinute int) string {
+	return fmt.Sprintf("more than %d attempts a minute without an API key from one network; wait a minute", perMinute)
+}
+
+// seenAddress is the visitor's address; the zero one when it is not known.
+func seenAddress(r *http.Request) netip.Addr {
+	addr, _ := auth.ParseAddress(seenIP(r))
+	return addr
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 
+	"kith/backend/program"
 	"kith/core"
 	"kith/core/link"
 	"kith/core/wire"
@@ -18,7 +19,15 @@ func (a *API) shareLink(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	answer, err := a.Engine.FollowShareLink(r.Context(), alias, r.PathValue("code"), a.visit(r))
+	if err := a.guesses().exhausted(r); err != nil {
+		return err
+	}
+	answer, known, err := a.Engine.FollowShareLink(r.Context(), alias, r.PathValue("code"), a.visit(r))
+	if err == nil && !known && program.Live(alias) || isUnknown(err) {
+		if tooMany := a.guesses().attempt(w, r, 1); tooMany != nil {
+			return tooMany
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -31,9 +40,17 @@ func (a *API) shareLink(w http.ResponseWriter, r *http.Request) error {
 func (a *API) page(w http.ResponseWriter, r *http.Request) error {
 	code, carried := link.Carried(r.URL.RawQuery)
 	if carried && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
-		answer, ok, err := a.Engine.TakeCode(r.Context(), seenHost(r), code, a.visit(r))
+		if err := a.guesses().exhausted(r); err != nil {
+			return err
+		}
+		answer, known, ok, err := a.Engine.TakeCode(r.Context(), seenHost(r), code, a.visit(r))
 		if err != nil {
 			return err
+		}
+		if ok && !known {
+			if tooMany := a.guesses().attempt(w, r, 1); tooMany != nil {
+				return tooMany
+			}
 		}
 		if ok {
 			redirect(w, answer)

@@ -38,8 +38,8 @@ func count(q url.Values, name string, unset, most int) (int, error) {
 }
 
 // lister authenticates a request for a list and reads its query and its page.
-func (a *API) lister(r *http.Request) (c program.Caller, q url.Values, p program.Page, err error) {
-	if c, err = a.keyHolder(r); err != nil {
+func (a *API) lister(w http.ResponseWriter, r *http.Request) (c program.Caller, q url.Values, p program.Page, err error) {
+	if c, err = a.keyHolder(w, r); err != nil {
 		return c, nil, p, err
 	}
 	q = r.URL.Query()

@@ -19,7 +19,7 @@ func (a *API) programRoutes() routes {
 
 // programs is GET /programs.
 func (a *API) programs(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(r)
+	caller, err := a.keyHolder(w, r)
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (a *API) programs(w http.ResponseWriter, r *http.Request) error {
 
 // createProgram is POST /programs.
 func (a *API) createProgram(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(r)
+	caller, err := a.keyHolder(w, r)
 	if err != nil {
 		return err
 	}
@@ -59,8 +59,8 @@ func readProgram(w http.ResponseWriter, r *http.Request, key core.ProgramKey) (r
 
 // programKey authenticates a request about the program in its path. A text that
 // cannot be a key is one that no program has.
-func (a *API) programKey(r *http.Request) (tenant core.TenantAlias, key core.ProgramKey, err error) {
-	caller, err := a.keyHolder(r)
+func (a *API) programKey(w http.ResponseWriter, r *http.Request) (tenant core.TenantAlias, key core.ProgramKey, err error) {
+	caller, err := a.keyHolder(w, r)
 	if err != nil {
 		return "", "", err
 	}
@@ -72,7 +72,7 @@ func (a *API) programKey(r *http.Request) (tenant core.TenantAlias, key core.Pro
 
 // program is GET /programs/{program}.
 func (a *API) program(w http.ResponseWriter, r *http.Request) error {
-	tenant, key, err := a.programKey(r)
+	tenant, key, err := a.programKey(w, r)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (a *API) program(w http.ResponseWriter, r *http.Request) error {
 
 // putProgram is PUT /programs/{program}: the body is all of the program.
 func (a *API) putProgram(w http.ResponseWriter, r *http.Request) error {
-	tenant, key, err := a.programKey(r)
+	tenant, key, err := a.programKey(w, r)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (a *API) putProgram(w http.ResponseWriter, r *http.Request) error {
 
 // deleteProgram is DELETE /programs/{program}.
 func (a *API) deleteProgram(w http.ResponseWriter, r *http.Request) error {
-	tenant, key, err := a.programKey(r)
+	tenant, key, err := a.programKey(w, r)
 	if err != nil {
 		return err
 	}
@@ -119,8 +119,8 @@ func (a *API) deleteProgram(w http.ResponseWriter, r *http.Request) error {
 }
 
 // tankOf authenticates a request about the fuel tank in its path.
-func (a *API) tankOf(r *http.Request) (tenant core.TenantAlias, key core.ProgramKey, side referral.SideKey, err error) {
-	if tenant, key, err = a.programKey(r); err != nil {
+func (a *API) tankOf(w http.ResponseWriter, r *http.Request) (tenant core.TenantAlias, key core.ProgramKey, side referral.SideKey, err error) {
+	if tenant, key, err = a.programKey(w, r); err != nil {
 		return "", "", "", err
 	}
 	if side, err = referral.ParseSideKey("side", r.PathValue("side")); err != nil {
@@ -131,7 +131,7 @@ func (a *API) tankOf(r *http.Request) (tenant core.TenantAlias, key core.Program
 
 // fuelTank is GET of a fuel tank.
 func (a *API) fuelTank(w http.ResponseWriter, r *http.Request) error {
-	tenant, key, side, err := a.tankOf(r)
+	tenant, key, side, err := a.tankOf(w, r)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (a *API) fuelTank(w http.ResponseWriter, r *http.Request) error {
 
 // fillFuelTank is POST of codes to a fuel tank.
 func (a *API) fillFuelTank(w http.ResponseWriter, r *http.Request) error {
-	tenant, key, side, err := a.tankOf(r)
+	tenant, key, side, err := a.tankOf(w, r)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func (a *API) referralRoutes() routes {
 
 // referrals is GET /referrals.
 func (a *API) referrals(w http.ResponseWriter, r *http.Request) error {
-	caller, q, p, err := a.lister(r)
+	caller, q, p, err := a.lister(w, r)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func referralFilter(q url.Values, p program.Page) (f referral.Filter, err error)
 
 // openReferrals is GET /open/referrals: those of one user, for that user.
 func (a *API) openReferrals(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.caller(r)
+	caller, err := a.caller(w, r)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func forUser(c program.Caller, found []referral.Referral) {
 
 // referral is GET /referrals/{id}.
 func (a *API) referral(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(r)
+	caller, err := a.keyHolder(w, r)
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (a *API) referral(w http.ResponseWriter, r *http.Request) error {
 
 // moderate is POST /referrals/moderate.
 func (a *API) moderate(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(r)
+	caller, err := a.keyHolder(w, r)
 	if err != nil {
 		return err
 	}

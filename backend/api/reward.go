@@ -36,7 +36,7 @@ func rewardsOf(r *http.Request) (f reward.Filter, err error) {
 
 // rewards is GET /reward.
 func (a *API) rewards(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(r)
+	caller, err := a.keyHolder(w, r)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (a *API) rewards(w http.ResponseWriter, r *http.Request) error {
 
 // rewardBalances is GET /reward/balance.
 func (a *API) rewardBalances(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(r)
+	caller, err := a.keyHolder(w, r)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (a *API) rewardBalances(w http.ResponseWriter, r *http.Request) error {
 
 // reward is GET /reward/{id}.
 func (a *API) reward(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(r)
+	caller, err := a.keyHolder(w, r)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (a *API) reward(w http.ResponseWriter, r *http.Request) error {
 
 // cancelReward is POST /reward/{id}/cancel. It takes no body.
 func (a *API) cancelReward(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(r)
+	caller, err := a.keyHolder(w, r)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (a *API) cancelReward(w http.ResponseWriter, r *http.Request) error {
 
 // createReward is POST /rewards/account/{account}/user/{user}.
 func (a *API) createReward(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(r)
+	caller, err := a.keyHolder(w, r)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (a *API) redeemCredit(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *API) redeem(w http.ResponseWriter, r *http.Request, parse func([]byte) (reward.Draw, error)) error {
-	caller, err := a.keyHolder(r)
+	caller, err := a.keyHolder(w, r)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func (a *API) shareLinkRoutes() routes {
 
 // openShareURLs is GET of a user's share links, by the user.
 func (a *API) openShareURLs(w http.ResponseWriter, r *http.Request) error {
-	caller, account, user, err := a.userOf(r, auth.GetShareLinks)
+	caller, account, user, err := a.userOf(w, r, auth.GetShareLinks)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (a *API) openShareURLs(w http.ResponseWriter, r *http.Request) error {
 
 // shareURLs is GET of a user's share links, with the API key.
 func (a *API) shareURLs(w http.ResponseWriter, r *http.Request) error {
-	caller, account, user, err := a.userByKey(r)
+	caller, account, user, err := a.userByKey(w, r)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (a *API) answerShareURLs(w http.ResponseWriter, r *http.Request, caller pro
 
 // shareLinks is GET /account/{account}/user/{user}/sharelinks, the older form.
 func (a *API) shareLinks(w http.ResponseWriter, r *http.Request) error {
-	caller, account, user, err := a.userByKey(r)
+	caller, account, user, err := a.userByKey(w, r)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (a *API) shareLinks(w http.ResponseWriter, r *http.Request) error {
 // message is GET /a/{tenant}/message/redirect/{shareMedium}: it opens what the
 // user shares the link with.
 func (a *API) message(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.anybody(r)
+	caller, err := a.anybody(w, r)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func (a *API) subscriptionRoutes() routes {
 
 // subscribe is POST /subscription.
 func (a *API) subscribe(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(r)
+	caller, err := a.keyHolder(w, r)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (a *API) subscribe(w http.ResponseWriter, r *http.Request) error {
 
 // subscriptions is GET /subscription.
 func (a *API) subscriptions(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(r)
+	caller, err := a.keyHolder(w, r)
 	if err != nil {
 		return err
 	}
@@ -58,14 +58,14 @@ func (a *API) subscriptions(w http.ResponseWriter, r *http.Request) error {
 
 // line authenticates a request about the endpoint in its path, which is
 // percent-encoded as a whole.
-func (a *API) line(r *http.Request) (webhook.Line, error) {
-	caller, err := a.keyHolder(r)
+func (a *API) line(w http.ResponseWriter, r *http.Request) (webhook.Line, error) {
+	caller, err := a.keyHolder(w, r)
 	return webhook.Line{Tenant: caller.Tenant.Alias, Endpoint: webhook.Endpoint(r.PathValue("url"))}, err
 }
 
 // unsubscribe is DELETE /subscription/{url}.
 func (a *API) unsubscribe(w http.ResponseWriter, r *http.Request) error {
-	line, err := a.line(r)
+	line, err := a.line(w, r)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (a *API) unsubscribe(w http.ResponseWriter, r *http.Request) error {
 
 // testSubscription is POST /subscription/{url}/test.
 func (a *API) testSubscription(w http.ResponseWriter, r *http.Request) error {
-	line, err := a.line(r)
+	line, err := a.line(w, r)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (a *API) testSubscription(w http.ResponseWriter, r *http.Request) error {
 
 // rotateSecret is POST /subscription/{url}/secret.
 func (a *API) rotateSecret(w http.ResponseWriter, r *http.Request) error {
-	line, err := a.line(r)
+	line, err := a.line(w, r)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (a *API) rotateSecret(w http.ResponseWriter, r *http.Request) error {
 
 // deliveries is GET /subscription/{url}/deliveries.
 func (a *API) deliveries(w http.ResponseWriter, r *http.Request) error {
-	line, err := a.line(r)
+	line, err := a.line(w, r)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (a *API) deliveries(w http.ResponseWriter, r *http.Request) error {
 
 // replay is POST /subscription/{url}/replay.
 func (a *API) replay(w http.ResponseWriter, r *http.Request) error {
-	line, err := a.line(r)
+	line, err := a.line(w, r)
 	if err != nil {
 		return err
 	}

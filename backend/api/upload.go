@@ -14,7 +14,7 @@ import (
 // upload is POST /export/upload: of a form with a part named file, or of the
 // file itself.
 func (a *API) upload(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(r)
+	caller, err := a.keyHolder(w, r)
 	if err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func (a *API) identified(w http.ResponseWriter, r *http.Request) (caller program
 // identifier authenticates a request that identifies the user in its path, by
 // its credentials or by the checksum of its body.
 func (a *API) identifier(w http.ResponseWriter, r *http.Request) (c program.Caller, account core.AccountID, user core.UserID, body []byte, err error) {
-	if c, err = a.caller(r); err != nil {
+	if c, err = a.caller(w, r); err != nil {
 		return c, "", "", nil, err
 	}
 	if account, user, err = userIDs(r); err != nil {
@@ -96,7 +96,7 @@ func (a *API) identifyAs(r *http.Request, caller program.Caller, in program.Iden
 
 // identifyInAccount is POST /user: an upsert in an account that is there.
 func (a *API) identifyInAccount(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(r)
+	caller, err := a.keyHolder(w, r)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (a *API) identifyInAccount(w http.ResponseWriter, r *http.Request) error {
 
 // user is GET of a user.
 func (a *API) user(w http.ResponseWriter, r *http.Request) error {
-	caller, account, user, err := a.userOf(r, auth.LookupUser)
+	caller, account, user, err := a.userOf(w, r, auth.LookupUser)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (a *API) user(w http.ResponseWriter, r *http.Request) error {
 // userForKey is GET /account/{account}/user/{user}, and with /pii: all that is
 // stored about a user's person.
 func (a *API) userForKey(w http.ResponseWriter, r *http.Request) error {
-	caller, account, user, err := a.userByKey(r)
+	caller, account, user, err := a.userByKey(w, r)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (a *API) userForKey(w http.ResponseWriter, r *http.Request) error {
 
 // userByCode is GET /user?referralCode=.
 func (a *API) userByCode(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(r)
+	caller, err := a.keyHolder(w, r)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (a *API) answerUser(w http.ResponseWriter, r *http.Request, caller program.
 
 // openUser is GET /open/user?referralCode=, for anybody.
 func (a *API) openUser(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.anybody(r)
+	caller, err := a.anybody(w, r)
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func codeInQuery(r *http.Request) (core.ReferralCode, error) {
 
 // users is GET /users.
 func (a *API) users(w http.ResponseWriter, r *http.Request) error {
-	caller, q, p, err := a.lister(r)
+	caller, q, p, err := a.lister(w, r)
 	if err != nil {
 		return err
 	}
@@ -230,7 +230,7 @@ func (a *API) users(w http.ResponseWriter, r *http.Request) error {
 
 // deleteUser is DELETE of a user.
 func (a *API) deleteUser(w http.ResponseWriter, r *http.Request) error {
-	caller, account, user, err := a.userByKey(r)
+	caller, account, user, err := a.userByKey(w, r)
 	if err != nil {
 		return err
 	}
@@ -273,7 +273,7 @@ func (a *API) unblock(w http.ResponseWriter, r *http.Request) error {
 
 func (a *API) setBlocked(w http.ResponseWriter, r *http.Request,
 	set func(context.Context, core.TenantAlias, core.AccountID, core.UserID) error) error {
-	caller, account, user, err := a.userByKey(r)
+	caller, account, user, err := a.userByKey(w, r)
 	if err != nil {
 		return err
 	}

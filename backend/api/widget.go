@@ -77,7 +77,7 @@ func (a *API) answerWidget(w http.ResponseWriter, r *http.Request, in program.Wi
 
 // renderWidget is GET of a user's widget, as older clients ask for it.
 func (a *API) renderWidget(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.caller(r)
+	caller, err := a.caller(w, r)
 	if err != nil {
 		return err
 	}
@@ -99,8 +99,8 @@ func (a *API) renderWidget(w http.ResponseWriter, r *http.Request) error {
 
 // invite is POST of addresses to send a user's link to. Kith sends no mail, and
 // says so: a success would have a page tell its user that friends were invited.
-func (a *API) invite(_ http.ResponseWriter, r *http.Request) error {
-	if _, err := a.caller(r); err != nil {
+func (a *API) invite(w http.ResponseWriter, r *http.Request) error {
+	if _, err := a.caller(w, r); err != nil {
 		return err
 	}
 	return &core.Error{Code: core.CodeForbidden, Message: "this service sends no mail; give the share link to whatever does"}
@@ -108,7 +108,7 @@ func (a *API) invite(_ http.ResponseWriter, r *http.Request) error {
 
 // widgets is GET /widgets.
 func (a *API) widgets(w http.ResponseWriter, r *http.Request) error {
-	caller, _, p, err := a.lister(r)
+	caller, _, p, err := a.lister(w, r)
 	if err != nil {
 		return err
 	}
@@ -121,8 +121,8 @@ func (a *API) widgets(w http.ResponseWriter, r *http.Request) error {
 }
 
 // widgetOf authenticates a request for the widget that its path names.
-func (a *API) widgetOf(r *http.Request) (program.Caller, widget.Type, error) {
-	caller, err := a.keyHolder(r)
+func (a *API) widgetOf(w http.ResponseWriter, r *http.Request) (program.Caller, widget.Type, error) {
+	caller, err := a.keyHolder(w, r)
 	if err != nil {
 		return caller, widget.Type{}, err
 	}
@@ -132,7 +132,7 @@ func (a *API) widgetOf(r *http.Request) (program.Caller, widget.Type, error) {
 
 // widget is GET /widgets/{type}.
 func (a *API) widget(w http.ResponseWriter, r *http.Request) error {
-	caller, t, err := a.widgetOf(r)
+	caller, t, err := a.widgetOf(w, r)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (a *API) widget(w http.ResponseWriter, r *http.Request) error {
 
 // putWidget is PUT /widgets/{type}.
 func (a *API) putWidget(w http.ResponseWriter, r *http.Request) error {
-	caller, t, err := a.widgetOf(r)
+	caller, t, err := a.widgetOf(w, r)
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (a *API) putWidget(w http.ResponseWriter, r *http.Request) error {
 
 // deleteWidget is DELETE /widgets/{type}.
 func (a *API) deleteWidget(w http.ResponseWriter, r *http.Request) error {
-	caller, t, err := a.widgetOf(r)
+	caller, t, err := a.widgetOf(w, r)
 	if err != nil {
 		return err
 	}

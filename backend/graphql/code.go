@@ -19,6 +19,9 @@ type referralCode struct {
 // ReferralCode is a code by its text, or null; anybody may ask.
 func (*query) ReferralCode(ctx context.Context, args struct{ ReferralCode argument }) (*referralCode, error) {
 	c := callOf(ctx)
+	if err := c.attempt(); err != nil {
+		return nil, err
+	}
 	text, err := args.ReferralCode.text("referralCode")
 	if err != nil {
 		return nil, err

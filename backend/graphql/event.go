@@ -57,6 +57,9 @@ func (*mutation) LogUserEvent(ctx context.Context, args struct{ UserEventInput a
 }
 
 func (c *call) logEvents(ctx context.Context, input argument, users *usersOf) (*eventResult, error) {
+	if err := c.input(); err != nil {
+		return nil, err
+	}
 	batch, err := wire.ParseUserEvents([]byte(input.json()))
 	if err != nil {
 		return nil, err

@@ -27,6 +27,7 @@ import (
 	_ "embed"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	gophers "github.com/graph-gophers/graphql-go"
@@ -75,6 +76,9 @@ type Request struct {
 	Cookie, IP string
 	// Base is the origin at which links to the service begin.
 	Base string
+	// Attempt counts one attempt to guess a code or an id, and refuses it when
+	// there were too many. The call itself was counted once.
+	Attempt func() error
 }
 
 // call is a Request under way: what its resolvers share.
@@ -85,8 +89,28 @@ type call struct {
 	budget *budget
 
 	// reading guards what is read once.
-	reading     sync.Mutex
+	reading sync.Mutex
+	// attempts counts guesses; see attempt.
+	attempts    atomic.Int64
 	allPrograms *[]referral.Program
+}
+
+// attempt counts a code that a caller without the API key looks up. The first
+// attempt of a call without credentials was counted with the call.
+func (c *call) attempt() error {
+	if c.Caller.Key || c.Attempt == nil || c.Caller.User == nil && c.attempts.Add(1) == 1 {
+		return nil
+	}
+	return c.Attempt()
+}
+
+// input counts an input of a caller without credentials: it may make a user, or
+// try an id or a code. A user's token says who they are.
+func (c *call) input() error {
+	if c.Caller.User != nil {
+		return nil
+	}
+	return c.attempt()
 }
 
 type callKey struct{}

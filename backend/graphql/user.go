@@ -328,6 +328,9 @@ func (*mutation) UpsertUser(ctx context.Context, args struct{ UserInput argument
 }
 
 func (c *call) upsertUser(ctx context.Context, input argument) (*user, error) {
+	if err := c.input(); err != nil {
+		return nil, err
+	}
 	account, user, err := userKey{AccountID: input.member("accountId"), ID: input.member("id")}.parse(c, auth.UpsertUser)
 	if err != nil {
 		return nil, err

@@ -10,39 +10,40 @@ import (
 )
 
 // FollowShareLink answers a share link. The edge answers those that its replica
-// knows; what it does not know it asks here.
-func (e *Engine) FollowShareLink(ctx context.Context, alias core.TenantAlias, code string, v link.Visit) (link.Answer, error) {
+// knows; what it does not know it asks here. known is true when there is such a
+// code.
+func (e *Engine) FollowShareLink(ctx context.Context, alias core.TenantAlias, code string, v link.Visit) (a link.Answer, known bool, err error) {
 	tenant, err := e.DB.Tenant(ctx, alias)
 	if err != nil {
-		return link.Answer{}, err
+		return link.Answer{}, false, err
 	}
 	found, program, err := e.linkTarget(ctx, alias, code)
 	if err != nil {
-		return link.Answer{}, err
+		return link.Answer{}, false, err
 	}
-	return link.FollowShareLink(v, e.linkTenant(tenant), program.Program, found, e.Now()), nil
+	return link.FollowShareLink(v, e.linkTenant(tenant), program.Program, found, e.Now()), found != "", nil
 }
 
 // TakeCode answers a page request that carries a code, on a shop's host; ok is
-// false when it is to be passed on.
-func (e *Engine) TakeCode(ctx context.Context, host string, code core.ReferralCode, v link.Visit) (a link.Answer, ok bool, err error) {
+// false when it is to be passed on, known true when there is such a code.
+func (e *Engine) TakeCode(ctx context.Context, host string, code core.ReferralCode, v link.Visit) (a link.Answer, known, ok bool, err error) {
 	alias, err := e.DB.TenantByHost(ctx, host)
 	if isNotFound(err) {
-		return link.Answer{}, false, nil
+		return link.Answer{}, true, false, nil
 	}
 	if err != nil {
-		return link.Answer{}, false, err
+		return link.Answer{}, false, false, err
 	}
 	tenant, err := e.DB.Tenant(ctx, alias)
 	if err != nil {
-		return link.Answer{}, false, err
+		return link.Answer{}, false, false, err
 	}
 	found, program, err := e.linkTarget(ctx, alias, string(code))
 	if err != nil {
-		return link.Answer{}, false, err
+		return link.Answer{}, false, false, err
 	}
 	a, ok = link.TakeCode(v, e.linkTenant(tenant), program.Program, found, e.Now())
-	return a, ok, nil
+	return a, found != "", ok, nil
 }
 
 // linkTarget finds a code and its program; a code that is not there, or has not

@@ -16,6 +16,10 @@ const (
 	ForwardedHostHeader  = "x-forwarded-host"
 )
 
+// GuessesHeader tells the host of an edge how many attempts to guess a code, a key
+// or an id an answer was. The host counts them and takes the header off.
+const GuessesHeader = "x-kith-guesses"
+
 // hopAge bounds how old or how far ahead a signature may be: the clock skew
 // between an edge and the backend.
 const hopAge = 5 * core.Minute
@@ -25,7 +29,7 @@ type Hop struct {
 	Method string
 	// URI is path and query exactly as sent.
 	URI string
-	// For, Proto and Host are the values of the three X-Forwarded headers.
+	// For is the address of the client; Proto and Host are what it asked for.
 	For, Proto, Host string
 }
 
@@ -54,15 +58,4 @@ func (h Hop) text(at string) string {
 		text += strconv.Itoa(len(part)) + ":" + part
 	}
 	return text
-}
-
-// ClientIP is the visitor's own address in the value of ForwardedForHeader. The
-// last of several is the proxy that the edge trusts and the one before it is
-// whom that proxy saw; anything further left may be what a visitor made up.
-func ClientIP(forwardedFor string) string {
-	list := strings.Split(forwardedFor, ",")
-	if len(list) > 1 {
-		list = list[:len(list)-1]
-	}
-	return strings.TrimSpace(list[len(list)-1])
 }

@@ -30,6 +30,8 @@ func Status(c core.Code) int {
 		return 415
 	case core.CodeRateLimited:
 		return 429
+	case core.CodeTimeout:
+		return 408
 	case core.CodeUnavailable:
 		return 503
 	}
@@ -66,6 +68,8 @@ func apiErrorCode(c core.Code) string {
 		return "API_REQUEST_NOT_SUPPORTED"
 	case core.CodeRateLimited:
 		return "RATE_LIMITED"
+	case core.CodeTimeout:
+		return "REQUEST_TIMEOUT"
 	}
 	return "INTERNAL"
 }

@@ -36,6 +36,7 @@ var statuses = map[core.Code]struct {
 	core.CodeUnavailable:      {503, "UNAVAILABLE"},
 	core.CodeNotSupported:     {403, "API_REQUEST_NOT_SUPPORTED"},
 	core.CodeRateLimited:      {429, "RATE_LIMITED"},
+	core.CodeTimeout:          {408, "REQUEST_TIMEOUT"},
 }
 
 func TestStatus(t *testing.T) {

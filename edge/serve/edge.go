@@ -25,11 +25,11 @@ import (
 
 // Variables of the component (spin.toml).
 const (
-	masterKeyVariable  = "master_key"
-	backendVariable    = "backend_url"
-	publicVariable     = "backend_public_url"
-	maxBodyVariable    = "max_body_bytes"
-	trustProxyVariable = "trust_proxy"
+	masterKeyVariable      = "master_key"
+	backendVariable        = "backend_url"
+	publicVariable         = "backend_public_url"
+	maxBodyVariable        = "max_body_bytes"
+	trustedProxiesVariable = "trusted_proxies"
 )
 
 // Edge answers requests.

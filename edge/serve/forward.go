@@ -60,7 +60,7 @@ func travels(name string) bool {
 // vouched reports whether a header is the edge's own to set.
 func vouched(name string) bool {
 	switch name {
-	case auth.HopHeader, auth.ForwardedForHeader, auth.ForwardedProtoHeader, auth.ForwardedHostHeader, "host":
+	case auth.HopHeader, auth.GuessesHeader, auth.ForwardedForHeader, auth.ForwardedProtoHeader, auth.ForwardedHostHeader, "host":
 		return true
 	}
 	return strings.HasPrefix(name, "spin-")

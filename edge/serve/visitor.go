@@ -9,40 +9,34 @@ import (
 
 // visitor is where a request came from.
 type visitor struct {
-	// address is the visitor's IP address, or a list of them when a trusted
-	// proxy told of more.
+	// address is the client's IP address, or empty when the host tells none.
 	address      string
 	scheme, host string
 }
 
-// visitor reads the connection as the host saw it. What a proxy says is
-// believed only when the operator said that there is one: anybody can send
-// X-Forwarded headers.
+// visitor reads the connection as the host saw it. X-Forwarded headers are read
+// only when the peer is in one of the networks that the operator listed: anybody
+// can send them.
 func (r *request) visitor() visitor {
+	peer := r.header("spin-client-addr")
 	scheme, _, _ := strings.Cut(r.header("spin-full-url"), "://")
-	v := visitor{address: clientIP(r.header("spin-client-addr")), scheme: scheme, host: r.header("host")}
-	before, proto, host := r.headers(auth.ForwardedForHeader, ", "), r.header(auth.ForwardedProtoHeader), r.header(auth.ForwardedHostHeader)
-	if before == "" && proto == "" && host == "" || r.variable(trustProxyVariable) != "true" {
+	v := visitor{scheme: scheme, host: r.header("host")}
+	// The host program refuses a list that cannot be read; elsewhere it trusts
+	// nobody.
+	trusted, _ := auth.ParseNetworks(trustedProxiesVariable, r.variable(trustedProxiesVariable))
+	if client, ok := auth.Client(peer, r.headers(auth.ForwardedForHeader, ","), trusted); ok {
+		v.address = client.String()
+	}
+	if !trusted.Trusted(peer) {
 		return v
 	}
-	if before != "" {
-		v.address = before + ", " + v.address
-	}
-	if proto != "" {
+	if proto := auth.LastForwarded(r.headers(auth.ForwardedProtoHeader, ",")); proto != "" {
 		v.scheme = proto
 	}
-	if host != "" {
+	if host := auth.LastForwarded(r.headers(auth.ForwardedHostHeader, ",")); host != "" {
 		v.host = host
 	}
 	return v
-}
-
-// clientIP is the address without its port; the brackets of IPv6 go with it.
-func clientIP(address string) string {
-	if i := strings.LastIndexByte(address, ':'); i >= 0 {
-		address = address[:i]
-	}
-	return strings.Trim(address, "[]")
 }
 
 // visit is the part of a request that decides about links and cookies.

@@ -85,7 +85,7 @@ func TestEdge_CookieIsSecureOnHTTPS(t *testing.T) {
 	s := demoSite(t)
 	s.serve(t)
 	s.identify(t, s.backend, "demo", "anna", `{"referralCode":"ANNA10"}`)
-	s.serveEdge(t, "KITH_TRUST_PROXY=true")
+	s.serveEdge(t, "KITH_TRUSTED_PROXIES=127.0.0.1")
 	for _, path := range []string{"/s/demo/ANNA10", "/shoes?rsCode=ANNA10"} {
 		behind := mustCall(t, http.StatusFound, "GET", s.edge+path, "", "Host: shop.example", "X-Forwarded-Proto: https")
 		require.Regexp(t, `^kith_demo=v1\.[0-9a-z]+\.classic\.ANNA10\.\.\.[A-Za-z0-9_-]{43}; Path=/; Max-Age=2592000; HttpOnly; SameSite=Lax; Secure$`, behind.header.Get("Set-Cookie"))

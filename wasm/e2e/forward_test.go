@@ -179,7 +179,9 @@ func TestForward_HopHeadersAreTheEdges(t *testing.T) {
 		address, scheme, host_ string
 	}{
 		{"nobody is trusted", nil, "127.0.0.1", "http", "shop.example"},
-		{"a proxy is trusted", []string{"KITH_TRUST_PROXY=true"}, "203.0.113.9, 203.0.113.10, 127.0.0.1", "https", "evil.example"},
+		{"another proxy is trusted", []string{"KITH_TRUSTED_PROXIES=10.0.0.0/8"}, "127.0.0.1", "http", "shop.example"},
+		{"a proxy is trusted", []string{"KITH_TRUSTED_PROXIES=10.0.0.0/8, 127.0.0.1"}, "203.0.113.10", "https", "evil.example"},
+		{"two proxies are trusted", []string{"KITH_TRUSTED_PROXIES=127.0.0.0/8,203.0.113.10"}, "203.0.113.9", "https", "evil.example"},
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			t.Parallel()

@@ -36,7 +36,7 @@ func (s *site) native(b testing.TB) *httptest.Server {
 	f := &nativeFile{write: nativePool(b, url, 1), read: nativePool(b, url+"&_pragma=query_only(1)", 4), log: log}
 	abi.Native.Execute, abi.Native.Random = f.execute, func(p []byte) { _, _ = rand.Read(p) }
 	variables := map[string]string{
-		"master_key": strings.TrimSpace(string(key)), "backend_url": s.backend, "max_body_bytes": "8388608", "trust_proxy": "false",
+		"master_key": strings.TrimSpace(string(key)), "backend_url": s.backend, "max_body_bytes": "8388608", "trusted_proxies": "",
 	}
 	edge := serve.Edge{
 		Variable: func(name string) (string, error) { return variables[name], nil },

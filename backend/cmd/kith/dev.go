@@ -29,6 +29,10 @@ func (c *devCommand) Run(e *env) error {
 	}
 	defer engine.DB.Close()
 	defer engine.Files.Close()
+	trusted, err := c.proxies()
+	if err != nil {
+		return err
+	}
 	listener, err := listen(c.BackendAddr)
 	if err != nil {
 		return err
@@ -38,12 +42,12 @@ func (c *devCommand) Run(e *env) error {
 		return err
 	}
 	backendURL := "http://" + reachable(listener.Addr().String())
-	loaded, err := c.load(e, &c.databaseFlags, backendURL)
+	loaded, err := c.load(e, &c.databaseFlags, trusted, backendURL)
 	if err != nil {
 		return err
 	}
 	logConfig(e, "backend", c.backendFlags)
-	c.edgeFlags.logConfig(e, c.databaseFlags, backendURL)
+	c.edgeFlags.logConfig(e, c.databaseFlags, c.connectionFlags, backendURL)
 	edgeURL := "http://" + reachable(edge.Addr().String())
 	if err := demo.Seed(e.ctx, engine, edgeURL, testURL(edgeURL)); err != nil {
 		return err
@@ -73,7 +77,7 @@ func (c *devCommand) Run(e *env) error {
 		return err
 	}
 	banner(e.out, edgeURL, backendURL, labURL, c.Data, upload)
-	return c.serve(e, func(own *env) error { return serveEdge(own, loaded, edge) },
+	return c.serve(e, func(own *env) error { return serveEdge(own, loaded, edge, c.connectionFlags, trusted) },
 		func(own *env) error {
 			return backend{
 				engine: engine, listener: listener, pages: demo.Landing(engine), explorer: explorer(), sftp: sftp, flags: c.backendFlags,

@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"kith"
+	"kith/backend/guess"
 	"kith/core"
+	"kith/core/auth"
 	"kith/wasm/host"
 )
 
@@ -23,7 +25,6 @@ type edgeFlags struct {
 	Manifest         string `env:"KITH_MANIFEST" help:"Spin manifest of the component to run, which names its Wasm module. Default: the manifest and the module in this binary." placeholder:"FILE"`
 	BackendPublicURL string `env:"KITH_BACKEND_PUBLIC_URL" help:"Where clients reach the backend itself; named when a body is too large for the edge." placeholder:"URL"`
 	MaxBody          int64  `env:"KITH_MAX_BODY" default:"8388608" help:"Largest body in bytes that the edge takes."`
-	TrustProxy       bool   `env:"KITH_TRUST_PROXY" help:"Believe X-Forwarded-For, -Proto and -Host: set it only behind a proxy that writes them."`
 	Fresh            bool   `env:"KITH_FRESH" help:"Make a new instance for every request, as Spin does."`
 
 	EdgeTimeout time.Duration `env:"KITH_EDGE_TIMEOUT" default:"10s" help:"Longest time that the component has for a request; then the answer is 503."`
@@ -33,6 +34,7 @@ type edgeFlags struct {
 type edgeCommand struct {
 	databaseFlags
 	opsFlags
+	connectionFlags
 	edgeFlags
 	BackendURL          string   `env:"KITH_BACKEND_URL" default:"http://127.0.0.1:8080" help:"Where the edge reaches the backend."`
 	DatabaseFallbackURL []string `env:"KITH_DATABASE_FALLBACK_URL" help:"Further libSQL servers of the same database and token, asked in this order while the edge's own does not answer." placeholder:"URL,..."`
@@ -43,11 +45,15 @@ func (c *edgeCommand) Run(e *env) error {
 	if err := c.checkFallbacks(); err != nil {
 		return err
 	}
-	loaded, err := c.load(e, &c.databaseFlags, c.BackendURL, c.DatabaseFallbackURL...)
+	trusted, err := c.proxies()
 	if err != nil {
 		return err
 	}
-	c.logConfig(e, c.databaseFlags, c.BackendURL, c.DatabaseFallbackURL...)
+	loaded, err := c.load(e, &c.databaseFlags, trusted, c.BackendURL, c.DatabaseFallbackURL...)
+	if err != nil {
+		return err
+	}
+	c.logConfig(e, c.databaseFlags, c.connectionFlags, c.BackendURL, c.DatabaseFallbackURL...)
 	replicas, err := openReplicas(loaded, &c.databaseFlags, append([]string{c.DatabaseURL}, c.DatabaseFallbackURL...)...)
 	if err != nil {
 		return err
@@ -64,7 +70,7 @@ func (c *edgeCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	return serveEdge(e, loaded, listener)
+	return serveEdge(e, loaded, listener, c.connectionFlags, trusted)
 }
 
 // checkFallbacks refuses what is no fallback: only servers copy each other.
@@ -102,18 +108,18 @@ func checkURL(flag, value string) error {
 	return nil
 }
 
-func (f edgeFlags) logConfig(e *env, d databaseFlags, backendURL string, fallbacks ...string) {
+func (f edgeFlags) logConfig(e *env, d databaseFlags, l connectionFlags, backendURL string, fallbacks ...string) {
 	e.log.Info("config", "part", "edge", "version", version, "addr", f.EdgeAddr, "manifest", f.manifestSource(),
 		"backend_url", backendURL, "backend_public_url", f.BackendPublicURL, "database", d.DatabaseURL,
 		"database_fallbacks", fallbacks, "database_token", secret(d.DatabaseToken), "master_key", d.masterKeySource(),
-		"max_body", f.MaxBody, "trust_proxy", f.TrustProxy, "fresh", f.Fresh, "edge_timeout", f.EdgeTimeout, "read_timeout", f.ReadTimeout)
+		"max_body", f.MaxBody, "trusted_proxies", l.TrustedProxies, "max_connections", l.MaxConnections, "rate_limit", l.RateLimit, "fresh", f.Fresh, "edge_timeout", f.EdgeTimeout, "read_timeout", f.ReadTimeout)
 }
 
 // granted is the name of the database in the manifest.
 const granted = "default"
 
 // load readies the component.
-func (f edgeFlags) load(e *env, d *databaseFlags, backendURL string, fallbacks ...string) (*host.Host, error) {
+func (f edgeFlags) load(e *env, d *databaseFlags, trusted auth.Networks, backendURL string, fallbacks ...string) (*host.Host, error) {
 	if err := f.check(backendURL); err != nil {
 		return nil, err
 	}
@@ -131,7 +137,7 @@ func (f edgeFlags) load(e *env, d *databaseFlags, backendURL string, fallbacks .
 		ReadFile: read,
 		Variables: map[string]string{
 			"master_key": key, "backend_url": backendURL, "backend_public_url": f.BackendPublicURL,
-			"max_body_bytes": strconv.FormatInt(f.MaxBody, 10), "trust_proxy": strconv.FormatBool(f.TrustProxy),
+			"max_body_bytes": strconv.FormatInt(f.MaxBody, 10), "trusted_proxies": trusted.String(),
 		},
 		Databases: map[string]host.Database{granted: {URL: leaveLog(database), Token: d.DatabaseToken, Fallbacks: fallbacks}},
 		// Above the component's own bound, which is the one that callers meet.
@@ -184,8 +190,9 @@ func (f edgeFlags) manifestSource() string {
 }
 
 // serveEdge answers on listener until the context ends, then drains.
-func serveEdge(e *env, loaded *host.Host, listener net.Listener) error {
-	err := e.serveHTTP(listener, e.observer.Requests("edge", edgeRoute, loaded))
+func serveEdge(e *env, loaded *host.Host, listener net.Listener, f connectionFlags, trusted auth.Networks) error {
+	guarded := limitGuesses(guess.New(int(f.RateLimit), time.Now), trusted, loaded)
+	err := e.serveHTTP(f.limit(listener, trusted), e.observer.Requests("edge", edgeRoute, guarded))
 	ctx, cancel := context.WithTimeout(context.Background(), e.stopTimeout)
 	defer cancel()
 	if closeErr := loaded.Close(ctx); closeErr != nil {

@@ -14,6 +14,7 @@ import (
 	"kith/backend/api"
 	"kith/backend/demo"
 	"kith/backend/graphql"
+	"kith/backend/guess"
 	"kith/backend/job"
 	"kith/backend/program"
 	"kith/backend/webhook"
@@ -23,11 +24,11 @@ import (
 type backendFlags struct {
 	databaseFlags
 	opsFlags
+	connectionFlags
 	jobFlags
 	sftpFlags
 	BackendAddr string `env:"KITH_BACKEND_ADDR" default:"127.0.0.1:8080" help:"Address that the backend listens on."`
 	PublicURL   string `env:"KITH_PUBLIC_URL" help:"Origin at which visitors reach the service, such as https://go.example: share links of tenants without a share origin begin there. Default: at the origin of the tenant's landing page." placeholder:"ORIGIN"`
-	RateLimit   uint   `env:"KITH_RATE_LIMIT" default:"600" help:"Calls a minute that one public address may make to live tenants without their API key; 0: any number."`
 	TempDomains string `env:"KITH_TEMP_DOMAINS" type:"existingfile" help:"File of domains of disposable mail addresses, one on each line, besides those that are known." placeholder:"FILE"`
 }
 
@@ -112,7 +113,7 @@ func logConfig(e *env, part string, f backendFlags) {
 	url, _ := f.url()
 	e.log.Info("config", "part", part, "version", version, "addr", f.BackendAddr, "data", f.Data, "database", url,
 		"database_token", secret(f.DatabaseToken), "master_key", f.masterKeySource(), "files", f.bucket(f.Data),
-		"max_file", f.MaxFile, "temp_domains", f.TempDomains, "public_url", f.PublicURL, "rate_limit", f.RateLimit, "job_workers", f.JobWorkers, "job_lease", f.JobLease)
+		"max_file", f.MaxFile, "temp_domains", f.TempDomains, "public_url", f.PublicURL, "rate_limit", f.RateLimit, "trusted_proxies", f.TrustedProxies, "max_connections", f.MaxConnections, "job_workers", f.JobWorkers, "job_lease", f.JobLease)
 }
 
 // backend is a backend that is ready to serve.
@@ -132,6 +133,10 @@ type backend struct {
 // file, finishes those it has, and processes the events they brought.
 func (b backend) serve(e *env) error {
 	engine := b.engine
+	trusted, err := b.flags.proxies()
+	if err != nil {
+		return err
+	}
 	graph, err := graphql.New(engine, e.log, b.explorer != nil)
 	if err != nil {
 		return err
@@ -160,9 +165,9 @@ func (b backend) serve(e *env) error {
 		worker.Finish = e.stopTimeout / 3 // requests have ended by then
 		workers.Go(func() { worker.Run(working) })
 	}
-	surface := &api.API{Engine: engine, PublicURL: b.flags.PublicURL, Pages: b.pages, GraphQL: graph, GraphiQL: b.explorer, Limit: api.NewLimit(int(b.flags.RateLimit)), Observe: e.observeRoute, Log: e.log}
+	surface := &api.API{Engine: engine, PublicURL: b.flags.PublicURL, Pages: b.pages, GraphQL: graph, GraphiQL: b.explorer, Guesses: guess.New(int(b.flags.RateLimit), time.Now), Proxies: trusted, Observe: e.observeRoute, Log: e.log}
 	stopSFTP := b.sftp.start(e)
-	err = e.serveHTTP(b.listener, surface.Handler())
+	err = e.serveHTTP(b.flags.limit(b.listener, trusted), surface.Handler())
 	stopSFTP()
 	stopWorking()
 	workers.Wait()

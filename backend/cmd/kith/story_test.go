@@ -227,7 +227,7 @@ func (s *stage) edgeTarget(t *testing.T, fresh bool) transcript.Target {
 	})
 	require.NoError(t, err, "make edge builds the component")
 	target := s.backendTarget("edge")
-	target.Base = serveStory(t, func(e *env, l net.Listener) error { return serveEdge(e, loaded, l) })
+	target.Base = serveStory(t, func(e *env, l net.Listener) error { return serveEdge(e, loaded, l, connectionFlags{}, nil) })
 	return target
 }
 

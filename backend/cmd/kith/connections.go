@@ -1,0 +1,171 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strconv"
+	"sync"
+
+	"kith/backend/api"
+	"kith/backend/guess"
+	"kith/core"
+	"kith/core/auth"
+	"kith/core/link"
+	"kith/core/wire"
+	"kith/edge/route"
+)
+
+// connectionFlags bound what strangers may do to the listeners of edge and
+// backend.
+type connectionFlags struct {
+	TrustedProxies string `env:"KITH_TRUSTED_PROXIES" help:"Networks of the proxies in front, such as 10.0.0.0/8,192.0.2.7: their X-Forwarded-For, -Proto and -Host are read. Default: none." placeholder:"CIDR,..."`
+	MaxConnections uint   `env:"KITH_MAX_CONNECTIONS" default:"256" help:"Connections of one client address (IPv6: /64) at a time; trusted proxies and this machine may have any number. 0: any number."`
+	RateLimit      uint   `env:"KITH_RATE_LIMIT" default:"600" help:"Attempts a minute to guess codes, keys or ids that one public network (/24, IPv6 /56) may make at live tenants; 0: any number."`
+}
+
+// proxies are the trusted ones.
+func (f connectionFlags) proxies() (auth.Networks, error) {
+	if os.Getenv("KITH_TRUST_PROXY") != "" {
+		return nil, core.Invalid("KITH_TRUST_PROXY", "is no longer read; remove it and list the networks of your proxies in KITH_TRUSTED_PROXIES, such as 127.0.0.1 or 10.0.0.0/8")
+	}
+	return auth.ParseNetworks("trusted-proxies", f.TrustedProxies)
+}
+
+// limit makes a listener count connections by address.
+func (f connectionFlags) limit(l net.Listener, trusted auth.Networks) net.Listener {
+	if f.MaxConnections == 0 {
+		return l
+	}
+	exempt := func(a netip.Addr) bool { return a.IsLoopback() || trusted.Contain(a) }
+	return &limitedListener{Listener: l, most: int(f.MaxConnections), exempt: exempt, open: map[netip.Prefix]int{}}
+}
+
+// limitedListener closes a connection at once whose address has as many as it may.
+type limitedListener struct {
+	net.Listener
+	most   int
+	exempt func(netip.Addr) bool
+
+	mu   sync.Mutex
+	open map[netip.Prefix]int
+}
+
+// Accept returns the next connection that is within the bound.
+func (l *limitedListener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		addr, ok := auth.ParseAddress(c.RemoteAddr().String())
+		if !ok || l.exempt(addr) {
+			return c, nil
+		}
+		bits := 64
+		if addr.Is4() {
+			bits = 32
+		}
+		of := netip.PrefixFrom(addr, bits).Masked()
+		if l.enter(of) {
+			return &countedConn{Conn: c, leave: sync.OnceFunc(func() { l.leave(of) })}, nil
+		}
+		_ = c.Close()
+	}
+}
+
+func (l *limitedListener) enter(of netip.Prefix) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open[of] >= l.most {
+		return false
+	}
+	l.open[of]++
+	return true
+}
+
+func (l *limitedListener) leave(of netip.Prefix) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open[of]--; l.open[of] == 0 {
+		delete(l.open, of)
+	}
+}
+
+type countedConn struct {
+	net.Conn
+	leave func()
+}
+
+// Close gives the connection's place back.
+func (c *countedConn) Close() error {
+	defer c.leave()
+	return c.Conn.Close()
+}
+
+// limitGuesses counts the attempts to guess that the answers of an edge say they
+// were. Once a network has none left, its share links, pages with a code and open
+// look-ups are refused before they reach the component, found or not: the replica
+// would answer those that are found. All other attempts are the backend's to
+// refuse.
+func limitGuesses(limit *guess.Limiter, trusted auth.Networks, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		client, _ := auth.Client(r.RemoteAddr, joined(r.Header, auth.ForwardedForHeader), trusted)
+		if looksUp(r) && limit.Exhausted(client) {
+			writeFailure(w, &core.Error{Code: core.CodeRateLimited, RS: "RS033", Message: api.TooManyGuesses(limit.PerMinute())})
+			return
+		}
+		next.ServeHTTP(&guessWriter{ResponseWriter: w, count: func(n int) { limit.Count(client, n) }}, r)
+	})
+}
+
+func joined(h http.Header, name string) (all string) {
+	for i, value := range h.Values(name) {
+		if i > 0 {
+			all += ","
+		}
+		all += value
+	}
+	return all
+}
+
+// looksUp reports whether a request asks for a code without credentials.
+func looksUp(r *http.Request) bool {
+	to := route.Parse(r.Method, r.URL.EscapedPath())
+	switch to.Kind {
+	case route.ShareLink, route.OpenCode:
+		return true
+	case route.Page:
+		_, carried := link.Carried(r.URL.RawQuery)
+		return carried
+	}
+	return false
+}
+
+func writeFailure(w http.ResponseWriter, err error) {
+	status, body := wire.Failure(err)
+	w.Header().Set("Content-Type", wire.JSONType)
+	w.Header().Set("Cache-Control", wire.CacheControl)
+	w.Header().Set("Retry-After", wire.RetryAfter(status))
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}
+
+// guessWriter takes auth.GuessesHeader off an answer.
+type guessWriter struct {
+	http.ResponseWriter
+	count func(n int)
+}
+
+// WriteHeader counts what the header says.
+func (g *guessWriter) WriteHeader(status int) {
+	if n, err := strconv.Atoi(g.Header().Get(auth.GuessesHeader)); err == nil && n > 0 {
+		g.count(n)
+	}
+	g.Header().Del(auth.GuessesHeader)
+	g.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap lets http.ResponseController reach what is below.
+func (g *guessWriter) Unwrap() http.ResponseWriter { return g.ResponseWriter }

@@ -1,0 +1,133 @@
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// 400 bodies that do not come on: share links, look-ups and other calls are
+// answered meanwhile, by edge and backend, and each slow one gets 408.
+func TestAttack_SlowBodies(t *testing.T) {
+	t.Parallel()
+	s := demoSite(t)
+	s.serve(t)
+	s.identify(t, s.backend, "demo", "anna", `{"referralCode":"ANNA10"}`)
+	s.serveEdge(t)
+	const slow = 200
+	for _, base := range []string{s.edge, s.backend} {
+		conns := make([]net.Conn, slow)
+		for i := range conns {
+			c, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
+			require.NoError(t, err)
+			defer c.Close()
+			_, err = io.WriteString(c, "PUT /api/v1/demo/open/account/a/user/a HTTP/1.1\r\nHost: h\r\n"+s.auth("demo")+"\r\nContent-Length: 1000000\r\n\r\n{")
+			require.NoError(t, err)
+			conns[i] = c
+		}
+		for range 20 {
+			mustCall(t, http.StatusFound, "GET", base+"/s/demo/ANNA10", "")
+			mustCall(t, http.StatusOK, "GET", base+"/api/v1/demo/code/ANNA10", "", s.auth("demo"))
+			s.identify(t, base, "demo", "ben", `{}`)
+		}
+		for _, c := range conns {
+			a := readAnswer(t, bufio.NewReader(c), "PUT")
+			require.Equal(t, http.StatusRequestTimeout, a.status, a.body)
+			require.Equal(t, "REQUEST_TIMEOUT", decode[failure](t, a).APIErrorCode)
+		}
+	}
+}
+
+// More than 4,096 headers are refused.
+func TestAttack_ManyHeaders(t *testing.T) {
+	t.Parallel()
+	s := demoSite(t)
+	s.serve(t)
+	s.serveEdge(t)
+	a := raw(t, s.edge, "GET /healthz HTTP/1.1\nHost: h\n"+strings.Repeat("a:\n", 4097)+"\n")
+	require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, a.status, a.body)
+	require.Equal(t, http.StatusOK, raw(t, s.edge, "GET /healthz HTTP/1.1\nHost: h\n"+strings.Repeat("a:\n", 4000)+"\n").status)
+}
+
+// Each way to guess is counted for the network that it comes from, and those of
+// one way use up those of all others.
+func TestAttack_Guesses(t *testing.T) {
+	t.Parallel()
+	const limit = 20
+	s := demoSite(t)
+	s.serve(t, "KITH_RATE_LIMIT="+strconv.Itoa(limit))
+	s.identify(t, s.backend, "demo", "anna", `{"referralCode":"ANNA10"}`)
+	s.serveEdge(t, "KITH_TRUSTED_PROXIES=127.0.0.0/8", "KITH_RATE_LIMIT="+strconv.Itoa(limit))
+	inputs := strings.TrimSuffix(strings.Repeat(`{accountId:"x",id:"x"},`, 50), ",")
+	for i, row := range []struct {
+		name, method, path, body string
+		headers                  []string
+	}{
+		{"share links", "GET", "/s/demo/NOBODY", "", nil},
+		{"share links, by HEAD", "HEAD", "/s/demo/NOBODY", "", nil},
+		{"pages", "GET", "/shoes?rsCode=NOBODY", "", []string{"Host: shop.example"}},
+		{"open look-ups", "GET", "/api/v1/demo/open/code/NOBODY", "", nil},
+		{"open look-ups that the edge answers", "GET", "/api/v1/demo/open/code/ANNA10", "", nil},
+		{"names of owners", "GET", "/api/v1/demo/open/user?referralCode=NOBODY", "", nil},
+		{"API keys", "GET", "/api/v1/demo/code/ANNA10", "", []string{"Authorization: Basic eDp4"}},
+		{"API keys of cookie users", "PUT", "/api/v1/demo/open/user/cookie_user", "{}", []string{"Authorization: Basic eDp4"}},
+		{"a call of many inputs", "POST", "/api/v1/demo/graphql", `{"query":` + strconv.Quote("mutation{upsertUsers(userInputs:["+inputs+"]){__typename}}") + `}`, nil},
+		{"many look-ups in a call", "POST", "/api/v1/demo/graphql", `{"query":` + strconv.Quote("{"+lookUps(40)+"}") + `}`, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			from := func(host int, port string) string {
+				return fmt.Sprintf("X-Forwarded-For: 198.51.%d.%d%s", i, host, port)
+			}
+			calls, a := 0, answer{}
+			for a.status != http.StatusTooManyRequests {
+				// All addresses of a network count, with or without a port.
+				a, _ = call(row.method, s.edge+row.path, row.body, append(row.headers, from(calls%250, ":"+strconv.Itoa(1000+calls)))...)
+				require.Empty(t, a.header.Get("X-Kith-Guesses"))
+				calls++
+				require.Less(t, calls, 50*limit)
+			}
+			for _, path := range []string{"/s/demo/NOBODY", "/api/v1/demo/open/code/NOBODY"} {
+				mustCall(t, http.StatusTooManyRequests, "GET", s.edge+path, "", from(9, ""))
+			}
+			// What is found cannot be told from what is not, by those who guess.
+			mustCall(t, http.StatusTooManyRequests, "GET", s.edge+"/s/demo/ANNA10", "", from(9, ""))
+			// The shop's own server, and visitors elsewhere, go on.
+			mustCall(t, http.StatusOK, "GET", s.edge+"/api/v1/demo/code/ANNA10", "", s.auth("demo"), from(9, ""))
+			mustCall(t, http.StatusFound, "GET", s.edge+"/s/demo/ANNA10", "", "X-Forwarded-For: 203.0.113.1")
+		})
+	}
+	for range 5 * limit {
+		mustCall(t, http.StatusFound, "GET", s.edge+"/s/demo/ANNA10", "", "X-Forwarded-For: 203.0.113.1")
+	}
+}
+
+func lookUps(n int) (all string) {
+	for i := range n {
+		all += fmt.Sprintf("c%d:referralCode(referralCode:\"NOBODY%d\"){code} ", i, i)
+	}
+	return all
+}
+
+// A setting that no longer means what it did stops the start.
+func TestAttack_TrustIsAListOfNetworks(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ setting, says string }{
+		{"KITH_TRUST_PROXY=true", "KITH_TRUSTED_PROXIES"},
+		{"KITH_TRUSTED_PROXIES=true", "must be networks such as 10.0.0.0/8"},
+	} {
+		for _, command := range []string{"edge", "serve", "dev"} {
+			c := newSite(t).command(t, command)
+			c.Env = append(c.Env, row.setting)
+			out, err := c.CombinedOutput()
+			require.Error(t, err)
+			require.Contains(t, string(out), row.says)
+		}
+	}
+}
