@@ -42,6 +42,8 @@ func checkObject(body []byte, limit int) error {
 	// not JSON; gjson's check does not.
 	case !gjson.ValidBytes(body):
 		return core.Malformed("", "the body is not valid JSON")
+	case loneSurrogate(body):
+		return core.Malformed("", "the body has half a character, a \\uD800 to \\uDFFF without its other half; write the character itself or both halves")
 	case bytes.TrimLeft(body, " \t\r\n")[0] != '{':
 		return core.Malformed("", "the body must be a JSON object")
 	}
@@ -105,6 +107,41 @@ func tooDeep(body []byte) bool {
 		}
 	}
 	return false
+}
+
+// loneSurrogate reports whether valid JSON has an escape that is half a character.
+// Readers disagree on what it is: a replacement character, or bytes that are no UTF-8.
+func loneSurrogate(body []byte) bool {
+	for {
+		at := bytes.IndexByte(body, '\\')
+		if at < 0 {
+			return false
+		}
+		body = body[at:]
+		switch half := surrogate(body); {
+		case half == 0:
+			body = body[2:]
+		case half == 'D' || surrogate(body[6:]) != 'D':
+			return true
+		default:
+			body = body[12:]
+		}
+	}
+}
+
+// surrogate is 'U' for a text that begins with the escape of the upper half of a
+// character, 'D' for the lower one, and 0 for anything else.
+func surrogate(text []byte) byte {
+	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' || text[2]|0x20 != 'd' {
+		return 0
+	}
+	switch c := text[3] | 0x20; {
+	case c == '8' || c == '9' || c == 'a' || c == 'b':
+		return 'U'
+	case c >= 'c' && c <= 'f':
+		return 'D'
+	}
+	return 0
 }
 
 // reader takes the keys of one object, one after the other.
