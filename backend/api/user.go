@@ -186,8 +186,13 @@ func (a *API) openUser(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, wire.OpenUser(found.User, code))
+	writeJSON(w, http.StatusOK, wire.OpenUser(found.User, code, caller.Key || isSelf(caller, found.User)))
 	return nil
+}
+
+// isSelf reports whether a user makes a call about themselves.
+func isSelf(c program.Caller, u referral.User) bool {
+	return c.User != nil && c.User.Account == u.Account && c.User.User == u.ID
 }
 
 // codeInQuery reads the parameter referralCode. A text that cannot be a code is

@@ -82,12 +82,16 @@ func Users(page []UserInfo, total int, wanted Fields) []byte {
 }
 
 // OpenUser writes what anybody may see of the owner of a code (reference, 1.2):
-// as much as a friend needs to recognise them by.
-func OpenUser(u referral.User, code core.ReferralCode) []byte {
+// as much as a friend needs to recognise them by. The ids, often an e-mail address,
+// are null but for a holder of the API key and the user.
+func OpenUser(u referral.User, code core.ReferralCode, ids bool) []byte {
+	if !ids {
+		u.ID, u.Account = "", ""
+	}
 	w := writer{}
 	w.open()
-	w.text("id", string(u.ID))
-	w.text("accountId", string(u.Account))
+	w.textOrNull("id", string(u.ID))
+	w.textOrNull("accountId", string(u.Account))
 	w.text("firstName", u.FirstName)
 	w.textOrNull("lastInitial", initial(u.LastName))
 	w.text("referralCode", string(code))
