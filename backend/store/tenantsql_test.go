@@ -57,6 +57,7 @@ var acrossTenants = map[string]string{
 	"Load":                 "any table, of a backup; checked by Table.Tenant when it is of one tenant",
 	"BeginRestore":         "an empty database",
 	"Aliases":              "the list of the tenants",
+	"KeyEvidence":          "any tenant's sealed key, to see whether the master key opens it",
 	"page: SELECT UNKNOWN": "any export; see below, where each is made",
 	"userOf":               "a part of an export",
 	"rewardUpdated":        "a part of an export",

@@ -185,12 +185,8 @@ func (c *restoreCommand) Run(e *env) error {
 		return err
 	}
 	defer done()
-	ready := toBeFilled
-	if c.Tenant != "" {
-		// It is brought up to date when the file was verified.
-		ready = asItIs
-	}
-	db, files, err := c.openStore(e, ready)
+	// Where a tenant is restored, it is brought up to date when the file was verified.
+	db, files, err := c.openStore(e, toBeFilled)
 	if err != nil {
 		return err
 	}

@@ -537,7 +537,7 @@ func oldDatabase(t *testing.T) string {
 	for _, statement := range []string{
 		`DROP TABLE restoring`, `INSERT INTO intake_cursor (one, seq) VALUES (1, 0)`,
 		`INSERT INTO schema_version (version, applied_at) VALUES (1, 1), (2, 1), (10, 1), (20, 1)`,
-		`INSERT INTO tenant (alias, key_hash, key_sealed, discount_id, consent, consent_cookie, created_at) VALUES ('old', 'h', 's', 'd', 'off', '', 1)`,
+		`INSERT INTO tenant (alias, key_hash, key_sealed, discount_id, consent, consent_cookie, created_at) VALUES ('old', 'h', '', 'd', 'off', '', 1)`,
 	} {
 		execSQL(t, "file:"+path, statement)
 	}
