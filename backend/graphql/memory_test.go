@@ -53,7 +53,7 @@ func TestMemory_OfOneCall(t *testing.T) {
 		"long aliases":       document("{" + repeat(300, func(i int) string { return fmt.Sprintf("%s%d:identityFunction ", long[:80], i) }) + "}"),
 		"conflicts":          document("{" + repeat(900, func(i int) string { return fmt.Sprintf("a:identityFunction(value:%d)", i) }) + "}"),
 		"conflicts, big":     document("{" + repeat(2800, func(i int) string { return fmt.Sprintf("a:identityFunction(value:%d)", i) }) + "}"),
-		"conflicts below":    document("{" + repeat(19, func(i int) string { return fmt.Sprintf("renderWidget{user{a:id a:email a:locale a:accountId}}") }) + "}"),
+		"conflicts below":    document("{" + repeat(19, func(i int) string { return "renderWidget{user{a:id a:email a:locale a:accountId}}" }) + "}"),
 		"other operation":    `{"operationName":"a","query":"query a{jwks} query b{` + repeat(390, func(i int) string { return fmt.Sprintf("a:identityFunction(value:%d)", i) }) + `}"}`,
 		"unknown fields":     document("{" + repeat(3900, func(i int) string { return fmt.Sprintf("f%d ", i) }) + "}"),
 		"unknown arguments":  document("{identityFunction(" + repeat(1300, func(i int) string { return fmt.Sprintf("a%d:1 ", i) }) + ")}"),
