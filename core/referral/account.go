@@ -23,7 +23,7 @@ func ParseStatus(field, s string) (Status, error) {
 	return "", err
 }
 
-// Report returns the account with a status that a browser told and nobody signed;
+// Report returns the account with a status from an unsigned call of a browser;
 // nil is none. It is written down for people to see, and nothing follows from it: it
 // converts and ends nothing, and does not replace what a shop or a gateway said.
 func (a Account) Report(status *Status) Account {

@@ -71,9 +71,9 @@ type UserUpdate struct {
 	// Codes are codes that the user is to own.
 	Codes             []UserCode
 	PaymentProviderID *core.PaymentProviderID
-	// Status is the account's subscription status, when the call tells it and may.
+	// Status is the account's subscription status, when the call gives it and may.
 	Status *Status
-	// Reported is the status by the word of a browser, which nobody signed; see
+	// Reported is the status that an unsigned call of a browser gives; see
 	// Account.Report.
 	Reported *Status
 	// Claims are the codes that the body brings, most preferred first: explicit

@@ -204,7 +204,7 @@ func Vouched(u referral.UserUpdate, s Subject, body []byte, payment auth.Browser
 	return u, left, err
 }
 
-// leaveOut takes out of an update what one key, which nobody signed, may not say.
+// leaveOut takes out of an update what one unsigned key may not say.
 func leaveOut(u *referral.UserUpdate, key string, value gjson.Result, payable bool) bool {
 	switch restName(key) {
 	case "accountStatus":
