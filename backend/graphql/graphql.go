@@ -120,7 +120,7 @@ func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 // Answer runs a call and returns status and JSON of the answer. An error says
 // that it is no GraphQL call; what goes wrong within one is in the answer.
 func (s *Server) Answer(ctx context.Context, r Request) (status int, body []byte, err error) {
-	most := boundsOf(r.Caller)
+	most := s.boundsOf(r.Caller)
 	if len(r.Body) > most.body {
 		return 0, nil, wire.TooLarge(most.body)
 	}

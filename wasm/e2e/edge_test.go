@@ -63,9 +63,12 @@ func TestEdge_KnownUserWithoutABackend(t *testing.T) {
 	for _, auth := range []string{"X-SaaSquatch-User-Token: " + strings.TrimPrefix(token, "Authorization: Bearer "), token} {
 		require.Equal(t, byToken.body, mustCall(t, http.StatusOK, "PUT", s.edge+path, body, auth).body)
 		require.Equal(t, byToken.body, mustCall(t, http.StatusOK, "PUT", s.edge+path, "{}", auth).body)
+		// What the token would have to sign is left out: nothing new is said.
+		for _, unsigned := range []string{`{"customFields":{"plan":null}}`, `{"segments":["vip"]}`, `{"paymentProviderId":"cus_1"}`} {
+			require.Equal(t, byToken.body, mustCall(t, http.StatusOK, "PUT", s.edge+path, unsigned, auth).body)
+		}
 		for _, changed := range []string{
-			`{"firstName":"Anne"}`, `{"customFields":{"plan":null}}`, `{"referral_code":"ANNA10"}`, `{"segments":["vip"]}`,
-			`{"accountStatus":"PAID"}`, `{"paymentProviderId":"cus_1"}`, `{"referralCode":"MINE10"}`, `{"nick":1}`, `{`,
+			`{"firstName":"Anne"}`, `{"referral_code":"ANNA10"}`, `{"accountStatus":"PAID"}`, `{"referralCode":"MINE10"}`, `{"nick":1}`, `{`,
 		} {
 			mustCall(t, http.StatusServiceUnavailable, "PUT", s.edge+path, changed, auth)
 		}

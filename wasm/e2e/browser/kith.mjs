@@ -31,7 +31,8 @@ export async function init({ visitor, eventually, call, assert, shop, tokens }) 
   assert.equal(user.imageUrl, 'https://img.example/b.png');
   assert.equal(user.locale, 'en_US');
   assert.equal(user.referredBy.code, 'ANNA10');
-  assert.equal(user.referredBy.isConverted, true);
+  // The token signs the ids alone, so PAID is noted and converts nothing.
+  assert.equal(user.referredBy.isConverted, false);
   const put = calls.find((request) => request.method() === 'PUT');
   assert.equal(put.headers()['x-saasquatch-user-token'], tokens['ben@x.example b/1']);
   assert.ok(!put.postData().includes('something_of_the_shop') && !put.postData().includes('jwt'));
