@@ -42,7 +42,7 @@ func newMall(t *testing.T) *mall {
 	pages := httptest.NewServer(shopPages(m.kith))
 	t.Cleanup(pages.Close)
 	m.shop = named("shop.example", pages.URL)
-	m.dev(t)
+	m.dev(t, "KITH_PUBLIC_URL="+m.kith)
 	m.createTenant(t, "shop", "--landing-url", m.shop+"/landing", "--origin", named("www.shop.example", pages.URL))
 	m.createTenant(t, "optin", "--landing-url", m.shop+"/optin", "--consent", "opt-in", "--consent-cookie", "agreed")
 	m.createTenant(t, "optout", "--landing-url", m.shop+"/optout", "--consent", "opt-out", "--consent-cookie", "agreed")
