@@ -30,7 +30,7 @@ func (a *API) graphQL(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	tell(w, r, int(attempts.Load()))
+	reportAttempts(w, r, int(attempts.Load()))
 	writeJSON(w, status, answer)
 	return nil
 }

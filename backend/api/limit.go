@@ -30,7 +30,7 @@ func (g guesses) authenticated(w http.ResponseWriter, r *http.Request, c program
 	return g.attempt(w, r, 1)
 }
 
-// unknownCode counts a call of a user that named a code nobody has.
+// unknownCode counts a call of a user that named an unknown code.
 func (g guesses) unknownCode(w http.ResponseWriter, r *http.Request, c program.Caller, err error) error {
 	if c.User == nil || !program.Live(c.Tenant.Alias) || !isUnknown(err) {
 		return err
@@ -47,7 +47,7 @@ func isUnknown(err error) bool {
 }
 
 // exhausted refuses a request, whatever it would find, when its network has no
-// attempts left: else those that succeed could be told from those that do not.
+// attempts left: else those that succeed could be distinguished from those that do not.
 func (g guesses) exhausted(r *http.Request) error {
 	if g.Exhausted(seenAddress(r)) {
 		return g.tooMany()
@@ -55,26 +55,27 @@ func (g guesses) exhausted(r *http.Request) error {
 	return nil
 }
 
-// attempt counts n attempts of a request, and tells the edge that it came over.
+// attempt counts n attempts of a request, and reports them to the edge that forwarded it.
 func (g guesses) attempt(w http.ResponseWriter, r *http.Request, n int) error {
-	tell(w, r, n)
+	reportAttempts(w, r, n)
 	if g.Count(seenAddress(r), n) {
 		return g.tooMany()
 	}
 	return nil
 }
 
-// tell adds to the attempts that the edge is told of, when there is one.
-func tell(w http.ResponseWriter, r *http.Request, n int) {
+// reportAttempts adds to the attempts that the answer reports to the edge, if one
+// forwarded the request.
+func reportAttempts(w http.ResponseWriter, r *http.Request, n int) {
 	if _, overEdge := r.Context().Value(hopKey{}).(auth.Hop); overEdge && n > 0 {
-		told, _ := strconv.Atoi(w.Header().Get(auth.GuessesHeader))
-		w.Header().Set(auth.GuessesHeader, strconv.Itoa(told+n))
+		before, _ := strconv.Atoi(w.Header().Get(auth.GuessesHeader))
+		w.Header().Set(auth.GuessesHeader, strconv.Itoa(before+n))
 	}
 }
 
 // inCall counts one of several attempts of a GraphQL call. Its fields are resolved
-// at once, and the answer's header is written when they are done; so the edge is
-// told in the end, of all of them.
+// at once, and the answer's header is written when they are done; so they are
+// reported to the edge at the end, all together.
 func (g guesses) inCall(c program.Caller, r *http.Request, made *atomic.Int64) error {
 	if !program.Live(c.Tenant.Alias) {
 		return nil
@@ -90,7 +91,7 @@ func (g guesses) tooMany() error {
 	return &core.Error{Code: core.CodeRateLimited, RS: "RS033", Message: TooManyGuesses(g.PerMinute())}
 }
 
-// TooManyGuesses is what the callers in a network are told that tries too much.
+// TooManyGuesses is the answer to a network that tries too much.
 func TooManyGuesses(perMinute int) string {
 	return fmt.Sprintf("more than %d attempts a minute without an API key from one network; wait a minute", perMinute)
 }

@@ -51,8 +51,8 @@ const (
 	parallel = 4
 )
 
-// bounds are those that depend on who calls. Without credentials, nobody can be
-// asked to stop.
+// bounds are those that depend on who calls. A caller without
+// credentials cannot be asked to stop.
 type bounds struct {
 	// body and query are in bytes, tokens are words and signs; see above for root,
 	// fields and cost. answer is how many bytes the answer may take.

@@ -88,7 +88,7 @@ func manyInputs(n int, id string) (all []map[string]any) {
 	return all
 }
 
-// Whoever calls, an answer is bounded while it is made, and says what to do.
+// The answer of any caller is bounded while it is written, and says what to do.
 func TestMemory_AnswerIsBounded(t *testing.T) {
 	b := newBench(t)
 	const nested = `{users(limit:10){data{referrals(limit:10){data{id}}}}}`

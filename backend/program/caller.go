@@ -138,7 +138,7 @@ func (c Caller) Vouched(u referral.UserUpdate, body []byte) (referral.UserUpdate
 	return vouched(c.Tenant.Alias, u, *c.User, body, c.Tenant.BrowserPayment)
 }
 
-// vouched is wire.Vouched, with a line in the log for whoever wonders why a
+// vouched is wire.Vouched, with a line in the log that explains why a
 // browser's word did nothing.
 func vouched(tenant core.TenantAlias, u referral.UserUpdate, s wire.Subject, body []byte, payment auth.BrowserPayment) (referral.UserUpdate, error) {
 	u, left, err := wire.Vouched(u, s, body, payment)

@@ -29,12 +29,12 @@ import (
 const (
 	// MaxConnections is how many may be connected, MaxPerTenant how many of them
 	// with the name of one tenant, and MaxPerAddress how many from one address (or
-	// IPv6 network, /64) that have not shown who they are.
+	// IPv6 network, /64) that have not authenticated.
 	MaxConnections = 64
 	MaxPerTenant   = 8
 	MaxPerAddress  = 8
-	// Of clients that have not shown who they are, earlyDrop may be connected
-	// without more ado. From then on dropPercent of those who come are refused at
+	// Of clients that have not authenticated, earlyDrop may be connected
+	// without more ado. From then on dropPercent of new connections are refused at
 	// random, and more and more of them, up to all when there are maxHandshakes: a
 	// client that tries again gets in, while others hold connections open in silence
 	// (OpenSSH: MaxStartups 10:30:100). MaxConnections do not count them.
@@ -120,7 +120,7 @@ func (s *Server) accept(ctx context.Context, listener net.Listener) error {
 		l := &line{Conn: conn}
 		l.touch()
 		if !s.admit(l) {
-			s.log.Warn("sftp: too many connections that have not shown who they are", "remote", conn.RemoteAddr())
+			s.log.Warn("sftp: too many connections that have not authenticated", "remote", conn.RemoteAddr())
 			_ = conn.Close()
 			continue
 		}
@@ -159,7 +159,7 @@ func (s *Server) dismiss(l *line) {
 	s.running.Done()
 }
 
-// known counts a connection out of those that have not shown who they are.
+// known counts a connection out of those that have not authenticated.
 func (s *Server) known(l *line) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,7 +2,7 @@ package sftp
 
 import "net/netip"
 
-// startups counts the connections that have not shown who they are, by network. Whoever
+// startups counts the connections that have not authenticated, by network. Whoever
 // uses it holds the server's lock.
 type startups struct {
 	waiting int

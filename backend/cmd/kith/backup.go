@@ -71,7 +71,7 @@ type backupCommand struct {
 	Tenant        string `help:"Back up this tenant alone." placeholder:"ALIAS"`
 	NoFiles       bool   `help:"Leave out the files of jobs (uploads, exports)."`
 	WithMasterKey bool   `help:"Put the master key into the file, which then opens every secret in it. Without it, keep the key apart."`
-	Unsigned      bool   `help:"Back up where there is no master key. Nobody can tell later whether such a file was changed: kith restore takes it with --unsigned only."`
+	Unsigned      bool   `help:"Back up where there is no master key. A change of such a file cannot be detected: kith restore takes it with --unsigned only."`
 }
 
 // Help says what the file has and what it has not.

@@ -178,7 +178,7 @@ func TestGateway_ChallengesAreLimited(t *testing.T) {
 	require.NotZero(t, statuses[http.StatusTooManyRequests])
 }
 
-// An address that sends many notifications without a signature is told to wait, and
+// An address that sends many notifications without a signature has to wait, and
 // others are not.
 func TestGateway_UnsignedNotificationsAreLimited(t *testing.T) {
 	t.Parallel()

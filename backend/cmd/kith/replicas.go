@@ -48,7 +48,7 @@ func (r *replicas) check(ctx context.Context, replica *store.Replica) error {
 	}
 	evidence, err := replica.KeyEvidence(ctx)
 	if err != nil {
-		return &core.Error{Code: core.CodeUnavailable, Message: "the database does not tell its master key", Err: err}
+		return &core.Error{Code: core.CodeUnavailable, Message: "the master key of the database could not be checked", Err: err}
 	}
 	return r.checkKey(evidence)
 }
