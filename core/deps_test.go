@@ -272,6 +272,14 @@ func TestImports_Guest(t *testing.T) {
 			checkImports(t, p, pkgs)
 			checked++
 		}
+		// make guest compiles these tests with TinyGo, which has no net/http.
+		if strings.HasPrefix(p.ImportPath+"/", "kith/core/") {
+			for _, path := range slices.Concat(p.TestImports, p.XTestImports) {
+				if path == "net/http" || covers(asserting, path) {
+					t.Errorf("tests of %s import %s, which needs net/http and does not compile as a guest: use testing alone, or the build tag !tinygo", p.ImportPath, path)
+				}
+			}
+		}
 	}
 	require.NotZero(t, checked)
 }
