@@ -13,8 +13,6 @@ package sqldtest
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -236,38 +234,6 @@ func binary() (string, error) {
 		return "", fmt.Errorf("sqldtest: no libSQL server: %w; install it with: npm ci --ignore-scripts --prefix %s", err, dir)
 	}
 	return path, nil
-}
-
-// freePorts chooses n addresses that nothing listens on.
-func freePorts(n int) ([]string, error) {
-	addrs := make([]string, n)
-	for i := range addrs {
-		addr, err := FreeAddr()
-		if err != nil {
-			return nil, err
-		}
-		addrs[i] = addr
-	}
-	return addrs, nil
-}
-
-// Ports of FreeAddr. They lie below those that Linux gives to outgoing
-// connections, one of which could take an address before its process does.
-const firstPort, lastPort = 10_000, 32_000
-
-// FreeAddr returns a loopback address on which nobody listens, for a process
-// that is to be started. It is chosen by chance, so that test programs that run
-// at once seldom choose the same.
-func FreeAddr() (string, error) {
-	var err error
-	for range 100 {
-		var l net.Listener
-		l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", firstPort+rand.IntN(lastPort-firstPort)))
-		if err == nil {
-			return l.Addr().String(), l.Close()
-		}
-	}
-	return "", fmt.Errorf("sqldtest: no free port: %w", err)
 }
 
 // within calls probe until it succeeds, and returns its last error when it has

@@ -1,0 +1,77 @@
+package sqldtest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+)
+
+// freePorts chooses n addresses that nothing listens on.
+func freePorts(n int) ([]string, error) {
+	addrs := make([]string, n)
+	for i := range addrs {
+		addr, err := FreeAddr()
+		if err != nil {
+			return nil, err
+		}
+		addrs[i] = addr
+	}
+	return addrs, nil
+}
+
+// Ports of FreeAddr. They lie below those that Linux gives to outgoing
+// connections, one of which could take an address before its process does.
+const firstPort, lastPort = 10_000, 32_000
+
+// FreeAddr returns a loopback address on which nothing listens, for a process
+// that is to be started. No other call returns it, in this test program or in one
+// that runs at the same time, until this one ends.
+func FreeAddr() (string, error) {
+	var err error
+	for range 100 {
+		port := firstPort + rand.IntN(lastPort-firstPort)
+		if err = reserve(port); err != nil {
+			continue
+		}
+		var l net.Listener
+		l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			return l.Addr().String(), l.Close()
+		}
+	}
+	return "", fmt.Errorf("sqldtest: no free port: %w", err)
+}
+
+// reserved are the ports that this program has reserved, and the file of which a
+// byte is locked for each of them. The system unlocks it when the program ends.
+var reserved struct {
+	sync.Mutex
+	ports map[int]bool
+	file  *os.File
+}
+
+func reserve(port int) error {
+	r := &reserved
+	r.Lock()
+	defer r.Unlock()
+	if r.file == nil {
+		f, err := os.OpenFile(filepath.Join(os.TempDir(), fmt.Sprintf("kith-test-ports-%d", os.Getuid())), os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			return err
+		}
+		r.file, r.ports = f, map[int]bool{}
+	}
+	if r.ports[port] {
+		return fmt.Errorf("port %d is reserved by this program", port)
+	}
+	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Start: int64(port), Len: 1}
+	if err := syscall.FcntlFlock(r.file.Fd(), syscall.F_SETLK, &lock); err != nil {
+		return fmt.Errorf("port %d is reserved by another program: %w", port, err)
+	}
+	r.ports[port] = true
+	return nil
+}

@@ -1,0 +1,40 @@
+package sqldtest
+
+import (
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A port is reserved in this program, and in one that runs at the same time.
+func TestReserve(t *testing.T) {
+	if text := os.Getenv("KITH_TEST_RESERVE"); text != "" {
+		port, err := strconv.Atoi(text)
+		require.NoError(t, err)
+		require.NoError(t, reserve(port))
+		return
+	}
+	other := func(port int) string {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestReserve$")
+		cmd.Env = append(os.Environ(), "KITH_TEST_RESERVE="+strconv.Itoa(port))
+		out, _ := cmd.CombinedOutput()
+		return string(out)
+	}
+	addr, err := FreeAddr()
+	require.NoError(t, err)
+	_, text, err := net.SplitHostPort(addr)
+	require.NoError(t, err)
+	port, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	require.ErrorContains(t, reserve(port), "reserved by this program")
+	require.Contains(t, other(port), "reserved by another program")
+
+	unused := 1 + rand.IntN(firstPort-1)
+	require.Contains(t, other(unused), "PASS")
+	require.NoError(t, reserve(unused), "a program that has ended reserves nothing")
+}
