@@ -21,12 +21,12 @@ import (
 // erase.
 const many = 120_000
 
-// fillEvents gives a tenant many events that all name a mark.
-func fillEvents(t testing.TB, db *sql.DB, tenant, mark string) {
+// fillEvents gives a tenant n events that all name a mark.
+func fillEvents(t testing.TB, db *sql.DB, tenant, mark string, n int) {
 	t.Helper()
 	_, err := db.Exec(`INSERT INTO event (tenant, id, account_id, user_id, key, fields, triggered_at, received_at, processed_at)
 		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
-		SELECT ?1, printf('%024d', i), 'anna', 'anna', 'filled', json_object('n', i, 'mark', ?3, 'text', hex(randomblob(40))), i, i, i FROM n`, tenant, many, mark)
+		SELECT ?1, printf('%024d', i), 'anna', 'anna', 'filled', json_object('n', i, 'mark', ?3, 'text', hex(randomblob(40))), i, i, i FROM n`, tenant, n, mark)
 	require.NoError(t, err)
 }
 
@@ -123,7 +123,7 @@ func TestKillRestore_NothingLooksRestored(t *testing.T) {
 	both(t, func(t *testing.T, database string) {
 		s := shop(t)
 		from := s.open(t)
-		fillEvents(t, from, "demo", "zz-mark")
+		fillEvents(t, from, "demo", "zz-mark", many)
 		archive := filepath.Join(t.TempDir(), "kith.backup")
 		require.Contains(t, s.ok(t, "backup", archive), "2 files")
 		info, err := os.Stat(archive)
@@ -181,7 +181,7 @@ func rowsBut(t testing.TB, db *sql.DB, tenant string) (all []string) {
 func TestKillErase_GoesOn(t *testing.T) {
 	both(t, func(t *testing.T, database string) {
 		s := shop(t)
-		fillEvents(t, s.open(t), "demo", "zz-mark")
+		fillEvents(t, s.open(t), "demo", "zz-mark", many)
 		if database != "" {
 			archive := filepath.Join(t.TempDir(), "kith.backup")
 			s.ok(t, "backup", archive)
@@ -253,7 +253,7 @@ func TestBackup_WhileOthersWrite(t *testing.T) {
 		s.serve(t)
 		s.serveEdge(t)
 		s.identify(t, s.backend, "demo", "anna", `{"referralCode":"ANNA10"}`)
-		fillEvents(t, s.open(t), "demo", "")
+		fillEvents(t, s.open(t), "demo", "", 20_000)
 		mustCall(t, http.StatusCreated, "POST", s.backend+"/api/v1/demo/rewards/account/anna/user/anna", `{"type":"CREDIT","unit":"POINT","assignedCredit":1000000}`, s.auth("demo"))
 		events := s.stream(2, 2, true)
 		var spent atomic.Int64
