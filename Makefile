@@ -141,7 +141,7 @@ $(SCRIPT).gz: $(SCRIPT)
 	@gzip -9nc $< >$@
 
 $(SCRIPT): edge/script/kith.js bin/tools/minify
-	@bin/tools/minify --type=js <$< >$@
+	@bin/tools/minify <$< >$@
 
 bin/probe.wasm: $(GUEST) $(call sources,$(PROBE)/.) | bin/.tinygo
 	@$(TINYGO_SH) build -o $@ ./$(PROBE)
@@ -183,7 +183,11 @@ bin/.bench: $(TOOLCHAIN)/setup.sh | bin/.base
 # Two builds at a time would both compile the standard library.
 bin/tools/minify: | bin/.tinygo
 
-bin/tools/gotestsum bin/tools/minify bin/tools/staticcheck: $(TOOLCHAIN)/go.mod | bin/.base
+bin/tools/minify: $(TOOLCHAIN)/minify/main.go $(TOOLCHAIN)/go.mod | bin/.base
+	@mkdir -p $(@D)
+	@$(STEP) minify 3 env -C $(TOOLCHAIN) $(GO_BUILD) -o ../../$@ ./minify
+
+bin/tools/gotestsum bin/tools/staticcheck: $(TOOLCHAIN)/go.mod | bin/.base
 	@mkdir -p $(@D)
 	@$(STEP) "$(@F)" 10 env -C $(TOOLCHAIN) $(GO_BUILD) -o ../../$@ $$(sed -n 's|^\t\(.*/$(@F)\)$$|\1|p' $(TOOLCHAIN)/go.mod)
 
