@@ -1,4 +1,5 @@
-// Package bodies reads request bodies of clients that nobody knows. A body must
+// Package bodies reads request bodies of clients that nobody knows, and accounts for
+// those of answers to them. A body must
 // arrive at a minimum rate, and all bodies in memory together must fit into a
 // budget of bytes. So a client that sends slowly, or announces much and sends
 // nothing, takes a connection and a few kB from the server and nothing that
@@ -124,6 +125,19 @@ func (b *Budget) Read(w http.ResponseWriter, r *http.Request, most int64) (body 
 	// What else the client sends is not waited for either.
 	_ = connection.SetReadDeadline(began)
 	return nil, func() {}, err
+}
+
+// Hold accounts for a body of n bytes that is on its way to a client; ok is false
+// when it does not fit, which a small one always does. The caller must call release,
+// which is never nil, when it was sent.
+func (b *Budget) Hold(n int64) (release func(), ok bool) {
+	if n <= small {
+		return func() {}, true
+	}
+	if !b.take(n, n) {
+		return func() {}, false
+	}
+	return func() { b.give(n) }, true
 }
 
 // allowed is the time in which a body of which n bytes have arrived must bring

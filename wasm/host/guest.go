@@ -25,10 +25,13 @@ type guest struct {
 	// inRealloc is set while the guest allocates. Imports are refused then: they
 	// would allocate again in the middle of it.
 	inRealloc bool
-	open      []*database // connections of this request, by handle - 1
-	size      int64       // bytes of memory, when last measured
-	stack     [4]uint64
-	scratch   []byte
+	// reserved is set while a reserved instance runs a request: then it may only
+	// read databases. refused is set once it asked for more.
+	reserved, refused bool
+	open              []*database // connections of this request, by handle - 1
+	size              int64       // bytes of memory, when last measured
+	stack             [4]uint64
+	scratch           []byte
 }
 
 // signature is the number of i32 parameters and results of an export.
@@ -92,6 +95,15 @@ func (h *Host) newGuest(ctx context.Context) (*guest, error) {
 	return g, nil
 }
 
+// refuse reports whether the instance may not do more than read, and notes that it
+// was asked to. What it prints about that is of no interest.
+func (g *guest) refuse() bool {
+	if g.reserved {
+		g.refused, g.output.budget = true, 0
+	}
+	return g.reserved
+}
+
 // close gives up the instance's memory. It is always safe to call.
 func (g *guest) close() {
 	g.output.flush()
@@ -128,6 +140,9 @@ func (g *guest) exchange(ctx context.Context, in *request) (*response, error) {
 		return nil, err
 	}
 	out, err := g.takeResponse(ctx, uint32(stack[0]))
+	if g.refused {
+		g.output.discard() // the request runs again
+	}
 	g.output.flush()
 	return out, err
 }

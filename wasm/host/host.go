@@ -29,12 +29,11 @@ type Host struct {
 
 	bodies *bodies.Budget
 
-	// slots has an element for every request that runs, unreserved one for each
-	// of them that is no look-up. idle holds instances that nobody uses, the one
-	// used last at its end.
-	slots, unreserved chan struct{}
-	mu                sync.Mutex
-	idle              []*guest
+	// reserved and unreserved have an element for every request that runs. idle
+	// holds instances that nobody uses, the one used last at its end.
+	reserved, unreserved chan struct{}
+	mu                   sync.Mutex
+	idle                 []*guest
 	// lookUps and others count the requests that run or wait for an instance.
 	lookUps, others int
 
@@ -55,7 +54,7 @@ type Host struct {
 // is not one that this host can run. A database server need not answer yet.
 func Load(ctx context.Context, path string, options Options) (*Host, error) {
 	h := &Host{options: options.withDefaults(), drained: make(chan struct{}), atWork: newAtWork()}
-	h.slots = make(chan struct{}, h.options.Instances)
+	h.reserved = make(chan struct{}, h.options.reserved())
 	h.unreserved = make(chan struct{}, h.options.Instances-h.options.reserved())
 	h.bodies = bodies.NewBudget(h.options.Bodies)
 	h.ctx, h.stop = context.WithCancel(context.Background())

@@ -282,6 +282,49 @@ func TestServe_BodiesAreBoundedInBytes(t *testing.T) {
 	require.Equal(t, 200, b.do(t, "POST", "/echo", strings.Repeat("b", 60*kib)).status)
 }
 
+// Nor do look-ups wait behind those that turn out to need the backend: these are
+// run again, and wait with all others.
+func TestPool_LookUpsThatAskTheBackendLeaveTheReserve(t *testing.T) {
+	t.Parallel()
+	port, entered, release := blockingBackend(t)
+	b := start(t, probe(t), port, func(o *Options) { o.Instances, o.Queue = 4, 2 })
+	answers := make(chan int, 5)
+	for range 5 { // three run, two wait
+		go func() { answers <- b.do(t, "GET", "/send?http://127.0.0.1:"+port+"/", "").status }()
+	}
+	for range 3 {
+		<-entered
+	}
+	eventually(t, func() bool {
+		b.host.mu.Lock()
+		defer b.host.mu.Unlock()
+		return b.host.others == 2
+	})
+	for range 10 {
+		require.Equal(t, 200, b.do(t, "GET", "/clock", "").status)
+	}
+	release()
+	for range 5 {
+		require.Equal(t, 200, <-answers)
+	}
+}
+
+// A client that does not read its answer holds no place in the queue.
+func TestServe_SlowReadersTakeNoPlace(t *testing.T) {
+	t.Parallel()
+	b := start(t, probe(t), "1", func(o *Options) { o.Instances, o.Queue = 1, 3 })
+	for range 4 {
+		c, err := net.Dial("tcp", strings.TrimPrefix(b.url, "http://"))
+		require.NoError(t, err)
+		defer c.Close()
+		// More than the system keeps for a connection.
+		_, err = io.WriteString(c, strings.Repeat("GET /respond?status=200&size=1048576 HTTP/1.1\r\nHost: h\r\n\r\n", 64))
+		require.NoError(t, err)
+	}
+	eventually(t, func() bool { return b.host.bodies.InFlight() == 4<<20 })
+	require.Equal(t, 200, b.do(t, "GET", "/clock", "").status)
+}
+
 // However many calls wait for a backend that does not answer, look-ups have
 // instances of their own.
 func TestPool_LookUpsHaveAReserve(t *testing.T) {

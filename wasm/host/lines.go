@@ -45,6 +45,9 @@ func (l *lines) end() {
 	l.line = l.line[:0]
 }
 
+// discard forgets what follows the last line that was logged.
+func (l *lines) discard() { l.line, l.dropped = l.line[:0], 0 }
+
 // flush logs an unfinished line and how many were dropped.
 func (l *lines) flush() {
 	if len(l.line) > 0 {

@@ -24,7 +24,8 @@ type Options struct {
 	// Fresh makes a new instance for every request, as Spin does. Default false.
 	Fresh bool
 	// Instances is the most requests that run at once. A quarter of them, rounded
-	// down, is reserved for look-ups: GET and HEAD without a body. Default 64.
+	// down, is reserved for look-ups: GET and HEAD without a body, while they only
+	// read databases. Default 64.
 	Instances int
 	// Queue is the most look-ups, and the most other requests, that wait for an
 	// instance beyond those that run; one more is answered 503. Default 256.
@@ -52,7 +53,7 @@ type Options struct {
 	// 64 KiB. Default 64 MiB.
 	MaxMemory int64
 	// RetireMemory is the size in bytes above which a healthy instance is not
-	// used again. Default 4 MiB: some 400 requests.
+	// used again. Default 1 MiB.
 	RetireMemory int64
 	// MaxRows and MaxRowBytes bound the result of one statement. Default 10,000
 	// rows and 8 MiB.
@@ -92,7 +93,7 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.MaxBody, 16*mib)
 	orDefault(&o.MaxOutboundBody, 32*mib)
 	orDefault(&o.MaxMemory, 64*mib)
-	orDefault(&o.RetireMemory, 4*mib)
+	orDefault(&o.RetireMemory, 1*mib)
 	orDefault(&o.MaxRows, 10_000)
 	orDefault(&o.MaxRowBytes, 8*mib)
 	if o.ReadFile == nil {

@@ -34,6 +34,9 @@ func newTransport(perHost int) *http.Transport {
 // are ignored, as in Spin.
 func (g *guest) outboundRequest(ctx context.Context, stack []uint64) error {
 	result := uint32(stack[10])
+	if g.refuse() {
+		return g.answer(result, appendWords(nil, abi.TagErr, uint32(abi.HTTPTooManyRequests)))
+	}
 	out, err := g.takeOutbound(ctx, stack)
 	var refused abi.HTTPError
 	if err == nil {

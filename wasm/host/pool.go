@@ -10,6 +10,8 @@ import (
 var (
 	errBusy    = errors.New("host: too many requests are waiting")
 	errClosing = errors.New("host: shutting down")
+	// errReserved says that a reserved instance may not do what the request needs.
+	errReserved = errors.New("host: not in a reserved instance")
 )
 
 // begin counts a request that Close waits for, unless the host is closing. Every
@@ -36,22 +38,26 @@ func (h *Host) end() {
 // reserved is how many instances only look-ups may use.
 func (o *Options) reserved() int { return o.Instances / 4 }
 
+// mostLookUps and mostOthers bound what runs or waits. Look-ups and other requests
+// have a queue each, so that neither fills that of the other.
+func (o *Options) mostLookUps() int { return o.Instances + o.Queue }
+func (o *Options) mostOthers() int  { return o.Instances - o.reserved() + o.Queue }
+
 // enter admits a request whose body was read to the instances and to the queue
-// for them. Look-ups and other requests have a queue each, so that neither fills
-// that of the other. Every enter without an error is paired with one leave.
+// for them. Every enter without an error is paired with one leave.
 func (h *Host) enter(in *request) error {
-	admitted, most := &h.others, h.options.Instances-h.options.reserved()+h.options.Queue
-	if in.lookUp {
-		admitted, most = &h.lookUps, h.options.Instances+h.options.Queue
-	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if *admitted >= most {
-		h.stats.refused.Add(1)
-		return errBusy
+	if in.lookUp && h.lookUps < h.options.mostLookUps() {
+		h.lookUps++
+		return nil
 	}
-	*admitted++
-	return nil
+	if !in.lookUp && h.others < h.options.mostOthers() {
+		h.others++
+		return nil
+	}
+	h.stats.refused.Add(1)
+	return errBusy
 }
 
 func (h *Host) leave(in *request) {
@@ -64,26 +70,57 @@ func (h *Host) leave(in *request) {
 	}
 }
 
-// occupy waits for the right to use an instance, which vacate gives back.
-// Requests that are no look-ups first need one of the rights that are not
-// reserved.
-func (h *Host) occupy(ctx context.Context, in *request) error {
-	if !in.lookUp {
-		if err := acquire(ctx, h.unreserved); err != nil {
-			return err
-		}
+// demote makes a look-up one of the other requests.
+func (h *Host) demote(in *request) error {
+	before := *in
+	in.lookUp = false
+	if err := h.enter(in); err != nil {
+		in.lookUp = true
+		return err
 	}
-	err := acquire(ctx, h.slots)
-	if err != nil && !in.lookUp {
-		<-h.unreserved
-	}
-	return err
+	h.leave(&before)
+	return nil
 }
 
-func (h *Host) vacate(in *request) {
-	<-h.slots
-	if !in.lookUp {
-		<-h.unreserved
+// run has an instance serve the request. A look-up that finds all unreserved
+// instances in use takes a reserved one, and waits for another when it turns out to
+// need more than what the databases here say: those that are answered at once never
+// wait behind those that wait for a backend.
+func (h *Host) run(ctx context.Context, in *request) (*response, error) {
+	if in.lookUp {
+		out, err := h.runLookUp(ctx, in)
+		if !errors.Is(err, errReserved) {
+			return out, err
+		}
+		if err := h.demote(in); err != nil {
+			return nil, err
+		}
+	}
+	if err := acquire(ctx, h.unreserved); err != nil {
+		return nil, err
+	}
+	defer func() { <-h.unreserved }()
+	return h.runIn(ctx, in, false)
+}
+
+// runLookUp uses whichever instance is free first, an unreserved one if both are. In
+// a reserved one, a request that needs more gets errReserved.
+func (h *Host) runLookUp(ctx context.Context, in *request) (*response, error) {
+	select {
+	case h.unreserved <- struct{}{}:
+		defer func() { <-h.unreserved }()
+		return h.runIn(ctx, in, false)
+	default:
+	}
+	select {
+	case h.unreserved <- struct{}{}:
+		defer func() { <-h.unreserved }()
+		return h.runIn(ctx, in, false)
+	case h.reserved <- struct{}{}:
+		defer func() { <-h.reserved }()
+		return h.runIn(ctx, in, true)
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 }
 
@@ -96,18 +133,15 @@ func acquire(ctx context.Context, slots chan struct{}) error {
 	}
 }
 
-// run has an instance serve the request. Whatever goes wrong, the instance does
+// runIn has an instance serve the request. Whatever goes wrong, the instance does
 // not survive it: after an error nobody knows what state it is in.
-func (h *Host) run(ctx context.Context, in *request) (*response, error) {
-	if err := h.occupy(ctx, in); err != nil {
-		return nil, err
-	}
-	defer h.vacate(in)
+func (h *Host) runIn(ctx context.Context, in *request, reserved bool) (*response, error) {
 	g, err := h.get(ctx)
 	if err != nil {
 		h.stats.dropped(ctx, err)
 		return nil, err
 	}
+	g.reserved, g.refused = reserved, false
 	h.atWork.begin()
 	out, err := g.serve(ctx, in)
 	h.atWork.end()
@@ -116,7 +150,11 @@ func (h *Host) run(ctx context.Context, in *request) (*response, error) {
 		h.stats.dropped(ctx, err)
 		return nil, err
 	}
+	refused := g.refused
 	h.put(g)
+	if refused {
+		return nil, errReserved
+	}
 	return out, nil
 }
 

@@ -70,12 +70,25 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	in.lookUp = len(body) == 0 && (r.Method == http.MethodGet || r.Method == http.MethodHead)
-	if h.enter(in) != nil {
+	out, err := h.respond(r, in)
+	if r.Context().Err() != nil {
+		return // the client is gone
+	}
+	if err != nil {
 		unavailable(w)
 		return
 	}
-	defer h.leave(in)
-	h.answer(w, r, in)
+	// The place in the queue was given back: a client that reads slowly holds only
+	// its part of the memory for bodies.
+	answered, ok := h.bodies.Hold(int64(len(out.body)))
+	defer answered()
+	if !ok {
+		h.stats.refused.Add(1)
+		unavailable(w)
+		return
+	}
+	release()
+	out.write(w, r.Method)
 }
 
 // countHeaders counts values: a header that is sent twice is two.
@@ -86,21 +99,21 @@ func countHeaders(all http.Header) (n int) {
 	return n
 }
 
-func (h *Host) answer(w http.ResponseWriter, r *http.Request, in *request) {
+// respond has the component answer a request.
+func (h *Host) respond(r *http.Request, in *request) (*response, error) {
+	if err := h.enter(in); err != nil {
+		return nil, err
+	}
+	defer h.leave(in)
 	ctx, cancel := h.options.clock.withTimeout(r.Context(), h.options.Timeout)
 	defer cancel()
 	defer context.AfterFunc(h.ctx, cancel)()
 	out, err := h.run(ctx, in)
-	if r.Context().Err() != nil {
-		return // the client is gone
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, errBusy) && r.Context().Err() == nil {
 		// Without the path, which may have ids of users.
 		h.options.Log.Error("request failed", "id", r.Header.Get("X-Request-Id"), "method", r.Method, "error", err)
-		unavailable(w)
-		return
 	}
-	out.write(w, r.Method)
+	return out, err
 }
 
 func (a *application) route(path string) (found route, rest string, ok bool) {

@@ -67,7 +67,7 @@ func (g *guest) sqliteExecute(ctx context.Context, stack []uint64) error {
 	if i >= uint32(len(g.open)) || g.open[i] == nil {
 		return g.answer(at, appendWords(nil, abi.TagErr, uint32(abi.DBInvalidConnection)))
 	}
-	rows, err := g.open[i].query(ctx, text, args)
+	rows, err := g.query(ctx, g.open[i], text, args)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err() // the request is over, and the guest with it
@@ -75,6 +75,20 @@ func (g *guest) sqliteExecute(ctx context.Context, stack []uint64) error {
 		return g.answerDBError(ctx, at, err)
 	}
 	return g.putRows(ctx, at, rows)
+}
+
+// query runs a statement. A reserved instance runs none that writes.
+func (g *guest) query(ctx context.Context, d *database, text []byte, args []any) (*result, error) {
+	if g.reserved {
+		s, err := d.statement(ctx, text)
+		if err != nil {
+			return nil, err
+		}
+		if s.write && g.refuse() {
+			return nil, errReserved
+		}
+	}
+	return d.query(ctx, text, args)
 }
 
 // answerDBError writes an error result. The text is the database's, for the
