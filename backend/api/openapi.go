@@ -3,6 +3,7 @@ package api
 import (
 	_ "embed"
 	"net/http"
+	"sync"
 
 	"github.com/goccy/go-yaml"
 )
@@ -18,9 +19,13 @@ func (a *API) openapiRoutes() routes {
 	return routes{"/api/v1/openapi.json": {"GET": openapi}}
 }
 
+// openapiJSON converts the document, once: that takes 155 ms and 16 MB, and anybody
+// may ask for it.
+var openapiJSON = sync.OnceValues(func() ([]byte, error) { return yaml.YAMLToJSON(openapiYAML) })
+
 // openapi is GET /api/v1/openapi.json.
 func openapi(w http.ResponseWriter, _ *http.Request) error {
-	document, err := yaml.YAMLToJSON(openapiYAML)
+	document, err := openapiJSON()
 	if err != nil {
 		return err
 	}
