@@ -23,6 +23,7 @@ type devCommand struct {
 // Run serves edge and backend on one database until the context ends. The edge
 // stops first, so that what it still forwards is still answered.
 func (c *devCommand) Run(e *env) error {
+	limitMemory(2)
 	engine, err := c.open(e)
 	if err != nil {
 		return err

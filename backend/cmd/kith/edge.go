@@ -42,6 +42,7 @@ type edgeCommand struct {
 
 // Run serves until the context ends.
 func (c *edgeCommand) Run(e *env) error {
+	limitMemory(1)
 	if err := c.checkFallbacks(); err != nil {
 		return err
 	}

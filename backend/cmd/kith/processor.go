@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 )
@@ -21,3 +22,16 @@ func spareProcessor(database string) {
 }
 
 var spareOnce = sync.OnceFunc(func() { runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1) })
+
+// memoryLimit is how much memory Go may take before it collects garbage however little
+// there is. Without it garbage may be as much as what is in use, and under attack both
+// grow.
+const memoryLimit = 200 << 20
+
+// limitMemory sets memoryLimit for each of the parts that a process is. GOMEMLIMIT in
+// the environment has the last word.
+func limitMemory(parts int64) {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(parts * memoryLimit)
+	}
+}

@@ -76,6 +76,7 @@ type serveCommand struct {
 
 // Run serves until the context ends.
 func (c *serveCommand) Run(e *env) error {
+	limitMemory(1)
 	engine, err := c.open(e)
 	if err != nil {
 		return err
