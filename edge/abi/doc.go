@@ -1,15 +1,16 @@
 // Package abi is the guest side of the binary interface between the edge
 // component and the host that runs it, Spin or wasm/host: HTTP in, HTTP out,
-// SQLite and random bytes. It holds the only unsafe code of the project.
+// SQLite, key-value stores and random bytes. It holds the only unsafe code of the project.
 //
 // The interface is the one that Spin adapts from core modules. Its byte layout
 // is defined by the C files of github.com/fermyon/spin/sdk/go/v2 v2.2.0, named
-// below as sqlite.c, spin-http.c, wasi-outbound-http.c and spin-config.c, and is
+// below as sqlite.c, key-value.c, spin-http.c, wasi-outbound-http.c and spin-config.c, and is
 // repeated in layout.go, which the host imports too, so that it exists once.
 //
 // The SDK's own http and sqlite packages are not used: the first keeps one
 // value of every header, so that two Set-Cookie become one, and the second
-// needs goroutines, which cost more per request than the request.
+// needs goroutines, which cost more per request than the request. Its kv package
+// brings fmt.
 //
 // # Allocation exports
 //

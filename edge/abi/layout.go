@@ -33,6 +33,16 @@ const (
 	// ModuleConfig offers get-config(key ptr, len, result). See spin-config.c.
 	ModuleConfig = "spin-config"
 	ConfigGet    = "get-config"
+	// ModuleKeyValue offers open(name ptr, len, result), get(store, key ptr, len,
+	// result), set(store, key ptr, len, value ptr, len, result), delete and exists
+	// like get, and close(store). See key-value.c; get-keys is not used.
+	ModuleKeyValue = "key-value"
+	KeyValueOpen   = "open"
+	KeyValueGet    = "get"
+	KeyValueSet    = "set"
+	KeyValueDelete = "delete"
+	KeyValueExists = "exists"
+	KeyValueClose  = "close"
 	// ModuleWASI is WASI preview 1; this package uses random_get of it.
 	ModuleWASI = "wasi_snapshot_preview1"
 )
@@ -126,6 +136,52 @@ const (
 	ConfigErrorCode = 4 // ConfigCode as one byte
 	ConfigErrorText = 8 // pointer, length
 )
+
+// The result of every function of ModuleKeyValue: expected<…, error>.
+const (
+	KeyValueSize      = 16
+	KeyValueTag       = 0
+	KeyValueStore     = 4 // uint32, of open
+	KeyValueValue     = 4 // pointer, length, of get
+	KeyValuePresent   = 4 // one byte, of exists
+	KeyValueErrorCode = 4 // KVCode as one byte
+	KeyValueErrorText = 8 // pointer, length; with KVIO only
+)
+
+// KVCode classifies a failure of a key-value store (key-value.wit, variant error).
+type KVCode uint8
+
+const (
+	// KVTableFull is a request that opened too many stores.
+	KVTableFull KVCode = iota
+	// KVNoSuchStore is a name that was granted and is not configured.
+	KVNoSuchStore
+	// KVAccessDenied is a name that the manifest does not grant.
+	KVAccessDenied
+	// KVInvalidStore is a store that is closed or was never open.
+	KVInvalidStore
+	// KVNoSuchKey is a key without a value.
+	KVNoSuchKey
+	// KVIO is everything else.
+	KVIO
+)
+
+// Error names the code for a log.
+func (c KVCode) Error() string {
+	switch c {
+	case KVTableFull:
+		return "abi: too many key-value stores are open"
+	case KVNoSuchStore:
+		return "abi: no such key-value store"
+	case KVAccessDenied:
+		return "abi: access to key-value store denied"
+	case KVInvalidStore:
+		return "abi: invalid key-value store"
+	case KVNoSuchKey:
+		return "abi: no such key"
+	}
+	return "abi: key-value store failed"
+}
 
 // ConfigCode says why a variable could not be read (spin-config.wit). Every
 // code comes with a text.

@@ -47,6 +47,18 @@ func (DB) Execute(statement string, params ...Value) (Rows, error) {
 // Close does nothing.
 func (DB) Close() {}
 
+// Store is an open key-value store; there is none.
+type Store struct{}
+
+// OpenStore returns KVNoSuchStore.
+func OpenStore(name string) (Store, error) { return Store{}, KVNoSuchStore }
+
+// Get returns KVInvalidStore.
+func (Store) Get(key string) (string, error) { return "", KVInvalidStore }
+
+// Set returns KVInvalidStore.
+func (Store) Set(key, value string) error { return KVInvalidStore }
+
 // Random fills b by Native, and panics without one: bytes that are not random
 // must not pass for random ones.
 func Random(b []byte) {

@@ -14,7 +14,7 @@ func (g *guest) configGet(ctx context.Context, stack []uint64) error {
 		return err
 	}
 	name, result := string(key), uint32(stack[2])
-	if value, ok := g.host.app.variables[name]; ok {
+	if value, ok := g.host.variable(name); ok {
 		return g.answerString(ctx, result, []uint32{abi.TagOK}, value)
 	}
 	code := abi.ConfigOther

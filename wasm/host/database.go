@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -31,7 +30,9 @@ type Database struct {
 
 // ReadRuntimeConfig reads the databases out of a Spin runtime configuration file:
 // [sqlite_database.NAME] with type "spin" and path, or with type "libsql", url and
-// token. A relative path is relative to the file. Other tables are ignored.
+// token. A relative path is relative to the working directory, as in Spin 3 and
+// later (runtime-config/src/lib.rs, sqlite_config_resolver). Other tables are
+// ignored.
 func ReadRuntimeConfig(path string) (map[string]Database, error) {
 	var config struct {
 		Databases map[string]struct{ Type, Path, URL, Token string } `toml:"sqlite_database"`
@@ -43,9 +44,6 @@ func ReadRuntimeConfig(path string) (map[string]Database, error) {
 	for name, d := range config.Databases {
 		switch {
 		case d.Type == "spin" && d.Path != "":
-			if !filepath.IsAbs(d.Path) {
-				d.Path = filepath.Join(filepath.Dir(path), d.Path)
-			}
 			databases[name] = Database{URL: "file:" + d.Path}
 		case d.Type == "libsql" && d.URL != "":
 			databases[name] = Database{URL: d.URL, Token: d.Token}
@@ -62,6 +60,7 @@ func ReadRuntimeConfig(path string) (map[string]Database, error) {
 // way; see group. The readers of a file are not allowed to write at all. A server
 // is read from as long as it answers; see replicas.
 type database struct {
+	config   Database
 	read     *sql.DB   // of a file
 	replicas *replicas // of a server, in place of read
 	write    *group
@@ -99,6 +98,13 @@ func openDatabases(ctx context.Context, granted []string, o Options, others *atW
 		if !ok {
 			continue
 		}
+		if o.StrictSpin {
+			if err := checkStrict(name, config); err != nil {
+				return databases, err
+			}
+			databases[name] = &database{config: config, limits: limits{o.MaxRows, o.MaxRowBytes}}
+			continue
+		}
 		d, err := openDatabase(ctx, config, o, others)
 		if err != nil {
 			return databases, fmt.Errorf("host: database %s: %w", name, err)
@@ -109,7 +115,7 @@ func openDatabases(ctx context.Context, granted []string, o Options, others *atW
 }
 
 func openDatabase(ctx context.Context, config Database, o Options, others *atWork) (*database, error) {
-	d := &database{limits: limits{o.MaxRows, o.MaxRowBytes}, statements: make(map[string]*statement)}
+	d := &database{config: config, limits: limits{o.MaxRows, o.MaxRowBytes}, statements: make(map[string]*statement)}
 	for _, url := range append([]string{config.URL}, config.Fallbacks...) {
 		if len(config.Fallbacks) > 0 && strings.HasPrefix(url, "file:") {
 			return nil, errors.New("a file neither has fallbacks nor is one")
@@ -165,6 +171,9 @@ func filePool(file string, connections int, pragmas ...string) (*sql.DB, error) 
 	return db, nil
 }
 
+// leave has nothing to do: the connections are the host's, and serve all guests.
+func (d *database) leave() {}
+
 func (d *database) close() error {
 	if d == nil {
 		return nil
@@ -194,6 +203,14 @@ func (d *database) statement(ctx context.Context, text []byte) (*statement, erro
 		return nil, err
 	}
 	return d.keep(ctx, s)
+}
+
+func (d *database) writes(ctx context.Context, text []byte) (bool, error) {
+	s, err := d.statement(ctx, text)
+	if err != nil {
+		return false, err
+	}
+	return s.write, nil
 }
 
 func (d *database) keep(ctx context.Context, s *statement) (*statement, error) {

@@ -17,17 +17,21 @@
 //
 // # Differences from Spin
 //
+// Options.StrictSpin takes away those that a component or a visitor could notice;
+// strict.go lists them, each with its place in Spin's source. Otherwise:
+//
 //   - Spin makes an instance per request for modules of this kind. Here that is
 //     Options.Fresh; by default healthy instances are used again.
+//   - Redirects of outbound requests are the component's business. All values of a
+//     repeated response header are sent.
+//   - Key-value stores are not there: opening one is answered no-such-store.
 //   - Headers named spin-* that a client sends are dropped, so that what a guest
 //     reads under such a name comes from the host. Hop-by-hop headers are
-//     dropped both ways.
-//   - Repeated response headers are all sent. Spin's executor for this ABI inserts
-//     them into a map (append_headers in crates/trigger-http/src/headers.rs), so
-//     that the last of a name survives.
+//     dropped both ways. This holds in the strict mode too.
 //   - A database on a server may have fallbacks; Spin's configuration names one
 //     server.
-//   - Transactions, ATTACH and PRAGMA are refused, and statements are single.
+//   - Transactions, ATTACH and PRAGMA are refused, and statements are single, in
+//     the strict mode too.
 //   - A module with a start section is refused: nothing could end it. As it is
 //     compiled, a module is given a count of the turns that it takes (weave.go).
 package host

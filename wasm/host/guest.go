@@ -28,8 +28,9 @@ type guest struct {
 	// reserved is set while a reserved instance runs a request: then it may only
 	// read databases. refused is set once it asked for more.
 	reserved, refused bool
-	open              []*database // connections of this request, by handle - 1
-	size              int64       // bytes of memory, when last measured
+	open              []connection // of this request, by handle - 1
+	stores            []*keyValue  // of this request, by handle - 1
+	size              int64        // bytes of memory, when last measured
 	stack             [4]uint64
 	scratch           []byte
 }
@@ -131,7 +132,7 @@ func (g *guest) serve(ctx context.Context, in *request) (*response, error) {
 
 func (g *guest) exchange(ctx context.Context, in *request) (*response, error) {
 	g.output.budget = maxLines
-	g.open = g.open[:0]
+	defer g.closeConnections()
 	stack, err := g.putRequest(ctx, in)
 	if err != nil {
 		return nil, err

@@ -19,11 +19,13 @@ type Host struct {
 	options   Options
 	app       *application
 	databases map[string]*database
+	stores    map[string]*keyValue
 
 	runtime   wazero.Runtime
 	compiled  wazero.CompiledModule
 	cache     wazero.CompilationCache
 	transport *http.Transport
+	send      func(*http.Request) (*http.Response, error)
 	stats     counters
 	atWork    *atWork
 
@@ -59,6 +61,10 @@ func Load(ctx context.Context, path string, options Options) (*Host, error) {
 	h.bodies = bodies.NewBudget(h.options.Bodies)
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	h.transport = newTransport(h.options.Instances)
+	h.send = h.transport.RoundTrip // a client would follow redirects, which are the guest's business
+	if h.options.StrictSpin {
+		h.send = followRedirects(h.transport)
+	}
 	if err := h.load(ctx, path); err != nil {
 		return nil, errors.Join(err, h.release(ctx))
 	}
@@ -81,6 +87,9 @@ func (h *Host) load(ctx context.Context, path string) (err error) {
 		return fmt.Errorf("host: %s: %w", h.app.source, err)
 	}
 	if h.databases, err = openDatabases(ctx, h.app.databases, h.options, h.atWork); err != nil {
+		return err
+	}
+	if h.stores, err = h.openStores(); err != nil {
 		return err
 	}
 	g, err := h.newGuest(ctx)
@@ -167,6 +176,9 @@ func (h *Host) release(ctx context.Context) error {
 	}
 	for _, d := range h.databases {
 		errs = append(errs, d.close())
+	}
+	for _, s := range h.stores {
+		errs = append(errs, s.db.Close())
 	}
 	return errors.Join(errs...)
 }

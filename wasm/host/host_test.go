@@ -55,6 +55,7 @@ component = "probe"
 [component.probe]
 source = "%s"
 sqlite_databases = ["default", "unconfigured"]
+key_value_stores = ["default"]
 allowed_outbound_hosts = ["{{ backend_url }}"]
 [component.probe.variables]
 good = "the value"

@@ -105,7 +105,7 @@ func TestLoad_Module(t *testing.T) {
 	for name, want := range map[string]string{
 		"missing_export":  "the module does not export canonical_abi_realloc",
 		"wrong_signature": "export handle-http-request: want 10 i32 parameters and 1 results",
-		"unknown_import":  "the module imports key-value.open, which this host does not offer",
+		"unknown_import":  "the module imports key-value.get-keys, which this host does not offer",
 		"start_section":   "the module has a start section, which nothing could end; export _initialize instead",
 	} {
 		dir := t.TempDir()

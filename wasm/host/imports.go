@@ -45,6 +45,12 @@ var offered = []imported{
 	{abi.ModuleSQLite, abi.SQLiteClose, 1, (*guest).sqliteClose},
 	{abi.ModuleOutbound, abi.OutboundRequest, 11, (*guest).outboundRequest},
 	{abi.ModuleConfig, abi.ConfigGet, 3, (*guest).configGet},
+	{abi.ModuleKeyValue, abi.KeyValueOpen, 3, (*guest).keyValueOpen},
+	{abi.ModuleKeyValue, abi.KeyValueGet, 4, (*guest).keyValueGet},
+	{abi.ModuleKeyValue, abi.KeyValueSet, 6, (*guest).keyValueSet},
+	{abi.ModuleKeyValue, abi.KeyValueDelete, 4, (*guest).keyValueDelete},
+	{abi.ModuleKeyValue, abi.KeyValueExists, 4, (*guest).keyValueExists},
+	{abi.ModuleKeyValue, abi.KeyValueClose, 1, (*guest).keyValueClose},
 }
 
 // checkImports reports every import that this host does not offer.
@@ -65,7 +71,7 @@ func (h *Host) offerImports(ctx context.Context) error {
 	if _, err := wasi_snapshot_preview1.Instantiate(ctx, h.runtime); err != nil {
 		return err
 	}
-	for _, module := range []string{abi.ModuleSQLite, abi.ModuleOutbound, abi.ModuleConfig} {
+	for _, module := range []string{abi.ModuleSQLite, abi.ModuleOutbound, abi.ModuleConfig, abi.ModuleKeyValue} {
 		builder := h.runtime.NewHostModuleBuilder(module)
 		for _, i := range offered {
 			if i.module == module {

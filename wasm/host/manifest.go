@@ -38,6 +38,7 @@ type component struct {
 	Source      string            `toml:"source"`
 	Allowed     []string          `toml:"allowed_outbound_hosts"`
 	Databases   []string          `toml:"sqlite_databases"`
+	Stores      []string          `toml:"key_value_stores"`
 	Variables   map[string]string `toml:"variables"`
 	Build       struct {
 		Command any      `toml:"command"`
@@ -52,7 +53,11 @@ type application struct {
 	routes    []route
 	variables map[string]string // the component's own
 	databases []string
+	stores    []string
 	allowed   []allowedHost
+	// templates are the component's variables as the manifest has them, and
+	// values what they refer to.
+	templates, values map[string]string
 }
 
 // parseManifest parses the text of the spin.toml at path and fills in its
@@ -71,7 +76,7 @@ func parseManifest(path string, text []byte, values map[string]string) (*applica
 	errs = append(errs, err)
 	vars, err := m.variables(values)
 	errs = append(errs, err)
-	app := &application{routes: routes, databases: c.Databases}
+	app := &application{routes: routes, databases: c.Databases, stores: c.Stores, templates: c.Variables, values: vars}
 	if app.source = c.Source; !filepath.IsAbs(c.Source) {
 		app.source = filepath.Join(filepath.Dir(path), c.Source)
 	}

@@ -23,6 +23,7 @@ func TestParseManifest_OurOwn(t *testing.T) {
 	require.Equal(t, &application{
 		source:    filepath.Join("..", "..", "bin", "edge.wasm"),
 		routes:    app.routes,
+		templates: app.templates, values: app.values,
 		databases: []string{"default"},
 		allowed:   []allowedHost{{"http", "127.0.0.1", "8080"}},
 		variables: map[string]string{

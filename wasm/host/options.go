@@ -21,8 +21,11 @@ type Options struct {
 	// is granted and not given here answers no-such-database. Default none.
 	Databases map[string]Database
 
-	// Fresh makes a new instance for every request, as Spin does. Default false.
+	// Fresh makes a new instance for every request. Default false.
 	Fresh bool
+	// StrictSpin makes the host as strict and as slow as Spin; see strict.go. It
+	// implies Fresh. Default false.
+	StrictSpin bool
 	// Instances is the most requests that run at once. A quarter of them, rounded
 	// down, is reserved for look-ups: GET and HEAD without a body, while they only
 	// read databases. Default 64.
@@ -86,6 +89,7 @@ func orDefault[T int | int64 | time.Duration](v *T, d T) {
 }
 
 func (o Options) withDefaults() Options {
+	o.Fresh = o.Fresh || o.StrictSpin
 	orDefault(&o.Instances, 64)
 	orDefault(&o.Queue, 256)
 	orDefault(&o.Timeout, 10*time.Second)

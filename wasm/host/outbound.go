@@ -43,7 +43,7 @@ func (g *guest) outboundRequest(ctx context.Context, stack []uint64) error {
 		g.host.atWork.end()
 		defer g.host.atWork.begin()
 		var in *response
-		if in, err = g.host.send(ctx, out); err == nil {
+		if in, err = g.host.exchange(ctx, out); err == nil {
 			return g.putOutbound(ctx, result, in)
 		}
 	}
@@ -153,10 +153,9 @@ func (h *Host) allows(u *url.URL) bool {
 	return false
 }
 
-// send makes the request. The transport is used as it is: a client would follow
-// redirects, which are the guest's business.
-func (h *Host) send(ctx context.Context, r *http.Request) (*response, error) {
-	in, err := h.transport.RoundTrip(r)
+// exchange makes the request.
+func (h *Host) exchange(ctx context.Context, r *http.Request) (*response, error) {
+	in, err := h.send(r)
 	if err != nil {
 		return nil, h.outboundFailed(ctx, r, err)
 	}
@@ -175,8 +174,8 @@ func (h *Host) send(ctx context.Context, r *http.Request) (*response, error) {
 	}
 	out := &response{status: in.StatusCode, body: body.Bytes()}
 	for name, values := range in.Header {
-		if !hopByHop(name, in.Header) {
-			for _, value := range values {
+		for _, value := range values {
+			if !hopByHop(name, in.Header) && !(h.options.StrictSpin && beyondASCII(value)) {
 				out.headers = append(out.headers, header{strings.ToLower(name), value})
 			}
 		}
@@ -189,6 +188,9 @@ func (h *Host) outboundFailed(ctx context.Context, r *http.Request, err error) e
 		return ctx.Err() // the request is over, and the guest with it
 	}
 	h.options.Log.Error("outbound request failed", "method", r.Method, "host", r.URL.Host, "error", err)
+	if h.options.StrictSpin {
+		return abi.HTTPRuntimeError
+	}
 	return abi.HTTPRequestError
 }
 

@@ -38,6 +38,9 @@ type request struct {
 // arrives, is over before the request waits for an instance.
 func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	method, ok := abi.MethodNumber(r.Method)
+	if h.options.StrictSpin && refuseAsSpin(w, r, ok) {
+		return
+	}
 	if !ok {
 		w.Header().Set("Allow", "GET, POST, PUT, DELETE, PATCH, HEAD, OPTIONS")
 		refuse(w, http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "this method is not supported")
@@ -74,7 +77,12 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Context().Err() != nil {
 		return // the client is gone
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+	case h.options.StrictSpin && !errors.Is(err, errBusy):
+		w.WriteHeader(http.StatusInternalServerError)
+		return
+	default:
 		unavailable(w)
 		return
 	}
@@ -88,7 +96,7 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	release()
-	out.write(w, r.Method)
+	out.write(w, r.Method, h.options.StrictSpin)
 }
 
 // countHeaders counts values: a header that is sent twice is two.
@@ -112,6 +120,9 @@ func (h *Host) respond(r *http.Request, in *request) (*response, error) {
 	if err != nil && !errors.Is(err, errBusy) && r.Context().Err() == nil {
 		// Without the path, which may have ids of users.
 		h.options.Log.Error("request failed", "id", r.Header.Get("X-Request-Id"), "method", r.Method, "error", err)
+	}
+	if err == nil && h.options.StrictSpin {
+		out.headers = lastOfEach(out.headers)
 	}
 	return out, err
 }

@@ -39,8 +39,8 @@ func isToken(s string) bool {
 
 // write sends the response to a request of the given method. Its length is the
 // body's own, whatever the guest said, except where a length describes a body
-// that is not sent.
-func (r *response) write(w http.ResponseWriter, method string) {
+// that is not sent. With strict, a HEAD without either has no length, as in Spin.
+func (r *response) write(w http.ResponseWriter, method string, strict bool) {
 	headers := w.Header()
 	for _, h := range r.headers {
 		headers.Add(h.name, h.value)
@@ -57,7 +57,7 @@ func (r *response) write(w http.ResponseWriter, method string) {
 	bodiless := r.status == http.StatusNoContent || r.status == http.StatusNotModified
 	switch length := headers.Get("Content-Length"); {
 	case method == http.MethodHead && len(r.body) == 0 && isLength(length):
-	case bodiless:
+	case bodiless, strict && method == http.MethodHead && len(r.body) == 0:
 		headers.Del("Content-Length")
 	default:
 		headers.Set("Content-Length", strconv.Itoa(len(r.body)))

@@ -38,14 +38,34 @@ func (g *guest) sqliteOpen(ctx context.Context, stack []uint64) error {
 	case len(g.open) == maxConnections:
 		return g.answerDBError(ctx, result, errors.New("too many connections in one request"))
 	}
-	g.open = append(g.open, d)
+	g.open = append(g.open, g.host.connect(d))
 	return g.answer(result, appendWords(nil, abi.TagOK, uint32(len(g.open))))
+}
+
+// connection is what a guest got by sqlite.open.
+type connection interface {
+	query(ctx context.Context, text []byte, args []any) (*result, error)
+	// writes reports whether a statement may write.
+	writes(ctx context.Context, text []byte) (bool, error)
+	// leave ends the guest's use of the connection.
+	leave()
+}
+
+// closeConnections ends what a request left open.
+func (g *guest) closeConnections() {
+	for _, c := range g.open {
+		if c != nil {
+			c.leave()
+		}
+	}
+	g.open, g.stores = g.open[:0], g.stores[:0]
 }
 
 // sqliteClose carries out sqlite.close(connection). A connection that is not open
 // is ignored, as in Spin.
 func (g *guest) sqliteClose(_ context.Context, stack []uint64) error {
-	if i := uint32(stack[0]) - 1; i < uint32(len(g.open)) {
+	if i := uint32(stack[0]) - 1; i < uint32(len(g.open)) && g.open[i] != nil {
+		g.open[i].leave()
 		g.open[i] = nil
 	}
 	return nil
@@ -78,17 +98,15 @@ func (g *guest) sqliteExecute(ctx context.Context, stack []uint64) error {
 }
 
 // query runs a statement. A reserved instance runs none that writes.
-func (g *guest) query(ctx context.Context, d *database, text []byte, args []any) (*result, error) {
+func (g *guest) query(ctx context.Context, c connection, text []byte, args []any) (*result, error) {
 	if g.reserved {
-		s, err := d.statement(ctx, text)
-		if err != nil {
+		if writes, err := c.writes(ctx, text); err != nil {
 			return nil, err
-		}
-		if s.write && g.refuse() {
+		} else if writes && g.refuse() {
 			return nil, errReserved
 		}
 	}
-	return d.query(ctx, text, args)
+	return c.query(ctx, text, args)
 }
 
 // answerDBError writes an error result. The text is the database's, for the

@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -185,7 +184,7 @@ func TestReadRuntimeConfig(t *testing.T) {
 	t.Parallel()
 	got, err := ReadRuntimeConfig("../../edge/runtime-config.file.toml")
 	require.NoError(t, err)
-	require.Equal(t, map[string]Database{"default": {URL: "file:" + filepath.Join("..", "..", "data", "kith.db")}}, got)
+	require.Equal(t, map[string]Database{"default": {URL: "file:data/kith.db"}}, got, "relative to the working directory, as in Spin 3")
 	got, err = ReadRuntimeConfig("../../edge/runtime-config.libsql.toml")
 	require.NoError(t, err)
 	require.Equal(t, map[string]Database{"default": {URL: "http://127.0.0.1:8081"}}, got)

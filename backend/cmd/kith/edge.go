@@ -25,7 +25,7 @@ type edgeFlags struct {
 	Manifest         string `env:"KITH_MANIFEST" help:"Spin manifest of the component to run, which names its Wasm module. Default: the manifest and the module in this binary." placeholder:"FILE"`
 	BackendPublicURL string `env:"KITH_BACKEND_PUBLIC_URL" help:"Where clients reach the backend itself; named when a body is too large for the edge." placeholder:"URL"`
 	MaxBody          int64  `env:"KITH_MAX_BODY" default:"8388608" help:"Largest body in bytes that the edge takes."`
-	Fresh            bool   `env:"KITH_FRESH" help:"Make a new instance for every request, as Spin does."`
+	StrictSpin       bool   `env:"KITH_STRICT_SPIN" help:"Behave, and cost, as Spin does: a new instance for every request, a new database connection for every read, redirects followed, a key-value store. To try what Spin would answer, not for production."`
 
 	EdgeTimeout time.Duration `env:"KITH_EDGE_TIMEOUT" default:"10s" help:"Longest time that the component has for a request; then the answer is 503."`
 	ReadTimeout time.Duration `env:"KITH_READ_TIMEOUT" default:"1200ms" help:"Longest time of a read from a database server, over all that are asked; then the backend is asked."`
@@ -113,7 +113,7 @@ func (f edgeFlags) logConfig(e *env, d databaseFlags, l connectionFlags, backend
 	e.log.Info("config", "part", "edge", "version", version, "addr", f.EdgeAddr, "manifest", f.manifestSource(),
 		"backend_url", backendURL, "backend_public_url", f.BackendPublicURL, "database", d.DatabaseURL,
 		"database_fallbacks", fallbacks, "database_token", secret(d.DatabaseToken), "master_key", d.masterKeySource(),
-		"max_body", f.MaxBody, "trusted_proxies", l.TrustedProxies, "max_connections", l.MaxConnections, "rate_limit", l.RateLimit, "fresh", f.Fresh, "edge_timeout", f.EdgeTimeout, "read_timeout", f.ReadTimeout)
+		"max_body", f.MaxBody, "trusted_proxies", l.TrustedProxies, "max_connections", l.MaxConnections, "rate_limit", l.RateLimit, "strict_spin", f.StrictSpin, "edge_timeout", f.EdgeTimeout, "read_timeout", f.ReadTimeout)
 }
 
 // granted is the name of the database in the manifest.
@@ -145,8 +145,8 @@ func (f edgeFlags) load(e *env, d *databaseFlags, trusted auth.Networks, backend
 		MaxBody:     2 * f.MaxBody,
 		LargeBodies: f.publicURL(backendURL),
 		Timeout:     f.EdgeTimeout, ReadTimeout: f.ReadTimeout,
-		CacheDir: filepath.Join(d.Data, "wasm-cache"),
-		Fresh:    f.Fresh, Log: e.log,
+		CacheDir:   filepath.Join(d.Data, "wasm-cache"),
+		StrictSpin: f.StrictSpin, Log: e.log,
 	})
 }
 

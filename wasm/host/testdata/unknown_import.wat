@@ -1,5 +1,5 @@
 ;; Wants what this host does not offer.
-(import "key-value" "open" (func (param i32 i32 i32)))
+(import "key-value" "get-keys" (func (param i32 i32)))
 (func (export "handle-http-request") (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)
   (i32.const 1024))
 (func (export "canonical_abi_realloc") (param i32 i32 i32 i32) (result i32)

@@ -33,6 +33,10 @@ func serve(r *abi.Request) abi.Response {
 		return respond(query)
 	case "/sql":
 		return runSQL(r)
+	case "/nothing":
+		return abi.Response{Status: 200}
+	case "/kv":
+		return keyValue(r, query)
 	case "/send":
 		return send(r, query)
 	case "/variable":
@@ -173,6 +177,25 @@ func send(r *abi.Request, target string) abi.Response {
 		return text(502, err.Error())
 	}
 	return response
+}
+
+// keyValue opens the store that the header "store" names, and gets the key in the
+// query, or sets it to the body of a PUT.
+func keyValue(r *abi.Request, key string) abi.Response {
+	store, err := abi.OpenStore(header(r, "store"))
+	if err != nil {
+		return text(500, err.Error())
+	}
+	if r.Method == "PUT" {
+		if err := store.Set(key, string(r.Body)); err != nil {
+			return text(500, err.Error())
+		}
+	}
+	value, err := store.Get(key)
+	if err != nil {
+		return text(500, err.Error())
+	}
+	return text(200, value)
 }
 
 func variable(name string) abi.Response {

@@ -1,0 +1,181 @@
+package host
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// With Options.StrictSpin a host does what Spin does wherever a component or a
+// visitor can notice it. The sources are those of github.com/spinframework/spin
+// as of version 4, below crates/, and the libraries that it uses:
+//
+//   - Every request has an instance of its own (trigger-http/src/spin.rs).
+//   - Every sqlite.open is a connection of its own, made at its first statement
+//     (sqlite-inproc/src/lib.rs, sqlite-libsql/src/lib.rs). A libSQL server is
+//     reached by http or https only (sqlite/src/lib.rs, check_url).
+//   - Outbound requests follow up to 10 redirects, and only the first URL is
+//     checked against allowed_outbound_hosts (factor-outbound-http/src/spin.rs;
+//     reqwest, src/redirect.rs). Every failure is a runtime error, and headers of
+//     an answer that are not ASCII are dropped (same file).
+//   - Variables are resolved at each call (expressions/src/lib.rs).
+//   - A request has at most 100 headers; one more is 431 (hyper,
+//     src/server/conn/http1.rs, max_headers). A method that the ABI does not know
+//     is 405, a component that fails is 500, all without a body
+//     (trigger-http/src/spin.rs, server.rs).
+//   - Of repeated headers of a response the last survives
+//     (trigger-http/src/headers.rs, append_headers).
+//   - A response to HEAD with an empty body has a Content-Length only when the
+//     component sets it (hyper, src/proto/h1/role.rs).
+//   - Key-value stores are tables of SQLite behind one connection
+//     (key-value-spin/src/store.rs).
+const (
+	strictHeaders   = 100
+	strictRedirects = 10
+)
+
+// followRedirects sends requests as Spin's client does: net/http and reqwest have
+// the same rules of which method, body and credentials follow a redirect.
+func followRedirects(transport http.RoundTripper) func(*http.Request) (*http.Response, error) {
+	client := &http.Client{Transport: transport, CheckRedirect: func(_ *http.Request, via []*http.Request) error {
+		if len(via) > strictRedirects {
+			return errors.New("host: too many redirects")
+		}
+		return nil
+	}}
+	return func(r *http.Request) (*http.Response, error) {
+		if r.Header.Get("Accept") == "" {
+			r.Header.Set("Accept", "*/*") // reqwest, src/async_impl/client.rs
+		}
+		return client.Do(r)
+	}
+}
+
+// beyondASCII reports whether a header's value has other characters than visible
+// ASCII, blank and tab.
+func beyondASCII(value string) bool {
+	return strings.IndexFunc(value, func(r rune) bool { return (r < ' ' && r != '\t') || r >= 0x7f }) >= 0
+}
+
+// variable returns the value of a variable of the component.
+func (h *Host) variable(name string) (string, bool) {
+	if !h.options.StrictSpin {
+		value, ok := h.app.variables[name]
+		return value, ok
+	}
+	template, ok := h.app.templates[name]
+	if !ok {
+		return "", false
+	}
+	value, err := expand(template, h.app.values)
+	return value, err == nil
+}
+
+// connect gives a guest a connection to a database.
+func (h *Host) connect(d *database) connection {
+	if !h.options.StrictSpin {
+		return d
+	}
+	return &ownConnection{config: d.config, limits: d.limits}
+}
+
+// checkStrict refuses what Spin's configuration cannot name.
+func checkStrict(name string, d Database) error {
+	for _, scheme := range []string{"file:", "http://", "https://"} {
+		if strings.HasPrefix(d.URL, scheme) && len(d.Fallbacks) == 0 {
+			return nil
+		}
+	}
+	return fmt.Errorf("host: database %s: Spin reads one file, or one libSQL server by http:// or https://; set such a URL and no fallback", name)
+}
+
+// ownConnection is a connection that serves one guest.
+type ownConnection struct {
+	config Database
+	limits
+	db     *sql.DB // of a file
+	server *hrana
+}
+
+// spinBusyTimeout is how long a statement waits for the lock of a file
+// (rusqlite, src/inner_connection.rs).
+const spinBusyTimeout = "busy_timeout(5000)"
+
+// open connects at the first statement.
+func (c *ownConnection) open() (err error) {
+	switch {
+	case c.db != nil || c.server != nil:
+	case strings.HasPrefix(c.config.URL, "file:"):
+		c.db, err = filePool(c.config.URL, 1, spinBusyTimeout)
+	default:
+		c.server, err = newHrana(c.config, c.limits)
+	}
+	return err
+}
+
+func (c *ownConnection) writes(_ context.Context, text []byte) (bool, error) {
+	return classify(string(text))
+}
+
+func (c *ownConnection) query(ctx context.Context, text []byte, args []any) (*result, error) {
+	if _, err := classify(string(text)); err != nil {
+		return nil, err
+	}
+	if err := c.open(); err != nil {
+		return nil, err
+	}
+	if c.server != nil {
+		results, err := c.server.transact(ctx, []*call{{ctx: ctx, text: string(text), args: args}})
+		if err != nil {
+			return nil, err
+		}
+		return results[0].result, results[0].err
+	}
+	rows, err := c.db.QueryContext(ctx, string(text), args...)
+	if err != nil {
+		return nil, err
+	}
+	return c.readAll(rows)
+}
+
+// leave closes the connection, and with it those that lead to a server.
+func (c *ownConnection) leave() {
+	if c.db != nil {
+		_ = c.db.Close()
+	}
+	if c.server != nil {
+		c.server.client.CloseIdleConnections()
+	}
+}
+
+// refuseAsSpin answers what Spin refuses before a component is asked.
+func refuseAsSpin(w http.ResponseWriter, r *http.Request, known bool) bool {
+	switch {
+	case countHeaders(r.Header)+1 > strictHeaders: // and Host, which net/http keeps apart
+		w.WriteHeader(http.StatusRequestHeaderFieldsTooLarge)
+	case !known:
+		w.WriteHeader(http.StatusMethodNotAllowed)
+	default:
+		return false
+	}
+	return true
+}
+
+// lastOfEach returns the last header of each name, in the order of the first.
+func lastOfEach(headers []header) []header {
+	at := make(map[string]int, len(headers))
+	kept := headers[:0]
+	for _, h := range headers {
+		name := strings.ToLower(h.name)
+		if i, ok := at[name]; ok {
+			kept[i] = h
+			continue
+		}
+		at[name] = len(kept)
+		kept = append(kept, h)
+	}
+	return kept
+}
