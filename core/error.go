@@ -36,6 +36,8 @@ const (
 	CodeRateLimited
 	// CodeTimeout is a caller whose body did not arrive in time.
 	CodeTimeout
+	// CodeBadGateway is an answer to the edge that is not the backend's.
+	CodeBadGateway
 	codeCount
 )
 

@@ -197,6 +197,7 @@ func TestCodes(t *testing.T) {
 	want := []Code{
 		CodeInternal, CodeInvalid, CodeMalformed, CodeUnauthenticated, CodeForbidden, CodeNotFound,
 		CodeMethodNotAllowed, CodeConflict, CodeTooLarge, CodeMediaType, CodeUnavailable, CodeNotSupported, CodeRateLimited, CodeTimeout,
+		CodeBadGateway,
 	}
 	got := Codes()
 	if len(got) != len(want) {

@@ -14,7 +14,8 @@ import (
 // behindEdge verifies what the edge vouches for. A request that does not come
 // over an edge is taken as it is, and its X-Forwarded headers are read only when
 // it comes from a trusted proxy; a hop that is signed wrongly is refused, since then
-// edge and backend do not share their master key or their time.
+// edge and backend do not share their master key or their time. Every answer to a
+// hop is in an envelope.
 func (a *API) behindEdge(next http.Handler) http.Handler {
 	edge := a.Engine.Keys.Hop()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -23,6 +24,7 @@ func (a *API) behindEdge(next http.Handler) http.Handler {
 			next.ServeHTTP(w, a.behindProxy(r))
 			return
 		}
+		sealed := &envelope{ResponseWriter: w}
 		hop := auth.Hop{
 			Method: r.Method, URI: r.RequestURI,
 			For:   r.Header.Get(auth.ForwardedForHeader),
@@ -30,10 +32,11 @@ func (a *API) behindEdge(next http.Handler) http.Handler {
 			Host:  r.Header.Get(auth.ForwardedHostHeader),
 		}
 		if !hop.Verify(edge, signature, a.Engine.Now()) {
-			a.adapt(badHop).ServeHTTP(w, r)
+			a.adapt(badHop).ServeHTTP(sealed, r)
 			return
 		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), hopKey{}, hop)))
+		next.ServeHTTP(sealed, r.WithContext(context.WithValue(r.Context(), hopKey{}, hop)))
+		sealed.seal()
 	})
 }
 

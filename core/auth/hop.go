@@ -16,6 +16,15 @@ const (
 	ForwardedHostHeader  = "x-forwarded-host"
 )
 
+// Headers of the backend's answer to a hop, its envelope: the status that the
+// visitor gets, and in place of Location where a redirect leads. The HTTP status of
+// the answer itself is never 3xx, because Spin follows redirects by itself and
+// takes the hop's headers along.
+const (
+	StatusHeader   = "x-kith-status"
+	LocationHeader = "x-kith-location"
+)
+
 // GuessesHeader tells the host of an edge how many attempts to guess a code, a key
 // or an id an answer was. The host counts them and takes the header off.
 const GuessesHeader = "x-kith-guesses"

@@ -32,6 +32,8 @@ func Status(c core.Code) int {
 		return 429
 	case core.CodeTimeout:
 		return 408
+	case core.CodeBadGateway:
+		return 502
 	case core.CodeUnavailable:
 		return 503
 	}
@@ -70,6 +72,8 @@ func apiErrorCode(c core.Code) string {
 		return "RATE_LIMITED"
 	case core.CodeTimeout:
 		return "REQUEST_TIMEOUT"
+	case core.CodeBadGateway:
+		return "BAD_GATEWAY"
 	}
 	return "INTERNAL"
 }

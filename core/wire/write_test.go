@@ -37,6 +37,7 @@ var statuses = map[core.Code]struct {
 	core.CodeNotSupported:     {403, "API_REQUEST_NOT_SUPPORTED"},
 	core.CodeRateLimited:      {429, "RATE_LIMITED"},
 	core.CodeTimeout:          {408, "REQUEST_TIMEOUT"},
+	core.CodeBadGateway:       {502, "BAD_GATEWAY"},
 }
 
 func TestStatus(t *testing.T) {

@@ -21,8 +21,9 @@ func outboundRequest(method uint32, uri unsafe.Pointer, uriLen uint32,
 
 // Send makes one HTTP request and waits for the whole response. The method is
 // one that MethodNumber knows, the URL absolute and on a host that the manifest
-// allows. Redirects are not followed and bodies are not decompressed; headers
-// go out and come back as they are, repeated ones included. The error is an
+// allows. Spin follows redirects, to any host and with these headers; wasm/host
+// does so in its strict mode only. Bodies are not decompressed; headers go out and
+// come back as they are, repeated ones included. The error is an
 // HTTPError. Any status, 500 too, is a response and not an error.
 func Send(method, url string, headers []Header, body []byte) (Response, error) {
 	number, ok := MethodNumber(method)

@@ -1,6 +1,8 @@
 package serve
 
 import (
+	"errors"
+	"strconv"
 	"strings"
 
 	"kith/core"
@@ -8,8 +10,8 @@ import (
 	"kith/edge/abi"
 )
 
-// forward sends a request to the backend as it came, and its answer back as it
-// came. Only what belongs to a single connection is left out, and what the
+// forward sends a request to the backend as it came, and its answer, out of its
+// envelope, back as it came. Only what belongs to a single connection is left out, and what the
 // visitor claims of itself is replaced by what the edge vouches for.
 func (r *request) forward() (abi.Response, error) {
 	keys, err := r.keys()
@@ -33,18 +35,43 @@ func (r *request) forward() (abi.Response, error) {
 	url := strings.TrimSuffix(r.variable(backendVariable), "/") + r.URI
 	response, err := abi.Send(r.Method, url, headers, r.Body)
 	if err != nil {
-		return abi.Response{}, &core.Error{
-			Code: core.CodeUnavailable, Message: "the backend cannot be reached; try again", Err: err,
-		}
+		return abi.Response{}, backendAway(err)
 	}
+	return r.openEnvelope(response)
+}
+
+func backendAway(why error) error {
+	return &core.Error{Code: core.CodeUnavailable, Message: "the backend cannot be reached; try again", Err: why}
+}
+
+// openEnvelope returns the answer that the backend's envelope holds. An answer
+// without envelope is not the backend's: a proxy of it redirects, or Spin followed a
+// redirect and this is the page behind it. Of a proxy whose backend is away, 5xx
+// says so.
+func (r *request) openEnvelope(response abi.Response) (abi.Response, error) {
+	status := 0
 	kept := response.Headers[:0]
 	for _, h := range response.Headers {
-		if travels(h.Name) {
+		switch {
+		case h.Name == auth.StatusHeader:
+			status, _ = strconv.Atoi(h.Value)
+		case h.Name == auth.LocationHeader:
+			kept = append(kept, abi.Header{Name: "location", Value: h.Value})
+		case travels(h.Name) || h.Name == "content-length" && r.Method == "HEAD":
 			kept = append(kept, h)
 		}
 	}
-	response.Headers = kept
-	return response, nil
+	if status >= 200 && status <= 599 {
+		return abi.Response{Status: status, Headers: kept, Body: response.Body}, nil
+	}
+	cause := errors.New("backend_url answered " + strconv.Itoa(response.Status) + " without " + auth.StatusHeader)
+	if response.Status >= 500 {
+		return abi.Response{}, backendAway(cause)
+	}
+	return abi.Response{}, &core.Error{
+		Code: core.CodeBadGateway, Err: cause,
+		Message: "the backend's address answered without the backend; set backend_url to a backend of this edge's version, without a redirect in between",
+	}
 }
 
 // travels reports whether a header may pass from one connection to the next

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -45,7 +46,7 @@ func echoSite(t *testing.T, env ...string) *site {
 		if s := r.Header.Get("Echo-Status"); s != "" {
 			_, _ = fmt.Sscan(s, &status)
 		}
-		w.WriteHeader(status)
+		writeEnvelope(w, status)
 		if status == http.StatusNoContent || status == http.StatusNotModified {
 			return
 		}
@@ -61,6 +62,19 @@ func echoSite(t *testing.T, env ...string) *site {
 	s.backend = echo.URL
 	s.serveEdge(t, env...)
 	return s
+}
+
+// writeEnvelope begins an answer as a backend does to a hop.
+func writeEnvelope(w http.ResponseWriter, status int) {
+	w.Header().Set("X-Kith-Status", fmt.Sprint(status))
+	if location := w.Header().Get("Location"); location != "" {
+		w.Header().Del("Location")
+		w.Header().Set("X-Kith-Location", location)
+	}
+	if status >= 300 && status < 400 {
+		status = http.StatusOK
+	}
+	w.WriteHeader(status)
 }
 
 // raw sends a request byte by byte as it is written, and reads the answer.
@@ -125,6 +139,35 @@ func TestForward_AnswerUnchanged(t *testing.T) {
 		if status != http.StatusNoContent && status != http.StatusNotModified {
 			require.Equal(t, "a\x00b\r\n\xff", a.body)
 			require.Equal(t, []string{"application/x"}, a.header["Content-Type"])
+		}
+	}
+}
+
+// What answers without an envelope is not the backend: a proxy in front of it that
+// redirects, or, on Spin, the page that the redirect leads to.
+func TestForward_AnswerWithoutEnvelope(t *testing.T) {
+	t.Parallel()
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "a page") }))
+	t.Cleanup(page.Close)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		status, _ := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/"))
+		w.Header().Set("Location", page.URL)
+		w.WriteHeader(max(status, 200))
+	}))
+	t.Cleanup(proxy.Close)
+	for _, env := range []string{"KITH_STRICT_SPIN=false", "KITH_STRICT_SPIN=true"} {
+		s := newSite(t)
+		s.backend = proxy.URL
+		s.serveEdge(t, env)
+		for _, status := range []string{"200", "204", "301", "302", "307", "308", "401", "404"} {
+			a := mustCall(t, http.StatusBadGateway, "GET", s.edge+"/"+status, "")
+			require.Equal(t, "BAD_GATEWAY", decode[failure](t, a).APIErrorCode)
+			require.NotContains(t, a.body, "a page")
+			require.Empty(t, a.header["Location"])
+		}
+		for _, status := range []string{"500", "502", "503", "504"} {
+			a := mustCall(t, http.StatusServiceUnavailable, "GET", s.edge+"/"+status, "")
+			require.Equal(t, []string{"1"}, a.header["Retry-After"])
 		}
 	}
 }

@@ -55,7 +55,7 @@ func TestStories(t *testing.T) {
 	t.Run("edge", func(t *testing.T) {
 		transcript.Run(t, stories, func(t *testing.T) transcript.Target { return ground.stage(t).edgeTarget(t, false) })
 	})
-	t.Run("edge-fresh", func(t *testing.T) {
+	t.Run("edge-strict", func(t *testing.T) {
 		transcript.Run(t, stories, func(t *testing.T) transcript.Target { return ground.stage(t).edgeTarget(t, true) })
 	})
 }
@@ -216,12 +216,12 @@ func (s *stage) backendTarget(name string) transcript.Target {
 	return transcript.Target{Base: s.backend, Name: name, Values: s.ground.values, Advance: s.clock.advance}
 }
 
-func (s *stage) edgeTarget(t *testing.T, fresh bool) transcript.Target {
+func (s *stage) edgeTarget(t *testing.T, strict bool) transcript.Target {
 	t.Helper()
 	loaded, err := host.Load(t.Context(), "../../../spin.toml", host.Options{
 		Variables: map[string]string{"master_key": storyKey, "backend_url": s.backend},
 		Databases: map[string]host.Database{"default": {URL: s.flags.DatabaseURL}},
-		CacheDir:  s.ground.cache, Fresh: fresh,
+		CacheDir:  s.ground.cache, StrictSpin: strict,
 		Now: func() time.Time { return time.UnixMilli(int64(s.clock.now())) },
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/core/auth"
+)
+
+// A redirect never leaves the backend as one: Spin would follow it, with the hop's
+// signature. Refusals of a hop are in an envelope too, and nothing else is.
+func TestHop_AnswersAreInAnEnvelope(t *testing.T) {
+	s := layGround(t).stage(t)
+	keys, err := auth.ParseKeyring(storyKey)
+	require.NoError(t, err)
+	for _, row := range []struct {
+		uri, status, location string
+		http                  int
+	}{
+		{"/s/landing/NOBODY", "302", "https://landing.example/start?utm=a%20b&rsCode=OLD#top", 200},
+		{"/?rsCode=NOBODY", "302", "/", 200},
+		{"/api/v1/demo/code/X", "401", "", 401},
+		{"/healthz", "200", "", 200},
+	} {
+		for _, method := range []string{"GET", "HEAD"} {
+			hop := auth.Hop{Method: method, URI: row.uri, For: "203.0.113.9", Proto: "http", Host: "landing.example"}
+			got := s.hop(t, hop, hop.Sign(keys.Hop(), s.clock.now()))
+			require.Equal(t, row.http, got.StatusCode, row.uri)
+			require.Equal(t, row.status, got.Header.Get("X-Kith-Status"), row.uri)
+			require.Equal(t, row.location, got.Header.Get("X-Kith-Location"), row.uri)
+			require.Empty(t, got.Header["Location"])
+		}
+	}
+	forged := s.hop(t, auth.Hop{Method: "GET", URI: "/s/demo/NOBODY"}, "1.x")
+	require.Equal(t, 401, forged.StatusCode)
+	require.Equal(t, "401", forged.Header.Get("X-Kith-Status"))
+	direct := s.hop(t, auth.Hop{Method: "GET", URI: "/s/landing/NOBODY"}, "")
+	require.Equal(t, 302, direct.StatusCode)
+	require.Empty(t, direct.Header["X-Kith-Status"])
+}
+
+// hop sends what a hop describes to the backend, with that signature, if any.
+func (s *stage) hop(t *testing.T, hop auth.Hop, signature string) *http.Response {
+	t.Helper()
+	r, err := http.NewRequest(hop.Method, s.backend+hop.URI, nil)
+	require.NoError(t, err)
+	r.Header.Set(auth.ForwardedForHeader, hop.For)
+	r.Header.Set(auth.ForwardedProtoHeader, hop.Proto)
+	r.Header.Set(auth.ForwardedHostHeader, hop.Host)
+	if signature != "" {
+		r.Header.Set(auth.HopHeader, signature)
+	}
+	got, err := http.DefaultTransport.RoundTrip(r)
+	require.NoError(t, err)
+	require.NoError(t, got.Body.Close())
+	return got
+}
