@@ -121,7 +121,8 @@ func ParseImportedUser(tenant core.TenantAlias, row []byte) (u referral.UserUpda
 		return u, 0, err
 	}
 	u, err = ParseUser(tenant, account, user, row)
-	return u, core.Time(gjson.GetBytes(row, "dateCreated").Int()), err
+	at, _ := wholeNumber(gjson.GetBytes(row, "dateCreated").Raw)
+	return u, core.Time(at), err
 }
 
 // rowID reads an id of a row without checking the rest of it. The check comes
@@ -221,7 +222,10 @@ func ParseDraw(row []byte) (Draw, error) {
 			return setParsed(r, key, v, &d.Unit, anyText)
 		case "valueToRedeem":
 			if v.Type() == fastjson.TypeNumber {
-				value = gjson.GetBytes(row, "valueToRedeem").Raw
+				value, _ = plainDecimal(string(v.MarshalTo(nil)), maxDecimal)
+				if value == "" {
+					return r.fail(badDraw())
+				}
 				return true
 			}
 			return setParsed(r, key, v, &value, anyText)
@@ -246,12 +250,16 @@ func wholePart(s string) (int64, error) {
 	s = strings.TrimSpace(s)
 	whole, fraction, _ := strings.Cut(strings.TrimPrefix(s, "-"), ".")
 	if !allDigits(whole) || !allDigits(fraction) || s != "" && whole == "" || len(whole) > 18 {
-		return 0, core.Invalid("valueToRedeem", "must be a number such as 12 or 12.5")
+		return 0, badDraw()
 	}
 	if whole == "" || s[0] == '-' {
 		return 0, nil
 	}
 	return strconv.ParseInt(whole, 10, 64)
+}
+
+func badDraw() error {
+	return core.Invalid("valueToRedeem", "must be a number such as 12 or 12.5")
 }
 
 // rowUser is whose row it is.

@@ -162,7 +162,8 @@ func (r *reader) percent(into *reward.BasisPoints, key string, v *fastjson.Value
 	if r.decimal(&text, key, v); text == nil {
 		return true
 	}
-	percent, err := reward.ParsePercent(r.path(key), *text)
+	n, _ := parseNumber(*text)
+	percent, err := reward.ParsePercent(r.path(key), n.plain())
 	*into = percent
 	return r.fail(err)
 }

@@ -231,13 +231,14 @@ func (r *reader) boolean(into **bool, key string, v *fastjson.Value) bool {
 	return true
 }
 
-// integer stores a whole number of at least min; null leaves the field as it is.
+// integer stores a whole number of at least least, in any notation of JSON: Java
+// clients send 1.7E12 and 5.0. Null leaves the field as it is.
 func (r *reader) integer(into **int64, key string, v *fastjson.Value, least int64) bool {
 	if v.Type() == fastjson.TypeNull {
 		return true
 	}
-	n, err := v.Int64()
-	if v.Type() != fastjson.TypeNumber || err != nil {
+	n, ok := int64Of(v)
+	if !ok {
 		return r.wrongType(key, "a whole number")
 	}
 	if n < least {
@@ -247,8 +248,22 @@ func (r *reader) integer(into **int64, key string, v *fastjson.Value, least int6
 	return true
 }
 
-// decimal stores a number of 0 or more as it is written; null leaves the field
-// as it is.
+// int64Of returns a value that is a whole number.
+func int64Of(v *fastjson.Value) (int64, bool) {
+	if v.Type() != fastjson.TypeNumber {
+		return 0, false
+	}
+	if n, err := v.Int64(); err == nil {
+		return n, true
+	}
+	return wholeNumber(string(v.MarshalTo(nil)))
+}
+
+// maxDecimal bounds a decimal number without an exponent, in characters.
+const maxDecimal = 32
+
+// decimal stores a number of 0 or more as it is written, but without an exponent;
+// null leaves the field as it is.
 func (r *reader) decimal(into **string, key string, v *fastjson.Value) bool {
 	if v.Type() == fastjson.TypeNull {
 		return true
@@ -256,10 +271,9 @@ func (r *reader) decimal(into **string, key string, v *fastjson.Value) bool {
 	if v.Type() != fastjson.TypeNumber {
 		return r.wrongType(key, "a number")
 	}
-	s := string(v.MarshalTo(nil))
-	// With an exponent, a short text stands for a number of any length.
-	if len(s) > 32 || s[0] == '-' || strings.ContainsAny(s, "eE") {
-		return r.fail(core.Invalid(r.path(key), "must be 0 or more, of at most 32 digits, without an exponent"))
+	s, ok := plainDecimal(string(v.MarshalTo(nil)), maxDecimal)
+	if !ok || s[0] == '-' {
+		return r.fail(core.Invalid(r.path(key), "must be 0 or more, of at most "+strconv.Itoa(maxDecimal)+" digits"))
 	}
 	*into = &s
 	return true

@@ -174,13 +174,24 @@ func (r *reader) whole(into **int64, key string, v *fastjson.Value) bool {
 	if v.Type() != fastjson.TypeString {
 		return r.integer(into, key, v, 0)
 	}
-	n, err := strconv.ParseUint(string(v.GetStringBytes()), 10, 63)
-	if err != nil {
+	n, ok := wholeText(string(v.GetStringBytes()))
+	if !ok || n < 0 {
 		return r.fail(core.Invalid(r.path(key), "must be a whole number"))
 	}
-	amount := int64(n)
-	*into = &amount
+	*into = &n
 	return true
+}
+
+// wholeText returns the whole number that a text is.
+func wholeText(text string) (int64, bool) {
+	if allDigits(text) && text != "" {
+		n, err := strconv.ParseInt(text, 10, 64)
+		return n, err == nil
+	}
+	if !gjson.Valid(text) || gjson.Parse(text).Type != gjson.Number || strings.TrimSpace(text) != text {
+		return 0, false
+	}
+	return wholeNumber(text)
 }
 
 // date stores a time.

@@ -177,7 +177,10 @@ func SignToken(apiKey string, s Subject, expires core.Time) string {
 // ParseUser made it of, and s is what the caller's token signs; the zero Subject
 // signs nothing. A holder of the API key may say anything and does not come here.
 //
-// A key that both have, in whichever of its spellings, must have the same value. The
+// A key that both have, in whichever of its spellings, must have the same value: see
+// sameValue, and sameSet for keys whose elements are a set. Custom fields and segments
+// are then those of the token: a body may lack the nulls that remove fields, or have
+// others, and the order of its operations decides nothing. The
 // key "cookies", which the browser SDK adds to a signed user, is exempt (reference,
 // 2.2). A user's own codes, which others would be paid for, must be signed. What
 // grants money or standing counts only when it is signed: left is names such keys
@@ -191,9 +194,10 @@ func Vouched(u referral.UserUpdate, s Subject, body []byte, payment auth.Browser
 		signed := signedValue(s.Signed, restName(key))
 		switch {
 		case key == "cookies" || value.Type == gjson.Null:
-		case signed.Exists() && canonical(signed) != canonical(value):
+		case signed.Exists() && !agrees(key, signed, value):
 			err = &core.Error{Code: core.CodeForbidden, Field: key, Message: "is not what the user token signs"}
 		case signed.Exists():
+			takeSigned(&u, key, signed)
 		case mustBeSigned(key):
 			err = &core.Error{Code: core.CodeForbidden, Field: key, Message: "must be signed in the user token"}
 		case leaveOut(&u, key, value, payable):
@@ -202,6 +206,30 @@ func Vouched(u referral.UserUpdate, s Subject, body []byte, payment auth.Browser
 		return err == nil
 	})
 	return u, left, err
+}
+
+// agrees reports whether the value of a key is the one that a token signs.
+func agrees(key string, signed, value gjson.Result) bool {
+	switch restName(key) {
+	case "segments", "referredByCodes":
+		return sameSet(signed, value)
+	}
+	return sameValue(signed, value)
+}
+
+// takeSigned replaces in an update what a body can say in several ways, with
+// different effects, and still agree with the token.
+func takeSigned(u *referral.UserUpdate, key string, signed gjson.Result) {
+	switch restName(key) {
+	case "segments":
+		u.Segments = Texts(signed.Raw)
+	case "customFields":
+		u.CustomFields = nil
+		signed.ForEach(func(name, value gjson.Result) bool {
+			u.CustomFields = append(u.CustomFields, referral.CustomField{Name: name.String(), Value: value.Raw})
+			return true
+		})
+	}
 }
 
 // leaveOut takes out of an update what one unsigned key may not say.
@@ -259,26 +287,6 @@ func signedValue(signed, name string) (value gjson.Result) {
 func mustBeSigned(key string) bool {
 	name := restName(key)
 	return name == "referralCodes" || name == "referralCode"
-}
-
-// canonical writes a value so that equal ones, and only they, are equal texts:
-// without blanks, each string escaped in one way. The order of keys is kept, as clients send what they sign.
-func canonical(v gjson.Result) string {
-	switch {
-	case v.IsObject() || v.IsArray():
-		b := []byte(v.Raw[:1])
-		v.ForEach(func(key, value gjson.Result) bool {
-			b = appendString(b, key.String())
-			b = append(b, ':')
-			b = append(b, canonical(value)...)
-			b = append(b, ',')
-			return true
-		})
-		return string(b)
-	case v.Type == gjson.String:
-		return string(appendString(nil, v.String()))
-	}
-	return v.Raw
 }
 
 func segment(s string) (string, error) {

@@ -211,7 +211,12 @@ func TestVouched(t *testing.T) {
 		{"nested, another text", `{"customFields":{"a":"X","b":[1,"y"]}}`, "customFields"},
 		{"nested, less", `{"customFields":{"a":"x"}}`, "customFields"},
 		{"nested, more", `{"customFields":{"a":"x","b":[1,"y"],"c":1}}`, "customFields"},
-		{"list, another order", `{"segments":["b","a"]}`, "segments"},
+		{"a set in another order", `{"segments":["b","a"]}`, ""},
+		{"a number in another notation", `{"n":15e-1}`, ""},
+		{"nested, another order", `{"customFields":{"b":[1.0,"y"],"a":"x"}}`, ""},
+		{"nested, a null more", `{"customFields":{"a":"x","b":[1,"y"],"c":null}}`, ""},
+		{"nested list, another order", `{"customFields":{"a":"x","b":["y",1]}}`, "customFields"},
+		{"a set with one more", `{"segments":["b","a","c"]}`, "segments"},
 		{"list, two run together", `{"segments":["a\",\"b"]}`, "segments"},
 		{"list, made to look like two", `{"segments":["a,:\"b"]}`, "segments"},
 		{"list, made to look like two with keys", `{"segments":["a,1:\"b"]}`, "segments"},
@@ -232,6 +237,33 @@ func TestVouched(t *testing.T) {
 	}
 	for _, key := range []string{"referralCode", "user_referral_code", "referralCodes"} {
 		refused(t, key, vouchedError(sub, []byte(`{"`+key+`":"X"}`), auth.PaymentAny), core.CodeForbidden, key)
+	}
+}
+
+// The Java SDK decodes the claim and writes it again: numbers as doubles, without
+// nulls (reference, 7.2). What is stored is what the token signs, also what it
+// removes, and a null of the body's own removes nothing.
+func TestVouched_JavaSDK(t *testing.T) {
+	s := Subject{Account: "a", User: "bob", Signed: `{"id":"bob","accountId":"a","dateUsTaxFormSubmitted":1700000000123,` +
+		`"customFields":{"points":5,"since":1700000000123,"ratio":0.25,"nick":null},"segments":["~*","vip","eu"],"referredByCodes":["X","Y"]}`}
+	for _, body := range []string{
+		`{"id":"bob","accountId":"a","dateUsTaxFormSubmitted":1.700000000123E12,"customFields":{"points":5.0,"since":1.700000000123E12,"ratio":0.25},` +
+			`"segments":["~*","vip","eu"],"referredByCodes":["X","Y"]}`,
+		`{"referredByCodes":["Y","X"],"segments":["vip","eu","~*"],"customFields":{"ratio":25e-2,"other":null,"since":1700000000123.0,"nick":null,"points":5},` +
+			`"dateUsTaxFormSubmitted":1700000000123,"accountId":"a","id":"bob"}`,
+	} {
+		u, err := ParseUser("acme", "a", "bob", []byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, left, err := Vouched(u, s, []byte(body), auth.PaymentSigned)
+		want := []referral.CustomField{{Name: "points", Value: "5"}, {Name: "since", Value: "1700000000123"}, {Name: "ratio", Value: "0.25"}, {Name: "nick", Value: "null"}}
+		if err != nil || len(left) > 0 || !slices.Equal(got.CustomFields, want) || !slices.Equal(got.Segments, []string{"~*", "vip", "eu"}) || *got.USTaxForm != 1700000000123 {
+			t.Errorf("%s: %+v, %v, %v", body, got, left, err)
+		}
+	}
+	for _, fields := range []string{`{"points":5.5,"since":1700000000123,"ratio":0.25}`, `{"points":5,"since":1700000000123}`, `{"points":"5","since":1700000000123,"ratio":0.25}`} {
+		refused(t, fields, vouchedError(s, []byte(`{"customFields":`+fields+`}`), auth.PaymentAny), core.CodeForbidden, "customFields")
 	}
 }
 

@@ -270,12 +270,15 @@ func storyValues() map[string]string {
 		"basic_wrong": basic("", key+"x"), "basic_mixed": basic("someone", key), "basic_empty": basic("", ""),
 		"test_basic": basic("", demo.TestKey),
 
-		"token":           wire.SignToken(key, wire.Subject{Account: "ben", User: "ben"}, storyStart+core.Hour),
-		"token_anna":      wire.SignToken(key, wire.Subject{Account: "anna", User: "anna"}, storyEnd),
-		"token_test":      wire.SignToken(demo.TestKey, wire.Subject{Account: "ben", User: "ben"}, storyEnd),
-		"token_sub":       jwt(`{"alg":"HS256"}`, lasting(`{"sub":"ben:ben@demo:users"}`), key),
-		"token_foreign":   jwt(`{"alg":"HS256"}`, lasting(`{"sub":"ben:ben@test_demo:users"}`), key),
-		"token_signed":    jwt(`{"alg":"HS256"}`, lasting(`{"user":{"id":"ben","accountId":"ben","email":"ben@example.com","referralCodes":{"classic":"BENSOWN"}}}`), key),
+		"token":         wire.SignToken(key, wire.Subject{Account: "ben", User: "ben"}, storyStart+core.Hour),
+		"token_anna":    wire.SignToken(key, wire.Subject{Account: "anna", User: "anna"}, storyEnd),
+		"token_test":    wire.SignToken(demo.TestKey, wire.Subject{Account: "ben", User: "ben"}, storyEnd),
+		"token_sub":     jwt(`{"alg":"HS256"}`, lasting(`{"sub":"ben:ben@demo:users"}`), key),
+		"token_foreign": jwt(`{"alg":"HS256"}`, lasting(`{"sub":"ben:ben@test_demo:users"}`), key),
+		"token_signed":  jwt(`{"alg":"HS256"}`, lasting(`{"user":{"id":"ben","accountId":"ben","email":"ben@example.com","referralCodes":{"classic":"BENSOWN"}}}`), key),
+		// What the Java SDK's own tests sign, and more: see the story of it.
+		"token_java": jwt(`{"alg":"HS256"}`, lasting(`{"user":{"id":"ben","accountId":"ben","email":"ben@example.com","segments":["vip","eu"],"dateUsTaxFormSubmitted":1700000000123,`+
+			`"customFields":{"points":5,"since":1700000000123,"ratio":0.25,"nick":null}}}`), key),
 		"token_none":      jwt(`{"alg":"none"}`, `{`+ben+`}`, ""),
 		"token_512":       jwt(`{"alg":"HS512"}`, `{`+ben+`}`, key),
 		"token_anonymous": jwt(`{"alg":"HS256"}`, lasting(`{"allowAnonymous":true}`), key), "token_forged": jwt(`{"alg":"HS256"}`, lasting(`{"allowAnonymous":true}`), key+"x"),
