@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"kith/backend/graphql"
@@ -17,6 +18,7 @@ import (
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/link"
+	"kith/core/origin"
 	"kith/core/wire"
 	"kith/wasm/bodies"
 )
@@ -25,9 +27,8 @@ import (
 type API struct {
 	// Engine runs the use cases.
 	Engine *program.Engine
-	// Pages answers requests for pages that no part of the service owns, or is
-	// nil: then they are not found.
-	Pages http.Handler
+	// Pages are the pages that no part of the service owns; none when nil.
+	Pages *http.ServeMux
 	// GraphQL answers GraphQL calls.
 	GraphQL *graphql.Server
 	// GraphiQL is a page to write GraphQL in, or nil.
@@ -63,17 +64,29 @@ func (a *API) Handler() http.Handler {
 	}
 	mux.Handle("/", a.observe("none", a.adapt(noSuchPath)))
 	pages := a.observe("page", a.adapt(a.page))
+	ambiguous := a.observe("none", a.adapt(badQuery))
 	return a.withBodies(a.behindEdge(a.acrossOrigins(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case !link.OwnPath(r.URL.Path):
 			pages.ServeHTTP(w, r)
 		case unclean(r.URL.EscapedPath()):
 			a.adapt(noSuchPath).ServeHTTP(w, r)
+		case isCall(r.URL.Path) && wire.CheckQuery(r.URL.RawQuery) != nil:
+			ambiguous.ServeHTTP(w, r)
 		default:
 			mux.ServeHTTP(w, r)
 		}
 	}))))
 }
+
+// isCall reports whether a path is that of a call of a client. A link that people
+// open, and a webhook of others, may have any query.
+func isCall(path string) bool {
+	return strings.HasPrefix(path, "/api/") && !strings.HasSuffix(path, "/webhook") ||
+		strings.HasPrefix(path, "/a/") && !strings.Contains(path, "/message/")
+}
+
+func badQuery(_ http.ResponseWriter, r *http.Request) error { return wire.CheckQuery(r.URL.RawQuery) }
 
 func (a *API) observe(route string, next http.Handler) http.Handler {
 	if a.Observe == nil {
@@ -94,7 +107,17 @@ func unclean(path string) bool {
 	return strings.Contains(path, "//")
 }
 
-func noSuchPath(http.ResponseWriter, *http.Request) error { return wire.NoSuchPath() }
+// noSuchPath answers a request for what is not there. A page of any origin may
+// read that, where no tenant has a say: it says nothing of anybody.
+func noSuchPath(w http.ResponseWriter, r *http.Request) error {
+	from := r.Header.Get("Origin")
+	if _, covered := origin.Covers(r.URL.EscapedPath()); from != "" && !covered {
+		for _, h := range origin.Headers(from, true, false) {
+			w.Header().Set(h.Name, h.Value)
+		}
+	}
+	return wire.NoSuchPath()
+}
 
 // routes are paths, as patterns of the mux, and what each offers. Every subject
 // has its own, beside its handlers.
@@ -163,6 +186,8 @@ func (a *API) adapt(h handler) http.Handler {
 func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", wire.JSONType)
 	w.Header().Set("Cache-Control", wire.CacheControl)
+	// Said here, since HEAD is to be answered with it too, whatever is sent.
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	// The client is gone when this fails; there is nobody left to tell.
 	_, _ = w.Write(body)

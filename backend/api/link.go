@@ -57,11 +57,24 @@ func (a *API) page(w http.ResponseWriter, r *http.Request) error {
 			return nil
 		}
 	}
-	if a.Pages == nil {
-		return wire.NoSuchPath()
+	// The mux would answer by itself to what it lacks: in plain text, and to a path
+	// with an empty part by a redirect.
+	switch {
+	case a.Pages == nil || unclean(r.URL.EscapedPath()):
+		return noSuchPath(w, r)
+	case a.hasPage(r, r.Method):
+		a.Pages.ServeHTTP(w, r)
+		return nil
+	case a.hasPage(r, http.MethodGet):
+		w.Header().Set("Allow", "GET, HEAD")
+		return wire.MethodNotAllowed(r.Method)
 	}
-	a.Pages.ServeHTTP(w, r)
-	return nil
+	return noSuchPath(w, r)
+}
+
+func (a *API) hasPage(r *http.Request, method string) bool {
+	_, pattern := a.Pages.Handler(&http.Request{Method: method, URL: r.URL, Host: r.Host})
+	return pattern != ""
 }
 
 func redirect(w http.ResponseWriter, answer link.Answer) {

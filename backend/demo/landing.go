@@ -33,9 +33,9 @@ type cookie struct {
 }
 
 // Landing serves the demo's landing page at LandingPath, sends / there, shows the
-// referrer's widget at WidgetPath, and answers 404 to all else. The landing page
-// shows the code, the medium and the cookie that arrived.
-func Landing(e *program.Engine) http.Handler {
+// referrer's widget at WidgetPath. The landing page shows the code, the medium and
+// the cookie that arrived.
+func Landing(e *program.Engine) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, LandingPath, http.StatusFound)

@@ -87,6 +87,9 @@ func (r *request) answer() (abi.Response, error) {
 		return r.mayCall()
 	}
 	to := route.Parse(r.Method, r.path)
+	if to.Kind >= route.Code && to.Kind != route.Script && wire.CheckQuery(r.query) != nil {
+		return abi.Response{}, errForward
+	}
 	switch to.Kind {
 	case route.ShareLink:
 		return r.shareLink(to)

@@ -57,6 +57,7 @@ func (r *request) openEnvelope(response abi.Response) (abi.Response, error) {
 			status, _ = strconv.Atoi(h.Value)
 		case h.Name == auth.LocationHeader:
 			kept = append(kept, abi.Header{Name: "location", Value: h.Value})
+		// An answer to HEAD has the length of a body that is not sent.
 		case travels(h.Name) || h.Name == "content-length" && r.Method == "HEAD":
 			kept = append(kept, h)
 		}

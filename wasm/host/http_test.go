@@ -153,8 +153,15 @@ func TestServe_Methods(t *testing.T) {
 	head = b.do(t, "HEAD", "/respond?status=200&header=Content-Length:77", "")
 	require.Equal(t, "77", head.header.Get("Content-Length"))
 	for _, method := range []string{"TRACE", "PROPFIND", "get"} {
-		require.Equal(t, 405, b.do(t, method, "/echo", "").status)
+		got := b.do(t, method, "/respond?status=405&size=5&header=Allow:GET,%20HEAD", "ignored")
+		require.Equal(t, 405, got.status)
+		require.Equal(t, "GET, HEAD", got.header.Get("Allow"))
+		require.Equal(t, `{"message":"`+method+` is not offered here; the Allow header says what is","statusCode":405,"apiErrorCode":"METHOD_NOT_ALLOWED"}`, got.body)
+		require.Equal(t, 405, b.do(t, method, "/respond?status=200", "").status)
+		require.Equal(t, 404, b.do(t, method, "/nothing", "").status)
 	}
+	// Neither the guest nor the host knows how long the answer to GET would be.
+	require.NotContains(t, b.do(t, "HEAD", "/respond?status=200", "").header, "Content-Length")
 }
 
 func TestServe_Statuses(t *testing.T) {
@@ -175,7 +182,12 @@ func TestServe_Statuses(t *testing.T) {
 func TestServe_InvalidHeaderText(t *testing.T) {
 	t.Parallel()
 	b := start(t, probe(t), "1", nil)
-	require.Equal(t, 400, raw(t, b, "GET /echo HTTP/1.1\r\nHost: h\r\nX-Bad: \xff\xfe\r\n\r\n").status)
+	got := raw(t, b, "GET /echo HTTP/1.1\r\nHost: h\r\nReferer: http://caf\xe9/\r\nX-Good: caf\xc3\xa9\r\n\r\n")
+	require.Equal(t, 200, got.status)
+	require.Equal(t, []string{"http://café/"}, got.header["Echo-Referer"])
+	require.Equal(t, []string{"café"}, got.header["Echo-X-Good"])
+	require.Equal(t, "no such path: /caf%E9", raw(t, b, "GET /caf\xe9 HTTP/1.1\r\nHost: h\r\n\r\n").body)
+	require.Equal(t, "no such path: /café", raw(t, b, "GET /caf\xc3\xa9 HTTP/1.1\r\nHost: h\r\n\r\n").body)
 }
 
 func TestServe_ClockAndRandom(t *testing.T) {

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"unicode/utf8"
@@ -37,28 +38,27 @@ type request struct {
 // and a JSON body. What the client alone decides, such as how fast its body
 // arrives, is over before the request waits for an instance.
 func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	method, ok := abi.MethodNumber(r.Method)
-	if h.options.StrictSpin && refuseAsSpin(w, r, ok) {
+	method, carried := abi.MethodNumber(r.Method)
+	if h.options.StrictSpin && refuseAsSpin(w, r, carried) {
 		return
 	}
-	if !ok {
-		w.Header().Set("Allow", "GET, POST, PUT, DELETE, PATCH, HEAD, OPTIONS")
-		refuse(w, http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "this method is not supported")
-		return
+	if !carried {
+		// What the path offers instead, the component answers to OPTIONS.
+		method, _ = abi.MethodNumber(http.MethodOptions)
 	}
 	if countHeaders(r.Header) > maxHeaders {
-		refuse(w, http.StatusRequestHeaderFieldsTooLarge, "HEADERS_TOO_LARGE", "headers: must not be more than 4096; send fewer")
+		refuse(w, r, http.StatusRequestHeaderFieldsTooLarge, "HEADERS_TOO_LARGE", "headers: must not be more than 4096; send fewer")
 		return
 	}
-	in := &request{method: method, uri: requestURI(r)}
+	in := &request{method: method, uri: utf8URI(requestURI(r))}
 	path, _, _ := strings.Cut(in.uri, "?")
 	route, rest, ok := h.app.route(path)
 	if !ok {
-		refuse(w, http.StatusNotFound, "NOT_FOUND", "no route matches this path")
+		refuse(w, r, http.StatusNotFound, "NOT_FOUND", "no route matches this path")
 		return
 	}
 	if h.begin() != nil {
-		unavailable(w)
+		unavailable(w, r)
 		return
 	}
 	defer h.end()
@@ -67,10 +67,9 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	in.body, in.headers = body, h.requestHeaders(r, in.uri, route, rest)
-	if !validHeaders(in.headers) {
-		refuse(w, http.StatusBadRequest, "BAD_REQUEST", "a header is not UTF-8")
-		return
+	in.headers = h.requestHeaders(r, in.uri, route, rest)
+	if carried {
+		in.body = body
 	}
 	in.lookUp = len(body) == 0 && (r.Method == http.MethodGet || r.Method == http.MethodHead)
 	out, err := h.respond(r, in)
@@ -83,7 +82,7 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusInternalServerError)
 		return
 	default:
-		unavailable(w)
+		unavailable(w, r)
 		return
 	}
 	// The place in the queue was given back: a client that reads slowly holds only
@@ -92,11 +91,11 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer answered()
 	if !ok {
 		h.stats.refused.Add(1)
-		unavailable(w)
+		unavailable(w, r)
 		return
 	}
 	release()
-	out.write(w, r.Method, h.options.StrictSpin)
+	out.write(w, r.Method)
 }
 
 // countHeaders counts values: a header that is sent twice is two.
@@ -123,6 +122,9 @@ func (h *Host) respond(r *http.Request, in *request) (*response, error) {
 	}
 	if err == nil && h.options.StrictSpin {
 		out.headers = lastOfEach(out.headers)
+	}
+	if _, carried := abi.MethodNumber(r.Method); err == nil && !carried {
+		out.refuseMethod(r.Method)
 	}
 	return out, err
 }
@@ -168,15 +170,15 @@ func (h *Host) readBody(w http.ResponseWriter, r *http.Request) (body []byte, re
 	case err == nil:
 		return body, release, true
 	case errors.As(err, &over):
-		h.tooLarge(w, r.URL.EscapedPath())
+		h.tooLarge(w, r)
 	case errors.Is(err, bodies.ErrFull):
 		h.stats.refused.Add(1)
-		unavailable(w)
+		unavailable(w, r)
 	case errors.Is(err, bodies.ErrSlow):
 		w.Header().Set("Connection", "close")
-		refuse(w, http.StatusRequestTimeout, "REQUEST_TIMEOUT", "the body arrived too slowly; send at least 1 kB a second, and all of it within 60 seconds")
+		refuse(w, r, http.StatusRequestTimeout, "REQUEST_TIMEOUT", "the body arrived too slowly; send at least 1 kB a second, and all of it within 60 seconds")
 	default:
-		refuse(w, http.StatusBadRequest, "BAD_REQUEST", "the body ended early")
+		refuse(w, r, http.StatusBadRequest, "BAD_REQUEST", "the body ended early")
 	}
 	return nil, release, false
 }
@@ -191,7 +193,7 @@ func (h *Host) requestHeaders(r *http.Request, uri string, route route, rest str
 		}
 		name = strings.ToLower(name)
 		for _, value := range values {
-			headers = append(headers, header{name, value})
+			headers = append(headers, header{name, utf8Text(value)})
 		}
 	}
 	host, scheme := r.Host, "http://"
@@ -202,20 +204,42 @@ func (h *Host) requestHeaders(r *http.Request, uri string, route route, rest str
 		scheme = "https://"
 	}
 	return append(append(headers, route.constant...),
-		header{"host", host},
-		header{"spin-full-url", scheme + host + uri},
+		header{"host", utf8Text(host)},
+		header{"spin-full-url", scheme + utf8Text(host) + uri},
 		header{"spin-path-info", rest},
 		header{"spin-client-addr", r.RemoteAddr})
 }
 
-// validHeaders reports whether every value is UTF-8, as strings of the ABI are.
-func validHeaders(headers []header) bool {
-	for i := range headers {
-		if !utf8.ValidString(headers[i].value) {
-			return false
+// utf8Text returns a header's value as the guest gets it: strings of the ABI are
+// UTF-8. Browsers send a Referer, and proxies their own headers, in whatever
+// encoding the page has; a value that is not UTF-8 is read as Latin-1, in which
+// every byte is a character.
+func utf8Text(value string) string {
+	if utf8.ValidString(value) {
+		return value
+	}
+	var b strings.Builder
+	for i := range len(value) {
+		b.WriteRune(rune(value[i]))
+	}
+	return b.String()
+}
+
+// utf8URI returns a URI as the guest gets it. Where it is not UTF-8, its bytes
+// above ASCII are percent-encoded, which says the same.
+func utf8URI(uri string) string {
+	if utf8.ValidString(uri) {
+		return uri
+	}
+	var b strings.Builder
+	for i := range len(uri) {
+		if uri[i] < utf8.RuneSelf {
+			b.WriteByte(uri[i])
+		} else {
+			fmt.Fprintf(&b, "%%%02X", uri[i])
 		}
 	}
-	return true
+	return b.String()
 }
 
 // hopByHop reports whether a header is of one connection only (RFC 9110, 7.6.1):

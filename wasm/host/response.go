@@ -3,6 +3,7 @@ package host
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -39,8 +40,8 @@ func isToken(s string) bool {
 
 // write sends the response to a request of the given method. Its length is the
 // body's own, whatever the guest said, except where a length describes a body
-// that is not sent. With strict, a HEAD without either has no length, as in Spin.
-func (r *response) write(w http.ResponseWriter, method string, strict bool) {
+// that is not sent.
+func (r *response) write(w http.ResponseWriter, method string) {
 	headers := w.Header()
 	for _, h := range r.headers {
 		headers.Add(h.name, h.value)
@@ -57,7 +58,8 @@ func (r *response) write(w http.ResponseWriter, method string, strict bool) {
 	bodiless := r.status == http.StatusNoContent || r.status == http.StatusNotModified
 	switch length := headers.Get("Content-Length"); {
 	case method == http.MethodHead && len(r.body) == 0 && isLength(length):
-	case bodiless, strict && method == http.MethodHead && len(r.body) == 0:
+	// How long the answer to GET is, a guest that did not make it need not know.
+	case bodiless, method == http.MethodHead && len(r.body) == 0:
 		headers.Del("Content-Length")
 	default:
 		headers.Set("Content-Length", strconv.Itoa(len(r.body)))
@@ -73,29 +75,52 @@ func isLength(s string) bool {
 	return err == nil
 }
 
-// refuse answers in the project's one form of an error.
-func refuse(w http.ResponseWriter, status int, code, message string) {
+// refuseMethod turns an answer to OPTIONS into the one to a method that the ABI
+// does not carry. An error other than 405, such as 404, is the answer to either.
+func (r *response) refuseMethod(method string) {
+	if r.status >= 400 && r.status != http.StatusMethodNotAllowed {
+		return
+	}
+	r.status = http.StatusMethodNotAllowed
+	r.body = errorBody(r.status, "METHOD_NOT_ALLOWED", method+" is not offered here; the Allow header says what is")
+	r.headers = slices.DeleteFunc(r.headers, func(h header) bool { return strings.EqualFold(h.name, "Content-Type") })
+	r.headers = append(r.headers, header{"content-type", "application/json"})
+}
+
+// errorBody is an error in the project's one form.
+func errorBody(status int, code, message string) []byte {
 	text, err := json.Marshal(message)
 	if err != nil {
 		text = []byte(`""`)
 	}
-	body := `{"message":` + string(text) + `,"statusCode":` + strconv.Itoa(status) + `,"apiErrorCode":"` + code + `"}`
+	return []byte(`{"message":` + string(text) + `,"statusCode":` + strconv.Itoa(status) + `,"apiErrorCode":"` + code + `"}`)
+}
+
+// refuse answers with an error. A page of any origin may read it: it says nothing
+// of anybody.
+func refuse(w http.ResponseWriter, r *http.Request, status int, code, message string) {
+	body := errorBody(status, code, message)
+	if origin := r.Header.Get("Origin"); origin != "" {
+		w.Header().Set("Vary", "Origin")
+		w.Header().Set("Access-Control-Allow-Origin", origin)
+		w.Header().Set("Access-Control-Allow-Credentials", "true")
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(body))
+	_, _ = w.Write(body)
 }
 
-func unavailable(w http.ResponseWriter) {
+func unavailable(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Retry-After", "1")
-	refuse(w, http.StatusServiceUnavailable, "UNAVAILABLE", "the service cannot answer now, try again later")
+	refuse(w, r, http.StatusServiceUnavailable, "UNAVAILABLE", "the service cannot answer now, try again later")
 }
 
-func (h *Host) tooLarge(w http.ResponseWriter, path string) {
+func (h *Host) tooLarge(w http.ResponseWriter, r *http.Request) {
 	message := "the body is larger than " + strconv.FormatInt(h.options.MaxBody, 10) + " bytes"
 	if h.options.LargeBodies != "" {
-		message += "; send it to " + strings.TrimSuffix(h.options.LargeBodies, "/") + path
+		message += "; send it to " + strings.TrimSuffix(h.options.LargeBodies, "/") + r.URL.EscapedPath()
 	}
-	refuse(w, http.StatusRequestEntityTooLarge, "PAYLOAD_TOO_LARGE", message)
+	refuse(w, r, http.StatusRequestEntityTooLarge, "PAYLOAD_TOO_LARGE", message)
 }

@@ -123,7 +123,7 @@ type backend struct {
 	listener net.Listener
 	// pages answer what the API does not, explorer is the page to write GraphQL
 	// in, sftp takes files; each may be nil.
-	pages    http.Handler
+	pages    *http.ServeMux
 	explorer *api.GraphiQL
 	sftp     *sftpDoor
 	// flags are what it was started with.
@@ -192,7 +192,7 @@ func (e *env) serveHTTP(listener net.Listener, handler http.Handler) error {
 		WriteTimeout: requestTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
+	go func() { failed <- server.Serve(jsonListener{listener}) }()
 	select {
 	case err := <-failed:
 		return err

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
@@ -200,6 +201,12 @@ type stage struct {
 
 func (g *ground) stage(t *testing.T) *stage {
 	t.Helper()
+	return g.stageWith(t, func(*program.Engine) *http.ServeMux { return nil })
+}
+
+// stageWith is stage for a backend that has pages.
+func (g *ground) stageWith(t *testing.T, pages func(*program.Engine) *http.ServeMux) *stage {
+	t.Helper()
 	database := filepath.Join(t.TempDir(), "kith.db")
 	copyFile(t, g.database, database)
 	s := &stage{ground: g, flags: databaseFlags{DatabaseURL: "file:" + database, MasterKey: storyKey}}
@@ -207,7 +214,7 @@ func (g *ground) stage(t *testing.T) *stage {
 	engine.Files = file.Dir(t.TempDir())
 	t.Cleanup(func() { require.NoError(t, engine.DB.Close()) })
 	s.backend = serveStory(t, func(e *env, l net.Listener) error {
-		return backend{engine: engine, listener: l, flags: backendFlags{PublicURL: "http://kith.example", jobFlags: jobFlags{JobWorkers: 1}}}.serve(e)
+		return backend{engine: engine, listener: l, pages: pages(engine), flags: backendFlags{PublicURL: "http://kith.example", jobFlags: jobFlags{JobWorkers: 1}}}.serve(e)
 	})
 	return s
 }

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/demo"
+	"kith/wasm/transcript"
+)
+
+// Requests that no transcript can hold are answered alike at both doors.
+func TestDoors(t *testing.T) {
+	t.Parallel()
+	ground := layGround(t)
+	plain, withPages := ground.stage(t), ground.stageWith(t, demo.Landing)
+	for name, door := range map[string]transcript.Target{
+		"backend": plain.backendTarget("backend"), "edge": plain.edgeTarget(t, false),
+		"backend with pages": withPages.backendTarget("backend"), "edge with pages": withPages.edgeTarget(t, false),
+	} {
+		t.Run(name, func(t *testing.T) { testDoor(t, door) })
+	}
+	got, body := send(t, withPages.backend, "POST /welcome")
+	require.Equal(t, 405, got.StatusCode, string(body))
+	require.Equal(t, "GET, HEAD", got.Header.Get("Allow"))
+}
+
+func testDoor(t *testing.T, door transcript.Target) {
+	const page = "\r\nOrigin: https://any.example"
+	for request, want := range map[string]struct {
+		status  int
+		message string
+	}{
+		"GET /%zz" + page:                                                {400, "the request is not valid HTTP (400 Bad Request); check the path and the headers: a path has %25 for %"},
+		"GET /api/v1/demo/open/code/%zz" + page:                          {400, "the request is not valid HTTP (400 Bad Request); check the path and the headers: a path has %25 for %"},
+		"GET /healthz\r\nX-Large: " + strings.Repeat("a", 80<<10) + page: {431, "headers: must not have more than 64 KiB together; send fewer or shorter ones"},
+		"GET /nope" + page:                                               {404, "there is nothing at this path"},
+		"GET /s" + page:                                                  {404, "there is nothing at this path"},
+		"GET /s/demo" + page:                                             {404, "there is nothing at this path"},
+		"GET /a/demo/nope" + page:                                        {404, "there is nothing at this path"},
+		"GET //api/v1/demo/code/ANNA10" + page:                           {404, "there is nothing at this path"},
+		"GET /welcome/../api/v1/demo/code/ANNA10" + page:                 {404, "there is nothing at this path"},
+		"POST /nope" + page:                                              {404, "there is nothing at this path"},
+		"TRACE /nope" + page:                                             {404, "there is nothing at this path"},
+		"GET /api/v1/demo/nothing\r\nReferer: http://caf\xe9.example/" + page:          {404, "there is nothing at this path"},
+		"TRACE /api/v1/demo/code/ANNA10":                                               {405, "TRACE is not offered here; the Allow header says what is"},
+		"PROPFIND /api/v1/demo/open/account/anna/user/anna":                            {405, "PROPFIND is not offered here; the Allow header says what is"},
+		"PATCH /api/v1/demo/code/ANNA10\r\nUser-Agent: M\xfcller/1.0":                  {405, "PATCH is not offered here; the Allow header says what is"},
+		"GET /api/v1/demo/code/ANN%FF\r\nAuthorization: Basic " + door.Values["basic"]: {404, "there is no such referral code"},
+	} {
+		got, body := send(t, door.Base, request)
+		var failure struct {
+			Message    string
+			StatusCode int
+		}
+		require.NoError(t, json.Unmarshal(body, &failure), "%.80q: %s", request, body)
+		require.Equal(t, want.status, got.StatusCode, "%.80q", request)
+		require.Equal(t, want.message, failure.Message, "%.80q", request)
+		require.Equal(t, want.status, failure.StatusCode, "%.80q", request)
+		require.Equal(t, "application/json", got.Header.Get("Content-Type"), "%.80q", request)
+		if strings.Contains(request, "Origin") {
+			require.Contains(t, []string{"*", "https://any.example"}, got.Header.Get("Access-Control-Allow-Origin"), "%.80q", request)
+		}
+		if want.status == 405 {
+			require.Contains(t, []string{"GET, HEAD", "GET, HEAD, POST, PUT, DELETE"}, got.Header.Get("Allow"), "%.80q", request)
+		}
+	}
+}
+
+// A header that is not UTF-8 is no reason to keep a visitor from a link.
+func TestDoors_LatinHeaders(t *testing.T) {
+	t.Parallel()
+	stage := layGround(t).stage(t)
+	for name, door := range map[string]transcript.Target{"backend": stage.backendTarget("backend"), "edge": stage.edgeTarget(t, false)} {
+		got, _ := send(t, door.Base, "GET /s/demo/ANNA10\r\nReferer: http://caf\xe9.example/\r\nUser-Agent: M\xfcller\r\nCookie: caf\xe9=\xe9")
+		require.Equal(t, 302, got.StatusCode, name)
+		require.True(t, strings.HasPrefix(got.Header.Get("Location"), "https://shop.example/welcome?rsCode=ANNA10"), name)
+		got, _ = send(t, door.Base, "GET /api/v1/demo/open/code/ANNA10\r\nX-Shop: \xff\xfe")
+		require.Equal(t, 200, got.StatusCode, name)
+	}
+}
+
+// HEAD is answered with the length of the answer to GET.
+func TestDoors_Head(t *testing.T) {
+	t.Parallel()
+	stage := layGround(t).stage(t)
+	for name, door := range map[string]transcript.Target{"backend": stage.backendTarget("backend"), "edge": stage.edgeTarget(t, false)} {
+		for _, path := range []string{"/api/v1/demo/open/code/ANNA10", "/api/v1/demo/open/account/anna/user/anna", "/api/v1/demo/code/NONE", "/healthz", "/api/v1/openapi.json"} {
+			rest := " " + path + "\r\nAuthorization: Basic " + door.Values["basic"]
+			get, body := send(t, door.Base, "GET"+rest)
+			head, none := send(t, door.Base, "HEAD"+rest)
+			require.Empty(t, none)
+			require.Equal(t, get.StatusCode, head.StatusCode, "%s %s", name, path)
+			require.Equal(t, int64(len(body)), get.ContentLength, "%s %s", name, path)
+			require.Equal(t, get.ContentLength, head.ContentLength, "%s %s", name, path)
+		}
+	}
+}
+
+// send sends a request as it is written, but for its end, and reads the answer.
+func send(t *testing.T, base, request string) (*http.Response, []byte) {
+	t.Helper()
+	line, headers, _ := strings.Cut(request, "\r\n")
+	conn, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
+	require.NoError(t, err)
+	defer conn.Close()
+	if headers != "" {
+		headers += "\r\n"
+	}
+	_, err = io.WriteString(conn, line+" HTTP/1.1\r\nHost: shop.example\r\n"+headers+"Connection: close\r\n\r\n")
+	require.NoError(t, err)
+	method, _, _ := strings.Cut(line, " ")
+	response, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
+	require.NoError(t, err, "%.80q", request)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return response, body
+}
