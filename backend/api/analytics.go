@@ -86,8 +86,13 @@ func (a *API) analytics(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	f := analytics.Filter{
-		Kind: analytics.Kind(q.Get("kind")), Account: core.AccountID(q.Get("accountId")), User: core.UserID(q.Get("userId")),
+		Account: core.AccountID(q.Get("accountId")), User: core.UserID(q.Get("userId")),
 		Code: core.ReferralCode(q.Get("code")), Limit: p.Limit, Offset: p.Offset,
+	}
+	if kind := q.Get("kind"); kind != "" {
+		if f.Kind, err = analytics.ParseKind("kind", kind); err != nil {
+			return err
+		}
 	}
 	if f.From, err = date(q, "from"); err != nil {
 		return err

@@ -22,6 +22,15 @@ const (
 	Shared Kind = "shared"
 )
 
+// ParseKind returns s as a kind or an error about field.
+func ParseKind(field, s string) (Kind, error) {
+	switch kind := Kind(s); kind {
+	case Visited, Loaded, Shared:
+		return kind, nil
+	}
+	return "", core.Invalid(field, "must be one of visited, loaded, shared")
+}
+
 // Event is one thing that is counted. What is empty was not told.
 type Event struct {
 	Tenant core.TenantAlias

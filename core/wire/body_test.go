@@ -113,8 +113,8 @@ func TestParseUser_Null(t *testing.T) {
 }
 
 func TestParseUser_EscapedKeys(t *testing.T) {
-	u, err := user(`{"custom\u0046ields":{"\u0061":"\u0062"},"\u0065mail":"x"}`)
-	if err != nil || len(u.CustomFields) != 1 || u.CustomFields[0] != (referral.CustomField{Name: "a", Value: `"\u0062"`}) || *u.Email != "x" {
+	u, err := user(`{"custom\u0046ields":{"\u0061":"\u0062"},"\u0065mail":"x@y"}`)
+	if err != nil || len(u.CustomFields) != 1 || u.CustomFields[0] != (referral.CustomField{Name: "a", Value: `"\u0062"`}) || *u.Email != "x@y" {
 		t.Errorf("%+v, %v", u, err)
 	}
 }
@@ -239,7 +239,7 @@ func TestReferralCookie(t *testing.T) {
 
 // A cookie that cannot be read is no error of the call.
 func TestParseUser_BrokenCookie(t *testing.T) {
-	u, err := user(`{"cookies":"???","email":"x"}`)
+	u, err := user(`{"cookies":"???","email":"x@y"}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,6 +367,35 @@ func TestParseUser_ImageURL(t *testing.T) {
 		_, err := user(`{"imageUrl":"` + url + `"}`)
 		if (err == nil) != ok {
 			t.Errorf("%q: %v", url, err)
+		}
+	}
+}
+
+// What the service answers about a user it takes back, and changes nothing by it.
+func TestParseUser_WrittenBack(t *testing.T) {
+	info := UserInfo{
+		User: referral.User{
+			Account: "a", ID: "u", FirstName: "Ann", LastName: "A", Email: "ann@example.com", ImageURL: "https://x.example/a.png", Locale: "en_US", CountryCode: "CA",
+			Referable: true, CustomFields: `{"n":1.0}`, Segments: []string{"vip"}, Codes: []referral.UserCode{{Program: core.ClassicProgram, Code: "ANNA"}},
+			CookieID: "u", FirstSeenIP: "192.0.2.1", LastSeenIP: "192.0.2.2", USTaxForm: 3, Created: 1, Blocked: 2,
+		},
+		Account:    referral.Account{PaymentProviderID: "p"},
+		ReferredBy: ReferredBy{Referral: &referral.Referral{Code: "BEN"}},
+		Share:      link.Share{Origin: "https://go.example", Tenant: "acme"},
+	}
+	for name, answer := range map[string][]byte{"full": User(info), "empty": User(UserInfo{User: referral.NewUser("a", "u", 1)})} {
+		update, err := ParseUser("acme", "a", "u", answer)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		before := info.User
+		if name == "empty" {
+			before = referral.NewUser("a", "u", 1)
+		}
+		after := update.Apply(before)
+		if after.CustomFields, err = MergeCustomFields(before.CustomFields, update.CustomFields); err != nil || !before.Same(after) {
+			t.Errorf("%s: %+v became %+v, %v", name, before, after, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/tidwall/gjson"
 	"github.com/valyala/fastjson"
@@ -92,6 +93,9 @@ func parseEvent(at string, v *fastjson.Value) (event.Event, error) {
 			s, err := textItem(r.path(key), v)
 			if err == nil && len(s) > event.MaxKey {
 				err = core.Invalid(r.path(key), "must not be longer than "+strconv.Itoa(event.MaxKey)+" bytes")
+			}
+			if err == nil && strings.TrimFunc(s, blank) != s {
+				err = core.Invalid(r.path(key), "must not begin or end with a blank")
 			}
 			e.Key = s
 			return r.fail(err)

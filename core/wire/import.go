@@ -131,8 +131,8 @@ func rowID[T any](row []byte, key, rs string, parse func(field, s string) (T, er
 	v := gjson.GetBytes(row, key)
 	if v.Type != gjson.String {
 		var none T
-		if !gjson.ValidBytes(row) {
-			return none, core.Malformed("", "the row is not a valid JSON object")
+		if err := checkRow(row); err != nil {
+			return none, err
 		}
 		if v.Exists() && v.Type != gjson.Null {
 			return none, core.Malformed(key, "must be a string")
@@ -140,6 +140,17 @@ func rowID[T any](row []byte, key, rs string, parse func(field, s string) (T, er
 		return none, required(key, rs)
 	}
 	return parse(key, v.String())
+}
+
+// checkRow checks that a row can be looked at.
+func checkRow(row []byte) error {
+	switch {
+	case checkObject(row, MaxBody) == nil:
+		return nil
+	case gjson.ValidBytes(row) && gjson.ParseBytes(row).IsArray():
+		return core.Malformed("", "the row is a JSON array; write each of its objects on a line of its own")
+	}
+	return core.Malformed("", "the row is not a valid JSON object")
 }
 
 // Deletion is a row of MUTATION/DELETE_USER. What it does not say is for the
@@ -273,8 +284,8 @@ type rowUser struct {
 func parseRow(row []byte, userKey string, take func(r *reader, key string, v *fastjson.Value) bool) (rowUser, error) {
 	var account *core.AccountID
 	var user *core.UserID
-	if checkObject(row, MaxBody) != nil {
-		return rowUser{}, core.Malformed("", "the row is not a valid JSON object")
+	if err := checkRow(row); err != nil {
+		return rowUser{}, err
 	}
 	err := walk(row, "", func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {

@@ -75,7 +75,7 @@ func TestParseImportedUser(t *testing.T) {
 		`{"accountId":"a","id":"u","dateCreated":"x"}`:      "dateCreated: must be a whole number",
 		`{"accountId":"a","id":"u","firstName":"x\u0000y"}`: "firstName: must not hold the character U+0000",
 		`{"accountId":"a","id":"u"`:                         "the body is not valid JSON",
-		`["accountId"]`:                                     "accountId: is required",
+		`["accountId"]`:                                     "the row is a JSON array; write each of its objects on a line of its own",
 		`x`:                                                 "the row is not a valid JSON object",
 	} {
 		if _, _, err := ParseImportedUser("t", []byte(row)); err == nil || err.Error() != want {
@@ -104,7 +104,10 @@ func TestParseImportedEvent(t *testing.T) {
 		`{"accountId":"a","userId":"u","event":null}`:                                               "event: is required",
 		`{"userId":"u","event":{"key":"x"}}`:                                                        "accountId: is required",
 		`{"accountId":"a","userId":"u","idempotencyKey":"short","event":{"key":"x"}}`:               "idempotencyKey: an idempotency key is 8 to 64 of A-Z a-z 0-9 - _ .",
-		`[]`: "the row is not a valid JSON object",
+		`[]`: "the row is a JSON array; write each of its objects on a line of its own",
+		`[{"accountId":"a","userId":"u","event":{"key":"x"}}]`:  "the row is a JSON array; write each of its objects on a line of its own",
+		`{"accountId":"a","userId":"u","event":{"key":"key "}}`: "event.key: must not begin or end with a blank",
+		`"x"`: "the row is not a valid JSON object",
 	} {
 		if _, err := ParseImportedEvent([]byte(row)); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", row, err, want)

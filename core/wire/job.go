@@ -81,7 +81,8 @@ func (p jobParser) take(r *reader, key string, v *fastjson.Value) bool {
 	return false
 }
 
-// params keeps the object as it was sent: it is answered so (reference, 1.9).
+// params keeps the object as it was sent, but for nulls: it is answered so
+// (reference, 1.9).
 func (p jobParser) params(r *reader, key string, v *fastjson.Value) bool {
 	switch v.Type() {
 	case fastjson.TypeNull:
@@ -94,7 +95,7 @@ func (p jobParser) params(r *reader, key string, v *fastjson.Value) bool {
 	if len(raw) > maxParams {
 		return r.fail(core.Invalid(r.path(key), "must not be longer than "+strconv.Itoa(maxParams)+" bytes"))
 	}
-	p.in.Params = raw
+	p.in.Params = withoutNulls(raw)
 	return true
 }
 

@@ -46,12 +46,13 @@ func TestParseExport_Refuses(t *testing.T) {
 		`{"type":"USER","fileRef":"x"}`:        "fileRef: is not a key of this request",
 		`{"type":"USER","params":[]}`:          "params: must be an object",
 		`{"type":"USER","params":{"x":1}}`:     "params.x: is not a key of this request",
-		`{"type":"USER","params":{"createdSince":"yesterday"}}`:       "params.createdSince: must be a time in epoch milliseconds, or as text such as 2026-03-01T09:00:00+01:00",
+		`{"type":"USER","params":{"createdSince":"yesterday"}}`:       "params.createdSince: must be a time in epoch milliseconds, or as text such as 2026-03-01, 2026-03-01T09:00:00 (UTC) or 2026-03-01T09:00:00+01:00",
 		`{"type":"USER","params":{"createdSince":1.5}}`:               "params.createdSince: must be a whole number",
 		`{"type":"USER","params":{"createdSince":-1}}`:                "params.createdSince: must be 0 or more",
 		`{"type":"USER","params":{"at":1}}`:                           "params.at: is not a key of this request",
 		`{"type":"USER","params":{"filter":{"key_eq":"x"}}}`:          "params.filter.key_eq: is not a key of this request",
 		`{"type":"USER","params":{"fields":{"includeUserFields":1}}}`: "params.fields.includeUserFields: must be true or false",
+		`{"type":"USER","params":{"fields":{"includeAll":true}}}`:     "params.fields.includeAll: is not a key of this request",
 		`{"type":"USER","params":{"dateFormat":"DMY"}}`:               "params.dateFormat: must be MS or ISO",
 	} {
 		if got, err := ParseExport("t", []byte(body)); err == nil || err.Error() != want {
@@ -129,5 +130,28 @@ func TestExport(t *testing.T) {
 		`"dateCreated":1,"dateCompleted":2,"dateExpires":100}`
 	if got := string(JobEvent(j)); got != want {
 		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+func TestParseExport_Params(t *testing.T) {
+	for given, want := range map[string]string{
+		`{ "createdSince": "2026-03-01" }`: `{ "createdSince": "2026-03-01" }`,
+		`{"createdSince":null}`:            `{}`,
+		`{"createdSince": 1,"updatedSince":null,"fields":{"includeUserFields":null}}`: `{"createdSince":1,"fields":{}}`,
+		`null`: `{}`,
+	} {
+		in, err := ParseExport("t", []byte(`{"type":"USER","params":`+given+`}`))
+		if err != nil || in.Params != want {
+			t.Errorf("%s is stored as %s, %v", given, in.Params, err)
+		}
+	}
+	for date, want := range map[string]core.Time{
+		`"2026-03-01"`: 1772323200000, `"2026-03-01T09:00:00"`: 1772355600000, `"2026-03-01 09:00:00.5"`: 1772355600500,
+		`"2026-03-01T09:00:00Z"`: 1772355600000, `"2026-03-01T09:00:00.000000+01:00"`: 1772352000000, `1.7723556E12`: 1772355600000,
+	} {
+		p, err := ParseJobParams(job.User, `{"createdSince":`+date+`}`)
+		if err != nil || p.Created.From != want {
+			t.Errorf("%s is %d, %v", date, p.Created.From, err)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tidwall/gjson"
 	"github.com/valyala/fastjson"
 
 	"kith/core"
@@ -53,11 +54,19 @@ func (p *paramParser) export(r *reader, key string, v *fastjson.Value) bool {
 	case "filter":
 		return r.nested(key, v, p.filter)
 	case "fields":
-		// Which columns these add is nowhere told; all columns are always there.
-		return r.nested(key, v, func(r *reader, key string, v *fastjson.Value) bool {
-			var b *bool
-			return r.boolean(&b, key, v)
-		})
+		return r.nested(key, v, columnGroup)
+	}
+	return false
+}
+
+// columnGroup takes a key of the param "fields" (reference, 1.9 and 3.1). Which
+// columns each adds is nowhere told; all columns are always there.
+func columnGroup(r *reader, key string, v *fastjson.Value) bool {
+	switch key {
+	case "includeUserStatsFields", "includeUserFields", "includeReferralFields",
+		"includeProgramShareLinksAndReferralCodes", "includeSegments":
+		var b *bool
+		return r.boolean(&b, key, v)
 	}
 	return false
 }
@@ -132,7 +141,8 @@ func (p *paramParser) evaluation(r *reader, key string, v *fastjson.Value) bool 
 }
 
 // date reads a time in epoch milliseconds, or as text in RFC 3339 with any
-// offset, as the Singer tap sends it (reference, 7.3).
+// offset, as the Singer tap sends it (reference, 7.3); its start date, which a
+// person wrote, may lack the zone, or be a day. Then it is in UTC.
 func date(r *reader, key string, v *fastjson.Value, into *core.Time) bool {
 	if v.Type() != fastjson.TypeString {
 		var n *int64
@@ -142,10 +152,37 @@ func date(r *reader, key string, v *fastjson.Value, into *core.Time) bool {
 		}
 		return true
 	}
-	t, err := time.Parse(time.RFC3339, string(v.GetStringBytes()))
-	if err != nil || t.UnixMilli() < 0 {
-		return r.fail(core.Invalid(r.path(key), "must be a time in epoch milliseconds, or as text such as 2026-03-01T09:00:00+01:00"))
+	for _, layout := range [...]string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", time.DateOnly} {
+		if t, err := time.Parse(layout, string(v.GetStringBytes())); err == nil && t.UnixMilli() >= 0 {
+			*into = core.Time(t.UnixMilli())
+			return true
+		}
 	}
-	*into = core.Time(t.UnixMilli())
-	return true
+	return r.fail(core.Invalid(r.path(key), "must be a time in epoch milliseconds, or as text such as 2026-03-01, 2026-03-01T09:00:00 (UTC) or 2026-03-01T09:00:00+01:00"))
+}
+
+// withoutNulls returns params without the keys that are null, which say nothing;
+// others are as they were written.
+func withoutNulls(params string) string {
+	w := writer{}
+	w.open()
+	nulls := false
+	gjson.Parse(params).ForEach(func(key, value gjson.Result) bool {
+		switch {
+		case value.Type == gjson.Null:
+			nulls = true
+		case value.IsObject():
+			inner := withoutNulls(value.Raw)
+			nulls = nulls || inner != value.Raw
+			w.raw(key.String(), inner)
+		default:
+			w.raw(key.String(), value.Raw)
+		}
+		return true
+	})
+	if !nulls {
+		return params
+	}
+	w.close()
+	return string(w.b)
 }

@@ -140,13 +140,13 @@ func (p *userParser) profile(r *reader, key string, v *fastjson.Value) bool {
 	case "lastName":
 		return r.text(&p.u.LastName, key, v)
 	case "email":
-		return r.text(&p.u.Email, key, v)
+		return parsed(r, key, v, &p.u.Email, parseEmail)
 	case "imageUrl":
 		return parsed(r, key, v, &p.u.ImageURL, referral.ParseImageURL)
 	case "locale":
 		return parsed(r, key, v, &p.u.Locale, ParseLocale)
 	case "countryCode":
-		return r.text(&p.u.CountryCode, key, v)
+		return parsed(r, key, v, &p.u.CountryCode, parseCountryCode)
 	case "referable":
 		return r.boolean(&p.u.Referable, key, v)
 	case "dateUsTaxFormSubmitted":
@@ -244,16 +244,17 @@ func (p *userParser) brings(source referral.Source, at, s string) error {
 }
 
 // accepted takes the keys that real clients send along and that mean nothing
-// here: the init call's own settings, links of one's own, what a user that was
-// read and is written back brings along, and a date that only imports may set.
+// here: the init call's own settings, what only the service sets and a user that
+// was read and is written back brings along, and a date that only imports may set.
 func (p *userParser) accepted(r *reader, key string, v *fastjson.Value) bool {
 	switch key {
-	case "jwt", "checksum", "mode", "fb_share_image":
+	case "jwt", "checksum", "mode", "fb_share_image",
+		"cookieId", "emailHash", "firstSeenIP", "lastSeenIP", "lastInitial":
 		var s *string
 		return r.text(&s, key, v)
-	case "shareLinks":
+	case "shareLinks", "programShareLinks":
 		return r.nested(key, v, func(*reader, string, *fastjson.Value) bool { return true })
-	case "dateCreated":
+	case "dateCreated", "dateBlocked":
 		var n *int64
 		return r.integer(&n, key, v, 0)
 	}
@@ -352,6 +353,36 @@ func textItem(at string, v *fastjson.Value) (string, error) {
 	}
 	if strings.IndexByte(s, 0) >= 0 {
 		return "", core.Invalid(at, "must not hold the character U+0000")
+	}
+	return s, nil
+}
+
+// maxEmail is the length of the longest e-mail address (RFC 5321, 4.5.3.1.3).
+const maxEmail = 254
+
+// parseEmail takes an e-mail address, or an empty text, which is none (RS023). Who
+// reads mail there nobody knows, so it is checked for its form alone.
+func parseEmail(field, s string) (string, error) {
+	at := strings.LastIndexByte(s, '@')
+	if s != "" && (at < 1 || at == len(s)-1 || len(s) > maxEmail || strings.ContainsFunc(s, blank)) {
+		err := core.Invalid(field, "must be an e-mail address; give one such as name@example.com, or leave it out")
+		err.RS = "RS023"
+		return "", err
+	}
+	return s, nil
+}
+
+// blank reports whether a character is a blank of any width or a control character.
+func blank(c rune) bool {
+	return c <= ' ' || 0x7f <= c && c <= 0xa0 || 0x2000 <= c && c <= 0x200a || c == 0x3000
+}
+
+// parseCountryCode takes the two letters of a country (ISO 3166-1 alpha-2), or an
+// empty text, which is none.
+func parseCountryCode(field, s string) (string, error) {
+	letter := func(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+	if s != "" && (len(s) != 2 || !letter(s[0]) || !letter(s[1])) {
+		return "", core.Invalid(field, "must be a country code of two letters; give one such as US, or leave it out")
 	}
 	return s, nil
 }
