@@ -2,7 +2,6 @@ package graphql
 
 import (
 	"context"
-	"reflect"
 	"slices"
 	"sync"
 
@@ -46,12 +45,7 @@ func (b *batch[K, V]) get(ctx context.Context, arguments string, key K, load fun
 		}
 		b.loaded[arguments] = done
 	}
-	value := done.values[key]
-	if budget := callOf(ctx).budget; budget != nil {
-		// What several nodes share stands in the answer once for each.
-		budget.spend(budget.valueSize(reflect.ValueOf(&value)))
-	}
-	return value, done.err
+	return done.values[key], done.err
 }
 
 // usersOf are the users that several nodes of an answer name.

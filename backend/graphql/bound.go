@@ -2,9 +2,10 @@ package graphql
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
-	"github.com/graph-gophers/graphql-go/ast"
+	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/backend/program"
 	"kith/core"
@@ -22,8 +23,6 @@ const (
 	maxQuery = 128 << 10
 	// maxTokens is how many words and signs a document may have.
 	maxTokens = 20_000
-	// maxNesting is how many brackets may be open at once.
-	maxNesting = 64
 	// maxDepth is how many fields may stand below one another. Introspection,
 	// which asks for types of types, needs 16.
 	maxDepth = 16
@@ -33,6 +32,9 @@ const (
 	// maxFields is how many fields an operation may ask for, each as often as
 	// fragments repeat it.
 	maxFields = 2000
+	// maxFragments is how many fragments a document may have, and how often it may
+	// spread them: validation compares each with each.
+	maxFragments = 500
 	// maxCost is how many fields the answer may have: what is asked for within
 	// a list counts as often as its limit says.
 	maxCost = 50_000
@@ -45,8 +47,6 @@ const (
 	defaultLimit = 20
 	// defaultMaxTime is the MaxTime of a new server.
 	defaultMaxTime = 20 * time.Second
-	// maxOverlap is how many pairs of fields of one name may be compared.
-	maxOverlap = 50_000
 	// parallel is how many fields of a call are resolved at once.
 	parallel = 4
 )
@@ -55,16 +55,19 @@ const (
 // credentials cannot be asked to stop.
 type bounds struct {
 	// body and query are in bytes, tokens are words and signs; see above for root,
-	// fields and cost. answer is how many bytes the answer may take.
-	body, query, tokens, root, fields, cost, answer int
+	// fields, fragments and cost. answer is how many bytes the answer may take.
+	body, query, tokens, root, fields, fragments, cost, answer int
 }
 
 var (
 	knownBounds = bounds{
-		body: wire.MaxBody, query: maxQuery, tokens: maxTokens, root: maxRoot, fields: maxFields, cost: maxCost, answer: 4 << 20,
+		body: wire.MaxBody, query: maxQuery, tokens: maxTokens, root: maxRoot, fields: maxFields,
+		fragments: maxFragments, cost: maxCost, answer: 4 << 20,
 	}
 	// A template alone may have half a MiB.
-	strangerBounds = bounds{body: 24 << 10, query: 24 << 10, tokens: 4000, root: 20, fields: 400, cost: 4000, answer: 1 << 20}
+	strangerBounds = bounds{
+		body: 24 << 10, query: 24 << 10, tokens: 4000, root: 20, fields: 400, fragments: 50, cost: 4000, answer: 1 << 20,
+	}
 )
 
 // boundsOf are the bounds for a caller. In development the page that asks for the
@@ -74,6 +77,83 @@ func (s *Server) boundsOf(c program.Caller) bounds {
 		return knownBounds
 	}
 	return strangerBounds
+}
+
+// census counts what a document has as it is written, in all its operations: all
+// are validated, also those that a call does not run.
+type census struct {
+	// fields is how many fields it has, spreads how often it spreads a fragment.
+	fields, spreads int
+	// meanings is how often each response name stands for which field, with which
+	// arguments.
+	meanings map[string]map[string]int
+}
+
+// bounded refuses a document that would take validation too long, or of which it
+// would have too much to say.
+func bounded(d *ast.QueryDocument, most bounds) error {
+	c := census{meanings: map[string]map[string]int{}}
+	for _, op := range d.Operations {
+		c.count(op.SelectionSet)
+	}
+	for _, f := range d.Fragments {
+		c.count(f.SelectionSet)
+	}
+	if c.fields > most.fields {
+		return core.Invalid("query", "must not ask for more than "+strconv.Itoa(most.fields)+" fields")
+	}
+	if max(len(d.Fragments), c.spreads) > most.fragments {
+		return core.Invalid("query", "must not have more than "+strconv.Itoa(most.fragments)+" fragments, nor spread them more often")
+	}
+	if c.conflicts() > maxConflicts {
+		return core.Invalid("query", "must not use the same names for different fields, or with different arguments, in more than "+
+			strconv.Itoa(maxConflicts)+" pairs of fields: use another alias for each")
+	}
+	return nil
+}
+
+func (c *census) count(all ast.SelectionSet) {
+	for _, s := range all {
+		switch s := s.(type) {
+		case *ast.Field:
+			c.note(s)
+			c.count(s.SelectionSet)
+		case *ast.InlineFragment:
+			c.count(s.SelectionSet)
+		case *ast.FragmentSpread:
+			c.spreads++
+		}
+	}
+}
+
+func (c *census) note(f *ast.Field) {
+	c.fields++
+	if c.meanings[f.Alias] == nil {
+		c.meanings[f.Alias] = map[string]int{}
+	}
+	c.meanings[f.Alias][meaning(f)]++
+}
+
+// meaning is a field with its arguments, as text.
+func meaning(f *ast.Field) string {
+	var b strings.Builder
+	b.WriteString(f.Name)
+	for _, a := range f.Arguments {
+		b.WriteString(" " + a.Name + ":" + a.Value.String())
+	}
+	return b.String()
+}
+
+// conflicts are the pairs of fields that share a response name and differ.
+func (c *census) conflicts() (pairs int) {
+	for _, meanings := range c.meanings {
+		all := 0
+		for _, times := range meanings {
+			pairs += times * all
+			all += times
+		}
+	}
+	return pairs
 }
 
 // measure is the size of a set of selections; size is in bytes, of the names that
@@ -90,25 +170,20 @@ func (m measure) plus(n measure) measure {
 	}
 }
 
-// meter measures an operation against the schema.
+// meter measures an operation that was validated.
 type meter struct {
-	most      bounds
-	document  *document
-	schema    *ast.Schema
-	operation *operation
-	variables map[string]any
-	// fragments that were measured; one that is being measured has depth -1.
+	most     bounds
+	document *ast.QueryDocument
+	inputs   inputs
+	// fragments are those that were measured.
 	fragments map[string]measure
 	// introspects is true when the operation asks for the schema itself.
 	introspects bool
 }
 
 // bounded refuses an operation that asks for too much.
-func (m *meter) bounded() error {
-	total, err := m.selections(m.operation.selections, m.root())
-	if err != nil {
-		return err
-	}
+func (m *meter) bounded(op *ast.OperationDefinition) error {
+	total := m.selections(op.SelectionSet)
 	for _, bound := range []struct {
 		size, most int
 		what       string
@@ -126,123 +201,63 @@ func (m *meter) bounded() error {
 	return nil
 }
 
-func (m *meter) root() ast.NamedType { return m.schema.RootOperationTypes[m.operation.kind] }
-
-func (m *meter) selections(all []selection, of ast.NamedType) (total measure, err error) {
+func (m *meter) selections(all ast.SelectionSet) (total measure) {
 	for _, s := range all {
-		one, err := m.selection(s, of)
-		if err != nil {
-			return total, err
-		}
-		total = total.plus(one)
+		total = total.plus(m.selection(s))
 	}
-	return total, nil
+	return total
 }
 
-func (m *meter) selection(s selection, of ast.NamedType) (measure, error) {
-	switch {
-	case s.spread != "":
-		return m.fragment(s.spread)
-	case s.name == "" && s.on != "":
-		return m.selections(s.children, m.schema.Types[s.on])
-	case s.name == "":
-		return m.selections(s.children, of)
+func (m *meter) selection(s ast.Selection) measure {
+	switch s := s.(type) {
+	case *ast.FragmentSpread:
+		return m.fragment(s.Name)
+	case *ast.InlineFragment:
+		return m.selections(s.SelectionSet)
+	case *ast.Field:
+		return m.field(s)
 	}
-	return m.field(s, of)
+	return measure{}
 }
 
-func (m *meter) fragment(name string) (total measure, err error) {
+func (m *meter) fragment(name string) measure {
 	if known, ok := m.fragments[name]; ok {
-		if known.depth < 0 {
-			return known, core.Invalid("query", "fragment "+short(name)+" contains itself")
-		}
-		return known, nil
+		return known
 	}
-	f := m.document.fragments[name]
-	if f == nil {
-		return total, nil
-	}
-	m.fragments[name] = measure{depth: -1}
-	total, err = m.selections(f.selections, m.schema.Types[f.on])
+	total := m.selections(m.document.Fragments.ForName(name).SelectionSet)
 	m.fragments[name] = total
-	return total, err
+	return total
 }
 
-func (m *meter) field(s selection, of ast.NamedType) (measure, error) {
-	var kind ast.Type
-	times := 1
-	if s.name == "__schema" || s.name == "__type" {
-		m.introspects = true
-	} else if def := fieldsOf(of).Get(s.name); def != nil {
-		kind, times = def.Type, m.times(s, def)
-	}
-	below, err := m.selections(s.children, named(kind))
+func (m *meter) field(f *ast.Field) measure {
+	m.introspects = m.introspects || f.Name == "__schema" || f.Name == "__type"
+	below, times := m.selections(f.SelectionSet), m.times(f)
 	return measure{
 		depth: below.depth + 1, root: 1, fields: min(below.fields+1, ceiling),
 		cost: min(1+times*min(below.cost, ceiling/maxLimit), ceiling),
 		// Quotes, a colon, a comma, and null for what is not there.
-		size: min(len(s.alias)+8+times*min(below.size+2, ceiling/maxLimit), ceiling),
-	}, err
+		size: min(len(f.Alias)+8+times*min(below.size+2, ceiling/maxLimit), ceiling),
+	}
 }
 
 // times is how often the answer may hold what a field asks for.
-func (m *meter) times(s selection, def *ast.FieldDefinition) int {
-	if def.Arguments.Get("limit") != nil {
-		return min(max(m.limit(s.limit), 1), maxLimit)
-	}
-	kind := def.Type
-	if nonNull, ok := kind.(*ast.NonNull); ok {
-		kind = nonNull.OfType
+func (m *meter) times(f *ast.Field) int {
+	if f.Definition.Arguments.ForName("limit") != nil {
+		return m.limit(f)
 	}
 	// What a page holds was counted with its limit.
-	if _, ok := kind.(*ast.List); ok && s.name != "data" {
+	if f.Definition.Type.Elem != nil && f.Name != "data" {
 		return listCost
 	}
 	return 1
 }
 
-// limit is what an argument says; what is no number is refused elsewhere.
-func (m *meter) limit(text string) int {
-	if text == "" {
-		return defaultLimit
-	}
-	if text[0] == '$' {
-		given, ok := m.variables[text[1:]]
-		if !ok {
-			return m.limit(m.operation.defaults[text[1:]])
-		}
-		n, _ := argument{given}.number("", 0)
-		return int(min(n, maxLimit))
-	}
-	n, err := strconv.Atoi(text)
+// limit is how long a list may be. One that is out of bounds is refused elsewhere.
+func (m *meter) limit(f *ast.Field) int {
+	arguments, err := m.inputs.arguments(f.Definition.Arguments, f.Arguments)
 	if err != nil {
 		return maxLimit
 	}
-	return n
-}
-
-func fieldsOf(t ast.NamedType) ast.FieldsDefinition {
-	switch t := t.(type) {
-	case *ast.ObjectTypeDefinition:
-		return t.Fields
-	case *ast.InterfaceTypeDefinition:
-		return t.Fields
-	}
-	return nil
-}
-
-// named is a type without its lists and exclamation marks.
-func named(t ast.Type) ast.NamedType {
-	for {
-		switch of := t.(type) {
-		case *ast.NonNull:
-			t = of.OfType
-		case *ast.List:
-			t = of.OfType
-		case ast.NamedType:
-			return of
-		default:
-			return nil
-		}
-	}
+	n, _ := arguments["limit"].(int64)
+	return int(min(max(n, 1), maxLimit))
 }

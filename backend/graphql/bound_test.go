@@ -44,19 +44,24 @@ func TestBounds(t *testing.T) {
 			return fmt.Sprintf("fragment f%d on User{...f%d ...f%d}", i, i+1, i+1)
 		}) + fmt.Sprintf("fragment f%d on User{id}", n)
 	}
+	chain := func(n int) string {
+		return "{tenant{...f1}}" + repeat(n-1, func(i int) string { return fmt.Sprintf("fragment f%d on Tenant{tenantAlias ...f%d}", i+1, i+2) }) +
+			fmt.Sprintf("fragment f%d on Tenant{tenantAlias}", n)
+	}
 	for name, c := range map[string]struct{ fits, above, says string }{
 		"depth":     {deep(16), deep(17), "must not ask for more than 16 fields below one another"},
 		"root":      {root(50), root(51), "must not ask for more than 50 fields at its top"},
 		"fields":    {fields(2000), fields(2001), "must not ask for more than 2000 fields"},
 		"fragments": {spreads(10), spreads(40), "must not ask for more than 2000 fields"},
+		"chain":     {chain(500), chain(501), "must not have more than 500 fragments"},
 		"list":      {`{referrals(limit:1000){data{id}}}`, `{referrals(limit:1000){data{rewards{id type user{id email firstName lastName}}}}}`, "must not ask for more than 50000 fields in its answer"},
-		"nesting":   {`{identityFunction(value:` + strings.Repeat("[", 60) + strings.Repeat("]", 60) + `)}`, `{identityFunction(value:` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `)}`, "nested too deeply"},
-		"types":     {`query($a:[[Int]]){identityFunction(value:[$a])}`, `query($a:` + strings.Repeat("[", 65) + `Int` + strings.Repeat("]", 65) + `){identityFunction(value:$a)}`, "nested too deeply"},
+		"nesting":   {`{identityFunction(value:` + strings.Repeat("[", 60) + strings.Repeat("]", 60) + `)}`, `{identityFunction(value:` + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + `)}`, "exceeded maximum nesting depth of 1000"},
+		"types":     {`query($a:[[Int]]){identityFunction(value:[$a])}`, `query($a:` + strings.Repeat("[", 1001) + `Int` + strings.Repeat("]", 1001) + `){identityFunction(value:$a)}`, "exceeded maximum nesting depth of 1000"},
 		"tokens":    {`{tenant{tenantAlias}}`, `{identityFunction(value:[` + strings.Repeat("1 ", 20_000) + `])}`, "must not have more than 20000 words and signs"},
 		"bytes":     {`{tenant{tenantAlias}}` + strings.Repeat(" ", 128<<10-21), `{tenant{tenantAlias}}` + strings.Repeat(" ", 128<<10-20), "larger than 131072 bytes"},
-		"braces":    {`{tenant{tenantAlias}}`, strings.Repeat("{", 120<<10), "must not have more than 20000"},
-		"cycle":     {`{user(accountId:"anna",id:"anna"){...f}}fragment f on User{id}`, `{user(accountId:"anna",id:"anna"){...f}}fragment f on User{...g}fragment g on User{id ...f}`, "contains itself"},
-		"self":      {`{user(accountId:"anna",id:"anna"){...f}}fragment f on User{id}`, `{user(accountId:"anna",id:"anna"){...f}}fragment f on User{referredByReferrals{referredUser{...f}}}`, "contains itself"},
+		"braces":    {`{tenant{tenantAlias}}`, strings.Repeat("{a", 60<<10), "exceeded maximum nesting depth of 1000"},
+		"cycle":     {`{user(accountId:"anna",id:"anna"){...f}}fragment f on User{id}`, `{user(accountId:"anna",id:"anna"){...f}}fragment f on User{...g}fragment g on User{id ...f}`, `within itself`},
+		"self":      {`{user(accountId:"anna",id:"anna"){...f}}fragment f on User{id}`, `{user(accountId:"anna",id:"anna"){...f}}fragment f on User{referredByReferrals{referredUser{...f}}}`, `within itself`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b.run(t, c.fits)

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graph-gophers/graphql-go/ast"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
+	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/wasm/transcript"
 )
@@ -21,19 +21,18 @@ func TestSchema_StoriesAskForEveryField(t *testing.T) {
 	require.NoError(t, err)
 	exchanges, err := transcript.Exchanges("../../wasm/transcript/testdata/story")
 	require.NoError(t, err)
-	seen := &asked{schema: s.schema.AST(), fields: map[string]bool{}}
+	seen := &asked{schema: s.schema, fields: map[string]bool{}}
 	for _, x := range exchanges {
 		if x.Method == "POST" && strings.HasSuffix(x.Target, "/graphql") && x.Status == 200 && x.ResponseType == "application/json" {
 			seen.call(t, x)
 		}
 	}
-	for _, kind := range s.schema.AST().Types {
-		object, ok := kind.(*ast.ObjectTypeDefinition)
-		if !ok || strings.HasPrefix(object.Name, "__") {
+	for name, kind := range s.schema.Types {
+		if kind.Kind != ast.Object || strings.HasPrefix(name, "__") {
 			continue
 		}
-		for _, f := range object.Fields {
-			assert.True(t, seen.fields[object.Name+"."+f.Name], "no story asks for %s.%s", object.Name, f.Name)
+		for _, f := range kind.Fields {
+			assert.True(t, seen.fields[name+"."+f.Name] || strings.HasPrefix(f.Name, "__"), "no story asks for %s.%s", name, f.Name)
 		}
 	}
 }
@@ -54,48 +53,45 @@ func (a *asked) call(t *testing.T, x transcript.Exchange) {
 	if err != nil {
 		return
 	}
-	op := d.operation(body.OperationName)
+	if problems := validate(a.schema, d); len(problems) > 0 {
+		return
+	}
+	op := d.Operations.ForName(body.OperationName)
 	require.NotNil(t, op, x.Title)
 	data := gjson.Get(x.Response, "data")
-	for _, s := range op.selections {
+	for _, s := range op.SelectionSet {
 		// A field that failed shows nothing.
-		if data.Get(gjson.Escape(s.alias)).Type != gjson.Null {
-			a.selections(d, []selection{s}, a.schema.RootOperationTypes[op.kind])
+		if f, ok := s.(*ast.Field); !ok || data.Get(gjson.Escape(f.Alias)).Type != gjson.Null {
+			a.selections(ast.SelectionSet{s})
 		}
 	}
 }
 
-func (a *asked) selections(d *document, all []selection, of ast.NamedType) {
+func (a *asked) selections(all ast.SelectionSet) {
 	for _, s := range all {
-		switch {
-		case s.spread != "":
-			a.selections(d, d.fragments[s.spread].selections, a.schema.Types[d.fragments[s.spread].on])
-		case s.name == "" && s.on != "":
-			a.selections(d, s.children, a.schema.Types[s.on])
-		case s.name == "":
-			a.selections(d, s.children, of)
-		default:
-			def := fieldsOf(of).Get(s.name)
-			if def == nil {
-				continue // __typename
+		switch s := s.(type) {
+		case *ast.FragmentSpread:
+			a.selections(s.Definition.SelectionSet)
+		case *ast.InlineFragment:
+			a.selections(s.SelectionSet)
+		case *ast.Field:
+			for _, object := range a.objectsOf(s.ObjectDefinition) {
+				a.fields[object+"."+s.Name] = true
 			}
-			for _, object := range objectsOf(of) {
-				a.fields[object+"."+s.name] = true
-			}
-			a.selections(d, s.children, named(def.Type))
+			a.selections(s.SelectionSet)
 		}
 	}
 }
 
 // objectsOf are the types that a field of a type is a field of: of an
 // interface, all that have it.
-func objectsOf(t ast.NamedType) []string {
-	if face, ok := t.(*ast.InterfaceTypeDefinition); ok {
-		var all []string
-		for _, object := range face.PossibleTypes {
-			all = append(all, object.Name)
-		}
-		return all
+func (a *asked) objectsOf(t *ast.Definition) []string {
+	if t.Kind != ast.Interface {
+		return []string{t.Name}
 	}
-	return []string{t.TypeName()}
+	var all []string
+	for _, object := range a.schema.PossibleTypes[t.Name] {
+		all = append(all, object.Name)
+	}
+	return all
 }

@@ -1,26 +1,24 @@
 package graphql
 
 import (
-	"context"
-	"encoding/json"
+	"cmp"
 	"errors"
 	"slices"
 
-	gopherrors "github.com/graph-gophers/graphql-go/errors"
 	"github.com/tidwall/gjson"
 
 	"kith/core"
 	"kith/core/wire"
 )
 
-// refused is the answer to a document that is not run.
-func refused(err error) (status int, answer []byte) {
+// refused is the error of a document that is not run.
+func refused(err error) []wire.GraphQLError {
 	e := wire.GraphQLError{Err: err, Kind: wire.GraphQLValidation}
 	var syntax *syntaxError
 	if errors.As(err, &syntax) {
-		e = wire.GraphQLError{Err: core.Invalid("query", syntax.message), Kind: wire.GraphQLSyntax, At: []wire.Position{syntax.at}}
+		e = wire.GraphQLError{Err: core.Invalid("query", syntax.message), Kind: wire.GraphQLSyntax, At: syntax.at}
 	}
-	return wire.GraphQLAnswer("", false, []wire.GraphQLError{e})
+	return []wire.GraphQLError{e}
 }
 
 // anyDone reports whether any field of an operation has an answer.
@@ -32,66 +30,20 @@ func anyDone(data string) (done bool) {
 	return done
 }
 
-// errors turns the executor's errors into those of the answer, in the order of
-// their places; faults of ours are logged, each once.
-func (s *Server) errors(ctx context.Context, d *document, operation string, all []*gopherrors.QueryError) []wire.GraphQLError {
-	out := make([]wire.GraphQLError, len(all))
-	for i, e := range all {
-		out[i] = s.error(ctx, d, operation, e)
-	}
-	slices.SortStableFunc(out, func(a, b wire.GraphQLError) int {
+// inOrder sorts errors by their places in the document.
+func inOrder(all []wire.GraphQLError) []wire.GraphQLError {
+	slices.SortStableFunc(all, func(a, b wire.GraphQLError) int {
 		if len(a.At) == 0 || len(b.At) == 0 {
 			return 0
 		}
-		if a.At[0].Line != b.At[0].Line {
-			return a.At[0].Line - b.At[0].Line
-		}
-		return a.At[0].Column - b.At[0].Column
+		return cmp.Or(cmp.Compare(a.At[0].Line, b.At[0].Line), cmp.Compare(a.At[0].Column, b.At[0].Column))
 	})
-	return out
+	return all
 }
 
-func (s *Server) error(ctx context.Context, d *document, operation string, e *gopherrors.QueryError) wire.GraphQLError {
-	out := wire.GraphQLError{Kind: wire.GraphQLFetching, Err: e.ResolverError}
-	if out.Err == nil {
-		out.Kind, out.Err = wire.GraphQLValidation, core.Invalid("", e.Message)
-	}
-	if ctx.Err() != nil {
-		out.Err = &core.Error{Code: core.CodeUnavailable, Message: "the call took too long, or its client left"}
-	}
-	s.logFault(out.Err)
-	for _, l := range e.Locations {
-		if at, ok := d.place(l.Line); ok {
-			out.At = append(out.At, at)
-		}
-	}
-	if len(e.Path) > 0 {
-		out.Path, out.At = path(d, operation, e.Path)
-	}
-	return out
-}
-
-// path writes the path of an error and finds its place in the document.
-func path(d *document, operation string, steps []any) (text string, at []wire.Position) {
-	var names []string
-	for _, step := range steps {
-		if name, ok := step.(string); ok {
-			names = append(names, name)
-		}
-	}
-	// Names and indices: what JSON can say.
-	raw, _ := json.Marshal(steps)
-	if op := d.operation(operation); op != nil {
-		if found, ok := d.locate(op.selections, names); ok {
-			at = []wire.Position{found}
-		}
-	}
-	return string(raw), at
-}
-
-// logFault logs an error whose text is withheld.
+// logFault logs an error whose text is withheld; a panic was logged where it arose.
 func (s *Server) logFault(err error) {
-	if _, status, _ := wire.Shown(err); status >= 500 {
+	if _, status, _ := wire.Shown(err); status >= 500 && err != error(errPanicked) {
 		s.log.Error("graphql field failed", "error", err)
 	}
 }

@@ -43,7 +43,7 @@ func newEventResult(c *call, b event.Batch, users *usersOf) *eventResult {
 			DateTriggered: dateOrNull(e.Triggered), DateReceived: dateOrNull(b.Received),
 		}
 	}
-	return charged(c, out)
+	return out
 }
 
 // User is whose events they are.
@@ -84,30 +84,6 @@ func (l logged) ToUserEventResult() (*eventResult, bool) { return l.result, l.re
 
 // ToApiError returns why the input was refused.
 func (l logged) ToApiError() (*apiError, bool) { return l.err, l.err != nil }
-
-// UserID is null for an input that was refused, as are the two that follow.
-func (l logged) UserID() *string {
-	if l.result == nil {
-		return nil
-	}
-	return &l.result.UserID
-}
-
-// AccountID is the account of the user.
-func (l logged) AccountID() *string {
-	if l.result == nil {
-		return nil
-	}
-	return &l.result.AccountID
-}
-
-// Events are those that were taken in.
-func (l logged) Events() *[]*eventNode {
-	if l.result == nil {
-		return nil
-	}
-	return &l.result.Events
-}
 
 // LogUserEvents takes events of several users in, each input by itself. When
 // the keys of all are used up the call as a whole is a repeated one, and is
@@ -182,7 +158,7 @@ func (c *call) events(ctx context.Context, f event.Filter) (*eventList, error) {
 	if err != nil {
 		return nil, err
 	}
-	return charged(callOf(ctx), newEvents(page)), nil
+	return newEvents(page), nil
 }
 
 func newEvents(page []event.Logged) *eventList {

@@ -24,12 +24,12 @@ func (r *filterReader) condition(name string) argument {
 // known refuses a filter that is none, and one with conditions that nobody
 // reads. The executor does so where the schema has its form.
 func (r *filterReader) known() {
-	object, ok := r.a.value.(map[string]any)
+	object, ok := r.a.object()
 	if !ok {
 		r.fail(core.Malformed(r.at, "must be an object"))
 	}
 	for name := range object {
-		if name != sent && !slices.Contains(r.asked, name) {
+		if !slices.Contains(r.asked, name) {
 			r.fail(core.Malformed(r.at+"."+name, "is not a condition that is known here"))
 		}
 	}

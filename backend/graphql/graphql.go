@@ -4,8 +4,9 @@
 //
 // The schema, schema.graphql, is the published surface. Every field of Query and
 // Mutation has a method here that is named after it; the method checks who asks.
-// What an argument must look like is checked as in the REST call that does the
-// same, by the same code.
+// Documents are read and validated by gqlparser, arguments and variables are of
+// their types before anything runs (input.go), and what a type does not say of them
+// is checked as in the REST call that does the same, by the same code.
 //
 // # Errors
 //
@@ -30,8 +31,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	gophers "github.com/graph-gophers/graphql-go"
-	gopherrors "github.com/graph-gophers/graphql-go/errors"
+	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/backend/program"
 	"kith/core"
@@ -49,19 +49,20 @@ type Server struct {
 
 	engine *program.Engine
 	log    *slog.Logger
-	// introspection is true in development: then the schema may be asked for.
+	// introspection is true in development: then anybody may ask for the schema.
 	introspection bool
-	schema        *gophers.Schema
+	binding
 }
 
-// New returns a server. introspection lets anybody ask for the schema.
+// New returns a server. introspection lets anybody ask for the schema, and not
+// holders of the API key alone.
 func New(engine *program.Engine, log *slog.Logger, introspection bool) (*Server, error) {
+	schema, err := loadSchema(schemaText)
+	if err != nil {
+		return nil, err
+	}
 	s := &Server{MaxTime: defaultMaxTime, engine: engine, log: log, introspection: introspection}
-	var err error
-	s.schema, err = gophers.ParseSchema(schemaText, root{},
-		gophers.UseFieldResolvers(), gophers.UseStringDescriptions(), gophers.DisableFieldSelections(),
-		gophers.MaxParallelism(parallel), gophers.OverlapValidationLimit(maxOverlap),
-		gophers.Tracer(charging{}), gophers.Logger(panicLog{log}), gophers.PanicHandler(panicError{}))
+	s.binding, err = bind(schema, &query{}, &mutation{})
 	return s, err
 }
 
@@ -131,76 +132,77 @@ func (s *Server) Answer(ctx context.Context, r Request) (status int, body []byte
 	ctx, cancel := context.WithTimeout(ctx, s.MaxTime)
 	defer cancel()
 	c := &call{Server: s, Request: r, tenant: r.Caller.Tenant.Alias}
-	status, body = s.answer(ctx, c, most, q)
+	data, problems := s.answer(ctx, c, most, q)
+	status, body = wire.GraphQLAnswer(data, anyDone(data), inOrder(problems))
 	return status, body, nil
 }
 
-func (s *Server) answer(ctx context.Context, c *call, most bounds, q wire.GraphQLRequest) (status int, answer []byte) {
-	d, err := parse(q.Query, most)
-	if err != nil {
-		return refused(err)
-	}
-	if err := d.bounded(most); err != nil {
-		return refused(err)
-	}
-	given, err := variables(q.Variables)
-	if err != nil {
-		return refused(core.Invalid("variables", "cannot be read"))
-	}
-	if op := d.operation(q.Operation); op != nil {
-		if err := s.allowed(d, op, given, most); err != nil {
-			return refused(err)
-		}
+// answer runs a call. data is empty when nothing of it was run.
+func (s *Server) answer(ctx context.Context, c *call, most bounds, q wire.GraphQLRequest) (data string, problems []wire.GraphQLError) {
+	e, op, problems := s.prepare(c, most, q)
+	if len(problems) > 0 {
+		return "", problems
 	}
 	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, callKey{}, c))
 	defer cancel(nil)
-	c.budget = newBudget(most.answer, d.names, cancel)
-	response := s.schema.Exec(ctx, d.text(), q.Operation, given)
+	c.budget = newBudget(most.answer, cancel)
+	data = e.run(ctx, op)
 	if context.Cause(ctx) == errAnswerTooLarge {
-		return refused(c.budget.tooLarge())
+		return "", refused(c.budget.tooLarge())
 	}
-	data := string(response.Data)
-	return wire.GraphQLAnswer(data, anyDone(data), s.errors(ctx, d, q.Operation, response.Errors))
+	return data, e.errors
 }
 
-// allowed refuses an operation before anything of it is run.
-func (s *Server) allowed(d *document, op *operation, given map[string]any, most bounds) error {
-	m := &meter{most: most, document: d, schema: s.schema.AST(), operation: op, variables: given, fragments: map[string]measure{}}
-	if err := m.bounded(); err != nil {
+// prepare reads a call and refuses whatever can be refused before it is run.
+func (s *Server) prepare(c *call, most bounds, q wire.GraphQLRequest) (*execution, *ast.OperationDefinition, []wire.GraphQLError) {
+	d, err := parse(q.Query, most)
+	if err != nil {
+		return nil, nil, refused(err)
+	}
+	if err := bounded(d, most); err != nil {
+		return nil, nil, refused(err)
+	}
+	if problems := validate(s.schema, d); len(problems) > 0 {
+		return nil, nil, problems
+	}
+	op, err := operation(d, q.Operation)
+	if err != nil {
+		return nil, nil, refused(err)
+	}
+	e := &execution{call: c, document: d}
+	if e.inputs, err = newInputs(s.schema, op, q.Variables); err != nil {
+		return nil, nil, refused(err)
+	}
+	if err := s.allowed(e, op, most); err != nil {
+		return nil, nil, refused(err)
+	}
+	return e, op, nil
+}
+
+// operation is the one of a document that a call runs.
+func operation(d *ast.QueryDocument, name string) (*ast.OperationDefinition, error) {
+	if name == "" && len(d.Operations) > 1 {
+		return nil, core.Invalid("operationName", "is required, since the document has several operations")
+	}
+	if op := d.Operations.ForName(name); op != nil {
+		return op, nil
+	}
+	return nil, core.Invalid("operationName", "must be the name of an operation in the document; there is none called "+short(name))
+}
+
+// allowed refuses an operation that asks for too much, or for what its caller may
+// not see.
+func (s *Server) allowed(e *execution, op *ast.OperationDefinition, most bounds) error {
+	m := meter{most: most, document: e.document, inputs: e.inputs, fragments: map[string]measure{}}
+	if err := m.bounded(op); err != nil {
 		return err
 	}
-	if m.introspects && !s.introspection {
-		return core.Invalid("query", "the schema can be asked for in development only")
+	if m.introspects && !s.introspection && !e.Caller.Key {
+		return core.Invalid("query", "must not ask for the schema (__schema, __type) without the API key; send it, or read the documentation")
 	}
 	return nil
 }
 
-// root has the resolvers of both kinds of operations.
-type root struct{}
-
-// Query resolves the fields of queries.
-func (root) Query() *query { return &query{} }
-
-// Mutation resolves the fields of mutations.
-func (root) Mutation() *mutation { return &mutation{} }
-
 type query struct{}
 
 type mutation struct{}
-
-// panicLog logs what a resolver panicked with.
-type panicLog struct{ *slog.Logger }
-
-// LogPanic writes one line.
-func (l panicLog) LogPanic(_ context.Context, value any) {
-	l.Error("graphql panicked", "value", value)
-}
-
-// panicError withholds what a resolver panicked with.
-type panicError struct{}
-
-// MakePanicError returns an internal error.
-func (panicError) MakePanicError(context.Context, any) *gopherrors.QueryError {
-	fault := &core.Error{}
-	return &gopherrors.QueryError{Err: fault, ResolverError: fault}
-}

@@ -28,12 +28,12 @@ type jobNode struct {
 type jobStats struct{ RecordsProcessed, Errors long }
 
 func newJob(c *call, j job.Job) *jobNode {
-	return charged(c, &jobNode{
+	return &jobNode{
 		c: c, stored: j, ID: id(j.ID), Type: word(j.Type), Name: textOrNull(j.Name), Requester: textOrNull(j.Requester),
 		MailtoEmail: textOrNull(j.MailTo), Message: textOrNull(j.Message), FileRef: textOrNull(string(j.File)), DateCreated: dateOrNull(j.Created),
 		DateCompleted: dateOrNull(j.Completed), DateExpires: dateOrNull(j.Expires), OutputFormat: textOrNull(string(j.Format)),
 		Status: string(j.Status), Params: pointer(node(j.Params)), Stats: &jobStats{long(j.Stats.Processed), long(j.Stats.Errors)},
-	})
+	}
 }
 
 type linkArguments struct{ PublicLink argument }

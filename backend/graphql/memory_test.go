@@ -45,7 +45,15 @@ func TestMemory_OfOneCall(t *testing.T) {
 	}
 	deepList := strings.Repeat("[", 60) + strings.Repeat("]", 60)
 	for name, body := range map[string]string{
-		"templates":          document("{" + aliases(20, "renderWidget{"+aliases(15, "template")+"}") + "}"),
+		"templates":           document("{" + aliases(20, "renderWidget{"+aliases(15, "template")+"}") + "}"),
+		"templates, apart":    document("{" + aliases(20, "renderWidget{"+repeat(15, func(i int) string { return fmt.Sprintf("t%d:template ", i) })+"}") + "}"),
+		"options, apart":      document("{" + aliases(19, "renderWidget{"+repeat(15, func(i int) string { return fmt.Sprintf("t%d:jsOptions ", i) })+"}") + "}"),
+		"same fields":         document("{" + strings.Repeat("identityFunction(value:1) ", 390) + "}"),
+		"unknown fields, few": document("{" + repeat(390, func(i int) string { return fmt.Sprintf("renderWidge%d ", i) }) + "}"),
+		"deep fragments":      document("{" + repeat(300, func(i int) string { return fmt.Sprintf("...f%d ", i) }) + "}" + repeat(300, func(i int) string { return fmt.Sprintf("fragment f%d on Query{jwks ...f%d}", i, min(i+1, 299)) })),
+		"wide fragments": document("{...f0}" + repeat(60, func(i int) string {
+			return fmt.Sprintf("fragment f%d on Query{%s jwks}", i, repeat(60-i-1, func(j int) string { return fmt.Sprintf("...f%d ", i+j+1) }))
+		})),
 		"all templates":      document("{" + aliases(50, "renderWidget{"+aliases(39, "template")+"}") + "}"),
 		"templates, spread":  document("{" + aliases(10, "renderWidget{...f ...g}") + "} fragment f on WidgetResponse{" + aliases(90, "template") + "} fragment g on WidgetResponse{...f}"),
 		"options":            document("{" + aliases(19, "renderWidget{"+aliases(15, "jsOptions")+"}") + "}"),

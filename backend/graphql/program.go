@@ -114,7 +114,7 @@ func (c *call) program(ctx context.Context, key core.ProgramKey) (*programNode, 
 	if i < 0 {
 		return nil, nil
 	}
-	return charged(c, newProgram(all[i])), nil
+	return newProgram(all[i]), nil
 }
 
 // programs are the tenant's, read once for a call.
@@ -159,7 +159,7 @@ func (*query) Programs(ctx context.Context, args programArguments) (*programList
 	kept := []*programNode{}
 	for _, p := range all {
 		if args.admits(p) {
-			kept = append(kept, charged(c, newProgram(p)))
+			kept = append(kept, newProgram(p))
 		}
 	}
 	page := kept[min(offset, len(kept)):min(offset+limit, len(kept))]

@@ -76,7 +76,7 @@ func newReferral(c *call, r referral.Referral) *referralNode {
 	for _, f := range m.Signals {
 		out.FraudFlags = append(out.FraudFlags, fraudFlag{Type: fraudTypes[f.Signal], Message: f.Message})
 	}
-	return charged(c, out)
+	return out
 }
 
 // fraudTypes are the names of signals as GraphQL has them (reference, 1.11).

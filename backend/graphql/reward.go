@@ -92,7 +92,7 @@ func newReward(c *call, r reward.Reward) *rewardNode {
 	if r.Status(now) == reward.StatusRedeemed && len(r.Redemptions) > 0 {
 		out.DateRedeemed = dateOrNull(r.Redemptions[0].At)
 	}
-	return charged(c, out)
+	return out
 }
 
 // User is whose reward it is.

@@ -1,79 +1,34 @@
 package graphql
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"maps"
-	"math"
 	"slices"
-	"strconv"
+
+	"github.com/tidwall/gjson"
 
 	"kith/core"
 )
 
-// id is an ID in an answer.
-type id string
+// Types of leaves in an answer, besides string, bool and int32.
+type (
+	// id is an ID.
+	id string
+	// word is a text of a scalar type, such as RSLocale.
+	word string
+	// long is a Long.
+	long int64
+	// decimal is a Float as it is written: no digit is lost.
+	decimal string
+	// date is an RSDate.
+	date core.Time
+	// node is JSON.
+	node string
+)
 
-func (id) ImplementsGraphQLType(name string) bool { return name == "ID" }
-func (*id) UnmarshalGraphQL(any) error            { return errOutput }
-
-// word is a text of a scalar type in an answer.
-type word string
-
-func (word) ImplementsGraphQLType(name string) bool {
-	return slices.Contains([]string{"RSLocale", "RSCountryCode", "RSCurrencyCode", "SegmentKey", "IsoDuration", "JobType", "WidgetType"}, name)
-}
-func (*word) UnmarshalGraphQL(any) error { return errOutput }
-
-// long is a Long in an answer.
-type long int64
-
-func (long) ImplementsGraphQLType(name string) bool { return name == "Long" }
-func (*long) UnmarshalGraphQL(any) error            { return errOutput }
-
-// decimal is a Float in an answer, written as it is: no digit is lost.
-type decimal string
-
-func (decimal) ImplementsGraphQLType(name string) bool { return name == "Float" }
-func (*decimal) UnmarshalGraphQL(any) error            { return errOutput }
-func (d decimal) MarshalJSON() ([]byte, error)         { return []byte(d), nil }
-
-// date is an RSDate in an answer.
-type date core.Time
-
-func (date) ImplementsGraphQLType(name string) bool { return name == "RSDate" }
-func (*date) UnmarshalGraphQL(any) error            { return errOutput }
-
-// node is JSON in an answer.
-type node string
-
-func (node) ImplementsGraphQLType(name string) bool {
-	return name == "RSJsonNode" || name == "RSShallowMap"
-}
-func (*node) UnmarshalGraphQL(any) error    { return errOutput }
-func (n node) MarshalJSON() ([]byte, error) { return []byte(n), nil }
-
-// errOutput says that a type of answers was given to the executor as one of
-// arguments, which are all of the type argument.
-var errOutput = errors.New("graphql: a type of answers stands for an argument")
-
-// argument is what a call gives for an argument, of whatever type. The executor
-// checks the form that the schema asks for, and the resolver the rest: so what
-// is wrong has a path in the answer, and is worded as in the REST call.
+// argument is what a call gives for an argument, as inputs coerced it; nil when it
+// is null or not given.
 type argument struct{ value any }
-
-// ImplementsGraphQLType says that every argument is read as it is.
-func (argument) ImplementsGraphQLType(string) bool { return true }
-
-// UnmarshalGraphQL takes a value; null and none are nil.
-func (a *argument) UnmarshalGraphQL(value any) error {
-	a.value = value
-	return nil
-}
-
-// Nullable says that an argument that is null needs no pointer.
-func (*argument) Nullable() {}
 
 // text is a string or an ID; "" when it is not given.
 func (a argument) text(field string) (string, error) {
@@ -91,14 +46,10 @@ func (a argument) number(field string, unset int64) (int64, error) {
 	switch v := a.value.(type) {
 	case nil:
 		return unset, nil
-	case int32:
-		return int64(v), nil
-	case float64:
-		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
-			return int64(v), nil
-		}
-	case json.Number:
-		if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
+	case int64:
+		return v, nil
+	case json.Number: // within an RSJsonNode
+		if n, ok := wholeNumber(v); ok {
 			return n, nil
 		}
 	}
@@ -111,12 +62,9 @@ func (a argument) date(field string) (core.Time, error) {
 	return core.Time(n), err
 }
 
-// list is a list, or a single value for one of its own, as GraphQL has it.
+// list are the elements of a list.
 func (a argument) list() []argument {
-	values, ok := a.value.([]any)
-	if !ok && a.value != nil {
-		values = []any{a.value}
-	}
+	values, _ := a.opened().([]any)
 	all := make([]argument, len(values))
 	for i, value := range values {
 		all[i] = argument{value}
@@ -124,47 +72,85 @@ func (a argument) list() []argument {
 	return all
 }
 
+// object are the members of an object; ok is false for what is none.
+func (a argument) object() (members map[string]any, ok bool) {
+	members, ok = a.opened().(map[string]any)
+	return members, ok
+}
+
 // member is what an object has under a key.
 func (a argument) member(key string) argument {
-	object, _ := a.value.(map[string]any)
-	return argument{object[key]}
+	members, _ := a.object()
+	return argument{members[key]}
 }
 
 // without is an object without some of its keys.
 func (a argument) without(keys ...string) argument {
-	object, _ := a.value.(map[string]any)
-	if !slices.ContainsFunc(keys, func(key string) bool { _, has := object[key]; return has }) {
-		return a
-	}
-	kept := maps.Clone(object)
-	delete(kept, sent)
+	members, _ := a.object()
+	kept := maps.Clone(members)
 	for _, key := range keys {
 		delete(kept, key)
 	}
 	return argument{kept}
 }
 
-// json is the value as JSON; "null" when it is not given. A value that came in
-// the variables is as it was sent.
-func (a argument) json() string { return string(appendJSON(nil, a.value)) }
+// opened is the value, or what an object or list that came as JSON has in it.
+func (a argument) opened() any {
+	raw, ok := a.value.(rawJSON)
+	if !ok {
+		return a.value
+	}
+	parsed := gjson.Parse(string(raw))
+	if parsed.IsArray() {
+		list := []any{}
+		parsed.ForEach(func(_, item gjson.Result) bool {
+			list = append(list, jsonValue(item))
+			return true
+		})
+		return list
+	}
+	members := map[string]any{}
+	parsed.ForEach(func(key, member gjson.Result) bool {
+		members[key.Str] = jsonValue(member)
+		return true
+	})
+	return members
+}
 
-// sent is the key under which an object of the variables keeps its own text.
-// Its value has a type that no value of a call has, so a call's own key of that
-// name is no text.
-const sent = "\x00sent"
+// rawJSON is an object or a list as it was sent: no number of it loses a digit, and
+// no key its place.
+type rawJSON string
 
-type sentText string
+// jsonValue is JSON as a value: nil, a bool, a string, a json.Number or a rawJSON.
+func jsonValue(v gjson.Result) any {
+	switch v.Type {
+	case gjson.Null:
+		return nil
+	case gjson.String:
+		return v.Str
+	case gjson.Number:
+		return json.Number(v.Raw)
+	case gjson.JSON:
+		return rawJSON(v.Raw)
+	}
+	return v.Type == gjson.True
+}
+
+// json is the value as JSON; "null" when it is not given.
+func (a argument) json() string {
+	if raw, ok := a.value.(rawJSON); ok {
+		return string(raw)
+	}
+	return string(appendJSON(nil, a.value))
+}
 
 func appendJSON(b []byte, value any) []byte {
 	switch v := value.(type) {
-	case nil:
-		return append(b, "null"...)
 	case json.Number:
 		return append(b, v...)
+	case rawJSON:
+		return append(b, v...)
 	case map[string]any:
-		if text, ok := v[sent].(sentText); ok {
-			return append(b, text...)
-		}
 		return appendObject(b, v)
 	case []any:
 		b = append(b, '[')
@@ -176,78 +162,27 @@ func appendJSON(b []byte, value any) []byte {
 		}
 		return append(b, ']')
 	}
-	// A text, a number or a truth value: what JSON can say.
-	text, _ := json.Marshal(value)
-	return append(b, text...)
+	return append(b, jsonText(value)...)
 }
 
 func appendObject(b []byte, object map[string]any) []byte {
-	keys := make([]string, 0, len(object))
-	for key := range object {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
 	b = append(b, '{')
-	for i, key := range keys {
+	for i, key := range slices.Sorted(maps.Keys(object)) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendJSON(b, key)
+		b = append(b, jsonText(key)...)
 		b = append(b, ':')
 		b = appendJSON(b, object[key])
 	}
 	return append(b, '}')
 }
 
-// variables reads the variables of a call, which are a JSON object or empty.
-func variables(text string) (map[string]any, error) {
-	if text == "" {
-		return map[string]any{}, nil
-	}
-	all, err := decode(json.RawMessage(text))
-	object, _ := all.(map[string]any)
-	delete(object, sent)
-	return object, err
-}
-
-// decode reads JSON so that the executor can check its form, and every object
-// remembers its text: no number loses a digit, no key its place.
-func decode(raw json.RawMessage) (any, error) {
-	switch raw = bytes.TrimSpace(raw); raw[0] {
-	case '{':
-		var members map[string]json.RawMessage
-		if err := json.Unmarshal(raw, &members); err != nil {
-			return nil, err
-		}
-		object := make(map[string]any, len(members)+1)
-		for key, member := range members {
-			value, err := decode(member)
-			if err != nil {
-				return nil, err
-			}
-			object[key] = value
-		}
-		object[sent] = sentText(raw)
-		return object, nil
-	case '[':
-		var items []json.RawMessage
-		if err := json.Unmarshal(raw, &items); err != nil {
-			return nil, err
-		}
-		list := make([]any, len(items))
-		for i, item := range items {
-			var err error
-			if list[i], err = decode(item); err != nil {
-				return nil, err
-			}
-		}
-		return list, nil
-	case '"', 't', 'f', 'n':
-		var value any
-		err := json.Unmarshal(raw, &value)
-		return value, err
-	}
-	return json.Number(raw), nil
+// jsonText is a value that JSON can say: a text, a number, a truth value or null, a
+// list of them, or JSON that was read or made here.
+func jsonText(value any) string {
+	text, _ := json.Marshal(value)
+	return string(text)
 }
 
 // Optional values of an answer are pointers.

@@ -45,7 +45,7 @@ func (*query) WebhookSubscriptions(ctx context.Context, args pageArguments) (*su
 	page := all[min(offset, len(all)):min(offset+limit, len(all))]
 	out := &subscriptionList{Data: make([]*subscription, len(page)), Count: int32(len(page)), TotalCount: long(len(all))}
 	for i, s := range page {
-		out.Data[i] = charged(callOf(ctx), newSubscription(s))
+		out.Data[i] = newSubscription(s)
 	}
 	return out, nil
 }

@@ -92,7 +92,7 @@ func newUser(c *call, stored wire.UserInfo) *user {
 		ReferralCodes: "{}", Segments: []word{}, ReferredByCodes: []string{},
 	}
 	if out.hidden {
-		return charged(c, out)
+		return out
 	}
 	out.ID, out.AccountID = pointer(string(u.ID)), pointer(string(u.Account))
 	out.LastName, out.Email = pointer(u.LastName), textOrNull(u.Email)
@@ -109,7 +109,7 @@ func newUser(c *call, stored wire.UserInfo) *user {
 	if by := stored.ReferredBy.Referral; by != nil {
 		out.ReferredByCodes = append(out.ReferredByCodes, string(by.Code))
 	}
-	return charged(c, out)
+	return out
 }
 
 func initial(name string) string {
@@ -143,7 +143,7 @@ func (u *user) UserEvents(ctx context.Context, args eventArguments) (*eventList,
 	if err != nil {
 		return nil, err
 	}
-	return charged(u.c, newEvents(page)), nil
+	return newEvents(page), nil
 }
 
 // referredBy is the older form of a user's own referral.
@@ -176,7 +176,7 @@ func (u *user) ReferredByReferral(args struct{ ProgramID argument }) (*referralN
 	if err != nil || u.by == nil || wanted != "" && wanted != string(u.by.stored.Program) {
 		return nil, err
 	}
-	return charged(u.c, u.by), nil
+	return u.by, nil
 }
 
 // ReferredByReferrals has the referral of the user's account, if there is one.
@@ -184,7 +184,7 @@ func (u *user) ReferredByReferrals() []*referralNode {
 	if u.by == nil {
 		return []*referralNode{}
 	}
-	return []*referralNode{charged(u.c, u.by)}
+	return []*referralNode{u.by}
 }
 
 // Referrals are those that the user made.

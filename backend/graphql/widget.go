@@ -31,10 +31,10 @@ func (w *widgetNode) User(ctx context.Context) (*user, error) {
 		return nil, nil
 	case !w.c.sees(account, id):
 		// The ids are what the caller said.
-		return charged(w.c, &user{
+		return &user{
 			c: w.c, hidden: true, ID: pointer(string(id)), AccountID: pointer(string(account)),
 			ReferralCodes: "{}", Segments: []word{}, ReferredByCodes: []string{},
-		}), nil
+		}, nil
 	}
 	return w.c.user(ctx, account, id)
 }
@@ -71,10 +71,10 @@ func (c *call) renderWidget(ctx context.Context, in program.WidgetRequest) (*wid
 	if err != nil {
 		return nil, err
 	}
-	return charged(c, &widgetNode{
+	return &widgetNode{
 		c: c, rendered: rendered, Template: rendered.Template, JsOptions: pointer(node(rendered.Options)),
 		WidgetConfig: &widgetConfig{node(rendered.Values)},
-	}), nil
+	}, nil
 }
 
 // RenderWidget is a widget of a user, or of nobody.

@@ -129,7 +129,7 @@ func TestDev_GraphiQL(t *testing.T) {
 	require.NotContains(t, a.body, `"errors":[`)
 }
 
-// In production there is neither.
+// In production there is no page, and it takes the API key to see the schema.
 func TestServe_NoGraphiQL(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
@@ -140,6 +140,9 @@ func TestServe_NoGraphiQL(t *testing.T) {
 	body, err := json.Marshal(map[string]string{"query": introspection})
 	require.NoError(t, err)
 	a := mustCall(t, http.StatusOK, "POST", url, string(body), s.auth("demo"))
-	require.Contains(t, a.body, "in development only")
+	require.Contains(t, a.body, `"name":"logUserEvents"`)
+	require.NotContains(t, a.body, `"errors":[`)
+	a = mustCall(t, http.StatusOK, "POST", url, string(body))
+	require.Contains(t, a.body, "without the API key")
 	require.NotContains(t, a.body, "logUserEvents")
 }

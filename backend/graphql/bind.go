@@ -1,0 +1,232 @@
+package graphql
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// resolver returns the value of a field of a parent.
+type resolver func(ctx context.Context, parent reflect.Value, arguments map[string]any) (reflect.Value, error)
+
+// boundField is a field of an object type, and what resolves it.
+type boundField struct {
+	*ast.FieldDefinition
+	resolve resolver
+}
+
+// object is an object type of the schema as a Go type has it.
+type object struct {
+	def    *ast.Definition
+	fields map[string]boundField
+	// value is what the fields of a root type are of.
+	value reflect.Value
+}
+
+// goType is a type of the schema as a Go type.
+type goType struct {
+	name string
+	of   reflect.Type
+}
+
+// member says of which object type a value of an interface or a union is: a method
+// that returns it, and whether it is one.
+type member struct {
+	method int
+	object *object
+}
+
+// binding finds for each field of the schema the method or field of a Go type that
+// has its name, whatever the case of letters. A method takes a context or nothing,
+// and then a struct with an argument for each of the field's, or nothing; it
+// returns a value, and an error if it can fail. A type of an interface or a union
+// has a method ToX for each object type X, which returns it, and whether it is one.
+type binding struct {
+	schema  *ast.Schema
+	roots   map[ast.Operation]*object
+	objects map[goType]*object
+	members map[goType][]member
+}
+
+func bind(schema *ast.Schema, q *query, m *mutation) (binding, error) {
+	b := binding{schema: schema, objects: map[goType]*object{}, members: map[goType][]member{}}
+	queries, err := b.object(schema.Query, reflect.TypeOf(q))
+	if err != nil {
+		return b, err
+	}
+	mutations, err := b.object(schema.Mutation, reflect.TypeOf(m))
+	if err != nil {
+		return b, err
+	}
+	queries.value, mutations.value = reflect.ValueOf(q), reflect.ValueOf(m)
+	b.roots = map[ast.Operation]*object{ast.Query: queries, ast.Mutation: mutations}
+	return b, nil
+}
+
+// objectOf is the object type of a value of a type; nil when there is none.
+func (b *binding) objectOf(name string, v reflect.Value) (*object, reflect.Value) {
+	key := goType{name, v.Type()}
+	for _, m := range b.members[key] {
+		if out := v.Method(m.method).Call(nil); out[1].Bool() {
+			return m.object, out[0]
+		}
+	}
+	return b.objects[key], v
+}
+
+func (b *binding) object(def *ast.Definition, of reflect.Type) (*object, error) {
+	key := goType{def.Name, of}
+	if o := b.objects[key]; o != nil {
+		return o, nil
+	}
+	o := &object{def: def, fields: map[string]boundField{}}
+	b.objects[key] = o
+	for _, f := range def.Fields {
+		r, out, err := resolverOf(f, of)
+		if err == nil {
+			err = b.output(f.Type, out)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s.%s: %w", def.Name, f.Name, err)
+		}
+		o.fields[f.Name] = boundField{f, r}
+	}
+	return o, nil
+}
+
+// output binds what a field returns.
+func (b *binding) output(t *ast.Type, of reflect.Type) error {
+	for ; t.Elem != nil; t = t.Elem {
+		if of.Kind() == reflect.Pointer {
+			of = of.Elem()
+		}
+		if of.Kind() != reflect.Slice {
+			return fmt.Errorf("%s is no list", of)
+		}
+		of = of.Elem()
+	}
+	switch def := b.schema.Types[t.NamedType]; def.Kind {
+	case ast.Object:
+		_, err := b.object(def, of)
+		return err
+	case ast.Interface, ast.Union:
+		return b.abstract(def, of)
+	}
+	return checkLeaf(of)
+}
+
+// abstract binds a type whose values are of one of several object types.
+func (b *binding) abstract(def *ast.Definition, of reflect.Type) error {
+	key := goType{def.Name, of}
+	if b.members[key] != nil {
+		return nil
+	}
+	b.members[key] = []member{}
+	for _, possible := range b.schema.PossibleTypes[def.Name] {
+		method, ok := of.MethodByName("To" + possible.Name)
+		if !ok {
+			return fmt.Errorf("%s has no To%s", of, possible.Name)
+		}
+		o, err := b.object(possible, method.Type.Out(0))
+		if err != nil {
+			return err
+		}
+		b.members[key] = append(b.members[key], member{method.Index, o})
+	}
+	return nil
+}
+
+func checkLeaf(of reflect.Type) error {
+	if of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	switch of.Kind() {
+	case reflect.String, reflect.Bool, reflect.Int32, reflect.Int64:
+		return nil
+	}
+	return fmt.Errorf("%s is no scalar", of)
+}
+
+// resolverOf finds what resolves a field, and what it returns.
+func resolverOf(f *ast.FieldDefinition, of reflect.Type) (resolver, reflect.Type, error) {
+	// The two underscores of introspection's fields are no part of a Go name.
+	same := func(name string) bool { return strings.EqualFold(name, strings.TrimPrefix(f.Name, "__")) }
+	for i := range of.NumMethod() {
+		if method := of.Method(i); same(method.Name) {
+			return methodResolver(f, method)
+		}
+	}
+	indirect := of
+	if of.Kind() == reflect.Pointer {
+		indirect = of.Elem()
+	}
+	field, ok := indirect.FieldByNameFunc(same)
+	if !ok || !field.IsExported() || len(f.Arguments) > 0 {
+		return nil, nil, fmt.Errorf("%s has no such method or field", of)
+	}
+	return func(_ context.Context, parent reflect.Value, _ map[string]any) (reflect.Value, error) {
+		return reflect.Indirect(parent).FieldByIndex(field.Index), nil
+	}, field.Type, nil
+}
+
+func methodResolver(f *ast.FieldDefinition, method reflect.Method) (resolver, reflect.Type, error) {
+	in := 1
+	takesContext := method.Type.NumIn() > in && method.Type.In(in) == reflect.TypeFor[context.Context]()
+	if takesContext {
+		in++
+	}
+	var arguments argumentsOf
+	if method.Type.NumIn() > in {
+		arguments.of = method.Type.In(in)
+	}
+	if err := arguments.bind(f.Arguments); err != nil {
+		return nil, nil, err
+	}
+	return func(ctx context.Context, parent reflect.Value, given map[string]any) (reflect.Value, error) {
+		var in []reflect.Value
+		if takesContext {
+			in = append(in, reflect.ValueOf(ctx))
+		}
+		if arguments.of != nil {
+			in = append(in, arguments.value(given))
+		}
+		out := parent.Method(method.Index).Call(in)
+		if len(out) == 2 && !out[1].IsNil() {
+			return out[0], out[1].Interface().(error)
+		}
+		return out[0], nil
+	}, method.Type.Out(0), nil
+}
+
+// argumentsOf is a struct of a field's arguments.
+type argumentsOf struct {
+	of reflect.Type
+	// places are where the arguments are in it, by their names.
+	places map[string][]int
+}
+
+func (a *argumentsOf) bind(defined ast.ArgumentDefinitionList) error {
+	a.places = map[string][]int{}
+	if a.of == nil && len(defined) > 0 {
+		return fmt.Errorf("the method takes no arguments")
+	}
+	for _, d := range defined {
+		field, ok := a.of.FieldByNameFunc(func(name string) bool { return strings.EqualFold(name, d.Name) })
+		if !ok || field.Type != reflect.TypeFor[argument]() {
+			return fmt.Errorf("%s has no argument %s", a.of, d.Name)
+		}
+		a.places[d.Name] = field.Index
+	}
+	return nil
+}
+
+func (a *argumentsOf) value(given map[string]any) reflect.Value {
+	v := reflect.New(a.of).Elem()
+	for name, value := range given {
+		v.FieldByIndex(a.places[name]).Set(reflect.ValueOf(argument{value}))
+	}
+	return v
+}
