@@ -184,7 +184,12 @@ func (a *API) adapt(h handler) http.Handler {
 }
 
 func writeJSON(w http.ResponseWriter, status int, body []byte) {
-	w.Header().Set("Content-Type", wire.JSONType)
+	writeAs(w, wire.JSONType, status, body)
+}
+
+// writeAs writes an answer of a media type.
+func writeAs(w http.ResponseWriter, kind string, status int, body []byte) {
+	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Cache-Control", wire.CacheControl)
 	// Said here, since HEAD is to be answered with it too, whatever is sent.
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))

@@ -54,8 +54,11 @@ func (a *API) graphiQLRoutes() routes {
 	}
 }
 
-// graphiQL is GET /graphql.
+// graphiQL is GET /graphql: the page, and not a query in the URL.
 func (a *API) graphiQL(w http.ResponseWriter, r *http.Request) error {
+	if r.URL.Query().Has("query") {
+		return a.graphQLByGet(w, r)
+	}
 	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))
 	if err != nil {
 		return err

@@ -2,19 +2,19 @@ package api
 
 import (
 	"cmp"
-	"context"
+	"encoding/json"
 	"net/http"
-	"runtime"
+	"net/url"
+	"strings"
 	"sync/atomic"
-	"time"
 
 	"kith/backend/graphql"
-	"kith/backend/program"
 	"kith/core"
+	"kith/core/wire"
 )
 
 func (a *API) graphQLRoutes() routes {
-	return routes{tenantPath + "/graphql": {"POST": a.graphQL}}
+	return routes{tenantPath + "/graphql": {"GET": a.graphQLByGet, "POST": a.graphQL}}
 }
 
 // graphQL is POST /graphql. Anybody may ask; each field says what for.
@@ -27,43 +27,70 @@ func (a *API) graphQL(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	leave, err := strangersTurn(r.Context(), caller)
+	return a.answerGraphQL(w, r, graphql.Request{Caller: caller, Body: body})
+}
+
+// graphQLByGet is GET /graphql: a query in the URL.
+func (a *API) graphQLByGet(w http.ResponseWriter, r *http.Request) error {
+	caller, err := a.caller(w, r)
+	if err != nil {
+		return err
+	}
+	body, err := graphQLBody(r.URL.RawQuery)
+	if err != nil {
+		return err
+	}
+	return a.answerGraphQL(w, r, graphql.Request{Caller: caller, Body: body, QueriesOnly: true})
+}
+
+// graphQLBody is the body of the call that a URL's query asks for. Parameters of
+// other names are for others.
+func graphQLBody(query string) ([]byte, error) {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, core.Invalid("", "the URL's query cannot be read; percent-encode its values")
+	}
+	body := map[string]json.RawMessage{}
+	for _, name := range []string{"query", "operationName", "variables", "extensions"} {
+		given := values[name]
+		if len(given) > 1 {
+			return nil, core.Invalid(name, "is given twice; give it once")
+		}
+		if len(given) == 0 || given[0] == "" {
+			continue
+		}
+		value := []byte(given[0])
+		if name == "query" || name == "operationName" {
+			// A text is valid JSON.
+			value, _ = json.Marshal(given[0])
+		} else if !json.Valid(value) {
+			return nil, core.Invalid(name, `must be JSON, such as {"id":"1"}`)
+		}
+		body[name] = value
+	}
+	return json.Marshal(body)
+}
+
+// answerGraphQL runs a call, and answers in the media type that its client prefers.
+func (a *API) answerGraphQL(w http.ResponseWriter, r *http.Request, call graphql.Request) error {
+	leave, err := strangersTurn(r.Context(), call.Caller)
 	if err != nil {
 		return err
 	}
 	defer leave()
 	var attempts atomic.Int64
-	status, answer, err := a.GraphQL.Answer(r.Context(), graphql.Request{
-		Caller: caller, Body: body, Cookie: cookies(r), IP: userIP(caller, r), Base: cmp.Or(a.origin(r), caller.Share("").Origin),
-		Attempt: func() error { return a.guesses().inCall(caller, r, &attempts) },
-	})
+	kind := wire.GraphQLType(strings.Join(r.Header.Values("Accept"), ","))
+	call.StatusOfErrors = kind == wire.GraphQLResponseType
+	call.Cookie, call.IP, call.Base = cookies(r), userIP(call.Caller, r), cmp.Or(a.origin(r), call.Caller.Share("").Origin)
+	call.Attempt = func() error { return a.guesses().inCall(call.Caller, r, &attempts) }
+	status, answer, err := a.GraphQL.Answer(r.Context(), call)
 	if err != nil {
 		return err
 	}
 	reportAttempts(w, r, int(attempts.Load()))
-	writeJSON(w, status, answer)
+	if status == http.StatusMethodNotAllowed {
+		w.Header().Set("Allow", http.MethodPost)
+	}
+	writeAs(w, kind, status, answer)
 	return nil
-}
-
-// strangerCalls has an element for each GraphQL call without credentials that runs.
-// A call may ask for so much that it keeps a processor busy; others have the rest.
-var strangerCalls = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))
-
-// strangersWait bounds how long such a call waits for its turn.
-const strangersWait = 5 * time.Second
-
-// strangersTurn waits until a GraphQL call may run. The caller must call leave when
-// it has run.
-func strangersTurn(ctx context.Context, c program.Caller) (leave func(), err error) {
-	if c.Key || c.User != nil {
-		return func() {}, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, strangersWait)
-	defer cancel()
-	select {
-	case strangerCalls <- struct{}{}:
-		return func() { <-strangerCalls }, nil
-	case <-ctx.Done():
-		return nil, &core.Error{Code: core.CodeUnavailable, Message: "too many GraphQL calls without credentials at once; try again, or send a user token"}
-	}
 }

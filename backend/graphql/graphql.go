@@ -77,6 +77,11 @@ type Request struct {
 	Cookie, IP string
 	// Base is the origin at which links to the service begin.
 	Base string
+	// QueriesOnly refuses a mutation.
+	QueriesOnly bool
+	// StatusOfErrors gives an answer without data the status of its first error,
+	// and not 200.
+	StatusOfErrors bool
 	// Attempt counts one attempt to guess a code or an id, and refuses it when
 	// there were too many. The call itself was counted once.
 	Attempt func() error
@@ -134,8 +139,17 @@ func (s *Server) Answer(ctx context.Context, r Request) (status int, body []byte
 	c := &call{Server: s, Request: r, tenant: r.Caller.Tenant.Alias}
 	data, problems := s.answer(ctx, c, most, q)
 	status, body = wire.GraphQLAnswer(data, anyDone(data), inOrder(problems))
+	if data == "" && (r.StatusOfErrors || isWrongMethod(problems[0].Err)) {
+		_, status, _ = wire.Shown(problems[0].Err)
+	}
 	return status, body, nil
 }
+
+// errWrongMethod is the answer to a mutation by GET, which a link or an image on any
+// page could send.
+var errWrongMethod = &core.Error{Code: core.CodeMethodNotAllowed, Message: "a mutation must be sent by POST; GET runs queries only"}
+
+func isWrongMethod(err error) bool { return err == error(errWrongMethod) }
 
 // answer runs a call. data is empty when nothing of it was run.
 func (s *Server) answer(ctx context.Context, c *call, most bounds, q wire.GraphQLRequest) (data string, problems []wire.GraphQLError) {
@@ -168,6 +182,9 @@ func (s *Server) prepare(c *call, most bounds, q wire.GraphQLRequest) (*executio
 	op, err := operation(d, q.Operation)
 	if err != nil {
 		return nil, nil, refused(err)
+	}
+	if c.QueriesOnly && op.Operation != ast.Query {
+		return nil, nil, refused(errWrongMethod)
 	}
 	e := &execution{call: c, document: d}
 	if e.inputs, err = newInputs(s.schema, op, q.Variables); err != nil {

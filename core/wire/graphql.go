@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/tidwall/gjson"
 	"github.com/valyala/fastjson"
@@ -78,6 +79,36 @@ func keysDiffer(r *reader, key string, v *fastjson.Value) bool {
 	return true
 }
 
+// GraphQLResponseType is the media type of answers of which a status that is no
+// success says that nothing of the document was run (GraphQL over HTTP, draft).
+const GraphQLResponseType = "application/graphql-response+json"
+
+// GraphQLType is the media type of an answer to a client with an Accept header: the
+// type that it prefers of JSONType and GraphQLResponseType, the first of equals, and
+// JSONType for one that names neither.
+func GraphQLType(accept string) string {
+	best, most := JSONType, "0"
+	for _, one := range strings.Split(accept, ",") {
+		kind, parameters, _ := strings.Cut(one, ";")
+		kind = strings.ToLower(strings.TrimSpace(kind))
+		if q := quality(parameters); (kind == JSONType || kind == GraphQLResponseType) && q > most {
+			best, most = kind, q
+		}
+	}
+	return best
+}
+
+// quality is the q of a media range without trailing zeros, so that texts are in the
+// order of their numbers: "", "0", "0.5", "1".
+func quality(parameters string) string {
+	for _, one := range strings.Split(parameters, ";") {
+		if q, ok := strings.CutPrefix(strings.TrimSpace(one), "q="); ok {
+			return strings.TrimRight(strings.TrimRight(q, "0"), ".")
+		}
+	}
+	return "1"
+}
+
 // Position is a place in a document, line and column counted from 1 in
 // characters. The zero value is no place.
 type Position struct{ Line, Column int }
@@ -109,7 +140,9 @@ type GraphQLError struct {
 // the first of them, where other clients look for it.
 //
 // The status is 200 also for errors, but for one case: when nothing of the call
-// was done because its idempotency key is used up, it is 409 (spec, Limits).
+// was done because its idempotency key is used up, it is 409 (spec, Limits), and the
+// answer has message and statusCode as other answers of that status do: of those
+// clients read nothing else.
 func GraphQLAnswer(data string, done bool, errs []GraphQLError) (status int, body []byte) {
 	w := writer{}
 	w.open()
@@ -121,11 +154,15 @@ func GraphQLAnswer(data string, done bool, errs []GraphQLError) (status int, bod
 		w.b = list(w.b, len(errs), func(b []byte, i int) []byte { return appendGraphQLError(b, errs[i]) })
 		w.object("extensions", func() { w.apiError(errs[0].Err) })
 	}
-	w.close()
+	status = 200
 	if !done && allDuplicate(errs) {
-		return Status(core.CodeConflict), w.b
+		var shown *core.Error
+		shown, status, _ = Shown(errs[0].Err)
+		w.text("message", shown.Error())
+		w.raw("statusCode", strconv.Itoa(status))
 	}
-	return 200, w.b
+	w.close()
+	return status, w.b
 }
 
 func allDuplicate(errs []GraphQLError) bool {

@@ -97,6 +97,39 @@ func TestGraphQLAnswer_Status(t *testing.T) {
 	}
 }
 
+// The Java SDK reads message and statusCode of an answer with such a status.
+func TestGraphQLAnswer_RepeatedKey(t *testing.T) {
+	const want = `"message":"idempotencyKey: these events were received before, within the last 24 hours; nothing was recorded again","statusCode":409}`
+	status, body := GraphQLAnswer(`{"a":null}`, false, []GraphQLError{{Err: event.Duplicate(), Path: `["a"]`}})
+	if status != 409 || !strings.HasSuffix(string(body), "}},"+want) || !json.Valid(body) {
+		t.Errorf("%d %s", status, body)
+	}
+}
+
+func TestGraphQLType(t *testing.T) {
+	for accept, want := range map[string]string{
+		"":                                  JSONType,
+		"*/*":                               JSONType,
+		"text/html":                         JSONType,
+		"application/json":                  JSONType,
+		"application/graphql-response+json": GraphQLResponseType,
+		"Application/GraphQL-Response+JSON; charset=utf-8":                                                                  GraphQLResponseType,
+		"application/graphql-response+json, application/json":                                                               GraphQLResponseType,
+		"application/json, application/graphql-response+json":                                                               JSONType,
+		"application/graphql-response+json;q=0.5, application/json;q=0.50":                                                  GraphQLResponseType,
+		"application/graphql-response+json;q=0.5,application/json; q=1.0":                                                   JSONType,
+		"application/json;q=0.9, application/graphql-response+json":                                                         GraphQLResponseType,
+		"application/graphql-response+json;q=0, */*":                                                                        JSONType,
+		"application/graphql-response+json;q=0.000":                                                                         JSONType,
+		"application/graphql-response+json, application/graphql+json, application/json, text/event-stream, multipart/mixed": GraphQLResponseType,
+		"text/html;q=1, application/graphql-response+json;charset=utf-8;q=0.2":                                              GraphQLResponseType,
+	} {
+		if got := GraphQLType(accept); got != want {
+			t.Errorf("%q: %s, want %s", accept, got, want)
+		}
+	}
+}
+
 func TestParseUserEvents(t *testing.T) {
 	b, err := ParseUserEvents([]byte(`{"userId":"bob","accountId":"a@b.c","idempotencyKey":"12345678","events":[{"key":"purchase","fields":{"revenue":1.50},"id":"x"}]}`))
 	if err != nil || b.User != "bob" || b.Account != "a@b.c" || b.Key != "12345678" || len(b.Events) != 1 || b.Events[0].Fields != `{"revenue":1.50}` {

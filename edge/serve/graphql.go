@@ -7,10 +7,10 @@ import (
 )
 
 // graphQL takes events in that a GraphQL call brings in its plain form, from a
-// sender that the replica knows. The form, and what is wrong with any other
-// call, are the backend's to judge.
+// sender that the replica knows. The form, what is wrong with any other call, and
+// another media type of the answer are for the backend.
 func (r *request) graphQL(to route.Route) (abi.Response, error) {
-	if wire.CheckJSONType(r.header("content-type")) != nil {
+	if wire.CheckJSONType(r.header("content-type")) != nil || wire.GraphQLType(r.headers("accept", ",")) != wire.JSONType {
 		return abi.Response{}, errForward
 	}
 	plain, ok := wire.ParseGraphQLEvents(r.Body)

@@ -135,7 +135,7 @@ func TestServe_NoGraphiQL(t *testing.T) {
 	s := demoSite(t)
 	s.serve(t)
 	url := s.backend + "/api/v1/demo/graphql"
-	mustCall(t, http.StatusMethodNotAllowed, "GET", url, "")
+	mustCall(t, http.StatusBadRequest, "GET", url, "")
 	mustCall(t, http.StatusNotFound, "GET", url+"/page.js", "")
 	body, err := json.Marshal(map[string]string{"query": introspection})
 	require.NoError(t, err)
