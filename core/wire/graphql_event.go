@@ -12,9 +12,10 @@ import (
 
 // GraphQLEvents is a GraphQL call that logs events of one user in the plain
 // form, which needs no schema to be understood: one mutation with one field,
-// logUserEvent or logUserEvents of one input; the input whole in one variable;
-// and a selection of the result's ids and dates, each under a name of its own.
-// All other calls, among them every one that would be refused, are not plain.
+// logUserEvent or logUserEvents of one input; the input whole in one variable,
+// whose values have their types as they are, without coercion; and a selection of
+// the result's ids and dates, each under a name of its own. All other calls, among
+// them every one that would be refused, are not plain.
 //
 //	mutation log($input: UserEventInput!) {
 //	  logUserEvent(userEventInput: $input) { events { id } }
@@ -65,9 +66,25 @@ func ParseGraphQLEvents(body []byte) (p GraphQLEvents, ok bool) {
 			return p, false
 		}
 	}
+	if !idsAreTexts(input[0].Get("events")) {
+		return p, false
+	}
 	var err error
 	p.Batch, err = ParseUserEvents([]byte(input[0].Raw))
 	return p, err == nil
+}
+
+// idsAreTexts reports whether the ids of events, which ParseUserEvents passes over,
+// are of their type: an ID is a text here, and what else may be one is the
+// backend's to say.
+func idsAreTexts(events gjson.Result) (ok bool) {
+	ok = true
+	events.ForEach(func(_, e gjson.Result) bool {
+		id := e.Get("id")
+		ok = id.Type == gjson.String || id.Type == gjson.Null
+		return ok
+	})
+	return ok
 }
 
 // members returns the values of an object's keys; ok is false when it has
