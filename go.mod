@@ -7,7 +7,6 @@ require (
 	github.com/alecthomas/kong v1.12.1
 	github.com/coder/websocket v1.8.12
 	github.com/fermyon/spin/sdk/go/v2 v2.2.0
-	github.com/go-chi/httprate v0.16.1
 	github.com/goccy/go-yaml v1.18.0
 	github.com/minio/minio-go/v7 v7.1.0
 	github.com/pkg/sftp v1.13.12

@@ -151,7 +151,7 @@ var walls = []wall{
 		why: "it counts by address, and knows no rule"},
 	{pkg: "kith/backend/api", not: slices.Concat([]string{"kith/backend/store", "database/sql"}, driver),
 		kith:    append([]string{"kith/core/...", "kith/backend/store", "kith/backend/program", "kith/backend/graphql", "kith/backend/gateway", "kith/backend/gateway/xmltree", "kith/backend/guess", "kith/wasm/bodies", "kith/backend/api"}, files...),
-		modules: slices.Concat(backendModules, []string{"github.com/goccy/go-yaml/...", "github.com/go-chi/httprate", "github.com/zeebo/xxh3", "github.com/klauspost/cpuid/v2", "github.com/vektah/gqlparser/v2/...", "github.com/agnivade/levenshtein"}),
+		modules: slices.Concat(backendModules, []string{"github.com/goccy/go-yaml/...", "github.com/vektah/gqlparser/v2/...", "github.com/agnivade/levenshtein"}),
 		tests:   slices.Concat(backendTest, []string{"kith/backend/store", "github.com/santhosh-tekuri/jsonschema/v6"}),
 		why:     "it translates, and bounds how often strangers call; what it wants done it asks of program"},
 	{pkg: "kith/backend/webhook", not: slices.Concat([]string{"database/sql", "kith/backend/store"}, driver),

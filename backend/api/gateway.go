@@ -4,13 +4,11 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"time"
 
-	"github.com/go-chi/httprate"
-
 	"kith/backend/gateway"
+	"kith/backend/guess"
 	"kith/core"
 	"kith/core/billing"
 	"kith/core/wire"
@@ -18,7 +16,7 @@ import (
 
 func (a *API) gatewayRoutes() routes {
 	const braintree = tenantPath + "/gateway/braintree"
-	challenges, failures := newMinuteLimit(challengesPerMinute), newMinuteLimit(failuresPerMinute)
+	challenges, failures := guess.New(challengesPerMinute, time.Now), guess.New(failuresPerMinute, time.Now)
 	challenge := func(w http.ResponseWriter, r *http.Request) error { return a.challenge(w, r, challenges) }
 	notification := func(w http.ResponseWriter, r *http.Request) error { return a.notification(w, r, failures) }
 	return routes{
@@ -98,12 +96,11 @@ const maxNotification = 1 << 20
 
 // notification is POST /gateway/braintree/webhook: what the gateway sends
 // (reference, gateway, 1.1). It is stored and answered, whatever it is about:
-// anything but 200 would have the gateway send it again for a day. An address that
+// anything but 200 would have the gateway send it again for a day. A network that
 // sent too many that were not signed is refused before its body is read.
-func (a *API) notification(w http.ResponseWriter, r *http.Request, failures *httprate.RateLimiter) error {
-	from, counted := publicNetwork(seenIP(r))
-	if _, failed, _ := failures.Status(from); counted && failed >= failuresPerMinute {
-		return &core.Error{Code: core.CodeRateLimited, RS: "RS033", Message: "too many notifications from this address that were not signed; wait a minute"}
+func (a *API) notification(w http.ResponseWriter, r *http.Request, failures *guess.Limiter) error {
+	if failures.Exhausted(seenAddress(r)) {
+		return &core.Error{Code: core.CodeRateLimited, RS: "RS033", Message: "too many notifications from this network that were not signed; wait a minute"}
 	}
 	tenant, keys, err := a.gatewayKeys(r)
 	if err != nil {
@@ -115,9 +112,7 @@ func (a *API) notification(w http.ResponseWriter, r *http.Request, failures *htt
 	}
 	payload := form.Get("bt_payload")
 	if keys.Verify(form.Get("bt_signature"), payload) != nil {
-		if counted {
-			failures.OnLimit(nil, r, from)
-		}
+		failures.Count(seenAddress(r), 1)
 		return notSigned()
 	}
 	if err := a.Engine.Notify(r.Context(), tenant, payload); err != nil {
@@ -129,12 +124,12 @@ func (a *API) notification(w http.ResponseWriter, r *http.Request, failures *htt
 
 // challenge is GET /gateway/braintree/webhook: by the answer the gateway knows
 // that the address is the tenant's (reference, gateway, 1.4).
-func (a *API) challenge(w http.ResponseWriter, r *http.Request, limit *httprate.RateLimiter) error {
-	tenant, keys, err := a.gatewayKeys(r)
+func (a *API) challenge(w http.ResponseWriter, r *http.Request, limit *guess.Limiter) error {
+	_, keys, err := a.gatewayKeys(r)
 	if err != nil {
 		return err
 	}
-	if limit.OnLimit(nil, r, string(tenant)+" "+seenIP(r)) {
+	if limit.Count(seenAddress(r), 1) {
 		return &core.Error{Code: core.CodeRateLimited, RS: "RS033", Message: "too many challenges; wait a minute"}
 	}
 	answer, err := keys.AnswerChallenge(r.URL.Query().Get("bt_challenge"))
@@ -145,28 +140,13 @@ func (a *API) challenge(w http.ResponseWriter, r *http.Request, limit *httprate.
 	return nil
 }
 
-// challengesPerMinute bounds what an address may have signed for a tenant: the
-// gateway asks when a person registers the webhook.
+// challengesPerMinute bounds what a network may have signed: the gateway asks when a
+// person registers the webhook.
 const challengesPerMinute = 30
 
-// failuresPerMinute bounds the notifications of one address that are not signed: a
+// failuresPerMinute bounds the notifications of one network that are not signed: a
 // key that was replaced makes some.
 const failuresPerMinute = 30
-
-// publicNetwork is what is counted of an address: an IPv6 network (/64) is one.
-// Addresses that are not public are not counted: behind a proxy that is not to be
-// believed, they are those of everybody, the gateway among them.
-func publicNetwork(ip string) (string, bool) {
-	addr, err := netip.ParseAddr(ip)
-	if err != nil || addr.IsLoopback() || addr.IsPrivate() || addr.IsLinkLocalUnicast() {
-		return "", false
-	}
-	return httprate.CanonicalizeIP(addr.Unmap().String()), true
-}
-
-func newMinuteLimit(most int) *httprate.RateLimiter {
-	return httprate.NewRateLimiter(most, time.Minute, httprate.WithResponseHeaders(httprate.ResponseHeaders{}))
-}
 
 func notSigned() error {
 	return &core.Error{Code: core.CodeUnauthenticated, Message: "the notification is not signed with a key of this tenant's gateway"}
