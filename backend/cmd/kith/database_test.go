@@ -68,6 +68,18 @@ func TestDatabase_IsNotMadeByCommandsAboutATenant(t *testing.T) {
 	require.NoDirExists(t, typo)
 }
 
+// An edge makes no database: a mistyped folder or file stops it.
+func TestDatabase_IsNotMadeByAnEdge(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	typo := filepath.Join(dir, "typo")
+	tryAll(t, "there is no database: --data (KITH_DATA) or --database-url", []string{"edge"}, "--data", typo)
+	tryAll(t, "there is no database", []string{"edge"}, "--data", typo, "--database-url", "file:"+filepath.Join(dir, "nowhere.db"))
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
 // What the service keeps is for its user only.
 func TestDatabase_IsPrivate(t *testing.T) {
 	t.Parallel()

@@ -50,6 +50,10 @@ func (c *edgeCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
+	// The backend makes the database; a mistyped folder must not look like an empty one.
+	if err := c.exists(); err != nil {
+		return err
+	}
 	loaded, err := c.load(e, &c.databaseFlags, trusted, c.BackendURL, c.DatabaseFallbackURL...)
 	if err != nil {
 		return err
