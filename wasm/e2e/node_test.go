@@ -40,7 +40,16 @@ var unhurried = []string{
 	"KITH_EDGE_TIMEOUT=" + (2 * deadline).String(), "KITH_READ_TIMEOUT=" + deadline.String(), "KITH_STOP_TIMEOUT=" + deadline.String(),
 }
 
-func TestMain(m *testing.M) { sqldtest.Main(m) }
+func TestMain(m *testing.M) {
+	if orders := os.Getenv(besiegeEnv); orders != "" {
+		if err := besiege(orders); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	sqldtest.Main(m)
+}
 
 // The tests of this package prove something about this tree only if what they
 // run was built from it.
