@@ -210,6 +210,20 @@ func (h *hrana) ping(ctx context.Context) error {
 	return err
 }
 
+// once runs one statement on a stream of its own, which ends with it.
+func (h *hrana) once(ctx context.Context, c *call) (*result, error) {
+	answer, err := h.post(ctx, "", hranaRequest{Type: "batch", Batch: &hranaBatch{[]hranaStep{{Stmt: hranaStmtOf(c)}}}}, hranaRequest{Type: "close"})
+	if err != nil {
+		return nil, err
+	}
+	done := &answer.Results[0].Response.Result
+	if len(done.Results) != 1 || len(done.Errors) != 1 {
+		return nil, fmt.Errorf("the server answered %d of 1 steps", len(done.Results))
+	}
+	o := h.outcome(done, 0)
+	return o.result, o.err
+}
+
 // post sends one message. The error is errNotSent when there was no connection.
 func (h *hrana) post(ctx context.Context, baton string, requests ...hranaRequest) (*hranaAnswer, error) {
 	message := map[string]any{"requests": requests}

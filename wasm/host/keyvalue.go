@@ -13,8 +13,37 @@ import (
 // (factor-key-value/src/host.rs, DEFAULT_STORE_TABLE_CAPACITY).
 const maxStores = 256
 
-// keyValue is one key-value store: a table in memory, behind one connection.
-type keyValue struct{ db *sql.DB }
+// keyValue is one key-value store: a table in memory behind one connection, and
+// what is asked of it, prepared.
+type keyValue struct {
+	db                       *sql.DB
+	get, set, remove, exists *sql.Stmt
+}
+
+func newKeyValue() (*keyValue, error) {
+	db, err := sql.Open("sqlite", ":memory:")
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1) // each connection would have a memory of its own
+	s := &keyValue{db: db}
+	_, err = db.Exec(`CREATE TABLE spin_key_value (key TEXT PRIMARY KEY, value BLOB NOT NULL)`)
+	for text, into := range map[string]**sql.Stmt{
+		`SELECT value FROM spin_key_value WHERE key = ?`: &s.get,
+		`INSERT INTO spin_key_value (key, value) VALUES (?, ?)
+			ON CONFLICT (key) DO UPDATE SET value = excluded.value`: &s.set,
+		`DELETE FROM spin_key_value WHERE key = ?`:                   &s.remove,
+		`SELECT EXISTS (SELECT 1 FROM spin_key_value WHERE key = ?)`: &s.exists,
+	} {
+		if err == nil {
+			*into, err = db.Prepare(text)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return s, nil
+}
 
 // openStores makes the stores that the manifest grants. Only a strict host has
 // any: a component reads its database at the cost of such a store otherwise.
@@ -24,15 +53,11 @@ func (h *Host) openStores() (map[string]*keyValue, error) {
 		return stores, nil
 	}
 	for _, name := range h.app.stores {
-		db, err := sql.Open("sqlite", ":memory:")
+		store, err := newKeyValue()
 		if err != nil {
 			return stores, err
 		}
-		db.SetMaxOpenConns(1) // each connection would have a memory of its own
-		stores[name] = &keyValue{db}
-		if _, err := db.Exec(`CREATE TABLE spin_key_value (key TEXT PRIMARY KEY, value BLOB NOT NULL)`); err != nil {
-			return stores, err
-		}
+		stores[name] = store
 	}
 	return stores, nil
 }
@@ -67,26 +92,26 @@ func (g *guest) keyValueClose(_ context.Context, stack []uint64) error {
 
 // keyValueGet carries out key-value.get(store, key ptr, len, result).
 func (g *guest) keyValueGet(ctx context.Context, stack []uint64) error {
-	return g.withKey(ctx, stack, uint32(stack[3]), func(db *sql.DB, key string) (kvResult, error) {
+	return g.withKey(ctx, stack, uint32(stack[3]), func(s *keyValue, key string) (kvResult, error) {
 		found := kvResult{hasValue: true}
-		err := db.QueryRowContext(ctx, `SELECT value FROM spin_key_value WHERE key = ?`, key).Scan(&found.value)
+		err := s.get.QueryRowContext(ctx, key).Scan(&found.value)
 		return found, err
 	})
 }
 
 // keyValueExists carries out key-value.exists(store, key ptr, len, result).
 func (g *guest) keyValueExists(ctx context.Context, stack []uint64) error {
-	return g.withKey(ctx, stack, uint32(stack[3]), func(db *sql.DB, key string) (kvResult, error) {
+	return g.withKey(ctx, stack, uint32(stack[3]), func(s *keyValue, key string) (kvResult, error) {
 		var found kvResult
-		err := db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM spin_key_value WHERE key = ?)`, key).Scan(&found.present)
+		err := s.exists.QueryRowContext(ctx, key).Scan(&found.present)
 		return found, err
 	})
 }
 
 // keyValueDelete carries out key-value.delete(store, key ptr, len, result).
 func (g *guest) keyValueDelete(ctx context.Context, stack []uint64) error {
-	return g.withKey(ctx, stack, uint32(stack[3]), func(db *sql.DB, key string) (kvResult, error) {
-		_, err := db.ExecContext(ctx, `DELETE FROM spin_key_value WHERE key = ?`, key)
+	return g.withKey(ctx, stack, uint32(stack[3]), func(s *keyValue, key string) (kvResult, error) {
+		_, err := s.remove.ExecContext(ctx, key)
 		return kvResult{}, err
 	})
 }
@@ -99,9 +124,8 @@ func (g *guest) keyValueSet(ctx context.Context, stack []uint64) error {
 		return err
 	}
 	value = append([]byte{}, value...) // not nil, which would be NULL
-	return g.withKey(ctx, stack, uint32(stack[5]), func(db *sql.DB, key string) (kvResult, error) {
-		_, err := db.ExecContext(ctx, `INSERT INTO spin_key_value (key, value) VALUES (?, ?)
-			ON CONFLICT (key) DO UPDATE SET value = excluded.value`, key, value)
+	return g.withKey(ctx, stack, uint32(stack[5]), func(s *keyValue, key string) (kvResult, error) {
+		_, err := s.set.ExecContext(ctx, key, value)
 		return kvResult{}, err
 	})
 }
@@ -115,7 +139,7 @@ type kvResult struct {
 
 // withKey has the store and the key that begin a call's parameters used, and
 // writes its result to the place that the guest named for it.
-func (g *guest) withKey(ctx context.Context, stack []uint64, result uint32, use func(db *sql.DB, key string) (kvResult, error)) error {
+func (g *guest) withKey(ctx context.Context, stack []uint64, result uint32, use func(s *keyValue, key string) (kvResult, error)) error {
 	key, err := g.view(uint32(stack[1]), uint32(stack[2]), "key")
 	if err != nil {
 		return err
@@ -124,7 +148,7 @@ func (g *guest) withKey(ctx context.Context, stack []uint64, result uint32, use 
 	if i >= uint32(len(g.stores)) || g.stores[i] == nil {
 		return g.answerKVError(result, abi.KVInvalidStore)
 	}
-	found, err := use(g.stores[i].db, string(key))
+	found, err := use(g.stores[i], string(key))
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err() // the request is over, and the guest with it

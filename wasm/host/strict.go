@@ -128,11 +128,7 @@ func (c *ownConnection) query(ctx context.Context, text []byte, args []any) (*re
 		return nil, err
 	}
 	if c.server != nil {
-		results, err := c.server.transact(ctx, []*call{{ctx: ctx, text: string(text), args: args}})
-		if err != nil {
-			return nil, err
-		}
-		return results[0].result, results[0].err
+		return c.server.once(ctx, &call{ctx: ctx, text: string(text), args: args})
 	}
 	rows, err := c.db.QueryContext(ctx, string(text), args...)
 	if err != nil {

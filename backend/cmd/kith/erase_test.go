@@ -22,7 +22,7 @@ func TestDeleteUser_NothingPersonalRemains(t *testing.T) {
 	t.Parallel()
 	g := &ground{database: strings.TrimPrefix(storetest.File(t), "file:"), values: map[string]string{}}
 	g.createTenant(t, "acme", "--landing-url", "https://acme.example/")
-	engine := openStory(t, g.database, new(storyClock))
+	engine := openStory(t, "file:"+g.database, new(storyClock))
 	t.Cleanup(func() { require.NoError(t, engine.DB.Close()) })
 	marked := func(s string) *string { s = "zz-" + s; return &s }
 	for _, name := range []string{"anna", "ben", "carl"} {

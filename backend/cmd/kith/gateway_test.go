@@ -101,7 +101,7 @@ func newGatewayStageOn(t *testing.T, options gatewaylab.Options) *gatewayStage {
 	t.Helper()
 	database := strings.TrimPrefix(storetest.File(t), "file:")
 	s := &gatewayStage{}
-	s.engine = openStory(t, database, &s.clock)
+	s.engine = openStory(t, "file:"+database, &s.clock)
 	s.db = openSQL(t, "file:"+database)
 	s.start(t, options)
 	return s

@@ -28,6 +28,7 @@ import (
 	"kith/backend/gateway"
 	"kith/backend/gatewaylab"
 	"kith/backend/program"
+	"kith/backend/store/sqldtest"
 	"kith/core"
 	"kith/core/wire"
 	"kith/wasm/host"
@@ -47,17 +48,20 @@ const (
 )
 
 // Every story gives the same bytes by the backend itself, through the component
-// on an instance that is used again, and on a new one for each request. They are
-// played here because this is the one package that wires backend and component,
-// so that both can be given one clock.
+// on an instance that is used again, and through the component as Spin runs it, on a
+// file and on a libSQL server. They are played here because this is the one package
+// that wires backend and component, so that both can be given one clock.
 func TestStories(t *testing.T) {
 	ground := layGround(t)
 	t.Run("backend", func(t *testing.T) { playOnBackend(t, ground) })
 	t.Run("edge", func(t *testing.T) {
 		transcript.Run(t, stories, func(t *testing.T) transcript.Target { return ground.stage(t).edgeTarget(t, false) })
 	})
-	t.Run("edge-strict", func(t *testing.T) {
+	t.Run("spin-file", func(t *testing.T) {
 		transcript.Run(t, stories, func(t *testing.T) transcript.Target { return ground.stage(t).edgeTarget(t, true) })
+	})
+	t.Run("spin-libsql", func(t *testing.T) {
+		transcript.Run(t, stories, func(t *testing.T) transcript.Target { return ground.serverStage(t).edgeTarget(t, true) })
 	})
 }
 
@@ -116,7 +120,7 @@ func (g *ground) lay(t *testing.T) {
 	g.setTenant(t, "isodates", "--export-dates", "ISO")
 	g.createTenant(t, "gateway", "--landing-url", "https://gateway.example/")
 	g.connectLab(t)
-	engine := openStory(t, g.database, new(storyClock))
+	engine := openStory(t, "file:"+g.database, new(storyClock))
 	require.NoError(t, demo.Seed(t.Context(), engine, "https://shop.example", "https://test.shop.example"))
 	require.NoError(t, engine.EnsureSigningKey(t.Context()))
 	require.NoError(t, engine.DB.Close())
@@ -177,7 +181,7 @@ func (g *ground) kith(t *testing.T, args ...string) string {
 
 func openStory(t *testing.T, database string, clock *storyClock) *program.Engine {
 	t.Helper()
-	flags := databaseFlags{DatabaseURL: "file:" + database, MasterKey: storyKey}
+	flags := databaseFlags{DatabaseURL: database, MasterKey: storyKey}
 	engine, err := flags.openOrMake(&env{ctx: t.Context(), log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	engine.Now, engine.CallTime = clock.now, time.Hour
@@ -195,8 +199,10 @@ func (c *storyClock) advance(d time.Duration) { c.passed.Add(d.Milliseconds()) }
 type stage struct {
 	ground  *ground
 	clock   storyClock
-	flags   databaseFlags
 	backend string
+	flags   databaseFlags
+	// edgeDatabase is where the edge finds the database.
+	edgeDatabase string
 }
 
 func (g *ground) stage(t *testing.T) *stage {
@@ -209,7 +215,22 @@ func (g *ground) stageWith(t *testing.T, pages func(*program.Engine) *http.Serve
 	t.Helper()
 	database := filepath.Join(t.TempDir(), "kith.db")
 	copyFile(t, g.database, database)
-	s := &stage{ground: g, flags: databaseFlags{DatabaseURL: "file:" + database, MasterKey: storyKey}}
+	return g.stageOn(t, "file:"+database, "file:"+database)
+}
+
+// serverStage is a stage whose edge reads and writes a libSQL server of its own, as
+// Spin does. The backend works on the server's file: it is the edge that is tried,
+// and through the server all of the backend's polling would take a minute.
+func (g *ground) serverStage(t *testing.T) *stage {
+	t.Helper()
+	server := sqldtest.StartWith(t, sqldtest.Options{Alone: true, File: g.database})
+	return g.stageOn(t, "file:"+server.PrimaryFile(), "http"+strings.TrimPrefix(server.PrimaryURL(), "ws"))
+}
+
+// stageOn is a stage on a database, under its URLs for the backend and for the edge.
+func (g *ground) stageOn(t *testing.T, database, edgeDatabase string) *stage {
+	t.Helper()
+	s := &stage{ground: g, flags: databaseFlags{DatabaseURL: database, MasterKey: storyKey}, edgeDatabase: edgeDatabase}
 	engine := openStory(t, database, &s.clock)
 	engine.Files = file.Dir(t.TempDir())
 	t.Cleanup(func() { require.NoError(t, engine.DB.Close()) })
@@ -227,7 +248,7 @@ func (s *stage) edgeTarget(t *testing.T, strict bool) transcript.Target {
 	t.Helper()
 	loaded, err := host.Load(t.Context(), "../../../spin.toml", host.Options{
 		Variables: map[string]string{"master_key": storyKey, "backend_url": s.backend},
-		Databases: map[string]host.Database{"default": {URL: s.flags.DatabaseURL}},
+		Databases: map[string]host.Database{"default": {URL: s.edgeDatabase}},
 		CacheDir:  s.ground.cache, StrictSpin: strict,
 		Now: func() time.Time { return time.UnixMilli(int64(s.clock.now())) },
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),

@@ -38,6 +38,9 @@ type Options struct {
 	Alone bool
 	// Auth makes every node ask for a token; see Token.
 	Auth bool
+	// File is a database file that the primary begins with a copy of. Default: an
+	// empty database.
+	File string
 	// connections is how many connections a node has. Default: the server's.
 	connections int
 }
@@ -77,6 +80,10 @@ func StartWith(t testing.TB, o Options) *Cluster {
 // PrimaryURL is where the primary is spoken to, as ws://host:port. The same
 // address serves http://. It does not change when the primary is restarted.
 func (c *Cluster) PrimaryURL() string { return "ws://" + c.primary.addr }
+
+// PrimaryFile is the file of the primary's database. A primary that is Alone lets
+// another process work on it, as SQLite does.
+func (c *Cluster) PrimaryFile() string { return databaseFile(c.primary.dir) }
 
 // ReplicaURL is where the first replica is spoken to; see Replica.URL.
 func (c *Cluster) ReplicaURL() string { return c.Replicas[0].URL() }
@@ -157,6 +164,11 @@ func startOnFreePorts(binary, dir string, o Options) (*Cluster, error) {
 	}
 	c.primary = newNode(binary, filepath.Join(dir, "primary"), ports[0], c.Token(),
 		slices.Concat(args, []string{"--grpc-listen-addr", ports[1]})...)
+	if o.File != "" {
+		if err := copyDatabase(o.File, c.primary.dir); err != nil {
+			return nil, err
+		}
+	}
 	if err := c.primary.start(); err != nil {
 		return nil, err
 	}
@@ -174,6 +186,22 @@ func startOnFreePorts(binary, dir string, o Options) (*Cluster, error) {
 	}
 	return c, nil
 }
+
+// copyDatabase puts a copy of a file where a server that begins in dir looks for its
+// database.
+func copyDatabase(file, dir string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	place := databaseFile(dir)
+	if err := os.MkdirAll(filepath.Dir(place), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(place, text, 0o600)
+}
+
+func databaseFile(dir string) string { return filepath.Join(dir, "db", "dbs", "default", "data") }
 
 func (c *Cluster) stop() {
 	for _, r := range c.Replicas {
