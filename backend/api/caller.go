@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"strings"
 
 	"kith/backend/program"
 	"kith/core"
@@ -11,13 +12,27 @@ import (
 // userTokenHeader carries a user token beside Authorization (reference, 2.2).
 const userTokenHeader = "X-SaaSquatch-User-Token"
 
-// caller authenticates a request to the tenant in its path.
+// caller authenticates a request to the tenant in its path, and refuses an API key
+// whose role does not permit it.
 func (a *API) caller(w http.ResponseWriter, r *http.Request) (program.Caller, error) {
 	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))
 	if err != nil {
 		return program.Caller{}, err
 	}
-	return a.authenticate(w, r, alias, r.Header.Get("Authorization"), r.Header.Get(userTokenHeader))
+	c, err := a.authenticate(w, r, alias, r.Header.Get("Authorization"), r.Header.Get(userTokenHeader))
+	if err != nil {
+		return c, err
+	}
+	return c, c.Require(operationOf(r))
+}
+
+// operationOf is what a request asks for, as roles name it.
+func operationOf(r *http.Request) auth.Operation {
+	method := r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	return auth.Operation(method + " " + strings.TrimPrefix(r.Pattern, tenantPath))
 }
 
 // authenticate tells who calls, and counts the call.

@@ -35,6 +35,9 @@ func (a *API) cookieIdentified(w http.ResponseWriter, r *http.Request) (c progra
 	if tooMany := a.guesses().authenticated(w, r, c, err); tooMany != nil {
 		return program.Caller{}, done, tooMany
 	}
+	if err == nil {
+		err = c.Require(operationOf(r))
+	}
 	if err != nil {
 		return c, done, err
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"kith/backend/program"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/job"
@@ -74,19 +75,23 @@ func (a *API) export(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// download is GET /export/{id}/download: of any file of a job, with the API key
-// or by a link that is signed.
+// download is GET /export/{id}/download: of any file of a job, with an API key
+// or by a link that is signed. To a key that does not permit exports, there are
+// only imports.
 func (a *API) download(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	which, err := job.ParseAttachment("file", q.Get("file"))
 	if err != nil {
 		return err
 	}
-	tenant, err := a.downloader(w, r, q, which)
+	caller, err := a.downloader(w, r, q, which)
 	if err != nil {
 		return err
 	}
-	file, err := a.Engine.Download(r.Context(), tenant, r.PathValue("id"), which)
+	if _, err := a.Engine.JobFor(r.Context(), caller, r.PathValue("id")); err != nil {
+		return err
+	}
+	file, err := a.Engine.Download(r.Context(), caller.Tenant.Alias, r.PathValue("id"), which)
 	if err != nil {
 		return err
 	}
@@ -102,23 +107,21 @@ func (a *API) download(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// downloader is the tenant whose file somebody may have.
-func (a *API) downloader(w http.ResponseWriter, r *http.Request, q url.Values, which job.Attachment) (core.TenantAlias, error) {
+// downloader is who fetches a file: a holder of an API key, or of a link to it.
+func (a *API) downloader(w http.ResponseWriter, r *http.Request, q url.Values, which job.Attachment) (c program.Caller, err error) {
 	signature := q.Get("signature")
 	if signature == "" {
-		caller, err := a.keyHolder(w, r)
-		return caller.Tenant.Alias, err
+		return a.keyHolder(w, r)
 	}
-	tenant, err := core.ParseTenantAlias(r.PathValue("tenant"))
-	if err != nil {
-		return "", err
+	if c.Tenant.Alias, err = core.ParseTenantAlias(r.PathValue("tenant")); err != nil {
+		return c, err
 	}
 	expires, err := strconv.ParseInt(q.Get("expires"), 10, 64)
 	if err != nil {
-		return "", core.Invalid("expires", "must be the one of the link")
+		return c, core.Invalid("expires", "must be the one of the link")
 	}
 	link := auth.Download{Job: r.PathValue("id"), File: string(which), Expires: core.Time(expires)}
-	return tenant, a.Engine.CheckDownloadLink(tenant, link, signature)
+	return c, a.Engine.CheckDownloadLink(c.Tenant.Alias, link, signature)
 }
 
 // patience is how long a connection with a file on it may stand still. The

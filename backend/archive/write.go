@@ -37,6 +37,7 @@ type Source struct {
 // is recognised by.
 var secrets = map[string][]string{
 	"tenant":               {"key_hash", "key_sealed"},
+	"api_key":              {"hash", "sealed"},
 	"webhook_subscription": {"secret", "old_secret"},
 	"gateway_key":          {"private_key"},
 }

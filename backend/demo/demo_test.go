@@ -56,7 +56,9 @@ func TestSeed_MakesWhatTheREADMESays(t *testing.T) {
 	} {
 		tenant, err := e.DB.Tenant(t.Context(), want.alias)
 		require.NoError(t, err)
-		require.Equal(t, auth.KeyHash(want.key), tenant.KeyHash)
+		key, ok := tenant.Keys.Match(want.key, now)
+		require.True(t, ok)
+		require.Equal(t, auth.RoleAll, key.Role)
 		shop, err := e.DB.TenantByHost(t.Context(), want.host)
 		require.NoError(t, err)
 		require.Equal(t, want.alias, shop)

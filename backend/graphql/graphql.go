@@ -193,6 +193,9 @@ func (s *Server) prepare(c *call, most bounds, q wire.GraphQLRequest) (*executio
 	if err := s.allowed(e, op, most); err != nil {
 		return nil, nil, refused(err)
 	}
+	if err := e.permitted(op.SelectionSet); err != nil {
+		return nil, nil, refused(err)
+	}
 	return e, op, nil
 }
 

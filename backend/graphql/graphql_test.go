@@ -73,7 +73,7 @@ func (b *bench) keyHolder(t testing.TB) program.Caller {
 	t.Helper()
 	tenant, err := b.DB.Tenant(t.Context(), "acme")
 	require.NoError(t, err)
-	return program.Caller{Tenant: tenant, Key: true}
+	return program.Caller{Tenant: tenant, Key: true, Role: auth.RoleAll}
 }
 
 func (b *bench) userToken(t testing.TB, name string) program.Caller {

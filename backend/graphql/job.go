@@ -5,6 +5,7 @@ import (
 	"net/url"
 
 	"kith/core"
+	"kith/core/auth"
 	"kith/core/job"
 	"kith/core/wire"
 )
@@ -71,7 +72,7 @@ func (*query) Job(ctx context.Context, args struct{ ID argument }) (*jobNode, er
 	if err != nil {
 		return nil, err
 	}
-	found, err := c.engine.Job(ctx, c.tenant, wanted)
+	found, err := c.engine.JobFor(ctx, c.Caller, wanted)
 	if isNotFound(err) {
 		return nil, nil
 	}
@@ -104,7 +105,7 @@ func (*query) Jobs(ctx context.Context, args struct {
 	if f.Limit, f.Offset, err = args.page(); err != nil {
 		return nil, err
 	}
-	page, total, err := c.engine.Jobs(ctx, c.tenant, f)
+	page, total, err := c.engine.JobsFor(ctx, c.Caller, f)
 	if err != nil {
 		return nil, err
 	}
@@ -167,6 +168,11 @@ func (*mutation) CreateJob(ctx context.Context, args jobArguments) (*jobNode, er
 	in, err := c.jobInput(args.JobInput)
 	if err != nil {
 		return nil, err
+	}
+	if !in.Type.Import() {
+		if err := c.Caller.Require(auth.CreateExports); err != nil {
+			return nil, err
+		}
 	}
 	made, err := c.engine.CreateJob(ctx, c.tenant, in)
 	if err != nil {

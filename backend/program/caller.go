@@ -19,8 +19,10 @@ import (
 // a token speaks for, or anybody. Its zero value is anybody.
 type Caller struct {
 	Tenant store.Tenant
-	// Key is true for a holder of the API key.
-	Key bool
+	// Key is true for a holder of an API key, and Role is what that permits; see
+	// Require.
+	Key  bool
+	Role auth.Role
 	// User is whom a user token speaks for, or nil; Token is that token.
 	User  *wire.Subject
 	Token string
@@ -45,10 +47,11 @@ func (e *Engine) Authenticate(ctx context.Context, alias core.TenantAlias, autho
 func (e *Engine) callerOf(tenant store.Tenant, credentials auth.Credentials) (Caller, error) {
 	switch {
 	case credentials.Key != "":
-		if !auth.KeyMatches(tenant.KeyHash, credentials.Key) {
+		key, ok := tenant.Keys.Match(credentials.Key, e.Now())
+		if !ok {
 			return Caller{}, auth.Unauthenticated()
 		}
-		return Caller{Tenant: tenant, Key: true}, nil
+		return Caller{Tenant: tenant, Key: true, Role: key.Role}, nil
 	case credentials.Token != "":
 		return e.tokenCaller(tenant, credentials.Token)
 	}
@@ -56,11 +59,11 @@ func (e *Engine) callerOf(tenant store.Tenant, credentials auth.Credentials) (Ca
 }
 
 func (e *Engine) tokenCaller(tenant store.Tenant, token string) (Caller, error) {
-	key, err := e.apiKey(tenant)
+	secrets, err := e.signingSecrets(tenant)
 	if err != nil {
 		return Caller{}, err
 	}
-	subject, err := wire.VerifyToken(tenant.Alias, key, token, e.Now(), tenant.UndatedTokens)
+	subject, err := wire.VerifyToken(tenant.Alias, secrets, token, e.Now(), tenant.UndatedTokens)
 	if err != nil {
 		return Caller{}, err
 	}
@@ -74,24 +77,46 @@ func (e *Engine) WithChecksum(c Caller, account core.AccountID, user core.UserID
 	if c.Key || c.User != nil || !c.Tenant.InitChecksum {
 		return c, nil
 	}
-	key, err := e.apiKey(c.Tenant)
+	secrets, err := e.signingSecrets(c.Tenant)
 	if err != nil {
 		return c, err
 	}
-	found, err := wire.VerifyChecksum(key, account, user, body)
+	found, err := wire.VerifyChecksum(secrets, account, user, body)
 	if found && err == nil {
 		c.User = &wire.Subject{Account: account, User: user}
 	}
 	return c, err
 }
 
-// apiKey is the tenant's API key: what signs user tokens.
-func (e *Engine) apiKey(tenant store.Tenant) (string, error) {
-	key, err := e.Keys.Open(auth.KeyPlace(tenant.Alias), tenant.KeySealed)
-	if err != nil {
-		return "", fmt.Errorf("program: open key of tenant %s: %w", tenant.Alias, err)
+// signingSecrets are the secrets that sign user tokens of a tenant; the first one is
+// to sign new ones.
+func (e *Engine) signingSecrets(tenant store.Tenant) (secrets []string, err error) {
+	for _, k := range tenant.Keys.Signing(tenant.APIKeyTokens, e.Now()) {
+		secret, err := e.openKey(tenant.Alias, k)
+		if err != nil {
+			return nil, err
+		}
+		secrets = append(secrets, secret)
 	}
-	return key, nil
+	return secrets, nil
+}
+
+// openKey opens the secret of a key that signs.
+func (e *Engine) openKey(tenant core.TenantAlias, k auth.APIKey) (string, error) {
+	secret, err := e.Keys.Open(auth.KeyPlace(tenant), k.Sealed)
+	if err != nil {
+		return "", fmt.Errorf("program: open key %s of tenant %s: %w", k.Name, tenant, err)
+	}
+	return secret, nil
+}
+
+// Require returns nil unless the caller holds an API key whose role does not permit
+// an operation. What others may do is for MustHoldKey and May to say.
+func (c Caller) Require(op auth.Operation) error {
+	if !c.Key {
+		return nil
+	}
+	return c.Role.Require(op)
 }
 
 // MustHoldKey refuses anybody, and a user token, where only the API key will do.

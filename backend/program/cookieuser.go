@@ -23,11 +23,11 @@ func (e *Engine) AuthenticateCookieUser(ctx context.Context, alias core.TenantAl
 		return Caller{}, err
 	}
 	if credentials.Token != "" {
-		key, err := e.apiKey(tenant)
+		secrets, err := e.signingSecrets(tenant)
 		if err != nil {
 			return Caller{}, err
 		}
-		anonymous, err := wire.AllowsAnonymous(key, credentials.Token, e.Now(), tenant.UndatedTokens)
+		anonymous, err := wire.AllowsAnonymous(secrets, credentials.Token, e.Now(), tenant.UndatedTokens)
 		if err != nil {
 			return Caller{}, err
 		}

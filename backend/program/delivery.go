@@ -7,7 +7,6 @@ import (
 
 	"kith/backend/store"
 	"kith/core"
-	"kith/core/auth"
 	"kith/core/webhook"
 	"kith/core/wire"
 )
@@ -22,7 +21,8 @@ type Sending struct {
 	Failing bool
 	// Body is what is sent, byte by byte.
 	Body []byte
-	// Secrets sign it, the newest first; APIKey is the tenant's.
+	// Secrets sign it, the newest first; APIKey is the tenant's
+	// (see auth.APIKeys.Primary), empty when it has none.
 	Secrets []string
 	APIKey  string
 	// Allowed are the prefixes of addresses that it may be sent to though they
@@ -96,7 +96,9 @@ func (e *Engine) sending(l store.Leased, failing bool, now core.Time) Sending {
 		s.Secrets = append(s.Secrets, secret)
 	}
 	if err == nil {
-		s.APIKey, err = e.Keys.Open(auth.KeyPlace(l.Tenant), l.KeySealed)
+		if key, ok := l.Keys.Primary(now); ok {
+			s.APIKey, err = e.openKey(l.Tenant, key)
+		}
 	}
 	if err != nil {
 		s.Fault = "the secrets of this endpoint cannot be opened"

@@ -143,7 +143,7 @@ func (b bundle) contents(t *testing.T) (lines []string) {
 	tables, err := b.DB.Tables(t.Context())
 	require.NoError(t, err)
 	for _, table := range tables {
-		if slices.Contains(store.ServiceTables, table.Name) || slices.Contains([]string{"tenant", "site", "job", "job_part", "file", "program", "webhook_subscription", "webhook_delivery"}, table.Name) {
+		if slices.Contains(store.ServiceTables, table.Name) || slices.Contains([]string{"tenant", "api_key", "site", "job", "job_part", "file", "program", "webhook_subscription", "webhook_delivery"}, table.Name) {
 			continue
 		}
 		err := b.DB.Dump(t.Context(), table, b.tenant, func(store.Column) bool { return true }, func(line []byte) error {

@@ -8,6 +8,7 @@ import (
 
 	"kith/backend/store"
 	"kith/core"
+	"kith/core/auth"
 	"kith/core/job"
 	"kith/core/webhook"
 	"kith/core/wire"
@@ -94,9 +95,27 @@ func (e *Engine) Job(ctx context.Context, tenant core.TenantAlias, id string) (j
 	return j, err
 }
 
+// JobFor is Job for a caller: to a key that does not permit exports, there are only
+// imports.
+func (e *Engine) JobFor(ctx context.Context, c Caller, id string) (job.Job, error) {
+	j, err := e.Job(ctx, c.Tenant.Alias, id)
+	if err == nil && !j.Type.Import() && c.Require(auth.ReadExports) != nil {
+		return job.Job{}, core.NotFound("there is no such job")
+	}
+	return j, err
+}
+
 // Jobs returns a page of jobs, the newest first, and how many there are in all.
 func (e *Engine) Jobs(ctx context.Context, tenant core.TenantAlias, f job.Filter) ([]job.Job, int, error) {
 	return e.DB.Jobs(ctx, tenant, f)
+}
+
+// JobsFor is Jobs for a caller, as JobFor is Job.
+func (e *Engine) JobsFor(ctx context.Context, c Caller, f job.Filter) ([]job.Job, int, error) {
+	if c.Require(auth.ReadExports) != nil {
+		f.Operation = job.Mutation
+	}
+	return e.Jobs(ctx, c.Tenant.Alias, f)
 }
 
 // DeleteJob forgets a job and lets its files go; a job that runs is stopped. It

@@ -21,9 +21,10 @@ const TestPrefix = "test_"
 // NewTenant is what a tenant starts with.
 type NewTenant struct {
 	Alias core.TenantAlias
-	// Key is the API key.
-	Key    string
-	Policy link.Policy
+	// Key is the API key "default". TokenKey signs user tokens, as the key "tokens";
+	// empty: there is none yet.
+	Key, TokenKey string
+	Policy        link.Policy
 	// DiscountID is the tenant's discount at the payment gateway; empty means
 	// wire.DefaultDiscountID.
 	DiscountID string
@@ -70,19 +71,12 @@ func (e *Engine) createTenant(ctx context.Context, tx *store.Tx, n NewTenant) er
 	if !link.ValidLandingURL(n.Program.LandingURL) {
 		return core.Invalid("landing-url", "must be an absolute http or https URL")
 	}
-	var nonce [auth.NonceSize]byte
-	e.Entropy(nonce[:])
-	sealed, err := e.Keys.Seal(auth.KeyPlace(n.Alias), n.Key, nonce)
-	if err != nil {
-		return err
-	}
 	rest, err := tx.HasRows(ctx, n.Alias)
 	if err != nil {
 		return err
 	}
 	added, err := tx.InsertTenant(ctx, store.Tenant{
-		Alias: n.Alias, KeyHash: auth.KeyHash(n.Key), KeySealed: sealed,
-		DiscountID: cmp.Or(n.DiscountID, wire.DefaultDiscountID), Policy: n.Policy, Created: tx.Now,
+		Alias: n.Alias, DiscountID: cmp.Or(n.DiscountID, wire.DefaultDiscountID), Policy: n.Policy, Created: tx.Now,
 	})
 	switch {
 	case err != nil:
@@ -94,10 +88,22 @@ func (e *Engine) createTenant(ctx context.Context, tx *store.Tx, n NewTenant) er
 	if err != nil {
 		return err
 	}
+	if err := e.addFirstKeys(ctx, tx, n); err != nil {
+		return err
+	}
 	if _, err := insertProgram(ctx, tx, n.Alias, n.Program); err != nil {
 		return err
 	}
 	return listOrigins(ctx, tx, n.Alias, n.Origins)
+}
+
+// addFirstKeys stores the keys that a tenant starts with.
+func (e *Engine) addFirstKeys(ctx context.Context, tx *store.Tx, n NewTenant) error {
+	err := e.addKey(ctx, tx, n.Alias, &auth.APIKey{Name: auth.DefaultKey, Role: auth.RoleAll, Created: tx.Now}, n.Key)
+	if err != nil || n.TokenKey == "" {
+		return err
+	}
+	return e.addKey(ctx, tx, n.Alias, &auth.APIKey{Name: auth.TokenKey, Role: auth.RoleTokens, Created: tx.Now}, n.TokenKey)
 }
 
 // aliasTaken says whose an alias is: two that differ in case only would be mistaken
@@ -123,6 +129,7 @@ type TenantChange struct {
 	ShareOrigin    *string
 	InitChecksum   *bool
 	UndatedTokens  *bool
+	APIKeyTokens   *bool
 	ExportDates    *job.Dates
 	// SecureMode are changes of the form ENDPOINT=MODE, separated by commas.
 	SecureMode string
@@ -151,6 +158,7 @@ func (c TenantChange) apply(t store.Tenant) (store.Tenant, error) {
 	given(&t.ShareOrigin, c.ShareOrigin)
 	given(&t.InitChecksum, c.InitChecksum)
 	given(&t.UndatedTokens, c.UndatedTokens)
+	given(&t.APIKeyTokens, c.APIKeyTokens)
 	given(&t.ExportDates, c.ExportDates)
 	switch {
 	case t.DiscountID == "":
@@ -177,15 +185,19 @@ func (e *Engine) Tenant(ctx context.Context, alias core.TenantAlias) (store.Tena
 	return e.DB.Tenant(ctx, alias)
 }
 
-// SignToken makes a user token of a tenant; see wire.SignToken.
+// SignToken makes a user token of a tenant by its newest key that signs them; see
+// wire.SignToken.
 func (e *Engine) SignToken(ctx context.Context, alias core.TenantAlias, s wire.Subject, expires core.Time) (string, error) {
 	tenant, err := e.DB.Tenant(ctx, alias)
 	if err != nil {
 		return "", err
 	}
-	key, err := e.apiKey(tenant)
+	secrets, err := e.signingSecrets(tenant)
 	if err != nil {
 		return "", err
 	}
-	return wire.SignToken(key, s, expires), nil
+	if len(secrets) == 0 {
+		return "", core.Invalid("tenant", "has no key that signs user tokens; make one by kith key create --role tokens")
+	}
+	return wire.SignToken(secrets[0], s, expires), nil
 }

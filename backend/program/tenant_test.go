@@ -36,13 +36,15 @@ func TestCreateTenant_KeepsTheKeySealedAndHashed(t *testing.T) {
 	require.NoError(t, b.CreateTenants(t.Context(), aTenant(test, b.MakeKey(test))))
 	stored, err := b.DB.Tenant(t.Context(), b.tenant)
 	require.NoError(t, err)
-	require.Equal(t, auth.KeyHash(b.key), stored.KeyHash)
-	require.NotContains(t, stored.KeySealed, b.key)
+	require.Len(t, stored.Keys, 1)
+	first := stored.Keys[0]
+	require.Equal(t, auth.APIKey{Name: "default", Role: auth.RoleAll, Hash: auth.KeyHash(b.key), Sealed: first.Sealed, Created: first.Created}, first)
+	require.NotContains(t, first.Sealed, b.key)
 	require.Equal(t, wire.DefaultDiscountID, stored.DiscountID)
-	key, err := b.Keys.Open(auth.KeyPlace(b.tenant), stored.KeySealed)
+	key, err := b.Keys.Open(auth.KeyPlace(b.tenant), first.Sealed)
 	require.NoError(t, err)
 	require.Equal(t, b.key, key)
-	_, err = b.Keys.Open(auth.KeyPlace(test), stored.KeySealed)
+	_, err = b.Keys.Open(auth.KeyPlace(test), first.Sealed)
 	require.Error(t, err, "a sealed key that was copied to another tenant")
 
 	conflict := &core.Error{Code: core.CodeConflict, Field: "alias", Message: "there is a tenant " + string(b.tenant) + " already"}
@@ -194,7 +196,7 @@ func TestAuthenticate_WrongMasterKey(t *testing.T) {
 	require.NoError(t, err)
 	b.Keys = keyring(t, "b")
 	_, err = b.Authenticate(t.Context(), b.tenant, "Bearer "+token, "")
-	require.EqualError(t, err, "program: open key of tenant "+string(b.tenant)+": auth: sealed under another master key: all processes on one database need the same")
+	require.EqualError(t, err, "program: open key default of tenant "+string(b.tenant)+": auth: sealed under another master key: all processes on one database need the same")
 	var known *core.Error
 	require.NotErrorAs(t, err, &known)
 	_, err = b.Authenticate(t.Context(), b.tenant, basic("", b.key), "")

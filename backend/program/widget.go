@@ -182,13 +182,17 @@ func (e *Engine) widgetPrivate(ctx context.Context, tenant core.TenantAlias, in 
 }
 
 // widgetToken is the token that the widget's own calls are made with: the one
-// that asked for it, or a new one when the API key did.
+// that asked for it, or a new one when the API key did; none when no key of the tenant
+// signs tokens.
 func (e *Engine) widgetToken(in WidgetRequest) (string, error) {
 	if !in.Caller.Key {
 		return in.Caller.Token, nil
 	}
-	key, err := e.apiKey(in.Caller.Tenant)
-	return wire.SignToken(key, wire.Subject{Account: in.Account, User: in.User}, e.Now()+widgetToken), err
+	secrets, err := e.signingSecrets(in.Caller.Tenant)
+	if err != nil || len(secrets) == 0 {
+		return "", err
+	}
+	return wire.SignToken(secrets[0], wire.Subject{Account: in.Account, User: in.User}, e.Now()+widgetToken), nil
 }
 
 // Widgets returns a page of what a tenant stored of its widgets, without the

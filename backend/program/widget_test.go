@@ -21,7 +21,7 @@ func (b bundle) keyHolder(t testing.TB) program.Caller {
 	t.Helper()
 	tenant, err := b.DB.Tenant(t.Context(), b.tenant)
 	require.NoError(t, err)
-	return program.Caller{Tenant: tenant, Key: true}
+	return program.Caller{Tenant: tenant, Key: true, Role: auth.RoleAll}
 }
 
 // anybody is a caller without credentials.
@@ -99,7 +99,7 @@ func TestRenderWidget_ShowsWhatTheCallerMaySee(t *testing.T) {
 			require.Equal(t, c.token, ident.Get("token").String())
 			continue
 		}
-		subject, err := wire.VerifyToken(b.tenant, b.key, ident.Get("token").String(), start+core.Hour, false)
+		subject, err := wire.VerifyToken(b.tenant, []string{b.key}, ident.Get("token").String(), start+core.Hour, false)
 		require.NoError(t, err, "the API key's widget gets a token of its user")
 		require.Equal(t, core.AccountID("anna"), subject.Account)
 	}

@@ -68,6 +68,7 @@ var goodRows = []struct{ table, values string }{
 		leased_until=9000000000000000, created_at=1, completed_at=null, expires_at=null, position=0`},
 	{"job_part", `tenant='$T', job_id='j', seq=1, result=x'00', errors=null`},
 	{"sftp_key", `tenant='$T', fingerprint='f', type='', note='', created_at=1, used_at=null`},
+	{"api_key", `tenant='$T', hash='h', sealed='', name='k', role='read', created_at=1, replaced_at=null, expires_at=null, used_at=null`},
 }
 
 // ledgerSigns refuses an amount that its action cannot have.
@@ -88,7 +89,17 @@ var badRows = []struct{ table, change, refusal string }{
 	{"tenant", `alias='x', key_hash='x', browser_payment='all'`, "CHECK constraint failed: browser_payment IN ('any', 'signed')"},
 	{"tenant", `alias='x', key_hash='x', init_checksum=2`, "CHECK constraint failed: init_checksum IN (0, 1)"},
 	{"tenant", `alias='x', key_hash='x', undated_tokens=2`, "CHECK constraint failed: undated_tokens IN (0, 1)"},
+	{"tenant", `alias='x', key_hash='x', api_key_tokens=2`, "CHECK constraint failed: api_key_tokens IN (0, 1)"},
 	{"tenant", `alias='x', key_hash='x', namesake=2`, "CHECK constraint failed: namesake IN (0, 1)"},
+
+	{"api_key", `name='x'`, "UNIQUE constraint failed: api_key.tenant, api_key.hash"},
+	{"api_key", `hash='x'`, "UNIQUE constraint failed: api_key.tenant, api_key.name"},
+	{"api_key", `hash='x', name='x', tenant='nobody'`, "FOREIGN KEY constraint failed"},
+	{"api_key", `hash='', name='x'`, "CHECK constraint failed: hash <> ''"},
+	{"api_key", `hash='x', name=''`, "CHECK constraint failed: name <> '' AND name NOT GLOB '*[^-A-Za-z0-9_.]*'"},
+	{"api_key", `hash='x', name='a b'`, "CHECK constraint failed: name <> '' AND name NOT GLOB '*[^-A-Za-z0-9_.]*'"},
+	{"api_key", `hash='x', name='x', role='some'`, "CHECK constraint failed: role IN ('all', 'read', 'events', 'import', 'tokens')"},
+	{"api_key", `hash='x', replaced_at=1`, "CHECK constraint failed: replaced_at IS NULL OR expires_at IS NOT NULL"},
 
 	{"do_not_track", ``, "UNIQUE constraint failed: do_not_track.tenant, do_not_track.identity"},
 	{"do_not_track", `identity='x', tenant='nobody'`, "FOREIGN KEY constraint failed"},

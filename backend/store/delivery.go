@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"kith/core"
+	"kith/core/auth"
 	"kith/core/webhook"
 )
 
@@ -64,8 +65,8 @@ type Leased struct {
 	// Secret signs, and Old along with it while OldUntil lies ahead.
 	Secret, Old string
 	OldUntil    core.Time
-	// KeySealed is the tenant's API key.
-	KeySealed string
+	// Keys are the tenant's API keys.
+	Keys auth.APIKeys
 }
 
 // LeaseWebhooks begins the next attempt of up to most deliveries of a line that
@@ -88,15 +89,18 @@ func (tx *Tx) LeaseWebhooks(ctx context.Context, line webhook.Line, most int, un
 		args = append(args, id)
 	}
 	rows, err = tx.q.QueryContext(ctx, `SELECT d.tenant, d.url, d.event_id, d.attempt, d.tries, e.type, e.data, e.created_at,
-			s.secret, coalesce(s.old_secret, ''), coalesce(s.old_until, 0), t.key_sealed
+			s.secret, coalesce(s.old_secret, ''), coalesce(s.old_until, 0), coalesce((`+auth.Keys+`), '')
 		FROM webhook_delivery d
 		JOIN webhook_event e ON e.tenant = d.tenant AND e.id = d.event_id
 		JOIN webhook_subscription s ON s.tenant = d.tenant AND s.url = d.url
 		JOIN tenant t ON t.alias = d.tenant
-		WHERE +d.tenant = ? AND d.rowid IN (`+placeholders(len(ids))+`) ORDER BY d.rowid`, args...)
+		WHERE +d.tenant = ?1 AND d.rowid IN (`+placeholders(len(ids))+`) ORDER BY d.rowid`, args...)
 	return collect(rows, err, "leased webhooks", func(rows *sql.Rows, l *Leased) error {
-		return rows.Scan(&l.Tenant, &l.Endpoint, &l.Event, &l.Number, &l.Tries, &l.Type, &l.Data, &l.Created,
-			&l.Secret, &l.Old, &l.OldUntil, &l.KeySealed)
+		var keys string
+		err := rows.Scan(&l.Tenant, &l.Endpoint, &l.Event, &l.Number, &l.Tries, &l.Type, &l.Data, &l.Created,
+			&l.Secret, &l.Old, &l.OldUntil, &keys)
+		l.Keys = auth.ParseKeys(keys)
+		return err
 	})
 }
 

@@ -27,7 +27,9 @@ func (r Reads) KeyEvidence(ctx context.Context) (k KeyEvidence, err error) {
 		into         []any
 	}{
 		{"master_key", `SELECT fingerprint FROM master_key`, []any{&k.Fingerprint}},
+		// Where a tenant's only key was, and where keys are.
 		{tenants, `SELECT alias, key_sealed FROM tenant WHERE key_sealed <> '' LIMIT 1`, []any{&k.Tenant, &k.Sealed}},
+		{"api_key", `SELECT tenant, sealed FROM api_key WHERE sealed <> '' LIMIT 1`, []any{&k.Tenant, &k.Sealed}},
 	} {
 		has, err := r.hasTable(ctx, ask.table)
 		if err == nil && has {

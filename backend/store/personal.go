@@ -34,7 +34,7 @@ var personal = map[string]string{
 	"gateway_coupon": `tenant = ?1 AND customer_id = (SELECT payment_provider_id FROM account WHERE tenant = ?1 AND id = ?2)`,
 	"webhook_event":  ofEvents,
 
-	"do_not_track": "", "file": "", "gateway_connection": "", "gateway_key": "", "gateway_notification": "", "heartbeat": "",
+	"api_key": "", "do_not_track": "", "file": "", "gateway_connection": "", "gateway_key": "", "gateway_notification": "", "heartbeat": "",
 	"intake_cursor": "", "job": "", "job_part": "", "master_key": "", "program": "", "program_reward": "", "schema_version": "", "secure_mode": "",
 	"sftp_key": "", "site": "", sequences: "", tenants: "", "tenant_origin": "", "webhook_allowed": "", "webhook_attempt": "",
 	"webhook_delivery": "", "webhook_key": "", "webhook_subscription": "", "widget": "",

@@ -22,9 +22,9 @@ import (
 func TestTenant_ComesBackAsItWas(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		want := store.Tenant{
-			Alias: b.tenant + "-Other_1", KeyHash: "hash " + string(b.tenant), KeySealed: awkward[1], DiscountID: awkward[2],
+			Alias: b.tenant + "-Other_1", DiscountID: awkward[2],
 			Policy: link.Policy{Consent: link.ConsentOptIn, ConsentCookie: awkward[4]}, Created: now + 7,
-			SecureMode: auth.DefaultSecureMode(), BrowserPayment: auth.PaymentSigned, ExportDates: job.DatesMillis,
+			SecureMode: auth.DefaultSecureMode(), BrowserPayment: auth.PaymentSigned, APIKeyTokens: true, ExportDates: job.DatesMillis,
 		}
 		for _, added := range []bool{true, false} {
 			b.write(t, func(ctx context.Context, tx *store.Tx) error {
@@ -37,7 +37,7 @@ func TestTenant_ComesBackAsItWas(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 		want.DiscountID, want.ShareOrigin, want.BrowserPayment = awkward[3], awkward[0], auth.PaymentAny
-		want.InitChecksum, want.UndatedTokens = true, true
+		want.InitChecksum, want.UndatedTokens, want.APIKeyTokens = true, true, false
 		want.ExportDates = job.DatesISO
 		want.Policy = link.Policy{Consent: link.ConsentOptOut, ConsentCookie: awkward[1]}
 		for i, e := range auth.Endpoints() {

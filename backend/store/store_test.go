@@ -123,7 +123,7 @@ func newTenant(t testing.TB, db *store.Primary) core.TenantAlias {
 
 func aTenant(alias core.TenantAlias) store.Tenant {
 	return store.Tenant{
-		Alias: alias, KeyHash: "hash of " + string(alias), KeySealed: "sealed", DiscountID: "svc_discount",
+		Alias: alias, DiscountID: "svc_discount",
 		Policy: link.Policy{Consent: link.ConsentOff}, Created: now,
 	}
 }

@@ -15,9 +15,8 @@ import (
 // Tenant is a stored tenant.
 type Tenant struct {
 	Alias core.TenantAlias
-	// KeyHash and KeySealed are the API key for look-up and, under the master
-	// key, for signing.
-	KeyHash, KeySealed string
+	// Keys are the tenant's API keys.
+	Keys auth.APIKeys
 	// DiscountID is the tenant's discount at the payment gateway.
 	DiscountID string
 	Policy     link.Policy
@@ -33,6 +32,8 @@ type Tenant struct {
 	// InitChecksum is true when the checksum of an init call counts (see
 	// wire.VerifyChecksum), UndatedTokens when a user token without exp does.
 	InitChecksum, UndatedTokens bool
+	// APIKeyTokens is true when a user token counts that an API key signed.
+	APIKeyTokens bool
 	// ExportDates says how the dates of exports are written.
 	ExportDates job.Dates
 	Created     core.Time
@@ -41,17 +42,18 @@ type Tenant struct {
 // Tenant returns a tenant, or core.UnknownTenant.
 func (r Reads) Tenant(ctx context.Context, alias core.TenantAlias) (Tenant, error) {
 	t := Tenant{Alias: alias}
-	var modes string
-	err := r.q.QueryRowContext(ctx, `SELECT key_hash, key_sealed, discount_id, consent, consent_cookie, browser_payment,
-			share_origin, init_checksum, undated_tokens, export_dates, created_at,
+	var modes, keys string
+	err := r.q.QueryRowContext(ctx, `SELECT coalesce((`+auth.Keys+`), ''), discount_id, consent, consent_cookie, browser_payment,
+			share_origin, init_checksum, undated_tokens, api_key_tokens, export_dates, created_at,
 			coalesce((SELECT landing_url FROM program WHERE tenant = alias ORDER BY key <> 'classic', key LIMIT 1), ''),
 			(SELECT coalesce(group_concat(endpoint || '=' || mode), '') FROM secure_mode WHERE tenant = alias)
-		FROM tenant WHERE alias = ?`, string(alias)).
-		Scan(&t.KeyHash, &t.KeySealed, &t.DiscountID, &t.Policy.Consent, &t.Policy.ConsentCookie, &t.BrowserPayment,
-			&t.ShareOrigin, &t.InitChecksum, &t.UndatedTokens, &t.ExportDates, &t.Created, &t.Landing, &modes)
+		FROM tenant WHERE alias = ?1`, string(alias)).
+		Scan(&keys, &t.DiscountID, &t.Policy.Consent, &t.Policy.ConsentCookie, &t.BrowserPayment,
+			&t.ShareOrigin, &t.InitChecksum, &t.UndatedTokens, &t.APIKeyTokens, &t.ExportDates, &t.Created, &t.Landing, &modes)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Tenant{}, core.UnknownTenant()
 	}
+	t.Keys = auth.ParseKeys(keys)
 	if err == nil {
 		t.SecureMode, err = auth.DefaultSecureMode().With("", modes)
 	}
@@ -81,13 +83,14 @@ func (r Reads) TenantByHost(ctx context.Context, host string) (core.TenantAlias,
 	return alias, nil
 }
 
-// InsertTenant adds a tenant with the default secure mode, browser payment,
-// share origin and dates; false means that the alias is taken, see TenantNamed.
+// InsertTenant adds a tenant without keys, with the default secure mode, browser
+// payment, share origin, tokens and dates; false means that the alias is taken, see
+// TenantNamed.
 func (tx *Tx) InsertTenant(ctx context.Context, t Tenant) (bool, error) {
 	return tx.inserted(ctx, "tenant", `INSERT INTO tenant
 		(alias, key_hash, key_sealed, discount_id, consent, consent_cookie, browser_payment, created_at)
-		SELECT ?1, ?2, ?3, ?4, ?5, ?6, 'signed', ?7 WHERE NOT EXISTS (SELECT 1 FROM tenant WHERE lower(alias) = lower(?1))`,
-		string(t.Alias), t.KeyHash, t.KeySealed, t.DiscountID, string(t.Policy.Consent), t.Policy.ConsentCookie, int64(t.Created))
+		SELECT ?1, ?1, '', ?2, ?3, ?4, 'signed', ?5 WHERE NOT EXISTS (SELECT 1 FROM tenant WHERE lower(alias) = lower(?1))`,
+		string(t.Alias), t.DiscountID, string(t.Policy.Consent), t.Policy.ConsentCookie, int64(t.Created))
 }
 
 // TenantNamed returns the alias that is taken by a tenant of this alias, whatever
@@ -103,8 +106,8 @@ func (r Reads) TenantNamed(ctx context.Context, alias core.TenantAlias) (taken c
 // SetTenant stores a tenant's settings; its alias, keys and time never change.
 func (tx *Tx) SetTenant(ctx context.Context, t Tenant) error {
 	err := tx.exec(ctx, "set tenant", `UPDATE tenant SET discount_id = ?, consent = ?, consent_cookie = ?,
-			browser_payment = ?, share_origin = ?, init_checksum = ?, undated_tokens = ?, export_dates = ? WHERE alias = ?`,
-		t.DiscountID, string(t.Policy.Consent), t.Policy.ConsentCookie, string(t.BrowserPayment), t.ShareOrigin, t.InitChecksum, t.UndatedTokens,
+			browser_payment = ?, share_origin = ?, init_checksum = ?, undated_tokens = ?, api_key_tokens = ?, export_dates = ? WHERE alias = ?`,
+		t.DiscountID, string(t.Policy.Consent), t.Policy.ConsentCookie, string(t.BrowserPayment), t.ShareOrigin, t.InitChecksum, t.UndatedTokens, t.APIKeyTokens,
 		string(t.ExportDates), string(t.Alias))
 	for _, e := range auth.Endpoints() {
 		if err != nil {

@@ -60,7 +60,7 @@ func TestMigrate_TenantsThatDifferInCase(t *testing.T) {
 
 			require.NoError(t, p.Write(ctx, 2, func(tx *Tx) error {
 				for alias, want := range map[core.TenantAlias]bool{"shop": false, "sHop": false, "OTHER": false, "shop2": true} {
-					added, err := tx.InsertTenant(ctx, Tenant{Alias: alias, KeyHash: "k" + string(alias), DiscountID: "d", Policy: link.Policy{Consent: link.ConsentOff}})
+					added, err := tx.InsertTenant(ctx, Tenant{Alias: alias, DiscountID: "d", Policy: link.Policy{Consent: link.ConsentOff}})
 					require.NoError(t, err)
 					require.Equal(t, want, added, alias)
 				}

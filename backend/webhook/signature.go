@@ -50,7 +50,10 @@ func sign(h http.Header, m program.Sending, key program.SigningKey, at core.Time
 	h.Set(TimestampHeader, timestamp)
 	h.Set(SignatureHeader, signatures)
 	h.Set(JWSHeader, jws)
-	h.Set(LegacyHeader, legacy(m.APIKey, m.Body))
+	// Anybody could sign with no key.
+	if m.APIKey != "" {
+		h.Set(LegacyHeader, legacy(m.APIKey, m.Body))
+	}
 	return nil
 }
 

@@ -67,31 +67,6 @@ func TestParseCredentials_Refused(t *testing.T) {
 	}
 }
 
-func TestKeyMatches(t *testing.T) {
-	hash := KeyHash("KEY")
-	if len(hash) != 64 || strings.ToLower(hash) != hash {
-		t.Errorf("hash %q is not SHA-256 in hex", hash)
-	}
-	for _, c := range []struct {
-		hash, key string
-		want      bool
-	}{
-		{hash, "KEY", true},
-		{hash, "KEy", false},
-		{hash, "KEY ", false},
-		{hash, "", false},
-		{"", "KEY", false},
-		{"", "", false},
-		{hash[:63], "KEY", false},
-		{hash, hash, false},
-		{strings.ToUpper(hash), "KEY", false},
-	} {
-		if got := KeyMatches(c.hash, c.key); got != c.want {
-			t.Errorf("KeyMatches(%q, %q) = %v", c.hash, c.key, got)
-		}
-	}
-}
-
 func ring(t *testing.T, fill byte) Keyring {
 	t.Helper()
 	k, err := ParseKeyring(strings.Repeat(string([]byte{hexDigit(fill)}), 64))

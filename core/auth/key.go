@@ -2,7 +2,6 @@ package auth
 
 import (
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/base64"
 	"encoding/hex"
 	"strings"
@@ -14,12 +13,6 @@ import (
 func KeyHash(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:])
-}
-
-// KeyMatches reports whether key hashes to hash, in a time that does not depend
-// on where they differ.
-func KeyMatches(hash, key string) bool {
-	return subtle.ConstantTimeCompare([]byte(KeyHash(key)), []byte(hash)) == 1
 }
 
 // Credentials is what a request carries to say who sent it; at most one of the

@@ -24,7 +24,7 @@ var (
 )
 
 // VerifyChecksum checks the checksum of the init call (reference, 2.2), which a
-// tenant has to switch on: base64 of HMAC-SHA256, keyed with the tenant's API key,
+// tenant has to switch on: base64 of HMAC-SHA256, keyed with a secret that signs the tenant's user tokens,
 // over the values of checksumKeys, one behind the other. Found is false when the body
 // gives none, or is no object. A wrong one, one of a body with any other key, and one
 // that does not cover the ids of the path are unauthenticated (RS006).
@@ -34,7 +34,7 @@ var (
 // in no other place: that is where the account's id ends, and no other account's body
 // has the same text. Nor does the checksum vouch for anything but the account and
 // its user.
-func VerifyChecksum(apiKey string, account core.AccountID, user core.UserID, body []byte) (found bool, err error) {
+func VerifyChecksum(secrets []string, account core.AccountID, user core.UserID, body []byte) (found bool, err error) {
 	if err := checkObject(body, MaxBody); err != nil {
 		return false, nil
 	}
@@ -52,8 +52,10 @@ func VerifyChecksum(apiKey string, account core.AccountID, user core.UserID, bod
 	}
 	switch {
 	// The same key signs user tokens, and a token's signature is no checksum.
-	case apiKey == "" || strings.HasPrefix(text.String(), "eyJ") || !hmac.Equal([]byte(given.String()), []byte(checksum(apiKey, text.String()))):
-		return true, badChecksum("is not that of this body and this tenant's API key")
+	case strings.HasPrefix(text.String(), "eyJ") || !slices.ContainsFunc(secrets, func(secret string) bool {
+		return secret != "" && hmac.Equal([]byte(given.String()), []byte(checksum(secret, text.String())))
+	}):
+		return true, badChecksum("is not that of this body and a key of this tenant that signs user tokens")
 	case values["account_id"] != string(account) || values["user_id"] != string(user):
 		return true, badChecksum("must cover the account_id and the user_id of the path")
 	case values["account_status"] == "" || statusWords(text.String()) != 1:
@@ -89,8 +91,8 @@ func checksumValues(body []byte) (values map[string]string, err error) {
 	return values, err
 }
 
-func checksum(apiKey, text string) string {
-	mac := hmac.New(sha256.New, []byte(apiKey))
+func checksum(secret, text string) string {
+	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(text))
 	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }

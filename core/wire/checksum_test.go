@@ -53,7 +53,7 @@ func TestVerifyChecksum(t *testing.T) {
 		"no JSON":                  {[]byte(`{"checksum":"x"`), false, true},
 		"nothing":                  {nil, false, true},
 	} {
-		found, err := VerifyChecksum(apiKey, "a", "u", c.body)
+		found, err := VerifyChecksum([]string{apiKey}, "a", "u", c.body)
 		if found != c.found || (err == nil) != c.ok {
 			t.Errorf("%s: %v, %v", name, found, err)
 		}
@@ -62,10 +62,10 @@ func TestVerifyChecksum(t *testing.T) {
 			t.Errorf("%s: %#v", name, err)
 		}
 	}
-	if _, err := VerifyChecksum("", "a", "u", withChecksum(ids, "aTRIALu")); err == nil {
+	if _, err := VerifyChecksum([]string{""}, "a", "u", withChecksum(ids, "aTRIALu")); err == nil {
 		t.Error("a tenant without a key checked something")
 	}
-	if _, err := VerifyChecksum(apiKey+"x", "a", "u", withChecksum(ids, "aTRIALu")); err == nil {
+	if _, err := VerifyChecksum([]string{apiKey + "x"}, "a", "u", withChecksum(ids, "aTRIALu")); err == nil {
 		t.Error("another tenant's checksum is taken")
 	}
 }

@@ -68,7 +68,7 @@ func FuzzVerifyChecksum(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		found, err := VerifyChecksum(apiKey, "a", "u", body)
+		found, err := VerifyChecksum([]string{apiKey}, "a", "u", body)
 		if err != nil {
 			callers(t, body, err)
 		}
@@ -263,7 +263,7 @@ func FuzzVerifyToken(f *testing.F) {
 	f.Add("a.b.c", hs256, `{"user":{"id":"bob","accountId":"a"},"exp":1e999,"nbf":null}`)
 	f.Fuzz(func(t *testing.T, text, header, claims string) {
 		for _, candidate := range []string{text, token(sha256.New, apiKey, header, claims)} {
-			s, err := VerifyToken("acme", apiKey, candidate, now, true)
+			s, err := VerifyToken("acme", []string{apiKey}, candidate, now, true)
 			if err != nil {
 				callers(t, []byte(candidate), err)
 				if s != (Subject{}) {
@@ -274,10 +274,10 @@ func FuzzVerifyToken(f *testing.F) {
 			if _, err := core.ParseAccountID("", string(s.Account)); err != nil {
 				t.Errorf("%q: account %q", claims, s.Account)
 			}
-			if again, err := VerifyToken("acme", apiKey, SignToken(apiKey, s, now+1000), now, false); err != nil || again.Account != s.Account || again.User != s.User {
+			if again, err := VerifyToken("acme", []string{apiKey}, SignToken(apiKey, s, now+1000), now, false); err != nil || again.Account != s.Account || again.User != s.User {
 				t.Errorf("%q: %+v signed again is %+v, %v", claims, s, again, err)
 			}
-			if _, err := VerifyToken("acme", "TEST_other", candidate, now, true); err == nil {
+			if _, err := VerifyToken("acme", []string{"TEST_other"}, candidate, now, true); err == nil {
 				t.Errorf("%q verifies with another key", candidate)
 			}
 		}

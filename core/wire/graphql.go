@@ -139,10 +139,11 @@ type GraphQLError struct {
 // none, since clients take even an empty list for a failure; and extensions with
 // the first of them, where other clients look for it.
 //
-// The status is 200 also for errors, but for one case: when nothing of the call
+// The status is 200 also for errors, but for two cases. When nothing of the call
 // was done because its idempotency key is used up, it is 409 (spec, Limits), and the
 // answer has message and statusCode as other answers of that status do: of those
-// clients read nothing else.
+// clients read nothing else. When the call was not run because the API key does not
+// permit it, it is 403.
 func GraphQLAnswer(data string, done bool, errs []GraphQLError) (status int, body []byte) {
 	w := writer{}
 	w.open()
@@ -161,8 +162,16 @@ func GraphQLAnswer(data string, done bool, errs []GraphQLError) (status int, bod
 		w.text("message", shown.Error())
 		w.raw("statusCode", strconv.Itoa(status))
 	}
+	if data == "" && len(errs) > 0 && isForbidden(errs[0].Err) {
+		status = Status(core.CodeForbidden)
+	}
 	w.close()
 	return status, w.b
+}
+
+func isForbidden(err error) bool {
+	var e *core.Error
+	return errors.As(err, &e) && e.Code == core.CodeForbidden
 }
 
 func allDuplicate(errs []GraphQLError) bool {

@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -26,11 +27,12 @@ type Subject struct {
 }
 
 // VerifyToken checks a user JWT (reference, 2.2): HS256 and nothing else, keyed
-// with the tenant's API key, and not expired. A token without exp is refused, or,
-// when the tenant takes undated ones, good for UndatedLife after its iat. The error is the caller's to see and does not tell which check failed first
-// beyond what helps an honest integrator.
-func VerifyToken(tenant core.TenantAlias, apiKey, token string, now core.Time, undated bool) (Subject, error) {
-	claims, err := verifiedClaims(apiKey, token, now, undated)
+// with one of the secrets that sign the tenant's tokens (see auth.APIKeys.Signing), and
+// not expired. A token without exp is refused, or, when the tenant takes undated ones,
+// good for UndatedLife after its iat. The error is the caller's to see and does not tell
+// which check failed first beyond what helps an honest integrator.
+func VerifyToken(tenant core.TenantAlias, secrets []string, token string, now core.Time, undated bool) (Subject, error) {
+	claims, err := verifiedClaims(secrets, token, now, undated)
 	if err != nil {
 		return Subject{}, err
 	}
@@ -40,29 +42,26 @@ func VerifyToken(tenant core.TenantAlias, apiKey, token string, now core.Time, u
 // AllowsAnonymous reports whether a token, which is checked as VerifyToken does,
 // admits a user who has no ids yet: its claims are {"allowAnonymous":true}
 // (reference, 2.2). It speaks for nobody.
-func AllowsAnonymous(apiKey, token string, now core.Time, undated bool) (bool, error) {
-	claims, err := verifiedClaims(apiKey, token, now, undated)
+func AllowsAnonymous(secrets []string, token string, now core.Time, undated bool) (bool, error) {
+	claims, err := verifiedClaims(secrets, token, now, undated)
 	return err == nil && gjson.Get(claims, "allowAnonymous").Type == gjson.True, err
 }
 
-// verifiedClaims returns the claims of a token that the API key signed and that
+// verifiedClaims returns the claims of a token that one of the secrets signed and that
 // is good now.
-func verifiedClaims(apiKey, token string, now core.Time, undated bool) (string, error) {
+func verifiedClaims(secrets []string, token string, now core.Time, undated bool) (string, error) {
 	signed, mac, ok := cutLast(token, '.')
 	head, payload, ok2 := strings.Cut(signed, ".")
 	if !ok || !ok2 || len(token) > maxToken {
 		return "", badToken("is not a JWT")
-	}
-	if apiKey == "" {
-		return "", badToken("cannot be checked: this tenant has no API key")
 	}
 	header, err := segment(head)
 	// The algorithm is ours to say; the header may only agree.
 	if err != nil || gjson.Get(header, "alg").String() != "HS256" {
 		return "", badToken("must be signed with HS256")
 	}
-	if !hmac.Equal([]byte(mac), []byte(tokenMAC(apiKey, signed))) {
-		return "", badToken("is not signed with this tenant's API key")
+	if !slices.ContainsFunc(secrets, func(secret string) bool { return signedBy(secret, signed, mac) }) {
+		return "", badToken("is not signed with a key of this tenant that signs user tokens")
 	}
 	claims, err := segment(payload)
 	if err != nil {
@@ -153,7 +152,7 @@ func subject(tenant core.TenantAlias, claims string) (Subject, error) {
 
 // SignToken makes a user JWT for a subject that expires at the given time, or
 // never when it is zero. Signed must be empty or a JSON object.
-func SignToken(apiKey string, s Subject, expires core.Time) string {
+func SignToken(secret string, s Subject, expires core.Time) string {
 	w := writer{}
 	w.open()
 	if s.Signed != "" {
@@ -170,7 +169,7 @@ func SignToken(apiKey string, s Subject, expires core.Time) string {
 	w.close()
 	encode := base64.RawURLEncoding.EncodeToString
 	signed := encode([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + encode(w.b)
-	return signed + "." + tokenMAC(apiKey, signed)
+	return signed + "." + tokenMAC(secret, signed)
 }
 
 // Vouched returns an update without what its caller may not say: body is what
@@ -297,10 +296,15 @@ func segment(s string) (string, error) {
 	return string(raw), nil
 }
 
+// signedBy reports whether a secret made a token's third part. No secret makes none.
+func signedBy(secret, signed, mac string) bool {
+	return secret != "" && hmac.Equal([]byte(mac), []byte(tokenMAC(secret, signed)))
+}
+
 // tokenMAC is the third part of a token. Texts are compared, not bytes: base64
 // has several texts for the same bytes.
-func tokenMAC(apiKey, signed string) string {
-	mac := hmac.New(sha256.New, []byte(apiKey))
+func tokenMAC(secret, signed string) string {
+	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(signed))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }

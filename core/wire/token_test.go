@@ -63,12 +63,12 @@ func TestVerifyToken(t *testing.T) {
 		"other claims":       {`{"iss":"x","iat":1,"sub":"a:b@acme:users"}`, Subject{Account: "a", User: "b"}},
 		"escapes in the ids": {`{"user":{"id":"\u0062ob","accountId":"a"}}`, Subject{Account: "a", User: "bob", Signed: `{"id":"\u0062ob","accountId":"a"}`}},
 	} {
-		if got, err := VerifyToken("acme", apiKey, signed(c.claims), now, false); err != nil || got != c.want {
+		if got, err := VerifyToken("acme", []string{apiKey}, signed(c.claims), now, false); err != nil || got != c.want {
 			t.Errorf("%s: %+v, %v; want %+v", name, got, err, c.want)
 		}
 	}
 	for _, header := range []string{`{"alg":"HS256"}`, `{"typ":"JWT","alg":"HS256","kid":"SID"}`, ` { "alg" : "HS256" } `} {
-		if _, err := VerifyToken("acme", apiKey, token(sha256.New, apiKey, header, bob), now, false); err != nil {
+		if _, err := VerifyToken("acme", []string{apiKey}, token(sha256.New, apiKey, header, bob), now, false); err != nil {
 			t.Errorf("header %s: %v", header, err)
 		}
 	}
@@ -78,7 +78,7 @@ func TestVerifyToken_Refused(t *testing.T) {
 	good := signed(bob)
 	head, rest, _ := strings.Cut(good, ".")
 	body, mac, _ := strings.Cut(rest, ".")
-	if _, err := VerifyToken("acme", apiKey, good, now, false); err != nil {
+	if _, err := VerifyToken("acme", []string{apiKey}, good, now, false); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
@@ -144,7 +144,7 @@ func TestVerifyToken_Refused(t *testing.T) {
 		"nbf is a text":           signed(`{"nbf":"0","sub":"a:b@acme:users"}`),
 		"too long":                signed(`{"user":{"id":"bob","accountId":"a","x":"` + strings.Repeat("x", maxToken) + `"}}`),
 	} {
-		got, err := VerifyToken("acme", apiKey, text, now, false)
+		got, err := VerifyToken("acme", []string{apiKey}, text, now, false)
 		var e *core.Error
 		if !errors.As(err, &e) || e.Code != core.CodeUnauthenticated || e.RS != "RS032" || got != (Subject{}) {
 			t.Errorf("%s: %+v, %v", name, got, err)
@@ -154,13 +154,13 @@ func TestVerifyToken_Refused(t *testing.T) {
 		for bit := range 8 {
 			bad := []byte(good)
 			bad[i] ^= 1 << bit
-			if got, err := VerifyToken("acme", apiKey, string(bad), now, false); err == nil {
+			if got, err := VerifyToken("acme", []string{apiKey}, string(bad), now, false); err == nil {
 				t.Fatalf("bit %d of byte %d flipped: %+v", bit, i, got)
 			}
 		}
 	}
 	// A tenant without a key has no tokens, whatever they are signed with.
-	if _, err := VerifyToken("acme", "", token(sha256.New, "", hs256, bob), now, false); err == nil {
+	if _, err := VerifyToken("acme", []string{""}, token(sha256.New, "", hs256, bob), now, false); err == nil {
 		t.Error("the empty key verifies")
 	}
 }
@@ -170,15 +170,15 @@ func TestSignToken(t *testing.T) {
 		{Account: "a@b.c", User: "bob", Signed: `{"id":"bob","accountId":"a@b.c"}`},
 		{Account: "a", User: `q"\`, Signed: `{"id":"q\"\\","accountId":"a","email":"x"}`},
 	} {
-		got, err := VerifyToken("acme", apiKey, SignToken(apiKey, s, now+core.Second), now, false)
+		got, err := VerifyToken("acme", []string{apiKey}, SignToken(apiKey, s, now+core.Second), now, false)
 		if err != nil || got != s {
 			t.Errorf("%+v came back as %+v, %v", s, got, err)
 		}
-		if _, err := VerifyToken("acme", apiKey, SignToken(apiKey, s, now), now, false); err == nil {
+		if _, err := VerifyToken("acme", []string{apiKey}, SignToken(apiKey, s, now), now, false); err == nil {
 			t.Errorf("%+v does not expire", s)
 		}
 	}
-	got, err := VerifyToken("acme", apiKey, SignToken(apiKey, Subject{Account: "a", User: `q"`}, now+1000), now, false)
+	got, err := VerifyToken("acme", []string{apiKey}, SignToken(apiKey, Subject{Account: "a", User: `q"`}, now+1000), now, false)
 	if err != nil || got.Account != "a" || got.User != `q"` {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -353,7 +353,7 @@ func TestVerifyToken_Undated(t *testing.T) {
 		`"iat":1700000000,"nbf":1e9`: true,
 	} {
 		text := token(sha256.New, apiKey, hs256, `{`+claims+`,"sub":"a:b@acme:users"}`)
-		if _, err := VerifyToken("acme", apiKey, text, now, true); (err == nil) != good {
+		if _, err := VerifyToken("acme", []string{apiKey}, text, now, true); (err == nil) != good {
 			t.Errorf("%s: %v", claims, err)
 		}
 	}
@@ -367,7 +367,7 @@ func TestAllowsAnonymous(t *testing.T) {
 		bob:                         false,
 		`{}`:                        false,
 	} {
-		if got, err := AllowsAnonymous(apiKey, signed(claims), now, false); err != nil || got != want {
+		if got, err := AllowsAnonymous([]string{apiKey}, signed(claims), now, false); err != nil || got != want {
 			t.Errorf("%s: %v, %v", claims, got, err)
 		}
 	}
@@ -376,11 +376,11 @@ func TestAllowsAnonymous(t *testing.T) {
 		"another key": strings.Replace(signed(`{"allowAnonymous":true}`), ".", "A.", 1),
 		"nothing":     "",
 	} {
-		if got, err := AllowsAnonymous(apiKey, text, now, false); err == nil || got {
+		if got, err := AllowsAnonymous([]string{apiKey}, text, now, false); err == nil || got {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
-	if _, err := VerifyToken("acme", apiKey, signed(`{"allowAnonymous":true}`), now, false); err == nil {
+	if _, err := VerifyToken("acme", []string{apiKey}, signed(`{"allowAnonymous":true}`), now, false); err == nil {
 		t.Error("a token for anybody speaks for somebody")
 	}
 }

@@ -19,7 +19,7 @@ func (r *request) code(to route.Route) (abi.Response, error) {
 		return abi.Response{}, errForward
 	}
 	found, ok := findCode(to.Tenant, to.Code)
-	if !ok || !auth.KeyMatches(found.keyHash, credentials.Key) {
+	if !ok || !r.permits(found.keys, credentials.Key, auth.LookUpCode) {
 		return abi.Response{}, errForward
 	}
 	return jsonResponse(200, wire.Code(found.CodeInfo)), nil

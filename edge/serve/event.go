@@ -12,7 +12,7 @@ import (
 
 // events takes events in from a sender that the replica knows.
 func (r *request) events(to route.Route) (abi.Response, error) {
-	by, ok := r.maySend(to)
+	by, ok := r.maySend(to, auth.LogEvents)
 	if !ok {
 		return abi.Response{}, errForward
 	}
@@ -48,9 +48,9 @@ func (r *request) takeIn(tenant core.TenantAlias, by auth.Bearer, batch *event.B
 }
 
 // maySend reports whether the replica knows the user, the tenant's secure mode
-// lets the request through, and it comes from no page that the replica does not
-// know: the primary may. It returns who sends.
-func (r *request) maySend(to route.Route) (by auth.Bearer, ok bool) {
+// lets the request through, its API key permits the operation, and it comes from no page
+// that the replica does not know: the primary may. It returns who sends.
+func (r *request) maySend(to route.Route, op auth.Operation) (by auth.Bearer, ok bool) {
 	credentials, err := auth.ParseCredentials(r.header("authorization"), r.header(userTokenHeader))
 	if err != nil {
 		return by, false
@@ -59,17 +59,17 @@ func (r *request) maySend(to route.Route) (by auth.Bearer, ok bool) {
 	if !ok {
 		return by, false
 	}
-	sender, ok := r.admits(to, from, credentials)
+	sender, ok := r.admits(to, op, from, credentials)
 	return sender.Bearer, ok
 }
 
 // admits reports whether a sender may make a call, and as whom.
-func (r *request) admits(to route.Route, from sender, credentials auth.Credentials) (bearer, bool) {
+func (r *request) admits(to route.Route, op auth.Operation, from sender, credentials auth.Credentials) (bearer, bool) {
 	r.sites = &from.sites
 	if r.origin() != "" && !origin.Allowed(r.origin(), from.sites) {
 		return bearer{}, false
 	}
-	b := r.bearer(to, from, credentials)
+	b := r.bearer(to, op, from, credentials)
 	return b, from.mode.Admits(b.Bearer)
 }
 
@@ -82,11 +82,11 @@ type bearer struct {
 
 // bearer is who a request comes from. What cannot be verified here is somebody
 // else, whom no mode admits: the backend says what is wrong with it.
-func (r *request) bearer(to route.Route, from sender, credentials auth.Credentials) bearer {
+func (r *request) bearer(to route.Route, op auth.Operation, from sender, credentials auth.Credentials) bearer {
 	switch {
 	case credentials == (auth.Credentials{}):
 		return bearer{Bearer: auth.Nobody}
-	case credentials.Key != "" && auth.KeyMatches(from.keyHash, credentials.Key):
+	case credentials.Key != "" && r.permits(from.keys, credentials.Key, op):
 		return bearer{Bearer: auth.KeyHolder}
 	case credentials.Token != "":
 		if subject, ok := r.speaksFor(to, from, credentials.Token); ok {
@@ -96,6 +96,13 @@ func (r *request) bearer(to route.Route, from sender, credentials auth.Credentia
 	return bearer{Bearer: auth.OtherUser}
 }
 
+// permits reports whether a secret is one of these keys, and its role permits an
+// operation.
+func (r *request) permits(keys auth.APIKeys, secret string, op auth.Operation) bool {
+	key, ok := keys.Match(secret, r.now)
+	return ok && key.Role.Permits(op)
+}
+
 // speaksFor returns what a token says that is good and is that of the user in
 // the path.
 func (r *request) speaksFor(to route.Route, from sender, token string) (wire.Subject, bool) {
@@ -103,11 +110,15 @@ func (r *request) speaksFor(to route.Route, from sender, token string) (wire.Sub
 	if err != nil {
 		return wire.Subject{}, false
 	}
-	key, err := keys.Open(auth.KeyPlace(to.Tenant), from.keySealed)
-	if err != nil {
-		return wire.Subject{}, false
+	var secrets []string
+	for _, k := range from.keys.Signing(from.apiKeyTokens, r.now) {
+		secret, err := keys.Open(auth.KeyPlace(to.Tenant), k.Sealed)
+		if err != nil {
+			return wire.Subject{}, false
+		}
+		secrets = append(secrets, secret)
 	}
-	subject, err := wire.VerifyToken(to.Tenant, key, token, r.now, from.undated)
+	subject, err := wire.VerifyToken(to.Tenant, secrets, token, r.now, from.undated)
 	return subject, err == nil && subject.Account == to.Account && subject.User == to.User
 }
 

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"kith/core/auth"
 	"kith/core/wire"
 	"kith/edge/abi"
 	"kith/edge/route"
@@ -18,7 +19,7 @@ func (r *request) graphQL(to route.Route) (abi.Response, error) {
 		return abi.Response{}, errForward
 	}
 	to.Account, to.User = plain.Batch.Account, plain.Batch.User
-	by, ok := r.maySend(to)
+	by, ok := r.maySend(to, auth.LogEventsQL)
 	if !ok {
 		return abi.Response{}, errForward
 	}

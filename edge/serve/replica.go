@@ -77,7 +77,7 @@ func findTarget(statement, by string, code core.ReferralCode) (target, bool) {
 	}, true
 }
 
-const codeStatement = `SELECT t.key_hash, u.blocked_at IS NOT NULL, t.discount_id, c.code, c.program, c.created_at, u.first_name, u.last_name,
+const codeStatement = `SELECT coalesce((` + auth.Keys + `), ''), u.blocked_at IS NOT NULL, t.discount_id, c.code, c.program, c.created_at, u.first_name, u.last_name,
 		coalesce(o.kind, ''), coalesce(o.percent, 0), coalesce(o.amount, 0), coalesce(o.unit, ''), coalesce(o.currency, ''),
 		coalesce(o.settings, ''), coalesce(o.valid_for, 0)
 	FROM tenant t
@@ -89,8 +89,8 @@ const codeStatement = `SELECT t.key_hash, u.blocked_at IS NOT NULL, t.discount_i
 // foundCode is what a code promises, and who may know.
 type foundCode struct {
 	wire.CodeInfo
-	// keyHash is the tenant's API key.
-	keyHash string
+	// keys are the tenant's API keys.
+	keys auth.APIKeys
 	// blocked is true when only a holder of the API key finds the code.
 	blocked bool
 }
@@ -101,7 +101,7 @@ func findCode(tenant core.TenantAlias, code core.ReferralCode) (foundCode, bool)
 	if !ok {
 		return foundCode{}, false
 	}
-	return foundCode{keyHash: v[0].String(), blocked: v[1].Int64() != 0, CodeInfo: wire.CodeInfo{
+	return foundCode{keys: auth.ParseKeys(v[0].String()), blocked: v[1].Int64() != 0, CodeInfo: wire.CodeInfo{
 		DiscountID: v[2].String(), Code: core.ReferralCode(v[3].String()), Program: core.ProgramKey(v[4].String()),
 		Created: core.Time(v[5].Int64()), FirstName: v[6].String(), LastName: v[7].String(),
 		Offer: reward.Offer{
@@ -117,7 +117,7 @@ const (
 	senderStatement     = senderColumns + senderSource
 	pageSenderStatement = senderColumns + `, (` + origin.Sites + `)` + senderSource
 
-	senderColumns = `SELECT t.key_hash, t.key_sealed, t.undated_tokens,
+	senderColumns = `SELECT coalesce((` + auth.Keys + `), ''), t.api_key_tokens, t.undated_tokens,
 		coalesce((SELECT mode FROM secure_mode WHERE tenant = t.alias AND endpoint = ?4), '')`
 	senderSource = ` FROM tenant t
 	JOIN user u ON u.tenant = t.alias AND u.account_id = ?2 AND u.id = ?3
@@ -126,8 +126,10 @@ const (
 
 // sender is what the replica knows of a tenant, for a call about a known user.
 type sender struct {
-	// keyHash and keySealed are the tenant's API key.
-	keyHash, keySealed string
+	// keys are the tenant's API keys.
+	keys auth.APIKeys
+	// apiKeyTokens is true when a token counts that an API key signed.
+	apiKeyTokens bool
 	// undated is true when a token without exp counts.
 	undated bool
 	// mode is who may make the call.
@@ -147,7 +149,7 @@ func findSender(e auth.Endpoint, tenant core.TenantAlias, account core.AccountID
 	if !ok {
 		return sender{}, false
 	}
-	s := sender{keyHash: v[0].String(), keySealed: v[1].String(), undated: v[2].Int64() != 0, mode: modeOf(e, v[3].String())}
+	s := sender{keys: auth.ParseKeys(v[0].String()), apiKeyTokens: v[1].Int64() != 0, undated: v[2].Int64() != 0, mode: modeOf(e, v[3].String())}
 	if page {
 		s.sites = v[4].String()
 	}
@@ -156,7 +158,7 @@ func findSender(e auth.Endpoint, tenant core.TenantAlias, account core.AccountID
 
 // A user in a program without a code of theirs, one who is blocked, and one with
 // a reward for being referred are for the backend to answer. Codes have no blank.
-const userStatement = `SELECT t.key_hash, t.key_sealed, t.undated_tokens,
+const userStatement = `SELECT coalesce((` + auth.Keys + `), ''), t.api_key_tokens, t.undated_tokens,
 		coalesce((SELECT mode FROM secure_mode WHERE tenant = t.alias AND endpoint = 'upsert-user'), ''),
 		CASE ?4 WHEN 0 THEN '' ELSE (` + origin.Sites + `) END,
 		t.browser_payment, t.share_origin,
@@ -201,7 +203,7 @@ func findUser(tenant core.TenantAlias, account core.AccountID, user core.UserID,
 	}
 	known := knownUser{
 		sender: sender{
-			keyHash: v[0].String(), keySealed: v[1].String(), undated: v[2].Int64() != 0,
+			keys: auth.ParseKeys(v[0].String()), apiKeyTokens: v[1].Int64() != 0, undated: v[2].Int64() != 0,
 			mode: modeOf(auth.UpsertUser, v[3].String()), sites: v[4].String(),
 		},
 		payment: auth.BrowserPayment(v[5].String()), shareOrigin: v[6].String(), moves: v[7].Int64() != 0,

@@ -43,7 +43,7 @@ func (r *request) repeated(to route.Route) (info wire.UserInfo, ok bool) {
 	if !ok || known.moves {
 		return info, false
 	}
-	by, ok := r.admits(to, known.sender, credentials)
+	by, ok := r.admits(to, auth.Identify, known.sender, credentials)
 	if !ok {
 		return info, false
 	}

@@ -437,13 +437,13 @@ func tenantIsExported(t *testing.T, databases []string) {
 	requireKith(t, "tenant", "export", "demo", path, "--database-url", "file:"+database, "--no-files")
 	text := unpack(t, path)
 	for _, secret := range append([]string{"zz-secret", "zz-old", "zz-private", "key_hash", "key_sealed", "masterKey", "webhook_key", `"bare"`},
-		strings.Fields(textSQL(t, "file:"+database, `SELECT group_concat(key_hash || ' ' || key_sealed, ' ') FROM tenant`))...) {
+		strings.Fields(textSQL(t, "file:"+database, `SELECT group_concat(hash || ' ' || sealed, ' ') FROM api_key`))...) {
 		require.NotContains(t, text, secret)
 	}
 	require.Contains(t, text, "zz-public")
 	counted := 0
 	for table, rows := range dumped(t, "file:"+database, "demo") {
-		if table == "tenant" || table == "webhook_subscription" || table == "gateway_key" {
+		if table == "tenant" || table == "api_key" || table == "webhook_subscription" || table == "gateway_key" {
 			continue
 		}
 		for _, row := range rows {

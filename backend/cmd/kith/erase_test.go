@@ -12,6 +12,7 @@ import (
 	"kith/backend/store"
 	"kith/backend/store/storetest"
 	"kith/core"
+	"kith/core/auth"
 	"kith/core/event"
 	"kith/core/referral"
 )
@@ -44,7 +45,7 @@ func TestDeleteUser_NothingPersonalRemains(t *testing.T) {
 			_, err := engine.Identify(t.Context(), "acme", program.Identification{Update: update, IP: "192.0.2.77"})
 			require.NoError(t, err)
 		}
-		_, err := engine.LogEvents(t.Context(), program.Caller{Tenant: store.Tenant{Alias: "acme"}, Key: true}, event.Batch{
+		_, err := engine.LogEvents(t.Context(), program.Caller{Tenant: store.Tenant{Alias: "acme"}, Key: true, Role: auth.RoleAll}, event.Batch{
 			Account: update.Account, User: update.ID, Key: core.IdempotencyKey("key-of-" + name),
 			Events: []event.Event{{Key: "visit", Fields: `{"who":"zz-field"}`}},
 		})

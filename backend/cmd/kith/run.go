@@ -32,6 +32,7 @@ type cli struct {
 	User    userCommand    `cmd:"" help:"Tell what is known of users."`
 	Program programCommand `cmd:"" help:"Manage the programs of a tenant."`
 	Widget  widgetCommand  `cmd:"" help:"Manage the widgets of a tenant."`
+	Key     keyCommand     `cmd:"" help:"Manage the API keys of a tenant."`
 	Token   tokenCommand   `cmd:"" help:"Print a user token (JWT), as a shop's server would sign it."`
 
 	Import importCommand `cmd:"" help:"Import a file: upload it, follow the job, fetch which rows failed. Exit status 1: rows failed; 2: nothing was imported, or not all."`

@@ -106,6 +106,7 @@ type tenantSetCommand struct {
 	BrowserPayment *string  `help:"When a browser's word counts that an account is PAID or CANCELLED: only when its token signs it (signed, the default), or always (any), which lets every visitor convert." placeholder:"any|signed"`
 	InitChecksum   *string  `help:"Whether the checksum of an init call counts as its user's token: on or off. Prefer tokens; a checksum is easier to get wrong." placeholder:"on|off"`
 	UndatedTokens  *string  `help:"Whether a user token without exp counts, for 24 hours after its iat: on or off." placeholder:"on|off"`
+	APIKeyTokens   *string  `name:"api-key-tokens" help:"Whether a user token counts that an API key with the role all signed, as existing clients do: on (the default) or off. Off: only keys with the role tokens sign them." placeholder:"on|off"`
 	ShareOrigin    *string  `help:"Where share links begin, such as https://go.shop.example; empty: at the public URL of the backend, or else at the origin of the landing page." placeholder:"ORIGIN"`
 	ExportDates    *string  `help:"How the dates of exports are written: MS (epoch milliseconds) or ISO." placeholder:"MS|ISO"`
 	Consent        *string  `help:"When the attribution cookie may be set: off, opt-in or opt-out." placeholder:"off|opt-in|opt-out"`
@@ -138,6 +139,9 @@ func (c *tenantSetCommand) Run(e *env) error {
 		return err
 	}
 	if change.UndatedTokens, err = onOff("undated-tokens", c.UndatedTokens); err != nil {
+		return err
+	}
+	if change.APIKeyTokens, err = onOff("api-key-tokens", c.APIKeyTokens); err != nil {
 		return err
 	}
 	if c.ExportDates != nil {
@@ -192,7 +196,7 @@ func printTenant(e *env, t store.Tenant) error {
 	lines := [][2]string{
 		{"discount-id", t.DiscountID}, {"consent", string(t.Policy.Consent)}, {"consent-cookie", t.Policy.ConsentCookie},
 		{"browser-payment", browserPayment(t.BrowserPayment)}, {"init-checksum", onOrOff(t.InitChecksum)},
-		{"undated-tokens", onOrOff(t.UndatedTokens)}, {"share-origin", t.ShareOrigin},
+		{"undated-tokens", onOrOff(t.UndatedTokens)}, {"api-key-tokens", onOrOff(t.APIKeyTokens)}, {"share-origin", t.ShareOrigin},
 		{"export-dates", string(t.ExportDates)},
 	}
 	for _, endpoint := range auth.Endpoints() {

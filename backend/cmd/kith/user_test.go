@@ -12,6 +12,7 @@ import (
 	"kith/backend/store"
 	"kith/backend/store/storetest"
 	"kith/core"
+	"kith/core/auth"
 	"kith/core/event"
 	"kith/core/referral"
 )
@@ -43,7 +44,7 @@ func TestUserExport_IsAllAboutTheUser(t *testing.T) {
 		}
 		_, err := engine.Identify(t.Context(), "acme", program.Identification{Update: update})
 		require.NoError(t, err)
-		_, err = engine.LogEvents(t.Context(), program.Caller{Tenant: store.Tenant{Alias: "acme"}, Key: true}, event.Batch{Account: update.Account, User: update.ID, Events: []event.Event{{Key: "visit"}}})
+		_, err = engine.LogEvents(t.Context(), program.Caller{Tenant: store.Tenant{Alias: "acme"}, Key: true, Role: auth.RoleAll}, event.Batch{Account: update.Account, User: update.ID, Events: []event.Event{{Key: "visit"}}})
 		require.NoError(t, err)
 	}
 	require.NoError(t, engine.DB.Close())

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"kith/core"
+	"kith/core/auth"
+)
+
+type keyCommand struct {
+	Create keyCreateCommand `cmd:"" help:"Make an API key, and print its secret once."`
+	List   keyListCommand   `cmd:"" help:"Print the keys of a tenant, their roles, and when each was last used."`
+	Rotate keyRotateCommand `cmd:"" help:"Give a key a new secret, and print it once; the old secret stays valid for a while."`
+	Revoke keyRevokeCommand `cmd:"" help:"End a key at once: backends refuse it from then on, edges within 2 seconds."`
+}
+
+type keyCreateCommand struct {
+	databaseFlags
+	Alias   string        `arg:"" help:"Alias of the tenant; its test tenant has keys of its own."`
+	Name    string        `required:"" help:"Name of the key, such as the system that uses it." placeholder:"NAME"`
+	Role    string        `required:"" help:"What it is for: all, read (every read, no write), events (event calls, users, look-ups of codes), import (files, jobs, results), or tokens (signs user tokens, makes no call)." placeholder:"ROLE"`
+	Expires time.Duration `help:"How long it is valid, such as 2160h; 0: it does not expire."`
+}
+
+// Run prints the secret.
+func (c *keyCreateCommand) Run(e *env) error {
+	role, err := auth.ParseRole("role", c.Role)
+	if err != nil {
+		return err
+	}
+	if c.Expires < 0 {
+		return core.Invalid("expires", "must be 0 or more")
+	}
+	engine, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	defer engine.DB.Close()
+	expires := core.Time(0)
+	if c.Expires > 0 {
+		expires = engine.Now() + core.Time(c.Expires.Milliseconds())
+	}
+	_, secret, err := engine.CreateKey(e.ctx, core.TenantAlias(c.Alias), c.Name, role, expires)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(e.out, secret)
+	return err
+}
+
+type keyListCommand struct {
+	databaseFlags
+	Alias string `arg:"" help:"Alias of the tenant."`
+}
+
+// Run prints one secret on each line, by its id.
+func (c *keyListCommand) Run(e *env) error {
+	engine, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	defer engine.DB.Close()
+	keys, err := engine.APIKeys(e.ctx, core.TenantAlias(c.Alias))
+	if err != nil {
+		return err
+	}
+	out := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
+	for _, k := range keys {
+		used := "never used"
+		if k.Used != 0 {
+			used = "used " + clock(k.Used)
+		}
+		fmt.Fprintf(out, "%s\t%s\t%s\tcreated %s\t%s\t%s\n", k.Name, k.Role, k.ID(), clock(k.Created), used, validity(k, engine.Now()))
+	}
+	return out.Flush()
+}
+
+// validity says until when a secret is valid.
+func validity(k auth.APIKey, now core.Time) string {
+	switch {
+	case !k.Valid(now):
+		return "expired " + clock(k.Expires)
+	case k.Replaced != 0:
+		return "replaced, valid until " + clock(k.Expires)
+	case k.Expires != 0:
+		return "valid until " + clock(k.Expires)
+	}
+	return "valid"
+}
+
+type keyRotateCommand struct {
+	databaseFlags
+	Alias   string        `arg:"" help:"Alias of the tenant."`
+	Name    string        `arg:"" help:"Name of the key."`
+	Overlap time.Duration `default:"24h" help:"How long the old secret stays valid, up to 720h; 0: it is not valid from now on."`
+}
+
+// Run prints the new secret.
+func (c *keyRotateCommand) Run(e *env) error {
+	engine, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	defer engine.DB.Close()
+	_, secret, err := engine.RotateKey(e.ctx, core.TenantAlias(c.Alias), c.Name, core.Time(c.Overlap.Milliseconds()))
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(e.out, secret)
+	return err
+}
+
+type keyRevokeCommand struct {
+	databaseFlags
+	Alias string `arg:"" help:"Alias of the tenant."`
+	Name  string `arg:"" help:"Name of the key."`
+	Last  bool   `help:"Revoke also the last key with the role all: then only this command line makes another."`
+}
+
+// Run fails when the tenant has no such key.
+func (c *keyRevokeCommand) Run(e *env) error {
+	engine, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	defer engine.DB.Close()
+	if err := engine.RevokeKey(e.ctx, core.TenantAlias(c.Alias), c.Name, c.Last); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(e.out, "key %s of tenant %s is revoked\n", c.Name, c.Alias)
+	return err
+}

@@ -1,0 +1,235 @@
+package e2e
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/core/auth"
+)
+
+// createKey makes a key by the command line and returns its header.
+func (s *site) createKey(t testing.TB, tenant, name string, role auth.Role, args ...string) string {
+	t.Helper()
+	return s.keyHeader(t, append([]string{"create", tenant, "--name", name, "--role", string(role)}, args...)...)
+}
+
+// rotateKey gives a key another secret by the command line and returns its header.
+func (s *site) rotateKey(t testing.TB, tenant, name, overlap string) string {
+	t.Helper()
+	return s.keyHeader(t, "rotate", tenant, name, "--overlap", overlap)
+}
+
+func (s *site) keyHeader(t testing.TB, args ...string) string {
+	t.Helper()
+	return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(":"+s.key(t, args...)))
+}
+
+// key is what a kith key prints.
+func (s *site) key(t testing.TB, args ...string) string {
+	t.Helper()
+	out, errOut, status := s.run(t, nil, append([]string{"key"}, args...)...)
+	require.Zero(t, status, errOut)
+	return strings.TrimSpace(out)
+}
+
+// calls are the operations of the REST API that an API key is for, as its own
+// description lists them.
+func calls(t testing.TB, s *site) (all []auth.Operation) {
+	t.Helper()
+	anybodys := []auth.Operation{
+		"GET /open/code/{code}", "GET /open/user", "GET /gateway/braintree/webhook", "POST /gateway/braintree/webhook",
+	}
+	document := decode[struct {
+		Paths map[string]map[string]json.RawMessage
+	}](t, mustCall(t, http.StatusOK, "GET", s.backend+"/api/v1/openapi.json", ""))
+	for path, methods := range document.Paths {
+		rest, ofTenant := strings.CutPrefix(path, "/api/v1/{tenant}")
+		for method := range methods {
+			op := auth.Operation(strings.ToUpper(method) + " " + rest)
+			if ofTenant && method != "parameters" && !slices.Contains(anybodys, op) {
+				all = append(all, op)
+			}
+		}
+	}
+	require.Greater(t, len(all), 70)
+	return all
+}
+
+var rootField = regexp.MustCompile(`(?m)^  ([a-zA-Z]+)[(:]`)
+
+// fields are the operations of GraphQL at the top of a document.
+func fields(t testing.TB) (all []auth.Operation) {
+	t.Helper()
+	schema, err := os.ReadFile(filepath.Join(root, "backend", "graphql", "schema.graphql"))
+	require.NoError(t, err)
+	for _, kind := range []string{"Query", "Mutation"} {
+		_, of, found := strings.Cut(string(schema), "\ntype "+kind+" {\n")
+		require.True(t, found)
+		of, _, _ = strings.Cut(of, "\n}")
+		for _, m := range rootField.FindAllStringSubmatch(of, -1) {
+			all = append(all, auth.Operation(kind+"."+m[1]))
+		}
+	}
+	require.Greater(t, len(all), 35)
+	return all
+}
+
+var parameter = regexp.MustCompile(`\{[a-zA-Z]+\}`)
+
+// Every operation, with a key of every role, at edge and backend: what the table of
+// roles does not permit is refused with the role and the way out, and nothing else is.
+func TestKeys_RolesPermitWhatTheTableSays(t *testing.T) {
+	t.Parallel()
+	s := demoSite(t)
+	s.serve(t)
+	s.serveEdge(t)
+	s.identify(t, s.backend, "demo", "anna", `{"referralCode":"ANNA10"}`)
+	rest, graph := calls(t, s), fields(t)
+	for _, role := range auth.Roles() {
+		header := s.createKey(t, "demo", "walk-"+string(role), role)
+		// No call may end the key that makes it.
+		for _, base := range []string{s.edge, s.backend} {
+			refused := func(op auth.Operation, a answer) {
+				want := `"message":"API key: has the role ` + string(role) + `, which does not permit ` + string(op) + `; use a key with the role all`
+				if role.Permits(op) {
+					require.NotContains(t, a.body, "API key: has the role", "%s of %s", op, role)
+					return
+				}
+				require.Equal(t, http.StatusForbidden, a.status, "%s of %s: %s", op, role, a.body)
+				require.Contains(t, a.body, want)
+				require.Contains(t, a.body, `"apiErrorCode":"FORBIDDEN"`)
+			}
+			for _, op := range rest {
+				method, path, _ := strings.Cut(string(op), " ")
+				a, err := call(method, base+"/api/v1/demo"+parameter.ReplaceAllString(path, "none"), `{}`, header, "Content-Type: application/json")
+				require.NoError(t, err)
+				refused(op, a)
+			}
+			for _, op := range graph {
+				kind, field, _ := strings.Cut(string(op), ".")
+				if !role.Permits("POST /graphql") {
+					continue // refused as the call that it is
+				}
+				body := fmt.Sprintf(`{"query":"%s { %s }"}`, strings.ToLower(kind), field)
+				a, err := call("POST", base+"/api/v1/demo/graphql", body, header, "Content-Type: application/json")
+				require.NoError(t, err)
+				refused(op, a)
+			}
+		}
+	}
+}
+
+// What a role is for works, at edge and backend; what leads on from there to more
+// does not.
+func TestKeys_RolesAreOfUse(t *testing.T) {
+	t.Parallel()
+	s := demoSite(t)
+	s.serve(t)
+	s.serveEdge(t)
+	const json = "Content-Type: application/json"
+	s.identify(t, s.backend, "demo", "anna", `{"referralCode":"ANNA10"}`)
+	export := decode[struct{ ID string }](t, mustCall(t, http.StatusCreated, "POST", s.backend+"/api/v1/demo/export", `{"type":"USER"}`, s.auth("demo"), json)).ID
+	events, read := s.createKey(t, "demo", "shop", auth.RoleEvents), s.createKey(t, "demo", "audit", auth.RoleRead)
+	importKey := s.key(t, "create", "demo", "--name", "crm", "--role", "import")
+	importer := "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(":"+importKey))
+	for i, base := range []string{s.edge, s.backend} {
+		api := base + "/api/v1/demo"
+		user := fmt.Sprintf("ben%d", i)
+		mustCall(t, http.StatusOK, "PUT", api+"/open/account/"+user+"/user/"+user, `{}`, events, json)
+		for range 2 {
+			mustCall(t, http.StatusOK, "POST", api+"/open/account/"+user+"/user/"+user+"/events", `{"events":[{"key":"visit"}]}`, events, json)
+			mustCall(t, http.StatusOK, "GET", api+"/code/ANNA10", "", events)
+			mustCall(t, http.StatusOK, "GET", api+"/code/ANNA10", "", read)
+			mustCall(t, http.StatusForbidden, "GET", api+"/code/ANNA10", "", importer)
+			mustCall(t, http.StatusForbidden, "POST", api+"/open/account/"+user+"/user/"+user+"/events", `{"events":[{"key":"visit"}]}`, read, json)
+		}
+		upsert := `{"query":"mutation { upsertUser(userInput: {id: \"%s\", accountId: \"%s\"}) { id %s } }"}`
+		mustCall(t, http.StatusOK, "POST", api+"/graphql", fmt.Sprintf(upsert, user, user, "referredBy { code }"), events, json)
+		a := mustCall(t, http.StatusForbidden, "POST", api+"/graphql", fmt.Sprintf(upsert, user, user, "referrals { totalCount }"), events, json)
+		require.Contains(t, a.body, "does not permit User.referrals")
+		a = mustCall(t, http.StatusOK, "POST", api+"/graphql", `{"query":"{ users { totalCount data { id referrals { totalCount } } } }"}`, read, json)
+		require.NotContains(t, a.body, "errors")
+		a = mustCall(t, http.StatusForbidden, "POST", api+"/graphql", `{"query":"{ users { data { widget { template } } } }"}`, read, json)
+		require.Contains(t, a.body, "does not permit User.widget")
+
+		// To a key for imports, there are no exports.
+		mustCall(t, http.StatusNotFound, "GET", api+"/export/"+export+"/download?file=result", "", importer)
+		mustCall(t, http.StatusOK, "GET", api+"/export/"+export+"/download?file=result", "", read)
+		a = mustCall(t, http.StatusOK, "POST", api+"/graphql", `{"query":"{ jobs { totalCount } job(id: \"`+export+`\") { downloadUrl(publicLink: true) } }"}`, importer, json)
+		require.Contains(t, a.body, `"job":null`, a.body)
+		a = mustCall(t, http.StatusOK, "POST", api+"/graphql", `{"query":"mutation { createJob(jobInput: {type: \"QUERY/USER\"}) { id } }"}`, importer, json)
+		require.Contains(t, a.body, "does not permit Mutation.createJob exports", a.body)
+
+		file := filepath.Join(t.TempDir(), "users.csv")
+		require.NoError(t, os.WriteFile(file, []byte("id,accountId,firstName\ncarl,carl,Carl\n"), 0o600))
+		out, errOut, status := s.run(t, nil, "import", file, "--url", base, "--tenant", "demo", "--key", importKey, "--type", "MUTATION/USER", "--result", file+".result")
+		require.Zero(t, status, out+errOut)
+		require.Contains(t, out, "1 rows imported, 0 failed")
+	}
+}
+
+// A rotated key has two secrets for the time of the overlap, and a revoked one none,
+// in a fleet of edges with replicas of their own.
+func TestKeys_RotateAndRevokeReachEveryEdge(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	f.identify(t, "anna", `{"referralCode":"ANNA10"}`)
+	f.cluster.WaitForSync(t)
+	s := f.nodes[0]
+	lookUp := func(status int, header string) {
+		t.Helper()
+		for _, base := range f.bases() {
+			eventually(t, status, "GET", f.api(base)+"/code/ANNA10", "", header)
+		}
+	}
+	first := s.createKey(t, f.tenant, "checkout", auth.RoleEvents)
+	lookUp(http.StatusOK, first)
+	second := s.rotateKey(t, f.tenant, "checkout", "1h")
+	lookUp(http.StatusOK, second)
+	lookUp(http.StatusOK, first)
+	third := s.rotateKey(t, f.tenant, "checkout", "0")
+	lookUp(http.StatusOK, third)
+	lookUp(http.StatusUnauthorized, first)
+	lookUp(http.StatusUnauthorized, second)
+	require.Contains(t, s.key(t, "list", f.tenant), "checkout  events")
+	s.key(t, "revoke", f.tenant, "checkout")
+	// A backend has no copy: it refuses at once.
+	for _, node := range f.nodes {
+		mustCall(t, http.StatusUnauthorized, "GET", f.api(node.backend)+"/code/ANNA10", "", third)
+	}
+	lookUp(http.StatusUnauthorized, third)
+	lookUp(http.StatusOK, f.auth())
+
+	_, errOut, status := s.run(t, nil, "key", "revoke", f.tenant, "default")
+	require.Equal(t, 1, status)
+	require.Contains(t, errOut, "is the last one with the role all")
+	s.key(t, "revoke", f.tenant, "default", "--last")
+	lookUp(http.StatusUnauthorized, f.auth())
+}
+
+// A key that expires is valid until then, and not longer.
+func TestKeys_Expire(t *testing.T) {
+	t.Parallel()
+	s := demoSite(t)
+	s.serve(t)
+	s.serveEdge(t)
+	s.identify(t, s.backend, "demo", "anna", `{"referralCode":"ANNA10"}`)
+	header := s.createKey(t, "demo", "brief", auth.RoleRead, "--expires", "3s")
+	for _, base := range []string{s.edge, s.backend} {
+		mustCall(t, http.StatusOK, "GET", base+"/api/v1/demo/code/ANNA10", "", header)
+	}
+	for _, base := range []string{s.edge, s.backend} {
+		eventually(t, http.StatusUnauthorized, "GET", base+"/api/v1/demo/code/ANNA10", "", header)
+	}
+	require.Contains(t, s.key(t, "list", "demo"), "expired ")
+}
