@@ -52,8 +52,9 @@ const (
 	// CreateExports is making an export by GraphQL, where imports are made too.
 	CreateExports Operation = "Mutation.createJob exports"
 
-	userPath = "/open/account/{account}/user/{user}"
-	anyQL    = "POST /graphql"
+	userPath   = "/open/account/{account}/user/{user}"
+	anyQL      = "POST /graphql"
+	anyQLByGet = "GET /graphql"
 )
 
 // permitted is what the roles between all and tokens permit, besides what Permits
@@ -62,7 +63,7 @@ const (
 var permitted = map[Role][]Operation{
 	RoleRead: {anyQL, ReadExports},
 	RoleEvents: {
-		anyQL,
+		anyQL, anyQLByGet,
 		LogEvents, LogEventsQL, "Mutation.logUserEvents",
 		Identify, "POST " + userPath, "POST /user", "Mutation.upsertUser", "Mutation.upsertUsers",
 		LookUpCode, "GET /discount/{code}", "GET /coupon/{code}", "Query.referralCode",
@@ -70,7 +71,7 @@ var permitted = map[Role][]Operation{
 		"UserEventResult.events", "BulkUserEventResult.events", "ApiError.events", "UserEventResult.user", "User.referredBy",
 	},
 	RoleImport: {
-		anyQL,
+		anyQL, anyQLByGet,
 		"POST /export/upload", "GET /export/{id}/download",
 		"Query.validateJobCreation", "Mutation.validateJobCreation", "Mutation.createJob",
 		"Query.job", "Query.jobs", "JobList.data", "Job.stats",

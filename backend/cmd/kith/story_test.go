@@ -207,15 +207,17 @@ type stage struct {
 
 func (g *ground) stage(t *testing.T) *stage {
 	t.Helper()
-	return g.stageWith(t, func(*program.Engine) *http.ServeMux { return nil })
+	return g.stageWith(t, noPages)
 }
+
+func noPages(*program.Engine) *http.ServeMux { return nil }
 
 // stageWith is stage for a backend that has pages.
 func (g *ground) stageWith(t *testing.T, pages func(*program.Engine) *http.ServeMux) *stage {
 	t.Helper()
 	database := filepath.Join(t.TempDir(), "kith.db")
 	copyFile(t, g.database, database)
-	return g.stageOn(t, "file:"+database, "file:"+database)
+	return g.stageOn(t, "file:"+database, "file:"+database, pages)
 }
 
 // serverStage is a stage whose edge reads and writes a libSQL server of its own, as
@@ -224,11 +226,11 @@ func (g *ground) stageWith(t *testing.T, pages func(*program.Engine) *http.Serve
 func (g *ground) serverStage(t *testing.T) *stage {
 	t.Helper()
 	server := sqldtest.StartWith(t, sqldtest.Options{Alone: true, File: g.database})
-	return g.stageOn(t, "file:"+server.PrimaryFile(), "http"+strings.TrimPrefix(server.PrimaryURL(), "ws"))
+	return g.stageOn(t, "file:"+server.PrimaryFile(), "http"+strings.TrimPrefix(server.PrimaryURL(), "ws"), noPages)
 }
 
 // stageOn is a stage on a database, under its URLs for the backend and for the edge.
-func (g *ground) stageOn(t *testing.T, database, edgeDatabase string) *stage {
+func (g *ground) stageOn(t *testing.T, database, edgeDatabase string, pages func(*program.Engine) *http.ServeMux) *stage {
 	t.Helper()
 	s := &stage{ground: g, flags: databaseFlags{DatabaseURL: database, MasterKey: storyKey}, edgeDatabase: edgeDatabase}
 	engine := openStory(t, database, &s.clock)
