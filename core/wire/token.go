@@ -67,7 +67,21 @@ func verifiedClaims(secrets []string, token string, now core.Time, undated bool)
 	if err != nil {
 		return "", badToken("is not a JWT")
 	}
+	if keyTwice(gjson.Parse(claims)) {
+		return "", badToken("has a claim twice, and readers would differ in which one counts")
+	}
 	return claims, checkTimes(claims, now, undated)
+}
+
+// keyTwice reports whether an object in v has a key twice, however deep.
+func keyTwice(v gjson.Result) (twice bool) {
+	seen := map[string]bool{}
+	v.ForEach(func(key, value gjson.Result) bool {
+		twice = v.IsObject() && seen[key.String()] || value.IsObject() && keyTwice(value) || value.IsArray() && keyTwice(value)
+		seen[key.String()] = true
+		return !twice
+	})
+	return twice
 }
 
 // UndatedLife is how long a token without exp is good for after its iat, where a

@@ -112,6 +112,8 @@ func TestVerifyToken_Refused(t *testing.T) {
 		"payload is cut":          signed(bob[:10]),
 		"payload is too deep":     signed(`{"user":` + strings.Repeat("[", 30) + strings.Repeat("]", 30) + "}"),
 		"payload is a list":       signed(`[` + bob + `]`),
+		"a claim twice":           signed(`{"user":{"id":"bob","accountId":"a"},"exp":9999999999,"exp":1}`),
+		"an id twice":             signed(`{"user":{"id":"bob","accountId":"a","\u0069d":"eve"},"exp":9999999999}`),
 		"nobody":                  signed(`{}`),
 		"anonymous":               signed(`{"allowAnonymous":true}`),
 		"user is a text":          signed(`{"user":"bob"}`),
