@@ -42,14 +42,14 @@ func isToken(s string) bool {
 // body's own, whatever the guest said, except where a length describes a body
 // that is not sent.
 func (r *response) write(w http.ResponseWriter, method string) {
-	headers := w.Header()
+	given := http.Header{}
 	for _, h := range r.headers {
-		headers.Add(h.name, h.value)
+		given.Add(h.name, h.value)
 	}
-	connection := http.Header{"Connection": headers["Connection"]}
-	for name := range headers {
-		if hopByHop(name, connection) {
-			headers.Del(name)
+	headers := w.Header()
+	for name, values := range given {
+		if !hopByHop(name, given) {
+			headers[name] = append(headers[name], values...)
 		}
 	}
 	if _, ok := headers["Content-Type"]; !ok {

@@ -188,7 +188,7 @@ const (
 // serveHTTP serves until the context ends, then drains.
 func (e *env) serveHTTP(listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout,
+		Handler: closeAfterChunks(handler), ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout,
 		WriteTimeout: requestTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 	}
 	failed := make(chan error, 1)
@@ -212,4 +212,16 @@ func listen(addr string) (net.Listener, error) {
 		return nil, fmt.Errorf("%w (another kith may be running; KITH_EDGE_ADDR, KITH_BACKEND_ADDR, KITH_LAB_ADDR and KITH_SFTP_ADDR choose other addresses)", err)
 	}
 	return listener, nil
+}
+
+// closeAfterChunks ends the connection after a request whose body comes in chunks. A
+// proxy in front may have taken its length from a Content-Length beside them, and what
+// follows on the connection for another request (RFC 9112, 6.1).
+func closeAfterChunks(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if len(r.TransferEncoding) > 0 {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
 }
