@@ -208,8 +208,9 @@ var walls = []wall{
 		why:     "it hosts any component, so it knows no rule of this one"},
 	{pkg: "kith/wasm/cluster", kith: []string{"kith/wasm/cluster"}, why: "it starts built programs and knows nothing of them"},
 	{pkg: "kith/wasm/transcript", kith: []string{"kith/wasm/transcript"}, why: "it plays stories against any server"},
+	{pkg: "kith/wasm/e2e/attack", kith: []string{"kith/wasm/e2e/attack"}, why: "it lists requests and answers"},
 	{pkg: "kith/wasm/e2e", kith: []string{"kith/wasm/bodies", "kith/wasm/e2e", "kith/wasm/host", "kith/edge/abi"}, modules: []string{"github.com/tetratelabs/wazero/..."},
-		tests: []string{"kith/wasm/host", "kith/wasm/transcript", "kith/backend/testenv", "kith/backend/store/sqldtest", "kith/backend/file/bucket/s3test", "kith/backend/client", "kith/core", "kith/core/job", "github.com/tetratelabs/wazero/...",
+		tests: []string{"kith/wasm/host", "kith/wasm/e2e/attack", "kith/wasm/transcript", "kith/backend/testenv", "kith/backend/store/sqldtest", "kith/backend/file/bucket/s3test", "kith/backend/client", "kith/core", "kith/core/job", "github.com/tetratelabs/wazero/...",
 			// The yardstick of the component: its handlers, compiled natively.
 			"kith/edge/serve", "kith/backend/store/flush", "kith/backend/store/turn",
 			// To walk the table of roles.

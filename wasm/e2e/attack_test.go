@@ -1,0 +1,118 @@
+package e2e
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kith/wasm/e2e/attack"
+)
+
+// Every attack of the tables is repelled, at the edge and at the backend.
+func TestAttacks(t *testing.T) {
+	t.Parallel()
+	s := demoSite(t)
+	s.createTenant(t, "other", "--landing-url", "https://shop.example/")
+	s.serve(t, "KITH_RATE_LIMIT=0")
+	s.identify(t, s.backend, "demo", "anna", `{"referralCode":"ANNA10","email":"anna@shop.example"}`)
+	s.identify(t, s.backend, "demo", "ben", `{"email":"ben@shop.example"}`)
+	s.serveEdge(t, "KITH_RATE_LIMIT=0")
+	target := attack.Target{Key: s.keys["demo"], OtherKey: s.keys["other"]}
+	for kind, rows := range target.Tables() {
+		for _, row := range rows {
+			for door, base := range map[string]string{"edge": s.edge, "backend": s.backend} {
+				if door == "backend" && row.EdgeOnly {
+					continue
+				}
+				t.Run(kind+"/"+row.Attack+"/"+door, func(t *testing.T) { repelled(t, base, row) })
+			}
+		}
+	}
+	// Nothing of that harmed anybody.
+	for _, base := range []string{s.edge, s.backend} {
+		mustCall(t, http.StatusFound, "GET", base+"/s/demo/ANNA10", "")
+		mustCall(t, http.StatusOK, "GET", base+"/api/v1/demo/code/ANNA10", "", s.auth("demo"))
+	}
+}
+
+// repelled sends one attack and compares all that comes back.
+func repelled(t *testing.T, base string, row attack.Row) {
+	c, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
+	require.NoError(t, err)
+	defer c.Close()
+	_, err = io.WriteString(c, request(row))
+	require.NoError(t, err)
+	require.NoError(t, c.SetReadDeadline(time.Now().Add(deadline)))
+	if row.Verbatim {
+		// The server may wait for more: what it says within half a second counts.
+		require.NoError(t, c.SetReadDeadline(time.Now().Add(500*time.Millisecond)))
+	}
+	text, _ := io.ReadAll(c)
+	answer, err := http.ReadResponse(bufio.NewReader(strings.NewReader(string(text))), nil)
+	require.NoError(t, err, "%q", text)
+	assert.Equal(t, row.Status, answer.StatusCode, "%s", text)
+	assert.Equal(t, 1, strings.Count(string(text), "HTTP/1."), "%s", text)
+	assert.Contains(t, string(text), row.Says)
+	if row.Never != "" {
+		assert.NotContains(t, string(text), row.Never)
+	}
+}
+
+// request is the request of a row as it is sent.
+func request(row attack.Row) string {
+	if row.Verbatim {
+		return row.Request
+	}
+	head, body, _ := strings.Cut(row.Request, "\n\n")
+	line, headers, _ := strings.Cut(head, "\n")
+	if !strings.Contains(head, "\nHost: ") {
+		headers += "\nHost: kith.test"
+	}
+	if body != "" {
+		headers += fmt.Sprintf("\nContent-Length: %d", len(body))
+	}
+	lines := line + " HTTP/1.1\n" + strings.TrimPrefix(headers, "\n") + "\nConnection: close\n\n"
+	return strings.ReplaceAll(lines, "\n", "\r\n") + body
+}
+
+var declared = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+
+// Every attack that no table has is shown by tests that exist.
+func TestAttacks_Elsewhere(t *testing.T) {
+	t.Parallel()
+	tests := map[string]bool{}
+	for _, dir := range []string{"backend", "core", "edge", "wasm"} {
+		require.NoError(t, filepath.WalkDir(filepath.Join(root, dir), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() && d.Name() == "node_modules" {
+				return cmp.Or(err, fs.SkipDir)
+			}
+			if !strings.HasSuffix(path, "_test.go") {
+				return nil
+			}
+			text, err := os.ReadFile(path)
+			for _, found := range declared.FindAllSubmatch(text, -1) {
+				tests[string(found[1])] = true
+			}
+			return err
+		}))
+	}
+	for _, attack := range attack.Elsewhere {
+		require.NotEmpty(t, attack.Tests, attack.Attack)
+		for _, name := range attack.Tests {
+			assert.Contains(t, tests, name, attack.Attack)
+		}
+	}
+}
