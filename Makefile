@@ -47,7 +47,7 @@ GUEST := go.mod go.sum $(wildcard $(TOOLCHAIN)/go.mod $(TOOLCHAIN)/*.json $(TOOL
 PROBE := wasm/host/testdata/probe
 SCRIPT := edge/script/kith.min.js
 
-.PHONY: help run run-cluster build edge graphiql tinygo test test-needs race guest short lint size golden bench soak fuzz clean FORCE
+.PHONY: help run run-cluster build edge graphiql tinygo test test-needs race guest short lint scan size golden bench soak fuzz clean FORCE
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s '|' 2>/dev/null \
@@ -100,6 +100,9 @@ lint: bin/.base bin/tools/staticcheck bin/edge.wasm ## format, vet and staticche
 	@go vet ./...
 	@echo "== staticcheck"
 	@bin/tools/staticcheck ./...
+
+scan: bin/tools/gosec bin/tools/govulncheck bin/edge.wasm ## look for weaknesses by gosec, and for known vulnerabilities by govulncheck
+	@$(TOOLCHAIN)/scan.sh
 
 size: bin/edge.wasm ## fail if the component or the browser script is too large
 	@size=$$(wc -c <bin/edge.wasm); \
@@ -191,6 +194,12 @@ bin/tools/minify: $(TOOLCHAIN)/minify/main.go $(TOOLCHAIN)/go.mod | bin/.base
 bin/tools/gotestsum bin/tools/staticcheck: $(TOOLCHAIN)/go.mod | bin/.base
 	@mkdir -p $(@D)
 	@$(STEP) "$(@F)" 10 env -C $(TOOLCHAIN) $(GO_BUILD) -o ../../$@ $$(sed -n 's|^\t\(.*/$(@F)\)$$|\1|p' $(TOOLCHAIN)/go.mod)
+
+# In a module of their own: their dependencies would change those of TinyGo and
+# staticcheck, and rebuild them.
+bin/tools/gosec bin/tools/govulncheck: $(wildcard $(TOOLCHAIN)/scan/*) | bin/.base
+	@mkdir -p $(@D)
+	@$(STEP) "$(@F)" 20 env -C $(TOOLCHAIN)/scan $(GO_BUILD) -o $(CURDIR)/$@ $$([ $(@F) = gosec ] && echo . || echo golang.org/x/vuln/cmd/govulncheck)
 
 bin/tools/wazero: go.mod | bin/.base
 	@mkdir -p $(@D)

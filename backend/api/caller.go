@@ -10,7 +10,7 @@ import (
 )
 
 // userTokenHeader carries a user token beside Authorization (reference, 2.2).
-const userTokenHeader = "X-SaaSquatch-User-Token"
+const userTokenHeader = "X-SaaSquatch-User-Token" // #nosec G101 -- the name of a header
 
 // caller authenticates a request to the tenant in its path, and refuses an API key
 // whose role does not permit it.

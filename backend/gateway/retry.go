@@ -50,7 +50,7 @@ func (c *Client) do(ctx context.Context, out call) (*xmltree.Node, error) {
 
 func pauseAfter(attempt int) time.Duration {
 	d := min(firstPause<<(min(attempt, 8)-1), maxPause/2)
-	return d/2 + rand.N(d)
+	return d/2 + rand.N(d) // #nosec G404 -- it spreads retries
 }
 
 // pause returns an error when ctx ends first.

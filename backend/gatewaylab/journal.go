@@ -97,7 +97,7 @@ func appendTo(path string, size int64) (*journal, error) {
 		_, err = file.Seek(size, io.SeekStart)
 	}
 	if err != nil {
-		file.Close()
+		_ = file.Close()
 		return nil, err
 	}
 	return &journal{file: file}, nil

@@ -43,7 +43,7 @@ func (p *Primary) appendPatiently(ctx context.Context, q querier, tenant core.Te
 		select {
 		case <-ctx.Done():
 			return false, err
-		case <-time.After(rand.N(time.Duration(try) * retryPause)):
+		case <-time.After(rand.N(time.Duration(try) * retryPause)): // #nosec G404 -- it spreads retries
 		}
 	}
 }

@@ -41,7 +41,7 @@ func (p preparing) connect(ctx context.Context) (driver.Conn, error) {
 		select {
 		case <-ctx.Done():
 			return nil, err
-		case <-time.After(rand.N(retryPause)):
+		case <-time.After(rand.N(retryPause)): // #nosec G404 -- it spreads retries
 		}
 	}
 }

@@ -241,7 +241,7 @@ func (p *Primary) untilKept(ctx context.Context, transact func() error) error {
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(rand.N(time.Duration(try) * retryPause)):
+		case <-time.After(rand.N(time.Duration(try) * retryPause)): // #nosec G404 -- it spreads retries
 		}
 	}
 }

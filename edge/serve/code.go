@@ -10,7 +10,7 @@ import (
 )
 
 // userTokenHeader carries a user token beside Authorization (reference, 2.2).
-const userTokenHeader = "x-saasquatch-user-token"
+const userTokenHeader = "x-saasquatch-user-token" // #nosec G101 -- the name of a header
 
 // code answers a look-up that the replica knows, to a holder of the API key.
 func (r *request) code(to route.Route) (abi.Response, error) {

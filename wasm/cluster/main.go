@@ -206,7 +206,7 @@ func startProcess(name, log, binary string, env, args []string) (*process, error
 		return nil, err
 	}
 	defer file.Close()
-	p := &process{command: exec.Command(binary, args...), done: make(chan struct{})}
+	p := &process{command: exec.Command(binary, args...), done: make(chan struct{})} // #nosec G204 -- a developer names the programs that it starts
 	p.command.Env, p.command.Stdout, p.command.Stderr = env, file, file
 	// Ctrl-C is for us: the children are stopped in order.
 	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -210,7 +210,7 @@ func (g *group) carryOut(calls []*call) carriedOut {
 	defer cancel()
 	results, err := g.to.transact(ctx, calls)
 	for err != nil && isLocked(err) && ctx.Err() == nil {
-		time.Sleep(rand.N(lockedPause))
+		time.Sleep(rand.N(lockedPause)) // #nosec G404 -- it spreads retries
 		results, err = g.to.transact(ctx, calls)
 	}
 	return carriedOut{calls, results, err}

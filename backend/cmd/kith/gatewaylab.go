@@ -46,7 +46,7 @@ func openLab(addr, journal string) (*gatewaylab.Lab, net.Listener, error) {
 	}
 	lab, err := gatewaylab.New(gatewaylab.Options{Journal: journal})
 	if err != nil {
-		listener.Close()
+		_ = listener.Close()
 		return nil, nil, err
 	}
 	return lab, listener, nil

@@ -50,10 +50,10 @@ func (l *line) carry(from net.Conn) {
 	}
 	defer l.remove(from, to)
 	go func() {
-		io.Copy(to, from)
-		to.Close()
+		_, _ = io.Copy(to, from)
+		_ = to.Close()
 	}()
-	io.Copy(from, to)
+	_, _ = io.Copy(from, to)
 }
 
 // add takes note of a pair of connections, unless the line is cut.
@@ -79,7 +79,7 @@ func (l *line) cut() {
 	defer l.mu.Unlock()
 	l.down = true
 	for c := range l.conns {
-		c.Close()
+		_ = c.Close()
 	}
 }
 
@@ -90,6 +90,6 @@ func (l *line) mend() {
 }
 
 func (l *line) close() {
-	l.listener.Close()
+	_ = l.listener.Close()
 	l.cut()
 }

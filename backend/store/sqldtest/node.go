@@ -69,7 +69,7 @@ func (n *node) spawn() error {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.Command(n.binary, n.args...)
+	cmd := exec.Command(n.binary, n.args...) // #nosec G204 -- tests run it, with their own arguments
 	cmd.Dir, cmd.Stdout, cmd.Stderr = n.dir, log, log
 	dieWithParent(cmd)
 	started, ended := make(chan error), make(chan struct{})
@@ -81,7 +81,7 @@ func (n *node) spawn() error {
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			cmd.Wait()
+			_ = cmd.Wait()
 		}
 	}()
 	if err := <-started; err != nil {
@@ -98,7 +98,7 @@ func (n *node) kill() {
 	if n.cmd == nil {
 		return
 	}
-	n.cmd.Process.Kill()
+	_ = n.cmd.Process.Kill()
 	<-n.ended
 	n.cmd = nil
 }

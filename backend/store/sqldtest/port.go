@@ -33,7 +33,7 @@ const firstPort, lastPort = 10_000, 32_000
 func FreeAddr() (string, error) {
 	var err error
 	for range 100 {
-		port := firstPort + rand.IntN(lastPort-firstPort)
+		port := firstPort + rand.IntN(lastPort-firstPort) // #nosec G404 -- any port will do
 		if err = reserve(port); err != nil {
 			continue
 		}

@@ -231,7 +231,7 @@ func Main(m *testing.M) {
 	if shared.cluster != nil {
 		shared.cluster.stop()
 	}
-	os.RemoveAll(dir)
+	_ = os.RemoveAll(dir)
 	os.Exit(code)
 }
 

@@ -77,7 +77,7 @@ func (f *File) do(lock func(*os.File) error) (err error) {
 	defer f.mu.Unlock()
 	if f.file == nil {
 		// To lock it, reading is enough: others may run as somebody else.
-		if f.file, err = os.OpenFile(f.path, os.O_RDONLY|os.O_CREATE, 0o644); err != nil {
+		if f.file, err = os.OpenFile(f.path, os.O_RDONLY|os.O_CREATE, 0o600); err != nil {
 			return wrap(err)
 		}
 	}

@@ -42,7 +42,7 @@ type Server struct {
 // Start runs a server of the test's own, and ends it with the test.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	command := exec.Command(binary(t), Bucket)
+	command := exec.Command(binary(t), Bucket) // #nosec G204 -- tests run it, with their own arguments
 	command.Env, command.Stderr = append(os.Environ(), Env...), os.Stderr
 	// The server ends when this pipe does, so also when the test process is killed.
 	stop, err := command.StdinPipe()
