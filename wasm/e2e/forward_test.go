@@ -58,7 +58,7 @@ func echoSite(t *testing.T, env ...string) *site {
 		_ = json.NewEncoder(w).Encode(arrived{r.Method, r.RequestURI, r.Host, r.Header, hex.EncodeToString(sum[:]), len(body)})
 	}))
 	t.Cleanup(echo.Close)
-	s := newSite(t)
+	s := demoSite(t)
 	s.backend = echo.URL
 	s.serveEdge(t, env...)
 	return s
@@ -255,7 +255,7 @@ func TestForward_BackendBelievesItsEdgeOnly(t *testing.T) {
 	mustCall(t, http.StatusNotFound, "GET", s.backend+"/?rsCode=X", "", "Host: other.example", "X-Forwarded-Host: shop.example")
 	mustCall(t, http.StatusFound, "GET", s.backend+"/?rsCode=X", "", "Host: shop.example")
 	// A component with another master key is not this backend's edge.
-	other := newSite(t)
+	other := demoSite(t)
 	other.backend = s.backend
 	other.serveEdge(t)
 	mustCall(t, http.StatusUnauthorized, "GET", other.edge+"/api/v1/demo/code/X", "", s.auth("demo"))

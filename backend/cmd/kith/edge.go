@@ -50,8 +50,7 @@ func (c *edgeCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	// The backend makes the database; a mistyped folder must not look like an empty one.
-	if err := c.exists(); err != nil {
+	if err := c.awaitDatabase(e.ctx); err != nil {
 		return err
 	}
 	loaded, err := c.load(e, &c.databaseFlags, trusted, c.BackendURL, c.DatabaseFallbackURL...)
@@ -76,6 +75,23 @@ func (c *edgeCommand) Run(e *env) error {
 		return err
 	}
 	return serveEdge(e, loaded, listener, c.connectionFlags, trusted)
+}
+
+// databasePatience is how long an edge waits for its backend to make the database, as
+// when both are started together for the first time.
+const databasePatience = 10 * time.Second
+
+// awaitDatabase returns an error when there is no file of the database, and none comes:
+// a mistyped folder must not look like an empty database.
+func (c *edgeCommand) awaitDatabase(ctx context.Context) error {
+	end := time.Now().Add(databasePatience)
+	for {
+		err := c.exists()
+		if err == nil || ctx.Err() != nil || time.Now().After(end) {
+			return err
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
 }
 
 // checkFallbacks refuses what is no fallback: only servers copy each other.
