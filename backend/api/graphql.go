@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"kith/backend/graphql"
+	"kith/backend/program"
 	"kith/core"
 	"kith/core/wire"
 )
@@ -83,6 +84,11 @@ func (a *API) answerGraphQL(w http.ResponseWriter, r *http.Request, call graphql
 	call.StatusOfErrors = kind == wire.GraphQLResponseType
 	call.Cookie, call.IP, call.Base = cookies(r), userIP(call.Caller, r), cmp.Or(a.origin(r), call.Caller.Share("").Origin)
 	call.Attempt = func() error { return a.guesses().inCall(call.Caller, r, &attempts) }
+	call.Remember = func(c program.Caller, id core.UserID) {
+		if set := a.Engine.RememberCookieUser(c, a.visit(r), id); set != "" {
+			w.Header().Set("Set-Cookie", set)
+		}
+	}
 	status, answer, err := a.GraphQL.Answer(r.Context(), call)
 	if err != nil {
 		return err

@@ -27,6 +27,9 @@ func TestCallers(t *testing.T) {
 		own, other, nobody int64
 	}{
 		{`{identityFunction(value:1)}`, 0, 0, 0},
+		{`{ids(length:2)}`, 0, 0, 0},
+		{`mutation{createUser(userInput:{` + anna + `}){id}}`, 409, 403, 401},
+		{`mutation{createCookieUser(userInput:{firstName:"Cara"}){id}}`, 403, 403, 401},
 		{`{viewer{permissions}}`, 0, 0, 0},
 		{`{tenant{tenantAlias}}`, 403, 403, 401},
 		{`{user(` + anna + `){id}}`, 0, 403, 401},

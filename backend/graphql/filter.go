@@ -1,43 +1,19 @@
 package graphql
 
-import (
-	"slices"
-
-	"kith/core"
-)
+import "kith/core"
 
 // filterReader reads the conditions of a filter; the first problem stays.
 type filterReader struct {
 	at string
 	a  argument
-	// asked are the conditions that were read.
-	asked []string
+	// outer is the filter that this one is in, or nil.
+	outer *filterReader
 	err   error
-}
-
-// condition is what a condition asks for.
-func (r *filterReader) condition(name string) argument {
-	r.asked = append(r.asked, name)
-	return r.a.member(name)
-}
-
-// known refuses a filter that is none, and one with conditions that nobody
-// reads. The executor does so where the schema has its form.
-func (r *filterReader) known() {
-	object, ok := r.a.object()
-	if !ok {
-		r.fail(core.Malformed(r.at, "must be an object"))
-	}
-	for name := range object {
-		if !slices.Contains(r.asked, name) {
-			r.fail(core.Malformed(r.at+"."+name, "is not a condition that is known here"))
-		}
-	}
 }
 
 // text is the value of a condition; "" when it is not given.
 func (r *filterReader) text(name string) string {
-	s, err := r.condition(name).text(r.at + "." + name)
+	s, err := r.a.member(name).text(r.at + "." + name)
 	r.fail(err)
 	return s
 }
@@ -45,7 +21,7 @@ func (r *filterReader) text(name string) string {
 // texts are the values of a condition that takes several, and of one that takes
 // one; no condition is nil.
 func (r *filterReader) texts(several, one string) []string {
-	list := r.condition(several)
+	list := r.a.member(several)
 	if list.value == nil {
 		if s := r.text(one); s != "" {
 			return []string{s}
@@ -76,11 +52,22 @@ func (r *filterReader) texts(several, one string) []string {
 // span are the two conditions on a date.
 func (r *filterReader) span(name string) (s core.Span) {
 	var err error
-	s.From, err = r.condition(name + "_gte").date(r.at + "." + name + "_gte")
+	s.From, err = r.a.member(name + "_gte").date(r.at + "." + name + "_gte")
 	r.fail(err)
-	s.Before, err = r.condition(name + "_lt").date(r.at + "." + name + "_lt")
+	s.Before, err = r.a.member(name + "_lt").date(r.at + "." + name + "_lt")
 	r.fail(err)
 	return s
+}
+
+// nested reads the conditions within one; nothing is wrong with one that is not
+// given.
+func (r *filterReader) nested(name string) *filterReader {
+	return &filterReader{at: r.at + "." + name, a: r.a.member(name), outer: r}
+}
+
+// user are the account and the user that a filter names.
+func (r *filterReader) user() (account core.AccountID, user core.UserID) {
+	return core.AccountID(r.text("accountId_eq")), core.UserID(r.text("id_eq"))
 }
 
 // whose are the conditions on a user.
@@ -93,6 +80,9 @@ func (r *filterReader) whose() (account core.AccountID, user core.UserID) {
 }
 
 func (r *filterReader) fail(err error) {
+	if r.outer != nil {
+		r.outer.fail(err)
+	}
 	if r.err == nil {
 		r.err = err
 	}

@@ -77,6 +77,9 @@ type Request struct {
 	Cookie, IP string
 	// Base is the origin at which links to the service begin.
 	Base string
+	// Remember has the browser know again a user whom the call identified without
+	// ids, as a caller that IdentifyCookieUser returned; it may be nil.
+	Remember func(program.Caller, core.UserID)
 	// QueriesOnly refuses a mutation.
 	QueriesOnly bool
 	// StatusOfErrors gives an answer without data the status of its first error,

@@ -80,6 +80,15 @@ func (u *user) MessageLink(args shareArguments) (*string, error) {
 	return pointer(u.stored.Share.Origin + path + "?" + query.Encode()), nil
 }
 
+// ProgramShareLinks are the links of the user's codes by program, as GET of a user
+// has them.
+func (u *user) ProgramShareLinks() *node {
+	if u.hidden {
+		return nil
+	}
+	return pointer(node(wire.ProgramShareLinks(u.stored)))
+}
+
 // ShareLinks are the links of the user's code in a program by engagement and
 // medium, as GET of a user's shareurls has them; null without a code.
 func (u *user) ShareLinks(args shareArguments) (*node, error) {

@@ -3,6 +3,9 @@ package graphql
 import (
 	"context"
 
+	"github.com/tidwall/gjson"
+	"github.com/vektah/gqlparser/v2/ast"
+
 	"kith/core"
 	"kith/core/referral"
 )
@@ -31,13 +34,16 @@ func (*mutation) ModerateGraphNodes(ctx context.Context, args struct {
 	if err := c.Caller.MustHoldKey(); err != nil {
 		return nil, err
 	}
-	r := &filterReader{at: "filter", a: args.Filter}
+	// The schema takes any JSON; what it is depends on graphNodeType.
+	filter, err := inputs{schema: c.schema}.coerce(ast.NonNullNamedType("ReferralFilterInput", nil), gjson.Parse(args.Filter.json()), "filter")
+	if err != nil {
+		return nil, err
+	}
+	r := &filterReader{at: "filter", a: argument{filter}}
 	f := r.referrals()
-	r.known()
 	if r.err != nil {
 		return nil, r.err
 	}
-	var err error
 	if f.Limit, err = within("limit", args.Limit, referral.MaxModerations); err != nil {
 		return nil, err
 	}

@@ -144,6 +144,8 @@ func (r *filterReader) referrals() (f referral.Filter) {
 	f.ID, f.Program = r.text("id_eq"), core.ProgramKey(r.text("programId_eq"))
 	f.ReferrerModeration, f.ReferredModeration = r.side("referrerModerationStatus_eq"), r.side("referredModerationStatus_eq")
 	f.Started, f.Ended = r.span("dateReferralStarted"), r.span("dateReferralEnded")
+	f.ReferrerAccount, f.ReferrerUser = r.nested("referrer_user").user()
+	f.ReferredAccount, f.ReferredUser = r.nested("referred_user").user()
 	f.Converted = both(r.span("dateReferralPaid"), r.span("dateConverted"))
 	return f
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"kith/backend/program"
+	"kith/core"
 )
 
 // viewer is who makes a call.
@@ -61,6 +62,25 @@ func (*query) Tenant(ctx context.Context) (*tenant, error) {
 		return nil, err
 	}
 	return newTenant(c), nil
+}
+
+// maxIDs is how many ids a call may ask for at once.
+const maxIDs = 1000
+
+// Ids are new ones.
+func (*query) Ids(ctx context.Context, args struct{ Length argument }) (*[]id, error) {
+	n, err := args.Length.number("length", 0)
+	if err != nil {
+		return nil, err
+	}
+	if n < 1 || n > maxIDs {
+		return nil, core.Invalid("length", "must be a whole number from 1 to 1000")
+	}
+	out := make([]id, n)
+	for i := range out {
+		out[i] = id(callOf(ctx).engine.NewID())
+	}
+	return &out, nil
 }
 
 // IdentityFunction returns its argument.

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"kith/backend/program"
@@ -238,27 +241,56 @@ type userList struct {
 	TotalCount long
 }
 
-// Users are the tenant's, in the order of their ids.
-func (*query) Users(ctx context.Context, args struct {
-	Filter, Query argument
+// userArguments choose and sort users.
+type userArguments struct {
+	Filter, Query, SortBy argument
 	pageArguments
-}) (*userList, error) {
+}
+
+func (a userArguments) filter() (f referral.UserFilter, err error) {
+	text, err := a.Query.text("query")
+	if err != nil {
+		return f, err
+	}
+	if f.Words, err = referral.SearchWords("query", text); err != nil {
+		return f, err
+	}
+	r := &filterReader{at: "filter", a: a.Filter}
+	f.Account, f.ID = r.user()
+	f.Email = r.text("email_eq")
+	if r.err != nil {
+		return f, r.err
+	}
+	for i, by := range a.SortBy.list() {
+		order, err := userOrder("sortBy["+strconv.Itoa(i)+"]", by)
+		if err != nil {
+			return f, err
+		}
+		f.Order = append(f.Order, order)
+	}
+	f.Limit, f.Offset, err = a.page()
+	return f, err
+}
+
+func userOrder(at string, by argument) (o referral.UserOrder, err error) {
+	if o.Field, err = by.member("field").text(at + ".field"); err != nil {
+		return o, err
+	}
+	if !slices.Contains(referral.UserFields, o.Field) {
+		return o, core.Invalid(at+".field", "must be one of "+strings.Join(referral.UserFields, ", "))
+	}
+	o.Descending = by.member("order").value == "DESC"
+	return o, nil
+}
+
+// Users are the tenant's, in the order of their ids unless the call says another.
+func (*query) Users(ctx context.Context, args userArguments) (*userList, error) {
 	c := callOf(ctx)
 	if err := c.Caller.MustHoldKey(); err != nil {
 		return nil, err
 	}
-	if args.Filter.value != nil {
-		return c.usersByFilter(ctx, args.Filter)
-	}
-	text, err := args.Query.text("query")
+	f, err := args.filter()
 	if err != nil {
-		return nil, err
-	}
-	var f referral.UserFilter
-	if f.Words, err = referral.SearchWords("query", text); err != nil {
-		return nil, err
-	}
-	if f.Limit, f.Offset, err = args.page(); err != nil {
 		return nil, err
 	}
 	page, total, err := c.engine.Users(ctx, c.tenant, f)
@@ -266,22 +298,6 @@ func (*query) Users(ctx context.Context, args struct {
 		return nil, err
 	}
 	return &userList{Data: newUsers(c, page), Count: int32(len(page)), TotalCount: long(total)}, nil
-}
-
-// usersByFilter is the one user that a filter names, if there is one.
-func (c *call) usersByFilter(ctx context.Context, filter argument) (*userList, error) {
-	account, id, err := userKey{AccountID: filter.member("accountId_eq"), ID: filter.member("id_eq")}.ids("filter.accountId_eq", "filter.id_eq")
-	if err != nil {
-		return nil, err
-	}
-	found, err := c.user(ctx, account, id)
-	if err != nil {
-		return nil, err
-	}
-	if found == nil {
-		return &userList{Data: []*user{}}, nil
-	}
-	return &userList{Data: []*user{found}, Count: 1, TotalCount: 1}, nil
 }
 
 // userKey names a user, as most calls about one do.
@@ -322,16 +338,24 @@ func (*query) User(ctx context.Context, args userKey) (*user, error) {
 	return c.user(ctx, account, user)
 }
 
+type userInputArguments struct{ UserInput argument }
+
 // UpsertUser identifies a user.
-func (*mutation) UpsertUser(ctx context.Context, args struct{ UserInput argument }) (*user, error) {
-	return callOf(ctx).upsertUser(ctx, args.UserInput)
+func (*mutation) UpsertUser(ctx context.Context, args userInputArguments) (*user, error) {
+	return callOf(ctx).identify(ctx, args.UserInput, auth.UpsertUser)
 }
 
-func (c *call) upsertUser(ctx context.Context, input argument) (*user, error) {
+// CreateUser identifies a user who must not exist yet.
+func (*mutation) CreateUser(ctx context.Context, args userInputArguments) (*user, error) {
+	return callOf(ctx).identify(ctx, args.UserInput, auth.CreateUser)
+}
+
+// identify is UpsertUser, or CreateUser for its endpoint.
+func (c *call) identify(ctx context.Context, input argument, endpoint auth.Endpoint) (*user, error) {
 	if err := c.input(); err != nil {
 		return nil, err
 	}
-	account, user, err := userKey{AccountID: input.member("accountId"), ID: input.member("id")}.parse(c, auth.UpsertUser)
+	account, user, err := userKey{AccountID: input.member("accountId"), ID: input.member("id")}.parse(c, endpoint)
 	if err != nil {
 		return nil, err
 	}
@@ -343,11 +367,41 @@ func (c *call) upsertUser(ctx context.Context, input argument) (*user, error) {
 	if update, err = c.Caller.Vouched(update, body); err != nil {
 		return nil, err
 	}
-	done, err := c.engine.Identify(ctx, c.tenant, program.Identification{Update: update, Cookie: c.Cookie, IP: c.IP, Share: c.Caller.Share(c.Base)})
+	in := c.identification()
+	in.Update, in.Create = update, endpoint == auth.CreateUser
+	done, err := c.engine.Identify(ctx, c.tenant, in)
 	if err != nil {
 		return nil, err
 	}
 	return newUsers(c, []wire.UserInfo{done.UserInfo})[0], nil
+}
+
+// identification is one of which nothing but the request is known yet.
+func (c *call) identification() program.Identification {
+	return program.Identification{Cookie: c.Cookie, IP: c.IP, Share: c.Caller.Share(c.Base)}
+}
+
+// CreateCookieUser identifies a user without ids.
+func (*mutation) CreateCookieUser(ctx context.Context, args userInputArguments) (*user, error) {
+	c := callOf(ctx)
+	if err := c.input(); err != nil {
+		return nil, err
+	}
+	if err := c.Caller.May(auth.CreateCookieUser, "", ""); err != nil {
+		return nil, err
+	}
+	body := []byte(args.UserInput.without("lastInitial", "cookieId").json())
+	caller, done, err := c.engine.IdentifyCookieUser(ctx, c.Caller, body, c.identification())
+	if err != nil {
+		return nil, err
+	}
+	if c.Remember != nil {
+		c.Remember(caller, done.User.ID)
+	}
+	// Whoever the user is, is the caller from here on.
+	own := &call{Server: c.Server, Request: c.Request, tenant: c.tenant, budget: c.budget}
+	own.Caller = caller
+	return newUsers(own, []wire.UserInfo{done.UserInfo})[0], nil
 }
 
 // blocked is a user who was blocked, or no longer is.
@@ -446,7 +500,7 @@ func (*mutation) UpsertUsers(ctx context.Context, args struct{ UserInputs argume
 	out := make([]upserted, len(inputs))
 	for i, input := range inputs {
 		var err error
-		if out[i].user, err = c.upsertUser(ctx, input); err != nil {
+		if out[i].user, err = c.identify(ctx, input, auth.UpsertUser); err != nil {
 			out[i].err = c.apiError(err)
 		}
 	}

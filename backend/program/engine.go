@@ -112,6 +112,9 @@ func GatewayKinds() []string {
 }
 
 // newID makes a record id.
+// NewID returns an id that nothing has.
+func (e *Engine) NewID() string { return e.newID(e.Now()) }
+
 func (e *Engine) newID(now core.Time) string { return core.NewID(now, e.entropy6()) }
 
 func (e *Engine) entropy6() (b [6]byte) {

@@ -16,23 +16,47 @@ import (
 // what was found.
 const found = `FROM user_index CROSS JOIN user u ON u.seq = user_index.rowid WHERE user_index MATCH ? AND +u.tenant = ?`
 
-// Users returns a page of users with their codes, in the order of their ids, and
-// how many there are in all.
+// Users returns a page of users with their codes, and how many there are in all.
 func (r Reads) Users(ctx context.Context, tenant core.TenantAlias, f referral.UserFilter) (page []referral.User, total int, err error) {
 	from, args := `FROM user u WHERE u.tenant = ?`, []any{string(tenant)}
-	if len(f.Words) > 0 {
-		from, args = found, []any{matching(tenant, f.Words), string(tenant)}
+	if words := f.IndexWords(); len(words) > 0 {
+		from, args = found, []any{matching(tenant, words), string(tenant)}
+	}
+	for _, equal := range [][2]string{
+		{` AND u.account_id = ?`, string(f.Account)}, {` AND u.id = ?`, string(f.ID)}, {` AND u.email = ? COLLATE NOCASE`, f.Email},
+	} {
+		if equal[1] != "" {
+			from, args = from+equal[0], append(args, equal[1])
+		}
 	}
 	if err := r.q.QueryRowContext(ctx, `SELECT count(*) `+from, args...).Scan(&total); err != nil {
 		return nil, 0, fmt.Errorf("store: count users: %w", err)
 	}
-	rows, err := r.q.QueryContext(ctx, `SELECT `+userColumns+` `+from+` ORDER BY u.account_id, u.id LIMIT ? OFFSET ?`,
+	rows, err := r.q.QueryContext(ctx, `SELECT `+userColumns+` `+from+` ORDER BY `+userOrder(f.Order)+` LIMIT ? OFFSET ?`,
 		append(args, f.Limit, f.Offset)...)
 	page, err = collect(rows, err, "users", func(rows *sql.Rows, u *referral.User) error { return scanUser(rows, u) })
 	if err != nil || len(page) == 0 {
 		return nil, total, err
 	}
 	return page, total, r.attachCodes(ctx, tenant, page)
+}
+
+// userSorts are what referral.UserFields are in the table.
+var userSorts = map[string]string{
+	"id": `u.id`, "accountId": `u.account_id`, "firstName": `u.first_name COLLATE NOCASE`, "lastName": `u.last_name COLLATE NOCASE`,
+	"email": `u.email COLLATE NOCASE`, "dateCreated": `u.created_at`,
+}
+
+func userOrder(all []referral.UserOrder) string {
+	var order strings.Builder
+	for _, one := range all {
+		order.WriteString(userSorts[one.Field])
+		if one.Descending {
+			order.WriteString(` DESC`)
+		}
+		order.WriteString(`, `)
+	}
+	return order.String() + `u.account_id, u.id`
 }
 
 // matching asks the index for the users who have, for each word, a term that

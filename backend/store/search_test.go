@@ -90,6 +90,68 @@ func TestUsers_FoundByAnyWord(t *testing.T) {
 	}
 }
 
+// Each condition narrows the list by itself and beside others, and a field sorts it
+// in both directions; the ids decide among equals.
+func TestUsers_NarrowedAndSorted(t *testing.T) {
+	t.Parallel()
+	p, err := Open("file:"+filepath.Join(t.TempDir(), "kith.db"), "")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = p.Close() })
+	require.NoError(t, p.Migrate(t.Context(), 1))
+	require.NoError(t, p.Write(t.Context(), 1, func(tx *Tx) error {
+		for _, tenant := range []core.TenantAlias{"t", "other"} {
+			require.NoError(t, tx.exec(t.Context(), "tenant", `INSERT INTO tenant (alias, key_hash, key_sealed, discount_id, consent, consent_cookie, created_at)
+				VALUES (?1, ?1, 's', 'd', 'off', '', 1)`, string(tenant)))
+			for i, name := range []string{"bea", "Abe", "cid"} {
+				account := core.AccountID("a" + strconv.Itoa(i%2))
+				if i < 2 {
+					require.NoError(t, tx.PutAccount(t.Context(), tenant, referral.NewAccount(account, 1)))
+				}
+				u := referral.NewUser(account, core.UserID("u"+strconv.Itoa(i)), core.Time(10-i))
+				u.FirstName, u.Email = name, name+"@Example.com"
+				require.NoError(t, tx.PutUser(t.Context(), tenant, u))
+				require.NoError(t, tx.PutTerms(t.Context(), tenant, u))
+			}
+		}
+		return nil
+	}))
+	reads := p.Reads
+	reads.q = explained{p.read, t}
+	for _, c := range []struct {
+		filter referral.UserFilter
+		want   []core.UserID
+	}{
+		{referral.UserFilter{ID: "u1"}, []core.UserID{"u1"}},
+		{referral.UserFilter{ID: "u"}, nil},
+		{referral.UserFilter{ID: "U1"}, nil},
+		{referral.UserFilter{Account: "a0"}, []core.UserID{"u0", "u2"}},
+		{referral.UserFilter{Account: "a0", ID: "u2"}, []core.UserID{"u2"}},
+		{referral.UserFilter{Account: "a0", Email: "abe@example.com"}, nil},
+		{referral.UserFilter{Email: "ABE@example.COM"}, []core.UserID{"u1"}},
+		{referral.UserFilter{Email: "abe@example"}, nil},
+		{referral.UserFilter{Email: "abe@example.com", ID: "u0"}, nil},
+		{referral.UserFilter{Words: []string{"example"}, Account: "a0"}, []core.UserID{"u0", "u2"}},
+		{referral.UserFilter{Words: []string{"example"}, Order: []referral.UserOrder{{Field: "firstName"}}}, []core.UserID{"u1", "u0", "u2"}},
+		{referral.UserFilter{Words: []string{"example"}, Order: []referral.UserOrder{{Field: "email", Descending: true}}}, []core.UserID{"u2", "u0", "u1"}},
+		{referral.UserFilter{Words: []string{"example"}, Order: []referral.UserOrder{{Field: "dateCreated"}}}, []core.UserID{"u2", "u1", "u0"}},
+		{referral.UserFilter{Words: []string{"example"}, Order: []referral.UserOrder{{Field: "accountId", Descending: true}}}, []core.UserID{"u1", "u0", "u2"}},
+		{referral.UserFilter{Words: []string{"example"}, Order: []referral.UserOrder{{Field: "lastName"}, {Field: "id", Descending: true}}}, []core.UserID{"u2", "u1", "u0"}},
+	} {
+		c.filter.Limit = 10
+		page, total, err := reads.Users(t.Context(), "t", c.filter)
+		require.NoError(t, err)
+		var got []core.UserID
+		for _, u := range page {
+			got = append(got, u.ID)
+		}
+		require.Equal(t, c.want, got, "%+v", c.filter)
+		require.Equal(t, len(got), total)
+	}
+	for _, field := range referral.UserFields {
+		require.Contains(t, userSorts, field)
+	}
+}
+
 // Users of before are found by what they were found by, until they are forgotten,
 // and keep their codes in the order in which they got them.
 func TestMigrate_OldTermsAreIndexed(t *testing.T) {

@@ -21,8 +21,38 @@ type UserFilter struct {
 	// Words are those that the user has a term for that begins with it, each of
 	// them; see SearchWords.
 	Words []string
+	// Account and ID are the user's, and Email is their address in any case.
+	Account core.AccountID
+	ID      core.UserID
+	Email   string
+	// Order is what the list is sorted by; the ids decide among equals.
+	Order []UserOrder
 	// Limit is the size of the page and Offset how many users are before it.
 	Limit, Offset int
+}
+
+// UserOrder sorts users by a field, which UserFields has.
+type UserOrder struct {
+	Field      string
+	Descending bool
+}
+
+// UserFields are the fields that users can be sorted by.
+var UserFields = []string{"id", "accountId", "firstName", "lastName", "email", "dateCreated"}
+
+// IndexWords are Words, and those of the other conditions where no account narrows
+// the list.
+func (f UserFilter) IndexWords() []string {
+	words := slices.Clone(f.Words)
+	if f.Account != "" {
+		return words
+	}
+	for _, text := range []string{string(f.ID), f.Email} {
+		if text != "" {
+			words = append(words, cutTerm(strings.ToLower(text)))
+		}
+	}
+	return words
 }
 
 // SearchWords reads a text that somebody looks for users by: words in any case,

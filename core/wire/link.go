@@ -60,17 +60,28 @@ func (w *writer) flatMembers(s link.Share, code core.ReferralCode) {
 
 // programLinks writes a user's links by program (reference, 1.2).
 func (w *writer) programLinks(u UserInfo) {
-	w.object("programShareLinks", func() {
-		for _, c := range u.User.Codes {
-			l := w.links(u.Share, c.Code)
-			w.object(string(c.Program), func() {
-				l.link("cleanShareLink", "", "")
-				for _, e := range [...]link.Engagement{link.Unknown, "EMAIL", "MOBILE"} {
-					w.object(string(e), func() { l.link("DIRECT", e, "DIRECT") })
-				}
-			})
-		}
-	})
+	w.object("programShareLinks", func() { w.programMembers(u) })
+}
+
+func (w *writer) programMembers(u UserInfo) {
+	for _, c := range u.User.Codes {
+		l := w.links(u.Share, c.Code)
+		w.object(string(c.Program), func() {
+			l.link("cleanShareLink", "", "")
+			for _, e := range [...]link.Engagement{link.Unknown, "EMAIL", "MOBILE"} {
+				w.object(string(e), func() { l.link("DIRECT", e, "DIRECT") })
+			}
+		})
+	}
+}
+
+// ProgramShareLinks writes a user's links by program: a JSON object.
+func ProgramShareLinks(u UserInfo) string {
+	w := writer{}
+	w.open()
+	w.programMembers(u)
+	w.close()
+	return string(w.b)
 }
 
 // ShareURLs writes a user's links in the newer form: by engagement and by medium
