@@ -18,6 +18,9 @@ const (
 	// Most of them are in different places; validation compares them all, and each
 	// that are in the same place is an error.
 	maxConflicts = 200
+	// maxOverlap is how many pairs of fields may share a response name, which
+	// validation compares where they are in the same place.
+	maxOverlap = 50_000
 	// maxQuery is the longest document, in bytes; variables are bounded by the
 	// body alone.
 	maxQuery = 128 << 10
@@ -34,7 +37,7 @@ const (
 	maxFields = 2000
 	// maxFragments is how many fragments a document may have, and how often it may
 	// spread them: validation compares each with each.
-	maxFragments = 500
+	maxFragments = 200
 	// maxCost is how many fields the answer may have: what is asked for within
 	// a list counts as often as its limit says.
 	maxCost = 50_000
@@ -105,7 +108,11 @@ func bounded(d *ast.QueryDocument, most bounds) error {
 	if max(len(d.Fragments), c.spreads) > most.fragments {
 		return core.Invalid("query", "must not have more than "+strconv.Itoa(most.fragments)+" fragments, nor spread them more often")
 	}
-	if c.conflicts() > maxConflicts {
+	overlap, conflicts := c.pairs()
+	if overlap > maxOverlap {
+		return core.Invalid("query", "must not use the same names in more than "+strconv.Itoa(maxOverlap)+" pairs of fields: ask for less at once")
+	}
+	if conflicts > maxConflicts {
 		return core.Invalid("query", "must not use the same names for different fields, or with different arguments, in more than "+
 			strconv.Itoa(maxConflicts)+" pairs of fields: use another alias for each")
 	}
@@ -144,16 +151,18 @@ func meaning(f *ast.Field) string {
 	return b.String()
 }
 
-// conflicts are the pairs of fields that share a response name and differ.
-func (c *census) conflicts() (pairs int) {
+// pairs counts those of fields that share a response name, and those that differ
+// besides.
+func (c *census) pairs() (overlap, conflicts int) {
 	for _, meanings := range c.meanings {
 		all := 0
 		for _, times := range meanings {
-			pairs += times * all
+			conflicts += times * all
 			all += times
 		}
+		overlap += all * (all - 1) / 2
 	}
-	return pairs
+	return overlap, conflicts
 }
 
 // measure is the size of a set of selections; size is in bytes, of the names that
@@ -172,7 +181,6 @@ func (m measure) plus(n measure) measure {
 
 // meter measures an operation that was validated.
 type meter struct {
-	most     bounds
 	document *ast.QueryDocument
 	inputs   inputs
 	// fragments are those that were measured.
@@ -181,18 +189,17 @@ type meter struct {
 	introspects bool
 }
 
-// bounded refuses an operation that asks for too much.
-func (m *meter) bounded(op *ast.OperationDefinition) error {
-	total := m.selections(op.SelectionSet)
+// within refuses an operation that asks for too much.
+func (m measure) within(most bounds) error {
 	for _, bound := range []struct {
 		size, most int
 		what       string
 	}{
-		{total.depth, maxDepth, "fields below one another"},
-		{total.root, m.most.root, "fields at its top"},
-		{total.fields, m.most.fields, "fields"},
-		{total.cost, m.most.cost, "fields in its answer, each counted as often as the limits of the lists around it say"},
-		{total.size, m.most.answer, "bytes of names in its answer"},
+		{m.depth, maxDepth, "fields below one another"},
+		{m.root, most.root, "fields at its top"},
+		{m.fields, most.fields, "fields"},
+		{m.cost, most.cost, "fields in its answer, each counted as often as the limits of the lists around it say"},
+		{m.size, most.answer, "bytes of names in its answer"},
 	} {
 		if bound.size > bound.most {
 			return core.Invalid("query", "must not ask for more than "+strconv.Itoa(bound.most)+" "+bound.what)

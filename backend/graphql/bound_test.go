@@ -48,12 +48,14 @@ func TestBounds(t *testing.T) {
 		return "{tenant{...f1}}" + repeat(n-1, func(i int) string { return fmt.Sprintf("fragment f%d on Tenant{tenantAlias ...f%d}", i+1, i+2) }) +
 			fmt.Sprintf("fragment f%d on Tenant{tenantAlias}", n)
 	}
+	same := func(n int) string { return "{tenant{" + strings.Repeat("tenantAlias ", n) + "}}" }
 	for name, c := range map[string]struct{ fits, above, says string }{
 		"depth":     {deep(16), deep(17), "must not ask for more than 16 fields below one another"},
 		"root":      {root(50), root(51), "must not ask for more than 50 fields at its top"},
 		"fields":    {fields(2000), fields(2001), "must not ask for more than 2000 fields"},
 		"fragments": {spreads(10), spreads(40), "must not ask for more than 2000 fields"},
-		"chain":     {chain(500), chain(501), "must not have more than 500 fragments"},
+		"chain":     {chain(200), chain(201), "must not have more than 200 fragments"},
+		"overlap":   {same(316), same(317), "must not use the same names in more than 50000 pairs"},
 		"list":      {`{referrals(limit:1000){data{id}}}`, `{referrals(limit:1000){data{rewards{id type user{id email firstName lastName}}}}}`, "must not ask for more than 50000 fields in its answer"},
 		"nesting":   {`{identityFunction(value:` + strings.Repeat("[", 60) + strings.Repeat("]", 60) + `)}`, `{identityFunction(value:` + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + `)}`, "exceeded maximum nesting depth of 1000"},
 		"types":     {`query($a:[[Int]]){identityFunction(value:[$a])}`, `query($a:` + strings.Repeat("[", 1001) + `Int` + strings.Repeat("]", 1001) + `){identityFunction(value:$a)}`, "exceeded maximum nesting depth of 1000"},

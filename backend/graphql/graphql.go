@@ -216,14 +216,12 @@ func operation(d *ast.QueryDocument, name string) (*ast.OperationDefinition, err
 // allowed refuses an operation that asks for too much, or for what its caller may
 // not see.
 func (s *Server) allowed(e *execution, op *ast.OperationDefinition, most bounds) error {
-	m := meter{most: most, document: e.document, inputs: e.inputs, fragments: map[string]measure{}}
-	if err := m.bounded(op); err != nil {
-		return err
-	}
+	m := meter{document: e.document, inputs: e.inputs, fragments: map[string]measure{}}
+	total := m.selections(op.SelectionSet)
 	if m.introspects && !s.introspection && !e.Caller.Key {
 		return core.Invalid("query", "must not ask for the schema (__schema, __type) without the API key; send it, or read the documentation")
 	}
-	return nil
+	return total.within(most)
 }
 
 type query struct{}
