@@ -51,7 +51,7 @@ type binding struct {
 	members map[goType][]member
 }
 
-func bind(schema *ast.Schema, q *query, m *mutation) (binding, error) {
+func bind(schema *ast.Schema, q, m any) (binding, error) {
 	b := binding{schema: schema, objects: map[goType]*object{}, members: map[goType][]member{}}
 	queries, err := b.object(schema.Query, reflect.TypeOf(q))
 	if err != nil {

@@ -14,8 +14,10 @@
 // no data. Otherwise every field is answered by itself. One that fails is null
 // and has an error with its path; the others stand. The fields of a mutation run
 // one after the other, each in a transaction of its own, and what was done
-// before a field failed stays done. The HTTP status is 200 for all of that, and
-// 409 when nothing was done because an idempotency key was used before.
+// before a field failed stays done. The HTTP status is 200 for all of that, 409
+// when nothing was done because an idempotency key was used before, and 405 for a
+// mutation by GET. A client that prefers GraphQL's own media type gets the status
+// of the first error when nothing was run.
 //
 // # Bounds
 //
