@@ -33,9 +33,6 @@ type API struct {
 	GraphQL *graphql.Server
 	// GraphiQL is a page to write GraphQL in, or nil.
 	GraphiQL *GraphiQL
-	// PublicURL is the origin at which visitors reach the service, where links begin
-	// that no tenant's share origin says otherwise of; empty: see program.Caller.Share.
-	PublicURL string
 	// Guesses bounds attempts to guess codes, keys and ids, or is nil: then
 	// nothing does.
 	Guesses *guess.Limiter

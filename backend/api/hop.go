@@ -93,13 +93,13 @@ func seenScheme(r *http.Request) string {
 	return "http"
 }
 
-// origin is where links to the service begin: at PublicURL, whatever host the
+// origin is where links to the service begin: at its public URL, whatever host the
 // visitor asked for; on a developer's machine at that host.
 func (a *API) origin(r *http.Request) string {
 	if host := seenHost(r); link.Loopback(host) {
 		return seenScheme(r) + "://" + host
 	}
-	return a.PublicURL
+	return a.Engine.PublicURL
 }
 
 // seenIP is the visitor's address.

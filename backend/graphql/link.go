@@ -29,12 +29,21 @@ func (u *user) code(programID argument) (*referral.UserCode, error) {
 		return nil, err
 	}
 	wanted := cmp.Or(core.ProgramKey(text), u.stored.User.FirstProgram())
-	for _, c := range u.stored.User.Codes {
-		if c.Program == wanted {
-			return &c, nil
+	return inProgram(u.stored.User.Codes, wanted), nil
+}
+
+func inProgram(codes []referral.UserCode, program core.ProgramKey) *referral.UserCode {
+	for _, c := range codes {
+		if c.Program == program {
+			return &c
 		}
 	}
-	return nil, nil
+	return nil
+}
+
+// linkName is the name of the user's primary share link in the program of a code.
+func (u *user) linkName(code *referral.UserCode) core.ReferralCode {
+	return inProgram(u.stored.User.LinkNames(), code.Program).Code
 }
 
 // shareArguments are what a link is for.
@@ -58,7 +67,7 @@ func (u *user) ShareLink(args shareArguments) (*string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pointer(u.stored.Share.URL(code.Code) + link.Mediums(link.Engagement(engagement), link.ShareMedium(medium))), nil
+	return pointer(u.stored.Share.URL(u.linkName(code)) + link.Mediums(link.Engagement(engagement), link.ShareMedium(medium))), nil
 }
 
 // MessageLink opens what the user shares the link with; null without a code.
@@ -100,6 +109,6 @@ func (u *user) ShareLinks(args shareArguments) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	links := wire.ShareURLs(u.stored.Share, code.Code, link.Engagement(engagement), link.ShareMedium(medium))
+	links := wire.ShareURLs(u.stored.Share, u.linkName(code), link.Engagement(engagement), link.ShareMedium(medium))
 	return pointer(node(gjson.GetBytes(links, "shareLinks").Raw)), nil
 }

@@ -173,6 +173,10 @@ func vouched(tenant core.TenantAlias, u referral.UserUpdate, s wire.Subject, bod
 	return u, err
 }
 
+// share makes the share links of a tenant where no request says where the service
+// is reached.
+func (e *Engine) share(t store.Tenant) link.Share { return Caller{Tenant: t}.Share(e.PublicURL) }
+
 // Share makes share links that begin where the tenant wants, or else at the origin
 // of the service, or, when that is empty, at that of the tenant's landing page.
 func (c Caller) Share(origin string) link.Share {

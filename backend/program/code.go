@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"kith/backend/store"
 	"kith/core"
+	"kith/core/link"
 	"kith/core/referral"
 	"kith/core/webhook"
 	"kith/core/wire"
@@ -91,6 +93,44 @@ func (e *Engine) applyCode(ctx context.Context, tx *store.Tx, tenant core.Tenant
 	return done.Verdicts[0].Rule, nil
 }
 
+// giveLinks makes share links the primary ones of a user, and reports whether one
+// was not so before. They must begin as share does.
+func (e *Engine) giveLinks(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, user referral.User, wanted []referral.UserLink, share link.Share) (given bool, err error) {
+	for _, l := range wanted {
+		if slices.Contains(user.LinkNames(), l.UserCode) {
+			continue
+		}
+		if err := e.giveLink(ctx, tx, tenant, user, l, share); err != nil {
+			return false, err
+		}
+		given = true
+	}
+	return given, nil
+}
+
+func (e *Engine) giveLink(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, u referral.User, l referral.UserLink, share link.Share) error {
+	field := "shareLinks." + string(l.Program)
+	if l.Host != hostOf(share.Origin) {
+		return wire.BadShareLink(field, tenant, share.Origin)
+	}
+	if _, err := tx.Program(ctx, tenant, l.Program); isNotFound(err) {
+		return core.Invalid(field, "there is no such program")
+	} else if err != nil {
+		return err
+	}
+	put, err := tx.PutLink(ctx, tenant, l.UserCode, u.Account, u.ID)
+	if err == nil && !put {
+		err = &core.Error{Code: core.CodeConflict, Field: field, RS: "RS053", Message: "this name is that of another link or code; choose another name"}
+	}
+	return err
+}
+
+// hostOf is the host of an origin.
+func hostOf(origin string) string {
+	_, host, _ := strings.Cut(origin, "://")
+	return strings.ToLower(host)
+}
+
 // giveCodes gives a user the codes that the call asks for, and a code of our
 // own making in every program where the user has none. It reports whether there
 // was one to give.
@@ -143,6 +183,8 @@ func (e *Engine) giveCode(ctx context.Context, tx *store.Tx, tenant core.TenantA
 		return &core.Error{Code: core.CodeConflict, Field: field, Message: "this code belongs to another user"}
 	case code.Program != wanted.Program:
 		return &core.Error{Code: core.CodeConflict, Field: field, Message: "this code belongs to another program"}
+	case code.LinkOnly:
+		return tx.MakeCode(ctx, tenant, wanted.Code)
 	}
 	return nil
 }

@@ -22,6 +22,9 @@ type Engine struct {
 	// TempDomains are domains of disposable mail addresses besides those that
 	// core/referral knows, in lower case; nil is none.
 	TempDomains map[string]bool
+	// PublicURL is the origin at which visitors reach the service, where links begin
+	// that no tenant's share origin says otherwise of; empty: see Caller.Share.
+	PublicURL string
 	// Now is the clock.
 	Now func() core.Time
 	// Entropy fills its argument with random bytes that cannot be guessed.

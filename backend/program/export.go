@@ -11,7 +11,6 @@ import (
 	"kith/core/exportfile"
 	"kith/core/importfile"
 	"kith/core/job"
-	"kith/core/link"
 	"kith/core/wire"
 )
 
@@ -80,7 +79,7 @@ func (e *Engine) export(ctx context.Context, c *store.Claim) (err error) {
 	}
 	form := exportfile.Form{
 		Format: c.Format, Dates: cmp.Or(p.Dates, tenant.ExportDates),
-		Share: link.Share{Origin: tenant.ShareOrigin, Tenant: c.Tenant},
+		Share: e.share(tenant),
 	}
 	if err := e.exportRows(ctx, c, p, form, rows); err != nil {
 		return err

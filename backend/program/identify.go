@@ -83,7 +83,7 @@ func (e *Engine) identify(ctx context.Context, tx *store.Tx, tenant core.TenantA
 	if err != nil {
 		return out, err
 	}
-	user, err := e.keepUser(ctx, tx, tenant, who, in.Update.Codes)
+	user, err := e.keepUser(ctx, tx, tenant, who, in)
 	if err == nil && done.Moved {
 		// As it will be read, with what the call says of its user.
 		done.Referral, err = tx.ReferralOf(ctx, tenant, user.Account)
@@ -153,9 +153,9 @@ func (e *Engine) mayCome(ctx context.Context, tx *store.Tx, tenant core.TenantAl
 	return err
 }
 
-// keepUser stores a user, what they are found by and the codes that they are to
-// own, and returns the user with the codes that they own then.
-func (e *Engine) keepUser(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, who userChange, wanted []referral.UserCode) (referral.User, error) {
+// keepUser stores a user, what they are found by and the codes and share links that
+// they are to own, and returns the user with those that they own then.
+func (e *Engine) keepUser(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, who userChange, in Identification) (referral.User, error) {
 	user := who.after
 	// A page identifies on every load, and its user seldom changes.
 	if !who.known || !who.before.Same(user) {
@@ -168,8 +168,12 @@ func (e *Engine) keepUser(ctx context.Context, tx *store.Tx, tenant core.TenantA
 			return user, err
 		}
 	}
-	given, err := e.giveCodes(ctx, tx, tenant, user, wanted)
-	if err != nil || !given {
+	given, err := e.giveCodes(ctx, tx, tenant, user, in.Update.Codes)
+	if err != nil {
+		return user, err
+	}
+	linked, err := e.giveLinks(ctx, tx, tenant, user, in.Update.Links, in.Share)
+	if err != nil || !given && !linked {
 		return user, err
 	}
 	user, _, err = tx.User(ctx, tenant, user.Account, user.ID)

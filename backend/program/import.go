@@ -15,7 +15,6 @@ import (
 	"kith/core/exportfile"
 	"kith/core/importfile"
 	"kith/core/job"
-	"kith/core/link"
 	"kith/core/referral"
 	"kith/core/wire"
 )
@@ -74,7 +73,7 @@ func (e *Engine) load(ctx context.Context, c *store.Claim) error {
 		return err
 	}
 	r := &run{e: e, claim: c, params: p, kept: e.Now(), tenant: c.Tenant, pace: newPace(e.DB.Embedded()), form: exportfile.Form{
-		Format: c.Format, Dates: tenant.ExportDates, Share: link.Share{Origin: tenant.ShareOrigin, Tenant: c.Tenant},
+		Format: c.Format, Dates: tenant.ExportDates, Share: e.share(tenant),
 	}}
 	if r.parse, err = r.parser(c.Type); err != nil {
 		return err

@@ -23,7 +23,6 @@ import (
 	"kith/backend/testenv"
 	"kith/core"
 	"kith/core/job"
-	"kith/core/link"
 	"kith/core/referral"
 	"kith/core/reward"
 	"kith/core/webhook"
@@ -524,9 +523,11 @@ func TestImport_CodesOfABatchBeginAlike(t *testing.T) {
 // call makes the call of a row and returns the message of its refusal.
 func (b bundle) call(t *testing.T, row string) string {
 	t.Helper()
+	tenant, err := b.DB.Tenant(t.Context(), b.tenant)
+	require.NoError(t, err)
 	update, since, err := wire.ParseImportedUser(b.tenant, []byte(row))
 	if err == nil {
-		_, err = b.Identify(t.Context(), b.tenant, program.Identification{Update: update, Since: since, Share: link.Share{Tenant: b.tenant}})
+		_, err = b.Identify(t.Context(), b.tenant, program.Identification{Update: update, Since: since, Share: program.Caller{Tenant: tenant}.Share("")})
 	}
 	if err == nil {
 		return ""

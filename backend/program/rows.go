@@ -74,7 +74,7 @@ func (r userRow) apply(ctx context.Context, tx *store.Tx) ([]string, error) {
 // userCells are the cells of a user's row, as they are stored: those of an export
 // of users.
 func userCells(done Identified) []string {
-	u, code := done.User, string(shareCode(done.User.Codes))
+	u, code := done.User, string(shareCode(done.User.LinkNames()))
 	medium := ""
 	if ref := done.ReferredBy.Referral; ref != nil && ref.Referred.User == u.ID {
 		medium = ref.ShareMedium

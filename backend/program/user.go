@@ -108,7 +108,7 @@ func (e *Engine) OpenUser(ctx context.Context, tenant core.TenantAlias, code cor
 	return owner, c.Code, err
 }
 
-// ShareCode returns the code that a user shares in a program, or in their first
+// ShareCode returns the name of the share link of a user in a program, a code, or in their first
 // when it is empty, and that program. An unknown user and a program in which the
 // user has no code are not found.
 func (e *Engine) ShareCode(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID, key core.ProgramKey) (referral.UserCode, error) {
@@ -122,7 +122,7 @@ func (e *Engine) ShareCode(ctx context.Context, tenant core.TenantAlias, account
 	if key == "" {
 		key = user.FirstProgram()
 	}
-	for _, c := range user.Codes {
+	for _, c := range user.LinkNames() {
 		if c.Program == key {
 			return c, nil
 		}

@@ -143,15 +143,16 @@ func widgetProgram(ctx context.Context, r store.Reads, tenant core.TenantAlias, 
 // widgetLinks are the user's code in a program and the links that share it, the
 // plain one first.
 func widgetLinks(user wire.UserInfo, program core.ProgramKey, e link.Engagement) (code core.ReferralCode, links []wire.WidgetLink) {
-	for _, c := range user.User.Codes {
+	var name core.ReferralCode
+	for i, c := range user.User.Codes {
 		if c.Program == program {
-			code = c.Code
+			code, name = c.Code, user.User.LinkNames()[i].Code
 		}
 	}
 	if code == "" {
 		return "", nil
 	}
-	url := user.Share.URL(code)
+	url := user.Share.URL(name)
 	links = append(links, wire.WidgetLink{URL: url})
 	for _, medium := range link.ShareMediums {
 		links = append(links, wire.WidgetLink{Medium: string(medium), URL: url + link.Mediums(e, medium)})

@@ -304,7 +304,7 @@ func (b *batch) user(account core.AccountID, id core.UserID) (u referral.User, k
 	}
 	// The caller may change what it gets.
 	u = e.User
-	u.Codes, u.Segments = slices.Clone(u.Codes), slices.Clone(u.Segments)
+	u.Codes, u.Links, u.Segments = slices.Clone(u.Codes), slices.Clone(u.Links), slices.Clone(u.Segments)
 	return u, e.known, nil
 }
 
@@ -323,7 +323,7 @@ func (b *batch) putUser(u referral.User) error {
 			account.users++
 		}
 		// Codes and what blocks the user have their own statements.
-		u.Codes, u.Blocked = e.Codes, e.Blocked
+		u.Codes, u.Links, u.Blocked = e.Codes, e.Links, e.Blocked
 		e.User, e.known = u, true
 		if !e.put {
 			e.put = true

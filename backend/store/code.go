@@ -20,7 +20,10 @@ type Code struct {
 	FirstName, LastName string
 	// Blocked is true when the owner may refer nobody.
 	Blocked bool
-	Created core.Time
+	// LinkOnly is true for the name of a share link that is not among the owner's
+	// codes.
+	LinkOnly bool
+	Created  core.Time
 }
 
 // Code returns a code, whatever case it is asked for in; ok is false when there
@@ -43,48 +46,56 @@ func (r Reads) Code(ctx context.Context, tenant core.TenantAlias, code core.Refe
 }
 
 const codeColumns = `SELECT c.code, c.program, c.account_id, c.user_id, c.created_at,
-	u.email, u.first_name, u.last_name, u.blocked_at IS NOT NULL`
+	u.email, u.first_name, u.last_name, u.blocked_at IS NOT NULL, c.link_only`
 
 // codeInto lists where codeColumns go.
 func codeInto(c *Code) []any {
 	return []any{
 		&c.Code, &c.Program, &c.Owner.Account, &c.Owner.User, &c.Created,
-		&c.Owner.Email, &c.FirstName, &c.LastName, &c.Blocked,
+		&c.Owner.Email, &c.FirstName, &c.LastName, &c.Blocked, &c.LinkOnly,
 	}
 }
 
-// codesOf returns the newest code of each program that a user owns.
-func (r Reads) codesOf(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID) ([]referral.UserCode, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT program, code, max(rowid) FROM code
-		WHERE tenant = ? AND account_id = ? AND user_id = ? GROUP BY program ORDER BY program`,
+// codesOf returns the newest code of each program that a user owns, and the share
+// link of each that the user was given last.
+func (r Reads) codesOf(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID) (codes, links []referral.UserCode, err error) {
+	rows, err := r.q.QueryContext(ctx, ownedColumns+` WHERE tenant = ? AND account_id = ? AND user_id = ? ORDER BY program, rowid`,
 		string(tenant), string(account), string(user))
-	return collect(rows, err, "codes", func(rows *sql.Rows, c *referral.UserCode) error {
-		var newest int64
-		return rows.Scan(&c.Program, &c.Code, &newest)
+	stored, err := collect(rows, err, "codes", func(rows *sql.Rows, c *referral.OwnedCode) error {
+		return scanOwned(rows, new(referral.Identity), c)
 	})
+	codes, links = referral.Primary(stored)
+	return codes, links, err
 }
 
-// attachCodes gives each user their newest code of each program.
+const ownedColumns = `SELECT account_id, user_id, program, code, link_only, coalesce(linked_at, 0) FROM code`
+
+func scanOwned(rows *sql.Rows, owner *referral.Identity, c *referral.OwnedCode) error {
+	return rows.Scan(&owner.Account, &owner.User, &c.Program, &c.Code, &c.LinkOnly, &c.Linked)
+}
+
+// attachCodes gives each user their newest code and share link of each program.
 func (r Reads) attachCodes(ctx context.Context, tenant core.TenantAlias, page []referral.User) error {
 	type owned struct {
 		owner referral.Identity
-		code  referral.UserCode
+		referral.OwnedCode
 	}
-	args, byOwner := []any{string(tenant)}, map[referral.Identity]*referral.User{}
-	for i, u := range page {
+	args := []any{string(tenant)}
+	for _, u := range page {
 		args = append(args, string(u.Account), string(u.ID))
-		byOwner[referral.Identity{Account: u.Account, User: u.ID}] = &page[i]
 	}
-	rows, err := r.q.QueryContext(ctx, `SELECT account_id, user_id, program, code, max(rowid) FROM code
+	rows, err := r.q.QueryContext(ctx, ownedColumns+`
 		WHERE tenant = ? AND (account_id, user_id) IN (VALUES `+strings.TrimSuffix(strings.Repeat("(?, ?), ", len(page)), ", ")+`)
-		GROUP BY account_id, user_id, program ORDER BY program`, args...)
-	codes, err := collect(rows, err, "codes of users", func(rows *sql.Rows, o *owned) error {
-		var newest int64
-		return rows.Scan(&o.owner.Account, &o.owner.User, &o.code.Program, &o.code.Code, &newest)
+		ORDER BY program, rowid`, args...)
+	all, err := collect(rows, err, "codes of users", func(rows *sql.Rows, o *owned) error {
+		return scanOwned(rows, &o.owner, &o.OwnedCode)
 	})
-	for _, o := range codes {
-		u := byOwner[o.owner]
-		u.Codes = append(u.Codes, o.code)
+	stored := map[referral.Identity][]referral.OwnedCode{}
+	for _, o := range all {
+		stored[o.owner] = append(stored[o.owner], o.OwnedCode)
+	}
+	for i, u := range page {
+		page[i].Codes, page[i].Links = referral.Primary(stored[referral.Identity{Account: u.Account, User: u.ID}])
 	}
 	return err
 }
@@ -98,6 +109,37 @@ func (tx *Tx) InsertCode(ctx context.Context, tenant core.TenantAlias, c referra
 	rows.code(c, referral.Identity{Account: account, User: user})
 	n, err := tx.put(ctx, putCodes, tenant, &rows)
 	return n == 1, err
+}
+
+// PutLink makes a name the primary share link of a user in a program; false means
+// that it is the name of another link or code. A user of a batch gets it in a call
+// by itself.
+func (tx *Tx) PutLink(ctx context.Context, tenant core.TenantAlias, l referral.UserCode, account core.AccountID, user core.UserID) (bool, error) {
+	if tx.b.on() {
+		return false, tx.b.miss()
+	}
+	result, err := tx.q.ExecContext(ctx, `INSERT INTO code (tenant, code, program, account_id, user_id, created_at, link_only, linked_at)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, ?6)
+		ON CONFLICT (tenant, code) DO UPDATE SET linked_at = excluded.linked_at
+		WHERE tenant = ?1 AND account_id = ?4 AND user_id = ?5 AND program = ?3`,
+		string(tenant), string(l.Code), string(l.Program), string(account), string(user), int64(tx.Now))
+	if err != nil {
+		return false, fmt.Errorf("store: put link: %w", err)
+	}
+	n, err := result.RowsAffected()
+	return n == 1, err
+}
+
+// MakeCode makes the name of a user's own share link a code of theirs as well.
+func (tx *Tx) MakeCode(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) error {
+	if tx.b.on() {
+		return tx.b.miss()
+	}
+	_, err := tx.q.ExecContext(ctx, `UPDATE code SET link_only = 0 WHERE tenant = ? AND code = ?`, string(tenant), string(code))
+	if err != nil {
+		return fmt.Errorf("store: make code: %w", err)
+	}
+	return nil
 }
 
 func (t *tuples) code(c referral.UserCode, owner referral.Identity) {

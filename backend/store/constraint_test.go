@@ -204,6 +204,8 @@ var badRows = []struct{ table, change, refusal string }{
 	{"user", `id='x', segments='{}'`, "CHECK constraint failed: json_type(segments) = 'array'"},
 
 	{"code", `code='code'`, "UNIQUE constraint failed: code.tenant, code.code"},
+	{"code", `code='x', link_only=2, linked_at=1`, "CHECK constraint failed: link_only IN (0, 1)"},
+	{"code", `code='x', link_only=1`, "CHECK constraint failed: linked_at IS NOT NULL OR link_only = 0"},
 	{"code", `code='x', program='nobody'`, "FOREIGN KEY constraint failed"},
 	{"code", `code='x', user_id='nobody'`, "FOREIGN KEY constraint failed"},
 

@@ -58,12 +58,12 @@ const (
 	// redeemed, the last.
 	rewardUpdated = `max(w.created_at, coalesce(w.cancelled_at, 0), (SELECT coalesce(max(at), 0)
 		FROM reward_ledger l WHERE l.tenant = w.tenant AND l.reward_id = w.id))`
-	// referredUser joins the referral that brought a user, and the code that is
-	// the user's own.
+	// referredUser joins the referral that brought a user, and the code of the user's
+	// primary share link.
 	referredUser = `user u
 		LEFT JOIN referral r ON r.tenant = u.tenant AND r.referred_account_id = u.account_id AND r.referred_user_id = u.id
 		LEFT JOIN code c ON +c.tenant = u.tenant AND c.rowid = (SELECT rowid FROM code WHERE tenant = u.tenant AND account_id = u.account_id
-			AND user_id = u.id ORDER BY program = 'classic' DESC, rowid DESC LIMIT 1)`
+			AND user_id = u.id ORDER BY program = 'classic' DESC, linked_at DESC, rowid DESC LIMIT 1)`
 )
 
 var exports = map[job.Type]export{

@@ -25,7 +25,7 @@ func (r Reads) User(ctx context.Context, tenant core.TenantAlias, account core.A
 	if err != nil {
 		return u, false, fmt.Errorf("store: user: %w", err)
 	}
-	u.Codes, err = r.codesOf(ctx, tenant, account, id)
+	u.Codes, u.Links, err = r.codesOf(ctx, tenant, account, id)
 	return u, true, err
 }
 

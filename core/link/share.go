@@ -1,6 +1,11 @@
 package link
 
-import "kith/core"
+import (
+	"net/url"
+	"strings"
+
+	"kith/core"
+)
 
 // Engagement is where a user got a link to share from (reference, 1.7).
 type Engagement string
@@ -32,6 +37,21 @@ type Share struct {
 // URL returns the link of a code, without mediums.
 func (s Share) URL(code core.ReferralCode) string {
 	return s.Origin + "/s/" + string(s.Tenant) + "/" + string(code)
+}
+
+// ParseShareLink reads a share link of a tenant: its host, in lower case, and the
+// code that is its name. What follows the name, such as mediums, has no meaning.
+func ParseShareLink(tenant core.TenantAlias, s string) (host string, name core.ReferralCode, ok bool) {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
+		return "", "", false
+	}
+	text, ok := strings.CutPrefix(u.EscapedPath(), "/s/"+string(tenant)+"/")
+	if !ok {
+		return "", "", false
+	}
+	name, err = core.ParseReferralCode("", text)
+	return strings.ToLower(u.Host), name, err == nil
 }
 
 // Mediums returns what follows URL in a link that tells where it was shared

@@ -1,6 +1,9 @@
 package link
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestShare(t *testing.T) {
 	s := Share{Origin: "https://go.example", Tenant: "acme"}
@@ -40,6 +43,27 @@ func TestShare_LinksAreFollowed(t *testing.T) {
 			if got := medium(value(query, EngagementMediumParameter)); got != string(e) {
 				t.Errorf("%s, %s: %q", e, m, got)
 			}
+		}
+	}
+}
+
+func TestParseShareLink(t *testing.T) {
+	for text, want := range map[string]string{
+		"https://go.example/s/acme/Anna":                 "go.example Anna",
+		"http://GO.example:8443/s/acme/anna-1_x?a=b&c#d": "go.example:8443 anna-1_x",
+	} {
+		host, name, ok := ParseShareLink("acme", text)
+		if !ok || host+" "+string(name) != want {
+			t.Errorf("%s is %q, %q, %v", text, host, name, ok)
+		}
+	}
+	for _, text := range []string{
+		"", "x", "not a url", "//go.example/s/acme/a", "ftp://go.example/s/acme/a", "https:///s/acme/a", "https://me@go.example/s/acme/a",
+		"https://go.example/s/other/a", "https://go.example/s/acme/", "https://go.example/s/acme/a/b", "https://go.example/s/acme/a%2Fb", "https://go.example/a",
+		"https://go.example/s/acme/" + strings.Repeat("a", 65), "javascript:alert(1)",
+	} {
+		if host, name, ok := ParseShareLink("acme", text); ok {
+			t.Errorf("%s is %q, %q", text, host, name)
 		}
 	}
 }

@@ -31,6 +31,9 @@ type User struct {
 	Segments []string
 	// Codes are the user's own referral codes by program.
 	Codes []UserCode
+	// Links are the names of the share links that the tenant gave the user, by
+	// program; where there is none, the code is the name.
+	Links []UserCode
 	// CookieID is the id that was drawn for a user who came without one; empty
 	// for all others.
 	CookieID string
@@ -48,6 +51,68 @@ type User struct {
 type UserCode struct {
 	Program core.ProgramKey
 	Code    core.ReferralCode
+}
+
+// OwnedCode is a stored code of a user.
+type OwnedCode struct {
+	UserCode
+	// LinkOnly is true for the name of a share link that is no code of the user's
+	// besides.
+	LinkOnly bool
+	// Linked is when it was last given as a share link; zero: never.
+	Linked core.Time
+}
+
+// Primary returns of a user's stored codes those that count: the newest code of
+// each program, and the share link of each that was given last. All are of one
+// user; those of a program come one after the other, the oldest first.
+func Primary(stored []OwnedCode) (codes, links []UserCode) {
+	var linked core.Time
+	for i, c := range stored {
+		if i > 0 && stored[i-1].Program != c.Program {
+			linked = 0
+		}
+		if !c.LinkOnly {
+			codes = replaceLast(codes, c.UserCode)
+		}
+		if c.Linked > 0 && c.Linked >= linked {
+			links, linked = replaceLast(links, c.UserCode), c.Linked
+		}
+	}
+	return codes, links
+}
+
+// replaceLast adds a code, in place of the last one when that is of its program.
+func replaceLast(codes []UserCode, c UserCode) []UserCode {
+	if n := len(codes); n > 0 && codes[n-1].Program == c.Program {
+		codes[n-1] = c
+		return codes
+	}
+	return append(codes, c)
+}
+
+// UserLink is a share link that a user is given in a program.
+type UserLink struct {
+	UserCode
+	// Host is the host of the link; it must be that of the tenant's share links.
+	Host string
+}
+
+// LinkNames are the names of a user's primary share links by program: those that
+// the user was given, and for other programs the codes.
+func (u User) LinkNames() []UserCode {
+	if len(u.Links) == 0 {
+		return u.Codes
+	}
+	names := slices.Clone(u.Codes)
+	for i, c := range names {
+		for _, l := range u.Links {
+			if l.Program == c.Program {
+				names[i] = l
+			}
+		}
+	}
+	return names
 }
 
 // UserUpdate is the body of an identification. Nil means "not given: leave as
@@ -69,7 +134,9 @@ type UserUpdate struct {
 	// USTaxForm is when the user's tax form was submitted, in epoch ms.
 	USTaxForm *int64
 	// Codes are codes that the user is to own.
-	Codes             []UserCode
+	Codes []UserCode
+	// Links are share links that are to be the user's primary ones.
+	Links             []UserLink
 	PaymentProviderID *core.PaymentProviderID
 	// Status is the account's subscription status, when the call gives it and may.
 	Status *Status
@@ -121,7 +188,7 @@ func (u User) Same(as User) bool {
 	return u.Account == as.Account && u.ID == as.ID &&
 		u.FirstName == as.FirstName && u.LastName == as.LastName && u.Email == as.Email && u.ImageURL == as.ImageURL &&
 		u.Locale == as.Locale && u.CountryCode == as.CountryCode && u.Referable == as.Referable &&
-		u.CustomFields == as.CustomFields && slices.Equal(u.Segments, as.Segments) && slices.Equal(u.Codes, as.Codes) &&
+		u.CustomFields == as.CustomFields && slices.Equal(u.Segments, as.Segments) && slices.Equal(u.Codes, as.Codes) && slices.Equal(u.Links, as.Links) &&
 		u.CookieID == as.CookieID && u.FirstSeenIP == as.FirstSeenIP && u.LastSeenIP == as.LastSeenIP &&
 		u.USTaxForm == as.USTaxForm && u.Created == as.Created && u.Blocked == as.Blocked
 }
@@ -136,6 +203,11 @@ func (u UserUpdate) Settled(user User, account Account, ref *Referral) bool {
 	}
 	for _, code := range u.Codes {
 		if !slices.Contains(user.Codes, code) {
+			return false
+		}
+	}
+	for _, l := range u.Links {
+		if !slices.Contains(user.LinkNames(), l.UserCode) {
 			return false
 		}
 	}

@@ -4,6 +4,7 @@ package referral
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 
 	"kith/core"
@@ -78,5 +79,26 @@ func TestUserUpdate_Settled(t *testing.T) {
 		if got := c.update.Settled(user, c.account, c.ref); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+}
+
+func TestPrimary(t *testing.T) {
+	owned := func(program core.ProgramKey, code core.ReferralCode, linkOnly bool, linked core.Time) OwnedCode {
+		return OwnedCode{UserCode: UserCode{Program: program, Code: code}, LinkOnly: linkOnly, Linked: linked}
+	}
+	codes, links := Primary([]OwnedCode{
+		owned("a", "OLD", false, 0), owned("a", "NEW", false, 3), owned("a", "name", true, 2),
+		owned("b", "ONE", false, 0), owned("b", "first", true, 1), owned("b", "second", true, 1),
+		owned("c", "TWO", false, 0),
+	})
+	if want := []UserCode{{"a", "NEW"}, {"b", "ONE"}, {"c", "TWO"}}; !slices.Equal(codes, want) {
+		t.Errorf("codes are %v", codes)
+	}
+	if want := []UserCode{{"a", "NEW"}, {"b", "second"}}; !slices.Equal(links, want) {
+		t.Errorf("links are %v", links)
+	}
+	u := User{Codes: codes, Links: []UserCode{{"b", "second"}}}
+	if want := []UserCode{{"a", "NEW"}, {"b", "second"}, {"c", "TWO"}}; !slices.Equal(u.LinkNames(), want) || u.Codes[1].Code != "ONE" {
+		t.Errorf("names are %v of %v", u.LinkNames(), u.Codes)
 	}
 }

@@ -59,7 +59,7 @@ func TestParseUser_REST(t *testing.T) {
 	u, err := user(`{"id":"bob","accountId":"a@b.c","firstName":"Bob","lastName":"T","email":"bob@b.c","imageUrl":"https://i.example/i","locale":"en_US",
 		"countryCode":"DE","referable":false,"paymentProviderId":"cus_1","accountStatus":"PAID","segments":["vip","~old"],
 		"referralCodes":{"p-1":"BOB1"},"referralCode":"BOB","customFields":{"a":1.50,"b":null,"c":"\u00e4","d":true},
-		"shareLinks":{"x":"y"},"dateCreated":1,"dateUsTaxFormSubmitted":null}`)
+		"shareLinks":{"classic":"https://go.example/s/acme/Ann"},"dateCreated":1,"dateUsTaxFormSubmitted":null}`)
 	if err != nil {
 		t.Fatal(err)
 	}

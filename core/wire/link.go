@@ -64,7 +64,7 @@ func (w *writer) programLinks(u UserInfo) {
 }
 
 func (w *writer) programMembers(u UserInfo) {
-	for _, c := range u.User.Codes {
+	for _, c := range u.User.LinkNames() {
 		l := w.links(u.Share, c.Code)
 		w.object(string(c.Program), func() {
 			l.link("cleanShareLink", "", "")

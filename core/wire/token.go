@@ -195,7 +195,8 @@ func SignToken(secret string, s Subject, expires core.Time) string {
 // are then those of the token: a body may lack the nulls that remove fields, or have
 // others, and the order of its operations decides nothing. The
 // key "cookies", which the browser SDK adds to a signed user, is exempt (reference,
-// 2.2). A user's own codes, which others would be paid for, must be signed. What
+// 2.2). A user's own codes and share links, which others would be paid for, must be
+// signed. What
 // grants money or standing counts only when it is signed: left is names such keys
 // that were left out. A status is kept as what was reported (see
 // referral.Account.Report), or counts when the tenant takes it from a token that
@@ -211,7 +212,7 @@ func Vouched(u referral.UserUpdate, s Subject, body []byte, payment auth.Browser
 			err = &core.Error{Code: core.CodeForbidden, Field: key, Message: "is not what the user token signs"}
 		case signed.Exists():
 			takeSigned(&u, key, signed)
-		case mustBeSigned(key):
+		case mustBeSigned(key) || restName(key) == "shareLinks" && len(u.Links) > 0:
 			err = &core.Error{Code: core.CodeForbidden, Field: key, Message: "must be signed in the user token"}
 		case leaveOut(&u, key, value, payable):
 			left = append(left, key)

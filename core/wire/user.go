@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fastjson"
 
 	"kith/core"
+	"kith/core/link"
 	"kith/core/referral"
 )
 
@@ -252,13 +253,53 @@ func (p *userParser) accepted(r *reader, key string, v *fastjson.Value) bool {
 		"cookieId", "emailHash", "firstSeenIP", "lastSeenIP", "lastInitial":
 		var s *string
 		return r.text(&s, key, v)
-	case "shareLinks", "programShareLinks":
+	case "shareLinks":
+		return r.nested(key, v, p.shareLink)
+	case "programShareLinks":
 		return r.nested(key, v, func(*reader, string, *fastjson.Value) bool { return true })
 	case "dateCreated", "dateBlocked":
 		var n *int64
 		return r.integer(&n, key, v, 0)
 	}
 	return false
+}
+
+// flatLinkNames are the texts in the older form of a user's links, which a user
+// that was read and is written back brings along; no program is meant.
+var flatLinkNames = []string{
+	"shareLink", "facebookShareLink", "twitterShareLink", "emailShareLink", "linkedinShareLink",
+	"mobileShareLink", "mobileFacebookShareLink", "mobileTwitterShareLink", "mobileEmailShareLink",
+}
+
+// shareLink takes the link of one program (reference, 1.2).
+func (p *userParser) shareLink(r *reader, key string, v *fastjson.Value) bool {
+	if slices.Contains(flatLinkNames, key) || v.Type() == fastjson.TypeObject {
+		return true
+	}
+	program, err := core.ParseProgramKey(r.path(key), key)
+	if err != nil {
+		return r.fail(err)
+	}
+	if v.Type() == fastjson.TypeNull {
+		return true
+	}
+	host, code, ok := link.ParseShareLink(p.tenant, string(v.GetStringBytes()))
+	if !ok {
+		return r.fail(BadShareLink(r.path(key), p.tenant, ""))
+	}
+	p.u.Links = append(p.u.Links, referral.UserLink{UserCode: referral.UserCode{Program: program, Code: code}, Host: host})
+	return true
+}
+
+// BadShareLink is the answer to what is no share link of a tenant (RS053), or not
+// one at the host of theirs.
+func BadShareLink(field string, tenant core.TenantAlias, origin string) error {
+	if origin == "" {
+		origin = "https://HOST"
+	}
+	err := core.Invalid(field, "must be a share link of this tenant; give "+origin+"/s/"+string(tenant)+"/NAME, with a NAME of 1 to 64 of A-Z a-z 0-9 - _")
+	err.RS = "RS053"
+	return err
 }
 
 func (p *userParser) customFields(r *reader, key string, v *fastjson.Value) bool {

@@ -59,7 +59,7 @@ func (w *writer) user(u UserInfo) {
 	w.raw("customFields", u.User.CustomFields)
 	w.key("segments")
 	w.b = appendTexts(w.b, u.User.Segments)
-	w.flatLinks("shareLinks", u.Share, classicCode(u.User.Codes))
+	w.flatLinks("shareLinks", u.Share, classicCode(u.User.LinkNames()))
 	w.programLinks(u)
 	w.textOrNull("firstSeenIP", u.User.FirstSeenIP)
 	w.textOrNull("lastSeenIP", u.User.LastSeenIP)

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"strconv"
 	"strings"
 
 	"kith/core"
@@ -164,12 +165,12 @@ const userStatement = `SELECT coalesce((` + auth.Keys + `), ''), t.api_key_token
 		t.browser_payment, t.share_origin,
 		u.blocked_at IS NOT NULL
 			OR EXISTS (SELECT 1 FROM program p WHERE p.tenant = t.alias AND NOT EXISTS (SELECT 1 FROM code c
-				WHERE c.tenant = u.tenant AND c.account_id = u.account_id AND c.user_id = u.id AND c.program = p.key))
+				WHERE c.tenant = u.tenant AND c.account_id = u.account_id AND c.user_id = u.id AND c.program = p.key AND NOT c.link_only))
 			OR EXISTS (SELECT 1 FROM reward w WHERE w.tenant = r.tenant AND w.referral_id = r.id),
 		u.first_name, u.last_name, u.email, u.image_url, u.locale, u.country_code, u.referable, u.custom_fields, u.segments,
 		u.cookie_id, u.first_seen_ip, u.last_seen_ip, coalesce(u.us_tax_form_at, 0), u.created_at,
-		(SELECT json_group_array(program || ' ' || code) FROM (SELECT program, code, max(rowid) FROM code
-			WHERE tenant = t.alias AND account_id = ?2 AND user_id = ?3 GROUP BY program ORDER BY program)),
+		(SELECT json_group_array(program || ' ' || code || ' ' || link_only || ' ' || coalesce(linked_at, 0))
+			FROM (SELECT * FROM code WHERE tenant = t.alias AND account_id = ?2 AND user_id = ?3 ORDER BY program, rowid)),
 		a.status, coalesce(a.payment_provider_id, ''), coalesce(a.first_paid_at, 0), a.identified,
 		coalesce(r.state, 'none'), coalesce(r.code, ''), coalesce(r.referred_user_id, ''), coalesce(r.ended_at, 0)
 	FROM tenant t
@@ -222,10 +223,17 @@ func userOf(v []abi.Value) referral.User {
 		FirstSeenIP: v[10].String(), LastSeenIP: v[11].String(),
 		USTaxForm: core.Time(v[12].Int64()), Created: core.Time(v[13].Int64()),
 	}
+	var stored []referral.OwnedCode
 	for _, owned := range wire.Texts(v[14].String()) {
-		program, code, _ := strings.Cut(owned, " ")
-		u.Codes = append(u.Codes, referral.UserCode{Program: core.ProgramKey(program), Code: core.ReferralCode(code)})
+		// Neither a program nor a code has a blank.
+		word := strings.Fields(owned)
+		linked, _ := strconv.ParseInt(word[3], 10, 64)
+		stored = append(stored, referral.OwnedCode{
+			UserCode: referral.UserCode{Program: core.ProgramKey(word[0]), Code: core.ReferralCode(word[1])},
+			LinkOnly: word[2] == "1", Linked: core.Time(linked),
+		})
 	}
+	u.Codes, u.Links = referral.Primary(stored)
 	return u
 }
 

@@ -36,7 +36,7 @@ func (r *request) repeated(to route.Route) (info wire.UserInfo, ok bool) {
 		return info, false
 	}
 	update, err := wire.ParseUser(to.Tenant, to.Account, to.User, r.Body)
-	if err != nil || len(update.Claims) > 0 {
+	if err != nil || len(update.Claims) > 0 || len(update.Links) > 0 {
 		return info, false
 	}
 	known, ok := findUser(to.Tenant, to.Account, to.User, r.origin() != "")

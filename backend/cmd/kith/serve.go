@@ -149,6 +149,7 @@ func (b backend) serve(e *env) error {
 		}
 		return err
 	}
+	engine.PublicURL = b.flags.PublicURL
 	intake := job.NewIntake(engine.DB, engine.Now, e.log)
 	engine.Wake = intake.Wake
 	gateways := job.NewGateway(engine, e.log)
@@ -166,7 +167,7 @@ func (b backend) serve(e *env) error {
 		worker.Finish = e.stopTimeout / 3 // requests have ended by then
 		workers.Go(func() { worker.Run(working) })
 	}
-	surface := &api.API{Engine: engine, PublicURL: b.flags.PublicURL, Pages: b.pages, GraphQL: graph, GraphiQL: b.explorer, Guesses: guess.New(int(b.flags.RateLimit), time.Now), Proxies: trusted, Observe: e.observeRoute, Log: e.log}
+	surface := &api.API{Engine: engine, Pages: b.pages, GraphQL: graph, GraphiQL: b.explorer, Guesses: guess.New(int(b.flags.RateLimit), time.Now), Proxies: trusted, Observe: e.observeRoute, Log: e.log}
 	stopSFTP := b.sftp.start(e)
 	err = e.serveHTTP(b.flags.limit(b.listener, trusted), surface.Handler())
 	stopSFTP()
