@@ -44,8 +44,9 @@ func (e *Engine) DeliveriesDue(ctx context.Context) (bool, error) {
 }
 
 // BeginDeliveries begins attempts that are due, as many as there are slots for.
-// They belong to the caller for webhook.Lease; after that, another process may
-// take them.
+// They belong to the caller for webhook.Lease, which begins when the write lock is
+// held: a lease from before the wait for it could be over at once. After that,
+// another process may take them.
 func (e *Engine) BeginDeliveries(ctx context.Context, slots webhook.Slots, busy webhook.Busy) ([]Sending, error) {
 	now := e.Now()
 	// Twice as many as there are slots: the first may all be busy.
@@ -59,7 +60,7 @@ func (e *Engine) BeginDeliveries(ctx context.Context, slots webhook.Slots, busy 
 			if n == 0 {
 				continue
 			}
-			leased, err := tx.LeaseWebhooks(ctx, lines[i].Line, n, tx.Now+webhook.Lease)
+			leased, err := tx.LeaseWebhooks(ctx, lines[i].Line, n, e.Now()+webhook.Lease)
 			if err != nil {
 				return err
 			}
@@ -128,22 +129,26 @@ func (e *Engine) allow(ctx context.Context, begun []Sending) error {
 }
 
 // EndDeliveries records attempts that were made, and returns how many came too
-// late: another attempt had begun since, whose result counts.
+// late: another attempt had begun since, whose result counts. An attempt whose
+// subscription was deleted meanwhile is forgotten.
 func (e *Engine) EndDeliveries(ctx context.Context, made []Sent) (late int, err error) {
 	luck := make([]byte, len(made))
 	e.Entropy(luck)
-	var well int
+	var well, gone int
 	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
-		late, well = 0, 0
+		late, well, gone = 0, 0, 0
 		for i, s := range made {
 			next := webhook.After(s.Tries, s.Attempt, luck[i])
-			in, err := tx.EndWebhookAttempt(ctx, s.Place, s.Attempt, next)
+			recorded, err := tx.EndWebhookAttempt(ctx, s.Place, s.Attempt, next)
 			if err != nil {
 				return fmt.Errorf("program: end delivery of event %s: %w", s.Event, err)
 			}
-			if !in {
+			switch {
+			case recorded == store.Late:
 				late++
-			} else if next.State == webhook.Delivered {
+			case recorded == store.Gone:
+				gone++
+			case recorded == store.Counted && next.State == webhook.Delivered:
 				well++
 			}
 		}
@@ -154,7 +159,7 @@ func (e *Engine) EndDeliveries(ctx context.Context, made []Sent) (late int, err 
 	}
 	e.Worked(WorkDelivery, "attempt", OutcomeLate, int64(late))
 	e.Worked(WorkDelivery, "attempt", OutcomeDone, int64(well))
-	e.Worked(WorkDelivery, "attempt", OutcomeFailed, int64(len(made)-late-well))
+	e.Worked(WorkDelivery, "attempt", OutcomeFailed, int64(len(made)-late-gone-well))
 	return late, nil
 }
 

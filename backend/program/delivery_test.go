@@ -177,6 +177,42 @@ func TestDeliveries_LateResultDoesNotCount(t *testing.T) {
 	})
 }
 
+// An attempt whose subscription was deleted while it was made is not late: nobody
+// makes it again.
+func TestDeliveries_GoneWhileSent(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		line := tested(t, b)
+		begun := b.begin(t)
+		require.Len(t, begun, 1)
+		require.NoError(t, b.Unsubscribe(t.Context(), b.tenant, string(line.Endpoint)))
+		require.Zero(t, b.end(t, 200, begun...))
+		b.pass(webhook.Lease)
+		require.Empty(t, b.begin(t))
+	})
+}
+
+// However long a process waits for the write lock, what it begins then is its own
+// for a whole lease.
+func TestDeliveries_LeaseBeginsWithTheLock(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		tested(t, b)
+		now, waited := b.Now, false
+		b.Engine.Now = func() core.Time {
+			if !waited {
+				waited = true
+				return now()
+			}
+			return now() + webhook.Lease
+		}
+		require.Len(t, b.begin(t), 1)
+		b.Engine.Now = now
+		b.pass(2*webhook.Lease - 1)
+		require.Empty(t, b.begin(t), "while the lease lasts")
+		b.pass(1)
+		require.Len(t, b.begin(t), 1)
+	})
+}
+
 // Two processes never begin the same attempt.
 func TestDeliveries_ProcessesShareThem(t *testing.T) {
 	alone(t, func(t *testing.T, b bundle) {

@@ -104,10 +104,22 @@ func (tx *Tx) LeaseWebhooks(ctx context.Context, line webhook.Line, most int, un
 	})
 }
 
-// EndWebhookAttempt records the result of an attempt and what follows from it.
-// false means that it is too late: another attempt has begun since, or the
-// delivery is gone; then nothing is recorded.
-func (tx *Tx) EndWebhookAttempt(ctx context.Context, p webhook.Place, a webhook.Attempt, next webhook.Next) (bool, error) {
+// Recorded says what became of the result of an attempt.
+type Recorded uint8
+
+const (
+	// Counted: it is recorded.
+	Counted Recorded = iota
+	// Late: another attempt has begun since, whose result counts.
+	Late
+	// Gone: the delivery was removed while it was sent, with its subscription or
+	// its tenant.
+	Gone
+)
+
+// EndWebhookAttempt records the result of an attempt and what follows from it, or
+// says why nothing was recorded.
+func (tx *Tx) EndWebhookAttempt(ctx context.Context, p webhook.Place, a webhook.Attempt, next webhook.Next) (Recorded, error) {
 	due, ended := tx.Now+next.Delay, core.Time(0)
 	if next.State != webhook.Waiting {
 		due, ended = 0, tx.Now
@@ -116,16 +128,23 @@ func (tx *Tx) EndWebhookAttempt(ctx context.Context, p webhook.Place, a webhook.
 	in, err := tx.changed(ctx, "end webhook attempt", `UPDATE webhook_delivery SET state = ?, due_at = ?, ended_at = ?
 		WHERE tenant = ? AND url = ? AND event_id = ? AND attempt = ? AND state = 'sending'`,
 		append([]any{string(next.State), nullTime(due), nullTime(ended)}, append(place, a.Number)...)...)
-	if err != nil || !in {
-		return false, err
+	if err != nil {
+		return Gone, err
+	}
+	if !in {
+		known, err := tx.WebhookKnown(ctx, p)
+		if known {
+			return Late, err
+		}
+		return Gone, err
 	}
 	err = tx.exec(ctx, "webhook attempt", `INSERT INTO webhook_attempt
 		(tenant, url, event_id, number, started_at, duration, status, error, answer) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		append(place, a.Number, int64(a.Started), int64(a.Duration), a.Status, a.Error, a.Answer)...)
 	if err != nil {
-		return false, err
+		return Counted, err
 	}
-	return true, tx.noteHealth(ctx, webhook.Line{Tenant: p.Tenant, Endpoint: p.Endpoint}, next)
+	return Counted, tx.noteHealth(ctx, webhook.Line{Tenant: p.Tenant, Endpoint: p.Endpoint}, next)
 }
 
 // noteHealth keeps whether an endpoint is well, and disables one that wants no
