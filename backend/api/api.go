@@ -176,8 +176,21 @@ func (a *API) adapt(h handler) http.Handler {
 		if after := wire.RetryAfter(status); after != "" {
 			w.Header().Set("Retry-After", after)
 		}
+		if status == http.StatusUnauthorized {
+			w.Header().Set("WWW-Authenticate", challenge(r))
+		}
 		writeJSON(w, status, body)
 	})
+}
+
+// challenge names the credentials that a call takes (RFC 9110, 11.6.1). A script
+// of a page has no API key, and for Basic its browser would ask the visitor for a
+// password.
+func challenge(r *http.Request) string {
+	if r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Mode") != "" {
+		return `Bearer realm="kith"`
+	}
+	return `Basic realm="kith", charset="UTF-8", Bearer realm="kith"`
 }
 
 func writeJSON(w http.ResponseWriter, status int, body []byte) {

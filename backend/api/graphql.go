@@ -94,8 +94,11 @@ func (a *API) answerGraphQL(w http.ResponseWriter, r *http.Request, call graphql
 		return err
 	}
 	reportAttempts(w, r, int(attempts.Load()))
-	if status == http.StatusMethodNotAllowed {
+	switch status {
+	case http.StatusMethodNotAllowed:
 		w.Header().Set("Allow", http.MethodPost)
+	case http.StatusUnauthorized:
+		w.Header().Set("WWW-Authenticate", challenge(r))
 	}
 	writeAs(w, kind, status, answer)
 	return nil

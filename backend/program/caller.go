@@ -41,21 +41,35 @@ func (e *Engine) Authenticate(ctx context.Context, alias core.TenantAlias, autho
 	if err != nil {
 		return Caller{}, err
 	}
-	return e.callerOf(tenant, credentials)
+	return e.callerOf(ctx, tenant, credentials)
 }
 
-func (e *Engine) callerOf(tenant store.Tenant, credentials auth.Credentials) (Caller, error) {
+func (e *Engine) callerOf(ctx context.Context, tenant store.Tenant, credentials auth.Credentials) (Caller, error) {
 	switch {
 	case credentials.Key != "":
 		key, ok := tenant.Keys.Match(credentials.Key, e.Now())
 		if !ok {
-			return Caller{}, auth.Unauthenticated()
+			return Caller{}, e.wrongKey(ctx, tenant.Alias, credentials.Key)
 		}
 		return Caller{Tenant: tenant, Key: true, Role: key.Role}, nil
 	case credentials.Token != "":
 		return e.tokenCaller(tenant, credentials.Token)
 	}
 	return Caller{Tenant: tenant}, nil
+}
+
+// wrongKey tells the holder of a key of the other mode, live or test, which tenant
+// it is of: keys of both lie side by side in settings.
+func (e *Engine) wrongKey(ctx context.Context, alias core.TenantAlias, key string) error {
+	other := OtherMode(alias)
+	tenant, err := e.DB.Tenant(ctx, other)
+	if err != nil && !isNotFound(err) {
+		return err
+	}
+	if _, ok := tenant.Keys.Match(key, e.Now()); !ok {
+		return auth.WrongKey(alias, "")
+	}
+	return auth.WrongKey(alias, other)
 }
 
 func (e *Engine) tokenCaller(tenant store.Tenant, token string) (Caller, error) {
@@ -125,7 +139,7 @@ func (c Caller) MustHoldKey() error {
 	case c.Key:
 		return nil
 	case c.User == nil:
-		return auth.Unauthenticated()
+		return auth.NoCredentials()
 	}
 	return &core.Error{Code: core.CodeForbidden, Message: "this call needs the tenant's API key; a user token is not enough"}
 }

@@ -35,7 +35,7 @@ func (e *Engine) AuthenticateCookieUser(ctx context.Context, alias core.TenantAl
 			return Caller{Tenant: tenant}, tenant.SecureMode.Admit(auth.CreateCookieUser, auth.SameUser)
 		}
 	}
-	c, err := e.callerOf(tenant, credentials)
+	c, err := e.callerOf(ctx, tenant, credentials)
 	if err != nil {
 		return c, err
 	}

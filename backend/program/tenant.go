@@ -18,6 +18,14 @@ import (
 // TestPrefix begins the alias of a tenant's test mode (reference, 2.1).
 const TestPrefix = "test_"
 
+// OtherMode is the tenant of the other mode, live or test.
+func OtherMode(alias core.TenantAlias) core.TenantAlias {
+	if live, test := strings.CutPrefix(string(alias), TestPrefix); test {
+		return core.TenantAlias(live)
+	}
+	return TestPrefix + alias
+}
+
 // NewTenant is what a tenant starts with.
 type NewTenant struct {
 	Alias core.TenantAlias

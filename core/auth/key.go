@@ -72,9 +72,21 @@ func absent(token string) bool {
 	return token == "" || token == "undefined" || token == "null"
 }
 
-// Unauthenticated is the answer to a missing or wrong credential.
-func Unauthenticated() *core.Error {
-	return unauthenticated("", "this call needs the tenant's API key (Basic) or a valid user token (Bearer)")
+// NoCredentials is the answer to a call that needs credentials and has none
+// (RS045).
+func NoCredentials() *core.Error {
+	err := unauthenticated("", "this call needs credentials; send the tenant's API key (Basic) or a valid user token (Bearer)")
+	err.RS = "RS045"
+	return err
+}
+
+// WrongKey is the answer to an API key that the tenant does not have. Other is the tenant
+// of the other mode, live or test, if the key is that one's, else empty.
+func WrongKey(tenant, other core.TenantAlias) *core.Error {
+	if other == "" {
+		return unauthenticated("Authorization", "is not an API key of this tenant, or was revoked; send one that it has")
+	}
+	return unauthenticated("Authorization", "is an API key of "+string(other)+"; call that tenant, or send a key of "+string(tenant))
 }
 
 func unauthenticated(field, message string) *core.Error {

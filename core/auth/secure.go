@@ -108,7 +108,7 @@ func (s SecureMode) Admit(e Endpoint, b Bearer) error {
 	case s[e] == Disabled:
 		return &core.Error{Code: core.CodeForbidden, Message: "this call is switched off for users of this tenant; it needs the API key"}
 	case b == Nobody:
-		return Unauthenticated()
+		return NoCredentials()
 	}
 	return &core.Error{Code: core.CodeForbidden, Message: "the user token speaks for another user"}
 }
