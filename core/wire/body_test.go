@@ -380,7 +380,7 @@ func TestParseUser_WrittenBack(t *testing.T) {
 			CookieID: "u", FirstSeenIP: "192.0.2.1", LastSeenIP: "192.0.2.2", USTaxForm: 3, Created: 1, Blocked: 2,
 		},
 		Account:    referral.Account{PaymentProviderID: "p"},
-		ReferredBy: ReferredBy{Referral: &referral.Referral{Code: "BEN"}},
+		ReferredBy: ReferredBy{Referral: &referral.Referral{Code: "BEN", State: referral.Converted}},
 		Share:      link.Share{Origin: "https://go.example", Tenant: "acme"},
 	}
 	for name, answer := range map[string][]byte{"full": User(info), "empty": User(UserInfo{User: referral.NewUser("a", "u", 1)})} {
@@ -388,6 +388,9 @@ func TestParseUser_WrittenBack(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
+		}
+		if update.Status != nil {
+			t.Errorf("%s: the account becomes %s", name, *update.Status)
 		}
 		before := info.User
 		if name == "empty" {

@@ -91,7 +91,9 @@ type userParser struct {
 	body   []byte
 	// given are the keys so far, in the spelling of the REST call.
 	given []string
-	u     referral.UserUpdate
+	// answered is true for a referredBy that is one of our own answers.
+	answered bool
+	u        referral.UserUpdate
 }
 
 // restName is a key in the spelling of the REST call; the init call has its own
@@ -199,6 +201,9 @@ func (p *userParser) claim(r *reader, key string, v *fastjson.Value) bool {
 			return p.brings(referral.SourceCodes, at, s)
 		})
 	case "referredBy":
+		// A user that was read says isConverted of the referral. Written back after the
+		// account was cancelled, it would make it PAID again.
+		p.answered = v.Exists("newlyReferred")
 		return r.nested(key, v, p.referredBy)
 	case "referral_code":
 		var s *string
@@ -224,7 +229,7 @@ func (p *userParser) referredBy(r *reader, key string, v *fastjson.Value) bool {
 	case "isConverted":
 		var converted *bool
 		r.boolean(&converted, key, v)
-		if converted != nil && *converted && p.u.Status == nil {
+		if converted != nil && *converted && p.u.Status == nil && !p.answered {
 			paid := referral.Paid
 			p.u.Status = &paid
 		}
