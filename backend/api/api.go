@@ -158,9 +158,6 @@ func (m methods) serve(w http.ResponseWriter, r *http.Request) error {
 	return wire.MethodNotAllowed(r.Method)
 }
 
-// requestIDHeader names a request in the log of edge and backend alike.
-const requestIDHeader = "X-Request-Id"
-
 // adapt renders the error of a handler; what is a fault of ours is logged once
 // and its text withheld.
 func (a *API) adapt(h handler) http.Handler {
@@ -171,7 +168,7 @@ func (a *API) adapt(h handler) http.Handler {
 		}
 		status, body := wire.Failure(err)
 		if status >= 500 && r.Context().Err() == nil {
-			a.Log.Error("request failed", "id", r.Header.Get(requestIDHeader), "method", r.Method, "route", r.Pattern, "tenant", r.PathValue("tenant"), "error", err)
+			a.Log.Error("request failed", "id", r.Header.Get(core.RequestIDHeader), "method", r.Method, "route", r.Pattern, "tenant", r.PathValue("tenant"), "error", err)
 		}
 		if after := wire.RetryAfter(status); after != "" {
 			w.Header().Set("Retry-After", after)

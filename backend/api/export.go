@@ -102,7 +102,7 @@ func (a *API) download(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Content-Length", strconv.FormatInt(file.Size, 10))
 	h.Set("Cache-Control", wire.CacheControl)
 	if err := send(w, r, file.Body); err != nil && r.Context().Err() == nil {
-		a.Log.Error("a download broke off", "id", r.Header.Get(requestIDHeader), "route", r.Pattern, "tenant", r.PathValue("tenant"), "error", err)
+		a.Log.Error("a download broke off", "id", r.Header.Get(core.RequestIDHeader), "route", r.Pattern, "tenant", r.PathValue("tenant"), "error", err)
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func redirect(w http.ResponseWriter, answer link.Answer) {
 	h.Set("Location", answer.Location)
 	h.Set("Cache-Control", link.CacheControl)
 	h.Set("Content-Length", "0") // net/http would leave it out of an answer to HEAD
-	for _, cookie := range []string{answer.SetCookie, answer.SquatchCookie} {
+	for _, cookie := range []string{answer.SquatchCookie, answer.SetCookie} {
 		if cookie != "" {
 			h.Add("Set-Cookie", cookie)
 		}

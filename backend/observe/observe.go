@@ -12,6 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"kith/core"
 )
 
 // Observer counts and times requests. It is safe for concurrent use.
@@ -63,22 +65,6 @@ func (o *Observer) Handler() http.Handler {
 	return promhttp.HandlerFor(o.registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(o.log.Handler(), slog.LevelError)})
 }
 
-// RequestIDHeader carries the id of a request, to us and in the answer.
-const RequestIDHeader = "X-Request-Id"
-
-func validID(id string) bool {
-	if id == "" || len(id) > 64 {
-		return false
-	}
-	for i := range len(id) {
-		c := id[i]
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' && c != '.' {
-			return false
-		}
-	}
-	return true
-}
-
 // Requests counts, times and names the requests of a part. A request keeps the
 // id that it brings, when that is one (1 to 64 letters, digits, "-", "_", "."),
 // and gets a new one otherwise; the answer bears it. route names the route of a
@@ -87,10 +73,10 @@ func validID(id string) bool {
 func (o *Observer) Requests(part string, route func(*http.Request) string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
-		id := r.Header.Get(RequestIDHeader)
-		if !validID(id) {
+		id := r.Header.Get(core.RequestIDHeader)
+		if !core.ValidRequestID(id) {
 			id = o.newID()
-			r.Header.Set(RequestIDHeader, id)
+			r.Header.Set(core.RequestIDHeader, id)
 		}
 		answer := &recorder{ResponseWriter: w, id: id, status: http.StatusOK}
 		next.ServeHTTP(answer, r)
@@ -122,7 +108,7 @@ type recorder struct {
 func (r *recorder) WriteHeader(status int) {
 	if !r.wrote && status >= 200 {
 		r.status, r.wrote = status, true
-		r.Header().Set(RequestIDHeader, r.id)
+		r.Header().Set(core.RequestIDHeader, r.id)
 	}
 	r.ResponseWriter.WriteHeader(status)
 }

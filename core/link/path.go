@@ -5,6 +5,9 @@ import "strings"
 // ScriptPath is where the edge serves the browser script.
 const ScriptPath = "/kith.js"
 
+// ReadyPath answers whether the edge can read its database.
+const ReadyPath = "/readyz"
+
 // OwnPath reports whether a path belongs to the service; any other is a page of
 // a shop that the service may stand in front of.
 func OwnPath(path string) bool {
@@ -13,7 +16,7 @@ func OwnPath(path string) bool {
 			return true
 		}
 	}
-	return path == "/healthz" || path == ScriptPath || strings.HasPrefix(path, "/a/") && browserPath(path[len("/a/"):])
+	return path == "/healthz" || path == ReadyPath || path == ScriptPath || strings.HasPrefix(path, "/a/") && browserPath(path[len("/a/"):])
 }
 
 // browserPath reports whether the rest of a path below /a/ is one of those that

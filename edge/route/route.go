@@ -32,6 +32,8 @@ const (
 	Identify
 	// GraphQL is POST /api/v1/{tenant}/graphql.
 	GraphQL
+	// Ready is GET or HEAD /readyz.
+	Ready
 )
 
 // Route is a request's kind and the names in its path, decoded. What has not
@@ -50,6 +52,8 @@ func Parse(method, path string) Route {
 	switch {
 	case reads && path == link.ScriptPath:
 		return Route{Kind: Script}
+	case reads && path == link.ReadyPath:
+		return Route{Kind: Ready}
 	case reads && strings.HasPrefix(path, "/s/"):
 		return shareLink(path[len("/s/"):])
 	case strings.HasPrefix(path, "/api/v1/"):

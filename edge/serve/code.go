@@ -18,7 +18,7 @@ func (r *request) code(to route.Route) (abi.Response, error) {
 	if err != nil || credentials.Key == "" {
 		return abi.Response{}, errForward
 	}
-	found, ok := findCode(to.Tenant, to.Code)
+	found, ok := r.findCode(to.Tenant, to.Code)
 	if !ok || !r.permits(found.keys, credentials.Key, auth.LookUpCode) {
 		return abi.Response{}, errForward
 	}
@@ -31,7 +31,7 @@ func (r *request) openCode(to route.Route) (abi.Response, error) {
 	if r.origin() != "" {
 		return abi.Response{}, errForward
 	}
-	found, ok := findCode(to.Tenant, to.Code)
+	found, ok := r.findCode(to.Tenant, to.Code)
 	if !ok || found.blocked {
 		return abi.Response{}, errForward
 	}

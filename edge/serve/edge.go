@@ -46,6 +46,15 @@ type request struct {
 	edge        Edge
 	now         core.Time
 	path, query string
+	// id names the request in answer and log.
+	id string
+	// db is the database, once it was opened: on Spin each opening is a new
+	// connection, which reads the whole schema.
+	db     abi.DB
+	opened bool
+	// unusable is why the database cannot be worked with, when a statement found
+	// that it has not the tables of this component.
+	unusable error
 	// sites are the sites of the tenant in the path, once they are known.
 	sites *string
 }
@@ -54,7 +63,14 @@ type request struct {
 func (e Edge) Serve(in *abi.Request) abi.Response {
 	r := &request{Request: in, edge: e, now: e.Now()}
 	r.path, r.query, _ = strings.Cut(in.URI, "?")
+	r.id = r.header(core.RequestIDHeader)
+	if !core.ValidRequestID(r.id) {
+		r.id = core.NewID(r.now, entropy())
+	}
 	response, err := r.answer()
+	if r.unusable != nil {
+		response, err = abi.Response{}, r.unusable
+	}
 	if err == errForward {
 		if response, err = r.forward(); err == nil {
 			return response
@@ -62,20 +78,31 @@ func (e Edge) Serve(in *abi.Request) abi.Response {
 	}
 	if err != nil {
 		if response = failure(err); response.Status >= 500 {
-			logFault(err)
+			r.logFault(err)
 		}
 	}
-	return r.acrossOrigins(response)
+	return r.complete(r.acrossOrigins(response))
+}
+
+// complete adds what every answer of the edge has: the id of the request, and for
+// HEAD the length that GET would have, which Spin leaves out.
+func (r *request) complete(response abi.Response) abi.Response {
+	response.Headers = append(response.Headers, abi.Header{Name: core.RequestIDHeader, Value: r.id})
+	if r.Method == "HEAD" && response.Status != 204 && response.Status != 304 {
+		length := strconv.Itoa(len(response.Body))
+		response.Headers = append(response.Headers, abi.Header{Name: "content-length", Value: length})
+	}
+	return response
 }
 
 // logFault writes a fault of ours to the host's log, with the cause that the
 // caller is not told.
-func logFault(err error) {
+func (r *request) logFault(err error) {
 	text := err.Error()
 	if cause := errors.Unwrap(err); cause != nil {
 		text += ": " + cause.Error()
 	}
-	println("edge: " + text)
+	println("edge: request " + r.id + ": " + text)
 }
 
 // answer returns errForward for what the edge does not answer itself.
@@ -99,6 +126,8 @@ func (r *request) answer() (abi.Response, error) {
 		return r.code(to)
 	case route.Script:
 		return r.script(), nil
+	case route.Ready:
+		return r.ready()
 	case route.OpenCode:
 		return r.openCode(to)
 	case route.Events:

@@ -35,7 +35,7 @@ func (r *request) takeIn(tenant core.TenantAlias, by auth.Bearer, batch *event.B
 		batch.OwnKey()
 	}
 	batch.Stamp(r.now, entropy)
-	appended, err := appendIntake(tenant, *batch)
+	appended, err := r.appendIntake(tenant, *batch)
 	if err != nil {
 		return &core.Error{
 			Code: core.CodeUnavailable, Message: "the events could not be stored; send them again, with the same idempotencyKey", Err: err,
@@ -55,7 +55,7 @@ func (r *request) maySend(to route.Route, op auth.Operation) (by auth.Bearer, ok
 	if err != nil {
 		return by, false
 	}
-	from, ok := findSender(auth.TrackEvents, to.Tenant, to.Account, to.User, r.origin() != "")
+	from, ok := r.findSender(auth.TrackEvents, to.Tenant, to.Account, to.User, r.origin() != "")
 	if !ok {
 		return by, false
 	}
@@ -124,12 +124,12 @@ func (r *request) speaksFor(to route.Route, from sender, token string) (wire.Sub
 
 // appendIntake runs the one statement that decides about idempotency; false
 // means that the key was used within the last 24 hours.
-func appendIntake(tenant core.TenantAlias, b event.Batch) (bool, error) {
+func (r *request) appendIntake(tenant core.TenantAlias, b event.Batch) (bool, error) {
 	key := abi.Null()
 	if b.Key != "" {
 		key = abi.Text(string(b.Key))
 	}
-	rows, err := query(event.Append, abi.Text(string(tenant)), abi.Text(string(b.Account)), abi.Text(string(b.User)),
+	rows, err := r.execute(event.Append, abi.Text(string(tenant)), abi.Text(string(b.Account)), abi.Text(string(b.User)),
 		key, abi.Text(string(wire.IntakeEvents(b))), abi.Int(int64(event.KeySince(b.Received))), abi.Int(int64(b.Received)))
 	return len(rows.Values) > 0, err
 }

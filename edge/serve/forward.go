@@ -20,7 +20,7 @@ func (r *request) forward() (abi.Response, error) {
 	}
 	from := r.visitor()
 	hop := auth.Hop{Method: r.Method, URI: r.URI, For: from.address, Proto: from.scheme, Host: from.host}
-	headers := make([]abi.Header, 0, len(r.Headers)+4)
+	headers := make([]abi.Header, 0, len(r.Headers)+5)
 	for _, h := range r.Headers {
 		if travels(h.Name) && !vouched(h.Name) {
 			headers = append(headers, h)
@@ -30,6 +30,7 @@ func (r *request) forward() (abi.Response, error) {
 		abi.Header{Name: auth.ForwardedForHeader, Value: hop.For},
 		abi.Header{Name: auth.ForwardedProtoHeader, Value: hop.Proto},
 		abi.Header{Name: auth.ForwardedHostHeader, Value: hop.Host},
+		abi.Header{Name: core.RequestIDHeader, Value: r.id},
 		abi.Header{Name: auth.HopHeader, Value: hop.Sign(keys.Hop(), r.now)},
 	)
 	url := strings.TrimSuffix(r.variable(backendVariable), "/") + r.URI
@@ -88,7 +89,7 @@ func travels(name string) bool {
 // vouched reports whether a header is the edge's own to set.
 func vouched(name string) bool {
 	switch name {
-	case auth.HopHeader, auth.GuessesHeader, auth.ForwardedForHeader, auth.ForwardedProtoHeader, auth.ForwardedHostHeader, "host":
+	case auth.HopHeader, auth.GuessesHeader, core.RequestIDHeader, auth.ForwardedForHeader, auth.ForwardedProtoHeader, auth.ForwardedHostHeader, "host":
 		return true
 	}
 	return strings.HasPrefix(name, "spin-")

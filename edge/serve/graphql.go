@@ -25,7 +25,7 @@ func (r *request) graphQL(to route.Route) (abi.Response, error) {
 	}
 	if err := r.takeIn(to.Tenant, by, &plain.Batch); err != nil {
 		if _, status, _ := wire.Shown(err); status >= 500 {
-			logFault(err)
+			r.logFault(err)
 		}
 		return jsonResponse(plain.Refused(err)), nil
 	}

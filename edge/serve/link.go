@@ -8,7 +8,7 @@ import (
 
 // shareLink answers a share link that the replica knows.
 func (r *request) shareLink(to route.Route) (abi.Response, error) {
-	t, ok := findTarget(targetByTenant, string(to.Tenant), to.Code)
+	t, ok := r.findTarget(targetByTenant, string(to.Tenant), to.Code)
 	if !ok {
 		return abi.Response{}, errForward
 	}
@@ -26,7 +26,7 @@ func (r *request) page() (abi.Response, error) {
 		return abi.Response{}, errForward
 	}
 	from := r.visitor()
-	t, ok := findTarget(targetByHost, from.host, code)
+	t, ok := r.findTarget(targetByHost, from.host, code)
 	if !ok {
 		return abi.Response{}, errForward
 	}
@@ -49,12 +49,14 @@ func (r *request) linkTenant(t target) (link.Tenant, error) {
 	return link.Tenant{Alias: t.tenant, Policy: t.policy, Cookies: keys.Cookie(t.tenant)}, nil
 }
 
+// redirect puts the service's own cookie last: of several Set-Cookie headers Spin
+// sends the last.
 func redirect(a link.Answer) abi.Response {
 	headers := []abi.Header{
 		{Name: "location", Value: a.Location},
 		{Name: "cache-control", Value: link.CacheControl},
 	}
-	for _, cookie := range [...]string{a.SetCookie, a.SquatchCookie} {
+	for _, cookie := range [...]string{a.SquatchCookie, a.SetCookie} {
 		if cookie != "" {
 			headers = append(headers, abi.Header{Name: "set-cookie", Value: cookie})
 		}

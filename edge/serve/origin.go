@@ -38,7 +38,7 @@ func (r *request) acrossOrigins(response abi.Response) abi.Response {
 // brought them.
 func (r *request) sitesOf(tenant core.TenantAlias) string {
 	if r.sites == nil {
-		sites := findSites(tenant)
+		sites := r.findSites(tenant)
 		r.sites = &sites
 	}
 	return *r.sites

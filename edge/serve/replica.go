@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 
@@ -19,21 +20,52 @@ const database = "default"
 
 // row runs a statement that gives at most one row. A row that is not there and
 // a replica that does not answer mean the same: ask the backend.
-func row(statement string, params ...abi.Value) ([]abi.Value, bool) {
-	rows, err := query(statement, params...)
+func (r *request) row(statement string, params ...abi.Value) ([]abi.Value, bool) {
+	rows, err := r.execute(statement, params...)
 	if err != nil || len(rows.Values) == 0 {
 		return nil, false
 	}
 	return rows.Values[0], true
 }
 
-func query(statement string, params ...abi.Value) (abi.Rows, error) {
-	db, err := abi.OpenDB(database)
-	if err != nil {
-		return abi.Rows{}, err
+func (r *request) execute(statement string, params ...abi.Value) (rows abi.Rows, err error) {
+	if !r.opened {
+		if r.db, err = abi.OpenDB(database); err != nil {
+			return rows, err
+		}
+		r.opened = true
 	}
-	defer db.Close()
-	return db.Execute(statement, params...)
+	rows, err = r.db.Execute(statement, params...)
+	if err != nil && withoutSchema(err) {
+		r.unusable = noSchema(err)
+	}
+	return rows, err
+}
+
+// withoutSchema reports whether a statement failed because the database has not
+// the tables of this component. Files and servers say so in SQLite's words only.
+func withoutSchema(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "no such table") || strings.Contains(text, "no such column")
+}
+
+func noSchema(why error) error {
+	return &core.Error{
+		Code: core.CodeUnavailable, Err: why,
+		Message: "the database has no schema that this edge knows; check its path, and start a backend of this version on it",
+	}
+}
+
+// ready answers whether the edge can read its database.
+func (r *request) ready() (abi.Response, error) {
+	rows, err := r.execute("SELECT max(version) FROM schema_version")
+	if err == nil && len(rows.Values) == 1 && !rows.Values[0][0].IsNull() {
+		return jsonResponse(200, []byte(`{"status":"ok"}`)), nil
+	}
+	if err == nil {
+		return abi.Response{}, noSchema(errors.New("schema_version is empty"))
+	}
+	return abi.Response{}, &core.Error{Code: core.CodeUnavailable, Message: "the database does not answer", Err: err}
 }
 
 // target is a code, its program and its tenant, for a redirect. The code of a
@@ -62,8 +94,8 @@ const targetByHost = targetColumns + `FROM site s
 	WHERE s.host = ?1`
 
 // findTarget runs one of the two statements above.
-func findTarget(statement, by string, code core.ReferralCode) (target, bool) {
-	v, ok := row(statement, abi.Text(by), abi.Text(string(code)))
+func (r *request) findTarget(statement, by string, code core.ReferralCode) (target, bool) {
+	v, ok := r.row(statement, abi.Text(by), abi.Text(string(code)))
 	if !ok {
 		return target{}, false
 	}
@@ -97,8 +129,8 @@ type foundCode struct {
 }
 
 // findCode looks a code up.
-func findCode(tenant core.TenantAlias, code core.ReferralCode) (foundCode, bool) {
-	v, ok := row(codeStatement, abi.Text(string(tenant)), abi.Text(string(code)))
+func (r *request) findCode(tenant core.TenantAlias, code core.ReferralCode) (foundCode, bool) {
+	v, ok := r.row(codeStatement, abi.Text(string(tenant)), abi.Text(string(code)))
 	if !ok {
 		return foundCode{}, false
 	}
@@ -141,12 +173,12 @@ type sender struct {
 
 // findSender returns what a call to an endpoint about a user is checked by, when
 // the replica knows the user; sites only when the sender is a page.
-func findSender(e auth.Endpoint, tenant core.TenantAlias, account core.AccountID, user core.UserID, page bool) (sender, bool) {
+func (r *request) findSender(e auth.Endpoint, tenant core.TenantAlias, account core.AccountID, user core.UserID, page bool) (sender, bool) {
 	statement := senderStatement
 	if page {
 		statement = pageSenderStatement
 	}
-	v, ok := row(statement, abi.Text(string(tenant)), abi.Text(string(account)), abi.Text(string(user)), abi.Text(e.String()))
+	v, ok := r.row(statement, abi.Text(string(tenant)), abi.Text(string(account)), abi.Text(string(user)), abi.Text(e.String()))
 	if !ok {
 		return sender{}, false
 	}
@@ -193,12 +225,12 @@ type knownUser struct {
 
 // findUser returns a user whom the replica knows; sites only when the sender is
 // a page.
-func findUser(tenant core.TenantAlias, account core.AccountID, user core.UserID, page bool) (knownUser, bool) {
+func (r *request) findUser(tenant core.TenantAlias, account core.AccountID, user core.UserID, page bool) (knownUser, bool) {
 	withSites := abi.Int(0)
 	if page {
 		withSites = abi.Int(1)
 	}
-	v, ok := row(userStatement, abi.Text(string(tenant)), abi.Text(string(account)), abi.Text(string(user)), withSites)
+	v, ok := r.row(userStatement, abi.Text(string(tenant)), abi.Text(string(account)), abi.Text(string(user)), withSites)
 	if !ok {
 		return knownUser{}, false
 	}
@@ -264,8 +296,8 @@ func modeOf(e auth.Endpoint, stored string) auth.Mode {
 
 // findSites returns the sites of a tenant; one that the replica does not know
 // has none.
-func findSites(tenant core.TenantAlias) string {
-	v, ok := row(origin.Sites, abi.Text(string(tenant)))
+func (r *request) findSites(tenant core.TenantAlias) string {
+	v, ok := r.row(origin.Sites, abi.Text(string(tenant)))
 	if !ok {
 		return ""
 	}

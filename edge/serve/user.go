@@ -39,7 +39,7 @@ func (r *request) repeated(to route.Route) (info wire.UserInfo, ok bool) {
 	if err != nil || len(update.Claims) > 0 || len(update.Links) > 0 {
 		return info, false
 	}
-	known, ok := findUser(to.Tenant, to.Account, to.User, r.origin() != "")
+	known, ok := r.findUser(to.Tenant, to.Account, to.User, r.origin() != "")
 	if !ok || known.moves {
 		return info, false
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"kith/wasm/host"
 )
 
 // redirectRead is the one statement of a redirect (edge/serve), so that what it
@@ -26,8 +28,8 @@ func BenchmarkRedirect(b *testing.B) {
 	p := s.dev(b)
 	b.Cleanup(func() { p.stop(b) })
 	b.Run("database-read-alone", func(b *testing.B) { s.benchmarkRead(b) })
-	b.Run("component-reused", func(b *testing.B) { benchmarkLink(b, s.loadEdge(b, false)) })
-	b.Run("component-fresh", func(b *testing.B) { benchmarkLink(b, s.loadEdge(b, true)) })
+	b.Run("component-reused", func(b *testing.B) { benchmarkLink(b, s.loadEdge(b, nil)) })
+	b.Run("component-fresh", func(b *testing.B) { benchmarkLink(b, s.loadEdge(b, func(o *host.Options) { o.Fresh = true })) })
 }
 
 // BenchmarkEvents is an event call with an idempotency key, taken in by the
@@ -38,7 +40,7 @@ func BenchmarkEvents(b *testing.B) {
 	p := s.dev(b)
 	b.Cleanup(func() { p.stop(b) })
 	b.Run("insert-alone", func(b *testing.B) { s.benchmarkInsert(b) })
-	edge := s.loadEdge(b, false)
+	edge := s.loadEdge(b, nil)
 	b.Run("component-reused", func(b *testing.B) {
 		benchmarkEvents(b, edge, "/open/account/anna/user/anna/events", func(sent int) string { return fmt.Sprintf(eventBody, sent) })
 	})

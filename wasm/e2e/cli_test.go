@@ -54,6 +54,7 @@ func TestCLI_Help(t *testing.T) {
 		{[]string{"serve", "--help"}, []string{"Usage: kith serve", "KITH_BACKEND_ADDR", "127.0.0.1:8080"}},
 		{[]string{"sftp", "--help"}, []string{"Usage: kith sftp", "KITH_SFTP_ADDR", "127.0.0.1:2022", "KITH_SFTP_HOST_KEY", "KITH_MAX_FILE"}},
 		{[]string{"edge", "--help"}, []string{"Usage: kith edge", "KITH_BACKEND_URL", "KITH_TRUSTED_PROXIES", "KITH_MAX_BODY", "127.0.0.1:3000"}},
+		{[]string{"spin", "--help"}, []string{"Usage: kith spin", "KITH_BACKEND_URL", "KITH_EDGE_ADDR", "127.0.0.1:3000"}},
 		{[]string{"tenant", "--help"}, []string{"create", "show", "set", "origin", "sftp-key"}},
 		{[]string{"tenant", "set", "--help"}, []string{"Usage: kith tenant set", "--secure-mode", "--browser-payment", "--share-origin", "--consent", "--discount-id"}},
 		{[]string{"tenant", "create", "--help"}, []string{"Usage: kith tenant create", "--landing-url", "--allow-host", "--consent"}},

@@ -60,6 +60,7 @@ func echoSite(t *testing.T, env ...string) *site {
 	t.Cleanup(echo.Close)
 	s := demoSite(t)
 	s.backend = echo.URL
+	s.createTenant(t, "shop", "--landing-url", "https://shop.example/") // and the schema
 	s.serveEdge(t, env...)
 	return s
 }
@@ -257,6 +258,7 @@ func TestForward_BackendBelievesItsEdgeOnly(t *testing.T) {
 	// A component with another master key is not this backend's edge.
 	other := demoSite(t)
 	other.backend = s.backend
+	other.createTenant(t, "shop", "--landing-url", "https://shop.example/") // and a key of its own
 	other.serveEdge(t)
 	mustCall(t, http.StatusUnauthorized, "GET", other.edge+"/api/v1/demo/code/X", "", s.auth("demo"))
 }

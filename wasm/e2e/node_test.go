@@ -225,16 +225,19 @@ func (p *process) stop(t testing.TB) {
 }
 
 // loadEdge loads the component in this process, on the site's database and in
-// front of its backend.
-func (s *site) loadEdge(t testing.TB, fresh bool) *host.Host {
+// front of its backend, with change, if any, applied to the host's options.
+func (s *site) loadEdge(t testing.TB, change func(*host.Options)) *host.Host {
 	t.Helper()
 	key, err := os.ReadFile(filepath.Join(s.data, "master.key"))
 	require.NoError(t, err)
-	h, err := host.Load(context.Background(), filepath.Join(root, "spin.toml"), host.Options{
+	options := host.Options{
 		Variables: map[string]string{"master_key": strings.TrimSpace(string(key)), "backend_url": s.backend},
 		Databases: map[string]host.Database{"default": {URL: "file:" + filepath.Join(s.data, "kith.db")}},
-		Fresh:     fresh,
-	})
+	}
+	if change != nil {
+		change(&options)
+	}
+	h, err := host.Load(context.Background(), filepath.Join(root, "spin.toml"), options)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = h.Close(context.Background()) })
 	return h

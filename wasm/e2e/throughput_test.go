@@ -32,7 +32,7 @@ func BenchmarkThroughput(b *testing.B) {
 	t := &throughput{run: fmt.Sprint(time.Now().UnixNano()), done: map[string]measured{}}
 	s := newSite(b)
 	s.dev(b)
-	h := httptest.NewServer(s.loadEdge(b, false))
+	h := httptest.NewServer(s.loadEdge(b, nil))
 	b.Cleanup(h.Close)
 	for _, place := range []struct{ name, base string }{{"kith", s.edge}, {"edge", h.URL}, {"native", s.native(b).URL}} {
 		t.bench(b, "file/events/"+place.name, []string{place.base}, writers, http.StatusOK, t.event("demo", s.auth("demo")))

@@ -27,6 +27,7 @@ type cli struct {
 	Dev     devCommand     `cmd:"" help:"Run edge and backend together, with two demo tenants."`
 	Serve   serveCommand   `cmd:"" help:"Run the backend."`
 	Edge    edgeCommand    `cmd:"" help:"Run the edge component under wazero, as a production server."`
+	Spin    spinCommand    `cmd:"" help:"Prepare the edge for Spin in the data folder, and print the command that starts Spin on it."`
 	SFTP    sftpCommand    `cmd:"" name:"sftp" help:"Take files to import over SFTP, beside backends on the same database."`
 	Tenant  tenantCommand  `cmd:"" help:"Manage tenants."`
 	User    userCommand    `cmd:"" help:"Tell what is known of users."`

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"kith"
+	"kith/backend/store"
+	"kith/core"
+)
+
+// spinCommand prepares what Spin needs to run the edge on a data folder.
+type spinCommand struct {
+	databaseFlags
+	BackendURL string `env:"KITH_BACKEND_URL" default:"http://127.0.0.1:8080" help:"Where the edge reaches the backend."`
+	EdgeAddr   string `env:"KITH_EDGE_ADDR" default:"127.0.0.1:3000" help:"Address that Spin listens on."`
+}
+
+// Run writes manifest, component and runtime configuration into the data folder, and
+// prints the command that starts Spin on them.
+func (c *spinCommand) Run(e *env) error {
+	if err := checkURL("backend-url", c.BackendURL); err != nil {
+		return err
+	}
+	if err := c.checkDatabase(e); err != nil {
+		return err
+	}
+	dir, err := filepath.Abs(filepath.Join(c.Data, "spin"))
+	if err != nil {
+		return err
+	}
+	config, err := c.runtimeConfig()
+	if err != nil {
+		return err
+	}
+	if err := writeSpin(dir, config); err != nil {
+		return err
+	}
+	key, err := c.keyForShell()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(e.out, "SPIN_VARIABLE_MASTER_KEY=%s SPIN_VARIABLE_BACKEND_URL=%s spin up --from %s --runtime-config-file %s --listen %s\n",
+		key, shellQuote(c.BackendURL), shellQuote(filepath.Join(dir, "spin.toml")), shellQuote(filepath.Join(dir, "runtime-config.toml")), shellQuote(c.EdgeAddr))
+	return err
+}
+
+// checkDatabase refuses a database that the component could not work with. Spin
+// itself would make an empty one.
+func (c *spinCommand) checkDatabase(e *env) error {
+	if err := c.exists(); err != nil {
+		return err
+	}
+	replica, err := store.OpenReplica(c.DatabaseURL, c.DatabaseToken)
+	if err != nil {
+		return err
+	}
+	defer replica.Close()
+	ctx, cancel := context.WithTimeout(e.ctx, probeTimeout)
+	defer cancel()
+	return checkSchema(ctx, replica)
+}
+
+// runtimeConfig is Spin's runtime configuration, with absolute paths.
+func (c *spinCommand) runtimeConfig() (string, error) {
+	var database string
+	if path, isFile := c.file(); isFile {
+		absolute, err := filepath.Abs(path)
+		if err != nil {
+			return "", err
+		}
+		database = "type = \"spin\"\npath = " + strconv.Quote(absolute)
+	} else {
+		scheme, rest, _ := strings.Cut(c.DatabaseURL, "://")
+		http, ok := map[string]string{"http": "http", "https": "https", "ws": "http", "wss": "https", "libsql": "https"}[scheme]
+		if !ok {
+			return "", core.Invalid("database-url", "is no libSQL server; give file:PATH or a URL of a server")
+		}
+		database = "type = \"libsql\"\nurl = " + strconv.Quote(http+"://"+rest) + "\ntoken = " + strconv.Quote(c.DatabaseToken)
+	}
+	// The store without a path is in memory: it keeps things for a second, and a
+	// file would be flushed for each.
+	return "[sqlite_database.default]\n" + database + "\n\n[key_value_store.default]\ntype = \"spin\"\n", nil
+}
+
+// keyForShell is the master key as a word of a shell, which does not show it.
+func (c *spinCommand) keyForShell() (string, error) {
+	if c.MasterKey != "" {
+		return `"$KITH_MASTER_KEY"`, nil
+	}
+	path, err := filepath.Abs(c.masterKeyFile())
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(path); err != nil {
+		return "", core.Invalid("master-key", "is not in "+path+"; give the key of the backend by KITH_MASTER_KEY, or put its file there")
+	}
+	return `"$(cat ` + shellQuote(path) + `)"`, nil
+}
+
+// writeSpin writes the manifest, the component where the manifest names it, and the
+// configuration, which may have a token.
+func writeSpin(dir, config string) error {
+	files := map[string][]byte{"runtime-config.toml": []byte(config)}
+	for _, name := range []string{"spin.toml", "bin/edge.wasm"} {
+		text, err := kith.Edge.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		files[name] = text
+	}
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return fmt.Errorf("data folder: %w", err)
+		}
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			return fmt.Errorf("data folder: %w", err)
+		}
+	}
+	return nil
+}
+
+// shellQuote makes one word of a text for a POSIX shell.
+func shellQuote(text string) string {
+	if strings.IndexFunc(text, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("/._-:", r)
+	}) < 0 {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

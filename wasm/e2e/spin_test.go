@@ -1,0 +1,148 @@
+package e2e
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/store/sqldtest"
+	"kith/wasm/host"
+)
+
+// spin is the component as Spin runs it, in this process and without what kith edge
+// has around it, and its log.
+type spin struct {
+	handler http.Handler
+	log     *lockedBuffer
+}
+
+func (s *site) spin(t testing.TB, change func(*host.Options)) spin {
+	t.Helper()
+	log := &lockedBuffer{}
+	return spin{log: log, handler: s.loadEdge(t, func(o *host.Options) {
+		o.StrictSpin, o.Log = true, slog.New(slog.NewTextHandler(log, nil))
+		if change != nil {
+			change(o)
+		}
+	})}
+}
+
+func (s spin) call(method, uri string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, uri, nil)
+	r.RemoteAddr = "192.0.2.1:1234"
+	r.Header.Set("User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0")
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Set(name, value)
+	}
+	w := httptest.NewRecorder()
+	s.handler.ServeHTTP(w, r)
+	return w
+}
+
+// What the component answers itself has an id, as what it forwards has, and HEAD has
+// the length of GET: on Spin nobody adds them.
+func TestSpin_OwnAnswersAreComplete(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.dev(t)
+	edge := s.spin(t, nil)
+	for _, uri := range []string{"/s/demo/ANNA10", "/s/demo/NOBODY", "/kith.js", "/readyz", "/healthz", "/api/v1/demo/open/code/ANNA10"} {
+		for _, id := range []string{"", "not one, with blanks"} {
+			got := edge.call("GET", uri, "X-Request-Id: "+id)
+			require.Regexp(t, `^[A-Za-z0-9_.-]{10,64}$`, got.Header().Get("X-Request-Id"), uri)
+		}
+		got := edge.call("GET", uri, "X-Request-Id: mine-1")
+		require.Equal(t, []string{"mine-1"}, got.Header()["X-Request-Id"], uri)
+		head := edge.call("HEAD", uri)
+		if uri == "/api/v1/demo/open/code/ANNA10" {
+			continue // offered to GET only at the edge
+		}
+		require.Equal(t, got.Code, head.Code, uri)
+		require.Equal(t, []string{strconv.Itoa(got.Body.Len())}, head.Header()["Content-Length"], uri)
+		require.Zero(t, head.Body.Len())
+	}
+	// Of several cookies Spin sends the last: the service's own.
+	got := edge.call("GET", "https://shop.example/s/demo/ANNA10")
+	require.Len(t, got.Header()["Set-Cookie"], 1)
+	require.True(t, strings.HasPrefix(got.Header().Get("Set-Cookie"), "kith_demo="), got.Header())
+}
+
+// A wrong path in Spin's configuration is an empty database: nothing that needs a
+// database is answered, and probe and log say why.
+func TestSpin_DatabaseWithoutSchema(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.dev(t)
+	edges := map[string]host.Database{
+		"file":   {URL: "file:" + filepath.Join(t.TempDir(), "elsewhere.db")},
+		"server": {URL: "http" + strings.TrimPrefix(sqldtest.StartWith(t, sqldtest.Options{Alone: true}).PrimaryURL(), "ws")},
+	}
+	for name, database := range edges {
+		t.Run(name, func(t *testing.T) {
+			edge := s.spin(t, func(o *host.Options) { o.Databases = map[string]host.Database{"default": database} })
+			for _, uri := range []string{"/readyz", "/s/demo/ANNA10", "/s/demo/NOBODY", "/?rsCode=ANNA10", "/api/v1/demo/open/code/ANNA10"} {
+				got := edge.call("GET", uri)
+				require.Equal(t, http.StatusServiceUnavailable, got.Code, uri)
+				require.Contains(t, got.Body.String(), "the database has no schema that this edge knows; check its path")
+				require.Equal(t, "1", got.Header().Get("Retry-After"))
+			}
+			require.Contains(t, edge.log.String(), "no such table: schema_version")
+			require.Equal(t, http.StatusOK, edge.call("GET", "/healthz").Code, "what needs no database is forwarded")
+		})
+	}
+	require.Equal(t, http.StatusOK, s.spin(t, nil).call("GET", "/readyz").Code)
+}
+
+// kith spin prints one command, whose files are there, with absolute paths, and lead
+// to the database of the data folder.
+func TestCLI_Spin(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	_, errOut, status := s.run(t, nil, "spin")
+	require.Equal(t, 1, status)
+	require.Contains(t, errOut, "there is no database")
+	s.createTenant(t, "shop", "--landing-url", "https://shop.example/")
+
+	out, errOut, status := s.run(t, []string{"KITH_BACKEND_URL=http://10.0.0.1:8080"}, "spin")
+	require.Zero(t, status, errOut)
+	// The shell runs a spin that shows what it was given.
+	bin := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "spin"), []byte("#!/bin/sh\nenv | grep ^SPIN_ | sort; for a; do echo \"$a\"; done\n"), 0o700))
+	shell := exec.Command("sh", "-c", out)
+	shell.Env, shell.Dir = []string{"PATH=" + bin + ":" + os.Getenv("PATH")}, t.TempDir()
+	said, err := shell.CombinedOutput()
+	require.NoError(t, err, string(said))
+	key, err := os.ReadFile(filepath.Join(s.data, "master.key"))
+	require.NoError(t, err)
+	dir := filepath.Join(s.data, "spin")
+	require.Equal(t, []string{
+		"SPIN_VARIABLE_BACKEND_URL=http://10.0.0.1:8080", "SPIN_VARIABLE_MASTER_KEY=" + strings.TrimSpace(string(key)),
+		"up", "--from", filepath.Join(dir, "spin.toml"), "--runtime-config-file", filepath.Join(dir, "runtime-config.toml"),
+		"--listen", strings.TrimPrefix(s.edge, "http://"),
+	}, strings.Split(strings.TrimSpace(string(said)), "\n"))
+	require.NotContains(t, out, strings.TrimSpace(string(key)))
+
+	databases, err := host.ReadRuntimeConfig(filepath.Join(dir, "runtime-config.toml"))
+	require.NoError(t, err)
+	require.Equal(t, map[string]host.Database{"default": {URL: "file:" + filepath.Join(s.data, "kith.db")}}, databases)
+	written, err := os.ReadFile(filepath.Join(dir, "bin", "edge.wasm"))
+	require.NoError(t, err)
+	built, err := os.ReadFile(filepath.Join(root, "bin", "edge.wasm"))
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(built, written))
+
+	server := sqldtest.StartWith(t, sqldtest.Options{Alone: true})
+	_, errOut, status = s.run(t, []string{"KITH_DATABASE_URL=" + server.PrimaryURL()}, "spin")
+	require.Equal(t, 1, status)
+	require.Contains(t, errOut, "schema")
+}
