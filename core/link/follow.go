@@ -78,7 +78,7 @@ func campaign(page string) (missing []parameter) {
 // (reference, 1.8): base64url of JSON that names the service's host, the code and
 // until when it counts. It is empty where no cookie may be set.
 func squatchParameter(v Visit, t Tenant, p Program, a Attribution) string {
-	if v.Host == "" || !hostLike(v.Host) || machine(v) || t.Policy.stance(v) != permitted {
+	if v.Host == "" || !hostLike(v.Host) || !Remembered(v, t.Policy) {
 		return ""
 	}
 	code := string(a.Code)
@@ -133,17 +133,18 @@ func TakeCode(v Visit, t Tenant, p Program, code core.ReferralCode, now core.Tim
 
 // remember returns the Set-Cookie value that this visit earns, if any.
 func remember(v Visit, t Tenant, p Program, a Attribution) string {
-	if machine(v) {
-		return ""
-	}
-	switch t.Policy.stance(v) {
-	case permitted:
+	switch {
+	case Remembered(v, t.Policy):
 		return setCookie(CookieName(t.Alias), a.Encode(t.Cookies), p.CookieLife, v.Secure)
-	case withdrawn:
+	case !machine(v) && t.Policy.stance(v) == withdrawn:
 		return forget(v, t)
 	}
 	return ""
 }
+
+// Remembered reports whether a visit with a code earns the attribution cookie. Only
+// then are Tenant.Cookies used.
+func Remembered(v Visit, p Policy) bool { return !machine(v) && p.stance(v) == permitted }
 
 // forget returns the Set-Cookie value that deletes the cookie, if there is one.
 func forget(v Visit, t Tenant) string {

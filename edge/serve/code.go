@@ -31,11 +31,11 @@ func (r *request) openCode(to route.Route) (abi.Response, error) {
 	if r.origin() != "" {
 		return abi.Response{}, errForward
 	}
-	found, ok := r.findCode(to.Tenant, to.Code)
-	if !ok || found.blocked {
+	found, ok := r.findOpenCode(to.Tenant, to.Code)
+	if !ok {
 		return abi.Response{}, errForward
 	}
-	response := jsonResponse(200, wire.Code(found.CodeInfo))
+	response := jsonResponse(200, wire.Code(found))
 	if !strings.HasPrefix(string(to.Tenant), "test_") {
 		// The backend, which does not see this look-up, cannot count it.
 		response.Headers = append(response.Headers, abi.Header{Name: auth.GuessesHeader, Value: "1"})

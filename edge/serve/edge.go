@@ -8,7 +8,8 @@
 // malformed event call, a body above the bound), or by a statement that runs on
 // the primary (a repeated idempotency key).
 //
-// Nothing is kept from one request to the next.
+// Nothing is kept from one request to the next but what a share link or a code
+// resolves to, in the host's key-value store (kept.go).
 package serve
 
 import (
@@ -23,13 +24,15 @@ import (
 	"kith/edge/route"
 )
 
-// Variables of the component (spin.toml).
+// Variables of the component (spin.toml). On Spin, reading one costs a tenth of an
+// answer; so each is read where an answer needs it.
 const (
 	masterKeyVariable      = "master_key"
 	backendVariable        = "backend_url"
 	publicVariable         = "backend_public_url"
 	maxBodyVariable        = "max_body_bytes"
 	trustedProxiesVariable = "trusted_proxies"
+	linkAgeVariable        = "link_max_age_ms"
 )
 
 // Edge answers requests.

@@ -12,11 +12,12 @@ func (r *request) shareLink(to route.Route) (abi.Response, error) {
 	if !ok {
 		return abi.Response{}, errForward
 	}
-	tenant, err := r.linkTenant(t)
+	visit := r.visit(r.visitor())
+	tenant, err := r.linkTenant(visit, t)
 	if err != nil {
 		return abi.Response{}, err
 	}
-	return redirect(link.FollowShareLink(r.visit(r.visitor()), tenant, t.program, t.code, r.now)), nil
+	return redirect(link.FollowShareLink(visit, tenant, t.program, t.code, r.now)), nil
 }
 
 // page answers a page request that carries a code which the replica knows.
@@ -30,23 +31,27 @@ func (r *request) page() (abi.Response, error) {
 	if !ok {
 		return abi.Response{}, errForward
 	}
-	tenant, err := r.linkTenant(t)
+	visit := r.visit(from)
+	tenant, err := r.linkTenant(visit, t)
 	if err != nil {
 		return abi.Response{}, err
 	}
-	answer, ok := link.TakeCode(r.visit(from), tenant, t.program, t.code, r.now)
+	answer, ok := link.TakeCode(visit, tenant, t.program, t.code, r.now)
 	if !ok {
 		return abi.Response{}, errForward
 	}
 	return redirect(answer), nil
 }
 
-func (r *request) linkTenant(t target) (link.Tenant, error) {
-	keys, err := r.keys()
-	if err != nil {
-		return link.Tenant{}, err
+// linkTenant reads the master key only for a visit that earns a cookie.
+func (r *request) linkTenant(v link.Visit, t target) (link.Tenant, error) {
+	tenant := link.Tenant{Alias: t.tenant, Policy: t.policy}
+	if t.code == "" || !link.Remembered(v, t.policy) {
+		return tenant, nil
 	}
-	return link.Tenant{Alias: t.tenant, Policy: t.policy, Cookies: keys.Cookie(t.tenant)}, nil
+	keys, err := r.keys()
+	tenant.Cookies = keys.Cookie(t.tenant)
+	return tenant, err
 }
 
 // redirect puts the service's own cookie last: of several Set-Cookie headers Spin

@@ -80,6 +80,9 @@ type target struct {
 const targetColumns = `SELECT t.alias, t.consent, t.consent_cookie, p.key, p.landing_url, p.allowed_hosts, p.cookie_life,
 	CASE WHEN u.blocked_at IS NULL THEN c.code ELSE '' END `
 
+// targetColumnCount is how many columns a target has; the last is the code.
+const targetColumnCount = 8
+
 const targetByTenant = targetColumns + `FROM tenant t
 	JOIN code c ON c.tenant = t.alias AND c.code = ?2
 	JOIN program p ON p.tenant = c.tenant AND p.key = c.program
@@ -93,21 +96,51 @@ const targetByHost = targetColumns + `FROM site s
 	JOIN user u ON u.tenant = c.tenant AND u.account_id = c.account_id AND u.id = c.user_id
 	WHERE s.host = ?1`
 
-// findTarget runs one of the two statements above.
+// findTarget runs one of the two statements above, unless what it found a moment
+// ago is kept. A code that is spelled in another way, and that of a blocked user, is
+// not kept: its row tells something of a person.
 func (r *request) findTarget(statement, by string, code core.ReferralCode) (target, bool) {
+	slot := openSlot(statement, by, string(code))
+	if kept, ok := slot.find(r.now); ok && len(kept) == targetColumnCount-1 {
+		return targetOf(kept, code), true
+	}
 	v, ok := r.row(statement, abi.Text(by), abi.Text(string(code)))
 	if !ok {
 		return target{}, false
 	}
+	found, columns := core.ReferralCode(v[targetColumnCount-1].String()), texts(v[:targetColumnCount-1])
+	if slot.ok && found == code {
+		if age := r.linkAge(); age > 0 {
+			slot.keep(r.now+age, columns...)
+		}
+	}
+	return targetOf(columns, found), true
+}
+
+// targetOf reads the columns of a target but the last.
+func targetOf(v []string, code core.ReferralCode) target {
+	life, _ := strconv.ParseInt(v[6], 10, 64)
 	return target{
-		tenant: core.TenantAlias(v[0].String()),
-		policy: link.Policy{Consent: link.Consent(v[1].String()), ConsentCookie: v[2].String()},
+		tenant: core.TenantAlias(v[0]),
+		policy: link.Policy{Consent: link.Consent(v[1]), ConsentCookie: v[2]},
 		program: link.Program{
-			Key: core.ProgramKey(v[3].String()), LandingURL: v[4].String(),
-			AllowedHosts: wire.Hosts(v[5].String()), CookieLife: core.Time(v[6].Int64()),
+			Key: core.ProgramKey(v[3]), LandingURL: v[4],
+			AllowedHosts: wire.Hosts(v[5]), CookieLife: core.Time(life),
 		},
-		code: core.ReferralCode(v[7].String()),
-	}, true
+		code: code,
+	}
+}
+
+// texts are values as texts, which is how they are kept.
+func texts(values []abi.Value) []string {
+	all := make([]string, len(values))
+	for i, v := range values {
+		all[i] = v.String()
+		if v.Kind() == abi.KindInteger {
+			all[i] = strconv.FormatInt(v.Int64(), 10)
+		}
+	}
+	return all
 }
 
 const codeStatement = `SELECT coalesce((` + auth.Keys + `), ''), u.blocked_at IS NOT NULL, t.discount_id, c.code, c.program, c.created_at, u.first_name, u.last_name,
@@ -143,6 +176,48 @@ func (r *request) findCode(tenant core.TenantAlias, code core.ReferralCode) (fou
 			Settings: v[13].String(), ValidFor: core.Time(v[14].Int64()),
 		},
 	}}, true
+}
+
+// findOpenCode looks a code up for anybody: that of a blocked user is not found. What
+// was found a moment ago is taken from the store, if it names nobody.
+func (r *request) findOpenCode(tenant core.TenantAlias, code core.ReferralCode) (wire.CodeInfo, bool) {
+	slot := openSlot(codeStatement, string(tenant), string(code))
+	if kept, ok := slot.find(r.now); ok && len(kept) == codeTextCount {
+		return codeOf(kept, code), true
+	}
+	found, ok := r.findCode(tenant, code)
+	if !ok || found.blocked {
+		return wire.CodeInfo{}, false
+	}
+	if slot.ok && found.Code == code && found.FirstName == "" && found.LastName == "" {
+		if age := r.linkAge(); age > 0 {
+			slot.keep(r.now+age, codeTexts(found.CodeInfo)...)
+		}
+	}
+	return found.CodeInfo, true
+}
+
+// codeTextCount is how many texts codeTexts returns.
+const codeTextCount = 10
+
+// codeTexts is what may be kept of a code, for codeOf.
+func codeTexts(c wire.CodeInfo) []string {
+	number := func(n int64) string { return strconv.FormatInt(n, 10) }
+	return []string{
+		c.DiscountID, string(c.Program), number(int64(c.Created)), string(c.Offer.Kind), number(int64(c.Offer.Percent)),
+		number(c.Offer.Amount), c.Offer.Unit, c.Offer.Currency, c.Offer.Settings, number(int64(c.Offer.ValidFor)),
+	}
+}
+
+func codeOf(v []string, code core.ReferralCode) wire.CodeInfo {
+	number := func(text string) int64 { n, _ := strconv.ParseInt(text, 10, 64); return n }
+	return wire.CodeInfo{
+		Code: code, DiscountID: v[0], Program: core.ProgramKey(v[1]), Created: core.Time(number(v[2])),
+		Offer: reward.Offer{
+			Kind: reward.Kind(v[3]), Percent: reward.BasisPoints(number(v[4])), Amount: number(v[5]), Unit: v[6], Currency: v[7],
+			Settings: v[8], ValidFor: core.Time(number(v[9])),
+		},
+	}
 }
 
 // A server parses a statement each time anew, so sites stand in that for pages only.

@@ -21,9 +21,12 @@ func (r *request) visitor() visitor {
 	peer := r.header("spin-client-addr")
 	scheme, _, _ := strings.Cut(r.header("spin-full-url"), "://")
 	v := visitor{scheme: scheme, host: r.header("host")}
-	// The host program refuses a list that cannot be read; elsewhere it trusts
-	// nobody.
-	trusted, _ := auth.ParseNetworks(trustedProxiesVariable, r.variable(trustedProxiesVariable))
+	var trusted auth.Networks
+	if r.isForwarded() {
+		// The host program refuses a list that cannot be read; elsewhere it trusts
+		// nobody.
+		trusted, _ = auth.ParseNetworks(trustedProxiesVariable, r.variable(trustedProxiesVariable))
+	}
 	if client, ok := auth.Client(peer, r.headers(auth.ForwardedForHeader, ","), trusted); ok {
 		v.address = client.String()
 	}
@@ -37,6 +40,11 @@ func (r *request) visitor() visitor {
 		v.host = host
 	}
 	return v
+}
+
+// isForwarded reports whether somebody claims that a proxy sent the request.
+func (r *request) isForwarded() bool {
+	return r.header(auth.ForwardedForHeader) != "" || r.header(auth.ForwardedProtoHeader) != "" || r.header(auth.ForwardedHostHeader) != ""
 }
 
 // visit is the part of a request that decides about links and cookies.

@@ -11,10 +11,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store/sqldtest"
+	"kith/core"
+	"kith/edge/serve"
 	"kith/wasm/host"
 )
 
@@ -103,6 +106,57 @@ func TestSpin_DatabaseWithoutSchema(t *testing.T) {
 	require.Equal(t, http.StatusOK, s.spin(t, nil).call("GET", "/readyz").Code)
 }
 
+// A share link is taken from the key-value store for a second, by default, and never
+// for longer than two; with 0 it is read each time. What is unknown, blocked or
+// spelled in another way is always asked for.
+func TestSpin_ShareLinkIsKept(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.dev(t)
+	db := s.open(t)
+	for _, row := range []struct {
+		setting string
+		age     time.Duration
+	}{{"", time.Second}, {"1700", 1700 * time.Millisecond}, {"60000", 2 * time.Second}, {"0", 0}, {"wrong", 0}} {
+		now := time.Now()
+		edge := s.spin(t, func(o *host.Options) {
+			o.Now = func() time.Time { return now }
+			if row.setting != "" {
+				o.Variables["link_max_age_ms"] = row.setting
+			}
+		})
+		leadsTo := func(uri, page string) {
+			t.Helper()
+			got := edge.call("GET", uri)
+			require.Equal(t, http.StatusFound, got.Code)
+			require.True(t, strings.HasPrefix(got.Header().Get("Location"), page), "%s leads to %s", uri, got.Header().Get("Location"))
+		}
+		land := func(page string) {
+			t.Helper()
+			_, err := db.Exec("UPDATE program SET landing_url = ? WHERE tenant = 'demo'", page)
+			require.NoError(t, err)
+		}
+		land("https://first.example/")
+		leadsTo("/s/demo/ANNA10", "https://first.example/?rsCode=ANNA10")
+		leadsTo("/s/demo/anna10", "https://first.example/?rsCode=ANNA10")
+		leadsTo("/s/demo/NOBODY", "https://first.example/")
+		land("https://second.example/")
+		if row.age > 0 {
+			leadsTo("/s/demo/ANNA10", "https://first.example/?rsCode=ANNA10")
+			now = now.Add(row.age - time.Millisecond)
+			leadsTo("/s/demo/ANNA10", "https://first.example/?rsCode=ANNA10")
+		}
+		leadsTo("/s/demo/anna10", "https://second.example/?rsCode=ANNA10")
+		leadsTo("/s/demo/NOBODY", "https://second.example/")
+		now = now.Add(time.Millisecond)
+		leadsTo("/s/demo/ANNA10", "https://second.example/?rsCode=ANNA10")
+		// A clock that is set back makes nothing last.
+		land("https://third.example/")
+		now = now.Add(-time.Hour)
+		leadsTo("/s/demo/ANNA10", "https://third.example/?rsCode=ANNA10")
+	}
+}
+
 // kith spin prints one command, whose files are there, with absolute paths, and lead
 // to the database of the data folder.
 func TestCLI_Spin(t *testing.T) {
@@ -145,4 +199,83 @@ func TestCLI_Spin(t *testing.T) {
 	_, errOut, status = s.run(t, []string{"KITH_DATABASE_URL=" + server.PrimaryURL()}, "spin")
 	require.Equal(t, 1, status)
 	require.Contains(t, errOut, "schema")
+}
+
+// A page with a code and an open look-up are kept as share links are; a look-up that
+// names a person is not.
+func TestSpin_CodeIsKept(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.dev(t)
+	db := s.open(t)
+	now := time.Now()
+	edge := s.spin(t, func(o *host.Options) { o.Now = func() time.Time { return now } })
+	exec := func(statement string) {
+		t.Helper()
+		_, err := db.Exec(statement)
+		require.NoError(t, err)
+	}
+	discount := func() string {
+		t.Helper()
+		got := edge.call("GET", "/api/v1/demo/open/code/ANNA10")
+		require.Equal(t, http.StatusOK, got.Code)
+		_, rest, _ := strings.Cut(got.Body.String(), `"discountId":"`)
+		id, _, _ := strings.Cut(rest, `"`)
+		return id
+	}
+	exec("UPDATE tenant SET discount_id = 'first' WHERE alias = 'demo'")
+	require.Equal(t, "first", discount())
+	exec("UPDATE tenant SET discount_id = 'second' WHERE alias = 'demo'")
+	require.Equal(t, "second", discount(), "the answer names Anna")
+	exec("UPDATE user SET first_name = '', last_name = '' WHERE tenant = 'demo'")
+	require.Equal(t, "second", discount())
+	exec("UPDATE tenant SET discount_id = 'third' WHERE alias = 'demo'")
+	require.Equal(t, "second", discount())
+	now = now.Add(time.Second)
+	require.Equal(t, "third", discount())
+
+	exec("INSERT INTO site (host, tenant) VALUES ('kept.example', 'demo') ON CONFLICT DO NOTHING")
+	cookie := func() string {
+		return edge.call("GET", "http://kept.example/?rsCode=ANNA10").Header().Get("Set-Cookie")
+	}
+	require.Contains(t, cookie(), "kith_demo=")
+	exec("UPDATE tenant SET consent = 'opt-in', consent_cookie = 'agreed' WHERE alias = 'demo'")
+	require.Contains(t, cookie(), "kith_demo=")
+	now = now.Add(time.Second)
+	require.Empty(t, cookie())
+}
+
+// On Spin the reading of a variable costs a tenth of an answer: each answer reads
+// those that it needs.
+func TestSpin_VariablesAreReadWhenNeeded(t *testing.T) {
+	s := newSite(t)
+	s.dev(t)
+	s.native(t)
+	for _, row := range []struct {
+		method, uri, header string
+		want                []string
+	}{
+		{"GET", "/s/demo/ANNA10", "", []string{"master_key"}},
+		{"GET", "/s/demo/ANNA10", "X-Forwarded-Proto: https", []string{"trusted_proxies", "master_key"}},
+		{"HEAD", "/s/demo/ANNA10", "", nil},
+		{"GET", "/s/demo/ANNA10", "Sec-GPC: 1", nil},
+		{"GET", "/s/demo/ANNA10", "Purpose: prefetch", nil},
+		{"GET", "/api/v1/demo/open/code/ANNA10", "", nil},
+		{"GET", "/api/v1/demo/code/ANNA10", s.auth("demo"), nil},
+		{"GET", "/kith.js", "", nil},
+		{"GET", "/readyz", "", nil},
+		{"GET", "/healthz", "", []string{"master_key", "backend_url"}},
+	} {
+		var read []string
+		edge := serve.Edge{
+			Variable: func(name string) (string, error) { read = append(read, name); return strings.Repeat("00", 32), nil },
+			Now:      func() core.Time { return core.Time(time.Now().UnixMilli()) },
+		}
+		r := httptest.NewRequest(row.method, row.uri, nil)
+		if name, value, ok := strings.Cut(row.header, ": "); ok {
+			r.Header.Set(name, value)
+		}
+		serveNative(edge, httptest.NewRecorder(), r)
+		require.Equal(t, row.want, read, "%s %s %s", row.method, row.uri, row.header)
+	}
 }

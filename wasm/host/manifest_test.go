@@ -25,10 +25,12 @@ func TestParseManifest_OurOwn(t *testing.T) {
 		routes:    app.routes,
 		templates: app.templates, values: app.values,
 		databases: []string{"default"},
+		stores:    []string{"default"},
 		allowed:   []allowedHost{{"http", "127.0.0.1", "8080"}},
 		variables: map[string]string{
 			"master_key": "k", "backend_url": "http://127.0.0.1:8080", "backend_public_url": "",
 			"max_body_bytes": "8388608", "trusted_proxies": "",
+			"link_max_age_ms": "1000",
 		},
 	}, app)
 	_, err = parseManifest(ourManifest, text, nil)

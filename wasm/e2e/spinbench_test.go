@@ -1,0 +1,111 @@
+package e2e
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/store/sqldtest"
+	"kith/wasm/host"
+)
+
+// BenchmarkSpin is a share link as Spin would answer it, in the strict mode, on a
+// file and on a libSQL server. "kept" is taken from the key-value store; for "cold" the
+// clock goes on by 3 seconds with each request, so that each is read from the database
+// and kept again; "unkept" keeps nothing. "empty" is the component when it reads
+// nothing: "of-empty" is what part of its requests/s the others reach, and
+// "of-empty-cpu" the same by processor time.
+func BenchmarkSpin(b *testing.B) {
+	s := newSite(b)
+	p := s.dev(b)
+	empty := measureSpin(b, "empty", s.idleComponent(b), "/readyz", http.StatusServiceUnavailable, cost{})
+	file := filepath.Join(s.data, "kith.db")
+	s.benchmarkSpin(b, "file", host.Database{URL: "file:" + file}, empty)
+	p.stop(b) // its file is complete now
+	server := sqldtest.StartWith(b, sqldtest.Options{Alone: true, File: file})
+	s.benchmarkSpin(b, "libsql", host.Database{URL: "http" + strings.TrimPrefix(server.PrimaryURL(), "ws")}, empty)
+}
+
+func (s *site) benchmarkSpin(b *testing.B, name string, database host.Database, empty cost) {
+	b.Helper()
+	var passed atomic.Int64 // in milliseconds
+	for _, row := range []struct {
+		name, age string
+		now       func() time.Time
+	}{
+		{"kept", "2000", time.Now},
+		{"cold", "2000", func() time.Time { return time.UnixMilli(passed.Add(3000)) }},
+		{"unkept", "0", time.Now},
+	} {
+		edge := s.spin(b, func(o *host.Options) {
+			o.Databases = map[string]host.Database{"default": database}
+			o.Now, o.Variables["link_max_age_ms"] = row.now, row.age
+		})
+		measureSpin(b, name+"-"+row.name, edge.handler, "/s/demo/ANNA10?rsShareMedium=FACEBOOK", http.StatusFound, empty)
+	}
+}
+
+// idleComponent is the component without database, store and variables. Asked whether
+// it is ready, it says no: a run that reads nothing. A smaller module would not do, as
+// wazero's cost of an instance grows with the module; Spin's hardly does.
+func (s *site) idleComponent(b *testing.B) http.Handler {
+	b.Helper()
+	module, err := filepath.Abs(filepath.Join(root, "bin", "edge.wasm"))
+	require.NoError(b, err)
+	manifest := filepath.Join(b.TempDir(), "spin.toml")
+	text := "spin_manifest_version = 2\n[[trigger.http]]\nroute = \"/...\"\ncomponent = \"idle\"\n[component.idle]\nsource = \"" + module + "\"\n"
+	require.NoError(b, os.WriteFile(manifest, []byte(text), 0o600))
+	h, err := host.Load(b.Context(), manifest, host.Options{StrictSpin: true, Log: slog.New(slog.DiscardHandler)})
+	require.NoError(b, err)
+	return h
+}
+
+// cost is what a request takes: time, and the processor time of this process, which
+// other load on the machine does not change.
+type cost struct{ wall, cpu float64 }
+
+// measureSpin returns the cost of a request in seconds, and reports what part of the
+// empty component's requests/s it leaves, by either.
+func measureSpin(b *testing.B, name string, handler http.Handler, uri string, status int, empty cost) (c cost) {
+	b.Helper()
+	b.Run(name, func(b *testing.B) {
+		began := processorTime(b)
+		b.RunParallel(func(loop *testing.PB) {
+			for loop.Next() {
+				r := httptest.NewRequest(http.MethodGet, uri, nil)
+				r.RemoteAddr = "192.0.2.1:1234"
+				r.Header.Set("User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0")
+				w := httptest.NewRecorder()
+				handler.ServeHTTP(w, r)
+				if w.Code != status {
+					b.Errorf("status %d: %s", w.Code, w.Body)
+					return
+				}
+			}
+		})
+		c = cost{b.Elapsed().Seconds() / float64(b.N), (processorTime(b) - began).Seconds() / float64(b.N)}
+		b.ReportMetric(1/c.wall, "requests/s")
+		if empty.wall > 0 {
+			b.ReportMetric(empty.wall/c.wall, "of-empty")
+			b.ReportMetric(empty.cpu/c.cpu, "of-empty-cpu")
+		}
+	})
+	return c
+}
+
+// processorTime is what this process has had.
+func processorTime(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
