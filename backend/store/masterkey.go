@@ -12,8 +12,12 @@ import (
 // KeyEvidence is what a database has that tells its master key from others; the zero
 // value fits any.
 type KeyEvidence struct {
-	// Fingerprint is that of the master key, empty in a database of an older kith.
-	Fingerprint string
+	// Fingerprint is that of the master key, empty in a database of an older kith, and
+	// Next that of the one which replaces it, empty when none does.
+	Fingerprint, Next string
+	// Identity is the sealed key of auth.Keyring.Identity, empty when that is the master
+	// key itself.
+	Identity string
 	// Tenant has a secret that is sealed under the master key, Sealed; both are empty
 	// while there is no tenant.
 	Tenant core.TenantAlias
@@ -39,6 +43,19 @@ func (r Reads) KeyEvidence(ctx context.Context) (k KeyEvidence, err error) {
 			return k, fmt.Errorf("store: master key: %w", err)
 		}
 	}
+	return r.withRotation(ctx, k)
+}
+
+// withRotation adds what a database has since its master key can be replaced.
+func (r Reads) withRotation(ctx context.Context, k KeyEvidence) (KeyEvidence, error) {
+	var has bool
+	err := r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM pragma_table_info('master_key') WHERE name = 'next')`).Scan(&has)
+	if err == nil && has {
+		err = r.q.QueryRowContext(ctx, `SELECT next, identity FROM master_key`).Scan(&k.Next, &k.Identity)
+	}
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return k, fmt.Errorf("store: master key: %w", err)
+	}
 	return k, nil
 }
 
@@ -57,4 +74,69 @@ func (p *Primary) KeepKeyFingerprint(ctx context.Context, now core.Time, fingerp
 		return tx.q.QueryRowContext(ctx, `SELECT fingerprint FROM master_key`).Scan(&kept)
 	})
 	return kept, err
+}
+
+// BeginKeyRotation notes the fingerprint of the master key that secrets are sealed under
+// from now on, and the sealed key of identities.
+func (tx *Tx) BeginKeyRotation(ctx context.Context, next, identity string) error {
+	return tx.exec(ctx, "begin key rotation", `UPDATE master_key SET next = ?, identity = ?`, next, identity)
+}
+
+// EndKeyRotation makes that master key the one of the database.
+func (tx *Tx) EndKeyRotation(ctx context.Context) error {
+	return tx.exec(ctx, "end key rotation", `UPDATE master_key SET fingerprint = next, next = '' WHERE next <> ''`)
+}
+
+// Secret is a secret that is sealed under the master key.
+type Secret struct {
+	// Tenant is empty for a secret of the whole service.
+	Tenant core.TenantAlias
+	// Name is what the secret is known by among others of its kind: the hash of an API
+	// key, the URL of an endpoint, a public key, an id.
+	Name   string
+	Sealed string
+}
+
+// SecretKind is a kind of secrets in the database.
+type SecretKind struct {
+	// Name is the kind's, in plural.
+	Name         string
+	list, reseal string
+}
+
+// Kinds of secrets: all columns that hold any.
+var (
+	APIKeySecrets = SecretKind{
+		"API keys", `SELECT tenant, hash, sealed FROM api_key WHERE (tenant, hash) > (?1, ?2) ORDER BY tenant, hash LIMIT ?3`,
+		`UPDATE api_key SET sealed = ?4 WHERE tenant = ?1 AND hash = ?2 AND sealed = ?3`,
+	}
+	EndpointSecrets = SecretKind{
+		"webhook secrets", `SELECT tenant, url, secret FROM webhook_subscription WHERE (tenant, url) > (?1, ?2) ORDER BY tenant, url LIMIT ?3`,
+		`UPDATE webhook_subscription SET secret = ?4 WHERE tenant = ?1 AND url = ?2 AND secret = ?3`,
+	}
+	OldEndpointSecrets = SecretKind{
+		"replaced webhook secrets", `SELECT tenant, url, coalesce(old_secret, '') FROM webhook_subscription WHERE (tenant, url) > (?1, ?2) ORDER BY tenant, url LIMIT ?3`,
+		`UPDATE webhook_subscription SET old_secret = ?4 WHERE tenant = ?1 AND url = ?2 AND old_secret = ?3`,
+	}
+	GatewaySecrets = SecretKind{
+		"gateway keys", `SELECT tenant, public_key, private_key FROM gateway_key WHERE (tenant, public_key) > (?1, ?2) ORDER BY tenant, public_key LIMIT ?3`,
+		`UPDATE gateway_key SET private_key = ?4 WHERE tenant = ?1 AND public_key = ?2 AND private_key = ?3`,
+	}
+	SigningSecrets = SecretKind{
+		"webhook signing keys", `SELECT '', id, sealed FROM webhook_key WHERE ('', id) > (?1, ?2) ORDER BY id LIMIT ?3`,
+		`UPDATE webhook_key SET sealed = ?4 WHERE ?1 = '' AND id = ?2 AND sealed = ?3`,
+	}
+)
+
+// Secrets returns up to limit secrets of a kind behind another one, of all tenants in
+// the order of tenant and name.
+func (r Reads) Secrets(ctx context.Context, kind SecretKind, behind Secret, limit int) ([]Secret, error) {
+	rows, err := r.q.QueryContext(ctx, kind.list, string(behind.Tenant), behind.Name, limit)
+	return collect(rows, err, kind.Name, func(rows *sql.Rows, s *Secret) error { return rows.Scan(&s.Tenant, &s.Name, &s.Sealed) })
+}
+
+// Reseal replaces a sealed secret by the same one sealed anew, unless it is another one
+// by now.
+func (tx *Tx) Reseal(ctx context.Context, kind SecretKind, s Secret, sealed string) error {
+	return tx.exec(ctx, "reseal "+kind.Name, kind.reseal, string(s.Tenant), s.Name, s.Sealed, sealed)
 }

@@ -83,7 +83,7 @@ func TestParseKeyring(t *testing.T) {
 	for i := range raw {
 		raw[i] = byte(255 - i)
 	}
-	want := Keyring{master: raw}.Hop().Sign("text")
+	want := Keyring{masters: [][]byte{raw}}.Hop().Sign("text")
 	for _, text := range []string{
 		hex.EncodeToString(raw), strings.ToUpper(hex.EncodeToString(raw)),
 		base64.StdEncoding.EncodeToString(raw), base64.RawURLEncoding.EncodeToString(raw),
@@ -277,5 +277,69 @@ func TestDownload(t *testing.T) {
 	}
 	if link.Verify(keys.Download("acme"), "", 1) {
 		t.Error("no signature was taken")
+	}
+}
+
+// While the master key is replaced, what either key signed and sealed is accepted, and
+// the first one signs and seals.
+func TestKeyring_Several(t *testing.T) {
+	old, next := ring(t, 1), ring(t, 2)
+	both, err := ParseKeyring(strings.Repeat("2", 64) + "," + strings.Repeat("1", 64))
+	if err != nil {
+		t.Fatal(err)
+	}
+	place := KeyPlace("acme")
+	bySealed := func(k Keyring) string {
+		sealed, err := k.Seal(place, "secret", [NonceSize]byte{1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sealed
+	}
+	for _, k := range []Keyring{old, next, both} {
+		if got, err := both.Open(place, bySealed(k)); err != nil || got != "secret" {
+			t.Errorf("%q, %v", got, err)
+		}
+		if !both.Cookie("acme").Verify("text", k.Cookie("acme").Sign("text")) {
+			t.Error("a signature is not accepted")
+		}
+	}
+	if _, err := old.Open(place, bySealed(both)); err == nil {
+		t.Error("the second key seals")
+	}
+	if both.Hop().Sign("text") != next.Hop().Sign("text") || both.Fingerprint() != next.Fingerprint() {
+		t.Error("the first key does not sign")
+	}
+	if _, err := both.First().Open(place, bySealed(old)); err == nil {
+		t.Error("First has the second key")
+	}
+	if found, ok := both.Find(old.Fingerprint()); !ok || found.Fingerprint() != old.Fingerprint() {
+		t.Error("the second key is not found")
+	}
+	if _, ok := both.Find(ring(t, 3).Fingerprint()); ok {
+		t.Error("a key is found that is not there")
+	}
+	if both.Cookie("acme").Verify("text", ring(t, 3).Cookie("acme").Sign("text")) {
+		t.Error("a third key signs")
+	}
+}
+
+// Who must not be tracked is known by the same hash after the master key was replaced.
+func TestKeyring_IdentityStays(t *testing.T) {
+	old, next := ring(t, 1), ring(t, 2)
+	want := old.Identity("acme", "a", "u")
+	if next.Identity("acme", "a", "u") == want || next.WithIdentity(old).Identity("acme", "a", "u") != want {
+		t.Error("the identity is not that of its key")
+	}
+	sealed, err := next.WithIdentity(old).SealIdentity([NonceSize]byte{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := next.OpenIdentity(sealed)
+	if err != nil || got.Identity("acme", "a", "u") != want || got.Fingerprint() != next.Fingerprint() {
+		t.Errorf("opened it is another one: %v", err)
+	}
+	if _, err := old.OpenIdentity(sealed); err == nil {
+		t.Error("another master key opens it")
 	}
 }

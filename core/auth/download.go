@@ -22,7 +22,7 @@ type Download struct {
 
 // Download returns the signer of a tenant's download links.
 func (k Keyring) Download(tenant core.TenantAlias) Signer {
-	return Signer{k.master, "download:" + string(tenant)}
+	return Signer{k.masters, "download:" + string(tenant)}
 }
 
 // Sign returns the signature that the link carries.

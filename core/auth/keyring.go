@@ -13,6 +13,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"strings"
 
 	"kith/core"
 )
@@ -20,28 +21,95 @@ import (
 // NonceSize is the number of random bytes that Seal needs.
 const NonceSize = 12
 
-// Keyring holds the master key, under which the service signs and seals. The
-// zero value is not usable; see ParseKeyring.
-type Keyring struct{ master []byte }
+// Keyring holds the master key, under which the service signs and seals, and while
+// that is replaced further ones: what they signed and sealed is accepted. The zero
+// value is not usable; see ParseKeyring.
+type Keyring struct {
+	// masters are the keys, the one that signs and seals first.
+	masters [][]byte
+	// identity is the key that Identity uses; nil: the first one.
+	identity []byte
+}
 
-// ParseKeyring reads a master key of 32 bytes written in hex (64 digits) or in
-// base64. The same text must be given to the edge and to the backend.
+// ParseKeyring reads master keys of 32 bytes, each written in hex (64 digits) or in
+// base64, with commas between them. The first one signs and seals. Edge and backend
+// must accept each other's first key.
 func ParseKeyring(text string) (Keyring, error) {
+	var k Keyring
+	for one := range strings.SplitSeq(text, ",") {
+		key, ok := parseMaster(one)
+		if !ok {
+			return Keyring{}, errors.New("the master key must be 32 bytes in hex or base64, and several have commas between them")
+		}
+		k.masters = append(k.masters, key)
+	}
+	return k, nil
+}
+
+func parseMaster(text string) (key []byte, ok bool) {
 	for _, decode := range []func(string) ([]byte, error){
 		hex.DecodeString, base64.StdEncoding.DecodeString, base64.RawURLEncoding.DecodeString,
 	} {
 		if key, err := decode(text); err == nil && len(key) == 32 {
-			return Keyring{master: key}, nil
+			return key, true
 		}
 	}
-	return Keyring{}, errors.New("the master key must be 32 bytes in hex or base64")
+	return nil, false
+}
+
+// First is the keyring without the further keys.
+func (k Keyring) First() Keyring { return Keyring{masters: k.masters[:1], identity: k.identity} }
+
+// Find returns the keyring of the one key that has a fingerprint.
+func (k Keyring) Find(fingerprint string) (found Keyring, ok bool) {
+	for _, master := range k.masters {
+		found = Keyring{masters: [][]byte{master}}
+		if found.Fingerprint() == fingerprint {
+			return found, true
+		}
+	}
+	return Keyring{}, false
+}
+
+// WithIdentity returns a keyring whose Identity is that of another one.
+func (k Keyring) WithIdentity(of Keyring) Keyring {
+	k.identity = of.identityKey()
+	return k
+}
+
+func (k Keyring) identityKey() []byte {
+	if k.identity != nil {
+		return k.identity
+	}
+	return k.masters[0]
+}
+
+// identityPlace is the place of the sealed key of Identity.
+const identityPlace = "master-key/identity"
+
+// SealIdentity seals the key of Identity, to be kept when the master key is replaced.
+func (k Keyring) SealIdentity(nonce [NonceSize]byte) (string, error) {
+	return k.Seal(identityPlace, hex.EncodeToString(k.identityKey()), nonce)
+}
+
+// OpenIdentity returns the keyring with a key of Identity that SealIdentity sealed.
+func (k Keyring) OpenIdentity(sealed string) (Keyring, error) {
+	text, err := k.Open(identityPlace, sealed)
+	if err != nil {
+		return k, err
+	}
+	of, err := ParseKeyring(text)
+	if err != nil {
+		return k, err
+	}
+	return k.WithIdentity(of), nil
 }
 
 // Seal encrypts a secret for the database with AES-256-GCM, bound to its place
 // (such as "tenant/acme/key"): a sealed text that is copied to another place
 // does not open there. The nonce must be fresh random bytes.
 func (k Keyring) Seal(place, secret string, nonce [NonceSize]byte) (string, error) {
-	aead, err := k.aead()
+	aead, err := aead(k.masters[0])
 	if err != nil {
 		return "", err
 	}
@@ -49,25 +117,26 @@ func (k Keyring) Seal(place, secret string, nonce [NonceSize]byte) (string, erro
 	return base64.RawStdEncoding.EncodeToString(sealed), nil
 }
 
-// Open decrypts what Seal made for the same place under the same master key.
+// Open decrypts what Seal made for the same place under one of the master keys.
 func (k Keyring) Open(place, sealed string) (string, error) {
 	raw, err := base64.RawStdEncoding.DecodeString(sealed)
 	if err != nil || len(raw) < NonceSize {
 		return "", errors.New("auth: sealed secret is damaged")
 	}
-	aead, err := k.aead()
-	if err != nil {
-		return "", err
+	for _, master := range k.masters {
+		aead, err := aead(master)
+		if err != nil {
+			return "", err
+		}
+		if plain, err := aead.Open(nil, raw[:NonceSize], raw[NonceSize:], []byte(place)); err == nil {
+			return string(plain), nil
+		}
 	}
-	plain, err := aead.Open(nil, raw[:NonceSize], raw[NonceSize:], []byte(place))
-	if err != nil {
-		return "", errors.New("auth: sealed under another master key: all processes on one database need the same")
-	}
-	return string(plain), nil
+	return "", errors.New("auth: sealed under another master key: all processes on one database need the same")
 }
 
-func (k Keyring) aead() (cipher.AEAD, error) {
-	key := hmac.New(sha256.New, k.master)
+func aead(master []byte) (cipher.AEAD, error) {
+	key := hmac.New(sha256.New, master)
 	key.Write([]byte("kith/v1/seal"))
 	block, err := aes.NewCipher(key.Sum(nil))
 	if err != nil {

@@ -23,7 +23,8 @@ type databaseFlags struct {
 	Data          string `env:"KITH_DATA" default:"./data" help:"Folder of the embedded database and the master key."`
 	DatabaseURL   string `env:"KITH_DATABASE_URL" help:"libSQL database: file:PATH, or libsql://, wss://, ws://, https://, http:// of a server. Default: kith.db in the data folder." placeholder:"URL"`
 	DatabaseToken string `env:"KITH_DATABASE_TOKEN" help:"Token for the libSQL server." placeholder:"TOKEN"`
-	MasterKey     string `env:"KITH_MASTER_KEY" help:"32 bytes in hex or base64 that seal secrets and sign cookies; edge and backend must share it. Default: the file master.key in the data folder, made when it is not there." placeholder:"KEY"`
+	MasterKey     string `env:"KITH_MASTER_KEY" help:"32 bytes in hex or base64 that seal secrets and sign cookies; edge and backend must share it. Further ones behind commas are accepted and do not sign. Default: the file master.key in the data folder, made when it is not there." placeholder:"KEY"`
+	MasterKeyNew  string `env:"KITH_MASTER_KEY_NEW" help:"Master key that kith master-key rotate moves to: accepted, and does not sign yet. Default: the file master.key.new in the data folder, if there is one." placeholder:"KEY"`
 }
 
 // url is the database's URL; a file's folder is made.
@@ -106,7 +107,7 @@ func (f *databaseFlags) checkKey(evidence store.KeyEvidence) error {
 	}
 	switch {
 	case evidence.Fingerprint != "":
-		ok = evidence.Fingerprint == keys.Fingerprint()
+		_, ok = keys.Find(evidence.Fingerprint)
 	case evidence.Sealed != "":
 		_, err := keys.Open(auth.KeyPlace(evidence.Tenant), evidence.Sealed)
 		ok = err == nil
@@ -114,11 +115,26 @@ func (f *databaseFlags) checkKey(evidence store.KeyEvidence) error {
 	if !ok {
 		return f.wrongKey()
 	}
+	if _, ok := keys.Find(evidence.Next); evidence.Next != "" && !ok {
+		return core.Invalid("master-key", "("+f.masterKeySource()+") is being replaced in this database, and the new key is not here: give it by KITH_MASTER_KEY_NEW, or put its file in "+f.newMasterKeyFile())
+	}
 	return nil
 }
 
 func (f *databaseFlags) wrongKey() error {
 	return core.Invalid("master-key", "("+f.masterKeySource()+") does not belong to this database, whose secrets would not open: give the key that the database was made with by KITH_MASTER_KEY, or put its file back in "+f.masterKeyFile()+"; or choose the database that this key belongs to")
+}
+
+// withIdentity returns the keys with the key of identities that a database has.
+func withIdentity(keys auth.Keyring, evidence store.KeyEvidence) (auth.Keyring, error) {
+	if evidence.Identity != "" {
+		return keys.OpenIdentity(evidence.Identity)
+	}
+	// A process may have got the key that will replace the database's as its first.
+	if of, ok := keys.Find(evidence.Fingerprint); ok {
+		return keys.WithIdentity(of), nil
+	}
+	return keys, nil
 }
 
 // openKeys is the master key. It is made when there is none and the database is new.
@@ -128,7 +144,10 @@ func (f *databaseFlags) openKeys(e *env, db *store.Primary) (keys auth.Keyring, 
 		return keys, err
 	}
 	keys, _, ok, err := f.keys()
-	if err != nil || ok {
+	if err == nil && ok {
+		return withIdentity(keys, evidence)
+	}
+	if err != nil {
 		return keys, err
 	}
 	if evidence != (store.KeyEvidence{}) {
@@ -141,7 +160,8 @@ func (f *databaseFlags) openKeys(e *env, db *store.Primary) (keys auth.Keyring, 
 	return auth.ParseKeyring(text)
 }
 
-func (f *databaseFlags) masterKeyFile() string { return filepath.Join(f.Data, "master.key") }
+func (f *databaseFlags) masterKeyFile() string    { return filepath.Join(f.Data, "master.key") }
+func (f *databaseFlags) newMasterKeyFile() string { return filepath.Join(f.Data, "master.key.new") }
 
 // masterKeySource is how the master key stands in a log.
 func (f *databaseFlags) masterKeySource() string {
@@ -151,14 +171,42 @@ func (f *databaseFlags) masterKeySource() string {
 	return "set"
 }
 
-// masterKey is the key as text, from the flag or from the file. It is well
-// formed: the component could only find out at its first request.
+// masterKey is the key as text, from the flag or from the file, and behind it those
+// that are accepted besides. It is well formed: the component could only find out at
+// its first request.
 func (f *databaseFlags) masterKey() (string, error) {
 	text, err := f.masterKeyText()
-	if err == nil {
-		_, err = auth.ParseKeyring(text)
+	if err != nil {
+		return "", err
+	}
+	next, err := f.newMasterKey()
+	if err != nil {
+		return "", err
+	}
+	if next != "" {
+		text += "," + next
+	}
+	_, err = auth.ParseKeyring(text)
+	return text, err
+}
+
+// newMasterKey is the key that is to replace the master key, or empty: from the flag,
+// or from the file beside that of the master key.
+func (f *databaseFlags) newMasterKey() (string, error) {
+	if f.MasterKeyNew != "" || f.MasterKey != "" {
+		return f.MasterKeyNew, nil
+	}
+	text, err := readKeys(f.newMasterKeyFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
 	}
 	return text, err
+}
+
+// readKeys reads a file of keys, one on each line, as ParseKeyring takes them.
+func readKeys(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	return strings.Join(strings.Fields(string(text)), ","), err
 }
 
 func (f *databaseFlags) masterKeyText() (string, error) {
@@ -166,23 +214,29 @@ func (f *databaseFlags) masterKeyText() (string, error) {
 		return f.MasterKey, nil
 	}
 	path := f.masterKeyFile()
-	text, err := os.ReadFile(path)
+	text, err := readKeys(path)
 	if err == nil {
-		return strings.TrimSpace(string(text)), nil
+		return text, nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("master key: %w", err)
 	}
-	key := make([]byte, 32)
-	random(key)
-	made, err := keepNew(path, []byte(hex.EncodeToString(key)+"\n"))
+	key := makeMasterKey()
+	made, err := keepNew(path, []byte(key+"\n"))
 	if err != nil {
 		return "", fmt.Errorf("master key: %w", err)
 	}
 	if !made {
 		return f.masterKeyText()
 	}
-	return hex.EncodeToString(key), nil
+	return key, nil
+}
+
+// makeMasterKey makes a master key.
+func makeMasterKey() string {
+	key := make([]byte, 32)
+	random(key)
+	return hex.EncodeToString(key)
 }
 
 // keepNew writes a secret to a file of its own; false means that there is one. The
@@ -248,7 +302,7 @@ func (f *databaseFlags) keepFingerprint(e *env, db *store.Primary, keys auth.Key
 	if kept == "" {
 		kept, err = db.KeepKeyFingerprint(e.ctx, now(), keys.Fingerprint())
 	}
-	if err == nil && kept != keys.Fingerprint() {
+	if _, ok := keys.Find(kept); err == nil && !ok {
 		err = f.wrongKey() // another process was first, with another key
 	}
 	return err

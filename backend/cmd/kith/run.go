@@ -24,17 +24,18 @@ type cli struct {
 	LogLevel    slog.Level    `env:"KITH_LOG_LEVEL" default:"INFO" help:"What is logged: DEBUG (every request too), INFO, WARN or ERROR."`
 	StopTimeout time.Duration `env:"KITH_STOP_TIMEOUT" default:"15s" help:"How long a stopping process waits for the requests and files that are on their way."`
 
-	Dev     devCommand     `cmd:"" help:"Run edge and backend together, with two demo tenants."`
-	Serve   serveCommand   `cmd:"" help:"Run the backend."`
-	Edge    edgeCommand    `cmd:"" help:"Run the edge component under wazero, as a production server."`
-	Spin    spinCommand    `cmd:"" help:"Prepare the edge for Spin in the data folder, and print the command that starts Spin on it."`
-	SFTP    sftpCommand    `cmd:"" name:"sftp" help:"Take files to import over SFTP, beside backends on the same database."`
-	Tenant  tenantCommand  `cmd:"" help:"Manage tenants."`
-	User    userCommand    `cmd:"" help:"Tell what is known of users."`
-	Program programCommand `cmd:"" help:"Manage the programs of a tenant."`
-	Widget  widgetCommand  `cmd:"" help:"Manage the widgets of a tenant."`
-	Key     keyCommand     `cmd:"" help:"Manage the API keys of a tenant."`
-	Token   tokenCommand   `cmd:"" help:"Print a user token (JWT), as a shop's server would sign it."`
+	Dev       devCommand       `cmd:"" help:"Run edge and backend together, with two demo tenants."`
+	Serve     serveCommand     `cmd:"" help:"Run the backend."`
+	Edge      edgeCommand      `cmd:"" help:"Run the edge component under wazero, as a production server."`
+	Spin      spinCommand      `cmd:"" help:"Prepare the edge for Spin in the data folder, and print the command that starts Spin on it."`
+	SFTP      sftpCommand      `cmd:"" name:"sftp" help:"Take files to import over SFTP, beside backends on the same database."`
+	Tenant    tenantCommand    `cmd:"" help:"Manage tenants."`
+	User      userCommand      `cmd:"" help:"Tell what is known of users."`
+	Program   programCommand   `cmd:"" help:"Manage the programs of a tenant."`
+	Widget    widgetCommand    `cmd:"" help:"Manage the widgets of a tenant."`
+	Key       keyCommand       `cmd:"" help:"Manage the API keys of a tenant."`
+	MasterKey masterKeyCommand `cmd:"" help:"Replace the master key while the service runs."`
+	Token     tokenCommand     `cmd:"" help:"Print a user token (JWT), as a shop's server would sign it."`
 
 	Import importCommand `cmd:"" help:"Import a file: upload it, follow the job, fetch which rows failed. Exit status 1: rows failed; 2: nothing was imported, or not all."`
 	Sample sampleCommand `cmd:"" help:"Write a file of made-up rows to import."`
