@@ -28,7 +28,7 @@ func (e *Engine) CreateKey(ctx context.Context, alias core.TenantAlias, name str
 	if _, err := auth.ParseKeyName("name", name); err != nil {
 		return k, "", err
 	}
-	secret = e.MakeKey(alias)
+	secret = e.makeSecret(alias, role)
 	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
 		tenant, err := tx.Tenant(ctx, alias)
 		if err != nil {
@@ -70,12 +70,12 @@ func (e *Engine) RotateKey(ctx context.Context, alias core.TenantAlias, name str
 	if overlap < 0 || overlap > auth.MaxOverlap {
 		return k, "", core.Invalid("overlap", "must be 0 to 720 hours (30 days)")
 	}
-	secret = e.MakeKey(alias)
 	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
 		old, err := currentKey(ctx, tx, alias, name)
 		if err != nil {
 			return err
 		}
+		secret = e.makeSecret(alias, old.Role)
 		if !old.Valid(tx.Now) {
 			return core.Invalid("name", "the key "+name+" has expired; revoke it, and create another one")
 		}

@@ -58,6 +58,17 @@ func (e *Engine) MakeKey(alias core.TenantAlias) string {
 	return prefix + string(raw)
 }
 
+// MakeTokenKey makes a key that signs user tokens, which looks like no API key.
+func (e *Engine) MakeTokenKey(alias core.TenantAlias) string { return "TOKEN_" + e.MakeKey(alias) }
+
+// makeSecret makes a secret for a role.
+func (e *Engine) makeSecret(alias core.TenantAlias, role auth.Role) string {
+	if role == auth.RoleTokens {
+		return e.MakeTokenKey(alias)
+	}
+	return e.MakeKey(alias)
+}
+
 // CreateTenants adds tenants with their programs, all of them or none. The host
 // of a landing page becomes the tenant's shop, unless it is somebody's already.
 // An alias that is taken is a conflict.

@@ -157,9 +157,9 @@ func TestCLI_TenantCreate(t *testing.T) {
 	s := newSite(t)
 	out, errOut, status := s.run(t, nil, "tenant", "create", "acme", "--landing-url", "https://acme.example/start#top")
 	require.Zero(t, status, errOut)
-	require.Regexp(t, `^tenant     API key \(shown only now\)\nacme       LIVE_[2-9A-HJ-NP-Z]{40}\ntest_acme  TEST_[2-9A-HJ-NP-Z]{40}\n$`, out)
+	require.Regexp(t, `^tenant     API key \(both are shown only now\) +key that signs user tokens\nacme       LIVE_[2-9A-HJ-NP-Z]{40}  TOKEN_LIVE_[2-9A-HJ-NP-Z]{40}\ntest_acme  TEST_[2-9A-HJ-NP-Z]{40}  TOKEN_TEST_[2-9A-HJ-NP-Z]{40}\n$`, out)
 	words := strings.Fields(out)
-	s.keys["acme"], s.keys["test_acme"] = words[len(words)-3], words[len(words)-1]
+	s.keys["acme"], s.keys["test_acme"] = words[len(words)-5], words[len(words)-2]
 	s.serve(t)
 	for _, tenant := range []string{"acme", "test_acme"} {
 		s.identify(t, s.backend, tenant, "anna", `{"referralCode":"ANNA10"}`)

@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -11,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -215,6 +218,69 @@ func TestKeys_RotateAndRevokeReachEveryEdge(t *testing.T) {
 	require.Contains(t, errOut, "is the last one with the role all")
 	s.key(t, "revoke", f.tenant, "default", "--last")
 	lookUp(http.StatusUnauthorized, f.auth())
+}
+
+// User tokens are signed with a key of their own, which rotates with an overlap; those
+// that an API key signed count while the tenant takes them.
+func TestKeys_TokensHaveTheirOwn(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	out := s.ok(t, "tenant", "create", "demo", "--landing-url", "https://shop.example/")
+	words := strings.Fields(out)
+	apiKey, tokenKey := words[len(words)-5], words[len(words)-4]
+	s.keys["demo"] = apiKey
+	s.serve(t)
+	s.serveEdge(t)
+	s.identify(t, s.backend, "demo", "anna", `{"referralCode":"ANNA10"}`)
+	send := func(status int, key string) {
+		t.Helper()
+		header := "Authorization: Bearer " + signToken(t, key, "anna")
+		for _, base := range []string{s.edge, s.backend} {
+			mustCall(t, status, "POST", base+"/api/v1/demo/open/account/anna/user/anna/events", `{"events":[{"key":"visit"}]}`, header)
+		}
+	}
+	send(http.StatusOK, apiKey)
+	send(http.StatusOK, tokenKey)
+	for _, base := range []string{s.edge, s.backend} {
+		header := "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(":"+tokenKey))
+		a := mustCall(t, http.StatusForbidden, "GET", base+"/api/v1/demo/code/ANNA10", "", header)
+		require.Contains(t, a.body, "has the role tokens")
+	}
+	for _, role := range []string{"read", "events", "import"} {
+		send(http.StatusUnauthorized, s.key(t, "create", "demo", "--name", role, "--role", role))
+	}
+	require.Contains(t, s.ok(t, "tenant", "show", "demo"), "api-key-tokens   on\n")
+	require.Contains(t, s.ok(t, "tenant", "set", "demo", "--api-key-tokens", "off"), "api-key-tokens   off\n")
+	send(http.StatusUnauthorized, apiKey)
+	send(http.StatusOK, tokenKey)
+
+	second := s.key(t, "rotate", "demo", "tokens", "--overlap", "1h")
+	require.True(t, strings.HasPrefix(second, "TOKEN_LIVE_"), second)
+	send(http.StatusOK, tokenKey)
+	send(http.StatusOK, second)
+	third := s.key(t, "rotate", "demo", "tokens", "--overlap", "0")
+	send(http.StatusUnauthorized, tokenKey)
+	send(http.StatusUnauthorized, second)
+	send(http.StatusOK, third)
+	send(http.StatusUnauthorized, "")
+	// kith token signs with the newest of them; where there is none, it says so.
+	mustCall(t, http.StatusOK, "GET", s.backend+"/api/v1/demo/open/account/anna/user/anna", "", "Authorization: Bearer "+s.token(t, "anna"))
+	s.key(t, "revoke", "demo", "tokens")
+	send(http.StatusUnauthorized, third)
+	require.Contains(t, s.refused(t, "token", "--tenant", "demo", "--account", "anna", "--user", "anna"), "no key that signs user tokens")
+	s.ok(t, "tenant", "set", "demo", "--api-key-tokens", "on")
+	send(http.StatusOK, apiKey)
+}
+
+// signToken signs a user token as a shop's server does.
+func signToken(t testing.TB, key, id string) string {
+	t.Helper()
+	encode := base64.RawURLEncoding.EncodeToString
+	signed := encode([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." +
+		encode(fmt.Appendf(nil, `{"user":{"id":"%s","accountId":"%s"},"exp":%d}`, id, id, time.Now().Add(time.Hour).Unix()))
+	mac := hmac.New(sha256.New, []byte(key))
+	mac.Write([]byte(signed))
+	return signed + "." + encode(mac.Sum(nil))
 }
 
 // A key that expires is valid until then, and not longer.

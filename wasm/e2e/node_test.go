@@ -201,7 +201,7 @@ func (s *site) createTenant(t testing.TB, alias string, args ...string) {
 	out, err := c.Output()
 	require.NoError(t, err, "%s", c.Stderr)
 	for line := range strings.Lines(string(out)) {
-		if words := strings.Fields(line); len(words) == 2 {
+		if words := strings.Fields(line); len(words) == 3 {
 			s.keys[words[0]] = words[1]
 		}
 	}

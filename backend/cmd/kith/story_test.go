@@ -146,8 +146,8 @@ func (g *ground) createTenant(t *testing.T, alias string, args ...string) {
 	t.Helper()
 	out := g.kith(t, append([]string{"tenant", "create", alias}, args...)...)
 	for line := range strings.Lines(out) {
-		name, key, _ := strings.Cut(strings.TrimSpace(line), " ")
-		key = strings.TrimSpace(key)
+		words := strings.Fields(line)
+		name, key := words[0], words[1]
 		switch name {
 		case program.TestPrefix + alias:
 			g.values[name+"_basic"] = basic("", key)

@@ -15,7 +15,7 @@ import (
 )
 
 type tenantCommand struct {
-	Create tenantCreateCommand `cmd:"" help:"Make a tenant and its test tenant, and print their API keys once."`
+	Create tenantCreateCommand `cmd:"" help:"Make a tenant and its test tenant, and print their API keys, and the keys that sign their user tokens, once."`
 	Show   tenantShowCommand   `cmd:"" help:"Print a tenant's settings."`
 	Set    tenantSetCommand    `cmd:"" help:"Change settings of one tenant, and print all of them. A running backend has them at once, an edge when its replica has."`
 	Export tenantExportCommand `cmd:"" help:"Write all that a tenant has to a file that people and programs can read."`
@@ -58,7 +58,7 @@ func (c *tenantCreateCommand) Run(e *env) error {
 	var tenants []program.NewTenant
 	for _, alias := range []core.TenantAlias{core.TenantAlias(c.Alias), core.TenantAlias(program.TestPrefix + c.Alias)} {
 		tenants = append(tenants, program.NewTenant{
-			Alias: alias, Key: engine.MakeKey(alias), Program: c.program(),
+			Alias: alias, Key: engine.MakeKey(alias), TokenKey: engine.MakeTokenKey(alias), Program: c.program(),
 			Policy:     link.Policy{Consent: link.Consent(c.Consent), ConsentCookie: c.ConsentCookie},
 			DiscountID: c.DiscountID, Origins: origins,
 		})
@@ -67,9 +67,9 @@ func (c *tenantCreateCommand) Run(e *env) error {
 		return err
 	}
 	width := len(program.TestPrefix) + len(c.Alias)
-	fmt.Fprintf(e.out, "%-*s  API key (shown only now)\n", width, "tenant")
+	fmt.Fprintf(e.out, "%-*s  %-*s  key that signs user tokens\n", width, "tenant", len(tenants[0].Key), "API key (both are shown only now)")
 	for _, t := range tenants {
-		fmt.Fprintf(e.out, "%-*s  %s\n", width, t.Alias, t.Key)
+		fmt.Fprintf(e.out, "%-*s  %s  %s\n", width, t.Alias, t.Key, t.TokenKey)
 	}
 	return nil
 }
