@@ -51,6 +51,7 @@ func (e *Engine) callerOf(ctx context.Context, tenant store.Tenant, credentials 
 		if !ok {
 			return Caller{}, e.wrongKey(ctx, tenant.Alias, credentials.Key)
 		}
+		e.uses.note(keyUse{tenant.Alias, key.Hash}, e.Now())
 		return Caller{Tenant: tenant, Key: true, Role: key.Role}, nil
 	case credentials.Token != "":
 		return e.tokenCaller(tenant, credentials.Token)

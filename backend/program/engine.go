@@ -62,6 +62,7 @@ type Engine struct {
 	Did func(work, kind, outcome string, n int64)
 
 	counts tally
+	uses   keyUses
 }
 
 // Worked tells Did that n more things were done: of which work (WorkRows and its

@@ -15,6 +15,7 @@ func (e *Engine) APIKeys(ctx context.Context, alias core.TenantAlias) (keys auth
 	tenant, err := e.DB.Tenant(ctx, alias)
 	for _, k := range tenant.Keys {
 		if k.Replaced == 0 || k.Valid(e.Now()) {
+			k.Used = e.uses.of(alias, k)
 			keys = append(keys, k)
 		}
 	}

@@ -36,9 +36,9 @@ func (tx *Tx) ForgetReplacedKeys(ctx context.Context, tenant core.TenantAlias) e
 		string(tenant), int64(tx.Now))
 }
 
-// UseKey notes that a secret was used at the time of the transaction, unless that was
-// noted within auth.KeyUseStep.
+// UseKey notes that a secret was used at the time of the transaction, unless a later use
+// was noted.
 func (tx *Tx) UseKey(ctx context.Context, tenant core.TenantAlias, hash string) error {
-	return tx.exec(ctx, "use key", `UPDATE api_key SET used_at = ?1 WHERE tenant = ?2 AND hash = ?3 AND coalesce(used_at, 0) <= ?4`,
-		int64(tx.Now), string(tenant), hash, int64(tx.Now-auth.KeyUseStep))
+	return tx.exec(ctx, "use key", `UPDATE api_key SET used_at = ?1 WHERE tenant = ?2 AND hash = ?3 AND coalesce(used_at, 0) < ?1`,
+		int64(tx.Now), string(tenant), hash)
 }

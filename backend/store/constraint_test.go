@@ -36,7 +36,7 @@ var goodRows = []struct{ table, values string }{
 	{"reward_ledger", `tenant='$T', id='l', reward_id='w', action='grant', amount=10, unit='CENTS', idempotency_key=null, at=1`},
 	{"decision", `tenant='$T', id='d', account_id='a', user_id='u', code='', source='', rule='', accepted=0,
 		inputs='{}', times=1, first_at=1, last_at=1`},
-	{"intake", `tenant='$T', account_id='a', user_id='u', idempotency_key=null, events='[]', received_at=1`},
+	{"intake", `tenant='$T', account_id='a', user_id='u', idempotency_key=null, events='[]', received_at=1, key_id=null`},
 	{"event", `tenant='$T', id='e', account_id='a', user_id='u', key='k', fields='{}', triggered_at=1, received_at=1, processed_at=1`},
 	{"analytics", `tenant='$T', day=0, kind='loaded', account_id='a', user_id='u', program='', code='',
 		engagement_medium='', share_medium='', times=1`},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kith/core"
+	"kith/core/auth"
 	"kith/core/event"
 	"kith/core/wire"
 )
@@ -59,7 +60,7 @@ func (tx *Tx) AppendIntake(ctx context.Context, tenant core.TenantAlias, b event
 func appendIntake(ctx context.Context, q querier, tenant core.TenantAlias, b event.Batch) (bool, error) {
 	var seq int64
 	err := q.QueryRowContext(ctx, event.Append, string(tenant), string(b.Account), string(b.User),
-		nullText(b.Key), string(wire.IntakeEvents(b)), int64(event.KeySince(b.Received)), int64(b.Received)).Scan(&seq)
+		nullText(b.Key), string(wire.IntakeEvents(b)), int64(event.KeySince(b.Received)), int64(b.Received), nullText(b.Sender)).Scan(&seq)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
@@ -131,7 +132,18 @@ func (tx *Tx) ProcessIntake(ctx context.Context, limit int) (done Processed, err
 		return Processed{}, fmt.Errorf("store: process intake: %w", err)
 	}
 	done.Events, done.Unreadable = int(stored), events-int(stored)
+	if err := tx.useSenders(ctx, from, to); err != nil {
+		return Processed{}, err
+	}
 	return done, tx.exec(ctx, "move cursor", `UPDATE intake_cursor SET seq = ?`, to)
+}
+
+// useSenders notes the use of the keys that edges took calls in for, as UseKey does.
+func (tx *Tx) useSenders(ctx context.Context, from, to int64) error {
+	return tx.exec(ctx, "use senders", `UPDATE api_key SET used_at = i.at
+		FROM (SELECT tenant, key_id, max(received_at) AS at FROM intake WHERE seq > ?1 AND seq <= ?2 AND key_id IS NOT NULL GROUP BY tenant, key_id) i
+		WHERE api_key.tenant = i.tenant AND substr(api_key.hash, 1, ?3) = i.key_id AND coalesce(api_key.used_at, 0) <= i.at - ?4`,
+		from, to, auth.KeyIDSize, int64(auth.KeyUseStep))
 }
 
 // IntakeWaits reports whether event calls wait to be processed.

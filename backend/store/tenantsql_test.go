@@ -36,6 +36,7 @@ var acrossTenants = map[string]string{
 	"WebhooksDue":           "a worker asks for all tenants",
 	"WebhookLines":          "a worker takes work of any tenant, and gets the tenant with it",
 	"IntakeWaits":           "a worker asks for all tenants",
+	"useSenders":            "a worker processes calls in their order; each row brings its tenant",
 	"ProcessIntake":         "a worker processes calls in their order; each row brings its tenant",
 	"JobWaits":              "a worker asks for all tenants",
 	"ClaimJob":              "a worker takes work of any tenant, and gets the tenant with it",

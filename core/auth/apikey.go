@@ -44,8 +44,9 @@ type APIKey struct {
 	Used core.Time
 }
 
-// KeyUseStep is how precisely the last use of a key is kept. A key that is in use
-// all the time costs one write in this time.
+// KeyUseStep is how often the last use of a key is written down at most, and so how
+// precisely it is kept. Uses that an edge answers alone by a read are not noted: look-ups
+// of codes.
 const KeyUseStep = core.Minute
 
 // ParseKeyName returns s as the name of a key, or an error about field.
@@ -64,7 +65,10 @@ func ParseKeyName(field, s string) (string, error) {
 func (r Role) Signs() bool { return r == RoleAll || r == RoleTokens }
 
 // ID names a secret, in logs and beside events, and gives nothing of it away.
-func (k APIKey) ID() string { return k.Hash[:min(len(k.Hash), 12)] }
+func (k APIKey) ID() string { return k.Hash[:min(len(k.Hash), KeyIDSize)] }
+
+// KeyIDSize is how many letters of its hash are a secret's id.
+const KeyIDSize = 12
 
 // Valid reports whether the secret may be used at a time.
 func (k APIKey) Valid(now core.Time) bool { return k.Expires == 0 || now < k.Expires }

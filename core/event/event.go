@@ -50,6 +50,9 @@ type Batch struct {
 	User    core.UserID
 	Key     core.IdempotencyKey
 	Events  []Event
+	// Sender is the id of the API key whose use is to be noted when the call is
+	// processed; empty: none is.
+	Sender string
 	// Received is when the call arrived.
 	Received core.Time
 }

@@ -7,9 +7,9 @@ package event
 // row means that the key was used since ?6.
 //
 // Parameters: 1 tenant, 2 account, 3 user, 4 idempotency key or NULL, 5 events
-// as a JSON array, 6 KeySince(now), 7 now. Returns the place in the queue.
-const Append = `INSERT INTO intake (tenant, account_id, user_id, idempotency_key, events, received_at)
-SELECT ?1, ?2, ?3, ?4, ?5, ?7
+// as a JSON array, 6 KeySince(now), 7 now, 8 Batch.Sender or NULL. Returns the place in the queue.
+const Append = `INSERT INTO intake (tenant, account_id, user_id, idempotency_key, events, received_at, key_id)
+SELECT ?1, ?2, ?3, ?4, ?5, ?7, ?8
 WHERE ?4 IS NULL OR NOT EXISTS (
   SELECT 1 FROM intake WHERE tenant = ?1 AND idempotency_key = ?4 AND received_at >= ?6)
 RETURNING seq`

@@ -19,7 +19,10 @@ func (r *request) code(to route.Route) (abi.Response, error) {
 		return abi.Response{}, errForward
 	}
 	found, ok := r.findCode(to.Tenant, to.Code)
-	if !ok || !r.permits(found.keys, credentials.Key, auth.LookUpCode) {
+	if !ok {
+		return abi.Response{}, errForward
+	}
+	if key, ok := found.keys.Match(credentials.Key, r.now); !ok || !key.Role.Permits(auth.LookUpCode) {
 		return abi.Response{}, errForward
 	}
 	return jsonResponse(200, wire.Code(found.CodeInfo)), nil

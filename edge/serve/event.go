@@ -23,7 +23,8 @@ func (r *request) events(to route.Route) (abi.Response, error) {
 	if err != nil {
 		return abi.Response{}, err
 	}
-	if err := r.takeIn(to.Tenant, by, &batch); err != nil {
+	batch.Sender = by.key
+	if err := r.takeIn(to.Tenant, by.Bearer, &batch); err != nil {
 		return abi.Response{}, err
 	}
 	return jsonResponse(200, wire.Events(batch)), nil
@@ -50,7 +51,7 @@ func (r *request) takeIn(tenant core.TenantAlias, by auth.Bearer, batch *event.B
 // maySend reports whether the replica knows the user, the tenant's secure mode
 // lets the request through, its API key permits the operation, and it comes from no page
 // that the replica does not know: the primary may. It returns who sends.
-func (r *request) maySend(to route.Route, op auth.Operation) (by auth.Bearer, ok bool) {
+func (r *request) maySend(to route.Route, op auth.Operation) (by bearer, ok bool) {
 	credentials, err := auth.ParseCredentials(r.header("authorization"), r.header(userTokenHeader))
 	if err != nil {
 		return by, false
@@ -59,8 +60,7 @@ func (r *request) maySend(to route.Route, op auth.Operation) (by auth.Bearer, ok
 	if !ok {
 		return by, false
 	}
-	sender, ok := r.admits(to, op, from, credentials)
-	return sender.Bearer, ok
+	return r.admits(to, op, from, credentials)
 }
 
 // admits reports whether a sender may make a call, and as whom.
@@ -78,6 +78,8 @@ type bearer struct {
 	auth.Bearer
 	// subject is what that very user's token says; zero without one.
 	subject wire.Subject
+	// key is the id of the API key; empty without one.
+	key string
 }
 
 // bearer is who a request comes from. What cannot be verified here is somebody
@@ -86,21 +88,16 @@ func (r *request) bearer(to route.Route, op auth.Operation, from sender, credent
 	switch {
 	case credentials == (auth.Credentials{}):
 		return bearer{Bearer: auth.Nobody}
-	case credentials.Key != "" && r.permits(from.keys, credentials.Key, op):
-		return bearer{Bearer: auth.KeyHolder}
+	case credentials.Key != "":
+		if key, ok := from.keys.Match(credentials.Key, r.now); ok && key.Role.Permits(op) {
+			return bearer{Bearer: auth.KeyHolder, key: key.ID()}
+		}
 	case credentials.Token != "":
 		if subject, ok := r.speaksFor(to, from, credentials.Token); ok {
-			return bearer{auth.SameUser, subject}
+			return bearer{Bearer: auth.SameUser, subject: subject}
 		}
 	}
 	return bearer{Bearer: auth.OtherUser}
-}
-
-// permits reports whether a secret is one of these keys, and its role permits an
-// operation.
-func (r *request) permits(keys auth.APIKeys, secret string, op auth.Operation) bool {
-	key, ok := keys.Match(secret, r.now)
-	return ok && key.Role.Permits(op)
 }
 
 // speaksFor returns what a token says that is good and is that of the user in
@@ -125,12 +122,15 @@ func (r *request) speaksFor(to route.Route, from sender, token string) (wire.Sub
 // appendIntake runs the one statement that decides about idempotency; false
 // means that the key was used within the last 24 hours.
 func (r *request) appendIntake(tenant core.TenantAlias, b event.Batch) (bool, error) {
-	key := abi.Null()
+	key, sender := abi.Null(), abi.Null()
 	if b.Key != "" {
 		key = abi.Text(string(b.Key))
 	}
+	if b.Sender != "" {
+		sender = abi.Text(b.Sender)
+	}
 	rows, err := r.execute(event.Append, abi.Text(string(tenant)), abi.Text(string(b.Account)), abi.Text(string(b.User)),
-		key, abi.Text(string(wire.IntakeEvents(b))), abi.Int(int64(event.KeySince(b.Received))), abi.Int(int64(b.Received)))
+		key, abi.Text(string(wire.IntakeEvents(b))), abi.Int(int64(event.KeySince(b.Received))), abi.Int(int64(b.Received)), sender)
 	return len(rows.Values) > 0, err
 }
 

@@ -23,7 +23,8 @@ func (r *request) graphQL(to route.Route) (abi.Response, error) {
 	if !ok {
 		return abi.Response{}, errForward
 	}
-	if err := r.takeIn(to.Tenant, by, &plain.Batch); err != nil {
+	plain.Batch.Sender = by.key
+	if err := r.takeIn(to.Tenant, by.Bearer, &plain.Batch); err != nil {
 		if _, status, _ := wire.Shown(err); status >= 500 {
 			r.logFault(err)
 		}

@@ -283,6 +283,50 @@ func signToken(t testing.TB, key, id string) string {
 	return signed + "." + encode(mac.Sum(nil))
 }
 
+// The last use of a key is seen, also when an edge took events in alone.
+func TestKeys_LastUse(t *testing.T) {
+	t.Parallel()
+	s := demoSite(t)
+	backend := s.serve(t)
+	s.serveEdge(t)
+	s.identify(t, s.backend, "demo", "anna", `{}`)
+	shop, audit := s.createKey(t, "demo", "shop", auth.RoleEvents), s.createKey(t, "demo", "audit", auth.RoleRead)
+	s.createKey(t, "demo", "unused", auth.RoleRead)
+	mustCall(t, http.StatusOK, "POST", s.edge+"/api/v1/demo/open/account/anna/user/anna/events", `{"events":[{"key":"visit"}]}`, shop)
+	mustCall(t, http.StatusOK, "GET", s.backend+"/api/v1/demo/users", "", audit)
+	used := func() (names []string) {
+		t.Helper()
+		list := decode[struct {
+			Keys []struct {
+				Name         string
+				DateLastUsed int64
+			}
+		}](t, mustCall(t, http.StatusOK, "GET", s.backend+"/api/v1/demo/keys", "", s.auth("demo")))
+		for _, k := range list.Keys {
+			if k.DateLastUsed > 0 {
+				require.InDelta(t, time.Now().UnixMilli(), k.DateLastUsed, float64(deadline.Milliseconds()))
+				names = append(names, k.Name)
+			}
+		}
+		return names
+	}
+	waitProcessed(t, s.open(t))
+	require.ElementsMatch(t, []string{"audit", "default", "shop"}, used())
+	// What a process has seen it writes down when it stops.
+	backend.stop(t)
+	require.Regexp(t, `(?m)^audit .* used 20.*$`, s.key(t, "list", "demo"))
+	require.Regexp(t, `(?m)^unused .* never used .*$`, s.key(t, "list", "demo"))
+	// Many uses are few writes.
+	s.serve(t)
+	db := s.open(t)
+	require.Equal(t, 1, number(t, db, `SELECT count(*) FROM api_key WHERE name = 'audit' AND used_at IS NOT NULL`))
+	before := texts(t, db, `SELECT used_at FROM api_key WHERE name = 'audit'`)
+	for range 50 {
+		mustCall(t, http.StatusOK, "GET", s.backend+"/api/v1/demo/users", "", audit)
+	}
+	require.Equal(t, before, texts(t, db, `SELECT used_at FROM api_key WHERE name = 'audit'`))
+}
+
 // A key that expires is valid until then, and not longer.
 func TestKeys_Expire(t *testing.T) {
 	t.Parallel()

@@ -55,6 +55,11 @@ type keyListCommand struct {
 	Alias string `arg:"" help:"Alias of the tenant."`
 }
 
+// Help says how precise the last use is.
+func (keyListCommand) Help() string {
+	return `When a secret was last used is right to within a minute or two. Look-ups of codes that an edge answers from its replica are not noted; events that it takes in are.`
+}
+
 // Run prints one secret on each line, by its id.
 func (c *keyListCommand) Run(e *env) error {
 	engine, err := c.open(e)

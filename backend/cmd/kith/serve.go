@@ -163,7 +163,7 @@ func (b backend) serve(e *env) error {
 	}
 	sender := webhook.NewSender(webhook.Options{Now: engine.Now})
 	for _, worker := range append(jobs, intake, gateways, job.NewAnalytics(engine, e.log), job.NewRewards(engine, e.log),
-		job.NewWebhooks(engine, sender, e.log), job.NewForget(engine, e.log)) {
+		job.NewWebhooks(engine, sender, e.log), job.NewForget(engine, e.log), job.NewKeyUses(engine, e.log)) {
 		worker.Finish = e.stopTimeout / 3 // requests have ended by then
 		workers.Go(func() { worker.Run(working) })
 	}
