@@ -158,7 +158,7 @@ func TestServe_Methods(t *testing.T) {
 		require.Equal(t, "GET, HEAD", got.header.Get("Allow"))
 		require.Equal(t, `{"message":"`+method+` is not offered here; the Allow header says what is","statusCode":405,"apiErrorCode":"METHOD_NOT_ALLOWED"}`, got.body)
 		require.Equal(t, 405, b.do(t, method, "/respond?status=200", "").status)
-		require.Equal(t, 404, b.do(t, method, "/nowhere", "").status)
+		require.Equal(t, 404, b.do(t, method, "/nothing", "").status)
 	}
 	// Neither the guest nor the host knows how long the answer to GET would be.
 	require.NotContains(t, b.do(t, "HEAD", "/respond?status=200", "").header, "Content-Length")

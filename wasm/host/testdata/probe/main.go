@@ -33,8 +33,6 @@ func serve(r *abi.Request) abi.Response {
 		return respond(query)
 	case "/sql":
 		return runSQL(r)
-	case "/nothing":
-		return abi.Response{Status: 200}
 	case "/kv":
 		return keyValue(r, query)
 	case "/send":
