@@ -65,7 +65,7 @@ var permitted = map[Role][]Operation{
 	RoleEvents: {
 		anyQL, anyQLByGet,
 		LogEvents, LogEventsQL, "Mutation.logUserEvents",
-		Identify, "POST " + userPath, "POST /user", "Mutation.upsertUser", "Mutation.upsertUsers",
+		Identify, "POST " + userPath, "POST /user", "Mutation.createUser", "Mutation.upsertUser", "Mutation.upsertUsers",
 		LookUpCode, "GET /discount/{code}", "GET /coupon/{code}", "Query.referralCode",
 		// What is answered to these.
 		"UserEventResult.events", "BulkUserEventResult.events", "ApiError.events", "UserEventResult.user", "User.referredBy",
