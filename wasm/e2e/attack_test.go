@@ -34,9 +34,6 @@ func TestAttacks(t *testing.T) {
 	for kind, rows := range target.Tables() {
 		for _, row := range rows {
 			for door, base := range map[string]string{"edge": s.edge, "backend": s.backend} {
-				if door == "backend" && row.EdgeOnly {
-					continue
-				}
 				t.Run(kind+"/"+row.Attack+"/"+door, func(t *testing.T) { repelled(t, base, row) })
 			}
 		}

@@ -157,7 +157,7 @@ func TestForward_AnswerWithoutEnvelope(t *testing.T) {
 	}))
 	t.Cleanup(proxy.Close)
 	for _, env := range []string{"KITH_STRICT_SPIN=false", "KITH_STRICT_SPIN=true"} {
-		s := newSite(t)
+		s := demoSite(t)
 		s.backend = proxy.URL
 		s.serveEdge(t, env)
 		for _, status := range []string{"200", "204", "301", "302", "307", "308", "401", "404"} {

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/core/auth"
 )
@@ -68,23 +70,76 @@ func calls(t testing.TB, s *site) (all []auth.Operation) {
 	return all
 }
 
-var rootField = regexp.MustCompile(`(?m)^  ([a-zA-Z]+)[(:]`)
+// field is a field of GraphQL at the top of a document, and a document that asks for
+// it with the arguments that it requires.
+type field struct {
+	op       auth.Operation
+	document string
+}
 
-// fields are the operations of GraphQL at the top of a document.
-func fields(t testing.TB) (all []auth.Operation) {
+func fields(t testing.TB) (all []field) {
 	t.Helper()
-	schema, err := os.ReadFile(filepath.Join(root, "backend", "graphql", "schema.graphql"))
+	text, err := os.ReadFile(filepath.Join(root, "backend", "graphql", "schema.graphql"))
 	require.NoError(t, err)
-	for _, kind := range []string{"Query", "Mutation"} {
-		_, of, found := strings.Cut(string(schema), "\ntype "+kind+" {\n")
-		require.True(t, found)
-		of, _, _ = strings.Cut(of, "\n}")
-		for _, m := range rootField.FindAllStringSubmatch(of, -1) {
-			all = append(all, auth.Operation(kind+"."+m[1]))
+	schema, err := gqlparser.LoadSchema(&ast.Source{Input: string(text)})
+	require.NoError(t, err)
+	for _, kind := range []*ast.Definition{schema.Query, schema.Mutation} {
+		for _, f := range kind.Fields {
+			if strings.HasPrefix(f.Name, "__") {
+				continue
+			}
+			all = append(all, field{auth.Operation(kind.Name + "." + f.Name), strings.ToLower(kind.Name) + "{" + asked(schema, f) + "}"})
 		}
 	}
 	require.Greater(t, len(all), 35)
 	return all
+}
+
+// asked is a selection of a field with the arguments that it requires.
+func asked(schema *ast.Schema, f *ast.FieldDefinition) string {
+	var given []string
+	for _, a := range f.Arguments {
+		if a.Type.NonNull && a.DefaultValue == nil {
+			given = append(given, a.Name+":"+example(schema, a.Type))
+		}
+	}
+	text := f.Name
+	if len(given) > 0 {
+		text += "(" + strings.Join(given, ",") + ")"
+	}
+	if schema.Types[f.Type.Name()].IsCompositeType() {
+		text += "{__typename}"
+	}
+	return text
+}
+
+// scalars are literals of those scalars that do not take any text.
+var scalars = map[string]string{
+	"Int": "1", "Long": "1", "RSDate": "1", "Boolean": "false", "RSShallowMap": "{}", "JobType": `"USER"`, "RSLocale": `"en_US"`,
+	"RSCountryCode": `"US"`, "RSCurrencyCode": `"USD"`, "IsoDuration": `"P1D"`,
+}
+
+// example is a literal of a type.
+func example(schema *ast.Schema, of *ast.Type) string {
+	def := schema.Types[of.Name()]
+	switch {
+	case of.Elem != nil:
+		return "[]"
+	case def.Kind == ast.Enum:
+		return def.EnumValues[0].Name
+	case def.Kind == ast.InputObject:
+		var given []string
+		for _, f := range def.Fields {
+			if f.Type.NonNull && f.DefaultValue == nil {
+				given = append(given, f.Name+":"+example(schema, f.Type))
+			}
+		}
+		return "{" + strings.Join(given, ",") + "}"
+	}
+	if text, ok := scalars[def.Name]; ok {
+		return text
+	}
+	return `"none"`
 }
 
 var parameter = regexp.MustCompile(`\{[a-zA-Z]+\}`)
@@ -118,15 +173,15 @@ func TestKeys_RolesPermitWhatTheTableSays(t *testing.T) {
 				require.NoError(t, err)
 				refused(op, a)
 			}
-			for _, op := range graph {
-				kind, field, _ := strings.Cut(string(op), ".")
+			for _, f := range graph {
 				if !role.Permits("POST /graphql") {
 					continue // refused as the call that it is
 				}
-				body := fmt.Sprintf(`{"query":"%s { %s }"}`, strings.ToLower(kind), field)
-				a, err := call("POST", base+"/api/v1/demo/graphql", body, header, "Content-Type: application/json")
+				body, err := json.Marshal(map[string]string{"query": f.document})
 				require.NoError(t, err)
-				refused(op, a)
+				a, err := call("POST", base+"/api/v1/demo/graphql", string(body), header, "Content-Type: application/json")
+				require.NoError(t, err)
+				refused(f.op, a)
 			}
 		}
 	}
