@@ -8,7 +8,7 @@ import (
 )
 
 func (a *API) subscriptionRoutes() routes {
-	const one = tenantPath + "/subscription/{url}"
+	const one = tenantPath + "/subscription/{endpointUrl}"
 	return routes{
 		tenantPath + "/subscription": {"POST": a.subscribe, "GET": a.subscriptions},
 		one:                          {"DELETE": a.unsubscribe},
@@ -60,10 +60,10 @@ func (a *API) subscriptions(w http.ResponseWriter, r *http.Request) error {
 // percent-encoded as a whole.
 func (a *API) line(w http.ResponseWriter, r *http.Request) (webhook.Line, error) {
 	caller, err := a.keyHolder(w, r)
-	return webhook.Line{Tenant: caller.Tenant.Alias, Endpoint: webhook.Endpoint(r.PathValue("url"))}, err
+	return webhook.Line{Tenant: caller.Tenant.Alias, Endpoint: webhook.Endpoint(r.PathValue("endpointUrl"))}, err
 }
 
-// unsubscribe is DELETE /subscription/{url}.
+// unsubscribe is DELETE /subscription/{endpointUrl}.
 func (a *API) unsubscribe(w http.ResponseWriter, r *http.Request) error {
 	line, err := a.line(w, r)
 	if err != nil {
@@ -76,7 +76,7 @@ func (a *API) unsubscribe(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// testSubscription is POST /subscription/{url}/test.
+// testSubscription is POST /subscription/{endpointUrl}/test.
 func (a *API) testSubscription(w http.ResponseWriter, r *http.Request) error {
 	line, err := a.line(w, r)
 	if err != nil {
@@ -89,7 +89,7 @@ func (a *API) testSubscription(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// rotateSecret is POST /subscription/{url}/secret.
+// rotateSecret is POST /subscription/{endpointUrl}/secret.
 func (a *API) rotateSecret(w http.ResponseWriter, r *http.Request) error {
 	line, err := a.line(w, r)
 	if err != nil {
@@ -103,7 +103,7 @@ func (a *API) rotateSecret(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// deliveries is GET /subscription/{url}/deliveries.
+// deliveries is GET /subscription/{endpointUrl}/deliveries.
 func (a *API) deliveries(w http.ResponseWriter, r *http.Request) error {
 	line, err := a.line(w, r)
 	if err != nil {
@@ -128,7 +128,7 @@ func (a *API) deliveries(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// replay is POST /subscription/{url}/replay.
+// replay is POST /subscription/{endpointUrl}/replay.
 func (a *API) replay(w http.ResponseWriter, r *http.Request) error {
 	line, err := a.line(w, r)
 	if err != nil {

@@ -10,8 +10,10 @@ import (
 // No story shows a delivery, since when an attempt is made is not up to it. What
 // a page of them looks like is documented all the same.
 func TestOpenAPI_Deliveries(t *testing.T) {
-	schemas := compiler(t, served(t))
-	const at = "#/paths/~1api~1v1~1{tenant}~1subscription~1{url}~1deliveries/get/responses/200/content/application~1json/schema"
+	d := served(t)
+	closeObjects(d.tree)
+	schemas := compiler(t, d)
+	const at = "#/paths/~1api~1v1~1{tenant}~1subscription~1{endpointUrl}~1deliveries/get/responses/200/content/application~1json/schema"
 	for _, state := range []webhook.State{webhook.Waiting, webhook.Sending, webhook.Delivered, webhook.Failed} {
 		validate(t, schemas, at, string(wire.Deliveries([]webhook.Delivery{{
 			Type: webhook.Test, State: state, Due: 1, Created: 1,

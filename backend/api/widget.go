@@ -18,7 +18,7 @@ func (a *API) widgetRoutes() routes {
 		tenantPath + "/widget/user/cookie_user": {"PUT": a.cookieUserWidget},
 		tenantPath + "/mail/referralinvite":     {"POST": a.invite},
 		tenantPath + "/widgets":                 {"GET": a.widgets},
-		tenantPath + "/widgets/{type}":          {"GET": a.widget, "PUT": a.putWidget, "DELETE": a.deleteWidget},
+		tenantPath + "/widgets/{widgetType}":    {"GET": a.widget, "PUT": a.putWidget, "DELETE": a.deleteWidget},
 	}
 }
 
@@ -126,11 +126,11 @@ func (a *API) widgetOf(w http.ResponseWriter, r *http.Request) (program.Caller, 
 	if err != nil {
 		return caller, widget.Type{}, err
 	}
-	t, err := widget.ParseType("widgetType", r.PathValue("type"))
+	t, err := widget.ParseType("widgetType", r.PathValue("widgetType"))
 	return caller, t, err
 }
 
-// widget is GET /widgets/{type}.
+// widget is GET /widgets/{widgetType}.
 func (a *API) widget(w http.ResponseWriter, r *http.Request) error {
 	caller, t, err := a.widgetOf(w, r)
 	if err != nil {
@@ -144,7 +144,7 @@ func (a *API) widget(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// putWidget is PUT /widgets/{type}.
+// putWidget is PUT /widgets/{widgetType}.
 func (a *API) putWidget(w http.ResponseWriter, r *http.Request) error {
 	caller, t, err := a.widgetOf(w, r)
 	if err != nil {
@@ -166,7 +166,7 @@ func (a *API) putWidget(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// deleteWidget is DELETE /widgets/{type}.
+// deleteWidget is DELETE /widgets/{widgetType}.
 func (a *API) deleteWidget(w http.ResponseWriter, r *http.Request) error {
 	caller, t, err := a.widgetOf(w, r)
 	if err != nil {
