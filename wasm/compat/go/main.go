@@ -80,7 +80,7 @@ func attribute(ctx context.Context, c *kith.ClientWithResponses) error {
 // convert reports Bob's first payment. A report that says nothing of a status
 // leaves the account PAID.
 func convert(ctx context.Context, c *kith.ClientWithResponses) error {
-	paid, value := kith.SubscriptionInputStatus("PAID"), 29.00
+	paid, value := kith.SubscriptionStatus("PAID"), 29.00
 	synced, err := c.SyncAccountWithResponse(ctx, tenant, kith.AccountInput{
 		Id: "bob", Subscription: &kith.SubscriptionInput{Status: &paid, Value: &value},
 	})

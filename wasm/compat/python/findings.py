@@ -1,0 +1,88 @@
+"""Compares what schemathesis found with the findings that are accepted:
+
+    findings.py REPORT.ndjson ACCEPTED.txt
+
+A finding is a code of schemathesis (such as ST202), an operation and a detail: what
+the service answered to a valid request, or what the check says of the answer. A line
+of ACCEPTED.txt is `CODE | operation | detail | reason`, where operation and detail
+are regular expressions. A finding that no line accepts is printed with its request,
+and the exit status is 1.
+"""
+
+import base64
+import json
+import re
+import sys
+
+# The code of a valid request that was refused.
+REJECTED = "ST202"
+
+
+def main(report, accepted_file):
+    accepted = read_accepted(accepted_file)
+    new, known = {}, set()
+    for finding in findings(report):
+        line = next((a for a in accepted if a.accepts(finding)), None)
+        if line:
+            known.add(line.text)
+        else:
+            new.setdefault(finding["key"], finding)
+    print(f"   {len(known)} accepted findings were found, {len(new)} others")
+    for finding in new.values():
+        print(f"FAIL: {finding['code']} | {finding['operation']} | {finding['detail']}\n      {finding['request']}")
+    return 1 if new else 0
+
+
+class Accepted:
+    """One line of the accepted findings."""
+
+    def __init__(self, text):
+        self.text = text
+        code, operation, detail, reason = (part.strip() for part in text.split(" | "))
+        if not reason:
+            sys.exit(f"accepted findings: no reason in: {text}")
+        self.code, self.operation, self.detail = code, re.compile(operation), re.compile(detail)
+
+    def accepts(self, f):
+        return f["code"] == self.code and self.operation.fullmatch(f["operation"]) and self.detail.search(f["detail"])
+
+
+def read_accepted(path):
+    with open(path) as lines:
+        return [Accepted(line.strip()) for line in lines if line.strip() and not line.startswith("#")]
+
+
+def findings(path):
+    """Yields every failed check of a report."""
+    with open(path) as lines:
+        for line in lines:
+            recorder = json.loads(line).get("ScenarioFinished", {}).get("recorder", {})
+            for case, checks in recorder.get("checks", {}).items():
+                for check in checks:
+                    failure = (check.get("failure_info") or {}).get("failure")
+                    if failure:
+                        yield finding(failure, recorder["interactions"].get(case, {}))
+
+
+def finding(failure, interaction):
+    request, response = interaction.get("request") or {}, interaction.get("response") or {}
+    detail = failure["message"]
+    if failure["code"] == REJECTED:
+        detail = text(response.get("content"))
+    detail = " ".join(detail.split())[:500]
+    shown = " ".join([request.get("method", ""), request.get("uri", ""), text(request.get("body"))[:500]])
+    operation = failure["operation"]
+    return {
+        "key": (failure["code"], operation, re.sub(r"[0-9]+|'[^']*'", "", detail)),
+        "code": failure["code"], "operation": operation, "detail": detail, "request": shown,
+    }
+
+
+def text(content):
+    if not isinstance(content, dict):
+        return ""
+    return base64.b64decode(content.get("$base64", "")).decode(errors="replace")
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
