@@ -35,6 +35,7 @@ type operation struct {
 	// form matches the paths of requests.
 	form *regexp.Regexp
 	body struct {
+		OperationID string
 		RequestBody *message
 		Responses   map[string]message
 	}

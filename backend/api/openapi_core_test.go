@@ -1,0 +1,239 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kith/core"
+	"kith/core/analytics"
+	"kith/core/auth"
+	"kith/core/billing"
+	"kith/core/event"
+	"kith/core/job"
+	"kith/core/referral"
+	"kith/core/reward"
+	"kith/core/webhook"
+	"kith/core/widget"
+	"kith/core/wire"
+)
+
+// at is the part of the document at a path of keys.
+func (d document) at(t *testing.T, path string) any {
+	t.Helper()
+	node := d.tree
+	for key := range strings.SplitSeq(path, "/") {
+		inner, ok := node.(map[string]any)
+		require.True(t, ok, "%s has no object before %s", path, key)
+		require.Contains(t, inner, key, path)
+		node = inner[key]
+	}
+	return node
+}
+
+// A limit in the document is the one of core.
+func TestOpenAPI_LimitsAreThoseOfCore(t *testing.T) {
+	t.Parallel()
+	d := served(t)
+	for path, want := range map[string]int{
+		"EventsInput/properties/events/maxItems":                 event.MaxEvents,
+		"EventInput/properties/key/maxLength":                    event.MaxKey,
+		"ModerationsInput/properties/actions/maxItems":           referral.MaxModerations,
+		"UserInput/properties/segments/maxItems":                 referral.MaxSegments,
+		"ProgramSharingInput/properties/allowedHosts/maxItems":   referral.MaxAllowedHosts,
+		"FuelTankCodesInput/properties/codes/maxItems":           reward.MaxTankCodes,
+		"RewardInput/properties/assignedCredit/maximum":          reward.MaxValue,
+		"RewardInput/properties/valueInCents/maximum":            reward.MaxValue,
+		"OfferInput/properties/credit/maximum":                   reward.MaxValue,
+		"GatewayConnectionInput/properties/furtherKeys/maxItems": billing.MaxKeys - 1,
+		"StoredWidgetInput/properties/template/maxLength":        widget.MaxTemplate,
+		"../parameters/limitParameter/schema/maximum":            maxLimit,
+		"../parameters/limitParameter/schema/default":            defaultLimit,
+		"../parameters/offsetParameter/schema/maximum":           maxOffset,
+	} {
+		path = strings.Replace("components/schemas/"+path, "schemas/../", "", 1)
+		assert.Equal(t, json.Number(strconv.Itoa(want)), d.at(t, path), path)
+	}
+}
+
+// check makes a parser of core a plain check.
+func check[T any](parse func(field, s string) (T, error)) func(string) error {
+	return func(s string) error {
+		_, err := parse("field", s)
+		return err
+	}
+}
+
+// A pattern in the document takes the texts that core takes.
+func TestOpenAPI_PatternsAreThoseOfCore(t *testing.T) {
+	t.Parallel()
+	schemas := compiler(t, served(t))
+	texts := []string{
+		"", "a", "A-b_9", "a.b", "a b", "é", "a/b", "\x00", "a\x1f", "a\x7f", "USD", "usd", "EURO", "en", "en_US", "_en", "e",
+		"P30D", "PT12H", "P1W2DT3H4M5S", "P1M", "P", "PT", "P1DT", "PT1S1H", "30D", "w/x", "p/classic/w/referrerWidget", "p/c/x", "p//w/x",
+		"REFERRER_WIDGET", "1", "1,2", "2,1,3", "1,", "-1", "http://a.example", "ftp://a.example",
+		strings.Repeat("a", 7), strings.Repeat("a", 8), strings.Repeat("a", 16), strings.Repeat("a", 17), strings.Repeat("a", 64),
+		strings.Repeat("a", 65), strings.Repeat("a", 128), strings.Repeat("a", 200), strings.Repeat("a", 201),
+	}
+	for name, valid := range map[string]func(string) error{
+		"TenantAlias":       func(s string) error { _, err := core.ParseTenantAlias(s); return err },
+		"AccountId":         check(core.ParseAccountID),
+		"UserId":            check(core.ParseUserID),
+		"PaymentProviderId": check(core.ParsePaymentProviderID),
+		"ReferralCode":      check(core.ParseReferralCode),
+		"ProgramKey":        check(core.ParseProgramKey),
+		"IdempotencyKey":    check(core.ParseIdempotencyKey),
+		"MaybeDuration":     check(core.ParseDuration),
+		"DateSpan":          check(core.ParseSpan),
+		"Locale":            check(wire.ParseLocale),
+		"KeyName":           check(auth.ParseKeyName),
+	} {
+		schema, err := schemas.Compile(documentURL + "#/components/schemas/" + name)
+		require.NoError(t, err)
+		for _, text := range texts {
+			assert.Equal(t, valid(text) == nil, schema.Validate(text) == nil, "%s of %q: %v", name, text, valid(text))
+		}
+	}
+}
+
+// A word of an enumeration in the document is one that core takes.
+func TestOpenAPI_WordsAreThoseOfCore(t *testing.T) {
+	t.Parallel()
+	d := served(t)
+	for name, valid := range map[string]func(string) error{
+		"SubscriptionStatus": check(referral.ParseStatus),
+		"BillingInterval":    check(referral.ParseInterval),
+		"RewardType":         check(reward.ParseKind),
+		"RewardSource":       check(reward.ParseSource),
+		"FraudHandling":      check(referral.ParseHandling),
+		"SideStatus":         check(referral.ParseSideStatus),
+		"ExportType":         check(job.ParseExportType),
+		"FileFormat":         check(job.ParseFormat),
+		"DateFormat":         check(job.ParseDates),
+		"DeliveryState":      check(webhook.ParseState),
+		"KeyRole":            check(auth.ParseRole),
+		"EngagementMedium": func(s string) error {
+			_, err := analytics.ParseEngagementMedium("field", s, "")
+			return err
+		},
+	} {
+		words, ok := d.at(t, "components/schemas/"+name+"/enum").([]any)
+		require.True(t, ok, name)
+		for _, word := range words {
+			assert.NoError(t, valid(word.(string)), name)
+		}
+		assert.Error(t, valid("NONSENSE"), name)
+	}
+	assert.Len(t, d.at(t, "components/schemas/ExportType/enum"), len(job.ExportTypes()))
+	assert.Len(t, d.at(t, "components/schemas/KeyRole/enum"), len(auth.Roles()))
+}
+
+// exportParams parses the params of an export of users, in which an object stands at
+// the %s of form.
+func exportParams(form string) func([]byte) error {
+	return func(object []byte) error {
+		_, err := wire.ParseJobParams(job.User, fmt.Sprintf(form, object))
+		return err
+	}
+}
+
+// A body has the keys that the document names, and no other.
+func TestOpenAPI_KeysAreThoseOfWire(t *testing.T) {
+	t.Parallel()
+	d := served(t)
+	for name, parse := range map[string]func([]byte) error{
+		"AccountInput":             func(b []byte) error { _, err := wire.ParseAccount(b); return err },
+		"UserInput":                func(b []byte) error { _, err := wire.ParseUser("demo", "bob", "bob", b); return err },
+		"EventsInput":              func(b []byte) error { _, err := wire.ParseEvents("bob", "bob", b); return err },
+		"GraphQLRequest":           func(b []byte) error { _, err := wire.ParseGraphQL(b); return err },
+		"RewardInput":              func(b []byte) error { _, err := wire.ParseReward("bob", "bob", b); return err },
+		"RedemptionInput":          func(b []byte) error { _, err := wire.ParseRedemption("id", b); return err },
+		"BulkRedemptionInput":      func(b []byte) error { _, err := wire.ParseBulkRedemption(b); return err },
+		"DiscountInput":            func(b []byte) error { _, err := wire.ParseDiscountRegistration(b); return err },
+		"ProgramInput":             func(b []byte) error { _, err := wire.ParseProgram("", b); return err },
+		"FuelTankCodesInput":       func(b []byte) error { _, err := wire.ParseTankCodes(b); return err },
+		"ModerationsInput":         func(b []byte) error { _, err := wire.ParseModerations(b); return err },
+		"ExportInput":              func(b []byte) error { _, err := wire.ParseExport("demo", b); return err },
+		"WebhookSubscriptionInput": func(b []byte) error { _, _, err := wire.ParseWebhookSubscription(b); return err },
+		"ReplayInput":              func(b []byte) error { _, err := wire.ParseReplay(b); return err },
+		"GatewayConnectionInput":   func(b []byte) error { _, err := wire.ParseConnection(b); return err },
+		"StoredWidgetInput":        func(b []byte) error { _, err := wire.ParseWidget(b); return err },
+		"ExportParamsInput":        exportParams(`%s`),
+		"ExportFieldsInput":        exportParams(`{"fields":%s}`),
+		"KeyInput":                 func(b []byte) error { _, err := wire.ParseNewKey(b); return err },
+		"KeyRotationInput":         func(b []byte) error { _, err := wire.ParseOverlap(b); return err },
+		"Nothing":                  wire.ParseNothing,
+	} {
+		schema, ok := d.at(t, "components/schemas/"+name).(map[string]any)
+		require.True(t, ok, name)
+		assert.Equal(t, false, schema["additionalProperties"], "%s is not closed", name)
+		assert.ErrorContains(t, parse([]byte(`{"nonsense":null}`)), "nonsense: is not a key of this request", name)
+		properties, _ := schema["properties"].(map[string]any)
+		for key := range properties {
+			if err := parse([]byte(`{"` + key + `":null}`)); err != nil {
+				assert.NotContains(t, err.Error(), "is not a key", "%s of %s", key, name)
+			}
+		}
+	}
+}
+
+// verbs begin the names of operations.
+var verbs = regexp.MustCompile(`^(answer|apply|block|cancel|connect|count|create|delete|disconnect|download|fill|follow|get|invite|list|log|` +
+	`moderate|open|query|receive|redeem|register|render|replay|revoke|rotate|run|sync|test|unblock|update|upload|upsert)[A-Z][A-Za-z]+$`)
+
+// Generators make types of schemas and methods of operations, which people then
+// read and which must not collide.
+func TestOpenAPI_NamesSuitGenerators(t *testing.T) {
+	t.Parallel()
+	d := served(t)
+	seen := map[string]bool{}
+	for _, section := range []string{"schemas", "responses", "requestBodies", "parameters"} {
+		named, ok := d.at(t, "components/"+section).(map[string]any)
+		require.True(t, ok)
+		for name := range named {
+			assert.False(t, seen[strings.ToLower(name)], "two components are called %s", name)
+			seen[strings.ToLower(name)] = true
+		}
+	}
+	for _, o := range d.operations(t) {
+		assert.Regexp(t, verbs, o.body.OperationID)
+		assert.False(t, seen[o.body.OperationID], "two operations are called %s", o.body.OperationID)
+		seen[o.body.OperationID] = true
+	}
+	checkTypes(t, d.tree, "")
+}
+
+// checkTypes checks every schema below node: a number has a format, lest a
+// generator takes 32 bits; there is one type; and no component has a default, which
+// a generated client would send.
+func checkTypes(t *testing.T, node any, at string) {
+	t.Helper()
+	switch node := node.(type) {
+	case []any:
+		for i, one := range node {
+			checkTypes(t, one, at+"/"+strconv.Itoa(i))
+		}
+	case map[string]any:
+		kind, isText := node["type"].(string)
+		if _, isList := node["type"].([]any); isList {
+			assert.Fail(t, "more than one type", at)
+		}
+		if isText && slices.Contains([]string{"integer", "number"}, kind) {
+			assert.Contains(t, node, "format", at)
+		}
+		if strings.HasPrefix(at, "/components/schemas/") && isText {
+			assert.NotContains(t, node, "default", at)
+		}
+		for key, one := range node {
+			assert.NotContains(t, key, " ", "%s: the rest of a text with a comma, which YAML wants in quotes", at)
+			checkTypes(t, one, at+"/"+key)
+		}
+	}
+}
