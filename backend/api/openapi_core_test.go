@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"kith/core/billing"
 	"kith/core/event"
 	"kith/core/job"
+	"kith/core/link"
 	"kith/core/referral"
 	"kith/core/reward"
 	"kith/core/webhook"
@@ -119,6 +121,12 @@ func TestOpenAPI_WordsAreThoseOfCore(t *testing.T) {
 		"DateFormat":         check(job.ParseDates),
 		"DeliveryState":      check(webhook.ParseState),
 		"KeyRole":            check(auth.ParseRole),
+		"ShareMedium": func(s string) error {
+			if _, ok := link.ParseShareMedium(s); !ok {
+				return errors.New("no medium")
+			}
+			return nil
+		},
 		"EngagementMedium": func(s string) error {
 			_, err := analytics.ParseEngagementMedium("field", s, "")
 			return err
