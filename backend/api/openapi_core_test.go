@@ -127,6 +127,7 @@ func TestOpenAPI_WordsAreThoseOfCore(t *testing.T) {
 			}
 			return nil
 		},
+		"CountedShareMedium": check(analytics.ParseShareMedium),
 		"EngagementMedium": func(s string) error {
 			_, err := analytics.ParseEngagementMedium("field", s, "")
 			return err
