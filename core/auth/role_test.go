@@ -16,7 +16,7 @@ func TestRole_Permits(t *testing.T) {
 	}{
 		{"GET /users", "all read"},
 		{"GET /account/{account}/user/{user}/pii", "all read"},
-		{"GET /subscription/{url}/deliveries", "all read"},
+		{"GET /subscription/{endpointUrl}/deliveries", "all read"},
 		{"GET /code/{code}", "all read events"},
 		{"GET /discount/{code}", "all read events"},
 		{"GET /coupon/{code}", "all read events"},
@@ -38,7 +38,7 @@ func TestRole_Permits(t *testing.T) {
 		{"POST /credit/bulkredeem", "all"},
 		{"POST /export", "all"},
 		{"POST /export/upload", "all import"},
-		{"POST /subscription/{url}/secret", "all"},
+		{"POST /subscription/{endpointUrl}/secret", "all"},
 		{"PUT /widget/account/{account}/user/{user}/upsert", "all"},
 		{"PATCH /anything", "all"},
 		{"", "all"},
