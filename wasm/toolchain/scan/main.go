@@ -1,7 +1,7 @@
 // Command gosec looks for weaknesses in packages of the project and prints what it
 // finds, one finding on each line:
 //
-//	gosec [-exclude G1,G2] DIR/...
+//	gosec [-exclude G1,G2] DIR...
 //
 // It is gosec's own command without two parts: the one that asks language models for
 // fixes, whose client libraries take two minutes to compile, and the analyzers of data
