@@ -47,7 +47,7 @@ func (a *API) page(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		if ok && !known {
+		if !known {
 			if tooMany := a.guesses().attempt(w, r, 1); tooMany != nil {
 				return tooMany
 			}

@@ -9,8 +9,10 @@ import (
 	"kith/core"
 )
 
-// strangerCalls has an element for each GraphQL call without credentials that runs.
-// A call may ask for so much that it keeps a processor busy; others have the rest.
+// strangerCalls has an element for each GraphQL call without credentials that runs, and
+// after it for as long again as the call took. A call may ask for so much that it keeps
+// a processor busy; in this way all of them together have a quarter of the processors'
+// time.
 var strangerCalls = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))
 
 // strangersWait bounds how long such a call waits for its turn.
@@ -26,7 +28,8 @@ func strangersTurn(ctx context.Context, c program.Caller) (leave func(), err err
 	defer cancel()
 	select {
 	case strangerCalls <- struct{}{}:
-		return func() { <-strangerCalls }, nil
+		began := time.Now()
+		return func() { time.AfterFunc(time.Since(began), func() { <-strangerCalls }) }, nil
 	case <-ctx.Done():
 		return nil, &core.Error{Code: core.CodeUnavailable, Message: "too many GraphQL calls without credentials at once; try again, or send a user token"}
 	}

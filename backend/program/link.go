@@ -25,11 +25,12 @@ func (e *Engine) FollowShareLink(ctx context.Context, alias core.TenantAlias, co
 }
 
 // TakeCode answers a page request that carries a code, on a shop's host; ok is
-// false when it is to be passed on, known true when there is such a code.
+// false when it is to be passed on, known true when there is such a code. At a host
+// that no tenant has there is none.
 func (e *Engine) TakeCode(ctx context.Context, host string, code core.ReferralCode, v link.Visit) (a link.Answer, known, ok bool, err error) {
 	alias, err := e.DB.TenantByHost(ctx, host)
 	if isNotFound(err) {
-		return link.Answer{}, true, false, nil
+		return link.Answer{}, false, false, nil
 	}
 	if err != nil {
 		return link.Answer{}, false, false, err
