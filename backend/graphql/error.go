@@ -47,3 +47,21 @@ func (s *Server) logFault(err error) {
 		s.log.Error("graphql field failed", "error", err)
 	}
 }
+
+// apiError is why one of several inputs was refused.
+type apiError struct {
+	Message      string
+	StatusCode   int32
+	APIErrorCode string
+	RsCode       *string
+	UserID       *string
+	AccountID    *string
+	Events       *[]*eventNode
+}
+
+// apiError is an error as one of several results; a fault of ours is logged.
+func (c *call) apiError(err error) *apiError {
+	c.logFault(err)
+	e, status, word := wire.Shown(err)
+	return &apiError{Message: e.Error(), StatusCode: int32(status), APIErrorCode: word, RsCode: textOrNull(e.RS)}
+}

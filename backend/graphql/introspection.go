@@ -9,7 +9,7 @@ import (
 )
 
 // The nodes of this file are the schema itself, as section 4 of the specification
-// has it. Who may ask for it is for Answer to say.
+// has it. Answer decides which callers may ask for it.
 
 type schemaNode struct{ schema *ast.Schema }
 

@@ -32,16 +32,16 @@ func TestIntrospection_IsTheSchema(t *testing.T) {
 	require.NoError(t, err)
 	_, answer := b.send(t, b.keyHolder(t), document(fullIntrospection))
 	require.False(t, gjson.Get(answer, "errors").Exists())
-	told := gjson.Get(answer, "data.__schema")
-	require.Equal(t, "Query", told.Get("queryType.name").String())
-	require.Equal(t, "Mutation", told.Get("mutationType.name").String())
-	require.Equal(t, gjson.Null, told.Get("subscriptionType").Type)
-	require.JSONEq(t, `["deprecated","include","oneOf","skip","specifiedBy"]`, told.Get("directives.#.name").Raw)
-	require.Len(t, told.Get("types").Array(), len(schema.Types))
-	for _, kind := range told.Get("types").Array() {
+	answered := gjson.Get(answer, "data.__schema")
+	require.Equal(t, "Query", answered.Get("queryType.name").String())
+	require.Equal(t, "Mutation", answered.Get("mutationType.name").String())
+	require.Equal(t, gjson.Null, answered.Get("subscriptionType").Type)
+	require.JSONEq(t, `["deprecated","include","oneOf","skip","specifiedBy"]`, answered.Get("directives.#.name").Raw)
+	require.Len(t, answered.Get("types").Array(), len(schema.Types))
+	for _, kind := range answered.Get("types").Array() {
 		def := schema.Types[kind.Get("name").String()]
 		require.NotNil(t, def, kind.Raw)
-		require.Equal(t, described(schema, def), toldOf(kind), def.Name)
+		require.Equal(t, described(schema, def), introspected(kind), def.Name)
 	}
 }
 
@@ -78,8 +78,8 @@ func defaulted(v *ast.Value) string {
 	return " = " + v.String()
 }
 
-// toldOf is a type by introspection, as described has it.
-func toldOf(kind gjson.Result) (lines []string) {
+// introspected is a type by introspection, as described has it.
+func introspected(kind gjson.Result) (lines []string) {
 	text := func(r gjson.Result) string { return r.String() }
 	unset := func(r gjson.Result) string {
 		if r.Get("defaultValue").Type == gjson.Null {
@@ -92,9 +92,9 @@ func toldOf(kind gjson.Result) (lines []string) {
 		lines = append(lines, "implements "+text(i.Get("name")))
 	}
 	for _, f := range append(kind.Get("fields").Array(), kind.Get("inputFields").Array()...) {
-		lines = append(lines, text(f.Get("name"))+": "+toldType(f.Get("type"))+unset(f)+" "+text(f.Get("description")))
+		lines = append(lines, text(f.Get("name"))+": "+introspectedType(f.Get("type"))+unset(f)+" "+text(f.Get("description")))
 		for _, a := range f.Get("args").Array() {
-			lines = append(lines, text(f.Get("name"))+"("+text(a.Get("name"))+": "+toldType(a.Get("type"))+unset(a)+")")
+			lines = append(lines, text(f.Get("name"))+"("+text(a.Get("name"))+": "+introspectedType(a.Get("type"))+unset(a)+")")
 		}
 	}
 	for _, v := range kind.Get("enumValues").Array() {
@@ -106,12 +106,12 @@ func toldOf(kind gjson.Result) (lines []string) {
 	return lines
 }
 
-func toldType(t gjson.Result) string {
+func introspectedType(t gjson.Result) string {
 	switch t.Get("kind").String() {
 	case "NON_NULL":
-		return toldType(t.Get("ofType")) + "!"
+		return introspectedType(t.Get("ofType")) + "!"
 	case "LIST":
-		return "[" + toldType(t.Get("ofType")) + "]"
+		return "[" + introspectedType(t.Get("ofType")) + "]"
 	}
 	return t.Get("name").String()
 }

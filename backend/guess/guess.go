@@ -9,7 +9,7 @@ import (
 )
 
 // maxNetworks bounds what is remembered of a minute. Further networks are not
-// counted: whoever has that many makes more guesses than a count would stop.
+// counted: an attacker with that many makes more guesses than a count would stop.
 const maxNetworks = 100_000
 
 // Limiter bounds the attempts of each network: /24 of IPv4, /56 of IPv6, which is

@@ -59,8 +59,9 @@ func (e *Engine) callerOf(ctx context.Context, tenant store.Tenant, credentials 
 	return Caller{Tenant: tenant}, nil
 }
 
-// wrongKey tells the holder of a key of the other mode, live or test, which tenant
-// it is of: keys of both lie side by side in settings.
+// wrongKey returns the error of a key that the tenant does not have. It names the tenant
+// of the other mode, live or test, if that has the key: both stand side by side in
+// settings.
 func (e *Engine) wrongKey(ctx context.Context, alias core.TenantAlias, key string) error {
 	other := OtherMode(alias)
 	tenant, err := e.DB.Tenant(ctx, other)

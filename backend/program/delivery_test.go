@@ -177,8 +177,8 @@ func TestDeliveries_LateResultDoesNotCount(t *testing.T) {
 	})
 }
 
-// An attempt whose subscription was deleted while it was made is not late: nobody
-// makes it again.
+// An attempt whose subscription was deleted while it was made is not late: no
+// process makes it again.
 func TestDeliveries_GoneWhileSent(t *testing.T) {
 	alone(t, func(t *testing.T, b bundle) {
 		line := tested(t, b)

@@ -93,7 +93,7 @@ func (e *Engine) RotateKey(ctx context.Context, alias core.TenantAlias, name str
 }
 
 // RevokeKey ends a key with all its secrets at once. A tenant's last key of the role
-// all is a conflict unless evenLast is true: without one, nobody could make keys by
+// all is a conflict unless evenLast is true: without one, no caller could make keys by
 // API.
 func (e *Engine) RevokeKey(ctx context.Context, alias core.TenantAlias, name string, evenLast bool) error {
 	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {

@@ -16,7 +16,7 @@ import (
 )
 
 // Every secret is sealed under the new key alone afterwards, also when the rotation was
-// interrupted and run again, and whoever has both keys is served meanwhile.
+// interrupted and run again, and processes that have both keys serve meanwhile.
 func TestRotateMasterKey(t *testing.T) {
 	onOwnServer(t, func(t *testing.T, b bundle) {
 		old, next := keyring(t, "a"), keyring(t, "b")
@@ -110,7 +110,7 @@ func TestRotateMasterKey(t *testing.T) {
 		connection, err := after.OpenConnection(t.Context(), b.tenant)
 		require.NoError(t, err)
 		require.Equal(t, "private", connection.Keys[0].Private)
-		// Who is not to be tracked is not.
+		// A user who must not be tracked is not.
 		require.Equal(t, old.Identity(b.tenant, "gone", "u"), after.Keys.Identity(b.tenant, "gone", "u"))
 		var refused *core.Error
 		_, err = after.Identify(t.Context(), b.tenant, identification("gone"))

@@ -2,8 +2,8 @@ package sftp
 
 import "net/netip"
 
-// startups counts the connections that have not authenticated, by network. Whoever
-// uses it holds the server's lock.
+// startups counts the connections that have not authenticated, by network. Its
+// caller holds the server's lock.
 type startups struct {
 	waiting int
 	of      map[netip.Prefix]int

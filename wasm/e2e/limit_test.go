@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whoever tries codes by the thousand is slowed down; the others are not.
+// A network that tries codes by the thousand is refused; others are not.
 func TestRateLimit(t *testing.T) {
 	t.Parallel()
 	const limit = 20
@@ -24,21 +24,23 @@ func TestRateLimit(t *testing.T) {
 	const open = "/api/v1/demo/open/code/NOBODY"
 
 	// A minute may end between two calls, so a refusal is waited for.
-	untilRefused := func(status int, path string, headers ...string) (a answer, calls int) {
+	untilRefused := func(from string, status int, path string, headers ...string) (a answer, calls int) {
 		t.Helper()
-		for a = guess(s.edge, path, "203.0.113.9", headers...); a.status == status; a = guess(s.edge, path, "203.0.113.9", headers...) {
+		for a = guess(s.edge, path, from, headers...); a.status == status; a = guess(s.edge, path, from, headers...) {
 			calls++
 			require.Less(t, calls, 50*limit)
 		}
 		require.Equal(t, http.StatusTooManyRequests, a.status, a.body)
 		return a, calls
 	}
-	refused, calls := untilRefused(http.StatusNotFound, open)
+	refused, calls := untilRefused("203.0.113.9", http.StatusNotFound, open)
 	require.GreaterOrEqual(t, calls, limit)
 	require.Equal(t, "10", refused.header.Get("Retry-After"))
 	require.JSONEq(t, `{"message":"more than 20 attempts a minute without an API key from one network; wait a minute","statusCode":429,"apiErrorCode":"RATE_LIMITED","rsCode":"RS033"}`, refused.body)
 
-	untilRefused(http.StatusUnauthorized, "/api/v1/demo/code/NOBODY", "Authorization: Basic eDp4") // nor may keys be tried
+	_, calls = untilRefused("198.51.100.9", http.StatusNotFound, "/?rsCode=NOBODY", "Host: pages.example")
+	require.GreaterOrEqual(t, calls, limit, "pages with a code, at a host that no tenant has")
+	untilRefused("203.0.113.9", http.StatusUnauthorized, "/api/v1/demo/code/NOBODY", "Authorization: Basic eDp4") // nor may keys be tried
 	require.Equal(t, http.StatusNotFound, guess(s.edge, "/api/v1/demo/code/NOBODY", "203.0.113.9", s.auth("demo")).status, "the key")
 	require.Equal(t, http.StatusNotFound, guess(s.edge, "/api/v1/test_demo/open/code/NOBODY", "203.0.113.9").status, "a test tenant")
 	require.Equal(t, http.StatusNotFound, guess(s.edge, open, "203.0.114.10").status, "somebody else")

@@ -180,8 +180,7 @@ func (s *gatewayStage) from(t *testing.T, address, method, query, body string) i
 	return answer.StatusCode
 }
 
-// A network that asks for signatures again and again is told to wait, and others are
-// not.
+// A network that asks for signatures again and again is refused, and others are not.
 func TestGateway_ChallengesAreLimited(t *testing.T) {
 	t.Parallel()
 	s := newGatewayStage(t)

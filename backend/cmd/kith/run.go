@@ -30,7 +30,7 @@ type cli struct {
 	Spin      spinCommand      `cmd:"" help:"Prepare the edge for Spin in the data folder, and print the command that starts Spin on it."`
 	SFTP      sftpCommand      `cmd:"" name:"sftp" help:"Take files to import over SFTP, beside backends on the same database."`
 	Tenant    tenantCommand    `cmd:"" help:"Manage tenants."`
-	User      userCommand      `cmd:"" help:"Tell what is known of users."`
+	User      userCommand      `cmd:"" help:"Inspect users."`
 	Program   programCommand   `cmd:"" help:"Manage the programs of a tenant."`
 	Widget    widgetCommand    `cmd:"" help:"Manage the widgets of a tenant."`
 	Key       keyCommand       `cmd:"" help:"Manage the API keys of a tenant."`
