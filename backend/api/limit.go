@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"sync/atomic"
 
+	"kith/backend/app"
 	"kith/backend/guess"
-	"kith/backend/program"
 	"kith/core"
 	"kith/core/auth"
 )
@@ -23,16 +23,16 @@ type guesses struct{ *guess.Limiter }
 // refuses it when its network made too many: wrong credentials, and calls without
 // any, which look codes up and make users. Calls by the API key and of a user by
 // their token guess nothing.
-func (g guesses) authenticated(w http.ResponseWriter, r *http.Request, c program.Caller, failed error) error {
-	if failed == nil && (c.Key || c.User != nil || !program.Live(c.Tenant.Alias)) {
+func (g guesses) authenticated(w http.ResponseWriter, r *http.Request, c app.Caller, failed error) error {
+	if failed == nil && (c.Key || c.User != nil || !app.Live(c.Tenant.Alias)) {
 		return nil
 	}
 	return g.attempt(w, r, 1)
 }
 
 // unknownCode counts a call of a user that named an unknown code.
-func (g guesses) unknownCode(w http.ResponseWriter, r *http.Request, c program.Caller, err error) error {
-	if c.User == nil || !program.Live(c.Tenant.Alias) || !isUnknown(err) {
+func (g guesses) unknownCode(w http.ResponseWriter, r *http.Request, c app.Caller, err error) error {
+	if c.User == nil || !app.Live(c.Tenant.Alias) || !isUnknown(err) {
 		return err
 	}
 	if tooMany := g.attempt(w, r, 1); tooMany != nil {
@@ -76,8 +76,8 @@ func reportAttempts(w http.ResponseWriter, r *http.Request, n int) {
 // inCall counts one of several attempts of a GraphQL call. Its fields are resolved
 // at once, and the answer's header is written when they are done; so they are
 // reported to the edge at the end, all together.
-func (g guesses) inCall(c program.Caller, r *http.Request, made *atomic.Int64) error {
-	if !program.Live(c.Tenant.Alias) {
+func (g guesses) inCall(c app.Caller, r *http.Request, made *atomic.Int64) error {
+	if !app.Live(c.Tenant.Alias) {
 		return nil
 	}
 	made.Add(1)

@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"kith/backend/program"
+	"kith/backend/app"
 	"kith/core"
 )
 
@@ -17,7 +17,7 @@ const (
 )
 
 // page reads limit and offset.
-func page(q url.Values) (p program.Page, err error) {
+func page(q url.Values) (p app.Page, err error) {
 	if p.Limit, err = count(q, "limit", defaultLimit, maxLimit); err != nil {
 		return p, err
 	}
@@ -38,7 +38,7 @@ func count(q url.Values, name string, unset, most int) (int, error) {
 }
 
 // lister authenticates a request for a list and reads its query and its page.
-func (a *API) lister(w http.ResponseWriter, r *http.Request) (c program.Caller, q url.Values, p program.Page, err error) {
+func (a *API) lister(w http.ResponseWriter, r *http.Request) (c app.Caller, q url.Values, p app.Page, err error) {
 	if c, err = a.keyHolder(w, r); err != nil {
 		return c, nil, p, err
 	}

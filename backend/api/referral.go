@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"kith/backend/program"
+	"kith/backend/app"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/referral"
@@ -39,7 +39,7 @@ func (a *API) referrals(w http.ResponseWriter, r *http.Request) error {
 }
 
 // referralFilter reads what narrows a list of referrals (reference, 1.4).
-func referralFilter(q url.Values, p program.Page) (f referral.Filter, err error) {
+func referralFilter(q url.Values, p app.Page) (f referral.Filter, err error) {
 	f = referral.Filter{
 		ReferredAccount: core.AccountID(q.Get("referredAccountId")), ReferredUser: core.UserID(q.Get("referredUserId")),
 		ReferrerAccount: core.AccountID(q.Get("referringAccountId")), ReferrerUser: core.UserID(q.Get("referringUserId")),
@@ -93,7 +93,7 @@ func (a *API) openReferrals(w http.ResponseWriter, r *http.Request) error {
 
 // mayList refuses a list of referrals that names no user, or another one than
 // the caller may ask about.
-func mayList(c program.Caller, q url.Values) error {
+func mayList(c app.Caller, q url.Values) error {
 	err := error(core.Invalid("", "needs referringAccountId and referringUserId, or referredAccountId and referredUserId"))
 	for _, side := range []string{"referring", "referred"} {
 		account, user := q.Get(side+"AccountId"), q.Get(side+"UserId")
@@ -108,7 +108,7 @@ func mayList(c program.Caller, q url.Values) error {
 }
 
 // forUser leaves of the referrals what the caller may see of others.
-func forUser(c program.Caller, found []referral.Referral) {
+func forUser(c app.Caller, found []referral.Referral) {
 	var self wire.Subject
 	if c.User != nil {
 		self = *c.User

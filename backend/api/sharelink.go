@@ -3,7 +3,7 @@ package api
 import (
 	"net/http"
 
-	"kith/backend/program"
+	"kith/backend/app"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/link"
@@ -38,7 +38,7 @@ func (a *API) shareURLs(w http.ResponseWriter, r *http.Request) error {
 	return a.answerShareURLs(w, r, caller, account, user)
 }
 
-func (a *API) answerShareURLs(w http.ResponseWriter, r *http.Request, caller program.Caller, account core.AccountID, user core.UserID) error {
+func (a *API) answerShareURLs(w http.ResponseWriter, r *http.Request, caller app.Caller, account core.AccountID, user core.UserID) error {
 	engagement, err := engagementOf(r)
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (a *API) message(w http.ResponseWriter, r *http.Request) error {
 }
 
 // shareCode is the code that a user shares in the program that the query names.
-func (a *API) shareCode(r *http.Request, caller program.Caller, account core.AccountID, user core.UserID) (core.ReferralCode, error) {
+func (a *API) shareCode(r *http.Request, caller app.Caller, account core.AccountID, user core.UserID) (core.ReferralCode, error) {
 	var key core.ProgramKey
 	if text := r.URL.Query().Get("programId"); text != "" {
 		var err error

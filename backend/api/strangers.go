@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"time"
 
-	"kith/backend/program"
+	"kith/backend/app"
 	"kith/core"
 )
 
@@ -20,7 +20,7 @@ const strangersWait = 5 * time.Second
 
 // strangersTurn waits until a GraphQL call may run. The caller must call leave when
 // it has run.
-func strangersTurn(ctx context.Context, c program.Caller) (leave func(), err error) {
+func strangersTurn(ctx context.Context, c app.Caller) (leave func(), err error) {
 	if c.Key || c.User != nil {
 		return func() {}, nil
 	}

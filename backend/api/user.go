@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"kith/backend/program"
+	"kith/backend/app"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/referral"
@@ -47,8 +47,8 @@ func (a *API) identify(w http.ResponseWriter, r *http.Request) error {
 
 // identified identifies the user in the path of a request by what its body says
 // of them; POST is for a new one.
-func (a *API) identified(w http.ResponseWriter, r *http.Request) (caller program.Caller, done program.Identified, err error) {
-	in := program.Identification{Create: r.Method == http.MethodPost}
+func (a *API) identified(w http.ResponseWriter, r *http.Request) (caller app.Caller, done app.Identified, err error) {
+	in := app.Identification{Create: r.Method == http.MethodPost}
 	caller, account, user, body, err := a.identifier(w, r)
 	if err != nil {
 		return caller, done, err
@@ -66,7 +66,7 @@ func (a *API) identified(w http.ResponseWriter, r *http.Request) (caller program
 
 // identifier authenticates a request that identifies the user in its path, by
 // its credentials or by the checksum of its body.
-func (a *API) identifier(w http.ResponseWriter, r *http.Request) (c program.Caller, account core.AccountID, user core.UserID, body []byte, err error) {
+func (a *API) identifier(w http.ResponseWriter, r *http.Request) (c app.Caller, account core.AccountID, user core.UserID, body []byte, err error) {
 	if c, err = a.caller(w, r); err != nil {
 		return c, "", "", nil, err
 	}
@@ -89,7 +89,7 @@ func (a *API) identifier(w http.ResponseWriter, r *http.Request) (c program.Call
 }
 
 // identifyAs runs an identification with what the request itself tells.
-func (a *API) identifyAs(r *http.Request, caller program.Caller, in program.Identification) (program.Identified, error) {
+func (a *API) identifyAs(r *http.Request, caller app.Caller, in app.Identification) (app.Identified, error) {
 	in.Cookie, in.IP, in.Share = cookies(r), userIP(caller, r), caller.Share(a.origin(r))
 	return a.Engine.Identify(r.Context(), caller.Tenant.Alias, in)
 }
@@ -116,7 +116,7 @@ func (a *API) identifyInAccount(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	done, err := a.identifyAs(r, caller, program.Identification{Update: update, KnownAccount: true})
+	done, err := a.identifyAs(r, caller, app.Identification{Update: update, KnownAccount: true})
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (a *API) userByCode(w http.ResponseWriter, r *http.Request) error {
 	return a.answerUser(w, r, caller, found, err)
 }
 
-func (a *API) answerUser(w http.ResponseWriter, r *http.Request, caller program.Caller, found wire.UserInfo, err error) error {
+func (a *API) answerUser(w http.ResponseWriter, r *http.Request, caller app.Caller, found wire.UserInfo, err error) error {
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (a *API) openUser(w http.ResponseWriter, r *http.Request) error {
 }
 
 // isSelf reports whether a user makes a call about themselves.
-func isSelf(c program.Caller, u referral.User) bool {
+func isSelf(c app.Caller, u referral.User) bool {
 	return c.User != nil && c.User.Account == u.Account && c.User.User == u.ID
 }
 
@@ -239,7 +239,7 @@ func (a *API) deleteUser(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var o program.DeleteOptions
+	var o app.DeleteOptions
 	if o.DoNotTrack, err = flag(r, "doNotTrack", false); err != nil {
 		return err
 	}
@@ -296,7 +296,7 @@ func wantedFields(r *http.Request) (wire.Fields, error) {
 }
 
 // userIP is the address of the user's browser, or "" when the caller is a server.
-func userIP(c program.Caller, r *http.Request) string {
+func userIP(c app.Caller, r *http.Request) string {
 	if c.Key {
 		return ""
 	}

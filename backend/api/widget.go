@@ -3,7 +3,7 @@ package api
 import (
 	"net/http"
 
-	"kith/backend/program"
+	"kith/backend/app"
 	"kith/core"
 	"kith/core/analytics"
 	"kith/core/widget"
@@ -23,7 +23,7 @@ func (a *API) widgetRoutes() routes {
 }
 
 // widgetRequest reads which widget a call asks for.
-func (a *API) widgetRequest(r *http.Request) (in program.WidgetRequest, err error) {
+func (a *API) widgetRequest(r *http.Request) (in app.WidgetRequest, err error) {
 	q := r.URL.Query()
 	in.Base = a.origin(r)
 	if in.Type, err = widget.ParseType("widgetType", q.Get("widgetType")); err != nil {
@@ -64,7 +64,7 @@ func (a *API) cookieUserWidget(w http.ResponseWriter, r *http.Request) error {
 }
 
 // answerWidget answers with the widget of a user who was just identified.
-func (a *API) answerWidget(w http.ResponseWriter, r *http.Request, in program.WidgetRequest, caller program.Caller, done program.Identified) error {
+func (a *API) answerWidget(w http.ResponseWriter, r *http.Request, in app.WidgetRequest, caller app.Caller, done app.Identified) error {
 	in.Caller, in.Account, in.User = caller, done.User.Account, done.User.ID
 	rendered, err := a.Engine.RenderWidget(r.Context(), caller.Tenant.Alias, in)
 	if err != nil {
@@ -121,7 +121,7 @@ func (a *API) widgets(w http.ResponseWriter, r *http.Request) error {
 }
 
 // widgetOf authenticates a request for the widget that its path names.
-func (a *API) widgetOf(w http.ResponseWriter, r *http.Request) (program.Caller, widget.Type, error) {
+func (a *API) widgetOf(w http.ResponseWriter, r *http.Request) (app.Caller, widget.Type, error) {
 	caller, err := a.keyHolder(w, r)
 	if err != nil {
 		return caller, widget.Type{}, err

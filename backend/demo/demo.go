@@ -6,7 +6,7 @@ import (
 	"context"
 	"errors"
 
-	"kith/backend/program"
+	"kith/backend/app"
 	"kith/core"
 	"kith/core/link"
 	"kith/core/referral"
@@ -26,13 +26,13 @@ const (
 // Seed makes the demo tenants and the referrer of each, unless they are there,
 // and lets their share links lead to the edge, which is reached under two base
 // URLs: a page request tells the tenant by its host.
-func Seed(ctx context.Context, e *program.Engine, liveURL, testURL string) error {
+func Seed(ctx context.Context, e *app.Engine, liveURL, testURL string) error {
 	for _, t := range []struct {
 		alias core.TenantAlias
 		key   string
 		base  string
 	}{{LiveTenant, LiveKey, liveURL}, {TestTenant, TestKey, testURL}} {
-		err := e.CreateTenants(ctx, program.NewTenant{
+		err := e.CreateTenants(ctx, app.NewTenant{
 			Alias: t.alias, Key: t.key, Policy: link.Policy{Consent: link.ConsentOff},
 			Program: referral.DefaultProgram(t.base + LandingPath),
 		})
@@ -54,12 +54,12 @@ func Seed(ctx context.Context, e *program.Engine, liveURL, testURL string) error
 	return nil
 }
 
-func referrer(ctx context.Context, e *program.Engine, tenant core.TenantAlias) error {
+func referrer(ctx context.Context, e *app.Engine, tenant core.TenantAlias) error {
 	if _, err := e.User(ctx, tenant, "anna", "anna"); !is(err, core.CodeNotFound) {
 		return err
 	}
 	first, last, email := "Anna", "Ahrens", "anna@example.com"
-	_, err := e.Identify(ctx, tenant, program.Identification{Update: referral.UserUpdate{
+	_, err := e.Identify(ctx, tenant, app.Identification{Update: referral.UserUpdate{
 		Account: "anna", ID: "anna", FirstName: &first, LastName: &last, Email: &email,
 		Codes: []referral.UserCode{{Program: core.ClassicProgram, Code: Code}},
 	}})

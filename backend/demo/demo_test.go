@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kith/backend/app"
 	"kith/backend/demo"
-	"kith/backend/program"
 	"kith/backend/store"
 	"kith/backend/store/storetest"
 	"kith/core"
@@ -23,7 +23,7 @@ import (
 
 const now core.Time = 1_700_000_000_000
 
-func newEngine(t *testing.T) *program.Engine {
+func newEngine(t *testing.T) *app.Engine {
 	t.Helper()
 	db, err := store.Open(storetest.File(t), "")
 	require.NoError(t, err)
@@ -31,13 +31,13 @@ func newEngine(t *testing.T) *program.Engine {
 	require.NoError(t, db.Migrate(t.Context(), now))
 	keys, err := auth.ParseKeyring(strings.Repeat("a", 64))
 	require.NoError(t, err)
-	return &program.Engine{
+	return &app.Engine{
 		DB: db, Keys: keys, Now: func() core.Time { return now },
 		Entropy: func(b []byte) { _, _ = rand.Read(b) }, Wake: func() {},
 	}
 }
 
-func seed(t *testing.T, e *program.Engine) {
+func seed(t *testing.T, e *app.Engine) {
 	t.Helper()
 	require.NoError(t, demo.Seed(t.Context(), e, "http://127.0.0.1:3000", "http://localhost:3000"))
 }
@@ -80,7 +80,7 @@ func TestSeed_TwiceChangesNothing(t *testing.T) {
 	e := newEngine(t)
 	seed(t, e)
 	renamed := "Annabel"
-	_, err := e.Identify(t.Context(), "demo", program.Identification{Update: referral.UserUpdate{Account: "anna", ID: "anna", FirstName: &renamed}})
+	_, err := e.Identify(t.Context(), "demo", app.Identification{Update: referral.UserUpdate{Account: "anna", ID: "anna", FirstName: &renamed}})
 	require.NoError(t, err)
 	before, err := e.User(t.Context(), "demo", "anna", "anna")
 	require.NoError(t, err)
@@ -100,7 +100,7 @@ func TestSeed_TwiceChangesNothing(t *testing.T) {
 func TestSeed_CompletesWhatWasCutShort(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
-	require.NoError(t, e.CreateTenants(t.Context(), program.NewTenant{
+	require.NoError(t, e.CreateTenants(t.Context(), app.NewTenant{
 		Alias: demo.LiveTenant, Key: demo.LiveKey, Policy: link.Policy{Consent: link.ConsentOff}, Program: referral.DefaultProgram("http://127.0.0.1:3000/welcome"),
 	}))
 	seed(t, e)
@@ -108,7 +108,7 @@ func TestSeed_CompletesWhatWasCutShort(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func page(t *testing.T, e *program.Engine, target, cookie string) string {
+func page(t *testing.T, e *app.Engine, target, cookie string) string {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, target, nil)
 	r.Header.Set("Cookie", cookie)
@@ -120,7 +120,7 @@ func page(t *testing.T, e *program.Engine, target, cookie string) string {
 	return w.Body.String()
 }
 
-func signed(e *program.Engine, tenant, as core.TenantAlias) string {
+func signed(e *app.Engine, tenant, as core.TenantAlias) string {
 	visit := link.Attribution{Program: core.ClassicProgram, Code: "ANNA10", ShareMedium: "FACEBOOK", EngagementMedium: "EMAIL", Visited: now - 2*core.Minute}
 	return link.CookieName(as) + "=" + visit.Encode(e.Keys.Cookie(tenant))
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"kith/backend/program"
+	"kith/backend/app"
 	"kith/core"
 	"kith/core/link"
 )
@@ -35,7 +35,7 @@ type cookie struct {
 // Landing serves the demo's landing page at LandingPath, sends / there, shows the
 // referrer's widget at WidgetPath. The landing page shows the code, the medium and
 // the cookie that arrived.
-func Landing(e *program.Engine) *http.ServeMux {
+func Landing(e *app.Engine) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, LandingPath, http.StatusFound)
@@ -50,7 +50,7 @@ func Landing(e *program.Engine) *http.ServeMux {
 	return mux
 }
 
-func whatArrived(e *program.Engine, r *http.Request) arrived {
+func whatArrived(e *app.Engine, r *http.Request) arrived {
 	var a arrived
 	query := r.URL.Query()
 	for _, name := range []string{link.CodeParameter, link.ShareMediumParameter, link.EngagementMediumParameter} {

@@ -5,7 +5,7 @@ import (
 	"io"
 	"net/http"
 
-	"kith/backend/program"
+	"kith/backend/app"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/widget"
@@ -16,7 +16,7 @@ import (
 const WidgetPath = "/widget"
 
 // showWidget shows the widget of the demo's referrer as a page of its own.
-func showWidget(e *program.Engine) http.HandlerFunc {
+func showWidget(e *app.Engine) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		rendered, err := referrersWidget(e, r)
 		if err != nil {
@@ -33,15 +33,15 @@ func showWidget(e *program.Engine) http.HandlerFunc {
 	}
 }
 
-func referrersWidget(e *program.Engine, r *http.Request) (wire.Widget, error) {
+func referrersWidget(e *app.Engine, r *http.Request) (wire.Widget, error) {
 	tenant, err := e.DB.Tenant(r.Context(), LiveTenant)
 	if err != nil {
 		return wire.Widget{}, err
 	}
 	// The edge says which host the visitor asked for.
 	host := cmp.Or(r.Header.Get(auth.ForwardedHostHeader), r.Host)
-	return e.RenderWidget(r.Context(), LiveTenant, program.WidgetRequest{
-		Caller: program.Caller{Tenant: tenant, Key: true}, Account: "anna", User: "anna",
+	return e.RenderWidget(r.Context(), LiveTenant, app.WidgetRequest{
+		Caller: app.Caller{Tenant: tenant, Key: true}, Account: "anna", User: "anna",
 		Type: widget.Type{Program: core.ClassicProgram, Key: widget.Referrer}, EngagementMedium: "HOSTED",
 		Base: "http://" + host,
 	})

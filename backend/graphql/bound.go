@@ -7,7 +7,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"kith/backend/program"
+	"kith/backend/app"
 	"kith/core"
 	"kith/core/wire"
 )
@@ -75,7 +75,7 @@ var (
 
 // boundsOf are the bounds for a caller. In development the page that asks for the
 // schema has no credentials, and its question is a large one.
-func (s *Server) boundsOf(c program.Caller) bounds {
+func (s *Server) boundsOf(c app.Caller) bounds {
 	if c.Key || c.User != nil || s.introspection {
 		return knownBounds
 	}

@@ -1,6 +1,6 @@
 // Package graphql translates GraphQL calls to use cases and back (reference,
 // 1.11). It decides nothing: the schema says what is asked for, one call to
-// backend/program does it, and core/wire writes the errors.
+// backend/app does it, and core/wire writes the errors.
 //
 // The schema, schema.graphql, is the published surface. Every field of Query and
 // Mutation has a method here that is named after it; the method checks who asks.
@@ -35,7 +35,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"kith/backend/program"
+	"kith/backend/app"
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/wire"
@@ -49,7 +49,7 @@ type Server struct {
 	// MaxTime bounds a call: 20 s unless it is set before the first one.
 	MaxTime time.Duration
 
-	engine *program.Engine
+	engine *app.Engine
 	log    *slog.Logger
 	// introspection is true in development: then anybody may ask for the schema.
 	introspection bool
@@ -58,7 +58,7 @@ type Server struct {
 
 // New returns a server. introspection lets anybody ask for the schema, and not
 // holders of the API key alone.
-func New(engine *program.Engine, log *slog.Logger, introspection bool) (*Server, error) {
+func New(engine *app.Engine, log *slog.Logger, introspection bool) (*Server, error) {
 	schema, err := loadSchema(schemaText)
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func New(engine *program.Engine, log *slog.Logger, introspection bool) (*Server,
 // Request is one call.
 type Request struct {
 	// Caller is who makes it.
-	Caller program.Caller
+	Caller app.Caller
 	// Body is what they sent: JSON, up to wire.MaxBody.
 	Body []byte
 	// Cookie is the browser's Cookie header, IP the address of a user's own
@@ -81,7 +81,7 @@ type Request struct {
 	Base string
 	// Remember has the browser know again a user whom the call identified without
 	// ids, as a caller that IdentifyCookieUser returned; it may be nil.
-	Remember func(program.Caller, core.UserID)
+	Remember func(app.Caller, core.UserID)
 	// QueriesOnly refuses a mutation.
 	QueriesOnly bool
 	// StatusOfErrors gives an answer without data the status of its first error,

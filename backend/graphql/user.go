@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"kith/backend/program"
+	"kith/backend/app"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/event"
@@ -379,7 +379,7 @@ func (*mutation) DeleteUser(ctx context.Context, args struct {
 	if err != nil {
 		return nil, err
 	}
-	return done(c.engine.DeleteUser(ctx, c.tenant, account, id, program.DeleteOptions{
+	return done(c.engine.DeleteUser(ctx, c.tenant, account, id, app.DeleteOptions{
 		DoNotTrack: args.DoNotTrack.value == true, PreserveEmptyAccount: args.PreserveEmptyAccount.value == true,
 	}))
 }

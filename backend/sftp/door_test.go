@@ -23,8 +23,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/ssh"
 
+	"kith/backend/app"
 	"kith/backend/file"
-	"kith/backend/program"
 	"kith/backend/sftp"
 	"kith/backend/store"
 	"kith/backend/store/sqldtest"
@@ -41,7 +41,7 @@ const deadline = sqldtest.Deadline
 
 // door is a server on a port of its own, with two tenants that have a key each.
 type door struct {
-	*program.Engine
+	*app.Engine
 	addr  string
 	host  ssh.PublicKey
 	files string
@@ -52,7 +52,7 @@ type door struct {
 	stop func()
 }
 
-func open(t *testing.T, change ...func(*program.Engine)) *door {
+func open(t *testing.T, change ...func(*app.Engine)) *door {
 	t.Helper()
 	d := &door{files: t.TempDir(), log: &lockedBuffer{}, acme: ed25519Key(t), other: ed25519Key(t)}
 	db, err := store.Open(storetest.File(t), "")
@@ -62,7 +62,7 @@ func open(t *testing.T, change ...func(*program.Engine)) *door {
 	require.NoError(t, db.Migrate(t.Context(), now()))
 	keys, err := auth.ParseKeyring(strings.Repeat("a", 64))
 	require.NoError(t, err)
-	d.Engine = &program.Engine{
+	d.Engine = &app.Engine{
 		DB: db, Keys: keys, Now: now, Entropy: func(p []byte) { _, _ = rand.Read(p) },
 		Wake: func() {}, WakeJobs: func() {}, Files: file.Dir(d.files), CallTime: time.Hour, JobLease: core.Hour,
 	}
@@ -70,7 +70,7 @@ func open(t *testing.T, change ...func(*program.Engine)) *door {
 		c(d.Engine)
 	}
 	for tenant, key := range map[core.TenantAlias]ssh.Signer{"acme": d.acme, "other": d.other} {
-		require.NoError(t, d.CreateTenants(t.Context(), program.NewTenant{
+		require.NoError(t, d.CreateTenants(t.Context(), app.NewTenant{
 			Alias: tenant, Key: d.MakeKey(tenant), Policy: link.Policy{Consent: link.ConsentOff},
 			Program: referral.DefaultProgram("https://" + string(tenant) + ".example/"),
 		}))

@@ -21,7 +21,7 @@ import (
 	"github.com/pkg/sftp"
 	"golang.org/x/crypto/ssh"
 
-	"kith/backend/program"
+	"kith/backend/app"
 	"kith/core"
 )
 
@@ -62,7 +62,7 @@ type Server struct {
 	// seconds. It must be set before Serve.
 	Handshake time.Duration
 
-	engine *program.Engine
+	engine *app.Engine
 	host   ssh.Signer
 	log    *slog.Logger
 
@@ -77,7 +77,7 @@ type Server struct {
 }
 
 // New returns a server that shows itself by a host key, as HostKey makes it.
-func New(engine *program.Engine, host ssh.Signer, log *slog.Logger) *Server {
+func New(engine *app.Engine, host ssh.Signer, log *slog.Logger) *Server {
 	return &Server{
 		engine: engine, host: host, log: log, startups: newStartups(),
 		lines: map[*line]bool{}, of: map[core.TenantAlias]int{},

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/ssh"
 
-	"kith/backend/program"
+	"kith/backend/app"
 	"kith/backend/sftp"
 	"kith/core/job"
 )
@@ -162,7 +162,7 @@ func TestUpload_ManyEarlyPieces(t *testing.T) {
 
 func TestUpload_SizeIsBounded(t *testing.T) {
 	t.Parallel()
-	d := open(t, func(e *program.Engine) { e.MaxFile = 100_000 })
+	d := open(t, func(e *app.Engine) { e.MaxFile = 100_000 })
 	s := d.connect(t, "acme", d.acme)
 	f, err := s.Create("users_large.csv")
 	require.NoError(t, err)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/pkg/sftp"
 
-	"kith/backend/program"
+	"kith/backend/app"
 )
 
 // cutUnit is what clients send at a time. One whose user breaks it off (Ctrl-C at
@@ -29,7 +29,7 @@ type upload struct {
 	// done is closed when the engine has done all it does; then delivery and err
 	// say what that was.
 	done     chan struct{}
-	delivery program.Delivery
+	delivery app.Delivery
 	err      error
 
 	mu sync.Mutex

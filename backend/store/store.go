@@ -1,5 +1,5 @@
 // Package store remembers: it holds all SQL of the backend, and its migrations.
-// It decides nothing; rules are in core, use cases in backend/program.
+// It decides nothing; rules are in core, use cases in backend/app.
 //
 // A read that decides a write is made on the transaction that writes. Reads for
 // display use the Primary directly.

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// client sends as it is told: it follows no redirect and keeps no cookie.
-var client = &http.Client{
+// noRedirect follows no redirect and keeps no cookie.
+var noRedirect = &http.Client{
 	Transport:     &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true},
 	Timeout:       deadline,
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -45,7 +45,7 @@ func call(method, url, body string, headers ...string) (answer, error) {
 		}
 		request.Header.Add(name, value)
 	}
-	response, err := client.Do(request)
+	response, err := noRedirect.Do(request)
 	if err != nil {
 		return answer{}, err
 	}

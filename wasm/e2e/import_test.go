@@ -17,14 +17,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	kith "kith/backend/client"
+	"kith/backend/client"
 	"kith/backend/file/bucket/s3test"
 	"kith/core"
 	"kith/core/job"
 )
 
-func (s *site) client(tenant string) *kith.Client {
-	return &kith.Client{URL: s.backend, Tenant: core.TenantAlias(tenant), Key: s.keys[tenant]}
+func (s *site) client(tenant string) *client.Client {
+	return &client.Client{URL: s.backend, Tenant: core.TenantAlias(tenant), Key: s.keys[tenant]}
 }
 
 // beginJob uploads a file and creates its job.
@@ -33,7 +33,7 @@ func (s *site) beginJob(t testing.TB, typ, name, text string) string {
 	c := s.client("demo")
 	ref, err := c.Upload(t.Context(), name, strings.NewReader(text))
 	require.NoError(t, err)
-	made, err := c.CreateJob(t.Context(), kith.Input{Type: job.Type(typ), FileRef: ref})
+	made, err := c.CreateJob(t.Context(), client.Input{Type: job.Type(typ), FileRef: ref})
 	require.NoError(t, err)
 	return made.ID
 }
@@ -46,9 +46,9 @@ func (s *site) download(t testing.TB, id string, which job.Attachment) string {
 }
 
 // ended waits until a job has ended, well.
-func (s *site) ended(t testing.TB, id string) kith.Job {
+func (s *site) ended(t testing.TB, id string) client.Job {
 	t.Helper()
-	var j kith.Job
+	var j client.Job
 	await(t, func() (err error) {
 		if j, err = s.client("demo").Job(t.Context(), id); err == nil && j.Status == "PENDING" {
 			err = fmt.Errorf("the job is at %d", j.Stats.RecordsProcessed)
@@ -221,7 +221,7 @@ func TestClient_BelowAPath(t *testing.T) {
 	c.URL = front.URL + "/kith/"
 	ref, err := c.Upload(t.Context(), "u.csv", strings.NewReader("accountId,id\na,b\nc,\n"))
 	require.NoError(t, err)
-	in := kith.Input{Type: "MUTATION/USER", FileRef: ref, OutputFormat: "CSV"}
+	in := client.Input{Type: "MUTATION/USER", FileRef: ref, OutputFormat: "CSV"}
 	problems, err := c.Validate(t.Context(), in)
 	require.NoError(t, err)
 	require.Equal(t, []string{"row 2, column id: is required"}, problems)
@@ -240,7 +240,7 @@ func TestClient_BelowAPath(t *testing.T) {
 
 	c.Key = "wrong"
 	_, err = c.Upload(t.Context(), "u.csv", strings.NewReader("x"))
-	var refused *kith.Refused
+	var refused *client.Refused
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, http.StatusUnauthorized, refused.Status)
 }

@@ -17,7 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	kith "kith/backend/client"
+	"kith/backend/client"
 	"kith/backend/file/bucket/s3test"
 	"kith/core"
 	"kith/core/job"
@@ -122,7 +122,7 @@ func shopUsers(n, ignored int) io.Reader {
 func (s *site) importAll(t testing.TB, ref core.FileRef, rows int) {
 	t.Helper()
 	c := s.client("demo")
-	made, err := c.CreateJob(t.Context(), kith.Input{Type: job.ImportUser, FileRef: ref})
+	made, err := c.CreateJob(t.Context(), client.Input{Type: job.ImportUser, FileRef: ref})
 	require.NoError(t, err)
 	for end := time.Now(); ; time.Sleep(50 * time.Millisecond) {
 		j, err := c.Job(t.Context(), made.ID)

@@ -146,7 +146,7 @@ func (s *site) start(t testing.TB, probe string, env []string, args ...string) *
 	t.Helper()
 	p := s.launch(t, env, args...)
 	await(t, func() error {
-		response, err := client.Get(probe)
+		response, err := noRedirect.Get(probe)
 		if err != nil {
 			return fmt.Errorf("kith %s: %w\n%s", args[0], err, p.output)
 		}

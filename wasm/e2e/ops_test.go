@@ -101,7 +101,7 @@ func TestOps_DashboardShowsWhatIsExported(t *testing.T) {
 	edge.waitLog(t, "msg=request part=edge id=crossing method=GET route=/api/v1/ status=404")
 	backend.waitLog(t, "msg=request part=backend id=crossing method=GET route=/api/v1/{tenant}/code/{code} status=404")
 
-	dashboard, err := os.ReadFile(filepath.Join(root, "backend", "observe", "grafana.json"))
+	dashboard, err := os.ReadFile(filepath.Join(root, "backend", "metrics", "grafana.json"))
 	require.NoError(t, err)
 	var board struct {
 		Panels []struct{ Targets []struct{ Expr string } }

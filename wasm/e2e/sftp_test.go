@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	kith "kith/backend/client"
+	"kith/backend/client"
 )
 
 // sftpClient is the sftp of OpenSSH with a key of its own.
@@ -81,7 +81,7 @@ func (s *site) sample(t testing.TB, c *sftpClient, typ, name string, args ...str
 
 // listedJob is a job as the list of jobs tells of it.
 type listedJob struct {
-	kith.Job
+	client.Job
 	Type, Name, Requester string
 }
 

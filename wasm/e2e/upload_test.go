@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	kith "kith/backend/client"
+	"kith/backend/client"
 	"kith/backend/file/bucket/s3test"
 )
 
@@ -129,7 +129,7 @@ func TestUpload_MaxFile(t *testing.T) {
 	_, err := c.Upload(t.Context(), "users.csv", strings.NewReader(strings.Repeat("x", 1000)))
 	require.NoError(t, err)
 	_, err = c.Upload(t.Context(), "users.csv", strings.NewReader(strings.Repeat("x", 1001)))
-	var refused *kith.Refused
+	var refused *client.Refused
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, 413, refused.Status)
 	require.Equal(t, "file: is larger than 1000 bytes", refused.Message)

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"kith/backend/archive"
+	"kith/backend/backup"
 	"kith/backend/file"
 	"kith/backend/store"
 	"kith/core"
@@ -85,7 +85,7 @@ The file is signed under the master key, so that kith restore refuses one that w
 
 // Run backs up.
 func (c *backupCommand) Run(e *env) error {
-	s := archive.Source{Kind: archive.Backup, Tenant: core.TenantAlias(c.Tenant), NoFiles: c.NoFiles}
+	s := backup.Source{Kind: backup.Backup, Tenant: core.TenantAlias(c.Tenant), NoFiles: c.NoFiles}
 	if err := c.exists(); err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (c *backupCommand) Run(e *env) error {
 	if ok {
 		var nonce [auth.NonceSize]byte
 		random(nonce[:])
-		if s.KeyCheck, err = archive.KeyCheck(keys, nonce); err != nil {
+		if s.KeyCheck, err = backup.KeyCheck(keys, nonce); err != nil {
 			return err
 		}
 		signer := keys.Backup()
@@ -115,7 +115,7 @@ func (c *backupCommand) Run(e *env) error {
 }
 
 // write archives to a file.
-func (f *archiveFlags) write(e *env, s archive.Source, path string) error {
+func (f *archiveFlags) write(e *env, s backup.Source, path string) error {
 	db, files, err := f.openStore(e, asItIs)
 	if err != nil {
 		return err
@@ -124,16 +124,16 @@ func (f *archiveFlags) write(e *env, s archive.Source, path string) error {
 	defer files.Close()
 	s.DB, s.Files, s.Kith, s.Now = db, files, version, now()
 	if path == "-" {
-		_, err := archive.Write(e.ctx, s, e.out)
+		_, err := backup.Write(e.ctx, s, e.out)
 		return err
 	}
 	show := newProgress(e.out)
 	defer show.end()
 	show.begin(string(s.Kind), "rows and files", 0)
 	s.Progress = show.at
-	var done archive.Trailer
+	var done backup.Trailer
 	size, err := writeWhole(path, func(to io.Writer) (err error) {
-		done, err = archive.Write(e.ctx, s, to)
+		done, err = backup.Write(e.ctx, s, to)
 		return err
 	})
 	if err != nil {
@@ -195,9 +195,9 @@ func (c *restoreCommand) Run(e *env) error {
 	show := newProgress(e.out)
 	defer show.end()
 	what := "verify"
-	restored, err := archive.Restore(e.ctx, archive.Target{
+	restored, err := backup.Restore(e.ctx, backup.Target{
 		DB: db, Files: files, Tenant: core.TenantAlias(c.Tenant), Now: now,
-		Check: func(h archive.Header, t archive.Trailer) error {
+		Check: func(h backup.Header, t backup.Trailer) error {
 			what = "restore"
 			if err := c.check(e, h, t); err != nil || c.Tenant == "" {
 				return err
@@ -252,7 +252,7 @@ func (c *restoreCommand) path() (path string, done func(), err error) {
 // check refuses an archive whose secrets would not open, and one that is not known
 // to be as it was written. A key that the archive brings along is kept, when there
 // is none.
-func (c *restoreCommand) check(e *env, h archive.Header, t archive.Trailer) error {
+func (c *restoreCommand) check(e *env, h backup.Header, t backup.Trailer) error {
 	keys, _, ok, err := c.keys()
 	if err != nil {
 		return err
@@ -273,7 +273,7 @@ func (c *restoreCommand) check(e *env, h archive.Header, t archive.Trailer) erro
 
 // checkSignature refuses an archive that was changed, and one that may have been
 // unless that was accepted. ok is false when there are no keys.
-func (c *restoreCommand) checkSignature(t archive.Trailer, h archive.Header, keys auth.Keyring, ok bool) error {
+func (c *restoreCommand) checkSignature(t backup.Trailer, h backup.Header, keys auth.Keyring, ok bool) error {
 	const otherwise = "if you trust everybody who could write to it, restore it with --unsigned"
 	switch {
 	case ok && t.Signature != "" && !t.SignedBy(keys.Backup()):

@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kith/backend/archive"
+	"kith/backend/backup"
 	"kith/backend/store"
 	"kith/backend/store/sqldtest"
 	"kith/core"
@@ -343,17 +343,17 @@ func TestRestore_DamagedFileIsRefused(t *testing.T) {
 
 // resigned copies an archive, changes a row or the header on the way, and signs it
 // under the key of a stranger, or not at all.
-func resigned(t *testing.T, from, to string, signer *auth.Signer, changeHeader func(*archive.Header)) {
+func resigned(t *testing.T, from, to string, signer *auth.Signer, changeHeader func(*backup.Header)) {
 	t.Helper()
 	content, err := os.ReadFile(from)
 	require.NoError(t, err)
-	r, err := archive.NewReader(bytes.NewReader(content))
+	r, err := backup.NewReader(bytes.NewReader(content))
 	require.NoError(t, err)
 	var out bytes.Buffer
 	if changeHeader != nil {
 		changeHeader(&r.Header)
 	}
-	w, err := archive.NewWriter(&out, r.Header)
+	w, err := backup.NewWriter(&out, r.Header)
 	require.NoError(t, err)
 	w.Signer = signer
 	last, changed := "", false
@@ -408,20 +408,20 @@ func TestRestore_ChangedFileIsRefused(t *testing.T) {
 	resigned(t, good, bad, &stranger, nil)
 	refused("file: was changed after it was written", here, "restore", bad)
 	refused("file: was changed after it was written", here, "restore", bad, "--unsigned")
-	resigned(t, good, bad, &stranger, func(h *archive.Header) { h.Time++ })
+	resigned(t, good, bad, &stranger, func(h *backup.Header) { h.Time++ })
 	refused("file: was changed after it was written", here, "restore", bad)
 	resigned(t, good, bad, nil, nil)
 	refused("file: has no signature", here, "restore", bad)
 	refused("file: has no signature", elsewhere, "restore", bad)
 	refused("master-key: is needed to verify the file", elsewhere, "restore", good)
 	// A stranger's archive brings the stranger's key.
-	resigned(t, good, bad, &stranger, func(h *archive.Header) { h.MasterKey, h.KeyCheck = strings.Repeat("11", 32), "" })
+	resigned(t, good, bad, &stranger, func(h *backup.Header) { h.MasterKey, h.KeyCheck = strings.Repeat("11", 32), "" })
 	refused("the one that the file brings proves nothing", elsewhere, "restore", bad)
 
 	var out, errOut strings.Builder
 	require.Equal(t, 1, run(append([]string{"backup", bad, "--database-url", "file:" + g.database}, elsewhere...), &out, &errOut))
 	require.Contains(t, errOut.String(), "master-key: is needed to sign the backup")
-	resigned(t, good, bad, nil, func(*archive.Header) {})
+	resigned(t, good, bad, nil, func(*backup.Header) {})
 	requireKith(t, "restore", bad, "--database-url", target, "--unsigned")
 	require.NotEqual(t, "0", textSQL(t, target, `SELECT count(*) FROM tenant`))
 }

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"kith/backend/job"
-	"kith/backend/program"
+	"kith/backend/app"
 	"kith/backend/store"
+	"kith/backend/worker"
 	"kith/core"
 	"kith/core/auth"
 )
@@ -264,14 +264,14 @@ func keepNew(path string, secret []byte) (bool, error) {
 }
 
 // open opens a database that there is, migrates it and returns the use cases on it.
-func (f *databaseFlags) open(e *env) (*program.Engine, error) { return f.openEngine(e, mustExist) }
+func (f *databaseFlags) open(e *env) (*app.Engine, error) { return f.openEngine(e, mustExist) }
 
 // openOrMake is open, and makes a database when there is none.
-func (f *databaseFlags) openOrMake(e *env) (*program.Engine, error) {
+func (f *databaseFlags) openOrMake(e *env) (*app.Engine, error) {
 	return f.openEngine(e, mayBeNew)
 }
 
-func (f *databaseFlags) openEngine(e *env, is newDatabase) (*program.Engine, error) {
+func (f *databaseFlags) openEngine(e *env, is newDatabase) (*app.Engine, error) {
 	db, err := f.openDatabase(e, is)
 	if err != nil {
 		return nil, err
@@ -287,8 +287,8 @@ func (f *databaseFlags) openEngine(e *env, is newDatabase) (*program.Engine, err
 		_ = db.Close()
 		return nil, err
 	}
-	return &program.Engine{
-		DB: db, Keys: keys, Now: now, Entropy: random, Wake: func() {}, TryGateway: job.TryGateway, FindCustomer: job.FindCustomer,
+	return &app.Engine{
+		DB: db, Keys: keys, Now: now, Entropy: random, Wake: func() {}, TryGateway: worker.TryGateway, FindCustomer: worker.FindCustomer,
 	}, nil
 }
 

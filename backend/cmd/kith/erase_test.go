@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kith/backend/program"
+	"kith/backend/app"
 	"kith/backend/store"
 	"kith/backend/store/storetest"
 	"kith/core"
@@ -42,17 +42,17 @@ func TestDeleteUser_NothingPersonalRemains(t *testing.T) {
 			update.Claims = []referral.Claim{{Code: "zz-code-ben", Source: referral.SourceInit}, {Code: "zz-code-anna", Source: referral.SourceBody}}
 		}
 		for range 2 {
-			_, err := engine.Identify(t.Context(), "acme", program.Identification{Update: update, IP: "192.0.2.77"})
+			_, err := engine.Identify(t.Context(), "acme", app.Identification{Update: update, IP: "192.0.2.77"})
 			require.NoError(t, err)
 		}
-		_, err := engine.LogEvents(t.Context(), program.Caller{Tenant: store.Tenant{Alias: "acme"}, Key: true, Role: auth.RoleAll}, event.Batch{
+		_, err := engine.LogEvents(t.Context(), app.Caller{Tenant: store.Tenant{Alias: "acme"}, Key: true, Role: auth.RoleAll}, event.Batch{
 			Account: update.Account, User: update.ID, Key: core.IdempotencyKey("key-of-" + name),
 			Events: []event.Event{{Key: "visit", Fields: `{"who":"zz-field"}`}},
 		})
 		require.NoError(t, err)
 	}
 	for _, id := range []string{"zz-anna", "zz-ben", "zz-carl"} {
-		err := engine.DeleteUser(t.Context(), "acme", core.AccountID(id), core.UserID(id), program.DeleteOptions{DoNotTrack: true})
+		err := engine.DeleteUser(t.Context(), "acme", core.AccountID(id), core.UserID(id), app.DeleteOptions{DoNotTrack: true})
 		require.NoError(t, err)
 	}
 	for _, cell := range cells(t, g.database) {

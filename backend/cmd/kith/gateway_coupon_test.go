@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kith/backend/braintreelab"
 	"kith/backend/demo"
-	"kith/backend/gatewaylab"
 	"kith/core"
 	"kith/core/wire"
 )
@@ -46,7 +46,7 @@ func TestGateway_CodeIsWrittenIntoTheCustomField(t *testing.T) {
 // and gets it a day after that is mended, at the latest.
 func TestGateway_CustomFieldIsNotRegistered(t *testing.T) {
 	t.Parallel()
-	s := newGatewayStageOn(t, gatewaylab.Options{CustomField: "other_field"})
+	s := newGatewayStageOn(t, braintreelab.Options{CustomField: "other_field"})
 	require.NoError(t, s.player().Play(t.Context(), "customer bob\nregister bob code=ANNA10\nlater 1h\nsubscribe bob pro b1 trial=7d\nlater 10m\nsubscription b1 discount=svc_discount:5.00\ncoupon bob none"))
 	require.Contains(t, s.problem(t), "91602")
 }

@@ -10,11 +10,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kith/backend/braintreelab"
+	"kith/backend/braintreelab/scenario"
+	"kith/backend/braintreelab/sdktest"
 	"kith/backend/demo"
 	"kith/backend/gateway"
-	"kith/backend/gatewaylab"
-	"kith/backend/gatewaylab/scenario"
-	"kith/backend/gatewaylab/sdktest"
 	"kith/backend/store/sqldtest"
 	"kith/core/auth"
 	"kith/core/billing"
@@ -59,8 +59,8 @@ func (s *gatewayStage) stored(t *testing.T) int {
 func TestGateway_SDKSignsWhatTheServiceTakes(t *testing.T) {
 	t.Parallel()
 	s := newGatewayStage(t)
-	sdk := sdktest.Start(t, s.lab, gatewaylab.MerchantID, gatewaylab.PublicKey, gatewaylab.PrivateKey)
-	foreign := sdktest.Start(t, s.lab, "foreign", gatewaylab.PublicKey, "of_another_merchant")
+	sdk := sdktest.Start(t, s.lab, braintreelab.MerchantID, braintreelab.PublicKey, braintreelab.PrivateKey)
+	foreign := sdktest.Start(t, s.lab, "foreign", braintreelab.PublicKey, "of_another_merchant")
 	card := map[string]any{"number": "4111111111111111", "expirationDate": "12/2030"}
 	token := sdk.Do(t, "customer.create", map[string]any{"id": "bob", "creditCard": card}).Get("customer.creditCards.0.token").String()
 	sdk.Do(t, "subscription.create", map[string]any{"paymentMethodToken": token, "planId": "pro", "id": "b1", "trialPeriod": true, "trialDuration": 14, "trialDurationUnit": "day"})
@@ -95,7 +95,7 @@ func TestGateway_SDKSignsWhatTheServiceTakes(t *testing.T) {
 func TestGateway_UnknownSubscription(t *testing.T) {
 	t.Parallel()
 	s := newGatewayStage(t)
-	sdk := sdktest.Start(t, s.lab, gatewaylab.MerchantID, gatewaylab.PublicKey, gatewaylab.PrivateKey)
+	sdk := sdktest.Start(t, s.lab, braintreelab.MerchantID, braintreelab.PublicKey, braintreelab.PrivateKey)
 	tell := func(kinds ...gateway.Kind) {
 		for _, kind := range kinds {
 			require.Equal(t, http.StatusOK, s.deliver(t, sample(t, sdk, kind, "nobodys")), kind)
@@ -138,7 +138,7 @@ func TestGateway_WhatIsNoNotification(t *testing.T) {
 	signed := func(k gateway.Key, payload string) url.Values {
 		return url.Values{"bt_signature": {k.Public + "|" + k.Sign(payload)}, "bt_payload": {payload}}
 	}
-	lab := gateway.Key{Public: gatewaylab.PublicKey, Private: gatewaylab.PrivateKey}
+	lab := gateway.Key{Public: braintreelab.PublicKey, Private: braintreelab.PrivateKey}
 	const payload = "PG5vdGlmaWNhdGlvbi8+\n"
 	for name, c := range map[string]struct {
 		form   url.Values
@@ -148,7 +148,7 @@ func TestGateway_WhatIsNoNotification(t *testing.T) {
 		"nothing":                     {url.Values{}, http.StatusUnauthorized},
 		"no signature":                {url.Values{"bt_payload": {payload}}, http.StatusUnauthorized},
 		"of another merchant's key":   {signed(gateway.Key{Public: "other_public", Private: "other_private"}, payload), http.StatusUnauthorized},
-		"a known name, another's key": {signed(gateway.Key{Public: gatewaylab.PublicKey, Private: "other_private"}, payload), http.StatusUnauthorized},
+		"a known name, another's key": {signed(gateway.Key{Public: braintreelab.PublicKey, Private: "other_private"}, payload), http.StatusUnauthorized},
 		"a challenge's signature":     {signed(lab, "20f9f8ed05f77439fe955c977e4c8a53\r"), http.StatusUnauthorized},
 	} {
 		require.Equal(t, c.status, s.deliver(t, c.form), name)
@@ -204,7 +204,7 @@ func TestGateway_UnsignedNotificationsAreLimited(t *testing.T) {
 	t.Parallel()
 	s := newGatewayStage(t)
 	const payload = "PG5vdGlmaWNhdGlvbi8+\n"
-	lab := gateway.Key{Public: gatewaylab.PublicKey, Private: gatewaylab.PrivateKey}
+	lab := gateway.Key{Public: braintreelab.PublicKey, Private: braintreelab.PrivateKey}
 	post := func(address, signature string) int {
 		form := url.Values{"bt_signature": {signature}, "bt_payload": {payload}}
 		return s.from(t, address, http.MethodPost, "", form.Encode())
@@ -226,7 +226,7 @@ func TestGateway_UnsignedNotificationsAreLimited(t *testing.T) {
 func TestGateway_PayloadsAreForgotten(t *testing.T) {
 	t.Parallel()
 	s := newGatewayStage(t)
-	lab := gateway.Key{Public: gatewaylab.PublicKey, Private: gatewaylab.PrivateKey}
+	lab := gateway.Key{Public: braintreelab.PublicKey, Private: braintreelab.PrivateKey}
 	payloads := func() (kept int) {
 		require.NoError(t, s.db.QueryRowContext(t.Context(), `SELECT count(*) FROM gateway_notification WHERE payload <> ''`).Scan(&kept))
 		return kept
@@ -265,10 +265,10 @@ func TestGateway_KeyRotation(t *testing.T) {
 	next := billing.Key{Public: state.Keys[1], Private: strings.Replace(state.Keys[1], "public", "private", 1)}
 	connect := func(keys ...billing.Key) {
 		t.Helper()
-		_, err := s.engine.Connect(t.Context(), demo.TestTenant, billing.Connection{MerchantID: gatewaylab.MerchantID, BaseURL: s.lab, Keys: keys})
+		_, err := s.engine.Connect(t.Context(), demo.TestTenant, billing.Connection{MerchantID: braintreelab.MerchantID, BaseURL: s.lab, Keys: keys})
 		require.NoError(t, err)
 	}
-	connect(next, billing.Key{Public: gatewaylab.PublicKey})
+	connect(next, billing.Key{Public: braintreelab.PublicKey})
 	s.clock.advance(time.Hour)
 	play("advance 1h\ncheck\nnotified check\nsend")
 	require.Equal(t, 2, checks())
@@ -295,7 +295,7 @@ func TestGateway_KeyRotation(t *testing.T) {
 	connection, err := s.engine.Connection(t.Context(), demo.TestTenant)
 	require.NoError(t, err)
 	require.Equal(t, s.clock.now(), connection.Checked)
-	old := gateway.Key{Public: gatewaylab.PublicKey, Private: gatewaylab.PrivateKey}
+	old := gateway.Key{Public: braintreelab.PublicKey, Private: braintreelab.PrivateKey}
 	const payload = "PG5vdGlmaWNhdGlvbi8+\n"
 	require.Equal(t, http.StatusUnauthorized, s.deliver(t, url.Values{"bt_signature": {old.Public + "|" + old.Sign(payload)}, "bt_payload": {payload}}))
 }

@@ -14,10 +14,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kith/backend/braintreelab"
+	"kith/backend/braintreelab/scenario"
 	"kith/backend/demo"
 	"kith/backend/gateway"
-	"kith/backend/gatewaylab"
-	"kith/backend/gatewaylab/scenario"
 	"kith/backend/testenv"
 	"kith/core"
 	"kith/core/referral"
@@ -32,7 +32,7 @@ type postbox struct {
 
 func (p *postbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet {
-		answer, _ := gateway.Keys{{Public: gatewaylab.PublicKey, Private: gatewaylab.PrivateKey}}.AnswerChallenge(r.URL.Query().Get("bt_challenge"))
+		answer, _ := gateway.Keys{{Public: braintreelab.PublicKey, Private: braintreelab.PrivateKey}}.AnswerChallenge(r.URL.Query().Get("bt_challenge"))
 		fmt.Fprint(w, answer)
 		return
 	}
@@ -88,7 +88,7 @@ func (l *life) do(line string) {
 	}
 }
 
-func (l *life) state() gatewaylab.State {
+func (l *life) state() braintreelab.State {
 	l.t.Helper()
 	state, err := scenario.New(l.lab).State(l.t.Context())
 	require.NoError(l.t, err)
@@ -96,7 +96,7 @@ func (l *life) state() gatewaylab.State {
 }
 
 // live are the subscriptions of a customer that have not ended.
-func live(state gatewaylab.State, who string) (all []gatewaylab.SubscriptionState) {
+func live(state braintreelab.State, who string) (all []braintreelab.SubscriptionState) {
 	for _, s := range state.Subscriptions {
 		if s.Customer == who && s.Status != gateway.Canceled && s.Status != gateway.Expired {
 			all = append(all, s)
@@ -143,7 +143,7 @@ func (l *life) step(disputes bool) {
 
 // object has the bank decide about the first charge of a subscription.
 func (l *life) object(id string) {
-	i := slices.IndexFunc(l.state().Transactions, func(t gatewaylab.TransactionState) bool { return t.Subscription == id })
+	i := slices.IndexFunc(l.state().Transactions, func(t braintreelab.TransactionState) bool { return t.Subscription == id })
 	if i < 0 || !l.state().Transactions[i].Status.Paid() {
 		return
 	}
@@ -206,7 +206,7 @@ func (l *life) digest() map[string]string {
 }
 
 // refundsTo are the amounts that were given back to a customer.
-func refundsTo(state gatewaylab.State, who string) (all []gateway.Amount) {
+func refundsTo(state braintreelab.State, who string) (all []gateway.Amount) {
 	for _, t := range state.Transactions {
 		if t.Customer == who && t.Kind == gateway.Credit {
 			all = append(all, t.Amount)
@@ -313,7 +313,7 @@ func (l *life) inLine(seed uint64) {
 
 // onceOff: the first charge of who was referred had its discount, or a refund of
 // it, and not both.
-func (l *life) onceOff(state gatewaylab.State, who string, paid []gatewaylab.TransactionState) {
+func (l *life) onceOff(state braintreelab.State, who string, paid []braintreelab.TransactionState) {
 	l.t.Helper()
 	refunds := refundsTo(state, who)
 	if len(paid) == 0 {
@@ -333,7 +333,7 @@ func (l *life) onceOff(state gatewaylab.State, who string, paid []gatewaylab.Tra
 }
 
 // cycles are the charges that a customer has paid, the oldest first.
-func cycles(state gatewaylab.State, who string) (all []gatewaylab.TransactionState) {
+func cycles(state braintreelab.State, who string) (all []braintreelab.TransactionState) {
 	for _, t := range state.Transactions {
 		if t.Customer == who && t.Kind == gateway.Sale && t.Status.Paid() {
 			all = append(all, t)

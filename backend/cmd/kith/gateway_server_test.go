@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kith/backend/gatewaylab"
-	"kith/backend/program"
+	"kith/backend/app"
+	"kith/backend/braintreelab"
 	"kith/backend/store/sqldtest"
 )
 
@@ -30,7 +30,7 @@ func TestGateway_OnAServer(t *testing.T) {
 		defer mu.Unlock()
 		done[strings.Join([]string{work, kind, outcome}, " ")] += n
 	}
-	s.start(t, gatewaylab.Options{})
+	s.start(t, braintreelab.Options{})
 	text, err := os.ReadFile("testdata/gateway/dispute-won.txt")
 	require.NoError(t, err)
 	require.NoError(t, s.player().Play(t.Context(), string(text)+`
@@ -45,7 +45,7 @@ func TestGateway_OnAServer(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	for what, n := range map[string]int64{
-		program.WorkNotification + " subscription_charged_successfully done": 1, program.WorkNotification + " dispute_won done": 1,
+		app.WorkNotification + " subscription_charged_successfully done": 1, app.WorkNotification + " dispute_won done": 1,
 		"gateway refund done": 1, "gateway coupon done": 1,
 	} {
 		require.Equal(t, n, done[what], "%s: %v", what, done)

@@ -15,11 +15,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kith/backend/app"
+	"kith/backend/braintreelab"
+	"kith/backend/braintreelab/scenario"
 	"kith/backend/demo"
 	"kith/backend/file"
-	"kith/backend/gatewaylab"
-	"kith/backend/gatewaylab/scenario"
-	"kith/backend/program"
 	"kith/backend/store/sqldtest"
 	"kith/backend/store/storetest"
 	"kith/core"
@@ -84,7 +84,7 @@ func TestGateway_DisputeThatNobodyHearsOf(t *testing.T) {
 
 // gatewayStage is a backend whose test tenant is connected to a lab.
 type gatewayStage struct {
-	engine *program.Engine
+	engine *app.Engine
 	clock  storyClock
 	db     *sql.DB
 	// lab is its base URL, and webhook where the backend takes notifications.
@@ -93,11 +93,11 @@ type gatewayStage struct {
 
 func newGatewayStage(t *testing.T) *gatewayStage {
 	t.Helper()
-	return newGatewayStageOn(t, gatewaylab.Options{})
+	return newGatewayStageOn(t, braintreelab.Options{})
 }
 
 // newGatewayStageOn is one on a lab with some options; the time is the stage's.
-func newGatewayStageOn(t *testing.T, options gatewaylab.Options) *gatewayStage {
+func newGatewayStageOn(t *testing.T, options braintreelab.Options) *gatewayStage {
 	t.Helper()
 	database := strings.TrimPrefix(storetest.File(t), "file:")
 	s := &gatewayStage{}
@@ -108,7 +108,7 @@ func newGatewayStageOn(t *testing.T, options gatewaylab.Options) *gatewayStage {
 }
 
 // start makes the lab and the backend, on the database that is open.
-func (s *gatewayStage) start(t *testing.T, options gatewaylab.Options) {
+func (s *gatewayStage) start(t *testing.T, options braintreelab.Options) {
 	t.Helper()
 	s.engine.Files = file.Dir(t.TempDir())
 	t.Cleanup(func() {
@@ -119,13 +119,13 @@ func (s *gatewayStage) start(t *testing.T, options gatewaylab.Options) {
 	begin := time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC)
 	s.clock.advance(begin.Sub(time.UnixMilli(int64(storyStart))))
 	options.Now = func() time.Time { return begin }
-	lab, err := gatewaylab.New(options)
+	lab, err := braintreelab.New(options)
 	require.NoError(t, err)
 	server := httptest.NewServer(lab)
 	t.Cleanup(server.Close)
 	s.lab = server.URL
 	_, err = s.engine.Connect(t.Context(), demo.TestTenant, billing.Connection{
-		MerchantID: gatewaylab.MerchantID, BaseURL: server.URL, Keys: []billing.Key{{Public: gatewaylab.PublicKey, Private: gatewaylab.PrivateKey}},
+		MerchantID: braintreelab.MerchantID, BaseURL: server.URL, Keys: []billing.Key{{Public: braintreelab.PublicKey, Private: braintreelab.PrivateKey}},
 	})
 	require.NoError(t, err)
 	base := serveStory(t, func(e *env, l net.Listener) error {
@@ -158,7 +158,7 @@ func (s *gatewayStage) player() *scenario.Player {
 // identify ACCOUNT: its user comes, with the customer of the same name.
 func (s *gatewayStage) identify(ctx context.Context, step scenario.Step) error {
 	id, provider := step.Word(0), core.PaymentProviderID(step.Word(0))
-	in := program.Identification{}
+	in := app.Identification{}
 	in.Update.Account, in.Update.ID, in.Update.PaymentProviderID = core.AccountID(id), core.UserID(id), &provider
 	_, err := s.engine.Identify(ctx, demo.TestTenant, in)
 	return err
@@ -289,7 +289,7 @@ func (s *gatewayStage) idle(ctx context.Context) error {
 			OR EXISTS (SELECT 1 FROM gateway_subscription WHERE leased_until IS NOT NULL OR due_at <= ?1)
 			OR EXISTS (SELECT 1 FROM gateway_coupon WHERE due_at <= ?1 OR due_at = ?1 + ?2)
 			OR EXISTS (SELECT 1 FROM gateway_connection WHERE sweep_at <= ?1 OR sweep_at = ?1 + ?2)`,
-			int64(s.clock.now()), int64(program.ChoreLease)).Scan(&busy)
+			int64(s.clock.now()), int64(app.ChoreLease)).Scan(&busy)
 		if err == nil && !busy {
 			return nil
 		}

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"kith/backend/app"
+	"kith/backend/braintreelab"
 	"kith/backend/demo"
-	"kith/backend/gatewaylab"
-	"kith/backend/program"
 	"kith/core/billing"
 )
 
@@ -35,16 +35,16 @@ func (c *gatewaylabCommand) Run(e *env) error {
   Public key     %[3]s
   Private key    %[4]s
 
-`, reachable(listener.Addr().String()), gatewaylab.MerchantID, gatewaylab.PublicKey, gatewaylab.PrivateKey)
+`, reachable(listener.Addr().String()), braintreelab.MerchantID, braintreelab.PublicKey, braintreelab.PrivateKey)
 	return serveLab(e, lab, listener)
 }
 
-func openLab(addr, journal string) (*gatewaylab.Lab, net.Listener, error) {
+func openLab(addr, journal string) (*braintreelab.Lab, net.Listener, error) {
 	listener, err := listen(addr)
 	if err != nil {
 		return nil, nil, err
 	}
-	lab, err := gatewaylab.New(gatewaylab.Options{Journal: journal})
+	lab, err := braintreelab.New(braintreelab.Options{Journal: journal})
 	if err != nil {
 		_ = listener.Close()
 		return nil, nil, err
@@ -53,7 +53,7 @@ func openLab(addr, journal string) (*gatewaylab.Lab, net.Listener, error) {
 }
 
 // serveLab answers until the context ends, and then closes the lab.
-func serveLab(e *env, lab *gatewaylab.Lab, listener net.Listener) error {
+func serveLab(e *env, lab *braintreelab.Lab, listener net.Listener) error {
 	ctx, stop := context.WithCancel(e.ctx)
 	var running sync.WaitGroup
 	running.Go(func() { lab.Run(ctx) })
@@ -72,7 +72,7 @@ const off = "off"
 // startLab starts the lab of `kith dev`, with its journal in the data folder. It
 // returns the lab and its base URL, which is empty when there is to be none, and
 // what stops it. A lab that fails later is logged: the rest goes on without it.
-func (c *devCommand) startLab(e *env) (lab *gatewaylab.Lab, baseURL string, stop func(), err error) {
+func (c *devCommand) startLab(e *env) (lab *braintreelab.Lab, baseURL string, stop func(), err error) {
 	if c.LabAddr == off {
 		return nil, "", func() {}, nil
 	}
@@ -96,14 +96,14 @@ func (c *devCommand) startLab(e *env) (lab *gatewaylab.Lab, baseURL string, stop
 // connectLab connects the demo's test tenant to the lab, and has the lab send
 // its notifications to the edge as soon as that answers. A tenant that somebody
 // has connected elsewhere is left alone.
-func connectLab(ctx context.Context, e *env, engine *program.Engine, lab *gatewaylab.Lab, labURL, edgeURL string) error {
+func connectLab(ctx context.Context, e *env, engine *app.Engine, lab *braintreelab.Lab, labURL, edgeURL string) error {
 	have, err := engine.Connection(ctx, demo.TestTenant)
-	if err == nil && have.MerchantID != gatewaylab.MerchantID {
+	if err == nil && have.MerchantID != braintreelab.MerchantID {
 		return nil
 	}
 	_, err = engine.Connect(ctx, demo.TestTenant, billing.Connection{
-		MerchantID: gatewaylab.MerchantID, BaseURL: labURL,
-		Keys: []billing.Key{{Public: gatewaylab.PublicKey, Private: gatewaylab.PrivateKey}},
+		MerchantID: braintreelab.MerchantID, BaseURL: labURL,
+		Keys: []billing.Key{{Public: braintreelab.PublicKey, Private: braintreelab.PrivateKey}},
 	})
 	if err != nil {
 		return err

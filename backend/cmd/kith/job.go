@@ -5,10 +5,10 @@ import (
 	"strings"
 	"time"
 
+	"kith/backend/app"
 	"kith/backend/file"
 	"kith/backend/file/bucket"
-	"kith/backend/job"
-	"kith/backend/program"
+	"kith/backend/worker"
 	"kith/core"
 )
 
@@ -52,7 +52,7 @@ func (f bucketFlags) openFiles(e *env, data string) (file.Store, error) {
 }
 
 // apply gives the use cases the files of jobs.
-func (f fileFlags) apply(e *env, engine *program.Engine, data string) (err error) {
+func (f fileFlags) apply(e *env, engine *app.Engine, data string) (err error) {
 	if f.MaxFile < 1 {
 		return core.Invalid("max-file", "must be 1 or more bytes")
 	}
@@ -62,7 +62,7 @@ func (f fileFlags) apply(e *env, engine *program.Engine, data string) (err error
 }
 
 // apply gives the use cases what they need for jobs.
-func (f jobFlags) apply(e *env, engine *program.Engine, data string) error {
+func (f jobFlags) apply(e *env, engine *app.Engine, data string) error {
 	switch {
 	case f.JobWorkers < 0:
 		return core.Invalid("job-workers", "must be 0 or more")
@@ -74,10 +74,10 @@ func (f jobFlags) apply(e *env, engine *program.Engine, data string) error {
 }
 
 // newJobWorkers returns what does jobs and removes old files.
-func newJobWorkers(e *env, engine *program.Engine, n int) []*job.Worker {
-	workers := []*job.Worker{job.NewOldFiles(engine, e.log)}
+func newJobWorkers(e *env, engine *app.Engine, n int) []*worker.Worker {
+	workers := []*worker.Worker{worker.NewOldFiles(engine, e.log)}
 	for range n {
-		workers = append(workers, job.NewJobs(engine, e.log))
+		workers = append(workers, worker.NewJobs(engine, e.log))
 	}
 	engine.WakeJobs = func() {
 		for _, w := range workers[1:] {

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"kith/backend/observe"
-	"kith/backend/program"
+	"kith/backend/app"
+	"kith/backend/metrics"
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/job"
@@ -74,28 +74,28 @@ func writeProbe(w http.ResponseWriter, failing map[string]string) {
 }
 
 // observeBackend adds the metrics of a backend.
-func observeBackend(e *env, engine *program.Engine) {
-	e.observer.Gauges(observe.Gauge{
+func observeBackend(e *env, engine *app.Engine) {
+	e.observer.Gauges(metrics.Gauge{
 		Name: "kith_backlog", Help: "What waits for the workers: event calls, webhook deliveries, jobs, notifications of gateways and refunds at them.", Label: "work",
 		Read: engine.DB.Backlog,
 	})
 	engine.Did = e.observer.Did
-	for _, outcome := range []string{program.OutcomeDone, program.OutcomeFailed} {
+	for _, outcome := range []string{app.OutcomeDone, app.OutcomeFailed} {
 		for _, t := range job.Types() {
-			engine.Did(program.WorkRows, string(t), outcome, 0)
+			engine.Did(app.WorkRows, string(t), outcome, 0)
 		}
-		engine.Did(program.WorkDelivery, "attempt", outcome, 0)
-		for _, kind := range program.GatewayKinds() {
-			engine.Did(program.WorkGateway, kind, outcome, 0)
+		engine.Did(app.WorkDelivery, "attempt", outcome, 0)
+		for _, kind := range app.GatewayKinds() {
+			engine.Did(app.WorkGateway, kind, outcome, 0)
 		}
 	}
-	engine.Did(program.WorkDelivery, "attempt", program.OutcomeLate, 0)
+	engine.Did(app.WorkDelivery, "attempt", app.OutcomeLate, 0)
 }
 
 // observeEdge adds the metrics of an edge.
 func observeEdge(e *env, loaded *host.Host, replicas *replicas) {
 	e.observer.Gauges(replicas.gauges()...)
-	e.observer.Gauges(observe.Gauge{
+	e.observer.Gauges(metrics.Gauge{
 		Name: "kith_guest_instances_total", Help: "Instances of the component, by what became of them.", Label: "fate", Counts: true,
 		Read: func(context.Context) (map[string]float64, error) {
 			s := loaded.Stats()
@@ -104,7 +104,7 @@ func observeEdge(e *env, loaded *host.Host, replicas *replicas) {
 				"timed_out": float64(s.TimedOut), "cancelled": float64(s.Cancelled), "retired": float64(s.Retired), "refused": float64(s.Refused),
 			}, nil
 		},
-	}, observe.Gauge{
+	}, metrics.Gauge{
 		Name: "kith_guest_memory_bytes", Help: "Memory of the component's instances, as of their last requests.",
 		Read: func(context.Context) (map[string]float64, error) {
 			return map[string]float64{"": float64(loaded.Memory())}, nil

@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"kith/backend/program"
+	"kith/backend/app"
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/reward"
@@ -32,7 +32,7 @@ type tenantFlags struct {
 }
 
 // openTenant returns the use cases, once it is sure that the tenant exists.
-func (f *tenantFlags) openTenant(e *env) (*program.Engine, error) {
+func (f *tenantFlags) openTenant(e *env) (*app.Engine, error) {
 	engine, err := f.open(e)
 	if err != nil {
 		return nil, err

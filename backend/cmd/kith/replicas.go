@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"kith/backend/observe"
+	"kith/backend/metrics"
 	"kith/backend/store"
 	"kith/core"
 	"kith/wasm/host"
@@ -124,8 +124,8 @@ func (r *replicas) first(ctx context.Context, ask func(context.Context, *store.R
 }
 
 // gauges are the metrics of reading.
-func (r *replicas) gauges() []observe.Gauge {
-	return []observe.Gauge{{
+func (r *replicas) gauges() []metrics.Gauge {
+	return []metrics.Gauge{{
 		Name: "kith_replica_lag_seconds", Help: "How far the database that the edge reads from is behind its primary; none on an embedded database.",
 		Read: r.lag,
 	}, {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"kith/backend/observe"
+	"kith/backend/metrics"
 	"kith/core"
 )
 
@@ -58,7 +58,7 @@ type env struct {
 	out io.Writer
 	log *slog.Logger
 	// observer counts requests of all that this process serves.
-	observer *observe.Observer
+	observer *metrics.Observer
 	// stopTimeout is how long a stop waits for what is on its way.
 	stopTimeout time.Duration
 }
@@ -67,7 +67,7 @@ type env struct {
 const stopTimeout = 15 * time.Second
 
 func newEnv(ctx context.Context, out io.Writer, log *slog.Logger) *env {
-	return &env{ctx: ctx, out: out, log: log, observer: observe.New(newRequestID, log), stopTimeout: stopTimeout}
+	return &env{ctx: ctx, out: out, log: log, observer: metrics.New(newRequestID, log), stopTimeout: stopTimeout}
 }
 
 // within is the environment until another context ends.

@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"kith/backend/api"
+	"kith/backend/app"
 	"kith/backend/demo"
 	"kith/backend/graphql"
 	"kith/backend/guess"
-	"kith/backend/job"
-	"kith/backend/program"
-	"kith/backend/webhook"
+	"kith/backend/sender"
+	"kith/backend/worker"
 )
 
 // backendFlags configure the backend.
@@ -33,7 +33,7 @@ type backendFlags struct {
 }
 
 // open opens all that the backend works with.
-func (f *backendFlags) open(e *env) (*program.Engine, error) {
+func (f *backendFlags) open(e *env) (*app.Engine, error) {
 	engine, err := f.databaseFlags.openOrMake(e)
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func logConfig(e *env, part string, f backendFlags) {
 
 // backend is a backend that is ready to serve.
 type backend struct {
-	engine   *program.Engine
+	engine   *app.Engine
 	listener net.Listener
 	// pages answer what the API does not, explorer is the page to write GraphQL
 	// in, sftp takes files; each may be nil.
@@ -150,22 +150,22 @@ func (b backend) serve(e *env) error {
 		return err
 	}
 	engine.PublicURL = b.flags.PublicURL
-	intake := job.NewIntake(engine.DB, engine.Now, e.log)
+	intake := worker.NewIntake(engine.DB, engine.Now, e.log)
 	engine.Wake = intake.Wake
-	gateways := job.NewGateway(engine, e.log)
+	gateways := worker.NewGateway(engine, e.log)
 	engine.WakeGateway = gateways.Wake
 	jobs := newJobWorkers(e, engine, b.flags.JobWorkers)
 	working, stopWorking := context.WithCancel(context.Background())
 	var workers sync.WaitGroup
 	if !engine.DB.Embedded() {
-		heartbeat := job.NewHeartbeat(engine.DB, engine.Now, e.log)
+		heartbeat := worker.NewHeartbeat(engine.DB, engine.Now, e.log)
 		workers.Go(func() { heartbeat.Run(working) })
 	}
-	sender := webhook.NewSender(webhook.Options{Now: engine.Now})
-	for _, worker := range append(jobs, intake, gateways, job.NewAnalytics(engine, e.log), job.NewRewards(engine, e.log),
-		job.NewWebhooks(engine, sender, e.log), job.NewForget(engine, e.log), job.NewKeyUses(engine, e.log)) {
-		worker.Finish = e.stopTimeout / 3 // requests have ended by then
-		workers.Go(func() { worker.Run(working) })
+	webhooks := sender.NewSender(sender.Options{Now: engine.Now})
+	for _, w := range append(jobs, intake, gateways, worker.NewAnalytics(engine, e.log), worker.NewRewards(engine, e.log),
+		worker.NewWebhooks(engine, webhooks, e.log), worker.NewForget(engine, e.log), worker.NewKeyUses(engine, e.log)) {
+		w.Finish = e.stopTimeout / 3 // requests have ended by then
+		workers.Go(func() { w.Run(working) })
 	}
 	surface := &api.API{Engine: engine, Pages: b.pages, GraphQL: graph, GraphiQL: b.explorer, Guesses: guess.New(int(b.flags.RateLimit), time.Now), Proxies: trusted, Observe: e.observeRoute, Log: e.log}
 	stopSFTP := b.sftp.start(e)

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"kith/backend/app"
 	"kith/backend/demo"
-	"kith/backend/program"
 	"kith/backend/sftp"
 	"kith/core"
 )
@@ -31,7 +31,7 @@ type sftpDoor struct {
 }
 
 // openSFTP opens an SFTP server; nil without an address, or when it is off.
-func (f sftpFlags) openSFTP(e *env, engine *program.Engine, addr, data string) (*sftpDoor, error) {
+func (f sftpFlags) openSFTP(e *env, engine *app.Engine, addr, data string) (*sftpDoor, error) {
 	if addr == "" || addr == off {
 		return nil, nil
 	}
@@ -136,7 +136,7 @@ func (c *sftpCommand) Run(e *env) error {
 // demoSFTP opens the SFTP server of `kith dev`, lets a key that it keeps in the
 // data folder send files of the demo tenants, and returns the command that does
 // it. There is no server, and no command, when it is off.
-func (c *devCommand) demoSFTP(ctx context.Context, e *env, engine *program.Engine) (door *sftpDoor, command string, err error) {
+func (c *devCommand) demoSFTP(ctx context.Context, e *env, engine *app.Engine) (door *sftpDoor, command string, err error) {
 	door, err = c.openSFTP(e, engine, c.SFTPAddr, c.Data)
 	if err != nil || door == nil {
 		return nil, "", err

@@ -23,11 +23,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kith/backend/app"
+	"kith/backend/braintreelab"
 	"kith/backend/demo"
 	"kith/backend/file"
 	"kith/backend/gateway"
-	"kith/backend/gatewaylab"
-	"kith/backend/program"
 	"kith/backend/store/sqldtest"
 	"kith/core"
 	"kith/core/wire"
@@ -133,11 +133,11 @@ func (g *ground) lay(t *testing.T) {
 // as copies of the ground are used by later tests.
 func (g *ground) connectLab(t *testing.T) {
 	t.Helper()
-	lab, err := gatewaylab.New(gatewaylab.Options{})
+	lab, err := braintreelab.New(braintreelab.Options{})
 	require.NoError(t, err)
 	server := httptest.NewServer(lab)
-	g.kith(t, "gateway", "connect", "--tenant", "test_gateway", "--merchant-id", gatewaylab.MerchantID,
-		"--public-key", gatewaylab.PublicKey, "--private-key", gatewaylab.PrivateKey, "--base-url", server.URL)
+	g.kith(t, "gateway", "connect", "--tenant", "test_gateway", "--merchant-id", braintreelab.MerchantID,
+		"--public-key", braintreelab.PublicKey, "--private-key", braintreelab.PrivateKey, "--base-url", server.URL)
 }
 
 // createTenant makes a tenant the way an operator does; its key becomes a value
@@ -149,7 +149,7 @@ func (g *ground) createTenant(t *testing.T, alias string, args ...string) {
 		words := strings.Fields(line)
 		name, key := words[0], words[1]
 		switch name {
-		case program.TestPrefix + alias:
+		case app.TestPrefix + alias:
 			g.values[name+"_basic"] = basic("", key)
 		case alias:
 			g.values[alias+"_basic"] = basic("", key)
@@ -179,7 +179,7 @@ func (g *ground) kith(t *testing.T, args ...string) string {
 	return out.String()
 }
 
-func openStory(t *testing.T, database string, clock *storyClock) *program.Engine {
+func openStory(t *testing.T, database string, clock *storyClock) *app.Engine {
 	t.Helper()
 	flags := databaseFlags{DatabaseURL: database, MasterKey: storyKey}
 	engine, err := flags.openOrMake(&env{ctx: t.Context(), log: slog.New(slog.DiscardHandler)})
@@ -210,10 +210,10 @@ func (g *ground) stage(t *testing.T) *stage {
 	return g.stageWith(t, noPages)
 }
 
-func noPages(*program.Engine) *http.ServeMux { return nil }
+func noPages(*app.Engine) *http.ServeMux { return nil }
 
 // stageWith is stage for a backend that has pages.
-func (g *ground) stageWith(t *testing.T, pages func(*program.Engine) *http.ServeMux) *stage {
+func (g *ground) stageWith(t *testing.T, pages func(*app.Engine) *http.ServeMux) *stage {
 	t.Helper()
 	database := filepath.Join(t.TempDir(), "kith.db")
 	copyFile(t, g.database, database)
@@ -230,7 +230,7 @@ func (g *ground) serverStage(t *testing.T) *stage {
 }
 
 // stageOn is a stage on a database, under its URLs for the backend and for the edge.
-func (g *ground) stageOn(t *testing.T, database, edgeDatabase string, pages func(*program.Engine) *http.ServeMux) *stage {
+func (g *ground) stageOn(t *testing.T, database, edgeDatabase string, pages func(*app.Engine) *http.ServeMux) *stage {
 	t.Helper()
 	s := &stage{ground: g, flags: databaseFlags{DatabaseURL: database, MasterKey: storyKey}, edgeDatabase: edgeDatabase}
 	engine := openStory(t, database, &s.clock)
@@ -293,7 +293,7 @@ func storyValues() map[string]string {
 	check := base64.StdEncoding.EncodeToString([]byte(`<notification><kind>check</kind><timestamp type="datetime">2026-03-01T09:00:00Z</timestamp>`+
 		`<subject><check type="boolean">true</check></subject></notification>`)) + "\n"
 	return map[string]string{
-		"check": notification(check, gatewaylab.PrivateKey), "check_forged": notification(check, "another"),
+		"check": notification(check, braintreelab.PrivateKey), "check_forged": notification(check, "another"),
 		"check_oracle": url.QueryEscape(check),
 
 		"basic": basic("", key), "basic_user": basic(key, ""), "basic_both": basic(key, key), "basic_alias": basic("demo", key),
@@ -327,7 +327,7 @@ func storyValues() map[string]string {
 
 // notification is the body by which the gateway sends a payload.
 func notification(payload, private string) string {
-	signature := gatewaylab.PublicKey + "|" + gateway.Key{Private: private}.Sign(payload)
+	signature := braintreelab.PublicKey + "|" + gateway.Key{Private: private}.Sign(payload)
 	return url.Values{"bt_signature": {signature}, "bt_payload": {payload}}.Encode()
 }
 

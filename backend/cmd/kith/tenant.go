@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"kith/backend/program"
+	"kith/backend/app"
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/auth"
@@ -55,9 +55,9 @@ func (c *tenantCreateCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	var tenants []program.NewTenant
-	for _, alias := range []core.TenantAlias{core.TenantAlias(c.Alias), core.TenantAlias(program.TestPrefix + c.Alias)} {
-		tenants = append(tenants, program.NewTenant{
+	var tenants []app.NewTenant
+	for _, alias := range []core.TenantAlias{core.TenantAlias(c.Alias), core.TenantAlias(app.TestPrefix + c.Alias)} {
+		tenants = append(tenants, app.NewTenant{
 			Alias: alias, Key: engine.MakeKey(alias), TokenKey: engine.MakeTokenKey(alias), Program: c.program(),
 			Policy:     link.Policy{Consent: link.Consent(c.Consent), ConsentCookie: c.ConsentCookie},
 			DiscountID: c.DiscountID, Origins: origins,
@@ -66,7 +66,7 @@ func (c *tenantCreateCommand) Run(e *env) error {
 	if err := engine.CreateTenants(e.ctx, tenants...); err != nil {
 		return err
 	}
-	width := len(program.TestPrefix) + len(c.Alias)
+	width := len(app.TestPrefix) + len(c.Alias)
 	fmt.Fprintf(e.out, "%-*s  %-*s  key that signs user tokens\n", width, "tenant", len(tenants[0].Key), "API key (both are shown only now)")
 	for _, t := range tenants {
 		fmt.Fprintf(e.out, "%-*s  %s  %s\n", width, t.Alias, t.Key, t.TokenKey)
@@ -116,7 +116,7 @@ type tenantSetCommand struct {
 
 // Run changes the settings and prints them.
 func (c *tenantSetCommand) Run(e *env) error {
-	change := program.TenantChange{
+	change := app.TenantChange{
 		DiscountID: c.DiscountID, ConsentCookie: c.ConsentCookie, ShareOrigin: c.ShareOrigin,
 		SecureMode: strings.Join(c.SecureMode, ","),
 	}

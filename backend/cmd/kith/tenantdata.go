@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"kith/backend/archive"
+	"kith/backend/backup"
 	"kith/core"
 )
 
@@ -27,7 +27,7 @@ func (tenantExportCommand) Help() string {
 
 // Run exports.
 func (c *tenantExportCommand) Run(e *env) error {
-	return c.write(e, archive.Source{Kind: archive.Export, Tenant: core.TenantAlias(c.Alias), NoFiles: c.NoFiles}, c.File)
+	return c.write(e, backup.Source{Kind: backup.Export, Tenant: core.TenantAlias(c.Alias), NoFiles: c.NoFiles}, c.File)
 }
 
 type tenantEraseCommand struct {
@@ -59,7 +59,7 @@ func (c *tenantEraseCommand) Run(e *env) error {
 	defer show.end()
 	show.begin("erase", "rows", 0)
 	removed, rows := map[string]int{}, int64(0)
-	err = archive.Erase(e.ctx, db, files, now, core.TenantAlias(c.Alias), func(table string, n int) {
+	err = backup.Erase(e.ctx, db, files, now, core.TenantAlias(c.Alias), func(table string, n int) {
 		removed[table] += n
 		rows += int64(n)
 		show.at(rows)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"kith/backend/archive"
+	"kith/backend/backup"
 	"kith/core"
 )
 
@@ -43,7 +43,7 @@ func (c *userExportCommand) Run(e *env) error {
 	defer db.Close()
 	defer files.Close()
 	write := func(to io.Writer) error {
-		return archive.Person(e.ctx, db, core.TenantAlias(c.Tenant), account, user, now(), to)
+		return backup.Person(e.ctx, db, core.TenantAlias(c.Tenant), account, user, now(), to)
 	}
 	if c.File == "-" {
 		return write(e.out)

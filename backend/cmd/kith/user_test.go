@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kith/backend/program"
+	"kith/backend/app"
 	"kith/backend/store"
 	"kith/backend/store/storetest"
 	"kith/core"
@@ -42,9 +42,9 @@ func TestUserExport_IsAllAboutTheUser(t *testing.T) {
 		if u.claim != "" {
 			update.Claims = []referral.Claim{{Code: core.ReferralCode(u.claim), Source: referral.SourceInit}}
 		}
-		_, err := engine.Identify(t.Context(), "acme", program.Identification{Update: update})
+		_, err := engine.Identify(t.Context(), "acme", app.Identification{Update: update})
 		require.NoError(t, err)
-		_, err = engine.LogEvents(t.Context(), program.Caller{Tenant: store.Tenant{Alias: "acme"}, Key: true, Role: auth.RoleAll}, event.Batch{Account: update.Account, User: update.ID, Events: []event.Event{{Key: "visit"}}})
+		_, err = engine.LogEvents(t.Context(), app.Caller{Tenant: store.Tenant{Alias: "acme"}, Key: true, Role: auth.RoleAll}, event.Batch{Account: update.Account, User: update.ID, Events: []event.Event{{Key: "visit"}}})
 		require.NoError(t, err)
 	}
 	require.NoError(t, engine.DB.Close())

@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"kith/backend/program"
+	"kith/backend/app"
 	"kith/core"
 	"kith/core/webhook"
 )
@@ -31,7 +31,7 @@ type webhookFlags struct {
 }
 
 // on runs do with the use cases of an existing tenant.
-func (f *webhookFlags) on(e *env, do func(*program.Engine, core.TenantAlias) error) error {
+func (f *webhookFlags) on(e *env, do func(*app.Engine, core.TenantAlias) error) error {
 	alias, err := core.ParseTenantAlias(f.Tenant)
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ type webhookListCommand struct{ webhookFlags }
 
 // Run prints one line for each subscription.
 func (c *webhookListCommand) Run(e *env) error {
-	return c.on(e, func(engine *program.Engine, tenant core.TenantAlias) error {
+	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
 		all, err := engine.Subscriptions(e.ctx, tenant)
 		if err != nil {
 			return err
@@ -80,7 +80,7 @@ type webhookAddCommand struct {
 
 // Run subscribes an endpoint.
 func (c *webhookAddCommand) Run(e *env) error {
-	return c.on(e, func(engine *program.Engine, tenant core.TenantAlias) error {
+	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
 		s, err := engine.Subscribe(e.ctx, tenant, c.URL, c.Name)
 		if err != nil {
 			return err
@@ -101,7 +101,7 @@ type webhookRemoveCommand struct {
 
 // Run ends a subscription.
 func (c *webhookRemoveCommand) Run(e *env) error {
-	return c.on(e, func(engine *program.Engine, tenant core.TenantAlias) error {
+	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
 		return engine.Unsubscribe(e.ctx, tenant, c.URL)
 	})
 }
@@ -113,7 +113,7 @@ type webhookTestCommand struct {
 
 // Run writes a test event; a running backend sends it.
 func (c *webhookTestCommand) Run(e *env) error {
-	return c.on(e, func(engine *program.Engine, tenant core.TenantAlias) error {
+	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
 		return engine.TestSubscription(e.ctx, tenant, c.URL)
 	})
 }
@@ -125,7 +125,7 @@ type webhookSecretCommand struct {
 
 // Run prints the new secret.
 func (c *webhookSecretCommand) Run(e *env) error {
-	return c.on(e, func(engine *program.Engine, tenant core.TenantAlias) error {
+	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
 		s, err := engine.RotateSecret(e.ctx, tenant, c.URL)
 		if err != nil {
 			return err
@@ -158,9 +158,9 @@ func (c *webhookDeliveriesCommand) Run(e *env) error {
 			return err
 		}
 	}
-	return c.on(e, func(engine *program.Engine, tenant core.TenantAlias) error {
+	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
 		line := webhook.Line{Tenant: tenant, Endpoint: webhook.Endpoint(c.URL)}
-		page, total, err := engine.Deliveries(e.ctx, line, state, program.Page{Limit: c.Limit, Offset: c.Offset})
+		page, total, err := engine.Deliveries(e.ctx, line, state, app.Page{Limit: c.Limit, Offset: c.Offset})
 		if err != nil {
 			return err
 		}
@@ -201,7 +201,7 @@ func (c *webhookReplayCommand) Run(e *env) error {
 	if c.Event == "" && c.Since <= 0 {
 		return core.Invalid("", "give --event or --since")
 	}
-	return c.on(e, func(engine *program.Engine, tenant core.TenantAlias) error {
+	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
 		line := webhook.Line{Tenant: tenant, Endpoint: webhook.Endpoint(c.URL)}
 		if c.Event != "" {
 			return engine.Replay(e.ctx, webhook.Place{Tenant: tenant, Endpoint: line.Endpoint, Event: c.Event})
@@ -231,7 +231,7 @@ func (c *webhookAllowCommand) Run(e *env) error {
 		}
 		prefixes = append(prefixes, prefix)
 	}
-	return c.on(e, func(engine *program.Engine, tenant core.TenantAlias) error {
+	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
 		if err := engine.AllowAddresses(e.ctx, tenant, prefixes, c.Remove); err != nil {
 			return err
 		}

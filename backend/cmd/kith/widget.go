@@ -5,7 +5,7 @@ import (
 	"io"
 	"os"
 
-	"kith/backend/program"
+	"kith/backend/app"
 	"kith/core/widget"
 	"kith/core/wire"
 )
@@ -24,7 +24,7 @@ type widgetFlags struct {
 }
 
 // openWidget reads the type and opens the database, which the caller closes.
-func (f *widgetFlags) openWidget(e *env) (*program.Engine, widget.Type, error) {
+func (f *widgetFlags) openWidget(e *env) (*app.Engine, widget.Type, error) {
 	t, err := widget.ParseType("type", f.Type)
 	if err != nil {
 		return nil, t, err
@@ -114,7 +114,7 @@ func (c *widgetShowCommand) Run(e *env) error {
 		return err
 	}
 	if stored.Template == "" {
-		stored.Template = program.DefaultTemplate
+		stored.Template = app.DefaultTemplate
 	}
 	_, err = io.WriteString(e.out, stored.Template)
 	return err
@@ -129,7 +129,7 @@ func (c *widgetListCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	stored, _, err := engine.Widgets(e.ctx, c.Tenant, program.Page{Limit: widget.MaxPerTenant})
+	stored, _, err := engine.Widgets(e.ctx, c.Tenant, app.Page{Limit: widget.MaxPerTenant})
 	for _, s := range stored {
 		fmt.Fprintln(e.out, s.Type)
 	}

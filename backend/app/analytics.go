@@ -1,0 +1,89 @@
+package app
+
+import (
+	"context"
+	"sync"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/analytics"
+)
+
+// tally holds what was reported and is not stored yet. Its zero value is empty.
+type tally struct {
+	mu      sync.Mutex
+	waiting map[analytics.Event]int64
+	taken   int
+}
+
+// maxTally bounds what waits, and so how many reports a backend takes between
+// two flushes: what comes beyond is not counted. Reports need no credentials, so
+// they must not be able to fill memory, nor each cause a write.
+const maxTally = 10_000
+
+func (t *tally) add(e analytics.Event, times int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.taken >= maxTally {
+		return
+	}
+	if t.waiting == nil {
+		t.waiting = map[analytics.Event]int64{}
+	}
+	t.taken++
+	t.waiting[e] += times
+}
+
+// take empties the tally.
+func (t *tally) take() map[analytics.Event]int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	waiting := t.waiting
+	t.waiting, t.taken = nil, 0
+	return waiting
+}
+
+// Count counts something for today. It is stored by the next FlushCounts; a
+// backend that is killed before loses it. Events of users, codes and programs
+// that the tenant does not have are not counted.
+func (e *Engine) Count(ctx context.Context, tenant core.TenantAlias, event analytics.Event) error {
+	if _, err := e.DB.Tenant(ctx, tenant); err != nil {
+		return err
+	}
+	now := e.Now()
+	event.Tenant, event.Day = tenant, now-now%core.Day
+	e.counts.add(event, 1)
+	return nil
+}
+
+// FlushCounts stores what was counted. When it fails, the counts wait for the
+// next one.
+func (e *Engine) FlushCounts(ctx context.Context) error {
+	waiting := e.counts.take()
+	if len(waiting) == 0 {
+		return nil
+	}
+	err := e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		for event, times := range waiting {
+			if err := tx.CountAnalytics(ctx, analytics.Count{Event: event, Times: times}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		for event, times := range waiting {
+			e.counts.add(event, times)
+		}
+	}
+	return err
+}
+
+// Analytics returns a page of counts, the latest days first, and how many there
+// are in all. What this backend has counted so far is in it.
+func (e *Engine) Analytics(ctx context.Context, tenant core.TenantAlias, f analytics.Filter) ([]analytics.Count, int, error) {
+	if err := e.FlushCounts(ctx); err != nil {
+		return nil, 0, err
+	}
+	return e.DB.Analytics(ctx, tenant, f)
+}

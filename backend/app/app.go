@@ -1,0 +1,131 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/referral"
+)
+
+// Programs returns the programs of a tenant, the first made first.
+func (e *Engine) Programs(ctx context.Context, tenant core.TenantAlias) ([]referral.Program, error) {
+	return e.DB.Programs(ctx, tenant)
+}
+
+// Program returns a program, or a not-found error.
+func (e *Engine) Program(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey) (referral.Program, error) {
+	return e.DB.Program(ctx, tenant, key)
+}
+
+// CreateProgram adds a program and returns it as it is stored; a key that is
+// taken is a conflict. Users get their code in it when they are identified
+// next.
+func (e *Engine) CreateProgram(ctx context.Context, tenant core.TenantAlias, p referral.Program) (stored referral.Program, err error) {
+	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		keys, err := tx.ProgramKeys(ctx, tenant)
+		if err == nil && len(keys) >= referral.MaxPrograms {
+			err = core.Invalid("", "a tenant has at most 50 programs")
+		}
+		if err != nil {
+			return err
+		}
+		stored, err = insertProgram(ctx, tx, tenant, p)
+		return err
+	})
+	return stored, err
+}
+
+// insertProgram adds a program. The host that it lands on becomes the tenant's
+// shop, unless it is somebody's already.
+func insertProgram(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p referral.Program) (referral.Program, error) {
+	if err := p.Check(); err != nil {
+		return p, err
+	}
+	added, err := tx.InsertProgram(ctx, tenant, p)
+	if err == nil && !added {
+		err = &core.Error{Code: core.CodeConflict, Field: "id", Message: "there is a program " + string(p.Key) + " already"}
+	}
+	if err != nil {
+		return p, err
+	}
+	if err := claimShop(ctx, tx, tenant, p.LandingURL); err != nil {
+		return p, err
+	}
+	return tx.Program(ctx, tenant, p.Key)
+}
+
+// UpdateProgram changes a program and returns it as it is stored. change gets
+// it as it is, and may change all but its key.
+func (e *Engine) UpdateProgram(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey, change func(*referral.Program) error) (stored referral.Program, err error) {
+	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		p, err := tx.Program(ctx, tenant, key)
+		if err != nil {
+			return err
+		}
+		created := p.Created
+		if err := change(&p); err != nil {
+			return err
+		}
+		p.Key, p.Created = key, created
+		if err := p.Check(); err != nil {
+			return err
+		}
+		if err := tx.UpdateProgram(ctx, tenant, p); err != nil {
+			return err
+		}
+		if err := e.giveInstead(ctx, tx, tenant, p); err != nil {
+			return err
+		}
+		if err := claimShop(ctx, tx, tenant, p.LandingURL); err != nil {
+			return err
+		}
+		stored, err = tx.Program(ctx, tenant, key)
+		return err
+	})
+	return stored, err
+}
+
+// DeleteProgram removes a program that nobody has used. One with codes or
+// referrals is a conflict, and so is the last one: a share link of an unknown
+// code must lead somewhere.
+func (e *Engine) DeleteProgram(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey) error {
+	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		if _, err := tx.Program(ctx, tenant, key); err != nil {
+			return err
+		}
+		codes, referrals, err := tx.ProgramUse(ctx, tenant, key)
+		if err != nil {
+			return err
+		}
+		if codes+referrals > 0 {
+			return conflict(fmt.Sprintf("the program has codes of users (%d) or referrals (%d), and cannot be deleted", codes, referrals))
+		}
+		keys, err := tx.ProgramKeys(ctx, tenant)
+		if err == nil && len(keys) == 1 {
+			err = conflict("a tenant keeps its last program: share links must lead somewhere")
+		}
+		if err != nil {
+			return err
+		}
+		if err := tx.DeleteWidgets(ctx, tenant, key); err != nil {
+			return err
+		}
+		return tx.DeleteProgram(ctx, tenant, key)
+	})
+}
+
+func conflict(message string) *core.Error {
+	return &core.Error{Code: core.CodeConflict, Message: message}
+}
+
+func claimShop(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, landingURL string) error {
+	u, err := url.Parse(landingURL)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ClaimSite(ctx, u.Host, tenant)
+	return err
+}

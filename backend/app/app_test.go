@@ -1,0 +1,251 @@
+package app_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/app"
+	"kith/core"
+	"kith/core/referral"
+	"kith/core/reward"
+)
+
+func aProgram(key core.ProgramKey) referral.Program {
+	p := referral.NewProgram(key)
+	p.LandingURL = "https://" + string(key) + ".example/"
+	return p
+}
+
+func TestCreateProgram_AnswersWhatIsStored(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	want := aProgram("gift")
+	want.Referrer = reward.Offer{Kind: reward.Credit, Amount: 5, Currency: "EUR"}
+	want.Limits = referral.Limits{Total: 3}
+	b.pass(core.Second)
+	got, err := b.CreateProgram(t.Context(), b.tenant, want)
+	require.NoError(t, err)
+	want.Created, want.Modified, want.AllowedHosts = start+core.Second, start+core.Second, []string{}
+	require.Equal(t, want, got)
+	stored, err := b.Program(t.Context(), b.tenant, "gift")
+	require.NoError(t, err)
+	require.Equal(t, want, stored)
+	_, err = b.CreateProgram(t.Context(), b.tenant, want)
+	require.Equal(t, &core.Error{Code: core.CodeConflict, Field: "id", Message: "there is a program gift already"}, err)
+	all, err := b.Programs(t.Context(), b.tenant)
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+	require.Equal(t, want, all[1])
+	alias, err := b.DB.TenantByHost(t.Context(), "gift.example")
+	require.NoError(t, err)
+	require.Equal(t, b.tenant, alias, "the host it lands on is the tenant's shop")
+	want.LandingURL = ""
+	_, err = b.CreateProgram(t.Context(), b.tenant, want)
+	require.Equal(t, core.Invalid("sharing.url", "must be an absolute http or https URL"), err)
+}
+
+func TestCreateProgram_ATenantHasFifty(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	for i := range referral.MaxPrograms - 1 {
+		_, err := b.CreateProgram(t.Context(), b.tenant, aProgram(core.ProgramKey(fmt.Sprint("p", i))))
+		require.NoError(t, err)
+	}
+	_, err := b.CreateProgram(t.Context(), b.tenant, aProgram("one-more"))
+	require.Equal(t, core.Invalid("", "a tenant has at most 50 programs"), err)
+	require.Len(t, b.identify(t, "friend").User.Codes, referral.MaxPrograms)
+}
+
+func TestCreateProgram_OneOfManyWins(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		requireOneWins(t, together(func(int) error {
+			_, err := b.CreateProgram(t.Context(), b.tenant, aProgram("gift"))
+			return err
+		}), &core.Error{Code: core.CodeConflict, Field: "id", Message: "there is a program gift already"})
+	})
+}
+
+func TestUpdateProgram(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	b.pass(core.Hour)
+	got, err := b.UpdateProgram(t.Context(), b.tenant, core.ClassicProgram, func(p *referral.Program) error {
+		require.Equal(t, "Refer a friend", p.Name)
+		*p = aProgram("other")
+		p.Referred = reward.Offer{Kind: reward.Credit, Amount: 7, Currency: "USD"}
+		return nil
+	})
+	require.NoError(t, err)
+	want := aProgram("other")
+	want.Key, want.AllowedHosts, want.Created, want.Modified = core.ClassicProgram, []string{}, start, start+core.Hour
+	want.Referred = reward.Offer{Kind: reward.Credit, Amount: 7, Currency: "USD"}
+	require.Equal(t, want, got, "the key stays, and when it was made")
+	info, err := b.LookupCode(t.Context(), b.tenantRow(t), "ANNA10")
+	require.NoError(t, err)
+	require.Equal(t, want.Referred, info.Offer)
+
+	refused := errors.New("the test's own")
+	for name, row := range map[string]struct {
+		key    core.ProgramKey
+		change func(*referral.Program) error
+		want   error
+	}{
+		"no such program":    {"nope", nil, core.NotFound("there is no such program")},
+		"a change that errs": {core.ClassicProgram, func(*referral.Program) error { return refused }, refused},
+		"an unsound program": {core.ClassicProgram, func(p *referral.Program) error {
+			p.Name = ""
+			return nil
+		}, core.Invalid("name", "must be 1 to 200 bytes")},
+	} {
+		_, err := b.UpdateProgram(t.Context(), b.tenant, row.key, row.change)
+		require.Equal(t, row.want, err, name)
+	}
+	stored, err := b.Program(t.Context(), b.tenant, core.ClassicProgram)
+	require.NoError(t, err)
+	require.Equal(t, want, stored)
+}
+
+// Changes that are made at once are all kept: each sees the one before.
+func TestUpdateProgram_ManyAtOnce(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		for _, err := range together(func(int) error {
+			_, err := b.UpdateProgram(t.Context(), b.tenant, core.ClassicProgram, func(p *referral.Program) error {
+				p.Limits.Total++
+				return nil
+			})
+			return err
+		}) {
+			require.NoError(t, err)
+		}
+		p, err := b.Program(t.Context(), b.tenant, core.ClassicProgram)
+		require.NoError(t, err)
+		require.Equal(t, int64(callers), p.Limits.Total)
+	})
+}
+
+func TestDeleteProgram(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	require.Equal(t, core.NotFound("there is no such program"), b.DeleteProgram(t.Context(), b.tenant, "nope"))
+	require.Equal(t, &core.Error{Code: core.CodeConflict, Message: "the program has codes of users (2) or referrals (0), and cannot be deleted"},
+		b.DeleteProgram(t.Context(), b.tenant, core.ClassicProgram))
+	_, err := b.CreateProgram(t.Context(), b.tenant, aProgram("gift"))
+	require.NoError(t, err)
+	require.NoError(t, b.DeleteProgram(t.Context(), b.tenant, "gift"))
+	_, err = b.Program(t.Context(), b.tenant, "gift")
+	require.Equal(t, core.NotFound("there is no such program"), err)
+
+	empty := app.TestPrefix + b.tenant
+	require.NoError(t, b.CreateTenants(t.Context(), aTenant(empty, b.MakeKey(empty))))
+	require.Equal(t, &core.Error{Code: core.CodeConflict, Message: "a tenant keeps its last program: share links must lead somewhere"},
+		b.DeleteProgram(t.Context(), empty, core.ClassicProgram))
+}
+
+// A program is deleted, or somebody has a code in it; never both.
+func TestDeleteProgram_AgainstIdentifications(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		_, err := b.CreateProgram(t.Context(), b.tenant, aProgram("gift"))
+		require.NoError(t, err)
+		deleted := make(chan bool, callers)
+		for _, err := range together(func(i int) error {
+			if i%2 == 0 {
+				err := b.DeleteProgram(t.Context(), b.tenant, "gift")
+				deleted <- err == nil
+				return nil
+			}
+			_, err := b.Identify(t.Context(), b.tenant, identification(fmt.Sprint("friend", i)))
+			return err
+		}) {
+			require.NoError(t, err)
+		}
+		gone := false
+		for range callers / 2 {
+			gone = <-deleted || gone
+		}
+		for i := 1; i < callers; i += 2 {
+			u, err := b.User(t.Context(), b.tenant, core.AccountID(fmt.Sprint("friend", i)), "u")
+			require.NoError(t, err)
+			owns := map[core.ProgramKey]bool{}
+			for _, c := range u.User.Codes {
+				owns[c.Program] = true
+			}
+			require.True(t, owns[core.ClassicProgram])
+			if gone {
+				require.False(t, owns["gift"])
+			}
+		}
+	})
+}
+
+// Codes are per program: users get theirs in a new one when they are identified
+// next.
+func TestCreateProgram_UsersGetTheirCodes(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	_, err := b.CreateProgram(t.Context(), b.tenant, aProgram("gift"))
+	require.NoError(t, err)
+	stored, err := b.User(t.Context(), b.tenant, "anna", "u")
+	require.NoError(t, err)
+	require.Len(t, stored.User.Codes, 1)
+	codes := b.identify(t, "anna").User.Codes
+	require.Len(t, codes, 2)
+	require.Equal(t, referral.UserCode{Program: core.ClassicProgram, Code: "ANNA10"}, codes[0])
+	require.Equal(t, core.ProgramKey("gift"), codes[1].Program)
+	require.Equal(t, codes, b.identify(t, "anna").User.Codes, "once")
+}
+
+// Beyond the limits a referral converts, its referred side is rewarded, and the
+// referrer is not.
+func TestLimits_OfRewards(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		limits referral.Limits
+		// steps are days; given says after which of them Anna was rewarded.
+		steps []core.Time
+		given []bool
+	}{
+		"none":        {referral.Limits{}, []core.Time{0, 0, 0}, []bool{true, true, true}},
+		"in all":      {referral.Limits{Total: 2}, []core.Time{0, 0, 100}, []bool{true, true, false}},
+		"in a period": {referral.Limits{InPeriod: 2, Period: core.Day}, []core.Time{0, 0, 0, 1, 0, 0}, []bool{true, true, false, true, true, false}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBundle(t)
+			_, err := b.UpdateProgram(t.Context(), b.tenant, core.ClassicProgram, func(p *referral.Program) error {
+				p.Limits = row.limits
+				return nil
+			})
+			require.NoError(t, err)
+			for i, days := range row.steps {
+				b.pass(days * core.Day)
+				friend := fmt.Sprint("friend", i)
+				b.identify(t, friend, claim(referral.SourceInit, "ANNA10"), paid)
+				ref := b.referral(t, friend)
+				require.Equal(t, referral.Converted, ref.State)
+				require.NotNil(t, ref.ReferredReward)
+				require.Equal(t, row.given[i], ref.ReferrerReward != nil, "friend %d", i)
+			}
+		})
+	}
+}
+
+// Conversions at once do not exceed the limit together.
+func TestLimits_ManyConversionsAtOnce(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		_, err := b.UpdateProgram(t.Context(), b.tenant, core.ClassicProgram, func(p *referral.Program) error {
+			p.Limits.Total = 5
+			return nil
+		})
+		require.NoError(t, err)
+		for _, err := range together(func(i int) error {
+			_, err := b.Identify(t.Context(), b.tenant, identification(fmt.Sprint("friend", i), claim(referral.SourceInit, "ANNA10"), paid))
+			return err
+		}) {
+			require.NoError(t, err)
+		}
+		require.Equal(t, map[reward.Source]int{reward.FriendSignup: 5}, b.rewards(t, "anna"))
+	})
+}

@@ -1,0 +1,181 @@
+package app_test
+
+import (
+	"strconv"
+	"testing"
+
+	"kith/backend/app"
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/referral"
+	"kith/core/reward"
+)
+
+// yardstick is a transaction that stores one row: the least that a use case can
+// cost on a database. Numbers of different machines compare only by it.
+func yardstick(b *testing.B, in bundle) {
+	for n := 0; b.Loop(); n++ {
+		err := in.DB.Write(b.Context(), start, func(tx *store.Tx) error {
+			_, err := tx.ClaimSite(b.Context(), string(in.tenant)+strconv.Itoa(n)+".example", in.tenant)
+			return err
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func everyBench(b *testing.B, bench func(*testing.B, bundle)) {
+	for _, end := range []struct {
+		name string
+		open func(testing.TB) *store.Primary
+	}{{"file", openFile}, {"server", openServer}} {
+		b.Run(end.name+"/yardstick", func(b *testing.B) { yardstick(b, bundleOn(b, end.open(b))) })
+		b.Run(end.name, func(b *testing.B) { bench(b, bundleOn(b, end.open(b))) })
+	}
+}
+
+// A new user is attributed and converts; a page identifies a user again, who
+// was referred or was not.
+func BenchmarkIdentify(b *testing.B) {
+	everyBench(b, func(b *testing.B, in bundle) {
+		identify := func(b *testing.B, call app.Identification) {
+			if _, err := in.Identify(b.Context(), in.tenant, call); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.Run("converts", func(b *testing.B) {
+			run := in.Now() // tells this run's accounts from those of the last
+			in.pass(1)
+			for n := 0; b.Loop(); n++ {
+				account := strconv.FormatInt(int64(run), 10) + "-" + strconv.Itoa(n)
+				identify(b, identification(account, claim(referral.SourceInit, "ANNA10"), paid))
+			}
+		})
+		b.Run("again, referred", func(b *testing.B) {
+			identify(b, identification("referred", claim(referral.SourceInit, "ANNA10"), paid))
+			for b.Loop() {
+				identify(b, identification("referred", email("friend@example.com")))
+			}
+		})
+		b.Run("again, not referred", func(b *testing.B) {
+			for b.Loop() {
+				identify(b, identification("anna"))
+			}
+		})
+	})
+}
+
+func BenchmarkSyncAccount(b *testing.B) {
+	everyBench(b, func(b *testing.B, in bundle) {
+		b.Run("attributes", func(b *testing.B) {
+			run := in.Now()
+			in.pass(1)
+			for n := 0; b.Loop(); n++ {
+				u := update(strconv.FormatInt(int64(run), 10)+"-"+strconv.Itoa(n), referral.Trial, "ANNA10")
+				if _, err := in.SyncAccount(b.Context(), in.tenant, u); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run("again", func(b *testing.B) {
+			for b.Loop() {
+				if _, err := in.SyncAccount(b.Context(), in.tenant, update("again", referral.Paid, "")); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	})
+}
+
+// bareUpdate is a transaction that changes one row: the least that a redemption
+// could cost.
+func bareUpdate(b *testing.B, in bundle) {
+	line := in.subscribe(b, hook)
+	for n := 0; b.Loop(); n++ {
+		err := in.DB.Write(b.Context(), start, func(tx *store.Tx) error {
+			_, err := tx.RotateWebhookSecret(b.Context(), line, strconv.Itoa(n), start)
+			return err
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := in.Unsubscribe(b.Context(), in.tenant, hook); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// Credit is redeemed of one reward, and of a user who has a hundred; both are in
+// the ledger, which has many entries when the run ends.
+func BenchmarkRedeem(b *testing.B) {
+	everyBench(b, func(b *testing.B, in bundle) {
+		b.Run("bare update", func(b *testing.B) { bareUpdate(b, in) })
+		r := in.reward(b, points("anna", reward.MaxValue))
+		redeem := func(b *testing.B, d reward.Draw) {
+			d.Unit, d.Amount = "POINT", 1
+			for b.Loop() {
+				if _, err := in.Redeem(b.Context(), in.tenant, d); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+		b.Run("one reward", func(b *testing.B) { redeem(b, reward.Draw{Reward: r.ID}) })
+		for range 99 {
+			in.reward(b, points("anna", reward.MaxValue))
+		}
+		b.Run("a user of 100 rewards", func(b *testing.B) { redeem(b, reward.Draw{Account: "anna", User: "u"}) })
+	})
+}
+
+// Draws of 500 users in one transaction, as an import makes them.
+func BenchmarkRedeemWithin(b *testing.B) {
+	everyBench(b, func(b *testing.B, in bundle) {
+		const users = 500
+		draws := make([]reward.Draw, users)
+		for i := range draws {
+			account := "shop" + strconv.Itoa(i)
+			in.identify(b, account)
+			in.reward(b, points(account, reward.MaxValue))
+			draws[i] = reward.Draw{Account: core.AccountID(account), Unit: "POINT", Amount: 1}
+		}
+		for b.Loop() {
+			err := in.DB.Write(b.Context(), start, func(tx *store.Tx) error {
+				_, err := in.RedeemWithin(b.Context(), tx, in.tenant, draws)
+				return err
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(users*b.N)/b.Elapsed().Seconds(), "draws/s")
+	})
+}
+
+// The balance of an account with a hundred rewards is read, and what it pays less.
+func BenchmarkBalances(b *testing.B) {
+	everyBench(b, func(b *testing.B, in bundle) {
+		b.Run("bare update", func(b *testing.B) { bareUpdate(b, in) })
+		for i := range 100 {
+			g := points("anna", 1000)
+			if i%4 == 0 {
+				g = percent("anna", 10)
+			}
+			in.reward(b, g)
+		}
+		b.Run("balances", func(b *testing.B) {
+			for b.Loop() {
+				if _, err := in.Balances(b.Context(), in.tenant, "anna", "", ""); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run("discount", func(b *testing.B) {
+			for b.Loop() {
+				if _, err := in.AccountDiscount(b.Context(), in.tenant, "anna", ""); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	})
+}

@@ -1,0 +1,481 @@
+package app
+
+import (
+	"context"
+	"slices"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/billing"
+	"kith/core/referral"
+	"kith/core/reward"
+)
+
+// BillingLeaseTime is how long a subscription belongs to the worker that took
+// it; after that, another may take it.
+const BillingLeaseTime = 5 * core.Minute
+
+// BillingEvery is how often a subscription is read at the gateway though nobody
+// has told anything of it: notifications get lost.
+const BillingEvery = core.Day
+
+// BillingTask is a subscription that a worker is to read, and to bring in line.
+type BillingTask struct {
+	store.BillingLease
+	Connection billing.Connection
+	// DiscountID is the tenant's discount at the gateway.
+	DiscountID string
+}
+
+// ReadNotifications lets parse read what gateways have sent, and has the
+// subscriptions that it is about read back. It returns how many it took.
+func (e *Engine) ReadNotifications(ctx context.Context, most int, parse func(payload string) BillingNews) (int, error) {
+	waiting, err := e.DB.Notifications(ctx, most)
+	if err != nil || len(waiting) == 0 {
+		return 0, err
+	}
+	var taken []BillingNews
+	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		taken = nil
+		for _, n := range waiting {
+			news := parse(n.Payload)
+			mine, err := tx.ReadNotification(ctx, n.Tenant, n.Seq, news.Kind, news.Problem)
+			if err == nil && mine {
+				taken = append(taken, news)
+				err = takeNews(ctx, tx, n.Tenant, news)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		for _, news := range taken {
+			e.Worked(WorkNotification, news.label(), outcomeOf(news.Problem), 1)
+		}
+	}
+	return len(waiting), err
+}
+
+// label is the kind as a metric has it: the gateway's words are not ours to
+// bound.
+func (n BillingNews) label() string {
+	if !n.Known {
+		return "other"
+	}
+	return n.Kind
+}
+
+// outcomeOf is the outcome of what had a problem, or none.
+func outcomeOf(problem string) string {
+	if problem != "" {
+		return OutcomeFailed
+	}
+	return OutcomeDone
+}
+
+// BillingNews is what a notification is about.
+type BillingNews struct {
+	// Kind is the gateway's word for it, and Problem says why it cannot be read,
+	// or is empty.
+	Kind, Problem string
+	// Known is true for a kind that the service acts on.
+	Known bool
+	// Subscription is what to read; empty when it names none.
+	Subscription string
+	// Transaction is a charge whose subscription is to be read, which it does not
+	// name.
+	Transaction string
+}
+
+// takeNews has the subscription read that a notification is about. A charge that
+// was not seen has no effect that could change: it is read with its subscription.
+func takeNews(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, n BillingNews) error {
+	if n.Kind == billing.CheckKind {
+		return tx.NoteCheck(ctx, tenant)
+	}
+	if n.Subscription == "" && n.Transaction != "" {
+		var err error
+		if n.Subscription, err = tx.SubscriptionOfBill(ctx, tenant, n.Transaction); err != nil {
+			return err
+		}
+	}
+	if n.Subscription == "" {
+		return nil
+	}
+	return tx.TouchSubscription(ctx, tenant, n.Subscription)
+}
+
+// BeginBilling takes up to most subscriptions that are to be read, of tenants
+// that are not busy.
+func (e *Engine) BeginBilling(ctx context.Context, most int, busy []core.TenantAlias) ([]BillingTask, error) {
+	due, err := e.DB.BillingDue(ctx, e.Now())
+	if err != nil || !due {
+		return nil, err
+	}
+	var leased []store.BillingLease
+	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) (err error) {
+		leased, err = tx.LeaseBilling(ctx, most, busy, tx.Now+BillingLeaseTime)
+		return err
+	})
+	tasks := make([]BillingTask, 0, len(leased))
+	for _, l := range leased {
+		if err != nil {
+			return nil, err
+		}
+		task := BillingTask{BillingLease: l}
+		var tenant store.Tenant
+		if tenant, err = e.DB.Tenant(ctx, l.Tenant); err == nil {
+			task.DiscountID = tenant.DiscountID
+			task.Connection, err = e.OpenConnection(ctx, l.Tenant)
+		}
+		tasks = append(tasks, task)
+	}
+	return tasks, err
+}
+
+// WantsCode reports whether the code in a customer's custom field could still
+// refer their account.
+func (e *Engine) WantsCode(ctx context.Context, tenant core.TenantAlias, customer core.PaymentProviderID) (bool, error) {
+	id, err := e.DB.AccountOfProvider(ctx, tenant, customer)
+	if err != nil || id == "" {
+		return false, err
+	}
+	account, _, err := e.DB.Account(ctx, tenant, id)
+	return account.Standing.Referral == referral.None && account.Standing.FirstPaid == 0, err
+}
+
+// BillingEffects are what is to be done at the gateway.
+type BillingEffects struct {
+	// Late is true when another has taken the task meanwhile: nothing was
+	// stored, and nothing may be done.
+	Late bool
+	// Want is what the subscription's discount is to be.
+	Want billing.Discount
+	// Known is false while no account has the customer; then the discount is
+	// left alone.
+	Known   bool
+	Refunds []store.Refund
+	// Owed is a refund that is not among them yet: OweRefund puts it there, once
+	// it is sure that no older charge of the customer is to be heard of. Nil:
+	// none.
+	Owed *store.Refund
+}
+
+// ApplyBilling stores what a subscription is at the gateway, and all that
+// follows: the account's status, its conversion, the credit that bills have used,
+// and what is to be done. code is the one in the customer's custom field, or
+// empty.
+func (e *Engine) ApplyBilling(ctx context.Context, task BillingTask, s billing.Subscription, code core.ReferralCode) (effects BillingEffects, err error) {
+	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		effects = BillingEffects{}
+		before, _, err := tx.Billed(ctx, task.Tenant, task.Subscription)
+		if err != nil || before.Attempt != task.Attempt {
+			effects.Late = err == nil
+			return err
+		}
+		b := billed{e: e, tx: tx, tenant: task.Tenant, read: s, before: before, after: before}
+		if err := b.apply(ctx, code); err != nil {
+			return err
+		}
+		if err := tx.PutBilled(ctx, task.Tenant, b.after); err != nil {
+			return err
+		}
+		effects.Want, effects.Known, effects.Owed = b.after.Want, b.after.Account != "", b.owed
+		effects.Refunds, err = tx.RefundsWaiting(ctx, task.Tenant, s.ID)
+		return err
+	})
+	return effects, err
+}
+
+// billed is one subscription as it was read, within a transaction.
+type billed struct {
+	e             *Engine
+	tx            *store.Tx
+	tenant        core.TenantAlias
+	read          billing.Subscription
+	before, after store.Billed
+	owed          *store.Refund
+}
+
+func (b *billed) apply(ctx context.Context, code core.ReferralCode) (err error) {
+	b.after.Standing, b.after.Customer, b.after.Opened = b.read.Standing(b.before.Standing), b.read.Customer, b.read.Opened
+	if b.after.Account == "" && b.after.Customer != "" {
+		if b.after.Account, err = b.tx.AccountOfProvider(ctx, b.tenant, b.after.Customer); err != nil || b.after.Account == "" {
+			return err
+		}
+	}
+	account, known, err := b.tx.Account(ctx, b.tenant, b.after.Account)
+	if err != nil || !known {
+		// It was deleted: there is nobody to do anything for.
+		b.after.Account, b.after.Want = "", billing.Discount{}
+		return err
+	}
+	if err := b.tx.PutBilled(ctx, b.tenant, b.after); err != nil {
+		return err
+	}
+	all, err := b.tx.Standings(ctx, b.tenant, account.ID)
+	if err != nil {
+		return err
+	}
+	wasPaid := account.Standing.FirstPaid != 0
+	if account, err = b.settle(ctx, account, billing.Decide(all, account.Status), code); err != nil {
+		return err
+	}
+	if b.after.Ended() && !b.before.Ended() {
+		// What it leaves unused goes to another.
+		if err := b.tx.TouchBilling(ctx, b.tenant, account.ID); err != nil {
+			return err
+		}
+	}
+	return b.bills(ctx, account, all, wasPaid)
+}
+
+// settle lets core decide about the account, when there is something to decide.
+func (b *billed) settle(ctx context.Context, account referral.Account, c billing.Command, code core.ReferralCode) (referral.Account, error) {
+	command := referral.Command{Now: b.tx.Now, Paid: c.Paid}
+	unreferred := account.Standing.Referral == referral.None && account.Standing.FirstPaid == 0
+	if code != "" && unreferred {
+		command.Claims = []referral.Claim{{Code: code, Source: referral.SourceCoupon}}
+	}
+	if c.Status == account.Status && len(command.Claims) == 0 && (!c.Paid || account.Standing.FirstPaid != 0) {
+		return account, nil
+	}
+	account.Status = c.Status
+	done, err := settlement{e: b.e, tx: b.tx, tenant: b.tenant, account: account, command: command}.run(ctx)
+	return done.Account, err
+}
+
+// FirstCharge is the charge by which an account converted, when it is one of the
+// subscription; empty otherwise. What becomes of it matters for as long as the
+// bank may take it back, which is longer than the gateway shows it among others.
+func (e *Engine) FirstCharge(ctx context.Context, tenant core.TenantAlias, subscription string) (string, error) {
+	return e.DB.FirstBillOf(ctx, tenant, subscription)
+}
+
+// bills takes note of charges that were not seen before, and says what the
+// discount is to be after them.
+func (b *billed) bills(ctx context.Context, account referral.Account, all []billing.Standing, wasPaid bool) error {
+	d, err := b.e.discountOf(ctx, b.tx.Reads, b.tx.Now, b.tenant, account.ID, "")
+	if err != nil {
+		return err
+	}
+	first, known, err := b.tx.FirstBill(ctx, b.tenant, account.ID)
+	if err != nil {
+		return err
+	}
+	folded := b.before.Want.Credit
+	for _, c := range b.read.Charges {
+		seen, err := b.tx.BillKnown(ctx, b.tenant, c.Transaction)
+		if err != nil {
+			return err
+		}
+		if seen {
+			continue
+		}
+		bill := store.Bill{Charge: c, Subscription: b.read.ID, Account: account.ID}
+		// An older one may be heard of later, of another subscription.
+		bill.First = known && c.At < first.At || !known && !wasPaid
+		if bill.Credit, err = b.use(ctx, account.ID, c, d.Total(), folded); err != nil {
+			return err
+		}
+		if err := b.tx.InsertBill(ctx, b.tenant, bill); err != nil {
+			return err
+		}
+		if folded -= bill.Credit; bill.First {
+			first, known = bill, true
+		}
+	}
+	if c, ok := b.read.SkippedBill(); ok {
+		if _, err := b.use(ctx, account.ID, c, d.Total(), folded); err != nil {
+			return err
+		}
+	}
+	reversed, err := b.reverse(ctx, account)
+	if err == nil && reversed {
+		d, err = b.e.discountOf(ctx, b.tx.Reads, b.tx.Now, b.tenant, account.ID, "")
+	}
+	if err != nil {
+		return err
+	}
+	if err := b.refund(ctx, account, d.Referred); err != nil {
+		return err
+	}
+	return b.want(ctx, account, all, d.Total())
+}
+
+// use redeems the credit that the bill of a cycle has used, as far as it is still
+// there. What is charged later in the same cycle uses none.
+func (b *billed) use(ctx context.Context, account core.AccountID, c billing.Charge, percent reward.BasisPoints, folded int64) (int64, error) {
+	if c.Period != "" && c.Period <= b.after.Period {
+		return 0, nil
+	}
+	b.after.Period = c.Period
+	used := c.CreditUsed(percent, folded)
+	if used == 0 {
+		return 0, nil
+	}
+	available, err := b.credit(ctx, account)
+	if used = min(used, available); err != nil || used == 0 {
+		return 0, err
+	}
+	drawn, err := b.e.RedeemWithin(ctx, b.tx, b.tenant, []reward.Draw{{Account: account, Unit: reward.UnitCents, Amount: used}})
+	if err == nil {
+		err = drawn[0].Refused
+	}
+	return used, err
+}
+
+// credit is the account's credit in the subscription's currency. An account that
+// has some in another too has none here: a draw cannot choose between them.
+func (b *billed) credit(ctx context.Context, account core.AccountID) (int64, error) {
+	found, err := b.tx.Drawable(ctx, b.tenant, []reward.Draw{{Account: account, Unit: reward.UnitCents, Amount: reward.MaxValue}})
+	if err != nil {
+		return 0, err
+	}
+	for _, c := range found[0].Credits {
+		if c.Offer.Currency != "" && c.Offer.Currency != b.read.Currency {
+			return 0, nil
+		}
+	}
+	return found[0].Available, nil
+}
+
+// reverse takes back what is left of the rewards of a referral whose first charge
+// was charged back (reference, gateway, 3: dispute_lost). The account stays what
+// it is, and whoever approves the referral gives them again, for good.
+func (b *billed) reverse(ctx context.Context, account referral.Account) (reversed bool, err error) {
+	if account.Standing.Referral != referral.Converted {
+		return false, nil
+	}
+	first, ok, err := b.tx.FirstBill(ctx, b.tenant, account.ID)
+	if err != nil || !ok || !slices.ContainsFunc(b.read.Charges, func(c billing.Charge) bool { return c.Transaction == first.Transaction && c.ChargedBack }) {
+		return false, err
+	}
+	ref, err := b.tx.ReferralOf(ctx, b.tenant, account.ID)
+	if err != nil || ref == nil {
+		return false, err
+	}
+	before := ref.Moderation
+	ref.Moderation = before.Refuse(b.tx.Now)
+	if ref.Moderation.Referrer == before.Referrer && ref.Moderation.Referred == before.Referred {
+		return false, nil
+	}
+	return true, b.e.keepModeration(ctx, b.tx, b.tenant, before, ref)
+}
+
+// refund says what is owed of the first charge of a converted account, when its
+// shop had not looked the discount up (spec, Look up a referral code).
+func (b *billed) refund(ctx context.Context, account referral.Account, percent reward.BasisPoints) error {
+	if account.Standing.Referral != referral.Converted || percent == 0 {
+		return nil
+	}
+	first, ok, err := b.tx.FirstBill(ctx, b.tenant, account.ID)
+	if err != nil || !ok || first.Subscription != b.read.ID {
+		return err
+	}
+	had, err := b.tx.RefundKnown(ctx, b.tenant, account.ID)
+	if amount := first.Refund(percent); err == nil && !had && amount > 0 {
+		b.owed = &store.Refund{
+			Transaction: first.Transaction, Subscription: first.Subscription, Account: account.ID, Amount: amount, Currency: b.read.Currency, KeyNumber: 1,
+		}
+	}
+	return err
+}
+
+// AllRead reports whether all of a customer's subscriptions were read, and has
+// those read that were not.
+func (e *Engine) AllRead(ctx context.Context, tenant core.TenantAlias, subscriptions []string) (all bool, err error) {
+	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		if _, err := tx.FindSubscriptions(ctx, tenant, subscriptions); err != nil {
+			return err
+		}
+		all, err = tx.AllRead(ctx, tenant, subscriptions)
+		return err
+	})
+	return all, err
+}
+
+// OweRefund has money given back, unless another charge has proved to be the
+// account's first meanwhile, or it had its refund: then it returns false.
+func (e *Engine) OweRefund(ctx context.Context, tenant core.TenantAlias, f store.Refund) (owed bool, err error) {
+	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		first, ok, err := tx.FirstBill(ctx, tenant, f.Account)
+		if err == nil && ok && first.Transaction == f.Transaction {
+			owed, err = tx.InsertRefund(ctx, tenant, f)
+		}
+		return err
+	})
+	return owed, err
+}
+
+// want says what the discount is to be. Credit goes to the account's first
+// subscription that has a bill to come, and to no other.
+func (b *billed) want(ctx context.Context, account referral.Account, all []billing.Standing, percent reward.BasisPoints) error {
+	b.after.Want = billing.Discount{}
+	if b.after.Ended() {
+		return nil
+	}
+	credit := int64(0)
+	first := slices.IndexFunc(all, func(s billing.Standing) bool { return !s.Ended() && s.Status != billing.Unread })
+	if first >= 0 && all[first].ID == b.read.ID {
+		var err error
+		if credit, err = b.credit(ctx, account.ID); err != nil {
+			return err
+		}
+	}
+	b.after.Want = b.read.Want(percent, credit)
+	return nil
+}
+
+// EndBilling gives a task back, to be read again within BillingEvery, or after
+// another time when that is not zero. What has ended is only read again when
+// somebody tells of it. problem says why it failed, or is empty.
+//
+// A task that was lost, since its lease had ended, is read again at once by
+// whoever is there: the calls that were made for it may have reached the gateway
+// after those of its next owner, who knew better.
+func (e *Engine) EndBilling(ctx context.Context, task BillingTask, ended bool, problem string, after core.Time) error {
+	outcome := outcomeOf(problem)
+	err := e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		next, tries := tx.Now+BillingEvery, 0
+		if after != 0 {
+			next = tx.Now + after
+		}
+		if ended && after == 0 {
+			next = 0
+		}
+		if problem != "" {
+			tries = task.Tries + 1
+		}
+		in, err := tx.EndBilling(ctx, task.BillingLease, problem, tries, next)
+		if err == nil && !in {
+			outcome = OutcomeLate
+			err = tx.ReadAgain(ctx, task.Tenant, task.Subscription)
+		}
+		return err
+	})
+	if err == nil {
+		e.Worked(WorkGateway, GatewayRead, outcome, 1)
+	}
+	return err
+}
+
+// EndRefund records that money was given back, by the gateway's id of it, or,
+// when that is empty, why it cannot be.
+func (e *Engine) EndRefund(ctx context.Context, tenant core.TenantAlias, transaction, id, problem string) error {
+	err := e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error { return tx.EndRefund(ctx, tenant, transaction, id, problem) })
+	if err == nil {
+		e.Worked(WorkGateway, GatewayRefund, outcomeOf(problem), 1)
+	}
+	return err
+}
+
+// RefuseRefund records that the gateway refused a refund: the next call is made
+// under another key.
+func (e *Engine) RefuseRefund(ctx context.Context, tenant core.TenantAlias, f store.Refund, problem string) error {
+	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		return tx.RefuseRefund(ctx, tenant, f.Transaction, f.KeyNumber, problem)
+	})
+}

@@ -1,0 +1,79 @@
+package app
+
+import (
+	"context"
+
+	"kith/core"
+	"kith/core/auth"
+	"kith/core/link"
+	"kith/core/wire"
+)
+
+// AuthenticateCookieUser is Authenticate for a call about a user who has no ids,
+// and May for its endpoint, auth.CreateCookieUser: a token must be one that
+// wire.AllowsAnonymous, since no other speaks for such a user. The caller that it
+// returns has the API key or is nobody yet.
+func (e *Engine) AuthenticateCookieUser(ctx context.Context, alias core.TenantAlias, authorization, userToken string) (Caller, error) {
+	tenant, err := e.DB.Tenant(ctx, alias)
+	if err != nil {
+		return Caller{}, err
+	}
+	credentials, err := auth.ParseCredentials(authorization, userToken)
+	if err != nil {
+		return Caller{}, err
+	}
+	if credentials.Token != "" {
+		secrets, err := e.signingSecrets(tenant)
+		if err != nil {
+			return Caller{}, err
+		}
+		anonymous, err := wire.AllowsAnonymous(secrets, credentials.Token, e.Now(), tenant.UndatedTokens)
+		if err != nil {
+			return Caller{}, err
+		}
+		if anonymous {
+			return Caller{Tenant: tenant}, tenant.SecureMode.Admit(auth.CreateCookieUser, auth.SameUser)
+		}
+	}
+	c, err := e.callerOf(ctx, tenant, credentials)
+	if err != nil {
+		return c, err
+	}
+	return c, c.May(auth.CreateCookieUser, "", "")
+}
+
+// cookieUserID is the id of the user that a browser was given, by its Cookie
+// header, or else a new one.
+func (e *Engine) cookieUserID(tenant core.TenantAlias, cookie string) core.UserID {
+	if id, ok := link.FindCookieUser(tenant, e.Keys.CookieUser(tenant), cookie); ok {
+		return id
+	}
+	return core.UserID(e.newID(e.Now()))
+}
+
+// IdentifyCookieUser is Identify of a user without ids, by the body of the call.
+// It returns the caller as that user, unless they hold the API key. Whoever does
+// not may not say that the user pays: the shop does not know who that is.
+func (e *Engine) IdentifyCookieUser(ctx context.Context, c Caller, body []byte, in Identification) (Caller, Identified, error) {
+	tenant := c.Tenant.Alias
+	id := e.cookieUserID(tenant, in.Cookie)
+	var err error
+	if in.Update, err = wire.ParseCookieUser(tenant, id, body); err != nil {
+		return c, Identified{}, err
+	}
+	if !c.Key {
+		if in.Update, err = vouched(tenant, in.Update, wire.Subject{}, body, auth.PaymentSigned); err != nil {
+			return c, Identified{}, err
+		}
+		c.User = &wire.Subject{Account: in.Update.Account, User: id}
+	}
+	in.CookieUser = true
+	done, err := e.Identify(ctx, tenant, in)
+	return c, done, err
+}
+
+// RememberCookieUser returns the Set-Cookie value by which a browser is known
+// again, or ""; see link.RememberCookieUser.
+func (e *Engine) RememberCookieUser(c Caller, v link.Visit, id core.UserID) string {
+	return link.RememberCookieUser(v, e.linkTenant(c.Tenant), e.Keys.CookieUser(c.Tenant.Alias), id)
+}

@@ -1,0 +1,207 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/webhook"
+	"kith/core/wire"
+)
+
+// Sending is an attempt that has begun: all that is needed to make it.
+type Sending struct {
+	webhook.Place
+	// Number is the attempt's, Tries how many there were since the delivery
+	// began or was replayed.
+	Number, Tries int
+	// Failing is true when the endpoint's last attempt had failed.
+	Failing bool
+	// Body is what is sent, byte by byte.
+	Body []byte
+	// Secrets sign it, the newest first; APIKey is the tenant's
+	// (see auth.APIKeys.Primary), empty when it has none.
+	Secrets []string
+	APIKey  string
+	// Allowed are the prefixes of addresses that it may be sent to though they
+	// are not public; only a test tenant has any.
+	Allowed []string
+	// Fault says why the attempt cannot be made, or is empty.
+	Fault string
+}
+
+// Sent is an attempt that was made.
+type Sent struct {
+	Sending
+	Attempt webhook.Attempt
+}
+
+// DeliveriesDue reports whether an attempt may begin now.
+func (e *Engine) DeliveriesDue(ctx context.Context) (bool, error) {
+	return e.DB.WebhooksDue(ctx, e.Now())
+}
+
+// BeginDeliveries begins attempts that are due, as many as there are slots for.
+// They belong to the caller for webhook.Lease, which begins when the write lock is
+// held: a lease from before the wait for it could be over at once. After that,
+// another process may take them.
+func (e *Engine) BeginDeliveries(ctx context.Context, slots webhook.Slots, busy webhook.Busy) ([]Sending, error) {
+	now := e.Now()
+	// Twice as many as there are slots: the first may all be busy.
+	lines, err := e.DB.WebhookLines(ctx, now, 2*slots.All)
+	if err != nil || len(lines) == 0 {
+		return nil, err
+	}
+	var begun []Sending
+	err = e.DB.Write(ctx, now, func(tx *store.Tx) error {
+		for i, n := range slots.Share(lines, busy) {
+			if n == 0 {
+				continue
+			}
+			leased, err := tx.LeaseWebhooks(ctx, lines[i].Line, n, e.Now()+webhook.Lease)
+			if err != nil {
+				return err
+			}
+			for _, l := range leased {
+				begun = append(begun, e.sending(l, lines[i].Failing, now))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return begun, e.allow(ctx, begun)
+}
+
+// sending is a leased attempt with its secrets opened.
+func (e *Engine) sending(l store.Leased, failing bool, now core.Time) Sending {
+	s := Sending{
+		Place: l.Place, Number: l.Number, Tries: l.Tries, Failing: failing,
+		Body: wire.Webhook(wire.WebhookEvent{
+			Tenant: l.Tenant, Live: Live(l.Tenant), ID: l.Event, Type: l.Type, Created: l.Created, Data: l.Data,
+		}),
+	}
+	sealed := []string{l.Secret}
+	if l.OldUntil > now {
+		sealed = append(sealed, l.Old)
+	}
+	var err error
+	for _, text := range sealed {
+		secret, openErr := e.Keys.Open(secretPlace(webhook.Line{Tenant: l.Tenant, Endpoint: l.Endpoint}), text)
+		if openErr != nil {
+			err = openErr
+		}
+		s.Secrets = append(s.Secrets, secret)
+	}
+	if err == nil {
+		if key, ok := l.Keys.Primary(now); ok {
+			s.APIKey, err = e.openKey(l.Tenant, key)
+		}
+	}
+	if err != nil {
+		s.Fault = "the secrets of this endpoint cannot be opened"
+	}
+	return s
+}
+
+// allow adds the addresses that test tenants allow.
+func (e *Engine) allow(ctx context.Context, begun []Sending) error {
+	known := map[core.TenantAlias][]string{}
+	for i := range begun {
+		s := &begun[i]
+		if Live(s.Tenant) {
+			continue
+		}
+		prefixes, ok := known[s.Tenant]
+		if !ok {
+			var err error
+			if prefixes, err = e.DB.WebhookAddresses(ctx, s.Tenant); err != nil {
+				return err
+			}
+			known[s.Tenant] = prefixes
+		}
+		s.Allowed = prefixes
+	}
+	return nil
+}
+
+// EndDeliveries records attempts that were made, and returns how many came too
+// late: another attempt had begun since, whose result counts. An attempt whose
+// subscription was deleted meanwhile is forgotten.
+func (e *Engine) EndDeliveries(ctx context.Context, made []Sent) (late int, err error) {
+	luck := make([]byte, len(made))
+	e.Entropy(luck)
+	var well, gone int
+	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		late, well, gone = 0, 0, 0
+		for i, s := range made {
+			next := webhook.After(s.Tries, s.Attempt, luck[i])
+			recorded, err := tx.EndWebhookAttempt(ctx, s.Place, s.Attempt, next)
+			if err != nil {
+				return fmt.Errorf("program: end delivery of event %s: %w", s.Event, err)
+			}
+			switch {
+			case recorded == store.Late:
+				late++
+			case recorded == store.Gone:
+				gone++
+			case recorded == store.Counted && next.State == webhook.Delivered:
+				well++
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	e.Worked(WorkDelivery, "attempt", OutcomeLate, int64(late))
+	e.Worked(WorkDelivery, "attempt", OutcomeDone, int64(well))
+	e.Worked(WorkDelivery, "attempt", OutcomeFailed, int64(len(made)-late-gone-well))
+	return late, nil
+}
+
+// ForgetDeliveries removes what ended longer than webhook.Kept ago, and returns
+// how many rows that were.
+func (e *Engine) ForgetDeliveries(ctx context.Context) (int, error) {
+	return e.forget(ctx, func(tx *store.Tx) (int, error) {
+		return tx.ForgetWebhooks(ctx, tx.Now-webhook.Kept, forgetBatch)
+	})
+}
+
+// MaxAllowed is the most prefixes that a test tenant may allow.
+const MaxAllowed = 100
+
+// AllowAddresses lets the events of a test tenant be sent to addresses that are
+// not public, or takes that back when remove is true. For a live tenant it is
+// forbidden: whoever holds its key would reach into the network of the service.
+func (e *Engine) AllowAddresses(ctx context.Context, tenant core.TenantAlias, prefixes []netip.Prefix, remove bool) error {
+	if Live(tenant) && len(prefixes) > 0 {
+		return &core.Error{Code: core.CodeForbidden, Field: "tenant", Message: "only a test tenant's events may be sent to addresses that are not public"}
+	}
+	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		for _, p := range prefixes {
+			var err error
+			if text := p.Masked().String(); remove {
+				_, err = tx.ForbidWebhookAddress(ctx, tenant, text)
+			} else {
+				err = tx.AllowWebhookAddress(ctx, tenant, text)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		all, err := tx.WebhookAddresses(ctx, tenant)
+		if err == nil && len(all) > MaxAllowed {
+			err = core.Invalid("address", "a tenant may have at most 100 prefixes; use wider ones")
+		}
+		return err
+	})
+}
+
+// AllowedAddresses are the prefixes that AllowAddresses let in.
+func (e *Engine) AllowedAddresses(ctx context.Context, tenant core.TenantAlias) ([]string, error) {
+	return e.DB.WebhookAddresses(ctx, tenant)
+}

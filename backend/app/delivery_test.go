@@ -1,0 +1,506 @@
+package app_test
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/app"
+	"kith/core"
+	"kith/core/webhook"
+)
+
+var someSlots = webhook.Slots{All: 64, Line: 8}
+
+// turn is held by the one test that has deliveries on the server: whoever asks
+// for what is due gets that of all tenants.
+var turn sync.Mutex
+
+// alone is everywhere, for tests with deliveries.
+func alone(t *testing.T, test func(*testing.T, bundle)) {
+	t.Parallel()
+	t.Run("file", func(t *testing.T) {
+		t.Parallel()
+		test(t, newBundle(t))
+	})
+	t.Run("server", func(t *testing.T) {
+		t.Parallel()
+		turn.Lock()
+		defer turn.Unlock()
+		b := bundleOn(t, openServer(t))
+		defer func() {
+			all, err := b.Subscriptions(t.Context(), b.tenant)
+			require.NoError(t, err)
+			for _, s := range all {
+				require.NoError(t, b.Unsubscribe(t.Context(), b.tenant, string(s.Endpoint)))
+			}
+		}()
+		test(t, b)
+	})
+}
+
+// begin begins what is due; nothing else is under way.
+func (b bundle) begin(t testing.TB) []app.Sending {
+	t.Helper()
+	begun, err := b.BeginDeliveries(t.Context(), someSlots, webhook.Busy{})
+	require.NoError(t, err)
+	return b.mine(begun)
+}
+
+// mine leaves out what tests of other subjects left on the server.
+func (b bundle) mine(begun []app.Sending) []app.Sending {
+	return slices.DeleteFunc(begun, func(s app.Sending) bool { return s.Tenant != b.tenant })
+}
+
+// end records that each was answered with a status; 0 is no answer.
+func (b bundle) end(t testing.TB, status int, made ...app.Sending) (late int) {
+	t.Helper()
+	var sent []app.Sent
+	for _, s := range made {
+		a := webhook.Attempt{Number: s.Number, Started: b.Now(), Duration: 7, Status: status, Answer: "answer"}
+		if status == 0 {
+			a.Error, a.Answer = "no answer", ""
+		}
+		sent = append(sent, app.Sent{Sending: s, Attempt: a})
+	}
+	late, err := b.EndDeliveries(t.Context(), sent)
+	require.NoError(t, err)
+	return late
+}
+
+// delivery is the only one to an endpoint.
+func (b bundle) delivery(t testing.TB, line webhook.Line) webhook.Delivery {
+	t.Helper()
+	page, total, err := b.Deliveries(t.Context(), line, "", app.Page{Limit: 10})
+	require.NoError(t, err)
+	require.Equal(t, 1, total)
+	return page[0]
+}
+
+// tested is a bundle with an endpoint that has one event due.
+func tested(t *testing.T, b bundle) webhook.Line {
+	t.Helper()
+	line := b.subscribe(t, hook)
+	require.NoError(t, b.TestSubscription(t.Context(), b.tenant, hook))
+	return line
+}
+
+func TestDeliveries_WhatIsSent(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		s, err := b.Subscribe(t.Context(), b.tenant, hook, "Shop")
+		require.NoError(t, err)
+		require.NoError(t, b.TestSubscription(t.Context(), b.tenant, hook))
+		b.pass(core.Minute)
+		begun := b.begin(t)
+		require.Len(t, begun, 1)
+		id := begun[0].Event
+		require.Equal(t, app.Sending{
+			Place: webhook.Place{Tenant: b.tenant, Endpoint: hook, Event: id}, Number: 1, Tries: 1,
+			Body: fmt.Appendf(nil, `{"id":%q,"type":"test","tenantAlias":%q,"live":true,"created":%d,"data":{"endpointUrl":%q,"name":"Shop"}}`,
+				id, b.tenant, start, hook),
+			Secrets: []string{s.Secret}, APIKey: b.key,
+		}, begun[0])
+		b.end(t, 204, begun...)
+		require.Equal(t, webhook.Delivery{
+			Place: begun[0].Place, Type: webhook.Test, State: webhook.Delivered, Created: start, Ended: start + core.Minute,
+			Attempts: []webhook.Attempt{{Number: 1, Started: start + core.Minute, Duration: 7, Status: 204, Answer: "answer"}},
+		}, b.delivery(t, webhook.Line{Tenant: b.tenant, Endpoint: hook}))
+		require.Empty(t, b.begin(t))
+	})
+}
+
+// Ten attempts, each when the schedule says and not before, with the same id and
+// the same bytes; then no more.
+func TestDeliveries_Schedule(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		line := tested(t, b)
+		var first app.Sending
+		for try := 1; try <= webhook.MaxTries; try++ {
+			begun := b.begin(t)
+			require.Len(t, begun, 1, "try %d", try)
+			s := begun[0]
+			if try == 1 {
+				first = s
+			}
+			require.Equal(t, [2]int{try, try}, [2]int{s.Number, s.Tries})
+			require.Equal(t, try > 1, s.Failing)
+			require.Equal(t, first.Body, s.Body)
+			require.Equal(t, first.Event, s.Event)
+			b.end(t, []int{500, 0, 302, 404}[try%4], s)
+			require.Empty(t, b.begin(t), "at once after try %d", try)
+			d := b.delivery(t, line)
+			if try == webhook.MaxTries {
+				require.Equal(t, webhook.Failed, d.State)
+				break
+			}
+			delay, _ := webhook.Delay(try, 0)
+			require.Equal(t, webhook.Waiting, d.State)
+			require.GreaterOrEqual(t, d.Due, b.Now()+delay)
+			require.LessOrEqual(t, d.Due, b.Now()+delay+delay/10)
+			b.pass(d.Due - b.Now() - 1)
+			require.Empty(t, b.begin(t), "1 ms before try %d", try+1)
+			b.pass(1)
+		}
+		require.Len(t, b.delivery(t, line).Attempts, webhook.MaxTries)
+		b.pass(7 * core.Day)
+		require.Empty(t, b.begin(t))
+	})
+}
+
+// A process that was paused, and whose lease has ended meanwhile, records
+// nothing over what another found out.
+func TestDeliveries_LateResultDoesNotCount(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		line := tested(t, b)
+		paused := b.begin(t)
+		require.Len(t, paused, 1)
+		b.pass(webhook.Lease - 1)
+		require.Empty(t, b.begin(t), "while the lease lasts")
+		b.pass(1)
+		other := b.begin(t)
+		require.Len(t, other, 1)
+		require.Equal(t, 2, other[0].Number)
+		require.Equal(t, 1, b.end(t, 500, paused...), "before the other has ended")
+		require.Equal(t, webhook.Sending, b.delivery(t, line).State)
+		require.Zero(t, b.end(t, 200, other...))
+		require.Equal(t, 1, b.end(t, 500, paused...), "after the other has ended")
+		require.Equal(t, 1, b.end(t, 500, other...), "twice")
+		d := b.delivery(t, line)
+		require.Equal(t, webhook.Delivered, d.State)
+		require.Len(t, d.Attempts, 1)
+		require.Equal(t, 2, d.Attempts[0].Number)
+	})
+}
+
+// An attempt whose subscription was deleted while it was made is not late: no
+// process makes it again.
+func TestDeliveries_GoneWhileSent(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		line := tested(t, b)
+		begun := b.begin(t)
+		require.Len(t, begun, 1)
+		require.NoError(t, b.Unsubscribe(t.Context(), b.tenant, string(line.Endpoint)))
+		require.Zero(t, b.end(t, 200, begun...))
+		b.pass(webhook.Lease)
+		require.Empty(t, b.begin(t))
+	})
+}
+
+// However long a process waits for the write lock, what it begins then is its own
+// for a whole lease.
+func TestDeliveries_LeaseBeginsWithTheLock(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		tested(t, b)
+		now, waited := b.Now, false
+		b.Engine.Now = func() core.Time {
+			if !waited {
+				waited = true
+				return now()
+			}
+			return now() + webhook.Lease
+		}
+		require.Len(t, b.begin(t), 1)
+		b.Engine.Now = now
+		b.pass(2*webhook.Lease - 1)
+		require.Empty(t, b.begin(t), "while the lease lasts")
+		b.pass(1)
+		require.Len(t, b.begin(t), 1)
+	})
+}
+
+// Two processes never begin the same attempt.
+func TestDeliveries_ProcessesShareThem(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		b.subscribe(t, hook)
+		const events = 40
+		for range events {
+			require.NoError(t, b.TestSubscription(t.Context(), b.tenant, hook))
+		}
+		seen := map[string]int{}
+		for len(seen) < events {
+			taken := make(chan []app.Sending, callers)
+			for _, err := range together(func(int) error {
+				begun, err := b.BeginDeliveries(t.Context(), webhook.Slots{All: 4, Line: 1}, webhook.Busy{})
+				taken <- begun
+				return err
+			}) {
+				require.NoError(t, err)
+			}
+			for range callers {
+				for _, s := range b.mine(<-taken) {
+					seen[s.Event]++
+				}
+			}
+		}
+		for id, times := range seen {
+			require.Equal(t, 1, times, id)
+		}
+	})
+}
+
+// Attempts begin in the order of the events.
+func TestDeliveries_BeginInOrder(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		line := b.subscribe(t, hook)
+		for range 20 {
+			require.NoError(t, b.TestSubscription(t.Context(), b.tenant, hook))
+			b.pass(1)
+		}
+		var begun []string
+		for {
+			some := b.begin(t)
+			if len(some) == 0 {
+				break
+			}
+			require.LessOrEqual(t, len(some), someSlots.Line)
+			for _, s := range some {
+				begun = append(begun, s.Event)
+			}
+			b.end(t, 200, some...)
+		}
+		page, _, err := b.Deliveries(t.Context(), line, webhook.Delivered, app.Page{Limit: 100})
+		require.NoError(t, err)
+		require.Len(t, begun, 20)
+		for i, d := range page {
+			require.Equal(t, d.Event, begun[len(begun)-1-i])
+		}
+	})
+}
+
+func TestDeliveries_FailingEndpointGetsOneAtATime(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		line := b.subscribe(t, hook)
+		for range 10 {
+			require.NoError(t, b.TestSubscription(t.Context(), b.tenant, hook))
+		}
+		begun := b.begin(t)
+		require.Len(t, begun, someSlots.Line)
+		b.end(t, 500, begun[0])
+		health := func() core.Time {
+			all, err := b.Subscriptions(t.Context(), b.tenant)
+			require.NoError(t, err)
+			return all[0].FailingSince
+		}
+		require.Equal(t, b.Now(), health())
+		begun2, err := b.BeginDeliveries(t.Context(), someSlots, webhook.Busy{Well: 7, Lines: map[webhook.Line]int{line: 7}})
+		require.NoError(t, err)
+		require.Empty(t, b.mine(begun2), "while others are under way")
+		one := b.begin(t)
+		require.Len(t, one, 1)
+		b.end(t, 200, one...)
+		require.Zero(t, health())
+		require.Len(t, b.begin(t), 1, "the last of the ten that was not begun")
+	})
+}
+
+// 410 Gone: what waits for the endpoint is given up, new events are not for it,
+// until it is subscribed again.
+func TestDeliveries_GoneDisables(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		line := b.subscribe(t, hook)
+		for range 10 {
+			require.NoError(t, b.TestSubscription(t.Context(), b.tenant, hook))
+		}
+		begun := b.begin(t)
+		b.end(t, 410, begun[0])
+		states := func() map[webhook.State]int {
+			page, _, err := b.Deliveries(t.Context(), line, "", app.Page{Limit: 100})
+			require.NoError(t, err)
+			count := map[webhook.State]int{}
+			for _, d := range page {
+				count[d.State]++
+			}
+			return count
+		}
+		require.Equal(t, map[webhook.State]int{webhook.Failed: 3, webhook.Sending: 7}, states())
+		b.end(t, 200, begun[1:]...)
+		b.identify(t, "ben")
+		require.Equal(t, map[webhook.State]int{webhook.Failed: 3, webhook.Delivered: 7}, states())
+		all, err := b.Subscriptions(t.Context(), b.tenant)
+		require.NoError(t, err)
+		require.Equal(t, b.Now(), all[0].Disabled)
+
+		again, err := b.Subscribe(t.Context(), b.tenant, hook, "")
+		require.NoError(t, err)
+		require.Zero(t, again.Disabled)
+		n, err := b.ReplayFailed(t.Context(), line, start)
+		require.NoError(t, err)
+		require.Equal(t, 3, n)
+		b.identify(t, "cleo")
+		require.NotZero(t, states()[webhook.Waiting]-3)
+	})
+}
+
+func TestReplay_OneEvent(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		line := tested(t, b)
+		first := b.begin(t)[0]
+		require.NoError(t, b.Replay(t.Context(), first.Place))
+		require.Empty(t, b.begin(t), "it is being sent")
+		b.end(t, 200, first)
+		require.NoError(t, b.Replay(t.Context(), first.Place))
+		second := b.begin(t)
+		require.Len(t, second, 1)
+		require.Equal(t, first.Body, second[0].Body)
+		require.Equal(t, first.Event, second[0].Event)
+		require.Equal(t, [2]int{2, 1}, [2]int{second[0].Number, second[0].Tries}, "the schedule begins anew, the fence does not")
+		b.end(t, 500, second...)
+		require.NoError(t, b.Replay(t.Context(), first.Place), "one that waits is sent at once")
+		require.Len(t, b.begin(t), 1)
+		require.Len(t, b.delivery(t, line).Attempts, 2)
+		unknown := first.Place
+		unknown.Event = "019ca8a03e806096185df3df"
+		require.Equal(t, core.NotFound("this event was not sent to this endpoint within the last 30 days"), b.Replay(t.Context(), unknown))
+	})
+}
+
+func TestReplay_WhatFailedSince(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		line := b.subscribe(t, hook)
+		for range 4 {
+			require.NoError(t, b.TestSubscription(t.Context(), b.tenant, hook))
+			b.pass(core.Hour)
+		}
+		for range webhook.MaxTries {
+			for i, s := range b.begin(t) {
+				// The last event arrives; the others fail for good.
+				b.end(t, map[bool]int{true: 200, false: 500}[i == 3], s)
+			}
+			b.pass(2 * core.Day)
+			for range 4 { // a failing endpoint gets one at a time
+				b.end(t, 500, b.begin(t)...)
+			}
+		}
+		for since, want := range map[core.Time]int{start + 3*core.Hour: 0, start + 2*core.Hour: 1, start + 2*core.Hour + 1: 0} {
+			n, err := b.ReplayFailed(t.Context(), line, since)
+			require.NoError(t, err)
+			require.Equal(t, want, n, since-start)
+		}
+		n, err := b.ReplayFailed(t.Context(), line, 0)
+		require.NoError(t, err)
+		require.Equal(t, 2, n, "the one that was replayed before waits")
+	})
+}
+
+// For a day, what is sent is signed by both secrets, then by the new one.
+func TestRotateSecret(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		first, err := b.Subscribe(t.Context(), b.tenant, hook, "")
+		require.NoError(t, err)
+		second, err := b.RotateSecret(t.Context(), b.tenant, hook)
+		require.NoError(t, err)
+		require.NotEqual(t, first.Secret, second.Secret)
+		secrets := func() []string {
+			require.NoError(t, b.TestSubscription(t.Context(), b.tenant, hook))
+			begun := b.begin(t)
+			require.Len(t, begun, 1)
+			b.end(t, 200, begun...)
+			return begun[0].Secrets
+		}
+		require.Equal(t, []string{second.Secret, first.Secret}, secrets())
+		b.pass(webhook.SecretOverlap - 1)
+		require.Equal(t, []string{second.Secret, first.Secret}, secrets())
+		b.pass(1)
+		require.Equal(t, []string{second.Secret}, secrets())
+		third, err := b.RotateSecret(t.Context(), b.tenant, hook)
+		require.NoError(t, err)
+		fourth, err := b.RotateSecret(t.Context(), b.tenant, hook)
+		require.NoError(t, err)
+		require.Equal(t, []string{fourth.Secret, third.Secret}, secrets(), "two at most")
+	})
+}
+
+// No secret lies in the database as it is.
+func TestSecrets_AreSealed(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	s, err := b.Subscribe(t.Context(), b.tenant, hook, "")
+	require.NoError(t, err)
+	require.NoError(t, b.EnsureSigningKey(t.Context()))
+	require.NoError(t, b.TestSubscription(t.Context(), b.tenant, hook))
+	key, known, err := b.DB.WebhookKey(t.Context())
+	require.NoError(t, err)
+	require.True(t, known)
+	require.NotContains(t, key.Sealed, "MII", "PKCS #8 in base64 begins so")
+	require.Equal(t, []string{s.Secret}, b.begin(t)[0].Secrets)
+
+	// What another master key sealed is a failed attempt, and stops nobody else.
+	b.pass(webhook.Lease)
+	b.Keys = keyring(t, "b")
+	begun := b.begin(t)
+	require.Equal(t, "the secrets of this endpoint cannot be opened", begun[0].Fault)
+}
+
+func TestDeliveries_AreForgotten(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		line := b.subscribe(t, hook)
+		for range 3 {
+			require.NoError(t, b.TestSubscription(t.Context(), b.tenant, hook))
+		}
+		begun := b.begin(t)
+		b.end(t, 200, begun[0])
+		b.end(t, 410, begun[1])
+		left := func() int {
+			_, err := b.ForgetDeliveries(t.Context())
+			require.NoError(t, err)
+			_, total, err := b.Deliveries(t.Context(), line, "", app.Page{})
+			require.NoError(t, err)
+			return total
+		}
+		b.pass(webhook.Kept)
+		require.Equal(t, 3, left(), "30 days later")
+		b.pass(1)
+		require.Equal(t, 1, left(), "what has not ended stays")
+		last := b.begin(t)
+		require.Len(t, last, 1)
+		b.end(t, 200, last...)
+		require.Equal(t, 1, left())
+		b.pass(webhook.Kept + 1)
+		require.Zero(t, left())
+	})
+}
+
+func TestAllowAddresses(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	prefix := func(text string) []netip.Prefix { return []netip.Prefix{netip.MustParsePrefix(text)} }
+	err := b.AllowAddresses(t.Context(), b.tenant, prefix("127.0.0.1/32"), false)
+	require.Equal(t, &core.Error{
+		Code: core.CodeForbidden, Field: "tenant", Message: "only a test tenant's events may be sent to addresses that are not public",
+	}, err)
+	test := core.TenantAlias(app.TestPrefix + "t")
+	require.NoError(t, b.CreateTenants(t.Context(), aTenant(test, "TEST_key")))
+	require.NoError(t, b.AllowAddresses(t.Context(), test, prefix("127.9.9.9/8"), false))
+	require.NoError(t, b.AllowAddresses(t.Context(), test, prefix("::1/128"), false))
+	_, err = b.Subscribe(t.Context(), test, "http://127.0.0.1/", "")
+	require.NoError(t, err)
+	b.subscribe(t, hook)
+	for tenant, url := range map[core.TenantAlias]string{test: "http://127.0.0.1/", b.tenant: hook} {
+		require.NoError(t, b.TestSubscription(t.Context(), tenant, url))
+	}
+	begun, err := b.BeginDeliveries(t.Context(), someSlots, webhook.Busy{})
+	require.NoError(t, err)
+	require.Len(t, begun, 2)
+	for _, s := range begun {
+		require.Equal(t, s.Tenant == test, strings.Contains(string(s.Body), `"live":false`))
+		if s.Tenant == test {
+			require.Equal(t, []string{"127.0.0.0/8", "::1/128"}, s.Allowed)
+		} else {
+			require.Empty(t, s.Allowed)
+		}
+	}
+	require.NoError(t, b.AllowAddresses(t.Context(), test, prefix("127.0.0.0/8"), true))
+	all, err := b.AllowedAddresses(t.Context(), test)
+	require.NoError(t, err)
+	require.Equal(t, []string{"::1/128"}, all)
+	many := make([]netip.Prefix, app.MaxAllowed)
+	for i := range many {
+		many[i] = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}), 32)
+	}
+	require.Error(t, b.AllowAddresses(t.Context(), test, many, false), "one too many")
+}

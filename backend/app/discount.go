@@ -1,0 +1,182 @@
+package app
+
+import (
+	"context"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/referral"
+	"kith/core/reward"
+	"kith/core/wire"
+)
+
+// AccountDiscount returns what an account pays less, or what it would pay less
+// with a code when that is not empty. An unknown account or code is a not-found
+// error.
+func (e *Engine) AccountDiscount(ctx context.Context, tenant core.TenantAlias, account core.AccountID, code core.ReferralCode) (reward.Discount, error) {
+	return e.discountOf(ctx, e.DB.Reads, e.Now(), tenant, account, code)
+}
+
+// RegisterDiscount ties an account to its customer at the payment gateway and
+// attributes it to a code, by the rules of any attribution (spec, Register a
+// discount). It returns what the account pays less then.
+//
+// A tenant of a gateway needs the customer there (RS010), and the code is written
+// into the customer's custom field, later.
+func (e *Engine) RegisterDiscount(ctx context.Context, tenant core.TenantAlias, in wire.DiscountRegistration) (d reward.Discount, err error) {
+	if err := e.checkCustomer(ctx, tenant, in); err != nil {
+		return d, err
+	}
+	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		account, known, err := tx.Account(ctx, tenant, in.Account)
+		if err != nil {
+			return err
+		}
+		if !known {
+			account = referral.NewAccount(in.Account, tx.Now)
+		}
+		if account, err = tieProvider(ctx, tx, tenant, account, in.Provider); err != nil {
+			return err
+		}
+		command := referral.Command{Now: tx.Now, Claims: []referral.Claim{{Code: in.Code, Source: referral.SourceCoupon}}}
+		done, err := settlement{e: e, tx: tx, tenant: tenant, account: account, command: command}.run(ctx)
+		if err == nil {
+			err = putCoupon(ctx, tx, tenant, done.Account)
+		}
+		if err != nil {
+			return err
+		}
+		d, err = e.discountOf(ctx, tx.Reads, tx.Now, tenant, in.Account, "")
+		return err
+	})
+	if err == nil && e.WakeGateway != nil {
+		e.WakeGateway()
+	}
+	return d, err
+}
+
+// checkCustomer asks the tenant's gateway for the customer who is to be tied to
+// an account, unless they are tied already.
+func (e *Engine) checkCustomer(ctx context.Context, tenant core.TenantAlias, in wire.DiscountRegistration) error {
+	connection, connected, err := e.connection(ctx, e.DB.Reads, tenant)
+	if err != nil || !connected {
+		return err
+	}
+	owner, err := e.DB.AccountOfProvider(ctx, tenant, in.Provider)
+	if err != nil || owner == in.Account {
+		return err
+	}
+	known, err := e.FindCustomer(ctx, tenant, connection, in.Provider)
+	if err == nil && !known {
+		err = &core.Error{Code: core.CodeInvalid, Field: "paymentProviderId", RS: "RS010", Message: "the payment gateway has no such customer; make it there first"}
+	}
+	return err
+}
+
+// putCoupon has the code that refers an account written into the custom field of
+// its customer, where the merchant sees it (reference, 4.1).
+func putCoupon(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, account referral.Account) error {
+	connected, err := tx.Connected(ctx, tenant)
+	if err != nil || !connected || account.Standing.Code == "" {
+		return err
+	}
+	return tx.PutCoupon(ctx, store.Coupon{Tenant: tenant, Customer: account.PaymentProviderID, Code: account.Standing.Code})
+}
+
+// discountOf adds up an account's discounts that are available, each program's
+// up to that program's limit, and what a referral promises.
+func (e *Engine) discountOf(ctx context.Context, r store.Reads, now core.Time, tenant core.TenantAlias, id core.AccountID, code core.ReferralCode) (d reward.Discount, err error) {
+	account, known, err := r.Account(ctx, tenant, id)
+	if err == nil && !known {
+		err = unknownAccount()
+	}
+	if err != nil {
+		return d, err
+	}
+	groups, err := r.RewardGroups(ctx, tenant, now, id, "", reward.PercentDiscount)
+	if err != nil {
+		return d, err
+	}
+	promised, owner, err := e.promise(ctx, r, now, tenant, account, code)
+	if err != nil {
+		return d, err
+	}
+	limits, err := discountLimits(ctx, r, tenant)
+	if err != nil {
+		return d, err
+	}
+	d = reward.Discounts(append(groups, promised...), limits)
+	d.Account, d.FirstName, d.LastName = id, owner.FirstName, owner.LastName
+	stored, err := r.Tenant(ctx, tenant)
+	d.DiscountID = stored.DiscountID
+	return d, err
+}
+
+// discountLimits are the limits of a tenant's programs.
+func discountLimits(ctx context.Context, r store.Reads, tenant core.TenantAlias) (map[core.ProgramKey]reward.BasisPoints, error) {
+	programs, err := r.Programs(ctx, tenant)
+	limits := make(map[core.ProgramKey]reward.BasisPoints, len(programs))
+	for _, p := range programs {
+		limits[p.Key] = p.Limits.Discount
+	}
+	return limits, err
+}
+
+// promise returns the discount that an account has yet to earn by converting:
+// by a code that would refer it, or by its referral in progress. The owner is the
+// code's.
+func (e *Engine) promise(ctx context.Context, r store.Reads, now core.Time, tenant core.TenantAlias, account referral.Account, code core.ReferralCode) (promised []reward.Group, owner store.Code, err error) {
+	key, err := promisedBy(ctx, r, tenant, account)
+	if err != nil {
+		return nil, owner, err
+	}
+	if code != "" {
+		var refers bool
+		if owner, refers, err = e.wouldRefer(ctx, r, now, tenant, account, code); err != nil {
+			return nil, owner, err
+		}
+		if refers {
+			key = owner.Program
+		}
+	}
+	if key == "" {
+		return nil, owner, nil
+	}
+	program, err := r.Program(ctx, tenant, key)
+	return program.Referred.Promise(key), owner, err
+}
+
+// promisedBy is the program of an account's referral in progress, or empty. What
+// waits for moderation or was denied promises nothing.
+func promisedBy(ctx context.Context, r store.Reads, tenant core.TenantAlias, account referral.Account) (core.ProgramKey, error) {
+	if account.Standing.Referral != referral.InProgress {
+		return "", nil
+	}
+	ref, err := r.ReferralOf(ctx, tenant, account.ID)
+	if err != nil || ref == nil || ref.Ended != 0 || ref.Moderation.Referred.Status != referral.SideApproved {
+		return "", err
+	}
+	return ref.Program, nil
+}
+
+// wouldRefer asks the rules of attribution whether a code would refer an
+// account, if somebody registered it. An unknown code is a not-found error.
+func (e *Engine) wouldRefer(ctx context.Context, r store.Reads, now core.Time, tenant core.TenantAlias, account referral.Account, text core.ReferralCode) (code store.Code, refers bool, err error) {
+	code, known, err := r.Code(ctx, tenant, text)
+	if err == nil && !known {
+		err = wire.UnknownCode()
+	}
+	if err != nil {
+		return code, false, err
+	}
+	user, known, err := r.FirstUser(ctx, tenant, account.ID)
+	if err != nil {
+		return code, false, err
+	}
+	_, outcome := referral.Decide(account.Standing, referral.Command{Now: now, Claims: []referral.Claim{{
+		Code: code.Code, Source: referral.SourceCoupon, Known: true, Owner: code.Owner, OwnerBlocked: code.Blocked,
+		Referred:    referral.Identity{Account: account.ID, User: user.ID, Email: user.Email},
+		Unreferable: known && !user.Referable,
+	}}})
+	return code, outcome.Attributed != nil, nil
+}

@@ -1,0 +1,272 @@
+package app_test
+
+import (
+	"context"
+	"crypto/rand"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/app"
+	"kith/backend/file"
+	"kith/backend/store"
+	"kith/backend/store/sqldtest"
+	"kith/backend/store/storetest"
+	"kith/core"
+	"kith/core/auth"
+	"kith/core/link"
+	"kith/core/referral"
+	"kith/core/reward"
+	"kith/core/wire"
+)
+
+func TestMain(m *testing.M) { sqldtest.Main(m) }
+
+const start core.Time = 1_700_000_000_000
+
+// bundle is an engine with a tenant of the test's own, in which Anna owns the
+// code ANNA10 and Bert owns BERT20.
+type bundle struct {
+	*app.Engine
+	tenant core.TenantAlias
+	key    string
+	clock  *atomic.Int64
+	woken  *atomic.Int64
+}
+
+func (b bundle) pass(d core.Time) { b.clock.Add(int64(d)) }
+
+// newBundle works on an embedded file: what a rule does depends on no server.
+func newBundle(t testing.TB) bundle {
+	t.Helper()
+	return bundleOn(t, openFile(t))
+}
+
+func openFile(t testing.TB) *store.Primary {
+	t.Helper()
+	db, err := store.Open(storetest.File(t), "")
+	require.NoError(t, err)
+	db.SetTimeout(sqldtest.Deadline)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	require.NoError(t, db.Migrate(t.Context(), start))
+	return db
+}
+
+var server struct {
+	sync.Once
+	db  *store.Primary
+	err error
+}
+
+// everywhere runs a test on an embedded file and on a libSQL server: races end
+// in the database, so each of them has to be run there.
+func everywhere(t *testing.T, test func(*testing.T, bundle)) {
+	t.Parallel()
+	t.Run("file", func(t *testing.T) {
+		t.Parallel()
+		test(t, newBundle(t))
+	})
+	t.Run("server", func(t *testing.T) {
+		t.Parallel()
+		test(t, bundleOn(t, openServer(t)))
+	})
+}
+
+// onOwnServer runs a test as everywhere does, but on a server of its own: what it
+// does is done to all tenants of a database.
+func onOwnServer(t *testing.T, test func(*testing.T, bundle)) {
+	t.Parallel()
+	t.Run("file", func(t *testing.T) {
+		t.Parallel()
+		test(t, newBundle(t))
+	})
+	t.Run("server", func(t *testing.T) {
+		t.Parallel()
+		db, err := store.Open(sqldtest.Start(t).PrimaryURL(), "")
+		require.NoError(t, err)
+		db.SetTimeout(sqldtest.Deadline)
+		t.Cleanup(func() { _ = db.Close() })
+		require.NoError(t, db.Migrate(t.Context(), start))
+		test(t, bundleOn(t, db))
+	})
+}
+
+func openServer(t testing.TB) *store.Primary {
+	t.Helper()
+	url := sqldtest.Shared(t).PrimaryURL()
+	server.Do(func() {
+		if server.db, server.err = store.Open(url, ""); server.err == nil {
+			server.db.SetTimeout(sqldtest.Deadline)
+			server.err = server.db.Migrate(context.Background(), start)
+		}
+	})
+	require.NoError(t, server.err)
+	return server.db
+}
+
+func keyring(t testing.TB, digit string) auth.Keyring {
+	t.Helper()
+	keys, err := auth.ParseKeyring(strings.Repeat(digit, 64))
+	require.NoError(t, err)
+	return keys
+}
+
+var tenants atomic.Int64
+
+func bundleOn(t testing.TB, db *store.Primary) bundle {
+	t.Helper()
+	b := bundle{tenant: core.TenantAlias("tenant" + strconv.FormatInt(tenants.Add(1), 10)), clock: new(atomic.Int64), woken: new(atomic.Int64)}
+	b.clock.Store(int64(start))
+	b.Engine = &app.Engine{
+		DB: db, Keys: keyring(t, "a"),
+		Now:     func() core.Time { return core.Time(b.clock.Load()) },
+		Entropy: func(p []byte) { _, _ = rand.Read(p) },
+		Wake:    func() { b.woken.Add(1) },
+		Files:   file.Dir(t.TempDir()), WakeJobs: func() { b.woken.Add(1) },
+		CallTime: time.Hour,
+	}
+	b.key = b.MakeKey(b.tenant)
+	require.NoError(t, b.CreateTenants(t.Context(), aTenant(b.tenant, b.key)))
+	b.owner(t, "anna", "ANNA10")
+	b.owner(t, "bert", "BERT20")
+	return b
+}
+
+func aTenant(alias core.TenantAlias, key string) app.NewTenant {
+	return app.NewTenant{
+		Alias: alias, Key: key, Policy: link.Policy{Consent: link.ConsentOff},
+		Program: referral.Program{
+			Program:  link.Program{Key: core.ClassicProgram, LandingURL: "https://" + string(alias) + ".example/welcome", CookieLife: 30 * core.Day},
+			Name:     "Refer a friend",
+			Referred: reward.Offer{Kind: reward.PercentDiscount, Percent: 1000},
+			Referrer: reward.Offer{Kind: reward.Credit, Amount: 1000, Currency: "USD"},
+		},
+	}
+}
+
+// owner makes a user whose account, user and mailbox have one name, with a code.
+func (b bundle) owner(t testing.TB, name string, code core.ReferralCode) {
+	t.Helper()
+	email := name + "@example.com"
+	b.identify(t, name, func(in *app.Identification) {
+		in.Update.Email = &email
+		in.Update.Codes = []referral.UserCode{{Program: core.ClassicProgram, Code: code}}
+	})
+}
+
+// identification is a call for the user "u" of an account.
+func identification(account string, change ...func(*app.Identification)) app.Identification {
+	in := app.Identification{Update: referral.UserUpdate{Account: core.AccountID(account), ID: "u"}}
+	for _, c := range change {
+		c(&in)
+	}
+	return in
+}
+
+func (b bundle) identify(t testing.TB, account string, change ...func(*app.Identification)) app.Identified {
+	t.Helper()
+	out, err := b.Identify(t.Context(), b.tenant, identification(account, change...))
+	require.NoError(t, err)
+	return out
+}
+
+// sync sends an account sync; an empty status or code is not given.
+func (b bundle) sync(t testing.TB, account string, status referral.Status, code core.ReferralCode) referral.Account {
+	t.Helper()
+	out, err := b.SyncAccount(t.Context(), b.tenant, update(account, status, code))
+	require.NoError(t, err)
+	return out
+}
+
+func update(account string, status referral.Status, code core.ReferralCode) referral.AccountUpdate {
+	u := referral.AccountUpdate{ID: core.AccountID(account)}
+	if status != "" {
+		u.Status = &status
+	}
+	if code != "" {
+		u.Code = &code
+	}
+	return u
+}
+
+func claim(source referral.Source, code core.ReferralCode) func(*app.Identification) {
+	return func(in *app.Identification) {
+		in.Update.Claims = append(in.Update.Claims, referral.Claim{Source: source, Code: code})
+	}
+}
+
+func paid(in *app.Identification) {
+	status := referral.Paid
+	in.Update.Status = &status
+}
+
+func email(address string) func(*app.Identification) {
+	return func(in *app.Identification) { in.Update.Email = &address }
+}
+
+// referral is the referral of an account, or nil.
+func (b bundle) referral(t testing.TB, account string) *referral.Referral {
+	t.Helper()
+	page, total, err := b.Referrals(t.Context(), b.tenant, referral.Filter{ReferredAccount: core.AccountID(account), Limit: 10})
+	require.NoError(t, err)
+	require.LessOrEqual(t, total, 1)
+	if total == 0 {
+		return nil
+	}
+	return &page[0]
+}
+
+// state is the state of an account's referral, as the account has it.
+func (b bundle) state(t testing.TB, account string) referral.State {
+	t.Helper()
+	a, err := b.Account(t.Context(), b.tenant, core.AccountID(account))
+	require.NoError(t, err)
+	return a.Standing.Referral
+}
+
+// rules are the rules that decided about an account, as "source code: rule",
+// the first first.
+func (b bundle) rules(t testing.TB, account string) (rules []string) {
+	t.Helper()
+	for _, d := range b.decisions(t, account) {
+		rules = append([]string{string(d.Source) + " " + string(d.Code) + ": " + string(d.Rule)}, rules...)
+	}
+	return rules
+}
+
+func (b bundle) decisions(t testing.TB, account string) []wire.Decision {
+	t.Helper()
+	page, total, err := b.Decisions(t.Context(), b.tenant, core.AccountID(account), app.Page{Limit: 1000})
+	require.NoError(t, err)
+	require.Len(t, page, total)
+	return page
+}
+
+// rewards counts the rewards of an account by source.
+func (b bundle) rewards(t testing.TB, account string) map[reward.Source]int {
+	t.Helper()
+	list, _, err := b.Rewards(t.Context(), b.tenant, reward.Filter{Account: core.AccountID(account), Limit: 1000})
+	require.NoError(t, err)
+	count := map[reward.Source]int{}
+	for _, r := range list {
+		count[r.Source]++
+	}
+	return count
+}
+
+// signed is the tenant's attribution cookie for a code, as "name=value".
+func (b bundle) signed(code core.ReferralCode) string { return b.signedFor(b.tenant, code) }
+
+func (b bundle) signedFor(tenant core.TenantAlias, code core.ReferralCode) string {
+	visit := link.Attribution{Program: core.ClassicProgram, Code: code, ShareMedium: "FACEBOOK", Visited: start}
+	return link.CookieName(tenant) + "=" + visit.Encode(b.Keys.Cookie(tenant))
+}
+
+func (b bundle) cookie(code core.ReferralCode) func(*app.Identification) {
+	return func(in *app.Identification) { in.Cookie = b.signed(code) }
+}

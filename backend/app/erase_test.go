@@ -1,0 +1,98 @@
+package app_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/app"
+	"kith/core"
+	"kith/core/event"
+	"kith/core/link"
+	"kith/core/referral"
+	"kith/core/reward"
+)
+
+// Deletions and identifications of one user at once leave a user with a code, or
+// none.
+func TestDeleteUser_MeetsIdentification(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		for _, err := range together(func(i int) error {
+			if i%2 == 0 {
+				return b.DeleteUser(t.Context(), b.tenant, "friend", "u", app.DeleteOptions{})
+			}
+			_, err := b.Identify(t.Context(), b.tenant, identification("friend", claim(referral.SourceInit, "ANNA10"), email("f@example.com")))
+			return err
+		}) {
+			if err != nil {
+				requireCode(t, core.CodeNotFound, err)
+			}
+		}
+		stored, err := b.User(t.Context(), b.tenant, "friend", "u")
+		if err == nil {
+			require.Len(t, stored.User.Codes, 1)
+			require.NoError(t, b.DeleteUser(t.Context(), b.tenant, "friend", "u", app.DeleteOptions{}))
+		}
+		_, err = b.Account(t.Context(), b.tenant, "friend")
+		requireCode(t, core.CodeNotFound, err)
+		_, total, err := b.Users(t.Context(), b.tenant, referral.UserFilter{Words: []string{"f@example"}, Limit: 1})
+		require.NoError(t, err)
+		require.Zero(t, total)
+	})
+}
+
+// With doNotTrack of many racing calls, nobody comes back after the deletion.
+func TestDeleteUser_DoNotTrackMeetsIdentification(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b.identify(t, "friend")
+		for _, err := range together(func(i int) error {
+			if i == 0 {
+				return b.DeleteUser(t.Context(), b.tenant, "friend", "u", app.DeleteOptions{DoNotTrack: true, PreserveEmptyAccount: true})
+			}
+			_, err := b.Identify(t.Context(), b.tenant, identification("friend"))
+			return err
+		}) {
+			if err != nil {
+				requireCode(t, core.CodeForbidden, err)
+			}
+		}
+		_, err := b.User(t.Context(), b.tenant, "friend", "u")
+		requireCode(t, core.CodeNotFound, err)
+		_, err = b.Identify(t.Context(), b.tenant, identification("friend"))
+		requireCode(t, core.CodeForbidden, err)
+	})
+}
+
+// The books balance after a deletion: what was granted is there, by its id.
+func TestDeleteUser_KeepsReferralAndReward(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b.identify(t, "friend", b.cookie("ANNA10"), paid, func(in *app.Identification) {
+			in.Share = link.Share{Origin: "https://go.example", Tenant: b.tenant}
+		})
+		before := b.referral(t, "friend")
+		require.NotNil(t, before.ReferrerReward)
+		require.Contains(t, before.ShareLink, "ANNA10")
+		_, err := b.LogEvents(t.Context(), b.keyHolder(t), event.Batch{Account: "anna", User: "u", Key: "key-of-anna", Events: []event.Event{{Key: "visit"}}})
+		require.NoError(t, err)
+		for _, account := range []core.AccountID{"anna", "friend"} {
+			require.NoError(t, b.DeleteUser(t.Context(), b.tenant, account, "u", app.DeleteOptions{}))
+			_, err := b.Account(t.Context(), b.tenant, account)
+			requireCode(t, core.CodeNotFound, err)
+		}
+		after, err := b.Referral(t.Context(), b.tenant, before.ID)
+		require.NoError(t, err)
+		require.Equal(t, before.State, after.State)
+		require.Equal(t, before.ReferrerReward.ID, after.ReferrerReward.ID)
+		for _, who := range []referral.Identity{after.Referrer, after.Referred} {
+			require.Regexp(t, `^deleted:[0-9a-f]{24}$`, string(who.Account))
+			require.Regexp(t, `^deleted:[0-9a-f]{24}$`, string(who.User))
+			require.Empty(t, who.Email)
+		}
+		require.Regexp(t, `^deleted-[0-9a-f]{24}$`, string(after.Code))
+		require.Empty(t, after.ShareLink)
+		kept, err := b.DB.Reward(t.Context(), b.tenant, before.ReferrerReward.ID)
+		require.NoError(t, err)
+		require.Equal(t, after.Referrer, referral.Identity{Account: kept.Account, User: kept.User})
+		require.Equal(t, reward.FriendSignup, kept.Source)
+	})
+}

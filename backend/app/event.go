@@ -1,0 +1,84 @@
+package app
+
+import (
+	"context"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/event"
+	"kith/core/referral"
+)
+
+// LogEvents takes a batch of events in, at most once for its idempotency key
+// (spec, Log user events), and returns it with ids and times. An unknown user
+// is a not-found error: events create nobody.
+// A caller without the API key has idempotency keys of their own; see
+// event.Batch.OwnKey.
+func (e *Engine) LogEvents(ctx context.Context, by Caller, b event.Batch) (event.Batch, error) {
+	tenant := by.Tenant.Alias
+	known, err := e.DB.UserKnown(ctx, tenant, b.Account, b.User)
+	if err == nil && !known {
+		err = unknownUser()
+	}
+	if err != nil {
+		return event.Batch{}, err
+	}
+	if !by.Key {
+		b.OwnKey()
+	}
+	b.Stamp(e.Now(), e.entropy6)
+	added, err := e.DB.AppendIntake(ctx, tenant, b)
+	if err == nil && !added {
+		err = event.Duplicate()
+	}
+	if err != nil {
+		return event.Batch{}, err
+	}
+	e.Wake()
+	return b, nil
+}
+
+// ForgetEventCalls removes the records of event calls that were processed and are
+// older than event.CallKept, and returns how many that were. The events stay.
+func (e *Engine) ForgetEventCalls(ctx context.Context) (removed int, err error) {
+	return e.forget(ctx, func(tx *store.Tx) (int, error) {
+		return tx.ForgetIntake(ctx, tx.Now-event.CallKept, forgetBatch)
+	})
+}
+
+// forgetBatch bounds one transaction: it holds the write lock.
+const forgetBatch = 500
+
+// forget removes some rows at a time until nothing is left to remove, and returns
+// how many rows that were.
+func (e *Engine) forget(ctx context.Context, some func(*store.Tx) (int, error)) (removed int, err error) {
+	for {
+		n := 0
+		err := e.DB.Write(ctx, e.Now(), func(tx *store.Tx) (err error) {
+			n, err = some(tx)
+			return err
+		})
+		removed += n
+		if err != nil || n == 0 {
+			return removed, err
+		}
+	}
+}
+
+// Events returns a page of the events that were processed, the last received
+// first.
+func (e *Engine) Events(ctx context.Context, tenant core.TenantAlias, f event.Filter) ([]event.Logged, error) {
+	return e.DB.Events(ctx, tenant, f)
+}
+
+// EventsOf returns a page of the events of each user of a list; see Events. The
+// filter's own account and user are not regarded.
+func (e *Engine) EventsOf(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, f event.Filter) (map[referral.Identity][]event.Logged, error) {
+	found, err := e.DB.EventsOf(ctx, tenant, users, f)
+	byUser := map[referral.Identity][]event.Logged{}
+	for _, l := range found {
+		who := referral.Identity{Account: l.Account, User: l.User}
+		byUser[who] = append(byUser[who], l)
+	}
+	return byUser, err
+}

@@ -1,0 +1,348 @@
+package app_test
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"io"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/app"
+	"kith/backend/file"
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/auth"
+	"kith/core/job"
+	"kith/core/referral"
+	"kith/core/webhook"
+)
+
+func (b bundle) wish(typ job.Type, params string) job.Input {
+	return job.Input{Type: typ, Requester: job.RequesterAPI, Format: job.CSV, Params: params}
+}
+
+func (b bundle) create(t testing.TB, in job.Input) job.Job {
+	t.Helper()
+	made, err := b.CreateJob(t.Context(), b.tenant, in)
+	require.NoError(t, err)
+	return made
+}
+
+// rows is what a CSV file of a job holds.
+func (b bundle) rows(t testing.TB, id string, which job.Attachment) [][]string {
+	t.Helper()
+	d, err := b.Download(t.Context(), b.tenant, id, which)
+	require.NoError(t, err)
+	defer d.Body.Close()
+	text, err := io.ReadAll(d.Body)
+	require.NoError(t, err)
+	require.EqualValues(t, d.Size, len(text))
+	rows, err := csv.NewReader(strings.NewReader(string(text))).ReadAll()
+	require.NoError(t, err)
+	return rows
+}
+
+// fill makes users u0000000 … in the store itself.
+func (b bundle) fill(t testing.TB, n int) {
+	t.Helper()
+	require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) error {
+		for i := range n {
+			id := "u" + strconv.Itoa(1e7 + i)[1:]
+			if err := tx.PutAccount(t.Context(), b.tenant, referral.NewAccount(core.AccountID(id), tx.Now)); err != nil {
+				return err
+			}
+			if err := tx.PutUser(t.Context(), b.tenant, referral.NewUser(core.AccountID(id), core.UserID(id), tx.Now)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
+// A client that polls finds a small export complete at its first look.
+func TestCreateJob_SmallIsDoneAtOnce(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b.pass(7)
+		made := b.create(t, b.wish(job.User, `{"createdSince":0}`))
+		require.Equal(t, job.Completed, made.Status)
+		require.Equal(t, job.Stats{Processed: 2}, made.Stats)
+		require.Equal(t, start+7, made.Completed)
+		require.Equal(t, start+7+28*core.Day, made.Expires, "as in the reference's sample")
+		require.Zero(t, b.woken.Load())
+		rows := b.rows(t, made.ID, job.ResultFile)
+		require.Len(t, rows, 3)
+		require.Equal(t, "id", rows[0][0])
+		require.Equal(t, []string{"anna", "bert"}, []string{rows[1][1], rows[2][1]})
+		require.Equal(t, strconv.FormatInt(int64(start), 10), rows[1][8])
+	})
+}
+
+// An export is told of when it is asked for and when it is done.
+func TestCreateJob_ExportIsToldOf(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	line := b.subscribe(t, hook)
+	b.create(t, b.wish(job.User, "{}"))
+	require.ElementsMatch(t, []webhook.Type{webhook.ExportCreated, webhook.ExportCompleted}, b.sent(t, line))
+}
+
+func TestCreateJob_LargeIsLeftToWorkers(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	b.fill(t, 5000)
+	made := b.create(t, b.wish(job.User, "{}"))
+	require.Equal(t, job.Pending, made.Status)
+	require.EqualValues(t, 1, b.woken.Load())
+	_, err := b.Download(t.Context(), b.tenant, made.ID, job.ResultFile)
+	require.Equal(t, core.NotFound("the job is not completed yet; ask again when its status is COMPLETED"), err)
+
+	did, err := b.WorkJob(t.Context())
+	require.NoError(t, err)
+	require.True(t, did)
+	done, err := b.Job(t.Context(), b.tenant, made.ID)
+	require.NoError(t, err)
+	require.Equal(t, job.Completed, done.Status)
+	require.Equal(t, job.Stats{Processed: 5002}, done.Stats)
+	rows := b.rows(t, made.ID, job.ResultFile)
+	require.Len(t, rows, 5003)
+	seen := map[string]bool{}
+	for _, row := range rows {
+		seen[row[1]] = true
+	}
+	require.Len(t, seen, 5003, "every user once")
+	did, err = b.WorkJob(t.Context())
+	require.NoError(t, err)
+	require.False(t, did, "nothing waits")
+}
+
+// Dates are as the params say, or else as the tenant does.
+func TestExport_Dates(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	date := func(params string) string {
+		return b.rows(t, b.create(t, b.wish(job.User, params)).ID, job.ResultFile)[1][8]
+	}
+	const millis, iso = "1700000000000", "2023-11-14T22:13:20.000Z"
+	require.Equal(t, millis, date(`{}`))
+	require.Equal(t, iso, date(`{"dateFormat":"ISO"}`))
+	dates := job.DatesISO
+	_, err := b.ChangeTenant(t.Context(), b.tenant, app.TenantChange{ExportDates: &dates})
+	require.NoError(t, err)
+	require.Equal(t, iso, date(`{}`))
+	require.Equal(t, millis, date(`{"dateFormat":"MS"}`))
+}
+
+// An empty export has its header: a reader that takes the first line for it
+// must not find the end of the file.
+func TestExport_HeaderAlways(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	for _, typ := range job.Types() {
+		if typ.Import() {
+			continue
+		}
+		made := b.create(t, b.wish(typ, `{"createdSince":"2030-01-01T00:00:00Z"}`))
+		require.Equal(t, job.Completed, made.Status, typ)
+		require.Len(t, b.rows(t, made.ID, job.ResultFile), 1, typ)
+	}
+}
+
+func TestExport_NamesThatAreFormulas(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	name := `=HYPERLINK("https://evil.example","click")`
+	_, err := b.Identify(t.Context(), b.tenant, app.Identification{
+		Update: referral.UserUpdate{Account: "=1+1", ID: "@sum", FirstName: &name},
+	})
+	require.NoError(t, err)
+	rows := b.rows(t, b.create(t, b.wish(job.User, `{}`)).ID, job.ResultFile)
+	require.Equal(t, []string{"'@sum", "'=1+1", "", "'" + name}, rows[1][:4])
+}
+
+// A worker that is gone loses its job; one that comes back late changes nothing.
+func TestWorkJob_TakesOverFromTheDead(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	b.fill(t, 5000)
+	made := b.create(t, b.wish(job.User, "{}"))
+	broken := b.another()
+	files := &stalled{Store: b.Files, at: make(chan struct{}), release: make(chan struct{})}
+	broken.Files = files
+	late := make(chan error, 1)
+	go func() {
+		_, err := broken.WorkJob(context.Background())
+		late <- err
+	}()
+	<-files.at
+	did, err := b.WorkJob(t.Context())
+	require.NoError(t, err)
+	require.False(t, did, "while the lease lasts")
+	b.pass(app.DefaultJobLease)
+	did, err = b.WorkJob(t.Context())
+	require.NoError(t, err)
+	require.True(t, did)
+	done, err := b.Job(t.Context(), b.tenant, made.ID)
+	require.NoError(t, err)
+	require.Equal(t, job.Completed, done.Status)
+	close(files.release)
+	require.ErrorIs(t, <-late, app.ErrJobLost)
+	after, err := b.Job(t.Context(), b.tenant, made.ID)
+	require.NoError(t, err)
+	require.Equal(t, done, after)
+	require.Len(t, b.rows(t, made.ID, job.ResultFile), 5003)
+}
+
+// another is the engine of another process on the same database and files.
+func (b bundle) another() *app.Engine {
+	return &app.Engine{
+		DB: b.DB, Keys: b.Keys, Now: b.Now, Entropy: b.Entropy, Wake: b.Wake, Files: b.Files, WakeJobs: b.WakeJobs,
+	}
+}
+
+// stalled stops where a file is begun, until it is released.
+type stalled struct {
+	file.Store
+	at, release chan struct{}
+}
+
+func (s *stalled) Create(ctx context.Context, ref core.FileRef) (file.Writer, error) {
+	close(s.at)
+	<-s.release
+	return s.Store.Create(ctx, ref)
+}
+
+// full has no room for any file.
+type full struct{ file.Store }
+
+var errFull = errors.New("no space left on device")
+
+func (full) Create(context.Context, core.FileRef) (file.Writer, error) { return nil, errFull }
+
+func TestWorkJob_GivesUp(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	b.fill(t, 5000)
+	made := b.create(t, b.wish(job.User, "{}"))
+	disk := b.Files
+	b.Files = full{disk}
+	for range 5 {
+		_, err := b.WorkJob(t.Context())
+		require.ErrorIs(t, err, errFull)
+		b.pass(app.DefaultJobLease)
+	}
+	did, err := b.WorkJob(t.Context())
+	require.NoError(t, err)
+	require.True(t, did)
+	done, err := b.Job(t.Context(), b.tenant, made.ID)
+	require.NoError(t, err)
+	require.Equal(t, job.Aborted, done.Status)
+	require.Equal(t, "the job was given up: 5 times in a row it did not come on", done.Message)
+}
+
+// A worker that is told to stop gives its job back at once.
+func TestWorkJob_StopLeavesTheJob(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	b.fill(t, 5000)
+	made := b.create(t, b.wish(job.User, "{}"))
+	stopped := b.another()
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped.Files = cancelling{b.Files, cancel}
+	_, err := stopped.WorkJob(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	did, err := b.WorkJob(t.Context())
+	require.NoError(t, err)
+	require.True(t, did)
+	done, err := b.Job(t.Context(), b.tenant, made.ID)
+	require.NoError(t, err)
+	require.Equal(t, job.Completed, done.Status)
+}
+
+type cancelling struct {
+	file.Store
+	cancel func()
+}
+
+func (c cancelling) Create(ctx context.Context, ref core.FileRef) (file.Writer, error) {
+	c.cancel()
+	return c.Store.Create(ctx, ref)
+}
+
+func TestExport_FilesGoAfter28Days(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	made := b.create(t, b.wish(job.User, "{}"))
+	d, err := b.Download(t.Context(), b.tenant, made.ID, job.ResultFile)
+	require.NoError(t, err)
+	require.NoError(t, d.Body.Close())
+
+	b.pass(28*core.Day - 1)
+	b.removeOldFiles(t)
+	require.Len(t, b.rows(t, made.ID, job.ResultFile), 3)
+	b.pass(1)
+	_, err = b.Download(t.Context(), b.tenant, made.ID, job.ResultFile)
+	require.Equal(t, core.NotFound("the files of this job have expired: they are kept for 28 days"), err)
+	_, err = b.Files.Open(t.Context(), made.Result, 0)
+	require.NoError(t, err, "still there")
+	b.removeOldFiles(t)
+	_, err = b.Files.Open(t.Context(), made.Result, 0)
+	require.Error(t, err)
+	_, known, err := b.DB.File(t.Context(), b.tenant, made.Result)
+	require.NoError(t, err)
+	require.False(t, known)
+	_, err = b.Export(t.Context(), b.tenant, made.ID)
+	require.NoError(t, err, "what is known of it stays")
+	b.pass(28 * core.Day)
+	b.removeOldFiles(t)
+	_, err = b.Export(t.Context(), b.tenant, made.ID)
+	require.Equal(t, core.NotFound("there is no such export"), err)
+}
+
+func (b bundle) removeOldFiles(t *testing.T) {
+	t.Helper()
+	more, err := b.RemoveOldFiles(t.Context())
+	require.NoError(t, err)
+	require.False(t, more)
+}
+
+func TestDeleteJob(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		made := b.create(t, b.wish(job.User, "{}"))
+		deleted, err := b.DeleteJob(t.Context(), "nobody", made.ID)
+		require.NoError(t, err)
+		require.Zero(t, deleted, "of another tenant")
+		for want := 1; want >= 0; want-- {
+			deleted, err := b.DeleteJob(t.Context(), b.tenant, made.ID)
+			require.NoError(t, err)
+			require.Equal(t, want, deleted)
+		}
+		_, err = b.Job(t.Context(), b.tenant, made.ID)
+		require.Equal(t, core.NotFound("there is no such job"), err)
+		old, err := b.DB.ExpiredFiles(t.Context(), b.Now(), 1000)
+		require.NoError(t, err)
+		require.Contains(t, old, store.File{Tenant: b.tenant, Ref: made.Result})
+	})
+}
+
+func TestDownloadLink(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	link, err := url.Parse(b.DownloadLink(b.tenant, "j", job.ErrorsFile))
+	require.NoError(t, err)
+	require.Equal(t, "/api/v1/"+string(b.tenant)+"/export/j/download", link.Path)
+	q := link.Query()
+	expires, err := strconv.ParseInt(q.Get("expires"), 10, 64)
+	require.NoError(t, err)
+	d := auth.Download{Job: "j", File: q.Get("file"), Expires: core.Time(expires)}
+	require.NoError(t, b.CheckDownloadLink(b.tenant, d, q.Get("signature")))
+	require.Error(t, b.CheckDownloadLink("other", d, q.Get("signature")))
+	b.pass(core.Hour)
+	require.NoError(t, b.CheckDownloadLink(b.tenant, d, q.Get("signature")))
+	b.pass(1)
+	require.Error(t, b.CheckDownloadLink(b.tenant, d, q.Get("signature")))
+}

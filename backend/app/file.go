@@ -1,0 +1,144 @@
+package app
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"hash"
+	"io"
+	"net/url"
+	"strconv"
+
+	"kith/backend/file"
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/auth"
+	"kith/core/job"
+)
+
+// newFile is a file that is being written: it counts and hashes what it gets,
+// and is noted when it is closed.
+type newFile struct {
+	e      *Engine
+	ctx    context.Context
+	tenant core.TenantAlias
+	ref    core.FileRef
+	to     file.Writer
+	size   int64
+	hash   hash.Hash
+}
+
+// createFile begins a file of a tenant. Whoever does not close it must abort it.
+func (e *Engine) createFile(ctx context.Context, tenant core.TenantAlias, folder, name, ext string) (*newFile, error) {
+	f := &newFile{e: e, ctx: ctx, tenant: tenant, hash: sha256.New()}
+	err := e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		f.ref = core.NewFileRef(folder, tenant, name, ext, e.newID(tx.Now))
+		return tx.InsertFile(ctx, store.File{Tenant: tenant, Ref: f.ref, Created: tx.Now, Expires: tx.Now + job.Life})
+	})
+	if err != nil {
+		return nil, err
+	}
+	f.to, err = e.Files.Create(ctx, f.ref)
+	return f, err
+}
+
+func (f *newFile) Write(p []byte) (int, error) {
+	n, err := f.to.Write(p)
+	f.size += int64(n)
+	f.hash.Write(p[:n])
+	return n, err
+}
+
+// Close makes the file be there.
+func (f *newFile) Close() error {
+	if err := f.to.Close(); err != nil {
+		return err
+	}
+	return f.e.DB.Write(f.ctx, f.e.Now(), func(tx *store.Tx) error {
+		return tx.FinishFile(f.ctx, store.File{Tenant: f.tenant, Ref: f.ref, Size: f.size, Hash: hex.EncodeToString(f.hash.Sum(nil))})
+	})
+}
+
+// Abort ends the writing; after Close it does nothing. What is noted of the file
+// goes with the worker that removes old files.
+func (f *newFile) Abort() { f.to.Abort() }
+
+// Download is a file on its way out. Body must be closed.
+type Download struct {
+	Name string
+	Size int64
+	Body io.ReadCloser
+}
+
+// Download opens a file of a job, or is a not-found error when there is none,
+// none yet, or none any more.
+func (e *Engine) Download(ctx context.Context, tenant core.TenantAlias, id string, which job.Attachment) (Download, error) {
+	j, err := e.Job(ctx, tenant, id)
+	if err != nil {
+		return Download{}, err
+	}
+	ref, err := j.Attached(which, e.Now())
+	if err != nil {
+		return Download{}, err
+	}
+	f, ok, err := e.DB.File(ctx, tenant, ref)
+	if err == nil && (!ok || f.Size < 0) {
+		err = core.NotFound("the file is no longer kept")
+	}
+	if err != nil {
+		return Download{}, err
+	}
+	body, err := e.Files.Open(ctx, ref, 0)
+	return Download{Name: ref.Name(), Size: f.Size, Body: body}, err
+}
+
+// DownloadLink is the path and query under which anybody may fetch a file of a
+// job for auth.DownloadLife.
+func (e *Engine) DownloadLink(tenant core.TenantAlias, id string, which job.Attachment) string {
+	d := auth.Download{Job: id, File: string(which), Expires: e.Now() + auth.DownloadLife}
+	query := url.Values{
+		"file": {d.File}, "expires": {strconv.FormatInt(int64(d.Expires), 10)},
+		"signature": {d.Sign(e.Keys.Download(tenant))},
+	}
+	return "/api/v1/" + string(tenant) + "/export/" + url.PathEscape(id) + "/download?" + query.Encode()
+}
+
+// CheckDownloadLink refuses a link that was not made by DownloadLink, or too long
+// ago.
+func (e *Engine) CheckDownloadLink(tenant core.TenantAlias, d auth.Download, signature string) error {
+	if d.Verify(e.Keys.Download(tenant), signature, e.Now()) {
+		return nil
+	}
+	return &core.Error{
+		Code: core.CodeUnauthenticated, Field: "signature",
+		Message: "this download link is not valid, or no longer: links are good for an hour",
+	}
+}
+
+// oldFiles is how many files are removed at a time.
+const oldFiles = 100
+
+// RemoveOldFiles removes files that have been kept long enough, of all tenants,
+// and forgets jobs whose files went long ago. False means that nothing is left
+// to remove.
+func (e *Engine) RemoveOldFiles(ctx context.Context) (more bool, err error) {
+	now := e.Now()
+	old, err := e.DB.ExpiredFiles(ctx, now, oldFiles)
+	if err != nil {
+		return false, err
+	}
+	for _, f := range old {
+		// The file goes before its row, so that none is forgotten.
+		if err := e.Files.Remove(ctx, f.Ref); err != nil {
+			return false, err
+		}
+	}
+	return len(old) == oldFiles, e.DB.Write(ctx, now, func(tx *store.Tx) error {
+		for _, f := range old {
+			if err := tx.DeleteFile(ctx, f.Tenant, f.Ref); err != nil {
+				return err
+			}
+		}
+		return tx.DeleteOldJobs(ctx, now-(job.Memory-job.Life))
+	})
+}

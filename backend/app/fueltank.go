@@ -1,0 +1,97 @@
+package app
+
+import (
+	"context"
+	"strconv"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/referral"
+	"kith/core/reward"
+)
+
+// FuelTank returns how full the fuel tank of a side of a program is.
+func (e *Engine) FuelTank(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey, side referral.SideKey) (reward.Tank, error) {
+	if _, err := e.DB.Program(ctx, tenant, key); err != nil {
+		return reward.Tank{}, err
+	}
+	return e.DB.FuelTank(ctx, tenant, key, side)
+}
+
+// FillFuelTank loads codes into the fuel tank of a side of a program, which must
+// offer FUELTANK rewards, and returns how full it is then. Codes that it has or
+// had are passed over. Rewards that are due get theirs at once.
+func (e *Engine) FillFuelTank(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey, side referral.SideKey, codes []string) (tank reward.Tank, err error) {
+	if len(codes) == 0 || len(codes) > reward.MaxTankCodes {
+		return tank, core.Invalid("codes", "must have 1 to "+strconv.Itoa(reward.MaxTankCodes)+" elements")
+	}
+	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		program, err := tx.Program(ctx, tenant, key)
+		if err != nil {
+			return err
+		}
+		if program.Offer(side).Kind != reward.FuelTank {
+			return conflict("the " + string(side) + " does not earn a FUELTANK reward in this program")
+		}
+		if err := tx.AddFuelCodes(ctx, tenant, key, side, codes); err != nil {
+			return err
+		}
+		if tank, err = tx.FuelTank(ctx, tenant, key, side); err != nil {
+			return err
+		}
+		if tank.Available > reward.MaxTank {
+			return core.Invalid("codes", "the tank would have more than "+strconv.Itoa(reward.MaxTank)+" codes")
+		}
+		if err := e.giveDue(ctx, tx, tenant, program, side, tank.Available); err != nil {
+			return err
+		}
+		tank, err = tx.FuelTank(ctx, tenant, key, side)
+		return err
+	})
+	return tank, err
+}
+
+// giveInstead gives the rewards that wait for a code of a tank which a program
+// no longer offers: what it offers now.
+func (e *Engine) giveInstead(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, program referral.Program) error {
+	for _, side := range []referral.SideKey{referral.ReferrerSide, referral.ReferredSide} {
+		if program.Offer(side).Kind == reward.FuelTank {
+			continue
+		}
+		tank, err := tx.FuelTank(ctx, tenant, program.Key, side)
+		if err == nil && tank.Due > 0 {
+			err = e.giveDue(ctx, tx, tenant, program, side, tank.Due)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// giveDue gives up to most rewards that waited for a code. They were within the
+// program's limits when they were earned.
+func (e *Engine) giveDue(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, program referral.Program, side referral.SideKey, most int64) error {
+	due, err := tx.TakeFuelDues(ctx, tenant, program.Key, side, most)
+	if err != nil {
+		return err
+	}
+	for _, id := range due {
+		ref, err := tx.Referral(ctx, tenant, id)
+		if err != nil {
+			return err
+		}
+		if ref == nil {
+			continue
+		}
+		for _, g := range program.Unlocks(*ref, referral.Earned{}, tx.Now) {
+			if g.Source != side.Source() {
+				continue
+			}
+			if err := e.giveUnlocked(ctx, tx, tenant, ref, g); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

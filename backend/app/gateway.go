@@ -1,0 +1,146 @@
+package app
+
+import (
+	"context"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/billing"
+)
+
+// GatewayCheck is what trying a connection found.
+type GatewayCheck struct {
+	// Keys is true when the gateway takes the merchant id and the first key
+	// pair, Discount when the merchant has the tenant's discount.
+	Keys, Discount bool
+	// DiscountID is the tenant's discount.
+	DiscountID string
+}
+
+// Connect sets how a tenant's payment gateway is reached. A private key that is
+// empty stays what it is; the error names the field as the API does.
+func (e *Engine) Connect(ctx context.Context, tenant core.TenantAlias, c billing.Connection) (billing.Connection, error) {
+	return e.connect(ctx, tenant, func(billing.Connection) billing.Connection { return c })
+}
+
+// ChangeConnection is Connect for who may not choose the host: the base URL
+// stays what it is.
+func (e *Engine) ChangeConnection(ctx context.Context, tenant core.TenantAlias, c billing.Connection) (billing.Connection, error) {
+	return e.connect(ctx, tenant, func(have billing.Connection) billing.Connection {
+		c.BaseURL = have.BaseURL
+		return c
+	})
+}
+
+func (e *Engine) connect(ctx context.Context, tenant core.TenantAlias, change func(have billing.Connection) billing.Connection) (stored billing.Connection, err error) {
+	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		if _, err := tx.Tenant(ctx, tenant); err != nil {
+			return err
+		}
+		have, _, err := e.connection(ctx, tx.Reads, tenant)
+		if err != nil {
+			return err
+		}
+		c := keepPrivate(change(have), have)
+		if err := c.Check(Live(tenant)); err != nil {
+			return err
+		}
+		for i, k := range c.Keys {
+			if c.Keys[i].Private, err = e.seal(gatewayPlace(tenant, k.Public), k.Private); err != nil {
+				return err
+			}
+		}
+		if err := tx.PutConnection(ctx, tenant, c); err != nil {
+			return err
+		}
+		stored, _, err = tx.Connection(ctx, tenant)
+		return err
+	})
+	return withoutPrivate(stored), err
+}
+
+// keepPrivate returns the settings with the private keys that were not given.
+func keepPrivate(c, have billing.Connection) billing.Connection {
+	keys := make([]billing.Key, len(c.Keys))
+	for i, k := range c.Keys {
+		for _, known := range have.Keys {
+			if k.Private == "" && known.Public == k.Public {
+				k.Private = known.Private
+			}
+		}
+		keys[i] = k
+	}
+	c.Keys = keys
+	return c
+}
+
+func withoutPrivate(c billing.Connection) billing.Connection {
+	for i := range c.Keys {
+		c.Keys[i].Private = ""
+	}
+	return c
+}
+
+// gatewayPlace is the place of a sealed private key.
+func gatewayPlace(tenant core.TenantAlias, public string) string {
+	return "tenant/" + string(tenant) + "/gateway/" + public
+}
+
+// Connection returns how a tenant's gateway is reached, without its private
+// keys. A tenant that is not connected is a not-found error.
+func (e *Engine) Connection(ctx context.Context, tenant core.TenantAlias) (billing.Connection, error) {
+	c, known, err := e.DB.Connection(ctx, tenant)
+	if err == nil && !known {
+		err = notConnected()
+	}
+	return withoutPrivate(c), err
+}
+
+func notConnected() *core.Error {
+	return core.NotFound("this tenant has no payment gateway; connect it first")
+}
+
+// OpenConnection returns a connection with its private keys, for who verifies
+// or makes calls. A tenant that is not connected is a not-found error.
+func (e *Engine) OpenConnection(ctx context.Context, tenant core.TenantAlias) (billing.Connection, error) {
+	c, known, err := e.connection(ctx, e.DB.Reads, tenant)
+	if err == nil && !known {
+		err = notConnected()
+	}
+	return c, err
+}
+
+func (e *Engine) connection(ctx context.Context, r store.Reads, tenant core.TenantAlias) (c billing.Connection, known bool, err error) {
+	c, known, err = r.Connection(ctx, tenant)
+	for i, k := range c.Keys {
+		if err != nil {
+			return c, known, err
+		}
+		c.Keys[i].Private, err = e.Keys.Open(gatewayPlace(tenant, k.Public), k.Private)
+	}
+	return c, known, err
+}
+
+// Disconnect forgets how a tenant's gateway is reached, with its keys. A tenant
+// that is not connected is a not-found error.
+func (e *Engine) Disconnect(ctx context.Context, tenant core.TenantAlias) error {
+	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		known, err := tx.DeleteConnection(ctx, tenant)
+		if err == nil && !known {
+			err = notConnected()
+		}
+		return err
+	})
+}
+
+// TestConnection tries a tenant's connection. That the gateway does not answer
+// is an error (RS018); what it answers is not.
+func (e *Engine) TestConnection(ctx context.Context, tenant store.Tenant) (GatewayCheck, error) {
+	c, err := e.OpenConnection(ctx, tenant.Alias)
+	if err != nil {
+		return GatewayCheck{}, err
+	}
+	found := GatewayCheck{DiscountID: tenant.DiscountID}
+	found.Keys, found.Discount, err = e.TryGateway(ctx, tenant.Alias, c, tenant.DiscountID)
+	return found, err
+}

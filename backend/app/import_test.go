@@ -1,0 +1,693 @@
+package app_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/app"
+	"kith/backend/file"
+	"kith/backend/store"
+	"kith/backend/testenv"
+	"kith/core"
+	"kith/core/job"
+	"kith/core/referral"
+	"kith/core/reward"
+	"kith/core/webhook"
+	"kith/core/wire"
+)
+
+func (b bundle) upload(t testing.TB, name, text string) core.FileRef {
+	t.Helper()
+	ref, err := b.Upload(t.Context(), b.tenant, name, strings.NewReader(text))
+	require.NoError(t, err)
+	return ref
+}
+
+// imported runs an import to its end, however large it is.
+func (b bundle) imported(t testing.TB, typ job.Type, name, text, params string) job.Job {
+	t.Helper()
+	in := b.wish(typ, params)
+	in.File = b.upload(t, name, text)
+	made := b.create(t, in)
+	for made.Status == job.Pending {
+		did, err := b.WorkJob(t.Context())
+		require.NoError(t, err)
+		require.True(t, did, "somebody else works on it")
+		made, err = b.Job(t.Context(), b.tenant, made.ID)
+		require.NoError(t, err)
+	}
+	return made
+}
+
+// users makes rows of MUTATION/USER with an account for each user.
+func users(from, to int) string {
+	var text strings.Builder
+	text.WriteString("accountId,id,firstName\n")
+	for i := from; i < to; i++ {
+		n := strconv.Itoa(i)
+		text.WriteString("a" + n + ",u" + n + ",User " + n + "\n")
+	}
+	return text.String()
+}
+
+func TestImport_Users(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		done := b.imported(t, job.ImportUser, "list.csv", "\ufeffid,accountId,firstName,email,referable,customFields.age,customFields.zip,referralCodes.classic,referredBy.code,dateCreated\r\n"+
+			"bob,bob-inc,\"Bob, the \"\"first\"\"\",bob@example.com,TRUE,42,01234,BOBBY1,ANNA10,1500000000000\r\n"+
+			"eve,bob-inc,,,false,,,,,\r\n", `{"segments":["imported"]}`)
+		require.Equal(t, job.Completed, done.Status, done.Message)
+		require.Equal(t, job.Stats{Processed: 2}, done.Stats)
+		require.Empty(t, done.Errors)
+
+		bob, err := b.User(t.Context(), b.tenant, "bob-inc", "bob")
+		require.NoError(t, err)
+		require.Equal(t, `Bob, the "first"`, bob.User.FirstName)
+		require.Equal(t, `{"age":42,"zip":"01234"}`, bob.User.CustomFields)
+		require.Equal(t, []string{"imported"}, bob.User.Segments)
+		require.Equal(t, []referral.UserCode{{Program: "classic", Code: "BOBBY1"}}, bob.User.Codes)
+		require.EqualValues(t, 1500000000000, bob.User.Created)
+		require.EqualValues(t, "ANNA10", bob.ReferredBy.Referral.Code)
+		eve, err := b.User(t.Context(), b.tenant, "bob-inc", "eve")
+		require.NoError(t, err)
+		require.False(t, eve.User.Referable)
+		require.Len(t, eve.User.Codes, 1, "everybody has a code")
+
+		rows := b.rows(t, done.ID, job.ResultFile)
+		require.Equal(t, []string{"id", "accountId", "email", "firstName"}, rows[0][:4])
+		require.Equal(t, []string{"bob", "bob-inc", "bob@example.com", `Bob, the "first"`}, rows[1][:4])
+		require.Equal(t, "eve", rows[2][0])
+		_, err = b.Download(t.Context(), b.tenant, done.ID, job.ErrorsFile)
+		require.Equal(t, core.NotFound("this job has no such file"), err)
+		source := b.rows(t, done.ID, job.SourceFile)
+		require.Len(t, source, 3)
+	})
+}
+
+// A row that fails is told of and leaves nothing; the others are carried out.
+func TestImport_RowsThatFail(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		done := b.imported(t, job.ImportUser, "list.jsonl", `{"accountId":"a1","id":"u1"}
+{"accountId":"a2","id":""}
+{"accountId":"a3","id":"u3","referralCodes":{"classic":"ANNA10"}}
+{"accountId":"a4","id":"u4","=cmd|' /C calc'!A0":1}
+{"accountId":"a5","id":"u5","dateCreated":4102444800000}
+not json
+{"accountId":"a7","id":"u7"}
+`, "{}")
+		require.Equal(t, job.Completed, done.Status, done.Message)
+		require.Equal(t, job.Stats{Processed: 7, Errors: 5}, done.Stats)
+		require.Equal(t, [][]string{
+			{"recordNumber", "message", "apiErrorCode", "statusCode"},
+			{"2", "id: must not be empty", "VALIDATION_FAILED", "400"},
+			{"3", "referralCodes.classic: this code belongs to another user", "CONFLICT", "409"},
+			{"4", "'=cmd|' /C calc'!A0: is not a key of this request", "INVALID_JSON_REQUEST", "400"},
+			{"5", "dateCreated: must not be in the future", "VALIDATION_FAILED", "400"},
+			{"6", "the row is not a valid JSON object", "INVALID_JSON_REQUEST", "400"},
+		}, b.rows(t, done.ID, job.ErrorsFile))
+		rows := b.rows(t, done.ID, job.ResultFile)
+		require.Equal(t, []string{"u1", "u7"}, []string{rows[1][0], rows[2][0]})
+		for _, id := range []core.UserID{"u3", "u5"} {
+			_, known, err := b.DB.User(t.Context(), b.tenant, core.AccountID("a"+string(id[1:])), id)
+			require.NoError(t, err)
+			require.False(t, known)
+			_, known, err = b.DB.Account(t.Context(), b.tenant, core.AccountID("a"+string(id[1:])))
+			require.NoError(t, err)
+			require.False(t, known, "not even the account")
+		}
+	})
+}
+
+// An import stops when too many of its rows are rejected, and says where; what was
+// done stays. The caller may set how many are too many.
+func TestImport_StopsAfterTooManyRejectedRows(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		const more = 200
+		bad := strings.Repeat("\n0", job.DefaultMaxErrors+more)
+		done := b.imported(t, job.ImportUser, "bomb.jsonl", `{"accountId":"a1","id":"u1"}`+bad+`
+{"accountId":"a2","id":"u2"}
+`, "{}")
+		require.Equal(t, job.Completed, done.Status, done.Message)
+		require.Equal(t, job.Stats{Processed: job.DefaultMaxErrors + 1, Errors: job.DefaultMaxErrors}, done.Stats)
+		require.Equal(t, "stopped because 10000 rows were rejected; rows after record 10001 were not processed. Correct the file, or raise maxErrors in the job's params", done.Message)
+		require.Len(t, b.rows(t, done.ID, job.ErrorsFile), job.DefaultMaxErrors+1)
+		_, known, err := b.DB.User(t.Context(), b.tenant, "a1", "u1")
+		require.NoError(t, err)
+		require.True(t, known)
+		_, known, err = b.DB.User(t.Context(), b.tenant, "a2", "u2")
+		require.NoError(t, err)
+		require.False(t, known)
+
+		// Rows that can be read and are then refused count too.
+		taken := `{"accountId":"a3","id":"u3","referralCodes":{"classic":"ANNA10"}}` + "\n"
+		done = b.imported(t, job.ImportUser, "few.jsonl", strings.Repeat(taken, 9), `{"maxErrors":3}`)
+		require.Equal(t, job.Stats{Processed: 3, Errors: 3}, done.Stats)
+		done = b.imported(t, job.ImportUser, "all.jsonl", strings.Repeat(taken, 9), `{"maxErrors":10}`)
+		require.Equal(t, job.Stats{Processed: 9, Errors: 9}, done.Stats)
+	})
+}
+
+// What an export escaped for spreadsheets is what it was when it is imported.
+func TestImport_EscapedFormulas(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		done := b.imported(t, job.ImportUser, "list.csv", "id,accountId,firstName\n'=1+1,'@sum,'Ann\n", "{}")
+		require.Equal(t, job.Stats{Processed: 1}, done.Stats)
+		user, err := b.User(t.Context(), b.tenant, "@sum", "=1+1")
+		require.NoError(t, err)
+		require.Equal(t, "'Ann", user.User.FirstName)
+		require.Equal(t, []string{"'=1+1", "'@sum", "", "'Ann"}, b.rows(t, done.ID, job.ResultFile)[1][:4])
+	})
+}
+
+func TestImport_Events(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		done := b.imported(t, job.ImportUserEvent, "events.csv", `accountId,userId,event.key,event.dateTriggered,event.fields.revenue,event.fields.order_id,idempotencyKey
+anna,u,purchase,1500000000000,19.90,000123,order-000123
+anna,u,purchase,,5,7,order-000123
+anna,nobody,purchase,,5,7,
+anna,u,visit,yesterday,,,
+anna,u,visit,,,,
+`, "{}")
+		require.Equal(t, job.Completed, done.Status, done.Message)
+		require.Equal(t, job.Stats{Processed: 5, Errors: 3}, done.Stats)
+		errors := b.rows(t, done.ID, job.ErrorsFile)
+		require.Equal(t, []string{"2", "409"}, []string{errors[1][0], errors[1][3]}, "a key that was used is a conflict")
+		require.Equal(t, []string{"3", "404"}, []string{errors[2][0], errors[2][3]})
+		require.Equal(t, []string{"4", "event.dateTriggered: must be a whole number", "INVALID_JSON_REQUEST", "400"}, errors[3])
+		rows := b.rows(t, done.ID, job.ResultFile)
+		require.Equal(t, []string{"user.accountId", "user.id", "event.id", "event.key", "event.dateTriggered", "event.dateReceived", "event.dateProcessed", "event.fields"}, rows[0])
+		require.Equal(t, []string{"anna", "u", "purchase", "1500000000000", "1700000000000", "", `{"order_id":"000123","revenue":19.90}`},
+			append(rows[1][:2:2], rows[1][3:]...))
+		require.Equal(t, "visit", rows[2][3])
+		again := b.imported(t, job.ImportUserEvent, "events.jsonl", `{"accountId":"anna","userId":"u","idempotencyKey":"order-000123","event":{"key":"purchase"}}`, "{}")
+		require.Equal(t, job.Stats{Processed: 1, Errors: 1}, again.Stats, "and so it is in the next file")
+	})
+}
+
+// A file that is broken changes nothing, wherever it is broken.
+func TestImport_BrokenFiles(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	many := users(0, 3000)
+	bomb := packed(t, strings.Repeat(strings.Repeat("0", 1<<20), 8))
+	b.MaxFile = 2 << 20
+	for _, c := range []struct{ name, file, text, want string }{
+		{"no rows", "a.csv", "accountId,id\n", "the file has no rows"},
+		{"nothing but a BOM", "a.csv", "\ufeff", "the file is empty"},
+		{"nothing but blanks", "a.jsonl", " \n\n", "the file has no rows"},
+		{"wrong header", "a.csv", "accountid,id,id\na,b,c\n", "column accountid: is not a column of this type of job; the name is accountId, in this case and without blanks; column id: is there twice; column accountId: is required, and the header does not have it"},
+		{"quote at the end", "a.csv", many + "x,\"y,z\n", "row 3001: a quote is missing at the end of a field"},
+		{"not UTF-8 at the end", "a.csv", many + "x,y,\xff\n", "row 3001: is not UTF-8; save the file with that encoding"},
+		{"a long line", "a.jsonl", `{"accountId":"` + strings.Repeat("x", 1<<20), "row 1: is longer than 1 MiB; a quote may be missing at the end of a field"},
+		{"a zip bomb", "a.csv.gz", bomb, "is longer than 1 MiB; a quote may be missing at the end of a field"},
+		{"half a gzip", "a.csv.gz", packed(t, many)[:2000], "the file is damaged: it is not what gzip packed"},
+		{"gzip of too much", "a.csv.gz", packed(t, users(0, 150_000)), "the file unpacks to more than 2097152 bytes"},
+		{"100,000 columns", "a.csv", "accountId,id" + strings.Repeat(",x", 99_998) + "\na,b\n", "the header has 100000 columns; a file may have 1000"},
+	} {
+		done := b.imported(t, job.ImportUser, c.file, c.text, "{}")
+		require.Equal(t, job.Aborted, done.Status, c.name)
+		require.Equal(t, c.want, done.Message, c.name)
+		require.Zero(t, done.Stats.Processed, c.name)
+		require.Empty(t, done.Result, c.name)
+	}
+	_, known, err := b.DB.User(t.Context(), b.tenant, "a0", "u0")
+	require.NoError(t, err)
+	require.False(t, known)
+}
+
+func packed(t testing.TB, text string) string {
+	t.Helper()
+	var out bytes.Buffer
+	zip := gzip.NewWriter(&out)
+	_, err := zip.Write([]byte(text))
+	require.NoError(t, err)
+	require.NoError(t, zip.Close())
+	return out.String()
+}
+
+func TestImport_Packed(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	done := b.imported(t, job.ImportUser, "", packed(t, users(0, 2500)), "{}")
+	require.Equal(t, job.Completed, done.Status, done.Message)
+	require.Equal(t, job.Stats{Processed: 2500}, done.Stats)
+	require.True(t, strings.HasSuffix(string(done.File), ".csv.gz"), done.File)
+}
+
+// Cells of the wrong type and rows of the wrong width are rows that fail.
+func TestImport_WrongCells(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	done := b.imported(t, job.ImportUser, "a.csv", "accountId,id,referable,dateCreated\na,1,maybe,\na,2,,2026-01-01\na,3\na,4,,,5\na\x00,5,,\na,6,,\n", "{}")
+	require.Equal(t, job.Stats{Processed: 6, Errors: 5}, done.Stats)
+	var messages []string
+	for _, row := range b.rows(t, done.ID, job.ErrorsFile)[1:] {
+		messages = append(messages, row[0]+" "+row[1])
+	}
+	require.Equal(t, []string{
+		"1 referable: must be true or false", "2 dateCreated: must be a whole number", "3 the row has 2 cells, and the header 4",
+		"4 the row has 5 cells, and the header 4", "5 accountId: must be UTF-8 without control characters",
+	}, messages)
+}
+
+// The same content is recognised, and changes nothing.
+func TestImport_SameContentAgain(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	first := b.imported(t, job.ImportUser, "one.csv", users(0, 10), "{}")
+	require.Empty(t, first.Message)
+	before := b.exportedUsers(t)
+	second := b.imported(t, job.ImportUser, "two.csv", users(0, 10), "{}")
+	require.Equal(t, "the same content was imported before, by job "+first.ID, second.Message)
+	require.Equal(t, job.Stats{Processed: 10}, second.Stats)
+	require.Equal(t, before, b.exportedUsers(t))
+	third := b.imported(t, job.ImportUser, "three.csv", users(0, 11), "{}")
+	require.Empty(t, third.Message)
+}
+
+// written are the names of all files that there are, whole or not.
+func (b bundle) written(t testing.TB) (names []string) {
+	t.Helper()
+	require.NoError(t, fs.WalkDir(os.DirFS(string(b.Files.(file.Dir))), ".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			names = append(names, path)
+		}
+		return err
+	}))
+	return names
+}
+
+// exportedUsers are all users of the tenant with their codes.
+func (b bundle) exportedUsers(t testing.TB) [][]string {
+	t.Helper()
+	page, _, err := b.DB.ExportPage(t.Context(), b.tenant, job.User, job.Params{}, nil, 1<<20)
+	require.NoError(t, err)
+	return page
+}
+
+// A worker dies between two batches, again and again; others go on where it
+// stopped.
+func TestImport_GoesOnWhereItStopped(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		const n = 3500
+		in := b.wish(job.ImportUser, "{}")
+		in.File = b.upload(t, "u.csv", users(0, n))
+		made := b.create(t, in)
+		for tries := 0; ; tries++ {
+			require.Less(t, tries, n, "each time at least one row is imported")
+			ctx, die := context.WithCancel(t.Context())
+			dying := b.another()
+			// It dies when it has come on.
+			before := made.Stats.Processed
+			dying.Now = func() core.Time {
+				if j, _ := b.Job(t.Context(), b.tenant, made.ID); j.Stats.Processed > before {
+					die()
+				}
+				return b.Now()
+			}
+			_, err := dying.WorkJob(ctx)
+			die()
+			b.pass(app.DefaultJobLease)
+			made, _ = b.Job(t.Context(), b.tenant, made.ID)
+			if made.Status != job.Pending {
+				require.Greater(t, tries, 2, "it was never interrupted")
+				break
+			}
+			require.Error(t, err)
+		}
+		require.Equal(t, job.Completed, made.Status, made.Message)
+		require.Equal(t, job.Stats{Processed: n}, made.Stats)
+		rows := b.rows(t, made.ID, job.ResultFile)
+		require.Len(t, rows, n+1)
+		for i, row := range rows[1:] {
+			require.Equal(t, "u"+strconv.Itoa(i), row[0], "in the order of the file, each once")
+		}
+		parts, err := b.DB.Parts(t.Context(), b.tenant, made.ID, 0, 1)
+		require.NoError(t, err)
+		require.Empty(t, parts, "nothing is left behind")
+	})
+}
+
+// Two workers on one job: the one that lost it writes nothing more.
+func TestImport_TwoWorkers(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		const n = 3000
+		in := b.wish(job.ImportUserEvent, "{}")
+		var text strings.Builder
+		for i := range n {
+			text.WriteString(`{"accountId":"anna","userId":"u","event":{"key":"e` + strconv.Itoa(i) + `"}}` + "\n")
+		}
+		in.File = b.upload(t, "e.jsonl", text.String())
+		made := b.create(t, in)
+		slow := b.another()
+		stop, goOn := make(chan struct{}), make(chan struct{})
+		halt := sync.OnceFunc(func() { close(stop); <-goOn })
+		slow.Now = func() core.Time {
+			if j, _ := b.Job(t.Context(), b.tenant, made.ID); j.Stats.Processed > 0 {
+				halt()
+			}
+			return b.Now()
+		}
+		lost := make(chan error, 1)
+		go func() {
+			_, err := slow.WorkJob(context.Background())
+			lost <- err
+		}()
+		<-stop
+		b.pass(app.DefaultJobLease)
+		did, err := b.WorkJob(t.Context())
+		require.NoError(t, err)
+		require.True(t, did)
+		close(goOn)
+		require.ErrorIs(t, <-lost, app.ErrJobLost)
+		require.Len(t, b.written(t), 2, "what was uploaded, and the result of who finished")
+		made, err = b.Job(t.Context(), b.tenant, made.ID)
+		require.NoError(t, err)
+		require.Equal(t, job.Completed, made.Status)
+		require.Equal(t, job.Stats{Processed: n}, made.Stats)
+		rows := b.rows(t, made.ID, job.ResultFile)
+		require.Len(t, rows, n+1)
+		for i, row := range rows[1:] {
+			require.Equal(t, "e"+strconv.Itoa(i), row[3])
+		}
+		done := store.Processed{}
+		for {
+			require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) error {
+				done, err = tx.ProcessIntake(t.Context(), 500)
+				return err
+			}))
+			if done.Calls == 0 {
+				break
+			}
+		}
+		count, err := b.DB.ExportCount(t.Context(), b.tenant, job.UserEvent, job.Params{}, 2*n)
+		require.NoError(t, err)
+		require.Equal(t, n, count, "every event once")
+	})
+}
+
+func TestValidateJob(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	validate := func(typ job.Type, name, text string) []string {
+		in := b.wish(typ, "{}")
+		in.File = b.upload(t, name, text)
+		problems, err := b.ValidateJob(t.Context(), b.tenant, in)
+		require.NoError(t, err)
+		return problems
+	}
+	require.Empty(t, validate(job.ImportUser, "a.csv", users(0, 3)))
+	require.Equal(t, []string{
+		"column nick: is not a column of this type of job", "column id: is required, and the header does not have it",
+	}, validate(job.ImportUser, "a.csv", "accountId,nick\n1,2\n"))
+	require.Equal(t, []string{
+		"row 2, column id: is required", "row 3, column referable: must be true or false", "row 4: the row has 1 cells, and the header 3",
+		"row 5: is not UTF-8; save the file with that encoding",
+	}, validate(job.ImportUser, "a.csv", "accountId,id,referable\na,1,\na,,\na,2,x\na\na,\xff,\na,3,\n"))
+	require.Equal(t, []string{"the file has no rows"}, validate(job.ImportUserEvent, "a.jsonl", "\n"))
+	require.Len(t, validate(job.ImportUser, "a.csv", "accountId,id\n"+strings.Repeat(",\n", 1000)), 100)
+	in := b.wish(job.ImportUser, "{}")
+	in.File = "imports/nobody/x_1.csv"
+	_, err := b.ValidateJob(t.Context(), b.tenant, in)
+	require.ErrorContains(t, err, "fileRef: there is no such file")
+	_, err = b.CreateJob(t.Context(), b.tenant, in)
+	require.ErrorContains(t, err, "fileRef: there is no such file")
+}
+
+func TestUpload_Bounds(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	b.MaxFile = 10
+	b.upload(t, "a.csv", "0123456789")
+	_, err := b.Upload(t.Context(), b.tenant, "a.csv", strings.NewReader("0123456789x"))
+	require.Equal(t, &core.Error{Code: core.CodeTooLarge, Field: "file", Message: "is larger than 10 bytes"}, err)
+	_, err = b.Upload(t.Context(), b.tenant, "a.csv", strings.NewReader(""))
+	require.Equal(t, core.Invalid("file", "is empty"), err)
+	// An upload that was cut off is no file.
+	_, err = b.Upload(t.Context(), b.tenant, "a.csv", failing{})
+	require.ErrorIs(t, err, errFull)
+}
+
+type failing struct{}
+
+func (failing) Read([]byte) (int, error) { return 0, errFull }
+
+// What an import does, webhooks tell of, unless it is silent.
+func TestImport_Webhooks(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	line := b.subscribe(t, "https://hooks.example/x")
+	b.imported(t, job.ImportUser, "a.csv", users(0, 2), "{}")
+	loud := b.sent(t, line)
+	b.imported(t, job.ImportUser, "a.csv", users(2, 4), `{"importEvaluationOptions":{"webhooks":false}}`)
+	require.Contains(t, loud, webhook.UserCreated)
+	require.Contains(t, loud, webhook.JobCompleted)
+	require.ElementsMatch(t, append(loud, webhook.JobCompleted), b.sent(t, line))
+}
+
+// An import does what its rows would do as calls, one after the other, with the
+// same refusals: whatever codes, claims, accounts and payments they have in
+// common.
+func TestImport_RowsAreCalls(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		for _, seed := range testenv.Seeds(t) {
+			rows := randomRows(rand.New(rand.NewPCG(seed, 7)))
+			calls := bundleOn(t, b.DB)
+			before := calls.tenantState(t)
+			require.Equal(t, before, bundleOn(t, b.DB).tenantState(t), "two tenants begin alike")
+			var refused [][]string
+			for i, row := range rows {
+				if message := calls.call(t, row); message != "" {
+					refused = append(refused, []string{strconv.Itoa(i + 1), message})
+				}
+			}
+			file := bundleOn(t, b.DB)
+			done := file.imported(t, job.ImportUser, "rows.jsonl", strings.Join(rows, "\n"), "{}")
+			require.Equal(t, job.Completed, done.Status, done.Message)
+			var failed [][]string
+			for _, row := range file.rows(t, done.ID, job.ErrorsFile)[1:] {
+				failed = append(failed, row[:2])
+			}
+			require.Equal(t, refused, failed)
+			require.Equal(t, calls.tenantState(t), file.tenantState(t), "seed %d", seed)
+			require.NotEqual(t, before, file.tenantState(t))
+		}
+	})
+}
+
+// The codes of a batch begin alike, so that they lie side by side; those of calls do
+// not.
+func TestImport_CodesOfABatchBeginAlike(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		const n, letters = 200, 32
+		var batches []int64 // how many rows each has depends on the machine
+		b.Did = func(work, _, _ string, rows int64) { batches = append(batches, rows) }
+		b.imported(t, job.ImportUser, "u.csv", users(0, n), "{}")
+		b.Did = nil
+		require.Less(t, len(batches), n)
+		codes, next := map[core.ReferralCode]bool{}, 0
+		for _, rows := range batches {
+			begins := map[byte]bool{}
+			for range rows {
+				id := strconv.Itoa(next)
+				u, err := b.User(t.Context(), b.tenant, core.AccountID("a"+id), core.UserID("u"+id))
+				require.NoError(t, err)
+				code := u.User.Codes[0].Code
+				codes[code], begins[code[0]] = true, true
+				next++
+			}
+			require.Len(t, begins, 1)
+		}
+		require.Len(t, codes, n)
+
+		begins := map[byte]bool{}
+		for i := range 2 * letters {
+			begins[b.identify(t, "call-"+strconv.Itoa(i)).User.Codes[0].Code[0]] = true
+		}
+		require.Greater(t, len(begins), letters/2)
+	})
+}
+
+// call makes the call of a row and returns the message of its refusal.
+func (b bundle) call(t *testing.T, row string) string {
+	t.Helper()
+	tenant, err := b.DB.Tenant(t.Context(), b.tenant)
+	require.NoError(t, err)
+	update, since, err := wire.ParseImportedUser(b.tenant, []byte(row))
+	if err == nil {
+		_, err = b.Identify(t.Context(), b.tenant, app.Identification{Update: update, Since: since, Share: app.Caller{Tenant: tenant}.Share("")})
+	}
+	if err == nil {
+		return ""
+	}
+	message, _, _, ok := wire.RowFailure(err)
+	require.True(t, ok, err)
+	return message
+}
+
+// tenantState is all that users and referrals of a tenant are, without what is
+// drawn at random.
+func (b bundle) tenantState(t *testing.T) (state []string) {
+	t.Helper()
+	random := regexp.MustCompile(`"[0-9a-f]{24}"|[2-9A-HJ-NP-Z]{8}\b|` + string(b.tenant))
+	users, _, err := b.Users(t.Context(), b.tenant, referral.UserFilter{Limit: 1000})
+	require.NoError(t, err)
+	for _, u := range users {
+		state = append(state, random.ReplaceAllString(string(wire.User(u)), "*"))
+	}
+	for _, word := range []string{"ann", "anna", "bob", "c@", "example.com", "a3", "u2"} {
+		page, total, err := b.Users(t.Context(), b.tenant, referral.UserFilter{Words: []string{word}, Limit: 1000})
+		require.NoError(t, err)
+		require.Len(t, page, total, word)
+		for _, u := range page {
+			state = append(state, fmt.Sprint(word, " finds ", u.User.Account, "/", u.User.ID))
+		}
+	}
+	found, _, err := b.Referrals(t.Context(), b.tenant, referral.Filter{Limit: 1000})
+	require.NoError(t, err)
+	var referrals []string
+	for _, r := range found {
+		referrals = append(referrals, random.ReplaceAllString(string(wire.Referral(r)), "*"))
+	}
+	slices.Sort(referrals)
+	decisions, _, err := b.Decisions(t.Context(), b.tenant, "", app.Page{Limit: 1000})
+	require.NoError(t, err)
+	var verdicts []string
+	for _, d := range decisions {
+		verdicts = append(verdicts, fmt.Sprint(d.Account, d.User, d.Code, d.Rule, d.Times))
+	}
+	slices.Sort(verdicts)
+	return slices.Concat(state, referrals, verdicts)
+}
+
+// randomRows are rows that have much to do with each other.
+func randomRows(r *rand.Rand) (rows []string) {
+	pick := func(options ...string) string { return options[r.IntN(len(options))] }
+	for range 120 {
+		n := strconv.Itoa(r.IntN(8))
+		row := `{"accountId":"a` + n + `","id":"u` + pick("1", "2", "3") + `","firstName":"` + pick("Ann", "Bob") + `"`
+		for _, part := range []string{
+			`,"referralCodes":{"classic":"MINE` + strconv.Itoa(r.IntN(10)) + `"}`, `,"referredByCodes":["` + pick("ANNA10", "bert20", "MINE1", "mine2", "NOBODY") + `"]`,
+			`,"paymentProviderId":"p` + n + pick("", "x") + `"`, `,"referable":` + pick("true", "false"), `,"email":"` + pick("ann", "anna", "c") + `@example.com"`,
+			`,"referredBy":{"code":"` + pick("ANNA10", "MINE3") + `","isConverted":true}`, `,"segments":["` + pick("x", "~x", "~*") + `"]`,
+			`,"customFields":{"k":` + pick("1", "null", `"t"`) + `}`, `,"dateCreated":` + pick("1", "9999999999999"), `,"nick":1`,
+		} {
+			if r.IntN(5) == 0 {
+				row += part
+			}
+		}
+		rows = append(rows, row+"}")
+	}
+	return rows
+}
+
+// What a row of a deletion says goes before what the job says (reference, 3.3),
+// and a user who is not to be tracked does not come back.
+func TestImport_Deletions(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		b.imported(t, job.ImportUser, "u.csv", "accountId,id\na,1\na,2\nb,1\nc,1\nd,1\n", "{}")
+		done := b.imported(t, job.ImportDelete, "d.csv", "accountId,id,doNotTrack,preserveEmptyAccount\n"+
+			"a,1,,\nb,1,false,\nc,1,,true\nd,1,,\nd,2,,\nd,1,,\n", `{"doNotTrack":true,"preserveEmptyAccounts":false}`)
+		require.Equal(t, job.Completed, done.Status, done.Message)
+		require.Equal(t, job.Stats{Processed: 6, Errors: 2}, done.Stats)
+		require.Equal(t, [][]string{{"accountId", "id"}, {"a", "1"}, {"b", "1"}, {"c", "1"}, {"d", "1"}}, b.rows(t, done.ID, job.ResultFile))
+		errors := b.rows(t, done.ID, job.ErrorsFile)
+		require.Equal(t, []string{"5", "404"}, []string{errors[1][0], errors[1][3]})
+		require.Equal(t, []string{"6", "404"}, []string{errors[2][0], errors[2][3]})
+
+		left, _, err := b.Users(t.Context(), b.tenant, referral.UserFilter{Limit: 10})
+		require.NoError(t, err)
+		require.Len(t, left, 3, "anna, bert and the second user of a")
+		for account, kept := range map[core.AccountID]bool{"a": true, "b": false, "c": true, "d": false} {
+			_, known, err := b.DB.Account(t.Context(), b.tenant, account)
+			require.NoError(t, err)
+			require.Equal(t, kept, known, account)
+		}
+		again := b.imported(t, job.ImportUser, "u.csv", "accountId,id\na,1\nb,1\nc,1\nd,1\n", "{}")
+		require.Equal(t, job.Stats{Processed: 4, Errors: 3}, again.Stats)
+		rows := b.rows(t, again.ID, job.ErrorsFile)
+		for i, record := range []string{"1", "3", "4"} {
+			require.Equal(t, []string{record, "this user was deleted, not to be tracked again", "FORBIDDEN", "403"}, rows[i+1])
+		}
+	})
+}
+
+// What expires first is redeemed first, and then what was given first; nothing is
+// ever overdrawn, held, or of another unit (reference, 3.3).
+func TestImport_Draws(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		give := func(amount int64, unit string, expires core.Time) string {
+			b.pass(1)
+			r, err := b.CreateReward(t.Context(), b.tenant, reward.Grant{
+				Account: "anna", User: "u", Source: reward.Manual, Expires: expires,
+				Offer: reward.Offer{Kind: reward.Credit, Amount: amount, Unit: unit},
+			})
+			require.NoError(t, err)
+			return r.ID
+		}
+		never, late, soon := give(100, "CENTS", 0), give(100, "CENTS", start+2*core.Day), give(100, "CENTS", start+core.Day)
+		secondNever, points := give(100, "CENTS", 0), give(100, "POINT", 0)
+		done := b.imported(t, job.ImportRedeem, "r.csv", "user.accountId,user.id,user.email,type,unit,availableValue,valueToRedeem\n"+
+			"anna,u,,CREDIT,CENTS,400,250.99\n"+ // all of soon, all of late, half of never
+			"anna,u,,CREDIT,CENTS,400,\n"+
+			"anna,u,,CREDIT,CENTS,400,-5\n"+
+			"anna,u,,CREDIT,CENTS,400,151\n"+
+			"anna,u,,CREDIT,CENTS,400,ten\n"+
+			"anna,u,,CREDIT,POINT,100,40\n"+
+			"anna,u,,CREDIT,CENTS,400,60\n"+ // the rest of never, some of secondNever
+			"nobody,u,,CREDIT,CENTS,400,1\n", "{}")
+		require.Equal(t, job.Completed, done.Status, done.Message)
+		require.Equal(t, job.Stats{Processed: 8, Errors: 3}, done.Stats)
+		require.Equal(t, [][]string{
+			{"accountId", "id", "unit", "valueRedeemed", "availableValue"},
+			{"anna", "u", "CENTS", "250", "150"}, {"anna", "u", "POINT", "40", "60"}, {"anna", "u", "CENTS", "60", "90"},
+		}, b.rows(t, done.ID, job.ResultFile))
+		var failed []string
+		for _, row := range b.rows(t, done.ID, job.ErrorsFile)[1:] {
+			failed = append(failed, row[0]+" "+row[1])
+		}
+		require.Equal(t, []string{
+			"4 amount: is more than the 150 CENTS that are available", "5 valueToRedeem: must be a number such as 12 or 12.5",
+			"8 amount: is more than the 0 CENTS that are available",
+		}, failed)
+		for id, redeemed := range map[string]int64{soon: 100, late: 100, never: 100, secondNever: 10, points: 40} {
+			r, err := b.DB.Reward(t.Context(), b.tenant, id)
+			require.NoError(t, err)
+			require.Equal(t, redeemed, r.Sums.Redeemed)
+		}
+	})
+}
+
+// The report of what can be redeemed, filled in and sent back, is an import.
+func TestImport_DrawsFromTheReport(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	_, err := b.CreateReward(t.Context(), b.tenant, reward.Grant{
+		Account: "anna", User: "u", Source: reward.Manual, Offer: reward.Offer{Kind: reward.Credit, Amount: 700, Unit: "CENTS"},
+	})
+	require.NoError(t, err)
+	report := b.rows(t, b.create(t, b.wish(job.RedeemableRewardBalance, "{}")).ID, job.ResultFile)
+	var text strings.Builder
+	for i, row := range report {
+		value := "valueToRedeem"
+		if i > 0 {
+			value = row[len(row)-1]
+		}
+		text.WriteString(strings.Join(append(row, value), ",") + "\n")
+	}
+	done := b.imported(t, job.ImportRedeem, "filled-in.csv", text.String(), "{}")
+	require.Equal(t, job.Stats{Processed: 1}, done.Stats)
+	require.Equal(t, []string{"anna", "u", "CENTS", "700", "0"}, b.rows(t, done.ID, job.ResultFile)[1])
+}

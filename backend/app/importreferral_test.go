@@ -1,0 +1,159 @@
+package app_test
+
+import (
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/store"
+	"kith/backend/testenv"
+	"kith/core"
+	"kith/core/job"
+	"kith/core/referral"
+)
+
+// An import of users who were referred, by codes of before and of the same file,
+// leaves row for row what its rows would leave as calls: referrals, decisions,
+// signs of fraud, rewards, and what webhooks tell.
+func TestImport_ReferralsAreCalls(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		for _, seed := range testenv.Seeds(t) {
+			b.requireReferralsAreCalls(t, 2*seed)
+			if b.DB.Embedded() { // calls take long on a server
+				b.requireReferralsAreCalls(t, 2*seed+1)
+			}
+		}
+	})
+}
+
+func (b bundle) requireReferralsAreCalls(t *testing.T, seed uint64) {
+	t.Helper()
+	calls, file := bundleOn(t, b.DB), bundleOn(t, b.DB)
+	for _, one := range []bundle{calls, file} {
+		one.prepareReferrals(t, seed)
+		if (seed+seed/4)%2 == 1 { // all pairs of settings and webhooks in eight seeds
+			one.subscribe(t, hook)
+			defer func() { require.NoError(t, one.Unsubscribe(t.Context(), one.tenant, hook)) }()
+		}
+	}
+	requireSame(t, calls.contents(t), file.contents(t), "two tenants begin alike")
+	r := rand.New(rand.NewPCG(seed, 11))
+	for round := range 2 {
+		rows := referredRows(r)
+		var refused, failed [][]string
+		for i, row := range rows {
+			if message := calls.call(t, row); message != "" {
+				refused = append(refused, []string{strconv.Itoa(i + 1), message})
+			}
+		}
+		done := file.imported(t, job.ImportUser, "rows.jsonl", strings.Join(rows, "\n"), "{}")
+		require.Equal(t, job.Completed, done.Status, done.Message)
+		if done.Stats.Errors > 0 {
+			for _, row := range file.rows(t, done.ID, job.ErrorsFile)[1:] {
+				failed = append(failed, row[:2])
+			}
+		}
+		require.Equal(t, refused, failed)
+		requireSame(t, calls.contents(t), file.contents(t), "seed %d, round %d", seed, round)
+		calls.pass(20 * core.Minute)
+		file.pass(20 * core.Minute)
+	}
+}
+
+// requireSame compares lists that are sorted, and shows only what differs.
+func requireSame(t *testing.T, want, got []string, args ...any) {
+	t.Helper()
+	less := func(all, of []string) (left []string) {
+		times := map[string]int{}
+		for _, s := range of {
+			times[s]++
+		}
+		for _, s := range all {
+			if times[s]--; times[s] < 0 {
+				left = append(left, s)
+			}
+		}
+		return left
+	}
+	require.Equal(t, less(want, got), less(got, want), args...)
+}
+
+// prepareReferrals makes what rows may meet: an account that waits for its user,
+// one that has paid, owners of codes who referred before, and one who is blocked;
+// and, as the seed says, limits and fraud handling.
+func (b bundle) prepareReferrals(t *testing.T, seed uint64) {
+	t.Helper()
+	b.sync(t, "waits", referral.Trial, "ANNA10")
+	b.sync(t, "paidlate", referral.Paid, "bert20")
+	b.sync(t, "closed", referral.Paid, "")
+	b.owner(t, "carl", "CARL30")
+	require.NoError(t, b.BlockUser(t.Context(), b.tenant, "carl", "u"))
+	b.identify(t, "before", claim(referral.SourceCodes, "ANNA10"))
+	_, err := b.UpdateProgram(t.Context(), b.tenant, core.ClassicProgram, func(p *referral.Program) error {
+		switch seed % 4 {
+		case 0:
+			p.Fraud.DailyRewards = 1
+		case 1:
+			p.Limits.Total = 2
+		case 2:
+			p.Fraud.Handling = referral.HandlePending
+		}
+		return nil
+	})
+	require.NoError(t, err)
+}
+
+// referredRows are rows of whom most were referred, by few, and of whom some
+// share an account, an address or a code.
+func referredRows(r *rand.Rand) (rows []string) {
+	pick := func(options ...string) string { return options[r.IntN(len(options))] }
+	for i := range 70 {
+		account := pick("waits", "paidlate", "closed", "before", "a"+strconv.Itoa(r.IntN(30)), "b"+strconv.Itoa(r.IntN(1000)))
+		row := `{"accountId":"` + account + `","id":"` + pick("u", "u", "v") + `","firstName":"` + pick("Ann", "Bob") + `","lastName":"L` + strconv.Itoa(r.IntN(20)) + `"`
+		for _, part := range []struct {
+			one  int
+			text string
+		}{
+			{2, `,"referredBy":{"code":"` + pick("ANNA10", "bert20", "CARL30", "FILE"+strconv.Itoa(r.IntN(12)), "NOBODY") + `"}`},
+			{9, `,"referredBy":{"code":"` + pick("anna10", "BERT20", "file"+strconv.Itoa(r.IntN(12))) + `","isConverted":true}`},
+			{6, `,"referralCodes":{"classic":"FILE` + strconv.Itoa(r.IntN(12)) + `"}`},
+			{9, `,"referredByCodes":["` + pick("NOBODY", "FILE1") + `","ANNA10"]`}, {12, `,"referral_code":"BERT20"`},
+			{4, `,"email":"` + pick("anna@example.com", "bert@example.org", "p"+strconv.Itoa(i)+"@mailinator.com") + `"`},
+			{12, `,"referable":false`}, {20, `,"paymentProviderId":"p` + strconv.Itoa(i) + `"`},
+		} {
+			if r.IntN(part.one) == 0 && (!strings.Contains(part.text, `"referredBy"`) || !strings.Contains(row, `"referredBy"`)) {
+				row += part.text
+			}
+		}
+		rows = append(rows, row+"}")
+	}
+	return rows
+}
+
+// contents are all rows of a tenant but for those of its jobs, without what is
+// drawn at random, in no order.
+func (b bundle) contents(t *testing.T) (lines []string) {
+	t.Helper()
+	drawn := regexp.MustCompile(`\b[0-9a-f]{24}\b|\b[2-9A-HJ-NP-Z]{8}\b|"(rowid|seq|resourceVersion)\\?":\d+|` + string(b.tenant) + `\b`)
+	tables, err := b.DB.Tables(t.Context())
+	require.NoError(t, err)
+	for _, table := range tables {
+		if slices.Contains(store.ServiceTables, table.Name) || slices.Contains([]string{"tenant", "api_key", "site", "job", "job_part", "file", "program", "webhook_subscription", "webhook_delivery"}, table.Name) {
+			continue
+		}
+		err := b.DB.Dump(t.Context(), table, b.tenant, func(store.Column) bool { return true }, func(line []byte) error {
+			if text := string(line); !strings.Contains(text, `"job.completed"`) {
+				lines = append(lines, table.Name+" "+drawn.ReplaceAllString(text, "*"))
+			}
+			return nil
+		})
+		require.NoError(t, err)
+	}
+	slices.Sort(lines)
+	return lines
+}

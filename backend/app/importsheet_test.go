@@ -1,0 +1,71 @@
+package app_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/xuri/excelize/v2"
+
+	"kith/core/job"
+)
+
+// sheetRows is what an XLSX file of a job holds.
+func (b bundle) sheetRows(t testing.TB, id string, which job.Attachment) [][]string {
+	t.Helper()
+	d, err := b.Download(t.Context(), b.tenant, id, which)
+	require.NoError(t, err)
+	defer d.Body.Close()
+	require.True(t, strings.HasSuffix(d.Name, ".xlsx"), d.Name)
+	f, err := excelize.OpenReader(d.Body)
+	require.NoError(t, err)
+	defer f.Close()
+	rows, err := f.GetRows("Sheet1")
+	require.NoError(t, err)
+	return rows
+}
+
+// The files of an import are workbooks when its job asks for them: of the same
+// rows as CSV, in several batches, and nothing in them is a formula.
+func TestImport_XLSX(t *testing.T) {
+	t.Parallel()
+	text := users(0, 300) + "x,,\ny,v,\"=HYPERLINK(\"\"http://x\"\")\"\nz,,=1+1\n"
+	files := map[job.Format][2][][]string{}
+	for _, format := range []job.Format{job.CSV, job.XLSX} {
+		b := newBundle(t)
+		in := b.wish(job.ImportUser, "{}")
+		in.Format = format
+		in.File = b.upload(t, "list.csv", text)
+		id := b.create(t, in).ID
+		for did := true; did; {
+			var err error
+			did, err = b.WorkJob(t.Context())
+			require.NoError(t, err)
+		}
+		done, err := b.Job(t.Context(), b.tenant, id)
+		require.NoError(t, err)
+		require.Equal(t, job.Completed, done.Status, done.Message)
+		require.Equal(t, job.Stats{Processed: 303, Errors: 2}, done.Stats)
+		read := b.rows
+		if format == job.XLSX {
+			read = b.sheetRows
+		}
+		files[format] = [2][][]string{read(t, id, job.ResultFile), read(t, id, job.ErrorsFile)}
+	}
+	for which, sheet := range files[job.XLSX] {
+		csv := files[job.CSV][which]
+		require.Len(t, sheet, len(csv))
+		for i, row := range sheet {
+			if which == 0 && i > 0 {
+				row, csv[i] = known(row), known(csv[i])
+			}
+			require.Equal(t, csv[i], row)
+		}
+	}
+	name := files[job.XLSX][0][301][3]
+	require.Equal(t, `=HYPERLINK("http://x")`, name, "a text as it was sent; a workbook knows that it is one")
+}
+
+// known are the columns of a user that are not made up by the service, and in
+// which a text that begins a formula is none.
+func known(row []string) []string { return row[:3] }

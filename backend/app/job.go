@@ -1,0 +1,252 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/auth"
+	"kith/core/job"
+	"kith/core/webhook"
+	"kith/core/wire"
+)
+
+// DefaultJobLease is how long a worker holds a job without a sign of life
+// before others take it for dead.
+const DefaultJobLease = 15 * core.Second
+
+// maxTries is how often a job is taken up without coming on before it is given
+// up: one that brings its worker down each time must not do so for ever.
+const maxTries = 5
+
+// DefaultCallTime is how long a call works on a small job that it creates.
+const DefaultCallTime = 10 * time.Second
+
+// leaveTime bounds how long a worker that is to stop takes over giving its job
+// back.
+const leaveTime = 5 * time.Second
+
+// ErrJobLost says that another worker has taken the job over, since the lease
+// had ended, or that it was deleted. It is no failure: nothing of what the worker
+// did since then was stored.
+var ErrJobLost = errors.New("program: the job is another worker's now")
+
+// aborted is a problem that no further attempt will solve: the job ends with it.
+type aborted struct{ reason string }
+
+func (a aborted) Error() string { return a.reason }
+
+// CreateJob adds a job (spec, Bulk import, 3). One that is small is done before
+// this returns; others wait for a worker.
+func (e *Engine) CreateJob(ctx context.Context, tenant core.TenantAlias, in job.Input) (job.Job, error) {
+	small, err := e.small(ctx, tenant, in)
+	if err != nil {
+		return job.Job{}, err
+	}
+	var made job.Job
+	var c store.Claim
+	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		made = job.Job{ID: e.newID(tx.Now), Input: in, Status: job.Pending, Created: tx.Now}
+		if err := tx.InsertJob(ctx, tenant, made); err != nil {
+			return err
+		}
+		if small {
+			if c, _, err = tx.ClaimThisJob(ctx, tenant, made.ID, e.leaseEnd(tx.Now)); err != nil {
+				return err
+			}
+		}
+		if in.Type.Import() {
+			return nil
+		}
+		return e.emit(ctx, tx, tenant, webhook.ExportCreated, wire.JobEvent(made))
+	})
+	if err != nil {
+		return job.Job{}, err
+	}
+	if small && e.workNow(ctx, c) {
+		return e.Job(ctx, tenant, made.ID)
+	}
+	e.WakeJobs()
+	return made, nil
+}
+
+// workNow does a job within a call. What goes wrong is left to the workers, who
+// try again, and say what it was.
+func (e *Engine) workNow(ctx context.Context, c store.Claim) bool {
+	// The job goes on when the caller does not wait for it.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(e.CallTime, DefaultCallTime))
+	defer cancel()
+	err := e.work(ctx, c)
+	if err != nil {
+		e.leave(ctx, c)
+	}
+	return err == nil
+}
+
+// Job returns a job, or a not-found error.
+func (e *Engine) Job(ctx context.Context, tenant core.TenantAlias, id string) (job.Job, error) {
+	j, ok, err := e.DB.Job(ctx, tenant, id)
+	if err == nil && !ok {
+		err = core.NotFound("there is no such job")
+	}
+	return j, err
+}
+
+// JobFor is Job for a caller: to a key that does not permit exports, there are only
+// imports.
+func (e *Engine) JobFor(ctx context.Context, c Caller, id string) (job.Job, error) {
+	j, err := e.Job(ctx, c.Tenant.Alias, id)
+	if err == nil && !j.Type.Import() && c.Require(auth.ReadExports) != nil {
+		return job.Job{}, core.NotFound("there is no such job")
+	}
+	return j, err
+}
+
+// Jobs returns a page of jobs, the newest first, and how many there are in all.
+func (e *Engine) Jobs(ctx context.Context, tenant core.TenantAlias, f job.Filter) ([]job.Job, int, error) {
+	return e.DB.Jobs(ctx, tenant, f)
+}
+
+// JobsFor is Jobs for a caller, as JobFor is Job.
+func (e *Engine) JobsFor(ctx context.Context, c Caller, f job.Filter) ([]job.Job, int, error) {
+	if c.Require(auth.ReadExports) != nil {
+		f.Operation = job.Mutation
+	}
+	return e.Jobs(ctx, c.Tenant.Alias, f)
+}
+
+// DeleteJob forgets a job and lets its files go; a job that runs is stopped. It
+// returns how many there were: 0 or 1.
+func (e *Engine) DeleteJob(ctx context.Context, tenant core.TenantAlias, id string) (deleted int, err error) {
+	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		j, ok, err := tx.Job(ctx, tenant, id)
+		if err != nil || !ok {
+			return err
+		}
+		for _, ref := range []core.FileRef{j.Result, j.Errors} {
+			if err := tx.ExpireFile(ctx, tenant, ref); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.DeleteJob(ctx, tenant, id); err != nil {
+			return err
+		}
+		deleted = 1
+		return nil
+	})
+	return deleted, err
+}
+
+// WorkJob does the job that has waited longest, of any tenant; false means that
+// none waits. A job that was lost on the way is ErrJobLost.
+func (e *Engine) WorkJob(ctx context.Context) (bool, error) {
+	// Looking first spares an idle database a write lock at every tick.
+	if waits, err := e.DB.JobWaits(ctx, e.Now()); err != nil || !waits {
+		return false, err
+	}
+	var c store.Claim
+	var ok bool
+	err := e.DB.Write(ctx, e.Now(), func(tx *store.Tx) (err error) {
+		c, ok, err = tx.ClaimJob(ctx, e.leaseEnd(tx.Now))
+		return err
+	})
+	if err != nil || !ok {
+		return false, err
+	}
+	err = e.work(ctx, c)
+	if err != nil && ctx.Err() != nil {
+		e.leave(ctx, c)
+	}
+	return true, err
+}
+
+// leave gives a job back when the worker is told to stop. What goes wrong with
+// it the lease will mend.
+func (e *Engine) leave(ctx context.Context, c store.Claim) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	defer cancel()
+	_ = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error { return tx.LeaveClaim(ctx, c) })
+}
+
+// work does a claimed job up to its end, good or bad. An error means that it is
+// still pending, and will be taken up again when its lease has ended.
+func (e *Engine) work(ctx context.Context, c store.Claim) error {
+	if c.Tries > maxTries {
+		return e.abort(ctx, c, "the job was given up: 5 times in a row it did not come on")
+	}
+	carryOut := e.export
+	if c.Type.Import() {
+		carryOut = e.load
+	}
+	err := carryOut(ctx, &c)
+	var fatal aborted
+	if errors.As(err, &fatal) {
+		return e.abort(ctx, c, fatal.reason)
+	}
+	if err != nil {
+		return err
+	}
+	c.Status = job.Completed
+	return e.finish(ctx, c)
+}
+
+func (e *Engine) abort(ctx context.Context, c store.Claim, reason string) error {
+	c.Status, c.Message = job.Aborted, reason
+	return e.finish(ctx, c)
+}
+
+// finish ends a job and tells of it.
+func (e *Engine) finish(ctx context.Context, c store.Claim) error {
+	dropped := 0
+	err := e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		c.Completed, c.Expires = tx.Now, tx.Now+job.Life
+		ok, err := tx.FinishJob(ctx, c)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return ErrJobLost
+		}
+		for _, ref := range []core.FileRef{c.File, c.Result, c.Job.Errors} {
+			if err := tx.KeepFile(ctx, c.Tenant, ref, c.Expires); err != nil {
+				return err
+			}
+		}
+		event := webhook.ExportCompleted
+		if c.Type.Import() {
+			event = webhook.JobCompleted
+			if dropped, err = tx.DeleteParts(ctx, c.Tenant, c.ID, mostDropped); err != nil {
+				return err
+			}
+		}
+		return e.emit(ctx, tx, c.Tenant, event, wire.JobEvent(c.Job))
+	})
+	if err != nil {
+		return err
+	}
+	if c.Type.Import() {
+		return e.dropMore(ctx, c, dropped)
+	}
+	if c.Status == job.Completed {
+		e.Worked(WorkRows, string(c.Type), OutcomeDone, c.Stats.Processed)
+	}
+	return nil
+}
+
+// keep stores how far a job has come and prolongs its lease.
+func (e *Engine) keep(ctx context.Context, c store.Claim) error {
+	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		ok, err := tx.KeepClaim(ctx, c, e.leaseEnd(tx.Now))
+		if err == nil && !ok {
+			err = ErrJobLost
+		}
+		return err
+	})
+}
+
+func (e *Engine) lease() core.Time { return cmp.Or(e.JobLease, DefaultJobLease) }
+
+func (e *Engine) leaseEnd(now core.Time) core.Time { return now + e.lease() }

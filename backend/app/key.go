@@ -1,0 +1,143 @@
+package app
+
+import (
+	"context"
+	"strconv"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/auth"
+)
+
+// APIKeys returns a tenant's keys with all their secrets but those that a rotation
+// replaced and that are no longer valid, the first made first.
+func (e *Engine) APIKeys(ctx context.Context, alias core.TenantAlias) (keys auth.APIKeys, err error) {
+	tenant, err := e.DB.Tenant(ctx, alias)
+	for _, k := range tenant.Keys {
+		if k.Replaced == 0 || k.Valid(e.Now()) {
+			k.Used = e.uses.of(alias, k)
+			keys = append(keys, k)
+		}
+	}
+	return keys, err
+}
+
+// CreateKey adds a key and returns it with its secret, which nothing shows again.
+// expires is the first moment at which it is no longer valid; zero: it does not
+// expire. A name that is taken is a conflict.
+func (e *Engine) CreateKey(ctx context.Context, alias core.TenantAlias, name string, role auth.Role, expires core.Time) (k auth.APIKey, secret string, err error) {
+	if _, err := auth.ParseKeyName("name", name); err != nil {
+		return k, "", err
+	}
+	secret = e.makeSecret(alias, role)
+	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		tenant, err := tx.Tenant(ctx, alias)
+		if err != nil {
+			return err
+		}
+		if expires != 0 && expires <= tx.Now {
+			return core.Invalid("dateExpires", "must lie ahead")
+		}
+		if countKeys(tenant.Keys) >= auth.MaxKeys {
+			return core.Invalid("name", "a tenant has at most "+strconv.Itoa(auth.MaxKeys)+" keys; revoke one first")
+		}
+		if err := tx.ForgetReplacedKeys(ctx, alias); err != nil {
+			return err
+		}
+		k = auth.APIKey{Name: name, Role: role, Created: tx.Now, Expires: expires}
+		return e.addKey(ctx, tx, alias, &k, secret)
+	})
+	return k, secret, err
+}
+
+// addKey stores a key with a secret.
+func (e *Engine) addKey(ctx context.Context, tx *store.Tx, alias core.TenantAlias, k *auth.APIKey, secret string) (err error) {
+	k.Hash = auth.KeyHash(secret)
+	if k.Role.Signs() {
+		if k.Sealed, err = e.seal(auth.KeyPlace(alias), secret); err != nil {
+			return err
+		}
+	}
+	added, err := tx.InsertKey(ctx, alias, *k)
+	if err == nil && !added {
+		err = &core.Error{Code: core.CodeConflict, Field: "name", Message: "there is a key " + k.Name + " already; give another name, or rotate it"}
+	}
+	return err
+}
+
+// RotateKey gives a key a new secret and returns both; the old secret stays valid for
+// the overlap, and one that was replaced earlier is not valid from now on.
+func (e *Engine) RotateKey(ctx context.Context, alias core.TenantAlias, name string, overlap core.Time) (k auth.APIKey, secret string, err error) {
+	if overlap < 0 || overlap > auth.MaxOverlap {
+		return k, "", core.Invalid("overlap", "must be 0 to 720 hours (30 days)")
+	}
+	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		old, err := currentKey(ctx, tx, alias, name)
+		if err != nil {
+			return err
+		}
+		secret = e.makeSecret(alias, old.Role)
+		if !old.Valid(tx.Now) {
+			return core.Invalid("name", "the key "+name+" has expired; revoke it, and create another one")
+		}
+		if err := tx.ReplaceKey(ctx, alias, name, tx.Now+overlap); err != nil {
+			return err
+		}
+		if err := tx.ForgetReplacedKeys(ctx, alias); err != nil {
+			return err
+		}
+		k = auth.APIKey{Name: name, Role: old.Role, Created: old.Created, Expires: old.Expires}
+		return e.addKey(ctx, tx, alias, &k, secret)
+	})
+	return k, secret, err
+}
+
+// RevokeKey ends a key with all its secrets at once. A tenant's last key of the role
+// all is a conflict unless evenLast is true: without one, no caller could make keys by
+// API.
+func (e *Engine) RevokeKey(ctx context.Context, alias core.TenantAlias, name string, evenLast bool) error {
+	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		k, err := currentKey(ctx, tx, alias, name)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.DeleteKey(ctx, alias, name); err != nil {
+			return err
+		}
+		tenant, err := tx.Tenant(ctx, alias)
+		if err != nil {
+			return err
+		}
+		if _, ok := tenant.Keys.Primary(tx.Now); !ok && k.Role == auth.RoleAll && !evenLast {
+			return &core.Error{
+				Code: core.CodeConflict, Field: "name",
+				Message: "the key " + name + " is the last one with the role all; create another one first, or rotate it",
+			}
+		}
+		return nil
+	})
+}
+
+// currentKey is a key by its newest secret, or a not-found error.
+func currentKey(ctx context.Context, tx *store.Tx, alias core.TenantAlias, name string) (auth.APIKey, error) {
+	tenant, err := tx.Tenant(ctx, alias)
+	if err != nil {
+		return auth.APIKey{}, err
+	}
+	for _, k := range tenant.Keys {
+		if k.Name == name && k.Replaced == 0 {
+			return k, nil
+		}
+	}
+	return auth.APIKey{}, core.NotFound("the tenant has no key " + name)
+}
+
+// countKeys counts the keys, each of which has one or two secrets.
+func countKeys(keys auth.APIKeys) (n int) {
+	for _, k := range keys {
+		if k.Replaced == 0 {
+			n++
+		}
+	}
+	return n
+}

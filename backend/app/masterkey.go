@@ -1,0 +1,109 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"kith/backend/store"
+	"kith/core/auth"
+	"kith/core/webhook"
+)
+
+// resealAtOnce is how many secrets are looked at in one transaction.
+const resealAtOnce = 100
+
+// secretKinds are all kinds of secrets that the database has, each with the place that
+// a secret of it is sealed for.
+var secretKinds = []struct {
+	store.SecretKind
+	place func(store.Secret) string
+}{
+	{store.APIKeySecrets, func(s store.Secret) string { return auth.KeyPlace(s.Tenant) }},
+	{store.EndpointSecrets, endpointPlace},
+	{store.OldEndpointSecrets, endpointPlace},
+	{store.GatewaySecrets, func(s store.Secret) string { return gatewayPlace(s.Tenant, s.Name) }},
+	{store.SigningSecrets, func(s store.Secret) string { return keyPlace(s.Name) }},
+}
+
+func endpointPlace(s store.Secret) string {
+	return secretPlace(webhook.Line{Tenant: s.Tenant, Endpoint: webhook.Endpoint(s.Name)})
+}
+
+// RotateMasterKey seals all secrets anew under the first key of the engine, which must
+// have all others that secrets are sealed under, and makes it the master key of the
+// database. Others go on meanwhile, if they have the keys too. It returns how many
+// secrets were sealed anew.
+//
+// What is sealed under the first key is left alone. So a rotation that was interrupted
+// goes on when it is run again, and one that is run again at the end brings in line what
+// processes sealed meanwhile that had not been restarted.
+func (e *Engine) RotateMasterKey(ctx context.Context) (resealed int, err error) {
+	if err := e.beginRotation(ctx); err != nil {
+		return 0, err
+	}
+	for _, kind := range secretKinds {
+		behind := store.Secret{}
+		for more := true; more; {
+			var n int
+			n, behind, more, err = e.reseal(ctx, kind.SecretKind, kind.place, behind)
+			resealed += n
+			if err != nil {
+				return resealed, err
+			}
+		}
+	}
+	return resealed, e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error { return tx.EndKeyRotation(ctx) })
+}
+
+// beginRotation notes which key replaces that of the database. The key of identities
+// stays what it is.
+func (e *Engine) beginRotation(ctx context.Context) error {
+	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		evidence, err := tx.KeyEvidence(ctx)
+		if err != nil || evidence.Fingerprint == e.Keys.Fingerprint() && evidence.Next == "" {
+			return err
+		}
+		var nonce [auth.NonceSize]byte
+		e.Entropy(nonce[:])
+		identity, err := e.Keys.SealIdentity(nonce)
+		if err != nil {
+			return err
+		}
+		return tx.BeginKeyRotation(ctx, e.Keys.Fingerprint(), identity)
+	})
+}
+
+// reseal seals the next secrets of a kind anew, and returns the last that it looked at.
+func (e *Engine) reseal(ctx context.Context, kind store.SecretKind, place func(store.Secret) string, behind store.Secret) (n int, last store.Secret, more bool, err error) {
+	first := e.Keys.First()
+	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		n = 0
+		secrets, err := tx.Secrets(ctx, kind, behind, resealAtOnce)
+		if err != nil || len(secrets) == 0 {
+			return err
+		}
+		last, more = secrets[len(secrets)-1], len(secrets) == resealAtOnce
+		for _, s := range secrets {
+			if s.Sealed == "" {
+				continue
+			}
+			if _, err := first.Open(place(s), s.Sealed); err == nil {
+				continue
+			}
+			plain, err := e.Keys.Open(place(s), s.Sealed)
+			if err != nil {
+				return fmt.Errorf("program: one of the %s of tenant %q does not open; give all master keys that were ever used: %w", kind.Name, s.Tenant, err)
+			}
+			sealed, err := e.seal(place(s), plain)
+			if err != nil {
+				return err
+			}
+			if err := tx.Reseal(ctx, kind, s, sealed); err != nil {
+				return err
+			}
+			n++
+		}
+		return nil
+	})
+	return n, last, more, err
+}

@@ -1,0 +1,142 @@
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/app"
+	"kith/core"
+	"kith/core/auth"
+	"kith/core/billing"
+	"kith/core/webhook"
+	"kith/core/wire"
+)
+
+// Every secret is sealed under the new key alone afterwards, also when the rotation was
+// interrupted and run again, and processes that have both keys serve meanwhile.
+func TestRotateMasterKey(t *testing.T) {
+	onOwnServer(t, func(t *testing.T, b bundle) {
+		old, next := keyring(t, "a"), keyring(t, "b")
+		both := ringOf(t, "a", "b")
+		_, err := b.DB.KeepKeyFingerprint(t.Context(), start, old.Fingerprint())
+		require.NoError(t, err)
+		var more []app.NewTenant
+		for i := range 120 {
+			more = append(more, aTenant(core.TenantAlias(fmt.Sprintf("%s-%d", b.tenant, i)), fmt.Sprintf("secret %d", i)))
+		}
+		require.NoError(t, b.CreateTenants(t.Context(), more...))
+		const endpoint = "https://shop.example/hook"
+		_, err = b.Subscribe(t.Context(), b.tenant, endpoint, "")
+		require.NoError(t, err)
+		_, err = b.RotateSecret(t.Context(), b.tenant, endpoint)
+		require.NoError(t, err)
+		require.NoError(t, b.EnsureSigningKey(t.Context()))
+		_, err = b.Connect(t.Context(), b.tenant, billing.Connection{MerchantID: "m", Keys: []billing.Key{{Public: "p", Private: "private"}}})
+		require.NoError(t, err)
+		b.identify(t, "gone")
+		require.NoError(t, b.DeleteUser(t.Context(), b.tenant, "gone", "u", app.DeleteOptions{DoNotTrack: true}))
+		token, err := b.SignToken(t.Context(), b.tenant, wire.Subject{Account: "anna", User: "u"}, start+core.Day)
+		require.NoError(t, err)
+
+		serves := func(keys auth.Keyring) error {
+			e := b.under(keys)
+			for _, tenant := range append(more, app.NewTenant{Alias: b.tenant}) {
+				if _, err := e.SignToken(t.Context(), tenant.Alias, wire.Subject{Account: "a", User: "u"}, start); err != nil {
+					return err
+				}
+			}
+			_, err := e.SigningKey(t.Context(), app.SigningKey{})
+			return err
+		}
+		evidence := func() (string, string) {
+			k, err := b.DB.KeyEvidence(t.Context())
+			require.NoError(t, err)
+			return k.Fingerprint, k.Next
+		}
+		rotation := b.under(ringOf(t, "b", "a").WithIdentity(old))
+
+		ctx, cancel := context.WithCancel(t.Context())
+		left := 110
+		rotation.Entropy = func(p []byte) {
+			if left--; left == 0 {
+				cancel()
+			}
+			b.Entropy(p)
+		}
+		_, err = rotation.RotateMasterKey(ctx)
+		require.Error(t, err)
+		fingerprint, replacedBy := evidence()
+		require.Equal(t, old.Fingerprint(), fingerprint)
+		require.Equal(t, next.Fingerprint(), replacedBy)
+		require.NoError(t, serves(both), "half of the secrets are under each key")
+		require.Error(t, serves(old))
+		require.Error(t, serves(next))
+
+		rotation.Entropy = b.Entropy
+		n, err := rotation.RotateMasterKey(t.Context())
+		require.NoError(t, err)
+		require.Less(t, n, len(more), "what was sealed anew is left alone")
+		require.Positive(t, n)
+		require.NoError(t, serves(next))
+		fingerprint, replacedBy = evidence()
+		require.Equal(t, next.Fingerprint(), fingerprint)
+		require.Empty(t, replacedBy)
+
+		// A process that still seals under the old key, and the run that makes up for it.
+		_, _, err = b.CreateKey(t.Context(), b.tenant, "late", auth.RoleTokens, 0)
+		require.NoError(t, err)
+		n, err = rotation.RotateMasterKey(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+
+		kept, err := b.DB.KeyEvidence(t.Context())
+		require.NoError(t, err)
+		identified, err := next.OpenIdentity(kept.Identity)
+		require.NoError(t, err)
+		after := b.under(identified)
+		_, err = after.Authenticate(t.Context(), b.tenant, "Bearer "+token, "")
+		require.NoError(t, err)
+		// The endpoint's two secrets, by a delivery that is begun.
+		require.NoError(t, after.TestSubscription(t.Context(), b.tenant, endpoint))
+		begun, err := after.BeginDeliveries(t.Context(), someSlots, webhook.Busy{})
+		require.NoError(t, err)
+		require.NotEmpty(t, begun)
+		require.Empty(t, begun[0].Fault)
+		require.Len(t, begun[0].Secrets, 2)
+		require.Equal(t, b.key, begun[0].APIKey)
+		connection, err := after.OpenConnection(t.Context(), b.tenant)
+		require.NoError(t, err)
+		require.Equal(t, "private", connection.Keys[0].Private)
+		// A user who must not be tracked is not.
+		require.Equal(t, old.Identity(b.tenant, "gone", "u"), after.Keys.Identity(b.tenant, "gone", "u"))
+		var refused *core.Error
+		_, err = after.Identify(t.Context(), b.tenant, identification("gone"))
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, "RS050", refused.RS)
+	})
+}
+
+// under is an engine on the same database with other master keys.
+func (b bundle) under(keys auth.Keyring) *app.Engine {
+	return &app.Engine{DB: b.DB, Keys: keys, Now: b.Now, Entropy: b.Entropy, Wake: func() {}, WakeJobs: func() {}}
+}
+
+// ringOf is a keyring of several keys.
+func ringOf(t testing.TB, digits ...string) auth.Keyring {
+	t.Helper()
+	text := ""
+	for i, d := range digits {
+		if i > 0 {
+			text += ","
+		}
+		for range 64 {
+			text += d
+		}
+	}
+	keys, err := auth.ParseKeyring(text)
+	require.NoError(t, err)
+	return keys
+}

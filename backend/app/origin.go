@@ -1,0 +1,62 @@
+package app
+
+import (
+	"context"
+	"strconv"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/origin"
+)
+
+// OriginAllowed reports whether pages of an origin, as the Origin header names
+// it, may call a tenant. A tenant that there is not allows none.
+func (e *Engine) OriginAllowed(ctx context.Context, tenant core.TenantAlias, header string) (bool, error) {
+	sites, err := e.DB.Sites(ctx, tenant)
+	return err == nil && origin.Allowed(header, sites), err
+}
+
+// Origins returns the origins that a tenant lists, in order.
+func (e *Engine) Origins(ctx context.Context, tenant core.TenantAlias) ([]origin.Origin, error) {
+	if _, err := e.DB.Tenant(ctx, tenant); err != nil {
+		return nil, err
+	}
+	return e.DB.Origins(ctx, tenant)
+}
+
+// AddOrigins lists origins, all of them or none; one that is listed stays so.
+func (e *Engine) AddOrigins(ctx context.Context, tenant core.TenantAlias, origins ...origin.Origin) error {
+	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		if _, err := tx.Tenant(ctx, tenant); err != nil {
+			return err
+		}
+		return listOrigins(ctx, tx, tenant, origins)
+	})
+}
+
+func listOrigins(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, origins []origin.Origin) error {
+	for _, o := range origins {
+		if _, err := tx.InsertOrigin(ctx, tenant, o); err != nil {
+			return err
+		}
+	}
+	listed, err := tx.Origins(ctx, tenant)
+	if err == nil && len(listed) > origin.MaxPerTenant {
+		err = core.Invalid("origin", "a tenant lists at most "+strconv.Itoa(origin.MaxPerTenant))
+	}
+	return err
+}
+
+// RemoveOrigin takes an origin off the list, or is a not-found error.
+func (e *Engine) RemoveOrigin(ctx context.Context, tenant core.TenantAlias, o origin.Origin) error {
+	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		if _, err := tx.Tenant(ctx, tenant); err != nil {
+			return err
+		}
+		removed, err := tx.DeleteOrigin(ctx, tenant, o)
+		if err == nil && !removed {
+			err = core.NotFound("this origin is not listed; the origin of a landing page leaves with it")
+		}
+		return err
+	})
+}

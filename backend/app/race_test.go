@@ -1,0 +1,289 @@
+package app_test
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/app"
+	"kith/core"
+	"kith/core/event"
+	"kith/core/referral"
+	"kith/core/reward"
+)
+
+const callers = 64
+
+// together makes the calls at once and returns their errors.
+func together(call func(i int) error) []error {
+	done, errs := make(chan error), make([]error, callers)
+	for i := range callers {
+		go func() { done <- call(i) }()
+	}
+	for i := range errs {
+		errs[i] = <-done
+	}
+	return errs
+}
+
+func TestSyncAccount_FirstPaidOfManyConvertsOnce(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"))
+		for _, err := range together(func(int) error {
+			_, err := b.SyncAccount(t.Context(), b.tenant, update("friend", referral.Paid, ""))
+			return err
+		}) {
+			require.NoError(t, err)
+		}
+		require.Equal(t, referral.Converted, b.state(t, "friend"))
+		require.Equal(t, map[reward.Source]int{reward.Referred: 1}, b.rewards(t, "friend"))
+		require.Equal(t, map[reward.Source]int{reward.FriendSignup: 1}, b.rewards(t, "anna"))
+	})
+}
+
+func TestSyncAccount_OneOfManyCodesCounts(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		var codes []referral.UserCode
+		for i := range callers {
+			codes = append(codes, referral.UserCode{Program: core.ClassicProgram, Code: core.ReferralCode("CODE" + strconv.Itoa(i))})
+		}
+		b.identify(t, "anna", func(in *app.Identification) { in.Update.Codes = codes })
+		for _, err := range together(func(i int) error {
+			_, err := b.SyncAccount(t.Context(), b.tenant, update("friend", "", codes[i].Code))
+			return err
+		}) {
+			require.NoError(t, err)
+		}
+		ref := b.referral(t, "friend")
+		rules := map[referral.Rule]int{}
+		for _, d := range b.decisions(t, "friend") {
+			rules[d.Rule]++
+			if d.Accepted {
+				require.Equal(t, ref.Code, d.Code)
+			}
+		}
+		require.Equal(t, map[referral.Rule]int{referral.RuleFirstCode: 1, referral.RuleAlreadyReferred: callers - 1}, rules)
+	})
+}
+
+// Identifications of one user with the same cookie, and PAID among them.
+func TestIdentify_ManyAtOnceMakeOneUserAndOneReferral(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		created := make(chan bool, callers)
+		for _, err := range together(func(i int) error {
+			change := []func(*app.Identification){b.cookie("ANNA10")}
+			if i%2 == 0 {
+				change = append(change, paid)
+			}
+			out, err := b.Identify(t.Context(), b.tenant, identification("friend", change...))
+			created <- out.Created
+			return err
+		}) {
+			require.NoError(t, err)
+		}
+		news := 0
+		for range callers {
+			if <-created {
+				news++
+			}
+		}
+		require.Equal(t, 1, news)
+		require.Equal(t, referral.Converted, b.state(t, "friend"))
+		require.Equal(t, map[reward.Source]int{reward.Referred: 1}, b.rewards(t, "friend"))
+		require.Equal(t, map[reward.Source]int{reward.FriendSignup: 1}, b.rewards(t, "anna"))
+		user, err := b.User(t.Context(), b.tenant, "friend", "u")
+		require.NoError(t, err)
+		require.Len(t, user.User.Codes, 1)
+	})
+}
+
+func TestIdentify_OneOfManyCreates(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		requireOneWins(t, together(func(int) error {
+			_, err := b.Identify(t.Context(), b.tenant, identification("friend", func(in *app.Identification) { in.Create = true }))
+			return err
+		}), &core.Error{Code: core.CodeConflict, RS: "RS048", Message: "this user exists already"})
+	})
+}
+
+func TestIdentify_OneOfManyGetsTheCode(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		requireOneWins(t, together(func(i int) error {
+			_, err := b.Identify(t.Context(), b.tenant, identification(fmt.Sprint("friend", i), func(in *app.Identification) {
+				in.Update.Codes = []referral.UserCode{{Program: core.ClassicProgram, Code: "WANTED"}}
+			}))
+			return err
+		}), &core.Error{Code: core.CodeConflict, Field: "referralCodes.classic", Message: "this code belongs to another user"})
+	})
+}
+
+func TestLogEvents_OneOfManySendersOfAKey(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		requireOneWins(t, together(func(int) error {
+			_, err := b.LogEvents(t.Context(), b.keyHolder(t), event.Batch{Account: "anna", User: "u", Key: "the-one-key", Events: []event.Event{{Key: "k"}}})
+			return err
+		}), event.Duplicate())
+		require.Equal(t, int64(1), b.woken.Load(), "the worker is called for what was taken in")
+	})
+}
+
+func requireOneWins(t *testing.T, errs []error, others *core.Error) {
+	t.Helper()
+	won := 0
+	for _, err := range errs {
+		var known *core.Error
+		switch {
+		case err == nil:
+			won++
+		case errors.As(err, &known):
+			require.Equal(t, others, known)
+		default:
+			require.NoError(t, err)
+		}
+	}
+	require.Equal(t, 1, won)
+}
+
+// Of 64 senders who each want 70 of the same 1000, 14 get it: the balance is
+// never overdrawn, and each redemption is in the ledger.
+func TestRedeemReward_ManyAtOnceNeverOverdraw(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		r := b.reward(t, points("anna", 1000))
+		requireSome(t, 14, together(func(int) error {
+			_, err := b.RedeemReward(t.Context(), b.tenant, r.ID, 70, "POINT")
+			return err
+		}))
+		after := b.stored(t, r.ID)
+		require.Equal(t, int64(20), after.Left())
+		require.Len(t, after.Redemptions, 14)
+		for _, part := range after.Redemptions {
+			require.Equal(t, int64(70), part.Amount)
+		}
+	})
+}
+
+// The same over rewards of two users, redeemed by the account, by a user and by
+// the reward.
+func TestRedeemCredit_ManyAtOnceNeverOverdraw(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		_, err := b.Identify(t.Context(), b.tenant, app.Identification{Update: referral.UserUpdate{Account: "anna", ID: "v"}})
+		require.NoError(t, err)
+		var rewards []reward.Reward
+		for i := range 6 {
+			rewards = append(rewards, b.reward(t, points("anna", 300, func(g *reward.Grant) {
+				g.User, g.Expires = core.UserID("uv"[i%2:i%2+1]), start+core.Time(100-i)
+			})))
+		}
+		redeemed := make(chan int64, callers)
+		for _, err := range together(func(i int) error {
+			draw := []reward.Draw{{Account: "anna"}, {Account: "anna", User: "u"}, {Reward: rewards[i%6].ID}}[i%3]
+			draw.Unit, draw.Amount = "POINT", int64(50+i%7)
+			done, err := b.Redeem(t.Context(), b.tenant, draw)
+			redeemed <- done.Redeemed
+			return err
+		}) {
+			require.True(t, err == nil || codeOf(err) == core.CodeInvalid, err)
+		}
+		var answered, stored, parts int64
+		for range callers {
+			answered += <-redeemed
+		}
+		for _, r := range rewards {
+			r = b.stored(t, r.ID)
+			require.GreaterOrEqual(t, r.Left(), int64(0))
+			stored += r.Sums.Redeemed
+			for _, part := range r.Redemptions {
+				parts += part.Amount
+			}
+		}
+		require.Equal(t, answered, stored)
+		require.Equal(t, stored, parts)
+		require.Greater(t, stored, int64(1800-57*2), "nearly all was wanted")
+	})
+}
+
+func TestRedeem_OneOfManySendersOfAKey(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		r := b.reward(t, points("anna", 1000))
+		requireOneWins(t, together(func(int) error {
+			_, err := b.Redeem(t.Context(), b.tenant, reward.Draw{Account: "anna", Unit: "POINT", Amount: 10, Key: "the-one-key"})
+			return err
+		}), reward.KeyUsed())
+		require.Equal(t, int64(990), b.stored(t, r.ID).Left())
+	})
+}
+
+// What is redeemed and what is cancelled never add up to more than there was,
+// whichever comes first; of 64 cancellations one does it.
+func TestCancelReward_AgainstRedemptions(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		r := b.reward(t, points("anna", 1000))
+		cancelled := make(chan bool, callers)
+		for _, err := range together(func(i int) error {
+			if i%2 == 0 {
+				_, err := b.RedeemReward(t.Context(), b.tenant, r.ID, 10, "POINT")
+				return err
+			}
+			_, err := b.CancelReward(t.Context(), b.tenant, r.ID)
+			cancelled <- err == nil
+			return err
+		}) {
+			require.True(t, err == nil || codeOf(err) == core.CodeInvalid, err)
+		}
+		won := 0
+		for range callers / 2 {
+			if <-cancelled {
+				won++
+			}
+		}
+		require.Equal(t, 1, won)
+		after := b.stored(t, r.ID)
+		require.Equal(t, reward.StatusCancelled, after.Status(b.Now()))
+		require.Equal(t, int64(1000), after.Sums.Redeemed+after.Sums.Cancelled)
+		require.Equal(t, after.Sums.Redeemed, 10*int64(len(after.Redemptions)))
+	})
+}
+
+// Workers of several backends settle each date once.
+func TestSettleRewards_ByManyAtOnce(t *testing.T) {
+	onOwnServer(t, func(t *testing.T, b bundle) {
+		line := b.subscribe(t, hook)
+		var ids []string
+		for range 50 {
+			ids = append(ids, b.reward(t, points("anna", 10, func(g *reward.Grant) { g.Scheduled = start + core.Hour })).ID)
+		}
+		b.pass(core.Hour)
+		for _, err := range together(func(int) error {
+			_, err := b.SettleRewards(t.Context())
+			return err
+		}) {
+			require.NoError(t, err)
+		}
+		created := map[string]int{}
+		for _, told := range b.told(t, line) {
+			if id, ok := strings.CutPrefix(told, "created "); ok {
+				created[id]++
+			}
+		}
+		for _, id := range ids {
+			require.Equal(t, 1, created[id])
+		}
+	})
+}
+
+func requireSome(t *testing.T, want int, errs []error) {
+	t.Helper()
+	got := 0
+	for _, err := range errs {
+		if err == nil {
+			got++
+			continue
+		}
+		require.Equal(t, core.CodeInvalid, codeOf(err), err)
+	}
+	require.Equal(t, want, got)
+}

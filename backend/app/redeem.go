@@ -1,0 +1,143 @@
+package app
+
+import (
+	"context"
+	"errors"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/reward"
+)
+
+// RedeemReward redeems an amount of one credit. More than is available is an
+// error about "amount", another unit than the reward's one about "unit".
+func (e *Engine) RedeemReward(ctx context.Context, tenant core.TenantAlias, id string, amount int64, unit string) (reward.Redemption, error) {
+	return e.Redeem(ctx, tenant, reward.Draw{Reward: id, Unit: unit, Amount: amount})
+}
+
+// RedeemCredit redeems credit of a user, or of all users of an account when user
+// is empty: what expires first goes first. More than is available is an error
+// about "amount".
+func (e *Engine) RedeemCredit(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID, unit string, amount int64) (reward.Redemption, error) {
+	return e.Redeem(ctx, tenant, reward.Draw{Account: account, User: user, Unit: unit, Amount: amount})
+}
+
+// Redeem makes a draw, at most once for its key: one that was used within 24
+// hours is a conflict, and nothing is redeemed again.
+func (e *Engine) Redeem(ctx context.Context, tenant core.TenantAlias, d reward.Draw) (done reward.Redemption, err error) {
+	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		drawn, err := e.RedeemWithin(ctx, tx, tenant, []reward.Draw{d})
+		if err != nil {
+			return err
+		}
+		done = drawn[0].Redemption
+		return drawn[0].Refused
+	})
+	return done, err
+}
+
+// Drawn is what became of one draw.
+type Drawn struct {
+	reward.Redemption
+	// Refused says why nothing was redeemed, or is nil. It is for the caller.
+	Refused error
+}
+
+// RedeemWithin makes draws within a transaction, in their order. A draw that is
+// refused changes nothing and does not stop the others; the error is a fault of
+// ours. Draws that share no account are made together, whatever their number.
+func (e *Engine) RedeemWithin(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draws []reward.Draw) ([]Drawn, error) {
+	drawn := make([]Drawn, 0, len(draws))
+	for len(draws) > 0 {
+		n := independent(draws)
+		some, err := e.redeemTogether(ctx, tx, tenant, draws[:n])
+		if err != nil {
+			return nil, err
+		}
+		drawn, draws = append(drawn, some...), draws[n:]
+	}
+	return drawn, nil
+}
+
+// independent is how many draws from the first on take from different accounts
+// and have different keys. A draw from one reward, whose account is not known
+// yet, goes alone.
+func independent(draws []reward.Draw) int {
+	accounts, keys := map[core.AccountID]bool{}, map[core.IdempotencyKey]bool{}
+	for i, d := range draws {
+		switch {
+		case d.Reward != "":
+			return max(i, 1)
+		case accounts[d.Account] || d.Key != "" && keys[d.Key]:
+			return i
+		}
+		accounts[d.Account], keys[d.Key] = true, true
+	}
+	return len(draws)
+}
+
+func (e *Engine) redeemTogether(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draws []reward.Draw) ([]Drawn, error) {
+	from, err := e.drawable(ctx, tx, tenant, draws)
+	if err != nil {
+		return nil, err
+	}
+	drawn, steps := make([]Drawn, len(draws)), []step(nil)
+	for i, d := range draws {
+		taken, err := drawOne(ctx, tx, tenant, d, from[i])
+		if refused(err) {
+			drawn[i].Refused = err
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, taken...)
+		drawn[i].Redemption = reward.Redemption{Redeemed: d.Amount, Available: from[i].Available - d.Amount, Unit: d.Unit}
+	}
+	return drawn, e.record(ctx, tx, tenant, steps)
+}
+
+// drawable returns what each draw may take from. One reward is what a draw of it
+// may take from, whatever it is: see drawOne.
+func (e *Engine) drawable(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draws []reward.Draw) ([]store.Drawable, error) {
+	if draws[0].Reward == "" {
+		return tx.Drawable(ctx, tenant, draws)
+	}
+	r, err := tx.BareReward(ctx, tenant, draws[0].Reward)
+	if isNotFound(err) {
+		return make([]store.Drawable, 1), nil
+	}
+	return []store.Drawable{{Credits: []reward.Reward{r}, Available: r.Available(tx.Now)}}, err
+}
+
+// drawOne decides about one draw.
+func drawOne(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, d reward.Draw, from store.Drawable) ([]step, error) {
+	if d.Key != "" {
+		used, err := tx.RedeemKeyUsed(ctx, tenant, d.Key, tx.Now-reward.KeyLife)
+		if err == nil && used {
+			err = reward.KeyUsed()
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if d.Reward == "" {
+		after, entries, err := d.Spread(from.Credits, from.Available, tx.Now)
+		var steps []step
+		for i := range after {
+			steps = append(steps, step{from.Credits[i], after[i], entries[i : i+1]})
+		}
+		return steps, err
+	}
+	if len(from.Credits) == 0 {
+		return nil, store.UnknownReward()
+	}
+	after, entry, err := d.Of(from.Credits[0], tx.Now)
+	return []step{{from.Credits[0], after, []reward.Entry{entry}}}, err
+}
+
+// refused reports whether an error is for the caller, and none of ours.
+func refused(err error) bool {
+	var e *core.Error
+	return errors.As(err, &e) && e.Code != core.CodeInternal
+}

@@ -1,0 +1,461 @@
+package app_test
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/app"
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/referral"
+	"kith/core/reward"
+	"kith/core/webhook"
+)
+
+// points is a grant of points to the user "u" of an account.
+func points(account string, amount int64, change ...func(*reward.Grant)) reward.Grant {
+	g := reward.Grant{
+		Account: core.AccountID(account), User: "u", Source: reward.Manual,
+		Offer: reward.Offer{Kind: reward.Credit, Amount: amount, Unit: "POINT"},
+	}
+	for _, c := range change {
+		c(&g)
+	}
+	return g
+}
+
+func (b bundle) reward(t testing.TB, g reward.Grant) reward.Reward {
+	t.Helper()
+	r, err := b.CreateReward(t.Context(), b.tenant, g)
+	require.NoError(t, err)
+	return r
+}
+
+// stored is a reward as it is now.
+func (b bundle) stored(t testing.TB, id string) reward.Reward {
+	t.Helper()
+	r, err := b.Reward(t.Context(), b.tenant, id)
+	require.NoError(t, err)
+	return r
+}
+
+func (b bundle) settle(t testing.TB) (settled int) {
+	t.Helper()
+	for {
+		n, err := b.SettleRewards(t.Context())
+		require.NoError(t, err)
+		if n == 0 {
+			return settled
+		}
+		settled += n
+	}
+}
+
+// told are the events of rewards that the tenant's systems got since they were
+// last asked, as "reward.created ID" or "account/user 5 POINT".
+func (b bundle) told(t testing.TB, line webhook.Line) (told []string) {
+	t.Helper()
+	var leased []store.Leased
+	require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) (err error) {
+		leased, err = tx.LeaseWebhooks(t.Context(), line, 1000, b.Now()+core.Day)
+		return err
+	}))
+	for _, l := range leased {
+		var data struct {
+			ID, UserID, AccountID, Unit string
+			AvailableValue              json.Number
+			ResourceVersion             int64
+		}
+		require.NoError(t, json.Unmarshal([]byte(l.Data), &data))
+		switch l.Type {
+		case webhook.RewardCreated:
+			told = append(told, "created "+data.ID)
+		case webhook.RewardBalanceChanged:
+			require.Positive(t, data.ResourceVersion)
+			told = append(told, data.AccountID+"/"+data.UserID+" "+data.AvailableValue.String()+" "+data.Unit)
+		}
+	}
+	slices.Sort(told)
+	return told
+}
+
+func TestCreateReward(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		r := b.reward(t, points("anna", 500))
+		require.Equal(t, reward.Reward{
+			ID: r.ID, Account: "anna", User: "u", Source: reward.Manual, Cancellable: true, Created: start, Given: start,
+			Offer: reward.Offer{Kind: reward.Credit, Amount: 500, Unit: "POINT"},
+		}, r)
+		require.Equal(t, r, b.stored(t, r.ID))
+		_, err := b.CreateReward(t.Context(), b.tenant, points("nobody", 500))
+		require.Equal(t, core.CodeNotFound, codeOf(err))
+		_, err = b.CreateReward(t.Context(), b.tenant, points("anna", 0))
+		require.Equal(t, core.Invalid("assignedCredit", "must be 1 to 1000000000000"), err)
+		_, err = b.CreateReward(t.Context(), b.tenant, points("anna", 5, func(g *reward.Grant) { g.Expires = start }))
+		require.Equal(t, core.Invalid("dateExpires", "must be later than now and than dateScheduledFor, in epoch milliseconds"), err)
+		_, err = b.Reward(t.Context(), "nobody", r.ID)
+		require.Equal(t, core.CodeNotFound, codeOf(err))
+		require.Equal(t, map[reward.Source]int{reward.Manual: 1}, b.rewards(t, "anna"))
+	})
+}
+
+func codeOf(err error) core.Code {
+	var e *core.Error
+	if !errors.As(err, &e) {
+		return core.CodeInternal
+	}
+	return e.Code
+}
+
+// From scheduled to available to partly redeemed to expired: the status is never
+// late, and the ledger and the events follow.
+func TestReward_Life(t *testing.T) {
+	onOwnServer(t, func(t *testing.T, b bundle) {
+		line := b.subscribe(t, hook)
+		r := b.reward(t, points("anna", 500, func(g *reward.Grant) { g.Scheduled, g.Expires = start+core.Hour, start+core.Day }))
+		require.Equal(t, reward.StatusPending, r.Status(b.Now()))
+		require.Empty(t, b.told(t, line), "it is not given yet")
+		require.Zero(t, b.settle(t))
+		_, err := b.RedeemReward(t.Context(), b.tenant, r.ID, 1, "POINT")
+		require.Equal(t, core.Invalid("id", "the reward is PENDING, so nothing of it can be redeemed"), err)
+
+		b.pass(core.Hour)
+		require.False(t, b.stored(t, r.ID).Pending, "before the ledger knows")
+		done, err := b.RedeemReward(t.Context(), b.tenant, r.ID, 200, "POINT")
+		require.NoError(t, err)
+		require.Equal(t, reward.Redemption{Redeemed: 200, Available: 300, Unit: "POINT"}, done)
+		require.Equal(t, 1, b.settle(t))
+		require.Equal(t, []string{"anna/u 300 POINT", "created " + r.ID}, b.told(t, line))
+		require.Equal(t, reward.StatusAvailable, b.stored(t, r.ID).Status(b.Now()))
+
+		b.pass(core.Day - core.Hour)
+		expired := b.stored(t, r.ID)
+		require.Equal(t, int64(300), expired.Sums.Expired, "before the ledger knows")
+		require.Equal(t, reward.StatusExpired, expired.Status(b.Now()))
+		_, err = b.RedeemCredit(t.Context(), b.tenant, "anna", "u", "POINT", 1)
+		require.Equal(t, core.Invalid("amount", "is more than the 0 POINT that are available"), err)
+		require.Equal(t, 1, b.settle(t))
+		require.Equal(t, []string{"anna/u 0 POINT"}, b.told(t, line))
+		require.Zero(t, b.settle(t))
+		require.Equal(t, expired, b.stored(t, r.ID))
+	})
+}
+
+// While the worker was away, a reward was given and ended.
+func TestSettleRewards_BothDatesAtOnce(t *testing.T) {
+	onOwnServer(t, func(t *testing.T, b bundle) {
+		line := b.subscribe(t, hook)
+		r := b.reward(t, points("anna", 500, func(g *reward.Grant) { g.Scheduled, g.Expires = start+core.Hour, start+core.Day }))
+		b.pass(2 * core.Day)
+		require.Equal(t, 2, b.settle(t))
+		require.Equal(t, []string{"anna/u 0 POINT", "anna/u 0 POINT", "created " + r.ID}, b.told(t, line))
+	})
+}
+
+// More than a batch, of several tenants' worth of users.
+func TestSettleRewards_InBatches(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	const n = 450
+	for range n {
+		b.reward(t, points("anna", 5, func(g *reward.Grant) { g.Expires = start + core.Hour }))
+	}
+	b.pass(core.Hour)
+	require.Equal(t, n, b.settle(t))
+	balances, err := b.Balances(t.Context(), b.tenant, "anna", "", "")
+	require.NoError(t, err)
+	require.Equal(t, []reward.Balance{{Kind: reward.Credit, Unit: "POINT", Count: n, Expired: 5 * n}}, balances)
+}
+
+func TestCancelReward(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		line := b.subscribe(t, hook)
+		r := b.reward(t, points("anna", 500))
+		b.told(t, line)
+		_, err := b.RedeemReward(t.Context(), b.tenant, r.ID, 200, "POINT")
+		require.NoError(t, err)
+		require.Equal(t, []string{"anna/u 300 POINT"}, b.told(t, line))
+		b.pass(5)
+		cancelled, err := b.CancelReward(t.Context(), b.tenant, r.ID)
+		require.NoError(t, err)
+		require.Equal(t, reward.Sums{Redeemed: 200, Cancelled: 300}, cancelled.Sums)
+		require.Equal(t, start+5, cancelled.Cancelled)
+		require.Len(t, cancelled.Redemptions, 1)
+		require.Equal(t, []string{"anna/u 0 POINT"}, b.told(t, line))
+
+		_, err = b.CancelReward(t.Context(), b.tenant, r.ID)
+		require.Equal(t, core.Invalid("id", "the reward is CANCELLED, so it cannot be cancelled"), err)
+		fixed := b.reward(t, points("anna", 500, func(g *reward.Grant) { g.Fixed = true }))
+		_, err = b.CancelReward(t.Context(), b.tenant, fixed.ID)
+		require.Equal(t, core.Invalid("id", "the reward is not cancellable"), err)
+		_, err = b.CancelReward(t.Context(), b.tenant, "nothing")
+		require.Equal(t, core.NotFound("there is no such reward"), err)
+	})
+}
+
+func TestSetRewardStatus(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		line := b.subscribe(t, hook)
+		r := b.reward(t, points("anna", 500, func(g *reward.Grant) { g.Held = true }))
+		require.Empty(t, b.told(t, line))
+		for _, step := range []struct {
+			to   reward.Status
+			told []string
+		}{
+			{reward.StatusAvailable, []string{"anna/u 500 POINT", "created " + r.ID}},
+			{reward.StatusPending, []string{"anna/u 0 POINT"}},
+			{reward.StatusAvailable, []string{"anna/u 500 POINT"}},
+			{reward.StatusAvailable, nil},
+			{reward.StatusRedeemed, []string{"anna/u 0 POINT"}},
+		} {
+			b.pass(1)
+			r, err := b.SetRewardStatus(t.Context(), b.tenant, r.ID, step.to)
+			require.NoError(t, err)
+			require.Equal(t, step.to, r.Status(b.Now()))
+			require.Equal(t, step.told, b.told(t, line), step.to)
+		}
+		_, err := b.SetRewardStatus(t.Context(), b.tenant, r.ID, reward.StatusCancelled)
+		require.Equal(t, core.Invalid("id", "the reward is REDEEMED, so it cannot be cancelled"), err)
+	})
+}
+
+// A hold keeps a referral's rewards pending, a release gives them, and a denial
+// takes them back until it is taken back itself.
+func TestModerateRewards(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		line := b.subscribe(t, hook)
+		b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"), paid)
+		ref := b.referral(t, "friend")
+		b.told(t, line)
+		moderate := func(m reward.Moderation) {
+			b.pass(1)
+			require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) error {
+				return b.ModerateRewards(t.Context(), tx, b.tenant, ref.ID, reward.FriendSignup, m)
+			}))
+		}
+		status := func() reward.Status { return b.referral(t, "friend").ReferrerReward.Status(b.Now()) }
+		moderate(reward.ModerationPending)
+		require.Equal(t, reward.StatusPending, status())
+		require.Equal(t, []string{"anna/u 0 CENTS"}, b.told(t, line))
+		moderate(reward.ModerationApproved)
+		require.Equal(t, reward.StatusAvailable, status())
+		require.Equal(t, []string{"anna/u 1000 CENTS"}, b.told(t, line))
+		moderate(reward.ModerationDenied)
+		require.Equal(t, reward.StatusCancelled, status())
+		require.Equal(t, []string{"anna/u 0 CENTS"}, b.told(t, line))
+		moderate(reward.ModerationApproved)
+		require.Equal(t, reward.StatusAvailable, status(), "and what was taken back is given back")
+		require.Equal(t, []string{"anna/u 1000 CENTS"}, b.told(t, line))
+		require.Equal(t, reward.StatusAvailable, b.referral(t, "friend").ReferredReward.Status(b.Now()), "the other side")
+	})
+}
+
+// What expires first goes first, and of what expires together what was given
+// first; other units and users are left alone.
+func TestRedeemCredit_Order(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		_, err := b.Identify(t.Context(), b.tenant, app.Identification{Update: referral.UserUpdate{Account: "anna", ID: "v"}})
+		require.NoError(t, err)
+		expires := func(at core.Time) func(*reward.Grant) { return func(g *reward.Grant) { g.Expires = at } }
+		ever := b.reward(t, points("anna", 100))
+		b.pass(1)
+		late := b.reward(t, points("anna", 100, expires(start+core.Day)))
+		soon := b.reward(t, points("anna", 100, expires(start+core.Hour)))
+		b.pass(1)
+		later := b.reward(t, points("anna", 100, expires(start+core.Day)))
+		other := b.reward(t, points("anna", 100, func(g *reward.Grant) { g.Offer.Unit = "CENTS" }))
+		second := b.reward(t, points("anna", 100, func(g *reward.Grant) { g.User = "v" }))
+		left := func() (left []int64) {
+			for _, r := range []reward.Reward{soon, late, later, ever, other, second} {
+				left = append(left, b.stored(t, r.ID).Left())
+			}
+			return left
+		}
+		done, err := b.RedeemCredit(t.Context(), b.tenant, "anna", "u", "POINT", 250)
+		require.NoError(t, err)
+		require.Equal(t, reward.Redemption{Redeemed: 250, Available: 150, Unit: "POINT"}, done)
+		require.Equal(t, []int64{0, 0, 50, 100, 100, 100}, left())
+		done, err = b.RedeemCredit(t.Context(), b.tenant, "anna", "", "POINT", 200)
+		require.NoError(t, err)
+		require.Equal(t, reward.Redemption{Redeemed: 200, Available: 50, Unit: "POINT"}, done)
+		require.Equal(t, []int64{0, 0, 0, 0, 100, 50}, left(), "all users of the account")
+		_, err = b.RedeemCredit(t.Context(), b.tenant, "anna", "u", "POINT", 1)
+		require.Equal(t, core.Invalid("amount", "is more than the 0 POINT that are available"), err)
+		_, err = b.RedeemCredit(t.Context(), b.tenant, "anna", "", "POINT", 51)
+		require.Equal(t, core.Invalid("amount", "is more than the 50 POINT that are available"), err)
+		require.Equal(t, []int64{0, 0, 0, 0, 100, 50}, left(), "what is refused takes nothing")
+	})
+}
+
+func TestRedeemReward_Refused(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	r := b.reward(t, points("anna", 100))
+	percent := b.reward(t, points("anna", 0, func(g *reward.Grant) { g.Offer = reward.Offer{Kind: reward.PercentDiscount, Percent: 1000} }))
+	for want, call := range map[*core.Error]func() error{
+		core.Invalid("amount", "is more than the 100 POINT that are available"): func() error {
+			_, err := b.RedeemReward(t.Context(), b.tenant, r.ID, 101, "POINT")
+			return err
+		},
+		core.Invalid("unit", "the reward is in POINT"): func() error {
+			_, err := b.RedeemReward(t.Context(), b.tenant, r.ID, 1, "CENTS")
+			return err
+		},
+		core.Invalid("id", "the reward is a PCT_DISCOUNT; only CREDIT can be redeemed"): func() error {
+			_, err := b.RedeemReward(t.Context(), b.tenant, percent.ID, 1, "%")
+			return err
+		},
+		core.NotFound("there is no such reward"): func() error {
+			_, err := b.RedeemReward(t.Context(), b.tenant, "nothing", 1, "POINT")
+			return err
+		},
+	} {
+		require.Equal(t, want, call())
+	}
+	require.Equal(t, int64(100), b.stored(t, r.ID).Left())
+}
+
+// A key blocks for a day, over all ways to redeem.
+func TestRedeem_KeyLivesADay(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		r := b.reward(t, points("anna", 100))
+		one, many := reward.Draw{Reward: r.ID, Unit: "POINT", Amount: 10, Key: "invoice-7"}, reward.Draw{Account: "anna", Unit: "POINT", Amount: 10, Key: "invoice-7"}
+		_, err := b.Redeem(t.Context(), b.tenant, one)
+		require.NoError(t, err)
+		b.pass(core.Day)
+		for _, d := range []reward.Draw{one, many} {
+			_, err = b.Redeem(t.Context(), b.tenant, d)
+			require.Equal(t, reward.KeyUsed(), err)
+		}
+		b.pass(1)
+		_, err = b.Redeem(t.Context(), b.tenant, many)
+		require.NoError(t, err)
+		require.Equal(t, int64(80), b.stored(t, r.ID).Left())
+	})
+}
+
+// Draws of one transaction, as an import makes them: each sees what those before
+// it left, and one that is refused stops no other.
+func TestRedeemWithin(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		line := b.subscribe(t, hook)
+		one := b.reward(t, points("anna", 100))
+		b.pass(1)
+		b.reward(t, points("anna", 100))
+		b.reward(t, points("bert", 100))
+		b.told(t, line)
+		draws := []reward.Draw{
+			{Account: "anna", User: "u", Unit: "POINT", Amount: 60, Key: "line-one"},
+			{Account: "bert", User: "u", Unit: "POINT", Amount: 101},
+			{Account: "nobody", User: "u", Unit: "POINT", Amount: 1},
+			{Account: "anna", Unit: "POINT", Amount: 60},
+			{Account: "bert", Unit: "POINT", Amount: 5, Key: "line-one"},
+			{Reward: one.ID, Unit: "POINT", Amount: 1},
+			{Account: "bert", User: "u", Unit: "POINT", Amount: 100},
+			{Account: "anna", Unit: "POINT", Amount: 81},
+			{Account: "anna", Unit: "POINT", Amount: 80},
+		}
+		var drawn []app.Drawn
+		require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) (err error) {
+			drawn, err = b.RedeemWithin(t.Context(), tx, b.tenant, draws)
+			return err
+		}))
+		done := func(redeemed, available int64) app.Drawn {
+			return app.Drawn{Redemption: reward.Redemption{Redeemed: redeemed, Available: available, Unit: "POINT"}}
+		}
+		short := func(available string) app.Drawn {
+			return app.Drawn{Refused: core.Invalid("amount", "is more than the "+available+" POINT that are available")}
+		}
+		require.Equal(t, []app.Drawn{
+			done(60, 140), short("100"), short("0"), done(60, 80), {Refused: reward.KeyUsed()},
+			{Refused: core.Invalid("id", "the reward is REDEEMED, so nothing of it can be redeemed")}, done(100, 0), short("80"), done(80, 0),
+		}, drawn)
+		require.Equal(t, []string{"anna/u 0 POINT", "anna/u 140 POINT", "anna/u 80 POINT", "bert/u 0 POINT"}, b.told(t, line))
+	})
+}
+
+func TestRewards_Events(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		line := b.subscribe(t, hook)
+		credit := b.reward(t, points("anna", 500))
+		require.Equal(t, []string{"anna/u 500 POINT", "created " + credit.ID}, b.told(t, line))
+		b.pass(1)
+		percent := b.reward(t, points("anna", 0, func(g *reward.Grant) { g.Offer = reward.Offer{Kind: reward.PercentDiscount, Percent: 1250} }))
+		require.Equal(t, []string{"anna/u 12.5 %", "created " + percent.ID}, b.told(t, line))
+		b.pass(1)
+		tank := b.reward(t, points("anna", 500, func(g *reward.Grant) {
+			g.Offer.Kind, g.FuelTankCode, g.FuelTankType = reward.FuelTank, "C", reward.Credit
+		}))
+		require.Equal(t, []string{"created " + tank.ID}, b.told(t, line), "a code is no balance")
+		b.pass(1)
+		b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"), paid)
+		ref := b.referral(t, "friend")
+		require.ElementsMatch(t, []string{
+			"anna/u 1000 CENTS", "friend/u 10 %", "created " + ref.ReferrerReward.ID, "created " + ref.ReferredReward.ID,
+		}, b.told(t, line))
+		_, err := b.RedeemReward(t.Context(), b.tenant, credit.ID, 501, "POINT")
+		require.Error(t, err)
+		require.Empty(t, b.told(t, line), "nothing happened")
+	})
+}
+
+func TestBalances(t *testing.T) {
+	onOwnServer(t, func(t *testing.T, b bundle) {
+		give := func(amount int64, change ...func(*reward.Grant)) string {
+			return b.reward(t, points("anna", amount, change...)).ID
+		}
+		percent := func(percent reward.BasisPoints, source reward.Source) {
+			give(0, func(g *reward.Grant) {
+				g.Offer, g.Source = reward.Offer{Kind: reward.PercentDiscount, Percent: percent}, source
+			})
+		}
+		give(1)
+		_, err := b.RedeemReward(t.Context(), b.tenant, give(20), 15, "POINT")
+		require.NoError(t, err)
+		_, err = b.RedeemReward(t.Context(), b.tenant, give(300), 100, "POINT")
+		require.NoError(t, err)
+		cancelled := give(4000)
+		_, err = b.RedeemReward(t.Context(), b.tenant, cancelled, 1000, "POINT")
+		require.NoError(t, err)
+		_, err = b.CancelReward(t.Context(), b.tenant, cancelled)
+		require.NoError(t, err)
+		give(50000, func(g *reward.Grant) { g.Held = true })
+		give(600000, func(g *reward.Grant) { g.Expires = start + 5 })
+		give(7, func(g *reward.Grant) { g.Offer.Unit = "MILE" })
+		percent(1000, reward.Referred)
+		percent(250, reward.Referred)
+		percent(500, reward.FriendSignup)
+		percent(300, reward.Manual)
+		give(5, func(g *reward.Grant) {
+			g.Offer.Kind, g.FuelTankCode, g.FuelTankType = reward.FuelTank, "C", reward.Credit
+		})
+		give(5, func(g *reward.Grant) { g.Offer.Kind, g.Offer.Unit = reward.Integration, "CASH/CAD" })
+		b.pass(5)
+		credit := reward.Balance{
+			Kind: reward.Credit, Unit: "POINT", Count: 6, Assigned: 1 + 20 + 300 + 1000, Redeemed: 15 + 100 + 1000,
+			Pending: 50000, Expired: 600000, Cancelled: 3000,
+		}
+		require.Equal(t, int64(1+5+200), credit.Available())
+		for range 2 { // before and after the ledger knows of the date
+			balances, err := b.Balances(t.Context(), b.tenant, "anna", "u", "")
+			require.NoError(t, err)
+			require.Equal(t, []reward.Balance{
+				{Kind: reward.Credit, Unit: "MILE", Count: 1, Assigned: 7}, credit,
+				{Kind: reward.FuelTank, Unit: "POINT", Count: 1, Assigned: 5, Codes: 1},
+				{Kind: reward.Integration, Unit: "CASH/CAD", Count: 1, Assigned: 5},
+				{Kind: reward.PercentDiscount, Unit: "%", Count: 4, Assigned: 2050, Referred: 1250, Referrer: 800},
+			}, balances)
+			b.settle(t)
+		}
+		only, err := b.Balances(t.Context(), b.tenant, "anna", "", reward.FuelTank)
+		require.NoError(t, err)
+		require.Len(t, only, 1)
+		none, err := b.Balances(t.Context(), b.tenant, "anna", "v", "")
+		require.NoError(t, err)
+		require.Empty(t, none)
+	})
+}

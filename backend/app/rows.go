@@ -1,0 +1,237 @@
+package app
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/event"
+	"kith/core/job"
+	"kith/core/referral"
+	"kith/core/reward"
+	"kith/core/wire"
+)
+
+// parser reads the rows of a type.
+func (r *run) parser(t job.Type) (func([]byte) (importRow, error), error) {
+	switch t {
+	case job.ImportUser:
+		return r.parseUser, nil
+	case job.ImportUserEvent:
+		return r.parseEvent, nil
+	case job.ImportDelete:
+		return r.parseDeletion, nil
+	case job.ImportRedeem:
+		return r.parseDraw, nil
+	}
+	return nil, aborted{"this type of job is not offered"}
+}
+
+// userRow is a row of MUTATION/USER: what an identification with the API key
+// does.
+type userRow struct {
+	*run
+	update referral.UserUpdate
+	since  core.Time
+}
+
+func (r *run) parseUser(row []byte) (importRow, error) {
+	update, since, err := wire.ParseImportedUser(r.tenant, row)
+	update.Segments = append(update.Segments, r.params.Segments...)
+	for i, code := range update.Codes {
+		if code.Program == core.ClassicProgram && r.params.Program != "" {
+			update.Codes[i].Program = r.params.Program
+		}
+	}
+	return userRow{r, update, since}, err
+}
+
+func (r userRow) about(a *store.About) {
+	u := r.update
+	a.Users = append(a.Users, referral.Identity{Account: u.Account, User: u.ID})
+	a.Identify = func(u referral.Identity) string { return r.e.Keys.Identity(r.tenant, u.Account, u.User) }
+	for _, c := range u.Codes {
+		a.Codes = append(a.Codes, c.Code)
+	}
+	if len(u.Codes) > 0 {
+		a.Owners = append(a.Owners, referral.Identity{Account: u.Account, User: u.ID})
+	}
+	for _, c := range u.Claims {
+		a.Codes, a.Claimed = append(a.Codes, c.Code), append(a.Claimed, c.Code)
+	}
+}
+
+func (r userRow) apply(ctx context.Context, tx *store.Tx) ([]string, error) {
+	done, err := r.e.identify(ctx, tx, r.tenant, Identification{Update: r.update, Since: r.since, Share: r.form.Share})
+	if err != nil {
+		return nil, err
+	}
+	return userCells(done), nil
+}
+
+// userCells are the cells of a user's row, as they are stored: those of an export
+// of users.
+func userCells(done Identified) []string {
+	u, code := done.User, string(shareCode(done.User.LinkNames()))
+	medium := ""
+	if ref := done.ReferredBy.Referral; ref != nil && ref.Referred.User == u.ID {
+		medium = ref.ShareMedium
+	}
+	return []string{
+		string(u.ID), string(u.Account), u.Email, u.FirstName, u.LastName, u.ImageURL, u.FirstSeenIP, u.LastSeenIP,
+		strconv.FormatInt(int64(u.Created), 10), u.Email, medium, u.Locale, code, code, code, code, code,
+	}
+}
+
+// shareCode is the code that a user's share link has: that of the classic
+// program, or the last.
+func shareCode(codes []referral.UserCode) (code core.ReferralCode) {
+	for _, c := range codes {
+		if code = c.Code; c.Program == core.ClassicProgram {
+			break
+		}
+	}
+	return code
+}
+
+// eventRow is a row of MUTATION/USER_EVENT: what a call that logs the one event
+// does.
+type eventRow struct {
+	*run
+	batch event.Batch
+}
+
+func (r *run) parseEvent(row []byte) (importRow, error) {
+	b, err := wire.ParseImportedEvent(row)
+	return eventRow{r, b}, err
+}
+
+func (r eventRow) about(a *store.About) {
+	a.Users = append(a.Users, referral.Identity{Account: r.batch.Account, User: r.batch.User})
+	if r.batch.Key != "" {
+		a.Keys = append(a.Keys, r.batch.Key)
+	}
+}
+
+func (r eventRow) apply(ctx context.Context, tx *store.Tx) ([]string, error) {
+	b := r.batch
+	known, err := tx.UserKnown(ctx, r.tenant, b.Account, b.User)
+	if err == nil && !known {
+		err = unknownUser()
+	}
+	if err != nil {
+		return nil, err
+	}
+	b.Events = slices.Clone(b.Events)
+	b.Stamp(tx.Now, r.e.entropy6)
+	added, err := tx.AppendIntake(ctx, r.tenant, b)
+	if err == nil && !added {
+		err = event.Duplicate()
+	}
+	one := b.Events[0]
+	return []string{
+		string(b.Account), string(b.User), one.ID, one.Key, strconv.FormatInt(int64(one.Triggered), 10),
+		strconv.FormatInt(int64(b.Received), 10), "", wire.EventFields(one),
+	}, err
+}
+
+// deletionRow is a row of MUTATION/DELETE_USER.
+type deletionRow struct {
+	*run
+	deletion deletion
+}
+
+// parseDeletion reads what the row says, or else the params of the job; an empty
+// account is preserved unless one of them says otherwise (reference, 1.2).
+func (r *run) parseDeletion(row []byte) (importRow, error) {
+	d, err := wire.ParseDeletion(row)
+	return deletionRow{r, deletion{d.Account, d.User, DeleteOptions{
+		DoNotTrack:           firstGiven(false, d.DoNotTrack, r.params.DoNotTrack),
+		PreserveEmptyAccount: firstGiven(true, d.PreserveEmptyAccount, r.params.PreserveEmptyAccounts),
+	}}}, err
+}
+
+// firstGiven is the first of the settings that is given, or what holds without
+// any.
+func firstGiven(without bool, settings ...*bool) bool {
+	for _, s := range settings {
+		if s != nil {
+			return *s
+		}
+	}
+	return without
+}
+
+func (r deletionRow) about(*store.About) {}
+
+// applyAll makes the deletions of many rows together.
+func (r deletionRow) applyAll(ctx context.Context, tx *store.Tx, rows []importRow) ([]applied, error) {
+	deletions := make([]deletion, len(rows))
+	for i, row := range rows {
+		deletions[i] = row.(deletionRow).deletion
+	}
+	refused, err := r.e.deleteUsers(ctx, tx, r.tenant, deletions)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]applied, len(rows))
+	for i, d := range deletions {
+		all[i] = applied{result: []string{string(d.account), string(d.user)}, err: refused[i]}
+	}
+	return all, nil
+}
+
+func (r deletionRow) apply(ctx context.Context, tx *store.Tx) ([]string, error) {
+	all, err := r.applyAll(ctx, tx, []importRow{r})
+	if err != nil {
+		return nil, err
+	}
+	return all[0].result, all[0].err
+}
+
+// drawRow is a row of MUTATION/REDEEMABLE_REWARD_BALANCE.
+type drawRow struct {
+	*run
+	draw reward.Draw
+}
+
+func (r *run) parseDraw(row []byte) (importRow, error) {
+	d, err := wire.ParseDraw(row)
+	return drawRow{r, reward.Draw{Account: d.Account, User: d.User, Unit: d.Unit, Amount: d.Amount}}, err
+}
+
+func (r drawRow) about(*store.About) {}
+
+// applyAll makes the draws of many rows together; what redeems nothing is passed
+// over.
+func (r drawRow) applyAll(ctx context.Context, tx *store.Tx, rows []importRow) ([]applied, error) {
+	all := make([]applied, len(rows))
+	var draws []reward.Draw
+	var at []int
+	for i, row := range rows {
+		if d := row.(drawRow).draw; d.Amount > 0 {
+			draws, at = append(draws, d), append(at, i)
+		}
+	}
+	drawn, err := r.e.RedeemWithin(ctx, tx, r.tenant, draws)
+	if err != nil {
+		return nil, err
+	}
+	for i, d := range drawn {
+		one := draws[i]
+		all[at[i]] = applied{err: d.Refused, result: []string{
+			string(one.Account), string(one.User), one.Unit, strconv.FormatInt(d.Redeemed, 10), strconv.FormatInt(d.Available, 10),
+		}}
+	}
+	return all, nil
+}
+
+func (r drawRow) apply(ctx context.Context, tx *store.Tx) ([]string, error) {
+	all, err := r.applyAll(ctx, tx, []importRow{r})
+	if err != nil {
+		return nil, err
+	}
+	return all[0].result, all[0].err
+}

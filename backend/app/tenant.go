@@ -1,0 +1,222 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/auth"
+	"kith/core/job"
+	"kith/core/link"
+	"kith/core/origin"
+	"kith/core/referral"
+	"kith/core/wire"
+)
+
+// TestPrefix begins the alias of a tenant's test mode (reference, 2.1).
+const TestPrefix = "test_"
+
+// OtherMode is the tenant of the other mode, live or test.
+func OtherMode(alias core.TenantAlias) core.TenantAlias {
+	if live, test := strings.CutPrefix(string(alias), TestPrefix); test {
+		return core.TenantAlias(live)
+	}
+	return TestPrefix + alias
+}
+
+// NewTenant is what a tenant starts with.
+type NewTenant struct {
+	Alias core.TenantAlias
+	// Key is the API key "default". TokenKey signs user tokens, as the key "tokens";
+	// empty: there is none yet.
+	Key, TokenKey string
+	Policy        link.Policy
+	// DiscountID is the tenant's discount at the payment gateway; empty means
+	// wire.DefaultDiscountID.
+	DiscountID string
+	// Program is the tenant's first program.
+	Program referral.Program
+	// Origins are those whose pages may call the tenant, besides that of the
+	// landing page.
+	Origins []origin.Origin
+}
+
+// MakeKey makes an API key of 192 random bits behind a prefix that tells live
+// and test apart (reference, 2.1).
+func (e *Engine) MakeKey(alias core.TenantAlias) string {
+	prefix := "LIVE_"
+	if strings.HasPrefix(string(alias), TestPrefix) {
+		prefix = "TEST_"
+	}
+	raw := make([]byte, 40)
+	e.Entropy(raw)
+	for i := range raw {
+		raw[i] = codeAlphabet[raw[i]&31]
+	}
+	return prefix + string(raw)
+}
+
+// MakeTokenKey makes a key that signs user tokens, which looks like no API key.
+func (e *Engine) MakeTokenKey(alias core.TenantAlias) string { return "TOKEN_" + e.MakeKey(alias) }
+
+// makeSecret makes a secret for a role.
+func (e *Engine) makeSecret(alias core.TenantAlias, role auth.Role) string {
+	if role == auth.RoleTokens {
+		return e.MakeTokenKey(alias)
+	}
+	return e.MakeKey(alias)
+}
+
+// CreateTenants adds tenants with their programs, all of them or none. The host
+// of a landing page becomes the tenant's shop, unless it is somebody's already.
+// An alias that is taken is a conflict.
+func (e *Engine) CreateTenants(ctx context.Context, tenants ...NewTenant) error {
+	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		for _, n := range tenants {
+			if err := e.createTenant(ctx, tx, n); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (e *Engine) createTenant(ctx context.Context, tx *store.Tx, n NewTenant) error {
+	if _, err := core.ParseTenantAlias(string(n.Alias)); err != nil {
+		return core.Invalid("alias", "must be 1 to 64 of A-Z a-z 0-9 - _")
+	}
+	if !link.ValidLandingURL(n.Program.LandingURL) {
+		return core.Invalid("landing-url", "must be an absolute http or https URL")
+	}
+	rest, err := tx.HasRows(ctx, n.Alias)
+	if err != nil {
+		return err
+	}
+	added, err := tx.InsertTenant(ctx, store.Tenant{
+		Alias: n.Alias, DiscountID: cmp.Or(n.DiscountID, wire.DefaultDiscountID), Policy: n.Policy, Created: tx.Now,
+	})
+	switch {
+	case err != nil:
+	case !added:
+		err = aliasTaken(ctx, tx, n.Alias)
+	case rest:
+		err = &core.Error{Code: core.CodeConflict, Field: "alias", Message: "an erasure or a restore of " + string(n.Alias) + " was begun and has not ended: run it again first"}
+	}
+	if err != nil {
+		return err
+	}
+	if err := e.addFirstKeys(ctx, tx, n); err != nil {
+		return err
+	}
+	if _, err := insertProgram(ctx, tx, n.Alias, n.Program); err != nil {
+		return err
+	}
+	return listOrigins(ctx, tx, n.Alias, n.Origins)
+}
+
+// addFirstKeys stores the keys that a tenant starts with.
+func (e *Engine) addFirstKeys(ctx context.Context, tx *store.Tx, n NewTenant) error {
+	err := e.addKey(ctx, tx, n.Alias, &auth.APIKey{Name: auth.DefaultKey, Role: auth.RoleAll, Created: tx.Now}, n.Key)
+	if err != nil || n.TokenKey == "" {
+		return err
+	}
+	return e.addKey(ctx, tx, n.Alias, &auth.APIKey{Name: auth.TokenKey, Role: auth.RoleTokens, Created: tx.Now}, n.TokenKey)
+}
+
+// aliasTaken says whose an alias is: two that differ in case only would be mistaken
+// for one another.
+func aliasTaken(ctx context.Context, tx *store.Tx, alias core.TenantAlias) error {
+	taken, err := tx.TenantNamed(ctx, alias)
+	if err != nil {
+		return err
+	}
+	message := "there is a tenant " + string(taken) + " already"
+	if taken != alias {
+		message += ", and aliases must differ in more than case: give another one"
+	}
+	return &core.Error{Code: core.CodeConflict, Field: "alias", Message: message}
+}
+
+// TenantChange is what to change of a tenant's settings; nil leaves one as it is.
+type TenantChange struct {
+	DiscountID     *string
+	Consent        *link.Consent
+	ConsentCookie  *string
+	BrowserPayment *auth.BrowserPayment
+	ShareOrigin    *string
+	InitChecksum   *bool
+	UndatedTokens  *bool
+	APIKeyTokens   *bool
+	ExportDates    *job.Dates
+	// SecureMode are changes of the form ENDPOINT=MODE, separated by commas.
+	SecureMode string
+}
+
+// ChangeTenant changes a tenant's settings and returns the tenant. An edge has
+// them when its replica has.
+func (e *Engine) ChangeTenant(ctx context.Context, alias core.TenantAlias, c TenantChange) (tenant store.Tenant, err error) {
+	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		if tenant, err = tx.Tenant(ctx, alias); err != nil {
+			return err
+		}
+		if tenant, err = c.apply(tenant); err != nil {
+			return err
+		}
+		return tx.SetTenant(ctx, tenant)
+	})
+	return tenant, err
+}
+
+func (c TenantChange) apply(t store.Tenant) (store.Tenant, error) {
+	given(&t.DiscountID, c.DiscountID)
+	given(&t.Policy.Consent, c.Consent)
+	given(&t.Policy.ConsentCookie, c.ConsentCookie)
+	given(&t.BrowserPayment, c.BrowserPayment)
+	given(&t.ShareOrigin, c.ShareOrigin)
+	given(&t.InitChecksum, c.InitChecksum)
+	given(&t.UndatedTokens, c.UndatedTokens)
+	given(&t.APIKeyTokens, c.APIKeyTokens)
+	given(&t.ExportDates, c.ExportDates)
+	switch {
+	case t.DiscountID == "":
+		return t, core.Invalid("discount-id", "must not be empty")
+	case t.Policy.Consent != link.ConsentOff && t.Policy.ConsentCookie == "":
+		return t, core.Invalid("consent-cookie", "is required with consent "+string(t.Policy.Consent))
+	case t.ShareOrigin != "" && !link.ValidOrigin(t.ShareOrigin):
+		return t, core.Invalid("share-origin", "must be http or https and a host, such as https://go.shop.example")
+	}
+	var err error
+	t.SecureMode, err = t.SecureMode.With("secure-mode", c.SecureMode)
+	return t, err
+}
+
+// given overwrites a setting by what was given.
+func given[T any](setting *T, value *T) {
+	if value != nil {
+		*setting = *value
+	}
+}
+
+// Tenant returns a tenant, or core.UnknownTenant.
+func (e *Engine) Tenant(ctx context.Context, alias core.TenantAlias) (store.Tenant, error) {
+	return e.DB.Tenant(ctx, alias)
+}
+
+// SignToken makes a user token of a tenant by its newest key that signs them; see
+// wire.SignToken.
+func (e *Engine) SignToken(ctx context.Context, alias core.TenantAlias, s wire.Subject, expires core.Time) (string, error) {
+	tenant, err := e.DB.Tenant(ctx, alias)
+	if err != nil {
+		return "", err
+	}
+	secrets, err := e.signingSecrets(tenant)
+	if err != nil {
+		return "", err
+	}
+	if len(secrets) == 0 {
+		return "", core.Invalid("tenant", "has no key that signs user tokens; make one by kith key create --role tokens")
+	}
+	return wire.SignToken(secrets[0], s, expires), nil
+}

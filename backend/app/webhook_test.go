@@ -1,0 +1,215 @@
+package app_test
+
+import (
+	"cmp"
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/app"
+	"kith/core"
+	"kith/core/referral"
+	"kith/core/webhook"
+)
+
+const hook = "https://shop.example/hook"
+
+func (b bundle) subscribe(t testing.TB, url string) webhook.Line {
+	t.Helper()
+	_, err := b.Subscribe(t.Context(), b.tenant, url, "")
+	require.NoError(t, err)
+	return webhook.Line{Tenant: b.tenant, Endpoint: webhook.Endpoint(url)}
+}
+
+// sent are the types of the events on the way to an endpoint, by their ids.
+func (b bundle) sent(t testing.TB, line webhook.Line) (types []webhook.Type) {
+	t.Helper()
+	page, total, err := b.Deliveries(t.Context(), line, "", app.Page{Limit: 1000})
+	require.NoError(t, err)
+	require.Len(t, page, total)
+	for _, d := range page {
+		types = append([]webhook.Type{d.Type}, types...)
+	}
+	return types
+}
+
+func TestSubscribe_OneURLIsOneSubscription(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		first, err := b.Subscribe(t.Context(), b.tenant, hook, "Shop")
+		require.NoError(t, err)
+		require.Regexp(t, `^whsec_[A-Za-z0-9+/]{43}=$`, first.Secret)
+		b.pass(core.Hour)
+		for _, name := range []string{"", "The shop", ""} {
+			want := webhook.Subscription{Endpoint: hook, Name: cmp.Or(name, first.Name), Created: start}
+			again, err := b.Subscribe(t.Context(), b.tenant, hook, name)
+			require.NoError(t, err)
+			require.Equal(t, want, again)
+			first.Name = want.Name
+		}
+	})
+}
+
+func TestSubscribe_IsBounded(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	for i := range webhook.MaxSubscriptions {
+		b.subscribe(t, hook+strconv.Itoa(i))
+	}
+	_, err := b.Subscribe(t.Context(), b.tenant, hook, "")
+	require.Equal(t, core.Invalid("endpointUrl", "a tenant has at most 20 subscriptions; delete one first"), err)
+	all, err := b.Subscriptions(t.Context(), b.tenant)
+	require.NoError(t, err)
+	require.Len(t, all, webhook.MaxSubscriptions)
+	b.subscribe(t, hook+"0") // has one
+}
+
+// Who is subscribed when an event happens gets it, each of them.
+func TestEmit_TellsWhoIsSubscribed(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		one, two := b.subscribe(t, hook), b.subscribe(t, hook+"2")
+		b.identify(t, "ben")
+		require.Contains(t, b.sent(t, one), webhook.UserCreated)
+		require.ElementsMatch(t, b.sent(t, one), b.sent(t, two))
+		late := b.subscribe(t, hook+"3")
+		require.Empty(t, b.sent(t, late), "what happened before")
+		require.NoError(t, b.Unsubscribe(t.Context(), b.tenant, hook+"2"))
+		b.subscribe(t, hook+"2")
+		require.Empty(t, b.sent(t, two), "what was sent before it was unsubscribed is forgotten")
+	})
+}
+
+// An event is written with the change that it tells of, or not at all.
+func TestEmit_RolledBackWithItsChange(t *testing.T) {
+	alone(t, func(t *testing.T, b bundle) {
+		line := b.subscribe(t, hook)
+		// The code belongs to Anna, which is found out after the user was stored.
+		_, err := b.Identify(t.Context(), b.tenant, identification("ben", func(in *app.Identification) {
+			in.Update.Codes = []referral.UserCode{{Program: core.ClassicProgram, Code: "BEN1"}, {Program: core.ClassicProgram, Code: "ANNA10"}}
+		}))
+		require.Error(t, err)
+		require.Empty(t, b.sent(t, line))
+		b.identify(t, "ben")
+		require.NotEmpty(t, b.sent(t, line))
+	})
+}
+
+// A new user, and each code that is given, is told of once.
+func TestEmit_UserAndCodes(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	line := b.subscribe(t, hook)
+	last, mail := "Öz", "ben@example.com"
+	named := func(in *app.Identification) {
+		in.Update.LastName, in.Update.Email = &last, &mail
+		in.Update.Codes = []referral.UserCode{{Program: core.ClassicProgram, Code: "BEN1"}}
+	}
+	b.identify(t, "ben", named)
+	b.identify(t, "ben", named)
+	b.identify(t, "ben", func(in *app.Identification) {
+		in.Update.Codes = []referral.UserCode{{Program: core.ClassicProgram, Code: "BEN2"}}
+	})
+	// Ids of one millisecond are in no order, attempts are.
+	require.ElementsMatch(t, []webhook.Type{webhook.CouponCreated, webhook.UserCreated, webhook.CouponCreated}, b.sent(t, line))
+	begun := b.begin(t)
+	data := func(i int) string {
+		_, data, found := strings.Cut(string(begun[i].Body), `"data":`)
+		require.True(t, found)
+		return data
+	}
+	for i, code := range map[int]string{0: "BEN1", 2: "BEN2"} {
+		require.JSONEq(t, `{"code":"`+code+`","dateCreated":`+strconv.FormatInt(int64(start), 10)+`,"programId":"classic"}`, strings.TrimSuffix(data(i), "}"))
+	}
+	for _, has := range []string{`"id":"u","accountId":"ben",`, `"lastName":"Öz"`, `"lastInitial":"Ö"}`, `"referralCodes":{"classic":"BEN1"}`, `"shareLinks":`} {
+		require.Contains(t, data(1), has)
+	}
+}
+
+func TestTestSubscription_GoesToOneEndpoint(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	one, two := b.subscribe(t, hook), b.subscribe(t, hook+"2")
+	require.NoError(t, b.TestSubscription(t.Context(), b.tenant, hook))
+	require.Equal(t, []webhook.Type{webhook.Test}, b.sent(t, one))
+	require.Empty(t, b.sent(t, two))
+}
+
+func TestSubscriptions_OfOneTenantAreNotAnothers(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	other := bundleOn(t, b.DB)
+	line := b.subscribe(t, hook)
+	b.identify(t, "ben")
+	require.NotEmpty(t, b.sent(t, line))
+	all, err := other.Subscriptions(t.Context(), other.tenant)
+	require.NoError(t, err)
+	require.Empty(t, all)
+	for what, err := range map[string]error{
+		"unsubscribe": other.Unsubscribe(t.Context(), other.tenant, hook),
+		"test":        other.TestSubscription(t.Context(), other.tenant, hook),
+		"secret":      second(other.RotateSecret(t.Context(), other.tenant, hook)),
+		"replay":      second(other.ReplayFailed(t.Context(), webhook.Line{Tenant: other.tenant, Endpoint: hook}, 0)),
+	} {
+		var e *core.Error
+		require.True(t, errors.As(err, &e) && e.Code == core.CodeNotFound, what)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestSigningKey_OneOfManyStartsMakesIt(t *testing.T) {
+	everywhere(t, func(t *testing.T, b bundle) {
+		failed := make(chan error, 4)
+		for range 4 {
+			go func() { failed <- b.EnsureSigningKey(t.Context()) }()
+		}
+		for range 4 {
+			require.NoError(t, <-failed)
+		}
+		keys, err := b.PublicKeys(t.Context())
+		require.NoError(t, err)
+		require.NotEmpty(t, keys)
+		require.Len(t, strings.TrimSpace(keys[0].Modulus), 342, "2048 bits in base64url")
+	})
+}
+
+// A key that was replaced stays published for a week, and at most five are.
+func TestSigningKey_Rotation(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	require.NoError(t, b.EnsureSigningKey(t.Context()))
+	ids := func() (ids []string) {
+		keys, err := b.PublicKeys(t.Context())
+		require.NoError(t, err)
+		for _, k := range keys {
+			ids = append(ids, k.ID)
+		}
+		return ids
+	}
+	want := ids()
+	require.Len(t, want, 1)
+	for range 6 {
+		b.pass(core.Second)
+		id, err := b.RotateSigningKey(t.Context())
+		require.NoError(t, err)
+		want = append([]string{id}, want...)
+		want = want[:min(len(want), webhook.MaxKeys)]
+		require.Equal(t, want, ids())
+	}
+	b.pass(webhook.KeyPublished - 1)
+	require.Equal(t, want[:2], ids(), "the one that signs, and the one that was replaced a week less 1 ms ago")
+	b.pass(1)
+	require.Equal(t, want[:1], ids())
+}
+
+// A process with another master key than the one before could sign nothing.
+func TestSigningKey_OfAnotherMasterKey(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	require.NoError(t, b.EnsureSigningKey(t.Context()))
+	require.NoError(t, b.EnsureSigningKey(t.Context()))
+	b.Keys = keyring(t, "b")
+	require.ErrorContains(t, b.EnsureSigningKey(t.Context()), "sealed under another master key")
+}

@@ -1,0 +1,112 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"fmt"
+
+	"kith/backend/store"
+	"kith/core/webhook"
+)
+
+// SigningKey signs X-Hook-JWS-RFC-7797 for all tenants.
+type SigningKey struct {
+	ID      string
+	Private *rsa.PrivateKey
+}
+
+// keyBits is the size that RS256 asks for at least (RFC 7518, 3.3).
+const keyBits = 2048
+
+// EnsureSigningKey makes the service's key pair when there is none, and fails
+// when there is one that the master key does not open. It is called at the start
+// of a process, since making one takes a while; of several that start at once,
+// one gives all of them its key.
+func (e *Engine) EnsureSigningKey(ctx context.Context) error {
+	_, known, err := e.DB.WebhookKey(ctx)
+	if err == nil && known {
+		_, err = e.SigningKey(ctx, SigningKey{})
+	}
+	if err != nil || known {
+		return err
+	}
+	key, err := e.newKey()
+	if err != nil {
+		return err
+	}
+	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		_, err := tx.InsertWebhookKey(ctx, key)
+		return err
+	})
+}
+
+// RotateSigningKey makes a new key pair that signs from now on; the one before
+// is published for webhook.KeyPublished.
+func (e *Engine) RotateSigningKey(ctx context.Context) (id string, err error) {
+	key, err := e.newKey()
+	if err != nil {
+		return "", err
+	}
+	return key.ID, e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+		if err := tx.RetireWebhookKey(ctx); err != nil {
+			return err
+		}
+		_, err := tx.InsertWebhookKey(ctx, key)
+		return err
+	})
+}
+
+// PublicKeys are the keys by which consumers verify what they are sent.
+func (e *Engine) PublicKeys(ctx context.Context) ([]webhook.PublicKey, error) {
+	return e.DB.WebhookKeys(ctx, e.Now()-webhook.KeyPublished)
+}
+
+// newKey makes a key pair. Its randomness is the system's, whatever Entropy is:
+// a key pair is made in no story that has to come out the same.
+func (e *Engine) newKey() (k store.WebhookKey, err error) {
+	private, err := rsa.GenerateKey(rand.Reader, keyBits)
+	if err != nil {
+		return k, fmt.Errorf("program: make key: %w", err)
+	}
+	plain, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		return k, fmt.Errorf("program: write key: %w", err)
+	}
+	k.ID = e.newID(e.Now())
+	k.Modulus = base64.RawURLEncoding.EncodeToString(private.N.Bytes())
+	k.Sealed, err = e.seal(keyPlace(k.ID), base64.StdEncoding.EncodeToString(plain))
+	return k, err
+}
+
+// SigningKey returns the key that signs now. have is the one that the caller
+// used last, or the zero value: opening a key takes longer than signing, so one
+// that still signs is handed back.
+func (e *Engine) SigningKey(ctx context.Context, have SigningKey) (SigningKey, error) {
+	stored, known, err := e.DB.WebhookKey(ctx)
+	if err != nil || known && stored.ID == have.ID {
+		return have, err
+	}
+	if !known {
+		return SigningKey{}, fmt.Errorf("program: the service has no key to sign with")
+	}
+	text, err := e.Keys.Open(keyPlace(stored.ID), stored.Sealed)
+	if err != nil {
+		return SigningKey{}, fmt.Errorf("program: open key %s: %w", stored.ID, err)
+	}
+	plain, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return SigningKey{}, fmt.Errorf("program: key %s: %w", stored.ID, err)
+	}
+	private, err := x509.ParsePKCS8PrivateKey(plain)
+	key, ok := private.(*rsa.PrivateKey)
+	if err != nil || !ok {
+		return SigningKey{}, fmt.Errorf("program: key %s is no RSA key: %w", stored.ID, err)
+	}
+	return SigningKey{stored.ID, key}, nil
+}
+
+// keyPlace is the place of the sealed private half of a key.
+func keyPlace(id string) string { return "webhook/key/" + id }

@@ -1,0 +1,229 @@
+package app_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tidwall/gjson"
+
+	"kith/backend/app"
+	"kith/core"
+	"kith/core/analytics"
+	"kith/core/auth"
+	"kith/core/referral"
+	"kith/core/widget"
+	"kith/core/wire"
+)
+
+// keyHolder is a caller with the tenant's API key.
+func (b bundle) keyHolder(t testing.TB) app.Caller {
+	t.Helper()
+	tenant, err := b.DB.Tenant(t.Context(), b.tenant)
+	require.NoError(t, err)
+	return app.Caller{Tenant: tenant, Key: true, Role: auth.RoleAll}
+}
+
+// anybody is a caller without credentials.
+func (b bundle) anybody(t testing.TB) app.Caller {
+	c := b.keyHolder(t)
+	c.Key = false
+	return c
+}
+
+// user is a caller with a token of the user "u" of an account.
+func (b bundle) user(t testing.TB, account core.AccountID) app.Caller {
+	c := b.anybody(t)
+	c.User, c.Token = &wire.Subject{Account: account, User: "u"}, "the token"
+	return c
+}
+
+// shown is what a rendered widget was told.
+func shown(t testing.TB, w wire.Widget) (ident, data gjson.Result) {
+	t.Helper()
+	_, rest, ok := strings.Cut(w.Template, "<script>window.widgetIdent=")
+	require.True(t, ok, w.Template)
+	script, _, _ := strings.Cut(rest, ";</script>")
+	first, second, ok := strings.Cut(script, ";window.kith=")
+	require.True(t, ok)
+	require.True(t, gjson.Valid(first) && gjson.Valid(second), script)
+	return gjson.Parse(first), gjson.Parse(second)
+}
+
+func TestRenderWidget_ShowsWhatTheCallerMaySee(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	for _, name := range []string{"carl", "cleo"} {
+		b.identify(t, name, func(in *app.Identification) {
+			first, last := strings.ToUpper(name), "Testerson"
+			in.Update.FirstName, in.Update.LastName = &first, &last
+			in.Update.Claims = []referral.Claim{{Code: "ANNA10", Source: referral.SourceCodes}}
+		})
+		b.pass(core.Minute)
+	}
+	b.sync(t, "carl", referral.Paid, "")
+	for _, c := range []struct {
+		name    string
+		caller  app.Caller
+		private bool
+		token   string
+	}{
+		{"the user", b.user(t, "anna"), true, "the token"},
+		{"a holder of the API key", b.keyHolder(t), true, ""},
+		{"anybody", b.anybody(t), false, ""},
+	} {
+		w, err := b.RenderWidget(t.Context(), b.tenant, app.WidgetRequest{
+			Caller: c.caller, Account: "anna", User: "u", Base: "https://kith.example", EngagementMedium: analytics.Popup,
+		})
+		require.NoError(t, err, c.name)
+		ident, data := shown(t, w)
+		require.Equal(t, string(b.tenant), ident.Get("tenantAlias").String())
+		require.Equal(t, "anna", ident.Get("accountId").String())
+		require.Equal(t, "classic", ident.Get("programId").String())
+		require.Equal(t, "https://kith.example/s/"+string(b.tenant)+"/ANNA10", data.Get("user.shareLink").String())
+		require.Equal(t, "anna", gjson.Get(w.User, "accountId").String())
+		require.Equal(t, c.private, gjson.Get(w.User, "email").Exists(), c.name)
+		if !c.private {
+			require.Equal(t, "null", data.Get("referrals").Raw)
+			require.False(t, data.Get("rewards").Exists())
+			require.NotContains(t, w.Template, "CARL")
+			require.Empty(t, ident.Get("token").String())
+			continue
+		}
+		require.Equal(t, `["CLEO T","CARL T"]`, data.Get("referrals.#.name").Raw)
+		require.EqualValues(t, 2, data.Get("referralCount").Int())
+		require.Equal(t, "null", data.Get("referrals.0.dateConverted").Raw)
+		require.Positive(t, data.Get("referrals.1.dateConverted").Int())
+		require.EqualValues(t, 1000, data.Get("rewards.0.totalAssignedCredit").Int())
+		if c.token != "" {
+			require.Equal(t, c.token, ident.Get("token").String())
+			continue
+		}
+		subject, err := wire.VerifyToken(b.tenant, []string{b.key}, ident.Get("token").String(), start+core.Hour, false)
+		require.NoError(t, err, "the API key's widget gets a token of its user")
+		require.Equal(t, core.AccountID("anna"), subject.Account)
+	}
+}
+
+// The widget of who was referred names the referrer.
+func TestRenderWidget_Conversion(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	first := "Anna"
+	b.identify(t, "anna", func(in *app.Identification) { in.Update.FirstName = &first })
+	b.identify(t, "carl", func(in *app.Identification) {
+		in.Update.Claims = []referral.Claim{{Code: "ANNA10", Source: referral.SourceCodes}}
+	})
+	conversion, err := widget.ParseType("", "CONVERSION_WIDGET")
+	require.NoError(t, err)
+	w, err := b.RenderWidget(t.Context(), b.tenant, app.WidgetRequest{Caller: b.user(t, "carl"), Type: conversion})
+	require.NoError(t, err)
+	_, data := shown(t, w)
+	require.Equal(t, "p/classic/w/conversionWidget", data.Get("widgetType").String())
+	require.Equal(t, "conversion", data.Get("kind").String())
+	require.Equal(t, "Anna", data.Get("referredBy.name").String())
+}
+
+// A widget without a user is anybody's; with a token it is the token's user's.
+func TestRenderWidget_OfNobodyAndOfTheToken(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	for _, caller := range []app.Caller{b.anybody(t), b.keyHolder(t)} {
+		w, err := b.RenderWidget(t.Context(), b.tenant, app.WidgetRequest{Caller: caller})
+		require.NoError(t, err)
+		ident, data := shown(t, w)
+		require.Equal(t, "null", w.User)
+		require.Equal(t, "null", data.Get("user").Raw)
+		require.Equal(t, "", ident.Get("userId").String()+ident.Get("token").String())
+	}
+	w, err := b.RenderWidget(t.Context(), b.tenant, app.WidgetRequest{Caller: b.user(t, "anna")})
+	require.NoError(t, err)
+	require.Equal(t, core.AccountID("anna"), w.Account)
+	require.Equal(t, "anna@example.com", gjson.Get(w.User, "email").String())
+}
+
+// The SDK encodes ids where no URL has them; an id that somebody has is taken as
+// it is.
+func TestRenderWidget_EncodedIDs(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	b.identify(t, "a@x.example")
+	b.identify(t, "100%41")
+	for given, want := range map[core.AccountID]core.AccountID{
+		"a%40x.example": "a@x.example", "a@x.example": "a@x.example", "100%41": "100%41", "100%2541": "100%41",
+	} {
+		for _, caller := range []app.Caller{b.anybody(t), b.keyHolder(t), b.user(t, want)} {
+			w, err := b.RenderWidget(t.Context(), b.tenant, app.WidgetRequest{Caller: caller, Account: given, User: "u"})
+			require.NoError(t, err, given)
+			require.Equal(t, want, w.Account)
+		}
+		_, err := b.RenderWidget(t.Context(), b.tenant, app.WidgetRequest{Caller: b.user(t, "anna"), Account: given, User: "u"})
+		require.ErrorContains(t, err, "another user")
+	}
+	_, err := b.RenderWidget(t.Context(), b.tenant, app.WidgetRequest{Caller: b.anybody(t), Account: "no%", User: "body"})
+	require.ErrorContains(t, err, "no such user")
+}
+
+// Secure mode decides who is admitted.
+func TestRenderWidget_SecureMode(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	for _, c := range []struct {
+		mode                  auth.Mode
+		anybody, user, holder bool
+	}{{auth.Open, true, true, true}, {auth.Signed, false, true, true}, {auth.Disabled, false, false, true}} {
+		for i, caller := range []app.Caller{b.anybody(t), b.user(t, "anna"), b.keyHolder(t)} {
+			caller.Tenant.SecureMode[auth.GetWidget] = c.mode
+			_, err := b.RenderWidget(t.Context(), b.tenant, app.WidgetRequest{Caller: caller, Account: "anna", User: "u"})
+			require.Equal(t, []bool{c.anybody, c.user, c.holder}[i], err == nil, "%s: %v", c.mode, err)
+		}
+	}
+}
+
+// What a tenant stores is shown; what it takes back is the default again, which
+// itself is a template that could be stored.
+func TestPutWidget_IsShown(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	require.NoError(t, widget.Stored{Template: app.DefaultTemplate}.Check())
+	first := widget.Type{First: true, Key: widget.Referrer}
+	text := func(s string) *string { return &s }
+	render := func(t0 widget.Type) wire.Widget {
+		w, err := b.RenderWidget(t.Context(), b.tenant, app.WidgetRequest{Caller: b.user(t, "anna"), Type: t0})
+		require.NoError(t, err)
+		return w
+	}
+	require.Contains(t, render(first).Template, `<div class="squatch-container">`)
+	require.JSONEq(t, `{"widget":{"defaultWidgetType":"p/classic/w/referrerWidget"}}`, render(first).Options)
+
+	_, err := b.PutWidget(t.Context(), b.tenant, first, wire.WidgetUpdate{Template: text("<!doctype html><head></head>Ours"), Values: text(`{"a":1}`)})
+	require.NoError(t, err)
+	_, err = b.PutWidget(t.Context(), b.tenant, first, wire.WidgetUpdate{Options: text(`{"b":2}`)})
+	require.NoError(t, err)
+	w := render(widget.Type{Program: core.ClassicProgram, Key: widget.Referrer})
+	require.True(t, strings.HasSuffix(w.Template, "</script>\n</head>Ours"), w.Template)
+	require.Equal(t, []string{`{"a":1}`, `{"b":2}`, ""}, []string{w.Values, w.Options, w.Branding})
+	require.NotContains(t, render(widget.Type{Key: widget.Referrer}).Template, "Ours", "the tenant's widget of this key is another")
+
+	require.NoError(t, b.DeleteWidget(t.Context(), b.tenant, first))
+	require.NotContains(t, render(first).Template, "Ours")
+	_, err = b.PutWidget(t.Context(), b.tenant, widget.Type{Program: "nothing", Key: "k"}, wire.WidgetUpdate{})
+	require.Equal(t, widget.Unknown("widgetType"), err)
+	_, err = b.PutWidget(t.Context(), b.tenant, first, wire.WidgetUpdate{Template: text("x")})
+	require.ErrorContains(t, err, "whole HTML document")
+}
+
+func TestPutWidget_IsBounded(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	for i := range widget.MaxPerTenant {
+		key := widget.Key(strings.Repeat("k", i/60+1) + strings.Repeat("x", i%60))
+		_, err := b.PutWidget(t.Context(), b.tenant, widget.Type{Key: key}, wire.WidgetUpdate{})
+		require.NoError(t, err)
+	}
+	_, err := b.PutWidget(t.Context(), b.tenant, widget.Type{Key: "one-more"}, wire.WidgetUpdate{})
+	require.ErrorContains(t, err, "at most 200")
+	_, total, err := b.Widgets(t.Context(), b.tenant, app.Page{})
+	require.NoError(t, err)
+	require.Equal(t, widget.MaxPerTenant, total)
+}

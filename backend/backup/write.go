@@ -1,0 +1,202 @@
+package backup
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"kith/backend/file"
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/auth"
+)
+
+// Source is what is archived.
+type Source struct {
+	DB    *store.Primary
+	Files file.Store
+	// Kind is Backup or Export.
+	Kind Kind
+	// Tenant is the one whose data are wanted, empty for all.
+	Tenant core.TenantAlias
+	// NoFiles leaves the files of jobs out.
+	NoFiles bool
+	// Kith is the version of this program, and Now the time.
+	Kith string
+	Now  core.Time
+	// Signer signs the archive; nil: it is not signed.
+	Signer *auth.Signer
+	// KeyCheck and MasterKey become those of the header.
+	KeyCheck, MasterKey string
+	// Progress is told how many rows and files were written, now and then.
+	Progress func(n int64)
+}
+
+// secrets are columns that an export leaves out: sealed secrets and what a key
+// is recognised by.
+var secrets = map[string][]string{
+	"tenant":               {"key_hash", "key_sealed"},
+	"api_key":              {"hash", "sealed"},
+	"webhook_subscription": {"secret", "old_secret"},
+	"gateway_key":          {"private_key"},
+}
+
+// Write archives the database as it is at one time, while others go on writing,
+// and then the files of jobs that it names. A file that is missing though it was
+// to be kept is an error.
+func Write(ctx context.Context, s Source, to io.Writer) (done Trailer, err error) {
+	if err := s.DB.Restoring(ctx); err != nil {
+		return done, err
+	}
+	w := &writing{Source: s}
+	err = s.DB.Snapshot(ctx, func(r store.Reads) error {
+		w.all, err = w.wanted(ctx, r)
+		if err != nil {
+			return err
+		}
+		h, err := s.header(ctx, r, w.all)
+		if err == nil {
+			w.Writer, err = NewWriter(to, h)
+		}
+		if err != nil {
+			return err
+		}
+		w.Writer.Signer = s.Signer
+		return w.tables(ctx, r)
+	})
+	if err == nil {
+		err = w.files(ctx)
+	}
+	if err != nil {
+		return done, err
+	}
+	return w.Close()
+}
+
+// wanted are the tables that the archive has.
+func (s Source) wanted(ctx context.Context, r store.Reads) ([]store.Table, error) {
+	all, err := r.Tables(ctx)
+	return slices.DeleteFunc(all, func(t store.Table) bool { return s.Tenant != "" && t.Tenant == "" }), err
+}
+
+// keep reports whether the archive has a column.
+func (s Source) keep(t store.Table, c store.Column) bool {
+	return s.Kind == Backup || !slices.Contains(secrets[t.Name], c.Name)
+}
+
+func (s Source) header(ctx context.Context, r store.Reads, tables []store.Table) (h Header, err error) {
+	h = Header{
+		Format: Format, Kind: s.Kind, Kith: s.Kith, Time: s.Now, Tenant: s.Tenant, KeyCheck: s.KeyCheck, MasterKey: s.MasterKey,
+		Tables: map[string][]string{},
+	}
+	for _, t := range tables {
+		h.Tables[t.Name] = columns(t, func(c store.Column) bool { return s.keep(t, c) })
+	}
+	if h.Schema, err = r.Migrations(ctx); err != nil {
+		return h, err
+	}
+	if len(h.Schema) == 0 {
+		return h, core.NotFound("the database is empty: there is nothing to back up")
+	}
+	if h.Tenants, err = r.Aliases(ctx); err != nil {
+		return h, err
+	}
+	if s.Tenant != "" {
+		if !slices.Contains(h.Tenants, s.Tenant) {
+			return h, core.UnknownTenant()
+		}
+		h.Tenants = []core.TenantAlias{s.Tenant}
+	}
+	h.Intake, err = r.Intake(ctx)
+	return h, err
+}
+
+func columns(t store.Table, keep func(store.Column) bool) (names []string) {
+	for _, c := range t.Columns {
+		if keep(c) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// writing is an archive that is being written.
+type writing struct {
+	*Writer
+	Source
+	n    int64
+	all  []store.Table
+	kept []store.File
+}
+
+func (w *writing) tables(ctx context.Context, r store.Reads) (err error) {
+	for _, t := range w.all {
+		if err := w.Table(t.Name); err != nil {
+			return err
+		}
+		keep := func(c store.Column) bool { return w.keep(t, c) }
+		err := r.Dump(ctx, t, w.Tenant, keep, func(line []byte) error {
+			w.step()
+			return w.Row(line)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if w.NoFiles {
+		return nil
+	}
+	w.kept, err = r.Files(ctx, w.Tenant)
+	return err
+}
+
+func (w *writing) step() {
+	if w.n++; w.Progress != nil {
+		w.Progress(w.n)
+	}
+}
+
+// files adds the files. They never change; one that expires may go meanwhile.
+func (w *writing) files(ctx context.Context) error {
+	for _, f := range w.kept {
+		if f.Size < 0 {
+			continue // it was being written
+		}
+		content, err := w.Source.Files.Open(ctx, f.Ref, 0)
+		if err == nil {
+			err = w.File(f.Ref, f.Size, content)
+			if closeErr := content.Close(); err == nil {
+				err = closeErr
+			}
+			if err != nil {
+				return err
+			}
+			w.step()
+			continue
+		}
+		if f.Expires > w.Now {
+			return fmt.Errorf("archive: the file %s is not where files are kept (KITH_FILES); --no-files leaves files out: %w", f.Ref, err)
+		}
+	}
+	return nil
+}
+
+// checkText is what a header's KeyCheck opens to.
+const (
+	checkPlace = "archive"
+	checkText  = "kith"
+)
+
+// KeyCheck seals a text by which SameKey tells later whether it has the same
+// key.
+func KeyCheck(keys auth.Keyring, nonce [auth.NonceSize]byte) (string, error) {
+	return keys.Seal(checkPlace, checkText, nonce)
+}
+
+// SameKey reports whether the secrets of an archive open under a master key, as
+// far as the archive can tell.
+func (h Header) SameKey(keys auth.Keyring) bool {
+	text, err := keys.Open(checkPlace, h.KeyCheck)
+	return h.KeyCheck == "" || err == nil && text == checkText
+}

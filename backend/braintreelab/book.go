@@ -1,0 +1,148 @@
+package braintreelab
+
+import (
+	"strconv"
+	"time"
+
+	"kith/backend/gateway"
+)
+
+// book is all that the gateway knows, at the time b.now. Whoever calls its
+// methods holds the lock of the lab.
+type book struct {
+	now time.Time
+	// run distinguishes the ids of this book from those of every other one,
+	// since systems that talk to the lab remember them.
+	run   string
+	drawn int
+
+	settings      settings
+	plans         shelf[plan]
+	catalog       shelf[modification]
+	customers     shelf[customer]
+	methods       shelf[method]
+	subscriptions shelf[subscription]
+	transactions  shelf[transaction]
+	disputes      shelf[dispute]
+	used          map[string]*usedKey
+	notes         []*note
+}
+
+// settings are what a merchant sets in the gateway's control panel.
+type settings struct {
+	// customField is registered as Store and Pass Back.
+	customField string
+	// prorate is whether changes are prorated when a call does not say.
+	prorate bool
+	// retryDays are the days after a failed charge on which it is tried again.
+	retryDays []int
+	// requestKeys is whether the merchant may make calls at-most-once.
+	requestKeys bool
+}
+
+func newBook(start time.Time, o Options) *book {
+	b := &book{now: start, run: strconv.FormatInt(start.Unix(), 36), used: map[string]*usedKey{}}
+	b.settings = settings{customField: o.CustomField, retryDays: []int{2, 5, 10}, requestKeys: true}
+	for _, p := range []plan{
+		{id: "basic", name: "Basic", price: 1000, currency: "USD", months: 1},
+		{id: "pro", name: "Pro", price: 5000, currency: "USD", months: 1},
+		{id: "yearly", name: "Yearly", price: 50000, currency: "USD", months: 12},
+		{id: "yen", name: "Yen", price: 5000, currency: "JPY", months: 1},
+	} {
+		p.created = start
+		b.plans.put(p.id, &p)
+	}
+	b.catalog.put(o.DiscountID, &modification{kind: discountKind, id: o.DiscountID, name: "Svc Discount", placeholder: "1.00", quantity: 1})
+	b.catalog.put("seats", &modification{kind: addOnKind, id: "seats", name: "Seats", placeholder: "3.00", quantity: 1})
+	b.catalog.put("loyalty", &modification{kind: discountKind, id: "loyalty", name: "Loyalty", placeholder: "2.00", quantity: 1})
+	return b
+}
+
+// id draws an id that no other record has, in this book or another.
+func (b *book) id(prefix string) string {
+	b.drawn++
+	return prefix + "-" + b.run + "-" + strconv.Itoa(b.drawn)
+}
+
+// runTo lets happen what happens by itself until to, each thing at its own
+// time.
+func (b *book) runTo(to time.Time) {
+	for {
+		at, happen := b.next(to)
+		if happen == nil {
+			break
+		}
+		b.now = at
+		happen()
+	}
+	b.now = to
+}
+
+// next is the first thing to happen that is not after limit: the earliest, and
+// of those the one whose record was made first.
+func (b *book) next(limit time.Time) (at time.Time, happen func()) {
+	at = limit
+	consider := func(when time.Time, what func()) {
+		if !when.IsZero() && !when.After(limit) && (happen == nil || when.Before(at)) {
+			at, happen = when, what
+		}
+	}
+	for _, t := range b.transactions.order {
+		consider(t.nextAt, func() { b.settleStep(t) })
+	}
+	for _, s := range b.subscriptions.order {
+		if s.willBill() {
+			consider(s.nextBilling, func() { b.bill(s) })
+		}
+		if s.status == gateway.PastDue {
+			consider(s.retryAt, func() { b.retry(s) })
+		}
+	}
+	return at, happen
+}
+
+// shelf keeps records by id and in the order in which they were made.
+type shelf[T any] struct {
+	byID  map[string]*T
+	order []*T
+}
+
+func (s *shelf[T]) put(id string, record *T) {
+	if s.byID == nil {
+		s.byID = map[string]*T{}
+	}
+	s.byID[id] = record
+	s.order = append(s.order, record)
+}
+
+// find returns nil for an id that is not there.
+func (s *shelf[T]) find(id string) *T { return s.byID[id] }
+
+func (s *shelf[T]) remove(id string) {
+	record := s.byID[id]
+	delete(s.byID, id)
+	for i, r := range s.order {
+		if r == record {
+			s.order = append(s.order[:i:i], s.order[i+1:]...)
+			return
+		}
+	}
+}
+
+// day is the day of at, as midnight in UTC, the time zone of the lab's
+// merchant.
+func day(at time.Time) time.Time {
+	at = at.UTC()
+	return time.Date(at.Year(), at.Month(), at.Day(), 0, 0, 0, 0, time.UTC)
+}
+
+// days is how many days lie between two days.
+func days(from, to time.Time) int { return int(day(to).Sub(day(from)) / (24 * time.Hour)) }
+
+// addMonths moves a day on by months and keeps its number where the month has
+// it: the 31st becomes the last.
+func addMonths(from time.Time, months int) time.Time {
+	first := time.Date(from.Year(), from.Month()+time.Month(months), 1, 0, 0, 0, 0, time.UTC)
+	last := first.AddDate(0, 1, -1).Day()
+	return first.AddDate(0, 0, min(from.Day(), last)-1)
+}

@@ -1,0 +1,378 @@
+package braintreelab_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/braintreelab"
+	"kith/backend/gateway"
+	"kith/core"
+)
+
+// refused is the error of a call, which has to be one of the gateway's.
+func refused(t *testing.T, err error) *gateway.Error {
+	t.Helper()
+	var e *gateway.Error
+	require.ErrorAs(t, err, &e)
+	return e
+}
+
+// curt is a lab that soon hangs up on a call that it does not answer, so that no
+// client needs a short timeout, which a slow machine would miss.
+func curt(o *braintreelab.Options) { o.Silence = time.Millisecond }
+
+// Make, update and end a discount, and what is answered when it is otherwise
+// than thought: every step can be repeated.
+func TestClient_DiscountLife(t *testing.T) {
+	t.Parallel()
+	b := newLab(t)
+	gw, ctx := b.client(t), t.Context()
+	b.must(t, "settings", "prorate", "true")
+	b.subscribe(t, "anna", "s1", "pro")
+
+	offered, err := gw.Discounts(ctx)
+	require.NoError(t, err)
+	require.Equal(t, gateway.Modification{ID: "svc_discount", Name: "Svc Discount", Amount: "1.00", Quantity: 1, NeverExpires: true}, offered[0])
+
+	_, err = gw.UpdateDiscount(ctx, "s1", "svc_discount", "5.00")
+	require.Equal(t, gateway.SwitchToAdd, refused(t, err).Action)
+	_, err = gw.RemoveDiscount(ctx, "s1", "svc_discount")
+	require.Equal(t, gateway.AlreadyDone, refused(t, err).Action)
+	_, err = gw.AddDiscount(ctx, "s1", "no_such", "5.00")
+	require.Equal(t, gateway.SetUp, refused(t, err).Action)
+
+	s, err := gw.AddDiscount(ctx, "s1", "svc_discount", "5.00")
+	require.NoError(t, err)
+	require.Equal(t, gateway.Amount("45.00"), s.NextAmount)
+	_, err = gw.AddDiscount(ctx, "s1", "svc_discount", "7.00")
+	require.Equal(t, gateway.SwitchToUpdate, refused(t, err).Action)
+	require.Equal(t, "subscription.base", refused(t, err).Failures[0].Attribute)
+	for range 2 {
+		s, err = gw.UpdateDiscount(ctx, "s1", "svc_discount", "12.50")
+		require.NoError(t, err)
+		require.Equal(t, gateway.Amount("37.50"), s.NextAmount)
+	}
+	_, err = gw.UpdateDiscount(ctx, "s1", "svc_discount", "1000000.01")
+	require.Equal(t, gateway.Alert, refused(t, err).Action)
+	s, err = gw.RemoveDiscount(ctx, "s1", "svc_discount")
+	require.NoError(t, err)
+	require.Empty(t, s.Discounts)
+	require.Len(t, s.Transactions, 1, "though the merchant prorates, no change of a discount charged the customer")
+	require.Equal(t, gateway.Amount("0.00"), s.Balance)
+}
+
+// The merchant's own discounts stay.
+func TestClient_ForeignDiscountsStay(t *testing.T) {
+	t.Parallel()
+	b := newLab(t)
+	gw, ctx := b.client(t), t.Context()
+	b.subscribe(t, "anna", "s1", "pro")
+	for _, own := range []string{"loyalty", "svc_discount"} {
+		_, err := gw.AddDiscount(ctx, "s1", own, "2.00")
+		require.NoError(t, err)
+	}
+	_, err := gw.UpdateDiscount(ctx, "s1", "svc_discount", "4.00")
+	require.NoError(t, err)
+	s, err := gw.RemoveDiscount(ctx, "s1", "svc_discount")
+	require.NoError(t, err)
+	require.Len(t, s.Discounts, 1)
+	require.Equal(t, "loyalty", s.Discounts[0].ID)
+}
+
+func TestClient_WhatASubscriptionRefuses(t *testing.T) {
+	t.Parallel()
+	b := newLab(t)
+	gw, ctx := b.client(t), t.Context()
+	b.subscribe(t, "anna", "s1", "pro", "discount", "5.00")
+	b.must(t, "decline", "customer", "anna", "on", "true")
+	b.must(t, "advance", "by", "1m")
+	for _, change := range []func() error{
+		func() error { _, err := gw.AddDiscount(ctx, "s1", "loyalty", "1.00"); return err },
+		func() error { _, err := gw.UpdateDiscount(ctx, "s1", "svc_discount", "1.00"); return err },
+		func() error { _, err := gw.RemoveDiscount(ctx, "s1", "svc_discount"); return err },
+	} {
+		require.Equal(t, gateway.Park, refused(t, change()).Action)
+	}
+	b.must(t, "cancel", "subscription", "s1")
+	_, err := gw.RemoveDiscount(ctx, "s1", "svc_discount")
+	require.Equal(t, gateway.Terminal, refused(t, err).Action)
+	_, err = gw.Subscription(ctx, "s2")
+	require.Equal(t, gateway.Missing, refused(t, err).Action)
+}
+
+// From a customer to its subscriptions and back, before there is a charge.
+func TestClient_FindsItsWay(t *testing.T) {
+	t.Parallel()
+	b := newLab(t)
+	gw, ctx := b.client(t), t.Context()
+	b.must(t, "customers", "id", "bob", "coupon", "ANNA10")
+	b.must(t, "subscriptions", "id", "s1", "customer", "bob", "plan", "pro", "trial_days", "14")
+
+	c, err := gw.Customer(ctx, "bob")
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"svc_coupon": "ANNA10"}, c.CustomFields)
+	require.Equal(t, "s1", c.PaymentMethods[0].Subscriptions[0].ID)
+	s, err := gw.Subscription(ctx, "s1")
+	require.NoError(t, err)
+	require.True(t, s.InTrial)
+	require.Empty(t, s.CustomerID())
+	m, err := gw.PaymentMethod(ctx, s.PaymentMethod)
+	require.NoError(t, err)
+	require.Equal(t, "bob", m.CustomerID)
+	require.NotEmpty(t, m.CardID)
+	plans, err := gw.Plans(ctx)
+	require.NoError(t, err)
+	require.Equal(t, gateway.Plan{ID: "pro", Name: "Pro", Price: "50.00", Currency: "USD", Months: 1}, plans[1])
+
+	c, err = gw.SetCustomField(ctx, "bob", "svc_coupon", "EVA&CO")
+	require.NoError(t, err)
+	require.Equal(t, "EVA&CO", c.CustomFields["svc_coupon"])
+	_, err = gw.SetCustomField(ctx, "bob", "coupon", "X")
+	require.Equal(t, gateway.SetUp, refused(t, err).Action)
+
+	b.must(t, "advance", "by", "2w")
+	s, err = gw.Subscription(ctx, "s1")
+	require.NoError(t, err)
+	require.False(t, s.InTrial)
+	require.Equal(t, []string{"bob", "USD"}, []string{s.CustomerID(), s.Currency()})
+}
+
+func TestClient_SearchesPageByPage(t *testing.T) {
+	t.Parallel()
+	b := newLab(t)
+	b.must(t, "customers", "id", "bob")
+	for range 60 {
+		b.must(t, "subscriptions", "customer", "bob", "plan", "basic")
+	}
+	b.must(t, "advance", "by", "1d")
+	b.must(t, "subscriptions", "customer", "bob", "plan", "pro")
+	count := func(s gateway.Search) (n int) {
+		seen := map[string]bool{}
+		for found, err := range b.client(t).Subscriptions(t.Context(), s) {
+			require.NoError(t, err)
+			seen[found.ID] = true
+			n++
+		}
+		require.Len(t, seen, n)
+		return n
+	}
+	require.Equal(t, 61, count(gateway.Search{}))
+	require.Equal(t, 60, count(gateway.Search{PlanIDs: []string{"basic"}, Statuses: []gateway.Status{gateway.Active, gateway.PastDue}}))
+	require.Equal(t, 1, count(gateway.Search{CreatedFrom: core.Time(start.Add(time.Hour).UnixMilli())}))
+	require.Equal(t, 60, count(gateway.Search{CreatedTo: core.Time(start.UnixMilli())}))
+	require.Zero(t, count(gateway.Search{Statuses: []gateway.Status{gateway.Expired}}))
+}
+
+var refund = gateway.Refund{Amount: "5.00", OrderID: "svc-r1", Key: "svc-refund-r1"}
+
+// settled makes a subscription whose first charge is settled, and returns the
+// charge.
+func (b bundle) settled(t *testing.T) string {
+	t.Helper()
+	b.subscribe(t, "bob", "s1", "pro")
+	b.must(t, "advance", "by", "1d")
+	return b.State().Transactions[0].ID
+}
+
+// refunds are what was given back, as the lab's books have it.
+func (b bundle) refunds() (all []braintreelab.TransactionState) {
+	for _, t := range b.State().Transactions {
+		if t.Kind == gateway.Credit {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+func TestRefund_NotBeforeItSettles(t *testing.T) {
+	t.Parallel()
+	b := newLab(t)
+	gw, ctx := b.client(t), t.Context()
+	b.subscribe(t, "bob", "s1", "pro")
+	id := b.State().Transactions[0].ID
+	_, err := gw.Refund(ctx, id, refund)
+	require.Equal(t, gateway.AwaitSettlement, refused(t, err).Action)
+	b.must(t, "advance", "by", "12h")
+	sale, err := gw.Transaction(ctx, id)
+	require.NoError(t, err)
+	require.Equal(t, gateway.Settling, sale.Status)
+	_, err = gw.Refund(ctx, id, refund)
+	require.Equal(t, gateway.ReadBack, refused(t, err).Action, "the refusal used the key up")
+	again := refund
+	again.Key += "-2"
+	_, err = gw.Refund(ctx, id, again)
+	require.NoError(t, err)
+	require.Len(t, b.refunds(), 1)
+}
+
+// Whatever happens to the answer, and however often it is asked for, a refund
+// is made once.
+func TestRefund_AtMostOnce(t *testing.T) {
+	t.Parallel()
+	for _, fault := range []string{"lost", "cut", "silent", "429", "503", "500", "in-flight"} {
+		t.Run(fault, func(t *testing.T) {
+			t.Parallel()
+			b := newLab(t, curt)
+			id := b.settled(t)
+			b.must(t, "faults", "kind", fault, "times", "2", "path", "/refund")
+			made, err := b.client(t).Refund(t.Context(), id, refund)
+			require.NoError(t, err)
+			require.Equal(t, gateway.Amount("5.00"), made.Amount)
+			require.Equal(t, id, made.RefundedID)
+			// A worker that died before it wrote the answer down asks again.
+			again, err := b.client(t).Refund(t.Context(), id, refund)
+			require.NoError(t, err)
+			require.Equal(t, made.ID, again.ID)
+			require.Len(t, b.refunds(), 1)
+		})
+	}
+}
+
+// All answers are lost: the caller is told, and the refund is there once.
+func TestRefund_OutcomeUnknown(t *testing.T) {
+	t.Parallel()
+	b := newLab(t)
+	id := b.settled(t)
+	b.must(t, "faults", "kind", "cut", "times", "4", "path", "/refund")
+	gw := b.client(t)
+	_, err := gw.Refund(t.Context(), id, refund)
+	require.Equal(t, gateway.Retry, refused(t, err).Action)
+	found, ok, err := gw.FindRefund(t.Context(), id, refund.OrderID)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, b.refunds()[0].ID, found.ID)
+	require.Len(t, b.refunds(), 1)
+}
+
+func TestRefund_ManySenders(t *testing.T) {
+	t.Parallel()
+	b := newLab(t)
+	id := b.settled(t)
+	b.must(t, "faults", "kind", "cut", "times", "5", "path", "/refund")
+	var senders sync.WaitGroup
+	ids := make([]string, 16)
+	for i := range ids {
+		senders.Go(func() {
+			made, err := b.client(t).Refund(context.Background(), id, refund)
+			if err == nil {
+				ids[i] = made.ID
+			}
+		})
+	}
+	senders.Wait()
+	require.Len(t, b.refunds(), 1)
+	for _, got := range ids {
+		require.Equal(t, b.refunds()[0].ID, got)
+	}
+}
+
+func TestRefund_OfMoreThanIsLeft(t *testing.T) {
+	t.Parallel()
+	b := newLab(t)
+	id := b.settled(t)
+	gw := b.client(t)
+	_, err := gw.Refund(t.Context(), id, gateway.Refund{Amount: "50.01", OrderID: "o", Key: "k1"})
+	require.Equal(t, gateway.ReadBack, refused(t, err).Action)
+	_, err = gw.Refund(t.Context(), id, gateway.Refund{Amount: "50.00", OrderID: "o", Key: "k2"})
+	require.NoError(t, err)
+	_, err = gw.Refund(t.Context(), id, gateway.Refund{Amount: "0.01", OrderID: "o2", Key: "k3"})
+	require.Equal(t, gateway.ReadBack, refused(t, err).Action)
+	_, err = gw.Refund(t.Context(), id, gateway.Refund{Amount: "49.00", OrderID: "o", Key: "k2"})
+	require.Equal(t, gateway.Alert, refused(t, err).Action, "a key with another body")
+	_, err = gw.Refund(t.Context(), id, gateway.Refund{Amount: "0.00", OrderID: "o", Key: "k4"})
+	require.Equal(t, gateway.Alert, refused(t, err).Action)
+	require.Len(t, b.refunds(), 1)
+}
+
+// A merchant to whom the gateway gives no keys.
+func TestRefund_WithoutKeys(t *testing.T) {
+	t.Parallel()
+	b := newLab(t)
+	id := b.settled(t)
+	b.must(t, "settings", "request_keys", "false")
+	gw := b.client(t)
+	made, err := gw.Refund(t.Context(), id, refund)
+	require.NoError(t, err)
+	again, err := gw.Refund(t.Context(), id, refund)
+	require.NoError(t, err)
+	require.Equal(t, made.ID, again.ID)
+	require.Len(t, b.refunds(), 1)
+}
+
+func TestVoid_AtMostOnce(t *testing.T) {
+	t.Parallel()
+	b := newLab(t)
+	b.subscribe(t, "bob", "s1", "pro")
+	id := b.State().Transactions[0].ID
+	b.must(t, "faults", "kind", "cut", "times", "2", "path", "/void")
+	made, err := b.client(t).Void(t.Context(), id, "svc-void-1")
+	require.NoError(t, err)
+	require.Equal(t, gateway.Voided, made.Status)
+	_, err = b.client(t).Void(t.Context(), id, "svc-void-2")
+	require.Equal(t, gateway.AlreadyDone, refused(t, err).Action)
+}
+
+func TestVoid_WithoutKeys(t *testing.T) {
+	t.Parallel()
+	b := newLab(t)
+	b.subscribe(t, "bob", "s1", "pro")
+	b.must(t, "settings", "request_keys", "false")
+	made, err := b.client(t).Void(t.Context(), b.State().Transactions[0].ID, "svc-void-1")
+	require.NoError(t, err)
+	require.Equal(t, gateway.Voided, made.Status)
+	_, err = b.client(t).Void(t.Context(), made.ID, "svc-void-1")
+	require.Equal(t, gateway.AlreadyDone, refused(t, err).Action)
+}
+
+// A key is forgotten after 30 days.
+func TestKeys_Life(t *testing.T) {
+	t.Parallel()
+	b := newLab(t)
+	id := b.settled(t)
+	gw := b.client(t)
+	for range 1 {
+		_, err := gw.Refund(t.Context(), id, refund)
+		require.NoError(t, err)
+		b.must(t, "advance", "by", "30d")
+		_, err = gw.Refund(t.Context(), id, refund)
+		require.NoError(t, err)
+		require.Len(t, b.refunds(), 1)
+	}
+	b.must(t, "advance", "by", "1h")
+	_, err := gw.Refund(t.Context(), id, refund)
+	require.NoError(t, err)
+	require.Len(t, b.refunds(), 2, "which is why a refund is closed long before")
+}
+
+// A change that was made, though its answer was lost, is told as such, and the
+// worker goes on from there.
+func TestClient_AddDiscountIsLostAfterItWasMade(t *testing.T) {
+	t.Parallel()
+	b := newLab(t, curt)
+	gw := b.client(t)
+	b.subscribe(t, "anna", "s1", "pro")
+	b.must(t, "faults", "kind", "lost", "method", "PUT")
+	_, err := gw.AddDiscount(t.Context(), "s1", "svc_discount", "5.00")
+	require.Equal(t, gateway.SwitchToUpdate, refused(t, err).Action)
+	s, err := gw.UpdateDiscount(t.Context(), "s1", "svc_discount", "5.00")
+	require.NoError(t, err)
+	require.Len(t, s.Discounts, 1)
+	require.Equal(t, gateway.Amount("5.00"), s.Discounts[0].Amount)
+}
+
+func TestClient_KeepsTheRateLimit(t *testing.T) {
+	t.Parallel()
+	b := newLab(t)
+	b.must(t, "faults", "kind", "429", "retry_after", "3600")
+	gw := b.client(t)
+	for range 2 {
+		_, err := gw.Plans(t.Context())
+		require.Equal(t, gateway.Retry, refused(t, err).Action)
+		require.Greater(t, refused(t, err).RetryAfter, 59*time.Minute)
+	}
+	require.Len(t, b.State().Calls, 1, "the second was not sent")
+}

@@ -1,0 +1,147 @@
+package braintreelab
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"kith/backend/gateway/xmltree"
+)
+
+// journal is the file that commands are appended to. A nil journal forgets.
+type journal struct {
+	file *os.File
+	err  error
+}
+
+// line is one command, as the journal has it. The first line of a journal has
+// the start alone.
+type line struct {
+	Start *time.Time `json:"start,omitempty"`
+	At    time.Time  `json:"at"`
+	Call  string     `json:"call,omitempty"`
+	ID    string     `json:"id,omitempty"`
+	// Body is the request as XML, however it came.
+	Body string `json:"body,omitempty"`
+}
+
+// open makes the book: a new one, or the one that the journal tells of.
+func (l *Lab) open() error {
+	start := l.options.Now().UTC().Truncate(time.Second)
+	if l.options.Journal == "" {
+		l.book = newBook(start, l.options)
+		return nil
+	}
+	lines, size, err := readJournal(l.options.Journal)
+	if err != nil {
+		return fmt.Errorf("gatewaylab: journal: %w", err)
+	}
+	if len(lines) > 0 && lines[0].Start != nil {
+		start = *lines[0].Start
+	}
+	l.book = newBook(start, l.options)
+	for _, one := range lines {
+		if err := l.replay(one); err != nil {
+			return fmt.Errorf("gatewaylab: journal: %w", err)
+		}
+	}
+	// What was told before this start was sent then, or is lost.
+	l.post.taken = len(l.book.notes)
+	if l.journal, err = appendTo(l.options.Journal, size); err != nil {
+		return fmt.Errorf("gatewaylab: journal: %w", err)
+	}
+	if len(lines) == 0 {
+		l.journal.append(line{Start: &start, At: start})
+	}
+	return l.journal.err
+}
+
+// readJournal returns the lines of a journal and how many bytes they have. A
+// last line that is cut, as by a machine that went off, is left out.
+func readJournal(path string) (lines []line, size int64, err error) {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	defer file.Close()
+	for r := bufio.NewReader(file); ; {
+		text, err := r.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return lines, size, nil
+		}
+		var one line
+		if err == nil {
+			err = json.Unmarshal(text, &one)
+		}
+		if err != nil {
+			return nil, 0, fmt.Errorf("line %d: %w", len(lines)+1, err)
+		}
+		lines, size = append(lines, one), size+int64(len(text))
+	}
+}
+
+func appendTo(path string, size int64) (*journal, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err = file.Truncate(size); err == nil {
+		_, err = file.Seek(size, io.SeekStart)
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return &journal{file: file}, nil
+}
+
+// replay carries a command out again, at the time when it was.
+func (l *Lab) replay(one line) error {
+	if one.Start != nil {
+		return nil
+	}
+	body, err := xmltree.Parse([]byte(one.Body))
+	if err != nil {
+		return err
+	}
+	do := deed(one.Call)
+	if do == nil {
+		return fmt.Errorf("%s is no call of this version", one.Call)
+	}
+	l.book.runTo(one.At)
+	do(l, command{call: one.Call, id: one.ID, body: body})
+	return nil
+}
+
+// write appends a command that was carried out at some time.
+func (j *journal) write(at time.Time, c command) {
+	j.append(line{At: at, Call: c.call, ID: c.id, Body: string(c.body.Encode())})
+}
+
+// append writes a line. An error stays, and Close returns it: a lab with half a
+// journal would be another one after its next start.
+func (j *journal) append(one line) {
+	if j == nil || j.err != nil {
+		return
+	}
+	text, err := json.Marshal(one)
+	if err == nil {
+		_, err = j.file.Write(append(text, '\n'))
+	}
+	j.err = err
+}
+
+func (j *journal) close() error {
+	if j == nil {
+		return nil
+	}
+	return errors.Join(j.err, j.file.Close())
+}

@@ -1,0 +1,162 @@
+package braintreelab_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/braintreelab"
+	"kith/backend/gateway"
+)
+
+// start is when the labs of these tests begin; time stands still in them unless
+// it is advanced.
+var start = time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
+
+// bundle is a lab on an address of its own.
+type bundle struct {
+	*braintreelab.Lab
+	url string
+}
+
+func newLab(t testing.TB, change ...func(*braintreelab.Options)) bundle {
+	t.Helper()
+	o := braintreelab.Options{Now: func() time.Time { return start }}
+	for _, c := range change {
+		c(&o)
+	}
+	lab, err := braintreelab.New(o)
+	require.NoError(t, err)
+	server := httptest.NewServer(lab)
+	t.Cleanup(func() {
+		server.Close()
+		require.NoError(t, lab.Close())
+	})
+	return bundle{lab, server.URL}
+}
+
+var labKey = gateway.Key{Public: braintreelab.PublicKey, Private: braintreelab.PrivateKey}
+
+// client is the service's own.
+func (b bundle) client(t testing.TB, change ...func(*gateway.Config)) *gateway.Client {
+	t.Helper()
+	c := gateway.Config{MerchantID: braintreelab.MerchantID, Key: labKey, Test: true, BaseURL: b.url}
+	for _, f := range change {
+		f(&c)
+	}
+	made, err := gateway.New(c)
+	require.NoError(t, err)
+	return made
+}
+
+// control uses a control of the lab and returns what it said: "" when it was
+// done.
+func (b bundle) control(t testing.TB, name string, form ...string) string {
+	t.Helper()
+	values := url.Values{}
+	for i := 0; i < len(form); i += 2 {
+		values.Set(form[i], form[i+1])
+	}
+	response, err := http.PostForm(b.url+"/lab/"+name, values)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	var said struct{ Error string }
+	decode(t, response.Body, &said)
+	if response.StatusCode != http.StatusOK {
+		require.NotEmpty(t, said.Error)
+	}
+	return said.Error
+}
+
+// must uses a control that has to be done.
+func (b bundle) must(t testing.TB, name string, form ...string) {
+	t.Helper()
+	require.Empty(t, b.control(t, name, form...), "%s %q", name, form)
+}
+
+// subscribe makes a customer and a subscription with the given id; form are
+// further fields of the control.
+func (b bundle) subscribe(t testing.TB, customer, id, plan string, form ...string) {
+	t.Helper()
+	b.must(t, "customers", "id", customer, "email", customer+"@example.com")
+	b.must(t, "subscriptions", append([]string{"id", id, "customer", customer, "plan", plan}, form...)...)
+}
+
+// kinds are the notifications that were made, such as
+// "subscription_canceled s1".
+func (b bundle) kinds() (all []string) {
+	for _, n := range b.State().Notifications {
+		all = append(all, strings.TrimSpace(string(n.Kind)+" "+n.Subject))
+	}
+	return all
+}
+
+// inbox is a service that takes notifications: it verifies and keeps them.
+type inbox struct {
+	url string
+	mu  sync.Mutex
+	// keys are those of the connection, and answers the statuses that it
+	// gives next; then 200.
+	keys    gateway.Keys
+	answers []int
+	got     []gateway.Notification
+	raw     []string
+}
+
+func newInbox(t testing.TB, keys ...gateway.Key) *inbox {
+	t.Helper()
+	in := &inbox{keys: keys}
+	server := httptest.NewServer(in)
+	t.Cleanup(server.Close)
+	in.url = server.URL + "/webhook"
+	return in
+}
+
+func (in *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if r.Method == http.MethodGet {
+		answer, err := in.keys.AnswerChallenge(r.URL.Query().Get("bt_challenge"))
+		if err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		_, _ = w.Write([]byte(answer))
+		return
+	}
+	signature, payload := r.PostFormValue("bt_signature"), r.PostFormValue("bt_payload")
+	n, err := gateway.ParseNotification(payload)
+	if in.keys.Verify(signature, payload) != nil || err != nil {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	if len(in.answers) > 0 {
+		status := in.answers[0]
+		in.answers = in.answers[1:]
+		w.WriteHeader(status)
+		if status != http.StatusOK {
+			return
+		}
+	}
+	in.got, in.raw = append(in.got, n), append(in.raw, payload)
+}
+
+// kinds are what arrived, in order.
+func (in *inbox) kinds() (all []string) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for _, n := range in.got {
+		subject := ""
+		if n.Subscription != nil {
+			subject = " " + n.Subscription.ID
+		}
+		all = append(all, string(n.Kind)+subject)
+	}
+	return all
+}

@@ -1,0 +1,353 @@
+package braintreelab_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/braintreelab"
+	"kith/backend/gateway"
+)
+
+// walk does things at random in a lab, and keeps accounts of its own: what each
+// subscription should have cost, day by day.
+type walk struct {
+	t    *testing.T
+	lab  *braintreelab.Lab
+	rand *rand.Rand
+	// today is the day in the lab, and subs are the subscriptions that were
+	// made, in order.
+	today time.Time
+	subs  []*account
+	// byHand counts charges by hand that were declined.
+	byHand map[string]int
+	made   int
+}
+
+// account is a subscription as it should be. Money is in cents.
+type account struct {
+	id              string
+	first           time.Time
+	months          int
+	price, discount int64
+	// cycles is how many there are, 0 for no end, and billed how many there
+	// were.
+	cycles, billed int
+	canceled       bool
+	due            int64
+}
+
+// month is the day n months after from, or the last of its month.
+func month(from time.Time, n int) time.Time {
+	at := time.Date(from.Year(), from.Month()+time.Month(n), from.Day(), 0, 0, 0, 0, time.UTC)
+	if at.Day() != from.Day() {
+		at = at.AddDate(0, 0, -at.Day())
+	}
+	return at
+}
+
+// live bills what is due on a day.
+func (a *account) live(today time.Time) {
+	if !a.canceled && (a.cycles == 0 || a.billed < a.cycles) && today.Equal(month(a.first, a.billed*a.months)) {
+		a.due += a.price - a.discount
+		a.billed++
+	}
+}
+
+func newWalk(t *testing.T, seed uint64) *walk {
+	lab, err := braintreelab.New(braintreelab.Options{Now: func() time.Time { return start }})
+	require.NoError(t, err)
+	return &walk{t: t, lab: lab, rand: rand.New(rand.NewPCG(seed, 0)), today: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), byHand: map[string]int{}}
+}
+
+// control uses a control, and reports whether it was done.
+func (w *walk) control(name, form string) bool {
+	answer := browse(w.t, bundle{Lab: w.lab}, "POST", "/lab/"+name, form)
+	return answer.Code == http.StatusOK
+}
+
+// call makes a call, and reports whether it was done.
+func (w *walk) call(method, path, body string) bool {
+	r := httptest.NewRequest(method, "/merchants/lab_merchant"+path, strings.NewReader(body))
+	r.SetBasicAuth(labKey.Public, labKey.Private)
+	r.Header.Set("Content-Type", "application/json")
+	answer := httptest.NewRecorder()
+	w.lab.ServeHTTP(answer, r)
+	require.Contains(w.t, []int{200, 201, 404, 422}, answer.Code, answer.Body)
+	return answer.Code < 300
+}
+
+func (w *walk) subscribe() {
+	w.made++
+	a := &account{id: fmt.Sprintf("s%d", w.made), first: w.today, months: 1, price: 100 * (1 + w.rand.Int64N(90)), cycles: w.rand.IntN(6)}
+	plan, trial := "pro", w.rand.IntN(30)
+	if w.rand.IntN(4) == 0 {
+		plan, a.months = "yearly", 12
+	}
+	fields := fmt.Sprintf(`"id":%q,"plan_id":%q,"payment_method_token":%q,"price":%q`, a.id, plan, w.card(), gateway.NewAmount(a.price, "USD"))
+	if a.cycles > 0 {
+		fields += fmt.Sprintf(`,"number_of_billing_cycles":%d`, a.cycles)
+	}
+	if trial > 9 {
+		a.first = a.first.AddDate(0, 0, trial)
+		fields += fmt.Sprintf(`,"trial_period":true,"trial_duration":%d,"trial_duration_unit":"day"`, trial)
+	}
+	if w.rand.IntN(2) == 0 {
+		a.discount = w.rand.Int64N(10000)
+		fields += fmt.Sprintf(`,"discounts":{"add":[{"inherited_from_id":"svc_discount","amount":%q}]}`, gateway.NewAmount(a.discount, "USD"))
+	}
+	if w.call("POST", "/subscriptions", `{"subscription":{`+fields+`}}`) {
+		a.live(w.today)
+		w.subs = append(w.subs, a)
+	}
+}
+
+func (w *walk) card() string {
+	customers := w.lab.State().Customers
+	return customers[w.rand.IntN(len(customers))].Cards[0]
+}
+
+// edit changes price or discount, sometimes with proration.
+func (w *walk) edit() {
+	if len(w.subs) == 0 {
+		return
+	}
+	a := w.subs[w.rand.IntN(len(w.subs))]
+	before := w.state(a.id)
+	price, discount, fields := a.price, a.discount, ""
+	if w.rand.IntN(2) == 0 {
+		price = 100 * (1 + w.rand.Int64N(90))
+		fields = fmt.Sprintf(`"price":%q,`, gateway.NewAmount(price, "USD"))
+	} else {
+		discount = w.rand.Int64N(10000)
+		change := fmt.Sprintf(`"add":[{"inherited_from_id":"svc_discount","amount":%q}]`, gateway.NewAmount(discount, "USD"))
+		if len(before.Discounts) > 0 {
+			change = fmt.Sprintf(`"update":[{"existing_id":"svc_discount","amount":%q}]`, gateway.NewAmount(discount, "USD"))
+		}
+		fields = `"discounts":{` + change + `},`
+	}
+	prorate := w.rand.IntN(2) == 0
+	if !w.call("PUT", "/subscriptions/"+a.id, fmt.Sprintf(`{"subscription":{%s"options":{"prorate_charges":%t}}}`, fields, prorate)) {
+		return
+	}
+	if prorate && before.Status == gateway.Active && a.billed > 0 {
+		from, to := month(a.first, (a.billed-1)*a.months), month(a.first, a.billed*a.months)
+		whole := int64(to.Sub(from).Hours() / 24)
+		left := int64(to.Sub(w.today).Hours()/24) - 1
+		a.due += rounded((price-discount)-(a.price-a.discount), left, whole)
+	}
+	a.price, a.discount = price, discount
+}
+
+// rounded is amount * part / whole, half away from zero.
+func rounded(amount, part, whole int64) int64 {
+	product, half := amount*part, whole/2
+	if product < 0 {
+		return -((-product + half) / whole)
+	}
+	return (product + half) / whole
+}
+
+func (w *walk) state(id string) braintreelab.SubscriptionState { return find(w.lab.State(), id) }
+
+func find(state braintreelab.State, id string) braintreelab.SubscriptionState {
+	all := state.Subscriptions
+	return all[slices.IndexFunc(all, func(s braintreelab.SubscriptionState) bool { return s.ID == id })]
+}
+
+func (w *walk) cancel() {
+	if len(w.subs) == 0 {
+		return
+	}
+	if a := w.subs[w.rand.IntN(len(w.subs))]; w.control("cancel", "subscription="+a.id) {
+		a.canceled = true
+	}
+}
+
+func (w *walk) retry() {
+	for _, a := range w.subs {
+		if w.state(a.id).Status == gateway.PastDue && !w.control("retry", "subscription="+a.id) {
+			w.byHand[a.id]++
+		}
+	}
+}
+
+// moveMoney refunds, voids or settles some transaction, whether it can be or
+// not.
+func (w *walk) moveMoney() {
+	all := w.lab.State().Transactions
+	if len(all) == 0 {
+		return
+	}
+	t := all[w.rand.IntN(len(all))]
+	switch w.rand.IntN(3) {
+	case 0:
+		w.call("POST", "/transactions/"+t.ID+"/refund", fmt.Sprintf(`{"transaction":{"amount":%q}}`, gateway.NewAmount(1+w.rand.Int64N(6000), "USD")))
+	case 1:
+		w.call("PUT", "/transactions/"+t.ID+"/void", "")
+	default:
+		w.call("PUT", "/transactions/"+t.ID+"/settle", "")
+	}
+}
+
+// advance goes on by days, in steps of the given length.
+func (w *walk) advance(days, step int) {
+	for days > 0 {
+		n := min(step, days)
+		require.True(w.t, w.control("advance", fmt.Sprintf("by=%dd", n)))
+		days -= n
+		for range n {
+			w.today = w.today.AddDate(0, 0, 1)
+			for _, a := range w.subs {
+				a.live(w.today)
+			}
+		}
+	}
+}
+
+// step does one thing at random; stride is how the clock is moved.
+func (w *walk) step(stride int) {
+	switch w.rand.IntN(9) {
+	case 0, 1:
+		w.subscribe()
+	case 2:
+		w.edit()
+	case 3:
+		if w.rand.IntN(3) == 0 {
+			w.cancel()
+		}
+	case 4:
+		w.control("decline", fmt.Sprintf("customer=c%d&on=%t", w.rand.IntN(3), w.rand.IntN(3) > 0))
+	case 5:
+		w.retry()
+	case 6:
+		w.moveMoney()
+	default:
+		w.advance(1+w.rand.IntN(50), stride)
+	}
+}
+
+// legal are the moves that a subscription may make.
+var legal = map[gateway.Status][]gateway.Status{
+	"":              {gateway.Pending, gateway.Active},
+	gateway.Pending: {gateway.Active, gateway.PastDue, gateway.Canceled},
+	gateway.Active:  {gateway.PastDue, gateway.Canceled, gateway.Expired},
+	gateway.PastDue: {gateway.Active, gateway.Canceled},
+}
+
+// check holds the lab to the walk's own accounts.
+func (w *walk) check() {
+	state := w.lab.State()
+	charged, declined := w.money(state)
+	told := map[string]int{}
+	for _, n := range state.Notifications {
+		told[string(n.Kind)+" "+n.Subject]++
+	}
+	for _, a := range w.subs {
+		s := find(state, a.id)
+		balance, err := s.Balance.Minor("USD")
+		require.NoError(w.t, err)
+		require.Equal(w.t, a.due, charged[a.id]+balance, "%s: what was due is paid or on the balance: %+v %+v", a.id, a, s)
+		require.Equal(w.t, s.Status == gateway.PastDue, balance > 0 && s.Status != gateway.Canceled, "%s owes while it is past due", a.id)
+		require.Equal(w.t, a.billed, s.Cycle, a.id)
+		var before gateway.Status
+		for _, status := range s.Statuses {
+			require.Contains(w.t, legal[before], status, "%s: %v", a.id, s.Statuses)
+			before = status
+		}
+		require.Equal(w.t, declined[a.id]-w.byHand[a.id], told["subscription_charged_unsuccessfully "+a.id], a.id)
+		require.Equal(w.t, s.Status == gateway.Canceled, told["subscription_canceled "+a.id] == 1, a.id)
+		require.Equal(w.t, s.Status == gateway.Expired, told["subscription_expired "+a.id] == 1, a.id)
+	}
+	w.checkRefunds(state)
+}
+
+// money sums the good charges, and counts the others, by subscription.
+func (w *walk) money(state braintreelab.State) (charged map[string]int64, declined map[string]int) {
+	charged, declined = map[string]int64{}, map[string]int{}
+	good := map[string]int{}
+	for _, t := range state.Transactions {
+		amount, err := t.Amount.Minor("USD")
+		require.NoError(w.t, err)
+		require.Positive(w.t, amount)
+		switch {
+		case t.Kind == gateway.Credit:
+		case t.Status == gateway.ProcessorDeclined:
+			declined[t.Subscription]++
+		default:
+			charged[t.Subscription] += amount
+			good[t.Subscription]++
+		}
+	}
+	for _, n := range state.Notifications {
+		if n.Kind == gateway.SubscriptionChargedSuccessfully {
+			good[n.Subject]--
+		}
+	}
+	for id, n := range good {
+		require.Zero(w.t, n, "every good charge of %s is told once", id)
+	}
+	return charged, declined
+}
+
+// checkRefunds: nothing is given back that was not taken.
+func (w *walk) checkRefunds(state braintreelab.State) {
+	left := map[string]int64{}
+	for _, t := range state.Transactions {
+		amount, err := t.Amount.Minor("USD")
+		require.NoError(w.t, err)
+		if t.Kind == gateway.Sale {
+			left[t.ID] = amount
+			continue
+		}
+		if t.Status != gateway.Voided {
+			left[t.RefundOf] -= amount
+		}
+		require.GreaterOrEqual(w.t, left[t.RefundOf], int64(0), "%s", t.RefundOf)
+	}
+}
+
+func walked(t *testing.T, seed uint64, stride int) braintreelab.State {
+	w := newWalk(t, seed)
+	for i := range 3 {
+		require.True(t, w.control("customers", fmt.Sprintf("id=c%d", i)))
+	}
+	for range 60 {
+		w.step(stride)
+		w.check()
+	}
+	state := w.lab.State()
+	state.Calls = nil
+	return state
+}
+
+// Whatever is done in whatever order, what was due is paid or owed, nothing is
+// given back that was not taken, and a subscription moves as it may.
+func TestWalk_MoneyIsConserved(t *testing.T) {
+	t.Parallel()
+	charges, statuses := 0, map[gateway.Status]int{}
+	for seed := range uint64(40) {
+		state := walked(t, seed, 100)
+		charges += len(state.Transactions)
+		for _, s := range state.Subscriptions {
+			statuses[s.Status]++
+		}
+	}
+	require.Greater(t, charges, 1000, "the walk went somewhere")
+	require.Len(t, statuses, 4, "%v", statuses)
+}
+
+// Some weeks in one step, or day by day, come to the same.
+func TestWalk_StepsOfTheClockDoNotMatter(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(15) {
+		require.Equal(t, walked(t, seed, 100), walked(t, seed, 1), "seed %d", seed)
+	}
+}

@@ -1,0 +1,152 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kith/backend/braintreelab"
+	"kith/backend/gateway"
+)
+
+// short is a notification as a line writes it.
+func short(n braintreelab.NotificationState) string {
+	return strings.TrimSpace(strings.TrimPrefix(string(n.Kind), "subscription_") + " " + n.Subject)
+}
+
+// notified KIND [SUBSCRIPTION]: the next notification is of the kind, whose
+// "subscription_" is left out. One about a dispute names no subscription.
+func (p *Player) wasNotified(ctx context.Context, s Step) error {
+	state, err := p.State(ctx)
+	if err != nil {
+		return err
+	}
+	if p.notified >= len(state.Notifications) {
+		return fmt.Errorf("there was no other notification")
+	}
+	n := state.Notifications[p.notified]
+	p.notified++
+	if strings.HasPrefix(string(n.Kind), "dispute_") {
+		n.Subject = ""
+	}
+	return same("notification", short(n), strings.Join(s.Words, " "))
+}
+
+// charged SUBSCRIPTION AMOUNT [STATUS] [discount=ID:AMOUNT]: the next charge of
+// a subscription. The status is what it is now; it is not looked at when it is
+// not said.
+func (p *Player) wasCharged(ctx context.Context, s Step) error {
+	state, err := p.State(ctx)
+	if err != nil {
+		return err
+	}
+	id := s.Word(0)
+	all := charges(state, id)
+	if p.charged[id] >= len(all) {
+		return fmt.Errorf("there was no other charge")
+	}
+	t := all[p.charged[id]]
+	p.charged[id]++
+	if err := same("amount", string(t.Amount), s.Word(1)); err != nil {
+		return err
+	}
+	if s.Word(2) != "" {
+		if err := same("status", string(t.Status), s.Word(2)); err != nil {
+			return err
+		}
+	}
+	if want, said := s.Named["discount"]; said {
+		return same("discount", list(t.Discounts), want)
+	}
+	return nil
+}
+
+// refunded SUBSCRIPTION AMOUNT: the next refund of a charge of a subscription.
+func (p *Player) wasRefunded(ctx context.Context, s Step) error {
+	state, err := p.State(ctx)
+	if err != nil {
+		return err
+	}
+	id := s.Word(0)
+	all := refunds(state, id)
+	if p.refunded[id] >= len(all) {
+		return fmt.Errorf("there was no other refund")
+	}
+	t := all[p.refunded[id]]
+	p.refunded[id]++
+	return same("amount", string(t.Amount), s.Word(1))
+}
+
+// subscription ID NAME=VALUE...: what a subscription is like.
+func (p *Player) subscriptionIs(ctx context.Context, s Step) error {
+	state, err := p.State(ctx)
+	if err != nil {
+		return err
+	}
+	for _, one := range state.Subscriptions {
+		if one.ID == s.Word(0) {
+			return sameValues(s, map[string]string{
+				"status": string(one.Status), "price": string(one.Price), "balance": string(one.Balance), "next": string(one.Next),
+				"billing": one.NextBilling, "paid": one.PaidUntil, "cycle": strconv.Itoa(one.Cycle), "failures": strconv.Itoa(one.Failures),
+				"trial": map[bool]string{true: "yes", false: "no"}[one.Trial], "plan": one.Plan, "discount": list(one.Discounts),
+			})
+		}
+	}
+	if s.Named["status"] == "none" {
+		return nil
+	}
+	return fmt.Errorf("there is no subscription %s", s.Word(0))
+}
+
+// transaction CHARGE status=... dispute=...: what a charge is like.
+func (p *Player) transactionIs(ctx context.Context, s Step) error {
+	id, err := p.charge(ctx, s.Word(0))
+	if err != nil {
+		return err
+	}
+	state, err := p.State(ctx)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(state.Transactions, func(t braintreelab.TransactionState) bool { return t.ID == id })
+	t := state.Transactions[i]
+	return sameValues(s, map[string]string{"status": string(t.Status), "amount": string(t.Amount), "dispute": t.Dispute, "discount": list(t.Discounts)})
+}
+
+func sameValues(s Step, is map[string]string) error {
+	if len(s.Named) == 0 {
+		return fmt.Errorf("nothing is said of it")
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Named)) {
+		value, known := is[name]
+		if !known {
+			return fmt.Errorf("%s is not known of it", name)
+		}
+		if err := same(name, value, s.Named[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func same(what, is, want string) error {
+	if is != want {
+		return fmt.Errorf("the %s is %q", what, is)
+	}
+	return nil
+}
+
+// list writes discounts as "loyalty:2.00,svc_discount:5.00", and none as "none".
+func list(amounts map[string]gateway.Amount) string {
+	if len(amounts) == 0 {
+		return "none"
+	}
+	var all []string
+	for _, id := range slices.Sorted(maps.Keys(amounts)) {
+		all = append(all, id+":"+string(amounts[id]))
+	}
+	return strings.Join(all, ",")
+}

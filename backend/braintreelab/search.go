@@ -1,0 +1,177 @@
+package braintreelab
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"kith/backend/gateway"
+	"kith/backend/gateway/xmltree"
+)
+
+// pageSize is how many records a page of a search has.
+const pageSize = 50
+
+// fields are what a record can be searched by; "ids" is its id.
+type fields map[string]string
+
+// found is one record that a search looks at.
+type found struct {
+	fields fields
+	xml    func() *xmltree.Node
+}
+
+func (b *book) searchSubscriptionIDs(c command) reply { return ids(c, b.allSubscriptions()) }
+func (b *book) searchSubscriptions(c command) reply {
+	return page(c, "subscriptions", b.allSubscriptions())
+}
+func (b *book) searchCustomerIDs(c command) reply    { return ids(c, b.allCustomers()) }
+func (b *book) searchCustomers(c command) reply      { return page(c, "customers", b.allCustomers()) }
+func (b *book) searchTransactionIDs(c command) reply { return ids(c, b.allTransactions()) }
+func (b *book) searchTransactions(c command) reply {
+	return page(c, "credit_card_transactions", b.allTransactions())
+}
+
+func (b *book) allSubscriptions() (all []found) {
+	for _, s := range b.subscriptions.order {
+		f := fields{
+			"id": s.id, "plan_id": s.plan.id, "status": string(s.status), "merchant_account_id": s.plan.merchantAccount(),
+			"price": string(gateway.NewAmount(s.price, s.plan.currency)), "created_at": s.created.Format(time.RFC3339),
+			"in_trial_period": strconv.FormatBool(s.inTrial()), "next_billing_date": s.nextBilling.Format(time.DateOnly),
+			"days_past_due": s.daysPastDue(b.now).Text,
+		}
+		all = append(all, found{f, func() *xmltree.Node { return s.xml(b.now) }})
+	}
+	return all
+}
+
+func (b *book) allCustomers() (all []found) {
+	for _, c := range b.customers.order {
+		f := fields{"id": c.id, "email": c.email, "first_name": c.firstName, "last_name": c.lastName, "company": c.company, "created_at": c.created.Format(time.RFC3339)}
+		all = append(all, found{f, func() *xmltree.Node { return b.customerXML(c) }})
+	}
+	return all
+}
+
+func (b *book) allTransactions() (all []found) {
+	for _, t := range b.transactions.order {
+		f := fields{
+			"id": t.id, "order_id": t.orderID, "customer_id": t.customer.id, "payment_method_token": t.method.token, "status": string(t.status),
+			"type": string(t.kind), "currency": t.currency, "amount": string(gateway.NewAmount(t.amount, t.currency)), "created_at": t.created.Format(time.RFC3339),
+		}
+		all = append(all, found{f, t.xml})
+	}
+	return all
+}
+
+// ids answers the first half of a search: the ids of all that match.
+func ids(c command, all []found) reply {
+	matching, unknown := search(c, all)
+	if unknown != "" {
+		return unsearchable(unknown)
+	}
+	list := xmltree.Array("ids")
+	for _, f := range matching {
+		list.Children = append(list.Children, xmltree.Text("item", f.fields["id"]))
+	}
+	return ok(xmltree.Object("search_results", xmltree.Int("page_size", pageSize), list))
+}
+
+// page answers the second half: the records of some ids.
+func page(c command, name string, all []found) reply {
+	matching, unknown := search(c, all)
+	if unknown != "" {
+		return unsearchable(unknown)
+	}
+	list := &xmltree.Node{Name: name, Type: xmltree.TypeCollection}
+	list.Children = append(list.Children, xmltree.Int("current_page_number", 1), xmltree.Int("page_size", pageSize), xmltree.Int("total_items", len(matching)))
+	for _, f := range matching[:min(len(matching), pageSize)] {
+		list.Children = append(list.Children, f.xml())
+	}
+	return ok(list)
+}
+
+func unsearchable(field string) reply {
+	return refused(problems{{[]string{"search"}, field, "", "The lab does not search by " + field + "."}}, nil)
+}
+
+// search returns what matches all criteria, or a field that it does not know.
+func search(c command, all []found) (matching []found, unknown string) {
+	criteria := c.body.Items("search")
+	for _, criterion := range criteria {
+		// Any record tells which fields there are.
+		if len(all) > 0 && criterion.Name != "ids" {
+			if _, known := all[0].fields[criterion.Name]; !known {
+				return nil, criterion.Name
+			}
+		}
+	}
+	for _, f := range all {
+		if !slices.ContainsFunc(criteria, func(n *xmltree.Node) bool { return !f.fields.match(n) }) {
+			matching = append(matching, f)
+		}
+	}
+	return matching, ""
+}
+
+// match checks one criterion: a list of values, or one or more comparisons.
+func (f fields) match(criterion *xmltree.Node) bool {
+	name := criterion.Name
+	if name == "ids" {
+		name = "id"
+	}
+	value := f[name]
+	if criterion.Type == xmltree.TypeArray {
+		return slices.ContainsFunc(criterion.Children, func(n *xmltree.Node) bool { return n.Text == value })
+	}
+	for _, c := range criterion.Children {
+		if !compare(c.Name, value, c.Text) {
+			return false
+		}
+	}
+	return true
+}
+
+func compare(how, value, want string) bool {
+	switch how {
+	case "is":
+		return strings.EqualFold(value, want) || order(value, want) == 0
+	case "is_not":
+		return !strings.EqualFold(value, want)
+	case "starts_with":
+		return strings.HasPrefix(lower(value), lower(want))
+	case "ends_with":
+		return strings.HasSuffix(lower(value), lower(want))
+	case "contains":
+		return strings.Contains(lower(value), lower(want))
+	case "min":
+		return order(value, want) == 0 || order(value, want) == 1
+	case "max":
+		return order(value, want) == 0 || order(value, want) == -1
+	}
+	return false
+}
+
+// order compares two times, days or amounts as -1, 0 or 1; what cannot be
+// compared is 2.
+func order(a, b string) int {
+	x, okX := rank(a)
+	y, okY := rank(b)
+	if !okX || !okY {
+		return 2
+	}
+	return cmp.Compare(x, y)
+}
+
+// rank is the place of a time, a day or an amount among its like.
+func rank(text string) (int64, bool) {
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at.Unix(), true
+		}
+	}
+	minor, err := gateway.Amount(text).Minor("KWD")
+	return minor, err == nil
+}

@@ -1,0 +1,178 @@
+package braintreelab
+
+import (
+	"slices"
+	"time"
+
+	"kith/backend/gateway"
+)
+
+// State is all that a lab knows, for its page, for tests and for scenarios. The
+// lists are in the order in which the records were made; GET /lab/state gives
+// it as JSON. Amounts are as the gateway writes them.
+type State struct {
+	Now           time.Time
+	Webhook       string
+	Mode          Mode
+	Prorate       bool
+	Keys          []string
+	Faults        int
+	Customers     []CustomerState
+	Plans         []PlanState
+	Subscriptions []SubscriptionState
+	Transactions  []TransactionState
+	Notifications []NotificationState
+	Calls         []Call
+}
+
+// CustomerState is a customer.
+type CustomerState struct {
+	ID, Email string
+	Fields    map[string]string
+	Cards     []string
+	Declines  bool
+}
+
+// PlanState is a plan.
+type PlanState struct {
+	ID       string
+	Price    gateway.Amount
+	Currency string
+	Months   int
+}
+
+// SubscriptionState is a subscription. Discounts and AddOns are amounts by id.
+type SubscriptionState struct {
+	ID, Customer, Plan     string
+	Status                 gateway.Status
+	Price, Balance, Next   gateway.Amount
+	Currency               string
+	NextBilling, PaidUntil string
+	Cycle, Failures        int
+	Trial                  bool
+	Discounts, AddOns      map[string]gateway.Amount
+	// Statuses are all that it was in, in order.
+	Statuses []gateway.Status
+}
+
+// TransactionState is a charge or a refund.
+type TransactionState struct {
+	ID, Subscription, Customer string
+	Kind                       gateway.TransactionType
+	Status                     gateway.TransactionStatus
+	Amount                     gateway.Amount
+	Currency                   string
+	OrderID                    string
+	// RefundOf is the charge that a refund gives back.
+	RefundOf  string
+	Created   time.Time
+	Discounts map[string]gateway.Amount
+	Dispute   string
+}
+
+// NotificationState is a notification with its tries.
+type NotificationState struct {
+	Kind    gateway.Kind
+	Subject string
+	Made    time.Time
+	Tries   []TryState
+}
+
+// TryState is one sending: done is zero while it waits, and status 0 when there
+// was no answer.
+type TryState struct {
+	Due, Done time.Time
+	Status    int
+	Problem   string
+	Held      bool
+}
+
+// State returns the present state.
+func (l *Lab) State() State {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.live()
+	b := l.book
+	s := State{Now: b.now, Webhook: l.post.url, Mode: l.post.mode, Prorate: b.settings.prorate, Faults: len(l.faults), Calls: slices.Clone(l.seen)}
+	for _, k := range l.keys {
+		s.Keys = append(s.Keys, k.Public)
+	}
+	for _, c := range b.customers.order {
+		s.Customers = append(s.Customers, c.state())
+	}
+	for _, p := range b.plans.order {
+		s.Plans = append(s.Plans, PlanState{p.id, gateway.NewAmount(p.price, p.currency), p.currency, p.months})
+	}
+	for _, one := range b.subscriptions.order {
+		s.Subscriptions = append(s.Subscriptions, one.state())
+	}
+	for _, t := range b.transactions.order {
+		s.Transactions = append(s.Transactions, t.state())
+	}
+	tries := map[*note][]TryState{}
+	for _, t := range l.post.tries {
+		tries[t.note] = append(tries[t.note], TryState{t.due, t.done, t.status, t.err, t.held})
+	}
+	for _, n := range b.notes {
+		s.Notifications = append(s.Notifications, NotificationState{n.kind, n.subject, n.at, tries[n]})
+	}
+	return s
+}
+
+func (c *customer) state() CustomerState {
+	s := CustomerState{ID: c.id, Email: c.email, Fields: map[string]string{}}
+	for name, value := range c.customFields {
+		s.Fields[name] = value
+	}
+	for _, m := range c.methods {
+		s.Cards = append(s.Cards, m.token)
+		s.Declines = s.Declines || m.declines
+	}
+	return s
+}
+
+func (s *subscription) state() SubscriptionState {
+	amount := func(minor int64) gateway.Amount { return gateway.NewAmount(minor, s.plan.currency) }
+	state := SubscriptionState{
+		ID: s.id, Customer: s.method.customer.id, Plan: s.plan.id, Status: s.status, Price: amount(s.price), Balance: amount(s.balance),
+		Next: amount(s.cycleAmount()), Currency: s.plan.currency, NextBilling: dateOf(s.nextBilling), PaidUntil: dateOf(s.paidThrough),
+		Cycle: s.cycle, Failures: s.failures, Trial: s.inTrial(),
+		Discounts: amounts(s.discounts, s.plan.currency), AddOns: amounts(s.addOns, s.plan.currency),
+	}
+	for _, e := range s.history {
+		state.Statuses = append(state.Statuses, e.status)
+	}
+	return state
+}
+
+func dateOf(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.Format(time.DateOnly)
+}
+
+func amounts(all []modification, currency string) map[string]gateway.Amount {
+	by := map[string]gateway.Amount{}
+	for _, m := range all {
+		by[m.id] = gateway.NewAmount(m.amount*int64(m.quantity), currency)
+	}
+	return by
+}
+
+func (t *transaction) state() TransactionState {
+	s := TransactionState{
+		ID: t.id, Customer: t.customer.id, Kind: t.kind, Status: t.status, Amount: gateway.NewAmount(t.amount, t.currency), Currency: t.currency,
+		OrderID: t.orderID, Created: t.created, Discounts: amounts(t.discounts, t.currency),
+	}
+	if t.subscription != nil {
+		s.Subscription = t.subscription.id
+	}
+	if t.refunded != nil {
+		s.RefundOf = t.refunded.id
+	}
+	if n := len(t.disputes); n > 0 {
+		s.Dispute = t.disputes[n-1].status
+	}
+	return s
+}

@@ -1,0 +1,312 @@
+package braintreelab
+
+import (
+	"time"
+
+	"kith/backend/gateway"
+	"kith/backend/gateway/xmltree"
+)
+
+// transaction is a movement of money, or an attempt at one.
+type transaction struct {
+	id     string
+	kind   gateway.TransactionType
+	status gateway.TransactionStatus
+	// amount is in minor units of currency.
+	amount            int64
+	currency          string
+	orderID           string
+	subscription      *subscription
+	planID            string
+	periodStart       time.Time
+	periodEnd         time.Time
+	customer          *customer
+	method            *method
+	addOns, discounts []modification
+	refunds           []*transaction
+	refunded          *transaction
+	disputes          []*dispute
+	recurring         bool
+	// nextAt is when settlement goes on by itself; zero: not.
+	nextAt           time.Time
+	created, updated time.Time
+	history          []statusStep
+}
+
+type statusStep struct {
+	at     time.Time
+	status gateway.TransactionStatus
+}
+
+// The lab settles a day after a charge, as the gateway normally does for cards,
+// and is settling for the second half of it.
+const settlePause = 12 * time.Hour
+
+func (b *book) move(t *transaction, status gateway.TransactionStatus) {
+	t.status, t.updated, t.nextAt = status, b.now, time.Time{}
+	if status == gateway.SubmittedForSettlement || status == gateway.Settling {
+		t.nextAt = b.now.Add(settlePause)
+	}
+	t.history = append(t.history, statusStep{b.now, status})
+}
+
+// settleStep is what happens to a transaction by itself.
+func (b *book) settleStep(t *transaction) {
+	if t.status == gateway.SubmittedForSettlement {
+		b.move(t, gateway.Settling)
+	} else {
+		b.move(t, gateway.Settled)
+	}
+}
+
+// sale makes a charge of a card and submits it. Cards that decline do, and
+// amounts of 2000.00 to 2999.99 do, as in the gateway's sandbox.
+func (b *book) sale(m *method, amount int64, currency string) *transaction {
+	t := &transaction{id: b.id("tx"), kind: gateway.Sale, amount: amount, currency: currency, customer: m.customer, method: m, created: b.now}
+	low, _ := gateway.Amount("2000").Minor(currency)
+	high, _ := gateway.Amount("3000").Minor(currency)
+	if m.declines || amount >= low && amount < high {
+		b.move(t, gateway.ProcessorDeclined)
+	} else {
+		b.move(t, gateway.Authorized)
+		b.move(t, gateway.SubmittedForSettlement)
+	}
+	b.transactions.put(t.id, t)
+	return t
+}
+
+// charge is a sale for a subscription, and pays what is owed for it.
+func (b *book) charge(s *subscription, amount int64) *transaction {
+	t := b.sale(s.method, amount, s.plan.currency)
+	if t.status.Paid() {
+		s.balance -= amount
+	}
+	t.subscription, t.planID, t.recurring = s, s.plan.id, true
+	t.periodStart, t.periodEnd = s.periodStart, s.periodEnd
+	t.addOns, t.discounts = s.billed[0], s.billed[1]
+	s.transactions = append([]*transaction{t}, s.transactions...)
+	return t
+}
+
+func (b *book) findTransaction(c command) reply {
+	t := b.transactions.find(c.id)
+	if t == nil {
+		return notFound()
+	}
+	return ok(t.xml())
+}
+
+// createTransaction makes a sale, or tries again to charge a subscription that
+// is past due.
+func (b *book) createTransaction(c command) reply {
+	in, bad := c.body.At("transaction"), problems{}
+	if id := in.Value("subscription_id"); id != "" {
+		return b.retryCharge(in, id)
+	}
+	m := b.methods.find(in.Value("payment_method_token"))
+	if owner := b.customers.find(in.Value("customer_id")); m == nil && owner != nil && len(owner.methods) > 0 {
+		m = owner.methods[0]
+	}
+	if m == nil {
+		bad.add([]string{"transaction"}, "payment_method_token", "91518")
+	}
+	const currency = "USD"
+	amount := readAmount(in, currency, &bad)
+	if len(bad) > 0 {
+		return refused(bad, nil)
+	}
+	t := b.sale(m, amount, currency)
+	return b.finishSale(t, in)
+}
+
+// finishSale keeps a good sale authorized unless it was to be submitted.
+func (b *book) finishSale(t *transaction, in *xmltree.Node) reply {
+	t.orderID = in.Value("order_id")
+	if !t.status.Paid() {
+		return refused(nil, t.xml())
+	}
+	if !in.True("options", "submit_for_settlement") {
+		t.history = t.history[:1]
+		t.status, t.nextAt = gateway.Authorized, time.Time{}
+	}
+	return created(t.xml())
+}
+
+func (b *book) retryCharge(in *xmltree.Node, id string) reply {
+	path, bad := []string{"transaction"}, problems{}
+	s := b.subscriptions.find(id)
+	switch {
+	case s == nil:
+		bad.add(path, "subscription_id", "91528")
+		return refused(bad, nil)
+	case s.status != gateway.PastDue:
+		bad.add(path, "subscription_id", "91531")
+		return refused(bad, nil)
+	}
+	amount := s.balance
+	if in.At("amount") != nil && !in.At("amount").Nil {
+		amount = readAmount(in, s.plan.currency, &bad)
+	}
+	if len(bad) > 0 {
+		return refused(bad, nil)
+	}
+	t := b.charge(s, amount)
+	answer := b.finishSale(t, in)
+	switch {
+	// A failed manual try is not told.
+	case !t.status.Paid():
+		s.failures++
+	case s.balance <= 0:
+		b.paid(s)
+	}
+	return answer
+}
+
+func readAmount(in *xmltree.Node, currency string, bad *problems) int64 {
+	path := []string{"transaction"}
+	amount, err := money(in.Value("amount"), currency)
+	switch {
+	case in.Value("amount") == "":
+		bad.add(path, "amount", "81502")
+	case err != nil:
+		bad.add(path, "amount", "81503")
+	case amount < 0:
+		bad.add(path, "amount", "81501")
+	case amount == 0:
+		bad.add(path, "amount", "81531")
+	}
+	return amount
+}
+
+// left is what can still be refunded.
+func (t *transaction) left() int64 {
+	left := t.amount
+	for _, r := range t.refunds {
+		if r.status.Paid() {
+			left -= r.amount
+		}
+	}
+	return left
+}
+
+func (b *book) refund(c command) reply {
+	t := b.transactions.find(c.id)
+	if t == nil {
+		return notFound()
+	}
+	path, bad, in := []string{"transaction"}, problems{}, c.body.At("transaction")
+	amount := t.left()
+	if in.At("amount") != nil && !in.At("amount").Nil {
+		amount = readAmount(in, t.currency, &bad)
+	}
+	switch {
+	case t.kind == gateway.Credit:
+		bad.add(path, "base", "91505")
+	case !t.status.Refundable():
+		bad.add(path, "base", "91506")
+	case t.left() == 0:
+		bad.add(path, "base", "91512")
+	case amount > t.left():
+		bad.add(path, "amount", "91521")
+	}
+	if len(bad) > 0 {
+		return refused(bad, nil)
+	}
+	r := &transaction{id: b.id("tx"), kind: gateway.Credit, amount: amount, currency: t.currency, customer: t.customer, method: t.method,
+		orderID: in.Value("order_id"), refunded: t, subscription: t.subscription, planID: t.planID, created: b.now}
+	b.move(r, gateway.SubmittedForSettlement)
+	t.refunds = append(t.refunds, r)
+	b.transactions.put(r.id, r)
+	return created(r.xml())
+}
+
+// void takes a whole transaction back. It does not change a subscription: what
+// was paid counts as paid.
+func (b *book) void(c command) reply {
+	return b.from(c, "91504", gateway.Voided, gateway.Authorized, gateway.SubmittedForSettlement, gateway.SettlementPending)
+}
+
+func (b *book) submitForSettlement(c command) reply {
+	return b.from(c, "91507", gateway.SubmittedForSettlement, gateway.Authorized)
+}
+
+// The sandbox lets a test decide how settlement goes.
+func (b *book) settle(c command) reply {
+	return b.from(c, "91575", gateway.Settled, gateway.SubmittedForSettlement, gateway.SettlementPending, gateway.Settling)
+}
+
+func (b *book) settlementPending(c command) reply {
+	return b.from(c, "91575", gateway.SettlementPending, gateway.SubmittedForSettlement)
+}
+
+func (b *book) settlementDecline(c command) reply {
+	return b.from(c, "91575", gateway.SettlementDeclined, gateway.SubmittedForSettlement, gateway.SettlementPending, gateway.Settling)
+}
+
+// from moves a transaction on, if it is in one of some states.
+func (b *book) from(c command, code string, to gateway.TransactionStatus, states ...gateway.TransactionStatus) reply {
+	t := b.transactions.find(c.id)
+	if t == nil {
+		return notFound()
+	}
+	for _, state := range states {
+		if t.status == state {
+			b.move(t, to)
+			return ok(t.xml())
+		}
+	}
+	bad := problems{}
+	bad.add([]string{"transaction"}, "base", code)
+	return refused(bad, nil)
+}
+
+func (t *transaction) xml() *xmltree.Node {
+	code, text := "1000", "Approved"
+	if t.status == gateway.ProcessorDeclined {
+		code, text = "2000", "Do Not Honor"
+	}
+	n := xmltree.Object("transaction",
+		xmltree.Text("id", t.id), xmltree.Text("type", string(t.kind)), xmltree.Text("status", string(t.status)),
+		xmltree.Text("amount", string(gateway.NewAmount(t.amount, t.currency))), xmltree.Text("currency_iso_code", t.currency),
+		xmltree.Text("merchant_account_id", "lab_"+lower(t.currency)), xmltree.TextOrNull("order_id", t.orderID),
+		xmltree.DateTime("created_at", t.created), xmltree.DateTime("updated_at", t.updated),
+		xmltree.Text("processor_response_code", code), xmltree.Text("processor_response_text", text), xmltree.Text("payment_instrument_type", "credit_card"),
+		xmltree.Bool("recurring", t.recurring), xmltree.TextOrNull("plan_id", t.planID), t.subscriptionID(),
+		xmltree.Object("subscription", xmltree.Date("billing_period_start_date", t.periodStart), xmltree.Date("billing_period_end_date", t.periodEnd)),
+		xmltree.Object("customer", xmltree.Text("id", t.customer.id), xmltree.TextOrNull("first_name", t.customer.firstName),
+			xmltree.TextOrNull("last_name", t.customer.lastName), xmltree.TextOrNull("email", t.customer.email)),
+		t.method.cardXML(), modificationsXML("add_ons", t.addOns, t.currency), modificationsXML("discounts", t.discounts, t.currency),
+	)
+	n.Children = append(n.Children, t.refundXML()...)
+	history, disputes := xmltree.Array("status_history"), xmltree.Array("disputes")
+	for _, step := range t.history {
+		history.Children = append(history.Children, xmltree.Object("status_event", xmltree.DateTime("timestamp", step.at),
+			xmltree.Text("status", string(step.status)), xmltree.Text("amount", string(gateway.NewAmount(t.amount, t.currency)))))
+	}
+	for _, d := range t.disputes {
+		disputes.Children = append(disputes.Children, d.xml())
+	}
+	n.Children = append(n.Children, history, disputes)
+	return n
+}
+
+func (t *transaction) subscriptionID() *xmltree.Node {
+	if t.subscription == nil {
+		return xmltree.Null("subscription_id")
+	}
+	return xmltree.Text("subscription_id", t.subscription.id)
+}
+
+// refundXML says which transactions gave money of this one back, and which one
+// this gives money of.
+func (t *transaction) refundXML() []*xmltree.Node {
+	ids, last, of := xmltree.Array("refund_ids"), xmltree.Null("refund_id"), xmltree.Null("refunded_transaction_id")
+	for _, r := range t.refunds {
+		ids.Children = append(ids.Children, xmltree.Text("item", r.id))
+		last = xmltree.Text("refund_id", r.id)
+	}
+	if t.refunded != nil {
+		of = xmltree.Text("refunded_transaction_id", t.refunded.id)
+	}
+	return []*xmltree.Node{last, ids, of}
+}

@@ -1,0 +1,41 @@
+package worker_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/app"
+	"kith/backend/store"
+	"kith/backend/store/sqldtest"
+	"kith/backend/store/storetest"
+	"kith/backend/worker"
+	"kith/core"
+	"kith/core/analytics"
+	"kith/core/referral"
+)
+
+// What was counted up to a clean stop is stored.
+func TestAnalytics_StoppedWorkerStoresWhatWaits(t *testing.T) {
+	t.Parallel()
+	b := run(t, storetest.File(t))
+	require.NoError(t, b.db.Write(t.Context(), now, func(tx *store.Tx) error {
+		if err := tx.PutAccount(t.Context(), "t", referral.NewAccount("a", now)); err != nil {
+			return err
+		}
+		return tx.PutUser(t.Context(), "t", referral.NewUser("a", "u", now))
+	}))
+	engine := &app.Engine{DB: b.db, Now: func() core.Time { return now }}
+	worker := worker.NewAnalytics(engine, slog.New(slog.NewTextHandler(b.log, nil)))
+	worker.Finish = sqldtest.Deadline
+	require.NoError(t, engine.Count(t.Context(), "t", analytics.Event{Kind: analytics.Loaded, Account: "a", User: "u"}))
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	worker.Run(ctx)
+	counts, total, err := b.db.Analytics(t.Context(), "t", analytics.Filter{Limit: 10})
+	require.NoError(t, err)
+	require.Equal(t, 1, total)
+	require.EqualValues(t, 1, counts[0].Times)
+}

@@ -1,0 +1,26 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"kith/backend/app"
+)
+
+// forgetEvery is how often records that have become too old are removed.
+const forgetEvery = time.Hour
+
+// NewForget returns the worker that removes webhook deliveries and records of
+// event calls when they are older than these logs go back.
+func NewForget(e *app.Engine, log *slog.Logger) *Worker {
+	return newWorker("forget", forgetEvery, log, func(ctx context.Context) error {
+		deliveries, err := e.ForgetDeliveries(ctx)
+		calls, callsErr := e.ForgetEventCalls(ctx)
+		if deliveries+calls > 0 {
+			log.Info("old records removed", "webhook_rows", deliveries, "event_calls", calls)
+		}
+		return errors.Join(err, callsErr)
+	})
+}

@@ -1,0 +1,408 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"kith/backend/app"
+	"kith/backend/gateway"
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/billing"
+)
+
+// dial returns a client for a connection. A test tenant's goes to the sandbox or
+// to its base URL, a live tenant's to the production host and nowhere else.
+func dial(tenant core.TenantAlias, c billing.Connection) (*gateway.Client, error) {
+	if len(c.Keys) == 0 {
+		return nil, errors.New("job: the gateway's connection has no key")
+	}
+	return gateway.New(gateway.Config{
+		MerchantID: c.MerchantID, Key: gateway.Key{Public: c.Keys[0].Public, Private: c.Keys[0].Private},
+		Test: !app.Live(tenant), BaseURL: c.BaseURL, Attempts: gatewayAttempts,
+	})
+}
+
+// gatewayAttempts is few: what fails is tried again later, and until then
+// somebody else's may be done.
+const gatewayAttempts = 2
+
+// TryGateway asks a gateway whether it takes a connection's keys, and whether
+// the merchant has a discount. A gateway that does not answer is an error
+// (RS018). It is meant for program.Engine.TryGateway.
+func TryGateway(ctx context.Context, tenant core.TenantAlias, c billing.Connection, discountID string) (keys, discount bool, err error) {
+	client, err := dial(tenant, c)
+	if err != nil {
+		return false, false, err
+	}
+	offered, err := client.Discounts(ctx)
+	switch gateway.ActionOf(err) {
+	case gateway.SetUp, gateway.Missing:
+		return false, false, nil
+	}
+	if err != nil {
+		return false, false, unreachable(err)
+	}
+	for _, d := range offered {
+		discount = discount || d.ID == discountID
+	}
+	return true, discount, nil
+}
+
+// FindCustomer asks a gateway whether it has a customer. A gateway that does not
+// answer, or does not take the keys, is an error (RS018, RS028). It is meant for
+// program.Engine.FindCustomer.
+func FindCustomer(ctx context.Context, tenant core.TenantAlias, c billing.Connection, customer core.PaymentProviderID) (bool, error) {
+	client, err := dial(tenant, c)
+	if err != nil {
+		return false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	_, err = client.Customer(ctx, string(customer))
+	switch {
+	case err == nil:
+		return true, nil
+	case isAction(err, gateway.Missing):
+		return false, nil
+	case isAction(err, gateway.SetUp):
+		return false, &core.Error{Code: core.CodeUnavailable, RS: "RS028", Message: "the payment gateway does not take this tenant's keys; connect it again", Err: err}
+	}
+	return false, unreachable(err)
+}
+
+// askTimeout bounds what a caller waits for a gateway.
+const askTimeout = 20 * time.Second
+
+func unreachable(err error) error {
+	return &core.Error{Code: core.CodeUnavailable, RS: "RS018", Message: "the payment gateway does not answer; try again", Err: err}
+}
+
+// NewGateway returns the worker that reads what payment gateways have sent, and
+// brings accounts and gateways in line with each other. Several may run on one
+// database: each subscription is leased to one of them.
+func NewGateway(e *app.Engine, log *slog.Logger) *Worker {
+	g := &gateways{engine: e, log: log, busy: map[core.TenantAlias]int{}, clients: map[core.TenantAlias]dialled{}}
+	// What is under way outlives the context of the worker: a stop lets it end.
+	g.tasks, g.abandon = context.WithCancel(context.Background())
+	g.worker = newWorker("gateway", gatewayPoll, log, g.drain)
+	g.worker.last = g.last
+	return g.worker
+}
+
+const (
+	gatewayPoll = 500 * time.Millisecond
+	// gatewaySlots are the subscriptions that one process works on at once, and
+	// gatewayLine those of one tenant above which others go first.
+	gatewaySlots = 16
+	gatewayLine  = 4
+	// notificationBatch bounds one transaction.
+	notificationBatch = 50
+)
+
+type gateways struct {
+	engine *app.Engine
+	log    *slog.Logger
+	worker *Worker
+	// tasks is done when what is under way is given up.
+	tasks   context.Context
+	abandon context.CancelFunc
+	running sync.WaitGroup
+	// doing is true while chores are done.
+	doing atomic.Bool
+
+	mu   sync.Mutex
+	busy map[core.TenantAlias]int
+	// clients are kept, so that a pause that a gateway asks for is kept by all
+	// calls of its tenant.
+	clients map[core.TenantAlias]dialled
+}
+
+type dialled struct {
+	client         *gateway.Client
+	merchant, host string
+	key            billing.Key
+}
+
+// drain reads notifications, and begins what is due until all slots are taken.
+func (g *gateways) drain(ctx context.Context) error {
+	for {
+		n, err := g.engine.ReadNotifications(ctx, notificationBatch, readNotification)
+		if err != nil {
+			return err
+		}
+		begun, err := g.begin(ctx)
+		if err != nil {
+			return err
+		}
+		chores, err := g.chores(ctx)
+		if err != nil || n+begun+chores == 0 {
+			return err
+		}
+	}
+}
+
+func (g *gateways) begin(ctx context.Context) (int, error) {
+	g.mu.Lock()
+	free, full := gatewaySlots, []core.TenantAlias{}
+	for tenant, n := range g.busy {
+		if free -= n; n >= gatewayLine {
+			full = append(full, tenant)
+		}
+	}
+	g.mu.Unlock()
+	if free <= 0 {
+		return 0, nil
+	}
+	tasks, err := g.engine.BeginBilling(ctx, min(free, gatewayLine), full)
+	for _, task := range tasks {
+		g.take(task.Tenant, 1)
+		g.running.Go(func() {
+			g.work(task)
+			g.take(task.Tenant, -1)
+			g.worker.Wake()
+		})
+	}
+	return len(tasks), err
+}
+
+func (g *gateways) take(tenant core.TenantAlias, n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.busy[tenant] += n; g.busy[tenant] == 0 {
+		delete(g.busy, tenant)
+	}
+}
+
+// last lets what is under way end, and gives up what does not by the time that
+// ctx is done: it is leased for a while, and then done by whoever is there.
+func (g *gateways) last(ctx context.Context) error {
+	ended := make(chan struct{})
+	go func() { g.running.Wait(); close(ended) }()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
+	g.abandon()
+	<-ended
+	return nil
+}
+
+// client is the one of a tenant, a new one when its connection has changed.
+func (g *gateways) client(tenant core.TenantAlias, c billing.Connection) (*gateway.Client, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if have, ok := g.clients[tenant]; ok && len(c.Keys) > 0 && have.merchant == c.MerchantID && have.host == c.BaseURL && have.key == c.Keys[0] {
+		return have.client, nil
+	}
+	client, err := dial(tenant, c)
+	if err == nil {
+		g.clients[tenant] = dialled{client: client, merchant: c.MerchantID, host: c.BaseURL, key: c.Keys[0]}
+	}
+	return client, err
+}
+
+// work reads a subscription, and brings the gateway in line with what follows.
+func (g *gateways) work(task app.BillingTask) {
+	done := billingDone{}
+	client, err := g.client(task.Tenant, task.Connection)
+	if err == nil {
+		// Beyond the lease another may be at it; a process that slept so long
+		// begins no further call.
+		ctx, cancel := context.WithTimeout(g.tasks, time.Duration(app.BillingLeaseTime)*time.Millisecond)
+		defer cancel()
+		done, err = g.bring(ctx, client, task)
+	}
+	switch {
+	case g.tasks.Err() != nil, done.late:
+		return
+	case isAction(err, gateway.Missing) && task.Tries >= missingTries:
+		// Only another notification can tell more of it.
+		done.problem, done.ended, done.after = err.Error(), true, 0
+	case err != nil:
+		done.problem, done.after = err.Error(), after(err, task.Tries)
+		g.log.Warn("gateway", "tenant", task.Tenant, "subscription", task.Subscription, "error", err)
+	}
+	if err := g.engine.EndBilling(g.tasks, task, done.ended, done.problem, done.after); err != nil {
+		// Its lease will end.
+		g.log.Error("gateway", "tenant", task.Tenant, "subscription", task.Subscription, "error", err)
+	}
+}
+
+// billingDone is what became of a task.
+type billingDone struct {
+	late, ended bool
+	problem     string
+	after       core.Time
+}
+
+// settlementPoll is how often a charge is looked at that has not settled:
+// nothing tells when it has (reference, gateway, 2).
+const settlementPoll = core.Hour
+
+func (g *gateways) bring(ctx context.Context, client *gateway.Client, task app.BillingTask) (billingDone, error) {
+	read, code, err := g.read(ctx, client, task)
+	if err != nil {
+		return billingDone{}, err
+	}
+	effects, err := g.engine.ApplyBilling(ctx, task, read, code)
+	if err != nil || effects.Late {
+		return billingDone{late: effects.Late}, err
+	}
+	done := billingDone{ended: read.Status == billing.Canceled || read.Status == billing.Expired}
+	if effects.Known {
+		if err := setDiscount(ctx, client, read, task.DiscountID, effects.Want.Amount); err != nil {
+			return done, err
+		}
+	}
+	if effects.Owed != nil {
+		sure, err := g.owe(ctx, client, task.Tenant, read.Customer, *effects.Owed)
+		if err != nil {
+			return done, err
+		}
+		if sure {
+			effects.Refunds = append(effects.Refunds, *effects.Owed)
+		} else {
+			done.after = firstRest
+		}
+	}
+	for _, f := range effects.Refunds {
+		wait, err := g.refund(ctx, client, task.Tenant, f)
+		if err != nil {
+			return done, err
+		}
+		if wait {
+			done.after = settlementPoll
+		}
+	}
+	return done, nil
+}
+
+// setDiscount makes a subscription's discount what it is to be. Amounts are
+// absolute, so that it may be done again.
+func setDiscount(ctx context.Context, client *gateway.Client, s billing.Subscription, id string, minor int64) error {
+	amount := gateway.NewAmount(minor, s.Currency)
+	var err error
+	switch s.Change(minor) {
+	case billing.AddDiscount:
+		if _, err = client.AddDiscount(ctx, s.ID, id, amount); isAction(err, gateway.SwitchToUpdate) {
+			_, err = client.UpdateDiscount(ctx, s.ID, id, amount)
+		}
+	case billing.UpdateDiscount:
+		if _, err = client.UpdateDiscount(ctx, s.ID, id, amount); isAction(err, gateway.SwitchToAdd) {
+			_, err = client.AddDiscount(ctx, s.ID, id, amount)
+		}
+	case billing.RemoveDiscount:
+		_, err = client.RemoveDiscount(ctx, s.ID, id)
+	}
+	if isAction(err, gateway.AlreadyDone) || isAction(err, gateway.Park) || isAction(err, gateway.Terminal) {
+		// What the subscription has become since it was read is told by its next
+		// notification.
+		return nil
+	}
+	return err
+}
+
+func isAction(err error, a gateway.Action) bool { return err != nil && gateway.ActionOf(err) == a }
+
+// owe makes sure that a refund is owed: that the charge is the customer's first,
+// which an older subscription would tell that nobody has read yet.
+func (g *gateways) owe(ctx context.Context, client *gateway.Client, tenant core.TenantAlias, customer core.PaymentProviderID, f store.Refund) (sure bool, err error) {
+	found, err := client.Customer(ctx, string(customer))
+	if err != nil {
+		return false, err
+	}
+	var ids []string
+	for _, method := range found.PaymentMethods {
+		for _, s := range method.Subscriptions {
+			ids = append(ids, s.ID)
+		}
+	}
+	if sure, err = g.engine.AllRead(ctx, tenant, ids); err != nil || !sure {
+		return false, err
+	}
+	return g.engine.OweRefund(ctx, tenant, f)
+}
+
+// refund gives money back, at most once: it looks whether that was done before
+// it asks for it, and asks under one key as long as the outcome is not known.
+// wait is true when the charge has not settled.
+func (g *gateways) refund(ctx context.Context, client *gateway.Client, tenant core.TenantAlias, f store.Refund) (wait bool, err error) {
+	order := "svc-refund-" + f.Transaction
+	sale, err := client.Transaction(ctx, f.Transaction)
+	switch {
+	case err != nil:
+		return false, err
+	case !sale.Status.Paid():
+		return false, g.engine.EndRefund(ctx, tenant, f.Transaction, "", "the charge is "+string(sale.Status))
+	case sale.ChargedBack():
+		return false, g.engine.EndRefund(ctx, tenant, f.Transaction, "", "the charge was charged back")
+	case !sale.Status.Refundable(), sale.Disputed():
+		// As long as a dispute is open, the bank may give the same money back.
+		return true, nil
+	}
+	given, found, err := client.FindRefund(ctx, f.Transaction, order)
+	if err == nil && !found {
+		given, err = client.Refund(ctx, f.Transaction, gateway.Refund{
+			Amount: gateway.NewAmount(f.Amount, f.Currency), OrderID: order, Key: order + "-" + strconv.Itoa(f.KeyNumber),
+		})
+	}
+	switch {
+	case err == nil:
+		return false, g.engine.EndRefund(ctx, tenant, f.Transaction, given.ID, "")
+	case isAction(err, gateway.AwaitSettlement), isAction(err, gateway.ReadBack):
+		// The key is used up by a refusal. What was done after all is found.
+		return true, g.engine.RefuseRefund(ctx, tenant, f, err.Error())
+	case isAction(err, gateway.Retry), isAction(err, gateway.SetUp):
+		return false, err
+	}
+	return false, g.engine.EndRefund(ctx, tenant, f.Transaction, "", err.Error())
+}
+
+// missingTries is how often what the gateway does not have is asked for again,
+// an hour apart.
+const missingTries = 3
+
+// Bounds of how long a task rests that failed.
+const (
+	firstRest = core.Minute
+	mostRest  = core.Hour
+)
+
+// after is how long a task rests: longer with every failure, and at least as
+// long as the gateway asks for.
+func after(err error, tries int) core.Time {
+	rest := min(firstRest<<min(tries, 10), mostRest)
+	var e *gateway.Error
+	if errors.As(err, &e) {
+		switch e.Action {
+		case gateway.Missing, gateway.SetUp, gateway.Alert:
+			rest = mostRest
+		}
+		rest = max(rest, core.Time(e.RetryAfter.Milliseconds()))
+	}
+	return rest
+}
+
+// readNotification says what a payload is about. The rest of it is not looked
+// at: it is as old as the notification.
+func readNotification(payload string) app.BillingNews {
+	n, err := gateway.ParseNotification(payload)
+	news := app.BillingNews{Kind: string(n.Kind), Known: n.Kind.Known()}
+	switch {
+	case err != nil:
+		return app.BillingNews{Problem: err.Error()}
+	case n.Subscription != nil:
+		news.Subscription = n.Subscription.ID
+	case n.Transaction != nil:
+		news.Subscription = n.Transaction.SubscriptionID
+	case n.Dispute != nil:
+		news.Transaction = n.Dispute.TransactionID
+	}
+	return news
+}

@@ -1,0 +1,176 @@
+package worker_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/store"
+	"kith/backend/store/sqldtest"
+	"kith/backend/store/storetest"
+	"kith/backend/worker"
+	"kith/core"
+	"kith/core/event"
+	"kith/core/link"
+	"kith/core/referral"
+)
+
+const now core.Time = 1_700_000_000_000
+
+// drawn makes ids that differ.
+var drawn atomic.Int64
+
+// buffer is a log that may be read while it is written.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// bundle is a running worker.
+type bundle struct {
+	db     *store.Primary
+	intake *worker.Worker
+	log    *buffer
+	// stop ends the worker and returns when it has ended.
+	stop func()
+}
+
+func run(t *testing.T, url string) bundle {
+	t.Helper()
+	db, err := store.Open(url, "")
+	require.NoError(t, err)
+	db.SetTimeout(sqldtest.Deadline)
+	require.NoError(t, db.Migrate(t.Context(), now))
+	require.NoError(t, db.Write(t.Context(), now, func(tx *store.Tx) error {
+		_, err := tx.InsertTenant(t.Context(), store.Tenant{Alias: "t", Policy: link.Policy{Consent: link.ConsentOff}})
+		if err == nil {
+			err = tx.PutAccount(t.Context(), "t", referral.NewAccount("a", now))
+		}
+		if err == nil {
+			err = tx.PutUser(t.Context(), "t", referral.NewUser("a", "u", now))
+		}
+		return err
+	}))
+	b := bundle{db: db, log: &buffer{}}
+	b.intake = worker.NewIntake(db, func() core.Time { return now }, slog.New(slog.NewTextHandler(b.log, nil)))
+	b.intake.Finish = sqldtest.Deadline
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { b.intake.Run(ctx) })
+	b.stop = func() { cancel(); running.Wait() }
+	t.Cleanup(func() { b.stop(); _ = db.Close() })
+	return b
+}
+
+func (b bundle) append(t *testing.T, n int) {
+	t.Helper()
+	for i := range n {
+		batch := event.Batch{Account: "a", User: "u", Events: []event.Event{{Key: strconv.Itoa(i)}}}
+		batch.Stamp(now, func() (raw [6]byte) { copy(raw[:], strconv.FormatInt(drawn.Add(1)+1e5, 10)); return raw })
+		added, err := b.db.AppendIntake(t.Context(), "t", batch)
+		require.NoError(t, err)
+		require.True(t, added)
+	}
+}
+
+// processed waits until nothing waits any more.
+func (b bundle) processed(t *testing.T) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		waits, err := b.db.IntakeWaits(t.Context())
+		return err == nil && !waits
+	}, sqldtest.Deadline, time.Millisecond)
+}
+
+func TestIntake_ProcessesOnWake(t *testing.T) {
+	t.Parallel()
+	b := run(t, storetest.File(t))
+	b.append(t, 3)
+	for range 100 {
+		b.intake.Wake() // never blocks
+	}
+	b.processed(t)
+}
+
+// An edge in another process wakes nobody.
+func TestIntake_ProcessesWithoutWake(t *testing.T) {
+	t.Parallel()
+	b := run(t, storetest.File(t))
+	b.append(t, 3)
+	b.processed(t)
+}
+
+func TestIntake_StopFinishesWhatWaits(t *testing.T) {
+	t.Parallel()
+	b := run(t, storetest.File(t))
+	b.append(t, 700) // more than a batch
+	b.stop()
+	waits, err := b.db.IntakeWaits(t.Context())
+	require.NoError(t, err)
+	require.False(t, waits)
+	require.Empty(t, b.log.String(), "an orderly stop is no event")
+}
+
+// Several workers on one database, as of several backends.
+func TestIntake_WorkersShareTheWork(t *testing.T) {
+	t.Parallel()
+	url := storetest.File(t)
+	first := run(t, url)
+	second := worker.NewIntake(first.db, func() core.Time { return now }, slog.New(slog.NewTextHandler(first.log, nil)))
+	second.Finish = sqldtest.Deadline
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { second.Run(ctx) })
+	first.append(t, 50)
+	first.processed(t)
+	cancel()
+	running.Wait()
+	first.stop()
+	require.Empty(t, first.log.String())
+}
+
+func TestIntake_SurvivesItsDatabase(t *testing.T) {
+	t.Parallel()
+	c := sqldtest.Start(t)
+	b := run(t, c.PrimaryURL())
+	b.append(t, 1)
+	b.processed(t)
+	c.KillPrimary(t)
+	require.Eventually(t, func() bool { return len(b.log.String()) > 0 }, sqldtest.Deadline, time.Millisecond, "it says that it stopped")
+	require.Contains(t, b.log.String(), "worker stopped; trying again")
+	c.StartPrimary(t)
+	b.append(t, 1)
+	b.processed(t)
+	b.stop()
+}
+
+// A stop while the database is away ends all the same.
+func TestIntake_StopsWithoutItsDatabase(t *testing.T) {
+	t.Parallel()
+	c := sqldtest.Start(t)
+	b := run(t, c.PrimaryURL())
+	b.append(t, 1)
+	b.processed(t)
+	c.KillPrimary(t)
+	b.stop()
+	require.Contains(t, b.log.String(), "work waits for the next start")
+}

@@ -1,0 +1,105 @@
+package worker
+
+import (
+	"context"
+
+	"kith/backend/app"
+	"kith/backend/gateway"
+	"kith/core"
+)
+
+// choreBatch bounds what one process takes on at once.
+const choreBatch = 8
+
+// chores begins what is due besides the subscriptions, one thing after the other
+// and apart from them, and returns how much that is.
+func (g *gateways) chores(ctx context.Context) (n int, err error) {
+	if !g.doing.CompareAndSwap(false, true) {
+		return 0, nil
+	}
+	begun := false
+	defer func() {
+		if !begun {
+			g.doing.Store(false)
+		}
+	}()
+	coupons, err := g.engine.BeginCoupons(ctx, choreBatch)
+	if err != nil {
+		return 0, err
+	}
+	sweeps, err := g.engine.BeginSweeps(ctx, choreBatch)
+	if err != nil {
+		return 0, err
+	}
+	if n, err = g.engine.ForgetPayloads(ctx); err != nil || len(coupons)+len(sweeps) == 0 {
+		return n, err
+	}
+	begun = true
+	g.running.Go(func() {
+		for _, c := range coupons {
+			g.writeCoupon(g.tasks, c)
+		}
+		for _, s := range sweeps {
+			g.sweep(g.tasks, s)
+		}
+		g.doing.Store(false)
+		g.worker.Wake()
+	})
+	return n + len(coupons) + len(sweeps), nil
+}
+
+// writeCoupon writes a code into the custom field of its customer. One that the
+// gateway has not, or whose field is not registered, is for the merchant to
+// mend: it is tried daily.
+func (g *gateways) writeCoupon(ctx context.Context, task app.CouponTask) {
+	client, err := g.client(task.Tenant, task.Connection)
+	if err == nil {
+		_, err = client.SetCustomField(ctx, string(task.Customer), couponField, string(task.Code))
+	}
+	problem, rest := "", core.Time(0)
+	if err != nil {
+		problem, rest = err.Error(), after(err, task.Tries)
+		switch gateway.ActionOf(err) {
+		case gateway.SetUp, gateway.Missing, gateway.Alert:
+			rest = core.Day
+		}
+		g.log.Warn("gateway", "tenant", task.Tenant, "customer", task.Customer, "error", err)
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	if err := g.engine.EndCoupon(ctx, task, problem, rest); err != nil {
+		g.log.Error("gateway", "tenant", task.Tenant, "customer", task.Customer, "error", err)
+	}
+}
+
+// sweep asks for the subscriptions that nobody has told of. One that fails is
+// done again when its lease ends.
+func (g *gateways) sweep(ctx context.Context, task app.SweepTask) {
+	client, err := g.client(task.Tenant, task.Connection)
+	if err != nil {
+		g.log.Warn("gateway sweep", "tenant", task.Tenant, "error", err)
+		return
+	}
+	var ids []string
+	found := 0
+	if task.From != 0 {
+		ids, err = client.SubscriptionIDs(ctx, gateway.Search{CreatedFrom: task.From})
+	}
+	if err == nil && task.All {
+		var all []string
+		all, err = client.SubscriptionIDs(ctx, gateway.Search{Statuses: []gateway.Status{gateway.Pending, gateway.Active, gateway.PastDue}})
+		ids = append(ids, all...)
+	}
+	if err == nil {
+		found, err = g.engine.EndSweep(ctx, task, ids)
+	}
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		g.engine.Worked(app.WorkGateway, app.GatewaySweep, app.OutcomeFailed, 1)
+		g.log.Warn("gateway sweep", "tenant", task.Tenant, "error", err)
+	case found > 0:
+		g.log.Info("gateway sweep", "tenant", task.Tenant, "found", found)
+	}
+}

@@ -1,0 +1,305 @@
+package worker_test
+
+import (
+	"context"
+	"crypto/rand"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/app"
+	"kith/backend/sender"
+	"kith/backend/store"
+	"kith/backend/store/sqldtest"
+	"kith/backend/store/storetest"
+	"kith/backend/worker"
+	"kith/core"
+	"kith/core/auth"
+	"kith/core/link"
+	"kith/core/referral"
+	"kith/core/webhook"
+)
+
+const tenant core.TenantAlias = "test_shop"
+
+// hooks is a test tenant whose events may be sent to the loopback.
+type hooks struct {
+	*app.Engine
+	clock *atomic.Int64
+	log   *buffer
+}
+
+func openHooks(t testing.TB, url string) hooks {
+	t.Helper()
+	h := reopenHooks(t, url)
+	require.NoError(t, h.DB.Migrate(t.Context(), now))
+	require.NoError(t, h.CreateTenants(t.Context(), app.NewTenant{
+		Alias: tenant, Key: "TEST_KEY", Policy: link.Policy{Consent: link.ConsentOff},
+		Program: referral.DefaultProgram("https://shop.example/"),
+	}))
+	require.NoError(t, h.EnsureSigningKey(t.Context()))
+	require.NoError(t, h.AllowAddresses(t.Context(), tenant, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, false))
+	return h
+}
+
+// reopenHooks is another process on the same database.
+func reopenHooks(t testing.TB, url string) hooks {
+	t.Helper()
+	db, err := store.Open(url, "")
+	require.NoError(t, err)
+	db.SetTimeout(sqldtest.Deadline)
+	t.Cleanup(func() { _ = db.Close() })
+	keys, err := auth.ParseKeyring(strings.Repeat("a", 64))
+	require.NoError(t, err)
+	h := hooks{clock: new(atomic.Int64), log: &buffer{}}
+	h.clock.Store(int64(now))
+	h.Engine = &app.Engine{
+		DB: db, Keys: keys, Wake: func() {},
+		Now:     func() core.Time { return core.Time(h.clock.Load()) },
+		Entropy: func(p []byte) { _, _ = rand.Read(p) },
+	}
+	return h
+}
+
+// work runs the worker; stop ends it and returns when it has ended. An attempt
+// may take as long as it likes: no test depends on how fast the machine is.
+func (h hooks) work(t testing.TB) (stop func()) {
+	t.Helper()
+	stop, _ = h.workUntil(t)
+	return stop
+}
+
+// workUntil is work; told is closed when the worker is told to stop.
+func (h hooks) workUntil(t testing.TB) (stop func(), told <-chan struct{}) {
+	t.Helper()
+	webhooks := sender.NewSender(sender.Options{Now: h.Now, Patience: time.Hour})
+	worker := worker.NewWebhooks(h.Engine, webhooks, slog.New(slog.NewTextHandler(h.log, nil)))
+	worker.Finish = sqldtest.Deadline
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { worker.Run(ctx) })
+	stop = func() { cancel(); running.Wait() }
+	t.Cleanup(stop)
+	return stop, ctx.Done()
+}
+
+// endpoint subscribes a server.
+func (h hooks) endpoint(t testing.TB, answer http.HandlerFunc) string {
+	t.Helper()
+	server := httptest.NewServer(answer)
+	t.Cleanup(server.Close)
+	_, err := h.Subscribe(context.Background(), tenant, server.URL, "")
+	require.NoError(t, err)
+	return server.URL
+}
+
+func (h hooks) emit(t testing.TB, url string, n int) {
+	t.Helper()
+	for range n {
+		require.NoError(t, h.TestSubscription(context.Background(), tenant, url))
+	}
+}
+
+// await waits until so many deliveries to an endpoint are in a state.
+func (h hooks) await(t testing.TB, url string, state webhook.State, n int) []webhook.Delivery {
+	t.Helper()
+	var page []webhook.Delivery
+	require.Eventually(t, func() bool {
+		var total int
+		var err error
+		page, total, err = h.Deliveries(context.Background(), webhook.Line{Tenant: tenant, Endpoint: webhook.Endpoint(url)}, state, app.Page{Limit: 1000})
+		return err == nil && total == n
+	}, sqldtest.Deadline, time.Millisecond, "%s: %d %s", url, n, state)
+	return page
+}
+
+// inbox counts what arrived by webhook-id.
+type inbox struct {
+	mu  sync.Mutex
+	ids map[string]int
+}
+
+func (b *inbox) take(r *http.Request) int {
+	_, _ = io.Copy(io.Discard, r.Body)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ids == nil {
+		b.ids = map[string]int{}
+	}
+	b.ids[r.Header.Get(sender.IDHeader)]++
+	return b.ids[r.Header.Get(sender.IDHeader)]
+}
+
+func (b *inbox) requireOnce(t *testing.T, n int) {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	require.Len(t, b.ids, n)
+	for id, times := range b.ids {
+		require.Equal(t, 1, times, id)
+	}
+}
+
+// An attempt that failed is made again when its time has come, with the same id.
+func TestWebhooks_RetriesWithTheSameID(t *testing.T) {
+	t.Parallel()
+	h := openHooks(t, storetest.File(t))
+	var in inbox
+	url := h.endpoint(t, func(w http.ResponseWriter, r *http.Request) {
+		if in.take(r) < 3 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	h.work(t)
+	h.emit(t, url, 1)
+	for i, delay := range []core.Time{5 * core.Second, 5 * core.Minute} {
+		require.Eventually(t, func() bool { return len(h.await(t, url, "", 1)[0].Attempts) == i+1 }, sqldtest.Deadline, time.Millisecond)
+		waiting := h.await(t, url, webhook.Waiting, 1)[0]
+		require.GreaterOrEqual(t, waiting.Due, h.Now()+delay)
+		h.clock.Store(int64(waiting.Due))
+	}
+	delivered := h.await(t, url, webhook.Delivered, 1)[0]
+	require.Equal(t, map[string]int{delivered.Event: 3}, in.ids)
+	require.Equal(t, []int{503, 503, 200}, []int{delivered.Attempts[0].Status, delivered.Attempts[1].Status, delivered.Attempts[2].Status})
+}
+
+// Workers of several processes on one database: each event arrives once while
+// nothing breaks.
+func TestWebhooks_ProcessesDeliverOnce(t *testing.T) {
+	t.Parallel()
+	for name, url := range map[string]string{"file": storetest.File(t), "server": sqldtest.Start(t).PrimaryURL()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			first := openHooks(t, url)
+			second := reopenHooks(t, url)
+			var in inbox
+			to := first.endpoint(t, func(_ http.ResponseWriter, r *http.Request) { in.take(r) })
+			stops := []func(){first.work(t), second.work(t)}
+			const events = 200
+			first.emit(t, to, events)
+			first.await(t, to, webhook.Delivered, events)
+			for _, stop := range stops {
+				stop()
+			}
+			in.requireOnce(t, events)
+			require.NotContains(t, first.log.String()+second.log.String(), "lease")
+		})
+	}
+}
+
+// Endpoints that let every attempt hang have no part in when others get theirs.
+func TestWebhooks_SlowEndpointsStopNobody(t *testing.T) {
+	t.Parallel()
+	h := openHooks(t, storetest.File(t))
+	var hanging atomic.Int64
+	var servers []string
+	hang := make(chan struct{})
+	for range 10 {
+		servers = append(servers, h.endpoint(t, func(http.ResponseWriter, *http.Request) { hanging.Add(1); <-hang }))
+	}
+	release := sync.OnceFunc(func() { close(hang) })
+	t.Cleanup(release)
+	for _, slow := range servers {
+		h.emit(t, slow, 10)
+	}
+	stop := h.work(t)
+	require.Eventually(t, func() bool { return hanging.Load() >= 40 }, sqldtest.Deadline, time.Millisecond, "all that may hang do")
+	url := h.endpoint(t, func(http.ResponseWriter, *http.Request) {})
+	h.emit(t, url, 20)
+	h.await(t, url, webhook.Delivered, 20)
+	release()
+	stop()
+}
+
+// A stop lets what is under way end, and records it.
+func TestWebhooks_StopRecordsWhatIsUnderWay(t *testing.T) {
+	t.Parallel()
+	h := openHooks(t, storetest.File(t))
+	stop, told := h.workUntil(t)
+	asked := make(chan struct{})
+	url := h.endpoint(t, func(http.ResponseWriter, *http.Request) { close(asked); <-told })
+	h.emit(t, url, 1)
+	<-asked
+	stop()
+	h.await(t, url, webhook.Delivered, 1)
+	require.Empty(t, h.log.String(), "an orderly stop is no event")
+}
+
+// What was sent while the database was away is recorded when it is back, and not
+// sent again.
+func TestWebhooks_SurviveTheirDatabase(t *testing.T) {
+	t.Parallel()
+	c := sqldtest.Start(t)
+	h := openHooks(t, c.PrimaryURL())
+	var in inbox
+	url := h.endpoint(t, func(_ http.ResponseWriter, r *http.Request) {
+		if in.take(r) == 1 {
+			c.KillPrimary(t)
+		}
+	})
+	h.work(t)
+	h.emit(t, url, 1)
+	require.Eventually(t, func() bool { return strings.Contains(h.log.String(), "worker stopped; trying again") }, sqldtest.Deadline, time.Millisecond)
+	c.StartPrimary(t)
+	h.await(t, url, webhook.Delivered, 1)
+	in.requireOnce(t, 1)
+}
+
+// An endpoint can answer nothing that keeps others from being told.
+func TestWebhooks_HostileAnswersAreRecorded(t *testing.T) {
+	t.Parallel()
+	h := openHooks(t, storetest.File(t))
+	want := map[string]webhook.State{}
+	for answer, state := range map[string]webhook.State{
+		"HTTP/1.1 000 Nothing\r\nContent-Length: 0\r\n\r\n":                webhook.Waiting,
+		"HTTP/1.1 999 Nothing\r\nContent-Length: 0\r\n\r\n":                webhook.Waiting,
+		"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n\x00\xff\xfe'":        webhook.Delivered,
+		"HTTP/1.1 500 No\r\nContent-Length: 15\r\n\r\n'; DROP TABLE --":    webhook.Waiting,
+		"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n":           webhook.Waiting,
+		"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n":     webhook.Delivered,
+		"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n":                   webhook.Failed,
+		"HTTP/1.1 307 Over there\r\nLocation: http://127.0.0.1:1/\r\n\r\n": webhook.Waiting,
+	} {
+		url := h.endpoint(t, func(w http.ResponseWriter, _ *http.Request) {
+			if c, _, err := http.NewResponseController(w).Hijack(); err == nil {
+				_, _ = io.WriteString(c, answer)
+				c.Close()
+			}
+		})
+		h.emit(t, url, 1)
+		want[url] = state
+	}
+	h.work(t)
+	for url, state := range want {
+		require.Eventually(t, func() bool { return len(h.await(t, url, "", 1)[0].Attempts) == 1 }, sqldtest.Deadline, time.Millisecond)
+		h.await(t, url, state, 1)
+	}
+}
+
+func TestForget_AtItsStart(t *testing.T) {
+	t.Parallel()
+	h := openHooks(t, storetest.File(t))
+	url := h.endpoint(t, func(http.ResponseWriter, *http.Request) {})
+	h.emit(t, url, 3)
+	stop := h.work(t)
+	h.await(t, url, webhook.Delivered, 3)
+	stop()
+	h.clock.Add(int64(webhook.Kept) + 1)
+	worker := worker.NewForget(h.Engine, slog.New(slog.NewTextHandler(h.log, nil)))
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { worker.Run(ctx) })
+	h.await(t, url, webhook.Delivered, 0)
+	cancel()
+	running.Wait()
+	require.Contains(t, h.log.String(), "old records removed")
+}

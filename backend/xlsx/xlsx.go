@@ -1,0 +1,206 @@
+// Package xlsx writes rows to the files that jobs write, as CSV or XLSX, row by
+// row.
+package xlsx
+
+import (
+	"archive/zip"
+	"bufio"
+	"encoding/csv"
+	"encoding/xml"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+
+	"kith/core/job"
+)
+
+// Writer writes rows. It is not safe for concurrent use.
+type Writer interface {
+	// Write adds a row.
+	Write(cells []string) error
+	// Copy adds rows that are CSV, as encoding/csv writes it.
+	Copy(rows io.Reader) error
+	// Close writes the end of the file. It does not close what it writes to.
+	Close() error
+}
+
+// New returns a writer of a format that begins every sheet with a header.
+func New(format job.Format, to io.Writer, header []string) (Writer, error) {
+	if format == job.XLSX {
+		return newXLSX(to, header)
+	}
+	w := csvWriter{csv.NewWriter(to), to}
+	return w, w.Write(header)
+}
+
+type csvWriter struct {
+	*csv.Writer
+	to io.Writer
+}
+
+func (w csvWriter) Copy(rows io.Reader) error {
+	if err := w.Close(); err != nil {
+		return err
+	}
+	_, err := io.Copy(w.to, rows)
+	return err
+}
+
+func (w csvWriter) Close() error {
+	w.Flush()
+	return w.Error()
+}
+
+// maxRows is how many rows a sheet of XLSX may have, and maxCell how many UTF-16
+// units a cell.
+const (
+	maxRows = 1 << 20
+	maxCell = 1<<15 - 1
+)
+
+// xlsx writes a workbook whose cells are all texts, as ISO/IEC 29500 describes it.
+// A sheet that is full is followed by another. Readers find the parts by their
+// names, so the list of the sheets comes last, when they are known.
+type xlsx struct {
+	zip    *zip.Writer
+	part   *bufio.Writer // the sheet that is being written
+	header []string
+	row    int
+	sheets int
+}
+
+const (
+	xmlHeader = `<?xml version="1.0" encoding="UTF-8" standalone="yes"?>` + "\n"
+	main      = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+	relations = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+	packages  = "http://schemas.openxmlformats.org/package/2006"
+	mediaType = "application/vnd.openxmlformats-officedocument.spreadsheetml."
+)
+
+func newXLSX(to io.Writer, header []string) (*xlsx, error) {
+	x := &xlsx{zip: zip.NewWriter(to), header: header}
+	return x, x.nextSheet()
+}
+
+func (x *xlsx) nextSheet() error {
+	if err := x.endSheet(); err != nil {
+		return err
+	}
+	x.sheets++
+	part, err := x.zip.Create("xl/worksheets/sheet" + strconv.Itoa(x.sheets) + ".xml")
+	if err != nil {
+		return err
+	}
+	x.part, x.row = bufio.NewWriter(part), 0
+	x.part.WriteString(xmlHeader + `<worksheet xmlns="` + main + `"><sheetData>`) // #nosec G104 -- a bufio.Writer keeps its first error until Flush
+	return x.add(x.header)
+}
+
+func (x *xlsx) endSheet() error {
+	if x.part == nil {
+		return nil
+	}
+	x.part.WriteString(`</sheetData></worksheet>`) // #nosec G104 -- a bufio.Writer keeps its first error until Flush
+	return x.part.Flush()
+}
+
+// Write implements Writer.
+func (x *xlsx) Write(cells []string) error {
+	if x.row == maxRows {
+		if err := x.nextSheet(); err != nil {
+			return err
+		}
+	}
+	return x.add(cells)
+}
+
+// Copy implements Writer.
+func (x *xlsx) Copy(rows io.Reader) error {
+	in := csv.NewReader(rows)
+	in.ReuseRecord = true
+	for {
+		row, err := in.Read()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := x.Write(row); err != nil {
+			return err
+		}
+	}
+}
+
+// add writes a row. The cells name no place, so each stands right of the one
+// before it.
+func (x *xlsx) add(cells []string) error {
+	x.row++
+	x.part.WriteString(`<row>`) // #nosec G104 -- a bufio.Writer keeps its first error until Flush
+	for _, cell := range cells {
+		x.part.WriteString(`<c t="inlineStr"><is><t xml:space="preserve">`) // #nosec G104 -- a bufio.Writer keeps its first error until Flush
+		if err := xml.EscapeText(x.part, []byte(cellText(cell))); err != nil {
+			return err
+		}
+		x.part.WriteString(`</t></is></c>`) // #nosec G104 -- a bufio.Writer keeps its first error until Flush
+	}
+	_, err := x.part.WriteString(`</row>`)
+	return err
+}
+
+// escape is how XLSX writes a character that XML has not: _x0001_.
+var escape = regexp.MustCompile(`_x[0-9A-Fa-f]{4}_`)
+
+// cellText is a text as a cell has it: cut at the longest cell, and with what
+// looks like an escape escaped.
+func cellText(s string) string {
+	if len(s) > maxCell {
+		units := 0
+		for at, r := range s {
+			if units += utf16.RuneLen(r); units > maxCell {
+				s = s[:at]
+				break
+			}
+		}
+	}
+	if strings.Contains(s, "_x") {
+		s = escape.ReplaceAllStringFunc(s, func(match string) string { return "_x005F" + match })
+	}
+	return s
+}
+
+// Close implements Writer.
+func (x *xlsx) Close() error {
+	if err := x.endSheet(); err != nil {
+		return err
+	}
+	var types, sheets, links strings.Builder
+	for i := range x.sheets {
+		n := strconv.Itoa(i + 1)
+		types.WriteString(`<Override PartName="/xl/worksheets/sheet` + n + `.xml" ContentType="` + mediaType + `worksheet+xml"/>`)
+		sheets.WriteString(`<sheet name="Sheet` + n + `" sheetId="` + n + `" r:id="rId` + n + `"/>`)
+		links.WriteString(relation(n, "worksheet", "worksheets/sheet"+n+".xml"))
+	}
+	for _, part := range [][2]string{
+		{"xl/workbook.xml", `<workbook xmlns="` + main + `" xmlns:r="` + relations + `"><sheets>` + sheets.String() + `</sheets></workbook>`},
+		{"xl/_rels/workbook.xml.rels", `<Relationships xmlns="` + packages + `/relationships">` + links.String() + `</Relationships>`},
+		{"_rels/.rels", `<Relationships xmlns="` + packages + `/relationships">` + relation("1", "officeDocument", "xl/workbook.xml") + `</Relationships>`},
+		{"[Content_Types].xml", `<Types xmlns="` + packages + `/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>` +
+			`<Override PartName="/xl/workbook.xml" ContentType="` + mediaType + `sheet.main+xml"/>` + types.String() + `</Types>`},
+	} {
+		w, err := x.zip.Create(part[0])
+		if err != nil {
+			return err
+		}
+		if _, err := io.WriteString(w, xmlHeader+part[1]); err != nil {
+			return err
+		}
+	}
+	return x.zip.Close()
+}
+
+func relation(n, kind, target string) string {
+	return `<Relationship Id="rId` + n + `" Type="` + relations + `/` + kind + `" Target="` + target + `"/>`
+}

@@ -1,0 +1,157 @@
+package xlsx_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"io"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/xuri/excelize/v2"
+
+	"kith/backend/xlsx"
+	"kith/core/job"
+)
+
+var header = []string{"id", "name"}
+
+func write(t testing.TB, format job.Format, to io.Writer, rows ...[]string) {
+	t.Helper()
+	w, err := xlsx.New(format, to, header)
+	require.NoError(t, err)
+	for _, row := range rows {
+		require.NoError(t, w.Write(row))
+	}
+	require.NoError(t, w.Close())
+}
+
+func TestCSV(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	write(t, job.CSV, &b, []string{"1", `a "b", c`}, []string{"2", "two\nlines"}, []string{"", "ü"})
+	require.Equal(t, "id,name\n1,\"a \"\"b\"\", c\"\n2,\"two\nlines\"\n,ü\n", b.String())
+}
+
+func TestCSV_HeaderAlways(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	write(t, job.CSV, &b)
+	require.Equal(t, "id,name\n", b.String())
+}
+
+// Texts come back as texts: no formula, no number that has lost its zeros.
+func TestXLSX(t *testing.T) {
+	t.Parallel()
+	rows := [][]string{{"007", "=1+1"}, {"12345678901234567890", " a<b>&\"c\"\n"}, {"1e5", "TRUE"}, {"", "ü"}}
+	var b bytes.Buffer
+	write(t, job.XLSX, &b, rows...)
+	f, err := excelize.OpenReader(&b)
+	require.NoError(t, err)
+	defer f.Close()
+	got, err := f.GetRows("Sheet1")
+	require.NoError(t, err)
+	require.Equal(t, append([][]string{header}, rows...), got)
+	formula, err := f.GetCellFormula("Sheet1", "B2")
+	require.NoError(t, err)
+	require.Empty(t, formula)
+}
+
+// Excel reads _x0041_ as A, and refuses a cell of more than 32,767 UTF-16 units.
+func TestXLSX_CellTexts(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	write(t, job.XLSX, &b, []string{"_x0041_ _x_", "\x01"}, []string{strings.Repeat("𝄞", 1<<14), strings.Repeat("ü", 1<<15-1)})
+	got := cells(t, job.XLSX, b.Bytes())
+	require.Equal(t, []string{"_x0041_ _x_", "\uFFFD"}, got[1])
+	require.Equal(t, []string{strings.Repeat("𝄞", 1<<14-1), strings.Repeat("ü", 1<<15-1)}, got[2])
+}
+
+// A sheet has 1,048,576 rows; the next ones come in another, under a header.
+func TestXLSX_SecondSheet(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	w, err := xlsx.New(job.XLSX, &b, header)
+	require.NoError(t, err)
+	for range 1<<20 - 1 {
+		require.NoError(t, w.Write(nil))
+	}
+	require.NoError(t, w.Write([]string{"1", "last"}))
+	require.NoError(t, w.Close())
+	file, err := zip.NewReader(bytes.NewReader(b.Bytes()), int64(b.Len()))
+	require.NoError(t, err)
+	second, err := file.Open("xl/worksheets/sheet2.xml")
+	require.NoError(t, err)
+	text, err := io.ReadAll(second)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "last")
+	require.Equal(t, 2, strings.Count(string(text), "<row>"))
+}
+
+// However long the file, little of it is in memory.
+func TestWriters_KeepLittle(t *testing.T) {
+	for _, format := range []job.Format{job.CSV, job.XLSX} {
+		w, err := xlsx.New(format, io.Discard, header)
+		require.NoError(t, err)
+		text := strings.Repeat("x", 1000)
+		before := inUse()
+		for i := range 100_000 { // 100 MB
+			require.NoError(t, w.Write([]string{strconv.Itoa(i), text}))
+		}
+		require.Less(t, inUse()-before, 40e6, format)
+		require.NoError(t, w.Close())
+		require.Less(t, inUse()-before, 40e6, format)
+	}
+}
+
+func inUse() float64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapInuse)
+}
+
+func BenchmarkXLSX(b *testing.B) {
+	w, err := xlsx.New(job.XLSX, io.Discard, header)
+	require.NoError(b, err)
+	row := []string{"01a1fc7021e97c971ff0e2d0", "somebody@example.com"}
+	for b.Loop() {
+		require.NoError(b, w.Write(row))
+	}
+	require.NoError(b, w.Close())
+}
+
+// Rows that are CSV are added behind those that were written, and before others.
+func TestCopy(t *testing.T) {
+	t.Parallel()
+	rows := [][]string{{"1", "first"}, {"2", `a "b", c`}, {"", "ü\nü"}, {"4", "last"}}
+	for _, format := range []job.Format{job.CSV, job.XLSX} {
+		var some, whole, copied bytes.Buffer
+		between := csv.NewWriter(&some)
+		require.NoError(t, between.WriteAll(rows[1:3]))
+		write(t, format, &whole, rows...)
+		w, err := xlsx.New(format, &copied, header)
+		require.NoError(t, err)
+		require.NoError(t, errors.Join(w.Write(rows[0]), w.Copy(&some), w.Copy(&some), w.Write(rows[3]), w.Close()))
+		require.Equal(t, cells(t, format, whole.Bytes()), cells(t, format, copied.Bytes()), format)
+	}
+}
+
+func cells(t *testing.T, format job.Format, file []byte) (rows [][]string) {
+	t.Helper()
+	if format == job.CSV {
+		rows, err := csv.NewReader(bytes.NewReader(file)).ReadAll()
+		require.NoError(t, err)
+		return rows
+	}
+	f, err := excelize.OpenReader(bytes.NewReader(file))
+	require.NoError(t, err)
+	defer f.Close()
+	rows, err = f.GetRows("Sheet1")
+	require.NoError(t, err)
+	return rows
+}
