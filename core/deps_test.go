@@ -105,6 +105,9 @@ var walls = []wall{
 	{pkg: "kith/core/importfile", std: append([]string{"io"}, pure...), kith: rules, why: "files are streams, and never reach the guest"},
 	{pkg: "kith/core/wire", std: pure, kith: []string{"kith/core/..."}, modules: parsers,
 		why: "JSON is read and written here only, by the two parsers that fit into the guest"},
+	{pkg: "kith/core/state", std: pure, kith: []string{"kith/core/..."}, modules: parsers,
+		why: "it holds what calls need and change; where that comes from and goes is the store's business"},
+	{pkg: "kith/core/rules", std: pure, kith: []string{"kith/core/..."}, modules: parsers, why: purity},
 
 	{pkg: "kith/edge", not: notInGuest, kith: []string{"kith/core/...", "kith/edge/..."},
 		modules: slices.Concat(parsers, []string{"github.com/fermyon/spin/sdk/go/v2/variables"}),

@@ -5,6 +5,7 @@ import (
 
 	"kith/backend/app"
 	"kith/core"
+	"kith/core/rules"
 	"kith/core/wire"
 )
 
@@ -26,7 +27,7 @@ func (a *API) cookieUser(w http.ResponseWriter, r *http.Request) error {
 
 // cookieIdentified identifies the user that the request's cookie names, or a new
 // one, and has the browser remember who that is.
-func (a *API) cookieIdentified(w http.ResponseWriter, r *http.Request) (c app.Caller, done app.Identified, err error) {
+func (a *API) cookieIdentified(w http.ResponseWriter, r *http.Request) (c app.Caller, done rules.Identified, err error) {
 	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))
 	if err != nil {
 		return c, done, err
@@ -45,7 +46,7 @@ func (a *API) cookieIdentified(w http.ResponseWriter, r *http.Request) (c app.Ca
 	if err != nil {
 		return c, done, err
 	}
-	c, done, err = a.Engine.IdentifyCookieUser(r.Context(), c, body, app.Identification{
+	c, done, err = a.Engine.IdentifyCookieUser(r.Context(), c, body, rules.Identification{
 		Cookie: cookies(r), IP: userIP(c, r), Share: c.Share(a.origin(r)),
 	})
 	if err != nil {

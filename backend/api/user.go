@@ -9,6 +9,7 @@ import (
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/referral"
+	"kith/core/rules"
 	"kith/core/wire"
 )
 
@@ -47,8 +48,8 @@ func (a *API) identify(w http.ResponseWriter, r *http.Request) error {
 
 // identified identifies the user in the path of a request by what its body says
 // of them; POST is for a new one.
-func (a *API) identified(w http.ResponseWriter, r *http.Request) (caller app.Caller, done app.Identified, err error) {
-	in := app.Identification{Create: r.Method == http.MethodPost}
+func (a *API) identified(w http.ResponseWriter, r *http.Request) (caller app.Caller, done rules.Identified, err error) {
+	in := rules.Identification{Create: r.Method == http.MethodPost}
 	caller, account, user, body, err := a.identifier(w, r)
 	if err != nil {
 		return caller, done, err
@@ -89,7 +90,7 @@ func (a *API) identifier(w http.ResponseWriter, r *http.Request) (c app.Caller, 
 }
 
 // identifyAs runs an identification with what the request itself tells.
-func (a *API) identifyAs(r *http.Request, caller app.Caller, in app.Identification) (app.Identified, error) {
+func (a *API) identifyAs(r *http.Request, caller app.Caller, in rules.Identification) (rules.Identified, error) {
 	in.Cookie, in.IP, in.Share = cookies(r), userIP(caller, r), caller.Share(a.origin(r))
 	return a.Engine.Identify(r.Context(), caller.Tenant.Alias, in)
 }
@@ -116,7 +117,7 @@ func (a *API) identifyInAccount(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	done, err := a.identifyAs(r, caller, app.Identification{Update: update, KnownAccount: true})
+	done, err := a.identifyAs(r, caller, rules.Identification{Update: update, KnownAccount: true})
 	if err != nil {
 		return err
 	}

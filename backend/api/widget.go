@@ -6,6 +6,7 @@ import (
 	"kith/backend/app"
 	"kith/core"
 	"kith/core/analytics"
+	"kith/core/rules"
 	"kith/core/widget"
 	"kith/core/wire"
 )
@@ -64,7 +65,7 @@ func (a *API) cookieUserWidget(w http.ResponseWriter, r *http.Request) error {
 }
 
 // answerWidget answers with the widget of a user who was just identified.
-func (a *API) answerWidget(w http.ResponseWriter, r *http.Request, in app.WidgetRequest, caller app.Caller, done app.Identified) error {
+func (a *API) answerWidget(w http.ResponseWriter, r *http.Request, in app.WidgetRequest, caller app.Caller, done rules.Identified) error {
 	in.Caller, in.Account, in.User = caller, done.User.Account, done.User.ID
 	rendered, err := a.Engine.RenderWidget(r.Context(), caller.Tenant.Alias, in)
 	if err != nil {

@@ -4,11 +4,11 @@ import (
 	"strconv"
 	"testing"
 
-	"kith/backend/app"
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/reward"
+	"kith/core/rules"
 )
 
 // yardstick is a transaction that stores one row: the least that a use case can
@@ -39,7 +39,7 @@ func everyBench(b *testing.B, bench func(*testing.B, bundle)) {
 // was referred or was not.
 func BenchmarkIdentify(b *testing.B) {
 	everyBench(b, func(b *testing.B, in bundle) {
-		identify := func(b *testing.B, call app.Identification) {
+		identify := func(b *testing.B, call rules.Identification) {
 			if _, err := in.Identify(b.Context(), in.tenant, call); err != nil {
 				b.Fatal(err)
 			}

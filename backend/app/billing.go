@@ -9,6 +9,7 @@ import (
 	"kith/core/billing"
 	"kith/core/referral"
 	"kith/core/reward"
+	"kith/core/state"
 )
 
 // BillingLeaseTime is how long a subscription belongs to the worker that took
@@ -243,8 +244,12 @@ func (b *billed) settle(ctx context.Context, account referral.Account, c billing
 		return account, nil
 	}
 	account.Status = c.Status
-	done, err := settlement{e: b.e, tx: b.tx, tenant: b.tenant, account: account, command: command}.run(ctx)
-	return done.Account, err
+	err := b.e.decideWithin(ctx, b.tx, b.tenant, func(s *state.State) error {
+		done, err := b.e.rules().Settle(s, account, command)
+		account = done.Account
+		return err
+	})
+	return account, err
 }
 
 // FirstCharge is the charge by which an account converted, when it is one of the
@@ -353,16 +358,17 @@ func (b *billed) reverse(ctx context.Context, account referral.Account) (reverse
 	if err != nil || !ok || !slices.ContainsFunc(b.read.Charges, func(c billing.Charge) bool { return c.Transaction == first.Transaction && c.ChargedBack }) {
 		return false, err
 	}
-	ref, err := b.tx.ReferralOf(ctx, b.tenant, account.ID)
-	if err != nil || ref == nil {
-		return false, err
-	}
-	before := ref.Moderation
-	ref.Moderation = before.Refuse(b.tx.Now)
-	if ref.Moderation.Referrer == before.Referrer && ref.Moderation.Referred == before.Referred {
-		return false, nil
-	}
-	return true, b.e.keepModeration(ctx, b.tx, b.tenant, before, ref)
+	err = b.e.decideWithin(ctx, b.tx, b.tenant, func(s *state.State) error {
+		ref, ok := s.ReferralOf(account.ID)
+		before := ref.Moderation
+		ref.Moderation = before.Refuse(s.Now)
+		reversed = ok && (ref.Moderation.Referrer != before.Referrer || ref.Moderation.Referred != before.Referred)
+		if !reversed {
+			return nil
+		}
+		return b.e.rules().KeepModeration(s, before, ref)
+	})
+	return reversed, err
 }
 
 // refund says what is owed of the first charge of a converted account, when its

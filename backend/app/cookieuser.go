@@ -6,6 +6,7 @@ import (
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/link"
+	"kith/core/rules"
 	"kith/core/wire"
 )
 
@@ -54,16 +55,16 @@ func (e *Engine) cookieUserID(tenant core.TenantAlias, cookie string) core.UserI
 // IdentifyCookieUser is Identify of a user without ids, by the body of the call.
 // It returns the caller as that user, unless they hold the API key. Whoever does
 // not may not say that the user pays: the shop does not know who that is.
-func (e *Engine) IdentifyCookieUser(ctx context.Context, c Caller, body []byte, in Identification) (Caller, Identified, error) {
+func (e *Engine) IdentifyCookieUser(ctx context.Context, c Caller, body []byte, in rules.Identification) (Caller, rules.Identified, error) {
 	tenant := c.Tenant.Alias
 	id := e.cookieUserID(tenant, in.Cookie)
 	var err error
 	if in.Update, err = wire.ParseCookieUser(tenant, id, body); err != nil {
-		return c, Identified{}, err
+		return c, rules.Identified{}, err
 	}
 	if !c.Key {
 		if in.Update, err = vouched(tenant, in.Update, wire.Subject{}, body, auth.PaymentSigned); err != nil {
-			return c, Identified{}, err
+			return c, rules.Identified{}, err
 		}
 		c.User = &wire.Subject{Account: in.Update.Account, User: id}
 	}

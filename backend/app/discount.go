@@ -7,6 +7,8 @@ import (
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/reward"
+	"kith/core/rules"
+	"kith/core/state"
 	"kith/core/wire"
 )
 
@@ -28,20 +30,9 @@ func (e *Engine) RegisterDiscount(ctx context.Context, tenant core.TenantAlias, 
 		return d, err
 	}
 	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
-		account, known, err := tx.Account(ctx, tenant, in.Account)
-		if err != nil {
-			return err
-		}
-		if !known {
-			account = referral.NewAccount(in.Account, tx.Now)
-		}
-		if account, err = tieProvider(ctx, tx, tenant, account, in.Provider); err != nil {
-			return err
-		}
-		command := referral.Command{Now: tx.Now, Claims: []referral.Claim{{Code: in.Code, Source: referral.SourceCoupon}}}
-		done, err := settlement{e: e, tx: tx, tenant: tenant, account: account, command: command}.run(ctx)
+		account, err := e.registerDiscount(ctx, tx, tenant, in)
 		if err == nil {
-			err = putCoupon(ctx, tx, tenant, done.Account)
+			err = putCoupon(ctx, tx, tenant, account)
 		}
 		if err != nil {
 			return err
@@ -53,6 +44,23 @@ func (e *Engine) RegisterDiscount(ctx context.Context, tenant core.TenantAlias, 
 		e.WakeGateway()
 	}
 	return d, err
+}
+
+func (e *Engine) registerDiscount(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, in wire.DiscountRegistration) (account referral.Account, err error) {
+	err = e.decideWithin(ctx, tx, tenant, func(s *state.State) error {
+		stored, known := s.Accounts.Get(in.Account)
+		if !known {
+			stored.Account = referral.NewAccount(in.Account, s.Now)
+		}
+		tied, err := rules.TieCustomer(s, stored.Account, in.Provider)
+		if err != nil {
+			return err
+		}
+		done, err := e.rules().Settle(s, tied, referral.Command{Now: s.Now, Claims: []referral.Claim{{Code: in.Code, Source: referral.SourceCoupon}}})
+		account = done.Account
+		return err
+	})
+	return account, err
 }
 
 // checkCustomer asks the tenant's gateway for the customer who is to be tied to
@@ -88,7 +96,7 @@ func putCoupon(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, accou
 func (e *Engine) discountOf(ctx context.Context, r store.Reads, now core.Time, tenant core.TenantAlias, id core.AccountID, code core.ReferralCode) (d reward.Discount, err error) {
 	account, known, err := r.Account(ctx, tenant, id)
 	if err == nil && !known {
-		err = unknownAccount()
+		err = rules.UnknownAccount()
 	}
 	if err != nil {
 		return d, err
@@ -125,7 +133,7 @@ func discountLimits(ctx context.Context, r store.Reads, tenant core.TenantAlias)
 // promise returns the discount that an account has yet to earn by converting:
 // by a code that would refer it, or by its referral in progress. The owner is the
 // code's.
-func (e *Engine) promise(ctx context.Context, r store.Reads, now core.Time, tenant core.TenantAlias, account referral.Account, code core.ReferralCode) (promised []reward.Group, owner store.Code, err error) {
+func (e *Engine) promise(ctx context.Context, r store.Reads, now core.Time, tenant core.TenantAlias, account referral.Account, code core.ReferralCode) (promised []reward.Group, owner referral.Code, err error) {
 	key, err := promisedBy(ctx, r, tenant, account)
 	if err != nil {
 		return nil, owner, err
@@ -161,7 +169,7 @@ func promisedBy(ctx context.Context, r store.Reads, tenant core.TenantAlias, acc
 
 // wouldRefer asks the rules of attribution whether a code would refer an
 // account, if somebody registered it. An unknown code is a not-found error.
-func (e *Engine) wouldRefer(ctx context.Context, r store.Reads, now core.Time, tenant core.TenantAlias, account referral.Account, text core.ReferralCode) (code store.Code, refers bool, err error) {
+func (e *Engine) wouldRefer(ctx context.Context, r store.Reads, now core.Time, tenant core.TenantAlias, account referral.Account, text core.ReferralCode) (code referral.Code, refers bool, err error) {
 	code, known, err := r.Code(ctx, tenant, text)
 	if err == nil && !known {
 		err = wire.UnknownCode()

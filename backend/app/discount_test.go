@@ -5,10 +5,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kith/backend/app"
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/reward"
+	"kith/core/rules"
 	"kith/core/wire"
 )
 
@@ -112,7 +112,7 @@ func TestAccountDiscount_WithACode(t *testing.T) {
 	b.sync(t, "payer", referral.Paid, "")
 	require.Equal(t, "0+0", b.discount(t, "payer", "ANNA10"), "too late to be referred")
 
-	_, err := b.Identify(t.Context(), b.tenant, identification("anna", func(in *app.Identification) {
+	_, err := b.Identify(t.Context(), b.tenant, identification("anna", func(in *rules.Identification) {
 		first, last := "Anna", "Ash"
 		in.Update.FirstName, in.Update.LastName = &first, &last
 	}))

@@ -115,7 +115,6 @@ func GatewayKinds() []string {
 	return []string{GatewayRead, GatewayRefund, GatewayCoupon, GatewaySweep, GatewayFound}
 }
 
-// newID makes a record id.
 // NewID returns an id that nothing has.
 func (e *Engine) NewID() string { return e.newID(e.Now()) }
 

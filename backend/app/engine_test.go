@@ -22,6 +22,7 @@ import (
 	"kith/core/link"
 	"kith/core/referral"
 	"kith/core/reward"
+	"kith/core/rules"
 	"kith/core/wire"
 )
 
@@ -153,22 +154,22 @@ func aTenant(alias core.TenantAlias, key string) app.NewTenant {
 func (b bundle) owner(t testing.TB, name string, code core.ReferralCode) {
 	t.Helper()
 	email := name + "@example.com"
-	b.identify(t, name, func(in *app.Identification) {
+	b.identify(t, name, func(in *rules.Identification) {
 		in.Update.Email = &email
 		in.Update.Codes = []referral.UserCode{{Program: core.ClassicProgram, Code: code}}
 	})
 }
 
 // identification is a call for the user "u" of an account.
-func identification(account string, change ...func(*app.Identification)) app.Identification {
-	in := app.Identification{Update: referral.UserUpdate{Account: core.AccountID(account), ID: "u"}}
+func identification(account string, change ...func(*rules.Identification)) rules.Identification {
+	in := rules.Identification{Update: referral.UserUpdate{Account: core.AccountID(account), ID: "u"}}
 	for _, c := range change {
 		c(&in)
 	}
 	return in
 }
 
-func (b bundle) identify(t testing.TB, account string, change ...func(*app.Identification)) app.Identified {
+func (b bundle) identify(t testing.TB, account string, change ...func(*rules.Identification)) rules.Identified {
 	t.Helper()
 	out, err := b.Identify(t.Context(), b.tenant, identification(account, change...))
 	require.NoError(t, err)
@@ -194,19 +195,19 @@ func update(account string, status referral.Status, code core.ReferralCode) refe
 	return u
 }
 
-func claim(source referral.Source, code core.ReferralCode) func(*app.Identification) {
-	return func(in *app.Identification) {
+func claim(source referral.Source, code core.ReferralCode) func(*rules.Identification) {
+	return func(in *rules.Identification) {
 		in.Update.Claims = append(in.Update.Claims, referral.Claim{Source: source, Code: code})
 	}
 }
 
-func paid(in *app.Identification) {
+func paid(in *rules.Identification) {
 	status := referral.Paid
 	in.Update.Status = &status
 }
 
-func email(address string) func(*app.Identification) {
-	return func(in *app.Identification) { in.Update.Email = &address }
+func email(address string) func(*rules.Identification) {
+	return func(in *rules.Identification) { in.Update.Email = &address }
 }
 
 // referral is the referral of an account, or nil.
@@ -267,6 +268,6 @@ func (b bundle) signedFor(tenant core.TenantAlias, code core.ReferralCode) strin
 	return link.CookieName(tenant) + "=" + visit.Encode(b.Keys.Cookie(tenant))
 }
 
-func (b bundle) cookie(code core.ReferralCode) func(*app.Identification) {
-	return func(in *app.Identification) { in.Cookie = b.signed(code) }
+func (b bundle) cookie(code core.ReferralCode) func(*rules.Identification) {
+	return func(in *rules.Identification) { in.Cookie = b.signed(code) }
 }

@@ -8,6 +8,7 @@ import (
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/referral"
+	"kith/core/rules"
 )
 
 // DeleteOptions say what a deletion leaves (reference, 1.2).
@@ -60,7 +61,7 @@ func (e *Engine) deleteUsers(ctx context.Context, tx *store.Tx, tenant core.Tena
 	var done []deletion
 	for i, d := range all {
 		if !known[d.identity()] {
-			refused[i] = unknownUser()
+			refused[i] = rules.UnknownUser()
 			continue
 		}
 		known[d.identity()] = false
@@ -125,7 +126,7 @@ func (e *Engine) DeleteAccount(ctx context.Context, tenant core.TenantAlias, acc
 	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
 		_, known, err := tx.Account(ctx, tenant, account)
 		if err == nil && !known {
-			err = unknownAccount()
+			err = rules.UnknownAccount()
 		}
 		if err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"kith/core/link"
 	"kith/core/referral"
 	"kith/core/reward"
+	"kith/core/rules"
 )
 
 // Deletions and identifications of one user at once leave a user with a code, or
@@ -66,7 +67,7 @@ func TestDeleteUser_DoNotTrackMeetsIdentification(t *testing.T) {
 // The books balance after a deletion: what was granted is there, by its id.
 func TestDeleteUser_KeepsReferralAndReward(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
-		b.identify(t, "friend", b.cookie("ANNA10"), paid, func(in *app.Identification) {
+		b.identify(t, "friend", b.cookie("ANNA10"), paid, func(in *rules.Identification) {
 			in.Share = link.Share{Origin: "https://go.example", Tenant: b.tenant}
 		})
 		before := b.referral(t, "friend")

@@ -7,6 +7,7 @@ import (
 	"kith/core"
 	"kith/core/event"
 	"kith/core/referral"
+	"kith/core/rules"
 )
 
 // LogEvents takes a batch of events in, at most once for its idempotency key
@@ -18,7 +19,7 @@ func (e *Engine) LogEvents(ctx context.Context, by Caller, b event.Batch) (event
 	tenant := by.Tenant.Alias
 	known, err := e.DB.UserKnown(ctx, tenant, b.Account, b.User)
 	if err == nil && !known {
-		err = unknownUser()
+		err = rules.UnknownUser()
 	}
 	if err != nil {
 		return event.Batch{}, err

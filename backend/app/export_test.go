@@ -19,6 +19,7 @@ import (
 	"kith/core/auth"
 	"kith/core/job"
 	"kith/core/referral"
+	"kith/core/rules"
 	"kith/core/webhook"
 )
 
@@ -156,7 +157,7 @@ func TestExport_NamesThatAreFormulas(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	name := `=HYPERLINK("https://evil.example","click")`
-	_, err := b.Identify(t.Context(), b.tenant, app.Identification{
+	_, err := b.Identify(t.Context(), b.tenant, rules.Identification{
 		Update: referral.UserUpdate{Account: "=1+1", ID: "@sum", FirstName: &name},
 	})
 	require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/reward"
+	"kith/core/state"
 )
 
 // FuelTank returns how full the fuel tank of a side of a program is.
@@ -76,22 +77,11 @@ func (e *Engine) giveDue(ctx context.Context, tx *store.Tx, tenant core.TenantAl
 	if err != nil {
 		return err
 	}
+	u := e.unit(tx, tenant)
 	for _, id := range due {
-		ref, err := tx.Referral(ctx, tenant, id)
-		if err != nil {
+		if err := u.Decide(ctx, func(s *state.State) error { return e.rules().GiveDue(s, program, side, id) }); err != nil {
 			return err
 		}
-		if ref == nil {
-			continue
-		}
-		for _, g := range program.Unlocks(*ref, referral.Earned{}, tx.Now) {
-			if g.Source != side.Source() {
-				continue
-			}
-			if err := e.giveUnlocked(ctx, tx, tenant, ref, g); err != nil {
-				return err
-			}
-		}
 	}
-	return nil
+	return u.Save(ctx)
 }

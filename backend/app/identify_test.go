@@ -5,26 +5,26 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kith/backend/app"
 	"kith/core"
 	"kith/core/event"
 	"kith/core/referral"
 	"kith/core/reward"
+	"kith/core/rules"
 	"kith/core/wire"
 )
 
-func provider(id core.PaymentProviderID) func(*app.Identification) {
-	return func(in *app.Identification) { in.Update.PaymentProviderID = &id }
+func provider(id core.PaymentProviderID) func(*rules.Identification) {
+	return func(in *rules.Identification) { in.Update.PaymentProviderID = &id }
 }
 
-func codes(codes ...referral.UserCode) func(*app.Identification) {
-	return func(in *app.Identification) { in.Update.Codes = codes }
+func codes(codes ...referral.UserCode) func(*rules.Identification) {
+	return func(in *rules.Identification) { in.Update.Codes = codes }
 }
 
 func TestIdentify_AnswersWhatIsStored(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	created := b.identify(t, "friend", email("a@example.com"), claim(referral.SourceInit, "ANNA10"), func(in *app.Identification) {
+	created := b.identify(t, "friend", email("a@example.com"), claim(referral.SourceInit, "ANNA10"), func(in *rules.Identification) {
 		in.Update.Segments = []string{"vip", "~old"}
 		in.Update.CustomFields = []referral.CustomField{{Name: "size", Value: `"XL"`}}
 	})
@@ -143,7 +143,7 @@ func TestIdentify_MadeCodesCollide(t *testing.T) {
 	require.NotEqual(t, core.ReferralCode("22222222"), b.identify(t, "friend").User.Codes[0].Code)
 	draws, collide = 0, 1000
 	_, err := b.Identify(t.Context(), b.tenant, identification("unlucky"))
-	require.EqualError(t, err, "program: five random codes in a row were taken")
+	require.EqualError(t, err, "store: a new code was taken")
 	_, err = b.Account(t.Context(), b.tenant, "unlucky")
 	require.Error(t, err, "and nothing is stored")
 }
@@ -152,7 +152,7 @@ func TestLookupCode(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	first, last := "Anna", "Ahrens"
-	b.identify(t, "anna", func(in *app.Identification) { in.Update.FirstName, in.Update.LastName = &first, &last })
+	b.identify(t, "anna", func(in *rules.Identification) { in.Update.FirstName, in.Update.LastName = &first, &last })
 	info, err := b.LookupCode(t.Context(), b.tenantRow(t), "anna10")
 	require.NoError(t, err)
 	require.Equal(t, wire.CodeInfo{
@@ -204,8 +204,8 @@ func TestLogEvents(t *testing.T) {
 func TestIdentify_KeepsTheBrowsersAddress(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	at := func(ip string) func(*app.Identification) {
-		return func(in *app.Identification) { in.IP = ip }
+	at := func(ip string) func(*rules.Identification) {
+		return func(in *rules.Identification) { in.IP = ip }
 	}
 	for _, step := range []struct{ ip, first, last string }{
 		{"", "", ""}, {"192.0.2.1", "192.0.2.1", "192.0.2.1"}, {"2001:db8::1", "192.0.2.1", "2001:db8::1"}, {"", "192.0.2.1", "2001:db8::1"},

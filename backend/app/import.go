@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,7 +14,8 @@ import (
 	"kith/core/exportfile"
 	"kith/core/importfile"
 	"kith/core/job"
-	"kith/core/referral"
+	"kith/core/rules"
+	"kith/core/state"
 	"kith/core/wire"
 )
 
@@ -40,12 +40,9 @@ type run struct {
 	params job.Params
 	form   exportfile.Form
 	tenant core.TenantAlias
-	pace   *pace
-	ahead  *ahead
+	rules  *rules.Rules
+	sizer  *batchSizer
 	packer packer
-	// begun is when the batch took the write lock, and ended when the one before gave
-	// it back.
-	begun, ended time.Time
 	// parse reads a row, which is a JSON object.
 	parse func(row []byte) (importRow, error)
 	kept  core.Time
@@ -53,13 +50,32 @@ type run struct {
 	cut bool
 }
 
-// importRow is a row that was read, and can be carried out.
-type importRow interface {
-	// about adds what carrying out the row will ask about.
-	about(*store.About)
-	// apply does, within a transaction, what the row says, and returns its row of
-	// the result file. It may be run twice, when the first time is undone.
-	apply(ctx context.Context, tx *store.Tx) (result []string, err error)
+// importRow is a row that was read: a decidedRow or a togetherRow.
+type importRow interface{}
+
+// decidedRow is a row that a call of the API would decide, in the same way.
+type decidedRow interface {
+	// want has loaded what the row needs, and wantMore what it needs besides, as far
+	// as that shows in what was loaded.
+	want(*state.State)
+	wantMore(*state.State)
+	// decide does what the row says, and returns its row of the result file.
+	decide(*state.State) (result []string, err error)
+}
+
+// togetherRow is a row whose use case takes many at once.
+type togetherRow interface {
+	together(ctx context.Context, tx *store.Tx, rows []importRow) ([]applied, error)
+}
+
+// batchRow is a row of a batch, or what is wrong with it.
+type batchRow struct {
+	record int64
+	row    importRow
+	// problem is set when row is not.
+	problem error
+	// behind is where the next row begins.
+	behind int64
 }
 
 // load does a claimed import.
@@ -72,7 +88,7 @@ func (e *Engine) load(ctx context.Context, c *store.Claim) error {
 	if err != nil {
 		return err
 	}
-	r := &run{e: e, claim: c, params: p, kept: e.Now(), tenant: c.Tenant, pace: newPace(e.DB.Embedded()), form: exportfile.Form{
+	r := &run{e: e, claim: c, params: p, kept: e.Now(), tenant: c.Tenant, rules: e.rules(), sizer: newBatchSizer(e.DB.Embedded()), form: exportfile.Form{
 		Format: c.Format, Dates: tenant.ExportDates, Share: e.share(tenant),
 	}}
 	if r.parse, err = r.parser(c.Type); err != nil {
@@ -161,44 +177,53 @@ func (r *run) alive(ctx context.Context) error {
 	return r.e.keep(ctx, *r.claim)
 }
 
-// rows carries out all rows that are left, and tells after each batch.
-func (r *run) rows(ctx context.Context, tell func()) error {
+// rows applies all rows that are left, and reports after each batch.
+func (r *run) rows(ctx context.Context, report func()) error {
 	in, err := r.open(ctx, r.claim.Position, r.claim.Stats.Processed)
 	if err != nil {
 		return err
 	}
 	defer in.close()
-	r.ahead = &ahead{read: func() readRows { return r.read(in) }}
-	defer r.ahead.end()
 	disk := r.newDisk()
-	var rows []batchRow
-	for {
-		if r.rejected(0) {
-			return disk.last()
-		}
-		// What is left of a batch goes with the next: one of few rows costs as much
-		// as one of many.
-		size := r.pace.size()
-		if n := len(rows); n == 0 || n < size && rows[n-1].behind-r.claim.Position < mostBytes {
-			more := r.ahead.take()
-			if more.err != nil {
-				return more.err
-			}
-			rows = slices.Concat(rows, more.rows)
+	for !r.rejected(0) {
+		rows, err := r.read(in)
+		if err != nil {
+			return err
 		}
 		if len(rows) == 0 {
-			return disk.last()
+			break
 		}
-		done, err := r.batch(ctx, rows[:min(len(rows), size)])
-		if err == nil {
+		if err = r.batch(ctx, rows); err == nil {
 			err = disk.next()
 		}
 		if err != nil {
 			return err
 		}
-		rows = rows[done:]
-		tell()
+		report()
 	}
+	return disk.last()
+}
+
+// read reads and parses the rows of a batch; none are the end of the file.
+func (r *run) read(in *source) (rows []batchRow, err error) {
+	rows = make([]batchRow, 0, r.sizer.rows)
+	var buffer []byte
+	for size := 0; len(rows) < r.sizer.rows && size < mostBytes; size += len(buffer) {
+		text, problem, err := in.row(buffer[:0], wire.ImportRow)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		buffer = text
+		row := batchRow{record: in.Record(), problem: problem, behind: in.Position()}
+		if problem == nil {
+			row.row, row.problem = r.parse(text)
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
 }
 
 // disk brings one batch to the disk while the next one is carried out. A power
@@ -225,76 +250,23 @@ func (d disk) next() error {
 // last waits for the last batch.
 func (d disk) last() error { return <-d.written }
 
-// batch carries out rows in one transaction, together with how far the import
-// has come then: whenever the process dies, no row is lost and none is done
-// twice. It returns how many rows it was.
-func (r *run) batch(ctx context.Context, rows []batchRow) (done int, err error) {
-	rows = r.untilRejected(rows)
-	if kind := together(rows); kind != nil {
-		done, err = r.transact(ctx, rows, r.write, r.applyAll(kind))
-	} else {
-		done, err = r.transact(ctx, rows, r.writeBatch(rows), r.applyParts)
-	}
-	if store.BatchFailed(err) {
-		done, err = r.transact(ctx, rows, r.write, r.applyEach)
-	}
-	if err == nil {
-		r.kept = r.e.Now()
-		r.e.Wake()
-	}
-	return done, err
-}
-
-// rejected reports whether so many further rows that failed are as many as the
-// import may have: then it stops.
-func (r *run) rejected(further int) bool {
-	return r.claim.Stats.Errors+int64(further) >= cmp.Or(r.params.MaxErrors, job.DefaultMaxErrors)
-}
-
-// untilRejected is the rows up to the one at which the import stops, as far as
-// rows cannot even be read.
-func (r *run) untilRejected(rows []batchRow) []batchRow {
-	problems := 0
-	for i, row := range rows {
-		if row.problem != nil {
-			problems++
-		}
-		if problems > 0 && r.rejected(problems) {
-			return rows[:i+1]
-		}
-	}
-	return rows
-}
-
-// applying carries out rows, as many as there is time for, at least one.
-type applying func(ctx context.Context, tx *store.Tx, rows []batchRow, p *part) (done int, err error)
-
-// writing runs do in a transaction, as store.Primary.WriteBehind does.
-type writing func(ctx context.Context, now core.Time, do func(*store.Tx) error) error
-
-// transact carries out rows.
-func (r *run) transact(ctx context.Context, rows []batchRow, write writing, apply applying) (done int, err error) {
+// batch applies rows in one transaction, together with how far the import has come
+// then: whenever the process dies, no row is lost and none is done twice.
+func (r *run) batch(ctx context.Context, rows []batchRow) error {
 	var after store.Claim
-	err = write(ctx, r.e.Now(), func(tx *store.Tx) error {
-		r.begun = time.Now()
-		mark, err := tx.Mark(ctx)
-		if err != nil {
-			return err
-		}
-		r.pace.saw(mark)
+	begun := time.Now()
+	err := r.e.DB.WriteBehind(ctx, r.e.Now(), func(tx *store.Tx) error {
 		tx.Silent = r.params.Silent
-		after = *r.claim
+		begun, after = time.Now(), *r.claim
 		var p part
-		if done, err = apply(ctx, tx, rows, &p); err != nil {
+		done, err := r.apply(ctx, tx, rows, &p)
+		if err != nil {
 			return err
 		}
 		after.Stats.Processed += int64(done)
 		after.Stats.Errors += int64(len(p.errors))
 		after.Position = rows[done-1].behind
 		part, err := p.pack(after.Stats.Processed, &r.packer)
-		if err == nil {
-			err = tx.EndBatch(ctx)
-		}
 		if err != nil {
 			return err
 		}
@@ -305,162 +277,124 @@ func (r *run) transact(ctx context.Context, rows []batchRow, write writing, appl
 		return err
 	})
 	if err != nil {
-		return done, err
+		return err
 	}
-	failed := after.Stats.Errors - r.claim.Stats.Errors
+	r.applied(after, time.Since(begun))
+	time.Sleep(r.sizer.rest)
+	return nil
+}
+
+// applied notes what became of a batch.
+func (r *run) applied(after store.Claim, took time.Duration) {
+	done, failed := after.Stats.Processed-r.claim.Stats.Processed, after.Stats.Errors-r.claim.Stats.Errors
 	r.e.Worked(WorkRows, string(after.Type), OutcomeFailed, failed)
-	r.e.Worked(WorkRows, string(after.Type), OutcomeDone, int64(done)-failed)
-	r.ended = time.Now()
-	r.pace.took(done, r.ended.Sub(r.begun))
+	r.e.Worked(WorkRows, string(after.Type), OutcomeDone, done-failed)
+	r.sizer.took(int(done), took)
 	*r.claim = after
-	return done, nil
+	r.kept = r.e.Now()
+	r.e.Wake()
 }
 
-// rest leaves the lock to others.
-func (r *run) rest() {
-	time.Sleep(time.Until(r.ended.Add(r.pace.rest)))
-	for end := time.Now().Add(mostRest); r.e.DB.Wanted() && time.Now().Before(end); {
-		time.Sleep(restPoll)
+// rejected reports whether so many further rows that failed are as many as the
+// import may have: then it stops.
+func (r *run) rejected(further int) bool {
+	return r.claim.Stats.Errors+int64(further) >= cmp.Or(r.params.MaxErrors, job.DefaultMaxErrors)
+}
+
+// apply applies rows up to the one at which the import stops, and returns how many
+// that are.
+func (r *run) apply(ctx context.Context, tx *store.Tx, rows []batchRow, p *part) (done int, err error) {
+	if kind := kindOf(rows); kind != nil {
+		return len(rows), r.applyTogether(ctx, tx, kind, rows, p)
 	}
-	r.begun = time.Now()
-}
-
-// write runs a transaction when others had their time.
-func (r *run) write(ctx context.Context, now core.Time, do func(*store.Tx) error) error {
-	r.rest()
-	return r.e.DB.WriteBehind(ctx, now, do)
-}
-
-// writeBatch runs a transaction that is a batch. While nobody else writes, it does
-// something in the time of others.
-func (r *run) writeBatch(rows []batchRow) writing {
-	return func(ctx context.Context, now core.Time, do func(*store.Tx) error) error {
-		wait := r.rest
-		if !r.pace.quiet {
-			r.rest()
-			wait = nil
-		}
-		return r.e.DB.WriteBatch(ctx, now, r.claim.Tenant, r.about(rows), wait, do)
+	u := r.e.unit(tx, r.claim.Tenant)
+	if err := load(ctx, u, rows); err != nil {
+		return 0, err
 	}
-}
-
-// applyParts carries out rows as a batch: those of one part are written while the
-// rules of the next are applied.
-func (r *run) applyParts(ctx context.Context, tx *store.Tx, rows []batchRow, p *part) (done int, err error) {
-	// What was read is read again with every row that is left over.
-	begun := time.Now()
-	end := begun.Add(r.pace.aim)
-	for next := range slices.Chunk(rows, (len(rows)/r.pace.parts/store.ManyRows+1)*store.ManyRows) {
-		some, err := r.applyUntil(ctx, tx, next, p, end)
-		if err != nil {
-			return 0, err
-		}
-		if done += some; some < len(next) || r.rejected(len(p.errors)) {
-			break
-		}
-		tx.Behind(ctx)
-		if r.pace.quiet && time.Since(begun) > fileBatch && tx.Wanted() {
-			break
-		}
-	}
-	// What follows would take the processor from what the connection waits for.
-	tx.AllBehind(ctx)
-	r.ahead.begin()
-	return done, nil
-}
-
-// about is what rows will ask about.
-func (r *run) about(rows []batchRow) store.About {
-	about := store.About{LatestSince: r.e.Now() - referral.RateWindow, LatestMost: maxRecent}
-	for _, row := range rows {
-		if row.problem == nil {
-			row.row.about(&about)
-		}
-	}
-	return about
-}
-
-// applyEach carries out rows one after the other.
-func (r *run) applyEach(ctx context.Context, tx *store.Tx, rows []batchRow, p *part) (done int, err error) {
-	return r.applyUntil(ctx, tx, rows, p, time.Now().Add(r.pace.aim))
-}
-
-func (r *run) applyUntil(ctx context.Context, tx *store.Tx, rows []batchRow, p *part, end time.Time) (done int, err error) {
-	for done < len(rows) && (done == 0 || time.Now().Before(end)) && !r.rejected(len(p.errors)) {
-		if err := r.tell(p, rows[done], r.row(ctx, tx, rows[done])); err != nil {
+	for done < len(rows) && !r.rejected(len(p.errors)) {
+		if err := r.report(p, rows[done], decide(ctx, u, rows[done])); err != nil {
 			return 0, err
 		}
 		done++
 	}
-	return done, nil
+	return done, u.Save(ctx)
+}
+
+// load loads what rows need, by two rounds of statements.
+func load(ctx context.Context, u *store.Unit, rows []batchRow) error {
+	for _, want := range []func(decidedRow){
+		func(row decidedRow) { row.want(u.State) }, func(row decidedRow) { row.wantMore(u.State) },
+	} {
+		for _, row := range rows {
+			if row.problem == nil {
+				want(row.row.(decidedRow))
+			}
+		}
+		if err := u.Load(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decide decides one row.
+func decide(ctx context.Context, u *store.Unit, row batchRow) (became applied) {
+	if row.problem != nil {
+		return applied{err: row.problem}
+	}
+	became.err = u.Decide(ctx, func(s *state.State) (err error) {
+		became.result, err = row.row.(decidedRow).decide(s)
+		return err
+	})
+	return became
 }
 
 // applied is what became of a row.
 type applied struct {
 	// result is its row of the result file, or nil for a row that did nothing.
 	result []string
-	// err says why it was not carried out, or is nil.
+	// err says why it was refused, or is nil.
 	err error
 }
 
-// applyAll is a row of a kind whose use case takes many at once.
-type applyAll interface {
-	applyAll(ctx context.Context, tx *store.Tx, rows []importRow) ([]applied, error)
-}
-
-// together is one of the rows when they are of such a kind, or nil.
-func together(rows []batchRow) applyAll {
+// kindOf is one of the rows when their use case takes many at once, or nil.
+func kindOf(rows []batchRow) togetherRow {
 	for _, row := range rows {
 		if row.row != nil {
-			kind, _ := row.row.(applyAll)
+			kind, _ := row.row.(togetherRow)
 			return kind
 		}
 	}
 	return nil
 }
 
-// applyAll carries out rows of a kind whose use case takes many at once.
-func (r *run) applyAll(kind applyAll) applying {
-	return func(ctx context.Context, tx *store.Tx, rows []batchRow, p *part) (done int, err error) {
-		r.ahead.begin()
-		var good []importRow
-		for _, row := range rows {
-			if row.problem == nil {
-				good = append(good, row.row)
-			}
+// applyTogether applies rows whose use case takes many at once.
+func (r *run) applyTogether(ctx context.Context, tx *store.Tx, kind togetherRow, rows []batchRow, p *part) error {
+	var good []importRow
+	for _, row := range rows {
+		if row.problem == nil {
+			good = append(good, row.row)
 		}
-		all, err := kind.applyAll(ctx, tx, good)
-		if err != nil {
-			return 0, err
-		}
-		for _, row := range rows {
-			became := applied{err: row.problem}
-			if row.problem == nil {
-				became, all = all[0], all[1:]
-			}
-			if err := r.tell(p, row, became); err != nil {
-				return 0, err
-			}
-		}
-		return len(rows), nil
 	}
-}
-
-// row carries out one row.
-func (r *run) row(ctx context.Context, tx *store.Tx, row batchRow) (became applied) {
-	if row.problem != nil {
-		return applied{err: row.problem}
-	}
-	became.err = tx.Try(ctx, func() (err error) {
-		became.result, err = row.row.apply(ctx, tx)
+	all, err := kind.together(ctx, tx, good)
+	if err != nil {
 		return err
-	})
-	return became
+	}
+	for _, row := range rows {
+		became := applied{err: row.problem}
+		if row.problem == nil {
+			became, all = all[0], all[1:]
+		}
+		if err := r.report(p, row, became); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// tell writes down what became of a row: what is wrong with the row is for the
+// report writes down what became of a row: what is wrong with the row is for the
 // errors file; what is wrong with us is an error.
-func (r *run) tell(p *part, row batchRow, became applied) error {
+func (r *run) report(p *part, row batchRow, became applied) error {
 	if became.err != nil {
 		message, code, status, ok := wire.RowFailure(became.err)
 		if !ok {

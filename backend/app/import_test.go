@@ -25,6 +25,7 @@ import (
 	"kith/core/job"
 	"kith/core/referral"
 	"kith/core/reward"
+	"kith/core/rules"
 	"kith/core/webhook"
 	"kith/core/wire"
 )
@@ -487,39 +488,6 @@ func TestImport_RowsAreCalls(t *testing.T) {
 	})
 }
 
-// The codes of a batch begin alike, so that they lie side by side; those of calls do
-// not.
-func TestImport_CodesOfABatchBeginAlike(t *testing.T) {
-	alone(t, func(t *testing.T, b bundle) {
-		const n, letters = 200, 32
-		var batches []int64 // how many rows each has depends on the machine
-		b.Did = func(work, _, _ string, rows int64) { batches = append(batches, rows) }
-		b.imported(t, job.ImportUser, "u.csv", users(0, n), "{}")
-		b.Did = nil
-		require.Less(t, len(batches), n)
-		codes, next := map[core.ReferralCode]bool{}, 0
-		for _, rows := range batches {
-			begins := map[byte]bool{}
-			for range rows {
-				id := strconv.Itoa(next)
-				u, err := b.User(t.Context(), b.tenant, core.AccountID("a"+id), core.UserID("u"+id))
-				require.NoError(t, err)
-				code := u.User.Codes[0].Code
-				codes[code], begins[code[0]] = true, true
-				next++
-			}
-			require.Len(t, begins, 1)
-		}
-		require.Len(t, codes, n)
-
-		begins := map[byte]bool{}
-		for i := range 2 * letters {
-			begins[b.identify(t, "call-"+strconv.Itoa(i)).User.Codes[0].Code[0]] = true
-		}
-		require.Greater(t, len(begins), letters/2)
-	})
-}
-
 // call makes the call of a row and returns the message of its refusal.
 func (b bundle) call(t *testing.T, row string) string {
 	t.Helper()
@@ -527,7 +495,7 @@ func (b bundle) call(t *testing.T, row string) string {
 	require.NoError(t, err)
 	update, since, err := wire.ParseImportedUser(b.tenant, []byte(row))
 	if err == nil {
-		_, err = b.Identify(t.Context(), b.tenant, app.Identification{Update: update, Since: since, Share: app.Caller{Tenant: tenant}.Share("")})
+		_, err = b.Identify(t.Context(), b.tenant, rules.Identification{Update: update, Since: since, Share: app.Caller{Tenant: tenant}.Share("")})
 	}
 	if err == nil {
 		return ""

@@ -7,11 +7,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kith/backend/app"
 	"kith/core"
 	"kith/core/link"
 	"kith/core/referral"
 	"kith/core/reward"
+	"kith/core/rules"
 	"kith/core/webhook"
 )
 
@@ -34,12 +34,12 @@ func (b bundle) moderate(t testing.TB, account string, actions ...referral.Actio
 	require.NoError(t, b.Moderate(t.Context(), b.tenant, all))
 }
 
-func name(first, last string) func(*app.Identification) {
-	return func(in *app.Identification) { in.Update.FirstName, in.Update.LastName = &first, &last }
+func name(first, last string) func(*rules.Identification) {
+	return func(in *rules.Identification) { in.Update.FirstName, in.Update.LastName = &first, &last }
 }
 
-func from(ip string) func(*app.Identification) {
-	return func(in *app.Identification) { in.IP = ip }
+func from(ip string) func(*rules.Identification) {
+	return func(in *rules.Identification) { in.IP = ip }
 }
 
 // signals are the signs of fraud in an account's referral.
@@ -70,7 +70,7 @@ func (b bundle) statuses(t testing.TB, account string) string {
 func TestFraud_IsFoundAndHandled(t *testing.T) {
 	t.Parallel()
 	init := claim(referral.SourceInit, "ANNA10")
-	for signal, sign := range map[referral.Signal]func(*app.Identification){
+	for signal, sign := range map[referral.Signal]func(*rules.Identification){
 		referral.SignalName:      name("Ahrens", "Anna"),
 		referral.SignalEmail:     email("a.nna+x@example.org"),
 		referral.SignalTempEmail: email("friend@mailinator.com"),
@@ -122,7 +122,7 @@ func TestFraud_Rate(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	b.fraud(t, referral.FraudPolicy{Handling: referral.HandlePending})
-	refer := func(friend string, change ...func(*app.Identification)) {
+	refer := func(friend string, change ...func(*rules.Identification)) {
 		b.identify(t, friend, append(change, claim(referral.SourceInit, "ANNA10"))...)
 	}
 	refer("f1", paid)
@@ -286,7 +286,7 @@ func TestFraud_LateSelfReferral(t *testing.T) {
 // known, and denies the rewards when the user comes later.
 func TestFraud_NotReferable(t *testing.T) {
 	t.Parallel()
-	not := func(in *app.Identification) { in.Update.Referable = new(bool) }
+	not := func(in *rules.Identification) { in.Update.Referable = new(bool) }
 	b := newBundle(t)
 	b.identify(t, "known", not)
 	b.sync(t, "known", referral.Paid, "ANNA10")
@@ -497,7 +497,7 @@ func TestReferral_TellsHowItMoves(t *testing.T) {
 func TestReferral_ShareLinkUsed(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	share := func(in *app.Identification) {
+	share := func(in *rules.Identification) {
 		in.Share = link.Share{Origin: "https://go.example", Tenant: b.tenant}
 	}
 	b.identify(t, "friend", b.cookie("anna10"), share)

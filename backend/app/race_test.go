@@ -9,11 +9,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kith/backend/app"
 	"kith/core"
 	"kith/core/event"
 	"kith/core/referral"
 	"kith/core/reward"
+	"kith/core/rules"
 )
 
 const callers = 64
@@ -51,7 +51,7 @@ func TestSyncAccount_OneOfManyCodesCounts(t *testing.T) {
 		for i := range callers {
 			codes = append(codes, referral.UserCode{Program: core.ClassicProgram, Code: core.ReferralCode("CODE" + strconv.Itoa(i))})
 		}
-		b.identify(t, "anna", func(in *app.Identification) { in.Update.Codes = codes })
+		b.identify(t, "anna", func(in *rules.Identification) { in.Update.Codes = codes })
 		for _, err := range together(func(i int) error {
 			_, err := b.SyncAccount(t.Context(), b.tenant, update("friend", "", codes[i].Code))
 			return err
@@ -75,7 +75,7 @@ func TestIdentify_ManyAtOnceMakeOneUserAndOneReferral(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		created := make(chan bool, callers)
 		for _, err := range together(func(i int) error {
-			change := []func(*app.Identification){b.cookie("ANNA10")}
+			change := []func(*rules.Identification){b.cookie("ANNA10")}
 			if i%2 == 0 {
 				change = append(change, paid)
 			}
@@ -104,7 +104,7 @@ func TestIdentify_ManyAtOnceMakeOneUserAndOneReferral(t *testing.T) {
 func TestIdentify_OneOfManyCreates(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		requireOneWins(t, together(func(int) error {
-			_, err := b.Identify(t.Context(), b.tenant, identification("friend", func(in *app.Identification) { in.Create = true }))
+			_, err := b.Identify(t.Context(), b.tenant, identification("friend", func(in *rules.Identification) { in.Create = true }))
 			return err
 		}), &core.Error{Code: core.CodeConflict, RS: "RS048", Message: "this user exists already"})
 	})
@@ -113,7 +113,7 @@ func TestIdentify_OneOfManyCreates(t *testing.T) {
 func TestIdentify_OneOfManyGetsTheCode(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		requireOneWins(t, together(func(i int) error {
-			_, err := b.Identify(t.Context(), b.tenant, identification(fmt.Sprint("friend", i), func(in *app.Identification) {
+			_, err := b.Identify(t.Context(), b.tenant, identification(fmt.Sprint("friend", i), func(in *rules.Identification) {
 				in.Update.Codes = []referral.UserCode{{Program: core.ClassicProgram, Code: "WANTED"}}
 			}))
 			return err
@@ -170,7 +170,7 @@ func TestRedeemReward_ManyAtOnceNeverOverdraw(t *testing.T) {
 // the reward.
 func TestRedeemCredit_ManyAtOnceNeverOverdraw(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
-		_, err := b.Identify(t.Context(), b.tenant, app.Identification{Update: referral.UserUpdate{Account: "anna", ID: "v"}})
+		_, err := b.Identify(t.Context(), b.tenant, rules.Identification{Update: referral.UserUpdate{Account: "anna", ID: "v"}})
 		require.NoError(t, err)
 		var rewards []reward.Reward
 		for i := range 6 {

@@ -7,6 +7,7 @@ import (
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/reward"
+	"kith/core/rules"
 )
 
 // RedeemReward redeems an amount of one credit. More than is available is an
@@ -81,7 +82,7 @@ func (e *Engine) redeemTogether(ctx context.Context, tx *store.Tx, tenant core.T
 	if err != nil {
 		return nil, err
 	}
-	drawn, steps := make([]Drawn, len(draws)), []step(nil)
+	drawn, steps := make([]Drawn, len(draws)), []rules.Step(nil)
 	for i, d := range draws {
 		taken, err := drawOne(ctx, tx, tenant, d, from[i])
 		if refused(err) {
@@ -111,7 +112,7 @@ func (e *Engine) drawable(ctx context.Context, tx *store.Tx, tenant core.TenantA
 }
 
 // drawOne decides about one draw.
-func drawOne(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, d reward.Draw, from store.Drawable) ([]step, error) {
+func drawOne(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, d reward.Draw, from store.Drawable) ([]rules.Step, error) {
 	if d.Key != "" {
 		used, err := tx.RedeemKeyUsed(ctx, tenant, d.Key, tx.Now-reward.KeyLife)
 		if err == nil && used {
@@ -123,9 +124,9 @@ func drawOne(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, d rewar
 	}
 	if d.Reward == "" {
 		after, entries, err := d.Spread(from.Credits, from.Available, tx.Now)
-		var steps []step
+		var steps []rules.Step
 		for i := range after {
-			steps = append(steps, step{from.Credits[i], after[i], entries[i : i+1]})
+			steps = append(steps, rules.Step{Before: from.Credits[i], After: after[i], Entries: entries[i : i+1]})
 		}
 		return steps, err
 	}
@@ -133,7 +134,7 @@ func drawOne(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, d rewar
 		return nil, store.UnknownReward()
 	}
 	after, entry, err := d.Of(from.Credits[0], tx.Now)
-	return []step{{from.Credits[0], after, []reward.Entry{entry}}}, err
+	return []rules.Step{{Before: from.Credits[0], After: after, Entries: []reward.Entry{entry}}}, err
 }
 
 // refused reports whether an error is for the caller, and none of ours.

@@ -11,10 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kith/backend/app"
 	"kith/backend/store"
 	"kith/backend/store/storetest"
 	"kith/core"
+	"kith/core/rules"
 	"kith/core/wire"
 )
 
@@ -87,7 +87,7 @@ func texts(t *testing.T, db *sql.DB, query string) (out []string) {
 
 // randomIdentification is a call about one of few users, by few values, so that
 // calls often say again what was said before.
-func (b bundle) randomIdentification(t *testing.T, r *rand.Rand) app.Identification {
+func (b bundle) randomIdentification(t *testing.T, r *rand.Rand) rules.Identification {
 	t.Helper()
 	pick := func(options ...string) string { return options[r.IntN(len(options))] }
 	account, body := "a"+strconv.Itoa(r.IntN(5)), `{"firstName":"`+pick("Ann", "Ann", "Ann", "Bob")+`"`
@@ -104,7 +104,7 @@ func (b bundle) randomIdentification(t *testing.T, r *rand.Rand) app.Identificat
 	}
 	update, err := wire.ParseUser(b.tenant, core.AccountID(account), core.UserID("u"+pick("1", "2")), []byte(body+"}"))
 	require.NoError(t, err, body)
-	in := app.Identification{Update: update}
+	in := rules.Identification{Update: update}
 	if r.IntN(2) == 0 {
 		in.IP = pick("192.0.2.1", "192.0.2.1", "192.0.2.2", fmt.Sprintf("%050d", 1))
 	}

@@ -8,8 +8,8 @@ import (
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/reward"
-	"kith/core/webhook"
-	"kith/core/wire"
+	"kith/core/rules"
+	"kith/core/state"
 )
 
 // Rewards returns a page of rewards, the newest first, and how many there are in
@@ -66,18 +66,8 @@ func (e *Engine) BalancesOf(ctx context.Context, tenant core.TenantAlias, users 
 // CreateReward gives a user a reward. An unknown user is a not-found error, and
 // what no reward can be is an error about its field.
 func (e *Engine) CreateReward(ctx context.Context, tenant core.TenantAlias, g reward.Grant) (r reward.Reward, err error) {
-	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
-		known, err := tx.UserKnown(ctx, tenant, g.Account, g.User)
-		switch {
-		case err != nil:
-			return err
-		case !known:
-			return unknownUser()
-		}
-		if err := g.CheckDates(tx.Now); err != nil {
-			return err
-		}
-		r, err = e.give(ctx, tx, tenant, g)
+	err = e.decide(ctx, tenant, func(s *state.State) (err error) {
+		r, err = e.rules().CreateReward(s, g)
 		return err
 	})
 	return r, err
@@ -99,129 +89,24 @@ func (e *Engine) SetRewardStatus(ctx context.Context, tenant core.TenantAlias, i
 
 func (e *Engine) changeReward(ctx context.Context, tenant core.TenantAlias, id string, change func(reward.Reward, core.Time) (reward.Reward, reward.Entry, error)) (r reward.Reward, err error) {
 	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
-		before, err := tx.BareReward(ctx, tenant, id)
-		if err != nil {
+		err := e.decideWithin(ctx, tx, tenant, func(s *state.State) error {
+			before, known := s.Rewards.Get(id)
+			if !known {
+				return store.UnknownReward()
+			}
+			after, entry, err := change(before, s.Now)
+			if err == nil {
+				e.rules().Record(s, []rules.Step{{Before: before, After: after, Entries: []reward.Entry{entry}}})
+			}
 			return err
-		}
-		after, entry, err := change(before, tx.Now)
+		})
 		if err != nil {
-			return err
-		}
-		if err := e.record(ctx, tx, tenant, []step{{before, after, []reward.Entry{entry}}}); err != nil {
 			return err
 		}
 		r, err = tx.Reward(ctx, tenant, id)
 		return err
 	})
 	return r, err
-}
-
-// ModerateRewards does, within a transaction, to the rewards of one side of a
-// referral what moderation says: hold them, release them or take them back.
-func (e *Engine) ModerateRewards(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, referral string, source reward.Source, m reward.Moderation) error {
-	rewards, err := tx.RewardsOfReferral(ctx, tenant, referral, source)
-	if err != nil {
-		return err
-	}
-	var steps []step
-	for _, before := range rewards {
-		after, entries := before.Moderate(m, tx.Now)
-		steps = append(steps, step{before, after, entries})
-	}
-	return e.record(ctx, tx, tenant, steps)
-}
-
-// give gives a reward within a transaction: every reward comes about here. A
-// grant that no reward can have is an error for the caller.
-func (e *Engine) give(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, g reward.Grant) (reward.Reward, error) {
-	r, entries, err := g.Begin(e.newID(tx.Now), tx.Now)
-	if err != nil {
-		return r, err
-	}
-	if err := tx.InsertReward(ctx, tenant, r); err != nil {
-		return r, err
-	}
-	return r, e.record(ctx, tx, tenant, []step{{after: r, entries: entries}})
-}
-
-// step is what happened to one reward: the zero Reward before is one that was
-// not there.
-type step struct {
-	before, after reward.Reward
-	entries       []reward.Entry
-}
-
-// record adds steps to the ledger, stores the rewards as they are after them,
-// and tells the tenant's systems what has changed for whom.
-func (e *Engine) record(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, steps []step) error {
-	var after []reward.Reward
-	var entries []reward.Entry
-	for _, s := range steps {
-		if s.before.ID != "" {
-			after = append(after, s.after)
-		}
-		for _, entry := range s.entries {
-			if !entry.None() {
-				entry.ID = e.newID(tx.Now)
-				entries = append(entries, entry)
-			}
-		}
-	}
-	if err := tx.AppendLedger(ctx, tenant, after, entries); err != nil {
-		return err
-	}
-	if err := touchBilling(ctx, tx, tenant, steps); err != nil {
-		return err
-	}
-	return e.tell(ctx, tx, tenant, steps)
-}
-
-// touchBilling has the discounts at the gateway brought in line with rewards
-// that have changed.
-func touchBilling(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, steps []step) error {
-	touched := map[core.AccountID]bool{}
-	for _, s := range steps {
-		if touched[s.after.Account] {
-			continue
-		}
-		touched[s.after.Account] = true
-		if err := tx.TouchBilling(ctx, tenant, s.after.Account); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// tell emits an event for each reward that was given and for each owner whose
-// balance has changed.
-func (e *Engine) tell(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, steps []step) error {
-	if listens, err := tx.Listens(ctx, tenant); err != nil || !listens {
-		return err
-	}
-	var owners []reward.Owner
-	told := map[reward.Owner]bool{}
-	for _, s := range steps {
-		if s.after.GivenSince(s.before) {
-			if err := e.emit(ctx, tx, tenant, webhook.RewardCreated, wire.Reward(s.after)); err != nil {
-				return err
-			}
-		}
-		owner := reward.Owner{Account: s.after.Account, User: s.after.User, Unit: s.after.Offer.Unit}
-		if s.after.HasBalance() && s.before.Recorded() != s.after.Recorded() && !told[owner] {
-			told[owner] = true
-			owners = append(owners, owner)
-		}
-	}
-	if len(owners) == 0 {
-		return nil
-	}
-	changes, err := tx.Changes(ctx, tenant, owners)
-	for _, c := range changes {
-		if err := e.emit(ctx, tx, tenant, webhook.RewardBalanceChanged, wire.RewardBalanceChanged(c)); err != nil {
-			return err
-		}
-	}
-	return err
 }
 
 // settleBatch bounds one transaction of SettleRewards: it holds the write lock.
@@ -241,10 +126,10 @@ func (e *Engine) SettleRewards(ctx context.Context) (settled int, err error) {
 		if err != nil {
 			return err
 		}
-		steps := map[core.TenantAlias][]step{}
+		steps := map[core.TenantAlias][]rules.Step{}
 		for _, d := range due {
 			after, entry := d.Settle(tx.Now)
-			steps[d.Tenant] = append(steps[d.Tenant], step{d.Reward, after, []reward.Entry{entry}})
+			steps[d.Tenant] = append(steps[d.Tenant], rules.Step{Before: d.Reward, After: after, Entries: []reward.Entry{entry}})
 		}
 		for tenant, of := range steps {
 			if err := e.record(ctx, tx, tenant, of); err != nil {
@@ -255,4 +140,12 @@ func (e *Engine) SettleRewards(ctx context.Context) (settled int, err error) {
 		return nil
 	})
 	return settled, err
+}
+
+// record records steps in a transaction that does more besides.
+func (e *Engine) record(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, steps []rules.Step) error {
+	return e.decideWithin(ctx, tx, tenant, func(s *state.State) error {
+		e.rules().Record(s, steps)
+		return nil
+	})
 }

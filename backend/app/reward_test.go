@@ -13,6 +13,8 @@ import (
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/reward"
+	"kith/core/rules"
+	"kith/core/state"
 	"kith/core/webhook"
 )
 
@@ -234,7 +236,14 @@ func TestModerateRewards(t *testing.T) {
 		moderate := func(m reward.Moderation) {
 			b.pass(1)
 			require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) error {
-				return b.ModerateRewards(t.Context(), tx, b.tenant, ref.ID, reward.FriendSignup, m)
+				u := tx.Unit(b.tenant, nil)
+				require.NoError(t, u.Decide(t.Context(), func(s *state.State) error {
+					ref, _ := s.Referral(ref.ID)
+					before := ref.Moderation
+					ref.Moderation.Referrer.Status = referral.SideStatus(m)
+					return (&rules.Rules{Keys: b.Keys, Entropy: b.Entropy}).KeepModeration(s, before, ref)
+				}))
+				return u.Save(t.Context())
 			}))
 		}
 		status := func() reward.Status { return b.referral(t, "friend").ReferrerReward.Status(b.Now()) }
@@ -258,7 +267,7 @@ func TestModerateRewards(t *testing.T) {
 // first; other units and users are left alone.
 func TestRedeemCredit_Order(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
-		_, err := b.Identify(t.Context(), b.tenant, app.Identification{Update: referral.UserUpdate{Account: "anna", ID: "v"}})
+		_, err := b.Identify(t.Context(), b.tenant, rules.Identification{Update: referral.UserUpdate{Account: "anna", ID: "v"}})
 		require.NoError(t, err)
 		expires := func(at core.Time) func(*reward.Grant) { return func(g *reward.Grant) { g.Expires = at } }
 		ever := b.reward(t, points("anna", 100))

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"slices"
 	"strconv"
 
 	"kith/backend/store"
@@ -11,6 +10,8 @@ import (
 	"kith/core/job"
 	"kith/core/referral"
 	"kith/core/reward"
+	"kith/core/rules"
+	"kith/core/state"
 	"kith/core/wire"
 )
 
@@ -48,23 +49,15 @@ func (r *run) parseUser(row []byte) (importRow, error) {
 	return userRow{r, update, since}, err
 }
 
-func (r userRow) about(a *store.About) {
-	u := r.update
-	a.Users = append(a.Users, referral.Identity{Account: u.Account, User: u.ID})
-	a.Identify = func(u referral.Identity) string { return r.e.Keys.Identity(r.tenant, u.Account, u.User) }
-	for _, c := range u.Codes {
-		a.Codes = append(a.Codes, c.Code)
-	}
-	if len(u.Codes) > 0 {
-		a.Owners = append(a.Owners, referral.Identity{Account: u.Account, User: u.ID})
-	}
-	for _, c := range u.Claims {
-		a.Codes, a.Claimed = append(a.Codes, c.Code), append(a.Claimed, c.Code)
-	}
+func (r userRow) identification() rules.Identification {
+	return rules.Identification{Update: r.update, Since: r.since, Share: r.form.Share}
 }
 
-func (r userRow) apply(ctx context.Context, tx *store.Tx) ([]string, error) {
-	done, err := r.e.identify(ctx, tx, r.tenant, Identification{Update: r.update, Since: r.since, Share: r.form.Share})
+func (r userRow) want(s *state.State)     { r.rules.WantIdentify(s, r.identification()) }
+func (r userRow) wantMore(s *state.State) { r.rules.WantMore(s, r.identification()) }
+
+func (r userRow) decide(s *state.State) ([]string, error) {
+	done, err := r.rules.Identify(s, r.identification())
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +66,7 @@ func (r userRow) apply(ctx context.Context, tx *store.Tx) ([]string, error) {
 
 // userCells are the cells of a user's row, as they are stored: those of an export
 // of users.
-func userCells(done Identified) []string {
+func userCells(done rules.Identified) []string {
 	u, code := done.User, string(shareCode(done.User.LinkNames()))
 	medium := ""
 	if ref := done.ReferredBy.Referral; ref != nil && ref.Referred.User == u.ID {
@@ -108,33 +101,25 @@ func (r *run) parseEvent(row []byte) (importRow, error) {
 	return eventRow{r, b}, err
 }
 
-func (r eventRow) about(a *store.About) {
-	a.Users = append(a.Users, referral.Identity{Account: r.batch.Account, User: r.batch.User})
+func (r eventRow) want(s *state.State) {
+	s.Users.Want(referral.Identity{Account: r.batch.Account, User: r.batch.User})
 	if r.batch.Key != "" {
-		a.Keys = append(a.Keys, r.batch.Key)
+		s.EventKeys.Want(r.batch.Key)
 	}
 }
 
-func (r eventRow) apply(ctx context.Context, tx *store.Tx) ([]string, error) {
-	b := r.batch
-	known, err := tx.UserKnown(ctx, r.tenant, b.Account, b.User)
-	if err == nil && !known {
-		err = unknownUser()
-	}
+func (r eventRow) wantMore(*state.State) {}
+
+func (r eventRow) decide(s *state.State) ([]string, error) {
+	b, err := r.rules.LogEvents(s, r.batch)
 	if err != nil {
 		return nil, err
-	}
-	b.Events = slices.Clone(b.Events)
-	b.Stamp(tx.Now, r.e.entropy6)
-	added, err := tx.AppendIntake(ctx, r.tenant, b)
-	if err == nil && !added {
-		err = event.Duplicate()
 	}
 	one := b.Events[0]
 	return []string{
 		string(b.Account), string(b.User), one.ID, one.Key, strconv.FormatInt(int64(one.Triggered), 10),
 		strconv.FormatInt(int64(b.Received), 10), "", wire.EventFields(one),
-	}, err
+	}, nil
 }
 
 // deletionRow is a row of MUTATION/DELETE_USER.
@@ -164,10 +149,8 @@ func firstGiven(without bool, settings ...*bool) bool {
 	return without
 }
 
-func (r deletionRow) about(*store.About) {}
-
-// applyAll makes the deletions of many rows together.
-func (r deletionRow) applyAll(ctx context.Context, tx *store.Tx, rows []importRow) ([]applied, error) {
+// together makes the deletions of many rows together.
+func (r deletionRow) together(ctx context.Context, tx *store.Tx, rows []importRow) ([]applied, error) {
 	deletions := make([]deletion, len(rows))
 	for i, row := range rows {
 		deletions[i] = row.(deletionRow).deletion
@@ -183,14 +166,6 @@ func (r deletionRow) applyAll(ctx context.Context, tx *store.Tx, rows []importRo
 	return all, nil
 }
 
-func (r deletionRow) apply(ctx context.Context, tx *store.Tx) ([]string, error) {
-	all, err := r.applyAll(ctx, tx, []importRow{r})
-	if err != nil {
-		return nil, err
-	}
-	return all[0].result, all[0].err
-}
-
 // drawRow is a row of MUTATION/REDEEMABLE_REWARD_BALANCE.
 type drawRow struct {
 	*run
@@ -202,11 +177,9 @@ func (r *run) parseDraw(row []byte) (importRow, error) {
 	return drawRow{r, reward.Draw{Account: d.Account, User: d.User, Unit: d.Unit, Amount: d.Amount}}, err
 }
 
-func (r drawRow) about(*store.About) {}
-
-// applyAll makes the draws of many rows together; what redeems nothing is passed
+// together makes the draws of many rows together; what redeems nothing is passed
 // over.
-func (r drawRow) applyAll(ctx context.Context, tx *store.Tx, rows []importRow) ([]applied, error) {
+func (r drawRow) together(ctx context.Context, tx *store.Tx, rows []importRow) ([]applied, error) {
 	all := make([]applied, len(rows))
 	var draws []reward.Draw
 	var at []int
@@ -226,12 +199,4 @@ func (r drawRow) applyAll(ctx context.Context, tx *store.Tx, rows []importRow) (
 		}}
 	}
 	return all, nil
-}
-
-func (r drawRow) apply(ctx context.Context, tx *store.Tx) ([]string, error) {
-	all, err := r.applyAll(ctx, tx, []importRow{r})
-	if err != nil {
-		return nil, err
-	}
-	return all[0].result, all[0].err
 }

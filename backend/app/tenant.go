@@ -12,6 +12,7 @@ import (
 	"kith/core/link"
 	"kith/core/origin"
 	"kith/core/referral"
+	"kith/core/rules"
 	"kith/core/wire"
 )
 
@@ -53,7 +54,7 @@ func (e *Engine) MakeKey(alias core.TenantAlias) string {
 	raw := make([]byte, 40)
 	e.Entropy(raw)
 	for i := range raw {
-		raw[i] = codeAlphabet[raw[i]&31]
+		raw[i] = rules.CodeAlphabet[raw[i]&31]
 	}
 	return prefix + string(raw)
 }

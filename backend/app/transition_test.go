@@ -6,10 +6,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kith/backend/app"
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/reward"
+	"kith/core/rules"
 )
 
 // The rows of the spec's transition table (States and transitions, Referral)
@@ -20,7 +20,7 @@ func TestTransitions(t *testing.T) {
 	sync := func(status referral.Status, code core.ReferralCode) step {
 		return func(t *testing.T, b bundle) { b.sync(t, "friend", status, code) }
 	}
-	identify := func(change ...func(*app.Identification)) step {
+	identify := func(change ...func(*rules.Identification)) step {
 		return func(t *testing.T, b bundle) { b.identify(t, "friend", change...) }
 	}
 	cookie := func(t *testing.T, b bundle) { b.identify(t, "friend", b.cookie("ANNA10")) }
@@ -115,7 +115,7 @@ func TestTransitions(t *testing.T) {
 			referral.None, []string{"referral.code ANNA10: self-referral-email"},
 		},
 		"a user who is not to be referred": {
-			[]step{identify(func(in *app.Identification) { in.Update.Referable = new(bool) }, claim(referral.SourceInit, "ANNA10"))},
+			[]step{identify(func(in *rules.Identification) { in.Update.Referable = new(bool) }, claim(referral.SourceInit, "ANNA10"))},
 			referral.None, []string{"referral_code ANNA10: not-referable"},
 		},
 	} {
@@ -198,7 +198,7 @@ func TestIdentify_CookieIsBelievedOnlyWhileItHolds(t *testing.T) {
 		"of another tenant": {strings.Replace(b.signedFor("other", "ANNA10"), "kith_other", "kith_"+string(b.tenant), 1), 0, "cookie : cookie-forged"},
 	} {
 		b.clock.Store(int64(start + row.later))
-		b.identify(t, name, func(in *app.Identification) { in.Cookie = "x=1; " + row.cookie + "; y=2" })
+		b.identify(t, name, func(in *rules.Identification) { in.Cookie = "x=1; " + row.cookie + "; y=2" })
 		require.Equal(t, []string{row.rule}, b.rules(t, name), name)
 	}
 }
@@ -208,10 +208,10 @@ func TestIdentify_CookieIsBelievedOnlyWhileItHolds(t *testing.T) {
 func TestIdentify_OrderOfPreference(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	both := []func(*app.Identification){b.cookie("ANNA10"), claim(referral.SourceBody, "BERT20")}
+	both := []func(*rules.Identification){b.cookie("ANNA10"), claim(referral.SourceBody, "BERT20")}
 	b.identify(t, "one", both...)
 	require.Equal(t, []string{"cookie ANNA10: first-code"}, b.rules(t, "one"))
-	b.identify(t, "two", append(both, func(in *app.Identification) {
+	b.identify(t, "two", append(both, func(in *rules.Identification) {
 		in.Update.Claims = append([]referral.Claim{{Source: referral.SourceCodes, Code: "BERT20"}}, in.Update.Claims...)
 	})...)
 	require.Equal(t, []string{"referredByCodes BERT20: first-code"}, b.rules(t, "two"))
@@ -239,7 +239,7 @@ func TestReferral_OfAnAccountSyncNamesTheFirstUser(t *testing.T) {
 	require.Equal(t, referral.Identity{Account: "friend"}, b.referral(t, "friend").Referred)
 	b.identify(t, "friend", email("u@example.com"))
 	require.Equal(t, referral.Identity{Account: "friend", User: "u", Email: "u@example.com"}, b.referral(t, "friend").Referred)
-	b.identify(t, "friend", func(in *app.Identification) { in.Update.ID = "second" })
+	b.identify(t, "friend", func(in *rules.Identification) { in.Update.ID = "second" })
 	require.Equal(t, core.UserID("u"), b.referral(t, "friend").Referred.User)
 
 	b.identify(t, "later")

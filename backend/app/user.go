@@ -7,6 +7,7 @@ import (
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/referral"
+	"kith/core/rules"
 	"kith/core/wire"
 )
 
@@ -15,7 +16,7 @@ import (
 func (e *Engine) User(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID) (wire.UserInfo, error) {
 	user, known, err := e.DB.User(ctx, tenant, account, id)
 	if err == nil && !known {
-		err = unknownUser()
+		err = rules.UnknownUser()
 	}
 	if err != nil {
 		return wire.UserInfo{}, err
@@ -26,10 +27,6 @@ func (e *Engine) User(ctx context.Context, tenant core.TenantAlias, account core
 	}
 	ref, err := e.DB.ReferralOf(ctx, tenant, account)
 	return wire.UserInfo{User: user, Account: stored, ReferredBy: wire.ReferredBy{Referral: ref}}, err
-}
-
-func unknownUser() *core.Error {
-	return &core.Error{Code: core.CodeNotFound, RS: "RS042", Message: "there is no such user; identify the user first"}
 }
 
 // Users returns a page of users and how many there are in all. What makes the
@@ -114,7 +111,7 @@ func (e *Engine) OpenUser(ctx context.Context, tenant core.TenantAlias, code cor
 func (e *Engine) ShareCode(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID, key core.ProgramKey) (referral.UserCode, error) {
 	user, known, err := e.DB.User(ctx, tenant, account, id)
 	if err == nil && !known {
-		err = unknownUser()
+		err = rules.UnknownUser()
 	}
 	if err != nil {
 		return referral.UserCode{}, err
@@ -161,7 +158,7 @@ func (e *Engine) setBlocked(ctx context.Context, tenant core.TenantAlias, accoun
 	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
 		known, err := tx.UserKnown(ctx, tenant, account, user)
 		if err == nil && !known {
-			err = unknownUser()
+			err = rules.UnknownUser()
 		}
 		if err != nil {
 			return err

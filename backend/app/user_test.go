@@ -6,10 +6,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kith/backend/app"
 	"kith/core"
 	"kith/core/job"
 	"kith/core/referral"
+	"kith/core/rules"
 )
 
 func requireCode(t *testing.T, want core.Code, err error) {
@@ -114,7 +114,7 @@ func TestIdentify_AccountHasAPlaceFor1000Users(t *testing.T) {
 func TestUsers_AreWhatEachIsAlone(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"), paid, email("f@example.com"))
-		b.identify(t, "friend", func(in *app.Identification) { in.Update.ID = "second" })
+		b.identify(t, "friend", func(in *rules.Identification) { in.Update.ID = "second" })
 		page, total, err := b.Users(t.Context(), b.tenant, referral.UserFilter{Limit: 10})
 		require.NoError(t, err)
 		require.Equal(t, 4, total)

@@ -12,6 +12,7 @@ import (
 	"kith/backend/app"
 	"kith/core"
 	"kith/core/referral"
+	"kith/core/rules"
 	"kith/core/webhook"
 )
 
@@ -86,7 +87,7 @@ func TestEmit_RolledBackWithItsChange(t *testing.T) {
 	alone(t, func(t *testing.T, b bundle) {
 		line := b.subscribe(t, hook)
 		// The code belongs to Anna, which is found out after the user was stored.
-		_, err := b.Identify(t.Context(), b.tenant, identification("ben", func(in *app.Identification) {
+		_, err := b.Identify(t.Context(), b.tenant, identification("ben", func(in *rules.Identification) {
 			in.Update.Codes = []referral.UserCode{{Program: core.ClassicProgram, Code: "BEN1"}, {Program: core.ClassicProgram, Code: "ANNA10"}}
 		}))
 		require.Error(t, err)
@@ -102,13 +103,13 @@ func TestEmit_UserAndCodes(t *testing.T) {
 	b := newBundle(t)
 	line := b.subscribe(t, hook)
 	last, mail := "Öz", "ben@example.com"
-	named := func(in *app.Identification) {
+	named := func(in *rules.Identification) {
 		in.Update.LastName, in.Update.Email = &last, &mail
 		in.Update.Codes = []referral.UserCode{{Program: core.ClassicProgram, Code: "BEN1"}}
 	}
 	b.identify(t, "ben", named)
 	b.identify(t, "ben", named)
-	b.identify(t, "ben", func(in *app.Identification) {
+	b.identify(t, "ben", func(in *rules.Identification) {
 		in.Update.Codes = []referral.UserCode{{Program: core.ClassicProgram, Code: "BEN2"}}
 	})
 	// Ids of one millisecond are in no order, attempts are.

@@ -12,6 +12,7 @@ import (
 	"kith/core/analytics"
 	"kith/core/auth"
 	"kith/core/referral"
+	"kith/core/rules"
 	"kith/core/widget"
 	"kith/core/wire"
 )
@@ -54,7 +55,7 @@ func TestRenderWidget_ShowsWhatTheCallerMaySee(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	for _, name := range []string{"carl", "cleo"} {
-		b.identify(t, name, func(in *app.Identification) {
+		b.identify(t, name, func(in *rules.Identification) {
 			first, last := strings.ToUpper(name), "Testerson"
 			in.Update.FirstName, in.Update.LastName = &first, &last
 			in.Update.Claims = []referral.Claim{{Code: "ANNA10", Source: referral.SourceCodes}}
@@ -110,8 +111,8 @@ func TestRenderWidget_Conversion(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	first := "Anna"
-	b.identify(t, "anna", func(in *app.Identification) { in.Update.FirstName = &first })
-	b.identify(t, "carl", func(in *app.Identification) {
+	b.identify(t, "anna", func(in *rules.Identification) { in.Update.FirstName = &first })
+	b.identify(t, "carl", func(in *rules.Identification) {
 		in.Update.Claims = []referral.Claim{{Code: "ANNA10", Source: referral.SourceCodes}}
 	})
 	conversion, err := widget.ParseType("", "CONVERSION_WIDGET")

@@ -10,6 +10,7 @@ import (
 	"kith/core"
 	"kith/core/link"
 	"kith/core/referral"
+	"kith/core/rules"
 )
 
 // Tenants and keys of the demo. They are public: never use them elsewhere.
@@ -59,7 +60,7 @@ func referrer(ctx context.Context, e *app.Engine, tenant core.TenantAlias) error
 		return err
 	}
 	first, last, email := "Anna", "Ahrens", "anna@example.com"
-	_, err := e.Identify(ctx, tenant, app.Identification{Update: referral.UserUpdate{
+	_, err := e.Identify(ctx, tenant, rules.Identification{Update: referral.UserUpdate{
 		Account: "anna", ID: "anna", FirstName: &first, LastName: &last, Email: &email,
 		Codes: []referral.UserCode{{Program: core.ClassicProgram, Code: Code}},
 	}})

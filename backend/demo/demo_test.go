@@ -18,6 +18,7 @@ import (
 	"kith/core/link"
 	"kith/core/referral"
 	"kith/core/reward"
+	"kith/core/rules"
 	"kith/core/wire"
 )
 
@@ -80,7 +81,7 @@ func TestSeed_TwiceChangesNothing(t *testing.T) {
 	e := newEngine(t)
 	seed(t, e)
 	renamed := "Annabel"
-	_, err := e.Identify(t.Context(), "demo", app.Identification{Update: referral.UserUpdate{Account: "anna", ID: "anna", FirstName: &renamed}})
+	_, err := e.Identify(t.Context(), "demo", rules.Identification{Update: referral.UserUpdate{Account: "anna", ID: "anna", FirstName: &renamed}})
 	require.NoError(t, err)
 	before, err := e.User(t.Context(), "demo", "anna", "anna")
 	require.NoError(t, err)

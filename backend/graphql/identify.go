@@ -3,9 +3,9 @@ package graphql
 import (
 	"context"
 
-	"kith/backend/app"
 	"kith/core"
 	"kith/core/auth"
+	"kith/core/rules"
 	"kith/core/wire"
 )
 
@@ -48,8 +48,8 @@ func (c *call) identify(ctx context.Context, input argument, endpoint auth.Endpo
 }
 
 // identification is one of which nothing but the request is known yet.
-func (c *call) identification() app.Identification {
-	return app.Identification{Cookie: c.Cookie, IP: c.IP, Share: c.Caller.Share(c.Base)}
+func (c *call) identification() rules.Identification {
+	return rules.Identification{Cookie: c.Cookie, IP: c.IP, Share: c.Caller.Share(c.Base)}
 }
 
 // CreateCookieUser identifies a user without ids.

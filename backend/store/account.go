@@ -12,9 +12,6 @@ import (
 
 // Account returns an account with its standing; ok is false when there is none.
 func (r Reads) Account(ctx context.Context, tenant core.TenantAlias, id core.AccountID) (a referral.Account, ok bool, err error) {
-	if r.b.on() {
-		return r.b.account(id)
-	}
 	err = scanAccount(r.q.QueryRowContext(ctx, accountSelect+` AND a.id = ?`, string(tenant), string(id)), &a)
 	if errors.Is(err, sql.ErrNoRows) {
 		return a, false, nil
@@ -86,9 +83,6 @@ func (r Reads) AccountOfProvider(ctx context.Context, tenant core.TenantAlias, i
 
 // PutAccount stores an account, but for its referral, which has its own row.
 func (tx *Tx) PutAccount(ctx context.Context, tenant core.TenantAlias, a referral.Account) error {
-	if tx.b.on() {
-		return tx.b.putAccount(a)
-	}
 	var rows tuples
 	rows.account(a)
 	_, err := tx.put(ctx, putAccounts, tenant, &rows)

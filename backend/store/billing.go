@@ -49,10 +49,6 @@ func (tx *Tx) TouchSubscription(ctx context.Context, tenant core.TenantAlias, id
 // TouchBilling has the subscriptions of an account read now, but for those that
 // have ended.
 func (tx *Tx) TouchBilling(ctx context.Context, tenant core.TenantAlias, account core.AccountID) error {
-	if tx.b.on() {
-		tx.b.touchBilling(account)
-		return nil
-	}
 	return tx.exec(ctx, "touch billing", `UPDATE gateway_subscription SET due_at = ?
 		WHERE tenant = ? AND account_id = ? AND `+billed, int64(tx.Now), string(tenant), string(account))
 }

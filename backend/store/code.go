@@ -11,27 +11,9 @@ import (
 	"kith/core/referral"
 )
 
-// Code is a stored referral code and its owner.
-type Code struct {
-	Code    core.ReferralCode
-	Program core.ProgramKey
-	Owner   referral.Identity
-	// FirstName and LastName are the owner's.
-	FirstName, LastName string
-	// Blocked is true when the owner may refer nobody.
-	Blocked bool
-	// LinkOnly is true for the name of a share link that is not among the owner's
-	// codes.
-	LinkOnly bool
-	Created  core.Time
-}
-
 // Code returns a code, whatever case it is asked for in; ok is false when there
 // is none.
-func (r Reads) Code(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) (c Code, ok bool, err error) {
-	if r.b.on() {
-		return r.b.code(code)
-	}
+func (r Reads) Code(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) (c referral.Code, ok bool, err error) {
 	err = r.q.QueryRowContext(ctx, codeColumns+`
 		FROM code c JOIN user u ON u.tenant = c.tenant AND u.account_id = c.account_id AND u.id = c.user_id
 		WHERE c.tenant = ? AND c.code = ?`, string(tenant), string(code)).
@@ -49,7 +31,7 @@ const codeColumns = `SELECT c.code, c.program, c.account_id, c.user_id, c.create
 	u.email, u.first_name, u.last_name, u.blocked_at IS NOT NULL, c.link_only`
 
 // codeInto lists where codeColumns go.
-func codeInto(c *Code) []any {
+func codeInto(c *referral.Code) []any {
 	return []any{
 		&c.Code, &c.Program, &c.Owner.Account, &c.Owner.User, &c.Created,
 		&c.Owner.Email, &c.FirstName, &c.LastName, &c.Blocked, &c.LinkOnly,
@@ -102,9 +84,6 @@ func (r Reads) attachCodes(ctx context.Context, tenant core.TenantAlias, page []
 
 // InsertCode adds a code; false means that the tenant has it already.
 func (tx *Tx) InsertCode(ctx context.Context, tenant core.TenantAlias, c referral.UserCode, account core.AccountID, user core.UserID) (bool, error) {
-	if tx.b.on() {
-		return tx.b.insertCode(c, referral.Identity{Account: account, User: user})
-	}
 	var rows tuples
 	rows.code(c, referral.Identity{Account: account, User: user})
 	n, err := tx.put(ctx, putCodes, tenant, &rows)
@@ -115,9 +94,6 @@ func (tx *Tx) InsertCode(ctx context.Context, tenant core.TenantAlias, c referra
 // that it is the name of another link or code. A user of a batch gets it in a call
 // by itself.
 func (tx *Tx) PutLink(ctx context.Context, tenant core.TenantAlias, l referral.UserCode, account core.AccountID, user core.UserID) (bool, error) {
-	if tx.b.on() {
-		return false, tx.b.miss()
-	}
 	result, err := tx.q.ExecContext(ctx, `INSERT INTO code (tenant, code, program, account_id, user_id, created_at, link_only, linked_at)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, ?6)
 		ON CONFLICT (tenant, code) DO UPDATE SET linked_at = excluded.linked_at
@@ -132,9 +108,6 @@ func (tx *Tx) PutLink(ctx context.Context, tenant core.TenantAlias, l referral.U
 
 // MakeCode makes the name of a user's own share link a code of theirs as well.
 func (tx *Tx) MakeCode(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) error {
-	if tx.b.on() {
-		return tx.b.miss()
-	}
 	_, err := tx.q.ExecContext(ctx, `UPDATE code SET link_only = 0 WHERE tenant = ? AND code = ?`, string(tenant), string(code))
 	if err != nil {
 		return fmt.Errorf("store: make code: %w", err)

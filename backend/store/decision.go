@@ -32,10 +32,6 @@ func (r Reads) Decisions(ctx context.Context, tenant core.TenantAlias, account c
 // RecordDecision stores a decision, or counts it when the same claim met the
 // same rule before.
 func (tx *Tx) RecordDecision(ctx context.Context, tenant core.TenantAlias, d wire.Decision) error {
-	if tx.b.on() {
-		tx.b.recordDecision(d)
-		return nil
-	}
 	var rows tuples
 	rows.decision(d)
 	_, err := tx.put(ctx, putDecisions, tenant, &rows)

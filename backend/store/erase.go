@@ -15,9 +15,6 @@ import (
 // DoNotTrack reports whether an identity was deleted, not to be tracked again. In a
 // batch it is not asked for when nobody was.
 func (r Reads) DoNotTrack(ctx context.Context, tenant core.TenantAlias, identity func() string) (is bool, err error) {
-	if r.b.on() {
-		return r.b.isUntracked(identity)
-	}
 	err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM do_not_track WHERE tenant = ? AND identity = ?)`,
 		string(tenant), identity()).Scan(&is)
 	if err != nil {

@@ -28,9 +28,6 @@ func (r Reads) Connection(ctx context.Context, tenant core.TenantAlias) (c billi
 
 // Connected reports whether a tenant's gateway is connected.
 func (r Reads) Connected(ctx context.Context, tenant core.TenantAlias) (connected bool, err error) {
-	if r.b.on() {
-		return r.b.connected, nil
-	}
 	err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM gateway_connection WHERE tenant = ?)`, string(tenant)).Scan(&connected)
 	if err != nil {
 		return false, fmt.Errorf("store: gateway connected: %w", err)

@@ -51,9 +51,6 @@ func (p *Primary) appendPatiently(ctx context.Context, q querier, tenant core.Te
 
 // AppendIntake takes a batch in within a transaction.
 func (tx *Tx) AppendIntake(ctx context.Context, tenant core.TenantAlias, b event.Batch) (bool, error) {
-	if tx.b.on() {
-		return tx.b.appendIntake(b)
-	}
 	return appendIntake(ctx, tx.q, tenant, b)
 }
 

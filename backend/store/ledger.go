@@ -14,9 +14,6 @@ import (
 // after them, each in one statement. Nothing else writes the ledger or what a
 // reward repeats of it.
 func (tx *Tx) AppendLedger(ctx context.Context, tenant core.TenantAlias, after []reward.Reward, entries []reward.Entry) error {
-	if tx.b.on() {
-		return tx.b.appendLedger(after, entries)
-	}
 	if len(entries) > 0 {
 		if err := tx.execList(ctx, "append to the ledger", appendEntries, tenant, entries); err != nil {
 			return err
@@ -161,28 +158,11 @@ func (r Reads) RedeemKeyUsed(ctx context.Context, tenant core.TenantAlias, key c
 	return used, nil
 }
 
-// Changes returns what owners can use after the transaction: credits, or
-// discounts where the unit is that of a percentage. A tenant that nobody listens
-// for has none.
-func (tx *Tx) Changes(ctx context.Context, tenant core.TenantAlias, owners []reward.Owner) ([]reward.Change, error) {
-	list, err := json.Marshal(owners)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := tx.q.QueryContext(ctx, changes, string(tenant), int64(tx.Now), string(list))
-	return collect(rows, err, "changed balances", func(rows *sql.Rows, c *reward.Change) error {
-		return rows.Scan(&c.Account, &c.User, &c.Unit, &c.Available, &c.Version)
-	})
-}
-
-var changes = `WITH given AS MATERIALIZED (SELECT key AS n, value ->> 'Account' AS account, value ->> 'User' AS user,
-			value ->> 'Unit' AS unit
-		FROM json_each(?3) WHERE EXISTS (SELECT 1 FROM webhook_subscription WHERE tenant = ?1 AND disabled_at IS NULL))
-	SELECT account, user, unit, (SELECT coalesce(sum(r.value - r.redeemed - r.expired - r.cancelled), 0) FROM reward r
-			WHERE r.tenant = ?1 AND r.account_id = given.account AND r.user_id = given.user AND r.unit = given.unit
-				AND r.kind IN ('CREDIT', 'PCT_DISCOUNT') AND ` + rewardStatus + ` = 'AVAILABLE'),
-		(SELECT max(seq) FROM reward_ledger)
-	FROM given ORDER BY n`
+// ownerBalance is what an owner can use at the time ?2: credits, or discounts where the
+// unit is that of a percentage.
+var ownerBalance = `SELECT coalesce(sum(r.value - r.redeemed - r.expired - r.cancelled), 0) FROM reward r
+	WHERE r.tenant = ?1 AND r.account_id = ?3 AND r.user_id = ?4 AND r.unit = ?5
+		AND r.kind IN ('CREDIT', 'PCT_DISCOUNT') AND ` + rewardStatus + ` = 'AVAILABLE'`
 
 // Due is a reward of a tenant whose date has passed.
 type Due struct {

@@ -14,6 +14,7 @@ import (
 	"kith/core/event"
 	"kith/core/referral"
 	"kith/core/reward"
+	"kith/core/state"
 	"kith/core/widget"
 )
 
@@ -148,7 +149,7 @@ func TestReads_FindByIndex(t *testing.T) {
 		func() error { _, err := r.RedeemKeyUsed(ctx, "t", "k", 1); return err },
 		func() error { _, err := r.RewardsDue(ctx, 1); return err },
 		func() error { _, err := (&Tx{Reads: r}).Drawable(ctx, "t", []reward.Draw{{Account: "a"}}); return err },
-		func() error { _, err := (&Tx{Reads: r}).Changes(ctx, "t", []reward.Owner{{Account: "a"}}); return err },
+		func() error { return (&Tx{Reads: r}).queries(ctx, wantingAll(r).wanted()) },
 		func() error { _, err := (&Tx{Reads: r}).DueRewards(ctx, 1); return err },
 		func() error { _, err := r.RewardsOfReferral(ctx, "t", "r", reward.Referred); return err },
 		func() error {
@@ -179,4 +180,25 @@ func TestReads_FindByIndex(t *testing.T) {
 	for _, statement := range append(erasure, accountErasure...) {
 		explained{p.read, t}.explain(statement, []any{"t", "[]"})
 	}
+}
+
+// wantingAll is a unit of work that wants something of each kind but the facts, which
+// are all programs of a tenant.
+func wantingAll(r Reads) *Unit {
+	u := (&Tx{Reads: r}).Unit("t", func(referral.Identity) string { return "hash" })
+	who := referral.Identity{Account: "a", User: "u"}
+	u.Accounts.Want("a")
+	u.Users.Want(who)
+	u.Codes.Want("c")
+	u.Referrals.Want("r")
+	u.Referred.Want("a")
+	u.Recent.Want(who)
+	u.Untracked.Want(who)
+	u.EventKeys.Want("k")
+	u.Customers.Want("p")
+	u.Rewards.Want("w")
+	u.Tanks.Want(state.TankKey{Program: "p", Side: referral.ReferrerSide})
+	u.Earned.Want(state.EarnedKey{Program: "p", Who: who})
+	u.Balances.Want(reward.Owner{Account: "a", User: "u", Unit: "CENTS"})
+	return u
 }

@@ -15,9 +15,6 @@ import (
 
 // Program returns a program of a tenant, or a not-found error.
 func (r Reads) Program(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey) (referral.Program, error) {
-	if r.b.on() {
-		return r.b.program(key)
-	}
 	return r.program(ctx, programQuery+` WHERE p.tenant = ? AND p.key = ?`, string(tenant), string(key))
 }
 
@@ -35,9 +32,6 @@ func (r Reads) Programs(ctx context.Context, tenant core.TenantAlias) ([]referra
 
 // ProgramKeys returns the keys of a tenant's programs, the first made first.
 func (r Reads) ProgramKeys(ctx context.Context, tenant core.TenantAlias) ([]core.ProgramKey, error) {
-	if r.b.on() {
-		return r.b.programKeys(), nil
-	}
 	rows, err := r.q.QueryContext(ctx, `SELECT key FROM program WHERE tenant = ? ORDER BY created_at, key`, string(tenant))
 	return collect(rows, err, "program keys", func(rows *sql.Rows, key *core.ProgramKey) error { return rows.Scan(key) })
 }
@@ -188,19 +182,22 @@ func (r Reads) ProgramUse(ctx context.Context, tenant core.TenantAlias, key core
 // Earned returns what a referrer has of rewards in a program that were not
 // cancelled, and how many of them were given after a time.
 func (r Reads) Earned(ctx context.Context, tenant core.TenantAlias, program core.ProgramKey, who referral.Identity, after core.Time) (e referral.Earned, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT count(*), count(*) FILTER (WHERE at > ?5)
-		FROM (SELECT created_at AS at FROM reward
-			WHERE tenant = ?1 AND account_id = ?2 AND user_id = ?3 AND program = ?4
-				AND source = 'FRIEND_SIGNUP' AND cancelled_at IS NULL
-			UNION ALL SELECT d.created_at FROM fuel_due d CROSS JOIN referral r ON r.tenant = d.tenant AND r.id = d.referral_id
-			WHERE d.tenant = ?1 AND d.program = ?4 AND d.key = 'referrer'
-				AND r.referrer_account_id = ?2 AND r.referrer_user_id = ?3)`,
+	err = r.q.QueryRowContext(ctx, earned,
 		string(tenant), string(who.Account), string(who.User), string(program), int64(after)).Scan(&e.Total, &e.InPeriod)
 	if err != nil {
 		return e, fmt.Errorf("store: earned: %w", err)
 	}
 	return e, nil
 }
+
+// earned is read with the tenant, a referrer, the program and a time.
+const earned = `SELECT count(*), count(*) FILTER (WHERE at > ?5)
+		FROM (SELECT created_at AS at FROM reward
+			WHERE tenant = ?1 AND account_id = ?2 AND user_id = ?3 AND program = ?4
+				AND source = 'FRIEND_SIGNUP' AND cancelled_at IS NULL
+			UNION ALL SELECT d.created_at FROM fuel_due d CROSS JOIN referral r ON r.tenant = d.tenant AND r.id = d.referral_id
+			WHERE d.tenant = ?1 AND d.program = ?4 AND d.key = 'referrer'
+				AND r.referrer_account_id = ?2 AND r.referrer_user_id = ?3)`
 
 // collect scans all rows of a query.
 func collect[T any](rows *sql.Rows, err error, what string, scan func(*sql.Rows, *T) error) ([]T, error) {

@@ -53,9 +53,6 @@ func referralWhere(f referral.Filter) (w where) {
 
 // ReferralOf returns the referral of a referred account, or nil.
 func (r Reads) ReferralOf(ctx context.Context, tenant core.TenantAlias, account core.AccountID) (*referral.Referral, error) {
-	if r.b.on() {
-		return r.b.referralOf(account)
-	}
 	return r.oneReferral(ctx, tenant, referral.Filter{ReferredAccount: account})
 }
 
@@ -92,9 +89,6 @@ func (r Reads) ReferralsOf(ctx context.Context, tenant core.TenantAlias, account
 // time, at most limit of them. It looks at no more than these, since somebody may
 // refer thousands within the time; the index has them in this order.
 func (r Reads) RecentReferrals(ctx context.Context, tenant core.TenantAlias, who referral.Identity, after core.Time, limit int) ([]referral.Referral, error) {
-	if r.b.on() {
-		return r.b.recentReferrals(who, after, limit)
-	}
 	f := referral.Filter{ReferrerAccount: who.Account, ReferrerUser: who.User, Started: core.Span{From: after + 1}}
 	return r.referrals(ctx, tenant, referralWhere(f), `r.started_at DESC, r.rowid DESC`, limit, 0)
 }
@@ -105,7 +99,17 @@ func (r Reads) referrals(ctx context.Context, tenant core.TenantAlias, w where, 
 	if w.byRow {
 		own = `+r.tenant = ?`
 	}
-	rows, err := r.q.QueryContext(ctx, `SELECT r.id, r.program, r.state, r.code,
+	rows, err := r.q.QueryContext(ctx, referralColumns+`
+		WHERE `+own+` AND `+w.all()+` ORDER BY `+order+` LIMIT ? OFFSET ?`, append(w.of(tenant), limit, offset)...)
+	page, err := collect(rows, err, "referrals", scanReferral)
+	if err != nil {
+		return nil, err
+	}
+	return page, r.attachRewards(ctx, tenant, page)
+}
+
+// referralColumns are of the referrals r and what is shown of their users.
+const referralColumns = `SELECT r.id, r.program, r.state, r.code,
 			r.referrer_account_id, r.referrer_user_id, coalesce(a.email, ''),
 			coalesce(a.first_name, ''), coalesce(a.last_name, ''), coalesce(a.image_url, ''),
 			r.referred_account_id, coalesce(r.referred_user_id, ''), coalesce(b.email, ''),
@@ -115,14 +119,7 @@ func (r Reads) referrals(ctx context.Context, tenant core.TenantAlias, w where, 
 			r.moderated_at, coalesce(r.by_hand_at, 0), r.updated_at
 		FROM referral r
 		LEFT JOIN user a ON a.tenant = r.tenant AND a.account_id = r.referrer_account_id AND a.id = r.referrer_user_id
-		LEFT JOIN user b ON b.tenant = r.tenant AND b.account_id = r.referred_account_id AND b.id = r.referred_user_id
-		WHERE `+own+` AND `+w.all()+` ORDER BY `+order+` LIMIT ? OFFSET ?`, append(w.of(tenant), limit, offset)...)
-	page, err := collect(rows, err, "referrals", scanReferral)
-	if err != nil {
-		return nil, err
-	}
-	return page, r.attachRewards(ctx, tenant, page)
-}
+		LEFT JOIN user b ON b.tenant = r.tenant AND b.account_id = r.referred_account_id AND b.id = r.referred_user_id`
 
 func scanReferral(rows *sql.Rows, r *referral.Referral) error {
 	var signals string
@@ -138,9 +135,6 @@ func scanReferral(rows *sql.Rows, r *referral.Referral) error {
 
 // PutReferral stores a referral; its first code and its start never change.
 func (tx *Tx) PutReferral(ctx context.Context, tenant core.TenantAlias, r referral.Referral) error {
-	if tx.b.on() {
-		return tx.b.putReferral(r)
-	}
 	var rows tuples
 	rows.referral(r)
 	_, err := tx.put(ctx, putReferrals, tenant, &rows)

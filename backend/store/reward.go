@@ -157,10 +157,6 @@ func (r Reads) attachRewards(ctx context.Context, tenant core.TenantAlias, page 
 // InsertReward adds a reward; its ledger is for AppendLedger. That a referral
 // pays each side once is a constraint: a second one is an error, not a payment.
 func (tx *Tx) InsertReward(ctx context.Context, tenant core.TenantAlias, r reward.Reward) error {
-	if tx.b.on() {
-		tx.b.insertReward(r)
-		return nil
-	}
 	var rows tuples
 	rows.reward(r)
 	_, err := tx.put(ctx, putNewRewards, tenant, &rows)

@@ -241,7 +241,7 @@ func TestCode_IsFoundInAnyCaseAndKeptAsWritten(t *testing.T) {
 			got, ok, err := b.db.Code(t.Context(), b.tenant, written)
 			require.NoError(t, err)
 			require.True(t, ok)
-			require.Equal(t, store.Code{
+			require.Equal(t, referral.Code{
 				Code: code.Code, Program: code.Program, FirstName: "Anna", LastName: awkward[1], Created: now,
 				Owner: referral.Identity{Account: "a", User: "u", Email: "anna@example.com"},
 			}, got)

@@ -100,9 +100,6 @@ func indexed(tenant core.TenantAlias, term string) string {
 
 // PutTerms says what a user who is there is found by; see referral.User.Terms.
 func (tx *Tx) PutTerms(ctx context.Context, tenant core.TenantAlias, u referral.User) error {
-	if tx.b.on() {
-		return tx.b.putTermsOf(u)
-	}
 	var rows tuples
 	rows.terms(tenant, u)
 	return tx.changeTerms(ctx, tenant, &rows)

@@ -13,14 +13,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	_ "modernc.org/sqlite" // libsql-client-go opens file: URLs with it
 
 	"kith/backend/store/connect"
 	"kith/backend/store/flush"
-	"kith/backend/store/turn"
 	"kith/core"
 )
 
@@ -37,12 +35,8 @@ type Primary struct {
 	beginTimeout, retryTime time.Duration
 	// embedded is true for a file.
 	embedded bool
-	// log is that of a file, and turn tells who waits for its lock; nil for a server,
-	// which answers for itself.
-	log  *flush.Log
-	turn *turn.File
-	// commits is how many transactions of this process were kept.
-	commits atomic.Int64
+	// log is that of a file; nil for a server, which answers for itself.
+	log *flush.Log
 }
 
 // maxWriters is how many connections write to a server. It lets waiters in in no
@@ -95,9 +89,6 @@ func Open(url, token string) (*Primary, error) {
 		if p.log, err = flush.New(url); err != nil {
 			return nil, fmt.Errorf("store: open: %w", err)
 		}
-		if p.turn, err = turn.New(url); err != nil {
-			return nil, fmt.Errorf("store: open: %w", err)
-		}
 	} else {
 		p.write, p.read = sql.OpenDB(write), sql.OpenDB(read)
 	}
@@ -143,7 +134,7 @@ func (p *Primary) Embedded() bool { return p.embedded }
 func (p *Primary) Close() error {
 	err := errors.Join(p.write.Close(), p.read.Close())
 	if p.embedded {
-		err = errors.Join(err, p.log.Close(), p.turn.Close())
+		err = errors.Join(err, p.log.Close())
 	}
 	return err
 }
@@ -158,10 +149,6 @@ func (p *Primary) Durable() error {
 	}
 	return nil
 }
-
-// Wanted reports whether another process waits for the write lock of a file, or may
-// do so.
-func (p *Primary) Wanted() bool { return p.turn != nil && p.turn.Wanted() }
 
 // Ping reports whether the database answers. It asks it something, since the
 // pool cannot ping: the driver's connections have no driver.Pinger.
@@ -183,8 +170,6 @@ type querier interface {
 // Reads has the read methods, for display on Primary and for decisions on Tx.
 type Reads struct {
 	q querier
-	// b is the batch that knows the answers, or nil.
-	b *batch
 }
 
 // Tx is one write transaction. It holds the write lock from its start, so what
@@ -195,17 +180,8 @@ type Tx struct {
 	Now core.Time
 	// Silent is true when no webhook is to tell of what the transaction does.
 	Silent bool
-	// CodeStart is what the codes that are drawn in the transaction begin with, or
-	// zero before the first.
-	CodeStart byte
 	// embedded is true on a file.
 	embedded bool
-	// commits is how many transactions of this process were kept before, and waits
-	// how many callers had waited for the connection.
-	commits, waits int64
-	db             *Primary
-	// lock is what a batch takes before it writes, or nil when that was done.
-	lock *lock
 }
 
 // Write runs do in one transaction and commits it when do returns nil; then it is
@@ -235,7 +211,7 @@ func (p *Primary) untilKept(ctx context.Context, transact func() error) error {
 	began := time.Now()
 	for try := 1; ; try++ {
 		err := transact()
-		if err == nil || !gaveUp(err) || p.triedEnough(try, began) {
+		if err == nil || !gaveUp(err) || p.triedEnough(try, began) || errors.Is(err, errTaken) && try >= maxTries {
 			return err
 		}
 		select {
@@ -269,7 +245,7 @@ func gaveUp(err error) bool {
 		return false
 	}
 	text := err.Error()
-	return strings.Contains(text, locked) || strings.Contains(text, "Transaction timed out")
+	return errors.Is(err, errTaken) || strings.Contains(text, locked) || strings.Contains(text, "Transaction timed out")
 }
 
 // checking says whether a transaction keeps foreign keys.
@@ -294,23 +270,18 @@ func (p *Primary) transact(ctx context.Context, now core.Time, keys checking, do
 			return fmt.Errorf("store: begin: %w", err)
 		}
 	}
-	return p.keep(ctx, conn, &lock{taken: true}, p.newTx(conn, now), do)
+	return p.keep(ctx, conn, p.newTx(conn, now), do)
 }
 
 func (p *Primary) newTx(conn *sql.Conn, now core.Time) *Tx {
-	return &Tx{
-		Reads: Reads{q: conn}, Now: now, embedded: p.embedded,
-		commits: p.commits.Load(), waits: p.write.Stats().WaitCount, db: p,
-	}
+	return &Tx{Reads: Reads{q: conn}, Now: now, embedded: p.embedded}
 }
 
 // keep commits what do did when that returns nil; otherwise nothing remains.
-func (p *Primary) keep(ctx context.Context, conn *sql.Conn, l *lock, tx *Tx, do func(*Tx) error) error {
+func (p *Primary) keep(ctx context.Context, conn *sql.Conn, tx *Tx, do func(*Tx) error) error {
 	committed := false
 	defer func() {
-		// Whatever ended a batch that writes behind its calls, the connection is free then.
-		_ = tx.b.written()
-		if !committed && l.taken {
+		if !committed {
 			rollback(ctx, conn)
 		}
 	}()
@@ -321,7 +292,6 @@ func (p *Primary) keep(ctx context.Context, conn *sql.Conn, l *lock, tx *Tx, do 
 		return fmt.Errorf("store: commit: %w", err)
 	}
 	committed = true
-	p.commits.Add(1)
 	return nil
 }
 
@@ -335,45 +305,6 @@ func commit(ctx context.Context, conn *sql.Conn) error {
 	defer cancel()
 	_, err := conn.ExecContext(ctx, "COMMIT")
 	return err
-}
-
-// Mark says what had been written to a file when a transaction began.
-type Mark struct {
-	// others changes with what other processes write, own with each transaction of
-	// this one.
-	others, own int64
-}
-
-// Next reports whether the transaction that took the mark before was the last one
-// until this mark.
-func (m Mark) Next(before Mark) bool { return m == Mark{before.others, before.own + 1} }
-
-// Mark returns what had been written when the transaction began; on a server, which
-// does not tell, always the same.
-func (tx *Tx) Mark(ctx context.Context) (m Mark, err error) {
-	if !tx.embedded {
-		return m, nil
-	}
-	conn := tx.q
-	if tx.b != nil {
-		conn = tx.b.conn
-	}
-	m.own = tx.commits
-	m.others, err = dataVersion(ctx, conn)
-	return m, err
-}
-
-// Wanted reports whether somebody has come who waits until the transaction ends: in
-// this process, or, for a file, in another.
-func (tx *Tx) Wanted() bool { return tx.db.write.Stats().WaitCount > tx.waits || tx.db.Wanted() }
-
-// dataVersion is a number that is another when another connection to a file has
-// committed since this one was asked before.
-func dataVersion(ctx context.Context, conn querier) (v int64, err error) {
-	if err := conn.QueryRowContext(ctx, `PRAGMA data_version`).Scan(&v); err != nil {
-		return 0, fmt.Errorf("store: data version: %w", err)
-	}
-	return v, nil
 }
 
 // checkAgain has a connection keep foreign keys; one that cannot is thrown away,

@@ -14,9 +14,6 @@ import (
 // User returns a user with the newest code of each program; ok is false when
 // there is none.
 func (r Reads) User(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID) (u referral.User, ok bool, err error) {
-	if r.b.on() {
-		return r.b.user(account, id)
-	}
 	err = scanUser(r.q.QueryRowContext(ctx, `SELECT `+userColumns+` FROM user u
 		WHERE u.tenant = ? AND u.account_id = ? AND u.id = ?`, string(tenant), string(account), string(id)), &u)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -47,9 +44,6 @@ func scanUser(row interface{ Scan(...any) error }, u *referral.User) error {
 
 // UserKnown reports whether a user exists.
 func (r Reads) UserKnown(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID) (known bool, err error) {
-	if r.b.on() {
-		return r.b.userKnown(account, id)
-	}
 	err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM user WHERE tenant = ? AND account_id = ? AND id = ?)`,
 		string(tenant), string(account), string(id)).Scan(&known)
 	if err != nil {
@@ -76,9 +70,6 @@ func (r Reads) FirstUser(ctx context.Context, tenant core.TenantAlias, account c
 // PutUser stores a user, but for the codes, which have their own rows, for what
 // blocks the user, see BlockUser, and for what they are found by, see PutTerms.
 func (tx *Tx) PutUser(ctx context.Context, tenant core.TenantAlias, u referral.User) error {
-	if tx.b.on() {
-		return tx.b.putUser(u)
-	}
 	var rows tuples
 	rows.user(u, "")
 	_, err := tx.put(ctx, putUsers, tenant, &rows)
@@ -125,9 +116,6 @@ func (tx *Tx) BlockUser(ctx context.Context, tenant core.TenantAlias, account co
 
 // UserCount returns how many users an account has.
 func (r Reads) UserCount(ctx context.Context, tenant core.TenantAlias, account core.AccountID) (n int, err error) {
-	if r.b.on() {
-		return r.b.userCount(account)
-	}
 	err = r.q.QueryRowContext(ctx, `SELECT count(*) FROM user WHERE tenant = ? AND account_id = ?`,
 		string(tenant), string(account)).Scan(&n)
 	if err != nil {

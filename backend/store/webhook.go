@@ -18,9 +18,6 @@ func (tx *Tx) EmitWebhook(ctx context.Context, tenant core.TenantAlias, id strin
 	switch {
 	case tx.Silent:
 		return nil
-	case tx.b.on():
-		tx.b.emit(id, t, data)
-		return nil
 	}
 	added, err := tx.inserted(ctx, "webhook event", `INSERT INTO webhook_event (tenant, id, type, data, created_at)
 		SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM webhook_subscription WHERE tenant = ?1 AND disabled_at IS NULL)`,
@@ -39,8 +36,6 @@ func (tx *Tx) Listens(ctx context.Context, tenant core.TenantAlias) (listens boo
 	switch {
 	case tx.Silent:
 		return false, nil
-	case tx.b.on():
-		return tx.b.listeners, nil
 	}
 	err = tx.q.QueryRowContext(ctx, subscribed, string(tenant)).Scan(&listens)
 	if err != nil {

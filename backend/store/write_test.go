@@ -9,12 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store"
 	"kith/backend/store/sqldtest"
-	"kith/backend/store/turn"
 	"kith/core"
 	"kith/core/event"
 )
@@ -288,35 +286,4 @@ func (b bundle) count(t testing.TB, table string) (n int) {
 	err := b.raw(t).QueryRowContext(t.Context(), `SELECT count(*) FROM `+table+` WHERE tenant = ?`, string(b.tenant)).Scan(&n)
 	require.NoError(t, err)
 	return n
-}
-
-// A transaction sees who has come for its lock: another caller, or, on a file, who
-// waits in another process.
-func TestTx_Wanted(t *testing.T) {
-	everywhere(t, func(t *testing.T, b bundle) {
-		nothing := func(*store.Tx) error { return nil }
-		var waiting sync.WaitGroup
-		require.NoError(t, b.db.Write(t.Context(), now, func(tx *store.Tx) error {
-			if b.db.Embedded() { // the server is other tests' too
-				require.False(t, tx.Wanted())
-			}
-			waiting.Go(func() { assert.NoError(t, b.db.Write(t.Context(), now, nothing)) })
-			require.Eventually(t, tx.Wanted, sqldtest.Deadline, time.Millisecond)
-			return nil
-		}))
-		waiting.Wait()
-		if !b.db.Embedded() {
-			require.False(t, b.db.Wanted(), "a server lets nobody see")
-			return
-		}
-		elsewhere, err := turn.New(b.url)
-		require.NoError(t, err)
-		require.NoError(t, b.db.Write(t.Context(), now, func(tx *store.Tx) error {
-			require.False(t, tx.Wanted(), "who waited before was there")
-			require.NoError(t, elsewhere.Wait())
-			require.True(t, tx.Wanted())
-			return elsewhere.Close()
-		}))
-		require.False(t, b.db.Wanted())
-	})
 }

@@ -1,6 +1,7 @@
 package referral
 
 import (
+	"cmp"
 	"slices"
 
 	"kith/core"
@@ -48,6 +49,20 @@ type ModerationState struct {
 	// Moderated is when the statuses were decided last, by fraud handling or by
 	// somebody; ByHand is when somebody did, zero before.
 	Moderated, ByHand core.Time
+}
+
+// Stored returns the state as it is stored with a referral that began at a time: a
+// side without a status is approved, and what was never moderated was so then.
+func (m ModerationState) Stored(began core.Time) ModerationState {
+	m.Referrer.Status = cmp.Or(m.Referrer.Status, SideApproved)
+	m.Referred.Status = cmp.Or(m.Referred.Status, SideApproved)
+	m.Moderated = cmp.Or(m.Moderated, began)
+	return m
+}
+
+func (m ModerationState) same(as ModerationState) bool {
+	return m.Referrer == as.Referrer && m.Referred == as.Referred && slices.Equal(m.Signals, as.Signals) &&
+		m.Moderated == as.Moderated && m.ByHand == as.ByHand
 }
 
 // Status sums both sides up: PENDING while somebody has to decide, or ACTIONED

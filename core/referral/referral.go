@@ -94,3 +94,10 @@ type Filter struct {
 	ReferrerModeration, ReferredModeration SideStatus
 	Limit, Offset                          int
 }
+
+// Moved reports whether a referral is stored as something else than before: its
+// rewards and the profiles of its users have rows of their own.
+func (r Referral) Moved(before Referral) bool {
+	return r.State != before.State || r.Referred.User != before.Referred.User || r.Converted != before.Converted || r.Ended != before.Ended ||
+		r.Modified != before.Modified || !r.Moderation.same(before.Moderation)
+}

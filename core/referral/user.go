@@ -185,12 +185,17 @@ func (u UserUpdate) Apply(user User) User {
 
 // Same reports whether two users have the same in everything that is stored.
 func (u User) Same(as User) bool {
+	return u.SameProfile(as) && slices.Equal(u.Codes, as.Codes) && slices.Equal(u.Links, as.Links) && u.Blocked == as.Blocked
+}
+
+// SameProfile is Same without the codes and links, and without what blocks a user.
+func (u User) SameProfile(as User) bool {
 	return u.Account == as.Account && u.ID == as.ID &&
 		u.FirstName == as.FirstName && u.LastName == as.LastName && u.Email == as.Email && u.ImageURL == as.ImageURL &&
 		u.Locale == as.Locale && u.CountryCode == as.CountryCode && u.Referable == as.Referable &&
-		u.CustomFields == as.CustomFields && slices.Equal(u.Segments, as.Segments) && slices.Equal(u.Codes, as.Codes) && slices.Equal(u.Links, as.Links) &&
+		u.CustomFields == as.CustomFields && slices.Equal(u.Segments, as.Segments) &&
 		u.CookieID == as.CookieID && u.FirstSeenIP == as.FirstSeenIP && u.LastSeenIP == as.LastSeenIP &&
-		u.USTaxForm == as.USTaxForm && u.Created == as.Created && u.Blocked == as.Blocked
+		u.USTaxForm == as.USTaxForm && u.Created == as.Created
 }
 
 // Settled reports whether an identification moves nothing besides the user's

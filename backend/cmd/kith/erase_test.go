@@ -15,6 +15,7 @@ import (
 	"kith/core/auth"
 	"kith/core/event"
 	"kith/core/referral"
+	"kith/core/rules"
 )
 
 // After deletions no table holds a word of the users, whatever it is there for:
@@ -42,7 +43,7 @@ func TestDeleteUser_NothingPersonalRemains(t *testing.T) {
 			update.Claims = []referral.Claim{{Code: "zz-code-ben", Source: referral.SourceInit}, {Code: "zz-code-anna", Source: referral.SourceBody}}
 		}
 		for range 2 {
-			_, err := engine.Identify(t.Context(), "acme", app.Identification{Update: update, IP: "192.0.2.77"})
+			_, err := engine.Identify(t.Context(), "acme", rules.Identification{Update: update, IP: "192.0.2.77"})
 			require.NoError(t, err)
 		}
 		_, err := engine.LogEvents(t.Context(), app.Caller{Tenant: store.Tenant{Alias: "acme"}, Key: true, Role: auth.RoleAll}, event.Batch{

@@ -26,6 +26,7 @@ import (
 	"kith/core/billing"
 	"kith/core/referral"
 	"kith/core/reward"
+	"kith/core/rules"
 	"kith/core/wire"
 )
 
@@ -158,7 +159,7 @@ func (s *gatewayStage) player() *scenario.Player {
 // identify ACCOUNT: its user comes, with the customer of the same name.
 func (s *gatewayStage) identify(ctx context.Context, step scenario.Step) error {
 	id, provider := step.Word(0), core.PaymentProviderID(step.Word(0))
-	in := app.Identification{}
+	in := rules.Identification{}
 	in.Update.Account, in.Update.ID, in.Update.PaymentProviderID = core.AccountID(id), core.UserID(id), &provider
 	_, err := s.engine.Identify(ctx, demo.TestTenant, in)
 	return err

@@ -1,0 +1,32 @@
+package app
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestBatchSizer(t *testing.T) {
+	b := newBatchSizer(true)
+	require.Equal(t, firstRows, b.rows)
+	for _, c := range []struct {
+		rows int
+		took time.Duration
+		want int
+	}{
+		{500, fileBatch, 500},
+		{500, 2 * fileBatch, 250},
+		{250, time.Hour, 125}, // at least half
+		{125, 0, 250},         // at most double
+		{100, fileBatch, 125}, // few rows were left: no reason to be that small
+		{125, time.Hour, 62}, {62, time.Hour, 31}, {31, time.Hour, leastRows}, {20, time.Hour, leastRows},
+	} {
+		b.took(c.rows, c.took)
+		require.Equal(t, c.want, b.rows, c)
+	}
+	for range 20 {
+		b.took(b.rows, 0)
+	}
+	require.Equal(t, mostRows, b.rows)
+}

@@ -1,0 +1,242 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"kith/core"
+	"kith/core/event"
+	"kith/core/referral"
+	"kith/core/reward"
+	"kith/core/state"
+	"kith/core/wire"
+)
+
+// errTaken says that a code that was drawn at random belongs to another user. The
+// transaction is run anew, with other codes.
+var errTaken = errors.New("store: a new code was taken")
+
+// Save stores what was kept since the last save, by one statement for each table.
+// What others refer to goes first.
+func (u *Unit) Save(ctx context.Context) error {
+	u.unsaved = false
+	for _, save := range []func(context.Context) error{
+		u.saveAccounts, u.saveUsers, u.saveCodes, u.saveReferrals, u.saveRewards, u.saveFuel,
+		u.saveDecisions, u.saveTouched, u.saveIntake, u.saveEvents,
+	} {
+		if err := save(ctx); err != nil {
+			return err
+		}
+	}
+	for _, table := range []interface{ Saved() }{
+		&u.Accounts, &u.Users, &u.Codes, &u.Customers, &u.Referrals, &u.Referred, &u.Recent, &u.Untracked, &u.EventKeys, &u.Rewards, &u.Tanks,
+	} {
+		table.Saved()
+	}
+	return nil
+}
+
+// put stores rows, one for each of a list.
+func putAll[T any](ctx context.Context, u *Unit, p *put, list []T, add func(*tuples, T)) (int, error) {
+	var rows tuples
+	rows.room(p, len(list))
+	for _, one := range list {
+		add(&rows, one)
+	}
+	rows.fold()
+	return u.tx.put(ctx, p, u.Tenant, &rows)
+}
+
+// changedRows are the rows of a table that were changed.
+func changedRows[K comparable, V any](t *state.Table[K, V]) []*state.Row[V] {
+	rows := make([]*state.Row[V], 0, len(t.Changed()))
+	for _, key := range t.Changed() {
+		rows = append(rows, t.Row(key))
+	}
+	return rows
+}
+
+func (u *Unit) saveAccounts(ctx context.Context) error {
+	// A new user changes the account's users, which are not stored with it.
+	changed := slices.DeleteFunc(changedRows(&u.Accounts), func(a *state.Row[state.Account]) bool {
+		return a.Stored && a.Before.Account == a.Now.Account
+	})
+	_, err := putAll(ctx, u, putAccounts, changed, func(t *tuples, a *state.Row[state.Account]) { t.account(a.Now.Account) })
+	return err
+}
+
+// saveUsers stores users with what they are found by: that of new users is stored with
+// them and has only to be indexed, that of others changes.
+func (u *Unit) saveUsers(ctx context.Context) error {
+	var terms tuples
+	added := false
+	changed := slices.DeleteFunc(changedRows(&u.Users), func(r *state.Row[referral.User]) bool {
+		return r.Stored && r.Now.SameProfile(r.Before)
+	})
+	if err := u.findLastUser(ctx); err != nil {
+		return err
+	}
+	_, err := putAll(ctx, u, putUsers, changed, func(t *tuples, r *state.Row[referral.User]) {
+		switch {
+		case !r.Stored:
+			added = true
+			t.user(r.Now, termsText(u.Tenant, r.Now))
+			return
+		case !slices.Equal(r.Before.Terms(), r.Now.Terms()):
+			terms.terms(u.Tenant, r.Now)
+		}
+		t.user(r.Now, "")
+	})
+	if err == nil && added {
+		u.added = true
+		err = u.tx.indexNew(ctx, u.lastSeq)
+	}
+	if err == nil {
+		err = u.tx.changeTerms(ctx, u.Tenant, &terms)
+	}
+	return err
+}
+
+// findLastUser finds the user who was added last, when that is one of the unit's.
+func (u *Unit) findLastUser(ctx context.Context) error {
+	if !u.added {
+		return nil
+	}
+	return u.tx.q.QueryRowContext(ctx, lastUser).Scan(&u.lastSeq)
+}
+
+func (u *Unit) saveCodes(ctx context.Context) error {
+	codes := u.NewCodes.Take()
+	n, err := putAll(ctx, u, putCodes, codes, func(t *tuples, c state.NewCode) { t.code(c.UserCode, c.Owner) })
+	if err == nil && n != len(codes) {
+		err = errTaken
+	}
+	for _, l := range u.Links.Take() {
+		if err == nil {
+			err = u.saveLink(ctx, l)
+		}
+	}
+	for _, code := range u.MadeCodes.Take() {
+		if err == nil {
+			err = u.tx.exec(ctx, "make code", `UPDATE code SET link_only = 0 WHERE tenant = ? AND code = ?`, string(u.Tenant), string(code))
+		}
+	}
+	return err
+}
+
+func (u *Unit) saveLink(ctx context.Context, l state.NewCode) error {
+	return u.tx.exec(ctx, "put link", `INSERT INTO code (tenant, code, program, account_id, user_id, created_at, link_only, linked_at)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, ?6)
+		ON CONFLICT (tenant, code) DO UPDATE SET linked_at = excluded.linked_at WHERE tenant = ?1`,
+		string(u.Tenant), string(l.Code), string(l.Program), string(l.Owner.Account), string(l.Owner.User), int64(u.Now))
+}
+
+func (u *Unit) saveReferrals(ctx context.Context) error {
+	changed := slices.DeleteFunc(changedRows(&u.Referrals), func(r *state.Row[referral.Referral]) bool {
+		return r.Stored && !r.Now.Moved(r.Before)
+	})
+	_, err := putAll(ctx, u, putReferrals, changed, func(t *tuples, r *state.Row[referral.Referral]) { t.referral(r.Now) })
+	return err
+}
+
+// saveRewards stores rewards and their ledger.
+func (u *Unit) saveRewards(ctx context.Context) error {
+	var added, changed []reward.Reward
+	for _, r := range changedRows(&u.Rewards) {
+		if r.Stored {
+			changed = append(changed, r.Now)
+		} else {
+			added = append(added, r.Now)
+		}
+	}
+	if _, err := putAll(ctx, u, putNewRewards, added, (*tuples).reward); err != nil {
+		return err
+	}
+	return u.tx.AppendLedger(ctx, u.Tenant, changed, u.TookLedger())
+}
+
+func (u *Unit) saveFuel(ctx context.Context) error {
+	for _, used := range u.UsedFuel.Take() {
+		if err := u.tx.UseFuelCode(ctx, u.Tenant, used.Number, used.Reward); err != nil {
+			return err
+		}
+	}
+	for _, due := range u.FuelDues.Take() {
+		if err := u.tx.PutFuelDue(ctx, u.Tenant, due.Program, due.Side, due.Referral); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (u *Unit) saveDecisions(ctx context.Context) error {
+	_, err := putAll(ctx, u, putDecisions, u.Decisions.Take(), (*tuples).decision)
+	return err
+}
+
+func (u *Unit) saveTouched(ctx context.Context) error {
+	accounts, customers := u.TookTouched()
+	if len(accounts) > 0 {
+		if err := u.tx.exec(ctx, "touch billing", `UPDATE gateway_subscription SET due_at = ?3
+			WHERE tenant = ?1 AND account_id IN (SELECT value FROM json_each(?2)) AND `+billed,
+			string(u.Tenant), textList(distinct(accounts)), int64(u.Now)); err != nil {
+			return err
+		}
+	}
+	if len(customers) == 0 {
+		return nil
+	}
+	return u.tx.exec(ctx, "touch customers", `UPDATE gateway_subscription SET due_at = ?3
+		WHERE tenant = ?1 AND customer_id IN (SELECT value FROM json_each(?2))`,
+		string(u.Tenant), textList(strs(customers)), int64(u.Now))
+}
+
+// distinct are the texts of a list, each once.
+func distinct(list []core.AccountID) []string {
+	texts := strs(list)
+	slices.Sort(texts)
+	return slices.Compact(texts)
+}
+
+func (u *Unit) saveIntake(ctx context.Context) error {
+	_, err := putAll(ctx, u, putIntake, u.Intake.Take(), (*tuples).intake)
+	return err
+}
+
+// saveEvents stores webhook events, and a delivery to each endpoint that is subscribed.
+func (u *Unit) saveEvents(ctx context.Context) error {
+	events := u.Events.Take()
+	if len(events) == 0 {
+		return nil
+	}
+	var ids []string
+	_, err := putAll(ctx, u, putEvents, events, func(t *tuples, e state.Event) {
+		t.row()
+		t.text(e.ID, string(e.Type), string(e.Data))
+		ids = append(ids, e.ID)
+	})
+	if err != nil {
+		return err
+	}
+	return u.tx.exec(ctx, "webhook deliveries", `INSERT INTO webhook_delivery (`+newDelivery+`)
+		SELECT ?1, s.url, j.value, 'waiting', 0, 0, ?3, ?3 FROM json_each(?2) j
+		JOIN webhook_subscription s ON s.tenant = ?1 AND s.disabled_at IS NULL ORDER BY j.key`,
+		string(u.Tenant), textList(ids), int64(u.Now))
+}
+
+// putIntake takes event calls in: tuples.intake of each.
+var putIntake = &put{
+	table: "intake", columns: columns("account_id, user_id, idempotency_key, events, key_id"), at: columns("received_at"),
+}
+
+// putEvents stores webhook events: id, type and data of each.
+var putEvents = &put{table: "webhook_event", columns: columns("id, type, data"), at: columns("created_at")}
+
+func (t *tuples) intake(in event.Batch) {
+	t.row()
+	t.text(string(in.Account), string(in.User))
+	t.textOrNull(string(in.Key))
+	t.text(string(wire.IntakeEvents(in)))
+	t.textOrNull(in.Sender)
+}

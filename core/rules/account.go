@@ -1,0 +1,29 @@
+package rules
+
+import (
+	"kith/core"
+	"kith/core/referral"
+	"kith/core/state"
+)
+
+// SyncAccount stores what a shop says of an account: the code that referred it
+// attributes, the first PAID converts (spec, Update account).
+func (r *Rules) SyncAccount(s *state.State, u referral.AccountUpdate) (referral.Account, error) {
+	stored, known := s.Accounts.Get(u.ID)
+	if !known {
+		stored.Account = referral.NewAccount(u.ID, s.Now)
+	}
+	paid := u.Status != nil && *u.Status == referral.Paid
+	if paid && s.Connected() {
+		return referral.Account{}, &core.Error{
+			Code: core.CodeNotSupported, Field: "subscription.status",
+			Message: "PAID is not taken here: the tenant's payment gateway tells who has paid",
+		}
+	}
+	command := referral.Command{Now: s.Now, Paid: paid}
+	if u.Code != nil && *u.Code != "" {
+		command.Claims = []referral.Claim{{Code: *u.Code, Source: referral.SourceAccount}}
+	}
+	done, err := r.Settle(s, u.Apply(stored.Account), command)
+	return done.Account, err
+}

@@ -1,0 +1,28 @@
+package rules
+
+import (
+	"slices"
+
+	"kith/core/event"
+	"kith/core/referral"
+	"kith/core/state"
+)
+
+// LogEvents takes the events of a call in, at most once for its idempotency key (spec,
+// Log user events), and returns them with ids and times. An unknown user is a
+// not-found error: events create nobody.
+func (r *Rules) LogEvents(s *state.State, b event.Batch) (event.Batch, error) {
+	if _, known := s.Users.Get(referral.Identity{Account: b.Account, User: b.User}); !known {
+		return b, UnknownUser()
+	}
+	if b.Key != "" {
+		if used, _ := s.EventKeys.Get(b.Key); used {
+			return b, event.Duplicate()
+		}
+		s.EventKeys.Put(b.Key, true)
+	}
+	b.Events = slices.Clone(b.Events)
+	b.Stamp(s.Now, r.Entropy6)
+	s.Intake.Add(b)
+	return b, nil
+}

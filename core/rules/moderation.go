@@ -1,0 +1,132 @@
+package rules
+
+import (
+	"kith/core"
+	"kith/core/referral"
+	"kith/core/reward"
+	"kith/core/state"
+	"kith/core/webhook"
+	"kith/core/wire"
+)
+
+// automoderate finds signs of fraud in a referral that moved, and handles them
+// as its program says.
+func (r *Rules) automoderate(s *state.State, do settlement, ref *referral.Referral, did move) error {
+	policy := fraudPolicy(s, ref.Program)
+	evidence := r.evidence(s, do, ref, policy, did)
+	if did.started {
+		var err error
+		if evidence.Recent, err = r.rate(s, ref); err != nil {
+			return err
+		}
+	}
+	ref.Moderation = ref.Moderation.Automoderate(policy, evidence.Findings(), s.Now)
+	if did.refused {
+		ref.Moderation = ref.Moderation.Refuse(s.Now)
+	}
+	return nil
+}
+
+// fraudPolicy is that of a program; one that is gone has none.
+func fraudPolicy(s *state.State, key core.ProgramKey) referral.FraudPolicy {
+	program, _ := s.Program(key)
+	return program.Fraud
+}
+
+// evidence is what is known of the two users of a referral, but for the rate.
+func (r *Rules) evidence(s *state.State, do settlement, ref *referral.Referral, policy referral.FraudPolicy, did move) (e referral.Evidence) {
+	e.Referrer, _ = s.User(ref.Referrer)
+	// What the call says of its user is not stored yet.
+	e.Referred = do.user
+	if do.user.ID != ref.Referred.User {
+		e.Referred, _ = s.User(ref.Referred)
+	}
+	e.TempEmail = r.tempEmail(e.Referred.Email)
+	if did.converted && policy.DailyRewards > 0 {
+		earned := earnedSince(s, *ref, s.Now-referral.RewardDay)
+		e.RewardsToday, e.DailyRewards = earned.InPeriod+1, policy.DailyRewards
+	}
+	return e
+}
+
+// rate counts the referrals of a referrer that began lately, the new one among
+// them. One too many flags the others too.
+func (r *Rules) rate(s *state.State, ref *referral.Referral) (int, error) {
+	recent, _ := s.Recent.Get(state.Who(ref.Referrer))
+	count := len(recent) + 1
+	if count <= referral.RateMost {
+		return count, nil
+	}
+	for _, id := range recent {
+		other, ok := s.Referral(id)
+		if !ok || other.Moderation.Shows(referral.SignalRate) {
+			continue
+		}
+		before := other.Moderation
+		other.Moderation = before.Automoderate(fraudPolicy(s, other.Program), referral.Evidence{Recent: count}.Findings(), s.Now)
+		if err := r.KeepModeration(s, before, other); err != nil {
+			return 0, err
+		}
+	}
+	return count, nil
+}
+
+// Moderate decides about a referral; ok is false when there is none of that id.
+func (r *Rules) Moderate(s *state.State, a referral.Moderation) (ok bool, err error) {
+	ref, ok := s.Referral(a.Referral)
+	if !ok {
+		return false, nil
+	}
+	before := ref.Moderation
+	ref.Moderation = before.Decide(a.Action, s.Now)
+	return true, r.KeepModeration(s, before, ref)
+}
+
+// KeepModeration stores what was decided about a referral, and does to its rewards
+// what follows from it.
+func (r *Rules) KeepModeration(s *state.State, before referral.ModerationState, ref referral.Referral) error {
+	s.PutReferral(ref)
+	var missing []reward.Source
+	for _, side := range []struct {
+		source        reward.Source
+		before, after referral.SideStatus
+		reward        *reward.Reward
+	}{
+		{reward.FriendSignup, before.Referrer.Status, ref.Moderation.Referrer.Status, ref.ReferrerReward},
+		{reward.Referred, before.Referred.Status, ref.Moderation.Referred.Status, ref.ReferredReward},
+	} {
+		switch {
+		case side.before == side.after:
+		case side.reward != nil:
+			r.moderateReward(s, *side.reward, reward.Moderation(side.after))
+		case side.before == referral.SideDenied && ref.State == referral.Converted:
+			missing = append(missing, side.source)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return r.unlock(s, &ref, missing...)
+}
+
+// moderateReward does to a reward what moderation says: hold it, release it or take
+// it back.
+func (r *Rules) moderateReward(s *state.State, before reward.Reward, m reward.Moderation) {
+	after, entries := before.Moderate(m, s.Now)
+	r.Record(s, []Step{{before, after, entries}})
+}
+
+// emitReferral tells the tenant's systems how a referral moved.
+func (r *Rules) emitReferral(s *state.State, ref referral.Referral, did move) {
+	for _, event := range []struct {
+		happened bool
+		what     webhook.Type
+	}{
+		{did.started, webhook.ReferralStarted}, {did.started, webhook.ReferralAutomoderated},
+		{did.converted, webhook.ReferralConverted}, {did.ended, webhook.ReferralEnded},
+	} {
+		if event.happened {
+			r.emit(s, event.what, func() []byte { return wire.ReferralEvent(ref) })
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package rules
+
+import (
+	"slices"
+
+	"kith/core"
+	"kith/core/referral"
+	"kith/core/reward"
+	"kith/core/state"
+	"kith/core/webhook"
+	"kith/core/wire"
+)
+
+// unlock gives the rewards of a converted referral, those of some sources, as far
+// as its moderation and the program's limits let it.
+func (r *Rules) unlock(s *state.State, ref *referral.Referral, sources ...reward.Source) error {
+	program, ok := s.Program(ref.Program)
+	if !ok {
+		return UnknownProgram()
+	}
+	var earned referral.Earned
+	if program.Limits.Total > 0 || program.Limits.InPeriod > 0 {
+		earned = earnedSince(s, *ref, s.Now-program.Limits.Period)
+	}
+	for _, g := range program.Unlocks(*ref, earned, s.Now) {
+		if !slices.Contains(sources, g.Source) {
+			continue
+		}
+		if err := r.giveUnlocked(s, ref, g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func earnedSince(s *state.State, ref referral.Referral, since core.Time) referral.Earned {
+	earned, _ := s.Earned.Get(state.EarnedKey{Program: ref.Program, Who: state.Who(ref.Referrer), Since: since})
+	return earned
+}
+
+// giveUnlocked gives one reward of a referral; one of a fuel tank that is empty
+// is due from then on.
+func (r *Rules) giveUnlocked(s *state.State, ref *referral.Referral, g reward.Grant) error {
+	if g.Offer.Kind != reward.FuelTank {
+		w, err := r.Give(s, g)
+		ref.Attach(w)
+		return err
+	}
+	key := state.TankKey{Program: ref.Program, Side: referral.SideOf(g.Source)}
+	tank, _ := s.Tanks.Get(key)
+	if len(tank.Codes) == 0 {
+		if s.Tanks.Has(key) && !tank.Whole {
+			s.Tanks.Renew(key)
+			return nil
+		}
+		s.FuelDues.Add(state.FuelDue{TankKey: key, Referral: ref.ID})
+		return nil
+	}
+	next := tank.Codes[0]
+	g.FuelTankCode, g.FuelTankType = next.Code, g.Offer.TankType()
+	w, err := r.Give(s, g)
+	if err != nil {
+		return err
+	}
+	ref.Attach(w)
+	s.Tanks.Put(key, state.Tank{Codes: tank.Codes[1:], Whole: tank.Whole})
+	s.UsedFuel.Add(state.UsedFuel{Number: next.Number, Reward: w.ID})
+	return nil
+}
+
+// GiveDue gives the reward of one side that a converted referral waited for a code
+// for. It was within the program's limits when it was earned. A referral that is gone
+// gets none.
+func (r *Rules) GiveDue(s *state.State, program referral.Program, side referral.SideKey, id string) error {
+	ref, ok := s.Referral(id)
+	if !ok {
+		return nil
+	}
+	for _, g := range program.Unlocks(ref, referral.Earned{}, s.Now) {
+		if g.Source != side.Source() {
+			continue
+		}
+		if err := r.giveUnlocked(s, &ref, g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CreateReward gives a user a reward. An unknown user is a not-found error, and what
+// no reward can be is an error about its field.
+func (r *Rules) CreateReward(s *state.State, g reward.Grant) (reward.Reward, error) {
+	if _, known := s.Users.Get(referral.Identity{Account: g.Account, User: g.User}); !known {
+		return reward.Reward{}, UnknownUser()
+	}
+	if err := g.CheckDates(s.Now); err != nil {
+		return reward.Reward{}, err
+	}
+	return r.Give(s, g)
+}
+
+// Give gives a reward: every reward comes about here. A grant that no reward can have
+// is an error for the caller.
+func (r *Rules) Give(s *state.State, g reward.Grant) (reward.Reward, error) {
+	w, entries, err := g.Begin(r.NewID(s.Now), s.Now)
+	if err != nil {
+		return w, err
+	}
+	r.Record(s, []Step{{After: w, Entries: entries}})
+	return w, nil
+}
+
+// Step is what happened to one reward: the zero Reward before is one that was not
+// there.
+type Step struct {
+	Before, After reward.Reward
+	Entries       []reward.Entry
+}
+
+// Record adds steps to the ledger, stores the rewards as they are after them, and
+// emits an event for each reward that was given and for each owner whose balance has
+// changed.
+func (r *Rules) Record(s *state.State, steps []Step) {
+	for _, step := range steps {
+		if step.Before.ID != "" && !s.Rewards.Has(step.Before.ID) {
+			s.Rewards.Load(step.Before.ID, step.Before)
+		}
+		s.PutReward(step.After)
+		s.TouchBilling(step.After.Account)
+		for _, entry := range step.Entries {
+			if !entry.None() {
+				entry.ID = r.NewID(s.Now)
+				s.AppendLedger(entry)
+			}
+		}
+	}
+	if s.Listens() {
+		r.emitSteps(s, steps)
+	}
+}
+
+func (r *Rules) emitSteps(s *state.State, steps []Step) {
+	var owners []reward.Owner
+	for _, step := range steps {
+		after := step.After
+		if after.GivenSince(step.Before) {
+			r.emit(s, webhook.RewardCreated, func() []byte { return wire.Reward(after) })
+		}
+		if !after.HasBalance() {
+			continue
+		}
+		owner := reward.Owner{Account: after.Account, User: after.User, Unit: after.Offer.Unit}
+		s.AddBalance(owner, after.Available(s.Now)-step.Before.Available(s.Now))
+		if step.Before.Recorded() != after.Recorded() && !slices.Contains(owners, owner) {
+			owners = append(owners, owner)
+		}
+	}
+	for _, owner := range owners {
+		available, _ := s.Balances.Get(owner)
+		change := reward.Change{Owner: owner, Available: available, Version: s.LedgerEnd()}
+		r.emit(s, webhook.RewardBalanceChanged, func() []byte { return wire.RewardBalanceChanged(change) })
+	}
+}

@@ -1,0 +1,179 @@
+package rules
+
+import (
+	"kith/core/referral"
+	"kith/core/reward"
+	"kith/core/state"
+	"kith/core/wire"
+)
+
+// settlement is one command on one account.
+type settlement struct {
+	// account is the account with all of the call applied but its standing.
+	account referral.Account
+	// user is who the call identifies, with all of it applied, or none in an
+	// account sync.
+	user    referral.User
+	command referral.Command
+}
+
+// Settled is what a command on an account left behind.
+type Settled struct {
+	Account referral.Account
+	// Referral is the account's referral, or nil.
+	Referral *referral.Referral
+	// Newly is true when this command made the referral, Moved when it did
+	// anything to it.
+	Newly, Moved bool
+	// Verdicts are what was decided about the claims.
+	Verdicts []referral.Verdict
+}
+
+// Settle decides a command on an account that identifies no user, and stores the
+// account, which has all of the call applied but its standing, and all that follows.
+func (r *Rules) Settle(s *state.State, account referral.Account, command referral.Command) (Settled, error) {
+	return r.settle(s, settlement{account: account, command: command})
+}
+
+func (r *Rules) settle(s *state.State, do settlement) (Settled, error) {
+	do.resolveClaims(s)
+	before := do.account.Standing
+	standing, outcome := referral.Decide(before, do.command)
+	do.account.Standing = standing
+	s.PutAccount(do.account)
+	r.record(s, do, before, outcome)
+	if outcome.Attributed != nil {
+		// Who is referred pays less from now on.
+		s.TouchBilling(do.account.ID)
+	}
+	ref, moved, err := r.follow(s, do, outcome)
+	return Settled{
+		Account: do.account, Referral: ref, Newly: outcome.Attributed != nil, Moved: moved, Verdicts: outcome.Verdicts,
+	}, err
+}
+
+// resolveClaims looks up the owners of the codes that the call brings, and who
+// they are brought for.
+func (do *settlement) resolveClaims(s *state.State) {
+	referred := do.user
+	standing := do.account.Standing
+	switch {
+	case do.user.ID == "" && standing.Identified && len(do.command.Claims) > 0:
+		// An account sync names no user, but the referral will: see nameReferred.
+		referred, _ = s.FirstUser(do.account.ID)
+	case do.user.ID != "" && !standing.Identified && standing.Referral == referral.InProgress:
+		do.resolveLate(s)
+	}
+	for i := range do.command.Claims {
+		claim := &do.command.Claims[i]
+		do.claimFor(claim, referred)
+		if claim.Fault != "" {
+			continue
+		}
+		if code, known := s.Code(claim.Code); known {
+			claim.Known, claim.Code, claim.Owner, claim.OwnerBlocked = true, code.Code, code.Owner, code.Blocked
+		}
+	}
+}
+
+// claimFor says whom a claim is for; an account may have no user yet.
+func (do *settlement) claimFor(claim *referral.Claim, referred referral.User) {
+	claim.Referred = referral.Identity{Account: do.account.ID, User: referred.ID, Email: referred.Email}
+	claim.Unreferable = referred.ID != "" && !referred.Referable
+}
+
+// resolveLate looks up the claim that began a referral before its account had a
+// user, now that there is one.
+func (do *settlement) resolveLate(s *state.State) {
+	ref, ok := s.ReferralOf(do.account.ID)
+	if !ok {
+		return
+	}
+	late := referral.Claim{Code: ref.Code, Source: referral.SourceAccount, Known: true, Owner: ref.Referrer}
+	do.claimFor(&late, do.user)
+	do.command.Late = &late
+}
+
+// record stores every verdict with what the rule looked at.
+func (r *Rules) record(s *state.State, do settlement, before referral.Standing, outcome referral.Outcome) {
+	for _, v := range outcome.Verdicts {
+		s.Decisions.Add(wire.Decision{
+			ID: r.NewID(s.Now), Account: do.account.ID, User: do.user.ID,
+			Code: v.Claim.Code, Source: v.Claim.Source, Rule: v.Rule, Accepted: v.Accepted(),
+			Inputs: wire.DecisionInputs(before, do.command, v),
+		})
+	}
+}
+
+// move is what a settlement does to a referral.
+type move struct{ started, named, converted, ended, refused bool }
+
+// follow brings the account's referral to where the decision put it, and reports
+// whether it moved.
+func (r *Rules) follow(s *state.State, do settlement, outcome referral.Outcome) (ref *referral.Referral, moved bool, err error) {
+	if ref = r.referral(s, do, outcome.Attributed); ref == nil {
+		return nil, false, nil
+	}
+	did := move{started: outcome.Attributed != nil, converted: outcome.Converted, refused: outcome.Refused}
+	did.named = do.nameReferred(s, ref)
+	if did.ended = do.account.Status == referral.Cancelled && ref.Ended == 0; did.ended {
+		ref.Ended = s.Now
+	}
+	if did.converted {
+		ref.State, ref.Converted = referral.Converted, s.Now
+	}
+	// A page identifies on every load, and its referral seldom changes.
+	if did == (move{}) {
+		return ref, false, nil
+	}
+	return ref, true, r.advance(s, do, ref, did)
+}
+
+// advance stores a referral that moved, and all that follows from that.
+func (r *Rules) advance(s *state.State, do settlement, ref *referral.Referral, did move) error {
+	if did.started || did.named || did.converted {
+		if err := r.automoderate(s, do, ref, did); err != nil {
+			return err
+		}
+	}
+	ref.Modified = s.Now
+	s.PutReferral(*ref)
+	if did.converted {
+		if err := r.unlock(s, ref, reward.FriendSignup, reward.Referred); err != nil {
+			return err
+		}
+	}
+	r.emitReferral(s, *ref, did)
+	return nil
+}
+
+// referral returns the referral that an accepted claim makes, or the one that
+// the account has, or nil.
+func (r *Rules) referral(s *state.State, do settlement, accepted *referral.Claim) *referral.Referral {
+	switch {
+	case do.account.Standing.Referral == referral.None:
+		return nil
+	case accepted == nil:
+		return referralOf(s, do.account.ID)
+	}
+	code, _ := s.Code(accepted.Code)
+	return &referral.Referral{
+		ID: r.NewID(s.Now), Program: code.Program, State: referral.InProgress, Code: code.Code,
+		Referrer: accepted.Owner, Referred: referral.Identity{Account: do.account.ID, User: do.user.ID, Email: do.user.Email},
+		ShareMedium: accepted.ShareMedium, ShareLink: accepted.ShareLink, Started: s.Now,
+	}
+}
+
+// nameReferred sets the user of a referral that began with an account sync, and
+// reports whether it did.
+func (do *settlement) nameReferred(s *state.State, ref *referral.Referral) bool {
+	if ref.Referred.User != "" || !do.account.Standing.Identified {
+		return false
+	}
+	user := do.user
+	if user.ID == "" {
+		user, _ = s.FirstUser(do.account.ID)
+	}
+	ref.Referred.User, ref.Referred.Email = user.ID, user.Email
+	return true
+}
