@@ -232,15 +232,25 @@ func (s *site) loadEdge(t testing.TB, change func(*host.Options)) *host.Host {
 	require.NoError(t, err)
 	options := host.Options{
 		Variables: map[string]string{"master_key": strings.TrimSpace(string(key)), "backend_url": s.backend},
-		Databases: map[string]host.Database{"default": {URL: "file:" + filepath.Join(s.data, "kith.db")}},
 	}
 	if change != nil {
 		change(&options)
+	}
+	if options.Databases == nil {
+		options.Databases = databases(t, host.LibSQLConfig{URL: "file:" + filepath.Join(s.data, "kith.db"), PerRequest: options.StrictSpin})
 	}
 	h, err := host.Load(context.Background(), filepath.Join(root, "spin.toml"), options)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = h.Close(context.Background()) })
 	return h
+}
+
+// databases are what a host's component may open.
+func databases(t testing.TB, config host.LibSQLConfig) map[string]host.Database {
+	t.Helper()
+	database, err := host.OpenLibSQL(context.Background(), config)
+	require.NoError(t, err)
+	return map[string]host.Database{"default": database}
 }
 
 // open opens the backend's database, to look at what the programs stored.

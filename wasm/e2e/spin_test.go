@@ -86,13 +86,13 @@ func TestSpin_DatabaseWithoutSchema(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.dev(t)
-	edges := map[string]host.Database{
-		"file":   {URL: "file:" + filepath.Join(t.TempDir(), "elsewhere.db")},
-		"server": {URL: "http" + strings.TrimPrefix(sqldtest.StartWith(t, sqldtest.Options{Alone: true}).PrimaryURL(), "ws")},
+	edges := map[string]string{
+		"file":   "file:" + filepath.Join(t.TempDir(), "elsewhere.db"),
+		"server": "http" + strings.TrimPrefix(sqldtest.StartWith(t, sqldtest.Options{Alone: true}).PrimaryURL(), "ws"),
 	}
-	for name, database := range edges {
+	for name, url := range edges {
 		t.Run(name, func(t *testing.T) {
-			edge := s.spin(t, func(o *host.Options) { o.Databases = map[string]host.Database{"default": database} })
+			edge := s.spin(t, func(o *host.Options) { o.Databases = databases(t, host.LibSQLConfig{URL: url, PerRequest: true}) })
 			for _, uri := range []string{"/readyz", "/s/demo/ANNA10", "/s/demo/NOBODY", "/?rsCode=ANNA10", "/api/v1/demo/open/code/ANNA10"} {
 				got := edge.call("GET", uri)
 				require.Equal(t, http.StatusServiceUnavailable, got.Code, uri)
@@ -186,9 +186,9 @@ func TestCLI_Spin(t *testing.T) {
 	}, strings.Split(strings.TrimSpace(string(said)), "\n"))
 	require.NotContains(t, out, strings.TrimSpace(string(key)))
 
-	databases, err := host.ReadRuntimeConfig(filepath.Join(dir, "runtime-config.toml"))
+	configured, err := host.ReadRuntimeConfig(filepath.Join(dir, "runtime-config.toml"))
 	require.NoError(t, err)
-	require.Equal(t, map[string]host.Database{"default": {URL: "file:" + filepath.Join(s.data, "kith.db")}}, databases)
+	require.Equal(t, map[string]host.RuntimeDatabase{"default": {URL: "file:" + filepath.Join(s.data, "kith.db")}}, configured)
 	written, err := os.ReadFile(filepath.Join(dir, "bin", "edge.wasm"))
 	require.NoError(t, err)
 	built, err := os.ReadFile(filepath.Join(root, "bin", "edge.wasm"))

@@ -29,13 +29,13 @@ func BenchmarkSpin(b *testing.B) {
 	p := s.dev(b)
 	empty := measureSpin(b, "empty", s.idleComponent(b), "/readyz", http.StatusServiceUnavailable, cost{})
 	file := filepath.Join(s.data, "kith.db")
-	s.benchmarkSpin(b, "file", host.Database{URL: "file:" + file}, empty)
+	s.benchmarkSpin(b, "file", "file:"+file, empty)
 	p.stop(b) // its file is complete now
 	server := sqldtest.StartWith(b, sqldtest.Options{Alone: true, File: file})
-	s.benchmarkSpin(b, "libsql", host.Database{URL: "http" + strings.TrimPrefix(server.PrimaryURL(), "ws")}, empty)
+	s.benchmarkSpin(b, "libsql", "http"+strings.TrimPrefix(server.PrimaryURL(), "ws"), empty)
 }
 
-func (s *site) benchmarkSpin(b *testing.B, name string, database host.Database, empty cost) {
+func (s *site) benchmarkSpin(b *testing.B, name, url string, empty cost) {
 	b.Helper()
 	var passed atomic.Int64 // in milliseconds
 	for _, row := range []struct {
@@ -47,7 +47,7 @@ func (s *site) benchmarkSpin(b *testing.B, name string, database host.Database, 
 		{"unkept", "0", time.Now},
 	} {
 		edge := s.spin(b, func(o *host.Options) {
-			o.Databases = map[string]host.Database{"default": database}
+			o.Databases = databases(b, host.LibSQLConfig{URL: url, PerRequest: true})
 			o.Now, o.Variables["link_max_age_ms"] = row.now, row.age
 		})
 		measureSpin(b, name+"-"+row.name, edge.handler, "/s/demo/ANNA10?rsShareMedium=FACEBOOK", http.StatusFound, empty)

@@ -52,9 +52,9 @@ func BenchmarkRead(b *testing.B) {
 	statement := []byte("SELECT v FROM codes WHERE k = ?")
 	b.ReportAllocs()
 	for b.Loop() {
-		r, err := h.host.databases["default"].query(ctx, statement, []any{"ANNA10"})
-		if err != nil || len(r.values) != 1 {
-			b.Fatal(r, err)
+		_, values, err := h.host.options.Databases["default"].Connect().Query(ctx, statement, []any{"ANNA10"})
+		if err != nil || len(values) != 1 {
+			b.Fatal(values, err)
 		}
 	}
 }

@@ -5,18 +5,21 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/BurntSushi/toml"
 	"github.com/tursodatabase/libsql-client-go/libsql"
-	_ "modernc.org/sqlite" // libsql opens file: URLs with it
+	"modernc.org/sqlite" // libsql opens file: URLs with it
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// Database says what a name in sqlite_databases stands for.
-type Database struct {
+// LibSQLConfig says which database OpenLibSQL opens. The zero value of every field
+// but URL means its default.
+type LibSQLConfig struct {
 	// URL is file:PATH for an embedded database, which is created if it is not
 	// there, or ws://, wss://, http://, https:// or libsql:// for a server.
 	URL string
@@ -26,44 +29,57 @@ type Database struct {
 	// token, in the order in which they are asked while those before do not answer.
 	// Of a file there can be none. Default none.
 	Fallbacks []string
+	// PerRequest makes a connection for every sqlite.open, as Spin does: then there
+	// are no fallbacks, and a server is reached by http or https. Default false.
+	PerRequest bool
+	// Timeout is that of the requests whose statements these are. A statement waits
+	// for the lock of a file for half of it. Default 10 s.
+	Timeout time.Duration
+	// ReadTimeout bounds a read of a server, over all servers that are asked; one
+	// that takes longer than its share is not asked again until it answers a probe.
+	// Default 1.2 s.
+	ReadTimeout time.Duration
+	// MaxRows and MaxRowBytes bound the result of one statement. Default 10,000
+	// rows and 8 MiB.
+	MaxRows, MaxRowBytes int
+	// Log receives which servers come and go. Default slog.Default().
+	Log *slog.Logger
+
+	// clock measures ReadTimeout. Default systemClock.
+	clock clock
 }
 
-// ReadRuntimeConfig reads the databases out of a Spin runtime configuration file:
-// [sqlite_database.NAME] with type "spin" and path, or with type "libsql", url and
-// token. A relative path is relative to the working directory, as in Spin 3 and
-// later (runtime-config/src/lib.rs, sqlite_config_resolver). Other tables are
-// ignored.
-func ReadRuntimeConfig(path string) (map[string]Database, error) {
-	var config struct {
-		Databases map[string]struct{ Type, Path, URL, Token string } `toml:"sqlite_database"`
+func (c LibSQLConfig) withDefaults() LibSQLConfig {
+	orDefault(&c.Timeout, 10*time.Second)
+	orDefault(&c.ReadTimeout, 1200*time.Millisecond)
+	orDefault(&c.MaxRows, 10_000)
+	orDefault(&c.MaxRowBytes, 8*mib)
+	if c.Log == nil {
+		c.Log = slog.Default()
 	}
-	if _, err := toml.DecodeFile(path, &config); err != nil {
-		return nil, fmt.Errorf("host: %s: %w", path, err)
+	if c.clock.now == nil {
+		c.clock = systemClock
 	}
-	databases := make(map[string]Database)
-	for name, d := range config.Databases {
-		switch {
-		case d.Type == "spin" && d.Path != "":
-			databases[name] = Database{URL: "file:" + d.Path}
-		case d.Type == "libsql" && d.URL != "":
-			databases[name] = Database{URL: d.URL, Token: d.Token}
-		default:
-			return nil, fmt.Errorf("host: %s: sqlite_database.%s: want type spin with path or libsql with url", path, name)
-		}
-	}
-	return databases, nil
+	return c
 }
 
-// database runs the statements of all guests on one database.
+func (c LibSQLConfig) limits() limits { return limits{c.MaxRows, c.MaxRowBytes} }
+
+// onFile reports whether the database is a file.
+func (c LibSQLConfig) onFile() bool { return strings.HasPrefix(c.URL, "file:") }
+
+// LibSQL runs the statements of all guests on one database. Make it with
+// OpenLibSQL; it is safe for concurrent use.
 //
 // One connection writes, so that writers stand in a queue and not in each other's
 // way; see group. The readers of a file are not allowed to write at all. A server
 // is read from as long as it answers; see replicas.
-type database struct {
-	config   Database
+type LibSQL struct {
+	config   LibSQLConfig
 	read     *sql.DB   // of a file
 	replicas *replicas // of a server, in place of read
 	write    *group
+	atWork   *atWork
 	file     bool
 	limits
 
@@ -91,44 +107,27 @@ const maxStatements = 256
 // is not sent again; few restarts take less.
 const writerIdle = 2 * time.Second
 
-func openDatabases(ctx context.Context, granted []string, o Options, others *atWork) (map[string]*database, error) {
-	databases := make(map[string]*database)
-	for _, name := range granted {
-		config, ok := o.Databases[name]
-		if !ok {
-			continue
-		}
-		if o.StrictSpin {
-			if err := checkStrict(name, config); err != nil {
-				return databases, err
-			}
-			databases[name] = &database{config: config, limits: limits{o.MaxRows, o.MaxRowBytes}}
-			continue
-		}
-		d, err := openDatabase(ctx, config, o, others)
-		if err != nil {
-			return databases, fmt.Errorf("host: database %s: %w", name, err)
-		}
-		databases[name] = d
-	}
-	return databases, nil
-}
-
-func openDatabase(ctx context.Context, config Database, o Options, others *atWork) (*database, error) {
-	d := &database{config: config, limits: limits{o.MaxRows, o.MaxRowBytes}, statements: make(map[string]*statement)}
+// OpenLibSQL opens a database. It fails if a file cannot be opened; a server need
+// not answer yet.
+func OpenLibSQL(ctx context.Context, config LibSQLConfig) (*LibSQL, error) {
+	config = config.withDefaults()
+	d := &LibSQL{config: config, limits: config.limits(), statements: make(map[string]*statement), atWork: newAtWork()}
 	for _, url := range append([]string{config.URL}, config.Fallbacks...) {
 		if len(config.Fallbacks) > 0 && strings.HasPrefix(url, "file:") {
 			return nil, errors.New("a file neither has fallbacks nor is one")
 		}
 	}
-	if strings.HasPrefix(config.URL, "file:") {
-		return d, d.openFile(ctx, config.URL, o.Timeout, others)
+	if config.PerRequest {
+		return d, config.checkPerRequest()
+	}
+	if config.onFile() {
+		return d, d.openFile(ctx)
 	}
 	var err error
-	if d.replicas, err = newReplicas(config, o); err != nil {
+	if d.replicas, err = newReplicas(config); err != nil {
 		return nil, err
 	}
-	d.write = newGroup(d.replicas, others)
+	d.write = newGroup(d.replicas, d.atWork)
 	return d, nil
 }
 
@@ -137,19 +136,27 @@ func openDatabase(ctx context.Context, config Database, o Options, others *atWor
 // commits, which is done for several at once.
 var filePragmas = []string{"journal_mode(WAL)", "synchronous(NORMAL)"}
 
-func (d *database) openFile(ctx context.Context, file string, timeout time.Duration, others *atWork) error {
+func (d *LibSQL) openFile(ctx context.Context) error {
 	d.file = true
+	file, timeout := d.config.URL, d.config.Timeout
 	if strings.Contains(file, ":memory:") || strings.Contains(file, "mode=memory") {
 		return errors.New("every connection would have a database in memory of its own")
 	}
-	w, err := openFileWriter(ctx, file, d.limits, timeout)
-	if err != nil {
+	var err error
+	if d.read, err = filePool(file, readers(), append([]string{fmt.Sprintf("busy_timeout(%d)", lockWait(timeout).Milliseconds()), "query_only(1)"}, filePragmas...)...); err != nil {
 		return err
 	}
-	d.write = newGroup(w, others)
-	d.read, err = filePool(file, readers(), append([]string{fmt.Sprintf("busy_timeout(%d)", lockWait(timeout).Milliseconds()), "query_only(1)"}, filePragmas...)...)
-	return err
+	w, err := openFileWriter(ctx, file, d.limits, timeout)
+	if err != nil {
+		return errors.Join(err, d.read.Close())
+	}
+	d.write = newGroup(w, d.atWork)
+	return nil
 }
+
+// readers is the number of connections that read one database file. More than
+// processors brings nothing: they are busy, not waiting.
+func readers() int { return max(4, runtime.GOMAXPROCS(0)) }
 
 func filePool(file string, connections int, pragmas ...string) (*sql.DB, error) {
 	separator := "?"
@@ -171,13 +178,28 @@ func filePool(file string, connections int, pragmas ...string) (*sql.DB, error) 
 	return db, nil
 }
 
-// leave has nothing to do: the connections are the host's, and serve all guests.
-func (d *database) leave() {}
+// Begin says that a request begins, or goes on, that may write next.
+func (d *LibSQL) Begin() { d.atWork.begin() }
 
-func (d *database) close() error {
-	if d == nil {
-		return nil
+// End says that one ended, or waits for something else than the database.
+func (d *LibSQL) End() { d.atWork.end() }
+
+// Connect implements Database.
+func (d *LibSQL) Connect() Connection {
+	if d.config.PerRequest {
+		return &ownConnection{config: d.config, limits: d.limits}
 	}
+	return shared{d}
+}
+
+// shared is the connection of all guests.
+type shared struct{ *LibSQL }
+
+// Close has nothing to do: the connections of the database serve all guests.
+func (shared) Close() error { return nil }
+
+// Close waits for the statements that run, and closes all connections.
+func (d *LibSQL) Close() error {
 	var errs []error
 	if d.write != nil {
 		errs = append(errs, d.write.close())
@@ -190,7 +212,7 @@ func (d *database) close() error {
 
 // statement returns the statement of a text, prepared if it can be kept. The
 // text is not kept.
-func (d *database) statement(ctx context.Context, text []byte) (*statement, error) {
+func (d *LibSQL) statement(ctx context.Context, text []byte) (*statement, error) {
 	d.mu.RLock()
 	s, ok := d.statements[string(text)]
 	d.mu.RUnlock()
@@ -205,7 +227,8 @@ func (d *database) statement(ctx context.Context, text []byte) (*statement, erro
 	return d.keep(ctx, s)
 }
 
-func (d *database) writes(ctx context.Context, text []byte) (bool, error) {
+// Writes reports whether a statement may write.
+func (d *LibSQL) Writes(ctx context.Context, text []byte) (bool, error) {
 	s, err := d.statement(ctx, text)
 	if err != nil {
 		return false, err
@@ -213,7 +236,7 @@ func (d *database) writes(ctx context.Context, text []byte) (bool, error) {
 	return s.write, nil
 }
 
-func (d *database) keep(ctx context.Context, s *statement) (*statement, error) {
+func (d *LibSQL) keep(ctx context.Context, s *statement) (*statement, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if kept, ok := d.statements[s.text]; ok {
@@ -232,6 +255,29 @@ func (d *database) keep(ctx context.Context, s *statement) (*statement, error) {
 	return s, nil
 }
 
+// fullError is that the disk of a database is full.
+type fullError struct{ error }
+
+// Full tells the Host that it is.
+func (fullError) Full() bool { return true }
+
+func (e fullError) Unwrap() error { return e.error }
+
+func sayFull(err error) error {
+	if isFull(err) {
+		return fullError{err}
+	}
+	return err
+}
+
+// isFull reports SQLITE_FULL. Of a server there is only its text.
+func isFull(err error) bool {
+	if file := (*sqlite.Error)(nil); errors.As(err, &file) {
+		return file.Code()&0xff == sqlite3.SQLITE_FULL
+	}
+	return strings.Contains(err.Error(), "database or disk is full")
+}
+
 var errTooLarge = errors.New("the result is larger")
 
 // result is all rows of a statement, one after the other.
@@ -240,9 +286,17 @@ type result struct {
 	values  []any // int64, float64, string, []byte, bool, time.Time or nil
 }
 
-// query runs a statement and reads its whole result, so that no connection
-// waits for a guest.
-func (d *database) query(ctx context.Context, text []byte, args []any) (*result, error) {
+// Query runs a statement and reads its whole result, so that no connection waits
+// for a guest.
+func (d *LibSQL) Query(ctx context.Context, text []byte, args []any) (columns []string, values []any, err error) {
+	r, err := d.query(ctx, text, args)
+	if err != nil {
+		return nil, nil, sayFull(err)
+	}
+	return r.columns, r.values, nil
+}
+
+func (d *LibSQL) query(ctx context.Context, text []byte, args []any) (*result, error) {
 	s, err := d.statement(ctx, text)
 	if err != nil {
 		return nil, err

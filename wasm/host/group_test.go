@@ -15,24 +15,23 @@ import (
 	"kith/backend/store/turn"
 )
 
-// server opens a database on a libSQL server or a file, as a host with default
-// options does, but for the time that it has.
-func server(t *testing.T, url string) *database {
+// server opens a database on a libSQL server or a file, with default
+// options but for the time that it has.
+func server(t *testing.T, url string) *LibSQL {
 	t.Helper()
-	o := unhurried(Options{}).withDefaults()
-	d, err := openDatabase(t.Context(), Database{URL: url}, o, newAtWork())
+	d, err := OpenLibSQL(t.Context(), unhurried(LibSQLConfig{URL: url}))
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = d.close() }) // the driver cannot close a connection well
+	t.Cleanup(func() { _ = d.Close() }) // the driver cannot close a connection well
 	return d
 }
 
-// unhurried are options with more time than any answer takes.
-func unhurried(o Options) Options {
-	o.Timeout, o.ReadTimeout = 2*deadline, deadline
-	return o
+// unhurried is a database with more time than any answer takes.
+func unhurried(c LibSQLConfig) LibSQLConfig {
+	c.Timeout, c.ReadTimeout = 2*deadline, deadline
+	return c
 }
 
-func (d *database) mustQuery(t *testing.T, text string, args ...any) *result {
+func (d *LibSQL) mustQuery(t *testing.T, text string, args ...any) *result {
 	t.Helper()
 	r, err := d.query(t.Context(), []byte(text), args)
 	require.NoError(t, err)

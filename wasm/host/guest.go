@@ -28,7 +28,7 @@ type guest struct {
 	// reserved is set while a reserved instance runs a request: then it may only
 	// read databases. refused is set once it asked for more.
 	reserved, refused bool
-	open              []connection // of this request, by handle - 1
+	open              []Connection // of this request, by handle - 1
 	stores            []*keyValue  // of this request, by handle - 1
 	size              int64        // bytes of memory, when last measured
 	stack             [4]uint64

@@ -16,10 +16,9 @@ import (
 // Host serves one component over HTTP. It is made by Load and is safe for
 // concurrent use.
 type Host struct {
-	options   Options
-	app       *application
-	databases map[string]*database
-	stores    map[string]*keyValue
+	options Options
+	app     *application
+	stores  map[string]*keyValue
 
 	runtime   wazero.Runtime
 	compiled  wazero.CompiledModule
@@ -27,7 +26,6 @@ type Host struct {
 	transport *http.Transport
 	send      func(*http.Request) (*http.Response, error)
 	stats     counters
-	atWork    *atWork
 
 	bodies *bodies.Budget
 
@@ -49,13 +47,12 @@ type Host struct {
 	stop context.CancelFunc
 }
 
-// Load reads the Spin manifest at path, opens the databases, compiles the
-// component and makes a first instance of it. It fails, naming all faults it
-// finds in one stage, if the manifest asks for what this host does not do, a
-// required variable is missing, a database file cannot be opened, or the module
-// is not one that this host can run. A database server need not answer yet.
+// Load reads the Spin manifest at path, compiles the component and makes a first
+// instance of it. It fails, naming all faults it finds in one stage, if the
+// manifest asks for what this host does not do, a required variable is missing, or
+// the module is not one that this host can run.
 func Load(ctx context.Context, path string, options Options) (*Host, error) {
-	h := &Host{options: options.withDefaults(), drained: make(chan struct{}), atWork: newAtWork()}
+	h := &Host{options: options.withDefaults(), drained: make(chan struct{})}
 	h.reserved = make(chan struct{}, h.options.reserved())
 	h.unreserved = make(chan struct{}, h.options.Instances-h.options.reserved())
 	h.bodies = bodies.NewBudget(h.options.Bodies)
@@ -85,9 +82,6 @@ func (h *Host) load(ctx context.Context, path string) (err error) {
 	}
 	if err := h.compile(ctx, code); err != nil {
 		return fmt.Errorf("host: %s: %w", h.app.source, err)
-	}
-	if h.databases, err = openDatabases(ctx, h.app.databases, h.options, h.atWork); err != nil {
-		return err
 	}
 	if h.stores, err = h.openStores(); err != nil {
 		return err
@@ -174,8 +168,8 @@ func (h *Host) release(ctx context.Context) error {
 	if h.cache != nil {
 		errs = append(errs, h.cache.Close(ctx))
 	}
-	for _, d := range h.databases {
-		errs = append(errs, d.close())
+	for _, d := range h.options.Databases {
+		errs = append(errs, d.Close())
 	}
 	for _, s := range h.stores {
 		errs = append(errs, s.db.Close())

@@ -92,13 +92,15 @@ func start(t testing.TB, path, port string, change func(*Options)) *bench {
 	b := &bench{log: &lockedBuffer{}}
 	options := Options{
 		Variables: map[string]string{"master_key": "secret"},
-		Databases: map[string]Database{"default": {URL: "file:" + filepath.Join(dir, "test.db")}},
 		Timeout:   deadline,
 		CacheDir:  cacheDir,
 		Log:       slog.New(slog.NewTextHandler(b.log, nil)),
 	}
 	if change != nil {
 		change(&options)
+	}
+	if options.Databases == nil {
+		options.Databases = databases(t, LibSQLConfig{PerRequest: options.StrictSpin})
 	}
 	h, err := Load(context.Background(), manifest, options)
 	require.NoError(t, err)
@@ -110,6 +112,15 @@ func start(t testing.TB, path, port string, change func(*Options)) *bench {
 		require.NoError(t, h.Close(context.Background()))
 	})
 	return b
+}
+
+// databases is "default" on a new file, and otherwise as configured.
+func databases(t testing.TB, config LibSQLConfig) map[string]Database {
+	t.Helper()
+	config.URL, config.Timeout = "file:"+filepath.Join(t.TempDir(), "test.db"), deadline
+	d, err := OpenLibSQL(context.Background(), config)
+	require.NoError(t, err)
+	return map[string]Database{"default": d}
 }
 
 // bothWays runs a test on a fresh instance per request and on reused ones.

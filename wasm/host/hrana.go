@@ -35,12 +35,12 @@ type hrana struct {
 	used  time.Time
 }
 
-func newHrana(database Database, l limits) (*hrana, error) {
-	u, err := url.Parse(database.URL)
+func newHrana(databaseURL, token string, l limits) (*hrana, error) {
+	u, err := url.Parse(databaseURL)
 	if err != nil {
 		return nil, err
 	}
-	h := &hrana{host: u.Host, token: database.Token, limits: l}
+	h := &hrana{host: u.Host, token: token, limits: l}
 	switch u.Scheme {
 	case "ws":
 		h.socket, u.Scheme = u.String(), "http"

@@ -16,9 +16,9 @@ import (
 func TestFile_WaitsForTheLock(t *testing.T) {
 	t.Parallel()
 	file := "file:" + filepath.Join(t.TempDir(), "a.db")
-	d, err := openDatabase(t.Context(), Database{URL: file}, unhurried(Options{}).withDefaults(), newAtWork())
+	d, err := OpenLibSQL(t.Context(), unhurried(LibSQLConfig{URL: file}))
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, d.close()) })
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
 	write := func(ctx context.Context, text string, args ...any) error {
 		_, err := d.query(ctx, []byte(text), args)
 		return err

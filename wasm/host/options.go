@@ -3,7 +3,6 @@ package host
 import (
 	"log/slog"
 	"os"
-	"runtime"
 	"time"
 
 	"kith/wasm/bodies"
@@ -18,7 +17,8 @@ type Options struct {
 	// the manifest does not declare is an error. Default none.
 	Variables map[string]string
 	// Databases are what the names in sqlite_databases stand for. A name that
-	// is granted and not given here answers no-such-database. Default none.
+	// is granted and not given here answers no-such-database. Load takes them over:
+	// it closes them when it fails, and Close does. Default none.
 	Databases map[string]Database
 
 	// Fresh makes a new instance for every request. Default false.
@@ -39,10 +39,6 @@ type Options struct {
 	// Timeout bounds a request from the end of its body to its answer, waiting
 	// and all imports included. Default 10 s.
 	Timeout time.Duration
-	// ReadTimeout bounds a read of a database server, over all servers that are
-	// asked; a server that takes longer than its share is not asked again until it
-	// answers a probe. Default 1.2 s.
-	ReadTimeout time.Duration
 	// MaxBody is the largest request body in bytes; a larger one is answered
 	// 413 unread. Default 16 MiB.
 	MaxBody int64
@@ -58,10 +54,6 @@ type Options struct {
 	// RetireMemory is the size in bytes above which a healthy instance is not
 	// used again. Default 1 MiB.
 	RetireMemory int64
-	// MaxRows and MaxRowBytes bound the result of one statement. Default 10,000
-	// rows and 8 MiB.
-	MaxRows     int
-	MaxRowBytes int
 
 	// CacheDir keeps compiled code between starts. Default "": it is not kept.
 	CacheDir string
@@ -71,7 +63,7 @@ type Options struct {
 	// Default slog.Default().
 	Log *slog.Logger
 
-	// clock measures Timeout and ReadTimeout. Default systemClock.
+	// clock measures Timeout. Default systemClock.
 	clock clock
 }
 
@@ -93,13 +85,10 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.Instances, 64)
 	orDefault(&o.Queue, 256)
 	orDefault(&o.Timeout, 10*time.Second)
-	orDefault(&o.ReadTimeout, 1200*time.Millisecond)
 	orDefault(&o.MaxBody, 16*mib)
 	orDefault(&o.MaxOutboundBody, 32*mib)
 	orDefault(&o.MaxMemory, 64*mib)
 	orDefault(&o.RetireMemory, 1*mib)
-	orDefault(&o.MaxRows, 10_000)
-	orDefault(&o.MaxRowBytes, 8*mib)
 	if o.ReadFile == nil {
 		o.ReadFile = os.ReadFile
 	}
@@ -114,7 +103,3 @@ func (o Options) withDefaults() Options {
 	}
 	return o
 }
-
-// readers is the number of connections that read one database file. More than
-// processors brings nothing: they are busy, not waiting.
-func readers() int { return max(4, runtime.GOMAXPROCS(0)) }

@@ -40,8 +40,8 @@ func (g *guest) outboundRequest(ctx context.Context, stack []uint64) error {
 	out, err := g.takeOutbound(ctx, stack)
 	var refused abi.HTTPError
 	if err == nil {
-		g.host.atWork.end()
-		defer g.host.atWork.begin()
+		g.host.mayNotWrite()
+		defer g.host.mayWrite()
 		var in *response
 		if in, err = g.host.exchange(ctx, out); err == nil {
 			return g.putOutbound(ctx, result, in)

@@ -142,9 +142,9 @@ func (h *Host) runIn(ctx context.Context, in *request, reserved bool) (*response
 		return nil, err
 	}
 	g.reserved, g.refused = reserved, false
-	h.atWork.begin()
+	h.mayWrite()
 	out, err := g.serve(ctx, in)
-	h.atWork.end()
+	h.mayNotWrite()
 	if err != nil {
 		g.close()
 		h.stats.dropped(ctx, err)

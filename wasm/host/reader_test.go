@@ -31,9 +31,9 @@ func TestReader_EachStandsByItself(t *testing.T) {
 		t.Run(scheme, func(t *testing.T) {
 			t.Parallel()
 			url := strings.Replace(cluster.ReplicaURL(), "ws", scheme, 1)
-			d, err := openDatabase(t.Context(), Database{URL: url}, unhurried(Options{MaxRows: 10, MaxRowBytes: 10_000}).withDefaults(), newAtWork())
+			d, err := OpenLibSQL(t.Context(), unhurried(LibSQLConfig{URL: url, MaxRows: 10, MaxRowBytes: 10_000}))
 			require.NoError(t, err)
-			t.Cleanup(func() { _ = d.close() })
+			t.Cleanup(func() { _ = d.Close() })
 			const n = 200
 			var all sync.WaitGroup
 			for i := range n {
@@ -93,9 +93,9 @@ func TestReader_Token(t *testing.T) {
 	for _, scheme := range []string{"ws", "http"} {
 		url := strings.Replace(cluster.ReplicaURL(), "ws", scheme, 1)
 		for _, token := range []string{cluster.Token(), "", "wrong"} {
-			d, err := openDatabase(t.Context(), Database{URL: url, Token: token}, unhurried(Options{}).withDefaults(), newAtWork())
+			d, err := OpenLibSQL(t.Context(), unhurried(LibSQLConfig{URL: url, Token: token}))
 			require.NoError(t, err)
-			t.Cleanup(func() { _ = d.close() })
+			t.Cleanup(func() { _ = d.Close() })
 			_, err = d.query(t.Context(), []byte("SELECT 1"), nil)
 			if token == cluster.Token() {
 				require.NoError(t, err)
@@ -113,7 +113,7 @@ func TestReplicas_URL(t *testing.T) {
 		"ftp://a.example":              "want libsql, wss, ws, https or http",
 		"ws://a.example?authToken=abc": "has no parameters",
 	} {
-		_, err := openDatabase(t.Context(), Database{URL: url}, Options{}.withDefaults(), newAtWork())
+		_, err := OpenLibSQL(t.Context(), LibSQLConfig{URL: url})
 		require.ErrorContains(t, err, wrong)
 	}
 }

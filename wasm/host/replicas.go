@@ -75,11 +75,11 @@ type presence struct {
 	over chan struct{}
 }
 
-func newReplicas(config Database, o Options) (*replicas, error) {
-	rs := &replicas{clock: o.clock, requestTimeout: o.Timeout, readTimeout: o.ReadTimeout}
+func newReplicas(config LibSQLConfig) (*replicas, error) {
+	rs := &replicas{clock: config.clock, requestTimeout: config.Timeout, readTimeout: config.ReadTimeout}
 	rs.ended, rs.end = context.WithCancel(context.Background())
 	for _, url := range append([]string{config.URL}, config.Fallbacks...) {
-		r, err := newReplica(Database{URL: url, Token: config.Token}, o)
+		r, err := newReplica(url, config)
 		if err != nil {
 			return nil, errors.Join(err, rs.close())
 		}
@@ -88,14 +88,14 @@ func newReplicas(config Database, o Options) (*replicas, error) {
 	return rs, nil
 }
 
-func newReplica(config Database, o Options) (*replica, error) {
-	server, err := newHrana(config, limits{o.MaxRows, o.MaxRowBytes})
+func newReplica(url string, config LibSQLConfig) (*replica, error) {
+	server, err := newHrana(url, config.Token, config.limits())
 	if err != nil {
 		return nil, err
 	}
-	r := &replica{name: server.host, server: server, log: o.Log}
+	r := &replica{name: server.host, server: server, log: config.Log}
 	r.connect = func() *presence {
-		return &presence{reader: newReader(server.reads, server.limits, o.clock, o.ReadTimeout), over: make(chan struct{})}
+		return &presence{reader: newReader(server.reads, server.limits, config.clock, config.ReadTimeout), over: make(chan struct{})}
 	}
 	r.present = r.connect()
 	return r, nil
@@ -302,7 +302,7 @@ func (rs *replicas) attend(ctx context.Context, giveUp context.CancelCauseFunc, 
 	}
 }
 
-// Reads tells where a host read a database, and where it would now.
+// Reads tells where a database on servers was read, and where it would be now.
 type Reads struct {
 	// Answered counts reads by the server that answered them: the database's own,
 	// then its fallbacks. Failed counts those that none answered.
@@ -313,11 +313,10 @@ type Reads struct {
 	From int
 }
 
-// Reads returns the counts of a database since Load; false when it is not on a
+// Reads returns the counts since the database was opened; false when it is not on a
 // server.
-func (h *Host) Reads(database string) (Reads, bool) {
-	d := h.databases[database]
-	if d == nil || d.replicas == nil {
+func (d *LibSQL) Reads() (Reads, bool) {
+	if d.replicas == nil {
 		return Reads{}, false
 	}
 	reads := Reads{Failed: d.replicas.none.Load(), From: -1}

@@ -18,12 +18,12 @@ import (
 
 // withFallback opens a database on the first of two replicas, with the second as
 // its fallback. Its time is that of the clock.
-func withFallback(t *testing.T, c *sqldtest.Cluster, scheme string, clk *manualClock) *database {
+func withFallback(t *testing.T, c *sqldtest.Cluster, scheme string, clk *manualClock) *LibSQL {
 	t.Helper()
 	url := func(r *sqldtest.Replica) string { return strings.Replace(r.URL(), "ws", scheme, 1) }
-	d, err := openDatabase(t.Context(), Database{URL: url(c.Replicas[0]), Fallbacks: []string{url(c.Replicas[1])}}, Options{clock: clk.clock()}.withDefaults(), newAtWork())
+	d, err := OpenLibSQL(t.Context(), LibSQLConfig{URL: url(c.Replicas[0]), Fallbacks: []string{url(c.Replicas[1])}, clock: clk.clock()})
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = d.close() })
+	t.Cleanup(func() { _ = d.Close() })
 	return d
 }
 
@@ -40,7 +40,7 @@ func twoReplicas(t *testing.T) *sqldtest.Cluster {
 
 // answered are the reads that each server has answered, and at the end those
 // that none did.
-func (d *database) answered() (n []uint64) {
+func (d *LibSQL) answered() (n []uint64) {
 	for _, r := range d.replicas.all {
 		n = append(n, r.reads.Load())
 	}
@@ -49,7 +49,7 @@ func (d *database) answered() (n []uint64) {
 
 // awaitOwn reads until the database's own server answers again, which a probe is
 // to find out.
-func (d *database) awaitOwn(t *testing.T, clk *manualClock) {
+func (d *LibSQL) awaitOwn(t *testing.T, clk *manualClock) {
 	t.Helper()
 	eventually(t, func() bool {
 		if clk.running(probePause) > 0 {
@@ -107,7 +107,7 @@ func TestReplicas_ReadsGoToTheFallback(t *testing.T) {
 
 // readAtOnce has several read the row of t. The function that it returns waits
 // until they have.
-func (d *database) readAtOnce(t *testing.T, readers int) (wait func()) {
+func (d *LibSQL) readAtOnce(t *testing.T, readers int) (wait func()) {
 	t.Helper()
 	var done sync.WaitGroup
 	for range readers {
@@ -161,7 +161,7 @@ func TestReplicas_AllAway(t *testing.T) {
 }
 
 // start begins a statement, and returns where its error will be.
-func (d *database) start(t *testing.T, text string) (ended chan error) {
+func (d *LibSQL) start(t *testing.T, text string) (ended chan error) {
 	ended = make(chan error, 1)
 	go func() {
 		_, err := d.query(t.Context(), []byte(text), nil)
@@ -228,7 +228,7 @@ func TestReplicas_WriteInFlightIsNotRepeated(t *testing.T) {
 }
 
 // sent tells of each message that went out to the database's own server over HTTP.
-func (d *database) sent() chan struct{} {
+func (d *LibSQL) sent() chan struct{} {
 	client := d.replicas.all[0].server.client
 	told := tellingTransport{client.Transport.(*http.Transport), make(chan struct{}, 1000)}
 	client.Transport = told
@@ -266,11 +266,11 @@ func lock(t *testing.T, url string) (free func()) {
 // A file is no server: it has no fallbacks, and is none.
 func TestReplicas_FileHasNone(t *testing.T) {
 	t.Parallel()
-	for _, database := range []Database{
+	for _, config := range []LibSQLConfig{
 		{URL: "file:" + t.TempDir() + "/a.db", Fallbacks: []string{"ws://127.0.0.1:1"}},
 		{URL: "ws://127.0.0.1:1", Fallbacks: []string{"file:" + t.TempDir() + "/a.db"}},
 	} {
-		_, err := openDatabase(t.Context(), database, Options{}.withDefaults(), newAtWork())
+		_, err := OpenLibSQL(t.Context(), config)
 		require.ErrorContains(t, err, "a file neither has fallbacks nor is one")
 	}
 }

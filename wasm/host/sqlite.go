@@ -7,11 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
-
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
 
 	"kith/edge/abi"
 )
@@ -29,7 +25,7 @@ func (g *guest) sqliteOpen(ctx context.Context, stack []uint64) error {
 		return err
 	}
 	name, result := string(b), uint32(stack[2])
-	d := g.host.databases[name]
+	d := g.host.options.Databases[name]
 	switch {
 	case !slices.Contains(g.host.app.databases, name):
 		return g.answer(result, appendWords(nil, abi.TagErr, uint32(abi.DBAccessDenied)))
@@ -38,24 +34,58 @@ func (g *guest) sqliteOpen(ctx context.Context, stack []uint64) error {
 	case len(g.open) == maxConnections:
 		return g.answerDBError(ctx, result, errors.New("too many connections in one request"))
 	}
-	g.open = append(g.open, g.host.connect(d))
+	g.open = append(g.open, d.Connect())
 	return g.answer(result, appendWords(nil, abi.TagOK, uint32(len(g.open))))
 }
 
-// connection is what a guest got by sqlite.open.
-type connection interface {
-	query(ctx context.Context, text []byte, args []any) (*result, error)
-	// writes reports whether a statement may write.
-	writes(ctx context.Context, text []byte) (bool, error)
-	// leave ends the guest's use of the connection.
-	leave()
+// Database is what a name in sqlite_databases stands for. Its methods may be called
+// at the same time.
+type Database interface {
+	// Connect makes what one sqlite.open gets.
+	Connect() Connection
+	// Begin says that a request begins, or goes on, that may write next; End, that
+	// it ended, or waits for another server. A database that groups writes can wait
+	// for those that were begun.
+	Begin()
+	End()
+	// Close ends all connections.
+	Close() error
+}
+
+// Connection is what a guest got by sqlite.open. It is an alias, so that a package
+// need not import this one to implement Database.
+type Connection = interface {
+	// Query runs a statement and returns its whole result: the names of the columns,
+	// and the values of all rows, one row after the other. Arguments are int64,
+	// float64, string, []byte or nil; values may be bool or time.Time, too. The text
+	// is not kept. An error with a method Full that returns true is that the disk is
+	// full.
+	Query(ctx context.Context, text []byte, args []any) (columns []string, values []any, err error)
+	// Writes reports whether a statement may write.
+	Writes(ctx context.Context, text []byte) (bool, error)
+	// Close ends the guest's use of the connection.
+	Close() error
+}
+
+// mayWrite tells the databases that a request computes or reads, and may write next.
+func (h *Host) mayWrite() {
+	for _, d := range h.options.Databases {
+		d.Begin()
+	}
+}
+
+// mayNotWrite tells the databases that it ended, or waits for another server.
+func (h *Host) mayNotWrite() {
+	for _, d := range h.options.Databases {
+		d.End()
+	}
 }
 
 // closeConnections ends what a request left open.
 func (g *guest) closeConnections() {
 	for _, c := range g.open {
 		if c != nil {
-			c.leave()
+			_ = c.Close() // nothing that it would tell concerns the answer
 		}
 	}
 	g.open, g.stores = g.open[:0], g.stores[:0]
@@ -65,7 +95,7 @@ func (g *guest) closeConnections() {
 // is ignored, as in Spin.
 func (g *guest) sqliteClose(_ context.Context, stack []uint64) error {
 	if i := uint32(stack[0]) - 1; i < uint32(len(g.open)) && g.open[i] != nil {
-		g.open[i].leave()
+		_ = g.open[i].Close()
 		g.open[i] = nil
 	}
 	return nil
@@ -87,43 +117,36 @@ func (g *guest) sqliteExecute(ctx context.Context, stack []uint64) error {
 	if i >= uint32(len(g.open)) || g.open[i] == nil {
 		return g.answer(at, appendWords(nil, abi.TagErr, uint32(abi.DBInvalidConnection)))
 	}
-	rows, err := g.query(ctx, g.open[i], text, args)
+	columns, values, err := g.query(ctx, g.open[i], text, args)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err() // the request is over, and the guest with it
 	case err != nil:
 		return g.answerDBError(ctx, at, err)
 	}
-	return g.putRows(ctx, at, rows)
+	return g.putRows(ctx, at, columns, values)
 }
 
 // query runs a statement. A reserved instance runs none that writes.
-func (g *guest) query(ctx context.Context, c connection, text []byte, args []any) (*result, error) {
+func (g *guest) query(ctx context.Context, c Connection, text []byte, args []any) (columns []string, values []any, err error) {
 	if g.reserved {
-		if writes, err := c.writes(ctx, text); err != nil {
-			return nil, err
+		if writes, err := c.Writes(ctx, text); err != nil {
+			return nil, nil, err
 		} else if writes && g.refuse() {
-			return nil, errReserved
+			return nil, nil, errReserved
 		}
 	}
-	return c.query(ctx, text, args)
+	return c.Query(ctx, text, args)
 }
 
 // answerDBError writes an error result. The text is the database's, for the
 // guest's log.
 func (g *guest) answerDBError(ctx context.Context, result uint32, err error) error {
-	if isFull(err) {
+	var full interface{ Full() bool }
+	if errors.As(err, &full) && full.Full() {
 		return g.answer(result, appendWords(nil, abi.TagErr, uint32(abi.DBFull)))
 	}
 	return g.answerString(ctx, result, []uint32{abi.TagErr, uint32(abi.DBIO)}, err.Error())
-}
-
-// isFull reports SQLITE_FULL. Of a server there is only its text.
-func isFull(err error) bool {
-	if file := (*sqlite.Error)(nil); errors.As(err, &file) {
-		return file.Code()&0xff == sqlite3.SQLITE_FULL
-	}
-	return strings.Contains(err.Error(), "database or disk is full")
 }
 
 // takeParams copies the parameters of a statement out of the guest.
@@ -163,22 +186,22 @@ func (g *guest) takeValue(record []byte) (any, error) {
 }
 
 // putRows writes a result of abi.SQLiteExecuteSize: ok, columns, rows.
-func (g *guest) putRows(ctx context.Context, at uint32, r *result) (err error) {
+func (g *guest) putRows(ctx context.Context, at uint32, columns []string, values []any) (err error) {
 	list := g.scratch[:0]
-	for _, name := range r.columns {
+	for _, name := range columns {
 		if list, err = g.put(ctx, list, name); err != nil {
 			return err
 		}
 	}
 	g.scratch = list
-	record, err := g.putList(ctx, appendWords(nil, abi.TagOK), list, len(r.columns), abi.WordAlign)
+	record, err := g.putList(ctx, appendWords(nil, abi.TagOK), list, len(columns), abi.WordAlign)
 	if err != nil {
 		return err
 	}
 	count := 0
 	var rows []byte
-	for values := r.values; len(values) > 0; values = values[len(r.columns):] {
-		if rows, err = g.putRow(ctx, rows, values[:len(r.columns)]); err != nil {
+	for ; len(values) > 0; values = values[len(columns):] {
+		if rows, err = g.putRow(ctx, rows, values[:len(columns)]); err != nil {
 			return err
 		}
 		count++

@@ -1,8 +1,8 @@
 package host
 
 import (
-	"context"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -52,7 +52,7 @@ func TestSQLite_WritesAreRead(t *testing.T) {
 
 func TestSQLite_Errors(t *testing.T) {
 	t.Parallel()
-	b := start(t, probe(t), "1", func(o *Options) { o.MaxRows, o.MaxRowBytes = 10, 1000 })
+	b := start(t, probe(t), "1", func(o *Options) { o.Databases = databases(t, LibSQLConfig{MaxRows: 10, MaxRowBytes: 1000}) })
 	const prefix = "abi: database: "
 	require.Equal(t, 200, b.sql(t, "CREATE TABLE u (k TEXT UNIQUE)").status)
 	require.Equal(t, 200, b.sql(t, "INSERT INTO u VALUES ('a')").status)
@@ -99,10 +99,9 @@ func TestSQLite_NamesAndConnections(t *testing.T) {
 
 func TestSQLite_StatementsBeyondTheCacheStillRun(t *testing.T) {
 	t.Parallel()
-	b := start(t, probe(t), "1", nil)
-	d := b.host.databases["default"]
+	d := server(t, "file:"+filepath.Join(t.TempDir(), "a.db"))
 	for i := range maxStatements + 10 {
-		r, err := d.query(context.Background(), fmt.Appendf(nil, "SELECT %d", i), nil)
+		r, err := d.query(t.Context(), fmt.Appendf(nil, "SELECT %d", i), nil)
 		require.NoError(t, err)
 		require.Equal(t, []any{int64(i)}, r.values)
 	}
@@ -184,8 +183,8 @@ func TestReadRuntimeConfig(t *testing.T) {
 	t.Parallel()
 	got, err := ReadRuntimeConfig("../../edge/runtime-config.file.toml")
 	require.NoError(t, err)
-	require.Equal(t, map[string]Database{"default": {URL: "file:data/kith.db"}}, got, "relative to the working directory, as in Spin 3")
+	require.Equal(t, map[string]RuntimeDatabase{"default": {URL: "file:data/kith.db"}}, got, "relative to the working directory, as in Spin 3")
 	got, err = ReadRuntimeConfig("../../edge/runtime-config.libsql.toml")
 	require.NoError(t, err)
-	require.Equal(t, map[string]Database{"default": {URL: "http://127.0.0.1:8081"}}, got)
+	require.Equal(t, map[string]RuntimeDatabase{"default": {URL: "http://127.0.0.1:8081"}}, got)
 }

@@ -1,10 +1,7 @@
 package host
 
 import (
-	"context"
-	"database/sql"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 )
@@ -72,79 +69,6 @@ func (h *Host) variable(name string) (string, bool) {
 	}
 	value, err := expand(template, h.app.values)
 	return value, err == nil
-}
-
-// connect gives a guest a connection to a database.
-func (h *Host) connect(d *database) connection {
-	if !h.options.StrictSpin {
-		return d
-	}
-	return &ownConnection{config: d.config, limits: d.limits}
-}
-
-// checkStrict refuses what Spin's configuration cannot name.
-func checkStrict(name string, d Database) error {
-	for _, scheme := range []string{"file:", "http://", "https://"} {
-		if strings.HasPrefix(d.URL, scheme) && len(d.Fallbacks) == 0 {
-			return nil
-		}
-	}
-	return fmt.Errorf("host: database %s: Spin reads one file, or one libSQL server by http:// or https://; set such a URL and no fallback", name)
-}
-
-// ownConnection is a connection that serves one guest.
-type ownConnection struct {
-	config Database
-	limits
-	db     *sql.DB // of a file
-	server *hrana
-}
-
-// spinBusyTimeout is how long a statement waits for the lock of a file
-// (rusqlite, src/inner_connection.rs).
-const spinBusyTimeout = "busy_timeout(5000)"
-
-// open connects at the first statement.
-func (c *ownConnection) open() (err error) {
-	switch {
-	case c.db != nil || c.server != nil:
-	case strings.HasPrefix(c.config.URL, "file:"):
-		c.db, err = filePool(c.config.URL, 1, spinBusyTimeout)
-	default:
-		c.server, err = newHrana(c.config, c.limits)
-	}
-	return err
-}
-
-func (c *ownConnection) writes(_ context.Context, text []byte) (bool, error) {
-	return classify(string(text))
-}
-
-func (c *ownConnection) query(ctx context.Context, text []byte, args []any) (*result, error) {
-	if _, err := classify(string(text)); err != nil {
-		return nil, err
-	}
-	if err := c.open(); err != nil {
-		return nil, err
-	}
-	if c.server != nil {
-		return c.server.once(ctx, &call{ctx: ctx, text: string(text), args: args})
-	}
-	rows, err := c.db.QueryContext(ctx, string(text), args...)
-	if err != nil {
-		return nil, err
-	}
-	return c.readAll(rows)
-}
-
-// leave closes the connection, and with it those that lead to a server.
-func (c *ownConnection) leave() {
-	if c.db != nil {
-		_ = c.db.Close()
-	}
-	if c.server != nil {
-		c.server.client.CloseIdleConnections()
-	}
 }
 
 // refuseAsSpin answers what Spin refuses before a component is asked.

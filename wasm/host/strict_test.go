@@ -103,8 +103,10 @@ func TestStrict_OwnConnections(t *testing.T) {
 // Spin knows files, and servers over HTTP.
 func TestStrict_RefusesDatabases(t *testing.T) {
 	t.Parallel()
-	for _, d := range []Database{{URL: "ws://127.0.0.1:1"}, {URL: "libsql://db.example"}, {URL: "http://a", Fallbacks: []string{"http://b"}}} {
-		require.ErrorContains(t, checkStrict("default", d), "host: database default: Spin reads one file, or one libSQL server")
+	for _, config := range []LibSQLConfig{{URL: "ws://127.0.0.1:1"}, {URL: "libsql://db.example"}, {URL: "http://a", Fallbacks: []string{"http://b"}}} {
+		config.PerRequest = true
+		_, err := OpenLibSQL(t.Context(), config)
+		require.ErrorContains(t, err, "with a connection for each request, as in Spin, a database is one file, or one libSQL server")
 	}
 }
 

@@ -43,7 +43,7 @@ func (c *devCommand) Run(e *env) error {
 		return err
 	}
 	backendURL := "http://" + reachable(listener.Addr().String())
-	loaded, err := c.load(e, &c.databaseFlags, trusted, backendURL)
+	loaded, database, err := c.load(e, &c.databaseFlags, trusted, backendURL)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (c *devCommand) Run(e *env) error {
 	if err := demo.Seed(e.ctx, engine, edgeURL, testURL(edgeURL)); err != nil {
 		return err
 	}
-	replicas, err := openReplicas(loaded, &c.databaseFlags, c.DatabaseURL)
+	replicas, err := openReplicas(database, &c.databaseFlags, c.DatabaseURL)
 	if err != nil {
 		return err
 	}

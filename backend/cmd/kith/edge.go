@@ -53,12 +53,12 @@ func (c *edgeCommand) Run(e *env) error {
 	if err := c.awaitDatabase(e.ctx); err != nil {
 		return err
 	}
-	loaded, err := c.load(e, &c.databaseFlags, trusted, c.BackendURL, c.DatabaseFallbackURL...)
+	loaded, database, err := c.load(e, &c.databaseFlags, trusted, c.BackendURL, c.DatabaseFallbackURL...)
 	if err != nil {
 		return err
 	}
 	c.logConfig(e, c.databaseFlags, c.connectionFlags, c.BackendURL, c.DatabaseFallbackURL...)
-	replicas, err := openReplicas(loaded, &c.databaseFlags, append([]string{c.DatabaseURL}, c.DatabaseFallbackURL...)...)
+	replicas, err := openReplicas(database, &c.databaseFlags, append([]string{c.DatabaseURL}, c.DatabaseFallbackURL...)...)
 	if err != nil {
 		return err
 	}
@@ -139,35 +139,52 @@ func (f edgeFlags) logConfig(e *env, d databaseFlags, l connectionFlags, backend
 // granted is the name of the database in the manifest.
 const granted = "default"
 
-// load readies the component.
-func (f edgeFlags) load(e *env, d *databaseFlags, trusted auth.Networks, backendURL string, fallbacks ...string) (*host.Host, error) {
+// load readies the component, on a database that its host closes.
+func (f edgeFlags) load(e *env, d *databaseFlags, trusted auth.Networks, backendURL string, fallbacks ...string) (*host.Host, *host.LibSQL, error) {
 	if err := f.check(backendURL); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	key, err := d.masterKey()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	database, err := d.url()
+	database, err := f.openDatabase(e, d, fallbacks)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	spareProcessor(database)
 	path, read := f.manifest()
-	return host.Load(e.ctx, path, host.Options{
+	loaded, err := host.Load(e.ctx, path, host.Options{
 		ReadFile: read,
 		Variables: map[string]string{
 			"master_key": key, "backend_url": backendURL, "backend_public_url": f.BackendPublicURL,
 			"max_body_bytes": strconv.FormatInt(f.MaxBody, 10), "trusted_proxies": trusted.String(),
 		},
-		Databases: map[string]host.Database{granted: {URL: leaveLog(database), Token: d.DatabaseToken, Fallbacks: fallbacks}},
+		Databases: map[string]host.Database{granted: database},
 		// Above the component's own bound, which is the one that callers meet.
 		MaxBody:     2 * f.MaxBody,
 		LargeBodies: f.publicURL(backendURL),
-		Timeout:     f.EdgeTimeout, ReadTimeout: f.ReadTimeout,
-		CacheDir:   filepath.Join(d.Data, "wasm-cache"),
-		StrictSpin: f.StrictSpin, Log: e.log,
+		Timeout:     f.EdgeTimeout,
+		CacheDir:    filepath.Join(d.Data, "wasm-cache"),
+		StrictSpin:  f.StrictSpin, Log: e.log,
 	})
+	return loaded, database, err
+}
+
+// openDatabase opens what the component reads, and takes events in to.
+func (f edgeFlags) openDatabase(e *env, d *databaseFlags, fallbacks []string) (*host.LibSQL, error) {
+	url, err := d.url()
+	if err != nil {
+		return nil, err
+	}
+	spareProcessor(url)
+	database, err := host.OpenLibSQL(e.ctx, host.LibSQLConfig{
+		URL: leaveLog(url), Token: d.DatabaseToken, Fallbacks: fallbacks, PerRequest: f.StrictSpin,
+		Timeout: f.EdgeTimeout, ReadTimeout: f.ReadTimeout, Log: e.log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("database: %w", err)
+	}
+	return database, nil
 }
 
 // leaveLog makes an edge leave the log of a file to the backend, which writes more

@@ -22,8 +22,8 @@ type replicas struct {
 	reads func() (host.Reads, bool)
 }
 
-func openReplicas(loaded *host.Host, d *databaseFlags, urls ...string) (*replicas, error) {
-	r := &replicas{checkKey: d.checkKey, reads: func() (host.Reads, bool) { return loaded.Reads(granted) }}
+func openReplicas(database *host.LibSQL, d *databaseFlags, urls ...string) (*replicas, error) {
+	r := &replicas{checkKey: d.checkKey, reads: database.Reads}
 	for _, url := range urls {
 		replica, err := store.OpenReplica(url, d.DatabaseToken)
 		if err != nil {

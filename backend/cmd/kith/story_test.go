@@ -248,9 +248,11 @@ func (s *stage) backendTarget(name string) transcript.Target {
 
 func (s *stage) edgeTarget(t *testing.T, strict bool) transcript.Target {
 	t.Helper()
+	database, err := host.OpenLibSQL(t.Context(), host.LibSQLConfig{URL: s.edgeDatabase, PerRequest: strict})
+	require.NoError(t, err)
 	loaded, err := host.Load(t.Context(), "../../../spin.toml", host.Options{
 		Variables: map[string]string{"master_key": storyKey, "backend_url": s.backend},
-		Databases: map[string]host.Database{"default": {URL: s.edgeDatabase}},
+		Databases: map[string]host.Database{"default": database},
 		CacheDir:  s.ground.cache, StrictSpin: strict,
 		Now: func() time.Time { return time.UnixMilli(int64(s.clock.now())) },
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),

@@ -1,0 +1,84 @@
+package host
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+)
+
+// checkPerRequest refuses what Spin's configuration cannot name.
+func (c LibSQLConfig) checkPerRequest() error {
+	for _, scheme := range []string{"file:", "http://", "https://"} {
+		if strings.HasPrefix(c.URL, scheme) && len(c.Fallbacks) == 0 {
+			return nil
+		}
+	}
+	return errors.New("with a connection for each request, as in Spin, a database is one file, or one libSQL server by http:// or https://; set such a URL and no fallback")
+}
+
+// ownConnection is a connection that serves one guest.
+type ownConnection struct {
+	config LibSQLConfig
+	limits
+	db     *sql.DB // of a file
+	server *hrana
+}
+
+// spinBusyTimeout is how long a statement waits for the lock of a file
+// (rusqlite, src/inner_connection.rs).
+const spinBusyTimeout = "busy_timeout(5000)"
+
+// open connects at the first statement.
+func (c *ownConnection) open() (err error) {
+	switch {
+	case c.db != nil || c.server != nil:
+	case c.config.onFile():
+		c.db, err = filePool(c.config.URL, 1, spinBusyTimeout)
+	default:
+		c.server, err = newHrana(c.config.URL, c.config.Token, c.limits)
+	}
+	return err
+}
+
+// Writes reports whether a statement may write.
+func (c *ownConnection) Writes(_ context.Context, text []byte) (bool, error) {
+	return classify(string(text))
+}
+
+// Query connects at the first statement, and runs it.
+func (c *ownConnection) Query(ctx context.Context, text []byte, args []any) (columns []string, values []any, err error) {
+	r, err := c.query(ctx, text, args)
+	if err != nil {
+		return nil, nil, sayFull(err)
+	}
+	return r.columns, r.values, nil
+}
+
+func (c *ownConnection) query(ctx context.Context, text []byte, args []any) (*result, error) {
+	if _, err := classify(string(text)); err != nil {
+		return nil, err
+	}
+	if err := c.open(); err != nil {
+		return nil, err
+	}
+	if c.server != nil {
+		return c.server.once(ctx, &call{ctx: ctx, text: string(text), args: args})
+	}
+	rows, err := c.db.QueryContext(ctx, string(text), args...)
+	if err != nil {
+		return nil, err
+	}
+	return c.readAll(rows)
+}
+
+// Close closes the connection, and with it those that lead to a server.
+func (c *ownConnection) Close() error {
+	if c.server != nil {
+		c.server.client.CloseIdleConnections()
+	}
+	if c.db != nil {
+		return c.db.Close()
+	}
+	return nil
+}
