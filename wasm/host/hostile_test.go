@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"kith/backend/testenv/manualclock"
 )
 
 // hostilePath makes the URI 777 bytes long, on which hostile guests misbehave.
@@ -32,8 +34,8 @@ func TestHostile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			clk := newManualClock()
-			b := start(t, compileWat(t, name+".wat"), "1", func(o *Options) { o.clock = clk.clock() })
+			clk := manualclock.New()
+			b := start(t, compileWat(t, name+".wat"), "1", func(o *Options) { o.clock = manual(clk) })
 			for i := range 3 {
 				require.Equal(t, answerText(200, "good"), text(b.do(t, "GET", "/", "")))
 				hostile := b.begin(t, hostilePath)
@@ -59,10 +61,10 @@ func (b *bench) begin(t testing.TB, path string) chan answer {
 
 // runOut lets the time of a request pass when its guest has printed that it begins
 // what never ends, as the nth did.
-func (b *bench) runOut(t testing.TB, clk *manualClock, nth int) {
+func (b *bench) runOut(t testing.TB, clk *manualclock.Clock, nth int) {
 	t.Helper()
 	eventually(t, func() bool { return strings.Count(b.log.String(), `line="for ever"`) == nth })
-	clk.pass(t, b.host.options.Timeout, 1)
+	clk.Pass(t, b.host.options.Timeout, 1)
 }
 
 // Every file in testdata is a case above or in TestLoad_Module.
@@ -84,10 +86,10 @@ func TestHostile_AllGuestsAreTried(t *testing.T) {
 func TestHostile_ProbeTrapsAndLoops(t *testing.T) {
 	t.Parallel()
 	bothWays(t, func(t *testing.T, change func(*Options)) {
-		clk := newManualClock()
+		clk := manualclock.New()
 		b := start(t, probe(t), "1", func(o *Options) {
 			change(o)
-			o.clock, o.MaxMemory = clk.clock(), 32*mib
+			o.clock, o.MaxMemory = manual(clk), 32*mib
 		})
 		for _, path := range []string{"/trap", "/loop", "/grow?100000000", "/respond?status=7"} {
 			hostile := b.begin(t, path)

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"kith/backend/testenv/manualclock"
 )
 
 // backend starts a server and returns its port.
@@ -131,12 +133,12 @@ func TestOutbound_RefusedConnectionAndDeadline(t *testing.T) {
 	require.NoError(t, err)
 	_, port, err := net.SplitHostPort(listener.Addr().String())
 	require.NoError(t, err)
-	clk := newManualClock()
-	b := start(t, probe(t), port, func(o *Options) { o.clock = clk.clock() })
+	clk := manualclock.New()
+	b := start(t, probe(t), port, func(o *Options) { o.clock = manual(clk) })
 	waiting := b.begin(t, "/send?http://127.0.0.1:"+port)
 	silent, err := listener.Accept() // and nothing is said
 	require.NoError(t, err)
-	clk.pass(t, b.host.options.Timeout, 1)
+	clk.Pass(t, b.host.options.Timeout, 1)
 	require.Equal(t, answerText(503, unavailableBody), text(<-waiting))
 	require.NoError(t, silent.Close())
 	require.NoError(t, listener.Close())

@@ -14,14 +14,15 @@ import (
 	"github.com/tursodatabase/libsql-client-go/libsql"
 
 	"kith/backend/store/sqldtest"
+	"kith/backend/testenv/manualclock"
 )
 
 // withFallback opens a database on the first of two replicas, with the second as
 // its fallback. Its time is that of the clock.
-func withFallback(t *testing.T, c *sqldtest.Cluster, scheme string, clk *manualClock) *LibSQL {
+func withFallback(t *testing.T, c *sqldtest.Cluster, scheme string, clk *manualclock.Clock) *LibSQL {
 	t.Helper()
 	url := func(r *sqldtest.Replica) string { return strings.Replace(r.URL(), "ws", scheme, 1) }
-	d, err := OpenLibSQL(t.Context(), LibSQLConfig{URL: url(c.Replicas[0]), Fallbacks: []string{url(c.Replicas[1])}, clock: clk.clock()})
+	d, err := OpenLibSQL(t.Context(), LibSQLConfig{URL: url(c.Replicas[0]), Fallbacks: []string{url(c.Replicas[1])}, clock: manual(clk)})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = d.Close() })
 	return d
@@ -49,11 +50,11 @@ func (d *LibSQL) answered() (n []uint64) {
 
 // awaitOwn reads until the database's own server answers again, which a probe is
 // to find out.
-func (d *LibSQL) awaitOwn(t *testing.T, clk *manualClock) {
+func (d *LibSQL) awaitOwn(t *testing.T, clk *manualclock.Clock) {
 	t.Helper()
 	eventually(t, func() bool {
-		if clk.running(probePause) > 0 {
-			clk.advance(probePause)
+		if clk.Running(probePause) > 0 {
+			clk.Advance(probePause)
 		}
 		before := d.answered()[0]
 		_, err := d.query(t.Context(), []byte("SELECT v FROM t"), nil)
@@ -80,7 +81,7 @@ func TestReplicas_ReadsGoToTheFallback(t *testing.T) {
 			t.Run(how+", "+scheme, func(t *testing.T) {
 				t.Parallel()
 				c := twoReplicas(t)
-				clk := newManualClock()
+				clk := manualclock.New()
 				d := withFallback(t, c, scheme, clk)
 				share := d.replicas.readTimeout / 2
 				const readers = 8 // with connections of their own
@@ -89,13 +90,13 @@ func TestReplicas_ReadsGoToTheFallback(t *testing.T) {
 				what.leave(t, c.Replicas[0])
 				done := d.readAtOnce(t, readers)
 				if what.silent {
-					clk.pass(t, share, readers)
+					clk.Pass(t, share, readers)
 				}
 				done()
 				require.Equal(t, []uint64{readers, readers, 0}, d.answered())
-				asked := clk.total(share)
+				asked := clk.Total(share)
 				d.readAtOnce(t, readers)()
-				require.Equal(t, asked, clk.total(share), "it is known to be away, and gets no share of the time")
+				require.Equal(t, asked, clk.Total(share), "it is known to be away, and gets no share of the time")
 				require.Equal(t, []uint64{readers, 2 * readers, 0}, d.answered())
 				what.back(t, c.Replicas[0])
 				d.awaitOwn(t, clk)
@@ -129,25 +130,25 @@ func TestReplicas_AllAway(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			c := twoReplicas(t)
-			clk := newManualClock()
+			clk := manualclock.New()
 			d := withFallback(t, c, "ws", clk)
 			share := d.replicas.readTimeout / 2
 			d.mustQuery(t, "SELECT v FROM t")
 			for _, r := range c.Replicas {
 				what.leave(t, r)
 			}
-			began, failed := clk.now(), d.start(t, "SELECT v FROM t")
+			began, failed := clk.Now(), d.start(t, "SELECT v FROM t")
 			if what.silent {
-				clk.pass(t, share, 1)
-				clk.pass(t, share, 1)
-				require.Equal(t, d.replicas.readTimeout, clk.now().Sub(began), "the time is that of both servers")
+				clk.Pass(t, share, 1)
+				clk.Pass(t, share, 1)
+				require.Equal(t, d.replicas.readTimeout, clk.Now().Sub(began), "the time is that of both servers")
 			}
 			require.Error(t, <-failed)
 			require.ErrorIs(t, <-d.start(t, "SELECT v FROM t"), errAway, "nobody is asked")
 			require.Equal(t, []uint64{1, 0, 2}, d.answered())
 			failed = d.start(t, "INSERT INTO t VALUES ('lost')")
 			if what.silent {
-				clk.pass(t, d.replicas.probeTimeout(), 2)
+				clk.Pass(t, d.replicas.probeTimeout(), 2)
 			}
 			require.ErrorIs(t, <-failed, errNotSent)
 			for _, r := range c.Replicas {
@@ -175,7 +176,7 @@ func (d *LibSQL) start(t *testing.T, text string) (ended chan error) {
 func TestReplicas_ServerThatHasNotGotIt(t *testing.T) {
 	t.Parallel()
 	c := twoReplicas(t)
-	d := withFallback(t, c, "ws", newManualClock())
+	d := withFallback(t, c, "ws", manualclock.New())
 	c.Replicas[0].Hold(t)
 	server(t, c.PrimaryURL()).mustQuery(t, "CREATE TABLE later AS SELECT 1 AS v")
 	eventually(t, func() bool {
@@ -197,7 +198,7 @@ func TestReplicas_WriteInFlightIsNotRepeated(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			c := twoReplicas(t)
-			clk := newManualClock()
+			clk := manualclock.New()
 			d := withFallback(t, c, "ws", clk)
 			sent := d.sent()
 			for i := range 5 {
@@ -208,12 +209,12 @@ func TestReplicas_WriteInFlightIsNotRepeated(t *testing.T) {
 				ended := d.start(t, fmt.Sprintf("INSERT INTO t VALUES ('flight %d')", i))
 				<-sent
 				// It waits for the primary's lock, while its server answers a probe.
-				clk.pass(t, writePatience, 1)
-				eventually(t, func() bool { return clk.running(writePatience) == 1 })
+				clk.Pass(t, writePatience, 1)
+				eventually(t, func() bool { return clk.Running(writePatience) == 1 })
 				what.leave(t, c.Replicas[0])
 				if what.silent {
-					clk.advance(writePatience)
-					clk.pass(t, d.replicas.probeTimeout(), 1)
+					clk.Advance(writePatience)
+					clk.Pass(t, d.replicas.probeTimeout(), 1)
 				}
 				require.Error(t, <-ended)
 				free()
