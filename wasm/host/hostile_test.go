@@ -35,7 +35,7 @@ func TestHostile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			clk := manualclock.New()
-			b := start(t, compileWat(t, name+".wat"), "1", func(o *Options) { o.clock = manual(clk) })
+			b := start(t, compileWat(t, name+".wat"), "1", func(o *Options) { o.withTimeout = clk.WithTimeout })
 			for i := range 3 {
 				require.Equal(t, answerText(200, "good"), text(b.do(t, "GET", "/", "")))
 				hostile := b.begin(t, hostilePath)
@@ -89,7 +89,7 @@ func TestHostile_ProbeTrapsAndLoops(t *testing.T) {
 		clk := manualclock.New()
 		b := start(t, probe(t), "1", func(o *Options) {
 			change(o)
-			o.clock, o.MaxMemory = manual(clk), 32*mib
+			o.withTimeout, o.MaxMemory = clk.WithTimeout, 32*mib
 		})
 		for _, path := range []string{"/trap", "/loop", "/grow?100000000", "/respond?status=7"} {
 			hostile := b.begin(t, path)

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"log/slog"
 	"os"
 	"time"
@@ -63,8 +64,8 @@ type Options struct {
 	// Default slog.Default().
 	Log *slog.Logger
 
-	// clock measures Timeout. Default systemClock.
-	clock clock
+	// withTimeout measures Timeout. Default context.WithTimeout.
+	withTimeout func(context.Context, time.Duration) (context.Context, context.CancelFunc)
 }
 
 const (
@@ -98,8 +99,8 @@ func (o Options) withDefaults() Options {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	if o.clock.now == nil {
-		o.clock = systemClock
+	if o.withTimeout == nil {
+		o.withTimeout = context.WithTimeout
 	}
 	return o
 }

@@ -134,7 +134,7 @@ func TestOutbound_RefusedConnectionAndDeadline(t *testing.T) {
 	_, port, err := net.SplitHostPort(listener.Addr().String())
 	require.NoError(t, err)
 	clk := manualclock.New()
-	b := start(t, probe(t), port, func(o *Options) { o.clock = manual(clk) })
+	b := start(t, probe(t), port, func(o *Options) { o.withTimeout = clk.WithTimeout })
 	waiting := b.begin(t, "/send?http://127.0.0.1:"+port)
 	silent, err := listener.Accept() // and nothing is said
 	require.NoError(t, err)

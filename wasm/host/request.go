@@ -112,7 +112,7 @@ func (h *Host) respond(r *http.Request, in *request) (*response, error) {
 		return nil, err
 	}
 	defer h.leave(in)
-	ctx, cancel := h.options.clock.withTimeout(r.Context(), h.options.Timeout)
+	ctx, cancel := h.options.withTimeout(r.Context(), h.options.Timeout)
 	defer cancel()
 	defer context.AfterFunc(h.ctx, cancel)()
 	out, err := h.run(ctx, in)
