@@ -58,13 +58,16 @@ var (
 		"go.yaml.in/yaml/...", "golang.org/x/sys/...", "google.golang.org/protobuf/...",
 	}
 
-	libsql = []string{
-		"github.com/tursodatabase/libsql-client-go/...", "modernc.org/...",
-		// What these two bring.
-		"github.com/antlr4-go/antlr/v4", "github.com/coder/websocket/...", "golang.org/x/exp/...", "golang.org/x/sys/...",
-		"github.com/dustin/go-humanize", "github.com/google/uuid", "github.com/mattn/go-isatty",
-		"github.com/ncruces/go-strftime", "github.com/remyoudompheng/bigfft",
+	// sqlite is SQLite without C, and what it brings.
+	sqlite = []string{
+		"modernc.org/...", "golang.org/x/sys/...", "github.com/dustin/go-humanize", "github.com/google/uuid",
+		"github.com/mattn/go-isatty", "github.com/ncruces/go-strftime", "github.com/remyoudompheng/bigfft",
 	}
+	// libsql is the driver of servers and files, and what it brings.
+	libsql = slices.Concat(sqlite, []string{
+		"github.com/tursodatabase/libsql-client-go/...",
+		"github.com/antlr4-go/antlr/v4", "github.com/coder/websocket/...", "golang.org/x/exp/...",
+	})
 	// sheets write XLSX; the rest is what excelize brings.
 	sheets = []string{"github.com/xuri/...", "github.com/richardlehane/...", "github.com/tiendc/go-deepcopy",
 		"golang.org/x/crypto/...", "golang.org/x/net/...", "golang.org/x/text/..."}
@@ -127,6 +130,9 @@ var walls = []wall{
 		why: "it knows a file beside another; who waits, and what for, is others' business"},
 	{pkg: "kith/backend/store/connect", kith: []string{"kith/backend/store/connect"}, modules: libsql,
 		why: "it connects; what is asked over the connection is others' business"},
+	{pkg: "kith/backend/libsql", kith: []string{"kith/backend/libsql", "kith/backend/store/flush", "kith/backend/store/turn"}, modules: libsql,
+		tests: []string{"kith/backend/store/sqldtest", "kith/backend/testenv/manualclock"},
+		why:   "it speaks to databases; what they are asked, and by whom, is others' business"},
 	{pkg: "kith/backend/store", not: []string{"net/http"}, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/store/flush", "kith/backend/store/turn", "kith/backend/store/connect"}, modules: storeModules,
 		tests: backendTest, why: "it remembers; it neither decides nor speaks HTTP"},
 	{pkg: "kith/backend/testenv", not: []string{"net/http"}, kith: []string{"kith/backend/testenv"},
@@ -207,15 +213,15 @@ var walls = []wall{
 
 	{pkg: "kith/wasm/bodies", kith: []string{"kith/wasm/bodies"},
 		why: "it reads bodies, whatever they say"},
-	{pkg: "kith/wasm/host", kith: []string{"kith/edge/abi", "kith/wasm/bodies", "kith/wasm/host", "kith/backend/store/flush", "kith/backend/store/turn"},
-		modules: slices.Concat(libsql, []string{"github.com/tetratelabs/wazero/...", "github.com/BurntSushi/toml/..."}),
-		tests:   []string{"kith/backend/store/sqldtest", "kith/backend/testenv/manualclock"},
-		why:     "it hosts any component, so it knows no rule of this one"},
+	{pkg: "kith/wasm/host", kith: []string{"kith/edge/abi", "kith/wasm/bodies", "kith/wasm/host"},
+		modules: slices.Concat(sqlite, []string{"github.com/tetratelabs/wazero/...", "github.com/BurntSushi/toml/..."}),
+		tests:   []string{"kith/backend/libsql", "kith/backend/testenv/manualclock"},
+		why:     "it hosts any component, so it knows no rule of this one, and nothing of the backend; databases are given to it"},
 	{pkg: "kith/wasm/cluster", kith: []string{"kith/wasm/cluster"}, why: "it starts built programs and knows nothing of them"},
 	{pkg: "kith/wasm/transcript", kith: []string{"kith/wasm/transcript"}, why: "it plays stories against any server"},
 	{pkg: "kith/wasm/e2e/attack", kith: []string{"kith/wasm/e2e/attack"}, why: "it lists requests and answers"},
 	{pkg: "kith/wasm/e2e", kith: []string{"kith/wasm/bodies", "kith/wasm/e2e", "kith/wasm/host", "kith/edge/abi"}, modules: []string{"github.com/tetratelabs/wazero/..."},
-		tests: []string{"kith/wasm/host", "kith/wasm/e2e/attack", "kith/wasm/transcript", "kith/backend/testenv", "kith/backend/store/sqldtest", "kith/backend/file/bucket/s3test", "kith/backend/client", "kith/core", "kith/core/job", "github.com/tetratelabs/wazero/...",
+		tests: []string{"kith/wasm/host", "kith/wasm/e2e/attack", "kith/wasm/transcript", "kith/backend/testenv", "kith/backend/libsql", "kith/backend/store/sqldtest", "kith/backend/file/bucket/s3test", "kith/backend/client", "kith/core", "kith/core/job", "github.com/tetratelabs/wazero/...",
 			// The yardstick of the component: its handlers, compiled natively.
 			"kith/edge/serve", "kith/backend/store/flush", "kith/backend/store/turn",
 			// To walk the table of roles.

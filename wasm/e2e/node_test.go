@@ -21,8 +21,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/tursodatabase/libsql-client-go/libsql"
+	turso "github.com/tursodatabase/libsql-client-go/libsql"
 
+	"kith/backend/libsql"
 	"kith/backend/store/sqldtest"
 	"kith/wasm/host"
 )
@@ -237,7 +238,7 @@ func (s *site) loadEdge(t testing.TB, change func(*host.Options)) *host.Host {
 		change(&options)
 	}
 	if options.Databases == nil {
-		options.Databases = databases(t, host.LibSQLConfig{URL: "file:" + filepath.Join(s.data, "kith.db"), PerRequest: options.StrictSpin})
+		options.Databases = databases(t, libsql.Config{URL: "file:" + filepath.Join(s.data, "kith.db"), PerRequest: options.StrictSpin})
 	}
 	h, err := host.Load(context.Background(), filepath.Join(root, "spin.toml"), options)
 	require.NoError(t, err)
@@ -246,9 +247,9 @@ func (s *site) loadEdge(t testing.TB, change func(*host.Options)) *host.Host {
 }
 
 // databases are what a host's component may open.
-func databases(t testing.TB, config host.LibSQLConfig) map[string]host.Database {
+func databases(t testing.TB, config libsql.Config) map[string]host.Database {
 	t.Helper()
-	database, err := host.OpenLibSQL(context.Background(), config)
+	database, err := libsql.Open(context.Background(), config)
 	require.NoError(t, err)
 	return map[string]host.Database{"default": database}
 }
@@ -260,11 +261,11 @@ func (s *site) open(t testing.TB) *sql.DB {
 	if url == "" {
 		url = "file:" + filepath.Join(s.data, "kith.db") + "?_pragma=busy_timeout(120000)"
 	}
-	var options []libsql.Option
+	var options []turso.Option
 	if s.databaseToken != "" {
-		options = append(options, libsql.WithAuthToken(s.databaseToken))
+		options = append(options, turso.WithAuthToken(s.databaseToken))
 	}
-	connector, err := libsql.NewConnector(url, options...)
+	connector, err := turso.NewConnector(url, options...)
 	require.NoError(t, err)
 	db := sql.OpenDB(connector)
 	t.Cleanup(func() { _ = db.Close() })

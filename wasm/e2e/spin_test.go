@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kith/backend/libsql"
 	"kith/backend/store/sqldtest"
 	"kith/core"
 	"kith/edge/serve"
@@ -92,7 +93,7 @@ func TestSpin_DatabaseWithoutSchema(t *testing.T) {
 	}
 	for name, url := range edges {
 		t.Run(name, func(t *testing.T) {
-			edge := s.spin(t, func(o *host.Options) { o.Databases = databases(t, host.LibSQLConfig{URL: url, PerRequest: true}) })
+			edge := s.spin(t, func(o *host.Options) { o.Databases = databases(t, libsql.Config{URL: url, PerRequest: true}) })
 			for _, uri := range []string{"/readyz", "/s/demo/ANNA10", "/s/demo/NOBODY", "/?rsCode=ANNA10", "/api/v1/demo/open/code/ANNA10"} {
 				got := edge.call("GET", uri)
 				require.Equal(t, http.StatusServiceUnavailable, got.Code, uri)

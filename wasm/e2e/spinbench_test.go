@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kith/backend/libsql"
 	"kith/backend/store/sqldtest"
 	"kith/wasm/host"
 )
@@ -47,7 +48,7 @@ func (s *site) benchmarkSpin(b *testing.B, name, url string, empty cost) {
 		{"unkept", "0", time.Now},
 	} {
 		edge := s.spin(b, func(o *host.Options) {
-			o.Databases = databases(b, host.LibSQLConfig{URL: url, PerRequest: true})
+			o.Databases = databases(b, libsql.Config{URL: url, PerRequest: true})
 			o.Now, o.Variables["link_max_age_ms"] = row.now, row.age
 		})
 		measureSpin(b, name+"-"+row.name, edge.handler, "/s/demo/ANNA10?rsShareMedium=FACEBOOK", http.StatusFound, empty)

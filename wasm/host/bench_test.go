@@ -1,7 +1,6 @@
 package host
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -39,23 +38,6 @@ func BenchmarkServe(b *testing.B) {
 		b.Run(mode+"/read", func(b *testing.B) {
 			serve(b, h.host, "POST", "/sql", "SELECT v FROM codes WHERE k = ?", 200, "Database", "default", "Param", "t:ANNA10")
 		})
-	}
-}
-
-// BenchmarkRead is the read of BenchmarkServe without host and guest.
-func BenchmarkRead(b *testing.B) {
-	h := start(b, probe(b), "1", nil)
-	require.Equal(b, 200, h.sql(b, "CREATE TABLE codes (k TEXT PRIMARY KEY, v TEXT)").status)
-	require.Equal(b, 200, h.sql(b, "INSERT INTO codes VALUES ('ANNA10', 'anna')").status)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	statement := []byte("SELECT v FROM codes WHERE k = ?")
-	b.ReportAllocs()
-	for b.Loop() {
-		_, values, err := h.host.options.Databases["default"].Connect().Query(ctx, statement, []any{"ANNA10"})
-		if err != nil || len(values) != 1 {
-			b.Fatal(values, err)
-		}
 	}
 }
 

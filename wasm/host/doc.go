@@ -1,9 +1,10 @@
 // Package host runs one Spin component on wazero: it reads the application's
-// spin.toml, offers the component the imports of the Spin ABI over database/sql
-// and net/http, and serves HTTP.
+// spin.toml, offers the component the imports of the Spin ABI over net/http and the
+// databases that it is given, and serves HTTP.
 //
 // It knows nothing of the programme. It may import std, wazero, a TOML reader,
-// the SQL drivers and edge/abi, where the layout of the ABI is written once.
+// SQLite (for the key-value stores of a strict host) and edge/abi, where the layout
+// of the ABI is written once.
 //
 // # Guarantees
 //

@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"kith/backend/libsql"
 )
 
 // cacheDir holds compiled code for all tests of one run.
@@ -100,7 +102,7 @@ func start(t testing.TB, path, port string, change func(*Options)) *bench {
 		change(&options)
 	}
 	if options.Databases == nil {
-		options.Databases = databases(t, LibSQLConfig{PerRequest: options.StrictSpin})
+		options.Databases = databases(t, libsql.Config{PerRequest: options.StrictSpin})
 	}
 	h, err := Load(context.Background(), manifest, options)
 	require.NoError(t, err)
@@ -115,10 +117,10 @@ func start(t testing.TB, path, port string, change func(*Options)) *bench {
 }
 
 // databases is "default" on a new file, and otherwise as configured.
-func databases(t testing.TB, config LibSQLConfig) map[string]Database {
+func databases(t testing.TB, config libsql.Config) map[string]Database {
 	t.Helper()
 	config.URL, config.Timeout = "file:"+filepath.Join(t.TempDir(), "test.db"), deadline
-	d, err := OpenLibSQL(context.Background(), config)
+	d, err := libsql.Open(context.Background(), config)
 	require.NoError(t, err)
 	return map[string]Database{"default": d}
 }

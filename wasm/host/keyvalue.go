@@ -6,6 +6,8 @@ import (
 	"errors"
 	"slices"
 
+	_ "modernc.org/sqlite" // has the tables
+
 	"kith/edge/abi"
 )
 

@@ -1,14 +1,14 @@
 package host
 
 import (
-	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"kith/backend/libsql"
 )
 
 // sql has probe run a statement on "default", with a param header per param.
@@ -52,7 +52,7 @@ func TestSQLite_WritesAreRead(t *testing.T) {
 
 func TestSQLite_Errors(t *testing.T) {
 	t.Parallel()
-	b := start(t, probe(t), "1", func(o *Options) { o.Databases = databases(t, LibSQLConfig{MaxRows: 10, MaxRowBytes: 1000}) })
+	b := start(t, probe(t), "1", func(o *Options) { o.Databases = databases(t, libsql.Config{MaxRows: 10, MaxRowBytes: 1000}) })
 	const prefix = "abi: database: "
 	require.Equal(t, 200, b.sql(t, "CREATE TABLE u (k TEXT UNIQUE)").status)
 	require.Equal(t, 200, b.sql(t, "INSERT INTO u VALUES ('a')").status)
@@ -95,17 +95,6 @@ func TestSQLite_NamesAndConnections(t *testing.T) {
 	got := text(b.do(t, "POST", "/sql", "SELECT 1", "Database", "default", "Closed", "yes"))
 	require.Equal(t, answerText(500, "abi: invalid database connection"), got)
 	require.Equal(t, 200, b.sql(t, "SELECT 1").status)
-}
-
-func TestSQLite_StatementsBeyondTheCacheStillRun(t *testing.T) {
-	t.Parallel()
-	d := server(t, "file:"+filepath.Join(t.TempDir(), "a.db"))
-	for i := range maxStatements + 10 {
-		r, err := d.query(t.Context(), fmt.Appendf(nil, "SELECT %d", i), nil)
-		require.NoError(t, err)
-		require.Equal(t, []any{int64(i)}, r.values)
-	}
-	require.Len(t, d.statements, maxStatements)
 }
 
 // Of many guests that write the same key at once, one gets the row.
@@ -159,24 +148,6 @@ func TestServe_Concurrently(t *testing.T) {
 		group.Wait()
 		require.Equal(t, uint64(16), b.host.Stats().Trapped)
 	})
-}
-
-func TestClassify(t *testing.T) {
-	t.Parallel()
-	for statement, write := range map[string]bool{
-		"select 1":                             false,
-		"VALUES (1)":                           false,
-		"WITH a AS (SELECT 1) SELECT * FROM a": false,
-		"WITH a AS (SELECT 'INSERT') SELECT [DELETE] FROM a": false,
-		"WITH a AS (SELECT 1) DELETE FROM t":                 true,
-		"-- select\ninsert into t values (1)":                true,
-		"/* ; */ UPDATE t SET a = ';'":                       true,
-		"REPLACE INTO t VALUES (1);":                         true,
-	} {
-		got, err := classify(statement)
-		require.NoError(t, err, statement)
-		require.Equal(t, write, got, statement)
-	}
 }
 
 func TestReadRuntimeConfig(t *testing.T) {

@@ -100,16 +100,6 @@ func TestStrict_OwnConnections(t *testing.T) {
 	require.Equal(t, answerText(500, "abi: invalid database connection"), text(b.do(t, "POST", "/sql", "SELECT 1", "Database", "default", "Closed", "yes")))
 }
 
-// Spin knows files, and servers over HTTP.
-func TestStrict_RefusesDatabases(t *testing.T) {
-	t.Parallel()
-	for _, config := range []LibSQLConfig{{URL: "ws://127.0.0.1:1"}, {URL: "libsql://db.example"}, {URL: "http://a", Fallbacks: []string{"http://b"}}} {
-		config.PerRequest = true
-		_, err := OpenLibSQL(t.Context(), config)
-		require.ErrorContains(t, err, "with a connection for each request, as in Spin, a database is one file, or one libSQL server")
-	}
-}
-
 // The ABI of key-value stores: a strict host keeps what was set, and others have
 // no store.
 func TestKeyValue(t *testing.T) {

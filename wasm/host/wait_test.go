@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"kith/backend/testenv/manualclock"
 )
 
 // deadline bounds every wait of these tests. It is only ever spent on failure.
@@ -17,6 +15,3 @@ func eventually(t testing.TB, is func() bool, why ...any) {
 	t.Helper()
 	require.Eventually(t, is, deadline, time.Millisecond, why...)
 }
-
-// manual is a clock that its test advances.
-func manual(clk *manualclock.Clock) clock { return clock{clk.Now, clk.WithTimeout} }

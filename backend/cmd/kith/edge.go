@@ -14,6 +14,7 @@ import (
 
 	"kith"
 	"kith/backend/guess"
+	"kith/backend/libsql"
 	"kith/core"
 	"kith/core/auth"
 	"kith/wasm/host"
@@ -140,7 +141,7 @@ func (f edgeFlags) logConfig(e *env, d databaseFlags, l connectionFlags, backend
 const granted = "default"
 
 // load readies the component, on a database that its host closes.
-func (f edgeFlags) load(e *env, d *databaseFlags, trusted auth.Networks, backendURL string, fallbacks ...string) (*host.Host, *host.LibSQL, error) {
+func (f edgeFlags) load(e *env, d *databaseFlags, trusted auth.Networks, backendURL string, fallbacks ...string) (*host.Host, *libsql.Database, error) {
 	if err := f.check(backendURL); err != nil {
 		return nil, nil, err
 	}
@@ -171,13 +172,13 @@ func (f edgeFlags) load(e *env, d *databaseFlags, trusted auth.Networks, backend
 }
 
 // openDatabase opens what the component reads, and takes events in to.
-func (f edgeFlags) openDatabase(e *env, d *databaseFlags, fallbacks []string) (*host.LibSQL, error) {
+func (f edgeFlags) openDatabase(e *env, d *databaseFlags, fallbacks []string) (*libsql.Database, error) {
 	url, err := d.url()
 	if err != nil {
 		return nil, err
 	}
 	spareProcessor(url)
-	database, err := host.OpenLibSQL(e.ctx, host.LibSQLConfig{
+	database, err := libsql.Open(e.ctx, libsql.Config{
 		URL: leaveLog(url), Token: d.DatabaseToken, Fallbacks: fallbacks, PerRequest: f.StrictSpin,
 		Timeout: f.EdgeTimeout, ReadTimeout: f.ReadTimeout, Log: e.log,
 	})

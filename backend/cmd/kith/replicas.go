@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"time"
 
+	"kith/backend/libsql"
 	"kith/backend/metrics"
 	"kith/backend/store"
 	"kith/core"
-	"kith/wasm/host"
 )
 
 // replicas are the databases of an edge, to look at: its own first, then its
@@ -19,10 +19,10 @@ type replicas struct {
 	// checkKey refuses a master key that is not that of a database.
 	checkKey func(store.KeyEvidence) error
 	// reads tells which of them the edge reads from; false: there is but a file.
-	reads func() (host.Reads, bool)
+	reads func() (libsql.Reads, bool)
 }
 
-func openReplicas(database *host.LibSQL, d *databaseFlags, urls ...string) (*replicas, error) {
+func openReplicas(database *libsql.Database, d *databaseFlags, urls ...string) (*replicas, error) {
 	r := &replicas{checkKey: d.checkKey, reads: database.Reads}
 	for _, url := range urls {
 		replica, err := store.OpenReplica(url, d.DatabaseToken)

@@ -28,6 +28,7 @@ import (
 	"kith/backend/demo"
 	"kith/backend/file"
 	"kith/backend/gateway"
+	"kith/backend/libsql"
 	"kith/backend/store/sqldtest"
 	"kith/core"
 	"kith/core/wire"
@@ -248,7 +249,7 @@ func (s *stage) backendTarget(name string) transcript.Target {
 
 func (s *stage) edgeTarget(t *testing.T, strict bool) transcript.Target {
 	t.Helper()
-	database, err := host.OpenLibSQL(t.Context(), host.LibSQLConfig{URL: s.edgeDatabase, PerRequest: strict})
+	database, err := libsql.Open(t.Context(), libsql.Config{URL: s.edgeDatabase, PerRequest: strict})
 	require.NoError(t, err)
 	loaded, err := host.Load(t.Context(), "../../../spin.toml", host.Options{
 		Variables: map[string]string{"master_key": storyKey, "backend_url": s.backend},

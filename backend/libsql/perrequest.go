@@ -1,4 +1,4 @@
-package host
+package libsql
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 )
 
 // checkPerRequest refuses what Spin's configuration cannot name.
-func (c LibSQLConfig) checkPerRequest() error {
+func (c Config) checkPerRequest() error {
 	for _, scheme := range []string{"file:", "http://", "https://"} {
 		if strings.HasPrefix(c.URL, scheme) && len(c.Fallbacks) == 0 {
 			return nil
@@ -19,7 +19,7 @@ func (c LibSQLConfig) checkPerRequest() error {
 
 // ownConnection is a connection that serves one guest.
 type ownConnection struct {
-	config LibSQLConfig
+	config Config
 	limits
 	db     *sql.DB // of a file
 	server *hrana

@@ -1,4 +1,4 @@
-package host
+package libsql
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 func TestFile_WaitsForTheLock(t *testing.T) {
 	t.Parallel()
 	file := "file:" + filepath.Join(t.TempDir(), "a.db")
-	d, err := OpenLibSQL(t.Context(), unhurried(LibSQLConfig{URL: file}))
+	d, err := Open(t.Context(), unhurried(Config{URL: file}))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.Close()) })
 	write := func(ctx context.Context, text string, args ...any) error {

@@ -1,4 +1,4 @@
-package host
+package libsql
 
 import (
 	"context"
@@ -75,7 +75,7 @@ type presence struct {
 	over chan struct{}
 }
 
-func newReplicas(config LibSQLConfig) (*replicas, error) {
+func newReplicas(config Config) (*replicas, error) {
 	rs := &replicas{clock: config.clock, requestTimeout: config.Timeout, readTimeout: config.ReadTimeout}
 	rs.ended, rs.end = context.WithCancel(context.Background())
 	for _, url := range append([]string{config.URL}, config.Fallbacks...) {
@@ -88,7 +88,7 @@ func newReplicas(config LibSQLConfig) (*replicas, error) {
 	return rs, nil
 }
 
-func newReplica(url string, config LibSQLConfig) (*replica, error) {
+func newReplica(url string, config Config) (*replica, error) {
 	server, err := newHrana(url, config.Token, config.limits())
 	if err != nil {
 		return nil, err
@@ -315,7 +315,7 @@ type Reads struct {
 
 // Reads returns the counts since the database was opened; false when it is not on a
 // server.
-func (d *LibSQL) Reads() (Reads, bool) {
+func (d *Database) Reads() (Reads, bool) {
 	if d.replicas == nil {
 		return Reads{}, false
 	}

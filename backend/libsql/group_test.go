@@ -1,4 +1,4 @@
-package host
+package libsql
 
 import (
 	"context"
@@ -17,21 +17,21 @@ import (
 
 // server opens a database on a libSQL server or a file, with default
 // options but for the time that it has.
-func server(t *testing.T, url string) *LibSQL {
+func server(t *testing.T, url string) *Database {
 	t.Helper()
-	d, err := OpenLibSQL(t.Context(), unhurried(LibSQLConfig{URL: url}))
+	d, err := Open(t.Context(), unhurried(Config{URL: url}))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = d.Close() }) // the driver cannot close a connection well
 	return d
 }
 
 // unhurried is a database with more time than any answer takes.
-func unhurried(c LibSQLConfig) LibSQLConfig {
+func unhurried(c Config) Config {
 	c.Timeout, c.ReadTimeout = 2*deadline, deadline
 	return c
 }
 
-func (d *LibSQL) mustQuery(t *testing.T, text string, args ...any) *result {
+func (d *Database) mustQuery(t *testing.T, text string, args ...any) *result {
 	t.Helper()
 	r, err := d.query(t.Context(), []byte(text), args)
 	require.NoError(t, err)

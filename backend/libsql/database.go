@@ -1,4 +1,4 @@
-package host
+package libsql
 
 import (
 	"context"
@@ -12,14 +12,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tursodatabase/libsql-client-go/libsql"
-	"modernc.org/sqlite" // libsql opens file: URLs with it
+	turso "github.com/tursodatabase/libsql-client-go/libsql"
+	"modernc.org/sqlite" // turso opens file: URLs with it
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// LibSQLConfig says which database OpenLibSQL opens. The zero value of every field
+// Config says which database Open opens. The zero value of every field
 // but URL means its default.
-type LibSQLConfig struct {
+type Config struct {
 	// URL is file:PATH for an embedded database, which is created if it is not
 	// there, or ws://, wss://, http://, https:// or libsql:// for a server.
 	URL string
@@ -49,7 +49,15 @@ type LibSQLConfig struct {
 	clock clock
 }
 
-func (c LibSQLConfig) withDefaults() LibSQLConfig {
+const mib = 1 << 20
+
+func orDefault[T int | time.Duration](v *T, d T) {
+	if *v <= 0 {
+		*v = d
+	}
+}
+
+func (c Config) withDefaults() Config {
 	orDefault(&c.Timeout, 10*time.Second)
 	orDefault(&c.ReadTimeout, 1200*time.Millisecond)
 	orDefault(&c.MaxRows, 10_000)
@@ -63,19 +71,19 @@ func (c LibSQLConfig) withDefaults() LibSQLConfig {
 	return c
 }
 
-func (c LibSQLConfig) limits() limits { return limits{c.MaxRows, c.MaxRowBytes} }
+func (c Config) limits() limits { return limits{c.MaxRows, c.MaxRowBytes} }
 
 // onFile reports whether the database is a file.
-func (c LibSQLConfig) onFile() bool { return strings.HasPrefix(c.URL, "file:") }
+func (c Config) onFile() bool { return strings.HasPrefix(c.URL, "file:") }
 
-// LibSQL runs the statements of all guests on one database. Make it with
-// OpenLibSQL; it is safe for concurrent use.
+// Database runs the statements of all guests on one database. Make it with
+// Open; it is safe for concurrent use.
 //
 // One connection writes, so that writers stand in a queue and not in each other's
 // way; see group. The readers of a file are not allowed to write at all. A server
 // is read from as long as it answers; see replicas.
-type LibSQL struct {
-	config   LibSQLConfig
+type Database struct {
+	config   Config
 	read     *sql.DB   // of a file
 	replicas *replicas // of a server, in place of read
 	write    *group
@@ -107,11 +115,11 @@ const maxStatements = 256
 // is not sent again; few restarts take less.
 const writerIdle = 2 * time.Second
 
-// OpenLibSQL opens a database. It fails if a file cannot be opened; a server need
+// Open opens a database. It fails if a file cannot be opened; a server need
 // not answer yet.
-func OpenLibSQL(ctx context.Context, config LibSQLConfig) (*LibSQL, error) {
+func Open(ctx context.Context, config Config) (*Database, error) {
 	config = config.withDefaults()
-	d := &LibSQL{config: config, limits: config.limits(), statements: make(map[string]*statement), atWork: newAtWork()}
+	d := &Database{config: config, limits: config.limits(), statements: make(map[string]*statement), atWork: newAtWork()}
 	for _, url := range append([]string{config.URL}, config.Fallbacks...) {
 		if len(config.Fallbacks) > 0 && strings.HasPrefix(url, "file:") {
 			return nil, errors.New("a file neither has fallbacks nor is one")
@@ -136,7 +144,7 @@ func OpenLibSQL(ctx context.Context, config LibSQLConfig) (*LibSQL, error) {
 // commits, which is done for several at once.
 var filePragmas = []string{"journal_mode(WAL)", "synchronous(NORMAL)"}
 
-func (d *LibSQL) openFile(ctx context.Context) error {
+func (d *Database) openFile(ctx context.Context) error {
 	d.file = true
 	file, timeout := d.config.URL, d.config.Timeout
 	if strings.Contains(file, ":memory:") || strings.Contains(file, "mode=memory") {
@@ -167,7 +175,7 @@ func filePool(file string, connections int, pragmas ...string) (*sql.DB, error) 
 		file += separator + "_pragma=" + url.QueryEscape(p)
 		separator = "&"
 	}
-	connector, err := libsql.NewConnector(file)
+	connector, err := turso.NewConnector(file)
 	if err != nil {
 		return nil, err
 	}
@@ -179,13 +187,22 @@ func filePool(file string, connections int, pragmas ...string) (*sql.DB, error) 
 }
 
 // Begin says that a request begins, or goes on, that may write next.
-func (d *LibSQL) Begin() { d.atWork.begin() }
+func (d *Database) Begin() { d.atWork.begin() }
 
 // End says that one ended, or waits for something else than the database.
-func (d *LibSQL) End() { d.atWork.end() }
+func (d *Database) End() { d.atWork.end() }
 
-// Connect implements Database.
-func (d *LibSQL) Connect() Connection {
+// Connection is what one guest runs its statements on. It is an alias, as the method
+// of an interface elsewhere returns it.
+type Connection = interface {
+	Query(ctx context.Context, text []byte, args []any) (columns []string, values []any, err error)
+	// Writes reports whether a statement may write.
+	Writes(ctx context.Context, text []byte) (bool, error)
+	Close() error
+}
+
+// Connect makes a connection for one guest: that of all, or one of its own.
+func (d *Database) Connect() Connection {
 	if d.config.PerRequest {
 		return &ownConnection{config: d.config, limits: d.limits}
 	}
@@ -193,13 +210,13 @@ func (d *LibSQL) Connect() Connection {
 }
 
 // shared is the connection of all guests.
-type shared struct{ *LibSQL }
+type shared struct{ *Database }
 
 // Close has nothing to do: the connections of the database serve all guests.
 func (shared) Close() error { return nil }
 
 // Close waits for the statements that run, and closes all connections.
-func (d *LibSQL) Close() error {
+func (d *Database) Close() error {
 	var errs []error
 	if d.write != nil {
 		errs = append(errs, d.write.close())
@@ -212,7 +229,7 @@ func (d *LibSQL) Close() error {
 
 // statement returns the statement of a text, prepared if it can be kept. The
 // text is not kept.
-func (d *LibSQL) statement(ctx context.Context, text []byte) (*statement, error) {
+func (d *Database) statement(ctx context.Context, text []byte) (*statement, error) {
 	d.mu.RLock()
 	s, ok := d.statements[string(text)]
 	d.mu.RUnlock()
@@ -228,7 +245,7 @@ func (d *LibSQL) statement(ctx context.Context, text []byte) (*statement, error)
 }
 
 // Writes reports whether a statement may write.
-func (d *LibSQL) Writes(ctx context.Context, text []byte) (bool, error) {
+func (d *Database) Writes(ctx context.Context, text []byte) (bool, error) {
 	s, err := d.statement(ctx, text)
 	if err != nil {
 		return false, err
@@ -236,7 +253,7 @@ func (d *LibSQL) Writes(ctx context.Context, text []byte) (bool, error) {
 	return s.write, nil
 }
 
-func (d *LibSQL) keep(ctx context.Context, s *statement) (*statement, error) {
+func (d *Database) keep(ctx context.Context, s *statement) (*statement, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if kept, ok := d.statements[s.text]; ok {
@@ -258,7 +275,7 @@ func (d *LibSQL) keep(ctx context.Context, s *statement) (*statement, error) {
 // fullError is that the disk of a database is full.
 type fullError struct{ error }
 
-// Full tells the Host that it is.
+// Full says that it is.
 func (fullError) Full() bool { return true }
 
 func (e fullError) Unwrap() error { return e.error }
@@ -288,7 +305,7 @@ type result struct {
 
 // Query runs a statement and reads its whole result, so that no connection waits
 // for a guest.
-func (d *LibSQL) Query(ctx context.Context, text []byte, args []any) (columns []string, values []any, err error) {
+func (d *Database) Query(ctx context.Context, text []byte, args []any) (columns []string, values []any, err error) {
 	r, err := d.query(ctx, text, args)
 	if err != nil {
 		return nil, nil, sayFull(err)
@@ -296,7 +313,7 @@ func (d *LibSQL) Query(ctx context.Context, text []byte, args []any) (columns []
 	return r.columns, r.values, nil
 }
 
-func (d *LibSQL) query(ctx context.Context, text []byte, args []any) (*result, error) {
+func (d *Database) query(ctx context.Context, text []byte, args []any) (*result, error) {
 	s, err := d.statement(ctx, text)
 	if err != nil {
 		return nil, err

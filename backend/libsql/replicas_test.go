@@ -1,4 +1,4 @@
-package host
+package libsql
 
 import (
 	"database/sql"
@@ -19,10 +19,10 @@ import (
 
 // withFallback opens a database on the first of two replicas, with the second as
 // its fallback. Its time is that of the clock.
-func withFallback(t *testing.T, c *sqldtest.Cluster, scheme string, clk *manualclock.Clock) *LibSQL {
+func withFallback(t *testing.T, c *sqldtest.Cluster, scheme string, clk *manualclock.Clock) *Database {
 	t.Helper()
 	url := func(r *sqldtest.Replica) string { return strings.Replace(r.URL(), "ws", scheme, 1) }
-	d, err := OpenLibSQL(t.Context(), LibSQLConfig{URL: url(c.Replicas[0]), Fallbacks: []string{url(c.Replicas[1])}, clock: manual(clk)})
+	d, err := Open(t.Context(), Config{URL: url(c.Replicas[0]), Fallbacks: []string{url(c.Replicas[1])}, clock: manual(clk)})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = d.Close() })
 	return d
@@ -41,7 +41,7 @@ func twoReplicas(t *testing.T) *sqldtest.Cluster {
 
 // answered are the reads that each server has answered, and at the end those
 // that none did.
-func (d *LibSQL) answered() (n []uint64) {
+func (d *Database) answered() (n []uint64) {
 	for _, r := range d.replicas.all {
 		n = append(n, r.reads.Load())
 	}
@@ -50,7 +50,7 @@ func (d *LibSQL) answered() (n []uint64) {
 
 // awaitOwn reads until the database's own server answers again, which a probe is
 // to find out.
-func (d *LibSQL) awaitOwn(t *testing.T, clk *manualclock.Clock) {
+func (d *Database) awaitOwn(t *testing.T, clk *manualclock.Clock) {
 	t.Helper()
 	eventually(t, func() bool {
 		if clk.Running(probePause) > 0 {
@@ -108,7 +108,7 @@ func TestReplicas_ReadsGoToTheFallback(t *testing.T) {
 
 // readAtOnce has several read the row of t. The function that it returns waits
 // until they have.
-func (d *LibSQL) readAtOnce(t *testing.T, readers int) (wait func()) {
+func (d *Database) readAtOnce(t *testing.T, readers int) (wait func()) {
 	t.Helper()
 	var done sync.WaitGroup
 	for range readers {
@@ -162,7 +162,7 @@ func TestReplicas_AllAway(t *testing.T) {
 }
 
 // start begins a statement, and returns where its error will be.
-func (d *LibSQL) start(t *testing.T, text string) (ended chan error) {
+func (d *Database) start(t *testing.T, text string) (ended chan error) {
 	ended = make(chan error, 1)
 	go func() {
 		_, err := d.query(t.Context(), []byte(text), nil)
@@ -229,7 +229,7 @@ func TestReplicas_WriteInFlightIsNotRepeated(t *testing.T) {
 }
 
 // sent tells of each message that went out to the database's own server over HTTP.
-func (d *LibSQL) sent() chan struct{} {
+func (d *Database) sent() chan struct{} {
 	client := d.replicas.all[0].server.client
 	told := tellingTransport{client.Transport.(*http.Transport), make(chan struct{}, 1000)}
 	client.Transport = told
@@ -267,11 +267,11 @@ func lock(t *testing.T, url string) (free func()) {
 // A file is no server: it has no fallbacks, and is none.
 func TestReplicas_FileHasNone(t *testing.T) {
 	t.Parallel()
-	for _, config := range []LibSQLConfig{
+	for _, config := range []Config{
 		{URL: "file:" + t.TempDir() + "/a.db", Fallbacks: []string{"ws://127.0.0.1:1"}},
 		{URL: "ws://127.0.0.1:1", Fallbacks: []string{"file:" + t.TempDir() + "/a.db"}},
 	} {
-		_, err := OpenLibSQL(t.Context(), config)
+		_, err := Open(t.Context(), config)
 		require.ErrorContains(t, err, "a file neither has fallbacks nor is one")
 	}
 }

@@ -1,4 +1,4 @@
-package host
+package libsql
 
 import (
 	"fmt"
@@ -31,7 +31,7 @@ func TestReader_EachStandsByItself(t *testing.T) {
 		t.Run(scheme, func(t *testing.T) {
 			t.Parallel()
 			url := strings.Replace(cluster.ReplicaURL(), "ws", scheme, 1)
-			d, err := OpenLibSQL(t.Context(), unhurried(LibSQLConfig{URL: url, MaxRows: 10, MaxRowBytes: 10_000}))
+			d, err := Open(t.Context(), unhurried(Config{URL: url, MaxRows: 10, MaxRowBytes: 10_000}))
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = d.Close() })
 			const n = 200
@@ -93,7 +93,7 @@ func TestReader_Token(t *testing.T) {
 	for _, scheme := range []string{"ws", "http"} {
 		url := strings.Replace(cluster.ReplicaURL(), "ws", scheme, 1)
 		for _, token := range []string{cluster.Token(), "", "wrong"} {
-			d, err := OpenLibSQL(t.Context(), unhurried(LibSQLConfig{URL: url, Token: token}))
+			d, err := Open(t.Context(), unhurried(Config{URL: url, Token: token}))
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = d.Close() })
 			_, err = d.query(t.Context(), []byte("SELECT 1"), nil)
@@ -113,7 +113,7 @@ func TestReplicas_URL(t *testing.T) {
 		"ftp://a.example":              "want libsql, wss, ws, https or http",
 		"ws://a.example?authToken=abc": "has no parameters",
 	} {
-		_, err := OpenLibSQL(t.Context(), LibSQLConfig{URL: url})
+		_, err := Open(t.Context(), Config{URL: url})
 		require.ErrorContains(t, err, wrong)
 	}
 }

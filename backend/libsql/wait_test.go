@@ -1,0 +1,22 @@
+package libsql
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/testenv/manualclock"
+)
+
+// deadline bounds every wait of these tests. It is only ever spent on failure.
+const deadline = 2 * time.Minute
+
+// eventually waits for a condition.
+func eventually(t testing.TB, is func() bool, why ...any) {
+	t.Helper()
+	require.Eventually(t, is, deadline, time.Millisecond, why...)
+}
+
+// manual is a clock that its test advances.
+func manual(clk *manualclock.Clock) clock { return clock{clk.Now, clk.WithTimeout} }
