@@ -75,7 +75,7 @@ var (
 	// Every layer above the store links it, the wire by way of it, and the files
 	// of jobs.
 	backendModules = slices.Concat(storeModules, sheets)
-	files          = []string{"kith/backend/file", "kith/backend/xlsx", "kith/backend/store/flush", "kith/backend/store/turn", "kith/backend/store/connect"}
+	files          = []string{"kith/backend/file", "kith/backend/xlsx", "kith/backend/libsql"}
 
 	// buckets are the client of buckets, and what it brings.
 	buckets = []string{"github.com/minio/...", "github.com/cespare/xxhash/v2", "github.com/dustin/go-humanize", "github.com/go-ini/ini",
@@ -124,16 +124,10 @@ var walls = []wall{
 	{pkg: "kith/edge/abi", std: []string{"unsafe", "runtime"}, kith: []string{"kith/edge/abi"},
 		why: "it is the contract with the host, which imports it, and the only unsafe code"},
 
-	{pkg: "kith/backend/store/flush", kith: []string{"kith/backend/store/flush"}, tests: slices.Concat(driver, []string{"kith/backend/store/sqldtest"}),
-		why: "it knows a file; what was committed to it is others' business"},
-	{pkg: "kith/backend/store/turn", kith: []string{"kith/backend/store/turn", "kith/backend/store/flush"}, tests: []string{"kith/backend/store/sqldtest"},
-		why: "it knows a file beside another; who waits, and what for, is others' business"},
-	{pkg: "kith/backend/store/connect", kith: []string{"kith/backend/store/connect"}, modules: libsql,
-		why: "it connects; what is asked over the connection is others' business"},
-	{pkg: "kith/backend/libsql", kith: []string{"kith/backend/libsql", "kith/backend/store/flush", "kith/backend/store/turn"}, modules: libsql,
+	{pkg: "kith/backend/libsql", kith: []string{"kith/backend/libsql"}, modules: libsql,
 		tests: []string{"kith/backend/store/sqldtest", "kith/backend/testenv/manualclock"},
 		why:   "it speaks to databases; what they are asked, and by whom, is others' business"},
-	{pkg: "kith/backend/store", not: []string{"net/http"}, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/store/flush", "kith/backend/store/turn", "kith/backend/store/connect"}, modules: storeModules,
+	{pkg: "kith/backend/store", not: []string{"net/http"}, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql"}, modules: storeModules,
 		tests: backendTest, why: "it remembers; it neither decides nor speaks HTTP"},
 	{pkg: "kith/backend/testenv", not: []string{"net/http"}, kith: []string{"kith/backend/testenv"},
 		why: "it finds files of the checkout for tests of every layer"},
@@ -141,7 +135,7 @@ var walls = []wall{
 		why: "it is time for tests of every layer"},
 	{pkg: "kith/backend/store/sqldtest", kith: []string{"kith/backend/store/sqldtest", "kith/backend/testenv"}, tests: driver,
 		why: "tests of every layer use it"},
-	{pkg: "kith/backend/store/storetest", kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/store/flush", "kith/backend/store/turn", "kith/backend/store/connect", "kith/backend/store/storetest"},
+	{pkg: "kith/backend/store/storetest", kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql", "kith/backend/store/storetest"},
 		modules: storeModules, why: "tests of every layer use it"},
 	{pkg: "kith/backend/file", not: []string{"net/http"}, kith: []string{"kith/core", "kith/backend/file"},
 		tests: []string{"kith/backend/file/filetest"}, why: "it keeps bytes; whose they are is the store's to know"},
@@ -179,7 +173,7 @@ var walls = []wall{
 		modules: backendModules, tests: backendTest,
 		why: "it carries out what is written; it is not called over HTTP"},
 	{pkg: "kith/backend/backup", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
-		kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/store/flush", "kith/backend/store/turn", "kith/backend/store/connect", "kith/backend/file", "kith/backend/backup"}, modules: storeModules,
+		kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql", "kith/backend/file", "kith/backend/backup"}, modules: storeModules,
 		tests: slices.Concat(backendTest, []string{"kith/backend/app"}),
 		why:   "it copies what is there, whatever it means"},
 	{pkg: "kith/backend/sftp", not: slices.Concat([]string{"database/sql", "net/http"}, driver),
@@ -223,7 +217,7 @@ var walls = []wall{
 	{pkg: "kith/wasm/e2e", kith: []string{"kith/wasm/bodies", "kith/wasm/e2e", "kith/wasm/host", "kith/edge/abi"}, modules: []string{"github.com/tetratelabs/wazero/..."},
 		tests: []string{"kith/wasm/host", "kith/wasm/e2e/attack", "kith/wasm/transcript", "kith/backend/testenv", "kith/backend/libsql", "kith/backend/store/sqldtest", "kith/backend/file/bucket/s3test", "kith/backend/client", "kith/core", "kith/core/job", "github.com/tetratelabs/wazero/...",
 			// The yardstick of the component: its handlers, compiled natively.
-			"kith/edge/serve", "kith/backend/store/flush", "kith/backend/store/turn",
+			"kith/edge/serve",
 			// To walk the table of roles.
 			"kith/core/auth",
 			// To walk the fields of the schema.

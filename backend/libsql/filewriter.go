@@ -9,17 +9,14 @@ import (
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
-
-	"kith/backend/store/flush"
-	"kith/backend/store/turn"
 )
 
 // fileWriter writes to a file, on the one connection of the process that does.
 type fileWriter struct {
 	pool *sql.DB
 	conn *sql.Conn
-	log  *flush.Log
-	turn *turn.File
+	log  *Log
+	turn *Turn
 	limits
 	most     time.Duration
 	prepared map[string]*sql.Stmt
@@ -28,10 +25,10 @@ type fileWriter struct {
 func openFileWriter(ctx context.Context, file string, l limits, timeout time.Duration) (*fileWriter, error) {
 	w := &fileWriter{limits: l, most: timeout, prepared: make(map[string]*sql.Stmt)}
 	var err error
-	if w.log, err = flush.New(file); err != nil {
+	if w.log, err = NewLog(file); err != nil {
 		return nil, err
 	}
-	if w.turn, err = turn.New(file); err != nil {
+	if w.turn, err = NewTurn(file); err != nil {
 		return nil, err
 	}
 	if w.pool, err = filePool(file, 1, append([]string{"busy_timeout(0)"}, filePragmas...)...); err != nil {

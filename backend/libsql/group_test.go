@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store/sqldtest"
-	"kith/backend/store/turn"
 )
 
 // server opens a database on a libSQL server or a file, with default
@@ -111,7 +110,7 @@ func TestGroup_IsSeenWaiting(t *testing.T) {
 	w, err := openFileWriter(t.Context(), file, limits{10, mib}, 2*deadline)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, w.close()) })
-	seen, err := turn.New(file)
+	seen, err := NewTurn(file)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, seen.Close()) })
 	other, err := filePool(file, 1)

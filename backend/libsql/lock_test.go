@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"kith/backend/store/turn"
 )
 
 // A writer waits while another process has the lock of a file, as an import does,
@@ -35,7 +33,7 @@ func TestFile_WaitsForTheLock(t *testing.T) {
 		require.NoError(t, err)
 	}
 	const insert = `INSERT INTO n VALUES (?)`
-	seen, err := turn.New(file)
+	seen, err := NewTurn(file)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, seen.Close()) })
 	run(`BEGIN IMMEDIATE`)

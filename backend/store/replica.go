@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"kith/backend/store/connect"
+	"kith/backend/libsql"
 	"kith/core"
 )
 
@@ -20,7 +20,7 @@ func OpenReplica(url, token string) (*Replica, error) {
 	if strings.HasPrefix(url, "file:") {
 		url += separator(url) + "_pragma=query_only(1)&_pragma=busy_timeout(5000)"
 	}
-	connector, err := connect.New(url, token)
+	connector, err := libsql.NewConnector(url, token)
 	if err != nil {
 		return nil, fmt.Errorf("store: open replica: %w", err)
 	}

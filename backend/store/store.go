@@ -17,8 +17,7 @@ import (
 
 	_ "modernc.org/sqlite" // libsql-client-go opens file: URLs with it
 
-	"kith/backend/store/connect"
-	"kith/backend/store/flush"
+	"kith/backend/libsql"
 	"kith/core"
 )
 
@@ -29,14 +28,14 @@ type Primary struct {
 	write *sql.DB
 	read  *sql.DB
 	// connectors make the connections of write and read.
-	connectors [2]*connect.Connector
+	connectors [2]*libsql.Connector
 	// beginTimeout bounds how long a transaction may take to begin, and retryTime is
 	// for how long one is run again though it was tried maxTries times.
 	beginTimeout, retryTime time.Duration
 	// embedded is true for a file.
 	embedded bool
 	// log is that of a file; nil for a server, which answers for itself.
-	log *flush.Log
+	log *libsql.Log
 }
 
 // maxWriters is how many connections write to a server. It lets waiters in in no
@@ -75,18 +74,18 @@ func Open(url, token string) (*Primary, error) {
 			"&_pragma=busy_timeout(10000)&_pragma=foreign_keys(ON)"
 		forWriter = writerPragmas
 	}
-	write, err := connect.New(url+forWriter, token)
+	write, err := libsql.NewConnector(url+forWriter, token)
 	if err != nil {
 		return nil, fmt.Errorf("store: open: %w", err)
 	}
-	read, err := connect.New(url, token)
+	read, err := libsql.NewConnector(url, token)
 	if err != nil {
 		return nil, fmt.Errorf("store: open: %w", err)
 	}
-	p := &Primary{connectors: [2]*connect.Connector{write, read}, beginTimeout: beginTimeout, embedded: embedded}
+	p := &Primary{connectors: [2]*libsql.Connector{write, read}, beginTimeout: beginTimeout, embedded: embedded}
 	if embedded {
 		p.write, p.read = sql.OpenDB(preparing{write, p}), sql.OpenDB(preparing{read, p})
-		if p.log, err = flush.New(url); err != nil {
+		if p.log, err = libsql.NewLog(url); err != nil {
 			return nil, fmt.Errorf("store: open: %w", err)
 		}
 	} else {

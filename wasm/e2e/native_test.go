@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/tursodatabase/libsql-client-go/libsql"
+	turso "github.com/tursodatabase/libsql-client-go/libsql"
 
-	"kith/backend/store/flush"
+	"kith/backend/libsql"
 	"kith/core"
 	"kith/edge/abi"
 	"kith/edge/serve"
@@ -31,7 +31,7 @@ func (s *site) native(b testing.TB) *httptest.Server {
 	key, err := os.ReadFile(filepath.Join(s.data, "master.key"))
 	require.NoError(b, err)
 	url := "file:" + filepath.Join(s.data, "kith.db")
-	log, err := flush.New(url)
+	log, err := libsql.NewLog(url)
 	require.NoError(b, err)
 	f := &nativeFile{write: nativePool(b, url, 1), read: nativePool(b, url+"&_pragma=query_only(1)", 4), log: log}
 	abi.Native.Execute, abi.Native.Random = f.execute, func(p []byte) { _, _ = rand.Read(p) }
@@ -50,7 +50,7 @@ func (s *site) native(b testing.TB) *httptest.Server {
 func nativePool(b testing.TB, url string, connections int) *sql.DB {
 	b.Helper()
 	url = strings.Replace(url, "kith.db", "kith.db?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)", 1)
-	connector, err := libsql.NewConnector(url)
+	connector, err := turso.NewConnector(url)
 	require.NoError(b, err)
 	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(connections)
@@ -62,7 +62,7 @@ func nativePool(b testing.TB, url string, connections int) *sql.DB {
 // nativeFile is a database file, with its statements prepared.
 type nativeFile struct {
 	write, read *sql.DB
-	log         *flush.Log
+	log         *libsql.Log
 	prepared    sync.Map
 }
 

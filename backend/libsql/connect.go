@@ -1,9 +1,4 @@
-// Package connect connects to libSQL databases within the time that a caller has.
-//
-// The driver gives a connection two minutes to come about, whatever the caller's
-// context says, so that a server that takes connections and answers nothing holds
-// up everybody who asks it; and it panics when a server refuses a stream.
-package connect
+package libsql
 
 import (
 	"context"
@@ -16,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tursodatabase/libsql-client-go/libsql"
+	turso "github.com/tursodatabase/libsql-client-go/libsql"
 )
 
 // ErrNoConnection is that a connection did not come about: nothing was asked.
@@ -25,7 +20,11 @@ var ErrNoConnection = errors.New("no connection")
 // defaultTimeout is the Timeout of a new Connector to a server.
 const defaultTimeout = 5 * time.Second
 
-// Connector makes connections to a database. Make it with New.
+// Connector makes connections to a database. Make it with NewConnector.
+//
+// The driver gives a connection two minutes to come about, whatever the caller's
+// context says, so that a server that takes connections and answers nothing holds
+// up everybody who asks it; and it panics when a server refuses a stream.
 type Connector struct {
 	driver.Connector
 	// Timeout bounds a connection that nobody waits for: a pool opens such ones. It
@@ -35,20 +34,20 @@ type Connector struct {
 	Timeout time.Duration
 }
 
-// New returns a Connector to the database at url, as libsql.NewConnector does. The
+// NewConnector returns a Connector to the database at url, as the driver's does. The
 // token may be empty. A file is made if there is none; it and its log are for their
 // owner only.
-func New(url, token string) (*Connector, error) {
+func NewConnector(url, token string) (*Connector, error) {
 	if strings.HasPrefix(url, "file:") {
 		if err := keepPrivate(url); err != nil {
 			return nil, err
 		}
 	}
-	var options []libsql.Option
+	var options []turso.Option
 	if token != "" {
-		options = append(options, libsql.WithAuthToken(token))
+		options = append(options, turso.WithAuthToken(token))
 	}
-	inner, err := libsql.NewConnector(url, options...)
+	inner, err := turso.NewConnector(url, options...)
 	if err != nil {
 		return nil, err
 	}

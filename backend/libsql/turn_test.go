@@ -1,4 +1,4 @@
-package turn
+package libsql
 
 import (
 	"os/exec"
@@ -11,18 +11,18 @@ import (
 	"kith/backend/store/sqldtest"
 )
 
-func open(t *testing.T, url string) *File {
+func openTurn(t *testing.T, url string) *Turn {
 	t.Helper()
-	f, err := New(url)
+	f, err := NewTurn(url)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, f.Close()) })
 	return f
 }
 
-func TestWanted_WhileOthersWait(t *testing.T) {
+func TestTurn_WhileOthersWait(t *testing.T) {
 	t.Parallel()
 	url := "file:" + filepath.Join(t.TempDir(), "a%20b.db") + "?mode=rwc"
-	importer, edge, second := open(t, url), open(t, url), open(t, url)
+	importer, edge, second := openTurn(t, url), openTurn(t, url), openTurn(t, url)
 	require.NoFileExists(t, importer.path)
 	require.NoError(t, edge.Done(), "which did not wait")
 	require.False(t, importer.Wanted())
@@ -43,9 +43,9 @@ func TestWanted_WhileOthersWait(t *testing.T) {
 }
 
 // Who dies waits no more.
-func TestWanted_DeadProcess(t *testing.T) {
+func TestTurn_DeadProcess(t *testing.T) {
 	t.Parallel()
-	f := open(t, "file:"+filepath.Join(t.TempDir(), "kith.db"))
+	f := openTurn(t, "file:"+filepath.Join(t.TempDir(), "kith.db"))
 	require.False(t, f.Wanted())
 	waiting := exec.Command("flock", "--no-fork", "--shared", f.path, "sleep", "600")
 	require.NoError(t, waiting.Start())
@@ -55,9 +55,9 @@ func TestWanted_DeadProcess(t *testing.T) {
 	require.Eventually(t, func() bool { return !f.Wanted() }, sqldtest.Deadline, time.Millisecond)
 }
 
-func TestWanted_NobodyCanTell(t *testing.T) {
+func TestTurn_NobodyCanTell(t *testing.T) {
 	t.Parallel()
-	f := open(t, "file:"+filepath.Join(t.TempDir(), "missing", "kith.db"))
+	f := openTurn(t, "file:"+filepath.Join(t.TempDir(), "missing", "kith.db"))
 	require.True(t, f.Wanted())
 	require.Error(t, f.Wait())
 }

@@ -1,45 +1,42 @@
-// Package turn lets whoever has the write lock of an SQLite file for long see that
-// others wait for it.
-//
-// SQLite tells nobody: who waits can only ask again and again, and comes too late
-// when the lock is left alone for a moment. Here who waits holds a lock of its own
-// meanwhile, on a file beside the database, which everybody can hold at once and the
-// system takes back from a process that dies.
-package turn
+package libsql
 
 import (
 	"errors"
 	"fmt"
 	"os"
 	"sync"
-
-	"kith/backend/store/flush"
 )
 
-// File is where those who wait for one SQLite file can be seen. It is for one of them,
-// or for one who looks; its methods may be called by several goroutines.
-type File struct {
+// Turn is where those who wait for one SQLite file can be seen by whoever has its
+// write lock for long. It is for one of them, or for one who looks; its methods may be
+// called by several goroutines.
+//
+// SQLite tells nobody: who waits can only ask again and again, and comes too late
+// when the lock is left alone for a moment. Here who waits holds a lock of its own
+// meanwhile, on a file beside the database, which everybody can hold at once and the
+// system takes back from a process that dies.
+type Turn struct {
 	path string
 
 	mu   sync.Mutex
 	file *os.File
-	// waiting is true while this File waits, so that who has no need to asks nothing
+	// waiting is true while this Turn waits, so that who has no need to asks nothing
 	// of the system.
 	waiting bool
 }
 
-// New returns the file for the database at a URL: "file:PATH", parameters are not
+// NewTurn returns the Turn of the database at a URL: "file:PATH", parameters are not
 // regarded. Nothing is opened before it is needed.
-func New(databaseURL string) (*File, error) {
-	path, err := flush.Path(databaseURL)
+func NewTurn(databaseURL string) (*Turn, error) {
+	path, err := filePath(databaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("turn: %w", err)
 	}
-	return &File{path: path + "-turn"}, nil
+	return &Turn{path: path + "-turn"}, nil
 }
 
 // Wait says that somebody waits, until Done. An error means that nobody sees it.
-func (f *File) Wait() error {
+func (f *Turn) Wait() error {
 	return f.do(func(file *os.File) error {
 		if f.waiting {
 			return nil
@@ -51,7 +48,7 @@ func (f *File) Wait() error {
 }
 
 // Done says that what was waited for is done.
-func (f *File) Done() error {
+func (f *Turn) Done() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.waiting {
@@ -61,9 +58,9 @@ func (f *File) Done() error {
 	return wrap(unlock(f.file))
 }
 
-// Wanted reports whether somebody waits, other than by this File; true also when
+// Wanted reports whether somebody waits, other than by this Turn; true also when
 // nobody can tell.
-func (f *File) Wanted() bool {
+func (f *Turn) Wanted() bool {
 	nobody := false
 	err := f.do(func(file *os.File) (err error) {
 		nobody, err = lookLock(file)
@@ -72,7 +69,7 @@ func (f *File) Wanted() bool {
 	return err != nil || !nobody
 }
 
-func (f *File) do(lock func(*os.File) error) (err error) {
+func (f *Turn) do(lock func(*os.File) error) (err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.file == nil {
@@ -92,7 +89,7 @@ func wrap(err error) error {
 }
 
 // Close lets the file go, and ends waiting.
-func (f *File) Close() error {
+func (f *Turn) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.file == nil {

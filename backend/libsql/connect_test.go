@@ -1,4 +1,4 @@
-package connect
+package libsql
 
 import (
 	"context"
@@ -16,9 +16,9 @@ import (
 	_ "modernc.org/sqlite" // libsql-client-go opens file: URLs with it
 )
 
-func open(t *testing.T, url string) *sql.DB {
+func connectTo(t *testing.T, url string) *sql.DB {
 	t.Helper()
-	c, err := New(url, "")
+	c, err := NewConnector(url, "")
 	require.NoError(t, err)
 	db := sql.OpenDB(c)
 	t.Cleanup(func() { _ = db.Close() })
@@ -32,7 +32,7 @@ func TestConnector_ServerThatAnswersNothing(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer silent.Close()
-	db := open(t, "ws://"+silent.Addr().String())
+	db := connectTo(t, "ws://"+silent.Addr().String())
 	for range 3 {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		err = db.PingContext(ctx)
@@ -99,11 +99,11 @@ func TestConnector_ServerThatRefusesAStream(t *testing.T) {
 }
 
 // A database and its log are for their owner only, also one that was there before.
-func TestNew_FilesArePrivate(t *testing.T) {
+func TestNewConnector_FilesArePrivate(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a b.db")
 	for _, first := range []bool{true, false} {
-		c, err := New("file:"+strings.ReplaceAll(path, " ", "%20")+"?_pragma=journal_mode(WAL)", "")
+		c, err := NewConnector("file:"+strings.ReplaceAll(path, " ", "%20")+"?_pragma=journal_mode(WAL)", "")
 		require.NoError(t, err)
 		db := sql.OpenDB(c)
 		_, err = db.Exec(`CREATE TABLE IF NOT EXISTS t (x); INSERT INTO t VALUES (1)`)

@@ -1,12 +1,4 @@
-// Package flush lets those who commit to an SQLite file wait until what they
-// committed survives a power cut, many of them with one flush of the disk.
-//
-// SQLite can flush at every commit (synchronous=FULL), but it does so while it
-// holds the write lock, so that commits wait for each other's flushes. With
-// synchronous=NORMAL in WAL mode it flushes before and after a checkpoint only;
-// until then the commit stands in the write-ahead log, and needs no more than
-// that file to be flushed.
-package flush
+package libsql
 
 import (
 	"errors"
@@ -19,7 +11,15 @@ import (
 	"sync"
 )
 
-// Log is the write-ahead log of one SQLite file. It is safe for concurrent use.
+// Log is the write-ahead log of one SQLite file, for those who wait until what they
+// committed survives a power cut, many of them with one flush of the disk. It is
+// safe for concurrent use.
+//
+// SQLite can flush at every commit (synchronous=FULL), but it does so while it
+// holds the write lock, so that commits wait for each other's flushes. With
+// synchronous=NORMAL in WAL mode it flushes before and after a checkpoint only;
+// until then the commit stands in the write-ahead log, and needs no more than
+// that file to be flushed.
 type Log struct {
 	path string
 	sync func(*os.File) error
@@ -40,18 +40,18 @@ type round struct {
 	err  error
 }
 
-// New returns the log of the database at a URL: "file:PATH", parameters are not
+// NewLog returns the log of the database at a URL: "file:PATH", parameters are not
 // regarded. Nothing is opened before it is needed.
-func New(databaseURL string) (*Log, error) {
-	path, err := Path(databaseURL)
+func NewLog(databaseURL string) (*Log, error) {
+	path, err := filePath(databaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("flush: %w", err)
 	}
 	return &Log{path: path + "-wal", sync: syncFile}, nil
 }
 
-// Path is where the database at a URL is: "file:PATH", parameters are not regarded.
-func Path(databaseURL string) (string, error) {
+// filePath is where the database at a URL is: "file:PATH", parameters are not regarded.
+func filePath(databaseURL string) (string, error) {
 	path, _, _ := strings.Cut(strings.TrimPrefix(databaseURL, "file:"), "?")
 	return url.PathUnescape(path)
 }

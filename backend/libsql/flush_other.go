@@ -1,6 +1,6 @@
 //go:build !linux
 
-package flush
+package libsql
 
 import "os"
 

@@ -1,4 +1,4 @@
-package flush
+package libsql
 
 import (
 	"database/sql"
@@ -25,7 +25,7 @@ func logOf(t *testing.T, name string) (*Log, *sql.DB) {
 	t.Cleanup(func() { _ = db.Close() })
 	_, err = db.Exec(`CREATE TABLE n (n INTEGER)`)
 	require.NoError(t, err)
-	l, err := New("file:" + path + "?mode=rwc")
+	l, err := NewLog("file:" + path + "?mode=rwc")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	return l, db
@@ -33,7 +33,7 @@ func logOf(t *testing.T, name string) (*Log, *sql.DB) {
 
 // Whoever waits, waits for a flush that began after they came: one that is on its
 // way may have passed over what they wrote. All who come meanwhile share one.
-func TestWait_IsForAFlushThatBeganLater(t *testing.T) {
+func TestLog_IsForAFlushThatBeganLater(t *testing.T) {
 	t.Parallel()
 	l, _ := logOf(t, "kith.db")
 	require.NoError(t, l.Wait(), "the folder is flushed once")
@@ -71,7 +71,7 @@ func TestWait_IsForAFlushThatBeganLater(t *testing.T) {
 	require.LessOrEqual(t, flushes, 2+many)
 }
 
-func TestWait_FailureIsTold(t *testing.T) {
+func TestLog_FailureIsTold(t *testing.T) {
 	t.Parallel()
 	l, _ := logOf(t, "kith.db")
 	broken := errors.New("the disk is gone")
@@ -82,7 +82,7 @@ func TestWait_FailureIsTold(t *testing.T) {
 }
 
 // The log is flushed that there is now, not one that SQLite has deleted since.
-func TestWait_LogIsMadeAnew(t *testing.T) {
+func TestLog_LogIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	const name = "a b%25.db" // as in a URL
 	l, db := logOf(t, name)
