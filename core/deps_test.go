@@ -127,7 +127,7 @@ var walls = []wall{
 	{pkg: "kith/backend/libsql", kith: []string{"kith/backend/libsql"}, modules: libsql,
 		tests: []string{"kith/backend/store/sqldtest", "kith/backend/testenv/manualclock"},
 		why:   "it speaks to databases; what they are asked, and by whom, is others' business"},
-	{pkg: "kith/backend/store", not: []string{"net/http"}, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql"}, modules: storeModules,
+	{pkg: "kith/backend/store", not: slices.Concat([]string{"net/http"}, driver), kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql"}, modules: storeModules,
 		tests: backendTest, why: "it remembers; it neither decides nor speaks HTTP"},
 	{pkg: "kith/backend/testenv", not: []string{"net/http"}, kith: []string{"kith/backend/testenv"},
 		why: "it finds files of the checkout for tests of every layer"},

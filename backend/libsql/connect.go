@@ -12,6 +12,7 @@ import (
 	"time"
 
 	turso "github.com/tursodatabase/libsql-client-go/libsql"
+	_ "modernc.org/sqlite" // turso opens file: URLs with it
 )
 
 // ErrNoConnection is that a connection did not come about: nothing was asked.
@@ -34,12 +35,12 @@ type Connector struct {
 	Timeout time.Duration
 }
 
-// NewConnector returns a Connector to the database at url, as the driver's does. The
+// NewConnector returns a Connector to the database at a URL, as the driver's does. The
 // token may be empty. A file is made if there is none; it and its log are for their
 // owner only.
-func NewConnector(url, token string) (*Connector, error) {
-	if strings.HasPrefix(url, "file:") {
-		if err := keepPrivate(url); err != nil {
+func NewConnector(databaseURL, token string) (*Connector, error) {
+	if strings.HasPrefix(databaseURL, "file:") {
+		if err := keepPrivate(databaseURL); err != nil {
 			return nil, err
 		}
 	}
@@ -47,15 +48,32 @@ func NewConnector(url, token string) (*Connector, error) {
 	if token != "" {
 		options = append(options, turso.WithAuthToken(token))
 	}
-	inner, err := turso.NewConnector(url, options...)
+	inner, err := turso.NewConnector(databaseURL, options...)
 	if err != nil {
 		return nil, err
 	}
 	c := &Connector{Connector: inner}
-	if !strings.HasPrefix(url, "file:") {
+	if !strings.HasPrefix(databaseURL, "file:") {
 		c.Timeout = defaultTimeout
 	}
 	return c, nil
+}
+
+// WithPragmas returns the URL of a file whose connections set some pragmas, each as in
+// "busy_timeout(5000)". That of a server is returned as it is.
+func WithPragmas(databaseURL string, pragmas ...string) string {
+	if !strings.HasPrefix(databaseURL, "file:") {
+		return databaseURL
+	}
+	separator := "?"
+	if strings.Contains(databaseURL, "?") {
+		separator = "&"
+	}
+	for _, p := range pragmas {
+		databaseURL += separator + "_pragma=" + url.QueryEscape(p)
+		separator = "&"
+	}
+	return databaseURL
 }
 
 // keepPrivate makes the file of a database, and takes the rights of others to it and

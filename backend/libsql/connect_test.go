@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	_ "modernc.org/sqlite" // libsql-client-go opens file: URLs with it
 )
 
 func connectTo(t *testing.T, url string) *sql.DB {
@@ -103,7 +102,7 @@ func TestNewConnector_FilesArePrivate(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a b.db")
 	for _, first := range []bool{true, false} {
-		c, err := NewConnector("file:"+strings.ReplaceAll(path, " ", "%20")+"?_pragma=journal_mode(WAL)", "")
+		c, err := NewConnector(WithPragmas("file:"+strings.ReplaceAll(path, " ", "%20"), "journal_mode(WAL)"), "")
 		require.NoError(t, err)
 		db := sql.OpenDB(c)
 		_, err = db.Exec(`CREATE TABLE IF NOT EXISTS t (x); INSERT INTO t VALUES (1)`)
@@ -118,4 +117,21 @@ func TestNewConnector_FilesArePrivate(t *testing.T) {
 			require.NoError(t, os.Chmod(path, 0o644))
 		}
 	}
+}
+
+// Parameters of a URL stay, and a server's is not touched.
+func TestWithPragmas(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"file:a.db":          "file:a.db?_pragma=query_only%281%29&_pragma=cache_size%28-2%29",
+		"file:a.db?mode=rwc": "file:a.db?mode=rwc&_pragma=query_only%281%29&_pragma=cache_size%28-2%29",
+		"ws://a.example":     "ws://a.example",
+	} {
+		require.Equal(t, want, WithPragmas(url, "query_only(1)", "cache_size(-2)"))
+	}
+	db := connectTo(t, WithPragmas("file:"+filepath.Join(t.TempDir(), "a.db"), "foreign_keys(ON)", "cache_size(-1234)"))
+	var keys, pages int
+	require.NoError(t, db.QueryRow("PRAGMA foreign_keys").Scan(&keys))
+	require.NoError(t, db.QueryRow("PRAGMA cache_size").Scan(&pages))
+	require.Equal(t, []int{1, -1234}, []int{keys, pages})
 }

@@ -6,14 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"runtime"
 	"strings"
 	"sync"
 	"time"
 
-	turso "github.com/tursodatabase/libsql-client-go/libsql"
-	"modernc.org/sqlite" // turso opens file: URLs with it
+	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
@@ -87,6 +85,7 @@ type Database struct {
 	read     *sql.DB   // of a file
 	replicas *replicas // of a server, in place of read
 	write    *group
+	own      *Connector // to a file, when each guest has a connection of its own
 	atWork   *atWork
 	file     bool
 	limits
@@ -125,10 +124,10 @@ func Open(ctx context.Context, config Config) (*Database, error) {
 			return nil, errors.New("a file neither has fallbacks nor is one")
 		}
 	}
-	if config.PerRequest {
-		return d, config.checkPerRequest()
-	}
-	if config.onFile() {
+	switch {
+	case config.PerRequest:
+		return d, d.openPerRequest()
+	case config.onFile():
 		return d, d.openFile(ctx)
 	}
 	var err error
@@ -166,16 +165,9 @@ func (d *Database) openFile(ctx context.Context) error {
 // processors brings nothing: they are busy, not waiting.
 func readers() int { return max(4, runtime.GOMAXPROCS(0)) }
 
+// filePool opens connections to a file, which set some pragmas.
 func filePool(file string, connections int, pragmas ...string) (*sql.DB, error) {
-	separator := "?"
-	if strings.Contains(file, "?") {
-		separator = "&"
-	}
-	for _, p := range pragmas {
-		file += separator + "_pragma=" + url.QueryEscape(p)
-		separator = "&"
-	}
-	connector, err := turso.NewConnector(file)
+	connector, err := NewConnector(WithPragmas(file, pragmas...), "")
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +196,7 @@ type Connection = interface {
 // Connect makes a connection for one guest: that of all, or one of its own.
 func (d *Database) Connect() Connection {
 	if d.config.PerRequest {
-		return &ownConnection{config: d.config, limits: d.limits}
+		return &ownConnection{of: d, limits: d.limits}
 	}
 	return shared{d}
 }

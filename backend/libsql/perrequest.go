@@ -17,26 +17,34 @@ func (c Config) checkPerRequest() error {
 	return errors.New("with a connection for each request, as in Spin, a database is one file, or one libSQL server by http:// or https://; set such a URL and no fallback")
 }
 
+// spinBusyTimeout is how long a statement waits for the lock of a file
+// (rusqlite, src/inner_connection.rs).
+const spinBusyTimeout = "busy_timeout(5000)"
+
+func (d *Database) openPerRequest() (err error) {
+	if err = d.config.checkPerRequest(); err == nil && d.config.onFile() {
+		d.own, err = NewConnector(WithPragmas(d.config.URL, spinBusyTimeout), "")
+	}
+	return err
+}
+
 // ownConnection is a connection that serves one guest.
 type ownConnection struct {
-	config Config
+	of *Database
 	limits
 	db     *sql.DB // of a file
 	server *hrana
 }
 
-// spinBusyTimeout is how long a statement waits for the lock of a file
-// (rusqlite, src/inner_connection.rs).
-const spinBusyTimeout = "busy_timeout(5000)"
-
 // open connects at the first statement.
 func (c *ownConnection) open() (err error) {
 	switch {
 	case c.db != nil || c.server != nil:
-	case c.config.onFile():
-		c.db, err = filePool(c.config.URL, 1, spinBusyTimeout)
+	case c.of.own != nil:
+		c.db = sql.OpenDB(c.of.own)
+		c.db.SetMaxOpenConns(1)
 	default:
-		c.server, err = newHrana(c.config.URL, c.config.Token, c.limits)
+		c.server, err = newHrana(c.of.config.URL, c.of.config.Token, c.limits)
 	}
 	return err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"strings"
 	"time"
 
 	"kith/backend/libsql"
@@ -17,10 +16,7 @@ type Replica struct{ db *sql.DB }
 
 // OpenReplica opens a database as Open does, and never writes to it.
 func OpenReplica(url, token string) (*Replica, error) {
-	if strings.HasPrefix(url, "file:") {
-		url += separator(url) + "_pragma=query_only(1)&_pragma=busy_timeout(5000)"
-	}
-	connector, err := libsql.NewConnector(url, token)
+	connector, err := libsql.NewConnector(libsql.WithPragmas(url, "query_only(1)", "busy_timeout(5000)"), token)
 	if err != nil {
 		return nil, fmt.Errorf("store: open replica: %w", err)
 	}

@@ -15,8 +15,6 @@ import (
 	"strings"
 	"time"
 
-	_ "modernc.org/sqlite" // libsql-client-go opens file: URLs with it
-
 	"kith/backend/libsql"
 	"kith/core"
 )
@@ -57,7 +55,7 @@ const commitTimeout = time.Minute
 // before it is done with them, and copies pages to the file that the next batch
 // changes again. What a statement would need to be undone is kept in memory, not
 // in a file: a batch is bounded.
-const writerPragmas = "&_pragma=cache_size(-16000)&_pragma=wal_autocheckpoint(4000)&_pragma=temp_store(MEMORY)"
+var writerPragmas = []string{"cache_size(-16000)", "wal_autocheckpoint(4000)", "temp_store(MEMORY)"}
 
 // maxReaders bounds the connections that read.
 const maxReaders = 16
@@ -68,13 +66,8 @@ const maxReaders = 16
 // anything else.
 func Open(url, token string) (*Primary, error) {
 	embedded := strings.HasPrefix(url, "file:")
-	forWriter := ""
-	if embedded {
-		url += separator(url) + "_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)" +
-			"&_pragma=busy_timeout(10000)&_pragma=foreign_keys(ON)"
-		forWriter = writerPragmas
-	}
-	write, err := libsql.NewConnector(url+forWriter, token)
+	url = libsql.WithPragmas(url, "journal_mode(WAL)", "synchronous(NORMAL)", "busy_timeout(10000)", "foreign_keys(ON)")
+	write, err := libsql.NewConnector(libsql.WithPragmas(url, writerPragmas...), token)
 	if err != nil {
 		return nil, fmt.Errorf("store: open: %w", err)
 	}
@@ -106,13 +99,6 @@ func Open(url, token string) (*Primary, error) {
 		p.read.SetConnMaxIdleTime(30 * time.Second)
 	}
 	return p, nil
-}
-
-func separator(url string) string {
-	if strings.Contains(url, "?") {
-		return "&"
-	}
-	return "?"
 }
 
 // SetTimeout sets how long a connection (5 s) and the beginning of a transaction

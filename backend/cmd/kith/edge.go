@@ -193,14 +193,7 @@ func (f edgeFlags) openDatabase(e *env, d *databaseFlags, fallbacks []string) (*
 // there that an import left would write all of them back. Only a log that nobody
 // else looks after is written back.
 func leaveLog(database string) string {
-	if !strings.HasPrefix(database, "file:") {
-		return database
-	}
-	separator := "?"
-	if strings.Contains(database, "?") {
-		separator = "&"
-	}
-	return database + separator + "_pragma=wal_autocheckpoint(16000)"
+	return libsql.WithPragmas(database, "wal_autocheckpoint(16000)")
 }
 
 // publicURL is where clients reach the backend itself.
