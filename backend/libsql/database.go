@@ -77,21 +77,27 @@ func (c Config) onFile() bool { return strings.HasPrefix(c.URL, "file:") }
 // Database runs the statements of all guests on one database. Make it with
 // Open; it is safe for concurrent use.
 //
-// One connection writes, so that writers stand in a queue and not in each other's
-// way; see group. The readers of a file are not allowed to write at all. A server
-// is read from as long as it answers; see replicas.
+// Reads go to its source, and writes, one group after the other, too; see group.
 type Database struct {
-	config   Config
-	read     *sql.DB   // of a file
-	replicas *replicas // of a server, in place of read
-	write    *group
-	own      *Connector // to a file, when each guest has a connection of its own
-	atWork   *atWork
-	file     bool
-	limits
+	config Config
+	// source is nil when each guest has a connection of its own; own makes those to
+	// a file.
+	source source
+	write  *group
+	own    *Connector
+	atWork *atWork
 
 	mu         sync.RWMutex
 	statements map[string]*statement
+}
+
+// source is what a database is: a file, or the servers that have it.
+type source interface {
+	writer
+	// prepare makes a statement that reads ready to be read often.
+	prepare(ctx context.Context, s *statement) error
+	// read returns all rows of a statement.
+	read(ctx context.Context, s *statement, args []any) (*result, error)
 }
 
 // limits bound the result of one statement.
@@ -118,24 +124,28 @@ const writerIdle = 2 * time.Second
 // not answer yet.
 func Open(ctx context.Context, config Config) (*Database, error) {
 	config = config.withDefaults()
-	d := &Database{config: config, limits: config.limits(), statements: make(map[string]*statement), atWork: newAtWork()}
+	d := &Database{config: config, statements: make(map[string]*statement), atWork: newAtWork()}
 	for _, url := range append([]string{config.URL}, config.Fallbacks...) {
 		if len(config.Fallbacks) > 0 && strings.HasPrefix(url, "file:") {
 			return nil, errors.New("a file neither has fallbacks nor is one")
 		}
 	}
-	switch {
-	case config.PerRequest:
+	if config.PerRequest {
 		return d, d.openPerRequest()
-	case config.onFile():
-		return d, d.openFile(ctx)
 	}
 	var err error
-	if d.replicas, err = newReplicas(config); err != nil {
+	if d.source, err = openSource(ctx, config); err != nil {
 		return nil, err
 	}
-	d.write = newGroup(d.replicas, d.atWork)
+	d.write = newGroup(d.source, d.atWork)
 	return d, nil
+}
+
+func openSource(ctx context.Context, config Config) (source, error) {
+	if config.onFile() {
+		return openFile(ctx, config)
+	}
+	return newReplicas(config)
 }
 
 // filePragmas are set on every connection to a file. With WAL, readers and the
@@ -143,27 +153,55 @@ func Open(ctx context.Context, config Config) (*Database, error) {
 // commits, which is done for several at once.
 var filePragmas = []string{"journal_mode(WAL)", "synchronous(NORMAL)"}
 
-func (d *Database) openFile(ctx context.Context) error {
-	d.file = true
-	file, timeout := d.config.URL, d.config.Timeout
-	if strings.Contains(file, ":memory:") || strings.Contains(file, "mode=memory") {
-		return errors.New("every connection would have a database in memory of its own")
-	}
-	var err error
-	if d.read, err = filePool(file, readers(), append([]string{fmt.Sprintf("busy_timeout(%d)", lockWait(timeout).Milliseconds()), "query_only(1)"}, filePragmas...)...); err != nil {
-		return err
-	}
-	w, err := openFileWriter(ctx, file, d.limits, timeout)
-	if err != nil {
-		return errors.Join(err, d.read.Close())
-	}
-	d.write = newGroup(w, d.atWork)
-	return nil
+// file is a database in a file. One connection of the process writes, and those that
+// read are not allowed to write at all.
+type file struct {
+	*fileWriter
+	readers *sql.DB
 }
 
-// readers is the number of connections that read one database file. More than
+func openFile(ctx context.Context, config Config) (*file, error) {
+	if strings.Contains(config.URL, ":memory:") || strings.Contains(config.URL, "mode=memory") {
+		return nil, errors.New("every connection would have a database in memory of its own")
+	}
+	pragmas := append([]string{fmt.Sprintf("busy_timeout(%d)", lockWait(config.Timeout).Milliseconds()), "query_only(1)"}, filePragmas...)
+	readers, err := filePool(config.URL, maxReaders(), pragmas...)
+	if err != nil {
+		return nil, err
+	}
+	w, err := openFileWriter(ctx, config.URL, config.limits(), config.Timeout)
+	if err != nil {
+		return nil, errors.Join(err, readers.Close())
+	}
+	return &file{w, readers}, nil
+}
+
+func (f *file) close() error { return errors.Join(f.fileWriter.close(), f.readers.Close()) }
+
+// prepare implements source.
+func (f *file) prepare(ctx context.Context, s *statement) (err error) {
+	s.prepared, err = f.readers.PrepareContext(ctx, s.text)
+	return err
+}
+
+// read implements source.
+func (f *file) read(ctx context.Context, s *statement, args []any) (*result, error) {
+	var rows *sql.Rows
+	var err error
+	if s.prepared != nil {
+		rows, err = s.prepared.QueryContext(ctx, args...)
+	} else {
+		rows, err = f.readers.QueryContext(ctx, s.text, args...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f.readAll(rows)
+}
+
+// maxReaders is the number of connections that read one database file. More than
 // processors brings nothing: they are busy, not waiting.
-func readers() int { return max(4, runtime.GOMAXPROCS(0)) }
+func maxReaders() int { return max(4, runtime.GOMAXPROCS(0)) }
 
 // filePool opens connections to a file, which set some pragmas.
 func filePool(file string, connections int, pragmas ...string) (*sql.DB, error) {
@@ -196,7 +234,7 @@ type Connection = interface {
 // Connect makes a connection for one guest: that of all, or one of its own.
 func (d *Database) Connect() Connection {
 	if d.config.PerRequest {
-		return &ownConnection{of: d, limits: d.limits}
+		return &ownConnection{of: d, limits: d.config.limits()}
 	}
 	return shared{d}
 }
@@ -209,14 +247,10 @@ func (shared) Close() error { return nil }
 
 // Close waits for the statements that run, and closes all connections.
 func (d *Database) Close() error {
-	var errs []error
-	if d.write != nil {
-		errs = append(errs, d.write.close())
+	if d.source == nil {
+		return nil
 	}
-	if d.read != nil {
-		errs = append(errs, d.read.Close())
-	}
-	return errors.Join(errs...)
+	return d.write.close()
 }
 
 // statement returns the statement of a text, prepared if it can be kept. The
@@ -254,9 +288,8 @@ func (d *Database) keep(ctx context.Context, s *statement) (*statement, error) {
 	if len(d.statements) >= maxStatements {
 		return s, nil
 	}
-	if d.file && !s.write {
-		var err error
-		if s.prepared, err = d.read.PrepareContext(ctx, s.text); err != nil {
+	if !s.write {
+		if err := d.source.prepare(ctx, s); err != nil {
 			return nil, err
 		}
 	}
@@ -310,22 +343,10 @@ func (d *Database) query(ctx context.Context, text []byte, args []any) (*result,
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case s.write:
+	if s.write {
 		return d.write.write(ctx, s.text, args)
-	case !d.file:
-		return d.replicas.read(ctx, s.text, args)
 	}
-	var rows *sql.Rows
-	if s.prepared != nil {
-		rows, err = s.prepared.QueryContext(ctx, args...)
-	} else {
-		rows, err = d.read.QueryContext(ctx, s.text, args...)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return d.readAll(rows)
+	return d.source.read(ctx, s, args)
 }
 
 func (l limits) readAll(rows *sql.Rows) (*result, error) {

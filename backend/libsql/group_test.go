@@ -171,7 +171,7 @@ func TestGroup_StreamIsGone(t *testing.T) {
 	t.Parallel()
 	cluster := sqldtest.Start(t)
 	d := server(t, cluster.PrimaryURL())
-	h := d.replicas.all[0].server
+	h := d.servers().all[0].server
 	insert := func() { t.Helper(); d.mustQuery(t, "INSERT INTO t VALUES (1)") }
 	d.mustQuery(t, "CREATE TABLE t (v)")
 	for _, baton := range []string{"nonsense", h.baton} {
@@ -245,7 +245,7 @@ func TestGroup_WaitsForThoseAtWork(t *testing.T) {
 	url := sqldtest.Start(t).PrimaryURL()
 	server(t, url).mustQuery(t, "CREATE TABLE t (v)")
 	for most, want := range map[time.Duration][]string{time.Hour: {"4", "5"}, time.Millisecond: {"4"}} {
-		p := &patient{writer: server(t, url).replicas, most: most, groups: make(chan []string), may: make(chan struct{}), over: t.Context().Done()}
+		p := &patient{writer: server(t, url).servers(), most: most, groups: make(chan []string), may: make(chan struct{}), over: t.Context().Done()}
 		others := newAtWork()
 		g := newGroup(p, others)
 		var all sync.WaitGroup

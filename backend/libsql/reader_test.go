@@ -51,7 +51,7 @@ func TestReader_EachStandsByItself(t *testing.T) {
 				})
 			}
 			all.Wait()
-			require.Len(t, d.replicas.present(), 1, "it is not away")
+			require.Len(t, d.servers().present(), 1, "it is not away")
 		})
 	}
 }
@@ -74,7 +74,7 @@ func TestReader_ConnectionDied(t *testing.T) {
 	t.Parallel()
 	cluster := sqldtest.Start(t)
 	d := server(t, cluster.PrimaryURL())
-	there := d.replicas.all[0].presence()
+	there := d.servers().all[0].presence()
 	for range 2 {
 		for range 2 * readStreams {
 			d.mustQuery(t, "SELECT 1")
@@ -83,7 +83,7 @@ func TestReader_ConnectionDied(t *testing.T) {
 		cluster.StartPrimary(t)
 	}
 	d.mustQuery(t, "SELECT 1")
-	require.Same(t, there, d.replicas.all[0].presence())
+	require.Same(t, there, d.servers().all[0].presence())
 }
 
 // A server that asks for a token gets it, and who has a wrong one is told so.

@@ -134,14 +134,17 @@ func (rs *replicas) present() []*replica {
 	return there
 }
 
+// prepare has nothing to do: a server prepares by itself.
+func (rs *replicas) prepare(context.Context, *statement) error { return nil }
+
 // read asks one server after the other, and returns the rows of the first that
 // answers.
-func (rs *replicas) read(ctx context.Context, text string, args []any) (*result, error) {
+func (rs *replicas) read(ctx context.Context, s *statement, args []any) (*result, error) {
 	there, end := rs.present(), rs.now().Add(rs.readTimeout)
 	err := errAway
 	for i, r := range there {
 		share := end.Sub(rs.now()) / time.Duration(len(there)-i)
-		got, failed := rs.ask(ctx, r, share, text, args)
+		got, failed := rs.ask(ctx, r, share, s.text, args)
 		if failed == nil {
 			return got, nil
 		}
@@ -316,11 +319,12 @@ type Reads struct {
 // Reads returns the counts since the database was opened; false when it is not on a
 // server.
 func (d *Database) Reads() (Reads, bool) {
-	if d.replicas == nil {
+	rs, ok := d.source.(*replicas)
+	if !ok {
 		return Reads{}, false
 	}
-	reads := Reads{Failed: d.replicas.none.Load(), From: -1}
-	for i, r := range d.replicas.all {
+	reads := Reads{Failed: rs.none.Load(), From: -1}
+	for i, r := range rs.all {
 		reads.Answered = append(reads.Answered, r.reads.Load())
 		if reads.From < 0 && r.presence() != nil {
 			reads.From = i

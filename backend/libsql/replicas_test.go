@@ -42,10 +42,10 @@ func twoReplicas(t *testing.T) *sqldtest.Cluster {
 // answered are the reads that each server has answered, and at the end those
 // that none did.
 func (d *Database) answered() (n []uint64) {
-	for _, r := range d.replicas.all {
+	for _, r := range d.servers().all {
 		n = append(n, r.reads.Load())
 	}
-	return append(n, d.replicas.none.Load())
+	return append(n, d.servers().none.Load())
 }
 
 // awaitOwn reads until the database's own server answers again, which a probe is
@@ -83,7 +83,7 @@ func TestReplicas_ReadsGoToTheFallback(t *testing.T) {
 				c := twoReplicas(t)
 				clk := manualclock.New()
 				d := withFallback(t, c, scheme, clk)
-				share := d.replicas.readTimeout / 2
+				share := d.servers().readTimeout / 2
 				const readers = 8 // with connections of their own
 				d.readAtOnce(t, readers)()
 				require.Equal(t, []uint64{readers, 0, 0}, d.answered())
@@ -132,7 +132,7 @@ func TestReplicas_AllAway(t *testing.T) {
 			c := twoReplicas(t)
 			clk := manualclock.New()
 			d := withFallback(t, c, "ws", clk)
-			share := d.replicas.readTimeout / 2
+			share := d.servers().readTimeout / 2
 			d.mustQuery(t, "SELECT v FROM t")
 			for _, r := range c.Replicas {
 				what.leave(t, r)
@@ -141,14 +141,14 @@ func TestReplicas_AllAway(t *testing.T) {
 			if what.silent {
 				clk.Pass(t, share, 1)
 				clk.Pass(t, share, 1)
-				require.Equal(t, d.replicas.readTimeout, clk.Now().Sub(began), "the time is that of both servers")
+				require.Equal(t, d.servers().readTimeout, clk.Now().Sub(began), "the time is that of both servers")
 			}
 			require.Error(t, <-failed)
 			require.ErrorIs(t, <-d.start(t, "SELECT v FROM t"), errAway, "nobody is asked")
 			require.Equal(t, []uint64{1, 0, 2}, d.answered())
 			failed = d.start(t, "INSERT INTO t VALUES ('lost')")
 			if what.silent {
-				clk.Pass(t, d.replicas.probeTimeout(), 2)
+				clk.Pass(t, d.servers().probeTimeout(), 2)
 			}
 			require.ErrorIs(t, <-failed, errNotSent)
 			for _, r := range c.Replicas {
@@ -187,7 +187,7 @@ func TestReplicas_ServerThatHasNotGotIt(t *testing.T) {
 		}
 		return assert.Equal(t, []any{int64(1)}, r.values)
 	})
-	require.Len(t, d.replicas.present(), 2)
+	require.Len(t, d.servers().present(), 2)
 }
 
 // A write that was sent is not sent again: the primary may carry it out although
@@ -214,7 +214,7 @@ func TestReplicas_WriteInFlightIsNotRepeated(t *testing.T) {
 				what.leave(t, c.Replicas[0])
 				if what.silent {
 					clk.Advance(writePatience)
-					clk.Pass(t, d.replicas.probeTimeout(), 1)
+					clk.Pass(t, d.servers().probeTimeout(), 1)
 				}
 				require.Error(t, <-ended)
 				free()
@@ -230,7 +230,7 @@ func TestReplicas_WriteInFlightIsNotRepeated(t *testing.T) {
 
 // sent tells of each message that went out to the database's own server over HTTP.
 func (d *Database) sent() chan struct{} {
-	client := d.replicas.all[0].server.client
+	client := d.servers().all[0].server.client
 	told := tellingTransport{client.Transport.(*http.Transport), make(chan struct{}, 1000)}
 	client.Transport = told
 	return told.sent

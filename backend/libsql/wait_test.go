@@ -20,3 +20,6 @@ func eventually(t testing.TB, is func() bool, why ...any) {
 
 // manual is a clock that its test advances.
 func manual(clk *manualclock.Clock) clock { return clock{clk.Now, clk.WithTimeout} }
+
+// servers are those of a database that is not a file.
+func (d *Database) servers() *replicas { return d.source.(*replicas) }
