@@ -1,0 +1,66 @@
+package libsql
+
+import (
+	"log/slog"
+	"strings"
+	"time"
+)
+
+// Config says which database Open opens. The zero value of every field
+// but URL means its default.
+type Config struct {
+	// URL is file:PATH for an embedded database, which is created if it is not
+	// there, or ws://, wss://, http://, https:// or libsql:// for a server.
+	URL string
+	// Token authorises at a server. Default none.
+	Token string
+	// Fallbacks are the URLs of further servers of the same database, for the same
+	// token, in the order in which they are asked while those before do not answer.
+	// Of a file there can be none. Default none.
+	Fallbacks []string
+	// PerRequest makes a connection for every sqlite.open, as Spin does: then there
+	// are no fallbacks, and a server is reached by http or https. Default false.
+	PerRequest bool
+	// Timeout is that of the requests whose statements these are. A statement waits
+	// for the lock of a file for half of it. Default 10 s.
+	Timeout time.Duration
+	// ReadTimeout bounds a read of a server, over all servers that are asked; one
+	// that takes longer than its share is not asked again until it answers a probe.
+	// Default 1.2 s.
+	ReadTimeout time.Duration
+	// MaxRows and MaxRowBytes bound the result of one statement. Default 10,000
+	// rows and 8 MiB.
+	MaxRows, MaxRowBytes int
+	// Log receives which servers come and go. Default slog.Default().
+	Log *slog.Logger
+
+	// clock measures ReadTimeout. Default systemClock.
+	clock clock
+}
+
+const mib = 1 << 20
+
+func orDefault[T int | time.Duration](v *T, d T) {
+	if *v <= 0 {
+		*v = d
+	}
+}
+
+func (c Config) withDefaults() Config {
+	orDefault(&c.Timeout, 10*time.Second)
+	orDefault(&c.ReadTimeout, 1200*time.Millisecond)
+	orDefault(&c.MaxRows, 10_000)
+	orDefault(&c.MaxRowBytes, 8*mib)
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.clock.now == nil {
+		c.clock = systemClock
+	}
+	return c
+}
+
+func (c Config) limits() limits { return limits{c.MaxRows, c.MaxRowBytes} }
+
+// onFile reports whether the database is a file.
+func (c Config) onFile() bool { return strings.HasPrefix(c.URL, "file:") }

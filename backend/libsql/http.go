@@ -1,0 +1,222 @@
+package libsql
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// writerIdle is how long a connection that writes may lie unused. A server that
+// restarted leaves it dead without its knowing, and the statement sent over it
+// is not sent again; few restarts take less.
+const writerIdle = 2 * time.Second
+
+// hrana speaks the protocol of libSQL servers over HTTP
+// (github.com/tursodatabase/libsql, docs/HTTP_V2_SPEC.md) as far as groups of
+// statements need it: the driver sends statements one by one.
+type hrana struct {
+	client     *http.Client
+	url, token string
+	host       string // of the URL
+	// socket is where the server speaks it over a WebSocket; empty: that was not
+	// asked for.
+	socket string
+	limits
+
+	// baton leads to the stream of the batch before, which was sent at used:
+	// to open one, a replica opens one at its primary. Empty: there is none.
+	baton string
+	used  time.Time
+}
+
+func newHrana(databaseURL, token string, l limits) (*hrana, error) {
+	u, err := url.Parse(databaseURL)
+	if err != nil {
+		return nil, err
+	}
+	h := &hrana{host: u.Host, token: token, limits: l}
+	switch u.Scheme {
+	case "ws":
+		h.socket, u.Scheme = u.String(), "http"
+	case "wss":
+		h.socket, u.Scheme = u.String(), "https"
+	case "libsql":
+		u.Scheme = "https"
+	case "http", "https":
+	default:
+		return nil, fmt.Errorf("a database at %s://: want libsql, wss, ws, https or http", u.Scheme)
+	}
+	if u.RawQuery != "" {
+		return nil, errors.New("the URL of a database has no parameters")
+	}
+	h.url = u.JoinPath("v2/pipeline").String()
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 1 + readStreams, IdleConnTimeout: writerIdle, TLSHandshakeTimeout: 5 * time.Second}
+	h.client = &http.Client{Transport: transport}
+	return h, nil
+}
+
+// reads is a stream of its own to the same server.
+func (h *hrana) reads() batcher {
+	if h.socket != "" {
+		return &socket{url: h.socket, token: h.token, limits: h.limits}
+	}
+	return &hrana{client: h.client, url: h.url, token: h.token, limits: h.limits}
+}
+
+// close has nothing to do: the client is shared, and the server forgets streams.
+func (h *hrana) close() {}
+
+// transact carries statements out in one transaction; see writer.
+func (h *hrana) transact(ctx context.Context, calls []*call) ([]outcome, error) {
+	begun := &hranaCondition{Type: "ok", Step: new(int)}
+	steps := []hranaStep{{Stmt: hranaStmt{SQL: "BEGIN IMMEDIATE"}}}
+	for _, c := range calls {
+		steps = append(steps, hranaStep{Condition: begun, Stmt: hranaStmtOf(c)})
+	}
+	commit := len(steps)
+	if len(calls) == 1 {
+		steps, commit = steps[1:], 0
+		steps[0].Condition = nil
+	} else {
+		steps = append(steps, hranaStep{Condition: begun, Stmt: hranaStmt{SQL: "COMMIT"}},
+			hranaStep{Condition: &hranaCondition{Type: "not", Cond: &hranaCondition{Type: "ok", Step: &commit}}, Stmt: hranaStmt{SQL: "ROLLBACK"}})
+	}
+	done, err := h.batch(ctx, steps)
+	if err != nil {
+		return nil, err
+	}
+	if len(done.Results) != len(steps) || len(done.Errors) != len(steps) {
+		return nil, fmt.Errorf("the server answered %d of %d steps", len(done.Results), len(steps))
+	}
+	if e := done.Errors[0]; e != nil && (commit > 0 || strings.Contains(e.Message, "database is locked")) {
+		return nil, fmt.Errorf("%w: %s", errNotDone, e.Message)
+	}
+	if e := done.Errors[commit]; commit > 0 && (e != nil || done.Results[commit] == nil) {
+		// A fault that ended the transaction, such as a disk that is full.
+		return nil, fmt.Errorf("the transaction did not end well: %s", messageOf(done.Errors))
+	}
+	results := make([]outcome, len(calls))
+	first := min(commit, 1)
+	for i := range results {
+		results[i] = h.outcome(done, first+i)
+	}
+	return results, nil
+}
+
+// messageOf is the first of some errors.
+func messageOf(all []*hranaError) string {
+	for _, e := range all {
+		if e != nil {
+			return e.Message
+		}
+	}
+	return "no reason was given"
+}
+
+// batch sends one batch, on the stream of the one before if it still is there.
+func (h *hrana) batch(ctx context.Context, steps []hranaStep) (*hranaResult, error) {
+	baton := h.baton
+	// A server that restarted leaves a stream that is dead, of which only the
+	// next batch would tell; few restarts take less.
+	if time.Since(h.used) > writerIdle {
+		baton = ""
+	}
+	h.baton = ""
+	batch := hranaRequest{Type: "batch", Batch: &hranaBatch{steps}}
+	answer, err := h.post(ctx, baton, batch)
+	if errors.Is(err, errNoStream) && baton != "" {
+		answer, err = h.post(ctx, "", batch)
+	}
+	if err != nil {
+		return nil, err
+	}
+	h.baton, h.used = answer.Baton, time.Now()
+	return &answer.Results[0].Response.Result, nil
+}
+
+// errNoStream is a batch that the server did not look at, since its stream is not
+// there any more.
+var errNoStream = fmt.Errorf("%w: the stream has ended", errNotDone)
+
+// ping asks for nothing, on a stream of its own. Unlike the rest of hrana it may
+// be used at any time.
+func (h *hrana) ping(ctx context.Context) error {
+	_, err := h.post(ctx, "", hranaRequest{Type: "batch", Batch: &hranaBatch{[]hranaStep{{Stmt: hranaStmt{SQL: "SELECT 1"}}}}}, hranaRequest{Type: "close"})
+	return err
+}
+
+// once runs one statement on a stream of its own, which ends with it.
+func (h *hrana) once(ctx context.Context, c *call) (*result, error) {
+	answer, err := h.post(ctx, "", hranaRequest{Type: "batch", Batch: &hranaBatch{[]hranaStep{{Stmt: hranaStmtOf(c)}}}}, hranaRequest{Type: "close"})
+	if err != nil {
+		return nil, err
+	}
+	done := &answer.Results[0].Response.Result
+	if len(done.Results) != 1 || len(done.Errors) != 1 {
+		return nil, fmt.Errorf("the server answered %d of 1 steps", len(done.Results))
+	}
+	o := h.outcome(done, 0)
+	return o.result, o.err
+}
+
+// post sends one message. The error is errNotSent when there was no connection.
+func (h *hrana) post(ctx context.Context, baton string, requests ...hranaRequest) (*hranaAnswer, error) {
+	message := map[string]any{"requests": requests}
+	if baton != "" {
+		message["baton"] = baton
+	}
+	body, err := json.Marshal(message)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNotDone, err)
+	}
+	// Not a reader that could be read again: nothing is to be sent twice.
+	var connected atomic.Bool
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
+	request, err := http.NewRequestWithContext(traced, http.MethodPost, h.url, io.NopCloser(bytes.NewReader(body)))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNotDone, err)
+	}
+	request.ContentLength = int64(len(body))
+	request.Header.Set("Content-Type", "application/json")
+	if h.token != "" {
+		request.Header.Set("Authorization", "Bearer "+h.token)
+	}
+	response, err := h.client.Do(request)
+	if err != nil && !connected.Load() {
+		return nil, fmt.Errorf("%w: %w", errNotSent, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	text, err := h.readText(response.Body)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode == http.StatusBadRequest && baton != "" {
+		return nil, errNoStream
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the server answered %s: %.200s", response.Status, text)
+	}
+	var answer hranaAnswer
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return nil, fmt.Errorf("the server's answer: %w", err)
+	}
+	if len(answer.Results) == 0 {
+		return nil, fmt.Errorf("the server answered nothing")
+	}
+	if e := answer.Results[0].Error; e != nil {
+		return nil, fmt.Errorf("the server: %s", e.Message)
+	}
+	return &answer, nil
+}

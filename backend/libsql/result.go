@@ -1,0 +1,89 @@
+package libsql
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// limits bound the result of one statement.
+type limits struct{ maxRows, maxBytes int }
+
+// fullError is that the disk of a database is full.
+type fullError struct{ error }
+
+// Full says that it is.
+func (fullError) Full() bool { return true }
+
+func (e fullError) Unwrap() error { return e.error }
+
+func sayFull(err error) error {
+	if isFull(err) {
+		return fullError{err}
+	}
+	return err
+}
+
+// isFull reports SQLITE_FULL. Of a server there is only its text.
+func isFull(err error) bool {
+	if file := (*sqlite.Error)(nil); errors.As(err, &file) {
+		return file.Code()&0xff == sqlite3.SQLITE_FULL
+	}
+	return strings.Contains(err.Error(), "database or disk is full")
+}
+
+var errTooLarge = errors.New("the result is larger")
+
+// result is all rows of a statement, one after the other.
+type result struct {
+	columns []string
+	values  []any // int64, float64, string, []byte, bool, time.Time or nil
+}
+
+func (l limits) readAll(rows *sql.Rows) (*result, error) {
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		return nil, err
+	}
+	r := &result{columns: columns}
+	row := make([]any, len(columns))
+	places := make([]any, len(columns))
+	for i := range row {
+		places[i] = &row[i]
+	}
+	size := 0
+	for n := 0; rows.Next(); n++ {
+		if err := rows.Scan(places...); err != nil {
+			return nil, err
+		}
+		if size += sizeOf(row); n >= l.maxRows || size > l.maxBytes {
+			return nil, fmt.Errorf("%w than %d rows or %d bytes", errTooLarge, l.maxRows, l.maxBytes)
+		}
+		r.values = append(r.values, row...)
+	}
+	return r, rows.Err()
+}
+
+// sizeOf returns about the bytes that a row takes in the guest.
+func sizeOf(row []any) int {
+	size := 0
+	for _, v := range row {
+		size += sizeOfValue(v)
+	}
+	return size
+}
+
+func sizeOfValue(v any) int {
+	switch v := v.(type) {
+	case string:
+		return 16 + len(v)
+	case []byte:
+		return 16 + len(v)
+	}
+	return 16
+}
