@@ -11,15 +11,15 @@ import (
 // Database runs the statements of all guests on one database. Make it with
 // Open; it is safe for concurrent use.
 //
-// Reads go to its source, and writes, one group after the other, too; see group.
+// Reads go to its source, and writes, one group after the other, too; see groupWriter.
 type Database struct {
 	config Config
 	// source is nil when each guest has a connection of its own; own makes those to
 	// a file.
-	source source
-	write  *group
-	own    *Connector
-	atWork *atWork
+	source   source
+	write    *groupWriter
+	own      *Connector
+	inFlight *inFlight
 
 	mu         sync.RWMutex
 	statements map[string]*statement
@@ -50,7 +50,7 @@ const maxStatements = 256
 // not answer yet.
 func Open(ctx context.Context, config Config) (*Database, error) {
 	config = config.withDefaults()
-	d := &Database{config: config, statements: make(map[string]*statement), atWork: newAtWork()}
+	d := &Database{config: config, statements: make(map[string]*statement), inFlight: newInFlight()}
 	for _, url := range append([]string{config.URL}, config.Fallbacks...) {
 		if len(config.Fallbacks) > 0 && strings.HasPrefix(url, "file:") {
 			return nil, errors.New("a file neither has fallbacks nor is one")
@@ -63,7 +63,7 @@ func Open(ctx context.Context, config Config) (*Database, error) {
 	if d.source, err = openSource(ctx, config); err != nil {
 		return nil, err
 	}
-	d.write = newGroup(d.source, d.atWork)
+	d.write = newGroupWriter(d.source, d.inFlight)
 	return d, nil
 }
 
@@ -75,10 +75,10 @@ func openSource(ctx context.Context, config Config) (source, error) {
 }
 
 // Begin says that a request begins, or goes on, that may write next.
-func (d *Database) Begin() { d.atWork.begin() }
+func (d *Database) Begin() { d.inFlight.begin() }
 
 // End says that one ended, or waits for something else than the database.
-func (d *Database) End() { d.atWork.end() }
+func (d *Database) End() { d.inFlight.end() }
 
 // Connection is what one guest runs its statements on. It is an alias, as the method
 // of an interface elsewhere returns it.
@@ -160,7 +160,7 @@ func (d *Database) keep(ctx context.Context, s *statement) (*statement, error) {
 func (d *Database) Query(ctx context.Context, text []byte, args []any) (columns []string, values []any, err error) {
 	r, err := d.query(ctx, text, args)
 	if err != nil {
-		return nil, nil, sayFull(err)
+		return nil, nil, markFull(err)
 	}
 	return r.columns, r.values, nil
 }

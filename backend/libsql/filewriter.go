@@ -34,7 +34,7 @@ func openFileWriter(ctx context.Context, file string, l limits, timeout time.Dur
 	if w.pool, err = filePool(file, 1, append([]string{"busy_timeout(0)"}, filePragmas...)...); err != nil {
 		return nil, err
 	}
-	err = w.patiently(func() bool { return ctx.Err() == nil }, func() (err error) {
+	err = w.whileLocked(func() bool { return ctx.Err() == nil }, func() (err error) {
 		w.conn, err = w.pool.Conn(ctx)
 		return err
 	})
@@ -47,8 +47,8 @@ func openFileWriter(ctx context.Context, file string, l limits, timeout time.Dur
 
 func (w *fileWriter) timeout() time.Duration { return w.most }
 
-// patience is none: while a group is flushed the next one grows.
-func (w *fileWriter) patience() time.Duration { return 0 }
+// linger is none: while a group is flushed the next one grows.
+func (w *fileWriter) linger() time.Duration { return 0 }
 
 func (w *fileWriter) durable() error { return w.log.Wait() }
 
@@ -60,14 +60,14 @@ func (w *fileWriter) transact(ctx context.Context, calls []*call) ([]outcome, er
 	results := make([]outcome, len(calls))
 	defer func() { _ = w.turn.Done() }() // an error is that of a file that is gone
 	if len(calls) == 1 {                 // is a transaction by itself
-		_ = w.patiently(calls[0].wanted, func() error {
+		_ = w.whileLocked(calls[0].awaited, func() error {
 			results[0] = w.one(ctx, calls[0])
 			return results[0].err
 		})
 		return results, nil
 	}
-	wanted := func() bool { return slices.ContainsFunc(calls, (*call).wanted) }
-	if err := w.patiently(wanted, func() error { return w.exec(ctx, "BEGIN IMMEDIATE") }); err != nil {
+	awaited := func() bool { return slices.ContainsFunc(calls, (*call).awaited) }
+	if err := w.whileLocked(awaited, func() error { return w.exec(ctx, "BEGIN IMMEDIATE") }); err != nil {
 		return nil, err
 	}
 	for i, c := range calls {
@@ -83,8 +83,8 @@ func (w *fileWriter) transact(ctx context.Context, calls []*call) ([]outcome, er
 
 // one carries one statement out, unless nobody waits for it any more.
 func (w *fileWriter) one(ctx context.Context, c *call) (done outcome) {
-	if !c.wanted() {
-		return outcome{err: errNotDone}
+	if !c.awaited() {
+		return outcome{err: errNotRun}
 	}
 	done.result, done.err = w.run(ctx, c.text, c.args)
 	return done
@@ -162,12 +162,12 @@ const lockPoll = time.Millisecond
 // request may take, so that the guest can still answer.
 func lockWait(timeout time.Duration) time.Duration { return timeout / 2 }
 
-// patiently does what fails while another process has the lock of a file, for as
+// whileLocked does what fails while another process has the lock of a file, for as
 // long as somebody wants it.
-func (w *fileWriter) patiently(wanted func() bool, do func() error) error {
+func (w *fileWriter) whileLocked(awaited func() bool, do func() error) error {
 	for end := time.Now().Add(lockWait(w.most)); ; time.Sleep(lockPoll) {
 		err := do()
-		if codeOf(err) != sqlite3.SQLITE_BUSY || time.Now().After(end) || !wanted() {
+		if codeOf(err) != sqlite3.SQLITE_BUSY || time.Now().After(end) || !awaited() {
 			return err
 		}
 		// Unseen, it only waits for longer.

@@ -20,10 +20,10 @@ import (
 // is not sent again; few restarts take less.
 const writerIdle = 2 * time.Second
 
-// hrana speaks the protocol of libSQL servers over HTTP
+// httpStream speaks the protocol of libSQL servers over HTTP
 // (github.com/tursodatabase/libsql, docs/HTTP_V2_SPEC.md) as far as groups of
 // statements need it: the driver sends statements one by one.
-type hrana struct {
+type httpStream struct {
 	client     *http.Client
 	url, token string
 	host       string // of the URL
@@ -38,12 +38,12 @@ type hrana struct {
 	used  time.Time
 }
 
-func newHrana(databaseURL, token string, l limits) (*hrana, error) {
+func newHTTPStream(databaseURL, token string, l limits) (*httpStream, error) {
 	u, err := url.Parse(databaseURL)
 	if err != nil {
 		return nil, err
 	}
-	h := &hrana{host: u.Host, token: token, limits: l}
+	h := &httpStream{host: u.Host, token: token, limits: l}
 	switch u.Scheme {
 	case "ws":
 		h.socket, u.Scheme = u.String(), "http"
@@ -65,18 +65,18 @@ func newHrana(databaseURL, token string, l limits) (*hrana, error) {
 }
 
 // reads is a stream of its own to the same server.
-func (h *hrana) reads() batcher {
+func (h *httpStream) reads() batcher {
 	if h.socket != "" {
 		return &socket{url: h.socket, token: h.token, limits: h.limits}
 	}
-	return &hrana{client: h.client, url: h.url, token: h.token, limits: h.limits}
+	return &httpStream{client: h.client, url: h.url, token: h.token, limits: h.limits}
 }
 
 // close has nothing to do: the client is shared, and the server forgets streams.
-func (h *hrana) close() {}
+func (h *httpStream) close() {}
 
 // transact carries statements out in one transaction; see writer.
-func (h *hrana) transact(ctx context.Context, calls []*call) ([]outcome, error) {
+func (h *httpStream) transact(ctx context.Context, calls []*call) ([]outcome, error) {
 	begun := &hranaCondition{Type: "ok", Step: new(int)}
 	steps := []hranaStep{{Stmt: hranaStmt{SQL: "BEGIN IMMEDIATE"}}}
 	for _, c := range calls {
@@ -98,7 +98,7 @@ func (h *hrana) transact(ctx context.Context, calls []*call) ([]outcome, error) 
 		return nil, fmt.Errorf("the server answered %d of %d steps", len(done.Results), len(steps))
 	}
 	if e := done.Errors[0]; e != nil && (commit > 0 || strings.Contains(e.Message, "database is locked")) {
-		return nil, fmt.Errorf("%w: %s", errNotDone, e.Message)
+		return nil, fmt.Errorf("%w: %s", errNotRun, e.Message)
 	}
 	if e := done.Errors[commit]; commit > 0 && (e != nil || done.Results[commit] == nil) {
 		// A fault that ended the transaction, such as a disk that is full.
@@ -123,7 +123,7 @@ func messageOf(all []*hranaError) string {
 }
 
 // batch sends one batch, on the stream of the one before if it still is there.
-func (h *hrana) batch(ctx context.Context, steps []hranaStep) (*hranaResult, error) {
+func (h *httpStream) batch(ctx context.Context, steps []hranaStep) (*hranaResult, error) {
 	baton := h.baton
 	// A server that restarted leaves a stream that is dead, of which only the
 	// next batch would tell; few restarts take less.
@@ -145,17 +145,17 @@ func (h *hrana) batch(ctx context.Context, steps []hranaStep) (*hranaResult, err
 
 // errNoStream is a batch that the server did not look at, since its stream is not
 // there any more.
-var errNoStream = fmt.Errorf("%w: the stream has ended", errNotDone)
+var errNoStream = fmt.Errorf("%w: the stream has ended", errNotRun)
 
-// ping asks for nothing, on a stream of its own. Unlike the rest of hrana it may
+// ping asks for nothing, on a stream of its own. Unlike the rest of httpStream it may
 // be used at any time.
-func (h *hrana) ping(ctx context.Context) error {
+func (h *httpStream) ping(ctx context.Context) error {
 	_, err := h.post(ctx, "", hranaRequest{Type: "batch", Batch: &hranaBatch{[]hranaStep{{Stmt: hranaStmt{SQL: "SELECT 1"}}}}}, hranaRequest{Type: "close"})
 	return err
 }
 
 // once runs one statement on a stream of its own, which ends with it.
-func (h *hrana) once(ctx context.Context, c *call) (*result, error) {
+func (h *httpStream) once(ctx context.Context, c *call) (*result, error) {
 	answer, err := h.post(ctx, "", hranaRequest{Type: "batch", Batch: &hranaBatch{[]hranaStep{{Stmt: hranaStmtOf(c)}}}}, hranaRequest{Type: "close"})
 	if err != nil {
 		return nil, err
@@ -169,21 +169,21 @@ func (h *hrana) once(ctx context.Context, c *call) (*result, error) {
 }
 
 // post sends one message. The error is errNotSent when there was no connection.
-func (h *hrana) post(ctx context.Context, baton string, requests ...hranaRequest) (*hranaAnswer, error) {
+func (h *httpStream) post(ctx context.Context, baton string, requests ...hranaRequest) (*hranaAnswer, error) {
 	message := map[string]any{"requests": requests}
 	if baton != "" {
 		message["baton"] = baton
 	}
 	body, err := json.Marshal(message)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errNotDone, err)
+		return nil, fmt.Errorf("%w: %w", errNotRun, err)
 	}
 	// Not a reader that could be read again: nothing is to be sent twice.
 	var connected atomic.Bool
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
 	request, err := http.NewRequestWithContext(traced, http.MethodPost, h.url, io.NopCloser(bytes.NewReader(body)))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errNotDone, err)
+		return nil, fmt.Errorf("%w: %w", errNotRun, err)
 	}
 	request.ContentLength = int64(len(body))
 	request.Header.Set("Content-Type", "application/json")

@@ -33,7 +33,7 @@ type ownConnection struct {
 	of *Database
 	limits
 	db     *sql.DB // of a file
-	server *hrana
+	server *httpStream
 }
 
 // open connects at the first statement.
@@ -44,7 +44,7 @@ func (c *ownConnection) open() (err error) {
 		c.db = sql.OpenDB(c.of.own)
 		c.db.SetMaxOpenConns(1)
 	default:
-		c.server, err = newHrana(c.of.config.URL, c.of.config.Token, c.limits)
+		c.server, err = newHTTPStream(c.of.config.URL, c.of.config.Token, c.limits)
 	}
 	return err
 }
@@ -58,7 +58,7 @@ func (c *ownConnection) Writes(_ context.Context, text []byte) (bool, error) {
 func (c *ownConnection) Query(ctx context.Context, text []byte, args []any) (columns []string, values []any, err error) {
 	r, err := c.query(ctx, text, args)
 	if err != nil {
-		return nil, nil, sayFull(err)
+		return nil, nil, markFull(err)
 	}
 	return r.columns, r.values, nil
 }

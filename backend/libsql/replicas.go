@@ -28,7 +28,7 @@ type replicas struct {
 	// timeouts are those of a request and of a read.
 	requestTimeout, readTimeout time.Duration
 	// none counts reads that no server answered.
-	none atomic.Uint64
+	failed atomic.Uint64
 	// ended is done when the host is closed.
 	ended   context.Context
 	end     context.CancelFunc
@@ -38,9 +38,9 @@ type replicas struct {
 const (
 	// probePause is the time between two probes of a server.
 	probePause = time.Second
-	// writePatience is how long a write may take until its server is asked
+	// probeAfter is how long a write may take until its server is asked
 	// whether it is there at all: the primary's lock may be what it waits for.
-	writePatience = 400 * time.Millisecond
+	probeAfter = 400 * time.Millisecond
 )
 
 var (
@@ -48,13 +48,13 @@ var (
 	// errLost is a group of which nobody knows whether it was carried out.
 	errLost = errors.New("the server does not answer any more")
 	// errNotSent is a group of which nothing was sent.
-	errNotSent = fmt.Errorf("%w: no connection to the server", errNotDone)
+	errNotSent = fmt.Errorf("%w: no connection to the server", errNotRun)
 )
 
 // replica is one server, of whatever rank.
 type replica struct {
 	name   string // in the log
-	server *hrana
+	server *httpStream
 	log    *slog.Logger
 	// reads counts those that it answered.
 	reads atomic.Uint64
@@ -70,7 +70,7 @@ type replica struct {
 // presence is a time in which a server answers. The next one has connections of
 // its own: those of a server that was away may be dead without knowing it.
 type presence struct {
-	*reader
+	*batchReader
 	// over is closed at the presence's end.
 	over chan struct{}
 }
@@ -89,13 +89,13 @@ func newReplicas(config Config) (*replicas, error) {
 }
 
 func newReplica(url string, config Config) (*replica, error) {
-	server, err := newHrana(url, config.Token, config.limits())
+	server, err := newHTTPStream(url, config.Token, config.limits())
 	if err != nil {
 		return nil, err
 	}
 	r := &replica{name: server.host, server: server, log: config.Log}
 	r.connect = func() *presence {
-		return &presence{reader: newReader(server.reads, server.limits, config.clock, config.ReadTimeout), over: make(chan struct{})}
+		return &presence{batchReader: newBatchReader(server.reads, server.limits, config.clock, config.ReadTimeout), over: make(chan struct{})}
 	}
 	r.present = r.connect()
 	return r, nil
@@ -155,7 +155,7 @@ func (rs *replicas) read(ctx context.Context, s *statement, args []any) (*result
 			return nil, err
 		}
 	}
-	rs.none.Add(1)
+	rs.failed.Add(1)
 	return nil, err
 }
 
@@ -172,7 +172,7 @@ func (rs *replicas) ask(ctx context.Context, r *replica, share time.Duration, te
 		return got, nil
 	}
 	if ctx.Err() == nil && (bounded.Err() != nil || unreachable(err)) {
-		rs.leave(r, p, err)
+		rs.markAway(r, p, err)
 	}
 	return nil, err
 }
@@ -184,8 +184,8 @@ func unreachable(err error) bool {
 	return errors.Is(err, errBroken) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &network)
 }
 
-// leave ends a presence, if that was not done, and has the server watched.
-func (rs *replicas) leave(r *replica, p *presence, why error) {
+// markAway ends a presence, if that was not done, and has the server watched.
+func (rs *replicas) markAway(r *replica, p *presence, why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.present != p || rs.ended.Err() != nil {
@@ -230,7 +230,7 @@ func (rs *replicas) probe(ctx context.Context, r *replica) error {
 }
 
 // transact carries statements out by way of the first server to which there is a
-// connection; see hrana.transact.
+// connection; see httpStream.transact.
 func (rs *replicas) transact(ctx context.Context, calls []*call) ([]outcome, error) {
 	there := rs.present()
 	if len(there) == 0 {
@@ -253,9 +253,9 @@ func (rs *replicas) transact(ctx context.Context, calls []*call) ([]outcome, err
 // two waiting for the lock.
 func (rs *replicas) timeout() time.Duration { return 3 * rs.requestTimeout }
 
-// patience is long, since a transaction is dear: each replica opens the database
+// linger is long, since a transaction is dear: each replica opens the database
 // anew for it, schema and all, and takes every page that it touched.
-func (rs *replicas) patience() time.Duration { return 20 * time.Millisecond }
+func (rs *replicas) linger() time.Duration { return 20 * time.Millisecond }
 
 // durable is what a server has answered.
 func (rs *replicas) durable() error { return nil }
@@ -277,19 +277,19 @@ func (rs *replicas) send(ctx context.Context, r *replica, calls []*call) ([]outc
 	}
 	watched, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
-	go rs.attend(watched, giveUp, r, p)
+	go rs.watchWrite(watched, giveUp, r, p)
 	results, err := r.server.transact(watched, calls)
 	if err != nil && ctx.Err() == nil && (errors.Is(err, errNotSent) || unreachable(err)) {
-		rs.leave(r, p, err)
+		rs.markAway(r, p, err)
 	}
 	return results, err
 }
 
-// attend gives a write up when its server is away: else it would hold up all
+// watchWrite gives a write up when its server is away: else it would hold up all
 // that come after it. Nobody knows then whether it was carried out.
-func (rs *replicas) attend(ctx context.Context, giveUp context.CancelCauseFunc, r *replica, p *presence) {
+func (rs *replicas) watchWrite(ctx context.Context, giveUp context.CancelCauseFunc, r *replica, p *presence) {
 	for {
-		pause, cancel := rs.withTimeout(ctx, writePatience)
+		pause, cancel := rs.withTimeout(ctx, probeAfter)
 		select {
 		case <-p.over:
 			giveUp(errLost)
@@ -300,7 +300,7 @@ func (rs *replicas) attend(ctx context.Context, giveUp context.CancelCauseFunc, 
 			return
 		}
 		if err := rs.probe(ctx, r); err != nil && ctx.Err() == nil {
-			rs.leave(r, p, err)
+			rs.markAway(r, p, err)
 		}
 	}
 }
@@ -323,7 +323,7 @@ func (d *Database) Reads() (Reads, bool) {
 	if !ok {
 		return Reads{}, false
 	}
-	reads := Reads{Failed: rs.none.Load(), From: -1}
+	reads := Reads{Failed: rs.failed.Load(), From: -1}
 	for i, r := range rs.all {
 		reads.Answered = append(reads.Answered, r.reads.Load())
 		if reads.From < 0 && r.presence() != nil {

@@ -45,7 +45,7 @@ func (d *Database) answered() (n []uint64) {
 	for _, r := range d.servers().all {
 		n = append(n, r.reads.Load())
 	}
-	return append(n, d.servers().none.Load())
+	return append(n, d.servers().failed.Load())
 }
 
 // awaitOwn reads until the database's own server answers again, which a probe is
@@ -209,11 +209,11 @@ func TestReplicas_WriteInFlightIsNotRepeated(t *testing.T) {
 				ended := d.start(t, fmt.Sprintf("INSERT INTO t VALUES ('flight %d')", i))
 				<-sent
 				// It waits for the primary's lock, while its server answers a probe.
-				clk.Pass(t, writePatience, 1)
-				eventually(t, func() bool { return clk.Running(writePatience) == 1 })
+				clk.Pass(t, probeAfter, 1)
+				eventually(t, func() bool { return clk.Running(probeAfter) == 1 })
 				what.leave(t, c.Replicas[0])
 				if what.silent {
-					clk.Advance(writePatience)
+					clk.Advance(probeAfter)
 					clk.Pass(t, d.servers().probeTimeout(), 1)
 				}
 				require.Error(t, <-ended)

@@ -21,7 +21,7 @@ func (fullError) Full() bool { return true }
 
 func (e fullError) Unwrap() error { return e.error }
 
-func sayFull(err error) error {
+func markFull(err error) error {
 	if isFull(err) {
 		return fullError{err}
 	}

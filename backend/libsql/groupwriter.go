@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// group has all statements that write go by one writer. What arrives while it is
+// groupWriter has all statements that write go by one writer. What arrives while it is
 // at work goes together next, in one transaction, in which each statement stands
 // or falls by itself, in the order of arrival.
 //
@@ -23,16 +23,16 @@ import (
 // A statement is sent once, to one of the servers. When its result gets lost
 // nobody knows whether it was carried out, and all of its group are told that it
 // failed.
-type group struct {
+type groupWriter struct {
 	to    writer
 	calls chan *call
 	// others are the requests that may write next.
-	others *atWork
+	others *inFlight
 	// committed is the way from the one who carries out to the one who waits for
 	// the disk. It holds nothing: of two groups, one is written while the other is
 	// flushed, and a third grows meanwhile, since what a commit and a flush cost
 	// depends little on how much it is.
-	committed chan carriedOut
+	committed chan ranGroup
 	// ended is done when the host is closed.
 	ended context.Context
 	end   context.CancelFunc
@@ -43,16 +43,16 @@ type group struct {
 type writer interface {
 	// transact carries statements out in one transaction, in which each stands or
 	// falls by itself. The error is of all of them; nothing was carried out when
-	// it is errNotDone, and otherwise nobody knows.
+	// it is errNotRun, and otherwise nobody knows.
 	transact(ctx context.Context, calls []*call) ([]outcome, error)
 	// durable returns when what was carried out before will survive a power cut.
 	// Others may be carried out meanwhile.
 	durable() error
 	// timeout bounds one transaction.
 	timeout() time.Duration
-	// patience is how long a group may wait for more statements, so that there are
+	// linger is how long a group may wait for more statements, so that there are
 	// fewer transactions.
-	patience() time.Duration
+	linger() time.Duration
 	close() error
 }
 
@@ -64,23 +64,23 @@ type call struct {
 	result chan outcome // has room for the one
 }
 
-// wanted reports whether somebody still waits.
-func (c *call) wanted() bool { return c.ctx.Err() == nil }
+// awaited reports whether somebody still waits.
+func (c *call) awaited() bool { return c.ctx.Err() == nil }
 
 type outcome struct {
 	result *result
 	err    error
 }
 
-// carriedOut is a group whose results are not told yet, or the error that is of
+// ranGroup is a group whose results are not told yet, or the error that is of
 // all of it.
-type carriedOut struct {
+type ranGroup struct {
 	calls   []*call
 	results []outcome
 	err     error
 }
 
-func (c carriedOut) tell() {
+func (c ranGroup) deliver() {
 	for i, call := range c.calls {
 		if c.err != nil {
 			call.result <- outcome{err: c.err}
@@ -99,15 +99,15 @@ const (
 	lockedPause = 20 * time.Millisecond
 )
 
-func newGroup(to writer, others *atWork) *group {
-	g := &group{to: to, others: others, calls: make(chan *call, maxGroup), committed: make(chan carriedOut)}
+func newGroupWriter(to writer, others *inFlight) *groupWriter {
+	g := &groupWriter{to: to, others: others, calls: make(chan *call, maxGroup), committed: make(chan ranGroup)}
 	g.ended, g.end = context.WithCancel(context.Background())
 	g.done.Go(g.work)
 	g.done.Go(g.settle)
 	return g
 }
 
-func (g *group) close() error {
+func (g *groupWriter) close() error {
 	g.end()
 	g.done.Wait()
 	return g.to.close()
@@ -115,7 +115,7 @@ func (g *group) close() error {
 
 // write runs a statement as a transaction of its own. A request that ends before
 // its turn is not carried out.
-func (g *group) write(ctx context.Context, text string, args []any) (*result, error) {
+func (g *groupWriter) write(ctx context.Context, text string, args []any) (*result, error) {
 	c := &call{ctx: ctx, text: text, args: args, result: make(chan outcome, 1)}
 	select {
 	case g.calls <- c:
@@ -132,7 +132,7 @@ func (g *group) write(ctx context.Context, text string, args []any) (*result, er
 	}
 }
 
-func (g *group) work() {
+func (g *groupWriter) work() {
 	defer close(g.committed)
 	var first *call
 	several := false // of the group before
@@ -145,21 +145,21 @@ func (g *group) work() {
 			}
 		}
 		if several {
-			g.hold()
+			g.waitForOthers()
 		}
 		var calls []*call
 		calls, first = gather(first, g.calls)
 		several = len(calls) > 1
 		if len(calls) > 0 {
-			g.committed <- g.carryOut(calls)
+			g.committed <- g.runGroup(calls)
 		}
 	}
 }
 
-// hold waits until nobody is at work who may write next, or for as long as the
+// waitForOthers waits until nobody is at work who may write next, or for as long as the
 // writer says.
-func (g *group) hold() {
-	most := g.to.patience()
+func (g *groupWriter) waitForOthers() {
+	most := g.to.linger()
 	if most == 0 {
 		return
 	}
@@ -174,10 +174,10 @@ func (g *group) hold() {
 }
 
 // settle tells everybody what became of their statement, when that will last.
-func (g *group) settle() {
+func (g *groupWriter) settle() {
 	for done := range g.committed {
 		done.err = errors.Join(done.err, g.to.durable())
-		done.tell()
+		done.deliver()
 	}
 }
 
@@ -185,7 +185,7 @@ func (g *group) settle() {
 // first the next time.
 func gather(next *call, more <-chan *call) (calls []*call, first *call) {
 	for size := 0; ; {
-		if next.wanted() {
+		if next.awaited() {
 			for _, arg := range next.args {
 				size += sizeOfValue(arg)
 			}
@@ -205,7 +205,7 @@ func gather(next *call, more <-chan *call) (calls []*call, first *call) {
 	}
 }
 
-func (g *group) carryOut(calls []*call) carriedOut {
+func (g *groupWriter) runGroup(calls []*call) ranGroup {
 	ctx, cancel := context.WithTimeout(g.ended, g.to.timeout())
 	defer cancel()
 	results, err := g.to.transact(ctx, calls)
@@ -213,14 +213,14 @@ func (g *group) carryOut(calls []*call) carriedOut {
 		time.Sleep(rand.N(lockedPause)) // #nosec G404 -- it spreads retries
 		results, err = g.to.transact(ctx, calls)
 	}
-	return carriedOut{calls, results, err}
+	return ranGroup{calls, results, err}
 }
 
-// errNotDone is a group of which nothing was carried out.
-var errNotDone = errors.New("nothing was carried out")
+// errNotRun is a group of which nothing was carried out.
+var errNotRun = errors.New("nothing was carried out")
 
 // isLocked reports whether a server carried nothing out because others were
 // writing.
 func isLocked(err error) bool {
-	return errors.Is(err, errNotDone) && strings.Contains(err.Error(), "database is locked")
+	return errors.Is(err, errNotRun) && strings.Contains(err.Error(), "database is locked")
 }

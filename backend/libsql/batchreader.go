@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// reader has all statements that read from a server go over a few streams. What
+// batchReader has all statements that read from a server go over a few streams. What
 // arrives while these are at work goes together next, as one batch in which each
 // statement stands by itself: the server hands every batch from thread to thread
 // several times, which costs it as much as the statement does.
-type reader struct {
+type batchReader struct {
 	calls chan *call
 	limits
 	clock
@@ -33,8 +33,8 @@ type batcher interface {
 	close()
 }
 
-func newReader(open func() batcher, l limits, c clock, timeout time.Duration) *reader {
-	r := &reader{calls: make(chan *call, maxGroup), limits: l, clock: c, timeout: timeout}
+func newBatchReader(open func() batcher, l limits, c clock, timeout time.Duration) *batchReader {
+	r := &batchReader{calls: make(chan *call, maxGroup), limits: l, clock: c, timeout: timeout}
 	r.ended, r.end = context.WithCancel(context.Background())
 	for range readStreams {
 		r.done.Go(func() { r.work(open()) })
@@ -42,14 +42,14 @@ func newReader(open func() batcher, l limits, c clock, timeout time.Duration) *r
 	return r
 }
 
-func (r *reader) close() {
+func (r *batchReader) close() {
 	r.end()
 	r.done.Wait()
 }
 
 // read runs a statement. It returns also when ctx is done and when the server is
 // found to be away.
-func (r *reader) read(ctx context.Context, text string, args []any) (*result, error) {
+func (r *batchReader) read(ctx context.Context, text string, args []any) (*result, error) {
 	c := &call{ctx: ctx, text: text, args: args, result: make(chan outcome, 1)}
 	select {
 	case r.calls <- c:
@@ -68,7 +68,7 @@ func (r *reader) read(ctx context.Context, text string, args []any) (*result, er
 	}
 }
 
-func (r *reader) work(to batcher) {
+func (r *batchReader) work(to batcher) {
 	defer to.close()
 	var first *call
 	for {
@@ -81,19 +81,19 @@ func (r *reader) work(to batcher) {
 		}
 		var calls []*call
 		if calls, first = gather(first, r.calls); len(calls) > 0 {
-			r.carryOut(to, calls)
+			r.runGroup(to, calls)
 		}
 	}
 }
 
-// carryOut runs calls and tells everybody their result. What the server refuses as
+// runGroup runs calls and tells everybody their result. What the server refuses as
 // a whole, because it cannot parse one of the statements or the results are too
 // much together, is run one by one.
-func (r *reader) carryOut(to batcher, calls []*call) {
+func (r *batchReader) runGroup(to batcher, calls []*call) {
 	done, err := r.run(to, calls)
 	if err != nil && len(calls) > 1 && !unreachable(err) && r.ended.Err() == nil {
 		for _, c := range calls {
-			r.carryOut(to, []*call{c})
+			r.runGroup(to, []*call{c})
 		}
 		return
 	}
@@ -108,7 +108,7 @@ func (r *reader) carryOut(to batcher, calls []*call) {
 
 // run sends calls, a second time when the connection broke: one that was kept may
 // have died since, and who reads may ask twice.
-func (r *reader) run(to batcher, calls []*call) (*hranaResult, error) {
+func (r *batchReader) run(to batcher, calls []*call) (*hranaResult, error) {
 	ctx, cancel := r.withTimeout(r.ended, r.timeout)
 	defer cancel()
 	steps := make([]hranaStep, len(calls))

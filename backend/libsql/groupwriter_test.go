@@ -207,9 +207,9 @@ func TestGroup_GivenUpBeforeItsTurn(t *testing.T) {
 	require.Equal(t, []any{int64(2)}, d.mustQuery(t, "SELECT v FROM t").values)
 }
 
-// patient is a real writer with as much patience as a test wants, which tells each
+// heldWriter is a real writer that lingers as long as a test wants, which tells each
 // group's texts and carries it out when it may.
-type patient struct {
+type heldWriter struct {
 	writer
 	most   time.Duration
 	groups chan []string
@@ -217,9 +217,9 @@ type patient struct {
 	over   <-chan struct{} // the test
 }
 
-func (p *patient) patience() time.Duration { return p.most }
+func (p *heldWriter) linger() time.Duration { return p.most }
 
-func (p *patient) transact(ctx context.Context, calls []*call) ([]outcome, error) {
+func (p *heldWriter) transact(ctx context.Context, calls []*call) ([]outcome, error) {
 	var texts []string
 	for _, c := range calls {
 		texts = append(texts, c.text)
@@ -227,12 +227,12 @@ func (p *patient) transact(ctx context.Context, calls []*call) ([]outcome, error
 	select {
 	case p.groups <- texts:
 	case <-p.over:
-		return nil, errNotDone
+		return nil, errNotRun
 	}
 	select {
 	case <-p.may:
 	case <-p.over:
-		return nil, errNotDone
+		return nil, errNotRun
 	}
 	return p.writer.transact(ctx, calls)
 }
@@ -245,9 +245,9 @@ func TestGroup_WaitsForThoseAtWork(t *testing.T) {
 	url := sqldtest.Start(t).PrimaryURL()
 	server(t, url).mustQuery(t, "CREATE TABLE t (v)")
 	for most, want := range map[time.Duration][]string{time.Hour: {"4", "5"}, time.Millisecond: {"4"}} {
-		p := &patient{writer: server(t, url).servers(), most: most, groups: make(chan []string), may: make(chan struct{}), over: t.Context().Done()}
-		others := newAtWork()
-		g := newGroup(p, others)
+		p := &heldWriter{writer: server(t, url).servers(), most: most, groups: make(chan []string), may: make(chan struct{}), over: t.Context().Done()}
+		others := newInFlight()
+		g := newGroupWriter(p, others)
 		var all sync.WaitGroup
 		write := func(v string) {
 			others.begin()
