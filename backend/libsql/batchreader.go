@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// batchReader has all statements that read from a server go over a few streams. What
-// arrives while these are at work goes together next, as one batch in which each
-// statement stands by itself: the server hands every batch from thread to thread
+// batchReader runs all statements that read from a server, over a few streams.
+// Statements that arrive while all streams are in use are the next batch, in which
+// each succeeds or fails alone: the server passes every batch between threads
 // several times, which costs it as much as the statement does.
 type batchReader struct {
 	calls chan *call
@@ -23,11 +23,11 @@ type batchReader struct {
 	done  sync.WaitGroup
 }
 
-// readStreams is how many batches may be on their way to a server, so that one
-// that is slow does not hold up all others.
+// readStreams is how many batches may run at once, so that a slow one does not delay
+// all others.
 const readStreams = 2
 
-// batcher carries batches out, one after the other, on a stream of its own.
+// batcher runs batches, one after the other, on a stream of its own.
 type batcher interface {
 	batch(ctx context.Context, steps []hranaStep) (*hranaResult, error)
 	close()
@@ -47,8 +47,7 @@ func (r *batchReader) close() {
 	r.done.Wait()
 }
 
-// read runs a statement. It returns also when ctx is done and when the server is
-// found to be away.
+// read runs a statement. It returns early when ctx is done or the server is away.
 func (r *batchReader) read(ctx context.Context, text string, args []any) (*result, error) {
 	c := &call{ctx: ctx, text: text, args: args, result: make(chan outcome, 1)}
 	select {
@@ -86,9 +85,9 @@ func (r *batchReader) work(to batcher) {
 	}
 }
 
-// runGroup runs calls and tells everybody their result. What the server refuses as
-// a whole, because it cannot parse one of the statements or the results are too
-// much together, is run one by one.
+// runGroup runs calls and gives each its result. When the server refuses the whole
+// batch, because it cannot parse one of the statements or the results together are
+// too large, each call is run alone.
 func (r *batchReader) runGroup(to batcher, calls []*call) {
 	done, err := r.run(to, calls)
 	if err != nil && len(calls) > 1 && !unreachable(err) && r.ended.Err() == nil {
@@ -106,8 +105,8 @@ func (r *batchReader) runGroup(to batcher, calls []*call) {
 	}
 }
 
-// run sends calls, a second time when the connection broke: one that was kept may
-// have died since, and who reads may ask twice.
+// run sends calls, and sends them again when the connection broke: it may have been
+// broken since the batch before, and a read may be repeated.
 func (r *batchReader) run(to batcher, calls []*call) (*hranaResult, error) {
 	ctx, cancel := r.withTimeout(r.ended, r.timeout)
 	defer cancel()

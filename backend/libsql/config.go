@@ -18,7 +18,7 @@ type Config struct {
 	// token, in the order in which they are asked while those before do not answer.
 	// Of a file there can be none. Default none.
 	Fallbacks []string
-	// PerRequest makes a connection for every sqlite.open, as Spin does: then there
+	// PerRequest makes a new connection for every Connect, as Spin does: then there
 	// are no fallbacks, and a server is reached by http or https. Default false.
 	PerRequest bool
 	// Timeout is that of the requests whose statements these are. A statement waits
@@ -31,7 +31,7 @@ type Config struct {
 	// MaxRows and MaxRowBytes bound the result of one statement. Default 10,000
 	// rows and 8 MiB.
 	MaxRows, MaxRowBytes int
-	// Log receives which servers come and go. Default slog.Default().
+	// Log receives when a server stops answering and when it answers again. Default slog.Default().
 	Log *slog.Logger
 
 	// clock measures ReadTimeout. Default systemClock.

@@ -15,7 +15,7 @@ import (
 	_ "modernc.org/sqlite" // turso opens file: URLs with it
 )
 
-// ErrNoConnection is that a connection did not come about: nothing was asked.
+// ErrNoConnection is a connection that was not made: no statement was sent.
 var ErrNoConnection = errors.New("no connection")
 
 // defaultTimeout is the Timeout of a new Connector to a server.
@@ -23,21 +23,21 @@ const defaultTimeout = 5 * time.Second
 
 // Connector makes connections to a database. Make it with NewConnector.
 //
-// The driver gives a connection two minutes to come about, whatever the caller's
-// context says, so that a server that takes connections and answers nothing holds
-// up everybody who asks it; and it panics when a server refuses a stream.
+// The driver waits two minutes for a connection, whatever the caller's context says,
+// and panics when a server refuses a stream. A Connector waits as long as the caller
+// does, and returns an error.
 type Connector struct {
 	driver.Connector
-	// Timeout bounds a connection that nobody waits for: a pool opens such ones. It
-	// is 5 s unless it is set before the first connection. Zero is no bound, the
-	// default for a file: no server is silent there, and a process that starts on a
-	// busy machine should not fail for that.
+	// Timeout bounds the making of a connection, beside the caller's context: a pool
+	// also makes connections that no caller waits for. Default 5 s for a server; zero,
+	// the default for a file, is no bound: a process that starts on a busy machine
+	// should not fail for that.
 	Timeout time.Duration
 }
 
-// NewConnector returns a Connector to the database at a URL, as the driver's does. The
-// token may be empty. A file is made if there is none; it and its log are for their
-// owner only.
+// NewConnector returns a Connector to the database at a URL of any kind that the
+// driver knows. The token may be empty. A file is created if there is none; only its
+// owner may read it and its log.
 func NewConnector(databaseURL, token string) (*Connector, error) {
 	if strings.HasPrefix(databaseURL, "file:") {
 		if err := keepPrivate(databaseURL); err != nil {

@@ -8,14 +8,13 @@ import (
 	"sync"
 )
 
-// Database runs the statements of all guests on one database. Make it with
-// Open; it is safe for concurrent use.
+// Database runs the statements of many callers on one database. Make it with Open; it
+// is safe for concurrent use.
 //
 // Reads go to its source, and writes, one group after the other, too; see groupWriter.
 type Database struct {
 	config Config
-	// source is nil when each guest has a connection of its own; own makes those to
-	// a file.
+	// source is nil with PerRequest; then own makes the connections to a file.
 	source   source
 	write    *groupWriter
 	own      *Connector
@@ -74,14 +73,15 @@ func openSource(ctx context.Context, config Config) (source, error) {
 	return newReplicas(config)
 }
 
-// Begin says that a request begins, or goes on, that may write next.
+// Begin counts a request that may write next: a group of writes waits for it.
 func (d *Database) Begin() { d.inFlight.begin() }
 
-// End says that one ended, or waits for something else than the database.
+// End is called once for each Begin, when the request has ended or waits for another
+// server.
 func (d *Database) End() { d.inFlight.end() }
 
-// Connection is what one guest runs its statements on. It is an alias, as the method
-// of an interface elsewhere returns it.
+// Connection runs the statements of one caller. It is an alias, so that an interface
+// in a package that does not import this one can have the method Connect.
 type Connection = interface {
 	Query(ctx context.Context, text []byte, args []any) (columns []string, values []any, err error)
 	// Writes reports whether a statement may write.
@@ -89,7 +89,7 @@ type Connection = interface {
 	Close() error
 }
 
-// Connect makes a connection for one guest: that of all, or one of its own.
+// Connect returns the shared connection, or with PerRequest a new one.
 func (d *Database) Connect() Connection {
 	if d.config.PerRequest {
 		return &ownConnection{of: d, limits: d.config.limits()}
@@ -97,10 +97,10 @@ func (d *Database) Connect() Connection {
 	return shared{d}
 }
 
-// shared is the connection of all guests.
+// shared is the connection of all callers.
 type shared struct{ *Database }
 
-// Close has nothing to do: the connections of the database serve all guests.
+// Close has nothing to do: the connections are the Database's.
 func (shared) Close() error { return nil }
 
 // Close waits for the statements that run, and closes all connections.
@@ -155,8 +155,9 @@ func (d *Database) keep(ctx context.Context, s *statement) (*statement, error) {
 	return s, nil
 }
 
-// Query runs a statement and reads its whole result, so that no connection waits
-// for a guest.
+// Query runs a statement and returns its whole result, so that no connection waits
+// for a caller: the names of the columns, and the values of all rows, one row after
+// the other.
 func (d *Database) Query(ctx context.Context, text []byte, args []any) (columns []string, values []any, err error) {
 	r, err := d.query(ctx, text, args)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 )
 
 // filePragmas are set on every connection to a file. With WAL, readers and the
-// writer do not wait for each other; "normal" leaves it to us to flush the newest
-// commits, which is done for several at once.
+// writer do not wait for each other; "normal" leaves it to Log to flush the newest
+// commits, several of them with one flush.
 var filePragmas = []string{"journal_mode(WAL)", "synchronous(NORMAL)"}
 
 // file is a database in a file. One connection of the process writes, and those that

@@ -11,7 +11,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// fileWriter writes to a file, on the one connection of the process that does.
+// fileWriter writes to a file, on the only connection of the process that writes.
 type fileWriter struct {
 	pool *sql.DB
 	conn *sql.Conn
@@ -47,7 +47,7 @@ func openFileWriter(ctx context.Context, file string, l limits, timeout time.Dur
 
 func (w *fileWriter) timeout() time.Duration { return w.most }
 
-// linger is none: while a group is flushed the next one grows.
+// linger is zero: while a group is flushed the next one grows.
 func (w *fileWriter) linger() time.Duration { return 0 }
 
 func (w *fileWriter) durable() error { return w.log.Wait() }
@@ -81,7 +81,7 @@ func (w *fileWriter) transact(ctx context.Context, calls []*call) ([]outcome, er
 	return results, nil
 }
 
-// one carries one statement out, unless nobody waits for it any more.
+// one runs one statement, unless its caller has given up.
 func (w *fileWriter) one(ctx context.Context, c *call) (done outcome) {
 	if !c.awaited() {
 		return outcome{err: errNotRun}
@@ -90,8 +90,8 @@ func (w *fileWriter) one(ctx context.Context, c *call) (done outcome) {
 	return done
 }
 
-// rollback ends a transaction of which nothing is to remain. SQLite may have done
-// that by itself, so only a transaction that is still there is an error.
+// rollback undoes a transaction. SQLite may have undone it already, so that there is
+// none is no error.
 func (w *fileWriter) rollback() error {
 	if err := w.exec(context.Background(), "ROLLBACK"); codeOf(err) != sqlite3.SQLITE_ERROR {
 		return err
@@ -121,8 +121,8 @@ func (w *fileWriter) run(ctx context.Context, text string, args []any) (*result,
 	return w.readAll(rows)
 }
 
-// statement returns the prepared statement of a text, or nil when it is one too
-// many to keep.
+// statement returns the prepared statement of a text, or nil when maxStatements are
+// kept.
 func (w *fileWriter) statement(ctx context.Context, text string) (*sql.Stmt, error) {
 	if stmt, ok := w.prepared[text]; ok || len(w.prepared) >= maxStatements {
 		return stmt, nil
@@ -142,8 +142,8 @@ func codeOf(err error) int {
 	return sqlite3.SQLITE_OK
 }
 
-// endsAll reports an error after which a transaction may not be there any more
-// (sqlite.org/lang_transaction.html): what is run next would be one by itself.
+// endsAll reports an error after which SQLite may have ended the transaction
+// (sqlite.org/lang_transaction.html): the next statement would be outside of it.
 func endsAll(err error) bool {
 	switch codeOf(err) {
 	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_CORRUPT:
@@ -154,23 +154,23 @@ func endsAll(err error) bool {
 
 // lockPoll is how often a writer asks for the lock of a file. SQLite's own wait asks
 // at intervals that grow to 100 ms, and seldom meets the few milliseconds for which a
-// bulk import in another process leaves the lock alone. That it waits can be seen, and
-// the import ends its batch.
+// bulk import in another process leaves the lock free. The import can see the waiting
+// writer, and ends its batch.
 const lockPoll = time.Millisecond
 
 // lockWait is how long a statement waits for the lock of a file: half of what its
 // request may take, so that the guest can still answer.
 func lockWait(timeout time.Duration) time.Duration { return timeout / 2 }
 
-// whileLocked does what fails while another process has the lock of a file, for as
-// long as somebody wants it.
+// whileLocked calls do again while another process has the lock of the file, the
+// result is awaited, and lockWait is not over.
 func (w *fileWriter) whileLocked(awaited func() bool, do func() error) error {
 	for end := time.Now().Add(lockWait(w.most)); ; time.Sleep(lockPoll) {
 		err := do()
 		if codeOf(err) != sqlite3.SQLITE_BUSY || time.Now().After(end) || !awaited() {
 			return err
 		}
-		// Unseen, it only waits for longer.
+		// On an error the lock holder does not see this writer, which waits longer then.
 		_ = w.turn.Wait()
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"sync"
 )
 
-// Log is the write-ahead log of one SQLite file, for those who wait until what they
-// committed survives a power cut, many of them with one flush of the disk. It is
-// safe for concurrent use.
+// Log flushes the write-ahead log of one SQLite file, so that committed transactions
+// survive a power cut; callers that wait at the same time share one flush. It is safe
+// for concurrent use.
 //
 // SQLite can flush at every commit (synchronous=FULL), but it does so while it
 // holds the write lock, so that commits wait for each other's flushes. With
@@ -25,8 +25,8 @@ type Log struct {
 	sync func(*os.File) error
 
 	mu sync.Mutex
-	// next is the flush that has not begun, for which callers wait; nil when
-	// nobody does.
+	// next is the flush that callers wait for and that has not begun; nil when no
+	// caller waits.
 	next *round
 	// running is true while a goroutine flushes.
 	running bool
@@ -56,8 +56,8 @@ func filePath(databaseURL string) (string, error) {
 	return url.PathUnescape(path)
 }
 
-// Wait returns when all that was committed before it was called is on the disk.
-// An error means that nobody knows whether it is; it will not be known later.
+// Wait returns when all transactions that were committed before the call are on the
+// disk. After an error they may or may not be, and a later call does not find out.
 func (l *Log) Wait() error {
 	l.mu.Lock()
 	if l.next == nil {
@@ -73,7 +73,7 @@ func (l *Log) Wait() error {
 	return mine.err
 }
 
-// run flushes until nobody waits.
+// run flushes until no caller waits.
 func (l *Log) run() {
 	for {
 		l.mu.Lock()
@@ -130,7 +130,7 @@ func (l *Log) open() (*os.File, error) {
 	return os.Open(l.path)
 }
 
-// Close lets the file go. Nobody may wait any more.
+// Close closes the log. No caller may wait any more.
 func (l *Log) Close() error {
 	if l.file == nil {
 		return nil

@@ -9,44 +9,44 @@ import (
 	"time"
 )
 
-// groupWriter has all statements that write go by one writer. What arrives while it is
-// at work goes together next, in one transaction, in which each statement stands
-// or falls by itself, in the order of arrival.
+// groupWriter runs all statements that write, through one writer. Statements that
+// arrive while it runs a group are the next group: one transaction, in which each
+// succeeds or fails alone, in the order of arrival.
 //
-// To a server, one after the other would pay the way to the primary and its lock
-// for each, and several connections that wait for the lock poll it there, without
-// a pause, so that a dozen of them leave a small server no time for the one that
-// has it. Where several write, a group waits for those that are at work and may
-// write next. To a file, each would pay for a commit, with a copy of every page that
-// it touches, of which most are the same, and for the disk.
+// On a server, a transaction for each statement would pay each time for the round
+// trip to the primary and for its lock. Several connections that wait for that lock
+// poll it without a pause, and a dozen of them leave a small server no time for the
+// holder. Where several requests write, a group waits for the requests in flight,
+// which may write next. On a file, each transaction would pay for a commit, with a
+// copy of every page that it changes, most of them the same pages, and for a flush
+// of the disk.
 //
-// A statement is sent once, to one of the servers. When its result gets lost
-// nobody knows whether it was carried out, and all of its group are told that it
-// failed.
+// A statement is sent once, to one server. When its result is lost, the statement
+// may or may not have run, and every caller of its group gets an error.
 type groupWriter struct {
 	to    writer
 	calls chan *call
 	// others are the requests that may write next.
 	others *inFlight
-	// committed is the way from the one who carries out to the one who waits for
-	// the disk. It holds nothing: of two groups, one is written while the other is
-	// flushed, and a third grows meanwhile, since what a commit and a flush cost
-	// depends little on how much it is.
+	// committed carries groups from work, which runs them, to settle, which waits
+	// for the disk. It is unbuffered: one group is written while another is flushed
+	// and a third one grows, since the cost of a commit and of a flush depends
+	// little on their size.
 	committed chan ranGroup
-	// ended is done when the host is closed.
+	// ended is done when the database is closed.
 	ended context.Context
 	end   context.CancelFunc
 	done  sync.WaitGroup
 }
 
-// writer carries out statements, one group after the other.
+// writer runs statements, one group after the other.
 type writer interface {
-	// transact carries statements out in one transaction, in which each stands or
-	// falls by itself. The error is of all of them; nothing was carried out when
-	// it is errNotRun, and otherwise nobody knows.
+	// transact runs statements in one transaction, in which each succeeds or fails
+	// alone. The error is of all of them: with errNotRun none has run, with any
+	// other they may have.
 	transact(ctx context.Context, calls []*call) ([]outcome, error)
-	// durable returns when what was carried out before will survive a power cut.
-	// Others may be carried out meanwhile.
+	// durable returns when the transactions that were committed before it will
+	// survive a power cut. Others may run meanwhile.
 	durable() error
 	// timeout bounds one transaction.
 	timeout() time.Duration
@@ -56,15 +56,15 @@ type writer interface {
 	close() error
 }
 
-// call is a statement that somebody waits for.
+// call is a statement and its waiting caller.
 type call struct {
 	ctx    context.Context
 	text   string
 	args   []any
-	result chan outcome // has room for the one
+	result chan outcome // has room for one
 }
 
-// awaited reports whether somebody still waits.
+// awaited reports whether the caller still waits.
 func (c *call) awaited() bool { return c.ctx.Err() == nil }
 
 type outcome struct {
@@ -72,8 +72,8 @@ type outcome struct {
 	err    error
 }
 
-// ranGroup is a group whose results are not told yet, or the error that is of
-// all of it.
+// ranGroup is a group whose callers do not have their results yet, or the error of
+// the whole group.
 type ranGroup struct {
 	calls   []*call
 	results []outcome
@@ -91,11 +91,11 @@ func (c ranGroup) deliver() {
 }
 
 const (
-	// maxGroup and maxGroupBytes bound what goes together.
+	// maxGroup and maxGroupBytes bound a group.
 	maxGroup      = 128
 	maxGroupBytes = mib
-	// lockedPause is the longest rest before a group is sent to a locked
-	// database again, which carried nothing of it out.
+	// lockedPause is the longest pause before a group that ran nothing, because the
+	// database was locked, is sent again.
 	lockedPause = 20 * time.Millisecond
 )
 
@@ -113,8 +113,8 @@ func (g *groupWriter) close() error {
 	return g.to.close()
 }
 
-// write runs a statement as a transaction of its own. A request that ends before
-// its turn is not carried out.
+// write runs a statement as a transaction of its own. It is not run when ctx is
+// done before its group begins.
 func (g *groupWriter) write(ctx context.Context, text string, args []any) (*result, error) {
 	c := &call{ctx: ctx, text: text, args: args, result: make(chan outcome, 1)}
 	select {
@@ -156,8 +156,8 @@ func (g *groupWriter) work() {
 	}
 }
 
-// waitForOthers waits until nobody is at work who may write next, or for as long as the
-// writer says.
+// waitForOthers waits until no other request is in flight, for as long as the writer
+// lingers.
 func (g *groupWriter) waitForOthers() {
 	most := g.to.linger()
 	if most == 0 {
@@ -173,7 +173,7 @@ func (g *groupWriter) waitForOthers() {
 	}
 }
 
-// settle tells everybody what became of their statement, when that will last.
+// settle gives callers their results once these will survive a power cut.
 func (g *groupWriter) settle() {
 	for done := range g.committed {
 		done.err = errors.Join(done.err, g.to.durable())
@@ -181,8 +181,8 @@ func (g *groupWriter) settle() {
 	}
 }
 
-// gather returns what is to go together, of those who still wait, and who comes
-// first the next time.
+// gather returns the calls of one group, whose callers still wait, and the first call
+// of the group after it, if that one has arrived.
 func gather(next *call, more <-chan *call) (calls []*call, first *call) {
 	for size := 0; ; {
 		if next.awaited() {
@@ -216,11 +216,10 @@ func (g *groupWriter) runGroup(calls []*call) ranGroup {
 	return ranGroup{calls, results, err}
 }
 
-// errNotRun is a group of which nothing was carried out.
+// errNotRun is a group of which no statement has run.
 var errNotRun = errors.New("nothing was carried out")
 
-// isLocked reports whether a server carried nothing out because others were
-// writing.
+// isLocked reports whether a server ran nothing because others were writing.
 func isLocked(err error) bool {
 	return errors.Is(err, errNotRun) && strings.Contains(err.Error(), "database is locked")
 }

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// writerIdle is how long a connection that writes may lie unused. A server that
-// restarted leaves it dead without its knowing, and the statement sent over it
+// writerIdle is how long a connection that writes may be unused. After a restart of
+// the server it is broken without a sign of it, and a statement that was sent over it
 // is not sent again; few restarts take less.
 const writerIdle = 2 * time.Second
 
@@ -27,13 +27,13 @@ type httpStream struct {
 	client     *http.Client
 	url, token string
 	host       string // of the URL
-	// socket is where the server speaks it over a WebSocket; empty: that was not
-	// asked for.
+	// socket is the URL for a WebSocket; empty when the configured URL is of HTTP.
 	socket string
 	limits
 
-	// baton leads to the stream of the batch before, which was sent at used:
-	// to open one, a replica opens one at its primary. Empty: there is none.
+	// baton names the stream of the batch before, which was sent at used; empty when
+	// there is none. It is kept because a replica that opens a stream opens another
+	// one at its primary.
 	baton string
 	used  time.Time
 }
@@ -64,7 +64,7 @@ func newHTTPStream(databaseURL, token string, l limits) (*httpStream, error) {
 	return h, nil
 }
 
-// reads is a stream of its own to the same server.
+// reads returns another stream to the same server, for reads.
 func (h *httpStream) reads() batcher {
 	if h.socket != "" {
 		return &socket{url: h.socket, token: h.token, limits: h.limits}
@@ -75,7 +75,7 @@ func (h *httpStream) reads() batcher {
 // close has nothing to do: the client is shared, and the server forgets streams.
 func (h *httpStream) close() {}
 
-// transact carries statements out in one transaction; see writer.
+// transact runs statements in one transaction; see writer.
 func (h *httpStream) transact(ctx context.Context, calls []*call) ([]outcome, error) {
 	begun := &hranaCondition{Type: "ok", Step: new(int)}
 	steps := []hranaStep{{Stmt: hranaStmt{SQL: "BEGIN IMMEDIATE"}}}
@@ -112,7 +112,7 @@ func (h *httpStream) transact(ctx context.Context, calls []*call) ([]outcome, er
 	return results, nil
 }
 
-// messageOf is the first of some errors.
+// messageOf returns the message of the first error.
 func messageOf(all []*hranaError) string {
 	for _, e := range all {
 		if e != nil {
@@ -122,11 +122,10 @@ func messageOf(all []*hranaError) string {
 	return "no reason was given"
 }
 
-// batch sends one batch, on the stream of the one before if it still is there.
+// batch sends one batch, on the stream of the batch before if that still exists.
 func (h *httpStream) batch(ctx context.Context, steps []hranaStep) (*hranaResult, error) {
 	baton := h.baton
-	// A server that restarted leaves a stream that is dead, of which only the
-	// next batch would tell; few restarts take less.
+	// After a restart of the server the stream is gone; few restarts take less.
 	if time.Since(h.used) > writerIdle {
 		baton = ""
 	}
@@ -143,12 +142,11 @@ func (h *httpStream) batch(ctx context.Context, steps []hranaStep) (*hranaResult
 	return &answer.Results[0].Response.Result, nil
 }
 
-// errNoStream is a batch that the server did not look at, since its stream is not
-// there any more.
+// errNoStream is a batch that the server did not run, since its stream is gone.
 var errNoStream = fmt.Errorf("%w: the stream has ended", errNotRun)
 
-// ping asks for nothing, on a stream of its own. Unlike the rest of httpStream it may
-// be used at any time.
+// ping runs a statement that reads nothing, on a stream of its own. Unlike the other
+// methods it may be called at any time.
 func (h *httpStream) ping(ctx context.Context) error {
 	_, err := h.post(ctx, "", hranaRequest{Type: "batch", Batch: &hranaBatch{[]hranaStep{{Stmt: hranaStmt{SQL: "SELECT 1"}}}}}, hranaRequest{Type: "close"})
 	return err
@@ -178,7 +176,7 @@ func (h *httpStream) post(ctx context.Context, baton string, requests ...hranaRe
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNotRun, err)
 	}
-	// Not a reader that could be read again: nothing is to be sent twice.
+	// Of a type that net/http cannot read again: nothing may be sent twice.
 	var connected atomic.Bool
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
 	request, err := http.NewRequestWithContext(traced, http.MethodPost, h.url, io.NopCloser(bytes.NewReader(body)))

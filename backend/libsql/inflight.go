@@ -2,11 +2,11 @@ package libsql
 
 import "sync/atomic"
 
-// inFlight counts the requests of a host that compute or read, and may write next:
-// not those that wait for their write or for another server's answer.
+// inFlight counts requests that compute or read, and may write next: not those that
+// wait for their write or for another server's answer.
 type inFlight struct {
 	n atomic.Int64
-	// none gets a note when nobody is left.
+	// none receives when the count becomes zero.
 	none chan struct{}
 }
 

@@ -28,7 +28,7 @@ func (d *Database) openPerRequest() (err error) {
 	return err
 }
 
-// ownConnection is a connection that serves one guest.
+// ownConnection is a connection of one caller.
 type ownConnection struct {
 	of *Database
 	limits

@@ -15,21 +15,21 @@ import (
 // replicas are the servers of one database, in the order in which they are
 // asked: its own first, then its fallbacks.
 //
-// A server that does not answer is away: nobody asks it until a probe, made once
-// in a while, was answered. So only those who find out pay for it, and the own
-// server is asked again as soon as it is back.
+// A server that does not answer is away: it is asked nothing until it answers a
+// probe, which is made once a second. So only the requests that find it away lose
+// time, and the own server is asked again as soon as it is back.
 //
 // Reads may be repeated, and go from one server to the next. A write goes to the
-// first server to which there is a connection, and no further: what was sent may
-// have been carried out, by the one primary that all of them pass it to.
+// first server to which there is a connection, and to no other: a statement that was
+// sent may have run on the one primary, to which all servers pass writes.
 type replicas struct {
 	all []*replica
 	clock
 	// timeouts are those of a request and of a read.
 	requestTimeout, readTimeout time.Duration
-	// none counts reads that no server answered.
+	// failed counts reads that no server answered.
 	failed atomic.Uint64
-	// ended is done when the host is closed.
+	// ended is done when the database is closed.
 	ended   context.Context
 	end     context.CancelFunc
 	watches sync.WaitGroup
@@ -38,20 +38,20 @@ type replicas struct {
 const (
 	// probePause is the time between two probes of a server.
 	probePause = time.Second
-	// probeAfter is how long a write may take until its server is asked
-	// whether it is there at all: the primary's lock may be what it waits for.
+	// probeAfter is how long a write may take before its server is probed: the
+	// write may wait for the primary's lock, or the server may be away.
 	probeAfter = 400 * time.Millisecond
 )
 
 var (
 	errAway = errors.New("no server of the database answers")
-	// errLost is a group of which nobody knows whether it was carried out.
+	// errLost is a group that may or may not have run.
 	errLost = errors.New("the server does not answer any more")
 	// errNotSent is a group of which nothing was sent.
 	errNotSent = fmt.Errorf("%w: no connection to the server", errNotRun)
 )
 
-// replica is one server, of whatever rank.
+// replica is one server: the own one or a fallback.
 type replica struct {
 	name   string // in the log
 	server *httpStream
@@ -67,8 +67,8 @@ type replica struct {
 	present *presence
 }
 
-// presence is a time in which a server answers. The next one has connections of
-// its own: those of a server that was away may be dead without knowing it.
+// presence is a time in which a server answers. Each has connections of its own:
+// those from before a server was away may be broken without a sign of it.
 type presence struct {
 	*batchReader
 	// over is closed at the presence's end.
@@ -104,7 +104,7 @@ func newReplica(url string, config Config) (*replica, error) {
 func (rs *replicas) close() error {
 	rs.end()
 	for _, r := range rs.all {
-		r.presence() // who is at ending one has begun its watch
+		r.presence() // markAway, if it runs, has added to watches when this returns
 	}
 	rs.watches.Wait()
 	for _, r := range rs.all {
@@ -177,14 +177,14 @@ func (rs *replicas) ask(ctx context.Context, r *replica, share time.Duration, te
 	return nil, err
 }
 
-// unreachable reports whether an error is of the way to a server, and not of
-// what it was asked.
+// unreachable reports whether an error is of the connection, and not of the
+// statement.
 func unreachable(err error) bool {
 	var network net.Error
 	return errors.Is(err, errBroken) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &network)
 }
 
-// markAway ends a presence, if that was not done, and has the server watched.
+// markAway ends a presence, unless it has ended, and has the server watched.
 func (rs *replicas) markAway(r *replica, p *presence, why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -229,13 +229,13 @@ func (rs *replicas) probe(ctx context.Context, r *replica) error {
 	return nil
 }
 
-// transact carries statements out by way of the first server to which there is a
-// connection; see httpStream.transact.
+// transact runs statements on the first server to which there is a connection; see
+// httpStream.transact.
 func (rs *replicas) transact(ctx context.Context, calls []*call) ([]outcome, error) {
 	there := rs.present()
 	if len(there) == 0 {
-		// A write has nobody else to turn to, as a read has, and none of them
-		// waits while it is found out whether one is back.
+		// A caller that cannot read may ask the backend; one that cannot write gets
+		// an error. So a write waits for probes, and reads do not.
 		there = rs.find(ctx)
 	}
 	err := fmt.Errorf("%w: %w", errNotSent, errAway)
@@ -249,15 +249,15 @@ func (rs *replicas) transact(ctx context.Context, calls []*call) ([]outcome, err
 	return nil, err
 }
 
-// timeout is longer than a request lasts: who gives up early and comes back has
-// two waiting for the lock.
+// timeout is longer than a request lasts: a transaction that is given up goes on
+// waiting for the lock at the server, and the next one beside it.
 func (rs *replicas) timeout() time.Duration { return 3 * rs.requestTimeout }
 
-// linger is long, since a transaction is dear: each replica opens the database
-// anew for it, schema and all, and takes every page that it touched.
+// linger is long, since a transaction is expensive: each replica opens the database
+// anew for it, schema and all, and copies every page that it changed.
 func (rs *replicas) linger() time.Duration { return 20 * time.Millisecond }
 
-// durable is what a server has answered.
+// durable has nothing to wait for: a server answers when a transaction is kept.
 func (rs *replicas) durable() error { return nil }
 
 // find probes all servers at once, and returns those that are there.
@@ -285,8 +285,8 @@ func (rs *replicas) send(ctx context.Context, r *replica, calls []*call) ([]outc
 	return results, err
 }
 
-// watchWrite gives a write up when its server is away: else it would hold up all
-// that come after it. Nobody knows then whether it was carried out.
+// watchWrite cancels a write when its server is away, since all later writes wait for
+// it. The write may or may not have run.
 func (rs *replicas) watchWrite(ctx context.Context, giveUp context.CancelCauseFunc, r *replica, p *presence) {
 	for {
 		pause, cancel := rs.withTimeout(ctx, probeAfter)
@@ -305,7 +305,7 @@ func (rs *replicas) watchWrite(ctx context.Context, giveUp context.CancelCauseFu
 	}
 }
 
-// Reads tells where a database on servers was read, and where it would be now.
+// Reads counts the reads of a database on servers.
 type Reads struct {
 	// Answered counts reads by the server that answered them: the database's own,
 	// then its fallbacks. Failed counts those that none answered.

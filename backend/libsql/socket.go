@@ -20,10 +20,10 @@ type socket struct {
 	sent int32           // requests over conn
 }
 
-// socketStream is the number of the one stream.
+// socketStream is the number of the stream.
 const socketStream = 1
 
-// errBroken is a connection that broke, or did not come about.
+// errBroken is a connection that broke, or was not made.
 var errBroken = errors.New("no connection to the server")
 
 type (
@@ -46,8 +46,7 @@ type (
 	}
 )
 
-// batch carries statements out, over the connection of the batch before if there is
-// one.
+// batch runs statements, over the connection of the batch before if there is one.
 func (s *socket) batch(ctx context.Context, steps []hranaStep) (*hranaResult, error) {
 	if s.conn == nil {
 		if err := s.dial(ctx); err != nil {
@@ -118,7 +117,7 @@ func (s *socket) send(ctx context.Context, m socketMessage) error {
 	return nil
 }
 
-// receive reads an answer, of that type unless the server says what was wrong.
+// receive reads an answer: one of type good, or the server's error.
 func (s *socket) receive(ctx context.Context, good string) (*socketAnswer, error) {
 	text, err := s.read(ctx)
 	if err != nil {

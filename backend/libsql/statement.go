@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// classify reads one SQL statement as far as it must to know whether it can
-// write. It refuses what a component is not offered: several statements in one,
-// transactions (an instance may end at any instruction, and would leave them
-// open), and commands about connections and files.
+// classify reads one SQL statement as far as is needed to know whether it can
+// write. It refuses several statements in one, transactions (a guest may end at any
+// instruction, and would leave them open), and commands about connections and files.
 func classify(sql string) (write bool, err error) {
 	if strings.IndexByte(sql, 0) >= 0 {
 		return false, errors.New("a statement cannot hold a zero byte")

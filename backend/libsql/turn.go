@@ -7,21 +7,20 @@ import (
 	"sync"
 )
 
-// Turn is where those who wait for one SQLite file can be seen by whoever has its
-// write lock for long. It is for one of them, or for one who looks; its methods may be
-// called by several goroutines.
+// Turn shows a process that holds the write lock of an SQLite file for long whether
+// other processes wait for it. Each waiting process has one, and so has the holder; it
+// is safe for concurrent use.
 //
-// SQLite tells nobody: who waits can only ask again and again, and comes too late
-// when the lock is left alone for a moment. Here who waits holds a lock of its own
-// meanwhile, on a file beside the database, which everybody can hold at once and the
-// system takes back from a process that dies.
+// SQLite gives a lock holder no contention signal: a waiting process polls, and misses
+// the moments in which the lock is free. So it holds another lock while it waits, on a
+// file beside the database. Any number of processes can hold that one at once, and the
+// system releases it when a process dies.
 type Turn struct {
 	path string
 
 	mu   sync.Mutex
 	file *os.File
-	// waiting is true while this Turn waits, so that who has no need to asks nothing
-	// of the system.
+	// waiting is true between Wait and Done; it saves calls of the system.
 	waiting bool
 }
 
@@ -35,7 +34,8 @@ func NewTurn(databaseURL string) (*Turn, error) {
 	return &Turn{path: path + "-turn"}, nil
 }
 
-// Wait says that somebody waits, until Done. An error means that nobody sees it.
+// Wait shows that this process waits, until Done. After an error the others do not
+// see it.
 func (f *Turn) Wait() error {
 	return f.do(func(file *os.File) error {
 		if f.waiting {
@@ -47,7 +47,7 @@ func (f *Turn) Wait() error {
 	})
 }
 
-// Done says that what was waited for is done.
+// Done shows that this process does not wait any more.
 func (f *Turn) Done() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -58,8 +58,7 @@ func (f *Turn) Done() error {
 	return wrap(unlock(f.file))
 }
 
-// Wanted reports whether somebody waits, other than by this Turn; true also when
-// nobody can tell.
+// Wanted reports whether another Turn waits; also true when that cannot be found out.
 func (f *Turn) Wanted() bool {
 	nobody := false
 	err := f.do(func(file *os.File) (err error) {
@@ -73,7 +72,7 @@ func (f *Turn) do(lock func(*os.File) error) (err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.file == nil {
-		// To lock it, reading is enough: others may run as somebody else.
+		// Opened for reading, which is enough to lock it: it may be another user's.
 		if f.file, err = os.OpenFile(f.path, os.O_RDONLY|os.O_CREATE, 0o600); err != nil {
 			return wrap(err)
 		}
@@ -88,7 +87,7 @@ func wrap(err error) error {
 	return fmt.Errorf("turn: %w", err)
 }
 
-// Close lets the file go, and ends waiting.
+// Close closes the file, and ends waiting.
 func (f *Turn) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -97,7 +96,7 @@ func (f *Turn) Close() error {
 	}
 	var err error
 	if f.waiting {
-		// A process that is being started may have the file too, for a moment.
+		// A child process that is being started may have the file open for a moment.
 		err = unlock(f.file)
 	}
 	err = errors.Join(err, f.file.Close())
