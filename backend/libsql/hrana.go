@@ -52,7 +52,8 @@ type (
 		Errors  []*hranaError `json:"step_errors"`
 	}
 	hranaRows struct {
-		Cols []struct{ Name string }
+		Cols     []struct{ Name string }
+		Affected int64 `json:"affected_row_count"`
 		Rows [][]struct {
 			Type   string
 			Value  json.RawMessage

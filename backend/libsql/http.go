@@ -72,6 +72,36 @@ func (h *httpStream) reads() batcher {
 	return &httpStream{client: h.client, url: h.url, token: h.token, limits: h.limits}
 }
 
+// lasting returns a stream of its own to the same server, for transactions of several
+// batches.
+func (h *httpStream) lasting() lasting {
+	if h.socket != "" {
+		return &socket{url: h.socket, token: h.token, limits: h.limits}
+	}
+	return h
+}
+
+// open implements lasting. Over HTTP the first batch opens the stream.
+func (h *httpStream) open(context.Context) error { return nil }
+
+// more implements lasting: it is not sent over another stream when the one of the
+// batch before is gone, with which its transaction is gone.
+func (h *httpStream) more(ctx context.Context, steps []hranaStep) (*hranaResult, error) {
+	answer, err := h.post(ctx, h.baton, hranaRequest{Type: "batch", Batch: &hranaBatch{steps}})
+	if err != nil {
+		return nil, err
+	}
+	h.baton, h.used = answer.Baton, time.Now()
+	return &answer.Results[0].Response.Result, nil
+}
+
+// reset implements lasting. The server ends a stream that is not used for a while.
+func (h *httpStream) reset() {
+	if time.Since(h.used) > writerIdle {
+		h.baton = ""
+	}
+}
+
 // close has nothing to do: the client is shared, and the server forgets streams.
 func (h *httpStream) close() {}
 

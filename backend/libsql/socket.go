@@ -49,7 +49,7 @@ type (
 // batch runs statements, over the connection of the batch before if there is one.
 func (s *socket) batch(ctx context.Context, steps []hranaStep) (*hranaResult, error) {
 	if s.conn == nil {
-		if err := s.dial(ctx); err != nil {
+		if err := s.open(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -60,6 +60,17 @@ func (s *socket) batch(ctx context.Context, steps []hranaStep) (*hranaResult, er
 	return &answer.Response.Result, nil
 }
 
+// more implements lasting.
+func (s *socket) more(ctx context.Context, steps []hranaStep) (*hranaResult, error) {
+	if s.conn == nil {
+		return nil, errBroken
+	}
+	return s.batch(ctx, steps)
+}
+
+// reset implements lasting: a WebSocket's stream lasts.
+func (s *socket) reset() {}
+
 func (s *socket) close() {
 	if s.conn != nil {
 		_ = s.conn.CloseNow()
@@ -67,21 +78,22 @@ func (s *socket) close() {
 	}
 }
 
-func (s *socket) dial(ctx context.Context) error {
+// open connects.
+func (s *socket) open(ctx context.Context) error {
 	conn, _, err := websocket.Dial(ctx, s.url, &websocket.DialOptions{Subprotocols: []string{"hrana3"}})
 	if err != nil {
 		return fmt.Errorf("%w: %w", errBroken, err)
 	}
 	conn.SetReadLimit(-1) // readText has one
 	s.conn, s.sent = conn, 0
-	if err := s.open(ctx); err != nil {
+	if err := s.openStream(ctx); err != nil {
 		s.close()
 		return err
 	}
 	return nil
 }
 
-func (s *socket) open(ctx context.Context) error {
+func (s *socket) openStream(ctx context.Context) error {
 	if err := s.send(ctx, socketMessage{Type: "hello", JWT: s.token}); err != nil {
 		return err
 	}

@@ -1,0 +1,161 @@
+package libsql
+
+import (
+	"context"
+	"database/sql"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/store/sqldtest"
+)
+
+// counted is a server that is reached by HTTP through a proxy, and the number of
+// messages that the proxy has passed on.
+func counted(t *testing.T, target string) (string, *atomic.Int64) {
+	t.Helper()
+	to, err := url.Parse(strings.Replace(target, "ws", "http", 1))
+	require.NoError(t, err)
+	messages := &atomic.Int64{}
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		messages.Add(1)
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, messages
+}
+
+func pipelineTo(t *testing.T, url string) *sql.Conn {
+	t.Helper()
+	p, err := NewPipeline(url, "")
+	require.NoError(t, err)
+	p.Timeout, p.BeginTimeout = deadline, deadline
+	db := sql.OpenDB(p)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	conn, err := db.Conn(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// Statements without rows wait for one with rows, or for COMMIT.
+func TestPipeline_Messages(t *testing.T) {
+	t.Parallel()
+	cluster := sqldtest.StartWith(t, sqldtest.Options{})
+	target, messages := counted(t, cluster.PrimaryURL())
+	conn := pipelineTo(t, target)
+	exec := func(want int64, text string, args ...any) sql.Result {
+		t.Helper()
+		before := messages.Load()
+		result, err := conn.ExecContext(t.Context(), text, args...)
+		require.NoError(t, err, text)
+		require.Equal(t, want, messages.Load()-before, text)
+		return result
+	}
+	exec(1, `CREATE TABLE t (a PRIMARY KEY, b)`)
+	exec(0, `BEGIN IMMEDIATE`)
+	exec(0, `INSERT INTO t VALUES (?, ?)`, 1, "one")
+	exec(0, `INSERT INTO t VALUES (?, ?), (?, NULL)`, 2, []byte{0, 1}, 3)
+	var n int
+	before := messages.Load()
+	require.NoError(t, conn.QueryRowContext(t.Context(), `SELECT count(*) FROM t`).Scan(&n))
+	require.Equal(t, 3, n)
+	require.Equal(t, int64(1), messages.Load()-before)
+	exec(0, `DELETE FROM t WHERE a = 3`)
+	exec(1, `COMMIT`)
+
+	exec(0, `BEGIN IMMEDIATE`)
+	result := exec(0, `UPDATE t SET b = 'x'`)
+	affected, err := result.RowsAffected()
+	require.NoError(t, err)
+	require.Equal(t, int64(2), affected)
+	exec(1, `ROLLBACK`)
+	exec(0, `BEGIN IMMEDIATE`)
+	exec(0, `ROLLBACK`)
+	exec(0, `BEGIN IMMEDIATE`)
+	exec(0, `DELETE FROM t WHERE a = 9`)
+	exec(2, `COMMIT`) // the first message can be repeated
+	require.Equal(t, int64(1), func() int64 { n, _ := exec(1, `DELETE FROM t WHERE a = 2`).RowsAffected(); return n }())
+}
+
+func TestPipeline_Queries(t *testing.T) {
+	t.Parallel()
+	cluster := sqldtest.StartWith(t, sqldtest.Options{})
+	for _, scheme := range []string{"ws", "http"} {
+		conn := pipelineTo(t, strings.Replace(cluster.PrimaryURL(), "ws", scheme, 1))
+		rows, err := conn.QueryContext(t.Context(), "", Queries{
+			{"SELECT ?1, ?2, ?3", []any{int64(1), "two", []byte{3}}}, {"SELECT 1 WHERE 0", nil}, {"SELECT 4.5 UNION ALL SELECT NULL", nil},
+		})
+		require.NoError(t, err)
+		var one int
+		var two string
+		var three []byte
+		require.True(t, rows.Next())
+		require.NoError(t, rows.Scan(&one, &two, &three))
+		require.Equal(t, []any{1, "two", []byte{3}}, []any{one, two, three})
+		require.False(t, rows.Next())
+		require.True(t, rows.NextResultSet())
+		require.False(t, rows.Next())
+		require.True(t, rows.NextResultSet())
+		var all []sql.NullFloat64
+		for rows.Next() {
+			var f sql.NullFloat64
+			require.NoError(t, rows.Scan(&f))
+			all = append(all, f)
+		}
+		require.Equal(t, []sql.NullFloat64{{Float64: 4.5, Valid: true}, {}}, all)
+		require.False(t, rows.NextResultSet())
+		require.NoError(t, rows.Close())
+	}
+}
+
+// The error of a statement that waited is that of a later one; nothing after it runs,
+// and nothing is kept.
+func TestPipeline_Error(t *testing.T) {
+	t.Parallel()
+	cluster := sqldtest.StartWith(t, sqldtest.Options{})
+	for _, scheme := range []string{"ws", "http"} {
+		conn := pipelineTo(t, strings.Replace(cluster.PrimaryURL(), "ws", scheme, 1))
+		exec := func(text string) error { _, err := conn.ExecContext(t.Context(), text); return err }
+		require.NoError(t, exec(`CREATE TABLE IF NOT EXISTS t (a PRIMARY KEY)`))
+		for _, text := range []string{`BEGIN IMMEDIATE`, `INSERT INTO t VALUES (1)`, `INSERT INTO t VALUES (1)`, `INSERT INTO t VALUES (2)`} {
+			require.NoError(t, exec(text))
+		}
+		require.ErrorContains(t, exec(`COMMIT`), "UNIQUE")
+		require.NoError(t, exec(`ROLLBACK`))
+		var n int
+		require.NoError(t, conn.QueryRowContext(t.Context(), `SELECT count(*) FROM t`).Scan(&n))
+		require.Zero(t, n)
+	}
+}
+
+// A transaction whose server goes away before its COMMIT is not committed, and says
+// so; its connection is not used again.
+func TestPipeline_ServerGone(t *testing.T) {
+	t.Parallel()
+	for _, scheme := range []string{"ws", "http"} {
+		cluster := sqldtest.StartWith(t, sqldtest.Options{})
+		conn := pipelineTo(t, strings.Replace(cluster.PrimaryURL(), "ws", scheme, 1))
+		exec := func(text string) error { _, err := conn.ExecContext(context.Background(), text); return err }
+		require.NoError(t, exec(`CREATE TABLE t (a PRIMARY KEY)`))
+		require.NoError(t, exec(`BEGIN IMMEDIATE`))
+		var n int
+		require.NoError(t, conn.QueryRowContext(t.Context(), `SELECT count(*) FROM t`).Scan(&n))
+		cluster.KillPrimary(t)
+		cluster.StartPrimary(t)
+		require.NoError(t, exec(`INSERT INTO t VALUES (1)`))
+		err := conn.QueryRowContext(t.Context(), `SELECT count(*) FROM t`).Scan(&n)
+		require.ErrorIs(t, err, ErrNotCommitted)
+		require.Error(t, exec(`INSERT INTO t VALUES (1)`))
+		again := pipelineTo(t, cluster.PrimaryURL())
+		require.NoError(t, again.QueryRowContext(t.Context(), `SELECT count(*) FROM t`).Scan(&n))
+		require.Zero(t, n)
+	}
+}
