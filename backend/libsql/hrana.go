@@ -54,7 +54,7 @@ type (
 	hranaRows struct {
 		Cols     []struct{ Name string }
 		Affected int64 `json:"affected_row_count"`
-		Rows [][]struct {
+		Rows     [][]struct {
 			Type   string
 			Value  json.RawMessage
 			Base64 string

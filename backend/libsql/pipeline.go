@@ -29,7 +29,9 @@ type Query struct {
 // transaction a statement that returns no rows waits for the next that does, or for
 // COMMIT, and is sent with it in one message. Its error is then that of the later
 // statement, after which the transaction can only be rolled back. A result that is
-// asked how many rows it affected sends what waits.
+// asked how many rows it affected sends what waits. Outside a transaction each
+// statement is sent at once; when its connection breaks, the error is driver.ErrBadConn,
+// and whether it ran is unknown.
 type Pipeline struct {
 	url, token string
 	// Timeout bounds the making of a connection. Default 5 s.
@@ -244,9 +246,9 @@ func (c *pipelined) flush(ctx context.Context) (*hranaResult, error) {
 	if err != nil {
 		c.broken = true
 		if unkept {
-			err = fmt.Errorf("%w: %w", ErrNotCommitted, err)
+			return nil, fmt.Errorf("%w: %w", ErrNotCommitted, err)
 		}
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", driver.ErrBadConn, err)
 	}
 	for _, e := range done.Errors {
 		if e != nil {

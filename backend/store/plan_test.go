@@ -149,7 +149,7 @@ func TestReads_FindByIndex(t *testing.T) {
 		func() error { _, err := r.RedeemKeyUsed(ctx, "t", "k", 1); return err },
 		func() error { _, err := r.RewardsDue(ctx, 1); return err },
 		func() error { _, err := (&Tx{Reads: r}).Drawable(ctx, "t", []reward.Draw{{Account: "a"}}); return err },
-		func() error { return (&Tx{Reads: r}).queries(ctx, wantingAll(r).wanted()) },
+		func() error { return (&Tx{Reads: r, embedded: true}).queries(ctx, wantingAll(r).wanted()) },
 		func() error { _, err := (&Tx{Reads: r}).DueRewards(ctx, 1); return err },
 		func() error { _, err := r.RewardsOfReferral(ctx, "t", "r", reward.Referred); return err },
 		func() error {

@@ -25,8 +25,8 @@ type Primary struct {
 	Reads
 	write *sql.DB
 	read  *sql.DB
-	// connectors make the connections of write and read.
-	connectors [2]*libsql.Connector
+	// timeouts are those of the connections of write and read.
+	timeouts []*time.Duration
 	// beginTimeout bounds how long a transaction may take to begin, and retryTime is
 	// for how long one is run again though it was tried maxTries times.
 	beginTimeout, retryTime time.Duration
@@ -67,22 +67,13 @@ const maxReaders = 16
 func Open(url, token string) (*Primary, error) {
 	embedded := strings.HasPrefix(url, "file:")
 	url = libsql.WithPragmas(url, "journal_mode(WAL)", "synchronous(NORMAL)", "busy_timeout(10000)", "foreign_keys(ON)")
-	write, err := libsql.NewConnector(libsql.WithPragmas(url, writerPragmas...), token)
-	if err != nil {
-		return nil, fmt.Errorf("store: open: %w", err)
-	}
-	read, err := libsql.NewConnector(url, token)
-	if err != nil {
-		return nil, fmt.Errorf("store: open: %w", err)
-	}
-	p := &Primary{connectors: [2]*libsql.Connector{write, read}, beginTimeout: beginTimeout, embedded: embedded}
+	p := &Primary{beginTimeout: beginTimeout, embedded: embedded}
+	open := p.openServer
 	if embedded {
-		p.write, p.read = sql.OpenDB(preparing{write, p}), sql.OpenDB(preparing{read, p})
-		if p.log, err = libsql.NewLog(url); err != nil {
-			return nil, fmt.Errorf("store: open: %w", err)
-		}
-	} else {
-		p.write, p.read = sql.OpenDB(write), sql.OpenDB(read)
+		open = p.openFile
+	}
+	if err := open(url, token); err != nil {
+		return nil, fmt.Errorf("store: open: %w", err)
 	}
 	p.Reads = Reads{q: p.read}
 	p.read.SetMaxOpenConns(maxReaders)
@@ -101,14 +92,39 @@ func Open(url, token string) (*Primary, error) {
 	return p, nil
 }
 
+func (p *Primary) openFile(url, token string) error {
+	write, err := libsql.NewConnector(libsql.WithPragmas(url, writerPragmas...), token)
+	if err != nil {
+		return err
+	}
+	read, err := libsql.NewConnector(url, token)
+	if err != nil {
+		return err
+	}
+	p.timeouts = []*time.Duration{&write.Timeout, &read.Timeout}
+	p.write, p.read = sql.OpenDB(preparing{write, p}), sql.OpenDB(preparing{read, p})
+	p.log, err = libsql.NewLog(url)
+	return err
+}
+
+func (p *Primary) openServer(url, token string) error {
+	to, err := libsql.NewPipeline(url, token)
+	if err != nil {
+		return err
+	}
+	p.timeouts = []*time.Duration{&to.Timeout, &to.BeginTimeout}
+	p.write, p.read = sql.OpenDB(to), sql.OpenDB(to)
+	return nil
+}
+
 // SetTimeout sets how long a connection (5 s) and the beginning of a transaction
 // (20 s) may take, and for how long at least a transaction is run again that the
 // database gave up (5 times). It must be called before anything else. Tests, which
 // wait as long as a slow machine needs, use it.
 func (p *Primary) SetTimeout(d time.Duration) {
 	p.beginTimeout, p.retryTime = d, d
-	for _, c := range p.connectors {
-		c.Timeout = d
+	for _, timeout := range p.timeouts {
+		*timeout = d
 	}
 }
 
@@ -230,7 +246,7 @@ func gaveUp(err error) bool {
 		return false
 	}
 	text := err.Error()
-	return errors.Is(err, errTaken) || strings.Contains(text, locked) || strings.Contains(text, "Transaction timed out")
+	return errors.Is(err, errTaken) || errors.Is(err, libsql.ErrNotCommitted) || strings.Contains(text, locked) || strings.Contains(text, "Transaction timed out")
 }
 
 // checking says whether a transaction keeps foreign keys.

@@ -164,9 +164,13 @@ func TestSnapshot_OutlastsATransactionThatTheServerEnds(t *testing.T) {
 	b := bundle{db, c.PrimaryURL(), newTenant(t, db)}
 	standsDuring(t, b, func() {
 		tries := 0
-		require.NoError(t, db.Write(t.Context(), now, func(*store.Tx) error {
+		require.NoError(t, db.Write(t.Context(), now, func(tx *store.Tx) error {
 			if tries++; tries > 1 {
 				return nil
+			}
+			// A transaction begins at the server with its first read.
+			if _, err := tx.Programs(t.Context(), b.tenant); err != nil {
+				return err
 			}
 			// It waits until the server ends this transaction, which began after
 			// the snapshot.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"kith/backend/libsql"
 	"kith/core"
 	"kith/core/event"
 	"kith/core/referral"
@@ -83,19 +84,45 @@ type query struct {
 	read func(*sql.Rows) error
 }
 
-// queries runs statements.
+// queries runs statements; on a server they are one message.
 func (tx *Tx) queries(ctx context.Context, all []query) error {
+	if len(all) == 0 {
+		return nil
+	}
+	if !tx.embedded {
+		return tx.queriesTogether(ctx, all)
+	}
 	for _, q := range all {
 		rows, err := tx.q.QueryContext(ctx, q.text, q.args...)
 		if err != nil {
 			return err
 		}
-		err = errors.Join(q.read(rows), rows.Err(), rows.Close())
-		if err != nil {
+		if err = errors.Join(q.read(rows), rows.Err(), rows.Close()); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (tx *Tx) queriesTogether(ctx context.Context, all []query) (err error) {
+	together := make(libsql.Queries, len(all))
+	for i, q := range all {
+		together[i] = libsql.Query{Text: q.text, Args: q.args}
+	}
+	rows, err := tx.q.QueryContext(ctx, "", together)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for i, q := range all {
+		if i > 0 && !rows.NextResultSet() {
+			break
+		}
+		if err := errors.Join(q.read(rows), rows.Err()); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }
 
 // reading reads each row into a value.
