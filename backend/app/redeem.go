@@ -8,6 +8,7 @@ import (
 	"kith/core"
 	"kith/core/reward"
 	"kith/core/rules"
+	"kith/core/state"
 )
 
 // RedeemReward redeems an amount of one credit. More than is available is an
@@ -48,10 +49,20 @@ type Drawn struct {
 // refused changes nothing and does not stop the others; the error is a fault of
 // ours. Draws that share no account are made together, whatever their number.
 func (e *Engine) RedeemWithin(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draws []reward.Draw) ([]Drawn, error) {
+	u := e.unit(tx, tenant)
+	u.WantFacts()
+	for _, d := range draws {
+		if d.Key != "" {
+			u.RedeemKeys.Want(d.Key)
+		}
+	}
+	if err := u.Load(ctx); err != nil {
+		return nil, err
+	}
 	drawn := make([]Drawn, 0, len(draws))
 	for len(draws) > 0 {
 		n := independent(draws)
-		some, err := e.redeemTogether(ctx, tx, tenant, draws[:n])
+		some, err := e.redeemTogether(ctx, tx, u, draws[:n])
 		if err != nil {
 			return nil, err
 		}
@@ -77,14 +88,17 @@ func independent(draws []reward.Draw) int {
 	return len(draws)
 }
 
-func (e *Engine) redeemTogether(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draws []reward.Draw) ([]Drawn, error) {
-	from, err := e.drawable(ctx, tx, tenant, draws)
+func (e *Engine) redeemTogether(ctx context.Context, tx *store.Tx, u *store.Unit, draws []reward.Draw) ([]Drawn, error) {
+	from, err := e.drawable(ctx, tx, u.Tenant, draws)
 	if err != nil {
 		return nil, err
 	}
-	drawn, steps := make([]Drawn, len(draws)), []rules.Step(nil)
+	if err := loadBalances(ctx, u, from); err != nil {
+		return nil, err
+	}
+	drawn := make([]Drawn, len(draws))
 	for i, d := range draws {
-		taken, err := drawOne(ctx, tx, tenant, d, from[i])
+		err := u.Decide(ctx, func(s *state.State) error { return e.redeem(s, d, from[i]) })
 		if refused(err) {
 			drawn[i].Refused = err
 			continue
@@ -92,10 +106,37 @@ func (e *Engine) redeemTogether(ctx context.Context, tx *store.Tx, tenant core.T
 		if err != nil {
 			return nil, err
 		}
-		steps = append(steps, taken...)
 		drawn[i].Redemption = reward.Redemption{Redeemed: d.Amount, Available: from[i].Available - d.Amount, Unit: d.Unit}
 	}
-	return drawn, e.record(ctx, tx, tenant, steps)
+	return drawn, u.Save(ctx)
+}
+
+// loadBalances loads the balances that draws change, for webhooks.
+func loadBalances(ctx context.Context, u *store.Unit, from []store.Drawable) error {
+	if !u.Listens() {
+		return nil
+	}
+	for _, d := range from {
+		for _, credit := range d.Credits {
+			u.Balances.Want(reward.Owner{Account: credit.Account, User: credit.User, Unit: credit.Offer.Unit})
+		}
+	}
+	return u.Load(ctx)
+}
+
+// redeem decides about one draw.
+func (e *Engine) redeem(s *state.State, d reward.Draw, from store.Drawable) error {
+	if d.Key != "" {
+		if used, _ := s.RedeemKeys.Get(d.Key); used {
+			return reward.KeyUsed()
+		}
+		s.RedeemKeys.Put(d.Key, true)
+	}
+	steps, err := drawOne(d, from, s.Now)
+	if err == nil {
+		e.rules().Record(s, steps)
+	}
+	return err
 }
 
 // drawable returns what each draw may take from. One reward is what a draw of it
@@ -111,19 +152,10 @@ func (e *Engine) drawable(ctx context.Context, tx *store.Tx, tenant core.TenantA
 	return []store.Drawable{{Credits: []reward.Reward{r}, Available: r.Available(tx.Now)}}, err
 }
 
-// drawOne decides about one draw.
-func drawOne(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, d reward.Draw, from store.Drawable) ([]rules.Step, error) {
-	if d.Key != "" {
-		used, err := tx.RedeemKeyUsed(ctx, tenant, d.Key, tx.Now-reward.KeyLife)
-		if err == nil && used {
-			err = reward.KeyUsed()
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
+// drawOne returns what one draw does to the rewards that it takes from.
+func drawOne(d reward.Draw, from store.Drawable, now core.Time) ([]rules.Step, error) {
 	if d.Reward == "" {
-		after, entries, err := d.Spread(from.Credits, from.Available, tx.Now)
+		after, entries, err := d.Spread(from.Credits, from.Available, now)
 		var steps []rules.Step
 		for i := range after {
 			steps = append(steps, rules.Step{Before: from.Credits[i], After: after[i], Entries: entries[i : i+1]})
@@ -133,7 +165,7 @@ func drawOne(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, d rewar
 	if len(from.Credits) == 0 {
 		return nil, store.UnknownReward()
 	}
-	after, entry, err := d.Of(from.Credits[0], tx.Now)
+	after, entry, err := d.Of(from.Credits[0], now)
 	return []rules.Step{{Before: from.Credits[0], After: after, Entries: []reward.Entry{entry}}}, err
 }
 

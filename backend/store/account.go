@@ -85,8 +85,7 @@ func (r Reads) AccountOfProvider(ctx context.Context, tenant core.TenantAlias, i
 func (tx *Tx) PutAccount(ctx context.Context, tenant core.TenantAlias, a referral.Account) error {
 	var rows tuples
 	rows.account(a)
-	_, err := tx.put(ctx, putAccounts, tenant, &rows)
-	return err
+	return tx.put(ctx, putAccounts, tenant, &rows)
 }
 
 func (t *tuples) account(a referral.Account) {

@@ -86,7 +86,7 @@ func (r Reads) attachCodes(ctx context.Context, tenant core.TenantAlias, page []
 func (tx *Tx) InsertCode(ctx context.Context, tenant core.TenantAlias, c referral.UserCode, account core.AccountID, user core.UserID) (bool, error) {
 	var rows tuples
 	rows.code(c, referral.Identity{Account: account, User: user})
-	n, err := tx.put(ctx, putCodes, tenant, &rows)
+	n, err := tx.putCounted(ctx, putCodes, tenant, &rows)
 	return n == 1, err
 }
 

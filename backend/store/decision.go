@@ -34,8 +34,7 @@ func (r Reads) Decisions(ctx context.Context, tenant core.TenantAlias, account c
 func (tx *Tx) RecordDecision(ctx context.Context, tenant core.TenantAlias, d wire.Decision) error {
 	var rows tuples
 	rows.decision(d)
-	_, err := tx.put(ctx, putDecisions, tenant, &rows)
-	return err
+	return tx.put(ctx, putDecisions, tenant, &rows)
 }
 
 func (t *tuples) decision(d wire.Decision) {

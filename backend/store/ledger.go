@@ -148,16 +148,6 @@ var drawable = `WITH given AS MATERIALIZED (SELECT key AS draw, value ->> 'Accou
 	CROSS JOIN reward ON tenant = ?1 AND id = credit
 	WHERE upto - rest < amount ORDER BY draw, upto`
 
-// RedeemKeyUsed reports whether credit was redeemed with a key since a time.
-func (r Reads) RedeemKeyUsed(ctx context.Context, tenant core.TenantAlias, key core.IdempotencyKey, since core.Time) (used bool, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM reward_ledger WHERE tenant = ? AND idempotency_key = ? AND at >= ?)`,
-		string(tenant), string(key), int64(since)).Scan(&used)
-	if err != nil {
-		return false, fmt.Errorf("store: redeem key: %w", err)
-	}
-	return used, nil
-}
-
 // ownerBalance is what an owner can use at the time ?2: credits, or discounts where the
 // unit is that of a percentage.
 var ownerBalance = `SELECT coalesce(sum(r.value - r.redeemed - r.expired - r.cancelled), 0) FROM reward r

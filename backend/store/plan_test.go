@@ -146,7 +146,6 @@ func TestReads_FindByIndex(t *testing.T) {
 			return err
 		},
 		func() error { _, err := r.RewardGroups(ctx, "t", 1, "a", "u", reward.Credit); return err },
-		func() error { _, err := r.RedeemKeyUsed(ctx, "t", "k", 1); return err },
 		func() error { _, err := r.RewardsDue(ctx, 1); return err },
 		func() error { _, err := (&Tx{Reads: r}).Drawable(ctx, "t", []reward.Draw{{Account: "a"}}); return err },
 		func() error { return (&Tx{Reads: r, embedded: true}).queries(ctx, wantingAll(r).wanted()) },
@@ -195,6 +194,7 @@ func wantingAll(r Reads) *Unit {
 	u.Recent.Want(who)
 	u.Untracked.Want(who)
 	u.EventKeys.Want("k")
+	u.RedeemKeys.Want("k")
 	u.Customers.Want("p")
 	u.Rewards.Want("w")
 	u.Tanks.Want(state.TankKey{Program: "p", Side: referral.ReferrerSide})

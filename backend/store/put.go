@@ -102,16 +102,28 @@ func (p *put) make(s putShape) string {
 		`SELECT ` + strings.Join(given, `, `) + ` FROM given WHERE true ` + p.conflict
 }
 
-// put stores rows of a tenant, which were folded or not, and returns how many were
-// stored or changed.
-func (tx *Tx) put(ctx context.Context, p *put, tenant core.TenantAlias, rows *tuples) (n int, err error) {
+// put stores rows of a tenant, which were folded or not.
+func (tx *Tx) put(ctx context.Context, p *put, tenant core.TenantAlias, rows *tuples) error {
+	return tx.putBy(p, tenant, rows, func(text string, args []any) error { return tx.exec(ctx, "put "+p.table, text, args...) })
+}
+
+// putCounted is put; it returns how many rows were stored or changed.
+func (tx *Tx) putCounted(ctx context.Context, p *put, tenant core.TenantAlias, rows *tuples) (n int, err error) {
+	err = tx.putBy(p, tenant, rows, func(text string, args []any) error {
+		stored, err := tx.count(ctx, "put "+p.table, text, args...)
+		n += stored
+		return err
+	})
+	return n, err
+}
+
+func (tx *Tx) putBy(p *put, tenant core.TenantAlias, rows *tuples, run func(text string, args []any) error) error {
 	if rows.rows == 0 {
-		return 0, nil
+		return nil
 	}
 	if !tx.embedded && rows.rows > 1 {
 		text := p.make(putShape{same: rows.same})
-		args := append(tx.common(nil, p, tenant, rows, rows.same), rows.String())
-		return tx.count(ctx, "put "+p.table, text, args...)
+		return run(text, append(tx.common(nil, p, tenant, rows, rows.same), rows.String()))
 	}
 	width := len(rows.values) / rows.rows
 	var args []any
@@ -127,13 +139,12 @@ func (tx *Tx) put(ctx context.Context, p *put, tenant core.TenantAlias, rows *tu
 				args = append(args, v)
 			}
 		}
-		stored, err := tx.count(ctx, "put "+p.table, text, args...)
-		if err != nil {
-			return n, err
+		if err := run(text, args); err != nil {
+			return err
 		}
-		n, from = n+stored, from+take
+		from += take
 	}
-	return n, nil
+	return nil
 }
 
 // common adds to args those that a statement takes once.

@@ -137,8 +137,7 @@ func scanReferral(rows *sql.Rows, r *referral.Referral) error {
 func (tx *Tx) PutReferral(ctx context.Context, tenant core.TenantAlias, r referral.Referral) error {
 	var rows tuples
 	rows.referral(r)
-	_, err := tx.put(ctx, putReferrals, tenant, &rows)
-	return err
+	return tx.put(ctx, putReferrals, tenant, &rows)
 }
 
 func (t *tuples) referral(r referral.Referral) {

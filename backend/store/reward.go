@@ -159,8 +159,7 @@ func (r Reads) attachRewards(ctx context.Context, tenant core.TenantAlias, page 
 func (tx *Tx) InsertReward(ctx context.Context, tenant core.TenantAlias, r reward.Reward) error {
 	var rows tuples
 	rows.reward(r)
-	_, err := tx.put(ctx, putNewRewards, tenant, &rows)
-	return err
+	return tx.put(ctx, putNewRewards, tenant, &rows)
 }
 
 func (t *tuples) reward(r reward.Reward) {

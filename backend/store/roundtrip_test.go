@@ -321,9 +321,11 @@ func TestReferral_ComesBackAsItWasWithItsRewards(t *testing.T) {
 			require.NoError(t, tx.PutReferral(ctx, b.tenant, changed))
 			require.NoError(t, tx.InsertReward(ctx, b.tenant, *converted.ReferrerReward))
 			require.NoError(t, tx.InsertReward(ctx, b.tenant, *converted.ReferredReward))
-			require.ErrorContains(t, tx.InsertReward(ctx, b.tenant, *converted.ReferredReward), "UNIQUE")
 			return nil
 		})
+		require.ErrorContains(t, b.db.Write(t.Context(), now, func(tx *store.Tx) error {
+			return tx.InsertReward(t.Context(), b.tenant, *converted.ReferredReward)
+		}), "UNIQUE")
 		got, err = b.db.ReferralOf(t.Context(), b.tenant, started.Referred.Account)
 		require.NoError(t, err)
 		require.Equal(t, &converted, got)

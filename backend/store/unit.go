@@ -150,6 +150,7 @@ func (u *Unit) wanted() (all []query) {
 	all = append(all, u.loadReferrals()...)
 	all = append(all, u.loadUntracked()...)
 	all = append(all, u.loadEventKeys()...)
+	all = append(all, u.loadRedeemKeys()...)
 	all = append(all, u.loadCustomers()...)
 	all = append(all, u.loadRewards()...)
 	all = append(all, u.loadTanks()...)
@@ -354,6 +355,18 @@ func (u *Unit) loadEventKeys() []query {
 		ON i.tenant = ?1 AND i.idempotency_key = given.value AND i.received_at >= ?3`,
 		[]any{string(u.Tenant), textList(strs(keys)), int64(event.KeySince(u.Now))},
 		reading(scanOne[core.IdempotencyKey], func(key core.IdempotencyKey) { u.EventKeys.Load(key, true) })}}
+}
+
+// loadRedeemKeys loads by which of the keys that are wanted credit was redeemed.
+func (u *Unit) loadRedeemKeys() []query {
+	keys := absent(&u.RedeemKeys)
+	if len(keys) == 0 {
+		return nil
+	}
+	return []query{{`SELECT l.idempotency_key FROM json_each(?2) given CROSS JOIN reward_ledger l
+		ON l.tenant = ?1 AND l.idempotency_key = given.value AND l.at >= ?3`,
+		[]any{string(u.Tenant), textList(strs(keys)), int64(u.Now - reward.KeyLife)},
+		reading(scanOne[core.IdempotencyKey], func(key core.IdempotencyKey) { u.RedeemKeys.Load(key, true) })}}
 }
 
 // loadCustomers loads whose the customers are that are wanted.

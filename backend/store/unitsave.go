@@ -30,22 +30,26 @@ func (u *Unit) Save(ctx context.Context) error {
 		}
 	}
 	for _, table := range []interface{ Saved() }{
-		&u.Accounts, &u.Users, &u.Codes, &u.Customers, &u.Referrals, &u.Referred, &u.Recent, &u.Untracked, &u.EventKeys, &u.Rewards, &u.Tanks,
+		&u.Accounts, &u.Users, &u.Codes, &u.Customers, &u.Referrals, &u.Referred, &u.Recent, &u.Untracked, &u.EventKeys, &u.RedeemKeys, &u.Rewards, &u.Balances, &u.Tanks,
 	} {
 		table.Saved()
 	}
 	return nil
 }
 
-// put stores rows, one for each of a list.
-func putAll[T any](ctx context.Context, u *Unit, p *put, list []T, add func(*tuples, T)) (int, error) {
+// putAll stores rows, one for each of a list.
+func putAll[T any](ctx context.Context, u *Unit, p *put, list []T, add func(*tuples, T)) error {
+	return u.tx.put(ctx, p, u.Tenant, rowsOf(p, list, add))
+}
+
+func rowsOf[T any](p *put, list []T, add func(*tuples, T)) *tuples {
 	var rows tuples
 	rows.room(p, len(list))
 	for _, one := range list {
 		add(&rows, one)
 	}
 	rows.fold()
-	return u.tx.put(ctx, p, u.Tenant, &rows)
+	return &rows
 }
 
 // changedRows are the rows of a table that were changed.
@@ -62,8 +66,7 @@ func (u *Unit) saveAccounts(ctx context.Context) error {
 	changed := slices.DeleteFunc(changedRows(&u.Accounts), func(a *state.Row[state.Account]) bool {
 		return a.Stored && a.Before.Account == a.Now.Account
 	})
-	_, err := putAll(ctx, u, putAccounts, changed, func(t *tuples, a *state.Row[state.Account]) { t.account(a.Now.Account) })
-	return err
+	return putAll(ctx, u, putAccounts, changed, func(t *tuples, a *state.Row[state.Account]) { t.account(a.Now.Account) })
 }
 
 // saveUsers stores users with what they are found by: that of new users is stored with
@@ -77,7 +80,7 @@ func (u *Unit) saveUsers(ctx context.Context) error {
 	if err := u.findLastUser(ctx); err != nil {
 		return err
 	}
-	_, err := putAll(ctx, u, putUsers, changed, func(t *tuples, r *state.Row[referral.User]) {
+	err := putAll(ctx, u, putUsers, changed, func(t *tuples, r *state.Row[referral.User]) {
 		switch {
 		case !r.Stored:
 			added = true
@@ -108,7 +111,7 @@ func (u *Unit) findLastUser(ctx context.Context) error {
 
 func (u *Unit) saveCodes(ctx context.Context) error {
 	codes := u.NewCodes.Take()
-	n, err := putAll(ctx, u, putCodes, codes, func(t *tuples, c state.NewCode) { t.code(c.UserCode, c.Owner) })
+	n, err := u.tx.putCounted(ctx, putCodes, u.Tenant, rowsOf(putCodes, codes, func(t *tuples, c state.NewCode) { t.code(c.UserCode, c.Owner) }))
 	if err == nil && n != len(codes) {
 		err = errTaken
 	}
@@ -136,8 +139,7 @@ func (u *Unit) saveReferrals(ctx context.Context) error {
 	changed := slices.DeleteFunc(changedRows(&u.Referrals), func(r *state.Row[referral.Referral]) bool {
 		return r.Stored && !r.Now.Moved(r.Before)
 	})
-	_, err := putAll(ctx, u, putReferrals, changed, func(t *tuples, r *state.Row[referral.Referral]) { t.referral(r.Now) })
-	return err
+	return putAll(ctx, u, putReferrals, changed, func(t *tuples, r *state.Row[referral.Referral]) { t.referral(r.Now) })
 }
 
 // saveRewards stores rewards and their ledger.
@@ -150,7 +152,7 @@ func (u *Unit) saveRewards(ctx context.Context) error {
 			added = append(added, r.Now)
 		}
 	}
-	if _, err := putAll(ctx, u, putNewRewards, added, (*tuples).reward); err != nil {
+	if err := putAll(ctx, u, putNewRewards, added, (*tuples).reward); err != nil {
 		return err
 	}
 	return u.tx.AppendLedger(ctx, u.Tenant, changed, u.TookLedger())
@@ -171,8 +173,7 @@ func (u *Unit) saveFuel(ctx context.Context) error {
 }
 
 func (u *Unit) saveDecisions(ctx context.Context) error {
-	_, err := putAll(ctx, u, putDecisions, u.Decisions.Take(), (*tuples).decision)
-	return err
+	return putAll(ctx, u, putDecisions, u.Decisions.Take(), (*tuples).decision)
 }
 
 func (u *Unit) saveTouched(ctx context.Context) error {
@@ -200,8 +201,7 @@ func distinct(list []core.AccountID) []string {
 }
 
 func (u *Unit) saveIntake(ctx context.Context) error {
-	_, err := putAll(ctx, u, putIntake, u.Intake.Take(), (*tuples).intake)
-	return err
+	return putAll(ctx, u, putIntake, u.Intake.Take(), (*tuples).intake)
 }
 
 // saveEvents stores webhook events, and a delivery to each endpoint that is subscribed.
@@ -211,7 +211,7 @@ func (u *Unit) saveEvents(ctx context.Context) error {
 		return nil
 	}
 	var ids []string
-	_, err := putAll(ctx, u, putEvents, events, func(t *tuples, e state.Event) {
+	err := putAll(ctx, u, putEvents, events, func(t *tuples, e state.Event) {
 		t.row()
 		t.text(e.ID, string(e.Type), string(e.Data))
 		ids = append(ids, e.ID)

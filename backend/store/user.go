@@ -72,8 +72,7 @@ func (r Reads) FirstUser(ctx context.Context, tenant core.TenantAlias, account c
 func (tx *Tx) PutUser(ctx context.Context, tenant core.TenantAlias, u referral.User) error {
 	var rows tuples
 	rows.user(u, "")
-	_, err := tx.put(ctx, putUsers, tenant, &rows)
-	return err
+	return tx.put(ctx, putUsers, tenant, &rows)
 }
 
 // user adds a user, and what they are found by from the first, or nothing.

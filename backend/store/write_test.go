@@ -209,6 +209,8 @@ func TestWrite_IsRunAgainWhenTheServerGaveUp(t *testing.T) {
 		if tries == 1 {
 			// Another writer waits, for which the server ends this transaction.
 			require.NoError(t, putUser(t.Context(), tx, tenant, "lost", "u"))
+			_, err := tx.UserKnown(t.Context(), tenant, "lost", "u") // sends what was written
+			require.NoError(t, err)
 			require.NoError(t, other.Write(t.Context(), now, func(tx *store.Tx) error { return putUser(t.Context(), tx, tenant, "b", "u") }))
 		}
 		return putUser(t.Context(), tx, tenant, "a", "u")

@@ -50,14 +50,16 @@ type State struct {
 	// EventKeys are the idempotency keys of event calls within the time in which
 	// they count.
 	EventKeys Table[core.IdempotencyKey, bool]
+	// RedeemKeys are those of redemptions.
+	RedeemKeys Table[core.IdempotencyKey, bool]
 	// Rewards are by id, without their redemptions.
 	Rewards Table[string, reward.Reward]
 	// Tanks have the next codes of fuel tanks.
 	Tanks Table[TankKey, Tank]
-	// Earned and Balances are sums, which hold for one call: they are loaded anew
-	// for the next.
-	Earned   Table[EarnedKey, referral.Earned]
+	// Balances are what owners can use; see AddBalance.
 	Balances Table[reward.Owner, int64]
+	// Earned are sums that hold for one call: they are loaded anew for the next.
+	Earned Table[EarnedKey, referral.Earned]
 
 	NewCodes   List[NewCode]
 	Links      List[NewCode]
@@ -161,7 +163,7 @@ type part interface {
 
 func (s *State) parts() []part {
 	return []part{
-		&s.Accounts, &s.Users, &s.Codes, &s.Customers, &s.Referrals, &s.Referred, &s.Recent, &s.Untracked, &s.EventKeys,
+		&s.Accounts, &s.Users, &s.Codes, &s.Customers, &s.Referrals, &s.Referred, &s.Recent, &s.Untracked, &s.EventKeys, &s.RedeemKeys,
 		&s.Rewards, &s.Tanks, &s.Earned, &s.Balances, &s.NewCodes, &s.Links, &s.MadeCodes, &s.Ledger, &s.Decisions,
 		&s.Events, &s.Intake, &s.UsedFuel, &s.FuelDues, &s.billing, &s.customers,
 	}
@@ -177,7 +179,7 @@ func (s *State) Keep() {
 	for _, p := range s.parts() {
 		p.keep()
 	}
-	s.Earned, s.Balances = Table[EarnedKey, referral.Earned]{}, Table[reward.Owner, int64]{}
+	s.Earned = Table[EarnedKey, referral.Earned]{}
 }
 
 // Drop forgets what the call that was decided has changed.
