@@ -1,6 +1,7 @@
 package host
 
 import (
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -95,6 +96,20 @@ func TestSQLite_NamesAndConnections(t *testing.T) {
 	got := text(b.do(t, "POST", "/sql", "SELECT 1", "Database", "default", "Closed", "yes"))
 	require.Equal(t, answerText(500, "abi: invalid database connection"), got)
 	require.Equal(t, 200, b.sql(t, "SELECT 1").status)
+}
+
+// A guest can tell a full disk from other errors: it is no fault of the statement.
+func TestSQLite_DiskIsFull(t *testing.T) {
+	t.Parallel()
+	url := libsql.WithPragmas("file:"+filepath.Join(t.TempDir(), "small.db"), "max_page_count(20)")
+	for _, perRequest := range []bool{false, true} {
+		d, err := libsql.Open(t.Context(), libsql.Config{URL: url, Timeout: deadline, PerRequest: perRequest})
+		require.NoError(t, err)
+		b := start(t, probe(t), "1", func(o *Options) { o.Databases = map[string]Database{"default": d} })
+		require.Equal(t, 200, b.sql(t, "CREATE TABLE IF NOT EXISTS t (v)").status)
+		require.Equal(t, answerText(500, "abi: database full"), b.sql(t, "INSERT INTO t VALUES (zeroblob(1000000))"))
+		require.Equal(t, answerText(200, "count(*)\ni:0;\n"), b.sql(t, "SELECT count(*) FROM t"))
+	}
 }
 
 // Of many guests that write the same key at once, one gets the row.
