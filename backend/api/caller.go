@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
@@ -37,11 +38,30 @@ func operationOf(r *http.Request) auth.Operation {
 
 // authenticate tells who calls, and counts the call.
 func (a *API) authenticate(w http.ResponseWriter, r *http.Request, alias core.TenantAlias, authorization, userToken string) (app.Caller, error) {
-	c, err := a.Engine.Authenticate(r.Context(), alias, authorization, userToken)
-	if tooMany := a.guesses().authenticated(w, r, c, err); tooMany != nil {
-		return app.Caller{}, tooMany
+	return a.counted(w, r, alias, authorization, userToken, a.Engine.Authenticate)
+}
+
+type authenticator func(ctx context.Context, alias core.TenantAlias, authorization, userToken string) (app.Caller, error)
+
+// counted authenticates a call. One that may be a guess is counted, and refused when
+// its network made too many.
+func (a *API) counted(w http.ResponseWriter, r *http.Request, alias core.TenantAlias, authorization, userToken string, authenticate authenticator) (app.Caller, error) {
+	before := a.isGuess(r, alias, authorization, userToken)
+	if before {
+		if tooMany := a.guesses().attempt(w, r, 1); tooMany != nil {
+			return app.Caller{}, tooMany
+		}
 	}
-	return c, err
+	c, err := authenticate(r.Context(), alias, authorization, userToken)
+	if !before && mayGuess(c, err) {
+		if tooMany := a.guesses().attempt(w, r, 1); tooMany != nil {
+			return app.Caller{}, tooMany
+		}
+	}
+	if err != nil {
+		return c, a.Engine.ExplainWrongKey(r.Context(), alias, authorization, err)
+	}
+	return c, nil
 }
 
 func (a *API) guesses() guesses { return guesses{a.Guesses} }

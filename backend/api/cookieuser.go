@@ -32,10 +32,7 @@ func (a *API) cookieIdentified(w http.ResponseWriter, r *http.Request) (c app.Ca
 	if err != nil {
 		return c, done, err
 	}
-	c, err = a.Engine.AuthenticateCookieUser(r.Context(), alias, r.Header.Get("Authorization"), r.Header.Get(userTokenHeader))
-	if tooMany := a.guesses().authenticated(w, r, c, err); tooMany != nil {
-		return app.Caller{}, done, tooMany
-	}
+	c, err = a.counted(w, r, alias, r.Header.Get("Authorization"), r.Header.Get(userTokenHeader), a.Engine.AuthenticateCookieUser)
 	if err == nil {
 		err = c.Require(operationOf(r))
 	}

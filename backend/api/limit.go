@@ -19,15 +19,21 @@ import (
 // and how many is our choice.
 type guesses struct{ *guess.Limiter }
 
-// authenticated counts a call that was authenticated, or failed to be, and
-// refuses it when its network made too many: wrong credentials, and calls without
-// any, which look codes up and make users. Calls by the API key and of a user by
-// their token guess nothing.
-func (g guesses) authenticated(w http.ResponseWriter, r *http.Request, c app.Caller, failed error) error {
-	if failed == nil && (c.Key || c.User != nil || !app.Live(c.Tenant.Alias)) {
-		return nil
+// isGuess reports whether a call is to be counted before it is known whose it is: it
+// has no credentials, and looks codes up or makes users, or its network has no
+// attempts left and its credentials were wrong a moment ago. So the refusal of either
+// asks nothing of the database.
+func (a *API) isGuess(r *http.Request, alias core.TenantAlias, authorization, userToken string) bool {
+	if authorization == "" && userToken == "" {
+		return app.Live(alias)
 	}
-	return g.attempt(w, r, 1)
+	return a.guesses().Exhausted(seenAddress(r)) && a.Engine.WrongLately(alias, authorization, userToken)
+}
+
+// mayGuess reports whether a call that was authenticated, or failed to be, may be a
+// guess. Calls by the API key and of a user by their token guess nothing.
+func mayGuess(c app.Caller, failed error) bool {
+	return failed != nil || !c.Key && c.User == nil && app.Live(c.Tenant.Alias)
 }
 
 // unknownCode counts a call of a user that named an unknown code.
@@ -48,8 +54,11 @@ func isUnknown(err error) bool {
 
 // exhausted refuses a request, whatever it would find, when its network has no
 // attempts left: else those that succeed could be distinguished from those that do not.
-func (g guesses) exhausted(r *http.Request) error {
+// It is reported to the edge all the same: what an edge forwards is not in its replica,
+// and the edge, which counts only what is reported, would go on to forward.
+func (g guesses) exhausted(w http.ResponseWriter, r *http.Request) error {
 	if g.Exhausted(seenAddress(r)) {
+		reportAttempts(w, r, 1)
 		return g.tooMany()
 	}
 	return nil

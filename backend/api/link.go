@@ -19,7 +19,7 @@ func (a *API) shareLink(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := a.guesses().exhausted(r); err != nil {
+	if err := a.guesses().exhausted(w, r); err != nil {
 		return err
 	}
 	answer, known, err := a.Engine.FollowShareLink(r.Context(), alias, r.PathValue("code"), a.visit(r))
@@ -40,7 +40,7 @@ func (a *API) shareLink(w http.ResponseWriter, r *http.Request) error {
 func (a *API) page(w http.ResponseWriter, r *http.Request) error {
 	code, carried := link.Carried(r.URL.RawQuery)
 	if carried && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
-		if err := a.guesses().exhausted(r); err != nil {
+		if err := a.guesses().exhausted(w, r); err != nil {
 			return err
 		}
 		answer, known, ok, err := a.Engine.TakeCode(r.Context(), seenHost(r), code, a.visit(r))

@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -31,25 +32,26 @@ type Caller struct {
 // Authenticate tells who sent a request with these credentials to a tenant; a
 // request without any is anybody's, and what it may do is for MustHoldKey and
 // May to say. An unknown tenant is core.UnknownTenant; wrong credentials are
-// unauthenticated.
+// unauthenticated, see ExplainWrongKey.
 func (e *Engine) Authenticate(ctx context.Context, alias core.TenantAlias, authorization, userToken string) (Caller, error) {
 	tenant, err := e.DB.Tenant(ctx, alias)
 	if err != nil {
 		return Caller{}, err
 	}
+	e.lately.keep(tenant, e.Now())
 	credentials, err := auth.ParseCredentials(authorization, userToken)
 	if err != nil {
 		return Caller{}, err
 	}
-	return e.callerOf(ctx, tenant, credentials)
+	return e.callerOf(tenant, credentials)
 }
 
-func (e *Engine) callerOf(ctx context.Context, tenant store.Tenant, credentials auth.Credentials) (Caller, error) {
+func (e *Engine) callerOf(tenant store.Tenant, credentials auth.Credentials) (Caller, error) {
 	switch {
 	case credentials.Key != "":
 		key, ok := tenant.Keys.Match(credentials.Key, e.Now())
 		if !ok {
-			return Caller{}, e.wrongKey(ctx, tenant.Alias, credentials.Key)
+			return Caller{}, auth.WrongKey(tenant.Alias, "")
 		}
 		e.uses.note(keyUse{tenant.Alias, key.Hash}, e.Now())
 		return Caller{Tenant: tenant, Key: true, Role: key.Role}, nil
@@ -59,19 +61,28 @@ func (e *Engine) callerOf(ctx context.Context, tenant store.Tenant, credentials 
 	return Caller{Tenant: tenant}, nil
 }
 
-// wrongKey returns the error of a key that the tenant does not have. It names the tenant
-// of the other mode, live or test, if that has the key: both stand side by side in
-// settings.
-func (e *Engine) wrongKey(ctx context.Context, alias core.TenantAlias, key string) error {
+// ExplainWrongKey adds to the error of Authenticate the tenant of the other mode, live
+// or test, if the key is of that one: both stand side by side in settings. It is apart,
+// since it asks the database, which nobody needs to do for a call that is refused.
+func (e *Engine) ExplainWrongKey(ctx context.Context, alias core.TenantAlias, authorization string, failed error) error {
+	credentials, err := auth.ParseCredentials(authorization, "")
+	if err != nil || credentials.Key == "" || !isUnauthenticated(failed) {
+		return failed
+	}
 	other := OtherMode(alias)
 	tenant, err := e.DB.Tenant(ctx, other)
 	if err != nil && !isNotFound(err) {
 		return err
 	}
-	if _, ok := tenant.Keys.Match(key, e.Now()); !ok {
-		return auth.WrongKey(alias, "")
+	if _, ok := tenant.Keys.Match(credentials.Key, e.Now()); ok {
+		return auth.WrongKey(alias, other)
 	}
-	return auth.WrongKey(alias, other)
+	return failed
+}
+
+func isUnauthenticated(err error) bool {
+	var known *core.Error
+	return errors.As(err, &known) && known.Code == core.CodeUnauthenticated
 }
 
 func (e *Engine) tokenCaller(tenant store.Tenant, token string) (Caller, error) {

@@ -19,6 +19,7 @@ func (e *Engine) AuthenticateCookieUser(ctx context.Context, alias core.TenantAl
 	if err != nil {
 		return Caller{}, err
 	}
+	e.lately.keep(tenant, e.Now())
 	credentials, err := auth.ParseCredentials(authorization, userToken)
 	if err != nil {
 		return Caller{}, err
@@ -36,7 +37,7 @@ func (e *Engine) AuthenticateCookieUser(ctx context.Context, alias core.TenantAl
 			return Caller{Tenant: tenant}, tenant.SecureMode.Admit(auth.CreateCookieUser, auth.SameUser)
 		}
 	}
-	c, err := e.callerOf(ctx, tenant, credentials)
+	c, err := e.callerOf(tenant, credentials)
 	if err != nil {
 		return c, err
 	}

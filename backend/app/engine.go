@@ -63,6 +63,7 @@ type Engine struct {
 
 	counts tally
 	uses   keyUses
+	lately latelyRead
 }
 
 // Worked tells Did that n more things were done: of which work (WorkRows and its
