@@ -26,7 +26,8 @@ const (
 )
 
 // GuessesHeader tells the host of an edge how many attempts to guess a code, a key
-// or an id an answer was. The host counts them and takes the header off.
+// or an id an answer was. The host counts them and takes the header off. On a request
+// it tells the component that the network has no attempts left.
 const GuessesHeader = "x-kith-guesses"
 
 // hopAge bounds how old or how far ahead a signature may be: the clock skew

@@ -120,6 +120,9 @@ func (r *request) answer() (abi.Response, error) {
 	if to.Kind >= route.Code && to.Kind != route.Script && wire.CheckQuery(r.query) != nil {
 		return abi.Response{}, errForward
 	}
+	if r.exhausted(to) {
+		return abi.Response{}, errForward
+	}
 	switch to.Kind {
 	case route.ShareLink:
 		return r.shareLink(to)
@@ -141,6 +144,17 @@ func (r *request) answer() (abi.Response, error) {
 		return r.graphQL(to)
 	}
 	return abi.Response{}, errForward
+}
+
+// exhausted reports whether a request has credentials to be checked and is from a
+// network without attempts left to guess. They are most likely wrong, and the backend
+// has to say so whatever the replica says.
+func (r *request) exhausted(to route.Route) bool {
+	switch to.Kind {
+	case route.Code, route.Events, route.Identify, route.GraphQL:
+		return r.header(auth.GuessesHeader) != ""
+	}
+	return false
 }
 
 // errForward is no error: it says that the backend is to answer.

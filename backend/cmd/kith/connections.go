@@ -108,13 +108,16 @@ func (c *countedConn) Close() error {
 // were. Once a network has none left, its share links, pages with a code and open
 // look-ups are refused before they reach the component, found or not: the replica
 // would answer those that are found. All other attempts are the backend's to
-// refuse.
+// refuse, and the component is told not to read the replica for them.
 func limitGuesses(limit *guess.Limiter, trusted auth.Networks, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		client, _ := auth.Client(r.RemoteAddr, joined(r.Header, auth.ForwardedForHeader), trusted)
-		if looksUp(r) && limit.Exhausted(client) {
-			writeFailure(w, &core.Error{Code: core.CodeRateLimited, RS: "RS033", Message: api.TooManyGuesses(limit.PerMinute())})
-			return
+		if limit.Exhausted(client) {
+			if looksUp(r) {
+				writeFailure(w, &core.Error{Code: core.CodeRateLimited, RS: "RS033", Message: api.TooManyGuesses(limit.PerMinute())})
+				return
+			}
+			r.Header.Set(auth.GuessesHeader, "0")
 		}
 		next.ServeHTTP(&guessWriter{ResponseWriter: w, count: func(n int) { limit.Count(client, n) }}, r)
 	})
