@@ -39,9 +39,10 @@ func TestCreateProgram_AnswersWhatIsStored(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, all, 2)
 	require.Equal(t, want, all[1])
-	alias, err := b.DB.TenantByHost(t.Context(), "gift.example")
+	target, ok, err := b.DB.LinkTargetOnHost(t.Context(), "gift.example", "")
 	require.NoError(t, err)
-	require.Equal(t, b.tenant, alias, "the host it lands on is the tenant's shop")
+	require.True(t, ok)
+	require.Equal(t, b.tenant, target.Tenant, "the host it lands on is the tenant's shop")
 	want.LandingURL = ""
 	_, err = b.CreateProgram(t.Context(), b.tenant, want)
 	require.Equal(t, core.Invalid("sharing.url", "must be an absolute http or https URL"), err)

@@ -77,5 +77,5 @@ func (e *Engine) IdentifyCookieUser(ctx context.Context, c Caller, body []byte, 
 // RememberCookieUser returns the Set-Cookie value by which a browser is known
 // again, or ""; see link.RememberCookieUser.
 func (e *Engine) RememberCookieUser(c Caller, v link.Visit, id core.UserID) string {
-	return link.RememberCookieUser(v, e.linkTenant(c.Tenant), e.Keys.CookieUser(c.Tenant.Alias), id)
+	return link.RememberCookieUser(v, e.linkTenant(c.Tenant.Alias, c.Tenant.Policy), e.Keys.CookieUser(c.Tenant.Alias), id)
 }

@@ -60,9 +60,10 @@ func TestSeed_MakesWhatTheREADMESays(t *testing.T) {
 		key, ok := tenant.Keys.Match(want.key, now)
 		require.True(t, ok)
 		require.Equal(t, auth.RoleAll, key.Role)
-		shop, err := e.DB.TenantByHost(t.Context(), want.host)
+		shop, ok, err := e.DB.LinkTargetOnHost(t.Context(), want.host, "")
 		require.NoError(t, err)
-		require.Equal(t, want.alias, shop)
+		require.True(t, ok)
+		require.Equal(t, want.alias, shop.Tenant)
 		code, err := e.LookupCode(t.Context(), tenant, "ANNA10")
 		require.NoError(t, err)
 		require.Equal(t, wire.CodeInfo{

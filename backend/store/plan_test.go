@@ -29,7 +29,7 @@ var (
 	tooMany = regexp.MustCompile(`^SCAN [a-z]|\(tenant=\?\)`)
 	// few are the lists that a call brings along, what a tenant has few of, an index
 	// of what waits, and what the index of words found.
-	few = regexp.MustCompile(`^SCAN (json_each|given|hit)\b|_waiting$|^SEARCH (webhook_subscription|gateway_connection|gateway_key)\b|^SCAN user_index VIRTUAL TABLE INDEX 0:M1$`)
+	few = regexp.MustCompile(`^SCAN (json_each|given|hit)\b|_waiting$|^SEARCH (webhook_subscription|gateway_connection|gateway_key|program)\b|^SCAN user_index VIRTUAL TABLE INDEX 0:M1$`)
 )
 
 func (e explained) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
@@ -113,6 +113,12 @@ func TestReads_FindByIndex(t *testing.T) {
 		func() error { return r.attachCodes(ctx, "t", []referral.User{{ID: "a"}, {ID: "b"}}) },
 		func() error { _, _, err := r.FirstUser(ctx, "t", "a"); return err },
 		func() error { _, _, err := r.Code(ctx, "t", "c"); return err },
+		func() error { _, _, err := r.LinkTargetOnHost(ctx, "h", "c"); return err },
+		func() error {
+			_, err := r.LinkTarget(ctx, "t", "c")
+			require.Equal(t, core.UnknownTenant(), err)
+			return nil
+		},
 		func() error { _, err := r.ReferralOf(ctx, "t", "a"); return err },
 		func() error { return r.attachRewards(ctx, "t", []referral.Referral{{ID: "1"}, {ID: "2"}}) },
 		func() error { _, _, err := r.Referrals(ctx, "t", referral.Filter{ID: "r"}); return err },

@@ -71,11 +71,13 @@ func TestSite_FirstClaimStaysWhateverTheCase(t *testing.T) {
 				return err
 			})
 		}
-		got, err := b.db.TenantByHost(t.Context(), strings.ToUpper(host))
+		got, ok, err := b.db.LinkTargetOnHost(t.Context(), strings.ToUpper(host), "")
 		require.NoError(t, err)
-		require.Equal(t, b.tenant, got)
-		_, err = b.db.TenantByHost(t.Context(), "nobody.example")
-		require.Equal(t, core.NotFound("no tenant has a shop on this host"), err)
+		require.True(t, ok)
+		require.Equal(t, b.tenant, got.Tenant)
+		_, ok, err = b.db.LinkTargetOnHost(t.Context(), "nobody.example", "")
+		require.NoError(t, err)
+		require.False(t, ok)
 	})
 }
 

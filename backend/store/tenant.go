@@ -69,20 +69,6 @@ func tenantIs(table string) string {
 	return `EXISTS (SELECT 1 FROM tenant WHERE alias = ` + table + `.tenant)`
 }
 
-// TenantByHost returns the tenant whose shop has that host, or a not-found
-// error.
-func (r Reads) TenantByHost(ctx context.Context, host string) (core.TenantAlias, error) {
-	var alias core.TenantAlias
-	err := r.q.QueryRowContext(ctx, `SELECT tenant FROM site WHERE host = ?`, host).Scan(&alias)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", core.NotFound("no tenant has a shop on this host")
-	}
-	if err != nil {
-		return "", fmt.Errorf("store: site: %w", err)
-	}
-	return alias, nil
-}
-
 // InsertTenant adds a tenant without keys, with the default secure mode, browser
 // payment, share origin, tokens and dates; false means that the alias is taken, see
 // TenantNamed.

@@ -64,7 +64,7 @@ var acrossTenants = map[string]string{
 	"exports":               "a part of an export",
 	"ofUser":                "a part of a condition of personal",
 	"personal":              "a part of a condition of personal",
-	"TenantByHost":          "the host tells whose site it is",
+	"LinkTargetOnHost":      "the host tells whose site it is",
 	"page: SELECT t.alias":  "the host tells whose site it is",
 	"InsertTenant":          "the alias is looked up without regard to case, so that it is not given twice",
 	"TenantNamed":           "the same look-up, to say whose it is",

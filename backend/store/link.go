@@ -1,0 +1,70 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"kith/core"
+	"kith/core/link"
+)
+
+// LinkTarget is where a share link leads, or a page with a code.
+type LinkTarget struct {
+	Tenant core.TenantAlias
+	Policy link.Policy
+	// Code is empty when nobody has the code that was asked for, and when its owner is
+	// blocked.
+	Code core.ReferralCode
+	// Program is that of the code, or the tenant's first one.
+	Program link.Program
+}
+
+// A guess at a code costs one statement: the edge asks here for each that its replica
+// does not know.
+const (
+	targetColumns = `SELECT t.alias, t.consent, t.consent_cookie, coalesce(CASE WHEN u.blocked_at IS NULL THEN c.code END, ''),
+		coalesce(p.key, ''), coalesce(p.landing_url, ''), coalesce(p.allowed_hosts, '[]'), coalesce(p.cookie_life, 0) `
+	targetJoins = ` LEFT JOIN code c ON c.tenant = t.alias AND c.code = ?2
+		LEFT JOIN user u ON u.tenant = t.alias AND u.account_id = c.account_id AND u.id = c.user_id
+		LEFT JOIN program p ON p.tenant = t.alias AND p.key =
+			coalesce(c.program, (SELECT key FROM program WHERE tenant = t.alias ORDER BY created_at, key LIMIT 1)) `
+)
+
+// LinkTarget returns where a share link of a tenant leads; the code may be one that
+// nobody has, and empty. The error is core.UnknownTenant, or not-found when the tenant
+// has no program.
+func (r Reads) LinkTarget(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) (LinkTarget, error) {
+	t, ok, err := r.linkTarget(ctx, targetColumns+`FROM tenant t`+targetJoins+`WHERE t.alias = ?1`, string(tenant), code)
+	if err == nil && !ok {
+		err = core.UnknownTenant()
+	}
+	return t, err
+}
+
+// LinkTargetOnHost is LinkTarget for the tenant whose shop has that host; ok is false
+// when none has.
+func (r Reads) LinkTargetOnHost(ctx context.Context, host string, code core.ReferralCode) (t LinkTarget, ok bool, err error) {
+	return r.linkTarget(ctx, targetColumns+`FROM site s JOIN tenant t ON t.alias = s.tenant`+targetJoins+`WHERE s.host = ?1`, host, code)
+}
+
+func (r Reads) linkTarget(ctx context.Context, statement, by string, code core.ReferralCode) (t LinkTarget, ok bool, err error) {
+	var hosts string
+	err = r.q.QueryRowContext(ctx, statement, by, string(code)).Scan(&t.Tenant, &t.Policy.Consent, &t.Policy.ConsentCookie,
+		&t.Code, &t.Program.Key, &t.Program.LandingURL, &hosts, &t.Program.CookieLife)
+	if errors.Is(err, sql.ErrNoRows) {
+		return t, false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(hosts), &t.Program.AllowedHosts)
+	}
+	if err != nil {
+		return t, false, fmt.Errorf("store: link target: %w", err)
+	}
+	if t.Program.Key == "" {
+		return t, true, unknownProgram()
+	}
+	return t, true, nil
+}
