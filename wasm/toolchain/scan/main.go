@@ -3,10 +3,9 @@
 //
 //	gosec [-exclude G1,G2] DIR...
 //
-// It is gosec's own command without two parts: the one that asks language models for
-// fixes, whose client libraries take two minutes to compile, and the analyzers of data
-// flow, which take 50 s of a processor and find conversions of the ABI's words, and
-// paths and URLs that an operator gives. Exit status 1: there are findings.
+// It is gosec's own command, rules and analyzers of data flow, without the part that
+// asks language models for fixes, whose client libraries take two minutes to compile.
+// Exit status 1: there are findings.
 package main
 
 import (
@@ -20,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/securego/gosec/v2"
+	"github.com/securego/gosec/v2/analyzers"
 	"github.com/securego/gosec/v2/rules"
 )
 
@@ -48,6 +48,7 @@ func scan(exclude, patterns []string) (found int, err error) {
 	}
 	analyzer := gosec.NewAnalyzer(gosec.NewConfig(), false, false, false, runtime.NumCPU(), log.New(io.Discard, "", 0))
 	analyzer.LoadRules(rules.Generate(false, rules.NewRuleFilter(true, exclude...)).RulesInfo())
+	analyzer.LoadAnalyzers(analyzers.Generate(false, analyzers.NewAnalyzerFilter(true, exclude...)).AnalyzersInfo())
 	if err := analyzer.Process(nil, packages...); err != nil {
 		return 0, err
 	}
