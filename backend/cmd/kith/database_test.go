@@ -2,11 +2,15 @@ package main
 
 import (
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store"
@@ -68,15 +72,36 @@ func TestDatabase_IsNotMadeByCommandsAboutATenant(t *testing.T) {
 	require.NoDirExists(t, typo)
 }
 
-// An edge makes no database: a mistyped folder or file stops it.
+// An edge makes no database: a mistyped folder or file stops it when it has waited
+// for its backend to make one. The clock is the bubble's, so the wait takes no time.
 func TestDatabase_IsNotMadeByAnEdge(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	typo := filepath.Join(dir, "typo")
-	tryAll(t, "there is no database: --data (KITH_DATA) or --database-url", []string{"edge"}, "--data", typo)
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		edge := edgeCommand{databaseFlags: databaseFlags{Data: filepath.Join(dir, "typo")}}
+		err := edge.Run(newEnv(t.Context(), t.Output(), slog.New(slog.DiscardHandler)))
+		require.ErrorContains(t, err, "there is no database: --data (KITH_DATA) or --database-url")
+		require.GreaterOrEqual(t, time.Since(start), databasePatience)
+	})
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, left)
+}
+
+// A database that the backend makes while its edge waits ends the wait.
+func TestDatabase_OfABackendThatStartsLater(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		time.AfterFunc(databasePatience/2, func() {
+			assert.NoError(t, os.WriteFile(filepath.Join(data, "kith.db"), nil, 0o600))
+		})
+		edge := edgeCommand{databaseFlags: databaseFlags{Data: data}}
+		require.NoError(t, edge.awaitDatabase(t.Context()))
+		require.Less(t, time.Since(start), databasePatience)
+	})
 }
 
 // What the service keeps is for its user only.
