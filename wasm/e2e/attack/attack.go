@@ -4,7 +4,7 @@
 // at the backend, and compares the answers.
 //
 // An attack that takes more than one request, or something else than a request, is in
-// Elsewhere with the tests that show it.
+// Elsewhere with the folders and the names of the tests that show it.
 package attack
 
 import (
@@ -239,49 +239,51 @@ func (t Target) tenants() []Row {
 }
 
 // Shown is an attack that takes more than one request, with the tests that show that
-// it is repelled. TestAttacks_Elsewhere checks that there are such tests.
+// it is repelled. TestAttacks_Elsewhere checks that there are such tests, and that no
+// attack of wasm/e2e is left out.
 type Shown struct {
 	Attack string
-	Tests  []string
+	// Tests are folder.Name: go test ./folder -run Name runs one.
+	Tests []string
 }
 
 // Elsewhere are the attacks that tests of their own show, and the holes that a test of
 // a package shows more exactly than a request can.
 var Elsewhere = []Shown{
-	{"hole 1: a search finds users of a tenant whose name differs in case", []string{"TestSQL_NamesTheTenant", "TestMigrate_TenantsThatDifferInCase"}},
-	{"hole 2: an init call's checksum, replayed for another user", []string{"TestVerifyChecksum", "TestStories"}},
-	{"hole 3: slow bodies stop the service", []string{"TestAttack_SlowBodies", "TestServe_SlowBodiesTakeNoInstance"}},
-	{"hole 3: slow readers stop the service", []string{"TestServe_SlowReadersTakeNoPlace"}},
-	{"hole 3: guesses take the instances of share links", []string{"TestPool_LookUpsThatAskTheBackendLeaveTheReserve"}},
-	{"hole 3: all connections come from one address", []string{"TestLimitedListener"}},
-	{"hole 4: a GraphQL call takes gigabytes", []string{"TestMemory_OfOneCall", "TestMemory_AnswerIsBounded"}},
-	{"hole 4: 100 GraphQL calls take all processors", []string{"TestStrangersTurn", "TestSiege"}},
-	{"hole 4: the OpenAPI document is converted for each request", []string{"TestOpenAPI_IsConvertedOnce"}},
-	{"hole 5: a browser claims a payment", []string{"TestVouched_Payment", "TestVouched_Grants"}},
-	{"hole 6: a notification with thousands of keys", []string{"TestVerify_BoundsPairs", "TestGateway_UnsignedNotificationsAreLimited"}},
-	{"hole 7: a small file makes a large one", []string{"TestImport_StopsAfterTooManyRejectedRows", "TestReader_EmptyLinesAreBounded"}},
-	{"hole 8: guesses that nobody counts", []string{"TestAttack_Guesses", "TestRateLimit", "TestClient", "TestLimiter_ByNetwork"}},
-	{"hole 8: trust in whatever is forwarded", []string{"TestAttack_TrustIsAListOfNetworks"}},
-	{"hole 9: a user's token uses up the shop's keys", []string{"TestStories"}},
-	{"hole 10: silent connections lock everybody out of SFTP", []string{"TestConnections_OfOneAddressLockNobodyOut", "TestStartups", "TestDropShare"}},
-	{"hole 12: formulas in ids", []string{"TestExport_NamesThatAreFormulas", "TestImport_EscapedFormulas", "TestHarmless"}},
-	{"hole 13: a changed backup", []string{"TestRestore_ChangedFileIsRefused", "TestVerify_CutOrChanged"}},
-	{"hole 14: database files that others may read", []string{"TestNew_FilesArePrivate", "TestDatabase_IsPrivate"}},
-	{"hole 14: 4,097 headers", []string{"TestAttack_ManyHeaders", "TestServe_HeaderCount"}},
-	{"hole 14: bodies fill the memory", []string{"TestServe_BodiesAreBoundedInBytes"}},
-	{"hole 14: challenges without end", []string{"TestGateway_ChallengesAreLimited", "TestAnswerChallenge_IsNoSigningOracle"}},
-	{"hole 14: what a failed delivery says of us", []string{"TestReason_TellsNothingOfUs"}},
-	{"hole 14: half a character", []string{"TestLoneSurrogate"}},
-	{"hole 15: a wrong master key, a mistyped folder", []string{"TestDatabase_IsNotMadeByCommandsAboutATenant", "TestDatabase_IsNotMadeByAnEdge"}},
-	{"a webhook to a private address, by name, by redirect, by a name that changes", []string{"TestGuard_RefusesWhatIsNotPublic", "TestSend_ReachesOnlyWhatIsPublic", "TestSend_FollowsNoRedirect", "TestSend_NameThatChangesItsMind"}},
-	{"XXE in a notification of the gateway, the only XML that is read", []string{"TestParse_Refuses", "FuzzParseNotification_Text"}},
-	{"paths in the names of SFTP files", []string{"TestOpen_NamesThatAreRefused", "TestOperations_AreRefused", "TestConnection_OffersNothingElse"}},
-	{"a forged or replayed cookie", []string{"TestParseAttribution_Refused", "TestFindCookieUser_Forged", "FuzzParseAttribution"}},
-	{"a token that is forged in whatever way", []string{"TestVerifyToken_Refused"}},
-	{"a hop between edge and backend, forged", []string{"TestHop_CoversEachPart", "TestHop_PartsDoNotRunTogether"}},
-	{"script in a widget's texts", []string{"TestWithScript"}},
-	{"open redirects of share links", []string{"FuzzFollowShareLink", "TestFollowShareLink_LandingPage", "FuzzAllowed"}},
-	{"a hostile component", []string{"TestHostile"}},
+	{"hole 1: a search finds users of a tenant whose name differs in case", []string{"backend/store.TestSQL_NamesTheTenant", "backend/store.TestMigrate_TenantsThatDifferInCase"}},
+	{"hole 2: an init call's checksum, replayed for another user", []string{"core/wire.TestVerifyChecksum", "backend/cmd/kith.TestStories"}},
+	{"hole 3: slow bodies stop the service", []string{"wasm/e2e.TestAttack_SlowBodies", "wasm/host.TestServe_SlowBodiesTakeNoInstance"}},
+	{"hole 3: slow readers stop the service", []string{"wasm/host.TestServe_SlowReadersTakeNoPlace"}},
+	{"hole 3: guesses take the instances of share links", []string{"wasm/host.TestPool_LookUpsThatAskTheBackendLeaveTheReserve"}},
+	{"hole 3: all connections come from one address", []string{"backend/cmd/kith.TestLimitedListener"}},
+	{"hole 4: a GraphQL call takes gigabytes", []string{"backend/graphql.TestMemory_OfOneCall", "backend/graphql.TestMemory_AnswerIsBounded"}},
+	{"hole 4: 100 GraphQL calls take all processors", []string{"backend/api.TestStrangersTurn", "wasm/e2e.TestSiege"}},
+	{"hole 4: the OpenAPI document is converted for each request", []string{"backend/api.TestOpenAPI_IsConvertedOnce"}},
+	{"hole 5: a browser claims a payment", []string{"core/wire.TestVouched_Payment", "core/wire.TestVouched_Grants"}},
+	{"hole 6: a notification with thousands of keys", []string{"backend/gateway.TestVerify_BoundsPairs", "backend/cmd/kith.TestGateway_UnsignedNotificationsAreLimited"}},
+	{"hole 7: a small file makes a large one", []string{"backend/app.TestImport_StopsAfterTooManyRejectedRows", "core/importfile.TestReader_EmptyLinesAreBounded"}},
+	{"hole 8: guesses that nobody counts", []string{"wasm/e2e.TestAttack_Guesses", "wasm/e2e.TestRateLimit", "core/auth.TestClient", "backend/guess.TestLimiter_ByNetwork"}},
+	{"hole 8: trust in whatever is forwarded", []string{"wasm/e2e.TestAttack_TrustIsAListOfNetworks"}},
+	{"hole 9: a user's token uses up the shop's keys", []string{"backend/cmd/kith.TestStories"}},
+	{"hole 10: silent connections lock everybody out of SFTP", []string{"backend/sftp.TestConnections_OfOneAddressLockNobodyOut", "backend/sftp.TestStartups", "backend/sftp.TestDropShare"}},
+	{"hole 12: formulas in ids", []string{"backend/app.TestExport_NamesThatAreFormulas", "backend/app.TestImport_EscapedFormulas", "core/exportfile.TestHarmless"}},
+	{"hole 13: a changed backup", []string{"backend/cmd/kith.TestRestore_ChangedFileIsRefused", "backend/backup.TestVerify_CutOrChanged"}},
+	{"hole 14: database files that others may read", []string{"backend/store/connect.TestNew_FilesArePrivate", "backend/cmd/kith.TestDatabase_IsPrivate"}},
+	{"hole 14: 4,097 headers", []string{"wasm/e2e.TestAttack_ManyHeaders", "wasm/host.TestServe_HeaderCount"}},
+	{"hole 14: bodies fill the memory", []string{"wasm/host.TestServe_BodiesAreBoundedInBytes"}},
+	{"hole 14: challenges without end", []string{"backend/cmd/kith.TestGateway_ChallengesAreLimited", "backend/gateway.TestAnswerChallenge_IsNoSigningOracle"}},
+	{"hole 14: what a failed delivery says of us", []string{"backend/sender.TestReason_TellsNothingOfUs"}},
+	{"hole 14: half a character", []string{"core/wire.TestLoneSurrogate"}},
+	{"hole 15: a wrong master key, a mistyped folder", []string{"backend/cmd/kith.TestDatabase_IsNotMadeByCommandsAboutATenant", "backend/cmd/kith.TestDatabase_IsNotMadeByAnEdge"}},
+	{"a webhook to a private address, by name, by redirect, by a name that changes", []string{"backend/sender.TestGuard_RefusesWhatIsNotPublic", "backend/sender.TestSend_ReachesOnlyWhatIsPublic", "backend/sender.TestSend_FollowsNoRedirect", "backend/sender.TestSend_NameThatChangesItsMind"}},
+	{"XXE in a notification of the gateway, the only XML that is read", []string{"backend/gateway/xmltree.TestParse_Refuses", "backend/gateway.FuzzParseNotification_Text"}},
+	{"paths in the names of SFTP files", []string{"backend/sftp.TestOpen_NamesThatAreRefused", "backend/sftp.TestOperations_AreRefused", "backend/sftp.TestConnection_OffersNothingElse"}},
+	{"a forged or replayed cookie", []string{"core/link.TestParseAttribution_Refused", "core/link.TestFindCookieUser_Forged", "core/link.FuzzParseAttribution"}},
+	{"a token that is forged in whatever way", []string{"core/wire.TestVerifyToken_Refused"}},
+	{"a hop between edge and backend, forged", []string{"core/auth.TestHop_CoversEachPart", "core/auth.TestHop_PartsDoNotRunTogether"}},
+	{"script in a widget's texts", []string{"core/widget.TestWithScript"}},
+	{"open redirects of share links", []string{"core/link.FuzzFollowShareLink", "core/link.TestFollowShareLink_LandingPage", "core/origin.FuzzAllowed"}},
+	{"a hostile component", []string{"wasm/host.TestHostile"}},
 }
 
 func deep(n int) string { return strings.Repeat("[", n) }
