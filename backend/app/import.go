@@ -27,8 +27,9 @@ const (
 	// its lease.
 	aliveRows = 500
 	// aliveBytes is after how many bytes that are only read a worker renews its lease:
-	// rows may be long, or few among empty lines.
-	aliveBytes = 16 << 20
+	// rows may be long, or few among empty lines, of which a loaded processor may take
+	// no more than 10 MB a second.
+	aliveBytes = 1 << 20
 	// maxMessage bounds what the errors file says of one row, in bytes.
 	maxMessage = 1 << 10
 )
@@ -204,11 +205,14 @@ func (r *run) rows(ctx context.Context, report func()) error {
 	return disk.last()
 }
 
-// read reads and parses the rows of a batch; none are the end of the file.
+// read reads and parses the rows of a batch; none are the end of the file. Empty lines
+// between rows count as read: they take time, and the lease is renewed only between
+// batches.
 func (r *run) read(in *source) (rows []batchRow, err error) {
 	rows = make([]batchRow, 0, r.sizer.rows)
+	begun := in.Position()
 	var buffer []byte
-	for size := 0; len(rows) < r.sizer.rows && size < mostBytes; size += len(buffer) {
+	for size := 0; len(rows) < r.sizer.rows && size < mostBytes && in.Position()-begun < mostBytes; size += len(buffer) {
 		text, problem, err := in.row(buffer[:0], wire.ImportRow)
 		if err == io.EOF {
 			break
