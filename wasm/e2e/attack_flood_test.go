@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -43,6 +44,82 @@ func TestAttack_SlowBodies(t *testing.T) {
 			require.Equal(t, "REQUEST_TIMEOUT", decode[failure](t, a).APIErrorCode)
 		}
 	}
+}
+
+// An address that holds as many connections as it may has further ones closed
+// unanswered; visitors at other addresses are served, and a connection that ends makes
+// room. Forwarding headers do not make another address of it.
+func TestAttack_ConnectionsOfOneAddress(t *testing.T) {
+	t.Parallel()
+	const most = 4
+	own := ownAddress(t)
+	s := demoSite(t)
+	anyAddress := func(base string) string {
+		return strings.Replace(strings.TrimPrefix(base, "http://"), "127.0.0.1", "0.0.0.0", 1)
+	}
+	limit := "KITH_MAX_CONNECTIONS=" + strconv.Itoa(most)
+	s.serve(t, limit, "KITH_BACKEND_ADDR="+anyAddress(s.backend))
+	s.identify(t, s.backend, "demo", "anna", `{"referralCode":"ANNA10"}`)
+	s.serveEdge(t, limit, "KITH_EDGE_ADDR="+anyAddress(s.edge))
+	for door, base := range map[string]string{"edge": s.edge, "backend": s.backend} {
+		t.Run(door, func(t *testing.T) {
+			_, port, err := net.SplitHostPort(strings.TrimPrefix(base, "http://"))
+			require.NoError(t, err)
+			to := net.JoinHostPort(own, port)
+			held := make([]net.Conn, most)
+			for i := range held {
+				held[i], err = visit(t, to)
+				require.NoError(t, err)
+			}
+			for range 3 {
+				_, err = visit(t, to)
+				require.Error(t, err, "a connection beyond the limit")
+			}
+			for range 3 * most {
+				mustCall(t, http.StatusFound, "GET", base+"/s/demo/ANNA10", "")
+				mustCall(t, http.StatusOK, "GET", base+"/api/v1/demo/code/ANNA10", "", s.auth("demo"))
+			}
+			require.NoError(t, held[0].Close())
+			await(t, func() error {
+				_, err := visit(t, to)
+				return err
+			})
+		})
+	}
+}
+
+// ownAddress is an address of this machine that is not loopback: clients at loopback
+// may have any number of connections.
+func ownAddress(t *testing.T) string {
+	t.Helper()
+	all, err := net.InterfaceAddrs()
+	require.NoError(t, err)
+	for _, a := range all {
+		if ip, ok := a.(*net.IPNet); ok && ip.IP.To4() != nil && ip.IP.IsGlobalUnicast() {
+			return ip.IP.String()
+		}
+	}
+	t.Fatal("this machine has only loopback addresses; the test needs an interface with an IPv4 address")
+	return ""
+}
+
+// visit follows a share link on a connection of its own and leaves it open until the
+// test ends.
+func visit(t *testing.T, to string) (net.Conn, error) {
+	t.Helper()
+	c, err := net.Dial("tcp", to)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	require.NoError(t, c.SetDeadline(time.Now().Add(deadline)))
+	if _, err := io.WriteString(c, "GET /s/demo/ANNA10 HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: 203.0.113.7\r\n\r\n"); err != nil {
+		return nil, err
+	}
+	response, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		return nil, err
+	}
+	require.Equal(t, http.StatusFound, response.StatusCode)
+	return c, nil
 }
 
 // More than 4,096 headers are refused.

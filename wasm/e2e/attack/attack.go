@@ -255,7 +255,7 @@ var Elsewhere = []Shown{
 	{"hole 3: slow bodies stop the service", []string{"wasm/e2e.TestAttack_SlowBodies", "wasm/host.TestServe_SlowBodiesTakeNoInstance"}},
 	{"hole 3: slow readers stop the service", []string{"wasm/host.TestServe_SlowReadersTakeNoPlace"}},
 	{"hole 3: guesses take the instances of share links", []string{"wasm/host.TestPool_LookUpsThatAskTheBackendLeaveTheReserve"}},
-	{"hole 3: all connections come from one address", []string{"backend/cmd/kith.TestLimitedListener"}},
+	{"hole 3: all connections come from one address", []string{"wasm/e2e.TestAttack_ConnectionsOfOneAddress", "backend/cmd/kith.TestLimitedListener"}},
 	{"hole 4: a GraphQL call takes gigabytes", []string{"backend/graphql.TestMemory_OfOneCall", "backend/graphql.TestMemory_AnswerIsBounded"}},
 	{"hole 4: 100 GraphQL calls take all processors", []string{"backend/api.TestStrangersTurn", "wasm/e2e.TestSiege"}},
 	{"hole 4: the OpenAPI document is converted for each request", []string{"backend/api.TestOpenAPI_IsConvertedOnce"}},
