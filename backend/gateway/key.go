@@ -57,8 +57,11 @@ type Keys []Key
 // bt_signature. A payload whose last line break was trimmed on its way passes
 // too. All other cases are ErrSignature. However many pairs there are, the payload is
 // hashed at most once for each of the keys.
+//
+// A challenge is no payload, though its answer is its signature: whoever asks for
+// answers would fill the store with them.
 func (ks Keys) Verify(signature, payload string) error {
-	if len(signature) > maxSignature || len(payload) > MaxPayload || payload == "" || !payloadAlphabet(payload) {
+	if isChallenge(payload) || len(signature) > maxSignature || len(payload) > MaxPayload || payload == "" || !payloadAlphabet(payload) {
 		return ErrSignature
 	}
 	pairs := strings.Split(signature, "&")

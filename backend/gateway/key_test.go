@@ -131,18 +131,21 @@ func TestAnswerChallenge_IsNoSigningOracle(t *testing.T) {
 	}
 }
 
-// Whatever is signed as a challenge reads as no notification, so that its
-// signature is worth nothing as one.
+// Whatever is signed as a challenge reads as no notification, and its answer is
+// refused as the signature of one.
 func FuzzAnswerChallenge(f *testing.F) {
 	f.Add("20f9f8ed05f77439fe955c977e4c8a53")
 	f.Add(base64.StdEncoding.EncodeToString([]byte("<notification><kind>check</kind></notification>")))
 	f.Fuzz(func(t *testing.T, challenge string) {
-		if _, err := (gateway.Keys{integration}).AnswerChallenge(challenge); err != nil {
+		keys := gateway.Keys{integration}
+		answer, err := keys.AnswerChallenge(challenge)
+		if err != nil {
 			return
 		}
 		for _, payload := range []string{challenge, challenge + "\n"} {
 			_, err := gateway.ParseNotification(payload)
 			require.Error(t, err)
+			require.ErrorIs(t, keys.Verify(answer, payload), gateway.ErrSignature)
 		}
 	})
 }

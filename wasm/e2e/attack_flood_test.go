@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"testing"
@@ -183,6 +184,27 @@ func TestAttack_Guesses(t *testing.T) {
 	for range 5 * limit {
 		mustCall(t, http.StatusFound, "GET", s.edge+"/s/demo/ANNA10", "", "X-Forwarded-For: 203.0.113.1")
 	}
+}
+
+// The answer to a challenge of the gateway is a signature by the tenant's key. Sent
+// back as that of a notification it is refused at both doors, and nothing is stored.
+func TestAttack_SolvedChallenge(t *testing.T) {
+	t.Parallel()
+	s := demoSite(t)
+	s.serve(t)
+	s.serveEdge(t)
+	mustCall(t, http.StatusOK, "PUT", s.backend+"/api/v1/test_demo/gateway/braintree/connection",
+		`{"merchantId":"m","publicKey":"public","privateKey":"private"}`, s.auth("test_demo"))
+	const webhook, challenge = "/api/v1/test_demo/gateway/braintree/webhook", "20f9f8ed05f77439fe955c977e4c8a53"
+	for _, base := range []string{s.edge, s.backend} {
+		answer := mustCall(t, http.StatusOK, "GET", base+webhook+"?bt_challenge="+challenge, "").body
+		require.Regexp(t, `^public\|[0-9a-f]{40}$`, answer)
+		for _, payload := range []string{challenge, challenge + "\n"} {
+			form := url.Values{"bt_signature": {answer}, "bt_payload": {payload}}
+			mustCall(t, http.StatusUnauthorized, "POST", base+webhook, form.Encode(), "Content-Type: application/x-www-form-urlencoded")
+		}
+	}
+	require.Zero(t, number(t, s.open(t), `SELECT count(*) FROM gateway_notification`))
 }
 
 func lookUps(n int) (all string) {

@@ -149,7 +149,8 @@ func TestGateway_WhatIsNoNotification(t *testing.T) {
 		"no signature":                {url.Values{"bt_payload": {payload}}, http.StatusUnauthorized},
 		"of another merchant's key":   {signed(gateway.Key{Public: "other_public", Private: "other_private"}, payload), http.StatusUnauthorized},
 		"a known name, another's key": {signed(gateway.Key{Public: braintreelab.PublicKey, Private: "other_private"}, payload), http.StatusUnauthorized},
-		"a challenge's signature":     {signed(lab, "20f9f8ed05f77439fe955c977e4c8a53\r"), http.StatusUnauthorized},
+		"a challenge and its answer":  {signed(lab, "20f9f8ed05f77439fe955c977e4c8a53"), http.StatusUnauthorized},
+		"a challenge in another form": {signed(lab, "20f9f8ed05f77439fe955c977e4c8a53\r"), http.StatusUnauthorized},
 	} {
 		require.Equal(t, c.status, s.deliver(t, c.form), name)
 	}

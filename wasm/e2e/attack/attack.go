@@ -273,6 +273,7 @@ var Elsewhere = []Shown{
 	{"hole 14: 4,097 headers", []string{"wasm/e2e.TestAttack_ManyHeaders", "wasm/host.TestServe_HeaderCount"}},
 	{"hole 14: bodies fill the memory", []string{"wasm/host.TestServe_BodiesAreBoundedInBytes"}},
 	{"hole 14: challenges without end", []string{"backend/cmd/kith.TestGateway_ChallengesAreLimited", "backend/gateway.TestAnswerChallenge_IsNoSigningOracle"}},
+	{"hole 14: a solved challenge, used as a notification", []string{"wasm/e2e.TestAttack_SolvedChallenge", "backend/gateway.FuzzAnswerChallenge"}},
 	{"hole 14: what a failed delivery says of us", []string{"backend/sender.TestReason_TellsNothingOfUs"}},
 	{"hole 14: half a character", []string{"core/wire.TestLoneSurrogate"}},
 	{"hole 15: a wrong master key, a mistyped folder", []string{"backend/cmd/kith.TestDatabase_IsNotMadeByCommandsAboutATenant", "backend/cmd/kith.TestDatabase_IsNotMadeByAnEdge"}},
