@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/netip"
 	"syscall"
+
+	"kith/core/webhook"
 )
 
 // errAddress is a connection that was refused before it was made.
@@ -51,67 +53,5 @@ func (g guard) allows(a netip.Addr) bool {
 			return true
 		}
 	}
-	return public(a)
-}
-
-// public reports whether an address is on the public internet. IPv4 has a list
-// of what is not; IPv6 has one block that is, with holes.
-func public(a netip.Addr) bool {
-	if a.Is4() {
-		return !within(a, special4)
-	}
-	if nat64.Contains(a) {
-		b := a.As16()
-		return public(netip.AddrFrom4([4]byte(b[12:])))
-	}
-	return global6.Contains(a) && !within(a, special6)
-}
-
-func within(a netip.Addr, prefixes []netip.Prefix) bool {
-	for _, p := range prefixes {
-		if p.Contains(a) {
-			return true
-		}
-	}
-	return false
-}
-
-// The IANA special-purpose address registries, as of 2026.
-var (
-	special4 = prefixes(
-		"0.0.0.0/8",        // this host
-		"10.0.0.0/8",       // private
-		"100.64.0.0/10",    // carrier-grade NAT
-		"127.0.0.0/8",      // loopback
-		"169.254.0.0/16",   // link-local, and the metadata of clouds
-		"172.16.0.0/12",    // private
-		"192.0.0.0/24",     // protocol assignments
-		"192.0.2.0/24",     // documentation
-		"192.88.99.0/24",   // 6to4 relays
-		"192.168.0.0/16",   // private
-		"198.18.0.0/15",    // benchmarks
-		"198.51.100.0/24",  // documentation
-		"203.0.113.0/24",   // documentation
-		"224.0.0.0/4",      // multicast
-		"240.0.0.0/4",      // reserved, and broadcast
-		"168.63.129.16/32", // not special to IANA: the host agent of a cloud
-	)
-	global6  = netip.MustParsePrefix("2000::/3")
-	special6 = prefixes(
-		"2001::/23",     // protocol assignments, among them Teredo, which holds an IPv4 address
-		"2001:db8::/32", // documentation
-		"2002::/16",     // 6to4, which holds an IPv4 address
-		"3fff::/20",     // documentation
-	)
-	// nat64 leads to the IPv4 address that it ends in. Where there is no other
-	// way to IPv4, it must be let through.
-	nat64 = netip.MustParsePrefix("64:ff9b::/96")
-)
-
-func prefixes(texts ...string) []netip.Prefix {
-	all := make([]netip.Prefix, len(texts))
-	for i, text := range texts {
-		all[i] = netip.MustParsePrefix(text)
-	}
-	return all
+	return webhook.Public(a)
 }

@@ -4,6 +4,7 @@ package webhook
 
 import (
 	"errors"
+	"net/netip"
 	"net/url"
 	"testing"
 
@@ -13,7 +14,7 @@ import (
 // What is taken for an endpoint is a URL that a request can be made to, and
 // whose host is the one that it seems to be.
 func FuzzParseEndpoint(f *testing.F) {
-	for _, s := range []string{"https://shop.example/", "http://[::1]:1/?#", "https://a@b/", "https://a\\@b/", "https:/\\a", "https://%31/"} {
+	for _, s := range []string{"https://shop.example/", "http://[::1]:1/?#", "https://a@b/", "https://a\\@b/", "https:/\\a", "https://%31/", "https://[::ffff:10.0.0.1]./"} {
 		f.Add(s, true)
 		f.Add(s, false)
 	}
@@ -32,6 +33,9 @@ func FuzzParseEndpoint(f *testing.F) {
 		}
 		if u.Scheme != "https" && (live || u.Scheme != "http") {
 			t.Errorf("%q was taken, live %v", s, live)
+		}
+		if a, err := netip.ParseAddr(u.Hostname()); live && err == nil && (a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast()) {
+			t.Errorf("%q was taken", s)
 		}
 	})
 }

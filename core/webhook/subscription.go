@@ -25,7 +25,8 @@ type Endpoint string
 
 // ParseEndpoint returns s as an endpoint or an error about field: an absolute
 // http or https URL of up to 2048 bytes without credentials and fragment. A
-// live tenant's must be https, since events tell of persons.
+// live tenant's must be https, since events tell of persons, and its host must not be
+// localhost or an address that nothing is sent to.
 func ParseEndpoint(field, s string, live bool) (Endpoint, error) {
 	u, err := url.Parse(s)
 	switch {
@@ -37,6 +38,8 @@ func ParseEndpoint(field, s string, live bool) (Endpoint, error) {
 		return "", core.Invalid(field, "must hold neither user and password nor a fragment")
 	case live && u.Scheme != "https":
 		return "", core.Invalid(field, "must be an https URL; only a test tenant may use http")
+	case live && !publicHost(u.Hostname()):
+		return "", core.Invalid(field, "must not be localhost or an address that is not public; give a host on the internet, or use a test tenant")
 	}
 	return Endpoint(s), nil
 }

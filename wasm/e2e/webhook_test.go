@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,7 +11,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -18,6 +21,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"kith/core/auth"
 )
 
 // webhook runs `kith webhook` for the test tenant, which must succeed.
@@ -241,7 +246,8 @@ func TestWebhook_TwoBackendsDeliverOnce(t *testing.T) {
 }
 
 // A live tenant reaches nothing on the machine of the service, whatever a test
-// tenant is allowed, and is told why.
+// tenant is allowed, and is told why: it cannot subscribe such an endpoint, and to one
+// that it subscribed when it could nothing is sent.
 func TestWebhook_LiveTenantReachesNothingLocal(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
@@ -257,10 +263,12 @@ func TestWebhook_LiveTenantReachesNothingLocal(t *testing.T) {
 	s.webhook(t, "allow", "127.0.0.1", "::1")
 	s.serve(t)
 	for _, endpoint := range []string{server.URL, strings.Replace(server.URL, "127.0.0.1", "localhost", 1)} {
-		for _, command := range []string{"add", "test"} {
-			_, errOut, status := s.run(t, nil, "webhook", command, endpoint, "--tenant", "demo")
-			require.Zero(t, status, errOut)
-		}
+		_, errOut, status := s.run(t, nil, "webhook", "add", endpoint, "--tenant", "demo")
+		require.Equal(t, 1, status)
+		require.Contains(t, errOut, "endpointUrl: must not be localhost or an address that is not public")
+		s.storeEndpoint(t, "demo", endpoint)
+		_, errOut, status = s.run(t, nil, "webhook", "test", endpoint, "--tenant", "demo")
+		require.Zero(t, status, errOut)
 		await(t, func() error {
 			shown, _, _ := s.run(t, nil, "webhook", "deliveries", endpoint, "--tenant", "demo")
 			if !strings.Contains(shown, "ms  the host has no public address\n") {
@@ -270,6 +278,21 @@ func TestWebhook_LiveTenantReachesNothingLocal(t *testing.T) {
 		})
 	}
 	require.Zero(t, connections.Load())
+}
+
+// storeEndpoint writes a subscription into the database as a kith did that took any
+// host.
+func (s *site) storeEndpoint(t *testing.T, tenant, endpoint string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.data, "master.key"))
+	require.NoError(t, err)
+	keys, err := auth.ParseKeyring(strings.TrimSpace(string(text)))
+	require.NoError(t, err)
+	secret := "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 32))
+	sealed, err := keys.Seal("tenant/"+tenant+"/webhook/"+endpoint, secret, [auth.NonceSize]byte{1})
+	require.NoError(t, err)
+	_, err = s.open(t).Exec(`INSERT INTO webhook_subscription (tenant, url, name, secret, created_at) VALUES (?, ?, '', ?, 0)`, tenant, endpoint, sealed)
+	require.NoError(t, err)
 }
 
 // SIGTERM while an endpoint has not answered yet: the answer is waited for and

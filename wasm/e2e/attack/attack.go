@@ -153,6 +153,9 @@ func (t Target) redirects() []Row {
 
 func (t Target) sites() []Row {
 	events := anna + "/events"
+	webhook := func(to, endpoint string) Row {
+		return Row{Attack: "SSRF: a webhook to " + to, Request: "POST " + api + "/subscription" + t.basic() + json + `{"endpointUrl":"` + endpoint + `"}`, Status: 400, Says: "endpointUrl: must"}
+	}
 	return []Row{
 		{Attack: "CORS: a page of another site asks first", Request: "OPTIONS " + events + "\nOrigin: https://" + evil + "\nAccess-Control-Request-Method: POST", Status: 403, Never: "Access-Control-Allow-Origin"},
 		{Attack: "CORS: origin null", Request: "OPTIONS " + events + "\nOrigin: null\nAccess-Control-Request-Method: POST", Status: 403, Never: "Access-Control-Allow-Origin"},
@@ -165,8 +168,15 @@ func (t Target) sites() []Row {
 		{Attack: "XSS: a script address of the code", Request: "PUT " + anna + t.basic() + json + `{"imageUrl":"javascript:alert(1)"}`, Status: 400},
 		{Attack: "GraphiQL in production", Request: "GET " + api + "/graphql\nAccept: text/html", Status: 400, Never: "text/html"},
 		{Attack: "the schema in production", Request: "POST " + api + "/graphql" + json + `{"query":"{__schema{types{name}}}"}`, Status: 200, Says: "must not ask for the schema"},
-		{Attack: "SSRF: a webhook to this machine", Request: "POST " + api + "/subscription" + t.basic() + json + `{"endpointUrl":"http://127.0.0.1/"}`, Status: 400},
-		{Attack: "SSRF: a webhook to a file", Request: "POST " + api + "/subscription" + t.basic() + json + `{"endpointUrl":"file:///etc/passwd"}`, Status: 400},
+		webhook("this machine by http", "http://127.0.0.1/"),
+		webhook("this machine by its name", "https://localhost/"),
+		webhook("this machine by IPv6", "https://[::1]/"),
+		webhook("this machine as a number", "https://2130706433/"),
+		webhook("a private network", "https://10.0.0.1/"),
+		webhook("the metadata of a cloud", "https://169.254.169.254/latest/"),
+		webhook("the metadata of a cloud, as IPv6", "https://[::ffff:169.254.169.254]/"),
+		webhook("a file", "file:///etc/passwd"),
+		{Attack: "SSRF: a webhook to a private network by GraphQL", Request: "POST " + api + "/graphql" + t.basic() + json + `{"query":"mutation{upsertWebhookSubscription(webhookSubscriptionInput:{endpointUrl:\"https://10.0.0.1/\"}){endpointUrl}}"}`, Status: 200, Says: "must not be localhost or an address that is not public"},
 	}
 }
 
