@@ -69,6 +69,9 @@ func (a *API) applyCode(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if err := a.guesses().mayTry(w, r, caller); err != nil {
+		return err
+	}
 	info, err := a.Engine.ApplyCode(r.Context(), caller.Tenant, code, account, user)
 	if err != nil {
 		return a.guesses().unknownCode(w, r, caller, err)

@@ -49,6 +49,7 @@ func (a *API) cookieIdentified(w http.ResponseWriter, r *http.Request) (c app.Ca
 	if err != nil {
 		return c, done, err
 	}
+	a.guesses().unknownCodes(w, r, c, done)
 	if set := a.Engine.RememberCookieUser(c, a.visit(r), done.User.ID); set != "" {
 		w.Header().Set("Set-Cookie", set)
 	}

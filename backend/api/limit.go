@@ -12,6 +12,7 @@ import (
 	"kith/backend/guess"
 	"kith/core"
 	"kith/core/auth"
+	"kith/core/rules"
 )
 
 // guesses counts the attempts of requests to guess codes, keys and ids. The
@@ -45,6 +46,23 @@ func (g guesses) unknownCode(w http.ResponseWriter, r *http.Request, c app.Calle
 		return tooMany
 	}
 	return err
+}
+
+// mayTry refuses a call without the API key that tries codes, known or not, when its
+// network has no attempts left.
+func (g guesses) mayTry(w http.ResponseWriter, r *http.Request, c app.Caller) error {
+	if c.Key || !app.Live(c.Tenant.Alias) {
+		return nil
+	}
+	return g.exhausted(w, r)
+}
+
+// unknownCodes counts the unknown codes that an identification without the API key
+// brought. It is stored by then, so its answer stands, and the next is refused.
+func (g guesses) unknownCodes(w http.ResponseWriter, r *http.Request, c app.Caller, done rules.Identified) {
+	if !c.Key && app.Live(c.Tenant.Alias) && done.UnknownCodes > 0 {
+		_ = g.attempt(w, r, done.UnknownCodes)
+	}
 }
 
 func isUnknown(err error) bool {

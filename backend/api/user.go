@@ -61,7 +61,15 @@ func (a *API) identified(w http.ResponseWriter, r *http.Request) (caller app.Cal
 	if in.Update, err = caller.Vouched(in.Update, body); err != nil {
 		return caller, done, err
 	}
+	if in.Cookie = cookies(r); in.BringsCodes() {
+		if err := a.guesses().mayTry(w, r, caller); err != nil {
+			return caller, done, err
+		}
+	}
 	done, err = a.identifyAs(r, caller, in)
+	if err == nil {
+		a.guesses().unknownCodes(w, r, caller, done)
+	}
 	return caller, done, err
 }
 

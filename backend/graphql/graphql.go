@@ -38,6 +38,7 @@ import (
 	"kith/backend/app"
 	"kith/core"
 	"kith/core/referral"
+	"kith/core/rules"
 	"kith/core/wire"
 )
 
@@ -90,6 +91,9 @@ type Request struct {
 	// Attempt counts one attempt to guess a code or an id, and refuses it when
 	// there were too many. The call itself was counted once.
 	Attempt func() error
+	// MayTry refuses to look at codes, known or not, when there were too many
+	// attempts; it may be nil.
+	MayTry func() error
 }
 
 // call is a Request under way: what its resolvers share.
@@ -113,6 +117,23 @@ func (c *call) attempt() error {
 		return nil
 	}
 	return c.Attempt()
+}
+
+// mayTry refuses an identification that brings codes, known or not, when there were
+// too many attempts.
+func (c *call) mayTry(in rules.Identification) error {
+	if c.MayTry == nil || !in.BringsCodes() {
+		return nil
+	}
+	return c.MayTry()
+}
+
+// identified counts the unknown codes that an identification brought. It is stored by
+// then, so its answer stands, and the next attempt is refused.
+func (c *call) identified(done rules.Identified) {
+	for range done.UnknownCodes {
+		_ = c.attempt()
+	}
 }
 
 // input counts an input of a caller without credentials: it may make a user, or

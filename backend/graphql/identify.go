@@ -40,10 +40,14 @@ func (c *call) identify(ctx context.Context, input argument, endpoint auth.Endpo
 	}
 	in := c.identification()
 	in.Update, in.Create = update, endpoint == auth.CreateUser
+	if err := c.mayTry(in); err != nil {
+		return nil, err
+	}
 	done, err := c.engine.Identify(ctx, c.tenant, in)
 	if err != nil {
 		return nil, err
 	}
+	c.identified(done)
 	return newUsers(c, []wire.UserInfo{done.UserInfo})[0], nil
 }
 
@@ -66,6 +70,7 @@ func (*mutation) CreateCookieUser(ctx context.Context, args userInputArguments) 
 	if err != nil {
 		return nil, err
 	}
+	c.identified(done)
 	if c.Remember != nil {
 		c.Remember(caller, done.User.ID)
 	}

@@ -36,6 +36,25 @@ type Identified struct {
 	wire.UserInfo
 	// Created is true when the user was not known before.
 	Created bool
+	// UnknownCodes is how many codes the call brought that nobody has, or a blocked
+	// user, but for that of Kith's own cookie, which is signed.
+	UnknownCodes int
+}
+
+// BringsCodes reports whether the call brings codes that the caller may have made up,
+// in its body or in a cookie that is not signed.
+func (in Identification) BringsCodes() bool {
+	return len(in.Update.Claims) > 0 || link.FindSquatchCookie(in.Cookie) != ""
+}
+
+// unknownCodes counts Identified.UnknownCodes.
+func unknownCodes(verdicts []referral.Verdict) (n int) {
+	for _, v := range verdicts {
+		if v.Claim.Source != referral.SourceCookie && (v.Rule == referral.RuleUnknownCode || v.Rule == referral.RuleBlocked) {
+			n++
+		}
+	}
+	return n
 }
 
 // WantIdentify has loaded what an identification needs first.
@@ -108,7 +127,7 @@ func (r *Rules) Identify(s *state.State, in Identification) (out Identified, err
 		// With what the call says of its user.
 		done.Referral = referralOf(s, user.Account)
 	}
-	out = Identified{Created: !who.known, UserInfo: wire.UserInfo{
+	out = Identified{Created: !who.known, UnknownCodes: unknownCodes(done.Verdicts), UserInfo: wire.UserInfo{
 		User: user, Account: done.Account, Share: in.Share,
 		ReferredBy: wire.ReferredBy{Referral: done.Referral, Newly: done.Newly},
 	}}

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net"
@@ -205,6 +206,94 @@ func TestAttack_SolvedChallenge(t *testing.T) {
 		}
 	}
 	require.Zero(t, number(t, s.open(t), `SELECT count(*) FROM gateway_notification`))
+}
+
+// userGuesses are the calls by which a user, mallory, can try a code.
+func userGuesses() map[string]guess {
+	const user = "account/mallory/user/mallory"
+	squatch := base64.StdEncoding.EncodeToString([]byte(`{"app.referralsaasquatch.com":{"demo_CODE":{"codes":{"classic":"NOBODY"}}}}`))
+	return map[string]guess{
+		"codes of a referrer":    {"PUT", "/open/" + user, `{"referredByCodes":["NOBODY"]}`, nil},
+		"the code of a referral": {"PUT", "/open/" + user, `{"referredBy":{"code":"NOBODY"}}`, nil},
+		"a cookie in the body":   {"PUT", "/open/" + user, `{"cookies":"` + squatch + `"}`, nil},
+		"a cookie":               {"PUT", "/open/" + user, `{}`, []string{"Cookie: _saasquatch=" + squatch}},
+		"with a widget":          {"PUT", "/widget/" + user + "/upsert", `{"referredByCodes":["NOBODY"]}`, nil},
+		"by GraphQL":             {"POST", "/graphql", `{"query":"mutation{upsertUser(userInput:{accountId:\"mallory\",id:\"mallory\",referredByCodes:[\"NOBODY\"]}){id}}"}`, nil},
+		"one that is applied":    {"POST", "/open/code/NOBODY/" + user, "", nil},
+	}
+}
+
+// guess is a call that tries the code NOBODY.
+type guess struct {
+	method, path, body string
+	headers            []string
+}
+
+func (g guess) call(t *testing.T, base string, headers ...string) answer {
+	t.Helper()
+	a, err := call(g.method, base+"/api/v1/demo"+g.path, g.body, append(headers, g.headers...)...)
+	require.NoError(t, err)
+	require.Empty(t, a.header.Get("X-Kith-Guesses"))
+	return a
+}
+
+// exhaust guesses until the call is refused.
+func (g guess) exhaust(t *testing.T, base string, headers ...string) {
+	t.Helper()
+	for calls := 0; !strings.Contains(g.call(t, base, headers...).body, "RATE_LIMITED"); calls++ {
+		require.Less(t, calls, 1000)
+	}
+}
+
+// A user with a token of their own tries codes: in each way they are counted for the
+// network, at both doors. When it has no attempts left, codes that there are cannot be
+// told from others, and the user is identified without codes as before.
+func TestAttack_GuessesOfAUser(t *testing.T) {
+	t.Parallel()
+	settings := []string{"KITH_TRUSTED_PROXIES=127.0.0.0/8", "KITH_RATE_LIMIT=20"}
+	s := demoSite(t)
+	s.serve(t, settings...)
+	s.identify(t, s.backend, "demo", "anna", `{"referralCode":"ANNA10"}`)
+	s.identify(t, s.backend, "demo", "mallory", `{}`)
+	s.serveEdge(t, settings...)
+	token := "Authorization: Bearer " + s.token(t, "mallory")
+	guesses, network := userGuesses(), 0
+	for name, own := range guesses {
+		for door, base := range map[string]string{"edge": s.edge, "backend": s.backend} {
+			network++
+			from := fmt.Sprintf("X-Forwarded-For: 198.51.%d.7", network)
+			t.Run(name+"/"+door, func(t *testing.T) {
+				for other, right := range guesses {
+					if strings.Contains(other, "cookie") {
+						continue // its code is not in clear
+					}
+					right.path, right.body = strings.ReplaceAll(right.path, "NOBODY", "ANNA10"), strings.ReplaceAll(right.body, "NOBODY", "ANNA10")
+					a := withinAMinute(func() answer { own.exhaust(t, base, token, from); return right.call(t, base, token, from) })
+					require.Contains(t, a.body, "RATE_LIMITED", other)
+				}
+				share := withinAMinute(func() answer {
+					own.exhaust(t, base, token, from)
+					a, err := call("GET", base+"/s/demo/ANNA10", "", from)
+					require.NoError(t, err)
+					return a
+				})
+				require.Equal(t, http.StatusTooManyRequests, share.status)
+				mustCall(t, http.StatusOK, "PUT", base+"/api/v1/demo/open/account/mallory/user/mallory", `{"firstName":"M"}`, token, from)
+				mustCall(t, http.StatusFound, "GET", base+"/s/demo/ANNA10", "", "X-Forwarded-For: 203.0.113.1")
+			})
+		}
+	}
+}
+
+// withinAMinute repeats what a minute ended in: then a network has an attempt or two
+// again.
+func withinAMinute(do func() answer) answer {
+	for {
+		minute := time.Now().Unix() / 60
+		if a := do(); time.Now().Unix()/60 == minute {
+			return a
+		}
+	}
 }
 
 func lookUps(n int) (all string) {

@@ -273,7 +273,7 @@ var Elsewhere = []Shown{
 	{"hole 6: a notification with thousands of keys", []string{"backend/gateway.TestVerify_BoundsPairs", "backend/cmd/kith.TestGateway_UnsignedNotificationsAreLimited"}},
 	{"hole 7: a small file makes a large one", []string{"wasm/e2e.TestAttack_SmallFileLargeErrors", "wasm/e2e.TestAttack_SmallFileLargeResult", "backend/app.TestImport_StopsAfterTooManyRejectedRows"}},
 	{"hole 7: a run of newlines outlasts a worker's lease", []string{"wasm/e2e.TestAttack_EmptyLinesOutlastNoLease", "core/importfile.TestReader_EmptyLinesAreBounded"}},
-	{"hole 8: guesses that nobody counts", []string{"wasm/e2e.TestAttack_Guesses", "wasm/e2e.TestRateLimit", "core/auth.TestClient", "backend/guess.TestLimiter_ByNetwork"}},
+	{"hole 8: guesses that nobody counts", []string{"wasm/e2e.TestAttack_Guesses", "wasm/e2e.TestAttack_GuessesOfAUser", "wasm/e2e.TestRateLimit", "core/auth.TestClient", "backend/guess.TestLimiter_ByNetwork"}},
 	{"hole 8: trust in whatever is forwarded", []string{"wasm/e2e.TestAttack_TrustIsAListOfNetworks"}},
 	{"hole 9: a user's token uses up the shop's keys", []string{"backend/cmd/kith.TestStories"}},
 	{"hole 10: silent connections lock everybody out of SFTP", []string{"backend/sftp.TestConnections_OfOneAddressLockNobodyOut", "backend/sftp.TestStartups", "backend/sftp.TestDropShare"}},
