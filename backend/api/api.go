@@ -59,7 +59,8 @@ func (a *API) Handler() http.Handler {
 	for path, offered := range a.routes() {
 		mux.Handle(path, a.observe(path, a.adapt(offered.serve)))
 	}
-	mux.Handle("/", a.observe("none", a.adapt(noSuchPath)))
+	none := a.observe("none", a.adapt(noSuchPath))
+	mux.Handle("/", none)
 	pages := a.observe("page", a.adapt(a.page))
 	ambiguous := a.observe("none", a.adapt(badQuery))
 	return a.withBodies(a.behindEdge(a.acrossOrigins(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -67,7 +68,7 @@ func (a *API) Handler() http.Handler {
 		case !link.OwnPath(r.URL.Path):
 			pages.ServeHTTP(w, r)
 		case unclean(r.URL.EscapedPath()):
-			a.adapt(noSuchPath).ServeHTTP(w, r)
+			none.ServeHTTP(w, r)
 		case isCall(r.URL.Path) && wire.CheckQuery(r.URL.RawQuery) != nil:
 			ambiguous.ServeHTTP(w, r)
 		default:

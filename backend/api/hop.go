@@ -17,7 +17,7 @@ import (
 // edge and backend do not share their master key or their time. Every answer to a
 // hop is in an envelope.
 func (a *API) behindEdge(next http.Handler) http.Handler {
-	edge := a.Engine.Keys.Hop()
+	edge, bad := a.Engine.Keys.Hop(), a.observe("none", a.adapt(badHop))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		signature := r.Header.Get(auth.HopHeader)
 		if signature == "" {
@@ -32,7 +32,7 @@ func (a *API) behindEdge(next http.Handler) http.Handler {
 			Host:  r.Header.Get(auth.ForwardedHostHeader),
 		}
 		if !hop.Verify(edge, signature, a.Engine.Now()) {
-			a.adapt(badHop).ServeHTTP(sealed, r)
+			bad.ServeHTTP(sealed, r)
 			return
 		}
 		next.ServeHTTP(sealed, r.WithContext(context.WithValue(r.Context(), hopKey{}, hop)))

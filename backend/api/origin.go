@@ -10,29 +10,37 @@ import (
 // answers what their browsers ask before. What it says goes with every answer,
 // errors included: a script could not read them otherwise.
 func (a *API) acrossOrigins(next http.Handler) http.Handler {
-	return a.adapt(func(w http.ResponseWriter, r *http.Request) error {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		from := r.Header.Get("Origin")
 		tenant, covered := origin.Covers(r.URL.EscapedPath())
 		if from == "" || !covered {
 			next.ServeHTTP(w, r)
-			return nil
+			return
 		}
 		allowed, err := a.Engine.OriginAllowed(r.Context(), tenant, from)
-		if err != nil {
-			return err
-		}
 		preflight := origin.Preflight(r.Method, from, r.Header.Get("Access-Control-Request-Method"))
-		for _, h := range origin.Headers(from, allowed, preflight) {
-			w.Header().Set(h.Name, h.Value)
+		if err == nil {
+			for _, h := range origin.Headers(from, allowed, preflight) {
+				w.Header().Set(h.Name, h.Value)
+			}
+			if preflight && !allowed {
+				err = origin.Refused()
+			}
 		}
-		switch {
-		case !preflight:
+		if err == nil && !preflight {
 			next.ServeHTTP(w, r)
-		case allowed:
-			w.WriteHeader(http.StatusNoContent)
-		default:
-			return origin.Refused()
+			return
 		}
-		return nil
+		a.observe("none", a.adapt(answered(err))).ServeHTTP(w, r)
 	})
+}
+
+// answered is a handler that answers with an error or, without one, with no content.
+func answered(err error) handler {
+	return func(w http.ResponseWriter, _ *http.Request) error {
+		if err == nil {
+			w.WriteHeader(http.StatusNoContent)
+		}
+		return err
+	}
 }
