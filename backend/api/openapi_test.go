@@ -23,8 +23,12 @@ const stories = "../../wasm/transcript/testdata/story"
 
 // document is the part of an OpenAPI document that is compared with the server.
 type document struct {
-	tree  any
-	Paths map[string]map[string]json.RawMessage
+	tree       any
+	Paths      map[string]map[string]json.RawMessage
+	Components struct {
+		Responses map[string]message
+		Headers   map[string]header
+	}
 }
 
 // operation is one method of one documented path.
@@ -44,7 +48,15 @@ type operation struct {
 // message is a request or an answer: a reference to a shared one, or one that
 // stands here.
 type message struct {
-	Ref string `json:"$ref"`
+	Ref     string `json:"$ref"`
+	Headers map[string]header
+}
+
+// header is a header of an answer: a reference to a shared one, or one that stands
+// here.
+type header struct {
+	Ref      string `json:"$ref"`
+	Required bool
 }
 
 // schema is where the schema of a message's JSON stands.
@@ -140,8 +152,8 @@ func TestOpenAPI_HasEveryRoute(t *testing.T) {
 }
 
 // Every documented operation succeeds in some story, every answer that the stories
-// get has a documented status and the documented form, and a body that the service
-// refuses for an unknown key is refused by the document too.
+// get has a documented status, the documented headers and the documented form, and a
+// body that the service refuses for an unknown key is refused by the document too.
 func TestOpenAPI_IsWhatTheStoriesSay(t *testing.T) {
 	d := served(t)
 	operations := d.operations(t)
@@ -161,6 +173,7 @@ func TestOpenAPI_IsWhatTheStoriesSay(t *testing.T) {
 		}
 		t.Run(x.Story+"/"+x.Title, func(t *testing.T) {
 			o.check(t, schemas, x)
+			d.checkHeaders(t, o, x)
 			o.checkUnknownKey(t, open, x)
 		})
 	}
@@ -202,13 +215,7 @@ func called(operations []operation, x transcript.Exchange) (found operation, ok 
 
 func (o operation) check(t *testing.T, schemas *jsonschema.Compiler, x transcript.Exchange) {
 	t.Helper()
-	status := strconv.Itoa(x.Status)
-	response, ok := o.body.Responses[status]
-	if !ok && unexpected[x.Status] {
-		status = "default"
-		response, ok = o.body.Responses[status]
-	}
-	require.True(t, ok, "%s %s does not document status %d", o.method, o.path, x.Status)
+	status, response := o.response(t, x.Status)
 	if isJSON(x.ResponseType) && x.Method != http.MethodHead {
 		validate(t, schemas, response.schema("#"+o.ref+"/responses/"+status), x.Response)
 	}
@@ -216,6 +223,19 @@ func (o operation) check(t *testing.T, schemas *jsonschema.Compiler, x transcrip
 		require.NotNil(t, o.body.RequestBody, "%s %s documents no request body", o.method, o.path)
 		validate(t, schemas, o.requestSchema(), recommended(x.Request))
 	}
+}
+
+// response is what the document says of answers with a status, and under which key.
+func (o operation) response(t *testing.T, status int) (key string, response message) {
+	t.Helper()
+	key = strconv.Itoa(status)
+	response, ok := o.body.Responses[key]
+	if !ok && unexpected[status] {
+		key = "default"
+		response, ok = o.body.Responses[key]
+	}
+	require.True(t, ok, "%s %s does not document status %d", o.method, o.path, status)
+	return key, response
 }
 
 // unexpected are the statuses that may stand under default: those that no

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -19,7 +20,9 @@ type Exchange struct {
 	Request, Response string
 	// RequestType and ResponseType are their Content-Type headers.
 	RequestType, ResponseType string
-	Status                    int
+	// ResponseHeader has all headers of the answer that a story shows.
+	ResponseHeader http.Header
+	Status         int
 }
 
 // Exchanges reads all stories of a folder as the target "backend" meets them,
@@ -56,22 +59,24 @@ func (x exchange) written() (e Exchange, err error) {
 	const target = "backend"
 	head, body := split(forTarget(x.request, target))
 	e.Method, e.Target, _ = strings.Cut(head[0], " ")
-	e.Request, e.RequestType = strings.Join(body, "\n"), headerOf(head[1:], "Content-Type")
+	e.Request, e.RequestType = strings.Join(body, "\n"), headersOf(head[1:]).Get("Content-Type")
 	head, body = split(forTarget(x.response, target))
 	if len(head) == 0 {
 		return e, fmt.Errorf("%s: no answer for target %q", x.title, target)
 	}
-	e.Response, e.ResponseType = strings.Join(body, "\n"), headerOf(head[1:], "Content-Type")
+	e.Response, e.ResponseHeader = strings.Join(body, "\n"), headersOf(head[1:])
+	e.ResponseType = e.ResponseHeader.Get("Content-Type")
 	status, _, _ := strings.Cut(head[0], " ")
 	e.Status, err = strconv.Atoi(status)
 	return e, err
 }
 
-func headerOf(lines []string, name string) string {
+func headersOf(lines []string) http.Header {
+	all := http.Header{}
 	for _, l := range lines {
-		if key, value, ok := strings.Cut(l, ":"); ok && strings.EqualFold(key, name) {
-			return strings.TrimSpace(value)
+		if name, value, ok := strings.Cut(l, ":"); ok {
+			all.Add(name, strings.TrimSpace(value))
 		}
 	}
-	return ""
+	return all
 }

@@ -91,6 +91,9 @@ type Target struct {
 	Values map[string]string
 	// Advance moves the server's clock. Default: a story that needs it fails.
 	Advance func(time.Duration)
+	// Check checks the headers of every answer, those that stories leave out among
+	// them. Default: they are not checked.
+	Check func(http.Header) error
 }
 
 // Run plays every story of a folder as a subtest. The target is made anew for
@@ -221,6 +224,11 @@ func send(target Target, request []line, known captures) ([]string, error) {
 		return nil, err
 	}
 	defer res.Body.Close()
+	if target.Check != nil {
+		if err = target.Check(res.Header); err != nil {
+			return nil, err
+		}
+	}
 	return answer(res)
 }
 

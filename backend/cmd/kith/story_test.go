@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -244,7 +245,16 @@ func (g *ground) stageOn(t *testing.T, database, edgeDatabase string, pages func
 }
 
 func (s *stage) backendTarget(name string) transcript.Target {
-	return transcript.Target{Base: s.backend, Name: name, Values: s.ground.values, Advance: s.clock.advance}
+	return transcript.Target{Base: s.backend, Name: name, Values: s.ground.values, Advance: s.clock.advance, Check: oneRequestID}
+}
+
+// oneRequestID checks what the OpenAPI document says of every answer, and what no
+// story shows, since it differs from run to run.
+func oneRequestID(h http.Header) error {
+	if ids := h.Values(core.RequestIDHeader); len(ids) != 1 || !core.ValidRequestID(ids[0]) {
+		return fmt.Errorf("the answer has the request ids %q, not one", ids)
+	}
+	return nil
 }
 
 func (s *stage) edgeTarget(t *testing.T, strict bool) transcript.Target {

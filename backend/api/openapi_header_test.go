@@ -1,0 +1,87 @@
+package api
+
+import (
+	"path"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"kith/wasm/transcript"
+)
+
+// comparedHeaders are those that say what a client is to do with an answer; generated
+// clients read them.
+var comparedHeaders = []string{"WWW-Authenticate", "Retry-After", "Allow"}
+
+// headers are those that the document gives an answer, without references.
+func (d document) headers(t *testing.T, m message) map[string]header {
+	t.Helper()
+	if m.Ref != "" {
+		name := path.Base(m.Ref)
+		require.Contains(t, d.Components.Responses, name)
+		m = d.Components.Responses[name]
+	}
+	all := map[string]header{}
+	for name, h := range m.Headers {
+		if h.Ref != "" {
+			require.Contains(t, d.Components.Headers, path.Base(h.Ref))
+			h = d.Components.Headers[path.Base(h.Ref)]
+		}
+		all[name] = h
+	}
+	return all
+}
+
+// checkHeaders checks that an answer has no compared header that the document does
+// not give it, and all that the document says it always has.
+func (d document) checkHeaders(t *testing.T, o operation, x transcript.Exchange) {
+	t.Helper()
+	_, response := o.response(t, x.Status)
+	documented := d.headers(t, response)
+	for _, name := range comparedHeaders {
+		h, ok := documented[name]
+		sent := x.ResponseHeader.Get(name) != ""
+		assert.True(t, ok || !sent, "%s %s does not document %s with status %d", o.method, o.path, name, x.Status)
+		assert.True(t, sent || !h.Required, "%s %s documents %s with status %d, which is not sent", o.method, o.path, name, x.Status)
+	}
+}
+
+// Every answer has the id of the request; the stories check that it is sent.
+func TestOpenAPI_EveryAnswerHasARequestID(t *testing.T) {
+	t.Parallel()
+	d := served(t)
+	for _, o := range d.operations(t) {
+		for status, response := range o.body.Responses {
+			id, ok := d.headers(t, response)["X-Request-Id"]
+			assert.True(t, ok && id.Required, "%s %s: status %s", o.method, o.path, status)
+		}
+	}
+}
+
+// statusHeaders are the compared headers of answers that always have one.
+var statusHeaders = map[int]string{401: "WWW-Authenticate", 405: "Allow", 429: "Retry-After", 503: "Retry-After"}
+
+// A status that always has a compared header is documented with it, also where no
+// story gets that status, and no other is.
+func TestOpenAPI_StatusesHaveTheirHeaders(t *testing.T) {
+	t.Parallel()
+	d := served(t)
+	for _, o := range d.operations(t) {
+		for status, name := range statusHeaders {
+			if _, ok := o.body.Responses[strconv.Itoa(status)]; ok || unexpected[status] {
+				_, response := o.response(t, status)
+				assert.Contains(t, d.headers(t, response), name, "%s %s: status %d", o.method, o.path, status)
+			}
+		}
+		for key, response := range o.body.Responses {
+			status, _ := strconv.Atoi(key)
+			for name, h := range d.headers(t, response) {
+				compared := slices.Contains(comparedHeaders, name)
+				assert.True(t, !compared || key == "default" || h.Required && statusHeaders[status] == name, "%s %s: %s with status %s", o.method, o.path, name, key)
+			}
+		}
+	}
+}
