@@ -27,6 +27,20 @@ func (a *API) caller(w http.ResponseWriter, r *http.Request) (app.Caller, error)
 	return c, c.Require(operationOf(r))
 }
 
+// maybeAnonymous is caller for a request that may be about a user who has no ids; see
+// app.Engine.AuthenticateAnonymous.
+func (a *API) maybeAnonymous(w http.ResponseWriter, r *http.Request) (app.Caller, error) {
+	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))
+	if err != nil {
+		return app.Caller{}, err
+	}
+	c, err := a.counted(w, r, alias, r.Header.Get("Authorization"), r.Header.Get(userTokenHeader), a.Engine.AuthenticateAnonymous)
+	if err != nil {
+		return c, err
+	}
+	return c, c.Require(operationOf(r))
+}
+
 // operationOf is what a request asks for, as roles name it.
 func operationOf(r *http.Request) auth.Operation {
 	method := r.Method

@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"kith/backend/app"
-	"kith/core"
+	"kith/core/auth"
 	"kith/core/rules"
 	"kith/core/wire"
 )
@@ -28,15 +28,10 @@ func (a *API) cookieUser(w http.ResponseWriter, r *http.Request) error {
 // cookieIdentified identifies the user that the request's cookie names, or a new
 // one, and has the browser remember who that is.
 func (a *API) cookieIdentified(w http.ResponseWriter, r *http.Request) (c app.Caller, done rules.Identified, err error) {
-	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))
-	if err != nil {
+	if c, err = a.maybeAnonymous(w, r); err != nil {
 		return c, done, err
 	}
-	c, err = a.counted(w, r, alias, r.Header.Get("Authorization"), r.Header.Get(userTokenHeader), a.Engine.AuthenticateCookieUser)
-	if err == nil {
-		err = c.Require(operationOf(r))
-	}
-	if err != nil {
+	if err = c.May(auth.CreateCookieUser, "", ""); err != nil {
 		return c, done, err
 	}
 	body, err := readJSON(w, r)

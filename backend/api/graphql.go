@@ -20,7 +20,7 @@ func (a *API) graphQLRoutes() routes {
 
 // graphQL is POST /graphql. Anybody may ask; each field says what for.
 func (a *API) graphQL(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.caller(w, r)
+	caller, err := a.maybeAnonymous(w, r)
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (a *API) graphQL(w http.ResponseWriter, r *http.Request) error {
 
 // graphQLByGet is GET /graphql: a query in the URL.
 func (a *API) graphQLByGet(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.caller(w, r)
+	caller, err := a.maybeAnonymous(w, r)
 	if err != nil {
 		return err
 	}

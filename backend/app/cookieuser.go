@@ -10,11 +10,10 @@ import (
 	"kith/core/wire"
 )
 
-// AuthenticateCookieUser is Authenticate for a call about a user who has no ids,
-// and May for its endpoint, auth.CreateCookieUser: a token must be one that
-// wire.AllowsAnonymous, since no other speaks for such a user. The caller that it
-// returns has the API key or is nobody yet.
-func (e *Engine) AuthenticateCookieUser(ctx context.Context, alias core.TenantAlias, authorization, userToken string) (Caller, error) {
+// AuthenticateAnonymous is Authenticate for a call that may be about a user who has
+// no ids. It also takes a token that wire.AllowsAnonymous: its caller is Anonymous,
+// whom May admits to auth.CreateCookieUser and to what is open to anybody.
+func (e *Engine) AuthenticateAnonymous(ctx context.Context, alias core.TenantAlias, authorization, userToken string) (Caller, error) {
 	tenant, err := e.DB.Tenant(ctx, alias)
 	if err != nil {
 		return Caller{}, err
@@ -30,18 +29,11 @@ func (e *Engine) AuthenticateCookieUser(ctx context.Context, alias core.TenantAl
 			return Caller{}, err
 		}
 		anonymous, err := wire.AllowsAnonymous(secrets, credentials.Token, e.Now(), tenant.UndatedTokens)
-		if err != nil {
-			return Caller{}, err
-		}
-		if anonymous {
-			return Caller{Tenant: tenant}, tenant.SecureMode.Admit(auth.CreateCookieUser, auth.SameUser)
+		if anonymous || err != nil {
+			return Caller{Tenant: tenant, Anonymous: anonymous}, err
 		}
 	}
-	c, err := e.callerOf(tenant, credentials)
-	if err != nil {
-		return c, err
-	}
-	return c, c.May(auth.CreateCookieUser, "", "")
+	return e.callerOf(tenant, credentials)
 }
 
 // cookieUserID is the id of the user that a browser was given, by its Cookie
