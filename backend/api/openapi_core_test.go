@@ -246,3 +246,37 @@ func checkTypes(t *testing.T, node any, at string) {
 		}
 	}
 }
+
+// An empty parameter of a query counts as left out: the document says so of each that
+// may be left out and that otherwise has a form.
+func TestOpenAPI_ParametersMayBeEmpty(t *testing.T) {
+	t.Parallel()
+	d := served(t)
+	found := 0
+	eachParameter(d.tree, func(p map[string]any) {
+		schema, _ := p["schema"].(map[string]any)
+		if p["in"] != "query" || p["required"] == true || len(schema) == 1 && schema["type"] == "string" {
+			return
+		}
+		found++
+		assert.Equal(t, true, p["allowEmptyValue"], "%v", p["name"])
+	})
+	assert.NotZero(t, found)
+}
+
+// eachParameter calls do for every object below node that has a name and a place.
+func eachParameter(node any, do func(map[string]any)) {
+	switch node := node.(type) {
+	case []any:
+		for _, one := range node {
+			eachParameter(one, do)
+		}
+	case map[string]any:
+		if _, ok := node["in"].(string); ok {
+			do(node)
+		}
+		for _, one := range node {
+			eachParameter(one, do)
+		}
+	}
+}

@@ -94,7 +94,7 @@ attack() {
 		--report-ndjson-path "$name.ndjson" --no-color >"$name.log" 2>&1) || true
 	[ -s "$work/$name.ndjson" ] || { tail -20 "$work/$name.log"; fail "schemathesis did not run"; }
 	grep -E 'Operations: |generated|Test cases' "$work/$name.log" | sed 's/^ */   /' || true
-	cp "$work/$name.log" "$tools/$name.log"
+	cp "$work/$name.log" "$work/$name.ndjson" "$tools/"
 	"$tools/venv/bin/python" $here/python/findings.py "$work/$name.ndjson" $here/accepted.txt
 }
 

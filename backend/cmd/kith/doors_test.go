@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -101,6 +102,60 @@ func TestDoors_Head(t *testing.T) {
 			require.Equal(t, get.ContentLength, head.ContentLength, "%s %s", name, path)
 		}
 	}
+}
+
+// The bounds of GraphQL documents that the OpenAPI document names.
+func TestDoors_LongGraphQL(t *testing.T) {
+	t.Parallel()
+	stage := layGround(t).stage(t)
+	for name, door := range map[string]transcript.Target{"backend": stage.backendTarget("backend"), "edge": stage.edgeTarget(t, false)} {
+		for _, c := range []struct {
+			method string
+			size   int
+			key    bool
+			status int
+			says   string
+		}{
+			{"GET", 60 << 10, true, 200, `{"data":{"jwks":`},
+			{"GET", 80 << 10, true, 431, "headers: must not have more than 64 KiB"},
+			{"GET", 23 << 10, false, 200, `{"data":{"jwks":`},
+			{"GET", 24 << 10, false, 413, "the body is larger than 24576 bytes"},
+			{"POST", 128 << 10, true, 200, `{"data":{"jwks":`},
+			{"POST", 128<<10 + 1, true, 200, "larger than 131072 bytes"},
+			{"POST", 23 << 10, false, 200, `{"data":{"jwks":`},
+			{"POST", 24 << 10, false, 413, "the body is larger than 24576 bytes"},
+		} {
+			basic := ""
+			if c.key {
+				basic = door.Values["basic"]
+			}
+			status, text := askGraphQL(t, door.Base, c.method, basic, "{jwks}"+strings.Repeat(" ", c.size-len("{jwks}")))
+			require.Equal(t, c.status, status, "%s: %+v: %.200s", name, c, text)
+			require.Contains(t, text, c.says, "%s: %+v", name, c)
+		}
+	}
+}
+
+// askGraphQL sends a document to the tenant demo, with the API key unless basic is
+// empty.
+func askGraphQL(t *testing.T, base, method, basic, document string) (status int, answer string) {
+	t.Helper()
+	target, body := base+"/api/v1/demo/graphql", `{"query":"`+document+`"}`
+	if method == http.MethodGet {
+		target, body = target+"?query="+url.QueryEscape(document), ""
+	}
+	r, err := http.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
+	require.NoError(t, err)
+	r.Header.Set("Content-Type", "application/json")
+	if basic != "" {
+		r.Header.Set("Authorization", "Basic "+basic)
+	}
+	response, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return response.StatusCode, string(text)
 }
 
 // send sends a request as it is written, but for its end, and reads the answer.

@@ -70,7 +70,7 @@ def finding(failure, interaction):
     if failure["code"] == REJECTED:
         detail = text(response.get("content"))
     detail = " ".join(detail.split())[:500]
-    shown = " ".join([request.get("method", ""), request.get("uri", ""), text(request.get("body"))[:500]])
+    shown = " ".join([request.get("method", ""), request.get("uri", "")[:500], text(request.get("body"))[:500]])
     operation = failure["operation"]
     return {
         "key": (failure["code"], operation, re.sub(r"[0-9]+|'[^']*'", "", detail)),
