@@ -123,8 +123,8 @@ golden: edge bin/kith ## rewrite the responses in the HTTP transcripts; read the
 		| sed -n 's/.*kith\/wasm\/transcript .*|//p' | grep -v '^kith/wasm/transcript$$') || { echo "no package runs transcripts"; exit 1; }; \
 	go test -count=1 -p 1 $$packages -update
 
-soak: race ## make race, then a constant load on a fleet for SOAK (10m), at SOAK_RATE (200) a second: no error, no growth, no backlog; then attacks for a minute, during which share links are answered in time
-	@go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./wasm/e2e -args -soak=$(SOAK) -soak-rate=$(SOAK_RATE)
+soak: race ## make race, then a constant load on a fleet for SOAK (10m), at SOAK_RATE (200) a second: no error, no growth, no backlog; bursts of webhooks for SOAK; then attacks for a minute, during which share links are answered in time
+	@go test -count=1 -v -timeout 0 -run '^TestSoak' ./wasm/e2e -args -soak=$(SOAK) -soak-rate=$(SOAK_RATE)
 	@go test -count=1 -v -timeout 0 -run '^TestSiege$$' ./wasm/e2e -args -siege=60s
 
 compat: bin/kith bin/tools/oapi-codegen ## clients generated in Java, Python and Go run the story; schemathesis for COMPAT (600) seconds on edge and backend

@@ -1,0 +1,209 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/client"
+	"kith/core/job"
+	"kith/core/webhook"
+)
+
+// What a round of the webhooks' load is: an import of so many users, and meanwhile
+// calls of so many senders. Each user is one event or two, and each event a delivery
+// to every receiver.
+const (
+	webhookSenders = 16
+	roundsAMinute  = 2
+	// refusedReceipts is of how many receipts one is refused.
+	refusedReceipts = 200
+	// quietEvents is how many events of a round go to the quiet receiver alone: fewer
+	// than it may get at once, so that an attempt whose lease has ended is made again
+	// soon, which behind a backlog would wait.
+	quietEvents = 6
+)
+
+// imported and called are how many users a round imports, and each sender names.
+func imported() int { return map[bool]int{false: 300, true: 1800}[long()] }
+func called() int   { return map[bool]int{false: 10, true: 50}[long()] }
+
+// receiver is an endpoint that counts what it receives.
+type receiver struct {
+	tenant, url string
+	// slow is the longest time that it takes to answer, until hurry is closed.
+	slow  time.Duration
+	hurry <-chan struct{}
+	// refuses is true when it answers some events with 503, once each.
+	refuses bool
+
+	mu            sync.Mutex
+	came, refused map[string]int
+	receipts      int
+}
+
+func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	_, _ = io.Copy(io.Discard, request.Body)
+	refused := r.take(request.Header.Get("webhook-id"))
+	if r.slow > 0 {
+		select {
+		case <-time.After(rand.N(r.slow)):
+		case <-r.hurry:
+		}
+	}
+	if refused {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+}
+
+// take counts an event and reports whether to refuse it.
+func (r *receiver) take(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.came[id]++
+	r.receipts++
+	if !r.refuses || r.receipts%refusedReceipts != 0 || r.refused[id] > 0 {
+		return false
+	}
+	r.refused[id]++
+	return true
+}
+
+// receivers are two endpoints that answer at once, one that also refuses some events,
+// one that is slow until hurry is closed, and one of another tenant, which is quiet
+// and slow.
+func (s *site) receivers(t *testing.T, slow time.Duration, hurry <-chan struct{}) (all []*receiver) {
+	t.Helper()
+	s.createTenant(t, "quiet", "--landing-url", "https://quiet.example/")
+	for _, r := range []*receiver{
+		{tenant: "test_demo"}, {tenant: "test_demo"}, {tenant: "test_demo", refuses: true},
+		{tenant: "test_demo", slow: slow, hurry: hurry}, {tenant: "test_quiet", slow: slow},
+	} {
+		r.came, r.refused = map[string]int{}, map[string]int{}
+		server := httptest.NewServer(r)
+		t.Cleanup(server.Close)
+		r.url = server.URL
+		s.ok(t, "webhook", "allow", "127.0.0.1", "--tenant", r.tenant)
+		s.ok(t, "webhook", "add", r.url, "--tenant", r.tenant)
+		all = append(all, r)
+	}
+	return all
+}
+
+// test has the service send a test event to a receiver.
+func (s *site) test(t *testing.T, r *receiver) {
+	t.Helper()
+	mustCall(t, http.StatusNoContent, "POST", s.backend+"/api/v1/"+r.tenant+"/subscription/"+url.QueryEscape(r.url)+"/test", "", s.auth(r.tenant))
+}
+
+// burst imports users and at the same time identifies others by calls.
+func (s *site) burst(t *testing.T, round int) {
+	t.Helper()
+	c := s.client("test_demo")
+	ref, err := c.Upload(t.Context(), "users.csv", strings.NewReader(userRows(round*imported(), imported())))
+	require.NoError(t, err)
+	made, err := c.CreateJob(t.Context(), client.Input{Type: job.Type("MUTATION/USER"), FileRef: ref})
+	require.NoError(t, err)
+	answers := atOnce(webhookSenders, func(sender int) (o outcome) {
+		for i := 0; i < called() && o.err == nil; i++ {
+			id := fmt.Sprintf("called-%d-%d-%d", round, sender, i)
+			o.answer, o.err = call("PUT", s.backend+"/api/v1/test_demo/open/account/"+id+"/user/"+id, "{}", s.auth("test_demo"))
+		}
+		return o
+	})
+	require.Equal(t, map[int]int{http.StatusOK: webhookSenders}, statuses(t, answers))
+	await(t, func() error {
+		j, err := c.Job(t.Context(), made.ID)
+		if err == nil && j.Status != "COMPLETED" {
+			err = fmt.Errorf("the import is %s", j.Status)
+		}
+		return err
+	})
+}
+
+// allCame waits until a receiver has got so many events, those that it refused once
+// more.
+func (r *receiver) allCame(t *testing.T, events int) {
+	t.Helper()
+	await(t, func() error {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if len(r.came) < events || r.receipts < events+len(r.refused) {
+			return fmt.Errorf("of %d events came %d, %d receipts", events, len(r.came), r.receipts)
+		}
+		return nil
+	})
+}
+
+// A burst of events goes to receivers of which some are slow, while an import runs:
+// no attempt outlives its lease, and no receiver gets an event again that it has not
+// refused. As a part of make test it is one small round.
+func TestSoak_WebhooksAreDeliveredOnce(t *testing.T) {
+	slow := 4 * time.Second
+	if long() {
+		slow = time.Duration(webhook.Patience)*time.Millisecond - time.Second
+	} else {
+		t.Parallel()
+	}
+	s := demoSite(t)
+	hurry := make(chan struct{})
+	hurried := sync.OnceFunc(func() { close(hurry) })
+	t.Cleanup(hurried)
+	receivers := s.receivers(t, slow, hurry)
+	backend := s.serve(t)
+	s.bursts(t, receivers)
+	hurried()
+	backend.stop(t)
+	require.NotContains(t, backend.output.String(), "outlived their lease")
+	for _, r := range receivers {
+		r.verify(t)
+	}
+}
+
+// bursts sends one round of events after another, each when the receivers without a
+// backlog have got the last, which it waits for in the end too.
+func (s *site) bursts(t *testing.T, receivers []*receiver) {
+	t.Helper()
+	db, quiet := s.open(t), receivers[len(receivers)-1]
+	rounds := max(1, int(soakFor.Minutes()*roundsAMinute))
+	for round := range rounds {
+		began := time.Now()
+		for range quietEvents {
+			s.test(t, quiet)
+		}
+		s.burst(t, round)
+		events := number(t, db, `SELECT count(*) FROM webhook_event WHERE tenant = 'test_demo'`)
+		require.Greater(t, events, (round+1)*(imported()+webhookSenders*called()))
+		sent := time.Since(began)
+		for _, r := range receivers[:3] {
+			r.allCame(t, events)
+		}
+		quiet.allCame(t, (round+1)*quietEvents)
+		t.Logf("round %d: %d events; sent within %.1f s, delivered within %.1f s", round+1, events, sent.Seconds(), time.Since(began).Seconds())
+		if long() {
+			time.Sleep(time.Until(began.Add(time.Minute / roundsAMinute)))
+		}
+	}
+}
+
+// verify checks that no event came more often than it had to.
+func (r *receiver) verify(t *testing.T) {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t.Logf("%s: %d events, %d receipts, %d refused; slow: %v", r.tenant, len(r.came), r.receipts, len(r.refused), r.slow)
+	require.NotEmpty(t, r.came)
+	require.Equal(t, r.refuses, len(r.refused) > 0)
+	for id, n := range r.came {
+		require.LessOrEqual(t, n, 1+r.refused[id], "event %s", id)
+	}
+}
