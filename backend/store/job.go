@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -23,25 +21,37 @@ type Claim struct {
 	job.Job
 }
 
-const jobColumns = `id, type, name, requester, mail_to, format, params, coalesce(file, ''), status, message, processed, errors,
-	coalesce(result_file, ''), coalesce(errors_file, ''), created_at, coalesce(completed_at, 0), coalesce(expires_at, 0)`
-
-func jobFields(j *job.Job) []any {
-	return []any{&j.ID, &j.Type, &j.Name, &j.Requester, &j.MailTo, &j.Format, &j.Params, &j.File, &j.Status, &j.Message,
-		&j.Stats.Processed, &j.Stats.Errors, &j.Result, &j.Errors, &j.Created, &j.Completed, &j.Expires}
+var jobColumns = selection[job.Job]{
+	{`id`, func(j *job.Job) any { return &j.ID }},
+	{`type`, func(j *job.Job) any { return &j.Type }},
+	{`name`, func(j *job.Job) any { return &j.Name }},
+	{`requester`, func(j *job.Job) any { return &j.Requester }},
+	{`mail_to`, func(j *job.Job) any { return &j.MailTo }},
+	{`format`, func(j *job.Job) any { return &j.Format }},
+	{`params`, func(j *job.Job) any { return &j.Params }},
+	{`coalesce(file, '')`, func(j *job.Job) any { return &j.File }},
+	{`status`, func(j *job.Job) any { return &j.Status }},
+	{`message`, func(j *job.Job) any { return &j.Message }},
+	{`processed`, func(j *job.Job) any { return &j.Stats.Processed }},
+	{`errors`, func(j *job.Job) any { return &j.Stats.Errors }},
+	{`coalesce(result_file, '')`, func(j *job.Job) any { return &j.Result }},
+	{`coalesce(errors_file, '')`, func(j *job.Job) any { return &j.Errors }},
+	{`created_at`, func(j *job.Job) any { return &j.Created }},
+	{`coalesce(completed_at, 0)`, func(j *job.Job) any { return &j.Completed }},
+	{`coalesce(expires_at, 0)`, func(j *job.Job) any { return &j.Expires }},
 }
+
+var claimColumns = selection[Claim]{
+	{`tenant`, func(c *Claim) any { return &c.Tenant }},
+	{`attempt`, func(c *Claim) any { return &c.Attempt }},
+	{`tries`, func(c *Claim) any { return &c.Tries }},
+	{`position`, func(c *Claim) any { return &c.Position }},
+}.with(part(jobColumns, func(c *Claim) *job.Job { return &c.Job }))
 
 // Job returns a job; ok is false when there is none.
 func (r Reads) Job(ctx context.Context, tenant core.TenantAlias, id string) (j job.Job, ok bool, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT `+jobColumns+` FROM job WHERE tenant = ? AND id = ?`, string(tenant), id).
-		Scan(jobFields(&j)...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return j, false, nil
-	}
-	if err != nil {
-		return j, false, fmt.Errorf("store: job: %w", err)
-	}
-	return j, true, nil
+	ok, err = jobColumns.one(r.q.QueryRowContext(ctx, `SELECT `+jobColumns.list()+` FROM job WHERE tenant = ? AND id = ?`, string(tenant), id), "job", &j)
+	return j, ok, err
 }
 
 // Jobs returns a page of jobs, the newest first, and how many there are in all.
@@ -54,9 +64,9 @@ func (r Reads) Jobs(ctx context.Context, tenant core.TenantAlias, f job.Filter) 
 	if err := r.q.QueryRowContext(ctx, `SELECT count(*)`+where, args...).Scan(&total); err != nil {
 		return nil, 0, fmt.Errorf("store: count jobs: %w", err)
 	}
-	rows, err := r.q.QueryContext(ctx, `SELECT `+jobColumns+where+` ORDER BY created_at DESC, rowid DESC LIMIT ? OFFSET ?`,
+	rows, err := r.q.QueryContext(ctx, `SELECT `+jobColumns.list()+where+` ORDER BY created_at DESC, rowid DESC LIMIT ? OFFSET ?`,
 		append(args, f.Limit, f.Offset)...)
-	page, err = collect(rows, err, "jobs", func(rows *sql.Rows, j *job.Job) error { return rows.Scan(jobFields(j)...) })
+	page, err = jobColumns.all(rows, err, "jobs")
 	return page, total, err
 }
 
@@ -128,10 +138,10 @@ func jobWhere(f job.Filter) where {
 	return w
 }
 
-// all is the condition as one term.
 // of are the arguments of a statement whose first condition is on its tenant.
 func (w where) of(tenant core.TenantAlias) []any { return append([]any{string(tenant)}, w.args...) }
 
+// all is the condition as one term.
 func (w where) all() string {
 	if len(w.terms) == 0 {
 		return `1`
@@ -174,16 +184,10 @@ func (tx *Tx) ClaimThisJob(ctx context.Context, tenant core.TenantAlias, id stri
 }
 
 func (tx *Tx) claim(ctx context.Context, which string, until core.Time, args ...any) (c Claim, ok bool, err error) {
-	err = tx.q.QueryRowContext(ctx, `UPDATE job SET attempt = attempt + 1, tries = tries + 1, leased_until = ? WHERE `+which+`
-		RETURNING tenant, attempt, tries, position, `+jobColumns, append([]any{int64(until)}, args...)...).
-		Scan(append([]any{&c.Tenant, &c.Attempt, &c.Tries, &c.Position}, jobFields(&c.Job)...)...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return c, false, nil
-	}
-	if err != nil {
-		return c, false, fmt.Errorf("store: claim job: %w", err)
-	}
-	return c, true, nil
+	row := tx.q.QueryRowContext(ctx, `UPDATE job SET attempt = attempt + 1, tries = tries + 1, leased_until = ? WHERE `+which+`
+		RETURNING `+claimColumns.list(), append([]any{int64(until)}, args...)...)
+	ok, err = claimColumns.one(row, "claim job", &c)
+	return c, ok, err
 }
 
 // KeepClaim stores how far a job has come and prolongs the lease; false means

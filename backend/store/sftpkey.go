@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 
 	"kith/core"
@@ -20,13 +19,19 @@ type SFTPKey struct {
 	Used core.Time
 }
 
+var sftpKeyColumns = selection[SFTPKey]{
+	{`fingerprint`, func(k *SFTPKey) any { return &k.Fingerprint }},
+	{`type`, func(k *SFTPKey) any { return &k.Type }},
+	{`note`, func(k *SFTPKey) any { return &k.Note }},
+	{`created_at`, func(k *SFTPKey) any { return &k.Created }},
+	{`coalesce(used_at, 0)`, func(k *SFTPKey) any { return &k.Used }},
+}
+
 // SFTPKeys returns a tenant's keys, the first made first.
 func (r Reads) SFTPKeys(ctx context.Context, tenant core.TenantAlias) ([]SFTPKey, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT fingerprint, type, note, created_at, coalesce(used_at, 0) FROM sftp_key
+	rows, err := r.q.QueryContext(ctx, `SELECT `+sftpKeyColumns.list()+` FROM sftp_key
 		WHERE tenant = ? ORDER BY created_at, fingerprint`, string(tenant))
-	return collect(rows, err, "sftp keys", func(rows *sql.Rows, k *SFTPKey) error {
-		return rows.Scan(&k.Fingerprint, &k.Type, &k.Note, &k.Created, &k.Used)
-	})
+	return sftpKeyColumns.all(rows, err, "sftp keys")
 }
 
 // SFTPKeyKnown reports whether a tenant has a key.

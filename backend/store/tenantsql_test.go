@@ -680,6 +680,9 @@ func (r reader) named(name *ast.Ident, literals map[*ast.BasicLit]bool) (all []s
 
 // called is what a function of the package returns.
 func (r reader) called(call *ast.CallExpr, literals map[*ast.BasicLit]bool) (all []string) {
+	if method, ok := call.Fun.(*ast.SelectorExpr); ok && method.Sel.Name == "list" {
+		return r.selected(method.X, literals)
+	}
 	name, ok := call.Fun.(*ast.Ident)
 	if !ok {
 		return []string{unknown}
@@ -704,4 +707,21 @@ func (r reader) called(call *ast.CallExpr, literals map[*ast.BasicLit]bool) (all
 		return true
 	})
 	return all
+}
+
+// selected is the SELECT list of a selection of the package, when it is written out.
+func (r reader) selected(of ast.Expr, literals map[*ast.BasicLit]bool) []string {
+	name, ok := of.(*ast.Ident)
+	if !ok {
+		return []string{unknown}
+	}
+	list, ok := r.of.values[name.Name].(*ast.CompositeLit)
+	if !ok {
+		return []string{unknown}
+	}
+	columns := make([]string, len(list.Elts))
+	for i, column := range list.Elts {
+		columns[i] = strings.Join(r.texts(column.(*ast.CompositeLit).Elts[0], literals), " ")
+	}
+	return []string{strings.Join(columns, ", ")}
 }

@@ -1,0 +1,49 @@
+package store
+
+import (
+	"database/sql"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What is selected and where it goes come from one list, whatever its order and
+// whichever part of a struct a column belongs to.
+func TestSelection(t *testing.T) {
+	t.Parallel()
+	type inner struct{ name string }
+	type outer struct {
+		id int
+		inner
+	}
+	names := selection[inner]{{`'n' || id`, func(i *inner) any { return &i.name }}}
+	ids := selection[outer]{{`id`, func(o *outer) any { return &o.id }}}
+	parts := part(names, func(o *outer) *inner { return &o.inner })
+	p, err := Open("file:"+filepath.Join(t.TempDir(), "kith.db"), "")
+	require.NoError(t, err)
+	defer p.Close()
+	for _, s := range []selection[outer]{ids.with(parts), parts.with(ids)} {
+		query := `SELECT ` + s.list() + ` FROM (SELECT 1 AS id UNION SELECT 2) WHERE id < ?`
+		rows, err := p.read.QueryContext(t.Context(), query+` ORDER BY id`, 3)
+		all, err := s.all(rows, err, "test")
+		require.NoError(t, err)
+		require.Equal(t, []outer{{1, inner{"n1"}}, {2, inner{"n2"}}}, all)
+
+		var one outer
+		ok, err := s.one(p.read.QueryRowContext(t.Context(), query, 2), "test", &one)
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Equal(t, outer{1, inner{"n1"}}, one)
+		ok, err = s.one(p.read.QueryRowContext(t.Context(), query, 1), "test", &one)
+		require.NoError(t, err)
+		require.False(t, ok)
+	}
+	require.Len(t, ids, 1, "with leaves the list alone")
+
+	_, err = ids.all(nil, sql.ErrConnDone, "test")
+	require.ErrorIs(t, err, sql.ErrConnDone)
+	var one outer
+	_, err = ids.one(p.read.QueryRowContext(t.Context(), `SELECT 1, 2`), "test", &one)
+	require.ErrorContains(t, err, "store: test: ")
+}
