@@ -62,6 +62,9 @@ func Restore(ctx context.Context, t Target, open func() (io.ReadCloser, error)) 
 	if h.Kind != Backup {
 		return trailer, core.Invalid("file", "is an export: it has no secrets, and cannot be restored")
 	}
+	if err := store.CheckBackup(h.Schema); err != nil {
+		return trailer, err
+	}
 	if h.Tenant != "" && t.Tenant != h.Tenant {
 		return trailer, core.Invalid("tenant", "must be "+string(h.Tenant)+": the file has this tenant alone")
 	}

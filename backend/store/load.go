@@ -141,7 +141,11 @@ func (tx *Tx) Requeue(ctx context.Context, tenant core.TenantAlias, from Intake,
 // nothing of it left. A database that has tables otherwise is refused, as are
 // migrations that this program does not know.
 func (p *Primary) BeginRestore(ctx context.Context, now core.Time, versions []int) error {
-	files, err := migrationFiles(versions)
+	all, err := knownMigrations()
+	if err != nil {
+		return err
+	}
+	of, err := migrationsOf(all, versions)
 	if err != nil {
 		return err
 	}
@@ -179,7 +183,7 @@ func (p *Primary) BeginRestore(ctx context.Context, now core.Time, versions []in
 	if err != nil {
 		return err
 	}
-	if err := p.migrateBy(ctx, now, files); err != nil {
+	if err := p.migrateBy(ctx, now, of); err != nil {
 		return err
 	}
 	return p.Unchecked(ctx, now, func(tx *Tx) error {
@@ -214,9 +218,9 @@ func (p *Primary) EndRestore(ctx context.Context, now core.Time) error {
 	if broken > 0 {
 		return fmt.Errorf("store: %d rows refer to rows that are not there", broken)
 	}
-	files, err := migrationFiles(nil)
+	all, err := knownMigrations()
 	if err == nil {
-		err = p.migrateBy(ctx, now, files)
+		err = p.migrateBy(ctx, now, all)
 	}
 	if err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 // KeyEvidence is what a database has that tells its master key from others; the zero
 // value fits any.
 type KeyEvidence struct {
-	// Fingerprint is that of the master key, empty in a database of an older kith, and
-	// Next that of the one which replaces it, empty when none does.
+	// Fingerprint is that of the master key, empty until a database is first opened for
+	// writing, and Next that of the one which replaces it, empty when none does.
 	Fingerprint, Next string
 	// Identity is the sealed key of auth.Keyring.Identity, empty when that is the master
 	// key itself.
@@ -24,34 +24,16 @@ type KeyEvidence struct {
 	Sealed string
 }
 
-// KeyEvidence returns what tells the master key of the database, of whatever schema.
+// KeyEvidence returns what tells the master key of the database; nothing of one that
+// has no schema yet.
 func (r Reads) KeyEvidence(ctx context.Context) (k KeyEvidence, err error) {
-	for _, ask := range []struct {
-		table, query string
-		into         []any
-	}{
-		{"master_key", `SELECT fingerprint FROM master_key`, []any{&k.Fingerprint}},
-		// Where a tenant's only key was, and where keys are.
-		{tenants, `SELECT alias, key_sealed FROM tenant WHERE key_sealed <> '' LIMIT 1`, []any{&k.Tenant, &k.Sealed}},
-		{"api_key", `SELECT tenant, sealed FROM api_key WHERE sealed <> '' LIMIT 1`, []any{&k.Tenant, &k.Sealed}},
-	} {
-		has, err := r.hasTable(ctx, ask.table)
-		if err == nil && has {
-			err = r.q.QueryRowContext(ctx, ask.query).Scan(ask.into...)
-		}
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
-			return k, fmt.Errorf("store: master key: %w", err)
-		}
+	has, err := r.hasTable(ctx, "master_key")
+	if err != nil || !has {
+		return k, err
 	}
-	return r.withRotation(ctx, k)
-}
-
-// withRotation adds what a database has since its master key can be replaced.
-func (r Reads) withRotation(ctx context.Context, k KeyEvidence) (KeyEvidence, error) {
-	var has bool
-	err := r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM pragma_table_info('master_key') WHERE name = 'next')`).Scan(&has)
-	if err == nil && has {
-		err = r.q.QueryRowContext(ctx, `SELECT next, identity FROM master_key`).Scan(&k.Next, &k.Identity)
+	err = r.q.QueryRowContext(ctx, `SELECT fingerprint, next, identity FROM master_key`).Scan(&k.Fingerprint, &k.Next, &k.Identity)
+	if err == nil || errors.Is(err, sql.ErrNoRows) {
+		err = r.q.QueryRowContext(ctx, `SELECT tenant, sealed FROM api_key WHERE sealed <> '' LIMIT 1`).Scan(&k.Tenant, &k.Sealed)
 	}
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return k, fmt.Errorf("store: master key: %w", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,51 +13,118 @@ import (
 )
 
 //go:embed migration/*.sql
-var migrations embed.FS
+var schemaFiles embed.FS
+
+// migration is one numbered script that changes the schema.
+type migration struct {
+	version      int
+	name, script string
+}
 
 // Migrate brings the schema up to date. Migrations are numbered and run
 // forward only, each in one transaction with the note that it ran; several
-// processes may migrate at once. A database that is being restored is refused.
+// processes may migrate at once. A database that is being restored is refused,
+// and one that CheckReleased refuses.
 func (p *Primary) Migrate(ctx context.Context, now core.Time) error {
 	if err := p.Restoring(ctx); err != nil {
 		return err
 	}
-	files, err := migrationFiles(nil)
+	if err := p.CheckReleased(ctx); err != nil {
+		return err
+	}
+	all, err := knownMigrations()
 	if err != nil {
 		return err
 	}
-	return p.migrateBy(ctx, now, files)
+	return p.migrateBy(ctx, now, all)
 }
 
-// migrationFiles are the names of the migrations of these numbers, or of all
-// when versions is nil, in their order.
-func migrationFiles(versions []int) (names []string, err error) {
-	files, err := migrations.ReadDir("migration")
+// knownMigrations returns the migrations of this program in their order.
+func knownMigrations() ([]migration, error) { return readMigrations(schemaFiles) }
+
+func readMigrations(from fs.FS) (all []migration, err error) {
+	names, err := fs.Glob(from, "migration/*.sql")
 	if err != nil {
 		return nil, err
 	}
-	for _, file := range files {
-		version, err := migrationNumber(file.Name())
+	for _, name := range names {
+		script, err := fs.ReadFile(from, name)
 		if err != nil {
 			return nil, err
 		}
-		if versions == nil || slices.Contains(versions, version) {
-			names = append(names, file.Name())
+		name = strings.TrimPrefix(name, "migration/")
+		number, _, _ := strings.Cut(name, "_")
+		version, err := strconv.Atoi(number)
+		if err != nil {
+			return nil, fmt.Errorf("store: migration %s: its name does not begin with a number: %w", name, err)
+		}
+		all = append(all, migration{version, name, string(script)})
+	}
+	slices.SortFunc(all, func(a, b migration) int { return a.version - b.version })
+	return all, nil
+}
+
+// migrationsOf returns those of all migrations that made the tables of a backup,
+// by its numbers.
+func migrationsOf(all []migration, versions []int) (these []migration, err error) {
+	if err := checkReleased("the backup", all[0].version, versions); err != nil {
+		return nil, err
+	}
+	for _, m := range all {
+		if slices.Contains(versions, m.version) {
+			these = append(these, m)
 		}
 	}
-	slices.Sort(names)
-	if versions != nil && len(names) != len(versions) {
-		return nil, fmt.Errorf("its schema is %d and this kith knows %d, or not all before it: it was made by a newer kith", slices.Max(versions), SchemaVersion())
+	if len(these) != len(versions) {
+		return nil, fmt.Errorf("its schema is %d and this kith knows %d, or not all before it: it was made by a newer kith",
+			slices.Max(versions), all[len(all)-1].version)
 	}
-	return names, nil
+	return these, nil
 }
 
-func migrationNumber(name string) (int, error) {
-	number, _, _ := strings.Cut(name, "_")
-	return strconv.Atoi(number)
+// CheckBackup returns an error when this program does not have the migrations that
+// made the tables of a backup.
+func CheckBackup(versions []int) error {
+	all, err := knownMigrations()
+	if err == nil {
+		_, err = migrationsOf(all, versions)
+	}
+	return err
 }
 
-func (p *Primary) migrateBy(ctx context.Context, now core.Time, files []string) error {
+// CheckReleased returns an error when the database was made by a version of kith
+// before the first release, which no migration leads on from.
+func (r Reads) CheckReleased(ctx context.Context) error {
+	versions, err := r.Migrations(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := knownMigrations()
+	if err != nil {
+		return err
+	}
+	return checkReleased("the database", all[0].version, versions)
+}
+
+func checkReleased(what string, first int, versions []int) error {
+	if len(versions) == 0 || slices.Min(versions) >= first {
+		return nil
+	}
+	return &core.Error{Code: core.CodeConflict, Message: fmt.Sprintf(
+		"%s was made by an unreleased version of kith (schema %d), which this version cannot read: make a new database", what, slices.Max(versions))}
+}
+
+// SchemaVersion is the number of the newest migration that this program knows.
+func SchemaVersion() int {
+	all, err := knownMigrations()
+	if err != nil {
+		return 0
+	}
+	return all[len(all)-1].version
+}
+
+// migrateBy runs those migrations that have not run.
+func (p *Primary) migrateBy(ctx context.Context, now core.Time, all []migration) error {
 	// Several processes that start at once wait for each other here, too.
 	err := p.untilKept(ctx, func() error {
 		_, err := p.write.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS schema_version (
@@ -66,43 +134,23 @@ func (p *Primary) migrateBy(ctx context.Context, now core.Time, files []string) 
 	if err != nil {
 		return fmt.Errorf("store: migrate: %w", err)
 	}
-	for _, name := range files {
-		if err := p.migrate(ctx, now, name); err != nil {
-			return fmt.Errorf("store: migration %s: %w", name, err)
+	for _, m := range all {
+		if err := p.migrate(ctx, now, m); err != nil {
+			return fmt.Errorf("store: migration %s: %w", m.name, err)
 		}
 	}
 	return nil
 }
 
-// SchemaVersion is the number of the newest migration that this program knows.
-func SchemaVersion() int {
-	newest := 0
-	files, _ := migrations.ReadDir("migration")
-	for _, file := range files {
-		if version, err := migrationNumber(file.Name()); err == nil {
-			newest = max(newest, version)
-		}
-	}
-	return newest
-}
-
-func (p *Primary) migrate(ctx context.Context, now core.Time, name string) error {
-	version, err := migrationNumber(name)
-	if err != nil {
-		return err
-	}
-	script, err := migrations.ReadFile("migration/" + name)
-	if err != nil {
-		return err
-	}
+func (p *Primary) migrate(ctx context.Context, now core.Time, m migration) error {
 	return p.Write(ctx, now, func(tx *Tx) error {
 		var applied bool
-		err := tx.q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM schema_version WHERE version = ?)", version).Scan(&applied)
+		err := tx.q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM schema_version WHERE version = ?)", m.version).Scan(&applied)
 		if err != nil || applied {
 			return err
 		}
 		// A server takes one statement at a time.
-		for statement := range strings.SplitSeq(string(script), ";\n") {
+		for statement := range strings.SplitSeq(m.script, ";\n") {
 			if strings.TrimSpace(statement) == "" {
 				continue
 			}
@@ -110,7 +158,7 @@ func (p *Primary) migrate(ctx context.Context, now core.Time, name string) error
 				return err
 			}
 		}
-		_, err = tx.q.ExecContext(ctx, "INSERT INTO schema_version (version, applied_at) VALUES (?, ?)", version, int64(now))
+		_, err = tx.q.ExecContext(ctx, "INSERT INTO schema_version (version, applied_at) VALUES (?, ?)", m.version, int64(now))
 		return err
 	})
 }

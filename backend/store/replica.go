@@ -42,6 +42,9 @@ func (r *Replica) Beat(ctx context.Context) (core.Time, error) {
 // Restoring returns an error while a restore of the database has not ended.
 func (r *Replica) Restoring(ctx context.Context) error { return Reads{q: r.db}.Restoring(ctx) }
 
+// CheckReleased is that of the copy.
+func (r *Replica) CheckReleased(ctx context.Context) error { return Reads{q: r.db}.CheckReleased(ctx) }
+
 // Schema is the newest migration that the database has had; compare it with
 // SchemaVersion.
 func (r *Replica) Schema(ctx context.Context) (int, error) {

@@ -13,13 +13,13 @@ import (
 	"kith/core/referral"
 )
 
-// A database of before may hold tenants whose aliases differ in case only. They
-// stay, each finds its own users only, and nobody else gets such an alias.
-func TestMigrate_TenantsThatDifferInCase(t *testing.T) {
+// Nobody gets an alias that differs from another in case only. Where there are such
+// tenants, each finds its own users only.
+func TestTenant_AliasesThatDifferInCase(t *testing.T) {
 	t.Parallel()
 	for name, url := range map[string]string{
 		"server": sqldtest.Start(t).PrimaryURL(),
-		"file":   "file:" + filepath.Join(t.TempDir(), "old.db"),
+		"file":   "file:" + filepath.Join(t.TempDir(), "new.db"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -27,22 +27,23 @@ func TestMigrate_TenantsThatDifferInCase(t *testing.T) {
 			p, err := Open(url, "")
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = p.Close() })
-			migrateBefore(t, p, "0130")
+			require.NoError(t, p.Migrate(ctx, 1))
 			all := []core.TenantAlias{"shop", "Shop", "SHOP", "other"}
-			for _, alias := range all {
+			for i, alias := range all {
+				_, err := p.write.ExecContext(ctx, `INSERT INTO tenant (alias, key_hash, key_sealed, discount_id, consent, consent_cookie, created_at, namesake)
+					VALUES (?1, ?1, 's', 'd', 'off', '', 1, ?2)`, string(alias), number(i == 1 || i == 2))
+				require.NoError(t, err)
 				for _, statement := range []string{
-					`INSERT INTO tenant (alias, key_hash, key_sealed, discount_id, consent, consent_cookie, created_at) VALUES ('SHOP', 'SHOP', 's', 'd', 'off', '', 1)`,
 					`INSERT INTO account (tenant, id, currency, status, billing_interval, billing_value, value, identified, created_at, updated_at) VALUES ('SHOP', 'a-SHOP', '', 'PAID', '', 0, '', 0, 1, 1)`,
 					`INSERT INTO user (tenant, account_id, id, first_name, last_name, email, image_url, locale, country_code, referable, custom_fields, segments, created_at, updated_at, terms)
-						VALUES ('SHOP', 'a-SHOP', 'u', 'Ann', '', '', '', '', '', 1, '{}', '[]', 1, 1, 'SHOP/ann' || char(31) || 'SHOP/shop/x')`,
+						VALUES ('SHOP', 'a-SHOP', 'u', 'Ann', '', '', '', '', '', 1, '{}', '[]', 1, 1, 'TERM/ann' || char(31) || 'TERM/shop/x')`,
 					`INSERT INTO user_index (rowid, terms) SELECT seq, terms FROM user WHERE tenant = 'SHOP'`,
 				} {
-					statement = strings.ReplaceAll(statement, "SHOP", string(alias))
+					statement = strings.NewReplacer("SHOP", string(alias), "TERM/", indexed(alias, "")).Replace(statement)
 					_, err := p.write.ExecContext(ctx, statement)
 					require.NoError(t, err, statement)
 				}
 			}
-			require.NoError(t, p.Migrate(ctx, 1))
 			for _, alias := range all {
 				for _, word := range []string{"ann", "an", "shop/"} {
 					page, total, err := p.Users(ctx, alias, referral.UserFilter{Words: []string{word}, Limit: 10})

@@ -175,8 +175,8 @@ func TestOps_EdgeOfAnotherSchemaDoesNotStart(t *testing.T) {
 	s.serve(t).stop(t)
 	db := s.open(t)
 	for change, text := range map[string]string{
-		`INSERT INTO schema_version (version, applied_at) VALUES (9999, 0)`:                     "the database has schema 9999 and this kith knows ",
-		`DELETE FROM schema_version WHERE version <> (SELECT min(version) FROM schema_version)`: "start a backend of this version first",
+		`INSERT INTO schema_version (version, applied_at) VALUES (9999, 0)`: "the database has schema 9999 and this kith knows ",
+		`INSERT INTO schema_version (version, applied_at) VALUES (160, 0)`:  "the database was made by an unreleased version of kith (schema ",
 	} {
 		_, err := db.Exec(change)
 		require.NoError(t, err)
@@ -184,7 +184,7 @@ func TestOps_EdgeOfAnotherSchemaDoesNotStart(t *testing.T) {
 		out, err := edge.CombinedOutput()
 		require.Error(t, err)
 		require.Contains(t, string(out), text)
-		_, err = db.Exec(`DELETE FROM schema_version WHERE version = 9999`)
+		_, err = db.Exec(`DELETE FROM schema_version WHERE applied_at = 0`)
 		require.NoError(t, err)
 	}
 }

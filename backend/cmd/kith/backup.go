@@ -165,7 +165,7 @@ type restoreCommand struct {
 	File   string `arg:"" help:"What kith backup wrote. - is the standard input."`
 	Tenant string `help:"Bring this tenant back into a database that has others; the file may hold more than this one." placeholder:"ALIAS"`
 
-	Unsigned bool `help:"Restore a file that has no signature, or none that can be verified here: that of an older kith, or one with its own master key. Anybody who could write to the file decides what is restored."`
+	Unsigned bool `help:"Restore a file that has no signature, or none that can be verified here: one that was made without the master key, or under another one. Anybody who could write to the file decides what is restored."`
 }
 
 // Help says what is needed and what becomes of a restore that did not end.

@@ -487,8 +487,10 @@ func TestBackup_Refused(t *testing.T) {
 	copyFile(t, g.database, newer)
 	execSQL(t, "file:"+newer, `INSERT INTO schema_version (version, applied_at) VALUES (9999, 1)`)
 	requireKith(t, "backup", archive+"3", "--no-files", "--database-url", "file:"+newer)
-	older := oldDatabase(t)
-	requireKith(t, "backup", archive+"4", "--no-files", "--database-url", "file:"+older)
+	unreleased := filepath.Join(dir, "unreleased.db")
+	copyFile(t, g.database, unreleased)
+	execSQL(t, "file:"+unreleased, `UPDATE schema_version SET version = 160`)
+	resigned(t, archive, archive+"4", nil, func(h *backup.Header) { h.Schema = []int{1, 160} })
 	other := filepath.Join(dir, "other.db")
 	copyFile(t, g.database, other)
 	execSQL(t, "file:"+other, `ALTER TABLE account ADD COLUMN zz_more TEXT`)
@@ -506,7 +508,10 @@ func TestBackup_Refused(t *testing.T) {
 		{"restore " + archive + "2 --database-url " + url, "the database is not empty"},
 		{"restore " + archive + "3 --database-url file:" + dir + "/new.db", "its schema is 9999 and this kith knows"},
 		{"restore " + archive + "5 --database-url file:" + dir + "/other2.db", "the table account has the columns"},
-		{"restore " + archive + "4 --tenant old --database-url file:" + dir + "/new2.db", "restore the whole file into an empty database"},
+		{"restore " + archive + " --tenant bare --database-url file:" + newer, "restore the whole file into an empty database"},
+		{"restore " + archive + "4 --unsigned --tenant bare --database-url " + url, "the backup was made by an unreleased version of kith (schema 160), which this version cannot read: make a new database"},
+		{"backup " + dir + "/x --database-url file:" + unreleased, "the database was made by an unreleased version of kith (schema 160), which this version cannot read: make a new database"},
+		{"serve --database-url file:" + unreleased, "the database was made by an unreleased version"},
 		{"tenant erase bare --database-url " + url, "yes: is needed where nobody can be asked"},
 		{"tenant erase nobody --yes --database-url " + url, "there is no tenant with this alias"},
 	} {
@@ -518,30 +523,6 @@ func TestBackup_Refused(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, left)
 	require.Equal(t, "0", textSQL(t, "file:"+filepath.Join(dir, "new.db"), `SELECT count(*) FROM sqlite_schema`))
-	// What is older is made newer.
-	made := "file:" + filepath.Join(dir, "old.db")
-	requireKith(t, "restore", archive+"4", "--database-url", made)
-	require.Equal(t, "old MS", textSQL(t, made, `SELECT alias || ' ' || export_dates FROM tenant`))
-	require.Equal(t, textSQL(t, url, `SELECT group_concat(version) FROM schema_version`), textSQL(t, made, `SELECT group_concat(version) FROM schema_version`))
-}
-
-// oldDatabase is a database of the first migrations, before the tenant had a way
-// to write dates, with a tenant.
-func oldDatabase(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "older.db")
-	db, err := store.Open("file:"+path, "")
-	require.NoError(t, err)
-	require.NoError(t, db.BeginRestore(t.Context(), 1, []int{1, 2, 10, 20}))
-	require.NoError(t, db.Close())
-	for _, statement := range []string{
-		`DROP TABLE restoring`, `INSERT INTO intake_cursor (one, seq) VALUES (1, 0)`,
-		`INSERT INTO schema_version (version, applied_at) VALUES (1, 1), (2, 1), (10, 1), (20, 1)`,
-		`INSERT INTO tenant (alias, key_hash, key_sealed, discount_id, consent, consent_cookie, created_at) VALUES ('old', 'h', '', 'd', 'off', '', 1)`,
-	} {
-		execSQL(t, "file:"+path, statement)
-	}
-	return path
 }
 
 func TestConfirm(t *testing.T) {

@@ -59,8 +59,8 @@ const (
 	mayBeNew  newDatabase = true
 )
 
-// openDatabase opens the database, and refuses a master key that is not its own
-// before anything is written.
+// openDatabase opens the database, and refuses one that is not for this program and
+// its master key before anything is written.
 func (f *databaseFlags) openDatabase(e *env, is newDatabase) (*store.Primary, error) {
 	if is == mustExist {
 		if err := f.exists(); err != nil {
@@ -75,15 +75,24 @@ func (f *databaseFlags) openDatabase(e *env, is newDatabase) (*store.Primary, er
 	if err != nil {
 		return nil, err
 	}
-	evidence, err := db.KeyEvidence(e.ctx)
-	if err == nil {
-		err = f.checkKey(evidence)
-	}
-	if err != nil {
+	if err := f.check(e, db); err != nil {
 		_ = db.Close()
 		return nil, err
 	}
 	return db, nil
+}
+
+// check refuses a database that this program cannot read, or that has another
+// master key.
+func (f *databaseFlags) check(e *env, db *store.Primary) error {
+	if err := db.CheckReleased(e.ctx); err != nil {
+		return err
+	}
+	evidence, err := db.KeyEvidence(e.ctx)
+	if err != nil {
+		return err
+	}
+	return f.checkKey(evidence)
 }
 
 // exists returns an error when there is no file of the database.

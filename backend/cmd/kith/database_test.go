@@ -45,7 +45,7 @@ func TestMasterKey_WrongOneIsRefused(t *testing.T) {
 	requireKith(t, create...)
 	other := []string{"--data", data, "--master-key", strings.Repeat("11", 32)}
 	commands := append([]string{"serve", "dev", "sftp", "tenant create other --landing-url https://x.example/"}, aboutATenant...)
-	for _, name := range []string{"by its fingerprint", "of an older kith"} {
+	for _, name := range []string{"by its fingerprint", "by a secret"} {
 		before := dumped(t, url, "")
 		tryAll(t, "master-key: (set) does not belong to this database", commands, other...)
 		require.Equal(t, before, dumped(t, url, ""), name)

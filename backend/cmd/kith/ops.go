@@ -127,6 +127,9 @@ func edgeRoute(r *http.Request) string {
 // it does not know it cannot serve, and what it is not told of it would guess.
 func checkSchema(ctx context.Context, replica *store.Replica) error {
 	err := replica.Restoring(ctx)
+	if err == nil {
+		err = replica.CheckReleased(ctx)
+	}
 	if known := (*core.Error)(nil); errors.As(err, &known) {
 		return err
 	}
@@ -137,7 +140,11 @@ func checkSchema(ctx context.Context, replica *store.Replica) error {
 	if err != nil {
 		return &core.Error{Code: core.CodeUnavailable, Message: "the database does not tell its schema", Err: err}
 	}
-	switch knows := store.SchemaVersion(); {
+	return compareSchemas(has, store.SchemaVersion())
+}
+
+func compareSchemas(has, knows int) error {
+	switch {
 	case has > knows:
 		return fmt.Errorf("the database has schema %d and this kith knows %d: run a newer kith", has, knows)
 	case has < knows:

@@ -1,7 +1,6 @@
-// Package storetest gives tests databases on which the migrations have run. Those
-// are some dozens of transactions that make as many tables, and SQLite with the
-// race detector takes seconds for them: the tests of a package together would
-// spend more time on that than on what they test.
+// Package storetest gives tests databases on which the migrations have run. They
+// make dozens of tables, and SQLite with the race detector takes long for them: the
+// tests of a package together would spend more time on that than on what they test.
 //
 // Tests of migrations themselves have no use for it.
 package storetest

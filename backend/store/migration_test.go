@@ -1,0 +1,147 @@
+package store
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/store/sqldtest"
+)
+
+// steps are migrations of a test: a table, a column of it, and another one.
+var steps = map[string]string{
+	"0007_things.sql": "-- Things.\nCREATE TABLE thing (id INTEGER) STRICT;\nINSERT INTO thing VALUES (1);\n",
+	"0008_name.sql":   "ALTER TABLE thing ADD COLUMN name TEXT NOT NULL DEFAULT '';\nUPDATE thing SET name = 'first'",
+	"0010_size.sql":   "ALTER TABLE thing ADD COLUMN size INTEGER NOT NULL DEFAULT 3;\n",
+}
+
+// stepsOf returns the migrations of steps, of which some are changed.
+func stepsOf(t *testing.T, changed map[string]string) []migration {
+	t.Helper()
+	files := fstest.MapFS{}
+	for _, set := range []map[string]string{steps, changed} {
+		for name, script := range set {
+			files["migration/"+name] = &fstest.MapFile{Data: []byte(script)}
+		}
+	}
+	all, err := readMigrations(files)
+	require.NoError(t, err)
+	return all
+}
+
+// onNew runs a test on a new database on a server, and on one in a file.
+func onNew(t *testing.T, test func(*testing.T, *Primary)) {
+	t.Parallel()
+	for name, url := range map[string]string{
+		"server": sqldtest.Start(t).PrimaryURL(),
+		"file":   "file:" + filepath.Join(t.TempDir(), "new.db"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, err := Open(url, "")
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = p.Close() })
+			test(t, p)
+		})
+	}
+}
+
+func text(t *testing.T, p *Primary, query string) (text string) {
+	t.Helper()
+	require.NoError(t, p.read.QueryRowContext(t.Context(), query).Scan(&text))
+	return text
+}
+
+const ran = `SELECT group_concat(version || ' at ' || applied_at, ', ') FROM (SELECT * FROM schema_version ORDER BY version)`
+
+// An older schema is led on from where it is, by what it has not had.
+func TestMigrateBy_GoesOn(t *testing.T) {
+	onNew(t, func(t *testing.T, p *Primary) {
+		all := stepsOf(t, nil)
+		older, err := migrationsOf(all, []int{7, 8})
+		require.NoError(t, err)
+		require.NoError(t, p.migrateBy(t.Context(), 1, older))
+		require.Equal(t, "7 at 1, 8 at 1", text(t, p, ran))
+		_, err = p.write.ExecContext(t.Context(), `UPDATE thing SET name = 'changed'`)
+		require.NoError(t, err)
+		require.NoError(t, p.migrateBy(t.Context(), 2, all))
+		require.NoError(t, p.migrateBy(t.Context(), 3, all))
+		require.Equal(t, "7 at 1, 8 at 1, 10 at 2", text(t, p, ran))
+		require.Equal(t, "1 changed 3", text(t, p, `SELECT id || ' ' || name || ' ' || size FROM thing`))
+	})
+}
+
+// Of a migration that fails nothing remains, and those before it stay: the next
+// start goes on behind them.
+func TestMigrateBy_FailsHalfWay(t *testing.T) {
+	onNew(t, func(t *testing.T, p *Primary) {
+		broken := stepsOf(t, map[string]string{"0008_name.sql": steps["0008_name.sql"] + ";\nINSERT INTO nowhere VALUES (1);\n"})
+		for range 2 {
+			require.ErrorContains(t, p.migrateBy(t.Context(), 1, broken), "store: migration 0008_name.sql: ")
+			require.Equal(t, "7 at 1", text(t, p, ran))
+			require.Equal(t, "id", text(t, p, `SELECT group_concat(name) FROM pragma_table_info('thing')`))
+		}
+		require.NoError(t, p.migrateBy(t.Context(), 2, stepsOf(t, nil)))
+		require.Equal(t, "7 at 1, 8 at 2, 10 at 2", text(t, p, ran))
+	})
+}
+
+func TestReadMigrations_NeedsANumber(t *testing.T) {
+	t.Parallel()
+	_, err := readMigrations(fstest.MapFS{"migration/things.sql": {Data: []byte(`SELECT 1`)}})
+	require.ErrorContains(t, err, "things.sql: its name does not begin with a number")
+}
+
+// A backup is restored by the migrations that made its tables, when this program
+// has them all.
+func TestMigrationsOf(t *testing.T) {
+	t.Parallel()
+	all := stepsOf(t, nil)
+	for _, versions := range [][]int{{7}, {7, 8}, {7, 8, 10}} {
+		of, err := migrationsOf(all, versions)
+		require.NoError(t, err)
+		require.Equal(t, all[:len(versions)], of)
+	}
+	for wrong, versions := range map[string][]int{
+		"its schema is 11 and this kith knows 10": {7, 8, 10, 11},
+		"its schema is 10 and this kith knows 10": {7, 8, 9, 10},
+		"the backup was made by an unreleased version of kith (schema 8), which this version cannot read: make a new database": {6, 7, 8},
+	} {
+		_, err := migrationsOf(all, versions)
+		require.ErrorContains(t, err, wrong)
+	}
+}
+
+// A database of before the first release is refused, and left as it is.
+func TestMigrate_RefusesWhatWasNotReleased(t *testing.T) {
+	onNew(t, func(t *testing.T, p *Primary) {
+		all := stepsOf(t, nil)
+		require.NoError(t, p.CheckReleased(t.Context()), "a new database")
+		require.NoError(t, p.migrateBy(t.Context(), 1, all))
+		before := text(t, p, `SELECT group_concat(sql) FROM sqlite_schema`)
+		const why = "the database was made by an unreleased version of kith (schema 10), which this version cannot read: make a new database"
+		require.EqualError(t, p.Migrate(t.Context(), 2), why)
+		require.EqualError(t, p.CheckReleased(t.Context()), why)
+		require.Equal(t, before, text(t, p, `SELECT group_concat(sql) FROM sqlite_schema`))
+	})
+}
+
+// The first number leaves room for none before it: 0001 to 0160 were those of
+// versions that were never released.
+func TestMigrations_BeginBehindTheUnreleased(t *testing.T) {
+	t.Parallel()
+	all, err := knownMigrations()
+	require.NoError(t, err)
+	require.Equal(t, "0200_schema.sql", all[0].name)
+	require.Equal(t, all[len(all)-1].version, SchemaVersion())
+	for _, m := range all {
+		// A statement ends where a line does, and a comment must not end one.
+		for line := range strings.Lines(m.script) {
+			_, comment, _ := strings.Cut(line, "--")
+			require.False(t, strings.HasSuffix(comment, ";\n"), line)
+		}
+	}
+}
