@@ -40,11 +40,11 @@ func (r Reads) UsersByID(ctx context.Context, tenant core.TenantAlias, ids []ref
 func (r Reads) EventsOf(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, f event.Filter) ([]event.Logged, error) {
 	where, args := eventCondition(f)
 	args = append([]any{identities(users), string(tenant), string(tenant)}, args...)
-	rows, err := r.q.QueryContext(ctx, `SELECT `+eventColumns+` FROM json_each(?) given CROSS JOIN event ON +event.tenant = ? AND event.rowid IN (
+	rows, err := r.q.QueryContext(ctx, `SELECT `+eventColumns.list()+` FROM json_each(?) given CROSS JOIN event ON +event.tenant = ? AND event.rowid IN (
 			SELECT rowid FROM event WHERE tenant = ? AND account_id = given.value ->> 0 AND user_id = given.value ->> 1`+where+`
 			ORDER BY received_at DESC, event.id DESC LIMIT ? OFFSET ?)
 		ORDER BY given.key, received_at DESC, event.id DESC`, append(args, f.Limit, f.Offset)...)
-	return collect(rows, err, "events of users", scanEvent)
+	return eventColumns.all(rows, err, "events of users")
 }
 
 // PageOf is a page of what one of several users has, and how much there is in
@@ -71,15 +71,23 @@ func pagesOf[T any](totals map[referral.Identity]int, found []T, whose func(T) r
 	return pages
 }
 
+// total is how much one of several users has.
+type total struct {
+	who referral.Identity
+	n   int
+}
+
+// givenColumns are whose a row of givenUsers is.
+var givenColumns = selection[referral.Identity]{
+	{`given.account`, func(i *referral.Identity) any { return &i.Account }},
+	{`given.owner`, func(i *referral.Identity) any { return &i.User }},
+}
+
 // totalsOf runs a statement that counts, for each of the given users.
 func (r Reads) totalsOf(ctx context.Context, count string, args []any, given string) (map[referral.Identity]int, error) {
-	type total struct {
-		who referral.Identity
-		n   int
-	}
-	rows, err := r.q.QueryContext(ctx, `SELECT given.account, given.owner, (`+count+`) FROM `+givenUsers, append(args, given)...)
+	rows, err := r.q.QueryContext(ctx, `SELECT `+givenColumns.list()+`, (`+count+`) FROM `+givenUsers, append(args, given)...)
 	all, err := collect(rows, err, "totals of users", func(rows *sql.Rows, t *total) error {
-		return rows.Scan(&t.who.Account, &t.who.User, &t.n)
+		return rows.Scan(append(givenColumns.into(&t.who), &t.n)...)
 	})
 	totals := make(map[referral.Identity]int, len(all))
 	for _, t := range all {
@@ -100,7 +108,7 @@ func (r Reads) RewardsOf(ctx context.Context, tenant core.TenantAlias, users []r
 	if err != nil {
 		return nil, err
 	}
-	rows, err := r.q.QueryContext(ctx, `SELECT `+rewardColumns+` FROM `+givenUsers+` CROSS JOIN reward ON +reward.tenant = ? AND reward.rowid IN (
+	rows, err := r.q.QueryContext(ctx, `SELECT `+rewardColumns.list()+` FROM `+givenUsers+` CROSS JOIN reward ON +reward.tenant = ? AND reward.rowid IN (
 			SELECT r.rowid FROM reward r WHERE r.tenant = ?`+where+` ORDER BY r.created_at DESC, r.id DESC LIMIT ? OFFSET ?)
 		ORDER BY given.place, created_at DESC, id DESC`, append(append([]any{given, string(tenant)}, args...), f.Limit, f.Offset)...)
 	found, err := collect(rows, err, "rewards of users", scanReward)
@@ -112,22 +120,24 @@ func (r Reads) RewardsOf(ctx context.Context, tenant core.TenantAlias, users []r
 	}), err
 }
 
+// ownedGroup is a group of the rewards of one of several users.
+type ownedGroup struct {
+	who   referral.Identity
+	group reward.Group
+}
+
+var ownedGroupColumns = selection[ownedGroup]{
+	{`r.account_id`, func(o *ownedGroup) any { return &o.who.Account }},
+	{`r.user_id`, func(o *ownedGroup) any { return &o.who.User }},
+}.with(part(groupColumns, func(o *ownedGroup) *reward.Group { return &o.group }))
+
 // RewardGroupsOf sums up the rewards of each user of a list, as they stand at a
 // time; see RewardGroups.
 func (r Reads) RewardGroupsOf(ctx context.Context, tenant core.TenantAlias, now core.Time, users []referral.Identity) (map[referral.Identity][]reward.Group, error) {
-	type owned struct {
-		who   referral.Identity
-		group reward.Group
-	}
-	rows, err := r.q.QueryContext(ctx, `SELECT r.account_id, r.user_id, r.kind, r.unit, r.source, coalesce(r.program, ''), `+rewardStatus+` AS status,
-			CASE WHEN min(r.currency) = max(r.currency) THEN min(r.currency) ELSE '' END, count(*), sum(r.value), sum(r.redeemed), sum(r.expired), sum(r.cancelled)
+	rows, err := r.q.QueryContext(ctx, `SELECT `+ownedGroupColumns.list()+`
 		FROM json_each(?3) given CROSS JOIN reward r ON r.tenant = ?1 AND r.account_id = given.value ->> 0 AND r.user_id = given.value ->> 1
 		GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 3, 4, 5, 6, 7`, string(tenant), int64(now), identities(users))
-	all, err := collect(rows, err, "reward groups of users", func(rows *sql.Rows, o *owned) error {
-		g := &o.group
-		return rows.Scan(&o.who.Account, &o.who.User, &g.Kind, &g.Unit, &g.Source, &g.Program, &g.Status, &g.Currency,
-			&g.Count, &g.Value, &g.Sums.Redeemed, &g.Sums.Expired, &g.Sums.Cancelled)
-	})
+	all, err := ownedGroupColumns.all(rows, err, "reward groups of users")
 	groups := map[referral.Identity][]reward.Group{}
 	for _, o := range all {
 		groups[o.who] = append(groups[o.who], o.group)

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 
 	"kith/core"
 	"kith/core/event"
@@ -23,15 +22,20 @@ func (r Reads) Events(ctx context.Context, tenant core.TenantAlias, f event.Filt
 			order = "received_at DESC, id DESC"
 		}
 	}
-	rows, err := r.q.QueryContext(ctx, `SELECT `+eventColumns+` FROM event WHERE tenant = ?`+where+`
+	rows, err := r.q.QueryContext(ctx, `SELECT `+eventColumns.list()+` FROM event WHERE tenant = ?`+where+`
 		ORDER BY `+order+` LIMIT ? OFFSET ?`, append(args, f.Limit, f.Offset)...)
-	return collect(rows, err, "events", scanEvent)
+	return eventColumns.all(rows, err, "events")
 }
 
-const eventColumns = `event.id, account_id, user_id, event.key, fields, triggered_at, received_at, processed_at`
-
-func scanEvent(rows *sql.Rows, e *event.Logged) error {
-	return rows.Scan(&e.ID, &e.Account, &e.User, &e.Key, &e.Fields, &e.Triggered, &e.Received, &e.Processed)
+var eventColumns = selection[event.Logged]{
+	{`event.id`, func(e *event.Logged) any { return &e.ID }},
+	{`account_id`, func(e *event.Logged) any { return &e.Account }},
+	{`user_id`, func(e *event.Logged) any { return &e.User }},
+	{`event.key`, func(e *event.Logged) any { return &e.Key }},
+	{`fields`, func(e *event.Logged) any { return &e.Fields }},
+	{`triggered_at`, func(e *event.Logged) any { return &e.Triggered }},
+	{`received_at`, func(e *event.Logged) any { return &e.Received }},
+	{`processed_at`, func(e *event.Logged) any { return &e.Processed }},
 }
 
 // eventCondition is what a filter says besides whose the events are.

@@ -76,13 +76,7 @@ func (r Reads) attachRedemptions(ctx context.Context, tenant core.TenantAlias, r
 		return nil
 	}
 	rows, err := r.q.QueryContext(ctx, lastRedemptions+`(`+placeholders(len(at))+`) ORDER BY l.seq DESC`, args...)
-	type row struct {
-		reward string
-		reward.Redeemed
-	}
-	found, err := collect(rows, err, "redemptions", func(rows *sql.Rows, one *row) error {
-		return rows.Scan(&one.reward, &one.ID, &one.Amount, &one.At)
-	})
+	found, err := redemptionColumns.all(rows, err, "redemptions")
 	for _, one := range found {
 		w := &rewards[at[one.reward]]
 		w.Redemptions = append(w.Redemptions, one.Redeemed)
@@ -90,7 +84,20 @@ func (r Reads) attachRedemptions(ctx context.Context, tenant core.TenantAlias, r
 	return err
 }
 
-const lastRedemptions = `SELECT l.reward_id, l.id, -l.amount, l.at FROM reward r
+// redemption is what was redeemed of a reward, by the id of the reward.
+type redemption struct {
+	reward string
+	reward.Redeemed
+}
+
+var redemptionColumns = selection[redemption]{
+	{`l.reward_id`, func(r *redemption) any { return &r.reward }},
+	{`l.id`, func(r *redemption) any { return &r.ID }},
+	{`-l.amount`, func(r *redemption) any { return &r.Amount }},
+	{`l.at`, func(r *redemption) any { return &r.At }},
+}
+
+var lastRedemptions = `SELECT ` + redemptionColumns.list() + ` FROM reward r
 	CROSS JOIN reward_ledger l ON +l.tenant = r.tenant AND l.seq IN (SELECT seq FROM reward_ledger
 		WHERE tenant = r.tenant AND reward_id = r.id AND action = 'redeem' ORDER BY seq DESC LIMIT ?)
 	WHERE r.tenant = ? AND r.id IN `
@@ -104,6 +111,18 @@ type Drawable struct {
 	Available int64
 }
 
+// drawn is a credit that a draw may take from, and what all of its credits have.
+type drawn struct {
+	draw      int
+	available int64
+	reward.Reward
+}
+
+var drawnColumns = selection[drawn]{
+	{`draw`, func(d *drawn) any { return &d.draw }},
+	{`total`, func(d *drawn) any { return &d.available }},
+}.with(part(rewardColumns, func(d *drawn) *reward.Reward { return &d.Reward }))
+
 // Drawable returns what each draw may take from at the time of the transaction.
 // Draws that take from the same credits must not be asked about at once.
 func (tx *Tx) Drawable(ctx context.Context, tenant core.TenantAlias, draws []reward.Draw) ([]Drawable, error) {
@@ -111,14 +130,9 @@ func (tx *Tx) Drawable(ctx context.Context, tenant core.TenantAlias, draws []rew
 	if err != nil {
 		return nil, err
 	}
-	type row struct {
-		draw      int
-		available int64
-		reward.Reward
-	}
 	rows, err := tx.q.QueryContext(ctx, drawable, string(tenant), int64(tx.Now), string(list))
-	found, err := collect(rows, err, "credits", func(rows *sql.Rows, one *row) error {
-		err := rows.Scan(append([]any{&one.draw, &one.available}, rewardInto(&one.Reward)...)...)
+	found, err := collect(rows, err, "credits", func(rows *sql.Rows, one *drawn) error {
+		err := drawnColumns.scan(rows, one)
 		settleValue(&one.Reward)
 		return err
 	})
@@ -141,7 +155,7 @@ var drawable = `WITH given AS MATERIALIZED (SELECT key AS draw, value ->> 'Accou
 		FROM given CROSS JOIN reward r
 		WHERE r.tenant = ?1 AND r.account_id = given.account AND (given.user = '' OR r.user_id = given.user)
 			AND r.unit = given.unit AND r.kind = 'CREDIT' AND ` + rewardStatus + ` = 'AVAILABLE')
-	SELECT draw, total, ` + rewardColumns + `
+	SELECT ` + drawnColumns.list() + `
 	FROM (SELECT credit.*, sum(rest) OVER (PARTITION BY draw) AS total,
 			sum(rest) OVER (PARTITION BY draw ORDER BY ends, began, credit ROWS UNBOUNDED PRECEDING) AS upto
 		FROM credit)
@@ -159,6 +173,10 @@ type Due struct {
 	Tenant core.TenantAlias
 	reward.Reward
 }
+
+var dueColumns = selection[Due]{
+	{`r.tenant`, func(d *Due) any { return &d.Tenant }},
+}.with(part(rewardColumns, func(d *Due) *reward.Reward { return &d.Reward }))
 
 // toGive and toExpire are what the ledger lags behind with at the time ?.
 var (
@@ -180,9 +198,9 @@ func (r Reads) RewardsDue(ctx context.Context, now core.Time) (due bool, err err
 // those that have expired.
 func (tx *Tx) DueRewards(ctx context.Context, limit int) ([]Due, error) {
 	for _, from := range []string{toGive + ` ORDER BY r.given_at`, toExpire + ` ORDER BY r.expires_at`} {
-		rows, err := tx.q.QueryContext(ctx, `SELECT r.tenant, `+rewardColumns+from+` LIMIT ?`, int64(tx.Now), limit)
+		rows, err := tx.q.QueryContext(ctx, `SELECT `+dueColumns.list()+from+` LIMIT ?`, int64(tx.Now), limit)
 		due, err := collect(rows, err, "due rewards", func(rows *sql.Rows, one *Due) error {
-			err := rows.Scan(append([]any{&one.Tenant}, rewardInto(&one.Reward)...)...)
+			err := dueColumns.scan(rows, one)
 			settleValue(&one.Reward)
 			return err
 		})

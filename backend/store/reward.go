@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -12,22 +11,38 @@ import (
 	"kith/core/reward"
 )
 
-const rewardColumns = `id, account_id, user_id, coalesce(program, ''), program_reward_key, global_reward_key,
-	coalesce(referral_id, ''), source, kind, unit, value, currency, name, description,
-	coalesce(fuel_tank_code, ''), coalesce(fuel_tank_type, ''), coalesce(settings, ''), cancellable,
-	created_at, coalesce(scheduled_at, 0), coalesce(given_at, 0), coalesce(expires_at, 0), coalesce(cancelled_at, 0),
-	denied, held, pending, redeemed, expired, cancelled`
-
-// rewardInto lists where rewardColumns go; the value has two places, and
+// rewardColumns are a reward as it is stored. Its value has two places: after a scan,
 // settleValue leaves it in the right one.
-func rewardInto(r *reward.Reward) []any {
-	return []any{
-		&r.ID, &r.Account, &r.User, &r.Program, &r.ProgramRewardKey, &r.GlobalRewardKey,
-		&r.Referral, &r.Source, &r.Offer.Kind, &r.Offer.Unit, &r.Offer.Amount, &r.Offer.Currency, &r.Offer.Name, &r.Offer.Description,
-		&r.FuelTankCode, &r.FuelTankType, &r.Offer.Settings, &r.Cancellable,
-		&r.Created, &r.Scheduled, &r.Given, &r.Expires, &r.Cancelled,
-		&r.Denied, &r.Held, &r.Pending, &r.Sums.Redeemed, &r.Sums.Expired, &r.Sums.Cancelled,
-	}
+var rewardColumns = selection[reward.Reward]{
+	{`id`, func(r *reward.Reward) any { return &r.ID }},
+	{`account_id`, func(r *reward.Reward) any { return &r.Account }},
+	{`user_id`, func(r *reward.Reward) any { return &r.User }},
+	{`coalesce(program, '')`, func(r *reward.Reward) any { return &r.Program }},
+	{`program_reward_key`, func(r *reward.Reward) any { return &r.ProgramRewardKey }},
+	{`global_reward_key`, func(r *reward.Reward) any { return &r.GlobalRewardKey }},
+	{`coalesce(referral_id, '')`, func(r *reward.Reward) any { return &r.Referral }},
+	{`source`, func(r *reward.Reward) any { return &r.Source }},
+	{`kind`, func(r *reward.Reward) any { return &r.Offer.Kind }},
+	{`unit`, func(r *reward.Reward) any { return &r.Offer.Unit }},
+	{`value`, func(r *reward.Reward) any { return &r.Offer.Amount }},
+	{`currency`, func(r *reward.Reward) any { return &r.Offer.Currency }},
+	{`name`, func(r *reward.Reward) any { return &r.Offer.Name }},
+	{`description`, func(r *reward.Reward) any { return &r.Offer.Description }},
+	{`coalesce(fuel_tank_code, '')`, func(r *reward.Reward) any { return &r.FuelTankCode }},
+	{`coalesce(fuel_tank_type, '')`, func(r *reward.Reward) any { return &r.FuelTankType }},
+	{`coalesce(settings, '')`, func(r *reward.Reward) any { return &r.Offer.Settings }},
+	{`cancellable`, func(r *reward.Reward) any { return &r.Cancellable }},
+	{`created_at`, func(r *reward.Reward) any { return &r.Created }},
+	{`coalesce(scheduled_at, 0)`, func(r *reward.Reward) any { return &r.Scheduled }},
+	{`coalesce(given_at, 0)`, func(r *reward.Reward) any { return &r.Given }},
+	{`coalesce(expires_at, 0)`, func(r *reward.Reward) any { return &r.Expires }},
+	{`coalesce(cancelled_at, 0)`, func(r *reward.Reward) any { return &r.Cancelled }},
+	{`denied`, func(r *reward.Reward) any { return &r.Denied }},
+	{`held`, func(r *reward.Reward) any { return &r.Held }},
+	{`pending`, func(r *reward.Reward) any { return &r.Pending }},
+	{`redeemed`, func(r *reward.Reward) any { return &r.Sums.Redeemed }},
+	{`expired`, func(r *reward.Reward) any { return &r.Sums.Expired }},
+	{`cancelled`, func(r *reward.Reward) any { return &r.Sums.Cancelled }},
 }
 
 func settleValue(r *reward.Reward) {
@@ -50,7 +65,7 @@ func statusOf(row, now string) string {
 var rewardStatus = statusOf("r", "?2")
 
 func scanReward(rows *sql.Rows, r *reward.Reward) error {
-	err := rows.Scan(rewardInto(r)...)
+	err := rewardColumns.scan(rows, r)
 	settleValue(r)
 	return err
 }
@@ -63,7 +78,7 @@ func (r Reads) Rewards(ctx context.Context, tenant core.TenantAlias, f reward.Fi
 	if err := r.q.QueryRowContext(ctx, `SELECT count(*) FROM reward r WHERE r.tenant = ?`+where, args...).Scan(&total); err != nil {
 		return nil, 0, fmt.Errorf("store: count rewards: %w", err)
 	}
-	rows, err := r.q.QueryContext(ctx, `SELECT `+rewardColumns+` FROM reward r WHERE r.tenant = ?`+where+`
+	rows, err := r.q.QueryContext(ctx, `SELECT `+rewardColumns.list()+` FROM reward r WHERE r.tenant = ?`+where+`
 		ORDER BY r.created_at DESC, r.id DESC LIMIT ? OFFSET ?`, append(args, f.Limit, f.Offset)...)
 	if page, err = collect(rows, err, "rewards", scanReward); err != nil {
 		return nil, 0, err
@@ -108,16 +123,13 @@ func (r Reads) Reward(ctx context.Context, tenant core.TenantAlias, id string) (
 
 // BareReward is Reward without the redemptions, which no decision needs.
 func (r Reads) BareReward(ctx context.Context, tenant core.TenantAlias, id string) (w reward.Reward, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT `+rewardColumns+` FROM reward r WHERE tenant = ? AND id = ?`,
-		string(tenant), id).Scan(rewardInto(&w)...)
-	if errors.Is(err, sql.ErrNoRows) {
+	ok, err := rewardColumns.one(r.q.QueryRowContext(ctx, `SELECT `+rewardColumns.list()+` FROM reward r WHERE tenant = ? AND id = ?`,
+		string(tenant), id), "reward", &w)
+	if err == nil && !ok {
 		return w, UnknownReward()
 	}
-	if err != nil {
-		return w, fmt.Errorf("store: reward: %w", err)
-	}
 	settleValue(&w)
-	return w, nil
+	return w, err
 }
 
 // UnknownReward is the answer to an id that no reward of the tenant has.
@@ -125,7 +137,7 @@ func UnknownReward() *core.Error { return core.NotFound("there is no such reward
 
 // RewardsOfReferral returns the rewards that a referral gave to one side.
 func (r Reads) RewardsOfReferral(ctx context.Context, tenant core.TenantAlias, referral string, source reward.Source) ([]reward.Reward, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT `+rewardColumns+` FROM reward r
+	rows, err := r.q.QueryContext(ctx, `SELECT `+rewardColumns.list()+` FROM reward r
 		WHERE tenant = ? AND referral_id = ? AND source = ?`, string(tenant), referral, string(source))
 	return collect(rows, err, "rewards of a referral", scanReward)
 }
@@ -142,7 +154,7 @@ func (r Reads) attachRewards(ctx context.Context, tenant core.TenantAlias, page 
 		asked.text(page[i].ID)
 		byID[page[i].ID] = &page[i]
 	}
-	rows, err := r.q.QueryContext(ctx, `SELECT `+rewardColumns+` FROM reward r
+	rows, err := r.q.QueryContext(ctx, `SELECT `+rewardColumns.list()+` FROM reward r
 		WHERE tenant = ?1 AND referral_id IN (SELECT value ->> 0 FROM json_each(?2))`, string(tenant), asked.String())
 	rewards, err := collect(rows, err, "rewards of referrals", scanReward)
 	if err == nil {
@@ -191,17 +203,29 @@ var putNewRewards = &put{
 		scheduled_at, given_at, expires_at, cancelled_at, denied, held, pending, redeemed, expired, cancelled`),
 }
 
+// groupColumns sum up the rewards r of a group at the time ?2. The first five tell the
+// groups apart.
+var groupColumns = selection[reward.Group]{
+	{`r.kind`, func(g *reward.Group) any { return &g.Kind }},
+	{`r.unit`, func(g *reward.Group) any { return &g.Unit }},
+	{`r.source`, func(g *reward.Group) any { return &g.Source }},
+	{`coalesce(r.program, '')`, func(g *reward.Group) any { return &g.Program }},
+	{rewardStatus + ` AS status`, func(g *reward.Group) any { return &g.Status }},
+	{`CASE WHEN min(r.currency) = max(r.currency) THEN min(r.currency) ELSE '' END`, func(g *reward.Group) any { return &g.Currency }},
+	{`count(*)`, func(g *reward.Group) any { return &g.Count }},
+	{`sum(r.value)`, func(g *reward.Group) any { return &g.Value }},
+	{`sum(r.redeemed)`, func(g *reward.Group) any { return &g.Sums.Redeemed }},
+	{`sum(r.expired)`, func(g *reward.Group) any { return &g.Sums.Expired }},
+	{`sum(r.cancelled)`, func(g *reward.Group) any { return &g.Sums.Cancelled }},
+}
+
 // RewardGroups sums up the rewards of an account, or of one of its users when
 // user is not empty, as they stand at a time. A kind that is not empty narrows
 // them.
 func (r Reads) RewardGroups(ctx context.Context, tenant core.TenantAlias, now core.Time, account core.AccountID, user core.UserID, kind reward.Kind) ([]reward.Group, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT r.kind, r.unit, r.source, coalesce(r.program, ''), `+rewardStatus+` AS status,
-			CASE WHEN min(r.currency) = max(r.currency) THEN min(r.currency) ELSE '' END, count(*), sum(r.value), sum(r.redeemed), sum(r.expired), sum(r.cancelled)
+	rows, err := r.q.QueryContext(ctx, `SELECT `+groupColumns.list()+`
 		FROM reward r
 		WHERE r.tenant = ?1 AND r.account_id = ?3 AND (?4 = '' OR r.user_id = ?4) AND (?5 = '' OR r.kind = ?5)
 		GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5`, string(tenant), int64(now), string(account), string(user), string(kind))
-	return collect(rows, err, "reward groups", func(rows *sql.Rows, g *reward.Group) error {
-		return rows.Scan(&g.Kind, &g.Unit, &g.Source, &g.Program, &g.Status, &g.Currency,
-			&g.Count, &g.Value, &g.Sums.Redeemed, &g.Sums.Expired, &g.Sums.Cancelled)
-	})
+	return groupColumns.all(rows, err, "reward groups")
 }

@@ -308,7 +308,7 @@ func (u *Unit) referrals(rows, given string, each func(referral.Referral), more 
 	return []query{
 		{referralColumns + ` WHERE +r.tenant = ?1 AND r.rowid IN (` + rows + `) ORDER BY r.started_at DESC, r.rowid DESC`,
 			args, reading(scanReferral, func(r referral.Referral) { found = append(found, r) })},
-		{`SELECT ` + rewardColumns + ` FROM reward WHERE tenant = ?1 AND referral_id IN (SELECT id FROM referral r
+		{`SELECT ` + rewardColumns.list() + ` FROM reward WHERE tenant = ?1 AND referral_id IN (SELECT id FROM referral r
 			WHERE +r.tenant = ?1 AND r.rowid IN (` + rows + `))`, args, func(rows *sql.Rows) error {
 			rewards := map[string][]reward.Reward{}
 			err := reading(scanReward, func(w reward.Reward) { rewards[w.Referral] = append(rewards[w.Referral], w) })(rows)
@@ -390,7 +390,7 @@ func (u *Unit) loadRewards() []query {
 	if len(ids) == 0 {
 		return nil
 	}
-	return []query{{`SELECT ` + rewardColumns + ` FROM reward WHERE tenant = ?1 AND id IN (SELECT value FROM json_each(?2))`,
+	return []query{{`SELECT ` + rewardColumns.list() + ` FROM reward WHERE tenant = ?1 AND id IN (SELECT value FROM json_each(?2))`,
 		[]any{string(u.Tenant), textList(ids)}, reading(scanReward, func(w reward.Reward) { u.Rewards.Load(w.ID, w) })}}
 }
 
