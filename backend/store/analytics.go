@@ -28,6 +28,18 @@ func (tx *Tx) CountAnalytics(ctx context.Context, c analytics.Count) error {
 		string(c.EngagementMedium), string(c.ShareMedium), c.Times)
 }
 
+var countColumns = selection[analytics.Count]{
+	{`day`, func(c *analytics.Count) any { return &c.Day }},
+	{`kind`, func(c *analytics.Count) any { return &c.Kind }},
+	{`account_id`, func(c *analytics.Count) any { return &c.Account }},
+	{`user_id`, func(c *analytics.Count) any { return &c.User }},
+	{`program`, func(c *analytics.Count) any { return &c.Program }},
+	{`code`, func(c *analytics.Count) any { return &c.Code }},
+	{`engagement_medium`, func(c *analytics.Count) any { return &c.EngagementMedium }},
+	{`share_medium`, func(c *analytics.Count) any { return &c.ShareMedium }},
+	{`times`, func(c *analytics.Count) any { return &c.Times }},
+}
+
 // Analytics returns a page of counts, the latest days first, and how many there
 // are in all.
 func (r Reads) Analytics(ctx context.Context, tenant core.TenantAlias, f analytics.Filter) (page []analytics.Count, total int, err error) {
@@ -46,12 +58,12 @@ func (r Reads) Analytics(ctx context.Context, tenant core.TenantAlias, f analyti
 	if err := r.q.QueryRowContext(ctx, `SELECT count(*) FROM analytics WHERE tenant = ?`+where, args...).Scan(&total); err != nil {
 		return nil, 0, fmt.Errorf("store: count analytics: %w", err)
 	}
-	rows, err := r.q.QueryContext(ctx, `SELECT day, kind, account_id, user_id, program, code, engagement_medium, share_medium, times
+	rows, err := r.q.QueryContext(ctx, `SELECT `+countColumns.list()+`
 		FROM analytics WHERE tenant = ?`+where+` ORDER BY day DESC, kind, account_id, user_id, program, code, engagement_medium, share_medium
 		LIMIT ? OFFSET ?`, append(args, f.Limit, f.Offset)...)
 	page, err = collect(rows, err, "analytics", func(rows *sql.Rows, c *analytics.Count) error {
 		c.Tenant = tenant
-		return rows.Scan(&c.Day, &c.Kind, &c.Account, &c.User, &c.Program, &c.Code, &c.EngagementMedium, &c.ShareMedium, &c.Times)
+		return countColumns.scan(rows, c)
 	})
 	return page, total, err
 }

@@ -63,6 +63,13 @@ func (tx *Tx) TouchCustomer(ctx context.Context, tenant core.TenantAlias, custom
 		int64(tx.Now), string(tenant), string(customer))
 }
 
+var billingLeaseColumns = selection[BillingLease]{
+	{`tenant`, func(l *BillingLease) any { return &l.Tenant }},
+	{`id`, func(l *BillingLease) any { return &l.Subscription }},
+	{`attempt`, func(l *BillingLease) any { return &l.Attempt }},
+	{`tries`, func(l *BillingLease) any { return &l.Tries }},
+}
+
 // dueBilling are the subscriptions of connected tenants that are to be read.
 var dueBilling = ` FROM gateway_subscription s
 	WHERE (s.leased_until IS NULL AND s.due_at <= ?1 OR s.leased_until <= ?1)
@@ -86,10 +93,8 @@ func (tx *Tx) LeaseBilling(ctx context.Context, most int, busy []core.TenantAlia
 	rows, err := tx.q.QueryContext(ctx, `UPDATE gateway_subscription SET attempt = attempt + 1, leased_until = ?2, due_at = NULL
 		WHERE rowid IN (SELECT s.rowid`+dueBilling+`AND s.tenant NOT IN (SELECT value FROM json_each(?3))
 			ORDER BY coalesce(s.leased_until, s.due_at) LIMIT ?4)
-		RETURNING tenant, id, attempt, tries`, int64(tx.Now), int64(until), string(list), most)
-	return collect(rows, err, "lease billing", func(rows *sql.Rows, l *BillingLease) error {
-		return rows.Scan(&l.Tenant, &l.Subscription, &l.Attempt, &l.Tries)
-	})
+		RETURNING `+billingLeaseColumns.list(), int64(tx.Now), int64(until), string(list), most)
+	return billingLeaseColumns.all(rows, err, "lease billing")
 }
 
 // EndBilling gives a subscription back, to be read again at next, or sooner when
@@ -107,27 +112,35 @@ func (tx *Tx) ReadAgain(ctx context.Context, tenant core.TenantAlias, id string)
 		int64(tx.Now), string(tenant), id)
 }
 
+var standingColumns = selection[billing.Standing]{
+	{`id`, func(s *billing.Standing) any { return &s.ID }},
+	{`status`, func(s *billing.Standing) any { return &s.Status }},
+	{`in_trial`, func(s *billing.Standing) any { return &s.Trial }},
+	{`paid`, func(s *billing.Standing) any { return &s.Paid }},
+}
+
+var billedColumns = selection[Billed]{
+	{`customer_id`, func(b *Billed) any { return &b.Customer }},
+	{`coalesce(account_id, '')`, func(b *Billed) any { return &b.Account }},
+	{`wanted`, func(b *Billed) any { return &b.Want.Amount }},
+	{`folded`, func(b *Billed) any { return &b.Want.Credit }},
+	{`period`, func(b *Billed) any { return &b.Period }},
+	{`opened_at`, func(b *Billed) any { return &b.Opened }},
+	{`attempt`, func(b *Billed) any { return &b.Attempt }},
+}.with(part(standingColumns, func(b *Billed) *billing.Standing { return &b.Standing }))
+
 // Billed returns what is kept of a subscription; ok is false when nothing is.
 func (r Reads) Billed(ctx context.Context, tenant core.TenantAlias, id string) (b Billed, ok bool, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT id, status, in_trial, paid, customer_id, coalesce(account_id, ''), wanted, folded, period,
-			opened_at, attempt FROM gateway_subscription WHERE tenant = ? AND id = ?`, string(tenant), id).
-		Scan(&b.ID, &b.Status, &b.Trial, &b.Paid, &b.Customer, &b.Account, &b.Want.Amount, &b.Want.Credit, &b.Period, &b.Opened, &b.Attempt)
-	if errors.Is(err, sql.ErrNoRows) {
-		return b, false, nil
-	}
-	if err != nil {
-		return b, false, fmt.Errorf("store: gateway subscription: %w", err)
-	}
-	return b, true, nil
+	ok, err = billedColumns.one(r.q.QueryRowContext(ctx, `SELECT `+billedColumns.list()+` FROM gateway_subscription WHERE tenant = ? AND id = ?`,
+		string(tenant), id), "gateway subscription", &b)
+	return b, ok, err
 }
 
 // Standings returns the subscriptions of an account, the oldest first.
 func (r Reads) Standings(ctx context.Context, tenant core.TenantAlias, account core.AccountID) ([]billing.Standing, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT id, status, in_trial, paid FROM gateway_subscription
+	rows, err := r.q.QueryContext(ctx, `SELECT `+standingColumns.list()+` FROM gateway_subscription
 		WHERE tenant = ? AND account_id = ? ORDER BY opened_at, id`, string(tenant), string(account))
-	return collect(rows, err, "gateway subscriptions", func(rows *sql.Rows, s *billing.Standing) error {
-		return rows.Scan(&s.ID, &s.Status, &s.Trial, &s.Paid)
-	})
+	return standingColumns.all(rows, err, "gateway subscriptions")
 }
 
 // PutBilled stores what is known of a subscription.
@@ -174,20 +187,22 @@ func (tx *Tx) InsertBill(ctx context.Context, tenant core.TenantAlias, b Bill) e
 		string(b.Account), b.Amount, b.Discount, b.Credit, b.First, int64(b.At), int64(tx.Now))
 }
 
+var billColumns = selection[Bill]{
+	{`transaction_id`, func(b *Bill) any { return &b.Transaction }},
+	{`subscription_id`, func(b *Bill) any { return &b.Subscription }},
+	{`amount`, func(b *Bill) any { return &b.Amount }},
+	{`discount`, func(b *Bill) any { return &b.Discount }},
+	{`credit`, func(b *Bill) any { return &b.Credit }},
+	{`charged_at`, func(b *Bill) any { return &b.At }},
+}
+
 // FirstBill returns the charge that made an account PAID; ok is false when there
 // is none.
 func (r Reads) FirstBill(ctx context.Context, tenant core.TenantAlias, account core.AccountID) (b Bill, ok bool, err error) {
 	b.Account, b.First = account, true
-	err = r.q.QueryRowContext(ctx, `SELECT transaction_id, subscription_id, amount, discount, credit, charged_at FROM gateway_bill
-		WHERE tenant = ? AND account_id = ? AND first = 1`, string(tenant), string(account)).
-		Scan(&b.Transaction, &b.Subscription, &b.Amount, &b.Discount, &b.Credit, &b.At)
-	if errors.Is(err, sql.ErrNoRows) {
-		return b, false, nil
-	}
-	if err != nil {
-		return b, false, fmt.Errorf("store: first gateway bill: %w", err)
-	}
-	return b, true, nil
+	ok, err = billColumns.one(r.q.QueryRowContext(ctx, `SELECT `+billColumns.list()+` FROM gateway_bill
+		WHERE tenant = ? AND account_id = ? AND first = 1`, string(tenant), string(account)), "first gateway bill", &b)
+	return b, ok, err
 }
 
 // oneText returns the one column of the one row of a query, or empty when there
@@ -245,15 +260,22 @@ func (r Reads) RefundKnown(ctx context.Context, tenant core.TenantAlias, account
 	return known, nil
 }
 
+var refundColumns = selection[Refund]{
+	{`transaction_id`, func(f *Refund) any { return &f.Transaction }},
+	{`subscription_id`, func(f *Refund) any { return &f.Subscription }},
+	{`account_id`, func(f *Refund) any { return &f.Account }},
+	{`amount`, func(f *Refund) any { return &f.Amount }},
+	{`currency`, func(f *Refund) any { return &f.Currency }},
+	{`key_number`, func(f *Refund) any { return &f.KeyNumber }},
+}
+
 // RefundsWaiting returns what is still to be given back of a subscription's
 // charges.
 func (r Reads) RefundsWaiting(ctx context.Context, tenant core.TenantAlias, subscription string) ([]Refund, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT transaction_id, subscription_id, account_id, amount, currency, key_number
+	rows, err := r.q.QueryContext(ctx, `SELECT `+refundColumns.list()+`
 		FROM gateway_refund INDEXED BY gateway_refund_waiting
 		WHERE tenant = ? AND subscription_id = ? AND state = 'waiting'`, string(tenant), subscription)
-	return collect(rows, err, "gateway refunds", func(rows *sql.Rows, f *Refund) error {
-		return rows.Scan(&f.Transaction, &f.Subscription, &f.Account, &f.Amount, &f.Currency, &f.KeyNumber)
-	})
+	return refundColumns.all(rows, err, "gateway refunds")
 }
 
 // RefundState says what became of a refund: what it is at the gateway, "" while

@@ -2,12 +2,25 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 
 	"kith/core"
 	"kith/core/wire"
 )
+
+var decisionColumns = selection[wire.Decision]{
+	{`id`, func(d *wire.Decision) any { return &d.ID }},
+	{`account_id`, func(d *wire.Decision) any { return &d.Account }},
+	{`user_id`, func(d *wire.Decision) any { return &d.User }},
+	{`code`, func(d *wire.Decision) any { return &d.Code }},
+	{`source`, func(d *wire.Decision) any { return &d.Source }},
+	{`rule`, func(d *wire.Decision) any { return &d.Rule }},
+	{`accepted`, func(d *wire.Decision) any { return &d.Accepted }},
+	{`inputs`, func(d *wire.Decision) any { return &d.Inputs }},
+	{`times`, func(d *wire.Decision) any { return &d.Times }},
+	{`first_at`, func(d *wire.Decision) any { return &d.First }},
+	{`last_at`, func(d *wire.Decision) any { return &d.Last }},
+}
 
 // Decisions returns a page of an account's attribution decisions, the latest
 // first, and how many there are in all. An empty account means all accounts.
@@ -20,12 +33,8 @@ func (r Reads) Decisions(ctx context.Context, tenant core.TenantAlias, account c
 	if err := r.q.QueryRowContext(ctx, `SELECT count(*)`+where, args...).Scan(&total); err != nil {
 		return nil, 0, fmt.Errorf("store: count decisions: %w", err)
 	}
-	rows, err := r.q.QueryContext(ctx, `SELECT id, account_id, user_id, code, source, rule, accepted, inputs, times,
-		first_at, last_at`+where+` ORDER BY last_at DESC, rowid DESC LIMIT ? OFFSET ?`, append(args, limit, offset)...)
-	page, err = collect(rows, err, "decisions", func(rows *sql.Rows, d *wire.Decision) error {
-		return rows.Scan(&d.ID, &d.Account, &d.User, &d.Code, &d.Source, &d.Rule, &d.Accepted, &d.Inputs, &d.Times,
-			&d.First, &d.Last)
-	})
+	rows, err := r.q.QueryContext(ctx, `SELECT `+decisionColumns.list()+where+` ORDER BY last_at DESC, rowid DESC LIMIT ? OFFSET ?`, append(args, limit, offset)...)
+	page, err = decisionColumns.all(rows, err, "decisions")
 	return page, total, err
 }
 

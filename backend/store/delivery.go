@@ -25,9 +25,13 @@ func (r Reads) WebhooksDue(ctx context.Context, now core.Time) (due bool, err er
 // and not at what waits behind it, so that a long line delays nobody.
 func (r Reads) WebhookLines(ctx context.Context, now core.Time, most int) ([]webhook.Due, error) {
 	rows, err := r.q.QueryContext(ctx, webhookLines, int64(now), most)
-	return collect(rows, err, "webhook lines", func(rows *sql.Rows, d *webhook.Due) error {
-		return rows.Scan(&d.Tenant, &d.Endpoint, &d.Failing)
-	})
+	return lineColumns.all(rows, err, "webhook lines")
+}
+
+var lineColumns = selection[webhook.Due]{
+	{`tenant`, func(d *webhook.Due) any { return &d.Tenant }},
+	{`url`, func(d *webhook.Due) any { return &d.Endpoint }},
+	{`failing`, func(d *webhook.Due) any { return &d.Failing }},
 }
 
 // webhookLines jumps from the head of each line to that of the next, in the same
@@ -45,7 +49,7 @@ var webhookLines = `
 			(SELECT n.rowid FROM webhook_delivery n INDEXED BY webhook_delivery_line
 				WHERE n.due_at IS NOT NULL AND n.tenant > d.tenant ORDER BY n.tenant, n.url, n.due_at LIMIT 1))
 		FROM head CROSS JOIN webhook_delivery d ON d.rowid = head.id)
-	SELECT tenant, url, failing FROM (
+	SELECT ` + lineColumns.list() + ` FROM (
 		SELECT d.tenant, d.url, d.due_at, s.failing_since IS NOT NULL AS failing,
 			row_number() OVER (PARTITION BY s.failing_since IS NOT NULL ORDER BY d.due_at) AS place
 		FROM head CROSS JOIN webhook_delivery d ON d.rowid = head.id
@@ -69,6 +73,27 @@ type Leased struct {
 	Keys auth.APIKeys
 }
 
+// leasedRow is a Leased as it is read: with its keys as text.
+type leasedRow struct {
+	Leased
+	keys string
+}
+
+var leasedColumns = selection[leasedRow]{
+	{`d.tenant`, func(l *leasedRow) any { return &l.Tenant }},
+	{`d.url`, func(l *leasedRow) any { return &l.Endpoint }},
+	{`d.event_id`, func(l *leasedRow) any { return &l.Event }},
+	{`d.attempt`, func(l *leasedRow) any { return &l.Number }},
+	{`d.tries`, func(l *leasedRow) any { return &l.Tries }},
+	{`e.type`, func(l *leasedRow) any { return &l.Type }},
+	{`e.data`, func(l *leasedRow) any { return &l.Data }},
+	{`e.created_at`, func(l *leasedRow) any { return &l.Created }},
+	{`s.secret`, func(l *leasedRow) any { return &l.Secret }},
+	{`coalesce(s.old_secret, '')`, func(l *leasedRow) any { return &l.Old }},
+	{`coalesce(s.old_until, 0)`, func(l *leasedRow) any { return &l.OldUntil }},
+	{`coalesce((` + auth.Keys + `), '')`, func(l *leasedRow) any { return &l.keys }},
+}
+
 // LeaseWebhooks begins the next attempt of up to most deliveries of a line that
 // are due, the longest due first. They belong to the caller until then; after
 // that, whoever asks gets them.
@@ -88,18 +113,17 @@ func (tx *Tx) LeaseWebhooks(ctx context.Context, line webhook.Line, most int, un
 	for _, id := range ids {
 		args = append(args, id)
 	}
-	rows, err = tx.q.QueryContext(ctx, `SELECT d.tenant, d.url, d.event_id, d.attempt, d.tries, e.type, e.data, e.created_at,
-			s.secret, coalesce(s.old_secret, ''), coalesce(s.old_until, 0), coalesce((`+auth.Keys+`), '')
+	rows, err = tx.q.QueryContext(ctx, `SELECT `+leasedColumns.list()+`
 		FROM webhook_delivery d
 		JOIN webhook_event e ON e.tenant = d.tenant AND e.id = d.event_id
 		JOIN webhook_subscription s ON s.tenant = d.tenant AND s.url = d.url
 		JOIN tenant t ON t.alias = d.tenant
 		WHERE +d.tenant = ?1 AND d.rowid IN (`+placeholders(len(ids))+`) ORDER BY d.rowid`, args...)
 	return collect(rows, err, "leased webhooks", func(rows *sql.Rows, l *Leased) error {
-		var keys string
-		err := rows.Scan(&l.Tenant, &l.Endpoint, &l.Event, &l.Number, &l.Tries, &l.Type, &l.Data, &l.Created,
-			&l.Secret, &l.Old, &l.OldUntil, &keys)
-		l.Keys = auth.ParseKeys(keys)
+		var row leasedRow
+		err := leasedColumns.scan(rows, &row)
+		*l = row.Leased
+		l.Keys = auth.ParseKeys(row.keys)
 		return err
 	})
 }
@@ -169,6 +193,17 @@ func (tx *Tx) noteHealth(ctx context.Context, line webhook.Line, next webhook.Ne
 		WHERE tenant = ?1 AND url = ?2 AND state = 'waiting' AND due_at IS NOT NULL`, append(at, int64(tx.Now))...)
 }
 
+var deliveryColumns = selection[webhook.Delivery]{
+	{`d.tenant`, func(d *webhook.Delivery) any { return &d.Tenant }},
+	{`d.url`, func(d *webhook.Delivery) any { return &d.Endpoint }},
+	{`d.event_id`, func(d *webhook.Delivery) any { return &d.Event }},
+	{`e.type`, func(d *webhook.Delivery) any { return &d.Type }},
+	{`d.state`, func(d *webhook.Delivery) any { return &d.State }},
+	{`coalesce(d.due_at, 0)`, func(d *webhook.Delivery) any { return &d.Due }},
+	{`d.created_at`, func(d *webhook.Delivery) any { return &d.Created }},
+	{`coalesce(d.ended_at, 0)`, func(d *webhook.Delivery) any { return &d.Ended }},
+}
+
 // WebhookDeliveries returns a page of the deliveries to an endpoint, the newest
 // first, with their attempts, and how many there are in all. A state that is
 // not empty narrows them.
@@ -179,17 +214,30 @@ func (r Reads) WebhookDeliveries(ctx context.Context, line webhook.Line, state w
 	if err := r.q.QueryRowContext(ctx, `SELECT count(*) FROM webhook_delivery d`+where, at...).Scan(&total); err != nil {
 		return nil, 0, fmt.Errorf("store: count webhook deliveries: %w", err)
 	}
-	rows, err := r.q.QueryContext(ctx, `SELECT d.tenant, d.url, d.event_id, e.type, d.state, coalesce(d.due_at, 0),
-			d.created_at, coalesce(d.ended_at, 0)
+	rows, err := r.q.QueryContext(ctx, `SELECT `+deliveryColumns.list()+`
 		FROM webhook_delivery d JOIN webhook_event e ON e.tenant = d.tenant AND e.id = d.event_id`+where+`
 		ORDER BY d.event_id DESC LIMIT ?4 OFFSET ?5`, append(at, limit, offset)...)
-	page, err := collect(rows, err, "webhook deliveries", func(rows *sql.Rows, d *webhook.Delivery) error {
-		return rows.Scan(&d.Tenant, &d.Endpoint, &d.Event, &d.Type, &d.State, &d.Due, &d.Created, &d.Ended)
-	})
+	page, err := deliveryColumns.all(rows, err, "webhook deliveries")
 	if err != nil || len(page) == 0 {
 		return nil, total, err
 	}
 	return page, total, r.attachAttempts(ctx, line, page)
+}
+
+// attempted is an attempt to deliver an event, by the id of the event.
+type attempted struct {
+	event string
+	webhook.Attempt
+}
+
+var attemptColumns = selection[attempted]{
+	{`event_id`, func(a *attempted) any { return &a.event }},
+	{`number`, func(a *attempted) any { return &a.Number }},
+	{`started_at`, func(a *attempted) any { return &a.Started }},
+	{`duration`, func(a *attempted) any { return &a.Duration }},
+	{`status`, func(a *attempted) any { return &a.Status }},
+	{`error`, func(a *attempted) any { return &a.Error }},
+	{`answer`, func(a *attempted) any { return &a.Answer }},
 }
 
 // attachAttempts gives each delivery of a line the attempts that are shown.
@@ -199,17 +247,11 @@ func (r Reads) attachAttempts(ctx context.Context, line webhook.Line, page []web
 		args = append(args, page[i].Event)
 		byID[page[i].Event] = &page[i]
 	}
-	type row struct {
-		event string
-		webhook.Attempt
-	}
-	rows, err := r.q.QueryContext(ctx, `SELECT event_id, number, started_at, duration, status, error, answer FROM (
+	rows, err := r.q.QueryContext(ctx, `SELECT `+attemptColumns.list()+` FROM (
 			SELECT *, row_number() OVER (PARTITION BY event_id ORDER BY number DESC) AS place FROM webhook_attempt
 			WHERE tenant = ? AND url = ? AND event_id IN (`+placeholders(len(page))+`))
 		WHERE place <= ? ORDER BY number`, append(args, webhook.MaxAttemptsShown)...)
-	attempts, err := collect(rows, err, "webhook attempts", func(rows *sql.Rows, a *row) error {
-		return rows.Scan(&a.event, &a.Number, &a.Started, &a.Duration, &a.Status, &a.Error, &a.Answer)
-	})
+	attempts, err := attemptColumns.all(rows, err, "webhook attempts")
 	for _, a := range attempts {
 		d := byID[a.event]
 		d.Attempts = append(d.Attempts, a.Attempt)

@@ -153,11 +153,16 @@ func (tx *Tx) execAll(ctx context.Context, what string, statements []string, arg
 	return nil
 }
 
+var knownColumns = selection[referral.Identity]{
+	{`u.account_id`, func(i *referral.Identity) any { return &i.Account }},
+	{`u.id`, func(i *referral.Identity) any { return &i.User }},
+}
+
 // KnownUsers returns those of a list that there are.
 func (r Reads) KnownUsers(ctx context.Context, tenant core.TenantAlias, ids []referral.Identity) (map[referral.Identity]bool, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT u.account_id, u.id FROM json_each(?2) given CROSS JOIN user u
+	rows, err := r.q.QueryContext(ctx, `SELECT `+knownColumns.list()+` FROM json_each(?2) given CROSS JOIN user u
 		ON u.tenant = ?1 AND u.account_id = given.value ->> 0 AND u.id = given.value ->> 1`, string(tenant), identities(ids))
-	found, err := collect(rows, err, "known users", func(rows *sql.Rows, i *referral.Identity) error { return rows.Scan(&i.Account, &i.User) })
+	found, err := knownColumns.all(rows, err, "known users")
 	known := make(map[referral.Identity]bool, len(found))
 	for _, i := range found {
 		known[i] = true

@@ -2,9 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"errors"
-	"fmt"
 
 	"kith/core"
 )
@@ -20,18 +17,23 @@ type File struct {
 	Created, Expires core.Time
 }
 
+var fileNames = selection[File]{
+	{`tenant`, func(f *File) any { return &f.Tenant }},
+	{`ref`, func(f *File) any { return &f.Ref }},
+}
+
+var fileColumns = selection[File]{
+	{`coalesce(size, -1)`, func(f *File) any { return &f.Size }},
+	{`hash`, func(f *File) any { return &f.Hash }},
+	{`created_at`, func(f *File) any { return &f.Created }},
+	{`expires_at`, func(f *File) any { return &f.Expires }},
+}.with(fileNames)
+
 // File returns a file; ok is false when there is none.
 func (r Reads) File(ctx context.Context, tenant core.TenantAlias, ref core.FileRef) (f File, ok bool, err error) {
-	f = File{Tenant: tenant, Ref: ref}
-	err = r.q.QueryRowContext(ctx, `SELECT coalesce(size, -1), hash, created_at, expires_at FROM file
-		WHERE tenant = ? AND ref = ?`, string(tenant), string(ref)).Scan(&f.Size, &f.Hash, &f.Created, &f.Expires)
-	if errors.Is(err, sql.ErrNoRows) {
-		return f, false, nil
-	}
-	if err != nil {
-		return f, false, fmt.Errorf("store: file: %w", err)
-	}
-	return f, true, nil
+	ok, err = fileColumns.one(r.q.QueryRowContext(ctx, `SELECT `+fileColumns.list()+` FROM file WHERE tenant = ? AND ref = ?`,
+		string(tenant), string(ref)), "file", &f)
+	return f, ok, err
 }
 
 // InsertFile notes a file that is about to be written.
@@ -63,19 +65,17 @@ func (tx *Tx) DeleteFile(ctx context.Context, tenant core.TenantAlias, ref core.
 	return tx.exec(ctx, "delete file", `DELETE FROM file WHERE tenant = ? AND ref = ?`, string(tenant), string(ref))
 }
 
-// ExpiredFiles returns some files that have been kept long enough, of all
+// ExpiredFiles returns the names of some files that have been kept long enough, of all
 // tenants.
 func (r Reads) ExpiredFiles(ctx context.Context, now core.Time, limit int) ([]File, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT tenant, ref FROM file WHERE expires_at <= ? ORDER BY expires_at LIMIT ?`,
+	rows, err := r.q.QueryContext(ctx, `SELECT `+fileNames.list()+` FROM file WHERE expires_at <= ? ORDER BY expires_at LIMIT ?`,
 		int64(now), limit)
-	return collect(rows, err, "expired files", func(rows *sql.Rows, f *File) error { return rows.Scan(&f.Tenant, &f.Ref) })
+	return fileNames.all(rows, err, "expired files")
 }
 
 // Files returns the files of a tenant, or of all when it is empty.
 func (r Reads) Files(ctx context.Context, tenant core.TenantAlias) ([]File, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT tenant, ref, coalesce(size, -1), expires_at FROM file
+	rows, err := r.q.QueryContext(ctx, `SELECT `+fileColumns.list()+` FROM file
 		WHERE ?1 = '' OR tenant = ?1 ORDER BY tenant, ref`, string(tenant))
-	return collect(rows, err, "files", func(rows *sql.Rows, f *File) error {
-		return rows.Scan(&f.Tenant, &f.Ref, &f.Size, &f.Expires)
-	})
+	return fileColumns.all(rows, err, "files")
 }

@@ -12,12 +12,16 @@ import (
 	"kith/core/reward"
 )
 
+var tankColumns = selection[reward.Tank]{
+	{`count(*) - count(reward_id)`, func(t *reward.Tank) any { return &t.Available }},
+	{`count(reward_id)`, func(t *reward.Tank) any { return &t.Given }},
+	{`(SELECT count(*) FROM fuel_due WHERE tenant = ?1 AND program = ?2 AND key = ?3)`, func(t *reward.Tank) any { return &t.Due }},
+}
+
 // FuelTank returns how full the tank of a side of a program is.
 func (r Reads) FuelTank(ctx context.Context, tenant core.TenantAlias, program core.ProgramKey, side referral.SideKey) (t reward.Tank, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT count(*) - count(reward_id), count(reward_id),
-			(SELECT count(*) FROM fuel_due WHERE tenant = ?1 AND program = ?2 AND key = ?3)
-		FROM fuel_tank WHERE tenant = ?1 AND program = ?2 AND key = ?3`, string(tenant), string(program), string(side)).
-		Scan(&t.Available, &t.Given, &t.Due)
+	err = tankColumns.scan(r.q.QueryRowContext(ctx, `SELECT `+tankColumns.list()+`
+		FROM fuel_tank WHERE tenant = ?1 AND program = ?2 AND key = ?3`, string(tenant), string(program), string(side)), &t)
 	if err != nil {
 		return t, fmt.Errorf("store: fuel tank: %w", err)
 	}

@@ -2,27 +2,34 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 
 	"kith/core"
 	"kith/core/billing"
 )
 
+var connectionColumns = selection[billing.Connection]{
+	{`merchant_id`, func(c *billing.Connection) any { return &c.MerchantID }},
+	{`base_url`, func(c *billing.Connection) any { return &c.BaseURL }},
+	{`created_at`, func(c *billing.Connection) any { return &c.Created }},
+	{`coalesce(checked_at, 0)`, func(c *billing.Connection) any { return &c.Checked }},
+}
+
+var gatewayKeyColumns = selection[billing.Key]{
+	{`public_key`, func(k *billing.Key) any { return &k.Public }},
+	{`private_key`, func(k *billing.Key) any { return &k.Private }},
+}
+
 // Connection returns how a tenant's gateway is reached, with private keys that
 // are sealed; ok is false when it is not connected.
 func (r Reads) Connection(ctx context.Context, tenant core.TenantAlias) (c billing.Connection, ok bool, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT merchant_id, base_url, created_at, coalesce(checked_at, 0)
-		FROM gateway_connection WHERE tenant = ?`, string(tenant)).Scan(&c.MerchantID, &c.BaseURL, &c.Created, &c.Checked)
-	if errors.Is(err, sql.ErrNoRows) {
-		return c, false, nil
+	ok, err = connectionColumns.one(r.q.QueryRowContext(ctx, `SELECT `+connectionColumns.list()+` FROM gateway_connection WHERE tenant = ?`,
+		string(tenant)), "gateway connection", &c)
+	if err != nil || !ok {
+		return c, false, err
 	}
-	if err != nil {
-		return c, false, fmt.Errorf("store: gateway connection: %w", err)
-	}
-	rows, err := r.q.QueryContext(ctx, `SELECT public_key, private_key FROM gateway_key WHERE tenant = ? ORDER BY place`, string(tenant))
-	c.Keys, err = collect(rows, err, "gateway keys", func(rows *sql.Rows, k *billing.Key) error { return rows.Scan(&k.Public, &k.Private) })
+	rows, err := r.q.QueryContext(ctx, `SELECT `+gatewayKeyColumns.list()+` FROM gateway_key WHERE tenant = ? ORDER BY place`, string(tenant))
+	c.Keys, err = gatewayKeyColumns.all(rows, err, "gateway keys")
 	return c, true, err
 }
 

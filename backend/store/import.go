@@ -30,11 +30,17 @@ func (tx *Tx) MoveImport(ctx context.Context, c Claim, part Part, until core.Tim
 		string(c.Tenant), c.ID, part.Seq, part.Result, part.Errors)
 }
 
+var partColumns = selection[Part]{
+	{`seq`, func(p *Part) any { return &p.Seq }},
+	{`result`, func(p *Part) any { return &p.Result }},
+	{`errors`, func(p *Part) any { return &p.Errors }},
+}
+
 // Parts returns up to limit parts of a job behind a number, in their order.
 func (r Reads) Parts(ctx context.Context, tenant core.TenantAlias, id string, behind int64, limit int) ([]Part, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT seq, result, errors FROM job_part
+	rows, err := r.q.QueryContext(ctx, `SELECT `+partColumns.list()+` FROM job_part
 		WHERE tenant = ? AND job_id = ? AND seq > ? ORDER BY seq LIMIT ?`, string(tenant), id, behind, limit)
-	return collect(rows, err, "parts", func(rows *sql.Rows, p *Part) error { return rows.Scan(&p.Seq, &p.Result, &p.Errors) })
+	return partColumns.all(rows, err, "parts")
 }
 
 // DeleteParts forgets up to limit parts of a job and returns how many there

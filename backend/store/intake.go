@@ -90,28 +90,44 @@ type Processed struct {
 // userStands is true for a call i whose user there is.
 const userStands = `EXISTS (SELECT 1 FROM user u WHERE u.tenant = i.tenant AND u.account_id = i.account_id AND u.id = i.user_id)`
 
+// intakeBatch is what one run of ProcessIntake takes on: the calls behind from, up
+// to to, with how many events of known and of unknown users they have. waiting is
+// how many calls there are to choose from.
+type intakeBatch struct {
+	from, to        int64
+	calls, waiting  int
+	events, orphans int
+}
+
+var intakeColumns = selection[intakeBatch]{
+	{`c.seq`, func(b *intakeBatch) any { return &b.from }},
+	{`b.upto`, func(b *intakeBatch) any { return &b.to }},
+	{`b.calls`, func(b *intakeBatch) any { return &b.calls }},
+	{`(SELECT count(*) FROM waiting)`, func(b *intakeBatch) any { return &b.waiting }},
+	{`coalesce(sum(json_array_length(i.events)) FILTER (WHERE ` + userStands + `), 0)`, func(b *intakeBatch) any { return &b.events }},
+	{`coalesce(sum(json_array_length(i.events)) FILTER (WHERE NOT ` + userStands + `), 0)`, func(b *intakeBatch) any { return &b.orphans }},
+}
+
 // ProcessIntake turns up to limit waiting event calls into events, in the order
 // of their receipt. The cursor moves in the same transaction, so a call is
 // processed once, whenever the process dies.
 func (tx *Tx) ProcessIntake(ctx context.Context, limit int) (done Processed, err error) {
-	var from, to int64
-	var waited, events int // events of known users
-	err = tx.q.QueryRowContext(ctx, `
+	var b intakeBatch
+	err = intakeColumns.scan(tx.q.QueryRowContext(ctx, `
 		WITH waiting AS (SELECT seq, octet_length(events) AS size FROM intake
 				WHERE seq > (SELECT seq FROM intake_cursor) ORDER BY seq LIMIT ?),
 			batch AS (SELECT coalesce(max(seq), 0) AS upto, count(*) AS calls
 				FROM (SELECT seq, sum(size) OVER (ORDER BY seq) - size AS before FROM waiting) WHERE before < ?)
-		SELECT c.seq, b.upto, b.calls, (SELECT count(*) FROM waiting), coalesce(sum(json_array_length(i.events)) FILTER (WHERE `+userStands+`), 0),
-			coalesce(sum(json_array_length(i.events)) FILTER (WHERE NOT `+userStands+`), 0)
-		FROM intake_cursor c, batch b LEFT JOIN intake i ON i.seq > c.seq AND i.seq <= b.upto`, limit, maxBatch).
-		Scan(&from, &to, &done.Calls, &waited, &events, &done.Orphaned)
+		SELECT `+intakeColumns.list()+`
+		FROM intake_cursor c, batch b LEFT JOIN intake i ON i.seq > c.seq AND i.seq <= b.upto`, limit, maxBatch), &b)
 	if err != nil {
 		return Processed{}, fmt.Errorf("store: read intake: %w", err)
 	}
-	if done.Calls == 0 {
+	done.Calls, done.Orphaned = b.calls, b.orphans
+	if b.calls == 0 {
 		return done, nil
 	}
-	done.Left = waited > done.Calls || waited == limit
+	done.Left = b.waiting > b.calls || b.waiting == limit
 	// Nothing that a row holds may fail the statement, or that row would stop
 	// the intake of all tenants for ever. STRICT refuses also what OR IGNORE
 	// lets pass, so the time is cast.
@@ -120,7 +136,7 @@ func (tx *Tx) ProcessIntake(ctx context.Context, limit int) (done Processed, err
 		SELECT tenant, event ->> 'id', account_id, user_id, event ->> 'key', event -> 'fields',
 			CAST(event ->> 'dateTriggered' AS INTEGER), received_at, ?
 		FROM (SELECT i.*, CASE e.type WHEN 'object' THEN e.value END AS event
-			FROM intake i, json_each(i.events) e WHERE i.seq > ? AND i.seq <= ? AND `+userStands+`)`, int64(tx.Now), from, to)
+			FROM intake i, json_each(i.events) e WHERE i.seq > ? AND i.seq <= ? AND `+userStands+`)`, int64(tx.Now), b.from, b.to)
 	if err != nil {
 		return Processed{}, fmt.Errorf("store: process intake: %w", err)
 	}
@@ -128,11 +144,11 @@ func (tx *Tx) ProcessIntake(ctx context.Context, limit int) (done Processed, err
 	if err != nil {
 		return Processed{}, fmt.Errorf("store: process intake: %w", err)
 	}
-	done.Events, done.Unreadable = int(stored), events-int(stored)
-	if err := tx.useSenders(ctx, from, to); err != nil {
+	done.Events, done.Unreadable = int(stored), b.events-int(stored)
+	if err := tx.useSenders(ctx, b.from, b.to); err != nil {
 		return Processed{}, err
 	}
-	return done, tx.exec(ctx, "move cursor", `UPDATE intake_cursor SET seq = ?`, to)
+	return done, tx.exec(ctx, "move cursor", `UPDATE intake_cursor SET seq = ?`, b.to)
 }
 
 // useSenders notes the use of the keys that edges took calls in for, as UseKey does.

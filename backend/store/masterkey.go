@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"fmt"
 
 	"kith/core"
 )
@@ -24,6 +22,17 @@ type KeyEvidence struct {
 	Sealed string
 }
 
+var masterKeyColumns = selection[KeyEvidence]{
+	{`fingerprint`, func(k *KeyEvidence) any { return &k.Fingerprint }},
+	{`next`, func(k *KeyEvidence) any { return &k.Next }},
+	{`identity`, func(k *KeyEvidence) any { return &k.Identity }},
+}
+
+var sealedColumns = selection[KeyEvidence]{
+	{`tenant`, func(k *KeyEvidence) any { return &k.Tenant }},
+	{`sealed`, func(k *KeyEvidence) any { return &k.Sealed }},
+}
+
 // KeyEvidence returns what tells the master key of the database; nothing of one that
 // has no schema yet.
 func (r Reads) KeyEvidence(ctx context.Context) (k KeyEvidence, err error) {
@@ -31,14 +40,11 @@ func (r Reads) KeyEvidence(ctx context.Context) (k KeyEvidence, err error) {
 	if err != nil || !has {
 		return k, err
 	}
-	err = r.q.QueryRowContext(ctx, `SELECT fingerprint, next, identity FROM master_key`).Scan(&k.Fingerprint, &k.Next, &k.Identity)
-	if err == nil || errors.Is(err, sql.ErrNoRows) {
-		err = r.q.QueryRowContext(ctx, `SELECT tenant, sealed FROM api_key WHERE sealed <> '' LIMIT 1`).Scan(&k.Tenant, &k.Sealed)
+	if _, err = masterKeyColumns.one(r.q.QueryRowContext(ctx, `SELECT `+masterKeyColumns.list()+` FROM master_key`), "master key", &k); err != nil {
+		return k, err
 	}
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return k, fmt.Errorf("store: master key: %w", err)
-	}
-	return k, nil
+	_, err = sealedColumns.one(r.q.QueryRowContext(ctx, `SELECT `+sealedColumns.list()+` FROM api_key WHERE sealed <> '' LIMIT 1`), "sealed key", &k)
+	return k, err
 }
 
 // KeyEvidence is that of the copy.

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 
 	"kith/core"
@@ -24,14 +23,18 @@ func (tx *Tx) InsertNotification(ctx context.Context, tenant core.TenantAlias, h
 		VALUES (?, ?, ?, '', '', ?) ON CONFLICT (tenant, hash) DO NOTHING`, string(tenant), hash, payload, int64(tx.Now))
 }
 
+var notificationColumns = selection[Notification]{
+	{`seq`, func(n *Notification) any { return &n.Seq }},
+	{`tenant`, func(n *Notification) any { return &n.Tenant }},
+	{`payload`, func(n *Notification) any { return &n.Payload }},
+}
+
 // Notifications returns notifications that nobody has read, up to most, the
 // first that arrived first.
 func (r Reads) Notifications(ctx context.Context, most int) ([]Notification, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT seq, tenant, payload FROM gateway_notification INDEXED BY gateway_notification_waiting
+	rows, err := r.q.QueryContext(ctx, `SELECT `+notificationColumns.list()+` FROM gateway_notification INDEXED BY gateway_notification_waiting
 		WHERE read_at IS NULL AND `+tenantIs("gateway_notification")+` ORDER BY seq LIMIT ?`, most)
-	return collect(rows, err, "gateway notifications", func(rows *sql.Rows, n *Notification) error {
-		return rows.Scan(&n.Seq, &n.Tenant, &n.Payload)
-	})
+	return notificationColumns.all(rows, err, "gateway notifications")
 }
 
 // ReadNotification records that a notification was read, or why it could not be;

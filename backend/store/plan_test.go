@@ -92,10 +92,6 @@ func TestReads_FindByIndex(t *testing.T) {
 			require.ErrorContains(t, err, "no such program")
 			return nil
 		},
-		func() error {
-			_, err := r.Earned(ctx, "t", "p", referral.Identity{Account: "a", User: "u"}, 1)
-			return err
-		},
 		func() error { _, _, err := r.Account(ctx, "t", "a"); return err },
 		func() error { _, err := r.AccountOfProvider(ctx, "t", "p"); return err },
 		func() error { _, _, err := r.User(ctx, "t", "a", "u"); return err },

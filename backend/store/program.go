@@ -36,15 +36,50 @@ func (r Reads) ProgramKeys(ctx context.Context, tenant core.TenantAlias) ([]core
 	return collect(rows, err, "program keys", func(rows *sql.Rows, key *core.ProgramKey) error { return rows.Scan(key) })
 }
 
-const programQuery = `SELECT p.key, p.name, p.landing_url, p.allowed_hosts, p.cookie_life,
-		p.most_rewards, p.most_in_period, p.reward_period, p.most_discount,
-		p.fraud_handling, p.fraud_signals, p.daily_rewards, p.created_at, p.updated_at,
-		coalesce(a.kind, ''), coalesce(a.percent, 0), coalesce(a.amount, 0), coalesce(a.unit, ''), coalesce(a.currency, ''),
-		coalesce(a.name, ''), coalesce(a.description, ''), coalesce(a.settings, ''), coalesce(a.valid_for, 0),
-		coalesce(a.given_after, 0),
-		coalesce(b.kind, ''), coalesce(b.percent, 0), coalesce(b.amount, 0), coalesce(b.unit, ''), coalesce(b.currency, ''),
-		coalesce(b.name, ''), coalesce(b.description, ''), coalesce(b.settings, ''), coalesce(b.valid_for, 0),
-		coalesce(b.given_after, 0)
+// programRow is a program as it is read: with its lists as JSON.
+type programRow struct {
+	referral.Program
+	hosts, signals string
+}
+
+var programColumns = selection[programRow]{
+	{`p.key`, func(p *programRow) any { return &p.Key }},
+	{`p.name`, func(p *programRow) any { return &p.Name }},
+	{`p.landing_url`, func(p *programRow) any { return &p.LandingURL }},
+	{`p.allowed_hosts`, func(p *programRow) any { return &p.hosts }},
+	{`p.cookie_life`, func(p *programRow) any { return &p.CookieLife }},
+	{`p.most_rewards`, func(p *programRow) any { return &p.Limits.Total }},
+	{`p.most_in_period`, func(p *programRow) any { return &p.Limits.InPeriod }},
+	{`p.reward_period`, func(p *programRow) any { return &p.Limits.Period }},
+	{`p.most_discount`, func(p *programRow) any { return &p.Limits.Discount }},
+	{`p.fraud_handling`, func(p *programRow) any { return &p.Fraud.Handling }},
+	{`p.fraud_signals`, func(p *programRow) any { return &p.signals }},
+	{`p.daily_rewards`, func(p *programRow) any { return &p.Fraud.DailyRewards }},
+	{`p.created_at`, func(p *programRow) any { return &p.Created }},
+	{`p.updated_at`, func(p *programRow) any { return &p.Modified }},
+}.with(
+	part(offerColumns("a"), func(p *programRow) *reward.Offer { return &p.Referrer }),
+	part(offerColumns("b"), func(p *programRow) *reward.Offer { return &p.Referred }),
+)
+
+// offerColumns are what a side of a program earns, of a table of one row or none.
+func offerColumns(table string) selection[reward.Offer] {
+	or := func(column, none string) string { return `coalesce(` + table + `.` + column + `, ` + none + `)` }
+	return selection[reward.Offer]{
+		{or(`kind`, `''`), func(o *reward.Offer) any { return &o.Kind }},
+		{or(`percent`, `0`), func(o *reward.Offer) any { return &o.Percent }},
+		{or(`amount`, `0`), func(o *reward.Offer) any { return &o.Amount }},
+		{or(`unit`, `''`), func(o *reward.Offer) any { return &o.Unit }},
+		{or(`currency`, `''`), func(o *reward.Offer) any { return &o.Currency }},
+		{or(`name`, `''`), func(o *reward.Offer) any { return &o.Name }},
+		{or(`description`, `''`), func(o *reward.Offer) any { return &o.Description }},
+		{or(`settings`, `''`), func(o *reward.Offer) any { return &o.Settings }},
+		{or(`valid_for`, `0`), func(o *reward.Offer) any { return &o.ValidFor }},
+		{or(`given_after`, `0`), func(o *reward.Offer) any { return &o.GivenAfter }},
+	}
+}
+
+var programQuery = `SELECT ` + programColumns.list() + `
 	FROM program p
 	LEFT JOIN program_reward a ON a.tenant = p.tenant AND a.program = p.key AND a.key = 'referrer'
 	LEFT JOIN program_reward b ON b.tenant = p.tenant AND b.program = p.key AND b.key = 'referred'`
@@ -60,30 +95,20 @@ func (r Reads) program(ctx context.Context, query string, args ...any) (p referr
 	return p, nil
 }
 
-// scanProgram reads a row of programQuery.
 func unknownProgram() *core.Error { return core.NotFound("there is no such program") }
 
-func scanProgram(row interface{ Scan(...any) error }, p *referral.Program) error {
-	var hosts, signals string
-	into := []any{
-		&p.Key, &p.Name, &p.LandingURL, &hosts, &p.CookieLife,
-		&p.Limits.Total, &p.Limits.InPeriod, &p.Limits.Period, &p.Limits.Discount,
-		&p.Fraud.Handling, &signals, &p.Fraud.DailyRewards, &p.Created, &p.Modified,
-	}
-	if err := row.Scan(append(append(into, offerInto(&p.Referrer)...), offerInto(&p.Referred)...)...); err != nil {
+// scanProgram reads a row of programQuery.
+func scanProgram(row scanner, p *referral.Program) error {
+	var read programRow
+	if err := programColumns.scan(row, &read); err != nil {
 		return err
 	}
-	err := json.Unmarshal([]byte(hosts), &p.AllowedHosts)
-	if err == nil && signals != "{}" {
-		err = json.Unmarshal([]byte(signals), &p.Fraud.BySignal)
+	*p = read.Program
+	err := json.Unmarshal([]byte(read.hosts), &p.AllowedHosts)
+	if err == nil && read.signals != "{}" {
+		err = json.Unmarshal([]byte(read.signals), &p.Fraud.BySignal)
 	}
 	return err
-}
-
-func offerInto(o *reward.Offer) []any {
-	return []any{
-		&o.Kind, &o.Percent, &o.Amount, &o.Unit, &o.Currency, &o.Name, &o.Description, &o.Settings, &o.ValidFor, &o.GivenAfter,
-	}
 }
 
 // InsertProgram adds a program; false means that the key is taken.
@@ -179,19 +204,13 @@ func (r Reads) ProgramUse(ctx context.Context, tenant core.TenantAlias, key core
 	return codes, referrals, nil
 }
 
-// Earned returns what a referrer has of rewards in a program that were not
-// cancelled, and how many of them were given after a time.
-func (r Reads) Earned(ctx context.Context, tenant core.TenantAlias, program core.ProgramKey, who referral.Identity, after core.Time) (e referral.Earned, err error) {
-	err = r.q.QueryRowContext(ctx, earned,
-		string(tenant), string(who.Account), string(who.User), string(program), int64(after)).Scan(&e.Total, &e.InPeriod)
-	if err != nil {
-		return e, fmt.Errorf("store: earned: %w", err)
-	}
-	return e, nil
+var earnedColumns = selection[referral.Earned]{
+	{`count(*)`, func(e *referral.Earned) any { return &e.Total }},
+	{`count(*) FILTER (WHERE at > ?5)`, func(e *referral.Earned) any { return &e.InPeriod }},
 }
 
 // earned is read with the tenant, a referrer, the program and a time.
-const earned = `SELECT count(*), count(*) FILTER (WHERE at > ?5)
+var earned = `SELECT ` + earnedColumns.list() + `
 		FROM (SELECT created_at AS at FROM reward
 			WHERE tenant = ?1 AND account_id = ?2 AND user_id = ?3 AND program = ?4
 				AND source = 'FRIEND_SIGNUP' AND cancelled_at IS NULL

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 
@@ -15,6 +14,12 @@ type Sweep struct {
 	// Swept is when it was last asked for those that are new, and SweptAll when
 	// for all; zero: never.
 	Swept, SweptAll core.Time
+}
+
+var sweepColumns = selection[Sweep]{
+	{`tenant`, func(s *Sweep) any { return &s.Tenant }},
+	{`swept_at`, func(s *Sweep) any { return &s.Swept }},
+	{`swept_all_at`, func(s *Sweep) any { return &s.SweptAll }},
 }
 
 // SweepDue reports whether a gateway is to be asked for its subscriptions.
@@ -30,10 +35,8 @@ func (r Reads) SweepDue(ctx context.Context, now core.Time) (due bool, err error
 func (tx *Tx) TakeSweeps(ctx context.Context, most int, until core.Time) ([]Sweep, error) {
 	rows, err := tx.q.QueryContext(ctx, `UPDATE gateway_connection SET sweep_at = ?
 		WHERE tenant IN (SELECT tenant FROM gateway_connection WHERE sweep_at <= ? AND `+tenantIs("gateway_connection")+` ORDER BY sweep_at LIMIT ?)
-		RETURNING tenant, swept_at, swept_all_at`, int64(until), int64(tx.Now), most)
-	return collect(rows, err, "take sweeps", func(rows *sql.Rows, s *Sweep) error {
-		return rows.Scan(&s.Tenant, &s.Swept, &s.SweptAll)
-	})
+		RETURNING `+sweepColumns.list(), int64(until), int64(tx.Now), most)
+	return sweepColumns.all(rows, err, "take sweeps")
 }
 
 // EndSweep records what was asked for, and when to ask next.
@@ -79,6 +82,13 @@ type Coupon struct {
 	Tries int
 }
 
+var couponColumns = selection[Coupon]{
+	{`tenant`, func(c *Coupon) any { return &c.Tenant }},
+	{`customer_id`, func(c *Coupon) any { return &c.Customer }},
+	{`code`, func(c *Coupon) any { return &c.Code }},
+	{`tries`, func(c *Coupon) any { return &c.Tries }},
+}
+
 // PutCoupon has a code written into the custom field of a customer, now.
 func (tx *Tx) PutCoupon(ctx context.Context, c Coupon) error {
 	return tx.exec(ctx, "put gateway coupon", `INSERT INTO gateway_coupon (tenant, customer_id, code, problem, tries, due_at) VALUES (?, ?, ?, '', 0, ?)
@@ -104,10 +114,8 @@ func (r Reads) CouponDue(ctx context.Context, now core.Time) (due bool, err erro
 func (tx *Tx) TakeCoupons(ctx context.Context, most int, until core.Time) ([]Coupon, error) {
 	rows, err := tx.q.QueryContext(ctx, `UPDATE gateway_coupon SET due_at = ?2
 		WHERE (tenant, customer_id) IN (SELECT g.tenant, g.customer_id`+dueCoupons+`ORDER BY g.due_at LIMIT ?3)
-		RETURNING tenant, customer_id, code, tries`, int64(tx.Now), int64(until), most)
-	return collect(rows, err, "take coupons", func(rows *sql.Rows, c *Coupon) error {
-		return rows.Scan(&c.Tenant, &c.Customer, &c.Code, &c.Tries)
-	})
+		RETURNING `+couponColumns.list(), int64(tx.Now), int64(until), most)
+	return couponColumns.all(rows, err, "take coupons")
 }
 
 // EndCoupon records that a code was written, or why not, and when to try again;

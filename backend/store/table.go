@@ -45,27 +45,36 @@ const (
 // a column that names the tenant.
 var ServiceTables = []string{"heartbeat", "intake_cursor", "master_key", "schema_version", sequences, "webhook_key"}
 
+// schemaColumn is a column of a table as SQLite describes it: key is its place in
+// the primary key, from 1, and rowless is true in a table WITHOUT ROWID.
+type schemaColumn struct {
+	table, name, kind string
+	key               int
+	rowless           bool
+}
+
+var schemaColumns = selection[schemaColumn]{
+	{`t.name`, func(c *schemaColumn) any { return &c.table }},
+	{`c.name`, func(c *schemaColumn) any { return &c.name }},
+	{`c.type`, func(c *schemaColumn) any { return &c.kind }},
+	{`c.pk`, func(c *schemaColumn) any { return &c.key }},
+	{`t.wr`, func(c *schemaColumn) any { return &c.rowless }},
+}
+
 // Tables returns all tables, by name, but the numbers of AUTOINCREMENT last.
 func (r Reads) Tables(ctx context.Context) ([]Table, error) {
-	type column struct {
-		table, name, kind string
-		key               int
-		rowless           bool
-	}
-	rows, err := r.q.QueryContext(ctx, `SELECT t.name, c.name, c.type, c.pk, t.wr
+	rows, err := r.q.QueryContext(ctx, `SELECT `+schemaColumns.list()+`
 		FROM pragma_table_list t JOIN pragma_table_info(t.name) c
 		WHERE t.schema = 'main' AND t.type = 'table' AND (t.name = '`+sequences+`' OR t.name NOT LIKE 'sqlite\_%' ESCAPE '\')
 			AND t.name NOT LIKE 'libsql\_%' ESCAPE '\' AND t.name <> '`+restoring+`'
 		ORDER BY t.name, c.cid`)
-	columns, err := collect(rows, err, "tables", func(rows *sql.Rows, c *column) error {
-		return rows.Scan(&c.table, &c.name, &c.kind, &c.key, &c.rowless)
-	})
+	columns, err := schemaColumns.all(rows, err, "tables")
 	if err != nil {
 		return nil, err
 	}
 	var all []Table
 	for len(columns) > 0 {
-		n := slices.IndexFunc(columns, func(c column) bool { return c.table != columns[0].table })
+		n := slices.IndexFunc(columns, func(c schemaColumn) bool { return c.table != columns[0].table })
 		if n < 0 {
 			n = len(columns)
 		}
@@ -80,7 +89,7 @@ func (r Reads) Tables(ctx context.Context) ([]Table, error) {
 			}
 			if c.key > 0 && c.kind == "INTEGER" {
 				// It is the rowid, when it is the only one.
-				t.hidden = t.hidden && slices.ContainsFunc(columns[:n], func(o column) bool { return o.key > 1 })
+				t.hidden = t.hidden && slices.ContainsFunc(columns[:n], func(o schemaColumn) bool { return o.key > 1 })
 			}
 		}
 		if t.key = slices.DeleteFunc(keys, func(k string) bool { return k == "" }); t.hidden {

@@ -39,23 +39,40 @@ type Tenant struct {
 	Created     core.Time
 }
 
+// tenantRow is a tenant as it is read: with keys and secure modes as text.
+type tenantRow struct {
+	Tenant
+	keys, modes string
+}
+
+var tenantRowColumns = selection[tenantRow]{
+	{`alias`, func(t *tenantRow) any { return &t.Alias }},
+	{`coalesce((` + auth.Keys + `), '')`, func(t *tenantRow) any { return &t.keys }},
+	{`discount_id`, func(t *tenantRow) any { return &t.DiscountID }},
+	{`consent`, func(t *tenantRow) any { return &t.Policy.Consent }},
+	{`consent_cookie`, func(t *tenantRow) any { return &t.Policy.ConsentCookie }},
+	{`browser_payment`, func(t *tenantRow) any { return &t.BrowserPayment }},
+	{`share_origin`, func(t *tenantRow) any { return &t.ShareOrigin }},
+	{`init_checksum`, func(t *tenantRow) any { return &t.InitChecksum }},
+	{`undated_tokens`, func(t *tenantRow) any { return &t.UndatedTokens }},
+	{`api_key_tokens`, func(t *tenantRow) any { return &t.APIKeyTokens }},
+	{`export_dates`, func(t *tenantRow) any { return &t.ExportDates }},
+	{`created_at`, func(t *tenantRow) any { return &t.Created }},
+	{`coalesce((SELECT landing_url FROM program WHERE tenant = alias ORDER BY key <> 'classic', key LIMIT 1), '')`, func(t *tenantRow) any { return &t.Landing }},
+	{`(SELECT coalesce(group_concat(endpoint || '=' || mode), '') FROM secure_mode WHERE tenant = alias)`, func(t *tenantRow) any { return &t.modes }},
+}
+
 // Tenant returns a tenant, or core.UnknownTenant.
 func (r Reads) Tenant(ctx context.Context, alias core.TenantAlias) (Tenant, error) {
-	t := Tenant{Alias: alias}
-	var modes, keys string
-	err := r.q.QueryRowContext(ctx, `SELECT coalesce((`+auth.Keys+`), ''), discount_id, consent, consent_cookie, browser_payment,
-			share_origin, init_checksum, undated_tokens, api_key_tokens, export_dates, created_at,
-			coalesce((SELECT landing_url FROM program WHERE tenant = alias ORDER BY key <> 'classic', key LIMIT 1), ''),
-			(SELECT coalesce(group_concat(endpoint || '=' || mode), '') FROM secure_mode WHERE tenant = alias)
-		FROM tenant WHERE alias = ?1`, string(alias)).
-		Scan(&keys, &t.DiscountID, &t.Policy.Consent, &t.Policy.ConsentCookie, &t.BrowserPayment,
-			&t.ShareOrigin, &t.InitChecksum, &t.UndatedTokens, &t.APIKeyTokens, &t.ExportDates, &t.Created, &t.Landing, &modes)
+	var row tenantRow
+	err := tenantRowColumns.scan(r.q.QueryRowContext(ctx, `SELECT `+tenantRowColumns.list()+` FROM tenant WHERE alias = ?1`, string(alias)), &row)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Tenant{}, core.UnknownTenant()
 	}
-	t.Keys = auth.ParseKeys(keys)
+	t := row.Tenant
+	t.Keys = auth.ParseKeys(row.keys)
 	if err == nil {
-		t.SecureMode, err = auth.DefaultSecureMode().With("", modes)
+		t.SecureMode, err = auth.DefaultSecureMode().With("", row.modes)
 	}
 	if err != nil {
 		return Tenant{}, fmt.Errorf("store: tenant: %w", err)

@@ -418,7 +418,7 @@ func (u *Unit) loadEarned() (all []query) {
 	for _, key := range u.Earned.Wanted() {
 		all = append(all, query{earned,
 			[]any{string(u.Tenant), string(key.Who.Account), string(key.Who.User), string(key.Program), int64(key.Since)}, reading(
-				func(rows *sql.Rows, e *referral.Earned) error { return rows.Scan(&e.Total, &e.InPeriod) },
+				func(rows *sql.Rows, e *referral.Earned) error { return earnedColumns.scan(rows, e) },
 				func(e referral.Earned) { u.Earned.Load(key, e) })})
 	}
 	return all

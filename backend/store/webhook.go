@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 
 	"kith/core"
@@ -61,28 +60,26 @@ func (tx *Tx) EmitWebhookTo(ctx context.Context, p webhook.Place, t webhook.Type
 		string(p.Tenant), string(p.Endpoint), p.Event, int64(tx.Now))
 }
 
-const subscriptionColumns = `url, name, created_at, coalesce(failing_since, 0), coalesce(disabled_at, 0)`
-
-func scanSubscription(rows *sql.Rows, s *webhook.Subscription) error {
-	return rows.Scan(&s.Endpoint, &s.Name, &s.Created, &s.FailingSince, &s.Disabled)
+var subscriptionColumns = selection[webhook.Subscription]{
+	{`url`, func(s *webhook.Subscription) any { return &s.Endpoint }},
+	{`name`, func(s *webhook.Subscription) any { return &s.Name }},
+	{`created_at`, func(s *webhook.Subscription) any { return &s.Created }},
+	{`coalesce(failing_since, 0)`, func(s *webhook.Subscription) any { return &s.FailingSince }},
+	{`coalesce(disabled_at, 0)`, func(s *webhook.Subscription) any { return &s.Disabled }},
 }
 
 // WebhookSubscriptions returns a tenant's subscriptions, the first made first.
 func (r Reads) WebhookSubscriptions(ctx context.Context, tenant core.TenantAlias) ([]webhook.Subscription, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT `+subscriptionColumns+` FROM webhook_subscription
+	rows, err := r.q.QueryContext(ctx, `SELECT `+subscriptionColumns.list()+` FROM webhook_subscription
 		WHERE tenant = ? ORDER BY created_at, url`, string(tenant))
-	return collect(rows, err, "webhook subscriptions", scanSubscription)
+	return subscriptionColumns.all(rows, err, "webhook subscriptions")
 }
 
 // WebhookSubscription returns one subscription; ok is false when there is none.
 func (r Reads) WebhookSubscription(ctx context.Context, line webhook.Line) (s webhook.Subscription, ok bool, err error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT `+subscriptionColumns+` FROM webhook_subscription
-		WHERE tenant = ? AND url = ?`, string(line.Tenant), string(line.Endpoint))
-	found, err := collect(rows, err, "webhook subscription", scanSubscription)
-	if err != nil || len(found) == 0 {
-		return s, false, err
-	}
-	return found[0], true, nil
+	ok, err = subscriptionColumns.one(r.q.QueryRowContext(ctx, `SELECT `+subscriptionColumns.list()+` FROM webhook_subscription
+		WHERE tenant = ? AND url = ?`, string(line.Tenant), string(line.Endpoint)), "webhook subscription", &s)
+	return s, ok, err
 }
 
 // InsertWebhookSubscription adds a subscription with its sealed secret; false
@@ -140,28 +137,29 @@ type WebhookKey struct {
 	Sealed string
 }
 
+var publicKeyColumns = selection[webhook.PublicKey]{
+	{`id`, func(k *webhook.PublicKey) any { return &k.ID }},
+	{`modulus`, func(k *webhook.PublicKey) any { return &k.Modulus }},
+}
+
+var webhookKeyColumns = selection[WebhookKey]{
+	{`sealed`, func(k *WebhookKey) any { return &k.Sealed }},
+}.with(part(publicKeyColumns, func(k *WebhookKey) *webhook.PublicKey { return &k.PublicKey }))
+
 // WebhookKey returns the key that signs; ok is false when none was made yet.
 func (r Reads) WebhookKey(ctx context.Context) (k WebhookKey, ok bool, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT id, modulus, sealed FROM webhook_key WHERE retired_at IS NULL`).
-		Scan(&k.ID, &k.Modulus, &k.Sealed)
-	if errors.Is(err, sql.ErrNoRows) {
-		return k, false, nil
-	}
-	if err != nil {
-		return k, false, fmt.Errorf("store: webhook key: %w", err)
-	}
-	return k, true, nil
+	ok, err = webhookKeyColumns.one(r.q.QueryRowContext(ctx, `SELECT `+webhookKeyColumns.list()+` FROM webhook_key WHERE retired_at IS NULL`),
+		"webhook key", &k)
+	return k, ok, err
 }
 
 // WebhookKeys returns the keys that are to be published: the one that signs,
 // and those that were retired after the given time, the newest first.
 func (r Reads) WebhookKeys(ctx context.Context, since core.Time) ([]webhook.PublicKey, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT id, modulus FROM webhook_key
+	rows, err := r.q.QueryContext(ctx, `SELECT `+publicKeyColumns.list()+` FROM webhook_key
 		WHERE retired_at IS NULL OR retired_at > ? ORDER BY retired_at IS NOT NULL, retired_at DESC, id DESC LIMIT ?`,
 		int64(since), webhook.MaxKeys)
-	return collect(rows, err, "webhook keys", func(rows *sql.Rows, k *webhook.PublicKey) error {
-		return rows.Scan(&k.ID, &k.Modulus)
-	})
+	return publicKeyColumns.all(rows, err, "webhook keys")
 }
 
 // InsertWebhookKey adds a key that signs from now on; false means that there is

@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 
 	"kith/core"
@@ -12,20 +10,27 @@ import (
 	"kith/core/wire"
 )
 
+// widgetColumns are what a tenant stored of a widget, without the template.
+var widgetColumns = selection[widget.Stored]{
+	{`program`, func(s *widget.Stored) any { return &s.Type.Program }},
+	{`key`, func(s *widget.Stored) any { return &s.Type.Key }},
+	{`options`, func(s *widget.Stored) any { return &s.Options }},
+	{`branding`, func(s *widget.Stored) any { return &s.Branding }},
+	{`widget_values`, func(s *widget.Stored) any { return &s.Values }},
+	{`modified_at`, func(s *widget.Stored) any { return &s.Modified }},
+}
+
+var wholeWidgetColumns = selection[widget.Stored]{
+	{`template`, func(s *widget.Stored) any { return &s.Template }},
+}.with(widgetColumns)
+
 // Widget returns what a tenant stored of a widget; ok is false when it stored
 // nothing.
 func (r Reads) Widget(ctx context.Context, tenant core.TenantAlias, t widget.Type) (s widget.Stored, ok bool, err error) {
+	ok, err = wholeWidgetColumns.one(r.q.QueryRowContext(ctx, `SELECT `+wholeWidgetColumns.list()+` FROM widget
+		WHERE tenant = ? AND program = ? AND key = ?`, string(tenant), string(t.Program), string(t.Key)), "widget", &s)
 	s.Type = t
-	err = r.q.QueryRowContext(ctx, `SELECT template, options, branding, widget_values, modified_at FROM widget
-		WHERE tenant = ? AND program = ? AND key = ?`, string(tenant), string(t.Program), string(t.Key)).
-		Scan(&s.Template, &s.Options, &s.Branding, &s.Values, &s.Modified)
-	if errors.Is(err, sql.ErrNoRows) {
-		return s, false, nil
-	}
-	if err != nil {
-		return s, false, fmt.Errorf("store: widget: %w", err)
-	}
-	return s, true, nil
+	return s, ok, err
 }
 
 // Widgets returns a page of what a tenant stored, without the templates, and
@@ -34,11 +39,9 @@ func (r Reads) Widgets(ctx context.Context, tenant core.TenantAlias, limit, offs
 	if err := r.q.QueryRowContext(ctx, `SELECT count(*) FROM widget WHERE tenant = ?`, string(tenant)).Scan(&total); err != nil {
 		return nil, 0, fmt.Errorf("store: count widgets: %w", err)
 	}
-	rows, err := r.q.QueryContext(ctx, `SELECT program, key, options, branding, widget_values, modified_at FROM widget
+	rows, err := r.q.QueryContext(ctx, `SELECT `+widgetColumns.list()+` FROM widget
 		WHERE tenant = ? ORDER BY program, key LIMIT ? OFFSET ?`, string(tenant), limit, offset)
-	page, err = collect(rows, err, "widgets", func(rows *sql.Rows, s *widget.Stored) error {
-		return rows.Scan(&s.Type.Program, &s.Type.Key, &s.Options, &s.Branding, &s.Values, &s.Modified)
-	})
+	page, err = widgetColumns.all(rows, err, "widgets")
 	return page, total, err
 }
 
@@ -62,6 +65,14 @@ func (tx *Tx) DeleteWidgets(ctx context.Context, tenant core.TenantAlias, progra
 	return tx.exec(ctx, "delete widgets", `DELETE FROM widget WHERE tenant = ? AND program = ?`, string(tenant), string(program))
 }
 
+var widgetReferralColumns = selection[wire.WidgetReferral]{
+	{`coalesce(u.first_name, '')`, func(w *wire.WidgetReferral) any { return &w.FirstName }},
+	{`coalesce(u.last_name, '')`, func(w *wire.WidgetReferral) any { return &w.LastName }},
+	{`r.started_at`, func(w *wire.WidgetReferral) any { return &w.Started }},
+	{`coalesce(r.converted_at, 0)`, func(w *wire.WidgetReferral) any { return &w.Converted }},
+	{`coalesce(r.ended_at, 0)`, func(w *wire.WidgetReferral) any { return &w.Ended }},
+}
+
 // WidgetReferrals returns the latest referrals that a user made in a program,
 // with the names of who was referred, and how many there are in all.
 func (r Reads) WidgetReferrals(ctx context.Context, tenant core.TenantAlias, program core.ProgramKey, user referral.Identity, limit int) (page []wire.WidgetReferral, total int, err error) {
@@ -74,10 +85,7 @@ func (r Reads) WidgetReferrals(ctx context.Context, tenant core.TenantAlias, pro
 	}
 	// The plus keeps SQLite from walking all referrals of the tenant by their
 	// start to spare itself the sorting of a few.
-	rows, err := r.q.QueryContext(ctx, `SELECT coalesce(u.first_name, ''), coalesce(u.last_name, ''), r.started_at,
-		coalesce(r.converted_at, 0), coalesce(r.ended_at, 0)`+where+` ORDER BY +r.started_at DESC, r.id DESC LIMIT ?`, append(args, limit)...)
-	page, err = collect(rows, err, "widget referrals", func(rows *sql.Rows, w *wire.WidgetReferral) error {
-		return rows.Scan(&w.FirstName, &w.LastName, &w.Started, &w.Converted, &w.Ended)
-	})
+	rows, err := r.q.QueryContext(ctx, `SELECT `+widgetReferralColumns.list()+where+` ORDER BY +r.started_at DESC, r.id DESC LIMIT ?`, append(args, limit)...)
+	page, err = widgetReferralColumns.all(rows, err, "widget referrals")
 	return page, total, err
 }

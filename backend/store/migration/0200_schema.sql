@@ -517,7 +517,8 @@ CREATE INDEX analytics_code ON analytics (tenant, code);
 
 -- A file of a tenant: an upload, or what a job wrote. The row is written before
 -- the file, so that a file that a dead process began is removed like any other.
--- Both are removed 28 days after the file was begun.
+-- Both are removed when the file expires: 28 days after the upload, or after the
+-- end of the job that wrote it.
 CREATE TABLE file (
   tenant     TEXT NOT NULL REFERENCES tenant (alias),
   ref        TEXT NOT NULL,
