@@ -2,7 +2,12 @@ package store
 
 import (
 	"database/sql"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -46,4 +51,49 @@ func TestSelection(t *testing.T) {
 	var one outer
 	_, err = ids.one(p.read.QueryRowContext(t.Context(), `SELECT 1, 2`), "test", &one)
 	require.ErrorContains(t, err, "store: test: ")
+}
+
+// unselected are files that scan the fields of a struct one by one.
+var unselected = []string{"account.go", "batchload.go", "code.go", "load.go", "referral.go", "user.go"}
+
+// A struct is filled by a selection. Only variables beside their statement are
+// scanned one by one.
+func TestSelection_FillsEveryStruct(t *testing.T) {
+	t.Parallel()
+	names, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	scans := 0
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") || slices.Contains(unselected, name) {
+			continue
+		}
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, name, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok && isScan(call) {
+				scans++
+				require.Less(t, fieldsOf(call.Args), 2, "%s scans fields by their order; make a selection of them", files.Position(call.Pos()))
+			}
+			return true
+		})
+	}
+	require.Greater(t, scans, 20)
+}
+
+func isScan(call *ast.CallExpr) bool {
+	method, ok := call.Fun.(*ast.SelectorExpr)
+	return ok && method.Sel.Name == "Scan"
+}
+
+// fieldsOf counts the arguments that are places of fields.
+func fieldsOf(args []ast.Expr) (n int) {
+	for _, arg := range args {
+		if place, ok := arg.(*ast.UnaryExpr); ok && place.Op == token.AND {
+			if _, ok := place.X.(*ast.SelectorExpr); ok {
+				n++
+			}
+		}
+	}
+	return n
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 
 	"kith/core"
 )
@@ -85,33 +84,40 @@ type Secret struct {
 	Sealed string
 }
 
+var secretColumns = selection[Secret]{
+	{`tenant`, func(s *Secret) any { return &s.Tenant }},
+	{`name`, func(s *Secret) any { return &s.Name }},
+	{`sealed`, func(s *Secret) any { return &s.Sealed }},
+}
+
 // SecretKind is a kind of secrets in the database.
 type SecretKind struct {
 	// Name is the kind's, in plural.
-	Name         string
+	Name string
+	// list selects a page as secretColumns name it, reseal replaces one.
 	list, reseal string
 }
 
 // Kinds of secrets: all columns that hold any.
 var (
 	APIKeySecrets = SecretKind{
-		"API keys", `SELECT tenant, hash, sealed FROM api_key WHERE (tenant, hash) > (?1, ?2) ORDER BY tenant, hash LIMIT ?3`,
+		"API keys", `SELECT tenant, hash AS name, sealed FROM api_key WHERE (tenant, hash) > (?1, ?2) ORDER BY tenant, hash LIMIT ?3`,
 		`UPDATE api_key SET sealed = ?4 WHERE tenant = ?1 AND hash = ?2 AND sealed = ?3`,
 	}
 	EndpointSecrets = SecretKind{
-		"webhook secrets", `SELECT tenant, url, secret FROM webhook_subscription WHERE (tenant, url) > (?1, ?2) ORDER BY tenant, url LIMIT ?3`,
+		"webhook secrets", `SELECT tenant, url AS name, secret AS sealed FROM webhook_subscription WHERE (tenant, url) > (?1, ?2) ORDER BY tenant, url LIMIT ?3`,
 		`UPDATE webhook_subscription SET secret = ?4 WHERE tenant = ?1 AND url = ?2 AND secret = ?3`,
 	}
 	OldEndpointSecrets = SecretKind{
-		"replaced webhook secrets", `SELECT tenant, url, coalesce(old_secret, '') FROM webhook_subscription WHERE (tenant, url) > (?1, ?2) ORDER BY tenant, url LIMIT ?3`,
+		"replaced webhook secrets", `SELECT tenant, url AS name, coalesce(old_secret, '') AS sealed FROM webhook_subscription WHERE (tenant, url) > (?1, ?2) ORDER BY tenant, url LIMIT ?3`,
 		`UPDATE webhook_subscription SET old_secret = ?4 WHERE tenant = ?1 AND url = ?2 AND old_secret = ?3`,
 	}
 	GatewaySecrets = SecretKind{
-		"gateway keys", `SELECT tenant, public_key, private_key FROM gateway_key WHERE (tenant, public_key) > (?1, ?2) ORDER BY tenant, public_key LIMIT ?3`,
+		"gateway keys", `SELECT tenant, public_key AS name, private_key AS sealed FROM gateway_key WHERE (tenant, public_key) > (?1, ?2) ORDER BY tenant, public_key LIMIT ?3`,
 		`UPDATE gateway_key SET private_key = ?4 WHERE tenant = ?1 AND public_key = ?2 AND private_key = ?3`,
 	}
 	SigningSecrets = SecretKind{
-		"webhook signing keys", `SELECT '', id, sealed FROM webhook_key WHERE ('', id) > (?1, ?2) ORDER BY id LIMIT ?3`,
+		"webhook signing keys", `SELECT '' AS tenant, id AS name, sealed FROM webhook_key WHERE ('', id) > (?1, ?2) ORDER BY id LIMIT ?3`,
 		`UPDATE webhook_key SET sealed = ?4 WHERE ?1 = '' AND id = ?2 AND sealed = ?3`,
 	}
 )
@@ -119,8 +125,9 @@ var (
 // Secrets returns up to limit secrets of a kind behind another one, of all tenants in
 // the order of tenant and name.
 func (r Reads) Secrets(ctx context.Context, kind SecretKind, behind Secret, limit int) ([]Secret, error) {
-	rows, err := r.q.QueryContext(ctx, kind.list, string(behind.Tenant), behind.Name, limit)
-	return collect(rows, err, kind.Name, func(rows *sql.Rows, s *Secret) error { return rows.Scan(&s.Tenant, &s.Name, &s.Sealed) })
+	rows, err := r.q.QueryContext(ctx, `SELECT `+secretColumns.list()+` FROM (`+kind.list+`) ORDER BY tenant, name`,
+		string(behind.Tenant), behind.Name, limit)
+	return secretColumns.all(rows, err, kind.Name)
 }
 
 // Reseal replaces a sealed secret by the same one sealed anew, unless it is another one
