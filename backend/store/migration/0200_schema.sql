@@ -8,9 +8,9 @@
 -- A table that is also read by another key than its own has rowids: without
 -- them, SQLite prefers reading all rows of a tenant to using an index.
 --
--- The edge reads tenant, api_key, secure_mode, tenant_origin, site, program,
--- account, user, code and referral from its replica, and writes intake only. The
--- backend reads and writes everything else.
+-- The component on the edge reads tenant, api_key, secure_mode, tenant_origin,
+-- site, program, account, user, code and referral from its replica, and writes
+-- intake only. The backend reads and writes all tables.
 --
 -- A later change to the schema is a file with the next number. Statements end
 -- with a semicolon at the end of a line, and nothing else does.
