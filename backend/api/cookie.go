@@ -3,7 +3,10 @@ package api
 import (
 	"net/http"
 
+	"kith/backend/app"
 	"kith/core"
+	"kith/core/auth"
+	"kith/core/rules"
 	"kith/core/wire"
 )
 
@@ -41,4 +44,46 @@ func (a *API) referralCookie(w http.ResponseWriter, r *http.Request) error {
 	}
 	writeJSON(w, http.StatusOK, wire.ReferralCookie(codes))
 	return nil
+}
+
+const cookieUserPath = tenantPath + "/open/user/cookie_user"
+
+// cookieUser is PUT of a user who has no ids.
+func (a *API) cookieUser(w http.ResponseWriter, r *http.Request) error {
+	wanted, err := wantedFields(r)
+	if err != nil {
+		return err
+	}
+	_, done, err := a.cookieIdentified(w, r)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, wanted.Of(wire.User(done.UserInfo)))
+	return nil
+}
+
+// cookieIdentified identifies the user that the request's cookie names, or a new
+// one, and has the browser remember who that is.
+func (a *API) cookieIdentified(w http.ResponseWriter, r *http.Request) (c app.Caller, done rules.Identified, err error) {
+	if c, err = a.maybeAnonymous(w, r); err != nil {
+		return c, done, err
+	}
+	if err = c.May(auth.CreateCookieUser, "", ""); err != nil {
+		return c, done, err
+	}
+	body, err := readJSON(w, r)
+	if err != nil {
+		return c, done, err
+	}
+	c, done, err = a.Engine.IdentifyCookieUser(r.Context(), c, body, rules.Identification{
+		Cookie: cookies(r), IP: userIP(c, r), Share: c.Share(a.origin(r)),
+	})
+	if err != nil {
+		return c, done, err
+	}
+	a.guesses().unknownCodes(w, r, c, done)
+	if set := a.Engine.RememberCookieUser(c, a.visit(r), done.User.ID); set != "" {
+		w.Header().Set("Set-Cookie", set)
+	}
+	return c, done, nil
 }
