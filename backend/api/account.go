@@ -1,77 +1,50 @@
 package api
 
 import (
-	"net/http"
-
 	"kith/core"
 	"kith/core/wire"
 )
 
 func (a *API) accountRoutes() routes {
 	return routes{
-		tenantPath + "/accountsync":            {"POST": a.syncAccount},
-		tenantPath + "/account/{account}":      {"GET": a.account},
-		tenantPath + "/open/account/{account}": {"DELETE": a.deleteAccount},
+		tenantPath + "/accountsync":            {"POST": a.keyed(a.syncAccount)},
+		tenantPath + "/account/{account}":      {"GET": a.keyed(a.account)},
+		tenantPath + "/open/account/{account}": {"DELETE": a.keyed(a.deleteAccount)},
 	}
 }
 
 // syncAccount is POST /accountsync.
-func (a *API) syncAccount(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(w, r)
+func (a *API) syncAccount(c *call) ([]byte, error) {
+	update, err := decode(c, wire.ParseAccount)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	body, err := readJSON(w, r)
-	if err != nil {
-		return err
-	}
-	update, err := wire.ParseAccount(body)
-	if err != nil {
-		return err
-	}
-	account, err := a.Engine.SyncAccount(r.Context(), caller.Tenant.Alias, update)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.Account(account))
-	return nil
+	return encode(wire.Account)(a.Engine.SyncAccount(c.Context(), c.tenant, update))
 }
 
 // account is GET /account/{account}.
-func (a *API) account(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(w, r)
+func (a *API) account(c *call) ([]byte, error) {
+	id, err := c.accountID()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	id, err := core.ParseAccountID("accountId", r.PathValue("account"))
-	if err != nil {
-		return err
-	}
-	account, err := a.Engine.Account(r.Context(), caller.Tenant.Alias, id)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.Account(account))
-	return nil
+	return encode(wire.Account)(a.Engine.Account(c.Context(), c.tenant, id))
 }
 
 // deleteAccount is DELETE /open/account/{account}.
-func (a *API) deleteAccount(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(w, r)
+func (a *API) deleteAccount(c *call) ([]byte, error) {
+	id, err := c.accountID()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	id, err := core.ParseAccountID("accountId", r.PathValue("account"))
+	doNotTrack, err := flag(c.Request, "doNotTrack", false)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	doNotTrack, err := flag(r, "doNotTrack", false)
-	if err != nil {
-		return err
-	}
-	if err := a.Engine.DeleteAccount(r.Context(), caller.Tenant.Alias, id, doNotTrack); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return nil, a.Engine.DeleteAccount(c.Context(), c.tenant, id, doNotTrack)
+}
+
+// accountID reads the id in the path of a call about an account.
+func (c *call) accountID() (core.AccountID, error) {
+	return core.ParseAccountID("accountId", c.PathValue("account"))
 }

@@ -16,7 +16,7 @@ func (a *API) analyticsRoutes() routes {
 		"/a/{tenant}/visit":                    {"POST": a.visited},
 		"/a/{tenant}/widgets/analytics/loaded": {"POST": a.widgetUsed(analytics.Loaded)},
 		"/a/{tenant}/widgets/analytics/shared": {"POST": a.widgetUsed(analytics.Shared)},
-		tenantPath + "/analytics":              {"GET": a.analytics},
+		tenantPath + "/analytics":              {"GET": a.keyed(a.analytics)},
 	}
 }
 
@@ -80,32 +80,34 @@ func (a *API) count(w http.ResponseWriter, r *http.Request, event analytics.Even
 }
 
 // analytics is GET /analytics.
-func (a *API) analytics(w http.ResponseWriter, r *http.Request) error {
-	caller, q, p, err := a.lister(w, r)
+func (a *API) analytics(c *call) ([]byte, error) {
+	f, err := c.analyticsFilter()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	f := analytics.Filter{
+	return encodeBoth(wire.Analytics)(a.Engine.Analytics(c.Context(), c.tenant, f))
+}
+
+func (c *call) analyticsFilter() (f analytics.Filter, err error) {
+	p, err := c.page()
+	if err != nil {
+		return f, err
+	}
+	q := c.URL.Query()
+	f = analytics.Filter{
 		Account: core.AccountID(q.Get("accountId")), User: core.UserID(q.Get("userId")),
 		Code: core.ReferralCode(q.Get("code")), Limit: p.Limit, Offset: p.Offset,
 	}
 	if kind := q.Get("kind"); kind != "" {
 		if f.Kind, err = analytics.ParseKind("kind", kind); err != nil {
-			return err
+			return f, err
 		}
 	}
 	if f.From, err = date(q, "from"); err != nil {
-		return err
+		return f, err
 	}
-	if f.Until, err = date(q, "until"); err != nil {
-		return err
-	}
-	found, total, err := a.Engine.Analytics(r.Context(), caller.Tenant.Alias, f)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.Analytics(found, total))
-	return nil
+	f.Until, err = date(q, "until")
+	return f, err
 }
 
 // date reads a time in epoch milliseconds; zero when it is not given.

@@ -89,28 +89,6 @@ func (a *API) keyHolder(w http.ResponseWriter, r *http.Request) (app.Caller, err
 	return c, c.MustHoldKey()
 }
 
-// userOf authenticates a request about the user in its path, as the tenant's
-// secure mode asks for at that endpoint.
-func (a *API) userOf(w http.ResponseWriter, r *http.Request, e auth.Endpoint) (c app.Caller, account core.AccountID, user core.UserID, err error) {
-	if c, err = a.caller(w, r); err != nil {
-		return c, "", "", err
-	}
-	if account, user, err = userIDs(r); err != nil {
-		return c, "", "", err
-	}
-	return c, account, user, c.May(e, account, user)
-}
-
-// userByKey authenticates a request about the user in its path that only the API
-// key may make.
-func (a *API) userByKey(w http.ResponseWriter, r *http.Request) (c app.Caller, account core.AccountID, user core.UserID, err error) {
-	if c, err = a.keyHolder(w, r); err != nil {
-		return c, "", "", err
-	}
-	account, user, err = userIDs(r)
-	return c, account, user, err
-}
-
 // userIDs reads the ids in a request's path.
 func userIDs(r *http.Request) (account core.AccountID, user core.UserID, err error) {
 	if account, err = core.ParseAccountID("accountId", r.PathValue("account")); err != nil {

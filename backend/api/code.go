@@ -10,74 +10,51 @@ import (
 
 func (a *API) codeRoutes() routes {
 	return routes{
-		tenantPath + "/code/{code}":                                    {"GET": a.code},
-		tenantPath + "/open/code/{code}":                               {"GET": a.openCode},
-		tenantPath + "/open/code/{code}/account/{account}/user/{user}": {"POST": a.applyCode},
+		tenantPath + "/code/{code}":                                    {"GET": a.keyed(a.code)},
+		tenantPath + "/open/code/{code}":                               {"GET": a.public(a.openCode)},
+		tenantPath + "/open/code/{code}/account/{account}/user/{user}": {"POST": a.userAt(auth.ApplyCode, a.applyCode)},
 	}
 }
 
 // code is GET /code/{code}.
-func (a *API) code(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(w, r)
+func (a *API) code(c *call) ([]byte, error) {
+	code, err := codeOf(c.Request)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	code, err := codeOf(r)
-	if err != nil {
-		return err
-	}
-	info, err := a.Engine.LookupCode(r.Context(), caller.Tenant, code)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.Code(info))
-	return nil
+	return encode(wire.Code)(a.Engine.LookupCode(c.Context(), c.caller.Tenant, code))
 }
 
-// openCode is GET /open/code/{code}, for anybody.
-func (a *API) openCode(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.anybody(w, r)
+// openCode is GET /open/code/{code}.
+func (a *API) openCode(c *call) ([]byte, error) {
+	code, err := codeOf(c.Request)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	code, err := codeOf(r)
-	if err != nil {
-		return err
-	}
-	info, err := a.Engine.OpenCode(r.Context(), caller.Tenant, code)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.Code(info))
-	return nil
+	return encode(wire.Code)(a.Engine.OpenCode(c.Context(), c.caller.Tenant, code))
 }
 
 // applyCode is POST /open/code/{code}/account/{account}/user/{user}.
-func (a *API) applyCode(w http.ResponseWriter, r *http.Request) error {
-	caller, account, user, err := a.userOf(w, r, auth.ApplyCode)
-	if err != nil {
-		return err
-	}
-	body, err := readJSON(w, r)
+func (a *API) applyCode(c *call) ([]byte, error) {
+	body, err := readJSON(c.w, c.Request)
 	if err == nil {
 		err = wire.ParseNothing(body)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	code, err := codeOf(r)
+	code, err := codeOf(c.Request)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := a.guesses().mayTry(w, r, caller); err != nil {
-		return err
+	if err := a.guesses().mayTry(c.w, c.Request, c.caller); err != nil {
+		return nil, err
 	}
-	info, err := a.Engine.ApplyCode(r.Context(), caller.Tenant, code, account, user)
+	info, err := a.Engine.ApplyCode(c.Context(), c.caller.Tenant, code, c.account, c.user)
 	if err != nil {
-		return a.guesses().unknownCode(w, r, caller, err)
+		return nil, a.guesses().unknownCode(c.w, c.Request, c.caller, err)
 	}
-	writeJSON(w, http.StatusOK, wire.Code(info))
-	return nil
+	return wire.Code(info), nil
 }
 
 // codeOf reads the code in a request's path. A text that cannot be a code is one

@@ -1,10 +1,7 @@
 package api
 
 import (
-	"net/http"
-
 	"kith/core"
-	"kith/core/reward"
 	"kith/core/wire"
 )
 
@@ -12,89 +9,51 @@ import (
 // API of 2014 calls a discount (reference, 1.3).
 func (a *API) discountRoutes() routes {
 	return routes{
-		tenantPath + "/account/{account}/reward":   {"GET": a.accountDiscount},
-		tenantPath + "/account/{account}/discount": {"GET": a.accountDiscount},
-		tenantPath + "/discount/{code}":            {"GET": a.discountCode},
-		tenantPath + "/coupon/{code}":              {"GET": a.discountCode},
-		tenantPath + "/discount":                   {"POST": a.registerDiscount},
-		tenantPath + "/coupon":                     {"POST": a.registerCoupon},
+		tenantPath + "/account/{account}/reward":   {"GET": a.keyed(a.accountDiscount)},
+		tenantPath + "/account/{account}/discount": {"GET": a.keyed(a.accountDiscount)},
+		tenantPath + "/discount/{code}":            {"GET": a.keyed(a.discountCode)},
+		tenantPath + "/coupon/{code}":              {"GET": a.keyed(a.discountCode)},
+		tenantPath + "/discount":                   {"POST": a.keyed(a.registerDiscount)},
+		tenantPath + "/coupon":                     {"POST": a.keyed(created(a.registerCoupon))},
 	}
 }
 
 // accountDiscount is GET /account/{account}/discount.
-func (a *API) accountDiscount(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(w, r)
+func (a *API) accountDiscount(c *call) ([]byte, error) {
+	account, err := c.accountID()
 	if err != nil {
-		return err
-	}
-	account, err := core.ParseAccountID("accountId", r.PathValue("account"))
-	if err != nil {
-		return err
+		return nil, err
 	}
 	code := core.ReferralCode("")
-	if text := r.URL.Query().Get("couponCode"); text != "" {
+	if text := c.URL.Query().Get("couponCode"); text != "" {
 		if code, err = core.ParseReferralCode("couponCode", text); err != nil {
-			return wire.UnknownCode()
+			return nil, wire.UnknownCode()
 		}
 	}
-	discount, err := a.Engine.AccountDiscount(r.Context(), caller.Tenant.Alias, account, code)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.AccountDiscount(discount))
-	return nil
+	return encode(wire.AccountDiscount)(a.Engine.AccountDiscount(c.Context(), c.tenant, account, code))
 }
 
 // discountCode is GET /discount/{code}.
-func (a *API) discountCode(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(w, r)
+func (a *API) discountCode(c *call) ([]byte, error) {
+	code, err := codeOf(c.Request)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	code, err := codeOf(r)
-	if err != nil {
-		return err
-	}
-	info, err := a.Engine.LookupCode(r.Context(), caller.Tenant, code)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.DiscountCode(info))
-	return nil
+	return encode(wire.DiscountCode)(a.Engine.LookupCode(c.Context(), c.caller.Tenant, code))
 }
 
 // registerDiscount is POST /discount.
-func (a *API) registerDiscount(w http.ResponseWriter, r *http.Request) error {
-	discount, err := a.register(w, r)
+func (a *API) registerDiscount(c *call) ([]byte, error) {
+	registration, err := decode(c, wire.ParseDiscountRegistration)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	writeJSON(w, http.StatusOK, wire.AccountDiscount(discount))
-	return nil
+	return encode(wire.AccountDiscount)(a.Engine.RegisterDiscount(c.Context(), c.tenant, registration))
 }
 
 // registerCoupon is POST /coupon, which answers nothing (reference, 1.3).
-func (a *API) registerCoupon(w http.ResponseWriter, r *http.Request) error {
-	if _, err := a.register(w, r); err != nil {
-		return err
-	}
-	w.Header().Set("Cache-Control", wire.CacheControl)
-	w.WriteHeader(http.StatusCreated)
-	return nil
-}
-
-func (a *API) register(w http.ResponseWriter, r *http.Request) (reward.Discount, error) {
-	caller, err := a.keyHolder(w, r)
-	if err != nil {
-		return reward.Discount{}, err
-	}
-	body, err := readJSON(w, r)
-	if err != nil {
-		return reward.Discount{}, err
-	}
-	registration, err := wire.ParseDiscountRegistration(body)
-	if err != nil {
-		return reward.Discount{}, err
-	}
-	return a.Engine.RegisterDiscount(r.Context(), caller.Tenant.Alias, registration)
+func (a *API) registerCoupon(c *call) ([]byte, error) {
+	c.w.Header().Set("Cache-Control", wire.CacheControl)
+	_, err := a.registerDiscount(c)
+	return nil, err
 }

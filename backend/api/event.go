@@ -1,33 +1,20 @@
 package api
 
 import (
-	"net/http"
-
 	"kith/core/auth"
+	"kith/core/event"
 	"kith/core/wire"
 )
 
 func (a *API) eventRoutes() routes {
-	return routes{userPath + "/events": {"POST": a.events}}
+	return routes{userPath + "/events": {"POST": a.userAt(auth.TrackEvents, a.events)}}
 }
 
 // events is POST of user events.
-func (a *API) events(w http.ResponseWriter, r *http.Request) error {
-	caller, account, user, err := a.userOf(w, r, auth.TrackEvents)
+func (a *API) events(c *call) ([]byte, error) {
+	batch, err := decode(c, func(body []byte) (event.Batch, error) { return wire.ParseEvents(c.account, c.user, body) })
 	if err != nil {
-		return err
+		return nil, err
 	}
-	body, err := readJSON(w, r)
-	if err != nil {
-		return err
-	}
-	batch, err := wire.ParseEvents(account, user, body)
-	if err != nil {
-		return err
-	}
-	if batch, err = a.Engine.LogEvents(r.Context(), caller, batch); err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.Events(batch))
-	return nil
+	return encode(wire.Events)(a.Engine.LogEvents(c.Context(), c.caller, batch))
 }

@@ -17,62 +17,41 @@ import (
 
 func (a *API) exportRoutes() routes {
 	return routes{
-		tenantPath + "/export":               {"POST": a.createExport},
-		tenantPath + "/export/upload":        {"POST": a.upload},
-		tenantPath + "/export/history/list":  {"GET": a.exports},
-		tenantPath + "/export/{id}":          {"GET": a.export},
+		tenantPath + "/export":               {"POST": a.keyed(created(a.createExport))},
+		tenantPath + "/export/upload":        {"POST": a.keyed(a.upload)},
+		tenantPath + "/export/history/list":  {"GET": a.keyed(a.exports)},
+		tenantPath + "/export/{id}":          {"GET": a.keyed(a.export)},
 		tenantPath + "/export/{id}/download": {"GET": a.download},
 	}
 }
 
 // createExport is POST /export.
-func (a *API) createExport(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(w, r)
+func (a *API) createExport(c *call) ([]byte, error) {
+	in, err := decode(c, func(body []byte) (job.Input, error) { return wire.ParseExport(c.tenant, body) })
 	if err != nil {
-		return err
+		return nil, err
 	}
-	body, err := readJSON(w, r)
-	if err != nil {
-		return err
-	}
-	in, err := wire.ParseExport(caller.Tenant.Alias, body)
-	if err != nil {
-		return err
-	}
-	made, err := a.Engine.CreateExport(r.Context(), caller.Tenant.Alias, in)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusCreated, wire.Export(made, a.Engine.Now()))
-	return nil
+	return encode(a.wireExport)(a.Engine.CreateExport(c.Context(), c.tenant, in))
 }
 
+func (a *API) wireExport(j job.Job) []byte { return wire.Export(j, a.Engine.Now()) }
+
 // exports is GET /export/history/list.
-func (a *API) exports(w http.ResponseWriter, r *http.Request) error {
-	caller, _, p, err := a.lister(w, r)
+func (a *API) exports(c *call) ([]byte, error) {
+	p, err := c.page()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	found, total, err := a.Engine.Exports(r.Context(), caller.Tenant.Alias, p)
+	found, total, err := a.Engine.Exports(c.Context(), c.tenant, p)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	writeJSON(w, http.StatusOK, wire.Exports(found, total, a.Engine.Now()))
-	return nil
+	return wire.Exports(found, total, a.Engine.Now()), nil
 }
 
 // export is GET /export/{id}.
-func (a *API) export(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(w, r)
-	if err != nil {
-		return err
-	}
-	found, err := a.Engine.Export(r.Context(), caller.Tenant.Alias, r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.Export(found, a.Engine.Now()))
-	return nil
+func (a *API) export(c *call) ([]byte, error) {
+	return encode(a.wireExport)(a.Engine.Export(c.Context(), c.tenant, c.PathValue("id")))
 }
 
 // download is GET /export/{id}/download: of any file of a job, with an API key

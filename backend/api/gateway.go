@@ -20,74 +20,39 @@ func (a *API) gatewayRoutes() routes {
 	challenge := func(w http.ResponseWriter, r *http.Request) error { return a.challenge(w, r, challenges) }
 	notification := func(w http.ResponseWriter, r *http.Request) error { return a.notification(w, r, failures) }
 	return routes{
-		braintree + "/connection":      {"PUT": a.connect, "GET": a.connection, "DELETE": a.disconnect},
-		braintree + "/connection/test": {"POST": a.testConnection},
+		braintree + "/connection":      {"PUT": a.keyed(a.connect), "GET": a.keyed(a.connection), "DELETE": a.keyed(a.disconnect)},
+		braintree + "/connection/test": {"POST": a.keyed(a.testConnection)},
 		braintree + "/webhook":         {"POST": notification, "GET": challenge},
 	}
 }
 
 // connect is PUT /gateway/braintree/connection. A base URL that the operator has
 // set stays.
-func (a *API) connect(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(w, r)
+func (a *API) connect(c *call) ([]byte, error) {
+	connection, err := decode(c, wire.ParseConnection)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	body, err := readJSON(w, r)
-	if err != nil {
-		return err
-	}
-	c, err := wire.ParseConnection(body)
-	if err != nil {
-		return err
-	}
-	stored, err := a.Engine.ChangeConnection(r.Context(), caller.Tenant.Alias, c)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.Connection(stored))
-	return nil
+	return encode(wire.Connection)(a.Engine.ChangeConnection(c.Context(), c.tenant, connection))
 }
 
 // connection is GET /gateway/braintree/connection.
-func (a *API) connection(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(w, r)
-	if err != nil {
-		return err
-	}
-	c, err := a.Engine.Connection(r.Context(), caller.Tenant.Alias)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.Connection(c))
-	return nil
+func (a *API) connection(c *call) ([]byte, error) {
+	return encode(wire.Connection)(a.Engine.Connection(c.Context(), c.tenant))
 }
 
 // disconnect is DELETE /gateway/braintree/connection.
-func (a *API) disconnect(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(w, r)
-	if err != nil {
-		return err
-	}
-	if err := a.Engine.Disconnect(r.Context(), caller.Tenant.Alias); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+func (a *API) disconnect(c *call) ([]byte, error) {
+	return nil, a.Engine.Disconnect(c.Context(), c.tenant)
 }
 
 // testConnection is POST /gateway/braintree/connection/test.
-func (a *API) testConnection(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(w, r)
+func (a *API) testConnection(c *call) ([]byte, error) {
+	found, err := a.Engine.TestConnection(c.Context(), c.caller.Tenant)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	found, err := a.Engine.TestConnection(r.Context(), caller.Tenant)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.ConnectionTest(found.Keys, found.Discount, found.DiscountID))
-	return nil
+	return wire.ConnectionTest(found.Keys, found.Discount, found.DiscountID), nil
 }
 
 // maxNotification bounds the form of a notification: its payload, with every

@@ -1,87 +1,40 @@
 package api
 
-import (
-	"net/http"
-
-	"kith/core/wire"
-)
+import "kith/core/wire"
 
 func (a *API) keyRoutes() routes {
 	const one = tenantPath + "/keys/{name}"
 	return routes{
-		tenantPath + "/keys": {"GET": a.keys, "POST": a.createKey},
-		one:                  {"DELETE": a.revokeKey},
-		one + "/rotate":      {"POST": a.rotateKey},
+		tenantPath + "/keys": {"GET": a.keyed(a.keys), "POST": a.keyed(created(a.createKey))},
+		one:                  {"DELETE": a.keyed(a.revokeKey)},
+		one + "/rotate":      {"POST": a.keyed(a.rotateKey)},
 	}
 }
 
 // keys is GET /keys.
-func (a *API) keys(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(w, r)
-	if err != nil {
-		return err
-	}
-	found, err := a.Engine.APIKeys(r.Context(), caller.Tenant.Alias)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.APIKeys(found))
-	return nil
+func (a *API) keys(c *call) ([]byte, error) {
+	return encode(wire.APIKeys)(a.Engine.APIKeys(c.Context(), c.tenant))
 }
 
 // createKey is POST /keys.
-func (a *API) createKey(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(w, r)
+func (a *API) createKey(c *call) ([]byte, error) {
+	in, err := decode(c, wire.ParseNewKey)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	body, err := readJSON(w, r)
-	if err != nil {
-		return err
-	}
-	in, err := wire.ParseNewKey(body)
-	if err != nil {
-		return err
-	}
-	made, secret, err := a.Engine.CreateKey(r.Context(), caller.Tenant.Alias, in.Name, in.Role, in.Expires)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusCreated, wire.NewAPIKey(made, secret))
-	return nil
+	return encodeBoth(wire.NewAPIKey)(a.Engine.CreateKey(c.Context(), c.tenant, in.Name, in.Role, in.Expires))
 }
 
 // rotateKey is POST /keys/{name}/rotate.
-func (a *API) rotateKey(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(w, r)
+func (a *API) rotateKey(c *call) ([]byte, error) {
+	overlap, err := decode(c, wire.ParseOverlap)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	body, err := readJSON(w, r)
-	if err != nil {
-		return err
-	}
-	overlap, err := wire.ParseOverlap(body)
-	if err != nil {
-		return err
-	}
-	made, secret, err := a.Engine.RotateKey(r.Context(), caller.Tenant.Alias, r.PathValue("name"), overlap)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.NewAPIKey(made, secret))
-	return nil
+	return encodeBoth(wire.NewAPIKey)(a.Engine.RotateKey(c.Context(), c.tenant, c.PathValue("name"), overlap))
 }
 
 // revokeKey is DELETE /keys/{name}.
-func (a *API) revokeKey(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(w, r)
-	if err != nil {
-		return err
-	}
-	if err := a.Engine.RevokeKey(r.Context(), caller.Tenant.Alias, r.PathValue("name"), false); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+func (a *API) revokeKey(c *call) ([]byte, error) {
+	return nil, a.Engine.RevokeKey(c.Context(), c.tenant, c.PathValue("name"), false)
 }

@@ -1,166 +1,112 @@
 package api
 
 import (
-	"net/http"
-
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/wire"
 )
 
 func (a *API) programRoutes() routes {
+	const one = tenantPath + "/programs/{program}"
 	return routes{
-		tenantPath + "/programs":           {"GET": a.programs, "POST": a.createProgram},
-		tenantPath + "/programs/{program}": {"GET": a.program, "PUT": a.putProgram, "DELETE": a.deleteProgram},
+		tenantPath + "/programs": {"GET": a.keyed(a.programs), "POST": a.keyed(created(a.createProgram))},
+		one:                      {"GET": a.keyed(a.program), "PUT": a.keyed(a.putProgram), "DELETE": a.keyed(a.deleteProgram)},
 
-		tenantPath + "/programs/{program}/rewards/{side}/codes": {"GET": a.fuelTank, "POST": a.fillFuelTank},
+		one + "/rewards/{side}/codes": {"GET": a.keyed(a.fuelTank), "POST": a.keyed(a.fillFuelTank)},
 	}
 }
 
 // programs is GET /programs.
-func (a *API) programs(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(w, r)
-	if err != nil {
-		return err
-	}
-	all, err := a.Engine.Programs(r.Context(), caller.Tenant.Alias)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.Programs(all))
-	return nil
+func (a *API) programs(c *call) ([]byte, error) {
+	return encode(wire.Programs)(a.Engine.Programs(c.Context(), c.tenant))
 }
 
 // createProgram is POST /programs.
-func (a *API) createProgram(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(w, r)
+func (a *API) createProgram(c *call) ([]byte, error) {
+	p, err := readProgram(c, "")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	p, err := readProgram(w, r, "")
-	if err != nil {
-		return err
-	}
-	stored, err := a.Engine.CreateProgram(r.Context(), caller.Tenant.Alias, p)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusCreated, wire.Program(stored))
-	return nil
+	return encode(wire.Program)(a.Engine.CreateProgram(c.Context(), c.tenant, p))
 }
 
-func readProgram(w http.ResponseWriter, r *http.Request, key core.ProgramKey) (referral.Program, error) {
-	body, err := readJSON(w, r)
-	if err != nil {
-		return referral.Program{}, err
-	}
-	return wire.ParseProgram(key, body)
+func readProgram(c *call, key core.ProgramKey) (referral.Program, error) {
+	return decode(c, func(body []byte) (referral.Program, error) { return wire.ParseProgram(key, body) })
 }
 
-// programKey authenticates a request about the program in its path. A text that
+// programKey reads the key in the path of a call about a program. A text that
 // cannot be a key is one that no program has.
-func (a *API) programKey(w http.ResponseWriter, r *http.Request) (tenant core.TenantAlias, key core.ProgramKey, err error) {
-	caller, err := a.keyHolder(w, r)
+func (c *call) programKey() (core.ProgramKey, error) {
+	key, err := core.ParseProgramKey("id", c.PathValue("program"))
 	if err != nil {
-		return "", "", err
+		return "", core.NotFound("there is no such program")
 	}
-	if key, err = core.ParseProgramKey("id", r.PathValue("program")); err != nil {
-		return "", "", core.NotFound("there is no such program")
-	}
-	return caller.Tenant.Alias, key, nil
+	return key, nil
 }
 
 // program is GET /programs/{program}.
-func (a *API) program(w http.ResponseWriter, r *http.Request) error {
-	tenant, key, err := a.programKey(w, r)
+func (a *API) program(c *call) ([]byte, error) {
+	key, err := c.programKey()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	p, err := a.Engine.Program(r.Context(), tenant, key)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.Program(p))
-	return nil
+	return encode(wire.Program)(a.Engine.Program(c.Context(), c.tenant, key))
 }
 
 // putProgram is PUT /programs/{program}: the body is all of the program.
-func (a *API) putProgram(w http.ResponseWriter, r *http.Request) error {
-	tenant, key, err := a.programKey(w, r)
+func (a *API) putProgram(c *call) ([]byte, error) {
+	key, err := c.programKey()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	p, err := readProgram(w, r, key)
+	p, err := readProgram(c, key)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	stored, err := a.Engine.UpdateProgram(r.Context(), tenant, key, func(old *referral.Program) error {
+	return encode(wire.Program)(a.Engine.UpdateProgram(c.Context(), c.tenant, key, func(old *referral.Program) error {
 		*old = p
 		return nil
-	})
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.Program(stored))
-	return nil
+	}))
 }
 
 // deleteProgram is DELETE /programs/{program}.
-func (a *API) deleteProgram(w http.ResponseWriter, r *http.Request) error {
-	tenant, key, err := a.programKey(w, r)
+func (a *API) deleteProgram(c *call) ([]byte, error) {
+	key, err := c.programKey()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := a.Engine.DeleteProgram(r.Context(), tenant, key); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return nil, a.Engine.DeleteProgram(c.Context(), c.tenant, key)
 }
 
-// tankOf authenticates a request about the fuel tank in its path.
-func (a *API) tankOf(w http.ResponseWriter, r *http.Request) (tenant core.TenantAlias, key core.ProgramKey, side referral.SideKey, err error) {
-	if tenant, key, err = a.programKey(w, r); err != nil {
-		return "", "", "", err
+// tankKey reads what the path of a call says about a fuel tank.
+func (c *call) tankKey() (key core.ProgramKey, side referral.SideKey, err error) {
+	if key, err = c.programKey(); err != nil {
+		return "", "", err
 	}
-	if side, err = referral.ParseSideKey("side", r.PathValue("side")); err != nil {
-		return "", "", "", wire.NoSuchPath()
+	if side, err = referral.ParseSideKey("side", c.PathValue("side")); err != nil {
+		return "", "", wire.NoSuchPath()
 	}
-	return tenant, key, side, nil
+	return key, side, nil
 }
 
 // fuelTank is GET of a fuel tank.
-func (a *API) fuelTank(w http.ResponseWriter, r *http.Request) error {
-	tenant, key, side, err := a.tankOf(w, r)
+func (a *API) fuelTank(c *call) ([]byte, error) {
+	key, side, err := c.tankKey()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	tank, err := a.Engine.FuelTank(r.Context(), tenant, key, side)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.Tank(tank))
-	return nil
+	return encode(wire.Tank)(a.Engine.FuelTank(c.Context(), c.tenant, key, side))
 }
 
 // fillFuelTank is POST of codes to a fuel tank.
-func (a *API) fillFuelTank(w http.ResponseWriter, r *http.Request) error {
-	tenant, key, side, err := a.tankOf(w, r)
+func (a *API) fillFuelTank(c *call) ([]byte, error) {
+	key, side, err := c.tankKey()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	body, err := readJSON(w, r)
+	codes, err := decode(c, wire.ParseTankCodes)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	codes, err := wire.ParseTankCodes(body)
-	if err != nil {
-		return err
-	}
-	tank, err := a.Engine.FillFuelTank(r.Context(), tenant, key, side, codes)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.Tank(tank))
-	return nil
+	return encode(wire.Tank)(a.Engine.FillFuelTank(c.Context(), c.tenant, key, side, codes))
 }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"net/http"
 	"net/url"
 
 	"kith/backend/app"
@@ -13,29 +12,28 @@ import (
 
 func (a *API) referralRoutes() routes {
 	return routes{
-		tenantPath + "/referrals":          {"GET": a.referrals},
-		tenantPath + "/referrals/{id}":     {"GET": a.referral},
-		tenantPath + "/referrals/moderate": {"POST": a.moderate},
-		tenantPath + "/open/referrals":     {"GET": a.openReferrals},
+		tenantPath + "/referrals":          {"GET": a.keyed(a.referrals)},
+		tenantPath + "/referrals/{id}":     {"GET": a.keyed(a.referral)},
+		tenantPath + "/referrals/moderate": {"POST": a.keyed(a.moderate)},
+		tenantPath + "/open/referrals":     {"GET": a.open(a.openReferrals)},
 	}
 }
 
 // referrals is GET /referrals.
-func (a *API) referrals(w http.ResponseWriter, r *http.Request) error {
-	caller, q, p, err := a.lister(w, r)
+func (a *API) referrals(c *call) ([]byte, error) {
+	return encodeBoth(wire.Referrals)(a.listReferrals(c))
+}
+
+func (a *API) listReferrals(c *call) ([]referral.Referral, int, error) {
+	p, err := c.page()
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
-	f, err := referralFilter(q, p)
+	f, err := referralFilter(c.URL.Query(), p)
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
-	found, total, err := a.Engine.Referrals(r.Context(), caller.Tenant.Alias, f)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.Referrals(found, total))
-	return nil
+	return a.Engine.Referrals(c.Context(), c.tenant, f)
 }
 
 // referralFilter reads what narrows a list of referrals (reference, 1.4).
@@ -63,32 +61,18 @@ func referralFilter(q url.Values, p app.Page) (f referral.Filter, err error) {
 }
 
 // openReferrals is GET /open/referrals: those of one user, for that user.
-func (a *API) openReferrals(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.caller(w, r)
+func (a *API) openReferrals(c *call) ([]byte, error) {
+	if err := mayList(c.caller, c.URL.Query()); err != nil {
+		return nil, err
+	}
+	found, total, err := a.listReferrals(c)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	q := r.URL.Query()
-	if err := mayList(caller, q); err != nil {
-		return err
+	if !c.caller.Key {
+		forUser(c.caller, found)
 	}
-	p, err := page(q)
-	if err != nil {
-		return err
-	}
-	f, err := referralFilter(q, p)
-	if err != nil {
-		return err
-	}
-	found, total, err := a.Engine.Referrals(r.Context(), caller.Tenant.Alias, f)
-	if err != nil {
-		return err
-	}
-	if !caller.Key {
-		forUser(caller, found)
-	}
-	writeJSON(w, http.StatusOK, wire.Referrals(found, total))
-	return nil
+	return wire.Referrals(found, total), nil
 }
 
 // mayList refuses a list of referrals that names no user, or another one than
@@ -119,36 +103,15 @@ func forUser(c app.Caller, found []referral.Referral) {
 }
 
 // referral is GET /referrals/{id}.
-func (a *API) referral(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(w, r)
-	if err != nil {
-		return err
-	}
-	found, err := a.Engine.Referral(r.Context(), caller.Tenant.Alias, r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.Referral(found))
-	return nil
+func (a *API) referral(c *call) ([]byte, error) {
+	return encode(wire.Referral)(a.Engine.Referral(c.Context(), c.tenant, c.PathValue("id")))
 }
 
 // moderate is POST /referrals/moderate.
-func (a *API) moderate(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(w, r)
+func (a *API) moderate(c *call) ([]byte, error) {
+	actions, err := decode(c, wire.ParseModerations)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	body, err := readJSON(w, r)
-	if err != nil {
-		return err
-	}
-	actions, err := wire.ParseModerations(body)
-	if err != nil {
-		return err
-	}
-	if err := a.Engine.Moderate(r.Context(), caller.Tenant.Alias, actions); err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, []byte("{}"))
-	return nil
+	return wire.Empty(), a.Engine.Moderate(c.Context(), c.tenant, actions)
 }

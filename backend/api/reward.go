@@ -10,13 +10,13 @@ import (
 
 func (a *API) rewardRoutes() routes {
 	return routes{
-		tenantPath + "/reward":                                {"GET": a.rewards},
-		tenantPath + "/reward/balance":                        {"GET": a.rewardBalances},
-		tenantPath + "/reward/{id}":                           {"GET": a.reward},
-		tenantPath + "/reward/{id}/cancel":                    {"POST": a.cancelReward},
-		tenantPath + "/rewards/account/{account}/user/{user}": {"POST": a.createReward},
-		tenantPath + "/credit/{id}/redeem":                    {"POST": a.redeemReward},
-		tenantPath + "/credit/bulkredeem":                     {"POST": a.redeemCredit},
+		tenantPath + "/reward":                                {"GET": a.keyed(a.rewards)},
+		tenantPath + "/reward/balance":                        {"GET": a.keyed(a.rewardBalances)},
+		tenantPath + "/reward/{id}":                           {"GET": a.keyed(a.reward)},
+		tenantPath + "/reward/{id}/cancel":                    {"POST": a.keyed(a.cancelReward)},
+		tenantPath + "/rewards/account/{account}/user/{user}": {"POST": a.keyedUser(created(a.createReward))},
+		tenantPath + "/credit/{id}/redeem":                    {"POST": a.keyed(a.redeemReward)},
+		tenantPath + "/credit/bulkredeem":                     {"POST": a.keyed(a.redeemCredit)},
 	}
 }
 
@@ -35,129 +35,62 @@ func rewardsOf(r *http.Request) (f reward.Filter, err error) {
 }
 
 // rewards is GET /reward.
-func (a *API) rewards(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(w, r)
+func (a *API) rewards(c *call) ([]byte, error) {
+	f, err := rewardsOf(c.Request)
 	if err != nil {
-		return err
-	}
-	f, err := rewardsOf(r)
-	if err != nil {
-		return err
+		return nil, err
 	}
 	// Clients of this list know of no pages: they get all that one may have.
-	if f.Limit, err = count(r.URL.Query(), "limit", maxLimit, maxLimit); err != nil {
-		return err
+	if f.Limit, err = count(c.URL.Query(), "limit", maxLimit, maxLimit); err != nil {
+		return nil, err
 	}
-	if f.Offset, err = count(r.URL.Query(), "offset", 0, maxOffset); err != nil {
-		return err
+	if f.Offset, err = count(c.URL.Query(), "offset", 0, maxOffset); err != nil {
+		return nil, err
 	}
-	found, _, err := a.Engine.Rewards(r.Context(), caller.Tenant.Alias, f)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.Rewards(found))
-	return nil
+	found, _, err := a.Engine.Rewards(c.Context(), c.tenant, f)
+	return encode(wire.Rewards)(found, err)
 }
 
 // rewardBalances is GET /reward/balance.
-func (a *API) rewardBalances(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(w, r)
+func (a *API) rewardBalances(c *call) ([]byte, error) {
+	f, err := rewardsOf(c.Request)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	f, err := rewardsOf(r)
-	if err != nil {
-		return err
-	}
-	balances, err := a.Engine.Balances(r.Context(), caller.Tenant.Alias, f.Account, f.User, f.Kind)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.RewardBalances(balances))
-	return nil
+	return encode(wire.RewardBalances)(a.Engine.Balances(c.Context(), c.tenant, f.Account, f.User, f.Kind))
 }
 
 // reward is GET /reward/{id}.
-func (a *API) reward(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(w, r)
-	if err != nil {
-		return err
-	}
-	found, err := a.Engine.Reward(r.Context(), caller.Tenant.Alias, r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.Reward(found))
-	return nil
+func (a *API) reward(c *call) ([]byte, error) {
+	return encode(wire.Reward)(a.Engine.Reward(c.Context(), c.tenant, c.PathValue("id")))
 }
 
 // cancelReward is POST /reward/{id}/cancel. It takes no body.
-func (a *API) cancelReward(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(w, r)
-	if err != nil {
-		return err
-	}
-	cancelled, err := a.Engine.CancelReward(r.Context(), caller.Tenant.Alias, r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.Reward(cancelled))
-	return nil
+func (a *API) cancelReward(c *call) ([]byte, error) {
+	return encode(wire.Reward)(a.Engine.CancelReward(c.Context(), c.tenant, c.PathValue("id")))
 }
 
 // createReward is POST /rewards/account/{account}/user/{user}.
-func (a *API) createReward(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(w, r)
+func (a *API) createReward(c *call) ([]byte, error) {
+	grant, err := decode(c, func(body []byte) (reward.Grant, error) { return wire.ParseReward(c.account, c.user, body) })
 	if err != nil {
-		return err
+		return nil, err
 	}
-	account, user, err := userIDs(r)
-	if err != nil {
-		return err
-	}
-	body, err := readJSON(w, r)
-	if err != nil {
-		return err
-	}
-	grant, err := wire.ParseReward(account, user, body)
-	if err != nil {
-		return err
-	}
-	created, err := a.Engine.CreateReward(r.Context(), caller.Tenant.Alias, grant)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusCreated, wire.Reward(created))
-	return nil
+	return encode(wire.Reward)(a.Engine.CreateReward(c.Context(), c.tenant, grant))
 }
 
 // redeemReward is POST /credit/{id}/redeem.
-func (a *API) redeemReward(w http.ResponseWriter, r *http.Request) error {
-	return a.redeem(w, r, func(body []byte) (reward.Draw, error) { return wire.ParseRedemption(r.PathValue("id"), body) })
+func (a *API) redeemReward(c *call) ([]byte, error) {
+	return a.redeem(c, func(body []byte) (reward.Draw, error) { return wire.ParseRedemption(c.PathValue("id"), body) })
 }
 
 // redeemCredit is POST /credit/bulkredeem.
-func (a *API) redeemCredit(w http.ResponseWriter, r *http.Request) error {
-	return a.redeem(w, r, wire.ParseBulkRedemption)
-}
+func (a *API) redeemCredit(c *call) ([]byte, error) { return a.redeem(c, wire.ParseBulkRedemption) }
 
-func (a *API) redeem(w http.ResponseWriter, r *http.Request, parse func([]byte) (reward.Draw, error)) error {
-	caller, err := a.keyHolder(w, r)
+func (a *API) redeem(c *call, parse func([]byte) (reward.Draw, error)) ([]byte, error) {
+	draw, err := decode(c, parse)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	body, err := readJSON(w, r)
-	if err != nil {
-		return err
-	}
-	draw, err := parse(body)
-	if err != nil {
-		return err
-	}
-	done, err := a.Engine.Redeem(r.Context(), caller.Tenant.Alias, draw)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.Redemption(done))
-	return nil
+	return encode(wire.Redemption)(a.Engine.Redeem(c.Context(), c.tenant, draw))
 }

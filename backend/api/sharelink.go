@@ -13,61 +13,38 @@ import (
 func (a *API) shareLinkRoutes() routes {
 	const known = tenantPath + "/account/{account}/user/{user}"
 	return routes{
-		userPath + "/shareurls":                      {"GET": a.openShareURLs},
-		known + "/shareurls":                         {"GET": a.shareURLs},
-		known + "/sharelinks":                        {"GET": a.shareLinks},
+		userPath + "/shareurls":                      {"GET": a.userAt(auth.GetShareLinks, a.shareURLs)},
+		known + "/shareurls":                         {"GET": a.keyedUser(a.shareURLs)},
+		known + "/sharelinks":                        {"GET": a.keyedUser(a.shareLinks)},
 		"/a/{tenant}/message/redirect/{shareMedium}": {"GET": a.message},
 	}
 }
 
-// openShareURLs is GET of a user's share links, by the user.
-func (a *API) openShareURLs(w http.ResponseWriter, r *http.Request) error {
-	caller, account, user, err := a.userOf(w, r, auth.GetShareLinks)
+// shareURLs is GET of a user's share links, by the user or with the API key.
+func (a *API) shareURLs(c *call) ([]byte, error) {
+	engagement, err := engagementOf(c.Request)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return a.answerShareURLs(w, r, caller, account, user)
-}
-
-// shareURLs is GET of a user's share links, with the API key.
-func (a *API) shareURLs(w http.ResponseWriter, r *http.Request) error {
-	caller, account, user, err := a.userByKey(w, r)
-	if err != nil {
-		return err
-	}
-	return a.answerShareURLs(w, r, caller, account, user)
-}
-
-func (a *API) answerShareURLs(w http.ResponseWriter, r *http.Request, caller app.Caller, account core.AccountID, user core.UserID) error {
-	engagement, err := engagementOf(r)
-	if err != nil {
-		return err
-	}
-	text := r.URL.Query().Get("shareMedium")
+	text := c.URL.Query().Get("shareMedium")
 	medium, ok := link.ParseShareMedium(text)
 	if !ok && text != "" {
-		return unknownMedium()
+		return nil, unknownMedium()
 	}
-	code, err := a.shareCode(r, caller, account, user)
+	code, err := a.shareCode(c.Request, c.caller, c.account, c.user)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	writeJSON(w, http.StatusOK, wire.ShareURLs(caller.Share(a.origin(r)), code, engagement, medium))
-	return nil
+	return wire.ShareURLs(c.caller.Share(a.origin(c.Request)), code, engagement, medium), nil
 }
 
 // shareLinks is GET /account/{account}/user/{user}/sharelinks, the older form.
-func (a *API) shareLinks(w http.ResponseWriter, r *http.Request) error {
-	caller, account, user, err := a.userByKey(w, r)
+func (a *API) shareLinks(c *call) ([]byte, error) {
+	code, err := a.shareCode(c.Request, c.caller, c.account, c.user)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	code, err := a.shareCode(r, caller, account, user)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.ShareLinks(caller.Share(a.origin(r)), code))
-	return nil
+	return wire.ShareLinks(c.caller.Share(a.origin(c.Request)), code), nil
 }
 
 // message is GET /a/{tenant}/message/redirect/{shareMedium}: it opens what the

@@ -10,149 +10,83 @@ import (
 func (a *API) subscriptionRoutes() routes {
 	const one = tenantPath + "/subscription/{endpointUrl}"
 	return routes{
-		tenantPath + "/subscription": {"POST": a.subscribe, "GET": a.subscriptions},
-		one:                          {"DELETE": a.unsubscribe},
-		one + "/test":                {"POST": a.testSubscription},
-		one + "/secret":              {"POST": a.rotateSecret},
-		one + "/deliveries":          {"GET": a.deliveries},
-		one + "/replay":              {"POST": a.replay},
+		tenantPath + "/subscription": {"POST": a.keyed(created(a.subscribe)), "GET": a.keyed(a.subscriptions)},
+		one:                          {"DELETE": a.keyed(a.unsubscribe)},
+		one + "/test":                {"POST": a.keyed(a.testSubscription)},
+		one + "/secret":              {"POST": a.keyed(a.rotateSecret)},
+		one + "/deliveries":          {"GET": a.keyed(a.deliveries)},
+		one + "/replay":              {"POST": a.keyed(a.replay)},
 		"/.well-known/jwks.json":     {"GET": a.keySet},
 	}
 }
 
 // subscribe is POST /subscription.
-func (a *API) subscribe(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(w, r)
+func (a *API) subscribe(c *call) ([]byte, error) {
+	body, err := readJSON(c.w, c.Request)
 	if err != nil {
-		return err
-	}
-	body, err := readJSON(w, r)
-	if err != nil {
-		return err
+		return nil, err
 	}
 	endpoint, name, err := wire.ParseWebhookSubscription(body)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	made, err := a.Engine.Subscribe(r.Context(), caller.Tenant.Alias, endpoint, name)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusCreated, wire.WebhookSubscription(made))
-	return nil
+	return encode(wire.WebhookSubscription)(a.Engine.Subscribe(c.Context(), c.tenant, endpoint, name))
 }
 
 // subscriptions is GET /subscription.
-func (a *API) subscriptions(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(w, r)
-	if err != nil {
-		return err
-	}
-	all, err := a.Engine.Subscriptions(r.Context(), caller.Tenant.Alias)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.WebhookSubscriptions(all))
-	return nil
+func (a *API) subscriptions(c *call) ([]byte, error) {
+	return encode(wire.WebhookSubscriptions)(a.Engine.Subscriptions(c.Context(), c.tenant))
 }
 
-// line authenticates a request about the endpoint in its path, which is
-// percent-encoded as a whole.
-func (a *API) line(w http.ResponseWriter, r *http.Request) (webhook.Line, error) {
-	caller, err := a.keyHolder(w, r)
-	return webhook.Line{Tenant: caller.Tenant.Alias, Endpoint: webhook.Endpoint(r.PathValue("endpointUrl"))}, err
+// endpoint is the one in the path of a call, which is percent-encoded as a whole.
+func (c *call) endpoint() string { return c.PathValue("endpointUrl") }
+
+func (c *call) line() webhook.Line {
+	return webhook.Line{Tenant: c.tenant, Endpoint: webhook.Endpoint(c.endpoint())}
 }
 
 // unsubscribe is DELETE /subscription/{endpointUrl}.
-func (a *API) unsubscribe(w http.ResponseWriter, r *http.Request) error {
-	line, err := a.line(w, r)
-	if err != nil {
-		return err
-	}
-	if err := a.Engine.Unsubscribe(r.Context(), line.Tenant, string(line.Endpoint)); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+func (a *API) unsubscribe(c *call) ([]byte, error) {
+	return nil, a.Engine.Unsubscribe(c.Context(), c.tenant, c.endpoint())
 }
 
 // testSubscription is POST /subscription/{endpointUrl}/test.
-func (a *API) testSubscription(w http.ResponseWriter, r *http.Request) error {
-	line, err := a.line(w, r)
-	if err != nil {
-		return err
-	}
-	if err := a.Engine.TestSubscription(r.Context(), line.Tenant, string(line.Endpoint)); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+func (a *API) testSubscription(c *call) ([]byte, error) {
+	return nil, a.Engine.TestSubscription(c.Context(), c.tenant, c.endpoint())
 }
 
 // rotateSecret is POST /subscription/{endpointUrl}/secret.
-func (a *API) rotateSecret(w http.ResponseWriter, r *http.Request) error {
-	line, err := a.line(w, r)
-	if err != nil {
-		return err
-	}
-	made, err := a.Engine.RotateSecret(r.Context(), line.Tenant, string(line.Endpoint))
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.WebhookSubscription(made))
-	return nil
+func (a *API) rotateSecret(c *call) ([]byte, error) {
+	return encode(wire.WebhookSubscription)(a.Engine.RotateSecret(c.Context(), c.tenant, c.endpoint()))
 }
 
 // deliveries is GET /subscription/{endpointUrl}/deliveries.
-func (a *API) deliveries(w http.ResponseWriter, r *http.Request) error {
-	line, err := a.line(w, r)
+func (a *API) deliveries(c *call) ([]byte, error) {
+	p, err := c.page()
 	if err != nil {
-		return err
-	}
-	q := r.URL.Query()
-	p, err := page(q)
-	if err != nil {
-		return err
+		return nil, err
 	}
 	var state webhook.State
-	if text := q.Get("state"); text != "" {
+	if text := c.URL.Query().Get("state"); text != "" {
 		if state, err = webhook.ParseState("state", text); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	found, total, err := a.Engine.Deliveries(r.Context(), line, state, p)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.Deliveries(found, total))
-	return nil
+	return encodeBoth(wire.Deliveries)(a.Engine.Deliveries(c.Context(), c.line(), state, p))
 }
 
 // replay is POST /subscription/{endpointUrl}/replay.
-func (a *API) replay(w http.ResponseWriter, r *http.Request) error {
-	line, err := a.line(w, r)
+func (a *API) replay(c *call) ([]byte, error) {
+	what, err := decode(c, wire.ParseReplay)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	body, err := readJSON(w, r)
-	if err != nil {
-		return err
+	line := c.line()
+	if what.Event == "" {
+		return encode(wire.Replayed)(a.Engine.ReplayFailed(c.Context(), line, what.Since))
 	}
-	what, err := wire.ParseReplay(body)
-	if err != nil {
-		return err
-	}
-	n := 1
-	if what.Event != "" {
-		err = a.Engine.Replay(r.Context(), webhook.Place{Tenant: line.Tenant, Endpoint: line.Endpoint, Event: what.Event})
-	} else {
-		n, err = a.Engine.ReplayFailed(r.Context(), line, what.Since)
-	}
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.Replayed(n))
-	return nil
+	place := webhook.Place{Tenant: line.Tenant, Endpoint: line.Endpoint, Event: what.Event}
+	return wire.Replayed(1), a.Engine.Replay(c.Context(), place)
 }
 
 // keySet is GET /.well-known/jwks.json: the same for all tenants, and anybody's

@@ -13,22 +13,17 @@ import (
 
 // upload is POST /export/upload: of a form with a part named file, or of the
 // file itself.
-func (a *API) upload(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(w, r)
+func (a *API) upload(c *call) ([]byte, error) {
+	body := &patientReader{Body: c.Body, connection: http.NewResponseController(c.w)}
+	name, file, err := uploaded(c.Request, body)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	body := &patientReader{Body: r.Body, connection: http.NewResponseController(w)}
-	name, file, err := uploaded(r, body)
+	ref, err := a.Engine.Upload(c.Context(), c.tenant, name, file)
 	if err != nil {
-		return err
+		return nil, cutOff(body, err)
 	}
-	ref, err := a.Engine.Upload(r.Context(), caller.Tenant.Alias, name, file)
-	if err != nil {
-		return cutOff(body, err)
-	}
-	writeJSON(w, http.StatusOK, wire.Upload(ref))
-	return nil
+	return wire.Upload(ref), nil
 }
 
 // uploaded is the file of a request, and what its sender calls it.

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"net/http"
 	"strings"
 
@@ -16,15 +15,15 @@ import (
 func (a *API) userRoutes() routes {
 	const known = tenantPath + "/account/{account}/user/{user}"
 	return routes{
-		userPath:                  {"PUT": a.identify, "POST": a.identify, "GET": a.user, "DELETE": a.deleteUser},
-		tenantPath + "/open/user": {"GET": a.openUser},
+		userPath:                  {"PUT": a.identify, "POST": a.identify, "GET": a.userAt(auth.LookupUser, a.user), "DELETE": a.keyedUser(a.deleteUser)},
+		tenantPath + "/open/user": {"GET": a.public(a.openUser)},
 		cookieUserPath:            {"PUT": a.cookieUser},
-		tenantPath + "/user":      {"POST": a.identifyInAccount, "GET": a.userByCode},
-		tenantPath + "/users":     {"GET": a.users},
-		known:                     {"GET": a.userForKey},
-		known + "/pii":            {"GET": a.userForKey},
-		known + "/block":          {"POST": a.block},
-		known + "/unblock":        {"POST": a.unblock},
+		tenantPath + "/user":      {"POST": a.keyed(a.identifyInAccount), "GET": a.keyed(a.userByCode)},
+		tenantPath + "/users":     {"GET": a.keyed(a.users)},
+		known:                     {"GET": a.keyedUser(a.user)},
+		known + "/pii":            {"GET": a.keyedUser(a.user)},
+		known + "/block":          {"POST": a.keyedUser(a.block)},
+		known + "/unblock":        {"POST": a.keyedUser(a.unblock)},
 	}
 }
 
@@ -104,99 +103,70 @@ func (a *API) identifyAs(r *http.Request, caller app.Caller, in rules.Identifica
 }
 
 // identifyInAccount is POST /user: an upsert in an account that is there.
-func (a *API) identifyInAccount(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(w, r)
+func (a *API) identifyInAccount(c *call) ([]byte, error) {
+	wanted, err := wantedFields(c.Request)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	wanted, err := wantedFields(r)
+	update, err := decode(c, func(body []byte) (u referral.UserUpdate, err error) {
+		account, user, err := wire.ParseUserIDs(body)
+		if err != nil {
+			return u, err
+		}
+		return wire.ParseUser(c.tenant, account, user, body)
+	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	body, err := readJSON(w, r)
+	done, err := a.identifyAs(c.Request, c.caller, rules.Identification{Update: update, KnownAccount: true})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	account, user, err := wire.ParseUserIDs(body)
-	if err != nil {
-		return err
-	}
-	update, err := wire.ParseUser(caller.Tenant.Alias, account, user, body)
-	if err != nil {
-		return err
-	}
-	done, err := a.identifyAs(r, caller, rules.Identification{Update: update, KnownAccount: true})
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wanted.Of(wire.User(done.UserInfo)))
-	return nil
+	return wanted.Of(wire.User(done.UserInfo)), nil
 }
 
-// user is GET of a user.
-func (a *API) user(w http.ResponseWriter, r *http.Request) error {
-	caller, account, user, err := a.userOf(w, r, auth.LookupUser)
-	if err != nil {
-		return err
-	}
-	found, err := a.Engine.User(r.Context(), caller.Tenant.Alias, account, user)
-	return a.answerUser(w, r, caller, found, err)
-}
-
-// userForKey is GET /account/{account}/user/{user}, and with /pii: all that is
-// stored about a user's person.
-func (a *API) userForKey(w http.ResponseWriter, r *http.Request) error {
-	caller, account, user, err := a.userByKey(w, r)
-	if err != nil {
-		return err
-	}
-	found, err := a.Engine.User(r.Context(), caller.Tenant.Alias, account, user)
-	return a.answerUser(w, r, caller, found, err)
+// user is GET of a user: by the user, or with the API key at the paths
+// /account/{account}/user/{user} and, with all that is stored about a user's
+// person, /pii.
+func (a *API) user(c *call) ([]byte, error) {
+	return a.userFor(c)(a.Engine.User(c.Context(), c.tenant, c.account, c.user))
 }
 
 // userByCode is GET /user?referralCode=.
-func (a *API) userByCode(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.keyHolder(w, r)
+func (a *API) userByCode(c *call) ([]byte, error) {
+	code, err := codeInQuery(c.Request)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	code, err := codeInQuery(r)
-	if err != nil {
-		return err
-	}
-	found, err := a.Engine.UserByCode(r.Context(), caller.Tenant.Alias, code)
-	return a.answerUser(w, r, caller, found, err)
+	return a.userFor(c)(a.Engine.UserByCode(c.Context(), c.tenant, code))
 }
 
-func (a *API) answerUser(w http.ResponseWriter, r *http.Request, caller app.Caller, found wire.UserInfo, err error) error {
-	if err != nil {
-		return err
+// userFor encodes of a user what a call asks for.
+func (a *API) userFor(c *call) func(wire.UserInfo, error) ([]byte, error) {
+	return func(found wire.UserInfo, err error) ([]byte, error) {
+		if err != nil {
+			return nil, err
+		}
+		wanted, err := wantedFields(c.Request)
+		if err != nil {
+			return nil, err
+		}
+		found.Share = c.caller.Share(a.origin(c.Request))
+		return wanted.Of(wire.User(found)), nil
 	}
-	wanted, err := wantedFields(r)
-	if err != nil {
-		return err
-	}
-	found.Share = caller.Share(a.origin(r))
-	writeJSON(w, http.StatusOK, wanted.Of(wire.User(found)))
-	return nil
 }
 
-// openUser is GET /open/user?referralCode=, for anybody.
-func (a *API) openUser(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.anybody(w, r)
+// openUser is GET /open/user?referralCode=.
+func (a *API) openUser(c *call) ([]byte, error) {
+	code, err := codeInQuery(c.Request)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	code, err := codeInQuery(r)
+	found, code, err := a.Engine.OpenUser(c.Context(), c.tenant, code)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	found, code, err := a.Engine.OpenUser(r.Context(), caller.Tenant.Alias, code)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.OpenUser(found.User, code, caller.Key || isSelf(caller, found.User)))
-	return nil
+	return wire.OpenUser(found.User, code, c.caller.Key || isSelf(c.caller, found.User)), nil
 }
 
 // isSelf reports whether a user makes a call about themselves.
@@ -216,50 +186,42 @@ func codeInQuery(r *http.Request) (core.ReferralCode, error) {
 }
 
 // users is GET /users.
-func (a *API) users(w http.ResponseWriter, r *http.Request) error {
-	caller, q, p, err := a.lister(w, r)
+func (a *API) users(c *call) ([]byte, error) {
+	p, err := c.page()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	words, err := referral.SearchWords("query", q.Get("query"))
+	words, err := referral.SearchWords("query", c.URL.Query().Get("query"))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	wanted, err := wantedFields(r)
+	wanted, err := wantedFields(c.Request)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	found, total, err := a.Engine.Users(r.Context(), caller.Tenant.Alias, referral.UserFilter{
+	found, total, err := a.Engine.Users(c.Context(), c.tenant, referral.UserFilter{
 		Words: words, Limit: p.Limit, Offset: p.Offset,
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i := range found {
-		found[i].Share = caller.Share(a.origin(r))
+		found[i].Share = c.caller.Share(a.origin(c.Request))
 	}
-	writeJSON(w, http.StatusOK, wire.Users(found, total, wanted))
-	return nil
+	return wire.Users(found, total, wanted), nil
 }
 
 // deleteUser is DELETE of a user.
-func (a *API) deleteUser(w http.ResponseWriter, r *http.Request) error {
-	caller, account, user, err := a.userByKey(w, r)
-	if err != nil {
-		return err
-	}
+func (a *API) deleteUser(c *call) ([]byte, error) {
 	var o app.DeleteOptions
-	if o.DoNotTrack, err = flag(r, "doNotTrack", false); err != nil {
-		return err
+	var err error
+	if o.DoNotTrack, err = flag(c.Request, "doNotTrack", false); err != nil {
+		return nil, err
 	}
-	if o.PreserveEmptyAccount, err = flag(r, "preserveEmptyAccount", true); err != nil {
-		return err
+	if o.PreserveEmptyAccount, err = flag(c.Request, "preserveEmptyAccount", true); err != nil {
+		return nil, err
 	}
-	if err := a.Engine.DeleteUser(r.Context(), caller.Tenant.Alias, account, user, o); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return nil, a.Engine.DeleteUser(c.Context(), c.tenant, c.account, c.user, o)
 }
 
 // flag reads a query parameter that is true or false.
@@ -276,26 +238,13 @@ func flag(r *http.Request, name string, unset bool) (bool, error) {
 }
 
 // block is POST of /block; clients send it without a body.
-func (a *API) block(w http.ResponseWriter, r *http.Request) error {
-	return a.setBlocked(w, r, a.Engine.BlockUser)
+func (a *API) block(c *call) ([]byte, error) {
+	return wire.Empty(), a.Engine.BlockUser(c.Context(), c.tenant, c.account, c.user)
 }
 
 // unblock is POST of /unblock.
-func (a *API) unblock(w http.ResponseWriter, r *http.Request) error {
-	return a.setBlocked(w, r, a.Engine.UnblockUser)
-}
-
-func (a *API) setBlocked(w http.ResponseWriter, r *http.Request,
-	set func(context.Context, core.TenantAlias, core.AccountID, core.UserID) error) error {
-	caller, account, user, err := a.userByKey(w, r)
-	if err != nil {
-		return err
-	}
-	if err := set(r.Context(), caller.Tenant.Alias, account, user); err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, []byte(`{}`))
-	return nil
+func (a *API) unblock(c *call) ([]byte, error) {
+	return wire.Empty(), a.Engine.UnblockUser(c.Context(), c.tenant, c.account, c.user)
 }
 
 // wantedFields reads which keys of the answer are asked for.

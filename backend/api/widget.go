@@ -15,11 +15,11 @@ func (a *API) widgetRoutes() routes {
 	const user = tenantPath + "/widget/account/{account}/user/{user}"
 	return routes{
 		user + "/upsert":                        {"PUT": a.upsertWidget},
-		user + "/render":                        {"GET": a.renderWidget},
+		user + "/render":                        {"GET": a.open(a.renderWidget)},
 		tenantPath + "/widget/user/cookie_user": {"PUT": a.cookieUserWidget},
-		tenantPath + "/mail/referralinvite":     {"POST": a.invite},
-		tenantPath + "/widgets":                 {"GET": a.widgets},
-		tenantPath + "/widgets/{widgetType}":    {"GET": a.widget, "PUT": a.putWidget, "DELETE": a.deleteWidget},
+		tenantPath + "/mail/referralinvite":     {"POST": a.open(a.invite)},
+		tenantPath + "/widgets":                 {"GET": a.keyed(a.widgets)},
+		tenantPath + "/widgets/{widgetType}":    {"GET": a.keyed(a.widget), "PUT": a.keyed(a.putWidget), "DELETE": a.keyed(a.deleteWidget)},
 	}
 }
 
@@ -77,105 +77,65 @@ func (a *API) answerWidget(w http.ResponseWriter, r *http.Request, in app.Widget
 }
 
 // renderWidget is GET of a user's widget, as older clients ask for it.
-func (a *API) renderWidget(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.caller(w, r)
+func (a *API) renderWidget(c *call) ([]byte, error) {
+	in, err := a.widgetRequest(c.Request)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	in, err := a.widgetRequest(r)
-	if err != nil {
-		return err
+	in.Caller = c.caller
+	if in.Account, in.User, err = userIDs(c.Request); err != nil {
+		return nil, err
 	}
-	in.Caller = caller
-	if in.Account, in.User, err = userIDs(r); err != nil {
-		return err
-	}
-	rendered, err := a.Engine.RenderWidget(r.Context(), caller.Tenant.Alias, in)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.RenderedWidget(rendered))
-	return nil
+	return encode(wire.RenderedWidget)(a.Engine.RenderWidget(c.Context(), c.tenant, in))
 }
 
 // invite is POST of addresses to send a user's link to. Kith sends no mail, and
 // says so: a success would have a page tell its user that friends were invited.
-func (a *API) invite(w http.ResponseWriter, r *http.Request) error {
-	if _, err := a.caller(w, r); err != nil {
-		return err
-	}
-	return &core.Error{Code: core.CodeForbidden, Message: "this service sends no mail; give the share link to whatever does"}
+func (a *API) invite(*call) ([]byte, error) {
+	return nil, &core.Error{Code: core.CodeForbidden, Message: "this service sends no mail; give the share link to whatever does"}
 }
 
 // widgets is GET /widgets.
-func (a *API) widgets(w http.ResponseWriter, r *http.Request) error {
-	caller, _, p, err := a.lister(w, r)
+func (a *API) widgets(c *call) ([]byte, error) {
+	p, err := c.page()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	found, total, err := a.Engine.Widgets(r.Context(), caller.Tenant.Alias, p)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.StoredWidgets(found, total))
-	return nil
+	return encodeBoth(wire.StoredWidgets)(a.Engine.Widgets(c.Context(), c.tenant, p))
 }
 
-// widgetOf authenticates a request for the widget that its path names.
-func (a *API) widgetOf(w http.ResponseWriter, r *http.Request) (app.Caller, widget.Type, error) {
-	caller, err := a.keyHolder(w, r)
-	if err != nil {
-		return caller, widget.Type{}, err
-	}
-	t, err := widget.ParseType("widgetType", r.PathValue("widgetType"))
-	return caller, t, err
+// widgetType reads the one in the path of a call.
+func (c *call) widgetType() (widget.Type, error) {
+	return widget.ParseType("widgetType", c.PathValue("widgetType"))
 }
 
 // widget is GET /widgets/{widgetType}.
-func (a *API) widget(w http.ResponseWriter, r *http.Request) error {
-	caller, t, err := a.widgetOf(w, r)
+func (a *API) widget(c *call) ([]byte, error) {
+	t, err := c.widgetType()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	stored, err := a.Engine.Widget(r.Context(), caller.Tenant.Alias, t)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.StoredWidget(stored))
-	return nil
+	return encode(wire.StoredWidget)(a.Engine.Widget(c.Context(), c.tenant, t))
 }
 
 // putWidget is PUT /widgets/{widgetType}.
-func (a *API) putWidget(w http.ResponseWriter, r *http.Request) error {
-	caller, t, err := a.widgetOf(w, r)
+func (a *API) putWidget(c *call) ([]byte, error) {
+	t, err := c.widgetType()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	body, err := readJSON(w, r)
+	update, err := decode(c, wire.ParseWidget)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	update, err := wire.ParseWidget(body)
-	if err != nil {
-		return err
-	}
-	stored, err := a.Engine.PutWidget(r.Context(), caller.Tenant.Alias, t, update)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, wire.StoredWidget(stored))
-	return nil
+	return encode(wire.StoredWidget)(a.Engine.PutWidget(c.Context(), c.tenant, t, update))
 }
 
 // deleteWidget is DELETE /widgets/{widgetType}.
-func (a *API) deleteWidget(w http.ResponseWriter, r *http.Request) error {
-	caller, t, err := a.widgetOf(w, r)
+func (a *API) deleteWidget(c *call) ([]byte, error) {
+	t, err := c.widgetType()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := a.Engine.DeleteWidget(r.Context(), caller.Tenant.Alias, t); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return nil, a.Engine.DeleteWidget(c.Context(), c.tenant, t)
 }
