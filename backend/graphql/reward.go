@@ -3,6 +3,8 @@ package graphql
 import (
 	"context"
 	"fmt"
+	"math"
+	"strconv"
 
 	"kith/core"
 	"kith/core/referral"
@@ -312,4 +314,92 @@ func (*mutation) UpdateRewardStatus(ctx context.Context, args struct{ ID, Status
 		return nil, err
 	}
 	return c.oneReward(c.engine.SetRewardStatus(ctx, c.tenant, wanted, status))
+}
+
+// redemption is what a redemption did.
+type redemption struct {
+	Unit                            string
+	CreditRedeemed, CreditAvailable long
+}
+
+// RedeemRewardCredit redeems a part of one credit.
+func (*mutation) RedeemRewardCredit(ctx context.Context, args struct{ ID, RedeemCreditInput argument }) (*redemption, error) {
+	c := callOf(ctx)
+	if err := c.Caller.MustHoldKey(); err != nil {
+		return nil, err
+	}
+	wanted, err := args.ID.text("id")
+	if err != nil {
+		return nil, err
+	}
+	draw, err := wire.ParseRedemption(wanted, []byte(args.RedeemCreditInput.json()))
+	if err != nil {
+		return nil, err
+	}
+	return c.redeem(ctx, draw)
+}
+
+// RedeemUserCredit redeems credit of a user.
+func (*mutation) RedeemUserCredit(ctx context.Context, args struct{ UserID, AccountID, RedeemCreditInput argument }) (*redemption, error) {
+	c := callOf(ctx)
+	if err := c.Caller.MustHoldKey(); err != nil {
+		return nil, err
+	}
+	account, id, err := userKey{AccountID: args.AccountID, ID: args.UserID}.ids("accountId", "userId")
+	if err != nil {
+		return nil, err
+	}
+	draw, err := wire.ParseRedemption("", []byte(args.RedeemCreditInput.json()))
+	if err != nil {
+		return nil, err
+	}
+	draw.Account, draw.User = account, id
+	return c.redeem(ctx, draw)
+}
+
+func (c *call) redeem(ctx context.Context, d reward.Draw) (*redemption, error) {
+	done, err := c.engine.Redeem(ctx, c.tenant, d)
+	if err != nil {
+		return nil, err
+	}
+	return &redemption{Unit: done.Unit, CreditRedeemed: long(done.Redeemed), CreditAvailable: long(done.Available)}, nil
+}
+
+// amount is a value as a number: a percentage for one in basis points.
+func amount(value int64, unit string) decimal {
+	if unit == reward.UnitPercent {
+		return decimal(reward.BasisPoints(value).String())
+	}
+	return decimal(strconv.FormatInt(value, 10))
+}
+
+// prettyArguments say how a value is written. It is written in English whatever
+// the locale.
+type prettyArguments struct{ Locale, FormatType argument }
+
+func (a prettyArguments) pretty(value int64, unit, currency string) (*string, error) {
+	format, err := a.FormatType.text("formatType")
+	return pointer(reward.Pretty(value, unit, currency, reward.Format(format))), err
+}
+
+// FormatRewardPrettyValue writes a value as people read it.
+func (*query) FormatRewardPrettyValue(args struct {
+	Value, Unit argument
+	prettyArguments
+}) (*string, error) {
+	value, err := args.Value.number("value", 0)
+	if err != nil {
+		return nil, err
+	}
+	unit, err := args.Unit.text("unit")
+	if err != nil {
+		return nil, err
+	}
+	if unit == reward.UnitPercent {
+		if value > math.MaxInt64/100 || value < math.MinInt64/100 {
+			return nil, core.Invalid("value", "is out of range")
+		}
+		value *= 100
+	}
+	return args.pretty(value, unit, "")
 }
