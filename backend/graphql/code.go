@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"kith/core"
+	"kith/core/wire"
 )
 
 type referralCode struct {
@@ -36,16 +37,12 @@ func (*query) ReferralCode(ctx context.Context, args struct{ ReferralCode argume
 		look = c.engine.LookupCode
 	}
 	found, err := look(ctx, c.Caller.Tenant, code)
-	if isNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &referralCode{
-		c: c, program: found.Program, Code: string(found.Code), ProgramID: textOrNull(id(found.Program)),
-		ReferrerName: found.ReferrerName(), DateCreated: dateOrNull(found.Created),
-	}, nil
+	return orNull(found, err, func(found wire.CodeInfo) *referralCode {
+		return &referralCode{
+			c: c, program: found.Program, Code: string(found.Code), ProgramID: textOrNull(id(found.Program)),
+			ReferrerName: found.ReferrerName(), DateCreated: dateOrNull(found.Created),
+		}
+	})
 }
 
 // Program is the program that the code is of; it takes the API key to see it.

@@ -117,11 +117,6 @@ func isDuplicate(err error) bool {
 	return errors.As(err, &e) && *e == *event.Duplicate()
 }
 
-type eventList struct {
-	Data  []*eventNode
-	Count int32
-}
-
 // eventArguments narrow a list of events.
 type eventArguments struct {
 	Filter argument
@@ -141,9 +136,9 @@ func (a eventArguments) filter() (f event.Filter, err error) {
 }
 
 // UserEvents are the tenant's.
-func (*query) UserEvents(ctx context.Context, args eventArguments) (*eventList, error) {
-	c := callOf(ctx)
-	if err := c.Caller.MustHoldKey(); err != nil {
+func (*query) UserEvents(ctx context.Context, args eventArguments) (*list[*eventNode], error) {
+	c, err := keyHolder(ctx)
+	if err != nil {
 		return nil, err
 	}
 	f, err := args.filter()
@@ -153,7 +148,7 @@ func (*query) UserEvents(ctx context.Context, args eventArguments) (*eventList, 
 	return c.events(ctx, f)
 }
 
-func (c *call) events(ctx context.Context, f event.Filter) (*eventList, error) {
+func (c *call) events(ctx context.Context, f event.Filter) (*list[*eventNode], error) {
 	page, err := c.engine.Events(ctx, c.tenant, f)
 	if err != nil {
 		return nil, err
@@ -161,13 +156,13 @@ func (c *call) events(ctx context.Context, f event.Filter) (*eventList, error) {
 	return newEvents(page), nil
 }
 
-func newEvents(page []event.Logged) *eventList {
-	out := &eventList{Data: make([]*eventNode, len(page)), Count: int32(len(page))}
+func newEvents(page []event.Logged) *list[*eventNode] {
+	nodes := make([]*eventNode, len(page))
 	for i, e := range page {
-		out.Data[i] = &eventNode{
+		nodes[i] = &eventNode{
 			ID: id(e.ID), UserID: string(e.User), AccountID: string(e.Account), Key: e.Key, Fields: pointer(node(e.Fields)),
 			DateTriggered: dateOrNull(e.Triggered), DateReceived: dateOrNull(e.Received), DateProcessed: dateOrNull(e.Processed),
 		}
 	}
-	return out
+	return newList(nodes, 0)
 }

@@ -110,6 +110,22 @@ type call struct {
 	allPrograms *[]referral.Program
 }
 
+// keyHolder is the call of ctx, if it was made with the API key.
+func keyHolder(ctx context.Context) (*call, error) {
+	c := callOf(ctx)
+	return c, c.Caller.MustHoldKey()
+}
+
+// keyedText is keyHolder for a call with an argument of this name, such as the id
+// of what it is about.
+func keyedText(ctx context.Context, a argument, name string) (c *call, text string, err error) {
+	if c, err = keyHolder(ctx); err != nil {
+		return nil, "", err
+	}
+	text, err = a.text(name)
+	return c, text, err
+}
+
 // attempt counts a code that a caller without the API key looks up. The first
 // attempt of a call without credentials was counted with the call.
 func (c *call) attempt() error {

@@ -112,15 +112,23 @@ func (in inputs) coerceObject(kind *ast.Definition, value gjson.Result, at strin
 	if err != nil {
 		return nil, err
 	}
-	out := make(map[string]any, len(object))
-	for _, f := range kind.Fields {
-		at := at + "." + f.Name
+	return in.object(kind, at, func(f *ast.FieldDefinition, at string) (member any, given bool, err error) {
 		sent, given := object[f.Name]
-		var member any
-		var err error
 		if given {
 			member, err = in.coerce(f.Type, sent, at)
-		} else {
+		}
+		return member, given, err
+	})
+}
+
+// object makes an input object: read returns what is given for a key of it, and
+// other keys are what the type says.
+func (in inputs) object(kind *ast.Definition, at string, read func(f *ast.FieldDefinition, at string) (member any, given bool, err error)) (map[string]any, error) {
+	out := map[string]any{}
+	for _, f := range kind.Fields {
+		at := at + "." + f.Name
+		member, given, err := read(f, at)
+		if err == nil && !given {
 			member, given, err = in.unset(f, at)
 		}
 		if err != nil {
@@ -206,26 +214,13 @@ func (in inputs) literalList(t *ast.Type, v *ast.Value, at string) (any, error) 
 }
 
 func (in inputs) literalObject(kind *ast.Definition, v *ast.Value, at string) (any, error) {
-	out := make(map[string]any, len(v.Children))
-	for _, f := range kind.Fields {
-		at := at + "." + f.Name
+	return in.object(kind, at, func(f *ast.FieldDefinition, at string) (member any, given bool, err error) {
 		child := v.Children.ForName(f.Name)
-		given := child != nil && in.given(child)
-		var member any
-		var err error
-		if given {
+		if given = child != nil && in.given(child); given {
 			member, err = in.literal(f.Type, child, at)
-		} else {
-			member, given, err = in.unset(f, at)
 		}
-		if err != nil {
-			return nil, err
-		}
-		if given {
-			out[f.Name] = member
-		}
-	}
-	return out, nil
+		return member, given, err
+	})
 }
 
 // given reports whether a literal is there: a variable without a value is not.

@@ -37,6 +37,14 @@ func newJob(c *call, j job.Job) *jobNode {
 	}
 }
 
+func newJobs(c *call, all []job.Job) []*jobNode {
+	nodes := make([]*jobNode, len(all))
+	for i, j := range all {
+		nodes[i] = newJob(c, j)
+	}
+	return nodes
+}
+
 type linkArguments struct{ PublicLink argument }
 
 // DownloadURL is where what the job wrote can be fetched, or null.
@@ -64,56 +72,36 @@ func (j *jobNode) link(which job.Attachment, args linkArguments) *string {
 
 // Job is a job by its id, or null.
 func (*query) Job(ctx context.Context, args struct{ ID argument }) (*jobNode, error) {
-	c := callOf(ctx)
-	if err := c.Caller.MustHoldKey(); err != nil {
-		return nil, err
-	}
-	wanted, err := args.ID.text("id")
+	c, wanted, err := keyedText(ctx, args.ID, "id")
 	if err != nil {
 		return nil, err
 	}
 	found, err := c.engine.JobFor(ctx, c.Caller, wanted)
-	if isNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return newJob(c, found), nil
+	return orNull(found, err, func(found job.Job) *jobNode { return newJob(c, found) })
 }
 
-type jobList struct {
-	Data       []*jobNode
-	Count      int32
-	TotalCount long
+// jobListArguments narrow a list of jobs.
+type jobListArguments struct {
+	Filter argument
+	pageArguments
+}
+
+func (a jobListArguments) filter() (f job.Filter, err error) {
+	conditions := maxConditions
+	if f, err = jobFilter("filter", a.Filter, &conditions); err != nil {
+		return f, err
+	}
+	f.Limit, f.Offset, err = a.page()
+	return f, err
 }
 
 // Jobs are the tenant's.
-func (*query) Jobs(ctx context.Context, args struct {
-	Filter argument
-	pageArguments
-}) (*jobList, error) {
+func (*query) Jobs(ctx context.Context, args jobListArguments) (*list[*jobNode], error) {
 	c := callOf(ctx)
-	if err := c.Caller.MustHoldKey(); err != nil {
-		return nil, err
+	find := func(ctx context.Context, _ core.TenantAlias, f job.Filter) ([]job.Job, int, error) {
+		return c.engine.JobsFor(ctx, c.Caller, f)
 	}
-	conditions := maxConditions
-	f, err := jobFilter("filter", args.Filter, &conditions)
-	if err != nil {
-		return nil, err
-	}
-	if f.Limit, f.Offset, err = args.page(); err != nil {
-		return nil, err
-	}
-	page, total, err := c.engine.JobsFor(ctx, c.Caller, f)
-	if err != nil {
-		return nil, err
-	}
-	out := &jobList{Data: make([]*jobNode, len(page)), Count: int32(len(page)), TotalCount: long(total)}
-	for i, j := range page {
-		out.Data[i] = newJob(c, j)
-	}
-	return out, nil
+	return keyedList(ctx, args.filter, find, newJobs)
 }
 
 // maxConditions bounds the filters within a filter, and the values of a
@@ -183,11 +171,7 @@ func (*mutation) CreateJob(ctx context.Context, args jobArguments) (*jobNode, er
 
 // DeleteJob forgets a job.
 func (*mutation) DeleteJob(ctx context.Context, args struct{ ID argument }) (*deleted, error) {
-	c := callOf(ctx)
-	if err := c.Caller.MustHoldKey(); err != nil {
-		return nil, err
-	}
-	wanted, err := args.ID.text("id")
+	c, wanted, err := keyedText(ctx, args.ID, "id")
 	if err != nil {
 		return nil, err
 	}

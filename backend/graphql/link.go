@@ -57,14 +57,19 @@ func (a shareArguments) mediums() (engagement, medium string, err error) {
 	return engagement, medium, err
 }
 
+// shared is the code of a link and what the link is for; no code is nil.
+func (u *user) shared(args shareArguments) (code *referral.UserCode, engagement, medium string, err error) {
+	if code, err = u.code(args.ProgramID); code == nil || err != nil {
+		return nil, "", "", err
+	}
+	engagement, medium, err = args.mediums()
+	return code, engagement, medium, err
+}
+
 // ShareLink is the link of the user's code in a program, or null.
 func (u *user) ShareLink(args shareArguments) (*string, error) {
-	code, err := u.code(args.ProgramID)
+	code, engagement, medium, err := u.shared(args)
 	if code == nil || err != nil {
-		return nil, err
-	}
-	engagement, medium, err := args.mediums()
-	if err != nil {
 		return nil, err
 	}
 	return pointer(u.stored.Share.URL(u.linkName(code)) + link.Mediums(link.Engagement(engagement), link.ShareMedium(medium))), nil
@@ -72,12 +77,8 @@ func (u *user) ShareLink(args shareArguments) (*string, error) {
 
 // MessageLink opens what the user shares the link with; null without a code.
 func (u *user) MessageLink(args shareArguments) (*string, error) {
-	code, err := u.code(args.ProgramID)
+	code, engagement, text, err := u.shared(args)
 	if code == nil || err != nil {
-		return nil, err
-	}
-	engagement, text, err := args.mediums()
-	if err != nil {
 		return nil, err
 	}
 	query := url.Values{"accountId": {string(u.stored.User.Account)}, "userId": {string(u.stored.User.ID)}, "programId": {string(code.Program)}}
@@ -101,12 +102,8 @@ func (u *user) ProgramShareLinks() *node {
 // ShareLinks are the links of the user's code in a program by engagement and
 // medium, as GET of a user's shareurls has them; null without a code.
 func (u *user) ShareLinks(args shareArguments) (*node, error) {
-	code, err := u.code(args.ProgramID)
+	code, engagement, medium, err := u.shared(args)
 	if code == nil || err != nil {
-		return nil, err
-	}
-	engagement, medium, err := args.mediums()
-	if err != nil {
 		return nil, err
 	}
 	links := wire.ShareURLs(u.stored.Share, u.linkName(code), link.Engagement(engagement), link.ShareMedium(medium))

@@ -10,13 +10,7 @@ import (
 	"kith/core/referral"
 )
 
-// moderated are the referrals that a moderation was about.
-type moderated struct {
-	Data       []moderatedNode
-	Count      int32
-	TotalCount long
-}
-
+// moderatedNode is a referral that a moderation was about.
 type moderatedNode struct{ Data *referralNode }
 
 // ToReferral says that what can be moderated is a referral.
@@ -29,9 +23,9 @@ var moderations = map[string]referral.Action{"APPROVE": referral.Approve, "DENY"
 func (*mutation) ModerateGraphNodes(ctx context.Context, args struct {
 	GraphNodeType, Filter, ModerationInput argument
 	pageArguments
-}) (*moderated, error) {
-	c := callOf(ctx)
-	if err := c.Caller.MustHoldKey(); err != nil {
+}) (*list[moderatedNode], error) {
+	c, err := keyHolder(ctx)
+	if err != nil {
 		return nil, err
 	}
 	// The schema takes any JSON; what it is depends on graphNodeType.
@@ -68,12 +62,12 @@ func moderation(input argument) (referral.Action, error) {
 	return "", core.Invalid("moderationInput.action", "must be one of APPROVE, DENY")
 }
 
-func (c *call) moderate(ctx context.Context, f referral.Filter, action referral.Action) (*moderated, error) {
+func (c *call) moderate(ctx context.Context, f referral.Filter, action referral.Action) (*list[moderatedNode], error) {
 	page, total, err := c.engine.Referrals(ctx, c.tenant, f)
 	if err != nil {
 		return nil, err
 	}
-	out := &moderated{Data: make([]moderatedNode, len(page)), Count: int32(len(page)), TotalCount: long(total)}
+	out := newList(make([]moderatedNode, len(page)), total)
 	if len(page) == 0 {
 		return out, nil
 	}

@@ -93,11 +93,7 @@ func (r *programReward) PrettyValue(args prettyArguments) (*string, error) {
 
 // Program is a program by its id, or null.
 func (*query) Program(ctx context.Context, args struct{ ID argument }) (*programNode, error) {
-	c := callOf(ctx)
-	if err := c.Caller.MustHoldKey(); err != nil {
-		return nil, err
-	}
-	key, err := args.ID.text("id")
+	c, key, err := keyedText(ctx, args.ID, "id")
 	if err != nil {
 		return nil, err
 	}
@@ -131,24 +127,14 @@ func (c *call) programs(ctx context.Context) ([]referral.Program, error) {
 	return *c.allPrograms, nil
 }
 
-type programList struct {
-	Data       []*programNode
-	Count      int32
-	TotalCount long
-}
-
 type programArguments struct {
 	Filter argument
 	pageArguments
 }
 
 // Programs are the tenant's.
-func (*query) Programs(ctx context.Context, args programArguments) (*programList, error) {
-	c := callOf(ctx)
-	if err := c.Caller.MustHoldKey(); err != nil {
-		return nil, err
-	}
-	limit, offset, err := args.page()
+func (*query) Programs(ctx context.Context, args programArguments) (*list[*programNode], error) {
+	c, limit, offset, err := args.keyed(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -162,8 +148,7 @@ func (*query) Programs(ctx context.Context, args programArguments) (*programList
 			kept = append(kept, newProgram(p))
 		}
 	}
-	page := kept[min(offset, len(kept)):min(offset+limit, len(kept))]
-	return &programList{Data: page, Count: int32(len(page)), TotalCount: long(len(kept))}, nil
+	return newList(cut(kept, limit, offset), len(kept)), nil
 }
 
 // admits reports whether a program is one that is asked for.

@@ -116,12 +116,6 @@ func (r *referralNode) Rewards() []*rewardNode {
 	return out
 }
 
-type referralList struct {
-	Data       []*referralNode
-	Count      int32
-	TotalCount long
-}
-
 // referralArguments narrow a list of referrals.
 type referralArguments struct {
 	Filter argument
@@ -171,58 +165,28 @@ func both(a, b core.Span) core.Span {
 
 // referralsMade makes a list for each of several users, whose referrals stand
 // beside one another.
-func (c *call) referralsMade(ctx context.Context, users []referral.Identity, f referral.Filter) (map[referral.Identity]*referralList, error) {
+func (c *call) referralsMade(ctx context.Context, users []referral.Identity, f referral.Filter) (map[referral.Identity]*list[*referralNode], error) {
 	pages, err := c.engine.ReferralsMade(ctx, c.tenant, users, f)
 	if err != nil {
 		return nil, err
 	}
-	var all []referral.Referral
-	for _, who := range users {
-		all = append(all, pages[who].Page...)
-	}
-	nodes := newReferrals(c, all)
-	lists := make(map[referral.Identity]*referralList, len(users))
-	for _, who := range users {
-		n := len(pages[who].Page)
-		lists[who] = &referralList{Data: nodes[:n], Count: int32(n), TotalCount: long(pages[who].Total)}
-		nodes = nodes[n:]
-	}
-	return lists, nil
+	pageOf := func(who referral.Identity) ([]referral.Referral, int) { return pages[who].Page, pages[who].Total }
+	return listsOf(users, pageOf, func(all []referral.Referral) []*referralNode { return newReferrals(c, all) }), nil
 }
 
 // Referral is a referral by its id, or null.
 func (*query) Referral(ctx context.Context, args struct{ ID argument }) (*referralNode, error) {
-	c := callOf(ctx)
-	if err := c.Caller.MustHoldKey(); err != nil {
-		return nil, err
-	}
-	wanted, err := args.ID.text("id")
+	c, wanted, err := keyedText(ctx, args.ID, "id")
 	if err != nil {
 		return nil, err
 	}
 	found, err := c.engine.Referral(ctx, c.tenant, wanted)
-	if isNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return newReferrals(c, []referral.Referral{found})[0], nil
+	return orNull(found, err, func(found referral.Referral) *referralNode {
+		return newReferrals(c, []referral.Referral{found})[0]
+	})
 }
 
 // Referrals are the tenant's.
-func (*query) Referrals(ctx context.Context, args referralArguments) (*referralList, error) {
-	c := callOf(ctx)
-	if err := c.Caller.MustHoldKey(); err != nil {
-		return nil, err
-	}
-	f, err := args.filter()
-	if err != nil {
-		return nil, err
-	}
-	page, total, err := c.engine.Referrals(ctx, c.tenant, f)
-	if err != nil {
-		return nil, err
-	}
-	return &referralList{Data: newReferrals(c, page), Count: int32(len(page)), TotalCount: long(total)}, nil
+func (*query) Referrals(ctx context.Context, args referralArguments) (*list[*referralNode], error) {
+	return keyedList(ctx, args.filter, callOf(ctx).engine.Referrals, newReferrals)
 }

@@ -67,6 +67,15 @@ func newRewards(c *call, all []*reward.Reward) []*rewardNode {
 	return rewards
 }
 
+// storedRewards are newRewards of rewards that are there.
+func storedRewards(c *call, all []reward.Reward) []*rewardNode {
+	given := make([]*reward.Reward, len(all))
+	for i := range all {
+		given[i] = &all[i]
+	}
+	return newRewards(c, given)
+}
+
 func newReward(c *call, r reward.Reward) *rewardNode {
 	now := c.engine.Now()
 	out := &rewardNode{
@@ -155,12 +164,6 @@ func (r *rewardNode) PrettyRedeemedCredit(args prettyArguments) (*string, error)
 	return r.pretty(r.stored.Sums.Redeemed, args)
 }
 
-type rewardList struct {
-	Data       []*rewardNode
-	Count      int32
-	TotalCount long
-}
-
 // rewardArguments narrow a list of rewards.
 type rewardArguments struct {
 	Filter argument
@@ -183,97 +186,56 @@ func (a rewardArguments) filter() (f reward.Filter, err error) {
 
 func rewardSpan(s core.Span) reward.Span { return reward.Span{From: s.From, To: s.Before} }
 
-func pointers[T any](all []T) []*T {
-	out := make([]*T, len(all))
-	for i := range all {
-		out[i] = &all[i]
-	}
-	return out
-}
-
 // Rewards are the tenant's.
-func (*query) Rewards(ctx context.Context, args rewardArguments) (*rewardList, error) {
-	c := callOf(ctx)
-	if err := c.Caller.MustHoldKey(); err != nil {
-		return nil, err
-	}
-	f, err := args.filter()
-	if err != nil {
-		return nil, err
-	}
-	page, total, err := c.engine.Rewards(ctx, c.tenant, f)
-	if err != nil {
-		return nil, err
-	}
-	return &rewardList{Data: newRewards(c, pointers(page)), Count: int32(len(page)), TotalCount: long(total)}, nil
+func (*query) Rewards(ctx context.Context, args rewardArguments) (*list[*rewardNode], error) {
+	return keyedList(ctx, args.filter, callOf(ctx).engine.Rewards, storedRewards)
 }
 
 // Rewards are the user's.
-func (u *user) Rewards(ctx context.Context, args rewardArguments) (*rewardList, error) {
+func (u *user) Rewards(ctx context.Context, args rewardArguments) (*list[*rewardNode], error) {
 	f, err := args.filter()
 	if err != nil {
 		return nil, err
 	}
 	if u.hidden {
-		return &rewardList{Data: []*rewardNode{}}, nil
+		return empty[*rewardNode](), nil
 	}
-	return u.beside.rewards.get(ctx, fmt.Sprint(f), u.who(), func(ctx context.Context, users []referral.Identity) (map[referral.Identity]*rewardList, error) {
+	return u.beside.rewards.get(ctx, fmt.Sprint(f), u.who(), func(ctx context.Context, users []referral.Identity) (map[referral.Identity]*list[*rewardNode], error) {
 		return u.c.rewardsOf(ctx, users, f)
 	})
 }
 
 // rewardsOf makes a list for each of several users, whose rewards stand beside
 // one another.
-func (c *call) rewardsOf(ctx context.Context, users []referral.Identity, f reward.Filter) (map[referral.Identity]*rewardList, error) {
+func (c *call) rewardsOf(ctx context.Context, users []referral.Identity, f reward.Filter) (map[referral.Identity]*list[*rewardNode], error) {
 	pages, err := c.engine.RewardsOf(ctx, c.tenant, users, f)
 	if err != nil {
 		return nil, err
 	}
-	var all []*reward.Reward
-	for _, who := range users {
-		all = append(all, pointers(pages[who].Page)...)
-	}
-	nodes := newRewards(c, all)
-	lists := make(map[referral.Identity]*rewardList, len(users))
-	for _, who := range users {
-		n := len(pages[who].Page)
-		lists[who] = &rewardList{Data: nodes[:n], Count: int32(n), TotalCount: long(pages[who].Total)}
-		nodes = nodes[n:]
-	}
-	return lists, nil
+	pageOf := func(who referral.Identity) ([]reward.Reward, int) { return pages[who].Page, pages[who].Total }
+	return listsOf(users, pageOf, func(all []reward.Reward) []*rewardNode { return storedRewards(c, all) }), nil
 }
 
 // Reward is a reward by its id, or null.
 func (*query) Reward(ctx context.Context, args struct{ ID argument }) (*rewardNode, error) {
-	c := callOf(ctx)
-	if err := c.Caller.MustHoldKey(); err != nil {
-		return nil, err
-	}
-	wanted, err := args.ID.text("id")
+	c, wanted, err := keyedText(ctx, args.ID, "id")
 	if err != nil {
 		return nil, err
 	}
 	found, err := c.engine.Reward(ctx, c.tenant, wanted)
-	if isNotFound(err) {
-		return nil, nil
-	}
-	return c.oneReward(found, err)
+	return orNull(found, err, func(found reward.Reward) *rewardNode { return storedRewards(c, []reward.Reward{found})[0] })
 }
 
 func (c *call) oneReward(r reward.Reward, err error) (*rewardNode, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newRewards(c, []*reward.Reward{&r})[0], nil
+	return storedRewards(c, []reward.Reward{r})[0], nil
 }
 
 // CreateReward gives a user a reward.
 func (*mutation) CreateReward(ctx context.Context, args struct{ RewardInput, UserID, AccountID, Status argument }) (*rewardNode, error) {
-	c := callOf(ctx)
-	if err := c.Caller.MustHoldKey(); err != nil {
-		return nil, err
-	}
-	account, id, err := userKey{AccountID: args.AccountID, ID: args.UserID}.ids("accountId", "userId")
+	c, account, id, err := userKey{AccountID: args.AccountID, ID: args.UserID}.keyed(ctx, "userId")
 	if err != nil {
 		return nil, err
 	}
@@ -297,11 +259,7 @@ func (*mutation) CreateReward(ctx context.Context, args struct{ RewardInput, Use
 
 // UpdateRewardStatus moves a reward to a status.
 func (*mutation) UpdateRewardStatus(ctx context.Context, args struct{ ID, Status argument }) (*rewardNode, error) {
-	c := callOf(ctx)
-	if err := c.Caller.MustHoldKey(); err != nil {
-		return nil, err
-	}
-	wanted, err := args.ID.text("id")
+	c, wanted, err := keyedText(ctx, args.ID, "id")
 	if err != nil {
 		return nil, err
 	}
@@ -324,11 +282,7 @@ type redemption struct {
 
 // RedeemRewardCredit redeems a part of one credit.
 func (*mutation) RedeemRewardCredit(ctx context.Context, args struct{ ID, RedeemCreditInput argument }) (*redemption, error) {
-	c := callOf(ctx)
-	if err := c.Caller.MustHoldKey(); err != nil {
-		return nil, err
-	}
-	wanted, err := args.ID.text("id")
+	c, wanted, err := keyedText(ctx, args.ID, "id")
 	if err != nil {
 		return nil, err
 	}
@@ -341,11 +295,7 @@ func (*mutation) RedeemRewardCredit(ctx context.Context, args struct{ ID, Redeem
 
 // RedeemUserCredit redeems credit of a user.
 func (*mutation) RedeemUserCredit(ctx context.Context, args struct{ UserID, AccountID, RedeemCreditInput argument }) (*redemption, error) {
-	c := callOf(ctx)
-	if err := c.Caller.MustHoldKey(); err != nil {
-		return nil, err
-	}
-	account, id, err := userKey{AccountID: args.AccountID, ID: args.UserID}.ids("accountId", "userId")
+	c, account, id, err := userKey{AccountID: args.AccountID, ID: args.UserID}.keyed(ctx, "userId")
 	if err != nil {
 		return nil, err
 	}

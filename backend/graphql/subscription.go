@@ -22,19 +22,9 @@ func newSubscription(s webhook.Subscription) *subscription {
 	}
 }
 
-type subscriptionList struct {
-	Data       []*subscription
-	Count      int32
-	TotalCount long
-}
-
 // WebhookSubscriptions are the tenant's.
-func (*query) WebhookSubscriptions(ctx context.Context, args pageArguments) (*subscriptionList, error) {
-	c := callOf(ctx)
-	if err := c.Caller.MustHoldKey(); err != nil {
-		return nil, err
-	}
-	limit, offset, err := args.page()
+func (*query) WebhookSubscriptions(ctx context.Context, args pageArguments) (*list[*subscription], error) {
+	c, limit, offset, err := args.keyed(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -42,18 +32,17 @@ func (*query) WebhookSubscriptions(ctx context.Context, args pageArguments) (*su
 	if err != nil {
 		return nil, err
 	}
-	page := all[min(offset, len(all)):min(offset+limit, len(all))]
-	out := &subscriptionList{Data: make([]*subscription, len(page)), Count: int32(len(page)), TotalCount: long(len(all))}
-	for i, s := range page {
-		out.Data[i] = newSubscription(s)
+	page := []*subscription{}
+	for _, s := range cut(all, limit, offset) {
+		page = append(page, newSubscription(s))
 	}
-	return out, nil
+	return newList(page, len(all)), nil
 }
 
 // UpsertWebhookSubscription subscribes an endpoint.
 func (*mutation) UpsertWebhookSubscription(ctx context.Context, args struct{ WebhookSubscriptionInput argument }) (*subscription, error) {
-	c := callOf(ctx)
-	if err := c.Caller.MustHoldKey(); err != nil {
+	c, err := keyHolder(ctx)
+	if err != nil {
 		return nil, err
 	}
 	endpoint, name, err := wire.ParseWebhookSubscription([]byte(args.WebhookSubscriptionInput.json()))
@@ -73,11 +62,7 @@ type deleted struct{ DeletedCount long }
 
 // DeleteWebhookSubscription ends a subscription.
 func (*mutation) DeleteWebhookSubscription(ctx context.Context, args endpointArguments) (*deleted, error) {
-	c := callOf(ctx)
-	if err := c.Caller.MustHoldKey(); err != nil {
-		return nil, err
-	}
-	endpoint, err := args.EndpointURL.text("endpointUrl")
+	c, endpoint, err := keyedText(ctx, args.EndpointURL, "endpointUrl")
 	if err != nil {
 		return nil, err
 	}
@@ -93,11 +78,7 @@ type testedSubscription struct{ Subscription *subscription }
 
 // TestWebhookSubscription sends a test event.
 func (*mutation) TestWebhookSubscription(ctx context.Context, args endpointArguments) (*testedSubscription, error) {
-	c := callOf(ctx)
-	if err := c.Caller.MustHoldKey(); err != nil {
-		return nil, err
-	}
-	endpoint, err := args.EndpointURL.text("endpointUrl")
+	c, endpoint, err := keyedText(ctx, args.EndpointURL, "endpointUrl")
 	if err != nil {
 		return nil, err
 	}

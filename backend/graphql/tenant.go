@@ -57,8 +57,8 @@ func (*tenant) Permissions() []string { return []string{} }
 
 // Tenant is the tenant of the path.
 func (*query) Tenant(ctx context.Context) (*tenant, error) {
-	c := callOf(ctx)
-	if err := c.Caller.MustHoldKey(); err != nil {
+	c, err := keyHolder(ctx)
+	if err != nil {
 		return nil, err
 	}
 	return newTenant(c), nil

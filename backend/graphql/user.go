@@ -44,9 +44,9 @@ type user struct {
 // usersBeside load what users of one place of an answer have.
 type usersBeside struct {
 	events   batch[referral.Identity, []event.Logged]
-	rewards  batch[referral.Identity, *rewardList]
+	rewards  batch[referral.Identity, *list[*rewardNode]]
 	balances batch[referral.Identity, []reward.Balance]
-	made     batch[referral.Identity, *referralList]
+	made     batch[referral.Identity, *list[*referralNode]]
 }
 
 func (b *usersBeside) want(who referral.Identity) {
@@ -132,13 +132,13 @@ func codes(all []referral.UserCode) node {
 func (*user) Permissions() []string { return []string{} }
 
 // UserEvents are the user's, as far as they were processed.
-func (u *user) UserEvents(ctx context.Context, args eventArguments) (*eventList, error) {
+func (u *user) UserEvents(ctx context.Context, args eventArguments) (*list[*eventNode], error) {
 	f, err := args.filter()
 	if err != nil {
 		return nil, err
 	}
 	if u.hidden {
-		return &eventList{Data: []*eventNode{}}, nil
+		return empty[*eventNode](), nil
 	}
 	page, err := u.beside.events.get(ctx, fmt.Sprint(f), u.who(), func(ctx context.Context, users []referral.Identity) (map[referral.Identity][]event.Logged, error) {
 		return u.c.engine.EventsOf(ctx, u.c.tenant, users, f)
@@ -191,15 +191,15 @@ func (u *user) ReferredByReferrals() []*referralNode {
 }
 
 // Referrals are those that the user made.
-func (u *user) Referrals(ctx context.Context, args referralArguments) (*referralList, error) {
+func (u *user) Referrals(ctx context.Context, args referralArguments) (*list[*referralNode], error) {
 	f, err := args.filter()
 	if err != nil {
 		return nil, err
 	}
 	if u.hidden {
-		return &referralList{Data: []*referralNode{}}, nil
+		return empty[*referralNode](), nil
 	}
-	return u.beside.made.get(ctx, fmt.Sprint(f), u.who(), func(ctx context.Context, users []referral.Identity) (map[referral.Identity]*referralList, error) {
+	return u.beside.made.get(ctx, fmt.Sprint(f), u.who(), func(ctx context.Context, users []referral.Identity) (map[referral.Identity]*list[*referralNode], error) {
 		return u.c.referralsMade(ctx, users, f)
 	})
 }
@@ -219,26 +219,14 @@ func (c *call) sees(account core.AccountID, user core.UserID) bool {
 }
 
 // user returns a user, or nil when there is no such one.
-func (c *call) user(ctx context.Context, account core.AccountID, user core.UserID) (*user, error) {
-	found, err := c.engine.User(ctx, c.tenant, account, user)
-	if isNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return newUsers(c, []wire.UserInfo{found})[0], nil
+func (c *call) user(ctx context.Context, account core.AccountID, id core.UserID) (*user, error) {
+	found, err := c.engine.User(ctx, c.tenant, account, id)
+	return orNull(found, err, func(found wire.UserInfo) *user { return newUsers(c, []wire.UserInfo{found})[0] })
 }
 
 func isNotFound(err error) bool {
 	var e *core.Error
 	return errors.As(err, &e) && e.Code == core.CodeNotFound
-}
-
-type userList struct {
-	Data       []*user
-	Count      int32
-	TotalCount long
 }
 
 // userArguments choose and sort users.
@@ -284,28 +272,16 @@ func userOrder(at string, by argument) (o referral.UserOrder, err error) {
 }
 
 // Users are the tenant's, in the order of their ids unless the call says another.
-func (*query) Users(ctx context.Context, args userArguments) (*userList, error) {
-	c := callOf(ctx)
-	if err := c.Caller.MustHoldKey(); err != nil {
-		return nil, err
-	}
-	f, err := args.filter()
-	if err != nil {
-		return nil, err
-	}
-	page, total, err := c.engine.Users(ctx, c.tenant, f)
-	if err != nil {
-		return nil, err
-	}
-	return &userList{Data: newUsers(c, page), Count: int32(len(page)), TotalCount: long(total)}, nil
+func (*query) Users(ctx context.Context, args userArguments) (*list[*user], error) {
+	return keyedList(ctx, args.filter, callOf(ctx).engine.Users, newUsers)
 }
 
 // userKey names a user, as most calls about one do.
 type userKey struct{ AccountID, ID argument }
 
-// ids reads the ids, which the call knows by these names.
-func (k userKey) ids(accountField, userField string) (account core.AccountID, user core.UserID, err error) {
-	accountText, err := k.AccountID.text(accountField)
+// ids reads the ids, of which a call knows the user's by this name.
+func (k userKey) ids(userField string) (account core.AccountID, user core.UserID, err error) {
+	accountText, err := k.AccountID.text("accountId")
 	if err != nil {
 		return "", "", err
 	}
@@ -313,7 +289,7 @@ func (k userKey) ids(accountField, userField string) (account core.AccountID, us
 	if err != nil {
 		return "", "", err
 	}
-	if account, err = core.ParseAccountID(accountField, accountText); err != nil {
+	if account, err = core.ParseAccountID("accountId", accountText); err != nil {
 		return "", "", err
 	}
 	user, err = core.ParseUserID(userField, userText)
@@ -322,10 +298,19 @@ func (k userKey) ids(accountField, userField string) (account core.AccountID, us
 
 // parse reads the ids, and refuses a caller who may not make such a call about them.
 func (k userKey) parse(c *call, endpoint auth.Endpoint) (account core.AccountID, user core.UserID, err error) {
-	if account, user, err = k.ids("accountId", "id"); err != nil {
+	if account, user, err = k.ids("id"); err != nil {
 		return "", "", err
 	}
 	return account, user, c.Caller.May(endpoint, account, user)
+}
+
+// keyed reads the ids in a call that takes the API key.
+func (k userKey) keyed(ctx context.Context, userField string) (c *call, account core.AccountID, user core.UserID, err error) {
+	if c, err = keyHolder(ctx); err != nil {
+		return nil, "", "", err
+	}
+	account, user, err = k.ids(userField)
+	return c, account, user, err
 }
 
 // User is a user by their ids.
@@ -343,19 +328,16 @@ type blocked struct{ User *user }
 
 // BlockUser keeps a user from referring anybody.
 func (*mutation) BlockUser(ctx context.Context, args userKey) (*blocked, error) {
-	return callOf(ctx).setBlocked(ctx, args, callOf(ctx).engine.BlockUser)
+	return setBlocked(ctx, args, callOf(ctx).engine.BlockUser)
 }
 
 // UnblockUser lets a blocked user refer again.
 func (*mutation) UnblockUser(ctx context.Context, args userKey) (*blocked, error) {
-	return callOf(ctx).setBlocked(ctx, args, callOf(ctx).engine.UnblockUser)
+	return setBlocked(ctx, args, callOf(ctx).engine.UnblockUser)
 }
 
-func (c *call) setBlocked(ctx context.Context, key userKey, set func(context.Context, core.TenantAlias, core.AccountID, core.UserID) error) (*blocked, error) {
-	if err := c.Caller.MustHoldKey(); err != nil {
-		return nil, err
-	}
-	account, id, err := key.ids("accountId", "id")
+func setBlocked(ctx context.Context, key userKey, set func(context.Context, core.TenantAlias, core.AccountID, core.UserID) error) (*blocked, error) {
+	c, account, id, err := key.keyed(ctx, "id")
 	if err != nil {
 		return nil, err
 	}
@@ -371,11 +353,7 @@ func (*mutation) DeleteUser(ctx context.Context, args struct {
 	userKey
 	DoNotTrack, PreserveEmptyAccount argument
 }) (*bool, error) {
-	c := callOf(ctx)
-	if err := c.Caller.MustHoldKey(); err != nil {
-		return nil, err
-	}
-	account, id, err := args.ids("accountId", "id")
+	c, account, id, err := args.keyed(ctx, "id")
 	if err != nil {
 		return nil, err
 	}
@@ -386,11 +364,7 @@ func (*mutation) DeleteUser(ctx context.Context, args struct {
 
 // DeleteAccount removes an account and its users.
 func (*mutation) DeleteAccount(ctx context.Context, args struct{ AccountID, DoNotTrack argument }) (*bool, error) {
-	c := callOf(ctx)
-	if err := c.Caller.MustHoldKey(); err != nil {
-		return nil, err
-	}
-	text, err := args.AccountID.text("accountId")
+	c, text, err := keyedText(ctx, args.AccountID, "accountId")
 	if err != nil {
 		return nil, err
 	}
