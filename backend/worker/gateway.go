@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"kith/backend/app"
@@ -87,12 +86,11 @@ func unreachable(err error) error {
 // brings accounts and gateways in line with each other. Several may run on one
 // database: each subscription is leased to one of them.
 func NewGateway(e *app.Engine, log *slog.Logger) *Worker {
-	g := &gateways{engine: e, log: log, busy: map[core.TenantAlias]int{}, clients: map[core.TenantAlias]dialled{}}
-	// What is under way outlives the context of the worker: a stop lets it end.
-	g.tasks, g.abandon = context.WithCancel(context.Background())
-	g.worker = newWorker("gateway", gatewayPoll, log, g.drain)
-	g.worker.last = g.last
-	return g.worker
+	g := &gateways{engine: e, log: log, clients: map[core.TenantAlias]dialled{}}
+	w := newWorker("gateway", gatewayPoll, log, g.drain)
+	w.last = g.last
+	g.tasks, g.chores = newPool[core.TenantAlias](w.Wake), newPool[struct{}](w.Wake)
+	return w
 }
 
 const (
@@ -108,16 +106,11 @@ const (
 type gateways struct {
 	engine *app.Engine
 	log    *slog.Logger
-	worker *Worker
-	// tasks is done when what is under way is given up.
-	tasks   context.Context
-	abandon context.CancelFunc
-	running sync.WaitGroup
-	// doing is true while chores are done.
-	doing atomic.Bool
+	// tasks are the subscriptions, by tenant; chores, what else is due.
+	tasks  *pool[core.TenantAlias]
+	chores *pool[struct{}]
 
-	mu   sync.Mutex
-	busy map[core.TenantAlias]int
+	mu sync.Mutex
 	// clients are kept, so that a pause that a gateway asks for is kept by all
 	// calls of its tenant.
 	clients map[core.TenantAlias]dialled
@@ -140,7 +133,7 @@ func (g *gateways) drain(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		chores, err := g.chores(ctx)
+		chores, err := g.beginChores(ctx)
 		if err != nil || n+begun+chores == 0 {
 			return err
 		}
@@ -148,48 +141,30 @@ func (g *gateways) drain(ctx context.Context) error {
 }
 
 func (g *gateways) begin(ctx context.Context) (int, error) {
-	g.mu.Lock()
-	free, full := gatewaySlots, []core.TenantAlias{}
-	for tenant, n := range g.busy {
-		if free -= n; n >= gatewayLine {
+	taken, all := g.tasks.slots()
+	if all >= gatewaySlots {
+		return 0, nil
+	}
+	full := []core.TenantAlias{}
+	for tenant, n := range taken {
+		if n >= gatewayLine {
 			full = append(full, tenant)
 		}
 	}
-	g.mu.Unlock()
-	if free <= 0 {
-		return 0, nil
-	}
-	tasks, err := g.engine.BeginBilling(ctx, min(free, gatewayLine), full)
+	tasks, err := g.engine.BeginBilling(ctx, min(gatewaySlots-all, gatewayLine), full)
 	for _, task := range tasks {
-		g.take(task.Tenant, 1)
-		g.running.Go(func() {
-			g.work(task)
-			g.take(task.Tenant, -1)
-			g.worker.Wake()
+		g.tasks.begin(task.Tenant, func(ctx context.Context) {
+			defer g.tasks.release(task.Tenant)
+			g.work(ctx, task)
 		})
 	}
 	return len(tasks), err
 }
 
-func (g *gateways) take(tenant core.TenantAlias, n int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.busy[tenant] += n; g.busy[tenant] == 0 {
-		delete(g.busy, tenant)
-	}
-}
-
-// last lets what is under way end, and gives up what does not by the time that
-// ctx is done: it is leased for a while, and then done by whoever is there.
+// last finishes what is under way.
 func (g *gateways) last(ctx context.Context) error {
-	ended := make(chan struct{})
-	go func() { g.running.Wait(); close(ended) }()
-	select {
-	case <-ended:
-	case <-ctx.Done():
-	}
-	g.abandon()
-	<-ended
+	g.tasks.finish(ctx)
+	g.chores.finish(ctx)
 	return nil
 }
 
@@ -208,18 +183,18 @@ func (g *gateways) client(tenant core.TenantAlias, c billing.Connection) (*gatew
 }
 
 // work reads a subscription, and brings the gateway in line with what follows.
-func (g *gateways) work(task app.BillingTask) {
+func (g *gateways) work(ctx context.Context, task app.BillingTask) {
 	done := billingDone{}
 	client, err := g.client(task.Tenant, task.Connection)
 	if err == nil {
 		// Beyond the lease another may be at it; a process that slept so long
 		// begins no further call.
-		ctx, cancel := context.WithTimeout(g.tasks, time.Duration(app.BillingLeaseTime)*time.Millisecond)
+		leased, cancel := context.WithTimeout(ctx, time.Duration(app.BillingLeaseTime)*time.Millisecond)
 		defer cancel()
-		done, err = g.bring(ctx, client, task)
+		done, err = g.bring(leased, client, task)
 	}
 	switch {
-	case g.tasks.Err() != nil, done.late:
+	case ctx.Err() != nil, done.late:
 		return
 	case isAction(err, gateway.Missing) && task.Tries >= missingTries:
 		// Only another notification can tell more of it.
@@ -228,7 +203,7 @@ func (g *gateways) work(task app.BillingTask) {
 		done.problem, done.after = err.Error(), after(err, task.Tries)
 		g.log.Warn("gateway", "tenant", task.Tenant, "subscription", task.Subscription, "error", err)
 	}
-	if err := g.engine.EndBilling(g.tasks, task, done.ended, done.problem, done.after); err != nil {
+	if err := g.engine.EndBilling(ctx, task, done.ended, done.problem, done.after); err != nil {
 		// Its lease will end.
 		g.log.Error("gateway", "tenant", task.Tenant, "subscription", task.Subscription, "error", err)
 	}

@@ -17,24 +17,61 @@ const (
 	filePoll = 10 * time.Minute
 )
 
-// NewJobs returns a worker that does jobs, one at a time, of whatever tenant
-// waits longest. Several may run, in one process or in many: a job is claimed by
-// one of them, with a lease.
-func NewJobs(engine *app.Engine, log *slog.Logger) *Worker {
-	w := newWorker("jobs", jobPoll, log, func(ctx context.Context) error {
-		for {
-			did, err := engine.WorkJob(ctx)
-			if errors.Is(err, app.ErrJobLost) {
-				log.Warn("a job outlived its lease, or was deleted; this worker has left it")
-				continue
-			}
-			if err != nil || !did {
-				return err
-			}
-		}
-	})
-	w.leaves = true
+// NewJobs returns a worker that does up to slots jobs at once, of whatever tenants
+// wait longest. Several may run, in one process or in many: a job is claimed by
+// one of them, with a lease. A job is left at once when the worker is told to stop.
+func NewJobs(engine *app.Engine, slots int, log *slog.Logger) *Worker {
+	j := &jobs{engine: engine, slots: slots, log: log}
+	w := newWorker("jobs", jobPoll, log, j.drain)
+	w.last = j.last
+	j.running = newPool[struct{}](w.Wake)
 	return w
+}
+
+type jobs struct {
+	engine  *app.Engine
+	slots   int
+	log     *slog.Logger
+	running *pool[struct{}]
+}
+
+// drain takes a slot for each job that waits, until all slots are taken. A job waits
+// until it is claimed, so that several slots may be taken for one: those that come
+// too late for it end without work.
+func (j *jobs) drain(ctx context.Context) error {
+	for {
+		if _, taken := j.running.slots(); taken >= j.slots {
+			return nil
+		}
+		waits, err := j.engine.DB.JobWaits(ctx, j.engine.Now())
+		if err != nil || !waits {
+			return err
+		}
+		j.running.begin(struct{}{}, func(context.Context) {
+			defer j.running.release(struct{}{})
+			j.work(ctx)
+		})
+	}
+}
+
+func (j *jobs) work(ctx context.Context) {
+	_, err := j.engine.WorkJob(ctx)
+	switch {
+	case errors.Is(err, app.ErrJobLost):
+		j.log.Warn("a job outlived its lease, or was deleted; this worker has left it")
+	case err != nil && ctx.Err() == nil:
+		j.log.Error("a job was left; trying again", "error", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+// last waits for jobs to be left.
+func (j *jobs) last(ctx context.Context) error {
+	j.running.finish(ctx)
+	return nil
 }
 
 // NewOldFiles returns the worker that removes files that were kept long enough.

@@ -11,18 +11,12 @@ import (
 // choreBatch bounds what one process takes on at once.
 const choreBatch = 8
 
-// chores begins what is due besides the subscriptions, one thing after the other
-// and apart from them, and returns how much that is.
-func (g *gateways) chores(ctx context.Context) (n int, err error) {
-	if !g.doing.CompareAndSwap(false, true) {
+// beginChores begins what is due besides the subscriptions, one thing after the
+// other and apart from them, and returns how much that is.
+func (g *gateways) beginChores(ctx context.Context) (n int, err error) {
+	if _, all := g.chores.slots(); all > 0 {
 		return 0, nil
 	}
-	begun := false
-	defer func() {
-		if !begun {
-			g.doing.Store(false)
-		}
-	}()
 	coupons, err := g.engine.BeginCoupons(ctx, choreBatch)
 	if err != nil {
 		return 0, err
@@ -34,16 +28,14 @@ func (g *gateways) chores(ctx context.Context) (n int, err error) {
 	if n, err = g.engine.ForgetPayloads(ctx); err != nil || len(coupons)+len(sweeps) == 0 {
 		return n, err
 	}
-	begun = true
-	g.running.Go(func() {
+	g.chores.begin(struct{}{}, func(ctx context.Context) {
+		defer g.chores.release(struct{}{})
 		for _, c := range coupons {
-			g.writeCoupon(g.tasks, c)
+			g.writeCoupon(ctx, c)
 		}
 		for _, s := range sweeps {
-			g.sweep(g.tasks, s)
+			g.sweep(ctx, s)
 		}
-		g.doing.Store(false)
-		g.worker.Wake()
 	})
 	return n + len(coupons) + len(sweeps), nil
 }

@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"log/slog"
-	"maps"
 	"sync"
 	"time"
 
@@ -26,10 +25,9 @@ var webhookSlots = webhook.Slots{All: 64, Line: 8}
 // several are under way at once, and a failed one is made again later; so
 // consumers must not rely on the order of arrival.
 func NewWebhooks(e *app.Engine, s *sender.Sender, log *slog.Logger) *Worker {
-	h := &webhooks{engine: e, sender: s, log: log, busy: webhook.Busy{Lines: map[webhook.Line]int{}}}
-	// Attempts outlive the context of the worker: a stop lets them end.
-	h.attempts, h.abandon = context.WithCancel(context.Background())
+	h := &webhooks{engine: e, sender: s, log: log}
 	h.worker = newWorker("webhook", webhookPoll, log, h.drain)
+	h.attempts = newPool[webhookSlot](h.worker.Wake)
 	h.worker.last = h.last
 	return h.worker
 }
@@ -41,16 +39,24 @@ type webhooks struct {
 	worker *Worker
 	// key is the one that signed last.
 	key app.SigningKey
-	// attempts is done when the attempts that are under way are given up.
-	attempts context.Context
-	abandon  context.CancelFunc
-	running  sync.WaitGroup
+	// attempts keep their slots until they are recorded.
+	attempts *pool[webhookSlot]
 
-	mu   sync.Mutex
-	busy webhook.Busy
-	// made are attempts that have not been recorded yet. They keep their slots,
-	// so that they are few however long the database is away.
+	mu sync.Mutex
+	// made are attempts that have not been recorded yet. Their slots bound how many
+	// they become while the database is away.
 	made []app.Sent
+}
+
+// webhookSlot is what an attempt takes a slot of: a line that was well or failing
+// when the attempt began.
+type webhookSlot struct {
+	line    webhook.Line
+	failing bool
+}
+
+func slotOf(s app.Sending) webhookSlot {
+	return webhookSlot{line: webhook.Line{Tenant: s.Tenant, Endpoint: s.Endpoint}, failing: s.Failing}
 }
 
 // drain records what was sent and begins what is due, until all slots are taken
@@ -69,10 +75,7 @@ func (h *webhooks) drain(ctx context.Context) error {
 
 // begin begins attempts and returns how many.
 func (h *webhooks) begin(ctx context.Context) (int, error) {
-	h.mu.Lock()
-	busy := h.busy
-	busy.Lines = maps.Clone(busy.Lines)
-	h.mu.Unlock()
+	busy := h.busy()
 	if busy.Well+busy.Failing >= webhookSlots.All {
 		return 0, nil
 	}
@@ -87,36 +90,34 @@ func (h *webhooks) begin(ctx context.Context) (int, error) {
 	}
 	h.key = key
 	begun, err := h.engine.BeginDeliveries(ctx, webhookSlots, busy)
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	for _, s := range begun {
-		h.take(s, 1)
-		h.running.Go(func() { h.attempt(s, key) })
+		h.attempts.begin(slotOf(s), func(ctx context.Context) { h.attempt(ctx, s, key) })
 	}
 	return len(begun), err
 }
 
-// take counts the slot of an attempt in, or out.
-func (h *webhooks) take(s app.Sending, n int) {
-	line := webhook.Line{Tenant: s.Tenant, Endpoint: s.Endpoint}
-	if h.busy.Lines[line] += n; h.busy.Lines[line] == 0 {
-		delete(h.busy.Lines, line)
+// busy sums the slots that are taken up.
+func (h *webhooks) busy() webhook.Busy {
+	busy := webhook.Busy{Lines: map[webhook.Line]int{}}
+	taken, _ := h.attempts.slots()
+	for slot, n := range taken {
+		busy.Lines[slot.line] += n
+		if slot.failing {
+			busy.Failing += n
+		} else {
+			busy.Well += n
+		}
 	}
-	if s.Failing {
-		h.busy.Failing += n
-	} else {
-		h.busy.Well += n
-	}
+	return busy
 }
 
-func (h *webhooks) attempt(s app.Sending, key app.SigningKey) {
-	made := app.Sent{Sending: s, Attempt: h.sender.Send(h.attempts, s, key)}
+func (h *webhooks) attempt(ctx context.Context, s app.Sending, key app.SigningKey) {
+	made := app.Sent{Sending: s, Attempt: h.sender.Send(ctx, s, key)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.attempts.Err() == nil {
+	if ctx.Err() == nil {
 		h.made = append(h.made, made)
 	}
-	h.worker.Wake()
 }
 
 // record records the attempts that were made.
@@ -129,14 +130,14 @@ func (h *webhooks) record(ctx context.Context) error {
 		return nil
 	}
 	late, err := h.engine.EndDeliveries(ctx, made)
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	if err != nil {
+		h.mu.Lock()
+		defer h.mu.Unlock()
 		h.made = append(made, h.made...)
 		return err
 	}
 	for _, s := range made {
-		h.take(s.Sending, -1)
+		h.attempts.release(slotOf(s.Sending))
 		h.tell(s)
 	}
 	if late > 0 {
@@ -154,18 +155,9 @@ func (h *webhooks) tell(s app.Sent) {
 		"error", s.Attempt.Error, "ms", s.Attempt.Duration)
 }
 
-// last lets the attempts that are under way end, gives up those that do not by
-// the time that ctx is done, and records the others. What was given up is leased
-// for a while, and then made again by whoever is there.
+// last finishes the attempts that are under way, and records those that ended.
 func (h *webhooks) last(ctx context.Context) error {
-	ended := make(chan struct{})
-	go func() { h.running.Wait(); close(ended) }()
-	select {
-	case <-ended:
-	case <-ctx.Done():
-	}
-	h.abandon()
-	<-ended
+	h.attempts.finish(ctx)
 	// ctx may be over, and what was sent should not be sent again for that.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.worker.Finish)
 	defer cancel()

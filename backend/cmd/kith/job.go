@@ -75,14 +75,7 @@ func (f jobFlags) apply(e *env, engine *app.Engine, data string) error {
 
 // newJobWorkers returns what does jobs and removes old files.
 func newJobWorkers(e *env, engine *app.Engine, n int) []*worker.Worker {
-	workers := []*worker.Worker{worker.NewOldFiles(engine, e.log)}
-	for range n {
-		workers = append(workers, worker.NewJobs(engine, e.log))
-	}
-	engine.WakeJobs = func() {
-		for _, w := range workers[1:] {
-			w.Wake()
-		}
-	}
-	return workers
+	jobs := worker.NewJobs(engine, n, e.log)
+	engine.WakeJobs = jobs.Wake
+	return []*worker.Worker{worker.NewOldFiles(engine, e.log), jobs}
 }
