@@ -275,6 +275,16 @@ func keepNew(path string, secret []byte) (bool, error) {
 // open opens a database that there is, migrates it and returns the use cases on it.
 func (f *databaseFlags) open(e *env) (*app.Engine, error) { return f.openEngine(e, mustExist) }
 
+// with runs do with the use cases on an existing database, and closes it.
+func (f *databaseFlags) with(e *env, do func(*app.Engine) error) error {
+	engine, err := f.open(e)
+	if err != nil {
+		return err
+	}
+	defer engine.DB.Close()
+	return do(engine)
+}
+
 // openOrMake is open, and makes a database when there is none.
 func (f *databaseFlags) openOrMake(e *env) (*app.Engine, error) {
 	return f.openEngine(e, mayBeNew)

@@ -73,13 +73,17 @@ func (c *keyListCommand) Run(e *env) error {
 	}
 	out := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
 	for _, k := range keys {
-		used := "never used"
-		if k.Used != 0 {
-			used = "used " + clock(k.Used)
-		}
-		fmt.Fprintf(out, "%s\t%s\t%s\tcreated %s\t%s\t%s\n", k.Name, k.Role, k.ID(), clock(k.Created), used, validity(k, engine.Now()))
+		fmt.Fprintf(out, "%s\t%s\t%s\tcreated %s\t%s\t%s\n", k.Name, k.Role, k.ID(), clock(k.Created), lastUse(k.Used), validity(k, engine.Now()))
 	}
 	return out.Flush()
+}
+
+// lastUse says when a key was last used.
+func lastUse(at core.Time) string {
+	if at == 0 {
+		return "never used"
+	}
+	return "used " + clock(at)
 }
 
 // validity says until when a secret is valid.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"kith/backend/app"
 	"kith/core"
 	"kith/core/origin"
 )
@@ -25,12 +26,9 @@ func (c *originAddCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	engine, err := c.open(e)
-	if err != nil {
-		return err
-	}
-	defer engine.DB.Close()
-	return engine.AddOrigins(e.ctx, core.TenantAlias(c.Alias), origins...)
+	return c.with(e, func(engine *app.Engine) error {
+		return engine.AddOrigins(e.ctx, core.TenantAlias(c.Alias), origins...)
+	})
 }
 
 func parseOrigins(texts []string) (all []origin.Origin, err error) {
@@ -56,12 +54,9 @@ func (c *originRemoveCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	engine, err := c.open(e)
-	if err != nil {
-		return err
-	}
-	defer engine.DB.Close()
-	return engine.RemoveOrigin(e.ctx, core.TenantAlias(c.Alias), o)
+	return c.with(e, func(engine *app.Engine) error {
+		return engine.RemoveOrigin(e.ctx, core.TenantAlias(c.Alias), o)
+	})
 }
 
 type originListCommand struct {
@@ -71,14 +66,11 @@ type originListCommand struct {
 
 // Run prints one origin on each line.
 func (c *originListCommand) Run(e *env) error {
-	engine, err := c.open(e)
-	if err != nil {
+	return c.with(e, func(engine *app.Engine) error {
+		origins, err := engine.Origins(e.ctx, core.TenantAlias(c.Alias))
+		for _, o := range origins {
+			fmt.Fprintln(e.out, o)
+		}
 		return err
-	}
-	defer engine.DB.Close()
-	origins, err := engine.Origins(e.ctx, core.TenantAlias(c.Alias))
-	for _, o := range origins {
-		fmt.Fprintln(e.out, o)
-	}
-	return err
+	})
 }

@@ -226,12 +226,9 @@ type sftpKeyRemoveCommand struct {
 
 // Run fails when the tenant has no such key.
 func (c *sftpKeyRemoveCommand) Run(e *env) error {
-	engine, err := c.open(e)
-	if err != nil {
-		return err
-	}
-	defer engine.DB.Close()
-	return engine.RemoveSFTPKey(e.ctx, core.TenantAlias(c.Alias), c.Fingerprint)
+	return c.with(e, func(engine *app.Engine) error {
+		return engine.RemoveSFTPKey(e.ctx, core.TenantAlias(c.Alias), c.Fingerprint)
+	})
 }
 
 type sftpKeyListCommand struct {
@@ -252,11 +249,7 @@ func (c *sftpKeyListCommand) Run(e *env) error {
 	}
 	out := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
 	for _, k := range keys {
-		used := "never used"
-		if k.Used != 0 {
-			used = "used " + clock(k.Used)
-		}
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", k.Fingerprint, k.Type, used, k.Note)
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", k.Fingerprint, k.Type, lastUse(k.Used), k.Note)
 	}
 	return out.Flush()
 }

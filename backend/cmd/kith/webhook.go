@@ -36,16 +36,13 @@ func (f *webhookFlags) on(e *env, do func(*app.Engine, core.TenantAlias) error) 
 	if err != nil {
 		return err
 	}
-	engine, err := f.open(e)
-	if err != nil {
-		return err
-	}
-	defer engine.DB.Close()
-	tenant, err := engine.DB.Tenant(e.ctx, alias)
-	if err != nil {
-		return err
-	}
-	return do(engine, tenant.Alias)
+	return f.with(e, func(engine *app.Engine) error {
+		tenant, err := engine.DB.Tenant(e.ctx, alias)
+		if err != nil {
+			return err
+		}
+		return do(engine, tenant.Alias)
+	})
 }
 
 type webhookListCommand struct{ webhookFlags }
