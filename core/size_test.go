@@ -1,0 +1,151 @@
+//go:build !tinygo
+
+package core_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	// maxFiles bounds the files of a package, besides tests, so that its folder can
+	// be read at a glance.
+	maxFiles = 30
+	// maxMethods bounds the exported methods of a type, with those of the types of
+	// its package that it embeds.
+	maxMethods = 25
+)
+
+// tooLarge are the packages and types above these bounds that are still to be
+// divided.
+var tooLarge = []string{
+	"kith/backend/app",
+	"kith/backend/app.Engine",
+	"kith/backend/store",
+	"kith/backend/store.Primary",
+	"kith/backend/store.Reads",
+	"kith/backend/store.Tx",
+	"kith/wasm/host",
+}
+
+// A package that holds too much, and a type that does too much, is divided by
+// subject.
+func TestSource_PackagesAndTypesStaySmall(t *testing.T) {
+	above, checked := map[string]string{}, 0
+	for _, p := range list(t, nil, "kith/...") {
+		if !strings.HasPrefix(p.ImportPath+"/", "kith/") || p.DepOnly {
+			continue
+		}
+		checked++
+		files, types := sizesOf(t, p.Dir)
+		if files > maxFiles {
+			above[p.ImportPath] = fmt.Sprintf("%d files, more than %d", files, maxFiles)
+		}
+		for name := range types {
+			if n := len(types.methods(name)); n > maxMethods {
+				above[p.ImportPath+"."+name] = fmt.Sprintf("%d exported methods, more than %d", n, maxMethods)
+			}
+		}
+	}
+	require.NotZero(t, checked)
+	for name, size := range above {
+		assert.Contains(t, tooLarge, name, "%s has %s: divide it by subject", name, size)
+	}
+	for _, name := range tooLarge {
+		assert.Contains(t, above, name, "%s is within the bounds now: delete its line", name)
+	}
+}
+
+// declared are the types of a package by name.
+type declared map[string]*members
+
+// members are the exported methods of a type, and the types of its package that it
+// embeds.
+type members struct{ methods, embeds []string }
+
+// methods are the exported methods of a type, each once, with those it embeds.
+func (d declared) methods(name string) (all []string) {
+	if d[name] == nil {
+		return nil
+	}
+	all = slices.Clone(d[name].methods)
+	for _, embedded := range d[name].embeds {
+		all = append(all, d.methods(embedded)...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// sizesOf counts the files of the package in a folder, for whatever system they are
+// built, and reads its types.
+func sizesOf(t *testing.T, dir string) (files int, types declared) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	require.NoError(t, err)
+	types = declared{}
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		files++
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			types.add(n)
+			return true
+		})
+	}
+	return files, types
+}
+
+// add notes a method, or what a struct embeds.
+func (d declared) add(n ast.Node) {
+	switch n := n.(type) {
+	case *ast.FuncDecl:
+		if n.Recv != nil && n.Name.IsExported() {
+			of := d.of(typeName(n.Recv.List[0].Type))
+			of.methods = append(of.methods, n.Name.Name)
+		}
+	case *ast.TypeSpec:
+		of := d.of(n.Name.Name)
+		if s, ok := n.Type.(*ast.StructType); ok {
+			for _, field := range s.Fields.List {
+				if len(field.Names) == 0 {
+					of.embeds = append(of.embeds, typeName(field.Type))
+				}
+			}
+		}
+	}
+}
+
+func (d declared) of(name string) *members {
+	if d[name] == nil {
+		d[name] = &members{}
+	}
+	return d[name]
+}
+
+// typeName is the name of a type of the package itself, as a receiver or an embedded
+// field has it; "" for that of another package.
+func typeName(of ast.Expr) string {
+	switch of := of.(type) {
+	case *ast.Ident:
+		return of.Name
+	case *ast.StarExpr:
+		return typeName(of.X)
+	case *ast.IndexExpr:
+		return typeName(of.X)
+	case *ast.IndexListExpr:
+		return typeName(of.X)
+	}
+	return ""
+}
