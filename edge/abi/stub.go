@@ -6,12 +6,14 @@ package abi
 // there is no host: every import fails as if the host had refused it, unless a
 // Native stands in for it.
 
-// Native stands in for a host when the component's handlers run under plain Go,
-// as the yardstick that the component is measured by. The zero Native refuses
-// everything. It must be set before the first request.
+// Native stands in for a host when the component's handlers run under plain Go: in
+// their tests, and as the yardstick that the component is measured by. The zero
+// Native refuses everything. It must be set before the first request.
 var Native struct {
 	// Execute runs a statement on any database; its error is passed on.
 	Execute func(statement string, params []Value) (Rows, error)
+	// Send makes an HTTP request; its error is passed on.
+	Send func(method, url string, headers []Header, body []byte) (Response, error)
 	// Random fills b with random bytes.
 	Random func(b []byte)
 }
@@ -19,9 +21,12 @@ var Native struct {
 // Handle does nothing: under plain Go there is nobody to call h.
 func Handle(h func(*Request) Response) {}
 
-// Send returns HTTPRuntimeError.
+// Send makes an HTTP request by Native, and without one returns HTTPRuntimeError.
 func Send(method, url string, headers []Header, body []byte) (Response, error) {
-	return Response{}, HTTPRuntimeError
+	if Native.Send == nil {
+		return Response{}, HTTPRuntimeError
+	}
+	return Native.Send(method, url, headers, body)
 }
 
 // DB is an open database; without a Native there is none.

@@ -1,0 +1,268 @@
+package serve_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/core"
+	"kith/core/auth"
+	"kith/edge/abi"
+	"kith/edge/script"
+)
+
+const (
+	user          = "/api/v1/shop/open/account/anna/user/anna"
+	events        = `{"accountId":"anna","userId":"anna","events":[{"key":"visit"}]}`
+	graphQLEvents = `{"query":"mutation ($input: UserEventInput!) { logUserEvent(userEventInput: $input) { userId } }","variables":{"input":{"userId":"anna","accountId":"anna","events":[{"key":"visit"}]}}}`
+	asJSON        = "content-type: application/json"
+	withKey       = "authorization: " + basic
+)
+
+// The edge answers what its database says yes to, and what is wrong whatever the
+// database says; the backend answers the rest, every other refusal included.
+func TestServe_WhoAnswers(t *testing.T) {
+	s := newSite(t)
+	const backend = 0
+	for name, c := range map[string]struct {
+		method, uri, body string
+		headers           []string
+		status            int // of the edge's own answer, or backend
+	}{
+		"share link":                             {"GET", "/s/shop/ANNA10", "", nil, 302},
+		"share link for HEAD":                    {"HEAD", "/s/shop/ANNA10", "", nil, 302},
+		"share link in other letters":            {"GET", "/s/shop/anna10", "", nil, 302},
+		"share link of a blocked user":           {"GET", "/s/shop/BOB10", "", nil, 302},
+		"unknown code":                           {"GET", "/s/shop/NOBODY", "", nil, backend},
+		"code of another tenant":                 {"GET", "/s/other/ANNA10", "", nil, backend},
+		"share link by POST":                     {"POST", "/s/shop/ANNA10", "", nil, backend},
+		"page with a code":                       {"GET", "/about?rsCode=ANNA10", "", nil, 302},
+		"page with an unknown code":              {"GET", "/about?rsCode=NOBODY", "", nil, backend},
+		"page without a code":                    {"GET", "/about", "", nil, backend},
+		"page by POST":                           {"POST", "/about?rsCode=ANNA10", "", nil, backend},
+		"browser script":                         {"GET", "/kith.js", "", nil, 200},
+		"readiness":                              {"GET", "/readyz", "", nil, 200},
+		"health of the backend":                  {"GET", "/healthz", "", nil, backend},
+		"code with the API key":                  {"GET", "/api/v1/shop/code/ANNA10", "", []string{withKey}, 200},
+		"code with another key":                  {"GET", "/api/v1/shop/code/ANNA10", "", []string{"authorization: Basic OldST05H"}, backend},
+		"code without a key":                     {"GET", "/api/v1/shop/code/ANNA10", "", nil, backend},
+		"code with a query of two meanings":      {"GET", "/api/v1/shop/code/ANNA10?a=1&a=2", "", []string{withKey}, backend},
+		"code with a key that may read":          {"GET", "/api/v1/shop/code/ANNA10", "", []string{s.auth["read"]}, 200},
+		"code with a key for imports":            {"GET", "/api/v1/shop/code/ANNA10", "", []string{s.auth["import"]}, backend},
+		"code with a user's token":               {"GET", "/api/v1/shop/code/ANNA10", "", []string{s.auth["anna"]}, backend},
+		"open code":                              {"GET", "/api/v1/shop/open/code/ANNA10", "", nil, 200},
+		"open code of a blocked user":            {"GET", "/api/v1/shop/open/code/BOB10", "", nil, backend},
+		"open code from a page":                  {"GET", "/api/v1/shop/open/code/ANNA10", "", []string{"origin: https://shop.example"}, backend},
+		"preflight of the shop's page":           {"OPTIONS", user + "/events", "", []string{"origin: https://shop.example", "access-control-request-method: POST"}, 204},
+		"preflight of another page":              {"OPTIONS", user + "/events", "", []string{"origin: https://evil.example", "access-control-request-method: POST"}, backend},
+		"OPTIONS that is no preflight":           {"OPTIONS", user + "/events", "", []string{"origin: https://shop.example"}, backend},
+		"events with the API key":                {"POST", user + "/events", events, []string{withKey, asJSON}, 200},
+		"events with a key that may read":        {"POST", user + "/events", events, []string{s.auth["read"], asJSON}, backend},
+		"events with the user's token":           {"POST", user + "/events", events, []string{s.auth["anna"], asJSON}, 200},
+		"events with another user's token":       {"POST", user + "/events", events, []string{s.auth["bob"], asJSON}, backend},
+		"events with a colleague's token":        {"POST", user + "/events", events, []string{s.auth["anna's colleague"], asJSON}, backend},
+		"events with a namesake's token":         {"POST", user + "/events", events, []string{s.auth["anna's namesake"], asJSON}, backend},
+		"events from the shop's page":            {"POST", user + "/events", events, []string{s.auth["anna"], asJSON, "origin: https://shop.example"}, 200},
+		"events from another page":               {"POST", user + "/events", events, []string{s.auth["anna"], asJSON, "origin: https://evil.example"}, backend},
+		"events without credentials":             {"POST", user + "/events", events, []string{asJSON}, backend},
+		"events of an unknown user":              {"POST", strings.ReplaceAll(user, "anna", "carl") + "/events", strings.ReplaceAll(events, "anna", "carl"), []string{withKey, asJSON}, backend},
+		"events that are no JSON":                {"POST", user + "/events", "visit", []string{withKey, asJSON}, 400},
+		"events of another media type":           {"POST", user + "/events", events, []string{withKey, "content-type: text/plain"}, 415},
+		"events of another user than the path's": {"POST", user + "/events", strings.ReplaceAll(events, "anna", "carl"), []string{withKey, asJSON}, 400},
+		"GraphQL events":                         {"POST", "/api/v1/shop/graphql", graphQLEvents, []string{withKey, asJSON}, 200},
+		"GraphQL events without a key":           {"POST", "/api/v1/shop/graphql", graphQLEvents, []string{asJSON}, backend},
+		"GraphQL events for another type":        {"POST", "/api/v1/shop/graphql", graphQLEvents, []string{withKey, asJSON, "accept: application/graphql-response+json"}, backend},
+		"GraphQL query":                          {"POST", "/api/v1/shop/graphql", `{"query":"{ viewer { __typename } }"}`, []string{withKey, asJSON}, backend},
+		"body above the bound":                   {"POST", "/api/v1/shop/graphql", strings.Repeat(" ", 2049), []string{withKey, asJSON}, 413},
+		"body at the bound":                      {"POST", "/api/v1/shop/graphql", strings.Repeat(" ", 2048), []string{withKey, asJSON}, backend},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := s.ask(c.method, c.uri, c.body, c.headers...)
+			require.Equal(t, c.status == backend, got.forwarded, "%d %s", got.Status, got.Body)
+			if c.status != backend {
+				require.Equal(t, c.status, got.Status, "%s", got.Body)
+			}
+		})
+	}
+}
+
+// The edge answers an identification that tells nothing new of a user, with the
+// user's token: that a page sends on every load. All others are the backend's.
+func TestServe_Identification(t *testing.T) {
+	s := newSite(t)
+	const same = `{"id":"anna","accountId":"anna","firstName":"anna"}`
+	for name, c := range map[string]struct {
+		uri, body string
+		headers   []string
+		forwarded bool
+	}{
+		"nothing new":                {user, same, []string{s.auth["anna"], asJSON}, false},
+		"less than is known":         {user, `{"id":"anna","accountId":"anna"}`, []string{s.auth["anna"], asJSON}, false},
+		"from the shop's page":       {user, same, []string{s.auth["anna"], asJSON, "origin: https://shop.example"}, false},
+		"from another page":          {user, same, []string{s.auth["anna"], asJSON, "origin: https://evil.example"}, true},
+		"a new name":                 {user, `{"id":"anna","accountId":"anna","firstName":"Ann"}`, []string{s.auth["anna"], asJSON}, true},
+		"a new code":                 {user, `{"id":"anna","accountId":"anna","referralCode":"ANN"}`, []string{s.auth["anna"], asJSON}, true},
+		"some keys of the answer":    {user + "?fields=id", same, []string{s.auth["anna"], asJSON}, true},
+		"a code in a cookie":         {user, same, []string{s.auth["anna"], asJSON, "cookie: kith_shop=v1.a.classic.BOB10...x"}, true},
+		"no credentials":             {user, same, []string{asJSON}, true},
+		"the API key":                {user, same, []string{withKey, asJSON}, true},
+		"a token of another user":    {user, same, []string{s.auth["bob"], asJSON}, true},
+		"another media type":         {user, same, []string{s.auth["anna"], "content-type: text/plain"}, true},
+		"a body that cannot be read": {user, "{", []string{s.auth["anna"], asJSON}, true},
+		"a user who is blocked":      {strings.ReplaceAll(user, "anna", "bob"), strings.ReplaceAll(same, "anna", "bob"), []string{s.auth["bob"], asJSON}, true},
+		"an address that is claimed": {user, same, []string{s.auth["anna"], asJSON, "x-forwarded-for: 203.0.113.9"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := s.ask("PUT", c.uri, c.body, c.headers...)
+			require.Equal(t, c.forwarded, got.forwarded, "%d %s", got.Status, got.Body)
+			if !c.forwarded {
+				require.Equal(t, 200, got.Status)
+				require.Contains(t, string(got.Body), `"referralCodes":{"classic":"ANNA10"}`)
+			}
+		})
+	}
+	s.variables["trusted_proxies"] = "192.0.2.0/24"
+	require.True(t, s.ask("PUT", user, same, s.auth["anna"], asJSON, "x-forwarded-for: 203.0.113.9").forwarded, "a browser at a new address")
+}
+
+// A redirect is kept by nobody, and brings the service's own cookie last: of several
+// Set-Cookie headers Spin sends one. That of a blocked user names no code.
+func TestServe_ShareLink(t *testing.T) {
+	s := newSite(t)
+	got := s.ask("GET", "/s/shop/anna10?rsShareMedium=EMAIL&email=ben%40example.com", "")
+	require.Equal(t, 302, got.Status)
+	require.Empty(t, got.Body)
+	require.Regexp(t, `^https://shop\.example/welcome\?rsCode=ANNA10&rsShareMedium=EMAIL&_saasquatch=`, got.header("location"))
+	require.NotContains(t, got.header("location"), "ben")
+	require.Equal(t, "private, no-store", got.header("cache-control"))
+	cookies := got.all("set-cookie")
+	require.NotEmpty(t, cookies)
+	require.Regexp(t, `^kith_shop=v1\.[^;]*\.ANNA10\.EMAIL\.[^;]*; Path=/; Max-Age=\d+; HttpOnly; SameSite=Lax; Secure$`, cookies[len(cookies)-1])
+	require.Regexp(t, `^_saasquatch=`, cookies[0])
+
+	blocked := s.ask("GET", "/s/shop/BOB10", "")
+	require.NotContains(t, blocked.header("location"), "BOB10")
+	require.Empty(t, blocked.all("set-cookie"))
+
+	s.variables["master_key"] = "short"
+	require.Equal(t, 500, s.ask("GET", "/s/shop/ANNA10", "").Status, "a cookie cannot be signed")
+	require.Equal(t, 302, s.ask("GET", "/s/shop/BOB10", "").Status, "none is")
+}
+
+// A look-up that guesses at codes is reported to the host, which counts it.
+func TestServe_OpenCodeIsCounted(t *testing.T) {
+	s := newSite(t)
+	got := s.ask("GET", "/api/v1/shop/open/code/ANNA10", "")
+	require.Equal(t, "1", got.header(auth.GuessesHeader))
+	require.Contains(t, string(got.Body), `"code":"ANNA10"`)
+	require.Empty(t, s.ask("GET", "/api/v1/shop/code/ANNA10", "", withKey).all(auth.GuessesHeader), "who has the key guesses nothing")
+	test := s.ask("GET", "/api/v1/test_shop/open/code/ANNA10", "")
+	require.False(t, test.forwarded)
+	require.Empty(t, test.all(auth.GuessesHeader), "nothing is counted of a test tenant")
+}
+
+// An idempotency key counts once, whoever took the call in.
+func TestServe_EventsAreTakenInOnce(t *testing.T) {
+	s := newSite(t)
+	body := strings.Replace(events, "{", `{"idempotencyKey":"order-1-paid-2026",`, 1)
+	require.Equal(t, 200, s.ask("POST", user+"/events", body, withKey, asJSON).Status)
+	again := s.ask("POST", user+"/events", body, withKey, asJSON)
+	require.Equal(t, 409, again.Status)
+	require.False(t, again.forwarded)
+}
+
+// The answers to pages of the shop may be read by them, also those of the edge alone.
+func TestServe_AcrossOrigins(t *testing.T) {
+	s := newSite(t)
+	for from, want := range map[string]string{"https://shop.example": "https://shop.example", "https://evil.example": ""} {
+		got := s.ask("POST", user+"/events", strings.Repeat(" ", 2049), withKey, asJSON, "origin: "+from)
+		require.Equal(t, 413, got.Status)
+		require.Equal(t, want, got.header("access-control-allow-origin"), from)
+	}
+	preflight := s.ask("OPTIONS", user, "", "origin: https://shop.example", "access-control-request-method: PUT")
+	require.Contains(t, preflight.header("access-control-allow-methods"), "PUT")
+}
+
+// A request has the id that its caller gave it, if that has the form of one, in the
+// answer and at the backend.
+func TestServe_RequestID(t *testing.T) {
+	s := newSite(t)
+	answered := func(given string) string {
+		return s.ask("GET", "/readyz", "", "x-request-id: "+given).header(core.RequestIDHeader)
+	}
+	forwarded := func(given string) string {
+		s.ask("GET", "/healthz", "", "x-request-id: "+given)
+		return strings.Join(s.got.Header.Values(core.RequestIDHeader), " and ")
+	}
+	for _, id := range []func(string) string{answered, forwarded} {
+		require.Equal(t, "order-17.a", id("order-17.a"))
+		for _, bad := range []string{"", "a b", strings.Repeat("a", 65)} {
+			made := id(bad)
+			require.True(t, core.ValidRequestID(made), made)
+			require.NotEqual(t, bad, made)
+		}
+	}
+}
+
+// HEAD is answered with the length that GET has.
+func TestServe_Head(t *testing.T) {
+	s := newSite(t)
+	require.Equal(t, "15", s.ask("HEAD", "/readyz", "").header("content-length"))
+	require.Empty(t, s.ask("GET", "/readyz", "").all("content-length"), "the host sends it")
+	known := s.ask("HEAD", "/kith.js", "", "if-none-match: *")
+	require.Equal(t, 304, known.Status)
+	require.Empty(t, known.all("content-length"))
+}
+
+// What is wrong with the edge itself is told without its cause.
+func TestServe_Faults(t *testing.T) {
+	s := newSite(t)
+	s.variables["max_body_bytes"] = "many"
+	got := s.ask("POST", user+"/events", events, withKey, asJSON)
+	require.Equal(t, 500, got.Status)
+	require.NotContains(t, string(got.Body), "max_body_bytes")
+
+	execute := abi.Native.Execute
+	abi.Native.Execute = nil
+	got = s.ask("GET", "/readyz", "")
+	require.Equal(t, 503, got.Status)
+	require.NotEmpty(t, got.header("retry-after"))
+	require.Contains(t, string(got.Body), "the database does not answer")
+	require.True(t, s.ask("GET", "/s/shop/ANNA10", "").forwarded, "the backend has a database of its own")
+
+	_, err := execute("DROP TABLE code", nil)
+	require.NoError(t, err)
+	abi.Native.Execute = execute
+	got = s.ask("GET", "/s/shop/ANNA10", "")
+	require.Equal(t, 503, got.Status)
+	require.Contains(t, string(got.Body), "the database has no schema that this edge knows")
+}
+
+// A browser keeps the script for an hour, under the URL of its version for good, and
+// is not sent what it has.
+func TestServe_Script(t *testing.T) {
+	s := newSite(t)
+	got := s.ask("GET", "/kith.js", "")
+	require.Equal(t, 200, got.Status)
+	require.Equal(t, script.Text, string(got.Body))
+	require.Equal(t, "text/javascript; charset=utf-8", got.header("content-type"))
+	require.Equal(t, "nosniff", got.header("x-content-type-options"))
+	require.Equal(t, "Accept-Encoding", got.header("vary"))
+	tag := got.header("etag")
+	require.Regexp(t, `^"[0-9a-f]{16}"$`, tag)
+	version := tag[1 : len(tag)-1]
+
+	const hour, good = "public, max-age=3600, stale-while-revalidate=86400", "public, max-age=31536000, immutable"
+	for uri, cache := range map[string]string{"/kith.js": hour, "/kith.js?v=" + version: good, "/kith.js?v=0123456789abcdef": hour, "/kith.js?v=" + version + "&a=1": hour} {
+		require.Equal(t, cache, s.ask("GET", uri, "").header("cache-control"), uri)
+	}
+	for known, status := range map[string]int{
+		tag: 304, "W/" + tag: 304, `"other", ` + tag: 304, "*": 304, `"other"`: 200, "": 200, version: 200,
+	} {
+		got := s.ask("GET", "/kith.js", "", "if-none-match: "+known)
+		require.Equal(t, status, got.Status, known)
+		require.Equal(t, tag, got.header("etag"))
+		require.Equal(t, status == 304, len(got.Body) == 0, known)
+	}
+}

@@ -1,0 +1,261 @@
+package serve_test
+
+import (
+	"bytes"
+	"crypto/rand"
+	"database/sql"
+	"encoding/base64"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tursodatabase/libsql-client-go/libsql"
+
+	"kith/backend/app"
+	"kith/backend/store"
+	"kith/backend/store/storetest"
+	"kith/core"
+	"kith/core/auth"
+	"kith/core/link"
+	"kith/core/referral"
+	"kith/core/wire"
+	"kith/edge/abi"
+	"kith/edge/serve"
+)
+
+const (
+	// now is 2026-03-01 09:00 UTC.
+	now       core.Time = 1772355600000
+	masterKey           = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+	apiKey              = "LIVE_KEY"
+	basic               = "Basic OkxJVkVfS0VZ" // an empty name and the API key
+)
+
+// site is an edge in front of a backend, on a database that the use cases of the
+// backend wrote: the tenants "shop" and "test_shop", each
+// with the user "anna" and the code ANNA10, and with "bob", who is blocked. The edge's
+// host is abi.Native, of which there is one: tests run one after the other.
+type site struct {
+	serve.Edge
+	variables map[string]string
+	// auth are headers with the credentials of a role, or of a user.
+	auth map[string]string
+	// backend answers what is forwarded, and got is the last request that was.
+	backend http.HandlerFunc
+	got     *http.Request
+	body    string
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	s := &site{backend: enveloped("200")}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		s.got, s.body = r, string(body)
+		s.backend(w, r)
+	}))
+	t.Cleanup(server.Close)
+	s.variables = map[string]string{
+		"master_key": masterKey, "backend_url": server.URL + "/", "backend_public_url": "https://api.example/", "max_body_bytes": "2048",
+		"trusted_proxies": "10.0.0.0/8", "link_max_age_ms": "1000",
+	}
+	s.Edge = serve.Edge{
+		Variable: func(name string) (string, error) { return s.variables[name], nil },
+		Now:      func() core.Time { return now },
+	}
+	url := storetest.File(t)
+	s.auth = seed(t, url)
+	abi.Native.Execute, abi.Native.Send = execute(t, url), send
+	abi.Native.Random = func(b []byte) { _, _ = rand.Read(b) }
+	t.Cleanup(func() { abi.Native.Execute, abi.Native.Send, abi.Native.Random = nil, nil, nil })
+	return s
+}
+
+// enveloped answers with a status in an envelope, as the backend does.
+func enveloped(status string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { w.Header().Set(auth.StatusHeader, status) }
+}
+
+// seed fills a database, and returns headers with credentials.
+func seed(t *testing.T, url string) map[string]string {
+	t.Helper()
+	db, err := store.Open(url, "")
+	require.NoError(t, err)
+	defer db.Close()
+	keys, err := auth.ParseKeyring(masterKey)
+	require.NoError(t, err)
+	engine := &app.Engine{
+		DB: db, Keys: keys, Wake: func() {}, Now: func() core.Time { return now },
+		Entropy: func(b []byte) { _, _ = rand.Read(b) },
+	}
+	for _, alias := range []core.TenantAlias{"shop", "test_shop"} {
+		require.NoError(t, engine.CreateTenants(t.Context(), app.NewTenant{
+			Alias: alias, Key: apiKey, TokenKey: "TOKEN_KEY", Policy: link.Policy{Consent: link.ConsentOff},
+			Program: referral.DefaultProgram("https://" + strings.ReplaceAll(string(alias), "_", "-") + ".example/welcome"),
+		}))
+		shareOrigin := "https://go.shop.example"
+		_, err := engine.ChangeTenant(t.Context(), alias, app.TenantChange{ShareOrigin: &shareOrigin})
+		require.NoError(t, err)
+		identify(t, engine, alias, "anna", "ANNA10")
+		identify(t, engine, alias, "bob", "BOB10")
+		require.NoError(t, engine.BlockUser(t.Context(), alias, "bob", "bob"))
+	}
+	return credentials(t, engine)
+}
+
+func identify(t *testing.T, engine *app.Engine, tenant core.TenantAlias, id string, code core.ReferralCode) {
+	t.Helper()
+	_, err := engine.Identify(t.Context(), tenant, app.Identification{IP: "192.0.2.7", Update: referral.UserUpdate{
+		Account: core.AccountID(id), ID: core.UserID(id), FirstName: &id,
+		Codes: []referral.UserCode{{Program: core.ClassicProgram, Code: code}},
+	}})
+	require.NoError(t, err)
+}
+
+func credentials(t *testing.T, engine *app.Engine) map[string]string {
+	t.Helper()
+	headers := map[string]string{}
+	for _, role := range []auth.Role{auth.RoleRead, auth.RoleImport} {
+		_, secret, err := engine.CreateKey(t.Context(), "shop", string(role), role, 0)
+		require.NoError(t, err)
+		headers[string(role)] = "authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(":"+secret))
+	}
+	for name, of := range map[string]wire.Subject{
+		"anna": {Account: "anna", User: "anna"}, "bob": {Account: "bob", User: "bob"},
+		"anna's colleague": {Account: "anna", User: "ann"}, "anna's namesake": {Account: "bob", User: "anna"},
+	} {
+		token, err := engine.SignToken(t.Context(), "shop", of, now+core.Hour)
+		require.NoError(t, err)
+		headers[name] = "authorization: Bearer " + token
+	}
+	return headers
+}
+
+// execute runs statements on a database file, one at a time.
+func execute(t *testing.T, url string) func(string, []abi.Value) (abi.Rows, error) {
+	t.Helper()
+	connector, err := libsql.NewConnector(url)
+	require.NoError(t, err)
+	db := sql.OpenDB(connector)
+	t.Cleanup(func() { _ = db.Close() })
+	return func(statement string, params []abi.Value) (abi.Rows, error) {
+		args := make([]any, len(params))
+		for i, p := range params {
+			switch p.Kind() {
+			case abi.KindInteger:
+				args[i] = p.Int64()
+			case abi.KindText:
+				args[i] = p.String()
+			}
+		}
+		found, err := db.QueryContext(t.Context(), statement, args...)
+		if err != nil {
+			return abi.Rows{}, err
+		}
+		defer found.Close()
+		return rowsOf(found)
+	}
+}
+
+func rowsOf(found *sql.Rows) (rows abi.Rows, err error) {
+	if rows.Columns, err = found.Columns(); err != nil {
+		return rows, err
+	}
+	for found.Next() {
+		cells, places := make([]any, len(rows.Columns)), []any{}
+		for i := range cells {
+			places = append(places, &cells[i])
+		}
+		if err := found.Scan(places...); err != nil {
+			return rows, err
+		}
+		row := make([]abi.Value, len(cells))
+		for i, cell := range cells {
+			switch cell := cell.(type) {
+			case int64:
+				row[i] = abi.Int(cell)
+			case string:
+				row[i] = abi.Text(cell)
+			default:
+				row[i] = abi.Null()
+			}
+		}
+		rows.Values = append(rows.Values, row)
+	}
+	return rows, found.Err()
+}
+
+// client follows no redirect, as the host in its default mode.
+var client = &http.Client{
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	// What the backend packs travels as it is.
+	Transport: &http.Transport{DisableCompression: true, DisableKeepAlives: true},
+}
+
+// send makes an HTTP request as a host does.
+func send(method, url string, headers []abi.Header, body []byte) (abi.Response, error) {
+	out, err := http.NewRequest(method, url, bytes.NewReader(body))
+	if err != nil {
+		return abi.Response{}, abi.HTTPInvalidURL
+	}
+	for _, h := range headers {
+		out.Header.Add(h.Name, h.Value)
+	}
+	in, err := client.Do(out)
+	if err != nil {
+		return abi.Response{}, abi.HTTPRequestError
+	}
+	defer in.Body.Close()
+	response := abi.Response{Status: in.StatusCode}
+	for name, values := range in.Header {
+		for _, value := range values {
+			response.Headers = append(response.Headers, abi.Header{Name: strings.ToLower(name), Value: value})
+		}
+	}
+	if response.Body, err = io.ReadAll(in.Body); err != nil {
+		return abi.Response{}, abi.HTTPRequestError
+	}
+	return response, nil
+}
+
+// answer is what the edge answered.
+type answer struct {
+	abi.Response
+	// forwarded is true when the backend was asked.
+	forwarded bool
+}
+
+// ask sends the edge a request, as a host does for a visitor of shop.example. The
+// headers are lines such as "accept: text/html".
+func (s *site) ask(method, uri, body string, headers ...string) answer {
+	s.got, s.body = nil, ""
+	in := &abi.Request{Method: method, URI: uri, Body: []byte(body), Headers: []abi.Header{
+		{Name: "host", Value: "shop.example"},
+		{Name: "spin-full-url", Value: "https://shop.example" + uri},
+		{Name: "spin-client-addr", Value: "192.0.2.7:4711"},
+	}}
+	for _, line := range headers {
+		name, value, _ := strings.Cut(line, ": ")
+		in.Headers = append(in.Headers, abi.Header{Name: name, Value: value})
+	}
+	return answer{Response: s.Serve(in), forwarded: s.got != nil}
+}
+
+// all returns the values of a header.
+func (a answer) all(name string) (values []string) {
+	for _, h := range a.Headers {
+		if h.Name == name {
+			values = append(values, h.Value)
+		}
+	}
+	return values
+}
+
+// header returns the one value of a header, "" when there is none.
+func (a answer) header(name string) string { return strings.Join(a.all(name), " and ") }
