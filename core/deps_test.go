@@ -119,7 +119,7 @@ var walls = []wall{
 		why: "it holds a file"},
 	{pkg: "kith/edge/serve", not: notInGuest, kith: []string{"kith/core/...", "kith/edge/..."}, modules: parsers,
 		// Its database is one that the backend wrote.
-		tests: slices.Concat(libsql, []string{"kith/backend/app", "kith/backend/store", "kith/backend/store/storetest"}),
+		tests: slices.Concat(libsql, []string{"kith/backend/app", "kith/backend/store", "kith/backend/store/storetest", "kith/wasm/native"}),
 		why:   "the guest stays small, and handlers do not know the SDK"},
 	{pkg: "kith/edge/route", std: pure, kith: append([]string{"kith/edge/route"}, rules...),
 		why: "it reads paths; what they lead to is the handlers' business"},
@@ -213,13 +213,15 @@ var walls = []wall{
 		modules: slices.Concat(sqlite, []string{"github.com/tetratelabs/wazero/...", "github.com/BurntSushi/toml/..."}),
 		tests:   []string{"kith/backend/libsql", "kith/backend/testenv/manualclock"},
 		why:     "it hosts any component, so it knows no rule of this one, and nothing of the backend; databases are given to it"},
+	{pkg: "kith/wasm/native", kith: []string{"kith/edge/abi", "kith/wasm/native"},
+		why: "it converts values, whatever statement they are of"},
 	{pkg: "kith/wasm/cluster", kith: []string{"kith/wasm/cluster"}, why: "it starts built programs and knows nothing of them"},
 	{pkg: "kith/wasm/transcript", kith: []string{"kith/wasm/transcript"}, why: "it plays stories against any server"},
 	{pkg: "kith/wasm/e2e/attack", kith: []string{"kith/wasm/e2e/attack"}, why: "it lists requests and answers"},
 	{pkg: "kith/wasm/e2e", kith: []string{"kith/wasm/bodies", "kith/wasm/e2e", "kith/wasm/host", "kith/edge/abi"}, modules: []string{"github.com/tetratelabs/wazero/..."},
 		tests: []string{"kith/wasm/host", "kith/wasm/e2e/attack", "kith/wasm/transcript", "kith/backend/testenv", "kith/backend/libsql", "kith/backend/store/sqldtest", "kith/backend/file/bucket/s3test", "kith/backend/client", "kith/core", "kith/core/job", "github.com/tetratelabs/wazero/...",
 			// The yardstick of the component: its handlers, compiled natively.
-			"kith/edge/serve",
+			"kith/edge/serve", "kith/wasm/native",
 			// To walk the table of roles.
 			"kith/core/auth",
 			// To count what programs ask a database server.

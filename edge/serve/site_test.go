@@ -24,6 +24,7 @@ import (
 	"kith/core/wire"
 	"kith/edge/abi"
 	"kith/edge/serve"
+	"kith/wasm/native"
 )
 
 const (
@@ -145,50 +146,13 @@ func execute(t *testing.T, url string) func(string, []abi.Value) (abi.Rows, erro
 	db := sql.OpenDB(connector)
 	t.Cleanup(func() { _ = db.Close() })
 	return func(statement string, params []abi.Value) (abi.Rows, error) {
-		args := make([]any, len(params))
-		for i, p := range params {
-			switch p.Kind() {
-			case abi.KindInteger:
-				args[i] = p.Int64()
-			case abi.KindText:
-				args[i] = p.String()
-			}
-		}
-		found, err := db.QueryContext(t.Context(), statement, args...)
+		found, err := db.QueryContext(t.Context(), statement, native.Args(params)...)
 		if err != nil {
 			return abi.Rows{}, err
 		}
 		defer found.Close()
-		return rowsOf(found)
+		return native.Rows(found)
 	}
-}
-
-func rowsOf(found *sql.Rows) (rows abi.Rows, err error) {
-	if rows.Columns, err = found.Columns(); err != nil {
-		return rows, err
-	}
-	for found.Next() {
-		cells, places := make([]any, len(rows.Columns)), []any{}
-		for i := range cells {
-			places = append(places, &cells[i])
-		}
-		if err := found.Scan(places...); err != nil {
-			return rows, err
-		}
-		row := make([]abi.Value, len(cells))
-		for i, cell := range cells {
-			switch cell := cell.(type) {
-			case int64:
-				row[i] = abi.Int(cell)
-			case string:
-				row[i] = abi.Text(cell)
-			default:
-				row[i] = abi.Null()
-			}
-		}
-		rows.Values = append(rows.Values, row)
-	}
-	return rows, found.Err()
 }
 
 // client follows no redirect, as the host in its default mode.

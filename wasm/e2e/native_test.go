@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -22,6 +21,7 @@ import (
 	"kith/core"
 	"kith/edge/abi"
 	"kith/edge/serve"
+	"kith/wasm/native"
 )
 
 // native is the component's handlers compiled by plain Go, on the site's file
@@ -80,54 +80,15 @@ func (f *nativeFile) execute(statement string, params []abi.Value) (rows abi.Row
 		}
 		known, _ = f.prepared.LoadOrStore(statement, made)
 	}
-	args := make([]any, len(params))
-	for i, p := range params {
-		switch p.Kind() {
-		case abi.KindInteger:
-			args[i] = p.Int64()
-		case abi.KindText:
-			args[i] = p.String()
-		}
-	}
-	found, err := known.(*sql.Stmt).Query(args...)
+	found, err := known.(*sql.Stmt).Query(native.Args(params)...)
 	if err != nil {
 		return rows, err
 	}
 	defer found.Close()
-	if rows, err = readNative(found); err == nil && writes {
+	if rows, err = native.Rows(found); err == nil && writes {
 		err = f.log.Wait()
 	}
 	return rows, err
-}
-
-func readNative(found *sql.Rows) (rows abi.Rows, err error) {
-	if rows.Columns, err = found.Columns(); err != nil {
-		return rows, err
-	}
-	values, places := make([]any, len(rows.Columns)), make([]any, len(rows.Columns))
-	for i := range values {
-		places[i] = &values[i]
-	}
-	for found.Next() {
-		if err := found.Scan(places...); err != nil {
-			return rows, err
-		}
-		row := make([]abi.Value, len(values))
-		for i, v := range values {
-			switch v := v.(type) {
-			case int64:
-				row[i] = abi.Int(v)
-			case string:
-				row[i] = abi.Text(v)
-			case nil:
-				row[i] = abi.Null()
-			default:
-				return rows, fmt.Errorf("a value of type %T", v)
-			}
-		}
-		rows.Values = append(rows.Values, row)
-	}
-	return rows, found.Err()
 }
 
 func serveNative(edge serve.Edge, w http.ResponseWriter, r *http.Request) {
