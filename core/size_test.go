@@ -34,7 +34,6 @@ var tooLarge = []string{
 	"kith/backend/store.Primary",
 	"kith/backend/store.Reads",
 	"kith/backend/store.Tx",
-	"kith/wasm/host",
 }
 
 // A package that holds too much, and a type that does too much, is divided by

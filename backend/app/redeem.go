@@ -50,7 +50,7 @@ type Drawn struct {
 // ours. Draws that share no account are made together, whatever their number.
 func (e *Engine) RedeemWithin(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draws []reward.Draw) ([]Drawn, error) {
 	u := e.unit(tx, tenant)
-	u.WantFacts()
+	u.Facts.Want()
 	for _, d := range draws {
 		if d.Key != "" {
 			u.RedeemKeys.Want(d.Key)

@@ -141,7 +141,7 @@ func reading[T any](scan func(*sql.Rows, *T) error, each func(T)) func(*sql.Rows
 
 // wanted are the statements that load what is wanted.
 func (u *Unit) wanted() (all []query) {
-	if u.WantsFacts() {
+	if u.Facts.Wanted() {
 		all = append(all, u.loadFacts()...)
 	}
 	all = append(all, u.loadAccounts()...)
@@ -172,7 +172,7 @@ func (u *Unit) loadFacts() []query {
 						return err
 					}
 				}
-				u.LoadFacts(f)
+				u.Facts.Load(f)
 				return nil
 			}},
 	}

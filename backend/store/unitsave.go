@@ -177,7 +177,7 @@ func (u *Unit) saveDecisions(ctx context.Context) error {
 }
 
 func (u *Unit) saveTouched(ctx context.Context) error {
-	accounts, customers := u.TookTouched()
+	accounts, customers := u.Billing.Take(), u.TiedCustomers.Take()
 	if len(accounts) > 0 {
 		if err := u.tx.exec(ctx, "touch billing", `UPDATE gateway_subscription SET due_at = ?3
 			WHERE tenant = ?1 AND account_id IN (SELECT value FROM json_each(?2)) AND `+billed,

@@ -60,7 +60,7 @@ func unknownCodes(verdicts []referral.Verdict) (n int) {
 // WantIdentify has loaded what an identification needs first.
 func (r *Rules) WantIdentify(s *state.State, in Identification) {
 	u := in.Update
-	s.WantFacts()
+	s.Facts.Want()
 	s.Accounts.Want(u.Account)
 	s.Users.Want(referral.Identity{Account: u.Account, User: u.ID})
 	for _, c := range u.Codes {
@@ -249,7 +249,7 @@ func TieCustomer(s *state.State, account referral.Account, id core.PaymentProvid
 	}
 	account.PaymentProviderID = id
 	s.Customers.Put(id, account.ID)
-	s.TouchCustomer(id)
+	s.TiedCustomers.Add(id)
 	return account, nil
 }
 

@@ -126,11 +126,11 @@ func (r *Rules) Record(s *state.State, steps []Step) {
 			s.Rewards.Load(step.Before.ID, step.Before)
 		}
 		s.PutReward(step.After)
-		s.TouchBilling(step.After.Account)
+		s.Billing.Add(step.After.Account)
 		for _, entry := range step.Entries {
 			if !entry.None() {
 				entry.ID = r.NewID(s.Now)
-				s.AppendLedger(entry)
+				s.Ledger.Add(entry)
 			}
 		}
 	}

@@ -36,7 +36,7 @@ func (r *Rules) Entropy6() (b [6]byte) {
 // which is not needed when nobody listens.
 func (r *Rules) emit(s *state.State, t webhook.Type, data func() []byte) {
 	if s.Listens() {
-		s.Emit(state.Event{ID: r.NewID(s.Now), Type: t, Data: data()})
+		s.Events.Add(state.Event{ID: r.NewID(s.Now), Type: t, Data: data()})
 	}
 }
 

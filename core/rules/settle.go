@@ -44,7 +44,7 @@ func (r *Rules) settle(s *state.State, do settlement) (Settled, error) {
 	r.record(s, do, before, outcome)
 	if outcome.Attributed != nil {
 		// Who is referred pays less from now on.
-		s.TouchBilling(do.account.ID)
+		s.Billing.Add(do.account.ID)
 	}
 	ref, moved, err := r.follow(s, do, outcome)
 	return Settled{

@@ -28,8 +28,8 @@ type State struct {
 	// Silent is true when no webhook is sent for what the calls do.
 	Silent bool
 
-	facts       *Facts
-	wantedFacts bool
+	// Facts are what is the same for all calls.
+	Facts One[Facts]
 
 	Accounts Table[core.AccountID, Account]
 	// Users are by account and id, without the address. Their codes and links are
@@ -61,18 +61,22 @@ type State struct {
 	// Earned are sums that hold for one call: they are loaded anew for the next.
 	Earned Table[EarnedKey, referral.Earned]
 
-	NewCodes   List[NewCode]
-	Links      List[NewCode]
-	MadeCodes  List[core.ReferralCode]
-	Ledger     List[reward.Entry]
-	Decisions  List[wire.Decision]
-	Events     List[Event]
-	Intake     List[event.Batch]
-	UsedFuel   List[UsedFuel]
-	FuelDues   List[FuelDue]
-	billing    List[core.AccountID]
-	customers  List[core.PaymentProviderID]
-	lastLedger int64
+	NewCodes  List[NewCode]
+	Links     List[NewCode]
+	MadeCodes List[core.ReferralCode]
+	Ledger    List[reward.Entry]
+	Decisions List[wire.Decision]
+	Events    List[Event]
+	Intake    List[event.Batch]
+	UsedFuel  List[UsedFuel]
+	FuelDues  List[FuelDue]
+	// Billing are the accounts whose discounts at the payment gateway are to be
+	// brought in line, TiedCustomers those whose subscriptions are to be read since
+	// an account was tied to them.
+	Billing       List[core.AccountID]
+	TiedCustomers List[core.PaymentProviderID]
+	// savedLedger is how many entries were saved.
+	savedLedger int64
 }
 
 // MaxRecent bounds how many referrals of one referrer are looked at. As soon as one
@@ -165,13 +169,13 @@ func (s *State) parts() []part {
 	return []part{
 		&s.Accounts, &s.Users, &s.Codes, &s.Customers, &s.Referrals, &s.Referred, &s.Recent, &s.Untracked, &s.EventKeys, &s.RedeemKeys,
 		&s.Rewards, &s.Tanks, &s.Earned, &s.Balances, &s.NewCodes, &s.Links, &s.MadeCodes, &s.Ledger, &s.Decisions,
-		&s.Events, &s.Intake, &s.UsedFuel, &s.FuelDues, &s.billing, &s.customers,
+		&s.Events, &s.Intake, &s.UsedFuel, &s.FuelDues, &s.Billing, &s.TiedCustomers, &s.Facts,
 	}
 }
 
 // Incomplete reports whether something is wanted that was not loaded.
 func (s *State) Incomplete() bool {
-	return s.wantedFacts || slices.ContainsFunc(s.parts(), part.incomplete)
+	return slices.ContainsFunc(s.parts(), part.incomplete)
 }
 
 // Keep keeps what the call that was decided has changed.
@@ -189,31 +193,14 @@ func (s *State) Drop() {
 	}
 }
 
-// WantFacts has the facts loaded, unless that was done.
-func (s *State) WantFacts() { s.wantedFacts = s.facts == nil }
-
-// WantsFacts reports whether the facts are to be loaded.
-func (s *State) WantsFacts() bool { return s.wantedFacts }
-
-// LoadFacts notes the facts.
-func (s *State) LoadFacts(f Facts) { s.facts, s.wantedFacts, s.lastLedger = &f, false, f.LastLedger }
-
-func (s *State) known() Facts {
-	if s.facts == nil {
-		s.wantedFacts = true
-		return Facts{}
-	}
-	return *s.facts
-}
-
 // Connected reports whether the tenant has a payment gateway.
-func (s *State) Connected() bool { return s.known().Connected }
+func (s *State) Connected() bool { return s.Facts.Get().Connected }
 
 // Listens reports whether webhooks are sent for what the calls do.
-func (s *State) Listens() bool { return !s.Silent && s.known().Listens }
+func (s *State) Listens() bool { return !s.Silent && s.Facts.Get().Listens }
 
 // Programs returns the tenant's programs, the first first.
-func (s *State) Programs() []referral.Program { return s.known().Programs }
+func (s *State) Programs() []referral.Program { return s.Facts.Get().Programs }
 
 // Program returns a program; ok is false when there is none of that key.
 func (s *State) Program(key core.ProgramKey) (p referral.Program, ok bool) {
@@ -227,7 +214,7 @@ func (s *State) Program(key core.ProgramKey) (p referral.Program, ok bool) {
 
 // IsUntracked reports whether a user was deleted, not to be tracked again.
 func (s *State) IsUntracked(who referral.Identity) bool {
-	if !s.known().Untracking {
+	if !s.Facts.Get().Untracking {
 		return false
 	}
 	is, _ := s.Untracked.Get(Who(who))
@@ -398,9 +385,6 @@ func (s *State) PutReward(w reward.Reward) {
 	s.Referrals.Put(r.ID, r)
 }
 
-// AppendLedger adds an entry to the ledger.
-func (s *State) AppendLedger(entry reward.Entry) { s.Ledger.Add(entry) }
-
 // AddBalance adds to what an owner can use.
 func (s *State) AddBalance(owner reward.Owner, change int64) {
 	available, _ := s.Balances.Get(owner)
@@ -409,31 +393,12 @@ func (s *State) AddBalance(owner reward.Owner, change int64) {
 
 // LedgerEnd is the place of the last entry of the ledger.
 func (s *State) LedgerEnd() int64 {
-	s.known()
-	return s.lastLedger + int64(s.Ledger.Len())
+	return s.Facts.Get().LastLedger + s.savedLedger + int64(s.Ledger.Len())
 }
 
 // TookLedger returns the entries that were kept, which were saved.
 func (s *State) TookLedger() []reward.Entry {
 	entries := s.Ledger.Take()
-	s.lastLedger += int64(len(entries))
+	s.savedLedger += int64(len(entries))
 	return entries
-}
-
-// Emit notes a webhook event, unless none are sent.
-func (s *State) Emit(e Event) {
-	if s.Listens() {
-		s.Events.Add(e)
-	}
-}
-
-// TouchBilling has the discount of an account at the payment gateway brought in line.
-func (s *State) TouchBilling(account core.AccountID) { s.billing.Add(account) }
-
-// TouchCustomer has the subscriptions of a customer read, whom an account was tied to.
-func (s *State) TouchCustomer(id core.PaymentProviderID) { s.customers.Add(id) }
-
-// TookTouched returns the accounts and customers that were touched and kept.
-func (s *State) TookTouched() ([]core.AccountID, []core.PaymentProviderID) {
-	return s.billing.Take(), s.customers.Take()
 }

@@ -160,3 +160,30 @@ func (l *List[T]) Take() []T {
 func (l *List[T]) incomplete() bool { return false }
 func (l *List[T]) keep()            { l.kept = len(l.items) }
 func (l *List[T]) drop()            { clear(l.items[l.kept:]); l.items = l.items[:l.kept] }
+
+// One is what is known of a single thing.
+type One[T any] struct {
+	value  T
+	loaded bool
+	wanted bool
+}
+
+// Get returns the thing. Of one that was not loaded nothing is known: it is wanted
+// from then on, and the answer is the zero value.
+func (o *One[T]) Get() T {
+	o.Want()
+	return o.value
+}
+
+// Want has the thing loaded, unless that was done.
+func (o *One[T]) Want() { o.wanted = !o.loaded }
+
+// Wanted reports whether the thing is to be loaded.
+func (o *One[T]) Wanted() bool { return o.wanted }
+
+// Load notes the thing.
+func (o *One[T]) Load(v T) { o.value, o.loaded, o.wanted = v, true, false }
+
+func (o *One[T]) incomplete() bool { return o.wanted }
+func (o *One[T]) keep()            {}
+func (o *One[T]) drop()            {}

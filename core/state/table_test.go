@@ -76,10 +76,10 @@ func TestList(t *testing.T) {
 func TestState_Incomplete(t *testing.T) {
 	s := New("t", 1)
 	who := referral.Identity{Account: "a", User: "u", Email: "u@example.com"}
-	if s.Connected() || !s.Incomplete() || !s.WantsFacts() {
+	if s.Connected() || !s.Incomplete() || !s.Facts.Wanted() {
 		t.Error("the facts are wanted")
 	}
-	s.LoadFacts(Facts{Connected: true})
+	s.Facts.Load(Facts{Connected: true})
 	if !s.Connected() || s.Incomplete() {
 		t.Error("the facts are loaded")
 	}
@@ -98,7 +98,7 @@ func TestState_Incomplete(t *testing.T) {
 // What a call does is seen by the next, and only if it is kept.
 func TestState_UsersAndCodes(t *testing.T) {
 	s := New("t", 5)
-	s.LoadFacts(Facts{})
+	s.Facts.Load(Facts{})
 	who := referral.Identity{Account: "a", User: "u"}
 	s.Accounts.LoadNone("a")
 	s.Users.LoadNone(who)

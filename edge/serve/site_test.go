@@ -21,6 +21,7 @@ import (
 	"kith/core/auth"
 	"kith/core/link"
 	"kith/core/referral"
+	"kith/core/rules"
 	"kith/core/wire"
 	"kith/edge/abi"
 	"kith/edge/serve"
@@ -112,7 +113,7 @@ func seed(t *testing.T, url string) map[string]string {
 
 func identify(t *testing.T, engine *app.Engine, tenant core.TenantAlias, id string, code core.ReferralCode) {
 	t.Helper()
-	_, err := engine.Identify(t.Context(), tenant, app.Identification{IP: "192.0.2.7", Update: referral.UserUpdate{
+	_, err := engine.Identify(t.Context(), tenant, rules.Identification{IP: "192.0.2.7", Update: referral.UserUpdate{
 		Account: core.AccountID(id), ID: core.UserID(id), FirstName: &id,
 		Codes: []referral.UserCode{{Program: core.ClassicProgram, Code: code}},
 	}})
