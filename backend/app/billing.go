@@ -9,6 +9,7 @@ import (
 	"kith/core/billing"
 	"kith/core/referral"
 	"kith/core/reward"
+	"kith/core/rules"
 	"kith/core/state"
 )
 
@@ -244,12 +245,12 @@ func (b *billed) settle(ctx context.Context, account referral.Account, c billing
 		return account, nil
 	}
 	account.Status = c.Status
-	err := b.e.decideWithin(ctx, b.tx, b.tenant, func(s *state.State) error {
-		done, err := b.e.rules().Settle(s, account, command)
-		account = done.Account
+	var done rules.Settled
+	err := b.e.decideWithin(ctx, b.tx, b.tenant, func(s *state.State) (err error) {
+		done, err = b.e.rules().Settle(s, account, command)
 		return err
 	})
-	return account, err
+	return done.Account, err
 }
 
 // FirstCharge is the charge by which an account converted, when it is one of the

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"slices"
+
 	"kith/core/referral"
 	"kith/core/reward"
 	"kith/core/state"
@@ -64,6 +66,8 @@ func (do *settlement) resolveClaims(s *state.State) {
 	case do.user.ID != "" && !standing.Identified && standing.Referral == referral.InProgress:
 		do.resolveLate(s)
 	}
+	// The call may be decided again.
+	do.command.Claims = slices.Clone(do.command.Claims)
 	for i := range do.command.Claims {
 		claim := &do.command.Claims[i]
 		do.claimFor(claim, referred)
