@@ -227,11 +227,8 @@ func (c *pipelined) rollback(ctx context.Context, step hranaStep) error {
 // results, or the first error.
 func (c *pipelined) flush(ctx context.Context) (*hranaResult, error) {
 	steps, unkept := c.waiting, c.inside
-	if c.begins {
-		patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.beginTimeout)
-		defer cancel()
-		ctx = patient
-	}
+	ctx, cancel := c.patience(ctx)
+	defer cancel()
 	c.waiting, c.begins = nil, false
 	for i := range steps {
 		if i > 0 {
@@ -256,6 +253,21 @@ func (c *pipelined) flush(ctx context.Context) (*hranaResult, error) {
 		}
 	}
 	return done, nil
+}
+
+// answerTime is how much longer than its caller a message waits for its answer. A
+// message that is given up costs the connection, and callers give up often: a GraphQL
+// call that reaches its bound ends all its reads.
+const answerTime = 250 * time.Millisecond
+
+// patience returns the context of a message.
+func (c *pipelined) patience(ctx context.Context) (context.Context, context.CancelFunc) {
+	if c.begins {
+		return context.WithTimeout(context.WithoutCancel(ctx), c.beginTimeout)
+	}
+	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(answerTime, cancel) })
+	return patient, func() { stop(); cancel() }
 }
 
 // verb is the first word of a statement.

@@ -3,6 +3,7 @@ package libsql
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -158,4 +159,39 @@ func TestPipeline_ServerGone(t *testing.T) {
 		require.NoError(t, again.QueryRowContext(t.Context(), `SELECT count(*) FROM t`).Scan(&n))
 		require.Zero(t, n)
 	}
+}
+
+// A caller who gives up costs no connection when the answer comes soon.
+func TestPipeline_CallerGivesUp(t *testing.T) {
+	t.Parallel()
+	cluster := sqldtest.StartWith(t, sqldtest.Options{})
+	conn := pipelineTo(t, cluster.PrimaryURL())
+	gone, leave := context.WithCancel(t.Context())
+	require.NoError(t, conn.Raw(func(raw any) error {
+		c := raw.(*pipelined)
+		leave()
+		rows, err := c.QueryContext(gone, "SELECT 1", nil)
+		require.NoError(t, err)
+		require.False(t, c.broken)
+		return rows.Close()
+	}))
+}
+
+// A server that is silent costs the connection, a little after its caller gave up.
+func TestPipeline_SilentServer(t *testing.T) {
+	t.Parallel()
+	cluster := sqldtest.StartWith(t, sqldtest.Options{Replicas: 1})
+	conn := pipelineTo(t, cluster.Replicas[0].URL())
+	require.NoError(t, conn.QueryRowContext(t.Context(), "SELECT 1").Scan(new(int)))
+	cluster.Replicas[0].Pause(t)
+	defer cluster.Replicas[0].Resume(t)
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	require.NoError(t, conn.Raw(func(raw any) error {
+		c := raw.(*pipelined)
+		_, err := c.QueryContext(gone, "SELECT 1", nil)
+		require.ErrorIs(t, err, driver.ErrBadConn)
+		require.True(t, c.broken)
+		return nil
+	}))
 }
