@@ -85,14 +85,14 @@ func usersImport(b *testing.B, in bundle, text string, rows int) func() {
 // sameIndexes is a table of the columns of people with an index for each that
 // Kith keeps of a user: of the account, the user, the account at the payment
 // provider, the code, whose it is, and the terms of a search. The code, which is
-// drawn at random, and begins alike within a batch, is a scramble of the number.
+// drawn at random, is a scramble of the number.
 const sameIndexes = `
 CREATE TABLE users (accountId TEXT NOT NULL, id TEXT NOT NULL, firstName TEXT, lastName TEXT, email TEXT, locale TEXT,
 	countryCode TEXT, plan TEXT, PRIMARY KEY (accountId, id)) WITHOUT ROWID;
 CREATE INDEX users_account ON users (accountId);
 CREATE INDEX users_provider ON users (nullif(locale, locale), accountId);
-CREATE UNIQUE INDEX users_code ON users (printf('%X%07X', (substr(id, 6) / 4000 * 7) & 15, (substr(id, 6) * 2654435761) & 268435455) COLLATE NOCASE);
-CREATE INDEX users_owner ON users (accountId, id, printf('%X%07X', (substr(id, 6) / 4000 * 7) & 15, (substr(id, 6) * 2654435761) & 268435455));
+CREATE UNIQUE INDEX users_code ON users (printf('%08X', (substr(id, 6) * 2654435761) & 4294967295) COLLATE NOCASE);
+CREATE INDEX users_owner ON users (accountId, id, printf('%08X', (substr(id, 6) * 2654435761) & 4294967295));
 CREATE INDEX users_term1 ON users (lower(accountId));
 CREATE INDEX users_term2 ON users (lower(id));
 CREATE INDEX users_term3 ON users (lower(email));

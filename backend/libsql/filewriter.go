@@ -16,7 +16,6 @@ type fileWriter struct {
 	pool *sql.DB
 	conn *sql.Conn
 	log  *Log
-	turn *Turn
 	limits
 	most     time.Duration
 	prepared map[string]*sql.Stmt
@@ -28,9 +27,6 @@ func openFileWriter(ctx context.Context, file string, l limits, timeout time.Dur
 	if w.log, err = NewLog(file); err != nil {
 		return nil, err
 	}
-	if w.turn, err = NewTurn(file); err != nil {
-		return nil, err
-	}
 	if w.pool, err = filePool(file, 1, append([]string{"busy_timeout(0)"}, filePragmas...)...); err != nil {
 		return nil, err
 	}
@@ -38,9 +34,8 @@ func openFileWriter(ctx context.Context, file string, l limits, timeout time.Dur
 		w.conn, err = w.pool.Conn(ctx)
 		return err
 	})
-	err = errors.Join(err, w.turn.Done())
 	if err != nil {
-		return nil, errors.Join(err, w.pool.Close(), w.turn.Close())
+		return nil, errors.Join(err, w.pool.Close())
 	}
 	return w, nil
 }
@@ -53,13 +48,12 @@ func (w *fileWriter) linger() time.Duration { return 0 }
 func (w *fileWriter) durable() error { return w.log.Wait() }
 
 func (w *fileWriter) close() error {
-	return errors.Join(w.conn.Close(), w.pool.Close(), w.log.Close(), w.turn.Close())
+	return errors.Join(w.conn.Close(), w.pool.Close(), w.log.Close())
 }
 
 func (w *fileWriter) transact(ctx context.Context, calls []*call) ([]outcome, error) {
 	results := make([]outcome, len(calls))
-	defer func() { _ = w.turn.Done() }() // an error is that of a file that is gone
-	if len(calls) == 1 {                 // is a transaction by itself
+	if len(calls) == 1 { // is a transaction by itself
 		_ = w.whileLocked(calls[0].awaited, func() error {
 			results[0] = w.one(ctx, calls[0])
 			return results[0].err
@@ -170,7 +164,5 @@ func (w *fileWriter) whileLocked(awaited func() bool, do func() error) error {
 		if codeOf(err) != sqlite3.SQLITE_BUSY || time.Now().After(end) || !awaited() {
 			return err
 		}
-		// On an error the lock holder does not see this writer, which waits longer then.
-		_ = w.turn.Wait()
 	}
 }

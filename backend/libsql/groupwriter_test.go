@@ -101,57 +101,6 @@ func TestGroup_DiskIsFull(t *testing.T) {
 	require.Equal(t, []any{int64(2)}, server(t, file).mustQuery(t, "SELECT count(*) FROM t").values)
 }
 
-// An edge that waits for the lock of a file is seen while it does, by itself and in a
-// group, and not any more when it had it or has given up.
-func TestGroup_IsSeenWaiting(t *testing.T) {
-	t.Parallel()
-	file := "file:" + filepath.Join(t.TempDir(), "a.db")
-	server(t, file).mustQuery(t, "CREATE TABLE t (v)")
-	w, err := openFileWriter(t.Context(), file, limits{10, mib}, 2*deadline)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, w.close()) })
-	seen, err := NewTurn(file)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, seen.Close()) })
-	other, err := filePool(file, 1)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, other.Close()) })
-	for name, n := range map[string]int{"one": 1, "group": 2} {
-		for _, givesUp := range []bool{false, true} {
-			t.Run(fmt.Sprint(name, givesUp), func(t *testing.T) {
-				_, err := other.Exec("BEGIN IMMEDIATE")
-				require.NoError(t, err)
-				require.False(t, seen.Wanted())
-				ctx, giveUp := context.WithCancel(t.Context())
-				defer giveUp()
-				calls := make([]*call, n)
-				for i := range calls {
-					calls[i] = &call{ctx: ctx, text: "INSERT INTO t VALUES (1)"}
-				}
-				ended := make(chan error, 1)
-				go func() {
-					_, err := w.transact(t.Context(), calls)
-					ended <- err
-				}()
-				eventually(t, seen.Wanted)
-				commit := func() {
-					_, err := other.Exec("COMMIT")
-					require.NoError(t, err)
-				}
-				if givesUp {
-					giveUp()
-					defer commit()
-				} else {
-					commit()
-				}
-				<-ended
-				require.False(t, seen.Wanted())
-			})
-		}
-	}
-	require.Equal(t, []any{int64(3)}, server(t, file).mustQuery(t, "SELECT count(*) FROM t").values, "of those who did not give up")
-}
-
 // A write answers values of every kind as a read does.
 func TestGroup_EveryKindBothWays(t *testing.T) {
 	t.Parallel()
