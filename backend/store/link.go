@@ -2,9 +2,7 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"kith/core"
@@ -22,22 +20,35 @@ type LinkTarget struct {
 	Program link.Program
 }
 
+// targetRow is a LinkTarget as it is read: the hosts are JSON.
+type targetRow struct {
+	LinkTarget
+	hosts string
+}
+
+var targetColumns = selection[targetRow]{
+	{`t.alias`, func(t *targetRow) any { return &t.Tenant }},
+	{`t.consent`, func(t *targetRow) any { return &t.Policy.Consent }},
+	{`t.consent_cookie`, func(t *targetRow) any { return &t.Policy.ConsentCookie }},
+	{`coalesce(CASE WHEN u.blocked_at IS NULL THEN c.code END, '')`, func(t *targetRow) any { return &t.Code }},
+	{`coalesce(p.key, '')`, func(t *targetRow) any { return &t.Program.Key }},
+	{`coalesce(p.landing_url, '')`, func(t *targetRow) any { return &t.Program.LandingURL }},
+	{`coalesce(p.allowed_hosts, '[]')`, func(t *targetRow) any { return &t.hosts }},
+	{`coalesce(p.cookie_life, 0)`, func(t *targetRow) any { return &t.Program.CookieLife }},
+}
+
 // A guess at a code costs one statement: the edge asks here for each that its replica
 // does not know.
-const (
-	targetColumns = `SELECT t.alias, t.consent, t.consent_cookie, coalesce(CASE WHEN u.blocked_at IS NULL THEN c.code END, ''),
-		coalesce(p.key, ''), coalesce(p.landing_url, ''), coalesce(p.allowed_hosts, '[]'), coalesce(p.cookie_life, 0) `
-	targetJoins = ` LEFT JOIN code c ON c.tenant = t.alias AND c.code = ?2
+const targetJoins = ` LEFT JOIN code c ON c.tenant = t.alias AND c.code = ?2
 		LEFT JOIN user u ON u.tenant = t.alias AND u.account_id = c.account_id AND u.id = c.user_id
 		LEFT JOIN program p ON p.tenant = t.alias AND p.key =
 			coalesce(c.program, (SELECT key FROM program WHERE tenant = t.alias ORDER BY created_at, key LIMIT 1)) `
-)
 
 // LinkTarget returns where a share link of a tenant leads; the code may be one that
 // nobody has, and empty. The error is core.UnknownTenant, or not-found when the tenant
 // has no program.
 func (r Reads) LinkTarget(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) (LinkTarget, error) {
-	t, ok, err := r.linkTarget(ctx, targetColumns+`FROM tenant t`+targetJoins+`WHERE t.alias = ?1`, string(tenant), code)
+	t, ok, err := r.linkTarget(ctx, `SELECT `+targetColumns.list()+` FROM tenant t`+targetJoins+`WHERE t.alias = ?1`, string(tenant), code)
 	if err == nil && !ok {
 		err = core.UnknownTenant()
 	}
@@ -47,20 +58,17 @@ func (r Reads) LinkTarget(ctx context.Context, tenant core.TenantAlias, code cor
 // LinkTargetOnHost is LinkTarget for the tenant whose shop has that host; ok is false
 // when none has.
 func (r Reads) LinkTargetOnHost(ctx context.Context, host string, code core.ReferralCode) (t LinkTarget, ok bool, err error) {
-	return r.linkTarget(ctx, targetColumns+`FROM site s JOIN tenant t ON t.alias = s.tenant`+targetJoins+`WHERE s.host = ?1`, host, code)
+	return r.linkTarget(ctx, `SELECT `+targetColumns.list()+` FROM site s JOIN tenant t ON t.alias = s.tenant`+targetJoins+`WHERE s.host = ?1`, host, code)
 }
 
 func (r Reads) linkTarget(ctx context.Context, statement, by string, code core.ReferralCode) (t LinkTarget, ok bool, err error) {
-	var hosts string
-	err = r.q.QueryRowContext(ctx, statement, by, string(code)).Scan(&t.Tenant, &t.Policy.Consent, &t.Policy.ConsentCookie,
-		&t.Code, &t.Program.Key, &t.Program.LandingURL, &hosts, &t.Program.CookieLife)
-	if errors.Is(err, sql.ErrNoRows) {
-		return t, false, nil
+	var row targetRow
+	ok, err = targetColumns.one(r.q.QueryRowContext(ctx, statement, by, string(code)), "link target", &row)
+	if err != nil || !ok {
+		return t, false, err
 	}
-	if err == nil {
-		err = json.Unmarshal([]byte(hosts), &t.Program.AllowedHosts)
-	}
-	if err != nil {
+	t = row.LinkTarget
+	if err := json.Unmarshal([]byte(row.hosts), &t.Program.AllowedHosts); err != nil {
 		return t, false, fmt.Errorf("store: link target: %w", err)
 	}
 	if t.Program.Key == "" {

@@ -22,8 +22,8 @@ import (
 // acrossTenants are the statements that need not name a tenant: the function that
 // has one, what it begins with where the function has others, and why.
 var acrossTenants = map[string]string{
-	"loadFacts: SELECT": "the last numbers of two tables, no row of them",
-	"findLastUser":      "a number of the table, no row of it",
+	"loadFacts: SELECT EXISTS": "the last numbers of two tables, no row of them",
+	"findLastUser":             "a number of the table, no row of it",
 	"indexAdded: SELECT coalesce(max(seq), 0) FROM user": "a number of the table, no row of it",
 	"Intake: SELECT":        "numbers of the table, no row of it",
 	"IntakeShift":           "a number of the table, no row of it",

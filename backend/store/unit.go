@@ -139,6 +139,11 @@ func reading[T any](scan func(*sql.Rows, *T) error, each func(T)) func(*sql.Rows
 	}
 }
 
+// bySelection reads each row by a selection.
+func bySelection[T any](s selection[T], each func(T)) func(*sql.Rows) error {
+	return reading(func(rows *sql.Rows, one *T) error { return s.scan(rows, one) }, each)
+}
+
 // wanted are the statements that load what is wanted.
 func (u *Unit) wanted() (all []query) {
 	if u.Facts.Wanted() {
@@ -164,18 +169,28 @@ func (u *Unit) loadFacts() []query {
 		{programQuery + ` WHERE p.tenant = ? ORDER BY p.created_at, p.key`, []any{string(u.Tenant)}, reading(
 			func(rows *sql.Rows, p *referral.Program) error { return scanProgram(rows, p) },
 			func(p referral.Program) { f.Programs = append(f.Programs, p) })},
-		{`SELECT (` + subscribed + `), EXISTS (SELECT 1 FROM do_not_track WHERE tenant = ?1),
-			EXISTS (SELECT 1 FROM gateway_connection WHERE tenant = ?1), (` + lastUser + `), (SELECT coalesce(max(seq), 0) FROM reward_ledger)`,
-			[]any{string(u.Tenant)}, func(rows *sql.Rows) error {
-				for rows.Next() {
-					if err := rows.Scan(&f.Listens, &f.Untracking, &f.Connected, &u.lastSeq, &f.LastLedger); err != nil {
-						return err
-					}
-				}
-				u.Facts.Load(f)
-				return nil
-			}},
+		{`SELECT ` + factColumns.list(), []any{string(u.Tenant)}, func(rows *sql.Rows) error {
+			return bySelection(factColumns, func(row facts) {
+				row.Programs = f.Programs
+				u.lastSeq = row.lastSeq
+				u.Facts.Load(row.Facts)
+			})(rows)
+		}},
 	}
+}
+
+// facts are those of a tenant, and the number of the user who was added last.
+type facts struct {
+	state.Facts
+	lastSeq int64
+}
+
+var factColumns = selection[facts]{
+	{`EXISTS (SELECT 1 FROM webhook_subscription WHERE tenant = ?1 AND disabled_at IS NULL)`, func(f *facts) any { return &f.Listens }},
+	{`EXISTS (SELECT 1 FROM do_not_track WHERE tenant = ?1) AS untracking`, func(f *facts) any { return &f.Untracking }},
+	{`EXISTS (SELECT 1 FROM gateway_connection WHERE tenant = ?1)`, func(f *facts) any { return &f.Connected }},
+	{`(SELECT coalesce(max(seq), 0) FROM user)`, func(f *facts) any { return &f.lastSeq }},
+	{`(SELECT coalesce(max(seq), 0) FROM reward_ledger)`, func(f *facts) any { return &f.LastLedger }},
 }
 
 // loadAccounts loads the accounts that are wanted.
@@ -375,14 +390,19 @@ func (u *Unit) loadCustomers() []query {
 	if len(ids) == 0 {
 		return nil
 	}
-	type tied struct {
-		customer core.PaymentProviderID
-		account  core.AccountID
-	}
-	return []query{{`SELECT a.payment_provider_id, a.id FROM json_each(?2) given CROSS JOIN account a ON a.tenant = ?1 AND a.payment_provider_id = given.value`,
-		[]any{string(u.Tenant), textList(strs(ids))}, reading(
-			func(rows *sql.Rows, t *tied) error { return rows.Scan(&t.customer, &t.account) },
-			func(t tied) { u.Customers.Load(t.customer, t.account) })}}
+	return []query{{`SELECT ` + tiedColumns.list() + ` FROM json_each(?2) given CROSS JOIN account a ON a.tenant = ?1 AND a.payment_provider_id = given.value`,
+		[]any{string(u.Tenant), textList(strs(ids))}, bySelection(tiedColumns, func(t tied) { u.Customers.Load(t.customer, t.account) })}}
+}
+
+// tied is a customer at the payment gateway and their account.
+type tied struct {
+	customer core.PaymentProviderID
+	account  core.AccountID
+}
+
+var tiedColumns = selection[tied]{
+	{`a.payment_provider_id`, func(t *tied) any { return &t.customer }},
+	{`a.id`, func(t *tied) any { return &t.account }},
 }
 
 func (u *Unit) loadRewards() []query {
@@ -401,10 +421,9 @@ func (u *Unit) loadTanks() (all []query) {
 	for _, key := range u.Tanks.Wanted() {
 		tank := state.Tank{Whole: true}
 		u.Tanks.Load(key, tank)
-		all = append(all, query{`SELECT seq, code FROM fuel_tank
+		all = append(all, query{`SELECT ` + tankCodeColumns.list() + ` FROM fuel_tank
 			WHERE tenant = ? AND program = ? AND key = ? AND reward_id IS NULL ORDER BY seq LIMIT ?`,
-			[]any{string(u.Tenant), string(key.Program), string(key.Side), tankCodes}, reading(
-				func(rows *sql.Rows, c *state.TankCode) error { return rows.Scan(&c.Number, &c.Code) },
+			[]any{string(u.Tenant), string(key.Program), string(key.Side), tankCodes}, bySelection(tankCodeColumns,
 				func(c state.TankCode) {
 					tank.Codes = append(tank.Codes, c)
 					tank.Whole = len(tank.Codes) < tankCodes
@@ -414,11 +433,15 @@ func (u *Unit) loadTanks() (all []query) {
 	return all
 }
 
+var tankCodeColumns = selection[state.TankCode]{
+	{`seq`, func(c *state.TankCode) any { return &c.Number }},
+	{`code`, func(c *state.TankCode) any { return &c.Code }},
+}
+
 func (u *Unit) loadEarned() (all []query) {
 	for _, key := range u.Earned.Wanted() {
 		all = append(all, query{earned,
-			[]any{string(u.Tenant), string(key.Who.Account), string(key.Who.User), string(key.Program), int64(key.Since)}, reading(
-				func(rows *sql.Rows, e *referral.Earned) error { return earnedColumns.scan(rows, e) },
+			[]any{string(u.Tenant), string(key.Who.Account), string(key.Who.User), string(key.Program), int64(key.Since)}, bySelection(earnedColumns,
 				func(e referral.Earned) { u.Earned.Load(key, e) })})
 	}
 	return all

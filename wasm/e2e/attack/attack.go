@@ -279,7 +279,7 @@ var Elsewhere = []Shown{
 	{"hole 10: silent connections lock everybody out of SFTP", []string{"backend/sftp.TestConnections_OfOneAddressLockNobodyOut", "backend/sftp.TestStartups", "backend/sftp.TestDropShare"}},
 	{"hole 12: formulas in ids", []string{"backend/app.TestExport_NamesThatAreFormulas", "backend/app.TestImport_EscapedFormulas", "core/exportfile.TestHarmless"}},
 	{"hole 13: a changed backup", []string{"backend/cmd/kith.TestRestore_ChangedFileIsRefused", "backend/backup.TestVerify_CutOrChanged"}},
-	{"hole 14: database files that others may read", []string{"backend/store/connect.TestNew_FilesArePrivate", "backend/cmd/kith.TestDatabase_IsPrivate"}},
+	{"hole 14: database files that others may read", []string{"backend/libsql.TestNewConnector_FilesArePrivate", "backend/cmd/kith.TestDatabase_IsPrivate"}},
 	{"hole 14: 4,097 headers", []string{"wasm/e2e.TestAttack_ManyHeaders", "wasm/host.TestServe_HeaderCount"}},
 	{"hole 14: bodies fill the memory", []string{"wasm/host.TestServe_BodiesAreBoundedInBytes"}},
 	{"hole 14: challenges without end", []string{"backend/cmd/kith.TestGateway_ChallengesAreLimited", "backend/gateway.TestAnswerChallenge_IsNoSigningOracle"}},
