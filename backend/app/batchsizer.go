@@ -1,6 +1,9 @@
 package app
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // A batch of an import is one transaction: it holds the write lock, for which the
 // calls of the API wait. So its size follows from how long batches take here and
@@ -8,7 +11,7 @@ import "time"
 // costs some round trips, and every page that it changes is written twice, to the
 // database and for the replicas, so that more rows in one are much cheaper.
 const (
-	fileBatch   = 40 * time.Millisecond
+	fileBatch   = 60 * time.Millisecond
 	serverBatch = 200 * time.Millisecond
 	// firstRows is the size of the first batch, leastRows and mostRows bound all
 	// others; mostBytes bounds what is read at a time when rows are long.
@@ -23,23 +26,27 @@ const (
 )
 
 // batchSizer sizes the batches of an import so that each takes about as long as it
-// should.
+// should. Its size may be asked for while another goroutine uses the rest.
 type batchSizer struct {
 	aim, rest time.Duration
-	rows      int
+	rows      atomic.Int64
 }
 
 func newBatchSizer(embedded bool) *batchSizer {
+	b := &batchSizer{aim: serverBatch}
 	if embedded {
-		return &batchSizer{aim: fileBatch, rest: fileRest, rows: firstRows}
+		b.aim, b.rest = fileBatch, fileRest
 	}
-	return &batchSizer{aim: serverBatch, rows: firstRows}
+	b.rows.Store(firstRows)
+	return b
 }
+
+func (b *batchSizer) size() int { return int(b.rows.Load()) }
 
 // took notes how long a batch took. One that was much too fast says little about
 // a larger one, and one that was slow may have met something that seldom comes,
 // so the size at most doubles, and at least halves.
 func (b *batchSizer) took(rows int, d time.Duration) {
-	fit := int(float64(rows) * float64(b.aim) / float64(max(d, time.Microsecond)))
-	b.rows = min(max(fit, b.rows/2, leastRows), 2*b.rows, mostRows)
+	fit, now := int64(float64(rows)*float64(b.aim)/float64(max(d, time.Microsecond))), b.rows.Load()
+	b.rows.Store(min(max(fit, now/2, leastRows), 2*now, mostRows))
 }

@@ -9,7 +9,7 @@ import (
 
 func TestBatchSizer(t *testing.T) {
 	b := newBatchSizer(true)
-	require.Equal(t, firstRows, b.rows)
+	require.Equal(t, firstRows, b.size())
 	for _, c := range []struct {
 		rows int
 		took time.Duration
@@ -23,10 +23,10 @@ func TestBatchSizer(t *testing.T) {
 		{125, time.Hour, 62}, {62, time.Hour, 31}, {31, time.Hour, leastRows}, {20, time.Hour, leastRows},
 	} {
 		b.took(c.rows, c.took)
-		require.Equal(t, c.want, b.rows, c)
+		require.Equal(t, c.want, b.size(), c)
 	}
 	for range 20 {
-		b.took(b.rows, 0)
+		b.took(b.size(), 0)
 	}
-	require.Equal(t, mostRows, b.rows)
+	require.Equal(t, mostRows, b.size())
 }

@@ -185,16 +185,18 @@ func (r *run) rows(ctx context.Context, report func()) error {
 		return err
 	}
 	defer in.close()
+	batches, stop := r.parsed(in)
+	defer stop()
 	disk := r.newDisk()
 	for !r.rejected(0) {
-		rows, err := r.read(in)
-		if err != nil {
-			return err
+		next := <-batches
+		if next.err != nil {
+			return next.err
 		}
-		if len(rows) == 0 {
+		if len(next.rows) == 0 {
 			break
 		}
-		if err = r.batch(ctx, rows); err == nil {
+		if err = r.batch(ctx, next.rows); err == nil {
 			err = disk.next()
 		}
 		if err != nil {
@@ -205,14 +207,39 @@ func (r *run) rows(ctx context.Context, report func()) error {
 	return disk.last()
 }
 
+// parsedRows are the rows of a batch, none at the end of the file, or why they cannot
+// be read.
+type parsedRows struct {
+	rows []batchRow
+	err  error
+}
+
+// parsed reads and parses each batch while the one before it is applied. stop returns
+// when the file is not read any more.
+func (r *run) parsed(in *source) (batches <-chan parsedRows, stop func()) {
+	parsed, stopped, ended := make(chan parsedRows), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			rows, err := r.read(in)
+			select {
+			case parsed <- parsedRows{rows, err}:
+			case <-stopped:
+				return
+			}
+		}
+	}()
+	return parsed, func() { close(stopped); <-ended }
+}
+
 // read reads and parses the rows of a batch; none are the end of the file. Empty lines
 // between rows count as read: they take time, and the lease is renewed only between
 // batches.
 func (r *run) read(in *source) (rows []batchRow, err error) {
-	rows = make([]batchRow, 0, r.sizer.rows)
-	begun := in.Position()
+	most, begun := r.sizer.size(), in.Position()
+	rows = make([]batchRow, 0, most)
 	var buffer []byte
-	for size := 0; len(rows) < r.sizer.rows && size < mostBytes && in.Position()-begun < mostBytes; size += len(buffer) {
+	for size := 0; len(rows) < most && size < mostBytes && in.Position()-begun < mostBytes; size += len(buffer) {
 		text, problem, err := in.row(buffer[:0], wire.ImportRow)
 		if err == io.EOF {
 			break

@@ -62,7 +62,6 @@ func (r *Rules) WantIdentify(s *state.State, in Identification) {
 	u := in.Update
 	s.Facts.Want()
 	s.Accounts.Want(u.Account)
-	s.Users.Want(referral.Identity{Account: u.Account, User: u.ID})
 	for _, c := range u.Codes {
 		s.Codes.Want(state.CodeKey(c.Code))
 	}
@@ -78,10 +77,14 @@ func (r *Rules) WantIdentify(s *state.State, in Identification) {
 func (r *Rules) WantMore(s *state.State, in Identification) {
 	u := in.Update
 	who := referral.Identity{Account: u.Account, User: u.ID}
-	if _, known := s.Users.Get(who); !known {
-		s.IsUntracked(who)
+	a, known := s.Accounts.Get(u.Account)
+	if !known {
+		// An account that is not there has no users.
+		s.Users.LoadNone(who)
 	}
-	if a, _ := s.Accounts.Get(u.Account); a.Standing.Referral != referral.None && a.Standing.Referral != "" {
+	s.Users.Want(who)
+	s.IsUntracked(who)
+	if a.Standing.Referral != referral.None && a.Standing.Referral != "" {
 		s.Referred.Want(u.Account)
 		return
 	}
