@@ -11,7 +11,7 @@ import (
 // costs some round trips, and every page that it changes is written twice, to the
 // database and for the replicas, so that more rows in one are much cheaper.
 const (
-	fileBatch   = 60 * time.Millisecond
+	fileBatch   = 45 * time.Millisecond
 	serverBatch = 200 * time.Millisecond
 	// firstRows is the size of the first batch, leastRows and mostRows bound all
 	// others; mostBytes bounds what is read at a time when rows are long.

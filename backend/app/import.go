@@ -290,18 +290,20 @@ func (r *run) batch(ctx context.Context, rows []batchRow) error {
 		tx.Silent = r.params.Silent
 		begun, after = time.Now(), *r.claim
 		var p part
-		done, err := r.apply(ctx, tx, rows, &p)
+		done, save, err := r.apply(ctx, tx, rows, &p)
 		if err != nil {
 			return err
 		}
 		after.Stats.Processed += int64(done)
 		after.Stats.Errors += int64(len(p.errors))
 		after.Position = rows[done-1].behind
-		part, err := p.pack(after.Stats.Processed, &r.packer)
-		if err != nil {
+		packed := r.packing(p, after.Stats.Processed)
+		err = save(ctx)
+		part := <-packed
+		if err = errors.Join(err, part.err); err != nil {
 			return err
 		}
-		ok, err := tx.MoveImport(ctx, after, part, r.e.leaseEnd(tx.Now))
+		ok, err := tx.MoveImport(ctx, after, part.Part, r.e.leaseEnd(tx.Now))
 		if err == nil && !ok {
 			err = ErrJobLost
 		}
@@ -333,22 +335,41 @@ func (r *run) rejected(further int) bool {
 }
 
 // apply applies rows up to the one at which the import stops, and returns how many
-// that are.
-func (r *run) apply(ctx context.Context, tx *store.Tx, rows []batchRow, p *part) (done int, err error) {
+// that are and what saves what they changed.
+func (r *run) apply(ctx context.Context, tx *store.Tx, rows []batchRow, p *part) (done int, save func(context.Context) error, err error) {
 	if kind := kindOf(rows); kind != nil {
-		return len(rows), r.applyTogether(ctx, tx, kind, rows, p)
+		return len(rows), func(context.Context) error { return nil }, r.applyTogether(ctx, tx, kind, rows, p)
 	}
 	u := r.e.unit(tx, r.claim.Tenant)
 	if err := load(ctx, u, rows); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	for done < len(rows) && !r.rejected(len(p.errors)) {
 		if err := r.report(p, rows[done], decide(ctx, u, rows[done])); err != nil {
-			return 0, err
+			return 0, nil, err
 		}
 		done++
 	}
-	return done, u.Save(ctx)
+	return done, u.Save, nil
+}
+
+// packedPart is a part that is ready to be stored, or why there is none.
+type packedPart struct {
+	store.Part
+	err error
+}
+
+// packing writes and packs a part while its rows are saved.
+func (r *run) packing(p part, seq int64) <-chan packedPart {
+	packed := make(chan packedPart, 1)
+	go func() {
+		for i, row := range p.result {
+			p.result[i] = r.form.Row(r.claim.Type, row)
+		}
+		part, err := p.pack(seq, &r.packer)
+		packed <- packedPart{part, err}
+	}()
+	return packed
 }
 
 // load loads what rows need, by two rounds of statements.
@@ -435,7 +456,7 @@ func (r *run) report(p *part, row batchRow, became applied) error {
 		return nil
 	}
 	if became.result != nil {
-		p.add(r.form.Row(r.claim.Type, became.result))
+		p.add(became.result)
 	}
 	return nil
 }
