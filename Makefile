@@ -34,7 +34,7 @@ SCRIPT_LIMIT := 8192
 GO_BUILD := env CGO_ENABLED=0 go build -trimpath -gcflags=all=-dwarf=false -ldflags='-s -w'
 # The packages whose goroutines share memory, which make test runs with the race
 # detector; make race runs all with it.
-RACE_PACKAGES := ./backend/file/... ./backend/worker ./backend/app ./backend/sftp ./backend/store/... ./backend/sender ./backend/libsql ./wasm/host
+RACE_PACKAGES := ./backend/file/... ./backend/worker ./backend/app/... ./backend/sftp ./backend/store/... ./backend/sender ./backend/libsql ./wasm/host
 # How long each fuzz target runs.
 FUZZTIME ?= 10s
 # How long the load of make soak lasts, and how many requests a second it is.

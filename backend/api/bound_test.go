@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/wire"
 )
@@ -15,17 +15,17 @@ import (
 // GraphQL calls without credentials wait for each other; all others do not.
 func TestStrangersTurn(t *testing.T) {
 	for range cap(strangerCalls) {
-		leave, err := strangersTurn(t.Context(), app.Caller{})
+		leave, err := strangersTurn(t.Context(), base.Caller{})
 		require.NoError(t, err)
 		defer leave()
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	_, err := strangersTurn(ended, app.Caller{})
+	_, err := strangersTurn(ended, base.Caller{})
 	var refused *core.Error
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, core.CodeUnavailable, refused.Code)
-	for _, known := range []app.Caller{{Key: true}, {User: &wire.Subject{}}} {
+	for _, known := range []base.Caller{{Key: true}, {User: &wire.Subject{}}} {
 		leave, err := strangersTurn(t.Context(), known)
 		require.NoError(t, err)
 		leave()

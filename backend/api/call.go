@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/auth"
 )
@@ -15,7 +15,7 @@ import (
 type call struct {
 	*http.Request
 	w      http.ResponseWriter
-	caller app.Caller
+	caller base.Caller
 	tenant core.TenantAlias
 	// account and user are those that the path names, in a call about a user.
 	account core.AccountID
@@ -71,7 +71,7 @@ func created(do action) action {
 }
 
 // answerBy is the handler of an action for callers whom authenticate admits.
-func answerBy(authenticate func(http.ResponseWriter, *http.Request) (app.Caller, error), do action) handler {
+func answerBy(authenticate func(http.ResponseWriter, *http.Request) (base.Caller, error), do action) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		caller, err := authenticate(w, r)
 		if err != nil {
@@ -134,7 +134,7 @@ const (
 )
 
 // page reads limit and offset.
-func (c *call) page() (p app.Page, err error) {
+func (c *call) page() (p base.Page, err error) {
 	q := c.URL.Query()
 	if p.Limit, err = count(q, "limit", defaultLimit, maxLimit); err != nil {
 		return p, err

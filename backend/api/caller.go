@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/auth"
 )
@@ -15,10 +15,10 @@ const userTokenHeader = "X-SaaSquatch-User-Token" // #nosec G101 -- the name of 
 
 // caller authenticates a request to the tenant in its path, and refuses an API key
 // whose role does not permit it.
-func (a *API) caller(w http.ResponseWriter, r *http.Request) (app.Caller, error) {
+func (a *API) caller(w http.ResponseWriter, r *http.Request) (base.Caller, error) {
 	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))
 	if err != nil {
-		return app.Caller{}, err
+		return base.Caller{}, err
 	}
 	c, err := a.authenticate(w, r, alias, r.Header.Get("Authorization"), r.Header.Get(userTokenHeader))
 	if err != nil {
@@ -29,10 +29,10 @@ func (a *API) caller(w http.ResponseWriter, r *http.Request) (app.Caller, error)
 
 // maybeAnonymous is caller for a request that may be about a user who has no ids; see
 // app.Engine.AuthenticateAnonymous.
-func (a *API) maybeAnonymous(w http.ResponseWriter, r *http.Request) (app.Caller, error) {
+func (a *API) maybeAnonymous(w http.ResponseWriter, r *http.Request) (base.Caller, error) {
 	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))
 	if err != nil {
-		return app.Caller{}, err
+		return base.Caller{}, err
 	}
 	c, err := a.counted(w, r, alias, r.Header.Get("Authorization"), r.Header.Get(userTokenHeader), a.Engine.AuthenticateAnonymous)
 	if err != nil {
@@ -51,25 +51,25 @@ func operationOf(r *http.Request) auth.Operation {
 }
 
 // authenticate tells who calls, and counts the call.
-func (a *API) authenticate(w http.ResponseWriter, r *http.Request, alias core.TenantAlias, authorization, userToken string) (app.Caller, error) {
+func (a *API) authenticate(w http.ResponseWriter, r *http.Request, alias core.TenantAlias, authorization, userToken string) (base.Caller, error) {
 	return a.counted(w, r, alias, authorization, userToken, a.Engine.Authenticate)
 }
 
-type authenticator func(ctx context.Context, alias core.TenantAlias, authorization, userToken string) (app.Caller, error)
+type authenticator func(ctx context.Context, alias core.TenantAlias, authorization, userToken string) (base.Caller, error)
 
 // counted authenticates a call. One that may be a guess is counted, and refused when
 // its network made too many.
-func (a *API) counted(w http.ResponseWriter, r *http.Request, alias core.TenantAlias, authorization, userToken string, authenticate authenticator) (app.Caller, error) {
+func (a *API) counted(w http.ResponseWriter, r *http.Request, alias core.TenantAlias, authorization, userToken string, authenticate authenticator) (base.Caller, error) {
 	before := a.isGuess(r, alias, authorization, userToken)
 	if before {
 		if tooMany := a.guesses().attempt(w, r, 1); tooMany != nil {
-			return app.Caller{}, tooMany
+			return base.Caller{}, tooMany
 		}
 	}
 	c, err := authenticate(r.Context(), alias, authorization, userToken)
 	if !before && mayGuess(c, err) {
 		if tooMany := a.guesses().attempt(w, r, 1); tooMany != nil {
-			return app.Caller{}, tooMany
+			return base.Caller{}, tooMany
 		}
 	}
 	if err != nil {
@@ -81,7 +81,7 @@ func (a *API) counted(w http.ResponseWriter, r *http.Request, alias core.TenantA
 func (a *API) guesses() guesses { return guesses{a.Guesses} }
 
 // keyHolder authenticates a request that only the API key may make.
-func (a *API) keyHolder(w http.ResponseWriter, r *http.Request) (app.Caller, error) {
+func (a *API) keyHolder(w http.ResponseWriter, r *http.Request) (base.Caller, error) {
 	c, err := a.caller(w, r)
 	if err != nil {
 		return c, err
@@ -100,10 +100,10 @@ func userIDs(r *http.Request) (account core.AccountID, user core.UserID, err err
 
 // anybody is the caller of a request whose credentials, if it has any, mean
 // nothing (reference, 2.3).
-func (a *API) anybody(w http.ResponseWriter, r *http.Request) (app.Caller, error) {
+func (a *API) anybody(w http.ResponseWriter, r *http.Request) (base.Caller, error) {
 	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))
 	if err != nil {
-		return app.Caller{}, err
+		return base.Caller{}, err
 	}
 	return a.authenticate(w, r, alias, "", "")
 }

@@ -3,7 +3,7 @@ package api
 import (
 	"net/http"
 
-	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/rules"
@@ -64,7 +64,7 @@ func (a *API) cookieUser(w http.ResponseWriter, r *http.Request) error {
 
 // cookieIdentified identifies the user that the request's cookie names, or a new
 // one, and has the browser remember who that is.
-func (a *API) cookieIdentified(w http.ResponseWriter, r *http.Request) (c app.Caller, done rules.Identified, err error) {
+func (a *API) cookieIdentified(w http.ResponseWriter, r *http.Request) (c base.Caller, done rules.Identified, err error) {
 	if c, err = a.maybeAnonymous(w, r); err != nil {
 		return c, done, err
 	}

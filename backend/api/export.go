@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/job"
@@ -87,7 +87,7 @@ func (a *API) download(w http.ResponseWriter, r *http.Request) error {
 }
 
 // downloader is who fetches a file: a holder of an API key, or of a link to it.
-func (a *API) downloader(w http.ResponseWriter, r *http.Request, q url.Values, which job.Attachment) (c app.Caller, err error) {
+func (a *API) downloader(w http.ResponseWriter, r *http.Request, q url.Values, which job.Attachment) (c base.Caller, err error) {
 	signature := q.Get("signature")
 	if signature == "" {
 		return a.keyHolder(w, r)

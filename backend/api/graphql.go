@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/backend/graphql"
 	"kith/core"
 	"kith/core/wire"
@@ -85,7 +85,7 @@ func (a *API) answerGraphQL(w http.ResponseWriter, r *http.Request, call graphql
 	call.Cookie, call.IP, call.Base = cookies(r), userIP(call.Caller, r), cmp.Or(a.origin(r), call.Caller.Share("").Origin)
 	call.Attempt = func() error { return a.guesses().inCall(call.Caller, r, &attempts) }
 	call.MayTry = func() error { return a.guesses().mayTry(w, r, call.Caller) }
-	call.Remember = func(c app.Caller, id core.UserID) {
+	call.Remember = func(c base.Caller, id core.UserID) {
 		if set := a.Engine.RememberCookieUser(c, a.visit(r), id); set != "" {
 			w.Header().Set("Set-Cookie", set)
 		}

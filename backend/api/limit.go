@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/backend/guess"
 	"kith/core"
 	"kith/core/auth"
@@ -29,20 +29,20 @@ type guesses struct{ *guess.Limiter }
 // asks nothing of the database.
 func (a *API) isGuess(r *http.Request, alias core.TenantAlias, authorization, userToken string) bool {
 	if authorization == "" && userToken == "" {
-		return app.Live(alias)
+		return base.Live(alias)
 	}
 	return a.guesses().Exhausted(seenAddress(r)) && a.Engine.WrongLately(alias, authorization, userToken)
 }
 
 // mayGuess reports whether a call that was authenticated, or failed to be, may be a
 // guess. Calls by the API key and of a user by their token guess nothing.
-func mayGuess(c app.Caller, failed error) bool {
-	return failed != nil || !c.Key && c.User == nil && app.Live(c.Tenant.Alias)
+func mayGuess(c base.Caller, failed error) bool {
+	return failed != nil || !c.Key && c.User == nil && base.Live(c.Tenant.Alias)
 }
 
 // unknownCode counts a call of a user that named an unknown code.
-func (g guesses) unknownCode(w http.ResponseWriter, r *http.Request, c app.Caller, err error) error {
-	if c.User == nil || !app.Live(c.Tenant.Alias) || !isUnknown(err) {
+func (g guesses) unknownCode(w http.ResponseWriter, r *http.Request, c base.Caller, err error) error {
+	if c.User == nil || !base.Live(c.Tenant.Alias) || !isUnknown(err) {
 		return err
 	}
 	if tooMany := g.attempt(w, r, 1); tooMany != nil {
@@ -53,8 +53,8 @@ func (g guesses) unknownCode(w http.ResponseWriter, r *http.Request, c app.Calle
 
 // mayTry refuses a call without the API key that tries codes, known or not, when its
 // network has no attempts left.
-func (g guesses) mayTry(w http.ResponseWriter, r *http.Request, c app.Caller) error {
-	if c.Key || !app.Live(c.Tenant.Alias) {
+func (g guesses) mayTry(w http.ResponseWriter, r *http.Request, c base.Caller) error {
+	if c.Key || !base.Live(c.Tenant.Alias) {
 		return nil
 	}
 	return g.exhausted(w, r)
@@ -62,8 +62,8 @@ func (g guesses) mayTry(w http.ResponseWriter, r *http.Request, c app.Caller) er
 
 // unknownCodes counts the unknown codes that an identification without the API key
 // brought. It is stored by then, so its answer stands, and the next is refused.
-func (g guesses) unknownCodes(w http.ResponseWriter, r *http.Request, c app.Caller, done rules.Identified) {
-	if !c.Key && app.Live(c.Tenant.Alias) && done.UnknownCodes > 0 {
+func (g guesses) unknownCodes(w http.ResponseWriter, r *http.Request, c base.Caller, done rules.Identified) {
+	if !c.Key && base.Live(c.Tenant.Alias) && done.UnknownCodes > 0 {
 		_ = g.attempt(w, r, done.UnknownCodes)
 	}
 }
@@ -106,8 +106,8 @@ func reportAttempts(w http.ResponseWriter, r *http.Request, n int) {
 // inCall counts one of several attempts of a GraphQL call. Its fields are resolved
 // at once, and the answer's header is written when they are done; so they are
 // reported to the edge at the end, all together.
-func (g guesses) inCall(c app.Caller, r *http.Request, made *atomic.Int64) error {
-	if !app.Live(c.Tenant.Alias) {
+func (g guesses) inCall(c base.Caller, r *http.Request, made *atomic.Int64) error {
+	if !base.Live(c.Tenant.Alias) {
 		return nil
 	}
 	made.Add(1)
@@ -143,7 +143,7 @@ const strangersWait = 5 * time.Second
 
 // strangersTurn waits until a GraphQL call may run. The caller must call leave when
 // it has run.
-func strangersTurn(ctx context.Context, c app.Caller) (leave func(), err error) {
+func strangersTurn(ctx context.Context, c base.Caller) (leave func(), err error) {
 	if c.Key || c.User != nil {
 		return func() {}, nil
 	}

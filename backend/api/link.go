@@ -3,7 +3,7 @@ package api
 import (
 	"net/http"
 
-	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/link"
 	"kith/core/wire"
@@ -23,7 +23,7 @@ func (a *API) shareLink(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	answer, known, err := a.Engine.FollowShareLink(r.Context(), alias, r.PathValue("code"), a.visit(r))
-	if err == nil && !known && app.Live(alias) || isUnknown(err) {
+	if err == nil && !known && base.Live(alias) || isUnknown(err) {
 		if tooMany := a.guesses().attempt(w, r, 1); tooMany != nil {
 			return tooMany
 		}

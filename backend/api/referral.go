@@ -3,7 +3,7 @@ package api
 import (
 	"net/url"
 
-	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/referral"
@@ -37,7 +37,7 @@ func (a *API) listReferrals(c *call) ([]referral.Referral, int, error) {
 }
 
 // referralFilter reads what narrows a list of referrals (reference, 1.4).
-func referralFilter(q url.Values, p app.Page) (f referral.Filter, err error) {
+func referralFilter(q url.Values, p base.Page) (f referral.Filter, err error) {
 	f = referral.Filter{
 		ReferredAccount: core.AccountID(q.Get("referredAccountId")), ReferredUser: core.UserID(q.Get("referredUserId")),
 		ReferrerAccount: core.AccountID(q.Get("referringAccountId")), ReferrerUser: core.UserID(q.Get("referringUserId")),
@@ -77,7 +77,7 @@ func (a *API) openReferrals(c *call) ([]byte, error) {
 
 // mayList refuses a list of referrals that names no user, or another one than
 // the caller may ask about.
-func mayList(c app.Caller, q url.Values) error {
+func mayList(c base.Caller, q url.Values) error {
 	err := error(core.Invalid("", "needs referringAccountId and referringUserId, or referredAccountId and referredUserId"))
 	for _, side := range []string{"referring", "referred"} {
 		account, user := q.Get(side+"AccountId"), q.Get(side+"UserId")
@@ -92,7 +92,7 @@ func mayList(c app.Caller, q url.Values) error {
 }
 
 // forUser leaves of the referrals what the caller may see of others.
-func forUser(c app.Caller, found []referral.Referral) {
+func forUser(c base.Caller, found []referral.Referral) {
 	var self wire.Subject
 	if c.User != nil {
 		self = *c.User

@@ -3,7 +3,7 @@ package api
 import (
 	"net/http"
 
-	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/link"
@@ -86,7 +86,7 @@ func (a *API) message(w http.ResponseWriter, r *http.Request) error {
 }
 
 // shareCode is the code that a user shares in the program that the query names.
-func (a *API) shareCode(r *http.Request, caller app.Caller, account core.AccountID, user core.UserID) (core.ReferralCode, error) {
+func (a *API) shareCode(r *http.Request, caller base.Caller, account core.AccountID, user core.UserID) (core.ReferralCode, error) {
 	var key core.ProgramKey
 	if text := r.URL.Query().Get("programId"); text != "" {
 		var err error

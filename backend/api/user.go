@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/referral"
@@ -47,7 +48,7 @@ func (a *API) identify(w http.ResponseWriter, r *http.Request) error {
 
 // identified identifies the user in the path of a request by what its body says
 // of them; POST is for a new one.
-func (a *API) identified(w http.ResponseWriter, r *http.Request) (caller app.Caller, done rules.Identified, err error) {
+func (a *API) identified(w http.ResponseWriter, r *http.Request) (caller base.Caller, done rules.Identified, err error) {
 	in := rules.Identification{Create: r.Method == http.MethodPost}
 	caller, account, user, body, err := a.identifier(w, r)
 	if err != nil {
@@ -74,7 +75,7 @@ func (a *API) identified(w http.ResponseWriter, r *http.Request) (caller app.Cal
 
 // identifier authenticates a request that identifies the user in its path, by
 // its credentials or by the checksum of its body.
-func (a *API) identifier(w http.ResponseWriter, r *http.Request) (c app.Caller, account core.AccountID, user core.UserID, body []byte, err error) {
+func (a *API) identifier(w http.ResponseWriter, r *http.Request) (c base.Caller, account core.AccountID, user core.UserID, body []byte, err error) {
 	if c, err = a.caller(w, r); err != nil {
 		return c, "", "", nil, err
 	}
@@ -97,7 +98,7 @@ func (a *API) identifier(w http.ResponseWriter, r *http.Request) (c app.Caller, 
 }
 
 // identifyAs runs an identification with what the request itself tells.
-func (a *API) identifyAs(r *http.Request, caller app.Caller, in rules.Identification) (rules.Identified, error) {
+func (a *API) identifyAs(r *http.Request, caller base.Caller, in rules.Identification) (rules.Identified, error) {
 	in.Cookie, in.IP, in.Share = cookies(r), userIP(caller, r), caller.Share(a.origin(r))
 	return a.Engine.Identify(r.Context(), caller.Tenant.Alias, in)
 }
@@ -170,7 +171,7 @@ func (a *API) openUser(c *call) ([]byte, error) {
 }
 
 // isSelf reports whether a user makes a call about themselves.
-func isSelf(c app.Caller, u referral.User) bool {
+func isSelf(c base.Caller, u referral.User) bool {
 	return c.User != nil && c.User.Account == u.Account && c.User.User == u.ID
 }
 
@@ -254,7 +255,7 @@ func wantedFields(r *http.Request) (wire.Fields, error) {
 }
 
 // userIP is the address of the user's browser, or "" when the caller is a server.
-func userIP(c app.Caller, r *http.Request) string {
+func userIP(c base.Caller, r *http.Request) string {
 	if c.Key {
 		return ""
 	}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/analytics"
 	"kith/core/rules"
@@ -65,7 +66,7 @@ func (a *API) cookieUserWidget(w http.ResponseWriter, r *http.Request) error {
 }
 
 // answerWidget answers with the widget of a user who was just identified.
-func (a *API) answerWidget(w http.ResponseWriter, r *http.Request, in app.WidgetRequest, caller app.Caller, done rules.Identified) error {
+func (a *API) answerWidget(w http.ResponseWriter, r *http.Request, in app.WidgetRequest, caller base.Caller, done rules.Identified) error {
 	in.Caller, in.Account, in.User = caller, done.User.Account, done.User.ID
 	rendered, err := a.Engine.RenderWidget(r.Context(), caller.Tenant.Alias, in)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 
 // SyncAccount stores what a shop says of an account; see rules.Rules.SyncAccount.
 func (e *Engine) SyncAccount(ctx context.Context, tenant core.TenantAlias, u referral.AccountUpdate) (account referral.Account, err error) {
-	err = e.decide(ctx, tenant, func(s *state.State) (err error) {
-		account, err = e.rules().SyncAccount(s, u)
+	err = e.Decide(ctx, tenant, func(s *state.State) (err error) {
+		account, err = e.Rules().SyncAccount(s, u)
 		return err
 	})
 	return account, err

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/reward"
@@ -139,7 +139,7 @@ func TestDeleteProgram(t *testing.T) {
 	_, err = b.Program(t.Context(), b.tenant, "gift")
 	require.Equal(t, core.NotFound("there is no such program"), err)
 
-	empty := app.TestPrefix + b.tenant
+	empty := base.TestPrefix + b.tenant
 	require.NoError(t, b.CreateTenants(t.Context(), aTenant(empty, b.MakeKey(empty))))
 	require.Equal(t, &core.Error{Code: core.CodeConflict, Message: "a tenant keeps its last program: share links must lead somewhere"},
 		b.DeleteProgram(t.Context(), empty, core.ClassicProgram))

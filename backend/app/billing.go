@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/billing"
@@ -54,7 +55,7 @@ func (e *Engine) ReadNotifications(ctx context.Context, most int, parse func(pay
 	})
 	if err == nil {
 		for _, news := range taken {
-			e.Worked(WorkNotification, news.label(), outcomeOf(news.Problem), 1)
+			e.Worked(base.WorkNotification, news.label(), outcomeOf(news.Problem), 1)
 		}
 	}
 	return len(waiting), err
@@ -72,9 +73,9 @@ func (n BillingNews) label() string {
 // outcomeOf is the outcome of what had a problem, or none.
 func outcomeOf(problem string) string {
 	if problem != "" {
-		return OutcomeFailed
+		return base.OutcomeFailed
 	}
-	return OutcomeDone
+	return base.OutcomeDone
 }
 
 // BillingNews is what a notification is about.
@@ -246,8 +247,8 @@ func (b *billed) settle(ctx context.Context, account referral.Account, c billing
 	}
 	account.Status = c.Status
 	var done rules.Settled
-	err := b.e.decideWithin(ctx, b.tx, b.tenant, func(s *state.State) (err error) {
-		done, err = b.e.rules().Settle(s, account, command)
+	err := b.e.DecideWithin(ctx, b.tx, b.tenant, func(s *state.State) (err error) {
+		done, err = b.e.Rules().Settle(s, account, command)
 		return err
 	})
 	return done.Account, err
@@ -359,7 +360,7 @@ func (b *billed) reverse(ctx context.Context, account referral.Account) (reverse
 	if err != nil || !ok || !slices.ContainsFunc(b.read.Charges, func(c billing.Charge) bool { return c.Transaction == first.Transaction && c.ChargedBack }) {
 		return false, err
 	}
-	err = b.e.decideWithin(ctx, b.tx, b.tenant, func(s *state.State) error {
+	err = b.e.DecideWithin(ctx, b.tx, b.tenant, func(s *state.State) error {
 		ref, ok := s.ReferralOf(account.ID)
 		before := ref.Moderation
 		ref.Moderation = before.Refuse(s.Now)
@@ -367,7 +368,7 @@ func (b *billed) reverse(ctx context.Context, account referral.Account) (reverse
 		if !reversed {
 			return nil
 		}
-		return b.e.rules().KeepModeration(s, before, ref)
+		return b.e.Rules().KeepModeration(s, before, ref)
 	})
 	return reversed, err
 }
@@ -458,13 +459,13 @@ func (e *Engine) EndBilling(ctx context.Context, task BillingTask, ended bool, p
 		}
 		in, err := tx.EndBilling(ctx, task.BillingLease, problem, tries, next)
 		if err == nil && !in {
-			outcome = OutcomeLate
+			outcome = base.OutcomeLate
 			err = tx.ReadAgain(ctx, task.Tenant, task.Subscription)
 		}
 		return err
 	})
 	if err == nil {
-		e.Worked(WorkGateway, GatewayRead, outcome, 1)
+		e.Worked(base.WorkGateway, base.GatewayRead, outcome, 1)
 	}
 	return err
 }
@@ -474,7 +475,7 @@ func (e *Engine) EndBilling(ctx context.Context, task BillingTask, ended bool, p
 func (e *Engine) EndRefund(ctx context.Context, tenant core.TenantAlias, transaction, id, problem string) error {
 	err := e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error { return tx.EndRefund(ctx, tenant, transaction, id, problem) })
 	if err == nil {
-		e.Worked(WorkGateway, GatewayRefund, outcomeOf(problem), 1)
+		e.Worked(base.WorkGateway, base.GatewayRefund, outcomeOf(problem), 1)
 	}
 	return err
 }

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 
 	"kith/backend/store"
 	"kith/core"
@@ -52,8 +51,8 @@ func (e *Engine) codeInfo(ctx context.Context, tenant store.Tenant, c referral.C
 // decision is recorded.
 func (e *Engine) ApplyCode(ctx context.Context, tenant store.Tenant, code core.ReferralCode, account core.AccountID, id core.UserID) (wire.CodeInfo, error) {
 	var rule referral.Rule
-	err := e.decide(ctx, tenant.Alias, func(s *state.State) (err error) {
-		rule, err = e.rules().ApplyCode(s, code, referral.Identity{Account: account, User: id})
+	err := e.Decide(ctx, tenant.Alias, func(s *state.State) (err error) {
+		rule, err = e.Rules().ApplyCode(s, code, referral.Identity{Account: account, User: id})
 		return err
 	})
 	switch {
@@ -65,9 +64,4 @@ func (e *Engine) ApplyCode(ctx context.Context, tenant store.Tenant, code core.R
 		return wire.CodeInfo{}, wire.UnknownCode()
 	}
 	return wire.CodeInfo{}, core.Invalid("code", "cannot be applied to this user: "+string(rule))
-}
-
-func isNotFound(err error) bool {
-	var e *core.Error
-	return errors.As(err, &e) && e.Code == core.CodeNotFound
 }

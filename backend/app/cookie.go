@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/link"
 	"kith/core/wire"
@@ -32,7 +33,7 @@ func (e *Engine) ownCookie(ctx context.Context, tenant core.TenantAlias, header 
 		return nil, nil
 	}
 	program, err := e.DB.Program(ctx, tenant, visit.Program)
-	if isNotFound(err) || err == nil && visit.Fresh(program.CookieLife, e.Now()) != nil {
+	if base.IsNotFound(err) || err == nil && visit.Fresh(program.CookieLife, e.Now()) != nil {
 		return nil, nil
 	}
 	return &visit, err

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/link"
@@ -13,24 +14,24 @@ import (
 // AuthenticateAnonymous is Authenticate for a call that may be about a user who has
 // no ids. It also takes a token that wire.AllowsAnonymous: its caller is Anonymous,
 // whom May admits to auth.CreateCookieUser and to what is open to anybody.
-func (e *Engine) AuthenticateAnonymous(ctx context.Context, alias core.TenantAlias, authorization, userToken string) (Caller, error) {
+func (e *Engine) AuthenticateAnonymous(ctx context.Context, alias core.TenantAlias, authorization, userToken string) (base.Caller, error) {
 	tenant, err := e.DB.Tenant(ctx, alias)
 	if err != nil {
-		return Caller{}, err
+		return base.Caller{}, err
 	}
 	e.lately.keep(tenant, e.Now())
 	credentials, err := auth.ParseCredentials(authorization, userToken)
 	if err != nil {
-		return Caller{}, err
+		return base.Caller{}, err
 	}
 	if credentials.Token != "" {
-		secrets, err := e.signingSecrets(tenant)
+		secrets, err := e.SigningSecrets(tenant)
 		if err != nil {
-			return Caller{}, err
+			return base.Caller{}, err
 		}
 		anonymous, err := wire.AllowsAnonymous(secrets, credentials.Token, e.Now(), tenant.UndatedTokens)
 		if anonymous || err != nil {
-			return Caller{Tenant: tenant, Anonymous: anonymous}, err
+			return base.Caller{Tenant: tenant, Anonymous: anonymous}, err
 		}
 	}
 	return e.callerOf(tenant, credentials)
@@ -42,13 +43,13 @@ func (e *Engine) cookieUserID(tenant core.TenantAlias, cookie string) core.UserI
 	if id, ok := link.FindCookieUser(tenant, e.Keys.CookieUser(tenant), cookie); ok {
 		return id
 	}
-	return core.UserID(e.newID(e.Now()))
+	return core.UserID(e.IDAt(e.Now()))
 }
 
 // IdentifyCookieUser is Identify of a user without ids, by the body of the call.
 // It returns the caller as that user, unless they hold the API key. Whoever does
 // not may not say that the user pays: the shop does not know who that is.
-func (e *Engine) IdentifyCookieUser(ctx context.Context, c Caller, body []byte, in rules.Identification) (Caller, rules.Identified, error) {
+func (e *Engine) IdentifyCookieUser(ctx context.Context, c base.Caller, body []byte, in rules.Identification) (base.Caller, rules.Identified, error) {
 	tenant := c.Tenant.Alias
 	id := e.cookieUserID(tenant, in.Cookie)
 	var err error
@@ -56,7 +57,7 @@ func (e *Engine) IdentifyCookieUser(ctx context.Context, c Caller, body []byte, 
 		return c, rules.Identified{}, err
 	}
 	if !c.Key {
-		if in.Update, err = vouched(tenant, in.Update, wire.Subject{}, body, auth.PaymentSigned); err != nil {
+		if in.Update, err = base.Vouched(tenant, in.Update, wire.Subject{}, body, auth.PaymentSigned); err != nil {
 			return c, rules.Identified{}, err
 		}
 		c.User = &wire.Subject{Account: in.Update.Account, User: id}
@@ -68,6 +69,6 @@ func (e *Engine) IdentifyCookieUser(ctx context.Context, c Caller, body []byte, 
 
 // RememberCookieUser returns the Set-Cookie value by which a browser is known
 // again, or ""; see link.RememberCookieUser.
-func (e *Engine) RememberCookieUser(c Caller, v link.Visit, id core.UserID) string {
+func (e *Engine) RememberCookieUser(c base.Caller, v link.Visit, id core.UserID) string {
 	return link.RememberCookieUser(v, e.linkTenant(c.Tenant.Alias, c.Tenant.Policy), e.Keys.CookieUser(c.Tenant.Alias), id)
 }

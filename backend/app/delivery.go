@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/webhook"
@@ -81,7 +82,7 @@ func (e *Engine) sending(l store.Leased, failing bool, now core.Time) Sending {
 	s := Sending{
 		Place: l.Place, Number: l.Number, Tries: l.Tries, Failing: failing,
 		Body: wire.Webhook(wire.WebhookEvent{
-			Tenant: l.Tenant, Live: Live(l.Tenant), ID: l.Event, Type: l.Type, Created: l.Created, Data: l.Data,
+			Tenant: l.Tenant, Live: base.Live(l.Tenant), ID: l.Event, Type: l.Type, Created: l.Created, Data: l.Data,
 		}),
 	}
 	sealed := []string{l.Secret}
@@ -90,7 +91,7 @@ func (e *Engine) sending(l store.Leased, failing bool, now core.Time) Sending {
 	}
 	var err error
 	for _, text := range sealed {
-		secret, openErr := e.Keys.Open(secretPlace(webhook.Line{Tenant: l.Tenant, Endpoint: l.Endpoint}), text)
+		secret, openErr := e.Keys.Open(base.EndpointPlace(webhook.Line{Tenant: l.Tenant, Endpoint: l.Endpoint}), text)
 		if openErr != nil {
 			err = openErr
 		}
@@ -98,7 +99,7 @@ func (e *Engine) sending(l store.Leased, failing bool, now core.Time) Sending {
 	}
 	if err == nil {
 		if key, ok := l.Keys.Primary(now); ok {
-			s.APIKey, err = e.openKey(l.Tenant, key)
+			s.APIKey, err = e.OpenKey(l.Tenant, key)
 		}
 	}
 	if err != nil {
@@ -112,7 +113,7 @@ func (e *Engine) allow(ctx context.Context, begun []Sending) error {
 	known := map[core.TenantAlias][]string{}
 	for i := range begun {
 		s := &begun[i]
-		if Live(s.Tenant) {
+		if base.Live(s.Tenant) {
 			continue
 		}
 		prefixes, ok := known[s.Tenant]
@@ -157,17 +158,17 @@ func (e *Engine) EndDeliveries(ctx context.Context, made []Sent) (late int, err 
 	if err != nil {
 		return 0, err
 	}
-	e.Worked(WorkDelivery, "attempt", OutcomeLate, int64(late))
-	e.Worked(WorkDelivery, "attempt", OutcomeDone, int64(well))
-	e.Worked(WorkDelivery, "attempt", OutcomeFailed, int64(len(made)-late-gone-well))
+	e.Worked(base.WorkDelivery, "attempt", base.OutcomeLate, int64(late))
+	e.Worked(base.WorkDelivery, "attempt", base.OutcomeDone, int64(well))
+	e.Worked(base.WorkDelivery, "attempt", base.OutcomeFailed, int64(len(made)-late-gone-well))
 	return late, nil
 }
 
 // ForgetDeliveries removes what ended longer than webhook.Kept ago, and returns
 // how many rows that were.
 func (e *Engine) ForgetDeliveries(ctx context.Context) (int, error) {
-	return e.forget(ctx, func(tx *store.Tx) (int, error) {
-		return tx.ForgetWebhooks(ctx, tx.Now-webhook.Kept, forgetBatch)
+	return e.Forget(ctx, func(tx *store.Tx) (int, error) {
+		return tx.ForgetWebhooks(ctx, tx.Now-webhook.Kept, base.ForgetBatch)
 	})
 }
 
@@ -178,7 +179,7 @@ const MaxAllowed = 100
 // not public, or takes that back when remove is true. For a live tenant it is
 // forbidden: whoever holds its key would reach into the network of the service.
 func (e *Engine) AllowAddresses(ctx context.Context, tenant core.TenantAlias, prefixes []netip.Prefix, remove bool) error {
-	if Live(tenant) && len(prefixes) > 0 {
+	if base.Live(tenant) && len(prefixes) > 0 {
 		return &core.Error{Code: core.CodeForbidden, Field: "tenant", Message: "only a test tenant's events may be sent to addresses that are not public"}
 	}
 	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {

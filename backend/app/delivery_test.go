@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/webhook"
 )
@@ -76,7 +77,7 @@ func (b bundle) end(t testing.TB, status int, made ...app.Sending) (late int) {
 // delivery is the only one to an endpoint.
 func (b bundle) delivery(t testing.TB, line webhook.Line) webhook.Delivery {
 	t.Helper()
-	page, total, err := b.Deliveries(t.Context(), line, "", app.Page{Limit: 10})
+	page, total, err := b.Deliveries(t.Context(), line, "", base.Page{Limit: 10})
 	require.NoError(t, err)
 	require.Equal(t, 1, total)
 	return page[0]
@@ -263,7 +264,7 @@ func TestDeliveries_BeginInOrder(t *testing.T) {
 			}
 			b.end(t, 200, some...)
 		}
-		page, _, err := b.Deliveries(t.Context(), line, webhook.Delivered, app.Page{Limit: 100})
+		page, _, err := b.Deliveries(t.Context(), line, webhook.Delivered, base.Page{Limit: 100})
 		require.NoError(t, err)
 		require.Len(t, begun, 20)
 		for i, d := range page {
@@ -309,7 +310,7 @@ func TestDeliveries_GoneDisables(t *testing.T) {
 		begun := b.begin(t)
 		b.end(t, 410, begun[0])
 		states := func() map[webhook.State]int {
-			page, _, err := b.Deliveries(t.Context(), line, "", app.Page{Limit: 100})
+			page, _, err := b.Deliveries(t.Context(), line, "", base.Page{Limit: 100})
 			require.NoError(t, err)
 			count := map[webhook.State]int{}
 			for _, d := range page {
@@ -448,7 +449,7 @@ func TestDeliveries_AreForgotten(t *testing.T) {
 		left := func() int {
 			_, err := b.ForgetDeliveries(t.Context())
 			require.NoError(t, err)
-			_, total, err := b.Deliveries(t.Context(), line, "", app.Page{})
+			_, total, err := b.Deliveries(t.Context(), line, "", base.Page{})
 			require.NoError(t, err)
 			return total
 		}
@@ -473,7 +474,7 @@ func TestAllowAddresses(t *testing.T) {
 	require.Equal(t, &core.Error{
 		Code: core.CodeForbidden, Field: "tenant", Message: "only a test tenant's events may be sent to addresses that are not public",
 	}, err)
-	test := core.TenantAlias(app.TestPrefix + "t")
+	test := core.TenantAlias(base.TestPrefix + "t")
 	require.NoError(t, b.CreateTenants(t.Context(), aTenant(test, "TEST_key")))
 	require.NoError(t, b.AllowAddresses(t.Context(), test, prefix("127.9.9.9/8"), false))
 	require.NoError(t, b.AllowAddresses(t.Context(), test, prefix("::1/128"), false))

@@ -47,7 +47,7 @@ func (e *Engine) RegisterDiscount(ctx context.Context, tenant core.TenantAlias, 
 }
 
 func (e *Engine) registerDiscount(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, in wire.DiscountRegistration) (account referral.Account, err error) {
-	err = e.decideWithin(ctx, tx, tenant, func(s *state.State) error {
+	err = e.DecideWithin(ctx, tx, tenant, func(s *state.State) error {
 		stored, known := s.Accounts.Get(in.Account)
 		if !known {
 			stored.Account = referral.NewAccount(in.Account, s.Now)
@@ -56,7 +56,7 @@ func (e *Engine) registerDiscount(ctx context.Context, tx *store.Tx, tenant core
 		if err != nil {
 			return err
 		}
-		done, err := e.rules().Settle(s, tied, referral.Command{Now: s.Now, Claims: []referral.Claim{{Code: in.Code, Source: referral.SourceCoupon}}})
+		done, err := e.Rules().Settle(s, tied, referral.Command{Now: s.Now, Claims: []referral.Claim{{Code: in.Code, Source: referral.SourceCoupon}}})
 		account = done.Account
 		return err
 	})

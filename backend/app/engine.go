@@ -7,28 +7,15 @@ import (
 	"context"
 	"time"
 
+	"kith/backend/app/base"
 	"kith/backend/file"
-	"kith/backend/store"
 	"kith/core"
-	"kith/core/auth"
 	"kith/core/billing"
 )
 
-// Engine runs the use cases. All exported fields must be set; it is safe for concurrent
-// use.
+// Engine runs the use cases. Make one by New; it is safe for concurrent use.
 type Engine struct {
-	DB   *store.Primary
-	Keys auth.Keyring
-	// TempDomains are domains of disposable mail addresses besides those that
-	// core/referral knows, in lower case; nil is none.
-	TempDomains map[string]bool
-	// PublicURL is the origin at which visitors reach the service, where links begin
-	// that no tenant's share origin says otherwise of; empty: see Caller.Share.
-	PublicURL string
-	// Now is the clock.
-	Now func() core.Time
-	// Entropy fills its argument with random bytes that cannot be guessed.
-	Entropy func([]byte)
+	*base.Base
 	// Wake is called after event calls were taken in, for the worker that
 	// processes them. It must not block.
 	Wake func()
@@ -57,74 +44,10 @@ type Engine struct {
 	// registers no discount of a connected tenant needs none.
 	FindCustomer func(ctx context.Context, tenant core.TenantAlias, c billing.Connection, customer core.PaymentProviderID) (known bool, err error)
 
-	// Did is told what was done of the work that is left to workers, for the
-	// metrics; see Worked. It must not block. Nil: nobody asks.
-	Did func(work, kind, outcome string, n int64)
-
 	counts tally
 	uses   keyUses
 	lately latelyRead
 }
 
-// Worked tells Did that n more things were done: of which work (WorkRows and its
-// like), of which kind, and how it went. All are few words, since they become
-// labels.
-func (e *Engine) Worked(work, kind, outcome string, n int64) {
-	if e.Did != nil && n > 0 {
-		e.Did(work, kind, outcome, n)
-	}
-}
-
-// Work and outcomes that are counted.
-const (
-	// WorkRows is rows of jobs, by the job's type: OutcomeDone, or OutcomeFailed
-	// for those in its errors file.
-	WorkRows = "job_rows"
-	// WorkDelivery is attempts to deliver an event to an endpoint, of the kind
-	// "attempt": OutcomeDone, OutcomeFailed, or OutcomeLate for one whose lease
-	// had ended, so that its result was dropped.
-	WorkDelivery = "webhook"
-
-	// WorkGateway is what was done at payment gateways, by kind: GatewayKinds.
-	// OutcomeFailed is tried again later.
-	WorkGateway = "gateway"
-	// WorkNotification is notifications that were read, by the gateway's kind, of
-	// which an unknown one is "other": OutcomeFailed for one that cannot be read.
-	WorkNotification = "gateway_notification"
-
-	OutcomeDone   = "done"
-	OutcomeFailed = "failed"
-	OutcomeLate   = "late"
-)
-
-// Kinds of WorkGateway.
-const (
-	// GatewayRead is a subscription that was read and brought in line.
-	GatewayRead = "subscription"
-	// GatewayRefund is money that was given back, or cannot be.
-	GatewayRefund = "refund"
-	// GatewayCoupon is a code that was written into a custom field.
-	GatewayCoupon = "coupon"
-	// GatewaySweep is a search for subscriptions that nobody told of, and
-	// GatewayFound is those that it found.
-	GatewaySweep = "sweep"
-	GatewayFound = "found"
-)
-
-// GatewayKinds are all kinds of WorkGateway.
-func GatewayKinds() []string {
-	return []string{GatewayRead, GatewayRefund, GatewayCoupon, GatewaySweep, GatewayFound}
-}
-
-// NewID returns an id that nothing has.
-func (e *Engine) NewID() string { return e.newID(e.Now()) }
-
-func (e *Engine) newID(now core.Time) string { return core.NewID(now, e.entropy6()) }
-
-func (e *Engine) entropy6() (b [6]byte) {
-	e.Entropy(b[:])
-	return b
-}
-
-// Page is a part of a list.
-type Page struct{ Limit, Offset int }
+// New returns an engine whose calls wake nobody.
+func New(b base.Base) *Engine { return &Engine{Base: &b, Wake: func() {}, WakeJobs: func() {}} }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/backend/file"
 	"kith/backend/store"
 	"kith/backend/store/sqldtest"
@@ -123,14 +124,13 @@ func bundleOn(t testing.TB, db *store.Primary) bundle {
 	t.Helper()
 	b := bundle{tenant: core.TenantAlias("tenant" + strconv.FormatInt(tenants.Add(1), 10)), clock: new(atomic.Int64), woken: new(atomic.Int64)}
 	b.clock.Store(int64(start))
-	b.Engine = &app.Engine{
+	b.Engine = app.New(base.Base{
 		DB: db, Keys: keyring(t, "a"),
 		Now:     func() core.Time { return core.Time(b.clock.Load()) },
 		Entropy: func(p []byte) { _, _ = rand.Read(p) },
-		Wake:    func() { b.woken.Add(1) },
-		Files:   file.Dir(t.TempDir()), WakeJobs: func() { b.woken.Add(1) },
-		CallTime: time.Hour,
-	}
+	})
+	b.Wake = func() { b.woken.Add(1) }
+	b.Files, b.WakeJobs, b.CallTime = file.Dir(t.TempDir()), b.Wake, time.Hour
 	b.key = b.MakeKey(b.tenant)
 	require.NoError(t, b.CreateTenants(t.Context(), aTenant(b.tenant, b.key)))
 	b.owner(t, "anna", "ANNA10")
@@ -242,7 +242,7 @@ func (b bundle) rules(t testing.TB, account string) (rules []string) {
 
 func (b bundle) decisions(t testing.TB, account string) []wire.Decision {
 	t.Helper()
-	page, total, err := b.Decisions(t.Context(), b.tenant, core.AccountID(account), app.Page{Limit: 1000})
+	page, total, err := b.Decisions(t.Context(), b.tenant, core.AccountID(account), base.Page{Limit: 1000})
 	require.NoError(t, err)
 	require.Len(t, page, total)
 	return page

@@ -107,14 +107,14 @@ func (e *Engine) erase(ctx context.Context, tx *store.Tx, tenant core.TenantAlia
 
 // erasure is how a user is erased, or all of an account when id is empty.
 func (e *Engine) erasure(tx *store.Tx, account core.AccountID, id core.UserID) store.Erasure {
-	who := e.newID(tx.Now)
+	who := e.IDAt(tx.Now)
 	return store.Erasure{Account: account, User: id, Who: core.UserID(core.Erased(who)), Code: core.ReferralCode("deleted-" + who)}
 }
 
 func (e *Engine) eraseAccounts(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, accounts []core.AccountID) error {
 	who := make(map[core.AccountID]core.AccountID, len(accounts))
 	for _, account := range accounts {
-		who[account] = core.AccountID(core.Erased(e.newID(tx.Now)))
+		who[account] = core.AccountID(core.Erased(e.IDAt(tx.Now)))
 	}
 	return tx.EraseAccounts(ctx, tenant, who)
 }

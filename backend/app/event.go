@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/event"
@@ -15,7 +16,7 @@ import (
 // is a not-found error: events create nobody.
 // A caller without the API key has idempotency keys of their own; see
 // event.Batch.OwnKey.
-func (e *Engine) LogEvents(ctx context.Context, by Caller, b event.Batch) (event.Batch, error) {
+func (e *Engine) LogEvents(ctx context.Context, by base.Caller, b event.Batch) (event.Batch, error) {
 	tenant := by.Tenant.Alias
 	known, err := e.DB.UserKnown(ctx, tenant, b.Account, b.User)
 	if err == nil && !known {
@@ -27,7 +28,7 @@ func (e *Engine) LogEvents(ctx context.Context, by Caller, b event.Batch) (event
 	if !by.Key {
 		b.OwnKey()
 	}
-	b.Stamp(e.Now(), e.entropy6)
+	b.Stamp(e.Now(), e.Entropy6)
 	added, err := e.DB.AppendIntake(ctx, tenant, b)
 	if err == nil && !added {
 		err = event.Duplicate()
@@ -42,28 +43,9 @@ func (e *Engine) LogEvents(ctx context.Context, by Caller, b event.Batch) (event
 // ForgetEventCalls removes the records of event calls that were processed and are
 // older than event.CallKept, and returns how many that were. The events stay.
 func (e *Engine) ForgetEventCalls(ctx context.Context) (removed int, err error) {
-	return e.forget(ctx, func(tx *store.Tx) (int, error) {
-		return tx.ForgetIntake(ctx, tx.Now-event.CallKept, forgetBatch)
+	return e.Forget(ctx, func(tx *store.Tx) (int, error) {
+		return tx.ForgetIntake(ctx, tx.Now-event.CallKept, base.ForgetBatch)
 	})
-}
-
-// forgetBatch bounds one transaction: it holds the write lock.
-const forgetBatch = 500
-
-// forget removes some rows at a time until nothing is left to remove, and returns
-// how many rows that were.
-func (e *Engine) forget(ctx context.Context, some func(*store.Tx) (int, error)) (removed int, err error) {
-	for {
-		n := 0
-		err := e.DB.Write(ctx, e.Now(), func(tx *store.Tx) (err error) {
-			n, err = some(tx)
-			return err
-		})
-		removed += n
-		if err != nil || n == 0 {
-			return removed, err
-		}
-	}
 }
 
 // Events returns a page of the events that were processed, the last received

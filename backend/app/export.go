@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/backend/xlsx"
 	"kith/core"
@@ -30,7 +31,7 @@ func (e *Engine) CreateExport(ctx context.Context, tenant core.TenantAlias, in j
 // Export returns a REST export, or a not-found error.
 func (e *Engine) Export(ctx context.Context, tenant core.TenantAlias, id string) (job.Job, error) {
 	j, err := e.Job(ctx, tenant, id)
-	if err == nil && j.Type.Import() || isNotFound(err) {
+	if err == nil && j.Type.Import() || base.IsNotFound(err) {
 		return job.Job{}, core.NotFound("there is no such export")
 	}
 	return j, err
@@ -38,7 +39,7 @@ func (e *Engine) Export(ctx context.Context, tenant core.TenantAlias, id string)
 
 // Exports returns a page of the tenant's exports, the newest first, and how many
 // there are in all.
-func (e *Engine) Exports(ctx context.Context, tenant core.TenantAlias, p Page) ([]job.Job, int, error) {
+func (e *Engine) Exports(ctx context.Context, tenant core.TenantAlias, p base.Page) ([]job.Job, int, error) {
 	return e.DB.Jobs(ctx, tenant, job.Filter{Operation: job.Query, Limit: p.Limit, Offset: p.Offset})
 }
 
@@ -79,7 +80,7 @@ func (e *Engine) export(ctx context.Context, c *store.Claim) (err error) {
 	}
 	form := exportfile.Form{
 		Format: c.Format, Dates: cmp.Or(p.Dates, tenant.ExportDates),
-		Share: e.share(tenant),
+		Share: e.Share(tenant),
 	}
 	if err := e.exportRows(ctx, c, p, form, rows); err != nil {
 		return err

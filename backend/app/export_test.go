@@ -200,9 +200,9 @@ func TestWorkJob_TakesOverFromTheDead(t *testing.T) {
 
 // another is the engine of another process on the same database and files.
 func (b bundle) another() *app.Engine {
-	return &app.Engine{
-		DB: b.DB, Keys: b.Keys, Now: b.Now, Entropy: b.Entropy, Wake: b.Wake, Files: b.Files, WakeJobs: b.WakeJobs,
-	}
+	e := app.New(*b.Base)
+	e.Wake, e.Files, e.WakeJobs = b.Wake, b.Files, b.WakeJobs
+	return e
 }
 
 // stalled stops where a file is begun, until it is released.

@@ -32,7 +32,7 @@ type newFile struct {
 func (e *Engine) createFile(ctx context.Context, tenant core.TenantAlias, folder, name, ext string) (*newFile, error) {
 	f := &newFile{e: e, ctx: ctx, tenant: tenant, hash: sha256.New()}
 	err := e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
-		f.ref = core.NewFileRef(folder, tenant, name, ext, e.newID(tx.Now))
+		f.ref = core.NewFileRef(folder, tenant, name, ext, e.IDAt(tx.Now))
 		return tx.InsertFile(ctx, store.File{Tenant: tenant, Ref: f.ref, Created: tx.Now, Expires: tx.Now + job.Life})
 	})
 	if err != nil {

@@ -77,9 +77,9 @@ func (e *Engine) giveDue(ctx context.Context, tx *store.Tx, tenant core.TenantAl
 	if err != nil {
 		return err
 	}
-	u := e.unit(tx, tenant)
+	u := e.Unit(tx, tenant)
 	for _, id := range due {
-		if err := u.Decide(ctx, func(s *state.State) error { return e.rules().GiveDue(s, program, side, id) }); err != nil {
+		if err := u.Decide(ctx, func(s *state.State) error { return e.Rules().GiveDue(s, program, side, id) }); err != nil {
 			return err
 		}
 	}

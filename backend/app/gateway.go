@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/billing"
@@ -42,11 +43,11 @@ func (e *Engine) connect(ctx context.Context, tenant core.TenantAlias, change fu
 			return err
 		}
 		c := keepPrivate(change(have), have)
-		if err := c.Check(Live(tenant)); err != nil {
+		if err := c.Check(base.Live(tenant)); err != nil {
 			return err
 		}
 		for i, k := range c.Keys {
-			if c.Keys[i].Private, err = e.seal(gatewayPlace(tenant, k.Public), k.Private); err != nil {
+			if c.Keys[i].Private, err = e.Seal(base.GatewayPlace(tenant, k.Public), k.Private); err != nil {
 				return err
 			}
 		}
@@ -81,11 +82,6 @@ func withoutPrivate(c billing.Connection) billing.Connection {
 	return c
 }
 
-// gatewayPlace is the place of a sealed private key.
-func gatewayPlace(tenant core.TenantAlias, public string) string {
-	return "tenant/" + string(tenant) + "/gateway/" + public
-}
-
 // Connection returns how a tenant's gateway is reached, without its private
 // keys. A tenant that is not connected is a not-found error.
 func (e *Engine) Connection(ctx context.Context, tenant core.TenantAlias) (billing.Connection, error) {
@@ -116,7 +112,7 @@ func (e *Engine) connection(ctx context.Context, r store.Reads, tenant core.Tena
 		if err != nil {
 			return c, known, err
 		}
-		c.Keys[i].Private, err = e.Keys.Open(gatewayPlace(tenant, k.Public), k.Private)
+		c.Keys[i].Private, err = e.Keys.Open(base.GatewayPlace(tenant, k.Public), k.Private)
 	}
 	return c, known, err
 }

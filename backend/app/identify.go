@@ -13,7 +13,7 @@ import (
 // rules.Rules.Identify.
 func (e *Engine) Identify(ctx context.Context, tenant core.TenantAlias, in rules.Identification) (out rules.Identified, err error) {
 	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
-		u, r := e.unit(tx, tenant), e.rules()
+		u, r := e.Unit(tx, tenant), e.Rules()
 		if err := loadIdentifications(ctx, u, r, []rules.Identification{in}); err != nil {
 			return err
 		}

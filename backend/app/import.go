@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/exportfile"
@@ -89,8 +90,8 @@ func (e *Engine) load(ctx context.Context, c *store.Claim) error {
 	if err != nil {
 		return err
 	}
-	r := &run{e: e, claim: c, params: p, kept: e.Now(), tenant: c.Tenant, rules: e.rules(), sizer: newBatchSizer(e.DB.Embedded()), form: exportfile.Form{
-		Format: c.Format, Dates: tenant.ExportDates, Share: e.share(tenant),
+	r := &run{e: e, claim: c, params: p, kept: e.Now(), tenant: c.Tenant, rules: e.Rules(), sizer: newBatchSizer(e.DB.Embedded()), form: exportfile.Form{
+		Format: c.Format, Dates: tenant.ExportDates, Share: e.Share(tenant),
 	}}
 	if r.parse, err = r.parser(c.Type); err != nil {
 		return err
@@ -320,8 +321,8 @@ func (r *run) batch(ctx context.Context, rows []batchRow) error {
 // applied notes what became of a batch.
 func (r *run) applied(after store.Claim, took time.Duration) {
 	done, failed := after.Stats.Processed-r.claim.Stats.Processed, after.Stats.Errors-r.claim.Stats.Errors
-	r.e.Worked(WorkRows, string(after.Type), OutcomeFailed, failed)
-	r.e.Worked(WorkRows, string(after.Type), OutcomeDone, done-failed)
+	r.e.Worked(base.WorkRows, string(after.Type), base.OutcomeFailed, failed)
+	r.e.Worked(base.WorkRows, string(after.Type), base.OutcomeDone, done-failed)
 	r.sizer.took(int(done), took)
 	*r.claim = after
 	r.kept = r.e.Now()
@@ -340,7 +341,7 @@ func (r *run) apply(ctx context.Context, tx *store.Tx, rows []batchRow, p *part)
 	if kind := kindOf(rows); kind != nil {
 		return len(rows), func(context.Context) error { return nil }, r.applyTogether(ctx, tx, kind, rows, p)
 	}
-	u := r.e.unit(tx, r.claim.Tenant)
+	u := r.e.Unit(tx, r.claim.Tenant)
 	if err := load(ctx, u, rows); err != nil {
 		return 0, nil, err
 	}

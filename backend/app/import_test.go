@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/backend/file"
 	"kith/backend/store"
 	"kith/backend/testenv"
@@ -495,7 +496,7 @@ func (b bundle) call(t *testing.T, row string) string {
 	require.NoError(t, err)
 	update, since, err := wire.ParseImportedUser(b.tenant, []byte(row))
 	if err == nil {
-		_, err = b.Identify(t.Context(), b.tenant, rules.Identification{Update: update, Since: since, Share: app.Caller{Tenant: tenant}.Share("")})
+		_, err = b.Identify(t.Context(), b.tenant, rules.Identification{Update: update, Since: since, Share: base.Caller{Tenant: tenant}.Share("")})
 	}
 	if err == nil {
 		return ""
@@ -530,7 +531,7 @@ func (b bundle) tenantState(t *testing.T) (state []string) {
 		referrals = append(referrals, random.ReplaceAllString(string(wire.Referral(r)), "*"))
 	}
 	slices.Sort(referrals)
-	decisions, _, err := b.Decisions(t.Context(), b.tenant, "", app.Page{Limit: 1000})
+	decisions, _, err := b.Decisions(t.Context(), b.tenant, "", base.Page{Limit: 1000})
 	require.NoError(t, err)
 	var verdicts []string
 	for _, d := range decisions {

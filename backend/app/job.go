@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/auth"
@@ -49,7 +50,7 @@ func (e *Engine) CreateJob(ctx context.Context, tenant core.TenantAlias, in job.
 	var made job.Job
 	var c store.Claim
 	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
-		made = job.Job{ID: e.newID(tx.Now), Input: in, Status: job.Pending, Created: tx.Now}
+		made = job.Job{ID: e.IDAt(tx.Now), Input: in, Status: job.Pending, Created: tx.Now}
 		if err := tx.InsertJob(ctx, tenant, made); err != nil {
 			return err
 		}
@@ -61,7 +62,7 @@ func (e *Engine) CreateJob(ctx context.Context, tenant core.TenantAlias, in job.
 		if in.Type.Import() {
 			return nil
 		}
-		return e.emit(ctx, tx, tenant, webhook.ExportCreated, wire.JobEvent(made))
+		return e.Emit(ctx, tx, tenant, webhook.ExportCreated, wire.JobEvent(made))
 	})
 	if err != nil {
 		return job.Job{}, err
@@ -97,7 +98,7 @@ func (e *Engine) Job(ctx context.Context, tenant core.TenantAlias, id string) (j
 
 // JobFor is Job for a caller: to a key that does not permit exports, there are only
 // imports.
-func (e *Engine) JobFor(ctx context.Context, c Caller, id string) (job.Job, error) {
+func (e *Engine) JobFor(ctx context.Context, c base.Caller, id string) (job.Job, error) {
 	j, err := e.Job(ctx, c.Tenant.Alias, id)
 	if err == nil && !j.Type.Import() && c.Require(auth.ReadExports) != nil {
 		return job.Job{}, core.NotFound("there is no such job")
@@ -111,7 +112,7 @@ func (e *Engine) Jobs(ctx context.Context, tenant core.TenantAlias, f job.Filter
 }
 
 // JobsFor is Jobs for a caller, as JobFor is Job.
-func (e *Engine) JobsFor(ctx context.Context, c Caller, f job.Filter) ([]job.Job, int, error) {
+func (e *Engine) JobsFor(ctx context.Context, c base.Caller, f job.Filter) ([]job.Job, int, error) {
 	if c.Require(auth.ReadExports) != nil {
 		f.Operation = job.Mutation
 	}
@@ -222,7 +223,7 @@ func (e *Engine) finish(ctx context.Context, c store.Claim) error {
 				return err
 			}
 		}
-		return e.emit(ctx, tx, c.Tenant, event, wire.JobEvent(c.Job))
+		return e.Emit(ctx, tx, c.Tenant, event, wire.JobEvent(c.Job))
 	})
 	if err != nil {
 		return err
@@ -231,7 +232,7 @@ func (e *Engine) finish(ctx context.Context, c store.Claim) error {
 		return e.dropMore(ctx, c, dropped)
 	}
 	if c.Status == job.Completed {
-		e.Worked(WorkRows, string(c.Type), OutcomeDone, c.Stats.Processed)
+		e.Worked(base.WorkRows, string(c.Type), base.OutcomeDone, c.Stats.Processed)
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func (e *Engine) CreateKey(ctx context.Context, alias core.TenantAlias, name str
 func (e *Engine) addKey(ctx context.Context, tx *store.Tx, alias core.TenantAlias, k *auth.APIKey, secret string) (err error) {
 	k.Hash = auth.KeyHash(secret)
 	if k.Role.Signs() {
-		if k.Sealed, err = e.seal(auth.KeyPlace(alias), secret); err != nil {
+		if k.Sealed, err = e.Seal(auth.KeyPlace(alias), secret); err != nil {
 			return err
 		}
 	}

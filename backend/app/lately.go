@@ -62,7 +62,7 @@ func (e *Engine) WrongLately(alias core.TenantAlias, authorization, userToken st
 		return !ok
 	}
 	// A fault of ours proves nothing against a token.
-	secrets, err := e.signingSecrets(tenant)
+	secrets, err := e.SigningSecrets(tenant)
 	if err != nil || credentials.Token == "" {
 		return false
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/core/auth"
 	"kith/core/webhook"
@@ -21,12 +22,12 @@ var secretKinds = []struct {
 	{store.APIKeySecrets, func(s store.Secret) string { return auth.KeyPlace(s.Tenant) }},
 	{store.EndpointSecrets, endpointPlace},
 	{store.OldEndpointSecrets, endpointPlace},
-	{store.GatewaySecrets, func(s store.Secret) string { return gatewayPlace(s.Tenant, s.Name) }},
-	{store.SigningSecrets, func(s store.Secret) string { return keyPlace(s.Name) }},
+	{store.GatewaySecrets, func(s store.Secret) string { return base.GatewayPlace(s.Tenant, s.Name) }},
+	{store.SigningSecrets, func(s store.Secret) string { return base.SigningKeyPlace(s.Name) }},
 }
 
 func endpointPlace(s store.Secret) string {
-	return secretPlace(webhook.Line{Tenant: s.Tenant, Endpoint: webhook.Endpoint(s.Name)})
+	return base.EndpointPlace(webhook.Line{Tenant: s.Tenant, Endpoint: webhook.Endpoint(s.Name)})
 }
 
 // RotateMasterKey seals all secrets anew under the first key of the engine, which must
@@ -94,7 +95,7 @@ func (e *Engine) reseal(ctx context.Context, kind store.SecretKind, place func(s
 			if err != nil {
 				return fmt.Errorf("program: one of the %s of tenant %q does not open; give all master keys that were ever used: %w", kind.Name, s.Tenant, err)
 			}
-			sealed, err := e.seal(place(s), plain)
+			sealed, err := e.Seal(place(s), plain)
 			if err != nil {
 				return err
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/billing"
@@ -121,7 +122,7 @@ func TestRotateMasterKey(t *testing.T) {
 
 // under is an engine on the same database with other master keys.
 func (b bundle) under(keys auth.Keyring) *app.Engine {
-	return &app.Engine{DB: b.DB, Keys: keys, Now: b.Now, Entropy: b.Entropy, Wake: func() {}, WakeJobs: func() {}}
+	return app.New(base.Base{DB: b.DB, Keys: keys, Now: b.Now, Entropy: b.Entropy})
 }
 
 // ringOf is a keyring of several keys.

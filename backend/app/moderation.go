@@ -17,7 +17,7 @@ func (e *Engine) Moderate(ctx context.Context, tenant core.TenantAlias, actions 
 		return core.Invalid("actions", "must have 1 to "+strconv.Itoa(referral.MaxModerations)+" elements")
 	}
 	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
-		u := e.unit(tx, tenant)
+		u := e.Unit(tx, tenant)
 		for _, a := range actions {
 			u.Referrals.Want(a.Referral)
 		}
@@ -31,7 +31,7 @@ func (e *Engine) Moderate(ctx context.Context, tenant core.TenantAlias, actions 
 }
 
 func (e *Engine) moderate(s *state.State, i int, a referral.Moderation) error {
-	known, err := e.rules().Moderate(s, a)
+	known, err := e.Rules().Moderate(s, a)
 	if err == nil && !known {
 		err = &core.Error{
 			Code: core.CodeNotFound, Field: "actions[" + strconv.Itoa(i) + "].referralId", Message: "there is no such referral",

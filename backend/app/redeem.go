@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/reward"
@@ -49,7 +50,7 @@ type Drawn struct {
 // refused changes nothing and does not stop the others; the error is a fault of
 // ours. Draws that share no account are made together, whatever their number.
 func (e *Engine) RedeemWithin(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draws []reward.Draw) ([]Drawn, error) {
-	u := e.unit(tx, tenant)
+	u := e.Unit(tx, tenant)
 	u.Facts.Want()
 	for _, d := range draws {
 		if d.Key != "" {
@@ -134,7 +135,7 @@ func (e *Engine) redeem(s *state.State, d reward.Draw, from store.Drawable) erro
 	}
 	steps, err := drawOne(d, from, s.Now)
 	if err == nil {
-		e.rules().Record(s, steps)
+		e.Rules().Record(s, steps)
 	}
 	return err
 }
@@ -146,7 +147,7 @@ func (e *Engine) drawable(ctx context.Context, tx *store.Tx, tenant core.TenantA
 		return tx.Drawable(ctx, tenant, draws)
 	}
 	r, err := tx.BareReward(ctx, tenant, draws[0].Reward)
-	if isNotFound(err) {
+	if base.IsNotFound(err) {
 		return make([]store.Drawable, 1), nil
 	}
 	return []store.Drawable{{Credits: []reward.Reward{r}, Available: r.Available(tx.Now)}}, err

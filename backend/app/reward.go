@@ -66,8 +66,8 @@ func (e *Engine) BalancesOf(ctx context.Context, tenant core.TenantAlias, users 
 // CreateReward gives a user a reward. An unknown user is a not-found error, and
 // what no reward can be is an error about its field.
 func (e *Engine) CreateReward(ctx context.Context, tenant core.TenantAlias, g reward.Grant) (r reward.Reward, err error) {
-	err = e.decide(ctx, tenant, func(s *state.State) (err error) {
-		r, err = e.rules().CreateReward(s, g)
+	err = e.Decide(ctx, tenant, func(s *state.State) (err error) {
+		r, err = e.Rules().CreateReward(s, g)
 		return err
 	})
 	return r, err
@@ -89,14 +89,14 @@ func (e *Engine) SetRewardStatus(ctx context.Context, tenant core.TenantAlias, i
 
 func (e *Engine) changeReward(ctx context.Context, tenant core.TenantAlias, id string, change func(reward.Reward, core.Time) (reward.Reward, reward.Entry, error)) (r reward.Reward, err error) {
 	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
-		err := e.decideWithin(ctx, tx, tenant, func(s *state.State) error {
+		err := e.DecideWithin(ctx, tx, tenant, func(s *state.State) error {
 			before, known := s.Rewards.Get(id)
 			if !known {
 				return store.UnknownReward()
 			}
 			after, entry, err := change(before, s.Now)
 			if err == nil {
-				e.rules().Record(s, []rules.Step{{Before: before, After: after, Entries: []reward.Entry{entry}}})
+				e.Rules().Record(s, []rules.Step{{Before: before, After: after, Entries: []reward.Entry{entry}}})
 			}
 			return err
 		})
@@ -144,8 +144,8 @@ func (e *Engine) SettleRewards(ctx context.Context) (settled int, err error) {
 
 // record records steps in a transaction that does more besides.
 func (e *Engine) record(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, steps []rules.Step) error {
-	return e.decideWithin(ctx, tx, tenant, func(s *state.State) error {
-		e.rules().Record(s, steps)
+	return e.DecideWithin(ctx, tx, tenant, func(s *state.State) error {
+		e.Rules().Record(s, steps)
 		return nil
 	})
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/billing"
@@ -77,8 +78,8 @@ func (e *Engine) EndSweep(ctx context.Context, task SweepTask, ids []string) (fo
 		return tx.EndSweep(ctx, task.Sweep, tx.Now+SweepEvery)
 	})
 	if err == nil {
-		e.Worked(WorkGateway, GatewaySweep, OutcomeDone, 1)
-		e.Worked(WorkGateway, GatewayFound, OutcomeDone, int64(found))
+		e.Worked(base.WorkGateway, base.GatewaySweep, base.OutcomeDone, 1)
+		e.Worked(base.WorkGateway, base.GatewayFound, base.OutcomeDone, int64(found))
 	}
 	return found, err
 }
@@ -126,7 +127,7 @@ func (e *Engine) EndCoupon(ctx context.Context, task CouponTask, problem string,
 		return tx.EndCoupon(ctx, task.Coupon, problem, next)
 	})
 	if err == nil {
-		e.Worked(WorkGateway, GatewayCoupon, outcomeOf(problem), 1)
+		e.Worked(base.WorkGateway, base.GatewayCoupon, outcomeOf(problem), 1)
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/auth"
@@ -15,17 +16,6 @@ import (
 	"kith/core/rules"
 	"kith/core/wire"
 )
-
-// TestPrefix begins the alias of a tenant's test mode (reference, 2.1).
-const TestPrefix = "test_"
-
-// OtherMode is the tenant of the other mode, live or test.
-func OtherMode(alias core.TenantAlias) core.TenantAlias {
-	if live, test := strings.CutPrefix(string(alias), TestPrefix); test {
-		return core.TenantAlias(live)
-	}
-	return TestPrefix + alias
-}
 
 // NewTenant is what a tenant starts with.
 type NewTenant struct {
@@ -48,7 +38,7 @@ type NewTenant struct {
 // and test apart (reference, 2.1).
 func (e *Engine) MakeKey(alias core.TenantAlias) string {
 	prefix := "LIVE_"
-	if strings.HasPrefix(string(alias), TestPrefix) {
+	if strings.HasPrefix(string(alias), base.TestPrefix) {
 		prefix = "TEST_"
 	}
 	raw := make([]byte, 40)
@@ -212,7 +202,7 @@ func (e *Engine) SignToken(ctx context.Context, alias core.TenantAlias, s wire.S
 	if err != nil {
 		return "", err
 	}
-	secrets, err := e.signingSecrets(tenant)
+	secrets, err := e.SigningSecrets(tenant)
 	if err != nil {
 		return "", err
 	}

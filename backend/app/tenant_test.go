@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/link"
@@ -32,7 +33,7 @@ func TestMakeKey_TellsLiveFromTestAndNeverRepeats(t *testing.T) {
 func TestCreateTenant_KeepsTheKeySealedAndHashed(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	test := app.TestPrefix + b.tenant
+	test := base.TestPrefix + b.tenant
 	require.NoError(t, b.CreateTenants(t.Context(), aTenant(test, b.MakeKey(test))))
 	stored, err := b.DB.Tenant(t.Context(), b.tenant)
 	require.NoError(t, err)

@@ -2,30 +2,20 @@ package app
 
 import (
 	"context"
-	"strings"
 
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/core"
-	"kith/core/auth"
 	"kith/core/webhook"
 	"kith/core/wire"
 )
-
-// emit tells the tenant's own systems of a change, once the transaction has
-// committed. data is the event's JSON, as core/wire writes it.
-func (e *Engine) emit(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, t webhook.Type, data []byte) error {
-	return tx.EmitWebhook(ctx, tenant, e.newID(tx.Now), t, data)
-}
-
-// Live reports whether a tenant is no test tenant.
-func Live(tenant core.TenantAlias) bool { return !strings.HasPrefix(string(tenant), TestPrefix) }
 
 // Subscribe has the tenant's events sent to an endpoint from now on. The answer
 // has the secret that signs them when the subscription is new; subscribing
 // again names it anew, keeps its secret, and enables an endpoint that was
 // disabled. More than webhook.MaxSubscriptions are refused.
 func (e *Engine) Subscribe(ctx context.Context, tenant core.TenantAlias, endpoint, name string) (s webhook.Subscription, err error) {
-	to, err := webhook.ParseEndpoint("endpointUrl", endpoint, Live(tenant))
+	to, err := webhook.ParseEndpoint("endpointUrl", endpoint, base.Live(tenant))
 	if err != nil {
 		return s, err
 	}
@@ -72,20 +62,8 @@ func (e *Engine) newSecret(line webhook.Line) (secret, sealed string, err error)
 	var raw [webhook.SecretSize]byte
 	e.Entropy(raw[:])
 	secret = webhook.NewSecret(raw)
-	sealed, err = e.seal(secretPlace(line), secret)
+	sealed, err = e.Seal(base.EndpointPlace(line), secret)
 	return secret, sealed, err
-}
-
-// seal encrypts a secret for its place in the database.
-func (e *Engine) seal(place, secret string) (string, error) {
-	var nonce [auth.NonceSize]byte
-	e.Entropy(nonce[:])
-	return e.Keys.Seal(place, secret, nonce)
-}
-
-// secretPlace is the place of an endpoint's sealed secrets.
-func secretPlace(line webhook.Line) string {
-	return "tenant/" + string(line.Tenant) + "/webhook/" + string(line.Endpoint)
 }
 
 // Subscriptions returns a tenant's subscriptions, without their secrets.
@@ -112,7 +90,7 @@ func (e *Engine) TestSubscription(ctx context.Context, tenant core.TenantAlias, 
 		if err := mustBeKnown(known, err); err != nil {
 			return err
 		}
-		place := webhook.Place{Tenant: tenant, Endpoint: s.Endpoint, Event: e.newID(tx.Now)}
+		place := webhook.Place{Tenant: tenant, Endpoint: s.Endpoint, Event: e.IDAt(tx.Now)}
 		return tx.EmitWebhookTo(ctx, place, webhook.Test, wire.WebhookTest(s))
 	})
 }
@@ -149,7 +127,7 @@ func mustBeKnown(known bool, err error) error {
 // webhook.Kept or waits for it, the newest first, and how many there are in
 // all. A state that is not empty narrows them; an unknown endpoint is a
 // not-found error.
-func (e *Engine) Deliveries(ctx context.Context, line webhook.Line, state webhook.State, p Page) ([]webhook.Delivery, int, error) {
+func (e *Engine) Deliveries(ctx context.Context, line webhook.Line, state webhook.State, p base.Page) ([]webhook.Delivery, int, error) {
 	_, known, err := e.DB.WebhookSubscription(ctx, line)
 	if err := mustBeKnown(known, err); err != nil {
 		return nil, 0, err

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/rules"
@@ -28,7 +28,7 @@ func (b bundle) subscribe(t testing.TB, url string) webhook.Line {
 // sent are the types of the events on the way to an endpoint, by their ids.
 func (b bundle) sent(t testing.TB, line webhook.Line) (types []webhook.Type) {
 	t.Helper()
-	page, total, err := b.Deliveries(t.Context(), line, "", app.Page{Limit: 1000})
+	page, total, err := b.Deliveries(t.Context(), line, "", base.Page{Limit: 1000})
 	require.NoError(t, err)
 	require.Len(t, page, total)
 	for _, d := range page {

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"fmt"
 
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/core/webhook"
 )
@@ -75,9 +76,9 @@ func (e *Engine) newKey() (k store.WebhookKey, err error) {
 	if err != nil {
 		return k, fmt.Errorf("program: write key: %w", err)
 	}
-	k.ID = e.newID(e.Now())
+	k.ID = e.IDAt(e.Now())
 	k.Modulus = base64.RawURLEncoding.EncodeToString(private.N.Bytes())
-	k.Sealed, err = e.seal(keyPlace(k.ID), base64.StdEncoding.EncodeToString(plain))
+	k.Sealed, err = e.Seal(base.SigningKeyPlace(k.ID), base64.StdEncoding.EncodeToString(plain))
 	return k, err
 }
 
@@ -92,7 +93,7 @@ func (e *Engine) SigningKey(ctx context.Context, have SigningKey) (SigningKey, e
 	if !known {
 		return SigningKey{}, fmt.Errorf("program: the service has no key to sign with")
 	}
-	text, err := e.Keys.Open(keyPlace(stored.ID), stored.Sealed)
+	text, err := e.Keys.Open(base.SigningKeyPlace(stored.ID), stored.Sealed)
 	if err != nil {
 		return SigningKey{}, fmt.Errorf("program: open key %s: %w", stored.ID, err)
 	}
@@ -107,6 +108,3 @@ func (e *Engine) SigningKey(ctx context.Context, have SigningKey) (SigningKey, e
 	}
 	return SigningKey{stored.ID, key}, nil
 }
-
-// keyPlace is the place of the sealed private half of a key.
-func keyPlace(id string) string { return "webhook/key/" + id }

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strconv"
 
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/auth"
@@ -25,7 +26,7 @@ var DefaultTemplate string
 // WidgetRequest asks for a rendered widget.
 type WidgetRequest struct {
 	// Caller is who asks: it decides what the widget may show.
-	Caller Caller
+	Caller base.Caller
 	// Account and User are whose widget it is. Both empty: the caller's own,
 	// or nobody's when the caller has no user token.
 	Account core.AccountID
@@ -134,7 +135,7 @@ func widgetProgram(ctx context.Context, r store.Reads, tenant core.TenantAlias, 
 		return first, t.In(first.Key), err
 	}
 	program, err := r.Program(ctx, tenant, t.Program)
-	if isNotFound(err) {
+	if base.IsNotFound(err) {
 		err = widget.Unknown("widgetType")
 	}
 	return program, t, err
@@ -189,7 +190,7 @@ func (e *Engine) widgetToken(in WidgetRequest) (string, error) {
 	if !in.Caller.Key {
 		return in.Caller.Token, nil
 	}
-	secrets, err := e.signingSecrets(in.Caller.Tenant)
+	secrets, err := e.SigningSecrets(in.Caller.Tenant)
 	if err != nil || len(secrets) == 0 {
 		return "", err
 	}
@@ -198,7 +199,7 @@ func (e *Engine) widgetToken(in WidgetRequest) (string, error) {
 
 // Widgets returns a page of what a tenant stored of its widgets, without the
 // templates, and how much there is in all.
-func (e *Engine) Widgets(ctx context.Context, tenant core.TenantAlias, p Page) ([]widget.Stored, int, error) {
+func (e *Engine) Widgets(ctx context.Context, tenant core.TenantAlias, p base.Page) ([]widget.Stored, int, error) {
 	return e.DB.Widgets(ctx, tenant, p.Limit, p.Offset)
 }
 

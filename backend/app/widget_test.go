@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/analytics"
 	"kith/core/auth"
@@ -18,22 +19,22 @@ import (
 )
 
 // keyHolder is a caller with the tenant's API key.
-func (b bundle) keyHolder(t testing.TB) app.Caller {
+func (b bundle) keyHolder(t testing.TB) base.Caller {
 	t.Helper()
 	tenant, err := b.DB.Tenant(t.Context(), b.tenant)
 	require.NoError(t, err)
-	return app.Caller{Tenant: tenant, Key: true, Role: auth.RoleAll}
+	return base.Caller{Tenant: tenant, Key: true, Role: auth.RoleAll}
 }
 
 // anybody is a caller without credentials.
-func (b bundle) anybody(t testing.TB) app.Caller {
+func (b bundle) anybody(t testing.TB) base.Caller {
 	c := b.keyHolder(t)
 	c.Key = false
 	return c
 }
 
 // user is a caller with a token of the user "u" of an account.
-func (b bundle) user(t testing.TB, account core.AccountID) app.Caller {
+func (b bundle) user(t testing.TB, account core.AccountID) base.Caller {
 	c := b.anybody(t)
 	c.User, c.Token = &wire.Subject{Account: account, User: "u"}, "the token"
 	return c
@@ -65,7 +66,7 @@ func TestRenderWidget_ShowsWhatTheCallerMaySee(t *testing.T) {
 	b.sync(t, "carl", referral.Paid, "")
 	for _, c := range []struct {
 		name    string
-		caller  app.Caller
+		caller  base.Caller
 		private bool
 		token   string
 	}{
@@ -129,7 +130,7 @@ func TestRenderWidget_Conversion(t *testing.T) {
 func TestRenderWidget_OfNobodyAndOfTheToken(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	for _, caller := range []app.Caller{b.anybody(t), b.keyHolder(t)} {
+	for _, caller := range []base.Caller{b.anybody(t), b.keyHolder(t)} {
 		w, err := b.RenderWidget(t.Context(), b.tenant, app.WidgetRequest{Caller: caller})
 		require.NoError(t, err)
 		ident, data := shown(t, w)
@@ -153,7 +154,7 @@ func TestRenderWidget_EncodedIDs(t *testing.T) {
 	for given, want := range map[core.AccountID]core.AccountID{
 		"a%40x.example": "a@x.example", "a@x.example": "a@x.example", "100%41": "100%41", "100%2541": "100%41",
 	} {
-		for _, caller := range []app.Caller{b.anybody(t), b.keyHolder(t), b.user(t, want)} {
+		for _, caller := range []base.Caller{b.anybody(t), b.keyHolder(t), b.user(t, want)} {
 			w, err := b.RenderWidget(t.Context(), b.tenant, app.WidgetRequest{Caller: caller, Account: given, User: "u"})
 			require.NoError(t, err, given)
 			require.Equal(t, want, w.Account)
@@ -173,7 +174,7 @@ func TestRenderWidget_SecureMode(t *testing.T) {
 		mode                  auth.Mode
 		anybody, user, holder bool
 	}{{auth.Open, true, true, true}, {auth.Signed, false, true, true}, {auth.Disabled, false, false, true}} {
-		for i, caller := range []app.Caller{b.anybody(t), b.user(t, "anna"), b.keyHolder(t)} {
+		for i, caller := range []base.Caller{b.anybody(t), b.user(t, "anna"), b.keyHolder(t)} {
 			caller.Tenant.SecureMode[auth.GetWidget] = c.mode
 			_, err := b.RenderWidget(t.Context(), b.tenant, app.WidgetRequest{Caller: caller, Account: "anna", User: "u"})
 			require.Equal(t, []bool{c.anybody, c.user, c.holder}[i], err == nil, "%s: %v", c.mode, err)
@@ -224,7 +225,7 @@ func TestPutWidget_IsBounded(t *testing.T) {
 	}
 	_, err := b.PutWidget(t.Context(), b.tenant, widget.Type{Key: "one-more"}, wire.WidgetUpdate{})
 	require.ErrorContains(t, err, "at most 200")
-	_, total, err := b.Widgets(t.Context(), b.tenant, app.Page{})
+	_, total, err := b.Widgets(t.Context(), b.tenant, base.Page{})
 	require.NoError(t, err)
 	require.Equal(t, widget.MaxPerTenant, total)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/backend/demo"
 	"kith/backend/store"
 	"kith/backend/store/storetest"
@@ -32,10 +33,9 @@ func newEngine(t *testing.T) *app.Engine {
 	require.NoError(t, db.Migrate(t.Context(), now))
 	keys, err := auth.ParseKeyring(strings.Repeat("a", 64))
 	require.NoError(t, err)
-	return &app.Engine{
-		DB: db, Keys: keys, Now: func() core.Time { return now },
-		Entropy: func(b []byte) { _, _ = rand.Read(b) }, Wake: func() {},
-	}
+	return app.New(base.Base{
+		DB: db, Keys: keys, Now: func() core.Time { return now }, Entropy: func(b []byte) { _, _ = rand.Read(b) },
+	})
 }
 
 func seed(t *testing.T, e *app.Engine) {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/wire"
 )
@@ -78,7 +78,7 @@ var (
 
 // boundsOf are the bounds for a caller. In development the page that asks for the
 // schema has no credentials, and its question is a large one.
-func (s *Server) boundsOf(c app.Caller) bounds {
+func (s *Server) boundsOf(c base.Caller) bounds {
 	if c.Key || c.User != nil || s.introspection {
 		return knownBounds
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
-	"kith/backend/app"
+	"kith/backend/app/base"
 )
 
 // Who may ask for what: a holder of the key for everything, a user token for
@@ -74,7 +74,7 @@ func TestCallers(t *testing.T) {
 		_, answer := b.send(t, b.keyHolder(t), document(c.field))
 		require.NotContains(t, []int64{401, 403}, gjson.Get(answer, "errors.0.extensions.apiError.statusCode").Int(), "%s\n%s", c.field, answer)
 		for _, who := range []struct {
-			caller app.Caller
+			caller base.Caller
 			want   int64
 		}{
 			{b.userToken(t, "anna"), c.own}, {b.userToken(t, "ben"), c.other}, {b.anybody(t), c.nobody},

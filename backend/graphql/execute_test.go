@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
-	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/auth"
 )
@@ -84,7 +84,7 @@ func TestExecution(t *testing.T) {
 		{`{"query":"mutation{a:first second b:first}"}`, `{"a":null,"second":2,"b":null}`, `[["a"],["b"]]`},
 		{`{"query":"query a{a{ok}} query b{__typename}","operationName":"b"}`, `{"__typename":"Query"}`, `[]`},
 	} {
-		_, answer, err := s.Answer(t.Context(), Request{Caller: app.Caller{Key: true, Role: auth.RoleAll}, Body: []byte(c.body)})
+		_, answer, err := s.Answer(t.Context(), Request{Caller: base.Caller{Key: true, Role: auth.RoleAll}, Body: []byte(c.body)})
 		require.NoError(t, err)
 		require.Equal(t, c.data, gjson.GetBytes(answer, "data").Raw, "%s\n%s", c.body, answer)
 		require.Equal(t, c.paths, "["+trimmed(gjson.GetBytes(answer, "errors.#.path").Raw)+"]", c.body)
@@ -96,7 +96,7 @@ func TestExecution(t *testing.T) {
 		`{"query":"fragment f on A{ok}"}`:                                   "query: must have an operation, such as { viewer { permissions } }",
 		`{"query":"query a{a{ok}} query b{__typename}","operationName":""}`: "operationName: is required, since the document has several operations",
 	} {
-		_, answer, err := s.Answer(t.Context(), Request{Caller: app.Caller{Key: true, Role: auth.RoleAll}, Body: []byte(body)})
+		_, answer, err := s.Answer(t.Context(), Request{Caller: base.Caller{Key: true, Role: auth.RoleAll}, Body: []byte(body)})
 		require.NoError(t, err)
 		require.Equal(t, want, gjson.GetBytes(answer, "errors.0.message").String(), body)
 	}

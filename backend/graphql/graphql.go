@@ -36,6 +36,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/rules"
@@ -72,7 +73,7 @@ func New(engine *app.Engine, log *slog.Logger, introspection bool) (*Server, err
 // Request is one call.
 type Request struct {
 	// Caller is who makes it.
-	Caller app.Caller
+	Caller base.Caller
 	// Body is what they sent: JSON, up to wire.MaxBody.
 	Body []byte
 	// Cookie is the browser's Cookie header, IP the address of a user's own
@@ -82,7 +83,7 @@ type Request struct {
 	Base string
 	// Remember has the browser know again a user whom the call identified without
 	// ids, as a caller that IdentifyCookieUser returned; it may be nil.
-	Remember func(app.Caller, core.UserID)
+	Remember func(base.Caller, core.UserID)
 	// QueriesOnly refuses a mutation.
 	QueriesOnly bool
 	// StatusOfErrors gives an answer without data the status of its first error,

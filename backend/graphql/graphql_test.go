@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/backend/file"
 	"kith/backend/graphql"
 	"kith/backend/store"
@@ -54,11 +55,12 @@ func benchOn(t testing.TB, url string) *bench {
 	keys, err := auth.ParseKeyring("000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f")
 	require.NoError(t, err)
 	b := &bench{clock: new(atomic.Int64), log: new(strings.Builder)}
-	b.Engine = &app.Engine{
-		DB: db, Keys: keys, Wake: func() {}, WakeJobs: func() {}, Files: file.Dir(t.TempDir()), CallTime: time.Hour,
+	b.Engine = app.New(base.Base{
+		DB: db, Keys: keys,
 		Now:     func() core.Time { return start + core.Time(b.clock.Load()) },
 		Entropy: func(p []byte) { _, _ = rand.Read(p) },
-	}
+	})
+	b.Files, b.CallTime = file.Dir(t.TempDir()), time.Hour
 	require.NoError(t, b.CreateTenants(t.Context(), app.NewTenant{
 		Alias: "acme", Key: key, Policy: link.Policy{Consent: link.ConsentOff}, Program: referral.DefaultProgram("https://acme.example/"),
 	}))
@@ -69,27 +71,27 @@ func benchOn(t testing.TB, url string) *bench {
 	return b
 }
 
-func (b *bench) keyHolder(t testing.TB) app.Caller {
+func (b *bench) keyHolder(t testing.TB) base.Caller {
 	t.Helper()
 	tenant, err := b.DB.Tenant(t.Context(), "acme")
 	require.NoError(t, err)
-	return app.Caller{Tenant: tenant, Key: true, Role: auth.RoleAll}
+	return base.Caller{Tenant: tenant, Key: true, Role: auth.RoleAll}
 }
 
-func (b *bench) userToken(t testing.TB, name string) app.Caller {
+func (b *bench) userToken(t testing.TB, name string) base.Caller {
 	c := b.anybody(t)
 	c.User = &wire.Subject{Account: core.AccountID(name), User: core.UserID(name)}
 	return c
 }
 
-func (b *bench) anybody(t testing.TB) app.Caller {
+func (b *bench) anybody(t testing.TB) base.Caller {
 	c := b.keyHolder(t)
 	c.Key = false
 	return c
 }
 
 // send runs a body and returns status and answer.
-func (b *bench) send(t testing.TB, c app.Caller, body string) (int, string) {
+func (b *bench) send(t testing.TB, c base.Caller, body string) (int, string) {
 	t.Helper()
 	status, answer, err := b.server.Answer(t.Context(), graphql.Request{
 		Caller: c, Body: []byte(body), Base: "https://go.acme.example",
@@ -102,7 +104,7 @@ func (b *bench) send(t testing.TB, c app.Caller, body string) (int, string) {
 }
 
 // call runs a body that must succeed and returns the data.
-func (b *bench) call(t testing.TB, c app.Caller, body string) string {
+func (b *bench) call(t testing.TB, c base.Caller, body string) string {
 	t.Helper()
 	status, answer := b.send(t, c, body)
 	require.Equal(t, http.StatusOK, status, answer)

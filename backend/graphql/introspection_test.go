@@ -10,7 +10,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/validator"
 
-	"kith/backend/app"
+	"kith/backend/app/base"
 )
 
 // fullIntrospection is what tools ask for that make clients.
@@ -122,7 +122,7 @@ func TestIntrospection_NeedsTheKey(t *testing.T) {
 	for _, query := range []string{`{__schema{queryType{name}}}`, `{__type(name:"User"){name}}`, `{jwks ...f} fragment f on Query{x:__type(name:"User"){name}}`, fullIntrospection} {
 		_, answer := b.send(t, b.keyHolder(t), document(query))
 		require.False(t, gjson.Get(answer, "errors").Exists())
-		for _, caller := range []app.Caller{b.anybody(t), b.userToken(t, "anna")} {
+		for _, caller := range []base.Caller{b.anybody(t), b.userToken(t, "anna")} {
 			_, answer := b.send(t, caller, document(query))
 			require.Contains(t, answer, "without the API key")
 			require.NotContains(t, answer, `"data"`)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kith/backend/app"
+	"kith/backend/app/base"
 )
 
 // maxCallMemory is what one call of a stranger may allocate in all, so also what it
@@ -18,7 +18,7 @@ import (
 const maxCallMemory = 8 << 20
 
 // allocated is how much a call allocates, and its answer.
-func (b *bench) allocated(t *testing.T, c app.Caller, body string) (bytes uint64, answer string) {
+func (b *bench) allocated(t *testing.T, c base.Caller, body string) (bytes uint64, answer string) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/core"
 )
 
@@ -47,7 +47,7 @@ type tenant struct {
 
 func newTenant(c *call) *tenant {
 	return &tenant{
-		TenantAlias: id(c.tenant), IsLiveMode: !strings.HasPrefix(string(c.tenant), app.TestPrefix),
+		TenantAlias: id(c.tenant), IsLiveMode: !strings.HasPrefix(string(c.tenant), base.TestPrefix),
 		DateCreated: dateOrNull(c.Caller.Tenant.Created),
 	}
 }

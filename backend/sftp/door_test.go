@@ -24,6 +24,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/backend/file"
 	"kith/backend/sftp"
 	"kith/backend/store"
@@ -62,10 +63,8 @@ func open(t *testing.T, change ...func(*app.Engine)) *door {
 	require.NoError(t, db.Migrate(t.Context(), now()))
 	keys, err := auth.ParseKeyring(strings.Repeat("a", 64))
 	require.NoError(t, err)
-	d.Engine = &app.Engine{
-		DB: db, Keys: keys, Now: now, Entropy: func(p []byte) { _, _ = rand.Read(p) },
-		Wake: func() {}, WakeJobs: func() {}, Files: file.Dir(d.files), CallTime: time.Hour, JobLease: core.Hour,
-	}
+	d.Engine = app.New(base.Base{DB: db, Keys: keys, Now: now, Entropy: func(p []byte) { _, _ = rand.Read(p) }})
+	d.Files, d.CallTime, d.JobLease = file.Dir(d.files), time.Hour, core.Hour
 	for _, c := range change {
 		c(d.Engine)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/backend/store/sqldtest"
 	"kith/backend/store/storetest"
@@ -27,7 +28,7 @@ func TestAnalytics_StoppedWorkerStoresWhatWaits(t *testing.T) {
 		}
 		return tx.PutUser(t.Context(), "t", referral.NewUser("a", "u", now))
 	}))
-	engine := &app.Engine{DB: b.db, Now: func() core.Time { return now }}
+	engine := app.New(base.Base{DB: b.db, Now: func() core.Time { return now }})
 	worker := worker.NewAnalytics(engine, slog.New(slog.NewTextHandler(b.log, nil)))
 	worker.Finish = sqldtest.Deadline
 	require.NoError(t, engine.Count(t.Context(), "t", analytics.Event{Kind: analytics.Loaded, Account: "a", User: "u"}))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/backend/gateway"
 	"kith/backend/store"
 	"kith/core"
@@ -23,7 +24,7 @@ func dial(tenant core.TenantAlias, c billing.Connection) (*gateway.Client, error
 	}
 	return gateway.New(gateway.Config{
 		MerchantID: c.MerchantID, Key: gateway.Key{Public: c.Keys[0].Public, Private: c.Keys[0].Private},
-		Test: !app.Live(tenant), BaseURL: c.BaseURL, Attempts: gatewayAttempts,
+		Test: !base.Live(tenant), BaseURL: c.BaseURL, Attempts: gatewayAttempts,
 	})
 }
 

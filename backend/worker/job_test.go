@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/backend/file"
 	"kith/backend/store"
 	"kith/backend/store/sqldtest"
@@ -23,10 +24,9 @@ import (
 
 func (b bundle) engine(t *testing.T, dir file.Dir) *app.Engine {
 	t.Helper()
-	return &app.Engine{
-		DB: b.db, Files: dir, Now: func() core.Time { return now },
-		Entropy: func(p []byte) { _, _ = rand.Read(p) }, Wake: func() {}, WakeJobs: func() {},
-	}
+	e := app.New(base.Base{DB: b.db, Now: func() core.Time { return now }, Entropy: func(p []byte) { _, _ = rand.Read(p) }})
+	e.Files = dir
+	return e
 }
 
 // pending are jobs that nobody does until a worker comes.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/backend/store/sqldtest"
 	"kith/backend/store/storetest"
@@ -34,9 +35,9 @@ func TestRewards_WorkerSettlesWhatIsDue(t *testing.T) {
 	}))
 	var clock atomic.Int64
 	clock.Store(int64(now))
-	engine := &app.Engine{
+	engine := app.New(base.Base{
 		DB: b.db, Now: func() core.Time { return core.Time(clock.Load()) }, Entropy: func(p []byte) { _, _ = rand.Read(p) },
-	}
+	})
 	r, err := engine.CreateReward(t.Context(), "t", reward.Grant{
 		Account: "a", User: "u", Source: reward.Manual, Scheduled: now + core.Hour, Expires: now + core.Day,
 		Offer: reward.Offer{Kind: reward.Credit, Amount: 5, Unit: "POINT"},

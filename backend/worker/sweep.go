@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/backend/gateway"
 	"kith/core"
 )
@@ -89,7 +90,7 @@ func (g *gateways) sweep(ctx context.Context, task app.SweepTask) {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		g.engine.Worked(app.WorkGateway, app.GatewaySweep, app.OutcomeFailed, 1)
+		g.engine.Worked(base.WorkGateway, base.GatewaySweep, base.OutcomeFailed, 1)
 		g.log.Warn("gateway sweep", "tenant", task.Tenant, "error", err)
 	case found > 0:
 		g.log.Info("gateway sweep", "tenant", task.Tenant, "found", found)

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/backend/sender"
 	"kith/backend/store"
 	"kith/backend/store/sqldtest"
@@ -62,11 +63,11 @@ func reopenHooks(t testing.TB, url string) hooks {
 	require.NoError(t, err)
 	h := hooks{clock: new(atomic.Int64), log: &buffer{}}
 	h.clock.Store(int64(now))
-	h.Engine = &app.Engine{
-		DB: db, Keys: keys, Wake: func() {},
+	h.Engine = app.New(base.Base{
+		DB: db, Keys: keys,
 		Now:     func() core.Time { return core.Time(h.clock.Load()) },
 		Entropy: func(p []byte) { _, _ = rand.Read(p) },
-	}
+	})
 	return h
 }
 
@@ -116,7 +117,7 @@ func (h hooks) await(t testing.TB, url string, state webhook.State, n int) []web
 	require.Eventually(t, func() bool {
 		var total int
 		var err error
-		page, total, err = h.Deliveries(context.Background(), webhook.Line{Tenant: tenant, Endpoint: webhook.Endpoint(url)}, state, app.Page{Limit: 1000})
+		page, total, err = h.Deliveries(context.Background(), webhook.Line{Tenant: tenant, Endpoint: webhook.Endpoint(url)}, state, base.Page{Limit: 1000})
 		return err == nil && total == n
 	}, sqldtest.Deadline, time.Millisecond, "%s: %d %s", url, n, state)
 	return page

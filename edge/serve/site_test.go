@@ -15,6 +15,7 @@ import (
 	"github.com/tursodatabase/libsql-client-go/libsql"
 
 	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/backend/store/storetest"
 	"kith/core"
@@ -92,10 +93,9 @@ func seed(t *testing.T, url string) map[string]string {
 	defer db.Close()
 	keys, err := auth.ParseKeyring(masterKey)
 	require.NoError(t, err)
-	engine := &app.Engine{
-		DB: db, Keys: keys, Wake: func() {}, Now: func() core.Time { return now },
-		Entropy: func(b []byte) { _, _ = rand.Read(b) },
-	}
+	engine := app.New(base.Base{
+		DB: db, Keys: keys, Now: func() core.Time { return now }, Entropy: func(b []byte) { _, _ = rand.Read(b) },
+	})
 	for _, alias := range []core.TenantAlias{"shop", "test_shop"} {
 		require.NoError(t, engine.CreateTenants(t.Context(), app.NewTenant{
 			Alias: alias, Key: apiKey, TokenKey: "TOKEN_KEY", Policy: link.Policy{Consent: link.ConsentOff},

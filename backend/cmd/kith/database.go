@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/backend/worker"
 	"kith/core"
@@ -306,9 +307,9 @@ func (f *databaseFlags) openEngine(e *env, is newDatabase) (*app.Engine, error) 
 		_ = db.Close()
 		return nil, err
 	}
-	return &app.Engine{
-		DB: db, Keys: keys, Now: now, Entropy: random, Wake: func() {}, TryGateway: worker.TryGateway, FindCustomer: worker.FindCustomer,
-	}, nil
+	engine := app.New(base.Base{DB: db, Keys: keys, Now: now, Entropy: random})
+	engine.TryGateway, engine.FindCustomer = worker.TryGateway, worker.FindCustomer
+	return engine, nil
 }
 
 // keepFingerprint notes which master key the database belongs to, once.

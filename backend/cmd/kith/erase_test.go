@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/backend/store/storetest"
 	"kith/core"
@@ -46,7 +47,7 @@ func TestDeleteUser_NothingPersonalRemains(t *testing.T) {
 			_, err := engine.Identify(t.Context(), "acme", rules.Identification{Update: update, IP: "192.0.2.77"})
 			require.NoError(t, err)
 		}
-		_, err := engine.LogEvents(t.Context(), app.Caller{Tenant: store.Tenant{Alias: "acme"}, Key: true, Role: auth.RoleAll}, event.Batch{
+		_, err := engine.LogEvents(t.Context(), base.Caller{Tenant: store.Tenant{Alias: "acme"}, Key: true, Role: auth.RoleAll}, event.Batch{
 			Account: update.Account, User: update.ID, Key: core.IdempotencyKey("key-of-" + name),
 			Events: []event.Event{{Key: "visit", Fields: `{"who":"zz-field"}`}},
 		})

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/billing"
 )
@@ -71,7 +71,7 @@ func showGateway(e *env, tenant core.TenantAlias, c billing.Connection) error {
 		further = append(further, k.Public)
 	}
 	host := "the gateway's production"
-	if !app.Live(tenant) {
+	if !base.Live(tenant) {
 		host = cmp.Or(c.BaseURL, "the gateway's sandbox")
 	}
 	checked := "never"

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/backend/braintreelab"
 	"kith/backend/store/sqldtest"
 )
@@ -45,7 +45,7 @@ func TestGateway_OnAServer(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	for what, n := range map[string]int64{
-		app.WorkNotification + " subscription_charged_successfully done": 1, app.WorkNotification + " dispute_won done": 1,
+		base.WorkNotification + " subscription_charged_successfully done": 1, base.WorkNotification + " dispute_won done": 1,
 		"gateway refund done": 1, "gateway coupon done": 1,
 	} {
 		require.Equal(t, n, done[what], "%s: %v", what, done)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/backend/metrics"
 	"kith/backend/store"
 	"kith/core"
@@ -80,16 +81,16 @@ func observeBackend(e *env, engine *app.Engine) {
 		Read: engine.DB.Backlog,
 	})
 	engine.Did = e.observer.Did
-	for _, outcome := range []string{app.OutcomeDone, app.OutcomeFailed} {
+	for _, outcome := range []string{base.OutcomeDone, base.OutcomeFailed} {
 		for _, t := range job.Types() {
-			engine.Did(app.WorkRows, string(t), outcome, 0)
+			engine.Did(base.WorkRows, string(t), outcome, 0)
 		}
-		engine.Did(app.WorkDelivery, "attempt", outcome, 0)
-		for _, kind := range app.GatewayKinds() {
-			engine.Did(app.WorkGateway, kind, outcome, 0)
+		engine.Did(base.WorkDelivery, "attempt", outcome, 0)
+		for _, kind := range base.GatewayKinds() {
+			engine.Did(base.WorkGateway, kind, outcome, 0)
 		}
 	}
-	engine.Did(app.WorkDelivery, "attempt", app.OutcomeLate, 0)
+	engine.Did(base.WorkDelivery, "attempt", base.OutcomeLate, 0)
 }
 
 // observeEdge adds the metrics of an edge.

@@ -25,6 +25,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/backend/braintreelab"
 	"kith/backend/demo"
 	"kith/backend/file"
@@ -151,7 +152,7 @@ func (g *ground) createTenant(t *testing.T, alias string, args ...string) {
 		words := strings.Fields(line)
 		name, key := words[0], words[1]
 		switch name {
-		case app.TestPrefix + alias:
+		case base.TestPrefix + alias:
 			g.values[name+"_basic"] = basic("", key)
 		case alias:
 			g.values[alias+"_basic"] = basic("", key)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/backend/backup"
 	"kith/backend/store"
 	"kith/core"
@@ -61,7 +62,7 @@ func (c *tenantCreateCommand) Run(e *env) error {
 	}
 	defer engine.DB.Close()
 	var tenants []app.NewTenant
-	for _, alias := range []core.TenantAlias{core.TenantAlias(c.Alias), core.TenantAlias(app.TestPrefix + c.Alias)} {
+	for _, alias := range []core.TenantAlias{core.TenantAlias(c.Alias), core.TenantAlias(base.TestPrefix + c.Alias)} {
 		tenants = append(tenants, app.NewTenant{
 			Alias: alias, Key: engine.MakeKey(alias), TokenKey: engine.MakeTokenKey(alias), Program: c.program(),
 			Policy:     link.Policy{Consent: link.Consent(c.Consent), ConsentCookie: c.ConsentCookie},
@@ -71,7 +72,7 @@ func (c *tenantCreateCommand) Run(e *env) error {
 	if err := engine.CreateTenants(e.ctx, tenants...); err != nil {
 		return err
 	}
-	width := len(app.TestPrefix) + len(c.Alias)
+	width := len(base.TestPrefix) + len(c.Alias)
 	fmt.Fprintf(e.out, "%-*s  %-*s  key that signs user tokens\n", width, "tenant", len(tenants[0].Key), "API key (both are shown only now)")
 	for _, t := range tenants {
 		fmt.Fprintf(e.out, "%-*s  %s  %s\n", width, t.Alias, t.Key, t.TokenKey)

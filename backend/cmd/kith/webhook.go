@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/webhook"
 )
@@ -157,7 +158,7 @@ func (c *webhookDeliveriesCommand) Run(e *env) error {
 	}
 	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
 		line := webhook.Line{Tenant: tenant, Endpoint: webhook.Endpoint(c.URL)}
-		page, total, err := engine.Deliveries(e.ctx, line, state, app.Page{Limit: c.Limit, Offset: c.Offset})
+		page, total, err := engine.Deliveries(e.ctx, line, state, base.Page{Limit: c.Limit, Offset: c.Offset})
 		if err != nil {
 			return err
 		}

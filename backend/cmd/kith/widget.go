@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"kith/backend/app"
+	"kith/backend/app/base"
 	"kith/core/widget"
 	"kith/core/wire"
 )
@@ -129,7 +130,7 @@ func (c *widgetListCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	stored, _, err := engine.Widgets(e.ctx, c.Tenant, app.Page{Limit: widget.MaxPerTenant})
+	stored, _, err := engine.Widgets(e.ctx, c.Tenant, base.Page{Limit: widget.MaxPerTenant})
 	for _, s := range stored {
 		fmt.Fprintln(e.out, s.Type)
 	}

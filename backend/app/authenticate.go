@@ -1,0 +1,97 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"kith/backend/app/base"
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/auth"
+	"kith/core/wire"
+)
+
+// Authenticate tells who sent a request with these credentials to a tenant; a
+// request without any is anybody's, and what it may do is for MustHoldKey and
+// May to say. An unknown tenant is core.UnknownTenant; wrong credentials are
+// unauthenticated, see ExplainWrongKey.
+func (e *Engine) Authenticate(ctx context.Context, alias core.TenantAlias, authorization, userToken string) (base.Caller, error) {
+	tenant, err := e.DB.Tenant(ctx, alias)
+	if err != nil {
+		return base.Caller{}, err
+	}
+	e.lately.keep(tenant, e.Now())
+	credentials, err := auth.ParseCredentials(authorization, userToken)
+	if err != nil {
+		return base.Caller{}, err
+	}
+	return e.callerOf(tenant, credentials)
+}
+
+func (e *Engine) callerOf(tenant store.Tenant, credentials auth.Credentials) (base.Caller, error) {
+	switch {
+	case credentials.Key != "":
+		key, ok := tenant.Keys.Match(credentials.Key, e.Now())
+		if !ok {
+			return base.Caller{}, auth.WrongKey(tenant.Alias, "")
+		}
+		e.uses.note(keyUse{tenant.Alias, key.Hash}, e.Now())
+		return base.Caller{Tenant: tenant, Key: true, Role: key.Role}, nil
+	case credentials.Token != "":
+		return e.tokenCaller(tenant, credentials.Token)
+	}
+	return base.Caller{Tenant: tenant}, nil
+}
+
+// ExplainWrongKey adds to the error of Authenticate the tenant of the other mode, live
+// or test, if the key is of that one: both stand side by side in settings. It is apart,
+// since it asks the database, which nobody needs to do for a call that is refused.
+func (e *Engine) ExplainWrongKey(ctx context.Context, alias core.TenantAlias, authorization string, failed error) error {
+	credentials, err := auth.ParseCredentials(authorization, "")
+	if err != nil || credentials.Key == "" || !isUnauthenticated(failed) {
+		return failed
+	}
+	other := base.OtherMode(alias)
+	tenant, err := e.DB.Tenant(ctx, other)
+	if err != nil && !base.IsNotFound(err) {
+		return err
+	}
+	if _, ok := tenant.Keys.Match(credentials.Key, e.Now()); ok {
+		return auth.WrongKey(alias, other)
+	}
+	return failed
+}
+
+func isUnauthenticated(err error) bool {
+	var known *core.Error
+	return errors.As(err, &known) && known.Code == core.CodeUnauthenticated
+}
+
+func (e *Engine) tokenCaller(tenant store.Tenant, token string) (base.Caller, error) {
+	secrets, err := e.SigningSecrets(tenant)
+	if err != nil {
+		return base.Caller{}, err
+	}
+	subject, err := wire.VerifyToken(tenant.Alias, secrets, token, e.Now(), tenant.UndatedTokens)
+	if err != nil {
+		return base.Caller{}, err
+	}
+	return base.Caller{Tenant: tenant, User: &subject, Token: token}, nil
+}
+
+// WithChecksum returns a caller who sent no credentials as the user of the path
+// when the tenant takes checksums and the body's says so (see wire.VerifyChecksum),
+// and as they are when the body gives none. A wrong checksum is unauthenticated.
+func (e *Engine) WithChecksum(c base.Caller, account core.AccountID, user core.UserID, body []byte) (base.Caller, error) {
+	if c.Key || c.User != nil || !c.Tenant.InitChecksum {
+		return c, nil
+	}
+	secrets, err := e.SigningSecrets(c.Tenant)
+	if err != nil {
+		return c, err
+	}
+	found, err := wire.VerifyChecksum(secrets, account, user, body)
+	if found && err == nil {
+		c.User = &wire.Subject{Account: account, User: user}
+	}
+	return c, err
+}
