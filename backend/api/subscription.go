@@ -30,12 +30,12 @@ func (a *API) subscribe(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.WebhookSubscription)(a.Engine.Subscribe(c.Context(), c.tenant, endpoint, name))
+	return encode(wire.WebhookSubscription)(a.Engine.Webhooks.Subscribe(c.Context(), c.tenant, endpoint, name))
 }
 
 // subscriptions is GET /subscription.
 func (a *API) subscriptions(c *call) ([]byte, error) {
-	return encode(wire.WebhookSubscriptions)(a.Engine.Subscriptions(c.Context(), c.tenant))
+	return encode(wire.WebhookSubscriptions)(a.Engine.Webhooks.Subscriptions(c.Context(), c.tenant))
 }
 
 // endpoint is the one in the path of a call, which is percent-encoded as a whole.
@@ -47,17 +47,17 @@ func (c *call) line() webhook.Line {
 
 // unsubscribe is DELETE /subscription/{endpointUrl}.
 func (a *API) unsubscribe(c *call) ([]byte, error) {
-	return nil, a.Engine.Unsubscribe(c.Context(), c.tenant, c.endpoint())
+	return nil, a.Engine.Webhooks.Unsubscribe(c.Context(), c.tenant, c.endpoint())
 }
 
 // testSubscription is POST /subscription/{endpointUrl}/test.
 func (a *API) testSubscription(c *call) ([]byte, error) {
-	return nil, a.Engine.TestSubscription(c.Context(), c.tenant, c.endpoint())
+	return nil, a.Engine.Webhooks.TestSubscription(c.Context(), c.tenant, c.endpoint())
 }
 
 // rotateSecret is POST /subscription/{endpointUrl}/secret.
 func (a *API) rotateSecret(c *call) ([]byte, error) {
-	return encode(wire.WebhookSubscription)(a.Engine.RotateSecret(c.Context(), c.tenant, c.endpoint()))
+	return encode(wire.WebhookSubscription)(a.Engine.Webhooks.RotateSecret(c.Context(), c.tenant, c.endpoint()))
 }
 
 // deliveries is GET /subscription/{endpointUrl}/deliveries.
@@ -72,7 +72,7 @@ func (a *API) deliveries(c *call) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return encodeBoth(wire.Deliveries)(a.Engine.Deliveries(c.Context(), c.line(), state, p))
+	return encodeBoth(wire.Deliveries)(a.Engine.Deliveries.Deliveries(c.Context(), c.line(), state, p))
 }
 
 // replay is POST /subscription/{endpointUrl}/replay.
@@ -83,16 +83,16 @@ func (a *API) replay(c *call) ([]byte, error) {
 	}
 	line := c.line()
 	if what.Event == "" {
-		return encode(wire.Replayed)(a.Engine.ReplayFailed(c.Context(), line, what.Since))
+		return encode(wire.Replayed)(a.Engine.Deliveries.ReplayFailed(c.Context(), line, what.Since))
 	}
 	place := webhook.Place{Tenant: line.Tenant, Endpoint: line.Endpoint, Event: what.Event}
-	return wire.Replayed(1), a.Engine.Replay(c.Context(), place)
+	return wire.Replayed(1), a.Engine.Deliveries.Replay(c.Context(), place)
 }
 
 // keySet is GET /.well-known/jwks.json: the same for all tenants, and anybody's
 // to read.
 func (a *API) keySet(w http.ResponseWriter, r *http.Request) error {
-	keys, err := a.Engine.PublicKeys(r.Context())
+	keys, err := a.Engine.SigningKeys.PublicKeys(r.Context())
 	if err != nil {
 		return err
 	}

@@ -101,7 +101,7 @@ func bareUpdate(b *testing.B, in bundle) {
 			b.Fatal(err)
 		}
 	}
-	if err := in.Unsubscribe(b.Context(), in.tenant, hook); err != nil {
+	if err := in.Webhooks.Unsubscribe(b.Context(), in.tenant, hook); err != nil {
 		b.Fatal(err)
 	}
 }

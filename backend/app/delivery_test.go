@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kith/backend/app"
 	"kith/backend/app/base"
+	"kith/backend/app/webhooks"
 	"kith/core"
 	"kith/core/webhook"
 )
@@ -35,10 +35,10 @@ func alone(t *testing.T, test func(*testing.T, bundle)) {
 		defer turn.Unlock()
 		b := bundleOn(t, openServer(t))
 		defer func() {
-			all, err := b.Subscriptions(t.Context(), b.tenant)
+			all, err := b.Webhooks.Subscriptions(t.Context(), b.tenant)
 			require.NoError(t, err)
 			for _, s := range all {
-				require.NoError(t, b.Unsubscribe(t.Context(), b.tenant, string(s.Endpoint)))
+				require.NoError(t, b.Webhooks.Unsubscribe(t.Context(), b.tenant, string(s.Endpoint)))
 			}
 		}()
 		test(t, b)
@@ -46,30 +46,30 @@ func alone(t *testing.T, test func(*testing.T, bundle)) {
 }
 
 // begin begins what is due; nothing else is under way.
-func (b bundle) begin(t testing.TB) []app.Sending {
+func (b bundle) begin(t testing.TB) []webhooks.Sending {
 	t.Helper()
-	begun, err := b.BeginDeliveries(t.Context(), someSlots, webhook.Busy{})
+	begun, err := b.Deliveries.BeginDeliveries(t.Context(), someSlots, webhook.Busy{})
 	require.NoError(t, err)
 	return b.mine(begun)
 }
 
 // mine leaves out what tests of other subjects left on the server.
-func (b bundle) mine(begun []app.Sending) []app.Sending {
-	return slices.DeleteFunc(begun, func(s app.Sending) bool { return s.Tenant != b.tenant })
+func (b bundle) mine(begun []webhooks.Sending) []webhooks.Sending {
+	return slices.DeleteFunc(begun, func(s webhooks.Sending) bool { return s.Tenant != b.tenant })
 }
 
 // end records that each was answered with a status; 0 is no answer.
-func (b bundle) end(t testing.TB, status int, made ...app.Sending) (late int) {
+func (b bundle) end(t testing.TB, status int, made ...webhooks.Sending) (late int) {
 	t.Helper()
-	var sent []app.Sent
+	var sent []webhooks.Sent
 	for _, s := range made {
 		a := webhook.Attempt{Number: s.Number, Started: b.Now(), Duration: 7, Status: status, Answer: "answer"}
 		if status == 0 {
 			a.Error, a.Answer = "no answer", ""
 		}
-		sent = append(sent, app.Sent{Sending: s, Attempt: a})
+		sent = append(sent, webhooks.Sent{Sending: s, Attempt: a})
 	}
-	late, err := b.EndDeliveries(t.Context(), sent)
+	late, err := b.Deliveries.EndDeliveries(t.Context(), sent)
 	require.NoError(t, err)
 	return late
 }
@@ -77,7 +77,7 @@ func (b bundle) end(t testing.TB, status int, made ...app.Sending) (late int) {
 // delivery is the only one to an endpoint.
 func (b bundle) delivery(t testing.TB, line webhook.Line) webhook.Delivery {
 	t.Helper()
-	page, total, err := b.Deliveries(t.Context(), line, "", base.Page{Limit: 10})
+	page, total, err := b.Deliveries.Deliveries(t.Context(), line, "", base.Page{Limit: 10})
 	require.NoError(t, err)
 	require.Equal(t, 1, total)
 	return page[0]
@@ -87,20 +87,20 @@ func (b bundle) delivery(t testing.TB, line webhook.Line) webhook.Delivery {
 func tested(t *testing.T, b bundle) webhook.Line {
 	t.Helper()
 	line := b.subscribe(t, hook)
-	require.NoError(t, b.TestSubscription(t.Context(), b.tenant, hook))
+	require.NoError(t, b.Webhooks.TestSubscription(t.Context(), b.tenant, hook))
 	return line
 }
 
 func TestDeliveries_WhatIsSent(t *testing.T) {
 	alone(t, func(t *testing.T, b bundle) {
-		s, err := b.Subscribe(t.Context(), b.tenant, hook, "Shop")
+		s, err := b.Webhooks.Subscribe(t.Context(), b.tenant, hook, "Shop")
 		require.NoError(t, err)
-		require.NoError(t, b.TestSubscription(t.Context(), b.tenant, hook))
+		require.NoError(t, b.Webhooks.TestSubscription(t.Context(), b.tenant, hook))
 		b.pass(core.Minute)
 		begun := b.begin(t)
 		require.Len(t, begun, 1)
 		id := begun[0].Event
-		require.Equal(t, app.Sending{
+		require.Equal(t, webhooks.Sending{
 			Place: webhook.Place{Tenant: b.tenant, Endpoint: hook, Event: id}, Number: 1, Tries: 1,
 			Body: fmt.Appendf(nil, `{"id":%q,"type":"test","tenantAlias":%q,"live":true,"created":%d,"data":{"endpointUrl":%q,"name":"Shop"}}`,
 				id, b.tenant, start, hook),
@@ -120,7 +120,7 @@ func TestDeliveries_WhatIsSent(t *testing.T) {
 func TestDeliveries_Schedule(t *testing.T) {
 	alone(t, func(t *testing.T, b bundle) {
 		line := tested(t, b)
-		var first app.Sending
+		var first webhooks.Sending
 		for try := 1; try <= webhook.MaxTries; try++ {
 			begun := b.begin(t)
 			require.Len(t, begun, 1, "try %d", try)
@@ -185,7 +185,7 @@ func TestDeliveries_GoneWhileSent(t *testing.T) {
 		line := tested(t, b)
 		begun := b.begin(t)
 		require.Len(t, begun, 1)
-		require.NoError(t, b.Unsubscribe(t.Context(), b.tenant, string(line.Endpoint)))
+		require.NoError(t, b.Webhooks.Unsubscribe(t.Context(), b.tenant, string(line.Endpoint)))
 		require.Zero(t, b.end(t, 200, begun...))
 		b.pass(webhook.Lease)
 		require.Empty(t, b.begin(t))
@@ -220,13 +220,13 @@ func TestDeliveries_ProcessesShareThem(t *testing.T) {
 		b.subscribe(t, hook)
 		const events = 40
 		for range events {
-			require.NoError(t, b.TestSubscription(t.Context(), b.tenant, hook))
+			require.NoError(t, b.Webhooks.TestSubscription(t.Context(), b.tenant, hook))
 		}
 		seen := map[string]int{}
 		for len(seen) < events {
-			taken := make(chan []app.Sending, callers)
+			taken := make(chan []webhooks.Sending, callers)
 			for _, err := range together(func(int) error {
-				begun, err := b.BeginDeliveries(t.Context(), webhook.Slots{All: 4, Line: 1}, webhook.Busy{})
+				begun, err := b.Deliveries.BeginDeliveries(t.Context(), webhook.Slots{All: 4, Line: 1}, webhook.Busy{})
 				taken <- begun
 				return err
 			}) {
@@ -249,7 +249,7 @@ func TestDeliveries_BeginInOrder(t *testing.T) {
 	alone(t, func(t *testing.T, b bundle) {
 		line := b.subscribe(t, hook)
 		for range 20 {
-			require.NoError(t, b.TestSubscription(t.Context(), b.tenant, hook))
+			require.NoError(t, b.Webhooks.TestSubscription(t.Context(), b.tenant, hook))
 			b.pass(1)
 		}
 		var begun []string
@@ -264,7 +264,7 @@ func TestDeliveries_BeginInOrder(t *testing.T) {
 			}
 			b.end(t, 200, some...)
 		}
-		page, _, err := b.Deliveries(t.Context(), line, webhook.Delivered, base.Page{Limit: 100})
+		page, _, err := b.Deliveries.Deliveries(t.Context(), line, webhook.Delivered, base.Page{Limit: 100})
 		require.NoError(t, err)
 		require.Len(t, begun, 20)
 		for i, d := range page {
@@ -277,18 +277,18 @@ func TestDeliveries_FailingEndpointGetsOneAtATime(t *testing.T) {
 	alone(t, func(t *testing.T, b bundle) {
 		line := b.subscribe(t, hook)
 		for range 10 {
-			require.NoError(t, b.TestSubscription(t.Context(), b.tenant, hook))
+			require.NoError(t, b.Webhooks.TestSubscription(t.Context(), b.tenant, hook))
 		}
 		begun := b.begin(t)
 		require.Len(t, begun, someSlots.Line)
 		b.end(t, 500, begun[0])
 		health := func() core.Time {
-			all, err := b.Subscriptions(t.Context(), b.tenant)
+			all, err := b.Webhooks.Subscriptions(t.Context(), b.tenant)
 			require.NoError(t, err)
 			return all[0].FailingSince
 		}
 		require.Equal(t, b.Now(), health())
-		begun2, err := b.BeginDeliveries(t.Context(), someSlots, webhook.Busy{Well: 7, Lines: map[webhook.Line]int{line: 7}})
+		begun2, err := b.Deliveries.BeginDeliveries(t.Context(), someSlots, webhook.Busy{Well: 7, Lines: map[webhook.Line]int{line: 7}})
 		require.NoError(t, err)
 		require.Empty(t, b.mine(begun2), "while others are under way")
 		one := b.begin(t)
@@ -305,12 +305,12 @@ func TestDeliveries_GoneDisables(t *testing.T) {
 	alone(t, func(t *testing.T, b bundle) {
 		line := b.subscribe(t, hook)
 		for range 10 {
-			require.NoError(t, b.TestSubscription(t.Context(), b.tenant, hook))
+			require.NoError(t, b.Webhooks.TestSubscription(t.Context(), b.tenant, hook))
 		}
 		begun := b.begin(t)
 		b.end(t, 410, begun[0])
 		states := func() map[webhook.State]int {
-			page, _, err := b.Deliveries(t.Context(), line, "", base.Page{Limit: 100})
+			page, _, err := b.Deliveries.Deliveries(t.Context(), line, "", base.Page{Limit: 100})
 			require.NoError(t, err)
 			count := map[webhook.State]int{}
 			for _, d := range page {
@@ -322,14 +322,14 @@ func TestDeliveries_GoneDisables(t *testing.T) {
 		b.end(t, 200, begun[1:]...)
 		b.identify(t, "ben")
 		require.Equal(t, map[webhook.State]int{webhook.Failed: 3, webhook.Delivered: 7}, states())
-		all, err := b.Subscriptions(t.Context(), b.tenant)
+		all, err := b.Webhooks.Subscriptions(t.Context(), b.tenant)
 		require.NoError(t, err)
 		require.Equal(t, b.Now(), all[0].Disabled)
 
-		again, err := b.Subscribe(t.Context(), b.tenant, hook, "")
+		again, err := b.Webhooks.Subscribe(t.Context(), b.tenant, hook, "")
 		require.NoError(t, err)
 		require.Zero(t, again.Disabled)
-		n, err := b.ReplayFailed(t.Context(), line, start)
+		n, err := b.Deliveries.ReplayFailed(t.Context(), line, start)
 		require.NoError(t, err)
 		require.Equal(t, 3, n)
 		b.identify(t, "cleo")
@@ -341,22 +341,22 @@ func TestReplay_OneEvent(t *testing.T) {
 	alone(t, func(t *testing.T, b bundle) {
 		line := tested(t, b)
 		first := b.begin(t)[0]
-		require.NoError(t, b.Replay(t.Context(), first.Place))
+		require.NoError(t, b.Deliveries.Replay(t.Context(), first.Place))
 		require.Empty(t, b.begin(t), "it is being sent")
 		b.end(t, 200, first)
-		require.NoError(t, b.Replay(t.Context(), first.Place))
+		require.NoError(t, b.Deliveries.Replay(t.Context(), first.Place))
 		second := b.begin(t)
 		require.Len(t, second, 1)
 		require.Equal(t, first.Body, second[0].Body)
 		require.Equal(t, first.Event, second[0].Event)
 		require.Equal(t, [2]int{2, 1}, [2]int{second[0].Number, second[0].Tries}, "the schedule begins anew, the fence does not")
 		b.end(t, 500, second...)
-		require.NoError(t, b.Replay(t.Context(), first.Place), "one that waits is sent at once")
+		require.NoError(t, b.Deliveries.Replay(t.Context(), first.Place), "one that waits is sent at once")
 		require.Len(t, b.begin(t), 1)
 		require.Len(t, b.delivery(t, line).Attempts, 2)
 		unknown := first.Place
 		unknown.Event = "019ca8a03e806096185df3df"
-		require.Equal(t, core.NotFound("this event was not sent to this endpoint within the last 30 days"), b.Replay(t.Context(), unknown))
+		require.Equal(t, core.NotFound("this event was not sent to this endpoint within the last 30 days"), b.Deliveries.Replay(t.Context(), unknown))
 	})
 }
 
@@ -364,7 +364,7 @@ func TestReplay_WhatFailedSince(t *testing.T) {
 	alone(t, func(t *testing.T, b bundle) {
 		line := b.subscribe(t, hook)
 		for range 4 {
-			require.NoError(t, b.TestSubscription(t.Context(), b.tenant, hook))
+			require.NoError(t, b.Webhooks.TestSubscription(t.Context(), b.tenant, hook))
 			b.pass(core.Hour)
 		}
 		for range webhook.MaxTries {
@@ -378,11 +378,11 @@ func TestReplay_WhatFailedSince(t *testing.T) {
 			}
 		}
 		for since, want := range map[core.Time]int{start + 3*core.Hour: 0, start + 2*core.Hour: 1, start + 2*core.Hour + 1: 0} {
-			n, err := b.ReplayFailed(t.Context(), line, since)
+			n, err := b.Deliveries.ReplayFailed(t.Context(), line, since)
 			require.NoError(t, err)
 			require.Equal(t, want, n, since-start)
 		}
-		n, err := b.ReplayFailed(t.Context(), line, 0)
+		n, err := b.Deliveries.ReplayFailed(t.Context(), line, 0)
 		require.NoError(t, err)
 		require.Equal(t, 2, n, "the one that was replayed before waits")
 	})
@@ -391,13 +391,13 @@ func TestReplay_WhatFailedSince(t *testing.T) {
 // For a day, what is sent is signed by both secrets, then by the new one.
 func TestRotateSecret(t *testing.T) {
 	alone(t, func(t *testing.T, b bundle) {
-		first, err := b.Subscribe(t.Context(), b.tenant, hook, "")
+		first, err := b.Webhooks.Subscribe(t.Context(), b.tenant, hook, "")
 		require.NoError(t, err)
-		second, err := b.RotateSecret(t.Context(), b.tenant, hook)
+		second, err := b.Webhooks.RotateSecret(t.Context(), b.tenant, hook)
 		require.NoError(t, err)
 		require.NotEqual(t, first.Secret, second.Secret)
 		secrets := func() []string {
-			require.NoError(t, b.TestSubscription(t.Context(), b.tenant, hook))
+			require.NoError(t, b.Webhooks.TestSubscription(t.Context(), b.tenant, hook))
 			begun := b.begin(t)
 			require.Len(t, begun, 1)
 			b.end(t, 200, begun...)
@@ -408,9 +408,9 @@ func TestRotateSecret(t *testing.T) {
 		require.Equal(t, []string{second.Secret, first.Secret}, secrets())
 		b.pass(1)
 		require.Equal(t, []string{second.Secret}, secrets())
-		third, err := b.RotateSecret(t.Context(), b.tenant, hook)
+		third, err := b.Webhooks.RotateSecret(t.Context(), b.tenant, hook)
 		require.NoError(t, err)
-		fourth, err := b.RotateSecret(t.Context(), b.tenant, hook)
+		fourth, err := b.Webhooks.RotateSecret(t.Context(), b.tenant, hook)
 		require.NoError(t, err)
 		require.Equal(t, []string{fourth.Secret, third.Secret}, secrets(), "two at most")
 	})
@@ -420,10 +420,10 @@ func TestRotateSecret(t *testing.T) {
 func TestSecrets_AreSealed(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	s, err := b.Subscribe(t.Context(), b.tenant, hook, "")
+	s, err := b.Webhooks.Subscribe(t.Context(), b.tenant, hook, "")
 	require.NoError(t, err)
-	require.NoError(t, b.EnsureSigningKey(t.Context()))
-	require.NoError(t, b.TestSubscription(t.Context(), b.tenant, hook))
+	require.NoError(t, b.SigningKeys.EnsureSigningKey(t.Context()))
+	require.NoError(t, b.Webhooks.TestSubscription(t.Context(), b.tenant, hook))
 	key, known, err := b.DB.WebhookKey(t.Context())
 	require.NoError(t, err)
 	require.True(t, known)
@@ -441,15 +441,15 @@ func TestDeliveries_AreForgotten(t *testing.T) {
 	alone(t, func(t *testing.T, b bundle) {
 		line := b.subscribe(t, hook)
 		for range 3 {
-			require.NoError(t, b.TestSubscription(t.Context(), b.tenant, hook))
+			require.NoError(t, b.Webhooks.TestSubscription(t.Context(), b.tenant, hook))
 		}
 		begun := b.begin(t)
 		b.end(t, 200, begun[0])
 		b.end(t, 410, begun[1])
 		left := func() int {
-			_, err := b.ForgetDeliveries(t.Context())
+			_, err := b.Deliveries.ForgetDeliveries(t.Context())
 			require.NoError(t, err)
-			_, total, err := b.Deliveries(t.Context(), line, "", base.Page{})
+			_, total, err := b.Deliveries.Deliveries(t.Context(), line, "", base.Page{})
 			require.NoError(t, err)
 			return total
 		}
@@ -470,21 +470,21 @@ func TestAllowAddresses(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	prefix := func(text string) []netip.Prefix { return []netip.Prefix{netip.MustParsePrefix(text)} }
-	err := b.AllowAddresses(t.Context(), b.tenant, prefix("127.0.0.1/32"), false)
+	err := b.Deliveries.AllowAddresses(t.Context(), b.tenant, prefix("127.0.0.1/32"), false)
 	require.Equal(t, &core.Error{
 		Code: core.CodeForbidden, Field: "tenant", Message: "only a test tenant's events may be sent to addresses that are not public",
 	}, err)
 	test := core.TenantAlias(base.TestPrefix + "t")
 	require.NoError(t, b.CreateTenants(t.Context(), aTenant(test, "TEST_key")))
-	require.NoError(t, b.AllowAddresses(t.Context(), test, prefix("127.9.9.9/8"), false))
-	require.NoError(t, b.AllowAddresses(t.Context(), test, prefix("::1/128"), false))
-	_, err = b.Subscribe(t.Context(), test, "http://127.0.0.1/", "")
+	require.NoError(t, b.Deliveries.AllowAddresses(t.Context(), test, prefix("127.9.9.9/8"), false))
+	require.NoError(t, b.Deliveries.AllowAddresses(t.Context(), test, prefix("::1/128"), false))
+	_, err = b.Webhooks.Subscribe(t.Context(), test, "http://127.0.0.1/", "")
 	require.NoError(t, err)
 	b.subscribe(t, hook)
 	for tenant, url := range map[core.TenantAlias]string{test: "http://127.0.0.1/", b.tenant: hook} {
-		require.NoError(t, b.TestSubscription(t.Context(), tenant, url))
+		require.NoError(t, b.Webhooks.TestSubscription(t.Context(), tenant, url))
 	}
-	begun, err := b.BeginDeliveries(t.Context(), someSlots, webhook.Busy{})
+	begun, err := b.Deliveries.BeginDeliveries(t.Context(), someSlots, webhook.Busy{})
 	require.NoError(t, err)
 	require.Len(t, begun, 2)
 	for _, s := range begun {
@@ -495,13 +495,13 @@ func TestAllowAddresses(t *testing.T) {
 			require.Empty(t, s.Allowed)
 		}
 	}
-	require.NoError(t, b.AllowAddresses(t.Context(), test, prefix("127.0.0.0/8"), true))
-	all, err := b.AllowedAddresses(t.Context(), test)
+	require.NoError(t, b.Deliveries.AllowAddresses(t.Context(), test, prefix("127.0.0.0/8"), true))
+	all, err := b.Deliveries.AllowedAddresses(t.Context(), test)
 	require.NoError(t, err)
 	require.Equal(t, []string{"::1/128"}, all)
-	many := make([]netip.Prefix, app.MaxAllowed)
+	many := make([]netip.Prefix, webhooks.MaxAllowed)
 	for i := range many {
 		many[i] = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}), 32)
 	}
-	require.Error(t, b.AllowAddresses(t.Context(), test, many, false), "one too many")
+	require.Error(t, b.Deliveries.AllowAddresses(t.Context(), test, many, false), "one too many")
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kith/backend/app/base"
+	"kith/backend/app/webhooks"
 	"kith/backend/file"
 	"kith/core"
 	"kith/core/billing"
@@ -16,6 +17,10 @@ import (
 // Engine runs the use cases. Make one by New; it is safe for concurrent use.
 type Engine struct {
 	*base.Base
+	Webhooks    webhooks.Subscriptions
+	Deliveries  webhooks.Deliveries
+	SigningKeys webhooks.SigningKeys
+
 	// Wake is called after event calls were taken in, for the worker that
 	// processes them. It must not block.
 	Wake func()
@@ -50,4 +55,10 @@ type Engine struct {
 }
 
 // New returns an engine whose calls wake nobody.
-func New(b base.Base) *Engine { return &Engine{Base: &b, Wake: func() {}, WakeJobs: func() {}} }
+func New(shared base.Base) *Engine {
+	b := &shared
+	return &Engine{
+		Base: b, Wake: func() {}, WakeJobs: func() {},
+		Webhooks: webhooks.Subscriptions{Base: b}, Deliveries: webhooks.Deliveries{Base: b}, SigningKeys: webhooks.SigningKeys{Base: b},
+	}
+}

@@ -38,7 +38,7 @@ func (b bundle) requireReferralsAreCalls(t *testing.T, seed uint64) {
 		one.prepareReferrals(t, seed)
 		if (seed+seed/4)%2 == 1 { // all pairs of settings and webhooks in eight seeds
 			one.subscribe(t, hook)
-			defer func() { require.NoError(t, one.Unsubscribe(t.Context(), one.tenant, hook)) }()
+			defer func() { require.NoError(t, one.Webhooks.Unsubscribe(t.Context(), one.tenant, hook)) }()
 		}
 	}
 	requireSame(t, calls.contents(t), file.contents(t), "two tenants begin alike")

@@ -9,6 +9,7 @@ import (
 
 	"kith/backend/app"
 	"kith/backend/app/base"
+	"kith/backend/app/webhooks"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/billing"
@@ -30,11 +31,11 @@ func TestRotateMasterKey(t *testing.T) {
 		}
 		require.NoError(t, b.CreateTenants(t.Context(), more...))
 		const endpoint = "https://shop.example/hook"
-		_, err = b.Subscribe(t.Context(), b.tenant, endpoint, "")
+		_, err = b.Webhooks.Subscribe(t.Context(), b.tenant, endpoint, "")
 		require.NoError(t, err)
-		_, err = b.RotateSecret(t.Context(), b.tenant, endpoint)
+		_, err = b.Webhooks.RotateSecret(t.Context(), b.tenant, endpoint)
 		require.NoError(t, err)
-		require.NoError(t, b.EnsureSigningKey(t.Context()))
+		require.NoError(t, b.SigningKeys.EnsureSigningKey(t.Context()))
 		_, err = b.Connect(t.Context(), b.tenant, billing.Connection{MerchantID: "m", Keys: []billing.Key{{Public: "p", Private: "private"}}})
 		require.NoError(t, err)
 		b.identify(t, "gone")
@@ -49,7 +50,7 @@ func TestRotateMasterKey(t *testing.T) {
 					return err
 				}
 			}
-			_, err := e.SigningKey(t.Context(), app.SigningKey{})
+			_, err := e.SigningKeys.SigningKey(t.Context(), webhooks.SigningKey{})
 			return err
 		}
 		evidence := func() (string, string) {
@@ -101,8 +102,8 @@ func TestRotateMasterKey(t *testing.T) {
 		_, err = after.Authenticate(t.Context(), b.tenant, "Bearer "+token, "")
 		require.NoError(t, err)
 		// The endpoint's two secrets, by a delivery that is begun.
-		require.NoError(t, after.TestSubscription(t.Context(), b.tenant, endpoint))
-		begun, err := after.BeginDeliveries(t.Context(), someSlots, webhook.Busy{})
+		require.NoError(t, after.Webhooks.TestSubscription(t.Context(), b.tenant, endpoint))
+		begun, err := after.Deliveries.BeginDeliveries(t.Context(), someSlots, webhook.Busy{})
 		require.NoError(t, err)
 		require.NotEmpty(t, begun)
 		require.Empty(t, begun[0].Fault)

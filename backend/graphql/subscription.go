@@ -28,7 +28,7 @@ func (*query) WebhookSubscriptions(ctx context.Context, args pageArguments) (*li
 	if err != nil {
 		return nil, err
 	}
-	all, err := c.engine.Subscriptions(ctx, c.tenant)
+	all, err := c.engine.Webhooks.Subscriptions(ctx, c.tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (*mutation) UpsertWebhookSubscription(ctx context.Context, args struct{ Web
 	if err != nil {
 		return nil, err
 	}
-	s, err := c.engine.Subscribe(ctx, c.tenant, endpoint, name)
+	s, err := c.engine.Webhooks.Subscribe(ctx, c.tenant, endpoint, name)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (*mutation) DeleteWebhookSubscription(ctx context.Context, args endpointArg
 	if err != nil {
 		return nil, err
 	}
-	if err := c.engine.Unsubscribe(ctx, c.tenant, endpoint); isNotFound(err) {
+	if err := c.engine.Webhooks.Unsubscribe(ctx, c.tenant, endpoint); isNotFound(err) {
 		return &deleted{}, nil
 	} else if err != nil {
 		return nil, err
@@ -82,14 +82,14 @@ func (*mutation) TestWebhookSubscription(ctx context.Context, args endpointArgum
 	if err != nil {
 		return nil, err
 	}
-	if err := c.engine.TestSubscription(ctx, c.tenant, endpoint); err != nil {
+	if err := c.engine.Webhooks.TestSubscription(ctx, c.tenant, endpoint); err != nil {
 		return nil, err
 	}
 	return c.tested(ctx, webhook.Endpoint(endpoint))
 }
 
 func (c *call) tested(ctx context.Context, endpoint webhook.Endpoint) (*testedSubscription, error) {
-	all, err := c.engine.Subscriptions(ctx, c.tenant)
+	all, err := c.engine.Webhooks.Subscriptions(ctx, c.tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (c *call) tested(ctx context.Context, endpoint webhook.Endpoint) (*testedSu
 
 // Jwks are the keys that verify webhooks; they are public.
 func (*query) Jwks(ctx context.Context) (*node, error) {
-	keys, err := callOf(ctx).engine.PublicKeys(ctx)
+	keys, err := callOf(ctx).engine.SigningKeys.PublicKeys(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 	"syscall"
 	"time"
 
-	"kith/backend/app"
+	"kith/backend/app/webhooks"
 	"kith/core"
 	"kith/core/webhook"
 	"kith/core/wire"
@@ -54,7 +54,7 @@ func NewSender(o Options) *Sender {
 
 // Send makes one attempt, within the sender's patience. It always returns a result:
 // that an endpoint cannot be reached is one too.
-func (s *Sender) Send(ctx context.Context, m app.Sending, key app.SigningKey) webhook.Attempt {
+func (s *Sender) Send(ctx context.Context, m webhooks.Sending, key webhooks.SigningKey) webhook.Attempt {
 	a := webhook.Attempt{Number: m.Number, Started: s.options.Now(), Error: m.Fault}
 	if m.Fault != "" {
 		return a
@@ -71,7 +71,7 @@ func (s *Sender) Send(ctx context.Context, m app.Sending, key app.SigningKey) we
 }
 
 // post sends a body and returns the status of the answer, and its beginning.
-func (s *Sender) post(ctx context.Context, m app.Sending, key app.SigningKey, at core.Time) (int, string, error) {
+func (s *Sender) post(ctx context.Context, m webhooks.Sending, key webhooks.SigningKey, at core.Time) (int, string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, string(m.Endpoint), bytes.NewReader(m.Body))
 	if err != nil {
 		return 0, "", err

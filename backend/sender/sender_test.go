@@ -20,7 +20,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kith/backend/app"
+	"kith/backend/app/webhooks"
 	"kith/backend/store/sqldtest"
 	"kith/core"
 	"kith/core/webhook"
@@ -40,8 +40,8 @@ func senderWith(o Options) *Sender {
 var local = []string{"127.0.0.0/8", "::1/128"}
 
 // message is one for an endpoint that a test tenant may reach.
-func message(endpoint string) app.Sending {
-	return app.Sending{
+func message(endpoint string) webhooks.Sending {
+	return webhooks.Sending{
 		Place: webhook.Place{Tenant: "test_t", Endpoint: webhook.Endpoint(endpoint), Event: "019ca8a03e806096185df3df"}, Number: 3,
 		Body: []byte(`{"id":"019ca8a03e806096185df3df"}`), Secrets: []string{"whsec_AAAA"}, APIKey: "key", Allowed: local,
 	}
@@ -55,7 +55,7 @@ func serve(t testing.TB, answer http.HandlerFunc) *httptest.Server {
 	return server
 }
 
-func (s *Sender) send(t testing.TB, m app.Sending) webhook.Attempt {
+func (s *Sender) send(t testing.TB, m webhooks.Sending) webhook.Attempt {
 	t.Helper()
 	return s.Send(t.Context(), m, testKey(t))
 }

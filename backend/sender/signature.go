@@ -11,7 +11,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"kith/backend/app"
+	"kith/backend/app/webhooks"
 	"kith/core"
 	"kith/core/webhook"
 	"kith/core/wire"
@@ -29,7 +29,7 @@ const (
 
 // sign sets the headers that vouch for a body at a time. The key signs it for
 // everybody who reads the key set, each secret for who holds that.
-func sign(h http.Header, m app.Sending, key app.SigningKey, at core.Time) error {
+func sign(h http.Header, m webhooks.Sending, key webhooks.SigningKey, at core.Time) error {
 	timestamp := strconv.FormatInt(int64(at/core.Second), 10)
 	signatures := ""
 	for i, secret := range m.Secrets {
@@ -73,7 +73,7 @@ func standard(secret, id, timestamp string, body []byte) (string, error) {
 // detached is a JWS by RS256 without its payload, which is the body. The body is
 // signed in base64url, as in any JWS, whatever the name of the header says of
 // RFC 7797: this is how consumers put it together again (reference, 7.6).
-func detached(key app.SigningKey, body []byte) (string, error) {
+func detached(key webhooks.SigningKey, body []byte) (string, error) {
 	encode := base64.RawURLEncoding.EncodeToString
 	head := encode(wire.SignatureHead(key.ID))
 	sum := sha256.Sum256([]byte(head + "." + encode(body)))

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kith/backend/app"
+	"kith/backend/app/webhooks"
 	"kith/core/webhook"
 )
 
@@ -23,7 +23,7 @@ func TestStandard_PublishedVector(t *testing.T) {
 }
 
 // testKey signs testdata/body.json; what it must give was made by openssl.
-func testKey(t testing.TB) app.SigningKey {
+func testKey(t testing.TB) webhooks.SigningKey {
 	t.Helper()
 	text, err := os.ReadFile("testdata/key.pem")
 	require.NoError(t, err)
@@ -31,7 +31,7 @@ func testKey(t testing.TB) app.SigningKey {
 	require.NotNil(t, block)
 	private, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	require.NoError(t, err)
-	return app.SigningKey{ID: "019ca8a03e806096185df3df", Private: private.(*rsa.PrivateKey)}
+	return webhooks.SigningKey{ID: "019ca8a03e806096185df3df", Private: private.(*rsa.PrivateKey)}
 }
 
 // Every header, against what openssl makes of the same bytes.
@@ -41,7 +41,7 @@ func TestSign_Golden(t *testing.T) {
 	want, err := os.ReadFile("testdata/signature.txt")
 	require.NoError(t, err)
 	h := http.Header{}
-	require.NoError(t, sign(h, app.Sending{
+	require.NoError(t, sign(h, webhooks.Sending{
 		Place: webhook.Place{Event: "019ca8a03e806096185df3df"}, Body: body, APIKey: "LIVE_DEMO_KEY_0123456789",
 		Secrets: []string{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="},
 	}, testKey(t), 1772355600999))
@@ -51,5 +51,5 @@ func TestSign_Golden(t *testing.T) {
 }
 
 func TestSign_SecretThatIsNone(t *testing.T) {
-	require.Error(t, sign(http.Header{}, app.Sending{Secrets: []string{"secret"}}, testKey(t), 1))
+	require.Error(t, sign(http.Header{}, webhooks.Sending{Secrets: []string{"secret"}}, testKey(t), 1))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kith/backend/app"
+	"kith/backend/app/webhooks"
 	"kith/backend/sender"
 	"kith/core/webhook"
 )
@@ -25,27 +26,27 @@ var webhookSlots = webhook.Slots{All: 64, Line: 8}
 // several are under way at once, and a failed one is made again later; so
 // consumers must not rely on the order of arrival.
 func NewWebhooks(e *app.Engine, s *sender.Sender, log *slog.Logger) *Worker {
-	h := &webhooks{engine: e, sender: s, log: log}
+	h := &webhookWorker{engine: e, sender: s, log: log}
 	h.worker = newWorker("webhook", webhookPoll, log, h.drain)
 	h.attempts = newPool[webhookSlot](h.worker.Wake)
 	h.worker.last = h.last
 	return h.worker
 }
 
-type webhooks struct {
+type webhookWorker struct {
 	engine *app.Engine
 	sender *sender.Sender
 	log    *slog.Logger
 	worker *Worker
 	// key is the one that signed last.
-	key app.SigningKey
+	key webhooks.SigningKey
 	// attempts keep their slots until they are recorded.
 	attempts *pool[webhookSlot]
 
 	mu sync.Mutex
 	// made are attempts that have not been recorded yet. Their slots bound how many
 	// they become while the database is away.
-	made []app.Sent
+	made []webhooks.Sent
 }
 
 // webhookSlot is what an attempt takes a slot of: a line that was well or failing
@@ -55,14 +56,14 @@ type webhookSlot struct {
 	failing bool
 }
 
-func slotOf(s app.Sending) webhookSlot {
+func slotOf(s webhooks.Sending) webhookSlot {
 	return webhookSlot{line: webhook.Line{Tenant: s.Tenant, Endpoint: s.Endpoint}, failing: s.Failing}
 }
 
 // drain records what was sent and begins what is due, until all slots are taken
 // or nothing is due. It does not wait for an answer: each attempt wakes the
 // worker when it ends, so that a slow endpoint holds up only its own.
-func (h *webhooks) drain(ctx context.Context) error {
+func (h *webhookWorker) drain(ctx context.Context) error {
 	for {
 		if err := h.record(ctx); err != nil {
 			return err
@@ -74,22 +75,22 @@ func (h *webhooks) drain(ctx context.Context) error {
 }
 
 // begin begins attempts and returns how many.
-func (h *webhooks) begin(ctx context.Context) (int, error) {
+func (h *webhookWorker) begin(ctx context.Context) (int, error) {
 	busy := h.busy()
 	if busy.Well+busy.Failing >= webhookSlots.All {
 		return 0, nil
 	}
 	// Looking first spares an idle database a write lock at every tick.
-	due, err := h.engine.DeliveriesDue(ctx)
+	due, err := h.engine.Deliveries.DeliveriesDue(ctx)
 	if err != nil || !due {
 		return 0, err
 	}
-	key, err := h.engine.SigningKey(ctx, h.key)
+	key, err := h.engine.SigningKeys.SigningKey(ctx, h.key)
 	if err != nil {
 		return 0, err
 	}
 	h.key = key
-	begun, err := h.engine.BeginDeliveries(ctx, webhookSlots, busy)
+	begun, err := h.engine.Deliveries.BeginDeliveries(ctx, webhookSlots, busy)
 	for _, s := range begun {
 		h.attempts.begin(slotOf(s), func(ctx context.Context) { h.attempt(ctx, s, key) })
 	}
@@ -97,7 +98,7 @@ func (h *webhooks) begin(ctx context.Context) (int, error) {
 }
 
 // busy sums the slots that are taken up.
-func (h *webhooks) busy() webhook.Busy {
+func (h *webhookWorker) busy() webhook.Busy {
 	busy := webhook.Busy{Lines: map[webhook.Line]int{}}
 	taken, _ := h.attempts.slots()
 	for slot, n := range taken {
@@ -111,8 +112,8 @@ func (h *webhooks) busy() webhook.Busy {
 	return busy
 }
 
-func (h *webhooks) attempt(ctx context.Context, s app.Sending, key app.SigningKey) {
-	made := app.Sent{Sending: s, Attempt: h.sender.Send(ctx, s, key)}
+func (h *webhookWorker) attempt(ctx context.Context, s webhooks.Sending, key webhooks.SigningKey) {
+	made := webhooks.Sent{Sending: s, Attempt: h.sender.Send(ctx, s, key)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if ctx.Err() == nil {
@@ -121,7 +122,7 @@ func (h *webhooks) attempt(ctx context.Context, s app.Sending, key app.SigningKe
 }
 
 // record records the attempts that were made.
-func (h *webhooks) record(ctx context.Context) error {
+func (h *webhookWorker) record(ctx context.Context) error {
 	h.mu.Lock()
 	made := h.made
 	h.made = nil
@@ -129,7 +130,7 @@ func (h *webhooks) record(ctx context.Context) error {
 	if len(made) == 0 {
 		return nil
 	}
-	late, err := h.engine.EndDeliveries(ctx, made)
+	late, err := h.engine.Deliveries.EndDeliveries(ctx, made)
 	if err != nil {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -146,7 +147,7 @@ func (h *webhooks) record(ctx context.Context) error {
 	return nil
 }
 
-func (h *webhooks) tell(s app.Sent) {
+func (h *webhookWorker) tell(s webhooks.Sent) {
 	log := h.log.Debug
 	if s.Fault != "" {
 		log = h.log.Error
@@ -156,7 +157,7 @@ func (h *webhooks) tell(s app.Sent) {
 }
 
 // last finishes the attempts that are under way, and records those that ended.
-func (h *webhooks) last(ctx context.Context) error {
+func (h *webhookWorker) last(ctx context.Context) error {
 	h.attempts.finish(ctx)
 	// ctx may be over, and what was sent should not be sent again for that.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.worker.Finish)

@@ -25,7 +25,7 @@ func TestUserExport_IsAllAboutTheUser(t *testing.T) {
 	g := &ground{database: strings.TrimPrefix(storetest.File(t), "file:"), values: map[string]string{}}
 	g.createTenant(t, "acme", "--landing-url", "https://acme.example/")
 	engine := openStory(t, "file:"+g.database, new(storyClock))
-	_, err := engine.Subscribe(t.Context(), "acme", "https://hooks.example/", "")
+	_, err := engine.Webhooks.Subscribe(t.Context(), "acme", "https://hooks.example/", "")
 	require.NoError(t, err)
 	mail := "zz-ben@mail.example"
 	paid := referral.Paid

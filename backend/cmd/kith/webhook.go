@@ -51,7 +51,7 @@ type webhookListCommand struct{ webhookFlags }
 // Run prints one line for each subscription.
 func (c *webhookListCommand) Run(e *env) error {
 	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
-		all, err := engine.Subscriptions(e.ctx, tenant)
+		all, err := engine.Webhooks.Subscriptions(e.ctx, tenant)
 		if err != nil {
 			return err
 		}
@@ -79,7 +79,7 @@ type webhookAddCommand struct {
 // Run subscribes an endpoint.
 func (c *webhookAddCommand) Run(e *env) error {
 	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
-		s, err := engine.Subscribe(e.ctx, tenant, c.URL, c.Name)
+		s, err := engine.Webhooks.Subscribe(e.ctx, tenant, c.URL, c.Name)
 		if err != nil {
 			return err
 		}
@@ -100,7 +100,7 @@ type webhookRemoveCommand struct {
 // Run ends a subscription.
 func (c *webhookRemoveCommand) Run(e *env) error {
 	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
-		return engine.Unsubscribe(e.ctx, tenant, c.URL)
+		return engine.Webhooks.Unsubscribe(e.ctx, tenant, c.URL)
 	})
 }
 
@@ -112,7 +112,7 @@ type webhookTestCommand struct {
 // Run writes a test event; a running backend sends it.
 func (c *webhookTestCommand) Run(e *env) error {
 	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
-		return engine.TestSubscription(e.ctx, tenant, c.URL)
+		return engine.Webhooks.TestSubscription(e.ctx, tenant, c.URL)
 	})
 }
 
@@ -124,7 +124,7 @@ type webhookSecretCommand struct {
 // Run prints the new secret.
 func (c *webhookSecretCommand) Run(e *env) error {
 	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
-		s, err := engine.RotateSecret(e.ctx, tenant, c.URL)
+		s, err := engine.Webhooks.RotateSecret(e.ctx, tenant, c.URL)
 		if err != nil {
 			return err
 		}
@@ -158,7 +158,7 @@ func (c *webhookDeliveriesCommand) Run(e *env) error {
 	}
 	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
 		line := webhook.Line{Tenant: tenant, Endpoint: webhook.Endpoint(c.URL)}
-		page, total, err := engine.Deliveries(e.ctx, line, state, base.Page{Limit: c.Limit, Offset: c.Offset})
+		page, total, err := engine.Deliveries.Deliveries(e.ctx, line, state, base.Page{Limit: c.Limit, Offset: c.Offset})
 		if err != nil {
 			return err
 		}
@@ -202,9 +202,9 @@ func (c *webhookReplayCommand) Run(e *env) error {
 	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
 		line := webhook.Line{Tenant: tenant, Endpoint: webhook.Endpoint(c.URL)}
 		if c.Event != "" {
-			return engine.Replay(e.ctx, webhook.Place{Tenant: tenant, Endpoint: line.Endpoint, Event: c.Event})
+			return engine.Deliveries.Replay(e.ctx, webhook.Place{Tenant: tenant, Endpoint: line.Endpoint, Event: c.Event})
 		}
-		n, err := engine.ReplayFailed(e.ctx, line, engine.Now()-core.Time(c.Since.Milliseconds()))
+		n, err := engine.Deliveries.ReplayFailed(e.ctx, line, engine.Now()-core.Time(c.Since.Milliseconds()))
 		if err != nil {
 			return err
 		}
@@ -230,10 +230,10 @@ func (c *webhookAllowCommand) Run(e *env) error {
 		prefixes = append(prefixes, prefix)
 	}
 	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
-		if err := engine.AllowAddresses(e.ctx, tenant, prefixes, c.Remove); err != nil {
+		if err := engine.Deliveries.AllowAddresses(e.ctx, tenant, prefixes, c.Remove); err != nil {
 			return err
 		}
-		all, err := engine.AllowedAddresses(e.ctx, tenant)
+		all, err := engine.Deliveries.AllowedAddresses(e.ctx, tenant)
 		if err != nil {
 			return err
 		}
@@ -264,7 +264,7 @@ func (c *webhookRotateKeyCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	id, err := engine.RotateSigningKey(e.ctx)
+	id, err := engine.SigningKeys.RotateSigningKey(e.ctx)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package app
+package webhooks
 
 import (
 	"context"
@@ -11,6 +11,9 @@ import (
 	"kith/core/webhook"
 	"kith/core/wire"
 )
+
+// Deliveries are events on their way to endpoints.
+type Deliveries struct{ *base.Base }
 
 // Sending is an attempt that has begun: all that is needed to make it.
 type Sending struct {
@@ -40,33 +43,33 @@ type Sent struct {
 }
 
 // DeliveriesDue reports whether an attempt may begin now.
-func (e *Engine) DeliveriesDue(ctx context.Context) (bool, error) {
-	return e.DB.WebhooksDue(ctx, e.Now())
+func (d *Deliveries) DeliveriesDue(ctx context.Context) (bool, error) {
+	return d.DB.WebhooksDue(ctx, d.Now())
 }
 
 // BeginDeliveries begins attempts that are due, as many as there are slots for.
 // They belong to the caller for webhook.Lease, which begins when the write lock is
 // held: a lease from before the wait for it could be over at once. After that,
 // another process may take them.
-func (e *Engine) BeginDeliveries(ctx context.Context, slots webhook.Slots, busy webhook.Busy) ([]Sending, error) {
-	now := e.Now()
+func (d *Deliveries) BeginDeliveries(ctx context.Context, slots webhook.Slots, busy webhook.Busy) ([]Sending, error) {
+	now := d.Now()
 	// Twice as many as there are slots: the first may all be busy.
-	lines, err := e.DB.WebhookLines(ctx, now, 2*slots.All)
+	lines, err := d.DB.WebhookLines(ctx, now, 2*slots.All)
 	if err != nil || len(lines) == 0 {
 		return nil, err
 	}
 	var begun []Sending
-	err = e.DB.Write(ctx, now, func(tx *store.Tx) error {
+	err = d.DB.Write(ctx, now, func(tx *store.Tx) error {
 		for i, n := range slots.Share(lines, busy) {
 			if n == 0 {
 				continue
 			}
-			leased, err := tx.LeaseWebhooks(ctx, lines[i].Line, n, e.Now()+webhook.Lease)
+			leased, err := tx.LeaseWebhooks(ctx, lines[i].Line, n, d.Now()+webhook.Lease)
 			if err != nil {
 				return err
 			}
 			for _, l := range leased {
-				begun = append(begun, e.sending(l, lines[i].Failing, now))
+				begun = append(begun, d.sending(l, lines[i].Failing, now))
 			}
 		}
 		return nil
@@ -74,11 +77,11 @@ func (e *Engine) BeginDeliveries(ctx context.Context, slots webhook.Slots, busy 
 	if err != nil {
 		return nil, err
 	}
-	return begun, e.allow(ctx, begun)
+	return begun, d.allow(ctx, begun)
 }
 
 // sending is a leased attempt with its secrets opened.
-func (e *Engine) sending(l store.Leased, failing bool, now core.Time) Sending {
+func (d *Deliveries) sending(l store.Leased, failing bool, now core.Time) Sending {
 	s := Sending{
 		Place: l.Place, Number: l.Number, Tries: l.Tries, Failing: failing,
 		Body: wire.Webhook(wire.WebhookEvent{
@@ -91,7 +94,7 @@ func (e *Engine) sending(l store.Leased, failing bool, now core.Time) Sending {
 	}
 	var err error
 	for _, text := range sealed {
-		secret, openErr := e.Keys.Open(base.EndpointPlace(webhook.Line{Tenant: l.Tenant, Endpoint: l.Endpoint}), text)
+		secret, openErr := d.Keys.Open(base.EndpointPlace(webhook.Line{Tenant: l.Tenant, Endpoint: l.Endpoint}), text)
 		if openErr != nil {
 			err = openErr
 		}
@@ -99,7 +102,7 @@ func (e *Engine) sending(l store.Leased, failing bool, now core.Time) Sending {
 	}
 	if err == nil {
 		if key, ok := l.Keys.Primary(now); ok {
-			s.APIKey, err = e.OpenKey(l.Tenant, key)
+			s.APIKey, err = d.OpenKey(l.Tenant, key)
 		}
 	}
 	if err != nil {
@@ -109,7 +112,7 @@ func (e *Engine) sending(l store.Leased, failing bool, now core.Time) Sending {
 }
 
 // allow adds the addresses that test tenants allow.
-func (e *Engine) allow(ctx context.Context, begun []Sending) error {
+func (d *Deliveries) allow(ctx context.Context, begun []Sending) error {
 	known := map[core.TenantAlias][]string{}
 	for i := range begun {
 		s := &begun[i]
@@ -119,7 +122,7 @@ func (e *Engine) allow(ctx context.Context, begun []Sending) error {
 		prefixes, ok := known[s.Tenant]
 		if !ok {
 			var err error
-			if prefixes, err = e.DB.WebhookAddresses(ctx, s.Tenant); err != nil {
+			if prefixes, err = d.DB.WebhookAddresses(ctx, s.Tenant); err != nil {
 				return err
 			}
 			known[s.Tenant] = prefixes
@@ -132,11 +135,11 @@ func (e *Engine) allow(ctx context.Context, begun []Sending) error {
 // EndDeliveries records attempts that were made, and returns how many came too
 // late: another attempt had begun since, whose result counts. An attempt whose
 // subscription was deleted meanwhile is forgotten.
-func (e *Engine) EndDeliveries(ctx context.Context, made []Sent) (late int, err error) {
+func (d *Deliveries) EndDeliveries(ctx context.Context, made []Sent) (late int, err error) {
 	luck := make([]byte, len(made))
-	e.Entropy(luck)
+	d.Entropy(luck)
 	var well, gone int
-	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+	err = d.DB.Write(ctx, d.Now(), func(tx *store.Tx) error {
 		late, well, gone = 0, 0, 0
 		for i, s := range made {
 			next := webhook.After(s.Tries, s.Attempt, luck[i])
@@ -158,16 +161,16 @@ func (e *Engine) EndDeliveries(ctx context.Context, made []Sent) (late int, err 
 	if err != nil {
 		return 0, err
 	}
-	e.Worked(base.WorkDelivery, "attempt", base.OutcomeLate, int64(late))
-	e.Worked(base.WorkDelivery, "attempt", base.OutcomeDone, int64(well))
-	e.Worked(base.WorkDelivery, "attempt", base.OutcomeFailed, int64(len(made)-late-gone-well))
+	d.Worked(base.WorkDelivery, "attempt", base.OutcomeLate, int64(late))
+	d.Worked(base.WorkDelivery, "attempt", base.OutcomeDone, int64(well))
+	d.Worked(base.WorkDelivery, "attempt", base.OutcomeFailed, int64(len(made)-late-gone-well))
 	return late, nil
 }
 
 // ForgetDeliveries removes what ended longer than webhook.Kept ago, and returns
 // how many rows that were.
-func (e *Engine) ForgetDeliveries(ctx context.Context) (int, error) {
-	return e.Forget(ctx, func(tx *store.Tx) (int, error) {
+func (d *Deliveries) ForgetDeliveries(ctx context.Context) (int, error) {
+	return d.Forget(ctx, func(tx *store.Tx) (int, error) {
 		return tx.ForgetWebhooks(ctx, tx.Now-webhook.Kept, base.ForgetBatch)
 	})
 }
@@ -178,11 +181,11 @@ const MaxAllowed = 100
 // AllowAddresses lets the events of a test tenant be sent to addresses that are
 // not public, or takes that back when remove is true. For a live tenant it is
 // forbidden: whoever holds its key would reach into the network of the service.
-func (e *Engine) AllowAddresses(ctx context.Context, tenant core.TenantAlias, prefixes []netip.Prefix, remove bool) error {
+func (d *Deliveries) AllowAddresses(ctx context.Context, tenant core.TenantAlias, prefixes []netip.Prefix, remove bool) error {
 	if base.Live(tenant) && len(prefixes) > 0 {
 		return &core.Error{Code: core.CodeForbidden, Field: "tenant", Message: "only a test tenant's events may be sent to addresses that are not public"}
 	}
-	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+	return d.DB.Write(ctx, d.Now(), func(tx *store.Tx) error {
 		for _, p := range prefixes {
 			var err error
 			if text := p.Masked().String(); remove {
@@ -203,6 +206,49 @@ func (e *Engine) AllowAddresses(ctx context.Context, tenant core.TenantAlias, pr
 }
 
 // AllowedAddresses are the prefixes that AllowAddresses let in.
-func (e *Engine) AllowedAddresses(ctx context.Context, tenant core.TenantAlias) ([]string, error) {
-	return e.DB.WebhookAddresses(ctx, tenant)
+func (d *Deliveries) AllowedAddresses(ctx context.Context, tenant core.TenantAlias) ([]string, error) {
+	return d.DB.WebhookAddresses(ctx, tenant)
+}
+
+// Deliveries returns a page of what was sent to an endpoint within the last
+// webhook.Kept or waits for it, the newest first, and how many there are in
+// all. A state that is not empty narrows them; an unknown endpoint is a
+// not-found error.
+func (d *Deliveries) Deliveries(ctx context.Context, line webhook.Line, state webhook.State, p base.Page) ([]webhook.Delivery, int, error) {
+	_, known, err := d.DB.WebhookSubscription(ctx, line)
+	if err := mustBeKnown(known, err); err != nil {
+		return nil, 0, err
+	}
+	return d.DB.WebhookDeliveries(ctx, line, state, p.Limit, p.Offset)
+}
+
+// Replay sends an event to an endpoint again, whether it had arrived or not;
+// one that is being sent is left alone. An unknown one is a not-found error.
+func (d *Deliveries) Replay(ctx context.Context, p webhook.Place) error {
+	return d.DB.Write(ctx, d.Now(), func(tx *store.Tx) error {
+		known, err := tx.WebhookKnown(ctx, p)
+		if err != nil {
+			return err
+		}
+		if !known {
+			return core.NotFound("this event was not sent to this endpoint within the last 30 days")
+		}
+		_, err = tx.ReplayWebhook(ctx, p)
+		return err
+	})
+}
+
+// ReplayFailed sends the events to an endpoint again whose delivery failed and
+// that happened at a time or later. It returns how many they are; an unknown
+// endpoint is a not-found error.
+func (d *Deliveries) ReplayFailed(ctx context.Context, line webhook.Line, since core.Time) (n int, err error) {
+	err = d.DB.Write(ctx, d.Now(), func(tx *store.Tx) error {
+		_, known, err := tx.WebhookSubscription(ctx, line)
+		if err := mustBeKnown(known, err); err != nil {
+			return err
+		}
+		n, err = tx.ReplayWebhooks(ctx, line, since)
+		return err
+	})
+	return n, err
 }

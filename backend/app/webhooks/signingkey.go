@@ -1,4 +1,4 @@
-package app
+package webhooks
 
 import (
 	"context"
@@ -13,6 +13,9 @@ import (
 	"kith/core/webhook"
 )
 
+// SigningKeys are the service's key pairs that sign for all tenants.
+type SigningKeys struct{ *base.Base }
+
 // SigningKey signs X-Hook-JWS-RFC-7797 for all tenants.
 type SigningKey struct {
 	ID      string
@@ -26,19 +29,19 @@ const keyBits = 2048
 // when there is one that the master key does not open. It is called at the start
 // of a process, since making one takes a while; of several that start at once,
 // one gives all of them its key.
-func (e *Engine) EnsureSigningKey(ctx context.Context) error {
-	_, known, err := e.DB.WebhookKey(ctx)
+func (ks *SigningKeys) EnsureSigningKey(ctx context.Context) error {
+	_, known, err := ks.DB.WebhookKey(ctx)
 	if err == nil && known {
-		_, err = e.SigningKey(ctx, SigningKey{})
+		_, err = ks.SigningKey(ctx, SigningKey{})
 	}
 	if err != nil || known {
 		return err
 	}
-	key, err := e.newKey()
+	key, err := ks.newKey()
 	if err != nil {
 		return err
 	}
-	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+	return ks.DB.Write(ctx, ks.Now(), func(tx *store.Tx) error {
 		_, err := tx.InsertWebhookKey(ctx, key)
 		return err
 	})
@@ -46,12 +49,12 @@ func (e *Engine) EnsureSigningKey(ctx context.Context) error {
 
 // RotateSigningKey makes a new key pair that signs from now on; the one before
 // is published for webhook.KeyPublished.
-func (e *Engine) RotateSigningKey(ctx context.Context) (id string, err error) {
-	key, err := e.newKey()
+func (ks *SigningKeys) RotateSigningKey(ctx context.Context) (id string, err error) {
+	key, err := ks.newKey()
 	if err != nil {
 		return "", err
 	}
-	return key.ID, e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+	return key.ID, ks.DB.Write(ctx, ks.Now(), func(tx *store.Tx) error {
 		if err := tx.RetireWebhookKey(ctx); err != nil {
 			return err
 		}
@@ -61,13 +64,13 @@ func (e *Engine) RotateSigningKey(ctx context.Context) (id string, err error) {
 }
 
 // PublicKeys are the keys by which consumers verify what they are sent.
-func (e *Engine) PublicKeys(ctx context.Context) ([]webhook.PublicKey, error) {
-	return e.DB.WebhookKeys(ctx, e.Now()-webhook.KeyPublished)
+func (ks *SigningKeys) PublicKeys(ctx context.Context) ([]webhook.PublicKey, error) {
+	return ks.DB.WebhookKeys(ctx, ks.Now()-webhook.KeyPublished)
 }
 
 // newKey makes a key pair. Its randomness is the system's, whatever Entropy is:
 // a key pair is made in no story that has to come out the same.
-func (e *Engine) newKey() (k store.WebhookKey, err error) {
+func (ks *SigningKeys) newKey() (k store.WebhookKey, err error) {
 	private, err := rsa.GenerateKey(rand.Reader, keyBits)
 	if err != nil {
 		return k, fmt.Errorf("program: make key: %w", err)
@@ -76,24 +79,24 @@ func (e *Engine) newKey() (k store.WebhookKey, err error) {
 	if err != nil {
 		return k, fmt.Errorf("program: write key: %w", err)
 	}
-	k.ID = e.IDAt(e.Now())
+	k.ID = ks.IDAt(ks.Now())
 	k.Modulus = base64.RawURLEncoding.EncodeToString(private.N.Bytes())
-	k.Sealed, err = e.Seal(base.SigningKeyPlace(k.ID), base64.StdEncoding.EncodeToString(plain))
+	k.Sealed, err = ks.Seal(base.SigningKeyPlace(k.ID), base64.StdEncoding.EncodeToString(plain))
 	return k, err
 }
 
 // SigningKey returns the key that signs now. have is the one that the caller
 // used last, or the zero value: opening a key takes longer than signing, so one
 // that still signs is handed back.
-func (e *Engine) SigningKey(ctx context.Context, have SigningKey) (SigningKey, error) {
-	stored, known, err := e.DB.WebhookKey(ctx)
+func (ks *SigningKeys) SigningKey(ctx context.Context, have SigningKey) (SigningKey, error) {
+	stored, known, err := ks.DB.WebhookKey(ctx)
 	if err != nil || known && stored.ID == have.ID {
 		return have, err
 	}
 	if !known {
 		return SigningKey{}, fmt.Errorf("program: the service has no key to sign with")
 	}
-	text, err := e.Keys.Open(base.SigningKeyPlace(stored.ID), stored.Sealed)
+	text, err := ks.Keys.Open(base.SigningKeyPlace(stored.ID), stored.Sealed)
 	if err != nil {
 		return SigningKey{}, fmt.Errorf("program: open key %s: %w", stored.ID, err)
 	}
