@@ -35,7 +35,7 @@ func (a *API) subscribe(c *call) ([]byte, error) {
 
 // subscriptions is GET /subscription.
 func (a *API) subscriptions(c *call) ([]byte, error) {
-	return encode(wire.WebhookSubscriptions)(a.Engine.Webhooks.Subscriptions(c.Context(), c.tenant))
+	return encode(wire.WebhookSubscriptions)(a.Engine.Webhooks.List(c.Context(), c.tenant))
 }
 
 // endpoint is the one in the path of a call, which is percent-encoded as a whole.
@@ -52,7 +52,7 @@ func (a *API) unsubscribe(c *call) ([]byte, error) {
 
 // testSubscription is POST /subscription/{endpointUrl}/test.
 func (a *API) testSubscription(c *call) ([]byte, error) {
-	return nil, a.Engine.Webhooks.TestSubscription(c.Context(), c.tenant, c.endpoint())
+	return nil, a.Engine.Webhooks.Test(c.Context(), c.tenant, c.endpoint())
 }
 
 // rotateSecret is POST /subscription/{endpointUrl}/secret.
@@ -72,7 +72,7 @@ func (a *API) deliveries(c *call) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return encodeBoth(wire.Deliveries)(a.Engine.Deliveries.Deliveries(c.Context(), c.line(), state, p))
+	return encodeBoth(wire.Deliveries)(a.Engine.Deliveries.List(c.Context(), c.line(), state, p))
 }
 
 // replay is POST /subscription/{endpointUrl}/replay.
@@ -92,7 +92,7 @@ func (a *API) replay(c *call) ([]byte, error) {
 // keySet is GET /.well-known/jwks.json: the same for all tenants, and anybody's
 // to read.
 func (a *API) keySet(w http.ResponseWriter, r *http.Request) error {
-	keys, err := a.Engine.SigningKeys.PublicKeys(r.Context())
+	keys, err := a.Engine.SigningKeys.Public(r.Context())
 	if err != nil {
 		return err
 	}

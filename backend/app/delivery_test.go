@@ -35,7 +35,7 @@ func alone(t *testing.T, test func(*testing.T, bundle)) {
 		defer turn.Unlock()
 		b := bundleOn(t, openServer(t))
 		defer func() {
-			all, err := b.Webhooks.Subscriptions(t.Context(), b.tenant)
+			all, err := b.Webhooks.List(t.Context(), b.tenant)
 			require.NoError(t, err)
 			for _, s := range all {
 				require.NoError(t, b.Webhooks.Unsubscribe(t.Context(), b.tenant, string(s.Endpoint)))
@@ -48,7 +48,7 @@ func alone(t *testing.T, test func(*testing.T, bundle)) {
 // begin begins what is due; nothing else is under way.
 func (b bundle) begin(t testing.TB) []webhooks.Sending {
 	t.Helper()
-	begun, err := b.Deliveries.BeginDeliveries(t.Context(), someSlots, webhook.Busy{})
+	begun, err := b.Deliveries.Begin(t.Context(), someSlots, webhook.Busy{})
 	require.NoError(t, err)
 	return b.mine(begun)
 }
@@ -69,7 +69,7 @@ func (b bundle) end(t testing.TB, status int, made ...webhooks.Sending) (late in
 		}
 		sent = append(sent, webhooks.Sent{Sending: s, Attempt: a})
 	}
-	late, err := b.Deliveries.EndDeliveries(t.Context(), sent)
+	late, err := b.Deliveries.End(t.Context(), sent)
 	require.NoError(t, err)
 	return late
 }
@@ -77,7 +77,7 @@ func (b bundle) end(t testing.TB, status int, made ...webhooks.Sending) (late in
 // delivery is the only one to an endpoint.
 func (b bundle) delivery(t testing.TB, line webhook.Line) webhook.Delivery {
 	t.Helper()
-	page, total, err := b.Deliveries.Deliveries(t.Context(), line, "", base.Page{Limit: 10})
+	page, total, err := b.Deliveries.List(t.Context(), line, "", base.Page{Limit: 10})
 	require.NoError(t, err)
 	require.Equal(t, 1, total)
 	return page[0]
@@ -87,7 +87,7 @@ func (b bundle) delivery(t testing.TB, line webhook.Line) webhook.Delivery {
 func tested(t *testing.T, b bundle) webhook.Line {
 	t.Helper()
 	line := b.subscribe(t, hook)
-	require.NoError(t, b.Webhooks.TestSubscription(t.Context(), b.tenant, hook))
+	require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
 	return line
 }
 
@@ -95,7 +95,7 @@ func TestDeliveries_WhatIsSent(t *testing.T) {
 	alone(t, func(t *testing.T, b bundle) {
 		s, err := b.Webhooks.Subscribe(t.Context(), b.tenant, hook, "Shop")
 		require.NoError(t, err)
-		require.NoError(t, b.Webhooks.TestSubscription(t.Context(), b.tenant, hook))
+		require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
 		b.pass(core.Minute)
 		begun := b.begin(t)
 		require.Len(t, begun, 1)
@@ -220,13 +220,13 @@ func TestDeliveries_ProcessesShareThem(t *testing.T) {
 		b.subscribe(t, hook)
 		const events = 40
 		for range events {
-			require.NoError(t, b.Webhooks.TestSubscription(t.Context(), b.tenant, hook))
+			require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
 		}
 		seen := map[string]int{}
 		for len(seen) < events {
 			taken := make(chan []webhooks.Sending, callers)
 			for _, err := range together(func(int) error {
-				begun, err := b.Deliveries.BeginDeliveries(t.Context(), webhook.Slots{All: 4, Line: 1}, webhook.Busy{})
+				begun, err := b.Deliveries.Begin(t.Context(), webhook.Slots{All: 4, Line: 1}, webhook.Busy{})
 				taken <- begun
 				return err
 			}) {
@@ -249,7 +249,7 @@ func TestDeliveries_BeginInOrder(t *testing.T) {
 	alone(t, func(t *testing.T, b bundle) {
 		line := b.subscribe(t, hook)
 		for range 20 {
-			require.NoError(t, b.Webhooks.TestSubscription(t.Context(), b.tenant, hook))
+			require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
 			b.pass(1)
 		}
 		var begun []string
@@ -264,7 +264,7 @@ func TestDeliveries_BeginInOrder(t *testing.T) {
 			}
 			b.end(t, 200, some...)
 		}
-		page, _, err := b.Deliveries.Deliveries(t.Context(), line, webhook.Delivered, base.Page{Limit: 100})
+		page, _, err := b.Deliveries.List(t.Context(), line, webhook.Delivered, base.Page{Limit: 100})
 		require.NoError(t, err)
 		require.Len(t, begun, 20)
 		for i, d := range page {
@@ -277,18 +277,18 @@ func TestDeliveries_FailingEndpointGetsOneAtATime(t *testing.T) {
 	alone(t, func(t *testing.T, b bundle) {
 		line := b.subscribe(t, hook)
 		for range 10 {
-			require.NoError(t, b.Webhooks.TestSubscription(t.Context(), b.tenant, hook))
+			require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
 		}
 		begun := b.begin(t)
 		require.Len(t, begun, someSlots.Line)
 		b.end(t, 500, begun[0])
 		health := func() core.Time {
-			all, err := b.Webhooks.Subscriptions(t.Context(), b.tenant)
+			all, err := b.Webhooks.List(t.Context(), b.tenant)
 			require.NoError(t, err)
 			return all[0].FailingSince
 		}
 		require.Equal(t, b.Now(), health())
-		begun2, err := b.Deliveries.BeginDeliveries(t.Context(), someSlots, webhook.Busy{Well: 7, Lines: map[webhook.Line]int{line: 7}})
+		begun2, err := b.Deliveries.Begin(t.Context(), someSlots, webhook.Busy{Well: 7, Lines: map[webhook.Line]int{line: 7}})
 		require.NoError(t, err)
 		require.Empty(t, b.mine(begun2), "while others are under way")
 		one := b.begin(t)
@@ -305,12 +305,12 @@ func TestDeliveries_GoneDisables(t *testing.T) {
 	alone(t, func(t *testing.T, b bundle) {
 		line := b.subscribe(t, hook)
 		for range 10 {
-			require.NoError(t, b.Webhooks.TestSubscription(t.Context(), b.tenant, hook))
+			require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
 		}
 		begun := b.begin(t)
 		b.end(t, 410, begun[0])
 		states := func() map[webhook.State]int {
-			page, _, err := b.Deliveries.Deliveries(t.Context(), line, "", base.Page{Limit: 100})
+			page, _, err := b.Deliveries.List(t.Context(), line, "", base.Page{Limit: 100})
 			require.NoError(t, err)
 			count := map[webhook.State]int{}
 			for _, d := range page {
@@ -322,7 +322,7 @@ func TestDeliveries_GoneDisables(t *testing.T) {
 		b.end(t, 200, begun[1:]...)
 		b.identify(t, "ben")
 		require.Equal(t, map[webhook.State]int{webhook.Failed: 3, webhook.Delivered: 7}, states())
-		all, err := b.Webhooks.Subscriptions(t.Context(), b.tenant)
+		all, err := b.Webhooks.List(t.Context(), b.tenant)
 		require.NoError(t, err)
 		require.Equal(t, b.Now(), all[0].Disabled)
 
@@ -364,7 +364,7 @@ func TestReplay_WhatFailedSince(t *testing.T) {
 	alone(t, func(t *testing.T, b bundle) {
 		line := b.subscribe(t, hook)
 		for range 4 {
-			require.NoError(t, b.Webhooks.TestSubscription(t.Context(), b.tenant, hook))
+			require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
 			b.pass(core.Hour)
 		}
 		for range webhook.MaxTries {
@@ -397,7 +397,7 @@ func TestRotateSecret(t *testing.T) {
 		require.NoError(t, err)
 		require.NotEqual(t, first.Secret, second.Secret)
 		secrets := func() []string {
-			require.NoError(t, b.Webhooks.TestSubscription(t.Context(), b.tenant, hook))
+			require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
 			begun := b.begin(t)
 			require.Len(t, begun, 1)
 			b.end(t, 200, begun...)
@@ -422,8 +422,8 @@ func TestSecrets_AreSealed(t *testing.T) {
 	b := newBundle(t)
 	s, err := b.Webhooks.Subscribe(t.Context(), b.tenant, hook, "")
 	require.NoError(t, err)
-	require.NoError(t, b.SigningKeys.EnsureSigningKey(t.Context()))
-	require.NoError(t, b.Webhooks.TestSubscription(t.Context(), b.tenant, hook))
+	require.NoError(t, b.SigningKeys.Ensure(t.Context()))
+	require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
 	key, known, err := b.DB.WebhookKey(t.Context())
 	require.NoError(t, err)
 	require.True(t, known)
@@ -441,15 +441,15 @@ func TestDeliveries_AreForgotten(t *testing.T) {
 	alone(t, func(t *testing.T, b bundle) {
 		line := b.subscribe(t, hook)
 		for range 3 {
-			require.NoError(t, b.Webhooks.TestSubscription(t.Context(), b.tenant, hook))
+			require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
 		}
 		begun := b.begin(t)
 		b.end(t, 200, begun[0])
 		b.end(t, 410, begun[1])
 		left := func() int {
-			_, err := b.Deliveries.ForgetDeliveries(t.Context())
+			_, err := b.Deliveries.Forget(t.Context())
 			require.NoError(t, err)
-			_, total, err := b.Deliveries.Deliveries(t.Context(), line, "", base.Page{})
+			_, total, err := b.Deliveries.List(t.Context(), line, "", base.Page{})
 			require.NoError(t, err)
 			return total
 		}
@@ -482,9 +482,9 @@ func TestAllowAddresses(t *testing.T) {
 	require.NoError(t, err)
 	b.subscribe(t, hook)
 	for tenant, url := range map[core.TenantAlias]string{test: "http://127.0.0.1/", b.tenant: hook} {
-		require.NoError(t, b.Webhooks.TestSubscription(t.Context(), tenant, url))
+		require.NoError(t, b.Webhooks.Test(t.Context(), tenant, url))
 	}
-	begun, err := b.Deliveries.BeginDeliveries(t.Context(), someSlots, webhook.Busy{})
+	begun, err := b.Deliveries.Begin(t.Context(), someSlots, webhook.Busy{})
 	require.NoError(t, err)
 	require.Len(t, begun, 2)
 	for _, s := range begun {

@@ -35,7 +35,7 @@ func TestRotateMasterKey(t *testing.T) {
 		require.NoError(t, err)
 		_, err = b.Webhooks.RotateSecret(t.Context(), b.tenant, endpoint)
 		require.NoError(t, err)
-		require.NoError(t, b.SigningKeys.EnsureSigningKey(t.Context()))
+		require.NoError(t, b.SigningKeys.Ensure(t.Context()))
 		_, err = b.Connect(t.Context(), b.tenant, billing.Connection{MerchantID: "m", Keys: []billing.Key{{Public: "p", Private: "private"}}})
 		require.NoError(t, err)
 		b.identify(t, "gone")
@@ -50,7 +50,7 @@ func TestRotateMasterKey(t *testing.T) {
 					return err
 				}
 			}
-			_, err := e.SigningKeys.SigningKey(t.Context(), webhooks.SigningKey{})
+			_, err := e.SigningKeys.Current(t.Context(), webhooks.SigningKey{})
 			return err
 		}
 		evidence := func() (string, string) {
@@ -102,8 +102,8 @@ func TestRotateMasterKey(t *testing.T) {
 		_, err = after.Authenticate(t.Context(), b.tenant, "Bearer "+token, "")
 		require.NoError(t, err)
 		// The endpoint's two secrets, by a delivery that is begun.
-		require.NoError(t, after.Webhooks.TestSubscription(t.Context(), b.tenant, endpoint))
-		begun, err := after.Deliveries.BeginDeliveries(t.Context(), someSlots, webhook.Busy{})
+		require.NoError(t, after.Webhooks.Test(t.Context(), b.tenant, endpoint))
+		begun, err := after.Deliveries.Begin(t.Context(), someSlots, webhook.Busy{})
 		require.NoError(t, err)
 		require.NotEmpty(t, begun)
 		require.Empty(t, begun[0].Fault)

@@ -28,7 +28,7 @@ func (b bundle) subscribe(t testing.TB, url string) webhook.Line {
 // sent are the types of the events on the way to an endpoint, by their ids.
 func (b bundle) sent(t testing.TB, line webhook.Line) (types []webhook.Type) {
 	t.Helper()
-	page, total, err := b.Deliveries.Deliveries(t.Context(), line, "", base.Page{Limit: 1000})
+	page, total, err := b.Deliveries.List(t.Context(), line, "", base.Page{Limit: 1000})
 	require.NoError(t, err)
 	require.Len(t, page, total)
 	for _, d := range page {
@@ -61,7 +61,7 @@ func TestSubscribe_IsBounded(t *testing.T) {
 	}
 	_, err := b.Webhooks.Subscribe(t.Context(), b.tenant, hook, "")
 	require.Equal(t, core.Invalid("endpointUrl", "a tenant has at most 20 subscriptions; delete one first"), err)
-	all, err := b.Webhooks.Subscriptions(t.Context(), b.tenant)
+	all, err := b.Webhooks.List(t.Context(), b.tenant)
 	require.NoError(t, err)
 	require.Len(t, all, webhook.MaxSubscriptions)
 	b.subscribe(t, hook+"0") // has one
@@ -132,7 +132,7 @@ func TestTestSubscription_GoesToOneEndpoint(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	one, two := b.subscribe(t, hook), b.subscribe(t, hook+"2")
-	require.NoError(t, b.Webhooks.TestSubscription(t.Context(), b.tenant, hook))
+	require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
 	require.Equal(t, []webhook.Type{webhook.Test}, b.sent(t, one))
 	require.Empty(t, b.sent(t, two))
 }
@@ -144,12 +144,12 @@ func TestSubscriptions_OfOneTenantAreNotAnothers(t *testing.T) {
 	line := b.subscribe(t, hook)
 	b.identify(t, "ben")
 	require.NotEmpty(t, b.sent(t, line))
-	all, err := other.Webhooks.Subscriptions(t.Context(), other.tenant)
+	all, err := other.Webhooks.List(t.Context(), other.tenant)
 	require.NoError(t, err)
 	require.Empty(t, all)
 	for what, err := range map[string]error{
 		"unsubscribe": other.Webhooks.Unsubscribe(t.Context(), other.tenant, hook),
-		"test":        other.Webhooks.TestSubscription(t.Context(), other.tenant, hook),
+		"test":        other.Webhooks.Test(t.Context(), other.tenant, hook),
 		"secret":      second(other.Webhooks.RotateSecret(t.Context(), other.tenant, hook)),
 		"replay":      second(other.Deliveries.ReplayFailed(t.Context(), webhook.Line{Tenant: other.tenant, Endpoint: hook}, 0)),
 	} {
@@ -164,12 +164,12 @@ func TestSigningKey_OneOfManyStartsMakesIt(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		failed := make(chan error, 4)
 		for range 4 {
-			go func() { failed <- b.SigningKeys.EnsureSigningKey(t.Context()) }()
+			go func() { failed <- b.SigningKeys.Ensure(t.Context()) }()
 		}
 		for range 4 {
 			require.NoError(t, <-failed)
 		}
-		keys, err := b.SigningKeys.PublicKeys(t.Context())
+		keys, err := b.SigningKeys.Public(t.Context())
 		require.NoError(t, err)
 		require.NotEmpty(t, keys)
 		require.Len(t, strings.TrimSpace(keys[0].Modulus), 342, "2048 bits in base64url")
@@ -180,9 +180,9 @@ func TestSigningKey_OneOfManyStartsMakesIt(t *testing.T) {
 func TestSigningKey_Rotation(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	require.NoError(t, b.SigningKeys.EnsureSigningKey(t.Context()))
+	require.NoError(t, b.SigningKeys.Ensure(t.Context()))
 	ids := func() (ids []string) {
-		keys, err := b.SigningKeys.PublicKeys(t.Context())
+		keys, err := b.SigningKeys.Public(t.Context())
 		require.NoError(t, err)
 		for _, k := range keys {
 			ids = append(ids, k.ID)
@@ -193,7 +193,7 @@ func TestSigningKey_Rotation(t *testing.T) {
 	require.Len(t, want, 1)
 	for range 6 {
 		b.pass(core.Second)
-		id, err := b.SigningKeys.RotateSigningKey(t.Context())
+		id, err := b.SigningKeys.Rotate(t.Context())
 		require.NoError(t, err)
 		want = append([]string{id}, want...)
 		want = want[:min(len(want), webhook.MaxKeys)]
@@ -209,8 +209,8 @@ func TestSigningKey_Rotation(t *testing.T) {
 func TestSigningKey_OfAnotherMasterKey(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	require.NoError(t, b.SigningKeys.EnsureSigningKey(t.Context()))
-	require.NoError(t, b.SigningKeys.EnsureSigningKey(t.Context()))
+	require.NoError(t, b.SigningKeys.Ensure(t.Context()))
+	require.NoError(t, b.SigningKeys.Ensure(t.Context()))
 	b.Keys = keyring(t, "b")
-	require.ErrorContains(t, b.SigningKeys.EnsureSigningKey(t.Context()), "sealed under another master key")
+	require.ErrorContains(t, b.SigningKeys.Ensure(t.Context()), "sealed under another master key")
 }

@@ -28,7 +28,7 @@ func (*query) WebhookSubscriptions(ctx context.Context, args pageArguments) (*li
 	if err != nil {
 		return nil, err
 	}
-	all, err := c.engine.Webhooks.Subscriptions(ctx, c.tenant)
+	all, err := c.engine.Webhooks.List(ctx, c.tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -82,14 +82,14 @@ func (*mutation) TestWebhookSubscription(ctx context.Context, args endpointArgum
 	if err != nil {
 		return nil, err
 	}
-	if err := c.engine.Webhooks.TestSubscription(ctx, c.tenant, endpoint); err != nil {
+	if err := c.engine.Webhooks.Test(ctx, c.tenant, endpoint); err != nil {
 		return nil, err
 	}
 	return c.tested(ctx, webhook.Endpoint(endpoint))
 }
 
 func (c *call) tested(ctx context.Context, endpoint webhook.Endpoint) (*testedSubscription, error) {
-	all, err := c.engine.Webhooks.Subscriptions(ctx, c.tenant)
+	all, err := c.engine.Webhooks.List(ctx, c.tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (c *call) tested(ctx context.Context, endpoint webhook.Endpoint) (*testedSu
 
 // Jwks are the keys that verify webhooks; they are public.
 func (*query) Jwks(ctx context.Context) (*node, error) {
-	keys, err := callOf(ctx).engine.SigningKeys.PublicKeys(ctx)
+	keys, err := callOf(ctx).engine.SigningKeys.Public(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func benchmarkWebhooks(b *testing.B, url string, endpoints int) {
 		}))
 	}
 	for i := range b.N {
-		require.NoError(b, h.Webhooks.TestSubscription(b.Context(), tenant, to[i%endpoints]))
+		require.NoError(b, h.Webhooks.Test(b.Context(), tenant, to[i%endpoints]))
 	}
 	b.ResetTimer()
 	begin := time.Now()

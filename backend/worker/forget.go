@@ -16,7 +16,7 @@ const forgetEvery = time.Hour
 // event calls when they are older than these logs go back.
 func NewForget(e *app.Engine, log *slog.Logger) *Worker {
 	return newWorker("forget", forgetEvery, log, func(ctx context.Context) error {
-		deliveries, err := e.Deliveries.ForgetDeliveries(ctx)
+		deliveries, err := e.Deliveries.Forget(ctx)
 		calls, callsErr := e.ForgetEventCalls(ctx)
 		if deliveries+calls > 0 {
 			log.Info("old records removed", "webhook_rows", deliveries, "event_calls", calls)

@@ -81,16 +81,16 @@ func (h *webhookWorker) begin(ctx context.Context) (int, error) {
 		return 0, nil
 	}
 	// Looking first spares an idle database a write lock at every tick.
-	due, err := h.engine.Deliveries.DeliveriesDue(ctx)
+	due, err := h.engine.Deliveries.Due(ctx)
 	if err != nil || !due {
 		return 0, err
 	}
-	key, err := h.engine.SigningKeys.SigningKey(ctx, h.key)
+	key, err := h.engine.SigningKeys.Current(ctx, h.key)
 	if err != nil {
 		return 0, err
 	}
 	h.key = key
-	begun, err := h.engine.Deliveries.BeginDeliveries(ctx, webhookSlots, busy)
+	begun, err := h.engine.Deliveries.Begin(ctx, webhookSlots, busy)
 	for _, s := range begun {
 		h.attempts.begin(slotOf(s), func(ctx context.Context) { h.attempt(ctx, s, key) })
 	}
@@ -130,7 +130,7 @@ func (h *webhookWorker) record(ctx context.Context) error {
 	if len(made) == 0 {
 		return nil
 	}
-	late, err := h.engine.Deliveries.EndDeliveries(ctx, made)
+	late, err := h.engine.Deliveries.End(ctx, made)
 	if err != nil {
 		h.mu.Lock()
 		defer h.mu.Unlock()

@@ -47,7 +47,7 @@ func openHooks(t testing.TB, url string) hooks {
 		Alias: tenant, Key: "TEST_KEY", Policy: link.Policy{Consent: link.ConsentOff},
 		Program: referral.DefaultProgram("https://shop.example/"),
 	}))
-	require.NoError(t, h.SigningKeys.EnsureSigningKey(t.Context()))
+	require.NoError(t, h.SigningKeys.Ensure(t.Context()))
 	require.NoError(t, h.Deliveries.AllowAddresses(t.Context(), tenant, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, false))
 	return h
 }
@@ -106,7 +106,7 @@ func (h hooks) endpoint(t testing.TB, answer http.HandlerFunc) string {
 func (h hooks) emit(t testing.TB, url string, n int) {
 	t.Helper()
 	for range n {
-		require.NoError(t, h.Webhooks.TestSubscription(context.Background(), tenant, url))
+		require.NoError(t, h.Webhooks.Test(context.Background(), tenant, url))
 	}
 }
 
@@ -117,7 +117,7 @@ func (h hooks) await(t testing.TB, url string, state webhook.State, n int) []web
 	require.Eventually(t, func() bool {
 		var total int
 		var err error
-		page, total, err = h.Deliveries.Deliveries(context.Background(), webhook.Line{Tenant: tenant, Endpoint: webhook.Endpoint(url)}, state, base.Page{Limit: 1000})
+		page, total, err = h.Deliveries.List(context.Background(), webhook.Line{Tenant: tenant, Endpoint: webhook.Endpoint(url)}, state, base.Page{Limit: 1000})
 		return err == nil && total == n
 	}, sqldtest.Deadline, time.Millisecond, "%s: %d %s", url, n, state)
 	return page

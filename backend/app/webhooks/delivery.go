@@ -42,16 +42,16 @@ type Sent struct {
 	Attempt webhook.Attempt
 }
 
-// DeliveriesDue reports whether an attempt may begin now.
-func (d *Deliveries) DeliveriesDue(ctx context.Context) (bool, error) {
+// Due reports whether an attempt may begin now.
+func (d *Deliveries) Due(ctx context.Context) (bool, error) {
 	return d.DB.WebhooksDue(ctx, d.Now())
 }
 
-// BeginDeliveries begins attempts that are due, as many as there are slots for.
+// Begin begins attempts that are due, as many as there are slots for.
 // They belong to the caller for webhook.Lease, which begins when the write lock is
 // held: a lease from before the wait for it could be over at once. After that,
 // another process may take them.
-func (d *Deliveries) BeginDeliveries(ctx context.Context, slots webhook.Slots, busy webhook.Busy) ([]Sending, error) {
+func (d *Deliveries) Begin(ctx context.Context, slots webhook.Slots, busy webhook.Busy) ([]Sending, error) {
 	now := d.Now()
 	// Twice as many as there are slots: the first may all be busy.
 	lines, err := d.DB.WebhookLines(ctx, now, 2*slots.All)
@@ -132,10 +132,10 @@ func (d *Deliveries) allow(ctx context.Context, begun []Sending) error {
 	return nil
 }
 
-// EndDeliveries records attempts that were made, and returns how many came too
+// End records attempts that were made, and returns how many came too
 // late: another attempt had begun since, whose result counts. An attempt whose
 // subscription was deleted meanwhile is forgotten.
-func (d *Deliveries) EndDeliveries(ctx context.Context, made []Sent) (late int, err error) {
+func (d *Deliveries) End(ctx context.Context, made []Sent) (late int, err error) {
 	luck := make([]byte, len(made))
 	d.Entropy(luck)
 	var well, gone int
@@ -167,10 +167,10 @@ func (d *Deliveries) EndDeliveries(ctx context.Context, made []Sent) (late int, 
 	return late, nil
 }
 
-// ForgetDeliveries removes what ended longer than webhook.Kept ago, and returns
+// Forget removes what ended longer than webhook.Kept ago, and returns
 // how many rows that were.
-func (d *Deliveries) ForgetDeliveries(ctx context.Context) (int, error) {
-	return d.Forget(ctx, func(tx *store.Tx) (int, error) {
+func (d *Deliveries) Forget(ctx context.Context) (int, error) {
+	return d.Base.Forget(ctx, func(tx *store.Tx) (int, error) {
 		return tx.ForgetWebhooks(ctx, tx.Now-webhook.Kept, base.ForgetBatch)
 	})
 }
@@ -210,11 +210,11 @@ func (d *Deliveries) AllowedAddresses(ctx context.Context, tenant core.TenantAli
 	return d.DB.WebhookAddresses(ctx, tenant)
 }
 
-// Deliveries returns a page of what was sent to an endpoint within the last
+// List returns a page of what was sent to an endpoint within the last
 // webhook.Kept or waits for it, the newest first, and how many there are in
 // all. A state that is not empty narrows them; an unknown endpoint is a
 // not-found error.
-func (d *Deliveries) Deliveries(ctx context.Context, line webhook.Line, state webhook.State, p base.Page) ([]webhook.Delivery, int, error) {
+func (d *Deliveries) List(ctx context.Context, line webhook.Line, state webhook.State, p base.Page) ([]webhook.Delivery, int, error) {
 	_, known, err := d.DB.WebhookSubscription(ctx, line)
 	if err := mustBeKnown(known, err); err != nil {
 		return nil, 0, err

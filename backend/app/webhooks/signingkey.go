@@ -25,14 +25,14 @@ type SigningKey struct {
 // keyBits is the size that RS256 asks for at least (RFC 7518, 3.3).
 const keyBits = 2048
 
-// EnsureSigningKey makes the service's key pair when there is none, and fails
+// Ensure makes the service's key pair when there is none, and fails
 // when there is one that the master key does not open. It is called at the start
 // of a process, since making one takes a while; of several that start at once,
 // one gives all of them its key.
-func (ks *SigningKeys) EnsureSigningKey(ctx context.Context) error {
+func (ks *SigningKeys) Ensure(ctx context.Context) error {
 	_, known, err := ks.DB.WebhookKey(ctx)
 	if err == nil && known {
-		_, err = ks.SigningKey(ctx, SigningKey{})
+		_, err = ks.Current(ctx, SigningKey{})
 	}
 	if err != nil || known {
 		return err
@@ -47,9 +47,9 @@ func (ks *SigningKeys) EnsureSigningKey(ctx context.Context) error {
 	})
 }
 
-// RotateSigningKey makes a new key pair that signs from now on; the one before
+// Rotate makes a new key pair that signs from now on; the one before
 // is published for webhook.KeyPublished.
-func (ks *SigningKeys) RotateSigningKey(ctx context.Context) (id string, err error) {
+func (ks *SigningKeys) Rotate(ctx context.Context) (id string, err error) {
 	key, err := ks.newKey()
 	if err != nil {
 		return "", err
@@ -63,8 +63,8 @@ func (ks *SigningKeys) RotateSigningKey(ctx context.Context) (id string, err err
 	})
 }
 
-// PublicKeys are the keys by which consumers verify what they are sent.
-func (ks *SigningKeys) PublicKeys(ctx context.Context) ([]webhook.PublicKey, error) {
+// Public are the keys by which consumers verify what they are sent.
+func (ks *SigningKeys) Public(ctx context.Context) ([]webhook.PublicKey, error) {
 	return ks.DB.WebhookKeys(ctx, ks.Now()-webhook.KeyPublished)
 }
 
@@ -85,10 +85,10 @@ func (ks *SigningKeys) newKey() (k store.WebhookKey, err error) {
 	return k, err
 }
 
-// SigningKey returns the key that signs now. have is the one that the caller
+// Current returns the key that signs now. have is the one that the caller
 // used last, or the zero value: opening a key takes longer than signing, so one
 // that still signs is handed back.
-func (ks *SigningKeys) SigningKey(ctx context.Context, have SigningKey) (SigningKey, error) {
+func (ks *SigningKeys) Current(ctx context.Context, have SigningKey) (SigningKey, error) {
 	stored, known, err := ks.DB.WebhookKey(ctx)
 	if err != nil || known && stored.ID == have.ID {
 		return have, err

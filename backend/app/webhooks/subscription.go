@@ -72,8 +72,8 @@ func (ss *Subscriptions) newSecret(line webhook.Line) (secret, sealed string, er
 	return secret, sealed, err
 }
 
-// Subscriptions returns a tenant's subscriptions, without their secrets.
-func (ss *Subscriptions) Subscriptions(ctx context.Context, tenant core.TenantAlias) ([]webhook.Subscription, error) {
+// List returns a tenant's subscriptions, without their secrets.
+func (ss *Subscriptions) List(ctx context.Context, tenant core.TenantAlias) ([]webhook.Subscription, error) {
 	return ss.DB.WebhookSubscriptions(ctx, tenant)
 }
 
@@ -87,9 +87,9 @@ func (ss *Subscriptions) Unsubscribe(ctx context.Context, tenant core.TenantAlia
 	})
 }
 
-// TestSubscription sends an event of the type test to one endpoint. An unknown
+// Test sends an event of the type test to one endpoint. An unknown
 // one is a not-found error.
-func (ss *Subscriptions) TestSubscription(ctx context.Context, tenant core.TenantAlias, endpoint string) error {
+func (ss *Subscriptions) Test(ctx context.Context, tenant core.TenantAlias, endpoint string) error {
 	line := webhook.Line{Tenant: tenant, Endpoint: webhook.Endpoint(endpoint)}
 	return ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) error {
 		s, known, err := tx.WebhookSubscription(ctx, line)

@@ -142,7 +142,7 @@ func (b backend) serve(e *env) error {
 	if err != nil {
 		return err
 	}
-	if err := engine.SigningKeys.EnsureSigningKey(e.ctx); err != nil {
+	if err := engine.SigningKeys.Ensure(e.ctx); err != nil {
 		if e.ctx.Err() != nil {
 			// It was told to stop before it began.
 			return nil

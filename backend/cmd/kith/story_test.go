@@ -125,7 +125,7 @@ func (g *ground) lay(t *testing.T) {
 	g.connectLab(t)
 	engine := openStory(t, "file:"+g.database, new(storyClock))
 	require.NoError(t, demo.Seed(t.Context(), engine, "https://shop.example", "https://test.shop.example"))
-	require.NoError(t, engine.SigningKeys.EnsureSigningKey(t.Context()))
+	require.NoError(t, engine.SigningKeys.Ensure(t.Context()))
 	require.NoError(t, engine.DB.Close())
 	g.setTenant(t, "demo", "--share-origin", "https://go.example", "--init-checksum", "on")
 	g.setTenant(t, "test_demo", "--share-origin", "https://go.example", "--init-checksum", "on")

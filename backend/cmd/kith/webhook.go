@@ -51,7 +51,7 @@ type webhookListCommand struct{ webhookFlags }
 // Run prints one line for each subscription.
 func (c *webhookListCommand) Run(e *env) error {
 	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
-		all, err := engine.Webhooks.Subscriptions(e.ctx, tenant)
+		all, err := engine.Webhooks.List(e.ctx, tenant)
 		if err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ type webhookTestCommand struct {
 // Run writes a test event; a running backend sends it.
 func (c *webhookTestCommand) Run(e *env) error {
 	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
-		return engine.Webhooks.TestSubscription(e.ctx, tenant, c.URL)
+		return engine.Webhooks.Test(e.ctx, tenant, c.URL)
 	})
 }
 
@@ -158,7 +158,7 @@ func (c *webhookDeliveriesCommand) Run(e *env) error {
 	}
 	return c.on(e, func(engine *app.Engine, tenant core.TenantAlias) error {
 		line := webhook.Line{Tenant: tenant, Endpoint: webhook.Endpoint(c.URL)}
-		page, total, err := engine.Deliveries.Deliveries(e.ctx, line, state, base.Page{Limit: c.Limit, Offset: c.Offset})
+		page, total, err := engine.Deliveries.List(e.ctx, line, state, base.Page{Limit: c.Limit, Offset: c.Offset})
 		if err != nil {
 			return err
 		}
@@ -264,7 +264,7 @@ func (c *webhookRotateKeyCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	id, err := engine.SigningKeys.RotateSigningKey(e.ctx)
+	id, err := engine.SigningKeys.Rotate(e.ctx)
 	if err != nil {
 		return err
 	}
