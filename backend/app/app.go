@@ -76,7 +76,7 @@ func (e *Engine) UpdateProgram(ctx context.Context, tenant core.TenantAlias, key
 		if err := tx.UpdateProgram(ctx, tenant, p); err != nil {
 			return err
 		}
-		if err := e.giveInstead(ctx, tx, tenant, p); err != nil {
+		if err := e.FuelTanks.GiveInstead(ctx, tx, tenant, p); err != nil {
 			return err
 		}
 		if err := claimShop(ctx, tx, tenant, p.LandingURL); err != nil {

@@ -41,25 +41,25 @@ func TestBatches_AreWhatEachReadSays(t *testing.T) {
 		}
 
 		for _, f := range []reward.Filter{{Limit: 10}, {Limit: 2, Offset: 1}, {Limit: 10, Kind: reward.Credit, Unit: "POINT"}, {Limit: 10, Created: reward.Span{From: start, To: start + 1}}} {
-			pages, err := b.RewardsOf(ctx, b.tenant, users, f)
+			pages, err := b.Rewards.RewardsOf(ctx, b.tenant, users, f)
 			require.NoError(t, err)
 			for _, who := range users {
 				one := f
 				one.Account, one.User = who.Account, who.User
-				page, total, err := b.Rewards(ctx, b.tenant, one)
+				page, total, err := b.Rewards.Rewards(ctx, b.tenant, one)
 				require.NoError(t, err)
 				require.Equal(t, store.PageOf[reward.Reward]{Page: page, Total: total}, pages[who], "%+v", one)
 			}
 		}
 
-		balances, err := b.BalancesOf(ctx, b.tenant, users, "")
+		balances, err := b.Rewards.BalancesOf(ctx, b.tenant, users, "")
 		require.NoError(t, err)
 		for _, who := range users {
-			want, err := b.Balances(ctx, b.tenant, who.Account, who.User, "")
+			want, err := b.Rewards.Balances(ctx, b.tenant, who.Account, who.User, "")
 			require.NoError(t, err)
 			require.Equal(t, want, balances[who])
 		}
-		balances, err = b.BalancesOf(ctx, b.tenant, users, "other")
+		balances, err = b.Rewards.BalancesOf(ctx, b.tenant, users, "other")
 		require.NoError(t, err)
 		require.Empty(t, balances[users[0]])
 

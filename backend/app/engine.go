@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kith/backend/app/base"
+	"kith/backend/app/rewards"
 	"kith/backend/app/webhooks"
 	"kith/backend/file"
 	"kith/core"
@@ -20,6 +21,10 @@ type Engine struct {
 	Webhooks    webhooks.Subscriptions
 	Deliveries  webhooks.Deliveries
 	SigningKeys webhooks.SigningKeys
+	Rewards     rewards.Rewards
+	Redemptions rewards.Redemptions
+	FuelTanks   rewards.FuelTanks
+	Moderation  rewards.Moderation
 
 	// Wake is called after event calls were taken in, for the worker that
 	// processes them. It must not block.
@@ -60,5 +65,6 @@ func New(shared base.Base) *Engine {
 	return &Engine{
 		Base: b, Wake: func() {}, WakeJobs: func() {},
 		Webhooks: webhooks.Subscriptions{Base: b}, Deliveries: webhooks.Deliveries{Base: b}, SigningKeys: webhooks.SigningKeys{Base: b},
+		Rewards: rewards.Rewards{Base: b}, Redemptions: rewards.Redemptions{Base: b}, FuelTanks: rewards.FuelTanks{Base: b}, Moderation: rewards.Moderation{Base: b},
 	}
 }

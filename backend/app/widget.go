@@ -169,7 +169,7 @@ func (e *Engine) widgetPrivate(ctx context.Context, tenant core.TenantAlias, in 
 	if err != nil {
 		return err
 	}
-	if info.Rewards, err = e.Balances(ctx, tenant, in.Account, in.User, ""); err != nil {
+	if info.Rewards, err = e.Rewards.Balances(ctx, tenant, in.Account, in.User, ""); err != nil {
 		return err
 	}
 	if made != nil {

@@ -97,7 +97,7 @@ func (u *user) RewardBalanceDetails(ctx context.Context, args struct{ Filter, Pr
 		return &[]*balance{}, r.err
 	}
 	all, err := u.beside.balances.get(ctx, program, u.who(), func(ctx context.Context, users []referral.Identity) (map[referral.Identity][]reward.Balance, error) {
-		return u.c.engine.BalancesOf(ctx, u.c.tenant, users, core.ProgramKey(program))
+		return u.c.engine.Rewards.BalancesOf(ctx, u.c.tenant, users, core.ProgramKey(program))
 	})
 	if err != nil {
 		return nil, err

@@ -188,7 +188,7 @@ func (l *life) digest() map[string]string {
 		a, err := l.engine.Account(ctx, demo.TestTenant, core.AccountID(who))
 		require.NoError(l.t, err)
 		out[who] = fmt.Sprintf("%s %s %s paid=%t", a.Status, a.Standing.Referral, a.Standing.Code, a.Standing.FirstPaid != 0)
-		balances, err := l.engine.Balances(ctx, demo.TestTenant, a.ID, "", "")
+		balances, err := l.engine.Rewards.Balances(ctx, demo.TestTenant, a.ID, "", "")
 		require.NoError(l.t, err)
 		out[who+" ledger"] = fmt.Sprintf("%+v", balances)
 		page, _, err := l.engine.Referrals(ctx, demo.TestTenant, referral.Filter{ReferredAccount: a.ID, Limit: 1})
@@ -279,7 +279,7 @@ func TestGateway_EveryDayIsInLine(t *testing.T) {
 func (l *life) inLine(seed uint64) {
 	t, ctx, state := l.t, l.t.Context(), l.state()
 	t.Helper()
-	credit, err := l.engine.Balances(ctx, demo.TestTenant, "anna", "", reward.Credit)
+	credit, err := l.engine.Rewards.Balances(ctx, demo.TestTenant, "anna", "", reward.Credit)
 	require.NoError(t, err)
 	left, assigned := int64(0), int64(0)
 	for _, b := range credit {

@@ -206,7 +206,7 @@ func (s *gatewayStage) approve(ctx context.Context, step scenario.Step) error {
 	if err != nil || len(page) == 0 {
 		return fmt.Errorf("%s has no referral: %w", step.Word(0), err)
 	}
-	if err := s.engine.Moderate(ctx, demo.TestTenant, []referral.Moderation{{Referral: page[0].ID, Action: referral.Approve}}); err != nil {
+	if err := s.engine.Moderation.Moderate(ctx, demo.TestTenant, []referral.Moderation{{Referral: page[0].ID, Action: referral.Approve}}); err != nil {
 		return err
 	}
 	return s.idle(ctx)
@@ -237,7 +237,7 @@ func (s *gatewayStage) reward(ctx context.Context, step scenario.Step) error {
 
 // credit ACCOUNT left=CENTS: what the account can still use.
 func (s *gatewayStage) credit(ctx context.Context, step scenario.Step) error {
-	balances, err := s.engine.Balances(ctx, demo.TestTenant, core.AccountID(step.Word(0)), "", reward.Credit)
+	balances, err := s.engine.Rewards.Balances(ctx, demo.TestTenant, core.AccountID(step.Word(0)), "", reward.Credit)
 	if err != nil {
 		return err
 	}

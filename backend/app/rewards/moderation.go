@@ -1,28 +1,32 @@
-package app
+package rewards
 
 import (
 	"context"
 	"strconv"
 
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/state"
 )
 
+// Moderation decides about referrals by hand.
+type Moderation struct{ *base.Base }
+
 // Moderate applies decisions about referrals, all of it or
 // nothing. An unknown referral is a not-found error that names the line.
-func (e *Engine) Moderate(ctx context.Context, tenant core.TenantAlias, actions []referral.Moderation) error {
+func (m *Moderation) Moderate(ctx context.Context, tenant core.TenantAlias, actions []referral.Moderation) error {
 	if len(actions) == 0 || len(actions) > referral.MaxModerations {
 		return core.Invalid("actions", "must have 1 to "+strconv.Itoa(referral.MaxModerations)+" elements")
 	}
-	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
-		u := e.Unit(tx, tenant)
+	return m.DB.Write(ctx, m.Now(), func(tx *store.Tx) error {
+		u := m.Unit(tx, tenant)
 		for _, a := range actions {
 			u.Referrals.Want(a.Referral)
 		}
 		for i, a := range actions {
-			if err := u.Decide(ctx, func(s *state.State) error { return e.moderate(s, i, a) }); err != nil {
+			if err := u.Decide(ctx, func(s *state.State) error { return m.moderate(s, i, a) }); err != nil {
 				return err
 			}
 		}
@@ -30,8 +34,8 @@ func (e *Engine) Moderate(ctx context.Context, tenant core.TenantAlias, actions 
 	})
 }
 
-func (e *Engine) moderate(s *state.State, i int, a referral.Moderation) error {
-	known, err := e.Rules().Moderate(s, a)
+func (m *Moderation) moderate(s *state.State, i int, a referral.Moderation) error {
+	known, err := m.Rules().Moderate(s, a)
 	if err == nil && !known {
 		err = &core.Error{
 			Code: core.CodeNotFound, Field: "actions[" + strconv.Itoa(i) + "].referralId", Message: "there is no such referral",

@@ -1,4 +1,4 @@
-package app
+package rewards
 
 import (
 	"context"
@@ -12,24 +12,27 @@ import (
 	"kith/core/state"
 )
 
+// Redemptions take from credit.
+type Redemptions struct{ *base.Base }
+
 // RedeemReward redeems an amount of one credit. More than is available is an
 // error about "amount", another unit than the reward's one about "unit".
-func (e *Engine) RedeemReward(ctx context.Context, tenant core.TenantAlias, id string, amount int64, unit string) (reward.Redemption, error) {
-	return e.Redeem(ctx, tenant, reward.Draw{Reward: id, Unit: unit, Amount: amount})
+func (rd *Redemptions) RedeemReward(ctx context.Context, tenant core.TenantAlias, id string, amount int64, unit string) (reward.Redemption, error) {
+	return rd.Redeem(ctx, tenant, reward.Draw{Reward: id, Unit: unit, Amount: amount})
 }
 
 // RedeemCredit redeems credit of a user, or of all users of an account when user
 // is empty: what expires first goes first. More than is available is an error
 // about "amount".
-func (e *Engine) RedeemCredit(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID, unit string, amount int64) (reward.Redemption, error) {
-	return e.Redeem(ctx, tenant, reward.Draw{Account: account, User: user, Unit: unit, Amount: amount})
+func (rd *Redemptions) RedeemCredit(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID, unit string, amount int64) (reward.Redemption, error) {
+	return rd.Redeem(ctx, tenant, reward.Draw{Account: account, User: user, Unit: unit, Amount: amount})
 }
 
 // Redeem makes a draw, at most once for its key: one that was used within 24
 // hours is a conflict, and nothing is redeemed again.
-func (e *Engine) Redeem(ctx context.Context, tenant core.TenantAlias, d reward.Draw) (done reward.Redemption, err error) {
-	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
-		drawn, err := e.RedeemWithin(ctx, tx, tenant, []reward.Draw{d})
+func (rd *Redemptions) Redeem(ctx context.Context, tenant core.TenantAlias, d reward.Draw) (done reward.Redemption, err error) {
+	err = rd.DB.Write(ctx, rd.Now(), func(tx *store.Tx) error {
+		drawn, err := rd.RedeemWithin(ctx, tx, tenant, []reward.Draw{d})
 		if err != nil {
 			return err
 		}
@@ -49,8 +52,8 @@ type Drawn struct {
 // RedeemWithin makes draws within a transaction, in their order. A draw that is
 // refused changes nothing and does not stop the others; the error is a fault of
 // ours. Draws that share no account are made together, whatever their number.
-func (e *Engine) RedeemWithin(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draws []reward.Draw) ([]Drawn, error) {
-	u := e.Unit(tx, tenant)
+func (rd *Redemptions) RedeemWithin(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draws []reward.Draw) ([]Drawn, error) {
+	u := rd.Unit(tx, tenant)
 	u.Facts.Want()
 	for _, d := range draws {
 		if d.Key != "" {
@@ -63,7 +66,7 @@ func (e *Engine) RedeemWithin(ctx context.Context, tx *store.Tx, tenant core.Ten
 	drawn := make([]Drawn, 0, len(draws))
 	for len(draws) > 0 {
 		n := independent(draws)
-		some, err := e.redeemTogether(ctx, tx, u, draws[:n])
+		some, err := rd.redeemTogether(ctx, tx, u, draws[:n])
 		if err != nil {
 			return nil, err
 		}
@@ -89,8 +92,8 @@ func independent(draws []reward.Draw) int {
 	return len(draws)
 }
 
-func (e *Engine) redeemTogether(ctx context.Context, tx *store.Tx, u *store.Unit, draws []reward.Draw) ([]Drawn, error) {
-	from, err := e.drawable(ctx, tx, u.Tenant, draws)
+func (rd *Redemptions) redeemTogether(ctx context.Context, tx *store.Tx, u *store.Unit, draws []reward.Draw) ([]Drawn, error) {
+	from, err := rd.drawable(ctx, tx, u.Tenant, draws)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +102,7 @@ func (e *Engine) redeemTogether(ctx context.Context, tx *store.Tx, u *store.Unit
 	}
 	drawn := make([]Drawn, len(draws))
 	for i, d := range draws {
-		err := u.Decide(ctx, func(s *state.State) error { return e.redeem(s, d, from[i]) })
+		err := u.Decide(ctx, func(s *state.State) error { return rd.redeem(s, d, from[i]) })
 		if refused(err) {
 			drawn[i].Refused = err
 			continue
@@ -126,7 +129,7 @@ func loadBalances(ctx context.Context, u *store.Unit, from []store.Drawable) err
 }
 
 // redeem decides about one draw.
-func (e *Engine) redeem(s *state.State, d reward.Draw, from store.Drawable) error {
+func (rd *Redemptions) redeem(s *state.State, d reward.Draw, from store.Drawable) error {
 	if d.Key != "" {
 		if used, _ := s.RedeemKeys.Get(d.Key); used {
 			return reward.KeyUsed()
@@ -135,14 +138,14 @@ func (e *Engine) redeem(s *state.State, d reward.Draw, from store.Drawable) erro
 	}
 	steps, err := drawOne(d, from, s.Now)
 	if err == nil {
-		e.Rules().Record(s, steps)
+		rd.Rules().Record(s, steps)
 	}
 	return err
 }
 
 // drawable returns what each draw may take from. One reward is what a draw of it
 // may take from, whatever it is: see drawOne.
-func (e *Engine) drawable(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draws []reward.Draw) ([]store.Drawable, error) {
+func (rd *Redemptions) drawable(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draws []reward.Draw) ([]store.Drawable, error) {
 	if draws[0].Reward == "" {
 		return tx.Drawable(ctx, tenant, draws)
 	}

@@ -1,9 +1,10 @@
-package app
+package rewards
 
 import (
 	"context"
 	"strconv"
 
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/referral"
@@ -11,28 +12,31 @@ import (
 	"kith/core/state"
 )
 
+// FuelTanks hold the codes that a side of a program gives as rewards.
+type FuelTanks struct{ *base.Base }
+
 // FuelTank returns how full the fuel tank of a side of a program is.
-func (e *Engine) FuelTank(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey, side referral.SideKey) (reward.Tank, error) {
-	if _, err := e.DB.Program(ctx, tenant, key); err != nil {
+func (ft *FuelTanks) FuelTank(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey, side referral.SideKey) (reward.Tank, error) {
+	if _, err := ft.DB.Program(ctx, tenant, key); err != nil {
 		return reward.Tank{}, err
 	}
-	return e.DB.FuelTank(ctx, tenant, key, side)
+	return ft.DB.FuelTank(ctx, tenant, key, side)
 }
 
 // FillFuelTank loads codes into the fuel tank of a side of a program, which must
 // offer FUELTANK rewards, and returns how full it is then. Codes that it has or
 // had are passed over. Rewards that are due get theirs at once.
-func (e *Engine) FillFuelTank(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey, side referral.SideKey, codes []string) (tank reward.Tank, err error) {
+func (ft *FuelTanks) FillFuelTank(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey, side referral.SideKey, codes []string) (tank reward.Tank, err error) {
 	if len(codes) == 0 || len(codes) > reward.MaxTankCodes {
 		return tank, core.Invalid("codes", "must have 1 to "+strconv.Itoa(reward.MaxTankCodes)+" elements")
 	}
-	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+	err = ft.DB.Write(ctx, ft.Now(), func(tx *store.Tx) error {
 		program, err := tx.Program(ctx, tenant, key)
 		if err != nil {
 			return err
 		}
 		if program.Offer(side).Kind != reward.FuelTank {
-			return conflict("the " + string(side) + " does not earn a FUELTANK reward in this program")
+			return &core.Error{Code: core.CodeConflict, Message: "the " + string(side) + " does not earn a FUELTANK reward in this program"}
 		}
 		if err := tx.AddFuelCodes(ctx, tenant, key, side, codes); err != nil {
 			return err
@@ -43,7 +47,7 @@ func (e *Engine) FillFuelTank(ctx context.Context, tenant core.TenantAlias, key 
 		if tank.Available > reward.MaxTank {
 			return core.Invalid("codes", "the tank would have more than "+strconv.Itoa(reward.MaxTank)+" codes")
 		}
-		if err := e.giveDue(ctx, tx, tenant, program, side, tank.Available); err != nil {
+		if err := ft.giveDue(ctx, tx, tenant, program, side, tank.Available); err != nil {
 			return err
 		}
 		tank, err = tx.FuelTank(ctx, tenant, key, side)
@@ -52,16 +56,16 @@ func (e *Engine) FillFuelTank(ctx context.Context, tenant core.TenantAlias, key 
 	return tank, err
 }
 
-// giveInstead gives the rewards that wait for a code of a tank which a program
+// GiveInstead gives the rewards that wait for a code of a tank which a program
 // no longer offers: what it offers now.
-func (e *Engine) giveInstead(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, program referral.Program) error {
+func (ft *FuelTanks) GiveInstead(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, program referral.Program) error {
 	for _, side := range []referral.SideKey{referral.ReferrerSide, referral.ReferredSide} {
 		if program.Offer(side).Kind == reward.FuelTank {
 			continue
 		}
 		tank, err := tx.FuelTank(ctx, tenant, program.Key, side)
 		if err == nil && tank.Due > 0 {
-			err = e.giveDue(ctx, tx, tenant, program, side, tank.Due)
+			err = ft.giveDue(ctx, tx, tenant, program, side, tank.Due)
 		}
 		if err != nil {
 			return err
@@ -72,14 +76,14 @@ func (e *Engine) giveInstead(ctx context.Context, tx *store.Tx, tenant core.Tena
 
 // giveDue gives up to most rewards that waited for a code. They were within the
 // program's limits when they were earned.
-func (e *Engine) giveDue(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, program referral.Program, side referral.SideKey, most int64) error {
+func (ft *FuelTanks) giveDue(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, program referral.Program, side referral.SideKey, most int64) error {
 	due, err := tx.TakeFuelDues(ctx, tenant, program.Key, side, most)
 	if err != nil {
 		return err
 	}
-	u := e.Unit(tx, tenant)
+	u := ft.Unit(tx, tenant)
 	for _, id := range due {
-		if err := u.Decide(ctx, func(s *state.State) error { return e.Rules().GiveDue(s, program, side, id) }); err != nil {
+		if err := u.Decide(ctx, func(s *state.State) error { return ft.Rules().GiveDue(s, program, side, id) }); err != nil {
 			return err
 		}
 	}

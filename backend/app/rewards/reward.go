@@ -1,0 +1,158 @@
+// Package rewards holds the use cases of rewards: giving and taking them back,
+// redeeming credit, the tanks of codes that are given as rewards, and moderation,
+// which holds back or releases what a referral earns.
+package rewards
+
+import (
+	"context"
+	"slices"
+
+	"kith/backend/app/base"
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/referral"
+	"kith/core/reward"
+	"kith/core/rules"
+	"kith/core/state"
+)
+
+// Rewards are what users earned or were given.
+type Rewards struct{ *base.Base }
+
+// Rewards returns a page of rewards, the newest first, and how many there are in
+// all.
+func (rs *Rewards) Rewards(ctx context.Context, tenant core.TenantAlias, f reward.Filter) ([]reward.Reward, int, error) {
+	page, total, err := rs.DB.Rewards(ctx, tenant, f)
+	now := rs.Now()
+	for i := range page {
+		page[i] = page[i].AsOf(now)
+	}
+	return page, total, err
+}
+
+// Reward returns a reward, or a not-found error.
+func (rs *Rewards) Reward(ctx context.Context, tenant core.TenantAlias, id string) (reward.Reward, error) {
+	r, err := rs.DB.Reward(ctx, tenant, id)
+	return r.AsOf(rs.Now()), err
+}
+
+// Balances sums up the rewards of an account, or of one of its users when user
+// is not empty, by kind and unit. A kind that is not empty narrows them.
+func (rs *Rewards) Balances(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID, kind reward.Kind) ([]reward.Balance, error) {
+	groups, err := rs.DB.RewardGroups(ctx, tenant, rs.Now(), account, user, kind)
+	return reward.Balances(groups), err
+}
+
+// RewardsOf returns a page of the rewards of each user of a list; see Rewards.
+// The filter's own account and user are not regarded.
+func (rs *Rewards) RewardsOf(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, f reward.Filter) (map[referral.Identity]store.PageOf[reward.Reward], error) {
+	pages, err := rs.DB.RewardsOf(ctx, tenant, users, f)
+	now := rs.Now()
+	for _, p := range pages {
+		for i := range p.Page {
+			p.Page[i] = p.Page[i].AsOf(now)
+		}
+	}
+	return pages, err
+}
+
+// BalancesOf sums up the rewards of each user of a list by kind and unit. A
+// program that is not empty narrows them.
+func (rs *Rewards) BalancesOf(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, program core.ProgramKey) (map[referral.Identity][]reward.Balance, error) {
+	groups, err := rs.DB.RewardGroupsOf(ctx, tenant, rs.Now(), users)
+	balances := make(map[referral.Identity][]reward.Balance, len(groups))
+	for who, all := range groups {
+		if program != "" {
+			all = slices.DeleteFunc(all, func(g reward.Group) bool { return g.Program != program })
+		}
+		balances[who] = reward.Balances(all)
+	}
+	return balances, err
+}
+
+// CreateReward gives a user a reward. An unknown user is a not-found error, and
+// what no reward can be is an error about its field.
+func (rs *Rewards) CreateReward(ctx context.Context, tenant core.TenantAlias, g reward.Grant) (r reward.Reward, err error) {
+	err = rs.Decide(ctx, tenant, func(s *state.State) (err error) {
+		r, err = rs.Rules().CreateReward(s, g)
+		return err
+	})
+	return r, err
+}
+
+// CancelReward takes back what is left of a reward, and returns the reward. One
+// that is unknown is a not-found error, one that cannot be cancelled is invalid.
+func (rs *Rewards) CancelReward(ctx context.Context, tenant core.TenantAlias, id string) (reward.Reward, error) {
+	return rs.changeReward(ctx, tenant, id, reward.Reward.Cancel)
+}
+
+// SetRewardStatus moves a reward to a status, see reward.Reward.To, and returns
+// the reward. One that is over can only be what it is.
+func (rs *Rewards) SetRewardStatus(ctx context.Context, tenant core.TenantAlias, id string, status reward.Status) (reward.Reward, error) {
+	return rs.changeReward(ctx, tenant, id, func(r reward.Reward, now core.Time) (reward.Reward, reward.Entry, error) {
+		return r.To(status, now)
+	})
+}
+
+func (rs *Rewards) changeReward(ctx context.Context, tenant core.TenantAlias, id string, change func(reward.Reward, core.Time) (reward.Reward, reward.Entry, error)) (r reward.Reward, err error) {
+	err = rs.DB.Write(ctx, rs.Now(), func(tx *store.Tx) error {
+		err := rs.DecideWithin(ctx, tx, tenant, func(s *state.State) error {
+			before, known := s.Rewards.Get(id)
+			if !known {
+				return store.UnknownReward()
+			}
+			after, entry, err := change(before, s.Now)
+			if err == nil {
+				rs.Rules().Record(s, []rules.Step{{Before: before, After: after, Entries: []reward.Entry{entry}}})
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		r, err = tx.Reward(ctx, tenant, id)
+		return err
+	})
+	return r, err
+}
+
+// settleBatch bounds one transaction of SettleRewards: it holds the write lock.
+const settleBatch = 200
+
+// SettleRewards writes into the ledger what the dates of rewards have done by
+// now: given them, or ended them. It takes a batch, and returns how many rewards
+// it held; nothing is left when there were none.
+func (rs *Rewards) SettleRewards(ctx context.Context) (settled int, err error) {
+	// Looking first spares an idle database the write lock.
+	due, err := rs.DB.RewardsDue(ctx, rs.Now())
+	if err != nil || !due {
+		return 0, err
+	}
+	err = rs.DB.Write(ctx, rs.Now(), func(tx *store.Tx) error {
+		due, err := tx.DueRewards(ctx, settleBatch)
+		if err != nil {
+			return err
+		}
+		steps := map[core.TenantAlias][]rules.Step{}
+		for _, d := range due {
+			after, entry := d.Settle(tx.Now)
+			steps[d.Tenant] = append(steps[d.Tenant], rules.Step{Before: d.Reward, After: after, Entries: []reward.Entry{entry}})
+		}
+		for tenant, of := range steps {
+			if err := rs.record(ctx, tx, tenant, of); err != nil {
+				return err
+			}
+		}
+		settled = len(due)
+		return nil
+	})
+	return settled, err
+}
+
+// record records steps in a transaction that does more besides.
+func (rs *Rewards) record(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, steps []rules.Step) error {
+	return rs.DecideWithin(ctx, tx, tenant, func(s *state.State) error {
+		rs.Rules().Record(s, steps)
+		return nil
+	})
+}
