@@ -95,7 +95,7 @@ func (a *API) fuelTank(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.Tank)(a.Engine.FuelTanks.FuelTank(c.Context(), c.tenant, key, side))
+	return encode(wire.Tank)(a.Engine.FuelTanks.Level(c.Context(), c.tenant, key, side))
 }
 
 // fillFuelTank is POST of codes to a fuel tank.
@@ -108,5 +108,5 @@ func (a *API) fillFuelTank(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.Tank)(a.Engine.FuelTanks.FillFuelTank(c.Context(), c.tenant, key, side, codes))
+	return encode(wire.Tank)(a.Engine.FuelTanks.Fill(c.Context(), c.tenant, key, side, codes))
 }

@@ -113,5 +113,5 @@ func (a *API) moderate(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return wire.Empty(), a.Engine.Moderation.Moderate(c.Context(), c.tenant, actions)
+	return wire.Empty(), a.Engine.Moderation.Apply(c.Context(), c.tenant, actions)
 }

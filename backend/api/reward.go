@@ -47,7 +47,7 @@ func (a *API) rewards(c *call) ([]byte, error) {
 	if f.Offset, err = count(c.URL.Query(), "offset", 0, maxOffset); err != nil {
 		return nil, err
 	}
-	found, _, err := a.Engine.Rewards.Rewards(c.Context(), c.tenant, f)
+	found, _, err := a.Engine.Rewards.List(c.Context(), c.tenant, f)
 	return encode(wire.Rewards)(found, err)
 }
 
@@ -62,12 +62,12 @@ func (a *API) rewardBalances(c *call) ([]byte, error) {
 
 // reward is GET /reward/{id}.
 func (a *API) reward(c *call) ([]byte, error) {
-	return encode(wire.Reward)(a.Engine.Rewards.Reward(c.Context(), c.tenant, c.PathValue("id")))
+	return encode(wire.Reward)(a.Engine.Rewards.ByID(c.Context(), c.tenant, c.PathValue("id")))
 }
 
 // cancelReward is POST /reward/{id}/cancel. It takes no body.
 func (a *API) cancelReward(c *call) ([]byte, error) {
-	return encode(wire.Reward)(a.Engine.Rewards.CancelReward(c.Context(), c.tenant, c.PathValue("id")))
+	return encode(wire.Reward)(a.Engine.Rewards.Cancel(c.Context(), c.tenant, c.PathValue("id")))
 }
 
 // createReward is POST /rewards/account/{account}/user/{user}.
@@ -76,7 +76,7 @@ func (a *API) createReward(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.Reward)(a.Engine.Rewards.CreateReward(c.Context(), c.tenant, grant))
+	return encode(wire.Reward)(a.Engine.Rewards.Create(c.Context(), c.tenant, grant))
 }
 
 // redeemReward is POST /credit/{id}/redeem.
@@ -92,5 +92,5 @@ func (a *API) redeem(c *call, parse func([]byte) (reward.Draw, error)) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.Redemption)(a.Engine.Redemptions.Redeem(c.Context(), c.tenant, draw))
+	return encode(wire.Redemption)(a.Engine.Redemptions.Draw(c.Context(), c.tenant, draw))
 }

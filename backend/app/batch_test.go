@@ -41,12 +41,12 @@ func TestBatches_AreWhatEachReadSays(t *testing.T) {
 		}
 
 		for _, f := range []reward.Filter{{Limit: 10}, {Limit: 2, Offset: 1}, {Limit: 10, Kind: reward.Credit, Unit: "POINT"}, {Limit: 10, Created: reward.Span{From: start, To: start + 1}}} {
-			pages, err := b.Rewards.RewardsOf(ctx, b.tenant, users, f)
+			pages, err := b.Rewards.ListOf(ctx, b.tenant, users, f)
 			require.NoError(t, err)
 			for _, who := range users {
 				one := f
 				one.Account, one.User = who.Account, who.User
-				page, total, err := b.Rewards.Rewards(ctx, b.tenant, one)
+				page, total, err := b.Rewards.List(ctx, b.tenant, one)
 				require.NoError(t, err)
 				require.Equal(t, store.PageOf[reward.Reward]{Page: page, Total: total}, pages[who], "%+v", one)
 			}

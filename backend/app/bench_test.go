@@ -115,7 +115,7 @@ func BenchmarkRedeem(b *testing.B) {
 		redeem := func(b *testing.B, d reward.Draw) {
 			d.Unit, d.Amount = "POINT", 1
 			for b.Loop() {
-				if _, err := in.Redemptions.Redeem(b.Context(), in.tenant, d); err != nil {
+				if _, err := in.Redemptions.Draw(b.Context(), in.tenant, d); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -141,7 +141,7 @@ func BenchmarkRedeemWithin(b *testing.B) {
 		}
 		for b.Loop() {
 			err := in.DB.Write(b.Context(), start, func(tx *store.Tx) error {
-				_, err := in.Redemptions.RedeemWithin(b.Context(), tx, in.tenant, draws)
+				_, err := in.Redemptions.DrawWithin(b.Context(), tx, in.tenant, draws)
 				return err
 			})
 			if err != nil {

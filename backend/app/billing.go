@@ -327,7 +327,7 @@ func (b *billed) use(ctx context.Context, account core.AccountID, c billing.Char
 	if used = min(used, available); err != nil || used == 0 {
 		return 0, err
 	}
-	drawn, err := b.e.Redemptions.RedeemWithin(ctx, b.tx, b.tenant, []reward.Draw{{Account: account, Unit: reward.UnitCents, Amount: used}})
+	drawn, err := b.e.Redemptions.DrawWithin(ctx, b.tx, b.tenant, []reward.Draw{{Account: account, Unit: reward.UnitCents, Amount: used}})
 	if err == nil {
 		err = drawn[0].Refused
 	}

@@ -251,7 +251,7 @@ func (b bundle) decisions(t testing.TB, account string) []wire.Decision {
 // rewards counts the rewards of an account by source.
 func (b bundle) rewards(t testing.TB, account string) map[reward.Source]int {
 	t.Helper()
-	list, _, err := b.Rewards.Rewards(t.Context(), b.tenant, reward.Filter{Account: core.AccountID(account), Limit: 1000})
+	list, _, err := b.Rewards.List(t.Context(), b.tenant, reward.Filter{Account: core.AccountID(account), Limit: 1000})
 	require.NoError(t, err)
 	count := map[reward.Source]int{}
 	for _, r := range list {

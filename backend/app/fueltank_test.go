@@ -26,7 +26,7 @@ func (b bundle) tank(t testing.TB, change ...func(*referral.Program)) {
 
 func (b bundle) fuel(t testing.TB, codes ...string) reward.Tank {
 	t.Helper()
-	tank, err := b.FuelTanks.FillFuelTank(t.Context(), b.tenant, core.ClassicProgram, referral.ReferrerSide, codes)
+	tank, err := b.FuelTanks.Fill(t.Context(), b.tenant, core.ClassicProgram, referral.ReferrerSide, codes)
 	require.NoError(t, err)
 	return tank
 }
@@ -61,7 +61,7 @@ func TestFuelTank_GivesCodesInOrder(t *testing.T) {
 	require.Empty(t, refer("f4"))
 	require.Equal(t, referral.Converted, b.state(t, "f3"))
 	require.NotNil(t, b.referral(t, "f3").ReferredReward, "the other side does not wait")
-	tank, err := b.FuelTanks.FuelTank(t.Context(), b.tenant, core.ClassicProgram, referral.ReferrerSide)
+	tank, err := b.FuelTanks.Level(t.Context(), b.tenant, core.ClassicProgram, referral.ReferrerSide)
 	require.NoError(t, err)
 	require.Equal(t, reward.Tank{Given: 2, Due: 2}, tank)
 
@@ -76,7 +76,7 @@ func TestFuelTank_Refused(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	fill := func(key core.ProgramKey, n int) error {
-		_, err := b.FuelTanks.FillFuelTank(t.Context(), b.tenant, key, referral.ReferrerSide, make([]string, n))
+		_, err := b.FuelTanks.Fill(t.Context(), b.tenant, key, referral.ReferrerSide, make([]string, n))
 		return err
 	}
 	require.Equal(t, core.NotFound("there is no such program"), fill("nope", 1))
@@ -84,7 +84,7 @@ func TestFuelTank_Refused(t *testing.T) {
 	for _, n := range []int{0, reward.MaxTankCodes + 1} {
 		require.Equal(t, core.Invalid("codes", "must have 1 to 1000 elements"), fill(core.ClassicProgram, n))
 	}
-	_, err := b.FuelTanks.FuelTank(t.Context(), b.tenant, "nope", referral.ReferrerSide)
+	_, err := b.FuelTanks.Level(t.Context(), b.tenant, "nope", referral.ReferrerSide)
 	require.Equal(t, core.NotFound("there is no such program"), err)
 }
 
@@ -147,7 +147,7 @@ func TestFuelTank_ManyAtOnce(t *testing.T) {
 		for _, err := range together(func(i int) error {
 			if i%4 == 0 {
 				codes := []string{fmt.Sprint("A", i), fmt.Sprint("B", i), fmt.Sprint("C", i), "SAME"}
-				_, err := b.FuelTanks.FillFuelTank(t.Context(), b.tenant, core.ClassicProgram, referral.ReferrerSide, codes)
+				_, err := b.FuelTanks.Fill(t.Context(), b.tenant, core.ClassicProgram, referral.ReferrerSide, codes)
 				return err
 			}
 			_, err := b.Identify(t.Context(), b.tenant, identification(fmt.Sprint("friend", i), claim(referral.SourceInit, "ANNA10"), paid))
@@ -165,7 +165,7 @@ func TestFuelTank_ManyAtOnce(t *testing.T) {
 			require.False(t, seen[code], "%s was given twice", code)
 			seen[code] = true
 		}
-		tank, err := b.FuelTanks.FuelTank(t.Context(), b.tenant, core.ClassicProgram, referral.ReferrerSide)
+		tank, err := b.FuelTanks.Level(t.Context(), b.tenant, core.ClassicProgram, referral.ReferrerSide)
 		require.NoError(t, err)
 		require.Equal(t, reward.Tank{Available: 1, Given: 48}, tank)
 	})

@@ -599,7 +599,7 @@ func TestImport_Draws(t *testing.T) {
 	alone(t, func(t *testing.T, b bundle) {
 		give := func(amount int64, unit string, expires core.Time) string {
 			b.pass(1)
-			r, err := b.Rewards.CreateReward(t.Context(), b.tenant, reward.Grant{
+			r, err := b.Rewards.Create(t.Context(), b.tenant, reward.Grant{
 				Account: "anna", User: "u", Source: reward.Manual, Expires: expires,
 				Offer: reward.Offer{Kind: reward.Credit, Amount: amount, Unit: unit},
 			})
@@ -643,7 +643,7 @@ func TestImport_Draws(t *testing.T) {
 func TestImport_DrawsFromTheReport(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	_, err := b.Rewards.CreateReward(t.Context(), b.tenant, reward.Grant{
+	_, err := b.Rewards.Create(t.Context(), b.tenant, reward.Grant{
 		Account: "anna", User: "u", Source: reward.Manual, Offer: reward.Offer{Kind: reward.Credit, Amount: 700, Unit: "CENTS"},
 	})
 	require.NoError(t, err)

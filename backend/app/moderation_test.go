@@ -31,7 +31,7 @@ func (b bundle) moderate(t testing.TB, account string, actions ...referral.Actio
 	for _, a := range actions {
 		all = append(all, referral.Moderation{Referral: b.referral(t, account).ID, Action: a})
 	}
-	require.NoError(t, b.Moderation.Moderate(t.Context(), b.tenant, all))
+	require.NoError(t, b.Moderation.Apply(t.Context(), b.tenant, all))
 }
 
 func name(first, last string) func(*rules.Identification) {
@@ -366,7 +366,7 @@ func TestModerate_DeniesWhatIsLeft(t *testing.T) {
 	b := newBundle(t)
 	b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"), paid)
 	given := b.referral(t, "friend").ReferrerReward
-	_, err := b.Redemptions.RedeemReward(t.Context(), b.tenant, given.ID, 400, "CENTS")
+	_, err := b.Redemptions.OfReward(t.Context(), b.tenant, given.ID, 400, "CENTS")
 	require.NoError(t, err)
 	b.moderate(t, "friend", referral.Deny)
 	after := b.referral(t, "friend").ReferrerReward
@@ -374,7 +374,7 @@ func TestModerate_DeniesWhatIsLeft(t *testing.T) {
 	require.Equal(t, reward.Sums{Redeemed: 400, Cancelled: 600}, after.Sums)
 	b.moderate(t, "friend", referral.Approve)
 	require.Equal(t, reward.Sums{Redeemed: 400}, b.referral(t, "friend").ReferrerReward.Sums, "and what was taken is given back")
-	_, err = b.Rewards.CancelReward(t.Context(), b.tenant, given.ID)
+	_, err = b.Rewards.Cancel(t.Context(), b.tenant, given.ID)
 	require.NoError(t, err)
 	b.moderate(t, "friend", referral.Deny, referral.Approve)
 	require.Equal(t, reward.StatusCancelled, b.referral(t, "friend").ReferrerReward.Status(b.Now()), "but not what somebody cancelled")
@@ -388,11 +388,11 @@ func TestModerate_AllOrNothing(t *testing.T) {
 	other := bundleOn(t, b.DB)
 	other.identify(t, "friend", claim(referral.SourceInit, "ANNA10"))
 	for name, foreign := range map[string]string{"unknown": "nobody", "empty": "", "of another tenant": other.referral(t, "friend").ID} {
-		err := b.Moderation.Moderate(t.Context(), b.tenant, []referral.Moderation{{Referral: id, Action: referral.Deny}, {Referral: foreign, Action: referral.Deny}})
+		err := b.Moderation.Apply(t.Context(), b.tenant, []referral.Moderation{{Referral: id, Action: referral.Deny}, {Referral: foreign, Action: referral.Deny}})
 		require.Equal(t, &core.Error{Code: core.CodeNotFound, Field: "actions[1].referralId", Message: "there is no such referral"}, err, name)
 	}
 	for _, n := range []int{0, referral.MaxModerations + 1} {
-		err := b.Moderation.Moderate(t.Context(), b.tenant, make([]referral.Moderation, n))
+		err := b.Moderation.Apply(t.Context(), b.tenant, make([]referral.Moderation, n))
 		require.Equal(t, core.Invalid("actions", "must have 1 to 100 elements"), err)
 	}
 	require.Equal(t, "APPROVED/APPROVED, AVAILABLE/AVAILABLE", b.statuses(t, "friend"))
@@ -415,9 +415,9 @@ func TestModerate_AgainstConversions(t *testing.T) {
 				_, err := b.Identify(t.Context(), b.tenant, identification("friend", paid))
 				return err
 			case 2:
-				return b.Moderation.Moderate(t.Context(), b.tenant, []referral.Moderation{{Referral: id, Action: referral.DenyReferrer}})
+				return b.Moderation.Apply(t.Context(), b.tenant, []referral.Moderation{{Referral: id, Action: referral.DenyReferrer}})
 			}
-			return b.Moderation.Moderate(t.Context(), b.tenant, []referral.Moderation{{Referral: id, Action: referral.ApproveReferred}})
+			return b.Moderation.Apply(t.Context(), b.tenant, []referral.Moderation{{Referral: id, Action: referral.ApproveReferred}})
 		}) {
 			require.NoError(t, err)
 		}
@@ -434,7 +434,7 @@ func TestModerate_ManyApprovalsPayOnce(t *testing.T) {
 		b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"), email("x@mailinator.com"), paid)
 		id := b.referral(t, "friend").ID
 		for _, err := range together(func(int) error {
-			return b.Moderation.Moderate(t.Context(), b.tenant, []referral.Moderation{{Referral: id, Action: referral.Approve}})
+			return b.Moderation.Apply(t.Context(), b.tenant, []referral.Moderation{{Referral: id, Action: referral.Approve}})
 		}) {
 			require.NoError(t, err)
 		}

@@ -154,7 +154,7 @@ func TestRedeemReward_ManyAtOnceNeverOverdraw(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		r := b.reward(t, points("anna", 1000))
 		requireSome(t, 14, together(func(int) error {
-			_, err := b.Redemptions.RedeemReward(t.Context(), b.tenant, r.ID, 70, "POINT")
+			_, err := b.Redemptions.OfReward(t.Context(), b.tenant, r.ID, 70, "POINT")
 			return err
 		}))
 		after := b.stored(t, r.ID)
@@ -182,7 +182,7 @@ func TestRedeemCredit_ManyAtOnceNeverOverdraw(t *testing.T) {
 		for _, err := range together(func(i int) error {
 			draw := []reward.Draw{{Account: "anna"}, {Account: "anna", User: "u"}, {Reward: rewards[i%6].ID}}[i%3]
 			draw.Unit, draw.Amount = "POINT", int64(50+i%7)
-			done, err := b.Redemptions.Redeem(t.Context(), b.tenant, draw)
+			done, err := b.Redemptions.Draw(t.Context(), b.tenant, draw)
 			redeemed <- done.Redeemed
 			return err
 		}) {
@@ -210,7 +210,7 @@ func TestRedeem_OneOfManySendersOfAKey(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		r := b.reward(t, points("anna", 1000))
 		requireOneWins(t, together(func(int) error {
-			_, err := b.Redemptions.Redeem(t.Context(), b.tenant, reward.Draw{Account: "anna", Unit: "POINT", Amount: 10, Key: "the-one-key"})
+			_, err := b.Redemptions.Draw(t.Context(), b.tenant, reward.Draw{Account: "anna", Unit: "POINT", Amount: 10, Key: "the-one-key"})
 			return err
 		}), reward.KeyUsed())
 		require.Equal(t, int64(990), b.stored(t, r.ID).Left())
@@ -225,10 +225,10 @@ func TestCancelReward_AgainstRedemptions(t *testing.T) {
 		cancelled := make(chan bool, callers)
 		for _, err := range together(func(i int) error {
 			if i%2 == 0 {
-				_, err := b.Redemptions.RedeemReward(t.Context(), b.tenant, r.ID, 10, "POINT")
+				_, err := b.Redemptions.OfReward(t.Context(), b.tenant, r.ID, 10, "POINT")
 				return err
 			}
-			_, err := b.Rewards.CancelReward(t.Context(), b.tenant, r.ID)
+			_, err := b.Rewards.Cancel(t.Context(), b.tenant, r.ID)
 			cancelled <- err == nil
 			return err
 		}) {
@@ -258,7 +258,7 @@ func TestSettleRewards_ByManyAtOnce(t *testing.T) {
 		}
 		b.pass(core.Hour)
 		for _, err := range together(func(int) error {
-			_, err := b.Rewards.SettleRewards(t.Context())
+			_, err := b.Rewards.Settle(t.Context())
 			return err
 		}) {
 			require.NoError(t, err)

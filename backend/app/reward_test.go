@@ -32,7 +32,7 @@ func points(account string, amount int64, change ...func(*reward.Grant)) reward.
 
 func (b bundle) reward(t testing.TB, g reward.Grant) reward.Reward {
 	t.Helper()
-	r, err := b.Rewards.CreateReward(t.Context(), b.tenant, g)
+	r, err := b.Rewards.Create(t.Context(), b.tenant, g)
 	require.NoError(t, err)
 	return r
 }
@@ -40,7 +40,7 @@ func (b bundle) reward(t testing.TB, g reward.Grant) reward.Reward {
 // stored is a reward as it is now.
 func (b bundle) stored(t testing.TB, id string) reward.Reward {
 	t.Helper()
-	r, err := b.Rewards.Reward(t.Context(), b.tenant, id)
+	r, err := b.Rewards.ByID(t.Context(), b.tenant, id)
 	require.NoError(t, err)
 	return r
 }
@@ -48,7 +48,7 @@ func (b bundle) stored(t testing.TB, id string) reward.Reward {
 func (b bundle) settle(t testing.TB) (settled int) {
 	t.Helper()
 	for {
-		n, err := b.Rewards.SettleRewards(t.Context())
+		n, err := b.Rewards.Settle(t.Context())
 		require.NoError(t, err)
 		if n == 0 {
 			return settled
@@ -93,13 +93,13 @@ func TestCreateReward(t *testing.T) {
 			Offer: reward.Offer{Kind: reward.Credit, Amount: 500, Unit: "POINT"},
 		}, r)
 		require.Equal(t, r, b.stored(t, r.ID))
-		_, err := b.Rewards.CreateReward(t.Context(), b.tenant, points("nobody", 500))
+		_, err := b.Rewards.Create(t.Context(), b.tenant, points("nobody", 500))
 		require.Equal(t, core.CodeNotFound, codeOf(err))
-		_, err = b.Rewards.CreateReward(t.Context(), b.tenant, points("anna", 0))
+		_, err = b.Rewards.Create(t.Context(), b.tenant, points("anna", 0))
 		require.Equal(t, core.Invalid("assignedCredit", "must be 1 to 1000000000000"), err)
-		_, err = b.Rewards.CreateReward(t.Context(), b.tenant, points("anna", 5, func(g *reward.Grant) { g.Expires = start }))
+		_, err = b.Rewards.Create(t.Context(), b.tenant, points("anna", 5, func(g *reward.Grant) { g.Expires = start }))
 		require.Equal(t, core.Invalid("dateExpires", "must be later than now and than dateScheduledFor, in epoch milliseconds"), err)
-		_, err = b.Rewards.Reward(t.Context(), "nobody", r.ID)
+		_, err = b.Rewards.ByID(t.Context(), "nobody", r.ID)
 		require.Equal(t, core.CodeNotFound, codeOf(err))
 		require.Equal(t, map[reward.Source]int{reward.Manual: 1}, b.rewards(t, "anna"))
 	})
@@ -122,12 +122,12 @@ func TestReward_Life(t *testing.T) {
 		require.Equal(t, reward.StatusPending, r.Status(b.Now()))
 		require.Empty(t, b.told(t, line), "it is not given yet")
 		require.Zero(t, b.settle(t))
-		_, err := b.Redemptions.RedeemReward(t.Context(), b.tenant, r.ID, 1, "POINT")
+		_, err := b.Redemptions.OfReward(t.Context(), b.tenant, r.ID, 1, "POINT")
 		require.Equal(t, core.Invalid("id", "the reward is PENDING, so nothing of it can be redeemed"), err)
 
 		b.pass(core.Hour)
 		require.False(t, b.stored(t, r.ID).Pending, "before the ledger knows")
-		done, err := b.Redemptions.RedeemReward(t.Context(), b.tenant, r.ID, 200, "POINT")
+		done, err := b.Redemptions.OfReward(t.Context(), b.tenant, r.ID, 200, "POINT")
 		require.NoError(t, err)
 		require.Equal(t, reward.Redemption{Redeemed: 200, Available: 300, Unit: "POINT"}, done)
 		require.Equal(t, 1, b.settle(t))
@@ -138,7 +138,7 @@ func TestReward_Life(t *testing.T) {
 		expired := b.stored(t, r.ID)
 		require.Equal(t, int64(300), expired.Sums.Expired, "before the ledger knows")
 		require.Equal(t, reward.StatusExpired, expired.Status(b.Now()))
-		_, err = b.Redemptions.RedeemCredit(t.Context(), b.tenant, "anna", "u", "POINT", 1)
+		_, err = b.Redemptions.OfCredit(t.Context(), b.tenant, "anna", "u", "POINT", 1)
 		require.Equal(t, core.Invalid("amount", "is more than the 0 POINT that are available"), err)
 		require.Equal(t, 1, b.settle(t))
 		require.Equal(t, []string{"anna/u 0 POINT"}, b.told(t, line))
@@ -178,23 +178,23 @@ func TestCancelReward(t *testing.T) {
 		line := b.subscribe(t, hook)
 		r := b.reward(t, points("anna", 500))
 		b.told(t, line)
-		_, err := b.Redemptions.RedeemReward(t.Context(), b.tenant, r.ID, 200, "POINT")
+		_, err := b.Redemptions.OfReward(t.Context(), b.tenant, r.ID, 200, "POINT")
 		require.NoError(t, err)
 		require.Equal(t, []string{"anna/u 300 POINT"}, b.told(t, line))
 		b.pass(5)
-		cancelled, err := b.Rewards.CancelReward(t.Context(), b.tenant, r.ID)
+		cancelled, err := b.Rewards.Cancel(t.Context(), b.tenant, r.ID)
 		require.NoError(t, err)
 		require.Equal(t, reward.Sums{Redeemed: 200, Cancelled: 300}, cancelled.Sums)
 		require.Equal(t, start+5, cancelled.Cancelled)
 		require.Len(t, cancelled.Redemptions, 1)
 		require.Equal(t, []string{"anna/u 0 POINT"}, b.told(t, line))
 
-		_, err = b.Rewards.CancelReward(t.Context(), b.tenant, r.ID)
+		_, err = b.Rewards.Cancel(t.Context(), b.tenant, r.ID)
 		require.Equal(t, core.Invalid("id", "the reward is CANCELLED, so it cannot be cancelled"), err)
 		fixed := b.reward(t, points("anna", 500, func(g *reward.Grant) { g.Fixed = true }))
-		_, err = b.Rewards.CancelReward(t.Context(), b.tenant, fixed.ID)
+		_, err = b.Rewards.Cancel(t.Context(), b.tenant, fixed.ID)
 		require.Equal(t, core.Invalid("id", "the reward is not cancellable"), err)
-		_, err = b.Rewards.CancelReward(t.Context(), b.tenant, "nothing")
+		_, err = b.Rewards.Cancel(t.Context(), b.tenant, "nothing")
 		require.Equal(t, core.NotFound("there is no such reward"), err)
 	})
 }
@@ -215,12 +215,12 @@ func TestSetRewardStatus(t *testing.T) {
 			{reward.StatusRedeemed, []string{"anna/u 0 POINT"}},
 		} {
 			b.pass(1)
-			r, err := b.Rewards.SetRewardStatus(t.Context(), b.tenant, r.ID, step.to)
+			r, err := b.Rewards.SetStatus(t.Context(), b.tenant, r.ID, step.to)
 			require.NoError(t, err)
 			require.Equal(t, step.to, r.Status(b.Now()))
 			require.Equal(t, step.told, b.told(t, line), step.to)
 		}
-		_, err := b.Rewards.SetRewardStatus(t.Context(), b.tenant, r.ID, reward.StatusCancelled)
+		_, err := b.Rewards.SetStatus(t.Context(), b.tenant, r.ID, reward.StatusCancelled)
 		require.Equal(t, core.Invalid("id", "the reward is REDEEMED, so it cannot be cancelled"), err)
 	})
 }
@@ -284,17 +284,17 @@ func TestRedeemCredit_Order(t *testing.T) {
 			}
 			return left
 		}
-		done, err := b.Redemptions.RedeemCredit(t.Context(), b.tenant, "anna", "u", "POINT", 250)
+		done, err := b.Redemptions.OfCredit(t.Context(), b.tenant, "anna", "u", "POINT", 250)
 		require.NoError(t, err)
 		require.Equal(t, reward.Redemption{Redeemed: 250, Available: 150, Unit: "POINT"}, done)
 		require.Equal(t, []int64{0, 0, 50, 100, 100, 100}, left())
-		done, err = b.Redemptions.RedeemCredit(t.Context(), b.tenant, "anna", "", "POINT", 200)
+		done, err = b.Redemptions.OfCredit(t.Context(), b.tenant, "anna", "", "POINT", 200)
 		require.NoError(t, err)
 		require.Equal(t, reward.Redemption{Redeemed: 200, Available: 50, Unit: "POINT"}, done)
 		require.Equal(t, []int64{0, 0, 0, 0, 100, 50}, left(), "all users of the account")
-		_, err = b.Redemptions.RedeemCredit(t.Context(), b.tenant, "anna", "u", "POINT", 1)
+		_, err = b.Redemptions.OfCredit(t.Context(), b.tenant, "anna", "u", "POINT", 1)
 		require.Equal(t, core.Invalid("amount", "is more than the 0 POINT that are available"), err)
-		_, err = b.Redemptions.RedeemCredit(t.Context(), b.tenant, "anna", "", "POINT", 51)
+		_, err = b.Redemptions.OfCredit(t.Context(), b.tenant, "anna", "", "POINT", 51)
 		require.Equal(t, core.Invalid("amount", "is more than the 50 POINT that are available"), err)
 		require.Equal(t, []int64{0, 0, 0, 0, 100, 50}, left(), "what is refused takes nothing")
 	})
@@ -307,19 +307,19 @@ func TestRedeemReward_Refused(t *testing.T) {
 	percent := b.reward(t, points("anna", 0, func(g *reward.Grant) { g.Offer = reward.Offer{Kind: reward.PercentDiscount, Percent: 1000} }))
 	for want, call := range map[*core.Error]func() error{
 		core.Invalid("amount", "is more than the 100 POINT that are available"): func() error {
-			_, err := b.Redemptions.RedeemReward(t.Context(), b.tenant, r.ID, 101, "POINT")
+			_, err := b.Redemptions.OfReward(t.Context(), b.tenant, r.ID, 101, "POINT")
 			return err
 		},
 		core.Invalid("unit", "the reward is in POINT"): func() error {
-			_, err := b.Redemptions.RedeemReward(t.Context(), b.tenant, r.ID, 1, "CENTS")
+			_, err := b.Redemptions.OfReward(t.Context(), b.tenant, r.ID, 1, "CENTS")
 			return err
 		},
 		core.Invalid("id", "the reward is a PCT_DISCOUNT; only CREDIT can be redeemed"): func() error {
-			_, err := b.Redemptions.RedeemReward(t.Context(), b.tenant, percent.ID, 1, "%")
+			_, err := b.Redemptions.OfReward(t.Context(), b.tenant, percent.ID, 1, "%")
 			return err
 		},
 		core.NotFound("there is no such reward"): func() error {
-			_, err := b.Redemptions.RedeemReward(t.Context(), b.tenant, "nothing", 1, "POINT")
+			_, err := b.Redemptions.OfReward(t.Context(), b.tenant, "nothing", 1, "POINT")
 			return err
 		},
 	} {
@@ -333,15 +333,15 @@ func TestRedeem_KeyLivesADay(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		r := b.reward(t, points("anna", 100))
 		one, many := reward.Draw{Reward: r.ID, Unit: "POINT", Amount: 10, Key: "invoice-7"}, reward.Draw{Account: "anna", Unit: "POINT", Amount: 10, Key: "invoice-7"}
-		_, err := b.Redemptions.Redeem(t.Context(), b.tenant, one)
+		_, err := b.Redemptions.Draw(t.Context(), b.tenant, one)
 		require.NoError(t, err)
 		b.pass(core.Day)
 		for _, d := range []reward.Draw{one, many} {
-			_, err = b.Redemptions.Redeem(t.Context(), b.tenant, d)
+			_, err = b.Redemptions.Draw(t.Context(), b.tenant, d)
 			require.Equal(t, reward.KeyUsed(), err)
 		}
 		b.pass(1)
-		_, err = b.Redemptions.Redeem(t.Context(), b.tenant, many)
+		_, err = b.Redemptions.Draw(t.Context(), b.tenant, many)
 		require.NoError(t, err)
 		require.Equal(t, int64(80), b.stored(t, r.ID).Left())
 	})
@@ -370,7 +370,7 @@ func TestRedeemWithin(t *testing.T) {
 		}
 		var drawn []rewards.Drawn
 		require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) (err error) {
-			drawn, err = b.Redemptions.RedeemWithin(t.Context(), tx, b.tenant, draws)
+			drawn, err = b.Redemptions.DrawWithin(t.Context(), tx, b.tenant, draws)
 			return err
 		}))
 		done := func(redeemed, available int64) rewards.Drawn {
@@ -406,7 +406,7 @@ func TestRewards_Events(t *testing.T) {
 		require.ElementsMatch(t, []string{
 			"anna/u 1000 CENTS", "friend/u 10 %", "created " + ref.ReferrerReward.ID, "created " + ref.ReferredReward.ID,
 		}, b.told(t, line))
-		_, err := b.Redemptions.RedeemReward(t.Context(), b.tenant, credit.ID, 501, "POINT")
+		_, err := b.Redemptions.OfReward(t.Context(), b.tenant, credit.ID, 501, "POINT")
 		require.Error(t, err)
 		require.Empty(t, b.told(t, line), "nothing happened")
 	})
@@ -423,14 +423,14 @@ func TestBalances(t *testing.T) {
 			})
 		}
 		give(1)
-		_, err := b.Redemptions.RedeemReward(t.Context(), b.tenant, give(20), 15, "POINT")
+		_, err := b.Redemptions.OfReward(t.Context(), b.tenant, give(20), 15, "POINT")
 		require.NoError(t, err)
-		_, err = b.Redemptions.RedeemReward(t.Context(), b.tenant, give(300), 100, "POINT")
+		_, err = b.Redemptions.OfReward(t.Context(), b.tenant, give(300), 100, "POINT")
 		require.NoError(t, err)
 		cancelled := give(4000)
-		_, err = b.Redemptions.RedeemReward(t.Context(), b.tenant, cancelled, 1000, "POINT")
+		_, err = b.Redemptions.OfReward(t.Context(), b.tenant, cancelled, 1000, "POINT")
 		require.NoError(t, err)
-		_, err = b.Rewards.CancelReward(t.Context(), b.tenant, cancelled)
+		_, err = b.Rewards.Cancel(t.Context(), b.tenant, cancelled)
 		require.NoError(t, err)
 		give(50000, func(g *reward.Grant) { g.Held = true })
 		give(600000, func(g *reward.Grant) { g.Expires = start + 5 })

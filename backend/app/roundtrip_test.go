@@ -77,7 +77,7 @@ func TestRoundTrips(t *testing.T) {
 	})
 	b.reward(t, points("anna", 100))
 	count("redeem credit", 4, func() error {
-		_, err := b.Redemptions.Redeem(t.Context(), b.tenant, reward.Draw{Account: "anna", User: "u", Unit: "POINT", Amount: 10, Key: "once"})
+		_, err := b.Redemptions.Draw(t.Context(), b.tenant, reward.Draw{Account: "anna", User: "u", Unit: "POINT", Amount: 10, Key: "once"})
 		return err
 	})
 	t.Log(at)

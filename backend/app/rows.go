@@ -188,7 +188,7 @@ func (r drawRow) together(ctx context.Context, tx *store.Tx, rows []importRow) (
 			draws, at = append(draws, d), append(at, i)
 		}
 	}
-	drawn, err := r.e.Redemptions.RedeemWithin(ctx, tx, r.tenant, draws)
+	drawn, err := r.e.Redemptions.DrawWithin(ctx, tx, r.tenant, draws)
 	if err != nil {
 		return nil, err
 	}

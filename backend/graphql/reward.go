@@ -188,7 +188,7 @@ func rewardSpan(s core.Span) reward.Span { return reward.Span{From: s.From, To: 
 
 // Rewards are the tenant's.
 func (*query) Rewards(ctx context.Context, args rewardArguments) (*list[*rewardNode], error) {
-	return keyedList(ctx, args.filter, callOf(ctx).engine.Rewards.Rewards, storedRewards)
+	return keyedList(ctx, args.filter, callOf(ctx).engine.Rewards.List, storedRewards)
 }
 
 // Rewards are the user's.
@@ -208,7 +208,7 @@ func (u *user) Rewards(ctx context.Context, args rewardArguments) (*list[*reward
 // rewardsOf makes a list for each of several users, whose rewards stand beside
 // one another.
 func (c *call) rewardsOf(ctx context.Context, users []referral.Identity, f reward.Filter) (map[referral.Identity]*list[*rewardNode], error) {
-	pages, err := c.engine.Rewards.RewardsOf(ctx, c.tenant, users, f)
+	pages, err := c.engine.Rewards.ListOf(ctx, c.tenant, users, f)
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +222,7 @@ func (*query) Reward(ctx context.Context, args struct{ ID argument }) (*rewardNo
 	if err != nil {
 		return nil, err
 	}
-	found, err := c.engine.Rewards.Reward(ctx, c.tenant, wanted)
+	found, err := c.engine.Rewards.ByID(ctx, c.tenant, wanted)
 	return orNull(found, err, func(found reward.Reward) *rewardNode { return storedRewards(c, []reward.Reward{found})[0] })
 }
 
@@ -254,7 +254,7 @@ func (*mutation) CreateReward(ctx context.Context, args struct{ RewardInput, Use
 	default:
 		return nil, core.Invalid("status", "a new reward is PENDING or AVAILABLE")
 	}
-	return c.oneReward(c.engine.Rewards.CreateReward(ctx, c.tenant, grant))
+	return c.oneReward(c.engine.Rewards.Create(ctx, c.tenant, grant))
 }
 
 // UpdateRewardStatus moves a reward to a status.
@@ -271,7 +271,7 @@ func (*mutation) UpdateRewardStatus(ctx context.Context, args struct{ ID, Status
 	if err != nil {
 		return nil, err
 	}
-	return c.oneReward(c.engine.Rewards.SetRewardStatus(ctx, c.tenant, wanted, status))
+	return c.oneReward(c.engine.Rewards.SetStatus(ctx, c.tenant, wanted, status))
 }
 
 // redemption is what a redemption did.
@@ -308,7 +308,7 @@ func (*mutation) RedeemUserCredit(ctx context.Context, args struct{ UserID, Acco
 }
 
 func (c *call) redeem(ctx context.Context, d reward.Draw) (*redemption, error) {
-	done, err := c.engine.Redemptions.Redeem(ctx, c.tenant, d)
+	done, err := c.engine.Redemptions.Draw(ctx, c.tenant, d)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ const settlePoll = time.Second
 func NewRewards(e *app.Engine, log *slog.Logger) *Worker {
 	return newWorker("rewards", settlePoll, log, func(ctx context.Context) error {
 		for {
-			if settled, err := e.Rewards.SettleRewards(ctx); err != nil || settled == 0 {
+			if settled, err := e.Rewards.Settle(ctx); err != nil || settled == 0 {
 				return err
 			}
 		}

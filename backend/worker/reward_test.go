@@ -38,7 +38,7 @@ func TestRewards_WorkerSettlesWhatIsDue(t *testing.T) {
 	engine := app.New(base.Base{
 		DB: b.db, Now: func() core.Time { return core.Time(clock.Load()) }, Entropy: func(p []byte) { _, _ = rand.Read(p) },
 	})
-	r, err := engine.Rewards.CreateReward(t.Context(), "t", reward.Grant{
+	r, err := engine.Rewards.Create(t.Context(), "t", reward.Grant{
 		Account: "a", User: "u", Source: reward.Manual, Scheduled: now + core.Hour, Expires: now + core.Day,
 		Offer: reward.Offer{Kind: reward.Credit, Amount: 5, Unit: "POINT"},
 	})

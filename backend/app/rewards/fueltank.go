@@ -15,18 +15,18 @@ import (
 // FuelTanks hold the codes that a side of a program gives as rewards.
 type FuelTanks struct{ *base.Base }
 
-// FuelTank returns how full the fuel tank of a side of a program is.
-func (ft *FuelTanks) FuelTank(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey, side referral.SideKey) (reward.Tank, error) {
+// Level returns how full the fuel tank of a side of a program is.
+func (ft *FuelTanks) Level(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey, side referral.SideKey) (reward.Tank, error) {
 	if _, err := ft.DB.Program(ctx, tenant, key); err != nil {
 		return reward.Tank{}, err
 	}
 	return ft.DB.FuelTank(ctx, tenant, key, side)
 }
 
-// FillFuelTank loads codes into the fuel tank of a side of a program, which must
+// Fill loads codes into the fuel tank of a side of a program, which must
 // offer FUELTANK rewards, and returns how full it is then. Codes that it has or
 // had are passed over. Rewards that are due get theirs at once.
-func (ft *FuelTanks) FillFuelTank(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey, side referral.SideKey, codes []string) (tank reward.Tank, err error) {
+func (ft *FuelTanks) Fill(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey, side referral.SideKey, codes []string) (tank reward.Tank, err error) {
 	if len(codes) == 0 || len(codes) > reward.MaxTankCodes {
 		return tank, core.Invalid("codes", "must have 1 to "+strconv.Itoa(reward.MaxTankCodes)+" elements")
 	}

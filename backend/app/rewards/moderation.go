@@ -14,9 +14,9 @@ import (
 // Moderation decides about referrals by hand.
 type Moderation struct{ *base.Base }
 
-// Moderate applies decisions about referrals, all of it or
+// Apply applies decisions about referrals, all of it or
 // nothing. An unknown referral is a not-found error that names the line.
-func (m *Moderation) Moderate(ctx context.Context, tenant core.TenantAlias, actions []referral.Moderation) error {
+func (m *Moderation) Apply(ctx context.Context, tenant core.TenantAlias, actions []referral.Moderation) error {
 	if len(actions) == 0 || len(actions) > referral.MaxModerations {
 		return core.Invalid("actions", "must have 1 to "+strconv.Itoa(referral.MaxModerations)+" elements")
 	}

@@ -15,24 +15,24 @@ import (
 // Redemptions take from credit.
 type Redemptions struct{ *base.Base }
 
-// RedeemReward redeems an amount of one credit. More than is available is an
+// OfReward redeems an amount of one credit. More than is available is an
 // error about "amount", another unit than the reward's one about "unit".
-func (rd *Redemptions) RedeemReward(ctx context.Context, tenant core.TenantAlias, id string, amount int64, unit string) (reward.Redemption, error) {
-	return rd.Redeem(ctx, tenant, reward.Draw{Reward: id, Unit: unit, Amount: amount})
+func (rd *Redemptions) OfReward(ctx context.Context, tenant core.TenantAlias, id string, amount int64, unit string) (reward.Redemption, error) {
+	return rd.Draw(ctx, tenant, reward.Draw{Reward: id, Unit: unit, Amount: amount})
 }
 
-// RedeemCredit redeems credit of a user, or of all users of an account when user
+// OfCredit redeems credit of a user, or of all users of an account when user
 // is empty: what expires first goes first. More than is available is an error
 // about "amount".
-func (rd *Redemptions) RedeemCredit(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID, unit string, amount int64) (reward.Redemption, error) {
-	return rd.Redeem(ctx, tenant, reward.Draw{Account: account, User: user, Unit: unit, Amount: amount})
+func (rd *Redemptions) OfCredit(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID, unit string, amount int64) (reward.Redemption, error) {
+	return rd.Draw(ctx, tenant, reward.Draw{Account: account, User: user, Unit: unit, Amount: amount})
 }
 
-// Redeem makes a draw, at most once for its key: one that was used within 24
+// Draw makes a draw, at most once for its key: one that was used within 24
 // hours is a conflict, and nothing is redeemed again.
-func (rd *Redemptions) Redeem(ctx context.Context, tenant core.TenantAlias, d reward.Draw) (done reward.Redemption, err error) {
+func (rd *Redemptions) Draw(ctx context.Context, tenant core.TenantAlias, d reward.Draw) (done reward.Redemption, err error) {
 	err = rd.DB.Write(ctx, rd.Now(), func(tx *store.Tx) error {
-		drawn, err := rd.RedeemWithin(ctx, tx, tenant, []reward.Draw{d})
+		drawn, err := rd.DrawWithin(ctx, tx, tenant, []reward.Draw{d})
 		if err != nil {
 			return err
 		}
@@ -49,10 +49,10 @@ type Drawn struct {
 	Refused error
 }
 
-// RedeemWithin makes draws within a transaction, in their order. A draw that is
+// DrawWithin makes draws within a transaction, in their order. A draw that is
 // refused changes nothing and does not stop the others; the error is a fault of
 // ours. Draws that share no account are made together, whatever their number.
-func (rd *Redemptions) RedeemWithin(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draws []reward.Draw) ([]Drawn, error) {
+func (rd *Redemptions) DrawWithin(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draws []reward.Draw) ([]Drawn, error) {
 	u := rd.Unit(tx, tenant)
 	u.Facts.Want()
 	for _, d := range draws {

@@ -19,9 +19,9 @@ import (
 // Rewards are what users earned or were given.
 type Rewards struct{ *base.Base }
 
-// Rewards returns a page of rewards, the newest first, and how many there are in
+// List returns a page of rewards, the newest first, and how many there are in
 // all.
-func (rs *Rewards) Rewards(ctx context.Context, tenant core.TenantAlias, f reward.Filter) ([]reward.Reward, int, error) {
+func (rs *Rewards) List(ctx context.Context, tenant core.TenantAlias, f reward.Filter) ([]reward.Reward, int, error) {
 	page, total, err := rs.DB.Rewards(ctx, tenant, f)
 	now := rs.Now()
 	for i := range page {
@@ -30,8 +30,8 @@ func (rs *Rewards) Rewards(ctx context.Context, tenant core.TenantAlias, f rewar
 	return page, total, err
 }
 
-// Reward returns a reward, or a not-found error.
-func (rs *Rewards) Reward(ctx context.Context, tenant core.TenantAlias, id string) (reward.Reward, error) {
+// ByID returns a reward, or a not-found error.
+func (rs *Rewards) ByID(ctx context.Context, tenant core.TenantAlias, id string) (reward.Reward, error) {
 	r, err := rs.DB.Reward(ctx, tenant, id)
 	return r.AsOf(rs.Now()), err
 }
@@ -43,9 +43,9 @@ func (rs *Rewards) Balances(ctx context.Context, tenant core.TenantAlias, accoun
 	return reward.Balances(groups), err
 }
 
-// RewardsOf returns a page of the rewards of each user of a list; see Rewards.
+// ListOf returns a page of the rewards of each user of a list; see List.
 // The filter's own account and user are not regarded.
-func (rs *Rewards) RewardsOf(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, f reward.Filter) (map[referral.Identity]store.PageOf[reward.Reward], error) {
+func (rs *Rewards) ListOf(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, f reward.Filter) (map[referral.Identity]store.PageOf[reward.Reward], error) {
 	pages, err := rs.DB.RewardsOf(ctx, tenant, users, f)
 	now := rs.Now()
 	for _, p := range pages {
@@ -70,9 +70,9 @@ func (rs *Rewards) BalancesOf(ctx context.Context, tenant core.TenantAlias, user
 	return balances, err
 }
 
-// CreateReward gives a user a reward. An unknown user is a not-found error, and
+// Create gives a user a reward. An unknown user is a not-found error, and
 // what no reward can be is an error about its field.
-func (rs *Rewards) CreateReward(ctx context.Context, tenant core.TenantAlias, g reward.Grant) (r reward.Reward, err error) {
+func (rs *Rewards) Create(ctx context.Context, tenant core.TenantAlias, g reward.Grant) (r reward.Reward, err error) {
 	err = rs.Decide(ctx, tenant, func(s *state.State) (err error) {
 		r, err = rs.Rules().CreateReward(s, g)
 		return err
@@ -80,21 +80,21 @@ func (rs *Rewards) CreateReward(ctx context.Context, tenant core.TenantAlias, g 
 	return r, err
 }
 
-// CancelReward takes back what is left of a reward, and returns the reward. One
+// Cancel takes back what is left of a reward, and returns the reward. One
 // that is unknown is a not-found error, one that cannot be cancelled is invalid.
-func (rs *Rewards) CancelReward(ctx context.Context, tenant core.TenantAlias, id string) (reward.Reward, error) {
-	return rs.changeReward(ctx, tenant, id, reward.Reward.Cancel)
+func (rs *Rewards) Cancel(ctx context.Context, tenant core.TenantAlias, id string) (reward.Reward, error) {
+	return rs.change(ctx, tenant, id, reward.Reward.Cancel)
 }
 
-// SetRewardStatus moves a reward to a status, see reward.Reward.To, and returns
+// SetStatus moves a reward to a status, see reward.Reward.To, and returns
 // the reward. One that is over can only be what it is.
-func (rs *Rewards) SetRewardStatus(ctx context.Context, tenant core.TenantAlias, id string, status reward.Status) (reward.Reward, error) {
-	return rs.changeReward(ctx, tenant, id, func(r reward.Reward, now core.Time) (reward.Reward, reward.Entry, error) {
+func (rs *Rewards) SetStatus(ctx context.Context, tenant core.TenantAlias, id string, status reward.Status) (reward.Reward, error) {
+	return rs.change(ctx, tenant, id, func(r reward.Reward, now core.Time) (reward.Reward, reward.Entry, error) {
 		return r.To(status, now)
 	})
 }
 
-func (rs *Rewards) changeReward(ctx context.Context, tenant core.TenantAlias, id string, change func(reward.Reward, core.Time) (reward.Reward, reward.Entry, error)) (r reward.Reward, err error) {
+func (rs *Rewards) change(ctx context.Context, tenant core.TenantAlias, id string, change func(reward.Reward, core.Time) (reward.Reward, reward.Entry, error)) (r reward.Reward, err error) {
 	err = rs.DB.Write(ctx, rs.Now(), func(tx *store.Tx) error {
 		err := rs.DecideWithin(ctx, tx, tenant, func(s *state.State) error {
 			before, known := s.Rewards.Get(id)
@@ -116,13 +116,13 @@ func (rs *Rewards) changeReward(ctx context.Context, tenant core.TenantAlias, id
 	return r, err
 }
 
-// settleBatch bounds one transaction of SettleRewards: it holds the write lock.
+// settleBatch bounds one transaction of Settle: it holds the write lock.
 const settleBatch = 200
 
-// SettleRewards writes into the ledger what the dates of rewards have done by
+// Settle writes into the ledger what the dates of rewards have done by
 // now: given them, or ended them. It takes a batch, and returns how many rewards
 // it held; nothing is left when there were none.
-func (rs *Rewards) SettleRewards(ctx context.Context) (settled int, err error) {
+func (rs *Rewards) Settle(ctx context.Context) (settled int, err error) {
 	// Looking first spares an idle database the write lock.
 	due, err := rs.DB.RewardsDue(ctx, rs.Now())
 	if err != nil || !due {

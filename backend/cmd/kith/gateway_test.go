@@ -206,7 +206,7 @@ func (s *gatewayStage) approve(ctx context.Context, step scenario.Step) error {
 	if err != nil || len(page) == 0 {
 		return fmt.Errorf("%s has no referral: %w", step.Word(0), err)
 	}
-	if err := s.engine.Moderation.Moderate(ctx, demo.TestTenant, []referral.Moderation{{Referral: page[0].ID, Action: referral.Approve}}); err != nil {
+	if err := s.engine.Moderation.Apply(ctx, demo.TestTenant, []referral.Moderation{{Referral: page[0].ID, Action: referral.Approve}}); err != nil {
 		return err
 	}
 	return s.idle(ctx)

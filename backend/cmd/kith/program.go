@@ -108,7 +108,7 @@ func (c *programShowCommand) Run(e *env) error {
 		if p.Offer(side).Kind != reward.FuelTank {
 			continue
 		}
-		tank, err := engine.FuelTanks.FuelTank(e.ctx, c.Tenant, c.Key, side)
+		tank, err := engine.FuelTanks.Level(e.ctx, c.Tenant, c.Key, side)
 		if err != nil {
 			return err
 		}
@@ -203,7 +203,7 @@ func (c *programFillCommand) Run(e *env) error {
 	side, lines := referral.SideKey(c.Side), bufio.NewScanner(c.File)
 	var batch []string
 	fill := func() error {
-		_, err := engine.FuelTanks.FillFuelTank(e.ctx, c.Tenant, c.Key, side, batch)
+		_, err := engine.FuelTanks.Fill(e.ctx, c.Tenant, c.Key, side, batch)
 		batch = batch[:0]
 		return err
 	}
@@ -230,7 +230,7 @@ func (c *programFillCommand) Run(e *env) error {
 			return err
 		}
 	}
-	tank, err := engine.FuelTanks.FuelTank(e.ctx, c.Tenant, c.Key, side)
+	tank, err := engine.FuelTanks.Level(e.ctx, c.Tenant, c.Key, side)
 	if err != nil {
 		return err
 	}
