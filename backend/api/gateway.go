@@ -33,22 +33,22 @@ func (a *API) connect(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.Connection)(a.Engine.ChangeConnection(c.Context(), c.tenant, connection))
+	return encode(wire.Connection)(a.Engine.Gateways.ChangeConnection(c.Context(), c.tenant, connection))
 }
 
 // connection is GET /gateway/braintree/connection.
 func (a *API) connection(c *call) ([]byte, error) {
-	return encode(wire.Connection)(a.Engine.Connection(c.Context(), c.tenant))
+	return encode(wire.Connection)(a.Engine.Gateways.Connection(c.Context(), c.tenant))
 }
 
 // disconnect is DELETE /gateway/braintree/connection.
 func (a *API) disconnect(c *call) ([]byte, error) {
-	return nil, a.Engine.Disconnect(c.Context(), c.tenant)
+	return nil, a.Engine.Gateways.Disconnect(c.Context(), c.tenant)
 }
 
 // testConnection is POST /gateway/braintree/connection/test.
 func (a *API) testConnection(c *call) ([]byte, error) {
-	found, err := a.Engine.TestConnection(c.Context(), c.caller.Tenant)
+	found, err := a.Engine.Gateways.TestConnection(c.Context(), c.caller.Tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (a *API) notification(w http.ResponseWriter, r *http.Request, failures *gue
 		failures.Count(seenAddress(r), 1)
 		return notSigned()
 	}
-	if err := a.Engine.Notify(r.Context(), tenant, payload); err != nil {
+	if err := a.Engine.Notifications.Notify(r.Context(), tenant, payload); err != nil {
 		return err
 	}
 	writeText(w, "")
@@ -124,7 +124,7 @@ func (a *API) gatewayKeys(r *http.Request) (core.TenantAlias, gateway.Keys, erro
 	if err != nil {
 		return "", nil, err
 	}
-	c, err := a.Engine.OpenConnection(r.Context(), tenant)
+	c, err := a.Engine.Gateways.OpenConnection(r.Context(), tenant)
 	var known *core.Error
 	if errors.As(err, &known) && known.Code == core.CodeNotFound {
 		err = notSigned()

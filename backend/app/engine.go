@@ -4,15 +4,14 @@
 package app
 
 import (
-	"context"
 	"time"
 
 	"kith/backend/app/base"
+	"kith/backend/app/payments"
 	"kith/backend/app/rewards"
 	"kith/backend/app/webhooks"
 	"kith/backend/file"
 	"kith/core"
-	"kith/core/billing"
 )
 
 // Engine runs the use cases. Make one by New; it is safe for concurrent use.
@@ -25,6 +24,13 @@ type Engine struct {
 	Redemptions rewards.Redemptions
 	FuelTanks   rewards.FuelTanks
 	Moderation  rewards.Moderation
+
+	Gateways      *payments.Gateways
+	Notifications payments.Notifications
+	Billing       payments.Billing
+	Sweeps        payments.Sweeps
+	Coupons       payments.Coupons
+	Discounts     *payments.Discounts
 
 	// Wake is called after event calls were taken in, for the worker that
 	// processes them. It must not block.
@@ -44,16 +50,6 @@ type Engine struct {
 	// DefaultMaxFile.
 	MaxFile int64
 
-	// WakeGateway is called after a gateway's notification was stored, for the
-	// worker that reads it; nil: it is read at the next tick. It must not block.
-	WakeGateway func()
-	// TryGateway asks a gateway whether it takes a connection's keys and whether
-	// the merchant has a discount. A program that tests no connection needs none.
-	TryGateway func(ctx context.Context, tenant core.TenantAlias, c billing.Connection, discountID string) (keys, discount bool, err error)
-	// FindCustomer asks a gateway whether it has a customer. A program that
-	// registers no discount of a connected tenant needs none.
-	FindCustomer func(ctx context.Context, tenant core.TenantAlias, c billing.Connection, customer core.PaymentProviderID) (known bool, err error)
-
 	counts tally
 	uses   keyUses
 	lately latelyRead
@@ -61,10 +57,15 @@ type Engine struct {
 
 // New returns an engine whose calls wake nobody.
 func New(shared base.Base) *Engine {
-	b := &shared
-	return &Engine{
-		Base: b, Wake: func() {}, WakeJobs: func() {},
-		Webhooks: webhooks.Subscriptions{Base: b}, Deliveries: webhooks.Deliveries{Base: b}, SigningKeys: webhooks.SigningKeys{Base: b},
-		Rewards: rewards.Rewards{Base: b}, Redemptions: rewards.Redemptions{Base: b}, FuelTanks: rewards.FuelTanks{Base: b}, Moderation: rewards.Moderation{Base: b},
-	}
+	e := &Engine{Base: &shared, Wake: func() {}, WakeJobs: func() {}}
+	e.Webhooks.Base, e.Deliveries.Base, e.SigningKeys.Base = e.Base, e.Base, e.Base
+	e.Rewards.Base, e.Redemptions.Base, e.FuelTanks.Base, e.Moderation.Base = e.Base, e.Base, e.Base, e.Base
+
+	e.Gateways = &payments.Gateways{Base: e.Base}
+	e.Discounts = &payments.Discounts{Base: e.Base, Gateways: e.Gateways}
+	e.Notifications = payments.Notifications{Base: e.Base, Gateways: e.Gateways}
+	e.Sweeps = payments.Sweeps{Base: e.Base, Gateways: e.Gateways}
+	e.Coupons = payments.Coupons{Base: e.Base, Gateways: e.Gateways}
+	e.Billing = payments.Billing{Base: e.Base, Gateways: e.Gateways, Discounts: e.Discounts, Redemptions: &e.Redemptions}
+	return e
 }

@@ -14,14 +14,14 @@ func TestConnect_SealsPrivateKeys(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	given := billing.Connection{MerchantID: "m", Keys: []billing.Key{{Public: "p1", Private: "private-1"}}}
-	stored, err := b.Connect(t.Context(), b.tenant, given)
+	stored, err := b.Gateways.Connect(t.Context(), b.tenant, given)
 	require.NoError(t, err)
 	require.Equal(t, billing.Connection{MerchantID: "m", Keys: []billing.Key{{Public: "p1"}}, Created: start}, stored)
 	require.Equal(t, "private-1", given.Keys[0].Private, "the caller's own is left alone")
 
-	_, err = b.ChangeConnection(t.Context(), b.tenant, billing.Connection{MerchantID: "m", Keys: []billing.Key{{Public: "p2", Private: "private-2"}, {Public: "p1"}}})
+	_, err = b.Gateways.ChangeConnection(t.Context(), b.tenant, billing.Connection{MerchantID: "m", Keys: []billing.Key{{Public: "p2", Private: "private-2"}, {Public: "p1"}}})
 	require.NoError(t, err)
-	opened, err := b.OpenConnection(t.Context(), b.tenant)
+	opened, err := b.Gateways.OpenConnection(t.Context(), b.tenant)
 	require.NoError(t, err)
 	require.Equal(t, []billing.Key{{Public: "p2", Private: "private-2"}, {Public: "p1", Private: "private-1"}}, opened.Keys)
 	sealed, _, err := b.DB.Connection(t.Context(), b.tenant)
@@ -31,22 +31,22 @@ func TestConnect_SealsPrivateKeys(t *testing.T) {
 		require.False(t, strings.Contains(k.Private, "private"), "it is sealed")
 	}
 
-	require.NoError(t, b.Disconnect(t.Context(), b.tenant))
-	_, err = b.OpenConnection(t.Context(), b.tenant)
+	require.NoError(t, b.Gateways.Disconnect(t.Context(), b.tenant))
+	_, err = b.Gateways.OpenConnection(t.Context(), b.tenant)
 	require.Equal(t, core.NotFound("this tenant has no payment gateway; connect it first"), err)
 }
 
 func TestConnect_ALiveTenantGoesToTheGatewaysOwnHost(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	_, err := b.Connect(t.Context(), b.tenant, billing.Connection{MerchantID: "m", BaseURL: "http://127.0.0.1", Keys: []billing.Key{{Public: "p", Private: "s"}}})
+	_, err := b.Gateways.Connect(t.Context(), b.tenant, billing.Connection{MerchantID: "m", BaseURL: "http://127.0.0.1", Keys: []billing.Key{{Public: "p", Private: "s"}}})
 	require.Equal(t, core.Invalid("baseUrl", "is for test tenants: a live tenant's gateway is the gateway's own host"), err)
 }
 
 func TestNotify_StoresAPayloadOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		for _, payload := range []string{"one\n", "one\n", "two\n"} {
-			require.NoError(t, b.Notify(t.Context(), b.tenant, payload))
+			require.NoError(t, b.Notifications.Notify(t.Context(), b.tenant, payload))
 		}
 		n, err := b.DB.NotificationCount(t.Context(), b.tenant)
 		require.NoError(t, err)

@@ -36,7 +36,7 @@ func TestRotateMasterKey(t *testing.T) {
 		_, err = b.Webhooks.RotateSecret(t.Context(), b.tenant, endpoint)
 		require.NoError(t, err)
 		require.NoError(t, b.SigningKeys.Ensure(t.Context()))
-		_, err = b.Connect(t.Context(), b.tenant, billing.Connection{MerchantID: "m", Keys: []billing.Key{{Public: "p", Private: "private"}}})
+		_, err = b.Gateways.Connect(t.Context(), b.tenant, billing.Connection{MerchantID: "m", Keys: []billing.Key{{Public: "p", Private: "private"}}})
 		require.NoError(t, err)
 		b.identify(t, "gone")
 		require.NoError(t, b.DeleteUser(t.Context(), b.tenant, "gone", "u", app.DeleteOptions{DoNotTrack: true}))
@@ -109,7 +109,7 @@ func TestRotateMasterKey(t *testing.T) {
 		require.Empty(t, begun[0].Fault)
 		require.Len(t, begun[0].Secrets, 2)
 		require.Equal(t, b.key, begun[0].APIKey)
-		connection, err := after.OpenConnection(t.Context(), b.tenant)
+		connection, err := after.Gateways.OpenConnection(t.Context(), b.tenant)
 		require.NoError(t, err)
 		require.Equal(t, "private", connection.Keys[0].Private)
 		// A user who must not be tracked is not.

@@ -10,6 +10,7 @@ import (
 
 	"kith/backend/app"
 	"kith/backend/app/base"
+	"kith/backend/app/payments"
 	"kith/backend/gateway"
 	"kith/backend/store"
 	"kith/core"
@@ -34,7 +35,7 @@ const gatewayAttempts = 2
 
 // TryGateway asks a gateway whether it takes a connection's keys, and whether
 // the merchant has a discount. A gateway that does not answer is an error
-// (RS018). It is meant for program.Engine.TryGateway.
+// (RS018). It is meant for payments.Gateways.Try.
 func TryGateway(ctx context.Context, tenant core.TenantAlias, c billing.Connection, discountID string) (keys, discount bool, err error) {
 	client, err := dial(tenant, c)
 	if err != nil {
@@ -56,7 +57,7 @@ func TryGateway(ctx context.Context, tenant core.TenantAlias, c billing.Connecti
 
 // FindCustomer asks a gateway whether it has a customer. A gateway that does not
 // answer, or does not take the keys, is an error (RS018, RS028). It is meant for
-// program.Engine.FindCustomer.
+// payments.Gateways.FindCustomer.
 func FindCustomer(ctx context.Context, tenant core.TenantAlias, c billing.Connection, customer core.PaymentProviderID) (bool, error) {
 	client, err := dial(tenant, c)
 	if err != nil {
@@ -126,7 +127,7 @@ type dialled struct {
 // drain reads notifications, and begins what is due until all slots are taken.
 func (g *gateways) drain(ctx context.Context) error {
 	for {
-		n, err := g.engine.ReadNotifications(ctx, notificationBatch, readNotification)
+		n, err := g.engine.Notifications.ReadNotifications(ctx, notificationBatch, readNotification)
 		if err != nil {
 			return err
 		}
@@ -152,7 +153,7 @@ func (g *gateways) begin(ctx context.Context) (int, error) {
 			full = append(full, tenant)
 		}
 	}
-	tasks, err := g.engine.BeginBilling(ctx, min(gatewaySlots-all, gatewayLine), full)
+	tasks, err := g.engine.Billing.BeginBilling(ctx, min(gatewaySlots-all, gatewayLine), full)
 	for _, task := range tasks {
 		g.tasks.begin(task.Tenant, func(ctx context.Context) {
 			defer g.tasks.release(task.Tenant)
@@ -184,13 +185,13 @@ func (g *gateways) client(tenant core.TenantAlias, c billing.Connection) (*gatew
 }
 
 // work reads a subscription, and brings the gateway in line with what follows.
-func (g *gateways) work(ctx context.Context, task app.BillingTask) {
+func (g *gateways) work(ctx context.Context, task payments.BillingTask) {
 	done := billingDone{}
 	client, err := g.client(task.Tenant, task.Connection)
 	if err == nil {
 		// Beyond the lease another may be at it; a process that slept so long
 		// begins no further call.
-		leased, cancel := context.WithTimeout(ctx, time.Duration(app.BillingLeaseTime)*time.Millisecond)
+		leased, cancel := context.WithTimeout(ctx, time.Duration(payments.BillingLeaseTime)*time.Millisecond)
 		defer cancel()
 		done, err = g.bring(leased, client, task)
 	}
@@ -204,7 +205,7 @@ func (g *gateways) work(ctx context.Context, task app.BillingTask) {
 		done.problem, done.after = err.Error(), after(err, task.Tries)
 		g.log.Warn("gateway", "tenant", task.Tenant, "subscription", task.Subscription, "error", err)
 	}
-	if err := g.engine.EndBilling(ctx, task, done.ended, done.problem, done.after); err != nil {
+	if err := g.engine.Billing.EndBilling(ctx, task, done.ended, done.problem, done.after); err != nil {
 		// Its lease will end.
 		g.log.Error("gateway", "tenant", task.Tenant, "subscription", task.Subscription, "error", err)
 	}
@@ -221,12 +222,12 @@ type billingDone struct {
 // nothing tells when it has (reference, gateway, 2).
 const settlementPoll = core.Hour
 
-func (g *gateways) bring(ctx context.Context, client *gateway.Client, task app.BillingTask) (billingDone, error) {
+func (g *gateways) bring(ctx context.Context, client *gateway.Client, task payments.BillingTask) (billingDone, error) {
 	read, code, err := g.read(ctx, client, task)
 	if err != nil {
 		return billingDone{}, err
 	}
-	effects, err := g.engine.ApplyBilling(ctx, task, read, code)
+	effects, err := g.engine.Billing.ApplyBilling(ctx, task, read, code)
 	if err != nil || effects.Late {
 		return billingDone{late: effects.Late}, err
 	}
@@ -299,10 +300,10 @@ func (g *gateways) owe(ctx context.Context, client *gateway.Client, tenant core.
 			ids = append(ids, s.ID)
 		}
 	}
-	if sure, err = g.engine.AllRead(ctx, tenant, ids); err != nil || !sure {
+	if sure, err = g.engine.Billing.AllRead(ctx, tenant, ids); err != nil || !sure {
 		return false, err
 	}
-	return g.engine.OweRefund(ctx, tenant, f)
+	return g.engine.Billing.OweRefund(ctx, tenant, f)
 }
 
 // refund gives money back, at most once: it looks whether that was done before
@@ -315,9 +316,9 @@ func (g *gateways) refund(ctx context.Context, client *gateway.Client, tenant co
 	case err != nil:
 		return false, err
 	case !sale.Status.Paid():
-		return false, g.engine.EndRefund(ctx, tenant, f.Transaction, "", "the charge is "+string(sale.Status))
+		return false, g.engine.Billing.EndRefund(ctx, tenant, f.Transaction, "", "the charge is "+string(sale.Status))
 	case sale.ChargedBack():
-		return false, g.engine.EndRefund(ctx, tenant, f.Transaction, "", "the charge was charged back")
+		return false, g.engine.Billing.EndRefund(ctx, tenant, f.Transaction, "", "the charge was charged back")
 	case !sale.Status.Refundable(), sale.Disputed():
 		// As long as a dispute is open, the bank may give the same money back.
 		return true, nil
@@ -330,14 +331,14 @@ func (g *gateways) refund(ctx context.Context, client *gateway.Client, tenant co
 	}
 	switch {
 	case err == nil:
-		return false, g.engine.EndRefund(ctx, tenant, f.Transaction, given.ID, "")
+		return false, g.engine.Billing.EndRefund(ctx, tenant, f.Transaction, given.ID, "")
 	case isAction(err, gateway.AwaitSettlement), isAction(err, gateway.ReadBack):
 		// The key is used up by a refusal. What was done after all is found.
-		return true, g.engine.RefuseRefund(ctx, tenant, f, err.Error())
+		return true, g.engine.Billing.RefuseRefund(ctx, tenant, f, err.Error())
 	case isAction(err, gateway.Retry), isAction(err, gateway.SetUp):
 		return false, err
 	}
-	return false, g.engine.EndRefund(ctx, tenant, f.Transaction, "", err.Error())
+	return false, g.engine.Billing.EndRefund(ctx, tenant, f.Transaction, "", err.Error())
 }
 
 // missingTries is how often what the gateway does not have is asked for again,
@@ -367,12 +368,12 @@ func after(err error, tries int) core.Time {
 
 // readNotification says what a payload is about. The rest of it is not looked
 // at: it is as old as the notification.
-func readNotification(payload string) app.BillingNews {
+func readNotification(payload string) payments.BillingNews {
 	n, err := gateway.ParseNotification(payload)
-	news := app.BillingNews{Kind: string(n.Kind), Known: n.Kind.Known()}
+	news := payments.BillingNews{Kind: string(n.Kind), Known: n.Kind.Known()}
 	switch {
 	case err != nil:
-		return app.BillingNews{Problem: err.Error()}
+		return payments.BillingNews{Problem: err.Error()}
 	case n.Subscription != nil:
 		news.Subscription = n.Subscription.ID
 	case n.Transaction != nil:

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"kith/backend/app"
+	"kith/backend/app/payments"
 	"kith/backend/gateway"
 	"kith/core"
 	"kith/core/billing"
@@ -13,7 +13,7 @@ import (
 
 // read reads a subscription at the gateway and, as long as it can still refer
 // somebody, the code in its customer's custom field.
-func (g *gateways) read(ctx context.Context, client *gateway.Client, task app.BillingTask) (s billing.Subscription, code core.ReferralCode, err error) {
+func (g *gateways) read(ctx context.Context, client *gateway.Client, task payments.BillingTask) (s billing.Subscription, code core.ReferralCode, err error) {
 	found, err := client.Subscription(ctx, task.Subscription)
 	if err != nil {
 		return s, "", err
@@ -41,8 +41,8 @@ func (g *gateways) read(ctx context.Context, client *gateway.Client, task app.Bi
 
 // addFirstCharge reads the charge by which the account converted, when it is not
 // among the latest that the gateway shows.
-func (g *gateways) addFirstCharge(ctx context.Context, client *gateway.Client, task app.BillingTask, s *gateway.Subscription) error {
-	first, err := g.engine.FirstCharge(ctx, task.Tenant, task.Subscription)
+func (g *gateways) addFirstCharge(ctx context.Context, client *gateway.Client, task payments.BillingTask, s *gateway.Subscription) error {
+	first, err := g.engine.Billing.FirstCharge(ctx, task.Tenant, task.Subscription)
 	if err != nil || first == "" || slices.ContainsFunc(s.Transactions, func(t gateway.Transaction) bool { return t.ID == first }) {
 		return err
 	}
@@ -62,7 +62,7 @@ const couponField = "svc_coupon"
 
 // code is the one in a customer's custom field; a text that is none is none.
 func (g *gateways) code(ctx context.Context, client *gateway.Client, tenant core.TenantAlias, customer core.PaymentProviderID) (core.ReferralCode, error) {
-	wanted, err := g.engine.WantsCode(ctx, tenant, customer)
+	wanted, err := g.engine.Billing.WantsCode(ctx, tenant, customer)
 	if err != nil || !wanted {
 		return "", err
 	}

@@ -3,8 +3,8 @@ package worker
 import (
 	"context"
 
-	"kith/backend/app"
 	"kith/backend/app/base"
+	"kith/backend/app/payments"
 	"kith/backend/gateway"
 	"kith/core"
 )
@@ -18,15 +18,15 @@ func (g *gateways) beginChores(ctx context.Context) (n int, err error) {
 	if _, all := g.chores.slots(); all > 0 {
 		return 0, nil
 	}
-	coupons, err := g.engine.BeginCoupons(ctx, choreBatch)
+	coupons, err := g.engine.Coupons.BeginCoupons(ctx, choreBatch)
 	if err != nil {
 		return 0, err
 	}
-	sweeps, err := g.engine.BeginSweeps(ctx, choreBatch)
+	sweeps, err := g.engine.Sweeps.BeginSweeps(ctx, choreBatch)
 	if err != nil {
 		return 0, err
 	}
-	if n, err = g.engine.ForgetPayloads(ctx); err != nil || len(coupons)+len(sweeps) == 0 {
+	if n, err = g.engine.Notifications.ForgetPayloads(ctx); err != nil || len(coupons)+len(sweeps) == 0 {
 		return n, err
 	}
 	g.chores.begin(struct{}{}, func(ctx context.Context) {
@@ -44,7 +44,7 @@ func (g *gateways) beginChores(ctx context.Context) (n int, err error) {
 // writeCoupon writes a code into the custom field of its customer. One that the
 // gateway has not, or whose field is not registered, is for the merchant to
 // mend: it is tried daily.
-func (g *gateways) writeCoupon(ctx context.Context, task app.CouponTask) {
+func (g *gateways) writeCoupon(ctx context.Context, task payments.CouponTask) {
 	client, err := g.client(task.Tenant, task.Connection)
 	if err == nil {
 		_, err = client.SetCustomField(ctx, string(task.Customer), couponField, string(task.Code))
@@ -61,14 +61,14 @@ func (g *gateways) writeCoupon(ctx context.Context, task app.CouponTask) {
 	if ctx.Err() != nil {
 		return
 	}
-	if err := g.engine.EndCoupon(ctx, task, problem, rest); err != nil {
+	if err := g.engine.Coupons.EndCoupon(ctx, task, problem, rest); err != nil {
 		g.log.Error("gateway", "tenant", task.Tenant, "customer", task.Customer, "error", err)
 	}
 }
 
 // sweep asks for the subscriptions that nobody has told of. One that fails is
 // done again when its lease ends.
-func (g *gateways) sweep(ctx context.Context, task app.SweepTask) {
+func (g *gateways) sweep(ctx context.Context, task payments.SweepTask) {
 	client, err := g.client(task.Tenant, task.Connection)
 	if err != nil {
 		g.log.Warn("gateway sweep", "tenant", task.Tenant, "error", err)
@@ -85,7 +85,7 @@ func (g *gateways) sweep(ctx context.Context, task app.SweepTask) {
 		ids = append(ids, all...)
 	}
 	if err == nil {
-		found, err = g.engine.EndSweep(ctx, task, ids)
+		found, err = g.engine.Sweeps.EndSweep(ctx, task, ids)
 	}
 	switch {
 	case ctx.Err() != nil:

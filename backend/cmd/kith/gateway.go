@@ -42,7 +42,7 @@ func (c *gatewayConnectCommand) Run(e *env) error {
 	for _, public := range slices.Sorted(maps.Keys(c.FurtherKeys)) {
 		connection.Keys = append(connection.Keys, billing.Key{Public: public, Private: c.FurtherKeys[public]})
 	}
-	stored, err := engine.Connect(e.ctx, c.Tenant, connection)
+	stored, err := engine.Gateways.Connect(e.ctx, c.Tenant, connection)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (c *gatewayShowCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	connection, err := engine.Connection(e.ctx, c.Tenant)
+	connection, err := engine.Gateways.Connection(e.ctx, c.Tenant)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (c *gatewayTestCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	found, err := engine.TestConnection(e.ctx, tenant)
+	found, err := engine.Gateways.TestConnection(e.ctx, tenant)
 	switch {
 	case err != nil:
 		return err
@@ -124,7 +124,7 @@ func (c *gatewayDisconnectCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	if err := engine.Disconnect(e.ctx, c.Tenant); err != nil {
+	if err := engine.Gateways.Disconnect(e.ctx, c.Tenant); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(e.out, "tenant %s has no payment gateway any more\n", c.Tenant)

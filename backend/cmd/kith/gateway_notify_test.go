@@ -83,7 +83,7 @@ func TestGateway_SDKSignsWhatTheServiceTakes(t *testing.T) {
 		credit anna left=0
 		subscription b1 status=Active discount=svc_discount:5.00
 	`)
-	connection, err := s.engine.Connection(t.Context(), demo.TestTenant)
+	connection, err := s.engine.Gateways.Connection(t.Context(), demo.TestTenant)
 	require.NoError(t, err)
 	require.Equal(t, s.clock.now(), connection.Checked)
 	// The library reads what the service has done.
@@ -266,7 +266,7 @@ func TestGateway_KeyRotation(t *testing.T) {
 	next := billing.Key{Public: state.Keys[1], Private: strings.Replace(state.Keys[1], "public", "private", 1)}
 	connect := func(keys ...billing.Key) {
 		t.Helper()
-		_, err := s.engine.Connect(t.Context(), demo.TestTenant, billing.Connection{MerchantID: braintreelab.MerchantID, BaseURL: s.lab, Keys: keys})
+		_, err := s.engine.Gateways.Connect(t.Context(), demo.TestTenant, billing.Connection{MerchantID: braintreelab.MerchantID, BaseURL: s.lab, Keys: keys})
 		require.NoError(t, err)
 	}
 	connect(next, billing.Key{Public: braintreelab.PublicKey})
@@ -293,7 +293,7 @@ func TestGateway_KeyRotation(t *testing.T) {
 		notified check
 		send
 	`)
-	connection, err := s.engine.Connection(t.Context(), demo.TestTenant)
+	connection, err := s.engine.Gateways.Connection(t.Context(), demo.TestTenant)
 	require.NoError(t, err)
 	require.Equal(t, s.clock.now(), connection.Checked)
 	old := gateway.Key{Public: braintreelab.PublicKey, Private: braintreelab.PrivateKey}

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/app"
+	"kith/backend/app/payments"
 	"kith/backend/braintreelab"
 	"kith/backend/braintreelab/scenario"
 	"kith/backend/demo"
@@ -125,7 +126,7 @@ func (s *gatewayStage) start(t *testing.T, options braintreelab.Options) {
 	server := httptest.NewServer(lab)
 	t.Cleanup(server.Close)
 	s.lab = server.URL
-	_, err = s.engine.Connect(t.Context(), demo.TestTenant, billing.Connection{
+	_, err = s.engine.Gateways.Connect(t.Context(), demo.TestTenant, billing.Connection{
 		MerchantID: braintreelab.MerchantID, BaseURL: server.URL, Keys: []billing.Key{{Public: braintreelab.PublicKey, Private: braintreelab.PrivateKey}},
 	})
 	require.NoError(t, err)
@@ -171,7 +172,7 @@ func (s *gatewayStage) register(ctx context.Context, step scenario.Step) error {
 		return err
 	}
 	id := step.Word(0)
-	_, err := s.engine.RegisterDiscount(ctx, demo.TestTenant, wire.DiscountRegistration{
+	_, err := s.engine.Discounts.RegisterDiscount(ctx, demo.TestTenant, wire.DiscountRegistration{
 		Account: core.AccountID(id), Provider: core.PaymentProviderID(id), Code: core.ReferralCode(step.Named["code"]),
 	})
 	if err != nil {
@@ -228,7 +229,7 @@ func (s *gatewayStage) coupon(ctx context.Context, step scenario.Step) error {
 
 // reward ACCOUNT percent=PERCENT: what its shop is told that it has.
 func (s *gatewayStage) reward(ctx context.Context, step scenario.Step) error {
-	d, err := s.engine.AccountDiscount(ctx, demo.TestTenant, core.AccountID(step.Word(0)), "")
+	d, err := s.engine.Discounts.AccountDiscount(ctx, demo.TestTenant, core.AccountID(step.Word(0)), "")
 	if err == nil && d.Total().String() != step.Named["percent"] {
 		err = fmt.Errorf("it is %s %%", d.Total())
 	}
@@ -258,7 +259,7 @@ func (s *gatewayStage) later(ctx context.Context, step scenario.Step) error {
 		return err
 	}
 	s.clock.advance(d)
-	s.engine.WakeGateway()
+	s.engine.Gateways.Wake()
 	return s.idle(ctx)
 }
 
@@ -290,7 +291,7 @@ func (s *gatewayStage) idle(ctx context.Context) error {
 			OR EXISTS (SELECT 1 FROM gateway_subscription WHERE leased_until IS NOT NULL OR due_at <= ?1)
 			OR EXISTS (SELECT 1 FROM gateway_coupon WHERE due_at <= ?1 OR due_at = ?1 + ?2)
 			OR EXISTS (SELECT 1 FROM gateway_connection WHERE sweep_at <= ?1 OR sweep_at = ?1 + ?2)`,
-			int64(s.clock.now()), int64(app.ChoreLease)).Scan(&busy)
+			int64(s.clock.now()), int64(payments.ChoreLease)).Scan(&busy)
 		if err == nil && !busy {
 			return nil
 		}

@@ -97,11 +97,11 @@ func (c *devCommand) startLab(e *env) (lab *braintreelab.Lab, baseURL string, st
 // its notifications to the edge as soon as that answers. A tenant that somebody
 // has connected elsewhere is left alone.
 func connectLab(ctx context.Context, e *env, engine *app.Engine, lab *braintreelab.Lab, labURL, edgeURL string) error {
-	have, err := engine.Connection(ctx, demo.TestTenant)
+	have, err := engine.Gateways.Connection(ctx, demo.TestTenant)
 	if err == nil && have.MerchantID != braintreelab.MerchantID {
 		return nil
 	}
-	_, err = engine.Connect(ctx, demo.TestTenant, billing.Connection{
+	_, err = engine.Gateways.Connect(ctx, demo.TestTenant, billing.Connection{
 		MerchantID: braintreelab.MerchantID, BaseURL: labURL,
 		Keys: []billing.Key{{Public: braintreelab.PublicKey, Private: braintreelab.PrivateKey}},
 	})

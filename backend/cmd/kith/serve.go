@@ -153,7 +153,7 @@ func (b backend) serve(e *env) error {
 	intake := worker.NewIntake(engine.DB, engine.Now, e.log)
 	engine.Wake = intake.Wake
 	gateways := worker.NewGateway(engine, e.log)
-	engine.WakeGateway = gateways.Wake
+	engine.Gateways.Wake = gateways.Wake
 	jobs := newJobWorkers(e, engine, b.flags.JobWorkers)
 	working, stopWorking := context.WithCancel(context.Background())
 	var workers sync.WaitGroup

@@ -1,4 +1,7 @@
-package app
+// Package payments holds the use cases of payment gateways: how a tenant's gateway is
+// reached, what its notifications and subscriptions mean for accounts, and what
+// accounts pay less for it. It calls no gateway itself.
+package payments
 
 import (
 	"context"
@@ -8,6 +11,26 @@ import (
 	"kith/core"
 	"kith/core/billing"
 )
+
+// Gateways are how the payment gateways of tenants are reached.
+type Gateways struct {
+	*base.Base
+	// Wake is called after something was stored for the worker that calls gateways;
+	// nil: it is done at the next tick. It must not block.
+	Wake func()
+	// Try asks a gateway whether it takes a connection's keys and whether the merchant
+	// has a discount. A program that tests no connection needs none.
+	Try func(ctx context.Context, tenant core.TenantAlias, c billing.Connection, discountID string) (keys, discount bool, err error)
+	// FindCustomer asks a gateway whether it has a customer. A program that
+	// registers no discount of a connected tenant needs none.
+	FindCustomer func(ctx context.Context, tenant core.TenantAlias, c billing.Connection, customer core.PaymentProviderID) (known bool, err error)
+}
+
+func (g *Gateways) wake() {
+	if g.Wake != nil {
+		g.Wake()
+	}
+}
 
 // GatewayCheck is what trying a connection found.
 type GatewayCheck struct {
@@ -20,25 +43,25 @@ type GatewayCheck struct {
 
 // Connect sets how a tenant's payment gateway is reached. A private key that is
 // empty stays what it is; the error names the field as the API does.
-func (e *Engine) Connect(ctx context.Context, tenant core.TenantAlias, c billing.Connection) (billing.Connection, error) {
-	return e.connect(ctx, tenant, func(billing.Connection) billing.Connection { return c })
+func (g *Gateways) Connect(ctx context.Context, tenant core.TenantAlias, c billing.Connection) (billing.Connection, error) {
+	return g.connect(ctx, tenant, func(billing.Connection) billing.Connection { return c })
 }
 
 // ChangeConnection is Connect for who may not choose the host: the base URL
 // stays what it is.
-func (e *Engine) ChangeConnection(ctx context.Context, tenant core.TenantAlias, c billing.Connection) (billing.Connection, error) {
-	return e.connect(ctx, tenant, func(have billing.Connection) billing.Connection {
+func (g *Gateways) ChangeConnection(ctx context.Context, tenant core.TenantAlias, c billing.Connection) (billing.Connection, error) {
+	return g.connect(ctx, tenant, func(have billing.Connection) billing.Connection {
 		c.BaseURL = have.BaseURL
 		return c
 	})
 }
 
-func (e *Engine) connect(ctx context.Context, tenant core.TenantAlias, change func(have billing.Connection) billing.Connection) (stored billing.Connection, err error) {
-	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+func (g *Gateways) connect(ctx context.Context, tenant core.TenantAlias, change func(have billing.Connection) billing.Connection) (stored billing.Connection, err error) {
+	err = g.DB.Write(ctx, g.Now(), func(tx *store.Tx) error {
 		if _, err := tx.Tenant(ctx, tenant); err != nil {
 			return err
 		}
-		have, _, err := e.connection(ctx, tx.Reads, tenant)
+		have, _, err := g.connection(ctx, tx.Reads, tenant)
 		if err != nil {
 			return err
 		}
@@ -47,7 +70,7 @@ func (e *Engine) connect(ctx context.Context, tenant core.TenantAlias, change fu
 			return err
 		}
 		for i, k := range c.Keys {
-			if c.Keys[i].Private, err = e.Seal(base.GatewayPlace(tenant, k.Public), k.Private); err != nil {
+			if c.Keys[i].Private, err = g.Seal(base.GatewayPlace(tenant, k.Public), k.Private); err != nil {
 				return err
 			}
 		}
@@ -84,8 +107,8 @@ func withoutPrivate(c billing.Connection) billing.Connection {
 
 // Connection returns how a tenant's gateway is reached, without its private
 // keys. A tenant that is not connected is a not-found error.
-func (e *Engine) Connection(ctx context.Context, tenant core.TenantAlias) (billing.Connection, error) {
-	c, known, err := e.DB.Connection(ctx, tenant)
+func (g *Gateways) Connection(ctx context.Context, tenant core.TenantAlias) (billing.Connection, error) {
+	c, known, err := g.DB.Connection(ctx, tenant)
 	if err == nil && !known {
 		err = notConnected()
 	}
@@ -98,29 +121,29 @@ func notConnected() *core.Error {
 
 // OpenConnection returns a connection with its private keys, for who verifies
 // or makes calls. A tenant that is not connected is a not-found error.
-func (e *Engine) OpenConnection(ctx context.Context, tenant core.TenantAlias) (billing.Connection, error) {
-	c, known, err := e.connection(ctx, e.DB.Reads, tenant)
+func (g *Gateways) OpenConnection(ctx context.Context, tenant core.TenantAlias) (billing.Connection, error) {
+	c, known, err := g.connection(ctx, g.DB.Reads, tenant)
 	if err == nil && !known {
 		err = notConnected()
 	}
 	return c, err
 }
 
-func (e *Engine) connection(ctx context.Context, r store.Reads, tenant core.TenantAlias) (c billing.Connection, known bool, err error) {
+func (g *Gateways) connection(ctx context.Context, r store.Reads, tenant core.TenantAlias) (c billing.Connection, known bool, err error) {
 	c, known, err = r.Connection(ctx, tenant)
 	for i, k := range c.Keys {
 		if err != nil {
 			return c, known, err
 		}
-		c.Keys[i].Private, err = e.Keys.Open(base.GatewayPlace(tenant, k.Public), k.Private)
+		c.Keys[i].Private, err = g.Keys.Open(base.GatewayPlace(tenant, k.Public), k.Private)
 	}
 	return c, known, err
 }
 
 // Disconnect forgets how a tenant's gateway is reached, with its keys. A tenant
 // that is not connected is a not-found error.
-func (e *Engine) Disconnect(ctx context.Context, tenant core.TenantAlias) error {
-	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+func (g *Gateways) Disconnect(ctx context.Context, tenant core.TenantAlias) error {
+	return g.DB.Write(ctx, g.Now(), func(tx *store.Tx) error {
 		known, err := tx.DeleteConnection(ctx, tenant)
 		if err == nil && !known {
 			err = notConnected()
@@ -131,12 +154,12 @@ func (e *Engine) Disconnect(ctx context.Context, tenant core.TenantAlias) error 
 
 // TestConnection tries a tenant's connection. That the gateway does not answer
 // is an error (RS018); what it answers is not.
-func (e *Engine) TestConnection(ctx context.Context, tenant store.Tenant) (GatewayCheck, error) {
-	c, err := e.OpenConnection(ctx, tenant.Alias)
+func (g *Gateways) TestConnection(ctx context.Context, tenant store.Tenant) (GatewayCheck, error) {
+	c, err := g.OpenConnection(ctx, tenant.Alias)
 	if err != nil {
 		return GatewayCheck{}, err
 	}
 	found := GatewayCheck{DiscountID: tenant.DiscountID}
-	found.Keys, found.Discount, err = e.TryGateway(ctx, tenant.Alias, c, tenant.DiscountID)
+	found.Keys, found.Discount, err = g.Try(ctx, tenant.Alias, c, tenant.DiscountID)
 	return found, err
 }

@@ -1,8 +1,9 @@
-package app
+package payments
 
 import (
 	"context"
 
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/referral"
@@ -12,11 +13,17 @@ import (
 	"kith/core/wire"
 )
 
+// Discounts are what accounts pay less.
+type Discounts struct {
+	*base.Base
+	Gateways *Gateways
+}
+
 // AccountDiscount returns what an account pays less, or what it would pay less
 // with a code when that is not empty. An unknown account or code is a not-found
 // error.
-func (e *Engine) AccountDiscount(ctx context.Context, tenant core.TenantAlias, account core.AccountID, code core.ReferralCode) (reward.Discount, error) {
-	return e.discountOf(ctx, e.DB.Reads, e.Now(), tenant, account, code)
+func (ds *Discounts) AccountDiscount(ctx context.Context, tenant core.TenantAlias, account core.AccountID, code core.ReferralCode) (reward.Discount, error) {
+	return ds.discountOf(ctx, ds.DB.Reads, ds.Now(), tenant, account, code)
 }
 
 // RegisterDiscount ties an account to its customer at the payment gateway and
@@ -25,29 +32,29 @@ func (e *Engine) AccountDiscount(ctx context.Context, tenant core.TenantAlias, a
 //
 // A tenant of a gateway needs the customer there (RS010), and the code is written
 // into the customer's custom field, later.
-func (e *Engine) RegisterDiscount(ctx context.Context, tenant core.TenantAlias, in wire.DiscountRegistration) (d reward.Discount, err error) {
-	if err := e.checkCustomer(ctx, tenant, in); err != nil {
+func (ds *Discounts) RegisterDiscount(ctx context.Context, tenant core.TenantAlias, in wire.DiscountRegistration) (d reward.Discount, err error) {
+	if err := ds.checkCustomer(ctx, tenant, in); err != nil {
 		return d, err
 	}
-	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
-		account, err := e.registerDiscount(ctx, tx, tenant, in)
+	err = ds.DB.Write(ctx, ds.Now(), func(tx *store.Tx) error {
+		account, err := ds.registerDiscount(ctx, tx, tenant, in)
 		if err == nil {
 			err = putCoupon(ctx, tx, tenant, account)
 		}
 		if err != nil {
 			return err
 		}
-		d, err = e.discountOf(ctx, tx.Reads, tx.Now, tenant, in.Account, "")
+		d, err = ds.discountOf(ctx, tx.Reads, tx.Now, tenant, in.Account, "")
 		return err
 	})
-	if err == nil && e.WakeGateway != nil {
-		e.WakeGateway()
+	if err == nil {
+		ds.Gateways.wake()
 	}
 	return d, err
 }
 
-func (e *Engine) registerDiscount(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, in wire.DiscountRegistration) (account referral.Account, err error) {
-	err = e.DecideWithin(ctx, tx, tenant, func(s *state.State) error {
+func (ds *Discounts) registerDiscount(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, in wire.DiscountRegistration) (account referral.Account, err error) {
+	err = ds.DecideWithin(ctx, tx, tenant, func(s *state.State) error {
 		stored, known := s.Accounts.Get(in.Account)
 		if !known {
 			stored.Account = referral.NewAccount(in.Account, s.Now)
@@ -56,7 +63,7 @@ func (e *Engine) registerDiscount(ctx context.Context, tx *store.Tx, tenant core
 		if err != nil {
 			return err
 		}
-		done, err := e.Rules().Settle(s, tied, referral.Command{Now: s.Now, Claims: []referral.Claim{{Code: in.Code, Source: referral.SourceCoupon}}})
+		done, err := ds.Rules().Settle(s, tied, referral.Command{Now: s.Now, Claims: []referral.Claim{{Code: in.Code, Source: referral.SourceCoupon}}})
 		account = done.Account
 		return err
 	})
@@ -65,16 +72,16 @@ func (e *Engine) registerDiscount(ctx context.Context, tx *store.Tx, tenant core
 
 // checkCustomer asks the tenant's gateway for the customer who is to be tied to
 // an account, unless they are tied already.
-func (e *Engine) checkCustomer(ctx context.Context, tenant core.TenantAlias, in wire.DiscountRegistration) error {
-	connection, connected, err := e.connection(ctx, e.DB.Reads, tenant)
+func (ds *Discounts) checkCustomer(ctx context.Context, tenant core.TenantAlias, in wire.DiscountRegistration) error {
+	connection, connected, err := ds.Gateways.connection(ctx, ds.DB.Reads, tenant)
 	if err != nil || !connected {
 		return err
 	}
-	owner, err := e.DB.AccountOfProvider(ctx, tenant, in.Provider)
+	owner, err := ds.DB.AccountOfProvider(ctx, tenant, in.Provider)
 	if err != nil || owner == in.Account {
 		return err
 	}
-	known, err := e.FindCustomer(ctx, tenant, connection, in.Provider)
+	known, err := ds.Gateways.FindCustomer(ctx, tenant, connection, in.Provider)
 	if err == nil && !known {
 		err = &core.Error{Code: core.CodeInvalid, Field: "paymentProviderId", RS: "RS010", Message: "the payment gateway has no such customer; make it there first"}
 	}
@@ -93,7 +100,7 @@ func putCoupon(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, accou
 
 // discountOf adds up an account's discounts that are available, each program's
 // up to that program's limit, and what a referral promises.
-func (e *Engine) discountOf(ctx context.Context, r store.Reads, now core.Time, tenant core.TenantAlias, id core.AccountID, code core.ReferralCode) (d reward.Discount, err error) {
+func (ds *Discounts) discountOf(ctx context.Context, r store.Reads, now core.Time, tenant core.TenantAlias, id core.AccountID, code core.ReferralCode) (d reward.Discount, err error) {
 	account, known, err := r.Account(ctx, tenant, id)
 	if err == nil && !known {
 		err = rules.UnknownAccount()
@@ -105,7 +112,7 @@ func (e *Engine) discountOf(ctx context.Context, r store.Reads, now core.Time, t
 	if err != nil {
 		return d, err
 	}
-	promised, owner, err := e.promise(ctx, r, now, tenant, account, code)
+	promised, owner, err := ds.promise(ctx, r, now, tenant, account, code)
 	if err != nil {
 		return d, err
 	}
@@ -133,14 +140,14 @@ func discountLimits(ctx context.Context, r store.Reads, tenant core.TenantAlias)
 // promise returns the discount that an account has yet to earn by converting:
 // by a code that would refer it, or by its referral in progress. The owner is the
 // code's.
-func (e *Engine) promise(ctx context.Context, r store.Reads, now core.Time, tenant core.TenantAlias, account referral.Account, code core.ReferralCode) (promised []reward.Group, owner referral.Code, err error) {
+func (ds *Discounts) promise(ctx context.Context, r store.Reads, now core.Time, tenant core.TenantAlias, account referral.Account, code core.ReferralCode) (promised []reward.Group, owner referral.Code, err error) {
 	key, err := promisedBy(ctx, r, tenant, account)
 	if err != nil {
 		return nil, owner, err
 	}
 	if code != "" {
 		var refers bool
-		if owner, refers, err = e.wouldRefer(ctx, r, now, tenant, account, code); err != nil {
+		if owner, refers, err = ds.wouldRefer(ctx, r, now, tenant, account, code); err != nil {
 			return nil, owner, err
 		}
 		if refers {
@@ -169,7 +176,7 @@ func promisedBy(ctx context.Context, r store.Reads, tenant core.TenantAlias, acc
 
 // wouldRefer asks the rules of attribution whether a code would refer an
 // account, if somebody registered it. An unknown code is a not-found error.
-func (e *Engine) wouldRefer(ctx context.Context, r store.Reads, now core.Time, tenant core.TenantAlias, account referral.Account, text core.ReferralCode) (code referral.Code, refers bool, err error) {
+func (ds *Discounts) wouldRefer(ctx context.Context, r store.Reads, now core.Time, tenant core.TenantAlias, account referral.Account, text core.ReferralCode) (code referral.Code, refers bool, err error) {
 	code, known, err := r.Code(ctx, tenant, text)
 	if err == nil && !known {
 		err = wire.UnknownCode()

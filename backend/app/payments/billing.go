@@ -1,10 +1,11 @@
-package app
+package payments
 
 import (
 	"context"
 	"slices"
 
 	"kith/backend/app/base"
+	"kith/backend/app/rewards"
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/billing"
@@ -13,6 +14,15 @@ import (
 	"kith/core/rules"
 	"kith/core/state"
 )
+
+// Billing brings accounts in line with their subscriptions at gateways, and says what
+// is to be done there.
+type Billing struct {
+	*base.Base
+	Gateways    *Gateways
+	Discounts   *Discounts
+	Redemptions *rewards.Redemptions
+}
 
 // BillingLeaseTime is how long a subscription belongs to the worker that took
 // it; after that, another may take it.
@@ -30,46 +40,6 @@ type BillingTask struct {
 	DiscountID string
 }
 
-// ReadNotifications lets parse read what gateways have sent, and has the
-// subscriptions that it is about read back. It returns how many it took.
-func (e *Engine) ReadNotifications(ctx context.Context, most int, parse func(payload string) BillingNews) (int, error) {
-	waiting, err := e.DB.Notifications(ctx, most)
-	if err != nil || len(waiting) == 0 {
-		return 0, err
-	}
-	var taken []BillingNews
-	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
-		taken = nil
-		for _, n := range waiting {
-			news := parse(n.Payload)
-			mine, err := tx.ReadNotification(ctx, n.Tenant, n.Seq, news.Kind, news.Problem)
-			if err == nil && mine {
-				taken = append(taken, news)
-				err = takeNews(ctx, tx, n.Tenant, news)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err == nil {
-		for _, news := range taken {
-			e.Worked(base.WorkNotification, news.label(), outcomeOf(news.Problem), 1)
-		}
-	}
-	return len(waiting), err
-}
-
-// label is the kind as a metric has it: the gateway's words are not ours to
-// bound.
-func (n BillingNews) label() string {
-	if !n.Known {
-		return "other"
-	}
-	return n.Kind
-}
-
 // outcomeOf is the outcome of what had a problem, or none.
 func outcomeOf(problem string) string {
 	if problem != "" {
@@ -78,47 +48,15 @@ func outcomeOf(problem string) string {
 	return base.OutcomeDone
 }
 
-// BillingNews is what a notification is about.
-type BillingNews struct {
-	// Kind is the gateway's word for it, and Problem says why it cannot be read,
-	// or is empty.
-	Kind, Problem string
-	// Known is true for a kind that the service acts on.
-	Known bool
-	// Subscription is what to read; empty when it names none.
-	Subscription string
-	// Transaction is a charge whose subscription is to be read, which it does not
-	// name.
-	Transaction string
-}
-
-// takeNews has the subscription read that a notification is about. A charge that
-// was not seen has no effect that could change: it is read with its subscription.
-func takeNews(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, n BillingNews) error {
-	if n.Kind == billing.CheckKind {
-		return tx.NoteCheck(ctx, tenant)
-	}
-	if n.Subscription == "" && n.Transaction != "" {
-		var err error
-		if n.Subscription, err = tx.SubscriptionOfBill(ctx, tenant, n.Transaction); err != nil {
-			return err
-		}
-	}
-	if n.Subscription == "" {
-		return nil
-	}
-	return tx.TouchSubscription(ctx, tenant, n.Subscription)
-}
-
 // BeginBilling takes up to most subscriptions that are to be read, of tenants
 // that are not busy.
-func (e *Engine) BeginBilling(ctx context.Context, most int, busy []core.TenantAlias) ([]BillingTask, error) {
-	due, err := e.DB.BillingDue(ctx, e.Now())
+func (bl *Billing) BeginBilling(ctx context.Context, most int, busy []core.TenantAlias) ([]BillingTask, error) {
+	due, err := bl.DB.BillingDue(ctx, bl.Now())
 	if err != nil || !due {
 		return nil, err
 	}
 	var leased []store.BillingLease
-	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) (err error) {
+	err = bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) (err error) {
 		leased, err = tx.LeaseBilling(ctx, most, busy, tx.Now+BillingLeaseTime)
 		return err
 	})
@@ -129,9 +67,9 @@ func (e *Engine) BeginBilling(ctx context.Context, most int, busy []core.TenantA
 		}
 		task := BillingTask{BillingLease: l}
 		var tenant store.Tenant
-		if tenant, err = e.DB.Tenant(ctx, l.Tenant); err == nil {
+		if tenant, err = bl.DB.Tenant(ctx, l.Tenant); err == nil {
 			task.DiscountID = tenant.DiscountID
-			task.Connection, err = e.OpenConnection(ctx, l.Tenant)
+			task.Connection, err = bl.Gateways.OpenConnection(ctx, l.Tenant)
 		}
 		tasks = append(tasks, task)
 	}
@@ -140,12 +78,12 @@ func (e *Engine) BeginBilling(ctx context.Context, most int, busy []core.TenantA
 
 // WantsCode reports whether the code in a customer's custom field could still
 // refer their account.
-func (e *Engine) WantsCode(ctx context.Context, tenant core.TenantAlias, customer core.PaymentProviderID) (bool, error) {
-	id, err := e.DB.AccountOfProvider(ctx, tenant, customer)
+func (bl *Billing) WantsCode(ctx context.Context, tenant core.TenantAlias, customer core.PaymentProviderID) (bool, error) {
+	id, err := bl.DB.AccountOfProvider(ctx, tenant, customer)
 	if err != nil || id == "" {
 		return false, err
 	}
-	account, _, err := e.DB.Account(ctx, tenant, id)
+	account, _, err := bl.DB.Account(ctx, tenant, id)
 	return account.Standing.Referral == referral.None && account.Standing.FirstPaid == 0, err
 }
 
@@ -170,15 +108,15 @@ type BillingEffects struct {
 // follows: the account's status, its conversion, the credit that bills have used,
 // and what is to be done. code is the one in the customer's custom field, or
 // empty.
-func (e *Engine) ApplyBilling(ctx context.Context, task BillingTask, s billing.Subscription, code core.ReferralCode) (effects BillingEffects, err error) {
-	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+func (bl *Billing) ApplyBilling(ctx context.Context, task BillingTask, s billing.Subscription, code core.ReferralCode) (effects BillingEffects, err error) {
+	err = bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) error {
 		effects = BillingEffects{}
 		before, _, err := tx.Billed(ctx, task.Tenant, task.Subscription)
 		if err != nil || before.Attempt != task.Attempt {
 			effects.Late = err == nil
 			return err
 		}
-		b := billed{e: e, tx: tx, tenant: task.Tenant, read: s, before: before, after: before}
+		b := billed{billing: bl, tx: tx, tenant: task.Tenant, read: s, before: before, after: before}
 		if err := b.apply(ctx, code); err != nil {
 			return err
 		}
@@ -194,7 +132,7 @@ func (e *Engine) ApplyBilling(ctx context.Context, task BillingTask, s billing.S
 
 // billed is one subscription as it was read, within a transaction.
 type billed struct {
-	e             *Engine
+	billing       *Billing
 	tx            *store.Tx
 	tenant        core.TenantAlias
 	read          billing.Subscription
@@ -247,8 +185,8 @@ func (b *billed) settle(ctx context.Context, account referral.Account, c billing
 	}
 	account.Status = c.Status
 	var done rules.Settled
-	err := b.e.DecideWithin(ctx, b.tx, b.tenant, func(s *state.State) (err error) {
-		done, err = b.e.Rules().Settle(s, account, command)
+	err := b.billing.DecideWithin(ctx, b.tx, b.tenant, func(s *state.State) (err error) {
+		done, err = b.billing.Rules().Settle(s, account, command)
 		return err
 	})
 	return done.Account, err
@@ -257,14 +195,14 @@ func (b *billed) settle(ctx context.Context, account referral.Account, c billing
 // FirstCharge is the charge by which an account converted, when it is one of the
 // subscription; empty otherwise. What becomes of it matters for as long as the
 // bank may take it back, which is longer than the gateway shows it among others.
-func (e *Engine) FirstCharge(ctx context.Context, tenant core.TenantAlias, subscription string) (string, error) {
-	return e.DB.FirstBillOf(ctx, tenant, subscription)
+func (bl *Billing) FirstCharge(ctx context.Context, tenant core.TenantAlias, subscription string) (string, error) {
+	return bl.DB.FirstBillOf(ctx, tenant, subscription)
 }
 
 // bills takes note of charges that were not seen before, and says what the
 // discount is to be after them.
 func (b *billed) bills(ctx context.Context, account referral.Account, all []billing.Standing, wasPaid bool) error {
-	d, err := b.e.discountOf(ctx, b.tx.Reads, b.tx.Now, b.tenant, account.ID, "")
+	d, err := b.billing.Discounts.discountOf(ctx, b.tx.Reads, b.tx.Now, b.tenant, account.ID, "")
 	if err != nil {
 		return err
 	}
@@ -301,7 +239,7 @@ func (b *billed) bills(ctx context.Context, account referral.Account, all []bill
 	}
 	reversed, err := b.reverse(ctx, account)
 	if err == nil && reversed {
-		d, err = b.e.discountOf(ctx, b.tx.Reads, b.tx.Now, b.tenant, account.ID, "")
+		d, err = b.billing.Discounts.discountOf(ctx, b.tx.Reads, b.tx.Now, b.tenant, account.ID, "")
 	}
 	if err != nil {
 		return err
@@ -327,7 +265,7 @@ func (b *billed) use(ctx context.Context, account core.AccountID, c billing.Char
 	if used = min(used, available); err != nil || used == 0 {
 		return 0, err
 	}
-	drawn, err := b.e.Redemptions.DrawWithin(ctx, b.tx, b.tenant, []reward.Draw{{Account: account, Unit: reward.UnitCents, Amount: used}})
+	drawn, err := b.billing.Redemptions.DrawWithin(ctx, b.tx, b.tenant, []reward.Draw{{Account: account, Unit: reward.UnitCents, Amount: used}})
 	if err == nil {
 		err = drawn[0].Refused
 	}
@@ -360,7 +298,7 @@ func (b *billed) reverse(ctx context.Context, account referral.Account) (reverse
 	if err != nil || !ok || !slices.ContainsFunc(b.read.Charges, func(c billing.Charge) bool { return c.Transaction == first.Transaction && c.ChargedBack }) {
 		return false, err
 	}
-	err = b.e.DecideWithin(ctx, b.tx, b.tenant, func(s *state.State) error {
+	err = b.billing.DecideWithin(ctx, b.tx, b.tenant, func(s *state.State) error {
 		ref, ok := s.ReferralOf(account.ID)
 		before := ref.Moderation
 		ref.Moderation = before.Refuse(s.Now)
@@ -368,7 +306,7 @@ func (b *billed) reverse(ctx context.Context, account referral.Account) (reverse
 		if !reversed {
 			return nil
 		}
-		return b.e.Rules().KeepModeration(s, before, ref)
+		return b.billing.Rules().KeepModeration(s, before, ref)
 	})
 	return reversed, err
 }
@@ -394,8 +332,8 @@ func (b *billed) refund(ctx context.Context, account referral.Account, percent r
 
 // AllRead reports whether all of a customer's subscriptions were read, and has
 // those read that were not.
-func (e *Engine) AllRead(ctx context.Context, tenant core.TenantAlias, subscriptions []string) (all bool, err error) {
-	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+func (bl *Billing) AllRead(ctx context.Context, tenant core.TenantAlias, subscriptions []string) (all bool, err error) {
+	err = bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) error {
 		if _, err := tx.FindSubscriptions(ctx, tenant, subscriptions); err != nil {
 			return err
 		}
@@ -407,8 +345,8 @@ func (e *Engine) AllRead(ctx context.Context, tenant core.TenantAlias, subscript
 
 // OweRefund has money given back, unless another charge has proved to be the
 // account's first meanwhile, or it had its refund: then it returns false.
-func (e *Engine) OweRefund(ctx context.Context, tenant core.TenantAlias, f store.Refund) (owed bool, err error) {
-	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+func (bl *Billing) OweRefund(ctx context.Context, tenant core.TenantAlias, f store.Refund) (owed bool, err error) {
+	err = bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) error {
 		first, ok, err := tx.FirstBill(ctx, tenant, f.Account)
 		if err == nil && ok && first.Transaction == f.Transaction {
 			owed, err = tx.InsertRefund(ctx, tenant, f)
@@ -444,9 +382,9 @@ func (b *billed) want(ctx context.Context, account referral.Account, all []billi
 // A task that was lost, since its lease had ended, is read again at once by
 // whoever is there: the calls that were made for it may have reached the gateway
 // after those of its next owner, who knew better.
-func (e *Engine) EndBilling(ctx context.Context, task BillingTask, ended bool, problem string, after core.Time) error {
+func (bl *Billing) EndBilling(ctx context.Context, task BillingTask, ended bool, problem string, after core.Time) error {
 	outcome := outcomeOf(problem)
-	err := e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+	err := bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) error {
 		next, tries := tx.Now+BillingEvery, 0
 		if after != 0 {
 			next = tx.Now + after
@@ -465,25 +403,25 @@ func (e *Engine) EndBilling(ctx context.Context, task BillingTask, ended bool, p
 		return err
 	})
 	if err == nil {
-		e.Worked(base.WorkGateway, base.GatewayRead, outcome, 1)
+		bl.Worked(base.WorkGateway, base.GatewayRead, outcome, 1)
 	}
 	return err
 }
 
 // EndRefund records that money was given back, by the gateway's id of it, or,
 // when that is empty, why it cannot be.
-func (e *Engine) EndRefund(ctx context.Context, tenant core.TenantAlias, transaction, id, problem string) error {
-	err := e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error { return tx.EndRefund(ctx, tenant, transaction, id, problem) })
+func (bl *Billing) EndRefund(ctx context.Context, tenant core.TenantAlias, transaction, id, problem string) error {
+	err := bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) error { return tx.EndRefund(ctx, tenant, transaction, id, problem) })
 	if err == nil {
-		e.Worked(base.WorkGateway, base.GatewayRefund, outcomeOf(problem), 1)
+		bl.Worked(base.WorkGateway, base.GatewayRefund, outcomeOf(problem), 1)
 	}
 	return err
 }
 
 // RefuseRefund records that the gateway refused a refund: the next call is made
 // under another key.
-func (e *Engine) RefuseRefund(ctx context.Context, tenant core.TenantAlias, f store.Refund, problem string) error {
-	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+func (bl *Billing) RefuseRefund(ctx context.Context, tenant core.TenantAlias, f store.Refund, problem string) error {
+	return bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) error {
 		return tx.RefuseRefund(ctx, tenant, f.Transaction, f.KeyNumber, problem)
 	})
 }

@@ -1,0 +1,63 @@
+package payments
+
+import (
+	"context"
+	"kith/backend/app/base"
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/billing"
+)
+
+// Coupons are codes that are to be written into custom fields at gateways.
+type Coupons struct {
+	*base.Base
+	Gateways *Gateways
+}
+
+// CouponTask is a code that is to be written into a custom field.
+type CouponTask struct {
+	store.Coupon
+	Connection billing.Connection
+}
+
+// BeginCoupons takes up to most codes that are to be written.
+func (cs *Coupons) BeginCoupons(ctx context.Context, most int) ([]CouponTask, error) {
+	due, err := cs.DB.CouponDue(ctx, cs.Now())
+	if err != nil || !due {
+		return nil, err
+	}
+	var taken []store.Coupon
+	err = cs.DB.Write(ctx, cs.Now(), func(tx *store.Tx) (err error) {
+		taken, err = tx.TakeCoupons(ctx, most, tx.Now+ChoreLease)
+		return err
+	})
+	tasks := make([]CouponTask, 0, len(taken))
+	for _, c := range taken {
+		if err != nil {
+			return nil, err
+		}
+		task := CouponTask{Coupon: c}
+		task.Connection, err = cs.Gateways.OpenConnection(ctx, c.Tenant)
+		tasks = append(tasks, task)
+	}
+	return tasks, err
+}
+
+// EndCoupon gives a code back that was written, or why it was not. after is when
+// to try again; zero: not.
+func (cs *Coupons) EndCoupon(ctx context.Context, task CouponTask, problem string, after core.Time) error {
+	err := cs.DB.Write(ctx, cs.Now(), func(tx *store.Tx) error {
+		next := core.Time(0)
+		if after != 0 {
+			next = tx.Now + after
+		}
+		if task.Tries++; problem == "" {
+			task.Tries = 0
+		}
+		return tx.EndCoupon(ctx, task.Coupon, problem, next)
+	})
+	if err == nil {
+		cs.Worked(base.WorkGateway, base.GatewayCoupon, outcomeOf(problem), 1)
+	}
+	return err
+}

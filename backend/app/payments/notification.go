@@ -1,0 +1,127 @@
+package payments
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+
+	"kith/backend/app/base"
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/billing"
+)
+
+// Notifications are what gateways have sent.
+type Notifications struct {
+	*base.Base
+	Gateways *Gateways
+}
+
+// Notify stores what a tenant's gateway has sent, once; it must be verified.
+// What it means is for a worker to find out.
+func (ns *Notifications) Notify(ctx context.Context, tenant core.TenantAlias, payload string) error {
+	sum := sha256.Sum256([]byte(payload))
+	added := false
+	err := ns.DB.Write(ctx, ns.Now(), func(tx *store.Tx) (err error) {
+		added, err = tx.InsertNotification(ctx, tenant, hex.EncodeToString(sum[:]), payload)
+		return err
+	})
+	if err == nil && added {
+		ns.Gateways.wake()
+	}
+	return err
+}
+
+// ReadNotifications lets parse read what gateways have sent, and has the
+// subscriptions that it is about read back. It returns how many it took.
+func (ns *Notifications) ReadNotifications(ctx context.Context, most int, parse func(payload string) BillingNews) (int, error) {
+	waiting, err := ns.DB.Notifications(ctx, most)
+	if err != nil || len(waiting) == 0 {
+		return 0, err
+	}
+	var taken []BillingNews
+	err = ns.DB.Write(ctx, ns.Now(), func(tx *store.Tx) error {
+		taken = nil
+		for _, n := range waiting {
+			news := parse(n.Payload)
+			mine, err := tx.ReadNotification(ctx, n.Tenant, n.Seq, news.Kind, news.Problem)
+			if err == nil && mine {
+				taken = append(taken, news)
+				err = takeNews(ctx, tx, n.Tenant, news)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		for _, news := range taken {
+			ns.Worked(base.WorkNotification, news.label(), outcomeOf(news.Problem), 1)
+		}
+	}
+	return len(waiting), err
+}
+
+// label is the kind as a metric has it: the gateway's words are not ours to
+// bound.
+func (n BillingNews) label() string {
+	if !n.Known {
+		return "other"
+	}
+	return n.Kind
+}
+
+// BillingNews is what a notification is about.
+type BillingNews struct {
+	// Kind is the gateway's word for it, and Problem says why it cannot be read,
+	// or is empty.
+	Kind, Problem string
+	// Known is true for a kind that the service acts on.
+	Known bool
+	// Subscription is what to read; empty when it names none.
+	Subscription string
+	// Transaction is a charge whose subscription is to be read, which it does not
+	// name.
+	Transaction string
+}
+
+// takeNews has the subscription read that a notification is about. A charge that
+// was not seen has no effect that could change: it is read with its subscription.
+func takeNews(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, n BillingNews) error {
+	if n.Kind == billing.CheckKind {
+		return tx.NoteCheck(ctx, tenant)
+	}
+	if n.Subscription == "" && n.Transaction != "" {
+		var err error
+		if n.Subscription, err = tx.SubscriptionOfBill(ctx, tenant, n.Transaction); err != nil {
+			return err
+		}
+	}
+	if n.Subscription == "" {
+		return nil
+	}
+	return tx.TouchSubscription(ctx, tenant, n.Subscription)
+}
+
+// PayloadLife is how long the payload of a notification is kept once it was
+// read, for whoever looks for a fault. Its hash stays, so that it cannot be sent
+// again.
+const PayloadLife = 30 * core.Day
+
+// payloadBatch bounds one transaction.
+const payloadBatch = 500
+
+// ForgetPayloads empties notifications that are old. It takes a batch, and
+// returns how many it held.
+func (ns *Notifications) ForgetPayloads(ctx context.Context) (n int, err error) {
+	old, err := ns.DB.PayloadsOld(ctx, ns.Now()-PayloadLife)
+	if err != nil || !old {
+		return 0, err
+	}
+	err = ns.DB.Write(ctx, ns.Now(), func(tx *store.Tx) (err error) {
+		n, err = tx.ForgetPayloads(ctx, tx.Now-PayloadLife, payloadBatch)
+		return err
+	})
+	return n, err
+}
