@@ -30,7 +30,7 @@ func (a *API) accountDiscount(c *call) ([]byte, error) {
 			return nil, wire.UnknownCode()
 		}
 	}
-	return encode(wire.AccountDiscount)(a.Engine.Discounts.AccountDiscount(c.Context(), c.tenant, account, code))
+	return encode(wire.AccountDiscount)(a.Engine.Discounts.Of(c.Context(), c.tenant, account, code))
 }
 
 // discountCode is GET /discount/{code}.
@@ -48,7 +48,7 @@ func (a *API) registerDiscount(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.AccountDiscount)(a.Engine.Discounts.RegisterDiscount(c.Context(), c.tenant, registration))
+	return encode(wire.AccountDiscount)(a.Engine.Discounts.Register(c.Context(), c.tenant, registration))
 }
 
 // registerCoupon is POST /coupon, which answers nothing (reference, 1.3).

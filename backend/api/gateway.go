@@ -33,7 +33,7 @@ func (a *API) connect(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.Connection)(a.Engine.Gateways.ChangeConnection(c.Context(), c.tenant, connection))
+	return encode(wire.Connection)(a.Engine.Gateways.Change(c.Context(), c.tenant, connection))
 }
 
 // connection is GET /gateway/braintree/connection.
@@ -48,7 +48,7 @@ func (a *API) disconnect(c *call) ([]byte, error) {
 
 // testConnection is POST /gateway/braintree/connection/test.
 func (a *API) testConnection(c *call) ([]byte, error) {
-	found, err := a.Engine.Gateways.TestConnection(c.Context(), c.caller.Tenant)
+	found, err := a.Engine.Gateways.Test(c.Context(), c.caller.Tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (a *API) notification(w http.ResponseWriter, r *http.Request, failures *gue
 		failures.Count(seenAddress(r), 1)
 		return notSigned()
 	}
-	if err := a.Engine.Notifications.Notify(r.Context(), tenant, payload); err != nil {
+	if err := a.Engine.Notifications.Add(r.Context(), tenant, payload); err != nil {
 		return err
 	}
 	writeText(w, "")
@@ -124,7 +124,7 @@ func (a *API) gatewayKeys(r *http.Request) (core.TenantAlias, gateway.Keys, erro
 	if err != nil {
 		return "", nil, err
 	}
-	c, err := a.Engine.Gateways.OpenConnection(r.Context(), tenant)
+	c, err := a.Engine.Gateways.Open(r.Context(), tenant)
 	var known *core.Error
 	if errors.As(err, &known) && known.Code == core.CodeNotFound {
 		err = notSigned()

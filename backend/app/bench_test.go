@@ -172,7 +172,7 @@ func BenchmarkBalances(b *testing.B) {
 		})
 		b.Run("discount", func(b *testing.B) {
 			for b.Loop() {
-				if _, err := in.Discounts.AccountDiscount(b.Context(), in.tenant, "anna", ""); err != nil {
+				if _, err := in.Discounts.Of(b.Context(), in.tenant, "anna", ""); err != nil {
 					b.Fatal(err)
 				}
 			}

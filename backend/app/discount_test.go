@@ -15,7 +15,7 @@ import (
 // discount is what an account pays less, as "referred+referrer".
 func (b bundle) discount(t testing.TB, account string, code core.ReferralCode) string {
 	t.Helper()
-	d, err := b.Discounts.AccountDiscount(t.Context(), b.tenant, core.AccountID(account), code)
+	d, err := b.Discounts.Of(t.Context(), b.tenant, core.AccountID(account), code)
 	require.NoError(t, err)
 	require.Equal(t, d.Referred+d.Referrer, d.Total())
 	require.Equal(t, core.AccountID(account), d.Account)
@@ -117,19 +117,19 @@ func TestAccountDiscount_WithACode(t *testing.T) {
 		in.Update.FirstName, in.Update.LastName = &first, &last
 	}))
 	require.NoError(t, err)
-	d, err := b.Discounts.AccountDiscount(t.Context(), b.tenant, "shop", "ANNA10")
+	d, err := b.Discounts.Of(t.Context(), b.tenant, "shop", "ANNA10")
 	require.NoError(t, err)
 	require.Equal(t, reward.Discount{Account: "shop", Referred: 1000, DiscountID: "svc_discount", FirstName: "Anna", LastName: "Ash"}, d)
-	_, err = b.Discounts.AccountDiscount(t.Context(), b.tenant, "shop", "NOBODY")
+	_, err = b.Discounts.Of(t.Context(), b.tenant, "shop", "NOBODY")
 	require.Equal(t, wire.UnknownCode(), err)
-	_, err = b.Discounts.AccountDiscount(t.Context(), b.tenant, "nobody", "ANNA10")
+	_, err = b.Discounts.Of(t.Context(), b.tenant, "nobody", "ANNA10")
 	require.Equal(t, &core.Error{Code: core.CodeNotFound, RS: "RS041", Message: "there is no such account"}, err)
 }
 
 func TestRegisterDiscount(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		register := func(account string, provider core.PaymentProviderID, code core.ReferralCode) (reward.Discount, error) {
-			return b.Discounts.RegisterDiscount(t.Context(), b.tenant, wire.DiscountRegistration{Account: core.AccountID(account), Provider: provider, Code: code})
+			return b.Discounts.Register(t.Context(), b.tenant, wire.DiscountRegistration{Account: core.AccountID(account), Provider: provider, Code: code})
 		}
 		d, err := register("friend", "bt-1", "ANNA10")
 		require.NoError(t, err)
@@ -161,7 +161,7 @@ func TestRegisterDiscount(t *testing.T) {
 func TestRegisterDiscount_OneOfManyCodesCounts(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		for _, err := range together(func(i int) error {
-			_, err := b.Discounts.RegisterDiscount(t.Context(), b.tenant, wire.DiscountRegistration{
+			_, err := b.Discounts.Register(t.Context(), b.tenant, wire.DiscountRegistration{
 				Account: "friend", Provider: "bt-1", Code: []core.ReferralCode{"ANNA10", "BERT20"}[i%2],
 			})
 			return err

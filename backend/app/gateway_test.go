@@ -19,9 +19,9 @@ func TestConnect_SealsPrivateKeys(t *testing.T) {
 	require.Equal(t, billing.Connection{MerchantID: "m", Keys: []billing.Key{{Public: "p1"}}, Created: start}, stored)
 	require.Equal(t, "private-1", given.Keys[0].Private, "the caller's own is left alone")
 
-	_, err = b.Gateways.ChangeConnection(t.Context(), b.tenant, billing.Connection{MerchantID: "m", Keys: []billing.Key{{Public: "p2", Private: "private-2"}, {Public: "p1"}}})
+	_, err = b.Gateways.Change(t.Context(), b.tenant, billing.Connection{MerchantID: "m", Keys: []billing.Key{{Public: "p2", Private: "private-2"}, {Public: "p1"}}})
 	require.NoError(t, err)
-	opened, err := b.Gateways.OpenConnection(t.Context(), b.tenant)
+	opened, err := b.Gateways.Open(t.Context(), b.tenant)
 	require.NoError(t, err)
 	require.Equal(t, []billing.Key{{Public: "p2", Private: "private-2"}, {Public: "p1", Private: "private-1"}}, opened.Keys)
 	sealed, _, err := b.DB.Connection(t.Context(), b.tenant)
@@ -32,7 +32,7 @@ func TestConnect_SealsPrivateKeys(t *testing.T) {
 	}
 
 	require.NoError(t, b.Gateways.Disconnect(t.Context(), b.tenant))
-	_, err = b.Gateways.OpenConnection(t.Context(), b.tenant)
+	_, err = b.Gateways.Open(t.Context(), b.tenant)
 	require.Equal(t, core.NotFound("this tenant has no payment gateway; connect it first"), err)
 }
 
@@ -46,7 +46,7 @@ func TestConnect_ALiveTenantGoesToTheGatewaysOwnHost(t *testing.T) {
 func TestNotify_StoresAPayloadOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		for _, payload := range []string{"one\n", "one\n", "two\n"} {
-			require.NoError(t, b.Notifications.Notify(t.Context(), b.tenant, payload))
+			require.NoError(t, b.Notifications.Add(t.Context(), b.tenant, payload))
 		}
 		n, err := b.DB.NotificationCount(t.Context(), b.tenant)
 		require.NoError(t, err)

@@ -109,7 +109,7 @@ func TestRotateMasterKey(t *testing.T) {
 		require.Empty(t, begun[0].Fault)
 		require.Len(t, begun[0].Secrets, 2)
 		require.Equal(t, b.key, begun[0].APIKey)
-		connection, err := after.Gateways.OpenConnection(t.Context(), b.tenant)
+		connection, err := after.Gateways.Open(t.Context(), b.tenant)
 		require.NoError(t, err)
 		require.Equal(t, "private", connection.Keys[0].Private)
 		// A user who must not be tracked is not.

@@ -127,7 +127,7 @@ type dialled struct {
 // drain reads notifications, and begins what is due until all slots are taken.
 func (g *gateways) drain(ctx context.Context) error {
 	for {
-		n, err := g.engine.Notifications.ReadNotifications(ctx, notificationBatch, readNotification)
+		n, err := g.engine.Notifications.Read(ctx, notificationBatch, readNotification)
 		if err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func (g *gateways) begin(ctx context.Context) (int, error) {
 			full = append(full, tenant)
 		}
 	}
-	tasks, err := g.engine.Billing.BeginBilling(ctx, min(gatewaySlots-all, gatewayLine), full)
+	tasks, err := g.engine.Billing.Begin(ctx, min(gatewaySlots-all, gatewayLine), full)
 	for _, task := range tasks {
 		g.tasks.begin(task.Tenant, func(ctx context.Context) {
 			defer g.tasks.release(task.Tenant)
@@ -205,7 +205,7 @@ func (g *gateways) work(ctx context.Context, task payments.BillingTask) {
 		done.problem, done.after = err.Error(), after(err, task.Tries)
 		g.log.Warn("gateway", "tenant", task.Tenant, "subscription", task.Subscription, "error", err)
 	}
-	if err := g.engine.Billing.EndBilling(ctx, task, done.ended, done.problem, done.after); err != nil {
+	if err := g.engine.Billing.End(ctx, task, done.ended, done.problem, done.after); err != nil {
 		// Its lease will end.
 		g.log.Error("gateway", "tenant", task.Tenant, "subscription", task.Subscription, "error", err)
 	}
@@ -227,7 +227,7 @@ func (g *gateways) bring(ctx context.Context, client *gateway.Client, task payme
 	if err != nil {
 		return billingDone{}, err
 	}
-	effects, err := g.engine.Billing.ApplyBilling(ctx, task, read, code)
+	effects, err := g.engine.Billing.Apply(ctx, task, read, code)
 	if err != nil || effects.Late {
 		return billingDone{late: effects.Late}, err
 	}

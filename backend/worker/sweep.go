@@ -18,11 +18,11 @@ func (g *gateways) beginChores(ctx context.Context) (n int, err error) {
 	if _, all := g.chores.slots(); all > 0 {
 		return 0, nil
 	}
-	coupons, err := g.engine.Coupons.BeginCoupons(ctx, choreBatch)
+	coupons, err := g.engine.Coupons.Begin(ctx, choreBatch)
 	if err != nil {
 		return 0, err
 	}
-	sweeps, err := g.engine.Sweeps.BeginSweeps(ctx, choreBatch)
+	sweeps, err := g.engine.Sweeps.Begin(ctx, choreBatch)
 	if err != nil {
 		return 0, err
 	}
@@ -61,7 +61,7 @@ func (g *gateways) writeCoupon(ctx context.Context, task payments.CouponTask) {
 	if ctx.Err() != nil {
 		return
 	}
-	if err := g.engine.Coupons.EndCoupon(ctx, task, problem, rest); err != nil {
+	if err := g.engine.Coupons.End(ctx, task, problem, rest); err != nil {
 		g.log.Error("gateway", "tenant", task.Tenant, "customer", task.Customer, "error", err)
 	}
 }
@@ -85,7 +85,7 @@ func (g *gateways) sweep(ctx context.Context, task payments.SweepTask) {
 		ids = append(ids, all...)
 	}
 	if err == nil {
-		found, err = g.engine.Sweeps.EndSweep(ctx, task, ids)
+		found, err = g.engine.Sweeps.End(ctx, task, ids)
 	}
 	switch {
 	case ctx.Err() != nil:

@@ -48,9 +48,9 @@ func outcomeOf(problem string) string {
 	return base.OutcomeDone
 }
 
-// BeginBilling takes up to most subscriptions that are to be read, of tenants
+// Begin takes up to most subscriptions that are to be read, of tenants
 // that are not busy.
-func (bl *Billing) BeginBilling(ctx context.Context, most int, busy []core.TenantAlias) ([]BillingTask, error) {
+func (bl *Billing) Begin(ctx context.Context, most int, busy []core.TenantAlias) ([]BillingTask, error) {
 	due, err := bl.DB.BillingDue(ctx, bl.Now())
 	if err != nil || !due {
 		return nil, err
@@ -69,7 +69,7 @@ func (bl *Billing) BeginBilling(ctx context.Context, most int, busy []core.Tenan
 		var tenant store.Tenant
 		if tenant, err = bl.DB.Tenant(ctx, l.Tenant); err == nil {
 			task.DiscountID = tenant.DiscountID
-			task.Connection, err = bl.Gateways.OpenConnection(ctx, l.Tenant)
+			task.Connection, err = bl.Gateways.Open(ctx, l.Tenant)
 		}
 		tasks = append(tasks, task)
 	}
@@ -104,11 +104,11 @@ type BillingEffects struct {
 	Owed *store.Refund
 }
 
-// ApplyBilling stores what a subscription is at the gateway, and all that
+// Apply stores what a subscription is at the gateway, and all that
 // follows: the account's status, its conversion, the credit that bills have used,
 // and what is to be done. code is the one in the customer's custom field, or
 // empty.
-func (bl *Billing) ApplyBilling(ctx context.Context, task BillingTask, s billing.Subscription, code core.ReferralCode) (effects BillingEffects, err error) {
+func (bl *Billing) Apply(ctx context.Context, task BillingTask, s billing.Subscription, code core.ReferralCode) (effects BillingEffects, err error) {
 	err = bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) error {
 		effects = BillingEffects{}
 		before, _, err := tx.Billed(ctx, task.Tenant, task.Subscription)
@@ -202,7 +202,7 @@ func (bl *Billing) FirstCharge(ctx context.Context, tenant core.TenantAlias, sub
 // bills takes note of charges that were not seen before, and says what the
 // discount is to be after them.
 func (b *billed) bills(ctx context.Context, account referral.Account, all []billing.Standing, wasPaid bool) error {
-	d, err := b.billing.Discounts.discountOf(ctx, b.tx.Reads, b.tx.Now, b.tenant, account.ID, "")
+	d, err := b.billing.Discounts.of(ctx, b.tx.Reads, b.tx.Now, b.tenant, account.ID, "")
 	if err != nil {
 		return err
 	}
@@ -239,7 +239,7 @@ func (b *billed) bills(ctx context.Context, account referral.Account, all []bill
 	}
 	reversed, err := b.reverse(ctx, account)
 	if err == nil && reversed {
-		d, err = b.billing.Discounts.discountOf(ctx, b.tx.Reads, b.tx.Now, b.tenant, account.ID, "")
+		d, err = b.billing.Discounts.of(ctx, b.tx.Reads, b.tx.Now, b.tenant, account.ID, "")
 	}
 	if err != nil {
 		return err
@@ -375,14 +375,14 @@ func (b *billed) want(ctx context.Context, account referral.Account, all []billi
 	return nil
 }
 
-// EndBilling gives a task back, to be read again within BillingEvery, or after
+// End gives a task back, to be read again within BillingEvery, or after
 // another time when that is not zero. What has ended is only read again when
 // somebody tells of it. problem says why it failed, or is empty.
 //
 // A task that was lost, since its lease had ended, is read again at once by
 // whoever is there: the calls that were made for it may have reached the gateway
 // after those of its next owner, who knew better.
-func (bl *Billing) EndBilling(ctx context.Context, task BillingTask, ended bool, problem string, after core.Time) error {
+func (bl *Billing) End(ctx context.Context, task BillingTask, ended bool, problem string, after core.Time) error {
 	outcome := outcomeOf(problem)
 	err := bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) error {
 		next, tries := tx.Now+BillingEvery, 0

@@ -20,8 +20,8 @@ type CouponTask struct {
 	Connection billing.Connection
 }
 
-// BeginCoupons takes up to most codes that are to be written.
-func (cs *Coupons) BeginCoupons(ctx context.Context, most int) ([]CouponTask, error) {
+// Begin takes up to most codes that are to be written.
+func (cs *Coupons) Begin(ctx context.Context, most int) ([]CouponTask, error) {
 	due, err := cs.DB.CouponDue(ctx, cs.Now())
 	if err != nil || !due {
 		return nil, err
@@ -37,15 +37,15 @@ func (cs *Coupons) BeginCoupons(ctx context.Context, most int) ([]CouponTask, er
 			return nil, err
 		}
 		task := CouponTask{Coupon: c}
-		task.Connection, err = cs.Gateways.OpenConnection(ctx, c.Tenant)
+		task.Connection, err = cs.Gateways.Open(ctx, c.Tenant)
 		tasks = append(tasks, task)
 	}
 	return tasks, err
 }
 
-// EndCoupon gives a code back that was written, or why it was not. after is when
+// End gives a code back that was written, or why it was not. after is when
 // to try again; zero: not.
-func (cs *Coupons) EndCoupon(ctx context.Context, task CouponTask, problem string, after core.Time) error {
+func (cs *Coupons) End(ctx context.Context, task CouponTask, problem string, after core.Time) error {
 	err := cs.DB.Write(ctx, cs.Now(), func(tx *store.Tx) error {
 		next := core.Time(0)
 		if after != 0 {

@@ -19,20 +19,20 @@ type Discounts struct {
 	Gateways *Gateways
 }
 
-// AccountDiscount returns what an account pays less, or what it would pay less
+// Of returns what an account pays less, or what it would pay less
 // with a code when that is not empty. An unknown account or code is a not-found
 // error.
-func (ds *Discounts) AccountDiscount(ctx context.Context, tenant core.TenantAlias, account core.AccountID, code core.ReferralCode) (reward.Discount, error) {
-	return ds.discountOf(ctx, ds.DB.Reads, ds.Now(), tenant, account, code)
+func (ds *Discounts) Of(ctx context.Context, tenant core.TenantAlias, account core.AccountID, code core.ReferralCode) (reward.Discount, error) {
+	return ds.of(ctx, ds.DB.Reads, ds.Now(), tenant, account, code)
 }
 
-// RegisterDiscount ties an account to its customer at the payment gateway and
+// Register ties an account to its customer at the payment gateway and
 // attributes it to a code, by the rules of any attribution (spec, Register a
 // discount). It returns what the account pays less then.
 //
 // A tenant of a gateway needs the customer there (RS010), and the code is written
 // into the customer's custom field, later.
-func (ds *Discounts) RegisterDiscount(ctx context.Context, tenant core.TenantAlias, in wire.DiscountRegistration) (d reward.Discount, err error) {
+func (ds *Discounts) Register(ctx context.Context, tenant core.TenantAlias, in wire.DiscountRegistration) (d reward.Discount, err error) {
 	if err := ds.checkCustomer(ctx, tenant, in); err != nil {
 		return d, err
 	}
@@ -44,7 +44,7 @@ func (ds *Discounts) RegisterDiscount(ctx context.Context, tenant core.TenantAli
 		if err != nil {
 			return err
 		}
-		d, err = ds.discountOf(ctx, tx.Reads, tx.Now, tenant, in.Account, "")
+		d, err = ds.of(ctx, tx.Reads, tx.Now, tenant, in.Account, "")
 		return err
 	})
 	if err == nil {
@@ -98,9 +98,9 @@ func putCoupon(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, accou
 	return tx.PutCoupon(ctx, store.Coupon{Tenant: tenant, Customer: account.PaymentProviderID, Code: account.Standing.Code})
 }
 
-// discountOf adds up an account's discounts that are available, each program's
+// of adds up an account's discounts that are available, each program's
 // up to that program's limit, and what a referral promises.
-func (ds *Discounts) discountOf(ctx context.Context, r store.Reads, now core.Time, tenant core.TenantAlias, id core.AccountID, code core.ReferralCode) (d reward.Discount, err error) {
+func (ds *Discounts) of(ctx context.Context, r store.Reads, now core.Time, tenant core.TenantAlias, id core.AccountID, code core.ReferralCode) (d reward.Discount, err error) {
 	account, known, err := r.Account(ctx, tenant, id)
 	if err == nil && !known {
 		err = rules.UnknownAccount()

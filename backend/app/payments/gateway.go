@@ -47,9 +47,9 @@ func (g *Gateways) Connect(ctx context.Context, tenant core.TenantAlias, c billi
 	return g.connect(ctx, tenant, func(billing.Connection) billing.Connection { return c })
 }
 
-// ChangeConnection is Connect for who may not choose the host: the base URL
+// Change is Connect for who may not choose the host: the base URL
 // stays what it is.
-func (g *Gateways) ChangeConnection(ctx context.Context, tenant core.TenantAlias, c billing.Connection) (billing.Connection, error) {
+func (g *Gateways) Change(ctx context.Context, tenant core.TenantAlias, c billing.Connection) (billing.Connection, error) {
 	return g.connect(ctx, tenant, func(have billing.Connection) billing.Connection {
 		c.BaseURL = have.BaseURL
 		return c
@@ -119,9 +119,9 @@ func notConnected() *core.Error {
 	return core.NotFound("this tenant has no payment gateway; connect it first")
 }
 
-// OpenConnection returns a connection with its private keys, for who verifies
+// Open returns a connection with its private keys, for who verifies
 // or makes calls. A tenant that is not connected is a not-found error.
-func (g *Gateways) OpenConnection(ctx context.Context, tenant core.TenantAlias) (billing.Connection, error) {
+func (g *Gateways) Open(ctx context.Context, tenant core.TenantAlias) (billing.Connection, error) {
 	c, known, err := g.connection(ctx, g.DB.Reads, tenant)
 	if err == nil && !known {
 		err = notConnected()
@@ -152,10 +152,10 @@ func (g *Gateways) Disconnect(ctx context.Context, tenant core.TenantAlias) erro
 	})
 }
 
-// TestConnection tries a tenant's connection. That the gateway does not answer
+// Test tries a tenant's connection. That the gateway does not answer
 // is an error (RS018); what it answers is not.
-func (g *Gateways) TestConnection(ctx context.Context, tenant store.Tenant) (GatewayCheck, error) {
-	c, err := g.OpenConnection(ctx, tenant.Alias)
+func (g *Gateways) Test(ctx context.Context, tenant store.Tenant) (GatewayCheck, error) {
+	c, err := g.Open(ctx, tenant.Alias)
 	if err != nil {
 		return GatewayCheck{}, err
 	}

@@ -17,9 +17,9 @@ type Notifications struct {
 	Gateways *Gateways
 }
 
-// Notify stores what a tenant's gateway has sent, once; it must be verified.
+// Add stores what a tenant's gateway has sent, once; it must be verified.
 // What it means is for a worker to find out.
-func (ns *Notifications) Notify(ctx context.Context, tenant core.TenantAlias, payload string) error {
+func (ns *Notifications) Add(ctx context.Context, tenant core.TenantAlias, payload string) error {
 	sum := sha256.Sum256([]byte(payload))
 	added := false
 	err := ns.DB.Write(ctx, ns.Now(), func(tx *store.Tx) (err error) {
@@ -32,9 +32,9 @@ func (ns *Notifications) Notify(ctx context.Context, tenant core.TenantAlias, pa
 	return err
 }
 
-// ReadNotifications lets parse read what gateways have sent, and has the
+// Read lets parse read what gateways have sent, and has the
 // subscriptions that it is about read back. It returns how many it took.
-func (ns *Notifications) ReadNotifications(ctx context.Context, most int, parse func(payload string) BillingNews) (int, error) {
+func (ns *Notifications) Read(ctx context.Context, most int, parse func(payload string) BillingNews) (int, error) {
 	waiting, err := ns.DB.Notifications(ctx, most)
 	if err != nil || len(waiting) == 0 {
 		return 0, err

@@ -45,8 +45,8 @@ type SweepTask struct {
 	began core.Time
 }
 
-// BeginSweeps takes up to most sweeps that are due.
-func (ss *Sweeps) BeginSweeps(ctx context.Context, most int) ([]SweepTask, error) {
+// Begin takes up to most sweeps that are due.
+func (ss *Sweeps) Begin(ctx context.Context, most int) ([]SweepTask, error) {
 	due, err := ss.DB.SweepDue(ctx, ss.Now())
 	if err != nil || !due {
 		return nil, err
@@ -64,15 +64,15 @@ func (ss *Sweeps) BeginSweeps(ctx context.Context, most int) ([]SweepTask, error
 		task := SweepTask{Sweep: s, began: ss.Now()}
 		task.All = task.began >= s.SweptAll+SweepAllEvery
 		task.From = max(0, s.Swept-sweepOverlap)
-		task.Connection, err = ss.Gateways.OpenConnection(ctx, s.Tenant)
+		task.Connection, err = ss.Gateways.Open(ctx, s.Tenant)
 		tasks = append(tasks, task)
 	}
 	return tasks, err
 }
 
-// EndSweep has the subscriptions read that were found and not known, and returns
+// End has the subscriptions read that were found and not known, and returns
 // how many there were.
-func (ss *Sweeps) EndSweep(ctx context.Context, task SweepTask, ids []string) (found int, err error) {
+func (ss *Sweeps) End(ctx context.Context, task SweepTask, ids []string) (found int, err error) {
 	err = ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) error {
 		if found, err = tx.FindSubscriptions(ctx, task.Tenant, ids); err != nil {
 			return err

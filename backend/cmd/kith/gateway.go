@@ -102,7 +102,7 @@ func (c *gatewayTestCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	found, err := engine.Gateways.TestConnection(e.ctx, tenant)
+	found, err := engine.Gateways.Test(e.ctx, tenant)
 	switch {
 	case err != nil:
 		return err

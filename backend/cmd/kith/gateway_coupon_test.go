@@ -14,7 +14,7 @@ import (
 
 func (s *gatewayStage) registerBob(t *testing.T) error {
 	t.Helper()
-	_, err := s.engine.Discounts.RegisterDiscount(t.Context(), demo.TestTenant, wire.DiscountRegistration{Account: "bob", Provider: "bob", Code: "ANNA10"})
+	_, err := s.engine.Discounts.Register(t.Context(), demo.TestTenant, wire.DiscountRegistration{Account: "bob", Provider: "bob", Code: "ANNA10"})
 	return err
 }
 

@@ -172,7 +172,7 @@ func (s *gatewayStage) register(ctx context.Context, step scenario.Step) error {
 		return err
 	}
 	id := step.Word(0)
-	_, err := s.engine.Discounts.RegisterDiscount(ctx, demo.TestTenant, wire.DiscountRegistration{
+	_, err := s.engine.Discounts.Register(ctx, demo.TestTenant, wire.DiscountRegistration{
 		Account: core.AccountID(id), Provider: core.PaymentProviderID(id), Code: core.ReferralCode(step.Named["code"]),
 	})
 	if err != nil {
@@ -229,7 +229,7 @@ func (s *gatewayStage) coupon(ctx context.Context, step scenario.Step) error {
 
 // reward ACCOUNT percent=PERCENT: what its shop is told that it has.
 func (s *gatewayStage) reward(ctx context.Context, step scenario.Step) error {
-	d, err := s.engine.Discounts.AccountDiscount(ctx, demo.TestTenant, core.AccountID(step.Word(0)), "")
+	d, err := s.engine.Discounts.Of(ctx, demo.TestTenant, core.AccountID(step.Word(0)), "")
 	if err == nil && d.Total().String() != step.Named["percent"] {
 		err = fmt.Errorf("it is %s %%", d.Total())
 	}
