@@ -19,7 +19,7 @@ func (a *API) syncAccount(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.Account)(a.Engine.SyncAccount(c.Context(), c.tenant, update))
+	return encode(wire.Account)(a.Engine.Accounts.SyncAccount(c.Context(), c.tenant, update))
 }
 
 // account is GET /account/{account}.
@@ -28,7 +28,7 @@ func (a *API) account(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.Account)(a.Engine.Account(c.Context(), c.tenant, id))
+	return encode(wire.Account)(a.Engine.Accounts.Account(c.Context(), c.tenant, id))
 }
 
 // deleteAccount is DELETE /open/account/{account}.
@@ -41,7 +41,7 @@ func (a *API) deleteAccount(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, a.Engine.DeleteAccount(c.Context(), c.tenant, id, doNotTrack)
+	return nil, a.Engine.Erasures.DeleteAccount(c.Context(), c.tenant, id, doNotTrack)
 }
 
 // accountID reads the id in the path of a call about an account.

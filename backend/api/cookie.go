@@ -75,7 +75,7 @@ func (a *API) cookieIdentified(w http.ResponseWriter, r *http.Request) (c base.C
 	if err != nil {
 		return c, done, err
 	}
-	c, done, err = a.Engine.IdentifyCookieUser(r.Context(), c, body, rules.Identification{
+	c, done, err = a.Engine.Identification.IdentifyCookieUser(r.Context(), c, body, rules.Identification{
 		Cookie: cookies(r), IP: userIP(c, r), Share: c.Share(a.origin(r)),
 	})
 	if err != nil {

@@ -76,7 +76,7 @@ func (a *API) message(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	shared := caller.Share(a.origin(r)).URL(code) + link.Mediums(engagement, medium)
-	name, err := a.Engine.ProgramName(r.Context(), caller.Tenant.Alias, code)
+	name, err := a.Engine.Users.ProgramName(r.Context(), caller.Tenant.Alias, code)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (a *API) shareCode(r *http.Request, caller base.Caller, account core.Accoun
 			return "", err
 		}
 	}
-	code, err := a.Engine.ShareCode(r.Context(), caller.Tenant.Alias, account, user, key)
+	code, err := a.Engine.Users.ShareCode(r.Context(), caller.Tenant.Alias, account, user, key)
 	return code.Code, err
 }
 

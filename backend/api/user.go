@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"strings"
 
-	"kith/backend/app"
 	"kith/backend/app/base"
+	"kith/backend/app/users"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/referral"
@@ -100,7 +100,7 @@ func (a *API) identifier(w http.ResponseWriter, r *http.Request) (c base.Caller,
 // identifyAs runs an identification with what the request itself tells.
 func (a *API) identifyAs(r *http.Request, caller base.Caller, in rules.Identification) (rules.Identified, error) {
 	in.Cookie, in.IP, in.Share = cookies(r), userIP(caller, r), caller.Share(a.origin(r))
-	return a.Engine.Identify(r.Context(), caller.Tenant.Alias, in)
+	return a.Engine.Identification.Identify(r.Context(), caller.Tenant.Alias, in)
 }
 
 // identifyInAccount is POST /user: an upsert in an account that is there.
@@ -130,7 +130,7 @@ func (a *API) identifyInAccount(c *call) ([]byte, error) {
 // /account/{account}/user/{user} and, with all that is stored about a user's
 // person, /pii.
 func (a *API) user(c *call) ([]byte, error) {
-	return a.userFor(c)(a.Engine.User(c.Context(), c.tenant, c.account, c.user))
+	return a.userFor(c)(a.Engine.Users.User(c.Context(), c.tenant, c.account, c.user))
 }
 
 // userByCode is GET /user?referralCode=.
@@ -139,7 +139,7 @@ func (a *API) userByCode(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.userFor(c)(a.Engine.UserByCode(c.Context(), c.tenant, code))
+	return a.userFor(c)(a.Engine.Users.UserByCode(c.Context(), c.tenant, code))
 }
 
 // userFor encodes of a user what a call asks for.
@@ -163,7 +163,7 @@ func (a *API) openUser(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, code, err := a.Engine.OpenUser(c.Context(), c.tenant, code)
+	found, code, err := a.Engine.Users.OpenUser(c.Context(), c.tenant, code)
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +200,7 @@ func (a *API) users(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, total, err := a.Engine.Users(c.Context(), c.tenant, referral.UserFilter{
+	found, total, err := a.Engine.Users.Users(c.Context(), c.tenant, referral.UserFilter{
 		Words: words, Limit: p.Limit, Offset: p.Offset,
 	})
 	if err != nil {
@@ -214,7 +214,7 @@ func (a *API) users(c *call) ([]byte, error) {
 
 // deleteUser is DELETE of a user.
 func (a *API) deleteUser(c *call) ([]byte, error) {
-	var o app.DeleteOptions
+	var o users.DeleteOptions
 	var err error
 	if o.DoNotTrack, err = flag(c.Request, "doNotTrack", false); err != nil {
 		return nil, err
@@ -222,7 +222,7 @@ func (a *API) deleteUser(c *call) ([]byte, error) {
 	if o.PreserveEmptyAccount, err = flag(c.Request, "preserveEmptyAccount", true); err != nil {
 		return nil, err
 	}
-	return nil, a.Engine.DeleteUser(c.Context(), c.tenant, c.account, c.user, o)
+	return nil, a.Engine.Erasures.DeleteUser(c.Context(), c.tenant, c.account, c.user, o)
 }
 
 // flag reads a query parameter that is true or false.
@@ -240,12 +240,12 @@ func flag(r *http.Request, name string, unset bool) (bool, error) {
 
 // block is POST of /block; clients send it without a body.
 func (a *API) block(c *call) ([]byte, error) {
-	return wire.Empty(), a.Engine.BlockUser(c.Context(), c.tenant, c.account, c.user)
+	return wire.Empty(), a.Engine.Users.BlockUser(c.Context(), c.tenant, c.account, c.user)
 }
 
 // unblock is POST of /unblock.
 func (a *API) unblock(c *call) ([]byte, error) {
-	return wire.Empty(), a.Engine.UnblockUser(c.Context(), c.tenant, c.account, c.user)
+	return wire.Empty(), a.Engine.Users.UnblockUser(c.Context(), c.tenant, c.account, c.user)
 }
 
 // wantedFields reads which keys of the answer are asked for.

@@ -157,7 +157,7 @@ func TestDeleteProgram_AgainstIdentifications(t *testing.T) {
 				deleted <- err == nil
 				return nil
 			}
-			_, err := b.Identify(t.Context(), b.tenant, identification(fmt.Sprint("friend", i)))
+			_, err := b.Identification.Identify(t.Context(), b.tenant, identification(fmt.Sprint("friend", i)))
 			return err
 		}) {
 			require.NoError(t, err)
@@ -167,7 +167,7 @@ func TestDeleteProgram_AgainstIdentifications(t *testing.T) {
 			gone = <-deleted || gone
 		}
 		for i := 1; i < callers; i += 2 {
-			u, err := b.User(t.Context(), b.tenant, core.AccountID(fmt.Sprint("friend", i)), "u")
+			u, err := b.Users.User(t.Context(), b.tenant, core.AccountID(fmt.Sprint("friend", i)), "u")
 			require.NoError(t, err)
 			owns := map[core.ProgramKey]bool{}
 			for _, c := range u.User.Codes {
@@ -188,7 +188,7 @@ func TestCreateProgram_UsersGetTheirCodes(t *testing.T) {
 	b := newBundle(t)
 	_, err := b.CreateProgram(t.Context(), b.tenant, aProgram("gift"))
 	require.NoError(t, err)
-	stored, err := b.User(t.Context(), b.tenant, "anna", "u")
+	stored, err := b.Users.User(t.Context(), b.tenant, "anna", "u")
 	require.NoError(t, err)
 	require.Len(t, stored.User.Codes, 1)
 	codes := b.identify(t, "anna").User.Codes
@@ -242,7 +242,7 @@ func TestLimits_ManyConversionsAtOnce(t *testing.T) {
 		})
 		require.NoError(t, err)
 		for _, err := range together(func(i int) error {
-			_, err := b.Identify(t.Context(), b.tenant, identification(fmt.Sprint("friend", i), claim(referral.SourceInit, "ANNA10"), paid))
+			_, err := b.Identification.Identify(t.Context(), b.tenant, identification(fmt.Sprint("friend", i), claim(referral.SourceInit, "ANNA10"), paid))
 			return err
 		}) {
 			require.NoError(t, err)

@@ -95,3 +95,29 @@ func (e *Engine) WithChecksum(c base.Caller, account core.AccountID, user core.U
 	}
 	return c, err
 }
+
+// AuthenticateAnonymous is Authenticate for a call that may be about a user who has
+// no ids. It also takes a token that wire.AllowsAnonymous: its caller is Anonymous,
+// whom May admits to auth.CreateCookieUser and to what is open to anybody.
+func (e *Engine) AuthenticateAnonymous(ctx context.Context, alias core.TenantAlias, authorization, userToken string) (base.Caller, error) {
+	tenant, err := e.DB.Tenant(ctx, alias)
+	if err != nil {
+		return base.Caller{}, err
+	}
+	e.lately.keep(tenant, e.Now())
+	credentials, err := auth.ParseCredentials(authorization, userToken)
+	if err != nil {
+		return base.Caller{}, err
+	}
+	if credentials.Token != "" {
+		secrets, err := e.SigningSecrets(tenant)
+		if err != nil {
+			return base.Caller{}, err
+		}
+		anonymous, err := wire.AllowsAnonymous(secrets, credentials.Token, e.Now(), tenant.UndatedTokens)
+		if anonymous || err != nil {
+			return base.Caller{Tenant: tenant, Anonymous: anonymous}, err
+		}
+	}
+	return e.callerOf(tenant, credentials)
+}

@@ -40,7 +40,7 @@ func everyBench(b *testing.B, bench func(*testing.B, bundle)) {
 func BenchmarkIdentify(b *testing.B) {
 	everyBench(b, func(b *testing.B, in bundle) {
 		identify := func(b *testing.B, call rules.Identification) {
-			if _, err := in.Identify(b.Context(), in.tenant, call); err != nil {
+			if _, err := in.Identification.Identify(b.Context(), in.tenant, call); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -73,14 +73,14 @@ func BenchmarkSyncAccount(b *testing.B) {
 			in.pass(1)
 			for n := 0; b.Loop(); n++ {
 				u := update(strconv.FormatInt(int64(run), 10)+"-"+strconv.Itoa(n), referral.Trial, "ANNA10")
-				if _, err := in.SyncAccount(b.Context(), in.tenant, u); err != nil {
+				if _, err := in.Accounts.SyncAccount(b.Context(), in.tenant, u); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
 		b.Run("again", func(b *testing.B) {
 			for b.Loop() {
-				if _, err := in.SyncAccount(b.Context(), in.tenant, update("again", referral.Paid, "")); err != nil {
+				if _, err := in.Accounts.SyncAccount(b.Context(), in.tenant, update("again", referral.Paid, "")); err != nil {
 					b.Fatal(err)
 				}
 			}

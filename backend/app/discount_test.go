@@ -105,14 +105,14 @@ func TestAccountDiscount_WithACode(t *testing.T) {
 	require.Equal(t, "10+0", b.discount(t, "shop", "anna10"))
 	require.Equal(t, "0+0", b.discount(t, "shop", ""), "asking changes nothing")
 	require.Equal(t, "0+0", b.discount(t, "anna", "ANNA10"), "one's own code")
-	require.NoError(t, b.BlockUser(t.Context(), b.tenant, "bert", "u"))
+	require.NoError(t, b.Users.BlockUser(t.Context(), b.tenant, "bert", "u"))
 	require.Equal(t, "0+0", b.discount(t, "shop", "BERT20"), "a blocked user's code")
 	b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"), paid)
 	require.Equal(t, "10+0", b.discount(t, "friend", "BERT20"), "a second code adds nothing")
 	b.sync(t, "payer", referral.Paid, "")
 	require.Equal(t, "0+0", b.discount(t, "payer", "ANNA10"), "too late to be referred")
 
-	_, err := b.Identify(t.Context(), b.tenant, identification("anna", func(in *rules.Identification) {
+	_, err := b.Identification.Identify(t.Context(), b.tenant, identification("anna", func(in *rules.Identification) {
 		first, last := "Anna", "Ash"
 		in.Update.FirstName, in.Update.LastName = &first, &last
 	}))
@@ -134,7 +134,7 @@ func TestRegisterDiscount(t *testing.T) {
 		d, err := register("friend", "bt-1", "ANNA10")
 		require.NoError(t, err)
 		require.Equal(t, reward.Discount{Account: "friend", Referred: 1000, DiscountID: "svc_discount"}, d)
-		account, err := b.Account(t.Context(), b.tenant, "friend")
+		account, err := b.Accounts.Account(t.Context(), b.tenant, "friend")
 		require.NoError(t, err)
 		require.Equal(t, core.PaymentProviderID("bt-1"), account.PaymentProviderID)
 		require.Equal(t, core.ReferralCode("ANNA10"), account.Standing.Code)
@@ -148,7 +148,7 @@ func TestRegisterDiscount(t *testing.T) {
 		require.Equal(t, &core.Error{Code: core.CodeInvalid, Field: "paymentProviderId", RS: "RS019", Message: "is set already and cannot be changed"}, err)
 		_, err = register("other", "bt-1", "ANNA10")
 		require.Equal(t, &core.Error{Code: core.CodeInvalid, Field: "paymentProviderId", RS: "RS029", Message: "belongs to another account"}, err)
-		_, err = b.Account(t.Context(), b.tenant, "other")
+		_, err = b.Accounts.Account(t.Context(), b.tenant, "other")
 		require.Equal(t, core.CodeNotFound, codeOf(err), "what is refused makes no account")
 
 		d, err = register("stranger", "bt-3", "NOBODY")

@@ -9,6 +9,7 @@ import (
 	"kith/backend/app/base"
 	"kith/backend/app/payments"
 	"kith/backend/app/rewards"
+	"kith/backend/app/users"
 	"kith/backend/app/webhooks"
 	"kith/backend/file"
 	"kith/core"
@@ -17,6 +18,11 @@ import (
 // Engine runs the use cases. Make one by New; it is safe for concurrent use.
 type Engine struct {
 	*base.Base
+	Identification users.Identification
+	Users          users.Users
+	Accounts       users.Accounts
+	Erasures       users.Erasures
+
 	Webhooks    webhooks.Subscriptions
 	Deliveries  webhooks.Deliveries
 	SigningKeys webhooks.SigningKeys
@@ -58,6 +64,8 @@ type Engine struct {
 // New returns an engine whose calls wake nobody.
 func New(shared base.Base) *Engine {
 	e := &Engine{Base: &shared, Wake: func() {}, WakeJobs: func() {}}
+	e.Identification.Base, e.Accounts.Base, e.Erasures.Base = e.Base, e.Base, e.Base
+	e.Users = users.Users{Base: e.Base, Accounts: &e.Accounts}
 	e.Webhooks.Base, e.Deliveries.Base, e.SigningKeys.Base = e.Base, e.Base, e.Base
 	e.Rewards.Base, e.Redemptions.Base, e.FuelTanks.Base, e.Moderation.Base = e.Base, e.Base, e.Base, e.Base
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kith/backend/app"
+	"kith/backend/app/users"
 	"kith/core"
 	"kith/core/event"
 	"kith/core/link"
@@ -20,23 +20,23 @@ func TestDeleteUser_MeetsIdentification(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		for _, err := range together(func(i int) error {
 			if i%2 == 0 {
-				return b.DeleteUser(t.Context(), b.tenant, "friend", "u", app.DeleteOptions{})
+				return b.Erasures.DeleteUser(t.Context(), b.tenant, "friend", "u", users.DeleteOptions{})
 			}
-			_, err := b.Identify(t.Context(), b.tenant, identification("friend", claim(referral.SourceInit, "ANNA10"), email("f@example.com")))
+			_, err := b.Identification.Identify(t.Context(), b.tenant, identification("friend", claim(referral.SourceInit, "ANNA10"), email("f@example.com")))
 			return err
 		}) {
 			if err != nil {
 				requireCode(t, core.CodeNotFound, err)
 			}
 		}
-		stored, err := b.User(t.Context(), b.tenant, "friend", "u")
+		stored, err := b.Users.User(t.Context(), b.tenant, "friend", "u")
 		if err == nil {
 			require.Len(t, stored.User.Codes, 1)
-			require.NoError(t, b.DeleteUser(t.Context(), b.tenant, "friend", "u", app.DeleteOptions{}))
+			require.NoError(t, b.Erasures.DeleteUser(t.Context(), b.tenant, "friend", "u", users.DeleteOptions{}))
 		}
-		_, err = b.Account(t.Context(), b.tenant, "friend")
+		_, err = b.Accounts.Account(t.Context(), b.tenant, "friend")
 		requireCode(t, core.CodeNotFound, err)
-		_, total, err := b.Users(t.Context(), b.tenant, referral.UserFilter{Words: []string{"f@example"}, Limit: 1})
+		_, total, err := b.Users.Users(t.Context(), b.tenant, referral.UserFilter{Words: []string{"f@example"}, Limit: 1})
 		require.NoError(t, err)
 		require.Zero(t, total)
 	})
@@ -48,18 +48,18 @@ func TestDeleteUser_DoNotTrackMeetsIdentification(t *testing.T) {
 		b.identify(t, "friend")
 		for _, err := range together(func(i int) error {
 			if i == 0 {
-				return b.DeleteUser(t.Context(), b.tenant, "friend", "u", app.DeleteOptions{DoNotTrack: true, PreserveEmptyAccount: true})
+				return b.Erasures.DeleteUser(t.Context(), b.tenant, "friend", "u", users.DeleteOptions{DoNotTrack: true, PreserveEmptyAccount: true})
 			}
-			_, err := b.Identify(t.Context(), b.tenant, identification("friend"))
+			_, err := b.Identification.Identify(t.Context(), b.tenant, identification("friend"))
 			return err
 		}) {
 			if err != nil {
 				requireCode(t, core.CodeForbidden, err)
 			}
 		}
-		_, err := b.User(t.Context(), b.tenant, "friend", "u")
+		_, err := b.Users.User(t.Context(), b.tenant, "friend", "u")
 		requireCode(t, core.CodeNotFound, err)
-		_, err = b.Identify(t.Context(), b.tenant, identification("friend"))
+		_, err = b.Identification.Identify(t.Context(), b.tenant, identification("friend"))
 		requireCode(t, core.CodeForbidden, err)
 	})
 }
@@ -76,8 +76,8 @@ func TestDeleteUser_KeepsReferralAndReward(t *testing.T) {
 		_, err := b.LogEvents(t.Context(), b.keyHolder(t), event.Batch{Account: "anna", User: "u", Key: "key-of-anna", Events: []event.Event{{Key: "visit"}}})
 		require.NoError(t, err)
 		for _, account := range []core.AccountID{"anna", "friend"} {
-			require.NoError(t, b.DeleteUser(t.Context(), b.tenant, account, "u", app.DeleteOptions{}))
-			_, err := b.Account(t.Context(), b.tenant, account)
+			require.NoError(t, b.Erasures.DeleteUser(t.Context(), b.tenant, account, "u", users.DeleteOptions{}))
+			_, err := b.Accounts.Account(t.Context(), b.tenant, account)
 			requireCode(t, core.CodeNotFound, err)
 		}
 		after, err := b.Referral(t.Context(), b.tenant, before.ID)

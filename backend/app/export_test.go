@@ -157,7 +157,7 @@ func TestExport_NamesThatAreFormulas(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	name := `=HYPERLINK("https://evil.example","click")`
-	_, err := b.Identify(t.Context(), b.tenant, rules.Identification{
+	_, err := b.Identification.Identify(t.Context(), b.tenant, rules.Identification{
 		Update: referral.UserUpdate{Account: "=1+1", ID: "@sum", FirstName: &name},
 	})
 	require.NoError(t, err)

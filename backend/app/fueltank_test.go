@@ -150,7 +150,7 @@ func TestFuelTank_ManyAtOnce(t *testing.T) {
 				_, err := b.FuelTanks.Fill(t.Context(), b.tenant, core.ClassicProgram, referral.ReferrerSide, codes)
 				return err
 			}
-			_, err := b.Identify(t.Context(), b.tenant, identification(fmt.Sprint("friend", i), claim(referral.SourceInit, "ANNA10"), paid))
+			_, err := b.Identification.Identify(t.Context(), b.tenant, identification(fmt.Sprint("friend", i), claim(referral.SourceInit, "ANNA10"), paid))
 			return err
 		}) {
 			require.NoError(t, err)

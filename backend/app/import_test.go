@@ -54,8 +54,8 @@ func (b bundle) imported(t testing.TB, typ job.Type, name, text, params string) 
 	return made
 }
 
-// users makes rows of MUTATION/USER with an account for each user.
-func users(from, to int) string {
+// userRows makes rows of MUTATION/USER with an account for each user.
+func userRows(from, to int) string {
 	var text strings.Builder
 	text.WriteString("accountId,id,firstName\n")
 	for i := from; i < to; i++ {
@@ -74,7 +74,7 @@ func TestImport_Users(t *testing.T) {
 		require.Equal(t, job.Stats{Processed: 2}, done.Stats)
 		require.Empty(t, done.Errors)
 
-		bob, err := b.User(t.Context(), b.tenant, "bob-inc", "bob")
+		bob, err := b.Users.User(t.Context(), b.tenant, "bob-inc", "bob")
 		require.NoError(t, err)
 		require.Equal(t, `Bob, the "first"`, bob.User.FirstName)
 		require.Equal(t, `{"age":42,"zip":"01234"}`, bob.User.CustomFields)
@@ -82,7 +82,7 @@ func TestImport_Users(t *testing.T) {
 		require.Equal(t, []referral.UserCode{{Program: "classic", Code: "BOBBY1"}}, bob.User.Codes)
 		require.EqualValues(t, 1500000000000, bob.User.Created)
 		require.EqualValues(t, "ANNA10", bob.ReferredBy.Referral.Code)
-		eve, err := b.User(t.Context(), b.tenant, "bob-inc", "eve")
+		eve, err := b.Users.User(t.Context(), b.tenant, "bob-inc", "eve")
 		require.NoError(t, err)
 		require.False(t, eve.User.Referable)
 		require.Len(t, eve.User.Codes, 1, "everybody has a code")
@@ -166,7 +166,7 @@ func TestImport_EscapedFormulas(t *testing.T) {
 	alone(t, func(t *testing.T, b bundle) {
 		done := b.imported(t, job.ImportUser, "list.csv", "id,accountId,firstName\n'=1+1,'@sum,'Ann\n", "{}")
 		require.Equal(t, job.Stats{Processed: 1}, done.Stats)
-		user, err := b.User(t.Context(), b.tenant, "@sum", "=1+1")
+		user, err := b.Users.User(t.Context(), b.tenant, "@sum", "=1+1")
 		require.NoError(t, err)
 		require.Equal(t, "'Ann", user.User.FirstName)
 		require.Equal(t, []string{"'=1+1", "'@sum", "", "'Ann"}, b.rows(t, done.ID, job.ResultFile)[1][:4])
@@ -202,7 +202,7 @@ anna,u,visit,,,,
 func TestImport_BrokenFiles(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	many := users(0, 3000)
+	many := userRows(0, 3000)
 	bomb := packed(t, strings.Repeat(strings.Repeat("0", 1<<20), 8))
 	b.MaxFile = 2 << 20
 	for _, c := range []struct{ name, file, text, want string }{
@@ -215,7 +215,7 @@ func TestImport_BrokenFiles(t *testing.T) {
 		{"a long line", "a.jsonl", `{"accountId":"` + strings.Repeat("x", 1<<20), "row 1: is longer than 1 MiB; a quote may be missing at the end of a field"},
 		{"a zip bomb", "a.csv.gz", bomb, "is longer than 1 MiB; a quote may be missing at the end of a field"},
 		{"half a gzip", "a.csv.gz", packed(t, many)[:2000], "the file is damaged: it is not what gzip packed"},
-		{"gzip of too much", "a.csv.gz", packed(t, users(0, 150_000)), "the file unpacks to more than 2097152 bytes"},
+		{"gzip of too much", "a.csv.gz", packed(t, userRows(0, 150_000)), "the file unpacks to more than 2097152 bytes"},
 		{"100,000 columns", "a.csv", "accountId,id" + strings.Repeat(",x", 99_998) + "\na,b\n", "the header has 100000 columns; a file may have 1000"},
 	} {
 		done := b.imported(t, job.ImportUser, c.file, c.text, "{}")
@@ -242,7 +242,7 @@ func packed(t testing.TB, text string) string {
 func TestImport_Packed(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	done := b.imported(t, job.ImportUser, "", packed(t, users(0, 2500)), "{}")
+	done := b.imported(t, job.ImportUser, "", packed(t, userRows(0, 2500)), "{}")
 	require.Equal(t, job.Completed, done.Status, done.Message)
 	require.Equal(t, job.Stats{Processed: 2500}, done.Stats)
 	require.True(t, strings.HasSuffix(string(done.File), ".csv.gz"), done.File)
@@ -268,14 +268,14 @@ func TestImport_WrongCells(t *testing.T) {
 func TestImport_SameContentAgain(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	first := b.imported(t, job.ImportUser, "one.csv", users(0, 10), "{}")
+	first := b.imported(t, job.ImportUser, "one.csv", userRows(0, 10), "{}")
 	require.Empty(t, first.Message)
 	before := b.exportedUsers(t)
-	second := b.imported(t, job.ImportUser, "two.csv", users(0, 10), "{}")
+	second := b.imported(t, job.ImportUser, "two.csv", userRows(0, 10), "{}")
 	require.Equal(t, "the same content was imported before, by job "+first.ID, second.Message)
 	require.Equal(t, job.Stats{Processed: 10}, second.Stats)
 	require.Equal(t, before, b.exportedUsers(t))
-	third := b.imported(t, job.ImportUser, "three.csv", users(0, 11), "{}")
+	third := b.imported(t, job.ImportUser, "three.csv", userRows(0, 11), "{}")
 	require.Empty(t, third.Message)
 }
 
@@ -305,7 +305,7 @@ func TestImport_GoesOnWhereItStopped(t *testing.T) {
 	alone(t, func(t *testing.T, b bundle) {
 		const n = 3500
 		in := b.wish(job.ImportUser, "{}")
-		in.File = b.upload(t, "u.csv", users(0, n))
+		in.File = b.upload(t, "u.csv", userRows(0, n))
 		made := b.create(t, in)
 		for tries := 0; ; tries++ {
 			require.Less(t, tries, n, "each time at least one row is imported")
@@ -410,7 +410,7 @@ func TestValidateJob(t *testing.T) {
 		require.NoError(t, err)
 		return problems
 	}
-	require.Empty(t, validate(job.ImportUser, "a.csv", users(0, 3)))
+	require.Empty(t, validate(job.ImportUser, "a.csv", userRows(0, 3)))
 	require.Equal(t, []string{
 		"column nick: is not a column of this type of job", "column id: is required, and the header does not have it",
 	}, validate(job.ImportUser, "a.csv", "accountId,nick\n1,2\n"))
@@ -451,9 +451,9 @@ func TestImport_Webhooks(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	line := b.subscribe(t, "https://hooks.example/x")
-	b.imported(t, job.ImportUser, "a.csv", users(0, 2), "{}")
+	b.imported(t, job.ImportUser, "a.csv", userRows(0, 2), "{}")
 	loud := b.sent(t, line)
-	b.imported(t, job.ImportUser, "a.csv", users(2, 4), `{"importEvaluationOptions":{"webhooks":false}}`)
+	b.imported(t, job.ImportUser, "a.csv", userRows(2, 4), `{"importEvaluationOptions":{"webhooks":false}}`)
 	require.Contains(t, loud, webhook.UserCreated)
 	require.Contains(t, loud, webhook.JobCompleted)
 	require.ElementsMatch(t, append(loud, webhook.JobCompleted), b.sent(t, line))
@@ -496,7 +496,7 @@ func (b bundle) call(t *testing.T, row string) string {
 	require.NoError(t, err)
 	update, since, err := wire.ParseImportedUser(b.tenant, []byte(row))
 	if err == nil {
-		_, err = b.Identify(t.Context(), b.tenant, rules.Identification{Update: update, Since: since, Share: base.Caller{Tenant: tenant}.Share("")})
+		_, err = b.Identification.Identify(t.Context(), b.tenant, rules.Identification{Update: update, Since: since, Share: base.Caller{Tenant: tenant}.Share("")})
 	}
 	if err == nil {
 		return ""
@@ -511,13 +511,13 @@ func (b bundle) call(t *testing.T, row string) string {
 func (b bundle) tenantState(t *testing.T) (state []string) {
 	t.Helper()
 	random := regexp.MustCompile(`"[0-9a-f]{24}"|[2-9A-HJ-NP-Z]{8}\b|` + string(b.tenant))
-	users, _, err := b.Users(t.Context(), b.tenant, referral.UserFilter{Limit: 1000})
+	users, _, err := b.Users.Users(t.Context(), b.tenant, referral.UserFilter{Limit: 1000})
 	require.NoError(t, err)
 	for _, u := range users {
 		state = append(state, random.ReplaceAllString(string(wire.User(u)), "*"))
 	}
 	for _, word := range []string{"ann", "anna", "bob", "c@", "example.com", "a3", "u2"} {
-		page, total, err := b.Users(t.Context(), b.tenant, referral.UserFilter{Words: []string{word}, Limit: 1000})
+		page, total, err := b.Users.Users(t.Context(), b.tenant, referral.UserFilter{Words: []string{word}, Limit: 1000})
 		require.NoError(t, err)
 		require.Len(t, page, total, word)
 		for _, u := range page {
@@ -576,7 +576,7 @@ func TestImport_Deletions(t *testing.T) {
 		require.Equal(t, []string{"5", "404"}, []string{errors[1][0], errors[1][3]})
 		require.Equal(t, []string{"6", "404"}, []string{errors[2][0], errors[2][3]})
 
-		left, _, err := b.Users(t.Context(), b.tenant, referral.UserFilter{Limit: 10})
+		left, _, err := b.Users.Users(t.Context(), b.tenant, referral.UserFilter{Limit: 10})
 		require.NoError(t, err)
 		require.Len(t, left, 3, "anna, bert and the second user of a")
 		for account, kept := range map[core.AccountID]bool{"a": true, "b": false, "c": true, "d": false} {

@@ -29,7 +29,7 @@ func (b bundle) sheetRows(t testing.TB, id string, which job.Attachment) [][]str
 // rows as CSV, in several batches, and nothing in them is a formula.
 func TestImport_XLSX(t *testing.T) {
 	t.Parallel()
-	text := users(0, 300) + "x,,\ny,v,\"=HYPERLINK(\"\"http://x\"\")\"\nz,,=1+1\n"
+	text := userRows(0, 300) + "x,,\ny,v,\"=HYPERLINK(\"\"http://x\"\")\"\nz,,=1+1\n"
 	files := map[job.Format][2][][]string{}
 	for _, format := range []job.Format{job.CSV, job.XLSX} {
 		b := newBundle(t)

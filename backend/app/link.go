@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"kith/backend/app/base"
 	"kith/core"
 	"kith/core/link"
 )
@@ -42,4 +43,10 @@ func linkCode(text string) core.ReferralCode {
 
 func (e *Engine) linkTenant(alias core.TenantAlias, policy link.Policy) link.Tenant {
 	return link.Tenant{Alias: alias, Policy: policy, Cookies: e.Keys.Cookie(alias)}
+}
+
+// RememberCookieUser returns the Set-Cookie value by which a browser is known
+// again, or ""; see link.RememberCookieUser.
+func (e *Engine) RememberCookieUser(c base.Caller, v link.Visit, id core.UserID) string {
+	return link.RememberCookieUser(v, e.linkTenant(c.Tenant.Alias, c.Tenant.Policy), e.Keys.CookieUser(c.Tenant.Alias), id)
 }

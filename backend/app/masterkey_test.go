@@ -9,6 +9,7 @@ import (
 
 	"kith/backend/app"
 	"kith/backend/app/base"
+	"kith/backend/app/users"
 	"kith/backend/app/webhooks"
 	"kith/core"
 	"kith/core/auth"
@@ -39,7 +40,7 @@ func TestRotateMasterKey(t *testing.T) {
 		_, err = b.Gateways.Connect(t.Context(), b.tenant, billing.Connection{MerchantID: "m", Keys: []billing.Key{{Public: "p", Private: "private"}}})
 		require.NoError(t, err)
 		b.identify(t, "gone")
-		require.NoError(t, b.DeleteUser(t.Context(), b.tenant, "gone", "u", app.DeleteOptions{DoNotTrack: true}))
+		require.NoError(t, b.Erasures.DeleteUser(t.Context(), b.tenant, "gone", "u", users.DeleteOptions{DoNotTrack: true}))
 		token, err := b.SignToken(t.Context(), b.tenant, wire.Subject{Account: "anna", User: "u"}, start+core.Day)
 		require.NoError(t, err)
 
@@ -115,7 +116,7 @@ func TestRotateMasterKey(t *testing.T) {
 		// A user who must not be tracked is not.
 		require.Equal(t, old.Identity(b.tenant, "gone", "u"), after.Keys.Identity(b.tenant, "gone", "u"))
 		var refused *core.Error
-		_, err = after.Identify(t.Context(), b.tenant, identification("gone"))
+		_, err = after.Identification.Identify(t.Context(), b.tenant, identification("gone"))
 		require.ErrorAs(t, err, &refused)
 		require.Equal(t, "RS050", refused.RS)
 	})

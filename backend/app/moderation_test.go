@@ -179,7 +179,7 @@ func TestFraud_RateOfManyAtOnce(t *testing.T) {
 		done := make(chan error)
 		for i := range 4 {
 			go func() {
-				_, err := b.Identify(t.Context(), b.tenant, identification(fmt.Sprint("f", i), claim(referral.SourceInit, "ANNA10"), paid))
+				_, err := b.Identification.Identify(t.Context(), b.tenant, identification(fmt.Sprint("f", i), claim(referral.SourceInit, "ANNA10"), paid))
 				done <- err
 			}()
 		}
@@ -409,10 +409,10 @@ func TestModerate_AgainstConversions(t *testing.T) {
 		for _, err := range together(func(i int) error {
 			switch i % 4 {
 			case 0:
-				_, err := b.SyncAccount(t.Context(), b.tenant, update("friend", referral.Paid, ""))
+				_, err := b.Accounts.SyncAccount(t.Context(), b.tenant, update("friend", referral.Paid, ""))
 				return err
 			case 1:
-				_, err := b.Identify(t.Context(), b.tenant, identification("friend", paid))
+				_, err := b.Identification.Identify(t.Context(), b.tenant, identification("friend", paid))
 				return err
 			case 2:
 				return b.Moderation.Apply(t.Context(), b.tenant, []referral.Moderation{{Referral: id, Action: referral.DenyReferrer}})
@@ -488,7 +488,7 @@ func TestReferral_TellsHowItMoves(t *testing.T) {
 	step([]webhook.Type{webhook.ReferralConverted}, func() { b.identify(t, "account") })
 	step(append(started, webhook.ReferralConverted), func() { b.identify(t, "at-once", claim(referral.SourceInit, "ANNA10"), paid) })
 	step(nil, func() {
-		_, err := b.Identify(t.Context(), b.tenant, identification("refused", claim(referral.SourceInit, "ANNA10"), paid, codes(referral.UserCode{Program: "nope", Code: "X"})))
+		_, err := b.Identification.Identify(t.Context(), b.tenant, identification("refused", claim(referral.SourceInit, "ANNA10"), paid, codes(referral.UserCode{Program: "nope", Code: "X"})))
 		require.Error(t, err)
 	})
 }
@@ -532,7 +532,7 @@ func TestFraud_Blocked(t *testing.T) {
 		code := map[string]core.ReferralCode{"by-anna": "ANNA10", "by-bert": "BERT20"}[friend]
 		b.identify(t, friend, claim(referral.SourceInit, code))
 		require.Empty(t, b.signals(t, friend))
-		require.NoError(t, b.BlockUser(t.Context(), b.tenant, blocked, "u"))
+		require.NoError(t, b.Users.BlockUser(t.Context(), b.tenant, blocked, "u"))
 		b.identify(t, friend, paid)
 		require.Equal(t, []referral.Signal{referral.SignalBlocked}, b.signals(t, friend))
 		require.Equal(t, "DENIED/DENIED, none/none", b.statuses(t, friend))

@@ -34,7 +34,7 @@ func TestSyncAccount_FirstPaidOfManyConvertsOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"))
 		for _, err := range together(func(int) error {
-			_, err := b.SyncAccount(t.Context(), b.tenant, update("friend", referral.Paid, ""))
+			_, err := b.Accounts.SyncAccount(t.Context(), b.tenant, update("friend", referral.Paid, ""))
 			return err
 		}) {
 			require.NoError(t, err)
@@ -53,7 +53,7 @@ func TestSyncAccount_OneOfManyCodesCounts(t *testing.T) {
 		}
 		b.identify(t, "anna", func(in *rules.Identification) { in.Update.Codes = codes })
 		for _, err := range together(func(i int) error {
-			_, err := b.SyncAccount(t.Context(), b.tenant, update("friend", "", codes[i].Code))
+			_, err := b.Accounts.SyncAccount(t.Context(), b.tenant, update("friend", "", codes[i].Code))
 			return err
 		}) {
 			require.NoError(t, err)
@@ -79,7 +79,7 @@ func TestIdentify_ManyAtOnceMakeOneUserAndOneReferral(t *testing.T) {
 			if i%2 == 0 {
 				change = append(change, paid)
 			}
-			out, err := b.Identify(t.Context(), b.tenant, identification("friend", change...))
+			out, err := b.Identification.Identify(t.Context(), b.tenant, identification("friend", change...))
 			created <- out.Created
 			return err
 		}) {
@@ -95,7 +95,7 @@ func TestIdentify_ManyAtOnceMakeOneUserAndOneReferral(t *testing.T) {
 		require.Equal(t, referral.Converted, b.state(t, "friend"))
 		require.Equal(t, map[reward.Source]int{reward.Referred: 1}, b.rewards(t, "friend"))
 		require.Equal(t, map[reward.Source]int{reward.FriendSignup: 1}, b.rewards(t, "anna"))
-		user, err := b.User(t.Context(), b.tenant, "friend", "u")
+		user, err := b.Users.User(t.Context(), b.tenant, "friend", "u")
 		require.NoError(t, err)
 		require.Len(t, user.User.Codes, 1)
 	})
@@ -104,7 +104,7 @@ func TestIdentify_ManyAtOnceMakeOneUserAndOneReferral(t *testing.T) {
 func TestIdentify_OneOfManyCreates(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		requireOneWins(t, together(func(int) error {
-			_, err := b.Identify(t.Context(), b.tenant, identification("friend", func(in *rules.Identification) { in.Create = true }))
+			_, err := b.Identification.Identify(t.Context(), b.tenant, identification("friend", func(in *rules.Identification) { in.Create = true }))
 			return err
 		}), &core.Error{Code: core.CodeConflict, RS: "RS048", Message: "this user exists already"})
 	})
@@ -113,7 +113,7 @@ func TestIdentify_OneOfManyCreates(t *testing.T) {
 func TestIdentify_OneOfManyGetsTheCode(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		requireOneWins(t, together(func(i int) error {
-			_, err := b.Identify(t.Context(), b.tenant, identification(fmt.Sprint("friend", i), func(in *rules.Identification) {
+			_, err := b.Identification.Identify(t.Context(), b.tenant, identification(fmt.Sprint("friend", i), func(in *rules.Identification) {
 				in.Update.Codes = []referral.UserCode{{Program: core.ClassicProgram, Code: "WANTED"}}
 			}))
 			return err
@@ -170,7 +170,7 @@ func TestRedeemReward_ManyAtOnceNeverOverdraw(t *testing.T) {
 // the reward.
 func TestRedeemCredit_ManyAtOnceNeverOverdraw(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
-		_, err := b.Identify(t.Context(), b.tenant, rules.Identification{Update: referral.UserUpdate{Account: "anna", ID: "v"}})
+		_, err := b.Identification.Identify(t.Context(), b.tenant, rules.Identification{Update: referral.UserUpdate{Account: "anna", ID: "v"}})
 		require.NoError(t, err)
 		var rewards []reward.Reward
 		for i := range 6 {

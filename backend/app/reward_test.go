@@ -267,7 +267,7 @@ func TestModerateRewards(t *testing.T) {
 // first; other units and users are left alone.
 func TestRedeemCredit_Order(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
-		_, err := b.Identify(t.Context(), b.tenant, rules.Identification{Update: referral.UserUpdate{Account: "anna", ID: "v"}})
+		_, err := b.Identification.Identify(t.Context(), b.tenant, rules.Identification{Update: referral.UserUpdate{Account: "anna", ID: "v"}})
 		require.NoError(t, err)
 		expires := func(at core.Time) func(*reward.Grant) { return func(g *reward.Grant) { g.Expires = at } }
 		ever := b.reward(t, points("anna", 100))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 
+	"kith/backend/app/users"
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/event"
@@ -125,14 +126,14 @@ func (r eventRow) decide(s *state.State) ([]string, error) {
 // deletionRow is a row of MUTATION/DELETE_USER.
 type deletionRow struct {
 	*run
-	deletion deletion
+	deletion users.Deletion
 }
 
 // parseDeletion reads what the row says, or else the params of the job; an empty
 // account is preserved unless one of them says otherwise (reference, 1.2).
 func (r *run) parseDeletion(row []byte) (importRow, error) {
 	d, err := wire.ParseDeletion(row)
-	return deletionRow{r, deletion{d.Account, d.User, DeleteOptions{
+	return deletionRow{r, users.Deletion{Account: d.Account, User: d.User, Options: users.DeleteOptions{
 		DoNotTrack:           firstGiven(false, d.DoNotTrack, r.params.DoNotTrack),
 		PreserveEmptyAccount: firstGiven(true, d.PreserveEmptyAccount, r.params.PreserveEmptyAccounts),
 	}}}, err
@@ -151,17 +152,17 @@ func firstGiven(without bool, settings ...*bool) bool {
 
 // together makes the deletions of many rows together.
 func (r deletionRow) together(ctx context.Context, tx *store.Tx, rows []importRow) ([]applied, error) {
-	deletions := make([]deletion, len(rows))
+	deletions := make([]users.Deletion, len(rows))
 	for i, row := range rows {
 		deletions[i] = row.(deletionRow).deletion
 	}
-	refused, err := r.e.deleteUsers(ctx, tx, r.tenant, deletions)
+	refused, err := r.e.Erasures.DeleteWithin(ctx, tx, r.tenant, deletions)
 	if err != nil {
 		return nil, err
 	}
 	all := make([]applied, len(rows))
 	for i, d := range deletions {
-		all[i] = applied{result: []string{string(d.account), string(d.user)}, err: refused[i]}
+		all[i] = applied{result: []string{string(d.Account), string(d.User)}, err: refused[i]}
 	}
 	return all, nil
 }

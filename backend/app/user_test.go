@@ -25,10 +25,10 @@ func TestBlockUser_MeetsAttribution(t *testing.T) {
 		blocks := make(chan error, callers)
 		for _, err := range together(func(i int) error {
 			if i%8 == 0 {
-				blocks <- b.BlockUser(t.Context(), b.tenant, "anna", "u")
+				blocks <- b.Users.BlockUser(t.Context(), b.tenant, "anna", "u")
 				return nil
 			}
-			_, err := b.Identify(t.Context(), b.tenant, identification("friend"+strconv.Itoa(i), claim(referral.SourceInit, "ANNA10")))
+			_, err := b.Identification.Identify(t.Context(), b.tenant, identification("friend"+strconv.Itoa(i), claim(referral.SourceInit, "ANNA10")))
 			return err
 		}) {
 			require.NoError(t, err)
@@ -56,7 +56,7 @@ func TestBlockUser_MeetsAttribution(t *testing.T) {
 
 		b.identify(t, "late", claim(referral.SourceInit, "ANNA10"))
 		require.Equal(t, []string{"referral_code ANNA10: code-of-blocked-user"}, b.rules(t, "late"))
-		require.NoError(t, b.UnblockUser(t.Context(), b.tenant, "anna", "u"))
+		require.NoError(t, b.Users.UnblockUser(t.Context(), b.tenant, "anna", "u"))
 		b.identify(t, "late", claim(referral.SourceInit, "ANNA10"))
 		require.Equal(t, referral.InProgress, b.state(t, "late"))
 	})
@@ -97,16 +97,16 @@ func TestIdentify_AccountHasAPlaceFor1000Users(t *testing.T) {
 		rows += "full," + strconv.Itoa(i) + "\n"
 	}
 	require.Equal(t, job.Stats{Processed: referral.MaxUsers}, b.imported(t, job.ImportUser, "full.csv", rows, "{}").Stats)
-	_, err := b.Identify(t.Context(), b.tenant, identification("full"))
+	_, err := b.Identification.Identify(t.Context(), b.tenant, identification("full"))
 	requireCode(t, core.CodeInvalid, err)
 	var known *core.Error
 	require.ErrorAs(t, err, &known)
 	require.Equal(t, "RS013", known.RS)
 	in := identification("full")
 	in.Update.ID = "7"
-	_, err = b.Identify(t.Context(), b.tenant, in)
+	_, err = b.Identification.Identify(t.Context(), b.tenant, in)
 	require.NoError(t, err, "a user of a full account")
-	_, err = b.Identify(t.Context(), b.tenant, identification("other"))
+	_, err = b.Identification.Identify(t.Context(), b.tenant, identification("other"))
 	require.NoError(t, err, "a user of another account")
 }
 
@@ -115,16 +115,16 @@ func TestUsers_AreWhatEachIsAlone(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"), paid, email("f@example.com"))
 		b.identify(t, "friend", func(in *rules.Identification) { in.Update.ID = "second" })
-		page, total, err := b.Users(t.Context(), b.tenant, referral.UserFilter{Limit: 10})
+		page, total, err := b.Users.Users(t.Context(), b.tenant, referral.UserFilter{Limit: 10})
 		require.NoError(t, err)
 		require.Equal(t, 4, total)
 		require.Len(t, page, 4)
 		for _, u := range page {
-			alone, err := b.User(t.Context(), b.tenant, u.User.Account, u.User.ID)
+			alone, err := b.Users.User(t.Context(), b.tenant, u.User.Account, u.User.ID)
 			require.NoError(t, err)
 			require.Equal(t, alone, u)
 		}
-		page, total, err = b.Users(t.Context(), b.tenant, referral.UserFilter{Limit: 10, Offset: 4})
+		page, total, err = b.Users.Users(t.Context(), b.tenant, referral.UserFilter{Limit: 10, Offset: 4})
 		require.NoError(t, err)
 		require.Equal(t, 4, total)
 		require.Empty(t, page)

@@ -87,7 +87,7 @@ func TestEmit_RolledBackWithItsChange(t *testing.T) {
 	alone(t, func(t *testing.T, b bundle) {
 		line := b.subscribe(t, hook)
 		// The code belongs to Anna, which is found out after the user was stored.
-		_, err := b.Identify(t.Context(), b.tenant, identification("ben", func(in *rules.Identification) {
+		_, err := b.Identification.Identify(t.Context(), b.tenant, identification("ben", func(in *rules.Identification) {
 			in.Update.Codes = []referral.UserCode{{Program: core.ClassicProgram, Code: "BEN1"}, {Program: core.ClassicProgram, Code: "ANNA10"}}
 		}))
 		require.Error(t, err)

@@ -56,11 +56,11 @@ func Seed(ctx context.Context, e *app.Engine, liveURL, testURL string) error {
 }
 
 func referrer(ctx context.Context, e *app.Engine, tenant core.TenantAlias) error {
-	if _, err := e.User(ctx, tenant, "anna", "anna"); !is(err, core.CodeNotFound) {
+	if _, err := e.Users.User(ctx, tenant, "anna", "anna"); !is(err, core.CodeNotFound) {
 		return err
 	}
 	first, last, email := "Anna", "Ahrens", "anna@example.com"
-	_, err := e.Identify(ctx, tenant, rules.Identification{Update: referral.UserUpdate{
+	_, err := e.Identification.Identify(ctx, tenant, rules.Identification{Update: referral.UserUpdate{
 		Account: "anna", ID: "anna", FirstName: &first, LastName: &last, Email: &email,
 		Codes: []referral.UserCode{{Program: core.ClassicProgram, Code: Code}},
 	}})

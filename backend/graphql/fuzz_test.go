@@ -53,7 +53,7 @@ func (b *bench) sameAtBothDoors(t *testing.T, body []byte) bool {
 		return false
 	}
 	random := b.Entropy
-	_, err := b.Identify(t.Context(), "acme", rules.Identification{Update: referral.UserUpdate{Account: plain.Batch.Account, ID: plain.Batch.User}})
+	_, err := b.Identification.Identify(t.Context(), "acme", rules.Identification{Update: referral.UserUpdate{Account: plain.Batch.Account, ID: plain.Batch.User}})
 	require.NoError(t, err)
 	b.Entropy = func(p []byte) { clear(p) }
 	status, answer := b.send(t, b.keyHolder(t), string(body))

@@ -43,7 +43,7 @@ func (c *call) identify(ctx context.Context, input argument, endpoint auth.Endpo
 	if err := c.mayTry(in); err != nil {
 		return nil, err
 	}
-	done, err := c.engine.Identify(ctx, c.tenant, in)
+	done, err := c.engine.Identification.Identify(ctx, c.tenant, in)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (*mutation) CreateCookieUser(ctx context.Context, args userInputArguments) 
 		return nil, err
 	}
 	body := []byte(args.UserInput.without("lastInitial", "cookieId").json())
-	caller, done, err := c.engine.IdentifyCookieUser(ctx, c.Caller, body, c.identification())
+	caller, done, err := c.engine.Identification.IdentifyCookieUser(ctx, c.Caller, body, c.identification())
 	if err != nil {
 		return nil, err
 	}

@@ -106,14 +106,14 @@ func seed(t *testing.T, url string) map[string]string {
 		require.NoError(t, err)
 		identify(t, engine, alias, "anna", "ANNA10")
 		identify(t, engine, alias, "bob", "BOB10")
-		require.NoError(t, engine.BlockUser(t.Context(), alias, "bob", "bob"))
+		require.NoError(t, engine.Users.BlockUser(t.Context(), alias, "bob", "bob"))
 	}
 	return credentials(t, engine)
 }
 
 func identify(t *testing.T, engine *app.Engine, tenant core.TenantAlias, id string, code core.ReferralCode) {
 	t.Helper()
-	_, err := engine.Identify(t.Context(), tenant, rules.Identification{IP: "192.0.2.7", Update: referral.UserUpdate{
+	_, err := engine.Identification.Identify(t.Context(), tenant, rules.Identification{IP: "192.0.2.7", Update: referral.UserUpdate{
 		Account: core.AccountID(id), ID: core.UserID(id), FirstName: &id,
 		Codes: []referral.UserCode{{Program: core.ClassicProgram, Code: code}},
 	}})

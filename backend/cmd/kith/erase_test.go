@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kith/backend/app"
 	"kith/backend/app/base"
+	"kith/backend/app/users"
 	"kith/backend/store"
 	"kith/backend/store/storetest"
 	"kith/core"
@@ -44,7 +44,7 @@ func TestDeleteUser_NothingPersonalRemains(t *testing.T) {
 			update.Claims = []referral.Claim{{Code: "zz-code-ben", Source: referral.SourceInit}, {Code: "zz-code-anna", Source: referral.SourceBody}}
 		}
 		for range 2 {
-			_, err := engine.Identify(t.Context(), "acme", rules.Identification{Update: update, IP: "192.0.2.77"})
+			_, err := engine.Identification.Identify(t.Context(), "acme", rules.Identification{Update: update, IP: "192.0.2.77"})
 			require.NoError(t, err)
 		}
 		_, err := engine.LogEvents(t.Context(), base.Caller{Tenant: store.Tenant{Alias: "acme"}, Key: true, Role: auth.RoleAll}, event.Batch{
@@ -54,7 +54,7 @@ func TestDeleteUser_NothingPersonalRemains(t *testing.T) {
 		require.NoError(t, err)
 	}
 	for _, id := range []string{"zz-anna", "zz-ben", "zz-carl"} {
-		err := engine.DeleteUser(t.Context(), "acme", core.AccountID(id), core.UserID(id), app.DeleteOptions{DoNotTrack: true})
+		err := engine.Erasures.DeleteUser(t.Context(), "acme", core.AccountID(id), core.UserID(id), users.DeleteOptions{DoNotTrack: true})
 		require.NoError(t, err)
 	}
 	for _, cell := range cells(t, g.database) {

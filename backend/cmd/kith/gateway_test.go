@@ -162,7 +162,7 @@ func (s *gatewayStage) identify(ctx context.Context, step scenario.Step) error {
 	id, provider := step.Word(0), core.PaymentProviderID(step.Word(0))
 	in := rules.Identification{}
 	in.Update.Account, in.Update.ID, in.Update.PaymentProviderID = core.AccountID(id), core.UserID(id), &provider
-	_, err := s.engine.Identify(ctx, demo.TestTenant, in)
+	_, err := s.engine.Identification.Identify(ctx, demo.TestTenant, in)
 	return err
 }
 
@@ -183,7 +183,7 @@ func (s *gatewayStage) register(ctx context.Context, step scenario.Step) error {
 
 // account ID status=... referral=...: what the account is.
 func (s *gatewayStage) account(ctx context.Context, step scenario.Step) error {
-	a, err := s.engine.Account(ctx, demo.TestTenant, core.AccountID(step.Word(0)))
+	a, err := s.engine.Accounts.Account(ctx, demo.TestTenant, core.AccountID(step.Word(0)))
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func TestUserExport_IsAllAboutTheUser(t *testing.T) {
 		if u.claim != "" {
 			update.Claims = []referral.Claim{{Code: core.ReferralCode(u.claim), Source: referral.SourceInit}}
 		}
-		_, err := engine.Identify(t.Context(), "acme", rules.Identification{Update: update})
+		_, err := engine.Identification.Identify(t.Context(), "acme", rules.Identification{Update: update})
 		require.NoError(t, err)
 		_, err = engine.LogEvents(t.Context(), base.Caller{Tenant: store.Tenant{Alias: "acme"}, Key: true, Role: auth.RoleAll}, event.Batch{Account: update.Account, User: update.ID, Events: []event.Event{{Key: "visit"}}})
 		require.NoError(t, err)

@@ -1,15 +1,19 @@
-package app
+package users
 
 import (
 	"context"
 	"maps"
 	"slices"
 
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/rules"
 )
+
+// Erasures remove users and accounts, and all that is personal about them.
+type Erasures struct{ *base.Base }
 
 // DeleteOptions say what a deletion leaves (reference, 1.2).
 type DeleteOptions struct {
@@ -25,9 +29,9 @@ type DeleteOptions struct {
 // not-found error. Their codes are unknown from then on and their events are
 // gone. Referrals and rewards stay as they are, so that the books balance, but
 // name nobody: a name of no meaning takes the place of the user's.
-func (e *Engine) DeleteUser(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID, o DeleteOptions) error {
-	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
-		refused, err := e.deleteUsers(ctx, tx, tenant, []deletion{{account, id, o}})
+func (er *Erasures) DeleteUser(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID, o DeleteOptions) error {
+	return er.DB.Write(ctx, er.Now(), func(tx *store.Tx) error {
+		refused, err := er.DeleteWithin(ctx, tx, tenant, []Deletion{{account, id, o}})
 		if err != nil {
 			return err
 		}
@@ -35,20 +39,20 @@ func (e *Engine) DeleteUser(ctx context.Context, tenant core.TenantAlias, accoun
 	})
 }
 
-// deletion is a user to be deleted.
-type deletion struct {
-	account core.AccountID
-	user    core.UserID
-	options DeleteOptions
+// Deletion is a user to be deleted.
+type Deletion struct {
+	Account core.AccountID
+	User    core.UserID
+	Options DeleteOptions
 }
 
-func (d deletion) identity() referral.Identity {
-	return referral.Identity{Account: d.account, User: d.user}
+func (d Deletion) identity() referral.Identity {
+	return referral.Identity{Account: d.Account, User: d.User}
 }
 
-// deleteUsers makes deletions, in their order, whatever their number by the same
+// DeleteWithin makes deletions, in their order, whatever their number by the same
 // few statements. It returns for each why it was refused, or nil.
-func (e *Engine) deleteUsers(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, all []deletion) (refused []error, err error) {
+func (er *Erasures) DeleteWithin(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, all []Deletion) (refused []error, err error) {
 	ids := make([]referral.Identity, len(all))
 	for i, d := range all {
 		ids[i] = d.identity()
@@ -58,7 +62,7 @@ func (e *Engine) deleteUsers(ctx context.Context, tx *store.Tx, tenant core.Tena
 		return nil, err
 	}
 	refused = make([]error, len(all))
-	var done []deletion
+	var done []Deletion
 	for i, d := range all {
 		if !known[d.identity()] {
 			refused[i] = rules.UnknownUser()
@@ -67,12 +71,12 @@ func (e *Engine) deleteUsers(ctx context.Context, tx *store.Tx, tenant core.Tena
 		known[d.identity()] = false
 		done = append(done, d)
 	}
-	return refused, e.erase(ctx, tx, tenant, done)
+	return refused, er.erase(ctx, tx, tenant, done)
 }
 
 // erase erases users who are there, and the accounts that are left without any,
 // unless the last deletion of an account says otherwise.
-func (e *Engine) erase(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, all []deletion) error {
+func (er *Erasures) erase(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, all []Deletion) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -80,11 +84,11 @@ func (e *Engine) erase(ctx context.Context, tx *store.Tx, tenant core.TenantAlia
 	var erasures []store.Erasure
 	preserve := map[core.AccountID]bool{}
 	for _, d := range all {
-		if d.options.DoNotTrack {
-			untracked = append(untracked, e.Keys.Identity(tenant, d.account, d.user))
+		if d.Options.DoNotTrack {
+			untracked = append(untracked, er.Keys.Identity(tenant, d.Account, d.User))
 		}
-		erasures = append(erasures, e.erasure(tx, d.account, d.user))
-		preserve[d.account] = d.options.PreserveEmptyAccount
+		erasures = append(erasures, er.erasure(tx, d.Account, d.User))
+		preserve[d.Account] = d.Options.PreserveEmptyAccount
 	}
 	if len(untracked) > 0 {
 		if err := tx.PutDoNotTrack(ctx, tenant, untracked); err != nil {
@@ -102,19 +106,19 @@ func (e *Engine) erase(ctx context.Context, tx *store.Tx, tenant core.TenantAlia
 	if err != nil {
 		return err
 	}
-	return e.eraseAccounts(ctx, tx, tenant, empty)
+	return er.eraseAccounts(ctx, tx, tenant, empty)
 }
 
 // erasure is how a user is erased, or all of an account when id is empty.
-func (e *Engine) erasure(tx *store.Tx, account core.AccountID, id core.UserID) store.Erasure {
-	who := e.IDAt(tx.Now)
+func (er *Erasures) erasure(tx *store.Tx, account core.AccountID, id core.UserID) store.Erasure {
+	who := er.IDAt(tx.Now)
 	return store.Erasure{Account: account, User: id, Who: core.UserID(core.Erased(who)), Code: core.ReferralCode("deleted-" + who)}
 }
 
-func (e *Engine) eraseAccounts(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, accounts []core.AccountID) error {
+func (er *Erasures) eraseAccounts(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, accounts []core.AccountID) error {
 	who := make(map[core.AccountID]core.AccountID, len(accounts))
 	for _, account := range accounts {
-		who[account] = core.AccountID(core.Erased(e.IDAt(tx.Now)))
+		who[account] = core.AccountID(core.Erased(er.IDAt(tx.Now)))
 	}
 	return tx.EraseAccounts(ctx, tenant, who)
 }
@@ -122,8 +126,8 @@ func (e *Engine) eraseAccounts(ctx context.Context, tx *store.Tx, tenant core.Te
 // DeleteAccount removes an account and its users, as DeleteUser does, or returns
 // a not-found error. With doNotTrack none of those users ever comes back to an
 // account of that id.
-func (e *Engine) DeleteAccount(ctx context.Context, tenant core.TenantAlias, account core.AccountID, doNotTrack bool) error {
-	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+func (er *Erasures) DeleteAccount(ctx context.Context, tenant core.TenantAlias, account core.AccountID, doNotTrack bool) error {
+	return er.DB.Write(ctx, er.Now(), func(tx *store.Tx) error {
 		_, known, err := tx.Account(ctx, tenant, account)
 		if err == nil && !known {
 			err = rules.UnknownAccount()
@@ -132,26 +136,26 @@ func (e *Engine) DeleteAccount(ctx context.Context, tenant core.TenantAlias, acc
 			return err
 		}
 		if doNotTrack {
-			if err := e.untrackAll(ctx, tx, tenant, account); err != nil {
+			if err := er.untrackAll(ctx, tx, tenant, account); err != nil {
 				return err
 			}
 		}
-		if err := tx.EraseUsers(ctx, tenant, []store.Erasure{e.erasure(tx, account, "")}); err != nil {
+		if err := tx.EraseUsers(ctx, tenant, []store.Erasure{er.erasure(tx, account, "")}); err != nil {
 			return err
 		}
-		return e.eraseAccounts(ctx, tx, tenant, []core.AccountID{account})
+		return er.eraseAccounts(ctx, tx, tenant, []core.AccountID{account})
 	})
 }
 
 // untrackAll keeps all users of an account from ever coming back to it.
-func (e *Engine) untrackAll(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, account core.AccountID) error {
+func (er *Erasures) untrackAll(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, account core.AccountID) error {
 	ids, err := tx.UserIDs(ctx, tenant, account)
 	if err != nil {
 		return err
 	}
 	identities := make([]string, len(ids))
 	for i, id := range ids {
-		identities[i] = e.Keys.Identity(tenant, account, id)
+		identities[i] = er.Keys.Identity(tenant, account, id)
 	}
 	return tx.PutDoNotTrack(ctx, tenant, identities)
 }

@@ -1,9 +1,12 @@
-package app
+// Package users holds the use cases of users and their accounts: identifying them,
+// reading them, blocking them, and erasing them.
+package users
 
 import (
 	"context"
 	"slices"
 
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/referral"
@@ -11,46 +14,52 @@ import (
 	"kith/core/wire"
 )
 
+// Users are those who were identified.
+type Users struct {
+	*base.Base
+	Accounts *Accounts
+}
+
 // User returns a user, or a not-found error. What makes the share links is for
 // the caller to set; see Caller.Share.
-func (e *Engine) User(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID) (wire.UserInfo, error) {
-	user, known, err := e.DB.User(ctx, tenant, account, id)
+func (us *Users) User(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID) (wire.UserInfo, error) {
+	user, known, err := us.DB.User(ctx, tenant, account, id)
 	if err == nil && !known {
 		err = rules.UnknownUser()
 	}
 	if err != nil {
 		return wire.UserInfo{}, err
 	}
-	stored, err := e.Account(ctx, tenant, account)
+	stored, err := us.Accounts.Account(ctx, tenant, account)
 	if err != nil {
 		return wire.UserInfo{}, err
 	}
-	ref, err := e.DB.ReferralOf(ctx, tenant, account)
+	ref, err := us.DB.ReferralOf(ctx, tenant, account)
 	return wire.UserInfo{User: user, Account: stored, ReferredBy: wire.ReferredBy{Referral: ref}}, err
 }
 
 // Users returns a page of users and how many there are in all. What makes the
 // share links is for the caller to set; see Caller.Share.
-func (e *Engine) Users(ctx context.Context, tenant core.TenantAlias, f referral.UserFilter) ([]wire.UserInfo, int, error) {
-	page, total, err := e.DB.Users(ctx, tenant, f)
+func (us *Users) Users(ctx context.Context, tenant core.TenantAlias, f referral.UserFilter) ([]wire.UserInfo, int, error) {
+	page, total, err := us.DB.Users(ctx, tenant, f)
 	if err != nil {
 		return nil, 0, err
 	}
-	users, err := e.userInfos(ctx, tenant, page)
+	users, err := us.userInfos(ctx, tenant, page)
 	return users, total, err
 }
 
 // UsersByID returns the users of a list that there are, in no order; see Users.
-func (e *Engine) UsersByID(ctx context.Context, tenant core.TenantAlias, ids []referral.Identity) ([]wire.UserInfo, error) {
-	found, err := e.DB.UsersByID(ctx, tenant, ids)
+func (us *Users) UsersByID(ctx context.Context, tenant core.TenantAlias, ids []referral.Identity) ([]wire.UserInfo, error) {
+	found, err := us.DB.UsersByID(ctx, tenant, ids)
 	if err != nil {
 		return nil, err
 	}
-	return e.userInfos(ctx, tenant, found)
+	return us.userInfos(ctx, tenant, found)
 }
 
 // userInfos adds to users what an answer tells of them besides.
-func (e *Engine) userInfos(ctx context.Context, tenant core.TenantAlias, page []referral.User) ([]wire.UserInfo, error) {
+func (us *Users) userInfos(ctx context.Context, tenant core.TenantAlias, page []referral.User) ([]wire.UserInfo, error) {
 	if len(page) == 0 {
 		return nil, nil
 	}
@@ -60,11 +69,11 @@ func (e *Engine) userInfos(ctx context.Context, tenant core.TenantAlias, page []
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	accounts, err := e.DB.Accounts(ctx, tenant, ids)
+	accounts, err := us.DB.Accounts(ctx, tenant, ids)
 	if err != nil {
 		return nil, err
 	}
-	referrals, err := e.DB.ReferralsOf(ctx, tenant, ids)
+	referrals, err := us.DB.ReferralsOf(ctx, tenant, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -79,37 +88,37 @@ func (e *Engine) userInfos(ctx context.Context, tenant core.TenantAlias, page []
 
 // UserByCode returns the owner of a code, blocked or not, or a not-found error.
 // What makes the share links is for the caller to set; see Caller.Share.
-func (e *Engine) UserByCode(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) (wire.UserInfo, error) {
-	c, known, err := e.DB.Code(ctx, tenant, code)
+func (us *Users) UserByCode(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) (wire.UserInfo, error) {
+	c, known, err := us.DB.Code(ctx, tenant, code)
 	if err == nil && !known {
 		err = wire.UnknownCode()
 	}
 	if err != nil {
 		return wire.UserInfo{}, err
 	}
-	return e.User(ctx, tenant, c.Owner.Account, c.Owner.User)
+	return us.User(ctx, tenant, c.Owner.Account, c.Owner.User)
 }
 
 // OpenUser returns the owner of a code and the code in its own spelling, for
 // anybody who has the code: it tells as much as a friend may see. A blocked
 // owner's code is unknown.
-func (e *Engine) OpenUser(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) (wire.UserInfo, core.ReferralCode, error) {
-	c, known, err := e.DB.Code(ctx, tenant, code)
+func (us *Users) OpenUser(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) (wire.UserInfo, core.ReferralCode, error) {
+	c, known, err := us.DB.Code(ctx, tenant, code)
 	if err == nil && (!known || c.Blocked) {
 		err = wire.UnknownCode()
 	}
 	if err != nil {
 		return wire.UserInfo{}, "", err
 	}
-	owner, err := e.User(ctx, tenant, c.Owner.Account, c.Owner.User)
+	owner, err := us.User(ctx, tenant, c.Owner.Account, c.Owner.User)
 	return owner, c.Code, err
 }
 
 // ShareCode returns the name of the share link of a user in a program, a code, or in their first
 // when it is empty, and that program. An unknown user and a program in which the
 // user has no code are not found.
-func (e *Engine) ShareCode(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID, key core.ProgramKey) (referral.UserCode, error) {
-	user, known, err := e.DB.User(ctx, tenant, account, id)
+func (us *Users) ShareCode(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID, key core.ProgramKey) (referral.UserCode, error) {
+	user, known, err := us.DB.User(ctx, tenant, account, id)
 	if err == nil && !known {
 		err = rules.UnknownUser()
 	}
@@ -129,15 +138,15 @@ func (e *Engine) ShareCode(ctx context.Context, tenant core.TenantAlias, account
 
 // ProgramName returns the name of the program of a code: the words that go with a
 // link that is shared.
-func (e *Engine) ProgramName(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) (string, error) {
-	c, known, err := e.DB.Code(ctx, tenant, code)
+func (us *Users) ProgramName(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) (string, error) {
+	c, known, err := us.DB.Code(ctx, tenant, code)
 	if err == nil && !known {
 		err = wire.UnknownCode()
 	}
 	if err != nil {
 		return "", err
 	}
-	p, err := e.DB.Program(ctx, tenant, c.Program)
+	p, err := us.DB.Program(ctx, tenant, c.Program)
 	return p.Name, err
 }
 
@@ -145,17 +154,17 @@ func (e *Engine) ProgramName(ctx context.Context, tenant core.TenantAlias, code 
 // holder of the API key finds their codes, and no code of theirs attributes.
 // What was attributed before stays. A user who is blocked already is forbidden,
 // an unknown one not found (reference, 1.2).
-func (e *Engine) BlockUser(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID) error {
-	return e.setBlocked(ctx, tenant, account, user, true)
+func (us *Users) BlockUser(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID) error {
+	return us.setBlocked(ctx, tenant, account, user, true)
 }
 
 // UnblockUser lets a blocked user refer again; see BlockUser.
-func (e *Engine) UnblockUser(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID) error {
-	return e.setBlocked(ctx, tenant, account, user, false)
+func (us *Users) UnblockUser(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID) error {
+	return us.setBlocked(ctx, tenant, account, user, false)
 }
 
-func (e *Engine) setBlocked(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID, blocked bool) error {
-	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+func (us *Users) setBlocked(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID, blocked bool) error {
+	return us.DB.Write(ctx, us.Now(), func(tx *store.Tx) error {
 		known, err := tx.UserKnown(ctx, tenant, account, user)
 		if err == nil && !known {
 			err = rules.UnknownUser()

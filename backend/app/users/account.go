@@ -1,0 +1,32 @@
+package users
+
+import (
+	"context"
+
+	"kith/backend/app/base"
+	"kith/core"
+	"kith/core/referral"
+	"kith/core/rules"
+	"kith/core/state"
+)
+
+// Accounts are the accounts of users, as shops keep them in step.
+type Accounts struct{ *base.Base }
+
+// SyncAccount stores what a shop says of an account; see rules.Rules.SyncAccount.
+func (as *Accounts) SyncAccount(ctx context.Context, tenant core.TenantAlias, u referral.AccountUpdate) (account referral.Account, err error) {
+	err = as.Decide(ctx, tenant, func(s *state.State) (err error) {
+		account, err = as.Rules().SyncAccount(s, u)
+		return err
+	})
+	return account, err
+}
+
+// Account returns an account, or a not-found error.
+func (as *Accounts) Account(ctx context.Context, tenant core.TenantAlias, id core.AccountID) (referral.Account, error) {
+	account, known, err := as.DB.Account(ctx, tenant, id)
+	if err == nil && !known {
+		err = rules.UnknownAccount()
+	}
+	return account, err
+}
