@@ -19,7 +19,7 @@ func (a *API) syncAccount(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.Account)(a.Engine.Accounts.SyncAccount(c.Context(), c.tenant, update))
+	return encode(wire.Account)(a.Engine.Accounts.Sync(c.Context(), c.tenant, update))
 }
 
 // account is GET /account/{account}.
@@ -28,7 +28,7 @@ func (a *API) account(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.Account)(a.Engine.Accounts.Account(c.Context(), c.tenant, id))
+	return encode(wire.Account)(a.Engine.Accounts.ByID(c.Context(), c.tenant, id))
 }
 
 // deleteAccount is DELETE /open/account/{account}.

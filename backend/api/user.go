@@ -130,7 +130,7 @@ func (a *API) identifyInAccount(c *call) ([]byte, error) {
 // /account/{account}/user/{user} and, with all that is stored about a user's
 // person, /pii.
 func (a *API) user(c *call) ([]byte, error) {
-	return a.userFor(c)(a.Engine.Users.User(c.Context(), c.tenant, c.account, c.user))
+	return a.userFor(c)(a.Engine.Users.ByID(c.Context(), c.tenant, c.account, c.user))
 }
 
 // userByCode is GET /user?referralCode=.
@@ -139,7 +139,7 @@ func (a *API) userByCode(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.userFor(c)(a.Engine.Users.UserByCode(c.Context(), c.tenant, code))
+	return a.userFor(c)(a.Engine.Users.ByCode(c.Context(), c.tenant, code))
 }
 
 // userFor encodes of a user what a call asks for.
@@ -163,7 +163,7 @@ func (a *API) openUser(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, code, err := a.Engine.Users.OpenUser(c.Context(), c.tenant, code)
+	found, code, err := a.Engine.Users.Open(c.Context(), c.tenant, code)
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +200,7 @@ func (a *API) users(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, total, err := a.Engine.Users.Users(c.Context(), c.tenant, referral.UserFilter{
+	found, total, err := a.Engine.Users.List(c.Context(), c.tenant, referral.UserFilter{
 		Words: words, Limit: p.Limit, Offset: p.Offset,
 	})
 	if err != nil {
@@ -240,12 +240,12 @@ func flag(r *http.Request, name string, unset bool) (bool, error) {
 
 // block is POST of /block; clients send it without a body.
 func (a *API) block(c *call) ([]byte, error) {
-	return wire.Empty(), a.Engine.Users.BlockUser(c.Context(), c.tenant, c.account, c.user)
+	return wire.Empty(), a.Engine.Users.Block(c.Context(), c.tenant, c.account, c.user)
 }
 
 // unblock is POST of /unblock.
 func (a *API) unblock(c *call) ([]byte, error) {
-	return wire.Empty(), a.Engine.Users.UnblockUser(c.Context(), c.tenant, c.account, c.user)
+	return wire.Empty(), a.Engine.Users.Unblock(c.Context(), c.tenant, c.account, c.user)
 }
 
 // wantedFields reads which keys of the answer are asked for.

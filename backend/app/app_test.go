@@ -167,7 +167,7 @@ func TestDeleteProgram_AgainstIdentifications(t *testing.T) {
 			gone = <-deleted || gone
 		}
 		for i := 1; i < callers; i += 2 {
-			u, err := b.Users.User(t.Context(), b.tenant, core.AccountID(fmt.Sprint("friend", i)), "u")
+			u, err := b.Users.ByID(t.Context(), b.tenant, core.AccountID(fmt.Sprint("friend", i)), "u")
 			require.NoError(t, err)
 			owns := map[core.ProgramKey]bool{}
 			for _, c := range u.User.Codes {
@@ -188,7 +188,7 @@ func TestCreateProgram_UsersGetTheirCodes(t *testing.T) {
 	b := newBundle(t)
 	_, err := b.CreateProgram(t.Context(), b.tenant, aProgram("gift"))
 	require.NoError(t, err)
-	stored, err := b.Users.User(t.Context(), b.tenant, "anna", "u")
+	stored, err := b.Users.ByID(t.Context(), b.tenant, "anna", "u")
 	require.NoError(t, err)
 	require.Len(t, stored.User.Codes, 1)
 	codes := b.identify(t, "anna").User.Codes

@@ -31,11 +31,11 @@ func TestBatches_AreWhatEachReadSays(t *testing.T) {
 		b.logEvents(t, users[3], 1)
 		ctx := t.Context()
 
-		infos, err := b.Users.UsersByID(ctx, b.tenant, users)
+		infos, err := b.Users.ListByID(ctx, b.tenant, users)
 		require.NoError(t, err)
 		require.Len(t, infos, len(users)-1)
 		for _, got := range infos {
-			want, err := b.Users.User(ctx, b.tenant, got.User.Account, got.User.ID)
+			want, err := b.Users.ByID(ctx, b.tenant, got.User.Account, got.User.ID)
 			require.NoError(t, err)
 			require.Equal(t, want, got)
 		}

@@ -73,14 +73,14 @@ func BenchmarkSyncAccount(b *testing.B) {
 			in.pass(1)
 			for n := 0; b.Loop(); n++ {
 				u := update(strconv.FormatInt(int64(run), 10)+"-"+strconv.Itoa(n), referral.Trial, "ANNA10")
-				if _, err := in.Accounts.SyncAccount(b.Context(), in.tenant, u); err != nil {
+				if _, err := in.Accounts.Sync(b.Context(), in.tenant, u); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
 		b.Run("again", func(b *testing.B) {
 			for b.Loop() {
-				if _, err := in.Accounts.SyncAccount(b.Context(), in.tenant, update("again", referral.Paid, "")); err != nil {
+				if _, err := in.Accounts.Sync(b.Context(), in.tenant, update("again", referral.Paid, "")); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -179,7 +179,7 @@ func (b bundle) identify(t testing.TB, account string, change ...func(*rules.Ide
 // sync sends an account sync; an empty status or code is not given.
 func (b bundle) sync(t testing.TB, account string, status referral.Status, code core.ReferralCode) referral.Account {
 	t.Helper()
-	out, err := b.Accounts.SyncAccount(t.Context(), b.tenant, update(account, status, code))
+	out, err := b.Accounts.Sync(t.Context(), b.tenant, update(account, status, code))
 	require.NoError(t, err)
 	return out
 }
@@ -225,7 +225,7 @@ func (b bundle) referral(t testing.TB, account string) *referral.Referral {
 // state is the state of an account's referral, as the account has it.
 func (b bundle) state(t testing.TB, account string) referral.State {
 	t.Helper()
-	a, err := b.Accounts.Account(t.Context(), b.tenant, core.AccountID(account))
+	a, err := b.Accounts.ByID(t.Context(), b.tenant, core.AccountID(account))
 	require.NoError(t, err)
 	return a.Standing.Referral
 }

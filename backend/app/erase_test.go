@@ -29,14 +29,14 @@ func TestDeleteUser_MeetsIdentification(t *testing.T) {
 				requireCode(t, core.CodeNotFound, err)
 			}
 		}
-		stored, err := b.Users.User(t.Context(), b.tenant, "friend", "u")
+		stored, err := b.Users.ByID(t.Context(), b.tenant, "friend", "u")
 		if err == nil {
 			require.Len(t, stored.User.Codes, 1)
 			require.NoError(t, b.Erasures.DeleteUser(t.Context(), b.tenant, "friend", "u", users.DeleteOptions{}))
 		}
-		_, err = b.Accounts.Account(t.Context(), b.tenant, "friend")
+		_, err = b.Accounts.ByID(t.Context(), b.tenant, "friend")
 		requireCode(t, core.CodeNotFound, err)
-		_, total, err := b.Users.Users(t.Context(), b.tenant, referral.UserFilter{Words: []string{"f@example"}, Limit: 1})
+		_, total, err := b.Users.List(t.Context(), b.tenant, referral.UserFilter{Words: []string{"f@example"}, Limit: 1})
 		require.NoError(t, err)
 		require.Zero(t, total)
 	})
@@ -57,7 +57,7 @@ func TestDeleteUser_DoNotTrackMeetsIdentification(t *testing.T) {
 				requireCode(t, core.CodeForbidden, err)
 			}
 		}
-		_, err := b.Users.User(t.Context(), b.tenant, "friend", "u")
+		_, err := b.Users.ByID(t.Context(), b.tenant, "friend", "u")
 		requireCode(t, core.CodeNotFound, err)
 		_, err = b.Identification.Identify(t.Context(), b.tenant, identification("friend"))
 		requireCode(t, core.CodeForbidden, err)
@@ -77,7 +77,7 @@ func TestDeleteUser_KeepsReferralAndReward(t *testing.T) {
 		require.NoError(t, err)
 		for _, account := range []core.AccountID{"anna", "friend"} {
 			require.NoError(t, b.Erasures.DeleteUser(t.Context(), b.tenant, account, "u", users.DeleteOptions{}))
-			_, err := b.Accounts.Account(t.Context(), b.tenant, account)
+			_, err := b.Accounts.ByID(t.Context(), b.tenant, account)
 			requireCode(t, core.CodeNotFound, err)
 		}
 		after, err := b.Referral(t.Context(), b.tenant, before.ID)

@@ -35,7 +35,7 @@ func TestIdentify_AnswersWhatIsStored(t *testing.T) {
 	converted := b.identify(t, "friend", paid)
 	require.False(t, converted.Created)
 	require.False(t, converted.ReferredBy.Newly)
-	stored, err := b.Users.User(t.Context(), b.tenant, "friend", "u")
+	stored, err := b.Users.ByID(t.Context(), b.tenant, "friend", "u")
 	require.NoError(t, err)
 	require.Equal(t, stored, converted.UserInfo, "what is told of a conversion is what is read later")
 	require.Equal(t, "a@example.com", stored.User.Email)
@@ -53,9 +53,9 @@ func TestIdentify_RefusedCallStoresNothing(t *testing.T) {
 	_, err := b.Identification.Identify(t.Context(), b.tenant, identification("friend", claim(referral.SourceInit, "ANNA10"), paid,
 		codes(referral.UserCode{Program: core.ClassicProgram, Code: "BERT20"})))
 	require.Equal(t, &core.Error{Code: core.CodeConflict, Field: "referralCodes.classic", Message: "this code belongs to another user"}, err)
-	_, err = b.Accounts.Account(t.Context(), b.tenant, "friend")
+	_, err = b.Accounts.ByID(t.Context(), b.tenant, "friend")
 	require.Equal(t, &core.Error{Code: core.CodeNotFound, RS: "RS041", Message: "there is no such account"}, err)
-	_, err = b.Users.User(t.Context(), b.tenant, "friend", "u")
+	_, err = b.Users.ByID(t.Context(), b.tenant, "friend", "u")
 	require.Equal(t, &core.Error{Code: core.CodeNotFound, RS: "RS042", Message: "there is no such user; identify the user first"}, err)
 	require.Nil(t, b.referral(t, "friend"))
 	require.Empty(t, b.decisions(t, "friend"))
@@ -77,11 +77,11 @@ func TestIdentify_PaymentProviderIsSetOnce(t *testing.T) {
 	refused("a", "pp2", "RS019", "is set already and cannot be changed")
 	refused("b", "pp1", "RS029", "belongs to another account")
 	b.identify(t, "b", provider("PP1"))
-	a, err := b.Accounts.Account(t.Context(), b.tenant, "a")
+	a, err := b.Accounts.ByID(t.Context(), b.tenant, "a")
 	require.NoError(t, err)
 	require.Equal(t, core.PaymentProviderID("pp1"), a.PaymentProviderID)
 	b.sync(t, "a", referral.Paid, "")
-	a, err = b.Accounts.Account(t.Context(), b.tenant, "a")
+	a, err = b.Accounts.ByID(t.Context(), b.tenant, "a")
 	require.NoError(t, err)
 	require.Equal(t, core.PaymentProviderID("pp1"), a.PaymentProviderID, "an account sync leaves it")
 }
@@ -144,7 +144,7 @@ func TestIdentify_MadeCodesCollide(t *testing.T) {
 	draws, collide = 0, 1000
 	_, err := b.Identification.Identify(t.Context(), b.tenant, identification("unlucky"))
 	require.EqualError(t, err, "store: a new code was taken")
-	_, err = b.Accounts.Account(t.Context(), b.tenant, "unlucky")
+	_, err = b.Accounts.ByID(t.Context(), b.tenant, "unlucky")
 	require.Error(t, err, "and nothing is stored")
 }
 
@@ -211,7 +211,7 @@ func TestIdentify_KeepsTheBrowsersAddress(t *testing.T) {
 		{"", "", ""}, {"192.0.2.1", "192.0.2.1", "192.0.2.1"}, {"2001:db8::1", "192.0.2.1", "2001:db8::1"}, {"", "192.0.2.1", "2001:db8::1"},
 	} {
 		b.identify(t, "friend", at(step.ip))
-		stored, err := b.Users.User(t.Context(), b.tenant, "friend", "u")
+		stored, err := b.Users.ByID(t.Context(), b.tenant, "friend", "u")
 		require.NoError(t, err)
 		require.Equal(t, [2]string{step.first, step.last}, [2]string{stored.User.FirstSeenIP, stored.User.LastSeenIP})
 	}

@@ -74,7 +74,7 @@ func TestImport_Users(t *testing.T) {
 		require.Equal(t, job.Stats{Processed: 2}, done.Stats)
 		require.Empty(t, done.Errors)
 
-		bob, err := b.Users.User(t.Context(), b.tenant, "bob-inc", "bob")
+		bob, err := b.Users.ByID(t.Context(), b.tenant, "bob-inc", "bob")
 		require.NoError(t, err)
 		require.Equal(t, `Bob, the "first"`, bob.User.FirstName)
 		require.Equal(t, `{"age":42,"zip":"01234"}`, bob.User.CustomFields)
@@ -82,7 +82,7 @@ func TestImport_Users(t *testing.T) {
 		require.Equal(t, []referral.UserCode{{Program: "classic", Code: "BOBBY1"}}, bob.User.Codes)
 		require.EqualValues(t, 1500000000000, bob.User.Created)
 		require.EqualValues(t, "ANNA10", bob.ReferredBy.Referral.Code)
-		eve, err := b.Users.User(t.Context(), b.tenant, "bob-inc", "eve")
+		eve, err := b.Users.ByID(t.Context(), b.tenant, "bob-inc", "eve")
 		require.NoError(t, err)
 		require.False(t, eve.User.Referable)
 		require.Len(t, eve.User.Codes, 1, "everybody has a code")
@@ -166,7 +166,7 @@ func TestImport_EscapedFormulas(t *testing.T) {
 	alone(t, func(t *testing.T, b bundle) {
 		done := b.imported(t, job.ImportUser, "list.csv", "id,accountId,firstName\n'=1+1,'@sum,'Ann\n", "{}")
 		require.Equal(t, job.Stats{Processed: 1}, done.Stats)
-		user, err := b.Users.User(t.Context(), b.tenant, "@sum", "=1+1")
+		user, err := b.Users.ByID(t.Context(), b.tenant, "@sum", "=1+1")
 		require.NoError(t, err)
 		require.Equal(t, "'Ann", user.User.FirstName)
 		require.Equal(t, []string{"'=1+1", "'@sum", "", "'Ann"}, b.rows(t, done.ID, job.ResultFile)[1][:4])
@@ -511,13 +511,13 @@ func (b bundle) call(t *testing.T, row string) string {
 func (b bundle) tenantState(t *testing.T) (state []string) {
 	t.Helper()
 	random := regexp.MustCompile(`"[0-9a-f]{24}"|[2-9A-HJ-NP-Z]{8}\b|` + string(b.tenant))
-	users, _, err := b.Users.Users(t.Context(), b.tenant, referral.UserFilter{Limit: 1000})
+	users, _, err := b.Users.List(t.Context(), b.tenant, referral.UserFilter{Limit: 1000})
 	require.NoError(t, err)
 	for _, u := range users {
 		state = append(state, random.ReplaceAllString(string(wire.User(u)), "*"))
 	}
 	for _, word := range []string{"ann", "anna", "bob", "c@", "example.com", "a3", "u2"} {
-		page, total, err := b.Users.Users(t.Context(), b.tenant, referral.UserFilter{Words: []string{word}, Limit: 1000})
+		page, total, err := b.Users.List(t.Context(), b.tenant, referral.UserFilter{Words: []string{word}, Limit: 1000})
 		require.NoError(t, err)
 		require.Len(t, page, total, word)
 		for _, u := range page {
@@ -576,7 +576,7 @@ func TestImport_Deletions(t *testing.T) {
 		require.Equal(t, []string{"5", "404"}, []string{errors[1][0], errors[1][3]})
 		require.Equal(t, []string{"6", "404"}, []string{errors[2][0], errors[2][3]})
 
-		left, _, err := b.Users.Users(t.Context(), b.tenant, referral.UserFilter{Limit: 10})
+		left, _, err := b.Users.List(t.Context(), b.tenant, referral.UserFilter{Limit: 10})
 		require.NoError(t, err)
 		require.Len(t, left, 3, "anna, bert and the second user of a")
 		for account, kept := range map[core.AccountID]bool{"a": true, "b": false, "c": true, "d": false} {

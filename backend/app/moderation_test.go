@@ -409,7 +409,7 @@ func TestModerate_AgainstConversions(t *testing.T) {
 		for _, err := range together(func(i int) error {
 			switch i % 4 {
 			case 0:
-				_, err := b.Accounts.SyncAccount(t.Context(), b.tenant, update("friend", referral.Paid, ""))
+				_, err := b.Accounts.Sync(t.Context(), b.tenant, update("friend", referral.Paid, ""))
 				return err
 			case 1:
 				_, err := b.Identification.Identify(t.Context(), b.tenant, identification("friend", paid))
@@ -532,7 +532,7 @@ func TestFraud_Blocked(t *testing.T) {
 		code := map[string]core.ReferralCode{"by-anna": "ANNA10", "by-bert": "BERT20"}[friend]
 		b.identify(t, friend, claim(referral.SourceInit, code))
 		require.Empty(t, b.signals(t, friend))
-		require.NoError(t, b.Users.BlockUser(t.Context(), b.tenant, blocked, "u"))
+		require.NoError(t, b.Users.Block(t.Context(), b.tenant, blocked, "u"))
 		b.identify(t, friend, paid)
 		require.Equal(t, []referral.Signal{referral.SignalBlocked}, b.signals(t, friend))
 		require.Equal(t, "DENIED/DENIED, none/none", b.statuses(t, friend))

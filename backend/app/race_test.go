@@ -34,7 +34,7 @@ func TestSyncAccount_FirstPaidOfManyConvertsOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"))
 		for _, err := range together(func(int) error {
-			_, err := b.Accounts.SyncAccount(t.Context(), b.tenant, update("friend", referral.Paid, ""))
+			_, err := b.Accounts.Sync(t.Context(), b.tenant, update("friend", referral.Paid, ""))
 			return err
 		}) {
 			require.NoError(t, err)
@@ -53,7 +53,7 @@ func TestSyncAccount_OneOfManyCodesCounts(t *testing.T) {
 		}
 		b.identify(t, "anna", func(in *rules.Identification) { in.Update.Codes = codes })
 		for _, err := range together(func(i int) error {
-			_, err := b.Accounts.SyncAccount(t.Context(), b.tenant, update("friend", "", codes[i].Code))
+			_, err := b.Accounts.Sync(t.Context(), b.tenant, update("friend", "", codes[i].Code))
 			return err
 		}) {
 			require.NoError(t, err)
@@ -95,7 +95,7 @@ func TestIdentify_ManyAtOnceMakeOneUserAndOneReferral(t *testing.T) {
 		require.Equal(t, referral.Converted, b.state(t, "friend"))
 		require.Equal(t, map[reward.Source]int{reward.Referred: 1}, b.rewards(t, "friend"))
 		require.Equal(t, map[reward.Source]int{reward.FriendSignup: 1}, b.rewards(t, "anna"))
-		user, err := b.Users.User(t.Context(), b.tenant, "friend", "u")
+		user, err := b.Users.ByID(t.Context(), b.tenant, "friend", "u")
 		require.NoError(t, err)
 		require.Len(t, user.User.Codes, 1)
 	})

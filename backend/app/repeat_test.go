@@ -38,7 +38,7 @@ func TestIdentify_RepeatStoresNothing(t *testing.T) {
 	repeats, changes, before := 0, 0, texts(t, rows, every)
 	for range 120 {
 		in := b.randomIdentification(t, r)
-		stored, err := b.Users.User(t.Context(), b.tenant, in.Update.Account, in.Update.ID)
+		stored, err := b.Users.ByID(t.Context(), b.tenant, in.Update.Account, in.Update.ID)
 		repeat := err == nil && in.Cookie == "" && wire.Repeats(in.Update, stored, in.IP)
 		b.pass(core.Second)
 		done, err := b.Identification.Identify(t.Context(), b.tenant, in)

@@ -66,7 +66,7 @@ func TestRoundTrips(t *testing.T) {
 	count("identify the user again", 4, identify("friend"))
 	count("identify a new referred user who pays", 6, identify("payer", func(u *referral.UserUpdate) { u.Status = &paid }))
 	sync := func(u referral.AccountUpdate) func() error {
-		return func() error { _, err := b.Accounts.SyncAccount(t.Context(), b.tenant, u); return err }
+		return func() error { _, err := b.Accounts.Sync(t.Context(), b.tenant, u); return err }
 	}
 	code := referral.Claim{Code: "ANNA10"}.Code
 	count("sync an account with a code", 4, sync(referral.AccountUpdate{ID: "shop", Code: &code}))

@@ -255,10 +255,10 @@ func TestSyncAccount_KeepsWhatIsNotGiven(t *testing.T) {
 	interval, value, currency, count := referral.Interval("MONTH"), "19.90", "EUR", int64(3)
 	u := update("a", referral.Free, "")
 	u.Interval, u.Value, u.Currency, u.IntervalValue = &interval, &value, &currency, &count
-	_, err := b.Accounts.SyncAccount(t.Context(), b.tenant, u)
+	_, err := b.Accounts.Sync(t.Context(), b.tenant, u)
 	require.NoError(t, err)
 	returned := b.sync(t, "a", "", "")
-	stored, err := b.Accounts.Account(t.Context(), b.tenant, "a")
+	stored, err := b.Accounts.ByID(t.Context(), b.tenant, "a")
 	require.NoError(t, err)
 	require.Equal(t, stored, returned)
 	require.Equal(t, referral.Account{

@@ -25,7 +25,7 @@ func TestBlockUser_MeetsAttribution(t *testing.T) {
 		blocks := make(chan error, callers)
 		for _, err := range together(func(i int) error {
 			if i%8 == 0 {
-				blocks <- b.Users.BlockUser(t.Context(), b.tenant, "anna", "u")
+				blocks <- b.Users.Block(t.Context(), b.tenant, "anna", "u")
 				return nil
 			}
 			_, err := b.Identification.Identify(t.Context(), b.tenant, identification("friend"+strconv.Itoa(i), claim(referral.SourceInit, "ANNA10")))
@@ -56,7 +56,7 @@ func TestBlockUser_MeetsAttribution(t *testing.T) {
 
 		b.identify(t, "late", claim(referral.SourceInit, "ANNA10"))
 		require.Equal(t, []string{"referral_code ANNA10: code-of-blocked-user"}, b.rules(t, "late"))
-		require.NoError(t, b.Users.UnblockUser(t.Context(), b.tenant, "anna", "u"))
+		require.NoError(t, b.Users.Unblock(t.Context(), b.tenant, "anna", "u"))
 		b.identify(t, "late", claim(referral.SourceInit, "ANNA10"))
 		require.Equal(t, referral.InProgress, b.state(t, "late"))
 	})
@@ -115,16 +115,16 @@ func TestUsers_AreWhatEachIsAlone(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"), paid, email("f@example.com"))
 		b.identify(t, "friend", func(in *rules.Identification) { in.Update.ID = "second" })
-		page, total, err := b.Users.Users(t.Context(), b.tenant, referral.UserFilter{Limit: 10})
+		page, total, err := b.Users.List(t.Context(), b.tenant, referral.UserFilter{Limit: 10})
 		require.NoError(t, err)
 		require.Equal(t, 4, total)
 		require.Len(t, page, 4)
 		for _, u := range page {
-			alone, err := b.Users.User(t.Context(), b.tenant, u.User.Account, u.User.ID)
+			alone, err := b.Users.ByID(t.Context(), b.tenant, u.User.Account, u.User.ID)
 			require.NoError(t, err)
 			require.Equal(t, alone, u)
 		}
-		page, total, err = b.Users.Users(t.Context(), b.tenant, referral.UserFilter{Limit: 10, Offset: 4})
+		page, total, err = b.Users.List(t.Context(), b.tenant, referral.UserFilter{Limit: 10, Offset: 4})
 		require.NoError(t, err)
 		require.Equal(t, 4, total)
 		require.Empty(t, page)

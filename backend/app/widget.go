@@ -113,7 +113,7 @@ func (e *Engine) widgetInfo(ctx context.Context, tenant core.TenantAlias, in Wid
 // widgetOf adds what a widget shows of its user, and returns what its answer
 // tells of them.
 func (e *Engine) widgetOf(ctx context.Context, tenant core.TenantAlias, in WidgetRequest, info *wire.WidgetInfo) (string, error) {
-	found, err := e.Users.User(ctx, tenant, in.Account, in.User)
+	found, err := e.Users.ByID(ctx, tenant, in.Account, in.User)
 	if err != nil {
 		return "", err
 	}

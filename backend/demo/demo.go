@@ -56,7 +56,7 @@ func Seed(ctx context.Context, e *app.Engine, liveURL, testURL string) error {
 }
 
 func referrer(ctx context.Context, e *app.Engine, tenant core.TenantAlias) error {
-	if _, err := e.Users.User(ctx, tenant, "anna", "anna"); !is(err, core.CodeNotFound) {
+	if _, err := e.Users.ByID(ctx, tenant, "anna", "anna"); !is(err, core.CodeNotFound) {
 		return err
 	}
 	first, last, email := "Anna", "Ahrens", "anna@example.com"

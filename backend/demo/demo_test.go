@@ -84,12 +84,12 @@ func TestSeed_TwiceChangesNothing(t *testing.T) {
 	renamed := "Annabel"
 	_, err := e.Identification.Identify(t.Context(), "demo", rules.Identification{Update: referral.UserUpdate{Account: "anna", ID: "anna", FirstName: &renamed}})
 	require.NoError(t, err)
-	before, err := e.Users.User(t.Context(), "demo", "anna", "anna")
+	before, err := e.Users.ByID(t.Context(), "demo", "anna", "anna")
 	require.NoError(t, err)
 	tenant, err := e.DB.Tenant(t.Context(), "demo")
 	require.NoError(t, err)
 	require.NoError(t, demo.Seed(t.Context(), e, "http://elsewhere:1", "http://elsewhere:2"))
-	after, err := e.Users.User(t.Context(), "demo", "anna", "anna")
+	after, err := e.Users.ByID(t.Context(), "demo", "anna", "anna")
 	require.NoError(t, err)
 	require.Equal(t, before, after)
 	again, err := e.DB.Tenant(t.Context(), "demo")
@@ -106,7 +106,7 @@ func TestSeed_CompletesWhatWasCutShort(t *testing.T) {
 		Alias: demo.LiveTenant, Key: demo.LiveKey, Policy: link.Policy{Consent: link.ConsentOff}, Program: referral.DefaultProgram("http://127.0.0.1:3000/welcome"),
 	}))
 	seed(t, e)
-	_, err := e.Users.User(t.Context(), "demo", "anna", "anna")
+	_, err := e.Users.ByID(t.Context(), "demo", "anna", "anna")
 	require.NoError(t, err)
 }
 

@@ -70,7 +70,7 @@ func (b *usersOf) get(ctx context.Context, c *call, who referral.Identity) (*use
 		return nil, nil
 	}
 	return b.batch.get(ctx, "", name(who), func(ctx context.Context, ids []referral.Identity) (map[referral.Identity]*user, error) {
-		found, err := c.engine.Users.UsersByID(ctx, c.tenant, ids)
+		found, err := c.engine.Users.ListByID(ctx, c.tenant, ids)
 		byID := make(map[referral.Identity]*user, len(found))
 		for _, u := range newUsers(c, found) {
 			byID[u.who()] = u

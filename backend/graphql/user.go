@@ -220,7 +220,7 @@ func (c *call) sees(account core.AccountID, user core.UserID) bool {
 
 // user returns a user, or nil when there is no such one.
 func (c *call) user(ctx context.Context, account core.AccountID, id core.UserID) (*user, error) {
-	found, err := c.engine.Users.User(ctx, c.tenant, account, id)
+	found, err := c.engine.Users.ByID(ctx, c.tenant, account, id)
 	return orNull(found, err, func(found wire.UserInfo) *user { return newUsers(c, []wire.UserInfo{found})[0] })
 }
 
@@ -273,7 +273,7 @@ func userOrder(at string, by argument) (o referral.UserOrder, err error) {
 
 // Users are the tenant's, in the order of their ids unless the call says another.
 func (*query) Users(ctx context.Context, args userArguments) (*list[*user], error) {
-	return keyedList(ctx, args.filter, callOf(ctx).engine.Users.Users, newUsers)
+	return keyedList(ctx, args.filter, callOf(ctx).engine.Users.List, newUsers)
 }
 
 // userKey names a user, as most calls about one do.
@@ -328,12 +328,12 @@ type blocked struct{ User *user }
 
 // BlockUser keeps a user from referring anybody.
 func (*mutation) BlockUser(ctx context.Context, args userKey) (*blocked, error) {
-	return setBlocked(ctx, args, callOf(ctx).engine.Users.BlockUser)
+	return setBlocked(ctx, args, callOf(ctx).engine.Users.Block)
 }
 
 // UnblockUser lets a blocked user refer again.
 func (*mutation) UnblockUser(ctx context.Context, args userKey) (*blocked, error) {
-	return setBlocked(ctx, args, callOf(ctx).engine.Users.UnblockUser)
+	return setBlocked(ctx, args, callOf(ctx).engine.Users.Unblock)
 }
 
 func setBlocked(ctx context.Context, key userKey, set func(context.Context, core.TenantAlias, core.AccountID, core.UserID) error) (*blocked, error) {

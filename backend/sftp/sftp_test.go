@@ -194,7 +194,7 @@ func TestUpload_BrokenFile(t *testing.T) {
 		require.Contains(t, err.Error(), made.ID, name)
 		d.logged(t, "sftp: a file is broken", "job="+made.ID, "tenant=acme")
 	}
-	_, err := d.Users.User(t.Context(), "acme", "a0", "u0")
+	_, err := d.Users.ByID(t.Context(), "acme", "a0", "u0")
 	require.Error(t, err)
 }
 

@@ -106,7 +106,7 @@ func seed(t *testing.T, url string) map[string]string {
 		require.NoError(t, err)
 		identify(t, engine, alias, "anna", "ANNA10")
 		identify(t, engine, alias, "bob", "BOB10")
-		require.NoError(t, engine.Users.BlockUser(t.Context(), alias, "bob", "bob"))
+		require.NoError(t, engine.Users.Block(t.Context(), alias, "bob", "bob"))
 	}
 	return credentials(t, engine)
 }

@@ -13,8 +13,8 @@ import (
 // Accounts are the accounts of users, as shops keep them in step.
 type Accounts struct{ *base.Base }
 
-// SyncAccount stores what a shop says of an account; see rules.Rules.SyncAccount.
-func (as *Accounts) SyncAccount(ctx context.Context, tenant core.TenantAlias, u referral.AccountUpdate) (account referral.Account, err error) {
+// Sync stores what a shop says of an account; see rules.Rules.SyncAccount.
+func (as *Accounts) Sync(ctx context.Context, tenant core.TenantAlias, u referral.AccountUpdate) (account referral.Account, err error) {
 	err = as.Decide(ctx, tenant, func(s *state.State) (err error) {
 		account, err = as.Rules().SyncAccount(s, u)
 		return err
@@ -22,8 +22,8 @@ func (as *Accounts) SyncAccount(ctx context.Context, tenant core.TenantAlias, u 
 	return account, err
 }
 
-// Account returns an account, or a not-found error.
-func (as *Accounts) Account(ctx context.Context, tenant core.TenantAlias, id core.AccountID) (referral.Account, error) {
+// ByID returns an account, or a not-found error.
+func (as *Accounts) ByID(ctx context.Context, tenant core.TenantAlias, id core.AccountID) (referral.Account, error) {
 	account, known, err := as.DB.Account(ctx, tenant, id)
 	if err == nil && !known {
 		err = rules.UnknownAccount()

@@ -20,9 +20,9 @@ type Users struct {
 	Accounts *Accounts
 }
 
-// User returns a user, or a not-found error. What makes the share links is for
+// ByID returns a user, or a not-found error. What makes the share links is for
 // the caller to set; see Caller.Share.
-func (us *Users) User(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID) (wire.UserInfo, error) {
+func (us *Users) ByID(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID) (wire.UserInfo, error) {
 	user, known, err := us.DB.User(ctx, tenant, account, id)
 	if err == nil && !known {
 		err = rules.UnknownUser()
@@ -30,7 +30,7 @@ func (us *Users) User(ctx context.Context, tenant core.TenantAlias, account core
 	if err != nil {
 		return wire.UserInfo{}, err
 	}
-	stored, err := us.Accounts.Account(ctx, tenant, account)
+	stored, err := us.Accounts.ByID(ctx, tenant, account)
 	if err != nil {
 		return wire.UserInfo{}, err
 	}
@@ -38,28 +38,28 @@ func (us *Users) User(ctx context.Context, tenant core.TenantAlias, account core
 	return wire.UserInfo{User: user, Account: stored, ReferredBy: wire.ReferredBy{Referral: ref}}, err
 }
 
-// Users returns a page of users and how many there are in all. What makes the
+// List returns a page of users and how many there are in all. What makes the
 // share links is for the caller to set; see Caller.Share.
-func (us *Users) Users(ctx context.Context, tenant core.TenantAlias, f referral.UserFilter) ([]wire.UserInfo, int, error) {
+func (us *Users) List(ctx context.Context, tenant core.TenantAlias, f referral.UserFilter) ([]wire.UserInfo, int, error) {
 	page, total, err := us.DB.Users(ctx, tenant, f)
 	if err != nil {
 		return nil, 0, err
 	}
-	users, err := us.userInfos(ctx, tenant, page)
+	users, err := us.infos(ctx, tenant, page)
 	return users, total, err
 }
 
-// UsersByID returns the users of a list that there are, in no order; see Users.
-func (us *Users) UsersByID(ctx context.Context, tenant core.TenantAlias, ids []referral.Identity) ([]wire.UserInfo, error) {
+// ListByID returns the users of a list that there are, in no order; see List.
+func (us *Users) ListByID(ctx context.Context, tenant core.TenantAlias, ids []referral.Identity) ([]wire.UserInfo, error) {
 	found, err := us.DB.UsersByID(ctx, tenant, ids)
 	if err != nil {
 		return nil, err
 	}
-	return us.userInfos(ctx, tenant, found)
+	return us.infos(ctx, tenant, found)
 }
 
-// userInfos adds to users what an answer tells of them besides.
-func (us *Users) userInfos(ctx context.Context, tenant core.TenantAlias, page []referral.User) ([]wire.UserInfo, error) {
+// infos adds to users what an answer tells of them besides.
+func (us *Users) infos(ctx context.Context, tenant core.TenantAlias, page []referral.User) ([]wire.UserInfo, error) {
 	if len(page) == 0 {
 		return nil, nil
 	}
@@ -86,9 +86,9 @@ func (us *Users) userInfos(ctx context.Context, tenant core.TenantAlias, page []
 	return users, nil
 }
 
-// UserByCode returns the owner of a code, blocked or not, or a not-found error.
+// ByCode returns the owner of a code, blocked or not, or a not-found error.
 // What makes the share links is for the caller to set; see Caller.Share.
-func (us *Users) UserByCode(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) (wire.UserInfo, error) {
+func (us *Users) ByCode(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) (wire.UserInfo, error) {
 	c, known, err := us.DB.Code(ctx, tenant, code)
 	if err == nil && !known {
 		err = wire.UnknownCode()
@@ -96,13 +96,13 @@ func (us *Users) UserByCode(ctx context.Context, tenant core.TenantAlias, code c
 	if err != nil {
 		return wire.UserInfo{}, err
 	}
-	return us.User(ctx, tenant, c.Owner.Account, c.Owner.User)
+	return us.ByID(ctx, tenant, c.Owner.Account, c.Owner.User)
 }
 
-// OpenUser returns the owner of a code and the code in its own spelling, for
+// Open returns the owner of a code and the code in its own spelling, for
 // anybody who has the code: it tells as much as a friend may see. A blocked
 // owner's code is unknown.
-func (us *Users) OpenUser(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) (wire.UserInfo, core.ReferralCode, error) {
+func (us *Users) Open(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) (wire.UserInfo, core.ReferralCode, error) {
 	c, known, err := us.DB.Code(ctx, tenant, code)
 	if err == nil && (!known || c.Blocked) {
 		err = wire.UnknownCode()
@@ -110,7 +110,7 @@ func (us *Users) OpenUser(ctx context.Context, tenant core.TenantAlias, code cor
 	if err != nil {
 		return wire.UserInfo{}, "", err
 	}
-	owner, err := us.User(ctx, tenant, c.Owner.Account, c.Owner.User)
+	owner, err := us.ByID(ctx, tenant, c.Owner.Account, c.Owner.User)
 	return owner, c.Code, err
 }
 
@@ -150,16 +150,16 @@ func (us *Users) ProgramName(ctx context.Context, tenant core.TenantAlias, code 
 	return p.Name, err
 }
 
-// BlockUser keeps a user from referring anybody from now on: nobody who is not a
+// Block keeps a user from referring anybody from now on: nobody who is not a
 // holder of the API key finds their codes, and no code of theirs attributes.
 // What was attributed before stays. A user who is blocked already is forbidden,
 // an unknown one not found (reference, 1.2).
-func (us *Users) BlockUser(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID) error {
+func (us *Users) Block(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID) error {
 	return us.setBlocked(ctx, tenant, account, user, true)
 }
 
-// UnblockUser lets a blocked user refer again; see BlockUser.
-func (us *Users) UnblockUser(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID) error {
+// Unblock lets a blocked user refer again; see Block.
+func (us *Users) Unblock(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID) error {
 	return us.setBlocked(ctx, tenant, account, user, false)
 }
 

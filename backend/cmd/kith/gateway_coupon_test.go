@@ -61,7 +61,7 @@ func TestGateway_RegistrationNeedsTheGateway(t *testing.T) {
 		var known *core.Error
 		require.True(t, errors.As(s.registerBob(t), &known))
 		require.Equal(t, rs, known.RS)
-		_, err := s.engine.Accounts.Account(t.Context(), demo.TestTenant, "bob")
+		_, err := s.engine.Accounts.ByID(t.Context(), demo.TestTenant, "bob")
 		require.Error(t, err, "nothing is half done")
 	}
 	play := func(text string) {

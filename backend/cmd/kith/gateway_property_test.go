@@ -185,7 +185,7 @@ func (l *life) digest() map[string]string {
 	l.t.Helper()
 	ctx, state, out := l.t.Context(), l.state(), map[string]string{}
 	for _, who := range []string{"anna", "bob", "carl"} {
-		a, err := l.engine.Accounts.Account(ctx, demo.TestTenant, core.AccountID(who))
+		a, err := l.engine.Accounts.ByID(ctx, demo.TestTenant, core.AccountID(who))
 		require.NoError(l.t, err)
 		out[who] = fmt.Sprintf("%s %s %s paid=%t", a.Status, a.Standing.Referral, a.Standing.Code, a.Standing.FirstPaid != 0)
 		balances, err := l.engine.Rewards.Balances(ctx, demo.TestTenant, a.ID, "", "")

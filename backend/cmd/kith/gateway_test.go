@@ -183,7 +183,7 @@ func (s *gatewayStage) register(ctx context.Context, step scenario.Step) error {
 
 // account ID status=... referral=...: what the account is.
 func (s *gatewayStage) account(ctx context.Context, step scenario.Step) error {
-	a, err := s.engine.Accounts.Account(ctx, demo.TestTenant, core.AccountID(step.Word(0)))
+	a, err := s.engine.Accounts.ByID(ctx, demo.TestTenant, core.AccountID(step.Word(0)))
 	if err != nil {
 		return err
 	}
