@@ -31,7 +31,7 @@ func (a *API) createExport(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(a.wireExport)(a.Engine.CreateExport(c.Context(), c.tenant, in))
+	return encode(a.wireExport)(a.Engine.Jobs.CreateExport(c.Context(), c.tenant, in))
 }
 
 func (a *API) wireExport(j job.Job) []byte { return wire.Export(j, a.Engine.Now()) }
@@ -42,7 +42,7 @@ func (a *API) exports(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, total, err := a.Engine.Exports(c.Context(), c.tenant, p)
+	found, total, err := a.Engine.Jobs.Exports(c.Context(), c.tenant, p)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (a *API) exports(c *call) ([]byte, error) {
 
 // export is GET /export/{id}.
 func (a *API) export(c *call) ([]byte, error) {
-	return encode(a.wireExport)(a.Engine.Export(c.Context(), c.tenant, c.PathValue("id")))
+	return encode(a.wireExport)(a.Engine.Jobs.Export(c.Context(), c.tenant, c.PathValue("id")))
 }
 
 // download is GET /export/{id}/download: of any file of a job, with an API key
@@ -67,10 +67,10 @@ func (a *API) download(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := a.Engine.JobFor(r.Context(), caller, r.PathValue("id")); err != nil {
+	if _, err := a.Engine.Jobs.JobFor(r.Context(), caller, r.PathValue("id")); err != nil {
 		return err
 	}
-	file, err := a.Engine.Download(r.Context(), caller.Tenant.Alias, r.PathValue("id"), which)
+	file, err := a.Engine.Jobs.Download(r.Context(), caller.Tenant.Alias, r.PathValue("id"), which)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (a *API) downloader(w http.ResponseWriter, r *http.Request, q url.Values, w
 		return c, core.Invalid("expires", "must be the one of the link")
 	}
 	link := auth.Download{Job: r.PathValue("id"), File: string(which), Expires: core.Time(expires)}
-	return c, a.Engine.CheckDownloadLink(c.Tenant.Alias, link, signature)
+	return c, a.Engine.Files.CheckDownloadLink(c.Tenant.Alias, link, signature)
 }
 
 // patience is how long a connection with a file on it may stand still. The

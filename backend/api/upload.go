@@ -19,7 +19,7 @@ func (a *API) upload(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	ref, err := a.Engine.Upload(c.Context(), c.tenant, name, file)
+	ref, err := a.Engine.Files.Upload(c.Context(), c.tenant, name, file)
 	if err != nil {
 		return nil, cutOff(body, err)
 	}

@@ -4,15 +4,12 @@
 package app
 
 import (
-	"time"
-
 	"kith/backend/app/base"
+	"kith/backend/app/jobs"
 	"kith/backend/app/payments"
 	"kith/backend/app/rewards"
 	"kith/backend/app/users"
 	"kith/backend/app/webhooks"
-	"kith/backend/file"
-	"kith/core"
 )
 
 // Engine runs the use cases. Make one by New; it is safe for concurrent use.
@@ -31,6 +28,9 @@ type Engine struct {
 	FuelTanks   rewards.FuelTanks
 	Moderation  rewards.Moderation
 
+	Jobs  *jobs.Jobs
+	Files *jobs.Files
+
 	Gateways      *payments.Gateways
 	Notifications payments.Notifications
 	Billing       payments.Billing
@@ -40,22 +40,7 @@ type Engine struct {
 
 	// Wake is called after event calls were taken in, for the worker that
 	// processes them. It must not block.
-	Wake func()
-	// Files keeps the files of jobs. A program that runs no job needs none.
-	Files file.Store
-	// WakeJobs is called after a job was made, for the workers that do jobs. It
-	// must not block.
-	WakeJobs func()
-	// JobLease is how long a worker holds a job without a sign of life before
-	// others take it for dead; zero means DefaultJobLease.
-	JobLease core.Time
-	// CallTime is how long a call works on a small job that it creates before it
-	// leaves the job to the workers; zero means DefaultCallTime.
-	CallTime time.Duration
-	// MaxFile bounds an upload, packed and unpacked, in bytes; zero means
-	// DefaultMaxFile.
-	MaxFile int64
-
+	Wake   func()
 	counts tally
 	uses   keyUses
 	lately latelyRead
@@ -63,7 +48,7 @@ type Engine struct {
 
 // New returns an engine whose calls wake nobody.
 func New(shared base.Base) *Engine {
-	e := &Engine{Base: &shared, Wake: func() {}, WakeJobs: func() {}}
+	e := &Engine{Base: &shared, Wake: func() {}}
 	e.Identification.Base, e.Accounts.Base, e.Erasures.Base = e.Base, e.Base, e.Base
 	e.Users = users.Users{Base: e.Base, Accounts: &e.Accounts}
 	e.Webhooks.Base, e.Deliveries.Base, e.SigningKeys.Base = e.Base, e.Base, e.Base
@@ -75,5 +60,11 @@ func New(shared base.Base) *Engine {
 	e.Sweeps = payments.Sweeps{Base: e.Base, Gateways: e.Gateways}
 	e.Coupons = payments.Coupons{Base: e.Base, Gateways: e.Gateways}
 	e.Billing = payments.Billing{Base: e.Base, Gateways: e.Gateways, Discounts: e.Discounts, Redemptions: &e.Redemptions}
+
+	e.Files = &jobs.Files{Base: e.Base}
+	e.Jobs = &jobs.Jobs{
+		Base: e.Base, Files: e.Files, Erasures: &e.Erasures, Redemptions: &e.Redemptions,
+		Wake: func() {}, Logged: func() { e.Wake() },
+	}
 	return e
 }

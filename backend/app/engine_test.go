@@ -130,7 +130,7 @@ func bundleOn(t testing.TB, db *store.Primary) bundle {
 		Entropy: func(p []byte) { _, _ = rand.Read(p) },
 	})
 	b.Wake = func() { b.woken.Add(1) }
-	b.Files, b.WakeJobs, b.CallTime = file.Dir(t.TempDir()), b.Wake, time.Hour
+	b.Files.Store, b.Jobs.Wake, b.Jobs.CallTime = file.Dir(t.TempDir()), b.Wake, time.Hour
 	b.key = b.MakeKey(b.tenant)
 	require.NoError(t, b.CreateTenants(t.Context(), aTenant(b.tenant, b.key)))
 	b.owner(t, "anna", "ANNA10")

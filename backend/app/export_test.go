@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/app"
+	"kith/backend/app/jobs"
 	"kith/backend/file"
 	"kith/backend/store"
 	"kith/core"
@@ -29,7 +30,7 @@ func (b bundle) wish(typ job.Type, params string) job.Input {
 
 func (b bundle) create(t testing.TB, in job.Input) job.Job {
 	t.Helper()
-	made, err := b.CreateJob(t.Context(), b.tenant, in)
+	made, err := b.Jobs.CreateJob(t.Context(), b.tenant, in)
 	require.NoError(t, err)
 	return made
 }
@@ -37,7 +38,7 @@ func (b bundle) create(t testing.TB, in job.Input) job.Job {
 // rows is what a CSV file of a job holds.
 func (b bundle) rows(t testing.TB, id string, which job.Attachment) [][]string {
 	t.Helper()
-	d, err := b.Download(t.Context(), b.tenant, id, which)
+	d, err := b.Jobs.Download(t.Context(), b.tenant, id, which)
 	require.NoError(t, err)
 	defer d.Body.Close()
 	text, err := io.ReadAll(d.Body)
@@ -99,13 +100,13 @@ func TestCreateJob_LargeIsLeftToWorkers(t *testing.T) {
 	made := b.create(t, b.wish(job.User, "{}"))
 	require.Equal(t, job.Pending, made.Status)
 	require.EqualValues(t, 1, b.woken.Load())
-	_, err := b.Download(t.Context(), b.tenant, made.ID, job.ResultFile)
+	_, err := b.Jobs.Download(t.Context(), b.tenant, made.ID, job.ResultFile)
 	require.Equal(t, core.NotFound("the job is not completed yet; ask again when its status is COMPLETED"), err)
 
-	did, err := b.WorkJob(t.Context())
+	did, err := b.Jobs.WorkJob(t.Context())
 	require.NoError(t, err)
 	require.True(t, did)
-	done, err := b.Job(t.Context(), b.tenant, made.ID)
+	done, err := b.Jobs.Job(t.Context(), b.tenant, made.ID)
 	require.NoError(t, err)
 	require.Equal(t, job.Completed, done.Status)
 	require.Equal(t, job.Stats{Processed: 5002}, done.Stats)
@@ -116,7 +117,7 @@ func TestCreateJob_LargeIsLeftToWorkers(t *testing.T) {
 		seen[row[1]] = true
 	}
 	require.Len(t, seen, 5003, "every user once")
-	did, err = b.WorkJob(t.Context())
+	did, err = b.Jobs.WorkJob(t.Context())
 	require.NoError(t, err)
 	require.False(t, did, "nothing waits")
 }
@@ -172,27 +173,27 @@ func TestWorkJob_TakesOverFromTheDead(t *testing.T) {
 	b.fill(t, 5000)
 	made := b.create(t, b.wish(job.User, "{}"))
 	broken := b.another()
-	files := &stalled{Store: b.Files, at: make(chan struct{}), release: make(chan struct{})}
-	broken.Files = files
+	files := &stalled{Store: b.Files.Store, at: make(chan struct{}), release: make(chan struct{})}
+	broken.Files.Store = files
 	late := make(chan error, 1)
 	go func() {
-		_, err := broken.WorkJob(context.Background())
+		_, err := broken.Jobs.WorkJob(context.Background())
 		late <- err
 	}()
 	<-files.at
-	did, err := b.WorkJob(t.Context())
+	did, err := b.Jobs.WorkJob(t.Context())
 	require.NoError(t, err)
 	require.False(t, did, "while the lease lasts")
-	b.pass(app.DefaultJobLease)
-	did, err = b.WorkJob(t.Context())
+	b.pass(jobs.DefaultJobLease)
+	did, err = b.Jobs.WorkJob(t.Context())
 	require.NoError(t, err)
 	require.True(t, did)
-	done, err := b.Job(t.Context(), b.tenant, made.ID)
+	done, err := b.Jobs.Job(t.Context(), b.tenant, made.ID)
 	require.NoError(t, err)
 	require.Equal(t, job.Completed, done.Status)
 	close(files.release)
-	require.ErrorIs(t, <-late, app.ErrJobLost)
-	after, err := b.Job(t.Context(), b.tenant, made.ID)
+	require.ErrorIs(t, <-late, jobs.ErrJobLost)
+	after, err := b.Jobs.Job(t.Context(), b.tenant, made.ID)
 	require.NoError(t, err)
 	require.Equal(t, done, after)
 	require.Len(t, b.rows(t, made.ID, job.ResultFile), 5003)
@@ -201,7 +202,7 @@ func TestWorkJob_TakesOverFromTheDead(t *testing.T) {
 // another is the engine of another process on the same database and files.
 func (b bundle) another() *app.Engine {
 	e := app.New(*b.Base)
-	e.Wake, e.Files, e.WakeJobs = b.Wake, b.Files, b.WakeJobs
+	e.Wake, e.Files.Store, e.Jobs.Wake = b.Wake, b.Files.Store, b.Jobs.Wake
 	return e
 }
 
@@ -229,17 +230,17 @@ func TestWorkJob_GivesUp(t *testing.T) {
 	b := newBundle(t)
 	b.fill(t, 5000)
 	made := b.create(t, b.wish(job.User, "{}"))
-	disk := b.Files
-	b.Files = full{disk}
+	disk := b.Files.Store
+	b.Files.Store = full{disk}
 	for range 5 {
-		_, err := b.WorkJob(t.Context())
+		_, err := b.Jobs.WorkJob(t.Context())
 		require.ErrorIs(t, err, errFull)
-		b.pass(app.DefaultJobLease)
+		b.pass(jobs.DefaultJobLease)
 	}
-	did, err := b.WorkJob(t.Context())
+	did, err := b.Jobs.WorkJob(t.Context())
 	require.NoError(t, err)
 	require.True(t, did)
-	done, err := b.Job(t.Context(), b.tenant, made.ID)
+	done, err := b.Jobs.Job(t.Context(), b.tenant, made.ID)
 	require.NoError(t, err)
 	require.Equal(t, job.Aborted, done.Status)
 	require.Equal(t, "the job was given up: 5 times in a row it did not come on", done.Message)
@@ -253,13 +254,13 @@ func TestWorkJob_StopLeavesTheJob(t *testing.T) {
 	made := b.create(t, b.wish(job.User, "{}"))
 	stopped := b.another()
 	ctx, cancel := context.WithCancel(t.Context())
-	stopped.Files = cancelling{b.Files, cancel}
-	_, err := stopped.WorkJob(ctx)
+	stopped.Files.Store = cancelling{b.Files.Store, cancel}
+	_, err := stopped.Jobs.WorkJob(ctx)
 	require.ErrorIs(t, err, context.Canceled)
-	did, err := b.WorkJob(t.Context())
+	did, err := b.Jobs.WorkJob(t.Context())
 	require.NoError(t, err)
 	require.True(t, did)
-	done, err := b.Job(t.Context(), b.tenant, made.ID)
+	done, err := b.Jobs.Job(t.Context(), b.tenant, made.ID)
 	require.NoError(t, err)
 	require.Equal(t, job.Completed, done.Status)
 }
@@ -278,7 +279,7 @@ func TestExport_FilesGoAfter28Days(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	made := b.create(t, b.wish(job.User, "{}"))
-	d, err := b.Download(t.Context(), b.tenant, made.ID, job.ResultFile)
+	d, err := b.Jobs.Download(t.Context(), b.tenant, made.ID, job.ResultFile)
 	require.NoError(t, err)
 	require.NoError(t, d.Body.Close())
 
@@ -286,27 +287,27 @@ func TestExport_FilesGoAfter28Days(t *testing.T) {
 	b.removeOldFiles(t)
 	require.Len(t, b.rows(t, made.ID, job.ResultFile), 3)
 	b.pass(1)
-	_, err = b.Download(t.Context(), b.tenant, made.ID, job.ResultFile)
+	_, err = b.Jobs.Download(t.Context(), b.tenant, made.ID, job.ResultFile)
 	require.Equal(t, core.NotFound("the files of this job have expired: they are kept for 28 days"), err)
-	_, err = b.Files.Open(t.Context(), made.Result, 0)
+	_, err = b.Files.Store.Open(t.Context(), made.Result, 0)
 	require.NoError(t, err, "still there")
 	b.removeOldFiles(t)
-	_, err = b.Files.Open(t.Context(), made.Result, 0)
+	_, err = b.Files.Store.Open(t.Context(), made.Result, 0)
 	require.Error(t, err)
 	_, known, err := b.DB.File(t.Context(), b.tenant, made.Result)
 	require.NoError(t, err)
 	require.False(t, known)
-	_, err = b.Export(t.Context(), b.tenant, made.ID)
+	_, err = b.Jobs.Export(t.Context(), b.tenant, made.ID)
 	require.NoError(t, err, "what is known of it stays")
 	b.pass(28 * core.Day)
 	b.removeOldFiles(t)
-	_, err = b.Export(t.Context(), b.tenant, made.ID)
+	_, err = b.Jobs.Export(t.Context(), b.tenant, made.ID)
 	require.Equal(t, core.NotFound("there is no such export"), err)
 }
 
 func (b bundle) removeOldFiles(t *testing.T) {
 	t.Helper()
-	more, err := b.RemoveOldFiles(t.Context())
+	more, err := b.Files.RemoveOldFiles(t.Context())
 	require.NoError(t, err)
 	require.False(t, more)
 }
@@ -314,15 +315,15 @@ func (b bundle) removeOldFiles(t *testing.T) {
 func TestDeleteJob(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		made := b.create(t, b.wish(job.User, "{}"))
-		deleted, err := b.DeleteJob(t.Context(), "nobody", made.ID)
+		deleted, err := b.Jobs.DeleteJob(t.Context(), "nobody", made.ID)
 		require.NoError(t, err)
 		require.Zero(t, deleted, "of another tenant")
 		for want := 1; want >= 0; want-- {
-			deleted, err := b.DeleteJob(t.Context(), b.tenant, made.ID)
+			deleted, err := b.Jobs.DeleteJob(t.Context(), b.tenant, made.ID)
 			require.NoError(t, err)
 			require.Equal(t, want, deleted)
 		}
-		_, err = b.Job(t.Context(), b.tenant, made.ID)
+		_, err = b.Jobs.Job(t.Context(), b.tenant, made.ID)
 		require.Equal(t, core.NotFound("there is no such job"), err)
 		old, err := b.DB.ExpiredFiles(t.Context(), b.Now(), 1000)
 		require.NoError(t, err)
@@ -333,17 +334,17 @@ func TestDeleteJob(t *testing.T) {
 func TestDownloadLink(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	link, err := url.Parse(b.DownloadLink(b.tenant, "j", job.ErrorsFile))
+	link, err := url.Parse(b.Files.DownloadLink(b.tenant, "j", job.ErrorsFile))
 	require.NoError(t, err)
 	require.Equal(t, "/api/v1/"+string(b.tenant)+"/export/j/download", link.Path)
 	q := link.Query()
 	expires, err := strconv.ParseInt(q.Get("expires"), 10, 64)
 	require.NoError(t, err)
 	d := auth.Download{Job: "j", File: q.Get("file"), Expires: core.Time(expires)}
-	require.NoError(t, b.CheckDownloadLink(b.tenant, d, q.Get("signature")))
-	require.Error(t, b.CheckDownloadLink("other", d, q.Get("signature")))
+	require.NoError(t, b.Files.CheckDownloadLink(b.tenant, d, q.Get("signature")))
+	require.Error(t, b.Files.CheckDownloadLink("other", d, q.Get("signature")))
 	b.pass(core.Hour)
-	require.NoError(t, b.CheckDownloadLink(b.tenant, d, q.Get("signature")))
+	require.NoError(t, b.Files.CheckDownloadLink(b.tenant, d, q.Get("signature")))
 	b.pass(1)
-	require.Error(t, b.CheckDownloadLink(b.tenant, d, q.Get("signature")))
+	require.Error(t, b.Files.CheckDownloadLink(b.tenant, d, q.Get("signature")))
 }

@@ -17,8 +17,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kith/backend/app"
 	"kith/backend/app/base"
+	"kith/backend/app/jobs"
 	"kith/backend/file"
 	"kith/backend/store"
 	"kith/backend/testenv"
@@ -33,7 +33,7 @@ import (
 
 func (b bundle) upload(t testing.TB, name, text string) core.FileRef {
 	t.Helper()
-	ref, err := b.Upload(t.Context(), b.tenant, name, strings.NewReader(text))
+	ref, err := b.Files.Upload(t.Context(), b.tenant, name, strings.NewReader(text))
 	require.NoError(t, err)
 	return ref
 }
@@ -45,10 +45,10 @@ func (b bundle) imported(t testing.TB, typ job.Type, name, text, params string) 
 	in.File = b.upload(t, name, text)
 	made := b.create(t, in)
 	for made.Status == job.Pending {
-		did, err := b.WorkJob(t.Context())
+		did, err := b.Jobs.WorkJob(t.Context())
 		require.NoError(t, err)
 		require.True(t, did, "somebody else works on it")
-		made, err = b.Job(t.Context(), b.tenant, made.ID)
+		made, err = b.Jobs.Job(t.Context(), b.tenant, made.ID)
 		require.NoError(t, err)
 	}
 	return made
@@ -91,7 +91,7 @@ func TestImport_Users(t *testing.T) {
 		require.Equal(t, []string{"id", "accountId", "email", "firstName"}, rows[0][:4])
 		require.Equal(t, []string{"bob", "bob-inc", "bob@example.com", `Bob, the "first"`}, rows[1][:4])
 		require.Equal(t, "eve", rows[2][0])
-		_, err = b.Download(t.Context(), b.tenant, done.ID, job.ErrorsFile)
+		_, err = b.Jobs.Download(t.Context(), b.tenant, done.ID, job.ErrorsFile)
 		require.Equal(t, core.NotFound("this job has no such file"), err)
 		source := b.rows(t, done.ID, job.SourceFile)
 		require.Len(t, source, 3)
@@ -204,7 +204,7 @@ func TestImport_BrokenFiles(t *testing.T) {
 	b := newBundle(t)
 	many := userRows(0, 3000)
 	bomb := packed(t, strings.Repeat(strings.Repeat("0", 1<<20), 8))
-	b.MaxFile = 2 << 20
+	b.Files.Max = 2 << 20
 	for _, c := range []struct{ name, file, text, want string }{
 		{"no rows", "a.csv", "accountId,id\n", "the file has no rows"},
 		{"nothing but a BOM", "a.csv", "\ufeff", "the file is empty"},
@@ -282,7 +282,7 @@ func TestImport_SameContentAgain(t *testing.T) {
 // written are the names of all files that there are, whole or not.
 func (b bundle) written(t testing.TB) (names []string) {
 	t.Helper()
-	require.NoError(t, fs.WalkDir(os.DirFS(string(b.Files.(file.Dir))), ".", func(path string, d fs.DirEntry, err error) error {
+	require.NoError(t, fs.WalkDir(os.DirFS(string(b.Files.Store.(file.Dir))), ".", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			names = append(names, path)
 		}
@@ -314,15 +314,15 @@ func TestImport_GoesOnWhereItStopped(t *testing.T) {
 			// It dies when it has come on.
 			before := made.Stats.Processed
 			dying.Now = func() core.Time {
-				if j, _ := b.Job(t.Context(), b.tenant, made.ID); j.Stats.Processed > before {
+				if j, _ := b.Jobs.Job(t.Context(), b.tenant, made.ID); j.Stats.Processed > before {
 					die()
 				}
 				return b.Now()
 			}
-			_, err := dying.WorkJob(ctx)
+			_, err := dying.Jobs.WorkJob(ctx)
 			die()
-			b.pass(app.DefaultJobLease)
-			made, _ = b.Job(t.Context(), b.tenant, made.ID)
+			b.pass(jobs.DefaultJobLease)
+			made, _ = b.Jobs.Job(t.Context(), b.tenant, made.ID)
 			if made.Status != job.Pending {
 				require.Greater(t, tries, 2, "it was never interrupted")
 				break
@@ -357,25 +357,25 @@ func TestImport_TwoWorkers(t *testing.T) {
 		stop, goOn := make(chan struct{}), make(chan struct{})
 		halt := sync.OnceFunc(func() { close(stop); <-goOn })
 		slow.Now = func() core.Time {
-			if j, _ := b.Job(t.Context(), b.tenant, made.ID); j.Stats.Processed > 0 {
+			if j, _ := b.Jobs.Job(t.Context(), b.tenant, made.ID); j.Stats.Processed > 0 {
 				halt()
 			}
 			return b.Now()
 		}
 		lost := make(chan error, 1)
 		go func() {
-			_, err := slow.WorkJob(context.Background())
+			_, err := slow.Jobs.WorkJob(context.Background())
 			lost <- err
 		}()
 		<-stop
-		b.pass(app.DefaultJobLease)
-		did, err := b.WorkJob(t.Context())
+		b.pass(jobs.DefaultJobLease)
+		did, err := b.Jobs.WorkJob(t.Context())
 		require.NoError(t, err)
 		require.True(t, did)
 		close(goOn)
-		require.ErrorIs(t, <-lost, app.ErrJobLost)
+		require.ErrorIs(t, <-lost, jobs.ErrJobLost)
 		require.Len(t, b.written(t), 2, "what was uploaded, and the result of who finished")
-		made, err = b.Job(t.Context(), b.tenant, made.ID)
+		made, err = b.Jobs.Job(t.Context(), b.tenant, made.ID)
 		require.NoError(t, err)
 		require.Equal(t, job.Completed, made.Status)
 		require.Equal(t, job.Stats{Processed: n}, made.Stats)
@@ -406,7 +406,7 @@ func TestValidateJob(t *testing.T) {
 	validate := func(typ job.Type, name, text string) []string {
 		in := b.wish(typ, "{}")
 		in.File = b.upload(t, name, text)
-		problems, err := b.ValidateJob(t.Context(), b.tenant, in)
+		problems, err := b.Jobs.ValidateJob(t.Context(), b.tenant, in)
 		require.NoError(t, err)
 		return problems
 	}
@@ -422,23 +422,23 @@ func TestValidateJob(t *testing.T) {
 	require.Len(t, validate(job.ImportUser, "a.csv", "accountId,id\n"+strings.Repeat(",\n", 1000)), 100)
 	in := b.wish(job.ImportUser, "{}")
 	in.File = "imports/nobody/x_1.csv"
-	_, err := b.ValidateJob(t.Context(), b.tenant, in)
+	_, err := b.Jobs.ValidateJob(t.Context(), b.tenant, in)
 	require.ErrorContains(t, err, "fileRef: there is no such file")
-	_, err = b.CreateJob(t.Context(), b.tenant, in)
+	_, err = b.Jobs.CreateJob(t.Context(), b.tenant, in)
 	require.ErrorContains(t, err, "fileRef: there is no such file")
 }
 
 func TestUpload_Bounds(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	b.MaxFile = 10
+	b.Files.Max = 10
 	b.upload(t, "a.csv", "0123456789")
-	_, err := b.Upload(t.Context(), b.tenant, "a.csv", strings.NewReader("0123456789x"))
+	_, err := b.Files.Upload(t.Context(), b.tenant, "a.csv", strings.NewReader("0123456789x"))
 	require.Equal(t, &core.Error{Code: core.CodeTooLarge, Field: "file", Message: "is larger than 10 bytes"}, err)
-	_, err = b.Upload(t.Context(), b.tenant, "a.csv", strings.NewReader(""))
+	_, err = b.Files.Upload(t.Context(), b.tenant, "a.csv", strings.NewReader(""))
 	require.Equal(t, core.Invalid("file", "is empty"), err)
 	// An upload that was cut off is no file.
-	_, err = b.Upload(t.Context(), b.tenant, "a.csv", failing{})
+	_, err = b.Files.Upload(t.Context(), b.tenant, "a.csv", failing{})
 	require.ErrorIs(t, err, errFull)
 }
 

@@ -13,7 +13,7 @@ import (
 // sheetRows is what an XLSX file of a job holds.
 func (b bundle) sheetRows(t testing.TB, id string, which job.Attachment) [][]string {
 	t.Helper()
-	d, err := b.Download(t.Context(), b.tenant, id, which)
+	d, err := b.Jobs.Download(t.Context(), b.tenant, id, which)
 	require.NoError(t, err)
 	defer d.Body.Close()
 	require.True(t, strings.HasSuffix(d.Name, ".xlsx"), d.Name)
@@ -39,10 +39,10 @@ func TestImport_XLSX(t *testing.T) {
 		id := b.create(t, in).ID
 		for did := true; did; {
 			var err error
-			did, err = b.WorkJob(t.Context())
+			did, err = b.Jobs.WorkJob(t.Context())
 			require.NoError(t, err)
 		}
-		done, err := b.Job(t.Context(), b.tenant, id)
+		done, err := b.Jobs.Job(t.Context(), b.tenant, id)
 		require.NoError(t, err)
 		require.Equal(t, job.Completed, done.Status, done.Message)
 		require.Equal(t, job.Stats{Processed: 303, Errors: 2}, done.Stats)

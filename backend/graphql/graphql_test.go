@@ -60,7 +60,7 @@ func benchOn(t testing.TB, url string) *bench {
 		Now:     func() core.Time { return start + core.Time(b.clock.Load()) },
 		Entropy: func(p []byte) { _, _ = rand.Read(p) },
 	})
-	b.Files, b.CallTime = file.Dir(t.TempDir()), time.Hour
+	b.Files.Store, b.Jobs.CallTime = file.Dir(t.TempDir()), time.Hour
 	require.NoError(t, b.CreateTenants(t.Context(), app.NewTenant{
 		Alias: "acme", Key: key, Policy: link.Policy{Consent: link.ConsentOff}, Program: referral.DefaultProgram("https://acme.example/"),
 	}))

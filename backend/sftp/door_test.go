@@ -64,7 +64,7 @@ func open(t *testing.T, change ...func(*app.Engine)) *door {
 	keys, err := auth.ParseKeyring(strings.Repeat("a", 64))
 	require.NoError(t, err)
 	d.Engine = app.New(base.Base{DB: db, Keys: keys, Now: now, Entropy: func(p []byte) { _, _ = rand.Read(p) }})
-	d.Files, d.CallTime, d.JobLease = file.Dir(d.files), time.Hour, core.Hour
+	d.Files.Store, d.Jobs.CallTime, d.Jobs.Lease = file.Dir(d.files), time.Hour, core.Hour
 	for _, c := range change {
 		c(d.Engine)
 	}
@@ -195,7 +195,7 @@ func (s *sender) isTold(t *testing.T, words string) {
 // jobs are the jobs of a tenant, the newest first.
 func (d *door) jobs(t *testing.T, tenant core.TenantAlias) []job.Job {
 	t.Helper()
-	found, _, err := d.Jobs(t.Context(), tenant, job.Filter{Limit: 100})
+	found, _, err := d.Jobs.Jobs(t.Context(), tenant, job.Filter{Limit: 100})
 	require.NoError(t, err)
 	return found
 }
@@ -205,7 +205,7 @@ func (d *door) jobs(t *testing.T, tenant core.TenantAlias) []job.Job {
 func (d *door) done(t *testing.T, tenant core.TenantAlias) (newest job.Job) {
 	t.Helper()
 	await(t, func() error {
-		_, err := d.WorkJob(t.Context())
+		_, err := d.Jobs.WorkJob(t.Context())
 		require.NoError(t, err)
 		all := d.jobs(t, tenant)
 		require.NotEmpty(t, all)

@@ -53,7 +53,7 @@ func TestUpload_BecomesAJobWhenItIsClosed(t *testing.T) {
 		require.Equal(t, job.RequesterSFTP, made.Requester)
 		require.Equal(t, job.Completed, made.Status, made.Message)
 		require.Equal(t, c.stats, made.Stats)
-		source, err := d.Download(t.Context(), "acme", made.ID, job.SourceFile)
+		source, err := d.Jobs.Download(t.Context(), "acme", made.ID, job.SourceFile)
 		require.NoError(t, err)
 		got, err := io.ReadAll(source.Body)
 		require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestUpload_PiecesInAnyOrder(t *testing.T) {
 		require.NoError(t, f.Close())
 		made := d.jobs(t, "acme")[0]
 		require.Equal(t, job.Pending, made.Status, "it waits for a worker")
-		source, err := d.Download(t.Context(), "acme", made.ID, job.SourceFile)
+		source, err := d.Jobs.Download(t.Context(), "acme", made.ID, job.SourceFile)
 		require.NoError(t, err)
 		got, err := io.ReadAll(source.Body)
 		require.NoError(t, err)
@@ -162,7 +162,7 @@ func TestUpload_ManyEarlyPieces(t *testing.T) {
 
 func TestUpload_SizeIsBounded(t *testing.T) {
 	t.Parallel()
-	d := open(t, func(e *app.Engine) { e.MaxFile = 100_000 })
+	d := open(t, func(e *app.Engine) { e.Files.Max = 100_000 })
 	s := d.connect(t, "acme", d.acme)
 	f, err := s.Create("users_large.csv")
 	require.NoError(t, err)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/pkg/sftp"
 
-	"kith/backend/app"
+	"kith/backend/app/jobs"
 )
 
 // cutUnit is what clients send at a time. One whose user breaks it off (Ctrl-C at
@@ -29,7 +29,7 @@ type upload struct {
 	// done is closed when the engine has done all it does; then delivery and err
 	// say what that was.
 	done     chan struct{}
-	delivery app.Delivery
+	delivery jobs.Delivery
 	err      error
 
 	mu sync.Mutex
@@ -50,7 +50,7 @@ func (b *box) begin(name string) *upload {
 	b.line.uploads.Add(1)
 	go func() {
 		defer close(u.done)
-		u.delivery, u.err = b.server.engine.Deliver(b.ctx, b.tenant, name, from)
+		u.delivery, u.err = b.server.engine.Jobs.Deliver(b.ctx, b.tenant, name, from)
 		_ = from.CloseWithError(u.err)
 	}()
 	return u

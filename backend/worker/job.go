@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kith/backend/app"
+	"kith/backend/app/jobs"
 )
 
 const (
@@ -21,14 +22,14 @@ const (
 // wait longest. Several may run, in one process or in many: a job is claimed by
 // one of them, with a lease. A job is left at once when the worker is told to stop.
 func NewJobs(engine *app.Engine, slots int, log *slog.Logger) *Worker {
-	j := &jobs{engine: engine, slots: slots, log: log}
+	j := &jobWorker{engine: engine, slots: slots, log: log}
 	w := newWorker("jobs", jobPoll, log, j.drain)
 	w.last = j.last
 	j.running = newPool[struct{}](w.Wake)
 	return w
 }
 
-type jobs struct {
+type jobWorker struct {
 	engine  *app.Engine
 	slots   int
 	log     *slog.Logger
@@ -38,7 +39,7 @@ type jobs struct {
 // drain takes a slot for each job that waits, until all slots are taken. A job waits
 // until it is claimed, so that several slots may be taken for one: those that come
 // too late for it end without work.
-func (j *jobs) drain(ctx context.Context) error {
+func (j *jobWorker) drain(ctx context.Context) error {
 	for {
 		if _, taken := j.running.slots(); taken >= j.slots {
 			return nil
@@ -54,10 +55,10 @@ func (j *jobs) drain(ctx context.Context) error {
 	}
 }
 
-func (j *jobs) work(ctx context.Context) {
-	_, err := j.engine.WorkJob(ctx)
+func (j *jobWorker) work(ctx context.Context) {
+	_, err := j.engine.Jobs.WorkJob(ctx)
 	switch {
-	case errors.Is(err, app.ErrJobLost):
+	case errors.Is(err, jobs.ErrJobLost):
 		j.log.Warn("a job outlived its lease, or was deleted; this worker has left it")
 	case err != nil && ctx.Err() == nil:
 		j.log.Error("a job was left; trying again", "error", err)
@@ -69,7 +70,7 @@ func (j *jobs) work(ctx context.Context) {
 }
 
 // last waits for jobs to be left.
-func (j *jobs) last(ctx context.Context) error {
+func (j *jobWorker) last(ctx context.Context) error {
 	j.running.finish(ctx)
 	return nil
 }
@@ -78,7 +79,7 @@ func (j *jobs) last(ctx context.Context) error {
 func NewOldFiles(engine *app.Engine, log *slog.Logger) *Worker {
 	w := newWorker("old files", filePoll, log, func(ctx context.Context) error {
 		for {
-			if more, err := engine.RemoveOldFiles(ctx); err != nil || !more {
+			if more, err := engine.Files.RemoveOldFiles(ctx); err != nil || !more {
 				return err
 			}
 		}

@@ -25,7 +25,7 @@ import (
 func (b bundle) engine(t *testing.T, dir file.Dir) *app.Engine {
 	t.Helper()
 	e := app.New(base.Base{DB: b.db, Now: func() core.Time { return now }, Entropy: func(p []byte) { _, _ = rand.Read(p) }})
-	e.Files = dir
+	e.Files.Store = dir
 	return e
 }
 

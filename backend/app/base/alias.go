@@ -1,8 +1,9 @@
 package base
 
 import (
-	"kith/core"
 	"strings"
+
+	"kith/core"
 )
 
 // TestPrefix begins the alias of a tenant's test mode (reference, 2.1).

@@ -2,6 +2,7 @@ package base
 
 import (
 	"fmt"
+
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/auth"

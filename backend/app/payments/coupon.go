@@ -2,6 +2,7 @@ package payments
 
 import (
 	"context"
+
 	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/core"

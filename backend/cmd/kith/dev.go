@@ -29,7 +29,7 @@ func (c *devCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	defer engine.Files.Close()
+	defer engine.Files.Store.Close()
 	trusted, err := c.proxies()
 	if err != nil {
 		return err

@@ -112,7 +112,7 @@ func newGatewayStageOn(t *testing.T, options braintreelab.Options) *gatewayStage
 // start makes the lab and the backend, on the database that is open.
 func (s *gatewayStage) start(t *testing.T, options braintreelab.Options) {
 	t.Helper()
-	s.engine.Files = file.Dir(t.TempDir())
+	s.engine.Files.Store = file.Dir(t.TempDir())
 	t.Cleanup(func() {
 		// A server may be gone before its connections are.
 		_, _ = s.db.Close(), s.engine.DB.Close()

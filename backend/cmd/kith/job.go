@@ -56,8 +56,8 @@ func (f fileFlags) apply(e *env, engine *app.Engine, data string) (err error) {
 	if f.MaxFile < 1 {
 		return core.Invalid("max-file", "must be 1 or more bytes")
 	}
-	engine.MaxFile = f.MaxFile
-	engine.Files, err = f.openFiles(e, data)
+	engine.Files.Max = f.MaxFile
+	engine.Files.Store, err = f.openFiles(e, data)
 	return err
 }
 
@@ -69,13 +69,13 @@ func (f jobFlags) apply(e *env, engine *app.Engine, data string) error {
 	case f.JobLease < minJobLease:
 		return core.Invalid("job-lease", "must be 100ms or more")
 	}
-	engine.JobLease = core.Time(f.JobLease.Milliseconds())
+	engine.Jobs.Lease = core.Time(f.JobLease.Milliseconds())
 	return f.fileFlags.apply(e, engine, data)
 }
 
 // newJobWorkers returns what does jobs and removes old files.
 func newJobWorkers(e *env, engine *app.Engine, n int) []*worker.Worker {
 	jobs := worker.NewJobs(engine, n, e.log)
-	engine.WakeJobs = jobs.Wake
+	engine.Jobs.Wake = jobs.Wake
 	return []*worker.Worker{worker.NewOldFiles(engine, e.log), jobs}
 }

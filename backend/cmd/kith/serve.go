@@ -82,7 +82,7 @@ func (c *serveCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	defer engine.Files.Close()
+	defer engine.Files.Store.Close()
 	logConfig(e, "backend", c.backendFlags)
 	listener, err := listen(c.BackendAddr)
 	if err != nil {

@@ -118,8 +118,7 @@ func (c *sftpCommand) Run(e *env) error {
 	if err := c.fileFlags.apply(e, engine, c.Data); err != nil {
 		return err
 	}
-	defer engine.Files.Close()
-	engine.WakeJobs = func() {}
+	defer engine.Files.Store.Close()
 	door, err := c.openSFTP(e, engine, c.SFTPAddr, c.Data)
 	if err != nil {
 		return err

@@ -187,7 +187,7 @@ func openStory(t *testing.T, database string, clock *storyClock) *app.Engine {
 	flags := databaseFlags{DatabaseURL: database, MasterKey: storyKey}
 	engine, err := flags.openOrMake(&env{ctx: t.Context(), log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
-	engine.Now, engine.CallTime = clock.now, time.Hour
+	engine.Now, engine.Jobs.CallTime = clock.now, time.Hour
 	return engine
 }
 
@@ -237,7 +237,7 @@ func (g *ground) stageOn(t *testing.T, database, edgeDatabase string, pages func
 	t.Helper()
 	s := &stage{ground: g, flags: databaseFlags{DatabaseURL: database, MasterKey: storyKey}, edgeDatabase: edgeDatabase}
 	engine := openStory(t, database, &s.clock)
-	engine.Files = file.Dir(t.TempDir())
+	engine.Files.Store = file.Dir(t.TempDir())
 	t.Cleanup(func() { require.NoError(t, engine.DB.Close()) })
 	s.backend = serveStory(t, func(e *env, l net.Listener) error {
 		return backend{engine: engine, listener: l, pages: pages(engine), flags: backendFlags{PublicURL: "http://kith.example", jobFlags: jobFlags{JobWorkers: 1}}}.serve(e)

@@ -1,4 +1,4 @@
-package app
+package jobs
 
 import (
 	"cmp"
@@ -37,7 +37,7 @@ const (
 
 // run is the work on one import.
 type run struct {
-	e      *Engine
+	jobs   *Jobs
 	claim  *store.Claim
 	params job.Params
 	form   exportfile.Form
@@ -81,17 +81,17 @@ type batchRow struct {
 }
 
 // load does a claimed import.
-func (e *Engine) load(ctx context.Context, c *store.Claim) error {
+func (js *Jobs) load(ctx context.Context, c *store.Claim) error {
 	p, err := wire.ParseJobParams(c.Type, c.Params)
 	if err != nil {
 		return aborted{err.Error()}
 	}
-	tenant, err := e.DB.Tenant(ctx, c.Tenant)
+	tenant, err := js.DB.Tenant(ctx, c.Tenant)
 	if err != nil {
 		return err
 	}
-	r := &run{e: e, claim: c, params: p, kept: e.Now(), tenant: c.Tenant, rules: e.Rules(), sizer: newBatchSizer(e.DB.Embedded()), form: exportfile.Form{
-		Format: c.Format, Dates: tenant.ExportDates, Share: e.Share(tenant),
+	r := &run{jobs: js, claim: c, params: p, kept: js.Now(), tenant: c.Tenant, rules: js.Rules(), sizer: newBatchSizer(js.DB.Embedded()), form: exportfile.Form{
+		Format: c.Format, Dates: tenant.ExportDates, Share: js.Share(tenant),
 	}}
 	if r.parse, err = r.parser(c.Type); err != nil {
 		return err
@@ -166,17 +166,17 @@ func (r *run) check(ctx context.Context) error {
 }
 
 func (r *run) open(ctx context.Context, position, record int64) (*source, error) {
-	return r.e.openSource(ctx, r.claim.Tenant, r.claim.Type, r.claim.File, position, record, func() error { return r.alive(ctx) })
+	return r.jobs.openSource(ctx, r.claim.Tenant, r.claim.Type, r.claim.File, position, record, func() error { return r.alive(ctx) })
 }
 
 // alive shows that the worker lives, when that has not been shown for a while.
 func (r *run) alive(ctx context.Context) error {
-	now := r.e.Now()
-	if now-r.kept < r.e.lease()/4 {
+	now := r.jobs.Now()
+	if now-r.kept < r.jobs.lease()/4 {
 		return ctx.Err()
 	}
 	r.kept = now
-	return r.e.keep(ctx, *r.claim)
+	return r.jobs.keep(ctx, *r.claim)
 }
 
 // rows applies all rows that are left, and reports after each batch.
@@ -267,7 +267,7 @@ type disk struct {
 }
 
 func (r *run) newDisk() disk {
-	d := disk{durable: r.e.DB.Durable, written: make(chan error, 1)}
+	d := disk{durable: r.jobs.DB.Durable, written: make(chan error, 1)}
 	d.written <- nil
 	return d
 }
@@ -287,7 +287,7 @@ func (d disk) last() error { return <-d.written }
 func (r *run) batch(ctx context.Context, rows []batchRow) error {
 	var after store.Claim
 	begun := time.Now()
-	err := r.e.DB.WriteBehind(ctx, r.e.Now(), func(tx *store.Tx) error {
+	err := r.jobs.DB.WriteBehind(ctx, r.jobs.Now(), func(tx *store.Tx) error {
 		tx.Silent = r.params.Silent
 		begun, after = time.Now(), *r.claim
 		var p part
@@ -304,7 +304,7 @@ func (r *run) batch(ctx context.Context, rows []batchRow) error {
 		if err = errors.Join(err, part.err); err != nil {
 			return err
 		}
-		ok, err := tx.MoveImport(ctx, after, part.Part, r.e.leaseEnd(tx.Now))
+		ok, err := tx.MoveImport(ctx, after, part.Part, r.jobs.leaseEnd(tx.Now))
 		if err == nil && !ok {
 			err = ErrJobLost
 		}
@@ -321,12 +321,12 @@ func (r *run) batch(ctx context.Context, rows []batchRow) error {
 // applied notes what became of a batch.
 func (r *run) applied(after store.Claim, took time.Duration) {
 	done, failed := after.Stats.Processed-r.claim.Stats.Processed, after.Stats.Errors-r.claim.Stats.Errors
-	r.e.Worked(base.WorkRows, string(after.Type), base.OutcomeFailed, failed)
-	r.e.Worked(base.WorkRows, string(after.Type), base.OutcomeDone, done-failed)
+	r.jobs.Worked(base.WorkRows, string(after.Type), base.OutcomeFailed, failed)
+	r.jobs.Worked(base.WorkRows, string(after.Type), base.OutcomeDone, done-failed)
 	r.sizer.took(int(done), took)
 	*r.claim = after
-	r.kept = r.e.Now()
-	r.e.Wake()
+	r.kept = r.jobs.Now()
+	r.jobs.Logged()
 }
 
 // rejected reports whether so many further rows that failed are as many as the
@@ -341,7 +341,7 @@ func (r *run) apply(ctx context.Context, tx *store.Tx, rows []batchRow, p *part)
 	if kind := kindOf(rows); kind != nil {
 		return len(rows), func(context.Context) error { return nil }, r.applyTogether(ctx, tx, kind, rows, p)
 	}
-	u := r.e.Unit(tx, r.claim.Tenant)
+	u := r.jobs.Unit(tx, r.claim.Tenant)
 	if err := load(ctx, u, rows); err != nil {
 		return 0, nil, err
 	}
@@ -471,9 +471,9 @@ func (r *run) say(ctx context.Context) error {
 			strconv.FormatInt(r.claim.Stats.Processed, 10)+" were not processed. Correct the file, or raise maxErrors in the job's params")
 	}
 	if r.cut {
-		notes = append(notes, "the result file was cut at "+strconv.FormatInt(r.e.maxFile(), 10)+" bytes of rows; all rows were processed")
+		notes = append(notes, "the result file was cut at "+strconv.FormatInt(r.jobs.Files.maxFile(), 10)+" bytes of rows; all rows were processed")
 	}
-	before, err := r.e.DB.SameImport(ctx, r.claim.Tenant, r.claim.Job)
+	before, err := r.jobs.DB.SameImport(ctx, r.claim.Tenant, r.claim.Job)
 	if before != "" {
 		notes = append(notes, "the same content was imported before, by job "+before)
 	}

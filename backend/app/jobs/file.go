@@ -1,14 +1,14 @@
-package app
+package jobs
 
 import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"hash"
-	"io"
 	"net/url"
 	"strconv"
 
+	"kith/backend/app/base"
 	"kith/backend/file"
 	"kith/backend/store"
 	"kith/core"
@@ -16,10 +16,19 @@ import (
 	"kith/core/job"
 )
 
+// Files are the files of jobs: what is uploaded, and what jobs write.
+type Files struct {
+	*base.Base
+	// Store keeps the files. A program that runs no job needs none.
+	Store file.Store
+	// Max bounds an upload, packed and unpacked, in bytes; zero means DefaultMaxFile.
+	Max int64
+}
+
 // newFile is a file that is being written: it counts and hashes what it gets,
 // and is noted when it is closed.
 type newFile struct {
-	e      *Engine
+	files  *Files
 	ctx    context.Context
 	tenant core.TenantAlias
 	ref    core.FileRef
@@ -29,16 +38,16 @@ type newFile struct {
 }
 
 // createFile begins a file of a tenant. Whoever does not close it must abort it.
-func (e *Engine) createFile(ctx context.Context, tenant core.TenantAlias, folder, name, ext string) (*newFile, error) {
-	f := &newFile{e: e, ctx: ctx, tenant: tenant, hash: sha256.New()}
-	err := e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
-		f.ref = core.NewFileRef(folder, tenant, name, ext, e.IDAt(tx.Now))
+func (fs *Files) createFile(ctx context.Context, tenant core.TenantAlias, folder, name, ext string) (*newFile, error) {
+	f := &newFile{files: fs, ctx: ctx, tenant: tenant, hash: sha256.New()}
+	err := fs.DB.Write(ctx, fs.Now(), func(tx *store.Tx) error {
+		f.ref = core.NewFileRef(folder, tenant, name, ext, fs.IDAt(tx.Now))
 		return tx.InsertFile(ctx, store.File{Tenant: tenant, Ref: f.ref, Created: tx.Now, Expires: tx.Now + job.Life})
 	})
 	if err != nil {
 		return nil, err
 	}
-	f.to, err = e.Files.Create(ctx, f.ref)
+	f.to, err = fs.Store.Create(ctx, f.ref)
 	return f, err
 }
 
@@ -54,7 +63,7 @@ func (f *newFile) Close() error {
 	if err := f.to.Close(); err != nil {
 		return err
 	}
-	return f.e.DB.Write(f.ctx, f.e.Now(), func(tx *store.Tx) error {
+	return f.files.DB.Write(f.ctx, f.files.Now(), func(tx *store.Tx) error {
 		return tx.FinishFile(f.ctx, store.File{Tenant: f.tenant, Ref: f.ref, Size: f.size, Hash: hex.EncodeToString(f.hash.Sum(nil))})
 	})
 }
@@ -63,50 +72,21 @@ func (f *newFile) Close() error {
 // goes with the worker that removes old files.
 func (f *newFile) Abort() { f.to.Abort() }
 
-// Download is a file on its way out. Body must be closed.
-type Download struct {
-	Name string
-	Size int64
-	Body io.ReadCloser
-}
-
-// Download opens a file of a job, or is a not-found error when there is none,
-// none yet, or none any more.
-func (e *Engine) Download(ctx context.Context, tenant core.TenantAlias, id string, which job.Attachment) (Download, error) {
-	j, err := e.Job(ctx, tenant, id)
-	if err != nil {
-		return Download{}, err
-	}
-	ref, err := j.Attached(which, e.Now())
-	if err != nil {
-		return Download{}, err
-	}
-	f, ok, err := e.DB.File(ctx, tenant, ref)
-	if err == nil && (!ok || f.Size < 0) {
-		err = core.NotFound("the file is no longer kept")
-	}
-	if err != nil {
-		return Download{}, err
-	}
-	body, err := e.Files.Open(ctx, ref, 0)
-	return Download{Name: ref.Name(), Size: f.Size, Body: body}, err
-}
-
 // DownloadLink is the path and query under which anybody may fetch a file of a
 // job for auth.DownloadLife.
-func (e *Engine) DownloadLink(tenant core.TenantAlias, id string, which job.Attachment) string {
-	d := auth.Download{Job: id, File: string(which), Expires: e.Now() + auth.DownloadLife}
+func (fs *Files) DownloadLink(tenant core.TenantAlias, id string, which job.Attachment) string {
+	d := auth.Download{Job: id, File: string(which), Expires: fs.Now() + auth.DownloadLife}
 	query := url.Values{
 		"file": {d.File}, "expires": {strconv.FormatInt(int64(d.Expires), 10)},
-		"signature": {d.Sign(e.Keys.Download(tenant))},
+		"signature": {d.Sign(fs.Keys.Download(tenant))},
 	}
 	return "/api/v1/" + string(tenant) + "/export/" + url.PathEscape(id) + "/download?" + query.Encode()
 }
 
 // CheckDownloadLink refuses a link that was not made by DownloadLink, or too long
 // ago.
-func (e *Engine) CheckDownloadLink(tenant core.TenantAlias, d auth.Download, signature string) error {
-	if d.Verify(e.Keys.Download(tenant), signature, e.Now()) {
+func (fs *Files) CheckDownloadLink(tenant core.TenantAlias, d auth.Download, signature string) error {
+	if d.Verify(fs.Keys.Download(tenant), signature, fs.Now()) {
 		return nil
 	}
 	return &core.Error{
@@ -121,19 +101,19 @@ const oldFiles = 100
 // RemoveOldFiles removes files that have been kept long enough, of all tenants,
 // and forgets jobs whose files went long ago. False means that nothing is left
 // to remove.
-func (e *Engine) RemoveOldFiles(ctx context.Context) (more bool, err error) {
-	now := e.Now()
-	old, err := e.DB.ExpiredFiles(ctx, now, oldFiles)
+func (fs *Files) RemoveOldFiles(ctx context.Context) (more bool, err error) {
+	now := fs.Now()
+	old, err := fs.DB.ExpiredFiles(ctx, now, oldFiles)
 	if err != nil {
 		return false, err
 	}
 	for _, f := range old {
 		// The file goes before its row, so that none is forgotten.
-		if err := e.Files.Remove(ctx, f.Ref); err != nil {
+		if err := fs.Store.Remove(ctx, f.Ref); err != nil {
 			return false, err
 		}
 	}
-	return len(old) == oldFiles, e.DB.Write(ctx, now, func(tx *store.Tx) error {
+	return len(old) == oldFiles, fs.DB.Write(ctx, now, func(tx *store.Tx) error {
 		for _, f := range old {
 			if err := tx.DeleteFile(ctx, f.Tenant, f.Ref); err != nil {
 				return err

@@ -1,4 +1,7 @@
-package app
+// Package jobs holds the use cases of jobs: uploading, validating and importing files,
+// exporting rows, and downloading what came of it. rows.go reads the rows of an
+// import, import.go applies them, and part.go and partfile.go make its result files.
+package jobs
 
 import (
 	"cmp"
@@ -7,6 +10,8 @@ import (
 	"time"
 
 	"kith/backend/app/base"
+	"kith/backend/app/rewards"
+	"kith/backend/app/users"
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/auth"
@@ -14,6 +19,26 @@ import (
 	"kith/core/webhook"
 	"kith/core/wire"
 )
+
+// Jobs import and export many rows.
+type Jobs struct {
+	*base.Base
+	Files       *Files
+	Erasures    *users.Erasures
+	Redemptions *rewards.Redemptions
+	// Wake is called after a job was made, for the workers that do jobs. It must not
+	// block.
+	Wake func()
+	// Logged is called after rows of an import were carried out, for the worker that
+	// processes the events among them. It must not block.
+	Logged func()
+	// Lease is how long a worker holds a job without a sign of life before others
+	// take it for dead; zero means DefaultJobLease.
+	Lease core.Time
+	// CallTime is how long a call works on a small job that it creates before it
+	// leaves the job to the workers; zero means DefaultCallTime.
+	CallTime time.Duration
+}
 
 // DefaultJobLease is how long a worker holds a job without a sign of life
 // before others take it for dead.
@@ -42,54 +67,54 @@ func (a aborted) Error() string { return a.reason }
 
 // CreateJob adds a job (spec, Bulk import, 3). One that is small is done before
 // this returns; others wait for a worker.
-func (e *Engine) CreateJob(ctx context.Context, tenant core.TenantAlias, in job.Input) (job.Job, error) {
-	small, err := e.small(ctx, tenant, in)
+func (js *Jobs) CreateJob(ctx context.Context, tenant core.TenantAlias, in job.Input) (job.Job, error) {
+	small, err := js.small(ctx, tenant, in)
 	if err != nil {
 		return job.Job{}, err
 	}
 	var made job.Job
 	var c store.Claim
-	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
-		made = job.Job{ID: e.IDAt(tx.Now), Input: in, Status: job.Pending, Created: tx.Now}
+	err = js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error {
+		made = job.Job{ID: js.IDAt(tx.Now), Input: in, Status: job.Pending, Created: tx.Now}
 		if err := tx.InsertJob(ctx, tenant, made); err != nil {
 			return err
 		}
 		if small {
-			if c, _, err = tx.ClaimThisJob(ctx, tenant, made.ID, e.leaseEnd(tx.Now)); err != nil {
+			if c, _, err = tx.ClaimThisJob(ctx, tenant, made.ID, js.leaseEnd(tx.Now)); err != nil {
 				return err
 			}
 		}
 		if in.Type.Import() {
 			return nil
 		}
-		return e.Emit(ctx, tx, tenant, webhook.ExportCreated, wire.JobEvent(made))
+		return js.Emit(ctx, tx, tenant, webhook.ExportCreated, wire.JobEvent(made))
 	})
 	if err != nil {
 		return job.Job{}, err
 	}
-	if small && e.workNow(ctx, c) {
-		return e.Job(ctx, tenant, made.ID)
+	if small && js.workNow(ctx, c) {
+		return js.Job(ctx, tenant, made.ID)
 	}
-	e.WakeJobs()
+	js.Wake()
 	return made, nil
 }
 
 // workNow does a job within a call. What goes wrong is left to the workers, who
 // try again, and say what it was.
-func (e *Engine) workNow(ctx context.Context, c store.Claim) bool {
+func (js *Jobs) workNow(ctx context.Context, c store.Claim) bool {
 	// The job goes on when the caller does not wait for it.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(e.CallTime, DefaultCallTime))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(js.CallTime, DefaultCallTime))
 	defer cancel()
-	err := e.work(ctx, c)
+	err := js.work(ctx, c)
 	if err != nil {
-		e.leave(ctx, c)
+		js.leave(ctx, c)
 	}
 	return err == nil
 }
 
 // Job returns a job, or a not-found error.
-func (e *Engine) Job(ctx context.Context, tenant core.TenantAlias, id string) (job.Job, error) {
-	j, ok, err := e.DB.Job(ctx, tenant, id)
+func (js *Jobs) Job(ctx context.Context, tenant core.TenantAlias, id string) (job.Job, error) {
+	j, ok, err := js.DB.Job(ctx, tenant, id)
 	if err == nil && !ok {
 		err = core.NotFound("there is no such job")
 	}
@@ -98,8 +123,8 @@ func (e *Engine) Job(ctx context.Context, tenant core.TenantAlias, id string) (j
 
 // JobFor is Job for a caller: to a key that does not permit exports, there are only
 // imports.
-func (e *Engine) JobFor(ctx context.Context, c base.Caller, id string) (job.Job, error) {
-	j, err := e.Job(ctx, c.Tenant.Alias, id)
+func (js *Jobs) JobFor(ctx context.Context, c base.Caller, id string) (job.Job, error) {
+	j, err := js.Job(ctx, c.Tenant.Alias, id)
 	if err == nil && !j.Type.Import() && c.Require(auth.ReadExports) != nil {
 		return job.Job{}, core.NotFound("there is no such job")
 	}
@@ -107,22 +132,22 @@ func (e *Engine) JobFor(ctx context.Context, c base.Caller, id string) (job.Job,
 }
 
 // Jobs returns a page of jobs, the newest first, and how many there are in all.
-func (e *Engine) Jobs(ctx context.Context, tenant core.TenantAlias, f job.Filter) ([]job.Job, int, error) {
-	return e.DB.Jobs(ctx, tenant, f)
+func (js *Jobs) Jobs(ctx context.Context, tenant core.TenantAlias, f job.Filter) ([]job.Job, int, error) {
+	return js.DB.Jobs(ctx, tenant, f)
 }
 
 // JobsFor is Jobs for a caller, as JobFor is Job.
-func (e *Engine) JobsFor(ctx context.Context, c base.Caller, f job.Filter) ([]job.Job, int, error) {
+func (js *Jobs) JobsFor(ctx context.Context, c base.Caller, f job.Filter) ([]job.Job, int, error) {
 	if c.Require(auth.ReadExports) != nil {
 		f.Operation = job.Mutation
 	}
-	return e.Jobs(ctx, c.Tenant.Alias, f)
+	return js.Jobs(ctx, c.Tenant.Alias, f)
 }
 
 // DeleteJob forgets a job and lets its files go; a job that runs is stopped. It
 // returns how many there were: 0 or 1.
-func (e *Engine) DeleteJob(ctx context.Context, tenant core.TenantAlias, id string) (deleted int, err error) {
-	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+func (js *Jobs) DeleteJob(ctx context.Context, tenant core.TenantAlias, id string) (deleted int, err error) {
+	err = js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error {
 		j, ok, err := tx.Job(ctx, tenant, id)
 		if err != nil || !ok {
 			return err
@@ -143,66 +168,66 @@ func (e *Engine) DeleteJob(ctx context.Context, tenant core.TenantAlias, id stri
 
 // WorkJob does the job that has waited longest, of any tenant; false means that
 // none waits. A job that was lost on the way is ErrJobLost.
-func (e *Engine) WorkJob(ctx context.Context) (bool, error) {
+func (js *Jobs) WorkJob(ctx context.Context) (bool, error) {
 	// Looking first spares an idle database a write lock at every tick.
-	if waits, err := e.DB.JobWaits(ctx, e.Now()); err != nil || !waits {
+	if waits, err := js.DB.JobWaits(ctx, js.Now()); err != nil || !waits {
 		return false, err
 	}
 	var c store.Claim
 	var ok bool
-	err := e.DB.Write(ctx, e.Now(), func(tx *store.Tx) (err error) {
-		c, ok, err = tx.ClaimJob(ctx, e.leaseEnd(tx.Now))
+	err := js.DB.Write(ctx, js.Now(), func(tx *store.Tx) (err error) {
+		c, ok, err = tx.ClaimJob(ctx, js.leaseEnd(tx.Now))
 		return err
 	})
 	if err != nil || !ok {
 		return false, err
 	}
-	err = e.work(ctx, c)
+	err = js.work(ctx, c)
 	if err != nil && ctx.Err() != nil {
-		e.leave(ctx, c)
+		js.leave(ctx, c)
 	}
 	return true, err
 }
 
 // leave gives a job back when the worker is told to stop. What goes wrong with
 // it the lease will mend.
-func (e *Engine) leave(ctx context.Context, c store.Claim) {
+func (js *Jobs) leave(ctx context.Context, c store.Claim) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
 	defer cancel()
-	_ = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error { return tx.LeaveClaim(ctx, c) })
+	_ = js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error { return tx.LeaveClaim(ctx, c) })
 }
 
 // work does a claimed job up to its end, good or bad. An error means that it is
 // still pending, and will be taken up again when its lease has ended.
-func (e *Engine) work(ctx context.Context, c store.Claim) error {
+func (js *Jobs) work(ctx context.Context, c store.Claim) error {
 	if c.Tries > maxTries {
-		return e.abort(ctx, c, "the job was given up: 5 times in a row it did not come on")
+		return js.abort(ctx, c, "the job was given up: 5 times in a row it did not come on")
 	}
-	carryOut := e.export
+	carryOut := js.export
 	if c.Type.Import() {
-		carryOut = e.load
+		carryOut = js.load
 	}
 	err := carryOut(ctx, &c)
 	var fatal aborted
 	if errors.As(err, &fatal) {
-		return e.abort(ctx, c, fatal.reason)
+		return js.abort(ctx, c, fatal.reason)
 	}
 	if err != nil {
 		return err
 	}
 	c.Status = job.Completed
-	return e.finish(ctx, c)
+	return js.finish(ctx, c)
 }
 
-func (e *Engine) abort(ctx context.Context, c store.Claim, reason string) error {
+func (js *Jobs) abort(ctx context.Context, c store.Claim, reason string) error {
 	c.Status, c.Message = job.Aborted, reason
-	return e.finish(ctx, c)
+	return js.finish(ctx, c)
 }
 
 // finish ends a job and tells of it.
-func (e *Engine) finish(ctx context.Context, c store.Claim) error {
+func (js *Jobs) finish(ctx context.Context, c store.Claim) error {
 	dropped := 0
-	err := e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+	err := js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error {
 		c.Completed, c.Expires = tx.Now, tx.Now+job.Life
 		ok, err := tx.FinishJob(ctx, c)
 		if err != nil {
@@ -223,24 +248,24 @@ func (e *Engine) finish(ctx context.Context, c store.Claim) error {
 				return err
 			}
 		}
-		return e.Emit(ctx, tx, c.Tenant, event, wire.JobEvent(c.Job))
+		return js.Emit(ctx, tx, c.Tenant, event, wire.JobEvent(c.Job))
 	})
 	if err != nil {
 		return err
 	}
 	if c.Type.Import() {
-		return e.dropMore(ctx, c, dropped)
+		return js.dropMore(ctx, c, dropped)
 	}
 	if c.Status == job.Completed {
-		e.Worked(base.WorkRows, string(c.Type), base.OutcomeDone, c.Stats.Processed)
+		js.Worked(base.WorkRows, string(c.Type), base.OutcomeDone, c.Stats.Processed)
 	}
 	return nil
 }
 
 // keep stores how far a job has come and prolongs its lease.
-func (e *Engine) keep(ctx context.Context, c store.Claim) error {
-	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
-		ok, err := tx.KeepClaim(ctx, c, e.leaseEnd(tx.Now))
+func (js *Jobs) keep(ctx context.Context, c store.Claim) error {
+	return js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error {
+		ok, err := tx.KeepClaim(ctx, c, js.leaseEnd(tx.Now))
 		if err == nil && !ok {
 			err = ErrJobLost
 		}
@@ -248,6 +273,6 @@ func (e *Engine) keep(ctx context.Context, c store.Claim) error {
 	})
 }
 
-func (e *Engine) lease() core.Time { return cmp.Or(e.JobLease, DefaultJobLease) }
+func (js *Jobs) lease() core.Time { return cmp.Or(js.Lease, DefaultJobLease) }
 
-func (e *Engine) leaseEnd(now core.Time) core.Time { return now + e.lease() }
+func (js *Jobs) leaseEnd(now core.Time) core.Time { return now + js.lease() }

@@ -1,4 +1,4 @@
-package app
+package jobs
 
 import (
 	"context"
@@ -156,7 +156,7 @@ func (r deletionRow) together(ctx context.Context, tx *store.Tx, rows []importRo
 	for i, row := range rows {
 		deletions[i] = row.(deletionRow).deletion
 	}
-	refused, err := r.e.Erasures.DeleteWithin(ctx, tx, r.tenant, deletions)
+	refused, err := r.jobs.Erasures.DeleteWithin(ctx, tx, r.tenant, deletions)
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +189,7 @@ func (r drawRow) together(ctx context.Context, tx *store.Tx, rows []importRow) (
 			draws, at = append(draws, d), append(at, i)
 		}
 	}
-	drawn, err := r.e.Redemptions.DrawWithin(ctx, tx, r.tenant, draws)
+	drawn, err := r.jobs.Redemptions.DrawWithin(ctx, tx, r.tenant, draws)
 	if err != nil {
 		return nil, err
 	}

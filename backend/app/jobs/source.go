@@ -1,4 +1,4 @@
-package app
+package jobs
 
 import (
 	"compress/gzip"
@@ -27,20 +27,20 @@ type source struct {
 // records. A file that cannot be read as what it is, or is not there, is aborted. To
 // get to a place in a packed file all before it is unpacked, and alive is called now
 // and then meanwhile; it may be nil for position 0.
-func (e *Engine) openSource(ctx context.Context, tenant core.TenantAlias, t job.Type, ref core.FileRef, position, record int64, alive func() error) (*source, error) {
+func (js *Jobs) openSource(ctx context.Context, tenant core.TenantAlias, t job.Type, ref core.FileRef, position, record int64, alive func() error) (*source, error) {
 	s := &source{format: importfile.FormatOf(string(ref), nil)}
 	if s.format == importfile.CSV {
-		if err := e.readHeader(ctx, s, tenant, t, ref); err != nil || position == 0 {
+		if err := js.readHeader(ctx, s, tenant, t, ref); err != nil || position == 0 {
 			return s, err
 		}
 		_ = s.close()
 	}
-	return s, e.openAt(ctx, s, tenant, ref, position, record, alive)
+	return s, js.openAt(ctx, s, tenant, ref, position, record, alive)
 }
 
 // readHeader opens a file at its beginning and reads the columns of it.
-func (e *Engine) readHeader(ctx context.Context, s *source, tenant core.TenantAlias, t job.Type, ref core.FileRef) error {
-	if err := e.openAt(ctx, s, tenant, ref, 0, 0, nil); err != nil {
+func (js *Jobs) readHeader(ctx context.Context, s *source, tenant core.TenantAlias, t job.Type, ref core.FileRef) error {
+	if err := js.openAt(ctx, s, tenant, ref, 0, 0, nil); err != nil {
 		return err
 	}
 	line, err := s.Line()
@@ -85,8 +85,8 @@ func (h headerProblems) Error() string {
 	return strings.Join(texts, "; ")
 }
 
-func (e *Engine) openAt(ctx context.Context, s *source, tenant core.TenantAlias, ref core.FileRef, position, record int64, alive func() error) error {
-	if _, err := e.upload(ctx, tenant, ref); err != nil {
+func (js *Jobs) openAt(ctx context.Context, s *source, tenant core.TenantAlias, ref core.FileRef, position, record int64, alive func() error) error {
+	if _, err := js.upload(ctx, tenant, ref); err != nil {
 		return err
 	}
 	packed := strings.HasSuffix(string(ref), importfile.GzipEnding)
@@ -94,14 +94,14 @@ func (e *Engine) openAt(ctx context.Context, s *source, tenant core.TenantAlias,
 	if packed {
 		from = 0
 	}
-	body, err := e.Files.Open(ctx, ref, from)
+	body, err := js.Files.Store.Open(ctx, ref, from)
 	if err != nil {
 		return err
 	}
 	s.close = body.Close
 	in := io.Reader(body)
 	if packed {
-		if in, err = unpack(body, e.maxFile(), position, alive); err != nil {
+		if in, err = unpack(body, js.Files.maxFile(), position, alive); err != nil {
 			_ = body.Close()
 			return err
 		}
@@ -112,9 +112,9 @@ func (e *Engine) openAt(ctx context.Context, s *source, tenant core.TenantAlias,
 
 // upload returns what is known of a file that the tenant uploaded, or an error
 // about "fileRef".
-func (e *Engine) upload(ctx context.Context, tenant core.TenantAlias, ref core.FileRef) (size int64, err error) {
-	f, ok, err := e.DB.File(ctx, tenant, ref)
-	if err == nil && (!ok || f.Size < 0 || f.Expires <= e.Now()) {
+func (js *Jobs) upload(ctx context.Context, tenant core.TenantAlias, ref core.FileRef) (size int64, err error) {
+	f, ok, err := js.DB.File(ctx, tenant, ref)
+	if err == nil && (!ok || f.Size < 0 || f.Expires <= js.Now()) {
 		err = &core.Error{Code: core.CodeNotFound, Field: "fileRef", Message: "there is no such file; uploads are kept for 28 days"}
 	}
 	return f.Size, err

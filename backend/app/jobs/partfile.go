@@ -1,4 +1,4 @@
-package app
+package jobs
 
 import (
 	"bytes"
@@ -58,7 +58,7 @@ func (r *run) newFile(ctx context.Context, name string, header []string, of func
 		came: make(chan struct{}, 1), made: make(chan madeFile, 1), stop: stop,
 	}
 	go func() {
-		ref, err := f.make(ctx, r.e)
+		ref, err := f.make(ctx, r.jobs)
 		f.made <- madeFile{ref, err}
 	}()
 	return f
@@ -96,8 +96,8 @@ func (f *partFile) end(ctx context.Context, r *run) (core.FileRef, error) {
 	}
 }
 
-func (f *partFile) make(ctx context.Context, e *Engine) (core.FileRef, error) {
-	to, err := e.createFile(ctx, f.claim.Tenant, core.ExportFolder, f.name, f.claim.Format.Extension())
+func (f *partFile) make(ctx context.Context, js *Jobs) (core.FileRef, error) {
+	to, err := js.Files.createFile(ctx, f.claim.Tenant, core.ExportFolder, f.name, f.claim.Format.Extension())
 	if err != nil {
 		return "", err
 	}
@@ -106,7 +106,7 @@ func (f *partFile) make(ctx context.Context, e *Engine) (core.FileRef, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := f.copy(ctx, e.DB, rows, e.maxFile()); err != nil {
+	if err := f.copy(ctx, js.DB, rows, js.Files.maxFile()); err != nil {
 		return "", err
 	}
 	if err := rows.Close(); err != nil {

@@ -1,4 +1,4 @@
-package app
+package jobs
 
 import (
 	"context"
@@ -22,18 +22,18 @@ const (
 // ValidateJob looks for problems of an import file: all of its header and the
 // first 100 of its rows, within its first 64 MiB (spec, Bulk import, 2). None is
 // no promise: what a row asks for may be refused when it is carried out.
-func (e *Engine) ValidateJob(ctx context.Context, tenant core.TenantAlias, in job.Input) ([]string, error) {
+func (js *Jobs) ValidateJob(ctx context.Context, tenant core.TenantAlias, in job.Input) ([]string, error) {
 	if !in.Type.Import() {
 		return nil, nil
 	}
-	file, rows, err := e.validate(ctx, tenant, in)
+	file, rows, err := js.validate(ctx, tenant, in)
 	return append(rows, file...), err
 }
 
 // validate tells what is wrong with a file, for which its job would be aborted,
 // from what is wrong with some of its rows.
-func (e *Engine) validate(ctx context.Context, tenant core.TenantAlias, in job.Input) (file, rows []string, err error) {
-	s, err := e.openSource(ctx, tenant, in.Type, in.File, 0, 0, nil)
+func (js *Jobs) validate(ctx context.Context, tenant core.TenantAlias, in job.Input) (file, rows []string, err error) {
+	s, err := js.openSource(ctx, tenant, in.Type, in.File, 0, 0, nil)
 	if err != nil {
 		file, err = problemsOf(err)
 		return file, nil, err

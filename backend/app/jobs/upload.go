@@ -1,4 +1,4 @@
-package app
+package jobs
 
 import (
 	"bufio"
@@ -21,7 +21,7 @@ const sniffed = 4 << 10
 // Upload keeps a file for a job to read (spec, Bulk import, 1). name is what its
 // sender calls it, or empty: CSV or JSONL is told by it, or by how the file
 // begins. It may be packed with gzip.
-func (e *Engine) Upload(ctx context.Context, tenant core.TenantAlias, name string, body io.Reader) (core.FileRef, error) {
+func (fs *Files) Upload(ctx context.Context, tenant core.TenantAlias, name string, body io.Reader) (core.FileRef, error) {
 	in := bufio.NewReaderSize(body, sniffed)
 	beginning, err := in.Peek(sniffed)
 	if len(beginning) == 0 {
@@ -30,12 +30,12 @@ func (e *Engine) Upload(ctx context.Context, tenant core.TenantAlias, name strin
 		}
 		return "", err
 	}
-	f, err := e.createFile(ctx, tenant, core.ImportFolder, name, extension(name, beginning))
+	f, err := fs.createFile(ctx, tenant, core.ImportFolder, name, extension(name, beginning))
 	if err != nil {
 		return "", err
 	}
 	defer f.Abort()
-	most := e.maxFile()
+	most := fs.maxFile()
 	n, err := io.Copy(f, io.LimitReader(in, most+1))
 	if err != nil {
 		return "", err
@@ -46,9 +46,9 @@ func (e *Engine) Upload(ctx context.Context, tenant core.TenantAlias, name strin
 	return f.ref, f.Close()
 }
 
-func (e *Engine) maxFile() int64 {
-	if e.MaxFile > 0 {
-		return e.MaxFile
+func (fs *Files) maxFile() int64 {
+	if fs.Max > 0 {
+		return fs.Max
 	}
 	return DefaultMaxFile
 }

@@ -1,4 +1,4 @@
-package app
+package jobs
 
 import (
 	"cmp"
@@ -24,13 +24,13 @@ const (
 )
 
 // CreateExport adds a REST export (reference, 1.9).
-func (e *Engine) CreateExport(ctx context.Context, tenant core.TenantAlias, in job.Input) (job.Job, error) {
-	return e.CreateJob(ctx, tenant, in)
+func (js *Jobs) CreateExport(ctx context.Context, tenant core.TenantAlias, in job.Input) (job.Job, error) {
+	return js.CreateJob(ctx, tenant, in)
 }
 
 // Export returns a REST export, or a not-found error.
-func (e *Engine) Export(ctx context.Context, tenant core.TenantAlias, id string) (job.Job, error) {
-	j, err := e.Job(ctx, tenant, id)
+func (js *Jobs) Export(ctx context.Context, tenant core.TenantAlias, id string) (job.Job, error) {
+	j, err := js.Job(ctx, tenant, id)
 	if err == nil && j.Type.Import() || base.IsNotFound(err) {
 		return job.Job{}, core.NotFound("there is no such export")
 	}
@@ -39,37 +39,37 @@ func (e *Engine) Export(ctx context.Context, tenant core.TenantAlias, id string)
 
 // Exports returns a page of the tenant's exports, the newest first, and how many
 // there are in all.
-func (e *Engine) Exports(ctx context.Context, tenant core.TenantAlias, p base.Page) ([]job.Job, int, error) {
-	return e.DB.Jobs(ctx, tenant, job.Filter{Operation: job.Query, Limit: p.Limit, Offset: p.Offset})
+func (js *Jobs) Exports(ctx context.Context, tenant core.TenantAlias, p base.Page) ([]job.Job, int, error) {
+	return js.DB.Jobs(ctx, tenant, job.Filter{Operation: job.Query, Limit: p.Limit, Offset: p.Offset})
 }
 
 // small reports whether a job is to be done within the call that creates it.
-func (e *Engine) small(ctx context.Context, tenant core.TenantAlias, in job.Input) (bool, error) {
+func (js *Jobs) small(ctx context.Context, tenant core.TenantAlias, in job.Input) (bool, error) {
 	p, err := wire.ParseJobParams(in.Type, in.Params)
 	if err != nil {
 		return false, err
 	}
 	if in.Type.Import() {
-		size, err := e.upload(ctx, tenant, in.File)
+		size, err := js.upload(ctx, tenant, in.File)
 		return size <= smallImport && !strings.HasSuffix(string(in.File), importfile.GzipEnding), err
 	}
-	rows, err := e.DB.ExportCount(ctx, tenant, in.Type, p, smallExport+1)
+	rows, err := js.DB.ExportCount(ctx, tenant, in.Type, p, smallExport+1)
 	return rows <= smallExport, err
 }
 
 // export writes the file of a claimed job.
-func (e *Engine) export(ctx context.Context, c *store.Claim) (err error) {
+func (js *Jobs) export(ctx context.Context, c *store.Claim) (err error) {
 	p, err := wire.ParseJobParams(c.Type, c.Params)
 	if err != nil {
 		return aborted{err.Error()}
 	}
-	p.At = e.Now()
-	tenant, err := e.DB.Tenant(ctx, c.Tenant)
+	p.At = js.Now()
+	tenant, err := js.DB.Tenant(ctx, c.Tenant)
 	if err != nil {
 		return err
 	}
 	base := strings.ToLower(c.Type.Task())
-	f, err := e.createFile(ctx, c.Tenant, core.ExportFolder, base, c.Format.Extension())
+	f, err := js.Files.createFile(ctx, c.Tenant, core.ExportFolder, base, c.Format.Extension())
 	if err != nil {
 		return err
 	}
@@ -80,9 +80,9 @@ func (e *Engine) export(ctx context.Context, c *store.Claim) (err error) {
 	}
 	form := exportfile.Form{
 		Format: c.Format, Dates: cmp.Or(p.Dates, tenant.ExportDates),
-		Share: e.Share(tenant),
+		Share: js.Share(tenant),
 	}
-	if err := e.exportRows(ctx, c, p, form, rows); err != nil {
+	if err := js.exportRows(ctx, c, p, form, rows); err != nil {
 		return err
 	}
 	if err := rows.Close(); err != nil {
@@ -94,10 +94,10 @@ func (e *Engine) export(ctx context.Context, c *store.Claim) (err error) {
 
 // exportRows writes all rows, as they were at one moment. Between pages it shows
 // that it is alive.
-func (e *Engine) exportRows(ctx context.Context, c *store.Claim, p job.Params, form exportfile.Form, to xlsx.Writer) error {
+func (js *Jobs) exportRows(ctx context.Context, c *store.Claim, p job.Params, form exportfile.Form, to xlsx.Writer) error {
 	c.Stats = job.Stats{}
-	kept := e.Now()
-	return e.DB.Snapshot(ctx, func(r store.Reads) error {
+	kept := js.Now()
+	return js.DB.Snapshot(ctx, func(r store.Reads) error {
 		var behind []string
 		for {
 			page, last, err := r.ExportPage(ctx, c.Tenant, c.Type, p, behind, exportPage)
@@ -114,8 +114,8 @@ func (e *Engine) exportRows(ctx context.Context, c *store.Claim, p job.Params, f
 				return nil
 			}
 			behind = last
-			if now := e.Now(); now-kept > e.lease()/4 {
-				if err := e.keep(ctx, *c); err != nil {
+			if now := js.Now(); now-kept > js.lease()/4 {
+				if err := js.keep(ctx, *c); err != nil {
 					return err
 				}
 				kept = now

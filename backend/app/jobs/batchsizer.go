@@ -1,4 +1,4 @@
-package app
+package jobs
 
 import (
 	"sync/atomic"

@@ -1,4 +1,4 @@
-package app
+package jobs
 
 import (
 	"context"
@@ -23,20 +23,20 @@ type Delivery struct {
 // its job, as three calls would (spec, Bulk import). A file that is broken gets a
 // job too: there its tenant sees what became of it. When body ends in an error,
 // neither file nor job is left.
-func (e *Engine) Deliver(ctx context.Context, tenant core.TenantAlias, name string, body io.Reader) (d Delivery, err error) {
+func (js *Jobs) Deliver(ctx context.Context, tenant core.TenantAlias, name string, body io.Reader) (d Delivery, err error) {
 	in := job.Input{Name: name, Requester: job.RequesterSFTP, Format: job.CSV, Params: "{}"}
 	if in.Type, err = importfile.TypeOf(name); err != nil {
 		return d, err
 	}
-	if in.File, err = e.Upload(ctx, tenant, name, body); err != nil {
+	if in.File, err = js.Files.Upload(ctx, tenant, name, body); err != nil {
 		return d, err
 	}
 	// The file is whole. It becomes a job though its sender leaves now.
 	ctx = context.WithoutCancel(ctx)
-	if d.Fatal, d.Rows, err = e.validate(ctx, tenant, in); err != nil {
+	if d.Fatal, d.Rows, err = js.validate(ctx, tenant, in); err != nil {
 		return d, err
 	}
-	if d.Job, err = e.CreateJob(ctx, tenant, in); err != nil {
+	if d.Job, err = js.CreateJob(ctx, tenant, in); err != nil {
 		return d, err
 	}
 	if d.Job.Status == job.Aborted && len(d.Fatal) == 0 {

@@ -1,4 +1,4 @@
-package app
+package jobs
 
 import (
 	"bytes"
@@ -70,11 +70,11 @@ const mostDropped = 64
 // dropMore forgets what is left of the parts of a job that has ended, after the last
 // so many, also when the worker is told to stop: nobody would look for them before
 // the job itself is forgotten.
-func (e *Engine) dropMore(ctx context.Context, c store.Claim, dropped int) error {
+func (js *Jobs) dropMore(ctx context.Context, c store.Claim, dropped int) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
 	defer cancel()
 	for dropped == mostDropped {
-		err := e.DB.Write(ctx, e.Now(), func(tx *store.Tx) (err error) {
+		err := js.DB.Write(ctx, js.Now(), func(tx *store.Tx) (err error) {
 			dropped, err = tx.DeleteParts(ctx, c.Tenant, c.ID, mostDropped)
 			return err
 		})
