@@ -67,7 +67,7 @@ func (a *API) download(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := a.Engine.Jobs.JobFor(r.Context(), caller, r.PathValue("id")); err != nil {
+	if _, err := a.Engine.Jobs.ByIDFor(r.Context(), caller, r.PathValue("id")); err != nil {
 		return err
 	}
 	file, err := a.Engine.Jobs.Download(r.Context(), caller.Tenant.Alias, r.PathValue("id"), which)
@@ -100,7 +100,7 @@ func (a *API) downloader(w http.ResponseWriter, r *http.Request, q url.Values, w
 		return c, core.Invalid("expires", "must be the one of the link")
 	}
 	link := auth.Download{Job: r.PathValue("id"), File: string(which), Expires: core.Time(expires)}
-	return c, a.Engine.Files.CheckDownloadLink(c.Tenant.Alias, link, signature)
+	return c, a.Engine.Files.CheckLink(c.Tenant.Alias, link, signature)
 }
 
 // patience is how long a connection with a file on it may stand still. The

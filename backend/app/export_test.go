@@ -30,7 +30,7 @@ func (b bundle) wish(typ job.Type, params string) job.Input {
 
 func (b bundle) create(t testing.TB, in job.Input) job.Job {
 	t.Helper()
-	made, err := b.Jobs.CreateJob(t.Context(), b.tenant, in)
+	made, err := b.Jobs.Create(t.Context(), b.tenant, in)
 	require.NoError(t, err)
 	return made
 }
@@ -103,10 +103,10 @@ func TestCreateJob_LargeIsLeftToWorkers(t *testing.T) {
 	_, err := b.Jobs.Download(t.Context(), b.tenant, made.ID, job.ResultFile)
 	require.Equal(t, core.NotFound("the job is not completed yet; ask again when its status is COMPLETED"), err)
 
-	did, err := b.Jobs.WorkJob(t.Context())
+	did, err := b.Jobs.Work(t.Context())
 	require.NoError(t, err)
 	require.True(t, did)
-	done, err := b.Jobs.Job(t.Context(), b.tenant, made.ID)
+	done, err := b.Jobs.ByID(t.Context(), b.tenant, made.ID)
 	require.NoError(t, err)
 	require.Equal(t, job.Completed, done.Status)
 	require.Equal(t, job.Stats{Processed: 5002}, done.Stats)
@@ -117,7 +117,7 @@ func TestCreateJob_LargeIsLeftToWorkers(t *testing.T) {
 		seen[row[1]] = true
 	}
 	require.Len(t, seen, 5003, "every user once")
-	did, err = b.Jobs.WorkJob(t.Context())
+	did, err = b.Jobs.Work(t.Context())
 	require.NoError(t, err)
 	require.False(t, did, "nothing waits")
 }
@@ -177,23 +177,23 @@ func TestWorkJob_TakesOverFromTheDead(t *testing.T) {
 	broken.Files.Store = files
 	late := make(chan error, 1)
 	go func() {
-		_, err := broken.Jobs.WorkJob(context.Background())
+		_, err := broken.Jobs.Work(context.Background())
 		late <- err
 	}()
 	<-files.at
-	did, err := b.Jobs.WorkJob(t.Context())
+	did, err := b.Jobs.Work(t.Context())
 	require.NoError(t, err)
 	require.False(t, did, "while the lease lasts")
-	b.pass(jobs.DefaultJobLease)
-	did, err = b.Jobs.WorkJob(t.Context())
+	b.pass(jobs.DefaultLease)
+	did, err = b.Jobs.Work(t.Context())
 	require.NoError(t, err)
 	require.True(t, did)
-	done, err := b.Jobs.Job(t.Context(), b.tenant, made.ID)
+	done, err := b.Jobs.ByID(t.Context(), b.tenant, made.ID)
 	require.NoError(t, err)
 	require.Equal(t, job.Completed, done.Status)
 	close(files.release)
-	require.ErrorIs(t, <-late, jobs.ErrJobLost)
-	after, err := b.Jobs.Job(t.Context(), b.tenant, made.ID)
+	require.ErrorIs(t, <-late, jobs.ErrLost)
+	after, err := b.Jobs.ByID(t.Context(), b.tenant, made.ID)
 	require.NoError(t, err)
 	require.Equal(t, done, after)
 	require.Len(t, b.rows(t, made.ID, job.ResultFile), 5003)
@@ -233,14 +233,14 @@ func TestWorkJob_GivesUp(t *testing.T) {
 	disk := b.Files.Store
 	b.Files.Store = full{disk}
 	for range 5 {
-		_, err := b.Jobs.WorkJob(t.Context())
+		_, err := b.Jobs.Work(t.Context())
 		require.ErrorIs(t, err, errFull)
-		b.pass(jobs.DefaultJobLease)
+		b.pass(jobs.DefaultLease)
 	}
-	did, err := b.Jobs.WorkJob(t.Context())
+	did, err := b.Jobs.Work(t.Context())
 	require.NoError(t, err)
 	require.True(t, did)
-	done, err := b.Jobs.Job(t.Context(), b.tenant, made.ID)
+	done, err := b.Jobs.ByID(t.Context(), b.tenant, made.ID)
 	require.NoError(t, err)
 	require.Equal(t, job.Aborted, done.Status)
 	require.Equal(t, "the job was given up: 5 times in a row it did not come on", done.Message)
@@ -255,12 +255,12 @@ func TestWorkJob_StopLeavesTheJob(t *testing.T) {
 	stopped := b.another()
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped.Files.Store = cancelling{b.Files.Store, cancel}
-	_, err := stopped.Jobs.WorkJob(ctx)
+	_, err := stopped.Jobs.Work(ctx)
 	require.ErrorIs(t, err, context.Canceled)
-	did, err := b.Jobs.WorkJob(t.Context())
+	did, err := b.Jobs.Work(t.Context())
 	require.NoError(t, err)
 	require.True(t, did)
-	done, err := b.Jobs.Job(t.Context(), b.tenant, made.ID)
+	done, err := b.Jobs.ByID(t.Context(), b.tenant, made.ID)
 	require.NoError(t, err)
 	require.Equal(t, job.Completed, done.Status)
 }
@@ -307,7 +307,7 @@ func TestExport_FilesGoAfter28Days(t *testing.T) {
 
 func (b bundle) removeOldFiles(t *testing.T) {
 	t.Helper()
-	more, err := b.Files.RemoveOldFiles(t.Context())
+	more, err := b.Files.RemoveOld(t.Context())
 	require.NoError(t, err)
 	require.False(t, more)
 }
@@ -315,15 +315,15 @@ func (b bundle) removeOldFiles(t *testing.T) {
 func TestDeleteJob(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		made := b.create(t, b.wish(job.User, "{}"))
-		deleted, err := b.Jobs.DeleteJob(t.Context(), "nobody", made.ID)
+		deleted, err := b.Jobs.Delete(t.Context(), "nobody", made.ID)
 		require.NoError(t, err)
 		require.Zero(t, deleted, "of another tenant")
 		for want := 1; want >= 0; want-- {
-			deleted, err := b.Jobs.DeleteJob(t.Context(), b.tenant, made.ID)
+			deleted, err := b.Jobs.Delete(t.Context(), b.tenant, made.ID)
 			require.NoError(t, err)
 			require.Equal(t, want, deleted)
 		}
-		_, err = b.Jobs.Job(t.Context(), b.tenant, made.ID)
+		_, err = b.Jobs.ByID(t.Context(), b.tenant, made.ID)
 		require.Equal(t, core.NotFound("there is no such job"), err)
 		old, err := b.DB.ExpiredFiles(t.Context(), b.Now(), 1000)
 		require.NoError(t, err)
@@ -334,17 +334,17 @@ func TestDeleteJob(t *testing.T) {
 func TestDownloadLink(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	link, err := url.Parse(b.Files.DownloadLink(b.tenant, "j", job.ErrorsFile))
+	link, err := url.Parse(b.Files.Link(b.tenant, "j", job.ErrorsFile))
 	require.NoError(t, err)
 	require.Equal(t, "/api/v1/"+string(b.tenant)+"/export/j/download", link.Path)
 	q := link.Query()
 	expires, err := strconv.ParseInt(q.Get("expires"), 10, 64)
 	require.NoError(t, err)
 	d := auth.Download{Job: "j", File: q.Get("file"), Expires: core.Time(expires)}
-	require.NoError(t, b.Files.CheckDownloadLink(b.tenant, d, q.Get("signature")))
-	require.Error(t, b.Files.CheckDownloadLink("other", d, q.Get("signature")))
+	require.NoError(t, b.Files.CheckLink(b.tenant, d, q.Get("signature")))
+	require.Error(t, b.Files.CheckLink("other", d, q.Get("signature")))
 	b.pass(core.Hour)
-	require.NoError(t, b.Files.CheckDownloadLink(b.tenant, d, q.Get("signature")))
+	require.NoError(t, b.Files.CheckLink(b.tenant, d, q.Get("signature")))
 	b.pass(1)
-	require.Error(t, b.Files.CheckDownloadLink(b.tenant, d, q.Get("signature")))
+	require.Error(t, b.Files.CheckLink(b.tenant, d, q.Get("signature")))
 }

@@ -45,10 +45,10 @@ func (b bundle) imported(t testing.TB, typ job.Type, name, text, params string) 
 	in.File = b.upload(t, name, text)
 	made := b.create(t, in)
 	for made.Status == job.Pending {
-		did, err := b.Jobs.WorkJob(t.Context())
+		did, err := b.Jobs.Work(t.Context())
 		require.NoError(t, err)
 		require.True(t, did, "somebody else works on it")
-		made, err = b.Jobs.Job(t.Context(), b.tenant, made.ID)
+		made, err = b.Jobs.ByID(t.Context(), b.tenant, made.ID)
 		require.NoError(t, err)
 	}
 	return made
@@ -314,15 +314,15 @@ func TestImport_GoesOnWhereItStopped(t *testing.T) {
 			// It dies when it has come on.
 			before := made.Stats.Processed
 			dying.Now = func() core.Time {
-				if j, _ := b.Jobs.Job(t.Context(), b.tenant, made.ID); j.Stats.Processed > before {
+				if j, _ := b.Jobs.ByID(t.Context(), b.tenant, made.ID); j.Stats.Processed > before {
 					die()
 				}
 				return b.Now()
 			}
-			_, err := dying.Jobs.WorkJob(ctx)
+			_, err := dying.Jobs.Work(ctx)
 			die()
-			b.pass(jobs.DefaultJobLease)
-			made, _ = b.Jobs.Job(t.Context(), b.tenant, made.ID)
+			b.pass(jobs.DefaultLease)
+			made, _ = b.Jobs.ByID(t.Context(), b.tenant, made.ID)
 			if made.Status != job.Pending {
 				require.Greater(t, tries, 2, "it was never interrupted")
 				break
@@ -357,25 +357,25 @@ func TestImport_TwoWorkers(t *testing.T) {
 		stop, goOn := make(chan struct{}), make(chan struct{})
 		halt := sync.OnceFunc(func() { close(stop); <-goOn })
 		slow.Now = func() core.Time {
-			if j, _ := b.Jobs.Job(t.Context(), b.tenant, made.ID); j.Stats.Processed > 0 {
+			if j, _ := b.Jobs.ByID(t.Context(), b.tenant, made.ID); j.Stats.Processed > 0 {
 				halt()
 			}
 			return b.Now()
 		}
 		lost := make(chan error, 1)
 		go func() {
-			_, err := slow.Jobs.WorkJob(context.Background())
+			_, err := slow.Jobs.Work(context.Background())
 			lost <- err
 		}()
 		<-stop
-		b.pass(jobs.DefaultJobLease)
-		did, err := b.Jobs.WorkJob(t.Context())
+		b.pass(jobs.DefaultLease)
+		did, err := b.Jobs.Work(t.Context())
 		require.NoError(t, err)
 		require.True(t, did)
 		close(goOn)
-		require.ErrorIs(t, <-lost, jobs.ErrJobLost)
+		require.ErrorIs(t, <-lost, jobs.ErrLost)
 		require.Len(t, b.written(t), 2, "what was uploaded, and the result of who finished")
-		made, err = b.Jobs.Job(t.Context(), b.tenant, made.ID)
+		made, err = b.Jobs.ByID(t.Context(), b.tenant, made.ID)
 		require.NoError(t, err)
 		require.Equal(t, job.Completed, made.Status)
 		require.Equal(t, job.Stats{Processed: n}, made.Stats)
@@ -406,7 +406,7 @@ func TestValidateJob(t *testing.T) {
 	validate := func(typ job.Type, name, text string) []string {
 		in := b.wish(typ, "{}")
 		in.File = b.upload(t, name, text)
-		problems, err := b.Jobs.ValidateJob(t.Context(), b.tenant, in)
+		problems, err := b.Jobs.Validate(t.Context(), b.tenant, in)
 		require.NoError(t, err)
 		return problems
 	}
@@ -422,9 +422,9 @@ func TestValidateJob(t *testing.T) {
 	require.Len(t, validate(job.ImportUser, "a.csv", "accountId,id\n"+strings.Repeat(",\n", 1000)), 100)
 	in := b.wish(job.ImportUser, "{}")
 	in.File = "imports/nobody/x_1.csv"
-	_, err := b.Jobs.ValidateJob(t.Context(), b.tenant, in)
+	_, err := b.Jobs.Validate(t.Context(), b.tenant, in)
 	require.ErrorContains(t, err, "fileRef: there is no such file")
-	_, err = b.Jobs.CreateJob(t.Context(), b.tenant, in)
+	_, err = b.Jobs.Create(t.Context(), b.tenant, in)
 	require.ErrorContains(t, err, "fileRef: there is no such file")
 }
 

@@ -39,10 +39,10 @@ func TestImport_XLSX(t *testing.T) {
 		id := b.create(t, in).ID
 		for did := true; did; {
 			var err error
-			did, err = b.Jobs.WorkJob(t.Context())
+			did, err = b.Jobs.Work(t.Context())
 			require.NoError(t, err)
 		}
-		done, err := b.Jobs.Job(t.Context(), b.tenant, id)
+		done, err := b.Jobs.ByID(t.Context(), b.tenant, id)
 		require.NoError(t, err)
 		require.Equal(t, job.Completed, done.Status, done.Message)
 		require.Equal(t, job.Stats{Processed: 303, Errors: 2}, done.Stats)

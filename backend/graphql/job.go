@@ -64,7 +64,7 @@ func (j *jobNode) link(which job.Attachment, args linkArguments) *string {
 		return nil
 	}
 	if args.PublicLink.value == true {
-		return pointer(j.c.Base + j.c.engine.Files.DownloadLink(j.c.tenant, j.stored.ID, which))
+		return pointer(j.c.Base + j.c.engine.Files.Link(j.c.tenant, j.stored.ID, which))
 	}
 	path := "/api/v1/" + string(j.c.tenant) + "/export/" + url.PathEscape(j.stored.ID) + "/download?file=" + string(which)
 	return pointer(j.c.Base + path)
@@ -76,7 +76,7 @@ func (*query) Job(ctx context.Context, args struct{ ID argument }) (*jobNode, er
 	if err != nil {
 		return nil, err
 	}
-	found, err := c.engine.Jobs.JobFor(ctx, c.Caller, wanted)
+	found, err := c.engine.Jobs.ByIDFor(ctx, c.Caller, wanted)
 	return orNull(found, err, func(found job.Job) *jobNode { return newJob(c, found) })
 }
 
@@ -99,7 +99,7 @@ func (a jobListArguments) filter() (f job.Filter, err error) {
 func (*query) Jobs(ctx context.Context, args jobListArguments) (*list[*jobNode], error) {
 	c := callOf(ctx)
 	find := func(ctx context.Context, _ core.TenantAlias, f job.Filter) ([]job.Job, int, error) {
-		return c.engine.Jobs.JobsFor(ctx, c.Caller, f)
+		return c.engine.Jobs.ListFor(ctx, c.Caller, f)
 	}
 	return keyedList(ctx, args.filter, find, newJobs)
 }
@@ -162,7 +162,7 @@ func (*mutation) CreateJob(ctx context.Context, args jobArguments) (*jobNode, er
 			return nil, err
 		}
 	}
-	made, err := c.engine.Jobs.CreateJob(ctx, c.tenant, in)
+	made, err := c.engine.Jobs.Create(ctx, c.tenant, in)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func (*mutation) DeleteJob(ctx context.Context, args struct{ ID argument }) (*de
 	if err != nil {
 		return nil, err
 	}
-	n, err := c.engine.Jobs.DeleteJob(ctx, c.tenant, wanted)
+	n, err := c.engine.Jobs.Delete(ctx, c.tenant, wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func (c *call) validateJob(ctx context.Context, a argument) (*validated, error) 
 	if err != nil {
 		return nil, err
 	}
-	problems, err := c.engine.Jobs.ValidateJob(ctx, c.tenant, in)
+	problems, err := c.engine.Jobs.Validate(ctx, c.tenant, in)
 	if err != nil {
 		return nil, err
 	}

@@ -195,7 +195,7 @@ func (s *sender) isTold(t *testing.T, words string) {
 // jobs are the jobs of a tenant, the newest first.
 func (d *door) jobs(t *testing.T, tenant core.TenantAlias) []job.Job {
 	t.Helper()
-	found, _, err := d.Jobs.Jobs(t.Context(), tenant, job.Filter{Limit: 100})
+	found, _, err := d.Jobs.List(t.Context(), tenant, job.Filter{Limit: 100})
 	require.NoError(t, err)
 	return found
 }
@@ -205,7 +205,7 @@ func (d *door) jobs(t *testing.T, tenant core.TenantAlias) []job.Job {
 func (d *door) done(t *testing.T, tenant core.TenantAlias) (newest job.Job) {
 	t.Helper()
 	await(t, func() error {
-		_, err := d.Jobs.WorkJob(t.Context())
+		_, err := d.Jobs.Work(t.Context())
 		require.NoError(t, err)
 		all := d.jobs(t, tenant)
 		require.NotEmpty(t, all)

@@ -56,9 +56,9 @@ func (j *jobWorker) drain(ctx context.Context) error {
 }
 
 func (j *jobWorker) work(ctx context.Context) {
-	_, err := j.engine.Jobs.WorkJob(ctx)
+	_, err := j.engine.Jobs.Work(ctx)
 	switch {
-	case errors.Is(err, jobs.ErrJobLost):
+	case errors.Is(err, jobs.ErrLost):
 		j.log.Warn("a job outlived its lease, or was deleted; this worker has left it")
 	case err != nil && ctx.Err() == nil:
 		j.log.Error("a job was left; trying again", "error", err)
@@ -79,7 +79,7 @@ func (j *jobWorker) last(ctx context.Context) error {
 func NewOldFiles(engine *app.Engine, log *slog.Logger) *Worker {
 	w := newWorker("old files", filePoll, log, func(ctx context.Context) error {
 		for {
-			if more, err := engine.Files.RemoveOldFiles(ctx); err != nil || !more {
+			if more, err := engine.Files.RemoveOld(ctx); err != nil || !more {
 				return err
 			}
 		}

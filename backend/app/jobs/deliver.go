@@ -15,7 +15,7 @@ type Delivery struct {
 	Job job.Job
 	// Fatal is for what the job is aborted, now or as soon as a worker takes it
 	// up; Rows is what is wrong with some of its rows, which will fail alone.
-	// Both are as ValidateJob has them.
+	// Both are as Validate has them.
 	Fatal, Rows []string
 }
 
@@ -36,7 +36,7 @@ func (js *Jobs) Deliver(ctx context.Context, tenant core.TenantAlias, name strin
 	if d.Fatal, d.Rows, err = js.validate(ctx, tenant, in); err != nil {
 		return d, err
 	}
-	if d.Job, err = js.CreateJob(ctx, tenant, in); err != nil {
+	if d.Job, err = js.Create(ctx, tenant, in); err != nil {
 		return d, err
 	}
 	if d.Job.Status == job.Aborted && len(d.Fatal) == 0 {

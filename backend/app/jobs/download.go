@@ -18,7 +18,7 @@ type Download struct {
 // Download opens a file of a job, or is a not-found error when there is none,
 // none yet, or none any more.
 func (js *Jobs) Download(ctx context.Context, tenant core.TenantAlias, id string, which job.Attachment) (Download, error) {
-	j, err := js.Job(ctx, tenant, id)
+	j, err := js.ByID(ctx, tenant, id)
 	if err != nil {
 		return Download{}, err
 	}

@@ -25,12 +25,12 @@ const (
 
 // CreateExport adds a REST export (reference, 1.9).
 func (js *Jobs) CreateExport(ctx context.Context, tenant core.TenantAlias, in job.Input) (job.Job, error) {
-	return js.CreateJob(ctx, tenant, in)
+	return js.Create(ctx, tenant, in)
 }
 
 // Export returns a REST export, or a not-found error.
 func (js *Jobs) Export(ctx context.Context, tenant core.TenantAlias, id string) (job.Job, error) {
-	j, err := js.Job(ctx, tenant, id)
+	j, err := js.ByID(ctx, tenant, id)
 	if err == nil && j.Type.Import() || base.IsNotFound(err) {
 		return job.Job{}, core.NotFound("there is no such export")
 	}

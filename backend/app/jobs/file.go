@@ -72,9 +72,9 @@ func (f *newFile) Close() error {
 // goes with the worker that removes old files.
 func (f *newFile) Abort() { f.to.Abort() }
 
-// DownloadLink is the path and query under which anybody may fetch a file of a
+// Link is the path and query under which anybody may fetch a file of a
 // job for auth.DownloadLife.
-func (fs *Files) DownloadLink(tenant core.TenantAlias, id string, which job.Attachment) string {
+func (fs *Files) Link(tenant core.TenantAlias, id string, which job.Attachment) string {
 	d := auth.Download{Job: id, File: string(which), Expires: fs.Now() + auth.DownloadLife}
 	query := url.Values{
 		"file": {d.File}, "expires": {strconv.FormatInt(int64(d.Expires), 10)},
@@ -83,9 +83,9 @@ func (fs *Files) DownloadLink(tenant core.TenantAlias, id string, which job.Atta
 	return "/api/v1/" + string(tenant) + "/export/" + url.PathEscape(id) + "/download?" + query.Encode()
 }
 
-// CheckDownloadLink refuses a link that was not made by DownloadLink, or too long
+// CheckLink refuses a link that was not made by Link, or too long
 // ago.
-func (fs *Files) CheckDownloadLink(tenant core.TenantAlias, d auth.Download, signature string) error {
+func (fs *Files) CheckLink(tenant core.TenantAlias, d auth.Download, signature string) error {
 	if d.Verify(fs.Keys.Download(tenant), signature, fs.Now()) {
 		return nil
 	}
@@ -98,10 +98,10 @@ func (fs *Files) CheckDownloadLink(tenant core.TenantAlias, d auth.Download, sig
 // oldFiles is how many files are removed at a time.
 const oldFiles = 100
 
-// RemoveOldFiles removes files that have been kept long enough, of all tenants,
+// RemoveOld removes files that have been kept long enough, of all tenants,
 // and forgets jobs whose files went long ago. False means that nothing is left
 // to remove.
-func (fs *Files) RemoveOldFiles(ctx context.Context) (more bool, err error) {
+func (fs *Files) RemoveOld(ctx context.Context) (more bool, err error) {
 	now := fs.Now()
 	old, err := fs.DB.ExpiredFiles(ctx, now, oldFiles)
 	if err != nil {

@@ -306,7 +306,7 @@ func (r *run) batch(ctx context.Context, rows []batchRow) error {
 		}
 		ok, err := tx.MoveImport(ctx, after, part.Part, r.jobs.leaseEnd(tx.Now))
 		if err == nil && !ok {
-			err = ErrJobLost
+			err = ErrLost
 		}
 		return err
 	})

@@ -33,16 +33,16 @@ type Jobs struct {
 	// processes the events among them. It must not block.
 	Logged func()
 	// Lease is how long a worker holds a job without a sign of life before others
-	// take it for dead; zero means DefaultJobLease.
+	// take it for dead; zero means DefaultLease.
 	Lease core.Time
 	// CallTime is how long a call works on a small job that it creates before it
 	// leaves the job to the workers; zero means DefaultCallTime.
 	CallTime time.Duration
 }
 
-// DefaultJobLease is how long a worker holds a job without a sign of life
+// DefaultLease is how long a worker holds a job without a sign of life
 // before others take it for dead.
-const DefaultJobLease = 15 * core.Second
+const DefaultLease = 15 * core.Second
 
 // maxTries is how often a job is taken up without coming on before it is given
 // up: one that brings its worker down each time must not do so for ever.
@@ -55,19 +55,19 @@ const DefaultCallTime = 10 * time.Second
 // back.
 const leaveTime = 5 * time.Second
 
-// ErrJobLost says that another worker has taken the job over, since the lease
+// ErrLost says that another worker has taken the job over, since the lease
 // had ended, or that it was deleted. It is no failure: nothing of what the worker
 // did since then was stored.
-var ErrJobLost = errors.New("program: the job is another worker's now")
+var ErrLost = errors.New("program: the job is another worker's now")
 
 // aborted is a problem that no further attempt will solve: the job ends with it.
 type aborted struct{ reason string }
 
 func (a aborted) Error() string { return a.reason }
 
-// CreateJob adds a job (spec, Bulk import, 3). One that is small is done before
+// Create adds a job (spec, Bulk import, 3). One that is small is done before
 // this returns; others wait for a worker.
-func (js *Jobs) CreateJob(ctx context.Context, tenant core.TenantAlias, in job.Input) (job.Job, error) {
+func (js *Jobs) Create(ctx context.Context, tenant core.TenantAlias, in job.Input) (job.Job, error) {
 	small, err := js.small(ctx, tenant, in)
 	if err != nil {
 		return job.Job{}, err
@@ -93,7 +93,7 @@ func (js *Jobs) CreateJob(ctx context.Context, tenant core.TenantAlias, in job.I
 		return job.Job{}, err
 	}
 	if small && js.workNow(ctx, c) {
-		return js.Job(ctx, tenant, made.ID)
+		return js.ByID(ctx, tenant, made.ID)
 	}
 	js.Wake()
 	return made, nil
@@ -112,8 +112,8 @@ func (js *Jobs) workNow(ctx context.Context, c store.Claim) bool {
 	return err == nil
 }
 
-// Job returns a job, or a not-found error.
-func (js *Jobs) Job(ctx context.Context, tenant core.TenantAlias, id string) (job.Job, error) {
+// ByID returns a job, or a not-found error.
+func (js *Jobs) ByID(ctx context.Context, tenant core.TenantAlias, id string) (job.Job, error) {
 	j, ok, err := js.DB.Job(ctx, tenant, id)
 	if err == nil && !ok {
 		err = core.NotFound("there is no such job")
@@ -121,32 +121,32 @@ func (js *Jobs) Job(ctx context.Context, tenant core.TenantAlias, id string) (jo
 	return j, err
 }
 
-// JobFor is Job for a caller: to a key that does not permit exports, there are only
+// ByIDFor is ByID for a caller: to a key that does not permit exports, there are only
 // imports.
-func (js *Jobs) JobFor(ctx context.Context, c base.Caller, id string) (job.Job, error) {
-	j, err := js.Job(ctx, c.Tenant.Alias, id)
+func (js *Jobs) ByIDFor(ctx context.Context, c base.Caller, id string) (job.Job, error) {
+	j, err := js.ByID(ctx, c.Tenant.Alias, id)
 	if err == nil && !j.Type.Import() && c.Require(auth.ReadExports) != nil {
 		return job.Job{}, core.NotFound("there is no such job")
 	}
 	return j, err
 }
 
-// Jobs returns a page of jobs, the newest first, and how many there are in all.
-func (js *Jobs) Jobs(ctx context.Context, tenant core.TenantAlias, f job.Filter) ([]job.Job, int, error) {
+// List returns a page of jobs, the newest first, and how many there are in all.
+func (js *Jobs) List(ctx context.Context, tenant core.TenantAlias, f job.Filter) ([]job.Job, int, error) {
 	return js.DB.Jobs(ctx, tenant, f)
 }
 
-// JobsFor is Jobs for a caller, as JobFor is Job.
-func (js *Jobs) JobsFor(ctx context.Context, c base.Caller, f job.Filter) ([]job.Job, int, error) {
+// ListFor is List for a caller, as ByIDFor is ByID.
+func (js *Jobs) ListFor(ctx context.Context, c base.Caller, f job.Filter) ([]job.Job, int, error) {
 	if c.Require(auth.ReadExports) != nil {
 		f.Operation = job.Mutation
 	}
-	return js.Jobs(ctx, c.Tenant.Alias, f)
+	return js.List(ctx, c.Tenant.Alias, f)
 }
 
-// DeleteJob forgets a job and lets its files go; a job that runs is stopped. It
+// Delete forgets a job and lets its files go; a job that runs is stopped. It
 // returns how many there were: 0 or 1.
-func (js *Jobs) DeleteJob(ctx context.Context, tenant core.TenantAlias, id string) (deleted int, err error) {
+func (js *Jobs) Delete(ctx context.Context, tenant core.TenantAlias, id string) (deleted int, err error) {
 	err = js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error {
 		j, ok, err := tx.Job(ctx, tenant, id)
 		if err != nil || !ok {
@@ -166,9 +166,9 @@ func (js *Jobs) DeleteJob(ctx context.Context, tenant core.TenantAlias, id strin
 	return deleted, err
 }
 
-// WorkJob does the job that has waited longest, of any tenant; false means that
-// none waits. A job that was lost on the way is ErrJobLost.
-func (js *Jobs) WorkJob(ctx context.Context) (bool, error) {
+// Work does the job that has waited longest, of any tenant; false means that
+// none waits. A job that was lost on the way is ErrLost.
+func (js *Jobs) Work(ctx context.Context) (bool, error) {
 	// Looking first spares an idle database a write lock at every tick.
 	if waits, err := js.DB.JobWaits(ctx, js.Now()); err != nil || !waits {
 		return false, err
@@ -234,7 +234,7 @@ func (js *Jobs) finish(ctx context.Context, c store.Claim) error {
 			return err
 		}
 		if !ok {
-			return ErrJobLost
+			return ErrLost
 		}
 		for _, ref := range []core.FileRef{c.File, c.Result, c.Job.Errors} {
 			if err := tx.KeepFile(ctx, c.Tenant, ref, c.Expires); err != nil {
@@ -267,12 +267,12 @@ func (js *Jobs) keep(ctx context.Context, c store.Claim) error {
 	return js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error {
 		ok, err := tx.KeepClaim(ctx, c, js.leaseEnd(tx.Now))
 		if err == nil && !ok {
-			err = ErrJobLost
+			err = ErrLost
 		}
 		return err
 	})
 }
 
-func (js *Jobs) lease() core.Time { return cmp.Or(js.Lease, DefaultJobLease) }
+func (js *Jobs) lease() core.Time { return cmp.Or(js.Lease, DefaultLease) }
 
 func (js *Jobs) leaseEnd(now core.Time) core.Time { return now + js.lease() }
