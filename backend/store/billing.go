@@ -56,13 +56,6 @@ func (tx *Tx) TouchBilling(ctx context.Context, tenant core.TenantAlias, account
 // billed is the condition that a subscription will be billed again.
 const billed = `status NOT IN ('Canceled', 'Expired')`
 
-// TouchCustomer has the subscriptions read now of a customer whom an account has
-// just been tied to.
-func (tx *Tx) TouchCustomer(ctx context.Context, tenant core.TenantAlias, customer core.PaymentProviderID) error {
-	return tx.exec(ctx, "touch customer", `UPDATE gateway_subscription SET due_at = ? WHERE tenant = ? AND customer_id = ?`,
-		int64(tx.Now), string(tenant), string(customer))
-}
-
 var billingLeaseColumns = selection[BillingLease]{
 	{`tenant`, func(l *BillingLease) any { return &l.Tenant }},
 	{`id`, func(l *BillingLease) any { return &l.Subscription }},

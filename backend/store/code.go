@@ -90,31 +90,6 @@ func (tx *Tx) InsertCode(ctx context.Context, tenant core.TenantAlias, c referra
 	return n == 1, err
 }
 
-// PutLink makes a name the primary share link of a user in a program; false means
-// that it is the name of another link or code. A user of a batch gets it in a call
-// by itself.
-func (tx *Tx) PutLink(ctx context.Context, tenant core.TenantAlias, l referral.UserCode, account core.AccountID, user core.UserID) (bool, error) {
-	result, err := tx.q.ExecContext(ctx, `INSERT INTO code (tenant, code, program, account_id, user_id, created_at, link_only, linked_at)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, ?6)
-		ON CONFLICT (tenant, code) DO UPDATE SET linked_at = excluded.linked_at
-		WHERE tenant = ?1 AND account_id = ?4 AND user_id = ?5 AND program = ?3`,
-		string(tenant), string(l.Code), string(l.Program), string(account), string(user), int64(tx.Now))
-	if err != nil {
-		return false, fmt.Errorf("store: put link: %w", err)
-	}
-	n, err := result.RowsAffected()
-	return n == 1, err
-}
-
-// MakeCode makes the name of a user's own share link a code of theirs as well.
-func (tx *Tx) MakeCode(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) error {
-	_, err := tx.q.ExecContext(ctx, `UPDATE code SET link_only = 0 WHERE tenant = ? AND code = ?`, string(tenant), string(code))
-	if err != nil {
-		return fmt.Errorf("store: make code: %w", err)
-	}
-	return nil
-}
-
 func (t *tuples) code(c referral.UserCode, owner referral.Identity) {
 	t.row()
 	t.text(string(c.Code), string(c.Program), string(owner.Account), string(owner.User))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"kith/core"
@@ -39,21 +38,6 @@ func (tx *Tx) AddFuelCodes(ctx context.Context, tenant core.TenantAlias, program
 		SELECT ?1, ?2, ?3, value, ?4 FROM json_each(?5) WHERE true ORDER BY json_each.key
 		ON CONFLICT (tenant, program, key, code) DO NOTHING`,
 		string(tenant), string(program), string(side), int64(tx.Now), string(list))
-}
-
-// FuelCode returns the code of a tank that is to be given next, and its number;
-// ok is false when the tank is empty.
-func (tx *Tx) FuelCode(ctx context.Context, tenant core.TenantAlias, program core.ProgramKey, side referral.SideKey) (number int64, code string, ok bool, err error) {
-	err = tx.q.QueryRowContext(ctx, `SELECT seq, code FROM fuel_tank
-		WHERE tenant = ? AND program = ? AND key = ? AND reward_id IS NULL ORDER BY seq LIMIT 1`,
-		string(tenant), string(program), string(side)).Scan(&number, &code)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, "", false, nil
-	}
-	if err != nil {
-		return 0, "", false, fmt.Errorf("store: fuel code: %w", err)
-	}
-	return number, code, true, nil
 }
 
 // UseFuelCode notes which reward has got a code.

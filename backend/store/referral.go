@@ -85,14 +85,6 @@ func (r Reads) ReferralsOf(ctx context.Context, tenant core.TenantAlias, account
 	return byAccount, err
 }
 
-// RecentReferrals returns the latest referrals of a referrer that began after a
-// time, at most limit of them. It looks at no more than these, since somebody may
-// refer thousands within the time; the index has them in this order.
-func (r Reads) RecentReferrals(ctx context.Context, tenant core.TenantAlias, who referral.Identity, after core.Time, limit int) ([]referral.Referral, error) {
-	f := referral.Filter{ReferrerAccount: who.Account, ReferrerUser: who.User, Started: core.Span{From: after + 1}}
-	return r.referrals(ctx, tenant, referralWhere(f), `r.started_at DESC, r.rowid DESC`, limit, 0)
-}
-
 // referrals returns a page of those of a tenant that a condition selects.
 func (r Reads) referrals(ctx context.Context, tenant core.TenantAlias, w where, order string, limit, offset int) ([]referral.Referral, error) {
 	own := `r.tenant = ?`

@@ -135,13 +135,6 @@ func (r Reads) BareReward(ctx context.Context, tenant core.TenantAlias, id strin
 // UnknownReward is the answer to an id that no reward of the tenant has.
 func UnknownReward() *core.Error { return core.NotFound("there is no such reward") }
 
-// RewardsOfReferral returns the rewards that a referral gave to one side.
-func (r Reads) RewardsOfReferral(ctx context.Context, tenant core.TenantAlias, referral string, source reward.Source) ([]reward.Reward, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT `+rewardColumns.list()+` FROM reward r
-		WHERE tenant = ? AND referral_id = ? AND source = ?`, string(tenant), referral, string(source))
-	return collect(rows, err, "rewards of a referral", scanReward)
-}
-
 // attachRewards gives each referral its rewards.
 func (r Reads) attachRewards(ctx context.Context, tenant core.TenantAlias, page []referral.Referral) error {
 	if len(page) == 0 {

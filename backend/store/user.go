@@ -112,13 +112,3 @@ func (tx *Tx) BlockUser(ctx context.Context, tenant core.TenantAlias, account co
 	n, err := result.RowsAffected()
 	return n == 1, err
 }
-
-// UserCount returns how many users an account has.
-func (r Reads) UserCount(ctx context.Context, tenant core.TenantAlias, account core.AccountID) (n int, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT count(*) FROM user WHERE tenant = ? AND account_id = ?`,
-		string(tenant), string(account)).Scan(&n)
-	if err != nil {
-		return 0, fmt.Errorf("store: count users: %w", err)
-	}
-	return n, nil
-}
