@@ -7,6 +7,7 @@ import (
 	"kith/backend/app/base"
 	"kith/backend/app/jobs"
 	"kith/backend/app/payments"
+	"kith/backend/app/programs"
 	"kith/backend/app/rewards"
 	"kith/backend/app/users"
 	"kith/backend/app/webhooks"
@@ -19,6 +20,8 @@ type Engine struct {
 	Users          users.Users
 	Accounts       users.Accounts
 	Erasures       users.Erasures
+
+	Programs programs.Programs
 
 	Webhooks    webhooks.Subscriptions
 	Deliveries  webhooks.Deliveries
@@ -51,6 +54,7 @@ func New(shared base.Base) *Engine {
 	e := &Engine{Base: &shared, Wake: func() {}}
 	e.Identification.Base, e.Accounts.Base, e.Erasures.Base = e.Base, e.Base, e.Base
 	e.Users = users.Users{Base: e.Base, Accounts: &e.Accounts}
+	e.Programs = programs.Programs{Base: e.Base, FuelTanks: &e.FuelTanks}
 	e.Webhooks.Base, e.Deliveries.Base, e.SigningKeys.Base = e.Base, e.Base, e.Base
 	e.Rewards.Base, e.Redemptions.Base, e.FuelTanks.Base, e.Moderation.Base = e.Base, e.Base, e.Base, e.Base
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kith/backend/app/base"
+	"kith/backend/app/programs"
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/auth"
@@ -101,7 +102,7 @@ func (e *Engine) createTenant(ctx context.Context, tx *store.Tx, n NewTenant) er
 	if err := e.addFirstKeys(ctx, tx, n); err != nil {
 		return err
 	}
-	if _, err := insertProgram(ctx, tx, n.Alias, n.Program); err != nil {
+	if _, err := programs.InsertWithin(ctx, tx, n.Alias, n.Program); err != nil {
 		return err
 	}
 	return listOrigins(ctx, tx, n.Alias, n.Origins)

@@ -1,30 +1,40 @@
-package app
+// Package programs holds the use cases of referral programs. The first program of a
+// tenant is made with the tenant.
+package programs
 
 import (
 	"context"
 	"fmt"
 	"net/url"
 
+	"kith/backend/app/base"
+	"kith/backend/app/rewards"
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/referral"
 )
 
+// Programs are what a tenant's users refer others to.
+type Programs struct {
+	*base.Base
+	FuelTanks *rewards.FuelTanks
+}
+
 // Programs returns the programs of a tenant, the first made first.
-func (e *Engine) Programs(ctx context.Context, tenant core.TenantAlias) ([]referral.Program, error) {
-	return e.DB.Programs(ctx, tenant)
+func (ps *Programs) Programs(ctx context.Context, tenant core.TenantAlias) ([]referral.Program, error) {
+	return ps.DB.Programs(ctx, tenant)
 }
 
 // Program returns a program, or a not-found error.
-func (e *Engine) Program(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey) (referral.Program, error) {
-	return e.DB.Program(ctx, tenant, key)
+func (ps *Programs) Program(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey) (referral.Program, error) {
+	return ps.DB.Program(ctx, tenant, key)
 }
 
 // CreateProgram adds a program and returns it as it is stored; a key that is
 // taken is a conflict. Users get their code in it when they are identified
 // next.
-func (e *Engine) CreateProgram(ctx context.Context, tenant core.TenantAlias, p referral.Program) (stored referral.Program, err error) {
-	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+func (ps *Programs) CreateProgram(ctx context.Context, tenant core.TenantAlias, p referral.Program) (stored referral.Program, err error) {
+	err = ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
 		keys, err := tx.ProgramKeys(ctx, tenant)
 		if err == nil && len(keys) >= referral.MaxPrograms {
 			err = core.Invalid("", "a tenant has at most 50 programs")
@@ -32,15 +42,15 @@ func (e *Engine) CreateProgram(ctx context.Context, tenant core.TenantAlias, p r
 		if err != nil {
 			return err
 		}
-		stored, err = insertProgram(ctx, tx, tenant, p)
+		stored, err = InsertWithin(ctx, tx, tenant, p)
 		return err
 	})
 	return stored, err
 }
 
-// insertProgram adds a program. The host that it lands on becomes the tenant's
+// InsertWithin adds a program. The host that it lands on becomes the tenant's
 // shop, unless it is somebody's already.
-func insertProgram(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p referral.Program) (referral.Program, error) {
+func InsertWithin(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p referral.Program) (referral.Program, error) {
 	if err := p.Check(); err != nil {
 		return p, err
 	}
@@ -59,8 +69,8 @@ func insertProgram(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p
 
 // UpdateProgram changes a program and returns it as it is stored. change gets
 // it as it is, and may change all but its key.
-func (e *Engine) UpdateProgram(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey, change func(*referral.Program) error) (stored referral.Program, err error) {
-	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+func (ps *Programs) UpdateProgram(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey, change func(*referral.Program) error) (stored referral.Program, err error) {
+	err = ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
 		p, err := tx.Program(ctx, tenant, key)
 		if err != nil {
 			return err
@@ -76,7 +86,7 @@ func (e *Engine) UpdateProgram(ctx context.Context, tenant core.TenantAlias, key
 		if err := tx.UpdateProgram(ctx, tenant, p); err != nil {
 			return err
 		}
-		if err := e.FuelTanks.GiveInstead(ctx, tx, tenant, p); err != nil {
+		if err := ps.FuelTanks.GiveInstead(ctx, tx, tenant, p); err != nil {
 			return err
 		}
 		if err := claimShop(ctx, tx, tenant, p.LandingURL); err != nil {
@@ -91,8 +101,8 @@ func (e *Engine) UpdateProgram(ctx context.Context, tenant core.TenantAlias, key
 // DeleteProgram removes a program that nobody has used. One with codes or
 // referrals is a conflict, and so is the last one: a share link of an unknown
 // code must lead somewhere.
-func (e *Engine) DeleteProgram(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey) error {
-	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+func (ps *Programs) DeleteProgram(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey) error {
+	return ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
 		if _, err := tx.Program(ctx, tenant, key); err != nil {
 			return err
 		}
