@@ -18,7 +18,7 @@ func (a *API) programRoutes() routes {
 
 // programs is GET /programs.
 func (a *API) programs(c *call) ([]byte, error) {
-	return encode(wire.Programs)(a.Engine.Programs.Programs(c.Context(), c.tenant))
+	return encode(wire.Programs)(a.Engine.Programs.List(c.Context(), c.tenant))
 }
 
 // createProgram is POST /programs.
@@ -27,7 +27,7 @@ func (a *API) createProgram(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.Program)(a.Engine.Programs.CreateProgram(c.Context(), c.tenant, p))
+	return encode(wire.Program)(a.Engine.Programs.Create(c.Context(), c.tenant, p))
 }
 
 func readProgram(c *call, key core.ProgramKey) (referral.Program, error) {
@@ -50,7 +50,7 @@ func (a *API) program(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.Program)(a.Engine.Programs.Program(c.Context(), c.tenant, key))
+	return encode(wire.Program)(a.Engine.Programs.ByKey(c.Context(), c.tenant, key))
 }
 
 // putProgram is PUT /programs/{program}: the body is all of the program.
@@ -63,7 +63,7 @@ func (a *API) putProgram(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.Program)(a.Engine.Programs.UpdateProgram(c.Context(), c.tenant, key, func(old *referral.Program) error {
+	return encode(wire.Program)(a.Engine.Programs.Update(c.Context(), c.tenant, key, func(old *referral.Program) error {
 		*old = p
 		return nil
 	}))
@@ -75,7 +75,7 @@ func (a *API) deleteProgram(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, a.Engine.Programs.DeleteProgram(c.Context(), c.tenant, key)
+	return nil, a.Engine.Programs.Delete(c.Context(), c.tenant, key)
 }
 
 // tankKey reads what the path of a call says about a fuel tank.

@@ -65,7 +65,7 @@ func TestAccountDiscount_AddsUpWhatIsAvailable(t *testing.T) {
 func TestAccountDiscount_UpToTheProgramsLimit(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	_, err := b.Programs.UpdateProgram(t.Context(), b.tenant, core.ClassicProgram, func(p *referral.Program) error {
+	_, err := b.Programs.Update(t.Context(), b.tenant, core.ClassicProgram, func(p *referral.Program) error {
 		p.Limits.Discount = 2000
 		return nil
 	})

@@ -14,7 +14,7 @@ import (
 // tank makes the referrer earn a code of a fuel tank, worth 10 %.
 func (b bundle) tank(t testing.TB, change ...func(*referral.Program)) {
 	t.Helper()
-	_, err := b.Programs.UpdateProgram(t.Context(), b.tenant, core.ClassicProgram, func(p *referral.Program) error {
+	_, err := b.Programs.Update(t.Context(), b.tenant, core.ClassicProgram, func(p *referral.Program) error {
 		p.Referrer = reward.Offer{Kind: reward.FuelTank, Unit: reward.UnitPercent, Amount: 1000}
 		for _, c := range change {
 			c(p)
@@ -131,7 +131,7 @@ func TestFuelTank_IsReplaced(t *testing.T) {
 	b.tank(t)
 	b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"), paid)
 	require.Nil(t, b.referral(t, "friend").ReferrerReward)
-	_, err := b.Programs.UpdateProgram(t.Context(), b.tenant, core.ClassicProgram, func(p *referral.Program) error {
+	_, err := b.Programs.Update(t.Context(), b.tenant, core.ClassicProgram, func(p *referral.Program) error {
 		p.Referrer = reward.Offer{Kind: reward.Credit, Amount: 7, Currency: "USD"}
 		return nil
 	})

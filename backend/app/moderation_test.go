@@ -18,7 +18,7 @@ import (
 // fraud sets how the tenant's program handles signs of fraud.
 func (b bundle) fraud(t testing.TB, p referral.FraudPolicy) {
 	t.Helper()
-	_, err := b.Programs.UpdateProgram(t.Context(), b.tenant, core.ClassicProgram, func(stored *referral.Program) error {
+	_, err := b.Programs.Update(t.Context(), b.tenant, core.ClassicProgram, func(stored *referral.Program) error {
 		stored.Fraud = p
 		return nil
 	})
@@ -448,7 +448,7 @@ func TestModerate_ManyApprovalsPayOnce(t *testing.T) {
 func TestModerate_KeepsTheLimits(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	_, err := b.Programs.UpdateProgram(t.Context(), b.tenant, core.ClassicProgram, func(p *referral.Program) error {
+	_, err := b.Programs.Update(t.Context(), b.tenant, core.ClassicProgram, func(p *referral.Program) error {
 		p.Limits.Total, p.Fraud.Handling = 1, referral.HandleDeny
 		return nil
 	})

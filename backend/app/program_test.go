@@ -26,16 +26,16 @@ func TestCreateProgram_AnswersWhatIsStored(t *testing.T) {
 	want.Referrer = reward.Offer{Kind: reward.Credit, Amount: 5, Currency: "EUR"}
 	want.Limits = referral.Limits{Total: 3}
 	b.pass(core.Second)
-	got, err := b.Programs.CreateProgram(t.Context(), b.tenant, want)
+	got, err := b.Programs.Create(t.Context(), b.tenant, want)
 	require.NoError(t, err)
 	want.Created, want.Modified, want.AllowedHosts = start+core.Second, start+core.Second, []string{}
 	require.Equal(t, want, got)
-	stored, err := b.Programs.Program(t.Context(), b.tenant, "gift")
+	stored, err := b.Programs.ByKey(t.Context(), b.tenant, "gift")
 	require.NoError(t, err)
 	require.Equal(t, want, stored)
-	_, err = b.Programs.CreateProgram(t.Context(), b.tenant, want)
+	_, err = b.Programs.Create(t.Context(), b.tenant, want)
 	require.Equal(t, &core.Error{Code: core.CodeConflict, Field: "id", Message: "there is a program gift already"}, err)
-	all, err := b.Programs.Programs(t.Context(), b.tenant)
+	all, err := b.Programs.List(t.Context(), b.tenant)
 	require.NoError(t, err)
 	require.Len(t, all, 2)
 	require.Equal(t, want, all[1])
@@ -44,7 +44,7 @@ func TestCreateProgram_AnswersWhatIsStored(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, b.tenant, target.Tenant, "the host it lands on is the tenant's shop")
 	want.LandingURL = ""
-	_, err = b.Programs.CreateProgram(t.Context(), b.tenant, want)
+	_, err = b.Programs.Create(t.Context(), b.tenant, want)
 	require.Equal(t, core.Invalid("sharing.url", "must be an absolute http or https URL"), err)
 }
 
@@ -52,10 +52,10 @@ func TestCreateProgram_ATenantHasFifty(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	for i := range referral.MaxPrograms - 1 {
-		_, err := b.Programs.CreateProgram(t.Context(), b.tenant, aProgram(core.ProgramKey(fmt.Sprint("p", i))))
+		_, err := b.Programs.Create(t.Context(), b.tenant, aProgram(core.ProgramKey(fmt.Sprint("p", i))))
 		require.NoError(t, err)
 	}
-	_, err := b.Programs.CreateProgram(t.Context(), b.tenant, aProgram("one-more"))
+	_, err := b.Programs.Create(t.Context(), b.tenant, aProgram("one-more"))
 	require.Equal(t, core.Invalid("", "a tenant has at most 50 programs"), err)
 	require.Len(t, b.identify(t, "friend").User.Codes, referral.MaxPrograms)
 }
@@ -63,7 +63,7 @@ func TestCreateProgram_ATenantHasFifty(t *testing.T) {
 func TestCreateProgram_OneOfManyWins(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		requireOneWins(t, together(func(int) error {
-			_, err := b.Programs.CreateProgram(t.Context(), b.tenant, aProgram("gift"))
+			_, err := b.Programs.Create(t.Context(), b.tenant, aProgram("gift"))
 			return err
 		}), &core.Error{Code: core.CodeConflict, Field: "id", Message: "there is a program gift already"})
 	})
@@ -73,7 +73,7 @@ func TestUpdateProgram(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	b.pass(core.Hour)
-	got, err := b.Programs.UpdateProgram(t.Context(), b.tenant, core.ClassicProgram, func(p *referral.Program) error {
+	got, err := b.Programs.Update(t.Context(), b.tenant, core.ClassicProgram, func(p *referral.Program) error {
 		require.Equal(t, "Refer a friend", p.Name)
 		*p = aProgram("other")
 		p.Referred = reward.Offer{Kind: reward.Credit, Amount: 7, Currency: "USD"}
@@ -101,10 +101,10 @@ func TestUpdateProgram(t *testing.T) {
 			return nil
 		}, core.Invalid("name", "must be 1 to 200 bytes")},
 	} {
-		_, err := b.Programs.UpdateProgram(t.Context(), b.tenant, row.key, row.change)
+		_, err := b.Programs.Update(t.Context(), b.tenant, row.key, row.change)
 		require.Equal(t, row.want, err, name)
 	}
-	stored, err := b.Programs.Program(t.Context(), b.tenant, core.ClassicProgram)
+	stored, err := b.Programs.ByKey(t.Context(), b.tenant, core.ClassicProgram)
 	require.NoError(t, err)
 	require.Equal(t, want, stored)
 }
@@ -113,7 +113,7 @@ func TestUpdateProgram(t *testing.T) {
 func TestUpdateProgram_ManyAtOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		for _, err := range together(func(int) error {
-			_, err := b.Programs.UpdateProgram(t.Context(), b.tenant, core.ClassicProgram, func(p *referral.Program) error {
+			_, err := b.Programs.Update(t.Context(), b.tenant, core.ClassicProgram, func(p *referral.Program) error {
 				p.Limits.Total++
 				return nil
 			})
@@ -121,7 +121,7 @@ func TestUpdateProgram_ManyAtOnce(t *testing.T) {
 		}) {
 			require.NoError(t, err)
 		}
-		p, err := b.Programs.Program(t.Context(), b.tenant, core.ClassicProgram)
+		p, err := b.Programs.ByKey(t.Context(), b.tenant, core.ClassicProgram)
 		require.NoError(t, err)
 		require.Equal(t, int64(callers), p.Limits.Total)
 	})
@@ -130,30 +130,30 @@ func TestUpdateProgram_ManyAtOnce(t *testing.T) {
 func TestDeleteProgram(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	require.Equal(t, core.NotFound("there is no such program"), b.Programs.DeleteProgram(t.Context(), b.tenant, "nope"))
+	require.Equal(t, core.NotFound("there is no such program"), b.Programs.Delete(t.Context(), b.tenant, "nope"))
 	require.Equal(t, &core.Error{Code: core.CodeConflict, Message: "the program has codes of users (2) or referrals (0), and cannot be deleted"},
-		b.Programs.DeleteProgram(t.Context(), b.tenant, core.ClassicProgram))
-	_, err := b.Programs.CreateProgram(t.Context(), b.tenant, aProgram("gift"))
+		b.Programs.Delete(t.Context(), b.tenant, core.ClassicProgram))
+	_, err := b.Programs.Create(t.Context(), b.tenant, aProgram("gift"))
 	require.NoError(t, err)
-	require.NoError(t, b.Programs.DeleteProgram(t.Context(), b.tenant, "gift"))
-	_, err = b.Programs.Program(t.Context(), b.tenant, "gift")
+	require.NoError(t, b.Programs.Delete(t.Context(), b.tenant, "gift"))
+	_, err = b.Programs.ByKey(t.Context(), b.tenant, "gift")
 	require.Equal(t, core.NotFound("there is no such program"), err)
 
 	empty := base.TestPrefix + b.tenant
 	require.NoError(t, b.CreateTenants(t.Context(), aTenant(empty, b.MakeKey(empty))))
 	require.Equal(t, &core.Error{Code: core.CodeConflict, Message: "a tenant keeps its last program: share links must lead somewhere"},
-		b.Programs.DeleteProgram(t.Context(), empty, core.ClassicProgram))
+		b.Programs.Delete(t.Context(), empty, core.ClassicProgram))
 }
 
 // A program is deleted, or somebody has a code in it; never both.
 func TestDeleteProgram_AgainstIdentifications(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
-		_, err := b.Programs.CreateProgram(t.Context(), b.tenant, aProgram("gift"))
+		_, err := b.Programs.Create(t.Context(), b.tenant, aProgram("gift"))
 		require.NoError(t, err)
 		deleted := make(chan bool, callers)
 		for _, err := range together(func(i int) error {
 			if i%2 == 0 {
-				err := b.Programs.DeleteProgram(t.Context(), b.tenant, "gift")
+				err := b.Programs.Delete(t.Context(), b.tenant, "gift")
 				deleted <- err == nil
 				return nil
 			}
@@ -186,7 +186,7 @@ func TestDeleteProgram_AgainstIdentifications(t *testing.T) {
 func TestCreateProgram_UsersGetTheirCodes(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	_, err := b.Programs.CreateProgram(t.Context(), b.tenant, aProgram("gift"))
+	_, err := b.Programs.Create(t.Context(), b.tenant, aProgram("gift"))
 	require.NoError(t, err)
 	stored, err := b.Users.ByID(t.Context(), b.tenant, "anna", "u")
 	require.NoError(t, err)
@@ -215,7 +215,7 @@ func TestLimits_OfRewards(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBundle(t)
-			_, err := b.Programs.UpdateProgram(t.Context(), b.tenant, core.ClassicProgram, func(p *referral.Program) error {
+			_, err := b.Programs.Update(t.Context(), b.tenant, core.ClassicProgram, func(p *referral.Program) error {
 				p.Limits = row.limits
 				return nil
 			})
@@ -236,7 +236,7 @@ func TestLimits_OfRewards(t *testing.T) {
 // Conversions at once do not exceed the limit together.
 func TestLimits_ManyConversionsAtOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
-		_, err := b.Programs.UpdateProgram(t.Context(), b.tenant, core.ClassicProgram, func(p *referral.Program) error {
+		_, err := b.Programs.Update(t.Context(), b.tenant, core.ClassicProgram, func(p *referral.Program) error {
 			p.Limits.Total = 5
 			return nil
 		})

@@ -39,7 +39,7 @@ func Seed(ctx context.Context, e *app.Engine, liveURL, testURL string) error {
 		})
 		if is(err, core.CodeConflict) {
 			// The edge may listen elsewhere this time.
-			_, err = e.Programs.UpdateProgram(ctx, t.alias, core.ClassicProgram, func(p *referral.Program) error {
+			_, err = e.Programs.Update(ctx, t.alias, core.ClassicProgram, func(p *referral.Program) error {
 				p.LandingURL = t.base + LandingPath
 				return nil
 			})

@@ -118,7 +118,7 @@ func (c *call) programs(ctx context.Context) ([]referral.Program, error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
 	if c.allPrograms == nil {
-		all, err := c.engine.Programs.Programs(ctx, c.tenant)
+		all, err := c.engine.Programs.List(ctx, c.tenant)
 		if err != nil {
 			return nil, err
 		}

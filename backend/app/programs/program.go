@@ -20,20 +20,20 @@ type Programs struct {
 	FuelTanks *rewards.FuelTanks
 }
 
-// Programs returns the programs of a tenant, the first made first.
-func (ps *Programs) Programs(ctx context.Context, tenant core.TenantAlias) ([]referral.Program, error) {
+// List returns the programs of a tenant, the first made first.
+func (ps *Programs) List(ctx context.Context, tenant core.TenantAlias) ([]referral.Program, error) {
 	return ps.DB.Programs(ctx, tenant)
 }
 
-// Program returns a program, or a not-found error.
-func (ps *Programs) Program(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey) (referral.Program, error) {
+// ByKey returns a program, or a not-found error.
+func (ps *Programs) ByKey(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey) (referral.Program, error) {
 	return ps.DB.Program(ctx, tenant, key)
 }
 
-// CreateProgram adds a program and returns it as it is stored; a key that is
+// Create adds a program and returns it as it is stored; a key that is
 // taken is a conflict. Users get their code in it when they are identified
 // next.
-func (ps *Programs) CreateProgram(ctx context.Context, tenant core.TenantAlias, p referral.Program) (stored referral.Program, err error) {
+func (ps *Programs) Create(ctx context.Context, tenant core.TenantAlias, p referral.Program) (stored referral.Program, err error) {
 	err = ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
 		keys, err := tx.ProgramKeys(ctx, tenant)
 		if err == nil && len(keys) >= referral.MaxPrograms {
@@ -67,9 +67,9 @@ func InsertWithin(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p 
 	return tx.Program(ctx, tenant, p.Key)
 }
 
-// UpdateProgram changes a program and returns it as it is stored. change gets
+// Update changes a program and returns it as it is stored. change gets
 // it as it is, and may change all but its key.
-func (ps *Programs) UpdateProgram(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey, change func(*referral.Program) error) (stored referral.Program, err error) {
+func (ps *Programs) Update(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey, change func(*referral.Program) error) (stored referral.Program, err error) {
 	err = ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
 		p, err := tx.Program(ctx, tenant, key)
 		if err != nil {
@@ -98,10 +98,10 @@ func (ps *Programs) UpdateProgram(ctx context.Context, tenant core.TenantAlias, 
 	return stored, err
 }
 
-// DeleteProgram removes a program that nobody has used. One with codes or
+// Delete removes a program that nobody has used. One with codes or
 // referrals is a conflict, and so is the last one: a share link of an unknown
 // code must lead somewhere.
-func (ps *Programs) DeleteProgram(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey) error {
+func (ps *Programs) Delete(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey) error {
 	return ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
 		if _, err := tx.Program(ctx, tenant, key); err != nil {
 			return err

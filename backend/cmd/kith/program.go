@@ -73,7 +73,7 @@ func (c *programListCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	programs, err := engine.Programs.Programs(e.ctx, c.Tenant)
+	programs, err := engine.Programs.List(e.ctx, c.Tenant)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (c *programShowCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	p, err := engine.Programs.Program(e.ctx, c.Tenant, c.Key)
+	p, err := engine.Programs.ByKey(e.ctx, c.Tenant, c.Key)
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (c *programCreateCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	if p, err = engine.Programs.CreateProgram(e.ctx, c.Tenant, p); err != nil {
+	if p, err = engine.Programs.Create(e.ctx, c.Tenant, p); err != nil {
 		return asFlag(err)
 	}
 	return showProgram(e.out, p)
@@ -156,7 +156,7 @@ func (c *programUpdateCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	p, err := engine.Programs.UpdateProgram(e.ctx, c.Tenant, c.Key, func(p *referral.Program) error {
+	p, err := engine.Programs.Update(e.ctx, c.Tenant, c.Key, func(p *referral.Program) error {
 		give(&p.LandingURL, c.LandingURL)
 		return c.apply(p)
 	})
@@ -178,7 +178,7 @@ func (c *programDeleteCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	if err := engine.Programs.DeleteProgram(e.ctx, c.Tenant, c.Key); err != nil {
+	if err := engine.Programs.Delete(e.ctx, c.Tenant, c.Key); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(e.out, "program %s of tenant %s is deleted\n", c.Key, c.Tenant)
