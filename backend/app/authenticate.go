@@ -34,7 +34,7 @@ func (e *Engine) callerOf(tenant store.Tenant, credentials auth.Credentials) (ba
 		if !ok {
 			return base.Caller{}, auth.WrongKey(tenant.Alias, "")
 		}
-		e.uses.note(keyUse{tenant.Alias, key.Hash}, e.Now())
+		e.APIKeys.NoteUse(tenant.Alias, key.Hash)
 		return base.Caller{Tenant: tenant, Key: true, Role: key.Role}, nil
 	case credentials.Token != "":
 		return e.tokenCaller(tenant, credentials.Token)

@@ -9,6 +9,7 @@ import (
 	"kith/backend/app/payments"
 	"kith/backend/app/programs"
 	"kith/backend/app/rewards"
+	"kith/backend/app/tenants"
 	"kith/backend/app/users"
 	"kith/backend/app/webhooks"
 )
@@ -22,6 +23,12 @@ type Engine struct {
 	Erasures       users.Erasures
 
 	Programs programs.Programs
+
+	Tenants   tenants.Tenants
+	APIKeys   *tenants.APIKeys
+	MasterKey tenants.MasterKey
+	SFTPKeys  tenants.SFTPKeys
+	Origins   tenants.Origins
 
 	Webhooks    webhooks.Subscriptions
 	Deliveries  webhooks.Deliveries
@@ -45,7 +52,6 @@ type Engine struct {
 	// processes them. It must not block.
 	Wake   func()
 	counts tally
-	uses   keyUses
 	lately latelyRead
 }
 
@@ -55,6 +61,9 @@ func New(shared base.Base) *Engine {
 	e.Identification.Base, e.Accounts.Base, e.Erasures.Base = e.Base, e.Base, e.Base
 	e.Users = users.Users{Base: e.Base, Accounts: &e.Accounts}
 	e.Programs = programs.Programs{Base: e.Base, FuelTanks: &e.FuelTanks}
+	e.APIKeys = &tenants.APIKeys{Base: e.Base}
+	e.Tenants = tenants.Tenants{Base: e.Base, APIKeys: e.APIKeys}
+	e.MasterKey.Base, e.SFTPKeys.Base, e.Origins.Base = e.Base, e.Base, e.Base
 	e.Webhooks.Base, e.Deliveries.Base, e.SigningKeys.Base = e.Base, e.Base, e.Base
 	e.Rewards.Base, e.Redemptions.Base, e.FuelTanks.Base, e.Moderation.Base = e.Base, e.Base, e.Base, e.Base
 

@@ -14,6 +14,7 @@ import (
 
 	"kith/backend/app"
 	"kith/backend/app/base"
+	"kith/backend/app/tenants"
 	"kith/backend/file"
 	"kith/backend/store"
 	"kith/backend/store/sqldtest"
@@ -118,11 +119,11 @@ func keyring(t testing.TB, digit string) auth.Keyring {
 	return keys
 }
 
-var tenants atomic.Int64
+var tenantCount atomic.Int64
 
 func bundleOn(t testing.TB, db *store.Primary) bundle {
 	t.Helper()
-	b := bundle{tenant: core.TenantAlias("tenant" + strconv.FormatInt(tenants.Add(1), 10)), clock: new(atomic.Int64), woken: new(atomic.Int64)}
+	b := bundle{tenant: core.TenantAlias("tenant" + strconv.FormatInt(tenantCount.Add(1), 10)), clock: new(atomic.Int64), woken: new(atomic.Int64)}
 	b.clock.Store(int64(start))
 	b.Engine = app.New(base.Base{
 		DB: db, Keys: keyring(t, "a"),
@@ -131,15 +132,15 @@ func bundleOn(t testing.TB, db *store.Primary) bundle {
 	})
 	b.Wake = func() { b.woken.Add(1) }
 	b.Files.Store, b.Jobs.Wake, b.Jobs.CallTime = file.Dir(t.TempDir()), b.Wake, time.Hour
-	b.key = b.MakeKey(b.tenant)
-	require.NoError(t, b.CreateTenants(t.Context(), aTenant(b.tenant, b.key)))
+	b.key = b.APIKeys.MakeKey(b.tenant)
+	require.NoError(t, b.Tenants.CreateTenants(t.Context(), aTenant(b.tenant, b.key)))
 	b.owner(t, "anna", "ANNA10")
 	b.owner(t, "bert", "BERT20")
 	return b
 }
 
-func aTenant(alias core.TenantAlias, key string) app.NewTenant {
-	return app.NewTenant{
+func aTenant(alias core.TenantAlias, key string) tenants.NewTenant {
+	return tenants.NewTenant{
 		Alias: alias, Key: key, Policy: link.Policy{Consent: link.ConsentOff},
 		Program: referral.Program{
 			Program:  link.Program{Key: core.ClassicProgram, LandingURL: "https://" + string(alias) + ".example/welcome", CookieLife: 30 * core.Day},

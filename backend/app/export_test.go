@@ -14,6 +14,7 @@ import (
 
 	"kith/backend/app"
 	"kith/backend/app/jobs"
+	"kith/backend/app/tenants"
 	"kith/backend/file"
 	"kith/backend/store"
 	"kith/core"
@@ -133,7 +134,7 @@ func TestExport_Dates(t *testing.T) {
 	require.Equal(t, millis, date(`{}`))
 	require.Equal(t, iso, date(`{"dateFormat":"ISO"}`))
 	dates := job.DatesISO
-	_, err := b.ChangeTenant(t.Context(), b.tenant, app.TenantChange{ExportDates: &dates})
+	_, err := b.Tenants.ChangeTenant(t.Context(), b.tenant, tenants.TenantChange{ExportDates: &dates})
 	require.NoError(t, err)
 	require.Equal(t, iso, date(`{}`))
 	require.Equal(t, millis, date(`{"dateFormat":"MS"}`))

@@ -9,6 +9,7 @@ import (
 
 	"kith/backend/app"
 	"kith/backend/app/base"
+	"kith/backend/app/tenants"
 	"kith/backend/app/users"
 	"kith/backend/app/webhooks"
 	"kith/core"
@@ -26,11 +27,11 @@ func TestRotateMasterKey(t *testing.T) {
 		both := ringOf(t, "a", "b")
 		_, err := b.DB.KeepKeyFingerprint(t.Context(), start, old.Fingerprint())
 		require.NoError(t, err)
-		var more []app.NewTenant
+		var more []tenants.NewTenant
 		for i := range 120 {
 			more = append(more, aTenant(core.TenantAlias(fmt.Sprintf("%s-%d", b.tenant, i)), fmt.Sprintf("secret %d", i)))
 		}
-		require.NoError(t, b.CreateTenants(t.Context(), more...))
+		require.NoError(t, b.Tenants.CreateTenants(t.Context(), more...))
 		const endpoint = "https://shop.example/hook"
 		_, err = b.Webhooks.Subscribe(t.Context(), b.tenant, endpoint, "")
 		require.NoError(t, err)
@@ -41,13 +42,13 @@ func TestRotateMasterKey(t *testing.T) {
 		require.NoError(t, err)
 		b.identify(t, "gone")
 		require.NoError(t, b.Erasures.DeleteUser(t.Context(), b.tenant, "gone", "u", users.DeleteOptions{DoNotTrack: true}))
-		token, err := b.SignToken(t.Context(), b.tenant, wire.Subject{Account: "anna", User: "u"}, start+core.Day)
+		token, err := b.Tenants.SignToken(t.Context(), b.tenant, wire.Subject{Account: "anna", User: "u"}, start+core.Day)
 		require.NoError(t, err)
 
 		serves := func(keys auth.Keyring) error {
 			e := b.under(keys)
-			for _, tenant := range append(more, app.NewTenant{Alias: b.tenant}) {
-				if _, err := e.SignToken(t.Context(), tenant.Alias, wire.Subject{Account: "a", User: "u"}, start); err != nil {
+			for _, tenant := range append(more, tenants.NewTenant{Alias: b.tenant}) {
+				if _, err := e.Tenants.SignToken(t.Context(), tenant.Alias, wire.Subject{Account: "a", User: "u"}, start); err != nil {
 					return err
 				}
 			}
@@ -69,7 +70,7 @@ func TestRotateMasterKey(t *testing.T) {
 			}
 			b.Entropy(p)
 		}
-		_, err = rotation.RotateMasterKey(ctx)
+		_, err = rotation.MasterKey.RotateMasterKey(ctx)
 		require.Error(t, err)
 		fingerprint, replacedBy := evidence()
 		require.Equal(t, old.Fingerprint(), fingerprint)
@@ -79,7 +80,7 @@ func TestRotateMasterKey(t *testing.T) {
 		require.Error(t, serves(next))
 
 		rotation.Entropy = b.Entropy
-		n, err := rotation.RotateMasterKey(t.Context())
+		n, err := rotation.MasterKey.RotateMasterKey(t.Context())
 		require.NoError(t, err)
 		require.Less(t, n, len(more), "what was sealed anew is left alone")
 		require.Positive(t, n)
@@ -89,9 +90,9 @@ func TestRotateMasterKey(t *testing.T) {
 		require.Empty(t, replacedBy)
 
 		// A process that still seals under the old key, and the run that makes up for it.
-		_, _, err = b.CreateKey(t.Context(), b.tenant, "late", auth.RoleTokens, 0)
+		_, _, err = b.APIKeys.CreateKey(t.Context(), b.tenant, "late", auth.RoleTokens, 0)
 		require.NoError(t, err)
-		n, err = rotation.RotateMasterKey(t.Context())
+		n, err = rotation.MasterKey.RotateMasterKey(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 

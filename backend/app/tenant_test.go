@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kith/backend/app"
 	"kith/backend/app/base"
+	"kith/backend/app/tenants"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/link"
@@ -23,18 +23,18 @@ func basic(user, password string) string {
 func TestMakeKey_TellsLiveFromTestAndNeverRepeats(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	live, test := b.MakeKey("acme"), b.MakeKey("test_acme")
+	live, test := b.APIKeys.MakeKey("acme"), b.APIKeys.MakeKey("test_acme")
 	require.Regexp(t, regexp.MustCompile(`^LIVE_[2-9A-HJ-NP-Z]{40}$`), live)
 	require.Regexp(t, regexp.MustCompile(`^TEST_[2-9A-HJ-NP-Z]{40}$`), test)
 	require.NotEqual(t, live[5:], test[5:])
-	require.NotEqual(t, live, b.MakeKey("acme"))
+	require.NotEqual(t, live, b.APIKeys.MakeKey("acme"))
 }
 
 func TestCreateTenant_KeepsTheKeySealedAndHashed(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	test := base.TestPrefix + b.tenant
-	require.NoError(t, b.CreateTenants(t.Context(), aTenant(test, b.MakeKey(test))))
+	require.NoError(t, b.Tenants.CreateTenants(t.Context(), aTenant(test, b.APIKeys.MakeKey(test))))
 	stored, err := b.DB.Tenant(t.Context(), b.tenant)
 	require.NoError(t, err)
 	require.Len(t, stored.Keys, 1)
@@ -50,7 +50,7 @@ func TestCreateTenant_KeepsTheKeySealedAndHashed(t *testing.T) {
 
 	conflict := &core.Error{Code: core.CodeConflict, Field: "alias", Message: "there is a tenant " + string(b.tenant) + " already"}
 	other := b.tenant + "-other"
-	require.Equal(t, conflict, b.CreateTenants(t.Context(), aTenant(other, b.MakeKey(other)), aTenant(b.tenant, b.MakeKey(b.tenant))))
+	require.Equal(t, conflict, b.Tenants.CreateTenants(t.Context(), aTenant(other, b.APIKeys.MakeKey(other)), aTenant(b.tenant, b.APIKeys.MakeKey(b.tenant))))
 	_, err = b.DB.Tenant(t.Context(), other)
 	require.Equal(t, core.UnknownTenant(), err, "one of two tenants was made")
 	again, err := b.DB.Tenant(t.Context(), b.tenant)
@@ -62,13 +62,13 @@ func TestCreateTenant_RefusesWhatCannotWork(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	for _, alias := range []core.TenantAlias{"", "a b", "a/b", "ü", core.TenantAlias(strings.Repeat("a", 65))} {
-		err := b.CreateTenants(t.Context(), aTenant(alias, "key"))
+		err := b.Tenants.CreateTenants(t.Context(), aTenant(alias, "key"))
 		require.Equal(t, core.Invalid("alias", "must be 1 to 64 of A-Z a-z 0-9 - _"), err, "%q", alias)
 	}
 	for _, landing := range []string{"", "/welcome", "shop.example", "ftp://shop.example/", "https://u:p@shop.example/", "https:///x"} {
 		tenant := aTenant("fine", "key")
 		tenant.Program.LandingURL = landing
-		err := b.CreateTenants(t.Context(), tenant)
+		err := b.Tenants.CreateTenants(t.Context(), tenant)
 		require.Equal(t, core.Invalid("landing-url", "must be an absolute http or https URL"), err, "%q", landing)
 	}
 	_, err := b.DB.Tenant(t.Context(), "fine")
@@ -154,7 +154,7 @@ func TestAuthenticate_KeyOfOneTenantNeverWorksForAnother(t *testing.T) {
 	t.Parallel()
 	db := openFile(t)
 	a, b := bundleOn(t, db), bundleOn(t, db)
-	token, err := a.SignToken(t.Context(), a.tenant, wire.Subject{Account: "anna", User: "u"}, start+core.Day)
+	token, err := a.Tenants.SignToken(t.Context(), a.tenant, wire.Subject{Account: "anna", User: "u"}, start+core.Day)
 	require.NoError(t, err)
 	own := []string{basic("", a.key), basic(a.key, ""), basic(a.key, a.key), "Bearer " + token}
 	for _, credentials := range own {
@@ -172,7 +172,7 @@ func TestAuthenticate_KeyOfOneTenantNeverWorksForAnother(t *testing.T) {
 func TestSignToken_IsTheUsersWord(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	token, err := b.SignToken(t.Context(), b.tenant, wire.Subject{Account: "anna", User: "u"}, start+core.Minute)
+	token, err := b.Tenants.SignToken(t.Context(), b.tenant, wire.Subject{Account: "anna", User: "u"}, start+core.Minute)
 	require.NoError(t, err)
 	caller, err := b.Authenticate(t.Context(), b.tenant, "Bearer "+token, "")
 	require.NoError(t, err)
@@ -193,7 +193,7 @@ func TestSignToken_IsTheUsersWord(t *testing.T) {
 func TestAuthenticate_WrongMasterKey(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	token, err := b.SignToken(t.Context(), b.tenant, wire.Subject{Account: "anna", User: "u"}, start+core.Day)
+	token, err := b.Tenants.SignToken(t.Context(), b.tenant, wire.Subject{Account: "anna", User: "u"}, start+core.Day)
 	require.NoError(t, err)
 	b.Keys = keyring(t, "b")
 	_, err = b.Authenticate(t.Context(), b.tenant, "Bearer "+token, "")
@@ -209,7 +209,7 @@ func TestAuthenticate_WrongMasterKey(t *testing.T) {
 func TestChangeTenant(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	before, err := b.Tenant(t.Context(), b.tenant)
+	before, err := b.Tenants.Tenant(t.Context(), b.tenant)
 	require.NoError(t, err)
 	require.Equal(t, auth.DefaultSecureMode(), before.SecureMode)
 	require.Equal(t, auth.PaymentSigned, before.BrowserPayment)
@@ -219,35 +219,35 @@ func TestChangeTenant(t *testing.T) {
 	want.InitChecksum, want.UndatedTokens = true, true
 	want.Policy = link.Policy{Consent: link.ConsentOptIn, ConsentCookie: "agreed"}
 	want.SecureMode[auth.UpsertUser], want.SecureMode[auth.GetWidget] = auth.Open, auth.Disabled
-	changed, err := b.ChangeTenant(t.Context(), b.tenant, app.TenantChange{
+	changed, err := b.Tenants.ChangeTenant(t.Context(), b.tenant, tenants.TenantChange{
 		DiscountID: &want.DiscountID, ShareOrigin: &want.ShareOrigin, BrowserPayment: &want.BrowserPayment,
 		InitChecksum: &want.InitChecksum, UndatedTokens: &want.UndatedTokens, Consent: &want.Policy.Consent, ConsentCookie: &want.Policy.ConsentCookie,
 		SecureMode: "upsert-user=open,get-widget=disabled",
 	})
 	require.NoError(t, err)
 	require.Equal(t, want, changed)
-	changed, err = b.ChangeTenant(t.Context(), b.tenant, app.TenantChange{SecureMode: "get-widget=open"})
+	changed, err = b.Tenants.ChangeTenant(t.Context(), b.tenant, tenants.TenantChange{SecureMode: "get-widget=open"})
 	require.NoError(t, err)
 	want.SecureMode[auth.GetWidget] = auth.Open
 	require.Equal(t, want, changed)
 
 	empty, path, hostless := "", "https://go.example/x", "https://"
-	for field, change := range map[string]app.TenantChange{
+	for field, change := range map[string]tenants.TenantChange{
 		"discount-id":    {DiscountID: &empty},
 		"consent-cookie": {ConsentCookie: &empty},
 		"share-origin":   {ShareOrigin: &path},
 		"secure-mode":    {SecureMode: "get-widget=shut"},
 	} {
-		_, err := b.ChangeTenant(t.Context(), b.tenant, change)
+		_, err := b.Tenants.ChangeTenant(t.Context(), b.tenant, change)
 		var known *core.Error
 		require.ErrorAs(t, err, &known, field)
 		require.Equal(t, field, known.Field)
 	}
-	_, err = b.ChangeTenant(t.Context(), b.tenant, app.TenantChange{ShareOrigin: &hostless})
+	_, err = b.Tenants.ChangeTenant(t.Context(), b.tenant, tenants.TenantChange{ShareOrigin: &hostless})
 	require.Error(t, err)
-	stored, err := b.Tenant(t.Context(), b.tenant)
+	stored, err := b.Tenants.Tenant(t.Context(), b.tenant)
 	require.NoError(t, err)
 	require.Equal(t, want, stored)
-	_, err = b.ChangeTenant(t.Context(), "nobody", app.TenantChange{})
+	_, err = b.Tenants.ChangeTenant(t.Context(), "nobody", tenants.TenantChange{})
 	require.Equal(t, core.UnknownTenant(), err)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"kith/backend/app"
+	"kith/backend/app/tenants"
 	"kith/core"
 	"kith/core/link"
 	"kith/core/referral"
@@ -33,7 +34,7 @@ func Seed(ctx context.Context, e *app.Engine, liveURL, testURL string) error {
 		key   string
 		base  string
 	}{{LiveTenant, LiveKey, liveURL}, {TestTenant, TestKey, testURL}} {
-		err := e.CreateTenants(ctx, app.NewTenant{
+		err := e.Tenants.CreateTenants(ctx, tenants.NewTenant{
 			Alias: t.alias, Key: t.key, Policy: link.Policy{Consent: link.ConsentOff},
 			Program: referral.DefaultProgram(t.base + LandingPath),
 		})

@@ -14,6 +14,7 @@ import (
 
 	"kith/backend/app"
 	"kith/backend/app/base"
+	"kith/backend/app/tenants"
 	"kith/backend/file"
 	"kith/backend/graphql"
 	"kith/backend/store"
@@ -61,7 +62,7 @@ func benchOn(t testing.TB, url string) *bench {
 		Entropy: func(p []byte) { _, _ = rand.Read(p) },
 	})
 	b.Files.Store, b.Jobs.CallTime = file.Dir(t.TempDir()), time.Hour
-	require.NoError(t, b.CreateTenants(t.Context(), app.NewTenant{
+	require.NoError(t, b.Tenants.CreateTenants(t.Context(), tenants.NewTenant{
 		Alias: "acme", Key: key, Policy: link.Policy{Consent: link.ConsentOff}, Program: referral.DefaultProgram("https://acme.example/"),
 	}))
 	b.server, err = graphql.New(b.Engine, slog.New(slog.NewTextHandler(b.log, nil)), false)

@@ -25,6 +25,7 @@ import (
 
 	"kith/backend/app"
 	"kith/backend/app/base"
+	"kith/backend/app/tenants"
 	"kith/backend/file"
 	"kith/backend/sftp"
 	"kith/backend/store"
@@ -69,8 +70,8 @@ func open(t *testing.T, change ...func(*app.Engine)) *door {
 		c(d.Engine)
 	}
 	for tenant, key := range map[core.TenantAlias]ssh.Signer{"acme": d.acme, "other": d.other} {
-		require.NoError(t, d.CreateTenants(t.Context(), app.NewTenant{
-			Alias: tenant, Key: d.MakeKey(tenant), Policy: link.Policy{Consent: link.ConsentOff},
+		require.NoError(t, d.Tenants.CreateTenants(t.Context(), tenants.NewTenant{
+			Alias: tenant, Key: d.APIKeys.MakeKey(tenant), Policy: link.Policy{Consent: link.ConsentOff},
 			Program: referral.DefaultProgram("https://" + string(tenant) + ".example/"),
 		}))
 		d.allow(t, tenant, key)
@@ -103,7 +104,7 @@ func (d *door) allow(t *testing.T, tenant core.TenantAlias, key ssh.Signer) {
 	t.Helper()
 	parsed, err := sftp.ParseKey(ssh.MarshalAuthorizedKey(key.PublicKey()))
 	require.NoError(t, err)
-	added, err := d.AddSFTPKey(t.Context(), tenant, parsed)
+	added, err := d.SFTPKeys.AddSFTPKey(t.Context(), tenant, parsed)
 	require.NoError(t, err)
 	require.True(t, added)
 }

@@ -16,6 +16,7 @@ import (
 
 	"kith/backend/app"
 	"kith/backend/app/base"
+	"kith/backend/app/tenants"
 	"kith/backend/store"
 	"kith/backend/store/storetest"
 	"kith/core"
@@ -97,12 +98,12 @@ func seed(t *testing.T, url string) map[string]string {
 		DB: db, Keys: keys, Now: func() core.Time { return now }, Entropy: func(b []byte) { _, _ = rand.Read(b) },
 	})
 	for _, alias := range []core.TenantAlias{"shop", "test_shop"} {
-		require.NoError(t, engine.CreateTenants(t.Context(), app.NewTenant{
+		require.NoError(t, engine.Tenants.CreateTenants(t.Context(), tenants.NewTenant{
 			Alias: alias, Key: apiKey, TokenKey: "TOKEN_KEY", Policy: link.Policy{Consent: link.ConsentOff},
 			Program: referral.DefaultProgram("https://" + strings.ReplaceAll(string(alias), "_", "-") + ".example/welcome"),
 		}))
 		shareOrigin := "https://go.shop.example"
-		_, err := engine.ChangeTenant(t.Context(), alias, app.TenantChange{ShareOrigin: &shareOrigin})
+		_, err := engine.Tenants.ChangeTenant(t.Context(), alias, tenants.TenantChange{ShareOrigin: &shareOrigin})
 		require.NoError(t, err)
 		identify(t, engine, alias, "anna", "ANNA10")
 		identify(t, engine, alias, "bob", "BOB10")
@@ -124,7 +125,7 @@ func credentials(t *testing.T, engine *app.Engine) map[string]string {
 	t.Helper()
 	headers := map[string]string{}
 	for _, role := range []auth.Role{auth.RoleRead, auth.RoleImport} {
-		_, secret, err := engine.CreateKey(t.Context(), "shop", string(role), role, 0)
+		_, secret, err := engine.APIKeys.CreateKey(t.Context(), "shop", string(role), role, 0)
 		require.NoError(t, err)
 		headers[string(role)] = "authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(":"+secret))
 	}
@@ -132,7 +133,7 @@ func credentials(t *testing.T, engine *app.Engine) map[string]string {
 		"anna": {Account: "anna", User: "anna"}, "bob": {Account: "bob", User: "bob"},
 		"anna's colleague": {Account: "anna", User: "ann"}, "anna's namesake": {Account: "bob", User: "anna"},
 	} {
-		token, err := engine.SignToken(t.Context(), "shop", of, now+core.Hour)
+		token, err := engine.Tenants.SignToken(t.Context(), "shop", of, now+core.Hour)
 		require.NoError(t, err)
 		headers[name] = "authorization: Bearer " + token
 	}

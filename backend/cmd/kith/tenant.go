@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"kith/backend/app"
 	"kith/backend/app/base"
+	"kith/backend/app/tenants"
 	"kith/backend/backup"
 	"kith/backend/store"
 	"kith/core"
@@ -61,20 +61,20 @@ func (c *tenantCreateCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	var tenants []app.NewTenant
+	var added []tenants.NewTenant
 	for _, alias := range []core.TenantAlias{core.TenantAlias(c.Alias), core.TenantAlias(base.TestPrefix + c.Alias)} {
-		tenants = append(tenants, app.NewTenant{
-			Alias: alias, Key: engine.MakeKey(alias), TokenKey: engine.MakeTokenKey(alias), Program: c.program(),
+		added = append(added, tenants.NewTenant{
+			Alias: alias, Key: engine.APIKeys.MakeKey(alias), TokenKey: engine.APIKeys.MakeTokenKey(alias), Program: c.program(),
 			Policy:     link.Policy{Consent: link.Consent(c.Consent), ConsentCookie: c.ConsentCookie},
 			DiscountID: c.DiscountID, Origins: origins,
 		})
 	}
-	if err := engine.CreateTenants(e.ctx, tenants...); err != nil {
+	if err := engine.Tenants.CreateTenants(e.ctx, added...); err != nil {
 		return err
 	}
 	width := len(base.TestPrefix) + len(c.Alias)
-	fmt.Fprintf(e.out, "%-*s  %-*s  key that signs user tokens\n", width, "tenant", len(tenants[0].Key), "API key (both are shown only now)")
-	for _, t := range tenants {
+	fmt.Fprintf(e.out, "%-*s  %-*s  key that signs user tokens\n", width, "tenant", len(added[0].Key), "API key (both are shown only now)")
+	for _, t := range added {
 		fmt.Fprintf(e.out, "%-*s  %s  %s\n", width, t.Alias, t.Key, t.TokenKey)
 	}
 	return nil
@@ -98,7 +98,7 @@ func (c *tenantShowCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	tenant, err := engine.Tenant(e.ctx, core.TenantAlias(c.Alias))
+	tenant, err := engine.Tenants.Tenant(e.ctx, core.TenantAlias(c.Alias))
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ type tenantSetCommand struct {
 
 // Run changes the settings and prints them.
 func (c *tenantSetCommand) Run(e *env) error {
-	change := app.TenantChange{
+	change := tenants.TenantChange{
 		DiscountID: c.DiscountID, ConsentCookie: c.ConsentCookie, ShareOrigin: c.ShareOrigin,
 		SecureMode: strings.Join(c.SecureMode, ","),
 	}
@@ -162,7 +162,7 @@ func (c *tenantSetCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	tenant, err := engine.ChangeTenant(e.ctx, core.TenantAlias(c.Alias), change)
+	tenant, err := engine.Tenants.ChangeTenant(e.ctx, core.TenantAlias(c.Alias), change)
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func (c *tokenCommand) Run(e *env) error {
 	if c.Expires > 0 {
 		expires = now() + core.Time(c.Expires.Milliseconds())
 	}
-	token, err := engine.SignToken(e.ctx, core.TenantAlias(c.Tenant), s, expires)
+	token, err := engine.Tenants.SignToken(e.ctx, core.TenantAlias(c.Tenant), s, expires)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package app
+package tenants
 
 import (
 	"context"
@@ -40,6 +40,11 @@ func (u *keyUses) of(tenant core.TenantAlias, k auth.APIKey) core.Time {
 	return max(k.Used, u.last[keyUse{tenant, k.Hash}])
 }
 
+// NoteUse notes that a secret of a tenant is used now.
+func (ks *APIKeys) NoteUse(tenant core.TenantAlias, hash string) {
+	ks.uses.note(keyUse{tenant, hash}, ks.Now())
+}
+
 // copied returns all uses.
 func (u *keyUses) copied() map[keyUse]core.Time {
 	u.mu.Lock()
@@ -58,12 +63,12 @@ func (u *keyUses) forget(use keyUse, at core.Time) {
 
 // NoteKeyUses writes down the last uses of API keys that this process has seen. It is
 // called once in auth.KeyUseStep, and so bounds the writes.
-func (e *Engine) NoteKeyUses(ctx context.Context) error {
+func (ks *APIKeys) NoteKeyUses(ctx context.Context) error {
 	var failed error
-	for use, at := range e.uses.copied() {
-		err := e.DB.Write(ctx, at, func(tx *store.Tx) error { return tx.UseKey(ctx, use.tenant, use.hash) })
+	for use, at := range ks.uses.copied() {
+		err := ks.DB.Write(ctx, at, func(tx *store.Tx) error { return tx.UseKey(ctx, use.tenant, use.hash) })
 		if err == nil {
-			e.uses.forget(use, at)
+			ks.uses.forget(use, at)
 		}
 		failed = errors.Join(failed, err)
 	}

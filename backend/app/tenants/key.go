@@ -1,21 +1,30 @@
-package app
+package tenants
 
 import (
 	"context"
 	"strconv"
+	"strings"
 
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/auth"
+	"kith/core/rules"
 )
+
+// APIKeys are the keys that tenants call with, and those that sign user tokens.
+type APIKeys struct {
+	*base.Base
+	uses keyUses
+}
 
 // APIKeys returns a tenant's keys with all their secrets but those that a rotation
 // replaced and that are no longer valid, the first made first.
-func (e *Engine) APIKeys(ctx context.Context, alias core.TenantAlias) (keys auth.APIKeys, err error) {
-	tenant, err := e.DB.Tenant(ctx, alias)
+func (ks *APIKeys) APIKeys(ctx context.Context, alias core.TenantAlias) (keys auth.APIKeys, err error) {
+	tenant, err := ks.DB.Tenant(ctx, alias)
 	for _, k := range tenant.Keys {
-		if k.Replaced == 0 || k.Valid(e.Now()) {
-			k.Used = e.uses.of(alias, k)
+		if k.Replaced == 0 || k.Valid(ks.Now()) {
+			k.Used = ks.uses.of(alias, k)
 			keys = append(keys, k)
 		}
 	}
@@ -25,12 +34,12 @@ func (e *Engine) APIKeys(ctx context.Context, alias core.TenantAlias) (keys auth
 // CreateKey adds a key and returns it with its secret, which nothing shows again.
 // expires is the first moment at which it is no longer valid; zero: it does not
 // expire. A name that is taken is a conflict.
-func (e *Engine) CreateKey(ctx context.Context, alias core.TenantAlias, name string, role auth.Role, expires core.Time) (k auth.APIKey, secret string, err error) {
+func (ks *APIKeys) CreateKey(ctx context.Context, alias core.TenantAlias, name string, role auth.Role, expires core.Time) (k auth.APIKey, secret string, err error) {
 	if _, err := auth.ParseKeyName("name", name); err != nil {
 		return k, "", err
 	}
-	secret = e.makeSecret(alias, role)
-	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+	secret = ks.makeSecret(alias, role)
+	err = ks.DB.Write(ctx, ks.Now(), func(tx *store.Tx) error {
 		tenant, err := tx.Tenant(ctx, alias)
 		if err != nil {
 			return err
@@ -45,16 +54,16 @@ func (e *Engine) CreateKey(ctx context.Context, alias core.TenantAlias, name str
 			return err
 		}
 		k = auth.APIKey{Name: name, Role: role, Created: tx.Now, Expires: expires}
-		return e.addKey(ctx, tx, alias, &k, secret)
+		return ks.addKey(ctx, tx, alias, &k, secret)
 	})
 	return k, secret, err
 }
 
 // addKey stores a key with a secret.
-func (e *Engine) addKey(ctx context.Context, tx *store.Tx, alias core.TenantAlias, k *auth.APIKey, secret string) (err error) {
+func (ks *APIKeys) addKey(ctx context.Context, tx *store.Tx, alias core.TenantAlias, k *auth.APIKey, secret string) (err error) {
 	k.Hash = auth.KeyHash(secret)
 	if k.Role.Signs() {
-		if k.Sealed, err = e.Seal(auth.KeyPlace(alias), secret); err != nil {
+		if k.Sealed, err = ks.Seal(auth.KeyPlace(alias), secret); err != nil {
 			return err
 		}
 	}
@@ -67,16 +76,16 @@ func (e *Engine) addKey(ctx context.Context, tx *store.Tx, alias core.TenantAlia
 
 // RotateKey gives a key a new secret and returns both; the old secret stays valid for
 // the overlap, and one that was replaced earlier is not valid from now on.
-func (e *Engine) RotateKey(ctx context.Context, alias core.TenantAlias, name string, overlap core.Time) (k auth.APIKey, secret string, err error) {
+func (ks *APIKeys) RotateKey(ctx context.Context, alias core.TenantAlias, name string, overlap core.Time) (k auth.APIKey, secret string, err error) {
 	if overlap < 0 || overlap > auth.MaxOverlap {
 		return k, "", core.Invalid("overlap", "must be 0 to 720 hours (30 days)")
 	}
-	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+	err = ks.DB.Write(ctx, ks.Now(), func(tx *store.Tx) error {
 		old, err := currentKey(ctx, tx, alias, name)
 		if err != nil {
 			return err
 		}
-		secret = e.makeSecret(alias, old.Role)
+		secret = ks.makeSecret(alias, old.Role)
 		if !old.Valid(tx.Now) {
 			return core.Invalid("name", "the key "+name+" has expired; revoke it, and create another one")
 		}
@@ -87,7 +96,7 @@ func (e *Engine) RotateKey(ctx context.Context, alias core.TenantAlias, name str
 			return err
 		}
 		k = auth.APIKey{Name: name, Role: old.Role, Created: old.Created, Expires: old.Expires}
-		return e.addKey(ctx, tx, alias, &k, secret)
+		return ks.addKey(ctx, tx, alias, &k, secret)
 	})
 	return k, secret, err
 }
@@ -95,8 +104,8 @@ func (e *Engine) RotateKey(ctx context.Context, alias core.TenantAlias, name str
 // RevokeKey ends a key with all its secrets at once. A tenant's last key of the role
 // all is a conflict unless evenLast is true: without one, no caller could make keys by
 // API.
-func (e *Engine) RevokeKey(ctx context.Context, alias core.TenantAlias, name string, evenLast bool) error {
-	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+func (ks *APIKeys) RevokeKey(ctx context.Context, alias core.TenantAlias, name string, evenLast bool) error {
+	return ks.DB.Write(ctx, ks.Now(), func(tx *store.Tx) error {
 		k, err := currentKey(ctx, tx, alias, name)
 		if err != nil {
 			return err
@@ -140,4 +149,30 @@ func countKeys(keys auth.APIKeys) (n int) {
 		}
 	}
 	return n
+}
+
+// MakeKey makes an API key of 192 random bits behind a prefix that tells live
+// and test apart (reference, 2.1).
+func (ks *APIKeys) MakeKey(alias core.TenantAlias) string {
+	prefix := "LIVE_"
+	if strings.HasPrefix(string(alias), base.TestPrefix) {
+		prefix = "TEST_"
+	}
+	raw := make([]byte, 40)
+	ks.Entropy(raw)
+	for i := range raw {
+		raw[i] = rules.CodeAlphabet[raw[i]&31]
+	}
+	return prefix + string(raw)
+}
+
+// MakeTokenKey makes a key that signs user tokens, which looks like no API key.
+func (ks *APIKeys) MakeTokenKey(alias core.TenantAlias) string { return "TOKEN_" + ks.MakeKey(alias) }
+
+// makeSecret makes a secret for a role.
+func (ks *APIKeys) makeSecret(alias core.TenantAlias, role auth.Role) string {
+	if role == auth.RoleTokens {
+		return ks.MakeTokenKey(alias)
+	}
+	return ks.MakeKey(alias)
 }

@@ -1,28 +1,32 @@
-package app
+package tenants
 
 import (
 	"context"
 	"strconv"
 
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/core"
 )
+
+// SFTPKeys are the keys that may send files by SFTP.
+type SFTPKeys struct{ *base.Base }
 
 // maxSFTPKeys is how many keys a tenant has at most.
 const maxSFTPKeys = 20
 
 // SFTPKeys returns the keys that may send a tenant's files, the first made
 // first.
-func (e *Engine) SFTPKeys(ctx context.Context, tenant core.TenantAlias) ([]store.SFTPKey, error) {
-	if _, err := e.DB.Tenant(ctx, tenant); err != nil {
+func (sk *SFTPKeys) SFTPKeys(ctx context.Context, tenant core.TenantAlias) ([]store.SFTPKey, error) {
+	if _, err := sk.DB.Tenant(ctx, tenant); err != nil {
 		return nil, err
 	}
-	return e.DB.SFTPKeys(ctx, tenant)
+	return sk.DB.SFTPKeys(ctx, tenant)
 }
 
 // AddSFTPKey lets a key send a tenant's files; false means that it may already.
-func (e *Engine) AddSFTPKey(ctx context.Context, tenant core.TenantAlias, k store.SFTPKey) (added bool, err error) {
-	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+func (sk *SFTPKeys) AddSFTPKey(ctx context.Context, tenant core.TenantAlias, k store.SFTPKey) (added bool, err error) {
+	err = sk.DB.Write(ctx, sk.Now(), func(tx *store.Tx) error {
 		if _, err := tx.Tenant(ctx, tenant); err != nil {
 			return err
 		}
@@ -39,8 +43,8 @@ func (e *Engine) AddSFTPKey(ctx context.Context, tenant core.TenantAlias, k stor
 }
 
 // RemoveSFTPKey ends that, also for who is connected, or is a not-found error.
-func (e *Engine) RemoveSFTPKey(ctx context.Context, tenant core.TenantAlias, fingerprint string) error {
-	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+func (sk *SFTPKeys) RemoveSFTPKey(ctx context.Context, tenant core.TenantAlias, fingerprint string) error {
+	return sk.DB.Write(ctx, sk.Now(), func(tx *store.Tx) error {
 		if _, err := tx.Tenant(ctx, tenant); err != nil {
 			return err
 		}
@@ -54,13 +58,13 @@ func (e *Engine) RemoveSFTPKey(ctx context.Context, tenant core.TenantAlias, fin
 
 // SFTPKeyKnown reports whether a key may send a tenant's files. A tenant that
 // there is not looks like one that has no keys.
-func (e *Engine) SFTPKeyKnown(ctx context.Context, tenant core.TenantAlias, fingerprint string) (bool, error) {
-	return e.DB.SFTPKeyKnown(ctx, tenant, fingerprint)
+func (sk *SFTPKeys) SFTPKeyKnown(ctx context.Context, tenant core.TenantAlias, fingerprint string) (bool, error) {
+	return sk.DB.SFTPKeyKnown(ctx, tenant, fingerprint)
 }
 
 // UseSFTPKey notes that somebody came with a key.
-func (e *Engine) UseSFTPKey(ctx context.Context, tenant core.TenantAlias, fingerprint string) error {
-	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+func (sk *SFTPKeys) UseSFTPKey(ctx context.Context, tenant core.TenantAlias, fingerprint string) error {
+	return sk.DB.Write(ctx, sk.Now(), func(tx *store.Tx) error {
 		_, err := tx.UseSFTPKey(ctx, tenant, fingerprint)
 		return err
 	})

@@ -1,32 +1,36 @@
-package app
+package tenants
 
 import (
 	"context"
 	"strconv"
 
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/origin"
 )
 
+// Origins are those whose pages may call a tenant.
+type Origins struct{ *base.Base }
+
 // OriginAllowed reports whether pages of an origin, as the Origin header names
 // it, may call a tenant. A tenant that there is not allows none.
-func (e *Engine) OriginAllowed(ctx context.Context, tenant core.TenantAlias, header string) (bool, error) {
-	sites, err := e.DB.Sites(ctx, tenant)
+func (os *Origins) OriginAllowed(ctx context.Context, tenant core.TenantAlias, header string) (bool, error) {
+	sites, err := os.DB.Sites(ctx, tenant)
 	return err == nil && origin.Allowed(header, sites), err
 }
 
 // Origins returns the origins that a tenant lists, in order.
-func (e *Engine) Origins(ctx context.Context, tenant core.TenantAlias) ([]origin.Origin, error) {
-	if _, err := e.DB.Tenant(ctx, tenant); err != nil {
+func (os *Origins) Origins(ctx context.Context, tenant core.TenantAlias) ([]origin.Origin, error) {
+	if _, err := os.DB.Tenant(ctx, tenant); err != nil {
 		return nil, err
 	}
-	return e.DB.Origins(ctx, tenant)
+	return os.DB.Origins(ctx, tenant)
 }
 
 // AddOrigins lists origins, all of them or none; one that is listed stays so.
-func (e *Engine) AddOrigins(ctx context.Context, tenant core.TenantAlias, origins ...origin.Origin) error {
-	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+func (os *Origins) AddOrigins(ctx context.Context, tenant core.TenantAlias, origins ...origin.Origin) error {
+	return os.DB.Write(ctx, os.Now(), func(tx *store.Tx) error {
 		if _, err := tx.Tenant(ctx, tenant); err != nil {
 			return err
 		}
@@ -48,8 +52,8 @@ func listOrigins(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, ori
 }
 
 // RemoveOrigin takes an origin off the list, or is a not-found error.
-func (e *Engine) RemoveOrigin(ctx context.Context, tenant core.TenantAlias, o origin.Origin) error {
-	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+func (os *Origins) RemoveOrigin(ctx context.Context, tenant core.TenantAlias, o origin.Origin) error {
+	return os.DB.Write(ctx, os.Now(), func(tx *store.Tx) error {
 		if _, err := tx.Tenant(ctx, tenant); err != nil {
 			return err
 		}

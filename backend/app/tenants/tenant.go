@@ -1,9 +1,11 @@
-package app
+// Package tenants holds the use cases of the operator: tenants with their settings,
+// their keys, the origins of their pages, and the master key that secrets are sealed
+// under.
+package tenants
 
 import (
 	"cmp"
 	"context"
-	"strings"
 
 	"kith/backend/app/base"
 	"kith/backend/app/programs"
@@ -14,9 +16,14 @@ import (
 	"kith/core/link"
 	"kith/core/origin"
 	"kith/core/referral"
-	"kith/core/rules"
 	"kith/core/wire"
 )
+
+// Tenants are made and set up by the operator.
+type Tenants struct {
+	*base.Base
+	APIKeys *APIKeys
+}
 
 // NewTenant is what a tenant starts with.
 type NewTenant struct {
@@ -35,39 +42,13 @@ type NewTenant struct {
 	Origins []origin.Origin
 }
 
-// MakeKey makes an API key of 192 random bits behind a prefix that tells live
-// and test apart (reference, 2.1).
-func (e *Engine) MakeKey(alias core.TenantAlias) string {
-	prefix := "LIVE_"
-	if strings.HasPrefix(string(alias), base.TestPrefix) {
-		prefix = "TEST_"
-	}
-	raw := make([]byte, 40)
-	e.Entropy(raw)
-	for i := range raw {
-		raw[i] = rules.CodeAlphabet[raw[i]&31]
-	}
-	return prefix + string(raw)
-}
-
-// MakeTokenKey makes a key that signs user tokens, which looks like no API key.
-func (e *Engine) MakeTokenKey(alias core.TenantAlias) string { return "TOKEN_" + e.MakeKey(alias) }
-
-// makeSecret makes a secret for a role.
-func (e *Engine) makeSecret(alias core.TenantAlias, role auth.Role) string {
-	if role == auth.RoleTokens {
-		return e.MakeTokenKey(alias)
-	}
-	return e.MakeKey(alias)
-}
-
 // CreateTenants adds tenants with their programs, all of them or none. The host
 // of a landing page becomes the tenant's shop, unless it is somebody's already.
 // An alias that is taken is a conflict.
-func (e *Engine) CreateTenants(ctx context.Context, tenants ...NewTenant) error {
-	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+func (ts *Tenants) CreateTenants(ctx context.Context, tenants ...NewTenant) error {
+	return ts.DB.Write(ctx, ts.Now(), func(tx *store.Tx) error {
 		for _, n := range tenants {
-			if err := e.createTenant(ctx, tx, n); err != nil {
+			if err := ts.createTenant(ctx, tx, n); err != nil {
 				return err
 			}
 		}
@@ -75,7 +56,7 @@ func (e *Engine) CreateTenants(ctx context.Context, tenants ...NewTenant) error 
 	})
 }
 
-func (e *Engine) createTenant(ctx context.Context, tx *store.Tx, n NewTenant) error {
+func (ts *Tenants) createTenant(ctx context.Context, tx *store.Tx, n NewTenant) error {
 	if _, err := core.ParseTenantAlias(string(n.Alias)); err != nil {
 		return core.Invalid("alias", "must be 1 to 64 of A-Z a-z 0-9 - _")
 	}
@@ -99,7 +80,7 @@ func (e *Engine) createTenant(ctx context.Context, tx *store.Tx, n NewTenant) er
 	if err != nil {
 		return err
 	}
-	if err := e.addFirstKeys(ctx, tx, n); err != nil {
+	if err := ts.addFirstKeys(ctx, tx, n); err != nil {
 		return err
 	}
 	if _, err := programs.InsertWithin(ctx, tx, n.Alias, n.Program); err != nil {
@@ -109,12 +90,12 @@ func (e *Engine) createTenant(ctx context.Context, tx *store.Tx, n NewTenant) er
 }
 
 // addFirstKeys stores the keys that a tenant starts with.
-func (e *Engine) addFirstKeys(ctx context.Context, tx *store.Tx, n NewTenant) error {
-	err := e.addKey(ctx, tx, n.Alias, &auth.APIKey{Name: auth.DefaultKey, Role: auth.RoleAll, Created: tx.Now}, n.Key)
+func (ts *Tenants) addFirstKeys(ctx context.Context, tx *store.Tx, n NewTenant) error {
+	err := ts.APIKeys.addKey(ctx, tx, n.Alias, &auth.APIKey{Name: auth.DefaultKey, Role: auth.RoleAll, Created: tx.Now}, n.Key)
 	if err != nil || n.TokenKey == "" {
 		return err
 	}
-	return e.addKey(ctx, tx, n.Alias, &auth.APIKey{Name: auth.TokenKey, Role: auth.RoleTokens, Created: tx.Now}, n.TokenKey)
+	return ts.APIKeys.addKey(ctx, tx, n.Alias, &auth.APIKey{Name: auth.TokenKey, Role: auth.RoleTokens, Created: tx.Now}, n.TokenKey)
 }
 
 // aliasTaken says whose an alias is: two that differ in case only would be mistaken
@@ -148,8 +129,8 @@ type TenantChange struct {
 
 // ChangeTenant changes a tenant's settings and returns the tenant. An edge has
 // them when its replica has.
-func (e *Engine) ChangeTenant(ctx context.Context, alias core.TenantAlias, c TenantChange) (tenant store.Tenant, err error) {
-	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+func (ts *Tenants) ChangeTenant(ctx context.Context, alias core.TenantAlias, c TenantChange) (tenant store.Tenant, err error) {
+	err = ts.DB.Write(ctx, ts.Now(), func(tx *store.Tx) error {
 		if tenant, err = tx.Tenant(ctx, alias); err != nil {
 			return err
 		}
@@ -192,18 +173,18 @@ func given[T any](setting *T, value *T) {
 }
 
 // Tenant returns a tenant, or core.UnknownTenant.
-func (e *Engine) Tenant(ctx context.Context, alias core.TenantAlias) (store.Tenant, error) {
-	return e.DB.Tenant(ctx, alias)
+func (ts *Tenants) Tenant(ctx context.Context, alias core.TenantAlias) (store.Tenant, error) {
+	return ts.DB.Tenant(ctx, alias)
 }
 
 // SignToken makes a user token of a tenant by its newest key that signs them; see
 // wire.SignToken.
-func (e *Engine) SignToken(ctx context.Context, alias core.TenantAlias, s wire.Subject, expires core.Time) (string, error) {
-	tenant, err := e.DB.Tenant(ctx, alias)
+func (ts *Tenants) SignToken(ctx context.Context, alias core.TenantAlias, s wire.Subject, expires core.Time) (string, error) {
+	tenant, err := ts.DB.Tenant(ctx, alias)
 	if err != nil {
 		return "", err
 	}
-	secrets, err := e.SigningSecrets(tenant)
+	secrets, err := ts.SigningSecrets(tenant)
 	if err != nil {
 		return "", err
 	}

@@ -1,4 +1,4 @@
-package app
+package tenants
 
 import (
 	"context"
@@ -9,6 +9,9 @@ import (
 	"kith/core/auth"
 	"kith/core/webhook"
 )
+
+// MasterKey is what all secrets of a database are sealed under.
+type MasterKey struct{ *base.Base }
 
 // resealAtOnce is how many secrets are looked at in one transaction.
 const resealAtOnce = 100
@@ -38,46 +41,46 @@ func endpointPlace(s store.Secret) string {
 // What is sealed under the first key is left alone. So a rotation that was interrupted
 // goes on when it is run again, and one that is run again at the end brings in line what
 // processes sealed meanwhile that had not been restarted.
-func (e *Engine) RotateMasterKey(ctx context.Context) (resealed int, err error) {
-	if err := e.beginRotation(ctx); err != nil {
+func (mk *MasterKey) RotateMasterKey(ctx context.Context) (resealed int, err error) {
+	if err := mk.beginRotation(ctx); err != nil {
 		return 0, err
 	}
 	for _, kind := range secretKinds {
 		behind := store.Secret{}
 		for more := true; more; {
 			var n int
-			n, behind, more, err = e.reseal(ctx, kind.SecretKind, kind.place, behind)
+			n, behind, more, err = mk.reseal(ctx, kind.SecretKind, kind.place, behind)
 			resealed += n
 			if err != nil {
 				return resealed, err
 			}
 		}
 	}
-	return resealed, e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error { return tx.EndKeyRotation(ctx) })
+	return resealed, mk.DB.Write(ctx, mk.Now(), func(tx *store.Tx) error { return tx.EndKeyRotation(ctx) })
 }
 
 // beginRotation notes which key replaces that of the database. The key of identities
 // stays what it is.
-func (e *Engine) beginRotation(ctx context.Context) error {
-	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+func (mk *MasterKey) beginRotation(ctx context.Context) error {
+	return mk.DB.Write(ctx, mk.Now(), func(tx *store.Tx) error {
 		evidence, err := tx.KeyEvidence(ctx)
-		if err != nil || evidence.Fingerprint == e.Keys.Fingerprint() && evidence.Next == "" {
+		if err != nil || evidence.Fingerprint == mk.Keys.Fingerprint() && evidence.Next == "" {
 			return err
 		}
 		var nonce [auth.NonceSize]byte
-		e.Entropy(nonce[:])
-		identity, err := e.Keys.SealIdentity(nonce)
+		mk.Entropy(nonce[:])
+		identity, err := mk.Keys.SealIdentity(nonce)
 		if err != nil {
 			return err
 		}
-		return tx.BeginKeyRotation(ctx, e.Keys.Fingerprint(), identity)
+		return tx.BeginKeyRotation(ctx, mk.Keys.Fingerprint(), identity)
 	})
 }
 
 // reseal seals the next secrets of a kind anew, and returns the last that it looked at.
-func (e *Engine) reseal(ctx context.Context, kind store.SecretKind, place func(store.Secret) string, behind store.Secret) (n int, last store.Secret, more bool, err error) {
-	first := e.Keys.First()
-	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+func (mk *MasterKey) reseal(ctx context.Context, kind store.SecretKind, place func(store.Secret) string, behind store.Secret) (n int, last store.Secret, more bool, err error) {
+	first := mk.Keys.First()
+	err = mk.DB.Write(ctx, mk.Now(), func(tx *store.Tx) error {
 		n = 0
 		secrets, err := tx.Secrets(ctx, kind, behind, resealAtOnce)
 		if err != nil || len(secrets) == 0 {
@@ -91,11 +94,11 @@ func (e *Engine) reseal(ctx context.Context, kind store.SecretKind, place func(s
 			if _, err := first.Open(place(s), s.Sealed); err == nil {
 				continue
 			}
-			plain, err := e.Keys.Open(place(s), s.Sealed)
+			plain, err := mk.Keys.Open(place(s), s.Sealed)
 			if err != nil {
 				return fmt.Errorf("program: one of the %s of tenant %q does not open; give all master keys that were ever used: %w", kind.Name, s.Tenant, err)
 			}
-			sealed, err := e.Seal(place(s), plain)
+			sealed, err := mk.Seal(place(s), plain)
 			if err != nil {
 				return err
 			}
