@@ -13,7 +13,7 @@ func (a *API) keyRoutes() routes {
 
 // keys is GET /keys.
 func (a *API) keys(c *call) ([]byte, error) {
-	return encode(wire.APIKeys)(a.Engine.APIKeys.APIKeys(c.Context(), c.tenant))
+	return encode(wire.APIKeys)(a.Engine.APIKeys.List(c.Context(), c.tenant))
 }
 
 // createKey is POST /keys.
@@ -22,7 +22,7 @@ func (a *API) createKey(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encodeBoth(wire.NewAPIKey)(a.Engine.APIKeys.CreateKey(c.Context(), c.tenant, in.Name, in.Role, in.Expires))
+	return encodeBoth(wire.NewAPIKey)(a.Engine.APIKeys.Create(c.Context(), c.tenant, in.Name, in.Role, in.Expires))
 }
 
 // rotateKey is POST /keys/{name}/rotate.
@@ -31,10 +31,10 @@ func (a *API) rotateKey(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encodeBoth(wire.NewAPIKey)(a.Engine.APIKeys.RotateKey(c.Context(), c.tenant, c.PathValue("name"), overlap))
+	return encodeBoth(wire.NewAPIKey)(a.Engine.APIKeys.Rotate(c.Context(), c.tenant, c.PathValue("name"), overlap))
 }
 
 // revokeKey is DELETE /keys/{name}.
 func (a *API) revokeKey(c *call) ([]byte, error) {
-	return nil, a.Engine.APIKeys.RevokeKey(c.Context(), c.tenant, c.PathValue("name"), false)
+	return nil, a.Engine.APIKeys.Revoke(c.Context(), c.tenant, c.PathValue("name"), false)
 }

@@ -17,7 +17,7 @@ func (a *API) acrossOrigins(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		allowed, err := a.Engine.Origins.OriginAllowed(r.Context(), tenant, from)
+		allowed, err := a.Engine.Origins.Allowed(r.Context(), tenant, from)
 		preflight := origin.Preflight(r.Method, from, r.Header.Get("Access-Control-Request-Method"))
 		if err == nil {
 			for _, h := range origin.Headers(from, allowed, preflight) {

@@ -475,7 +475,7 @@ func TestAllowAddresses(t *testing.T) {
 		Code: core.CodeForbidden, Field: "tenant", Message: "only a test tenant's events may be sent to addresses that are not public",
 	}, err)
 	test := core.TenantAlias(base.TestPrefix + "t")
-	require.NoError(t, b.Tenants.CreateTenants(t.Context(), aTenant(test, "TEST_key")))
+	require.NoError(t, b.Tenants.Create(t.Context(), aTenant(test, "TEST_key")))
 	require.NoError(t, b.Deliveries.AllowAddresses(t.Context(), test, prefix("127.9.9.9/8"), false))
 	require.NoError(t, b.Deliveries.AllowAddresses(t.Context(), test, prefix("::1/128"), false))
 	_, err = b.Webhooks.Subscribe(t.Context(), test, "http://127.0.0.1/", "")

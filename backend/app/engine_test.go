@@ -133,7 +133,7 @@ func bundleOn(t testing.TB, db *store.Primary) bundle {
 	b.Wake = func() { b.woken.Add(1) }
 	b.Files.Store, b.Jobs.Wake, b.Jobs.CallTime = file.Dir(t.TempDir()), b.Wake, time.Hour
 	b.key = b.APIKeys.MakeKey(b.tenant)
-	require.NoError(t, b.Tenants.CreateTenants(t.Context(), aTenant(b.tenant, b.key)))
+	require.NoError(t, b.Tenants.Create(t.Context(), aTenant(b.tenant, b.key)))
 	b.owner(t, "anna", "ANNA10")
 	b.owner(t, "bert", "BERT20")
 	return b

@@ -134,7 +134,7 @@ func TestExport_Dates(t *testing.T) {
 	require.Equal(t, millis, date(`{}`))
 	require.Equal(t, iso, date(`{"dateFormat":"ISO"}`))
 	dates := job.DatesISO
-	_, err := b.Tenants.ChangeTenant(t.Context(), b.tenant, tenants.TenantChange{ExportDates: &dates})
+	_, err := b.Tenants.Change(t.Context(), b.tenant, tenants.TenantChange{ExportDates: &dates})
 	require.NoError(t, err)
 	require.Equal(t, iso, date(`{}`))
 	require.Equal(t, millis, date(`{"dateFormat":"MS"}`))

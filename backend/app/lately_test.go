@@ -34,7 +34,7 @@ func TestWrongLately_AdmitsNobody(t *testing.T) {
 	key := basic("", b.key)
 	_, err := b.Authenticate(t.Context(), b.tenant, key, "")
 	require.NoError(t, err)
-	require.NoError(t, b.APIKeys.RevokeKey(t.Context(), b.tenant, "default", true))
+	require.NoError(t, b.APIKeys.Revoke(t.Context(), b.tenant, "default", true))
 	require.False(t, b.WrongLately(b.tenant, key, ""), "it was right a moment ago")
 	_, err = b.Authenticate(t.Context(), b.tenant, key, "")
 	require.Error(t, err)
@@ -47,7 +47,7 @@ func TestExplainWrongKey_NamesTheOtherMode(t *testing.T) {
 	b := newBundle(t)
 	test := "test_" + b.tenant
 	key := b.APIKeys.MakeKey(test)
-	require.NoError(t, b.Tenants.CreateTenants(t.Context(), aTenant(test, key)))
+	require.NoError(t, b.Tenants.Create(t.Context(), aTenant(test, key)))
 	for credentials, says := range map[string]string{basic("", key): string(test), basic("", "wrong"): ""} {
 		_, err := b.Authenticate(t.Context(), b.tenant, credentials, "")
 		require.NotContains(t, err.Error(), "test_")

@@ -31,7 +31,7 @@ func TestRotateMasterKey(t *testing.T) {
 		for i := range 120 {
 			more = append(more, aTenant(core.TenantAlias(fmt.Sprintf("%s-%d", b.tenant, i)), fmt.Sprintf("secret %d", i)))
 		}
-		require.NoError(t, b.Tenants.CreateTenants(t.Context(), more...))
+		require.NoError(t, b.Tenants.Create(t.Context(), more...))
 		const endpoint = "https://shop.example/hook"
 		_, err = b.Webhooks.Subscribe(t.Context(), b.tenant, endpoint, "")
 		require.NoError(t, err)
@@ -70,7 +70,7 @@ func TestRotateMasterKey(t *testing.T) {
 			}
 			b.Entropy(p)
 		}
-		_, err = rotation.MasterKey.RotateMasterKey(ctx)
+		_, err = rotation.MasterKey.Rotate(ctx)
 		require.Error(t, err)
 		fingerprint, replacedBy := evidence()
 		require.Equal(t, old.Fingerprint(), fingerprint)
@@ -80,7 +80,7 @@ func TestRotateMasterKey(t *testing.T) {
 		require.Error(t, serves(next))
 
 		rotation.Entropy = b.Entropy
-		n, err := rotation.MasterKey.RotateMasterKey(t.Context())
+		n, err := rotation.MasterKey.Rotate(t.Context())
 		require.NoError(t, err)
 		require.Less(t, n, len(more), "what was sealed anew is left alone")
 		require.Positive(t, n)
@@ -90,9 +90,9 @@ func TestRotateMasterKey(t *testing.T) {
 		require.Empty(t, replacedBy)
 
 		// A process that still seals under the old key, and the run that makes up for it.
-		_, _, err = b.APIKeys.CreateKey(t.Context(), b.tenant, "late", auth.RoleTokens, 0)
+		_, _, err = b.APIKeys.Create(t.Context(), b.tenant, "late", auth.RoleTokens, 0)
 		require.NoError(t, err)
-		n, err = rotation.MasterKey.RotateMasterKey(t.Context())
+		n, err = rotation.MasterKey.Rotate(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 

@@ -140,7 +140,7 @@ func TestDeleteProgram(t *testing.T) {
 	require.Equal(t, core.NotFound("there is no such program"), err)
 
 	empty := base.TestPrefix + b.tenant
-	require.NoError(t, b.Tenants.CreateTenants(t.Context(), aTenant(empty, b.APIKeys.MakeKey(empty))))
+	require.NoError(t, b.Tenants.Create(t.Context(), aTenant(empty, b.APIKeys.MakeKey(empty))))
 	require.Equal(t, &core.Error{Code: core.CodeConflict, Message: "a tenant keeps its last program: share links must lead somewhere"},
 		b.Programs.Delete(t.Context(), empty, core.ClassicProgram))
 }

@@ -34,7 +34,7 @@ func TestCreateTenant_KeepsTheKeySealedAndHashed(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	test := base.TestPrefix + b.tenant
-	require.NoError(t, b.Tenants.CreateTenants(t.Context(), aTenant(test, b.APIKeys.MakeKey(test))))
+	require.NoError(t, b.Tenants.Create(t.Context(), aTenant(test, b.APIKeys.MakeKey(test))))
 	stored, err := b.DB.Tenant(t.Context(), b.tenant)
 	require.NoError(t, err)
 	require.Len(t, stored.Keys, 1)
@@ -50,7 +50,7 @@ func TestCreateTenant_KeepsTheKeySealedAndHashed(t *testing.T) {
 
 	conflict := &core.Error{Code: core.CodeConflict, Field: "alias", Message: "there is a tenant " + string(b.tenant) + " already"}
 	other := b.tenant + "-other"
-	require.Equal(t, conflict, b.Tenants.CreateTenants(t.Context(), aTenant(other, b.APIKeys.MakeKey(other)), aTenant(b.tenant, b.APIKeys.MakeKey(b.tenant))))
+	require.Equal(t, conflict, b.Tenants.Create(t.Context(), aTenant(other, b.APIKeys.MakeKey(other)), aTenant(b.tenant, b.APIKeys.MakeKey(b.tenant))))
 	_, err = b.DB.Tenant(t.Context(), other)
 	require.Equal(t, core.UnknownTenant(), err, "one of two tenants was made")
 	again, err := b.DB.Tenant(t.Context(), b.tenant)
@@ -62,13 +62,13 @@ func TestCreateTenant_RefusesWhatCannotWork(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	for _, alias := range []core.TenantAlias{"", "a b", "a/b", "ü", core.TenantAlias(strings.Repeat("a", 65))} {
-		err := b.Tenants.CreateTenants(t.Context(), aTenant(alias, "key"))
+		err := b.Tenants.Create(t.Context(), aTenant(alias, "key"))
 		require.Equal(t, core.Invalid("alias", "must be 1 to 64 of A-Z a-z 0-9 - _"), err, "%q", alias)
 	}
 	for _, landing := range []string{"", "/welcome", "shop.example", "ftp://shop.example/", "https://u:p@shop.example/", "https:///x"} {
 		tenant := aTenant("fine", "key")
 		tenant.Program.LandingURL = landing
-		err := b.Tenants.CreateTenants(t.Context(), tenant)
+		err := b.Tenants.Create(t.Context(), tenant)
 		require.Equal(t, core.Invalid("landing-url", "must be an absolute http or https URL"), err, "%q", landing)
 	}
 	_, err := b.DB.Tenant(t.Context(), "fine")
@@ -209,7 +209,7 @@ func TestAuthenticate_WrongMasterKey(t *testing.T) {
 func TestChangeTenant(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	before, err := b.Tenants.Tenant(t.Context(), b.tenant)
+	before, err := b.Tenants.ByAlias(t.Context(), b.tenant)
 	require.NoError(t, err)
 	require.Equal(t, auth.DefaultSecureMode(), before.SecureMode)
 	require.Equal(t, auth.PaymentSigned, before.BrowserPayment)
@@ -219,14 +219,14 @@ func TestChangeTenant(t *testing.T) {
 	want.InitChecksum, want.UndatedTokens = true, true
 	want.Policy = link.Policy{Consent: link.ConsentOptIn, ConsentCookie: "agreed"}
 	want.SecureMode[auth.UpsertUser], want.SecureMode[auth.GetWidget] = auth.Open, auth.Disabled
-	changed, err := b.Tenants.ChangeTenant(t.Context(), b.tenant, tenants.TenantChange{
+	changed, err := b.Tenants.Change(t.Context(), b.tenant, tenants.TenantChange{
 		DiscountID: &want.DiscountID, ShareOrigin: &want.ShareOrigin, BrowserPayment: &want.BrowserPayment,
 		InitChecksum: &want.InitChecksum, UndatedTokens: &want.UndatedTokens, Consent: &want.Policy.Consent, ConsentCookie: &want.Policy.ConsentCookie,
 		SecureMode: "upsert-user=open,get-widget=disabled",
 	})
 	require.NoError(t, err)
 	require.Equal(t, want, changed)
-	changed, err = b.Tenants.ChangeTenant(t.Context(), b.tenant, tenants.TenantChange{SecureMode: "get-widget=open"})
+	changed, err = b.Tenants.Change(t.Context(), b.tenant, tenants.TenantChange{SecureMode: "get-widget=open"})
 	require.NoError(t, err)
 	want.SecureMode[auth.GetWidget] = auth.Open
 	require.Equal(t, want, changed)
@@ -238,16 +238,16 @@ func TestChangeTenant(t *testing.T) {
 		"share-origin":   {ShareOrigin: &path},
 		"secure-mode":    {SecureMode: "get-widget=shut"},
 	} {
-		_, err := b.Tenants.ChangeTenant(t.Context(), b.tenant, change)
+		_, err := b.Tenants.Change(t.Context(), b.tenant, change)
 		var known *core.Error
 		require.ErrorAs(t, err, &known, field)
 		require.Equal(t, field, known.Field)
 	}
-	_, err = b.Tenants.ChangeTenant(t.Context(), b.tenant, tenants.TenantChange{ShareOrigin: &hostless})
+	_, err = b.Tenants.Change(t.Context(), b.tenant, tenants.TenantChange{ShareOrigin: &hostless})
 	require.Error(t, err)
-	stored, err := b.Tenants.Tenant(t.Context(), b.tenant)
+	stored, err := b.Tenants.ByAlias(t.Context(), b.tenant)
 	require.NoError(t, err)
 	require.Equal(t, want, stored)
-	_, err = b.Tenants.ChangeTenant(t.Context(), "nobody", tenants.TenantChange{})
+	_, err = b.Tenants.Change(t.Context(), "nobody", tenants.TenantChange{})
 	require.Equal(t, core.UnknownTenant(), err)
 }

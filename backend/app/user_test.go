@@ -65,7 +65,7 @@ func TestBlockUser_MeetsAttribution(t *testing.T) {
 func TestApplyCode_OneOfManyCodesCounts(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b.identify(t, "friend")
-		tenant, err := b.Tenants.Tenant(t.Context(), b.tenant)
+		tenant, err := b.Tenants.ByAlias(t.Context(), b.tenant)
 		require.NoError(t, err)
 		codes := []core.ReferralCode{"ANNA10", "BERT20"}
 		applied := make(chan core.ReferralCode, callers)

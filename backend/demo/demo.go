@@ -34,7 +34,7 @@ func Seed(ctx context.Context, e *app.Engine, liveURL, testURL string) error {
 		key   string
 		base  string
 	}{{LiveTenant, LiveKey, liveURL}, {TestTenant, TestKey, testURL}} {
-		err := e.Tenants.CreateTenants(ctx, tenants.NewTenant{
+		err := e.Tenants.Create(ctx, tenants.NewTenant{
 			Alias: t.alias, Key: t.key, Policy: link.Policy{Consent: link.ConsentOff},
 			Program: referral.DefaultProgram(t.base + LandingPath),
 		})

@@ -103,7 +103,7 @@ func TestSeed_TwiceChangesNothing(t *testing.T) {
 func TestSeed_CompletesWhatWasCutShort(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
-	require.NoError(t, e.Tenants.CreateTenants(t.Context(), tenants.NewTenant{
+	require.NoError(t, e.Tenants.Create(t.Context(), tenants.NewTenant{
 		Alias: demo.LiveTenant, Key: demo.LiveKey, Policy: link.Policy{Consent: link.ConsentOff}, Program: referral.DefaultProgram("http://127.0.0.1:3000/welcome"),
 	}))
 	seed(t, e)

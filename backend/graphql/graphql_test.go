@@ -62,7 +62,7 @@ func benchOn(t testing.TB, url string) *bench {
 		Entropy: func(p []byte) { _, _ = rand.Read(p) },
 	})
 	b.Files.Store, b.Jobs.CallTime = file.Dir(t.TempDir()), time.Hour
-	require.NoError(t, b.Tenants.CreateTenants(t.Context(), tenants.NewTenant{
+	require.NoError(t, b.Tenants.Create(t.Context(), tenants.NewTenant{
 		Alias: "acme", Key: key, Policy: link.Policy{Consent: link.ConsentOff}, Program: referral.DefaultProgram("https://acme.example/"),
 	}))
 	b.server, err = graphql.New(b.Engine, slog.New(slog.NewTextHandler(b.log, nil)), false)

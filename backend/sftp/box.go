@@ -106,7 +106,7 @@ func (b *box) Filewrite(r *sftp.Request) (io.WriterAt, error) {
 		b.log.Warn("sftp: refused", "file", printable(name), "error", err)
 		return nil, b.deny(sftp.ErrSSHFxPermissionDenied, shown(name)+": "+err.Error())
 	}
-	known, err := b.server.engine.SFTPKeys.SFTPKeyKnown(b.ctx, b.tenant, b.fingerprint)
+	known, err := b.server.engine.SFTPKeys.Known(b.ctx, b.tenant, b.fingerprint)
 	switch {
 	case err != nil:
 		b.log.Error("sftp: a key cannot be looked up", "error", err)

@@ -50,7 +50,7 @@ func (s *Server) connection(ctx context.Context, l *line) {
 		return
 	}
 	defer s.leave(who.tenant)
-	if err := s.engine.SFTPKeys.UseSFTPKey(ctx, who.tenant, who.fingerprint); err != nil {
+	if err := s.engine.SFTPKeys.Use(ctx, who.tenant, who.fingerprint); err != nil {
 		who.log.Error("sftp: the use of a key is not noted", "error", err)
 	}
 	var sessions sync.WaitGroup
@@ -124,7 +124,7 @@ func (s *Server) grant(ctx context.Context, user string, key ssh.PublicKey) (*ss
 		return nil, errUnknownKey
 	}
 	fingerprint := ssh.FingerprintSHA256(key)
-	known, err := s.engine.SFTPKeys.SFTPKeyKnown(ctx, tenant, fingerprint)
+	known, err := s.engine.SFTPKeys.Known(ctx, tenant, fingerprint)
 	if err != nil {
 		s.log.Error("sftp: a key cannot be looked up", "tenant", tenant, "error", err)
 	}

@@ -70,7 +70,7 @@ func open(t *testing.T, change ...func(*app.Engine)) *door {
 		c(d.Engine)
 	}
 	for tenant, key := range map[core.TenantAlias]ssh.Signer{"acme": d.acme, "other": d.other} {
-		require.NoError(t, d.Tenants.CreateTenants(t.Context(), tenants.NewTenant{
+		require.NoError(t, d.Tenants.Create(t.Context(), tenants.NewTenant{
 			Alias: tenant, Key: d.APIKeys.MakeKey(tenant), Policy: link.Policy{Consent: link.ConsentOff},
 			Program: referral.DefaultProgram("https://" + string(tenant) + ".example/"),
 		}))
@@ -104,7 +104,7 @@ func (d *door) allow(t *testing.T, tenant core.TenantAlias, key ssh.Signer) {
 	t.Helper()
 	parsed, err := sftp.ParseKey(ssh.MarshalAuthorizedKey(key.PublicKey()))
 	require.NoError(t, err)
-	added, err := d.SFTPKeys.AddSFTPKey(t.Context(), tenant, parsed)
+	added, err := d.SFTPKeys.Add(t.Context(), tenant, parsed)
 	require.NoError(t, err)
 	require.True(t, added)
 }

@@ -10,5 +10,5 @@ import (
 
 // NewKeyUses returns the worker that writes down when API keys were last used.
 func NewKeyUses(e *app.Engine, log *slog.Logger) *Worker {
-	return newWorker("key uses", time.Duration(auth.KeyUseStep)*time.Millisecond, log, e.APIKeys.NoteKeyUses)
+	return newWorker("key uses", time.Duration(auth.KeyUseStep)*time.Millisecond, log, e.APIKeys.SaveUses)
 }

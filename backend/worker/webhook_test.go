@@ -44,7 +44,7 @@ func openHooks(t testing.TB, url string) hooks {
 	t.Helper()
 	h := reopenHooks(t, url)
 	require.NoError(t, h.DB.Migrate(t.Context(), now))
-	require.NoError(t, h.Tenants.CreateTenants(t.Context(), tenants.NewTenant{
+	require.NoError(t, h.Tenants.Create(t.Context(), tenants.NewTenant{
 		Alias: tenant, Key: "TEST_KEY", Policy: link.Policy{Consent: link.ConsentOff},
 		Program: referral.DefaultProgram("https://shop.example/"),
 	}))

@@ -98,12 +98,12 @@ func seed(t *testing.T, url string) map[string]string {
 		DB: db, Keys: keys, Now: func() core.Time { return now }, Entropy: func(b []byte) { _, _ = rand.Read(b) },
 	})
 	for _, alias := range []core.TenantAlias{"shop", "test_shop"} {
-		require.NoError(t, engine.Tenants.CreateTenants(t.Context(), tenants.NewTenant{
+		require.NoError(t, engine.Tenants.Create(t.Context(), tenants.NewTenant{
 			Alias: alias, Key: apiKey, TokenKey: "TOKEN_KEY", Policy: link.Policy{Consent: link.ConsentOff},
 			Program: referral.DefaultProgram("https://" + strings.ReplaceAll(string(alias), "_", "-") + ".example/welcome"),
 		}))
 		shareOrigin := "https://go.shop.example"
-		_, err := engine.Tenants.ChangeTenant(t.Context(), alias, tenants.TenantChange{ShareOrigin: &shareOrigin})
+		_, err := engine.Tenants.Change(t.Context(), alias, tenants.TenantChange{ShareOrigin: &shareOrigin})
 		require.NoError(t, err)
 		identify(t, engine, alias, "anna", "ANNA10")
 		identify(t, engine, alias, "bob", "BOB10")
@@ -125,7 +125,7 @@ func credentials(t *testing.T, engine *app.Engine) map[string]string {
 	t.Helper()
 	headers := map[string]string{}
 	for _, role := range []auth.Role{auth.RoleRead, auth.RoleImport} {
-		_, secret, err := engine.APIKeys.CreateKey(t.Context(), "shop", string(role), role, 0)
+		_, secret, err := engine.APIKeys.Create(t.Context(), "shop", string(role), role, 0)
 		require.NoError(t, err)
 		headers[string(role)] = "authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(":"+secret))
 	}

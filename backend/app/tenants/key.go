@@ -18,9 +18,9 @@ type APIKeys struct {
 	uses keyUses
 }
 
-// APIKeys returns a tenant's keys with all their secrets but those that a rotation
+// List returns a tenant's keys with all their secrets but those that a rotation
 // replaced and that are no longer valid, the first made first.
-func (ks *APIKeys) APIKeys(ctx context.Context, alias core.TenantAlias) (keys auth.APIKeys, err error) {
+func (ks *APIKeys) List(ctx context.Context, alias core.TenantAlias) (keys auth.APIKeys, err error) {
 	tenant, err := ks.DB.Tenant(ctx, alias)
 	for _, k := range tenant.Keys {
 		if k.Replaced == 0 || k.Valid(ks.Now()) {
@@ -31,10 +31,10 @@ func (ks *APIKeys) APIKeys(ctx context.Context, alias core.TenantAlias) (keys au
 	return keys, err
 }
 
-// CreateKey adds a key and returns it with its secret, which nothing shows again.
+// Create adds a key and returns it with its secret, which nothing shows again.
 // expires is the first moment at which it is no longer valid; zero: it does not
 // expire. A name that is taken is a conflict.
-func (ks *APIKeys) CreateKey(ctx context.Context, alias core.TenantAlias, name string, role auth.Role, expires core.Time) (k auth.APIKey, secret string, err error) {
+func (ks *APIKeys) Create(ctx context.Context, alias core.TenantAlias, name string, role auth.Role, expires core.Time) (k auth.APIKey, secret string, err error) {
 	if _, err := auth.ParseKeyName("name", name); err != nil {
 		return k, "", err
 	}
@@ -54,13 +54,13 @@ func (ks *APIKeys) CreateKey(ctx context.Context, alias core.TenantAlias, name s
 			return err
 		}
 		k = auth.APIKey{Name: name, Role: role, Created: tx.Now, Expires: expires}
-		return ks.addKey(ctx, tx, alias, &k, secret)
+		return ks.add(ctx, tx, alias, &k, secret)
 	})
 	return k, secret, err
 }
 
-// addKey stores a key with a secret.
-func (ks *APIKeys) addKey(ctx context.Context, tx *store.Tx, alias core.TenantAlias, k *auth.APIKey, secret string) (err error) {
+// add stores a key with a secret.
+func (ks *APIKeys) add(ctx context.Context, tx *store.Tx, alias core.TenantAlias, k *auth.APIKey, secret string) (err error) {
 	k.Hash = auth.KeyHash(secret)
 	if k.Role.Signs() {
 		if k.Sealed, err = ks.Seal(auth.KeyPlace(alias), secret); err != nil {
@@ -74,9 +74,9 @@ func (ks *APIKeys) addKey(ctx context.Context, tx *store.Tx, alias core.TenantAl
 	return err
 }
 
-// RotateKey gives a key a new secret and returns both; the old secret stays valid for
+// Rotate gives a key a new secret and returns both; the old secret stays valid for
 // the overlap, and one that was replaced earlier is not valid from now on.
-func (ks *APIKeys) RotateKey(ctx context.Context, alias core.TenantAlias, name string, overlap core.Time) (k auth.APIKey, secret string, err error) {
+func (ks *APIKeys) Rotate(ctx context.Context, alias core.TenantAlias, name string, overlap core.Time) (k auth.APIKey, secret string, err error) {
 	if overlap < 0 || overlap > auth.MaxOverlap {
 		return k, "", core.Invalid("overlap", "must be 0 to 720 hours (30 days)")
 	}
@@ -96,15 +96,15 @@ func (ks *APIKeys) RotateKey(ctx context.Context, alias core.TenantAlias, name s
 			return err
 		}
 		k = auth.APIKey{Name: name, Role: old.Role, Created: old.Created, Expires: old.Expires}
-		return ks.addKey(ctx, tx, alias, &k, secret)
+		return ks.add(ctx, tx, alias, &k, secret)
 	})
 	return k, secret, err
 }
 
-// RevokeKey ends a key with all its secrets at once. A tenant's last key of the role
+// Revoke ends a key with all its secrets at once. A tenant's last key of the role
 // all is a conflict unless evenLast is true: without one, no caller could make keys by
 // API.
-func (ks *APIKeys) RevokeKey(ctx context.Context, alias core.TenantAlias, name string, evenLast bool) error {
+func (ks *APIKeys) Revoke(ctx context.Context, alias core.TenantAlias, name string, evenLast bool) error {
 	return ks.DB.Write(ctx, ks.Now(), func(tx *store.Tx) error {
 		k, err := currentKey(ctx, tx, alias, name)
 		if err != nil {

@@ -61,9 +61,9 @@ func (u *keyUses) forget(use keyUse, at core.Time) {
 	}
 }
 
-// NoteKeyUses writes down the last uses of API keys that this process has seen. It is
+// SaveUses writes down the last uses of API keys that this process has seen. It is
 // called once in auth.KeyUseStep, and so bounds the writes.
-func (ks *APIKeys) NoteKeyUses(ctx context.Context) error {
+func (ks *APIKeys) SaveUses(ctx context.Context) error {
 	var failed error
 	for use, at := range ks.uses.copied() {
 		err := ks.DB.Write(ctx, at, func(tx *store.Tx) error { return tx.UseKey(ctx, use.tenant, use.hash) })

@@ -33,7 +33,7 @@ func endpointPlace(s store.Secret) string {
 	return base.EndpointPlace(webhook.Line{Tenant: s.Tenant, Endpoint: webhook.Endpoint(s.Name)})
 }
 
-// RotateMasterKey seals all secrets anew under the first key of the engine, which must
+// Rotate seals all secrets anew under the first key of the engine, which must
 // have all others that secrets are sealed under, and makes it the master key of the
 // database. Others go on meanwhile, if they have the keys too. It returns how many
 // secrets were sealed anew.
@@ -41,7 +41,7 @@ func endpointPlace(s store.Secret) string {
 // What is sealed under the first key is left alone. So a rotation that was interrupted
 // goes on when it is run again, and one that is run again at the end brings in line what
 // processes sealed meanwhile that had not been restarted.
-func (mk *MasterKey) RotateMasterKey(ctx context.Context) (resealed int, err error) {
+func (mk *MasterKey) Rotate(ctx context.Context) (resealed int, err error) {
 	if err := mk.beginRotation(ctx); err != nil {
 		return 0, err
 	}

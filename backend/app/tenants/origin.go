@@ -13,23 +13,23 @@ import (
 // Origins are those whose pages may call a tenant.
 type Origins struct{ *base.Base }
 
-// OriginAllowed reports whether pages of an origin, as the Origin header names
+// Allowed reports whether pages of an origin, as the Origin header names
 // it, may call a tenant. A tenant that there is not allows none.
-func (os *Origins) OriginAllowed(ctx context.Context, tenant core.TenantAlias, header string) (bool, error) {
+func (os *Origins) Allowed(ctx context.Context, tenant core.TenantAlias, header string) (bool, error) {
 	sites, err := os.DB.Sites(ctx, tenant)
 	return err == nil && origin.Allowed(header, sites), err
 }
 
-// Origins returns the origins that a tenant lists, in order.
-func (os *Origins) Origins(ctx context.Context, tenant core.TenantAlias) ([]origin.Origin, error) {
+// List returns the origins that a tenant lists, in order.
+func (os *Origins) List(ctx context.Context, tenant core.TenantAlias) ([]origin.Origin, error) {
 	if _, err := os.DB.Tenant(ctx, tenant); err != nil {
 		return nil, err
 	}
 	return os.DB.Origins(ctx, tenant)
 }
 
-// AddOrigins lists origins, all of them or none; one that is listed stays so.
-func (os *Origins) AddOrigins(ctx context.Context, tenant core.TenantAlias, origins ...origin.Origin) error {
+// Add lists origins, all of them or none; one that is listed stays so.
+func (os *Origins) Add(ctx context.Context, tenant core.TenantAlias, origins ...origin.Origin) error {
 	return os.DB.Write(ctx, os.Now(), func(tx *store.Tx) error {
 		if _, err := tx.Tenant(ctx, tenant); err != nil {
 			return err
@@ -51,8 +51,8 @@ func listOrigins(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, ori
 	return err
 }
 
-// RemoveOrigin takes an origin off the list, or is a not-found error.
-func (os *Origins) RemoveOrigin(ctx context.Context, tenant core.TenantAlias, o origin.Origin) error {
+// Remove takes an origin off the list, or is a not-found error.
+func (os *Origins) Remove(ctx context.Context, tenant core.TenantAlias, o origin.Origin) error {
 	return os.DB.Write(ctx, os.Now(), func(tx *store.Tx) error {
 		if _, err := tx.Tenant(ctx, tenant); err != nil {
 			return err

@@ -15,17 +15,17 @@ type SFTPKeys struct{ *base.Base }
 // maxSFTPKeys is how many keys a tenant has at most.
 const maxSFTPKeys = 20
 
-// SFTPKeys returns the keys that may send a tenant's files, the first made
+// List returns the keys that may send a tenant's files, the first made
 // first.
-func (sk *SFTPKeys) SFTPKeys(ctx context.Context, tenant core.TenantAlias) ([]store.SFTPKey, error) {
+func (sk *SFTPKeys) List(ctx context.Context, tenant core.TenantAlias) ([]store.SFTPKey, error) {
 	if _, err := sk.DB.Tenant(ctx, tenant); err != nil {
 		return nil, err
 	}
 	return sk.DB.SFTPKeys(ctx, tenant)
 }
 
-// AddSFTPKey lets a key send a tenant's files; false means that it may already.
-func (sk *SFTPKeys) AddSFTPKey(ctx context.Context, tenant core.TenantAlias, k store.SFTPKey) (added bool, err error) {
+// Add lets a key send a tenant's files; false means that it may already.
+func (sk *SFTPKeys) Add(ctx context.Context, tenant core.TenantAlias, k store.SFTPKey) (added bool, err error) {
 	err = sk.DB.Write(ctx, sk.Now(), func(tx *store.Tx) error {
 		if _, err := tx.Tenant(ctx, tenant); err != nil {
 			return err
@@ -42,8 +42,8 @@ func (sk *SFTPKeys) AddSFTPKey(ctx context.Context, tenant core.TenantAlias, k s
 	return added && err == nil, err
 }
 
-// RemoveSFTPKey ends that, also for who is connected, or is a not-found error.
-func (sk *SFTPKeys) RemoveSFTPKey(ctx context.Context, tenant core.TenantAlias, fingerprint string) error {
+// Remove ends that, also for who is connected, or is a not-found error.
+func (sk *SFTPKeys) Remove(ctx context.Context, tenant core.TenantAlias, fingerprint string) error {
 	return sk.DB.Write(ctx, sk.Now(), func(tx *store.Tx) error {
 		if _, err := tx.Tenant(ctx, tenant); err != nil {
 			return err
@@ -56,14 +56,14 @@ func (sk *SFTPKeys) RemoveSFTPKey(ctx context.Context, tenant core.TenantAlias, 
 	})
 }
 
-// SFTPKeyKnown reports whether a key may send a tenant's files. A tenant that
+// Known reports whether a key may send a tenant's files. A tenant that
 // there is not looks like one that has no keys.
-func (sk *SFTPKeys) SFTPKeyKnown(ctx context.Context, tenant core.TenantAlias, fingerprint string) (bool, error) {
+func (sk *SFTPKeys) Known(ctx context.Context, tenant core.TenantAlias, fingerprint string) (bool, error) {
 	return sk.DB.SFTPKeyKnown(ctx, tenant, fingerprint)
 }
 
-// UseSFTPKey notes that somebody came with a key.
-func (sk *SFTPKeys) UseSFTPKey(ctx context.Context, tenant core.TenantAlias, fingerprint string) error {
+// Use notes that somebody came with a key.
+func (sk *SFTPKeys) Use(ctx context.Context, tenant core.TenantAlias, fingerprint string) error {
 	return sk.DB.Write(ctx, sk.Now(), func(tx *store.Tx) error {
 		_, err := tx.UseSFTPKey(ctx, tenant, fingerprint)
 		return err

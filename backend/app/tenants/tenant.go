@@ -42,13 +42,13 @@ type NewTenant struct {
 	Origins []origin.Origin
 }
 
-// CreateTenants adds tenants with their programs, all of them or none. The host
+// Create adds tenants with their programs, all of them or none. The host
 // of a landing page becomes the tenant's shop, unless it is somebody's already.
 // An alias that is taken is a conflict.
-func (ts *Tenants) CreateTenants(ctx context.Context, tenants ...NewTenant) error {
+func (ts *Tenants) Create(ctx context.Context, tenants ...NewTenant) error {
 	return ts.DB.Write(ctx, ts.Now(), func(tx *store.Tx) error {
 		for _, n := range tenants {
-			if err := ts.createTenant(ctx, tx, n); err != nil {
+			if err := ts.create(ctx, tx, n); err != nil {
 				return err
 			}
 		}
@@ -56,7 +56,7 @@ func (ts *Tenants) CreateTenants(ctx context.Context, tenants ...NewTenant) erro
 	})
 }
 
-func (ts *Tenants) createTenant(ctx context.Context, tx *store.Tx, n NewTenant) error {
+func (ts *Tenants) create(ctx context.Context, tx *store.Tx, n NewTenant) error {
 	if _, err := core.ParseTenantAlias(string(n.Alias)); err != nil {
 		return core.Invalid("alias", "must be 1 to 64 of A-Z a-z 0-9 - _")
 	}
@@ -91,11 +91,11 @@ func (ts *Tenants) createTenant(ctx context.Context, tx *store.Tx, n NewTenant) 
 
 // addFirstKeys stores the keys that a tenant starts with.
 func (ts *Tenants) addFirstKeys(ctx context.Context, tx *store.Tx, n NewTenant) error {
-	err := ts.APIKeys.addKey(ctx, tx, n.Alias, &auth.APIKey{Name: auth.DefaultKey, Role: auth.RoleAll, Created: tx.Now}, n.Key)
+	err := ts.APIKeys.add(ctx, tx, n.Alias, &auth.APIKey{Name: auth.DefaultKey, Role: auth.RoleAll, Created: tx.Now}, n.Key)
 	if err != nil || n.TokenKey == "" {
 		return err
 	}
-	return ts.APIKeys.addKey(ctx, tx, n.Alias, &auth.APIKey{Name: auth.TokenKey, Role: auth.RoleTokens, Created: tx.Now}, n.TokenKey)
+	return ts.APIKeys.add(ctx, tx, n.Alias, &auth.APIKey{Name: auth.TokenKey, Role: auth.RoleTokens, Created: tx.Now}, n.TokenKey)
 }
 
 // aliasTaken says whose an alias is: two that differ in case only would be mistaken
@@ -127,9 +127,9 @@ type TenantChange struct {
 	SecureMode string
 }
 
-// ChangeTenant changes a tenant's settings and returns the tenant. An edge has
+// Change changes a tenant's settings and returns the tenant. An edge has
 // them when its replica has.
-func (ts *Tenants) ChangeTenant(ctx context.Context, alias core.TenantAlias, c TenantChange) (tenant store.Tenant, err error) {
+func (ts *Tenants) Change(ctx context.Context, alias core.TenantAlias, c TenantChange) (tenant store.Tenant, err error) {
 	err = ts.DB.Write(ctx, ts.Now(), func(tx *store.Tx) error {
 		if tenant, err = tx.Tenant(ctx, alias); err != nil {
 			return err
@@ -172,8 +172,8 @@ func given[T any](setting *T, value *T) {
 	}
 }
 
-// Tenant returns a tenant, or core.UnknownTenant.
-func (ts *Tenants) Tenant(ctx context.Context, alias core.TenantAlias) (store.Tenant, error) {
+// ByAlias returns a tenant, or core.UnknownTenant.
+func (ts *Tenants) ByAlias(ctx context.Context, alias core.TenantAlias) (store.Tenant, error) {
 	return ts.DB.Tenant(ctx, alias)
 }
 

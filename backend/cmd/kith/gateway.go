@@ -98,7 +98,7 @@ func (c *gatewayTestCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	tenant, err := engine.Tenants.Tenant(e.ctx, c.Tenant)
+	tenant, err := engine.Tenants.ByAlias(e.ctx, c.Tenant)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func (c *keyCreateCommand) Run(e *env) error {
 	if c.Expires > 0 {
 		expires = engine.Now() + core.Time(c.Expires.Milliseconds())
 	}
-	_, secret, err := engine.APIKeys.CreateKey(e.ctx, core.TenantAlias(c.Alias), c.Name, role, expires)
+	_, secret, err := engine.APIKeys.Create(e.ctx, core.TenantAlias(c.Alias), c.Name, role, expires)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (c *keyListCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	keys, err := engine.APIKeys.APIKeys(e.ctx, core.TenantAlias(c.Alias))
+	keys, err := engine.APIKeys.List(e.ctx, core.TenantAlias(c.Alias))
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (c *keyRotateCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	_, secret, err := engine.APIKeys.RotateKey(e.ctx, core.TenantAlias(c.Alias), c.Name, core.Time(c.Overlap.Milliseconds()))
+	_, secret, err := engine.APIKeys.Rotate(e.ctx, core.TenantAlias(c.Alias), c.Name, core.Time(c.Overlap.Milliseconds()))
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (c *keyRevokeCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	if err := engine.APIKeys.RevokeKey(e.ctx, core.TenantAlias(c.Alias), c.Name, c.Last); err != nil {
+	if err := engine.APIKeys.Revoke(e.ctx, core.TenantAlias(c.Alias), c.Name, c.Last); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(e.out, "key %s of tenant %s is revoked\n", c.Name, c.Alias)

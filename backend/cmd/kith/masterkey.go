@@ -78,7 +78,7 @@ func (c *masterKeyRotateCommand) Run(e *env) error {
 		return err
 	}
 	engine.Keys = ring.WithIdentity(engine.Keys)
-	resealed, err := engine.MasterKey.RotateMasterKey(e.ctx)
+	resealed, err := engine.MasterKey.Rotate(e.ctx)
 	if err != nil {
 		return err
 	}

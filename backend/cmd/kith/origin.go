@@ -27,7 +27,7 @@ func (c *originAddCommand) Run(e *env) error {
 		return err
 	}
 	return c.with(e, func(engine *app.Engine) error {
-		return engine.Origins.AddOrigins(e.ctx, core.TenantAlias(c.Alias), origins...)
+		return engine.Origins.Add(e.ctx, core.TenantAlias(c.Alias), origins...)
 	})
 }
 
@@ -55,7 +55,7 @@ func (c *originRemoveCommand) Run(e *env) error {
 		return err
 	}
 	return c.with(e, func(engine *app.Engine) error {
-		return engine.Origins.RemoveOrigin(e.ctx, core.TenantAlias(c.Alias), o)
+		return engine.Origins.Remove(e.ctx, core.TenantAlias(c.Alias), o)
 	})
 }
 
@@ -67,7 +67,7 @@ type originListCommand struct {
 // Run prints one origin on each line.
 func (c *originListCommand) Run(e *env) error {
 	return c.with(e, func(engine *app.Engine) error {
-		origins, err := engine.Origins.Origins(e.ctx, core.TenantAlias(c.Alias))
+		origins, err := engine.Origins.List(e.ctx, core.TenantAlias(c.Alias))
 		for _, o := range origins {
 			fmt.Fprintln(e.out, o)
 		}

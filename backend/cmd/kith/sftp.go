@@ -153,7 +153,7 @@ func (c *devCommand) demoSFTP(ctx context.Context, e *env, engine *app.Engine) (
 	}
 	parsed.Note = "kith dev"
 	for _, tenant := range []core.TenantAlias{demo.LiveTenant, demo.TestTenant} {
-		if _, err := engine.SFTPKeys.AddSFTPKey(ctx, tenant, parsed); err != nil {
+		if _, err := engine.SFTPKeys.Add(ctx, tenant, parsed); err != nil {
 			return nil, "", err
 		}
 	}
@@ -205,7 +205,7 @@ func (c *sftpKeyAddCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	added, err := engine.SFTPKeys.AddSFTPKey(e.ctx, core.TenantAlias(c.Alias), key)
+	added, err := engine.SFTPKeys.Add(e.ctx, core.TenantAlias(c.Alias), key)
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ type sftpKeyRemoveCommand struct {
 // Run fails when the tenant has no such key.
 func (c *sftpKeyRemoveCommand) Run(e *env) error {
 	return c.with(e, func(engine *app.Engine) error {
-		return engine.SFTPKeys.RemoveSFTPKey(e.ctx, core.TenantAlias(c.Alias), c.Fingerprint)
+		return engine.SFTPKeys.Remove(e.ctx, core.TenantAlias(c.Alias), c.Fingerprint)
 	})
 }
 
@@ -242,7 +242,7 @@ func (c *sftpKeyListCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	keys, err := engine.SFTPKeys.SFTPKeys(e.ctx, core.TenantAlias(c.Alias))
+	keys, err := engine.SFTPKeys.List(e.ctx, core.TenantAlias(c.Alias))
 	if err != nil {
 		return err
 	}

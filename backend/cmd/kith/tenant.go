@@ -69,7 +69,7 @@ func (c *tenantCreateCommand) Run(e *env) error {
 			DiscountID: c.DiscountID, Origins: origins,
 		})
 	}
-	if err := engine.Tenants.CreateTenants(e.ctx, added...); err != nil {
+	if err := engine.Tenants.Create(e.ctx, added...); err != nil {
 		return err
 	}
 	width := len(base.TestPrefix) + len(c.Alias)
@@ -98,7 +98,7 @@ func (c *tenantShowCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	tenant, err := engine.Tenants.Tenant(e.ctx, core.TenantAlias(c.Alias))
+	tenant, err := engine.Tenants.ByAlias(e.ctx, core.TenantAlias(c.Alias))
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (c *tenantSetCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	tenant, err := engine.Tenants.ChangeTenant(e.ctx, core.TenantAlias(c.Alias), change)
+	tenant, err := engine.Tenants.Change(e.ctx, core.TenantAlias(c.Alias), change)
 	if err != nil {
 		return err
 	}
