@@ -28,13 +28,13 @@ func (a *API) caller(w http.ResponseWriter, r *http.Request) (base.Caller, error
 }
 
 // maybeAnonymous is caller for a request that may be about a user who has no ids; see
-// app.Engine.AuthenticateAnonymous.
+// callers.Callers.AuthenticateAnonymous.
 func (a *API) maybeAnonymous(w http.ResponseWriter, r *http.Request) (base.Caller, error) {
 	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))
 	if err != nil {
 		return base.Caller{}, err
 	}
-	c, err := a.counted(w, r, alias, r.Header.Get("Authorization"), r.Header.Get(userTokenHeader), a.Engine.AuthenticateAnonymous)
+	c, err := a.counted(w, r, alias, r.Header.Get("Authorization"), r.Header.Get(userTokenHeader), a.Engine.Callers.AuthenticateAnonymous)
 	if err != nil {
 		return c, err
 	}
@@ -52,7 +52,7 @@ func operationOf(r *http.Request) auth.Operation {
 
 // authenticate tells who calls, and counts the call.
 func (a *API) authenticate(w http.ResponseWriter, r *http.Request, alias core.TenantAlias, authorization, userToken string) (base.Caller, error) {
-	return a.counted(w, r, alias, authorization, userToken, a.Engine.Authenticate)
+	return a.counted(w, r, alias, authorization, userToken, a.Engine.Callers.Authenticate)
 }
 
 type authenticator func(ctx context.Context, alias core.TenantAlias, authorization, userToken string) (base.Caller, error)
@@ -73,7 +73,7 @@ func (a *API) counted(w http.ResponseWriter, r *http.Request, alias core.TenantA
 		}
 	}
 	if err != nil {
-		return c, a.Engine.ExplainWrongKey(r.Context(), alias, authorization, err)
+		return c, a.Engine.Callers.ExplainWrongKey(r.Context(), alias, authorization, err)
 	}
 	return c, nil
 }

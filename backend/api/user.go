@@ -87,7 +87,7 @@ func (a *API) identifier(w http.ResponseWriter, r *http.Request) (c base.Caller,
 	endpoint := auth.CreateUser
 	if r.Method == http.MethodPut {
 		endpoint = auth.UpsertUser
-		if c, err = a.Engine.WithChecksum(c, account, user, body); err != nil {
+		if c, err = a.Engine.Callers.WithChecksum(c, account, user, body); err != nil {
 			return c, "", "", nil, err
 		}
 	}

@@ -224,7 +224,7 @@ func TestDeliveries_ProcessesShareThem(t *testing.T) {
 		}
 		seen := map[string]int{}
 		for len(seen) < events {
-			taken := make(chan []webhooks.Sending, callers)
+			taken := make(chan []webhooks.Sending, callersAtOnce)
 			for _, err := range together(func(int) error {
 				begun, err := b.Deliveries.Begin(t.Context(), webhook.Slots{All: 4, Line: 1}, webhook.Busy{})
 				taken <- begun
@@ -232,7 +232,7 @@ func TestDeliveries_ProcessesShareThem(t *testing.T) {
 			}) {
 				require.NoError(t, err)
 			}
-			for range callers {
+			for range callersAtOnce {
 				for _, s := range b.mine(<-taken) {
 					seen[s.Event]++
 				}

@@ -5,6 +5,7 @@ package app
 
 import (
 	"kith/backend/app/base"
+	"kith/backend/app/callers"
 	"kith/backend/app/jobs"
 	"kith/backend/app/payments"
 	"kith/backend/app/programs"
@@ -30,6 +31,8 @@ type Engine struct {
 	SFTPKeys  tenants.SFTPKeys
 	Origins   tenants.Origins
 
+	Callers *callers.Callers
+
 	Webhooks    webhooks.Subscriptions
 	Deliveries  webhooks.Deliveries
 	SigningKeys webhooks.SigningKeys
@@ -52,7 +55,6 @@ type Engine struct {
 	// processes them. It must not block.
 	Wake   func()
 	counts tally
-	lately latelyRead
 }
 
 // New returns an engine whose calls wake nobody.
@@ -79,5 +81,6 @@ func New(shared base.Base) *Engine {
 		Base: e.Base, Files: e.Files, Erasures: &e.Erasures, Redemptions: &e.Redemptions,
 		Wake: func() {}, Logged: func() { e.Wake() },
 	}
+	e.Callers = &callers.Callers{Base: e.Base, APIKeys: e.APIKeys}
 	return e
 }

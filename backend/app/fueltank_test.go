@@ -156,7 +156,7 @@ func TestFuelTank_ManyAtOnce(t *testing.T) {
 			require.NoError(t, err)
 		}
 		seen := map[string]bool{}
-		for i := range callers {
+		for i := range callersAtOnce {
 			if i%4 == 0 {
 				continue
 			}

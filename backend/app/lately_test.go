@@ -14,17 +14,17 @@ func TestWrongLately_RefusesOnlyWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	right, wrong := basic("", b.key), basic("", "wrong")
-	require.False(t, b.WrongLately(b.tenant, wrong, ""), "nothing was read")
-	_, err := b.Authenticate(t.Context(), b.tenant, right, "")
+	require.False(t, b.Callers.WrongLately(b.tenant, wrong, ""), "nothing was read")
+	_, err := b.Callers.Authenticate(t.Context(), b.tenant, right, "")
 	require.NoError(t, err)
-	require.True(t, b.WrongLately(b.tenant, wrong, ""))
-	require.True(t, b.WrongLately(b.tenant, "Bearer eyJhbGciOiJub25lIn0.e30.", ""))
-	require.True(t, b.WrongLately(b.tenant, "", "no token"))
-	require.False(t, b.WrongLately(b.tenant, right, ""))
-	require.False(t, b.WrongLately("nobody", wrong, ""))
-	require.True(t, b.WrongLately("nobody", "Basic ?", ""), "no form that credentials have")
+	require.True(t, b.Callers.WrongLately(b.tenant, wrong, ""))
+	require.True(t, b.Callers.WrongLately(b.tenant, "Bearer eyJhbGciOiJub25lIn0.e30.", ""))
+	require.True(t, b.Callers.WrongLately(b.tenant, "", "no token"))
+	require.False(t, b.Callers.WrongLately(b.tenant, right, ""))
+	require.False(t, b.Callers.WrongLately("nobody", wrong, ""))
+	require.True(t, b.Callers.WrongLately("nobody", "Basic ?", ""), "no form that credentials have")
 	b.pass(core.Second)
-	require.False(t, b.WrongLately(b.tenant, wrong, ""), "what was read is too old")
+	require.False(t, b.Callers.WrongLately(b.tenant, wrong, ""), "what was read is too old")
 }
 
 // A key that was revoked is refused at once, whatever was read a moment ago.
@@ -32,13 +32,13 @@ func TestWrongLately_AdmitsNobody(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	key := basic("", b.key)
-	_, err := b.Authenticate(t.Context(), b.tenant, key, "")
+	_, err := b.Callers.Authenticate(t.Context(), b.tenant, key, "")
 	require.NoError(t, err)
 	require.NoError(t, b.APIKeys.Revoke(t.Context(), b.tenant, "default", true))
-	require.False(t, b.WrongLately(b.tenant, key, ""), "it was right a moment ago")
-	_, err = b.Authenticate(t.Context(), b.tenant, key, "")
+	require.False(t, b.Callers.WrongLately(b.tenant, key, ""), "it was right a moment ago")
+	_, err = b.Callers.Authenticate(t.Context(), b.tenant, key, "")
 	require.Error(t, err)
-	require.True(t, b.WrongLately(b.tenant, key, ""))
+	require.True(t, b.Callers.WrongLately(b.tenant, key, ""))
 }
 
 // A key of the other mode is named to its holder.
@@ -49,9 +49,9 @@ func TestExplainWrongKey_NamesTheOtherMode(t *testing.T) {
 	key := b.APIKeys.MakeKey(test)
 	require.NoError(t, b.Tenants.Create(t.Context(), aTenant(test, key)))
 	for credentials, says := range map[string]string{basic("", key): string(test), basic("", "wrong"): ""} {
-		_, err := b.Authenticate(t.Context(), b.tenant, credentials, "")
+		_, err := b.Callers.Authenticate(t.Context(), b.tenant, credentials, "")
 		require.NotContains(t, err.Error(), "test_")
-		require.Contains(t, b.ExplainWrongKey(t.Context(), b.tenant, credentials, err).Error(), says)
+		require.Contains(t, b.Callers.ExplainWrongKey(t.Context(), b.tenant, credentials, err).Error(), says)
 	}
-	require.Equal(t, core.UnknownTenant(), b.ExplainWrongKey(t.Context(), "nobody", basic("", key), core.UnknownTenant()))
+	require.Equal(t, core.UnknownTenant(), b.Callers.ExplainWrongKey(t.Context(), "nobody", basic("", key), core.UnknownTenant()))
 }

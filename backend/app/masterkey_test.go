@@ -101,7 +101,7 @@ func TestRotateMasterKey(t *testing.T) {
 		identified, err := next.OpenIdentity(kept.Identity)
 		require.NoError(t, err)
 		after := b.under(identified)
-		_, err = after.Authenticate(t.Context(), b.tenant, "Bearer "+token, "")
+		_, err = after.Callers.Authenticate(t.Context(), b.tenant, "Bearer "+token, "")
 		require.NoError(t, err)
 		// The endpoint's two secrets, by a delivery that is begun.
 		require.NoError(t, after.Webhooks.Test(t.Context(), b.tenant, endpoint))

@@ -123,7 +123,7 @@ func TestUpdateProgram_ManyAtOnce(t *testing.T) {
 		}
 		p, err := b.Programs.ByKey(t.Context(), b.tenant, core.ClassicProgram)
 		require.NoError(t, err)
-		require.Equal(t, int64(callers), p.Limits.Total)
+		require.Equal(t, int64(callersAtOnce), p.Limits.Total)
 	})
 }
 
@@ -150,7 +150,7 @@ func TestDeleteProgram_AgainstIdentifications(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		_, err := b.Programs.Create(t.Context(), b.tenant, aProgram("gift"))
 		require.NoError(t, err)
-		deleted := make(chan bool, callers)
+		deleted := make(chan bool, callersAtOnce)
 		for _, err := range together(func(i int) error {
 			if i%2 == 0 {
 				err := b.Programs.Delete(t.Context(), b.tenant, "gift")
@@ -163,10 +163,10 @@ func TestDeleteProgram_AgainstIdentifications(t *testing.T) {
 			require.NoError(t, err)
 		}
 		gone := false
-		for range callers / 2 {
+		for range callersAtOnce / 2 {
 			gone = <-deleted || gone
 		}
-		for i := 1; i < callers; i += 2 {
+		for i := 1; i < callersAtOnce; i += 2 {
 			u, err := b.Users.ByID(t.Context(), b.tenant, core.AccountID(fmt.Sprint("friend", i)), "u")
 			require.NoError(t, err)
 			owns := map[core.ProgramKey]bool{}

@@ -16,12 +16,12 @@ import (
 	"kith/core/rules"
 )
 
-const callers = 64
+const callersAtOnce = 64
 
 // together makes the calls at once and returns their errors.
 func together(call func(i int) error) []error {
-	done, errs := make(chan error), make([]error, callers)
-	for i := range callers {
+	done, errs := make(chan error), make([]error, callersAtOnce)
+	for i := range callersAtOnce {
 		go func() { done <- call(i) }()
 	}
 	for i := range errs {
@@ -48,7 +48,7 @@ func TestSyncAccount_FirstPaidOfManyConvertsOnce(t *testing.T) {
 func TestSyncAccount_OneOfManyCodesCounts(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		var codes []referral.UserCode
-		for i := range callers {
+		for i := range callersAtOnce {
 			codes = append(codes, referral.UserCode{Program: core.ClassicProgram, Code: core.ReferralCode("CODE" + strconv.Itoa(i))})
 		}
 		b.identify(t, "anna", func(in *rules.Identification) { in.Update.Codes = codes })
@@ -66,14 +66,14 @@ func TestSyncAccount_OneOfManyCodesCounts(t *testing.T) {
 				require.Equal(t, ref.Code, d.Code)
 			}
 		}
-		require.Equal(t, map[referral.Rule]int{referral.RuleFirstCode: 1, referral.RuleAlreadyReferred: callers - 1}, rules)
+		require.Equal(t, map[referral.Rule]int{referral.RuleFirstCode: 1, referral.RuleAlreadyReferred: callersAtOnce - 1}, rules)
 	})
 }
 
 // Identifications of one user with the same cookie, and PAID among them.
 func TestIdentify_ManyAtOnceMakeOneUserAndOneReferral(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
-		created := make(chan bool, callers)
+		created := make(chan bool, callersAtOnce)
 		for _, err := range together(func(i int) error {
 			change := []func(*rules.Identification){b.cookie("ANNA10")}
 			if i%2 == 0 {
@@ -86,7 +86,7 @@ func TestIdentify_ManyAtOnceMakeOneUserAndOneReferral(t *testing.T) {
 			require.NoError(t, err)
 		}
 		news := 0
-		for range callers {
+		for range callersAtOnce {
 			if <-created {
 				news++
 			}
@@ -178,7 +178,7 @@ func TestRedeemCredit_ManyAtOnceNeverOverdraw(t *testing.T) {
 				g.User, g.Expires = core.UserID("uv"[i%2:i%2+1]), start+core.Time(100-i)
 			})))
 		}
-		redeemed := make(chan int64, callers)
+		redeemed := make(chan int64, callersAtOnce)
 		for _, err := range together(func(i int) error {
 			draw := []reward.Draw{{Account: "anna"}, {Account: "anna", User: "u"}, {Reward: rewards[i%6].ID}}[i%3]
 			draw.Unit, draw.Amount = "POINT", int64(50+i%7)
@@ -189,7 +189,7 @@ func TestRedeemCredit_ManyAtOnceNeverOverdraw(t *testing.T) {
 			require.True(t, err == nil || codeOf(err) == core.CodeInvalid, err)
 		}
 		var answered, stored, parts int64
-		for range callers {
+		for range callersAtOnce {
 			answered += <-redeemed
 		}
 		for _, r := range rewards {
@@ -222,7 +222,7 @@ func TestRedeem_OneOfManySendersOfAKey(t *testing.T) {
 func TestCancelReward_AgainstRedemptions(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		r := b.reward(t, points("anna", 1000))
-		cancelled := make(chan bool, callers)
+		cancelled := make(chan bool, callersAtOnce)
 		for _, err := range together(func(i int) error {
 			if i%2 == 0 {
 				_, err := b.Redemptions.OfReward(t.Context(), b.tenant, r.ID, 10, "POINT")
@@ -235,7 +235,7 @@ func TestCancelReward_AgainstRedemptions(t *testing.T) {
 			require.True(t, err == nil || codeOf(err) == core.CodeInvalid, err)
 		}
 		won := 0
-		for range callers / 2 {
+		for range callersAtOnce / 2 {
 			if <-cancelled {
 				won++
 			}

@@ -121,7 +121,7 @@ func TestAuthenticate_EveryForm(t *testing.T) {
 		"wrong key, sound token":  {basic("", wrong), token, none},
 		"unsigned":                {"Bearer " + unsigned(token), "", none},
 	} {
-		caller, err := b.Authenticate(t.Context(), b.tenant, row.authorization, row.userToken)
+		caller, err := b.Callers.Authenticate(t.Context(), b.tenant, row.authorization, row.userToken)
 		if row.want == none {
 			var known *core.Error
 			require.ErrorAs(t, err, &known, name)
@@ -139,7 +139,7 @@ func TestAuthenticate_EveryForm(t *testing.T) {
 			require.Equal(t, subject.User, caller.User.User, name)
 		}
 	}
-	_, err := b.Authenticate(t.Context(), "nobody", basic("", b.key), "")
+	_, err := b.Callers.Authenticate(t.Context(), "nobody", basic("", b.key), "")
 	require.Equal(t, core.UnknownTenant(), err)
 }
 
@@ -158,11 +158,11 @@ func TestAuthenticate_KeyOfOneTenantNeverWorksForAnother(t *testing.T) {
 	require.NoError(t, err)
 	own := []string{basic("", a.key), basic(a.key, ""), basic(a.key, a.key), "Bearer " + token}
 	for _, credentials := range own {
-		_, err := a.Authenticate(t.Context(), a.tenant, credentials, "")
+		_, err := a.Callers.Authenticate(t.Context(), a.tenant, credentials, "")
 		require.NoError(t, err)
 	}
 	for _, credentials := range append(own, basic(string(b.tenant), a.key), basic(string(a.tenant), a.key)) {
-		_, err = b.Authenticate(t.Context(), b.tenant, credentials, "")
+		_, err = b.Callers.Authenticate(t.Context(), b.tenant, credentials, "")
 		var known *core.Error
 		require.ErrorAs(t, err, &known)
 		require.Equal(t, core.CodeUnauthenticated, known.Code)
@@ -174,7 +174,7 @@ func TestSignToken_IsTheUsersWord(t *testing.T) {
 	b := newBundle(t)
 	token, err := b.Tenants.SignToken(t.Context(), b.tenant, wire.Subject{Account: "anna", User: "u"}, start+core.Minute)
 	require.NoError(t, err)
-	caller, err := b.Authenticate(t.Context(), b.tenant, "Bearer "+token, "")
+	caller, err := b.Callers.Authenticate(t.Context(), b.tenant, "Bearer "+token, "")
 	require.NoError(t, err)
 	require.NoError(t, caller.May(auth.LookupUser, "anna", "u"))
 	var known *core.Error
@@ -182,7 +182,7 @@ func TestSignToken_IsTheUsersWord(t *testing.T) {
 		require.ErrorAs(t, err, &known)
 		require.Equal(t, core.CodeForbidden, known.Code)
 	}
-	caller, err = b.Authenticate(t.Context(), b.tenant, basic("", b.key), "")
+	caller, err = b.Callers.Authenticate(t.Context(), b.tenant, basic("", b.key), "")
 	require.NoError(t, err)
 	require.NoError(t, caller.MustHoldKey())
 	require.NoError(t, caller.May(auth.LookupUser, "anyone", "at all"))
@@ -196,11 +196,11 @@ func TestAuthenticate_WrongMasterKey(t *testing.T) {
 	token, err := b.Tenants.SignToken(t.Context(), b.tenant, wire.Subject{Account: "anna", User: "u"}, start+core.Day)
 	require.NoError(t, err)
 	b.Keys = keyring(t, "b")
-	_, err = b.Authenticate(t.Context(), b.tenant, "Bearer "+token, "")
+	_, err = b.Callers.Authenticate(t.Context(), b.tenant, "Bearer "+token, "")
 	require.EqualError(t, err, "program: open key default of tenant "+string(b.tenant)+": auth: sealed under another master key: all processes on one database need the same")
 	var known *core.Error
 	require.NotErrorAs(t, err, &known)
-	_, err = b.Authenticate(t.Context(), b.tenant, basic("", b.key), "")
+	_, err = b.Callers.Authenticate(t.Context(), b.tenant, basic("", b.key), "")
 	require.NoError(t, err, "the API key is compared, not opened")
 }
 

@@ -22,7 +22,7 @@ func requireCode(t *testing.T, want core.Code, err error) {
 // Of many who block at once one does; what is attributed was attributed before.
 func TestBlockUser_MeetsAttribution(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
-		blocks := make(chan error, callers)
+		blocks := make(chan error, callersAtOnce)
 		for _, err := range together(func(i int) error {
 			if i%8 == 0 {
 				blocks <- b.Users.Block(t.Context(), b.tenant, "anna", "u")
@@ -44,7 +44,7 @@ func TestBlockUser_MeetsAttribution(t *testing.T) {
 		}
 		require.Equal(t, 1, blocked)
 		rules := map[referral.Rule]int{}
-		for i := range callers {
+		for i := range callersAtOnce {
 			for _, d := range b.decisions(t, "friend"+strconv.Itoa(i)) {
 				rules[d.Rule]++
 			}
@@ -52,7 +52,7 @@ func TestBlockUser_MeetsAttribution(t *testing.T) {
 		_, attributed, err := b.Referrals(t.Context(), b.tenant, referral.Filter{ReferrerAccount: "anna", Limit: 1})
 		require.NoError(t, err)
 		require.Equal(t, attributed, rules[referral.RuleFirstCode])
-		require.Equal(t, callers-callers/8, rules[referral.RuleFirstCode]+rules[referral.RuleBlocked])
+		require.Equal(t, callersAtOnce-callersAtOnce/8, rules[referral.RuleFirstCode]+rules[referral.RuleBlocked])
 
 		b.identify(t, "late", claim(referral.SourceInit, "ANNA10"))
 		require.Equal(t, []string{"referral_code ANNA10: code-of-blocked-user"}, b.rules(t, "late"))
@@ -68,7 +68,7 @@ func TestApplyCode_OneOfManyCodesCounts(t *testing.T) {
 		tenant, err := b.Tenants.ByAlias(t.Context(), b.tenant)
 		require.NoError(t, err)
 		codes := []core.ReferralCode{"ANNA10", "BERT20"}
-		applied := make(chan core.ReferralCode, callers)
+		applied := make(chan core.ReferralCode, callersAtOnce)
 		for _, err := range together(func(i int) error {
 			_, err := b.ApplyCode(t.Context(), tenant, codes[i%2], "friend", "u")
 			if err == nil {
@@ -85,7 +85,7 @@ func TestApplyCode_OneOfManyCodesCounts(t *testing.T) {
 		for code := range applied {
 			count[code]++
 		}
-		require.Equal(t, map[core.ReferralCode]int{b.referral(t, "friend").Code: callers / 2}, count)
+		require.Equal(t, map[core.ReferralCode]int{b.referral(t, "friend").Code: callersAtOnce / 2}, count)
 	})
 }
 

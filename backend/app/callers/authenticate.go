@@ -1,43 +1,54 @@
-package app
+// Package callers holds the use case that all others begin with: who sends a request,
+// by the credentials that come with it.
+package callers
 
 import (
 	"context"
 	"errors"
 	"kith/backend/app/base"
+	"kith/backend/app/tenants"
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/wire"
 )
 
+// Callers find out who sends a request.
+type Callers struct {
+	*base.Base
+	APIKeys *tenants.APIKeys
+
+	lately latelyRead
+}
+
 // Authenticate tells who sent a request with these credentials to a tenant; a
 // request without any is anybody's, and what it may do is for MustHoldKey and
 // May to say. An unknown tenant is core.UnknownTenant; wrong credentials are
 // unauthenticated, see ExplainWrongKey.
-func (e *Engine) Authenticate(ctx context.Context, alias core.TenantAlias, authorization, userToken string) (base.Caller, error) {
-	tenant, err := e.DB.Tenant(ctx, alias)
+func (cs *Callers) Authenticate(ctx context.Context, alias core.TenantAlias, authorization, userToken string) (base.Caller, error) {
+	tenant, err := cs.DB.Tenant(ctx, alias)
 	if err != nil {
 		return base.Caller{}, err
 	}
-	e.lately.keep(tenant, e.Now())
+	cs.lately.keep(tenant, cs.Now())
 	credentials, err := auth.ParseCredentials(authorization, userToken)
 	if err != nil {
 		return base.Caller{}, err
 	}
-	return e.callerOf(tenant, credentials)
+	return cs.callerOf(tenant, credentials)
 }
 
-func (e *Engine) callerOf(tenant store.Tenant, credentials auth.Credentials) (base.Caller, error) {
+func (cs *Callers) callerOf(tenant store.Tenant, credentials auth.Credentials) (base.Caller, error) {
 	switch {
 	case credentials.Key != "":
-		key, ok := tenant.Keys.Match(credentials.Key, e.Now())
+		key, ok := tenant.Keys.Match(credentials.Key, cs.Now())
 		if !ok {
 			return base.Caller{}, auth.WrongKey(tenant.Alias, "")
 		}
-		e.APIKeys.NoteUse(tenant.Alias, key.Hash)
+		cs.APIKeys.NoteUse(tenant.Alias, key.Hash)
 		return base.Caller{Tenant: tenant, Key: true, Role: key.Role}, nil
 	case credentials.Token != "":
-		return e.tokenCaller(tenant, credentials.Token)
+		return cs.tokenCaller(tenant, credentials.Token)
 	}
 	return base.Caller{Tenant: tenant}, nil
 }
@@ -45,17 +56,17 @@ func (e *Engine) callerOf(tenant store.Tenant, credentials auth.Credentials) (ba
 // ExplainWrongKey adds to the error of Authenticate the tenant of the other mode, live
 // or test, if the key is of that one: both stand side by side in settings. It is apart,
 // since it asks the database, which nobody needs to do for a call that is refused.
-func (e *Engine) ExplainWrongKey(ctx context.Context, alias core.TenantAlias, authorization string, failed error) error {
+func (cs *Callers) ExplainWrongKey(ctx context.Context, alias core.TenantAlias, authorization string, failed error) error {
 	credentials, err := auth.ParseCredentials(authorization, "")
 	if err != nil || credentials.Key == "" || !isUnauthenticated(failed) {
 		return failed
 	}
 	other := base.OtherMode(alias)
-	tenant, err := e.DB.Tenant(ctx, other)
+	tenant, err := cs.DB.Tenant(ctx, other)
 	if err != nil && !base.IsNotFound(err) {
 		return err
 	}
-	if _, ok := tenant.Keys.Match(credentials.Key, e.Now()); ok {
+	if _, ok := tenant.Keys.Match(credentials.Key, cs.Now()); ok {
 		return auth.WrongKey(alias, other)
 	}
 	return failed
@@ -66,12 +77,12 @@ func isUnauthenticated(err error) bool {
 	return errors.As(err, &known) && known.Code == core.CodeUnauthenticated
 }
 
-func (e *Engine) tokenCaller(tenant store.Tenant, token string) (base.Caller, error) {
-	secrets, err := e.SigningSecrets(tenant)
+func (cs *Callers) tokenCaller(tenant store.Tenant, token string) (base.Caller, error) {
+	secrets, err := cs.SigningSecrets(tenant)
 	if err != nil {
 		return base.Caller{}, err
 	}
-	subject, err := wire.VerifyToken(tenant.Alias, secrets, token, e.Now(), tenant.UndatedTokens)
+	subject, err := wire.VerifyToken(tenant.Alias, secrets, token, cs.Now(), tenant.UndatedTokens)
 	if err != nil {
 		return base.Caller{}, err
 	}
@@ -81,11 +92,11 @@ func (e *Engine) tokenCaller(tenant store.Tenant, token string) (base.Caller, er
 // WithChecksum returns a caller who sent no credentials as the user of the path
 // when the tenant takes checksums and the body's says so (see wire.VerifyChecksum),
 // and as they are when the body gives none. A wrong checksum is unauthenticated.
-func (e *Engine) WithChecksum(c base.Caller, account core.AccountID, user core.UserID, body []byte) (base.Caller, error) {
+func (cs *Callers) WithChecksum(c base.Caller, account core.AccountID, user core.UserID, body []byte) (base.Caller, error) {
 	if c.Key || c.User != nil || !c.Tenant.InitChecksum {
 		return c, nil
 	}
-	secrets, err := e.SigningSecrets(c.Tenant)
+	secrets, err := cs.SigningSecrets(c.Tenant)
 	if err != nil {
 		return c, err
 	}
@@ -99,25 +110,25 @@ func (e *Engine) WithChecksum(c base.Caller, account core.AccountID, user core.U
 // AuthenticateAnonymous is Authenticate for a call that may be about a user who has
 // no ids. It also takes a token that wire.AllowsAnonymous: its caller is Anonymous,
 // whom May admits to auth.CreateCookieUser and to what is open to anybody.
-func (e *Engine) AuthenticateAnonymous(ctx context.Context, alias core.TenantAlias, authorization, userToken string) (base.Caller, error) {
-	tenant, err := e.DB.Tenant(ctx, alias)
+func (cs *Callers) AuthenticateAnonymous(ctx context.Context, alias core.TenantAlias, authorization, userToken string) (base.Caller, error) {
+	tenant, err := cs.DB.Tenant(ctx, alias)
 	if err != nil {
 		return base.Caller{}, err
 	}
-	e.lately.keep(tenant, e.Now())
+	cs.lately.keep(tenant, cs.Now())
 	credentials, err := auth.ParseCredentials(authorization, userToken)
 	if err != nil {
 		return base.Caller{}, err
 	}
 	if credentials.Token != "" {
-		secrets, err := e.SigningSecrets(tenant)
+		secrets, err := cs.SigningSecrets(tenant)
 		if err != nil {
 			return base.Caller{}, err
 		}
-		anonymous, err := wire.AllowsAnonymous(secrets, credentials.Token, e.Now(), tenant.UndatedTokens)
+		anonymous, err := wire.AllowsAnonymous(secrets, credentials.Token, cs.Now(), tenant.UndatedTokens)
 		if anonymous || err != nil {
 			return base.Caller{Tenant: tenant, Anonymous: anonymous}, err
 		}
 	}
-	return e.callerOf(tenant, credentials)
+	return cs.callerOf(tenant, credentials)
 }

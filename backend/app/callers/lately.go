@@ -1,4 +1,4 @@
-package app
+package callers
 
 import (
 	"sync"
@@ -48,24 +48,24 @@ func (l *latelyRead) find(alias core.TenantAlias, now core.Time) (store.Tenant, 
 
 // WrongLately reports whether credentials are wrong by what was read of the tenant a
 // moment ago. It is false when nothing was: it does not ask the database.
-func (e *Engine) WrongLately(alias core.TenantAlias, authorization, userToken string) bool {
+func (cs *Callers) WrongLately(alias core.TenantAlias, authorization, userToken string) bool {
 	credentials, err := auth.ParseCredentials(authorization, userToken)
 	if err != nil {
 		return true
 	}
-	tenant, ok := e.lately.find(alias, e.Now())
+	tenant, ok := cs.lately.find(alias, cs.Now())
 	if !ok {
 		return false
 	}
 	if credentials.Key != "" {
-		_, ok = tenant.Keys.Match(credentials.Key, e.Now())
+		_, ok = tenant.Keys.Match(credentials.Key, cs.Now())
 		return !ok
 	}
 	// A fault of ours proves nothing against a token.
-	secrets, err := e.SigningSecrets(tenant)
+	secrets, err := cs.SigningSecrets(tenant)
 	if err != nil || credentials.Token == "" {
 		return false
 	}
-	_, err = wire.AllowsAnonymous(secrets, credentials.Token, e.Now(), tenant.UndatedTokens)
+	_, err = wire.AllowsAnonymous(secrets, credentials.Token, cs.Now(), tenant.UndatedTokens)
 	return err != nil
 }
