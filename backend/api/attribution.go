@@ -16,5 +16,5 @@ func (a *API) decisions(c *call) ([]byte, error) {
 		return nil, err
 	}
 	account := core.AccountID(c.URL.Query().Get("accountId"))
-	return encodeBoth(wire.Decisions)(a.Engine.Decisions(c.Context(), c.tenant, account, p))
+	return encodeBoth(wire.Decisions)(a.Engine.Referrals.Decisions(c.Context(), c.tenant, account, p))
 }

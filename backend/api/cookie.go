@@ -24,7 +24,7 @@ func (a *API) consent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	policy, err := a.Engine.Consent(r.Context(), alias)
+	policy, err := a.Engine.Links.Consent(r.Context(), alias)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (a *API) referralCookie(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	codes, err := a.Engine.ReferralCookie(r.Context(), alias, r.URL.Query().Get("cookies"), cookies(r))
+	codes, err := a.Engine.Links.ReferralCookie(r.Context(), alias, r.URL.Query().Get("cookies"), cookies(r))
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (a *API) cookieIdentified(w http.ResponseWriter, r *http.Request) (c base.C
 		return c, done, err
 	}
 	a.guesses().unknownCodes(w, r, c, done)
-	if set := a.Engine.RememberCookieUser(c, a.visit(r), done.User.ID); set != "" {
+	if set := a.Engine.Links.RememberCookieUser(c, a.visit(r), done.User.ID); set != "" {
 		w.Header().Set("Set-Cookie", set)
 	}
 	return c, done, nil

@@ -86,7 +86,7 @@ func (a *API) answerGraphQL(w http.ResponseWriter, r *http.Request, call graphql
 	call.Attempt = func() error { return a.guesses().inCall(call.Caller, r, &attempts) }
 	call.MayTry = func() error { return a.guesses().mayTry(w, r, call.Caller) }
 	call.Remember = func(c base.Caller, id core.UserID) {
-		if set := a.Engine.RememberCookieUser(c, a.visit(r), id); set != "" {
+		if set := a.Engine.Links.RememberCookieUser(c, a.visit(r), id); set != "" {
 			w.Header().Set("Set-Cookie", set)
 		}
 	}

@@ -76,25 +76,25 @@ func TestBatches_AreWhatEachReadSays(t *testing.T) {
 		}
 
 		for _, f := range []referral.Filter{{Limit: 10}, {Limit: 2, Offset: 1}, {Limit: 10, ReferredAccount: "u3"}, {Limit: 10, Converted: core.Span{From: start + 1}}} {
-			pages, err := b.ReferralsMade(ctx, b.tenant, users, f)
+			pages, err := b.Referrals.ReferralsMade(ctx, b.tenant, users, f)
 			require.NoError(t, err)
 			for _, who := range users {
 				one := f
 				one.ReferrerAccount, one.ReferrerUser = who.Account, who.User
-				page, total, err := b.Referrals(ctx, b.tenant, one)
+				page, total, err := b.Referrals.Referrals(ctx, b.tenant, one)
 				require.NoError(t, err)
 				require.Equal(t, store.PageOf[referral.Referral]{Page: page, Total: total}, pages[who], "%+v", one)
 			}
 		}
 
-		all, _, err := b.Referrals(ctx, b.tenant, referral.Filter{Limit: 10})
+		all, _, err := b.Referrals.Referrals(ctx, b.tenant, referral.Filter{Limit: 10})
 		require.NoError(t, err)
 		require.Len(t, all, 5)
 		ids := []string{"none"}
 		for _, r := range all {
 			ids = append(ids, r.ID)
 		}
-		found, err := b.ReferralsByID(ctx, b.tenant, ids)
+		found, err := b.Referrals.ReferralsByID(ctx, b.tenant, ids)
 		require.NoError(t, err)
 		byID := func(a, b referral.Referral) int { return cmp.Compare(a.ID, b.ID) }
 		slices.SortFunc(all, byID)

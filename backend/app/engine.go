@@ -9,6 +9,7 @@ import (
 	"kith/backend/app/jobs"
 	"kith/backend/app/payments"
 	"kith/backend/app/programs"
+	"kith/backend/app/referrals"
 	"kith/backend/app/rewards"
 	"kith/backend/app/tenants"
 	"kith/backend/app/users"
@@ -32,6 +33,10 @@ type Engine struct {
 	Origins   tenants.Origins
 
 	Callers *callers.Callers
+
+	Referrals referrals.Referrals
+	Codes     referrals.Codes
+	Links     referrals.Links
 
 	Webhooks    webhooks.Subscriptions
 	Deliveries  webhooks.Deliveries
@@ -82,5 +87,6 @@ func New(shared base.Base) *Engine {
 		Wake: func() {}, Logged: func() { e.Wake() },
 	}
 	e.Callers = &callers.Callers{Base: e.Base, APIKeys: e.APIKeys}
+	e.Referrals.Base, e.Codes.Base, e.Links.Base = e.Base, e.Base, e.Base
 	return e
 }

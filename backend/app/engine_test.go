@@ -214,7 +214,7 @@ func email(address string) func(*rules.Identification) {
 // referral is the referral of an account, or nil.
 func (b bundle) referral(t testing.TB, account string) *referral.Referral {
 	t.Helper()
-	page, total, err := b.Referrals(t.Context(), b.tenant, referral.Filter{ReferredAccount: core.AccountID(account), Limit: 10})
+	page, total, err := b.Referrals.Referrals(t.Context(), b.tenant, referral.Filter{ReferredAccount: core.AccountID(account), Limit: 10})
 	require.NoError(t, err)
 	require.LessOrEqual(t, total, 1)
 	if total == 0 {
@@ -243,7 +243,7 @@ func (b bundle) rules(t testing.TB, account string) (rules []string) {
 
 func (b bundle) decisions(t testing.TB, account string) []wire.Decision {
 	t.Helper()
-	page, total, err := b.Decisions(t.Context(), b.tenant, core.AccountID(account), base.Page{Limit: 1000})
+	page, total, err := b.Referrals.Decisions(t.Context(), b.tenant, core.AccountID(account), base.Page{Limit: 1000})
 	require.NoError(t, err)
 	require.Len(t, page, total)
 	return page

@@ -80,7 +80,7 @@ func TestDeleteUser_KeepsReferralAndReward(t *testing.T) {
 			_, err := b.Accounts.ByID(t.Context(), b.tenant, account)
 			requireCode(t, core.CodeNotFound, err)
 		}
-		after, err := b.Referral(t.Context(), b.tenant, before.ID)
+		after, err := b.Referrals.Referral(t.Context(), b.tenant, before.ID)
 		require.NoError(t, err)
 		require.Equal(t, before.State, after.State)
 		require.Equal(t, before.ReferrerReward.ID, after.ReferrerReward.ID)

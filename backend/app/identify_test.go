@@ -98,7 +98,7 @@ func TestIdentify_Codes(t *testing.T) {
 	require.Equal(t, []referral.UserCode{mine}, b.identify(t, "friend", codes(mine)).User.Codes)
 	require.Equal(t, []referral.UserCode{mine}, b.identify(t, "friend", codes(mine)).User.Codes)
 	for _, code := range []core.ReferralCode{made[0].Code, "mine-1"} {
-		info, err := b.LookupCode(t.Context(), b.tenantRow(t), code)
+		info, err := b.Codes.LookupCode(t.Context(), b.tenantRow(t), code)
 		require.NoError(t, err, "an older code goes on working")
 		require.Equal(t, core.ClassicProgram, info.Program)
 	}
@@ -153,16 +153,16 @@ func TestLookupCode(t *testing.T) {
 	b := newBundle(t)
 	first, last := "Anna", "Ahrens"
 	b.identify(t, "anna", func(in *rules.Identification) { in.Update.FirstName, in.Update.LastName = &first, &last })
-	info, err := b.LookupCode(t.Context(), b.tenantRow(t), "anna10")
+	info, err := b.Codes.LookupCode(t.Context(), b.tenantRow(t), "anna10")
 	require.NoError(t, err)
 	require.Equal(t, wire.CodeInfo{
 		Code: "ANNA10", Program: core.ClassicProgram, FirstName: "Anna", LastName: "Ahrens", DiscountID: wire.DefaultDiscountID,
 		Offer: reward.Offer{Kind: reward.PercentDiscount, Percent: 1000}, Created: start,
 	}, info)
-	_, err = b.LookupCode(t.Context(), b.tenantRow(t), "NOBODY")
+	_, err = b.Codes.LookupCode(t.Context(), b.tenantRow(t), "NOBODY")
 	require.Equal(t, wire.UnknownCode(), err)
 	b.owner(t, "carla", "CARLA")
-	_, err = b.LookupCode(t.Context(), bundleOn(t, b.DB).tenantRow(t), "CARLA")
+	_, err = b.Codes.LookupCode(t.Context(), bundleOn(t, b.DB).tenantRow(t), "CARLA")
 	require.Equal(t, wire.UnknownCode(), err, "of another tenant")
 }
 

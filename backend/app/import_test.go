@@ -524,14 +524,14 @@ func (b bundle) tenantState(t *testing.T) (state []string) {
 			state = append(state, fmt.Sprint(word, " finds ", u.User.Account, "/", u.User.ID))
 		}
 	}
-	found, _, err := b.Referrals(t.Context(), b.tenant, referral.Filter{Limit: 1000})
+	found, _, err := b.Referrals.Referrals(t.Context(), b.tenant, referral.Filter{Limit: 1000})
 	require.NoError(t, err)
 	var referrals []string
 	for _, r := range found {
 		referrals = append(referrals, random.ReplaceAllString(string(wire.Referral(r)), "*"))
 	}
 	slices.Sort(referrals)
-	decisions, _, err := b.Decisions(t.Context(), b.tenant, "", base.Page{Limit: 1000})
+	decisions, _, err := b.Referrals.Decisions(t.Context(), b.tenant, "", base.Page{Limit: 1000})
 	require.NoError(t, err)
 	var verdicts []string
 	for _, d := range decisions {

@@ -29,7 +29,7 @@ func visit(query string) link.Visit {
 func TestFollowShareLink_CookieAttributes(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	answer, _, err := b.FollowShareLink(t.Context(), b.tenant, "anna10", visit("rsShareMedium=FACEBOOK"))
+	answer, _, err := b.Links.FollowShareLink(t.Context(), b.tenant, "anna10", visit("rsShareMedium=FACEBOOK"))
 	require.NoError(t, err)
 	require.Equal(t, http.StatusFound, answer.Status)
 	require.Equal(t, "https://"+string(b.tenant)+".example/welcome?rsCode=ANNA10&rsShareMedium=FACEBOOK&utm_source=invite&utm_medium=link&utm_campaign=saasquatch", answer.Location)
@@ -46,12 +46,12 @@ func TestFollowShareLink_UnknownCodeLeadsToTheShop(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	for _, code := range []string{"NOBODY", "", "not a code", "ü", "' OR 1=1 --"} {
-		answer, _, err := b.FollowShareLink(t.Context(), b.tenant, code, visit(""))
+		answer, _, err := b.Links.FollowShareLink(t.Context(), b.tenant, code, visit(""))
 		require.NoError(t, err, code)
 		require.Equal(t, "https://"+string(b.tenant)+".example/welcome", answer.Location, code)
 		require.Empty(t, answer.SetCookie, code)
 	}
-	_, _, err := b.FollowShareLink(t.Context(), "nobody", "ANNA10", visit(""))
+	_, _, err := b.Links.FollowShareLink(t.Context(), "nobody", "ANNA10", visit(""))
 	require.Equal(t, core.UnknownTenant(), err)
 }
 
@@ -59,21 +59,21 @@ func TestTakeCode_OnTheTenantsHostOnly(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	host := string(b.tenant) + ".example"
-	answer, known, ok, err := b.TakeCode(t.Context(), host, "anna10", visit("a=1&rsCode=anna10"))
+	answer, known, ok, err := b.Links.TakeCode(t.Context(), host, "anna10", visit("a=1&rsCode=anna10"))
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.True(t, known)
 	require.Equal(t, "/?a=1", answer.Location)
 	require.Contains(t, answer.SetCookie, "kith_"+string(b.tenant)+"=")
 
-	answer, known, ok, err = b.TakeCode(t.Context(), host, "NOBODY", visit("rsCode=NOBODY"))
+	answer, known, ok, err = b.Links.TakeCode(t.Context(), host, "NOBODY", visit("rsCode=NOBODY"))
 	require.NoError(t, err)
 	require.False(t, known)
 	require.True(t, ok, "an unknown code is taken out of the URL all the same")
 	require.Equal(t, "/", answer.Location)
 	require.Empty(t, answer.SetCookie)
 
-	_, _, ok, err = b.TakeCode(t.Context(), "elsewhere.example", "ANNA10", visit("rsCode=ANNA10"))
+	_, _, ok, err = b.Links.TakeCode(t.Context(), "elsewhere.example", "ANNA10", visit("rsCode=ANNA10"))
 	require.NoError(t, err)
 	require.False(t, ok)
 }

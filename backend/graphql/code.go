@@ -32,9 +32,9 @@ func (*query) ReferralCode(ctx context.Context, args struct{ ReferralCode argume
 	if err != nil {
 		return nil, nil
 	}
-	look := c.engine.OpenCode
+	look := c.engine.Codes.OpenCode
 	if c.Caller.Key {
-		look = c.engine.LookupCode
+		look = c.engine.Codes.LookupCode
 	}
 	found, err := look(ctx, c.Caller.Tenant, code)
 	return orNull(found, err, func(found wire.CodeInfo) *referralCode {

@@ -1,8 +1,9 @@
-package app
+package referrals
 
 import (
 	"context"
 
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/referral"
@@ -10,34 +11,37 @@ import (
 	"kith/core/wire"
 )
 
+// Codes are the codes by which users refer others.
+type Codes struct{ *base.Base }
+
 // LookupCode returns what a code promises (spec, Look up a referral code), or a
 // not-found error.
-func (e *Engine) LookupCode(ctx context.Context, tenant store.Tenant, code core.ReferralCode) (wire.CodeInfo, error) {
-	c, known, err := e.DB.Code(ctx, tenant.Alias, code)
+func (cs *Codes) LookupCode(ctx context.Context, tenant store.Tenant, code core.ReferralCode) (wire.CodeInfo, error) {
+	c, known, err := cs.DB.Code(ctx, tenant.Alias, code)
 	if err == nil && !known {
 		err = wire.UnknownCode()
 	}
 	if err != nil {
 		return wire.CodeInfo{}, err
 	}
-	return e.codeInfo(ctx, tenant, c)
+	return cs.codeInfo(ctx, tenant, c)
 }
 
 // OpenCode is LookupCode for anybody who has the code: the code of a blocked user
 // is unknown (reference, 1.3).
-func (e *Engine) OpenCode(ctx context.Context, tenant store.Tenant, code core.ReferralCode) (wire.CodeInfo, error) {
-	c, known, err := e.DB.Code(ctx, tenant.Alias, code)
+func (cs *Codes) OpenCode(ctx context.Context, tenant store.Tenant, code core.ReferralCode) (wire.CodeInfo, error) {
+	c, known, err := cs.DB.Code(ctx, tenant.Alias, code)
 	if err == nil && (!known || c.Blocked) {
 		err = wire.UnknownCode()
 	}
 	if err != nil {
 		return wire.CodeInfo{}, err
 	}
-	return e.codeInfo(ctx, tenant, c)
+	return cs.codeInfo(ctx, tenant, c)
 }
 
-func (e *Engine) codeInfo(ctx context.Context, tenant store.Tenant, c referral.Code) (wire.CodeInfo, error) {
-	program, err := e.DB.Program(ctx, tenant.Alias, c.Program)
+func (cs *Codes) codeInfo(ctx context.Context, tenant store.Tenant, c referral.Code) (wire.CodeInfo, error) {
+	program, err := cs.DB.Program(ctx, tenant.Alias, c.Program)
 	return wire.CodeInfo{
 		Code: c.Code, Program: c.Program, FirstName: c.FirstName, LastName: c.LastName,
 		Offer: program.Referred, DiscountID: tenant.DiscountID, Created: c.Created,
@@ -49,17 +53,17 @@ func (e *Engine) codeInfo(ctx context.Context, tenant store.Tenant, c referral.C
 // be applied again. An unknown user, an unknown code and that of a blocked user
 // are not found; a code that cannot refer this user is invalid. Either way the
 // decision is recorded.
-func (e *Engine) ApplyCode(ctx context.Context, tenant store.Tenant, code core.ReferralCode, account core.AccountID, id core.UserID) (wire.CodeInfo, error) {
+func (cs *Codes) ApplyCode(ctx context.Context, tenant store.Tenant, code core.ReferralCode, account core.AccountID, id core.UserID) (wire.CodeInfo, error) {
 	var rule referral.Rule
-	err := e.Decide(ctx, tenant.Alias, func(s *state.State) (err error) {
-		rule, err = e.Rules().ApplyCode(s, code, referral.Identity{Account: account, User: id})
+	err := cs.Decide(ctx, tenant.Alias, func(s *state.State) (err error) {
+		rule, err = cs.Rules().ApplyCode(s, code, referral.Identity{Account: account, User: id})
 		return err
 	})
 	switch {
 	case err != nil:
 		return wire.CodeInfo{}, err
 	case rule == referral.RuleFirstCode || rule == referral.RuleSameCode:
-		return e.LookupCode(ctx, tenant, code)
+		return cs.LookupCode(ctx, tenant, code)
 	case rule == referral.RuleUnknownCode || rule == referral.RuleBlocked:
 		return wire.CodeInfo{}, wire.UnknownCode()
 	}

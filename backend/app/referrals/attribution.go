@@ -1,0 +1,15 @@
+package referrals
+
+import (
+	"context"
+
+	"kith/backend/app/base"
+	"kith/core"
+	"kith/core/wire"
+)
+
+// Decisions returns a page of the attribution decisions about an account, or
+// about all when it is empty, and how many there are in all.
+func (rs *Referrals) Decisions(ctx context.Context, tenant core.TenantAlias, account core.AccountID, p base.Page) ([]wire.Decision, int, error) {
+	return rs.DB.Decisions(ctx, tenant, account, p.Limit, p.Offset)
+}

@@ -1,0 +1,40 @@
+package referrals
+
+import (
+	"context"
+
+	"kith/backend/app/base"
+	"kith/core"
+	"kith/core/link"
+	"kith/core/wire"
+)
+
+// ReferralCookie returns the codes that a visitor came with; see
+// wire.VisitorCodes. firstParty is the text of the first-party cookie, header the
+// Cookie header.
+func (ls *Links) ReferralCookie(ctx context.Context, tenant core.TenantAlias, firstParty, header string) ([]wire.CookieCode, error) {
+	if _, err := ls.DB.Tenant(ctx, tenant); err != nil {
+		return nil, err
+	}
+	own, err := ls.ownCookie(ctx, tenant, header)
+	return wire.VisitorCodes(tenant, own, firstParty, link.FindSquatchCookie(header), ls.Now()), err
+}
+
+// Consent returns a tenant's policy for cookies, which anybody may know.
+func (ls *Links) Consent(ctx context.Context, tenant core.TenantAlias) (link.Policy, error) {
+	t, err := ls.DB.Tenant(ctx, tenant)
+	return t.Policy, err
+}
+
+// ownCookie is what Kith's own cookie remembers, while its program does.
+func (ls *Links) ownCookie(ctx context.Context, tenant core.TenantAlias, header string) (*link.Attribution, error) {
+	visit, err := link.ParseAttribution(ls.Keys.Cookie(tenant), link.FindCookie(tenant, header))
+	if err != nil {
+		return nil, nil
+	}
+	program, err := ls.DB.Program(ctx, tenant, visit.Program)
+	if base.IsNotFound(err) || err == nil && visit.Fresh(program.CookieLife, ls.Now()) != nil {
+		return nil, nil
+	}
+	return &visit, err
+}
