@@ -14,6 +14,7 @@ import (
 	"kith/backend/app/tenants"
 	"kith/backend/app/users"
 	"kith/backend/app/webhooks"
+	"kith/backend/app/widgets"
 )
 
 // Engine runs the use cases. Make one by New; it is safe for concurrent use.
@@ -37,6 +38,8 @@ type Engine struct {
 	Referrals referrals.Referrals
 	Codes     referrals.Codes
 	Links     referrals.Links
+
+	Widgets widgets.Widgets
 
 	Webhooks    webhooks.Subscriptions
 	Deliveries  webhooks.Deliveries
@@ -88,5 +91,6 @@ func New(shared base.Base) *Engine {
 	}
 	e.Callers = &callers.Callers{Base: e.Base, APIKeys: e.APIKeys}
 	e.Referrals.Base, e.Codes.Base, e.Links.Base = e.Base, e.Base, e.Base
+	e.Widgets = widgets.Widgets{Base: e.Base, Users: &e.Users, Rewards: &e.Rewards}
 	return e
 }

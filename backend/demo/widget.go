@@ -7,6 +7,7 @@ import (
 
 	"kith/backend/app"
 	"kith/backend/app/base"
+	"kith/backend/app/widgets"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/widget"
@@ -41,7 +42,7 @@ func referrersWidget(e *app.Engine, r *http.Request) (wire.Widget, error) {
 	}
 	// The edge says which host the visitor asked for.
 	host := cmp.Or(r.Header.Get(auth.ForwardedHostHeader), r.Host)
-	return e.RenderWidget(r.Context(), LiveTenant, app.WidgetRequest{
+	return e.Widgets.RenderWidget(r.Context(), LiveTenant, widgets.WidgetRequest{
 		Caller: base.Caller{Tenant: tenant, Key: true}, Account: "anna", User: "anna",
 		Type: widget.Type{Program: core.ClassicProgram, Key: widget.Referrer}, EngagementMedium: "HOSTED",
 		Base: "http://" + host,

@@ -7,6 +7,7 @@ import (
 
 	"kith/backend/app"
 	"kith/backend/app/base"
+	"kith/backend/app/widgets"
 	"kith/core/widget"
 	"kith/core/wire"
 )
@@ -53,7 +54,7 @@ func (c *widgetSetCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	_, err = engine.PutWidget(e.ctx, c.Tenant, t, update)
+	_, err = engine.Widgets.PutWidget(e.ctx, c.Tenant, t, update)
 	return err
 }
 
@@ -110,12 +111,12 @@ func (c *widgetShowCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	stored, err := engine.Widget(e.ctx, c.Tenant, t)
+	stored, err := engine.Widgets.Widget(e.ctx, c.Tenant, t)
 	if err != nil {
 		return err
 	}
 	if stored.Template == "" {
-		stored.Template = app.DefaultTemplate
+		stored.Template = widgets.DefaultTemplate
 	}
 	_, err = io.WriteString(e.out, stored.Template)
 	return err
@@ -130,7 +131,7 @@ func (c *widgetListCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	stored, _, err := engine.Widgets(e.ctx, c.Tenant, base.Page{Limit: widget.MaxPerTenant})
+	stored, _, err := engine.Widgets.Widgets(e.ctx, c.Tenant, base.Page{Limit: widget.MaxPerTenant})
 	for _, s := range stored {
 		fmt.Fprintln(e.out, s.Type)
 	}
@@ -147,5 +148,5 @@ func (c *widgetRemoveCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	return engine.DeleteWidget(e.ctx, c.Tenant, t)
+	return engine.Widgets.DeleteWidget(e.ctx, c.Tenant, t)
 }

@@ -1,4 +1,6 @@
-package app
+// Package widgets holds the use cases of widgets: rendering one for a user, and storing
+// what a tenant changes of it.
+package widgets
 
 import (
 	"cmp"
@@ -8,6 +10,8 @@ import (
 	"strconv"
 
 	"kith/backend/app/base"
+	"kith/backend/app/rewards"
+	"kith/backend/app/users"
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/auth"
@@ -16,6 +20,13 @@ import (
 	"kith/core/widget"
 	"kith/core/wire"
 )
+
+// Widgets show users what they can share and what they have earned.
+type Widgets struct {
+	*base.Base
+	Users   *users.Users
+	Rewards *rewards.Rewards
+}
 
 // DefaultTemplate is the widget of a tenant that stored none of its own. It
 // loads nothing, and shows what wire.WidgetScript tells it.
@@ -50,8 +61,8 @@ const widgetToken = core.Day
 // RenderWidget returns a widget of a user, or nobody's, which has no link to
 // share. Who is admitted is for the tenant's secure mode to say; a caller who is
 // neither that user nor a holder of the API key sees what is public of them.
-func (e *Engine) RenderWidget(ctx context.Context, tenant core.TenantAlias, in WidgetRequest) (wire.Widget, error) {
-	in, err := e.widgetUser(ctx, tenant, in)
+func (ws *Widgets) RenderWidget(ctx context.Context, tenant core.TenantAlias, in WidgetRequest) (wire.Widget, error) {
+	in, err := ws.widgetUser(ctx, tenant, in)
 	if err != nil {
 		return wire.Widget{}, err
 	}
@@ -59,13 +70,13 @@ func (e *Engine) RenderWidget(ctx context.Context, tenant core.TenantAlias, in W
 		return wire.Widget{}, err
 	}
 	in.Base = cmp.Or(in.Base, in.Caller.Share("").Origin)
-	info, stored, err := e.widgetInfo(ctx, tenant, in)
+	info, stored, err := ws.widgetInfo(ctx, tenant, in)
 	if err != nil {
 		return wire.Widget{}, err
 	}
 	user := "null"
 	if in.User != "" {
-		if user, err = e.widgetOf(ctx, tenant, in, &info); err != nil {
+		if user, err = ws.widgetOf(ctx, tenant, in, &info); err != nil {
 			return wire.Widget{}, err
 		}
 	}
@@ -79,7 +90,7 @@ func (e *Engine) RenderWidget(ctx context.Context, tenant core.TenantAlias, in W
 // widgetUser settles whose widget is asked for. The browser SDK percent-encodes
 // ids where no URL has them (reference, 7.1), so an id that nobody has is read as
 // encoded.
-func (e *Engine) widgetUser(ctx context.Context, tenant core.TenantAlias, in WidgetRequest) (WidgetRequest, error) {
+func (ws *Widgets) widgetUser(ctx context.Context, tenant core.TenantAlias, in WidgetRequest) (WidgetRequest, error) {
 	if in.Account == "" && in.User == "" {
 		if own := in.Caller.User; own != nil {
 			in.Account, in.User = own.Account, own.User
@@ -91,7 +102,7 @@ func (e *Engine) widgetUser(ctx context.Context, tenant core.TenantAlias, in Wid
 	if accountErr != nil || userErr != nil || account == string(in.Account) && user == string(in.User) {
 		return in, nil
 	}
-	known, err := e.DB.UserKnown(ctx, tenant, in.Account, in.User)
+	known, err := ws.DB.UserKnown(ctx, tenant, in.Account, in.User)
 	if err == nil && !known {
 		in.Account, in.User = core.AccountID(account), core.UserID(user)
 	}
@@ -100,20 +111,20 @@ func (e *Engine) widgetUser(ctx context.Context, tenant core.TenantAlias, in Wid
 
 // widgetInfo gathers what a widget shows whoever it is for, and returns what the
 // tenant stored of it.
-func (e *Engine) widgetInfo(ctx context.Context, tenant core.TenantAlias, in WidgetRequest) (info wire.WidgetInfo, stored widget.Stored, err error) {
+func (ws *Widgets) widgetInfo(ctx context.Context, tenant core.TenantAlias, in WidgetRequest) (info wire.WidgetInfo, stored widget.Stored, err error) {
 	info = wire.WidgetInfo{Tenant: tenant, Base: in.Base, EngagementMedium: in.EngagementMedium, Locale: in.Locale}
-	if info.Program, info.Type, err = widgetProgram(ctx, e.DB.Reads, tenant, in.Type); err != nil {
+	if info.Program, info.Type, err = widgetProgram(ctx, ws.DB.Reads, tenant, in.Type); err != nil {
 		return info, stored, err
 	}
-	stored, _, err = e.DB.Widget(ctx, tenant, info.Type)
+	stored, _, err = ws.DB.Widget(ctx, tenant, info.Type)
 	info.Values = stored.Values
 	return info, stored, err
 }
 
 // widgetOf adds what a widget shows of its user, and returns what its answer
 // tells of them.
-func (e *Engine) widgetOf(ctx context.Context, tenant core.TenantAlias, in WidgetRequest, info *wire.WidgetInfo) (string, error) {
-	found, err := e.Users.ByID(ctx, tenant, in.Account, in.User)
+func (ws *Widgets) widgetOf(ctx context.Context, tenant core.TenantAlias, in WidgetRequest, info *wire.WidgetInfo) (string, error) {
+	found, err := ws.Users.ByID(ctx, tenant, in.Account, in.User)
 	if err != nil {
 		return "", err
 	}
@@ -124,7 +135,7 @@ func (e *Engine) widgetOf(ctx context.Context, tenant core.TenantAlias, in Widge
 		return string(wire.WidgetUser(in.Account, in.User)), nil
 	}
 	info.Private = true
-	return string(wire.User(found)), e.widgetPrivate(ctx, tenant, in, info, found.ReferredBy.Referral)
+	return string(wire.User(found)), ws.widgetPrivate(ctx, tenant, in, info, found.ReferredBy.Referral)
 }
 
 // widgetProgram returns the program whose links a widget shows: its own, or the
@@ -163,61 +174,61 @@ func widgetLinks(user wire.UserInfo, program core.ProgramKey, e link.Engagement)
 
 // widgetPrivate adds what only the user may see; made is the referral by which
 // the user came, or nil.
-func (e *Engine) widgetPrivate(ctx context.Context, tenant core.TenantAlias, in WidgetRequest, info *wire.WidgetInfo, made *referral.Referral) (err error) {
+func (ws *Widgets) widgetPrivate(ctx context.Context, tenant core.TenantAlias, in WidgetRequest, info *wire.WidgetInfo, made *referral.Referral) (err error) {
 	who := referral.Identity{Account: in.Account, User: in.User}
-	info.Referrals, info.ReferralCount, err = e.DB.WidgetReferrals(ctx, tenant, info.Program.Key, who, widgetReferrals)
+	info.Referrals, info.ReferralCount, err = ws.DB.WidgetReferrals(ctx, tenant, info.Program.Key, who, widgetReferrals)
 	if err != nil {
 		return err
 	}
-	if info.Rewards, err = e.Rewards.Balances(ctx, tenant, in.Account, in.User, ""); err != nil {
+	if info.Rewards, err = ws.Rewards.Balances(ctx, tenant, in.Account, in.User, ""); err != nil {
 		return err
 	}
 	if made != nil {
-		by, _, err := e.DB.Code(ctx, tenant, made.Code)
+		by, _, err := ws.DB.Code(ctx, tenant, made.Code)
 		if err != nil {
 			return err
 		}
 		info.ReferrerFirstName, info.ReferrerLastName = by.FirstName, by.LastName
 	}
-	info.Token, err = e.widgetToken(in)
+	info.Token, err = ws.widgetToken(in)
 	return err
 }
 
 // widgetToken is the token that the widget's own calls are made with: the one
 // that asked for it, or a new one when the API key did; none when no key of the tenant
 // signs tokens.
-func (e *Engine) widgetToken(in WidgetRequest) (string, error) {
+func (ws *Widgets) widgetToken(in WidgetRequest) (string, error) {
 	if !in.Caller.Key {
 		return in.Caller.Token, nil
 	}
-	secrets, err := e.SigningSecrets(in.Caller.Tenant)
+	secrets, err := ws.SigningSecrets(in.Caller.Tenant)
 	if err != nil || len(secrets) == 0 {
 		return "", err
 	}
-	return wire.SignToken(secrets[0], wire.Subject{Account: in.Account, User: in.User}, e.Now()+widgetToken), nil
+	return wire.SignToken(secrets[0], wire.Subject{Account: in.Account, User: in.User}, ws.Now()+widgetToken), nil
 }
 
 // Widgets returns a page of what a tenant stored of its widgets, without the
 // templates, and how much there is in all.
-func (e *Engine) Widgets(ctx context.Context, tenant core.TenantAlias, p base.Page) ([]widget.Stored, int, error) {
-	return e.DB.Widgets(ctx, tenant, p.Limit, p.Offset)
+func (ws *Widgets) Widgets(ctx context.Context, tenant core.TenantAlias, p base.Page) ([]widget.Stored, int, error) {
+	return ws.DB.Widgets(ctx, tenant, p.Limit, p.Offset)
 }
 
 // Widget returns what a tenant stored of a widget; it is empty for one that is
 // the default.
-func (e *Engine) Widget(ctx context.Context, tenant core.TenantAlias, t widget.Type) (widget.Stored, error) {
-	_, t, err := widgetProgram(ctx, e.DB.Reads, tenant, t)
+func (ws *Widgets) Widget(ctx context.Context, tenant core.TenantAlias, t widget.Type) (widget.Stored, error) {
+	_, t, err := widgetProgram(ctx, ws.DB.Reads, tenant, t)
 	if err != nil {
 		return widget.Stored{}, err
 	}
-	stored, _, err := e.DB.Widget(ctx, tenant, t)
+	stored, _, err := ws.DB.Widget(ctx, tenant, t)
 	return stored, err
 }
 
 // PutWidget changes what a tenant stored of a widget and returns it as it is
 // stored.
-func (e *Engine) PutWidget(ctx context.Context, tenant core.TenantAlias, t widget.Type, u wire.WidgetUpdate) (stored widget.Stored, err error) {
-	err = e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+func (ws *Widgets) PutWidget(ctx context.Context, tenant core.TenantAlias, t widget.Type, u wire.WidgetUpdate) (stored widget.Stored, err error) {
+	err = ws.DB.Write(ctx, ws.Now(), func(tx *store.Tx) error {
 		_, t, err := widgetProgram(ctx, tx.Reads, tenant, t)
 		if err != nil {
 			return err
@@ -244,8 +255,8 @@ func (e *Engine) PutWidget(ctx context.Context, tenant core.TenantAlias, t widge
 }
 
 // DeleteWidget makes a widget the default again.
-func (e *Engine) DeleteWidget(ctx context.Context, tenant core.TenantAlias, t widget.Type) error {
-	return e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+func (ws *Widgets) DeleteWidget(ctx context.Context, tenant core.TenantAlias, t widget.Type) error {
+	return ws.DB.Write(ctx, ws.Now(), func(tx *store.Tx) error {
 		_, t, err := widgetProgram(ctx, tx.Reads, tenant, t)
 		if err != nil {
 			return err
