@@ -242,6 +242,9 @@ func (c *pipelined) flush(ctx context.Context) (*hranaResult, error) {
 	}
 	if err != nil {
 		c.broken = true
+		if ctx.Err() != nil {
+			err = fmt.Errorf("%w: %w", ctx.Err(), err)
+		}
 		if unkept {
 			return nil, fmt.Errorf("%w: %w", ErrNotCommitted, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -192,6 +193,26 @@ func TestPipeline_SilentServer(t *testing.T) {
 		_, err := c.QueryContext(gone, "SELECT 1", nil)
 		require.ErrorIs(t, err, driver.ErrBadConn)
 		require.True(t, c.broken)
+		return nil
+	}))
+}
+
+// A BEGIN waits for a silent server no longer than its timeout, whatever the context
+// of its sender says.
+func TestPipeline_BeginTimeout(t *testing.T) {
+	t.Parallel()
+	cluster := sqldtest.StartWith(t, sqldtest.Options{Replicas: 1})
+	conn := pipelineTo(t, cluster.Replicas[0].URL())
+	require.NoError(t, conn.Raw(func(raw any) error {
+		c := raw.(*pipelined)
+		c.beginTimeout = 100 * time.Millisecond
+		cluster.Replicas[0].Pause(t)
+		defer cluster.Replicas[0].Resume(t)
+		_, err := c.ExecContext(t.Context(), "BEGIN IMMEDIATE", nil)
+		require.NoError(t, err)
+		_, err = c.QueryContext(t.Context(), "SELECT 1", nil)
+		require.ErrorIs(t, err, ErrNotCommitted)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
 		return nil
 	}))
 }

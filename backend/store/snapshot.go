@@ -9,11 +9,15 @@ import (
 // them, while others go on writing. It costs a connection for as long, and the
 // file of an embedded database grows by what is written meanwhile.
 func (p *Primary) Snapshot(ctx context.Context, do func(Reads) error) error {
-	conn, err := p.alive(ctx, p.read, maxReaders, "BEGIN")
+	// BEGIN alone would show no dead connection: it waits for the first read.
+	conn, err := p.alive(ctx, p.read, maxReaders, "SELECT 1")
 	if err != nil {
 		return fmt.Errorf("store: begin snapshot: %w", err)
 	}
 	defer conn.Close()
+	if _, err := conn.ExecContext(ctx, "BEGIN"); err != nil {
+		return fmt.Errorf("store: begin snapshot: %w", err)
+	}
 	ended := false
 	defer func() {
 		if !ended {

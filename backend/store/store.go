@@ -246,7 +246,9 @@ func gaveUp(err error) bool {
 		return false
 	}
 	text := err.Error()
-	return errors.Is(err, errTaken) || errors.Is(err, libsql.ErrNotCommitted) || strings.Contains(text, locked) || strings.Contains(text, "Transaction timed out")
+	// A server that does not answer in time would not answer the next time either.
+	silent := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	return errors.Is(err, errTaken) || errors.Is(err, libsql.ErrNotCommitted) && !silent || strings.Contains(text, locked) || strings.Contains(text, "Transaction timed out")
 }
 
 // checking says whether a transaction keeps foreign keys.
