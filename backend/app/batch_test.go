@@ -64,12 +64,12 @@ func TestBatches_AreWhatEachReadSays(t *testing.T) {
 		require.Empty(t, balances[users[0]])
 
 		for _, f := range []event.Filter{{Limit: 10}, {Limit: 2, Offset: 1}, {Limit: 10, Key: "k1"}} {
-			events, err := b.EventsOf(ctx, b.tenant, users, f)
+			events, err := b.Events.EventsOf(ctx, b.tenant, users, f)
 			require.NoError(t, err)
 			for _, who := range users {
 				one := f
 				one.Account, one.User = who.Account, who.User
-				want, err := b.Events(ctx, b.tenant, one)
+				want, err := b.Events.Events(ctx, b.tenant, one)
 				require.NoError(t, err)
 				require.Equal(t, want, events[who], "%+v", one)
 			}
@@ -112,7 +112,7 @@ func (b bundle) logEvents(t *testing.T, who referral.Identity, n int) {
 	}
 	batch, err := wire.ParseEvents(who.Account, who.User, []byte(text[:len(text)-1]+`]}`))
 	require.NoError(t, err)
-	_, err = b.LogEvents(t.Context(), b.keyHolder(t), batch)
+	_, err = b.Events.LogEvents(t.Context(), b.keyHolder(t), batch)
 	require.NoError(t, err)
 	// Others may have events there too.
 	for waits := true; waits; {

@@ -6,6 +6,7 @@ package app
 import (
 	"kith/backend/app/base"
 	"kith/backend/app/callers"
+	"kith/backend/app/events"
 	"kith/backend/app/jobs"
 	"kith/backend/app/payments"
 	"kith/backend/app/programs"
@@ -41,6 +42,8 @@ type Engine struct {
 
 	Widgets widgets.Widgets
 
+	Events *events.Events
+
 	Webhooks    webhooks.Subscriptions
 	Deliveries  webhooks.Deliveries
 	SigningKeys webhooks.SigningKeys
@@ -59,15 +62,12 @@ type Engine struct {
 	Coupons       payments.Coupons
 	Discounts     *payments.Discounts
 
-	// Wake is called after event calls were taken in, for the worker that
-	// processes them. It must not block.
-	Wake   func()
 	counts tally
 }
 
 // New returns an engine whose calls wake nobody.
 func New(shared base.Base) *Engine {
-	e := &Engine{Base: &shared, Wake: func() {}}
+	e := &Engine{Base: &shared}
 	e.Identification.Base, e.Accounts.Base, e.Erasures.Base = e.Base, e.Base, e.Base
 	e.Users = users.Users{Base: e.Base, Accounts: &e.Accounts}
 	e.Programs = programs.Programs{Base: e.Base, FuelTanks: &e.FuelTanks}
@@ -84,10 +84,11 @@ func New(shared base.Base) *Engine {
 	e.Coupons = payments.Coupons{Base: e.Base, Gateways: e.Gateways}
 	e.Billing = payments.Billing{Base: e.Base, Gateways: e.Gateways, Discounts: e.Discounts, Redemptions: &e.Redemptions}
 
+	e.Events = &events.Events{Base: e.Base, Wake: func() {}}
 	e.Files = &jobs.Files{Base: e.Base}
 	e.Jobs = &jobs.Jobs{
 		Base: e.Base, Files: e.Files, Erasures: &e.Erasures, Redemptions: &e.Redemptions,
-		Wake: func() {}, Logged: func() { e.Wake() },
+		Wake: func() {}, Logged: func() { e.Events.Wake() },
 	}
 	e.Callers = &callers.Callers{Base: e.Base, APIKeys: e.APIKeys}
 	e.Referrals.Base, e.Codes.Base, e.Links.Base = e.Base, e.Base, e.Base

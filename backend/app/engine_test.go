@@ -130,8 +130,8 @@ func bundleOn(t testing.TB, db *store.Primary) bundle {
 		Now:     func() core.Time { return core.Time(b.clock.Load()) },
 		Entropy: func(p []byte) { _, _ = rand.Read(p) },
 	})
-	b.Wake = func() { b.woken.Add(1) }
-	b.Files.Store, b.Jobs.Wake, b.Jobs.CallTime = file.Dir(t.TempDir()), b.Wake, time.Hour
+	b.Events.Wake = func() { b.woken.Add(1) }
+	b.Files.Store, b.Jobs.Wake, b.Jobs.CallTime = file.Dir(t.TempDir()), b.Events.Wake, time.Hour
 	b.key = b.APIKeys.MakeKey(b.tenant)
 	require.NoError(t, b.Tenants.Create(t.Context(), aTenant(b.tenant, b.key)))
 	b.owner(t, "anna", "ANNA10")

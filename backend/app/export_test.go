@@ -203,7 +203,7 @@ func TestWorkJob_TakesOverFromTheDead(t *testing.T) {
 // another is the engine of another process on the same database and files.
 func (b bundle) another() *app.Engine {
 	e := app.New(*b.Base)
-	e.Wake, e.Files.Store, e.Jobs.Wake = b.Wake, b.Files.Store, b.Jobs.Wake
+	e.Events.Wake, e.Files.Store, e.Jobs.Wake = b.Events.Wake, b.Files.Store, b.Jobs.Wake
 	return e
 }
 

@@ -171,16 +171,16 @@ func TestLogEvents(t *testing.T) {
 	b := newBundle(t)
 	call := event.Batch{Account: "anna", User: "u", Key: "some-key", Events: []event.Event{{Key: "k", Triggered: 5}, {Key: "l"}}}
 	b.pass(core.Second)
-	logged, err := b.LogEvents(t.Context(), b.keyHolder(t), call)
+	logged, err := b.Events.LogEvents(t.Context(), b.keyHolder(t), call)
 	require.NoError(t, err)
 	require.Equal(t, start+core.Second, logged.Received)
 	require.Equal(t, []core.Time{5, start + core.Second}, []core.Time{logged.Events[0].Triggered, logged.Events[1].Triggered})
 	require.Len(t, logged.Events[0].ID, 24)
 	require.NotEqual(t, logged.Events[0].ID, logged.Events[1].ID)
-	_, err = b.LogEvents(t.Context(), b.keyHolder(t), call)
+	_, err = b.Events.LogEvents(t.Context(), b.keyHolder(t), call)
 	require.Equal(t, event.Duplicate(), err)
 	b.pass(event.KeyLife + 1)
-	_, err = b.LogEvents(t.Context(), b.keyHolder(t), call)
+	_, err = b.Events.LogEvents(t.Context(), b.keyHolder(t), call)
 	require.NoError(t, err)
 	require.Equal(t, int64(2), b.woken.Load())
 
@@ -188,13 +188,13 @@ func TestLogEvents(t *testing.T) {
 	call.Account, call.User = "anna", "u"
 	somebody := b.keyHolder(t)
 	somebody.Key = false
-	_, err = b.LogEvents(t.Context(), somebody, call)
+	_, err = b.Events.LogEvents(t.Context(), somebody, call)
 	require.NoError(t, err)
-	_, err = b.LogEvents(t.Context(), somebody, call)
+	_, err = b.Events.LogEvents(t.Context(), somebody, call)
 	require.Equal(t, event.Duplicate(), err)
 
 	call.User = "nobody"
-	_, err = b.LogEvents(t.Context(), b.keyHolder(t), call)
+	_, err = b.Events.LogEvents(t.Context(), b.keyHolder(t), call)
 	require.Equal(t, &core.Error{Code: core.CodeNotFound, RS: "RS042", Message: "there is no such user; identify the user first"}, err)
 	require.Equal(t, int64(3), b.woken.Load())
 }

@@ -151,7 +151,7 @@ func (b backend) serve(e *env) error {
 	}
 	engine.PublicURL = b.flags.PublicURL
 	intake := worker.NewIntake(engine.DB, engine.Now, e.log)
-	engine.Wake = intake.Wake
+	engine.Events.Wake = intake.Wake
 	gateways := worker.NewGateway(engine, e.log)
 	engine.Gateways.Wake = gateways.Wake
 	jobs := newJobWorkers(e, engine, b.flags.JobWorkers)

@@ -1,4 +1,6 @@
-package app
+// Package events holds the use cases of events: taking calls in, for a worker to
+// process, and reading what was processed.
+package events
 
 import (
 	"context"
@@ -11,14 +13,22 @@ import (
 	"kith/core/rules"
 )
 
+// Events are what users did, as shops log it.
+type Events struct {
+	*base.Base
+	// Wake is called after event calls were taken in, for the worker that processes
+	// them. It must not block.
+	Wake func()
+}
+
 // LogEvents takes a batch of events in, at most once for its idempotency key
 // (spec, Log user events), and returns it with ids and times. An unknown user
 // is a not-found error: events create nobody.
 // A caller without the API key has idempotency keys of their own; see
 // event.Batch.OwnKey.
-func (e *Engine) LogEvents(ctx context.Context, by base.Caller, b event.Batch) (event.Batch, error) {
+func (es *Events) LogEvents(ctx context.Context, by base.Caller, b event.Batch) (event.Batch, error) {
 	tenant := by.Tenant.Alias
-	known, err := e.DB.UserKnown(ctx, tenant, b.Account, b.User)
+	known, err := es.DB.UserKnown(ctx, tenant, b.Account, b.User)
 	if err == nil && !known {
 		err = rules.UnknownUser()
 	}
@@ -28,36 +38,36 @@ func (e *Engine) LogEvents(ctx context.Context, by base.Caller, b event.Batch) (
 	if !by.Key {
 		b.OwnKey()
 	}
-	b.Stamp(e.Now(), e.Entropy6)
-	added, err := e.DB.AppendIntake(ctx, tenant, b)
+	b.Stamp(es.Now(), es.Entropy6)
+	added, err := es.DB.AppendIntake(ctx, tenant, b)
 	if err == nil && !added {
 		err = event.Duplicate()
 	}
 	if err != nil {
 		return event.Batch{}, err
 	}
-	e.Wake()
+	es.Wake()
 	return b, nil
 }
 
 // ForgetEventCalls removes the records of event calls that were processed and are
 // older than event.CallKept, and returns how many that were. The events stay.
-func (e *Engine) ForgetEventCalls(ctx context.Context) (removed int, err error) {
-	return e.Forget(ctx, func(tx *store.Tx) (int, error) {
+func (es *Events) ForgetEventCalls(ctx context.Context) (removed int, err error) {
+	return es.Forget(ctx, func(tx *store.Tx) (int, error) {
 		return tx.ForgetIntake(ctx, tx.Now-event.CallKept, base.ForgetBatch)
 	})
 }
 
 // Events returns a page of the events that were processed, the last received
 // first.
-func (e *Engine) Events(ctx context.Context, tenant core.TenantAlias, f event.Filter) ([]event.Logged, error) {
-	return e.DB.Events(ctx, tenant, f)
+func (es *Events) Events(ctx context.Context, tenant core.TenantAlias, f event.Filter) ([]event.Logged, error) {
+	return es.DB.Events(ctx, tenant, f)
 }
 
 // EventsOf returns a page of the events of each user of a list; see Events. The
 // filter's own account and user are not regarded.
-func (e *Engine) EventsOf(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, f event.Filter) (map[referral.Identity][]event.Logged, error) {
-	found, err := e.DB.EventsOf(ctx, tenant, users, f)
+func (es *Events) EventsOf(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, f event.Filter) (map[referral.Identity][]event.Logged, error) {
+	found, err := es.DB.EventsOf(ctx, tenant, users, f)
 	byUser := map[referral.Identity][]event.Logged{}
 	for _, l := range found {
 		who := referral.Identity{Account: l.Account, User: l.User}
