@@ -72,7 +72,7 @@ func (a *API) count(w http.ResponseWriter, r *http.Request, event analytics.Even
 	if err != nil {
 		return err
 	}
-	if err := a.Engine.Count(r.Context(), alias, event); err != nil {
+	if err := a.Engine.Analytics.Count(r.Context(), alias, event); err != nil {
 		return err
 	}
 	writeJSON(w, http.StatusOK, wire.Empty())
@@ -85,7 +85,7 @@ func (a *API) analytics(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encodeBoth(wire.Analytics)(a.Engine.Analytics(c.Context(), c.tenant, f))
+	return encodeBoth(wire.Analytics)(a.Engine.Analytics.Analytics(c.Context(), c.tenant, f))
 }
 
 func (c *call) analyticsFilter() (f analytics.Filter, err error) {

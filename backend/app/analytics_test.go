@@ -23,13 +23,13 @@ func TestCount_ByDayAndOnlyOfWhoIsKnown(t *testing.T) {
 		{Kind: analytics.Loaded, Account: "anna", User: "u", Program: "nothing"},
 		{Kind: analytics.Visited, Code: "NOBODY"},
 	} {
-		require.NoError(t, b.Count(t.Context(), b.tenant, e))
+		require.NoError(t, b.Analytics.Count(t.Context(), b.tenant, e))
 	}
-	require.Equal(t, core.UnknownTenant(), b.Count(t.Context(), "nobody", loaded))
-	require.NoError(t, b.FlushCounts(t.Context()))
-	require.NoError(t, b.Count(t.Context(), b.tenant, loaded))
+	require.Equal(t, core.UnknownTenant(), b.Analytics.Count(t.Context(), "nobody", loaded))
+	require.NoError(t, b.Analytics.FlushCounts(t.Context()))
+	require.NoError(t, b.Analytics.Count(t.Context(), b.tenant, loaded))
 	b.pass(core.Day)
-	require.NoError(t, b.Count(t.Context(), b.tenant, visit))
+	require.NoError(t, b.Analytics.Count(t.Context(), b.tenant, visit))
 
 	today := start - start%core.Day
 	of := func(e analytics.Event, day core.Time, times int64) analytics.Count {
@@ -39,7 +39,7 @@ func TestCount_ByDayAndOnlyOfWhoIsKnown(t *testing.T) {
 		}
 		return analytics.Count{Event: e, Times: times}
 	}
-	got, total, err := b.Analytics(t.Context(), b.tenant, analytics.Filter{Limit: 10})
+	got, total, err := b.Analytics.Analytics(t.Context(), b.tenant, analytics.Filter{Limit: 10})
 	require.NoError(t, err)
 	require.Equal(t, 4, total)
 	require.Equal(t, []analytics.Count{of(visit, today+core.Day, 1), of(loaded, today, 3), of(program, today, 1), of(visit, today, 1)}, got)
@@ -51,7 +51,7 @@ func TestCount_ByDayAndOnlyOfWhoIsKnown(t *testing.T) {
 		{analytics.Filter{Kind: analytics.Visited}, 2}, {analytics.Filter{Code: "anna10"}, 2}, {analytics.Filter{Account: "anna", User: "u"}, 2},
 		{analytics.Filter{From: today + core.Day}, 1}, {analytics.Filter{Until: today + core.Day}, 3}, {analytics.Filter{User: "bert"}, 0},
 	} {
-		_, total, err := b.Analytics(t.Context(), b.tenant, c.f)
+		_, total, err := b.Analytics.Analytics(t.Context(), b.tenant, c.f)
 		require.NoError(t, err)
 		require.Equal(t, c.want, total, "%+v", c.f)
 	}
@@ -64,11 +64,11 @@ func TestCount_IsBounded(t *testing.T) {
 	b := newBundle(t)
 	visit := analytics.Event{Kind: analytics.Visited, Code: "ANNA10"}
 	for range 10_100 {
-		require.NoError(t, b.Count(t.Context(), b.tenant, visit))
+		require.NoError(t, b.Analytics.Count(t.Context(), b.tenant, visit))
 	}
-	require.NoError(t, b.FlushCounts(t.Context()))
-	require.NoError(t, b.Count(t.Context(), b.tenant, visit))
-	got, _, err := b.Analytics(t.Context(), b.tenant, analytics.Filter{Limit: 10})
+	require.NoError(t, b.Analytics.FlushCounts(t.Context()))
+	require.NoError(t, b.Analytics.Count(t.Context(), b.tenant, visit))
+	got, _, err := b.Analytics.Analytics(t.Context(), b.tenant, analytics.Filter{Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, got, 1)
 	require.EqualValues(t, 10_001, got[0].Times)

@@ -12,6 +12,7 @@ import (
 	"kith/backend/app/programs"
 	"kith/backend/app/referrals"
 	"kith/backend/app/rewards"
+	"kith/backend/app/statistics"
 	"kith/backend/app/tenants"
 	"kith/backend/app/users"
 	"kith/backend/app/webhooks"
@@ -44,6 +45,8 @@ type Engine struct {
 
 	Events *events.Events
 
+	Analytics *statistics.Analytics
+
 	Webhooks    webhooks.Subscriptions
 	Deliveries  webhooks.Deliveries
 	SigningKeys webhooks.SigningKeys
@@ -61,8 +64,6 @@ type Engine struct {
 	Sweeps        payments.Sweeps
 	Coupons       payments.Coupons
 	Discounts     *payments.Discounts
-
-	counts tally
 }
 
 // New returns an engine whose calls wake nobody.
@@ -93,5 +94,6 @@ func New(shared base.Base) *Engine {
 	e.Callers = &callers.Callers{Base: e.Base, APIKeys: e.APIKeys}
 	e.Referrals.Base, e.Codes.Base, e.Links.Base = e.Base, e.Base, e.Base
 	e.Widgets = widgets.Widgets{Base: e.Base, Users: &e.Users, Rewards: &e.Rewards}
+	e.Analytics = &statistics.Analytics{Base: e.Base}
 	return e
 }

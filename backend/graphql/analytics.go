@@ -24,7 +24,7 @@ func (*mutation) CreateUserAnalyticsEvent(ctx context.Context, args struct{ Even
 	if err := usedWith(&event, in); err != nil {
 		return nil, err
 	}
-	if err := c.engine.Count(ctx, c.tenant, event); err != nil {
+	if err := c.engine.Analytics.Count(ctx, c.tenant, event); err != nil {
 		return nil, err
 	}
 	return pointer(true), nil

@@ -1,13 +1,22 @@
-package app
+// Package statistics holds the use cases of analytics: counting what visitors do, and
+// reading the counts.
+package statistics
 
 import (
 	"context"
 	"sync"
 
+	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/core"
 	"kith/core/analytics"
 )
+
+// Analytics count what edges and scripts report.
+type Analytics struct {
+	*base.Base
+	counts tally
+}
 
 // tally holds what was reported and is not stored yet. Its zero value is empty.
 type tally struct {
@@ -46,24 +55,24 @@ func (t *tally) take() map[analytics.Event]int64 {
 // Count counts something for today. It is stored by the next FlushCounts; a
 // backend that is killed before loses it. Events of users, codes and programs
 // that the tenant does not have are not counted.
-func (e *Engine) Count(ctx context.Context, tenant core.TenantAlias, event analytics.Event) error {
-	if _, err := e.DB.Tenant(ctx, tenant); err != nil {
+func (a *Analytics) Count(ctx context.Context, tenant core.TenantAlias, event analytics.Event) error {
+	if _, err := a.DB.Tenant(ctx, tenant); err != nil {
 		return err
 	}
-	now := e.Now()
+	now := a.Now()
 	event.Tenant, event.Day = tenant, now-now%core.Day
-	e.counts.add(event, 1)
+	a.counts.add(event, 1)
 	return nil
 }
 
 // FlushCounts stores what was counted. When it fails, the counts wait for the
 // next one.
-func (e *Engine) FlushCounts(ctx context.Context) error {
-	waiting := e.counts.take()
+func (a *Analytics) FlushCounts(ctx context.Context) error {
+	waiting := a.counts.take()
 	if len(waiting) == 0 {
 		return nil
 	}
-	err := e.DB.Write(ctx, e.Now(), func(tx *store.Tx) error {
+	err := a.DB.Write(ctx, a.Now(), func(tx *store.Tx) error {
 		for event, times := range waiting {
 			if err := tx.CountAnalytics(ctx, analytics.Count{Event: event, Times: times}); err != nil {
 				return err
@@ -73,7 +82,7 @@ func (e *Engine) FlushCounts(ctx context.Context) error {
 	})
 	if err != nil {
 		for event, times := range waiting {
-			e.counts.add(event, times)
+			a.counts.add(event, times)
 		}
 	}
 	return err
@@ -81,9 +90,9 @@ func (e *Engine) FlushCounts(ctx context.Context) error {
 
 // Analytics returns a page of counts, the latest days first, and how many there
 // are in all. What this backend has counted so far is in it.
-func (e *Engine) Analytics(ctx context.Context, tenant core.TenantAlias, f analytics.Filter) ([]analytics.Count, int, error) {
-	if err := e.FlushCounts(ctx); err != nil {
+func (a *Analytics) Analytics(ctx context.Context, tenant core.TenantAlias, f analytics.Filter) ([]analytics.Count, int, error) {
+	if err := a.FlushCounts(ctx); err != nil {
 		return nil, 0, err
 	}
-	return e.DB.Analytics(ctx, tenant, f)
+	return a.DB.Analytics(ctx, tenant, f)
 }
