@@ -85,7 +85,7 @@ func (a *API) analytics(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encodeBoth(wire.Analytics)(a.Engine.Analytics.Analytics(c.Context(), c.tenant, f))
+	return encodeBoth(wire.Analytics)(a.Engine.Analytics.List(c.Context(), c.tenant, f))
 }
 
 func (c *call) analyticsFilter() (f analytics.Filter, err error) {

@@ -22,7 +22,7 @@ func (a *API) code(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.Code)(a.Engine.Codes.LookupCode(c.Context(), c.caller.Tenant, code))
+	return encode(wire.Code)(a.Engine.Codes.Lookup(c.Context(), c.caller.Tenant, code))
 }
 
 // openCode is GET /open/code/{code}.
@@ -31,7 +31,7 @@ func (a *API) openCode(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.Code)(a.Engine.Codes.OpenCode(c.Context(), c.caller.Tenant, code))
+	return encode(wire.Code)(a.Engine.Codes.Open(c.Context(), c.caller.Tenant, code))
 }
 
 // applyCode is POST /open/code/{code}/account/{account}/user/{user}.
@@ -50,7 +50,7 @@ func (a *API) applyCode(c *call) ([]byte, error) {
 	if err := a.guesses().mayTry(c.w, c.Request, c.caller); err != nil {
 		return nil, err
 	}
-	info, err := a.Engine.Codes.ApplyCode(c.Context(), c.caller.Tenant, code, c.account, c.user)
+	info, err := a.Engine.Codes.Apply(c.Context(), c.caller.Tenant, code, c.account, c.user)
 	if err != nil {
 		return nil, a.guesses().unknownCode(c.w, c.Request, c.caller, err)
 	}

@@ -39,7 +39,7 @@ func (a *API) discountCode(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.DiscountCode)(a.Engine.Codes.LookupCode(c.Context(), c.caller.Tenant, code))
+	return encode(wire.DiscountCode)(a.Engine.Codes.Lookup(c.Context(), c.caller.Tenant, code))
 }
 
 // registerDiscount is POST /discount.

@@ -16,5 +16,5 @@ func (a *API) events(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.Events)(a.Engine.Events.LogEvents(c.Context(), c.caller, batch))
+	return encode(wire.Events)(a.Engine.Events.Log(c.Context(), c.caller, batch))
 }

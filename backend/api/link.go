@@ -22,7 +22,7 @@ func (a *API) shareLink(w http.ResponseWriter, r *http.Request) error {
 	if err := a.guesses().exhausted(w, r); err != nil {
 		return err
 	}
-	answer, known, err := a.Engine.Links.FollowShareLink(r.Context(), alias, r.PathValue("code"), a.visit(r))
+	answer, known, err := a.Engine.Links.Follow(r.Context(), alias, r.PathValue("code"), a.visit(r))
 	if err == nil && !known && base.Live(alias) || isUnknown(err) {
 		if tooMany := a.guesses().attempt(w, r, 1); tooMany != nil {
 			return tooMany

@@ -33,7 +33,7 @@ func (a *API) listReferrals(c *call) ([]referral.Referral, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	return a.Engine.Referrals.Referrals(c.Context(), c.tenant, f)
+	return a.Engine.Referrals.List(c.Context(), c.tenant, f)
 }
 
 // referralFilter reads what narrows a list of referrals (reference, 1.4).
@@ -104,7 +104,7 @@ func forUser(c base.Caller, found []referral.Referral) {
 
 // referral is GET /referrals/{id}.
 func (a *API) referral(c *call) ([]byte, error) {
-	return encode(wire.Referral)(a.Engine.Referrals.Referral(c.Context(), c.tenant, c.PathValue("id")))
+	return encode(wire.Referral)(a.Engine.Referrals.ByID(c.Context(), c.tenant, c.PathValue("id")))
 }
 
 // moderate is POST /referrals/moderate.

@@ -25,7 +25,7 @@ func (a *API) widgetRoutes() routes {
 }
 
 // widgetRequest reads which widget a call asks for.
-func (a *API) widgetRequest(r *http.Request) (in widgets.WidgetRequest, err error) {
+func (a *API) widgetRequest(r *http.Request) (in widgets.Request, err error) {
 	q := r.URL.Query()
 	in.Base = a.origin(r)
 	if in.Type, err = widget.ParseType("widgetType", q.Get("widgetType")); err != nil {
@@ -66,9 +66,9 @@ func (a *API) cookieUserWidget(w http.ResponseWriter, r *http.Request) error {
 }
 
 // answerWidget answers with the widget of a user who was just identified.
-func (a *API) answerWidget(w http.ResponseWriter, r *http.Request, in widgets.WidgetRequest, caller base.Caller, done rules.Identified) error {
+func (a *API) answerWidget(w http.ResponseWriter, r *http.Request, in widgets.Request, caller base.Caller, done rules.Identified) error {
 	in.Caller, in.Account, in.User = caller, done.User.Account, done.User.ID
-	rendered, err := a.Engine.Widgets.RenderWidget(r.Context(), caller.Tenant.Alias, in)
+	rendered, err := a.Engine.Widgets.Render(r.Context(), caller.Tenant.Alias, in)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (a *API) renderWidget(c *call) ([]byte, error) {
 	if in.Account, in.User, err = userIDs(c.Request); err != nil {
 		return nil, err
 	}
-	return encode(wire.RenderedWidget)(a.Engine.Widgets.RenderWidget(c.Context(), c.tenant, in))
+	return encode(wire.RenderedWidget)(a.Engine.Widgets.Render(c.Context(), c.tenant, in))
 }
 
 // invite is POST of addresses to send a user's link to. Kith sends no mail, and
@@ -102,7 +102,7 @@ func (a *API) widgets(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encodeBoth(wire.StoredWidgets)(a.Engine.Widgets.Widgets(c.Context(), c.tenant, p))
+	return encodeBoth(wire.StoredWidgets)(a.Engine.Widgets.List(c.Context(), c.tenant, p))
 }
 
 // widgetType reads the one in the path of a call.
@@ -116,7 +116,7 @@ func (a *API) widget(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.StoredWidget)(a.Engine.Widgets.Widget(c.Context(), c.tenant, t))
+	return encode(wire.StoredWidget)(a.Engine.Widgets.Stored(c.Context(), c.tenant, t))
 }
 
 // putWidget is PUT /widgets/{widgetType}.
@@ -129,7 +129,7 @@ func (a *API) putWidget(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.StoredWidget)(a.Engine.Widgets.PutWidget(c.Context(), c.tenant, t, update))
+	return encode(wire.StoredWidget)(a.Engine.Widgets.Put(c.Context(), c.tenant, t, update))
 }
 
 // deleteWidget is DELETE /widgets/{widgetType}.
@@ -138,5 +138,5 @@ func (a *API) deleteWidget(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, a.Engine.Widgets.DeleteWidget(c.Context(), c.tenant, t)
+	return nil, a.Engine.Widgets.Delete(c.Context(), c.tenant, t)
 }

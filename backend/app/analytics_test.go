@@ -26,7 +26,7 @@ func TestCount_ByDayAndOnlyOfWhoIsKnown(t *testing.T) {
 		require.NoError(t, b.Analytics.Count(t.Context(), b.tenant, e))
 	}
 	require.Equal(t, core.UnknownTenant(), b.Analytics.Count(t.Context(), "nobody", loaded))
-	require.NoError(t, b.Analytics.FlushCounts(t.Context()))
+	require.NoError(t, b.Analytics.Flush(t.Context()))
 	require.NoError(t, b.Analytics.Count(t.Context(), b.tenant, loaded))
 	b.pass(core.Day)
 	require.NoError(t, b.Analytics.Count(t.Context(), b.tenant, visit))
@@ -39,7 +39,7 @@ func TestCount_ByDayAndOnlyOfWhoIsKnown(t *testing.T) {
 		}
 		return analytics.Count{Event: e, Times: times}
 	}
-	got, total, err := b.Analytics.Analytics(t.Context(), b.tenant, analytics.Filter{Limit: 10})
+	got, total, err := b.Analytics.List(t.Context(), b.tenant, analytics.Filter{Limit: 10})
 	require.NoError(t, err)
 	require.Equal(t, 4, total)
 	require.Equal(t, []analytics.Count{of(visit, today+core.Day, 1), of(loaded, today, 3), of(program, today, 1), of(visit, today, 1)}, got)
@@ -51,7 +51,7 @@ func TestCount_ByDayAndOnlyOfWhoIsKnown(t *testing.T) {
 		{analytics.Filter{Kind: analytics.Visited}, 2}, {analytics.Filter{Code: "anna10"}, 2}, {analytics.Filter{Account: "anna", User: "u"}, 2},
 		{analytics.Filter{From: today + core.Day}, 1}, {analytics.Filter{Until: today + core.Day}, 3}, {analytics.Filter{User: "bert"}, 0},
 	} {
-		_, total, err := b.Analytics.Analytics(t.Context(), b.tenant, c.f)
+		_, total, err := b.Analytics.List(t.Context(), b.tenant, c.f)
 		require.NoError(t, err)
 		require.Equal(t, c.want, total, "%+v", c.f)
 	}
@@ -66,9 +66,9 @@ func TestCount_IsBounded(t *testing.T) {
 	for range 10_100 {
 		require.NoError(t, b.Analytics.Count(t.Context(), b.tenant, visit))
 	}
-	require.NoError(t, b.Analytics.FlushCounts(t.Context()))
+	require.NoError(t, b.Analytics.Flush(t.Context()))
 	require.NoError(t, b.Analytics.Count(t.Context(), b.tenant, visit))
-	got, _, err := b.Analytics.Analytics(t.Context(), b.tenant, analytics.Filter{Limit: 10})
+	got, _, err := b.Analytics.List(t.Context(), b.tenant, analytics.Filter{Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, got, 1)
 	require.EqualValues(t, 10_001, got[0].Times)

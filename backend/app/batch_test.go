@@ -64,37 +64,37 @@ func TestBatches_AreWhatEachReadSays(t *testing.T) {
 		require.Empty(t, balances[users[0]])
 
 		for _, f := range []event.Filter{{Limit: 10}, {Limit: 2, Offset: 1}, {Limit: 10, Key: "k1"}} {
-			events, err := b.Events.EventsOf(ctx, b.tenant, users, f)
+			events, err := b.Events.ListOf(ctx, b.tenant, users, f)
 			require.NoError(t, err)
 			for _, who := range users {
 				one := f
 				one.Account, one.User = who.Account, who.User
-				want, err := b.Events.Events(ctx, b.tenant, one)
+				want, err := b.Events.List(ctx, b.tenant, one)
 				require.NoError(t, err)
 				require.Equal(t, want, events[who], "%+v", one)
 			}
 		}
 
 		for _, f := range []referral.Filter{{Limit: 10}, {Limit: 2, Offset: 1}, {Limit: 10, ReferredAccount: "u3"}, {Limit: 10, Converted: core.Span{From: start + 1}}} {
-			pages, err := b.Referrals.ReferralsMade(ctx, b.tenant, users, f)
+			pages, err := b.Referrals.MadeBy(ctx, b.tenant, users, f)
 			require.NoError(t, err)
 			for _, who := range users {
 				one := f
 				one.ReferrerAccount, one.ReferrerUser = who.Account, who.User
-				page, total, err := b.Referrals.Referrals(ctx, b.tenant, one)
+				page, total, err := b.Referrals.List(ctx, b.tenant, one)
 				require.NoError(t, err)
 				require.Equal(t, store.PageOf[referral.Referral]{Page: page, Total: total}, pages[who], "%+v", one)
 			}
 		}
 
-		all, _, err := b.Referrals.Referrals(ctx, b.tenant, referral.Filter{Limit: 10})
+		all, _, err := b.Referrals.List(ctx, b.tenant, referral.Filter{Limit: 10})
 		require.NoError(t, err)
 		require.Len(t, all, 5)
 		ids := []string{"none"}
 		for _, r := range all {
 			ids = append(ids, r.ID)
 		}
-		found, err := b.Referrals.ReferralsByID(ctx, b.tenant, ids)
+		found, err := b.Referrals.ListByID(ctx, b.tenant, ids)
 		require.NoError(t, err)
 		byID := func(a, b referral.Referral) int { return cmp.Compare(a.ID, b.ID) }
 		slices.SortFunc(all, byID)
@@ -112,7 +112,7 @@ func (b bundle) logEvents(t *testing.T, who referral.Identity, n int) {
 	}
 	batch, err := wire.ParseEvents(who.Account, who.User, []byte(text[:len(text)-1]+`]}`))
 	require.NoError(t, err)
-	_, err = b.Events.LogEvents(t.Context(), b.keyHolder(t), batch)
+	_, err = b.Events.Log(t.Context(), b.keyHolder(t), batch)
 	require.NoError(t, err)
 	// Others may have events there too.
 	for waits := true; waits; {

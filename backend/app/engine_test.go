@@ -214,7 +214,7 @@ func email(address string) func(*rules.Identification) {
 // referral is the referral of an account, or nil.
 func (b bundle) referral(t testing.TB, account string) *referral.Referral {
 	t.Helper()
-	page, total, err := b.Referrals.Referrals(t.Context(), b.tenant, referral.Filter{ReferredAccount: core.AccountID(account), Limit: 10})
+	page, total, err := b.Referrals.List(t.Context(), b.tenant, referral.Filter{ReferredAccount: core.AccountID(account), Limit: 10})
 	require.NoError(t, err)
 	require.LessOrEqual(t, total, 1)
 	if total == 0 {

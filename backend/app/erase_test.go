@@ -73,14 +73,14 @@ func TestDeleteUser_KeepsReferralAndReward(t *testing.T) {
 		before := b.referral(t, "friend")
 		require.NotNil(t, before.ReferrerReward)
 		require.Contains(t, before.ShareLink, "ANNA10")
-		_, err := b.Events.LogEvents(t.Context(), b.keyHolder(t), event.Batch{Account: "anna", User: "u", Key: "key-of-anna", Events: []event.Event{{Key: "visit"}}})
+		_, err := b.Events.Log(t.Context(), b.keyHolder(t), event.Batch{Account: "anna", User: "u", Key: "key-of-anna", Events: []event.Event{{Key: "visit"}}})
 		require.NoError(t, err)
 		for _, account := range []core.AccountID{"anna", "friend"} {
 			require.NoError(t, b.Erasures.DeleteUser(t.Context(), b.tenant, account, "u", users.DeleteOptions{}))
 			_, err := b.Accounts.ByID(t.Context(), b.tenant, account)
 			requireCode(t, core.CodeNotFound, err)
 		}
-		after, err := b.Referrals.Referral(t.Context(), b.tenant, before.ID)
+		after, err := b.Referrals.ByID(t.Context(), b.tenant, before.ID)
 		require.NoError(t, err)
 		require.Equal(t, before.State, after.State)
 		require.Equal(t, before.ReferrerReward.ID, after.ReferrerReward.ID)

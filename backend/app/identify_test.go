@@ -98,7 +98,7 @@ func TestIdentify_Codes(t *testing.T) {
 	require.Equal(t, []referral.UserCode{mine}, b.identify(t, "friend", codes(mine)).User.Codes)
 	require.Equal(t, []referral.UserCode{mine}, b.identify(t, "friend", codes(mine)).User.Codes)
 	for _, code := range []core.ReferralCode{made[0].Code, "mine-1"} {
-		info, err := b.Codes.LookupCode(t.Context(), b.tenantRow(t), code)
+		info, err := b.Codes.Lookup(t.Context(), b.tenantRow(t), code)
 		require.NoError(t, err, "an older code goes on working")
 		require.Equal(t, core.ClassicProgram, info.Program)
 	}
@@ -153,16 +153,16 @@ func TestLookupCode(t *testing.T) {
 	b := newBundle(t)
 	first, last := "Anna", "Ahrens"
 	b.identify(t, "anna", func(in *rules.Identification) { in.Update.FirstName, in.Update.LastName = &first, &last })
-	info, err := b.Codes.LookupCode(t.Context(), b.tenantRow(t), "anna10")
+	info, err := b.Codes.Lookup(t.Context(), b.tenantRow(t), "anna10")
 	require.NoError(t, err)
 	require.Equal(t, wire.CodeInfo{
 		Code: "ANNA10", Program: core.ClassicProgram, FirstName: "Anna", LastName: "Ahrens", DiscountID: wire.DefaultDiscountID,
 		Offer: reward.Offer{Kind: reward.PercentDiscount, Percent: 1000}, Created: start,
 	}, info)
-	_, err = b.Codes.LookupCode(t.Context(), b.tenantRow(t), "NOBODY")
+	_, err = b.Codes.Lookup(t.Context(), b.tenantRow(t), "NOBODY")
 	require.Equal(t, wire.UnknownCode(), err)
 	b.owner(t, "carla", "CARLA")
-	_, err = b.Codes.LookupCode(t.Context(), bundleOn(t, b.DB).tenantRow(t), "CARLA")
+	_, err = b.Codes.Lookup(t.Context(), bundleOn(t, b.DB).tenantRow(t), "CARLA")
 	require.Equal(t, wire.UnknownCode(), err, "of another tenant")
 }
 
@@ -171,16 +171,16 @@ func TestLogEvents(t *testing.T) {
 	b := newBundle(t)
 	call := event.Batch{Account: "anna", User: "u", Key: "some-key", Events: []event.Event{{Key: "k", Triggered: 5}, {Key: "l"}}}
 	b.pass(core.Second)
-	logged, err := b.Events.LogEvents(t.Context(), b.keyHolder(t), call)
+	logged, err := b.Events.Log(t.Context(), b.keyHolder(t), call)
 	require.NoError(t, err)
 	require.Equal(t, start+core.Second, logged.Received)
 	require.Equal(t, []core.Time{5, start + core.Second}, []core.Time{logged.Events[0].Triggered, logged.Events[1].Triggered})
 	require.Len(t, logged.Events[0].ID, 24)
 	require.NotEqual(t, logged.Events[0].ID, logged.Events[1].ID)
-	_, err = b.Events.LogEvents(t.Context(), b.keyHolder(t), call)
+	_, err = b.Events.Log(t.Context(), b.keyHolder(t), call)
 	require.Equal(t, event.Duplicate(), err)
 	b.pass(event.KeyLife + 1)
-	_, err = b.Events.LogEvents(t.Context(), b.keyHolder(t), call)
+	_, err = b.Events.Log(t.Context(), b.keyHolder(t), call)
 	require.NoError(t, err)
 	require.Equal(t, int64(2), b.woken.Load())
 
@@ -188,13 +188,13 @@ func TestLogEvents(t *testing.T) {
 	call.Account, call.User = "anna", "u"
 	somebody := b.keyHolder(t)
 	somebody.Key = false
-	_, err = b.Events.LogEvents(t.Context(), somebody, call)
+	_, err = b.Events.Log(t.Context(), somebody, call)
 	require.NoError(t, err)
-	_, err = b.Events.LogEvents(t.Context(), somebody, call)
+	_, err = b.Events.Log(t.Context(), somebody, call)
 	require.Equal(t, event.Duplicate(), err)
 
 	call.User = "nobody"
-	_, err = b.Events.LogEvents(t.Context(), b.keyHolder(t), call)
+	_, err = b.Events.Log(t.Context(), b.keyHolder(t), call)
 	require.Equal(t, &core.Error{Code: core.CodeNotFound, RS: "RS042", Message: "there is no such user; identify the user first"}, err)
 	require.Equal(t, int64(3), b.woken.Load())
 }

@@ -524,7 +524,7 @@ func (b bundle) tenantState(t *testing.T) (state []string) {
 			state = append(state, fmt.Sprint(word, " finds ", u.User.Account, "/", u.User.ID))
 		}
 	}
-	found, _, err := b.Referrals.Referrals(t.Context(), b.tenant, referral.Filter{Limit: 1000})
+	found, _, err := b.Referrals.List(t.Context(), b.tenant, referral.Filter{Limit: 1000})
 	require.NoError(t, err)
 	var referrals []string
 	for _, r := range found {

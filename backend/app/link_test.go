@@ -29,7 +29,7 @@ func visit(query string) link.Visit {
 func TestFollowShareLink_CookieAttributes(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	answer, _, err := b.Links.FollowShareLink(t.Context(), b.tenant, "anna10", visit("rsShareMedium=FACEBOOK"))
+	answer, _, err := b.Links.Follow(t.Context(), b.tenant, "anna10", visit("rsShareMedium=FACEBOOK"))
 	require.NoError(t, err)
 	require.Equal(t, http.StatusFound, answer.Status)
 	require.Equal(t, "https://"+string(b.tenant)+".example/welcome?rsCode=ANNA10&rsShareMedium=FACEBOOK&utm_source=invite&utm_medium=link&utm_campaign=saasquatch", answer.Location)
@@ -46,12 +46,12 @@ func TestFollowShareLink_UnknownCodeLeadsToTheShop(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	for _, code := range []string{"NOBODY", "", "not a code", "ü", "' OR 1=1 --"} {
-		answer, _, err := b.Links.FollowShareLink(t.Context(), b.tenant, code, visit(""))
+		answer, _, err := b.Links.Follow(t.Context(), b.tenant, code, visit(""))
 		require.NoError(t, err, code)
 		require.Equal(t, "https://"+string(b.tenant)+".example/welcome", answer.Location, code)
 		require.Empty(t, answer.SetCookie, code)
 	}
-	_, _, err := b.Links.FollowShareLink(t.Context(), "nobody", "ANNA10", visit(""))
+	_, _, err := b.Links.Follow(t.Context(), "nobody", "ANNA10", visit(""))
 	require.Equal(t, core.UnknownTenant(), err)
 }
 

@@ -512,11 +512,11 @@ func TestReferral_ByItsID(t *testing.T) {
 	b := newBundle(t)
 	b.identify(t, "friend", claim(referral.SourceInit, "ANNA10"))
 	want := b.referral(t, "friend")
-	got, err := b.Referrals.Referral(t.Context(), b.tenant, want.ID)
+	got, err := b.Referrals.ByID(t.Context(), b.tenant, want.ID)
 	require.NoError(t, err)
 	require.Equal(t, *want, got)
 	for _, id := range []string{"", "nobody"} {
-		_, err := b.Referrals.Referral(t.Context(), b.tenant, id)
+		_, err := b.Referrals.ByID(t.Context(), b.tenant, id)
 		var known *core.Error
 		require.True(t, errors.As(err, &known))
 		require.Equal(t, core.NotFound("there is no such referral"), known)

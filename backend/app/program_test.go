@@ -84,7 +84,7 @@ func TestUpdateProgram(t *testing.T) {
 	want.Key, want.AllowedHosts, want.Created, want.Modified = core.ClassicProgram, []string{}, start, start+core.Hour
 	want.Referred = reward.Offer{Kind: reward.Credit, Amount: 7, Currency: "USD"}
 	require.Equal(t, want, got, "the key stays, and when it was made")
-	info, err := b.Codes.LookupCode(t.Context(), b.tenantRow(t), "ANNA10")
+	info, err := b.Codes.Lookup(t.Context(), b.tenantRow(t), "ANNA10")
 	require.NoError(t, err)
 	require.Equal(t, want.Referred, info.Offer)
 

@@ -49,7 +49,7 @@ func TestBlockUser_MeetsAttribution(t *testing.T) {
 				rules[d.Rule]++
 			}
 		}
-		_, attributed, err := b.Referrals.Referrals(t.Context(), b.tenant, referral.Filter{ReferrerAccount: "anna", Limit: 1})
+		_, attributed, err := b.Referrals.List(t.Context(), b.tenant, referral.Filter{ReferrerAccount: "anna", Limit: 1})
 		require.NoError(t, err)
 		require.Equal(t, attributed, rules[referral.RuleFirstCode])
 		require.Equal(t, callersAtOnce-callersAtOnce/8, rules[referral.RuleFirstCode]+rules[referral.RuleBlocked])
@@ -70,7 +70,7 @@ func TestApplyCode_OneOfManyCodesCounts(t *testing.T) {
 		codes := []core.ReferralCode{"ANNA10", "BERT20"}
 		applied := make(chan core.ReferralCode, callersAtOnce)
 		for _, err := range together(func(i int) error {
-			_, err := b.Codes.ApplyCode(t.Context(), tenant, codes[i%2], "friend", "u")
+			_, err := b.Codes.Apply(t.Context(), tenant, codes[i%2], "friend", "u")
 			if err == nil {
 				applied <- codes[i%2]
 			}

@@ -74,7 +74,7 @@ func TestRenderWidget_ShowsWhatTheCallerMaySee(t *testing.T) {
 		{"a holder of the API key", b.keyHolder(t), true, ""},
 		{"anybody", b.anybody(t), false, ""},
 	} {
-		w, err := b.Widgets.RenderWidget(t.Context(), b.tenant, widgets.WidgetRequest{
+		w, err := b.Widgets.Render(t.Context(), b.tenant, widgets.Request{
 			Caller: c.caller, Account: "anna", User: "u", Base: "https://kith.example", EngagementMedium: analytics.Popup,
 		})
 		require.NoError(t, err, c.name)
@@ -118,7 +118,7 @@ func TestRenderWidget_Conversion(t *testing.T) {
 	})
 	conversion, err := widget.ParseType("", "CONVERSION_WIDGET")
 	require.NoError(t, err)
-	w, err := b.Widgets.RenderWidget(t.Context(), b.tenant, widgets.WidgetRequest{Caller: b.user(t, "carl"), Type: conversion})
+	w, err := b.Widgets.Render(t.Context(), b.tenant, widgets.Request{Caller: b.user(t, "carl"), Type: conversion})
 	require.NoError(t, err)
 	_, data := shown(t, w)
 	require.Equal(t, "p/classic/w/conversionWidget", data.Get("widgetType").String())
@@ -131,14 +131,14 @@ func TestRenderWidget_OfNobodyAndOfTheToken(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	for _, caller := range []base.Caller{b.anybody(t), b.keyHolder(t)} {
-		w, err := b.Widgets.RenderWidget(t.Context(), b.tenant, widgets.WidgetRequest{Caller: caller})
+		w, err := b.Widgets.Render(t.Context(), b.tenant, widgets.Request{Caller: caller})
 		require.NoError(t, err)
 		ident, data := shown(t, w)
 		require.Equal(t, "null", w.User)
 		require.Equal(t, "null", data.Get("user").Raw)
 		require.Equal(t, "", ident.Get("userId").String()+ident.Get("token").String())
 	}
-	w, err := b.Widgets.RenderWidget(t.Context(), b.tenant, widgets.WidgetRequest{Caller: b.user(t, "anna")})
+	w, err := b.Widgets.Render(t.Context(), b.tenant, widgets.Request{Caller: b.user(t, "anna")})
 	require.NoError(t, err)
 	require.Equal(t, core.AccountID("anna"), w.Account)
 	require.Equal(t, "anna@example.com", gjson.Get(w.User, "email").String())
@@ -155,14 +155,14 @@ func TestRenderWidget_EncodedIDs(t *testing.T) {
 		"a%40x.example": "a@x.example", "a@x.example": "a@x.example", "100%41": "100%41", "100%2541": "100%41",
 	} {
 		for _, caller := range []base.Caller{b.anybody(t), b.keyHolder(t), b.user(t, want)} {
-			w, err := b.Widgets.RenderWidget(t.Context(), b.tenant, widgets.WidgetRequest{Caller: caller, Account: given, User: "u"})
+			w, err := b.Widgets.Render(t.Context(), b.tenant, widgets.Request{Caller: caller, Account: given, User: "u"})
 			require.NoError(t, err, given)
 			require.Equal(t, want, w.Account)
 		}
-		_, err := b.Widgets.RenderWidget(t.Context(), b.tenant, widgets.WidgetRequest{Caller: b.user(t, "anna"), Account: given, User: "u"})
+		_, err := b.Widgets.Render(t.Context(), b.tenant, widgets.Request{Caller: b.user(t, "anna"), Account: given, User: "u"})
 		require.ErrorContains(t, err, "another user")
 	}
-	_, err := b.Widgets.RenderWidget(t.Context(), b.tenant, widgets.WidgetRequest{Caller: b.anybody(t), Account: "no%", User: "body"})
+	_, err := b.Widgets.Render(t.Context(), b.tenant, widgets.Request{Caller: b.anybody(t), Account: "no%", User: "body"})
 	require.ErrorContains(t, err, "no such user")
 }
 
@@ -176,7 +176,7 @@ func TestRenderWidget_SecureMode(t *testing.T) {
 	}{{auth.Open, true, true, true}, {auth.Signed, false, true, true}, {auth.Disabled, false, false, true}} {
 		for i, caller := range []base.Caller{b.anybody(t), b.user(t, "anna"), b.keyHolder(t)} {
 			caller.Tenant.SecureMode[auth.GetWidget] = c.mode
-			_, err := b.Widgets.RenderWidget(t.Context(), b.tenant, widgets.WidgetRequest{Caller: caller, Account: "anna", User: "u"})
+			_, err := b.Widgets.Render(t.Context(), b.tenant, widgets.Request{Caller: caller, Account: "anna", User: "u"})
 			require.Equal(t, []bool{c.anybody, c.user, c.holder}[i], err == nil, "%s: %v", c.mode, err)
 		}
 	}
@@ -191,27 +191,27 @@ func TestPutWidget_IsShown(t *testing.T) {
 	first := widget.Type{First: true, Key: widget.Referrer}
 	text := func(s string) *string { return &s }
 	render := func(t0 widget.Type) wire.Widget {
-		w, err := b.Widgets.RenderWidget(t.Context(), b.tenant, widgets.WidgetRequest{Caller: b.user(t, "anna"), Type: t0})
+		w, err := b.Widgets.Render(t.Context(), b.tenant, widgets.Request{Caller: b.user(t, "anna"), Type: t0})
 		require.NoError(t, err)
 		return w
 	}
 	require.Contains(t, render(first).Template, `<div class="squatch-container">`)
 	require.JSONEq(t, `{"widget":{"defaultWidgetType":"p/classic/w/referrerWidget"}}`, render(first).Options)
 
-	_, err := b.Widgets.PutWidget(t.Context(), b.tenant, first, wire.WidgetUpdate{Template: text("<!doctype html><head></head>Ours"), Values: text(`{"a":1}`)})
+	_, err := b.Widgets.Put(t.Context(), b.tenant, first, wire.WidgetUpdate{Template: text("<!doctype html><head></head>Ours"), Values: text(`{"a":1}`)})
 	require.NoError(t, err)
-	_, err = b.Widgets.PutWidget(t.Context(), b.tenant, first, wire.WidgetUpdate{Options: text(`{"b":2}`)})
+	_, err = b.Widgets.Put(t.Context(), b.tenant, first, wire.WidgetUpdate{Options: text(`{"b":2}`)})
 	require.NoError(t, err)
 	w := render(widget.Type{Program: core.ClassicProgram, Key: widget.Referrer})
 	require.True(t, strings.HasSuffix(w.Template, "</script>\n</head>Ours"), w.Template)
 	require.Equal(t, []string{`{"a":1}`, `{"b":2}`, ""}, []string{w.Values, w.Options, w.Branding})
 	require.NotContains(t, render(widget.Type{Key: widget.Referrer}).Template, "Ours", "the tenant's widget of this key is another")
 
-	require.NoError(t, b.Widgets.DeleteWidget(t.Context(), b.tenant, first))
+	require.NoError(t, b.Widgets.Delete(t.Context(), b.tenant, first))
 	require.NotContains(t, render(first).Template, "Ours")
-	_, err = b.Widgets.PutWidget(t.Context(), b.tenant, widget.Type{Program: "nothing", Key: "k"}, wire.WidgetUpdate{})
+	_, err = b.Widgets.Put(t.Context(), b.tenant, widget.Type{Program: "nothing", Key: "k"}, wire.WidgetUpdate{})
 	require.Equal(t, widget.Unknown("widgetType"), err)
-	_, err = b.Widgets.PutWidget(t.Context(), b.tenant, first, wire.WidgetUpdate{Template: text("x")})
+	_, err = b.Widgets.Put(t.Context(), b.tenant, first, wire.WidgetUpdate{Template: text("x")})
 	require.ErrorContains(t, err, "whole HTML document")
 }
 
@@ -220,12 +220,12 @@ func TestPutWidget_IsBounded(t *testing.T) {
 	b := newBundle(t)
 	for i := range widget.MaxPerTenant {
 		key := widget.Key(strings.Repeat("k", i/60+1) + strings.Repeat("x", i%60))
-		_, err := b.Widgets.PutWidget(t.Context(), b.tenant, widget.Type{Key: key}, wire.WidgetUpdate{})
+		_, err := b.Widgets.Put(t.Context(), b.tenant, widget.Type{Key: key}, wire.WidgetUpdate{})
 		require.NoError(t, err)
 	}
-	_, err := b.Widgets.PutWidget(t.Context(), b.tenant, widget.Type{Key: "one-more"}, wire.WidgetUpdate{})
+	_, err := b.Widgets.Put(t.Context(), b.tenant, widget.Type{Key: "one-more"}, wire.WidgetUpdate{})
 	require.ErrorContains(t, err, "at most 200")
-	_, total, err := b.Widgets.Widgets(t.Context(), b.tenant, base.Page{})
+	_, total, err := b.Widgets.List(t.Context(), b.tenant, base.Page{})
 	require.NoError(t, err)
 	require.Equal(t, widget.MaxPerTenant, total)
 }

@@ -65,7 +65,7 @@ func TestSeed_MakesWhatTheREADMESays(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, ok)
 		require.Equal(t, want.alias, shop.Tenant)
-		code, err := e.Codes.LookupCode(t.Context(), tenant, "ANNA10")
+		code, err := e.Codes.Lookup(t.Context(), tenant, "ANNA10")
 		require.NoError(t, err)
 		require.Equal(t, wire.CodeInfo{
 			Code: "ANNA10", Program: core.ClassicProgram, FirstName: "Anna", LastName: "Ahrens", DiscountID: "svc_discount",

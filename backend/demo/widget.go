@@ -42,7 +42,7 @@ func referrersWidget(e *app.Engine, r *http.Request) (wire.Widget, error) {
 	}
 	// The edge says which host the visitor asked for.
 	host := cmp.Or(r.Header.Get(auth.ForwardedHostHeader), r.Host)
-	return e.Widgets.RenderWidget(r.Context(), LiveTenant, widgets.WidgetRequest{
+	return e.Widgets.Render(r.Context(), LiveTenant, widgets.Request{
 		Caller: base.Caller{Tenant: tenant, Key: true}, Account: "anna", User: "anna",
 		Type: widget.Type{Program: core.ClassicProgram, Key: widget.Referrer}, EngagementMedium: "HOSTED",
 		Base: "http://" + host,

@@ -32,9 +32,9 @@ func (*query) ReferralCode(ctx context.Context, args struct{ ReferralCode argume
 	if err != nil {
 		return nil, nil
 	}
-	look := c.engine.Codes.OpenCode
+	look := c.engine.Codes.Open
 	if c.Caller.Key {
-		look = c.engine.Codes.LookupCode
+		look = c.engine.Codes.Lookup
 	}
 	found, err := look(ctx, c.Caller.Tenant, code)
 	return orNull(found, err, func(found wire.CodeInfo) *referralCode {

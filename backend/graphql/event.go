@@ -67,7 +67,7 @@ func (c *call) logEvents(ctx context.Context, input argument, users *usersOf) (*
 	if err := c.Caller.May(auth.TrackEvents, batch.Account, batch.User); err != nil {
 		return nil, err
 	}
-	if batch, err = c.engine.Events.LogEvents(ctx, c.Caller, batch); err != nil {
+	if batch, err = c.engine.Events.Log(ctx, c.Caller, batch); err != nil {
 		return nil, err
 	}
 	return newEventResult(c, batch, users), nil
@@ -149,7 +149,7 @@ func (*query) UserEvents(ctx context.Context, args eventArguments) (*list[*event
 }
 
 func (c *call) events(ctx context.Context, f event.Filter) (*list[*eventNode], error) {
-	page, err := c.engine.Events.Events(ctx, c.tenant, f)
+	page, err := c.engine.Events.List(ctx, c.tenant, f)
 	if err != nil {
 		return nil, err
 	}

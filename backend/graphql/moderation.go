@@ -63,7 +63,7 @@ func moderation(input argument) (referral.Action, error) {
 }
 
 func (c *call) moderate(ctx context.Context, f referral.Filter, action referral.Action) (*list[moderatedNode], error) {
-	page, total, err := c.engine.Referrals.Referrals(ctx, c.tenant, f)
+	page, total, err := c.engine.Referrals.List(ctx, c.tenant, f)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (c *call) moderate(ctx context.Context, f referral.Filter, action referral.
 	if err := c.engine.Moderation.Apply(ctx, c.tenant, actions); err != nil {
 		return nil, err
 	}
-	found, err := c.engine.Referrals.ReferralsByID(ctx, c.tenant, ids)
+	found, err := c.engine.Referrals.ListByID(ctx, c.tenant, ids)
 	if err != nil {
 		return nil, err
 	}

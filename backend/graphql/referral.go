@@ -166,7 +166,7 @@ func both(a, b core.Span) core.Span {
 // referralsMade makes a list for each of several users, whose referrals stand
 // beside one another.
 func (c *call) referralsMade(ctx context.Context, users []referral.Identity, f referral.Filter) (map[referral.Identity]*list[*referralNode], error) {
-	pages, err := c.engine.Referrals.ReferralsMade(ctx, c.tenant, users, f)
+	pages, err := c.engine.Referrals.MadeBy(ctx, c.tenant, users, f)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +180,7 @@ func (*query) Referral(ctx context.Context, args struct{ ID argument }) (*referr
 	if err != nil {
 		return nil, err
 	}
-	found, err := c.engine.Referrals.Referral(ctx, c.tenant, wanted)
+	found, err := c.engine.Referrals.ByID(ctx, c.tenant, wanted)
 	return orNull(found, err, func(found referral.Referral) *referralNode {
 		return newReferrals(c, []referral.Referral{found})[0]
 	})
@@ -188,5 +188,5 @@ func (*query) Referral(ctx context.Context, args struct{ ID argument }) (*referr
 
 // Referrals are the tenant's.
 func (*query) Referrals(ctx context.Context, args referralArguments) (*list[*referralNode], error) {
-	return keyedList(ctx, args.filter, callOf(ctx).engine.Referrals.Referrals, newReferrals)
+	return keyedList(ctx, args.filter, callOf(ctx).engine.Referrals.List, newReferrals)
 }

@@ -125,7 +125,7 @@ func (r *rewardNode) Referral(ctx context.Context) (*referralNode, error) {
 		return nil, nil
 	}
 	return r.beside.referrals.get(ctx, "", r.stored.Referral, func(ctx context.Context, ids []string) (map[string]*referralNode, error) {
-		found, err := r.c.engine.Referrals.ReferralsByID(ctx, r.c.tenant, ids)
+		found, err := r.c.engine.Referrals.ListByID(ctx, r.c.tenant, ids)
 		byID := make(map[string]*referralNode, len(found))
 		for _, node := range newReferrals(r.c, found) {
 			byID[node.stored.ID] = node

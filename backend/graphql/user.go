@@ -141,7 +141,7 @@ func (u *user) UserEvents(ctx context.Context, args eventArguments) (*list[*even
 		return empty[*eventNode](), nil
 	}
 	page, err := u.beside.events.get(ctx, fmt.Sprint(f), u.who(), func(ctx context.Context, users []referral.Identity) (map[referral.Identity][]event.Logged, error) {
-		return u.c.engine.Events.EventsOf(ctx, u.c.tenant, users, f)
+		return u.c.engine.Events.ListOf(ctx, u.c.tenant, users, f)
 	})
 	if err != nil {
 		return nil, err

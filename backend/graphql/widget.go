@@ -42,7 +42,7 @@ func (w *widgetNode) User(ctx context.Context) (*user, error) {
 // widgetArguments say which widget is asked for.
 type widgetArguments struct{ WidgetType, EngagementMedium, Locale argument }
 
-func (a widgetArguments) request(c *call) (in widgets.WidgetRequest, err error) {
+func (a widgetArguments) request(c *call) (in widgets.Request, err error) {
 	in.Caller, in.Base = c.Caller, c.Base
 	kind, err := a.WidgetType.text("widgetType")
 	if err != nil {
@@ -66,8 +66,8 @@ func (a widgetArguments) request(c *call) (in widgets.WidgetRequest, err error) 
 	return in, err
 }
 
-func (c *call) renderWidget(ctx context.Context, in widgets.WidgetRequest) (*widgetNode, error) {
-	rendered, err := c.engine.Widgets.RenderWidget(ctx, c.tenant, in)
+func (c *call) renderWidget(ctx context.Context, in widgets.Request) (*widgetNode, error) {
+	rendered, err := c.engine.Widgets.Render(ctx, c.tenant, in)
 	if err != nil {
 		return nil, err
 	}

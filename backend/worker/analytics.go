@@ -15,5 +15,5 @@ const countPoll = time.Second
 // NewAnalytics returns the worker that stores what the engine of this process
 // counted.
 func NewAnalytics(e *app.Engine, log *slog.Logger) *Worker {
-	return newWorker("analytics", countPoll, log, func(ctx context.Context) error { return e.Analytics.FlushCounts(ctx) })
+	return newWorker("analytics", countPoll, log, func(ctx context.Context) error { return e.Analytics.Flush(ctx) })
 }

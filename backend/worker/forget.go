@@ -17,7 +17,7 @@ const forgetEvery = time.Hour
 func NewForget(e *app.Engine, log *slog.Logger) *Worker {
 	return newWorker("forget", forgetEvery, log, func(ctx context.Context) error {
 		deliveries, err := e.Deliveries.Forget(ctx)
-		calls, callsErr := e.Events.ForgetEventCalls(ctx)
+		calls, callsErr := e.Events.ForgetCalls(ctx)
 		if deliveries+calls > 0 {
 			log.Info("old records removed", "webhook_rows", deliveries, "event_calls", calls)
 		}

@@ -21,12 +21,12 @@ type Events struct {
 	Wake func()
 }
 
-// LogEvents takes a batch of events in, at most once for its idempotency key
+// Log takes a batch of events in, at most once for its idempotency key
 // (spec, Log user events), and returns it with ids and times. An unknown user
 // is a not-found error: events create nobody.
 // A caller without the API key has idempotency keys of their own; see
 // event.Batch.OwnKey.
-func (es *Events) LogEvents(ctx context.Context, by base.Caller, b event.Batch) (event.Batch, error) {
+func (es *Events) Log(ctx context.Context, by base.Caller, b event.Batch) (event.Batch, error) {
 	tenant := by.Tenant.Alias
 	known, err := es.DB.UserKnown(ctx, tenant, b.Account, b.User)
 	if err == nil && !known {
@@ -50,23 +50,23 @@ func (es *Events) LogEvents(ctx context.Context, by base.Caller, b event.Batch) 
 	return b, nil
 }
 
-// ForgetEventCalls removes the records of event calls that were processed and are
+// ForgetCalls removes the records of event calls that were processed and are
 // older than event.CallKept, and returns how many that were. The events stay.
-func (es *Events) ForgetEventCalls(ctx context.Context) (removed int, err error) {
+func (es *Events) ForgetCalls(ctx context.Context) (removed int, err error) {
 	return es.Forget(ctx, func(tx *store.Tx) (int, error) {
 		return tx.ForgetIntake(ctx, tx.Now-event.CallKept, base.ForgetBatch)
 	})
 }
 
-// Events returns a page of the events that were processed, the last received
+// List returns a page of the events that were processed, the last received
 // first.
-func (es *Events) Events(ctx context.Context, tenant core.TenantAlias, f event.Filter) ([]event.Logged, error) {
+func (es *Events) List(ctx context.Context, tenant core.TenantAlias, f event.Filter) ([]event.Logged, error) {
 	return es.DB.Events(ctx, tenant, f)
 }
 
-// EventsOf returns a page of the events of each user of a list; see Events. The
+// ListOf returns a page of the events of each user of a list; see List. The
 // filter's own account and user are not regarded.
-func (es *Events) EventsOf(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, f event.Filter) (map[referral.Identity][]event.Logged, error) {
+func (es *Events) ListOf(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, f event.Filter) (map[referral.Identity][]event.Logged, error) {
 	found, err := es.DB.EventsOf(ctx, tenant, users, f)
 	byUser := map[referral.Identity][]event.Logged{}
 	for _, l := range found {

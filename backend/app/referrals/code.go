@@ -14,9 +14,9 @@ import (
 // Codes are the codes by which users refer others.
 type Codes struct{ *base.Base }
 
-// LookupCode returns what a code promises (spec, Look up a referral code), or a
+// Lookup returns what a code promises (spec, Look up a referral code), or a
 // not-found error.
-func (cs *Codes) LookupCode(ctx context.Context, tenant store.Tenant, code core.ReferralCode) (wire.CodeInfo, error) {
+func (cs *Codes) Lookup(ctx context.Context, tenant store.Tenant, code core.ReferralCode) (wire.CodeInfo, error) {
 	c, known, err := cs.DB.Code(ctx, tenant.Alias, code)
 	if err == nil && !known {
 		err = wire.UnknownCode()
@@ -24,12 +24,12 @@ func (cs *Codes) LookupCode(ctx context.Context, tenant store.Tenant, code core.
 	if err != nil {
 		return wire.CodeInfo{}, err
 	}
-	return cs.codeInfo(ctx, tenant, c)
+	return cs.info(ctx, tenant, c)
 }
 
-// OpenCode is LookupCode for anybody who has the code: the code of a blocked user
+// Open is Lookup for anybody who has the code: the code of a blocked user
 // is unknown (reference, 1.3).
-func (cs *Codes) OpenCode(ctx context.Context, tenant store.Tenant, code core.ReferralCode) (wire.CodeInfo, error) {
+func (cs *Codes) Open(ctx context.Context, tenant store.Tenant, code core.ReferralCode) (wire.CodeInfo, error) {
 	c, known, err := cs.DB.Code(ctx, tenant.Alias, code)
 	if err == nil && (!known || c.Blocked) {
 		err = wire.UnknownCode()
@@ -37,10 +37,10 @@ func (cs *Codes) OpenCode(ctx context.Context, tenant store.Tenant, code core.Re
 	if err != nil {
 		return wire.CodeInfo{}, err
 	}
-	return cs.codeInfo(ctx, tenant, c)
+	return cs.info(ctx, tenant, c)
 }
 
-func (cs *Codes) codeInfo(ctx context.Context, tenant store.Tenant, c referral.Code) (wire.CodeInfo, error) {
+func (cs *Codes) info(ctx context.Context, tenant store.Tenant, c referral.Code) (wire.CodeInfo, error) {
 	program, err := cs.DB.Program(ctx, tenant.Alias, c.Program)
 	return wire.CodeInfo{
 		Code: c.Code, Program: c.Program, FirstName: c.FirstName, LastName: c.LastName,
@@ -48,12 +48,12 @@ func (cs *Codes) codeInfo(ctx context.Context, tenant store.Tenant, c referral.C
 	}, err
 }
 
-// ApplyCode attributes a known user to the owner of a code, and returns what the
+// Apply attributes a known user to the owner of a code, and returns what the
 // code promises (reference, 1.3). The code that referred the account before may
 // be applied again. An unknown user, an unknown code and that of a blocked user
 // are not found; a code that cannot refer this user is invalid. Either way the
 // decision is recorded.
-func (cs *Codes) ApplyCode(ctx context.Context, tenant store.Tenant, code core.ReferralCode, account core.AccountID, id core.UserID) (wire.CodeInfo, error) {
+func (cs *Codes) Apply(ctx context.Context, tenant store.Tenant, code core.ReferralCode, account core.AccountID, id core.UserID) (wire.CodeInfo, error) {
 	var rule referral.Rule
 	err := cs.Decide(ctx, tenant.Alias, func(s *state.State) (err error) {
 		rule, err = cs.Rules().ApplyCode(s, code, referral.Identity{Account: account, User: id})
@@ -63,7 +63,7 @@ func (cs *Codes) ApplyCode(ctx context.Context, tenant store.Tenant, code core.R
 	case err != nil:
 		return wire.CodeInfo{}, err
 	case rule == referral.RuleFirstCode || rule == referral.RuleSameCode:
-		return cs.LookupCode(ctx, tenant, code)
+		return cs.Lookup(ctx, tenant, code)
 	case rule == referral.RuleUnknownCode || rule == referral.RuleBlocked:
 		return wire.CodeInfo{}, wire.UnknownCode()
 	}

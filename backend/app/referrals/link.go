@@ -11,10 +11,10 @@ import (
 // Links are share links, and the cookies that remember where visitors came from.
 type Links struct{ *base.Base }
 
-// FollowShareLink answers a share link. The edge answers those that its replica
+// Follow answers a share link. The edge answers those that its replica
 // knows; what it does not know it asks here. known is true when there is such a
 // code.
-func (ls *Links) FollowShareLink(ctx context.Context, alias core.TenantAlias, code string, v link.Visit) (a link.Answer, known bool, err error) {
+func (ls *Links) Follow(ctx context.Context, alias core.TenantAlias, code string, v link.Visit) (a link.Answer, known bool, err error) {
 	t, err := ls.DB.LinkTarget(ctx, alias, linkCode(code))
 	if err != nil {
 		return link.Answer{}, false, err

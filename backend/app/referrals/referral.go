@@ -15,13 +15,13 @@ import (
 // Referrals are who referred whom, and the decisions by which that came about.
 type Referrals struct{ *base.Base }
 
-// Referrals returns a page of referrals and how many there are in all.
-func (rs *Referrals) Referrals(ctx context.Context, tenant core.TenantAlias, f referral.Filter) ([]referral.Referral, int, error) {
+// List returns a page of referrals and how many there are in all.
+func (rs *Referrals) List(ctx context.Context, tenant core.TenantAlias, f referral.Filter) ([]referral.Referral, int, error) {
 	return rs.DB.Referrals(ctx, tenant, f)
 }
 
-// Referral returns a referral by its id, or a not-found error.
-func (rs *Referrals) Referral(ctx context.Context, tenant core.TenantAlias, id string) (referral.Referral, error) {
+// ByID returns a referral by its id, or a not-found error.
+func (rs *Referrals) ByID(ctx context.Context, tenant core.TenantAlias, id string) (referral.Referral, error) {
 	found, err := rs.DB.Referral(ctx, tenant, id)
 	if err == nil && found == nil {
 		err = core.NotFound("there is no such referral")
@@ -32,13 +32,13 @@ func (rs *Referrals) Referral(ctx context.Context, tenant core.TenantAlias, id s
 	return *found, nil
 }
 
-// ReferralsByID returns the referrals of a list that there are, in no order.
-func (rs *Referrals) ReferralsByID(ctx context.Context, tenant core.TenantAlias, ids []string) ([]referral.Referral, error) {
+// ListByID returns the referrals of a list that there are, in no order.
+func (rs *Referrals) ListByID(ctx context.Context, tenant core.TenantAlias, ids []string) ([]referral.Referral, error) {
 	return rs.DB.ReferralsByID(ctx, tenant, ids)
 }
 
-// ReferralsMade returns a page of the referrals of each user of a list who is
-// their referrer; see Referrals. The filter's own referrer is not regarded.
-func (rs *Referrals) ReferralsMade(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, f referral.Filter) (map[referral.Identity]store.PageOf[referral.Referral], error) {
+// MadeBy returns a page of the referrals of each user of a list who is
+// their referrer; see List. The filter's own referrer is not regarded.
+func (rs *Referrals) MadeBy(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, f referral.Filter) (map[referral.Identity]store.PageOf[referral.Referral], error) {
 	return rs.DB.ReferralsMade(ctx, tenant, users, f)
 }

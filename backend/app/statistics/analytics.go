@@ -52,7 +52,7 @@ func (t *tally) take() map[analytics.Event]int64 {
 	return waiting
 }
 
-// Count counts something for today. It is stored by the next FlushCounts; a
+// Count counts something for today. It is stored by the next Flush; a
 // backend that is killed before loses it. Events of users, codes and programs
 // that the tenant does not have are not counted.
 func (a *Analytics) Count(ctx context.Context, tenant core.TenantAlias, event analytics.Event) error {
@@ -65,9 +65,9 @@ func (a *Analytics) Count(ctx context.Context, tenant core.TenantAlias, event an
 	return nil
 }
 
-// FlushCounts stores what was counted. When it fails, the counts wait for the
+// Flush stores what was counted. When it fails, the counts wait for the
 // next one.
-func (a *Analytics) FlushCounts(ctx context.Context) error {
+func (a *Analytics) Flush(ctx context.Context) error {
 	waiting := a.counts.take()
 	if len(waiting) == 0 {
 		return nil
@@ -88,10 +88,10 @@ func (a *Analytics) FlushCounts(ctx context.Context) error {
 	return err
 }
 
-// Analytics returns a page of counts, the latest days first, and how many there
+// List returns a page of counts, the latest days first, and how many there
 // are in all. What this backend has counted so far is in it.
-func (a *Analytics) Analytics(ctx context.Context, tenant core.TenantAlias, f analytics.Filter) ([]analytics.Count, int, error) {
-	if err := a.FlushCounts(ctx); err != nil {
+func (a *Analytics) List(ctx context.Context, tenant core.TenantAlias, f analytics.Filter) ([]analytics.Count, int, error) {
+	if err := a.Flush(ctx); err != nil {
 		return nil, 0, err
 	}
 	return a.DB.Analytics(ctx, tenant, f)

@@ -34,8 +34,8 @@ type Widgets struct {
 //go:embed widget.html
 var DefaultTemplate string
 
-// WidgetRequest asks for a rendered widget.
-type WidgetRequest struct {
+// Request asks for a rendered widget.
+type Request struct {
 	// Caller is who asks: it decides what the widget may show.
 	Caller base.Caller
 	// Account and User are whose widget it is. Both empty: the caller's own,
@@ -58,10 +58,10 @@ const widgetReferrals = 20
 // was asked for with the API key.
 const widgetToken = core.Day
 
-// RenderWidget returns a widget of a user, or nobody's, which has no link to
+// Render returns a widget of a user, or nobody's, which has no link to
 // share. Who is admitted is for the tenant's secure mode to say; a caller who is
 // neither that user nor a holder of the API key sees what is public of them.
-func (ws *Widgets) RenderWidget(ctx context.Context, tenant core.TenantAlias, in WidgetRequest) (wire.Widget, error) {
+func (ws *Widgets) Render(ctx context.Context, tenant core.TenantAlias, in Request) (wire.Widget, error) {
 	in, err := ws.widgetUser(ctx, tenant, in)
 	if err != nil {
 		return wire.Widget{}, err
@@ -90,7 +90,7 @@ func (ws *Widgets) RenderWidget(ctx context.Context, tenant core.TenantAlias, in
 // widgetUser settles whose widget is asked for. The browser SDK percent-encodes
 // ids where no URL has them (reference, 7.1), so an id that nobody has is read as
 // encoded.
-func (ws *Widgets) widgetUser(ctx context.Context, tenant core.TenantAlias, in WidgetRequest) (WidgetRequest, error) {
+func (ws *Widgets) widgetUser(ctx context.Context, tenant core.TenantAlias, in Request) (Request, error) {
 	if in.Account == "" && in.User == "" {
 		if own := in.Caller.User; own != nil {
 			in.Account, in.User = own.Account, own.User
@@ -111,7 +111,7 @@ func (ws *Widgets) widgetUser(ctx context.Context, tenant core.TenantAlias, in W
 
 // widgetInfo gathers what a widget shows whoever it is for, and returns what the
 // tenant stored of it.
-func (ws *Widgets) widgetInfo(ctx context.Context, tenant core.TenantAlias, in WidgetRequest) (info wire.WidgetInfo, stored widget.Stored, err error) {
+func (ws *Widgets) widgetInfo(ctx context.Context, tenant core.TenantAlias, in Request) (info wire.WidgetInfo, stored widget.Stored, err error) {
 	info = wire.WidgetInfo{Tenant: tenant, Base: in.Base, EngagementMedium: in.EngagementMedium, Locale: in.Locale}
 	if info.Program, info.Type, err = widgetProgram(ctx, ws.DB.Reads, tenant, in.Type); err != nil {
 		return info, stored, err
@@ -123,7 +123,7 @@ func (ws *Widgets) widgetInfo(ctx context.Context, tenant core.TenantAlias, in W
 
 // widgetOf adds what a widget shows of its user, and returns what its answer
 // tells of them.
-func (ws *Widgets) widgetOf(ctx context.Context, tenant core.TenantAlias, in WidgetRequest, info *wire.WidgetInfo) (string, error) {
+func (ws *Widgets) widgetOf(ctx context.Context, tenant core.TenantAlias, in Request, info *wire.WidgetInfo) (string, error) {
 	found, err := ws.Users.ByID(ctx, tenant, in.Account, in.User)
 	if err != nil {
 		return "", err
@@ -174,7 +174,7 @@ func widgetLinks(user wire.UserInfo, program core.ProgramKey, e link.Engagement)
 
 // widgetPrivate adds what only the user may see; made is the referral by which
 // the user came, or nil.
-func (ws *Widgets) widgetPrivate(ctx context.Context, tenant core.TenantAlias, in WidgetRequest, info *wire.WidgetInfo, made *referral.Referral) (err error) {
+func (ws *Widgets) widgetPrivate(ctx context.Context, tenant core.TenantAlias, in Request, info *wire.WidgetInfo, made *referral.Referral) (err error) {
 	who := referral.Identity{Account: in.Account, User: in.User}
 	info.Referrals, info.ReferralCount, err = ws.DB.WidgetReferrals(ctx, tenant, info.Program.Key, who, widgetReferrals)
 	if err != nil {
@@ -197,7 +197,7 @@ func (ws *Widgets) widgetPrivate(ctx context.Context, tenant core.TenantAlias, i
 // widgetToken is the token that the widget's own calls are made with: the one
 // that asked for it, or a new one when the API key did; none when no key of the tenant
 // signs tokens.
-func (ws *Widgets) widgetToken(in WidgetRequest) (string, error) {
+func (ws *Widgets) widgetToken(in Request) (string, error) {
 	if !in.Caller.Key {
 		return in.Caller.Token, nil
 	}
@@ -208,15 +208,15 @@ func (ws *Widgets) widgetToken(in WidgetRequest) (string, error) {
 	return wire.SignToken(secrets[0], wire.Subject{Account: in.Account, User: in.User}, ws.Now()+widgetToken), nil
 }
 
-// Widgets returns a page of what a tenant stored of its widgets, without the
+// List returns a page of what a tenant stored of its widgets, without the
 // templates, and how much there is in all.
-func (ws *Widgets) Widgets(ctx context.Context, tenant core.TenantAlias, p base.Page) ([]widget.Stored, int, error) {
+func (ws *Widgets) List(ctx context.Context, tenant core.TenantAlias, p base.Page) ([]widget.Stored, int, error) {
 	return ws.DB.Widgets(ctx, tenant, p.Limit, p.Offset)
 }
 
-// Widget returns what a tenant stored of a widget; it is empty for one that is
+// Stored returns what a tenant stored of a widget; it is empty for one that is
 // the default.
-func (ws *Widgets) Widget(ctx context.Context, tenant core.TenantAlias, t widget.Type) (widget.Stored, error) {
+func (ws *Widgets) Stored(ctx context.Context, tenant core.TenantAlias, t widget.Type) (widget.Stored, error) {
 	_, t, err := widgetProgram(ctx, ws.DB.Reads, tenant, t)
 	if err != nil {
 		return widget.Stored{}, err
@@ -225,9 +225,9 @@ func (ws *Widgets) Widget(ctx context.Context, tenant core.TenantAlias, t widget
 	return stored, err
 }
 
-// PutWidget changes what a tenant stored of a widget and returns it as it is
+// Put changes what a tenant stored of a widget and returns it as it is
 // stored.
-func (ws *Widgets) PutWidget(ctx context.Context, tenant core.TenantAlias, t widget.Type, u wire.WidgetUpdate) (stored widget.Stored, err error) {
+func (ws *Widgets) Put(ctx context.Context, tenant core.TenantAlias, t widget.Type, u wire.WidgetUpdate) (stored widget.Stored, err error) {
 	err = ws.DB.Write(ctx, ws.Now(), func(tx *store.Tx) error {
 		_, t, err := widgetProgram(ctx, tx.Reads, tenant, t)
 		if err != nil {
@@ -254,8 +254,8 @@ func (ws *Widgets) PutWidget(ctx context.Context, tenant core.TenantAlias, t wid
 	return stored, err
 }
 
-// DeleteWidget makes a widget the default again.
-func (ws *Widgets) DeleteWidget(ctx context.Context, tenant core.TenantAlias, t widget.Type) error {
+// Delete makes a widget the default again.
+func (ws *Widgets) Delete(ctx context.Context, tenant core.TenantAlias, t widget.Type) error {
 	return ws.DB.Write(ctx, ws.Now(), func(tx *store.Tx) error {
 		_, t, err := widgetProgram(ctx, tx.Reads, tenant, t)
 		if err != nil {

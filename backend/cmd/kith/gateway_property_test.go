@@ -191,7 +191,7 @@ func (l *life) digest() map[string]string {
 		balances, err := l.engine.Rewards.Balances(ctx, demo.TestTenant, a.ID, "", "")
 		require.NoError(l.t, err)
 		out[who+" ledger"] = fmt.Sprintf("%+v", balances)
-		page, _, err := l.engine.Referrals.Referrals(ctx, demo.TestTenant, referral.Filter{ReferredAccount: a.ID, Limit: 1})
+		page, _, err := l.engine.Referrals.List(ctx, demo.TestTenant, referral.Filter{ReferredAccount: a.ID, Limit: 1})
 		require.NoError(l.t, err)
 		for _, ref := range page {
 			// When it ended is told by what was known when: see README, CANCELLED.

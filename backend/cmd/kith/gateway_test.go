@@ -188,7 +188,7 @@ func (s *gatewayStage) account(ctx context.Context, step scenario.Step) error {
 		return err
 	}
 	moderation := ""
-	if page, _, err := s.engine.Referrals.Referrals(ctx, demo.TestTenant, referral.Filter{ReferredAccount: a.ID, Limit: 1}); err != nil {
+	if page, _, err := s.engine.Referrals.List(ctx, demo.TestTenant, referral.Filter{ReferredAccount: a.ID, Limit: 1}); err != nil {
 		return err
 	} else if len(page) > 0 {
 		moderation = string(page[0].Moderation.Referrer.Status)
@@ -203,7 +203,7 @@ func (s *gatewayStage) account(ctx context.Context, step scenario.Step) error {
 
 // approve ACCOUNT: somebody approves the referral of an account.
 func (s *gatewayStage) approve(ctx context.Context, step scenario.Step) error {
-	page, _, err := s.engine.Referrals.Referrals(ctx, demo.TestTenant, referral.Filter{ReferredAccount: core.AccountID(step.Word(0)), Limit: 1})
+	page, _, err := s.engine.Referrals.List(ctx, demo.TestTenant, referral.Filter{ReferredAccount: core.AccountID(step.Word(0)), Limit: 1})
 	if err != nil || len(page) == 0 {
 		return fmt.Errorf("%s has no referral: %w", step.Word(0), err)
 	}

@@ -54,7 +54,7 @@ func (c *widgetSetCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	_, err = engine.Widgets.PutWidget(e.ctx, c.Tenant, t, update)
+	_, err = engine.Widgets.Put(e.ctx, c.Tenant, t, update)
 	return err
 }
 
@@ -111,7 +111,7 @@ func (c *widgetShowCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	stored, err := engine.Widgets.Widget(e.ctx, c.Tenant, t)
+	stored, err := engine.Widgets.Stored(e.ctx, c.Tenant, t)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (c *widgetListCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	stored, _, err := engine.Widgets.Widgets(e.ctx, c.Tenant, base.Page{Limit: widget.MaxPerTenant})
+	stored, _, err := engine.Widgets.List(e.ctx, c.Tenant, base.Page{Limit: widget.MaxPerTenant})
 	for _, s := range stored {
 		fmt.Fprintln(e.out, s.Type)
 	}
@@ -148,5 +148,5 @@ func (c *widgetRemoveCommand) Run(e *env) error {
 		return err
 	}
 	defer engine.DB.Close()
-	return engine.Widgets.DeleteWidget(e.ctx, c.Tenant, t)
+	return engine.Widgets.Delete(e.ctx, c.Tenant, t)
 }
