@@ -19,81 +19,102 @@ import (
 	"kith/backend/app/widgets"
 )
 
-// Engine runs the use cases. Make one by New; it is safe for concurrent use.
+// Engine has the structs that run the use cases. Make one by New; it is safe for
+// concurrent use.
 type Engine struct {
 	*base.Base
+
+	// Who calls, and for which tenant.
+	Callers   callers.Callers
+	Tenants   tenants.Tenants
+	APIKeys   tenants.APIKeys
+	SFTPKeys  tenants.SFTPKeys
+	Origins   tenants.Origins
+	MasterKey tenants.MasterKey
+
+	// Users, and who of them referred whom.
 	Identification users.Identification
 	Users          users.Users
 	Accounts       users.Accounts
 	Erasures       users.Erasures
+	Codes          referrals.Codes
+	Links          referrals.Links
+	Referrals      referrals.Referrals
+	Events         events.Events
+	Analytics      statistics.Analytics
 
-	Programs programs.Programs
-
-	Tenants   tenants.Tenants
-	APIKeys   *tenants.APIKeys
-	MasterKey tenants.MasterKey
-	SFTPKeys  tenants.SFTPKeys
-	Origins   tenants.Origins
-
-	Callers *callers.Callers
-
-	Referrals referrals.Referrals
-	Codes     referrals.Codes
-	Links     referrals.Links
-
-	Widgets widgets.Widgets
-
-	Events *events.Events
-
-	Analytics *statistics.Analytics
-
-	Webhooks    webhooks.Subscriptions
-	Deliveries  webhooks.Deliveries
-	SigningKeys webhooks.SigningKeys
+	// What they get for it.
+	Programs    programs.Programs
 	Rewards     rewards.Rewards
 	Redemptions rewards.Redemptions
 	FuelTanks   rewards.FuelTanks
 	Moderation  rewards.Moderation
+	Widgets     widgets.Widgets
 
-	Jobs  *jobs.Jobs
-	Files *jobs.Files
-
-	Gateways      *payments.Gateways
+	// What is left to workers.
+	Jobs          jobs.Jobs
+	Files         jobs.Files
+	Webhooks      webhooks.Subscriptions
+	Deliveries    webhooks.Deliveries
+	SigningKeys   webhooks.SigningKeys
+	Gateways      payments.Gateways
 	Notifications payments.Notifications
 	Billing       payments.Billing
 	Sweeps        payments.Sweeps
 	Coupons       payments.Coupons
-	Discounts     *payments.Discounts
+	Discounts     payments.Discounts
 }
 
 // New returns an engine whose calls wake nobody.
 func New(shared base.Base) *Engine {
-	e := &Engine{Base: &shared}
-	e.Identification.Base, e.Accounts.Base, e.Erasures.Base = e.Base, e.Base, e.Base
-	e.Users = users.Users{Base: e.Base, Accounts: &e.Accounts}
-	e.Programs = programs.Programs{Base: e.Base, FuelTanks: &e.FuelTanks}
-	e.APIKeys = &tenants.APIKeys{Base: e.Base}
-	e.Tenants = tenants.Tenants{Base: e.Base, APIKeys: e.APIKeys}
-	e.MasterKey.Base, e.SFTPKeys.Base, e.Origins.Base = e.Base, e.Base, e.Base
-	e.Webhooks.Base, e.Deliveries.Base, e.SigningKeys.Base = e.Base, e.Base, e.Base
-	e.Rewards.Base, e.Redemptions.Base, e.FuelTanks.Base, e.Moderation.Base = e.Base, e.Base, e.Base, e.Base
+	b := &shared
+	e := &Engine{Base: b}
+	e.addCallers(b)
+	e.addUsers(b)
+	e.addRewards(b)
+	e.addJobs(b)
+	e.addWebhooks(b)
+	e.addPayments(b)
+	return e
+}
 
-	e.Gateways = &payments.Gateways{Base: e.Base}
-	e.Discounts = &payments.Discounts{Base: e.Base, Gateways: e.Gateways}
-	e.Notifications = payments.Notifications{Base: e.Base, Gateways: e.Gateways}
-	e.Sweeps = payments.Sweeps{Base: e.Base, Gateways: e.Gateways}
-	e.Coupons = payments.Coupons{Base: e.Base, Gateways: e.Gateways}
-	e.Billing = payments.Billing{Base: e.Base, Gateways: e.Gateways, Discounts: e.Discounts, Redemptions: &e.Redemptions}
+func (e *Engine) addCallers(b *base.Base) {
+	e.APIKeys.Base, e.SFTPKeys.Base, e.Origins.Base, e.MasterKey.Base = b, b, b, b
+	e.Tenants = tenants.Tenants{Base: b, APIKeys: &e.APIKeys}
+	e.Callers.Base, e.Callers.APIKeys = b, &e.APIKeys
+}
 
-	e.Events = &events.Events{Base: e.Base, Wake: func() {}}
-	e.Files = &jobs.Files{Base: e.Base}
-	e.Jobs = &jobs.Jobs{
-		Base: e.Base, Files: e.Files, Erasures: &e.Erasures, Redemptions: &e.Redemptions,
+func (e *Engine) addUsers(b *base.Base) {
+	e.Identification.Base, e.Accounts.Base, e.Erasures.Base = b, b, b
+	e.Users = users.Users{Base: b, Accounts: &e.Accounts}
+	e.Codes.Base, e.Links.Base, e.Referrals.Base = b, b, b
+	e.Events = events.Events{Base: b, Wake: func() {}}
+	e.Analytics.Base = b
+}
+
+func (e *Engine) addRewards(b *base.Base) {
+	e.Rewards.Base, e.Redemptions.Base, e.FuelTanks.Base, e.Moderation.Base = b, b, b, b
+	e.Programs = programs.Programs{Base: b, FuelTanks: &e.FuelTanks}
+	e.Widgets = widgets.Widgets{Base: b, Users: &e.Users, Rewards: &e.Rewards}
+}
+
+func (e *Engine) addJobs(b *base.Base) {
+	e.Files.Base = b
+	e.Jobs = jobs.Jobs{
+		Base: b, Files: &e.Files, Erasures: &e.Erasures, Redemptions: &e.Redemptions,
 		Wake: func() {}, Logged: func() { e.Events.Wake() },
 	}
-	e.Callers = &callers.Callers{Base: e.Base, APIKeys: e.APIKeys}
-	e.Referrals.Base, e.Codes.Base, e.Links.Base = e.Base, e.Base, e.Base
-	e.Widgets = widgets.Widgets{Base: e.Base, Users: &e.Users, Rewards: &e.Rewards}
-	e.Analytics = &statistics.Analytics{Base: e.Base}
-	return e
+}
+
+func (e *Engine) addWebhooks(b *base.Base) {
+	e.Webhooks.Base, e.Deliveries.Base, e.SigningKeys.Base = b, b, b
+}
+
+func (e *Engine) addPayments(b *base.Base) {
+	e.Gateways.Base = b
+	e.Notifications = payments.Notifications{Base: b, Gateways: &e.Gateways}
+	e.Sweeps = payments.Sweeps{Base: b, Gateways: &e.Gateways}
+	e.Coupons = payments.Coupons{Base: b, Gateways: &e.Gateways}
+	e.Discounts = payments.Discounts{Base: b, Gateways: &e.Gateways}
+	e.Billing = payments.Billing{Base: b, Gateways: &e.Gateways, Discounts: &e.Discounts, Redemptions: &e.Redemptions}
 }
