@@ -1,11 +1,10 @@
 package worker
 
 import (
-	"context"
 	"log/slog"
 	"time"
 
-	"kith/backend/app"
+	"kith/backend/app/statistics"
 )
 
 // countPoll is how often what was counted is stored: one transaction for all
@@ -14,6 +13,6 @@ const countPoll = time.Second
 
 // NewAnalytics returns the worker that stores what the engine of this process
 // counted.
-func NewAnalytics(e *app.Engine, log *slog.Logger) *Worker {
-	return newWorker("analytics", countPoll, log, func(ctx context.Context) error { return e.Analytics.Flush(ctx) })
+func NewAnalytics(a *statistics.Analytics, log *slog.Logger) *Worker {
+	return newWorker("analytics", countPoll, log, a.Flush)
 }

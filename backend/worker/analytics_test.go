@@ -29,7 +29,7 @@ func TestAnalytics_StoppedWorkerStoresWhatWaits(t *testing.T) {
 		return tx.PutUser(t.Context(), "t", referral.NewUser("a", "u", now))
 	}))
 	engine := app.New(base.Base{DB: b.db, Now: func() core.Time { return now }})
-	worker := worker.NewAnalytics(engine, slog.New(slog.NewTextHandler(b.log, nil)))
+	worker := worker.NewAnalytics(&engine.Analytics, slog.New(slog.NewTextHandler(b.log, nil)))
 	worker.Finish = sqldtest.Deadline
 	require.NoError(t, engine.Analytics.Count(t.Context(), "t", analytics.Event{Kind: analytics.Loaded, Account: "a", User: "u"}))
 	ctx, stop := context.WithCancel(t.Context())

@@ -6,7 +6,8 @@ import (
 	"log/slog"
 	"time"
 
-	"kith/backend/app"
+	"kith/backend/app/events"
+	"kith/backend/app/webhooks"
 )
 
 // forgetEvery is how often records that have become too old are removed.
@@ -14,10 +15,10 @@ const forgetEvery = time.Hour
 
 // NewForget returns the worker that removes webhook deliveries and records of
 // event calls when they are older than these logs go back.
-func NewForget(e *app.Engine, log *slog.Logger) *Worker {
+func NewForget(d *webhooks.Deliveries, ev *events.Events, log *slog.Logger) *Worker {
 	return newWorker("forget", forgetEvery, log, func(ctx context.Context) error {
-		deliveries, err := e.Deliveries.Forget(ctx)
-		calls, callsErr := e.Events.ForgetCalls(ctx)
+		deliveries, err := d.Forget(ctx)
+		calls, callsErr := ev.ForgetCalls(ctx)
 		if deliveries+calls > 0 {
 			log.Info("old records removed", "webhook_rows", deliveries, "event_calls", calls)
 		}

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"kith/backend/app"
 	"kith/backend/app/jobs"
 )
 
@@ -21,8 +20,8 @@ const (
 // NewJobs returns a worker that does up to slots jobs at once, of whatever tenants
 // wait longest. Several may run, in one process or in many: a job is claimed by
 // one of them, with a lease. A job is left at once when the worker is told to stop.
-func NewJobs(engine *app.Engine, slots int, log *slog.Logger) *Worker {
-	j := &jobWorker{engine: engine, slots: slots, log: log}
+func NewJobs(js *jobs.Jobs, slots int, log *slog.Logger) *Worker {
+	j := &jobWorker{jobs: js, slots: slots, log: log}
 	w := newWorker("jobs", jobPoll, log, j.drain)
 	w.last = j.last
 	j.running = newPool[struct{}](w.Wake)
@@ -30,7 +29,7 @@ func NewJobs(engine *app.Engine, slots int, log *slog.Logger) *Worker {
 }
 
 type jobWorker struct {
-	engine  *app.Engine
+	jobs    *jobs.Jobs
 	slots   int
 	log     *slog.Logger
 	running *pool[struct{}]
@@ -44,7 +43,7 @@ func (j *jobWorker) drain(ctx context.Context) error {
 		if _, taken := j.running.slots(); taken >= j.slots {
 			return nil
 		}
-		waits, err := j.engine.DB.JobWaits(ctx, j.engine.Now())
+		waits, err := j.jobs.DB.JobWaits(ctx, j.jobs.Now())
 		if err != nil || !waits {
 			return err
 		}
@@ -56,7 +55,7 @@ func (j *jobWorker) drain(ctx context.Context) error {
 }
 
 func (j *jobWorker) work(ctx context.Context) {
-	_, err := j.engine.Jobs.Work(ctx)
+	_, err := j.jobs.Work(ctx)
 	switch {
 	case errors.Is(err, jobs.ErrLost):
 		j.log.Warn("a job outlived its lease, or was deleted; this worker has left it")
@@ -76,10 +75,10 @@ func (j *jobWorker) last(ctx context.Context) error {
 }
 
 // NewOldFiles returns the worker that removes files that were kept long enough.
-func NewOldFiles(engine *app.Engine, log *slog.Logger) *Worker {
+func NewOldFiles(files *jobs.Files, log *slog.Logger) *Worker {
 	w := newWorker("old files", filePoll, log, func(ctx context.Context) error {
 		for {
-			if more, err := engine.Files.RemoveOld(ctx); err != nil || !more {
+			if more, err := files.RemoveOld(ctx); err != nil || !more {
 				return err
 			}
 		}

@@ -64,7 +64,7 @@ func TestJobs_WorkersShareTheWork(t *testing.T) {
 	var workers sync.WaitGroup
 	var all []*worker.Worker
 	for range 3 {
-		w := worker.NewJobs(b.engine(t, dir), 2, slog.New(slog.NewTextHandler(b.log, nil)))
+		w := worker.NewJobs(&b.engine(t, dir).Jobs, 2, slog.New(slog.NewTextHandler(b.log, nil)))
 		all = append(all, w)
 		workers.Go(func() { w.Run(ctx) })
 	}
@@ -88,7 +88,7 @@ func TestJobs_WorkWithoutWake(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
-		worker.NewJobs(b.engine(t, file.Dir(t.TempDir())), 1, slog.New(slog.NewTextHandler(b.log, nil))).Run(ctx)
+		worker.NewJobs(&b.engine(t, file.Dir(t.TempDir())).Jobs, 1, slog.New(slog.NewTextHandler(b.log, nil))).Run(ctx)
 	})
 	b.completed(t, 1)
 	b.pending(t, "second")
@@ -104,7 +104,7 @@ func TestJobs_StopBeginsNothing(t *testing.T) {
 	b.pending(t, "first")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	worker.NewJobs(b.engine(t, file.Dir(t.TempDir())), 1, slog.New(slog.NewTextHandler(b.log, nil))).Run(ctx)
+	worker.NewJobs(&b.engine(t, file.Dir(t.TempDir())).Jobs, 1, slog.New(slog.NewTextHandler(b.log, nil))).Run(ctx)
 	waits, err := b.db.JobWaits(t.Context(), now)
 	require.NoError(t, err)
 	require.True(t, waits)

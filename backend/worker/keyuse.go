@@ -4,11 +4,11 @@ import (
 	"log/slog"
 	"time"
 
-	"kith/backend/app"
+	"kith/backend/app/tenants"
 	"kith/core/auth"
 )
 
 // NewKeyUses returns the worker that writes down when API keys were last used.
-func NewKeyUses(e *app.Engine, log *slog.Logger) *Worker {
-	return newWorker("key uses", time.Duration(auth.KeyUseStep)*time.Millisecond, log, e.APIKeys.SaveUses)
+func NewKeyUses(k *tenants.APIKeys, log *slog.Logger) *Worker {
+	return newWorker("key uses", time.Duration(auth.KeyUseStep)*time.Millisecond, log, k.SaveUses)
 }

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"kith/backend/app"
 	"kith/backend/app/webhooks"
 	"kith/backend/sender"
 	"kith/core/webhook"
@@ -25,8 +24,8 @@ var webhookSlots = webhook.Slots{All: 64, Line: 8}
 // Attempts for an endpoint begin in the order in which its events happened, but
 // several are under way at once, and a failed one is made again later; so
 // consumers must not rely on the order of arrival.
-func NewWebhooks(e *app.Engine, s *sender.Sender, log *slog.Logger) *Worker {
-	h := &webhookWorker{engine: e, sender: s, log: log}
+func NewWebhooks(d *webhooks.Deliveries, keys *webhooks.SigningKeys, s *sender.Sender, log *slog.Logger) *Worker {
+	h := &webhookWorker{deliveries: d, keys: keys, sender: s, log: log}
 	h.worker = newWorker("webhook", webhookPoll, log, h.drain)
 	h.attempts = newPool[webhookSlot](h.worker.Wake)
 	h.worker.last = h.last
@@ -34,10 +33,11 @@ func NewWebhooks(e *app.Engine, s *sender.Sender, log *slog.Logger) *Worker {
 }
 
 type webhookWorker struct {
-	engine *app.Engine
-	sender *sender.Sender
-	log    *slog.Logger
-	worker *Worker
+	deliveries *webhooks.Deliveries
+	keys       *webhooks.SigningKeys
+	sender     *sender.Sender
+	log        *slog.Logger
+	worker     *Worker
 	// key is the one that signed last.
 	key webhooks.SigningKey
 	// attempts keep their slots until they are recorded.
@@ -81,16 +81,16 @@ func (h *webhookWorker) begin(ctx context.Context) (int, error) {
 		return 0, nil
 	}
 	// Looking first spares an idle database a write lock at every tick.
-	due, err := h.engine.Deliveries.Due(ctx)
+	due, err := h.deliveries.Due(ctx)
 	if err != nil || !due {
 		return 0, err
 	}
-	key, err := h.engine.SigningKeys.Current(ctx, h.key)
+	key, err := h.keys.Current(ctx, h.key)
 	if err != nil {
 		return 0, err
 	}
 	h.key = key
-	begun, err := h.engine.Deliveries.Begin(ctx, webhookSlots, busy)
+	begun, err := h.deliveries.Begin(ctx, webhookSlots, busy)
 	for _, s := range begun {
 		h.attempts.begin(slotOf(s), func(ctx context.Context) { h.attempt(ctx, s, key) })
 	}
@@ -130,7 +130,7 @@ func (h *webhookWorker) record(ctx context.Context) error {
 	if len(made) == 0 {
 		return nil
 	}
-	late, err := h.engine.Deliveries.End(ctx, made)
+	late, err := h.deliveries.End(ctx, made)
 	if err != nil {
 		h.mu.Lock()
 		defer h.mu.Unlock()

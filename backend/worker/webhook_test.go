@@ -84,7 +84,7 @@ func (h hooks) work(t testing.TB) (stop func()) {
 func (h hooks) workUntil(t testing.TB) (stop func(), told <-chan struct{}) {
 	t.Helper()
 	webhooks := sender.NewSender(sender.Options{Now: h.Now, Patience: time.Hour})
-	worker := worker.NewWebhooks(h.Engine, webhooks, slog.New(slog.NewTextHandler(h.log, nil)))
+	worker := worker.NewWebhooks(&h.Deliveries, &h.SigningKeys, webhooks, slog.New(slog.NewTextHandler(h.log, nil)))
 	worker.Finish = sqldtest.Deadline
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -296,7 +296,7 @@ func TestForget_AtItsStart(t *testing.T) {
 	h.await(t, url, webhook.Delivered, 3)
 	stop()
 	h.clock.Add(int64(webhook.Kept) + 1)
-	worker := worker.NewForget(h.Engine, slog.New(slog.NewTextHandler(h.log, nil)))
+	worker := worker.NewForget(&h.Deliveries, &h.Events, slog.New(slog.NewTextHandler(h.log, nil)))
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { worker.Run(ctx) })

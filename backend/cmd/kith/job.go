@@ -75,7 +75,7 @@ func (f jobFlags) apply(e *env, engine *app.Engine, data string) error {
 
 // newJobWorkers returns what does jobs and removes old files.
 func newJobWorkers(e *env, engine *app.Engine, n int) []*worker.Worker {
-	jobs := worker.NewJobs(engine, n, e.log)
+	jobs := worker.NewJobs(&engine.Jobs, n, e.log)
 	engine.Jobs.Wake = jobs.Wake
-	return []*worker.Worker{worker.NewOldFiles(engine, e.log), jobs}
+	return []*worker.Worker{worker.NewOldFiles(&engine.Files, e.log), jobs}
 }

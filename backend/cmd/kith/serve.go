@@ -162,8 +162,8 @@ func (b backend) serve(e *env) error {
 		workers.Go(func() { heartbeat.Run(working) })
 	}
 	webhooks := sender.NewSender(sender.Options{Now: engine.Now})
-	for _, w := range append(jobs, intake, gateways, worker.NewAnalytics(engine, e.log), worker.NewRewards(engine, e.log),
-		worker.NewWebhooks(engine, webhooks, e.log), worker.NewForget(engine, e.log), worker.NewKeyUses(engine, e.log)) {
+	for _, w := range append(jobs, intake, gateways, worker.NewAnalytics(&engine.Analytics, e.log), worker.NewRewards(&engine.Rewards, e.log),
+		worker.NewWebhooks(&engine.Deliveries, &engine.SigningKeys, webhooks, e.log), worker.NewForget(&engine.Deliveries, &engine.Events, e.log), worker.NewKeyUses(&engine.APIKeys, e.log)) {
 		w.Finish = e.stopTimeout / 3 // requests have ended by then
 		workers.Go(func() { w.Run(working) })
 	}
