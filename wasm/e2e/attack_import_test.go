@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -114,4 +115,20 @@ func TestAttack_EmptyLinesOutlastNoLease(t *testing.T) {
 	require.Greater(t, len(leases), 1, "the lease is renewed before a row is done")
 	require.Greater(t, len(reached), 3, "a batch is committed after no more than 1 MiB")
 	require.Equal(t, 1, number(t, db, `SELECT attempt FROM job`), "no other worker takes the job over")
+}
+
+// An id that a spreadsheet would take for a formula is escaped in the files that are
+// made, and is itself again when such a file is imported.
+func TestAttack_FormulasInIDs(t *testing.T) {
+	t.Parallel()
+	s := demoSite(t)
+	s.serve(t)
+	first := s.importedWith(t, "users.csv", "accountId,id,firstName\n=1+1,=cmd(),Eve\n", "{}")
+	result := s.download(t, first.ID, job.ResultFile)
+	require.Contains(t, result, "'=1+1")
+	require.Contains(t, result, "'=cmd()")
+	again := s.importedWith(t, "users.csv", "accountId,id,firstName\n'=1+1,'=cmd(),Mallory\n", "{}")
+	require.Zero(t, again.Stats.Errors)
+	a := mustCall(t, http.StatusOK, "GET", s.backend+"/api/v1/demo/account/%3D1%2B1/user/%3Dcmd%28%29", "", s.auth("demo"))
+	require.Contains(t, a.body, `"firstName":"Mallory"`)
 }

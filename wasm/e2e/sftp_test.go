@@ -278,3 +278,24 @@ func TestSFTP_Dev(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 	require.EqualValues(t, 10, s.ended(t, s.jobs(t, "demo")[0].ID).Stats.RecordsProcessed)
 }
+
+// However many silent connections one address has, a client of another address sends
+// its file at the first try.
+func TestAttack_SilentSFTPConnections(t *testing.T) {
+	t.Parallel()
+	s := demoSite(t)
+	s.sftp = freeAddr(t)
+	s.serve(t)
+	c := newSFTP(t, s.sftp, "ed25519")
+	s.allow(t, "demo", c)
+	silent := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	for range 200 {
+		conn, err := silent.Dial("tcp", s.sftp)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+	}
+	s.sample(t, c, "MUTATION/USER", "users_1.csv", "--rows", "10")
+	out, status := c.run(t, "demo", "put users_1.csv")
+	require.Zero(t, status, out)
+	require.EqualValues(t, 10, s.ended(t, s.jobs(t, "demo")[0].ID).Stats.RecordsProcessed)
+}
