@@ -41,8 +41,9 @@ func (tx *Tx) Unit(tenant core.TenantAlias, identify func(referral.Identity) str
 const maxDecisions = 16
 
 // Decide decides a call. What it wants and was not loaded is loaded, and it is decided
-// anew, so decide must have no effects but those on the state and must set its results
-// anew. Of a call that is refused nothing remains.
+// anew, so decide must have no effects but those on the state, must set its results
+// anew, and must not change what it was given. Of a call that is refused nothing
+// remains.
 func (u *Unit) Decide(ctx context.Context, decide func(*state.State) error) error {
 	for range maxDecisions {
 		err := decide(u.State)
