@@ -158,6 +158,14 @@ func TestImport_StopsAfterTooManyRejectedRows(t *testing.T) {
 		require.Equal(t, job.Stats{Processed: 3, Errors: 3}, done.Stats)
 		done = b.imported(t, job.ImportUser, "all.jsonl", strings.Repeat(taken, 9), `{"maxErrors":10}`)
 		require.Equal(t, job.Stats{Processed: 9, Errors: 9}, done.Stats)
+
+		// So do they in a file whose rows are applied together; what stands behind the
+		// last one is left alone.
+		done = b.imported(t, job.ImportDelete, "gone.jsonl", strings.Repeat("0\n", 9)+`{"accountId":"a1","userId":"u1"}`+"\n", `{"maxErrors":3}`)
+		require.Equal(t, job.Stats{Processed: 3, Errors: 3}, done.Stats)
+		_, known, err = b.DB.User(t.Context(), b.tenant, "a1", "u1")
+		require.NoError(t, err)
+		require.True(t, known)
 	})
 }
 

@@ -24,8 +24,8 @@ const (
 	// smallImport is the size in bytes up to which an import is done within the
 	// call that creates it.
 	smallImport = 64 << 10
-	// aliveRows is after how many rows that are only looked at a worker thinks of
-	// its lease.
+	// aliveRows is the number of rows between lease renewals while a file is only
+	// checked.
 	aliveRows = 500
 	// aliveBytes is after how many bytes that are only read a worker renews its lease:
 	// rows may be long, or few among empty lines, of which a loaded processor may take
@@ -53,7 +53,7 @@ type run struct {
 }
 
 // importRow is a row that was read: a decidedRow or a togetherRow.
-type importRow interface{}
+type importRow any
 
 // decidedRow is a row that a call of the API would decide, in the same way.
 type decidedRow interface {
@@ -123,7 +123,7 @@ func (r *run) files(ctx context.Context, result *partFile) (err error) {
 	return err
 }
 
-// fatal tells what is wrong with a file, which no further attempt will mend,
+// fatal distinguishes a fault of the file, which no further attempt will mend,
 // from what went wrong with us.
 func fatal(err error) error {
 	var problem importfile.Problem
@@ -135,7 +135,7 @@ func fatal(err error) error {
 	return err
 }
 
-// check reads the whole file before any of its rows is carried out, so that a
+// check reads the whole file before any of its rows is applied, so that a
 // file that is broken somewhere changes nothing.
 func (r *run) check(ctx context.Context) error {
 	in, err := r.open(ctx, 0, 0)
@@ -228,6 +228,9 @@ func (r *run) parsed(in *source) (batches <-chan parsedRows, stop func()) {
 			case <-stopped:
 				return
 			}
+			if err != nil || len(rows) == 0 {
+				return
+			}
 		}
 	}()
 	return parsed, func() { close(stopped); <-ended }
@@ -258,7 +261,7 @@ func (r *run) read(in *source) (rows []batchRow, err error) {
 	return rows, nil
 }
 
-// disk brings one batch to the disk while the next one is carried out. A power
+// disk brings one batch to the disk while the next one is applied. A power
 // cut that loses a batch loses how far the import has come with it.
 type disk struct {
 	durable func() error
@@ -338,6 +341,7 @@ func (r *run) rejected(further int) bool {
 // apply applies rows up to the one at which the import stops, and returns how many
 // that are and what saves what they changed.
 func (r *run) apply(ctx context.Context, tx *store.Tx, rows []batchRow, p *part) (done int, save func(context.Context) error, err error) {
+	rows = r.untilRejected(rows)
 	if kind := kindOf(rows); kind != nil {
 		return len(rows), func(context.Context) error { return nil }, r.applyTogether(ctx, tx, kind, rows, p)
 	}
@@ -352,6 +356,21 @@ func (r *run) apply(ctx context.Context, tx *store.Tx, rows []batchRow, p *part)
 		done++
 	}
 	return done, u.Save, nil
+}
+
+// untilRejected returns the rows up to the one at which the import stops because of
+// rows that cannot be read.
+func (r *run) untilRejected(rows []batchRow) []batchRow {
+	problems := 0
+	for i, row := range rows {
+		if row.problem == nil {
+			continue
+		}
+		if problems++; r.rejected(problems) {
+			return rows[:i+1]
+		}
+	}
+	return rows
 }
 
 // packedPart is a part that is ready to be stored, or why there is none.
