@@ -31,7 +31,7 @@ type action func(*call) ([]byte, error)
 // keyed is the handler of an action that only the API key may ask for.
 func (a *API) keyed(do action) handler { return answerBy(a.keyHolder, do) }
 
-// open is the handler of an action that tells by itself who may ask for it.
+// open is the handler of an action that checks by itself who may call it.
 func (a *API) open(do action) handler { return answerBy(a.caller, do) }
 
 // public is the handler of an action that everybody may ask for.

@@ -65,7 +65,7 @@ type Engine struct {
 	Discounts     payments.Discounts
 }
 
-// New returns an engine whose calls wake nobody.
+// New returns an engine whose calls wake no worker.
 func New(shared base.Base) *Engine {
 	b := &shared
 	e := &Engine{Base: b}

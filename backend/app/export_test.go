@@ -244,7 +244,7 @@ func TestWorkJob_GivesUp(t *testing.T) {
 	done, err := b.Jobs.ByID(t.Context(), b.tenant, made.ID)
 	require.NoError(t, err)
 	require.Equal(t, job.Aborted, done.Status)
-	require.Equal(t, "the job was given up: 5 times in a row it did not come on", done.Message)
+	require.Equal(t, "aborted after 5 attempts without progress", done.Message)
 }
 
 // A worker that is told to stop gives its job back at once.

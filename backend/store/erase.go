@@ -12,17 +12,6 @@ import (
 	"kith/core/referral"
 )
 
-// DoNotTrack reports whether an identity was deleted, not to be tracked again. In a
-// batch it is not asked for when nobody was.
-func (r Reads) DoNotTrack(ctx context.Context, tenant core.TenantAlias, identity func() string) (is bool, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM do_not_track WHERE tenant = ? AND identity = ?)`,
-		string(tenant), identity()).Scan(&is)
-	if err != nil {
-		return false, fmt.Errorf("store: do not track: %w", err)
-	}
-	return is, nil
-}
-
 // PutDoNotTrack notes identities that must not come back.
 func (tx *Tx) PutDoNotTrack(ctx context.Context, tenant core.TenantAlias, identities []string) error {
 	list, err := json.Marshal(append([]string{}, identities...))

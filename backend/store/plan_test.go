@@ -89,7 +89,6 @@ func TestReads_FindByIndex(t *testing.T) {
 		func() error { _, err := r.UserKnown(ctx, "t", "a", "u"); return err },
 		func() error { _, err := r.KnownUsers(ctx, "t", someUsers); return err },
 		func() error { _, err := r.WithoutUsers(ctx, "t", []core.AccountID{"a", "b"}); return err },
-		func() error { _, err := r.DoNotTrack(ctx, "t", func() string { return "i" }); return err },
 		func() error {
 			_, _, err := r.Users(ctx, "t", referral.UserFilter{Words: []string{"a", "b"}, Limit: 10})
 			return err

@@ -29,23 +29,6 @@ func (tx *Tx) EmitWebhook(ctx context.Context, tenant core.TenantAlias, id strin
 		string(tenant), id, int64(tx.Now))
 }
 
-// Listens reports whether anybody is to be told of what the transaction does;
-// what nobody hears of need not be put into words.
-func (tx *Tx) Listens(ctx context.Context, tenant core.TenantAlias) (listens bool, err error) {
-	switch {
-	case tx.Silent:
-		return false, nil
-	}
-	err = tx.q.QueryRowContext(ctx, subscribed, string(tenant)).Scan(&listens)
-	if err != nil {
-		return false, fmt.Errorf("store: listens: %w", err)
-	}
-	return listens, nil
-}
-
-// subscribed is whether a tenant has a subscription that is sent to.
-const subscribed = `SELECT EXISTS (SELECT 1 FROM webhook_subscription WHERE tenant = ?1 AND disabled_at IS NULL)`
-
 const newDelivery = `tenant, url, event_id, state, attempt, tries, due_at, created_at`
 
 // EmitWebhookTo writes down an event for one endpoint alone, which must be

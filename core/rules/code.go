@@ -134,7 +134,7 @@ func (r *Rules) makeCode(s *state.State, who referral.Identity, program core.Pro
 	return errors.New("rules: five random codes in a row were taken")
 }
 
-// addCode adds a code and tells the tenant's systems of it.
+// addCode adds a code and emits an event.
 func (r *Rules) addCode(s *state.State, who referral.Identity, code referral.UserCode) {
 	s.AddCode(code, who)
 	r.emit(s, webhook.CouponCreated, func() []byte { return wire.CouponCreated(code, s.Now) })

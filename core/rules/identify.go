@@ -36,8 +36,8 @@ type Identified struct {
 	wire.UserInfo
 	// Created is true when the user was not known before.
 	Created bool
-	// UnknownCodes is how many codes the call brought that nobody has, or a blocked
-	// user, but for that of Kith's own cookie, which is signed.
+	// UnknownCodes is how many codes the call brought that are unknown or a blocked
+	// user's, without that of Kith's own cookie, which is signed.
 	UnknownCodes int
 }
 
@@ -89,7 +89,10 @@ func (r *Rules) WantMore(s *state.State, in Identification) {
 		return
 	}
 	for _, c := range r.claims(s, in) {
-		if code, known := s.Codes.Get(state.CodeKey(c.Code)); c.Fault == "" && known {
+		if c.Fault != "" {
+			continue
+		}
+		if code, known := s.Codes.Get(state.CodeKey(c.Code)); known {
 			s.Users.Want(state.Who(code.Owner))
 			s.Recent.Want(state.Who(code.Owner))
 		}

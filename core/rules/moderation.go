@@ -116,7 +116,7 @@ func (r *Rules) moderateReward(s *state.State, before reward.Reward, m reward.Mo
 	r.Record(s, []Step{{before, after, entries}})
 }
 
-// emitReferral tells the tenant's systems how a referral moved.
+// emitReferral emits an event for each way in which a referral moved.
 func (r *Rules) emitReferral(s *state.State, ref referral.Referral, did move) {
 	for _, event := range []struct {
 		happened bool

@@ -33,7 +33,7 @@ func (r *Rules) Entropy6() (b [6]byte) {
 }
 
 // emit notes an event for the tenant's own systems. data writes the event's JSON,
-// which is not needed when nobody listens.
+// which is not made when no endpoint is subscribed.
 func (r *Rules) emit(s *state.State, t webhook.Type, data func() []byte) {
 	if s.Listens() {
 		s.Events.Add(state.Event{ID: r.NewID(s.Now), Type: t, Data: data()})

@@ -284,7 +284,7 @@ func (s *State) Code(code core.ReferralCode) (c referral.Code, ok bool) {
 	return c, ok
 }
 
-// AddCode gives a user a code that nobody has.
+// AddCode gives a user a code that is free.
 func (s *State) AddCode(c referral.UserCode, owner referral.Identity) {
 	owner = Who(owner)
 	u, _ := s.User(owner)

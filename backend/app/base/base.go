@@ -24,8 +24,8 @@ type Base struct {
 	Now func() core.Time
 	// Entropy fills its argument with random bytes that cannot be guessed.
 	Entropy func([]byte)
-	// Did is told what was done of the work that is left to workers, for the
-	// metrics; see Worked. It must not block. Nil: nobody asks.
+	// Did receives, for the metrics, what workers have done; see Worked. It must not
+	// block. Nil: there are no metrics.
 	Did func(work, kind, outcome string, n int64)
 }
 

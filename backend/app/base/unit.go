@@ -36,8 +36,7 @@ func (b *Base) DecideWithin(ctx context.Context, tx *store.Tx, tenant core.Tenan
 	return u.Save(ctx)
 }
 
-// Emit tells the tenant's own systems of a change, once the transaction has
-// committed. data is the event's JSON, as core/wire writes it.
+// Emit stores a webhook event, which is sent once the transaction has committed. data is the event's JSON, as core/wire writes it.
 func (b *Base) Emit(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, t webhook.Type, data []byte) error {
 	return tx.EmitWebhook(ctx, tenant, b.IDAt(tx.Now), t, data)
 }

@@ -1,6 +1,6 @@
 package base
 
-// Worked tells Did that n more things were done: of which work (WorkRows and its
+// Worked reports to Did that n more things were done: of which work (WorkRows and its
 // like), of which kind, and how it went. All are few words, since they become
 // labels.
 func (b *Base) Worked(work, kind, outcome string, n int64) {
@@ -39,7 +39,7 @@ const (
 	GatewayRefund = "refund"
 	// GatewayCoupon is a code that was written into a custom field.
 	GatewayCoupon = "coupon"
-	// GatewaySweep is a search for subscriptions that nobody told of, and
+	// GatewaySweep is a search for subscriptions that no notification named, and
 	// GatewayFound is those that it found.
 	GatewaySweep = "sweep"
 	GatewayFound = "found"

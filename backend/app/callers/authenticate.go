@@ -21,7 +21,7 @@ type Callers struct {
 	lately latelyRead
 }
 
-// Authenticate tells who sent a request with these credentials to a tenant; a
+// Authenticate returns who sent a request with these credentials to a tenant; a
 // request without any is anybody's, and what it may do is for MustHoldKey and
 // May to say. An unknown tenant is core.UnknownTenant; wrong credentials are
 // unauthenticated, see ExplainWrongKey.
@@ -55,7 +55,7 @@ func (cs *Callers) callerOf(tenant store.Tenant, credentials auth.Credentials) (
 
 // ExplainWrongKey adds to the error of Authenticate the tenant of the other mode, live
 // or test, if the key is of that one: both stand side by side in settings. It is apart,
-// since it asks the database, which nobody needs to do for a call that is refused.
+// since it asks the database, which a call that is refused should not cost.
 func (cs *Callers) ExplainWrongKey(ctx context.Context, alias core.TenantAlias, authorization string, failed error) error {
 	credentials, err := auth.ParseCredentials(authorization, "")
 	if err != nil || credentials.Key == "" || !isUnauthenticated(failed) {

@@ -23,7 +23,7 @@ type Events struct {
 
 // Log takes a batch of events in, at most once for its idempotency key
 // (spec, Log user events), and returns it with ids and times. An unknown user
-// is a not-found error: events create nobody.
+// is a not-found error: events create no users.
 // A caller without the API key has idempotency keys of their own; see
 // event.Batch.OwnKey.
 func (es *Events) Log(ctx context.Context, by base.Caller, b event.Batch) (event.Batch, error) {

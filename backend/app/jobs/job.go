@@ -29,7 +29,7 @@ type Jobs struct {
 	// Wake is called after a job was made, for the workers that do jobs. It must not
 	// block.
 	Wake func()
-	// Logged is called after rows of an import were carried out, for the worker that
+	// Logged is called after rows of an import were applied, for the worker that
 	// processes the events among them. It must not block.
 	Logged func()
 	// Lease is how long a worker holds a job without a sign of life before others
@@ -201,7 +201,7 @@ func (js *Jobs) leave(ctx context.Context, c store.Claim) {
 // still pending, and will be taken up again when its lease has ended.
 func (js *Jobs) work(ctx context.Context, c store.Claim) error {
 	if c.Tries > maxTries {
-		return js.abort(ctx, c, "the job was given up: 5 times in a row it did not come on")
+		return js.abort(ctx, c, "aborted after 5 attempts without progress")
 	}
 	carryOut := js.export
 	if c.Type.Import() {

@@ -41,10 +41,10 @@ func (p *packer) pack(rows [][]string) (_ []byte, err error) {
 	return packed.Bytes(), err
 }
 
-// add tells of a row that was carried out.
+// add adds the result of a row that was applied.
 func (p *part) add(row []string) { p.result = append(p.result, row) }
 
-// fail tells of a row that was not.
+// fail adds a row that was refused.
 func (p *part) fail(record int64, message, code string, status int, format job.Format) {
 	if len(message) > maxMessage {
 		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"

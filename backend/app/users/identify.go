@@ -21,8 +21,11 @@ type Identification struct{ *base.Base }
 func (i *Identification) Identify(ctx context.Context, tenant core.TenantAlias, in rules.Identification) (out rules.Identified, err error) {
 	err = i.DB.Write(ctx, i.Now(), func(tx *store.Tx) error {
 		u, r := i.Unit(tx, tenant), i.Rules()
-		if err := loadIdentifications(ctx, u, r, []rules.Identification{in}); err != nil {
-			return err
+		for _, want := range []func(*state.State, rules.Identification){r.WantIdentify, r.WantMore} {
+			want(u.State, in)
+			if err := u.Load(ctx); err != nil {
+				return err
+			}
 		}
 		err := u.Decide(ctx, func(s *state.State) (err error) {
 			out, err = r.Identify(s, in)
@@ -34,19 +37,6 @@ func (i *Identification) Identify(ctx context.Context, tenant core.TenantAlias, 
 		return u.Save(ctx)
 	})
 	return out, err
-}
-
-// loadIdentifications loads what identifications need, by two rounds of statements.
-func loadIdentifications(ctx context.Context, u *store.Unit, r *rules.Rules, all []rules.Identification) error {
-	for _, want := range []func(*state.State, rules.Identification){r.WantIdentify, r.WantMore} {
-		for _, in := range all {
-			want(u.State, in)
-		}
-		if err := u.Load(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // cookieUserID is the id of the user that a browser was given, by its Cookie
