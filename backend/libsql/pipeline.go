@@ -98,6 +98,8 @@ type pipelined struct {
 	beginTimeout time.Duration
 	// waiting are the statements that wait for the next one.
 	waiting []hranaStep
+	// results are those of waiting statements.
+	results []*pipelinedResult
 	// begins is true when a BEGIN waits, inside in a transaction.
 	begins, inside bool
 	broken         bool
@@ -157,14 +159,12 @@ func (c *pipelined) ExecContext(ctx context.Context, text string, args []driver.
 	}
 	result := &pipelinedResult{conn: c, ctx: ctx}
 	c.waiting = append(c.waiting, step)
+	result.at = len(c.waiting)
+	c.results = append(c.results, result)
 	if c.inside {
-		result.at = len(c.waiting)
 		return result, nil
 	}
-	done, err := c.flush(ctx)
-	if err == nil {
-		result.affected = done.Results[len(done.Results)-1].Affected
-	}
+	_, err := c.flush(ctx)
 	return result, err
 }
 
@@ -214,7 +214,7 @@ func (c *pipelined) commit(ctx context.Context, step hranaStep) error {
 // rollback gives the transaction up. Of one that was not begun yet there is nothing.
 func (c *pipelined) rollback(ctx context.Context, step hranaStep) error {
 	unsent := c.begins
-	c.waiting, c.begins, c.inside = nil, false, false
+	c.waiting, c.results, c.begins, c.inside = nil, nil, false, false
 	if unsent {
 		return nil
 	}
@@ -223,9 +223,23 @@ func (c *pipelined) rollback(ctx context.Context, step hranaStep) error {
 	return err
 }
 
-// flush sends what waits, each statement if the one before succeeded, and returns all
-// results, or the first error.
+// flush sends what waits, and gives each result its own.
 func (c *pipelined) flush(ctx context.Context) (*hranaResult, error) {
+	results := c.results
+	c.results = nil
+	done, err := c.send(ctx)
+	for _, r := range results {
+		if r.err = err; err == nil {
+			r.affected = done.Results[r.at-1].Affected
+		}
+		r.at = 0
+	}
+	return done, err
+}
+
+// send sends what waits, each statement if the one before succeeded, and returns all
+// results, or the first error.
+func (c *pipelined) send(ctx context.Context) (*hranaResult, error) {
 	steps, unkept := c.waiting, c.inside
 	ctx, cancel := c.patience(ctx)
 	defer cancel()
@@ -322,6 +336,7 @@ type pipelinedResult struct {
 	// at is its place among the statements that wait, from 1, or 0 when it was sent.
 	at       int
 	affected int64
+	err      error
 }
 
 // LastInsertId implements driver.Result.
@@ -331,15 +346,10 @@ func (r *pipelinedResult) LastInsertId() (int64, error) {
 
 // RowsAffected implements driver.Result.
 func (r *pipelinedResult) RowsAffected() (int64, error) {
-	if r.at == 0 {
-		return r.affected, nil
+	if r.at > 0 {
+		_, _ = r.conn.flush(r.ctx) // the error is in r
 	}
-	done, err := r.conn.flush(r.ctx)
-	if err == nil {
-		r.affected = done.Results[r.at-1].Affected
-		r.at = 0
-	}
-	return r.affected, err
+	return r.affected, r.err
 }
 
 type pipelinedRows struct {
