@@ -12,7 +12,7 @@ import (
 
 // Account returns an account with its standing; ok is false when there is none.
 func (r Reads) Account(ctx context.Context, tenant core.TenantAlias, id core.AccountID) (a referral.Account, ok bool, err error) {
-	err = scanAccount(r.q.QueryRowContext(ctx, accountSelect+` AND a.id = ?`, string(tenant), string(id)), &a)
+	err = scanAccount(r.QueryRowContext(ctx, accountSelect+` AND a.id = ?`, string(tenant), string(id)), &a)
 	if errors.Is(err, sql.ErrNoRows) {
 		return a, false, nil
 	}
@@ -24,7 +24,7 @@ func (r Reads) Account(ctx context.Context, tenant core.TenantAlias, id core.Acc
 
 // Accounts returns those accounts of a list that are there.
 func (r Reads) Accounts(ctx context.Context, tenant core.TenantAlias, ids []core.AccountID) (map[core.AccountID]referral.Account, error) {
-	rows, err := r.q.QueryContext(ctx, accountSelect+` AND a.id IN (`+placeholders(len(ids))+`)`, idArgs(tenant, ids)...)
+	rows, err := r.QueryContext(ctx, accountSelect+` AND a.id IN (`+placeholders(len(ids))+`)`, idArgs(tenant, ids)...)
 	found, err := collect(rows, err, "accounts", func(rows *sql.Rows, a *referral.Account) error { return scanAccount(rows, a) })
 	byID := make(map[core.AccountID]referral.Account, len(found))
 	for _, a := range found {
@@ -70,7 +70,7 @@ func scanAccount(row interface{ Scan(...any) error }, a *referral.Account) error
 // AccountOfProvider returns the account that has a payment provider id, or "".
 func (r Reads) AccountOfProvider(ctx context.Context, tenant core.TenantAlias, id core.PaymentProviderID) (core.AccountID, error) {
 	var account core.AccountID
-	err := r.q.QueryRowContext(ctx, `SELECT id FROM account WHERE tenant = ? AND payment_provider_id = ?`,
+	err := r.QueryRowContext(ctx, `SELECT id FROM account WHERE tenant = ? AND payment_provider_id = ?`,
 		string(tenant), string(id)).Scan(&account)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil

@@ -55,10 +55,10 @@ func (r Reads) Analytics(ctx context.Context, tenant core.TenantAlias, f analyti
 	add("code = ? COLLATE NOCASE", string(f.Code), f.Code != "")
 	add("day >= ?", int64(f.From), f.From != 0)
 	add("day < ?", int64(f.Until), f.Until != 0)
-	if err := r.q.QueryRowContext(ctx, `SELECT count(*) FROM analytics WHERE tenant = ?`+where, args...).Scan(&total); err != nil {
+	if err := r.QueryRowContext(ctx, `SELECT count(*) FROM analytics WHERE tenant = ?`+where, args...).Scan(&total); err != nil {
 		return nil, 0, fmt.Errorf("store: count analytics: %w", err)
 	}
-	rows, err := r.q.QueryContext(ctx, `SELECT `+countColumns.list()+`
+	rows, err := r.QueryContext(ctx, `SELECT `+countColumns.list()+`
 		FROM analytics WHERE tenant = ?`+where+` ORDER BY day DESC, kind, account_id, user_id, program, code, engagement_medium, share_medium
 		LIMIT ? OFFSET ?`, append(args, f.Limit, f.Offset)...)
 	page, err = collect(rows, err, "analytics", func(rows *sql.Rows, c *analytics.Count) error {

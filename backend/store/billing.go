@@ -70,7 +70,7 @@ var dueBilling = ` FROM gateway_subscription s
 
 // BillingDue reports whether a subscription is to be read.
 func (r Reads) BillingDue(ctx context.Context, now core.Time) (due bool, err error) {
-	if err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1`+dueBilling+`)`, int64(now)).Scan(&due); err != nil {
+	if err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1`+dueBilling+`)`, int64(now)).Scan(&due); err != nil {
 		return false, fmt.Errorf("store: billing due: %w", err)
 	}
 	return due, nil
@@ -83,7 +83,7 @@ func (tx *Tx) LeaseBilling(ctx context.Context, most int, busy []core.TenantAlia
 	if err != nil {
 		return nil, err
 	}
-	rows, err := tx.q.QueryContext(ctx, `UPDATE gateway_subscription SET attempt = attempt + 1, leased_until = ?2, due_at = NULL
+	rows, err := tx.QueryContext(ctx, `UPDATE gateway_subscription SET attempt = attempt + 1, leased_until = ?2, due_at = NULL
 		WHERE rowid IN (SELECT s.rowid`+dueBilling+`AND s.tenant NOT IN (SELECT value FROM json_each(?3))
 			ORDER BY coalesce(s.leased_until, s.due_at) LIMIT ?4)
 		RETURNING `+billingLeaseColumns.list(), int64(tx.Now), int64(until), string(list), most)
@@ -124,14 +124,14 @@ var billedColumns = selection[Billed]{
 
 // Billed returns what is kept of a subscription; ok is false when nothing is.
 func (r Reads) Billed(ctx context.Context, tenant core.TenantAlias, id string) (b Billed, ok bool, err error) {
-	ok, err = billedColumns.one(r.q.QueryRowContext(ctx, `SELECT `+billedColumns.list()+` FROM gateway_subscription WHERE tenant = ? AND id = ?`,
+	ok, err = billedColumns.one(r.QueryRowContext(ctx, `SELECT `+billedColumns.list()+` FROM gateway_subscription WHERE tenant = ? AND id = ?`,
 		string(tenant), id), "gateway subscription", &b)
 	return b, ok, err
 }
 
 // Standings returns the subscriptions of an account, the oldest first.
 func (r Reads) Standings(ctx context.Context, tenant core.TenantAlias, account core.AccountID) ([]billing.Standing, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT `+standingColumns.list()+` FROM gateway_subscription
+	rows, err := r.QueryContext(ctx, `SELECT `+standingColumns.list()+` FROM gateway_subscription
 		WHERE tenant = ? AND account_id = ? ORDER BY opened_at, id`, string(tenant), string(account))
 	return standingColumns.all(rows, err, "gateway subscriptions")
 }
@@ -157,7 +157,7 @@ type Bill struct {
 
 // BillKnown reports whether a charge was seen before.
 func (r Reads) BillKnown(ctx context.Context, tenant core.TenantAlias, transaction string) (known bool, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM gateway_bill WHERE tenant = ? AND transaction_id = ?)`,
+	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM gateway_bill WHERE tenant = ? AND transaction_id = ?)`,
 		string(tenant), transaction).Scan(&known)
 	if err != nil {
 		return false, fmt.Errorf("store: gateway bill: %w", err)
@@ -193,7 +193,7 @@ var billColumns = selection[Bill]{
 // is none.
 func (r Reads) FirstBill(ctx context.Context, tenant core.TenantAlias, account core.AccountID) (b Bill, ok bool, err error) {
 	b.Account, b.First = account, true
-	ok, err = billColumns.one(r.q.QueryRowContext(ctx, `SELECT `+billColumns.list()+` FROM gateway_bill
+	ok, err = billColumns.one(r.QueryRowContext(ctx, `SELECT `+billColumns.list()+` FROM gateway_bill
 		WHERE tenant = ? AND account_id = ? AND first = 1`, string(tenant), string(account)), "first gateway bill", &b)
 	return b, ok, err
 }
@@ -201,7 +201,7 @@ func (r Reads) FirstBill(ctx context.Context, tenant core.TenantAlias, account c
 // oneText returns the one column of the one row of a query, or empty when there
 // is no row.
 func (r Reads) oneText(ctx context.Context, what, query string, args ...any) (text string, err error) {
-	err = r.q.QueryRowContext(ctx, query, args...).Scan(&text)
+	err = r.QueryRowContext(ctx, query, args...).Scan(&text)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return "", fmt.Errorf("store: %s: %w", what, err)
 	}
@@ -245,7 +245,7 @@ func (tx *Tx) InsertRefund(ctx context.Context, tenant core.TenantAlias, f Refun
 
 // RefundKnown reports whether an account had its refund, or is to have it.
 func (r Reads) RefundKnown(ctx context.Context, tenant core.TenantAlias, account core.AccountID) (known bool, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM gateway_refund WHERE tenant = ? AND account_id = ?)`,
+	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM gateway_refund WHERE tenant = ? AND account_id = ?)`,
 		string(tenant), string(account)).Scan(&known)
 	if err != nil {
 		return false, fmt.Errorf("store: gateway refund: %w", err)
@@ -265,7 +265,7 @@ var refundColumns = selection[Refund]{
 // RefundsWaiting returns what is still to be given back of a subscription's
 // charges.
 func (r Reads) RefundsWaiting(ctx context.Context, tenant core.TenantAlias, subscription string) ([]Refund, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT `+refundColumns.list()+`
+	rows, err := r.QueryContext(ctx, `SELECT `+refundColumns.list()+`
 		FROM gateway_refund INDEXED BY gateway_refund_waiting
 		WHERE tenant = ? AND subscription_id = ? AND state = 'waiting'`, string(tenant), subscription)
 	return refundColumns.all(rows, err, "gateway refunds")
@@ -274,7 +274,7 @@ func (r Reads) RefundsWaiting(ctx context.Context, tenant core.TenantAlias, subs
 // RefundState says what became of a refund: what it is at the gateway, "" while
 // it waits, and why it failed.
 func (r Reads) RefundState(ctx context.Context, tenant core.TenantAlias, transaction string) (state, id string, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT state, refund_id FROM gateway_refund WHERE tenant = ? AND transaction_id = ?`,
+	err = r.QueryRowContext(ctx, `SELECT state, refund_id FROM gateway_refund WHERE tenant = ? AND transaction_id = ?`,
 		string(tenant), transaction).Scan(&state, &id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", "", nil

@@ -14,7 +14,7 @@ import (
 // Code returns a code, whatever case it is asked for in; ok is false when there
 // is none.
 func (r Reads) Code(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) (c referral.Code, ok bool, err error) {
-	err = r.q.QueryRowContext(ctx, codeColumns+`
+	err = r.QueryRowContext(ctx, codeColumns+`
 		FROM code c JOIN user u ON u.tenant = c.tenant AND u.account_id = c.account_id AND u.id = c.user_id
 		WHERE c.tenant = ? AND c.code = ?`, string(tenant), string(code)).
 		Scan(codeInto(&c)...)
@@ -41,7 +41,7 @@ func codeInto(c *referral.Code) []any {
 // codesOf returns the newest code of each program that a user owns, and the share
 // link of each that the user was given last.
 func (r Reads) codesOf(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID) (codes, links []referral.UserCode, err error) {
-	rows, err := r.q.QueryContext(ctx, ownedColumns+` WHERE tenant = ? AND account_id = ? AND user_id = ? ORDER BY program, rowid`,
+	rows, err := r.QueryContext(ctx, ownedColumns+` WHERE tenant = ? AND account_id = ? AND user_id = ? ORDER BY program, rowid`,
 		string(tenant), string(account), string(user))
 	stored, err := collect(rows, err, "codes", func(rows *sql.Rows, c *referral.OwnedCode) error {
 		return scanOwned(rows, new(referral.Identity), c)
@@ -66,7 +66,7 @@ func (r Reads) attachCodes(ctx context.Context, tenant core.TenantAlias, page []
 	for _, u := range page {
 		args = append(args, string(u.Account), string(u.ID))
 	}
-	rows, err := r.q.QueryContext(ctx, ownedColumns+`
+	rows, err := r.QueryContext(ctx, ownedColumns+`
 		WHERE tenant = ? AND (account_id, user_id) IN (VALUES `+strings.TrimSuffix(strings.Repeat("(?, ?), ", len(page)), ", ")+`)
 		ORDER BY program, rowid`, args...)
 	all, err := collect(rows, err, "codes of users", func(rows *sql.Rows, o *owned) error {

@@ -30,10 +30,10 @@ func (r Reads) Decisions(ctx context.Context, tenant core.TenantAlias, account c
 	if account != "" {
 		where, args = where+` AND account_id = ?`, append(args, string(account))
 	}
-	if err := r.q.QueryRowContext(ctx, `SELECT count(*)`+where, args...).Scan(&total); err != nil {
+	if err := r.QueryRowContext(ctx, `SELECT count(*)`+where, args...).Scan(&total); err != nil {
 		return nil, 0, fmt.Errorf("store: count decisions: %w", err)
 	}
-	rows, err := r.q.QueryContext(ctx, `SELECT `+decisionColumns.list()+where+` ORDER BY last_at DESC, rowid DESC LIMIT ? OFFSET ?`, append(args, limit, offset)...)
+	rows, err := r.QueryContext(ctx, `SELECT `+decisionColumns.list()+where+` ORDER BY last_at DESC, rowid DESC LIMIT ? OFFSET ?`, append(args, limit, offset)...)
 	page, err = decisionColumns.all(rows, err, "decisions")
 	return page, total, err
 }

@@ -13,7 +13,7 @@ import (
 
 // WebhooksDue reports whether a delivery waits whose time has come.
 func (r Reads) WebhooksDue(ctx context.Context, now core.Time) (due bool, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM webhook_delivery d WHERE due_at <= ? AND `+tenantIs("d")+`)`, int64(now)).Scan(&due)
+	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM webhook_delivery d WHERE due_at <= ? AND `+tenantIs("d")+`)`, int64(now)).Scan(&due)
 	if err != nil {
 		return false, fmt.Errorf("store: webhooks due: %w", err)
 	}
@@ -24,7 +24,7 @@ func (r Reads) WebhooksDue(ctx context.Context, now core.Time) (due bool, err er
 // to most of either kind, well and failing. It looks at the head of each line
 // and not at what waits behind it, so that a long line delays nobody.
 func (r Reads) WebhookLines(ctx context.Context, now core.Time, most int) ([]webhook.Due, error) {
-	rows, err := r.q.QueryContext(ctx, webhookLines, int64(now), most)
+	rows, err := r.QueryContext(ctx, webhookLines, int64(now), most)
 	return lineColumns.all(rows, err, "webhook lines")
 }
 
@@ -98,7 +98,7 @@ var leasedColumns = selection[leasedRow]{
 // are due, the longest due first. They belong to the caller until then; after
 // that, whoever asks gets them.
 func (tx *Tx) LeaseWebhooks(ctx context.Context, line webhook.Line, most int, until core.Time) ([]Leased, error) {
-	rows, err := tx.q.QueryContext(ctx, `UPDATE webhook_delivery
+	rows, err := tx.QueryContext(ctx, `UPDATE webhook_delivery
 		SET state = 'sending', attempt = attempt + 1, tries = tries + 1, due_at = ?
 		WHERE +tenant = ? AND rowid IN (SELECT rowid FROM webhook_delivery INDEXED BY webhook_delivery_line
 			WHERE tenant = ? AND url = ? AND due_at <= ? ORDER BY due_at, rowid LIMIT ?)
@@ -113,7 +113,7 @@ func (tx *Tx) LeaseWebhooks(ctx context.Context, line webhook.Line, most int, un
 	for _, id := range ids {
 		args = append(args, id)
 	}
-	rows, err = tx.q.QueryContext(ctx, `SELECT `+leasedColumns.list()+`
+	rows, err = tx.QueryContext(ctx, `SELECT `+leasedColumns.list()+`
 		FROM webhook_delivery d
 		JOIN webhook_event e ON e.tenant = d.tenant AND e.id = d.event_id
 		JOIN webhook_subscription s ON s.tenant = d.tenant AND s.url = d.url
@@ -211,10 +211,10 @@ func (r Reads) WebhookDeliveries(ctx context.Context, line webhook.Line, state w
 	at := []any{string(line.Tenant), string(line.Endpoint), string(state)}
 	const where = ` WHERE d.tenant = ?1 AND d.url = ?2 AND (?3 = '' OR d.state = ?3) `
 	var total int
-	if err := r.q.QueryRowContext(ctx, `SELECT count(*) FROM webhook_delivery d`+where, at...).Scan(&total); err != nil {
+	if err := r.QueryRowContext(ctx, `SELECT count(*) FROM webhook_delivery d`+where, at...).Scan(&total); err != nil {
 		return nil, 0, fmt.Errorf("store: count webhook deliveries: %w", err)
 	}
-	rows, err := r.q.QueryContext(ctx, `SELECT `+deliveryColumns.list()+`
+	rows, err := r.QueryContext(ctx, `SELECT `+deliveryColumns.list()+`
 		FROM webhook_delivery d JOIN webhook_event e ON e.tenant = d.tenant AND e.id = d.event_id`+where+`
 		ORDER BY d.event_id DESC LIMIT ?4 OFFSET ?5`, append(at, limit, offset)...)
 	page, err := deliveryColumns.all(rows, err, "webhook deliveries")
@@ -247,7 +247,7 @@ func (r Reads) attachAttempts(ctx context.Context, line webhook.Line, page []web
 		args = append(args, page[i].Event)
 		byID[page[i].Event] = &page[i]
 	}
-	rows, err := r.q.QueryContext(ctx, `SELECT `+attemptColumns.list()+` FROM (
+	rows, err := r.QueryContext(ctx, `SELECT `+attemptColumns.list()+` FROM (
 			SELECT *, row_number() OVER (PARTITION BY event_id ORDER BY number DESC) AS place FROM webhook_attempt
 			WHERE tenant = ? AND url = ? AND event_id IN (`+placeholders(len(page))+`))
 		WHERE place <= ? ORDER BY number`, append(args, webhook.MaxAttemptsShown)...)
@@ -280,7 +280,7 @@ func (tx *Tx) ReplayWebhooks(ctx context.Context, line webhook.Line, since core.
 
 // WebhookKnown reports whether a delivery exists.
 func (r Reads) WebhookKnown(ctx context.Context, p webhook.Place) (known bool, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM webhook_delivery WHERE tenant = ? AND url = ? AND event_id = ?)`,
+	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM webhook_delivery WHERE tenant = ? AND url = ? AND event_id = ?)`,
 		string(p.Tenant), string(p.Endpoint), p.Event).Scan(&known)
 	if err != nil {
 		return false, fmt.Errorf("store: webhook known: %w", err)

@@ -102,7 +102,7 @@ func (d *dumper) fit(ctx context.Context, r Reads) (n int, err error) {
 		}
 	}
 	from, args := d.rest()
-	err = r.q.QueryRowContext(ctx, `SELECT count(*) FROM (
+	err = r.QueryRowContext(ctx, `SELECT count(*) FROM (
 			SELECT sum(size) OVER (ROWS UNBOUNDED PRECEDING) - size AS before FROM (SELECT `+size+` AS size`+from+`))
 		WHERE before < ?`, append(args, pageRows, pageBytes)...).Scan(&n)
 	return n, err
@@ -110,7 +110,7 @@ func (d *dumper) fit(ctx context.Context, r Reads) (n int, err error) {
 
 func (d *dumper) page(ctx context.Context, r Reads, n int) error {
 	from, args := d.rest()
-	rows, err := r.q.QueryContext(ctx, `SELECT `+d.t.quotedKey()+`, `+strings.Join(d.t.names(anyColumn), `, `)+from, append(args, n)...)
+	rows, err := r.QueryContext(ctx, `SELECT `+d.t.quotedKey()+`, `+strings.Join(d.t.names(anyColumn), `, `)+from, append(args, n)...)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func identities(users []referral.Identity) string {
 // UsersByID returns the users of a list that there are, in no order, with their
 // codes.
 func (r Reads) UsersByID(ctx context.Context, tenant core.TenantAlias, ids []referral.Identity) ([]referral.User, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT `+userColumns+` FROM json_each(?2) given CROSS JOIN user u
+	rows, err := r.QueryContext(ctx, `SELECT `+userColumns+` FROM json_each(?2) given CROSS JOIN user u
 		ON u.tenant = ?1 AND u.account_id = given.value ->> 0 AND u.id = given.value ->> 1`, string(tenant), identities(ids))
 	found, err := collect(rows, err, "users by id", func(rows *sql.Rows, u *referral.User) error { return scanUser(rows, u) })
 	if err != nil || len(found) == 0 {
@@ -40,7 +40,7 @@ func (r Reads) UsersByID(ctx context.Context, tenant core.TenantAlias, ids []ref
 func (r Reads) EventsOf(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, f event.Filter) ([]event.Logged, error) {
 	where, args := eventCondition(f)
 	args = append([]any{identities(users), string(tenant), string(tenant)}, args...)
-	rows, err := r.q.QueryContext(ctx, `SELECT `+eventColumns.list()+` FROM json_each(?) given CROSS JOIN event ON +event.tenant = ? AND event.rowid IN (
+	rows, err := r.QueryContext(ctx, `SELECT `+eventColumns.list()+` FROM json_each(?) given CROSS JOIN event ON +event.tenant = ? AND event.rowid IN (
 			SELECT rowid FROM event WHERE tenant = ? AND account_id = given.value ->> 0 AND user_id = given.value ->> 1`+where+`
 			ORDER BY received_at DESC, event.id DESC LIMIT ? OFFSET ?)
 		ORDER BY given.key, received_at DESC, event.id DESC`, append(args, f.Limit, f.Offset)...)
@@ -85,7 +85,7 @@ var givenColumns = selection[referral.Identity]{
 
 // totalsOf runs a statement that counts, for each of the given users.
 func (r Reads) totalsOf(ctx context.Context, count string, args []any, given string) (map[referral.Identity]int, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT `+givenColumns.list()+`, (`+count+`) FROM `+givenUsers, append(args, given)...)
+	rows, err := r.QueryContext(ctx, `SELECT `+givenColumns.list()+`, (`+count+`) FROM `+givenUsers, append(args, given)...)
 	all, err := collect(rows, err, "totals of users", func(rows *sql.Rows, t *total) error {
 		return rows.Scan(append(givenColumns.into(&t.who), &t.n)...)
 	})
@@ -108,7 +108,7 @@ func (r Reads) RewardsOf(ctx context.Context, tenant core.TenantAlias, users []r
 	if err != nil {
 		return nil, err
 	}
-	rows, err := r.q.QueryContext(ctx, `SELECT `+rewardColumns.list()+` FROM `+givenUsers+` CROSS JOIN reward ON +reward.tenant = ? AND reward.rowid IN (
+	rows, err := r.QueryContext(ctx, `SELECT `+rewardColumns.list()+` FROM `+givenUsers+` CROSS JOIN reward ON +reward.tenant = ? AND reward.rowid IN (
 			SELECT r.rowid FROM reward r WHERE r.tenant = ?`+where+` ORDER BY r.created_at DESC, r.id DESC LIMIT ? OFFSET ?)
 		ORDER BY given.place, created_at DESC, id DESC`, append(append([]any{given, string(tenant)}, args...), f.Limit, f.Offset)...)
 	found, err := collect(rows, err, "rewards of users", scanReward)
@@ -134,7 +134,7 @@ var ownedGroupColumns = selection[ownedGroup]{
 // RewardGroupsOf sums up the rewards of each user of a list, as they stand at a
 // time; see RewardGroups.
 func (r Reads) RewardGroupsOf(ctx context.Context, tenant core.TenantAlias, now core.Time, users []referral.Identity) (map[referral.Identity][]reward.Group, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT `+ownedGroupColumns.list()+`
+	rows, err := r.QueryContext(ctx, `SELECT `+ownedGroupColumns.list()+`
 		FROM json_each(?3) given CROSS JOIN reward r ON r.tenant = ?1 AND r.account_id = given.value ->> 0 AND r.user_id = given.value ->> 1
 		GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 3, 4, 5, 6, 7`, string(tenant), int64(now), identities(users))
 	all, err := ownedGroupColumns.all(rows, err, "reward groups of users")

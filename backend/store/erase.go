@@ -24,7 +24,7 @@ func (tx *Tx) PutDoNotTrack(ctx context.Context, tenant core.TenantAlias, identi
 
 // UserIDs returns the users of an account.
 func (r Reads) UserIDs(ctx context.Context, tenant core.TenantAlias, account core.AccountID) ([]core.UserID, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT id FROM user WHERE tenant = ? AND account_id = ? ORDER BY id`,
+	rows, err := r.QueryContext(ctx, `SELECT id FROM user WHERE tenant = ? AND account_id = ? ORDER BY id`,
 		string(tenant), string(account))
 	return collect(rows, err, "user ids", func(rows *sql.Rows, id *core.UserID) error { return rows.Scan(id) })
 }
@@ -149,7 +149,7 @@ var knownColumns = selection[referral.Identity]{
 
 // KnownUsers returns those of a list that there are.
 func (r Reads) KnownUsers(ctx context.Context, tenant core.TenantAlias, ids []referral.Identity) (map[referral.Identity]bool, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT `+knownColumns.list()+` FROM json_each(?2) given CROSS JOIN user u
+	rows, err := r.QueryContext(ctx, `SELECT `+knownColumns.list()+` FROM json_each(?2) given CROSS JOIN user u
 		ON u.tenant = ?1 AND u.account_id = given.value ->> 0 AND u.id = given.value ->> 1`, string(tenant), identities(ids))
 	found, err := knownColumns.all(rows, err, "known users")
 	known := make(map[referral.Identity]bool, len(found))
@@ -166,7 +166,7 @@ func (r Reads) WithoutUsers(ctx context.Context, tenant core.TenantAlias, ids []
 		asked.row()
 		asked.text(string(id))
 	}
-	rows, err := r.q.QueryContext(ctx, `SELECT given.value ->> 0 FROM json_each(?2) given
+	rows, err := r.QueryContext(ctx, `SELECT given.value ->> 0 FROM json_each(?2) given
 		WHERE NOT EXISTS (SELECT 1 FROM user WHERE tenant = ?1 AND account_id = given.value ->> 0)`, string(tenant), asked.String())
 	return collect(rows, err, "accounts without users", func(rows *sql.Rows, id *core.AccountID) error { return rows.Scan(id) })
 }
@@ -186,7 +186,7 @@ func (p *Primary) EraseTenant(ctx context.Context, now core.Time, tenant core.Te
 // where they were.
 func (p *Primary) EraseRows(ctx context.Context, now core.Time, t Table, tenant core.TenantAlias, limit int) (n int, err error) {
 	err = p.Unchecked(ctx, now, func(tx *Tx) error {
-		if p.embedded {
+		if p.Embedded() {
 			if err := tx.exec(ctx, "erase rows", `PRAGMA secure_delete = ON`); err != nil {
 				return err
 			}

@@ -22,7 +22,7 @@ func (r Reads) Events(ctx context.Context, tenant core.TenantAlias, f event.Filt
 			order = "received_at DESC, id DESC"
 		}
 	}
-	rows, err := r.q.QueryContext(ctx, `SELECT `+eventColumns.list()+` FROM event WHERE tenant = ?`+where+`
+	rows, err := r.QueryContext(ctx, `SELECT `+eventColumns.list()+` FROM event WHERE tenant = ?`+where+`
 		ORDER BY `+order+` LIMIT ? OFFSET ?`, append(args, f.Limit, f.Offset)...)
 	return eventColumns.all(rows, err, "events")
 }

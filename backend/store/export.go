@@ -112,7 +112,7 @@ var exports = map[job.Type]export{
 func (r Reads) ExportPage(ctx context.Context, tenant core.TenantAlias, t job.Type, p job.Params, behind []string, limit int) (page [][]string, last []string, err error) {
 	e := exports[t]
 	query, args := e.page(tenant, p, behind, limit)
-	rows, err := r.q.QueryContext(ctx, query, args...)
+	rows, err := r.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, nil, fmt.Errorf("store: export: %w", err)
 	}
@@ -137,7 +137,7 @@ func (r Reads) ExportPage(ctx context.Context, tenant core.TenantAlias, t job.Ty
 // ExportCount counts the rows of the file that a job would write, up to most.
 func (r Reads) ExportCount(ctx context.Context, tenant core.TenantAlias, t job.Type, p job.Params, most int) (n int, err error) {
 	query, args := exports[t].page(tenant, p, nil, most)
-	if err := r.q.QueryRowContext(ctx, `SELECT count(*) FROM (`+query+`)`, args...).Scan(&n); err != nil {
+	if err := r.QueryRowContext(ctx, `SELECT count(*) FROM (`+query+`)`, args...).Scan(&n); err != nil {
 		return 0, fmt.Errorf("store: count export: %w", err)
 	}
 	return n, nil

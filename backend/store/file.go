@@ -31,7 +31,7 @@ var fileColumns = selection[File]{
 
 // File returns a file; ok is false when there is none.
 func (r Reads) File(ctx context.Context, tenant core.TenantAlias, ref core.FileRef) (f File, ok bool, err error) {
-	ok, err = fileColumns.one(r.q.QueryRowContext(ctx, `SELECT `+fileColumns.list()+` FROM file WHERE tenant = ? AND ref = ?`,
+	ok, err = fileColumns.one(r.QueryRowContext(ctx, `SELECT `+fileColumns.list()+` FROM file WHERE tenant = ? AND ref = ?`,
 		string(tenant), string(ref)), "file", &f)
 	return f, ok, err
 }
@@ -68,14 +68,14 @@ func (tx *Tx) DeleteFile(ctx context.Context, tenant core.TenantAlias, ref core.
 // ExpiredFiles returns the names of some files that have been kept long enough, of all
 // tenants.
 func (r Reads) ExpiredFiles(ctx context.Context, now core.Time, limit int) ([]File, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT `+fileNames.list()+` FROM file WHERE expires_at <= ? ORDER BY expires_at LIMIT ?`,
+	rows, err := r.QueryContext(ctx, `SELECT `+fileNames.list()+` FROM file WHERE expires_at <= ? ORDER BY expires_at LIMIT ?`,
 		int64(now), limit)
 	return fileNames.all(rows, err, "expired files")
 }
 
 // Files returns the files of a tenant, or of all when it is empty.
 func (r Reads) Files(ctx context.Context, tenant core.TenantAlias) ([]File, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT `+fileColumns.list()+` FROM file
+	rows, err := r.QueryContext(ctx, `SELECT `+fileColumns.list()+` FROM file
 		WHERE ?1 = '' OR tenant = ?1 ORDER BY tenant, ref`, string(tenant))
 	return fileColumns.all(rows, err, "files")
 }

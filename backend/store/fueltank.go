@@ -19,7 +19,7 @@ var tankColumns = selection[reward.Tank]{
 
 // FuelTank returns how full the tank of a side of a program is.
 func (r Reads) FuelTank(ctx context.Context, tenant core.TenantAlias, program core.ProgramKey, side referral.SideKey) (t reward.Tank, err error) {
-	err = tankColumns.scan(r.q.QueryRowContext(ctx, `SELECT `+tankColumns.list()+`
+	err = tankColumns.scan(r.QueryRowContext(ctx, `SELECT `+tankColumns.list()+`
 		FROM fuel_tank WHERE tenant = ?1 AND program = ?2 AND key = ?3`, string(tenant), string(program), string(side)), &t)
 	if err != nil {
 		return t, fmt.Errorf("store: fuel tank: %w", err)
@@ -55,7 +55,7 @@ func (tx *Tx) PutFuelDue(ctx context.Context, tenant core.TenantAlias, program c
 // TakeFuelDues takes up to limit referrals that wait for a code off the list,
 // and returns their ids, the first first.
 func (tx *Tx) TakeFuelDues(ctx context.Context, tenant core.TenantAlias, program core.ProgramKey, side referral.SideKey, limit int64) ([]string, error) {
-	rows, err := tx.q.QueryContext(ctx, `SELECT referral_id FROM fuel_due
+	rows, err := tx.QueryContext(ctx, `SELECT referral_id FROM fuel_due
 		WHERE tenant = ? AND program = ? AND key = ? ORDER BY seq LIMIT ?`,
 		string(tenant), string(program), string(side), limit)
 	ids, err := collect(rows, err, "fuel dues", func(rows *sql.Rows, id *string) error { return rows.Scan(id) })

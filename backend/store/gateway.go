@@ -23,19 +23,19 @@ var gatewayKeyColumns = selection[billing.Key]{
 // Connection returns how a tenant's gateway is reached, with private keys that
 // are sealed; ok is false when it is not connected.
 func (r Reads) Connection(ctx context.Context, tenant core.TenantAlias) (c billing.Connection, ok bool, err error) {
-	ok, err = connectionColumns.one(r.q.QueryRowContext(ctx, `SELECT `+connectionColumns.list()+` FROM gateway_connection WHERE tenant = ?`,
+	ok, err = connectionColumns.one(r.QueryRowContext(ctx, `SELECT `+connectionColumns.list()+` FROM gateway_connection WHERE tenant = ?`,
 		string(tenant)), "gateway connection", &c)
 	if err != nil || !ok {
 		return c, false, err
 	}
-	rows, err := r.q.QueryContext(ctx, `SELECT `+gatewayKeyColumns.list()+` FROM gateway_key WHERE tenant = ? ORDER BY place`, string(tenant))
+	rows, err := r.QueryContext(ctx, `SELECT `+gatewayKeyColumns.list()+` FROM gateway_key WHERE tenant = ? ORDER BY place`, string(tenant))
 	c.Keys, err = gatewayKeyColumns.all(rows, err, "gateway keys")
 	return c, true, err
 }
 
 // Connected reports whether a tenant's gateway is connected.
 func (r Reads) Connected(ctx context.Context, tenant core.TenantAlias) (connected bool, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM gateway_connection WHERE tenant = ?)`, string(tenant)).Scan(&connected)
+	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM gateway_connection WHERE tenant = ?)`, string(tenant)).Scan(&connected)
 	if err != nil {
 		return false, fmt.Errorf("store: gateway connected: %w", err)
 	}

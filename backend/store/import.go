@@ -38,7 +38,7 @@ var partColumns = selection[Part]{
 
 // Parts returns up to limit parts of a job behind a number, in their order.
 func (r Reads) Parts(ctx context.Context, tenant core.TenantAlias, id string, behind int64, limit int) ([]Part, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT `+partColumns.list()+` FROM job_part
+	rows, err := r.QueryContext(ctx, `SELECT `+partColumns.list()+` FROM job_part
 		WHERE tenant = ? AND job_id = ? AND seq > ? ORDER BY seq LIMIT ?`, string(tenant), id, behind, limit)
 	return partColumns.all(rows, err, "parts")
 }
@@ -53,7 +53,7 @@ func (tx *Tx) DeleteParts(ctx context.Context, tenant core.TenantAlias, id strin
 // SameImport returns the last job of a type, before the given one, that read a
 // file of the same content, or "".
 func (r Reads) SameImport(ctx context.Context, tenant core.TenantAlias, j job.Job) (id string, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT j.id FROM file f
+	err = r.QueryRowContext(ctx, `SELECT j.id FROM file f
 		JOIN file g ON g.tenant = f.tenant AND g.hash = f.hash AND g.hash <> ''
 		JOIN job j ON j.tenant = g.tenant AND j.file = g.ref
 		WHERE f.tenant = ? AND f.ref = ? AND j.type = ? AND j.id <> ? AND j.created_at <= ? AND j.status <> 'ABORTED'

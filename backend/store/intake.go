@@ -5,9 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"strings"
-	"time"
 
 	"kith/core"
 	"kith/core/auth"
@@ -17,54 +14,17 @@ import (
 
 // AppendIntake takes a batch in by the one statement that the edge uses too;
 // false means that its idempotency key was used within the last 24 hours.
-func (p *Primary) AppendIntake(ctx context.Context, tenant core.TenantAlias, b event.Batch) (bool, error) {
-	// Not by the pool: it repeats what it has no answer to, and without a key
-	// the same events would be taken in twice.
-	conn, err := p.writer(ctx, "SELECT 1")
-	if err != nil {
-		return false, fmt.Errorf("store: append intake: %w", err)
-	}
-	added, err := p.appendPatiently(ctx, conn, tenant, b)
-	if err := errors.Join(err, conn.Close()); err != nil {
-		return false, err
-	}
-	// Also a refusal waits: what it says was received must not be lost.
-	return added, p.Durable()
-}
-
-// appendPatiently tries again while others write for too long: nothing was taken
-// in then.
-func (p *Primary) appendPatiently(ctx context.Context, q querier, tenant core.TenantAlias, b event.Batch) (bool, error) {
-	began := time.Now()
-	for try := 1; ; try++ {
-		added, err := appendIntake(ctx, q, tenant, b)
-		if err == nil || !strings.Contains(err.Error(), locked) || p.triedEnough(try, began) {
-			return added, err
+func (p *Primary) AppendIntake(ctx context.Context, tenant core.TenantAlias, b event.Batch) (added bool, err error) {
+	err = p.WriteOne(ctx, func(r Reads) error {
+		var seq int64
+		err := r.QueryRowContext(ctx, event.Append, string(tenant), string(b.Account), string(b.User),
+			nullText(b.Key), string(wire.IntakeEvents(b)), int64(event.KeySince(b.Received)), int64(b.Received), nullText(b.Sender)).Scan(&seq)
+		if added = err == nil; added || errors.Is(err, sql.ErrNoRows) {
+			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return false, err
-		case <-time.After(rand.N(time.Duration(try) * retryPause)): // #nosec G404 -- it spreads retries
-		}
-	}
-}
-
-// AppendIntake takes a batch in within a transaction.
-func (tx *Tx) AppendIntake(ctx context.Context, tenant core.TenantAlias, b event.Batch) (bool, error) {
-	return appendIntake(ctx, tx.q, tenant, b)
-}
-
-func appendIntake(ctx context.Context, q querier, tenant core.TenantAlias, b event.Batch) (bool, error) {
-	var seq int64
-	err := q.QueryRowContext(ctx, event.Append, string(tenant), string(b.Account), string(b.User),
-		nullText(b.Key), string(wire.IntakeEvents(b)), int64(event.KeySince(b.Received)), int64(b.Received), nullText(b.Sender)).Scan(&seq)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("store: append intake: %w", err)
-	}
-	return true, nil
+		return fmt.Errorf("store: append intake: %w", err)
+	})
+	return added, err
 }
 
 // maxBatch bounds the events of one transaction, in bytes as they were sent: a
@@ -113,7 +73,7 @@ var intakeColumns = selection[intakeBatch]{
 // processed once, whenever the process dies.
 func (tx *Tx) ProcessIntake(ctx context.Context, limit int) (done Processed, err error) {
 	var b intakeBatch
-	err = intakeColumns.scan(tx.q.QueryRowContext(ctx, `
+	err = intakeColumns.scan(tx.QueryRowContext(ctx, `
 		WITH waiting AS (SELECT seq, octet_length(events) AS size FROM intake
 				WHERE seq > (SELECT seq FROM intake_cursor) ORDER BY seq LIMIT ?),
 			batch AS (SELECT coalesce(max(seq), 0) AS upto, count(*) AS calls
@@ -131,20 +91,16 @@ func (tx *Tx) ProcessIntake(ctx context.Context, limit int) (done Processed, err
 	// Nothing that a row holds may fail the statement, or that row would stop
 	// the intake of all tenants for ever. STRICT refuses also what OR IGNORE
 	// lets pass, so the time is cast.
-	result, err := tx.q.ExecContext(ctx, `INSERT OR IGNORE INTO event (tenant, id, account_id, user_id, key, fields,
+	stored, err := tx.count(ctx, "process intake", `INSERT OR IGNORE INTO event (tenant, id, account_id, user_id, key, fields,
 			triggered_at, received_at, processed_at)
 		SELECT tenant, event ->> 'id', account_id, user_id, event ->> 'key', event -> 'fields',
 			CAST(event ->> 'dateTriggered' AS INTEGER), received_at, ?
 		FROM (SELECT i.*, CASE e.type WHEN 'object' THEN e.value END AS event
 			FROM intake i, json_each(i.events) e WHERE i.seq > ? AND i.seq <= ? AND `+userStands+`)`, int64(tx.Now), b.from, b.to)
 	if err != nil {
-		return Processed{}, fmt.Errorf("store: process intake: %w", err)
+		return Processed{}, err
 	}
-	stored, err := result.RowsAffected()
-	if err != nil {
-		return Processed{}, fmt.Errorf("store: process intake: %w", err)
-	}
-	done.Events, done.Unreadable = int(stored), b.events-int(stored)
+	done.Events, done.Unreadable = stored, b.events-stored
 	if err := tx.useSenders(ctx, b.from, b.to); err != nil {
 		return Processed{}, err
 	}
@@ -161,7 +117,7 @@ func (tx *Tx) useSenders(ctx context.Context, from, to int64) error {
 
 // IntakeWaits reports whether event calls wait to be processed.
 func (r Reads) IntakeWaits(ctx context.Context) (waits bool, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM intake WHERE seq > (SELECT seq FROM intake_cursor))`).Scan(&waits)
+	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM intake WHERE seq > (SELECT seq FROM intake_cursor))`).Scan(&waits)
 	if err != nil {
 		return false, fmt.Errorf("store: intake waits: %w", err)
 	}

@@ -50,7 +50,7 @@ var claimColumns = selection[Claim]{
 
 // Job returns a job; ok is false when there is none.
 func (r Reads) Job(ctx context.Context, tenant core.TenantAlias, id string) (j job.Job, ok bool, err error) {
-	ok, err = jobColumns.one(r.q.QueryRowContext(ctx, `SELECT `+jobColumns.list()+` FROM job WHERE tenant = ? AND id = ?`, string(tenant), id), "job", &j)
+	ok, err = jobColumns.one(r.QueryRowContext(ctx, `SELECT `+jobColumns.list()+` FROM job WHERE tenant = ? AND id = ?`, string(tenant), id), "job", &j)
 	return j, ok, err
 }
 
@@ -61,10 +61,10 @@ func (r Reads) Jobs(ctx context.Context, tenant core.TenantAlias, f job.Filter) 
 	if len(w.terms) > 0 {
 		where += ` AND ` + strings.Join(w.terms, ` AND `)
 	}
-	if err := r.q.QueryRowContext(ctx, `SELECT count(*)`+where, args...).Scan(&total); err != nil {
+	if err := r.QueryRowContext(ctx, `SELECT count(*)`+where, args...).Scan(&total); err != nil {
 		return nil, 0, fmt.Errorf("store: count jobs: %w", err)
 	}
-	rows, err := r.q.QueryContext(ctx, `SELECT `+jobColumns.list()+where+` ORDER BY created_at DESC, rowid DESC LIMIT ? OFFSET ?`,
+	rows, err := r.QueryContext(ctx, `SELECT `+jobColumns.list()+where+` ORDER BY created_at DESC, rowid DESC LIMIT ? OFFSET ?`,
 		append(args, f.Limit, f.Offset)...)
 	page, err = jobColumns.all(rows, err, "jobs")
 	return page, total, err
@@ -162,7 +162,7 @@ func (tx *Tx) InsertJob(ctx context.Context, tenant core.TenantAlias, j job.Job)
 
 // JobWaits reports whether a job is pending that nobody works on.
 func (r Reads) JobWaits(ctx context.Context, now core.Time) (waits bool, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM job WHERE status = 'PENDING' AND leased_until <= ?
+	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM job WHERE status = 'PENDING' AND leased_until <= ?
 			AND `+tenantIs("job")+`)`,
 		int64(now)).Scan(&waits)
 	if err != nil {
@@ -184,7 +184,7 @@ func (tx *Tx) ClaimThisJob(ctx context.Context, tenant core.TenantAlias, id stri
 }
 
 func (tx *Tx) claim(ctx context.Context, which string, until core.Time, args ...any) (c Claim, ok bool, err error) {
-	row := tx.q.QueryRowContext(ctx, `UPDATE job SET attempt = attempt + 1, tries = tries + 1, leased_until = ? WHERE `+which+`
+	row := tx.QueryRowContext(ctx, `UPDATE job SET attempt = attempt + 1, tries = tries + 1, leased_until = ? WHERE `+which+`
 		RETURNING `+claimColumns.list(), append([]any{int64(until)}, args...)...)
 	ok, err = claimColumns.one(row, "claim job", &c)
 	return c, ok, err

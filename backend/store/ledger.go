@@ -75,7 +75,7 @@ func (r Reads) attachRedemptions(ctx context.Context, tenant core.TenantAlias, r
 	if len(at) == 0 {
 		return nil
 	}
-	rows, err := r.q.QueryContext(ctx, lastRedemptions+`(`+placeholders(len(at))+`) ORDER BY l.seq DESC`, args...)
+	rows, err := r.QueryContext(ctx, lastRedemptions+`(`+placeholders(len(at))+`) ORDER BY l.seq DESC`, args...)
 	found, err := redemptionColumns.all(rows, err, "redemptions")
 	for _, one := range found {
 		w := &rewards[at[one.reward]]
@@ -130,7 +130,7 @@ func (tx *Tx) Drawable(ctx context.Context, tenant core.TenantAlias, draws []rew
 	if err != nil {
 		return nil, err
 	}
-	rows, err := tx.q.QueryContext(ctx, drawable, string(tenant), int64(tx.Now), string(list))
+	rows, err := tx.QueryContext(ctx, drawable, string(tenant), int64(tx.Now), string(list))
 	found, err := collect(rows, err, "credits", func(rows *sql.Rows, one *drawn) error {
 		err := drawnColumns.scan(rows, one)
 		settleValue(&one.Reward)
@@ -186,7 +186,7 @@ var (
 
 // RewardsDue reports whether a date has passed that the ledger does not know of.
 func (r Reads) RewardsDue(ctx context.Context, now core.Time) (due bool, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1`+toGive+`) OR EXISTS (SELECT 1`+toExpire+`)`, int64(now), int64(now)).Scan(&due)
+	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1`+toGive+`) OR EXISTS (SELECT 1`+toExpire+`)`, int64(now), int64(now)).Scan(&due)
 	if err != nil {
 		return false, fmt.Errorf("store: rewards due: %w", err)
 	}
@@ -198,7 +198,7 @@ func (r Reads) RewardsDue(ctx context.Context, now core.Time) (due bool, err err
 // those that have expired.
 func (tx *Tx) DueRewards(ctx context.Context, limit int) ([]Due, error) {
 	for _, from := range []string{toGive + ` ORDER BY r.given_at`, toExpire + ` ORDER BY r.expires_at`} {
-		rows, err := tx.q.QueryContext(ctx, `SELECT `+dueColumns.list()+from+` LIMIT ?`, int64(tx.Now), limit)
+		rows, err := tx.QueryContext(ctx, `SELECT `+dueColumns.list()+from+` LIMIT ?`, int64(tx.Now), limit)
 		due, err := collect(rows, err, "due rewards", func(rows *sql.Rows, one *Due) error {
 			err := dueColumns.scan(rows, one)
 			settleValue(&one.Reward)

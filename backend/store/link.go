@@ -63,7 +63,7 @@ func (r Reads) LinkTargetOnHost(ctx context.Context, host string, code core.Refe
 
 func (r Reads) linkTarget(ctx context.Context, statement, by string, code core.ReferralCode) (t LinkTarget, ok bool, err error) {
 	var row targetRow
-	ok, err = targetColumns.one(r.q.QueryRowContext(ctx, statement, by, string(code)), "link target", &row)
+	ok, err = targetColumns.one(r.QueryRowContext(ctx, statement, by, string(code)), "link target", &row)
 	if err != nil || !ok {
 		return t, false, err
 	}

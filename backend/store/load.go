@@ -104,7 +104,7 @@ type Intake struct {
 
 // Intake returns where the intake stands.
 func (r Reads) Intake(ctx context.Context) (i Intake, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT (SELECT seq FROM intake_cursor), (SELECT coalesce(max(seq), 0) FROM intake)`).Scan(&i.Cursor, &i.Last)
+	err = r.QueryRowContext(ctx, `SELECT (SELECT seq FROM intake_cursor), (SELECT coalesce(max(seq), 0) FROM intake)`).Scan(&i.Cursor, &i.Last)
 	if err != nil {
 		return i, fmt.Errorf("store: intake: %w", err)
 	}
@@ -115,7 +115,7 @@ func (r Reads) Intake(ctx context.Context) (i Intake, err error) {
 // shifted, so that they all lie before those that are here, where none is
 // processed.
 func (r Reads) IntakeShift(ctx context.Context, from Intake) (shift int64, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT ? + 1 - min(0, coalesce(min(seq), 0)) FROM intake`, from.Last).Scan(&shift)
+	err = r.QueryRowContext(ctx, `SELECT ? + 1 - min(0, coalesce(min(seq), 0)) FROM intake`, from.Last).Scan(&shift)
 	if err != nil {
 		return 0, fmt.Errorf("store: intake shift: %w", err)
 	}
@@ -141,15 +141,10 @@ func (tx *Tx) Requeue(ctx context.Context, tenant core.TenantAlias, from Intake,
 // nothing of it left. A database that has tables otherwise is refused, as are
 // migrations that this program does not know.
 func (p *Primary) BeginRestore(ctx context.Context, now core.Time, versions []int) error {
-	all, err := knownMigrations()
-	if err != nil {
+	if err := CheckBackup(versions); err != nil {
 		return err
 	}
-	of, err := migrationsOf(all, versions)
-	if err != nil {
-		return err
-	}
-	err = p.Unchecked(ctx, now, func(tx *Tx) error {
+	err := p.Unchecked(ctx, now, func(tx *Tx) error {
 		begun, err := tx.hasTable(ctx, restoring)
 		if err != nil {
 			return err
@@ -183,7 +178,7 @@ func (p *Primary) BeginRestore(ctx context.Context, now core.Time, versions []in
 	if err != nil {
 		return err
 	}
-	if err := p.migrateBy(ctx, now, of); err != nil {
+	if err := p.MigrateTo(ctx, now, versions); err != nil {
 		return err
 	}
 	return p.Unchecked(ctx, now, func(tx *Tx) error {
@@ -212,17 +207,13 @@ func withoutSequences(all []Table) []Table {
 // there.
 func (p *Primary) EndRestore(ctx context.Context, now core.Time) error {
 	var broken int
-	if err := p.read.QueryRowContext(ctx, `SELECT count(*) FROM pragma_foreign_key_check`).Scan(&broken); err != nil {
+	if err := p.QueryRowContext(ctx, `SELECT count(*) FROM pragma_foreign_key_check`).Scan(&broken); err != nil {
 		return fmt.Errorf("store: check references: %w", err)
 	}
 	if broken > 0 {
 		return fmt.Errorf("store: %d rows refer to rows that are not there", broken)
 	}
-	all, err := knownMigrations()
-	if err == nil {
-		err = p.migrateBy(ctx, now, all)
-	}
-	if err != nil {
+	if err := p.MigrateTo(ctx, now, nil); err != nil {
 		return err
 	}
 	return p.Write(ctx, now, func(tx *Tx) error { return tx.exec(ctx, "end restore", `DROP TABLE `+restoring) })

@@ -39,10 +39,10 @@ func (r Reads) KeyEvidence(ctx context.Context) (k KeyEvidence, err error) {
 	if err != nil || !has {
 		return k, err
 	}
-	if _, err = masterKeyColumns.one(r.q.QueryRowContext(ctx, `SELECT `+masterKeyColumns.list()+` FROM master_key`), "master key", &k); err != nil {
+	if _, err = masterKeyColumns.one(r.QueryRowContext(ctx, `SELECT `+masterKeyColumns.list()+` FROM master_key`), "master key", &k); err != nil {
 		return k, err
 	}
-	_, err = sealedColumns.one(r.q.QueryRowContext(ctx, `SELECT `+sealedColumns.list()+` FROM api_key WHERE sealed <> '' LIMIT 1`), "sealed key", &k)
+	_, err = sealedColumns.one(r.QueryRowContext(ctx, `SELECT `+sealedColumns.list()+` FROM api_key WHERE sealed <> '' LIMIT 1`), "sealed key", &k)
 	return k, err
 }
 
@@ -58,7 +58,7 @@ func (p *Primary) KeepKeyFingerprint(ctx context.Context, now core.Time, fingerp
 		if err := tx.exec(ctx, "keep fingerprint", `UPDATE master_key SET fingerprint = ? WHERE fingerprint = ''`, fingerprint); err != nil {
 			return err
 		}
-		return tx.q.QueryRowContext(ctx, `SELECT fingerprint FROM master_key`).Scan(&kept)
+		return tx.QueryRowContext(ctx, `SELECT fingerprint FROM master_key`).Scan(&kept)
 	})
 	return kept, err
 }
@@ -125,7 +125,7 @@ var (
 // Secrets returns up to limit secrets of a kind behind another one, of all tenants in
 // the order of tenant and name.
 func (r Reads) Secrets(ctx context.Context, kind SecretKind, behind Secret, limit int) ([]Secret, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT `+secretColumns.list()+` FROM (`+kind.list+`) ORDER BY tenant, name`,
+	rows, err := r.QueryContext(ctx, `SELECT `+secretColumns.list()+` FROM (`+kind.list+`) ORDER BY tenant, name`,
 		string(behind.Tenant), behind.Name, limit)
 	return secretColumns.all(rows, err, kind.Name)
 }

@@ -32,7 +32,16 @@ func (p *Primary) Migrate(ctx context.Context, now core.Time) error {
 	if err := p.CheckReleased(ctx); err != nil {
 		return err
 	}
+	return p.MigrateTo(ctx, now, nil)
+}
+
+// MigrateTo brings the schema to that of these versions, such as those of a backup, or
+// with none to the newest. It looks at nothing else.
+func (p *Primary) MigrateTo(ctx context.Context, now core.Time, versions []int) error {
 	all, err := knownMigrations()
+	if err == nil && len(versions) > 0 {
+		all, err = migrationsOf(all, versions)
+	}
 	if err != nil {
 		return err
 	}
@@ -145,7 +154,7 @@ func (p *Primary) migrateBy(ctx context.Context, now core.Time, all []migration)
 func (p *Primary) migrate(ctx context.Context, now core.Time, m migration) error {
 	return p.Write(ctx, now, func(tx *Tx) error {
 		var applied bool
-		err := tx.q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM schema_version WHERE version = ?)", m.version).Scan(&applied)
+		err := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM schema_version WHERE version = ?)", m.version).Scan(&applied)
 		if err != nil || applied {
 			return err
 		}

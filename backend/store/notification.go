@@ -32,7 +32,7 @@ var notificationColumns = selection[Notification]{
 // Notifications returns notifications that nobody has read, up to most, the
 // first that arrived first.
 func (r Reads) Notifications(ctx context.Context, most int) ([]Notification, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT `+notificationColumns.list()+` FROM gateway_notification INDEXED BY gateway_notification_waiting
+	rows, err := r.QueryContext(ctx, `SELECT `+notificationColumns.list()+` FROM gateway_notification INDEXED BY gateway_notification_waiting
 		WHERE read_at IS NULL AND `+tenantIs("gateway_notification")+` ORDER BY seq LIMIT ?`, most)
 	return notificationColumns.all(rows, err, "gateway notifications")
 }
@@ -51,7 +51,7 @@ func (tx *Tx) NoteCheck(ctx context.Context, tenant core.TenantAlias) error {
 
 // NotificationCount is how many notifications of a tenant are kept.
 func (r Reads) NotificationCount(ctx context.Context, tenant core.TenantAlias) (n int, err error) {
-	if err = r.q.QueryRowContext(ctx, `SELECT count(*) FROM gateway_notification WHERE tenant = ?`, string(tenant)).Scan(&n); err != nil {
+	if err = r.QueryRowContext(ctx, `SELECT count(*) FROM gateway_notification WHERE tenant = ?`, string(tenant)).Scan(&n); err != nil {
 		return 0, fmt.Errorf("store: count gateway notifications: %w", err)
 	}
 	return n, nil

@@ -10,7 +10,7 @@ import (
 // Backlog is what waits for the workers, by the name of the work.
 func (r Reads) Backlog(ctx context.Context) (map[string]float64, error) {
 	var intake, deliveries, jobs, notifications, refunds float64
-	err := r.q.QueryRowContext(ctx, `SELECT
+	err := r.QueryRowContext(ctx, `SELECT
 		(SELECT count(*) FROM intake WHERE seq > (SELECT seq FROM intake_cursor)),
 		(SELECT count(*) FROM webhook_delivery WHERE due_at IS NOT NULL),
 		(SELECT count(*) FROM job WHERE status = 'PENDING'),

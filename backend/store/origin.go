@@ -12,7 +12,7 @@ import (
 // Sites returns what origin.Allowed looks an origin up in.
 func (r Reads) Sites(ctx context.Context, tenant core.TenantAlias) (string, error) {
 	var sites sql.NullString
-	if err := r.q.QueryRowContext(ctx, origin.Sites, string(tenant)).Scan(&sites); err != nil {
+	if err := r.QueryRowContext(ctx, origin.Sites, string(tenant)).Scan(&sites); err != nil {
 		return "", fmt.Errorf("store: sites: %w", err)
 	}
 	return sites.String, nil
@@ -20,7 +20,7 @@ func (r Reads) Sites(ctx context.Context, tenant core.TenantAlias) (string, erro
 
 // Origins returns the origins that a tenant lists, in order.
 func (r Reads) Origins(ctx context.Context, tenant core.TenantAlias) ([]origin.Origin, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT origin FROM tenant_origin WHERE tenant = ? ORDER BY origin`, string(tenant))
+	rows, err := r.QueryContext(ctx, `SELECT origin FROM tenant_origin WHERE tenant = ? ORDER BY origin`, string(tenant))
 	return collect(rows, err, "origins", func(rows *sql.Rows, o *origin.Origin) error { return rows.Scan(o) })
 }
 
@@ -32,10 +32,5 @@ func (tx *Tx) InsertOrigin(ctx context.Context, tenant core.TenantAlias, o origi
 
 // DeleteOrigin takes an origin off the list; false means that it was not on it.
 func (tx *Tx) DeleteOrigin(ctx context.Context, tenant core.TenantAlias, o origin.Origin) (bool, error) {
-	result, err := tx.q.ExecContext(ctx, `DELETE FROM tenant_origin WHERE tenant = ? AND origin = ?`, string(tenant), string(o))
-	if err != nil {
-		return false, fmt.Errorf("store: delete origin: %w", err)
-	}
-	n, err := result.RowsAffected()
-	return n == 1, err
+	return tx.changed(ctx, "delete origin", `DELETE FROM tenant_origin WHERE tenant = ? AND origin = ?`, string(tenant), string(o))
 }

@@ -26,13 +26,13 @@ func (r Reads) FirstProgram(ctx context.Context, tenant core.TenantAlias) (refer
 
 // Programs returns the programs of a tenant, the first made first.
 func (r Reads) Programs(ctx context.Context, tenant core.TenantAlias) ([]referral.Program, error) {
-	rows, err := r.q.QueryContext(ctx, programQuery+` WHERE p.tenant = ? ORDER BY p.created_at, p.key`, string(tenant))
+	rows, err := r.QueryContext(ctx, programQuery+` WHERE p.tenant = ? ORDER BY p.created_at, p.key`, string(tenant))
 	return collect(rows, err, "programs", func(rows *sql.Rows, p *referral.Program) error { return scanProgram(rows, p) })
 }
 
 // ProgramKeys returns the keys of a tenant's programs, the first made first.
 func (r Reads) ProgramKeys(ctx context.Context, tenant core.TenantAlias) ([]core.ProgramKey, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT key FROM program WHERE tenant = ? ORDER BY created_at, key`, string(tenant))
+	rows, err := r.QueryContext(ctx, `SELECT key FROM program WHERE tenant = ? ORDER BY created_at, key`, string(tenant))
 	return collect(rows, err, "program keys", func(rows *sql.Rows, key *core.ProgramKey) error { return rows.Scan(key) })
 }
 
@@ -85,7 +85,7 @@ var programQuery = `SELECT ` + programColumns.list() + `
 	LEFT JOIN program_reward b ON b.tenant = p.tenant AND b.program = p.key AND b.key = 'referred'`
 
 func (r Reads) program(ctx context.Context, query string, args ...any) (p referral.Program, err error) {
-	err = scanProgram(r.q.QueryRowContext(ctx, query, args...), &p)
+	err = scanProgram(r.QueryRowContext(ctx, query, args...), &p)
 	if errors.Is(err, sql.ErrNoRows) {
 		return p, unknownProgram()
 	}
@@ -195,7 +195,7 @@ func (tx *Tx) DeleteProgram(ctx context.Context, tenant core.TenantAlias, key co
 
 // ProgramUse counts the codes and the referrals of a program.
 func (r Reads) ProgramUse(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey) (codes, referrals int, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM code WHERE tenant = ?1 AND program = ?2),
+	err = r.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM code WHERE tenant = ?1 AND program = ?2),
 			(SELECT count(*) FROM referral WHERE tenant = ?1 AND program = ?2)`, string(tenant), string(key)).
 		Scan(&codes, &referrals)
 	if err != nil {

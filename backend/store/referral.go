@@ -16,7 +16,7 @@ import (
 // are in all.
 func (r Reads) Referrals(ctx context.Context, tenant core.TenantAlias, f referral.Filter) (page []referral.Referral, total int, err error) {
 	w := referralWhere(f)
-	if err := r.q.QueryRowContext(ctx, `SELECT count(*) FROM referral r WHERE r.tenant = ? AND `+w.all(), w.of(tenant)...).Scan(&total); err != nil {
+	if err := r.QueryRowContext(ctx, `SELECT count(*) FROM referral r WHERE r.tenant = ? AND `+w.all(), w.of(tenant)...).Scan(&total); err != nil {
 		return nil, 0, fmt.Errorf("store: count referrals: %w", err)
 	}
 	page, err = r.referrals(ctx, tenant, w, byStart(f), f.Limit, f.Offset)
@@ -91,7 +91,7 @@ func (r Reads) referrals(ctx context.Context, tenant core.TenantAlias, w where, 
 	if w.byRow {
 		own = `+r.tenant = ?`
 	}
-	rows, err := r.q.QueryContext(ctx, referralColumns+`
+	rows, err := r.QueryContext(ctx, referralColumns+`
 		WHERE `+own+` AND `+w.all()+` ORDER BY `+order+` LIMIT ? OFFSET ?`, append(w.of(tenant), limit, offset)...)
 	page, err := collect(rows, err, "referrals", scanReferral)
 	if err != nil {

@@ -75,10 +75,10 @@ func scanReward(rows *sql.Rows, r *reward.Reward) error {
 func (r Reads) Rewards(ctx context.Context, tenant core.TenantAlias, f reward.Filter) (page []reward.Reward, total int, err error) {
 	where, args := rewardsWhere(f)
 	args = append([]any{string(tenant)}, args...)
-	if err := r.q.QueryRowContext(ctx, `SELECT count(*) FROM reward r WHERE r.tenant = ?`+where, args...).Scan(&total); err != nil {
+	if err := r.QueryRowContext(ctx, `SELECT count(*) FROM reward r WHERE r.tenant = ?`+where, args...).Scan(&total); err != nil {
 		return nil, 0, fmt.Errorf("store: count rewards: %w", err)
 	}
-	rows, err := r.q.QueryContext(ctx, `SELECT `+rewardColumns.list()+` FROM reward r WHERE r.tenant = ?`+where+`
+	rows, err := r.QueryContext(ctx, `SELECT `+rewardColumns.list()+` FROM reward r WHERE r.tenant = ?`+where+`
 		ORDER BY r.created_at DESC, r.id DESC LIMIT ? OFFSET ?`, append(args, f.Limit, f.Offset)...)
 	if page, err = collect(rows, err, "rewards", scanReward); err != nil {
 		return nil, 0, err
@@ -123,7 +123,7 @@ func (r Reads) Reward(ctx context.Context, tenant core.TenantAlias, id string) (
 
 // BareReward is Reward without the redemptions, which no decision needs.
 func (r Reads) BareReward(ctx context.Context, tenant core.TenantAlias, id string) (w reward.Reward, err error) {
-	ok, err := rewardColumns.one(r.q.QueryRowContext(ctx, `SELECT `+rewardColumns.list()+` FROM reward r WHERE tenant = ? AND id = ?`,
+	ok, err := rewardColumns.one(r.QueryRowContext(ctx, `SELECT `+rewardColumns.list()+` FROM reward r WHERE tenant = ? AND id = ?`,
 		string(tenant), id), "reward", &w)
 	if err == nil && !ok {
 		return w, UnknownReward()
@@ -147,7 +147,7 @@ func (r Reads) attachRewards(ctx context.Context, tenant core.TenantAlias, page 
 		asked.text(page[i].ID)
 		byID[page[i].ID] = &page[i]
 	}
-	rows, err := r.q.QueryContext(ctx, `SELECT `+rewardColumns.list()+` FROM reward r
+	rows, err := r.QueryContext(ctx, `SELECT `+rewardColumns.list()+` FROM reward r
 		WHERE tenant = ?1 AND referral_id IN (SELECT value ->> 0 FROM json_each(?2))`, string(tenant), asked.String())
 	rewards, err := collect(rows, err, "rewards of referrals", scanReward)
 	if err == nil {
@@ -216,7 +216,7 @@ var groupColumns = selection[reward.Group]{
 // user is not empty, as they stand at a time. A kind that is not empty narrows
 // them.
 func (r Reads) RewardGroups(ctx context.Context, tenant core.TenantAlias, now core.Time, account core.AccountID, user core.UserID, kind reward.Kind) ([]reward.Group, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT `+groupColumns.list()+`
+	rows, err := r.QueryContext(ctx, `SELECT `+groupColumns.list()+`
 		FROM reward r
 		WHERE r.tenant = ?1 AND r.account_id = ?3 AND (?4 = '' OR r.user_id = ?4) AND (?5 = '' OR r.kind = ?5)
 		GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5`, string(tenant), int64(now), string(account), string(user), string(kind))

@@ -29,10 +29,10 @@ func (r Reads) Users(ctx context.Context, tenant core.TenantAlias, f referral.Us
 			from, args = from+equal[0], append(args, equal[1])
 		}
 	}
-	if err := r.q.QueryRowContext(ctx, `SELECT count(*) `+from, args...).Scan(&total); err != nil {
+	if err := r.QueryRowContext(ctx, `SELECT count(*) `+from, args...).Scan(&total); err != nil {
 		return nil, 0, fmt.Errorf("store: count users: %w", err)
 	}
-	rows, err := r.q.QueryContext(ctx, `SELECT `+userColumns+` `+from+` ORDER BY `+userOrder(f.Order)+` LIMIT ? OFFSET ?`,
+	rows, err := r.QueryContext(ctx, `SELECT `+userColumns+` `+from+` ORDER BY `+userOrder(f.Order)+` LIMIT ? OFFSET ?`,
 		append(args, f.Limit, f.Offset)...)
 	page, err = collect(rows, err, "users", func(rows *sql.Rows, u *referral.User) error { return scanUser(rows, u) })
 	if err != nil || len(page) == 0 {
@@ -127,7 +127,7 @@ func (tx *Tx) changeTerms(ctx context.Context, tenant core.TenantAlias, rows *tu
 // those into the index.
 func (tx *Tx) indexAdded(ctx context.Context, add func() (int, error)) (n int, err error) {
 	var last int64
-	if err := tx.q.QueryRowContext(ctx, lastUser).Scan(&last); err != nil {
+	if err := tx.QueryRowContext(ctx, lastUser).Scan(&last); err != nil {
 		return 0, fmt.Errorf("store: index users: %w", err)
 	}
 	if n, err = add(); err == nil && n > 0 {

@@ -29,14 +29,14 @@ var sftpKeyColumns = selection[SFTPKey]{
 
 // SFTPKeys returns a tenant's keys, the first made first.
 func (r Reads) SFTPKeys(ctx context.Context, tenant core.TenantAlias) ([]SFTPKey, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT `+sftpKeyColumns.list()+` FROM sftp_key
+	rows, err := r.QueryContext(ctx, `SELECT `+sftpKeyColumns.list()+` FROM sftp_key
 		WHERE tenant = ? ORDER BY created_at, fingerprint`, string(tenant))
 	return sftpKeyColumns.all(rows, err, "sftp keys")
 }
 
 // SFTPKeyKnown reports whether a tenant has a key.
 func (r Reads) SFTPKeyKnown(ctx context.Context, tenant core.TenantAlias, fingerprint string) (known bool, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM sftp_key WHERE tenant = ? AND fingerprint = ?)`,
+	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM sftp_key WHERE tenant = ? AND fingerprint = ?)`,
 		string(tenant), fingerprint).Scan(&known)
 	if err != nil {
 		return false, fmt.Errorf("store: sftp key: %w", err)

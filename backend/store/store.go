@@ -168,9 +168,22 @@ type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// Reads has the read methods, for display on Primary and for decisions on Tx.
+// Reads reads: what a Primary shows, or in a Tx what decides.
 type Reads struct {
 	q querier
+}
+
+// NewReads reads by a querier, such as a *sql.DB.
+func NewReads(q querier) Reads { return Reads{q} }
+
+// QueryContext runs a statement that reads.
+func (r Reads) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	return r.q.QueryContext(ctx, query, args...)
+}
+
+// QueryRowContext runs a statement that reads one row.
+func (r Reads) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	return r.q.QueryRowContext(ctx, query, args...)
 }
 
 // Tx is one write transaction. It holds the write lock from its start, so what
@@ -249,6 +262,39 @@ func gaveUp(err error) bool {
 	// A server that does not answer in time would not answer the next time either.
 	silent := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 	return errors.Is(err, errTaken) || errors.Is(err, libsql.ErrNotCommitted) && !silent || strings.Contains(text, locked) || strings.Contains(text, "Transaction timed out")
+}
+
+// WriteOne runs one statement that writes, outside of a transaction and never twice
+// when its answer is lost. It is run again while another process holds the write
+// lock. Then it is on the disk.
+func (p *Primary) WriteOne(ctx context.Context, run func(Reads) error) error {
+	// Not by the pool, which repeats a statement whose answer it did not get.
+	conn, err := p.writer(ctx, "SELECT 1")
+	if err != nil {
+		return fmt.Errorf("store: begin: %w", err)
+	}
+	err = p.untilUnlocked(ctx, func() error { return run(Reads{conn}) })
+	if err := errors.Join(err, conn.Close()); err != nil {
+		return err
+	}
+	// Also when it changed nothing: what it found must not be lost.
+	return p.Durable()
+}
+
+// untilUnlocked runs a statement again while another process holds the write lock.
+func (p *Primary) untilUnlocked(ctx context.Context, run func() error) error {
+	began := time.Now()
+	for try := 1; ; try++ {
+		err := run()
+		if err == nil || !strings.Contains(err.Error(), locked) || p.triedEnough(try, began) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(rand.N(time.Duration(try) * retryPause)): // #nosec G404 -- it spreads retries
+		}
+	}
 }
 
 // checking says whether a transaction keeps foreign keys.

@@ -24,7 +24,7 @@ var sweepColumns = selection[Sweep]{
 
 // SweepDue reports whether a gateway is to be asked for its subscriptions.
 func (r Reads) SweepDue(ctx context.Context, now core.Time) (due bool, err error) {
-	if err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM gateway_connection WHERE sweep_at <= ? AND `+tenantIs("gateway_connection")+`)`, int64(now)).Scan(&due); err != nil {
+	if err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM gateway_connection WHERE sweep_at <= ? AND `+tenantIs("gateway_connection")+`)`, int64(now)).Scan(&due); err != nil {
 		return false, fmt.Errorf("store: sweep due: %w", err)
 	}
 	return due, nil
@@ -33,7 +33,7 @@ func (r Reads) SweepDue(ctx context.Context, now core.Time) (due bool, err error
 // TakeSweeps gives the caller up to most sweeps that are due. Each is due again
 // at until, unless EndSweep says otherwise.
 func (tx *Tx) TakeSweeps(ctx context.Context, most int, until core.Time) ([]Sweep, error) {
-	rows, err := tx.q.QueryContext(ctx, `UPDATE gateway_connection SET sweep_at = ?
+	rows, err := tx.QueryContext(ctx, `UPDATE gateway_connection SET sweep_at = ?
 		WHERE tenant IN (SELECT tenant FROM gateway_connection WHERE sweep_at <= ? AND `+tenantIs("gateway_connection")+` ORDER BY sweep_at LIMIT ?)
 		RETURNING `+sweepColumns.list(), int64(until), int64(tx.Now), most)
 	return sweepColumns.all(rows, err, "take sweeps")
@@ -65,7 +65,7 @@ func (r Reads) AllRead(ctx context.Context, tenant core.TenantAlias, ids []strin
 	if err != nil {
 		return false, err
 	}
-	err = r.q.QueryRowContext(ctx, `SELECT NOT EXISTS (SELECT 1 FROM json_each(?2) CROSS JOIN gateway_subscription s ON s.tenant = ?1 AND s.id = value
+	err = r.QueryRowContext(ctx, `SELECT NOT EXISTS (SELECT 1 FROM json_each(?2) CROSS JOIN gateway_subscription s ON s.tenant = ?1 AND s.id = value
 		WHERE s.status = '')`, string(tenant), string(list)).Scan(&all)
 	if err != nil {
 		return false, fmt.Errorf("store: all gateway subscriptions read: %w", err)
@@ -102,7 +102,7 @@ var dueCoupons = ` FROM gateway_coupon g
 
 // CouponDue reports whether a code is to be written.
 func (r Reads) CouponDue(ctx context.Context, now core.Time) (due bool, err error) {
-	if err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1`+dueCoupons+`)`, int64(now)).Scan(&due); err != nil {
+	if err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1`+dueCoupons+`)`, int64(now)).Scan(&due); err != nil {
 		return false, fmt.Errorf("store: coupon due: %w", err)
 	}
 	return due, nil
@@ -112,7 +112,7 @@ func (r Reads) CouponDue(ctx context.Context, now core.Time) (due bool, err erro
 // due again at until, unless EndCoupon says otherwise: to write one twice does
 // no harm.
 func (tx *Tx) TakeCoupons(ctx context.Context, most int, until core.Time) ([]Coupon, error) {
-	rows, err := tx.q.QueryContext(ctx, `UPDATE gateway_coupon SET due_at = ?2
+	rows, err := tx.QueryContext(ctx, `UPDATE gateway_coupon SET due_at = ?2
 		WHERE (tenant, customer_id) IN (SELECT g.tenant, g.customer_id`+dueCoupons+`ORDER BY g.due_at LIMIT ?3)
 		RETURNING `+couponColumns.list(), int64(tx.Now), int64(until), most)
 	return couponColumns.all(rows, err, "take coupons")
@@ -134,7 +134,7 @@ func (tx *Tx) ForgetPayloads(ctx context.Context, before core.Time, most int) (i
 
 // PayloadsOld reports whether there is something for ForgetPayloads.
 func (r Reads) PayloadsOld(ctx context.Context, before core.Time) (old bool, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM gateway_notification INDEXED BY gateway_notification_old
+	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM gateway_notification INDEXED BY gateway_notification_old
 		WHERE payload <> '' AND read_at <= ?)`, int64(before)).Scan(&old)
 	if err != nil {
 		return false, fmt.Errorf("store: old gateway payloads: %w", err)

@@ -63,7 +63,7 @@ var schemaColumns = selection[schemaColumn]{
 
 // Tables returns all tables, by name, but the numbers of AUTOINCREMENT last.
 func (r Reads) Tables(ctx context.Context) ([]Table, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT `+schemaColumns.list()+`
+	rows, err := r.QueryContext(ctx, `SELECT `+schemaColumns.list()+`
 		FROM pragma_table_list t JOIN pragma_table_info(t.name) c
 		WHERE t.schema = 'main' AND t.type = 'table' AND (t.name = '`+sequences+`' OR t.name NOT LIKE 'sqlite\_%' ESCAPE '\')
 			AND t.name NOT LIKE 'libsql\_%' ESCAPE '\' AND t.name <> '`+restoring+`'
@@ -105,7 +105,7 @@ func (r Reads) Tables(ctx context.Context) ([]Table, error) {
 // virtual are the names of virtual tables: indexes that triggers fill, so that
 // nothing of them is copied or erased by itself.
 func (r Reads) virtual(ctx context.Context) ([]string, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'virtual'`)
+	rows, err := r.QueryContext(ctx, `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'virtual'`)
 	return collect(rows, err, "virtual tables", func(rows *sql.Rows, name *string) error { return rows.Scan(name) })
 }
 
@@ -146,12 +146,12 @@ func (r Reads) Migrations(ctx context.Context) ([]int, error) {
 	if err != nil || !has {
 		return nil, err
 	}
-	rows, err := r.q.QueryContext(ctx, `SELECT version FROM schema_version ORDER BY version`)
+	rows, err := r.QueryContext(ctx, `SELECT version FROM schema_version ORDER BY version`)
 	return collect(rows, err, "migrations", func(rows *sql.Rows, v *int) error { return rows.Scan(v) })
 }
 
 func (r Reads) hasTable(ctx context.Context, name string) (has bool, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?)`, name).Scan(&has)
+	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?)`, name).Scan(&has)
 	if err != nil {
 		return false, fmt.Errorf("store: schema: %w", err)
 	}
@@ -174,7 +174,7 @@ func (r Reads) HasRows(ctx context.Context, tenant core.TenantAlias) (has bool, 
 	if len(either) == 0 {
 		return false, nil
 	}
-	if err := r.q.QueryRowContext(ctx, `SELECT `+strings.Join(either, ` OR `), string(tenant)).Scan(&has); err != nil {
+	if err := r.QueryRowContext(ctx, `SELECT `+strings.Join(either, ` OR `), string(tenant)).Scan(&has); err != nil {
 		return false, fmt.Errorf("store: rows of a tenant: %w", err)
 	}
 	return has, nil
@@ -182,6 +182,6 @@ func (r Reads) HasRows(ctx context.Context, tenant core.TenantAlias) (has bool, 
 
 // Aliases returns the aliases of all tenants.
 func (r Reads) Aliases(ctx context.Context) ([]core.TenantAlias, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT alias FROM tenant ORDER BY alias`)
+	rows, err := r.QueryContext(ctx, `SELECT alias FROM tenant ORDER BY alias`)
 	return collect(rows, err, "aliases", func(rows *sql.Rows, a *core.TenantAlias) error { return rows.Scan(a) })
 }

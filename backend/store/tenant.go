@@ -65,7 +65,7 @@ var tenantRowColumns = selection[tenantRow]{
 // Tenant returns a tenant, or core.UnknownTenant.
 func (r Reads) Tenant(ctx context.Context, alias core.TenantAlias) (Tenant, error) {
 	var row tenantRow
-	err := tenantRowColumns.scan(r.q.QueryRowContext(ctx, `SELECT `+tenantRowColumns.list()+` FROM tenant WHERE alias = ?1`, string(alias)), &row)
+	err := tenantRowColumns.scan(r.QueryRowContext(ctx, `SELECT `+tenantRowColumns.list()+` FROM tenant WHERE alias = ?1`, string(alias)), &row)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Tenant{}, core.UnknownTenant()
 	}
@@ -99,7 +99,7 @@ func (tx *Tx) InsertTenant(ctx context.Context, t Tenant) (bool, error) {
 // TenantNamed returns the alias that is taken by a tenant of this alias, whatever
 // the case of its letters, or an empty one.
 func (r Reads) TenantNamed(ctx context.Context, alias core.TenantAlias) (taken core.TenantAlias, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT alias FROM tenant WHERE lower(alias) = lower(?1) ORDER BY alias <> ?1 LIMIT 1`, string(alias)).Scan(&taken)
+	err = r.QueryRowContext(ctx, `SELECT alias FROM tenant WHERE lower(alias) = lower(?1) ORDER BY alias <> ?1 LIMIT 1`, string(alias)).Scan(&taken)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return "", fmt.Errorf("store: tenant named: %w", err)
 	}

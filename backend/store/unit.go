@@ -94,7 +94,7 @@ func (tx *Tx) queries(ctx context.Context, all []query) error {
 		return tx.queriesTogether(ctx, all)
 	}
 	for _, q := range all {
-		rows, err := tx.q.QueryContext(ctx, q.text, q.args...)
+		rows, err := tx.QueryContext(ctx, q.text, q.args...)
 		if err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func (tx *Tx) queriesTogether(ctx context.Context, all []query) (err error) {
 	for i, q := range all {
 		together[i] = libsql.Query{Text: q.text, Args: q.args}
 	}
-	rows, err := tx.q.QueryContext(ctx, "", together)
+	rows, err := tx.QueryContext(ctx, "", together)
 	if err != nil {
 		return err
 	}

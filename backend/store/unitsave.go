@@ -106,7 +106,7 @@ func (u *Unit) findLastUser(ctx context.Context) error {
 	if !u.added {
 		return nil
 	}
-	return u.tx.q.QueryRowContext(ctx, lastUser).Scan(&u.lastSeq)
+	return u.tx.QueryRowContext(ctx, lastUser).Scan(&u.lastSeq)
 }
 
 func (u *Unit) saveCodes(ctx context.Context) error {

@@ -14,7 +14,7 @@ import (
 // User returns a user with the newest code of each program; ok is false when
 // there is none.
 func (r Reads) User(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID) (u referral.User, ok bool, err error) {
-	err = scanUser(r.q.QueryRowContext(ctx, `SELECT `+userColumns+` FROM user u
+	err = scanUser(r.QueryRowContext(ctx, `SELECT `+userColumns+` FROM user u
 		WHERE u.tenant = ? AND u.account_id = ? AND u.id = ?`, string(tenant), string(account), string(id)), &u)
 	if errors.Is(err, sql.ErrNoRows) {
 		return u, false, nil
@@ -44,7 +44,7 @@ func scanUser(row interface{ Scan(...any) error }, u *referral.User) error {
 
 // UserKnown reports whether a user exists.
 func (r Reads) UserKnown(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID) (known bool, err error) {
-	err = r.q.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM user WHERE tenant = ? AND account_id = ? AND id = ?)`,
+	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM user WHERE tenant = ? AND account_id = ? AND id = ?)`,
 		string(tenant), string(account), string(id)).Scan(&known)
 	if err != nil {
 		return false, fmt.Errorf("store: user known: %w", err)
@@ -56,7 +56,7 @@ func (r Reads) UserKnown(ctx context.Context, tenant core.TenantAlias, account c
 // false when there is none.
 func (r Reads) FirstUser(ctx context.Context, tenant core.TenantAlias, account core.AccountID) (u referral.User, ok bool, err error) {
 	var id core.UserID
-	err = r.q.QueryRowContext(ctx, `SELECT id FROM user WHERE tenant = ? AND account_id = ? ORDER BY created_at, id LIMIT 1`,
+	err = r.QueryRowContext(ctx, `SELECT id FROM user WHERE tenant = ? AND account_id = ? ORDER BY created_at, id LIMIT 1`,
 		string(tenant), string(account)).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return u, false, nil
@@ -103,12 +103,7 @@ var putUsers = &put{
 // BlockUser says since when a user may refer nobody; zero is not at all. False
 // means that nothing changed: the user is not there, or is so already.
 func (tx *Tx) BlockUser(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID, since core.Time) (bool, error) {
-	result, err := tx.q.ExecContext(ctx, `UPDATE user SET blocked_at = ?4, updated_at = ?5
+	return tx.changed(ctx, "block user", `UPDATE user SET blocked_at = ?4, updated_at = ?5
 		WHERE tenant = ?1 AND account_id = ?2 AND id = ?3 AND (blocked_at IS NULL) <> (?4 IS NULL)`,
 		string(tenant), string(account), string(id), nullTime(since), int64(tx.Now))
-	if err != nil {
-		return false, fmt.Errorf("store: block user: %w", err)
-	}
-	n, err := result.RowsAffected()
-	return n == 1, err
 }

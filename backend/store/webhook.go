@@ -53,14 +53,14 @@ var subscriptionColumns = selection[webhook.Subscription]{
 
 // WebhookSubscriptions returns a tenant's subscriptions, the first made first.
 func (r Reads) WebhookSubscriptions(ctx context.Context, tenant core.TenantAlias) ([]webhook.Subscription, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT `+subscriptionColumns.list()+` FROM webhook_subscription
+	rows, err := r.QueryContext(ctx, `SELECT `+subscriptionColumns.list()+` FROM webhook_subscription
 		WHERE tenant = ? ORDER BY created_at, url`, string(tenant))
 	return subscriptionColumns.all(rows, err, "webhook subscriptions")
 }
 
 // WebhookSubscription returns one subscription; ok is false when there is none.
 func (r Reads) WebhookSubscription(ctx context.Context, line webhook.Line) (s webhook.Subscription, ok bool, err error) {
-	ok, err = subscriptionColumns.one(r.q.QueryRowContext(ctx, `SELECT `+subscriptionColumns.list()+` FROM webhook_subscription
+	ok, err = subscriptionColumns.one(r.QueryRowContext(ctx, `SELECT `+subscriptionColumns.list()+` FROM webhook_subscription
 		WHERE tenant = ? AND url = ?`, string(line.Tenant), string(line.Endpoint)), "webhook subscription", &s)
 	return s, ok, err
 }
@@ -131,7 +131,7 @@ var webhookKeyColumns = selection[WebhookKey]{
 
 // WebhookKey returns the key that signs; ok is false when none was made yet.
 func (r Reads) WebhookKey(ctx context.Context) (k WebhookKey, ok bool, err error) {
-	ok, err = webhookKeyColumns.one(r.q.QueryRowContext(ctx, `SELECT `+webhookKeyColumns.list()+` FROM webhook_key WHERE retired_at IS NULL`),
+	ok, err = webhookKeyColumns.one(r.QueryRowContext(ctx, `SELECT `+webhookKeyColumns.list()+` FROM webhook_key WHERE retired_at IS NULL`),
 		"webhook key", &k)
 	return k, ok, err
 }
@@ -139,7 +139,7 @@ func (r Reads) WebhookKey(ctx context.Context) (k WebhookKey, ok bool, err error
 // WebhookKeys returns the keys that are to be published: the one that signs,
 // and those that were retired after the given time, the newest first.
 func (r Reads) WebhookKeys(ctx context.Context, since core.Time) ([]webhook.PublicKey, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT `+publicKeyColumns.list()+` FROM webhook_key
+	rows, err := r.QueryContext(ctx, `SELECT `+publicKeyColumns.list()+` FROM webhook_key
 		WHERE retired_at IS NULL OR retired_at > ? ORDER BY retired_at IS NOT NULL, retired_at DESC, id DESC LIMIT ?`,
 		int64(since), webhook.MaxKeys)
 	return publicKeyColumns.all(rows, err, "webhook keys")
@@ -174,6 +174,6 @@ func (tx *Tx) ForbidWebhookAddress(ctx context.Context, tenant core.TenantAlias,
 // WebhookAddresses are the prefixes that a tenant's events may be sent to
 // besides public addresses.
 func (r Reads) WebhookAddresses(ctx context.Context, tenant core.TenantAlias) ([]string, error) {
-	rows, err := r.q.QueryContext(ctx, `SELECT prefix FROM webhook_allowed WHERE tenant = ? ORDER BY prefix`, string(tenant))
+	rows, err := r.QueryContext(ctx, `SELECT prefix FROM webhook_allowed WHERE tenant = ? ORDER BY prefix`, string(tenant))
 	return collect(rows, err, "webhook addresses", func(rows *sql.Rows, prefix *string) error { return rows.Scan(prefix) })
 }

@@ -27,7 +27,7 @@ var wholeWidgetColumns = selection[widget.Stored]{
 // Widget returns what a tenant stored of a widget; ok is false when it stored
 // nothing.
 func (r Reads) Widget(ctx context.Context, tenant core.TenantAlias, t widget.Type) (s widget.Stored, ok bool, err error) {
-	ok, err = wholeWidgetColumns.one(r.q.QueryRowContext(ctx, `SELECT `+wholeWidgetColumns.list()+` FROM widget
+	ok, err = wholeWidgetColumns.one(r.QueryRowContext(ctx, `SELECT `+wholeWidgetColumns.list()+` FROM widget
 		WHERE tenant = ? AND program = ? AND key = ?`, string(tenant), string(t.Program), string(t.Key)), "widget", &s)
 	s.Type = t
 	return s, ok, err
@@ -36,10 +36,10 @@ func (r Reads) Widget(ctx context.Context, tenant core.TenantAlias, t widget.Typ
 // Widgets returns a page of what a tenant stored, without the templates, and
 // how much there is in all.
 func (r Reads) Widgets(ctx context.Context, tenant core.TenantAlias, limit, offset int) (page []widget.Stored, total int, err error) {
-	if err := r.q.QueryRowContext(ctx, `SELECT count(*) FROM widget WHERE tenant = ?`, string(tenant)).Scan(&total); err != nil {
+	if err := r.QueryRowContext(ctx, `SELECT count(*) FROM widget WHERE tenant = ?`, string(tenant)).Scan(&total); err != nil {
 		return nil, 0, fmt.Errorf("store: count widgets: %w", err)
 	}
-	rows, err := r.q.QueryContext(ctx, `SELECT `+widgetColumns.list()+` FROM widget
+	rows, err := r.QueryContext(ctx, `SELECT `+widgetColumns.list()+` FROM widget
 		WHERE tenant = ? ORDER BY program, key LIMIT ? OFFSET ?`, string(tenant), limit, offset)
 	page, err = widgetColumns.all(rows, err, "widgets")
 	return page, total, err
@@ -80,12 +80,12 @@ func (r Reads) WidgetReferrals(ctx context.Context, tenant core.TenantAlias, pro
 			ON u.tenant = r.tenant AND u.account_id = r.referred_account_id AND u.id = r.referred_user_id
 		WHERE r.tenant = ? AND r.referrer_account_id = ? AND r.referrer_user_id = ? AND r.program = ?`
 	args := []any{string(tenant), string(user.Account), string(user.User), string(program)}
-	if err := r.q.QueryRowContext(ctx, `SELECT count(*)`+where, args...).Scan(&total); err != nil {
+	if err := r.QueryRowContext(ctx, `SELECT count(*)`+where, args...).Scan(&total); err != nil {
 		return nil, 0, fmt.Errorf("store: count widget referrals: %w", err)
 	}
 	// The plus keeps SQLite from walking all referrals of the tenant by their
 	// start to spare itself the sorting of a few.
-	rows, err := r.q.QueryContext(ctx, `SELECT `+widgetReferralColumns.list()+where+` ORDER BY +r.started_at DESC, r.id DESC LIMIT ?`, append(args, limit)...)
+	rows, err := r.QueryContext(ctx, `SELECT `+widgetReferralColumns.list()+where+` ORDER BY +r.started_at DESC, r.id DESC LIMIT ?`, append(args, limit)...)
 	page, err = widgetReferralColumns.all(rows, err, "widget referrals")
 	return page, total, err
 }
