@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store"
+	"kith/backend/store/eventdb"
 	"kith/core"
 	"kith/core/event"
 	"kith/core/referral"
@@ -117,10 +118,10 @@ func (b bundle) logEvents(t *testing.T, who referral.Identity, n int) {
 	// Others may have events there too.
 	for waits := true; waits; {
 		require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) error {
-			_, err := tx.ProcessIntake(t.Context(), 100)
+			_, err := eventdb.ProcessIntake(t.Context(), tx, 100)
 			return err
 		}))
-		waits, err = b.DB.IntakeWaits(t.Context())
+		waits, err = eventdb.IntakeWaits(t.Context(), b.DB.Reads)
 		require.NoError(t, err)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"kith/backend/store"
+	"kith/backend/store/tenantdb"
+	"kith/backend/store/webhookdb"
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/reward"
@@ -16,7 +18,7 @@ import (
 func yardstick(b *testing.B, in bundle) {
 	for n := 0; b.Loop(); n++ {
 		err := in.DB.Write(b.Context(), start, func(tx *store.Tx) error {
-			_, err := tx.ClaimSite(b.Context(), string(in.tenant)+strconv.Itoa(n)+".example", in.tenant)
+			_, err := tenantdb.ClaimSite(b.Context(), tx, string(in.tenant)+strconv.Itoa(n)+".example", in.tenant)
 			return err
 		})
 		if err != nil {
@@ -94,7 +96,7 @@ func bareUpdate(b *testing.B, in bundle) {
 	line := in.subscribe(b, hook)
 	for n := 0; b.Loop(); n++ {
 		err := in.DB.Write(b.Context(), start, func(tx *store.Tx) error {
-			_, err := tx.RotateWebhookSecret(b.Context(), line, strconv.Itoa(n), start)
+			_, err := webhookdb.RotateWebhookSecret(b.Context(), tx, line, strconv.Itoa(n), start)
 			return err
 		})
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"kith/backend/app/base"
 	"kith/backend/app/webhooks"
+	"kith/backend/store/webhookdb"
 	"kith/core"
 	"kith/core/webhook"
 )
@@ -424,7 +425,7 @@ func TestSecrets_AreSealed(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, b.SigningKeys.Ensure(t.Context()))
 	require.NoError(t, b.Webhooks.Test(t.Context(), b.tenant, hook))
-	key, known, err := b.DB.WebhookKey(t.Context())
+	key, known, err := webhookdb.SigningKey(t.Context(), b.DB.Reads)
 	require.NoError(t, err)
 	require.True(t, known)
 	require.NotContains(t, key.Sealed, "MII", "PKCS #8 in base64 begins so")

@@ -17,6 +17,8 @@ import (
 	"kith/backend/app/tenants"
 	"kith/backend/file"
 	"kith/backend/store"
+	"kith/backend/store/jobdb"
+	"kith/backend/store/userdb"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/job"
@@ -56,10 +58,10 @@ func (b bundle) fill(t testing.TB, n int) {
 	require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) error {
 		for i := range n {
 			id := "u" + strconv.Itoa(1e7 + i)[1:]
-			if err := tx.PutAccount(t.Context(), b.tenant, referral.NewAccount(core.AccountID(id), tx.Now)); err != nil {
+			if err := userdb.PutAccount(t.Context(), tx, b.tenant, referral.NewAccount(core.AccountID(id), tx.Now)); err != nil {
 				return err
 			}
-			if err := tx.PutUser(t.Context(), b.tenant, referral.NewUser(core.AccountID(id), core.UserID(id), tx.Now)); err != nil {
+			if err := userdb.PutUser(t.Context(), tx, b.tenant, referral.NewUser(core.AccountID(id), core.UserID(id), tx.Now)); err != nil {
 				return err
 			}
 		}
@@ -295,7 +297,7 @@ func TestExport_FilesGoAfter28Days(t *testing.T) {
 	b.removeOldFiles(t)
 	_, err = b.Files.Store.Open(t.Context(), made.Result, 0)
 	require.Error(t, err)
-	_, known, err := b.DB.File(t.Context(), b.tenant, made.Result)
+	_, known, err := jobdb.FindFile(t.Context(), b.DB.Reads, b.tenant, made.Result)
 	require.NoError(t, err)
 	require.False(t, known)
 	_, err = b.Jobs.Export(t.Context(), b.tenant, made.ID)
@@ -326,9 +328,9 @@ func TestDeleteJob(t *testing.T) {
 		}
 		_, err = b.Jobs.ByID(t.Context(), b.tenant, made.ID)
 		require.Equal(t, core.NotFound("there is no such job"), err)
-		old, err := b.DB.ExpiredFiles(t.Context(), b.Now(), 1000)
+		old, err := jobdb.ExpiredFiles(t.Context(), b.DB.Reads, b.Now(), 1000)
 		require.NoError(t, err)
-		require.Contains(t, old, store.File{Tenant: b.tenant, Ref: made.Result})
+		require.Contains(t, old, jobdb.File{Tenant: b.tenant, Ref: made.Result})
 	})
 }
 

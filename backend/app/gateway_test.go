@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kith/backend/store/billingdb"
 	"kith/core"
 	"kith/core/billing"
 )
@@ -24,7 +25,7 @@ func TestConnect_SealsPrivateKeys(t *testing.T) {
 	opened, err := b.Gateways.Open(t.Context(), b.tenant)
 	require.NoError(t, err)
 	require.Equal(t, []billing.Key{{Public: "p2", Private: "private-2"}, {Public: "p1", Private: "private-1"}}, opened.Keys)
-	sealed, _, err := b.DB.Connection(t.Context(), b.tenant)
+	sealed, _, err := billingdb.Connection(t.Context(), b.DB.Reads, b.tenant)
 	require.NoError(t, err)
 	for _, k := range sealed.Keys {
 		require.NotEmpty(t, k.Private)
@@ -48,7 +49,7 @@ func TestNotify_StoresAPayloadOnce(t *testing.T) {
 		for _, payload := range []string{"one\n", "one\n", "two\n"} {
 			require.NoError(t, b.Notifications.Add(t.Context(), b.tenant, payload))
 		}
-		n, err := b.DB.NotificationCount(t.Context(), b.tenant)
+		n, err := billingdb.NotificationCount(t.Context(), b.DB.Reads, b.tenant)
 		require.NoError(t, err)
 		require.Equal(t, 2, n)
 	})

@@ -21,6 +21,11 @@ import (
 	"kith/backend/app/jobs"
 	"kith/backend/file"
 	"kith/backend/store"
+	"kith/backend/store/eventdb"
+	"kith/backend/store/jobdb"
+	"kith/backend/store/rewarddb"
+	"kith/backend/store/tenantdb"
+	"kith/backend/store/userdb"
 	"kith/backend/testenv"
 	"kith/core"
 	"kith/core/job"
@@ -122,10 +127,10 @@ not json
 		rows := b.rows(t, done.ID, job.ResultFile)
 		require.Equal(t, []string{"u1", "u7"}, []string{rows[1][0], rows[2][0]})
 		for _, id := range []core.UserID{"u3", "u5"} {
-			_, known, err := b.DB.User(t.Context(), b.tenant, core.AccountID("a"+string(id[1:])), id)
+			_, known, err := userdb.User(t.Context(), b.DB.Reads, b.tenant, core.AccountID("a"+string(id[1:])), id)
 			require.NoError(t, err)
 			require.False(t, known)
-			_, known, err = b.DB.Account(t.Context(), b.tenant, core.AccountID("a"+string(id[1:])))
+			_, known, err = userdb.Account(t.Context(), b.DB.Reads, b.tenant, core.AccountID("a"+string(id[1:])))
 			require.NoError(t, err)
 			require.False(t, known, "not even the account")
 		}
@@ -145,10 +150,10 @@ func TestImport_StopsAfterTooManyRejectedRows(t *testing.T) {
 		require.Equal(t, job.Stats{Processed: job.DefaultMaxErrors + 1, Errors: job.DefaultMaxErrors}, done.Stats)
 		require.Equal(t, "stopped because 10000 rows were rejected; rows after record 10001 were not processed. Correct the file, or raise maxErrors in the job's params", done.Message)
 		require.Len(t, b.rows(t, done.ID, job.ErrorsFile), job.DefaultMaxErrors+1)
-		_, known, err := b.DB.User(t.Context(), b.tenant, "a1", "u1")
+		_, known, err := userdb.User(t.Context(), b.DB.Reads, b.tenant, "a1", "u1")
 		require.NoError(t, err)
 		require.True(t, known)
-		_, known, err = b.DB.User(t.Context(), b.tenant, "a2", "u2")
+		_, known, err = userdb.User(t.Context(), b.DB.Reads, b.tenant, "a2", "u2")
 		require.NoError(t, err)
 		require.False(t, known)
 
@@ -163,7 +168,7 @@ func TestImport_StopsAfterTooManyRejectedRows(t *testing.T) {
 		// last one is left alone.
 		done = b.imported(t, job.ImportDelete, "gone.jsonl", strings.Repeat("0\n", 9)+`{"accountId":"a1","userId":"u1"}`+"\n", `{"maxErrors":3}`)
 		require.Equal(t, job.Stats{Processed: 3, Errors: 3}, done.Stats)
-		_, known, err = b.DB.User(t.Context(), b.tenant, "a1", "u1")
+		_, known, err = userdb.User(t.Context(), b.DB.Reads, b.tenant, "a1", "u1")
 		require.NoError(t, err)
 		require.True(t, known)
 	})
@@ -232,7 +237,7 @@ func TestImport_BrokenFiles(t *testing.T) {
 		require.Zero(t, done.Stats.Processed, c.name)
 		require.Empty(t, done.Result, c.name)
 	}
-	_, known, err := b.DB.User(t.Context(), b.tenant, "a0", "u0")
+	_, known, err := userdb.User(t.Context(), b.DB.Reads, b.tenant, "a0", "u0")
 	require.NoError(t, err)
 	require.False(t, known)
 }
@@ -302,7 +307,7 @@ func (b bundle) written(t testing.TB) (names []string) {
 // exportedUsers are all users of the tenant with their codes.
 func (b bundle) exportedUsers(t testing.TB) [][]string {
 	t.Helper()
-	page, _, err := b.DB.ExportPage(t.Context(), b.tenant, job.User, job.Params{}, nil, 1<<20)
+	page, _, err := jobdb.ExportPage(t.Context(), b.DB.Reads, b.tenant, job.User, job.Params{}, nil, 1<<20)
 	require.NoError(t, err)
 	return page
 }
@@ -344,7 +349,7 @@ func TestImport_GoesOnWhereItStopped(t *testing.T) {
 		for i, row := range rows[1:] {
 			require.Equal(t, "u"+strconv.Itoa(i), row[0], "in the order of the file, each once")
 		}
-		parts, err := b.DB.Parts(t.Context(), b.tenant, made.ID, 0, 1)
+		parts, err := jobdb.Parts(t.Context(), b.DB.Reads, b.tenant, made.ID, 0, 1)
 		require.NoError(t, err)
 		require.Empty(t, parts, "nothing is left behind")
 	})
@@ -392,17 +397,17 @@ func TestImport_TwoWorkers(t *testing.T) {
 		for i, row := range rows[1:] {
 			require.Equal(t, "e"+strconv.Itoa(i), row[3])
 		}
-		done := store.Processed{}
+		done := eventdb.Processed{}
 		for {
 			require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) error {
-				done, err = tx.ProcessIntake(t.Context(), 500)
+				done, err = eventdb.ProcessIntake(t.Context(), tx, 500)
 				return err
 			}))
 			if done.Calls == 0 {
 				break
 			}
 		}
-		count, err := b.DB.ExportCount(t.Context(), b.tenant, job.UserEvent, job.Params{}, 2*n)
+		count, err := jobdb.ExportCount(t.Context(), b.DB.Reads, b.tenant, job.UserEvent, job.Params{}, 2*n)
 		require.NoError(t, err)
 		require.Equal(t, n, count, "every event once")
 	})
@@ -500,7 +505,7 @@ func TestImport_RowsAreCalls(t *testing.T) {
 // call makes the call of a row and returns the message of its refusal.
 func (b bundle) call(t *testing.T, row string) string {
 	t.Helper()
-	tenant, err := b.DB.Tenant(t.Context(), b.tenant)
+	tenant, err := tenantdb.Find(t.Context(), b.DB.Reads, b.tenant)
 	require.NoError(t, err)
 	update, since, err := wire.ParseImportedUser(b.tenant, []byte(row))
 	if err == nil {
@@ -588,7 +593,7 @@ func TestImport_Deletions(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, left, 3, "anna, bert and the second user of a")
 		for account, kept := range map[core.AccountID]bool{"a": true, "b": false, "c": true, "d": false} {
-			_, known, err := b.DB.Account(t.Context(), b.tenant, account)
+			_, known, err := userdb.Account(t.Context(), b.DB.Reads, b.tenant, account)
 			require.NoError(t, err)
 			require.Equal(t, kept, known, account)
 		}
@@ -640,7 +645,7 @@ func TestImport_Draws(t *testing.T) {
 			"8 amount: is more than the 0 CENTS that are available",
 		}, failed)
 		for id, redeemed := range map[string]int64{soon: 100, late: 100, never: 100, secondNever: 10, points: 40} {
-			r, err := b.DB.Reward(t.Context(), b.tenant, id)
+			r, err := rewarddb.Reward(t.Context(), b.DB.Reads, b.tenant, id)
 			require.NoError(t, err)
 			require.Equal(t, redeemed, r.Sums.Redeemed)
 		}

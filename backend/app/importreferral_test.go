@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kith/backend/store"
+	"kith/backend/store/tabledb"
 	"kith/backend/testenv"
 	"kith/core"
 	"kith/core/job"
@@ -140,13 +140,13 @@ func referredRows(r *rand.Rand) (rows []string) {
 func (b bundle) contents(t *testing.T) (lines []string) {
 	t.Helper()
 	drawn := regexp.MustCompile(`\b[0-9a-f]{24}\b|\b[2-9A-HJ-NP-Z]{8}\b|"(rowid|seq|resourceVersion)\\?":\d+|` + string(b.tenant) + `\b`)
-	tables, err := b.DB.Tables(t.Context())
+	tables, err := tabledb.Tables(t.Context(), b.DB.Reads)
 	require.NoError(t, err)
 	for _, table := range tables {
-		if slices.Contains(store.ServiceTables, table.Name) || slices.Contains([]string{"tenant", "api_key", "site", "job", "job_part", "file", "program", "webhook_subscription", "webhook_delivery"}, table.Name) {
+		if slices.Contains(tabledb.ServiceTables, table.Name) || slices.Contains([]string{"tenant", "api_key", "site", "job", "job_part", "file", "program", "webhook_subscription", "webhook_delivery"}, table.Name) {
 			continue
 		}
-		err := b.DB.Dump(t.Context(), table, b.tenant, func(store.Column) bool { return true }, func(line []byte) error {
+		err := tabledb.Dump(t.Context(), b.DB.Reads, table, b.tenant, func(tabledb.Column) bool { return true }, func(line []byte) error {
 			if text := string(line); !strings.Contains(text, `"job.completed"`) {
 				lines = append(lines, table.Name+" "+drawn.ReplaceAllString(text, "*"))
 			}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kith/backend/store"
+	"kith/backend/store/tenantdb"
 	"kith/core"
 	"kith/core/link"
 	"kith/core/referral"
@@ -14,9 +14,9 @@ import (
 )
 
 // tenantRow is the bundle's tenant as it is stored.
-func (b bundle) tenantRow(t testing.TB) store.Tenant {
+func (b bundle) tenantRow(t testing.TB) tenantdb.Tenant {
 	t.Helper()
-	tenant, err := b.DB.Tenant(t.Context(), b.tenant)
+	tenant, err := tenantdb.Find(t.Context(), b.DB.Reads, b.tenant)
 	require.NoError(t, err)
 	return tenant
 }

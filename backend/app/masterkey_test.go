@@ -12,6 +12,7 @@ import (
 	"kith/backend/app/tenants"
 	"kith/backend/app/users"
 	"kith/backend/app/webhooks"
+	"kith/backend/store/secretdb"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/billing"
@@ -25,7 +26,7 @@ func TestRotateMasterKey(t *testing.T) {
 	onOwnServer(t, func(t *testing.T, b bundle) {
 		old, next := keyring(t, "a"), keyring(t, "b")
 		both := ringOf(t, "a", "b")
-		_, err := b.DB.KeepKeyFingerprint(t.Context(), start, old.Fingerprint())
+		_, err := secretdb.KeepKeyFingerprint(t.Context(), b.DB, start, old.Fingerprint())
 		require.NoError(t, err)
 		var more []tenants.NewTenant
 		for i := range 120 {
@@ -56,7 +57,7 @@ func TestRotateMasterKey(t *testing.T) {
 			return err
 		}
 		evidence := func() (string, string) {
-			k, err := b.DB.KeyEvidence(t.Context())
+			k, err := secretdb.Evidence(t.Context(), b.DB.Reads)
 			require.NoError(t, err)
 			return k.Fingerprint, k.Next
 		}
@@ -96,7 +97,7 @@ func TestRotateMasterKey(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 
-		kept, err := b.DB.KeyEvidence(t.Context())
+		kept, err := secretdb.Evidence(t.Context(), b.DB.Reads)
 		require.NoError(t, err)
 		identified, err := next.OpenIdentity(kept.Identity)
 		require.NoError(t, err)

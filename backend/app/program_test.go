@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/app/base"
+	"kith/backend/store/programdb"
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/reward"
@@ -39,7 +40,7 @@ func TestCreateProgram_AnswersWhatIsStored(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, all, 2)
 	require.Equal(t, want, all[1])
-	target, ok, err := b.DB.LinkTargetOnHost(t.Context(), "gift.example", "")
+	target, ok, err := programdb.TargetOnHost(t.Context(), b.DB.Reads, "gift.example", "")
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, b.tenant, target.Tenant, "the host it lands on is the tenant's shop")

@@ -10,6 +10,8 @@ import (
 
 	"kith/backend/app/rewards"
 	"kith/backend/store"
+	"kith/backend/store/unit"
+	"kith/backend/store/webhookdb"
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/reward"
@@ -61,9 +63,9 @@ func (b bundle) settle(t testing.TB) (settled int) {
 // last asked, as "reward.created ID" or "account/user 5 POINT".
 func (b bundle) told(t testing.TB, line webhook.Line) (told []string) {
 	t.Helper()
-	var leased []store.Leased
+	var leased []webhookdb.Leased
 	require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) (err error) {
-		leased, err = tx.LeaseWebhooks(t.Context(), line, 1000, b.Now()+core.Day)
+		leased, err = webhookdb.LeaseWebhooks(t.Context(), tx, line, 1000, b.Now()+core.Day)
 		return err
 	}))
 	for _, l := range leased {
@@ -236,7 +238,7 @@ func TestModerateRewards(t *testing.T) {
 		moderate := func(m reward.Moderation) {
 			b.pass(1)
 			require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) error {
-				u := tx.Unit(b.tenant, nil)
+				u := unit.New(tx, b.tenant, nil)
 				require.NoError(t, u.Decide(t.Context(), func(s *state.State) error {
 					ref, _ := s.Referral(ref.ID)
 					before := ref.Moderation

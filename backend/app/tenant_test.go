@@ -10,6 +10,7 @@ import (
 
 	"kith/backend/app/base"
 	"kith/backend/app/tenants"
+	"kith/backend/store/tenantdb"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/link"
@@ -35,7 +36,7 @@ func TestCreateTenant_KeepsTheKeySealedAndHashed(t *testing.T) {
 	b := newBundle(t)
 	test := base.TestPrefix + b.tenant
 	require.NoError(t, b.Tenants.Create(t.Context(), aTenant(test, b.APIKeys.MakeKey(test))))
-	stored, err := b.DB.Tenant(t.Context(), b.tenant)
+	stored, err := tenantdb.Find(t.Context(), b.DB.Reads, b.tenant)
 	require.NoError(t, err)
 	require.Len(t, stored.Keys, 1)
 	first := stored.Keys[0]
@@ -51,9 +52,9 @@ func TestCreateTenant_KeepsTheKeySealedAndHashed(t *testing.T) {
 	conflict := &core.Error{Code: core.CodeConflict, Field: "alias", Message: "there is a tenant " + string(b.tenant) + " already"}
 	other := b.tenant + "-other"
 	require.Equal(t, conflict, b.Tenants.Create(t.Context(), aTenant(other, b.APIKeys.MakeKey(other)), aTenant(b.tenant, b.APIKeys.MakeKey(b.tenant))))
-	_, err = b.DB.Tenant(t.Context(), other)
+	_, err = tenantdb.Find(t.Context(), b.DB.Reads, other)
 	require.Equal(t, core.UnknownTenant(), err, "one of two tenants was made")
-	again, err := b.DB.Tenant(t.Context(), b.tenant)
+	again, err := tenantdb.Find(t.Context(), b.DB.Reads, b.tenant)
 	require.NoError(t, err)
 	require.Equal(t, stored, again)
 }
@@ -71,7 +72,7 @@ func TestCreateTenant_RefusesWhatCannotWork(t *testing.T) {
 		err := b.Tenants.Create(t.Context(), tenant)
 		require.Equal(t, core.Invalid("landing-url", "must be an absolute http or https URL"), err, "%q", landing)
 	}
-	_, err := b.DB.Tenant(t.Context(), "fine")
+	_, err := tenantdb.Find(t.Context(), b.DB.Reads, "fine")
 	require.Equal(t, core.UnknownTenant(), err)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"kith/backend/app/base"
 	"kith/backend/app/widgets"
+	"kith/backend/store/tenantdb"
 	"kith/core"
 	"kith/core/analytics"
 	"kith/core/auth"
@@ -21,7 +22,7 @@ import (
 // keyHolder is a caller with the tenant's API key.
 func (b bundle) keyHolder(t testing.TB) base.Caller {
 	t.Helper()
-	tenant, err := b.DB.Tenant(t.Context(), b.tenant)
+	tenant, err := tenantdb.Find(t.Context(), b.DB.Reads, b.tenant)
 	require.NoError(t, err)
 	return base.Caller{Tenant: tenant, Key: true, Role: auth.RoleAll}
 }

@@ -5,6 +5,8 @@ import (
 
 	"kith/backend/file"
 	"kith/backend/store"
+	"kith/backend/store/jobdb"
+	"kith/backend/store/tabledb"
 	"kith/core"
 )
 
@@ -17,18 +19,18 @@ const eraseBatch = 2000
 // killed goes on where it was when it is called again. erased is told how many
 // rows of which table went. A tenant of whom there is nothing is not found.
 func Erase(ctx context.Context, db *store.Primary, files file.Store, now func() core.Time, tenant core.TenantAlias, erased func(table string, n int)) error {
-	was, err := db.EraseTenant(ctx, now(), tenant)
+	was, err := tabledb.EraseTenant(ctx, db, now(), tenant)
 	if err != nil {
 		return err
 	}
-	rest, err := db.HasRows(ctx, tenant)
+	rest, err := tabledb.HasRows(ctx, db.Reads, tenant)
 	if err == nil && !was && !rest {
 		err = core.UnknownTenant()
 	}
 	// A call that was under way may have written behind what was erased.
 	for err == nil && rest {
 		if err = EraseRows(ctx, db, files, now, tenant, erased); err == nil {
-			rest, err = db.HasRows(ctx, tenant)
+			rest, err = tabledb.HasRows(ctx, db.Reads, tenant)
 		}
 	}
 	if err != nil {
@@ -39,12 +41,12 @@ func Erase(ctx context.Context, db *store.Primary, files file.Store, now func() 
 
 // EraseRows removes what is left of a tenant who is not there.
 func EraseRows(ctx context.Context, db *store.Primary, files file.Store, now func() core.Time, tenant core.TenantAlias, erased func(table string, n int)) error {
-	all, err := db.Tables(ctx)
+	all, err := tabledb.Tables(ctx, db.Reads)
 	if err != nil {
 		return err
 	}
 	// A file goes before its row, so that none is forgotten.
-	kept, err := db.Files(ctx, tenant)
+	kept, err := jobdb.Files(ctx, db.Reads, tenant)
 	if err != nil {
 		return err
 	}
@@ -58,7 +60,7 @@ func EraseRows(ctx context.Context, db *store.Primary, files file.Store, now fun
 			continue
 		}
 		for {
-			n, err := db.EraseRows(ctx, now(), t, tenant, eraseBatch)
+			n, err := tabledb.EraseRows(ctx, db, now(), t, tenant, eraseBatch)
 			if err != nil {
 				return err
 			}

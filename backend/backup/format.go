@@ -24,7 +24,7 @@ import (
 	"strings"
 	"time"
 
-	"kith/backend/store"
+	"kith/backend/store/tabledb"
 	"kith/core"
 	"kith/core/auth"
 )
@@ -60,7 +60,7 @@ type Header struct {
 	Schema []int `json:"schema"`
 	// Tables are the names of the columns that rows have, by table.
 	Tables map[string][]string `json:"tables"`
-	Intake store.Intake        `json:"intake"`
+	Intake tabledb.Intake      `json:"intake"`
 	// KeyCheck is CheckText under the master key; empty when none was at hand.
 	KeyCheck string `json:"keyCheck,omitempty"`
 	// MasterKey is there only when it was asked for.

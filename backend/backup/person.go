@@ -8,6 +8,8 @@ import (
 	"io"
 
 	"kith/backend/store"
+	"kith/backend/store/tabledb"
+	"kith/backend/store/userdb"
 	"kith/core"
 )
 
@@ -18,7 +20,7 @@ import (
 func Person(ctx context.Context, db *store.Primary, tenant core.TenantAlias, account core.AccountID, user core.UserID, now core.Time, to io.Writer) error {
 	out := bufio.NewWriter(to)
 	err := db.Snapshot(ctx, func(r store.Reads) error {
-		known, err := r.UserKnown(ctx, tenant, account, user)
+		known, err := userdb.UserKnown(ctx, r, tenant, account, user)
 		if err == nil && !known {
 			err = core.NotFound("there is no such user")
 		}
@@ -48,14 +50,14 @@ func Person(ctx context.Context, db *store.Primary, tenant core.TenantAlias, acc
 }
 
 func personTables(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID, user core.UserID, out *bufio.Writer) error {
-	all, err := r.Tables(ctx)
+	all, err := tabledb.Tables(ctx, r)
 	if err != nil {
 		return err
 	}
 	tables := 0
 	for _, t := range all {
 		rows := 0
-		err := r.DumpPersonal(ctx, t, tenant, account, user, func(line []byte) error {
+		err := tabledb.DumpPersonal(ctx, r, t, tenant, account, user, func(line []byte) error {
 			switch {
 			case rows == 0 && tables > 0:
 				fmt.Fprintf(out, ",\n%q: [\n", t.Name)

@@ -11,6 +11,7 @@ import (
 
 	"kith/backend/file"
 	"kith/backend/store"
+	"kith/backend/store/tabledb"
 	"kith/core"
 )
 
@@ -76,7 +77,7 @@ func Restore(ctx context.Context, t Target, open func() (io.ReadCloser, error)) 
 			return trailer, err
 		}
 	}
-	r := &restoring{Target: t, header: h, trailer: trailer, tables: map[string]store.Table{}, rows: map[string]int64{}}
+	r := &restoring{Target: t, header: h, trailer: trailer, tables: map[string]tabledb.Table{}, rows: map[string]int64{}}
 	if t.Tenant != "" {
 		err = r.one(ctx, open)
 	} else {
@@ -111,19 +112,19 @@ type restoring struct {
 	Target
 	header  Header
 	trailer Trailer
-	tables  map[string]store.Table
+	tables  map[string]tabledb.Table
 	// rows and files are what was brought back.
 	rows  map[string]int64
 	files int64
 	n     int64
-	how   store.Load
+	how   tabledb.Load
 	// tenant is the row of the tenant who is brought back: the last that comes.
 	tenant []byte
 }
 
 // all restores into an empty database.
 func (r *restoring) all(ctx context.Context, open func() (io.ReadCloser, error)) error {
-	if err := r.DB.BeginRestore(ctx, r.Now(), r.header.Schema); err != nil {
+	if err := tabledb.BeginRestore(ctx, r.DB, r.Now(), r.header.Schema); err != nil {
 		return err
 	}
 	if err := r.load(ctx, open); err != nil {
@@ -134,7 +135,7 @@ func (r *restoring) all(ctx context.Context, open func() (io.ReadCloser, error))
 			return fmt.Errorf("archive: %d rows of %s were restored, and %d should be", r.rows[table], table, n)
 		}
 	}
-	return r.DB.EndRestore(ctx, r.Now())
+	return tabledb.EndRestore(ctx, r.DB, r.Now())
 }
 
 // one restores a tenant beside others. The tenant's own row comes last: before
@@ -151,7 +152,7 @@ func (r *restoring) one(ctx context.Context, open func() (io.ReadCloser, error))
 		return core.Invalid("file", fmt.Sprintf("has the schema %d of kith %s, and the database has %d: restore the whole file into an empty database, which brings it up to date, and back the tenant up from there",
 			newest(r.header.Schema), r.header.Kith, newest(schema)))
 	}
-	present, err := r.DB.Aliases(ctx)
+	present, err := tabledb.Aliases(ctx, r.DB.Reads)
 	if err != nil {
 		return err
 	}
@@ -163,17 +164,17 @@ func (r *restoring) one(ctx context.Context, open func() (io.ReadCloser, error))
 		return err
 	}
 	r.how.Tenant = r.Tenant
-	if r.how.Shift, err = r.DB.IntakeShift(ctx, r.header.Intake); err != nil {
+	if r.how.Shift, err = tabledb.IntakeShift(ctx, r.DB.Reads, r.header.Intake); err != nil {
 		return err
 	}
 	if err := r.load(ctx, open); err != nil {
 		return err
 	}
 	return r.DB.Unchecked(ctx, r.Now(), func(tx *store.Tx) error {
-		if err := tx.Requeue(ctx, r.Tenant, r.header.Intake, r.how.Shift); err != nil {
+		if err := tabledb.Requeue(ctx, tx, r.Tenant, r.header.Intake, r.how.Shift); err != nil {
 			return err
 		}
-		n, err := tx.Load(ctx, r.tables[tenantTable], r.tenant, r.how)
+		n, err := tabledb.LoadRows(ctx, tx, r.tables[tenantTable], r.tenant, r.how)
 		r.rows[tenantTable] = int64(n)
 		return err
 	})
@@ -189,7 +190,7 @@ func newest(schema []int) int {
 const tenantTable = "tenant"
 
 func (r *restoring) load(ctx context.Context, open func() (io.ReadCloser, error)) error {
-	all, err := r.DB.Tables(ctx)
+	all, err := tabledb.Tables(ctx, r.DB.Reads)
 	if err != nil {
 		return err
 	}
@@ -197,7 +198,7 @@ func (r *restoring) load(ctx context.Context, open func() (io.ReadCloser, error)
 		r.tables[t.Name] = t
 	}
 	for name, has := range r.header.Tables {
-		if want := columns(r.tables[name], func(store.Column) bool { return true }); !slices.Equal(has, want) {
+		if want := columns(r.tables[name], func(tabledb.Column) bool { return true }); !slices.Equal(has, want) {
 			return fmt.Errorf("archive: the table %s has the columns %v in the file, and in a database of its schema %v", name, has, want)
 		}
 	}
@@ -245,7 +246,7 @@ func (r *restoring) take(ctx context.Context, part Part) error {
 	}
 	n := 0
 	err := r.DB.Unchecked(ctx, r.Now(), func(tx *store.Tx) (err error) {
-		n, err = tx.Load(ctx, t, part.Rows, r.how)
+		n, err = tabledb.LoadRows(ctx, tx, t, part.Rows, r.how)
 		return err
 	})
 	r.rows[t.Name] += int64(n)

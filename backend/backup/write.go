@@ -8,6 +8,8 @@ import (
 
 	"kith/backend/file"
 	"kith/backend/store"
+	"kith/backend/store/jobdb"
+	"kith/backend/store/tabledb"
 	"kith/core"
 	"kith/core/auth"
 )
@@ -75,23 +77,23 @@ func Write(ctx context.Context, s Source, to io.Writer) (done Trailer, err error
 }
 
 // wanted are the tables that the archive has.
-func (s Source) wanted(ctx context.Context, r store.Reads) ([]store.Table, error) {
-	all, err := r.Tables(ctx)
-	return slices.DeleteFunc(all, func(t store.Table) bool { return s.Tenant != "" && t.Tenant == "" }), err
+func (s Source) wanted(ctx context.Context, r store.Reads) ([]tabledb.Table, error) {
+	all, err := tabledb.Tables(ctx, r)
+	return slices.DeleteFunc(all, func(t tabledb.Table) bool { return s.Tenant != "" && t.Tenant == "" }), err
 }
 
 // keep reports whether the archive has a column.
-func (s Source) keep(t store.Table, c store.Column) bool {
+func (s Source) keep(t tabledb.Table, c tabledb.Column) bool {
 	return s.Kind == Backup || !slices.Contains(secrets[t.Name], c.Name)
 }
 
-func (s Source) header(ctx context.Context, r store.Reads, tables []store.Table) (h Header, err error) {
+func (s Source) header(ctx context.Context, r store.Reads, tables []tabledb.Table) (h Header, err error) {
 	h = Header{
 		Format: Format, Kind: s.Kind, Kith: s.Kith, Time: s.Now, Tenant: s.Tenant, KeyCheck: s.KeyCheck, MasterKey: s.MasterKey,
 		Tables: map[string][]string{},
 	}
 	for _, t := range tables {
-		h.Tables[t.Name] = columns(t, func(c store.Column) bool { return s.keep(t, c) })
+		h.Tables[t.Name] = columns(t, func(c tabledb.Column) bool { return s.keep(t, c) })
 	}
 	if h.Schema, err = r.Migrations(ctx); err != nil {
 		return h, err
@@ -99,7 +101,7 @@ func (s Source) header(ctx context.Context, r store.Reads, tables []store.Table)
 	if len(h.Schema) == 0 {
 		return h, core.NotFound("the database is empty: there is nothing to back up")
 	}
-	if h.Tenants, err = r.Aliases(ctx); err != nil {
+	if h.Tenants, err = tabledb.Aliases(ctx, r); err != nil {
 		return h, err
 	}
 	if s.Tenant != "" {
@@ -108,11 +110,11 @@ func (s Source) header(ctx context.Context, r store.Reads, tables []store.Table)
 		}
 		h.Tenants = []core.TenantAlias{s.Tenant}
 	}
-	h.Intake, err = r.Intake(ctx)
+	h.Intake, err = tabledb.IntakeNow(ctx, r)
 	return h, err
 }
 
-func columns(t store.Table, keep func(store.Column) bool) (names []string) {
+func columns(t tabledb.Table, keep func(tabledb.Column) bool) (names []string) {
 	for _, c := range t.Columns {
 		if keep(c) {
 			names = append(names, c.Name)
@@ -126,8 +128,8 @@ type writing struct {
 	*Writer
 	Source
 	n    int64
-	all  []store.Table
-	kept []store.File
+	all  []tabledb.Table
+	kept []jobdb.File
 }
 
 func (w *writing) tables(ctx context.Context, r store.Reads) (err error) {
@@ -135,8 +137,8 @@ func (w *writing) tables(ctx context.Context, r store.Reads) (err error) {
 		if err := w.Table(t.Name); err != nil {
 			return err
 		}
-		keep := func(c store.Column) bool { return w.keep(t, c) }
-		err := r.Dump(ctx, t, w.Tenant, keep, func(line []byte) error {
+		keep := func(c tabledb.Column) bool { return w.keep(t, c) }
+		err := tabledb.Dump(ctx, r, t, w.Tenant, keep, func(line []byte) error {
 			w.step()
 			return w.Row(line)
 		})
@@ -147,7 +149,7 @@ func (w *writing) tables(ctx context.Context, r store.Reads) (err error) {
 	if w.NoFiles {
 		return nil
 	}
-	w.kept, err = r.Files(ctx, w.Tenant)
+	w.kept, err = jobdb.Files(ctx, r, w.Tenant)
 	return err
 }
 

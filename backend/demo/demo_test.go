@@ -14,7 +14,9 @@ import (
 	"kith/backend/app/tenants"
 	"kith/backend/demo"
 	"kith/backend/store"
+	"kith/backend/store/programdb"
 	"kith/backend/store/storetest"
+	"kith/backend/store/tenantdb"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/link"
@@ -56,12 +58,12 @@ func TestSeed_MakesWhatTheREADMESays(t *testing.T) {
 		{"demo", "LIVE_DEMO_KEY_0123456789", "127.0.0.1:3000"},
 		{"test_demo", "TEST_DEMO_KEY_0123456789", "localhost:3000"},
 	} {
-		tenant, err := e.DB.Tenant(t.Context(), want.alias)
+		tenant, err := tenantdb.Find(t.Context(), e.DB.Reads, want.alias)
 		require.NoError(t, err)
 		key, ok := tenant.Keys.Match(want.key, now)
 		require.True(t, ok)
 		require.Equal(t, auth.RoleAll, key.Role)
-		shop, ok, err := e.DB.LinkTargetOnHost(t.Context(), want.host, "")
+		shop, ok, err := programdb.TargetOnHost(t.Context(), e.DB.Reads, want.host, "")
 		require.NoError(t, err)
 		require.True(t, ok)
 		require.Equal(t, want.alias, shop.Tenant)
@@ -71,7 +73,7 @@ func TestSeed_MakesWhatTheREADMESays(t *testing.T) {
 			Code: "ANNA10", Program: core.ClassicProgram, FirstName: "Anna", LastName: "Ahrens", DiscountID: "svc_discount",
 			Offer: reward.Offer{Kind: reward.PercentDiscount, Percent: 1000}, Created: now,
 		}, code)
-		p, err := e.DB.Program(t.Context(), want.alias, core.ClassicProgram)
+		p, err := programdb.Program(t.Context(), e.DB.Reads, want.alias, core.ClassicProgram)
 		require.NoError(t, err)
 		require.Equal(t, reward.Offer{Kind: reward.Credit, Amount: 1000, Currency: "USD"}, p.Referrer)
 		require.Equal(t, "http://"+want.host+"/welcome", p.LandingURL)
@@ -87,13 +89,13 @@ func TestSeed_TwiceChangesNothing(t *testing.T) {
 	require.NoError(t, err)
 	before, err := e.Users.ByID(t.Context(), "demo", "anna", "anna")
 	require.NoError(t, err)
-	tenant, err := e.DB.Tenant(t.Context(), "demo")
+	tenant, err := tenantdb.Find(t.Context(), e.DB.Reads, "demo")
 	require.NoError(t, err)
 	require.NoError(t, demo.Seed(t.Context(), e, "http://elsewhere:1", "http://elsewhere:2"))
 	after, err := e.Users.ByID(t.Context(), "demo", "anna", "anna")
 	require.NoError(t, err)
 	require.Equal(t, before, after)
-	again, err := e.DB.Tenant(t.Context(), "demo")
+	again, err := tenantdb.Find(t.Context(), e.DB.Reads, "demo")
 	require.NoError(t, err)
 	tenant.Landing = "http://elsewhere:1/welcome" // which follows where the demo is served
 	require.Equal(t, tenant, again)

@@ -8,6 +8,7 @@ import (
 	"kith/backend/app"
 	"kith/backend/app/base"
 	"kith/backend/app/widgets"
+	"kith/backend/store/tenantdb"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/widget"
@@ -36,7 +37,7 @@ func showWidget(e *app.Engine) http.HandlerFunc {
 }
 
 func referrersWidget(e *app.Engine, r *http.Request) (wire.Widget, error) {
-	tenant, err := e.DB.Tenant(r.Context(), LiveTenant)
+	tenant, err := tenantdb.Find(r.Context(), e.DB.Reads, LiveTenant)
 	if err != nil {
 		return wire.Widget{}, err
 	}

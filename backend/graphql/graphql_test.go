@@ -20,6 +20,7 @@ import (
 	"kith/backend/store"
 	"kith/backend/store/sqldtest"
 	"kith/backend/store/storetest"
+	"kith/backend/store/tenantdb"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/link"
@@ -74,7 +75,7 @@ func benchOn(t testing.TB, url string) *bench {
 
 func (b *bench) keyHolder(t testing.TB) base.Caller {
 	t.Helper()
-	tenant, err := b.DB.Tenant(t.Context(), "acme")
+	tenant, err := tenantdb.Find(t.Context(), b.DB.Reads, "acme")
 	require.NoError(t, err)
 	return base.Caller{Tenant: tenant, Key: true, Role: auth.RoleAll}
 }

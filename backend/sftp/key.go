@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"kith/backend/store"
+	"kith/backend/store/tenantdb"
 	"kith/core"
 )
 
@@ -30,21 +30,21 @@ const maxNote = 200
 // ParseKey reads a public key as ssh-keygen writes it to a file that ends in
 // .pub: RSA of 2048 to 8192 bits, or Ed25519 (reference, 3.5). Anything else is
 // an error about "key".
-func ParseKey(text []byte) (store.SFTPKey, error) {
+func ParseKey(text []byte) (tenantdb.SFTPKey, error) {
 	if bytes.Contains(text, []byte("PRIVATE KEY-----")) {
-		return store.SFTPKey{}, core.Invalid("key", "is a private key, which nobody else should see: give the public one, in the file that ends in .pub")
+		return tenantdb.SFTPKey{}, core.Invalid("key", "is a private key, which nobody else should see: give the public one, in the file that ends in .pub")
 	}
 	key, note, _, rest, err := ssh.ParseAuthorizedKey(text)
 	if err != nil {
-		return store.SFTPKey{}, core.Invalid("key", `is not a public key as ssh-keygen writes it, such as "ssh-ed25519 AAAA… name"`)
+		return tenantdb.SFTPKey{}, core.Invalid("key", `is not a public key as ssh-keygen writes it, such as "ssh-ed25519 AAAA… name"`)
 	}
 	if len(bytes.TrimSpace(rest)) > 0 {
-		return store.SFTPKey{}, core.Invalid("key", "must be one alone")
+		return tenantdb.SFTPKey{}, core.Invalid("key", "must be one alone")
 	}
 	if err := acceptable(key); err != nil {
-		return store.SFTPKey{}, err
+		return tenantdb.SFTPKey{}, err
 	}
-	return store.SFTPKey{Fingerprint: ssh.FingerprintSHA256(key), Type: key.Type(), Note: printable(note)}, nil
+	return tenantdb.SFTPKey{Fingerprint: ssh.FingerprintSHA256(key), Type: key.Type(), Note: printable(note)}, nil
 }
 
 // acceptable refuses keys of other types and lengths.

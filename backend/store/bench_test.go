@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store"
+	"kith/backend/store/eventdb"
 )
 
 // yardstick is a transaction that inserts one row: the least that a use case
@@ -88,7 +89,7 @@ func BenchmarkProcessIntake(b *testing.B) {
 			b.StartTimer()
 			start := time.Now()
 			err = in.db.Write(b.Context(), now, func(tx *store.Tx) error {
-				done, err := tx.ProcessIntake(b.Context(), calls)
+				done, err := eventdb.ProcessIntake(b.Context(), tx, calls)
 				rows += done.Events
 				return err
 			})

@@ -8,23 +8,26 @@ import (
 	"strings"
 )
 
-// selection lists the columns that a statement selects of a T. The one list makes
+// Selection lists the columns that a statement selects of a T. The one list makes
 // both the SELECT list and the places that a row is scanned into, so a column that
 // is added, moved or removed cannot put a value into the wrong field.
-type selection[T any] []selected[T]
+type Selection[T any] []Column[T]
 
 // selected is one column of a selection: its SQL, and the field of a T, or the
 // sql.Scanner, that takes its value.
-type selected[T any] struct {
+type Column[T any] struct {
 	column string
 	into   func(*T) any
 }
 
-// scanner is a row of a result.
-type scanner interface{ Scan(into ...any) error }
+// Col returns a column of a selection: its SQL, and what takes its value of a T.
+func Col[T any](column string, into func(*T) any) Column[T] { return Column[T]{column, into} }
 
-// list returns the columns as they are written behind SELECT or RETURNING.
-func (s selection[T]) list() string {
+// Scanner is a row of a result.
+type Scanner interface{ Scan(into ...any) error }
+
+// List returns the columns as they are written behind SELECT or RETURNING.
+func (s Selection[T]) List() string {
 	columns := make([]string, len(s))
 	for i, c := range s {
 		columns[i] = c.column
@@ -33,7 +36,7 @@ func (s selection[T]) list() string {
 }
 
 // into returns the places in t that the columns of a row are scanned into.
-func (s selection[T]) into(t *T) []any {
+func (s Selection[T]) into(t *T) []any {
 	into := make([]any, len(s))
 	for i, c := range s {
 		into[i] = c.into(t)
@@ -41,17 +44,17 @@ func (s selection[T]) into(t *T) []any {
 	return into
 }
 
-// scan reads one row into t.
-func (s selection[T]) scan(row scanner, t *T) error { return row.Scan(s.into(t)...) }
+// Scan reads one row into t.
+func (s Selection[T]) Scan(row Scanner, t *T) error { return row.Scan(s.into(t)...) }
 
-// all reads all rows of a query.
-func (s selection[T]) all(rows *sql.Rows, err error, what string) ([]T, error) {
-	return collect(rows, err, what, func(rows *sql.Rows, t *T) error { return s.scan(rows, t) })
+// All reads all rows of a query.
+func (s Selection[T]) All(rows *sql.Rows, err error, what string) ([]T, error) {
+	return Collect(rows, err, what, func(rows *sql.Rows, t *T) error { return s.Scan(rows, t) })
 }
 
-// one reads the only row of a query into t; ok is false when there is no row.
-func (s selection[T]) one(row *sql.Row, what string, t *T) (ok bool, err error) {
-	err = s.scan(row, t)
+// One reads the only row of a query into t; ok is false when there is no row.
+func (s Selection[T]) One(row *sql.Row, what string, t *T) (ok bool, err error) {
+	err = s.Scan(row, t)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
@@ -61,16 +64,16 @@ func (s selection[T]) one(row *sql.Row, what string, t *T) (ok bool, err error) 
 	return true, nil
 }
 
-// with returns s followed by the columns of further selections.
-func (s selection[T]) with(more ...selection[T]) selection[T] {
-	return slices.Concat(append([]selection[T]{s}, more...)...)
+// With returns s followed by the columns of further selections.
+func (s Selection[T]) With(more ...Selection[T]) Selection[T] {
+	return slices.Concat(append([]Selection[T]{s}, more...)...)
 }
 
-// part returns the selection of a P as one of the T that the P is a field of.
-func part[T, P any](s selection[P], field func(*T) *P) selection[T] {
-	all := make(selection[T], len(s))
+// Part returns the selection of a P as one of the T that the P is a field of.
+func Part[T, P any](s Selection[P], field func(*T) *P) Selection[T] {
+	all := make(Selection[T], len(s))
 	for i, c := range s {
-		all[i] = selected[T]{c.column, func(t *T) any { return c.into(field(t)) }}
+		all[i] = Col(c.column, func(t *T) any { return c.into(field(t)) })
 	}
 	return all
 }

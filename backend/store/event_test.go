@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store"
+	"kith/backend/store/eventdb"
 	"kith/core"
 	"kith/core/event"
 )
@@ -29,14 +30,14 @@ func TestEvents_Filters(t *testing.T) {
 			b.write(t, func(ctx context.Context, tx *store.Tx) error {
 				return putUser(ctx, tx, b.tenant, who.account, who.user)
 			})
-			_, err := b.db.AppendIntake(t.Context(), b.tenant, batch)
+			_, err := eventdb.AppendIntake(t.Context(), b.db, b.tenant, batch)
 			require.NoError(t, err)
 		}
-		none, err := b.db.Events(t.Context(), b.tenant, event.Filter{Limit: 10})
+		none, err := eventdb.Events(t.Context(), b.db.Reads, b.tenant, event.Filter{Limit: 10})
 		require.NoError(t, err)
 		require.Empty(t, none)
-		require.Equal(t, store.Processed{Calls: 4, Events: 4}, b.process(t, 10))
-		all, err := b.db.Events(t.Context(), b.tenant, event.Filter{Limit: 10})
+		require.Equal(t, eventdb.Processed{Calls: 4, Events: 4}, b.process(t, 10))
+		all, err := eventdb.Events(t.Context(), b.db.Reads, b.tenant, event.Filter{Limit: 10})
 		require.NoError(t, err)
 		require.Len(t, all, 4)
 		require.Equal(t, event.Logged{
@@ -63,7 +64,7 @@ func TestEvents_Filters(t *testing.T) {
 			if c.filter.Limit == 0 {
 				c.filter.Limit = 10
 			}
-			got, err := b.db.Events(t.Context(), b.tenant, c.filter)
+			got, err := eventdb.Events(t.Context(), b.db.Reads, b.tenant, c.filter)
 			require.NoError(t, err, name)
 			var want []event.Logged
 			for _, i := range c.want {
@@ -71,7 +72,7 @@ func TestEvents_Filters(t *testing.T) {
 			}
 			require.Equal(t, want, got, name)
 		}
-		others, err := b.db.Events(t.Context(), newTenant(t, b.db), event.Filter{Limit: 10})
+		others, err := eventdb.Events(t.Context(), b.db.Reads, newTenant(t, b.db), event.Filter{Limit: 10})
 		require.NoError(t, err)
 		require.Empty(t, others)
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store"
+	"kith/backend/store/eventdb"
 	"kith/backend/store/sqldtest"
 	"kith/core"
 	"kith/core/event"
@@ -25,7 +26,7 @@ func TestAppendIntake_OneOfManySendersOfAKey(t *testing.T) {
 		answers := make(chan answer, senders)
 		for range senders {
 			go func() {
-				added, err := b.db.AppendIntake(t.Context(), b.tenant, batchOf("the-one-key", now, 2))
+				added, err := eventdb.AppendIntake(t.Context(), b.db, b.tenant, batchOf("the-one-key", now, 2))
 				answers <- answer{added, err}
 			}()
 		}
@@ -60,7 +61,7 @@ func TestAppendIntake_KeyLivesADay(t *testing.T) {
 			{first + 2*event.KeyLife + 1, false},
 			{first + 2*event.KeyLife + 2, true},
 		} {
-			added, err := b.db.AppendIntake(t.Context(), b.tenant, batchOf("key-of-a-day", sent.at, 1))
+			added, err := eventdb.AppendIntake(t.Context(), b.db, b.tenant, batchOf("key-of-a-day", sent.at, 1))
 			require.NoError(t, err)
 			require.Equal(t, sent.added, added, "%d ms later", sent.at-first)
 		}
@@ -80,7 +81,7 @@ func TestAppendIntake_KeysAreOfTheTenantAndExact(t *testing.T) {
 			{b.tenant, "some-key", false}, {other, "some-key", false},
 			{b.tenant, "", true}, {b.tenant, "", true}, {b.tenant, "", true},
 		} {
-			added, err := b.db.AppendIntake(t.Context(), sent.tenant, batchOf(sent.key, now, 1))
+			added, err := eventdb.AppendIntake(t.Context(), b.db, sent.tenant, batchOf(sent.key, now, 1))
 			require.NoError(t, err)
 			require.Equal(t, sent.added, added, sent)
 		}
@@ -101,11 +102,11 @@ func worker(t *testing.T, b bundle) bundle {
 }
 
 // process runs one batch.
-func (b bundle) process(t testing.TB, calls int) store.Processed {
+func (b bundle) process(t testing.TB, calls int) eventdb.Processed {
 	t.Helper()
-	var done store.Processed
+	var done eventdb.Processed
 	require.NoError(t, b.db.Write(t.Context(), now+100, func(tx *store.Tx) (err error) {
-		done, err = tx.ProcessIntake(t.Context(), calls)
+		done, err = eventdb.ProcessIntake(t.Context(), tx, calls)
 		return err
 	}))
 	return done
@@ -130,7 +131,7 @@ func (b bundle) events(t testing.TB) (all []string) {
 
 func (b bundle) waits(t testing.TB) bool {
 	t.Helper()
-	waits, err := b.db.IntakeWaits(t.Context())
+	waits, err := eventdb.IntakeWaits(t.Context(), b.db.Reads)
 	require.NoError(t, err)
 	return waits
 }
@@ -146,10 +147,10 @@ func TestProcessIntake_EventsComeOutAsTheyWentIn(t *testing.T) {
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
 			return putUser(ctx, tx, b.tenant, batch.Account, batch.User)
 		})
-		_, err = b.db.AppendIntake(t.Context(), b.tenant, batch)
+		_, err = eventdb.AppendIntake(t.Context(), b.db, b.tenant, batch)
 		require.NoError(t, err)
 		require.True(t, b.waits(t))
-		require.Equal(t, store.Processed{Calls: 1, Events: 2}, b.process(t, 10))
+		require.Equal(t, eventdb.Processed{Calls: 1, Events: 2}, b.process(t, 10))
 		require.False(t, b.waits(t))
 		require.Equal(t, []string{
 			awkward[1] + " " + awkward[4] + ` purchase {"revenue":1.10,"order_id":"it's \"1\"","big":12345678901234567890123,"none":null,"list":[1,{"a":"\u00fc"}]} 1 2 100`,
@@ -161,7 +162,7 @@ func TestProcessIntake_EventsComeOutAsTheyWentIn(t *testing.T) {
 func TestProcessIntake_InOrderBatchByBatch(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b = worker(t, b)
-		require.Equal(t, store.Processed{}, b.process(t, 2), "of an empty intake")
+		require.Equal(t, eventdb.Processed{}, b.process(t, 2), "of an empty intake")
 		for i := range 5 {
 			require.NoError(t, appendOne(t.Context(), b.db, b.tenant, "", now+core.Time(i)))
 		}
@@ -169,7 +170,7 @@ func TestProcessIntake_InOrderBatchByBatch(t *testing.T) {
 			taken, stored int
 			left          bool
 		}{{2, 2, true}, {2, 4, true}, {1, 5, false}, {0, 5, false}} {
-			require.Equal(t, store.Processed{Calls: want.taken, Events: want.taken, Left: want.left}, b.process(t, 2))
+			require.Equal(t, eventdb.Processed{Calls: want.taken, Events: want.taken, Left: want.left}, b.process(t, 2))
 			events := b.events(t)
 			require.Len(t, events, want.stored)
 			require.True(t, strings.HasSuffix(events[want.stored-1], fmt.Sprintf(" %d 100", want.stored-1)), "the oldest first")
@@ -183,7 +184,7 @@ func TestProcessIntake_FailedBatchIsTakenAgain(t *testing.T) {
 		b = worker(t, b)
 		require.NoError(t, appendOne(t.Context(), b.db, b.tenant, "", now))
 		err := b.db.Write(t.Context(), now, func(tx *store.Tx) error {
-			done, err := tx.ProcessIntake(t.Context(), 10)
+			done, err := eventdb.ProcessIntake(t.Context(), tx, 10)
 			require.NoError(t, err)
 			require.Equal(t, 1, done.Calls)
 			return errTest
@@ -191,7 +192,7 @@ func TestProcessIntake_FailedBatchIsTakenAgain(t *testing.T) {
 		require.ErrorIs(t, err, errTest)
 		require.Empty(t, b.events(t))
 		require.True(t, b.waits(t))
-		require.Equal(t, store.Processed{Calls: 1, Events: 1}, b.process(t, 10))
+		require.Equal(t, eventdb.Processed{Calls: 1, Events: 1}, b.process(t, 10))
 	})
 }
 
@@ -209,9 +210,9 @@ func TestProcessIntake_TwoWorkersTakeEachCallOnce(t *testing.T) {
 				sum := 0
 				defer func() { taken <- sum }()
 				for {
-					var done store.Processed
+					var done eventdb.Processed
 					err := db.Write(context.Background(), now, func(tx *store.Tx) (err error) {
-						done, err = tx.ProcessIntake(context.Background(), 3)
+						done, err = eventdb.ProcessIntake(context.Background(), tx, 3)
 						return err
 					})
 					if err != nil || done.Calls == 0 {
@@ -254,7 +255,7 @@ func TestProcessIntake_PoisonDoesNotStopIt(t *testing.T) {
 		}
 		put(`[` + strings.Join(poison, ",") + `,{"id":"id2","key":"k","fields":{},"dateTriggered":2}]`)
 		put(`[{"id":"id3","key":5,"fields":{},"dateTriggered":"3"},{"id":"id4","key":"k","fields":{},"dateTriggered":4.5}]`)
-		require.Equal(t, store.Processed{Calls: len(poison) + 3, Events: 4, Unreadable: 2 * len(poison)}, b.process(t, 100))
+		require.Equal(t, eventdb.Processed{Calls: len(poison) + 3, Events: 4, Unreadable: 2 * len(poison)}, b.process(t, 100))
 		require.False(t, b.waits(t))
 		require.Len(t, b.events(t), 4)
 	})
@@ -267,10 +268,10 @@ func TestProcessIntake_DeletedUserStaysDeleted(t *testing.T) {
 		require.NoError(t, appendOne(t.Context(), b.db, b.tenant, "", now))
 		late := batchOf("", now, 2)
 		late.User = "deleted"
-		added, err := b.db.AppendIntake(t.Context(), b.tenant, late)
+		added, err := eventdb.AppendIntake(t.Context(), b.db, b.tenant, late)
 		require.NoError(t, err)
 		require.True(t, added)
-		require.Equal(t, store.Processed{Calls: 2, Events: 1, Orphaned: 2}, b.process(t, 100))
+		require.Equal(t, eventdb.Processed{Calls: 2, Events: 1, Orphaned: 2}, b.process(t, 100))
 		require.False(t, b.waits(t))
 		require.Len(t, b.events(t), 1)
 	})
@@ -288,7 +289,7 @@ func TestForgetIntake(t *testing.T) {
 		}
 		forget := func(before core.Time, limit int) (n int) {
 			b.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
-				n, err = tx.ForgetIntake(ctx, before, limit)
+				n, err = eventdb.ForgetIntake(ctx, tx, before, limit)
 				return err
 			})
 			return n
@@ -299,11 +300,11 @@ func TestForgetIntake(t *testing.T) {
 		require.Equal(t, 1, forget(now+100, 100))
 		require.Zero(t, forget(now+100, 100))
 		require.True(t, b.waits(t))
-		require.Equal(t, store.Processed{Calls: 1, Events: 1}, b.process(t, 100))
+		require.Equal(t, eventdb.Processed{Calls: 1, Events: 1}, b.process(t, 100))
 		require.Equal(t, 1, forget(now+100, 100))
 		// The queue goes on behind its cursor though it is empty.
 		require.NoError(t, appendOne(t.Context(), b.db, b.tenant, "", now))
-		require.Equal(t, store.Processed{Calls: 1, Events: 1}, b.process(t, 100))
+		require.Equal(t, eventdb.Processed{Calls: 1, Events: 1}, b.process(t, 100))
 	})
 }
 
@@ -317,7 +318,7 @@ func TestProcessIntake_BatchIsBoundedBySize(t *testing.T) {
 			large.Events[i].Fields = `{"text":"` + strings.Repeat("x", 900) + `"}`
 		}
 		for range 3 {
-			_, err := b.db.AppendIntake(t.Context(), b.tenant, restamped(large))
+			_, err := eventdb.AppendIntake(t.Context(), b.db, b.tenant, restamped(large))
 			require.NoError(t, err)
 		}
 		require.NoError(t, appendOne(t.Context(), b.db, b.tenant, "", now))

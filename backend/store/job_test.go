@@ -9,6 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store"
+	"kith/backend/store/jobdb"
+	"kith/backend/store/referraldb"
+	"kith/backend/store/rewarddb"
 	"kith/core"
 	"kith/core/job"
 	"kith/core/referral"
@@ -26,19 +29,19 @@ func (b bundle) insertJobs(t *testing.T, jobs ...job.Job) {
 	t.Helper()
 	b.write(t, func(ctx context.Context, tx *store.Tx) error {
 		for _, j := range jobs {
-			require.NoError(t, tx.InsertJob(ctx, b.tenant, j))
+			require.NoError(t, jobdb.InsertJob(ctx, tx, b.tenant, j))
 		}
 		return nil
 	})
 }
 
 // claimThis takes a job at a time, for a lease of 10.
-func (b bundle) claimThis(t *testing.T, id string) store.Claim {
+func (b bundle) claimThis(t *testing.T, id string) jobdb.Claim {
 	t.Helper()
-	var c store.Claim
+	var c jobdb.Claim
 	b.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
 		var ok bool
-		c, ok, err = tx.ClaimThisJob(ctx, b.tenant, id, now+10)
+		c, ok, err = jobdb.ClaimThisJob(ctx, tx, b.tenant, id, now+10)
 		require.True(t, ok)
 		return err
 	})
@@ -55,7 +58,7 @@ func TestJob_ComesBackAsItWas(t *testing.T) {
 			},
 		}
 		b.insertJobs(t, want)
-		got, ok, err := b.db.Job(t.Context(), b.tenant, "j")
+		got, ok, err := jobdb.Job(t.Context(), b.db.Reads, b.tenant, "j")
 		require.NoError(t, err)
 		require.True(t, ok)
 		require.Equal(t, want, got)
@@ -64,18 +67,18 @@ func TestJob_ComesBackAsItWas(t *testing.T) {
 		c.Status, c.Message, c.Stats, c.Result, c.Job.Errors = job.Aborted, awkward[4], job.Stats{Processed: 9, Errors: 2}, "r", "e"
 		c.Completed, c.Expires = now+5, now+6
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
-			ok, err := tx.FinishJob(ctx, c)
+			ok, err := jobdb.FinishJob(ctx, tx, c)
 			require.True(t, ok)
 			return err
 		})
-		got, _, err = b.db.Job(t.Context(), b.tenant, "j")
+		got, _, err = jobdb.Job(t.Context(), b.db.Reads, b.tenant, "j")
 		require.NoError(t, err)
 		require.Equal(t, c.Job, got)
 
-		_, ok, err = b.db.Job(t.Context(), newTenant(t, b.db), "j")
+		_, ok, err = jobdb.Job(t.Context(), b.db.Reads, newTenant(t, b.db), "j")
 		require.NoError(t, err)
 		require.False(t, ok, "of another tenant")
-		_, ok, err = b.db.Job(t.Context(), b.tenant, "k")
+		_, ok, err = jobdb.Job(t.Context(), b.db.Reads, b.tenant, "k")
 		require.NoError(t, err)
 		require.False(t, ok)
 	})
@@ -90,7 +93,7 @@ func TestClaimJob_OldestFirstAndEachOnce(t *testing.T) {
 		}
 		claim := func(at core.Time) (id string) {
 			require.NoError(t, b.db.Write(t.Context(), at, func(tx *store.Tx) error {
-				c, ok, err := tx.ClaimJob(t.Context(), at+1000)
+				c, ok, err := jobdb.ClaimJob(t.Context(), tx, at+1000)
 				if ok {
 					require.Equal(t, b.tenant, c.Tenant)
 					require.EqualValues(t, 1, c.Attempt)
@@ -100,7 +103,7 @@ func TestClaimJob_OldestFirstAndEachOnce(t *testing.T) {
 			}))
 			return id
 		}
-		waits, err := b.db.JobWaits(t.Context(), 0)
+		waits, err := jobdb.JobWaits(t.Context(), b.db.Reads, 0)
 		require.NoError(t, err)
 		require.False(t, waits, "before the first was made")
 		require.Equal(t, "19", claim(30))
@@ -121,15 +124,15 @@ func TestClaimJob_OldestFirstAndEachOnce(t *testing.T) {
 		for id, times := range claimed {
 			require.Equal(t, 1, times, id)
 		}
-		waits, err = b.db.JobWaits(t.Context(), 1029)
+		waits, err = jobdb.JobWaits(t.Context(), b.db.Reads, 1029)
 		require.NoError(t, err)
 		require.False(t, waits, "while the leases last")
-		waits, err = b.db.JobWaits(t.Context(), 1030)
+		waits, err = jobdb.JobWaits(t.Context(), b.db.Reads, 1030)
 		require.NoError(t, err)
 		require.True(t, waits, "when they ended")
 		for i := range 20 {
 			b.write(t, func(ctx context.Context, tx *store.Tx) error {
-				_, err := tx.DeleteJob(ctx, b.tenant, strconv.Itoa(i))
+				_, err := jobdb.DeleteJob(ctx, tx, b.tenant, strconv.Itoa(i))
 				return err
 			})
 		}
@@ -144,32 +147,32 @@ func TestClaim_IsFencedByItsAttempt(t *testing.T) {
 		require.EqualValues(t, 1, late.Attempt)
 		require.EqualValues(t, 2, held.Attempt)
 		require.EqualValues(t, 2, held.Tries)
-		keep := func(c store.Claim, processed int64) (ok bool) {
+		keep := func(c jobdb.Claim, processed int64) (ok bool) {
 			c.Stats.Processed = processed
 			b.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
-				ok, err = tx.KeepClaim(ctx, c, now+10)
+				ok, err = jobdb.KeepClaim(ctx, tx, c, now+10)
 				return err
 			})
 			return ok
 		}
-		finish := func(c store.Claim) (ok bool) {
+		finish := func(c jobdb.Claim) (ok bool) {
 			c.Status, c.Completed, c.Expires = job.Completed, now, now+1
 			b.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
-				ok, err = tx.FinishJob(ctx, c)
+				ok, err = jobdb.FinishJob(ctx, tx, c)
 				return err
 			})
 			return ok
 		}
 		require.False(t, keep(late, 7))
 		require.False(t, finish(late))
-		b.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.LeaveClaim(ctx, late) })
+		b.write(t, func(ctx context.Context, tx *store.Tx) error { return jobdb.LeaveClaim(ctx, tx, late) })
 		require.True(t, keep(held, 8))
-		got, _, err := b.db.Job(t.Context(), b.tenant, "j")
+		got, _, err := jobdb.Job(t.Context(), b.db.Reads, b.tenant, "j")
 		require.NoError(t, err)
 		require.Equal(t, job.Stats{Processed: 8}, got.Stats)
 		require.Equal(t, job.Pending, got.Status)
 
-		b.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.LeaveClaim(ctx, held) })
+		b.write(t, func(ctx context.Context, tx *store.Tx) error { return jobdb.LeaveClaim(ctx, tx, held) })
 		again := b.claimThis(t, "j")
 		require.EqualValues(t, 3, again.Attempt)
 		require.EqualValues(t, 2, again.Tries, "a job that was left has not failed")
@@ -186,11 +189,11 @@ func TestLeaveClaim_AfterTheJobCameOn(t *testing.T) {
 		c := b.claimThis(t, "j")
 		c.Position, c.Stats.Processed = 100, 5
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
-			ok, err := tx.MoveImport(ctx, c, store.Part{Seq: 5}, now+10)
+			ok, err := jobdb.MoveImport(ctx, tx, c, jobdb.Part{Seq: 5}, now+10)
 			require.True(t, ok)
 			return err
 		})
-		b.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.LeaveClaim(ctx, c) })
+		b.write(t, func(ctx context.Context, tx *store.Tx) error { return jobdb.LeaveClaim(ctx, tx, c) })
 		var until core.Time
 		require.NoError(t, b.raw(t).QueryRowContext(t.Context(), `SELECT leased_until FROM job WHERE tenant = ?`, string(b.tenant)).Scan(&until))
 		require.Equal(t, now, until, "others need not wait for the end of the lease")
@@ -209,7 +212,7 @@ func TestJobs_Filter(t *testing.T) {
 		}
 		c := b.claimThis(t, "3")
 		c.Status, c.Completed, c.Expires = job.Completed, now+9, now+10
-		b.write(t, func(ctx context.Context, tx *store.Tx) error { _, err := tx.FinishJob(ctx, c); return err })
+		b.write(t, func(ctx context.Context, tx *store.Tx) error { _, err := jobdb.FinishJob(ctx, tx, c); return err })
 		for name, f := range map[string]struct {
 			filter job.Filter
 			want   []string
@@ -229,7 +232,7 @@ func TestJobs_Filter(t *testing.T) {
 			"nothing left": {job.Filter{Type: job.Referral}, nil},
 		} {
 			f.filter.Limit = 10
-			page, total, err := b.db.Jobs(t.Context(), b.tenant, f.filter)
+			page, total, err := jobdb.Jobs(t.Context(), b.db.Reads, b.tenant, f.filter)
 			require.NoError(t, err, name)
 			var got []string
 			for _, j := range page {
@@ -238,7 +241,7 @@ func TestJobs_Filter(t *testing.T) {
 			require.Equal(t, f.want, got, name)
 			require.Equal(t, len(f.want), total, name)
 		}
-		page, total, err := b.db.Jobs(t.Context(), b.tenant, job.Filter{Limit: 1, Offset: 1})
+		page, total, err := jobdb.Jobs(t.Context(), b.db.Reads, b.tenant, job.Filter{Limit: 1, Offset: 1})
 		require.NoError(t, err)
 		require.Equal(t, 4, total)
 		require.Equal(t, "2", page[0].ID)
@@ -252,10 +255,10 @@ func TestDeleteOldJobs(t *testing.T) {
 	for id, expires := range map[string]core.Time{"old": now + 5, "kept": now + 6} {
 		c := b.claimThis(t, id)
 		c.Status, c.Completed, c.Expires = job.Completed, now, expires
-		b.write(t, func(ctx context.Context, tx *store.Tx) error { _, err := tx.FinishJob(ctx, c); return err })
+		b.write(t, func(ctx context.Context, tx *store.Tx) error { _, err := jobdb.FinishJob(ctx, tx, c); return err })
 	}
-	b.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.DeleteOldJobs(ctx, now+5) })
-	page, _, err := b.db.Jobs(t.Context(), b.tenant, job.Filter{Limit: 10})
+	b.write(t, func(ctx context.Context, tx *store.Tx) error { return jobdb.DeleteOldJobs(ctx, tx, now+5) })
+	page, _, err := jobdb.Jobs(t.Context(), b.db.Reads, b.tenant, job.Filter{Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, page, 2)
 	require.Equal(t, "kept", page[0].ID)
@@ -263,35 +266,37 @@ func TestDeleteOldJobs(t *testing.T) {
 
 func TestFile_ComesBackAsItWas(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
-		want := store.File{Tenant: b.tenant, Ref: core.FileRef(awkward[1]), Size: -1, Created: 5, Expires: 9}
-		b.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.InsertFile(ctx, want) })
-		check := func(want store.File) {
-			got, ok, err := b.db.File(t.Context(), b.tenant, want.Ref)
+		want := jobdb.File{Tenant: b.tenant, Ref: core.FileRef(awkward[1]), Size: -1, Created: 5, Expires: 9}
+		b.write(t, func(ctx context.Context, tx *store.Tx) error { return jobdb.InsertFile(ctx, tx, want) })
+		check := func(want jobdb.File) {
+			got, ok, err := jobdb.FindFile(t.Context(), b.db.Reads, b.tenant, want.Ref)
 			require.NoError(t, err)
 			require.True(t, ok)
 			require.Equal(t, want, got)
 		}
 		check(want)
 		want.Size, want.Hash = 1<<40, "h"
-		b.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.FinishFile(ctx, want) })
+		b.write(t, func(ctx context.Context, tx *store.Tx) error { return jobdb.FinishFile(ctx, tx, want) })
 		check(want)
 		for _, until := range []core.Time{8, 12, 11} {
-			b.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.KeepFile(ctx, b.tenant, want.Ref, until) })
+			b.write(t, func(ctx context.Context, tx *store.Tx) error {
+				return jobdb.KeepFile(ctx, tx, b.tenant, want.Ref, until)
+			})
 		}
 		want.Expires = 12
 		check(want)
-		_, ok, err := b.db.File(t.Context(), newTenant(t, b.db), want.Ref)
+		_, ok, err := jobdb.FindFile(t.Context(), b.db.Reads, newTenant(t, b.db), want.Ref)
 		require.NoError(t, err)
 		require.False(t, ok, "of another tenant")
 
-		old, err := b.db.ExpiredFiles(t.Context(), 11, 1000)
+		old, err := jobdb.ExpiredFiles(t.Context(), b.db.Reads, 11, 1000)
 		require.NoError(t, err)
-		require.NotContains(t, old, store.File{Tenant: b.tenant, Ref: want.Ref})
-		old, err = b.db.ExpiredFiles(t.Context(), 12, 1000)
+		require.NotContains(t, old, jobdb.File{Tenant: b.tenant, Ref: want.Ref})
+		old, err = jobdb.ExpiredFiles(t.Context(), b.db.Reads, 12, 1000)
 		require.NoError(t, err)
-		require.Contains(t, old, store.File{Tenant: b.tenant, Ref: want.Ref})
-		b.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.DeleteFile(ctx, b.tenant, want.Ref) })
-		_, ok, err = b.db.File(t.Context(), b.tenant, want.Ref)
+		require.Contains(t, old, jobdb.File{Tenant: b.tenant, Ref: want.Ref})
+		b.write(t, func(ctx context.Context, tx *store.Tx) error { return jobdb.DeleteFile(ctx, tx, b.tenant, want.Ref) })
+		_, ok, err = jobdb.FindFile(t.Context(), b.db.Reads, b.tenant, want.Ref)
 		require.NoError(t, err)
 		require.False(t, ok)
 	})
@@ -300,10 +305,10 @@ func TestFile_ComesBackAsItWas(t *testing.T) {
 func TestExpireFile(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
-			require.NoError(t, tx.InsertFile(ctx, store.File{Tenant: b.tenant, Ref: "f", Created: now, Expires: now + 1000}))
-			return tx.ExpireFile(ctx, b.tenant, "f")
+			require.NoError(t, jobdb.InsertFile(ctx, tx, jobdb.File{Tenant: b.tenant, Ref: "f", Created: now, Expires: now + 1000}))
+			return jobdb.ExpireFile(ctx, tx, b.tenant, "f")
 		})
-		got, _, err := b.db.File(t.Context(), b.tenant, "f")
+		got, _, err := jobdb.FindFile(t.Context(), b.db.Reads, b.tenant, "f")
 		require.NoError(t, err)
 		require.Equal(t, now, got.Expires)
 	})
@@ -316,7 +321,7 @@ func laden(t *testing.T, b bundle) {
 	b.write(t, func(ctx context.Context, tx *store.Tx) error {
 		require.NoError(t, putUser(ctx, tx, b.tenant, "ann-inc", "ann"))
 		require.NoError(t, putUser(ctx, tx, b.tenant, "bob-inc", "bob"))
-		require.NoError(t, tx.PutReferral(ctx, b.tenant, referral.Referral{
+		require.NoError(t, referraldb.PutReferral(ctx, tx, b.tenant, referral.Referral{
 			ID: "r1", Program: core.ClassicProgram, State: referral.Converted, Code: "ANN",
 			Referrer:    referral.Identity{Account: "ann-inc", User: "ann"},
 			Referred:    referral.Identity{Account: "bob-inc", User: "bob"},
@@ -331,7 +336,7 @@ func laden(t *testing.T, b bundle) {
 				Offer: reward.Offer{Kind: reward.Credit, Unit: "CENTS", Amount: 50, Currency: "USD"}, Created: now, Given: now, Cancelled: now + 7,
 				Sums: reward.Sums{Cancelled: 50}},
 		} {
-			require.NoError(t, tx.InsertReward(ctx, b.tenant, r))
+			require.NoError(t, rewarddb.InsertReward(ctx, tx, b.tenant, r))
 		}
 		return nil
 	})
@@ -343,9 +348,9 @@ func laden(t *testing.T, b bundle) {
 
 func (b bundle) exported(t *testing.T, typ job.Type, p job.Params) [][]string {
 	t.Helper()
-	page, _, err := b.db.ExportPage(t.Context(), b.tenant, typ, p, nil, 100)
+	page, _, err := jobdb.ExportPage(t.Context(), b.db.Reads, b.tenant, typ, p, nil, 100)
 	require.NoError(t, err)
-	count, err := b.db.ExportCount(t.Context(), b.tenant, typ, p, 100)
+	count, err := jobdb.ExportCount(t.Context(), b.db.Reads, b.tenant, typ, p, 100)
 	require.NoError(t, err)
 	require.Equal(t, len(page), count)
 	return page
@@ -370,7 +375,7 @@ func TestExportPage_BalanceIsWhatIsAvailable(t *testing.T) {
 					Offer: reward.Offer{Kind: reward.Credit, Unit: "CENTS", Amount: 100},
 				}
 				change(&w)
-				require.NoError(t, tx.InsertReward(ctx, b.tenant, w))
+				require.NoError(t, rewarddb.InsertReward(ctx, tx, b.tenant, w))
 			}
 			return nil
 		})
@@ -424,13 +429,13 @@ func TestExportPage_ModerationOfEachSide(t *testing.T) {
 		laden(t, b)
 		const decided = now + 9
 		require.NoError(t, b.db.Write(t.Context(), decided, func(tx *store.Tx) error {
-			r, err := tx.Referral(t.Context(), b.tenant, "r1")
+			r, err := referraldb.Referral(t.Context(), tx.Reads, b.tenant, "r1")
 			if err != nil {
 				return err
 			}
 			r.Moderation = r.Moderation.Decide(referral.DenyReferrer, tx.Now)
 			r.Moderation.Referred.Status = referral.SidePending
-			return tx.PutReferral(t.Context(), b.tenant, *r)
+			return referraldb.PutReferral(t.Context(), tx, b.tenant, *r)
 		}))
 		at, before := strconv.FormatInt(int64(now), 10), strconv.FormatInt(int64(now-5), 10)
 		require.Equal(t, [][]string{
@@ -482,7 +487,7 @@ func TestExportPage_Pages(t *testing.T) {
 				var got [][]string
 				var behind []string
 				for {
-					page, last, err := b.db.ExportPage(t.Context(), b.tenant, typ, job.Params{}, behind, size+1)
+					page, last, err := jobdb.ExportPage(t.Context(), b.db.Reads, b.tenant, typ, job.Params{}, behind, size+1)
 					require.NoError(t, err)
 					got = append(got, page...)
 					if len(page) <= size {
@@ -492,7 +497,7 @@ func TestExportPage_Pages(t *testing.T) {
 				}
 				require.Equal(t, all, got, "%s in pages of %d", typ, size+1)
 			}
-			count, err := b.db.ExportCount(t.Context(), b.tenant, typ, job.Params{}, 1)
+			count, err := jobdb.ExportCount(t.Context(), b.db.Reads, b.tenant, typ, job.Params{}, 1)
 			require.NoError(t, err)
 			require.Equal(t, min(1, len(all)), count, typ)
 		}
@@ -505,7 +510,7 @@ func TestSnapshot_IsOfOneMoment(t *testing.T) {
 		laden(t, b)
 		require.NoError(t, b.db.Snapshot(t.Context(), func(r store.Reads) error {
 			for range 2 {
-				page, _, err := r.ExportPage(t.Context(), b.tenant, job.User, job.Params{}, nil, 100)
+				page, _, err := jobdb.ExportPage(t.Context(), r, b.tenant, job.User, job.Params{}, nil, 100)
 				require.NoError(t, err)
 				require.Len(t, page, 2)
 				b.write(t, func(ctx context.Context, tx *store.Tx) error { return putUser(ctx, tx, b.tenant, "carl-inc", "carl") })

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store"
+	"kith/backend/store/rewarddb"
 	"kith/core"
 	"kith/core/reward"
 )
@@ -28,8 +29,8 @@ func (b bundle) grant(t testing.TB, id string, grants ...reward.Grant) []reward.
 		for i, g := range grants {
 			r, entries, err := g.Begin(id+strconv.Itoa(i), tx.Now)
 			require.NoError(t, err)
-			require.NoError(t, tx.InsertReward(ctx, b.tenant, r))
-			require.NoError(t, tx.AppendLedger(ctx, b.tenant, nil, named(r.ID, entries...)))
+			require.NoError(t, rewarddb.InsertReward(ctx, tx, b.tenant, r))
+			require.NoError(t, rewarddb.AppendLedger(ctx, tx, b.tenant, nil, named(r.ID, entries...)))
 			rewards = append(rewards, r)
 		}
 		return nil
@@ -82,15 +83,15 @@ func TestAppendLedger_EntriesAndRewardsComeBack(t *testing.T) {
 		require.NoError(t, err)
 		entries := named("x", first, second, third, fourth)
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
-			return tx.AppendLedger(ctx, b.tenant, []reward.Reward{expired, released}, entries)
+			return rewarddb.AppendLedger(ctx, tx, b.tenant, []reward.Reward{expired, released}, entries)
 		})
 		expired.Redemptions = []reward.Redeemed{{ID: "x-redeem-1", Amount: 200, At: now + 2}, {ID: "x-redeem-0", Amount: 300, At: now + 1}}
 		for _, r := range []reward.Reward{expired, want[1], want[2], released} {
-			got, err := b.db.Reward(t.Context(), b.tenant, r.ID)
+			got, err := rewarddb.Reward(t.Context(), b.db.Reads, b.tenant, r.ID)
 			require.NoError(t, err)
 			require.Equal(t, r, got)
 		}
-		_, err = b.db.Reward(t.Context(), "nobody", "r0")
+		_, err = rewarddb.Reward(t.Context(), b.db.Reads, "nobody", "r0")
 		require.Equal(t, core.NotFound("there is no such reward"), err)
 	})
 }
@@ -106,9 +107,9 @@ func TestReward_ShowsTheLastRedemptions(t *testing.T) {
 				require.NoError(t, err)
 				r, entries = after, append(entries, entry)
 			}
-			return tx.AppendLedger(ctx, b.tenant, []reward.Reward{r}, named("x", entries...))
+			return rewarddb.AppendLedger(ctx, tx, b.tenant, []reward.Reward{r}, named("x", entries...))
 		})
-		got, err := b.db.Reward(t.Context(), b.tenant, r.ID)
+		got, err := rewarddb.Reward(t.Context(), b.db.Reads, b.tenant, r.ID)
 		require.NoError(t, err)
 		require.Len(t, got.Redemptions, reward.MaxRedemptions)
 		require.Equal(t, reward.Redeemed{ID: "x-redeem-104", Amount: 1, At: now + 104}, got.Redemptions[0])
@@ -138,7 +139,7 @@ func TestRewardGroups_StatusIsThatOfCore(t *testing.T) {
 			for _, r := range rewards {
 				want[r.Status(at)]++
 			}
-			groups, err := b.db.RewardGroups(t.Context(), b.tenant, at, "a", "", "")
+			groups, err := rewarddb.RewardGroups(t.Context(), b.db.Reads, b.tenant, at, "a", "", "")
 			require.NoError(t, err)
 			got := map[reward.Status]int64{}
 			for _, g := range groups {
@@ -172,7 +173,7 @@ func (b bundle) act(t *testing.T, r reward.Reward, what int) reward.Reward {
 			entries = named(r.ID+"-"+strconv.Itoa(i), entry)
 		}
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
-			return tx.AppendLedger(ctx, b.tenant, []reward.Reward{after}, entries)
+			return rewarddb.AppendLedger(ctx, tx, b.tenant, []reward.Reward{after}, entries)
 		})
 		r = after
 	}
@@ -210,12 +211,12 @@ func TestDrawable(t *testing.T) {
 			{Account: "a", User: "nobody", Unit: "CENTS", Amount: 1},
 			{Account: "a", User: "u", Unit: "POINT", Amount: 1},
 		}
-		var got []store.Drawable
+		var got []rewarddb.Drawable
 		b.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
-			got, err = tx.Drawable(ctx, b.tenant, draws)
+			got, err = rewarddb.DrawableBy(ctx, tx, b.tenant, draws)
 			return err
 		})
-		ids := func(d store.Drawable) (ids []string) {
+		ids := func(d rewarddb.Drawable) (ids []string) {
 			require.True(t, slices.IsSortedFunc(d.Credits, reward.Sooner))
 			for _, r := range d.Credits {
 				ids = append(ids, r.ID)
@@ -230,8 +231,8 @@ func TestDrawable(t *testing.T) {
 		require.Equal(t, []string{"r4", "r2"}, ids(got[2]))
 		require.Equal(t, int64(5000), got[2].Available)
 		require.Equal(t, []string{"r3"}, ids(got[3]))
-		require.Equal(t, store.Drawable{}, got[4])
-		require.Equal(t, store.Drawable{}, got[5])
+		require.Equal(t, rewarddb.Drawable{}, got[4])
+		require.Equal(t, rewarddb.Drawable{}, got[5])
 	})
 }
 
@@ -256,7 +257,7 @@ func TestRewards_FilterAndPage(t *testing.T) {
 			"r3 r2 r1 r0 ": {Created: reward.Span{From: now, To: now + 1}}, "   ": {Account: "a", ID: "r3"},
 		} {
 			f.Limit = 10
-			page, total, err := b.db.Rewards(t.Context(), b.tenant, f)
+			page, total, err := rewarddb.Rewards(t.Context(), b.db.Reads, b.tenant, f)
 			require.NoError(t, err)
 			require.Len(t, page, total)
 			var ids []string
@@ -265,7 +266,7 @@ func TestRewards_FilterAndPage(t *testing.T) {
 			}
 			require.Equal(t, strings.TrimSpace(want), strings.Join(ids, " "), "%+v", f)
 		}
-		page, total, err := b.db.Rewards(t.Context(), b.tenant, reward.Filter{Limit: 2, Offset: 1})
+		page, total, err := rewarddb.Rewards(t.Context(), b.db.Reads, b.tenant, reward.Filter{Limit: 2, Offset: 1})
 		require.NoError(t, err)
 		require.Equal(t, 4, total)
 		require.Equal(t, []string{"r2", "r1"}, []string{page[0].ID, page[1].ID})
@@ -295,7 +296,9 @@ func TestLedger_RewardsAgreeWithTheirEntries(t *testing.T) {
 					entries = append(entries, named(next.ID+"-"+strconv.Itoa(n), entry)...)
 				}
 			}
-			b.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.AppendLedger(ctx, b.tenant, after, entries) })
+			b.write(t, func(ctx context.Context, tx *store.Tx) error {
+				return rewarddb.AppendLedger(ctx, tx, b.tenant, after, entries)
+			})
 		}
 		var agree, entries int
 		require.NoError(t, b.raw(t).QueryRowContext(t.Context(), `SELECT count(*), sum(l.entries) FROM reward r JOIN (

@@ -7,6 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store"
+	"kith/backend/store/programdb"
+	"kith/backend/store/tenantdb"
+	"kith/backend/store/userdb"
 	"kith/core"
 	"kith/core/referral"
 )
@@ -18,34 +21,34 @@ func TestLinkTarget_IsOfTheCodeOrTheFirstProgram(t *testing.T) {
 		second.LandingURL, second.AllowedHosts, second.CookieLife = "https://second.example/", []string{"a.example"}, 77
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
 			require.NoError(t, putUser(ctx, tx, b.tenant, "a", "u"))
-			_, err := tx.InsertProgram(ctx, b.tenant, second)
+			_, err := programdb.InsertProgram(ctx, tx, b.tenant, second)
 			require.NoError(t, err)
-			_, err = tx.InsertCode(ctx, b.tenant, referral.UserCode{Program: "second", Code: "Anna-10"}, "a", "u")
+			_, err = userdb.InsertCode(ctx, tx, b.tenant, referral.UserCode{Program: "second", Code: "Anna-10"}, "a", "u")
 			require.NoError(t, err)
-			_, err = tx.ClaimSite(ctx, string(b.tenant)+".example", b.tenant)
+			_, err = tenantdb.ClaimSite(ctx, tx, string(b.tenant)+".example", b.tenant)
 			return err
 		})
-		tenant, err := b.db.Tenant(t.Context(), b.tenant)
+		tenant, err := tenantdb.Find(t.Context(), b.db.Reads, b.tenant)
 		require.NoError(t, err)
-		first, err := b.db.FirstProgram(t.Context(), b.tenant)
+		first, err := programdb.FirstProgram(t.Context(), b.db.Reads, b.tenant)
 		require.NoError(t, err)
-		for code, want := range map[core.ReferralCode]store.LinkTarget{
+		for code, want := range map[core.ReferralCode]programdb.Target{
 			"anna-10": {Tenant: b.tenant, Policy: tenant.Policy, Code: "Anna-10", Program: second.Program},
 			"NOBODY":  {Tenant: b.tenant, Policy: tenant.Policy, Program: first.Program},
 			"":        {Tenant: b.tenant, Policy: tenant.Policy, Program: first.Program},
 		} {
-			got, err := b.db.LinkTarget(t.Context(), b.tenant, code)
+			got, err := programdb.TargetOf(t.Context(), b.db.Reads, b.tenant, code)
 			require.NoError(t, err)
 			require.Equal(t, want, got, code)
-			got, ok, err := b.db.LinkTargetOnHost(t.Context(), string(b.tenant)+".example", code)
+			got, ok, err := programdb.TargetOnHost(t.Context(), b.db.Reads, string(b.tenant)+".example", code)
 			require.NoError(t, err)
 			require.True(t, ok)
 			require.Equal(t, want, got, code)
 		}
-		got, err := b.db.LinkTarget(t.Context(), other, "Anna-10")
+		got, err := programdb.TargetOf(t.Context(), b.db.Reads, other, "Anna-10")
 		require.NoError(t, err)
 		require.Empty(t, got.Code, "of another tenant")
-		_, err = b.db.LinkTarget(t.Context(), "nobody", "Anna-10")
+		_, err = programdb.TargetOf(t.Context(), b.db.Reads, "nobody", "Anna-10")
 		require.Equal(t, core.UnknownTenant(), err)
 	})
 }

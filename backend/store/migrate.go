@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,18 @@ import (
 
 	"kith/core"
 )
+
+// RestoringTable is the table that a database has while a restore of it is under way.
+const RestoringTable = "restoring"
+
+// Restoring returns an error while a restore of the database has not ended.
+func (r Reads) Restoring(ctx context.Context) error {
+	is, err := r.HasTable(ctx, RestoringTable)
+	if err != nil || !is {
+		return err
+	}
+	return &core.Error{Code: core.CodeConflict, Message: "a restore into this database was begun and has not ended: run kith restore again, it starts over"}
+}
 
 //go:embed migration/*.sql
 var schemaFiles embed.FS
@@ -170,4 +183,23 @@ func (p *Primary) migrate(ctx context.Context, now core.Time, m migration) error
 		_, err = tx.q.ExecContext(ctx, "INSERT INTO schema_version (version, applied_at) VALUES (?, ?)", m.version, int64(now))
 		return err
 	})
+}
+
+// Migrations returns the numbers of the migrations that the database has had,
+// in their order; none for a database that is new.
+func (r Reads) Migrations(ctx context.Context) ([]int, error) {
+	has, err := r.HasTable(ctx, "schema_version")
+	if err != nil || !has {
+		return nil, err
+	}
+	rows, err := r.QueryContext(ctx, `SELECT version FROM schema_version ORDER BY version`)
+	return Collect(rows, err, "migrations", func(rows *sql.Rows, v *int) error { return rows.Scan(v) })
+}
+
+func (r Reads) HasTable(ctx context.Context, name string) (has bool, err error) {
+	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?)`, name).Scan(&has)
+	if err != nil {
+		return false, fmt.Errorf("store: schema: %w", err)
+	}
+	return has, nil
 }

@@ -25,5 +25,5 @@ func (r Reads) Backlog(ctx context.Context) (map[string]float64, error) {
 // Beat writes the time of the transaction down, for those who read it from a
 // replica, unless another did since.
 func (tx *Tx) Beat(ctx context.Context, since core.Time) error {
-	return tx.exec(ctx, "beat", `UPDATE heartbeat SET beat_at = ? WHERE beat_at < ?`, int64(tx.Now), int64(since))
+	return tx.Exec(ctx, "beat", `UPDATE heartbeat SET beat_at = ? WHERE beat_at < ?`, int64(tx.Now), int64(since))
 }

@@ -9,18 +9,18 @@ import (
 	"kith/core"
 )
 
-// put is a statement that stores rows of one tenant in a table. What all rows have
+// Put is a statement that stores rows of one tenant in a table. What all rows have
 // in common it takes once. The rest a server takes as one JSON argument, since each
 // statement is a round trip; a file as values of a few dozen rows, which takes half
 // the time of reading JSON.
-type put struct {
+type Put struct {
 	// table and columns are where the values of a row go, besides its tenant.
-	table   string
-	columns []string
+	Table   string
+	Columns []string
 	// at are columns with the time of the transaction, or none.
-	at []string
+	At []string
 	// conflict says what becomes of rows that are there; empty: it is an error.
-	conflict string
+	Conflict string
 
 	mu    sync.Mutex
 	texts map[putShape]string
@@ -44,7 +44,7 @@ const (
 
 // text is the statement for rows of a shape, and the shape that it is for: when
 // there were many others, one for rows that have nothing in common.
-func (p *put) text(s putShape) (string, putShape) {
+func (p *Put) text(s putShape) (string, putShape) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	text, ok := p.texts[s]
@@ -62,9 +62,12 @@ func (p *put) text(s putShape) (string, putShape) {
 	return text, s
 }
 
+// Statements are those for a list as JSON and for two rows as values.
+func (p *Put) Statements() []string { return []string{p.make(putShape{}), p.make(putShape{rows: 2})} }
+
 // make writes a statement. Its first parameters are the tenant, what the rows have
 // in common, and the time.
-func (p *put) make(s putShape) string {
+func (p *Put) make(s putShape) string {
 	into, given := []string{"tenant"}, []string{"?1"}
 	last := 1
 	parameter := func() string {
@@ -72,64 +75,64 @@ func (p *put) make(s putShape) string {
 		return "?" + strconv.Itoa(last)
 	}
 	var own []string
-	for i, name := range p.columns {
+	for i, name := range p.Columns {
 		if s.same.has(i) {
 			into, given = append(into, name), append(given, parameter())
 		} else {
 			own = append(own, name)
 		}
 	}
-	if len(p.at) > 0 {
+	if len(p.At) > 0 {
 		time := parameter()
-		for _, name := range p.at {
+		for _, name := range p.At {
 			into, given = append(into, name), append(given, time)
 		}
 	}
-	text := `INSERT INTO ` + p.table + ` (` + strings.Join(append(into, own...), `, `) + `) `
+	text := `INSERT INTO ` + p.Table + ` (` + strings.Join(append(into, own...), `, `) + `) `
 	if s.rows > 0 {
 		// A parameter without a number is the next one.
 		for range own {
 			given = append(given, "?")
 		}
 		row := `(` + strings.Join(given, `, `) + `)`
-		return text + `VALUES ` + strings.Repeat(row+`, `, s.rows-1) + row + ` ` + p.conflict
+		return text + `VALUES ` + strings.Repeat(row+`, `, s.rows-1) + row + ` ` + p.Conflict
 	}
 	for i := range own {
 		given = append(given, `v ->> `+strconv.Itoa(i))
 	}
 	// Materialized, each row is made a text once, not once for each of its values.
 	return `WITH given (v) AS MATERIALIZED (SELECT value FROM json_each(` + parameter() + `)) ` + text +
-		`SELECT ` + strings.Join(given, `, `) + ` FROM given WHERE true ` + p.conflict
+		`SELECT ` + strings.Join(given, `, `) + ` FROM given WHERE true ` + p.Conflict
 }
 
-// put stores rows of a tenant, which were folded or not.
-func (tx *Tx) put(ctx context.Context, p *put, tenant core.TenantAlias, rows *tuples) error {
-	return tx.putBy(p, tenant, rows, func(text string, args []any) error { return tx.exec(ctx, "put "+p.table, text, args...) })
+// Put stores rows of a tenant, which were folded or not.
+func (tx *Tx) Put(ctx context.Context, p *Put, tenant core.TenantAlias, rows *Tuples) error {
+	return tx.putBy(p, tenant, rows, func(text string, args []any) error { return tx.Exec(ctx, "put "+p.Table, text, args...) })
 }
 
-// putCounted is put; it returns how many rows were stored or changed.
-func (tx *Tx) putCounted(ctx context.Context, p *put, tenant core.TenantAlias, rows *tuples) (n int, err error) {
+// PutCounted is put; it returns how many rows were stored or changed.
+func (tx *Tx) PutCounted(ctx context.Context, p *Put, tenant core.TenantAlias, rows *Tuples) (n int, err error) {
 	err = tx.putBy(p, tenant, rows, func(text string, args []any) error {
-		stored, err := tx.count(ctx, "put "+p.table, text, args...)
+		stored, err := tx.Count(ctx, "put "+p.Table, text, args...)
 		n += stored
 		return err
 	})
 	return n, err
 }
 
-func (tx *Tx) putBy(p *put, tenant core.TenantAlias, rows *tuples, run func(text string, args []any) error) error {
-	if rows.rows == 0 {
+func (tx *Tx) putBy(p *Put, tenant core.TenantAlias, rows *Tuples, run func(text string, args []any) error) error {
+	if rows.Rows == 0 {
 		return nil
 	}
-	if !tx.embedded && rows.rows > 1 {
+	if !tx.Embedded && rows.Rows > 1 {
 		text := p.make(putShape{same: rows.same})
 		return run(text, append(tx.common(nil, p, tenant, rows, rows.same), rows.String()))
 	}
-	width := len(rows.values) / rows.rows
+	width := len(rows.values) / rows.Rows
 	var args []any
-	for from := 0; from < rows.rows; {
+	for from := 0; from < rows.Rows; {
 		take := 1
-		if rows.rows-from >= ManyRows {
+		if rows.Rows-from >= ManyRows {
 			take = ManyRows
 		}
 		text, shape := p.text(putShape{rows.same, take})
@@ -148,21 +151,21 @@ func (tx *Tx) putBy(p *put, tenant core.TenantAlias, rows *tuples, run func(text
 }
 
 // common adds to args those that a statement takes once.
-func (tx *Tx) common(args []any, p *put, tenant core.TenantAlias, rows *tuples, same columnSet) []any {
+func (tx *Tx) common(args []any, p *Put, tenant core.TenantAlias, rows *Tuples, same columnSet) []any {
 	args = append(args, string(tenant))
-	for i := range p.columns {
+	for i := range p.Columns {
 		if same.has(i) {
 			args = append(args, rows.values[i])
 		}
 	}
-	if len(p.at) > 0 {
+	if len(p.At) > 0 {
 		args = append(args, int64(tx.Now))
 	}
 	return args
 }
 
-// columns are the columns of a list as SQL has it.
-func columns(list string) []string {
+// Columns are the columns of a list as SQL has it.
+func Columns(list string) []string {
 	names := strings.Split(list, ",")
 	for i := range names {
 		names[i] = strings.TrimSpace(names[i])

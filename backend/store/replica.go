@@ -12,7 +12,10 @@ import (
 
 // Replica is a database that is only looked at: how far it is behind, and
 // whether it is of this program's time. It is safe for concurrent use.
-type Replica struct{ db *sql.DB }
+type Replica struct {
+	Reads
+	db *sql.DB
+}
 
 // OpenReplica opens a database as Open does, and never writes to it.
 func OpenReplica(url, token string) (*Replica, error) {
@@ -20,7 +23,8 @@ func OpenReplica(url, token string) (*Replica, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: open replica: %w", err)
 	}
-	r := &Replica{sql.OpenDB(connector)}
+	db := sql.OpenDB(connector)
+	r := &Replica{Reads{db}, db}
 	r.db.SetMaxOpenConns(1)
 	r.db.SetConnMaxIdleTime(30 * time.Second)
 	return r, nil
@@ -38,12 +42,6 @@ func (r *Replica) Beat(ctx context.Context) (core.Time, error) {
 	}
 	return at, nil
 }
-
-// Restoring returns an error while a restore of the database has not ended.
-func (r *Replica) Restoring(ctx context.Context) error { return Reads{q: r.db}.Restoring(ctx) }
-
-// CheckReleased is that of the copy.
-func (r *Replica) CheckReleased(ctx context.Context) error { return Reads{q: r.db}.CheckReleased(ctx) }
 
 // Schema is the newest migration that the database has had; compare it with
 // SchemaVersion.

@@ -8,6 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store"
+	"kith/backend/store/programdb"
+	"kith/backend/store/referraldb"
+	"kith/backend/store/rewarddb"
+	"kith/backend/store/tenantdb"
+	"kith/backend/store/userdb"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/job"
@@ -21,19 +26,19 @@ import (
 
 func TestTenant_ComesBackAsItWas(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
-		want := store.Tenant{
+		want := tenantdb.Tenant{
 			Alias: b.tenant + "-Other_1", DiscountID: awkward[2],
 			Policy: link.Policy{Consent: link.ConsentOptIn, ConsentCookie: awkward[4]}, Created: now + 7,
 			SecureMode: auth.DefaultSecureMode(), BrowserPayment: auth.PaymentSigned, APIKeyTokens: true, ExportDates: job.DatesMillis,
 		}
 		for _, added := range []bool{true, false} {
 			b.write(t, func(ctx context.Context, tx *store.Tx) error {
-				got, err := tx.InsertTenant(ctx, want)
+				got, err := tenantdb.InsertTenant(ctx, tx, want)
 				require.Equal(t, added, got)
 				return err
 			})
 		}
-		got, err := b.db.Tenant(t.Context(), want.Alias)
+		got, err := tenantdb.Find(t.Context(), b.db.Reads, want.Alias)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 		want.DiscountID, want.ShareOrigin, want.BrowserPayment = awkward[3], awkward[0], auth.PaymentAny
@@ -44,13 +49,13 @@ func TestTenant_ComesBackAsItWas(t *testing.T) {
 			want.SecureMode[e] = auth.Mode(i % 3)
 		}
 		for range 2 {
-			b.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.SetTenant(ctx, want) })
-			got, err = b.db.Tenant(t.Context(), want.Alias)
+			b.write(t, func(ctx context.Context, tx *store.Tx) error { return tenantdb.SetTenant(ctx, tx, want) })
+			got, err = tenantdb.Find(t.Context(), b.db.Reads, want.Alias)
 			require.NoError(t, err)
 			require.Equal(t, want, got)
 		}
 		for _, alias := range []core.TenantAlias{"", "nobody", core.TenantAlias(strings.ToUpper(string(want.Alias)))} {
-			_, err = b.db.Tenant(t.Context(), alias)
+			_, err = tenantdb.Find(t.Context(), b.db.Reads, alias)
 			require.Equal(t, core.UnknownTenant(), err, "%q", alias)
 		}
 	})
@@ -66,16 +71,16 @@ func TestSite_FirstClaimStaysWhateverTheCase(t *testing.T) {
 			added  bool
 		}{{host, b.tenant, true}, {host, b.tenant, false}, {strings.ToUpper(host), other, false}} {
 			b.write(t, func(ctx context.Context, tx *store.Tx) error {
-				added, err := tx.ClaimSite(ctx, claim.host, claim.tenant)
+				added, err := tenantdb.ClaimSite(ctx, tx, claim.host, claim.tenant)
 				require.Equal(t, claim.added, added)
 				return err
 			})
 		}
-		got, ok, err := b.db.LinkTargetOnHost(t.Context(), strings.ToUpper(host), "")
+		got, ok, err := programdb.TargetOnHost(t.Context(), b.db.Reads, strings.ToUpper(host), "")
 		require.NoError(t, err)
 		require.True(t, ok)
 		require.Equal(t, b.tenant, got.Tenant)
-		_, ok, err = b.db.LinkTargetOnHost(t.Context(), "nobody.example", "")
+		_, ok, err = programdb.TargetOnHost(t.Context(), b.db.Reads, "nobody.example", "")
 		require.NoError(t, err)
 		require.False(t, ok)
 	})
@@ -97,30 +102,30 @@ func TestProgram_ComesBackAsItWas(t *testing.T) {
 		want.Created, want.Modified = now+1, now+1
 		for _, added := range []bool{true, false} {
 			require.NoError(t, b.db.Write(t.Context(), now+1, func(tx *store.Tx) error {
-				got, err := tx.InsertProgram(t.Context(), b.tenant, want)
+				got, err := programdb.InsertProgram(t.Context(), tx, b.tenant, want)
 				require.Equal(t, added, got)
 				return err
 			}))
 		}
-		got, err := b.db.Program(t.Context(), b.tenant, "second")
+		got, err := programdb.Program(t.Context(), b.db.Reads, b.tenant, "second")
 		require.NoError(t, err)
 		require.Equal(t, want, got)
-		first, err := b.db.FirstProgram(t.Context(), b.tenant)
+		first, err := programdb.FirstProgram(t.Context(), b.db.Reads, b.tenant)
 		require.NoError(t, err)
 		require.Equal(t, core.ClassicProgram, first.Key)
-		all, err := b.db.Programs(t.Context(), b.tenant)
+		all, err := programdb.Programs(t.Context(), b.db.Reads, b.tenant)
 		require.NoError(t, err)
 		require.Equal(t, []referral.Program{first, want}, all)
-		keys, err := b.db.ProgramKeys(t.Context(), b.tenant)
+		keys, err := programdb.ProgramKeys(t.Context(), b.db.Reads, b.tenant)
 		require.NoError(t, err)
 		require.Equal(t, []core.ProgramKey{core.ClassicProgram, "second"}, keys)
 
 		missing := core.NotFound("there is no such program")
-		_, err = b.db.Program(t.Context(), "nobody", "second")
+		_, err = programdb.Program(t.Context(), b.db.Reads, "nobody", "second")
 		require.Equal(t, missing, err)
-		_, err = b.db.FirstProgram(t.Context(), "nobody")
+		_, err = programdb.FirstProgram(t.Context(), b.db.Reads, "nobody")
 		require.Equal(t, missing, err)
-		keys, err = b.db.ProgramKeys(t.Context(), "nobody")
+		keys, err = programdb.ProgramKeys(t.Context(), b.db.Reads, "nobody")
 		require.NoError(t, err)
 		require.Empty(t, keys)
 	})
@@ -139,19 +144,19 @@ func TestAccount_ComesBackAsItWas(t *testing.T) {
 			changed.Currency, changed.Status, changed.Interval, changed.IntervalValue, changed.Value = "USD", referral.Paid, "", 0, ""
 			changed.PaymentProviderID, changed.Standing.FirstPaid, changed.Standing.Identified = "", 0, false
 			for _, want := range []referral.Account{want, changed, want} {
-				b.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.PutAccount(ctx, b.tenant, want) })
-				got, ok, err := b.db.Account(t.Context(), b.tenant, want.ID)
+				b.write(t, func(ctx context.Context, tx *store.Tx) error { return userdb.PutAccount(ctx, tx, b.tenant, want) })
+				got, ok, err := userdb.Account(t.Context(), b.db.Reads, b.tenant, want.ID)
 				require.NoError(t, err)
 				require.True(t, ok)
 				require.Equal(t, want, got)
 			}
-			owner, err := b.db.AccountOfProvider(t.Context(), b.tenant, want.PaymentProviderID)
+			owner, err := userdb.AccountOfProvider(t.Context(), b.db.Reads, b.tenant, want.PaymentProviderID)
 			require.NoError(t, err)
 			require.Equal(t, want.ID, owner)
-			owner, err = b.db.AccountOfProvider(t.Context(), other, want.PaymentProviderID)
+			owner, err = userdb.AccountOfProvider(t.Context(), b.db.Reads, other, want.PaymentProviderID)
 			require.NoError(t, err)
 			require.Empty(t, owner, "of another tenant")
-			_, ok, err := b.db.Account(t.Context(), other, want.ID)
+			_, ok, err := userdb.Account(t.Context(), b.db.Reads, other, want.ID)
 			require.NoError(t, err)
 			require.False(t, ok, "of another tenant")
 		}
@@ -172,23 +177,23 @@ func TestUser_ComesBackAsItWas(t *testing.T) {
 			changed.Segments = []string{}
 			for _, want := range []referral.User{want, changed, want} {
 				b.write(t, func(ctx context.Context, tx *store.Tx) error {
-					if err := tx.PutAccount(ctx, b.tenant, referral.NewAccount(want.Account, now)); err != nil {
+					if err := userdb.PutAccount(ctx, tx, b.tenant, referral.NewAccount(want.Account, now)); err != nil {
 						return err
 					}
-					return tx.PutUser(ctx, b.tenant, want)
+					return userdb.PutUser(ctx, tx, b.tenant, want)
 				})
-				got, ok, err := b.db.User(t.Context(), b.tenant, want.Account, want.ID)
+				got, ok, err := userdb.User(t.Context(), b.db.Reads, b.tenant, want.Account, want.ID)
 				require.NoError(t, err)
 				require.True(t, ok)
 				require.Equal(t, want, got)
 			}
-			known, err := b.db.UserKnown(t.Context(), b.tenant, want.Account, want.ID)
+			known, err := userdb.UserKnown(t.Context(), b.db.Reads, b.tenant, want.Account, want.ID)
 			require.NoError(t, err)
 			require.True(t, known)
-			_, ok, err := b.db.User(t.Context(), other, want.Account, want.ID)
+			_, ok, err := userdb.User(t.Context(), b.db.Reads, other, want.Account, want.ID)
 			require.NoError(t, err)
 			require.False(t, ok, "of another tenant")
-			known, err = b.db.UserKnown(t.Context(), other, want.Account, want.ID)
+			known, err = userdb.UserKnown(t.Context(), b.db.Reads, other, want.Account, want.ID)
 			require.NoError(t, err)
 			require.False(t, known, "of another tenant")
 		}
@@ -202,16 +207,16 @@ func TestFirstUser_IsTheOneIdentifiedFirst(t *testing.T) {
 				require.NoError(t, putUser(ctx, tx, b.tenant, "account", id))
 				u := referral.NewUser("account", id, now+core.Time(i/2))
 				u.Email = string(id) + "@example.com"
-				require.NoError(t, tx.PutUser(ctx, b.tenant, u))
+				require.NoError(t, userdb.PutUser(ctx, tx, b.tenant, u))
 			}
 			return nil
 		})
-		first, known, err := b.db.FirstUser(t.Context(), b.tenant, "account")
+		first, known, err := userdb.FirstUser(t.Context(), b.db.Reads, b.tenant, "account")
 		require.NoError(t, err)
 		require.True(t, known)
 		require.Equal(t, core.UserID("a"), first.ID, "of two at the same time the first by name")
 		require.Equal(t, "a@example.com", first.Email)
-		first, known, err = b.db.FirstUser(t.Context(), b.tenant, "nobody")
+		first, known, err = userdb.FirstUser(t.Context(), b.db.Reads, b.tenant, "nobody")
 		require.NoError(t, err)
 		require.False(t, known)
 		require.Empty(t, first)
@@ -225,34 +230,34 @@ func TestCode_IsFoundInAnyCaseAndKeptAsWritten(t *testing.T) {
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
 			u := referral.NewUser("a", "u", now)
 			u.FirstName, u.LastName, u.Email = "Anna", awkward[1], "anna@example.com"
-			require.NoError(t, tx.PutAccount(ctx, b.tenant, referral.NewAccount("a", now)))
-			require.NoError(t, tx.PutUser(ctx, b.tenant, u))
+			require.NoError(t, userdb.PutAccount(ctx, tx, b.tenant, referral.NewAccount("a", now)))
+			require.NoError(t, userdb.PutUser(ctx, tx, b.tenant, u))
 			require.NoError(t, putUser(ctx, tx, b.tenant, "b", "u"))
 			for _, claim := range []struct {
 				code    core.ReferralCode
 				account core.AccountID
 				added   bool
 			}{{code.Code, "a", true}, {code.Code, "a", false}, {"ANNA-TEN_10", "b", false}} {
-				added, err := tx.InsertCode(ctx, b.tenant, referral.UserCode{Program: code.Program, Code: claim.code}, claim.account, "u")
+				added, err := userdb.InsertCode(ctx, tx, b.tenant, referral.UserCode{Program: code.Program, Code: claim.code}, claim.account, "u")
 				require.NoError(t, err)
 				require.Equal(t, claim.added, added, claim.code)
 			}
 			return nil
 		})
 		for _, written := range []core.ReferralCode{"Anna-Ten_10", "ANNA-TEN_10", "anna-ten_10"} {
-			got, ok, err := b.db.Code(t.Context(), b.tenant, written)
+			got, ok, err := userdb.Code(t.Context(), b.db.Reads, b.tenant, written)
 			require.NoError(t, err)
 			require.True(t, ok)
 			require.Equal(t, referral.Code{
 				Code: code.Code, Program: code.Program, FirstName: "Anna", LastName: awkward[1], Created: now,
 				Owner: referral.Identity{Account: "a", User: "u", Email: "anna@example.com"},
 			}, got)
-			_, ok, err = b.db.Code(t.Context(), other, written)
+			_, ok, err = userdb.Code(t.Context(), b.db.Reads, other, written)
 			require.NoError(t, err)
 			require.False(t, ok, "of another tenant")
 		}
 		for _, written := range []core.ReferralCode{"", "Anna%", "Anna-Ten_1", "Anna-Ten_10 "} {
-			_, ok, err := b.db.Code(t.Context(), b.tenant, written)
+			_, ok, err := userdb.Code(t.Context(), b.db.Reads, b.tenant, written)
 			require.NoError(t, err)
 			require.False(t, ok, "%q", written)
 		}
@@ -263,15 +268,15 @@ func TestUser_ShowsTheNewestCodeOfEachProgram(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
 			require.NoError(t, putUser(ctx, tx, b.tenant, "a", "u"))
-			_, err := tx.InsertProgram(ctx, b.tenant, aProgram("second"))
+			_, err := programdb.InsertProgram(ctx, tx, b.tenant, aProgram("second"))
 			require.NoError(t, err)
 			for _, c := range []referral.UserCode{{Program: "second", Code: "S1"}, {Program: "classic", Code: "Z"}, {Program: "classic", Code: "A"}} {
-				_, err := tx.InsertCode(ctx, b.tenant, c, "a", "u")
+				_, err := userdb.InsertCode(ctx, tx, b.tenant, c, "a", "u")
 				require.NoError(t, err)
 			}
 			return nil
 		})
-		u, _, err := b.db.User(t.Context(), b.tenant, "a", "u")
+		u, _, err := userdb.User(t.Context(), b.db.Reads, b.tenant, "a", "u")
 		require.NoError(t, err)
 		require.Equal(t, []referral.UserCode{{Program: "classic", Code: "A"}, {Program: "second", Code: "S1"}}, u.Codes)
 	})
@@ -292,11 +297,11 @@ func TestReferral_ComesBackAsItWasWithItsRewards(t *testing.T) {
 			require.NoError(t, putUser(ctx, tx, b.tenant, started.Referrer.Account, started.Referrer.User))
 			u := referral.NewUser(started.Referred.Account, "u", now)
 			u.Email, u.FirstName, u.LastName, u.ImageURL = "u@example.com", awkward[1], awkward[3], awkward[2]
-			require.NoError(t, tx.PutAccount(ctx, b.tenant, referral.NewAccount(u.Account, now)))
-			require.NoError(t, tx.PutUser(ctx, b.tenant, u))
-			return tx.PutReferral(ctx, b.tenant, started)
+			require.NoError(t, userdb.PutAccount(ctx, tx, b.tenant, referral.NewAccount(u.Account, now)))
+			require.NoError(t, userdb.PutUser(ctx, tx, b.tenant, u))
+			return referraldb.PutReferral(ctx, tx, b.tenant, started)
 		})
-		got, err := b.db.ReferralOf(t.Context(), b.tenant, started.Referred.Account)
+		got, err := referraldb.ReferralOf(t.Context(), b.db.Reads, b.tenant, started.Referred.Account)
 		require.NoError(t, err)
 		require.Equal(t, &started, got)
 
@@ -320,26 +325,26 @@ func TestReferral_ComesBackAsItWasWithItsRewards(t *testing.T) {
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
 			changed := converted
 			changed.Code, changed.Started, changed.ShareMedium, changed.ShareLink = "OTHER", 1, "never changes", "never changes"
-			require.NoError(t, tx.PutReferral(ctx, b.tenant, changed))
-			require.NoError(t, tx.InsertReward(ctx, b.tenant, *converted.ReferrerReward))
-			require.NoError(t, tx.InsertReward(ctx, b.tenant, *converted.ReferredReward))
+			require.NoError(t, referraldb.PutReferral(ctx, tx, b.tenant, changed))
+			require.NoError(t, rewarddb.InsertReward(ctx, tx, b.tenant, *converted.ReferrerReward))
+			require.NoError(t, rewarddb.InsertReward(ctx, tx, b.tenant, *converted.ReferredReward))
 			return nil
 		})
 		require.ErrorContains(t, b.db.Write(t.Context(), now, func(tx *store.Tx) error {
-			return tx.InsertReward(t.Context(), b.tenant, *converted.ReferredReward)
+			return rewarddb.InsertReward(t.Context(), tx, b.tenant, *converted.ReferredReward)
 		}), "UNIQUE")
-		got, err = b.db.ReferralOf(t.Context(), b.tenant, started.Referred.Account)
+		got, err = referraldb.ReferralOf(t.Context(), b.db.Reads, b.tenant, started.Referred.Account)
 		require.NoError(t, err)
 		require.Equal(t, &converted, got)
-		account, _, err := b.db.Account(t.Context(), b.tenant, started.Referred.Account)
+		account, _, err := userdb.Account(t.Context(), b.db.Reads, b.tenant, started.Referred.Account)
 		require.NoError(t, err)
 		require.Equal(t, referral.Standing{Referral: referral.Converted, Code: "CODE"}, account.Standing)
 
-		rewards, total, err := b.db.Rewards(t.Context(), b.tenant, reward.Filter{Account: converted.Referrer.Account, Limit: 10})
+		rewards, total, err := rewarddb.Rewards(t.Context(), b.db.Reads, b.tenant, reward.Filter{Account: converted.Referrer.Account, Limit: 10})
 		require.NoError(t, err)
 		require.Equal(t, 1, total)
 		require.Equal(t, []reward.Reward{*converted.ReferrerReward}, rewards)
-		rewards, _, err = b.db.Rewards(t.Context(), b.tenant, reward.Filter{Account: converted.Referred.Account, User: "u", Kind: reward.PercentDiscount, Limit: 10})
+		rewards, _, err = rewarddb.Rewards(t.Context(), b.db.Reads, b.tenant, reward.Filter{Account: converted.Referred.Account, User: "u", Kind: reward.PercentDiscount, Limit: 10})
 		require.NoError(t, err)
 		require.Equal(t, []reward.Reward{*converted.ReferredReward}, rewards)
 		for _, none := range []struct {
@@ -347,12 +352,12 @@ func TestReferral_ComesBackAsItWasWithItsRewards(t *testing.T) {
 			user   core.UserID
 			kind   reward.Kind
 		}{{"nobody", "", ""}, {b.tenant, "other", ""}, {b.tenant, "", reward.Credit}} {
-			rewards, total, err = b.db.Rewards(t.Context(), none.tenant, reward.Filter{Account: converted.Referred.Account, User: none.user, Kind: none.kind, Limit: 10})
+			rewards, total, err = rewarddb.Rewards(t.Context(), b.db.Reads, none.tenant, reward.Filter{Account: converted.Referred.Account, User: none.user, Kind: none.kind, Limit: 10})
 			require.NoError(t, err)
 			require.Empty(t, rewards, none)
 			require.Zero(t, total, none)
 		}
-		nobody, err := b.db.ReferralOf(t.Context(), "nobody", started.Referred.Account)
+		nobody, err := referraldb.ReferralOf(t.Context(), b.db.Reads, "nobody", started.Referred.Account)
 		require.NoError(t, err)
 		require.Nil(t, nobody)
 	})
@@ -364,7 +369,7 @@ func TestReferrals_FilterAndPage(t *testing.T) {
 			for i, id := range []string{"r1", "r2", "r3"} {
 				account := core.AccountID("friend " + id)
 				require.NoError(t, putUser(ctx, tx, b.tenant, account, "u"))
-				require.NoError(t, tx.PutReferral(ctx, b.tenant, referral.Referral{
+				require.NoError(t, referraldb.PutReferral(ctx, tx, b.tenant, referral.Referral{
 					ID: id, Program: "classic", State: []referral.State{referral.InProgress, referral.Converted, referral.Converted}[i],
 					Code: "C", Started: now + core.Time(i), Converted: []core.Time{0, now + 10, now + 20}[i], Ended: []core.Time{0, 0, now + 30}[i],
 					Referrer: referral.Identity{Account: "anna", User: core.UserID([]string{"x", "x", "y"}[i])},
@@ -401,7 +406,7 @@ func TestReferrals_FilterAndPage(t *testing.T) {
 			}, []string{"r2"}, 1},
 			"by nobody": {referral.Filter{ReferrerAccount: "' OR 1=1 --", Limit: 10}, nil, 0},
 		} {
-			page, total, err := b.db.Referrals(t.Context(), b.tenant, row.filter)
+			page, total, err := referraldb.Referrals(t.Context(), b.db.Reads, b.tenant, row.filter)
 			require.NoError(t, err, name)
 			var got []string
 			for _, r := range page {
@@ -410,7 +415,7 @@ func TestReferrals_FilterAndPage(t *testing.T) {
 			require.Equal(t, row.want, got, name)
 			require.Equal(t, row.total, total, name)
 		}
-		_, total, err := b.db.Referrals(t.Context(), newTenant(t, b.db), referral.Filter{Limit: 10})
+		_, total, err := referraldb.Referrals(t.Context(), b.db.Reads, newTenant(t, b.db), referral.Filter{Limit: 10})
 		require.NoError(t, err)
 		require.Zero(t, total, "of another tenant")
 	})
@@ -427,18 +432,18 @@ func TestDecision_IsCountedWhenItRepeats(t *testing.T) {
 		other.ID, other.Code, other.Rule, other.Accepted = "d3", "", referral.RuleFirstCode, true
 		for i, d := range []wire.Decision{first, other, again} {
 			require.NoError(t, b.db.Write(t.Context(), now+core.Time(i), func(tx *store.Tx) error {
-				return tx.RecordDecision(t.Context(), b.tenant, d)
+				return referraldb.RecordDecision(t.Context(), tx, b.tenant, d)
 			}))
 		}
 		first.Inputs, first.Times, first.First, first.Last = again.Inputs, 2, now, now+2
 		other.Times, other.First, other.Last = 1, now+1, now+1
 		for _, account := range []core.AccountID{first.Account, ""} {
-			page, total, err := b.db.Decisions(t.Context(), b.tenant, account, 10, 0)
+			page, total, err := referraldb.Decisions(t.Context(), b.db.Reads, b.tenant, account, 10, 0)
 			require.NoError(t, err)
 			require.Equal(t, []wire.Decision{first, other}, page)
 			require.Equal(t, 2, total)
 		}
-		page, total, err := b.db.Decisions(t.Context(), b.tenant, first.Account, 1, 1)
+		page, total, err := referraldb.Decisions(t.Context(), b.db.Reads, b.tenant, first.Account, 1, 1)
 		require.NoError(t, err)
 		require.Equal(t, []wire.Decision{other}, page)
 		require.Equal(t, 2, total)
@@ -446,7 +451,7 @@ func TestDecision_IsCountedWhenItRepeats(t *testing.T) {
 			tenant  core.TenantAlias
 			account core.AccountID
 		}{{"nobody", ""}, {b.tenant, "nobody"}} {
-			_, total, err = b.db.Decisions(t.Context(), none.tenant, none.account, 10, 0)
+			_, total, err = referraldb.Decisions(t.Context(), b.db.Reads, none.tenant, none.account, 10, 0)
 			require.NoError(t, err)
 			require.Zero(t, total)
 		}
@@ -456,40 +461,40 @@ func TestDecision_IsCountedWhenItRepeats(t *testing.T) {
 func TestOrigin_ListIsATenantsOwn(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		other := newTenant(t, b.db)
-		sites, err := b.db.Sites(t.Context(), b.tenant)
+		sites, err := tenantdb.Sites(t.Context(), b.db.Reads, b.tenant)
 		require.NoError(t, err)
 		before := sites
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
 			for _, o := range []origin.Origin{"https://b.example", "https://a.example"} {
-				added, err := tx.InsertOrigin(ctx, b.tenant, o)
+				added, err := tenantdb.InsertOrigin(ctx, tx, b.tenant, o)
 				require.True(t, added)
 				require.NoError(t, err)
-				added, err = tx.InsertOrigin(ctx, b.tenant, o)
+				added, err = tenantdb.InsertOrigin(ctx, tx, b.tenant, o)
 				require.False(t, added)
 				require.NoError(t, err)
 			}
-			removed, err := tx.DeleteOrigin(ctx, other, "https://a.example")
+			removed, err := tenantdb.DeleteOrigin(ctx, tx, other, "https://a.example")
 			require.False(t, removed)
 			return err
 		})
-		got, err := b.db.Origins(t.Context(), b.tenant)
+		got, err := tenantdb.Origins(t.Context(), b.db.Reads, b.tenant)
 		require.NoError(t, err)
 		require.Equal(t, []origin.Origin{"https://a.example", "https://b.example"}, got)
-		sites, err = b.db.Sites(t.Context(), b.tenant)
+		sites, err = tenantdb.Sites(t.Context(), b.db.Reads, b.tenant)
 		require.NoError(t, err)
 		require.True(t, origin.Allowed("https://a.example", sites))
-		got, err = b.db.Origins(t.Context(), other)
+		got, err = tenantdb.Origins(t.Context(), b.db.Reads, other)
 		require.NoError(t, err)
 		require.Empty(t, got)
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
 			for _, o := range []origin.Origin{"https://b.example", "https://a.example"} {
-				removed, err := tx.DeleteOrigin(ctx, b.tenant, o)
+				removed, err := tenantdb.DeleteOrigin(ctx, tx, b.tenant, o)
 				require.True(t, removed)
 				require.NoError(t, err)
 			}
 			return nil
 		})
-		sites, err = b.db.Sites(t.Context(), b.tenant)
+		sites, err = tenantdb.Sites(t.Context(), b.db.Reads, b.tenant)
 		require.NoError(t, err)
 		require.Equal(t, before, sites)
 	})
@@ -502,13 +507,13 @@ func TestSites_HaveTheLandingPages(t *testing.T) {
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
 			p := referral.DefaultProgram("https://landing.example/start?a=b#c")
 			p.Key = "other"
-			_, err := tx.InsertProgram(ctx, tenant, p)
+			_, err := programdb.InsertProgram(ctx, tx, tenant, p)
 			return err
 		})
-		sites, err := b.db.Sites(t.Context(), tenant)
+		sites, err := tenantdb.Sites(t.Context(), b.db.Reads, tenant)
 		require.NoError(t, err)
 		require.True(t, origin.Allowed("https://landing.example", sites))
-		sites, err = b.db.Sites(t.Context(), "nobody")
+		sites, err = tenantdb.Sites(t.Context(), b.db.Reads, "nobody")
 		require.NoError(t, err)
 		require.Empty(t, sites)
 	})
@@ -523,33 +528,33 @@ func TestWidget_ComesBackAsItWas(t *testing.T) {
 		}
 		ofTenant := widget.Stored{Type: widget.Type{Key: "k"}, Modified: now}
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
-			require.NoError(t, tx.PutWidget(ctx, tenant, widget.Stored{Type: inProgram.Type, Template: "before"}))
-			require.NoError(t, tx.PutWidget(ctx, tenant, inProgram))
-			return tx.PutWidget(ctx, tenant, ofTenant)
+			require.NoError(t, programdb.PutWidget(ctx, tx, tenant, widget.Stored{Type: inProgram.Type, Template: "before"}))
+			require.NoError(t, programdb.PutWidget(ctx, tx, tenant, inProgram))
+			return programdb.PutWidget(ctx, tx, tenant, ofTenant)
 		})
 		for _, want := range []widget.Stored{inProgram, ofTenant} {
-			got, ok, err := b.db.Widget(t.Context(), tenant, want.Type)
+			got, ok, err := programdb.Widget(t.Context(), b.db.Reads, tenant, want.Type)
 			require.NoError(t, err)
 			require.True(t, ok)
 			require.Equal(t, want, got)
 		}
-		page, total, err := b.db.Widgets(t.Context(), tenant, 10, 1)
+		page, total, err := programdb.Widgets(t.Context(), b.db.Reads, tenant, 10, 1)
 		require.NoError(t, err)
 		require.Equal(t, 2, total)
 		listed := inProgram
 		listed.Template = ""
 		require.Equal(t, []widget.Stored{listed}, page)
-		_, ok, err := b.db.Widget(t.Context(), b.tenant, inProgram.Type)
+		_, ok, err := programdb.Widget(t.Context(), b.db.Reads, b.tenant, inProgram.Type)
 		require.NoError(t, err)
 		require.False(t, ok, "a widget is its tenant's own")
 
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
-			require.NoError(t, tx.DeleteWidgets(ctx, tenant, core.ClassicProgram))
-			_, total, err := tx.Widgets(ctx, tenant, 10, 0)
+			require.NoError(t, programdb.DeleteWidgets(ctx, tx, tenant, core.ClassicProgram))
+			_, total, err := programdb.Widgets(ctx, tx.Reads, tenant, 10, 0)
 			require.Equal(t, 1, total)
 			require.NoError(t, err)
-			require.NoError(t, tx.DeleteWidget(ctx, tenant, ofTenant.Type))
-			_, total, err = tx.Widgets(ctx, tenant, 10, 0)
+			require.NoError(t, programdb.DeleteWidget(ctx, tx, tenant, ofTenant.Type))
+			_, total, err = programdb.Widgets(ctx, tx.Reads, tenant, 10, 0)
 			require.Zero(t, total)
 			return err
 		})

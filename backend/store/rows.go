@@ -11,12 +11,12 @@ import (
 	"kith/core"
 )
 
-// tuples are rows for a statement: their values one after the other, each of a
+// Tuples are rows for a statement: their values one after the other, each of a
 // row at the same place in it.
-type tuples struct {
+type Tuples struct {
 	// values are texts, integers and nil.
 	values []any
-	rows   int
+	Rows   int
 	// same are the columns that have one value in all rows; see fold.
 	same columnSet
 	// told is what String said; no row is added after.
@@ -28,13 +28,13 @@ type columnSet uint64
 
 func (s columnSet) has(column int) bool { return s>>column&1 == 1 }
 
-// row begins a row.
-func (t *tuples) row() { t.rows++ }
+// Row begins a row.
+func (t *Tuples) Row() { t.Rows++ }
 
-// room makes room for rows of a statement.
-func (t *tuples) room(p *put, rows int) { t.values = slices.Grow(t.values, rows*len(p.columns)) }
+// Room makes room for rows of a statement.
+func (t *Tuples) Room(p *Put, rows int) { t.values = slices.Grow(t.values, rows*len(p.Columns)) }
 
-func (t *tuples) text(texts ...string) {
+func (t *Tuples) Text(texts ...string) {
 	for _, s := range texts {
 		if !utf8.ValidString(s) {
 			// A server breaks on such a text, and JSON cannot hold it.
@@ -44,37 +44,37 @@ func (t *tuples) text(texts ...string) {
 	}
 }
 
-func (t *tuples) textOrNull(s string) {
+func (t *Tuples) TextOrNull(s string) {
 	if s == "" {
 		t.null()
 		return
 	}
-	t.text(s)
+	t.Text(s)
 }
 
-func (t *tuples) null() { t.values = append(t.values, nil) }
+func (t *Tuples) null() { t.values = append(t.values, nil) }
 
-func (t *tuples) integer(n int64) { t.values = append(t.values, n) }
+func (t *Tuples) Integer(n int64) { t.values = append(t.values, n) }
 
-func (t *tuples) boolean(b bool) { t.integer(int64(number(b))) }
+func (t *Tuples) Boolean(b bool) { t.Integer(int64(Number(b))) }
 
-// time writes times; zero is null.
-func (t *tuples) time(times ...core.Time) {
+// Time writes times; zero is null.
+func (t *Tuples) Time(times ...core.Time) {
 	for _, one := range times {
 		if one == 0 {
 			t.null()
 			continue
 		}
-		t.integer(int64(one))
+		t.Integer(int64(one))
 	}
 }
 
-// texts writes a list of texts as one text, which is JSON.
-func (t *tuples) texts(list []string) { t.text(textList(list)) }
+// Texts writes a list of texts as one text, which is JSON.
+func (t *Tuples) Texts(list []string) { t.Text(TextList(list)) }
 
-// textList is a list of texts as one parameter, which a statement reads with
+// TextList is a list of texts as one parameter, which a statement reads with
 // json_each.
-func textList(list []string) string {
+func TextList(list []string) string {
 	size := 2
 	for _, s := range list {
 		size += len(s) + 4
@@ -86,13 +86,13 @@ func textList(list []string) string {
 	return string(append(bytes.TrimSuffix(b, []byte{','}), ']'))
 }
 
-// fold finds the columns that have one value in all of many rows, after which String
+// Fold finds the columns that have one value in all of many rows, after which String
 // has the others only. Most rows of a file say little of what might be said.
-func (t *tuples) fold() {
-	if t.rows < 2 {
+func (t *Tuples) Fold() {
+	if t.Rows < 2 {
 		return
 	}
-	width := len(t.values) / t.rows
+	width := len(t.values) / t.Rows
 	for column := range width {
 		first, same := t.values[column], true
 		for at := column + width; same && at < len(t.values); at += width {
@@ -106,22 +106,22 @@ func (t *tuples) fold() {
 
 // String is the rows as one parameter: an array of arrays, which a statement reads
 // with json_each.
-func (t *tuples) String() string {
+func (t *Tuples) String() string {
 	if t.told == "" {
 		t.told = t.json()
 	}
 	return t.told
 }
 
-func (t *tuples) json() string {
-	width, size := len(t.values)/max(t.rows, 1), 2+2*t.rows+8*len(t.values)
+func (t *Tuples) json() string {
+	width, size := len(t.values)/max(t.Rows, 1), 2+2*t.Rows+8*len(t.values)
 	for _, v := range t.values {
 		if s, ok := v.(string); ok {
 			size += len(s)
 		}
 	}
 	b := append(make([]byte, 0, size), '[')
-	for row := range t.rows {
+	for row := range t.Rows {
 		b = append(b, '[')
 		for column, v := range t.values[row*width : (row+1)*width] {
 			if !t.same.has(column) {

@@ -5,6 +5,18 @@ import (
 	"fmt"
 )
 
+// Checkpoint writes the log of a file into it, so that what was erased is in
+// neither. A server does so in its own time.
+func (p *Primary) Checkpoint(ctx context.Context) error {
+	if !p.embedded {
+		return nil
+	}
+	if _, err := p.write.ExecContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
+		return fmt.Errorf("store: checkpoint: %w", err)
+	}
+	return nil
+}
+
 // Snapshot runs do on reads that all see the database as it was at the first of
 // them, while others go on writing. It costs a connection for as long, and the
 // file of an embedded database grows by what is written meanwhile.

@@ -1,8 +1,3 @@
-// Package store remembers: it holds all SQL of the backend, and its migrations.
-// It decides nothing; rules are in core, use cases in backend/app.
-//
-// A read that decides a write is made on the transaction that writes. Reads for
-// display use the Primary directly.
 package store
 
 import (
@@ -18,6 +13,15 @@ import (
 	"kith/backend/libsql"
 	"kith/core"
 )
+
+// Unchecked runs do in one transaction as Write does, without foreign keys:
+// rows may come before what they refer to, and go after it.
+func (p *Primary) Unchecked(ctx context.Context, now core.Time, do func(*Tx) error) error {
+	if err := p.untilKept(ctx, func() error { return p.transact(ctx, now, unchecked, do) }); err != nil {
+		return err
+	}
+	return p.Durable()
+}
 
 // Primary is the database that may say no: the embedded file or the primary
 // libSQL server. It is safe for concurrent use.
@@ -195,7 +199,7 @@ type Tx struct {
 	// Silent is true when no webhook is to tell of what the transaction does.
 	Silent bool
 	// embedded is true on a file.
-	embedded bool
+	Embedded bool
 }
 
 // Write runs do in one transaction and commits it when do returns nil; then it is
@@ -225,7 +229,7 @@ func (p *Primary) untilKept(ctx context.Context, transact func() error) error {
 	began := time.Now()
 	for try := 1; ; try++ {
 		err := transact()
-		if err == nil || !gaveUp(err) || p.triedEnough(try, began) || errors.Is(err, errTaken) && try >= maxTries {
+		if err == nil || !gaveUp(err) || p.triedEnough(try, began) || errors.Is(err, ErrTaken) && try >= maxTries {
 			return err
 		}
 		select {
@@ -261,7 +265,7 @@ func gaveUp(err error) bool {
 	text := err.Error()
 	// A server that does not answer in time would not answer the next time either.
 	silent := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
-	return errors.Is(err, errTaken) || errors.Is(err, libsql.ErrNotCommitted) && !silent || strings.Contains(text, locked) || strings.Contains(text, "Transaction timed out")
+	return errors.Is(err, ErrTaken) || errors.Is(err, libsql.ErrNotCommitted) && !silent || strings.Contains(text, locked) || strings.Contains(text, "Transaction timed out")
 }
 
 // WriteOne runs one statement that writes, outside of a transaction and never twice
@@ -323,7 +327,7 @@ func (p *Primary) transact(ctx context.Context, now core.Time, keys checking, do
 }
 
 func (p *Primary) newTx(conn *sql.Conn, now core.Time) *Tx {
-	return &Tx{Reads: Reads{q: conn}, Now: now, embedded: p.embedded}
+	return &Tx{Reads: Reads{q: conn}, Now: now, Embedded: p.embedded}
 }
 
 // keep commits what do did when that returns nil; otherwise nothing remains.
@@ -423,18 +427,22 @@ func rollback(ctx context.Context, conn *sql.Conn) {
 	}
 }
 
-// nullTime stores zero as NULL.
-func nullTime(t core.Time) any {
+// NullTime stores zero as NULL.
+func NullTime(t core.Time) any {
 	if t == 0 {
 		return nil
 	}
 	return int64(t)
 }
 
-// nullText stores "" as NULL.
-func nullText[S ~string](s S) any {
+// NullText stores "" as NULL.
+func NullText[S ~string](s S) any {
 	if s == "" {
 		return nil
 	}
 	return string(s)
 }
+
+// ErrTaken says that a code that was drawn at random belongs to another user. The
+// transaction is run anew, with other codes.
+var ErrTaken = errors.New("store: a new code was taken")

@@ -13,8 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store"
+	"kith/backend/store/programdb"
 	"kith/backend/store/sqldtest"
 	"kith/backend/store/storetest"
+	"kith/backend/store/tenantdb"
+	"kith/backend/store/userdb"
 	"kith/core"
 	"kith/core/link"
 	"kith/core/referral"
@@ -112,17 +115,17 @@ func newTenant(t testing.TB, db *store.Primary) core.TenantAlias {
 	t.Helper()
 	alias := core.TenantAlias("tenant-" + strconv.FormatInt(tenants.Add(1), 10))
 	require.NoError(t, db.Write(t.Context(), now, func(tx *store.Tx) error {
-		if _, err := tx.InsertTenant(t.Context(), aTenant(alias)); err != nil {
+		if _, err := tenantdb.InsertTenant(t.Context(), tx, aTenant(alias)); err != nil {
 			return err
 		}
-		_, err := tx.InsertProgram(t.Context(), alias, aProgram(core.ClassicProgram))
+		_, err := programdb.InsertProgram(t.Context(), tx, alias, aProgram(core.ClassicProgram))
 		return err
 	}))
 	return alias
 }
 
-func aTenant(alias core.TenantAlias) store.Tenant {
-	return store.Tenant{
+func aTenant(alias core.TenantAlias) tenantdb.Tenant {
+	return tenantdb.Tenant{
 		Alias: alias, DiscountID: "svc_discount",
 		Policy: link.Policy{Consent: link.ConsentOff}, Created: now,
 	}
@@ -140,10 +143,10 @@ func aProgram(key core.ProgramKey) referral.Program {
 
 // putUser stores a user and their account.
 func putUser(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, account core.AccountID, user core.UserID) error {
-	if err := tx.PutAccount(ctx, tenant, referral.NewAccount(account, now)); err != nil {
+	if err := userdb.PutAccount(ctx, tx, tenant, referral.NewAccount(account, now)); err != nil {
 		return err
 	}
-	return tx.PutUser(ctx, tenant, referral.NewUser(account, user, now))
+	return userdb.PutUser(ctx, tx, tenant, referral.NewUser(account, user, now))
 }
 
 // awkward are texts that get lost where text is glued together or cut.

@@ -11,7 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store"
+	"kith/backend/store/programdb"
 	"kith/backend/store/sqldtest"
+	"kith/backend/store/tabledb"
 	"kith/core"
 )
 
@@ -19,7 +21,7 @@ import (
 // otherwise a backup of a tenant lacks them, and an erasure leaves them.
 func TestTables_EveryRowHasAnOwner(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
-		all, err := b.db.Tables(t.Context())
+		all, err := tabledb.Tables(t.Context(), b.db.Reads)
 		require.NoError(t, err)
 		var service []string
 		for _, table := range all {
@@ -33,10 +35,10 @@ func TestTables_EveryRowHasAnOwner(t *testing.T) {
 			}
 		}
 		for _, table := range all {
-			require.NoError(t, b.db.DumpPersonal(t.Context(), table, b.tenant, "a", "u", func([]byte) error { return nil }), "say in personal.go which rows of it are about a user")
+			require.NoError(t, tabledb.DumpPersonal(t.Context(), b.db.Reads, table, b.tenant, "a", "u", func([]byte) error { return nil }), "say in personal.go which rows of it are about a user")
 		}
 		slices.Sort(service)
-		require.Equal(t, store.ServiceTables, service, "a table with no column named tenant: give it one, or say that it is the service's")
+		require.Equal(t, tabledb.ServiceTables, service, "a table with no column named tenant: give it one, or say that it is the service's")
 		var count int
 		require.NoError(t, b.raw(t).QueryRowContext(t.Context(), `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT GLOB 'user_index*'`).Scan(&count), "of a virtual table nothing is copied: triggers must fill it")
 		require.Len(t, all, count+1)
@@ -46,11 +48,11 @@ func TestTables_EveryRowHasAnOwner(t *testing.T) {
 // dump are the lines of a table.
 func dump(t *testing.T, r store.Reads, name string, tenant core.TenantAlias) (lines []string) {
 	t.Helper()
-	all, err := r.Tables(t.Context())
+	all, err := tabledb.Tables(t.Context(), r)
 	require.NoError(t, err)
 	for _, table := range all {
 		if table.Name == name {
-			require.NoError(t, r.Dump(t.Context(), table, tenant, nil, func(line []byte) error {
+			require.NoError(t, tabledb.Dump(t.Context(), r, table, tenant, nil, func(line []byte) error {
 				lines = append(lines, string(line))
 				return nil
 			}))
@@ -111,11 +113,11 @@ func TestLoad_WhatJSONCannotHold(t *testing.T) {
 	}, lines)
 	_, err = db.ExecContext(t.Context(), `DELETE FROM tenant_origin`)
 	require.NoError(t, err)
-	all, err := b.db.Tables(t.Context())
+	all, err := tabledb.Tables(t.Context(), b.db.Reads)
 	require.NoError(t, err)
-	i := slices.IndexFunc(all, func(t store.Table) bool { return t.Name == "tenant_origin" })
+	i := slices.IndexFunc(all, func(t tabledb.Table) bool { return t.Name == "tenant_origin" })
 	b.write(t, func(ctx context.Context, tx *store.Tx) error {
-		n, err := tx.Load(ctx, all[i], []byte(strings.Join(lines, "\n")+"\n"), store.Load{})
+		n, err := tabledb.LoadRows(ctx, tx, all[i], []byte(strings.Join(lines, "\n")+"\n"), tabledb.Load{})
 		require.Equal(t, 2, n)
 		return err
 	})
@@ -132,12 +134,12 @@ func TestSnapshot_LostIsAnError(t *testing.T) {
 	db := open(t, "http"+strings.TrimPrefix(cluster.PrimaryURL(), "ws"))
 	require.NoError(t, db.Migrate(t.Context(), now))
 	err := db.Snapshot(t.Context(), func(r store.Reads) error {
-		if _, err := r.Aliases(t.Context()); err != nil {
+		if _, err := tabledb.Aliases(t.Context(), r); err != nil {
 			return err
 		}
 		cluster.KillPrimary(t)
 		cluster.StartPrimary(t)
-		_, err := r.Aliases(t.Context())
+		_, err := tabledb.Aliases(t.Context(), r)
 		require.Error(t, err)
 		return nil
 	})
@@ -169,7 +171,7 @@ func TestSnapshot_OutlastsATransactionThatTheServerEnds(t *testing.T) {
 				return nil
 			}
 			// A transaction begins at the server with its first read.
-			if _, err := tx.Programs(t.Context(), b.tenant); err != nil {
+			if _, err := programdb.Programs(t.Context(), tx.Reads, b.tenant); err != nil {
 				return err
 			}
 			// It waits until the server ends this transaction, which began after
@@ -184,15 +186,15 @@ func TestSnapshot_OutlastsATransactionThatTheServerEnds(t *testing.T) {
 func standsDuring(t *testing.T, b bundle, write func()) {
 	t.Helper()
 	require.NoError(t, b.db.Snapshot(t.Context(), func(r store.Reads) error {
-		before, err := r.Programs(t.Context(), b.tenant)
+		before, err := programdb.Programs(t.Context(), r, b.tenant)
 		require.NoError(t, err)
 		write()
-		after, err := r.Programs(t.Context(), b.tenant)
+		after, err := programdb.Programs(t.Context(), r, b.tenant)
 		require.NoError(t, err)
 		require.Equal(t, before, after)
 		return nil
 	}))
-	now, err := b.db.Programs(t.Context(), b.tenant)
+	now, err := programdb.Programs(t.Context(), b.db.Reads, b.tenant)
 	require.NoError(t, err)
 	require.Greater(t, len(now), 1)
 }
@@ -200,7 +202,7 @@ func standsDuring(t *testing.T, b bundle, write func()) {
 func (b bundle) insertProgram(t *testing.T, i int) error {
 	t.Helper()
 	return b.db.Write(t.Context(), now, func(tx *store.Tx) error {
-		_, err := tx.InsertProgram(t.Context(), b.tenant, aProgram(core.ProgramKey(fmt.Sprint("p", i))))
+		_, err := programdb.InsertProgram(t.Context(), tx, b.tenant, aProgram(core.ProgramKey(fmt.Sprint("p", i))))
 		return err
 	})
 }
@@ -210,15 +212,15 @@ func TestEraseRows_NotOfATenantWhoIsThere(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		_, err := b.raw(t).ExecContext(t.Context(), `INSERT INTO reward_ledger (tenant, id, reward_id, action, amount, unit, at) VALUES (?, 'a', 'w', 'grant', 10, 'CENTS', 1)`, string(b.tenant))
 		require.NoError(t, err)
-		all, err := b.db.Tables(t.Context())
+		all, err := tabledb.Tables(t.Context(), b.db.Reads)
 		require.NoError(t, err)
-		ledger := all[slices.IndexFunc(all, func(t store.Table) bool { return t.Name == "reward_ledger" })]
-		_, err = b.db.EraseRows(t.Context(), now, ledger, b.tenant, 10)
+		ledger := all[slices.IndexFunc(all, func(t tabledb.Table) bool { return t.Name == "reward_ledger" })]
+		_, err = tabledb.EraseRows(t.Context(), b.db, now, ledger, b.tenant, 10)
 		require.ErrorContains(t, err, "only ever added to")
-		was, err := b.db.EraseTenant(t.Context(), now, b.tenant)
+		was, err := tabledb.EraseTenant(t.Context(), b.db, now, b.tenant)
 		require.NoError(t, err)
 		require.True(t, was)
-		n, err := b.db.EraseRows(t.Context(), now, ledger, b.tenant, 10)
+		n, err := tabledb.EraseRows(t.Context(), b.db, now, ledger, b.tenant, 10)
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 	})
@@ -228,7 +230,7 @@ func TestEraseRows_NotOfATenantWhoIsThere(t *testing.T) {
 func TestUnchecked_ForeignKeysAreKeptAgain(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		orphan := func(tx *store.Tx) error {
-			_, err := tx.InsertProgram(t.Context(), core.TenantAlias("nobody-"+string(b.tenant)), aProgram("p"))
+			_, err := programdb.InsertProgram(t.Context(), tx, core.TenantAlias("nobody-"+string(b.tenant)), aProgram("p"))
 			return err
 		}
 		for range 4 {

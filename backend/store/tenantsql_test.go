@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kith/core/job"
+	"kith/backend/store/sqltest"
 )
 
 // acrossTenants are the statements that need not name a tenant: the function that
@@ -24,11 +23,11 @@ import (
 var acrossTenants = map[string]string{
 	"loadFacts: SELECT EXISTS": "the last numbers of two tables, no row of them",
 	"findLastUser":             "a number of the table, no row of it",
-	"indexAdded: SELECT coalesce(max(seq), 0) FROM user": "a number of the table, no row of it",
-	"Intake: SELECT":        "numbers of the table, no row of it",
+	"IndexAdded: SELECT coalesce(max(seq), 0) FROM user": "a number of the table, no row of it",
+	"IntakeNow: SELECT":     "numbers of the table, no row of it",
 	"IntakeShift":           "a number of the table, no row of it",
 	"Backlog":               "counts of all tenants, for the operator",
-	"indexNew":              "what the same transaction added goes into the index, of whichever tenant",
+	"IndexNew":              "what the same transaction added goes into the index, of whichever tenant",
 	"BillingDue":            "a worker asks for all tenants",
 	"LeaseBilling":          "a worker takes work of any tenant, and gets the tenant with it",
 	"WebhooksDue":           "a worker asks for all tenants",
@@ -38,7 +37,7 @@ var acrossTenants = map[string]string{
 	"ProcessIntake":         "a worker processes calls in their order; each row brings its tenant",
 	"JobWaits":              "a worker asks for all tenants",
 	"ClaimJob":              "a worker takes work of any tenant, and gets the tenant with it",
-	"claim":                 "ClaimJob, and ClaimThisJob, which names the tenant",
+	"claimJob":              "ClaimJob, and ClaimThisJob, which names the tenant",
 	"RewardsDue":            "a worker asks for all tenants",
 	"DueRewards":            "a worker takes work of any tenant, and gets the tenant with it",
 	"Notifications":         "a worker takes work of any tenant, and gets the tenant with it",
@@ -53,10 +52,10 @@ var acrossTenants = map[string]string{
 	"ForgetPayloads":        "a sweep by age, of all tenants",
 	"PayloadsOld":           "a sweep by age, of all tenants",
 	"EraseRows":             "any table; the condition is on its Table.Tenant",
-	"Load":                  "any table, of a backup; checked by Table.Tenant when it is of one tenant",
+	"LoadRows":              "any table, of a backup; checked by Table.Tenant when it is of one tenant",
 	"BeginRestore":          "an empty database",
 	"Aliases":               "the list of the tenants",
-	"KeyEvidence":           "any tenant's sealed key, to see whether the master key opens it",
+	"Evidence":              "any tenant's sealed key, to see whether the master key opens it",
 	"APIKeySecrets: SELECT": "a page of the secrets of all tenants, to be sealed under another master key",
 	"page: SELECT UNKNOWN":  "any export; see below, where each is made",
 	"userOf":                "a part of an export",
@@ -64,7 +63,7 @@ var acrossTenants = map[string]string{
 	"exports":               "a part of an export",
 	"ofUser":                "a part of a condition of personal",
 	"personal":              "a part of a condition of personal",
-	"LinkTargetOnHost":      "the host tells whose site it is",
+	"TargetOnHost":          "the host tells whose site it is",
 	"page: SELECT t.alias":  "the host tells whose site it is",
 	"InsertTenant":          "the alias is looked up without regard to case, so that it is not given twice",
 	"TenantNamed":           "the same look-up, to say whose it is",
@@ -77,11 +76,11 @@ var acrossTenants = map[string]string{
 func TestSQL_NamesTheTenant(t *testing.T) {
 	t.Parallel()
 	tree := parseTree(t)
-	tenantColumn := tenantColumns(t)
+	tenantColumn := sqltest.TenantColumns(t)
 	excused := map[string]bool{}
 	statements := 0
 	for _, s := range tree.statements(t) {
-		fault := nameless(s.text, tenantColumn)
+		fault := sqltest.Nameless(s.text, tenantColumn)
 		name := excuse(s.function, s.text)
 		switch {
 		case name != "":
@@ -95,22 +94,6 @@ func TestSQL_NamesTheTenant(t *testing.T) {
 		require.True(t, excused[name], "%s is excused and is not there", name)
 	}
 	require.Greater(t, statements, 200, "statements of the tree")
-
-	// Those that are put together, as they are then.
-	for kind, e := range exports {
-		text, _ := e.page("t", job.Params{}, nil, 1)
-		require.Empty(t, nameless(text, tenantColumn), kind)
-	}
-	for table, where := range personal {
-		if where != "" {
-			require.Empty(t, nameless(`SELECT 1 FROM `+table+` WHERE `+where, tenantColumn), table)
-		}
-	}
-	for _, p := range []*put{putAccounts, putCodes, putDecisions, putEvents, putIntake, putNewRewards, putReferrals, putUsers} {
-		for _, rows := range []int{0, 2} {
-			require.Empty(t, nameless(p.make(putShape{rows: rows}), tenantColumn), p.table)
-		}
-	}
 }
 
 func excuse(function, text string) string {
@@ -126,7 +109,7 @@ func excuse(function, text string) string {
 // The check finds what it is for.
 func TestSQL_NamesTheTenant_Finds(t *testing.T) {
 	t.Parallel()
-	tenantColumn := tenantColumns(t)
+	tenantColumn := sqltest.TenantColumns(t)
 	for text, want := range map[string]string{
 		`SELECT 1 FROM user WHERE tenant = ?`:                                                                  "",
 		`SELECT 1 FROM user u WHERE u.tenant = ?1 AND u.id = ?2`:                                               "",
@@ -146,226 +129,14 @@ func TestSQL_NamesTheTenant_Finds(t *testing.T) {
 		`UPDATE user SET tenant = ? WHERE seq = ?`:                                                             "user",
 		`DELETE FROM user WHERE (tenant = ? OR tenant = ?)`:                                                    "",
 		`DELETE FROM user WHERE seq IN (SELECT seq FROM user WHERE tenant = ?)`:                                "user",
-		`DELETE FROM ` + unknown + ` WHERE id = ?`:                                                             "a table that the text does not name",
+		`DELETE FROM ` + sqltest.Unknown + ` WHERE id = ?`:                                                     "a table that the text does not name",
 	} {
-		got := nameless(text, tenantColumn)
+		got := sqltest.Nameless(text, tenantColumn)
 		if want != "" && !strings.HasPrefix(want, "a table") {
 			want = "no condition on the tenant of " + want
 		}
 		require.Equal(t, want, got, text)
 	}
-}
-
-// tenantColumns are the tables that have rows of tenants, each with its column
-// that names the tenant.
-func tenantColumns(t *testing.T) map[string]string {
-	t.Helper()
-	p, err := Open("file:"+filepath.Join(t.TempDir(), "kith.db"), "")
-	require.NoError(t, err)
-	defer p.Close()
-	require.NoError(t, p.Migrate(t.Context(), 1))
-	rows, err := p.read.QueryContext(t.Context(), `SELECT m.name FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table' AND c.name = 'tenant'`)
-	require.NoError(t, err)
-	defer rows.Close()
-	columns := map[string]string{"tenant": "alias"}
-	for rows.Next() {
-		var name string
-		require.NoError(t, rows.Scan(&name))
-		columns[name] = "tenant"
-	}
-	require.NoError(t, rows.Err())
-	require.Greater(t, len(columns), 30)
-	return columns
-}
-
-// unknown stands for a part of a statement that is put together while the program
-// runs.
-const unknown = "UNKNOWN"
-
-var (
-	sqlToken = regexp.MustCompile(`'(?:[^']|'')*'|"[^"]*"|[A-Za-z_][A-Za-z0-9_]*|\?[0-9]*|[0-9]+|[^\sA-Za-z0-9_]`)
-	sqlVerb  = regexp.MustCompile(`^\s*(SELECT|INSERT|UPDATE|DELETE|WITH|REPLACE)\s`)
-	// sqlTable finds what reads or writes a table, in a text that may be a part of a
-	// statement.
-	sqlTable = regexp.MustCompile(`\b(FROM|JOIN|INTO|UPDATE)\s+([a-z_]+|$)`)
-	sqlName  = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
-)
-
-// source is one table of a SELECT, an UPDATE or a DELETE.
-type source struct {
-	table, alias string
-	// named is true when its tenant is a parameter, and same are those whose tenant
-	// is the same.
-	named bool
-	same  []*source
-}
-
-// scope is one SELECT, UPDATE or DELETE, within another one or not.
-type scope struct {
-	sources []*source
-	outer   *scope
-}
-
-// find returns the source that a column belongs to, or nil.
-func (s *scope) find(qualifier, column string, tenantColumn map[string]string) *source {
-	for ; s != nil; s = s.outer {
-		for _, from := range s.sources {
-			if (qualifier == "" || qualifier == from.alias) && tenantColumn[from.table] == column {
-				return from
-			}
-		}
-	}
-	return nil
-}
-
-// nameless says which tables of a statement have no condition on their tenant; it
-// is empty when there are none.
-func nameless(text string, tenantColumn map[string]string) string {
-	tokens := sqlToken.FindAllString(text, -1)
-	at := func(i int) string {
-		if i < 0 || i >= len(tokens) {
-			return ""
-		}
-		return tokens[i]
-	}
-	var all []*source
-	var missing []string
-	scopes := make([]*scope, len(tokens))
-	// First the tables, since a column may come before its table.
-	stack := []*scope{{}}
-	list := false
-	setting := make([]bool, len(tokens))
-	set := false
-	for i, word := range tokens {
-		top := len(stack) - 1
-		switch word {
-		case "(":
-			inner := stack[top]
-			if next := at(i + 1); next == "SELECT" || next == "WITH" {
-				inner = &scope{outer: stack[top]}
-			}
-			stack = append(stack, inner)
-		case ")":
-			if top == 0 {
-				return "a bracket that closes nothing"
-			}
-			stack = stack[:top]
-		case "SELECT":
-			if at(i-1) != "(" {
-				// The next part of a UNION, or what an INSERT takes.
-				stack[top] = &scope{outer: stack[top].outer}
-			}
-		case "SET":
-			set = true
-		case "WHERE", "FROM":
-			set = false
-		}
-		setting[i] = set
-		top = len(stack) - 1
-		scopes[i] = stack[top]
-		table := ""
-		switch word {
-		case "FROM", "JOIN", "INTO":
-			table = at(i + 1)
-		case "UPDATE":
-			if at(i+1) == "OR" {
-				table = at(i + 3)
-			} else if at(i-1) != "DO" {
-				table = at(i + 1)
-			}
-		case ",":
-			if list && scopes[i] == scopes[max(i-1, 0)] && len(scopes[i].sources) > 0 {
-				table = at(i + 1)
-			}
-		}
-		switch word {
-		case "FROM", "JOIN":
-			list = true
-		case "WHERE", "SELECT", "ORDER", "GROUP", "SET", "(", ")", "ON":
-			list = false
-		}
-		table = strings.Trim(table, `"`)
-		if table == "" || table == "(" || word == "," && tenantColumn[table] == "" {
-			continue
-		}
-		if table == unknown {
-			return "a table that the text does not name"
-		}
-		if tenantColumn[table] == "" {
-			continue
-		}
-		if word == "INTO" {
-			end := i + 2
-			for end < len(tokens) && tokens[end] != ")" {
-				end++
-			}
-			if !slices.Contains(tokens[i+2:end], tenantColumn[table]) {
-				missing = append(missing, table)
-			}
-			continue
-		}
-		alias := at(i + 2)
-		if alias == "AS" {
-			alias = at(i + 3)
-		}
-		if word == "UPDATE" || !sqlName.MatchString(alias) {
-			alias = table
-		}
-		from := &source{table: table, alias: alias}
-		stack[top].sources = append(stack[top].sources, from)
-		all = append(all, from)
-	}
-	// Then what is said of their tenants.
-	for i, word := range tokens {
-		if word != "tenant" && word != "alias" || setting[i] && scopes[i].outer == nil {
-			continue
-		}
-		qualifier, before := "", i-1
-		if at(i-1) == "." {
-			qualifier, before = at(i-2), i-3
-		}
-		of := scopes[i].find(qualifier, word, tenantColumn)
-		if of == nil {
-			continue
-		}
-		if at(i+1) == "IN" && strings.HasPrefix(at(i+3), "?") {
-			of.named = true
-		}
-		other, otherQualifier := "", ""
-		switch {
-		case at(i+1) == "=" && at(i+3) == ".":
-			otherQualifier, other = at(i+2), at(i+4)
-		case at(i+1) == "=":
-			other = at(i + 2)
-		case at(before) == "=" && strings.HasPrefix(at(before-1), "?"):
-			other = at(before - 1)
-		}
-		if strings.HasPrefix(other, "?") {
-			of.named = true
-		} else if same := scopes[i].find(otherQualifier, other, tenantColumn); same != nil && same != of {
-			of.same, same.same = append(of.same, same), append(same.same, of)
-		}
-	}
-	for changed := true; changed; {
-		changed = false
-		for _, from := range all {
-			for _, same := range from.same {
-				if from.named && !same.named {
-					same.named, changed = true, true
-				}
-			}
-		}
-	}
-	for _, from := range all {
-		if !from.named {
-			missing = append(missing, from.alias)
-		}
-	}
-	if len(missing) == 0 {
-		return ""
-	}
-	slices.Sort(missing)
-	return "no condition on the tenant of " + strings.Join(slices.Compact(missing), ", ")
 }
 
 // goTree is the Go code of the program, without tests.
@@ -471,7 +242,7 @@ func (g *goTree) statements(t *testing.T) (all []sqlStatement) {
 			function := declared(decl)
 			ast.Inspect(decl, func(n ast.Node) bool {
 				lit, ok := n.(*ast.BasicLit)
-				if ok && lit.Kind == token.STRING && !g.used[lit] && sqlTable.MatchString(value(lit)) {
+				if ok && lit.Kind == token.STRING && !g.used[lit] && sqltest.Table.MatchString(value(lit)) {
 					all = append(all, sqlStatement{lit.Pos(), function, value(lit)})
 				}
 				return true
@@ -533,7 +304,7 @@ func (r reader) statements(decl ast.Decl) (all []sqlStatement) {
 		literals := map[*ast.BasicLit]bool{}
 		found := false
 		for _, text := range r.texts(e, literals) {
-			if sqlVerb.MatchString(text) {
+			if sqltest.Verb.MatchString(text) {
 				all = append(all, sqlStatement{e.Pos(), r.function, text})
 				found = true
 			}
@@ -577,19 +348,19 @@ func declared(decl ast.Decl) string {
 
 const maxVariants = 64
 
-// texts are the values that an expression may have, with unknown for what the
+// texts are the values that an expression may have, with sqltest.Unknown for what the
 // program makes of its own.
 func (r reader) texts(e ast.Expr, literals map[*ast.BasicLit]bool) []string {
 	if r.depth++; r.depth > 40 {
-		return []string{unknown}
+		return []string{sqltest.Unknown}
 	}
 	if r.given != nil {
 		return r.read(e, literals)
 	}
 	known := r.tree.read[e]
 	if known == nil {
-		// What refers to itself is unknown while it is read.
-		r.tree.read[e] = &readText{texts: []string{unknown}}
+		// What refers to itself is sqltest.Unknown while it is read.
+		r.tree.read[e] = &readText{texts: []string{sqltest.Unknown}}
 		known = &readText{literals: map[*ast.BasicLit]bool{}}
 		known.texts = r.read(e, known.literals)
 		r.tree.read[e] = known
@@ -637,7 +408,7 @@ func (r reader) read(e ast.Expr, literals map[*ast.BasicLit]bool) []string {
 	case *ast.CallExpr:
 		return r.called(e, literals)
 	}
-	return []string{unknown}
+	return []string{sqltest.Unknown}
 }
 
 // named is what a name stands for: a parameter, a variable of the function, or one
@@ -655,7 +426,7 @@ func (r reader) named(name *ast.Ident, literals map[*ast.BasicLit]bool) (all []s
 						if len(n.Lhs) == len(n.Rhs) && n.Tok != token.ADD_ASSIGN {
 							all = append(all, r.texts(n.Rhs[i], literals)...)
 						} else {
-							all = append(all, unknown)
+							all = append(all, sqltest.Unknown)
 						}
 					}
 				}
@@ -675,21 +446,17 @@ func (r reader) named(name *ast.Ident, literals map[*ast.BasicLit]bool) (all []s
 	if v := r.of.values[name.Name]; v != nil {
 		return reader{tree: r.tree, of: r.of, depth: r.depth}.texts(v, literals)
 	}
-	return []string{unknown}
+	return []string{sqltest.Unknown}
 }
 
 // called is what a function of the package returns.
 func (r reader) called(call *ast.CallExpr, literals map[*ast.BasicLit]bool) (all []string) {
-	if method, ok := call.Fun.(*ast.SelectorExpr); ok && method.Sel.Name == "list" {
+	if method, ok := call.Fun.(*ast.SelectorExpr); ok && method.Sel.Name == "List" {
 		return r.selected(method.X, literals)
 	}
-	name, ok := call.Fun.(*ast.Ident)
-	if !ok {
-		return []string{unknown}
-	}
-	f := r.of.functions[name.Name]
+	f, of := r.functionOf(call.Fun)
 	if f == nil || !makesText(f) {
-		return []string{unknown}
+		return []string{sqltest.Unknown}
 	}
 	given, place := map[string][]string{}, 0
 	for _, field := range f.Type.Params.List {
@@ -702,26 +469,53 @@ func (r reader) called(call *ast.CallExpr, literals map[*ast.BasicLit]bool) (all
 	}
 	ast.Inspect(f.Body, func(n ast.Node) bool {
 		if done, ok := n.(*ast.ReturnStmt); ok {
-			all = append(all, reader{tree: r.tree, of: r.of, body: f.Body, given: given, depth: r.depth}.texts(done.Results[0], literals)...)
+			all = append(all, reader{tree: r.tree, of: of, body: f.Body, given: given, depth: r.depth}.texts(done.Results[0], literals)...)
 		}
 		return true
 	})
 	return all
 }
 
-// selected is the SELECT list of a selection of the package, when it is written out.
-func (r reader) selected(of ast.Expr, literals map[*ast.BasicLit]bool) []string {
-	name, ok := of.(*ast.Ident)
-	if !ok {
-		return []string{unknown}
+// functionOf is a function that is called, of this package or another, and its package.
+func (r reader) functionOf(called ast.Expr) (*ast.FuncDecl, *goPackage) {
+	switch called := called.(type) {
+	case *ast.Ident:
+		return r.of.functions[called.Name], r.of
+	case *ast.SelectorExpr:
+		if from, ok := called.X.(*ast.Ident); ok {
+			for folder, p := range r.tree.packages {
+				if filepath.Base(folder) == from.Name && p.functions[called.Sel.Name] != nil {
+					return p.functions[called.Sel.Name], p
+				}
+			}
+		}
 	}
-	list, ok := r.of.values[name.Name].(*ast.CompositeLit)
+	return nil, nil
+}
+
+// selected is the SELECT list of a selection, of this package or another, when it is
+// written out.
+func (r reader) selected(of ast.Expr, literals map[*ast.BasicLit]bool) []string {
+	in, name := r, ""
+	switch of := of.(type) {
+	case *ast.Ident:
+		name = of.Name
+	case *ast.SelectorExpr:
+		if from, ok := of.X.(*ast.Ident); ok {
+			for folder, p := range r.tree.packages {
+				if filepath.Base(folder) == from.Name && p.values[of.Sel.Name] != nil {
+					in, name = reader{tree: r.tree, of: p, depth: r.depth}, of.Sel.Name
+				}
+			}
+		}
+	}
+	list, ok := in.of.values[name].(*ast.CompositeLit)
 	if !ok {
-		return []string{unknown}
+		return []string{sqltest.Unknown}
 	}
 	columns := make([]string, len(list.Elts))
 	for i, column := range list.Elts {
-		columns[i] = strings.Join(r.texts(column.(*ast.CompositeLit).Elts[0], literals), " ")
+		columns[i] = strings.Join(in.texts(column.(*ast.CallExpr).Args[0], literals), " ")
 	}
 	return []string{strings.Join(columns, ", ")}
 }

@@ -12,7 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store"
+	"kith/backend/store/eventdb"
 	"kith/backend/store/sqldtest"
+	"kith/backend/store/userdb"
 	"kith/core"
 	"kith/core/event"
 )
@@ -22,15 +24,15 @@ func TestWrite_SeesItsOwnWritesAndNobodyElseDoes(t *testing.T) {
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
 			require.Equal(t, now, tx.Now)
 			require.NoError(t, putUser(ctx, tx, b.tenant, "a", "u"))
-			known, err := tx.UserKnown(ctx, b.tenant, "a", "u")
+			known, err := userdb.UserKnown(ctx, tx.Reads, b.tenant, "a", "u")
 			require.NoError(t, err)
 			require.True(t, known, "in the transaction")
-			known, err = b.db.UserKnown(ctx, b.tenant, "a", "u")
+			known, err = userdb.UserKnown(ctx, b.db.Reads, b.tenant, "a", "u")
 			require.NoError(t, err)
 			require.False(t, known, "outside, before it commits")
 			return nil
 		})
-		known, err := b.db.UserKnown(t.Context(), b.tenant, "a", "u")
+		known, err := userdb.UserKnown(t.Context(), b.db.Reads, b.tenant, "a", "u")
 		require.NoError(t, err)
 		require.True(t, known, "outside, after it committed")
 	})
@@ -59,7 +61,7 @@ func TestWrite_FailedLeavesNothingBehind(t *testing.T) {
 			})
 			cancel()
 			require.Error(t, err, name)
-			_, known, err := b.db.Account(t.Context(), b.tenant, account)
+			_, known, err := userdb.Account(t.Context(), b.db.Reads, b.tenant, account)
 			require.NoError(t, err, name)
 			require.False(t, known, name)
 			// As many as there are connections: none of them is left in a
@@ -98,7 +100,7 @@ func TestWrite_CancelledDuringCommit(t *testing.T) {
 			return putUser(t.Context(), tx, b.tenant, "a", "u")
 		}))
 		require.Error(t, ctx.Context.Err())
-		_, known, err := b.db.Account(t.Context(), b.tenant, "a")
+		_, known, err := userdb.Account(t.Context(), b.db.Reads, b.tenant, "a")
 		require.NoError(t, err)
 		require.True(t, known)
 	})
@@ -113,7 +115,7 @@ func TestWrite_PanicLeavesNothingBehind(t *testing.T) {
 			})
 		})
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
-			_, known, err := tx.Account(ctx, b.tenant, "a")
+			_, known, err := userdb.Account(ctx, tx.Reads, b.tenant, "a")
 			require.False(t, known)
 			return err
 		})
@@ -129,19 +131,19 @@ func TestWrite_ManyAtOnceTakeTurns(t *testing.T) {
 		for range writers {
 			go func() {
 				failed <- b.db.Write(t.Context(), now, func(tx *store.Tx) error {
-					a, _, err := tx.Account(t.Context(), b.tenant, "a")
+					a, _, err := userdb.Account(t.Context(), tx.Reads, b.tenant, "a")
 					if err != nil {
 						return err
 					}
 					a.IntervalValue++
-					return tx.PutAccount(t.Context(), b.tenant, a)
+					return userdb.PutAccount(t.Context(), tx, b.tenant, a)
 				})
 			}()
 		}
 		for range writers {
 			require.NoError(t, <-failed)
 		}
-		a, _, err := b.db.Account(t.Context(), b.tenant, "a")
+		a, _, err := userdb.Account(t.Context(), b.db.Reads, b.tenant, "a")
 		require.NoError(t, err)
 		require.Equal(t, int64(writers), a.IntervalValue)
 	})
@@ -161,7 +163,7 @@ func TestWrite_AfterTheServerRestarted(t *testing.T) {
 			return db.Write(t.Context(), now, func(tx *store.Tx) error { return putUser(t.Context(), tx, tenant, "a", "u") })
 		},
 		func() error { return appendOne(t.Context(), db, tenant, "", now) },
-		func() error { _, _, err := db.Account(t.Context(), tenant, "a"); return err },
+		func() error { _, _, err := userdb.Account(t.Context(), db.Reads, tenant, "a"); return err },
 	} {
 		fillPools(t, db, tenant)
 		c.KillPrimary(t)
@@ -209,7 +211,7 @@ func TestWrite_IsRunAgainWhenTheServerGaveUp(t *testing.T) {
 		if tries == 1 {
 			// Another writer waits, for which the server ends this transaction.
 			require.NoError(t, putUser(t.Context(), tx, tenant, "lost", "u"))
-			_, err := tx.UserKnown(t.Context(), tenant, "lost", "u") // sends what was written
+			_, err := userdb.UserKnown(t.Context(), tx.Reads, tenant, "lost", "u") // sends what was written
 			require.NoError(t, err)
 			require.NoError(t, other.Write(t.Context(), now, func(tx *store.Tx) error { return putUser(t.Context(), tx, tenant, "b", "u") }))
 		}
@@ -217,7 +219,7 @@ func TestWrite_IsRunAgainWhenTheServerGaveUp(t *testing.T) {
 	}))
 	require.Equal(t, 2, tries)
 	for id, want := range map[core.AccountID]bool{"lost": false, "a": true, "b": true} {
-		_, known, err := db.Account(t.Context(), tenant, id)
+		_, known, err := userdb.Account(t.Context(), db.Reads, tenant, id)
 		require.NoError(t, err)
 		require.Equal(t, want, known, id)
 	}
@@ -229,7 +231,7 @@ func fillPools(t *testing.T, db *store.Primary, tenant core.TenantAlias) {
 	var calls sync.WaitGroup
 	for range 32 {
 		calls.Go(func() {
-			_, _ = db.UserKnown(t.Context(), tenant, "a", "u")
+			_, _ = userdb.UserKnown(t.Context(), db.Reads, tenant, "a", "u")
 			_ = db.Write(t.Context(), now, func(*store.Tx) error { return nil })
 		})
 	}
@@ -258,7 +260,7 @@ func TestAppendIntake_IsNeverSentTwice(t *testing.T) {
 }
 
 func appendOne(ctx context.Context, db *store.Primary, tenant core.TenantAlias, key core.IdempotencyKey, at core.Time) error {
-	added, err := db.AppendIntake(ctx, tenant, batchOf(key, at, 1))
+	added, err := eventdb.AppendIntake(ctx, db, tenant, batchOf(key, at, 1))
 	if err == nil && !added {
 		err = event.Duplicate()
 	}

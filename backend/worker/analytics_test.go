@@ -10,8 +10,10 @@ import (
 	"kith/backend/app"
 	"kith/backend/app/base"
 	"kith/backend/store"
+	"kith/backend/store/eventdb"
 	"kith/backend/store/sqldtest"
 	"kith/backend/store/storetest"
+	"kith/backend/store/userdb"
 	"kith/backend/worker"
 	"kith/core"
 	"kith/core/analytics"
@@ -23,10 +25,10 @@ func TestAnalytics_StoppedWorkerStoresWhatWaits(t *testing.T) {
 	t.Parallel()
 	b := run(t, storetest.File(t))
 	require.NoError(t, b.db.Write(t.Context(), now, func(tx *store.Tx) error {
-		if err := tx.PutAccount(t.Context(), "t", referral.NewAccount("a", now)); err != nil {
+		if err := userdb.PutAccount(t.Context(), tx, "t", referral.NewAccount("a", now)); err != nil {
 			return err
 		}
-		return tx.PutUser(t.Context(), "t", referral.NewUser("a", "u", now))
+		return userdb.PutUser(t.Context(), tx, "t", referral.NewUser("a", "u", now))
 	}))
 	engine := app.New(base.Base{DB: b.db, Now: func() core.Time { return now }})
 	worker := worker.NewAnalytics(&engine.Analytics, slog.New(slog.NewTextHandler(b.log, nil)))
@@ -35,7 +37,7 @@ func TestAnalytics_StoppedWorkerStoresWhatWaits(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	worker.Run(ctx)
-	counts, total, err := b.db.Analytics(t.Context(), "t", analytics.Filter{Limit: 10})
+	counts, total, err := eventdb.Analytics(t.Context(), b.db.Reads, "t", analytics.Filter{Limit: 10})
 	require.NoError(t, err)
 	require.Equal(t, 1, total)
 	require.EqualValues(t, 1, counts[0].Times)

@@ -12,7 +12,7 @@ import (
 	"kith/backend/app/base"
 	"kith/backend/app/payments"
 	"kith/backend/gateway"
-	"kith/backend/store"
+	"kith/backend/store/billingdb"
 	"kith/core"
 	"kith/core/billing"
 )
@@ -289,7 +289,7 @@ func isAction(err error, a gateway.Action) bool { return err != nil && gateway.A
 
 // owe makes sure that a refund is owed: that the charge is the customer's first,
 // which an older subscription would tell that nobody has read yet.
-func (g *gateways) owe(ctx context.Context, client *gateway.Client, tenant core.TenantAlias, customer core.PaymentProviderID, f store.Refund) (sure bool, err error) {
+func (g *gateways) owe(ctx context.Context, client *gateway.Client, tenant core.TenantAlias, customer core.PaymentProviderID, f billingdb.Refund) (sure bool, err error) {
 	found, err := client.Customer(ctx, string(customer))
 	if err != nil {
 		return false, err
@@ -309,7 +309,7 @@ func (g *gateways) owe(ctx context.Context, client *gateway.Client, tenant core.
 // refund gives money back, at most once: it looks whether that was done before
 // it asks for it, and asks under one key as long as the outcome is not known.
 // wait is true when the charge has not settled.
-func (g *gateways) refund(ctx context.Context, client *gateway.Client, tenant core.TenantAlias, f store.Refund) (wait bool, err error) {
+func (g *gateways) refund(ctx context.Context, client *gateway.Client, tenant core.TenantAlias, f billingdb.Refund) (wait bool, err error) {
 	order := "svc-refund-" + f.Transaction
 	sale, err := client.Transaction(ctx, f.Transaction)
 	switch {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kith/backend/store"
+	"kith/backend/store/eventdb"
 	"kith/core"
 )
 
@@ -39,13 +40,13 @@ type intake struct {
 func (in intake) drain(ctx context.Context) error {
 	for left := true; left; {
 		// Looking first spares an idle database a write lock at every tick.
-		waiting, err := in.db.IntakeWaits(ctx)
+		waiting, err := eventdb.IntakeWaits(ctx, in.db.Reads)
 		if err != nil || !waiting {
 			return err
 		}
-		var done store.Processed
+		var done eventdb.Processed
 		err = in.db.Write(ctx, in.now(), func(tx *store.Tx) (err error) {
-			done, err = tx.ProcessIntake(ctx, intakeBatch)
+			done, err = eventdb.ProcessIntake(ctx, tx, intakeBatch)
 			return err
 		})
 		if err != nil {

@@ -13,8 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/store"
+	"kith/backend/store/eventdb"
 	"kith/backend/store/sqldtest"
 	"kith/backend/store/storetest"
+	"kith/backend/store/tenantdb"
+	"kith/backend/store/userdb"
 	"kith/backend/worker"
 	"kith/core"
 	"kith/core/event"
@@ -61,12 +64,12 @@ func run(t *testing.T, url string) bundle {
 	db.SetTimeout(sqldtest.Deadline)
 	require.NoError(t, db.Migrate(t.Context(), now))
 	require.NoError(t, db.Write(t.Context(), now, func(tx *store.Tx) error {
-		_, err := tx.InsertTenant(t.Context(), store.Tenant{Alias: "t", Policy: link.Policy{Consent: link.ConsentOff}})
+		_, err := tenantdb.InsertTenant(t.Context(), tx, tenantdb.Tenant{Alias: "t", Policy: link.Policy{Consent: link.ConsentOff}})
 		if err == nil {
-			err = tx.PutAccount(t.Context(), "t", referral.NewAccount("a", now))
+			err = userdb.PutAccount(t.Context(), tx, "t", referral.NewAccount("a", now))
 		}
 		if err == nil {
-			err = tx.PutUser(t.Context(), "t", referral.NewUser("a", "u", now))
+			err = userdb.PutUser(t.Context(), tx, "t", referral.NewUser("a", "u", now))
 		}
 		return err
 	}))
@@ -86,7 +89,7 @@ func (b bundle) append(t *testing.T, n int) {
 	for i := range n {
 		batch := event.Batch{Account: "a", User: "u", Events: []event.Event{{Key: strconv.Itoa(i)}}}
 		batch.Stamp(now, func() (raw [6]byte) { copy(raw[:], strconv.FormatInt(drawn.Add(1)+1e5, 10)); return raw })
-		added, err := b.db.AppendIntake(t.Context(), "t", batch)
+		added, err := eventdb.AppendIntake(t.Context(), b.db, "t", batch)
 		require.NoError(t, err)
 		require.True(t, added)
 	}
@@ -96,7 +99,7 @@ func (b bundle) append(t *testing.T, n int) {
 func (b bundle) processed(t *testing.T) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		waits, err := b.db.IntakeWaits(t.Context())
+		waits, err := eventdb.IntakeWaits(t.Context(), b.db.Reads)
 		return err == nil && !waits
 	}, sqldtest.Deadline, time.Millisecond)
 }
@@ -124,7 +127,7 @@ func TestIntake_StopFinishesWhatWaits(t *testing.T) {
 	b := run(t, storetest.File(t))
 	b.append(t, 700) // more than a batch
 	b.stop()
-	waits, err := b.db.IntakeWaits(t.Context())
+	waits, err := eventdb.IntakeWaits(t.Context(), b.db.Reads)
 	require.NoError(t, err)
 	require.False(t, waits)
 	require.Empty(t, b.log.String(), "an orderly stop is no event")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kith/backend/app/jobs"
+	"kith/backend/store/jobdb"
 )
 
 const (
@@ -43,7 +44,7 @@ func (j *jobWorker) drain(ctx context.Context) error {
 		if _, taken := j.running.slots(); taken >= j.slots {
 			return nil
 		}
-		waits, err := j.jobs.DB.JobWaits(ctx, j.jobs.Now())
+		waits, err := jobdb.JobWaits(ctx, j.jobs.DB.Reads, j.jobs.Now())
 		if err != nil || !waits {
 			return err
 		}

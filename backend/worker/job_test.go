@@ -15,6 +15,7 @@ import (
 	"kith/backend/app/base"
 	"kith/backend/file"
 	"kith/backend/store"
+	"kith/backend/store/jobdb"
 	"kith/backend/store/sqldtest"
 	"kith/backend/store/storetest"
 	"kith/backend/worker"
@@ -34,7 +35,7 @@ func (b bundle) pending(t *testing.T, ids ...string) {
 	t.Helper()
 	require.NoError(t, b.db.Write(t.Context(), now, func(tx *store.Tx) error {
 		for _, id := range ids {
-			err := tx.InsertJob(t.Context(), "t", job.Job{
+			err := jobdb.InsertJob(t.Context(), tx, "t", job.Job{
 				ID: id, Created: now,
 				Input: job.Input{Type: job.User, Requester: "API", Format: job.CSV, Params: "{}"},
 			})
@@ -49,7 +50,7 @@ func (b bundle) pending(t *testing.T, ids ...string) {
 func (b bundle) completed(t *testing.T, n int) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		_, total, err := b.db.Jobs(t.Context(), "t", job.Filter{Statuses: []job.Status{job.Completed}, Limit: 1})
+		_, total, err := jobdb.Jobs(t.Context(), b.db.Reads, "t", job.Filter{Statuses: []job.Status{job.Completed}, Limit: 1})
 		return err == nil && total == n
 	}, sqldtest.Deadline, time.Millisecond)
 }
@@ -105,7 +106,7 @@ func TestJobs_StopBeginsNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	worker.NewJobs(&b.engine(t, file.Dir(t.TempDir())).Jobs, 1, slog.New(slog.NewTextHandler(b.log, nil))).Run(ctx)
-	waits, err := b.db.JobWaits(t.Context(), now)
+	waits, err := jobdb.JobWaits(t.Context(), b.db.Reads, now)
 	require.NoError(t, err)
 	require.True(t, waits)
 	require.Empty(t, b.log.String())

@@ -14,8 +14,10 @@ import (
 	"kith/backend/app"
 	"kith/backend/app/base"
 	"kith/backend/store"
+	"kith/backend/store/rewarddb"
 	"kith/backend/store/sqldtest"
 	"kith/backend/store/storetest"
+	"kith/backend/store/userdb"
 	"kith/backend/worker"
 	"kith/core"
 	"kith/core/referral"
@@ -28,10 +30,10 @@ func TestRewards_WorkerSettlesWhatIsDue(t *testing.T) {
 	t.Parallel()
 	b := run(t, storetest.File(t))
 	require.NoError(t, b.db.Write(t.Context(), now, func(tx *store.Tx) error {
-		if err := tx.PutAccount(t.Context(), "t", referral.NewAccount("a", now)); err != nil {
+		if err := userdb.PutAccount(t.Context(), tx, "t", referral.NewAccount("a", now)); err != nil {
 			return err
 		}
-		return tx.PutUser(t.Context(), "t", referral.NewUser("a", "u", now))
+		return userdb.PutUser(t.Context(), tx, "t", referral.NewUser("a", "u", now))
 	}))
 	var clock atomic.Int64
 	clock.Store(int64(now))
@@ -44,7 +46,7 @@ func TestRewards_WorkerSettlesWhatIsDue(t *testing.T) {
 	})
 	require.NoError(t, err)
 	stored := func() reward.Reward {
-		w, err := b.db.Reward(t.Context(), "t", r.ID)
+		w, err := rewarddb.Reward(t.Context(), b.db.Reads, "t", r.ID)
 		require.NoError(t, err)
 		return w
 	}

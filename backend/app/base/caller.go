@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"strings"
 
-	"kith/backend/store"
+	"kith/backend/store/tenantdb"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/link"
@@ -16,7 +16,7 @@ import (
 // Caller is who sent a request: a holder of the tenant's API key, the user that
 // a token speaks for, or anybody. Its zero value is anybody.
 type Caller struct {
-	Tenant store.Tenant
+	Tenant tenantdb.Tenant
 	// Key is true for a holder of an API key, and Role is what that permits; see
 	// Require.
 	Key  bool
@@ -97,7 +97,7 @@ func Vouched(tenant core.TenantAlias, u referral.UserUpdate, s wire.Subject, bod
 
 // Share makes the share links of a tenant where no request says where the service
 // is reached.
-func (b *Base) Share(t store.Tenant) link.Share { return Caller{Tenant: t}.Share(b.PublicURL) }
+func (b *Base) Share(t tenantdb.Tenant) link.Share { return Caller{Tenant: t}.Share(b.PublicURL) }
 
 // Share makes share links that begin where the tenant wants, or else at the origin
 // of the service, or, when that is empty, at that of the tenant's landing page.

@@ -3,7 +3,7 @@ package base
 import (
 	"fmt"
 
-	"kith/backend/store"
+	"kith/backend/store/tenantdb"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/webhook"
@@ -27,7 +27,7 @@ func (b *Base) OpenKey(tenant core.TenantAlias, k auth.APIKey) (string, error) {
 
 // SigningSecrets are the secrets that sign user tokens of a tenant; the first one is
 // to sign new ones.
-func (b *Base) SigningSecrets(tenant store.Tenant) (secrets []string, err error) {
+func (b *Base) SigningSecrets(tenant tenantdb.Tenant) (secrets []string, err error) {
 	for _, k := range tenant.Keys.Signing(tenant.APIKeyTokens, b.Now()) {
 		secret, err := b.OpenKey(tenant.Alias, k)
 		if err != nil {

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"kith/backend/store"
+	"kith/backend/store/unit"
+	"kith/backend/store/webhookdb"
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/rules"
@@ -18,8 +20,8 @@ func (b *Base) Rules() *rules.Rules {
 }
 
 // Unit returns the unit of work of a tenant in a transaction.
-func (b *Base) Unit(tx *store.Tx, tenant core.TenantAlias) *store.Unit {
-	return tx.Unit(tenant, func(who referral.Identity) string { return b.Keys.Identity(tenant, who.Account, who.User) })
+func (b *Base) Unit(tx *store.Tx, tenant core.TenantAlias) *unit.Unit {
+	return unit.New(tx, tenant, func(who referral.Identity) string { return b.Keys.Identity(tenant, who.Account, who.User) })
 }
 
 // Decide decides one call in a transaction of its own; see store.Unit.Decide.
@@ -38,7 +40,7 @@ func (b *Base) DecideWithin(ctx context.Context, tx *store.Tx, tenant core.Tenan
 
 // Emit stores a webhook event, which is sent once the transaction has committed. data is the event's JSON, as core/wire writes it.
 func (b *Base) Emit(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, t webhook.Type, data []byte) error {
-	return tx.EmitWebhook(ctx, tenant, b.IDAt(tx.Now), t, data)
+	return webhookdb.EmitWebhook(ctx, tx, tenant, b.IDAt(tx.Now), t, data)
 }
 
 // ForgetBatch bounds one transaction: it holds the write lock.

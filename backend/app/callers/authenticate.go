@@ -5,9 +5,10 @@ package callers
 import (
 	"context"
 	"errors"
+
 	"kith/backend/app/base"
 	"kith/backend/app/tenants"
-	"kith/backend/store"
+	"kith/backend/store/tenantdb"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/wire"
@@ -26,7 +27,7 @@ type Callers struct {
 // May to say. An unknown tenant is core.UnknownTenant; wrong credentials are
 // unauthenticated, see ExplainWrongKey.
 func (cs *Callers) Authenticate(ctx context.Context, alias core.TenantAlias, authorization, userToken string) (base.Caller, error) {
-	tenant, err := cs.DB.Tenant(ctx, alias)
+	tenant, err := tenantdb.Find(ctx, cs.DB.Reads, alias)
 	if err != nil {
 		return base.Caller{}, err
 	}
@@ -38,7 +39,7 @@ func (cs *Callers) Authenticate(ctx context.Context, alias core.TenantAlias, aut
 	return cs.callerOf(tenant, credentials)
 }
 
-func (cs *Callers) callerOf(tenant store.Tenant, credentials auth.Credentials) (base.Caller, error) {
+func (cs *Callers) callerOf(tenant tenantdb.Tenant, credentials auth.Credentials) (base.Caller, error) {
 	switch {
 	case credentials.Key != "":
 		key, ok := tenant.Keys.Match(credentials.Key, cs.Now())
@@ -62,7 +63,7 @@ func (cs *Callers) ExplainWrongKey(ctx context.Context, alias core.TenantAlias, 
 		return failed
 	}
 	other := base.OtherMode(alias)
-	tenant, err := cs.DB.Tenant(ctx, other)
+	tenant, err := tenantdb.Find(ctx, cs.DB.Reads, other)
 	if err != nil && !base.IsNotFound(err) {
 		return err
 	}
@@ -77,7 +78,7 @@ func isUnauthenticated(err error) bool {
 	return errors.As(err, &known) && known.Code == core.CodeUnauthenticated
 }
 
-func (cs *Callers) tokenCaller(tenant store.Tenant, token string) (base.Caller, error) {
+func (cs *Callers) tokenCaller(tenant tenantdb.Tenant, token string) (base.Caller, error) {
 	secrets, err := cs.SigningSecrets(tenant)
 	if err != nil {
 		return base.Caller{}, err
@@ -111,7 +112,7 @@ func (cs *Callers) WithChecksum(c base.Caller, account core.AccountID, user core
 // no ids. It also takes a token that wire.AllowsAnonymous: its caller is Anonymous,
 // whom May admits to auth.CreateCookieUser and to what is open to anybody.
 func (cs *Callers) AuthenticateAnonymous(ctx context.Context, alias core.TenantAlias, authorization, userToken string) (base.Caller, error) {
-	tenant, err := cs.DB.Tenant(ctx, alias)
+	tenant, err := tenantdb.Find(ctx, cs.DB.Reads, alias)
 	if err != nil {
 		return base.Caller{}, err
 	}

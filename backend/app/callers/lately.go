@@ -3,7 +3,7 @@ package callers
 import (
 	"sync"
 
-	"kith/backend/store"
+	"kith/backend/store/tenantdb"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/wire"
@@ -26,11 +26,11 @@ type latelyRead struct {
 }
 
 type tenantAt struct {
-	store.Tenant
+	tenantdb.Tenant
 	at core.Time
 }
 
-func (l *latelyRead) keep(t store.Tenant, now core.Time) {
+func (l *latelyRead) keep(t tenantdb.Tenant, now core.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.tenants == nil || len(l.tenants) >= maxLately {
@@ -39,7 +39,7 @@ func (l *latelyRead) keep(t store.Tenant, now core.Time) {
 	l.tenants[t.Alias] = tenantAt{t, now}
 }
 
-func (l *latelyRead) find(alias core.TenantAlias, now core.Time) (store.Tenant, bool) {
+func (l *latelyRead) find(alias core.TenantAlias, now core.Time) (tenantdb.Tenant, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t, ok := l.tenants[alias]

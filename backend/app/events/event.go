@@ -7,6 +7,8 @@ import (
 
 	"kith/backend/app/base"
 	"kith/backend/store"
+	"kith/backend/store/eventdb"
+	"kith/backend/store/userdb"
 	"kith/core"
 	"kith/core/event"
 	"kith/core/referral"
@@ -28,7 +30,7 @@ type Events struct {
 // event.Batch.OwnKey.
 func (es *Events) Log(ctx context.Context, by base.Caller, b event.Batch) (event.Batch, error) {
 	tenant := by.Tenant.Alias
-	known, err := es.DB.UserKnown(ctx, tenant, b.Account, b.User)
+	known, err := userdb.UserKnown(ctx, es.DB.Reads, tenant, b.Account, b.User)
 	if err == nil && !known {
 		err = rules.UnknownUser()
 	}
@@ -39,7 +41,7 @@ func (es *Events) Log(ctx context.Context, by base.Caller, b event.Batch) (event
 		b.OwnKey()
 	}
 	b.Stamp(es.Now(), es.Entropy6)
-	added, err := es.DB.AppendIntake(ctx, tenant, b)
+	added, err := eventdb.AppendIntake(ctx, es.DB, tenant, b)
 	if err == nil && !added {
 		err = event.Duplicate()
 	}
@@ -54,20 +56,20 @@ func (es *Events) Log(ctx context.Context, by base.Caller, b event.Batch) (event
 // older than event.CallKept, and returns how many that were. The events stay.
 func (es *Events) ForgetCalls(ctx context.Context) (removed int, err error) {
 	return es.Forget(ctx, func(tx *store.Tx) (int, error) {
-		return tx.ForgetIntake(ctx, tx.Now-event.CallKept, base.ForgetBatch)
+		return eventdb.ForgetIntake(ctx, tx, tx.Now-event.CallKept, base.ForgetBatch)
 	})
 }
 
 // List returns a page of the events that were processed, the last received
 // first.
 func (es *Events) List(ctx context.Context, tenant core.TenantAlias, f event.Filter) ([]event.Logged, error) {
-	return es.DB.Events(ctx, tenant, f)
+	return eventdb.Events(ctx, es.DB.Reads, tenant, f)
 }
 
 // ListOf returns a page of the events of each user of a list; see List. The
 // filter's own account and user are not regarded.
 func (es *Events) ListOf(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, f event.Filter) (map[referral.Identity][]event.Logged, error) {
-	found, err := es.DB.EventsOf(ctx, tenant, users, f)
+	found, err := eventdb.EventsOf(ctx, es.DB.Reads, tenant, users, f)
 	byUser := map[referral.Identity][]event.Logged{}
 	for _, l := range found {
 		who := referral.Identity{Account: l.Account, User: l.User}

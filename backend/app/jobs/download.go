@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 
+	"kith/backend/store/jobdb"
 	"kith/core"
 	"kith/core/job"
 )
@@ -26,7 +27,7 @@ func (js *Jobs) Download(ctx context.Context, tenant core.TenantAlias, id string
 	if err != nil {
 		return Download{}, err
 	}
-	f, ok, err := js.DB.File(ctx, tenant, ref)
+	f, ok, err := jobdb.FindFile(ctx, js.DB.Reads, tenant, ref)
 	if err == nil && (!ok || f.Size < 0) {
 		err = core.NotFound("the file is no longer kept")
 	}

@@ -7,6 +7,8 @@ import (
 
 	"kith/backend/app/base"
 	"kith/backend/store"
+	"kith/backend/store/jobdb"
+	"kith/backend/store/tenantdb"
 	"kith/backend/xlsx"
 	"kith/core"
 	"kith/core/exportfile"
@@ -40,7 +42,7 @@ func (js *Jobs) Export(ctx context.Context, tenant core.TenantAlias, id string) 
 // Exports returns a page of the tenant's exports, the newest first, and how many
 // there are in all.
 func (js *Jobs) Exports(ctx context.Context, tenant core.TenantAlias, p base.Page) ([]job.Job, int, error) {
-	return js.DB.Jobs(ctx, tenant, job.Filter{Operation: job.Query, Limit: p.Limit, Offset: p.Offset})
+	return jobdb.Jobs(ctx, js.DB.Reads, tenant, job.Filter{Operation: job.Query, Limit: p.Limit, Offset: p.Offset})
 }
 
 // small reports whether a job is to be done within the call that creates it.
@@ -53,18 +55,18 @@ func (js *Jobs) small(ctx context.Context, tenant core.TenantAlias, in job.Input
 		size, err := js.upload(ctx, tenant, in.File)
 		return size <= smallImport && !strings.HasSuffix(string(in.File), importfile.GzipEnding), err
 	}
-	rows, err := js.DB.ExportCount(ctx, tenant, in.Type, p, smallExport+1)
+	rows, err := jobdb.ExportCount(ctx, js.DB.Reads, tenant, in.Type, p, smallExport+1)
 	return rows <= smallExport, err
 }
 
 // export writes the file of a claimed job.
-func (js *Jobs) export(ctx context.Context, c *store.Claim) (err error) {
+func (js *Jobs) export(ctx context.Context, c *jobdb.Claim) (err error) {
 	p, err := wire.ParseJobParams(c.Type, c.Params)
 	if err != nil {
 		return aborted{err.Error()}
 	}
 	p.At = js.Now()
-	tenant, err := js.DB.Tenant(ctx, c.Tenant)
+	tenant, err := tenantdb.Find(ctx, js.DB.Reads, c.Tenant)
 	if err != nil {
 		return err
 	}
@@ -94,13 +96,13 @@ func (js *Jobs) export(ctx context.Context, c *store.Claim) (err error) {
 
 // exportRows writes all rows, as they were at one moment. Between pages it shows
 // that it is alive.
-func (js *Jobs) exportRows(ctx context.Context, c *store.Claim, p job.Params, form exportfile.Form, to xlsx.Writer) error {
+func (js *Jobs) exportRows(ctx context.Context, c *jobdb.Claim, p job.Params, form exportfile.Form, to xlsx.Writer) error {
 	c.Stats = job.Stats{}
 	kept := js.Now()
 	return js.DB.Snapshot(ctx, func(r store.Reads) error {
 		var behind []string
 		for {
-			page, last, err := r.ExportPage(ctx, c.Tenant, c.Type, p, behind, exportPage)
+			page, last, err := jobdb.ExportPage(ctx, r, c.Tenant, c.Type, p, behind, exportPage)
 			if err != nil {
 				return err
 			}

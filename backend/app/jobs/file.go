@@ -11,6 +11,7 @@ import (
 	"kith/backend/app/base"
 	"kith/backend/file"
 	"kith/backend/store"
+	"kith/backend/store/jobdb"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/job"
@@ -42,7 +43,7 @@ func (fs *Files) createFile(ctx context.Context, tenant core.TenantAlias, folder
 	f := &newFile{files: fs, ctx: ctx, tenant: tenant, hash: sha256.New()}
 	err := fs.DB.Write(ctx, fs.Now(), func(tx *store.Tx) error {
 		f.ref = core.NewFileRef(folder, tenant, name, ext, fs.IDAt(tx.Now))
-		return tx.InsertFile(ctx, store.File{Tenant: tenant, Ref: f.ref, Created: tx.Now, Expires: tx.Now + job.Life})
+		return jobdb.InsertFile(ctx, tx, jobdb.File{Tenant: tenant, Ref: f.ref, Created: tx.Now, Expires: tx.Now + job.Life})
 	})
 	if err != nil {
 		return nil, err
@@ -64,7 +65,7 @@ func (f *newFile) Close() error {
 		return err
 	}
 	return f.files.DB.Write(f.ctx, f.files.Now(), func(tx *store.Tx) error {
-		return tx.FinishFile(f.ctx, store.File{Tenant: f.tenant, Ref: f.ref, Size: f.size, Hash: hex.EncodeToString(f.hash.Sum(nil))})
+		return jobdb.FinishFile(f.ctx, tx, jobdb.File{Tenant: f.tenant, Ref: f.ref, Size: f.size, Hash: hex.EncodeToString(f.hash.Sum(nil))})
 	})
 }
 
@@ -103,7 +104,7 @@ const oldFiles = 100
 // to remove.
 func (fs *Files) RemoveOld(ctx context.Context) (more bool, err error) {
 	now := fs.Now()
-	old, err := fs.DB.ExpiredFiles(ctx, now, oldFiles)
+	old, err := jobdb.ExpiredFiles(ctx, fs.DB.Reads, now, oldFiles)
 	if err != nil {
 		return false, err
 	}
@@ -115,10 +116,10 @@ func (fs *Files) RemoveOld(ctx context.Context) (more bool, err error) {
 	}
 	return len(old) == oldFiles, fs.DB.Write(ctx, now, func(tx *store.Tx) error {
 		for _, f := range old {
-			if err := tx.DeleteFile(ctx, f.Tenant, f.Ref); err != nil {
+			if err := jobdb.DeleteFile(ctx, tx, f.Tenant, f.Ref); err != nil {
 				return err
 			}
 		}
-		return tx.DeleteOldJobs(ctx, now-(job.Memory-job.Life))
+		return jobdb.DeleteOldJobs(ctx, tx, now-(job.Memory-job.Life))
 	})
 }

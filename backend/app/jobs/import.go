@@ -11,6 +11,9 @@ import (
 
 	"kith/backend/app/base"
 	"kith/backend/store"
+	"kith/backend/store/jobdb"
+	"kith/backend/store/tenantdb"
+	"kith/backend/store/unit"
 	"kith/core"
 	"kith/core/exportfile"
 	"kith/core/importfile"
@@ -38,7 +41,7 @@ const (
 // run is the work on one import.
 type run struct {
 	jobs   *Jobs
-	claim  *store.Claim
+	claim  *jobdb.Claim
 	params job.Params
 	form   exportfile.Form
 	tenant core.TenantAlias
@@ -81,12 +84,12 @@ type batchRow struct {
 }
 
 // load does a claimed import.
-func (js *Jobs) load(ctx context.Context, c *store.Claim) error {
+func (js *Jobs) load(ctx context.Context, c *jobdb.Claim) error {
 	p, err := wire.ParseJobParams(c.Type, c.Params)
 	if err != nil {
 		return aborted{err.Error()}
 	}
-	tenant, err := js.DB.Tenant(ctx, c.Tenant)
+	tenant, err := tenantdb.Find(ctx, js.DB.Reads, c.Tenant)
 	if err != nil {
 		return err
 	}
@@ -288,7 +291,7 @@ func (d disk) last() error { return <-d.written }
 // batch applies rows in one transaction, together with how far the import has come
 // then: whenever the process dies, no row is lost and none is done twice.
 func (r *run) batch(ctx context.Context, rows []batchRow) error {
-	var after store.Claim
+	var after jobdb.Claim
 	begun := time.Now()
 	err := r.jobs.DB.WriteBehind(ctx, r.jobs.Now(), func(tx *store.Tx) error {
 		tx.Silent = r.params.Silent
@@ -307,7 +310,7 @@ func (r *run) batch(ctx context.Context, rows []batchRow) error {
 		if err = errors.Join(err, part.err); err != nil {
 			return err
 		}
-		ok, err := tx.MoveImport(ctx, after, part.Part, r.jobs.leaseEnd(tx.Now))
+		ok, err := jobdb.MoveImport(ctx, tx, after, part.Part, r.jobs.leaseEnd(tx.Now))
 		if err == nil && !ok {
 			err = ErrLost
 		}
@@ -322,7 +325,7 @@ func (r *run) batch(ctx context.Context, rows []batchRow) error {
 }
 
 // applied notes what became of a batch.
-func (r *run) applied(after store.Claim, took time.Duration) {
+func (r *run) applied(after jobdb.Claim, took time.Duration) {
 	done, failed := after.Stats.Processed-r.claim.Stats.Processed, after.Stats.Errors-r.claim.Stats.Errors
 	r.jobs.Worked(base.WorkRows, string(after.Type), base.OutcomeFailed, failed)
 	r.jobs.Worked(base.WorkRows, string(after.Type), base.OutcomeDone, done-failed)
@@ -375,7 +378,7 @@ func (r *run) untilRejected(rows []batchRow) []batchRow {
 
 // packedPart is a part that is ready to be stored, or why there is none.
 type packedPart struct {
-	store.Part
+	jobdb.Part
 	err error
 }
 
@@ -393,7 +396,7 @@ func (r *run) packing(p part, seq int64) <-chan packedPart {
 }
 
 // load loads what rows need, by two rounds of statements.
-func load(ctx context.Context, u *store.Unit, rows []batchRow) error {
+func load(ctx context.Context, u *unit.Unit, rows []batchRow) error {
 	for _, want := range []func(decidedRow){
 		func(row decidedRow) { row.want(u.State) }, func(row decidedRow) { row.wantMore(u.State) },
 	} {
@@ -410,7 +413,7 @@ func load(ctx context.Context, u *store.Unit, rows []batchRow) error {
 }
 
 // decide decides one row.
-func decide(ctx context.Context, u *store.Unit, row batchRow) (became applied) {
+func decide(ctx context.Context, u *unit.Unit, row batchRow) (became applied) {
 	if row.problem != nil {
 		return applied{err: row.problem}
 	}
@@ -492,7 +495,7 @@ func (r *run) say(ctx context.Context) error {
 	if r.cut {
 		notes = append(notes, "the result file was cut at "+strconv.FormatInt(r.jobs.Files.maxFile(), 10)+" bytes of rows; all rows were processed")
 	}
-	before, err := r.jobs.DB.SameImport(ctx, r.claim.Tenant, r.claim.Job)
+	before, err := jobdb.SameImport(ctx, r.jobs.DB.Reads, r.claim.Tenant, r.claim.Job)
 	if before != "" {
 		notes = append(notes, "the same content was imported before, by job "+before)
 	}

@@ -13,6 +13,7 @@ import (
 	"kith/backend/app/rewards"
 	"kith/backend/app/users"
 	"kith/backend/store"
+	"kith/backend/store/jobdb"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/job"
@@ -73,14 +74,14 @@ func (js *Jobs) Create(ctx context.Context, tenant core.TenantAlias, in job.Inpu
 		return job.Job{}, err
 	}
 	var made job.Job
-	var c store.Claim
+	var c jobdb.Claim
 	err = js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error {
 		made = job.Job{ID: js.IDAt(tx.Now), Input: in, Status: job.Pending, Created: tx.Now}
-		if err := tx.InsertJob(ctx, tenant, made); err != nil {
+		if err := jobdb.InsertJob(ctx, tx, tenant, made); err != nil {
 			return err
 		}
 		if small {
-			if c, _, err = tx.ClaimThisJob(ctx, tenant, made.ID, js.leaseEnd(tx.Now)); err != nil {
+			if c, _, err = jobdb.ClaimThisJob(ctx, tx, tenant, made.ID, js.leaseEnd(tx.Now)); err != nil {
 				return err
 			}
 		}
@@ -101,7 +102,7 @@ func (js *Jobs) Create(ctx context.Context, tenant core.TenantAlias, in job.Inpu
 
 // workNow does a job within a call. What goes wrong is left to the workers, who
 // try again, and say what it was.
-func (js *Jobs) workNow(ctx context.Context, c store.Claim) bool {
+func (js *Jobs) workNow(ctx context.Context, c jobdb.Claim) bool {
 	// The job goes on when the caller does not wait for it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(js.CallTime, DefaultCallTime))
 	defer cancel()
@@ -114,7 +115,7 @@ func (js *Jobs) workNow(ctx context.Context, c store.Claim) bool {
 
 // ByID returns a job, or a not-found error.
 func (js *Jobs) ByID(ctx context.Context, tenant core.TenantAlias, id string) (job.Job, error) {
-	j, ok, err := js.DB.Job(ctx, tenant, id)
+	j, ok, err := jobdb.Job(ctx, js.DB.Reads, tenant, id)
 	if err == nil && !ok {
 		err = core.NotFound("there is no such job")
 	}
@@ -133,7 +134,7 @@ func (js *Jobs) ByIDFor(ctx context.Context, c base.Caller, id string) (job.Job,
 
 // List returns a page of jobs, the newest first, and how many there are in all.
 func (js *Jobs) List(ctx context.Context, tenant core.TenantAlias, f job.Filter) ([]job.Job, int, error) {
-	return js.DB.Jobs(ctx, tenant, f)
+	return jobdb.Jobs(ctx, js.DB.Reads, tenant, f)
 }
 
 // ListFor is List for a caller, as ByIDFor is ByID.
@@ -148,16 +149,16 @@ func (js *Jobs) ListFor(ctx context.Context, c base.Caller, f job.Filter) ([]job
 // returns how many there were: 0 or 1.
 func (js *Jobs) Delete(ctx context.Context, tenant core.TenantAlias, id string) (deleted int, err error) {
 	err = js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error {
-		j, ok, err := tx.Job(ctx, tenant, id)
+		j, ok, err := jobdb.Job(ctx, tx.Reads, tenant, id)
 		if err != nil || !ok {
 			return err
 		}
 		for _, ref := range []core.FileRef{j.Result, j.Errors} {
-			if err := tx.ExpireFile(ctx, tenant, ref); err != nil {
+			if err := jobdb.ExpireFile(ctx, tx, tenant, ref); err != nil {
 				return err
 			}
 		}
-		if _, err := tx.DeleteJob(ctx, tenant, id); err != nil {
+		if _, err := jobdb.DeleteJob(ctx, tx, tenant, id); err != nil {
 			return err
 		}
 		deleted = 1
@@ -170,13 +171,13 @@ func (js *Jobs) Delete(ctx context.Context, tenant core.TenantAlias, id string) 
 // none waits. A job that was lost on the way is ErrLost.
 func (js *Jobs) Work(ctx context.Context) (bool, error) {
 	// Looking first spares an idle database a write lock at every tick.
-	if waits, err := js.DB.JobWaits(ctx, js.Now()); err != nil || !waits {
+	if waits, err := jobdb.JobWaits(ctx, js.DB.Reads, js.Now()); err != nil || !waits {
 		return false, err
 	}
-	var c store.Claim
+	var c jobdb.Claim
 	var ok bool
 	err := js.DB.Write(ctx, js.Now(), func(tx *store.Tx) (err error) {
-		c, ok, err = tx.ClaimJob(ctx, js.leaseEnd(tx.Now))
+		c, ok, err = jobdb.ClaimJob(ctx, tx, js.leaseEnd(tx.Now))
 		return err
 	})
 	if err != nil || !ok {
@@ -191,15 +192,15 @@ func (js *Jobs) Work(ctx context.Context) (bool, error) {
 
 // leave gives a job back when the worker is told to stop. What goes wrong with
 // it the lease will mend.
-func (js *Jobs) leave(ctx context.Context, c store.Claim) {
+func (js *Jobs) leave(ctx context.Context, c jobdb.Claim) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
 	defer cancel()
-	_ = js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error { return tx.LeaveClaim(ctx, c) })
+	_ = js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error { return jobdb.LeaveClaim(ctx, tx, c) })
 }
 
 // work does a claimed job up to its end, good or bad. An error means that it is
 // still pending, and will be taken up again when its lease has ended.
-func (js *Jobs) work(ctx context.Context, c store.Claim) error {
+func (js *Jobs) work(ctx context.Context, c jobdb.Claim) error {
 	if c.Tries > maxTries {
 		return js.abort(ctx, c, "aborted after 5 attempts without progress")
 	}
@@ -219,17 +220,17 @@ func (js *Jobs) work(ctx context.Context, c store.Claim) error {
 	return js.finish(ctx, c)
 }
 
-func (js *Jobs) abort(ctx context.Context, c store.Claim, reason string) error {
+func (js *Jobs) abort(ctx context.Context, c jobdb.Claim, reason string) error {
 	c.Status, c.Message = job.Aborted, reason
 	return js.finish(ctx, c)
 }
 
 // finish ends a job and tells of it.
-func (js *Jobs) finish(ctx context.Context, c store.Claim) error {
+func (js *Jobs) finish(ctx context.Context, c jobdb.Claim) error {
 	dropped := 0
 	err := js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error {
 		c.Completed, c.Expires = tx.Now, tx.Now+job.Life
-		ok, err := tx.FinishJob(ctx, c)
+		ok, err := jobdb.FinishJob(ctx, tx, c)
 		if err != nil {
 			return err
 		}
@@ -237,14 +238,14 @@ func (js *Jobs) finish(ctx context.Context, c store.Claim) error {
 			return ErrLost
 		}
 		for _, ref := range []core.FileRef{c.File, c.Result, c.Job.Errors} {
-			if err := tx.KeepFile(ctx, c.Tenant, ref, c.Expires); err != nil {
+			if err := jobdb.KeepFile(ctx, tx, c.Tenant, ref, c.Expires); err != nil {
 				return err
 			}
 		}
 		event := webhook.ExportCompleted
 		if c.Type.Import() {
 			event = webhook.JobCompleted
-			if dropped, err = tx.DeleteParts(ctx, c.Tenant, c.ID, mostDropped); err != nil {
+			if dropped, err = jobdb.DeleteParts(ctx, tx, c.Tenant, c.ID, mostDropped); err != nil {
 				return err
 			}
 		}
@@ -263,9 +264,9 @@ func (js *Jobs) finish(ctx context.Context, c store.Claim) error {
 }
 
 // keep stores how far a job has come and prolongs its lease.
-func (js *Jobs) keep(ctx context.Context, c store.Claim) error {
+func (js *Jobs) keep(ctx context.Context, c jobdb.Claim) error {
 	return js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error {
-		ok, err := tx.KeepClaim(ctx, c, js.leaseEnd(tx.Now))
+		ok, err := jobdb.KeepClaim(ctx, tx, c, js.leaseEnd(tx.Now))
 		if err == nil && !ok {
 			err = ErrLost
 		}

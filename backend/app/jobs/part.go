@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"kith/backend/store"
+	"kith/backend/store/jobdb"
 	"kith/core/exportfile"
 	"kith/core/job"
 )
@@ -55,13 +56,13 @@ func (p *part) fail(record int64, message, code string, status int, format job.F
 	p.errors = append(p.errors, []string{strconv.FormatInt(record, 10), message, code, strconv.Itoa(status)})
 }
 
-func (p *part) pack(seq int64, by *packer) (store.Part, error) {
+func (p *part) pack(seq int64, by *packer) (jobdb.Part, error) {
 	result, err := by.pack(p.result)
 	if err != nil {
-		return store.Part{}, err
+		return jobdb.Part{}, err
 	}
 	failed, err := by.pack(p.errors)
-	return store.Part{Seq: seq, Result: result, Errors: failed}, err
+	return jobdb.Part{Seq: seq, Result: result, Errors: failed}, err
 }
 
 // mostDropped is how many parts one transaction forgets, of some 50 kB each.
@@ -70,12 +71,12 @@ const mostDropped = 64
 // dropMore forgets what is left of the parts of a job that has ended, after the last
 // so many, also when the worker is told to stop: nobody would look for them before
 // the job itself is forgotten.
-func (js *Jobs) dropMore(ctx context.Context, c store.Claim, dropped int) error {
+func (js *Jobs) dropMore(ctx context.Context, c jobdb.Claim, dropped int) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
 	defer cancel()
 	for dropped == mostDropped {
 		err := js.DB.Write(ctx, js.Now(), func(tx *store.Tx) (err error) {
-			dropped, err = tx.DeleteParts(ctx, c.Tenant, c.ID, mostDropped)
+			dropped, err = jobdb.DeleteParts(ctx, tx, c.Tenant, c.ID, mostDropped)
 			return err
 		})
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kith/backend/store"
+	"kith/backend/store/jobdb"
 	"kith/backend/xlsx"
 	"kith/core"
 	"kith/core/exportfile"
@@ -23,10 +24,10 @@ const (
 
 // partFile is a file that is made out of the parts of an import, while they come.
 type partFile struct {
-	claim  store.Claim
+	claim  jobdb.Claim
 	name   string
 	header []string
-	of     func(store.Part) []byte
+	of     func(jobdb.Part) []byte
 	// came is told of each part, and closed after the last.
 	came chan struct{}
 	made chan madeFile
@@ -42,16 +43,16 @@ type madeFile struct {
 
 // resultFile begins the result file of an import.
 func (r *run) resultFile(ctx context.Context) *partFile {
-	return r.newFile(ctx, "result", exportfile.Header(r.claim.Type), func(p store.Part) []byte { return p.Result })
+	return r.newFile(ctx, "result", exportfile.Header(r.claim.Type), func(p jobdb.Part) []byte { return p.Result })
 }
 
 // errorsFile begins the file of what went wrong.
 func (r *run) errorsFile(ctx context.Context) *partFile {
-	return r.newFile(ctx, "errors", exportfile.ErrorsHeader(), func(p store.Part) []byte { return p.Errors })
+	return r.newFile(ctx, "errors", exportfile.ErrorsHeader(), func(p jobdb.Part) []byte { return p.Errors })
 }
 
 // newFile begins a file. One of end and drop must follow.
-func (r *run) newFile(ctx context.Context, name string, header []string, of func(store.Part) []byte) *partFile {
+func (r *run) newFile(ctx context.Context, name string, header []string, of func(jobdb.Part) []byte) *partFile {
 	ctx, stop := context.WithCancel(ctx)
 	f := &partFile{
 		claim: *r.claim, name: strings.ToLower(r.claim.Type.Task()) + "_" + name, header: header, of: of,
@@ -132,7 +133,7 @@ func (r *countedReader) Read(p []byte) (int, error) {
 func (f *partFile) copy(ctx context.Context, db *store.Primary, to xlsx.Writer, most int64) error {
 	behind, ended := int64(0), false
 	for {
-		parts, err := db.Parts(ctx, f.claim.Tenant, f.claim.ID, behind, someParts)
+		parts, err := jobdb.Parts(ctx, db.Reads, f.claim.Tenant, f.claim.ID, behind, someParts)
 		if err != nil {
 			return err
 		}

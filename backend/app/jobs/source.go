@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kith/backend/store/jobdb"
 	"kith/core"
 	"kith/core/exportfile"
 	"kith/core/importfile"
@@ -113,7 +114,7 @@ func (js *Jobs) openAt(ctx context.Context, s *source, tenant core.TenantAlias, 
 // upload returns what is known of a file that the tenant uploaded, or an error
 // about "fileRef".
 func (js *Jobs) upload(ctx context.Context, tenant core.TenantAlias, ref core.FileRef) (size int64, err error) {
-	f, ok, err := js.DB.File(ctx, tenant, ref)
+	f, ok, err := jobdb.FindFile(ctx, js.DB.Reads, tenant, ref)
 	if err == nil && (!ok || f.Size < 0 || f.Expires <= js.Now()) {
 		err = &core.Error{Code: core.CodeNotFound, Field: "fileRef", Message: "there is no such file; uploads are kept for 28 days"}
 	}

@@ -7,6 +7,10 @@ import (
 	"kith/backend/app/base"
 	"kith/backend/app/rewards"
 	"kith/backend/store"
+	"kith/backend/store/billingdb"
+	"kith/backend/store/rewarddb"
+	"kith/backend/store/tenantdb"
+	"kith/backend/store/userdb"
 	"kith/core"
 	"kith/core/billing"
 	"kith/core/referral"
@@ -34,7 +38,7 @@ const BillingEvery = core.Day
 
 // BillingTask is a subscription that a worker is to read, and to bring in line.
 type BillingTask struct {
-	store.BillingLease
+	billingdb.BillingLease
 	Connection billing.Connection
 	// DiscountID is the tenant's discount at the gateway.
 	DiscountID string
@@ -51,13 +55,13 @@ func outcomeOf(problem string) string {
 // Begin takes up to most subscriptions that are to be read, of tenants
 // that are not busy.
 func (bl *Billing) Begin(ctx context.Context, most int, busy []core.TenantAlias) ([]BillingTask, error) {
-	due, err := bl.DB.BillingDue(ctx, bl.Now())
+	due, err := billingdb.BillingDue(ctx, bl.DB.Reads, bl.Now())
 	if err != nil || !due {
 		return nil, err
 	}
-	var leased []store.BillingLease
+	var leased []billingdb.BillingLease
 	err = bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) (err error) {
-		leased, err = tx.LeaseBilling(ctx, most, busy, tx.Now+BillingLeaseTime)
+		leased, err = billingdb.LeaseBilling(ctx, tx, most, busy, tx.Now+BillingLeaseTime)
 		return err
 	})
 	tasks := make([]BillingTask, 0, len(leased))
@@ -66,8 +70,8 @@ func (bl *Billing) Begin(ctx context.Context, most int, busy []core.TenantAlias)
 			return nil, err
 		}
 		task := BillingTask{BillingLease: l}
-		var tenant store.Tenant
-		if tenant, err = bl.DB.Tenant(ctx, l.Tenant); err == nil {
+		var tenant tenantdb.Tenant
+		if tenant, err = tenantdb.Find(ctx, bl.DB.Reads, l.Tenant); err == nil {
 			task.DiscountID = tenant.DiscountID
 			task.Connection, err = bl.Gateways.Open(ctx, l.Tenant)
 		}
@@ -79,11 +83,11 @@ func (bl *Billing) Begin(ctx context.Context, most int, busy []core.TenantAlias)
 // WantsCode reports whether the code in a customer's custom field could still
 // refer their account.
 func (bl *Billing) WantsCode(ctx context.Context, tenant core.TenantAlias, customer core.PaymentProviderID) (bool, error) {
-	id, err := bl.DB.AccountOfProvider(ctx, tenant, customer)
+	id, err := userdb.AccountOfProvider(ctx, bl.DB.Reads, tenant, customer)
 	if err != nil || id == "" {
 		return false, err
 	}
-	account, _, err := bl.DB.Account(ctx, tenant, id)
+	account, _, err := userdb.Account(ctx, bl.DB.Reads, tenant, id)
 	return account.Standing.Referral == referral.None && account.Standing.FirstPaid == 0, err
 }
 
@@ -97,11 +101,11 @@ type BillingEffects struct {
 	// Known is false while no account has the customer; then the discount is
 	// left alone.
 	Known   bool
-	Refunds []store.Refund
+	Refunds []billingdb.Refund
 	// Owed is a refund that is not among them yet: OweRefund puts it there, once
 	// it is sure that no older charge of the customer is to be heard of. Nil:
 	// none.
-	Owed *store.Refund
+	Owed *billingdb.Refund
 }
 
 // Apply stores what a subscription is at the gateway, and all that
@@ -111,7 +115,7 @@ type BillingEffects struct {
 func (bl *Billing) Apply(ctx context.Context, task BillingTask, s billing.Subscription, code core.ReferralCode) (effects BillingEffects, err error) {
 	err = bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) error {
 		effects = BillingEffects{}
-		before, _, err := tx.Billed(ctx, task.Tenant, task.Subscription)
+		before, _, err := billingdb.FindBilled(ctx, tx.Reads, task.Tenant, task.Subscription)
 		if err != nil || before.Attempt != task.Attempt {
 			effects.Late = err == nil
 			return err
@@ -120,11 +124,11 @@ func (bl *Billing) Apply(ctx context.Context, task BillingTask, s billing.Subscr
 		if err := b.apply(ctx, code); err != nil {
 			return err
 		}
-		if err := tx.PutBilled(ctx, task.Tenant, b.after); err != nil {
+		if err := billingdb.PutBilled(ctx, tx, task.Tenant, b.after); err != nil {
 			return err
 		}
 		effects.Want, effects.Known, effects.Owed = b.after.Want, b.after.Account != "", b.owed
-		effects.Refunds, err = tx.RefundsWaiting(ctx, task.Tenant, s.ID)
+		effects.Refunds, err = billingdb.RefundsWaiting(ctx, tx.Reads, task.Tenant, s.ID)
 		return err
 	})
 	return effects, err
@@ -136,27 +140,27 @@ type billed struct {
 	tx            *store.Tx
 	tenant        core.TenantAlias
 	read          billing.Subscription
-	before, after store.Billed
-	owed          *store.Refund
+	before, after billingdb.Billed
+	owed          *billingdb.Refund
 }
 
 func (b *billed) apply(ctx context.Context, code core.ReferralCode) (err error) {
 	b.after.Standing, b.after.Customer, b.after.Opened = b.read.Standing(b.before.Standing), b.read.Customer, b.read.Opened
 	if b.after.Account == "" && b.after.Customer != "" {
-		if b.after.Account, err = b.tx.AccountOfProvider(ctx, b.tenant, b.after.Customer); err != nil || b.after.Account == "" {
+		if b.after.Account, err = userdb.AccountOfProvider(ctx, b.tx.Reads, b.tenant, b.after.Customer); err != nil || b.after.Account == "" {
 			return err
 		}
 	}
-	account, known, err := b.tx.Account(ctx, b.tenant, b.after.Account)
+	account, known, err := userdb.Account(ctx, b.tx.Reads, b.tenant, b.after.Account)
 	if err != nil || !known {
 		// It was deleted: there is nobody to do anything for.
 		b.after.Account, b.after.Want = "", billing.Discount{}
 		return err
 	}
-	if err := b.tx.PutBilled(ctx, b.tenant, b.after); err != nil {
+	if err := billingdb.PutBilled(ctx, b.tx, b.tenant, b.after); err != nil {
 		return err
 	}
-	all, err := b.tx.Standings(ctx, b.tenant, account.ID)
+	all, err := billingdb.Standings(ctx, b.tx.Reads, b.tenant, account.ID)
 	if err != nil {
 		return err
 	}
@@ -166,7 +170,7 @@ func (b *billed) apply(ctx context.Context, code core.ReferralCode) (err error) 
 	}
 	if b.after.Ended() && !b.before.Ended() {
 		// What it leaves unused goes to another.
-		if err := b.tx.TouchBilling(ctx, b.tenant, account.ID); err != nil {
+		if err := billingdb.TouchBilling(ctx, b.tx, b.tenant, account.ID); err != nil {
 			return err
 		}
 	}
@@ -196,7 +200,7 @@ func (b *billed) settle(ctx context.Context, account referral.Account, c billing
 // subscription; empty otherwise. What becomes of it matters for as long as the
 // bank may take it back, which is longer than the gateway shows it among others.
 func (bl *Billing) FirstCharge(ctx context.Context, tenant core.TenantAlias, subscription string) (string, error) {
-	return bl.DB.FirstBillOf(ctx, tenant, subscription)
+	return billingdb.FirstBillOf(ctx, bl.DB.Reads, tenant, subscription)
 }
 
 // bills takes note of charges that were not seen before, and says what the
@@ -206,26 +210,26 @@ func (b *billed) bills(ctx context.Context, account referral.Account, all []bill
 	if err != nil {
 		return err
 	}
-	first, known, err := b.tx.FirstBill(ctx, b.tenant, account.ID)
+	first, known, err := billingdb.FirstBill(ctx, b.tx.Reads, b.tenant, account.ID)
 	if err != nil {
 		return err
 	}
 	folded := b.before.Want.Credit
 	for _, c := range b.read.Charges {
-		seen, err := b.tx.BillKnown(ctx, b.tenant, c.Transaction)
+		seen, err := billingdb.BillKnown(ctx, b.tx.Reads, b.tenant, c.Transaction)
 		if err != nil {
 			return err
 		}
 		if seen {
 			continue
 		}
-		bill := store.Bill{Charge: c, Subscription: b.read.ID, Account: account.ID}
+		bill := billingdb.Bill{Charge: c, Subscription: b.read.ID, Account: account.ID}
 		// An older one may be heard of later, of another subscription.
 		bill.First = known && c.At < first.At || !known && !wasPaid
 		if bill.Credit, err = b.use(ctx, account.ID, c, d.Total(), folded); err != nil {
 			return err
 		}
-		if err := b.tx.InsertBill(ctx, b.tenant, bill); err != nil {
+		if err := billingdb.InsertBill(ctx, b.tx, b.tenant, bill); err != nil {
 			return err
 		}
 		if folded -= bill.Credit; bill.First {
@@ -275,7 +279,7 @@ func (b *billed) use(ctx context.Context, account core.AccountID, c billing.Char
 // credit is the account's credit in the subscription's currency. An account that
 // has some in another too has none here: a draw cannot choose between them.
 func (b *billed) credit(ctx context.Context, account core.AccountID) (int64, error) {
-	found, err := b.tx.Drawable(ctx, b.tenant, []reward.Draw{{Account: account, Unit: reward.UnitCents, Amount: reward.MaxValue}})
+	found, err := rewarddb.DrawableBy(ctx, b.tx, b.tenant, []reward.Draw{{Account: account, Unit: reward.UnitCents, Amount: reward.MaxValue}})
 	if err != nil {
 		return 0, err
 	}
@@ -294,7 +298,7 @@ func (b *billed) reverse(ctx context.Context, account referral.Account) (reverse
 	if account.Standing.Referral != referral.Converted {
 		return false, nil
 	}
-	first, ok, err := b.tx.FirstBill(ctx, b.tenant, account.ID)
+	first, ok, err := billingdb.FirstBill(ctx, b.tx.Reads, b.tenant, account.ID)
 	if err != nil || !ok || !slices.ContainsFunc(b.read.Charges, func(c billing.Charge) bool { return c.Transaction == first.Transaction && c.ChargedBack }) {
 		return false, err
 	}
@@ -317,13 +321,13 @@ func (b *billed) refund(ctx context.Context, account referral.Account, percent r
 	if account.Standing.Referral != referral.Converted || percent == 0 {
 		return nil
 	}
-	first, ok, err := b.tx.FirstBill(ctx, b.tenant, account.ID)
+	first, ok, err := billingdb.FirstBill(ctx, b.tx.Reads, b.tenant, account.ID)
 	if err != nil || !ok || first.Subscription != b.read.ID {
 		return err
 	}
-	had, err := b.tx.RefundKnown(ctx, b.tenant, account.ID)
+	had, err := billingdb.RefundKnown(ctx, b.tx.Reads, b.tenant, account.ID)
 	if amount := first.Refund(percent); err == nil && !had && amount > 0 {
-		b.owed = &store.Refund{
+		b.owed = &billingdb.Refund{
 			Transaction: first.Transaction, Subscription: first.Subscription, Account: account.ID, Amount: amount, Currency: b.read.Currency, KeyNumber: 1,
 		}
 	}
@@ -334,10 +338,10 @@ func (b *billed) refund(ctx context.Context, account referral.Account, percent r
 // those read that were not.
 func (bl *Billing) AllRead(ctx context.Context, tenant core.TenantAlias, subscriptions []string) (all bool, err error) {
 	err = bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) error {
-		if _, err := tx.FindSubscriptions(ctx, tenant, subscriptions); err != nil {
+		if _, err := billingdb.FindSubscriptions(ctx, tx, tenant, subscriptions); err != nil {
 			return err
 		}
-		all, err = tx.AllRead(ctx, tenant, subscriptions)
+		all, err = billingdb.AllRead(ctx, tx.Reads, tenant, subscriptions)
 		return err
 	})
 	return all, err
@@ -345,11 +349,11 @@ func (bl *Billing) AllRead(ctx context.Context, tenant core.TenantAlias, subscri
 
 // OweRefund has money given back, unless another charge has proved to be the
 // account's first meanwhile, or it had its refund: then it returns false.
-func (bl *Billing) OweRefund(ctx context.Context, tenant core.TenantAlias, f store.Refund) (owed bool, err error) {
+func (bl *Billing) OweRefund(ctx context.Context, tenant core.TenantAlias, f billingdb.Refund) (owed bool, err error) {
 	err = bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) error {
-		first, ok, err := tx.FirstBill(ctx, tenant, f.Account)
+		first, ok, err := billingdb.FirstBill(ctx, tx.Reads, tenant, f.Account)
 		if err == nil && ok && first.Transaction == f.Transaction {
-			owed, err = tx.InsertRefund(ctx, tenant, f)
+			owed, err = billingdb.InsertRefund(ctx, tx, tenant, f)
 		}
 		return err
 	})
@@ -395,10 +399,10 @@ func (bl *Billing) End(ctx context.Context, task BillingTask, ended bool, proble
 		if problem != "" {
 			tries = task.Tries + 1
 		}
-		in, err := tx.EndBilling(ctx, task.BillingLease, problem, tries, next)
+		in, err := billingdb.EndBilling(ctx, tx, task.BillingLease, problem, tries, next)
 		if err == nil && !in {
 			outcome = base.OutcomeLate
-			err = tx.ReadAgain(ctx, task.Tenant, task.Subscription)
+			err = billingdb.ReadAgain(ctx, tx, task.Tenant, task.Subscription)
 		}
 		return err
 	})
@@ -411,7 +415,7 @@ func (bl *Billing) End(ctx context.Context, task BillingTask, ended bool, proble
 // EndRefund records that money was given back, by the gateway's id of it, or,
 // when that is empty, why it cannot be.
 func (bl *Billing) EndRefund(ctx context.Context, tenant core.TenantAlias, transaction, id, problem string) error {
-	err := bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) error { return tx.EndRefund(ctx, tenant, transaction, id, problem) })
+	err := bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) error { return billingdb.EndRefund(ctx, tx, tenant, transaction, id, problem) })
 	if err == nil {
 		bl.Worked(base.WorkGateway, base.GatewayRefund, outcomeOf(problem), 1)
 	}
@@ -420,8 +424,8 @@ func (bl *Billing) EndRefund(ctx context.Context, tenant core.TenantAlias, trans
 
 // RefuseRefund records that the gateway refused a refund: the next call is made
 // under another key.
-func (bl *Billing) RefuseRefund(ctx context.Context, tenant core.TenantAlias, f store.Refund, problem string) error {
+func (bl *Billing) RefuseRefund(ctx context.Context, tenant core.TenantAlias, f billingdb.Refund, problem string) error {
 	return bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) error {
-		return tx.RefuseRefund(ctx, tenant, f.Transaction, f.KeyNumber, problem)
+		return billingdb.RefuseRefund(ctx, tx, tenant, f.Transaction, f.KeyNumber, problem)
 	})
 }

@@ -5,6 +5,7 @@ import (
 
 	"kith/backend/app/base"
 	"kith/backend/store"
+	"kith/backend/store/billingdb"
 	"kith/core"
 	"kith/core/billing"
 )
@@ -17,19 +18,19 @@ type Coupons struct {
 
 // CouponTask is a code that is to be written into a custom field.
 type CouponTask struct {
-	store.Coupon
+	billingdb.Coupon
 	Connection billing.Connection
 }
 
 // Begin takes up to most codes that are to be written.
 func (cs *Coupons) Begin(ctx context.Context, most int) ([]CouponTask, error) {
-	due, err := cs.DB.CouponDue(ctx, cs.Now())
+	due, err := billingdb.CouponDue(ctx, cs.DB.Reads, cs.Now())
 	if err != nil || !due {
 		return nil, err
 	}
-	var taken []store.Coupon
+	var taken []billingdb.Coupon
 	err = cs.DB.Write(ctx, cs.Now(), func(tx *store.Tx) (err error) {
-		taken, err = tx.TakeCoupons(ctx, most, tx.Now+ChoreLease)
+		taken, err = billingdb.TakeCoupons(ctx, tx, most, tx.Now+ChoreLease)
 		return err
 	})
 	tasks := make([]CouponTask, 0, len(taken))
@@ -55,7 +56,7 @@ func (cs *Coupons) End(ctx context.Context, task CouponTask, problem string, aft
 		if task.Tries++; problem == "" {
 			task.Tries = 0
 		}
-		return tx.EndCoupon(ctx, task.Coupon, problem, next)
+		return billingdb.EndCoupon(ctx, tx, task.Coupon, problem, next)
 	})
 	if err == nil {
 		cs.Worked(base.WorkGateway, base.GatewayCoupon, outcomeOf(problem), 1)

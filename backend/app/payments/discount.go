@@ -5,6 +5,12 @@ import (
 
 	"kith/backend/app/base"
 	"kith/backend/store"
+	"kith/backend/store/billingdb"
+	"kith/backend/store/programdb"
+	"kith/backend/store/referraldb"
+	"kith/backend/store/rewarddb"
+	"kith/backend/store/tenantdb"
+	"kith/backend/store/userdb"
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/reward"
@@ -77,7 +83,7 @@ func (ds *Discounts) checkCustomer(ctx context.Context, tenant core.TenantAlias,
 	if err != nil || !connected {
 		return err
 	}
-	owner, err := ds.DB.AccountOfProvider(ctx, tenant, in.Provider)
+	owner, err := userdb.AccountOfProvider(ctx, ds.DB.Reads, tenant, in.Provider)
 	if err != nil || owner == in.Account {
 		return err
 	}
@@ -91,24 +97,24 @@ func (ds *Discounts) checkCustomer(ctx context.Context, tenant core.TenantAlias,
 // putCoupon has the code that refers an account written into the custom field of
 // its customer, where the merchant sees it (reference, 4.1).
 func putCoupon(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, account referral.Account) error {
-	connected, err := tx.Connected(ctx, tenant)
+	connected, err := billingdb.Connected(ctx, tx.Reads, tenant)
 	if err != nil || !connected || account.Standing.Code == "" {
 		return err
 	}
-	return tx.PutCoupon(ctx, store.Coupon{Tenant: tenant, Customer: account.PaymentProviderID, Code: account.Standing.Code})
+	return billingdb.PutCoupon(ctx, tx, billingdb.Coupon{Tenant: tenant, Customer: account.PaymentProviderID, Code: account.Standing.Code})
 }
 
 // of adds up an account's discounts that are available, each program's
 // up to that program's limit, and what a referral promises.
 func (ds *Discounts) of(ctx context.Context, r store.Reads, now core.Time, tenant core.TenantAlias, id core.AccountID, code core.ReferralCode) (d reward.Discount, err error) {
-	account, known, err := r.Account(ctx, tenant, id)
+	account, known, err := userdb.Account(ctx, r, tenant, id)
 	if err == nil && !known {
 		err = rules.UnknownAccount()
 	}
 	if err != nil {
 		return d, err
 	}
-	groups, err := r.RewardGroups(ctx, tenant, now, id, "", reward.PercentDiscount)
+	groups, err := rewarddb.RewardGroups(ctx, r, tenant, now, id, "", reward.PercentDiscount)
 	if err != nil {
 		return d, err
 	}
@@ -122,14 +128,14 @@ func (ds *Discounts) of(ctx context.Context, r store.Reads, now core.Time, tenan
 	}
 	d = reward.Discounts(append(groups, promised...), limits)
 	d.Account, d.FirstName, d.LastName = id, owner.FirstName, owner.LastName
-	stored, err := r.Tenant(ctx, tenant)
+	stored, err := tenantdb.Find(ctx, r, tenant)
 	d.DiscountID = stored.DiscountID
 	return d, err
 }
 
 // discountLimits are the limits of a tenant's programs.
 func discountLimits(ctx context.Context, r store.Reads, tenant core.TenantAlias) (map[core.ProgramKey]reward.BasisPoints, error) {
-	programs, err := r.Programs(ctx, tenant)
+	programs, err := programdb.Programs(ctx, r, tenant)
 	limits := make(map[core.ProgramKey]reward.BasisPoints, len(programs))
 	for _, p := range programs {
 		limits[p.Key] = p.Limits.Discount
@@ -157,7 +163,7 @@ func (ds *Discounts) promise(ctx context.Context, r store.Reads, now core.Time, 
 	if key == "" {
 		return nil, owner, nil
 	}
-	program, err := r.Program(ctx, tenant, key)
+	program, err := programdb.Program(ctx, r, tenant, key)
 	return program.Referred.Promise(key), owner, err
 }
 
@@ -167,7 +173,7 @@ func promisedBy(ctx context.Context, r store.Reads, tenant core.TenantAlias, acc
 	if account.Standing.Referral != referral.InProgress {
 		return "", nil
 	}
-	ref, err := r.ReferralOf(ctx, tenant, account.ID)
+	ref, err := referraldb.ReferralOf(ctx, r, tenant, account.ID)
 	if err != nil || ref == nil || ref.Ended != 0 || ref.Moderation.Referred.Status != referral.SideApproved {
 		return "", err
 	}
@@ -177,14 +183,14 @@ func promisedBy(ctx context.Context, r store.Reads, tenant core.TenantAlias, acc
 // wouldRefer asks the rules of attribution whether a code would refer an
 // account, if somebody registered it. An unknown code is a not-found error.
 func (ds *Discounts) wouldRefer(ctx context.Context, r store.Reads, now core.Time, tenant core.TenantAlias, account referral.Account, text core.ReferralCode) (code referral.Code, refers bool, err error) {
-	code, known, err := r.Code(ctx, tenant, text)
+	code, known, err := userdb.Code(ctx, r, tenant, text)
 	if err == nil && !known {
 		err = wire.UnknownCode()
 	}
 	if err != nil {
 		return code, false, err
 	}
-	user, known, err := r.FirstUser(ctx, tenant, account.ID)
+	user, known, err := userdb.FirstUser(ctx, r, tenant, account.ID)
 	if err != nil {
 		return code, false, err
 	}

@@ -8,6 +8,8 @@ import (
 
 	"kith/backend/app/base"
 	"kith/backend/store"
+	"kith/backend/store/billingdb"
+	"kith/backend/store/tenantdb"
 	"kith/core"
 	"kith/core/billing"
 )
@@ -58,7 +60,7 @@ func (g *Gateways) Change(ctx context.Context, tenant core.TenantAlias, c billin
 
 func (g *Gateways) connect(ctx context.Context, tenant core.TenantAlias, change func(have billing.Connection) billing.Connection) (stored billing.Connection, err error) {
 	err = g.DB.Write(ctx, g.Now(), func(tx *store.Tx) error {
-		if _, err := tx.Tenant(ctx, tenant); err != nil {
+		if _, err := tenantdb.Find(ctx, tx.Reads, tenant); err != nil {
 			return err
 		}
 		have, _, err := g.connection(ctx, tx.Reads, tenant)
@@ -74,10 +76,10 @@ func (g *Gateways) connect(ctx context.Context, tenant core.TenantAlias, change 
 				return err
 			}
 		}
-		if err := tx.PutConnection(ctx, tenant, c); err != nil {
+		if err := billingdb.PutConnection(ctx, tx, tenant, c); err != nil {
 			return err
 		}
-		stored, _, err = tx.Connection(ctx, tenant)
+		stored, _, err = billingdb.Connection(ctx, tx.Reads, tenant)
 		return err
 	})
 	return withoutPrivate(stored), err
@@ -108,7 +110,7 @@ func withoutPrivate(c billing.Connection) billing.Connection {
 // Connection returns how a tenant's gateway is reached, without its private
 // keys. A tenant that is not connected is a not-found error.
 func (g *Gateways) Connection(ctx context.Context, tenant core.TenantAlias) (billing.Connection, error) {
-	c, known, err := g.DB.Connection(ctx, tenant)
+	c, known, err := billingdb.Connection(ctx, g.DB.Reads, tenant)
 	if err == nil && !known {
 		err = notConnected()
 	}
@@ -130,7 +132,7 @@ func (g *Gateways) Open(ctx context.Context, tenant core.TenantAlias) (billing.C
 }
 
 func (g *Gateways) connection(ctx context.Context, r store.Reads, tenant core.TenantAlias) (c billing.Connection, known bool, err error) {
-	c, known, err = r.Connection(ctx, tenant)
+	c, known, err = billingdb.Connection(ctx, r, tenant)
 	for i, k := range c.Keys {
 		if err != nil {
 			return c, known, err
@@ -144,7 +146,7 @@ func (g *Gateways) connection(ctx context.Context, r store.Reads, tenant core.Te
 // that is not connected is a not-found error.
 func (g *Gateways) Disconnect(ctx context.Context, tenant core.TenantAlias) error {
 	return g.DB.Write(ctx, g.Now(), func(tx *store.Tx) error {
-		known, err := tx.DeleteConnection(ctx, tenant)
+		known, err := billingdb.DeleteConnection(ctx, tx, tenant)
 		if err == nil && !known {
 			err = notConnected()
 		}
@@ -154,7 +156,7 @@ func (g *Gateways) Disconnect(ctx context.Context, tenant core.TenantAlias) erro
 
 // Test tries a tenant's connection. That the gateway does not answer
 // is an error (RS018); what it answers is not.
-func (g *Gateways) Test(ctx context.Context, tenant store.Tenant) (GatewayCheck, error) {
+func (g *Gateways) Test(ctx context.Context, tenant tenantdb.Tenant) (GatewayCheck, error) {
 	c, err := g.Open(ctx, tenant.Alias)
 	if err != nil {
 		return GatewayCheck{}, err

@@ -7,6 +7,7 @@ import (
 
 	"kith/backend/app/base"
 	"kith/backend/store"
+	"kith/backend/store/billingdb"
 	"kith/core"
 	"kith/core/billing"
 )
@@ -23,7 +24,7 @@ func (ns *Notifications) Add(ctx context.Context, tenant core.TenantAlias, paylo
 	sum := sha256.Sum256([]byte(payload))
 	added := false
 	err := ns.DB.Write(ctx, ns.Now(), func(tx *store.Tx) (err error) {
-		added, err = tx.InsertNotification(ctx, tenant, hex.EncodeToString(sum[:]), payload)
+		added, err = billingdb.InsertNotification(ctx, tx, tenant, hex.EncodeToString(sum[:]), payload)
 		return err
 	})
 	if err == nil && added {
@@ -35,7 +36,7 @@ func (ns *Notifications) Add(ctx context.Context, tenant core.TenantAlias, paylo
 // Read lets parse read what gateways have sent, and has the
 // subscriptions that it is about read back. It returns how many it took.
 func (ns *Notifications) Read(ctx context.Context, most int, parse func(payload string) BillingNews) (int, error) {
-	waiting, err := ns.DB.Notifications(ctx, most)
+	waiting, err := billingdb.Notifications(ctx, ns.DB.Reads, most)
 	if err != nil || len(waiting) == 0 {
 		return 0, err
 	}
@@ -44,7 +45,7 @@ func (ns *Notifications) Read(ctx context.Context, most int, parse func(payload 
 		taken = nil
 		for _, n := range waiting {
 			news := parse(n.Payload)
-			mine, err := tx.ReadNotification(ctx, n.Tenant, n.Seq, news.Kind, news.Problem)
+			mine, err := billingdb.ReadNotification(ctx, tx, n.Tenant, n.Seq, news.Kind, news.Problem)
 			if err == nil && mine {
 				taken = append(taken, news)
 				err = takeNews(ctx, tx, n.Tenant, news)
@@ -90,18 +91,18 @@ type BillingNews struct {
 // was not seen has no effect that could change: it is read with its subscription.
 func takeNews(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, n BillingNews) error {
 	if n.Kind == billing.CheckKind {
-		return tx.NoteCheck(ctx, tenant)
+		return billingdb.NoteCheck(ctx, tx, tenant)
 	}
 	if n.Subscription == "" && n.Transaction != "" {
 		var err error
-		if n.Subscription, err = tx.SubscriptionOfBill(ctx, tenant, n.Transaction); err != nil {
+		if n.Subscription, err = billingdb.SubscriptionOfBill(ctx, tx.Reads, tenant, n.Transaction); err != nil {
 			return err
 		}
 	}
 	if n.Subscription == "" {
 		return nil
 	}
-	return tx.TouchSubscription(ctx, tenant, n.Subscription)
+	return billingdb.TouchSubscription(ctx, tx, tenant, n.Subscription)
 }
 
 // PayloadLife is how long the payload of a notification is kept once it was
@@ -115,12 +116,12 @@ const payloadBatch = 500
 // ForgetPayloads empties notifications that are old. It takes a batch, and
 // returns how many it held.
 func (ns *Notifications) ForgetPayloads(ctx context.Context) (n int, err error) {
-	old, err := ns.DB.PayloadsOld(ctx, ns.Now()-PayloadLife)
+	old, err := billingdb.PayloadsOld(ctx, ns.DB.Reads, ns.Now()-PayloadLife)
 	if err != nil || !old {
 		return 0, err
 	}
 	err = ns.DB.Write(ctx, ns.Now(), func(tx *store.Tx) (err error) {
-		n, err = tx.ForgetPayloads(ctx, tx.Now-PayloadLife, payloadBatch)
+		n, err = billingdb.ForgetPayloads(ctx, tx, tx.Now-PayloadLife, payloadBatch)
 		return err
 	})
 	return n, err

@@ -5,6 +5,7 @@ import (
 
 	"kith/backend/app/base"
 	"kith/backend/store"
+	"kith/backend/store/billingdb"
 	"kith/core"
 	"kith/core/billing"
 )
@@ -34,7 +35,7 @@ type Sweeps struct {
 
 // SweepTask is a gateway to be asked for its subscriptions.
 type SweepTask struct {
-	store.Sweep
+	billingdb.Sweep
 	Connection billing.Connection
 	// All is true when all are asked for that may yet be billed, and From is since
 	// when those that were made, whatever became of them; zero: none. What ended
@@ -47,13 +48,13 @@ type SweepTask struct {
 
 // Begin takes up to most sweeps that are due.
 func (ss *Sweeps) Begin(ctx context.Context, most int) ([]SweepTask, error) {
-	due, err := ss.DB.SweepDue(ctx, ss.Now())
+	due, err := billingdb.SweepDue(ctx, ss.DB.Reads, ss.Now())
 	if err != nil || !due {
 		return nil, err
 	}
-	var taken []store.Sweep
+	var taken []billingdb.Sweep
 	err = ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) (err error) {
-		taken, err = tx.TakeSweeps(ctx, most, tx.Now+ChoreLease)
+		taken, err = billingdb.TakeSweeps(ctx, tx, most, tx.Now+ChoreLease)
 		return err
 	})
 	tasks := make([]SweepTask, 0, len(taken))
@@ -74,14 +75,14 @@ func (ss *Sweeps) Begin(ctx context.Context, most int) ([]SweepTask, error) {
 // how many there were.
 func (ss *Sweeps) End(ctx context.Context, task SweepTask, ids []string) (found int, err error) {
 	err = ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) error {
-		if found, err = tx.FindSubscriptions(ctx, task.Tenant, ids); err != nil {
+		if found, err = billingdb.FindSubscriptions(ctx, tx, task.Tenant, ids); err != nil {
 			return err
 		}
 		task.Swept = task.began
 		if task.All {
 			task.SweptAll = task.began
 		}
-		return tx.EndSweep(ctx, task.Sweep, tx.Now+SweepEvery)
+		return billingdb.EndSweep(ctx, tx, task.Sweep, tx.Now+SweepEvery)
 	})
 	if err == nil {
 		ss.Worked(base.WorkGateway, base.GatewaySweep, base.OutcomeDone, 1)

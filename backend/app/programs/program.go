@@ -10,6 +10,8 @@ import (
 	"kith/backend/app/base"
 	"kith/backend/app/rewards"
 	"kith/backend/store"
+	"kith/backend/store/programdb"
+	"kith/backend/store/tenantdb"
 	"kith/core"
 	"kith/core/referral"
 )
@@ -22,12 +24,12 @@ type Programs struct {
 
 // List returns the programs of a tenant, the first made first.
 func (ps *Programs) List(ctx context.Context, tenant core.TenantAlias) ([]referral.Program, error) {
-	return ps.DB.Programs(ctx, tenant)
+	return programdb.Programs(ctx, ps.DB.Reads, tenant)
 }
 
 // ByKey returns a program, or a not-found error.
 func (ps *Programs) ByKey(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey) (referral.Program, error) {
-	return ps.DB.Program(ctx, tenant, key)
+	return programdb.Program(ctx, ps.DB.Reads, tenant, key)
 }
 
 // Create adds a program and returns it as it is stored; a key that is
@@ -35,7 +37,7 @@ func (ps *Programs) ByKey(ctx context.Context, tenant core.TenantAlias, key core
 // next.
 func (ps *Programs) Create(ctx context.Context, tenant core.TenantAlias, p referral.Program) (stored referral.Program, err error) {
 	err = ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
-		keys, err := tx.ProgramKeys(ctx, tenant)
+		keys, err := programdb.ProgramKeys(ctx, tx.Reads, tenant)
 		if err == nil && len(keys) >= referral.MaxPrograms {
 			err = core.Invalid("", "a tenant has at most 50 programs")
 		}
@@ -54,7 +56,7 @@ func InsertWithin(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p 
 	if err := p.Check(); err != nil {
 		return p, err
 	}
-	added, err := tx.InsertProgram(ctx, tenant, p)
+	added, err := programdb.InsertProgram(ctx, tx, tenant, p)
 	if err == nil && !added {
 		err = &core.Error{Code: core.CodeConflict, Field: "id", Message: "there is a program " + string(p.Key) + " already"}
 	}
@@ -64,14 +66,14 @@ func InsertWithin(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p 
 	if err := claimShop(ctx, tx, tenant, p.LandingURL); err != nil {
 		return p, err
 	}
-	return tx.Program(ctx, tenant, p.Key)
+	return programdb.Program(ctx, tx.Reads, tenant, p.Key)
 }
 
 // Update changes a program and returns it as it is stored. change gets
 // it as it is, and may change all but its key.
 func (ps *Programs) Update(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey, change func(*referral.Program) error) (stored referral.Program, err error) {
 	err = ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
-		p, err := tx.Program(ctx, tenant, key)
+		p, err := programdb.Program(ctx, tx.Reads, tenant, key)
 		if err != nil {
 			return err
 		}
@@ -83,7 +85,7 @@ func (ps *Programs) Update(ctx context.Context, tenant core.TenantAlias, key cor
 		if err := p.Check(); err != nil {
 			return err
 		}
-		if err := tx.UpdateProgram(ctx, tenant, p); err != nil {
+		if err := programdb.UpdateProgram(ctx, tx, tenant, p); err != nil {
 			return err
 		}
 		if err := ps.FuelTanks.GiveInstead(ctx, tx, tenant, p); err != nil {
@@ -92,7 +94,7 @@ func (ps *Programs) Update(ctx context.Context, tenant core.TenantAlias, key cor
 		if err := claimShop(ctx, tx, tenant, p.LandingURL); err != nil {
 			return err
 		}
-		stored, err = tx.Program(ctx, tenant, key)
+		stored, err = programdb.Program(ctx, tx.Reads, tenant, key)
 		return err
 	})
 	return stored, err
@@ -103,27 +105,27 @@ func (ps *Programs) Update(ctx context.Context, tenant core.TenantAlias, key cor
 // code must lead somewhere.
 func (ps *Programs) Delete(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey) error {
 	return ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
-		if _, err := tx.Program(ctx, tenant, key); err != nil {
+		if _, err := programdb.Program(ctx, tx.Reads, tenant, key); err != nil {
 			return err
 		}
-		codes, referrals, err := tx.ProgramUse(ctx, tenant, key)
+		codes, referrals, err := programdb.ProgramUse(ctx, tx.Reads, tenant, key)
 		if err != nil {
 			return err
 		}
 		if codes+referrals > 0 {
 			return conflict(fmt.Sprintf("the program has codes of users (%d) or referrals (%d), and cannot be deleted", codes, referrals))
 		}
-		keys, err := tx.ProgramKeys(ctx, tenant)
+		keys, err := programdb.ProgramKeys(ctx, tx.Reads, tenant)
 		if err == nil && len(keys) == 1 {
 			err = conflict("a tenant keeps its last program: share links must lead somewhere")
 		}
 		if err != nil {
 			return err
 		}
-		if err := tx.DeleteWidgets(ctx, tenant, key); err != nil {
+		if err := programdb.DeleteWidgets(ctx, tx, tenant, key); err != nil {
 			return err
 		}
-		return tx.DeleteProgram(ctx, tenant, key)
+		return programdb.DeleteProgram(ctx, tx, tenant, key)
 	})
 }
 
@@ -136,6 +138,6 @@ func claimShop(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, landi
 	if err != nil {
 		return err
 	}
-	_, err = tx.ClaimSite(ctx, u.Host, tenant)
+	_, err = tenantdb.ClaimSite(ctx, tx, u.Host, tenant)
 	return err
 }

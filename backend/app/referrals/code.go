@@ -4,7 +4,9 @@ import (
 	"context"
 
 	"kith/backend/app/base"
-	"kith/backend/store"
+	"kith/backend/store/programdb"
+	"kith/backend/store/tenantdb"
+	"kith/backend/store/userdb"
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/state"
@@ -16,8 +18,8 @@ type Codes struct{ *base.Base }
 
 // Lookup returns what a code promises (spec, Look up a referral code), or a
 // not-found error.
-func (cs *Codes) Lookup(ctx context.Context, tenant store.Tenant, code core.ReferralCode) (wire.CodeInfo, error) {
-	c, known, err := cs.DB.Code(ctx, tenant.Alias, code)
+func (cs *Codes) Lookup(ctx context.Context, tenant tenantdb.Tenant, code core.ReferralCode) (wire.CodeInfo, error) {
+	c, known, err := userdb.Code(ctx, cs.DB.Reads, tenant.Alias, code)
 	if err == nil && !known {
 		err = wire.UnknownCode()
 	}
@@ -29,8 +31,8 @@ func (cs *Codes) Lookup(ctx context.Context, tenant store.Tenant, code core.Refe
 
 // Open is Lookup for anybody who has the code: the code of a blocked user
 // is unknown (reference, 1.3).
-func (cs *Codes) Open(ctx context.Context, tenant store.Tenant, code core.ReferralCode) (wire.CodeInfo, error) {
-	c, known, err := cs.DB.Code(ctx, tenant.Alias, code)
+func (cs *Codes) Open(ctx context.Context, tenant tenantdb.Tenant, code core.ReferralCode) (wire.CodeInfo, error) {
+	c, known, err := userdb.Code(ctx, cs.DB.Reads, tenant.Alias, code)
 	if err == nil && (!known || c.Blocked) {
 		err = wire.UnknownCode()
 	}
@@ -40,8 +42,8 @@ func (cs *Codes) Open(ctx context.Context, tenant store.Tenant, code core.Referr
 	return cs.info(ctx, tenant, c)
 }
 
-func (cs *Codes) info(ctx context.Context, tenant store.Tenant, c referral.Code) (wire.CodeInfo, error) {
-	program, err := cs.DB.Program(ctx, tenant.Alias, c.Program)
+func (cs *Codes) info(ctx context.Context, tenant tenantdb.Tenant, c referral.Code) (wire.CodeInfo, error) {
+	program, err := programdb.Program(ctx, cs.DB.Reads, tenant.Alias, c.Program)
 	return wire.CodeInfo{
 		Code: c.Code, Program: c.Program, FirstName: c.FirstName, LastName: c.LastName,
 		Offer: program.Referred, DiscountID: tenant.DiscountID, Created: c.Created,
@@ -53,7 +55,7 @@ func (cs *Codes) info(ctx context.Context, tenant store.Tenant, c referral.Code)
 // be applied again. An unknown user, an unknown code and that of a blocked user
 // are not found; a code that cannot refer this user is invalid. Either way the
 // decision is recorded.
-func (cs *Codes) Apply(ctx context.Context, tenant store.Tenant, code core.ReferralCode, account core.AccountID, id core.UserID) (wire.CodeInfo, error) {
+func (cs *Codes) Apply(ctx context.Context, tenant tenantdb.Tenant, code core.ReferralCode, account core.AccountID, id core.UserID) (wire.CodeInfo, error) {
 	var rule referral.Rule
 	err := cs.Decide(ctx, tenant.Alias, func(s *state.State) (err error) {
 		rule, err = cs.Rules().ApplyCode(s, code, referral.Identity{Account: account, User: id})

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"kith/backend/app/base"
+	"kith/backend/store/programdb"
+	"kith/backend/store/tenantdb"
 	"kith/core"
 	"kith/core/link"
 	"kith/core/wire"
@@ -13,7 +15,7 @@ import (
 // wire.VisitorCodes. firstParty is the text of the first-party cookie, header the
 // Cookie header.
 func (ls *Links) ReferralCookie(ctx context.Context, tenant core.TenantAlias, firstParty, header string) ([]wire.CookieCode, error) {
-	if _, err := ls.DB.Tenant(ctx, tenant); err != nil {
+	if _, err := tenantdb.Find(ctx, ls.DB.Reads, tenant); err != nil {
 		return nil, err
 	}
 	own, err := ls.ownCookie(ctx, tenant, header)
@@ -22,7 +24,7 @@ func (ls *Links) ReferralCookie(ctx context.Context, tenant core.TenantAlias, fi
 
 // Consent returns a tenant's policy for cookies, which anybody may know.
 func (ls *Links) Consent(ctx context.Context, tenant core.TenantAlias) (link.Policy, error) {
-	t, err := ls.DB.Tenant(ctx, tenant)
+	t, err := tenantdb.Find(ctx, ls.DB.Reads, tenant)
 	return t.Policy, err
 }
 
@@ -32,7 +34,7 @@ func (ls *Links) ownCookie(ctx context.Context, tenant core.TenantAlias, header 
 	if err != nil {
 		return nil, nil
 	}
-	program, err := ls.DB.Program(ctx, tenant, visit.Program)
+	program, err := programdb.Program(ctx, ls.DB.Reads, tenant, visit.Program)
 	if base.IsNotFound(err) || err == nil && visit.Fresh(program.CookieLife, ls.Now()) != nil {
 		return nil, nil
 	}

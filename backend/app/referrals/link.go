@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"kith/backend/app/base"
+	"kith/backend/store/programdb"
 	"kith/core"
 	"kith/core/link"
 )
@@ -15,7 +16,7 @@ type Links struct{ *base.Base }
 // knows; what it does not know it asks here. known is true when there is such a
 // code.
 func (ls *Links) Follow(ctx context.Context, alias core.TenantAlias, code string, v link.Visit) (a link.Answer, known bool, err error) {
-	t, err := ls.DB.LinkTarget(ctx, alias, linkCode(code))
+	t, err := programdb.TargetOf(ctx, ls.DB.Reads, alias, linkCode(code))
 	if err != nil {
 		return link.Answer{}, false, err
 	}
@@ -26,7 +27,7 @@ func (ls *Links) Follow(ctx context.Context, alias core.TenantAlias, code string
 // false when it is to be passed on, known true when there is such a code. At a host
 // that no tenant has there is none.
 func (ls *Links) TakeCode(ctx context.Context, host string, code core.ReferralCode, v link.Visit) (a link.Answer, known, ok bool, err error) {
-	t, ok, err := ls.DB.LinkTargetOnHost(ctx, host, linkCode(string(code)))
+	t, ok, err := programdb.TargetOnHost(ctx, ls.DB.Reads, host, linkCode(string(code)))
 	if err != nil || !ok {
 		return link.Answer{}, false, false, err
 	}

@@ -6,6 +6,8 @@ import (
 
 	"kith/backend/app/base"
 	"kith/backend/store"
+	"kith/backend/store/programdb"
+	"kith/backend/store/rewarddb"
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/reward"
@@ -17,10 +19,10 @@ type FuelTanks struct{ *base.Base }
 
 // Level returns how full the fuel tank of a side of a program is.
 func (ft *FuelTanks) Level(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey, side referral.SideKey) (reward.Tank, error) {
-	if _, err := ft.DB.Program(ctx, tenant, key); err != nil {
+	if _, err := programdb.Program(ctx, ft.DB.Reads, tenant, key); err != nil {
 		return reward.Tank{}, err
 	}
-	return ft.DB.FuelTank(ctx, tenant, key, side)
+	return rewarddb.FuelTank(ctx, ft.DB.Reads, tenant, key, side)
 }
 
 // Fill loads codes into the fuel tank of a side of a program, which must
@@ -31,17 +33,17 @@ func (ft *FuelTanks) Fill(ctx context.Context, tenant core.TenantAlias, key core
 		return tank, core.Invalid("codes", "must have 1 to "+strconv.Itoa(reward.MaxTankCodes)+" elements")
 	}
 	err = ft.DB.Write(ctx, ft.Now(), func(tx *store.Tx) error {
-		program, err := tx.Program(ctx, tenant, key)
+		program, err := programdb.Program(ctx, tx.Reads, tenant, key)
 		if err != nil {
 			return err
 		}
 		if program.Offer(side).Kind != reward.FuelTank {
 			return &core.Error{Code: core.CodeConflict, Message: "the " + string(side) + " does not earn a FUELTANK reward in this program"}
 		}
-		if err := tx.AddFuelCodes(ctx, tenant, key, side, codes); err != nil {
+		if err := rewarddb.AddFuelCodes(ctx, tx, tenant, key, side, codes); err != nil {
 			return err
 		}
-		if tank, err = tx.FuelTank(ctx, tenant, key, side); err != nil {
+		if tank, err = rewarddb.FuelTank(ctx, tx.Reads, tenant, key, side); err != nil {
 			return err
 		}
 		if tank.Available > reward.MaxTank {
@@ -50,7 +52,7 @@ func (ft *FuelTanks) Fill(ctx context.Context, tenant core.TenantAlias, key core
 		if err := ft.giveDue(ctx, tx, tenant, program, side, tank.Available); err != nil {
 			return err
 		}
-		tank, err = tx.FuelTank(ctx, tenant, key, side)
+		tank, err = rewarddb.FuelTank(ctx, tx.Reads, tenant, key, side)
 		return err
 	})
 	return tank, err
@@ -63,7 +65,7 @@ func (ft *FuelTanks) GiveInstead(ctx context.Context, tx *store.Tx, tenant core.
 		if program.Offer(side).Kind == reward.FuelTank {
 			continue
 		}
-		tank, err := tx.FuelTank(ctx, tenant, program.Key, side)
+		tank, err := rewarddb.FuelTank(ctx, tx.Reads, tenant, program.Key, side)
 		if err == nil && tank.Due > 0 {
 			err = ft.giveDue(ctx, tx, tenant, program, side, tank.Due)
 		}
@@ -77,7 +79,7 @@ func (ft *FuelTanks) GiveInstead(ctx context.Context, tx *store.Tx, tenant core.
 // giveDue gives up to most rewards that waited for a code. They were within the
 // program's limits when they were earned.
 func (ft *FuelTanks) giveDue(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, program referral.Program, side referral.SideKey, most int64) error {
-	due, err := tx.TakeFuelDues(ctx, tenant, program.Key, side, most)
+	due, err := rewarddb.TakeFuelDues(ctx, tx, tenant, program.Key, side, most)
 	if err != nil {
 		return err
 	}

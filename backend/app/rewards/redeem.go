@@ -6,6 +6,8 @@ import (
 
 	"kith/backend/app/base"
 	"kith/backend/store"
+	"kith/backend/store/rewarddb"
+	"kith/backend/store/unit"
 	"kith/core"
 	"kith/core/reward"
 	"kith/core/rules"
@@ -92,7 +94,7 @@ func independent(draws []reward.Draw) int {
 	return len(draws)
 }
 
-func (rd *Redemptions) redeemTogether(ctx context.Context, tx *store.Tx, u *store.Unit, draws []reward.Draw) ([]Drawn, error) {
+func (rd *Redemptions) redeemTogether(ctx context.Context, tx *store.Tx, u *unit.Unit, draws []reward.Draw) ([]Drawn, error) {
 	from, err := rd.drawable(ctx, tx, u.Tenant, draws)
 	if err != nil {
 		return nil, err
@@ -116,7 +118,7 @@ func (rd *Redemptions) redeemTogether(ctx context.Context, tx *store.Tx, u *stor
 }
 
 // loadBalances loads the balances that draws change, for webhooks.
-func loadBalances(ctx context.Context, u *store.Unit, from []store.Drawable) error {
+func loadBalances(ctx context.Context, u *unit.Unit, from []rewarddb.Drawable) error {
 	if !u.Listens() {
 		return nil
 	}
@@ -129,7 +131,7 @@ func loadBalances(ctx context.Context, u *store.Unit, from []store.Drawable) err
 }
 
 // redeem decides about one draw.
-func (rd *Redemptions) redeem(s *state.State, d reward.Draw, from store.Drawable) error {
+func (rd *Redemptions) redeem(s *state.State, d reward.Draw, from rewarddb.Drawable) error {
 	if d.Key != "" {
 		if used, _ := s.RedeemKeys.Get(d.Key); used {
 			return reward.KeyUsed()
@@ -145,19 +147,19 @@ func (rd *Redemptions) redeem(s *state.State, d reward.Draw, from store.Drawable
 
 // drawable returns what each draw may take from. One reward is what a draw of it
 // may take from, whatever it is: see drawOne.
-func (rd *Redemptions) drawable(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draws []reward.Draw) ([]store.Drawable, error) {
+func (rd *Redemptions) drawable(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draws []reward.Draw) ([]rewarddb.Drawable, error) {
 	if draws[0].Reward == "" {
-		return tx.Drawable(ctx, tenant, draws)
+		return rewarddb.DrawableBy(ctx, tx, tenant, draws)
 	}
-	r, err := tx.BareReward(ctx, tenant, draws[0].Reward)
+	r, err := rewarddb.BareReward(ctx, tx.Reads, tenant, draws[0].Reward)
 	if base.IsNotFound(err) {
-		return make([]store.Drawable, 1), nil
+		return make([]rewarddb.Drawable, 1), nil
 	}
-	return []store.Drawable{{Credits: []reward.Reward{r}, Available: r.Available(tx.Now)}}, err
+	return []rewarddb.Drawable{{Credits: []reward.Reward{r}, Available: r.Available(tx.Now)}}, err
 }
 
 // drawOne returns what one draw does to the rewards that it takes from.
-func drawOne(d reward.Draw, from store.Drawable, now core.Time) ([]rules.Step, error) {
+func drawOne(d reward.Draw, from rewarddb.Drawable, now core.Time) ([]rules.Step, error) {
 	if d.Reward == "" {
 		after, entries, err := d.Spread(from.Credits, from.Available, now)
 		var steps []rules.Step
@@ -167,7 +169,7 @@ func drawOne(d reward.Draw, from store.Drawable, now core.Time) ([]rules.Step, e
 		return steps, err
 	}
 	if len(from.Credits) == 0 {
-		return nil, store.UnknownReward()
+		return nil, rewarddb.UnknownReward()
 	}
 	after, entry, err := d.Of(from.Credits[0], now)
 	return []rules.Step{{Before: from.Credits[0], After: after, Entries: []reward.Entry{entry}}}, err

@@ -8,6 +8,8 @@ import (
 
 	"kith/backend/app/base"
 	"kith/backend/store"
+	"kith/backend/store/eventdb"
+	"kith/backend/store/tenantdb"
 	"kith/core"
 	"kith/core/analytics"
 )
@@ -56,7 +58,7 @@ func (t *tally) take() map[analytics.Event]int64 {
 // backend that is killed before loses it. Events of users, codes and programs
 // that the tenant does not have are not counted.
 func (a *Analytics) Count(ctx context.Context, tenant core.TenantAlias, event analytics.Event) error {
-	if _, err := a.DB.Tenant(ctx, tenant); err != nil {
+	if _, err := tenantdb.Find(ctx, a.DB.Reads, tenant); err != nil {
 		return err
 	}
 	now := a.Now()
@@ -74,7 +76,7 @@ func (a *Analytics) Flush(ctx context.Context) error {
 	}
 	err := a.DB.Write(ctx, a.Now(), func(tx *store.Tx) error {
 		for event, times := range waiting {
-			if err := tx.CountAnalytics(ctx, analytics.Count{Event: event, Times: times}); err != nil {
+			if err := eventdb.CountAnalytics(ctx, tx, analytics.Count{Event: event, Times: times}); err != nil {
 				return err
 			}
 		}
@@ -94,5 +96,5 @@ func (a *Analytics) List(ctx context.Context, tenant core.TenantAlias, f analyti
 	if err := a.Flush(ctx); err != nil {
 		return nil, 0, err
 	}
-	return a.DB.Analytics(ctx, tenant, f)
+	return eventdb.Analytics(ctx, a.DB.Reads, tenant, f)
 }

@@ -7,6 +7,7 @@ import (
 
 	"kith/backend/app/base"
 	"kith/backend/store"
+	"kith/backend/store/tenantdb"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/rules"
@@ -21,7 +22,7 @@ type APIKeys struct {
 // List returns a tenant's keys with all their secrets but those that a rotation
 // replaced and that are no longer valid, the first made first.
 func (ks *APIKeys) List(ctx context.Context, alias core.TenantAlias) (keys auth.APIKeys, err error) {
-	tenant, err := ks.DB.Tenant(ctx, alias)
+	tenant, err := tenantdb.Find(ctx, ks.DB.Reads, alias)
 	for _, k := range tenant.Keys {
 		if k.Replaced == 0 || k.Valid(ks.Now()) {
 			k.Used = ks.uses.of(alias, k)
@@ -40,7 +41,7 @@ func (ks *APIKeys) Create(ctx context.Context, alias core.TenantAlias, name stri
 	}
 	secret = ks.makeSecret(alias, role)
 	err = ks.DB.Write(ctx, ks.Now(), func(tx *store.Tx) error {
-		tenant, err := tx.Tenant(ctx, alias)
+		tenant, err := tenantdb.Find(ctx, tx.Reads, alias)
 		if err != nil {
 			return err
 		}
@@ -50,7 +51,7 @@ func (ks *APIKeys) Create(ctx context.Context, alias core.TenantAlias, name stri
 		if countKeys(tenant.Keys) >= auth.MaxKeys {
 			return core.Invalid("name", "a tenant has at most "+strconv.Itoa(auth.MaxKeys)+" keys; revoke one first")
 		}
-		if err := tx.ForgetReplacedKeys(ctx, alias); err != nil {
+		if err := tenantdb.ForgetReplacedKeys(ctx, tx, alias); err != nil {
 			return err
 		}
 		k = auth.APIKey{Name: name, Role: role, Created: tx.Now, Expires: expires}
@@ -67,7 +68,7 @@ func (ks *APIKeys) add(ctx context.Context, tx *store.Tx, alias core.TenantAlias
 			return err
 		}
 	}
-	added, err := tx.InsertKey(ctx, alias, *k)
+	added, err := tenantdb.InsertKey(ctx, tx, alias, *k)
 	if err == nil && !added {
 		err = &core.Error{Code: core.CodeConflict, Field: "name", Message: "there is a key " + k.Name + " already; give another name, or rotate it"}
 	}
@@ -89,10 +90,10 @@ func (ks *APIKeys) Rotate(ctx context.Context, alias core.TenantAlias, name stri
 		if !old.Valid(tx.Now) {
 			return core.Invalid("name", "the key "+name+" has expired; revoke it, and create another one")
 		}
-		if err := tx.ReplaceKey(ctx, alias, name, tx.Now+overlap); err != nil {
+		if err := tenantdb.ReplaceKey(ctx, tx, alias, name, tx.Now+overlap); err != nil {
 			return err
 		}
-		if err := tx.ForgetReplacedKeys(ctx, alias); err != nil {
+		if err := tenantdb.ForgetReplacedKeys(ctx, tx, alias); err != nil {
 			return err
 		}
 		k = auth.APIKey{Name: name, Role: old.Role, Created: old.Created, Expires: old.Expires}
@@ -110,10 +111,10 @@ func (ks *APIKeys) Revoke(ctx context.Context, alias core.TenantAlias, name stri
 		if err != nil {
 			return err
 		}
-		if _, err := tx.DeleteKey(ctx, alias, name); err != nil {
+		if _, err := tenantdb.DeleteKey(ctx, tx, alias, name); err != nil {
 			return err
 		}
-		tenant, err := tx.Tenant(ctx, alias)
+		tenant, err := tenantdb.Find(ctx, tx.Reads, alias)
 		if err != nil {
 			return err
 		}
@@ -129,7 +130,7 @@ func (ks *APIKeys) Revoke(ctx context.Context, alias core.TenantAlias, name stri
 
 // currentKey is a key by its newest secret, or a not-found error.
 func currentKey(ctx context.Context, tx *store.Tx, alias core.TenantAlias, name string) (auth.APIKey, error) {
-	tenant, err := tx.Tenant(ctx, alias)
+	tenant, err := tenantdb.Find(ctx, tx.Reads, alias)
 	if err != nil {
 		return auth.APIKey{}, err
 	}

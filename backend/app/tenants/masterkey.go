@@ -6,6 +6,7 @@ import (
 
 	"kith/backend/app/base"
 	"kith/backend/store"
+	"kith/backend/store/secretdb"
 	"kith/core/auth"
 	"kith/core/webhook"
 )
@@ -19,17 +20,17 @@ const resealAtOnce = 100
 // secretKinds are all kinds of secrets that the database has, each with the place that
 // a secret of it is sealed for.
 var secretKinds = []struct {
-	store.SecretKind
-	place func(store.Secret) string
+	secretdb.SecretKind
+	place func(secretdb.Secret) string
 }{
-	{store.APIKeySecrets, func(s store.Secret) string { return auth.KeyPlace(s.Tenant) }},
-	{store.EndpointSecrets, endpointPlace},
-	{store.OldEndpointSecrets, endpointPlace},
-	{store.GatewaySecrets, func(s store.Secret) string { return base.GatewayPlace(s.Tenant, s.Name) }},
-	{store.SigningSecrets, func(s store.Secret) string { return base.SigningKeyPlace(s.Name) }},
+	{secretdb.APIKeySecrets, func(s secretdb.Secret) string { return auth.KeyPlace(s.Tenant) }},
+	{secretdb.EndpointSecrets, endpointPlace},
+	{secretdb.OldEndpointSecrets, endpointPlace},
+	{secretdb.GatewaySecrets, func(s secretdb.Secret) string { return base.GatewayPlace(s.Tenant, s.Name) }},
+	{secretdb.SigningSecrets, func(s secretdb.Secret) string { return base.SigningKeyPlace(s.Name) }},
 }
 
-func endpointPlace(s store.Secret) string {
+func endpointPlace(s secretdb.Secret) string {
 	return base.EndpointPlace(webhook.Line{Tenant: s.Tenant, Endpoint: webhook.Endpoint(s.Name)})
 }
 
@@ -46,7 +47,7 @@ func (mk *MasterKey) Rotate(ctx context.Context) (resealed int, err error) {
 		return 0, err
 	}
 	for _, kind := range secretKinds {
-		behind := store.Secret{}
+		behind := secretdb.Secret{}
 		for more := true; more; {
 			var n int
 			n, behind, more, err = mk.reseal(ctx, kind.SecretKind, kind.place, behind)
@@ -56,14 +57,14 @@ func (mk *MasterKey) Rotate(ctx context.Context) (resealed int, err error) {
 			}
 		}
 	}
-	return resealed, mk.DB.Write(ctx, mk.Now(), func(tx *store.Tx) error { return tx.EndKeyRotation(ctx) })
+	return resealed, mk.DB.Write(ctx, mk.Now(), func(tx *store.Tx) error { return secretdb.EndKeyRotation(ctx, tx) })
 }
 
 // beginRotation notes which key replaces that of the database. The key of identities
 // stays what it is.
 func (mk *MasterKey) beginRotation(ctx context.Context) error {
 	return mk.DB.Write(ctx, mk.Now(), func(tx *store.Tx) error {
-		evidence, err := tx.KeyEvidence(ctx)
+		evidence, err := secretdb.Evidence(ctx, tx.Reads)
 		if err != nil || evidence.Fingerprint == mk.Keys.Fingerprint() && evidence.Next == "" {
 			return err
 		}
@@ -73,16 +74,16 @@ func (mk *MasterKey) beginRotation(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return tx.BeginKeyRotation(ctx, mk.Keys.Fingerprint(), identity)
+		return secretdb.BeginKeyRotation(ctx, tx, mk.Keys.Fingerprint(), identity)
 	})
 }
 
 // reseal seals the next secrets of a kind anew, and returns the last that it looked at.
-func (mk *MasterKey) reseal(ctx context.Context, kind store.SecretKind, place func(store.Secret) string, behind store.Secret) (n int, last store.Secret, more bool, err error) {
+func (mk *MasterKey) reseal(ctx context.Context, kind secretdb.SecretKind, place func(secretdb.Secret) string, behind secretdb.Secret) (n int, last secretdb.Secret, more bool, err error) {
 	first := mk.Keys.First()
 	err = mk.DB.Write(ctx, mk.Now(), func(tx *store.Tx) error {
 		n = 0
-		secrets, err := tx.Secrets(ctx, kind, behind, resealAtOnce)
+		secrets, err := secretdb.Secrets(ctx, tx.Reads, kind, behind, resealAtOnce)
 		if err != nil || len(secrets) == 0 {
 			return err
 		}
@@ -102,7 +103,7 @@ func (mk *MasterKey) reseal(ctx context.Context, kind store.SecretKind, place fu
 			if err != nil {
 				return err
 			}
-			if err := tx.Reseal(ctx, kind, s, sealed); err != nil {
+			if err := secretdb.Reseal(ctx, tx, kind, s, sealed); err != nil {
 				return err
 			}
 			n++

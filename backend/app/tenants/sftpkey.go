@@ -6,6 +6,7 @@ import (
 
 	"kith/backend/app/base"
 	"kith/backend/store"
+	"kith/backend/store/tenantdb"
 	"kith/core"
 )
 
@@ -17,23 +18,23 @@ const maxSFTPKeys = 20
 
 // List returns the keys that may send a tenant's files, the first made
 // first.
-func (sk *SFTPKeys) List(ctx context.Context, tenant core.TenantAlias) ([]store.SFTPKey, error) {
-	if _, err := sk.DB.Tenant(ctx, tenant); err != nil {
+func (sk *SFTPKeys) List(ctx context.Context, tenant core.TenantAlias) ([]tenantdb.SFTPKey, error) {
+	if _, err := tenantdb.Find(ctx, sk.DB.Reads, tenant); err != nil {
 		return nil, err
 	}
-	return sk.DB.SFTPKeys(ctx, tenant)
+	return tenantdb.SFTPKeys(ctx, sk.DB.Reads, tenant)
 }
 
 // Add lets a key send a tenant's files; false means that it may already.
-func (sk *SFTPKeys) Add(ctx context.Context, tenant core.TenantAlias, k store.SFTPKey) (added bool, err error) {
+func (sk *SFTPKeys) Add(ctx context.Context, tenant core.TenantAlias, k tenantdb.SFTPKey) (added bool, err error) {
 	err = sk.DB.Write(ctx, sk.Now(), func(tx *store.Tx) error {
-		if _, err := tx.Tenant(ctx, tenant); err != nil {
+		if _, err := tenantdb.Find(ctx, tx.Reads, tenant); err != nil {
 			return err
 		}
-		if added, err = tx.InsertSFTPKey(ctx, tenant, k); err != nil {
+		if added, err = tenantdb.InsertSFTPKey(ctx, tx, tenant, k); err != nil {
 			return err
 		}
-		keys, err := tx.SFTPKeys(ctx, tenant)
+		keys, err := tenantdb.SFTPKeys(ctx, tx.Reads, tenant)
 		if err == nil && len(keys) > maxSFTPKeys {
 			err = core.Invalid("key", "a tenant has at most "+strconv.Itoa(maxSFTPKeys))
 		}
@@ -45,10 +46,10 @@ func (sk *SFTPKeys) Add(ctx context.Context, tenant core.TenantAlias, k store.SF
 // Remove ends that, also for who is connected, or is a not-found error.
 func (sk *SFTPKeys) Remove(ctx context.Context, tenant core.TenantAlias, fingerprint string) error {
 	return sk.DB.Write(ctx, sk.Now(), func(tx *store.Tx) error {
-		if _, err := tx.Tenant(ctx, tenant); err != nil {
+		if _, err := tenantdb.Find(ctx, tx.Reads, tenant); err != nil {
 			return err
 		}
-		removed, err := tx.DeleteSFTPKey(ctx, tenant, fingerprint)
+		removed, err := tenantdb.DeleteSFTPKey(ctx, tx, tenant, fingerprint)
 		if err == nil && !removed {
 			err = core.NotFound("the tenant has no key with this fingerprint")
 		}
@@ -59,13 +60,13 @@ func (sk *SFTPKeys) Remove(ctx context.Context, tenant core.TenantAlias, fingerp
 // Known reports whether a key may send a tenant's files. A tenant that
 // there is not looks like one that has no keys.
 func (sk *SFTPKeys) Known(ctx context.Context, tenant core.TenantAlias, fingerprint string) (bool, error) {
-	return sk.DB.SFTPKeyKnown(ctx, tenant, fingerprint)
+	return tenantdb.SFTPKeyKnown(ctx, sk.DB.Reads, tenant, fingerprint)
 }
 
 // Use notes that somebody came with a key.
 func (sk *SFTPKeys) Use(ctx context.Context, tenant core.TenantAlias, fingerprint string) error {
 	return sk.DB.Write(ctx, sk.Now(), func(tx *store.Tx) error {
-		_, err := tx.UseSFTPKey(ctx, tenant, fingerprint)
+		_, err := tenantdb.UseSFTPKey(ctx, tx, tenant, fingerprint)
 		return err
 	})
 }

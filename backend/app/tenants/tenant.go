@@ -10,6 +10,8 @@ import (
 	"kith/backend/app/base"
 	"kith/backend/app/programs"
 	"kith/backend/store"
+	"kith/backend/store/tabledb"
+	"kith/backend/store/tenantdb"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/job"
@@ -63,11 +65,11 @@ func (ts *Tenants) create(ctx context.Context, tx *store.Tx, n NewTenant) error 
 	if !link.ValidLandingURL(n.Program.LandingURL) {
 		return core.Invalid("landing-url", "must be an absolute http or https URL")
 	}
-	rest, err := tx.HasRows(ctx, n.Alias)
+	rest, err := tabledb.HasRows(ctx, tx.Reads, n.Alias)
 	if err != nil {
 		return err
 	}
-	added, err := tx.InsertTenant(ctx, store.Tenant{
+	added, err := tenantdb.InsertTenant(ctx, tx, tenantdb.Tenant{
 		Alias: n.Alias, DiscountID: cmp.Or(n.DiscountID, wire.DefaultDiscountID), Policy: n.Policy, Created: tx.Now,
 	})
 	switch {
@@ -101,7 +103,7 @@ func (ts *Tenants) addFirstKeys(ctx context.Context, tx *store.Tx, n NewTenant) 
 // aliasTaken says whose an alias is: two that differ in case only would be mistaken
 // for one another.
 func aliasTaken(ctx context.Context, tx *store.Tx, alias core.TenantAlias) error {
-	taken, err := tx.TenantNamed(ctx, alias)
+	taken, err := tenantdb.TenantNamed(ctx, tx.Reads, alias)
 	if err != nil {
 		return err
 	}
@@ -129,20 +131,20 @@ type TenantChange struct {
 
 // Change changes a tenant's settings and returns the tenant. An edge has
 // them when its replica has.
-func (ts *Tenants) Change(ctx context.Context, alias core.TenantAlias, c TenantChange) (tenant store.Tenant, err error) {
+func (ts *Tenants) Change(ctx context.Context, alias core.TenantAlias, c TenantChange) (tenant tenantdb.Tenant, err error) {
 	err = ts.DB.Write(ctx, ts.Now(), func(tx *store.Tx) error {
-		if tenant, err = tx.Tenant(ctx, alias); err != nil {
+		if tenant, err = tenantdb.Find(ctx, tx.Reads, alias); err != nil {
 			return err
 		}
 		if tenant, err = c.apply(tenant); err != nil {
 			return err
 		}
-		return tx.SetTenant(ctx, tenant)
+		return tenantdb.SetTenant(ctx, tx, tenant)
 	})
 	return tenant, err
 }
 
-func (c TenantChange) apply(t store.Tenant) (store.Tenant, error) {
+func (c TenantChange) apply(t tenantdb.Tenant) (tenantdb.Tenant, error) {
 	given(&t.DiscountID, c.DiscountID)
 	given(&t.Policy.Consent, c.Consent)
 	given(&t.Policy.ConsentCookie, c.ConsentCookie)
@@ -173,14 +175,14 @@ func given[T any](setting *T, value *T) {
 }
 
 // ByAlias returns a tenant, or core.UnknownTenant.
-func (ts *Tenants) ByAlias(ctx context.Context, alias core.TenantAlias) (store.Tenant, error) {
-	return ts.DB.Tenant(ctx, alias)
+func (ts *Tenants) ByAlias(ctx context.Context, alias core.TenantAlias) (tenantdb.Tenant, error) {
+	return tenantdb.Find(ctx, ts.DB.Reads, alias)
 }
 
 // SignToken makes a user token of a tenant by its newest key that signs them; see
 // wire.SignToken.
 func (ts *Tenants) SignToken(ctx context.Context, alias core.TenantAlias, s wire.Subject, expires core.Time) (string, error) {
-	tenant, err := ts.DB.Tenant(ctx, alias)
+	tenant, err := tenantdb.Find(ctx, ts.DB.Reads, alias)
 	if err != nil {
 		return "", err
 	}

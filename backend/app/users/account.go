@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"kith/backend/app/base"
+	"kith/backend/store/userdb"
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/rules"
@@ -24,7 +25,7 @@ func (as *Accounts) Sync(ctx context.Context, tenant core.TenantAlias, u referra
 
 // ByID returns an account, or a not-found error.
 func (as *Accounts) ByID(ctx context.Context, tenant core.TenantAlias, id core.AccountID) (referral.Account, error) {
-	account, known, err := as.DB.Account(ctx, tenant, id)
+	account, known, err := userdb.Account(ctx, as.DB.Reads, tenant, id)
 	if err == nil && !known {
 		err = rules.UnknownAccount()
 	}

@@ -7,6 +7,7 @@ import (
 
 	"kith/backend/app/base"
 	"kith/backend/store"
+	"kith/backend/store/userdb"
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/rules"
@@ -57,7 +58,7 @@ func (er *Erasures) DeleteWithin(ctx context.Context, tx *store.Tx, tenant core.
 	for i, d := range all {
 		ids[i] = d.identity()
 	}
-	known, err := tx.KnownUsers(ctx, tenant, ids)
+	known, err := userdb.KnownUsers(ctx, tx.Reads, tenant, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +82,7 @@ func (er *Erasures) erase(ctx context.Context, tx *store.Tx, tenant core.TenantA
 		return nil
 	}
 	var untracked []string
-	var erasures []store.Erasure
+	var erasures []userdb.Erasure
 	preserve := map[core.AccountID]bool{}
 	for _, d := range all {
 		if d.Options.DoNotTrack {
@@ -91,18 +92,18 @@ func (er *Erasures) erase(ctx context.Context, tx *store.Tx, tenant core.TenantA
 		preserve[d.Account] = d.Options.PreserveEmptyAccount
 	}
 	if len(untracked) > 0 {
-		if err := tx.PutDoNotTrack(ctx, tenant, untracked); err != nil {
+		if err := userdb.PutDoNotTrack(ctx, tx, tenant, untracked); err != nil {
 			return err
 		}
 	}
-	if err := tx.EraseUsers(ctx, tenant, erasures); err != nil {
+	if err := userdb.EraseUsers(ctx, tx, tenant, erasures); err != nil {
 		return err
 	}
 	maps.DeleteFunc(preserve, func(_ core.AccountID, preserved bool) bool { return preserved })
 	if len(preserve) == 0 {
 		return nil
 	}
-	empty, err := tx.WithoutUsers(ctx, tenant, slices.Sorted(maps.Keys(preserve)))
+	empty, err := userdb.WithoutUsers(ctx, tx.Reads, tenant, slices.Sorted(maps.Keys(preserve)))
 	if err != nil {
 		return err
 	}
@@ -110,9 +111,9 @@ func (er *Erasures) erase(ctx context.Context, tx *store.Tx, tenant core.TenantA
 }
 
 // erasure is how a user is erased, or all of an account when id is empty.
-func (er *Erasures) erasure(tx *store.Tx, account core.AccountID, id core.UserID) store.Erasure {
+func (er *Erasures) erasure(tx *store.Tx, account core.AccountID, id core.UserID) userdb.Erasure {
 	who := er.IDAt(tx.Now)
-	return store.Erasure{Account: account, User: id, Who: core.UserID(core.Erased(who)), Code: core.ReferralCode("deleted-" + who)}
+	return userdb.Erasure{Account: account, User: id, Who: core.UserID(core.Erased(who)), Code: core.ReferralCode("deleted-" + who)}
 }
 
 func (er *Erasures) eraseAccounts(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, accounts []core.AccountID) error {
@@ -120,7 +121,7 @@ func (er *Erasures) eraseAccounts(ctx context.Context, tx *store.Tx, tenant core
 	for _, account := range accounts {
 		who[account] = core.AccountID(core.Erased(er.IDAt(tx.Now)))
 	}
-	return tx.EraseAccounts(ctx, tenant, who)
+	return userdb.EraseAccounts(ctx, tx, tenant, who)
 }
 
 // DeleteAccount removes an account and its users, as DeleteUser does, or returns
@@ -128,7 +129,7 @@ func (er *Erasures) eraseAccounts(ctx context.Context, tx *store.Tx, tenant core
 // account of that id.
 func (er *Erasures) DeleteAccount(ctx context.Context, tenant core.TenantAlias, account core.AccountID, doNotTrack bool) error {
 	return er.DB.Write(ctx, er.Now(), func(tx *store.Tx) error {
-		_, known, err := tx.Account(ctx, tenant, account)
+		_, known, err := userdb.Account(ctx, tx.Reads, tenant, account)
 		if err == nil && !known {
 			err = rules.UnknownAccount()
 		}
@@ -140,7 +141,7 @@ func (er *Erasures) DeleteAccount(ctx context.Context, tenant core.TenantAlias, 
 				return err
 			}
 		}
-		if err := tx.EraseUsers(ctx, tenant, []store.Erasure{er.erasure(tx, account, "")}); err != nil {
+		if err := userdb.EraseUsers(ctx, tx, tenant, []userdb.Erasure{er.erasure(tx, account, "")}); err != nil {
 			return err
 		}
 		return er.eraseAccounts(ctx, tx, tenant, []core.AccountID{account})
@@ -149,7 +150,7 @@ func (er *Erasures) DeleteAccount(ctx context.Context, tenant core.TenantAlias, 
 
 // untrackAll keeps all users of an account from ever coming back to it.
 func (er *Erasures) untrackAll(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, account core.AccountID) error {
-	ids, err := tx.UserIDs(ctx, tenant, account)
+	ids, err := userdb.UserIDs(ctx, tx.Reads, tenant, account)
 	if err != nil {
 		return err
 	}
@@ -157,5 +158,5 @@ func (er *Erasures) untrackAll(ctx context.Context, tx *store.Tx, tenant core.Te
 	for i, id := range ids {
 		identities[i] = er.Keys.Identity(tenant, account, id)
 	}
-	return tx.PutDoNotTrack(ctx, tenant, identities)
+	return userdb.PutDoNotTrack(ctx, tx, tenant, identities)
 }

@@ -8,6 +8,9 @@ import (
 
 	"kith/backend/app/base"
 	"kith/backend/store"
+	"kith/backend/store/programdb"
+	"kith/backend/store/referraldb"
+	"kith/backend/store/userdb"
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/rules"
@@ -23,7 +26,7 @@ type Users struct {
 // ByID returns a user, or a not-found error. What makes the share links is for
 // the caller to set; see Caller.Share.
 func (us *Users) ByID(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID) (wire.UserInfo, error) {
-	user, known, err := us.DB.User(ctx, tenant, account, id)
+	user, known, err := userdb.User(ctx, us.DB.Reads, tenant, account, id)
 	if err == nil && !known {
 		err = rules.UnknownUser()
 	}
@@ -34,14 +37,14 @@ func (us *Users) ByID(ctx context.Context, tenant core.TenantAlias, account core
 	if err != nil {
 		return wire.UserInfo{}, err
 	}
-	ref, err := us.DB.ReferralOf(ctx, tenant, account)
+	ref, err := referraldb.ReferralOf(ctx, us.DB.Reads, tenant, account)
 	return wire.UserInfo{User: user, Account: stored, ReferredBy: wire.ReferredBy{Referral: ref}}, err
 }
 
 // List returns a page of users and how many there are in all. What makes the
 // share links is for the caller to set; see Caller.Share.
 func (us *Users) List(ctx context.Context, tenant core.TenantAlias, f referral.UserFilter) ([]wire.UserInfo, int, error) {
-	page, total, err := us.DB.Users(ctx, tenant, f)
+	page, total, err := userdb.Users(ctx, us.DB.Reads, tenant, f)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -51,7 +54,7 @@ func (us *Users) List(ctx context.Context, tenant core.TenantAlias, f referral.U
 
 // ListByID returns the users of a list that there are, in no order; see List.
 func (us *Users) ListByID(ctx context.Context, tenant core.TenantAlias, ids []referral.Identity) ([]wire.UserInfo, error) {
-	found, err := us.DB.UsersByID(ctx, tenant, ids)
+	found, err := userdb.UsersByID(ctx, us.DB.Reads, tenant, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -69,11 +72,11 @@ func (us *Users) infos(ctx context.Context, tenant core.TenantAlias, page []refe
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	accounts, err := us.DB.Accounts(ctx, tenant, ids)
+	accounts, err := userdb.Accounts(ctx, us.DB.Reads, tenant, ids)
 	if err != nil {
 		return nil, err
 	}
-	referrals, err := us.DB.ReferralsOf(ctx, tenant, ids)
+	referrals, err := referraldb.ReferralsOf(ctx, us.DB.Reads, tenant, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +92,7 @@ func (us *Users) infos(ctx context.Context, tenant core.TenantAlias, page []refe
 // ByCode returns the owner of a code, blocked or not, or a not-found error.
 // What makes the share links is for the caller to set; see Caller.Share.
 func (us *Users) ByCode(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) (wire.UserInfo, error) {
-	c, known, err := us.DB.Code(ctx, tenant, code)
+	c, known, err := userdb.Code(ctx, us.DB.Reads, tenant, code)
 	if err == nil && !known {
 		err = wire.UnknownCode()
 	}
@@ -103,7 +106,7 @@ func (us *Users) ByCode(ctx context.Context, tenant core.TenantAlias, code core.
 // anybody who has the code: it tells as much as a friend may see. A blocked
 // owner's code is unknown.
 func (us *Users) Open(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) (wire.UserInfo, core.ReferralCode, error) {
-	c, known, err := us.DB.Code(ctx, tenant, code)
+	c, known, err := userdb.Code(ctx, us.DB.Reads, tenant, code)
 	if err == nil && (!known || c.Blocked) {
 		err = wire.UnknownCode()
 	}
@@ -118,7 +121,7 @@ func (us *Users) Open(ctx context.Context, tenant core.TenantAlias, code core.Re
 // when it is empty, and that program. An unknown user and a program in which the
 // user has no code are not found.
 func (us *Users) ShareCode(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID, key core.ProgramKey) (referral.UserCode, error) {
-	user, known, err := us.DB.User(ctx, tenant, account, id)
+	user, known, err := userdb.User(ctx, us.DB.Reads, tenant, account, id)
 	if err == nil && !known {
 		err = rules.UnknownUser()
 	}
@@ -139,14 +142,14 @@ func (us *Users) ShareCode(ctx context.Context, tenant core.TenantAlias, account
 // ProgramName returns the name of the program of a code: the words that go with a
 // link that is shared.
 func (us *Users) ProgramName(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) (string, error) {
-	c, known, err := us.DB.Code(ctx, tenant, code)
+	c, known, err := userdb.Code(ctx, us.DB.Reads, tenant, code)
 	if err == nil && !known {
 		err = wire.UnknownCode()
 	}
 	if err != nil {
 		return "", err
 	}
-	p, err := us.DB.Program(ctx, tenant, c.Program)
+	p, err := programdb.Program(ctx, us.DB.Reads, tenant, c.Program)
 	return p.Name, err
 }
 
@@ -165,7 +168,7 @@ func (us *Users) Unblock(ctx context.Context, tenant core.TenantAlias, account c
 
 func (us *Users) setBlocked(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID, blocked bool) error {
 	return us.DB.Write(ctx, us.Now(), func(tx *store.Tx) error {
-		known, err := tx.UserKnown(ctx, tenant, account, user)
+		known, err := userdb.UserKnown(ctx, tx.Reads, tenant, account, user)
 		if err == nil && !known {
 			err = rules.UnknownUser()
 		}
@@ -176,7 +179,7 @@ func (us *Users) setBlocked(ctx context.Context, tenant core.TenantAlias, accoun
 		if blocked {
 			since, refusal = tx.Now, "this user is blocked already"
 		}
-		changed, err := tx.BlockUser(ctx, tenant, account, user, since)
+		changed, err := userdb.BlockUser(ctx, tx, tenant, account, user, since)
 		if err == nil && !changed {
 			err = &core.Error{Code: core.CodeForbidden, Message: refusal}
 		}

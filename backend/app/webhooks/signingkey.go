@@ -10,6 +10,7 @@ import (
 
 	"kith/backend/app/base"
 	"kith/backend/store"
+	"kith/backend/store/webhookdb"
 	"kith/core/webhook"
 )
 
@@ -30,7 +31,7 @@ const keyBits = 2048
 // of a process, since making one takes a while; of several that start at once,
 // one gives all of them its key.
 func (ks *SigningKeys) Ensure(ctx context.Context) error {
-	_, known, err := ks.DB.WebhookKey(ctx)
+	_, known, err := webhookdb.SigningKey(ctx, ks.DB.Reads)
 	if err == nil && known {
 		_, err = ks.Current(ctx, SigningKey{})
 	}
@@ -42,7 +43,7 @@ func (ks *SigningKeys) Ensure(ctx context.Context) error {
 		return err
 	}
 	return ks.DB.Write(ctx, ks.Now(), func(tx *store.Tx) error {
-		_, err := tx.InsertWebhookKey(ctx, key)
+		_, err := webhookdb.InsertWebhookKey(ctx, tx, key)
 		return err
 	})
 }
@@ -55,22 +56,22 @@ func (ks *SigningKeys) Rotate(ctx context.Context) (id string, err error) {
 		return "", err
 	}
 	return key.ID, ks.DB.Write(ctx, ks.Now(), func(tx *store.Tx) error {
-		if err := tx.RetireWebhookKey(ctx); err != nil {
+		if err := webhookdb.RetireWebhookKey(ctx, tx); err != nil {
 			return err
 		}
-		_, err := tx.InsertWebhookKey(ctx, key)
+		_, err := webhookdb.InsertWebhookKey(ctx, tx, key)
 		return err
 	})
 }
 
 // Public are the keys by which consumers verify what they are sent.
 func (ks *SigningKeys) Public(ctx context.Context) ([]webhook.PublicKey, error) {
-	return ks.DB.WebhookKeys(ctx, ks.Now()-webhook.KeyPublished)
+	return webhookdb.WebhookKeys(ctx, ks.DB.Reads, ks.Now()-webhook.KeyPublished)
 }
 
 // newKey makes a key pair. Its randomness is the system's, whatever Entropy is:
 // a key pair is made in no story that has to come out the same.
-func (ks *SigningKeys) newKey() (k store.WebhookKey, err error) {
+func (ks *SigningKeys) newKey() (k webhookdb.WebhookKey, err error) {
 	private, err := rsa.GenerateKey(rand.Reader, keyBits)
 	if err != nil {
 		return k, fmt.Errorf("program: make key: %w", err)
@@ -89,7 +90,7 @@ func (ks *SigningKeys) newKey() (k store.WebhookKey, err error) {
 // used last, or the zero value: opening a key takes longer than signing, so one
 // that still signs is handed back.
 func (ks *SigningKeys) Current(ctx context.Context, have SigningKey) (SigningKey, error) {
-	stored, known, err := ks.DB.WebhookKey(ctx)
+	stored, known, err := webhookdb.SigningKey(ctx, ks.DB.Reads)
 	if err != nil || known && stored.ID == have.ID {
 		return have, err
 	}

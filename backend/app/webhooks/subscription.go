@@ -8,6 +8,7 @@ import (
 
 	"kith/backend/app/base"
 	"kith/backend/store"
+	"kith/backend/store/webhookdb"
 	"kith/core"
 	"kith/core/webhook"
 	"kith/core/wire"
@@ -40,23 +41,23 @@ func (ss *Subscriptions) subscribe(ctx context.Context, tx *store.Tx, line webho
 	if err != nil {
 		return webhook.Subscription{}, err
 	}
-	added, err := tx.InsertWebhookSubscription(ctx, line, name, sealed)
+	added, err := webhookdb.InsertWebhookSubscription(ctx, tx, line, name, sealed)
 	if err != nil {
 		return webhook.Subscription{}, err
 	}
 	if added {
 		return webhook.Subscription{Endpoint: line.Endpoint, Name: name, Secret: secret, Created: tx.Now}, mayHaveMore(ctx, tx, line.Tenant)
 	}
-	if err := tx.RenewWebhookSubscription(ctx, line, name); err != nil {
+	if err := webhookdb.RenewWebhookSubscription(ctx, tx, line, name); err != nil {
 		return webhook.Subscription{}, err
 	}
-	s, _, err := tx.WebhookSubscription(ctx, line)
+	s, _, err := webhookdb.WebhookSubscription(ctx, tx.Reads, line)
 	return s, err
 }
 
 // mayHaveMore refuses a tenant's last subscription when it is one too many.
 func mayHaveMore(ctx context.Context, tx *store.Tx, tenant core.TenantAlias) error {
-	all, err := tx.WebhookSubscriptions(ctx, tenant)
+	all, err := webhookdb.WebhookSubscriptions(ctx, tx.Reads, tenant)
 	if err == nil && len(all) > webhook.MaxSubscriptions {
 		err = core.Invalid("endpointUrl", "a tenant has at most 20 subscriptions; delete one first")
 	}
@@ -74,7 +75,7 @@ func (ss *Subscriptions) newSecret(line webhook.Line) (secret, sealed string, er
 
 // List returns a tenant's subscriptions, without their secrets.
 func (ss *Subscriptions) List(ctx context.Context, tenant core.TenantAlias) ([]webhook.Subscription, error) {
-	return ss.DB.WebhookSubscriptions(ctx, tenant)
+	return webhookdb.WebhookSubscriptions(ctx, ss.DB.Reads, tenant)
 }
 
 // Unsubscribe ends a subscription, and forgets what was sent and what waits for
@@ -82,7 +83,7 @@ func (ss *Subscriptions) List(ctx context.Context, tenant core.TenantAlias) ([]w
 func (ss *Subscriptions) Unsubscribe(ctx context.Context, tenant core.TenantAlias, endpoint string) error {
 	line := webhook.Line{Tenant: tenant, Endpoint: webhook.Endpoint(endpoint)}
 	return ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) error {
-		known, err := tx.DeleteWebhookSubscription(ctx, line)
+		known, err := webhookdb.DeleteWebhookSubscription(ctx, tx, line)
 		return mustBeKnown(known, err)
 	})
 }
@@ -92,12 +93,12 @@ func (ss *Subscriptions) Unsubscribe(ctx context.Context, tenant core.TenantAlia
 func (ss *Subscriptions) Test(ctx context.Context, tenant core.TenantAlias, endpoint string) error {
 	line := webhook.Line{Tenant: tenant, Endpoint: webhook.Endpoint(endpoint)}
 	return ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) error {
-		s, known, err := tx.WebhookSubscription(ctx, line)
+		s, known, err := webhookdb.WebhookSubscription(ctx, tx.Reads, line)
 		if err := mustBeKnown(known, err); err != nil {
 			return err
 		}
 		place := webhook.Place{Tenant: tenant, Endpoint: s.Endpoint, Event: ss.IDAt(tx.Now)}
-		return tx.EmitWebhookTo(ctx, place, webhook.Test, wire.WebhookTest(s))
+		return webhookdb.EmitWebhookTo(ctx, tx, place, webhook.Test, wire.WebhookTest(s))
 	})
 }
 
@@ -111,11 +112,11 @@ func (ss *Subscriptions) RotateSecret(ctx context.Context, tenant core.TenantAli
 		return s, err
 	}
 	err = ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) error {
-		known, err := tx.RotateWebhookSecret(ctx, line, sealed, tx.Now+webhook.SecretOverlap)
+		known, err := webhookdb.RotateWebhookSecret(ctx, tx, line, sealed, tx.Now+webhook.SecretOverlap)
 		if err := mustBeKnown(known, err); err != nil {
 			return err
 		}
-		s, _, err = tx.WebhookSubscription(ctx, line)
+		s, _, err = webhookdb.WebhookSubscription(ctx, tx.Reads, line)
 		s.Secret = secret
 		return err
 	})

@@ -13,6 +13,8 @@ import (
 	"kith/backend/app/rewards"
 	"kith/backend/app/users"
 	"kith/backend/store"
+	"kith/backend/store/programdb"
+	"kith/backend/store/userdb"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/link"
@@ -102,7 +104,7 @@ func (ws *Widgets) widgetUser(ctx context.Context, tenant core.TenantAlias, in R
 	if accountErr != nil || userErr != nil || account == string(in.Account) && user == string(in.User) {
 		return in, nil
 	}
-	known, err := ws.DB.UserKnown(ctx, tenant, in.Account, in.User)
+	known, err := userdb.UserKnown(ctx, ws.DB.Reads, tenant, in.Account, in.User)
 	if err == nil && !known {
 		in.Account, in.User = core.AccountID(account), core.UserID(user)
 	}
@@ -116,7 +118,7 @@ func (ws *Widgets) widgetInfo(ctx context.Context, tenant core.TenantAlias, in R
 	if info.Program, info.Type, err = widgetProgram(ctx, ws.DB.Reads, tenant, in.Type); err != nil {
 		return info, stored, err
 	}
-	stored, _, err = ws.DB.Widget(ctx, tenant, info.Type)
+	stored, _, err = programdb.Widget(ctx, ws.DB.Reads, tenant, info.Type)
 	info.Values = stored.Values
 	return info, stored, err
 }
@@ -142,10 +144,10 @@ func (ws *Widgets) widgetOf(ctx context.Context, tenant core.TenantAlias, in Req
 // tenant's first.
 func widgetProgram(ctx context.Context, r store.Reads, tenant core.TenantAlias, t widget.Type) (referral.Program, widget.Type, error) {
 	if t.Program == "" {
-		first, err := r.FirstProgram(ctx, tenant)
+		first, err := programdb.FirstProgram(ctx, r, tenant)
 		return first, t.In(first.Key), err
 	}
-	program, err := r.Program(ctx, tenant, t.Program)
+	program, err := programdb.Program(ctx, r, tenant, t.Program)
 	if base.IsNotFound(err) {
 		err = widget.Unknown("widgetType")
 	}
@@ -176,7 +178,7 @@ func widgetLinks(user wire.UserInfo, program core.ProgramKey, e link.Engagement)
 // the user came, or nil.
 func (ws *Widgets) widgetPrivate(ctx context.Context, tenant core.TenantAlias, in Request, info *wire.WidgetInfo, made *referral.Referral) (err error) {
 	who := referral.Identity{Account: in.Account, User: in.User}
-	info.Referrals, info.ReferralCount, err = ws.DB.WidgetReferrals(ctx, tenant, info.Program.Key, who, widgetReferrals)
+	info.Referrals, info.ReferralCount, err = programdb.WidgetReferrals(ctx, ws.DB.Reads, tenant, info.Program.Key, who, widgetReferrals)
 	if err != nil {
 		return err
 	}
@@ -184,7 +186,7 @@ func (ws *Widgets) widgetPrivate(ctx context.Context, tenant core.TenantAlias, i
 		return err
 	}
 	if made != nil {
-		by, _, err := ws.DB.Code(ctx, tenant, made.Code)
+		by, _, err := userdb.Code(ctx, ws.DB.Reads, tenant, made.Code)
 		if err != nil {
 			return err
 		}
@@ -211,7 +213,7 @@ func (ws *Widgets) widgetToken(in Request) (string, error) {
 // List returns a page of what a tenant stored of its widgets, without the
 // templates, and how much there is in all.
 func (ws *Widgets) List(ctx context.Context, tenant core.TenantAlias, p base.Page) ([]widget.Stored, int, error) {
-	return ws.DB.Widgets(ctx, tenant, p.Limit, p.Offset)
+	return programdb.Widgets(ctx, ws.DB.Reads, tenant, p.Limit, p.Offset)
 }
 
 // Stored returns what a tenant stored of a widget; it is empty for one that is
@@ -221,7 +223,7 @@ func (ws *Widgets) Stored(ctx context.Context, tenant core.TenantAlias, t widget
 	if err != nil {
 		return widget.Stored{}, err
 	}
-	stored, _, err := ws.DB.Widget(ctx, tenant, t)
+	stored, _, err := programdb.Widget(ctx, ws.DB.Reads, tenant, t)
 	return stored, err
 }
 
@@ -233,7 +235,7 @@ func (ws *Widgets) Put(ctx context.Context, tenant core.TenantAlias, t widget.Ty
 		if err != nil {
 			return err
 		}
-		before, _, err := tx.Widget(ctx, tenant, t)
+		before, _, err := programdb.Widget(ctx, tx.Reads, tenant, t)
 		if err != nil {
 			return err
 		}
@@ -242,10 +244,10 @@ func (ws *Widgets) Put(ctx context.Context, tenant core.TenantAlias, t widget.Ty
 		if err := stored.Check(); err != nil {
 			return err
 		}
-		if err := tx.PutWidget(ctx, tenant, stored); err != nil {
+		if err := programdb.PutWidget(ctx, tx, tenant, stored); err != nil {
 			return err
 		}
-		_, total, err := tx.Widgets(ctx, tenant, 0, 0)
+		_, total, err := programdb.Widgets(ctx, tx.Reads, tenant, 0, 0)
 		if err == nil && total > widget.MaxPerTenant {
 			err = core.Invalid("widgetType", "a tenant stores at most "+strconv.Itoa(widget.MaxPerTenant)+" widgets")
 		}
@@ -261,6 +263,6 @@ func (ws *Widgets) Delete(ctx context.Context, tenant core.TenantAlias, t widget
 		if err != nil {
 			return err
 		}
-		return tx.DeleteWidget(ctx, tenant, t)
+		return programdb.DeleteWidget(ctx, tx, tenant, t)
 	})
 }

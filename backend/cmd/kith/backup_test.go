@@ -18,6 +18,7 @@ import (
 	"kith/backend/backup"
 	"kith/backend/store"
 	"kith/backend/store/sqldtest"
+	"kith/backend/store/tabledb"
 	"kith/core"
 	"kith/core/auth"
 	"kith/wasm/transcript"
@@ -150,13 +151,13 @@ func dumped(t *testing.T, url string, tenant core.TenantAlias) map[string][]stri
 	defer db.Close()
 	all := map[string][]string{}
 	require.NoError(t, db.Snapshot(context.Background(), func(r store.Reads) error {
-		tables, err := r.Tables(context.Background())
+		tables, err := tabledb.Tables(context.Background(), r)
 		for _, table := range tables {
 			if err != nil {
 				return err
 			}
 			if all[table.Name] = nil; tenant == "" || table.Tenant != "" {
-				err = r.Dump(context.Background(), table, tenant, nil, func(line []byte) error {
+				err = tabledb.Dump(context.Background(), r, table, tenant, nil, func(line []byte) error {
 					all[table.Name] = append(all[table.Name], string(line))
 					return nil
 				})

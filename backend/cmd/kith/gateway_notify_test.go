@@ -15,6 +15,7 @@ import (
 	"kith/backend/braintreelab/sdktest"
 	"kith/backend/demo"
 	"kith/backend/gateway"
+	"kith/backend/store/billingdb"
 	"kith/backend/store/sqldtest"
 	"kith/core/auth"
 	"kith/core/billing"
@@ -48,7 +49,7 @@ func sample(t *testing.T, sdk *sdktest.SDK, kind gateway.Kind, id string) url.Va
 
 func (s *gatewayStage) stored(t *testing.T) int {
 	t.Helper()
-	n, err := s.engine.DB.NotificationCount(t.Context(), demo.TestTenant)
+	n, err := billingdb.NotificationCount(t.Context(), s.engine.DB.Reads, demo.TestTenant)
 	require.NoError(t, err)
 	return n
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kith/backend/app"
+	"kith/backend/store/tenantdb"
 	"kith/core"
 	"kith/core/referral"
 	"kith/core/reward"
@@ -37,7 +38,7 @@ func (f *tenantFlags) openTenant(e *env) (*app.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := engine.DB.Tenant(e.ctx, f.Tenant); err != nil {
+	if _, err := tenantdb.Find(e.ctx, engine.DB.Reads, f.Tenant); err != nil {
 		return nil, errors.Join(err, engine.DB.Close())
 	}
 	return engine, nil

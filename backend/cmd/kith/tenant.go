@@ -12,7 +12,7 @@ import (
 	"kith/backend/app/base"
 	"kith/backend/app/tenants"
 	"kith/backend/backup"
-	"kith/backend/store"
+	"kith/backend/store/tenantdb"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/job"
@@ -198,7 +198,7 @@ func browserPayment(b auth.BrowserPayment) string {
 
 // printTenant writes one setting a line, by the names of the flags that set
 // them.
-func printTenant(e *env, t store.Tenant) error {
+func printTenant(e *env, t tenantdb.Tenant) error {
 	lines := [][2]string{
 		{"discount-id", t.DiscountID}, {"consent", string(t.Policy.Consent)}, {"consent-cookie", t.Policy.ConsentCookie},
 		{"browser-payment", browserPayment(t.BrowserPayment)}, {"init-checksum", onOrOff(t.InitChecksum)},

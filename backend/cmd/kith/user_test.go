@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kith/backend/app/base"
-	"kith/backend/store"
 	"kith/backend/store/storetest"
+	"kith/backend/store/tenantdb"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/event"
@@ -45,7 +45,7 @@ func TestUserExport_IsAllAboutTheUser(t *testing.T) {
 		}
 		_, err := engine.Identification.Identify(t.Context(), "acme", rules.Identification{Update: update})
 		require.NoError(t, err)
-		_, err = engine.Events.Log(t.Context(), base.Caller{Tenant: store.Tenant{Alias: "acme"}, Key: true, Role: auth.RoleAll}, event.Batch{Account: update.Account, User: update.ID, Events: []event.Event{{Key: "visit"}}})
+		_, err = engine.Events.Log(t.Context(), base.Caller{Tenant: tenantdb.Tenant{Alias: "acme"}, Key: true, Role: auth.RoleAll}, event.Batch{Account: update.Account, User: update.ID, Events: []event.Event{{Key: "visit"}}})
 		require.NoError(t, err)
 	}
 	require.NoError(t, engine.DB.Close())

@@ -9,6 +9,7 @@ import (
 
 	"kith/backend/app"
 	"kith/backend/app/base"
+	"kith/backend/store/tenantdb"
 	"kith/core"
 	"kith/core/webhook"
 )
@@ -38,7 +39,7 @@ func (f *webhookFlags) on(e *env, do func(*app.Engine, core.TenantAlias) error) 
 		return err
 	}
 	return f.with(e, func(engine *app.Engine) error {
-		tenant, err := engine.DB.Tenant(e.ctx, alias)
+		tenant, err := tenantdb.Find(e.ctx, engine.DB.Reads, alias)
 		if err != nil {
 			return err
 		}

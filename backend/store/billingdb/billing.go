@@ -1,0 +1,305 @@
+package billingdb
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/billing"
+)
+
+// Billed is what is kept of a subscription at the gateway.
+type Billed struct {
+	billing.Standing
+	// Customer pays, and Account is theirs; either is empty while it is not
+	// known.
+	Customer core.PaymentProviderID
+	Account  core.AccountID
+	// Want is what its discount is to be.
+	Want billing.Discount
+	// Period is the first day of the latest cycle whose bill was seen; empty
+	// before any.
+	Period string
+	// Opened is when it was made at the gateway; zero until it is read.
+	Opened core.Time
+	// Attempt is the number of the last lease.
+	Attempt int
+}
+
+// BillingLease is a subscription that belongs to one worker for a while.
+type BillingLease struct {
+	Tenant       core.TenantAlias
+	Subscription string
+	// Attempt fences: it is the row's as long as nobody else has taken it.
+	Attempt int
+	// Tries are the failures in a row before this attempt.
+	Tries int
+}
+
+// TouchSubscription has a subscription read at the gateway now, known or not.
+func TouchSubscription(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, id string) error {
+	return tx.Exec(ctx, "touch gateway subscription", `INSERT INTO gateway_subscription (tenant, id, customer_id, status, in_trial, paid,
+			wanted, folded, problem, attempt, tries, due_at, created_at) VALUES (?1, ?2, '', '', 0, 0, 0, 0, '', 0, 0, ?3, ?3)
+		ON CONFLICT (tenant, id) DO UPDATE SET due_at = ?3, tries = 0`, string(tenant), id, int64(tx.Now))
+}
+
+// TouchBilling has the subscriptions of an account read now, but for those that
+// have ended.
+func TouchBilling(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, account core.AccountID) error {
+	return tx.Exec(ctx, "touch billing", `UPDATE gateway_subscription SET due_at = ?
+		WHERE tenant = ? AND account_id = ? AND `+LiveSubscription, int64(tx.Now), string(tenant), string(account))
+}
+
+// billed is the condition that a subscription will be billed again.
+const LiveSubscription = `status NOT IN ('Canceled', 'Expired')`
+
+var billingLeaseColumns = store.Selection[BillingLease]{
+	store.Col(`tenant`, func(l *BillingLease) any { return &l.Tenant }),
+	store.Col(`id`, func(l *BillingLease) any { return &l.Subscription }),
+	store.Col(`attempt`, func(l *BillingLease) any { return &l.Attempt }),
+	store.Col(`tries`, func(l *BillingLease) any { return &l.Tries }),
+}
+
+// dueBilling are the subscriptions of connected tenants that are to be read.
+var dueBilling = ` FROM gateway_subscription s
+	WHERE (s.leased_until IS NULL AND s.due_at <= ?1 OR s.leased_until <= ?1)
+		AND EXISTS (SELECT 1 FROM gateway_connection WHERE gateway_connection.tenant = s.tenant) AND ` + store.TenantIs("s") + ` `
+
+// BillingDue reports whether a subscription is to be read.
+func BillingDue(ctx context.Context, r store.Reads, now core.Time) (due bool, err error) {
+	if err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1`+dueBilling+`)`, int64(now)).Scan(&due); err != nil {
+		return false, fmt.Errorf("store: billing due: %w", err)
+	}
+	return due, nil
+}
+
+// LeaseBilling gives the caller up to most subscriptions that are to be read, of
+// tenants that are not busy. They are the caller's until then.
+func LeaseBilling(ctx context.Context, tx *store.Tx, most int, busy []core.TenantAlias, until core.Time) ([]BillingLease, error) {
+	list, err := json.Marshal(append([]core.TenantAlias{}, busy...))
+	if err != nil {
+		return nil, err
+	}
+	rows, err := tx.QueryContext(ctx, `UPDATE gateway_subscription SET attempt = attempt + 1, leased_until = ?2, due_at = NULL
+		WHERE rowid IN (SELECT s.rowid`+dueBilling+`AND s.tenant NOT IN (SELECT value FROM json_each(?3))
+			ORDER BY coalesce(s.leased_until, s.due_at) LIMIT ?4)
+		RETURNING `+billingLeaseColumns.List(), int64(tx.Now), int64(until), string(list), most)
+	return billingLeaseColumns.All(rows, err, "lease billing")
+}
+
+// EndBilling gives a subscription back, to be read again at next, or sooner when
+// it was touched meanwhile; 0: only then. false means that it was too late.
+func EndBilling(ctx context.Context, tx *store.Tx, l BillingLease, problem string, tries int, next core.Time) (bool, error) {
+	return tx.Changed(ctx, "end billing", `UPDATE gateway_subscription SET leased_until = NULL, problem = ?, tries = ?,
+			due_at = min(coalesce(due_at, ?3), coalesce(?3, due_at))
+		WHERE tenant = ? AND id = ? AND attempt = ? AND leased_until IS NOT NULL`,
+		problem, tries, store.NullTime(next), string(l.Tenant), l.Subscription, l.Attempt)
+}
+
+// ReadAgain has a subscription that is known read at the gateway now.
+func ReadAgain(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, id string) error {
+	return tx.Exec(ctx, "read gateway subscription again", `UPDATE gateway_subscription SET due_at = ? WHERE tenant = ? AND id = ?`,
+		int64(tx.Now), string(tenant), id)
+}
+
+var standingColumns = store.Selection[billing.Standing]{
+	store.Col(`id`, func(s *billing.Standing) any { return &s.ID }),
+	store.Col(`status`, func(s *billing.Standing) any { return &s.Status }),
+	store.Col(`in_trial`, func(s *billing.Standing) any { return &s.Trial }),
+	store.Col(`paid`, func(s *billing.Standing) any { return &s.Paid }),
+}
+
+var billedColumns = store.Selection[Billed]{
+	store.Col(`customer_id`, func(b *Billed) any { return &b.Customer }),
+	store.Col(`coalesce(account_id, '')`, func(b *Billed) any { return &b.Account }),
+	store.Col(`wanted`, func(b *Billed) any { return &b.Want.Amount }),
+	store.Col(`folded`, func(b *Billed) any { return &b.Want.Credit }),
+	store.Col(`period`, func(b *Billed) any { return &b.Period }),
+	store.Col(`opened_at`, func(b *Billed) any { return &b.Opened }),
+	store.Col(`attempt`, func(b *Billed) any { return &b.Attempt }),
+}.With(store.Part(standingColumns, func(b *Billed) *billing.Standing { return &b.Standing }))
+
+// FindBilled returns what is kept of a subscription; ok is false when nothing is.
+func FindBilled(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string) (b Billed, ok bool, err error) {
+	ok, err = billedColumns.One(r.QueryRowContext(ctx, `SELECT `+billedColumns.List()+` FROM gateway_subscription WHERE tenant = ? AND id = ?`,
+		string(tenant), id), "gateway subscription", &b)
+	return b, ok, err
+}
+
+// Standings returns the subscriptions of an account, the oldest first.
+func Standings(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID) ([]billing.Standing, error) {
+	rows, err := r.QueryContext(ctx, `SELECT `+standingColumns.List()+` FROM gateway_subscription
+		WHERE tenant = ? AND account_id = ? ORDER BY opened_at, id`, string(tenant), string(account))
+	return standingColumns.All(rows, err, "gateway subscriptions")
+}
+
+// PutBilled stores what is known of a subscription.
+func PutBilled(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, b Billed) error {
+	return tx.Exec(ctx, "put gateway subscription", `UPDATE gateway_subscription SET status = ?, in_trial = ?, paid = ?, customer_id = ?,
+			account_id = ?, wanted = ?, folded = ?, period = ?, opened_at = ? WHERE tenant = ? AND id = ?`,
+		string(b.Status), b.Trial, b.Paid, string(b.Customer), store.NullText(b.Account), b.Want.Amount, b.Want.Credit, b.Period,
+		int64(b.Opened), string(tenant), b.ID)
+}
+
+// Bill is a charge of an account that was seen.
+type Bill struct {
+	billing.Charge
+	Subscription string
+	Account      core.AccountID
+	// Credit is what it used of the account's.
+	Credit int64
+	// First is true for the one that made the account PAID.
+	First bool
+}
+
+// BillKnown reports whether a charge was seen before.
+func BillKnown(ctx context.Context, r store.Reads, tenant core.TenantAlias, transaction string) (known bool, err error) {
+	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM gateway_bill WHERE tenant = ? AND transaction_id = ?)`,
+		string(tenant), transaction).Scan(&known)
+	if err != nil {
+		return false, fmt.Errorf("store: gateway bill: %w", err)
+	}
+	return known, nil
+}
+
+// InsertBill stores a charge that was not seen before. A first one takes the
+// place of another.
+func InsertBill(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, b Bill) error {
+	if b.First {
+		err := tx.Exec(ctx, "replace first gateway bill", `UPDATE gateway_bill SET first = 0 WHERE tenant = ? AND account_id = ? AND first = 1`,
+			string(tenant), string(b.Account))
+		if err != nil {
+			return err
+		}
+	}
+	return tx.Exec(ctx, "insert gateway bill", `INSERT INTO gateway_bill (tenant, transaction_id, subscription_id, account_id, amount,
+			discount, credit, first, charged_at, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, string(tenant), b.Transaction, b.Subscription,
+		string(b.Account), b.Amount, b.Discount, b.Credit, b.First, int64(b.At), int64(tx.Now))
+}
+
+var billColumns = store.Selection[Bill]{
+	store.Col(`transaction_id`, func(b *Bill) any { return &b.Transaction }),
+	store.Col(`subscription_id`, func(b *Bill) any { return &b.Subscription }),
+	store.Col(`amount`, func(b *Bill) any { return &b.Amount }),
+	store.Col(`discount`, func(b *Bill) any { return &b.Discount }),
+	store.Col(`credit`, func(b *Bill) any { return &b.Credit }),
+	store.Col(`charged_at`, func(b *Bill) any { return &b.At }),
+}
+
+// FirstBill returns the charge that made an account PAID; ok is false when there
+// is none.
+func FirstBill(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID) (b Bill, ok bool, err error) {
+	b.Account, b.First = account, true
+	ok, err = billColumns.One(r.QueryRowContext(ctx, `SELECT `+billColumns.List()+` FROM gateway_bill
+		WHERE tenant = ? AND account_id = ? AND first = 1`, string(tenant), string(account)), "first gateway bill", &b)
+	return b, ok, err
+}
+
+// oneText returns the one column of the one row of a query, or empty when there
+// is no row.
+func oneText(ctx context.Context, r store.Reads, what, query string, args ...any) (text string, err error) {
+	err = r.QueryRowContext(ctx, query, args...).Scan(&text)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return "", fmt.Errorf("store: %s: %w", what, err)
+	}
+	return text, nil
+}
+
+// SubscriptionOfBill returns the subscription of a charge that was seen, or
+// empty.
+func SubscriptionOfBill(ctx context.Context, r store.Reads, tenant core.TenantAlias, transaction string) (subscription string, err error) {
+	return oneText(ctx, r, "subscription of gateway bill", `SELECT subscription_id FROM gateway_bill WHERE tenant = ? AND transaction_id = ?`,
+		string(tenant), transaction)
+}
+
+// FirstBillOf returns the charge of a subscription that made its account PAID,
+// or empty.
+func FirstBillOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, subscription string) (transaction string, err error) {
+	return oneText(ctx, r, "first bill of subscription", `SELECT b.transaction_id FROM gateway_subscription s
+		JOIN gateway_bill b ON b.tenant = s.tenant AND b.account_id = s.account_id AND b.first = 1
+		WHERE s.tenant = ? AND s.id = ? AND b.subscription_id = s.id`, string(tenant), subscription)
+}
+
+// Refund is money that is to be given back, or was.
+type Refund struct {
+	Transaction, Subscription string
+	Account                   core.AccountID
+	Amount                    int64
+	Currency                  string
+	// KeyNumber is one more after each refusal: the gateway's key is used up
+	// then.
+	KeyNumber int
+}
+
+// InsertRefund has money given back; false means that the account had its refund
+// before.
+func InsertRefund(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, f Refund) (bool, error) {
+	return tx.Inserted(ctx, "gateway refund", `INSERT INTO gateway_refund (tenant, transaction_id, account_id, subscription_id, amount,
+			currency, state, key_number, refund_id, problem, created_at) VALUES (?, ?, ?, ?, ?, ?, 'waiting', 1, '', '', ?)
+		ON CONFLICT DO NOTHING`,
+		string(tenant), f.Transaction, string(f.Account), f.Subscription, f.Amount, f.Currency, int64(tx.Now))
+}
+
+// RefundKnown reports whether an account had its refund, or is to have it.
+func RefundKnown(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID) (known bool, err error) {
+	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM gateway_refund WHERE tenant = ? AND account_id = ?)`,
+		string(tenant), string(account)).Scan(&known)
+	if err != nil {
+		return false, fmt.Errorf("store: gateway refund: %w", err)
+	}
+	return known, nil
+}
+
+var refundColumns = store.Selection[Refund]{
+	store.Col(`transaction_id`, func(f *Refund) any { return &f.Transaction }),
+	store.Col(`subscription_id`, func(f *Refund) any { return &f.Subscription }),
+	store.Col(`account_id`, func(f *Refund) any { return &f.Account }),
+	store.Col(`amount`, func(f *Refund) any { return &f.Amount }),
+	store.Col(`currency`, func(f *Refund) any { return &f.Currency }),
+	store.Col(`key_number`, func(f *Refund) any { return &f.KeyNumber }),
+}
+
+// RefundsWaiting returns what is still to be given back of a subscription's
+// charges.
+func RefundsWaiting(ctx context.Context, r store.Reads, tenant core.TenantAlias, subscription string) ([]Refund, error) {
+	rows, err := r.QueryContext(ctx, `SELECT `+refundColumns.List()+`
+		FROM gateway_refund INDEXED BY gateway_refund_waiting
+		WHERE tenant = ? AND subscription_id = ? AND state = 'waiting'`, string(tenant), subscription)
+	return refundColumns.All(rows, err, "gateway refunds")
+}
+
+// RefundState says what became of a refund: what it is at the gateway, "" while
+// it waits, and why it failed.
+func RefundState(ctx context.Context, r store.Reads, tenant core.TenantAlias, transaction string) (state, id string, err error) {
+	err = r.QueryRowContext(ctx, `SELECT state, refund_id FROM gateway_refund WHERE tenant = ? AND transaction_id = ?`,
+		string(tenant), transaction).Scan(&state, &id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", "", nil
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("store: gateway refund: %w", err)
+	}
+	return state, id, nil
+}
+
+// EndRefund records that money was given back, by the gateway's id of it, or,
+// when that is empty, why it cannot be.
+func EndRefund(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, transaction, id, problem string) error {
+	state := "done"
+	if id == "" {
+		state = "failed"
+	}
+	return tx.Exec(ctx, "end gateway refund", `UPDATE gateway_refund SET state = ?, refund_id = ?, problem = ?, ended_at = ?
+		WHERE tenant = ? AND transaction_id = ? AND state = 'waiting'`, state, id, problem, int64(tx.Now), string(tenant), transaction)
+}
+
+// RefuseRefund records that the gateway refused a refund for now: the next call
+// needs another key.
+func RefuseRefund(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, transaction string, keyNumber int, problem string) error {
+	return tx.Exec(ctx, "refuse gateway refund", `UPDATE gateway_refund SET key_number = ? + 1, problem = ?
+		WHERE tenant = ? AND transaction_id = ? AND state = 'waiting' AND key_number = ?1`, keyNumber, problem, string(tenant), transaction)
+}

@@ -1,0 +1,76 @@
+package billingdb
+
+import (
+	"context"
+	"fmt"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/billing"
+)
+
+var connectionColumns = store.Selection[billing.Connection]{
+	store.Col(`merchant_id`, func(c *billing.Connection) any { return &c.MerchantID }),
+	store.Col(`base_url`, func(c *billing.Connection) any { return &c.BaseURL }),
+	store.Col(`created_at`, func(c *billing.Connection) any { return &c.Created }),
+	store.Col(`coalesce(checked_at, 0)`, func(c *billing.Connection) any { return &c.Checked }),
+}
+
+var gatewayKeyColumns = store.Selection[billing.Key]{
+	store.Col(`public_key`, func(k *billing.Key) any { return &k.Public }),
+	store.Col(`private_key`, func(k *billing.Key) any { return &k.Private }),
+}
+
+// Connection returns how a tenant's gateway is reached, with private keys that
+// are sealed; ok is false when it is not connected.
+func Connection(ctx context.Context, r store.Reads, tenant core.TenantAlias) (c billing.Connection, ok bool, err error) {
+	ok, err = connectionColumns.One(r.QueryRowContext(ctx, `SELECT `+connectionColumns.List()+` FROM gateway_connection WHERE tenant = ?`,
+		string(tenant)), "gateway connection", &c)
+	if err != nil || !ok {
+		return c, false, err
+	}
+	rows, err := r.QueryContext(ctx, `SELECT `+gatewayKeyColumns.List()+` FROM gateway_key WHERE tenant = ? ORDER BY place`, string(tenant))
+	c.Keys, err = gatewayKeyColumns.All(rows, err, "gateway keys")
+	return c, true, err
+}
+
+// Connected reports whether a tenant's gateway is connected.
+func Connected(ctx context.Context, r store.Reads, tenant core.TenantAlias) (connected bool, err error) {
+	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM gateway_connection WHERE tenant = ?)`, string(tenant)).Scan(&connected)
+	if err != nil {
+		return false, fmt.Errorf("store: gateway connected: %w", err)
+	}
+	return connected, nil
+}
+
+// PutConnection stores how a tenant's gateway is reached, with private keys that
+// are sealed. When it was connected first, and checked last, stays; its
+// subscriptions are looked for again.
+func PutConnection(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, c billing.Connection) error {
+	err := tx.Exec(ctx, "put gateway connection", `INSERT INTO gateway_connection (tenant, merchant_id, base_url, created_at)
+		VALUES (?, ?, ?, ?) ON CONFLICT (tenant) DO UPDATE SET merchant_id = excluded.merchant_id, base_url = excluded.base_url,
+			swept_at = 0, swept_all_at = 0, sweep_at = 0`,
+		string(tenant), c.MerchantID, c.BaseURL, int64(tx.Now))
+	if err == nil {
+		err = tx.Exec(ctx, "forget gateway keys", `DELETE FROM gateway_key WHERE tenant = ?`, string(tenant))
+	}
+	for i, k := range c.Keys {
+		if err != nil {
+			return err
+		}
+		err = tx.Exec(ctx, "put gateway key", `INSERT INTO gateway_key (tenant, public_key, private_key, place) VALUES (?, ?, ?, ?)`,
+			string(tenant), k.Public, k.Private, i)
+	}
+	return err
+}
+
+// DeleteConnection forgets how a tenant's gateway is reached, with all keys;
+// false means that it was not connected.
+func DeleteConnection(ctx context.Context, tx *store.Tx, tenant core.TenantAlias) (bool, error) {
+	// Not left to the cascade: a file that was opened without foreign keys
+	// would keep the keys.
+	if err := tx.Exec(ctx, "forget gateway keys", `DELETE FROM gateway_key WHERE tenant = ?`, string(tenant)); err != nil {
+		return false, err
+	}
+	return tx.Changed(ctx, "delete gateway connection", `DELETE FROM gateway_connection WHERE tenant = ?`, string(tenant))
+}

@@ -1,0 +1,59 @@
+package billingdb
+
+import (
+	"context"
+	"fmt"
+
+	"kith/backend/store"
+	"kith/core"
+)
+
+// Notification is what a gateway has sent and nobody has read yet.
+type Notification struct {
+	// Seq is its place in the order of arrival.
+	Seq    int64
+	Tenant core.TenantAlias
+	// Payload is the text of bt_payload as it came.
+	Payload string
+}
+
+// InsertNotification stores a payload as it came; false means that the tenant
+// has it already. hash is its SHA-256 in hex.
+func InsertNotification(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, hash, payload string) (bool, error) {
+	return tx.Inserted(ctx, "gateway notification", `INSERT INTO gateway_notification (tenant, hash, payload, kind, problem, received_at)
+		VALUES (?, ?, ?, '', '', ?) ON CONFLICT (tenant, hash) DO NOTHING`, string(tenant), hash, payload, int64(tx.Now))
+}
+
+var notificationColumns = store.Selection[Notification]{
+	store.Col(`seq`, func(n *Notification) any { return &n.Seq }),
+	store.Col(`tenant`, func(n *Notification) any { return &n.Tenant }),
+	store.Col(`payload`, func(n *Notification) any { return &n.Payload }),
+}
+
+// Notifications returns notifications that nobody has read, up to most, the
+// first that arrived first.
+func Notifications(ctx context.Context, r store.Reads, most int) ([]Notification, error) {
+	rows, err := r.QueryContext(ctx, `SELECT `+notificationColumns.List()+` FROM gateway_notification INDEXED BY gateway_notification_waiting
+		WHERE read_at IS NULL AND `+store.TenantIs("gateway_notification")+` ORDER BY seq LIMIT ?`, most)
+	return notificationColumns.All(rows, err, "gateway notifications")
+}
+
+// ReadNotification records that a notification was read, or why it could not be;
+// false means that another has recorded it.
+func ReadNotification(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, seq int64, kind, problem string) (bool, error) {
+	return tx.Changed(ctx, "read gateway notification", `UPDATE gateway_notification SET kind = ?, problem = ?, read_at = ?
+		WHERE +tenant = ? AND seq = ? AND read_at IS NULL`, kind, problem, int64(tx.Now), string(tenant), seq)
+}
+
+// NoteCheck records that the gateway has sent a check.
+func NoteCheck(ctx context.Context, tx *store.Tx, tenant core.TenantAlias) error {
+	return tx.Exec(ctx, "note gateway check", `UPDATE gateway_connection SET checked_at = ? WHERE tenant = ?`, int64(tx.Now), string(tenant))
+}
+
+// NotificationCount is how many notifications of a tenant are kept.
+func NotificationCount(ctx context.Context, r store.Reads, tenant core.TenantAlias) (n int, err error) {
+	if err = r.QueryRowContext(ctx, `SELECT count(*) FROM gateway_notification WHERE tenant = ?`, string(tenant)).Scan(&n); err != nil {
+		return 0, fmt.Errorf("store: count gateway notifications: %w", err)
+	}
+	return n, nil
+}

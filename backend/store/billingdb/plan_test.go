@@ -1,0 +1,42 @@
+package billingdb
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/store"
+	"kith/backend/store/sqltest"
+)
+
+// What the gateway's workers read does not grow with the notifications and
+// subscriptions there are.
+func TestReads_GatewayFindsByIndex(t *testing.T) {
+	t.Parallel()
+	r, ctx := store.NewReads(sqltest.Explained{DB: sqltest.File(t), T: t}), t.Context()
+	tx := &store.Tx{Reads: r}
+	for _, read := range []func() error{
+		func() error { _, _, err := Connection(ctx, r, "t"); return err },
+		func() error { _, err := Connected(ctx, r, "t"); return err },
+		func() error { _, err := Notifications(ctx, r, 1); return err },
+		func() error { _, err := BillingDue(ctx, r, 1); return err },
+		func() error { _, err := LeaseBilling(ctx, tx, 1, nil, 1); return err },
+		func() error { _, _, err := FindBilled(ctx, r, "t", "s"); return err },
+		func() error { _, err := Standings(ctx, r, "t", "a"); return err },
+		func() error { _, err := BillKnown(ctx, r, "t", "x"); return err },
+		func() error { _, err := SubscriptionOfBill(ctx, r, "t", "x"); return err },
+		func() error { _, _, err := FirstBill(ctx, r, "t", "a"); return err },
+		func() error { _, err := FirstBillOf(ctx, r, "t", "s"); return err },
+		func() error { _, err := RefundKnown(ctx, r, "t", "a"); return err },
+		func() error { _, err := AllRead(ctx, r, "t", []string{"s"}); return err },
+		func() error { _, err := RefundsWaiting(ctx, r, "t", "s"); return err },
+		func() error { _, err := SweepDue(ctx, r, 1); return err },
+		func() error { _, err := TakeSweeps(ctx, tx, 1, 1); return err },
+		func() error { _, err := CouponDue(ctx, r, 1); return err },
+		func() error { _, err := TakeCoupons(ctx, tx, 1, 1); return err },
+		func() error { _, err := PayloadsOld(ctx, r, 1); return err },
+		func() error { _, _, err := RefundState(ctx, r, "t", "x"); return err },
+	} {
+		require.NoError(t, read())
+	}
+}

@@ -1,0 +1,144 @@
+package billingdb
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"kith/backend/store"
+	"kith/core"
+)
+
+// Sweep is when a tenant's gateway was asked for its subscriptions before.
+type Sweep struct {
+	Tenant core.TenantAlias
+	// Swept is when it was last asked for those that are new, and SweptAll when
+	// for all; zero: never.
+	Swept, SweptAll core.Time
+}
+
+var sweepColumns = store.Selection[Sweep]{
+	store.Col(`tenant`, func(s *Sweep) any { return &s.Tenant }),
+	store.Col(`swept_at`, func(s *Sweep) any { return &s.Swept }),
+	store.Col(`swept_all_at`, func(s *Sweep) any { return &s.SweptAll }),
+}
+
+// SweepDue reports whether a gateway is to be asked for its subscriptions.
+func SweepDue(ctx context.Context, r store.Reads, now core.Time) (due bool, err error) {
+	if err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM gateway_connection WHERE sweep_at <= ? AND `+store.TenantIs("gateway_connection")+`)`, int64(now)).Scan(&due); err != nil {
+		return false, fmt.Errorf("store: sweep due: %w", err)
+	}
+	return due, nil
+}
+
+// TakeSweeps gives the caller up to most sweeps that are due. Each is due again
+// at until, unless EndSweep says otherwise.
+func TakeSweeps(ctx context.Context, tx *store.Tx, most int, until core.Time) ([]Sweep, error) {
+	rows, err := tx.QueryContext(ctx, `UPDATE gateway_connection SET sweep_at = ?
+		WHERE tenant IN (SELECT tenant FROM gateway_connection WHERE sweep_at <= ? AND `+store.TenantIs("gateway_connection")+` ORDER BY sweep_at LIMIT ?)
+		RETURNING `+sweepColumns.List(), int64(until), int64(tx.Now), most)
+	return sweepColumns.All(rows, err, "take sweeps")
+}
+
+// EndSweep records what was asked for, and when to ask next.
+func EndSweep(ctx context.Context, tx *store.Tx, s Sweep, next core.Time) error {
+	return tx.Exec(ctx, "end sweep", `UPDATE gateway_connection SET swept_at = ?, swept_all_at = ?, sweep_at = ? WHERE tenant = ?`,
+		int64(s.Swept), int64(s.SweptAll), int64(next), string(s.Tenant))
+}
+
+// FindSubscriptions has those of a list of subscriptions read that are not known,
+// and returns how many there were.
+func FindSubscriptions(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, ids []string) (found int, err error) {
+	list, err := json.Marshal(append([]string{}, ids...))
+	if err != nil {
+		return 0, err
+	}
+	return tx.Count(ctx, "find gateway subscriptions", `INSERT INTO gateway_subscription (tenant, id, customer_id, status, in_trial, paid, wanted, folded,
+			problem, attempt, tries, due_at, created_at)
+		SELECT ?1, value, '', '', 0, 0, 0, 0, '', 0, 0, ?2, ?2 FROM json_each(?3) WHERE true ON CONFLICT (tenant, id) DO NOTHING`,
+		string(tenant), int64(tx.Now), string(list))
+}
+
+// AllRead reports whether all of a list of subscriptions that are known were
+// read.
+func AllRead(ctx context.Context, r store.Reads, tenant core.TenantAlias, ids []string) (all bool, err error) {
+	list, err := json.Marshal(append([]string{}, ids...))
+	if err != nil {
+		return false, err
+	}
+	err = r.QueryRowContext(ctx, `SELECT NOT EXISTS (SELECT 1 FROM json_each(?2) CROSS JOIN gateway_subscription s ON s.tenant = ?1 AND s.id = value
+		WHERE s.status = '')`, string(tenant), string(list)).Scan(&all)
+	if err != nil {
+		return false, fmt.Errorf("store: all gateway subscriptions read: %w", err)
+	}
+	return all, nil
+}
+
+// Coupon is a code that is to be in the custom field of a customer.
+type Coupon struct {
+	Tenant   core.TenantAlias
+	Customer core.PaymentProviderID
+	Code     core.ReferralCode
+	// Tries are the failures in a row before.
+	Tries int
+}
+
+var couponColumns = store.Selection[Coupon]{
+	store.Col(`tenant`, func(c *Coupon) any { return &c.Tenant }),
+	store.Col(`customer_id`, func(c *Coupon) any { return &c.Customer }),
+	store.Col(`code`, func(c *Coupon) any { return &c.Code }),
+	store.Col(`tries`, func(c *Coupon) any { return &c.Tries }),
+}
+
+// PutCoupon has a code written into the custom field of a customer, now.
+func PutCoupon(ctx context.Context, tx *store.Tx, c Coupon) error {
+	return tx.Exec(ctx, "put gateway coupon", `INSERT INTO gateway_coupon (tenant, customer_id, code, problem, tries, due_at) VALUES (?, ?, ?, '', 0, ?)
+		ON CONFLICT (tenant, customer_id) DO UPDATE SET code = excluded.code, problem = '', tries = 0, due_at = excluded.due_at WHERE code <> excluded.code`,
+		string(c.Tenant), string(c.Customer), string(c.Code), int64(tx.Now))
+}
+
+// dueCoupons are those of connected tenants that are to be written.
+var dueCoupons = ` FROM gateway_coupon g
+	WHERE g.due_at <= ?1 AND EXISTS (SELECT 1 FROM gateway_connection WHERE gateway_connection.tenant = g.tenant) AND ` + store.TenantIs("g") + ` `
+
+// CouponDue reports whether a code is to be written.
+func CouponDue(ctx context.Context, r store.Reads, now core.Time) (due bool, err error) {
+	if err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1`+dueCoupons+`)`, int64(now)).Scan(&due); err != nil {
+		return false, fmt.Errorf("store: coupon due: %w", err)
+	}
+	return due, nil
+}
+
+// TakeCoupons gives the caller up to most codes that are to be written. Each is
+// due again at until, unless EndCoupon says otherwise: to write one twice does
+// no harm.
+func TakeCoupons(ctx context.Context, tx *store.Tx, most int, until core.Time) ([]Coupon, error) {
+	rows, err := tx.QueryContext(ctx, `UPDATE gateway_coupon SET due_at = ?2
+		WHERE (tenant, customer_id) IN (SELECT g.tenant, g.customer_id`+dueCoupons+`ORDER BY g.due_at LIMIT ?3)
+		RETURNING `+couponColumns.List(), int64(tx.Now), int64(until), most)
+	return couponColumns.All(rows, err, "take coupons")
+}
+
+// EndCoupon records that a code was written, or why not, and when to try again;
+// zero: not. A code that took its place meanwhile is not touched.
+func EndCoupon(ctx context.Context, tx *store.Tx, c Coupon, problem string, next core.Time) error {
+	return tx.Exec(ctx, "end coupon", `UPDATE gateway_coupon SET problem = ?, tries = ?, due_at = ? WHERE tenant = ? AND customer_id = ? AND code = ?`,
+		problem, c.Tries, store.NullTime(next), string(c.Tenant), string(c.Customer), string(c.Code))
+}
+
+// ForgetPayloads empties up to most notifications that were read before a time,
+// and returns how many.
+func ForgetPayloads(ctx context.Context, tx *store.Tx, before core.Time, most int) (int, error) {
+	return tx.Count(ctx, "forget gateway payloads", `UPDATE gateway_notification SET payload = '' WHERE seq IN (SELECT seq
+		FROM gateway_notification INDEXED BY gateway_notification_old WHERE payload <> '' AND read_at <= ? LIMIT ?)`, int64(before), most)
+}
+
+// PayloadsOld reports whether there is something for ForgetPayloads.
+func PayloadsOld(ctx context.Context, r store.Reads, before core.Time) (old bool, err error) {
+	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM gateway_notification INDEXED BY gateway_notification_old
+		WHERE payload <> '' AND read_at <= ?)`, int64(before)).Scan(&old)
+	if err != nil {
+		return false, fmt.Errorf("store: old gateway payloads: %w", err)
+	}
+	return old, nil
+}

@@ -1,0 +1,134 @@
+package eventdb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/auth"
+	"kith/core/event"
+	"kith/core/wire"
+)
+
+// AppendIntake takes a batch in by the one statement that the edge uses too;
+// false means that its idempotency key was used within the last 24 hours.
+func AppendIntake(ctx context.Context, p *store.Primary, tenant core.TenantAlias, b event.Batch) (added bool, err error) {
+	err = p.WriteOne(ctx, func(r store.Reads) error {
+		var seq int64
+		err := r.QueryRowContext(ctx, event.Append, string(tenant), string(b.Account), string(b.User),
+			store.NullText(b.Key), string(wire.IntakeEvents(b)), int64(event.KeySince(b.Received)), int64(b.Received), store.NullText(b.Sender)).Scan(&seq)
+		if added = err == nil; added || errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		return fmt.Errorf("store: append intake: %w", err)
+	})
+	return added, err
+}
+
+// maxBatch bounds the events of one transaction, in bytes as they were sent: a
+// server ends a transaction after five seconds when others wait to write. The
+// call that passes the bound is still taken, so a batch is never empty.
+const maxBatch = 1 << 20
+
+// Processed is what one batch did.
+type Processed struct {
+	// Calls were taken from the intake, Events came out of them.
+	Calls, Events int
+	// Left is true when more may have waited than were taken.
+	Left bool
+	// Unreadable is how many events did not come out, because they have no id,
+	// no key or no fields, or an id that is taken. Our own senders write no
+	// such events. Their calls are passed over.
+	Unreadable int
+	// Orphaned is how many events did not come out because their user is gone:
+	// deleted after an edge, whose replica lags, took them in.
+	Orphaned int
+}
+
+// userStands is true for a call i whose user there is.
+const userStands = `EXISTS (SELECT 1 FROM user u WHERE u.tenant = i.tenant AND u.account_id = i.account_id AND u.id = i.user_id)`
+
+// intakeBatch is what one run of ProcessIntake takes on: the calls behind from, up
+// to to, with how many events of known and of unknown users they have. waiting is
+// how many calls there are to choose from.
+type intakeBatch struct {
+	from, to        int64
+	calls, waiting  int
+	events, orphans int
+}
+
+var intakeColumns = store.Selection[intakeBatch]{
+	store.Col(`c.seq`, func(b *intakeBatch) any { return &b.from }),
+	store.Col(`b.upto`, func(b *intakeBatch) any { return &b.to }),
+	store.Col(`b.calls`, func(b *intakeBatch) any { return &b.calls }),
+	store.Col(`(SELECT count(*) FROM waiting)`, func(b *intakeBatch) any { return &b.waiting }),
+	store.Col(`coalesce(sum(json_array_length(i.events)) FILTER (WHERE `+userStands+`), 0)`, func(b *intakeBatch) any { return &b.events }),
+	store.Col(`coalesce(sum(json_array_length(i.events)) FILTER (WHERE NOT `+userStands+`), 0)`, func(b *intakeBatch) any { return &b.orphans }),
+}
+
+// ProcessIntake turns up to limit waiting event calls into events, in the order
+// of their receipt. The cursor moves in the same transaction, so a call is
+// processed once, whenever the process dies.
+func ProcessIntake(ctx context.Context, tx *store.Tx, limit int) (done Processed, err error) {
+	var b intakeBatch
+	err = intakeColumns.Scan(tx.QueryRowContext(ctx, `
+		WITH waiting AS (SELECT seq, octet_length(events) AS size FROM intake
+				WHERE seq > (SELECT seq FROM intake_cursor) ORDER BY seq LIMIT ?),
+			batch AS (SELECT coalesce(max(seq), 0) AS upto, count(*) AS calls
+				FROM (SELECT seq, sum(size) OVER (ORDER BY seq) - size AS before FROM waiting) WHERE before < ?)
+		SELECT `+intakeColumns.List()+`
+		FROM intake_cursor c, batch b LEFT JOIN intake i ON i.seq > c.seq AND i.seq <= b.upto`, limit, maxBatch), &b)
+	if err != nil {
+		return Processed{}, fmt.Errorf("store: read intake: %w", err)
+	}
+	done.Calls, done.Orphaned = b.calls, b.orphans
+	if b.calls == 0 {
+		return done, nil
+	}
+	done.Left = b.waiting > b.calls || b.waiting == limit
+	// Nothing that a row holds may fail the statement, or that row would stop
+	// the intake of all tenants for ever. STRICT refuses also what OR IGNORE
+	// lets pass, so the time is cast.
+	stored, err := tx.Count(ctx, "process intake", `INSERT OR IGNORE INTO event (tenant, id, account_id, user_id, key, fields,
+			triggered_at, received_at, processed_at)
+		SELECT tenant, event ->> 'id', account_id, user_id, event ->> 'key', event -> 'fields',
+			CAST(event ->> 'dateTriggered' AS INTEGER), received_at, ?
+		FROM (SELECT i.*, CASE e.type WHEN 'object' THEN e.value END AS event
+			FROM intake i, json_each(i.events) e WHERE i.seq > ? AND i.seq <= ? AND `+userStands+`)`, int64(tx.Now), b.from, b.to)
+	if err != nil {
+		return Processed{}, err
+	}
+	done.Events, done.Unreadable = stored, b.events-stored
+	if err := useSenders(ctx, tx, b.from, b.to); err != nil {
+		return Processed{}, err
+	}
+	return done, tx.Exec(ctx, "move cursor", `UPDATE intake_cursor SET seq = ?`, b.to)
+}
+
+// useSenders notes the use of the keys that edges took calls in for, as UseKey does.
+func useSenders(ctx context.Context, tx *store.Tx, from, to int64) error {
+	return tx.Exec(ctx, "use senders", `UPDATE api_key SET used_at = i.at
+		FROM (SELECT tenant, key_id, max(received_at) AS at FROM intake WHERE seq > ?1 AND seq <= ?2 AND key_id IS NOT NULL GROUP BY tenant, key_id) i
+		WHERE api_key.tenant = i.tenant AND substr(api_key.hash, 1, ?3) = i.key_id AND coalesce(api_key.used_at, 0) <= i.at - ?4`,
+		from, to, auth.KeyIDSize, int64(auth.KeyUseStep))
+}
+
+// IntakeWaits reports whether event calls wait to be processed.
+func IntakeWaits(ctx context.Context, r store.Reads) (waits bool, err error) {
+	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM intake WHERE seq > (SELECT seq FROM intake_cursor))`).Scan(&waits)
+	if err != nil {
+		return false, fmt.Errorf("store: intake waits: %w", err)
+	}
+	return waits, nil
+}
+
+// ForgetIntake removes up to limit of the oldest calls, if they were processed
+// and were received before a time, and returns how many it removed.
+func ForgetIntake(ctx context.Context, tx *store.Tx, before core.Time, limit int) (int, error) {
+	return tx.Count(ctx, "forget intake", `DELETE FROM intake WHERE seq IN (
+		SELECT seq FROM (SELECT seq, received_at FROM intake WHERE seq <= (SELECT seq FROM intake_cursor) ORDER BY seq LIMIT ?2)
+		WHERE received_at < ?1)`, int64(before), limit)
+}

@@ -1,0 +1,199 @@
+package jobdb
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kith/backend/store"
+	"kith/backend/store/rewarddb"
+	"kith/core"
+	"kith/core/job"
+)
+
+// export is where the rows of a file come from.
+type export struct {
+	// from is what is read, tenant its tenant.
+	from, tenant string
+	// key tells rows apart and orders them: an index finds what is behind one.
+	key []string
+	// cells are the file's columns (core/exportfile), as they are stored; ?1 in
+	// them is the moment that the file is of.
+	cells string
+	// created and updated are the times that windows are about.
+	created, updated string
+	program          string
+	// group collects rows to one; windows are about the latest of them then.
+	group bool
+	// narrow adds what else the params ask for.
+	narrow func(w *store.Where, p job.Params)
+}
+
+// balance sums what a user can redeem, by kind and unit.
+func balance(cells string) export {
+	return export{
+		from: `reward w` + userOf(`w.account_id`, `w.user_id`), tenant: `w.tenant`,
+		key: []string{`w.account_id`, `w.user_id`, `w.kind`, `w.unit`}, cells: cells, group: true,
+		created: `max(w.created_at)`, updated: `max(` + rewardUpdated + `)`, program: `w.program`,
+		narrow: func(w *store.Where, p job.Params) {
+			if p.Unit != "" {
+				w.Add(`w.unit = ?`, p.Unit)
+			}
+		},
+	}
+}
+
+// userOf joins a user.
+func userOf(account, user string) string {
+	return ` LEFT JOIN user u ON u.tenant = w.tenant AND u.account_id = ` + account + ` AND u.id = ` + user
+}
+
+// available is what rewards are good for; whole percents of what is in basis
+// points.
+var available = `sum(iif(` + rewarddb.StatusOf("w", "?1") + ` = 'AVAILABLE',
+	w.value - w.redeemed - w.expired - w.cancelled, 0)) / iif(w.unit = '%', 100, 1)`
+
+const (
+	// rewardUpdated is when something became of a reward; of its parts that were
+	// redeemed, the last.
+	rewardUpdated = `max(w.created_at, coalesce(w.cancelled_at, 0), (SELECT coalesce(max(at), 0)
+		FROM reward_ledger l WHERE l.tenant = w.tenant AND l.reward_id = w.id))`
+	// referredUser joins the referral that brought a user, and the code of the user's
+	// primary share link.
+	referredUser = `user u
+		LEFT JOIN referral r ON r.tenant = u.tenant AND r.referred_account_id = u.account_id AND r.referred_user_id = u.id
+		LEFT JOIN code c ON +c.tenant = u.tenant AND c.rowid = (SELECT rowid FROM code WHERE tenant = u.tenant AND account_id = u.account_id
+			AND user_id = u.id ORDER BY program = 'classic' DESC, linked_at DESC, rowid DESC LIMIT 1)`
+)
+
+var exports = map[job.Type]export{
+	job.User: {
+		from: referredUser, tenant: `u.tenant`, key: []string{`u.account_id`, `u.id`},
+		cells: `u.id, u.account_id, u.email, u.first_name, u.last_name, u.image_url, u.first_seen_ip, u.last_seen_ip,
+			u.created_at, u.email, r.share_medium, u.locale, c.code, c.code, c.code, c.code, c.code`,
+		created: `u.created_at`, updated: `u.updated_at`,
+	},
+	job.UserReferral: {
+		from: referredUser, tenant: `u.tenant`, key: []string{`u.account_id`, `u.id`},
+		cells: `u.id, u.account_id, u.email, u.first_name, u.last_name, u.created_at,
+			r.id, r.program, r.code, r.referrer_user_id, r.referrer_account_id, r.started_at, r.converted_at, r.ended_at`,
+		created: `u.created_at`, updated: `max(u.updated_at, coalesce(r.ended_at, r.converted_at, r.started_at, 0))`, program: `r.program`,
+	},
+	job.Referral: {
+		from: `referral r
+			LEFT JOIN reward a ON a.tenant = r.tenant AND a.referral_id = r.id AND a.source = 'REFERRED'
+			LEFT JOIN reward b ON b.tenant = r.tenant AND b.referral_id = r.id AND b.source = 'FRIEND_SIGNUP'`,
+		tenant: `r.tenant`, key: []string{`r.id`},
+		cells: `r.id, r.program, r.referred_user_id, r.referred_account_id, a.id, r.referred_moderation,
+			r.referrer_user_id, r.referrer_account_id, b.id, r.referrer_moderation,
+			r.started_at, r.converted_at, r.converted_at, r.ended_at, r.moderated_at`,
+		created: `r.started_at`, updated: `r.updated_at`, program: `r.program`,
+	},
+	job.Reward: {
+		from: `reward w`, tenant: `w.tenant`, key: []string{`w.id`},
+		cells: `w.id, w.kind, w.account_id, w.user_id, w.program, w.referral_id, w.source, w.unit,
+			iif(w.unit = '%', w.value, NULL), iif(w.kind = 'CREDIT', w.value, NULL), iif(w.kind = 'CREDIT', w.redeemed, NULL),
+			w.currency, w.created_at, iif(w.pending, NULL, w.given_at), w.scheduled_at, w.expires_at, w.cancelled_at`,
+		created: `w.created_at`, updated: rewardUpdated, program: `w.program`,
+	},
+	job.RewardBalance:           balance(`w.user_id, w.account_id, w.kind, ` + available + `, w.unit`),
+	job.UserRewardBalance:       balance(`w.user_id, w.account_id, u.email, u.first_name, u.last_name, w.kind, ` + available + `, w.unit`),
+	job.RedeemableRewardBalance: balance(`w.account_id, w.user_id, u.email, u.first_name, u.last_name, w.kind, w.unit, ` + available),
+	job.UserEvent: {
+		from: `event e`, tenant: `e.tenant`, key: []string{`e.id`},
+		cells:   `e.account_id, e.user_id, e.id, e.key, e.triggered_at, e.received_at, e.processed_at, e.fields`,
+		created: `e.received_at`, updated: `e.received_at`,
+		narrow: func(w *store.Where, p job.Params) { store.Among(w, `e.key`, p.EventKeys) },
+	},
+}
+
+// ExportPage returns up to limit rows of the file that a job writes, those
+// behind a key, and the key of the last of them. A nil key is before all rows.
+func ExportPage(ctx context.Context, r store.Reads, tenant core.TenantAlias, t job.Type, p job.Params, behind []string, limit int) (page [][]string, last []string, err error) {
+	e := exports[t]
+	query, args := e.page(tenant, p, behind, limit)
+	rows, err := r.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("store: export: %w", err)
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		return nil, nil, fmt.Errorf("store: export: %w", err)
+	}
+	for rows.Next() {
+		row, err := scanTexts(rows, len(columns))
+		if err != nil {
+			return nil, nil, fmt.Errorf("store: export: %w", err)
+		}
+		last, page = row[:len(e.key)], append(page, row[len(e.key):])
+	}
+	if err := rows.Err(); err != nil {
+		return nil, nil, fmt.Errorf("store: export: %w", err)
+	}
+	return page, last, nil
+}
+
+// ExportCount counts the rows of the file that a job would write, up to most.
+func ExportCount(ctx context.Context, r store.Reads, tenant core.TenantAlias, t job.Type, p job.Params, most int) (n int, err error) {
+	query, args := exports[t].page(tenant, p, nil, most)
+	if err := r.QueryRowContext(ctx, `SELECT count(*) FROM (`+query+`)`, args...).Scan(&n); err != nil {
+		return 0, fmt.Errorf("store: count export: %w", err)
+	}
+	return n, nil
+}
+
+// page is the query for one page.
+func (e export) page(tenant core.TenantAlias, p job.Params, behind []string, limit int) (string, []any) {
+	key := strings.Join(e.key, `, `)
+	var rows, windows store.Where
+	rows.Add(e.tenant+` = ?`, string(tenant))
+	if behind != nil {
+		args := make([]any, len(behind))
+		for i, part := range behind {
+			args[i] = part
+		}
+		rows.Add(`(`+key+`) > (`+store.Placeholders(len(behind))+`)`, args...)
+	}
+	if p.Program != "" && e.program != "" {
+		rows.Add(e.program+` = ?`, string(p.Program))
+	}
+	if e.narrow != nil {
+		e.narrow(&rows, p)
+	}
+	windows.Span(e.created, p.Created)
+	windows.Span(e.updated, p.Updated)
+	windows.Span(`max(`+e.created+`, `+e.updated+`)`, p.Changed)
+	query := `SELECT ` + key + `, ` + e.cells + ` FROM ` + e.from + ` WHERE ` + rows.All()
+	switch {
+	case e.group:
+		query += ` GROUP BY ` + key + ` HAVING ` + windows.All()
+	default:
+		query += ` AND ` + windows.All()
+	}
+	args := slices.Concat(rows.Args, windows.Args)
+	if strings.Contains(e.cells, `?1`) {
+		// The parameters without a number are counted on from it.
+		args = append([]any{int64(p.At)}, args...)
+	}
+	return query + ` ORDER BY ` + key + ` LIMIT ?`, append(args, limit)
+}
+
+// scanTexts reads a row of any types as texts; NULL is the empty one.
+func scanTexts(rows *sql.Rows, n int) ([]string, error) {
+	cells := make([]sql.NullString, n)
+	into := make([]any, n)
+	for i := range cells {
+		into[i] = &cells[i]
+	}
+	if err := rows.Scan(into...); err != nil {
+		return nil, err
+	}
+	row := make([]string, n)
+	for i, c := range cells {
+		row[i] = c.String
+	}
+	return row, nil
+}

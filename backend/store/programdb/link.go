@@ -1,0 +1,79 @@
+package programdb
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/link"
+)
+
+// Target is where a share link leads, or a page with a code.
+type Target struct {
+	Tenant core.TenantAlias
+	Policy link.Policy
+	// Code is empty when nobody has the code that was asked for, and when its owner is
+	// blocked.
+	Code core.ReferralCode
+	// Program is that of the code, or the tenant's first one.
+	Program link.Program
+}
+
+// targetRow is a Target as it is read: the hosts are JSON.
+type targetRow struct {
+	Target
+	hosts string
+}
+
+var targetColumns = store.Selection[targetRow]{
+	store.Col(`t.alias`, func(t *targetRow) any { return &t.Tenant }),
+	store.Col(`t.consent`, func(t *targetRow) any { return &t.Policy.Consent }),
+	store.Col(`t.consent_cookie`, func(t *targetRow) any { return &t.Policy.ConsentCookie }),
+	store.Col(`coalesce(CASE WHEN u.blocked_at IS NULL THEN c.code END, '')`, func(t *targetRow) any { return &t.Code }),
+	store.Col(`coalesce(p.key, '')`, func(t *targetRow) any { return &t.Program.Key }),
+	store.Col(`coalesce(p.landing_url, '')`, func(t *targetRow) any { return &t.Program.LandingURL }),
+	store.Col(`coalesce(p.allowed_hosts, '[]')`, func(t *targetRow) any { return &t.hosts }),
+	store.Col(`coalesce(p.cookie_life, 0)`, func(t *targetRow) any { return &t.Program.CookieLife }),
+}
+
+// A guess at a code costs one statement: the edge asks here for each that its replica
+// does not know.
+const targetJoins = ` LEFT JOIN code c ON c.tenant = t.alias AND c.code = ?2
+		LEFT JOIN user u ON u.tenant = t.alias AND u.account_id = c.account_id AND u.id = c.user_id
+		LEFT JOIN program p ON p.tenant = t.alias AND p.key =
+			coalesce(c.program, (SELECT key FROM program WHERE tenant = t.alias ORDER BY created_at, key LIMIT 1)) `
+
+// TargetOf returns where a share link of a tenant leads; the code may be one that
+// nobody has, and empty. The error is core.UnknownTenant, or not-found when the tenant
+// has no program.
+func TargetOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, code core.ReferralCode) (Target, error) {
+	t, ok, err := oneTarget(ctx, r, `SELECT `+targetColumns.List()+` FROM tenant t`+targetJoins+`WHERE t.alias = ?1`, string(tenant), code)
+	if err == nil && !ok {
+		err = core.UnknownTenant()
+	}
+	return t, err
+}
+
+// TargetOnHost is Target for the tenant whose shop has that host; ok is false
+// when none has.
+func TargetOnHost(ctx context.Context, r store.Reads, host string, code core.ReferralCode) (t Target, ok bool, err error) {
+	return oneTarget(ctx, r, `SELECT `+targetColumns.List()+` FROM site s JOIN tenant t ON t.alias = s.tenant`+targetJoins+`WHERE s.host = ?1`, host, code)
+}
+
+func oneTarget(ctx context.Context, r store.Reads, statement, by string, code core.ReferralCode) (t Target, ok bool, err error) {
+	var row targetRow
+	ok, err = targetColumns.One(r.QueryRowContext(ctx, statement, by, string(code)), "link target", &row)
+	if err != nil || !ok {
+		return t, false, err
+	}
+	t = row.Target
+	if err := json.Unmarshal([]byte(row.hosts), &t.Program.AllowedHosts); err != nil {
+		return t, false, fmt.Errorf("store: link target: %w", err)
+	}
+	if t.Program.Key == "" {
+		return t, true, unknownProgram()
+	}
+	return t, true, nil
+}

@@ -1,0 +1,220 @@
+package programdb
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/referral"
+	"kith/core/reward"
+)
+
+// Program returns a program of a tenant, or a not-found error.
+func Program(ctx context.Context, r store.Reads, tenant core.TenantAlias, key core.ProgramKey) (referral.Program, error) {
+	return oneProgram(ctx, r, ProgramQuery+` WHERE p.tenant = ? AND p.key = ?`, string(tenant), string(key))
+}
+
+// FirstProgram returns the program that was made first: where a share link of
+// an unknown code leads.
+func FirstProgram(ctx context.Context, r store.Reads, tenant core.TenantAlias) (referral.Program, error) {
+	return oneProgram(ctx, r, ProgramQuery+` WHERE p.tenant = ? ORDER BY p.created_at, p.key LIMIT 1`, string(tenant))
+}
+
+// Programs returns the programs of a tenant, the first made first.
+func Programs(ctx context.Context, r store.Reads, tenant core.TenantAlias) ([]referral.Program, error) {
+	rows, err := r.QueryContext(ctx, ProgramQuery+` WHERE p.tenant = ? ORDER BY p.created_at, p.key`, string(tenant))
+	return store.Collect(rows, err, "programs", func(rows *sql.Rows, p *referral.Program) error { return ScanProgram(rows, p) })
+}
+
+// ProgramKeys returns the keys of a tenant's programs, the first made first.
+func ProgramKeys(ctx context.Context, r store.Reads, tenant core.TenantAlias) ([]core.ProgramKey, error) {
+	rows, err := r.QueryContext(ctx, `SELECT key FROM program WHERE tenant = ? ORDER BY created_at, key`, string(tenant))
+	return store.Collect(rows, err, "program keys", func(rows *sql.Rows, key *core.ProgramKey) error { return rows.Scan(key) })
+}
+
+// programRow is a program as it is read: with its lists as JSON.
+type programRow struct {
+	referral.Program
+	hosts, signals string
+}
+
+var programColumns = store.Selection[programRow]{
+	store.Col(`p.key`, func(p *programRow) any { return &p.Key }),
+	store.Col(`p.name`, func(p *programRow) any { return &p.Name }),
+	store.Col(`p.landing_url`, func(p *programRow) any { return &p.LandingURL }),
+	store.Col(`p.allowed_hosts`, func(p *programRow) any { return &p.hosts }),
+	store.Col(`p.cookie_life`, func(p *programRow) any { return &p.CookieLife }),
+	store.Col(`p.most_rewards`, func(p *programRow) any { return &p.Limits.Total }),
+	store.Col(`p.most_in_period`, func(p *programRow) any { return &p.Limits.InPeriod }),
+	store.Col(`p.reward_period`, func(p *programRow) any { return &p.Limits.Period }),
+	store.Col(`p.most_discount`, func(p *programRow) any { return &p.Limits.Discount }),
+	store.Col(`p.fraud_handling`, func(p *programRow) any { return &p.Fraud.Handling }),
+	store.Col(`p.fraud_signals`, func(p *programRow) any { return &p.signals }),
+	store.Col(`p.daily_rewards`, func(p *programRow) any { return &p.Fraud.DailyRewards }),
+	store.Col(`p.created_at`, func(p *programRow) any { return &p.Created }),
+	store.Col(`p.updated_at`, func(p *programRow) any { return &p.Modified }),
+}.With(
+	store.Part(offerColumns("a"), func(p *programRow) *reward.Offer { return &p.Referrer }),
+	store.Part(offerColumns("b"), func(p *programRow) *reward.Offer { return &p.Referred }),
+)
+
+// offerColumns are what a side of a program earns, of a table of one row or none.
+func offerColumns(table string) store.Selection[reward.Offer] {
+	or := func(column, none string) string { return `coalesce(` + table + `.` + column + `, ` + none + `)` }
+	return store.Selection[reward.Offer]{
+		store.Col(or(`kind`, `''`), func(o *reward.Offer) any { return &o.Kind }),
+		store.Col(or(`percent`, `0`), func(o *reward.Offer) any { return &o.Percent }),
+		store.Col(or(`amount`, `0`), func(o *reward.Offer) any { return &o.Amount }),
+		store.Col(or(`unit`, `''`), func(o *reward.Offer) any { return &o.Unit }),
+		store.Col(or(`currency`, `''`), func(o *reward.Offer) any { return &o.Currency }),
+		store.Col(or(`name`, `''`), func(o *reward.Offer) any { return &o.Name }),
+		store.Col(or(`description`, `''`), func(o *reward.Offer) any { return &o.Description }),
+		store.Col(or(`settings`, `''`), func(o *reward.Offer) any { return &o.Settings }),
+		store.Col(or(`valid_for`, `0`), func(o *reward.Offer) any { return &o.ValidFor }),
+		store.Col(or(`given_after`, `0`), func(o *reward.Offer) any { return &o.GivenAfter }),
+	}
+}
+
+var ProgramQuery = `SELECT ` + programColumns.List() + `
+	FROM program p
+	LEFT JOIN program_reward a ON a.tenant = p.tenant AND a.program = p.key AND a.key = 'referrer'
+	LEFT JOIN program_reward b ON b.tenant = p.tenant AND b.program = p.key AND b.key = 'referred'`
+
+func oneProgram(ctx context.Context, r store.Reads, query string, args ...any) (p referral.Program, err error) {
+	err = ScanProgram(r.QueryRowContext(ctx, query, args...), &p)
+	if errors.Is(err, sql.ErrNoRows) {
+		return p, unknownProgram()
+	}
+	if err != nil {
+		return p, fmt.Errorf("store: program: %w", err)
+	}
+	return p, nil
+}
+
+func unknownProgram() *core.Error { return core.NotFound("there is no such program") }
+
+// ScanProgram reads a row of programQuery.
+func ScanProgram(row store.Scanner, p *referral.Program) error {
+	var read programRow
+	if err := programColumns.Scan(row, &read); err != nil {
+		return err
+	}
+	*p = read.Program
+	err := json.Unmarshal([]byte(read.hosts), &p.AllowedHosts)
+	if err == nil && read.signals != "{}" {
+		err = json.Unmarshal([]byte(read.signals), &p.Fraud.BySignal)
+	}
+	return err
+}
+
+// InsertProgram adds a program; false means that the key is taken.
+func InsertProgram(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p referral.Program) (bool, error) {
+	args, err := programArgs(tenant, p, tx.Now)
+	if err != nil {
+		return false, err
+	}
+	added, err := tx.Inserted(ctx, "program", `INSERT INTO program (name, landing_url, allowed_hosts, cookie_life,
+			most_rewards, most_in_period, reward_period, most_discount, fraud_handling, fraud_signals, daily_rewards,
+			updated_at, tenant, key, created_at)
+		VALUES (`+store.Placeholders(len(args)+1)+`) ON CONFLICT (tenant, key) DO NOTHING`, append(args, int64(tx.Now))...)
+	if err != nil || !added {
+		return false, err
+	}
+	return true, putOffers(ctx, tx, tenant, p)
+}
+
+// UpdateProgram stores a program that is there.
+func UpdateProgram(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p referral.Program) error {
+	args, err := programArgs(tenant, p, tx.Now)
+	if err != nil {
+		return err
+	}
+	err = tx.Exec(ctx, "update program", `UPDATE program SET name = ?, landing_url = ?, allowed_hosts = ?, cookie_life = ?,
+			most_rewards = ?, most_in_period = ?, reward_period = ?, most_discount = ?, fraud_handling = ?,
+			fraud_signals = ?, daily_rewards = ?, updated_at = ?
+		WHERE tenant = ? AND key = ?`, args...)
+	if err != nil {
+		return err
+	}
+	return putOffers(ctx, tx, tenant, p)
+}
+
+// programArgs are the values of a program, then its tenant and its key.
+func programArgs(tenant core.TenantAlias, p referral.Program, now core.Time) ([]any, error) {
+	hosts, err := json.Marshal(append([]string{}, p.AllowedHosts...))
+	if err != nil {
+		return nil, err
+	}
+	signals := []byte("{}")
+	if len(p.Fraud.BySignal) > 0 {
+		if signals, err = json.Marshal(p.Fraud.BySignal); err != nil {
+			return nil, err
+		}
+	}
+	return []any{
+		p.Name, p.LandingURL, string(hosts), int64(p.CookieLife),
+		p.Limits.Total, p.Limits.InPeriod, int64(p.Limits.Period), int64(p.Limits.Discount),
+		string(cmp.Or(p.Fraud.Handling, referral.HandleNone)), string(signals), p.Fraud.DailyRewards, int64(now),
+		string(tenant), string(p.Key),
+	}, nil
+}
+
+// putOffers stores what the sides of a program earn.
+func putOffers(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p referral.Program) error {
+	if err := tx.Exec(ctx, "delete offers", `DELETE FROM program_reward WHERE tenant = ? AND program = ?`, string(tenant), string(p.Key)); err != nil {
+		return err
+	}
+	for _, side := range []struct {
+		key   string
+		offer reward.Offer
+	}{{"referrer", p.Referrer}, {"referred", p.Referred}} {
+		o := side.offer
+		if o.None() {
+			continue
+		}
+		err := tx.Exec(ctx, "put offer", `INSERT INTO program_reward (tenant, program, key, kind, percent, amount, unit,
+				currency, name, description, settings, valid_for, given_after)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			string(tenant), string(p.Key), side.key, string(o.Kind), int64(o.Percent), o.Amount, o.Unit, o.Currency,
+			o.Name, o.Description, o.Settings, int64(o.ValidFor), int64(o.GivenAfter))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DeleteProgram removes a program. What refers to it must be gone.
+func DeleteProgram(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, key core.ProgramKey) error {
+	return tx.Exec(ctx, "delete program", `DELETE FROM program WHERE tenant = ? AND key = ?`, string(tenant), string(key))
+}
+
+// ProgramUse counts the codes and the referrals of a program.
+func ProgramUse(ctx context.Context, r store.Reads, tenant core.TenantAlias, key core.ProgramKey) (codes, referrals int, err error) {
+	err = r.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM code WHERE tenant = ?1 AND program = ?2),
+			(SELECT count(*) FROM referral WHERE tenant = ?1 AND program = ?2)`, string(tenant), string(key)).
+		Scan(&codes, &referrals)
+	if err != nil {
+		return 0, 0, fmt.Errorf("store: program use: %w", err)
+	}
+	return codes, referrals, nil
+}
+
+var EarnedColumns = store.Selection[referral.Earned]{
+	store.Col(`count(*)`, func(e *referral.Earned) any { return &e.Total }),
+	store.Col(`count(*) FILTER (WHERE at > ?5)`, func(e *referral.Earned) any { return &e.InPeriod }),
+}
+
+// Earned is read with the tenant, a referrer, the program and a time.
+var Earned = `SELECT ` + EarnedColumns.List() + `
+		FROM (SELECT created_at AS at FROM reward
+			WHERE tenant = ?1 AND account_id = ?2 AND user_id = ?3 AND program = ?4
+				AND source = 'FRIEND_SIGNUP' AND cancelled_at IS NULL
+			UNION ALL SELECT d.created_at FROM fuel_due d CROSS JOIN referral r ON r.tenant = d.tenant AND r.id = d.referral_id
+			WHERE d.tenant = ?1 AND d.program = ?4 AND d.key = 'referrer'
+				AND r.referrer_account_id = ?2 AND r.referrer_user_id = ?3)`

@@ -1,0 +1,92 @@
+package programdb
+
+import (
+	"context"
+	"fmt"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/referral"
+	"kith/core/widget"
+	"kith/core/wire"
+)
+
+// widgetColumns are what a tenant stored of a widget, without the template.
+var widgetColumns = store.Selection[widget.Stored]{
+	store.Col(`program`, func(s *widget.Stored) any { return &s.Type.Program }),
+	store.Col(`key`, func(s *widget.Stored) any { return &s.Type.Key }),
+	store.Col(`options`, func(s *widget.Stored) any { return &s.Options }),
+	store.Col(`branding`, func(s *widget.Stored) any { return &s.Branding }),
+	store.Col(`widget_values`, func(s *widget.Stored) any { return &s.Values }),
+	store.Col(`modified_at`, func(s *widget.Stored) any { return &s.Modified }),
+}
+
+var wholeWidgetColumns = store.Selection[widget.Stored]{
+	store.Col(`template`, func(s *widget.Stored) any { return &s.Template }),
+}.With(widgetColumns)
+
+// Widget returns what a tenant stored of a widget; ok is false when it stored
+// nothing.
+func Widget(ctx context.Context, r store.Reads, tenant core.TenantAlias, t widget.Type) (s widget.Stored, ok bool, err error) {
+	ok, err = wholeWidgetColumns.One(r.QueryRowContext(ctx, `SELECT `+wholeWidgetColumns.List()+` FROM widget
+		WHERE tenant = ? AND program = ? AND key = ?`, string(tenant), string(t.Program), string(t.Key)), "widget", &s)
+	s.Type = t
+	return s, ok, err
+}
+
+// Widgets returns a page of what a tenant stored, without the templates, and
+// how much there is in all.
+func Widgets(ctx context.Context, r store.Reads, tenant core.TenantAlias, limit, offset int) (page []widget.Stored, total int, err error) {
+	if err := r.QueryRowContext(ctx, `SELECT count(*) FROM widget WHERE tenant = ?`, string(tenant)).Scan(&total); err != nil {
+		return nil, 0, fmt.Errorf("store: count widgets: %w", err)
+	}
+	rows, err := r.QueryContext(ctx, `SELECT `+widgetColumns.List()+` FROM widget
+		WHERE tenant = ? ORDER BY program, key LIMIT ? OFFSET ?`, string(tenant), limit, offset)
+	page, err = widgetColumns.All(rows, err, "widgets")
+	return page, total, err
+}
+
+// PutWidget stores a widget.
+func PutWidget(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, s widget.Stored) error {
+	return tx.Exec(ctx, "put widget", `INSERT INTO widget (tenant, program, key, template, options, branding, widget_values, modified_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (tenant, program, key) DO UPDATE SET template = excluded.template, options = excluded.options,
+			branding = excluded.branding, widget_values = excluded.widget_values, modified_at = excluded.modified_at`,
+		string(tenant), string(s.Type.Program), string(s.Type.Key), s.Template, s.Options, s.Branding, s.Values, int64(tx.Now))
+}
+
+// DeleteWidget forgets what a tenant stored of a widget.
+func DeleteWidget(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, t widget.Type) error {
+	return tx.Exec(ctx, "delete widget", `DELETE FROM widget WHERE tenant = ? AND program = ? AND key = ?`,
+		string(tenant), string(t.Program), string(t.Key))
+}
+
+// DeleteWidgets forgets what a tenant stored of the widgets of a program.
+func DeleteWidgets(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, program core.ProgramKey) error {
+	return tx.Exec(ctx, "delete widgets", `DELETE FROM widget WHERE tenant = ? AND program = ?`, string(tenant), string(program))
+}
+
+var widgetReferralColumns = store.Selection[wire.WidgetReferral]{
+	store.Col(`coalesce(u.first_name, '')`, func(w *wire.WidgetReferral) any { return &w.FirstName }),
+	store.Col(`coalesce(u.last_name, '')`, func(w *wire.WidgetReferral) any { return &w.LastName }),
+	store.Col(`r.started_at`, func(w *wire.WidgetReferral) any { return &w.Started }),
+	store.Col(`coalesce(r.converted_at, 0)`, func(w *wire.WidgetReferral) any { return &w.Converted }),
+	store.Col(`coalesce(r.ended_at, 0)`, func(w *wire.WidgetReferral) any { return &w.Ended }),
+}
+
+// WidgetReferrals returns the latest referrals that a user made in a program,
+// with the names of who was referred, and how many there are in all.
+func WidgetReferrals(ctx context.Context, r store.Reads, tenant core.TenantAlias, program core.ProgramKey, user referral.Identity, limit int) (page []wire.WidgetReferral, total int, err error) {
+	const where = ` FROM referral r LEFT JOIN user u
+			ON u.tenant = r.tenant AND u.account_id = r.referred_account_id AND u.id = r.referred_user_id
+		WHERE r.tenant = ? AND r.referrer_account_id = ? AND r.referrer_user_id = ? AND r.program = ?`
+	args := []any{string(tenant), string(user.Account), string(user.User), string(program)}
+	if err := r.QueryRowContext(ctx, `SELECT count(*)`+where, args...).Scan(&total); err != nil {
+		return nil, 0, fmt.Errorf("store: count widget referrals: %w", err)
+	}
+	// The plus keeps SQLite from walking all referrals of the tenant by their
+	// start to spare itself the sorting of a few.
+	rows, err := r.QueryContext(ctx, `SELECT `+widgetReferralColumns.List()+where+` ORDER BY +r.started_at DESC, r.id DESC LIMIT ?`, append(args, limit)...)
+	page, err = widgetReferralColumns.All(rows, err, "widget referrals")
+	return page, total, err
+}

@@ -1,0 +1,63 @@
+package referraldb
+
+import (
+	"context"
+	"fmt"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/wire"
+)
+
+var decisionColumns = store.Selection[wire.Decision]{
+	store.Col(`id`, func(d *wire.Decision) any { return &d.ID }),
+	store.Col(`account_id`, func(d *wire.Decision) any { return &d.Account }),
+	store.Col(`user_id`, func(d *wire.Decision) any { return &d.User }),
+	store.Col(`code`, func(d *wire.Decision) any { return &d.Code }),
+	store.Col(`source`, func(d *wire.Decision) any { return &d.Source }),
+	store.Col(`rule`, func(d *wire.Decision) any { return &d.Rule }),
+	store.Col(`accepted`, func(d *wire.Decision) any { return &d.Accepted }),
+	store.Col(`inputs`, func(d *wire.Decision) any { return &d.Inputs }),
+	store.Col(`times`, func(d *wire.Decision) any { return &d.Times }),
+	store.Col(`first_at`, func(d *wire.Decision) any { return &d.First }),
+	store.Col(`last_at`, func(d *wire.Decision) any { return &d.Last }),
+}
+
+// Decisions returns a page of an account's attribution decisions, the latest
+// first, and how many there are in all. An empty account means all accounts.
+func Decisions(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID, limit, offset int) (page []wire.Decision, total int, err error) {
+	// Two conditions rather than one with an OR, which no index serves.
+	where, args := ` FROM decision WHERE tenant = ?`, []any{string(tenant)}
+	if account != "" {
+		where, args = where+` AND account_id = ?`, append(args, string(account))
+	}
+	if err := r.QueryRowContext(ctx, `SELECT count(*)`+where, args...).Scan(&total); err != nil {
+		return nil, 0, fmt.Errorf("store: count decisions: %w", err)
+	}
+	rows, err := r.QueryContext(ctx, `SELECT `+decisionColumns.List()+where+` ORDER BY last_at DESC, rowid DESC LIMIT ? OFFSET ?`, append(args, limit, offset)...)
+	page, err = decisionColumns.All(rows, err, "decisions")
+	return page, total, err
+}
+
+// RecordDecision stores a decision, or counts it when the same claim met the
+// same rule before.
+func RecordDecision(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, d wire.Decision) error {
+	var rows store.Tuples
+	DecisionRow(&rows, d)
+	return tx.Put(ctx, PutDecisions, tenant, &rows)
+}
+
+func DecisionRow(t *store.Tuples, d wire.Decision) {
+	t.Row()
+	t.Text(d.ID, string(d.Account), string(d.User), string(d.Code), string(d.Source), string(d.Rule))
+	t.Boolean(d.Accepted)
+	t.Text(d.Inputs)
+	t.Integer(1)
+}
+
+// PutDecisions stores or counts decisions of a tenant: tuples.decision of each.
+var PutDecisions = &store.Put{
+	Table: "decision", Columns: store.Columns("id, account_id, user_id, code, source, rule, accepted, inputs, times"), At: store.Columns("first_at, last_at"),
+	Conflict: `ON CONFLICT (tenant, account_id, user_id, code, source, rule)
+		DO UPDATE SET times = times + 1, last_at = excluded.last_at, inputs = excluded.inputs`,
+}

@@ -1,0 +1,207 @@
+package referraldb
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+
+	"kith/backend/store"
+	"kith/backend/store/rewarddb"
+	"kith/core"
+	"kith/core/referral"
+	"kith/core/wire"
+)
+
+// ReferralsMade returns a page of the referrals of each user of a list who is
+// their referrer, the newest first. The filter's own referrer is not regarded.
+func ReferralsMade(ctx context.Context, r store.Reads, tenant core.TenantAlias, users []referral.Identity, f referral.Filter) (map[referral.Identity]store.PageOf[referral.Referral], error) {
+	of := madeWhere(f)
+	totals, err := r.TotalsOf(ctx, `SELECT count(*) FROM referral r WHERE r.tenant = ? AND `+of.All(), of.Of(tenant), store.Identities(users))
+	if err != nil {
+		return nil, err
+	}
+	found, err := madeBy(ctx, r, tenant, users, f)
+	return store.PagesOf(totals, found, func(m referral.Referral) referral.Identity {
+		return referral.Identity{Account: m.Referrer.Account, User: m.Referrer.User}
+	}), err
+}
+
+// madeWhere is which referrals of a given user a list is of.
+func madeWhere(f referral.Filter) store.Where {
+	f.ReferrerAccount, f.ReferrerUser = "", ""
+	of := referralWhere(f)
+	of.Add(`r.referrer_account_id = given.account`)
+	of.Add(`r.referrer_user_id = given.owner`)
+	return of
+}
+
+// madeBy returns a page of the referrals of each user of a list who is their
+// referrer, all in one list, the newest first.
+func madeBy(ctx context.Context, r store.Reads, tenant core.TenantAlias, users []referral.Identity, f referral.Filter) ([]referral.Referral, error) {
+	of := madeWhere(f)
+	w := store.Where{ByRow: true}
+	w.Add(`r.rowid IN (SELECT made.rowid FROM `+store.GivenUsers+` CROSS JOIN referral made ON +made.tenant = ? AND made.rowid IN (
+			SELECT r.rowid FROM referral r WHERE r.tenant = ? AND `+of.All()+` ORDER BY +r.started_at DESC, r.id DESC LIMIT ? OFFSET ?))`,
+		append(append([]any{store.Identities(users), string(tenant)}, of.Of(tenant)...), f.Limit, f.Offset)...)
+	return find(ctx, r, tenant, w, `+r.started_at DESC, r.id DESC`, -1, 0)
+}
+
+// ReferralsByID returns the referrals of a list that there are, in no order.
+func ReferralsByID(ctx context.Context, r store.Reads, tenant core.TenantAlias, ids []string) ([]referral.Referral, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	var w store.Where
+	store.Among(&w, `r.id`, ids)
+	return find(ctx, r, tenant, w, `r.id`, len(ids), 0)
+}
+
+// Referrals returns a page of referrals, the newest first, and how many there
+// are in all.
+func Referrals(ctx context.Context, r store.Reads, tenant core.TenantAlias, f referral.Filter) (page []referral.Referral, total int, err error) {
+	w := referralWhere(f)
+	if err := r.QueryRowContext(ctx, `SELECT count(*) FROM referral r WHERE r.tenant = ? AND `+w.All(), w.Of(tenant)...).Scan(&total); err != nil {
+		return nil, 0, fmt.Errorf("store: count referrals: %w", err)
+	}
+	page, err = find(ctx, r, tenant, w, byStart(f), f.Limit, f.Offset)
+	return page, total, err
+}
+
+// byStart is the order by start. Where an account or an id narrows the list, the
+// plus keeps SQLite from walking a whole tenant in the right order, which it
+// takes for better than to sort the few that an index finds.
+func byStart(f referral.Filter) string {
+	if f.ID != "" || f.ReferredAccount != "" || f.ReferrerAccount != "" {
+		return `+r.started_at DESC, r.id DESC`
+	}
+	return `r.started_at DESC, r.id DESC`
+}
+
+// referralWhere is what a filter says besides the tenant, which each statement names.
+func referralWhere(f referral.Filter) (w store.Where) {
+	for _, equal := range [][2]string{
+		{`r.id = ?`, f.ID}, {`r.program = ?`, string(f.Program)},
+		{`r.referred_account_id = ?`, string(f.ReferredAccount)}, {`r.referred_user_id = ?`, string(f.ReferredUser)},
+		{`r.referrer_account_id = ?`, string(f.ReferrerAccount)}, {`r.referrer_user_id = ?`, string(f.ReferrerUser)},
+		{`r.referrer_moderation = ?`, string(f.ReferrerModeration)}, {`r.referred_moderation = ?`, string(f.ReferredModeration)},
+	} {
+		if equal[1] != "" {
+			w.Add(equal[0], equal[1])
+		}
+	}
+	w.Span(`r.started_at`, f.Started)
+	w.Span(`r.converted_at`, f.Converted)
+	w.Span(`r.ended_at`, f.Ended)
+	return w
+}
+
+// ReferralOf returns the referral of a referred account, or nil.
+func ReferralOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID) (*referral.Referral, error) {
+	return oneReferral(ctx, r, tenant, referral.Filter{ReferredAccount: account})
+}
+
+// Referral returns a referral by its id, or nil.
+func Referral(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string) (*referral.Referral, error) {
+	if id == "" {
+		return nil, nil
+	}
+	return oneReferral(ctx, r, tenant, referral.Filter{ID: id})
+}
+
+func oneReferral(ctx context.Context, r store.Reads, tenant core.TenantAlias, f referral.Filter) (*referral.Referral, error) {
+	page, err := find(ctx, r, tenant, referralWhere(f), byStart(f), 1, 0)
+	if err != nil || len(page) == 0 {
+		return nil, err
+	}
+	return &page[0], nil
+}
+
+// ReferralsOf returns the referrals of those accounts of a list that were
+// referred.
+func ReferralsOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, accounts []core.AccountID) (map[core.AccountID]*referral.Referral, error) {
+	var w store.Where
+	store.Among(&w, `r.referred_account_id`, accounts)
+	page, err := find(ctx, r, tenant, w, `+r.started_at DESC, r.id DESC`, len(accounts), 0)
+	byAccount := make(map[core.AccountID]*referral.Referral, len(page))
+	for i := range page {
+		byAccount[page[i].Referred.Account] = &page[i]
+	}
+	return byAccount, err
+}
+
+// find returns a page of those of a tenant that a condition selects.
+func find(ctx context.Context, r store.Reads, tenant core.TenantAlias, w store.Where, order string, limit, offset int) ([]referral.Referral, error) {
+	own := `r.tenant = ?`
+	if w.ByRow {
+		own = `+r.tenant = ?`
+	}
+	rows, err := r.QueryContext(ctx, ReferralColumns+`
+		WHERE `+own+` AND `+w.All()+` ORDER BY `+order+` LIMIT ? OFFSET ?`, append(w.Of(tenant), limit, offset)...)
+	page, err := store.Collect(rows, err, "referrals", ScanReferral)
+	if err != nil {
+		return nil, err
+	}
+	return page, rewarddb.AttachRewards(ctx, r, tenant, page)
+}
+
+// ReferralColumns are of the referrals r and what is shown of their users.
+const ReferralColumns = `SELECT r.id, r.program, r.state, r.code,
+			r.referrer_account_id, r.referrer_user_id, coalesce(a.email, ''),
+			coalesce(a.first_name, ''), coalesce(a.last_name, ''), coalesce(a.image_url, ''),
+			r.referred_account_id, coalesce(r.referred_user_id, ''), coalesce(b.email, ''),
+			coalesce(b.first_name, ''), coalesce(b.last_name, ''), coalesce(b.image_url, ''),
+			r.share_medium, r.share_link, r.referrer_moderation, r.referrer_by_hand, r.referred_moderation,
+			r.referred_by_hand, r.fraud_signals, r.started_at, coalesce(r.converted_at, 0), coalesce(r.ended_at, 0),
+			r.moderated_at, coalesce(r.by_hand_at, 0), r.updated_at
+		FROM referral r
+		LEFT JOIN user a ON a.tenant = r.tenant AND a.account_id = r.referrer_account_id AND a.id = r.referrer_user_id
+		LEFT JOIN user b ON b.tenant = r.tenant AND b.account_id = r.referred_account_id AND b.id = r.referred_user_id`
+
+func ScanReferral(rows *sql.Rows, r *referral.Referral) error {
+	var signals string
+	a, b, m := &r.ReferrerProfile, &r.ReferredProfile, &r.Moderation
+	err := rows.Scan(&r.ID, &r.Program, &r.State, &r.Code,
+		&r.Referrer.Account, &r.Referrer.User, &r.Referrer.Email, &a.FirstName, &a.LastName, &a.ImageURL,
+		&r.Referred.Account, &r.Referred.User, &r.Referred.Email, &b.FirstName, &b.LastName, &b.ImageURL,
+		&r.ShareMedium, &r.ShareLink, &m.Referrer.Status, &m.Referrer.ByHand, &m.Referred.Status, &m.Referred.ByHand,
+		&signals, &r.Started, &r.Converted, &r.Ended, &m.Moderated, &m.ByHand, &r.Modified)
+	m.Signals = wire.ParseFraudSignals(signals)
+	return err
+}
+
+// PutReferral stores a referral; its first code and its start never change.
+func PutReferral(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, r referral.Referral) error {
+	var rows store.Tuples
+	ReferralRow(&rows, r)
+	return tx.Put(ctx, PutReferrals, tenant, &rows)
+}
+
+func ReferralRow(t *store.Tuples, r referral.Referral) {
+	m := r.Moderation
+	t.Row()
+	t.Text(r.ID, string(r.Program), string(r.State), string(r.Code), string(r.Referrer.Account), string(r.Referrer.User),
+		string(r.Referred.Account))
+	t.TextOrNull(string(r.Referred.User))
+	t.Text(r.ShareMedium, r.ShareLink, string(sideStatus(m.Referrer)))
+	t.Boolean(m.Referrer.ByHand)
+	t.Text(string(sideStatus(m.Referred)))
+	t.Boolean(m.Referred.ByHand)
+	t.Text(wire.FraudSignals(m.Signals))
+	t.Time(r.Started, r.Converted, r.Ended, cmp.Or(m.Moderated, r.Started), m.ByHand)
+}
+
+// sideStatus is that of a side; an unset one is approved.
+func sideStatus(s referral.Side) referral.SideStatus { return cmp.Or(s.Status, referral.SideApproved) }
+
+// PutReferrals stores referrals of a tenant: tuples.referral of each.
+var PutReferrals = &store.Put{
+	Table: "referral", Columns: store.Columns(`id, program, state, code, referrer_account_id, referrer_user_id, referred_account_id,
+		referred_user_id, share_medium, share_link, referrer_moderation, referrer_by_hand, referred_moderation,
+		referred_by_hand, fraud_signals, started_at, converted_at, ended_at, moderated_at, by_hand_at`), At: store.Columns("updated_at"),
+	Conflict: `ON CONFLICT (tenant, id) DO UPDATE SET state = excluded.state, referred_user_id = excluded.referred_user_id,
+		referrer_moderation = excluded.referrer_moderation, referrer_by_hand = excluded.referrer_by_hand,
+		referred_moderation = excluded.referred_moderation, referred_by_hand = excluded.referred_by_hand,
+		fraud_signals = excluded.fraud_signals, converted_at = excluded.converted_at, ended_at = excluded.ended_at,
+		moderated_at = excluded.moderated_at, by_hand_at = excluded.by_hand_at, updated_at = excluded.updated_at`,
+}

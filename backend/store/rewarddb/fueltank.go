@@ -1,0 +1,72 @@
+package rewarddb
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/referral"
+	"kith/core/reward"
+)
+
+var tankColumns = store.Selection[reward.Tank]{
+	store.Col(`count(*) - count(reward_id)`, func(t *reward.Tank) any { return &t.Available }),
+	store.Col(`count(reward_id)`, func(t *reward.Tank) any { return &t.Given }),
+	store.Col(`(SELECT count(*) FROM fuel_due WHERE tenant = ?1 AND program = ?2 AND key = ?3)`, func(t *reward.Tank) any { return &t.Due }),
+}
+
+// FuelTank returns how full the tank of a side of a program is.
+func FuelTank(ctx context.Context, r store.Reads, tenant core.TenantAlias, program core.ProgramKey, side referral.SideKey) (t reward.Tank, err error) {
+	err = tankColumns.Scan(r.QueryRowContext(ctx, `SELECT `+tankColumns.List()+`
+		FROM fuel_tank WHERE tenant = ?1 AND program = ?2 AND key = ?3`, string(tenant), string(program), string(side)), &t)
+	if err != nil {
+		return t, fmt.Errorf("store: fuel tank: %w", err)
+	}
+	return t, nil
+}
+
+// AddFuelCodes loads codes into a tank; those that it has or had are passed over.
+func AddFuelCodes(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, program core.ProgramKey, side referral.SideKey, codes []string) error {
+	list, err := json.Marshal(codes)
+	if err != nil {
+		return err
+	}
+	// WHERE true tells SQLite that ON belongs to the conflict.
+	return tx.Exec(ctx, "add fuel codes", `INSERT INTO fuel_tank (tenant, program, key, code, created_at)
+		SELECT ?1, ?2, ?3, value, ?4 FROM json_each(?5) WHERE true ORDER BY json_each.key
+		ON CONFLICT (tenant, program, key, code) DO NOTHING`,
+		string(tenant), string(program), string(side), int64(tx.Now), string(list))
+}
+
+// UseFuelCode notes which reward has got a code.
+func UseFuelCode(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, number int64, rewardID string) error {
+	return tx.Exec(ctx, "use fuel code", `UPDATE fuel_tank SET reward_id = ? WHERE +tenant = ? AND seq = ?`, rewardID, string(tenant), number)
+}
+
+// PutFuelDue notes that a referral waits for a code.
+func PutFuelDue(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, program core.ProgramKey, side referral.SideKey, referralID string) error {
+	return tx.Exec(ctx, "put fuel due", `INSERT INTO fuel_due (tenant, program, key, referral_id, created_at)
+		VALUES (?, ?, ?, ?, ?) ON CONFLICT (tenant, referral_id, key) DO NOTHING`,
+		string(tenant), string(program), string(side), referralID, int64(tx.Now))
+}
+
+// TakeFuelDues takes up to limit referrals that wait for a code off the list,
+// and returns their ids, the first first.
+func TakeFuelDues(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, program core.ProgramKey, side referral.SideKey, limit int64) ([]string, error) {
+	rows, err := tx.QueryContext(ctx, `SELECT referral_id FROM fuel_due
+		WHERE tenant = ? AND program = ? AND key = ? ORDER BY seq LIMIT ?`,
+		string(tenant), string(program), string(side), limit)
+	ids, err := store.Collect(rows, err, "fuel dues", func(rows *sql.Rows, id *string) error { return rows.Scan(id) })
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return nil, err
+	}
+	return ids, tx.Exec(ctx, "delete fuel dues", `DELETE FROM fuel_due
+		WHERE tenant = ? AND key = ? AND referral_id IN (SELECT value FROM json_each(?))`, string(tenant), string(side), string(list))
+}

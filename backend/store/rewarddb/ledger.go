@@ -1,0 +1,206 @@
+package rewarddb
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/reward"
+)
+
+// AppendLedger adds entries to the ledger and stores the rewards as they are
+// after them, each in one statement. Nothing else writes the ledger or what a
+// reward repeats of it.
+func AppendLedger(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, after []reward.Reward, entries []reward.Entry) error {
+	if len(entries) > 0 {
+		if err := execList(ctx, tx, "append to the ledger", appendEntries, tenant, entries); err != nil {
+			return err
+		}
+	}
+	if len(after) == 0 {
+		return nil
+	}
+	states := make([]any, len(after))
+	for i, r := range after {
+		states[i] = [...]any{
+			r.ID, store.NullTime(r.Given), store.NullTime(r.Expires), store.NullTime(r.Cancelled), store.Number(r.Pending), store.Number(r.Held),
+			r.Sums.Redeemed, r.Sums.Expired, r.Sums.Cancelled, store.Number(r.Denied),
+		}
+	}
+	return execList(ctx, tx, "put rewards", putRewards, tenant, states)
+}
+
+const appendEntries = `INSERT INTO reward_ledger (tenant, id, reward_id, action, amount, unit, idempotency_key, at)
+	SELECT ?1, value ->> 'ID', value ->> 'Reward', value ->> 'Action', value ->> 'Amount', value ->> 'Unit',
+		nullif(value ->> 'Key', ''), value ->> 'At'
+	FROM json_each(?2) ORDER BY key`
+
+// Without MATERIALIZED, SQLite goes through all rewards of the tenant.
+const putRewards = `WITH given AS MATERIALIZED (SELECT value ->> 0 AS id, value ->> 1 AS given_at, value ->> 2 AS expires_at,
+			value ->> 3 AS cancelled_at, value ->> 4 AS pending, value ->> 5 AS held, value ->> 6 AS redeemed,
+			value ->> 7 AS expired, value ->> 8 AS cancelled, value ->> 9 AS denied
+		FROM json_each(?2))
+	UPDATE reward SET given_at = given.given_at, expires_at = given.expires_at, cancelled_at = given.cancelled_at,
+		pending = given.pending, held = given.held, redeemed = given.redeemed, expired = given.expired, cancelled = given.cancelled,
+		denied = given.denied
+	FROM given WHERE reward.tenant = ?1 AND reward.id = given.id`
+
+// execList runs a statement on a tenant and a list, which it reads as JSON.
+func execList(ctx context.Context, tx *store.Tx, what, statement string, tenant core.TenantAlias, list any) error {
+	text, err := json.Marshal(list)
+	if err != nil {
+		return err
+	}
+	return tx.Exec(ctx, what, statement, string(tenant), string(text))
+}
+
+// attachRedemptions gives rewards the latest of what was redeemed of them.
+func attachRedemptions(ctx context.Context, r store.Reads, tenant core.TenantAlias, rewards []reward.Reward) error {
+	at, args := map[string]int{}, []any{reward.MaxRedemptions, string(tenant)}
+	for i, w := range rewards {
+		if w.Sums.Redeemed > 0 {
+			at[w.ID] = i
+			args = append(args, w.ID)
+		}
+	}
+	if len(at) == 0 {
+		return nil
+	}
+	rows, err := r.QueryContext(ctx, lastRedemptions+`(`+store.Placeholders(len(at))+`) ORDER BY l.seq DESC`, args...)
+	found, err := redemptionColumns.All(rows, err, "redemptions")
+	for _, one := range found {
+		w := &rewards[at[one.reward]]
+		w.Redemptions = append(w.Redemptions, one.Redeemed)
+	}
+	return err
+}
+
+// redemption is what was redeemed of a reward, by the id of the reward.
+type redemption struct {
+	reward string
+	reward.Redeemed
+}
+
+var redemptionColumns = store.Selection[redemption]{
+	store.Col(`l.reward_id`, func(r *redemption) any { return &r.reward }),
+	store.Col(`l.id`, func(r *redemption) any { return &r.ID }),
+	store.Col(`-l.amount`, func(r *redemption) any { return &r.Amount }),
+	store.Col(`l.at`, func(r *redemption) any { return &r.At }),
+}
+
+var lastRedemptions = `SELECT ` + redemptionColumns.List() + ` FROM reward r
+	CROSS JOIN reward_ledger l ON +l.tenant = r.tenant AND l.seq IN (SELECT seq FROM reward_ledger
+		WHERE tenant = r.tenant AND reward_id = r.id AND action = 'redeem' ORDER BY seq DESC LIMIT ?)
+	WHERE r.tenant = ? AND r.id IN `
+
+// Drawable is what a draw may take from.
+type Drawable struct {
+	// Credits are those to take from first, enough of them for the draw when
+	// there are enough, sorted by reward.Sooner.
+	Credits []reward.Reward
+	// Available is what all of its credits together have.
+	Available int64
+}
+
+// drawn is a credit that a draw may take from, and what all of its credits have.
+type drawn struct {
+	draw      int
+	available int64
+	reward.Reward
+}
+
+var drawnColumns = store.Selection[drawn]{
+	store.Col(`draw`, func(d *drawn) any { return &d.draw }),
+	store.Col(`total`, func(d *drawn) any { return &d.available }),
+}.With(store.Part(RewardColumns, func(d *drawn) *reward.Reward { return &d.Reward }))
+
+// DrawableBy returns what each draw may take from at the time of the transaction.
+// Draws that take from the same credits must not be asked about at once.
+func DrawableBy(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draws []reward.Draw) ([]Drawable, error) {
+	list, err := json.Marshal(draws)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := tx.QueryContext(ctx, drawable, string(tenant), int64(tx.Now), string(list))
+	found, err := store.Collect(rows, err, "credits", func(rows *sql.Rows, one *drawn) error {
+		err := drawnColumns.Scan(rows, one)
+		settleValue(&one.Reward)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	of := make([]Drawable, len(draws))
+	for _, one := range found {
+		d := &of[one.draw]
+		d.Credits, d.Available = append(d.Credits, one.Reward), one.available
+	}
+	return of, nil
+}
+
+var drawable = `WITH given AS MATERIALIZED (SELECT key AS draw, value ->> 'Account' AS account, value ->> 'User' AS user,
+			value ->> 'Unit' AS unit, value ->> 'Amount' AS amount
+		FROM json_each(?3)),
+	credit AS (SELECT given.draw, given.amount, r.id AS credit, r.value - r.redeemed - r.expired - r.cancelled AS rest,
+			coalesce(r.expires_at, 9223372036854775807) AS ends, r.given_at AS began
+		FROM given CROSS JOIN reward r
+		WHERE r.tenant = ?1 AND r.account_id = given.account AND (given.user = '' OR r.user_id = given.user)
+			AND r.unit = given.unit AND r.kind = 'CREDIT' AND ` + rewardStatus + ` = 'AVAILABLE')
+	SELECT ` + drawnColumns.List() + `
+	FROM (SELECT credit.*, sum(rest) OVER (PARTITION BY draw) AS total,
+			sum(rest) OVER (PARTITION BY draw ORDER BY ends, began, credit ROWS UNBOUNDED PRECEDING) AS upto
+		FROM credit)
+	CROSS JOIN reward ON tenant = ?1 AND id = credit
+	WHERE upto - rest < amount ORDER BY draw, upto`
+
+// OwnerBalance is what an owner can use at the time ?2: credits, or discounts where the
+// unit is that of a percentage.
+var OwnerBalance = `SELECT coalesce(sum(r.value - r.redeemed - r.expired - r.cancelled), 0) FROM reward r
+	WHERE r.tenant = ?1 AND r.account_id = ?3 AND r.user_id = ?4 AND r.unit = ?5
+		AND r.kind IN ('CREDIT', 'PCT_DISCOUNT') AND ` + rewardStatus + ` = 'AVAILABLE'`
+
+// Due is a reward of a tenant whose date has passed.
+type Due struct {
+	Tenant core.TenantAlias
+	reward.Reward
+}
+
+var dueColumns = store.Selection[Due]{
+	store.Col(`r.tenant`, func(d *Due) any { return &d.Tenant }),
+}.With(store.Part(RewardColumns, func(d *Due) *reward.Reward { return &d.Reward }))
+
+// toGive and toExpire are what the ledger lags behind with at the time ?.
+var (
+	toGive   = ` FROM reward r WHERE r.pending = 1 AND r.held = 0 AND r.given_at <= ? AND r.value > r.redeemed + r.expired + r.cancelled AND ` + store.TenantIs("r")
+	toExpire = ` FROM reward r WHERE r.expires_at <= ? AND r.value > r.redeemed + r.expired + r.cancelled AND ` + store.TenantIs("r")
+)
+
+// RewardsDue reports whether a date has passed that the ledger does not know of.
+func RewardsDue(ctx context.Context, r store.Reads, now core.Time) (due bool, err error) {
+	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1`+toGive+`) OR EXISTS (SELECT 1`+toExpire+`)`, int64(now), int64(now)).Scan(&due)
+	if err != nil {
+		return false, fmt.Errorf("store: rewards due: %w", err)
+	}
+	return due, nil
+}
+
+// DueRewards returns up to limit rewards of all tenants whose date has passed
+// unrecorded: those to be given, the earliest first, and when there are none,
+// those that have expired.
+func DueRewards(ctx context.Context, tx *store.Tx, limit int) ([]Due, error) {
+	for _, from := range []string{toGive + ` ORDER BY r.given_at`, toExpire + ` ORDER BY r.expires_at`} {
+		rows, err := tx.QueryContext(ctx, `SELECT `+dueColumns.List()+from+` LIMIT ?`, int64(tx.Now), limit)
+		due, err := store.Collect(rows, err, "due rewards", func(rows *sql.Rows, one *Due) error {
+			err := dueColumns.Scan(rows, one)
+			settleValue(&one.Reward)
+			return err
+		})
+		if err != nil || len(due) > 0 {
+			return due, err
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,274 @@
+package rewarddb
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/referral"
+	"kith/core/reward"
+)
+
+// RewardsOf returns a page of the rewards of each user of a list, the newest
+// first. The filter's own account and user are not regarded.
+func RewardsOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, users []referral.Identity, f reward.Filter) (map[referral.Identity]store.PageOf[reward.Reward], error) {
+	given := store.Identities(users)
+	f.Account, f.User = "", ""
+	where, args := rewardsWhere(f)
+	args = append([]any{string(tenant)}, args...)
+	where += ` AND r.account_id = given.account AND r.user_id = given.owner`
+	totals, err := r.TotalsOf(ctx, `SELECT count(*) FROM reward r WHERE r.tenant = ?`+where, args, given)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := r.QueryContext(ctx, `SELECT `+RewardColumns.List()+` FROM `+store.GivenUsers+` CROSS JOIN reward ON +reward.tenant = ? AND reward.rowid IN (
+			SELECT r.rowid FROM reward r WHERE r.tenant = ?`+where+` ORDER BY r.created_at DESC, r.id DESC LIMIT ? OFFSET ?)
+		ORDER BY given.place, created_at DESC, id DESC`, append(append([]any{given, string(tenant)}, args...), f.Limit, f.Offset)...)
+	found, err := store.Collect(rows, err, "rewards of users", ScanReward)
+	if err == nil {
+		err = attachRedemptions(ctx, r, tenant, found)
+	}
+	return store.PagesOf(totals, found, func(w reward.Reward) referral.Identity {
+		return referral.Identity{Account: w.Account, User: w.User}
+	}), err
+}
+
+// ownedGroup is a group of the rewards of one of several users.
+type ownedGroup struct {
+	who   referral.Identity
+	group reward.Group
+}
+
+var ownedGroupColumns = store.Selection[ownedGroup]{
+	store.Col(`r.account_id`, func(o *ownedGroup) any { return &o.who.Account }),
+	store.Col(`r.user_id`, func(o *ownedGroup) any { return &o.who.User }),
+}.With(store.Part(groupColumns, func(o *ownedGroup) *reward.Group { return &o.group }))
+
+// RewardGroupsOf sums up the rewards of each user of a list, as they stand at a
+// time; see RewardGroups.
+func RewardGroupsOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, now core.Time, users []referral.Identity) (map[referral.Identity][]reward.Group, error) {
+	rows, err := r.QueryContext(ctx, `SELECT `+ownedGroupColumns.List()+`
+		FROM json_each(?3) given CROSS JOIN reward r ON r.tenant = ?1 AND r.account_id = given.value ->> 0 AND r.user_id = given.value ->> 1
+		GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 3, 4, 5, 6, 7`, string(tenant), int64(now), store.Identities(users))
+	all, err := ownedGroupColumns.All(rows, err, "reward groups of users")
+	groups := map[referral.Identity][]reward.Group{}
+	for _, o := range all {
+		groups[o.who] = append(groups[o.who], o.group)
+	}
+	return groups, err
+}
+
+// RewardColumns are a reward as it is stored. Its value has two places: after a scan,
+// settleValue leaves it in the right one.
+var RewardColumns = store.Selection[reward.Reward]{
+	store.Col(`id`, func(r *reward.Reward) any { return &r.ID }),
+	store.Col(`account_id`, func(r *reward.Reward) any { return &r.Account }),
+	store.Col(`user_id`, func(r *reward.Reward) any { return &r.User }),
+	store.Col(`coalesce(program, '')`, func(r *reward.Reward) any { return &r.Program }),
+	store.Col(`program_reward_key`, func(r *reward.Reward) any { return &r.ProgramRewardKey }),
+	store.Col(`global_reward_key`, func(r *reward.Reward) any { return &r.GlobalRewardKey }),
+	store.Col(`coalesce(referral_id, '')`, func(r *reward.Reward) any { return &r.Referral }),
+	store.Col(`source`, func(r *reward.Reward) any { return &r.Source }),
+	store.Col(`kind`, func(r *reward.Reward) any { return &r.Offer.Kind }),
+	store.Col(`unit`, func(r *reward.Reward) any { return &r.Offer.Unit }),
+	store.Col(`value`, func(r *reward.Reward) any { return &r.Offer.Amount }),
+	store.Col(`currency`, func(r *reward.Reward) any { return &r.Offer.Currency }),
+	store.Col(`name`, func(r *reward.Reward) any { return &r.Offer.Name }),
+	store.Col(`description`, func(r *reward.Reward) any { return &r.Offer.Description }),
+	store.Col(`coalesce(fuel_tank_code, '')`, func(r *reward.Reward) any { return &r.FuelTankCode }),
+	store.Col(`coalesce(fuel_tank_type, '')`, func(r *reward.Reward) any { return &r.FuelTankType }),
+	store.Col(`coalesce(settings, '')`, func(r *reward.Reward) any { return &r.Offer.Settings }),
+	store.Col(`cancellable`, func(r *reward.Reward) any { return &r.Cancellable }),
+	store.Col(`created_at`, func(r *reward.Reward) any { return &r.Created }),
+	store.Col(`coalesce(scheduled_at, 0)`, func(r *reward.Reward) any { return &r.Scheduled }),
+	store.Col(`coalesce(given_at, 0)`, func(r *reward.Reward) any { return &r.Given }),
+	store.Col(`coalesce(expires_at, 0)`, func(r *reward.Reward) any { return &r.Expires }),
+	store.Col(`coalesce(cancelled_at, 0)`, func(r *reward.Reward) any { return &r.Cancelled }),
+	store.Col(`denied`, func(r *reward.Reward) any { return &r.Denied }),
+	store.Col(`held`, func(r *reward.Reward) any { return &r.Held }),
+	store.Col(`pending`, func(r *reward.Reward) any { return &r.Pending }),
+	store.Col(`redeemed`, func(r *reward.Reward) any { return &r.Sums.Redeemed }),
+	store.Col(`expired`, func(r *reward.Reward) any { return &r.Sums.Expired }),
+	store.Col(`cancelled`, func(r *reward.Reward) any { return &r.Sums.Cancelled }),
+}
+
+func settleValue(r *reward.Reward) {
+	if r.Offer.Kind == reward.PercentDiscount {
+		r.Offer.Percent, r.Offer.Amount = reward.BasisPoints(r.Offer.Amount), 0
+	}
+}
+
+// StatusOf is reward.Reward.Status in SQL, of a row of rewards at a time.
+func StatusOf(row, now string) string {
+	return strings.NewReplacer("r.", row+".", "now", now).Replace(`CASE
+		WHEN r.redeemed > 0 AND r.redeemed = r.value THEN 'REDEEMED'
+		WHEN r.cancelled_at IS NOT NULL THEN 'CANCELLED'
+		WHEN r.expires_at <= now THEN 'EXPIRED'
+		WHEN r.held = 1 OR r.given_at > now THEN 'PENDING'
+		ELSE 'AVAILABLE' END`)
+}
+
+// rewardStatus is that of a row r at the time ?2.
+var rewardStatus = StatusOf("r", "?2")
+
+func ScanReward(rows *sql.Rows, r *reward.Reward) error {
+	err := RewardColumns.Scan(rows, r)
+	settleValue(r)
+	return err
+}
+
+// Rewards returns a page of rewards, the newest first, and how many there are in
+// all.
+func Rewards(ctx context.Context, r store.Reads, tenant core.TenantAlias, f reward.Filter) (page []reward.Reward, total int, err error) {
+	where, args := rewardsWhere(f)
+	args = append([]any{string(tenant)}, args...)
+	if err := r.QueryRowContext(ctx, `SELECT count(*) FROM reward r WHERE r.tenant = ?`+where, args...).Scan(&total); err != nil {
+		return nil, 0, fmt.Errorf("store: count rewards: %w", err)
+	}
+	rows, err := r.QueryContext(ctx, `SELECT `+RewardColumns.List()+` FROM reward r WHERE r.tenant = ?`+where+`
+		ORDER BY r.created_at DESC, r.id DESC LIMIT ? OFFSET ?`, append(args, f.Limit, f.Offset)...)
+	if page, err = store.Collect(rows, err, "rewards", ScanReward); err != nil {
+		return nil, 0, err
+	}
+	return page, total, attachRedemptions(ctx, r, tenant, page)
+}
+
+// rewardsWhere is what a filter says besides the tenant, which each statement names.
+func rewardsWhere(f reward.Filter) (where string, args []any) {
+	for _, c := range []struct{ column, value string }{
+		{"id", f.ID}, {"account_id", string(f.Account)}, {"user_id", string(f.User)}, {"kind", string(f.Kind)}, {"unit", f.Unit},
+		{"source", string(f.Source)}, {"program", string(f.Program)}, {"program_reward_key", f.ProgramRewardKey}, {"referral_id", f.Referral},
+	} {
+		if c.value != "" {
+			where, args = where+" AND r."+c.column+" = ?", append(args, c.value)
+		}
+	}
+	for _, c := range []struct {
+		column string
+		span   reward.Span
+	}{{"created_at", f.Created}, {"given_at", f.Given}, {"expires_at", f.Expires}, {"cancelled_at", f.Cancelled}} {
+		if c.span.From != 0 {
+			where, args = where+" AND r."+c.column+" >= ?", append(args, int64(c.span.From))
+		}
+		if c.span.To != 0 {
+			where, args = where+" AND r."+c.column+" < ?", append(args, int64(c.span.To))
+		}
+	}
+	return where, args
+}
+
+// Reward returns a reward by its id with its redemptions, or a not-found error.
+func Reward(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string) (reward.Reward, error) {
+	w, err := BareReward(ctx, r, tenant, id)
+	if err != nil {
+		return w, err
+	}
+	one := []reward.Reward{w}
+	err = attachRedemptions(ctx, r, tenant, one)
+	return one[0], err
+}
+
+// BareReward is Reward without the redemptions, which no decision needs.
+func BareReward(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string) (w reward.Reward, err error) {
+	ok, err := RewardColumns.One(r.QueryRowContext(ctx, `SELECT `+RewardColumns.List()+` FROM reward r WHERE tenant = ? AND id = ?`,
+		string(tenant), id), "reward", &w)
+	if err == nil && !ok {
+		return w, UnknownReward()
+	}
+	settleValue(&w)
+	return w, err
+}
+
+// UnknownReward is the answer to an id that no reward of the tenant has.
+func UnknownReward() *core.Error { return core.NotFound("there is no such reward") }
+
+// AttachRewards gives each referral its rewards.
+func AttachRewards(ctx context.Context, r store.Reads, tenant core.TenantAlias, page []referral.Referral) error {
+	if len(page) == 0 {
+		return nil
+	}
+	var asked store.Tuples
+	byID := make(map[string]*referral.Referral, len(page))
+	for i := range page {
+		asked.Row()
+		asked.Text(page[i].ID)
+		byID[page[i].ID] = &page[i]
+	}
+	rows, err := r.QueryContext(ctx, `SELECT `+RewardColumns.List()+` FROM reward r
+		WHERE tenant = ?1 AND referral_id IN (SELECT value ->> 0 FROM json_each(?2))`, string(tenant), asked.String())
+	rewards, err := store.Collect(rows, err, "rewards of referrals", ScanReward)
+	if err == nil {
+		err = attachRedemptions(ctx, r, tenant, rewards)
+	}
+	for _, w := range rewards {
+		byID[w.Referral].Attach(w)
+	}
+	return err
+}
+
+// InsertReward adds a reward; its ledger is for AppendLedger. That a referral
+// pays each side once is a constraint: a second one is an error, not a payment.
+func InsertReward(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, r reward.Reward) error {
+	var rows store.Tuples
+	RewardRow(&rows, r)
+	return tx.Put(ctx, PutNewRewards, tenant, &rows)
+}
+
+func RewardRow(t *store.Tuples, r reward.Reward) {
+	t.Row()
+	t.Text(r.ID, string(r.Account), string(r.User))
+	t.TextOrNull(string(r.Program))
+	t.Text(r.ProgramRewardKey, r.GlobalRewardKey)
+	t.TextOrNull(r.Referral)
+	t.Text(string(r.Source), string(r.Offer.Kind), r.Offer.Unit)
+	t.Integer(r.Offer.Value())
+	t.Text(r.Offer.Currency, r.Offer.Name, r.Offer.Description)
+	t.TextOrNull(r.FuelTankCode)
+	t.TextOrNull(string(r.FuelTankType))
+	t.TextOrNull(r.Offer.Settings)
+	t.Boolean(r.Cancellable)
+	t.Time(r.Created, r.Scheduled, r.Given, r.Expires, r.Cancelled)
+	t.Boolean(r.Denied)
+	t.Boolean(r.Held)
+	t.Boolean(r.Pending)
+	t.Integer(r.Sums.Redeemed)
+	t.Integer(r.Sums.Expired)
+	t.Integer(r.Sums.Cancelled)
+}
+
+// PutNewRewards adds rewards of a tenant: tuples.reward of each.
+var PutNewRewards = &store.Put{
+	Table: "reward", Columns: store.Columns(`id, account_id, user_id, program, program_reward_key, global_reward_key, referral_id, source, kind,
+		unit, value, currency, name, description, fuel_tank_code, fuel_tank_type, settings, cancellable, created_at,
+		scheduled_at, given_at, expires_at, cancelled_at, denied, held, pending, redeemed, expired, cancelled`),
+}
+
+// groupColumns sum up the rewards r of a group at the time ?2. The first five tell the
+// groups apart.
+var groupColumns = store.Selection[reward.Group]{
+	store.Col(`r.kind`, func(g *reward.Group) any { return &g.Kind }),
+	store.Col(`r.unit`, func(g *reward.Group) any { return &g.Unit }),
+	store.Col(`r.source`, func(g *reward.Group) any { return &g.Source }),
+	store.Col(`coalesce(r.program, '')`, func(g *reward.Group) any { return &g.Program }),
+	store.Col(rewardStatus+` AS status`, func(g *reward.Group) any { return &g.Status }),
+	store.Col(`CASE WHEN min(r.currency) = max(r.currency) THEN min(r.currency) ELSE '' END`, func(g *reward.Group) any { return &g.Currency }),
+	store.Col(`count(*)`, func(g *reward.Group) any { return &g.Count }),
+	store.Col(`sum(r.value)`, func(g *reward.Group) any { return &g.Value }),
+	store.Col(`sum(r.redeemed)`, func(g *reward.Group) any { return &g.Sums.Redeemed }),
+	store.Col(`sum(r.expired)`, func(g *reward.Group) any { return &g.Sums.Expired }),
+	store.Col(`sum(r.cancelled)`, func(g *reward.Group) any { return &g.Sums.Cancelled }),
+}
+
+// RewardGroups sums up the rewards of an account, or of one of its users when
+// user is not empty, as they stand at a time. A kind that is not empty narrows
+// them.
+func RewardGroups(ctx context.Context, r store.Reads, tenant core.TenantAlias, now core.Time, account core.AccountID, user core.UserID, kind reward.Kind) ([]reward.Group, error) {
+	rows, err := r.QueryContext(ctx, `SELECT `+groupColumns.List()+`
+		FROM reward r
+		WHERE r.tenant = ?1 AND r.account_id = ?3 AND (?4 = '' OR r.user_id = ?4) AND (?5 = '' OR r.kind = ?5)
+		GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5`, string(tenant), int64(now), string(account), string(user), string(kind))
+	return groupColumns.All(rows, err, "reward groups")
+}

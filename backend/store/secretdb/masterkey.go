@@ -1,0 +1,133 @@
+package secretdb
+
+import (
+	"context"
+
+	"kith/backend/store"
+	"kith/core"
+)
+
+// KeyEvidence is what a database has that tells its master key from others; the zero
+// value fits any.
+type KeyEvidence struct {
+	// Fingerprint is that of the master key, empty until a database is first opened for
+	// writing, and Next that of the one which replaces it, empty when none does.
+	Fingerprint, Next string
+	// Identity is the sealed key of auth.Keyring.Identity, empty when that is the master
+	// key itself.
+	Identity string
+	// Tenant has a secret that is sealed under the master key, Sealed; both are empty
+	// while there is no tenant.
+	Tenant core.TenantAlias
+	Sealed string
+}
+
+var masterKeyColumns = store.Selection[KeyEvidence]{
+	store.Col(`fingerprint`, func(k *KeyEvidence) any { return &k.Fingerprint }),
+	store.Col(`next`, func(k *KeyEvidence) any { return &k.Next }),
+	store.Col(`identity`, func(k *KeyEvidence) any { return &k.Identity }),
+}
+
+var sealedColumns = store.Selection[KeyEvidence]{
+	store.Col(`tenant`, func(k *KeyEvidence) any { return &k.Tenant }),
+	store.Col(`sealed`, func(k *KeyEvidence) any { return &k.Sealed }),
+}
+
+// Evidence returns what tells the master key of the database; nothing of one that
+// has no schema yet.
+func Evidence(ctx context.Context, r store.Reads) (k KeyEvidence, err error) {
+	has, err := r.HasTable(ctx, "master_key")
+	if err != nil || !has {
+		return k, err
+	}
+	if _, err = masterKeyColumns.One(r.QueryRowContext(ctx, `SELECT `+masterKeyColumns.List()+` FROM master_key`), "master key", &k); err != nil {
+		return k, err
+	}
+	_, err = sealedColumns.One(r.QueryRowContext(ctx, `SELECT `+sealedColumns.List()+` FROM api_key WHERE sealed <> '' LIMIT 1`), "sealed key", &k)
+	return k, err
+}
+
+// KeepKeyFingerprint notes the fingerprint of the master key, unless there is one, and
+// returns the one that is there then: two processes may start on a new database.
+func KeepKeyFingerprint(ctx context.Context, p *store.Primary, now core.Time, fingerprint string) (kept string, err error) {
+	err = p.Write(ctx, now, func(tx *store.Tx) error {
+		if err := tx.Exec(ctx, "keep fingerprint", `UPDATE master_key SET fingerprint = ? WHERE fingerprint = ''`, fingerprint); err != nil {
+			return err
+		}
+		return tx.QueryRowContext(ctx, `SELECT fingerprint FROM master_key`).Scan(&kept)
+	})
+	return kept, err
+}
+
+// BeginKeyRotation notes the fingerprint of the master key that secrets are sealed under
+// from now on, and the sealed key of identities.
+func BeginKeyRotation(ctx context.Context, tx *store.Tx, next, identity string) error {
+	return tx.Exec(ctx, "begin key rotation", `UPDATE master_key SET next = ?, identity = ?`, next, identity)
+}
+
+// EndKeyRotation makes that master key the one of the database.
+func EndKeyRotation(ctx context.Context, tx *store.Tx) error {
+	return tx.Exec(ctx, "end key rotation", `UPDATE master_key SET fingerprint = next, next = '' WHERE next <> ''`)
+}
+
+// Secret is a secret that is sealed under the master key.
+type Secret struct {
+	// Tenant is empty for a secret of the whole service.
+	Tenant core.TenantAlias
+	// Name is what the secret is known by among others of its kind: the hash of an API
+	// key, the URL of an endpoint, a public key, an id.
+	Name   string
+	Sealed string
+}
+
+var secretColumns = store.Selection[Secret]{
+	store.Col(`tenant`, func(s *Secret) any { return &s.Tenant }),
+	store.Col(`name`, func(s *Secret) any { return &s.Name }),
+	store.Col(`sealed`, func(s *Secret) any { return &s.Sealed }),
+}
+
+// SecretKind is a kind of secrets in the database.
+type SecretKind struct {
+	// Name is the kind's, in plural.
+	Name string
+	// list selects a page as secretColumns name it, reseal replaces one.
+	list, reseal string
+}
+
+// Kinds of secrets: all columns that hold any.
+var (
+	APIKeySecrets = SecretKind{
+		"API keys", `SELECT tenant, hash AS name, sealed FROM api_key WHERE (tenant, hash) > (?1, ?2) ORDER BY tenant, hash LIMIT ?3`,
+		`UPDATE api_key SET sealed = ?4 WHERE tenant = ?1 AND hash = ?2 AND sealed = ?3`,
+	}
+	EndpointSecrets = SecretKind{
+		"webhook secrets", `SELECT tenant, url AS name, secret AS sealed FROM webhook_subscription WHERE (tenant, url) > (?1, ?2) ORDER BY tenant, url LIMIT ?3`,
+		`UPDATE webhook_subscription SET secret = ?4 WHERE tenant = ?1 AND url = ?2 AND secret = ?3`,
+	}
+	OldEndpointSecrets = SecretKind{
+		"replaced webhook secrets", `SELECT tenant, url AS name, coalesce(old_secret, '') AS sealed FROM webhook_subscription WHERE (tenant, url) > (?1, ?2) ORDER BY tenant, url LIMIT ?3`,
+		`UPDATE webhook_subscription SET old_secret = ?4 WHERE tenant = ?1 AND url = ?2 AND old_secret = ?3`,
+	}
+	GatewaySecrets = SecretKind{
+		"gateway keys", `SELECT tenant, public_key AS name, private_key AS sealed FROM gateway_key WHERE (tenant, public_key) > (?1, ?2) ORDER BY tenant, public_key LIMIT ?3`,
+		`UPDATE gateway_key SET private_key = ?4 WHERE tenant = ?1 AND public_key = ?2 AND private_key = ?3`,
+	}
+	SigningSecrets = SecretKind{
+		"webhook signing keys", `SELECT '' AS tenant, id AS name, sealed FROM webhook_key WHERE ('', id) > (?1, ?2) ORDER BY id LIMIT ?3`,
+		`UPDATE webhook_key SET sealed = ?4 WHERE ?1 = '' AND id = ?2 AND sealed = ?3`,
+	}
+)
+
+// Secrets returns up to limit secrets of a kind behind another one, of all tenants in
+// the order of tenant and name.
+func Secrets(ctx context.Context, r store.Reads, kind SecretKind, behind Secret, limit int) ([]Secret, error) {
+	rows, err := r.QueryContext(ctx, `SELECT `+secretColumns.List()+` FROM (`+kind.list+`) ORDER BY tenant, name`,
+		string(behind.Tenant), behind.Name, limit)
+	return secretColumns.All(rows, err, kind.Name)
+}
+
+// Reseal replaces a sealed secret by the same one sealed anew, unless it is another one
+// by now.
+func Reseal(ctx context.Context, tx *store.Tx, kind SecretKind, s Secret, sealed string) error {
+	return tx.Exec(ctx, "reseal "+kind.Name, kind.reseal, string(s.Tenant), s.Name, s.Sealed, sealed)
+}

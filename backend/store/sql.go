@@ -1,0 +1,79 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+)
+
+func Number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Collect scans all rows of a query.
+func Collect[T any](rows *sql.Rows, err error, what string, scan func(*sql.Rows, *T) error) ([]T, error) {
+	if err != nil {
+		return nil, fmt.Errorf("store: %s: %w", what, err)
+	}
+	defer rows.Close()
+	var all []T
+	for rows.Next() {
+		var one T
+		if err := scan(rows, &one); err != nil {
+			return nil, fmt.Errorf("store: %s: %w", what, err)
+		}
+		all = append(all, one)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("store: %s: %w", what, err)
+	}
+	return all, nil
+}
+
+// Placeholders returns "?, ?, …" for n values.
+func Placeholders(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
+
+// TenantIs is the condition that the tenant of a row is there. Workers go by it:
+// one who is being erased, or restored, has rows and is not.
+func TenantIs(table string) string {
+	return `EXISTS (SELECT 1 FROM tenant WHERE alias = ` + table + `.tenant)`
+}
+
+// Inserted runs an INSERT … ON CONFLICT DO NOTHING and reports whether it made
+// a row.
+func (tx *Tx) Inserted(ctx context.Context, what, statement string, args ...any) (bool, error) {
+	result, err := tx.q.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return false, fmt.Errorf("store: insert %s: %w", what, err)
+	}
+	n, err := result.RowsAffected()
+	return n == 1, err
+}
+
+// Exec runs a statement that must succeed.
+func (tx *Tx) Exec(ctx context.Context, what, statement string, args ...any) error {
+	if _, err := tx.q.ExecContext(ctx, statement, args...); err != nil {
+		return fmt.Errorf("store: %s: %w", what, err)
+	}
+	return nil
+}
+
+// Changed runs a statement and reports whether it changed a row.
+func (tx *Tx) Changed(ctx context.Context, what, statement string, args ...any) (bool, error) {
+	n, err := tx.Count(ctx, what, statement, args...)
+	return n > 0, err
+}
+
+// Count runs a statement and returns how many rows it changed.
+func (tx *Tx) Count(ctx context.Context, what, statement string, args ...any) (int, error) {
+	result, err := tx.q.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return 0, fmt.Errorf("store: %s: %w", what, err)
+	}
+	n, err := result.RowsAffected()
+	return int(n), err
+}

@@ -1,0 +1,27 @@
+package sqltest
+
+import (
+	"database/sql"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/libsql"
+	"kith/backend/store/storetest"
+)
+
+// File opens a new file on which the migrations have run.
+func File(t testing.TB) *sql.DB {
+	t.Helper()
+	return Open(t, storetest.File(t))
+}
+
+// Open opens a database by its URL, beside the connections that the store has to it.
+func Open(t testing.TB, url string) *sql.DB {
+	t.Helper()
+	connector, err := libsql.NewConnector(url, "")
+	require.NoError(t, err)
+	db := sql.OpenDB(connector)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return db
+}

@@ -1,0 +1,182 @@
+package tabledb
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
+
+	"kith/backend/store"
+	"kith/core"
+)
+
+const (
+	// pageBytes bounds what is read at a time. A row alone may be larger.
+	pageBytes = 1 << 20
+	// pageRows bounds how far a page looks ahead.
+	pageRows = 5000
+)
+
+// Dump calls row with every row of a table, or with those of one tenant when it
+// is not empty, in the order of the key. A row is one line of JSON: an object by
+// the names of the columns that keep returns true for, without a line feed. The
+// line is overwritten by the next. What JSON cannot hold is {"hex":"…"}: blobs,
+// and texts that are not UTF-8 or have a U+0000. A table whose order is in no
+// column has its rowids as "rowid".
+//
+// It reads page by page, since a server answers with no more than 10 MB; within
+// Snapshot all pages are of one time.
+func Dump(ctx context.Context, r store.Reads, t Table, tenant core.TenantAlias, keep func(Column) bool, row func(line []byte) error) error {
+	if keep == nil {
+		keep = anyColumn
+	}
+	d := dumper{t: t, keep: keep, row: row}
+	if tenant != "" {
+		// The rows of a tenant lie in the order of rowids as they were made, and
+		// going through all of them in it takes no memory.
+		d.through = len(t.key) == 1
+		d.where, d.args = quoted(t.Tenant)+` = ?`, []any{string(tenant)}
+	}
+	return d.all(ctx, r)
+}
+
+// all goes page by page.
+func (d *dumper) all(ctx context.Context, r store.Reads) error {
+	for {
+		n, err := d.fit(ctx, r)
+		if err == nil && n > 0 {
+			err = d.page(ctx, r, n)
+		}
+		if err != nil {
+			return fmt.Errorf("store: dump %s: %w", d.t.Name, err)
+		}
+		if n == 0 {
+			return nil
+		}
+	}
+}
+
+type dumper struct {
+	t Table
+	// where is the condition of the rows, with its args; empty: all.
+	where string
+	args  []any
+	// through goes through the table, whatever index there is.
+	through bool
+	keep    func(Column) bool
+	row     func([]byte) error
+	// behind is the key of the last row, nil before the first.
+	behind []any
+	line   []byte
+}
+
+// rest is the rows that are still to come.
+func (d *dumper) rest() (string, []any) {
+	from, where, args := ` FROM `+quoted(d.t.Name), []string{}, append([]any{}, d.args...)
+	if d.through {
+		from += ` NOT INDEXED`
+	}
+	if d.where != "" {
+		where = append(where, d.where)
+	}
+	if d.behind != nil {
+		where = append(where, `(`+d.t.quotedKey()+`) > (`+store.Placeholders(len(d.t.key))+`)`)
+		args = append(args, d.behind...)
+	}
+	if len(where) > 0 {
+		from += ` WHERE ` + strings.Join(where, ` AND `)
+	}
+	return from + ` ORDER BY ` + d.t.quotedKey() + ` LIMIT ?`, args
+}
+
+// fit is how many rows the next page has: as many as pageBytes hold, and one at
+// least.
+func (d *dumper) fit(ctx context.Context, r store.Reads) (n int, err error) {
+	size := `0`
+	for _, c := range d.t.Columns {
+		if c.Type != "INTEGER" {
+			size += ` + coalesce(octet_length(` + quoted(c.Name) + `), 0)`
+		}
+	}
+	from, args := d.rest()
+	err = r.QueryRowContext(ctx, `SELECT count(*) FROM (
+			SELECT sum(size) OVER (ROWS UNBOUNDED PRECEDING) - size AS before FROM (SELECT `+size+` AS size`+from+`))
+		WHERE before < ?`, append(args, pageRows, pageBytes)...).Scan(&n)
+	return n, err
+}
+
+func (d *dumper) page(ctx context.Context, r store.Reads, n int) error {
+	from, args := d.rest()
+	rows, err := r.QueryContext(ctx, `SELECT `+d.t.quotedKey()+`, `+strings.Join(d.t.names(anyColumn), `, `)+from, append(args, n)...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	values := make([]any, len(d.t.key)+len(d.t.Columns))
+	into := make([]any, len(values))
+	for i := range values {
+		into[i] = &values[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(into...); err != nil {
+			return err
+		}
+		if err := d.write(values); err != nil {
+			return err
+		}
+	}
+	d.behind = append([]any{}, values[:len(d.t.key)]...)
+	return rows.Err()
+}
+
+func (d *dumper) write(values []any) (err error) {
+	d.line = append(d.line[:0], '{')
+	if d.t.hidden && d.t.Name != sequences {
+		d.line, err = field(d.line, rowid, values[0])
+	}
+	for i, c := range d.t.Columns {
+		if err == nil && d.keep(c) {
+			d.line, err = field(d.line, c.Name, values[len(d.t.key)+i])
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return d.row(append(d.line, '}'))
+}
+
+// field adds a name and its value to an object.
+func field(line []byte, name string, value any) ([]byte, error) {
+	if len(line) > 1 {
+		line = append(line, ',')
+	}
+	line = append(gjson.AppendJSONString(line, name), ':')
+	switch v := value.(type) {
+	case nil:
+		return append(line, "null"...), nil
+	case int64:
+		return strconv.AppendInt(line, v, 10), nil
+	case string:
+		if utf8.ValidString(v) && strings.IndexByte(v, 0) < 0 {
+			return gjson.AppendJSONString(line, v), nil
+		}
+		return appendHex(line, []byte(v)), nil
+	case []byte:
+		return appendHex(line, v), nil
+	}
+	return nil, fmt.Errorf("%s is a %T, which has no form in JSON here", name, value)
+}
+
+// inHex begins a value that is written in hex. In a text its quotation marks
+// would be escaped.
+const inHex = `:{"hex":"`
+
+func appendHex(line, value []byte) []byte {
+	line = append(line, inHex[1:]...)
+	line = hex.AppendEncode(line, value)
+	return append(line, `"}`...)
+}

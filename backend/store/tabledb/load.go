@@ -1,0 +1,213 @@
+package tabledb
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"kith/backend/store"
+	"kith/backend/store/userdb"
+	"kith/core"
+)
+
+// Load says how rows come into a table.
+type Load struct {
+	// Tenant lets only rows of a tenant in, next to those of others: they get
+	// new numbers in the order in which they come. Empty: all rows come in, as
+	// they were.
+	Tenant core.TenantAlias
+	// Shift is taken from the places of event calls, when Tenant is set; see
+	// Intake.
+	Shift int64
+}
+
+// LoadRows adds rows to a table and returns how many. They are lines as Dump writes
+// them, each with its line feed. A shop's host that another tenant has stays
+// with it.
+func LoadRows(ctx context.Context, tx *store.Tx, t Table, lines []byte, how Load) (int, error) {
+	if t.Name == sequences {
+		// They were counted along.
+		if err := tx.Exec(ctx, "load "+t.Name, `DELETE FROM `+sequences); err != nil {
+			return 0, err
+		}
+	}
+	into, from := t.names(anyColumn), []string{}
+	for _, c := range t.Columns {
+		from = append(from, loaded(c, bytes.Contains(lines, []byte(inHex))))
+	}
+	where, args := ``, []any{string(rowList(lines))}
+	switch {
+	case how.Tenant != "":
+		where = ` WHERE value ->> ` + literal(t.Tenant) + ` = ?`
+		args = append(args, string(how.Tenant))
+		if t.Name == intake {
+			from[0] += ` - ?`
+			args = append([]any{how.Shift}, args...)
+		} else if t.numbered() {
+			into, from = into[1:], from[1:]
+		}
+	case t.hidden && t.Name != sequences:
+		into, from = append(into, rowid), append(from, `value ->> 'rowid'`)
+	}
+	if t.Name == "site" {
+		// WHERE keeps SQLite from taking ON for a part of a join.
+		where = strings.Replace(` WHERE true`+where, ` WHERE true WHERE`, ` WHERE`, 1) + ` ON CONFLICT DO NOTHING`
+	}
+	load := func() (int, error) {
+		return tx.Count(ctx, "load "+t.Name, `INSERT INTO `+quoted(t.Name)+` (`+strings.Join(into, `, `)+`)
+			SELECT `+strings.Join(from, `, `)+` FROM json_each(?)`+where, args...)
+	}
+	if t.Name == users && t.numbered() {
+		return userdb.IndexAdded(ctx, tx, load)
+	}
+	return load()
+}
+
+// loaded is the value of a column as SQL, of a row in JSON.
+func loaded(c Column, hex bool) string {
+	value := `value ->> ` + literal(c.Name)
+	unhexed := `unhex(value ->> ` + literal("$."+c.Name+".hex") + `)`
+	switch {
+	case !hex || c.Type == "INTEGER":
+		return value
+	case c.Type == "BLOB":
+		return unhexed
+	}
+	return `CASE json_type(value, ` + literal("$."+c.Name) + `) WHEN 'object' THEN CAST(` + unhexed + ` AS TEXT) ELSE ` + value + ` END`
+}
+
+// literal is a text as SQL.
+func literal(s string) string { return `'` + strings.ReplaceAll(s, `'`, `''`) + `'` }
+
+// rowList makes a JSON array of lines.
+func rowList(lines []byte) []byte {
+	list := make([]byte, 0, len(lines)+2)
+	list = append(list, '[')
+	list = append(list, bytes.ReplaceAll(bytes.TrimSuffix(lines, []byte{'\n'}), []byte{'\n'}, []byte{','})...)
+	return append(list, ']')
+}
+
+// Intake is where the intake stood: event calls up to Cursor were processed, and
+// Last is the last one.
+type Intake struct {
+	Cursor int64 `json:"cursor"`
+	Last   int64 `json:"last"`
+}
+
+// IntakeNow returns where the intake stands.
+func IntakeNow(ctx context.Context, r store.Reads) (i Intake, err error) {
+	err = r.QueryRowContext(ctx, `SELECT (SELECT seq FROM intake_cursor), (SELECT coalesce(max(seq), 0) FROM intake)`).Scan(&i.Cursor, &i.Last)
+	if err != nil {
+		return i, fmt.Errorf("store: intake: %w", err)
+	}
+	return i, nil
+}
+
+// IntakeShift is by how much the places of event calls from elsewhere are to be
+// shifted, so that they all lie before those that are here, where none is
+// processed.
+func IntakeShift(ctx context.Context, r store.Reads, from Intake) (shift int64, err error) {
+	err = r.QueryRowContext(ctx, `SELECT ? + 1 - min(0, coalesce(min(seq), 0)) FROM intake`, from.Last).Scan(&shift)
+	if err != nil {
+		return 0, fmt.Errorf("store: intake shift: %w", err)
+	}
+	return shift, nil
+}
+
+// Requeue puts those event calls of a tenant that were loaded with a shift and
+// had not been processed behind all that are here.
+func Requeue(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, from Intake, shift int64) error {
+	args := []any{string(tenant), from.Cursor - shift, from.Last - shift}
+	const waiting = ` FROM intake WHERE tenant = ?1 AND seq > ?2 AND seq <= ?3`
+	err := tx.Exec(ctx, "requeue", `INSERT INTO intake (tenant, account_id, user_id, idempotency_key, events, received_at)
+		SELECT tenant, account_id, user_id, idempotency_key, events, received_at`+waiting+` ORDER BY seq`, args...)
+	if err != nil {
+		return err
+	}
+	return tx.Exec(ctx, "requeue", `DELETE`+waiting, args...)
+}
+
+// BeginRestore makes an empty database one that is being restored: until
+// EndRestore nobody else starts on it. It has the tables that the given
+// migrations make, without rows. A restore that did not end is begun anew, with
+// nothing of it left. A database that has tables otherwise is refused, as are
+// migrations that this program does not know.
+func BeginRestore(ctx context.Context, p *store.Primary, now core.Time, versions []int) error {
+	if err := store.CheckBackup(versions); err != nil {
+		return err
+	}
+	err := p.Unchecked(ctx, now, func(tx *store.Tx) error {
+		begun, err := tx.HasTable(ctx, store.RestoringTable)
+		if err != nil {
+			return err
+		}
+		all, err := Tables(ctx, tx.Reads)
+		if err != nil {
+			return err
+		}
+		all = withoutSequences(all)
+		if len(all) > 0 && !begun {
+			return &core.Error{Code: core.CodeConflict, Message: "the database is not empty: restore into a new one, or one tenant with --tenant"}
+		}
+		indexes, err := virtual(ctx, tx.Reads)
+		if err != nil {
+			return err
+		}
+		if err := tx.Exec(ctx, "begin restore", `CREATE TABLE IF NOT EXISTS `+store.RestoringTable+` (begun_at INTEGER NOT NULL) STRICT`); err != nil {
+			return err
+		}
+		// Rows go without their triggers, which would look for the index.
+		for _, t := range all {
+			indexes = append(indexes, t.Name)
+		}
+		for _, name := range indexes {
+			if err := tx.Exec(ctx, "begin restore anew", `DROP TABLE `+quoted(name)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := p.MigrateTo(ctx, now, versions); err != nil {
+		return err
+	}
+	return p.Unchecked(ctx, now, func(tx *store.Tx) error {
+		all, err := Tables(ctx, tx.Reads)
+		for _, t := range all {
+			if err == nil {
+				err = tx.Exec(ctx, "empty "+t.Name, `DELETE FROM `+quoted(t.Name))
+			}
+		}
+		return err
+	})
+}
+
+func withoutSequences(all []Table) []Table {
+	kept := all[:0]
+	for _, t := range all {
+		if t.Name != sequences {
+			kept = append(kept, t)
+		}
+	}
+	return kept
+}
+
+// EndRestore brings a database that was restored to the newest schema and lets
+// others start on it. It refuses one in which a row refers to one that is not
+// there.
+func EndRestore(ctx context.Context, p *store.Primary, now core.Time) error {
+	var broken int
+	if err := p.QueryRowContext(ctx, `SELECT count(*) FROM pragma_foreign_key_check`).Scan(&broken); err != nil {
+		return fmt.Errorf("store: check references: %w", err)
+	}
+	if broken > 0 {
+		return fmt.Errorf("store: %d rows refer to rows that are not there", broken)
+	}
+	if err := p.MigrateTo(ctx, now, nil); err != nil {
+		return err
+	}
+	return p.Write(ctx, now, func(tx *store.Tx) error { return tx.Exec(ctx, "end restore", `DROP TABLE `+store.RestoringTable) })
+}

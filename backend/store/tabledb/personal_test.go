@@ -1,0 +1,20 @@
+package tabledb
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/store/sqltest"
+)
+
+// The condition of what is a person's names the tenant once it is put together.
+func TestPersonal_NamesTheTenant(t *testing.T) {
+	t.Parallel()
+	columns := sqltest.TenantColumns(t)
+	for table, where := range personal {
+		if where != "" {
+			require.Empty(t, sqltest.Nameless(`SELECT 1 FROM `+table+` WHERE `+where, columns), table)
+		}
+	}
+}

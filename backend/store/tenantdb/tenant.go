@@ -1,0 +1,125 @@
+package tenantdb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/auth"
+	"kith/core/job"
+	"kith/core/link"
+)
+
+// Tenant is a stored tenant.
+type Tenant struct {
+	Alias core.TenantAlias
+	// Keys are the tenant's API keys.
+	Keys auth.APIKeys
+	// DiscountID is the tenant's discount at the payment gateway.
+	DiscountID string
+	Policy     link.Policy
+	SecureMode auth.SecureMode
+	// BrowserPayment says when PAID counts that a browser reports.
+	BrowserPayment auth.BrowserPayment
+	// ShareOrigin is where share links begin, such as https://go.shop.example;
+	// empty: at the service's own origin, or that of Landing.
+	ShareOrigin string
+	// Landing is the landing page of the first program, which is "classic" where
+	// there is one; empty when there is no program.
+	Landing string
+	// InitChecksum is true when the checksum of an init call counts (see
+	// wire.VerifyChecksum), UndatedTokens when a user token without exp does.
+	InitChecksum, UndatedTokens bool
+	// APIKeyTokens is true when a user token counts that an API key signed.
+	APIKeyTokens bool
+	// ExportDates says how the dates of exports are written.
+	ExportDates job.Dates
+	Created     core.Time
+}
+
+// tenantRow is a tenant as it is read: with keys and secure modes as text.
+type tenantRow struct {
+	Tenant
+	keys, modes string
+}
+
+var tenantRowColumns = store.Selection[tenantRow]{
+	store.Col(`alias`, func(t *tenantRow) any { return &t.Alias }),
+	store.Col(`coalesce((`+auth.Keys+`), '')`, func(t *tenantRow) any { return &t.keys }),
+	store.Col(`discount_id`, func(t *tenantRow) any { return &t.DiscountID }),
+	store.Col(`consent`, func(t *tenantRow) any { return &t.Policy.Consent }),
+	store.Col(`consent_cookie`, func(t *tenantRow) any { return &t.Policy.ConsentCookie }),
+	store.Col(`browser_payment`, func(t *tenantRow) any { return &t.BrowserPayment }),
+	store.Col(`share_origin`, func(t *tenantRow) any { return &t.ShareOrigin }),
+	store.Col(`init_checksum`, func(t *tenantRow) any { return &t.InitChecksum }),
+	store.Col(`undated_tokens`, func(t *tenantRow) any { return &t.UndatedTokens }),
+	store.Col(`api_key_tokens`, func(t *tenantRow) any { return &t.APIKeyTokens }),
+	store.Col(`export_dates`, func(t *tenantRow) any { return &t.ExportDates }),
+	store.Col(`created_at`, func(t *tenantRow) any { return &t.Created }),
+	store.Col(`coalesce((SELECT landing_url FROM program WHERE tenant = alias ORDER BY key <> 'classic', key LIMIT 1), '')`, func(t *tenantRow) any { return &t.Landing }),
+	store.Col(`(SELECT coalesce(group_concat(endpoint || '=' || mode), '') FROM secure_mode WHERE tenant = alias)`, func(t *tenantRow) any { return &t.modes }),
+}
+
+// Find returns a tenant, or core.UnknownTenant.
+func Find(ctx context.Context, r store.Reads, alias core.TenantAlias) (Tenant, error) {
+	var row tenantRow
+	err := tenantRowColumns.Scan(r.QueryRowContext(ctx, `SELECT `+tenantRowColumns.List()+` FROM tenant WHERE alias = ?1`, string(alias)), &row)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Tenant{}, core.UnknownTenant()
+	}
+	t := row.Tenant
+	t.Keys = auth.ParseKeys(row.keys)
+	if err == nil {
+		t.SecureMode, err = auth.DefaultSecureMode().With("", row.modes)
+	}
+	if err != nil {
+		return Tenant{}, fmt.Errorf("store: tenant: %w", err)
+	}
+	return t, nil
+}
+
+// InsertTenant adds a tenant without keys, with the default secure mode, browser
+// payment, share origin, tokens and dates; false means that the alias is taken, see
+// TenantNamed.
+func InsertTenant(ctx context.Context, tx *store.Tx, t Tenant) (bool, error) {
+	return tx.Inserted(ctx, "tenant", `INSERT INTO tenant
+		(alias, key_hash, key_sealed, discount_id, consent, consent_cookie, browser_payment, created_at)
+		SELECT ?1, ?1, '', ?2, ?3, ?4, 'signed', ?5 WHERE NOT EXISTS (SELECT 1 FROM tenant WHERE lower(alias) = lower(?1))`,
+		string(t.Alias), t.DiscountID, string(t.Policy.Consent), t.Policy.ConsentCookie, int64(t.Created))
+}
+
+// TenantNamed returns the alias that is taken by a tenant of this alias, whatever
+// the case of its letters, or an empty one.
+func TenantNamed(ctx context.Context, r store.Reads, alias core.TenantAlias) (taken core.TenantAlias, err error) {
+	err = r.QueryRowContext(ctx, `SELECT alias FROM tenant WHERE lower(alias) = lower(?1) ORDER BY alias <> ?1 LIMIT 1`, string(alias)).Scan(&taken)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return "", fmt.Errorf("store: tenant named: %w", err)
+	}
+	return taken, nil
+}
+
+// SetTenant stores a tenant's settings; its alias, keys and time never change.
+func SetTenant(ctx context.Context, tx *store.Tx, t Tenant) error {
+	err := tx.Exec(ctx, "set tenant", `UPDATE tenant SET discount_id = ?, consent = ?, consent_cookie = ?,
+			browser_payment = ?, share_origin = ?, init_checksum = ?, undated_tokens = ?, api_key_tokens = ?, export_dates = ? WHERE alias = ?`,
+		t.DiscountID, string(t.Policy.Consent), t.Policy.ConsentCookie, string(t.BrowserPayment), t.ShareOrigin, t.InitChecksum, t.UndatedTokens, t.APIKeyTokens,
+		string(t.ExportDates), string(t.Alias))
+	for _, e := range auth.Endpoints() {
+		if err != nil {
+			return err
+		}
+		err = tx.Exec(ctx, "set secure mode", `INSERT INTO secure_mode (tenant, endpoint, mode) VALUES (?, ?, ?)
+			ON CONFLICT (tenant, endpoint) DO UPDATE SET mode = excluded.mode`,
+			string(t.Alias), e.String(), t.SecureMode[e].String())
+	}
+	return err
+}
+
+// ClaimSite names the tenant of a shop's host; a host that has one keeps it.
+func ClaimSite(ctx context.Context, tx *store.Tx, host string, tenant core.TenantAlias) (bool, error) {
+	return tx.Inserted(ctx, "site", `INSERT INTO site (host, tenant) VALUES (?, ?) ON CONFLICT (host) DO NOTHING`,
+		host, string(tenant))
+}

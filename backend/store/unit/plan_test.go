@@ -1,0 +1,161 @@
+package unit
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/store"
+	"kith/backend/store/eventdb"
+	"kith/backend/store/programdb"
+	"kith/backend/store/referraldb"
+	"kith/backend/store/rewarddb"
+	"kith/backend/store/sqltest"
+	"kith/backend/store/tenantdb"
+	"kith/backend/store/userdb"
+	"kith/core"
+	"kith/core/event"
+	"kith/core/referral"
+	"kith/core/reward"
+	"kith/core/state"
+	"kith/core/widget"
+)
+
+// someUsers are what a read of several is asked for.
+var someUsers = []referral.Identity{{Account: "a", User: "u"}, {Account: "b", User: "v"}}
+
+// What a call reads must not grow with what a tenant has, least of all while it
+// holds the write lock. Lists of everything are not meant.
+func TestReads_FindByIndex(t *testing.T) {
+	t.Parallel()
+	r, ctx := store.NewReads(sqltest.Explained{DB: sqltest.File(t), T: t}), t.Context()
+	tx := &store.Tx{Reads: r, Embedded: true}
+	for _, read := range []func() error{
+		func() error {
+			_, err := programdb.Program(ctx, r, "t", "p")
+			require.ErrorContains(t, err, "no such program")
+			return nil
+		},
+		func() error { _, _, err := userdb.Account(ctx, r, "t", "a"); return err },
+		func() error { _, err := userdb.AccountOfProvider(ctx, r, "t", "p"); return err },
+		func() error { _, _, err := userdb.User(ctx, r, "t", "a", "u"); return err },
+		func() error { _, err := userdb.UserKnown(ctx, r, "t", "a", "u"); return err },
+		func() error { _, err := userdb.KnownUsers(ctx, r, "t", someUsers); return err },
+		func() error { _, err := userdb.WithoutUsers(ctx, r, "t", []core.AccountID{"a", "b"}); return err },
+		func() error {
+			_, _, err := userdb.Users(ctx, r, "t", referral.UserFilter{Words: []string{"a", "b"}, Limit: 10})
+			return err
+		},
+		func() error { _, err := userdb.Accounts(ctx, r, "t", []core.AccountID{"a", "b"}); return err },
+		func() error { _, err := referraldb.ReferralsOf(ctx, r, "t", []core.AccountID{"a", "b"}); return err },
+		func() error { _, _, err := userdb.FirstUser(ctx, r, "t", "a"); return err },
+		func() error { _, _, err := userdb.Code(ctx, r, "t", "c"); return err },
+		func() error { _, _, err := programdb.TargetOnHost(ctx, r, "h", "c"); return err },
+		func() error {
+			_, err := programdb.TargetOf(ctx, r, "t", "c")
+			require.Equal(t, core.UnknownTenant(), err)
+			return nil
+		},
+		func() error { _, err := referraldb.ReferralOf(ctx, r, "t", "a"); return err },
+		func() error { return rewarddb.AttachRewards(ctx, r, "t", []referral.Referral{{ID: "1"}, {ID: "2"}}) },
+		func() error { _, _, err := referraldb.Referrals(ctx, r, "t", referral.Filter{ID: "r"}); return err },
+		func() error {
+			_, _, err := referraldb.Referrals(ctx, r, "t", referral.Filter{ReferredAccount: "a"})
+			return err
+		},
+		func() error {
+			_, _, err := referraldb.Referrals(ctx, r, "t", referral.Filter{ReferrerAccount: "a"})
+			return err
+		},
+		func() error {
+			_, _, err := referraldb.Referrals(ctx, r, "t", referral.Filter{ReferrerAccount: "a", ReferrerUser: "u"})
+			return err
+		},
+		func() error { _, err := referraldb.Referral(ctx, r, "t", "r"); return err },
+		func() error { _, err := rewarddb.FuelTank(ctx, r, "t", "p", referral.ReferrerSide); return err },
+		func() error {
+			_, err := rewarddb.TakeFuelDues(ctx, tx, "t", "p", referral.ReferrerSide, 1)
+			return err
+		},
+		func() error { _, err := rewarddb.Reward(ctx, r, "t", "r"); require.Error(t, err); return nil },
+		func() error { _, _, err := rewarddb.Rewards(ctx, r, "t", reward.Filter{ID: "r"}); return err },
+		func() error { _, _, err := rewarddb.Rewards(ctx, r, "t", reward.Filter{Account: "a"}); return err },
+		func() error { _, _, err := rewarddb.Rewards(ctx, r, "t", reward.Filter{Referral: "r"}); return err },
+		func() error {
+			_, _, err := rewarddb.Rewards(ctx, r, "t", reward.Filter{Account: "a", User: "u", Kind: reward.Credit, Unit: "CENTS"})
+			return err
+		},
+		func() error { _, err := rewarddb.RewardGroups(ctx, r, "t", 1, "a", "u", reward.Credit); return err },
+		func() error { _, err := rewarddb.RewardsDue(ctx, r, 1); return err },
+		func() error { _, err := rewarddb.DrawableBy(ctx, tx, "t", []reward.Draw{{Account: "a"}}); return err },
+		func() error { return queries(ctx, tx, wantingAll(tx).wanted()) },
+		func() error { _, err := rewarddb.DueRewards(ctx, tx, 1); return err },
+		func() error { _, err := eventdb.Events(ctx, r, "t", event.Filter{Account: "a", User: "u"}); return err },
+		func() error { _, err := eventdb.Events(ctx, r, "t", event.Filter{ID: "e"}); return err },
+		func() error { _, err := userdb.UsersByID(ctx, r, "t", someUsers); return err },
+		func() error {
+			_, err := eventdb.EventsOf(ctx, r, "t", someUsers, event.Filter{Key: "k", Limit: 1})
+			return err
+		},
+		func() error {
+			_, err := rewarddb.RewardsOf(ctx, r, "t", someUsers, reward.Filter{Kind: reward.Credit, Limit: 1})
+			return err
+		},
+		func() error { _, err := rewarddb.RewardGroupsOf(ctx, r, "t", 1, someUsers); return err },
+		func() error {
+			_, err := referraldb.ReferralsMade(ctx, r, "t", someUsers, referral.Filter{Limit: 1})
+			return err
+		},
+		func() error { _, err := referraldb.ReferralsByID(ctx, r, "t", []string{"r", "s"}); return err },
+		func() error {
+			_, _, err := programdb.Widget(ctx, r, "t", widget.Type{Program: "p", Key: "k"})
+			return err
+		},
+		func() error {
+			_, _, err := programdb.WidgetReferrals(ctx, r, "t", "p", referral.Identity{Account: "a", User: "u"}, 1)
+			return err
+		},
+		func() error { _, err := tenantdb.SFTPKeyKnown(ctx, r, "t", "f"); return err },
+		func() error { _, _, err := referraldb.Decisions(ctx, r, "t", "a", 1, 0); return err },
+	} {
+		require.NoError(t, read())
+	}
+}
+
+// wantingAll is a unit of work that wants something of each kind but the facts, which
+// are all programs of a tenant.
+func wantingAll(tx *store.Tx) *Unit {
+	u := New(tx, "t", func(referral.Identity) string { return "hash" })
+	who := referral.Identity{Account: "a", User: "u"}
+	u.Accounts.Want("a")
+	u.Users.Want(who)
+	u.Codes.Want("c")
+	u.Referrals.Want("r")
+	u.Referred.Want("a")
+	u.Recent.Want(who)
+	u.Untracked.Want(who)
+	u.EventKeys.Want("k")
+	u.RedeemKeys.Want("k")
+	u.Customers.Want("p")
+	u.Rewards.Want("w")
+	u.Tanks.Want(state.TankKey{Program: "p", Side: referral.ReferrerSide})
+	u.Earned.Want(state.EarnedKey{Program: "p", Who: who})
+	u.Balances.Want(reward.Owner{Account: "a", User: "u", Unit: "CENTS"})
+	return u
+}
+
+// Somebody may refer thousands within the time that is looked at: the index has the
+// latest of them first, so that no more are read than are looked at, and only those
+// are sorted.
+func TestUnit_RecentReferralsAreReadInOrder(t *testing.T) {
+	t.Parallel()
+	db := sqltest.File(t)
+	tx := &store.Tx{Reads: store.NewReads(db), Embedded: true}
+	u := New(tx, "t", nil)
+	u.Recent.Want(referral.Identity{Account: "a", User: "u"})
+	latest := u.wanted()[0]
+	plan := strings.Join(sqltest.Explained{DB: db, T: t}.Plan(latest.text, latest.args), "\n")
+	require.Contains(t, plan, "SEARCH r USING COVERING INDEX referral_referrer (tenant=? AND referrer_account_id=? AND referrer_user_id=? AND started_at>?)")
+	require.Equal(t, 1, strings.Count(plan, "TEMP B-TREE"), plan)
+}

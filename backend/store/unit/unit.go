@@ -1,0 +1,465 @@
+package unit
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"kith/backend/libsql"
+	"kith/backend/store"
+	"kith/backend/store/programdb"
+	"kith/backend/store/referraldb"
+	"kith/backend/store/rewarddb"
+	"kith/backend/store/userdb"
+	"kith/core"
+	"kith/core/event"
+	"kith/core/referral"
+	"kith/core/reward"
+	"kith/core/state"
+)
+
+// Unit is a unit of work in a transaction: it loads the state that calls need, has
+// them decided, and saves what they changed. Make it with Tx.Unit.
+type Unit struct {
+	*state.State
+	tx *store.Tx
+	// identify returns the keyed hash of a user who was deleted, not to be tracked again.
+	identify func(referral.Identity) string
+	// lastSeq is the number of the user who was added last before the unit's first,
+	// until the unit has added one.
+	lastSeq int64
+	added   bool
+	// unsaved is true when calls were kept since the last save.
+	unsaved bool
+}
+
+// New returns a unit of work on a tenant that knows nothing yet. identify returns the
+// keyed hash by which a user is recognized who was deleted, not to be tracked again.
+func New(tx *store.Tx, tenant core.TenantAlias, identify func(referral.Identity) string) *Unit {
+	s := state.New(tenant, tx.Now)
+	s.Silent = tx.Silent
+	return &Unit{State: s, tx: tx, identify: identify}
+}
+
+// maxDecisions bounds how often a call is decided: each time it wanted more.
+const maxDecisions = 16
+
+// Decide decides a call. What it wants and was not loaded is loaded, and it is decided
+// anew, so decide must have no effects but those on the state, must set its results
+// anew, and must not change what it was given. Of a call that is refused nothing
+// remains.
+func (u *Unit) Decide(ctx context.Context, decide func(*state.State) error) error {
+	for range maxDecisions {
+		err := decide(u.State)
+		if !u.Incomplete() {
+			if err != nil {
+				u.Drop()
+				return err
+			}
+			u.Keep()
+			u.unsaved = true
+			return nil
+		}
+		u.Drop()
+		if err := u.Load(ctx); err != nil {
+			return err
+		}
+	}
+	return errors.New("store: a call wanted more each time it was decided")
+}
+
+// Load loads what is wanted. What was kept is saved before, so that nothing is loaded
+// that is no longer true.
+func (u *Unit) Load(ctx context.Context) error {
+	if u.unsaved {
+		if err := u.Save(ctx); err != nil {
+			return err
+		}
+	}
+	if err := queries(ctx, u.tx, u.wanted()); err != nil {
+		return fmt.Errorf("store: load: %w", err)
+	}
+	return nil
+}
+
+// query is a statement that reads, and what is done with its rows.
+type query struct {
+	text string
+	args []any
+	read func(*sql.Rows) error
+}
+
+// queries runs statements; on a server they are one message.
+func queries(ctx context.Context, tx *store.Tx, all []query) error {
+	if len(all) == 0 {
+		return nil
+	}
+	if !tx.Embedded {
+		return queriesTogether(ctx, tx, all)
+	}
+	for _, q := range all {
+		rows, err := tx.QueryContext(ctx, q.text, q.args...)
+		if err != nil {
+			return err
+		}
+		if err = errors.Join(q.read(rows), rows.Err(), rows.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func queriesTogether(ctx context.Context, tx *store.Tx, all []query) (err error) {
+	together := make(libsql.Queries, len(all))
+	for i, q := range all {
+		together[i] = libsql.Query{Text: q.text, Args: q.args}
+	}
+	rows, err := tx.QueryContext(ctx, "", together)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for i, q := range all {
+		if i > 0 && !rows.NextResultSet() {
+			break
+		}
+		if err := errors.Join(q.read(rows), rows.Err()); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// reading reads each row into a value.
+func reading[T any](scan func(*sql.Rows, *T) error, each func(T)) func(*sql.Rows) error {
+	return func(rows *sql.Rows) error {
+		for rows.Next() {
+			var one T
+			if err := scan(rows, &one); err != nil {
+				return err
+			}
+			each(one)
+		}
+		return nil
+	}
+}
+
+// bySelection reads each row by a selection.
+func bySelection[T any](s store.Selection[T], each func(T)) func(*sql.Rows) error {
+	return reading(func(rows *sql.Rows, one *T) error { return s.Scan(rows, one) }, each)
+}
+
+// wanted are the statements that load what is wanted.
+func (u *Unit) wanted() (all []query) {
+	if u.Facts.Wanted() {
+		all = append(all, u.loadFacts()...)
+	}
+	all = append(all, u.loadAccounts()...)
+	all = append(all, u.loadUsers()...)
+	all = append(all, u.loadCodes()...)
+	all = append(all, u.loadReferrals()...)
+	all = append(all, u.loadUntracked()...)
+	all = append(all, u.loadEventKeys()...)
+	all = append(all, u.loadRedeemKeys()...)
+	all = append(all, u.loadCustomers()...)
+	all = append(all, u.loadRewards()...)
+	all = append(all, u.loadTanks()...)
+	all = append(all, u.loadEarned()...)
+	return append(all, u.loadBalances()...)
+}
+
+func (u *Unit) loadFacts() []query {
+	var f state.Facts
+	return []query{
+		{programdb.ProgramQuery + ` WHERE p.tenant = ? ORDER BY p.created_at, p.key`, []any{string(u.Tenant)}, reading(
+			func(rows *sql.Rows, p *referral.Program) error { return programdb.ScanProgram(rows, p) },
+			func(p referral.Program) { f.Programs = append(f.Programs, p) })},
+		{`SELECT ` + factColumns.List(), []any{string(u.Tenant)}, func(rows *sql.Rows) error {
+			return bySelection(factColumns, func(row facts) {
+				row.Programs = f.Programs
+				u.lastSeq = row.lastSeq
+				u.Facts.Load(row.Facts)
+			})(rows)
+		}},
+	}
+}
+
+// facts are those of a tenant, and the number of the user who was added last.
+type facts struct {
+	state.Facts
+	lastSeq int64
+}
+
+var factColumns = store.Selection[facts]{
+	store.Col(`EXISTS (SELECT 1 FROM webhook_subscription WHERE tenant = ?1 AND disabled_at IS NULL)`, func(f *facts) any { return &f.Listens }),
+	store.Col(`EXISTS (SELECT 1 FROM do_not_track WHERE tenant = ?1) AS untracking`, func(f *facts) any { return &f.Untracking }),
+	store.Col(`EXISTS (SELECT 1 FROM gateway_connection WHERE tenant = ?1)`, func(f *facts) any { return &f.Connected }),
+	store.Col(`(SELECT coalesce(max(seq), 0) FROM user)`, func(f *facts) any { return &f.lastSeq }),
+	store.Col(`(SELECT coalesce(max(seq), 0) FROM reward_ledger)`, func(f *facts) any { return &f.LastLedger }),
+}
+
+// loadAccounts loads the accounts that are wanted.
+func (u *Unit) loadAccounts() []query {
+	ids := absent(&u.Accounts)
+	if len(ids) == 0 {
+		return nil
+	}
+	return []query{{userdb.AccountColumns + `, (SELECT count(*) FROM user u WHERE u.tenant = a.tenant AND u.account_id = a.id),
+			coalesce(f.id, ''), coalesce(f.created_at, 0)
+		FROM json_each(?2) given CROSS JOIN account a ON a.tenant = ?1 AND a.id = given.value
+		LEFT JOIN referral r ON r.tenant = a.tenant AND r.referred_account_id = a.id
+		LEFT JOIN user f ON +f.tenant = a.tenant AND f.rowid = (SELECT u.rowid FROM user u WHERE u.tenant = a.tenant AND u.account_id = a.id ORDER BY u.created_at, u.id LIMIT 1)`,
+		[]any{string(u.Tenant), store.TextList(strs(ids))}, reading(
+			func(rows *sql.Rows, a *state.Account) error {
+				return userdb.ScanAccount(also{rows, []any{&a.Users, &a.First, &a.FirstCreated}}, &a.Account)
+			},
+			func(a state.Account) { u.Accounts.Load(a.ID, a) })}}
+}
+
+// also scans more values than the caller of Scan wants.
+type also struct {
+	rows *sql.Rows
+	more []any
+}
+
+func (a also) Scan(into ...any) error { return a.rows.Scan(append(into, a.more...)...) }
+
+// absent notes that what a table wants is not stored, and returns the keys: what is
+// stored will be loaded in place of that.
+func absent[K comparable, V any](t *state.Table[K, V]) []K {
+	keys := t.Wanted()
+	for _, key := range keys {
+		t.LoadNone(key)
+	}
+	return keys
+}
+
+// strs are texts.
+func strs[S ~string](list []S) []string {
+	texts := make([]string, len(list))
+	for i, s := range list {
+		texts[i] = string(s)
+	}
+	return texts
+}
+
+// loadUsers loads the users that are wanted, with their codes.
+func (u *Unit) loadUsers() []query {
+	ids := absent(&u.Users)
+	if len(ids) == 0 {
+		return nil
+	}
+	given := store.Identities(ids)
+	var found []referral.User
+	return []query{
+		{`SELECT ` + userdb.UserColumns + ` FROM json_each(?2) given CROSS JOIN user u
+			ON u.tenant = ?1 AND u.account_id = given.value ->> 0 AND u.id = given.value ->> 1`,
+			[]any{string(u.Tenant), given}, reading(
+				func(rows *sql.Rows, one *referral.User) error { return userdb.ScanUser(rows, one) },
+				func(one referral.User) { found = append(found, one) })},
+		{`SELECT c.account_id, c.user_id, c.program, c.code, c.link_only, coalesce(c.linked_at, 0) FROM json_each(?2) given CROSS JOIN code c
+			ON c.tenant = ?1 AND c.account_id = given.value ->> 0 AND c.user_id = given.value ->> 1 ORDER BY c.program, c.rowid`,
+			[]any{string(u.Tenant), given}, func(rows *sql.Rows) error {
+				stored := map[referral.Identity][]referral.OwnedCode{}
+				err := reading(scanOwnedBy, func(o ownedBy) { stored[o.owner] = append(stored[o.owner], o.OwnedCode) })(rows)
+				for _, one := range found {
+					who := referral.Identity{Account: one.Account, User: one.ID}
+					one.Codes, one.Links = referral.Primary(stored[who])
+					u.Users.Load(who, one)
+				}
+				return err
+			}},
+	}
+}
+
+type ownedBy struct {
+	owner referral.Identity
+	referral.OwnedCode
+}
+
+func scanOwnedBy(rows *sql.Rows, o *ownedBy) error {
+	return userdb.ScanOwned(rows, &o.owner, &o.OwnedCode)
+}
+
+// loadCodes loads the codes that are wanted.
+func (u *Unit) loadCodes() []query {
+	keys := absent(&u.Codes)
+	if len(keys) == 0 {
+		return nil
+	}
+	return []query{{userdb.CodeColumns + ` FROM json_each(?2) given CROSS JOIN code c ON c.tenant = ?1 AND c.code = given.value
+		JOIN user u ON u.tenant = c.tenant AND u.account_id = c.account_id AND u.id = c.user_id`,
+		[]any{string(u.Tenant), store.TextList(keys)}, reading(
+			func(rows *sql.Rows, c *referral.Code) error { return rows.Scan(userdb.CodeInto(c)...) },
+			func(c referral.Code) { u.Codes.Load(state.CodeKey(c.Code), c) })}}
+}
+
+// loadReferrals loads the referrals that are wanted: by id, of accounts, and the
+// latest of referrers, each with its rewards.
+func (u *Unit) loadReferrals() (all []query) {
+	if ids := absent(&u.Referrals); len(ids) > 0 {
+		all = append(all, u.referrals(`SELECT r.rowid FROM json_each(?2) given CROSS JOIN referral r ON r.tenant = ?1 AND r.id = given.value`,
+			store.TextList(ids), func(referral.Referral) {})...)
+	}
+	if accounts := absent(&u.Referred); len(accounts) > 0 {
+		all = append(all, u.referrals(`SELECT r.rowid FROM json_each(?2) given CROSS JOIN referral r ON r.tenant = ?1 AND r.referred_account_id = given.value`,
+			store.TextList(strs(accounts)), func(r referral.Referral) { u.Referred.Load(r.Referred.Account, r.ID) })...)
+	}
+	if referrers := u.Recent.Wanted(); len(referrers) > 0 {
+		recent := map[referral.Identity][]string{}
+		for _, who := range referrers {
+			u.Recent.Load(who, nil)
+		}
+		all = append(all, u.referrals(`SELECT made.rowid FROM json_each(?2) given CROSS JOIN referral made ON +made.tenant = ?1 AND made.rowid IN (
+				SELECT r.rowid FROM referral r WHERE r.tenant = ?1 AND r.referrer_account_id = given.value ->> 0 AND r.referrer_user_id = given.value ->> 1
+					AND r.started_at > ?3 ORDER BY r.started_at DESC, r.rowid DESC LIMIT ?4)`,
+			store.Identities(referrers), func(r referral.Referral) {
+				who := state.Who(r.Referrer)
+				recent[who] = append(recent[who], r.ID)
+				u.Recent.Load(who, recent[who])
+			}, int64(u.Now-referral.RateWindow), state.MaxRecent)...)
+	}
+	return all
+}
+
+// referrals are the statements that load referrals by their rows, the latest first,
+// and their rewards. given is the second parameter of rows, more are those behind it.
+func (u *Unit) referrals(rows, given string, each func(referral.Referral), more ...any) []query {
+	args := append([]any{string(u.Tenant), given}, more...)
+	var found []referral.Referral
+	return []query{
+		{referraldb.ReferralColumns + ` WHERE +r.tenant = ?1 AND r.rowid IN (` + rows + `) ORDER BY r.started_at DESC, r.rowid DESC`,
+			args, reading(referraldb.ScanReferral, func(r referral.Referral) { found = append(found, r) })},
+		{`SELECT ` + rewarddb.RewardColumns.List() + ` FROM reward WHERE tenant = ?1 AND referral_id IN (SELECT id FROM referral r
+			WHERE +r.tenant = ?1 AND r.rowid IN (` + rows + `))`, args, func(rows *sql.Rows) error {
+			rewards := map[string][]reward.Reward{}
+			err := reading(rewarddb.ScanReward, func(w reward.Reward) { rewards[w.Referral] = append(rewards[w.Referral], w) })(rows)
+			for _, r := range found {
+				for _, w := range rewards[r.ID] {
+					r.Attach(w)
+				}
+				if row := u.Referrals.Row(r.ID); row == nil || !row.Exists {
+					u.Referrals.Load(r.ID, r)
+				}
+				each(r)
+			}
+			return err
+		}},
+	}
+}
+
+// loadUntracked loads which of the users that are wanted must not come back.
+func (u *Unit) loadUntracked() []query {
+	users := absent(&u.Untracked)
+	if len(users) == 0 {
+		return nil
+	}
+	byHash := make(map[string]referral.Identity, len(users))
+	var asked []string
+	for _, who := range users {
+		hash := u.identify(who)
+		byHash[hash] = who
+		asked = append(asked, hash)
+	}
+	return []query{{`SELECT identity FROM do_not_track WHERE tenant = ?1 AND identity IN (SELECT value FROM json_each(?2))`,
+		[]any{string(u.Tenant), store.TextList(asked)}, reading(scanOne[string], func(hash string) { u.Untracked.Load(byHash[hash], true) })}}
+}
+
+func scanOne[T any](rows *sql.Rows, v *T) error { return rows.Scan(v) }
+
+// loadEventKeys loads which of the idempotency keys that are wanted were used.
+func (u *Unit) loadEventKeys() []query {
+	keys := absent(&u.EventKeys)
+	if len(keys) == 0 {
+		return nil
+	}
+	return []query{{`SELECT i.idempotency_key FROM json_each(?2) given CROSS JOIN intake i
+		ON i.tenant = ?1 AND i.idempotency_key = given.value AND i.received_at >= ?3`,
+		[]any{string(u.Tenant), store.TextList(strs(keys)), int64(event.KeySince(u.Now))},
+		reading(scanOne[core.IdempotencyKey], func(key core.IdempotencyKey) { u.EventKeys.Load(key, true) })}}
+}
+
+// loadRedeemKeys loads by which of the keys that are wanted credit was redeemed.
+func (u *Unit) loadRedeemKeys() []query {
+	keys := absent(&u.RedeemKeys)
+	if len(keys) == 0 {
+		return nil
+	}
+	return []query{{`SELECT l.idempotency_key FROM json_each(?2) given CROSS JOIN reward_ledger l
+		ON l.tenant = ?1 AND l.idempotency_key = given.value AND l.at >= ?3`,
+		[]any{string(u.Tenant), store.TextList(strs(keys)), int64(u.Now - reward.KeyLife)},
+		reading(scanOne[core.IdempotencyKey], func(key core.IdempotencyKey) { u.RedeemKeys.Load(key, true) })}}
+}
+
+// loadCustomers loads whose the customers are that are wanted.
+func (u *Unit) loadCustomers() []query {
+	ids := absent(&u.Customers)
+	if len(ids) == 0 {
+		return nil
+	}
+	return []query{{`SELECT ` + tiedColumns.List() + ` FROM json_each(?2) given CROSS JOIN account a ON a.tenant = ?1 AND a.payment_provider_id = given.value`,
+		[]any{string(u.Tenant), store.TextList(strs(ids))}, bySelection(tiedColumns, func(t tied) { u.Customers.Load(t.customer, t.account) })}}
+}
+
+// tied is a customer at the payment gateway and their account.
+type tied struct {
+	customer core.PaymentProviderID
+	account  core.AccountID
+}
+
+var tiedColumns = store.Selection[tied]{
+	store.Col(`a.payment_provider_id`, func(t *tied) any { return &t.customer }),
+	store.Col(`a.id`, func(t *tied) any { return &t.account }),
+}
+
+func (u *Unit) loadRewards() []query {
+	ids := absent(&u.Rewards)
+	if len(ids) == 0 {
+		return nil
+	}
+	return []query{{`SELECT ` + rewarddb.RewardColumns.List() + ` FROM reward WHERE tenant = ?1 AND id IN (SELECT value FROM json_each(?2))`,
+		[]any{string(u.Tenant), store.TextList(ids)}, reading(rewarddb.ScanReward, func(w reward.Reward) { u.Rewards.Load(w.ID, w) })}}
+}
+
+// tankCodes is how many codes of a fuel tank are loaded at a time.
+const tankCodes = 256
+
+func (u *Unit) loadTanks() (all []query) {
+	for _, key := range u.Tanks.Wanted() {
+		tank := state.Tank{Whole: true}
+		u.Tanks.Load(key, tank)
+		all = append(all, query{`SELECT ` + tankCodeColumns.List() + ` FROM fuel_tank
+			WHERE tenant = ? AND program = ? AND key = ? AND reward_id IS NULL ORDER BY seq LIMIT ?`,
+			[]any{string(u.Tenant), string(key.Program), string(key.Side), tankCodes}, bySelection(tankCodeColumns,
+				func(c state.TankCode) {
+					tank.Codes = append(tank.Codes, c)
+					tank.Whole = len(tank.Codes) < tankCodes
+					u.Tanks.Load(key, tank)
+				})})
+	}
+	return all
+}
+
+var tankCodeColumns = store.Selection[state.TankCode]{
+	store.Col(`seq`, func(c *state.TankCode) any { return &c.Number }),
+	store.Col(`code`, func(c *state.TankCode) any { return &c.Code }),
+}
+
+func (u *Unit) loadEarned() (all []query) {
+	for _, key := range u.Earned.Wanted() {
+		all = append(all, query{programdb.Earned,
+			[]any{string(u.Tenant), string(key.Who.Account), string(key.Who.User), string(key.Program), int64(key.Since)}, bySelection(programdb.EarnedColumns,
+				func(e referral.Earned) { u.Earned.Load(key, e) })})
+	}
+	return all
+}
+
+func (u *Unit) loadBalances() (all []query) {
+	for _, owner := range u.Balances.Wanted() {
+		all = append(all, query{rewarddb.OwnerBalance,
+			[]any{string(u.Tenant), int64(u.Now), string(owner.Account), string(owner.User), owner.Unit},
+			reading(scanOne[int64], func(available int64) { u.Balances.Load(owner, available) })})
+	}
+	return all
+}

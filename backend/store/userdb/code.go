@@ -1,0 +1,103 @@
+package userdb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/referral"
+)
+
+// Code returns a code, whatever case it is asked for in; ok is false when there
+// is none.
+func Code(ctx context.Context, r store.Reads, tenant core.TenantAlias, code core.ReferralCode) (c referral.Code, ok bool, err error) {
+	err = r.QueryRowContext(ctx, CodeColumns+`
+		FROM code c JOIN user u ON u.tenant = c.tenant AND u.account_id = c.account_id AND u.id = c.user_id
+		WHERE c.tenant = ? AND c.code = ?`, string(tenant), string(code)).
+		Scan(CodeInto(&c)...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return c, false, nil
+	}
+	if err != nil {
+		return c, false, fmt.Errorf("store: code: %w", err)
+	}
+	return c, true, nil
+}
+
+const CodeColumns = `SELECT c.code, c.program, c.account_id, c.user_id, c.created_at,
+	u.email, u.first_name, u.last_name, u.blocked_at IS NOT NULL, c.link_only`
+
+// CodeInto lists where codeColumns go.
+func CodeInto(c *referral.Code) []any {
+	return []any{
+		&c.Code, &c.Program, &c.Owner.Account, &c.Owner.User, &c.Created,
+		&c.Owner.Email, &c.FirstName, &c.LastName, &c.Blocked, &c.LinkOnly,
+	}
+}
+
+// codesOf returns the newest code of each program that a user owns, and the share
+// link of each that the user was given last.
+func codesOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID, user core.UserID) (codes, links []referral.UserCode, err error) {
+	rows, err := r.QueryContext(ctx, ownedColumns+` WHERE tenant = ? AND account_id = ? AND user_id = ? ORDER BY program, rowid`,
+		string(tenant), string(account), string(user))
+	stored, err := store.Collect(rows, err, "codes", func(rows *sql.Rows, c *referral.OwnedCode) error {
+		return ScanOwned(rows, new(referral.Identity), c)
+	})
+	codes, links = referral.Primary(stored)
+	return codes, links, err
+}
+
+const ownedColumns = `SELECT account_id, user_id, program, code, link_only, coalesce(linked_at, 0) FROM code`
+
+func ScanOwned(rows *sql.Rows, owner *referral.Identity, c *referral.OwnedCode) error {
+	return rows.Scan(&owner.Account, &owner.User, &c.Program, &c.Code, &c.LinkOnly, &c.Linked)
+}
+
+// attachCodes gives each user their newest code and share link of each program.
+func attachCodes(ctx context.Context, r store.Reads, tenant core.TenantAlias, page []referral.User) error {
+	type owned struct {
+		owner referral.Identity
+		referral.OwnedCode
+	}
+	args := []any{string(tenant)}
+	for _, u := range page {
+		args = append(args, string(u.Account), string(u.ID))
+	}
+	rows, err := r.QueryContext(ctx, ownedColumns+`
+		WHERE tenant = ? AND (account_id, user_id) IN (VALUES `+strings.TrimSuffix(strings.Repeat("(?, ?), ", len(page)), ", ")+`)
+		ORDER BY program, rowid`, args...)
+	all, err := store.Collect(rows, err, "codes of users", func(rows *sql.Rows, o *owned) error {
+		return ScanOwned(rows, &o.owner, &o.OwnedCode)
+	})
+	stored := map[referral.Identity][]referral.OwnedCode{}
+	for _, o := range all {
+		stored[o.owner] = append(stored[o.owner], o.OwnedCode)
+	}
+	for i, u := range page {
+		page[i].Codes, page[i].Links = referral.Primary(stored[referral.Identity{Account: u.Account, User: u.ID}])
+	}
+	return err
+}
+
+// InsertCode adds a code; false means that the tenant has it already.
+func InsertCode(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, c referral.UserCode, account core.AccountID, user core.UserID) (bool, error) {
+	var rows store.Tuples
+	CodeRow(&rows, c, referral.Identity{Account: account, User: user})
+	n, err := tx.PutCounted(ctx, PutCodes, tenant, &rows)
+	return n == 1, err
+}
+
+func CodeRow(t *store.Tuples, c referral.UserCode, owner referral.Identity) {
+	t.Row()
+	t.Text(string(c.Code), string(c.Program), string(owner.Account), string(owner.User))
+}
+
+// PutCodes adds those codes of a tenant that nobody has: tuples.code of each.
+var PutCodes = &store.Put{
+	Table: "code", Columns: store.Columns("code, program, account_id, user_id"), At: store.Columns("created_at"),
+	Conflict: `ON CONFLICT (tenant, code) DO NOTHING`,
+}

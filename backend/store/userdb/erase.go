@@ -1,0 +1,172 @@
+package userdb
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/referral"
+)
+
+// PutDoNotTrack notes identities that must not come back.
+func PutDoNotTrack(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, identities []string) error {
+	list, err := json.Marshal(append([]string{}, identities...))
+	if err != nil {
+		return err
+	}
+	return tx.Exec(ctx, "put do not track", `INSERT OR IGNORE INTO do_not_track (tenant, identity, created_at)
+		SELECT ?1, value, ?2 FROM json_each(?3)`, string(tenant), int64(tx.Now), string(list))
+}
+
+// UserIDs returns the users of an account.
+func UserIDs(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID) ([]core.UserID, error) {
+	rows, err := r.QueryContext(ctx, `SELECT id FROM user WHERE tenant = ? AND account_id = ? ORDER BY id`,
+		string(tenant), string(account))
+	return store.Collect(rows, err, "user ids", func(rows *sql.Rows, id *core.UserID) error { return rows.Scan(id) })
+}
+
+// Erasure is a user to be taken out of every record, or all users of an account
+// when User is empty. Who and Code stand in their place in the records that stay;
+// they must be of no meaning.
+type Erasure struct {
+	Account core.AccountID
+	User    core.UserID
+	Who     core.UserID
+	Code    core.ReferralCode
+}
+
+// gone are the Erasures of ?2 as a table.
+const gone = `(SELECT value ->> 0 AS account, value ->> 1 AS user, value ->> 2 AS who, value ->> 3 AS code FROM json_each(?2)) gone`
+
+// ofGone is the condition that a row of a table is of one who is gone: the table,
+// its column with the account and its column with the user.
+func ofGone(table, account, user string) string {
+	return table + `.tenant = ?1 AND ` + table + `.` + account + ` = gone.account AND (gone.user = '' OR ` + table + `.` + user + ` = gone.user)`
+}
+
+// goneFrom removes what is of those who are gone from a table with rowids.
+func goneFrom(table string) string {
+	return `DELETE FROM ` + table + ` WHERE +tenant = ?1 AND rowid IN (SELECT t.rowid FROM ` + gone + ` CROSS JOIN ` + table + ` t
+		ON ` + ofGone("t", "account_id", "user_id") + `)`
+}
+
+// goneIn changes rows of a table with rowids: set may use hit.who and hit.mask,
+// of who is gone in the rows t that on joins. The rows are found first, from who
+// is gone: else SQLite looks at all rows of the table, and asks each.
+func goneIn(update, table, set, on string) string {
+	return `WITH hit AS MATERIALIZED (SELECT t.rowid AS row, gone.who, gone.code AS mask FROM ` + gone + ` CROSS JOIN ` + on + `)
+		` + update + ` ` + table + ` SET ` + set + ` FROM hit WHERE +` + table + `.tenant = ?1 AND ` + table + `.rowid = hit.row`
+}
+
+// ownCodes joins the codes of those who are gone.
+var ownCodes = `code ON ` + ofGone("code", "account_id", "user_id")
+
+// erasure are the statements that take users out of every record. Referrals and
+// rewards keep their ids and amounts, and a used idempotency key stays used.
+var userErasure = []string{
+	goneIn("UPDATE OR REPLACE", "decision", `code = hit.mask, inputs = json_set(inputs, '$.codeOwnerAccount', null, '$.codeOwnerUser', null)`,
+		ownCodes+` CROSS JOIN decision t ON t.tenant = ?1 AND t.code = code.code`),
+	goneIn("UPDATE", "decision", `inputs = json_set(inputs, '$.referralCode', hit.mask)`,
+		`referral ON `+ofGone("referral", "referrer_account_id", "referrer_user_id")+` CROSS JOIN decision t
+			ON t.tenant = ?1 AND t.account_id = referral.referred_account_id AND t.inputs ->> '$.referralCode' IS NOT NULL`),
+	goneFrom("decision"),
+	// Left to itself, SQLite takes all counts of a tenant for few.
+	`DELETE FROM analytics INDEXED BY analytics_code WHERE tenant = ?1 AND code IN (SELECT code.code FROM ` + gone + ` CROSS JOIN ` + ownCodes + `)`,
+	`DELETE FROM analytics INDEXED BY analytics_user WHERE tenant = ?1 AND (account_id, user_id) IN (SELECT account, user FROM ` + gone + `)`,
+	`DELETE FROM analytics INDEXED BY analytics_user WHERE tenant = ?1 AND account_id IN (SELECT account FROM ` + gone + ` WHERE user = '')`,
+	goneIn("UPDATE", "referral", `referrer_user_id = hit.who, code = hit.mask, share_link = ''`,
+		`referral t ON `+ofGone("t", "referrer_account_id", "referrer_user_id")),
+	goneIn("UPDATE", "referral", `referred_user_id = hit.who`, `referral t ON `+ofGone("t", "referred_account_id", "referred_user_id")),
+	goneIn("UPDATE", "reward", `user_id = hit.who`, `reward t ON `+ofGone("t", "account_id", "user_id")),
+	goneFrom("event"),
+	goneIn("UPDATE", "intake", `account_id = '', user_id = '', events = '[]'`, `intake t ON `+ofGone("t", "account_id", "user_id")),
+	goneFrom("code"),
+	`DELETE FROM user WHERE +tenant = ?1 AND seq IN (SELECT u.seq FROM ` + gone + ` CROSS JOIN user u ON ` + ofGone("u", "account_id", "id") + `)`,
+}
+
+// EraseUsers removes users and all that is personal about them.
+func EraseUsers(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, all []Erasure) error {
+	if len(all) == 0 {
+		return nil
+	}
+	var rows store.Tuples
+	for _, e := range all {
+		rows.Row()
+		rows.Text(string(e.Account), string(e.User), string(e.Who), string(e.Code))
+	}
+	return execAll(ctx, tx, "erase users", userErasure, string(tenant), rows.String())
+}
+
+// accountErasure are the statements that remove accounts without users; who
+// stands in the place of an account.
+var accountErasure = []string{
+	// A referral needs its account: one of no meaning takes its place.
+	`INSERT INTO account (tenant, id, currency, status, billing_interval, billing_value, value, payment_provider_id,
+			first_paid_at, identified, created_at, updated_at)
+		SELECT a.tenant, gone.who, a.currency, a.status, a.billing_interval, a.billing_value, a.value, null, a.first_paid_at, a.identified,
+			a.created_at, a.updated_at
+		FROM ` + gone + ` CROSS JOIN account a ON a.tenant = ?1 AND a.id = gone.account AND EXISTS (
+			SELECT 1 FROM referral WHERE tenant = ?1 AND referred_account_id = gone.account)`,
+	goneIn("UPDATE", "referral", `referred_account_id = hit.who`, `referral t ON t.tenant = ?1 AND t.referred_account_id = gone.account`),
+	goneIn("UPDATE", "referral", `referrer_account_id = hit.who`, `referral t ON t.tenant = ?1 AND t.referrer_account_id = gone.account`),
+	goneIn("UPDATE", "reward", `account_id = hit.who`, `reward t ON t.tenant = ?1 AND t.account_id = gone.account`),
+	`DELETE FROM decision WHERE +tenant = ?1 AND rowid IN (
+		SELECT d.rowid FROM ` + gone + ` CROSS JOIN decision d ON d.tenant = ?1 AND d.account_id = gone.account)`,
+	`DELETE FROM account WHERE tenant = ?1 AND id IN (SELECT account FROM ` + gone + `)`,
+}
+
+// EraseAccounts removes accounts that have no users: each with who stands in its
+// place in the records that stay.
+func EraseAccounts(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, who map[core.AccountID]core.AccountID) error {
+	if len(who) == 0 {
+		return nil
+	}
+	var rows store.Tuples
+	for _, account := range slices.Sorted(maps.Keys(who)) {
+		rows.Row()
+		rows.Text(string(account), "", string(who[account]))
+	}
+	return execAll(ctx, tx, "erase accounts", accountErasure, string(tenant), rows.String())
+}
+
+func execAll(ctx context.Context, tx *store.Tx, what string, statements []string, args ...any) error {
+	for _, statement := range statements {
+		if err := tx.Exec(ctx, what, statement, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var knownColumns = store.Selection[referral.Identity]{
+	store.Col(`u.account_id`, func(i *referral.Identity) any { return &i.Account }),
+	store.Col(`u.id`, func(i *referral.Identity) any { return &i.User }),
+}
+
+// KnownUsers returns those of a list that there are.
+func KnownUsers(ctx context.Context, r store.Reads, tenant core.TenantAlias, ids []referral.Identity) (map[referral.Identity]bool, error) {
+	rows, err := r.QueryContext(ctx, `SELECT `+knownColumns.List()+` FROM json_each(?2) given CROSS JOIN user u
+		ON u.tenant = ?1 AND u.account_id = given.value ->> 0 AND u.id = given.value ->> 1`, string(tenant), store.Identities(ids))
+	found, err := knownColumns.All(rows, err, "known users")
+	known := make(map[referral.Identity]bool, len(found))
+	for _, i := range found {
+		known[i] = true
+	}
+	return known, err
+}
+
+// WithoutUsers returns those accounts of a list that have no user.
+func WithoutUsers(ctx context.Context, r store.Reads, tenant core.TenantAlias, ids []core.AccountID) ([]core.AccountID, error) {
+	var asked store.Tuples
+	for _, id := range ids {
+		asked.Row()
+		asked.Text(string(id))
+	}
+	rows, err := r.QueryContext(ctx, `SELECT given.value ->> 0 FROM json_each(?2) given
+		WHERE NOT EXISTS (SELECT 1 FROM user WHERE tenant = ?1 AND account_id = given.value ->> 0)`, string(tenant), asked.String())
+	return store.Collect(rows, err, "accounts without users", func(rows *sql.Rows, id *core.AccountID) error { return rows.Scan(id) })
+}

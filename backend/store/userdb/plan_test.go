@@ -1,0 +1,21 @@
+package userdb
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/store"
+	"kith/backend/store/sqltest"
+	"kith/core/referral"
+)
+
+// What is erased is found by index, and so are the codes of a page of users.
+func TestErasure_FindsByIndex(t *testing.T) {
+	t.Parallel()
+	explained := sqltest.Explained{DB: sqltest.File(t), T: t}
+	for _, statement := range append(userErasure, accountErasure...) {
+		explained.Explain(statement, []any{"t", "[]"})
+	}
+	require.NoError(t, attachCodes(t.Context(), store.NewReads(explained), "t", []referral.User{{ID: "a"}, {ID: "b"}}))
+}

@@ -1,0 +1,156 @@
+package userdb
+
+import (
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/store"
+	"kith/backend/store/sqldtest"
+	"kith/backend/store/sqltest"
+	"kith/core"
+	"kith/core/referral"
+)
+
+// A word finds whoever has a term that begins with it, whatever is in it, and
+// nobody of another tenant.
+func TestUsers_FoundByAnyWord(t *testing.T) {
+	t.Parallel()
+	for name, url := range map[string]string{
+		"server": sqldtest.Start(t).PrimaryURL(),
+		"file":   "file:" + filepath.Join(t.TempDir(), "kith.db"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, err := store.Open(url, "")
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = p.Close() })
+			require.NoError(t, p.Migrate(t.Context(), 1))
+			ids := []core.AccountID{
+				"Plain", `qu"ote'd`, `"`, "a b", "a*", "a-b", "a+b:c^d", "AND", "OR", "NOT", "near(a, b)", "{x}", "(", "ärla", "ÄRLA", "日本語", "é/ü", "t/plain", "%_", `back\slash`, "~`#;,", " lead",
+			}
+			require.NoError(t, p.Write(t.Context(), 1, func(tx *store.Tx) error {
+				for _, tenant := range []core.TenantAlias{"t", "other"} {
+					require.NoError(t, tx.Exec(t.Context(), "tenant", `INSERT INTO tenant (alias, key_hash, key_sealed, discount_id, consent, consent_cookie, created_at)
+						VALUES (?1, ?1, 's', 'd', 'off', '', 1)`, string(tenant)))
+					for _, id := range ids {
+						require.NoError(t, PutAccount(t.Context(), tx, tenant, referral.NewAccount(id, 1)))
+						u := referral.NewUser(id, "user", 1)
+						require.NoError(t, PutUser(t.Context(), tx, tenant, u))
+						require.NoError(t, PutTerms(t.Context(), tx, tenant, u))
+					}
+				}
+				return nil
+			}))
+			search := func(text string) (got []core.AccountID) {
+				page, total, err := Users(t.Context(), p.Reads, "t", referral.UserFilter{Words: []string{text}, Limit: 100})
+				require.NoError(t, err, text)
+				require.Len(t, page, total, text)
+				for _, u := range page {
+					got = append(got, u.Account)
+				}
+				return got
+			}
+			for _, id := range ids {
+				term := referral.NewUser(id, "user", 1).Terms()[0]
+				if term == "user" {
+					term = referral.NewUser(id, "user", 1).Terms()[1]
+				}
+				require.Contains(t, search(term), id)
+				for i := range term {
+					if i > 0 {
+						require.Contains(t, search(term[:i]), id, term[:i])
+					}
+				}
+				require.NotContains(t, search(term+"x"), id)
+			}
+			require.Equal(t, []core.AccountID{"t/plain"}, search("t/"))
+			require.Equal(t, []core.AccountID{"ÄRLA", "ärla"}, search("ärl"))
+			require.Len(t, search("us"), len(ids))
+			require.Empty(t, search("ser"))
+			_, total, err := Users(t.Context(), p.Reads, "t", referral.UserFilter{Words: []string{"use", "日"}, Limit: 1})
+			require.NoError(t, err)
+			require.Equal(t, 1, total)
+
+			// What changes is found by the new words only, and what is deleted by none.
+			require.NoError(t, p.Write(t.Context(), 2, func(tx *store.Tx) error {
+				for i := range 3 {
+					u := referral.NewUser("Plain", "user", 1)
+					u.FirstName = "name" + strconv.Itoa(i)
+					require.NoError(t, PutTerms(t.Context(), tx, "t", u))
+				}
+				return EraseUsers(t.Context(), tx, "t", []Erasure{{"AND", "user", "deleted-1", "deleted-1"}})
+			}))
+			require.Empty(t, search("name0"))
+			require.Equal(t, []core.AccountID{"Plain"}, search("name"))
+			require.Empty(t, search("and"))
+			require.NoError(t, p.Write(t.Context(), 3, func(tx *store.Tx) error {
+				return tx.Exec(t.Context(), "check", `INSERT INTO user_index (user_index, rank) VALUES ('integrity-check', 1)`)
+			}))
+		})
+	}
+}
+
+// Each condition narrows the list by itself and beside others, and a field sorts it
+// in both directions; the ids decide among equals.
+func TestUsers_NarrowedAndSorted(t *testing.T) {
+	t.Parallel()
+	url := "file:" + filepath.Join(t.TempDir(), "kith.db")
+	p, err := store.Open(url, "")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = p.Close() })
+	require.NoError(t, p.Migrate(t.Context(), 1))
+	require.NoError(t, p.Write(t.Context(), 1, func(tx *store.Tx) error {
+		for _, tenant := range []core.TenantAlias{"t", "other"} {
+			require.NoError(t, tx.Exec(t.Context(), "tenant", `INSERT INTO tenant (alias, key_hash, key_sealed, discount_id, consent, consent_cookie, created_at)
+				VALUES (?1, ?1, 's', 'd', 'off', '', 1)`, string(tenant)))
+			for i, name := range []string{"bea", "Abe", "cid"} {
+				account := core.AccountID("a" + strconv.Itoa(i%2))
+				if i < 2 {
+					require.NoError(t, PutAccount(t.Context(), tx, tenant, referral.NewAccount(account, 1)))
+				}
+				u := referral.NewUser(account, core.UserID("u"+strconv.Itoa(i)), core.Time(10-i))
+				u.FirstName, u.Email = name, name+"@Example.com"
+				require.NoError(t, PutUser(t.Context(), tx, tenant, u))
+				require.NoError(t, PutTerms(t.Context(), tx, tenant, u))
+			}
+		}
+		return nil
+	}))
+	reads := store.NewReads(sqltest.Explained{DB: sqltest.Open(t, url), T: t})
+	for _, c := range []struct {
+		filter referral.UserFilter
+		want   []core.UserID
+	}{
+		{referral.UserFilter{ID: "u1"}, []core.UserID{"u1"}},
+		{referral.UserFilter{ID: "u"}, nil},
+		{referral.UserFilter{ID: "U1"}, nil},
+		{referral.UserFilter{Account: "a0"}, []core.UserID{"u0", "u2"}},
+		{referral.UserFilter{Account: "a0", ID: "u2"}, []core.UserID{"u2"}},
+		{referral.UserFilter{Account: "a0", Email: "abe@example.com"}, nil},
+		{referral.UserFilter{Email: "ABE@example.COM"}, []core.UserID{"u1"}},
+		{referral.UserFilter{Email: "abe@example"}, nil},
+		{referral.UserFilter{Email: "abe@example.com", ID: "u0"}, nil},
+		{referral.UserFilter{Words: []string{"example"}, Account: "a0"}, []core.UserID{"u0", "u2"}},
+		{referral.UserFilter{Words: []string{"example"}, Order: []referral.UserOrder{{Field: "firstName"}}}, []core.UserID{"u1", "u0", "u2"}},
+		{referral.UserFilter{Words: []string{"example"}, Order: []referral.UserOrder{{Field: "email", Descending: true}}}, []core.UserID{"u2", "u0", "u1"}},
+		{referral.UserFilter{Words: []string{"example"}, Order: []referral.UserOrder{{Field: "dateCreated"}}}, []core.UserID{"u2", "u1", "u0"}},
+		{referral.UserFilter{Words: []string{"example"}, Order: []referral.UserOrder{{Field: "accountId", Descending: true}}}, []core.UserID{"u1", "u0", "u2"}},
+		{referral.UserFilter{Words: []string{"example"}, Order: []referral.UserOrder{{Field: "lastName"}, {Field: "id", Descending: true}}}, []core.UserID{"u2", "u1", "u0"}},
+	} {
+		c.filter.Limit = 10
+		page, total, err := Users(t.Context(), reads, "t", c.filter)
+		require.NoError(t, err)
+		var got []core.UserID
+		for _, u := range page {
+			got = append(got, u.ID)
+		}
+		require.Equal(t, c.want, got, "%+v", c.filter)
+		require.Equal(t, len(got), total)
+	}
+	for _, field := range referral.UserFields {
+		require.Contains(t, userSorts, field)
+	}
+}

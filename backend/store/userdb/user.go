@@ -1,0 +1,122 @@
+package userdb
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/referral"
+)
+
+// UsersByID returns the users of a list that there are, in no order, with their
+// codes.
+func UsersByID(ctx context.Context, r store.Reads, tenant core.TenantAlias, ids []referral.Identity) ([]referral.User, error) {
+	rows, err := r.QueryContext(ctx, `SELECT `+UserColumns+` FROM json_each(?2) given CROSS JOIN user u
+		ON u.tenant = ?1 AND u.account_id = given.value ->> 0 AND u.id = given.value ->> 1`, string(tenant), store.Identities(ids))
+	found, err := store.Collect(rows, err, "users by id", func(rows *sql.Rows, u *referral.User) error { return ScanUser(rows, u) })
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return found, attachCodes(ctx, r, tenant, found)
+}
+
+// User returns a user with the newest code of each program; ok is false when
+// there is none.
+func User(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID, id core.UserID) (u referral.User, ok bool, err error) {
+	err = ScanUser(r.QueryRowContext(ctx, `SELECT `+UserColumns+` FROM user u
+		WHERE u.tenant = ? AND u.account_id = ? AND u.id = ?`, string(tenant), string(account), string(id)), &u)
+	if errors.Is(err, sql.ErrNoRows) {
+		return u, false, nil
+	}
+	if err != nil {
+		return u, false, fmt.Errorf("store: user: %w", err)
+	}
+	u.Codes, u.Links, err = codesOf(ctx, r, tenant, account, id)
+	return u, true, err
+}
+
+const UserColumns = `u.account_id, u.id, u.first_name, u.last_name, u.email, u.image_url, u.locale, u.country_code,
+	u.referable, u.custom_fields, u.segments, u.cookie_id, u.first_seen_ip, u.last_seen_ip, coalesce(u.us_tax_form_at, 0),
+	u.created_at, coalesce(u.blocked_at, 0)`
+
+// ScanUser reads userColumns; the codes have their own rows.
+func ScanUser(row interface{ Scan(...any) error }, u *referral.User) error {
+	var segments string
+	err := row.Scan(&u.Account, &u.ID, &u.FirstName, &u.LastName, &u.Email, &u.ImageURL, &u.Locale, &u.CountryCode,
+		&u.Referable, &u.CustomFields, &segments, &u.CookieID, &u.FirstSeenIP, &u.LastSeenIP, &u.USTaxForm,
+		&u.Created, &u.Blocked)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal([]byte(segments), &u.Segments)
+}
+
+// UserKnown reports whether a user exists.
+func UserKnown(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID, id core.UserID) (known bool, err error) {
+	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM user WHERE tenant = ? AND account_id = ? AND id = ?)`,
+		string(tenant), string(account), string(id)).Scan(&known)
+	if err != nil {
+		return false, fmt.Errorf("store: user known: %w", err)
+	}
+	return known, nil
+}
+
+// FirstUser returns the user of an account that was identified first; ok is
+// false when there is none.
+func FirstUser(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID) (u referral.User, ok bool, err error) {
+	var id core.UserID
+	err = r.QueryRowContext(ctx, `SELECT id FROM user WHERE tenant = ? AND account_id = ? ORDER BY created_at, id LIMIT 1`,
+		string(tenant), string(account)).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return u, false, nil
+	}
+	if err != nil {
+		return u, false, fmt.Errorf("store: first user: %w", err)
+	}
+	return User(ctx, r, tenant, account, id)
+}
+
+// PutUser stores a user, but for the codes, which have their own rows, for what
+// blocks the user, see BlockUser, and for what they are found by, see PutTerms.
+func PutUser(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, u referral.User) error {
+	var rows store.Tuples
+	UserRow(&rows, u, "")
+	return tx.Put(ctx, PutUsers, tenant, &rows)
+}
+
+// UserRow adds a user, and what they are found by from the first, or nothing.
+func UserRow(t *store.Tuples, u referral.User, terms string) {
+	t.Row()
+	t.Text(string(u.Account), string(u.ID), u.FirstName, u.LastName, u.Email, u.ImageURL, u.Locale, u.CountryCode)
+	t.Boolean(u.Referable)
+	t.Text(u.CustomFields)
+	t.Texts(u.Segments)
+	t.Text(u.CookieID, u.FirstSeenIP, u.LastSeenIP)
+	t.Time(u.USTaxForm, u.Created)
+	t.Text(terms)
+}
+
+// PutUsers stores users of a tenant: tuples.user of each. Of those who are there it
+// does not change what they are found by.
+var PutUsers = &store.Put{
+	Table: "user", Columns: store.Columns(`account_id, id, first_name, last_name, email, image_url, locale, country_code, referable,
+		custom_fields, segments, cookie_id, first_seen_ip, last_seen_ip, us_tax_form_at, created_at, terms`), At: store.Columns("updated_at"),
+	Conflict: `ON CONFLICT (tenant, account_id, id) DO UPDATE SET first_name = excluded.first_name,
+		last_name = excluded.last_name, email = excluded.email, image_url = excluded.image_url,
+		locale = excluded.locale, country_code = excluded.country_code, referable = excluded.referable,
+		custom_fields = excluded.custom_fields, segments = excluded.segments,
+		first_seen_ip = excluded.first_seen_ip, last_seen_ip = excluded.last_seen_ip,
+		us_tax_form_at = excluded.us_tax_form_at, updated_at = excluded.updated_at`,
+}
+
+// BlockUser says since when a user may refer nobody; zero is not at all. False
+// means that nothing changed: the user is not there, or is so already.
+func BlockUser(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, account core.AccountID, id core.UserID, since core.Time) (bool, error) {
+	return tx.Changed(ctx, "block user", `UPDATE user SET blocked_at = ?4, updated_at = ?5
+		WHERE tenant = ?1 AND account_id = ?2 AND id = ?3 AND (blocked_at IS NULL) <> (?4 IS NULL)`,
+		string(tenant), string(account), string(id), store.NullTime(since), int64(tx.Now))
+}

@@ -1,0 +1,306 @@
+package webhookdb
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+
+	"kith/backend/store"
+	"kith/core"
+	"kith/core/auth"
+	"kith/core/webhook"
+)
+
+// WebhooksDue reports whether a delivery waits whose time has come.
+func WebhooksDue(ctx context.Context, r store.Reads, now core.Time) (due bool, err error) {
+	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM webhook_delivery d WHERE due_at <= ? AND `+store.TenantIs("d")+`)`, int64(now)).Scan(&due)
+	if err != nil {
+		return false, fmt.Errorf("store: webhooks due: %w", err)
+	}
+	return due, nil
+}
+
+// WebhookLines returns the lines with something due, the longest due first, up
+// to most of either kind, well and failing. It looks at the head of each line
+// and not at what waits behind it, so that a long line delays nobody.
+func WebhookLines(ctx context.Context, r store.Reads, now core.Time, most int) ([]webhook.Due, error) {
+	rows, err := r.QueryContext(ctx, webhookLines, int64(now), most)
+	return lineColumns.All(rows, err, "webhook lines")
+}
+
+var lineColumns = store.Selection[webhook.Due]{
+	store.Col(`tenant`, func(d *webhook.Due) any { return &d.Tenant }),
+	store.Col(`url`, func(d *webhook.Due) any { return &d.Endpoint }),
+	store.Col(`failing`, func(d *webhook.Due) any { return &d.Failing }),
+}
+
+// webhookLines jumps from the head of each line to that of the next, in the same
+// tenant or, by a jump of its own, in another: as one comparison of two columns
+// SQLite would read through the line. CROSS keeps it from beginning at what is
+// due, which may be all of a long line.
+var webhookLines = `
+	WITH RECURSIVE head (id) AS (
+		SELECT (SELECT rowid FROM webhook_delivery INDEXED BY webhook_delivery_line
+			WHERE due_at IS NOT NULL ORDER BY tenant, url, due_at LIMIT 1)
+		UNION ALL
+		SELECT coalesce(
+			(SELECT n.rowid FROM webhook_delivery n INDEXED BY webhook_delivery_line
+				WHERE n.due_at IS NOT NULL AND n.tenant = d.tenant AND n.url > d.url ORDER BY n.url, n.due_at LIMIT 1),
+			(SELECT n.rowid FROM webhook_delivery n INDEXED BY webhook_delivery_line
+				WHERE n.due_at IS NOT NULL AND n.tenant > d.tenant ORDER BY n.tenant, n.url, n.due_at LIMIT 1))
+		FROM head CROSS JOIN webhook_delivery d ON d.rowid = head.id)
+	SELECT ` + lineColumns.List() + ` FROM (
+		SELECT d.tenant, d.url, d.due_at, s.failing_since IS NOT NULL AS failing,
+			row_number() OVER (PARTITION BY s.failing_since IS NOT NULL ORDER BY d.due_at) AS place
+		FROM head CROSS JOIN webhook_delivery d ON d.rowid = head.id
+		CROSS JOIN webhook_subscription s ON s.tenant = d.tenant AND s.url = d.url
+		WHERE d.due_at <= ? AND ` + store.TenantIs("d") + `)
+	WHERE place <= ? ORDER BY due_at`
+
+// Leased is an attempt that was begun, with all that it needs. Secrets are
+// sealed.
+type Leased struct {
+	webhook.Place
+	Number, Tries int
+	Type          webhook.Type
+	// Data is the event's JSON, Created when it happened.
+	Data    string
+	Created core.Time
+	// Secret signs, and Old along with it while OldUntil lies ahead.
+	Secret, Old string
+	OldUntil    core.Time
+	// Keys are the tenant's API keys.
+	Keys auth.APIKeys
+}
+
+// leasedRow is a Leased as it is read: with its keys as text.
+type leasedRow struct {
+	Leased
+	keys string
+}
+
+var leasedColumns = store.Selection[leasedRow]{
+	store.Col(`d.tenant`, func(l *leasedRow) any { return &l.Tenant }),
+	store.Col(`d.url`, func(l *leasedRow) any { return &l.Endpoint }),
+	store.Col(`d.event_id`, func(l *leasedRow) any { return &l.Event }),
+	store.Col(`d.attempt`, func(l *leasedRow) any { return &l.Number }),
+	store.Col(`d.tries`, func(l *leasedRow) any { return &l.Tries }),
+	store.Col(`e.type`, func(l *leasedRow) any { return &l.Type }),
+	store.Col(`e.data`, func(l *leasedRow) any { return &l.Data }),
+	store.Col(`e.created_at`, func(l *leasedRow) any { return &l.Created }),
+	store.Col(`s.secret`, func(l *leasedRow) any { return &l.Secret }),
+	store.Col(`coalesce(s.old_secret, '')`, func(l *leasedRow) any { return &l.Old }),
+	store.Col(`coalesce(s.old_until, 0)`, func(l *leasedRow) any { return &l.OldUntil }),
+	store.Col(`coalesce((`+auth.Keys+`), '')`, func(l *leasedRow) any { return &l.keys }),
+}
+
+// LeaseWebhooks begins the next attempt of up to most deliveries of a line that
+// are due, the longest due first. They belong to the caller until then; after
+// that, whoever asks gets them.
+func LeaseWebhooks(ctx context.Context, tx *store.Tx, line webhook.Line, most int, until core.Time) ([]Leased, error) {
+	rows, err := tx.QueryContext(ctx, `UPDATE webhook_delivery
+		SET state = 'sending', attempt = attempt + 1, tries = tries + 1, due_at = ?
+		WHERE +tenant = ? AND rowid IN (SELECT rowid FROM webhook_delivery INDEXED BY webhook_delivery_line
+			WHERE tenant = ? AND url = ? AND due_at <= ? ORDER BY due_at, rowid LIMIT ?)
+		RETURNING rowid`, int64(until), string(line.Tenant), string(line.Tenant), string(line.Endpoint), int64(tx.Now), most)
+	ids, err := store.Collect(rows, err, "lease webhooks", func(rows *sql.Rows, id *int64) error { return rows.Scan(id) })
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	// Rows come back in no order; they were made in that of their events.
+	slices.Sort(ids)
+	args := []any{string(line.Tenant)}
+	for _, id := range ids {
+		args = append(args, id)
+	}
+	rows, err = tx.QueryContext(ctx, `SELECT `+leasedColumns.List()+`
+		FROM webhook_delivery d
+		JOIN webhook_event e ON e.tenant = d.tenant AND e.id = d.event_id
+		JOIN webhook_subscription s ON s.tenant = d.tenant AND s.url = d.url
+		JOIN tenant t ON t.alias = d.tenant
+		WHERE +d.tenant = ?1 AND d.rowid IN (`+store.Placeholders(len(ids))+`) ORDER BY d.rowid`, args...)
+	return store.Collect(rows, err, "leased webhooks", func(rows *sql.Rows, l *Leased) error {
+		var row leasedRow
+		err := leasedColumns.Scan(rows, &row)
+		*l = row.Leased
+		l.Keys = auth.ParseKeys(row.keys)
+		return err
+	})
+}
+
+// Recorded says what became of the result of an attempt.
+type Recorded uint8
+
+const (
+	// Counted: it is recorded.
+	Counted Recorded = iota
+	// Late: another attempt has begun since, whose result counts.
+	Late
+	// Gone: the delivery was removed while it was sent, with its subscription or
+	// its tenant.
+	Gone
+)
+
+// EndWebhookAttempt records the result of an attempt and what follows from it, or
+// says why nothing was recorded.
+func EndWebhookAttempt(ctx context.Context, tx *store.Tx, p webhook.Place, a webhook.Attempt, next webhook.Next) (Recorded, error) {
+	due, ended := tx.Now+next.Delay, core.Time(0)
+	if next.State != webhook.Waiting {
+		due, ended = 0, tx.Now
+	}
+	place := []any{string(p.Tenant), string(p.Endpoint), p.Event}
+	in, err := tx.Changed(ctx, "end webhook attempt", `UPDATE webhook_delivery SET state = ?, due_at = ?, ended_at = ?
+		WHERE tenant = ? AND url = ? AND event_id = ? AND attempt = ? AND state = 'sending'`,
+		append([]any{string(next.State), store.NullTime(due), store.NullTime(ended)}, append(place, a.Number)...)...)
+	if err != nil {
+		return Gone, err
+	}
+	if !in {
+		known, err := WebhookKnown(ctx, tx.Reads, p)
+		if known {
+			return Late, err
+		}
+		return Gone, err
+	}
+	err = tx.Exec(ctx, "webhook attempt", `INSERT INTO webhook_attempt
+		(tenant, url, event_id, number, started_at, duration, status, error, answer) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		append(place, a.Number, int64(a.Started), int64(a.Duration), a.Status, a.Error, a.Answer)...)
+	if err != nil {
+		return Counted, err
+	}
+	return Counted, noteHealth(ctx, tx, webhook.Line{Tenant: p.Tenant, Endpoint: p.Endpoint}, next)
+}
+
+// noteHealth keeps whether an endpoint is well, and disables one that wants no
+// more: what waits for it will not be sent.
+func noteHealth(ctx context.Context, tx *store.Tx, line webhook.Line, next webhook.Next) error {
+	at := []any{string(line.Tenant), string(line.Endpoint)}
+	if next.State == webhook.Delivered {
+		return tx.Exec(ctx, "webhook endpoint is well", `UPDATE webhook_subscription SET failing_since = NULL
+			WHERE tenant = ? AND url = ? AND failing_since IS NOT NULL`, at...)
+	}
+	err := tx.Exec(ctx, "webhook endpoint fails", `UPDATE webhook_subscription SET failing_since = ?3
+		WHERE tenant = ?1 AND url = ?2 AND failing_since IS NULL`, append(at, int64(tx.Now))...)
+	if err != nil || !next.Disable {
+		return err
+	}
+	err = tx.Exec(ctx, "disable webhook endpoint", `UPDATE webhook_subscription SET disabled_at = ?3
+		WHERE tenant = ?1 AND url = ?2 AND disabled_at IS NULL`, append(at, int64(tx.Now))...)
+	if err != nil {
+		return err
+	}
+	return tx.Exec(ctx, "give up webhooks", `UPDATE webhook_delivery SET state = 'failed', due_at = NULL, ended_at = ?3
+		WHERE tenant = ?1 AND url = ?2 AND state = 'waiting' AND due_at IS NOT NULL`, append(at, int64(tx.Now))...)
+}
+
+var deliveryColumns = store.Selection[webhook.Delivery]{
+	store.Col(`d.tenant`, func(d *webhook.Delivery) any { return &d.Tenant }),
+	store.Col(`d.url`, func(d *webhook.Delivery) any { return &d.Endpoint }),
+	store.Col(`d.event_id`, func(d *webhook.Delivery) any { return &d.Event }),
+	store.Col(`e.type`, func(d *webhook.Delivery) any { return &d.Type }),
+	store.Col(`d.state`, func(d *webhook.Delivery) any { return &d.State }),
+	store.Col(`coalesce(d.due_at, 0)`, func(d *webhook.Delivery) any { return &d.Due }),
+	store.Col(`d.created_at`, func(d *webhook.Delivery) any { return &d.Created }),
+	store.Col(`coalesce(d.ended_at, 0)`, func(d *webhook.Delivery) any { return &d.Ended }),
+}
+
+// WebhookDeliveries returns a page of the deliveries to an endpoint, the newest
+// first, with their attempts, and how many there are in all. A state that is
+// not empty narrows them.
+func WebhookDeliveries(ctx context.Context, r store.Reads, line webhook.Line, state webhook.State, limit, offset int) ([]webhook.Delivery, int, error) {
+	at := []any{string(line.Tenant), string(line.Endpoint), string(state)}
+	const where = ` WHERE d.tenant = ?1 AND d.url = ?2 AND (?3 = '' OR d.state = ?3) `
+	var total int
+	if err := r.QueryRowContext(ctx, `SELECT count(*) FROM webhook_delivery d`+where, at...).Scan(&total); err != nil {
+		return nil, 0, fmt.Errorf("store: count webhook deliveries: %w", err)
+	}
+	rows, err := r.QueryContext(ctx, `SELECT `+deliveryColumns.List()+`
+		FROM webhook_delivery d JOIN webhook_event e ON e.tenant = d.tenant AND e.id = d.event_id`+where+`
+		ORDER BY d.event_id DESC LIMIT ?4 OFFSET ?5`, append(at, limit, offset)...)
+	page, err := deliveryColumns.All(rows, err, "webhook deliveries")
+	if err != nil || len(page) == 0 {
+		return nil, total, err
+	}
+	return page, total, attachAttempts(ctx, r, line, page)
+}
+
+// attempted is an attempt to deliver an event, by the id of the event.
+type attempted struct {
+	event string
+	webhook.Attempt
+}
+
+var attemptColumns = store.Selection[attempted]{
+	store.Col(`event_id`, func(a *attempted) any { return &a.event }),
+	store.Col(`number`, func(a *attempted) any { return &a.Number }),
+	store.Col(`started_at`, func(a *attempted) any { return &a.Started }),
+	store.Col(`duration`, func(a *attempted) any { return &a.Duration }),
+	store.Col(`status`, func(a *attempted) any { return &a.Status }),
+	store.Col(`error`, func(a *attempted) any { return &a.Error }),
+	store.Col(`answer`, func(a *attempted) any { return &a.Answer }),
+}
+
+// attachAttempts gives each delivery of a line the attempts that are shown.
+func attachAttempts(ctx context.Context, r store.Reads, line webhook.Line, page []webhook.Delivery) error {
+	args, byID := []any{string(line.Tenant), string(line.Endpoint)}, map[string]*webhook.Delivery{}
+	for i := range page {
+		args = append(args, page[i].Event)
+		byID[page[i].Event] = &page[i]
+	}
+	rows, err := r.QueryContext(ctx, `SELECT `+attemptColumns.List()+` FROM (
+			SELECT *, row_number() OVER (PARTITION BY event_id ORDER BY number DESC) AS place FROM webhook_attempt
+			WHERE tenant = ? AND url = ? AND event_id IN (`+store.Placeholders(len(page))+`))
+		WHERE place <= ? ORDER BY number`, append(args, webhook.MaxAttemptsShown)...)
+	attempts, err := attemptColumns.All(rows, err, "webhook attempts")
+	for _, a := range attempts {
+		d := byID[a.event]
+		d.Attempts = append(d.Attempts, a.Attempt)
+	}
+	return err
+}
+
+// again is how a delivery starts anew. One that is being sent is left alone.
+const again = `UPDATE webhook_delivery SET state = 'waiting', tries = 0, due_at = ?4, ended_at = NULL
+	WHERE tenant = ?1 AND url = ?2 AND state <> 'sending'`
+
+// ReplayWebhook starts a delivery anew; false means that there is none, or that
+// it is being sent.
+func ReplayWebhook(ctx context.Context, tx *store.Tx, p webhook.Place) (bool, error) {
+	return tx.Changed(ctx, "replay webhook", again+` AND event_id = ?3`,
+		string(p.Tenant), string(p.Endpoint), p.Event, int64(tx.Now))
+}
+
+// ReplayWebhooks starts the deliveries to an endpoint anew that failed and
+// whose event is not older than since, and returns how many they are.
+func ReplayWebhooks(ctx context.Context, tx *store.Tx, line webhook.Line, since core.Time) (int, error) {
+	// Ids begin with their time, so the key finds them.
+	return tx.Count(ctx, "replay webhooks", again+` AND event_id >= ?3 AND state = 'failed'`,
+		string(line.Tenant), string(line.Endpoint), core.NewID(since, [6]byte{}), int64(tx.Now))
+}
+
+// WebhookKnown reports whether a delivery exists.
+func WebhookKnown(ctx context.Context, r store.Reads, p webhook.Place) (known bool, err error) {
+	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM webhook_delivery WHERE tenant = ? AND url = ? AND event_id = ?)`,
+		string(p.Tenant), string(p.Endpoint), p.Event).Scan(&known)
+	if err != nil {
+		return false, fmt.Errorf("store: webhook known: %w", err)
+	}
+	return known, nil
+}
+
+// ForgetWebhooks removes up to limit deliveries that ended before a time, and as
+// many events from before it that no delivery is left of. It returns how many
+// rows it removed; none means that nothing is left to remove.
+func ForgetWebhooks(ctx context.Context, tx *store.Tx, before core.Time, limit int) (int, error) {
+	deliveries, err := tx.Count(ctx, "forget webhook deliveries", `DELETE FROM webhook_delivery WHERE rowid IN (
+		SELECT rowid FROM webhook_delivery WHERE ended_at < ? ORDER BY ended_at LIMIT ?)`, int64(before), limit)
+	if err != nil {
+		return 0, err
+	}
+	events, err := tx.Count(ctx, "forget webhook events", `DELETE FROM webhook_event WHERE seq IN (
+		SELECT e.seq FROM webhook_event e WHERE e.created_at < ?
+			AND NOT EXISTS (SELECT 1 FROM webhook_delivery d WHERE d.tenant = e.tenant AND d.event_id = e.id)
+		ORDER BY e.created_at LIMIT ?)`, int64(before), limit)
+	return deliveries + events, err
+}

@@ -1,0 +1,34 @@
+package webhookdb
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kith/backend/store/sqltest"
+)
+
+// The lines that are due are found by looking at one delivery of each, however
+// many wait behind it.
+func TestWebhookLines_LooksAtHeadsOnly(t *testing.T) {
+	t.Parallel()
+	var looks []string
+	for _, step := range (sqltest.Explained{DB: sqltest.File(t), T: t}).Plan(webhookLines, []any{1, 1}) {
+		for _, table := range []string{"webhook_delivery", " d ", " n ", " s "} {
+			if strings.Contains(step, table) {
+				looks = append(looks, step)
+				break
+			}
+		}
+	}
+	require.ElementsMatch(t, []string{
+		// The first head: the first row of the index.
+		"SCAN webhook_delivery USING COVERING INDEX webhook_delivery_line",
+		"SEARCH d USING INTEGER PRIMARY KEY (rowid=?)",
+		"SEARCH n USING COVERING INDEX webhook_delivery_line (tenant=? AND url>?)",
+		"SEARCH n USING COVERING INDEX webhook_delivery_line (tenant>?)",
+		"SEARCH d USING INTEGER PRIMARY KEY (rowid=?)",
+		"SEARCH s USING PRIMARY KEY (tenant=? AND url=?)",
+	}, looks)
+}
