@@ -89,8 +89,8 @@ var (
 
 	asserting   = []string{"github.com/stretchr/testify/...", "github.com/davecgh/go-spew/spew", "github.com/pmezard/go-difflib/difflib", "go.yaml.in/yaml/v3"}
 	driver      = []string{"github.com/tursodatabase/libsql-client-go/...", "modernc.org/..."}
-	sqlTest     = slices.Concat(stores, []string{"kith/backend/store/sqldtest", "kith/backend/store/storetest", "kith/backend/store/sqltest"})
-	backendTest = []string{"kith/backend/store/sqldtest", "kith/backend/store/storetest", "kith/wasm/transcript", "kith/backend/client", "kith/backend/testenv"}
+	sqlTest     = slices.Concat(stores, []string{"kith/backend/store/sqldtest", "kith/backend/store/storetest", "kith/backend/store/sqltest", "kith/backend/store/rowtest"})
+	backendTest = []string{"kith/backend/store/sqldtest", "kith/backend/store/storetest", "kith/backend/store/rowtest", "kith/wasm/transcript", "kith/backend/client", "kith/backend/testenv"}
 )
 
 var walls = []wall{
@@ -161,6 +161,8 @@ var walls = []wall{
 		tests: sqlTest, why: "it has the SQL of webhooks"},
 	{pkg: "kith/backend/store/unit", not: driver, kith: append([]string{"kith/core/...", "kith/backend/libsql"}, stores...), modules: storeModules,
 		tests: sqlTest, why: "it loads and saves what core decides on; nothing below it knows of it"},
+	{pkg: "kith/backend/store/rowtest", kith: append([]string{"kith/core/...", "kith/backend/libsql"}, stores...), modules: storeModules,
+		why: "tests of every layer use it"},
 	{pkg: "kith/backend/store/sqltest", kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql", "kith/backend/store/storetest"}, modules: slices.Concat(storeModules, asserting),
 		why: "tests of every package with SQL use it"},
 	{pkg: "kith/backend/testenv", not: []string{"net/http"}, kith: []string{"kith/backend/testenv"},

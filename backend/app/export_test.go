@@ -18,7 +18,7 @@ import (
 	"kith/backend/file"
 	"kith/backend/store"
 	"kith/backend/store/jobdb"
-	"kith/backend/store/userdb"
+	"kith/backend/store/rowtest"
 	"kith/core"
 	"kith/core/auth"
 	"kith/core/job"
@@ -58,10 +58,10 @@ func (b bundle) fill(t testing.TB, n int) {
 	require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) error {
 		for i := range n {
 			id := "u" + strconv.Itoa(1e7 + i)[1:]
-			if err := userdb.PutAccount(t.Context(), tx, b.tenant, referral.NewAccount(core.AccountID(id), tx.Now)); err != nil {
+			if err := rowtest.PutAccount(t.Context(), tx, b.tenant, referral.NewAccount(core.AccountID(id), tx.Now)); err != nil {
 				return err
 			}
-			if err := userdb.PutUser(t.Context(), tx, b.tenant, referral.NewUser(core.AccountID(id), core.UserID(id), tx.Now)); err != nil {
+			if err := rowtest.PutUser(t.Context(), tx, b.tenant, referral.NewUser(core.AccountID(id), core.UserID(id), tx.Now)); err != nil {
 				return err
 			}
 		}

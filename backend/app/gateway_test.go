@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kith/backend/store"
 	"kith/backend/store/billingdb"
 	"kith/core"
 	"kith/core/billing"
@@ -49,7 +50,7 @@ func TestNotify_StoresAPayloadOnce(t *testing.T) {
 		for _, payload := range []string{"one\n", "one\n", "two\n"} {
 			require.NoError(t, b.Notifications.Add(t.Context(), b.tenant, payload))
 		}
-		n, err := billingdb.NotificationCount(t.Context(), b.DB.Reads, b.tenant)
+		n, err := store.One[int](t.Context(), b.DB.Reads, "notifications", `SELECT count(*) FROM gateway_notification WHERE tenant = ?`, string(b.tenant))
 		require.NoError(t, err)
 		require.Equal(t, 2, n)
 	})

@@ -11,7 +11,7 @@ import (
 	"kith/backend/store"
 	"kith/backend/store/jobdb"
 	"kith/backend/store/referraldb"
-	"kith/backend/store/rewarddb"
+	"kith/backend/store/rowtest"
 	"kith/core"
 	"kith/core/job"
 	"kith/core/referral"
@@ -321,7 +321,7 @@ func laden(t *testing.T, b bundle) {
 	b.write(t, func(ctx context.Context, tx *store.Tx) error {
 		require.NoError(t, putUser(ctx, tx, b.tenant, "ann-inc", "ann"))
 		require.NoError(t, putUser(ctx, tx, b.tenant, "bob-inc", "bob"))
-		require.NoError(t, referraldb.PutReferral(ctx, tx, b.tenant, referral.Referral{
+		require.NoError(t, rowtest.PutReferral(ctx, tx, b.tenant, referral.Referral{
 			ID: "r1", Program: core.ClassicProgram, State: referral.Converted, Code: "ANN",
 			Referrer:    referral.Identity{Account: "ann-inc", User: "ann"},
 			Referred:    referral.Identity{Account: "bob-inc", User: "bob"},
@@ -336,7 +336,7 @@ func laden(t *testing.T, b bundle) {
 				Offer: reward.Offer{Kind: reward.Credit, Unit: "CENTS", Amount: 50, Currency: "USD"}, Created: now, Given: now, Cancelled: now + 7,
 				Sums: reward.Sums{Cancelled: 50}},
 		} {
-			require.NoError(t, rewarddb.InsertReward(ctx, tx, b.tenant, r))
+			require.NoError(t, rowtest.InsertReward(ctx, tx, b.tenant, r))
 		}
 		return nil
 	})
@@ -375,7 +375,7 @@ func TestExportPage_BalanceIsWhatIsAvailable(t *testing.T) {
 					Offer: reward.Offer{Kind: reward.Credit, Unit: "CENTS", Amount: 100},
 				}
 				change(&w)
-				require.NoError(t, rewarddb.InsertReward(ctx, tx, b.tenant, w))
+				require.NoError(t, rowtest.InsertReward(ctx, tx, b.tenant, w))
 			}
 			return nil
 		})
@@ -435,7 +435,7 @@ func TestExportPage_ModerationOfEachSide(t *testing.T) {
 			}
 			r.Moderation = r.Moderation.Decide(referral.DenyReferrer, tx.Now)
 			r.Moderation.Referred.Status = referral.SidePending
-			return referraldb.PutReferral(t.Context(), tx, b.tenant, *r)
+			return rowtest.PutReferral(t.Context(), tx, b.tenant, *r)
 		}))
 		at, before := strconv.FormatInt(int64(now), 10), strconv.FormatInt(int64(now-5), 10)
 		require.Equal(t, [][]string{

@@ -12,6 +12,7 @@ import (
 
 	"kith/backend/store"
 	"kith/backend/store/rewarddb"
+	"kith/backend/store/rowtest"
 	"kith/core"
 	"kith/core/reward"
 )
@@ -29,7 +30,7 @@ func (b bundle) grant(t testing.TB, id string, grants ...reward.Grant) []reward.
 		for i, g := range grants {
 			r, entries, err := g.Begin(id+strconv.Itoa(i), tx.Now)
 			require.NoError(t, err)
-			require.NoError(t, rewarddb.InsertReward(ctx, tx, b.tenant, r))
+			require.NoError(t, rowtest.InsertReward(ctx, tx, b.tenant, r))
 			require.NoError(t, rewarddb.AppendLedger(ctx, tx, b.tenant, nil, named(r.ID, entries...)))
 			rewards = append(rewards, r)
 		}

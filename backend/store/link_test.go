@@ -8,8 +8,8 @@ import (
 
 	"kith/backend/store"
 	"kith/backend/store/programdb"
+	"kith/backend/store/rowtest"
 	"kith/backend/store/tenantdb"
-	"kith/backend/store/userdb"
 	"kith/core"
 	"kith/core/referral"
 )
@@ -23,7 +23,7 @@ func TestLinkTarget_IsOfTheCodeOrTheFirstProgram(t *testing.T) {
 			require.NoError(t, putUser(ctx, tx, b.tenant, "a", "u"))
 			_, err := programdb.InsertProgram(ctx, tx, b.tenant, second)
 			require.NoError(t, err)
-			_, err = userdb.InsertCode(ctx, tx, b.tenant, referral.UserCode{Program: "second", Code: "Anna-10"}, "a", "u")
+			_, err = rowtest.InsertCode(ctx, tx, b.tenant, referral.UserCode{Program: "second", Code: "Anna-10"}, "a", "u")
 			require.NoError(t, err)
 			_, err = tenantdb.ClaimSite(ctx, tx, string(b.tenant)+".example", b.tenant)
 			return err

@@ -11,6 +11,7 @@ import (
 	"kith/backend/store/programdb"
 	"kith/backend/store/referraldb"
 	"kith/backend/store/rewarddb"
+	"kith/backend/store/rowtest"
 	"kith/backend/store/tenantdb"
 	"kith/backend/store/userdb"
 	"kith/core"
@@ -144,7 +145,7 @@ func TestAccount_ComesBackAsItWas(t *testing.T) {
 			changed.Currency, changed.Status, changed.Interval, changed.IntervalValue, changed.Value = "USD", referral.Paid, "", 0, ""
 			changed.PaymentProviderID, changed.Standing.FirstPaid, changed.Standing.Identified = "", 0, false
 			for _, want := range []referral.Account{want, changed, want} {
-				b.write(t, func(ctx context.Context, tx *store.Tx) error { return userdb.PutAccount(ctx, tx, b.tenant, want) })
+				b.write(t, func(ctx context.Context, tx *store.Tx) error { return rowtest.PutAccount(ctx, tx, b.tenant, want) })
 				got, ok, err := userdb.Account(t.Context(), b.db.Reads, b.tenant, want.ID)
 				require.NoError(t, err)
 				require.True(t, ok)
@@ -177,10 +178,10 @@ func TestUser_ComesBackAsItWas(t *testing.T) {
 			changed.Segments = []string{}
 			for _, want := range []referral.User{want, changed, want} {
 				b.write(t, func(ctx context.Context, tx *store.Tx) error {
-					if err := userdb.PutAccount(ctx, tx, b.tenant, referral.NewAccount(want.Account, now)); err != nil {
+					if err := rowtest.PutAccount(ctx, tx, b.tenant, referral.NewAccount(want.Account, now)); err != nil {
 						return err
 					}
-					return userdb.PutUser(ctx, tx, b.tenant, want)
+					return rowtest.PutUser(ctx, tx, b.tenant, want)
 				})
 				got, ok, err := userdb.User(t.Context(), b.db.Reads, b.tenant, want.Account, want.ID)
 				require.NoError(t, err)
@@ -207,7 +208,7 @@ func TestFirstUser_IsTheOneIdentifiedFirst(t *testing.T) {
 				require.NoError(t, putUser(ctx, tx, b.tenant, "account", id))
 				u := referral.NewUser("account", id, now+core.Time(i/2))
 				u.Email = string(id) + "@example.com"
-				require.NoError(t, userdb.PutUser(ctx, tx, b.tenant, u))
+				require.NoError(t, rowtest.PutUser(ctx, tx, b.tenant, u))
 			}
 			return nil
 		})
@@ -230,15 +231,15 @@ func TestCode_IsFoundInAnyCaseAndKeptAsWritten(t *testing.T) {
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
 			u := referral.NewUser("a", "u", now)
 			u.FirstName, u.LastName, u.Email = "Anna", awkward[1], "anna@example.com"
-			require.NoError(t, userdb.PutAccount(ctx, tx, b.tenant, referral.NewAccount("a", now)))
-			require.NoError(t, userdb.PutUser(ctx, tx, b.tenant, u))
+			require.NoError(t, rowtest.PutAccount(ctx, tx, b.tenant, referral.NewAccount("a", now)))
+			require.NoError(t, rowtest.PutUser(ctx, tx, b.tenant, u))
 			require.NoError(t, putUser(ctx, tx, b.tenant, "b", "u"))
 			for _, claim := range []struct {
 				code    core.ReferralCode
 				account core.AccountID
 				added   bool
 			}{{code.Code, "a", true}, {code.Code, "a", false}, {"ANNA-TEN_10", "b", false}} {
-				added, err := userdb.InsertCode(ctx, tx, b.tenant, referral.UserCode{Program: code.Program, Code: claim.code}, claim.account, "u")
+				added, err := rowtest.InsertCode(ctx, tx, b.tenant, referral.UserCode{Program: code.Program, Code: claim.code}, claim.account, "u")
 				require.NoError(t, err)
 				require.Equal(t, claim.added, added, claim.code)
 			}
@@ -271,7 +272,7 @@ func TestUser_ShowsTheNewestCodeOfEachProgram(t *testing.T) {
 			_, err := programdb.InsertProgram(ctx, tx, b.tenant, aProgram("second"))
 			require.NoError(t, err)
 			for _, c := range []referral.UserCode{{Program: "second", Code: "S1"}, {Program: "classic", Code: "Z"}, {Program: "classic", Code: "A"}} {
-				_, err := userdb.InsertCode(ctx, tx, b.tenant, c, "a", "u")
+				_, err := rowtest.InsertCode(ctx, tx, b.tenant, c, "a", "u")
 				require.NoError(t, err)
 			}
 			return nil
@@ -297,9 +298,9 @@ func TestReferral_ComesBackAsItWasWithItsRewards(t *testing.T) {
 			require.NoError(t, putUser(ctx, tx, b.tenant, started.Referrer.Account, started.Referrer.User))
 			u := referral.NewUser(started.Referred.Account, "u", now)
 			u.Email, u.FirstName, u.LastName, u.ImageURL = "u@example.com", awkward[1], awkward[3], awkward[2]
-			require.NoError(t, userdb.PutAccount(ctx, tx, b.tenant, referral.NewAccount(u.Account, now)))
-			require.NoError(t, userdb.PutUser(ctx, tx, b.tenant, u))
-			return referraldb.PutReferral(ctx, tx, b.tenant, started)
+			require.NoError(t, rowtest.PutAccount(ctx, tx, b.tenant, referral.NewAccount(u.Account, now)))
+			require.NoError(t, rowtest.PutUser(ctx, tx, b.tenant, u))
+			return rowtest.PutReferral(ctx, tx, b.tenant, started)
 		})
 		got, err := referraldb.ReferralOf(t.Context(), b.db.Reads, b.tenant, started.Referred.Account)
 		require.NoError(t, err)
@@ -325,13 +326,13 @@ func TestReferral_ComesBackAsItWasWithItsRewards(t *testing.T) {
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
 			changed := converted
 			changed.Code, changed.Started, changed.ShareMedium, changed.ShareLink = "OTHER", 1, "never changes", "never changes"
-			require.NoError(t, referraldb.PutReferral(ctx, tx, b.tenant, changed))
-			require.NoError(t, rewarddb.InsertReward(ctx, tx, b.tenant, *converted.ReferrerReward))
-			require.NoError(t, rewarddb.InsertReward(ctx, tx, b.tenant, *converted.ReferredReward))
+			require.NoError(t, rowtest.PutReferral(ctx, tx, b.tenant, changed))
+			require.NoError(t, rowtest.InsertReward(ctx, tx, b.tenant, *converted.ReferrerReward))
+			require.NoError(t, rowtest.InsertReward(ctx, tx, b.tenant, *converted.ReferredReward))
 			return nil
 		})
 		require.ErrorContains(t, b.db.Write(t.Context(), now, func(tx *store.Tx) error {
-			return rewarddb.InsertReward(t.Context(), tx, b.tenant, *converted.ReferredReward)
+			return rowtest.InsertReward(t.Context(), tx, b.tenant, *converted.ReferredReward)
 		}), "UNIQUE")
 		got, err = referraldb.ReferralOf(t.Context(), b.db.Reads, b.tenant, started.Referred.Account)
 		require.NoError(t, err)
@@ -369,7 +370,7 @@ func TestReferrals_FilterAndPage(t *testing.T) {
 			for i, id := range []string{"r1", "r2", "r3"} {
 				account := core.AccountID("friend " + id)
 				require.NoError(t, putUser(ctx, tx, b.tenant, account, "u"))
-				require.NoError(t, referraldb.PutReferral(ctx, tx, b.tenant, referral.Referral{
+				require.NoError(t, rowtest.PutReferral(ctx, tx, b.tenant, referral.Referral{
 					ID: id, Program: "classic", State: []referral.State{referral.InProgress, referral.Converted, referral.Converted}[i],
 					Code: "C", Started: now + core.Time(i), Converted: []core.Time{0, now + 10, now + 20}[i], Ended: []core.Time{0, 0, now + 30}[i],
 					Referrer: referral.Identity{Account: "anna", User: core.UserID([]string{"x", "x", "y"}[i])},
@@ -432,7 +433,7 @@ func TestDecision_IsCountedWhenItRepeats(t *testing.T) {
 		other.ID, other.Code, other.Rule, other.Accepted = "d3", "", referral.RuleFirstCode, true
 		for i, d := range []wire.Decision{first, other, again} {
 			require.NoError(t, b.db.Write(t.Context(), now+core.Time(i), func(tx *store.Tx) error {
-				return referraldb.RecordDecision(t.Context(), tx, b.tenant, d)
+				return rowtest.RecordDecision(t.Context(), tx, b.tenant, d)
 			}))
 		}
 		first.Inputs, first.Times, first.First, first.Last = again.Inputs, 2, now, now+2

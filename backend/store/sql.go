@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -32,6 +33,29 @@ func Collect[T any](rows *sql.Rows, err error, what string, scan func(*sql.Rows,
 		return nil, fmt.Errorf("store: %s: %w", what, err)
 	}
 	return all, nil
+}
+
+// One reads the only value of the only row of a query.
+func One[T any](ctx context.Context, r Reads, what, query string, args ...any) (value T, err error) {
+	if err := r.QueryRowContext(ctx, query, args...).Scan(&value); err != nil {
+		return value, fmt.Errorf("store: %s: %w", what, err)
+	}
+	return value, nil
+}
+
+// OneOrZero is One; it returns the zero value when there is no row.
+func OneOrZero[T any](ctx context.Context, r Reads, what, query string, args ...any) (T, error) {
+	value, err := One[T](ctx, r, what, query, args...)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return value, err
+}
+
+// List reads the only value of each row of a query.
+func List[T any](ctx context.Context, r Reads, what, query string, args ...any) ([]T, error) {
+	rows, err := r.QueryContext(ctx, query, args...)
+	return Collect(rows, err, what, func(rows *sql.Rows, value *T) error { return rows.Scan(value) })
 }
 
 // Placeholders returns "?, ?, …" for n values.

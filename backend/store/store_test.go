@@ -14,10 +14,10 @@ import (
 
 	"kith/backend/store"
 	"kith/backend/store/programdb"
+	"kith/backend/store/rowtest"
 	"kith/backend/store/sqldtest"
 	"kith/backend/store/storetest"
 	"kith/backend/store/tenantdb"
-	"kith/backend/store/userdb"
 	"kith/core"
 	"kith/core/link"
 	"kith/core/referral"
@@ -143,10 +143,10 @@ func aProgram(key core.ProgramKey) referral.Program {
 
 // putUser stores a user and their account.
 func putUser(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, account core.AccountID, user core.UserID) error {
-	if err := userdb.PutAccount(ctx, tx, tenant, referral.NewAccount(account, now)); err != nil {
+	if err := rowtest.PutAccount(ctx, tx, tenant, referral.NewAccount(account, now)); err != nil {
 		return err
 	}
-	return userdb.PutUser(ctx, tx, tenant, referral.NewUser(account, user, now))
+	return rowtest.PutUser(ctx, tx, tenant, referral.NewUser(account, user, now))
 }
 
 // awkward are texts that get lost where text is glued together or cut.

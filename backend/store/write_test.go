@@ -13,6 +13,7 @@ import (
 
 	"kith/backend/store"
 	"kith/backend/store/eventdb"
+	"kith/backend/store/rowtest"
 	"kith/backend/store/sqldtest"
 	"kith/backend/store/userdb"
 	"kith/core"
@@ -136,7 +137,7 @@ func TestWrite_ManyAtOnceTakeTurns(t *testing.T) {
 						return err
 					}
 					a.IntervalValue++
-					return userdb.PutAccount(t.Context(), tx, b.tenant, a)
+					return rowtest.PutAccount(t.Context(), tx, b.tenant, a)
 				})
 			}()
 		}

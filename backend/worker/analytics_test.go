@@ -11,9 +11,9 @@ import (
 	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/backend/store/eventdb"
+	"kith/backend/store/rowtest"
 	"kith/backend/store/sqldtest"
 	"kith/backend/store/storetest"
-	"kith/backend/store/userdb"
 	"kith/backend/worker"
 	"kith/core"
 	"kith/core/analytics"
@@ -25,10 +25,10 @@ func TestAnalytics_StoppedWorkerStoresWhatWaits(t *testing.T) {
 	t.Parallel()
 	b := run(t, storetest.File(t))
 	require.NoError(t, b.db.Write(t.Context(), now, func(tx *store.Tx) error {
-		if err := userdb.PutAccount(t.Context(), tx, "t", referral.NewAccount("a", now)); err != nil {
+		if err := rowtest.PutAccount(t.Context(), tx, "t", referral.NewAccount("a", now)); err != nil {
 			return err
 		}
-		return userdb.PutUser(t.Context(), tx, "t", referral.NewUser("a", "u", now))
+		return rowtest.PutUser(t.Context(), tx, "t", referral.NewUser("a", "u", now))
 	}))
 	engine := app.New(base.Base{DB: b.db, Now: func() core.Time { return now }})
 	worker := worker.NewAnalytics(&engine.Analytics, slog.New(slog.NewTextHandler(b.log, nil)))

@@ -14,10 +14,10 @@ import (
 
 	"kith/backend/store"
 	"kith/backend/store/eventdb"
+	"kith/backend/store/rowtest"
 	"kith/backend/store/sqldtest"
 	"kith/backend/store/storetest"
 	"kith/backend/store/tenantdb"
-	"kith/backend/store/userdb"
 	"kith/backend/worker"
 	"kith/core"
 	"kith/core/event"
@@ -66,10 +66,10 @@ func run(t *testing.T, url string) bundle {
 	require.NoError(t, db.Write(t.Context(), now, func(tx *store.Tx) error {
 		_, err := tenantdb.InsertTenant(t.Context(), tx, tenantdb.Tenant{Alias: "t", Policy: link.Policy{Consent: link.ConsentOff}})
 		if err == nil {
-			err = userdb.PutAccount(t.Context(), tx, "t", referral.NewAccount("a", now))
+			err = rowtest.PutAccount(t.Context(), tx, "t", referral.NewAccount("a", now))
 		}
 		if err == nil {
-			err = userdb.PutUser(t.Context(), tx, "t", referral.NewUser("a", "u", now))
+			err = rowtest.PutUser(t.Context(), tx, "t", referral.NewUser("a", "u", now))
 		}
 		return err
 	}))

@@ -15,9 +15,9 @@ import (
 	"kith/backend/app/base"
 	"kith/backend/store"
 	"kith/backend/store/rewarddb"
+	"kith/backend/store/rowtest"
 	"kith/backend/store/sqldtest"
 	"kith/backend/store/storetest"
-	"kith/backend/store/userdb"
 	"kith/backend/worker"
 	"kith/core"
 	"kith/core/referral"
@@ -30,10 +30,10 @@ func TestRewards_WorkerSettlesWhatIsDue(t *testing.T) {
 	t.Parallel()
 	b := run(t, storetest.File(t))
 	require.NoError(t, b.db.Write(t.Context(), now, func(tx *store.Tx) error {
-		if err := userdb.PutAccount(t.Context(), tx, "t", referral.NewAccount("a", now)); err != nil {
+		if err := rowtest.PutAccount(t.Context(), tx, "t", referral.NewAccount("a", now)); err != nil {
 			return err
 		}
-		return userdb.PutUser(t.Context(), tx, "t", referral.NewUser("a", "u", now))
+		return rowtest.PutUser(t.Context(), tx, "t", referral.NewUser("a", "u", now))
 	}))
 	var clock atomic.Int64
 	clock.Store(int64(now))

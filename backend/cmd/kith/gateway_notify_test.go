@@ -15,7 +15,7 @@ import (
 	"kith/backend/braintreelab/sdktest"
 	"kith/backend/demo"
 	"kith/backend/gateway"
-	"kith/backend/store/billingdb"
+	"kith/backend/store"
 	"kith/backend/store/sqldtest"
 	"kith/core/auth"
 	"kith/core/billing"
@@ -49,7 +49,7 @@ func sample(t *testing.T, sdk *sdktest.SDK, kind gateway.Kind, id string) url.Va
 
 func (s *gatewayStage) stored(t *testing.T) int {
 	t.Helper()
-	n, err := billingdb.NotificationCount(t.Context(), s.engine.DB.Reads, demo.TestTenant)
+	n, err := store.One[int](t.Context(), s.engine.DB.Reads, "notifications", `SELECT count(*) FROM gateway_notification WHERE tenant = ?`, string(demo.TestTenant))
 	require.NoError(t, err)
 	return n
 }

@@ -2,10 +2,7 @@ package billingdb
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
-	"fmt"
 
 	"kith/backend/store"
 	"kith/core"
@@ -70,11 +67,8 @@ var dueBilling = ` FROM gateway_subscription s
 		AND EXISTS (SELECT 1 FROM gateway_connection WHERE gateway_connection.tenant = s.tenant) AND ` + store.TenantIs("s") + ` `
 
 // BillingDue reports whether a subscription is to be read.
-func BillingDue(ctx context.Context, r store.Reads, now core.Time) (due bool, err error) {
-	if err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1`+dueBilling+`)`, int64(now)).Scan(&due); err != nil {
-		return false, fmt.Errorf("store: billing due: %w", err)
-	}
-	return due, nil
+func BillingDue(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
+	return store.One[bool](ctx, r, "billing due", `SELECT EXISTS (SELECT 1`+dueBilling+`)`, int64(now))
 }
 
 // LeaseBilling gives the caller up to most subscriptions that are to be read, of
@@ -157,13 +151,9 @@ type Bill struct {
 }
 
 // BillKnown reports whether a charge was seen before.
-func BillKnown(ctx context.Context, r store.Reads, tenant core.TenantAlias, transaction string) (known bool, err error) {
-	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM gateway_bill WHERE tenant = ? AND transaction_id = ?)`,
-		string(tenant), transaction).Scan(&known)
-	if err != nil {
-		return false, fmt.Errorf("store: gateway bill: %w", err)
-	}
-	return known, nil
+func BillKnown(ctx context.Context, r store.Reads, tenant core.TenantAlias, transaction string) (bool, error) {
+	return store.One[bool](ctx, r, "gateway bill", `SELECT EXISTS (SELECT 1 FROM gateway_bill WHERE tenant = ? AND transaction_id = ?)`,
+		string(tenant), transaction)
 }
 
 // InsertBill stores a charge that was not seen before. A first one takes the
@@ -199,27 +189,17 @@ func FirstBill(ctx context.Context, r store.Reads, tenant core.TenantAlias, acco
 	return b, ok, err
 }
 
-// oneText returns the one column of the one row of a query, or empty when there
-// is no row.
-func oneText(ctx context.Context, r store.Reads, what, query string, args ...any) (text string, err error) {
-	err = r.QueryRowContext(ctx, query, args...).Scan(&text)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return "", fmt.Errorf("store: %s: %w", what, err)
-	}
-	return text, nil
-}
-
 // SubscriptionOfBill returns the subscription of a charge that was seen, or
 // empty.
 func SubscriptionOfBill(ctx context.Context, r store.Reads, tenant core.TenantAlias, transaction string) (subscription string, err error) {
-	return oneText(ctx, r, "subscription of gateway bill", `SELECT subscription_id FROM gateway_bill WHERE tenant = ? AND transaction_id = ?`,
+	return store.OneOrZero[string](ctx, r, "subscription of gateway bill", `SELECT subscription_id FROM gateway_bill WHERE tenant = ? AND transaction_id = ?`,
 		string(tenant), transaction)
 }
 
 // FirstBillOf returns the charge of a subscription that made its account PAID,
 // or empty.
 func FirstBillOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, subscription string) (transaction string, err error) {
-	return oneText(ctx, r, "first bill of subscription", `SELECT b.transaction_id FROM gateway_subscription s
+	return store.OneOrZero[string](ctx, r, "first bill of subscription", `SELECT b.transaction_id FROM gateway_subscription s
 		JOIN gateway_bill b ON b.tenant = s.tenant AND b.account_id = s.account_id AND b.first = 1
 		WHERE s.tenant = ? AND s.id = ? AND b.subscription_id = s.id`, string(tenant), subscription)
 }
@@ -245,13 +225,9 @@ func InsertRefund(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, f 
 }
 
 // RefundKnown reports whether an account had its refund, or is to have it.
-func RefundKnown(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID) (known bool, err error) {
-	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM gateway_refund WHERE tenant = ? AND account_id = ?)`,
-		string(tenant), string(account)).Scan(&known)
-	if err != nil {
-		return false, fmt.Errorf("store: gateway refund: %w", err)
-	}
-	return known, nil
+func RefundKnown(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID) (bool, error) {
+	return store.One[bool](ctx, r, "gateway refund", `SELECT EXISTS (SELECT 1 FROM gateway_refund WHERE tenant = ? AND account_id = ?)`,
+		string(tenant), string(account))
 }
 
 var refundColumns = store.Selection[Refund]{
@@ -270,20 +246,6 @@ func RefundsWaiting(ctx context.Context, r store.Reads, tenant core.TenantAlias,
 		FROM gateway_refund INDEXED BY gateway_refund_waiting
 		WHERE tenant = ? AND subscription_id = ? AND state = 'waiting'`, string(tenant), subscription)
 	return refundColumns.All(rows, err, "gateway refunds")
-}
-
-// RefundState says what became of a refund: what it is at the gateway, "" while
-// it waits, and why it failed.
-func RefundState(ctx context.Context, r store.Reads, tenant core.TenantAlias, transaction string) (state, id string, err error) {
-	err = r.QueryRowContext(ctx, `SELECT state, refund_id FROM gateway_refund WHERE tenant = ? AND transaction_id = ?`,
-		string(tenant), transaction).Scan(&state, &id)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", "", nil
-	}
-	if err != nil {
-		return "", "", fmt.Errorf("store: gateway refund: %w", err)
-	}
-	return state, id, nil
 }
 
 // EndRefund records that money was given back, by the gateway's id of it, or,

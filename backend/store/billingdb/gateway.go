@@ -2,7 +2,6 @@ package billingdb
 
 import (
 	"context"
-	"fmt"
 
 	"kith/backend/store"
 	"kith/core"
@@ -35,12 +34,8 @@ func Connection(ctx context.Context, r store.Reads, tenant core.TenantAlias) (c 
 }
 
 // Connected reports whether a tenant's gateway is connected.
-func Connected(ctx context.Context, r store.Reads, tenant core.TenantAlias) (connected bool, err error) {
-	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM gateway_connection WHERE tenant = ?)`, string(tenant)).Scan(&connected)
-	if err != nil {
-		return false, fmt.Errorf("store: gateway connected: %w", err)
-	}
-	return connected, nil
+func Connected(ctx context.Context, r store.Reads, tenant core.TenantAlias) (bool, error) {
+	return store.One[bool](ctx, r, "gateway connected", `SELECT EXISTS (SELECT 1 FROM gateway_connection WHERE tenant = ?)`, string(tenant))
 }
 
 // PutConnection stores how a tenant's gateway is reached, with private keys that

@@ -2,7 +2,6 @@ package billingdb
 
 import (
 	"context"
-	"fmt"
 
 	"kith/backend/store"
 	"kith/core"
@@ -48,12 +47,4 @@ func ReadNotification(ctx context.Context, tx *store.Tx, tenant core.TenantAlias
 // NoteCheck records that the gateway has sent a check.
 func NoteCheck(ctx context.Context, tx *store.Tx, tenant core.TenantAlias) error {
 	return tx.Exec(ctx, "note gateway check", `UPDATE gateway_connection SET checked_at = ? WHERE tenant = ?`, int64(tx.Now), string(tenant))
-}
-
-// NotificationCount is how many notifications of a tenant are kept.
-func NotificationCount(ctx context.Context, r store.Reads, tenant core.TenantAlias) (n int, err error) {
-	if err = r.QueryRowContext(ctx, `SELECT count(*) FROM gateway_notification WHERE tenant = ?`, string(tenant)).Scan(&n); err != nil {
-		return 0, fmt.Errorf("store: count gateway notifications: %w", err)
-	}
-	return n, nil
 }

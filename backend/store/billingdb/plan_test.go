@@ -35,7 +35,6 @@ func TestReads_GatewayFindsByIndex(t *testing.T) {
 		func() error { _, err := CouponDue(ctx, r, 1); return err },
 		func() error { _, err := TakeCoupons(ctx, tx, 1, 1); return err },
 		func() error { _, err := PayloadsOld(ctx, r, 1); return err },
-		func() error { _, _, err := RefundState(ctx, r, "t", "x"); return err },
 	} {
 		require.NoError(t, read())
 	}

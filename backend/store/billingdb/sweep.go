@@ -24,11 +24,8 @@ var sweepColumns = store.Selection[Sweep]{
 }
 
 // SweepDue reports whether a gateway is to be asked for its subscriptions.
-func SweepDue(ctx context.Context, r store.Reads, now core.Time) (due bool, err error) {
-	if err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM gateway_connection WHERE sweep_at <= ? AND `+store.TenantIs("gateway_connection")+`)`, int64(now)).Scan(&due); err != nil {
-		return false, fmt.Errorf("store: sweep due: %w", err)
-	}
-	return due, nil
+func SweepDue(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
+	return store.One[bool](ctx, r, "sweep due", `SELECT EXISTS (SELECT 1 FROM gateway_connection WHERE sweep_at <= ? AND `+store.TenantIs("gateway_connection")+`)`, int64(now))
 }
 
 // TakeSweeps gives the caller up to most sweeps that are due. Each is due again
@@ -102,11 +99,8 @@ var dueCoupons = ` FROM gateway_coupon g
 	WHERE g.due_at <= ?1 AND EXISTS (SELECT 1 FROM gateway_connection WHERE gateway_connection.tenant = g.tenant) AND ` + store.TenantIs("g") + ` `
 
 // CouponDue reports whether a code is to be written.
-func CouponDue(ctx context.Context, r store.Reads, now core.Time) (due bool, err error) {
-	if err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1`+dueCoupons+`)`, int64(now)).Scan(&due); err != nil {
-		return false, fmt.Errorf("store: coupon due: %w", err)
-	}
-	return due, nil
+func CouponDue(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
+	return store.One[bool](ctx, r, "coupon due", `SELECT EXISTS (SELECT 1`+dueCoupons+`)`, int64(now))
 }
 
 // TakeCoupons gives the caller up to most codes that are to be written. Each is
@@ -134,11 +128,7 @@ func ForgetPayloads(ctx context.Context, tx *store.Tx, before core.Time, most in
 }
 
 // PayloadsOld reports whether there is something for ForgetPayloads.
-func PayloadsOld(ctx context.Context, r store.Reads, before core.Time) (old bool, err error) {
-	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM gateway_notification INDEXED BY gateway_notification_old
-		WHERE payload <> '' AND read_at <= ?)`, int64(before)).Scan(&old)
-	if err != nil {
-		return false, fmt.Errorf("store: old gateway payloads: %w", err)
-	}
-	return old, nil
+func PayloadsOld(ctx context.Context, r store.Reads, before core.Time) (bool, error) {
+	return store.One[bool](ctx, r, "old gateway payloads", `SELECT EXISTS (SELECT 1 FROM gateway_notification INDEXED BY gateway_notification_old
+		WHERE payload <> '' AND read_at <= ?)`, int64(before))
 }

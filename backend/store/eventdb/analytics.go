@@ -3,7 +3,6 @@ package eventdb
 import (
 	"context"
 	"database/sql"
-	"fmt"
 
 	"kith/backend/store"
 	"kith/core"
@@ -56,8 +55,9 @@ func Analytics(ctx context.Context, r store.Reads, tenant core.TenantAlias, f an
 	add("code = ? COLLATE NOCASE", string(f.Code), f.Code != "")
 	add("day >= ?", int64(f.From), f.From != 0)
 	add("day < ?", int64(f.Until), f.Until != 0)
-	if err := r.QueryRowContext(ctx, `SELECT count(*) FROM analytics WHERE tenant = ?`+where, args...).Scan(&total); err != nil {
-		return nil, 0, fmt.Errorf("store: count analytics: %w", err)
+	total, err = store.One[int](ctx, r, "count analytics", `SELECT count(*) FROM analytics WHERE tenant = ?`+where, args...)
+	if err != nil {
+		return nil, 0, err
 	}
 	rows, err := r.QueryContext(ctx, `SELECT `+countColumns.List()+`
 		FROM analytics WHERE tenant = ?`+where+` ORDER BY day DESC, kind, account_id, user_id, program, code, engagement_medium, share_medium

@@ -117,12 +117,8 @@ func useSenders(ctx context.Context, tx *store.Tx, from, to int64) error {
 }
 
 // IntakeWaits reports whether event calls wait to be processed.
-func IntakeWaits(ctx context.Context, r store.Reads) (waits bool, err error) {
-	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM intake WHERE seq > (SELECT seq FROM intake_cursor))`).Scan(&waits)
-	if err != nil {
-		return false, fmt.Errorf("store: intake waits: %w", err)
-	}
-	return waits, nil
+func IntakeWaits(ctx context.Context, r store.Reads) (bool, error) {
+	return store.One[bool](ctx, r, "intake waits", `SELECT EXISTS (SELECT 1 FROM intake WHERE seq > (SELECT seq FROM intake_cursor))`)
 }
 
 // ForgetIntake removes up to limit of the oldest calls, if they were processed

@@ -2,7 +2,6 @@ package jobdb
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"kith/backend/store"
@@ -62,8 +61,9 @@ func Jobs(ctx context.Context, r store.Reads, tenant core.TenantAlias, f job.Fil
 	if len(w.Terms) > 0 {
 		where += ` AND ` + strings.Join(w.Terms, ` AND `)
 	}
-	if err := r.QueryRowContext(ctx, `SELECT count(*)`+where, args...).Scan(&total); err != nil {
-		return nil, 0, fmt.Errorf("store: count jobs: %w", err)
+	total, err = store.One[int](ctx, r, "count jobs", `SELECT count(*)`+where, args...)
+	if err != nil {
+		return nil, 0, err
 	}
 	rows, err := r.QueryContext(ctx, `SELECT `+jobColumns.List()+where+` ORDER BY created_at DESC, rowid DESC LIMIT ? OFFSET ?`,
 		append(args, f.Limit, f.Offset)...)
@@ -117,14 +117,10 @@ func InsertJob(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, j job
 }
 
 // JobWaits reports whether a job is pending that nobody works on.
-func JobWaits(ctx context.Context, r store.Reads, now core.Time) (waits bool, err error) {
-	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM job WHERE status = 'PENDING' AND leased_until <= ?
+func JobWaits(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
+	return store.One[bool](ctx, r, "job waits", `SELECT EXISTS (SELECT 1 FROM job WHERE status = 'PENDING' AND leased_until <= ?
 			AND `+store.TenantIs("job")+`)`,
-		int64(now)).Scan(&waits)
-	if err != nil {
-		return false, fmt.Errorf("store: job waits: %w", err)
-	}
-	return waits, nil
+		int64(now))
 }
 
 // ClaimJob takes the pending job that waited longest, until the lease ends; ok

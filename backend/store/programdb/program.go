@@ -33,8 +33,7 @@ func Programs(ctx context.Context, r store.Reads, tenant core.TenantAlias) ([]re
 
 // ProgramKeys returns the keys of a tenant's programs, the first made first.
 func ProgramKeys(ctx context.Context, r store.Reads, tenant core.TenantAlias) ([]core.ProgramKey, error) {
-	rows, err := r.QueryContext(ctx, `SELECT key FROM program WHERE tenant = ? ORDER BY created_at, key`, string(tenant))
-	return store.Collect(rows, err, "program keys", func(rows *sql.Rows, key *core.ProgramKey) error { return rows.Scan(key) })
+	return store.List[core.ProgramKey](ctx, r, "program keys", `SELECT key FROM program WHERE tenant = ? ORDER BY created_at, key`, string(tenant))
 }
 
 // programRow is a program as it is read: with its lists as JSON.

@@ -2,7 +2,6 @@ package programdb
 
 import (
 	"context"
-	"fmt"
 
 	"kith/backend/store"
 	"kith/core"
@@ -37,8 +36,9 @@ func Widget(ctx context.Context, r store.Reads, tenant core.TenantAlias, t widge
 // Widgets returns a page of what a tenant stored, without the templates, and
 // how much there is in all.
 func Widgets(ctx context.Context, r store.Reads, tenant core.TenantAlias, limit, offset int) (page []widget.Stored, total int, err error) {
-	if err := r.QueryRowContext(ctx, `SELECT count(*) FROM widget WHERE tenant = ?`, string(tenant)).Scan(&total); err != nil {
-		return nil, 0, fmt.Errorf("store: count widgets: %w", err)
+	total, err = store.One[int](ctx, r, "count widgets", `SELECT count(*) FROM widget WHERE tenant = ?`, string(tenant))
+	if err != nil {
+		return nil, 0, err
 	}
 	rows, err := r.QueryContext(ctx, `SELECT `+widgetColumns.List()+` FROM widget
 		WHERE tenant = ? ORDER BY program, key LIMIT ? OFFSET ?`, string(tenant), limit, offset)
@@ -81,8 +81,9 @@ func WidgetReferrals(ctx context.Context, r store.Reads, tenant core.TenantAlias
 			ON u.tenant = r.tenant AND u.account_id = r.referred_account_id AND u.id = r.referred_user_id
 		WHERE r.tenant = ? AND r.referrer_account_id = ? AND r.referrer_user_id = ? AND r.program = ?`
 	args := []any{string(tenant), string(user.Account), string(user.User), string(program)}
-	if err := r.QueryRowContext(ctx, `SELECT count(*)`+where, args...).Scan(&total); err != nil {
-		return nil, 0, fmt.Errorf("store: count widget referrals: %w", err)
+	total, err = store.One[int](ctx, r, "count widget referrals", `SELECT count(*)`+where, args...)
+	if err != nil {
+		return nil, 0, err
 	}
 	// The plus keeps SQLite from walking all referrals of the tenant by their
 	// start to spare itself the sorting of a few.

@@ -2,7 +2,6 @@ package referraldb
 
 import (
 	"context"
-	"fmt"
 
 	"kith/backend/store"
 	"kith/core"
@@ -31,20 +30,13 @@ func Decisions(ctx context.Context, r store.Reads, tenant core.TenantAlias, acco
 	if account != "" {
 		where, args = where+` AND account_id = ?`, append(args, string(account))
 	}
-	if err := r.QueryRowContext(ctx, `SELECT count(*)`+where, args...).Scan(&total); err != nil {
-		return nil, 0, fmt.Errorf("store: count decisions: %w", err)
+	total, err = store.One[int](ctx, r, "count decisions", `SELECT count(*)`+where, args...)
+	if err != nil {
+		return nil, 0, err
 	}
 	rows, err := r.QueryContext(ctx, `SELECT `+decisionColumns.List()+where+` ORDER BY last_at DESC, rowid DESC LIMIT ? OFFSET ?`, append(args, limit, offset)...)
 	page, err = decisionColumns.All(rows, err, "decisions")
 	return page, total, err
-}
-
-// RecordDecision stores a decision, or counts it when the same claim met the
-// same rule before.
-func RecordDecision(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, d wire.Decision) error {
-	var rows store.Tuples
-	DecisionRow(&rows, d)
-	return tx.Put(ctx, PutDecisions, tenant, &rows)
 }
 
 func DecisionRow(t *store.Tuples, d wire.Decision) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"fmt"
 
 	"kith/backend/store"
 	"kith/backend/store/rewarddb"
@@ -61,8 +60,9 @@ func ReferralsByID(ctx context.Context, r store.Reads, tenant core.TenantAlias, 
 // are in all.
 func Referrals(ctx context.Context, r store.Reads, tenant core.TenantAlias, f referral.Filter) (page []referral.Referral, total int, err error) {
 	w := referralWhere(f)
-	if err := r.QueryRowContext(ctx, `SELECT count(*) FROM referral r WHERE r.tenant = ? AND `+w.All(), w.Of(tenant)...).Scan(&total); err != nil {
-		return nil, 0, fmt.Errorf("store: count referrals: %w", err)
+	total, err = store.One[int](ctx, r, "count referrals", `SELECT count(*) FROM referral r WHERE r.tenant = ? AND `+w.All(), w.Of(tenant)...)
+	if err != nil {
+		return nil, 0, err
 	}
 	page, err = find(ctx, r, tenant, w, byStart(f), f.Limit, f.Offset)
 	return page, total, err
@@ -168,13 +168,6 @@ func ScanReferral(rows *sql.Rows, r *referral.Referral) error {
 		&signals, &r.Started, &r.Converted, &r.Ended, &m.Moderated, &m.ByHand, &r.Modified)
 	m.Signals = wire.ParseFraudSignals(signals)
 	return err
-}
-
-// PutReferral stores a referral; its first code and its start never change.
-func PutReferral(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, r referral.Referral) error {
-	var rows store.Tuples
-	ReferralRow(&rows, r)
-	return tx.Put(ctx, PutReferrals, tenant, &rows)
 }
 
 func ReferralRow(t *store.Tuples, r referral.Referral) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"fmt"
 
 	"kith/backend/store"
 	"kith/core"
@@ -179,12 +178,8 @@ var (
 )
 
 // RewardsDue reports whether a date has passed that the ledger does not know of.
-func RewardsDue(ctx context.Context, r store.Reads, now core.Time) (due bool, err error) {
-	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1`+toGive+`) OR EXISTS (SELECT 1`+toExpire+`)`, int64(now), int64(now)).Scan(&due)
-	if err != nil {
-		return false, fmt.Errorf("store: rewards due: %w", err)
-	}
-	return due, nil
+func RewardsDue(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
+	return store.One[bool](ctx, r, "rewards due", `SELECT EXISTS (SELECT 1`+toGive+`) OR EXISTS (SELECT 1`+toExpire+`)`, int64(now), int64(now))
 }
 
 // DueRewards returns up to limit rewards of all tenants whose date has passed

@@ -3,7 +3,6 @@ package rewarddb
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"strings"
 
 	"kith/backend/store"
@@ -125,8 +124,9 @@ func ScanReward(rows *sql.Rows, r *reward.Reward) error {
 func Rewards(ctx context.Context, r store.Reads, tenant core.TenantAlias, f reward.Filter) (page []reward.Reward, total int, err error) {
 	where, args := rewardsWhere(f)
 	args = append([]any{string(tenant)}, args...)
-	if err := r.QueryRowContext(ctx, `SELECT count(*) FROM reward r WHERE r.tenant = ?`+where, args...).Scan(&total); err != nil {
-		return nil, 0, fmt.Errorf("store: count rewards: %w", err)
+	total, err = store.One[int](ctx, r, "count rewards", `SELECT count(*) FROM reward r WHERE r.tenant = ?`+where, args...)
+	if err != nil {
+		return nil, 0, err
 	}
 	rows, err := r.QueryContext(ctx, `SELECT `+RewardColumns.List()+` FROM reward r WHERE r.tenant = ?`+where+`
 		ORDER BY r.created_at DESC, r.id DESC LIMIT ? OFFSET ?`, append(args, f.Limit, f.Offset)...)
@@ -207,14 +207,6 @@ func AttachRewards(ctx context.Context, r store.Reads, tenant core.TenantAlias, 
 		byID[w.Referral].Attach(w)
 	}
 	return err
-}
-
-// InsertReward adds a reward; its ledger is for AppendLedger. That a referral
-// pays each side once is a constraint: a second one is an error, not a payment.
-func InsertReward(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, r reward.Reward) error {
-	var rows store.Tuples
-	RewardRow(&rows, r)
-	return tx.Put(ctx, PutNewRewards, tenant, &rows)
 }
 
 func RewardRow(t *store.Tuples, r reward.Reward) {

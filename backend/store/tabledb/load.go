@@ -107,12 +107,8 @@ func IntakeNow(ctx context.Context, r store.Reads) (i Intake, err error) {
 // IntakeShift is by how much the places of event calls from elsewhere are to be
 // shifted, so that they all lie before those that are here, where none is
 // processed.
-func IntakeShift(ctx context.Context, r store.Reads, from Intake) (shift int64, err error) {
-	err = r.QueryRowContext(ctx, `SELECT ? + 1 - min(0, coalesce(min(seq), 0)) FROM intake`, from.Last).Scan(&shift)
-	if err != nil {
-		return 0, fmt.Errorf("store: intake shift: %w", err)
-	}
-	return shift, nil
+func IntakeShift(ctx context.Context, r store.Reads, from Intake) (int64, error) {
+	return store.One[int64](ctx, r, "intake shift", `SELECT ? + 1 - min(0, coalesce(min(seq), 0)) FROM intake`, from.Last)
 }
 
 // Requeue puts those event calls of a tenant that were loaded with a shift and

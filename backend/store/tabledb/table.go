@@ -3,7 +3,6 @@ package tabledb
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
@@ -106,8 +105,7 @@ func Tables(ctx context.Context, r store.Reads) ([]Table, error) {
 // virtual are the names of virtual tables: indexes that triggers fill, so that
 // nothing of them is copied or erased by itself.
 func virtual(ctx context.Context, r store.Reads) ([]string, error) {
-	rows, err := r.QueryContext(ctx, `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'virtual'`)
-	return store.Collect(rows, err, "virtual tables", func(rows *sql.Rows, name *string) error { return rows.Scan(name) })
+	return store.List[string](ctx, r, "virtual tables", `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'virtual'`)
 }
 
 // numbered reports whether the rows of a table have numbers that the database
@@ -164,6 +162,5 @@ func HasRows(ctx context.Context, r store.Reads, tenant core.TenantAlias) (has b
 
 // Aliases returns the aliases of all tenants.
 func Aliases(ctx context.Context, r store.Reads) ([]core.TenantAlias, error) {
-	rows, err := r.QueryContext(ctx, `SELECT alias FROM tenant ORDER BY alias`)
-	return store.Collect(rows, err, "aliases", func(rows *sql.Rows, a *core.TenantAlias) error { return rows.Scan(a) })
+	return store.List[core.TenantAlias](ctx, r, "aliases", `SELECT alias FROM tenant ORDER BY alias`)
 }

@@ -21,8 +21,7 @@ func Sites(ctx context.Context, r store.Reads, tenant core.TenantAlias) (string,
 
 // Origins returns the origins that a tenant lists, in order.
 func Origins(ctx context.Context, r store.Reads, tenant core.TenantAlias) ([]origin.Origin, error) {
-	rows, err := r.QueryContext(ctx, `SELECT origin FROM tenant_origin WHERE tenant = ? ORDER BY origin`, string(tenant))
-	return store.Collect(rows, err, "origins", func(rows *sql.Rows, o *origin.Origin) error { return rows.Scan(o) })
+	return store.List[origin.Origin](ctx, r, "origins", `SELECT origin FROM tenant_origin WHERE tenant = ? ORDER BY origin`, string(tenant))
 }
 
 // InsertOrigin lists an origin; false means that it was listed.

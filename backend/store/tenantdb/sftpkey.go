@@ -2,7 +2,6 @@ package tenantdb
 
 import (
 	"context"
-	"fmt"
 
 	"kith/backend/store"
 	"kith/core"
@@ -36,13 +35,9 @@ func SFTPKeys(ctx context.Context, r store.Reads, tenant core.TenantAlias) ([]SF
 }
 
 // SFTPKeyKnown reports whether a tenant has a key.
-func SFTPKeyKnown(ctx context.Context, r store.Reads, tenant core.TenantAlias, fingerprint string) (known bool, err error) {
-	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM sftp_key WHERE tenant = ? AND fingerprint = ?)`,
-		string(tenant), fingerprint).Scan(&known)
-	if err != nil {
-		return false, fmt.Errorf("store: sftp key: %w", err)
-	}
-	return known, nil
+func SFTPKeyKnown(ctx context.Context, r store.Reads, tenant core.TenantAlias, fingerprint string) (bool, error) {
+	return store.One[bool](ctx, r, "sftp key", `SELECT EXISTS (SELECT 1 FROM sftp_key WHERE tenant = ? AND fingerprint = ?)`,
+		string(tenant), fingerprint)
 }
 
 // InsertSFTPKey adds a key; false means that the tenant has it.

@@ -93,12 +93,9 @@ func InsertTenant(ctx context.Context, tx *store.Tx, t Tenant) (bool, error) {
 
 // TenantNamed returns the alias that is taken by a tenant of this alias, whatever
 // the case of its letters, or an empty one.
-func TenantNamed(ctx context.Context, r store.Reads, alias core.TenantAlias) (taken core.TenantAlias, err error) {
-	err = r.QueryRowContext(ctx, `SELECT alias FROM tenant WHERE lower(alias) = lower(?1) ORDER BY alias <> ?1 LIMIT 1`, string(alias)).Scan(&taken)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return "", fmt.Errorf("store: tenant named: %w", err)
-	}
-	return taken, nil
+func TenantNamed(ctx context.Context, r store.Reads, alias core.TenantAlias) (core.TenantAlias, error) {
+	return store.OneOrZero[core.TenantAlias](ctx, r, "tenant named",
+		`SELECT alias FROM tenant WHERE lower(alias) = lower(?1) ORDER BY alias <> ?1 LIMIT 1`, string(alias))
 }
 
 // SetTenant stores a tenant's settings; its alias, keys and time never change.

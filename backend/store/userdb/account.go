@@ -70,23 +70,8 @@ func ScanAccount(row interface{ Scan(...any) error }, a *referral.Account) error
 
 // AccountOfProvider returns the account that has a payment provider id, or "".
 func AccountOfProvider(ctx context.Context, r store.Reads, tenant core.TenantAlias, id core.PaymentProviderID) (core.AccountID, error) {
-	var account core.AccountID
-	err := r.QueryRowContext(ctx, `SELECT id FROM account WHERE tenant = ? AND payment_provider_id = ?`,
-		string(tenant), string(id)).Scan(&account)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("store: account of provider: %w", err)
-	}
-	return account, nil
-}
-
-// PutAccount stores an account, but for its referral, which has its own row.
-func PutAccount(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, a referral.Account) error {
-	var rows store.Tuples
-	AccountRow(&rows, a)
-	return tx.Put(ctx, PutAccounts, tenant, &rows)
+	return store.OneOrZero[core.AccountID](ctx, r, "account of provider", `SELECT id FROM account WHERE tenant = ? AND payment_provider_id = ?`,
+		string(tenant), string(id))
 }
 
 func AccountRow(t *store.Tuples, a referral.Account) {

@@ -83,14 +83,6 @@ func attachCodes(ctx context.Context, r store.Reads, tenant core.TenantAlias, pa
 	return err
 }
 
-// InsertCode adds a code; false means that the tenant has it already.
-func InsertCode(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, c referral.UserCode, account core.AccountID, user core.UserID) (bool, error) {
-	var rows store.Tuples
-	CodeRow(&rows, c, referral.Identity{Account: account, User: user})
-	n, err := tx.PutCounted(ctx, PutCodes, tenant, &rows)
-	return n == 1, err
-}
-
 func CodeRow(t *store.Tuples, c referral.UserCode, owner referral.Identity) {
 	t.Row()
 	t.Text(string(c.Code), string(c.Program), string(owner.Account), string(owner.User))

@@ -24,9 +24,8 @@ func PutDoNotTrack(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, i
 
 // UserIDs returns the users of an account.
 func UserIDs(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID) ([]core.UserID, error) {
-	rows, err := r.QueryContext(ctx, `SELECT id FROM user WHERE tenant = ? AND account_id = ? ORDER BY id`,
+	return store.List[core.UserID](ctx, r, "user ids", `SELECT id FROM user WHERE tenant = ? AND account_id = ? ORDER BY id`,
 		string(tenant), string(account))
-	return store.Collect(rows, err, "user ids", func(rows *sql.Rows, id *core.UserID) error { return rows.Scan(id) })
 }
 
 // Erasure is a user to be taken out of every record, or all users of an account

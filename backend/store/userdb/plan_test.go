@@ -19,3 +19,11 @@ func TestErasure_FindsByIndex(t *testing.T) {
 	}
 	require.NoError(t, attachCodes(t.Context(), store.NewReads(explained), "t", []referral.User{{ID: "a"}, {ID: "b"}}))
 }
+
+// Users can be sorted by each of the fields that callers may name.
+func TestUserSorts(t *testing.T) {
+	t.Parallel()
+	for _, field := range referral.UserFields {
+		require.Contains(t, userSorts, field)
+	}
+}

@@ -30,8 +30,9 @@ func Users(ctx context.Context, r store.Reads, tenant core.TenantAlias, f referr
 			from, args = from+equal[0], append(args, equal[1])
 		}
 	}
-	if err := r.QueryRowContext(ctx, `SELECT count(*) `+from, args...).Scan(&total); err != nil {
-		return nil, 0, fmt.Errorf("store: count users: %w", err)
+	total, err = store.One[int](ctx, r, "count users", `SELECT count(*) `+from, args...)
+	if err != nil {
+		return nil, 0, err
 	}
 	rows, err := r.QueryContext(ctx, `SELECT `+UserColumns+` `+from+` ORDER BY `+userOrder(f.Order)+` LIMIT ? OFFSET ?`,
 		append(args, f.Limit, f.Offset)...)
@@ -97,13 +98,6 @@ func indexed(tenant core.TenantAlias, term string) string {
 		}
 		return r
 	}, term)
-}
-
-// PutTerms says what a user who is there is found by; see referral.User.Terms.
-func PutTerms(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, u referral.User) error {
-	var rows store.Tuples
-	TermsRow(&rows, tenant, u)
-	return ChangeTerms(ctx, tx, tenant, &rows)
 }
 
 func TermsRow(t *store.Tuples, tenant core.TenantAlias, u referral.User) {

@@ -56,13 +56,9 @@ func ScanUser(row interface{ Scan(...any) error }, u *referral.User) error {
 }
 
 // UserKnown reports whether a user exists.
-func UserKnown(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID, id core.UserID) (known bool, err error) {
-	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM user WHERE tenant = ? AND account_id = ? AND id = ?)`,
-		string(tenant), string(account), string(id)).Scan(&known)
-	if err != nil {
-		return false, fmt.Errorf("store: user known: %w", err)
-	}
-	return known, nil
+func UserKnown(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID, id core.UserID) (bool, error) {
+	return store.One[bool](ctx, r, "user known", `SELECT EXISTS (SELECT 1 FROM user WHERE tenant = ? AND account_id = ? AND id = ?)`,
+		string(tenant), string(account), string(id))
 }
 
 // FirstUser returns the user of an account that was identified first; ok is
@@ -78,14 +74,6 @@ func FirstUser(ctx context.Context, r store.Reads, tenant core.TenantAlias, acco
 		return u, false, fmt.Errorf("store: first user: %w", err)
 	}
 	return User(ctx, r, tenant, account, id)
-}
-
-// PutUser stores a user, but for the codes, which have their own rows, for what
-// blocks the user, see BlockUser, and for what they are found by, see PutTerms.
-func PutUser(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, u referral.User) error {
-	var rows store.Tuples
-	UserRow(&rows, u, "")
-	return tx.Put(ctx, PutUsers, tenant, &rows)
 }
 
 // UserRow adds a user, and what they are found by from the first, or nothing.

@@ -3,7 +3,6 @@ package webhookdb
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"slices"
 
 	"kith/backend/store"
@@ -13,12 +12,8 @@ import (
 )
 
 // WebhooksDue reports whether a delivery waits whose time has come.
-func WebhooksDue(ctx context.Context, r store.Reads, now core.Time) (due bool, err error) {
-	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM webhook_delivery d WHERE due_at <= ? AND `+store.TenantIs("d")+`)`, int64(now)).Scan(&due)
-	if err != nil {
-		return false, fmt.Errorf("store: webhooks due: %w", err)
-	}
-	return due, nil
+func WebhooksDue(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
+	return store.One[bool](ctx, r, "webhooks due", `SELECT EXISTS (SELECT 1 FROM webhook_delivery d WHERE due_at <= ? AND `+store.TenantIs("d")+`)`, int64(now))
 }
 
 // WebhookLines returns the lines with something due, the longest due first, up
@@ -211,9 +206,9 @@ var deliveryColumns = store.Selection[webhook.Delivery]{
 func WebhookDeliveries(ctx context.Context, r store.Reads, line webhook.Line, state webhook.State, limit, offset int) ([]webhook.Delivery, int, error) {
 	at := []any{string(line.Tenant), string(line.Endpoint), string(state)}
 	const where = ` WHERE d.tenant = ?1 AND d.url = ?2 AND (?3 = '' OR d.state = ?3) `
-	var total int
-	if err := r.QueryRowContext(ctx, `SELECT count(*) FROM webhook_delivery d`+where, at...).Scan(&total); err != nil {
-		return nil, 0, fmt.Errorf("store: count webhook deliveries: %w", err)
+	total, err := store.One[int](ctx, r, "count webhook deliveries", `SELECT count(*) FROM webhook_delivery d`+where, at...)
+	if err != nil {
+		return nil, 0, err
 	}
 	rows, err := r.QueryContext(ctx, `SELECT `+deliveryColumns.List()+`
 		FROM webhook_delivery d JOIN webhook_event e ON e.tenant = d.tenant AND e.id = d.event_id`+where+`
@@ -280,13 +275,9 @@ func ReplayWebhooks(ctx context.Context, tx *store.Tx, line webhook.Line, since 
 }
 
 // WebhookKnown reports whether a delivery exists.
-func WebhookKnown(ctx context.Context, r store.Reads, p webhook.Place) (known bool, err error) {
-	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM webhook_delivery WHERE tenant = ? AND url = ? AND event_id = ?)`,
-		string(p.Tenant), string(p.Endpoint), p.Event).Scan(&known)
-	if err != nil {
-		return false, fmt.Errorf("store: webhook known: %w", err)
-	}
-	return known, nil
+func WebhookKnown(ctx context.Context, r store.Reads, p webhook.Place) (bool, error) {
+	return store.One[bool](ctx, r, "webhook known", `SELECT EXISTS (SELECT 1 FROM webhook_delivery WHERE tenant = ? AND url = ? AND event_id = ?)`,
+		string(p.Tenant), string(p.Endpoint), p.Event)
 }
 
 // ForgetWebhooks removes up to limit deliveries that ended before a time, and as

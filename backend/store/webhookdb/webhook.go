@@ -2,7 +2,6 @@ package webhookdb
 
 import (
 	"context"
-	"database/sql"
 
 	"kith/backend/store"
 	"kith/core"
@@ -158,6 +157,5 @@ func ForbidWebhookAddress(ctx context.Context, tx *store.Tx, tenant core.TenantA
 // WebhookAddresses are the prefixes that a tenant's events may be sent to
 // besides public addresses.
 func WebhookAddresses(ctx context.Context, r store.Reads, tenant core.TenantAlias) ([]string, error) {
-	rows, err := r.QueryContext(ctx, `SELECT prefix FROM webhook_allowed WHERE tenant = ? ORDER BY prefix`, string(tenant))
-	return store.Collect(rows, err, "webhook addresses", func(rows *sql.Rows, prefix *string) error { return rows.Scan(prefix) })
+	return store.List[string](ctx, r, "webhook addresses", `SELECT prefix FROM webhook_allowed WHERE tenant = ? ORDER BY prefix`, string(tenant))
 }
