@@ -118,10 +118,11 @@ size: bin/edge.wasm ## fail if the component or the browser script is too large
 
 # The packages whose tests run transcripts, but not the runner's own. One at a
 # time, since they write the same files.
-golden: edge bin/kith ## rewrite the responses in the HTTP transcripts; read the diff
+golden: edge bin/kith ## rewrite the responses in the HTTP transcripts and the answers in the documents; read the diff
 	@packages=$$(go list -f '{{range .TestImports}}{{.}} {{end}}{{range .XTestImports}}{{.}} {{end}}|{{.ImportPath}}' ./... \
 		| sed -n 's/.*kith\/wasm\/transcript .*|//p' | grep -v '^kith/wasm/transcript$$') || { echo "no package runs transcripts"; exit 1; }; \
 	go test -count=1 -p 1 $$packages -update
+	@go test -count=1 -run '^TestDocs$$' ./wasm/e2e -update
 
 soak: race ## make race, then a constant load on a fleet for SOAK (10m), at SOAK_RATE (200) a second: no error, no growth, no backlog; bursts of webhooks for SOAK; then attacks for a minute, during which share links are answered in time
 	@go test -count=1 -v -timeout 0 -run '^TestSoak' ./wasm/e2e -args -soak=$(SOAK) -soak-rate=$(SOAK_RATE)

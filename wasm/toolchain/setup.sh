@@ -37,6 +37,7 @@ test   | npm                      | npm                            | fetches the
 test   | gcc                      | gcc                            | cgo: the race detector
 test   | libc6-dev                | /usr/include/stdio.h           | cgo: headers of the C library
 test   | chromium                 | chromium                       | the browser that pages are tried in
+test   | curl                     | curl                           | runs the commands of the documents
 test   | bsdutils                 | script                         | a terminal, for what shows more on one
 test   | openssh-client           | sftp                           | sends files to import, as tenants do
 test   | wabt                     | wat2wasm                       | assembles the hostile guests of wasm/host/testdata
