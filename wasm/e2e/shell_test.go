@@ -28,6 +28,9 @@ type shell struct {
 	n       int
 }
 
+// stopTime is what the programs of a document have to stop, until they are killed.
+const stopTime = 20 * time.Second
+
 // newShell starts a Bash in the folder. At the end of the test all its programs are
 // ended with it.
 func newShell(t testing.TB, folder string, env []string) *shell {
@@ -45,7 +48,8 @@ func newShell(t testing.TB, folder string, env []string) *shell {
 	s := &shell{scripts: t.TempDir(), in: in, status: status, lines: bufio.NewReader(status)}
 	t.Cleanup(func() {
 		in.Close()
-		lasting := time.AfterFunc(deadline, func() { _ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) })
+		_ = syscall.Kill(-c.Process.Pid, syscall.SIGTERM) // a command may still run
+		lasting := time.AfterFunc(stopTime, func() { _ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) })
 		defer lasting.Stop()
 		_ = c.Wait()
 		status.Close()
