@@ -96,6 +96,7 @@ var (
 var walls = []wall{
 	{pkg: "kith", std: []string{"embed"}, kith: []string{"kith"},
 		why: "it holds files"},
+	{pkg: "kith/docs", kith: []string{"kith/docs"}, why: "it holds documents and their tests"},
 	{pkg: "kith/core", std: pure, kith: []string{"kith/core"},
 		why: "it is what all others share"},
 	{pkg: "kith/core/analytics", std: pure, kith: rules, why: purity},
