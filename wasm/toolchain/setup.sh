@@ -17,6 +17,7 @@
 set -euo pipefail
 exec >&2
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+unpack_dir=$(cd "$here/../.." && pwd)/bin/debian
 
 # group | Debian package | a file or command that shows it is there | why
 packages='
@@ -44,6 +45,13 @@ test   | wabt                     | wat2wasm                       | assembles t
 bench  | sqlite3                  | sqlite3                        | its .import is the yardstick of imports
 '
 
+# group | Debian package | a command in it | why
+# To install one of these would also start a server, now and at each boot. So
+# where the command is missing, the package is unpacked into bin/debian.
+unpacked='
+test   | nginx                    | nginx                          | serves Kith and a shop as docs/integrate.md says
+'
+
 say() { echo "setup: $*"; }
 
 # present WHAT: an absolute path exists, or a command is on PATH.
@@ -53,6 +61,9 @@ present() {
 	*) command -v "$1" >/dev/null ;;
 	esac
 }
+
+# present_server COMMAND: it is installed or unpacked. PATH may lack /usr/sbin.
+present_server() { PATH=$PATH:/usr/sbin:$unpack_dir/usr/sbin command -v "$1" >/dev/null; }
 
 in_groups() {
 	local g
@@ -121,15 +132,21 @@ while IFS='|' read -r group package shows why; do
 	[ -n "$group" ] && in_groups "$group" && ! present "$(trim "$shows")" || continue
 	missing+=("$package")
 done <<<"$packages"
-[ ${#missing[@]} -gt 0 ] || exit 0
+servers=()
+while IFS='|' read -r group package command why; do
+	group=$(trim "$group") package=$(trim "$package")
+	[ -n "$group" ] && in_groups "$group" && ! present_server "$(trim "$command")" || continue
+	servers+=("$package")
+done <<<"$unpacked"
+[ ${#missing[@]} -gt 0 ] || [ ${#servers[@]} -gt 0 ] || exit 0
 
 root=()
 [ "$(id -u)" = 0 ] || root=(sudo -n)
 if ! command -v apt-get >/dev/null; then
-	say "this is not Debian or Ubuntu; install what these packages of Debian 12 contain: ${missing[*]}"
+	say "this is not Debian or Ubuntu; install what these packages of Debian 12 contain: ${missing[*]} ${servers[*]}"
 	exit 1
 elif ! "${root[@]}" true 2>/dev/null; then
-	say "no permission to install packages; run: sudo apt-get install -y --no-install-recommends ${missing[*]}"
+	say "no permission to install packages; run: sudo apt-get install -y --no-install-recommends ${missing[*]} ${servers[*]}"
 	exit 1
 fi
 [ -z "$only_check" ] || exit 0
@@ -140,4 +157,13 @@ exec 8<"${BASH_SOURCE[0]}"
 flock 8
 apt=("${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300)
 "$here/step.sh" "package lists of Debian" 5 "${apt[@]}" update
-"$here/step.sh" "Debian packages ${missing[*]}" 40 "${apt[@]}" install -y --no-install-recommends "${missing[@]}"
+[ ${#missing[@]} -eq 0 ] ||
+	"$here/step.sh" "Debian packages ${missing[*]}" 40 "${apt[@]}" install -y --no-install-recommends "${missing[@]}"
+
+# apt-get download needs no root, and writes to the current folder.
+[ ${#servers[@]} -eq 0 ] ||
+	"$here/step.sh" "Debian packages ${servers[*]}, unpacked" 5 bash -euc 'cd "$(mktemp -d)"
+		apt-get -q download "${@:2}"
+		mkdir -p "$1"
+		for file in *.deb; do dpkg-deb -x "$file" "$1"; done
+		rm -r "$PWD"' unpack "$unpack_dir" "${servers[@]}"
