@@ -28,6 +28,9 @@ type mall struct {
 	shop, kith string
 	// tokens are user tokens by "account user".
 	tokens map[string]string
+	// snippets are pieces of script by name, for scenarios that run what a document
+	// shows.
+	snippets map[string]string
 }
 
 // browserLibraries are what the tests take from npm.
@@ -111,7 +114,7 @@ func (m *mall) play(t *testing.T, file string, scenarios ...string) {
 	chromium, err := exec.LookPath("chromium")
 	require.NoError(t, err, "wasm/toolchain/setup.sh test installs it")
 	input, err := json.Marshal(map[string]any{
-		"chromium": chromium, "shop": m.shop, "kith": m.kith, "backend": m.backend, "key": m.keys["shop"], "tokens": m.tokens,
+		"chromium": chromium, "shop": m.shop, "kith": m.kith, "backend": m.backend, "key": m.keys["shop"], "tokens": m.tokens, "snippets": m.snippets,
 	})
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
