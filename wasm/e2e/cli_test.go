@@ -61,10 +61,10 @@ func TestCLI_Help(t *testing.T) {
 		{[]string{"program", "--help"}, []string{"list", "show", "create", "update", "delete"}},
 		{[]string{"program", "create", "--help"}, []string{"Usage: kith program create --tenant=ALIAS --landing-url=URL <key>", "--referrer-reward", "'10%'", "--fraud-signal", "Default: none"}},
 		{[]string{"program", "update", "--help"}, []string{"Usage: kith program update --tenant=ALIAS <key>", "--landing-url", "--max-rewards-in-period"}},
-		{[]string{"backup", "--help"}, []string{"Usage: kith backup <file>", "--tenant", "--no-files", "--with-master-key", "KITH_FILES", "keep it apart"}},
-		{[]string{"restore", "--help"}, []string{"Usage: kith restore <file>", "--tenant", "empty database", "starts over"}},
+		{[]string{"backup", "--help"}, []string{"Usage: kith backup <file>", "--tenant", "--no-files", "--with-master-key", "KITH_FILES", "separately"}},
+		{[]string{"restore", "--help"}, []string{"Usage: kith restore <file>", "--tenant", "empty database", "incomplete"}},
 		{[]string{"user", "export", "--help"}, []string{"Usage: kith user export --tenant=ALIAS --account=ID --user=ID [<file>]", "28 days"}},
-		{[]string{"tenant", "erase", "--help"}, []string{"Usage: kith tenant erase <alias>", "--yes", "goes on when it is run again"}},
+		{[]string{"tenant", "erase", "--help"}, []string{"Usage: kith tenant erase <alias>", "--yes", "run it again to finish"}},
 		{[]string{"tenant", "export", "--help"}, []string{"Usage: kith tenant export <alias> <file>", "no secrets"}},
 		{[]string{"token", "--help"}, []string{"--tenant", "--account", "--user", "--expires"}},
 	} {

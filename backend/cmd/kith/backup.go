@@ -67,20 +67,20 @@ func (f *databaseFlags) keys() (keys auth.Keyring, text string, ok bool, err err
 
 type backupCommand struct {
 	archiveFlags
-	File          string `arg:"" help:"Where to write; it gets its name when it is whole. - is the standard output."`
-	Tenant        string `help:"Back up this tenant alone." placeholder:"ALIAS"`
+	File          string `arg:"" help:"File to write; it appears under this name when it is complete. - is the standard output."`
+	Tenant        string `help:"Back up this tenant only." placeholder:"ALIAS"`
 	NoFiles       bool   `help:"Leave out the files of jobs (uploads, exports)."`
-	WithMasterKey bool   `help:"Put the master key into the file, which then opens every secret in it. Without it, keep the key apart."`
-	Unsigned      bool   `help:"Back up where there is no master key. A change of such a file cannot be detected: kith restore takes it with --unsigned only."`
+	WithMasterKey bool   `help:"Put the master key into the file. Whoever has the file can then decrypt every secret in it."`
+	Unsigned      bool   `help:"Write a backup without a signature, where there is no master key. A change of the file cannot be detected; kith restore accepts it with --unsigned only."`
 }
 
 // Help says what the file has and what it has not.
 func (backupCommand) Help() string {
-	return `The file has the whole database as it is at one time, while the service runs, and the files of jobs (KITH_FILES). ` +
-		`API keys, the secrets of webhook endpoints, the service's own webhook keys and the private keys of payment gateways are in it sealed under the master key. ` +
-		`The master key is not: keep it apart from backups, and keep it, for without it the secrets are lost, and with them every API key.
+	return `The file contains the whole database as of one moment and the files of jobs (KITH_FILES). The service may run meanwhile. ` +
+		`API keys, webhook secrets, the service's own signing keys and the private keys of payment gateways are in it, encrypted under the master key. ` +
+		`The master key is not in it. Store the master key separately: without it the secrets are lost, and with them every API key.
 
-The file is signed under the master key, so that kith restore refuses one that was changed. The database may also be named by the URL of a replica. The file is tar packed with gzip, rows are lines of JSON.`
+The file is signed with the master key, and kith restore refuses a file that was changed. The database URL may be that of a replica. The file is a gzipped tar archive; each row is a line of JSON.`
 }
 
 // Run backs up.
@@ -162,20 +162,20 @@ func writeWhole(path string, write func(io.Writer) error) (int64, error) {
 
 type restoreCommand struct {
 	archiveFlags
-	File   string `arg:"" help:"What kith backup wrote. - is the standard input."`
-	Tenant string `help:"Bring this tenant back into a database that has others; the file may hold more than this one." placeholder:"ALIAS"`
+	File   string `arg:"" help:"File written by kith backup; - is the standard input."`
+	Tenant string `help:"Restore only this tenant, into a database that may have others. The file may contain more tenants." placeholder:"ALIAS"`
 
-	Unsigned bool `help:"Restore a file that has no signature, or none that can be verified here: one that was made without the master key, or under another one. Anybody who could write to the file decides what is restored."`
+	Unsigned bool `help:"Restore a file whose signature is missing, or cannot be verified with this master key. Use it only if you trust everybody who could change the file."`
 }
 
 // Help says what is needed and what becomes of a restore that did not end.
 func (restoreCommand) Help() string {
-	return `Restores into an empty database, at the schema of the file, and brings it up to date. ` +
-		`The whole file is verified first: one that is cut, damaged or changed restores nothing. ` +
-		`Until the restore has ended, kith serve and kith edge refuse the database; run it again after a crash, it starts over. ` +
-		`The master key must be that of the time of the backup: restore it first, or give it by KITH_MASTER_KEY.
+	return `Restores into an empty database and brings its schema up to date. ` +
+		`The whole file is verified first: a file that is incomplete, damaged or changed restores nothing. ` +
+		`Until the restore has ended, kith serve and kith edge refuse the database. After a crash, run the same command again; it starts from the beginning. ` +
+		`The master key must be the one that was in use at the time of the backup: put its file back first, or set KITH_MASTER_KEY.
 
-With --tenant other tenants go on being served; the tenant is there all at once, at the end.`
+With --tenant the service may run for the other tenants. The restored tenant appears at the end, all at once.`
 }
 
 // Run restores.

@@ -24,9 +24,9 @@ import (
 // connectionFlags bound what strangers may do to the listeners of edge and
 // backend.
 type connectionFlags struct {
-	TrustedProxies string `env:"KITH_TRUSTED_PROXIES" help:"Networks of the proxies in front, such as 10.0.0.0/8,192.0.2.7: their X-Forwarded-For, -Proto and -Host are read. Default: none." placeholder:"CIDR,..."`
-	MaxConnections uint   `env:"KITH_MAX_CONNECTIONS" default:"256" help:"Connections of one client address (IPv6: /64) at a time; trusted proxies and this machine may have any number. 0: any number."`
-	RateLimit      uint   `env:"KITH_RATE_LIMIT" default:"600" help:"Attempts a minute to guess codes, keys or ids that one public network (/24, IPv6 /56) may make at live tenants; 0: any number."`
+	TrustedProxies string `env:"KITH_TRUSTED_PROXIES" help:"Networks of your reverse proxies, such as 10.0.0.0/8,192.0.2.7. X-Forwarded-For, -Proto and -Host are read from them only. Default: none." placeholder:"CIDR,..."`
+	MaxConnections uint   `env:"KITH_MAX_CONNECTIONS" default:"256" help:"Most open connections of one client address (IPv6: /64 network). Trusted proxies and this machine have no limit. 0 is no limit."`
+	RateLimit      uint   `env:"KITH_RATE_LIMIT" default:"600" help:"Most attempts per minute of one public network (/24, IPv6 /56) to guess codes, keys or ids of live tenants. 0 is no limit."`
 }
 
 // proxies are the trusted ones.

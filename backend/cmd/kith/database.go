@@ -22,11 +22,11 @@ import (
 
 // databaseFlags say where the state is.
 type databaseFlags struct {
-	Data          string `env:"KITH_DATA" default:"./data" help:"Folder of the embedded database and the master key."`
-	DatabaseURL   string `env:"KITH_DATABASE_URL" help:"libSQL database: file:PATH, or libsql://, wss://, ws://, https://, http:// of a server. Default: kith.db in the data folder." placeholder:"URL"`
+	Data          string `env:"KITH_DATA" default:"./data" help:"Folder of the database file, the master key, the files of jobs and the compiled component."`
+	DatabaseURL   string `env:"KITH_DATABASE_URL" help:"libSQL database: file:PATH, or the URL of a server (libsql, wss, ws, https or http). Default: kith.db in the data folder." placeholder:"URL"`
 	DatabaseToken string `env:"KITH_DATABASE_TOKEN" help:"Token for the libSQL server." placeholder:"TOKEN"`
-	MasterKey     string `env:"KITH_MASTER_KEY" help:"32 bytes in hex or base64 that seal secrets and sign cookies; edge and backend must share it. Further ones behind commas are accepted and do not sign. Default: the file master.key in the data folder, made when it is not there." placeholder:"KEY"`
-	MasterKeyNew  string `env:"KITH_MASTER_KEY_NEW" help:"Master key that kith master-key rotate moves to: accepted, and does not sign yet. Default: the file master.key.new in the data folder, if there is one." placeholder:"KEY"`
+	MasterKey     string `env:"KITH_MASTER_KEY" help:"Key that encrypts secrets and signs cookies: 32 bytes in hex or base64, the same for edge and backend. More keys may follow after commas; they only verify and decrypt. Default: the file master.key in the data folder; a new database gets a new key." placeholder:"KEY"`
+	MasterKeyNew  string `env:"KITH_MASTER_KEY_NEW" help:"Next master key, used by kith master-key rotate. Until then it only verifies and decrypts. Default: the file master.key.new in the data folder, if it exists." placeholder:"KEY"`
 }
 
 // url is the database's URL; a file's folder is made.

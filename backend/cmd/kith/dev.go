@@ -16,8 +16,8 @@ import (
 type devCommand struct {
 	backendFlags
 	edgeFlags
-	LabAddr  string `env:"KITH_LAB_ADDR" default:"127.0.0.1:8090" help:"Address that the gateway lab listens on; off: there is none."`
-	SFTPAddr string `env:"KITH_SFTP_ADDR" default:"127.0.0.1:2022" help:"Address that takes files over SFTP; off: there is none."`
+	LabAddr  string `env:"KITH_LAB_ADDR" default:"127.0.0.1:8090" help:"Address that the gateway lab listens on; off disables it."`
+	SFTPAddr string `env:"KITH_SFTP_ADDR" default:"127.0.0.1:2022" help:"Address of the SFTP server that receives files to import; off disables it."`
 }
 
 // Run serves edge and backend on one database until the context ends. The edge

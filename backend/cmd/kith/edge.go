@@ -23,13 +23,13 @@ import (
 // edgeFlags configure the component and its host.
 type edgeFlags struct {
 	EdgeAddr         string `env:"KITH_EDGE_ADDR" default:"127.0.0.1:3000" help:"Address that the edge listens on."`
-	Manifest         string `env:"KITH_MANIFEST" help:"Spin manifest of the component to run, which names its Wasm module. Default: the manifest and the module in this binary." placeholder:"FILE"`
-	BackendPublicURL string `env:"KITH_BACKEND_PUBLIC_URL" help:"Where clients reach the backend itself; named when a body is too large for the edge." placeholder:"URL"`
-	MaxBody          int64  `env:"KITH_MAX_BODY" default:"8388608" help:"Largest body in bytes that the edge takes."`
-	StrictSpin       bool   `env:"KITH_STRICT_SPIN" help:"Behave, and cost, as Spin does: a new instance for every request, a new database connection for every read, redirects followed, a key-value store. To try what Spin would answer, not for production."`
+	Manifest         string `env:"KITH_MANIFEST" help:"Spin manifest of the component to run; it names the WebAssembly module. Default: the manifest and the module in this binary." placeholder:"FILE"`
+	BackendPublicURL string `env:"KITH_BACKEND_PUBLIC_URL" help:"URL at which clients reach the backend. The edge names it in the answer to a body that is too large. Default: the backend URL." placeholder:"URL"`
+	MaxBody          int64  `env:"KITH_MAX_BODY" default:"8388608" help:"Largest request body that the edge accepts, in bytes."`
+	StrictSpin       bool   `env:"KITH_STRICT_SPIN" help:"Behave as Spin does: a new instance for each request, a new database connection for each read, redirects followed, a key-value store. For tests; it is as slow as Spin."`
 
-	EdgeTimeout time.Duration `env:"KITH_EDGE_TIMEOUT" default:"10s" help:"Longest time that the component has for a request; then the answer is 503."`
-	ReadTimeout time.Duration `env:"KITH_READ_TIMEOUT" default:"1200ms" help:"Longest time of a read from a database server, over all that are asked; then the backend is asked."`
+	EdgeTimeout time.Duration `env:"KITH_EDGE_TIMEOUT" default:"10s" help:"Longest time that the component may take for a request. After it the answer is 503."`
+	ReadTimeout time.Duration `env:"KITH_READ_TIMEOUT" default:"1200ms" help:"Longest time of a read from database servers, all fallbacks included. After it the edge asks the backend."`
 }
 
 type edgeCommand struct {
@@ -37,8 +37,8 @@ type edgeCommand struct {
 	opsFlags
 	connectionFlags
 	edgeFlags
-	BackendURL          string   `env:"KITH_BACKEND_URL" default:"http://127.0.0.1:8080" help:"Where the edge reaches the backend."`
-	DatabaseFallbackURL []string `env:"KITH_DATABASE_FALLBACK_URL" help:"Further libSQL servers of the same database and token, asked in this order while the edge's own does not answer." placeholder:"URL,..."`
+	BackendURL          string   `env:"KITH_BACKEND_URL" default:"http://127.0.0.1:8080" help:"URL at which the edge reaches the backend."`
+	DatabaseFallbackURL []string `env:"KITH_DATABASE_FALLBACK_URL" help:"Other libSQL servers with the same database and token. The edge reads from them, in this order, while its own server does not answer." placeholder:"URL,..."`
 }
 
 // Run serves until the context ends.

@@ -14,19 +14,19 @@ import (
 )
 
 type gatewayCommand struct {
-	Connect    gatewayConnectCommand    `cmd:"" help:"Set how a tenant's payment gateway is reached. Private keys are stored sealed, and never shown."`
-	Show       gatewayShowCommand       `cmd:"" help:"Print how it is reached, but for the private keys."`
-	Test       gatewayTestCommand       `cmd:"" help:"Try the keys, and look for the tenant's discount at the gateway."`
-	Disconnect gatewayDisconnectCommand `cmd:"" help:"Forget the gateway and its keys."`
+	Connect    gatewayConnectCommand    `cmd:"" help:"Store how to reach a tenant's payment gateway. Private keys are stored encrypted and never shown."`
+	Show       gatewayShowCommand       `cmd:"" help:"Print the stored connection, without the private keys."`
+	Test       gatewayTestCommand       `cmd:"" help:"Test the keys, and look up the tenant's discount at the gateway."`
+	Disconnect gatewayDisconnectCommand `cmd:"" help:"Delete the stored connection and its keys."`
 }
 
 type gatewayConnectCommand struct {
 	tenantFlags
 	MerchantID  string            `required:"" help:"Merchant id at the gateway." placeholder:"ID"`
-	PublicKey   string            `required:"" help:"Public key." placeholder:"KEY"`
-	PrivateKey  string            `env:"KITH_GATEWAY_PRIVATE_KEY" help:"Private key. Default: the one that is stored for the public key." placeholder:"KEY"`
-	FurtherKeys map[string]string `name:"further-key" help:"Another key pair, which verifies notifications while a key is replaced. May be repeated." placeholder:"PUBLIC=PRIVATE"`
-	BaseURL     string            `help:"For a test tenant: where the gateway is, such as a gateway lab. Default: the gateway's sandbox." placeholder:"URL"`
+	PublicKey   string            `required:"" help:"Public key of the API key pair at the gateway." placeholder:"KEY"`
+	PrivateKey  string            `env:"KITH_GATEWAY_PRIVATE_KEY" help:"Private key of the pair. Default: the private key that is stored for this public key." placeholder:"KEY"`
+	FurtherKeys map[string]string `name:"further-key" help:"Another key pair, accepted as signer of notifications while you replace a key. May be repeated." placeholder:"PUBLIC=PRIVATE"`
+	BaseURL     string            `help:"URL of the gateway, for a test tenant only, such as that of a gateway lab. Default: the gateway's sandbox." placeholder:"URL"`
 }
 
 // Run connects the gateway and prints how it is reached.

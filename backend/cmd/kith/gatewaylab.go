@@ -16,8 +16,8 @@ import (
 )
 
 type gatewaylabCommand struct {
-	LabAddr string `env:"KITH_LAB_ADDR" default:"127.0.0.1:8090" help:"Address that the lab listens on. Whoever reaches it can use it."`
-	Journal string `env:"KITH_LAB_JOURNAL" help:"File that keeps the lab's books over a restart. Default: none, a new lab at every start." placeholder:"FILE"`
+	LabAddr string `env:"KITH_LAB_ADDR" default:"127.0.0.1:8090" help:"Address that the lab listens on. It has no access control."`
+	Journal string `env:"KITH_LAB_JOURNAL" help:"File that stores the lab's data across restarts. Default: none; each start is empty." placeholder:"FILE"`
 }
 
 // Run serves a lab until the context ends.

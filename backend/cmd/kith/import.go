@@ -19,16 +19,16 @@ import (
 )
 
 type importCommand struct {
-	File   string `arg:"" help:"CSV or JSONL file, packed with gzip or not."`
-	Type   string `required:"" help:"What to do with its rows: MUTATION/USER, MUTATION/DELETE_USER, MUTATION/USER_EVENT or MUTATION/REDEEMABLE_REWARD_BALANCE." placeholder:"TYPE"`
+	File   string `arg:"" help:"CSV or JSONL file, gzipped or not."`
+	Type   string `required:"" help:"What each row does: MUTATION/USER, MUTATION/DELETE_USER, MUTATION/USER_EVENT or MUTATION/REDEEMABLE_REWARD_BALANCE." placeholder:"TYPE"`
 	Tenant string `required:"" env:"KITH_TENANT" help:"Alias of the tenant." placeholder:"ALIAS"`
-	Key    string `required:"" env:"KITH_KEY" help:"The tenant's API key." placeholder:"KEY"`
-	URL    string `env:"KITH_URL" default:"http://127.0.0.1:8080" help:"Where the backend is; an edge takes small files only."`
-	Format string `default:"CSV" enum:"CSV,XLSX" help:"Form of the files with the results: ${enum}."`
-	Params string `help:"Params of the job, as JSON." placeholder:"JSON"`
-	Result string `help:"Where to write what the rows did. Default: nowhere; it can be fetched for 28 days." placeholder:"FILE"`
-	Errors string `help:"Where to write which rows failed. Default: beside FILE." placeholder:"FILE"`
-	Force  bool   `help:"Begin even though rows were found that will fail."`
+	Key    string `required:"" env:"KITH_KEY" help:"API key of the tenant." placeholder:"KEY"`
+	URL    string `env:"KITH_URL" default:"http://127.0.0.1:8080" help:"URL of the backend. An edge accepts small files only."`
+	Format string `default:"CSV" enum:"CSV,XLSX" help:"Format of the result files: ${enum}."`
+	Params string `help:"Parameters of the job, as a JSON object." placeholder:"JSON"`
+	Result string `help:"File to write the results of the rows to. Default: none; the results can be fetched for 28 days." placeholder:"FILE"`
+	Errors string `help:"File to write the failed rows to. Default: a file next to the imported one." placeholder:"FILE"`
+	Force  bool   `help:"Import even if the validation finds rows that will fail."`
 }
 
 // exitStatus is an error that says with which status the command ends.

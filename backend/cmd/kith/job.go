@@ -14,20 +14,20 @@ import (
 
 // bucketFlags say where the files of jobs are.
 type bucketFlags struct {
-	Files string `env:"KITH_FILES" help:"Where the files of jobs are kept: a folder, or a bucket by URL (s3://BUCKET/FOLDER?region=R&endpoint=URL, gs://BUCKET/FOLDER). Default: files in the data folder." placeholder:"URL"`
+	Files string `env:"KITH_FILES" help:"Where the files of jobs (uploads, results, exports) are stored: a folder, or the URL of a bucket (s3://BUCKET/FOLDER?region=R&endpoint=URL or gs://BUCKET/FOLDER). Default: the folder files in the data folder." placeholder:"URL"`
 }
 
 // fileFlags configure the files of jobs.
 type fileFlags struct {
 	bucketFlags
-	MaxFile int64 `env:"KITH_MAX_FILE" default:"2147483648" help:"Largest file in bytes that an import takes, as it is sent and when it is unpacked."`
+	MaxFile int64 `env:"KITH_MAX_FILE" default:"2147483648" help:"Largest file that an import accepts, in bytes, both packed and unpacked."`
 }
 
 // jobFlags configure jobs.
 type jobFlags struct {
 	fileFlags
-	JobWorkers int           `env:"KITH_JOB_WORKERS" default:"2" help:"Jobs that run at the same time."`
-	JobLease   time.Duration `env:"KITH_JOB_LEASE" default:"15s" help:"How long a worker holds a job without a sign of life before others take it over; the clocks of all backends must agree within it."`
+	JobWorkers int           `env:"KITH_JOB_WORKERS" default:"2" help:"Most jobs that run at the same time. 0 runs none."`
+	JobLease   time.Duration `env:"KITH_JOB_LEASE" default:"15s" help:"Time after which a job whose worker does not renew its lease is taken over by another worker. The clocks of all backends must differ by less."`
 }
 
 // minJobLease bounds the lease: a worker shows that it lives no more often than a

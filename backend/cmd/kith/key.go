@@ -10,18 +10,18 @@ import (
 )
 
 type keyCommand struct {
-	Create keyCreateCommand `cmd:"" help:"Make an API key, and print its secret once."`
+	Create keyCreateCommand `cmd:"" help:"Create an API key, and print its secret once."`
 	List   keyListCommand   `cmd:"" help:"Print the keys of a tenant, their roles, and when each was last used."`
-	Rotate keyRotateCommand `cmd:"" help:"Give a key a new secret, and print it once; the old secret stays valid for a while."`
-	Revoke keyRevokeCommand `cmd:"" help:"End a key at once: backends refuse it from then on, edges within 2 seconds."`
+	Rotate keyRotateCommand `cmd:"" help:"Give a key a new secret, and print it once. The old secret stays valid for the time of --overlap."`
+	Revoke keyRevokeCommand `cmd:"" help:"Revoke a key. Backends refuse it at once, edges within 2 seconds."`
 }
 
 type keyCreateCommand struct {
 	databaseFlags
-	Alias   string        `arg:"" help:"Alias of the tenant; its test tenant has keys of its own."`
-	Name    string        `required:"" help:"Name of the key, such as the system that uses it." placeholder:"NAME"`
-	Role    string        `required:"" help:"What it is for: all, read (every read, no write), events (event calls, users, look-ups of codes), import (files, jobs, results), or tokens (signs user tokens, makes no call)." placeholder:"ROLE"`
-	Expires time.Duration `help:"How long it is valid, such as 2160h; 0: it does not expire."`
+	Alias   string        `arg:"" help:"Alias of the tenant. The test tenant has its own keys."`
+	Name    string        `required:"" help:"Name of the key, such as that of the system that uses it." placeholder:"NAME"`
+	Role    string        `required:"" help:"What the key permits: all, read (every read, no write), events (event calls, users, code look-ups), import (files, jobs, results) or tokens (signs user tokens, makes no call)." placeholder:"ROLE"`
+	Expires time.Duration `help:"How long the key is valid, such as 2160h; 0 is without end."`
 }
 
 // Run prints the secret.
@@ -57,7 +57,7 @@ type keyListCommand struct {
 
 // Help says how precise the last use is.
 func (keyListCommand) Help() string {
-	return `When a secret was last used is right to within a minute or two. Look-ups of codes that an edge answers from its replica are not noted; events that it takes in are.`
+	return `The time of last use is exact to within two minutes. Code look-ups that an edge answers are not recorded; events that it receives are.`
 }
 
 // Run prints one secret on each line, by its id.
@@ -103,7 +103,7 @@ type keyRotateCommand struct {
 	databaseFlags
 	Alias   string        `arg:"" help:"Alias of the tenant."`
 	Name    string        `arg:"" help:"Name of the key."`
-	Overlap time.Duration `default:"24h" help:"How long the old secret stays valid, up to 720h; 0: it is not valid from now on."`
+	Overlap time.Duration `default:"24h" help:"How long the old secret stays valid, 0s to 720h; with 0s it ends at once."`
 }
 
 // Run prints the new secret.
@@ -125,7 +125,7 @@ type keyRevokeCommand struct {
 	databaseFlags
 	Alias string `arg:"" help:"Alias of the tenant."`
 	Name  string `arg:"" help:"Name of the key."`
-	Last  bool   `help:"Revoke also the last key with the role all: then only this command line makes another."`
+	Last  bool   `help:"Revoke even the last key with the role all. After that only this command line can create another one."`
 }
 
 // Run fails when the tenant has no such key.

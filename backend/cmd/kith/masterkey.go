@@ -12,19 +12,19 @@ import (
 )
 
 type masterKeyCommand struct {
-	New    masterKeyNewCommand    `cmd:"" help:"Make the key that is to replace the master key."`
-	Rotate masterKeyRotateCommand `cmd:"" help:"Seal every secret of the database anew, while the service runs."`
+	New    masterKeyNewCommand    `cmd:"" help:"Create the key that will replace the master key."`
+	Rotate masterKeyRotateCommand `cmd:"" help:"Encrypt every secret of the database under the new key, while the service runs."`
 }
 
 // Help says what to do in which order.
 func (masterKeyCommand) Help() string {
-	return `Replaces the master key while the service runs:
+	return `Follow these steps:
 
-1. kith master-key new makes the new key. Restart every kith, one by one: each accepts both keys from then on, and signs with the old one.
-2. kith master-key rotate seals every secret anew, under the new key.
-3. Restart every kith, one by one: each signs with the new key from then on, and accepts the old one.
-4. kith master-key rotate again seals anew what was sealed under the old key meanwhile.
-5. Take the old key away: at once when it leaked (cookies that it signed no longer count), else after 30 days. Keep it with the backups that were made under it.
+  1. Run kith master-key new. It creates the new key. Restart all kith processes, one by one. Each then accepts both keys and signs with the old one.
+  2. Run kith master-key rotate. It encrypts every secret under the new key.
+  3. Restart all kith processes, one by one. Each then signs with the new key and accepts both.
+  4. Run kith master-key rotate again. It encrypts the secrets that were written under the old key in the meantime.
+  5. Remove the old key: after 30 days, or at once if it leaked. Cookies that it signed are then ignored. Keep the old key with the backups that were made under it.
 
 Each rotate may be interrupted and run again.`
 }

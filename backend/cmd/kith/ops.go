@@ -20,7 +20,7 @@ import (
 
 // opsFlags configure what operators look at.
 type opsFlags struct {
-	OpsAddr string `env:"KITH_OPS_ADDR" help:"Address that serves /metrics (Prometheus), /healthz and /readyz, for operators only. Default: none." placeholder:"ADDR"`
+	OpsAddr string `env:"KITH_OPS_ADDR" help:"Address that serves /metrics (Prometheus), /healthz and /readyz. Keep it private. Default: none." placeholder:"ADDR"`
 }
 
 // probe tells why a part is not ready; nil means that it is.

@@ -9,14 +9,14 @@ import (
 )
 
 type originCommand struct {
-	Add    originAddCommand    `cmd:"" help:"List origins."`
-	Remove originRemoveCommand `cmd:"" help:"Take an origin off the list."`
-	List   originListCommand   `cmd:"" help:"Print the listed origins. Those of landing pages are allowed besides."`
+	Add    originAddCommand    `cmd:"" help:"Add origins to the list."`
+	Remove originRemoveCommand `cmd:"" help:"Remove an origin from the list."`
+	List   originListCommand   `cmd:"" help:"Print the list of origins. The origins of landing pages are allowed too, and are not on the list."`
 }
 
 type originAddCommand struct {
 	databaseFlags
-	Alias   string   `arg:"" help:"Alias of the tenant; its test tenant has a list of its own."`
+	Alias   string   `arg:"" help:"Alias of the tenant. The test tenant has its own list."`
 	Origins []string `arg:"" name:"origin" help:"Origins such as https://shop.example."`
 }
 
@@ -45,7 +45,7 @@ func parseOrigins(texts []string) (all []origin.Origin, err error) {
 type originRemoveCommand struct {
 	databaseFlags
 	Alias  string `arg:"" help:"Alias of the tenant."`
-	Origin string `arg:"" help:"Origin to take off."`
+	Origin string `arg:"" help:"Origin to remove."`
 }
 
 // Run fails when the origin is not listed.

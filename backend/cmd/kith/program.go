@@ -19,11 +19,11 @@ import (
 
 type programCommand struct {
 	List   programListCommand   `cmd:"" help:"List the programs of a tenant."`
-	Show   programShowCommand   `cmd:"" help:"Show all settings of a program."`
-	Create programCreateCommand `cmd:"" help:"Make a program. Users get their code in it when they are identified next."`
-	Update programUpdateCommand `cmd:"" help:"Change the settings of a program that are given; the others stay."`
+	Show   programShowCommand   `cmd:"" help:"Print all settings of a program."`
+	Create programCreateCommand `cmd:"" help:"Create a program. Users get a code in it at their next identification."`
+	Update programUpdateCommand `cmd:"" help:"Change settings of a program. Settings that are not given stay as they are."`
 	Delete programDeleteCommand `cmd:"" help:"Delete a program that has neither codes nor referrals."`
-	Fill   programFillCommand   `cmd:"" help:"Load codes into the fuel tank of a program."`
+	Fill   programFillCommand   `cmd:"" help:"Load codes into the fuel tank of a program: codes that are given out as rewards."`
 }
 
 // tenantFlags say where the state is and whose it is meant.
@@ -46,23 +46,23 @@ func (f *tenantFlags) openTenant(e *env) (*app.Engine, error) {
 
 // programFlags are the settings of a program; nil is "not given".
 type programFlags struct {
-	Name       *string        `help:"Name for people. Default: the key." placeholder:"TEXT"`
-	AllowHost  []string       `help:"Further host that rsLandingPage may name. May be repeated; 'none' removes all." placeholder:"HOST"`
-	CookieLife *time.Duration `help:"How long a visit is remembered. Default: 720h." placeholder:"DURATION"`
+	Name       *string        `help:"Display name. Default: the key." placeholder:"TEXT"`
+	AllowHost  []string       `help:"Host that the parameter rsLandingPage may name, besides that of the landing page. May be repeated; 'none' removes all." placeholder:"HOST"`
+	CookieLife *time.Duration `help:"Lifetime of the attribution cookie. Default: 720h." placeholder:"DURATION"`
 
-	ReferrerReward     *string `help:"What the referrer earns: 'none', a percentage such as '10%', an amount such as '10.00 USD' or '2 months', the same from a fuel tank ('FUELTANK 10%') or by an integration ('INTEGRATION 25.00 USD'). Default: none." placeholder:"REWARD"`
+	ReferrerReward     *string `help:"What the referrer earns: 'none', a percentage such as '10%', or an amount such as '10.00 USD' or '2 months'. A code from a fuel tank is 'FUELTANK 10%', a reward given by another system 'INTEGRATION 25.00 USD'. Default: none." placeholder:"REWARD"`
 	ReferrerExpiryDays *int64  `help:"Days after which the referrer's reward expires; 0 is never. Default: 0." placeholder:"DAYS"`
-	ReferredReward     *string `help:"What the referred side earns, in the same form. A percentage is also what a code look-up promises. Default: none." placeholder:"REWARD"`
-	ReferredExpiryDays *int64  `help:"Days after which the referred side's reward expires; 0 is never. Default: 0." placeholder:"DAYS"`
+	ReferredReward     *string `help:"What the referred user earns, in the same form. If it is a percentage, code look-ups show it. Default: none." placeholder:"REWARD"`
+	ReferredExpiryDays *int64  `help:"Days after which the referred user's reward expires; 0 is never. Default: 0." placeholder:"DAYS"`
 
-	MaxRewards         *int64         `help:"Most rewards that one referrer gets in all; 0 is no limit. Default: 0." placeholder:"N"`
-	MaxRewardsInPeriod *int64         `help:"Most rewards that one referrer gets within --period; 0 is no limit. Default: 0." placeholder:"N"`
+	MaxRewards         *int64         `help:"Most rewards of one referrer in total; 0 is no limit. Default: 0." placeholder:"N"`
+	MaxRewardsInPeriod *int64         `help:"Most rewards of one referrer within --period; 0 is no limit. Default: 0." placeholder:"N"`
 	Period             *time.Duration `help:"Period of --max-rewards-in-period, such as 720h." placeholder:"DURATION"`
-	MaxDiscount        *string        `help:"What a user's percentage discounts add up to at most, such as '50%'; '0%' is no limit. Default: 0%." placeholder:"PERCENT"`
+	MaxDiscount        *string        `help:"Largest sum of a user's percentage discounts, such as '50%'; '0%' is no limit. Default: 0%." placeholder:"PERCENT"`
 
-	Fraud        *string           `help:"What is done about a referral that looks like fraud: none, pending (rewards are held until a moderation) or deny. Default: none." placeholder:"HANDLING"`
-	FraudSignal  map[string]string `help:"What is done about one signal, such as ip=pending: name, email, tempEmail, ip, rate or dailyReferralRewardLimit. May be repeated; 'default' takes the handling of --fraud." placeholder:"SIGNAL=HANDLING"`
-	DailyRewards *int64            `help:"Rewards of one referrer in 24 hours above which dailyReferralRewardLimit shows; 0 is never. Default: 0." placeholder:"N"`
+	Fraud        *string           `help:"What happens to a referral that looks like fraud: none, pending (rewards wait for moderation) or deny. Default: none." placeholder:"HANDLING"`
+	FraudSignal  map[string]string `help:"What happens on one fraud signal, such as ip=pending. Signals: name, email, tempEmail, ip, rate and dailyReferralRewardLimit. May be repeated; 'default' means as --fraud." placeholder:"SIGNAL=HANDLING"`
+	DailyRewards *int64            `help:"Rewards of one referrer within 24 hours above which the signal dailyReferralRewardLimit is set; 0 is never. Default: 0." placeholder:"N"`
 }
 
 type programListCommand struct{ tenantFlags }
@@ -189,8 +189,8 @@ func (c *programDeleteCommand) Run(e *env) error {
 type programFillCommand struct {
 	tenantFlags
 	Key  core.ProgramKey `arg:"" help:"Key of the program."`
-	Side string          `arg:"" enum:"referrer,referred" help:"Who is rewarded by the codes: ${enum}."`
-	File *os.File        `required:"" help:"File with one code on each line; - is the standard input." placeholder:"FILE"`
+	Side string          `arg:"" enum:"referrer,referred" help:"Side that is rewarded with the codes: ${enum}."`
+	File *os.File        `required:"" help:"File with one code per line; - is the standard input." placeholder:"FILE"`
 }
 
 // Run loads codes and says how full the tank is then.

@@ -21,32 +21,32 @@ import (
 // cli is the command line. Every flag that has an environment variable names it
 // in the help.
 type cli struct {
-	LogLevel    slog.Level    `env:"KITH_LOG_LEVEL" default:"INFO" help:"What is logged: DEBUG (every request too), INFO, WARN or ERROR."`
-	StopTimeout time.Duration `env:"KITH_STOP_TIMEOUT" default:"15s" help:"How long a stopping process waits for the requests and files that are on their way."`
+	LogLevel    slog.Level    `env:"KITH_LOG_LEVEL" default:"INFO" help:"Least level that is logged: DEBUG (also logs each request), INFO, WARN or ERROR."`
+	StopTimeout time.Duration `env:"KITH_STOP_TIMEOUT" default:"15s" help:"Longest time that a process waits, when it stops, for requests and uploads in progress."`
 
-	Dev       devCommand       `cmd:"" help:"Run edge and backend together, with two demo tenants."`
+	Dev       devCommand       `cmd:"" help:"Run edge and backend in one process, with two demo tenants."`
 	Serve     serveCommand     `cmd:"" help:"Run the backend."`
-	Edge      edgeCommand      `cmd:"" help:"Run the edge component under wazero, as a production server."`
-	Spin      spinCommand      `cmd:"" help:"Prepare the edge for Spin in the data folder, and print the command that starts Spin on it."`
-	SFTP      sftpCommand      `cmd:"" name:"sftp" help:"Take files to import over SFTP, beside backends on the same database."`
+	Edge      edgeCommand      `cmd:"" help:"Run the edge: the WebAssembly component under wazero."`
+	Spin      spinCommand      `cmd:"" help:"Write what Spin needs to run the edge, and print the command that starts Spin."`
+	SFTP      sftpCommand      `cmd:"" name:"sftp" help:"Run an SFTP server that receives files to import. The backends on the same database import them."`
 	Tenant    tenantCommand    `cmd:"" help:"Manage tenants."`
-	User      userCommand      `cmd:"" help:"Inspect users."`
+	User      userCommand      `cmd:"" help:"Export users."`
 	Program   programCommand   `cmd:"" help:"Manage the programs of a tenant."`
 	Widget    widgetCommand    `cmd:"" help:"Manage the widgets of a tenant."`
 	Key       keyCommand       `cmd:"" help:"Manage the API keys of a tenant."`
 	MasterKey masterKeyCommand `cmd:"" help:"Replace the master key while the service runs."`
-	Token     tokenCommand     `cmd:"" help:"Print a user token (JWT), as a shop's server would sign it."`
+	Token     tokenCommand     `cmd:"" help:"Print a user token (JWT), signed as a shop's server signs it."`
 
-	Import importCommand `cmd:"" help:"Import a file: upload it, follow the job, fetch which rows failed. Exit status 1: rows failed; 2: nothing was imported, or not all."`
-	Sample sampleCommand `cmd:"" help:"Write a file of made-up rows to import."`
+	Import importCommand `cmd:"" help:"Import a file: upload it, follow the job and fetch the rows that failed. Exit status: 0 all rows imported, 1 some rows failed, 2 the import did not run to its end."`
+	Sample sampleCommand `cmd:"" help:"Write a file of sample rows to import."`
 
 	Backup  backupCommand  `cmd:"" help:"Back up the database and the files of jobs, while the service runs."`
-	Restore restoreCommand `cmd:"" help:"Restore a backup into an empty database, or one tenant beside others."`
+	Restore restoreCommand `cmd:"" help:"Restore a backup into an empty database, or one tenant into a database that has others."`
 
-	Webhook webhookCommand `cmd:"" help:"Manage the endpoints that tenants have events sent to."`
+	Webhook webhookCommand `cmd:"" help:"Manage the webhook endpoints of a tenant."`
 
-	Gateway    gatewayCommand    `cmd:"" help:"Connect tenants to their payment gateway."`
-	Gatewaylab gatewaylabCommand `cmd:"" help:"Run a payment gateway to play with, which answers as Braintree does."`
+	Gateway    gatewayCommand    `cmd:"" help:"Connect a tenant to its payment gateway."`
+	Gatewaylab gatewaylabCommand `cmd:"" help:"Run a local payment gateway for trying things out. It answers as Braintree does."`
 
 	Version versionCommand `cmd:"" help:"Print the version."`
 }
@@ -92,6 +92,16 @@ func newRequestID() string {
 // was done, as shells have it for Ctrl-C.
 const interrupted = 130
 
+// newParser returns the parser of the command line.
+func newParser(c *cli, options ...kong.Option) (*kong.Kong, error) {
+	return kong.New(c, append(options,
+		kong.Name("kith"),
+		kong.Description("Referral programs at the edge: share links, attribution, conversion, rewards."),
+		kong.UsageOnError(),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
+	)...)
+}
+
 // run runs the command line and returns the exit status: 0, 1 for a failure, 2
 // for a command line that makes no sense, or interrupted.
 func run(args []string, out, errOut io.Writer) int {
@@ -99,13 +109,7 @@ func run(args []string, out, errOut io.Writer) int {
 	defer stop()
 	var c cli
 	exit := -1
-	parser, err := kong.New(&c,
-		kong.Name("kith"),
-		kong.Description("Referral programs at the edge: share links, attribution, conversion, rewards."),
-		kong.UsageOnError(), kong.Writers(out, errOut),
-		kong.Exit(func(status int) { exit = status }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
-	)
+	parser, err := newParser(&c, kong.Writers(out, errOut), kong.Exit(func(status int) { exit = status }))
 	if err != nil {
 		fmt.Fprintln(errOut, "kith:", err)
 		return 1

@@ -12,10 +12,10 @@ import (
 )
 
 type sampleCommand struct {
-	Type   string `required:"" help:"What the file is for: MUTATION/USER, MUTATION/DELETE_USER, MUTATION/USER_EVENT or MUTATION/REDEEMABLE_REWARD_BALANCE." placeholder:"TYPE"`
-	Rows   int64  `default:"1000" help:"How many rows."`
-	From   int64  `help:"Number of the first row; the same number is the same row, and rows of all types are about the same users."`
-	Format string `default:"csv" enum:"csv,jsonl" help:"Form of the file: ${enum}."`
+	Type   string `required:"" help:"What each row does: MUTATION/USER, MUTATION/DELETE_USER, MUTATION/USER_EVENT or MUTATION/REDEEMABLE_REWARD_BALANCE." placeholder:"TYPE"`
+	Rows   int64  `default:"1000" help:"Number of rows."`
+	From   int64  `help:"Number of the first row. The same number always gives the same row; rows of all types name the same users."`
+	Format string `default:"csv" enum:"csv,jsonl" help:"Format of the file: ${enum}."`
 	Out    string `short:"o" help:"File to write. Default: the standard output." placeholder:"FILE"`
 }
 

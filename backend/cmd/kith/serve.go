@@ -28,8 +28,8 @@ type backendFlags struct {
 	jobFlags
 	sftpFlags
 	BackendAddr string `env:"KITH_BACKEND_ADDR" default:"127.0.0.1:8080" help:"Address that the backend listens on."`
-	PublicURL   string `env:"KITH_PUBLIC_URL" help:"Origin at which visitors reach the service, such as https://go.example: share links of tenants without a share origin begin there. Default: at the origin of the tenant's landing page." placeholder:"ORIGIN"`
-	TempDomains string `env:"KITH_TEMP_DOMAINS" type:"existingfile" help:"File of domains of disposable mail addresses, one on each line, besides those that are known." placeholder:"FILE"`
+	PublicURL   string `env:"KITH_PUBLIC_URL" help:"Origin at which visitors reach the service, such as https://go.example. Share links begin with it, unless the tenant has a share origin. Default: the origin of the tenant's landing page." placeholder:"ORIGIN"`
+	TempDomains string `env:"KITH_TEMP_DOMAINS" type:"existingfile" help:"File of domains of disposable email addresses, one per line, in addition to the built-in list." placeholder:"FILE"`
 }
 
 // open opens all that the backend works with.
@@ -70,8 +70,8 @@ func readDomains(path string) (map[string]bool, error) {
 
 type serveCommand struct {
 	backendFlags
-	SFTPAddr string `env:"KITH_SFTP_ADDR" help:"Address that takes files over SFTP. Default: none." placeholder:"ADDR"`
-	DemoURL  string `env:"KITH_DEMO_URL" help:"Make the demo tenants, with share links that lead to this edge, and answer their landing page. For trying out only: their keys are public." placeholder:"URL"`
+	SFTPAddr string `env:"KITH_SFTP_ADDR" help:"Address of the SFTP server that receives files to import. Default: none." placeholder:"ADDR"`
+	DemoURL  string `env:"KITH_DEMO_URL" help:"Create the demo tenants, with share links that lead to the edge at this URL, and answer their landing page. For trying out only: their API keys are public." placeholder:"URL"`
 }
 
 // Run serves until the context ends.

@@ -22,7 +22,7 @@ import (
 
 // sftpFlags configure the SFTP server.
 type sftpFlags struct {
-	SFTPHostKey string `env:"KITH_SFTP_HOST_KEY" help:"File of the key by which the SFTP server shows itself: a private key of ssh-keygen, without a passphrase. Default: sftp_host_key in the data folder, made when it is not there." placeholder:"FILE"`
+	SFTPHostKey string `env:"KITH_SFTP_HOST_KEY" help:"File of the SFTP server's host key: a private key written by ssh-keygen, without a passphrase. Default: the file sftp_host_key in the data folder, created when it is missing." placeholder:"FILE"`
 }
 
 // sftpDoor is an SFTP server that is ready to take files.
@@ -104,7 +104,7 @@ type sftpCommand struct {
 	opsFlags
 	fileFlags
 	sftpFlags
-	SFTPAddr string `env:"KITH_SFTP_ADDR" default:"127.0.0.1:2022" help:"Address that takes files."`
+	SFTPAddr string `env:"KITH_SFTP_ADDR" default:"127.0.0.1:2022" help:"Address that the SFTP server listens on."`
 }
 
 // Run takes files until the context ends. What becomes of them the workers of
@@ -167,9 +167,9 @@ func (c *devCommand) demoSFTP(ctx context.Context, e *env, engine *app.Engine) (
 }
 
 type sftpKeyCommand struct {
-	Add    sftpKeyAddCommand    `cmd:"" help:"Let a public key send files of a tenant: who connects names the tenant as the user."`
-	Remove sftpKeyRemoveCommand `cmd:"" help:"End that, also for who is connected."`
-	List   sftpKeyListCommand   `cmd:"" help:"Print the keys of a tenant, and when each was last used."`
+	Add    sftpKeyAddCommand    `cmd:"" help:"Allow a public key to send files of a tenant. SFTP clients give the tenant as user name."`
+	Remove sftpKeyRemoveCommand `cmd:"" help:"Remove a public key, and close its open sessions."`
+	List   sftpKeyListCommand   `cmd:"" help:"Print the public keys of a tenant, and when each was last used."`
 }
 
 // maxKeyFile bounds the file of a public key, in bytes.
@@ -178,7 +178,7 @@ const maxKeyFile = 64 << 10
 type sftpKeyAddCommand struct {
 	databaseFlags
 	Alias string `arg:"" help:"Alias of the tenant; its test tenant has keys of its own."`
-	File  string `arg:"" help:"File of an RSA or Ed25519 public key, as ssh-keygen writes it (.pub); -: the standard input."`
+	File  string `arg:"" help:"File of an RSA or Ed25519 public key, as written by ssh-keygen (.pub); - is the standard input."`
 }
 
 // Run prints the key's fingerprint.
@@ -220,7 +220,7 @@ func (c *sftpKeyAddCommand) Run(e *env) error {
 type sftpKeyRemoveCommand struct {
 	databaseFlags
 	Alias       string `arg:"" help:"Alias of the tenant."`
-	Fingerprint string `arg:"" help:"Fingerprint of the key, as add and list print it (SHA256:…)."`
+	Fingerprint string `arg:"" help:"Fingerprint of the key, as printed by add and list (SHA256:…)."`
 }
 
 // Run fails when the tenant has no such key.

@@ -16,7 +16,7 @@ import (
 // spinCommand prepares what Spin needs to run the edge on a data folder.
 type spinCommand struct {
 	databaseFlags
-	BackendURL string `env:"KITH_BACKEND_URL" default:"http://127.0.0.1:8080" help:"Where the edge reaches the backend."`
+	BackendURL string `env:"KITH_BACKEND_URL" default:"http://127.0.0.1:8080" help:"URL at which the edge reaches the backend."`
 	EdgeAddr   string `env:"KITH_EDGE_ADDR" default:"127.0.0.1:3000" help:"Address that Spin listens on."`
 }
 

@@ -21,25 +21,25 @@ import (
 )
 
 type tenantCommand struct {
-	Create tenantCreateCommand `cmd:"" help:"Make a tenant and its test tenant, and print their API keys, and the keys that sign their user tokens, once."`
-	Show   tenantShowCommand   `cmd:"" help:"Print a tenant's settings."`
-	Set    tenantSetCommand    `cmd:"" help:"Change settings of one tenant, and print all of them. A running backend has them at once, an edge when its replica has."`
-	Export tenantExportCommand `cmd:"" help:"Write all that a tenant has to a file that people and programs can read."`
-	Erase  tenantEraseCommand  `cmd:"" help:"Remove a tenant with all that it has, for good."`
-	Origin originCommand       `cmd:"" help:"Say which pages may call the service from a browser."`
-	SFTP   sftpKeyCommand      `cmd:"" name:"sftp-key" help:"Say who may send files to import over SFTP."`
+	Create tenantCreateCommand `cmd:"" help:"Create a tenant and its test tenant. Prints their API keys, and the keys that sign their user tokens, once."`
+	Show   tenantShowCommand   `cmd:"" help:"Print the settings of a tenant."`
+	Set    tenantSetCommand    `cmd:"" help:"Change settings of a tenant, and print all of them. Running backends use them at once, edges when their replica has them."`
+	Export tenantExportCommand `cmd:"" help:"Write all data of a tenant to a file, for the tenant."`
+	Erase  tenantEraseCommand  `cmd:"" help:"Delete a tenant and all its data, permanently."`
+	Origin originCommand       `cmd:"" help:"Manage the origins whose pages may call the service from a browser."`
+	SFTP   sftpKeyCommand      `cmd:"" name:"sftp-key" help:"Manage the public keys that may send files over SFTP."`
 }
 
 type tenantCreateCommand struct {
 	databaseFlags
 	Alias         string        `arg:"" help:"Alias of the live tenant; the test tenant is test_ALIAS."`
 	LandingURL    string        `required:"" help:"Page that share links lead to." placeholder:"URL"`
-	AllowedHosts  []string      `name:"allow-host" help:"Further host that rsLandingPage may name. May be repeated." placeholder:"HOST"`
+	AllowedHosts  []string      `name:"allow-host" help:"Host that the parameter rsLandingPage may name, besides that of the landing page. May be repeated." placeholder:"HOST"`
 	Origins       []string      `name:"origin" help:"Origin whose pages may call the service from a browser, besides that of the landing page. May be repeated." placeholder:"ORIGIN"`
 	Consent       string        `default:"off" enum:"off,opt-in,opt-out" help:"When the attribution cookie may be set: ${enum}."`
-	ConsentCookie string        `help:"Cookie with the visitor's answer, for opt-in and opt-out." placeholder:"NAME"`
-	CookieLife    time.Duration `default:"720h" help:"How long a visit is remembered."`
-	DiscountID    string        `default:"svc_discount" help:"The tenant's discount at the payment gateway."`
+	ConsentCookie string        `help:"Name of the cookie that has the visitor's answer; required for opt-in and opt-out." placeholder:"NAME"`
+	CookieLife    time.Duration `default:"720h" help:"Lifetime of the attribution cookie, 1s to 9600h."`
+	DiscountID    string        `default:"svc_discount" help:"Id of the tenant's discount at the payment gateway."`
 }
 
 const maxCookieLife = 400 * 24 * time.Hour
@@ -108,16 +108,16 @@ func (c *tenantShowCommand) Run(e *env) error {
 type tenantSetCommand struct {
 	databaseFlags
 	Alias          string   `arg:"" help:"Alias of the tenant."`
-	SecureMode     []string `help:"Who may make a call besides a holder of the API key: signed (the user, by a token), open (anybody) or disabled (nobody). May be repeated; endpoints are as in tenant show." placeholder:"ENDPOINT=MODE"`
-	BrowserPayment *string  `help:"When a browser's word counts that an account is PAID or CANCELLED: only when its token signs it (signed, the default), or always (any), which lets every visitor convert." placeholder:"any|signed"`
-	InitChecksum   *string  `help:"Whether the checksum of an init call counts as its user's token: on or off. Prefer tokens; a checksum is easier to get wrong." placeholder:"on|off"`
-	UndatedTokens  *string  `help:"Whether a user token without exp counts, for 24 hours after its iat: on or off." placeholder:"on|off"`
-	APIKeyTokens   *string  `name:"api-key-tokens" help:"Whether a user token counts that an API key with the role all signed, as existing clients do: on (the default) or off. Off: only keys with the role tokens sign them." placeholder:"on|off"`
-	ShareOrigin    *string  `help:"Where share links begin, such as https://go.shop.example; empty: at the public URL of the backend, or else at the origin of the landing page." placeholder:"ORIGIN"`
-	ExportDates    *string  `help:"How the dates of exports are written: MS (epoch milliseconds) or ISO." placeholder:"MS|ISO"`
-	Consent        *string  `help:"When the attribution cookie may be set: off, opt-in or opt-out." placeholder:"off|opt-in|opt-out"`
-	ConsentCookie  *string  `help:"Cookie with the visitor's answer, for opt-in and opt-out." placeholder:"NAME"`
-	DiscountID     *string  `help:"The tenant's discount at the payment gateway." placeholder:"ID"`
+	SecureMode     []string `help:"Who may make a call without the API key: signed (the user, with a token), open (anybody) or disabled (nobody). May be repeated; kith tenant show lists the endpoints." placeholder:"ENDPOINT=MODE"`
+	BrowserPayment *string  `help:"Whether a browser may report an account as PAID or CANCELLED: only in a signed token (signed, the default), or always (any). With any, every visitor can convert a referral." placeholder:"any|signed"`
+	InitChecksum   *string  `help:"Whether the checksum of an init call is accepted in place of a user token: on or off. Prefer tokens." placeholder:"on|off"`
+	UndatedTokens  *string  `help:"Whether a user token without exp is accepted, for 24 hours after its iat: on or off." placeholder:"on|off"`
+	APIKeyTokens   *string  `name:"api-key-tokens" help:"Whether user tokens may be signed with an API key that has the role all: on (the default) or off. With off, only keys with the role tokens may sign them." placeholder:"on|off"`
+	ShareOrigin    *string  `help:"Origin of share links, such as https://go.shop.example. An empty text removes it; then links begin with the backend's public URL, or else with the origin of the landing page." placeholder:"ORIGIN"`
+	ExportDates    *string  `help:"Form of dates in exports: MS (milliseconds since 1970) or ISO (ISO 8601)." placeholder:"MS|ISO"`
+	Consent        *string  `help:"When the attribution cookie may be set: off (always), opt-in or opt-out." placeholder:"off|opt-in|opt-out"`
+	ConsentCookie  *string  `help:"Name of the cookie that has the visitor's answer; required for opt-in and opt-out." placeholder:"NAME"`
+	DiscountID     *string  `help:"Id of the tenant's discount at the payment gateway." placeholder:"ID"`
 }
 
 // Run changes the settings and prints them.
@@ -218,15 +218,15 @@ func printTenant(e *env, t tenantdb.Tenant) error {
 
 type tenantExportCommand struct {
 	archiveFlags
-	Alias   string `arg:"" help:"Alias of the tenant; its test tenant is another."`
-	File    string `arg:"" help:"Where to write; it gets its name when it is whole. - is the standard output."`
+	Alias   string `arg:"" help:"Alias of the tenant. The test tenant is a tenant of its own."`
+	File    string `arg:"" help:"File to write; it appears under this name when it is complete. - is the standard output."`
 	NoFiles bool   `help:"Leave out the files of jobs (uploads, exports)."`
 }
 
 // Help says what the file is.
 func (tenantExportCommand) Help() string {
-	return `All that the service holds of one tenant, for the tenant: tar packed with gzip, with a file of JSON lines for each table, named by its columns, and the files of jobs. ` +
-		`It has no keys and no secrets, and cannot be restored; kith backup --tenant writes what can.`
+	return `The file is a gzipped tar archive. It has one file of JSON lines for each table and the files of jobs. ` +
+		`It has no keys and no secrets, and cannot be restored. To write a file that can be restored, use kith backup --tenant.`
 }
 
 // Run exports.
@@ -236,14 +236,14 @@ func (c *tenantExportCommand) Run(e *env) error {
 
 type tenantEraseCommand struct {
 	archiveFlags
-	Alias string `arg:"" help:"Alias of the tenant; its test tenant is another."`
-	Yes   bool   `help:"Do not ask."`
+	Alias string `arg:"" help:"Alias of the tenant. The test tenant is a tenant of its own."`
+	Yes   bool   `help:"Do not ask for confirmation."`
 }
 
 // Help says what goes and what does not.
 func (tenantEraseCommand) Help() string {
-	return `Removes every row and every file of one tenant, for good. The tenant is unknown from the first moment on; the rest goes in small batches, while others are served. ` +
-		`Killed in the middle, it goes on when it is run again. Backups that hold the tenant are not touched.`
+	return `Deletes every row and every file of one tenant. From the start, calls for the tenant get 404. Its data are deleted in small batches, so that other tenants are served meanwhile. ` +
+		`If the command is interrupted, run it again to finish. Backups that contain the tenant stay as they are.`
 }
 
 // Run asks, and erases.

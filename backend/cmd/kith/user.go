@@ -11,21 +11,21 @@ import (
 )
 
 type userCommand struct {
-	Export userExportCommand `cmd:"" help:"Write all that the service holds about a user as one JSON document."`
+	Export userExportCommand `cmd:"" help:"Write all data about a user as one JSON document."`
 }
 
 type userExportCommand struct {
 	archiveFlags
 	Tenant  string `required:"" help:"Alias of the tenant." placeholder:"ALIAS"`
-	Account string `required:"" help:"The user's account." placeholder:"ID"`
-	User    string `required:"" help:"The user." placeholder:"ID"`
-	File    string `arg:"" default:"-" help:"Where to write; it gets its name when it is whole. Default: the standard output."`
+	Account string `required:"" help:"Id of the user's account." placeholder:"ID"`
+	User    string `required:"" help:"Id of the user." placeholder:"ID"`
+	File    string `arg:"" default:"-" help:"File to write; it appears under this name when it is complete. Default: the standard output."`
 }
 
 // Help says what is in it.
 func (userExportCommand) Help() string {
-	return `Every row about the user, by table and column: themselves and their account, codes, referrals made and got, rewards with their ledger, events, attribution decisions, bills, and what was told to webhooks of them. ` +
-		`Files that the tenant uploaded or exported may name the user too; they go after 28 days.`
+	return `The document has every row about the user, by table and column: the user, the account, codes, referrals as referrer and as referred, rewards with their ledger, events, attribution decisions, bills and webhook deliveries. ` +
+		`Files that the tenant uploaded or exported may also name the user. They are deleted after 28 days.`
 }
 
 // Run exports.
@@ -63,7 +63,7 @@ type tokenCommand struct {
 	Tenant  string        `required:"" help:"Alias of the tenant." placeholder:"ALIAS"`
 	Account string        `required:"" help:"Id of the account." placeholder:"ID"`
 	User    string        `required:"" help:"Id of the user." placeholder:"ID"`
-	Expires time.Duration `default:"24h" help:"How long the token is good for; 0 is for ever."`
+	Expires time.Duration `default:"24h" help:"How long the token is valid; 0 is without end."`
 }
 
 // Run prints a token.

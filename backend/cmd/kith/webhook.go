@@ -16,14 +16,14 @@ import (
 
 type webhookCommand struct {
 	List       webhookListCommand       `cmd:"" help:"List the endpoints that a tenant's events are sent to."`
-	Add        webhookAddCommand        `cmd:"" help:"Have a tenant's events sent to an endpoint, and print its secret once."`
-	Remove     webhookRemoveCommand     `cmd:"" help:"End that, and forget what was sent."`
+	Add        webhookAddCommand        `cmd:"" help:"Send a tenant's events to an endpoint, and print its secret once."`
+	Remove     webhookRemoveCommand     `cmd:"" help:"Remove an endpoint, with its deliveries."`
 	Test       webhookTestCommand       `cmd:"" help:"Send a test event to an endpoint."`
-	Secret     webhookSecretCommand     `cmd:"" help:"Replace the secret of an endpoint; the old one signs along for 24 hours."`
-	Deliveries webhookDeliveriesCommand `cmd:"" help:"Show what was sent to an endpoint and what waits, the newest first."`
-	Replay     webhookReplayCommand     `cmd:"" help:"Send again one event, or all that failed since a time."`
-	Allow      webhookAllowCommand      `cmd:"" help:"Let a test tenant's events be sent to addresses that are not public."`
-	RotateKey  webhookRotateKeyCommand  `cmd:"" help:"Make a new key that signs for all tenants; the old one stays published for 7 days."`
+	Secret     webhookSecretCommand     `cmd:"" help:"Replace the secret of an endpoint. For 24 hours deliveries are signed with both secrets."`
+	Deliveries webhookDeliveriesCommand `cmd:"" help:"List the deliveries of an endpoint, newest first."`
+	Replay     webhookReplayCommand     `cmd:"" help:"Send an event again, or all events that failed since a time."`
+	Allow      webhookAllowCommand      `cmd:"" help:"Allow a test tenant's events to be sent to addresses that are not public."`
+	RotateKey  webhookRotateKeyCommand  `cmd:"" help:"Create a new key that signs the deliveries of all tenants. The old key stays published for 7 days."`
 }
 
 // webhookFlags name a tenant.
@@ -73,8 +73,8 @@ func (c *webhookListCommand) Run(e *env) error {
 
 type webhookAddCommand struct {
 	webhookFlags
-	URL  string `arg:"" help:"Endpoint: https, or http for a test tenant."`
-	Name string `help:"A note."`
+	URL  string `arg:"" help:"URL of the endpoint: https, or http for a test tenant."`
+	Name string `help:"Note that list prints."`
 }
 
 // Run subscribes an endpoint.
@@ -95,7 +95,7 @@ func (c *webhookAddCommand) Run(e *env) error {
 
 type webhookRemoveCommand struct {
 	webhookFlags
-	URL string `arg:"" help:"Endpoint."`
+	URL string `arg:"" help:"URL of the endpoint."`
 }
 
 // Run ends a subscription.
@@ -107,7 +107,7 @@ func (c *webhookRemoveCommand) Run(e *env) error {
 
 type webhookTestCommand struct {
 	webhookFlags
-	URL string `arg:"" help:"Endpoint."`
+	URL string `arg:"" help:"URL of the endpoint."`
 }
 
 // Run writes a test event; a running backend sends it.
@@ -119,7 +119,7 @@ func (c *webhookTestCommand) Run(e *env) error {
 
 type webhookSecretCommand struct {
 	webhookFlags
-	URL string `arg:"" help:"Endpoint."`
+	URL string `arg:"" help:"URL of the endpoint."`
 }
 
 // Run prints the new secret.
@@ -136,10 +136,10 @@ func (c *webhookSecretCommand) Run(e *env) error {
 
 type webhookDeliveriesCommand struct {
 	webhookFlags
-	URL    string `arg:"" help:"Endpoint."`
-	State  string `help:"Only those that are waiting, sending, delivered or failed." placeholder:"STATE"`
-	Limit  int    `default:"20" help:"How many."`
-	Offset int    `help:"How many newer ones to leave out."`
+	URL    string `arg:"" help:"URL of the endpoint."`
+	State  string `help:"Show only deliveries in this state: waiting, sending, delivered or failed." placeholder:"STATE"`
+	Limit  int    `default:"20" help:"Number of deliveries to show, up to 1000."`
+	Offset int    `help:"Number of newer deliveries to leave out."`
 }
 
 // maxDeliveries bounds what is read at once.
@@ -190,9 +190,9 @@ func clock(t core.Time) string { return time.UnixMilli(int64(t)).UTC().Format(ti
 
 type webhookReplayCommand struct {
 	webhookFlags
-	URL   string        `arg:"" help:"Endpoint."`
-	Event string        `help:"Id of one event." placeholder:"ID" xor:"what"`
-	Since time.Duration `help:"All that failed since so long ago, such as 24h." placeholder:"AGO" xor:"what"`
+	URL   string        `arg:"" help:"URL of the endpoint."`
+	Event string        `help:"Id of the event to send again." placeholder:"ID" xor:"what"`
+	Since time.Duration `help:"Send all events again that failed within this time, such as 24h." placeholder:"AGO" xor:"what"`
 }
 
 // Run replays; a running backend sends.
@@ -216,8 +216,8 @@ func (c *webhookReplayCommand) Run(e *env) error {
 
 type webhookAllowCommand struct {
 	webhookFlags
-	Address []string `arg:"" optional:"" help:"Address such as 127.0.0.1, or prefix such as 10.1.0.0/16. None: list what is allowed."`
-	Remove  bool     `help:"Take it back."`
+	Address []string `arg:"" optional:"" help:"Addresses such as 127.0.0.1, or networks such as 10.1.0.0/16. Without one, list what is allowed."`
+	Remove  bool     `help:"Remove the addresses from the list."`
 }
 
 // Run changes or lists the addresses of a test tenant.

@@ -13,16 +13,16 @@ import (
 )
 
 type widgetCommand struct {
-	Set    widgetSetCommand    `cmd:"" help:"Store what a tenant wants of a widget."`
-	Show   widgetShowCommand   `cmd:"" help:"Print a widget's template, stored or default: a start for one's own."`
+	Set    widgetSetCommand    `cmd:"" help:"Store a tenant's own template and options of a widget."`
+	Show   widgetShowCommand   `cmd:"" help:"Print the template of a widget: the stored one, or else the default."`
 	List   widgetListCommand   `cmd:"" help:"Print the types of the stored widgets."`
-	Remove widgetRemoveCommand `cmd:"" help:"Make a widget the default again."`
+	Remove widgetRemoveCommand `cmd:"" help:"Delete what is stored of a widget. The default is used again."`
 }
 
 // widgetFlags name a widget.
 type widgetFlags struct {
 	tenantFlags
-	Type string `default:"REFERRER_WIDGET" help:"p/PROGRAM/w/KEY, w/KEY, REFERRER_WIDGET or CONVERSION_WIDGET."`
+	Type string `default:"REFERRER_WIDGET" help:"Type of the widget: p/PROGRAM/w/KEY, w/KEY, REFERRER_WIDGET or CONVERSION_WIDGET."`
 }
 
 // openWidget reads the type and opens the database, which the caller closes.
@@ -37,8 +37,8 @@ func (f *widgetFlags) openWidget(e *env) (*app.Engine, widget.Type, error) {
 
 type widgetSetCommand struct {
 	widgetFlags
-	Template  string `arg:"" optional:"" help:"File with a whole HTML document, or - for the standard input. Without one, the template stays as it is." placeholder:"FILE"`
-	Values    string `help:"File with a JSON object that the template reads as kith.values; the default one knows title, text, empty, color and theme." placeholder:"FILE"`
+	Template  string `arg:"" optional:"" help:"File with a complete HTML document; - is the standard input. Without it the template stays as it is." placeholder:"FILE"`
+	Values    string `help:"File with a JSON object that the template reads as kith.values. The default template reads title, text, empty, color and theme." placeholder:"FILE"`
 	JSOptions string `help:"File with the JSON object that the browser SDK reads as jsOptions." placeholder:"FILE"`
 	Branding  string `help:"File with the JSON object that the browser SDK reads as brandingConfig." placeholder:"FILE"`
 }
