@@ -97,9 +97,11 @@ short: bin/edge.wasm ## the inner loop: tests without the processes they would s
 	@go test -short ./...
 
 # Packages that embed the component cannot be loaded without it.
-lint: bin/.base bin/tools/staticcheck bin/edge.wasm ## format, vet and staticcheck
+lint: bin/.base bin/tools/staticcheck bin/edge.wasm ## format, words that are not used (wasm/toolchain/words.txt), vet and staticcheck
 	@echo "== gofmt"
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; }
+	@echo "== words"
+	@go test -count=1 -run '^TestWords_' ./core
 	@echo "== go vet"
 	@go vet ./...
 	@echo "== staticcheck"
