@@ -21,23 +21,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// wall says what one package may import. A path that ends in /... covers the
-// path and all below it.
-type wall struct {
+// importRule lists what one package may import. A path that ends in /... matches the
+// path and all paths below it.
+type importRule struct {
 	pkg string
 	why string
 
-	// std are the packages of the standard library that it may import itself;
-	// nil: all.
+	// std lists the packages of the standard library that it may import directly; nil
+	// allows all.
 	std []string
-	// not are packages of any origin that it may not import itself.
+	// not lists packages of any origin that it may not import directly.
 	not []string
-	// kith and modules bound everything it links: packages of this project, and
-	// of other modules, that may be reached through any number of imports.
+	// kith and modules list everything it may link, through any number of imports:
+	// packages of this project, and packages of other modules.
 	kith, modules []string
-	// tests are what its tests may import besides.
+	// tests lists what only its tests may import.
 	tests []string
-	// open packages wire the others, and are not bounded.
+	// open is true for a package that wires the others: it may import anything.
 	open bool
 }
 
@@ -47,7 +47,8 @@ var (
 		"crypto/aes", "crypto/cipher", "crypto/hmac", "crypto/md5", "crypto/sha256", "crypto/subtle",
 		"encoding/base64", "encoding/csv", "encoding/hex",
 	}
-	// notInGuest brings fmt and reflect, or goroutines, into the component.
+	// notInGuest lists packages that link fmt, reflect or goroutines into the
+	// component.
 	notInGuest = []string{"net/http", "net", "fmt", "log", "encoding/json", "reflect", "sync", "context", "database/sql"}
 
 	rules   = []string{"kith/core", "kith/core/analytics", "kith/core/auth", "kith/core/billing", "kith/core/link", "kith/core/origin", "kith/core/referral", "kith/core/event", "kith/core/reward", "kith/core/webhook", "kith/core/widget", "kith/core/job", "kith/core/exportfile", "kith/core/importfile"}
@@ -58,22 +59,22 @@ var (
 		"go.yaml.in/yaml/...", "golang.org/x/sys/...", "google.golang.org/protobuf/...",
 	}
 
-	// sqlite is SQLite without C, and what it brings.
+	// sqlite is SQLite without C, and its dependencies.
 	sqlite = []string{
 		"modernc.org/...", "golang.org/x/sys/...", "github.com/dustin/go-humanize", "github.com/google/uuid",
 		"github.com/mattn/go-isatty", "github.com/ncruces/go-strftime", "github.com/remyoudompheng/bigfft",
 	}
-	// libsql is the driver of servers and files, and what it brings.
+	// libsql is the driver for servers and files, and its dependencies.
 	libsql = slices.Concat(sqlite, []string{
 		"github.com/tursodatabase/libsql-client-go/...",
 		"github.com/antlr4-go/antlr/v4", "github.com/coder/websocket/...", "golang.org/x/exp/...",
 	})
-	// sheets write XLSX; the rest is what excelize brings.
+	// sheets is excelize, which writes XLSX, and its dependencies.
 	sheets = []string{"github.com/xuri/...", "github.com/richardlehane/...", "github.com/tiendc/go-deepcopy",
 		"golang.org/x/crypto/...", "golang.org/x/net/...", "golang.org/x/text/..."}
 	storeModules = slices.Concat(libsql, parsers)
-	// Every layer above the store links it, the wire by way of it, and the files
-	// of jobs.
+	// Every layer above the store links the store, core/wire through it, and the
+	// files of jobs.
 	backendModules = slices.Concat(storeModules, sheets)
 	files          = []string{"kith/backend/file", "kith/backend/xlsx", "kith/backend/libsql"}
 
@@ -81,24 +82,24 @@ var (
 	stores = []string{"kith/backend/store", "kith/backend/store/billingdb", "kith/backend/store/eventdb", "kith/backend/store/jobdb", "kith/backend/store/programdb", "kith/backend/store/referraldb",
 		"kith/backend/store/rewarddb", "kith/backend/store/secretdb", "kith/backend/store/tabledb", "kith/backend/store/tenantdb", "kith/backend/store/unit", "kith/backend/store/userdb", "kith/backend/store/webhookdb"}
 
-	// buckets are the client of buckets, and what it brings.
+	// buckets is the S3 client, and its dependencies.
 	buckets = []string{"github.com/minio/...", "github.com/cespare/xxhash/v2", "github.com/dustin/go-humanize", "github.com/go-ini/ini",
 		"github.com/google/uuid", "github.com/klauspost/compress/...", "github.com/klauspost/cpuid/v2", "github.com/klauspost/crc32",
 		"github.com/philhofer/fwd", "github.com/rs/xid", "github.com/tinylib/msgp/...", "github.com/zeebo/xxh3", "go.yaml.in/yaml/...",
 		"golang.org/x/crypto/...", "golang.org/x/net/...", "golang.org/x/sys/...", "golang.org/x/text/..."}
 
-	asserting   = []string{"github.com/stretchr/testify/...", "github.com/davecgh/go-spew/spew", "github.com/pmezard/go-difflib/difflib", "go.yaml.in/yaml/v3"}
+	assertions  = []string{"github.com/stretchr/testify/...", "github.com/davecgh/go-spew/spew", "github.com/pmezard/go-difflib/difflib", "go.yaml.in/yaml/v3"}
 	driver      = []string{"github.com/tursodatabase/libsql-client-go/...", "modernc.org/..."}
 	sqlTest     = slices.Concat(stores, []string{"kith/backend/store/sqldtest", "kith/backend/store/storetest", "kith/backend/store/sqltest", "kith/backend/store/rowtest"})
 	backendTest = []string{"kith/backend/store/sqldtest", "kith/backend/store/storetest", "kith/backend/store/rowtest", "kith/wasm/transcript", "kith/backend/client", "kith/backend/testenv"}
 )
 
-var walls = []wall{
+var importRules = []importRule{
 	{pkg: "kith", std: []string{"embed"}, kith: []string{"kith"},
-		why: "it holds files"},
+		why: "it embeds files"},
 	{pkg: "kith/docs", kith: []string{"kith/docs"}, why: "it holds documents and their tests"},
 	{pkg: "kith/core", std: pure, kith: []string{"kith/core"},
-		why: "it is what all others share"},
+		why: "all other packages import it"},
 	{pkg: "kith/core/analytics", std: pure, kith: rules, why: purity},
 	{pkg: "kith/core/auth", std: pure, kith: rules, why: purity},
 	{pkg: "kith/core/billing", std: pure, kith: rules, why: purity},
@@ -111,33 +112,33 @@ var walls = []wall{
 	{pkg: "kith/core/widget", std: pure, kith: rules, why: purity},
 	{pkg: "kith/core/job", std: pure, kith: rules, why: purity},
 	{pkg: "kith/core/exportfile", std: pure, kith: rules, why: purity},
-	{pkg: "kith/core/importfile", std: append([]string{"io"}, pure...), kith: rules, why: "files are streams, and never reach the guest"},
+	{pkg: "kith/core/importfile", std: append([]string{"io"}, pure...), kith: rules, why: "files are streams, and are not part of the guest"},
 	{pkg: "kith/core/wire", std: pure, kith: []string{"kith/core/..."}, modules: parsers,
-		why: "JSON is read and written here only, by the two parsers that fit into the guest"},
+		why: "JSON is parsed and written only here, by the two parsers that are small enough for the guest"},
 	{pkg: "kith/core/state", std: pure, kith: []string{"kith/core/..."}, modules: parsers,
-		why: "it holds what calls need and change; where that comes from and goes is the store's business"},
+		why: "it defines the data that calls read and change; loading and storing it is the store's task"},
 	{pkg: "kith/core/rules", std: pure, kith: []string{"kith/core/..."}, modules: parsers, why: purity},
 
 	{pkg: "kith/edge", not: notInGuest, kith: []string{"kith/core/...", "kith/edge/..."},
 		modules: slices.Concat(parsers, []string{"github.com/fermyon/spin/sdk/go/v2/variables"}),
-		why:     "the guest stays small, and the SDK's other packages pull net/http in"},
+		why:     "the guest stays small, and the SDK's other packages link net/http"},
 	{pkg: "kith/edge/script", std: []string{"embed"}, kith: []string{"kith/edge/script"},
-		why: "it holds a file"},
+		why: "it embeds a file"},
 	{pkg: "kith/edge/serve", not: notInGuest, kith: []string{"kith/core/...", "kith/edge/..."}, modules: parsers,
 		// Its database is one that the backend wrote.
 		tests: slices.Concat(libsql, stores, []string{"kith/backend/app/...", "kith/backend/store/storetest", "kith/wasm/native"}),
 		why:   "the guest stays small, and handlers do not know the SDK"},
 	{pkg: "kith/edge/route", std: pure, kith: append([]string{"kith/edge/route"}, rules...),
-		why: "it reads paths; what they lead to is the handlers' business"},
+		why: "it parses paths; the handlers decide what to do with them"},
 	{pkg: "kith/edge/abi", std: []string{"unsafe", "runtime"}, kith: []string{"kith/edge/abi"},
 		why: "it is the contract with the host, which imports it, and the only unsafe code"},
 
 	{pkg: "kith/backend/libsql", kith: []string{"kith/backend/libsql"}, modules: libsql,
 		tests: []string{"kith/backend/store/sqldtest", "kith/backend/testenv/manualclock"},
-		why:   "it speaks to databases; what they are asked, and by whom, is others' business"},
+		why:   "it connects to databases and knows no statement of the service"},
 	{pkg: "kith/backend/store", not: slices.Concat([]string{"net/http"}, driver), kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql"}, modules: storeModules,
 		tests: slices.Concat(backendTest, stores, []string{"kith/backend/store/sqltest"}),
-		why:   "it runs transactions; what they read and write is the business of the packages below it"},
+		why:   "it runs transactions; the packages below it have the SQL"},
 	{pkg: "kith/backend/store/billingdb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql"}, modules: storeModules,
 		tests: sqlTest, why: "it has the SQL of the payment gateway"},
 	{pkg: "kith/backend/store/eventdb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql"}, modules: storeModules,
@@ -153,7 +154,7 @@ var walls = []wall{
 	{pkg: "kith/backend/store/secretdb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql"}, modules: storeModules,
 		tests: sqlTest, why: "it has the SQL of what the master key seals"},
 	{pkg: "kith/backend/store/tabledb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql", "kith/backend/store/userdb"}, modules: storeModules,
-		tests: sqlTest, why: "it reads and writes whole tables, whatever they mean"},
+		tests: sqlTest, why: "it reads and writes whole tables without interpreting them"},
 	{pkg: "kith/backend/store/tenantdb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql"}, modules: storeModules,
 		tests: sqlTest, why: "it has the SQL of tenants"},
 	{pkg: "kith/backend/store/userdb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql"}, modules: storeModules,
@@ -161,144 +162,144 @@ var walls = []wall{
 	{pkg: "kith/backend/store/webhookdb", not: driver, kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql"}, modules: storeModules,
 		tests: sqlTest, why: "it has the SQL of webhooks"},
 	{pkg: "kith/backend/store/unit", not: driver, kith: append([]string{"kith/core/...", "kith/backend/libsql"}, stores...), modules: storeModules,
-		tests: sqlTest, why: "it loads and saves what core decides on; nothing below it knows of it"},
+		tests: sqlTest, why: "it loads and saves the state that core decides on"},
 	{pkg: "kith/backend/store/rowtest", kith: append([]string{"kith/core/...", "kith/backend/libsql"}, stores...), modules: storeModules,
 		why: "tests of every layer use it"},
-	{pkg: "kith/backend/store/sqltest", kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql", "kith/backend/store/storetest"}, modules: slices.Concat(storeModules, asserting),
+	{pkg: "kith/backend/store/sqltest", kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql", "kith/backend/store/storetest"}, modules: slices.Concat(storeModules, assertions),
 		why: "tests of every package with SQL use it"},
 	{pkg: "kith/backend/testenv", not: []string{"net/http"}, kith: []string{"kith/backend/testenv"},
 		why: "it finds files of the checkout for tests of every layer"},
-	{pkg: "kith/backend/testenv/manualclock", kith: []string{"kith/backend/testenv/manualclock"}, modules: asserting,
-		why: "it is time for tests of every layer"},
+	{pkg: "kith/backend/testenv/manualclock", kith: []string{"kith/backend/testenv/manualclock"}, modules: assertions,
+		why: "it is the clock for tests of every layer"},
 	{pkg: "kith/backend/store/sqldtest", kith: []string{"kith/backend/store/sqldtest", "kith/backend/testenv"}, tests: driver,
 		why: "tests of every layer use it"},
 	{pkg: "kith/backend/store/storetest", kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/libsql", "kith/backend/store/storetest"},
 		modules: storeModules, why: "tests of every layer use it"},
 	{pkg: "kith/backend/file", not: []string{"net/http"}, kith: []string{"kith/core", "kith/backend/file"},
-		tests: []string{"kith/backend/file/filetest"}, why: "it keeps bytes; whose they are is the store's to know"},
+		tests: []string{"kith/backend/file/filetest"}, why: "it stores bytes; the store records who owns them"},
 	{pkg: "kith/backend/file/filetest", kith: []string{"kith/core", "kith/backend/file", "kith/backend/file/filetest"},
-		modules: asserting,
+		modules: assertions,
 		why:     "tests of every kind of file store use it"},
 	{pkg: "kith/backend/file/bucket", kith: []string{"kith/core", "kith/backend/file", "kith/backend/file/bucket"},
 		modules: buckets, tests: []string{"kith/backend/file/filetest", "kith/backend/file/bucket/s3test"},
-		why: "it alone links the client of buckets, and bounds with net/http how long that asks for a machine's credentials"},
+		why: "only it links the S3 client; it needs net/http to set a timeout for requests for the machine's credentials"},
 	{pkg: "kith/backend/file/bucket/s3test", kith: []string{"kith/backend/file/bucket/s3test", "kith/backend/testenv"}, modules: buckets,
 		why: "tests of every layer use it"},
 	{pkg: "kith/backend/xlsx", kith: rules, modules: sheets,
-		why: "it writes rows, whatever they mean"},
+		why: "it writes rows of text and knows no rule"},
 	{pkg: "kith/backend/app", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
 		kith: slices.Concat(stores, files, []string{"kith/core/...", "kith/backend/app/..."}), modules: backendModules, tests: backendTest,
-		why: "effects on other systems are rows that jobs carry out, and SQL is the store's"},
+		why: "effects on other systems are rows that the worker processes, and SQL belongs to the store"},
 	{pkg: "kith/backend/app/base", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
 		kith: slices.Concat(stores, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/app/base"}), modules: storeModules,
 		why: "all use cases share it, so it knows none of them"},
 	{pkg: "kith/backend/app/rewards", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
 		kith: slices.Concat(stores, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/app/base", "kith/backend/app/rewards"}), modules: storeModules,
-		why: "what others earn or spend goes through it, so it knows none of them"},
+		why: "the use cases that give or redeem rewards call it, so it imports none of them"},
 	{pkg: "kith/backend/app/jobs", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
 		kith: slices.Concat(stores, files, []string{"kith/core/...", "kith/backend/app/base", "kith/backend/app/rewards", "kith/backend/app/users", "kith/backend/app/jobs"}), modules: backendModules,
-		why: "it reads and writes files of many rows; what a row does is decided in core, or by the use case that takes many at once"},
+		why: "it reads and writes files of many rows; core decides what a row does, or the use case that processes many rows together"},
 	{pkg: "kith/backend/app/programs", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
 		kith: slices.Concat(stores, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/app/base", "kith/backend/app/rewards", "kith/backend/app/programs"}), modules: storeModules,
-		why: "a change of what a program offers gives the rewards that waited for the old offer, and nothing else"},
+		why: "a change of a program's offer only gives the rewards that were pending under the old offer"},
 	{pkg: "kith/backend/app/payments", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
 		kith: slices.Concat(stores, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/app/base", "kith/backend/app/rewards", "kith/backend/app/payments"}), modules: storeModules,
-		why: "it says what is to be done at gateways, and redeems the credit that bills use; worker calls them"},
+		why: "it decides which gateway calls are due, and redeems the credit that bills use; worker makes the calls"},
 	{pkg: "kith/backend/app/users", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
 		kith: slices.Concat(stores, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/app/base", "kith/backend/app/users"}), modules: storeModules,
-		why: "what follows from an identification is decided in core, so it needs no other use case"},
+		why: "core decides what an identification causes, so it needs no other use case"},
 	{pkg: "kith/backend/app/tenants", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
 		kith: slices.Concat(stores, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/app/base", "kith/backend/app/rewards", "kith/backend/app/programs", "kith/backend/app/tenants"}), modules: storeModules,
-		why: "a tenant is made with its first program, and knows nothing of what its users do"},
+		why: "it creates a tenant with its first program, and needs no use case about users"},
 	{pkg: "kith/backend/app/callers", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
 		kith: slices.Concat(stores, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/app/base", "kith/backend/app/rewards", "kith/backend/app/programs", "kith/backend/app/tenants", "kith/backend/app/callers"}), modules: storeModules,
-		why: "it notes the use of keys, which are of tenants, and admits nobody to anything"},
+		why: "it records when a tenant's keys were used, and authorizes no call"},
 	{pkg: "kith/backend/app/referrals", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
 		kith: slices.Concat(stores, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/app/base", "kith/backend/app/referrals"}), modules: storeModules,
-		why: "who refers whom is decided in core, so it needs no other use case"},
+		why: "core decides who refers whom, so it needs no other use case"},
 	{pkg: "kith/backend/app/widgets", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
 		kith: slices.Concat(stores, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/app/base", "kith/backend/app/users", "kith/backend/app/rewards", "kith/backend/app/widgets"}), modules: storeModules,
 		why: "a widget shows its user and their rewards"},
 	{pkg: "kith/backend/app/events", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
 		kith: slices.Concat(stores, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/app/base", "kith/backend/app/events"}), modules: storeModules,
-		why: "it takes calls in; worker processes them"},
+		why: "it stores calls; worker processes them"},
 	{pkg: "kith/backend/app/statistics", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
 		kith: slices.Concat(stores, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/app/base", "kith/backend/app/statistics"}), modules: storeModules,
-		why: "it counts what is reported, and knows no rule"},
+		why: "it counts reported events, and knows no rule"},
 	{pkg: "kith/backend/app/webhooks", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
 		kith: slices.Concat(stores, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/app/base", "kith/backend/app/webhooks"}), modules: storeModules,
-		why: "it says what is to be sent; sender sends it"},
+		why: "it decides what to send; sender sends it"},
 	{pkg: "kith/backend/guess", kith: []string{"kith/backend/guess"},
 		why: "it counts by address, and knows no rule"},
 	{pkg: "kith/backend/api", not: slices.Concat([]string{"kith/backend/store", "database/sql"}, driver),
 		kith:    slices.Concat(stores, files, []string{"kith/core/...", "kith/backend/app/...", "kith/backend/graphql", "kith/backend/gateway", "kith/backend/gateway/xmltree", "kith/backend/guess", "kith/wasm/bodies", "kith/backend/api"}),
 		modules: slices.Concat(backendModules, []string{"github.com/goccy/go-yaml/...", "github.com/vektah/gqlparser/v2/...", "github.com/agnivade/levenshtein"}),
 		tests:   slices.Concat(backendTest, stores, []string{"github.com/santhosh-tekuri/jsonschema/v6"}),
-		why:     "it translates, and bounds how often strangers call; what it wants done it asks of program"},
+		why:     "it translates HTTP into calls of app, and limits the rate of anonymous callers"},
 	{pkg: "kith/backend/sender", not: slices.Concat([]string{"database/sql", "kith/backend/store"}, driver),
 		kith:    slices.Concat(stores, []string{"kith/core/...", "kith/backend/libsql", "kith/backend/app/base", "kith/backend/app/webhooks", "kith/backend/sender"}),
 		modules: storeModules, tests: backendTest,
-		why: "it makes one attempt; what is due and what follows is not its business"},
+		why: "it makes one attempt; the caller decides when, and what to do next"},
 	{pkg: "kith/backend/graphql", not: slices.Concat([]string{"kith/backend/store", "database/sql", "net/http"}, driver),
 		kith:    slices.Concat(stores, files, []string{"kith/core/...", "kith/backend/app/...", "kith/backend/graphql"}),
 		modules: slices.Concat(backendModules, []string{"github.com/vektah/gqlparser/v2/...", "github.com/agnivade/levenshtein"}),
 		tests:   slices.Concat(backendTest, stores),
-		why:     "it translates, and knows the one GraphQL executor; what is HTTP about a call is api's"},
+		why:     "it translates GraphQL into calls of app; HTTP belongs to api"},
 	{pkg: "kith/backend/worker", not: []string{"net/http"},
 		kith:    slices.Concat(stores, files, []string{"kith/core/...", "kith/backend/app/...", "kith/backend/sender", "kith/backend/gateway", "kith/backend/gateway/xmltree", "kith/backend/worker"}),
 		modules: backendModules, tests: backendTest,
-		why: "it carries out what is written; it is not called over HTTP"},
+		why: "it processes stored work; it is not called over HTTP"},
 	{pkg: "kith/backend/backup", not: slices.Concat([]string{"net/http", "database/sql"}, driver),
 		kith: []string{"kith/core/...", "kith/backend/store", "kith/backend/store/tabledb", "kith/backend/store/userdb", "kith/backend/store/jobdb", "kith/backend/store/rewarddb", "kith/backend/libsql", "kith/backend/file", "kith/backend/backup"}, modules: storeModules,
 		tests: slices.Concat(backendTest, stores, []string{"kith/backend/app/..."}),
-		why:   "it copies what is there, whatever it means"},
+		why:   "it copies data without interpreting it"},
 	{pkg: "kith/backend/sftp", not: slices.Concat([]string{"database/sql", "net/http"}, driver),
 		kith:    slices.Concat(stores, files, []string{"kith/core/...", "kith/backend/app/...", "kith/backend/sftp"}),
 		modules: slices.Concat(backendModules, []string{"github.com/pkg/sftp/...", "github.com/kr/fs"}),
 		tests:   backendTest,
-		why:     "it speaks SSH and SFTP; what becomes of a file is program's"},
+		why:     "it speaks SSH and SFTP; app processes the files"},
 	{pkg: "kith/backend/demo", not: driver,
 		kith:    slices.Concat(stores, files, []string{"kith/core/...", "kith/backend/app/...", "kith/backend/demo"}),
 		modules: backendModules, tests: backendTest,
-		why: "it makes the demo tenants the way anyone would"},
+		why: "it creates the demo tenants through app, as any caller does"},
 	{pkg: "kith/backend/gateway", not: slices.Concat([]string{"database/sql"}, driver), kith: []string{"kith/core", "kith/backend/gateway", "kith/backend/gateway/xmltree"},
-		why: "it speaks the payment gateway's language, and decides nothing about programs"},
+		why: "it speaks the payment gateway's protocol, and knows no rule about programs"},
 	{pkg: "kith/backend/gateway/xmltree", not: []string{"net/http"}, kith: []string{"kith/backend/gateway/xmltree"},
-		why: "it reads and writes documents, whatever they mean"},
+		why: "it reads and writes XML documents without interpreting them"},
 	{pkg: "kith/backend/braintreelab", not: slices.Concat([]string{"database/sql"}, driver),
 		kith: []string{"kith/core", "kith/backend/gateway", "kith/backend/gateway/xmltree", "kith/backend/braintreelab"},
 		// sqldtest has the deadline of all tests.
 		tests: slices.Concat(parsers, []string{"kith/backend/braintreelab/scenario", "kith/backend/braintreelab/sdktest", "kith/backend/store/sqldtest"}),
-		why:   "it is the other side of the wire, and knows nothing of the service"},
+		why:   "it simulates the gateway, and knows nothing of the service"},
 	{pkg: "kith/backend/braintreelab/scenario",
 		kith: []string{"kith/core", "kith/backend/gateway", "kith/backend/gateway/xmltree", "kith/backend/braintreelab", "kith/backend/braintreelab/scenario"},
-		why:  "it plays stories against a lab, and others add what they want to tell"},
-	{pkg: "kith/backend/braintreelab/sdktest", kith: []string{"kith/backend/braintreelab/sdktest", "kith/backend/testenv"}, modules: slices.Concat(parsers, asserting),
+		why:  "it runs scenarios against a simulated gateway; callers add their own verbs"},
+	{pkg: "kith/backend/braintreelab/sdktest", kith: []string{"kith/backend/braintreelab/sdktest", "kith/backend/testenv"}, modules: slices.Concat(parsers, assertions),
 		why: "it runs the gateway's own library for tests"},
 	{pkg: "kith/backend/client", kith: []string{"kith/core", "kith/core/job", "kith/core/wire", "kith/backend/client"}, modules: parsers, tests: backendTest,
 		why: "it knows the API and nothing of the server behind it"},
 	{pkg: "kith/backend/metrics", not: slices.Concat([]string{"database/sql"}, driver), kith: []string{"kith/backend/metrics", "kith/core"},
-		modules: prometheus, why: "it counts what passes and knows no rule"},
+		modules: prometheus, why: "it counts requests and knows no rule"},
 	{pkg: "kith/backend/cmd/kith", open: true, why: "it wires"},
 
 	{pkg: "kith/wasm/bodies", kith: []string{"kith/wasm/bodies"},
-		why: "it reads bodies, whatever they say"},
+		why: "it reads bodies without interpreting them"},
 	{pkg: "kith/wasm/host", kith: []string{"kith/edge/abi", "kith/wasm/bodies", "kith/wasm/host"},
 		modules: slices.Concat(sqlite, []string{"github.com/tetratelabs/wazero/...", "github.com/BurntSushi/toml/..."}),
 		tests:   []string{"kith/backend/libsql", "kith/backend/testenv/manualclock"},
-		why:     "it hosts any component, so it knows no rule of this one, and nothing of the backend; databases are given to it"},
+		why:     "it hosts any component, so it imports no rules and no backend; its caller passes it the databases"},
 	{pkg: "kith/wasm/native", kith: []string{"kith/edge/abi", "kith/wasm/native"},
-		why: "it converts values, whatever statement they are of"},
+		why: "it converts the values of any statement"},
 	{pkg: "kith/wasm/cluster", kith: []string{"kith/wasm/cluster"}, why: "it starts built programs and knows nothing of them"},
-	{pkg: "kith/wasm/transcript", kith: []string{"kith/wasm/transcript"}, why: "it plays stories against any server"},
-	{pkg: "kith/wasm/e2e/attack", kith: []string{"kith/wasm/e2e/attack"}, why: "it lists requests and answers"},
+	{pkg: "kith/wasm/transcript", kith: []string{"kith/wasm/transcript"}, why: "it runs transcripts against any server"},
+	{pkg: "kith/wasm/e2e/attack", kith: []string{"kith/wasm/e2e/attack"}, why: "it lists requests and responses"},
 	{pkg: "kith/wasm/e2e", kith: []string{"kith/wasm/bodies", "kith/wasm/e2e", "kith/wasm/host", "kith/edge/abi"}, modules: []string{"github.com/tetratelabs/wazero/..."},
 		tests: []string{"kith/wasm/host", "kith/wasm/e2e/attack", "kith/wasm/transcript", "kith/backend/testenv", "kith/backend/libsql", "kith/backend/store/sqldtest", "kith/backend/file/bucket/s3test", "kith/backend/client", "kith/core", "kith/core/job", "github.com/tetratelabs/wazero/...",
-			// The yardstick of the component: its handlers, compiled natively.
+			// The baseline for the component: its handlers, compiled natively.
 			"kith/edge/serve", "kith/wasm/native",
 			// To walk the table of roles.
 			"kith/core/auth",
-			// To count what programs ask a database server.
+			// To count the requests of programs to a database server.
 			"github.com/coder/websocket",
 			// To walk the fields of the schema.
 			"github.com/vektah/gqlparser/v2/...",
@@ -309,7 +310,7 @@ var walls = []wall{
 
 const purity = "rules are pure functions, compiled into guest and backend"
 
-// pkg is what go list says of a package.
+// pkg is the output of go list for a package.
 type pkg struct {
 	ImportPath, Dir           string
 	Standard, DepOnly         bool
@@ -317,7 +318,7 @@ type pkg struct {
 	TestImports, XTestImports []string
 }
 
-// list asks for packages of this project and everything they link.
+// list returns packages of this project and everything they link.
 func list(t *testing.T, env []string, args ...string) map[string]pkg {
 	t.Helper()
 	cmd := exec.Command("go", append([]string{"list", "-deps", "-json=ImportPath,Dir,Standard,DepOnly,Imports,Deps,TestImports,XTestImports"}, args...)...)
@@ -365,7 +366,7 @@ func TestImports_Guest(t *testing.T) {
 		// make guest compiles these tests with TinyGo, which has no net/http.
 		if strings.HasPrefix(p.ImportPath+"/", "kith/core/") {
 			for _, path := range slices.Concat(p.TestImports, p.XTestImports) {
-				if path == "net/http" || covers(asserting, path) {
+				if path == "net/http" || covers(assertions, path) {
 					t.Errorf("tests of %s import %s, which needs net/http and does not compile as a guest: use testing alone, or the build tag !tinygo", p.ImportPath, path)
 				}
 			}
@@ -375,47 +376,47 @@ func TestImports_Guest(t *testing.T) {
 }
 
 func checkImports(t *testing.T, p pkg, pkgs map[string]pkg) {
-	i := slices.IndexFunc(walls, func(w wall) bool { return w.pkg == p.ImportPath })
+	i := slices.IndexFunc(importRules, func(r importRule) bool { return r.pkg == p.ImportPath })
 	if i < 0 {
-		t.Errorf("%s has no row in the table of this test: say what it may import, and why", p.ImportPath)
+		t.Errorf("%s has no row in the table of this test: add what it may import, and why", p.ImportPath)
 		return
 	}
-	w := walls[i]
-	if w.open {
+	rule := importRules[i]
+	if rule.open {
 		return
 	}
 	for _, path := range p.Imports {
-		if pkgs[path].Standard && w.std != nil && !covers(w.std, path) {
-			t.Errorf("%s imports %s, which is not among the parts of the standard library that it may import: %s", p.ImportPath, path, w.why)
+		if pkgs[path].Standard && rule.std != nil && !covers(rule.std, path) {
+			t.Errorf("%s imports %s, which is not one of the packages of the standard library that it may import: %s", p.ImportPath, path, rule.why)
 		}
-		if covers(w.not, path) {
-			t.Errorf("%s imports %s, and may not: %s", p.ImportPath, path, w.why)
+		if covers(rule.not, path) {
+			t.Errorf("%s imports %s, and may not: %s", p.ImportPath, path, rule.why)
 		}
 	}
-	ways := map[string]bool{}
+	reported := map[string]bool{}
 	for _, path := range p.Deps {
-		if pkgs[path].Standard || path == "C" || covers(w.kith, path) || covers(w.modules, path) {
+		if pkgs[path].Standard || path == "C" || covers(rule.kith, path) || covers(rule.modules, path) {
 			continue
 		}
-		// One import often brings many; the first says enough.
-		if way := way(p, path, pkgs); !ways[way] {
-			ways[way] = true
-			t.Errorf("%s links %s, by way of %s, and may not: %s", p.ImportPath, path, way, w.why)
+		// One import often links many packages: report the first.
+		if direct := directImport(p, path, pkgs); !reported[direct] {
+			reported[direct] = true
+			t.Errorf("%s links %s through %s, and may not: %s", p.ImportPath, path, direct, rule.why)
 		}
 	}
-	// pkgs has what is linked, so what only tests import is told from the
-	// standard library by the dot of a domain.
-	may := slices.Concat(w.kith, w.modules, w.tests, []string{p.ImportPath, "github.com/stretchr/testify/..."})
+	// pkgs lists linked packages, not those that only tests import. A path with a dot
+	// in its first element is not of the standard library.
+	may := slices.Concat(rule.kith, rule.modules, rule.tests, []string{p.ImportPath, "github.com/stretchr/testify/..."})
 	for _, path := range slices.Concat(p.TestImports, p.XTestImports) {
 		first, _, _ := strings.Cut(path, "/")
 		if (first == "kith" || strings.Contains(first, ".")) && !covers(may, path) {
-			t.Errorf("tests of %s import %s, and may not: %s", p.ImportPath, path, w.why)
+			t.Errorf("tests of %s import %s, and may not: %s", p.ImportPath, path, rule.why)
 		}
 	}
 }
 
-// way is the import of p through which it reaches path.
-func way(p pkg, path string, pkgs map[string]pkg) string {
+// directImport returns the import of p through which it reaches path.
+func directImport(p pkg, path string, pkgs map[string]pkg) string {
 	for _, direct := range p.Imports {
 		if direct == path || slices.Contains(pkgs[direct].Deps, path) {
 			return direct
@@ -431,8 +432,8 @@ func covers(patterns []string, path string) bool {
 	})
 }
 
-// A rule that reads a clock, draws a number or stops the program is no
-// function of its input; the guest has no goroutines to start.
+// A rule must be a function of its input: it must not read a clock, draw a random
+// number or panic. The guest has no goroutines.
 func TestSource_CoreAndEdgeStayPure(t *testing.T) {
 	files := 0
 	for _, dir := range []string{".", "../edge"} {
@@ -462,7 +463,7 @@ func TestSource_CoreAndEdgeStayPure(t *testing.T) {
 	require.NotZero(t, files)
 }
 
-// impure names what is wrong with a piece of source, if anything is.
+// impure describes what makes a node impure; "" if it is pure.
 func impure(n ast.Node, inCore bool) string {
 	switch n := n.(type) {
 	case *ast.GoStmt:
@@ -476,7 +477,7 @@ func impure(n ast.Node, inCore bool) string {
 		switch {
 		case x == nil || !inCore:
 		case x.Name == "rand":
-			return "rand: take what is random as a parameter"
+			return "rand: take random bytes as a parameter"
 		case x.Name == "time" && slices.Contains([]string{"Now", "Since", "Until", "Sleep", "After", "Tick"}, n.Sel.Name):
 			return "time." + n.Sel.Name + ": take the time as a parameter"
 		}
@@ -484,12 +485,12 @@ func impure(n ast.Node, inCore bool) string {
 	return ""
 }
 
-// The table itself: every row has a reason, and none is there twice.
+// Every row of the table has a reason, and every package has one row.
 func TestImports_TableIsWellFormed(t *testing.T) {
 	seen := map[string]bool{}
-	for _, w := range walls {
-		assert.NotEmpty(t, w.why, w.pkg)
-		assert.False(t, seen[w.pkg], "%s has two rows", w.pkg)
-		seen[w.pkg] = true
+	for _, rule := range importRules {
+		assert.NotEmpty(t, rule.why, rule.pkg)
+		assert.False(t, seen[rule.pkg], "%s has two rows", rule.pkg)
+		seen[rule.pkg] = true
 	}
 }

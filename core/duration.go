@@ -2,12 +2,12 @@ package core
 
 import "strconv"
 
-// maxDuration bounds what ParseDuration takes: 100 years.
+// maxDuration is the longest duration that ParseDuration accepts: 100 years.
 const maxDuration = 36500 * Day
 
-// ParseDuration returns an ISO 8601 duration, such as "P30D" or "PT12H", or an
-// error about field. Weeks, days, hours, minutes and seconds have a length;
-// months and years have none and are refused, as are fractions.
+// ParseDuration returns an ISO 8601 duration, such as "P30D" or "PT12H", or an error
+// about field. Weeks, days, hours, minutes and seconds are supported. Months and
+// years, whose length varies, and fractions are refused.
 func ParseDuration(field, s string) (Time, error) {
 	bad := Invalid(field, "must be an ISO 8601 duration of weeks, days, hours, minutes and seconds, such as P30D or PT12H")
 	if len(s) < 3 || len(s) > 32 || s[0] != 'P' {
@@ -24,7 +24,7 @@ func ParseDuration(field, s string) (Time, error) {
 		default:
 			unit, at := durationUnit(c, clock)
 			n, err := strconv.ParseInt(s[from:i], 10, 32)
-			// Each unit comes once, the longer before the shorter.
+			// Each unit occurs at most once, longer units before shorter ones.
 			if unit == 0 || at <= rank || err != nil {
 				return 0, bad
 			}
@@ -41,7 +41,8 @@ func ParseDuration(field, s string) (Time, error) {
 	return total, nil
 }
 
-// durationUnit is the length of a unit and its place in the order of units.
+// durationUnit returns the length of a unit and its rank: longer units have lower
+// ranks. Both are 0 for an unknown unit.
 func durationUnit(c byte, clock bool) (unit Time, at int) {
 	switch {
 	case c == 'W' && !clock:
@@ -58,8 +59,8 @@ func durationUnit(c byte, clock bool) (unit Time, at int) {
 	return 0, 0
 }
 
-// FormatDuration returns a duration as ISO 8601, in days, hours, minutes and
-// seconds; what is left below a second is dropped.
+// FormatDuration returns a duration as ISO 8601, in days, hours, minutes and seconds.
+// A fraction of a second is dropped.
 func FormatDuration(d Time) string {
 	s := "P"
 	add := func(unit Time, letter string) {

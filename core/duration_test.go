@@ -16,12 +16,12 @@ func TestParseDuration(t *testing.T) {
 		"p1d", "P1D ", "P36501D", "PT99999999999H", "P1DT1H1M1S1S", "P1D\x00",
 	} {
 		if got, err := ParseDuration("f", s); err == nil {
-			t.Errorf("%q is taken for %d", s, got)
+			t.Errorf("%q is accepted as %d", s, got)
 		}
 	}
 }
 
-// What is written is read as the same.
+// ParseDuration reads what FormatDuration writes.
 func TestFormatDuration(t *testing.T) {
 	for d, want := range map[Time]string{
 		0: "PT0S", 999: "PT0S", Second: "PT1S", 1999: "PT1S", Minute: "PT1M", Hour: "PT1H", 25 * Hour: "P1DT1H", 30 * Day: "P30D",

@@ -1,42 +1,43 @@
 package core
 
-// Code classifies an Error by what its caller must do about it. The list is
-// closed and append-only; the zero value is CodeInternal, so that an error
-// whose code was forgotten fails safe.
+// Code classifies an Error by what the caller must do about it. The list is
+// append-only. The zero value is CodeInternal, so that an error without a code fails
+// safe.
 type Code uint8
 
 const (
-	// CodeInternal is a fault of ours. Its text is withheld from callers.
+	// CodeInternal is a fault of the service. Its message is not sent to callers.
 	CodeInternal Code = iota
 	// CodeInvalid is a request that can never succeed as sent.
 	CodeInvalid
 	// CodeMalformed is a body that is not the JSON object this API defines:
 	// broken syntax, an unknown key, a wrong type.
 	CodeMalformed
-	// CodeUnauthenticated is a missing or wrong credential.
+	// CodeUnauthenticated is a request with missing or wrong credentials.
 	CodeUnauthenticated
-	// CodeForbidden is a good credential that does not cover the request.
+	// CodeForbidden is a request with valid credentials that do not permit it.
 	CodeForbidden
-	// CodeNotFound is a tenant, account, user, code or path that is not there.
+	// CodeNotFound is a tenant, account, user, code or path that does not exist.
 	CodeNotFound
-	// CodeMethodNotAllowed is a known path asked for by a wrong method.
+	// CodeMethodNotAllowed is a request for a known path with a wrong method.
 	CodeMethodNotAllowed
 	// CodeConflict is a request whose effect has already happened.
 	CodeConflict
-	// CodeTooLarge is a body above a bound.
+	// CodeTooLarge is a body that is larger than the limit.
 	CodeTooLarge
-	// CodeMediaType is a body that is not declared as JSON.
+	// CodeMediaType is a body whose Content-Type is not JSON.
 	CodeMediaType
-	// CodeUnavailable is a part of Kith that cannot be reached now; the same
+	// CodeUnavailable is a part of the service that cannot be reached now; the same
 	// request may succeed later.
 	CodeUnavailable
-	// CodeNotSupported is a call that is there, but not for this tenant.
+	// CodeNotSupported is a call that exists, but not for this tenant.
 	CodeNotSupported
-	// CodeRateLimited is a caller who asks too often.
+	// CodeRateLimited is a caller that exceeded a rate limit.
 	CodeRateLimited
-	// CodeTimeout is a caller whose body did not arrive in time.
+	// CodeTimeout is a request whose body did not arrive in time.
 	CodeTimeout
-	// CodeBadGateway is an answer to the edge that is not the backend's.
+	// CodeBadGateway is a response that the edge received from something other than
+	// the backend.
 	CodeBadGateway
 	codeCount
 )
@@ -53,18 +54,18 @@ func Codes() []Code {
 // Error is the only error type that reaches a caller.
 type Error struct {
 	Code Code
-	// Field is the dotted path of the offending input, such as
-	// "events[0].key"; empty when the request as a whole is at fault.
+	// Field is the dotted path of the invalid input, such as "events[0].key"; empty
+	// when the error is about the whole request.
 	Field string
-	// Message is written for the caller and says what was expected.
+	// Message says, for the caller, what was expected.
 	Message string
-	// RS is the reference's stable "RS0NN" number, or empty when it has none.
+	// RS is the reference's stable number, such as "RS034"; empty if it has none.
 	RS string
-	// Err is the cause, for the log only. It is never rendered.
+	// Err is the cause. It is logged, and never sent to the caller.
 	Err error
 }
 
-// Error joins field and message the way callers see them.
+// Error returns "field: message", or the message alone if Field is empty.
 func (e *Error) Error() string {
 	if e.Field == "" {
 		return e.Message
@@ -75,18 +76,18 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Invalid is an input error about one field.
+// Invalid returns a CodeInvalid error about a field.
 func Invalid(field, message string) *Error {
 	return &Error{Code: CodeInvalid, Field: field, Message: message}
 }
 
-// Malformed is a body error about one field, or about the body when field is
-// empty.
+// Malformed returns a CodeMalformed error about a field of the body, or about the
+// whole body if field is empty.
 func Malformed(field, message string) *Error {
 	return &Error{Code: CodeMalformed, Field: field, Message: message}
 }
 
-// NotFound says what was not found.
+// NotFound returns a CodeNotFound error.
 func NotFound(message string) *Error {
 	return &Error{Code: CodeNotFound, Message: message}
 }

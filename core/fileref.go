@@ -3,23 +3,24 @@ package core
 import "strings"
 
 // FileRef names a file that a tenant uploaded, as {folder}/{tenant}/{base}_{id}.{ext}
-// (reference, 1.9): callers keep it as it is, people recognise their file by it.
+// (reference, 1.9): callers treat it as opaque, people recognize their file by its
+// base.
 type FileRef string
 
-// The two folders of files.
+// Folders of files.
 const (
-	// ImportFolder holds what callers uploaded.
+	// ImportFolder is the folder of files that callers uploaded.
 	ImportFolder = "imports"
-	// ExportFolder holds what jobs wrote.
+	// ExportFolder is the folder of files that jobs wrote.
 	ExportFolder = "exports"
 )
 
 const maxFileBase = 64
 
-// NewFileRef names a new file of a tenant. name is the file's name as its
-// sender has it, with or without folders, or empty; only letters, digits, - and
-// _ of it are kept, and of its endings only those of ext. id is a new record id,
-// which keeps two files of one name apart.
+// NewFileRef returns the ref of a new file of a tenant. name is the sender's name for
+// the file, with or without folders, or empty; its letters, digits, - and _ up to the
+// first dot are kept, at most 64 of them. ext is the extension, without a dot. id is
+// a new record id, which makes the ref unique.
 func NewFileRef(folder string, tenant TenantAlias, name, ext, id string) FileRef {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	base, _, _ := strings.Cut(name, ".")
@@ -38,8 +39,8 @@ func NewFileRef(folder string, tenant TenantAlias, name, ext, id string) FileRef
 	return FileRef(folder + "/" + string(tenant) + "/" + base + "_" + id + "." + ext)
 }
 
-// ParseFileRef returns s as the ref of a file that the tenant uploaded, or an
-// error about field. Whether there is such a file is not looked at.
+// ParseFileRef returns s as the ref of a file that the tenant uploaded, or an error
+// about field. It does not check that the file exists.
 func ParseFileRef(field string, tenant TenantAlias, s string) (FileRef, error) {
 	name, ok := strings.CutPrefix(s, ImportFolder+"/"+string(tenant)+"/")
 	if !ok || !word(name, 1, maxID, "-_.") || strings.Contains(name, "..") {
@@ -48,5 +49,5 @@ func ParseFileRef(field string, tenant TenantAlias, s string) (FileRef, error) {
 	return FileRef(s), nil
 }
 
-// Name is the last part of the ref: the name under which the file is sent.
+// Name returns the last part of the ref: the file name that a download has.
 func (f FileRef) Name() string { return string(f[strings.LastIndexByte(string(f), '/')+1:]) }

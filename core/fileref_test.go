@@ -35,7 +35,7 @@ func TestParseFileRef_Refuses(t *testing.T) {
 		"imports/acme/a/b.csv", "imports/acme/..", "imports/acme/x y.csv", "imports/acme/" + strings.Repeat("a", 201),
 	} {
 		if got, err := ParseFileRef("fileRef", "acme", s); err == nil {
-			t.Errorf("%q was taken for %q", s, got)
+			t.Errorf("%q was accepted as %q", s, got)
 		}
 	}
 }

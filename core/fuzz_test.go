@@ -24,7 +24,7 @@ func FuzzParse(f *testing.F) {
 		for _, err := range []error{alias, account, user, payment, code, program, key, duration} {
 			var e *Error
 			if err != nil && (!errors.As(err, &e) || e.Code == CodeInternal) {
-				t.Errorf("%q: %#v is not an error for the caller", s, err)
+				t.Errorf("%q: %#v is not an error with a code for the caller", s, err)
 			}
 		}
 		if account == nil && (s == "" || len(s) > 200 || !utf8.ValidString(s)) {

@@ -15,8 +15,8 @@ type AccountID string
 // form as AccountID.
 type UserID string
 
-// ReferralCode is what a referrer shares: 1 to 64 of A-Z a-z 0-9 - _, compared
-// without regard to case, kept as it was first written.
+// ReferralCode is the code that a referrer shares: 1 to 64 of A-Z a-z 0-9 - _. Codes
+// are compared without regard to case and stored as first written.
 type ReferralCode string
 
 // ProgramKey names a program of a tenant: 1 to 64 of A-Z a-z 0-9 -
@@ -24,14 +24,14 @@ type ReferralCode string
 type ProgramKey string
 
 // IdempotencyKey makes an event call at-most-once: 8 to 64 of A-Z a-z 0-9 - _ .
-// (spec, Limits). Empty means that the caller asked for no such guarantee.
+// (spec, Limits). Empty means that repeated calls are recorded again.
 type IdempotencyKey string
 
-// PaymentProviderID is the identifier of an account's customer at the payment
-// gateway; same form as AccountID.
+// PaymentProviderID identifies an account's customer at the payment gateway; same
+// form as AccountID.
 type PaymentProviderID string
 
-// ClassicProgram is the key of a tenant's program when it has only one.
+// ClassicProgram is the key of the program of a tenant that has only one.
 const ClassicProgram ProgramKey = "classic"
 
 const (
@@ -39,8 +39,8 @@ const (
 	maxID   = 200
 )
 
-// ParseTenantAlias returns s as an alias or a CodeNotFound error: an alias that
-// no tenant can have is answered like one that no tenant has (RS038).
+// ParseTenantAlias returns s as an alias or a CodeNotFound error: an invalid alias
+// gets the same error as an unknown one (RS038).
 func ParseTenantAlias(s string) (TenantAlias, error) {
 	if !word(s, 1, maxName, "-_") {
 		return "", UnknownTenant()
@@ -48,7 +48,7 @@ func ParseTenantAlias(s string) (TenantAlias, error) {
 	return TenantAlias(s), nil
 }
 
-// UnknownTenant is the answer to an alias that no tenant has (reference, 2.1).
+// UnknownTenant returns the error for an alias that no tenant has (reference, 2.1).
 func UnknownTenant() *Error {
 	return &Error{Code: CodeNotFound, RS: "RS038", Message: "there is no tenant with this alias"}
 }
@@ -80,8 +80,8 @@ func ParsePaymentProviderID(field, s string) (PaymentProviderID, error) {
 
 // ParseReferralCode returns s as a code or an error about field (RS034).
 //
-// Spec silent: the reference allows 15 letters and digits; longer codes and the
-// two separators are taken too, since imported programs have them.
+// Spec silent: the reference allows 15 letters and digits; longer codes and the two
+// separators are accepted too, because imported programs have them.
 func ParseReferralCode(field, s string) (ReferralCode, error) {
 	if !word(s, 1, maxName, "-_") {
 		err := Invalid(field, "a referral code is 1 to 64 of A-Z a-z 0-9 - _")
@@ -99,9 +99,8 @@ func ParseProgramKey(field, s string) (ProgramKey, error) {
 	return ProgramKey(s), nil
 }
 
-// ParseIdempotencyKey returns s as a key or an error (spec, Limits). Use it for
-// a key that a caller sent as such; an id that only may serve as a key goes
-// through KeyFromMessageID.
+// ParseIdempotencyKey returns s as a key or an error (spec, Limits). Use it for a key
+// that a caller sent as a key; for a message id, use KeyFromMessageID.
 func ParseIdempotencyKey(field, s string) (IdempotencyKey, error) {
 	if !word(s, 8, maxName, "-_.") {
 		return "", Invalid(field, "an idempotency key is 8 to 64 of A-Z a-z 0-9 - _ .")
@@ -109,9 +108,8 @@ func ParseIdempotencyKey(field, s string) (IdempotencyKey, error) {
 	return IdempotencyKey(s), nil
 }
 
-// KeyFromMessageID returns a pipeline's message id as a key, or no key when it
-// has not the form of one: such an id is ignored without an error (spec,
-// Events, 3).
+// KeyFromMessageID returns a pipeline's message id as a key, or "" if it does not
+// have the form of a key: such an id is ignored without an error (spec, Events, 3).
 func KeyFromMessageID(s string) IdempotencyKey {
 	key, err := ParseIdempotencyKey("", s)
 	if err != nil {
@@ -120,8 +118,8 @@ func KeyFromMessageID(s string) IdempotencyKey {
 	return key
 }
 
-// NewID makes a record id: 24 hex digits, the time first so that ids sort by
-// it, then 6 bytes of entropy that the caller draws (reference, 0).
+// NewID returns a record id of 24 hex digits: 6 bytes of now, so that ids sort by
+// time, and 6 random bytes that the caller draws (reference, 0).
 func NewID(now Time, entropy [6]byte) string {
 	const digits = "0123456789abcdef"
 	var raw [12]byte
@@ -136,12 +134,12 @@ func NewID(now Time, entropy [6]byte) string {
 	return string(id[:])
 }
 
-// erasedPrefix begins the ids that stand in the place of those of deleted users
-// and accounts. Callers cannot name one.
+// erasedPrefix begins the ids that replace those of deleted users and accounts.
+// Callers cannot use such an id.
 const erasedPrefix = "deleted:"
 
-// Erased returns the id that stands in the place of a deleted one; record is a
-// new record id, which tells nothing of it.
+// Erased returns the id that replaces that of a deleted user or account. record is a
+// new record id, from which the old id cannot be derived.
 func Erased(record string) string { return erasedPrefix + record }
 
 // word reports whether s is min to max bytes of letters, digits and extra.
@@ -170,8 +168,8 @@ func contains(set string, c byte) bool {
 	return false
 }
 
-// checkID refuses, besides what has no form, the texts that a browser script
-// puts in a path when it has no id (reference, 7.1).
+// checkID also refuses "null" and "undefined", which browser scripts put in a path
+// when they have no id (reference, 7.1).
 func checkID(field, s, rs string) error {
 	reason := ""
 	switch {
@@ -182,7 +180,7 @@ func checkID(field, s, rs string) error {
 	case !utf8.ValidString(s) || hasControl(s):
 		reason = "must be UTF-8 without control characters"
 	case len(s) == len(erasedPrefix)+24 && s[:len(erasedPrefix)] == erasedPrefix:
-		reason = "is the place of a deleted one"
+		reason = "must not be the id of a deleted account or user"
 	default:
 		return nil
 	}

@@ -61,8 +61,8 @@ func TestParseIdempotencyKey(t *testing.T) {
 	})
 }
 
-// A pipeline's id that cannot be a key is ignored without an error (spec,
-// Events, 3).
+// A message id that does not have the form of a key is ignored without an error
+// (spec, Events, 3).
 func TestKeyFromMessageID(t *testing.T) {
 	for text, want := range map[string]IdempotencyKey{
 		"ajs-next-0123456789ab":  "ajs-next-0123456789ab",
@@ -130,7 +130,7 @@ func TestParseIDs(t *testing.T) {
 	})
 }
 
-// The reference's numbers, by which clients tell the causes apart.
+// Clients distinguish the causes by the reference's numbers.
 func TestParse_Numbers(t *testing.T) {
 	_, alias := ParseTenantAlias("a b")
 	_, account := ParseAccountID("accountId", "")
@@ -188,11 +188,11 @@ func TestError(t *testing.T) {
 		t.Errorf("Unwrap = %v", got)
 	}
 	if got := (&Error{}).Code; got != CodeInternal {
-		t.Errorf("a forgotten code is %d, want CodeInternal", got)
+		t.Errorf("an error without a code has %d, want CodeInternal", got)
 	}
 }
 
-// Codes are stored and sent: their numbers may not move.
+// Codes are stored and sent: their numbers must not change.
 func TestCodes(t *testing.T) {
 	want := []Code{
 		CodeInternal, CodeInvalid, CodeMalformed, CodeUnauthenticated, CodeForbidden, CodeNotFound,

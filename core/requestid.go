@@ -1,11 +1,11 @@
 package core
 
-// RequestIDHeader carries the id of a request: to us, from edge to backend, and in
-// the answer.
+// RequestIDHeader is the header with the id of a request: from the caller, from edge
+// to backend, and in the response.
 const RequestIDHeader = "x-request-id"
 
-// ValidRequestID reports whether a caller's id of a request is kept: 1 to 64
-// letters, digits, "-", "_" and ".".
+// ValidRequestID reports whether a request id that a caller sent may be used: 1 to 64
+// of A-Z a-z 0-9 - _ . .
 func ValidRequestID(id string) bool {
 	if id == "" || len(id) > 64 {
 		return false

@@ -16,16 +16,14 @@ import (
 )
 
 const (
-	// maxFiles bounds the files of a package, besides tests, so that its folder can
-	// be read at a glance.
+	// maxFiles is the most files of a package, without tests.
 	maxFiles = 30
-	// maxMethods bounds the exported methods of a type, with those of the types of
-	// its package that it embeds.
+	// maxMethods is the most exported methods of a type, including those of embedded
+	// types of its package.
 	maxMethods = 25
 )
 
-// A package that holds too much, and a type that does too much, is divided by
-// subject.
+// A package or type above the limits is to be divided by subject.
 func TestSource_PackagesAndTypesStaySmall(t *testing.T) {
 	above, checked := map[string]string{}, 0
 	for _, p := range list(t, nil, "kith/...") {
@@ -49,14 +47,13 @@ func TestSource_PackagesAndTypesStaySmall(t *testing.T) {
 	}
 }
 
-// declared are the types of a package by name.
+// declared maps the names of a package's types to their members.
 type declared map[string]*members
 
-// members are the exported methods of a type, and the types of its package that it
-// embeds.
+// members lists the exported methods of a type, and the types that it embeds.
 type members struct{ methods, embeds []string }
 
-// methods are the exported methods of a type, each once, with those it embeds.
+// methods returns the exported methods of a type and of those it embeds, each once.
 func (d declared) methods(name string) (all []string) {
 	if d[name] == nil {
 		return nil
@@ -69,8 +66,8 @@ func (d declared) methods(name string) (all []string) {
 	return slices.Compact(all)
 }
 
-// sizesOf counts the files of the package in a folder, for whatever system they are
-// built, and reads its types.
+// sizesOf counts the files of the package in a folder, of all build tags, and returns
+// its types.
 func sizesOf(t *testing.T, dir string) (files int, types declared) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -91,7 +88,7 @@ func sizesOf(t *testing.T, dir string) (files int, types declared) {
 	return files, types
 }
 
-// add notes a method, or what a struct embeds.
+// add records a method, or the types that a struct embeds.
 func (d declared) add(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.FuncDecl:
@@ -118,8 +115,8 @@ func (d declared) of(name string) *members {
 	return d[name]
 }
 
-// typeName is the name of a type of the package itself, as a receiver or an embedded
-// field has it; "" for that of another package.
+// typeName returns the name of a type in a receiver or an embedded field; "" for a
+// type of another package.
 func typeName(of ast.Expr) string {
 	switch of := of.(type) {
 	case *ast.Ident:

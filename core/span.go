@@ -5,16 +5,15 @@ import (
 	"strings"
 )
 
-// Span is a stretch of time: From belongs to it, Before does not. Zero means
-// that the span has no such end.
+// Span is a range of time that includes From and excludes Before. Zero means no limit
+// on that side.
 type Span struct{ From, Before Time }
 
-// Open reports whether the span holds all times.
+// Open reports whether the span has no limits.
 func (s Span) Open() bool { return s == Span{} }
 
-// ParseSpan returns "ts" as that instant and "from,to" as what lies between the
-// two, both included, all in epoch milliseconds (reference, 1.4), or an error
-// about field.
+// ParseSpan parses "ts", one instant, or "from,to", a range that includes both, in
+// epoch milliseconds (reference, 1.4). The error is about field.
 func ParseSpan(field, s string) (Span, error) {
 	from, to, pair := strings.Cut(s, ",")
 	if !pair {
@@ -23,7 +22,7 @@ func ParseSpan(field, s string) (Span, error) {
 	a, errA := strconv.ParseInt(from, 10, 62)
 	b, errB := strconv.ParseInt(to, 10, 62)
 	if errA != nil || errB != nil || a < 0 || a > b {
-		return Span{}, Invalid(field, "must be a time in epoch milliseconds, or two with a comma between, the earlier first")
+		return Span{}, Invalid(field, "must be a time in epoch milliseconds, or two separated by a comma, the earlier first")
 	}
 	return Span{From: Time(a), Before: Time(b) + 1}, nil
 }

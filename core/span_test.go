@@ -12,7 +12,7 @@ func TestParseSpan(t *testing.T) {
 	}
 	for _, s := range []string{"", ",", "1,", ",1", "2,1", "-1", "-1,1", "1,2,3", "1.5", "1e3", " 1", "2026-01-01", "9223372036854775807", "99999999999999999999"} {
 		if got, err := ParseSpan("f", s); err == nil {
-			t.Errorf("%q is taken for %+v", s, got)
+			t.Errorf("%q is accepted as %+v", s, got)
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package analytics names what is counted of visitors and of widgets. Counts
-// decide nothing: anybody may report them, and no money depends on one.
+// Package analytics defines the events of visitors and widgets that are counted. Any
+// client may report them, so no rule and no payment depends on a count.
 package analytics
 
 import (
@@ -10,15 +10,15 @@ import (
 	"kith/core/link"
 )
 
-// Kind is what happened.
+// Kind is the kind of a counted event.
 type Kind string
 
 const (
-	// Visited: a page was opened by a share link.
+	// Visited counts pages that were opened through a share link.
 	Visited Kind = "visited"
-	// Loaded: a widget was shown to its user (reference, 1.6).
+	// Loaded counts widgets that were shown to their user (reference, 1.6).
 	Loaded Kind = "loaded"
-	// Shared: a user took a share link out of a widget.
+	// Shared counts share links that a user copied or sent from a widget.
 	Shared Kind = "shared"
 )
 
@@ -31,35 +31,33 @@ func ParseKind(field, s string) (Kind, error) {
 	return "", core.Invalid(field, "must be one of visited, loaded, shared")
 }
 
-// Event is one thing that is counted. What is empty was not told.
+// Event is one counted event. A field is empty if the caller did not send it.
 type Event struct {
 	Tenant core.TenantAlias
 	Kind   Kind
-	// Account and User are whose widget it was; empty for a visit.
+	// Account and User identify the user of the widget; empty for a visit.
 	Account core.AccountID
 	User    core.UserID
 	Program core.ProgramKey
-	// Code is what a visitor came with; empty for a widget.
+	// Code is the referral code of a visit; empty for a widget.
 	Code             core.ReferralCode
 	EngagementMedium link.Engagement
 	ShareMedium      link.ShareMedium
-	// Day is the beginning of the day (UTC) that it is counted for.
+	// Day is the start of the day, in UTC, on which it is counted.
 	Day core.Time
 }
 
-// Popup is where a widget is shown when a call does not say where (reference,
-// 7.1).
+// Popup is the engagement medium of a call that names none (reference, 7.1).
 const Popup link.Engagement = "POPUP"
 
-// Widgets are met in more places than links are shared from, and links are
-// passed on by one medium more (reference, 1.11).
+// Analytics calls accept more mediums than share links do (reference, 1.11).
 var (
 	engagementMediums = append(slices.Clone(link.Engagements), "NOCONTENT", "DEMO_EMBED", "DEMO", "EMPTY")
 	shareMediums      = append(slices.Clone(link.ShareMediums), "REMINDER")
 )
 
-// ParseEngagementMedium returns s as a medium or an error about field (RS037);
-// empty means unset.
+// ParseEngagementMedium returns s as a medium or an error about field (RS037); if s
+// is empty, it returns unset.
 func ParseEngagementMedium(field, s string, unset link.Engagement) (link.Engagement, error) {
 	m := link.Engagement(s)
 	if s == "" {
@@ -73,8 +71,8 @@ func ParseEngagementMedium(field, s string, unset link.Engagement) (link.Engagem
 	return m, nil
 }
 
-// ParseShareMedium returns s as a medium or an error about field; empty is
-// none.
+// ParseShareMedium returns s as a medium or an error about field. Empty is allowed
+// and means no medium.
 func ParseShareMedium(field, s string) (link.ShareMedium, error) {
 	m := link.ShareMedium(s)
 	if s != "" && !slices.Contains(shareMediums, m) {
@@ -91,19 +89,20 @@ func join[T ~string](all []T) string {
 	return strings.Join(texts, ", ")
 }
 
-// Count is how often an event happened on its day.
+// Count is the number of times that an event happened on its day.
 type Count struct {
 	Event
 	Times int64
 }
 
-// Filter narrows a list of counts; what is empty does not.
+// Filter selects counts. An empty field matches all.
 type Filter struct {
 	Kind    Kind
 	Account core.AccountID
 	User    core.UserID
 	Code    core.ReferralCode
-	// From and Until bound the days, the second one not included; zero: none.
+	// From and Until limit the days: From is included, Until is not. Zero means no
+	// limit.
 	From, Until   core.Time
 	Limit, Offset int
 }

@@ -8,45 +8,45 @@ import (
 	"kith/core"
 )
 
-// Bounds of a tenant's keys.
+// Limits of a tenant's keys.
 const (
-	// MaxKeys is how many names of keys a tenant may have; each has one secret, and
-	// while it is rotated two.
+	// MaxKeys is the most keys of a tenant, counted by name. A key has one secret, or
+	// two during a rotation.
 	MaxKeys = 20
-	// MaxOverlap is how long a secret stays valid at most after it was replaced.
+	// MaxOverlap is the longest time for which a replaced secret stays valid.
 	MaxOverlap = 30 * core.Day
 
 	maxKeyName = 64
 )
 
-// Names of the keys that a tenant starts with: that of the role all, and that of the
-// role tokens.
+// Names of the two keys of a new tenant, of the roles all and tokens.
 const (
 	DefaultKey = "default"
 	TokenKey   = "tokens"
 )
 
-// APIKey is one secret of a tenant. A key that is being rotated has two: the one
-// that replaces and the one that was replaced, under one name.
+// APIKey is one secret of a tenant. A key that is being rotated has two secrets with
+// the same name: the new one and the replaced one.
 type APIKey struct {
 	Name string
 	Role Role
-	// Hash is KeyHash of the secret. Sealed is the secret under the master key when
-	// it signs (see Role.Signs), else empty: nothing brings it back then.
+	// Hash is KeyHash of the secret. Sealed is the secret encrypted under the master
+	// key if the role signs (see Role.Signs), else empty: the secret cannot be
+	// recovered then.
 	Hash, Sealed string
-	// Created is when the key was made; after a rotation its secret is newer.
+	// Created is when the key was created; after a rotation its secret is newer.
 	Created core.Time
-	// Replaced is when a rotation replaced the secret; zero: it was not.
+	// Replaced is when a rotation replaced the secret; zero if none did.
 	Replaced core.Time
-	// Expires is the first moment at which the secret is no longer valid; zero: never.
+	// Expires is the first time at which the secret is invalid; zero means never.
 	Expires core.Time
-	// Used is when the secret was last used, to within KeyUseStep; zero: never.
+	// Used is when the secret was last used, with a precision of KeyUseStep; zero
+	// means never.
 	Used core.Time
 }
 
-// KeyUseStep is how often the last use of a key is written down at most, and so how
-// precisely it is kept. Uses that an edge answers alone by a read are not noted: look-ups
-// of codes.
+// KeyUseStep is the shortest time between two updates of APIKey.Used. Code lookups
+// that an edge answers from its replica do not update it.
 const KeyUseStep = core.Minute
 
 // ParseKeyName returns s as the name of a key, or an error about field.
@@ -59,32 +59,32 @@ func ParseKeyName(field, s string) (string, error) {
 	return s, nil
 }
 
-// Signs reports whether secrets of this role sign something, and so are kept sealed
-// besides their hash: user tokens, and, of the role all, the webhook header of old
-// consumers.
+// Signs reports whether secrets of this role sign something, so that they are stored
+// encrypted in addition to their hash. Both roles sign user tokens; the role all also
+// signs the webhook header for old consumers.
 func (r Role) Signs() bool { return r == RoleAll || r == RoleTokens }
 
-// ID names a secret, in logs and beside events, and gives nothing of it away.
+// ID identifies a secret in logs and in stored events, without revealing it.
 func (k APIKey) ID() string { return k.Hash[:min(len(k.Hash), KeyIDSize)] }
 
-// KeyIDSize is how many letters of its hash are a secret's id.
+// KeyIDSize is the length of a secret's id: that many hex digits of its hash.
 const KeyIDSize = 12
 
-// Valid reports whether the secret may be used at a time.
+// Valid reports whether the secret is valid at now.
 func (k APIKey) Valid(now core.Time) bool { return k.Expires == 0 || now < k.Expires }
 
-// APIKeys are the secrets of one tenant, the first made first.
+// APIKeys are the secrets of one tenant, oldest first.
 type APIKeys []APIKey
 
-// Keys is the query for the keys of tenant ?1, which the edge runs on its replica
-// and the backend on the primary. It gives one row, for ParseKeys; a tenant without
-// keys has NULL.
+// Keys is the query for the keys of tenant ?1, which the edge runs on its replica and
+// the backend on the primary. It returns one row, for ParseKeys; NULL for a tenant
+// without keys.
 const Keys = `SELECT group_concat(line, char(10)) FROM (
 	SELECT name || ' ' || role || ' ' || hash || ' ' || sealed || ' ' || created_at || ' ' || coalesce(replaced_at, 0)
 		|| ' ' || coalesce(expires_at, 0) || ' ' || coalesce(used_at, 0) AS line
 	FROM api_key WHERE tenant = ?1 ORDER BY created_at, name, replaced_at IS NOT NULL)`
 
-// ParseKeys reads what the query Keys gives. A line that cannot be read is no key.
+// ParseKeys parses the result of the query Keys. It ignores invalid rows.
 func ParseKeys(text string) APIKeys {
 	var all APIKeys
 	for line := range strings.SplitSeq(text, "\n") {
@@ -100,8 +100,8 @@ func ParseKeys(text string) APIKeys {
 	return all
 }
 
-// timeOf reads a time. One that cannot be read is the first moment there is, so
-// that a key with such an end has ended.
+// timeOf parses a time. It returns 1 for an invalid one, so that a key with an
+// invalid Expires has expired.
 func timeOf(text string) core.Time {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
@@ -110,8 +110,8 @@ func timeOf(text string) core.Time {
 	return core.Time(n)
 }
 
-// Match returns the key with that secret, if it is valid at a time. Its time does
-// not depend on where the secret differs from others.
+// Match returns the key with that secret, if it is valid at now. It compares in
+// constant time.
 func (all APIKeys) Match(secret string, now core.Time) (APIKey, bool) {
 	hash := []byte(KeyHash(secret))
 	for _, k := range all {
@@ -122,9 +122,8 @@ func (all APIKeys) Match(secret string, now core.Time) (APIKey, bool) {
 	return APIKey{}, false
 }
 
-// Signing returns the keys that sign user tokens at a time: those of the role
-// tokens, the newest first, and behind them, where the tenant takes tokens that an
-// API key signed, those of the role all.
+// Signing returns the keys that may sign user tokens at now: those of the role
+// tokens, newest first, and, if apiKeyTokens, then those of the role all.
 func (all APIKeys) Signing(apiKeyTokens bool, now core.Time) APIKeys {
 	signing := all.signing(RoleTokens, now)
 	if apiKeyTokens {
@@ -133,8 +132,7 @@ func (all APIKeys) Signing(apiKeyTokens bool, now core.Time) APIKeys {
 	return signing
 }
 
-// signing returns the valid keys of a role: those that were not replaced first, the
-// newest before the older ones.
+// signing returns the valid keys of a role, newest first, replaced ones last.
 func (all APIKeys) signing(role Role, now core.Time) (found APIKeys) {
 	for _, replaced := range []bool{false, true} {
 		for i := len(all) - 1; i >= 0; i-- {
@@ -146,8 +144,8 @@ func (all APIKeys) signing(role Role, now core.Time) (found APIKeys) {
 	return found
 }
 
-// Primary returns the key that stands for the tenant where there can be but one: the
-// oldest of the role all, by its newest secret. ok is false when there is none.
+// Primary returns the key to use where a tenant can have only one: the current secret
+// of the oldest key of the role all. ok is false if the tenant has no such key.
 func (all APIKeys) Primary(now core.Time) (primary APIKey, ok bool) {
 	for _, k := range all {
 		if k.Role == RoleAll && k.Valid(now) && k.Replaced == 0 {

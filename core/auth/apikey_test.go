@@ -22,17 +22,17 @@ func TestParseKeyName(t *testing.T) {
 	}
 	for _, s := range []string{"", "a b", "ü", "a/b", "a\nb", strings.Repeat("x", 65)} {
 		if _, err := ParseKeyName("name", s); err == nil {
-			t.Errorf("%q is taken", s)
+			t.Errorf("%q is accepted", s)
 		}
 	}
 }
 
-// keysOf are keys as the query Keys gives them.
+// keysOf returns the keys of these rows of the query Keys.
 func keysOf(lines ...string) APIKeys { return ParseKeys(strings.Join(lines, "\n")) }
 
 func TestParseKeys(t *testing.T) {
 	if got := ParseKeys(""); got != nil {
-		t.Errorf("no keys are %+v", got)
+		t.Errorf("keys of an empty text: %+v", got)
 	}
 	got := keysOf("default all h s 1 0 0 2", "cut all h", "checkout events i  3 4 5 0", "bad read j  1 0 x 0")
 	want := APIKeys{
@@ -49,7 +49,7 @@ func TestParseKeys(t *testing.T) {
 		}
 	}
 	if got[2].Valid(1) {
-		t.Error("a key whose end cannot be read is valid")
+		t.Error("a key with an invalid expiry is valid")
 	}
 }
 
@@ -75,7 +75,7 @@ func TestAPIKeys_Match(t *testing.T) {
 		}
 	}
 	if _, ok := (APIKeys{{Hash: ""}}).Match("", 1); ok {
-		t.Error("no secret matches no hash")
+		t.Error("an empty secret matches an empty hash")
 	}
 }
 
@@ -103,6 +103,6 @@ func TestAPIKeys_Signing(t *testing.T) {
 		t.Errorf("primary is %+v", primary)
 	}
 	if _, ok := keysOf("shop read c  2 0 0 0").Primary(1); ok {
-		t.Error("a key that may only read stands for the tenant")
+		t.Error("a key of the role read is primary")
 	}
 }

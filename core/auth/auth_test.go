@@ -25,11 +25,11 @@ func TestParseCredentials(t *testing.T) {
 		{name: "key twice", authorization: basic("KEY:KEY"), want: Credentials{Key: "KEY"}},
 		{name: "an id and the key", authorization: basic("acme:KEY"), want: Credentials{Key: "KEY"}},
 		{name: "key with colons as password", authorization: basic(":K:E:Y"), want: Credentials{Key: "K:E:Y"}},
-		{name: "scheme in any case", authorization: "bAsIc " + base64.StdEncoding.EncodeToString([]byte(":KEY")), want: Credentials{Key: "KEY"}},
-		{name: "blanks around", authorization: "  " + strings.Replace(basic(":KEY"), " ", "   ", 1) + " ", want: Credentials{Key: "KEY"}},
+		{name: "scheme in mixed case", authorization: "bAsIc " + base64.StdEncoding.EncodeToString([]byte(":KEY")), want: Credentials{Key: "KEY"}},
+		{name: "surrounding blanks", authorization: "  " + strings.Replace(basic(":KEY"), " ", "   ", 1) + " ", want: Credentials{Key: "KEY"}},
 		{name: "bearer", authorization: "Bearer a.b.c", want: Credentials{Token: "a.b.c"}},
 		{name: "bearer in lower case", authorization: "bearer a.b.c", want: Credentials{Token: "a.b.c"}},
-		{name: "bearer of nothing", authorization: "Bearer"},
+		{name: "bearer without a token", authorization: "Bearer"},
 		{name: "bearer of a blank", authorization: "Bearer "},
 		{name: "bearer of undefined", authorization: "Bearer undefined"},
 		{name: "bearer of null", authorization: "Bearer null"},
@@ -49,20 +49,20 @@ func TestParseCredentials(t *testing.T) {
 
 func TestParseCredentials_Refused(t *testing.T) {
 	for name, authorization := range map[string]string{
-		"not base64":                    "Basic ???",
-		"no colon":                      basic("KEY"),
-		"nothing":                       "Basic",
-		"nothing on either side":        basic(":"),
-		"another scheme":                "Digest abc",
-		"a key without scheme":          "KEY",
-		"a token without scheme":        "a.b.c",
-		"base64 in the URL's alphabet":  "Basic " + base64.URLEncoding.EncodeToString([]byte(":\xff\xfe\xfd???")),
-		"the scheme runs into the rest": strings.Replace(basic(":KEY"), " ", "", 1),
+		"not base64":                   "Basic ???",
+		"no colon":                     basic("KEY"),
+		"nothing":                      "Basic",
+		"neither user nor password":    basic(":"),
+		"another scheme":               "Digest abc",
+		"a key without scheme":         "KEY",
+		"a token without scheme":       "a.b.c",
+		"base64 with the URL alphabet": "Basic " + base64.URLEncoding.EncodeToString([]byte(":\xff\xfe\xfd???")),
+		"no blank after the scheme":    strings.Replace(basic(":KEY"), " ", "", 1),
 	} {
 		got, err := ParseCredentials(authorization, "a.b.c")
 		e, ok := err.(*core.Error)
 		if !ok || e.Code != core.CodeUnauthenticated || got != (Credentials{}) {
-			t.Errorf("%s: %+v, %v; want to be refused", name, got, err)
+			t.Errorf("%s: %+v, %v; want a refusal", name, got, err)
 		}
 	}
 }
@@ -98,31 +98,31 @@ func TestParseKeyring(t *testing.T) {
 		base64.StdEncoding.EncodeToString(raw[:31]), hex.EncodeToString(raw) + "\n\n",
 	} {
 		if _, err := ParseKeyring(text); err == nil {
-			t.Errorf("%q was taken for a master key", text)
+			t.Errorf("%q was accepted as a master key", text)
 		}
 	}
 }
 
-// What one purpose, tenant or master key signs is noise to any other.
+// A signature is valid only for its purpose, tenant and master key.
 func TestSigner(t *testing.T) {
 	a, b := ring(t, 1), ring(t, 2)
 	signers := []Signer{a.Cookie("acme"), a.Cookie("test_acme"), a.Cookie(""), a.CookieUser("acme"), a.CookieUser("test_acme"), a.Hop(), b.Cookie("acme"), b.Hop()}
 	for i, signer := range signers {
 		signature := signer.Sign("text")
 		if len(signature) != 43 || !signer.Verify("text", signature) {
-			t.Errorf("signer %d does not know its own %q", i, signature)
+			t.Errorf("signer %d does not verify its own %q", i, signature)
 		}
 		if signer.Verify("text ", signature) || signer.Verify("text", signature+"A") || signer.Verify("text", signature[:42]) || signer.Verify("text", "") {
-			t.Errorf("signer %d believes what it did not sign", i)
+			t.Errorf("signer %d verifies what it did not sign", i)
 		}
 		for j, other := range signers {
 			if i != j && other.Verify("text", signature) {
-				t.Errorf("signer %d believes signer %d", j, i)
+				t.Errorf("signer %d verifies a signature of signer %d", j, i)
 			}
 		}
 	}
 	if a.Cookie("acme").Sign("text") != ring(t, 1).Cookie("acme").Sign("text") {
-		t.Error("the same master key signs otherwise")
+		t.Error("the same master key gives another signature")
 	}
 }
 
@@ -138,7 +138,7 @@ func TestKeyring_Seal(t *testing.T) {
 			t.Errorf("Open = %q, %v; want %q", got, err, secret)
 		}
 		if secret != "" && strings.Contains(sealed, secret) {
-			t.Errorf("%q shows in %q", secret, sealed)
+			t.Errorf("%q is visible in %q", secret, sealed)
 		}
 	}
 }
@@ -186,7 +186,7 @@ func TestHop(t *testing.T) {
 		now  core.Time
 		want bool
 	}{
-		{"at once", now, true},
+		{"now", now, true},
 		{"5 minutes old", now + 5*core.Minute, true},
 		{"5 minutes and 1 ms old", now + 5*core.Minute + 1, false},
 		{"5 minutes ahead", now - 5*core.Minute, true},
@@ -239,13 +239,13 @@ func TestHop_CoversEachPart(t *testing.T) {
 	}
 }
 
-// A line break in one part does not make it two.
+// A line break within a part does not split it.
 func TestHop_PartsDoNotRunTogether(t *testing.T) {
 	const now core.Time = 1_700_000_000_000
 	key := ring(t, 1).Hop()
 	signature := Hop{URI: "/a\nb", For: "c"}.Sign(key, now)
 	if (Hop{URI: "/a", For: "b\nc"}).Verify(key, signature, now) {
-		t.Error("a part that holds a line break verifies as two")
+		t.Error("a part that contains a line break verifies as two")
 	}
 }
 
@@ -265,23 +265,23 @@ func TestDownload(t *testing.T) {
 	}{
 		{"as made", link, "acme", 1, true},
 		{"at its last moment", link, "acme", 1000, true},
-		{"too late", link, "acme", 1001, false},
+		{"expired", link, "acme", 1001, false},
 		{"another tenant", link, "test_acme", 1, false},
 		{"another job", Download{Job: "k", File: "result", Expires: 1000}, "acme", 1, false},
 		{"another file", Download{Job: "j", File: "source", Expires: 1000}, "acme", 1, false},
-		{"a longer life", Download{Job: "j", File: "result", Expires: 9000}, "acme", 1, false},
+		{"a later expiry", Download{Job: "j", File: "result", Expires: 9000}, "acme", 1, false},
 	} {
 		if got := c.link.Verify(keys.Download(c.tenant), signature, c.now); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}
 	if link.Verify(keys.Download("acme"), "", 1) {
-		t.Error("no signature was taken")
+		t.Error("an empty signature was accepted")
 	}
 }
 
-// While the master key is replaced, what either key signed and sealed is accepted, and
-// the first one signs and seals.
+// While the master key is being replaced, signatures and sealed texts of both keys
+// are accepted, and the first key signs and seals.
 func TestKeyring_Several(t *testing.T) {
 	old, next := ring(t, 1), ring(t, 2)
 	both, err := ParseKeyring(strings.Repeat("2", 64) + "," + strings.Repeat("1", 64))
@@ -289,7 +289,7 @@ func TestKeyring_Several(t *testing.T) {
 		t.Fatal(err)
 	}
 	place := KeyPlace("acme")
-	bySealed := func(k Keyring) string {
+	seal := func(k Keyring) string {
 		sealed, err := k.Seal(place, "secret", [NonceSize]byte{1})
 		if err != nil {
 			t.Fatal(err)
@@ -297,34 +297,35 @@ func TestKeyring_Several(t *testing.T) {
 		return sealed
 	}
 	for _, k := range []Keyring{old, next, both} {
-		if got, err := both.Open(place, bySealed(k)); err != nil || got != "secret" {
+		if got, err := both.Open(place, seal(k)); err != nil || got != "secret" {
 			t.Errorf("%q, %v", got, err)
 		}
 		if !both.Cookie("acme").Verify("text", k.Cookie("acme").Sign("text")) {
 			t.Error("a signature is not accepted")
 		}
 	}
-	if _, err := old.Open(place, bySealed(both)); err == nil {
+	if _, err := old.Open(place, seal(both)); err == nil {
 		t.Error("the second key seals")
 	}
 	if both.Hop().Sign("text") != next.Hop().Sign("text") || both.Fingerprint() != next.Fingerprint() {
 		t.Error("the first key does not sign")
 	}
-	if _, err := both.First().Open(place, bySealed(old)); err == nil {
+	if _, err := both.First().Open(place, seal(old)); err == nil {
 		t.Error("First has the second key")
 	}
 	if found, ok := both.Find(old.Fingerprint()); !ok || found.Fingerprint() != old.Fingerprint() {
 		t.Error("the second key is not found")
 	}
 	if _, ok := both.Find(ring(t, 3).Fingerprint()); ok {
-		t.Error("a key is found that is not there")
+		t.Error("an unknown key is found")
 	}
 	if both.Cookie("acme").Verify("text", ring(t, 3).Cookie("acme").Sign("text")) {
-		t.Error("a third key signs")
+		t.Error("a signature of a third key is accepted")
 	}
 }
 
-// Who must not be tracked is known by the same hash after the master key was replaced.
+// The hash of a user who must not be tracked stays the same when the master key is
+// replaced.
 func TestKeyring_IdentityStays(t *testing.T) {
 	old, next := ring(t, 1), ring(t, 2)
 	want := old.Identity("acme", "a", "u")
@@ -337,7 +338,7 @@ func TestKeyring_IdentityStays(t *testing.T) {
 	}
 	got, err := next.OpenIdentity(sealed)
 	if err != nil || got.Identity("acme", "a", "u") != want || got.Fingerprint() != next.Fingerprint() {
-		t.Errorf("opened it is another one: %v", err)
+		t.Errorf("the opened identity differs: %v", err)
 	}
 	if _, err := old.OpenIdentity(sealed); err == nil {
 		t.Error("another master key opens it")

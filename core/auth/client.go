@@ -7,11 +7,11 @@ import (
 	"kith/core"
 )
 
-// Networks are ranges of addresses. The zero value has none.
+// Networks is a set of IP networks. The zero value is empty.
 type Networks []netip.Prefix
 
-// ParseNetworks reads CIDR networks and addresses, separated by commas or blanks,
-// as in "10.0.0.0/8, 2001:db8::/32, 192.0.2.7".
+// ParseNetworks parses CIDR networks and addresses, separated by commas or blanks,
+// such as "10.0.0.0/8, 2001:db8::/32, 192.0.2.7".
 func ParseNetworks(field, text string) (Networks, error) {
 	var all Networks
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
@@ -24,7 +24,7 @@ func ParseNetworks(field, text string) (Networks, error) {
 			network = netip.PrefixFrom(addr, addr.BitLen())
 		}
 		if network.Addr().Is4In6() {
-			return nil, core.Invalid(field, "must name IPv4 networks as such: "+word+" is IPv4 in the form of IPv6")
+			return nil, core.Invalid(field, "must not have IPv4 networks in the form of IPv6, as in "+word)
 		}
 		all = append(all, network.Masked())
 	}
@@ -41,7 +41,7 @@ func (n Networks) Contain(a netip.Addr) bool {
 	return false
 }
 
-// String is the networks as ParseNetworks reads them.
+// String returns the networks in the form that ParseNetworks accepts.
 func (n Networks) String() string {
 	words := make([]string, len(n))
 	for i, network := range n {
@@ -50,8 +50,8 @@ func (n Networks) String() string {
 	return strings.Join(words, ",")
 }
 
-// ParseAddress reads an IP address with or without a port or brackets. IPv4 in
-// the form of IPv6 is IPv4; a zone is dropped.
+// ParseAddress parses an IP address with or without a port or brackets. It returns
+// IPv4 in the form of IPv6 as IPv4, and drops a zone.
 func ParseAddress(text string) (netip.Addr, bool) {
 	text = strings.TrimSpace(text)
 	addr, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"))
@@ -65,12 +65,11 @@ func ParseAddress(text string) (netip.Addr, bool) {
 	return addr.Unmap().WithZone(""), true
 }
 
-// Client is the address of a request's client: of the peer of the connection, or,
-// when that is a trusted proxy, the rightmost address in forwardedFor (the value
-// of X-Forwarded-For) that is not one. Anything further left may be what the
-// client made up. When the list ends early or has what is no address, the client
-// is the last trusted proxy that was read. ok is false when the peer itself has no
-// address.
+// Client returns the address of a request's client: that of the peer of the
+// connection, or, if the peer is a trusted proxy, the rightmost address in
+// forwardedFor (the value of X-Forwarded-For) that is not a trusted proxy. Addresses
+// further left may be forged. If the list ends early or has an invalid address, the
+// client is the last trusted proxy before it. ok is false if peer is not an address.
 func Client(peer, forwardedFor string, trusted Networks) (client netip.Addr, ok bool) {
 	client, ok = ParseAddress(peer)
 	for ok && trusted.Contain(client) && forwardedFor != "" {
@@ -84,15 +83,15 @@ func Client(peer, forwardedFor string, trusted Networks) (client netip.Addr, ok 
 	return client, ok
 }
 
-// Trusted reports whether the peer of a connection is a trusted proxy: then, and
-// only then, are its X-Forwarded headers read.
+// Trusted reports whether the peer of a connection is a trusted proxy, whose
+// X-Forwarded headers are used. Those of other peers are ignored.
 func (n Networks) Trusted(peer string) bool {
 	addr, ok := ParseAddress(peer)
 	return ok && n.Contain(addr)
 }
 
-// LastForwarded is the last value of X-Forwarded-Proto or -Host, which the proxy
-// wrote that we trust; those before it may be a client's.
+// LastForwarded returns the last value of X-Forwarded-Proto or -Host, which the
+// trusted proxy wrote. Earlier values may be forged.
 func LastForwarded(list string) string {
 	return strings.TrimSpace(list[strings.LastIndexByte(list, ',')+1:])
 }

@@ -6,17 +6,17 @@ import (
 	"kith/core"
 )
 
-// DownloadLife is how long a link to a file of a job is good for.
+// DownloadLife is how long a download link is valid.
 //
-// Spec silent: an hour is enough for a person to click, and short for a link
-// that opens a list of people to whoever has it.
+// Spec silent: an hour is enough for a person to click, and limits the use of a
+// leaked link to a list of people.
 const DownloadLife = core.Hour
 
-// Download is the right to fetch one file of one job, for whoever has the link.
+// Download is a link that permits its holder to fetch one file of one job.
 type Download struct {
-	// Job is the job's id, File which of its files.
+	// Job is the id of the job. File is one of its files, a job.Attachment.
 	Job, File string
-	// Expires is the last moment at which the link is good.
+	// Expires is the last time at which the link is valid.
 	Expires core.Time
 }
 
@@ -29,12 +29,12 @@ func (k Keyring) Download(tenant core.TenantAlias) Signer {
 func (d Download) Sign(by Signer) string { return by.Sign(d.text()) }
 
 // Verify reports whether signature was made by Sign with the same signer and
-// contents, and the link is still good.
+// contents, and the link has not expired.
 func (d Download) Verify(by Signer, signature string, now core.Time) bool {
 	return now <= d.Expires && by.Verify(d.text(), signature)
 }
 
-// text has the job last: of the other parts none holds a slash.
+// text returns the signed text. The job is last, because only it may contain a slash.
 func (d Download) text() string {
 	return strconv.FormatInt(int64(d.Expires), 10) + "/" + d.File + "/" + d.Job
 }

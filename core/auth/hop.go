@@ -7,8 +7,8 @@ import (
 	"kith/core"
 )
 
-// Headers of the hop from the edge to the backend. The backend believes the
-// X-Forwarded ones only when the hop is signed.
+// Headers of the hop from the edge to the backend. The backend uses the X-Forwarded
+// headers only if the hop is signed.
 const (
 	HopHeader            = "x-kith-hop"
 	ForwardedForHeader   = "x-forwarded-for"
@@ -16,41 +16,42 @@ const (
 	ForwardedHostHeader  = "x-forwarded-host"
 )
 
-// Headers of the backend's answer to a hop, its envelope: the status that the
-// visitor gets, and in place of Location where a redirect leads. The HTTP status of
-// the answer itself is never 3xx, because Spin follows redirects by itself and
-// takes the hop's headers along.
+// Headers of the backend's response to a hop: the status for the visitor, and the
+// target of a redirect, in place of Location. The HTTP status of the response itself
+// is never 3xx, because Spin would follow the redirect and send the hop's headers
+// along.
 const (
 	StatusHeader   = "x-kith-status"
 	LocationHeader = "x-kith-location"
 )
 
-// GuessesHeader tells the host of an edge how many attempts to guess a code, a key
-// or an id an answer was. The host counts them and takes the header off. On a request
-// it tells the component that the network has no attempts left.
+// GuessesHeader has, on a response of the edge, the number of failed attempts to
+// guess a code, a key or an id. The host counts them and removes the header. On a
+// request to the component it means that the client's network has no attempts left.
 const GuessesHeader = "x-kith-guesses"
 
-// hopAge bounds how old or how far ahead a signature may be: the clock skew
-// between an edge and the backend.
+// hopAge is how far the time of a signature may be in the past or in the future: the
+// clock skew between an edge and the backend.
 const hopAge = 5 * core.Minute
 
-// Hop is what the edge vouches for when it forwards a request.
+// Hop is the part of a forwarded request that the edge signs.
 type Hop struct {
 	Method string
-	// URI is path and query exactly as sent.
+	// URI is the path and query exactly as sent.
 	URI string
-	// For is the address of the client; Proto and Host are what it asked for.
+	// For is the client's address. Proto and Host are those of the client's request.
 	For, Proto, Host string
 }
 
-// Sign returns the value of HopHeader: time, dot, signature.
+// Sign returns the value of HopHeader: the time in epoch milliseconds, a dot, and the
+// signature.
 func (h Hop) Sign(by Signer, now core.Time) string {
 	at := strconv.FormatInt(int64(now), 10)
 	return at + "." + by.Sign(h.text(at))
 }
 
 // Verify reports whether signature was made by Sign with the same signer and
-// contents within the last five minutes.
+// contents, at most 5 minutes before or after now.
 func (h Hop) Verify(by Signer, signature string, now core.Time) bool {
 	at, mac, _ := strings.Cut(signature, ".")
 	signed, err := strconv.ParseInt(at, 10, 64)
@@ -60,8 +61,8 @@ func (h Hop) Verify(by Signer, signature string, now core.Time) bool {
 	return by.Verify(h.text(at), mac)
 }
 
-// text has each part with its length, so that no two hops run together to the
-// same text.
+// text returns the signed text. Each part has its length in front, so that different
+// hops have different texts.
 func (h Hop) text(at string) string {
 	text := ""
 	for _, part := range []string{at, h.Method, h.URI, h.For, h.Proto, h.Host} {

@@ -9,14 +9,15 @@ import (
 	"kith/core"
 )
 
-// KeyHash is how an API key is kept for look-up: SHA-256 in hex.
+// KeyHash returns the hash by which an API key is stored and looked up: SHA-256 in
+// hex.
 func KeyHash(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:])
 }
 
-// Credentials is what a request carries to say who sent it; at most one of the
-// two is set. The zero value is an anonymous request.
+// Credentials are the unverified credentials of a request. At most one field is set.
+// The zero value is an anonymous request.
 type Credentials struct {
 	// Key is an API key, not yet compared with the tenant's.
 	Key string
@@ -27,12 +28,10 @@ type Credentials struct {
 // ParseCredentials reads the Authorization header and the
 // X-SaaSquatch-User-Token header, either of which may be empty.
 //
-// An API key comes as Basic in any of these forms (reference, 2.1): ":KEY",
-// "KEY:", "KEY:KEY" and "ID:KEY", where the id is whatever a client of two-part
-// credentials was given: the password is the key, and the user only when there
-// is no password. A user token comes as Bearer or in its own header;
-// "Bearer" with nothing, "undefined" or "null" behind it is anonymous
-// (reference, 2.2).
+// An API key is sent as Basic in one of these forms (reference, 2.1): ":KEY", "KEY:",
+// "KEY:KEY" and "ID:KEY", where ID is any text. The key is the password, or the user
+// if the password is empty. A user token is sent as Bearer or in its own header.
+// "Bearer" followed by nothing, "undefined" or "null" is anonymous (reference, 2.2).
 func ParseCredentials(authorization, userToken string) (Credentials, error) {
 	scheme, rest, _ := strings.Cut(strings.TrimSpace(authorization), " ")
 	rest = strings.TrimSpace(rest)
@@ -60,7 +59,7 @@ func basicKey(encoded string) (string, error) {
 	if key == "" {
 		key = user
 	}
-	// No key is no anonymous request: whoever sends Basic means to have one.
+	// A Basic header without a key is an error, not an anonymous request.
 	if key == "" {
 		return "", unauthenticated("Authorization", "give the API key as password, or as user with an empty password")
 	}
@@ -72,7 +71,7 @@ func absent(token string) bool {
 	return token == "" || token == "undefined" || token == "null"
 }
 
-// NoCredentials is the answer to a call that needs credentials and has none
+// NoCredentials returns the error for a call that needs credentials and has none
 // (RS045).
 func NoCredentials() *core.Error {
 	err := unauthenticated("", "this call needs credentials; send the tenant's API key (Basic) or a valid user token (Bearer)")
@@ -80,8 +79,8 @@ func NoCredentials() *core.Error {
 	return err
 }
 
-// WrongKey is the answer to an API key that the tenant does not have. Other is the tenant
-// of the other mode, live or test, if the key is that one's, else empty.
+// WrongKey returns the error for an API key that the tenant does not have. other is
+// the tenant of the other mode, live or test, if the key belongs to it, else empty.
 func WrongKey(tenant, other core.TenantAlias) *core.Error {
 	if other == "" {
 		return unauthenticated("Authorization", "is not an API key of this tenant, or was revoked; send one that it has")

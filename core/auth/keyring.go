@@ -1,8 +1,8 @@
-// Package auth decides who a caller is: API keys, what the master key signs and
-// seals, and the hop from the edge to the backend.
-// User tokens are JSON and so live in core/wire.
+// Package auth decides who a caller is. It has API keys, signatures and encryption
+// under the master key, and the hop from the edge to the backend. User tokens are
+// JSON, so core/wire has them.
 //
-// Everything here is pure: nonces and the time are parameters.
+// All functions are pure: nonces and the time are parameters.
 package auth
 
 import (
@@ -21,25 +21,25 @@ import (
 // NonceSize is the number of random bytes that Seal needs.
 const NonceSize = 12
 
-// Keyring holds the master key, under which the service signs and seals, and while
-// that is replaced further ones: what they signed and sealed is accepted. The zero
-// value is not usable; see ParseKeyring.
+// Keyring has the master key, which signs and seals, and, while it is being replaced,
+// further keys whose signatures and sealed texts are accepted. The zero value is not
+// usable; see ParseKeyring.
 type Keyring struct {
-	// masters are the keys, the one that signs and seals first.
+	// masters are the keys; the first one signs and seals.
 	masters [][]byte
-	// identity is the key that Identity uses; nil: the first one.
+	// identity is the key that Identity uses; nil means the first of masters.
 	identity []byte
 }
 
-// ParseKeyring reads master keys of 32 bytes, each written in hex (64 digits) or in
-// base64, with commas between them. The first one signs and seals. Edge and backend
-// must accept each other's first key.
+// ParseKeyring parses master keys of 32 bytes, in hex (64 digits) or base64,
+// separated by commas. The first one signs and seals. Edge and backend must accept
+// each other's first key.
 func ParseKeyring(text string) (Keyring, error) {
 	var k Keyring
 	for one := range strings.SplitSeq(text, ",") {
 		key, ok := parseMaster(one)
 		if !ok {
-			return Keyring{}, errors.New("the master key must be 32 bytes in hex or base64, and several have commas between them")
+			return Keyring{}, errors.New("the master key must be 32 bytes in hex or base64; separate several keys by commas")
 		}
 		k.masters = append(k.masters, key)
 	}
@@ -57,10 +57,10 @@ func parseMaster(text string) (key []byte, ok bool) {
 	return nil, false
 }
 
-// First is the keyring without the further keys.
+// First returns the keyring with only its first key.
 func (k Keyring) First() Keyring { return Keyring{masters: k.masters[:1], identity: k.identity} }
 
-// Find returns the keyring of the one key that has a fingerprint.
+// Find returns a keyring with only the key that has this fingerprint.
 func (k Keyring) Find(fingerprint string) (found Keyring, ok bool) {
 	for _, master := range k.masters {
 		found = Keyring{masters: [][]byte{master}}
@@ -71,7 +71,7 @@ func (k Keyring) Find(fingerprint string) (found Keyring, ok bool) {
 	return Keyring{}, false
 }
 
-// WithIdentity returns a keyring whose Identity is that of another one.
+// WithIdentity returns the keyring with the identity key of another one.
 func (k Keyring) WithIdentity(of Keyring) Keyring {
 	k.identity = of.identityKey()
 	return k
@@ -84,15 +84,15 @@ func (k Keyring) identityKey() []byte {
 	return k.masters[0]
 }
 
-// identityPlace is the place of the sealed key of Identity.
+// identityPlace is the place of the sealed identity key.
 const identityPlace = "master-key/identity"
 
-// SealIdentity seals the key of Identity, to be kept when the master key is replaced.
+// SealIdentity seals the identity key, which is kept when the master key is replaced.
 func (k Keyring) SealIdentity(nonce [NonceSize]byte) (string, error) {
 	return k.Seal(identityPlace, hex.EncodeToString(k.identityKey()), nonce)
 }
 
-// OpenIdentity returns the keyring with a key of Identity that SealIdentity sealed.
+// OpenIdentity returns the keyring with the identity key that SealIdentity sealed.
 func (k Keyring) OpenIdentity(sealed string) (Keyring, error) {
 	text, err := k.Open(identityPlace, sealed)
 	if err != nil {
@@ -105,9 +105,9 @@ func (k Keyring) OpenIdentity(sealed string) (Keyring, error) {
 	return k.WithIdentity(of), nil
 }
 
-// Seal encrypts a secret for the database with AES-256-GCM, bound to its place
-// (such as "tenant/acme/key"): a sealed text that is copied to another place
-// does not open there. The nonce must be fresh random bytes.
+// Seal encrypts a secret for the database with AES-256-GCM, bound to its place, such
+// as "tenant/acme/key": Open fails for a text that was copied to another place. The
+// nonce must be new random bytes.
 func (k Keyring) Seal(place, secret string, nonce [NonceSize]byte) (string, error) {
 	aead, err := aead(k.masters[0])
 	if err != nil {
@@ -117,7 +117,8 @@ func (k Keyring) Seal(place, secret string, nonce [NonceSize]byte) (string, erro
 	return base64.RawStdEncoding.EncodeToString(sealed), nil
 }
 
-// Open decrypts what Seal made for the same place under one of the master keys.
+// Open decrypts a text that Seal returned for the same place under one of the master
+// keys.
 func (k Keyring) Open(place, sealed string) (string, error) {
 	raw, err := base64.RawStdEncoding.DecodeString(sealed)
 	if err != nil || len(raw) < NonceSize {
@@ -132,7 +133,7 @@ func (k Keyring) Open(place, sealed string) (string, error) {
 			return string(plain), nil
 		}
 	}
-	return "", errors.New("auth: sealed under another master key: all processes on one database need the same")
+	return "", errors.New("auth: sealed under another master key; give all processes on one database the same master key")
 }
 
 func aead(master []byte) (cipher.AEAD, error) {
@@ -145,5 +146,5 @@ func aead(master []byte) (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// KeyPlace is the place of a tenant's sealed API key.
+// KeyPlace returns the place of a tenant's sealed API key, for Seal.
 func KeyPlace(tenant core.TenantAlias) string { return "tenant/" + string(tenant) + "/key" }

@@ -11,13 +11,15 @@ import (
 type Role string
 
 const (
-	// RoleAll permits every call, signs user tokens, and alone manages keys.
+	// RoleAll permits every call, signs user tokens, and is the only role that may
+	// manage keys.
 	RoleAll Role = "all"
-	// RoleRead permits every read, and no write.
+	// RoleRead permits reads, except those of keys and widgets, and no writes.
 	RoleRead Role = "read"
-	// RoleEvents permits what a storefront's server sends while somebody shops.
+	// RoleEvents permits the calls that a storefront's server makes: identify users,
+	// log events, look up codes.
 	RoleEvents Role = "events"
-	// RoleImport permits imports of files, their jobs and their results.
+	// RoleImport permits uploads, import jobs and downloads of their results.
 	RoleImport Role = "import"
 	// RoleTokens signs user tokens and permits no call.
 	RoleTokens Role = "tokens"
@@ -34,22 +36,23 @@ func ParseRole(field, s string) (Role, error) {
 	return "", core.Invalid(field, "must be one of all, read, events, import, tokens")
 }
 
-// Operation is what a caller asks for. A REST call is its method and its path
-// behind /api/v1/{tenant}, such as "GET /users"; a field of GraphQL is its type and
-// its name, such as "Mutation.upsertUser". Fields with a value of their own, such as
-// User.email, are no operations: they are permitted with the object they belong to.
+// Operation is a call that a role may permit. For REST it is the method and the path
+// after /api/v1/{tenant}, such as "GET /users". For GraphQL it is the type and name
+// of a field, such as "Mutation.upsertUser". Scalar fields, such as User.email, are
+// not operations: they are permitted with their object.
 type Operation string
 
-// Operations that more than one place asks about.
+// Operations that are used in several places.
 const (
 	LookUpCode  Operation = "GET /code/{code}"
 	LogEvents   Operation = "POST " + userPath + "/events"
 	LogEventsQL Operation = "Mutation.logUserEvent"
 	Identify    Operation = "PUT " + userPath
-	// ReadExports is reading what an export has: an operation that several paths
-	// and fields share, with those about imports.
+	// ReadExports is reading an export. The paths and fields for it also serve
+	// imports, so it is checked in addition.
 	ReadExports Operation = "exports"
-	// CreateExports is making an export by GraphQL, where imports are made too.
+	// CreateExports is creating an export by Mutation.createJob, which also creates
+	// imports.
 	CreateExports Operation = "Mutation.createJob exports"
 
 	userPath   = "/open/account/{account}/user/{user}"
@@ -57,9 +60,8 @@ const (
 	anyQLByGet = "GET /graphql"
 )
 
-// permitted is what the roles between all and tokens permit, besides what Permits
-// says of reads. Whatever is not here needs the role all, also what is added to the
-// API later.
+// permitted lists the operations of the roles read, events and import, in addition to
+// the reads that Permits allows. An operation that is not listed needs the role all.
 var permitted = map[Role][]Operation{
 	RoleRead: {anyQL, ReadExports},
 	RoleEvents: {
@@ -67,7 +69,7 @@ var permitted = map[Role][]Operation{
 		LogEvents, LogEventsQL, "Mutation.logUserEvents",
 		Identify, "POST " + userPath, "POST /user", "Mutation.createUser", "Mutation.upsertUser", "Mutation.upsertUsers",
 		LookUpCode, "GET /discount/{code}", "GET /coupon/{code}", "Query.referralCode",
-		// What is answered to these.
+		// Fields of the responses to these.
 		"UserEventResult.events", "BulkUserEventResult.events", "ApiError.events", "UserEventResult.user", "User.referredBy",
 	},
 	RoleImport: {
@@ -78,14 +80,14 @@ var permitted = map[Role][]Operation{
 	},
 }
 
-// privileged are the reads that need the role all: they show which keys there are, or
-// a user token, which may write.
+// privileged lists the reads that need the role all, because they return the list of
+// keys, or a user token, which permits writes.
 var privileged = []Operation{
 	"GET /keys",
 	"GET /widget/account/{account}/user/{user}/render", "Query.renderWidget", "User.widget",
 }
 
-// Permits reports whether a key of this role may be used for an operation.
+// Permits reports whether a key of this role may perform an operation.
 func (r Role) Permits(op Operation) bool {
 	switch {
 	case r == RoleAll:
@@ -96,16 +98,16 @@ func (r Role) Permits(op Operation) bool {
 	return slices.Contains(permitted[r], op)
 }
 
-// reads reports whether an operation only reads: GET, and all of GraphQL but
-// mutations.
+// reads reports whether an operation is a read: GET, or a GraphQL field that is not a
+// mutation.
 func (op Operation) reads() bool {
 	method, _, isREST := strings.Cut(string(op), " ")
 	of, _, isField := strings.Cut(string(op), ".")
 	return isREST && method == "GET" || !isREST && isField && of != "Mutation"
 }
 
-// Require returns nil when the role permits an operation, or the forbidden error
-// that says what does.
+// Require returns nil if the role permits an operation, else a CodeForbidden error
+// that lists the roles that do.
 func (r Role) Require(op Operation) error {
 	if r.Permits(op) {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"kith/core"
 )
 
-// What each role permits, written down a second time: a change of the table in
-// role.go must be meant.
+// The permissions of each role, repeated here so that a change of role.go must be
+// deliberate.
 func TestRole_Permits(t *testing.T) {
 	for _, c := range []struct {
 		op    Operation
@@ -82,7 +82,7 @@ func TestRole_Permits(t *testing.T) {
 		}
 	}
 	if Role("").Permits("GET /users") || Role("owner").Permits("POST /graphql") {
-		t.Error("a role that there is not permits something")
+		t.Error("an unknown role permits something")
 	}
 }
 
@@ -102,7 +102,7 @@ func TestParseRole(t *testing.T) {
 	}
 	for _, s := range []string{"", "All", "write", "all "} {
 		if got, err := ParseRole("role", s); err == nil {
-			t.Errorf("%q is taken as %s", s, got)
+			t.Errorf("%q is accepted as %s", s, got)
 		}
 	}
 }

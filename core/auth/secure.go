@@ -6,7 +6,7 @@ import (
 	"kith/core"
 )
 
-// Endpoint is a call with a switch of its own in secure mode (reference, 2.3).
+// Endpoint is a call that has its own mode in secure mode (reference, 2.3).
 type Endpoint uint8
 
 const (
@@ -36,10 +36,10 @@ var endpointNames = [endpointCount]string{
 	"list-referrals", "get-widget", "get-share-links", "track-events",
 }
 
-// String is the endpoint's name in settings.
+// String returns the endpoint's name in settings.
 func (e Endpoint) String() string { return endpointNames[e] }
 
-// Endpoints lists every endpoint with a switch.
+// Endpoints lists every endpoint.
 func Endpoints() []Endpoint {
 	all := make([]Endpoint, endpointCount)
 	for i := range all {
@@ -48,59 +48,59 @@ func Endpoints() []Endpoint {
 	return all
 }
 
-// Mode says who may call an endpoint besides a holder of the API key, who always
-// may.
+// Mode says which callers without the API key may call an endpoint. The API key
+// always may.
 type Mode uint8
 
 const (
-	// Signed admits the user that the call is about, by a user token.
+	// Signed admits a user token of the user that the call is about.
 	Signed Mode = iota
-	// Open admits anybody besides. A token is still held to its own user.
+	// Open also admits anonymous callers. A token of another user is still refused.
 	Open
-	// Disabled admits nobody else.
+	// Disabled admits only the API key.
 	Disabled
 	modeCount
 )
 
 var modeNames = [modeCount]string{"signed", "open", "disabled"}
 
-// String is the mode's name in settings.
+// String returns the mode's name in settings.
 func (m Mode) String() string { return modeNames[m] }
 
-// Bearer is who a request's credentials proved it to come from, as far as the
-// user goes that the call is about.
+// Bearer is the verified identity of a caller, in relation to the user that the call
+// is about.
 type Bearer uint8
 
 const (
-	// Nobody sent no credentials.
+	// Nobody is an anonymous caller.
 	Nobody Bearer = iota
-	// OtherUser has a token that speaks for somebody else.
+	// OtherUser is a caller with a token of another user.
 	OtherUser
-	// SameUser has a token that speaks for that very user.
+	// SameUser is a caller with a token of that user.
 	SameUser
-	// KeyHolder has the tenant's API key.
+	// KeyHolder is a caller with the tenant's API key.
 	KeyHolder
 )
 
-// Admits reports whether a bearer may call an endpoint in this mode.
+// Admits reports whether the caller may call an endpoint in this mode.
 func (m Mode) Admits(b Bearer) bool {
 	return b == KeyHolder || b == SameUser && m != Disabled || b == Nobody && m == Open
 }
 
-// SecureMode is the mode of every endpoint. Its zero value asks for a signature
-// everywhere; see DefaultSecureMode.
+// SecureMode has the mode of every endpoint. In its zero value every endpoint is
+// Signed; see DefaultSecureMode.
 type SecureMode [endpointCount]Mode
 
-// DefaultSecureMode asks for a signature everywhere but for a widget (reference,
-// 2.3).
+// DefaultSecureMode returns the default modes: GetWidget is Open, all others are
+// Signed (reference, 2.3).
 func DefaultSecureMode() SecureMode {
 	var s SecureMode
 	s[GetWidget] = Open
 	return s
 }
 
-// Admit returns nil when a bearer may call an endpoint, or the error that says
-// why not: unauthenticated when credentials would help, forbidden otherwise.
+// Admit returns nil if the caller may call an endpoint. Otherwise the error is
+// unauthenticated if credentials are missing, else forbidden.
 func (s SecureMode) Admit(e Endpoint, b Bearer) error {
 	switch {
 	case s[e].Admits(b):
@@ -110,11 +110,11 @@ func (s SecureMode) Admit(e Endpoint, b Bearer) error {
 	case b == Nobody:
 		return NoCredentials()
 	}
-	return &core.Error{Code: core.CodeForbidden, Message: "the user token speaks for another user"}
+	return &core.Error{Code: core.CodeForbidden, Message: "the user token is for another user; send the token of this user"}
 }
 
-// With returns the modes after changes of the form ENDPOINT=MODE, separated by
-// commas; the error is about field.
+// With returns the modes with changes of the form ENDPOINT=MODE, separated by commas.
+// The error is about field.
 func (s SecureMode) With(field, changes string) (SecureMode, error) {
 	for change := range strings.SplitSeq(changes, ",") {
 		if change == "" {
@@ -123,7 +123,7 @@ func (s SecureMode) With(field, changes string) (SecureMode, error) {
 		name, mode, _ := strings.Cut(change, "=")
 		e, ok := position(endpointNames[:], name)
 		if !ok {
-			return s, core.Invalid(field, "there is no endpoint "+name+"; there are "+strings.Join(endpointNames[:], ", "))
+			return s, core.Invalid(field, "there is no endpoint "+name+"; use one of "+strings.Join(endpointNames[:], ", "))
 		}
 		m, ok := position(modeNames[:], mode)
 		if !ok {
@@ -134,26 +134,26 @@ func (s SecureMode) With(field, changes string) (SecureMode, error) {
 	return s, nil
 }
 
-// ParseMode reads a mode's name; ok is false when it is none.
+// ParseMode parses a mode's name; ok is false if it is unknown.
 func ParseMode(name string) (m Mode, ok bool) {
 	i, ok := position(modeNames[:], name)
 	return Mode(i), ok
 }
 
-// BrowserPayment says when a browser's word counts that an account is PAID: what
-// pays rewards out. The API key's word always counts.
+// BrowserPayment says when a call without the API key may set an account's status to
+// PAID, which gives rewards. A call with the API key always may.
 type BrowserPayment string
 
 const (
-	// PaymentAny takes it also from a call without a token, and from a token that
-	// signs nothing but whose it is, as the init call of the spec has it. A token
-	// that signs more of the user must sign this too.
+	// PaymentAny also accepts it from a call without a token, and from a token that
+	// has only the user's ids, as in the init call of the spec. A token with further
+	// fields of the user must have this one too.
 	PaymentAny BrowserPayment = "any"
-	// PaymentSigned takes it only when the token signs it. The default.
+	// PaymentSigned accepts it only if the token has it. This is the default.
 	PaymentSigned BrowserPayment = "signed"
 )
 
-// ParseBrowserPayment returns s as a rule; ok is false when it is none.
+// ParseBrowserPayment parses a rule; ok is false if it is unknown.
 func ParseBrowserPayment(s string) (b BrowserPayment, ok bool) {
 	b = BrowserPayment(s)
 	return b, b == PaymentAny || b == PaymentSigned

@@ -7,7 +7,7 @@ import (
 	"kith/core"
 )
 
-// The reference's table (2.3): each mode and each bearer.
+// Each mode and each caller (reference, 2.3).
 func TestAdmit(t *testing.T) {
 	for _, row := range []struct {
 		mode Mode
@@ -35,7 +35,7 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// admitted stands in tables for no error.
+// admitted means no error in these tables.
 const admitted core.Code = 255
 
 func TestDefaultSecureMode(t *testing.T) {

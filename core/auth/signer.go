@@ -9,14 +9,13 @@ import (
 	"kith/core"
 )
 
-// Signer signs texts for one purpose with HMAC-SHA256 under the master key; what
-// one signs is noise to a signer of any other purpose, because the purpose is
-// part of what is signed. A key derived for each purpose would do the same at
-// twice the cost, on every redirect.
+// Signer signs texts for one purpose with HMAC-SHA256 under the master key. The
+// purpose is part of the signed text, so a signature is not valid for another
+// purpose. A derived key for each purpose would double the cost of every redirect.
 type Signer struct {
-	// masters are the keys, the one that signs first.
+	// masters are the keys; the first one signs.
 	masters [][]byte
-	// purpose holds no line break: it ends at the first one.
+	// purpose has no line break, because a line break ends it in the signed text.
 	purpose string
 }
 
@@ -25,7 +24,7 @@ func (k Keyring) Cookie(tenant core.TenantAlias) Signer {
 	return Signer{k.masters, "cookie:" + string(tenant)}
 }
 
-// CookieUser returns the signer of the cookies that know a tenant's cookie users.
+// CookieUser returns the signer of the cookies that identify a tenant's cookie users.
 func (k Keyring) CookieUser(tenant core.TenantAlias) Signer {
 	return Signer{k.masters, "cookie-user:" + string(tenant)}
 }
@@ -33,20 +32,21 @@ func (k Keyring) CookieUser(tenant core.TenantAlias) Signer {
 // Backup returns the signer of backups.
 func (k Keyring) Backup() Signer { return Signer{k.masters, "backup"} }
 
-// Fingerprint tells the master key that signs from others, and nothing about it.
+// Fingerprint identifies the first master key without revealing it.
 func (k Keyring) Fingerprint() string { return Signer{k.masters, "fingerprint"}.Sign("") }
 
 // Hop returns the signer of the hop from the edge to the backend.
 func (k Keyring) Hop() Signer { return Signer{k.masters, "hop"} }
 
-// Identity returns what remains of a user who must not be tracked: the same for
-// the same ids, telling nothing of them to who has not the master key.
+// Identity returns the hash by which a deleted user who must not be tracked is
+// recognized. It is the same for the same ids, and reveals nothing about them without
+// the master key.
 func (k Keyring) Identity(tenant core.TenantAlias, account core.AccountID, user core.UserID) string {
 	by := Signer{[][]byte{k.identityKey()}, "do-not-track:" + string(tenant)}
 	return by.Sign(strconv.Itoa(len(account)) + ":" + string(account) + string(user))
 }
 
-// Sign returns the signature of a text: 43 letters of base64url.
+// Sign returns the signature of a text: 43 characters of base64url.
 func (s Signer) Sign(text string) string { return s.by(s.masters[0], text) }
 
 func (s Signer) by(master []byte, text string) string {
@@ -55,8 +55,8 @@ func (s Signer) by(master []byte, text string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// Verify reports whether one of the keys gives this signature for the text. Texts are
-// compared, not bytes: base64 has several texts for the same bytes.
+// Verify reports whether signature is that of the text under one of the keys. It
+// compares the encoded texts, because base64 has several texts for the same bytes.
 func (s Signer) Verify(text, signature string) bool {
 	for _, master := range s.masters {
 		if hmac.Equal([]byte(s.by(master, text)), []byte(signature)) {

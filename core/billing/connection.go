@@ -1,8 +1,8 @@
-// Package billing decides what the payment gateway's state means for accounts:
-// who has paid, what a subscription's discount is to be, which credit a bill has
-// used, and what is to be given back. It follows the state that was read, and
-// never the order in which news of it arrived, so that repeated, late and
-// missing news come to the same.
+// Package billing decides what the payment gateway's state means for accounts: which
+// accounts have paid, what discount a subscription should have, how much credit a
+// bill used, and what to refund. Decisions depend only on the state that was read,
+// not on the order of notifications, so repeated, late and missing notifications have
+// the same result.
 package billing
 
 import (
@@ -11,10 +11,10 @@ import (
 	"kith/core"
 )
 
-// Bounds of a connection's settings.
+// Limits of a connection's settings.
 const (
-	// MaxKeys is the most key pairs of one connection: the one in use, and
-	// others while a key is replaced.
+	// MaxKeys is the most key pairs of one connection: the one in use, and further
+	// ones while it is being replaced.
 	MaxKeys = 5
 
 	maxKey     = 128
@@ -23,30 +23,29 @@ const (
 
 // Key is one API key of a merchant at the gateway.
 type Key struct {
-	// Public names the key.
+	// Public is the key's name at the gateway.
 	Public string
-	// Private signs. It is never shown; empty in a change means the one that is
-	// stored for the same public key.
+	// Private signs requests and notifications. It is never returned to callers. In a
+	// change, empty means the stored one of the same public key.
 	Private string
 }
 
-// Connection is how a tenant's payment gateway is reached.
+// Connection has the settings for calls to a tenant's payment gateway.
 type Connection struct {
-	// MerchantID names the tenant at the gateway.
+	// MerchantID is the tenant's merchant id at the gateway.
 	MerchantID string
-	// Keys are one to MaxKeys: the first makes the calls, all verify what
-	// arrives.
+	// Keys are 1 to MaxKeys keys: the first signs calls, all verify notifications.
 	Keys []Key
-	// BaseURL takes the place of the gateway's sandbox, for a test tenant only;
-	// empty: the gateway's own host.
+	// BaseURL replaces the URL of the gateway's sandbox, for a test tenant only.
+	// Empty means the gateway's own host.
 	BaseURL string
-	// Created is when the tenant was connected first, Checked when the gateway's
-	// button "Check URL" was last pressed; zero: never.
+	// Created is when the tenant was first connected. Checked is when the gateway's
+	// button "Check URL" was last used. Zero means never.
 	Created, Checked core.Time
 }
 
-// Check refuses settings that make no sense. The error names the field as the
-// API does. live is true for a tenant that is no test tenant.
+// Check returns an error about the first invalid setting. The error has the field's
+// name in the API. live is false for a test tenant.
 func (c Connection) Check(live bool) error {
 	switch {
 	case !word(c.MerchantID):
@@ -56,7 +55,7 @@ func (c Connection) Check(live bool) error {
 	case len(c.Keys) > MaxKeys:
 		return core.Invalid("furtherKeys", "must be 4 at most")
 	case c.BaseURL != "" && live:
-		return core.Invalid("baseUrl", "is for test tenants: a live tenant's gateway is the gateway's own host")
+		return core.Invalid("baseUrl", "is only for test tenants; leave it out")
 	case c.BaseURL != "" && !baseURL(c.BaseURL):
 		return core.Invalid("baseUrl", "must be http or https, a host, and a path at most")
 	}
@@ -70,7 +69,7 @@ func (c Connection) Check(live bool) error {
 		case !word(k.Public):
 			return core.Invalid(public, "must be 1 to 128 of A-Z a-z 0-9 _ -")
 		case seen[k.Public]:
-			return core.Invalid(public, "is given twice")
+			return core.Invalid(public, "occurs twice")
 		case !printable(k.Private):
 			return core.Invalid(private, "is required: 1 to 128 printable characters")
 		}

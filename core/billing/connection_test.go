@@ -25,7 +25,7 @@ func TestConnection_Check(t *testing.T) {
 		{"base URL with a user", func(c *billing.Connection) { c.BaseURL = "http://a:b@host" }, false, "baseUrl"},
 		{"base URL of another scheme", func(c *billing.Connection) { c.BaseURL = "file:///etc/passwd" }, false, "baseUrl"},
 		{"no merchant", func(c *billing.Connection) { c.MerchantID = "" }, true, "merchantId"},
-		{"a merchant that leads elsewhere", func(c *billing.Connection) { c.MerchantID = "../x" }, true, "merchantId"},
+		{"a merchant with a path", func(c *billing.Connection) { c.MerchantID = "../x" }, true, "merchantId"},
 		{"no key", func(c *billing.Connection) { c.Keys = nil }, true, "publicKey"},
 		{"six keys", func(c *billing.Connection) { c.Keys = make([]billing.Key, 6) }, true, "furtherKeys"},
 		{"no private key", func(c *billing.Connection) { c.Keys[0].Private = "" }, true, "privateKey"},

@@ -12,8 +12,8 @@ import (
 // Status is the state of a subscription at the gateway.
 type Status string
 
-// States of a subscription; Canceled and Expired are final. Unread is one that
-// was only heard of.
+// States of a subscription. Canceled and Expired are final. Unread is a subscription
+// that a notification named and that was not read yet.
 const (
 	Unread   Status = ""
 	Pending  Status = "Pending"
@@ -23,38 +23,39 @@ const (
 	Expired  Status = "Expired"
 )
 
-// CheckKind is the kind of a notification that a person has sent to try the
-// address. It is about nothing.
+// CheckKind is the kind of the notification that the gateway's button "Check URL"
+// sends. It names no subscription.
 const CheckKind = "check"
 
-// Subscription is a subscription as it was read at the gateway. Amounts are in
-// minor units of its currency.
+// Subscription is a subscription as read from the gateway. Amounts are in minor units
+// of its currency.
 type Subscription struct {
 	ID string
 	// Customer is the customer who pays.
 	Customer core.PaymentProviderID
 	Status   Status
-	// Trial is true when it began with a trial, over or not.
+	// Trial is true if it began with a trial, even if that is over.
 	Trial    bool
 	Currency string
-	// Price is that of a cycle with add-ons and with all discounts but the
+	// Price is the price of a cycle with add-ons and all discounts except the
 	// tenant's.
 	Price int64
-	// Discount is the tenant's discount on it; Has is false when it has none.
+	// Discount is the amount of the tenant's discount. Has is false if the
+	// subscription has none.
 	Discount int64
 	Has      bool
-	// Charges are those that the customer paid, of more than 0, the oldest
-	// first; the gateway tells the latest 20, and the first is added.
+	// Charges are the paid charges of more than 0, oldest first: the latest 20, which
+	// the gateway returns, and the very first.
 	Charges []Charge
-	// Skipped is the first day of the present cycle when its bill came to
-	// nothing, so that there is no charge; else empty.
+	// Skipped is the first day of the current cycle, as "2026-11-21", if its bill was
+	// 0 and so has no charge; else empty.
 	Skipped string
-	// Opened is when it was made at the gateway.
+	// Opened is when it was created at the gateway.
 	Opened core.Time
 }
 
-// SkippedBill is the bill of a cycle that came to nothing; ok is false when the
-// present cycle was charged.
+// SkippedBill returns the current cycle's bill if it was skipped because it was 0. ok
+// is false if the cycle was charged, or has no discount.
 func (s Subscription) SkippedBill() (c Charge, ok bool) {
 	if s.Skipped == "" || !s.Has {
 		return c, false
@@ -62,54 +63,54 @@ func (s Subscription) SkippedBill() (c Charge, ok bool) {
 	return Charge{Amount: max(0, s.Price-s.Discount), Discount: s.Discount, Period: s.Skipped}, true
 }
 
-// Charge is a bill that was paid.
+// Charge is a paid bill.
 type Charge struct {
 	Transaction string
 	Amount      int64
-	// At is when it was made.
+	// At is when it was charged.
 	At core.Time
 	// Period is the first day of its cycle, as "2026-11-21".
 	Period string
-	// Discount is what the tenant's discount took off it.
+	// Discount is the amount by which the tenant's discount reduced it.
 	Discount int64
-	// ChargedBack is true when the customer's bank took it back for good, by a
-	// dispute that the merchant lost or gave up.
+	// ChargedBack is true if the customer's bank took it back, by a dispute that the
+	// merchant lost or accepted.
 	ChargedBack bool
 }
 
-// Standing is what is known of one of an account's subscriptions.
+// Standing is the part of a subscription that is stored for its account.
 type Standing struct {
 	ID     string
 	Status Status
-	// Trial is true when it began with a trial, over or not.
+	// Trial is true if it began with a trial, even if that is over.
 	Trial bool
 	// Paid is true once it had a successful charge of more than 0.
 	Paid bool
 }
 
-// Ended reports whether a subscription will have no further bill.
+// Ended reports whether the subscription has ended: it has no further bills.
 func (s Standing) Ended() bool { return s.Status == Canceled || s.Status == Expired }
 
-// Standing is what is kept of a subscription. One that had paid stays so: the
-// gateway forgets old charges.
+// Standing returns the part of a subscription to store. Paid stays true once it was,
+// because the gateway returns only the latest charges.
 func (s Subscription) Standing(before Standing) Standing {
 	return Standing{ID: s.ID, Status: s.Status, Trial: s.Trial, Paid: before.Paid || len(s.Charges) > 0}
 }
 
-// Command is what the subscriptions of an account say of it.
+// Command is a change of an account that its subscriptions cause.
 type Command struct {
-	// Status is what the account's becomes.
+	// Status is the account's new status.
 	Status referral.Status
-	// Paid is true when a charge of more than 0 has succeeded: the first time,
-	// that converts.
+	// Paid is true if a charge of more than 0 has succeeded. The first one converts
+	// the account's referral.
 	Paid bool
 }
 
-// Decide says what an account's subscriptions mean for it (reference, gateway,
-// 3), whose status is before. A charge that fails, and being past due, change
-// nothing for who has paid: the gateway tries again, and cancels in the end. The
-// status before counts only while no subscription was read: what is decided must
-// not depend on when it was.
+// Decide returns what an account's subscriptions mean for it (reference, gateway, 3).
+// A failed charge or the state Past Due does not change an account that has paid: the
+// gateway retries, and in the end cancels. before is the account's status, which is
+// kept while no subscription was read; otherwise the result does not depend on it, so
+// that it is the same whenever it is computed.
 func Decide(all []Standing, before referral.Status) Command {
 	return Command{
 		Status: cmp.Or(statusOf(all), before),
@@ -117,9 +118,9 @@ func Decide(all []Standing, before referral.Status) Command {
 	}
 }
 
-// statusOf is that of the best subscription; empty while none was read. One that
-// has not paid is on trial while it is expected to, and free when its bills come
-// to nothing.
+// statusOf returns the account status by the best subscription; empty if none was
+// read. A subscription that has not paid counts as a trial while a payment is
+// expected, and as free if its bills are 0.
 func statusOf(all []Standing) referral.Status {
 	rank := []referral.Status{"", referral.Cancelled, referral.Free, referral.Trial, referral.Paid}
 	best := 0
@@ -129,7 +130,8 @@ func statusOf(all []Standing) referral.Status {
 	return rank[best]
 }
 
-// accountStatus is what one subscription makes of its account.
+// accountStatus returns the account status by one subscription; empty if it was not
+// read.
 func (s Standing) accountStatus() referral.Status {
 	switch {
 	case s.Status == Unread:
@@ -144,15 +146,16 @@ func (s Standing) accountStatus() referral.Status {
 	return referral.Free
 }
 
-// Discount is what a subscription's discount is to be.
+// Discount is the discount that a subscription should have, in minor units.
 type Discount struct {
-	// Amount is all of it, and Credit the part of it that the next bill uses up.
+	// Amount is the whole discount. Credit is the part of it that comes from the
+	// account's credit, which the next bill redeems.
 	Amount, Credit int64
 }
 
-// Want folds an account's percentage and its credit into the one discount that a
-// subscription can have. It is never more than the price: the gateway would
-// carry what is beyond it forward, and skip bills.
+// Want returns the discount for an account's percentage and credit together, since a
+// subscription can have only one. It is at most the price: the gateway would carry
+// the excess over to the next cycles and skip their bills.
 func (s Subscription) Want(percent reward.BasisPoints, credit int64) Discount {
 	if s.Price <= 0 {
 		return Discount{}
@@ -163,25 +166,25 @@ func (s Subscription) Want(percent reward.BasisPoints, credit int64) Discount {
 	return d
 }
 
-// PercentOf is a percentage of an amount, half up.
+// PercentOf returns a percentage of an amount, rounded half up.
 func PercentOf(percent reward.BasisPoints, amount int64) int64 {
-	// In two parts, so that no amount is too large to be multiplied.
+	// Two parts, so that the multiplication cannot overflow.
 	const all = int64(reward.MaxPercent)
 	p := int64(percent)
 	return amount/all*p + (amount%all*p+all/2)/all
 }
 
-// CreditUsed is how much of an account's credit a bill has used: what its
-// discount was above the percentage, as far as credit was folded in. It is asked
-// of the first bill of a cycle: what is charged within one is for a change, and
-// shows the discount though it was not given for that.
+// CreditUsed returns how much of an account's credit a bill redeemed: the discount
+// beyond the percentage, at most folded, the credit that was part of the discount.
+// Call it only for the first bill of a cycle: a later charge in a cycle is for a
+// change of the subscription, and has the discount without redeeming it.
 func (c Charge) CreditUsed(percent reward.BasisPoints, folded int64) int64 {
 	return max(0, min(folded, c.Discount-PercentOf(percent, c.Amount+c.Discount)))
 }
 
-// Refund is what is given back of an account's first charge when its shop had
-// not looked the discount up; 0 when the charge had the discount, or was taken
-// back as a whole.
+// Refund returns the refund for an account's first charge, in minor units, if it was
+// made without the discount. It is 0 if the charge had a discount or was charged
+// back.
 func (c Charge) Refund(percent reward.BasisPoints) int64 {
 	if c.Discount > 0 || c.ChargedBack {
 		return 0
@@ -189,11 +192,11 @@ func (c Charge) Refund(percent reward.BasisPoints) int64 {
 	return min(PercentOf(percent, c.Amount), c.Amount)
 }
 
-// Change is what to do at the gateway about a discount.
+// Change is an update of a subscription's discount at the gateway.
 type Change string
 
-// Changes. NoChange is also what is done while a subscription is Past Due, which
-// the gateway would refuse, and when it has ended.
+// Changes. NoChange also applies to a subscription that is Past Due, whose update the
+// gateway would refuse, or has ended.
 const (
 	NoChange       Change = ""
 	AddDiscount    Change = "add"
@@ -201,7 +204,7 @@ const (
 	RemoveDiscount Change = "remove"
 )
 
-// Change is how a subscription comes to have a discount of an amount.
+// Change returns the update after which the subscription has a discount of an amount.
 func (s Subscription) Change(amount int64) Change {
 	switch {
 	case s.Status != Active && s.Status != Pending:

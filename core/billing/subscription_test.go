@@ -22,16 +22,16 @@ func TestDecide(t *testing.T) {
 		want   billing.Command
 	}{
 		{"none", nil, referral.Free, billing.Command{Status: referral.Free}},
-		{"heard of", []billing.Standing{{}}, referral.Free, billing.Command{Status: referral.Free}},
+		{"not yet read", []billing.Standing{{}}, referral.Free, billing.Command{Status: referral.Free}},
 		{"trial", []billing.Standing{trial}, referral.Free, billing.Command{Status: referral.Trial}},
 		{"billing skipped after a trial", []billing.Standing{trial}, referral.Trial, billing.Command{Status: referral.Trial}},
-		{"billing skipped from the first", []billing.Standing{unpaid}, referral.Free, billing.Command{Status: referral.Free}},
+		{"billing skipped from the start", []billing.Standing{unpaid}, referral.Free, billing.Command{Status: referral.Free}},
 		{"first bill after a trial fails", []billing.Standing{{Status: billing.PastDue, Trial: true}}, referral.Cancelled, billing.Command{Status: referral.Trial}},
 		{"starts later", []billing.Standing{{Status: billing.Pending}, canceled}, referral.Free, billing.Command{Status: referral.Trial, Paid: true}},
 		{"free after it was canceled", []billing.Standing{unpaid, expired}, referral.Paid, billing.Command{Status: referral.Free}},
-		{"heard of another", []billing.Standing{{}, canceled}, referral.Paid, billing.Command{Status: referral.Cancelled, Paid: true}},
+		{"another is not yet read", []billing.Standing{{}, canceled}, referral.Paid, billing.Command{Status: referral.Cancelled, Paid: true}},
 		{"charged", []billing.Standing{paid}, referral.Trial, billing.Command{Status: referral.Paid, Paid: true}},
-		{"past due stays", []billing.Standing{pastDue}, referral.Paid, billing.Command{Status: referral.Paid, Paid: true}},
+		{"past due stays paid", []billing.Standing{pastDue}, referral.Paid, billing.Command{Status: referral.Paid, Paid: true}},
 		{"canceled after paying", []billing.Standing{canceled}, referral.Paid, billing.Command{Status: referral.Cancelled, Paid: true}},
 		{"expired without paying", []billing.Standing{expired}, referral.Trial, billing.Command{Status: referral.Cancelled}},
 		{"one of two canceled", []billing.Standing{canceled, paid}, referral.Paid, billing.Command{Status: referral.Paid, Paid: true}},
@@ -66,11 +66,11 @@ func TestCharge_CreditUsedAndRefund(t *testing.T) {
 		percent, folded, used, refundCents int64
 	}{
 		{"full price", billing.Charge{Amount: 5000}, 1000, 0, 0, 500},
-		{"looked up", billing.Charge{Amount: 4500, Discount: 500}, 1000, 0, 0, 0},
+		{"with the discount", billing.Charge{Amount: 4500, Discount: 500}, 1000, 0, 0, 0},
 		{"charged back", billing.Charge{Amount: 5000, ChargedBack: true}, 1000, 0, 0, 0},
 		{"with credit", billing.Charge{Amount: 3800, Discount: 1200}, 1000, 700, 700, 0},
-		{"a discount of the shop's own", billing.Charge{Amount: 3800, Discount: 1200}, 1000, 0, 0, 0},
-		{"less than was folded in", billing.Charge{Amount: 4700, Discount: 300}, 0, 700, 300, 0},
+		{"a discount by the shop", billing.Charge{Amount: 3800, Discount: 1200}, 1000, 0, 0, 0},
+		{"discount is less than the credit", billing.Charge{Amount: 4700, Discount: 300}, 0, 700, 300, 0},
 	} {
 		if used := c.charge.CreditUsed(basisPoints(c.percent), c.folded); used != c.used {
 			t.Errorf("%s: %d used", c.name, used)
@@ -90,8 +90,8 @@ func TestSubscription_SkippedBill(t *testing.T) {
 	}{
 		{"charged", billing.Subscription{Price: 400, Has: true, Discount: 400}, billing.Charge{}, false},
 		{"no discount", billing.Subscription{Price: 400, Skipped: "2026-02-01"}, billing.Charge{}, false},
-		{"all of it discount", billing.Subscription{Price: 400, Has: true, Discount: 400, Skipped: "2026-02-01"}, billing.Charge{Discount: 400, Period: "2026-02-01"}, true},
-		{"paid by the balance", billing.Subscription{Price: 400, Has: true, Discount: 100, Skipped: "2026-02-01"}, billing.Charge{Amount: 300, Discount: 100, Period: "2026-02-01"}, true},
+		{"discount is the whole price", billing.Subscription{Price: 400, Has: true, Discount: 400, Skipped: "2026-02-01"}, billing.Charge{Discount: 400, Period: "2026-02-01"}, true},
+		{"paid from the balance", billing.Subscription{Price: 400, Has: true, Discount: 100, Skipped: "2026-02-01"}, billing.Charge{Amount: 300, Discount: 100, Period: "2026-02-01"}, true},
 		{"more discount than price", billing.Subscription{Price: 400, Has: true, Discount: 500, Skipped: "2026-02-01"}, billing.Charge{Discount: 500, Period: "2026-02-01"}, true},
 	} {
 		if got, ok := c.s.SkippedBill(); got != c.want || ok != c.ok {

@@ -1,5 +1,5 @@
-// Package event decides which user events are taken in: their form, their
-// bounds, and the idempotency rule (spec, Events and Limits).
+// Package event decides which user events are accepted: their form, their limits, and
+// the idempotency rule (spec, Events and Limits).
 package event
 
 import (
@@ -10,10 +10,10 @@ import (
 	"kith/core"
 )
 
-// Bounds of one call.
+// Limits of one call.
 //
-// Spec silent: the reference gives no number of events per call; 1000 small
-// events fit the body bound of an event call many times over.
+// Spec silent: the reference gives no number of events per call; 1000 small events
+// are far below the body limit of an event call.
 const (
 	MaxEvents = 1000
 	MaxKey    = 128
@@ -24,41 +24,41 @@ const (
 // received (spec, Limits).
 const KeyLife = 24 * core.Hour
 
-// KeySince returns the earliest receipt that still blocks a key at now. A
-// receipt exactly 24 h ago still does; one millisecond more and it does not.
+// KeySince returns the earliest time of receipt that blocks a key at now: exactly 24
+// h ago.
 func KeySince(now core.Time) core.Time { return now - KeyLife }
 
-// CallKept is how long the record of an event call stays after its receipt:
-// longer than its key is remembered, so that the clocks of edges may differ.
+// CallKept is how long the record of an event call is kept after its receipt. It is
+// longer than KeyLife, because the clocks of edges may differ.
 const CallKept = 2 * KeyLife
 
 // Event is one event of a call.
 type Event struct {
-	// ID is given by us; an id that a caller sends is ignored.
+	// ID is set by Stamp; an id that a caller sends is ignored.
 	ID  string
 	Key string
-	// Fields is a JSON object as it was sent, or empty.
+	// Fields is the JSON object as sent, or empty.
 	Fields string
-	// Triggered is when it happened by the caller's clock; the time of receipt
-	// when the caller did not say.
+	// Triggered is when it happened by the caller's clock; if the caller sent no
+	// time, the time of receipt.
 	Triggered core.Time
 }
 
-// Batch is one event call: all of it is taken in, or none.
+// Batch is the events of a call. All of them are stored, or none.
 type Batch struct {
 	Account core.AccountID
 	User    core.UserID
 	Key     core.IdempotencyKey
 	Events  []Event
-	// Sender is the id of the API key whose use is to be noted when the call is
-	// processed; empty: none is.
+	// Sender is the id of the API key whose last use is updated when the call is
+	// processed; empty for none.
 	Sender string
-	// Received is when the call arrived.
+	// Received is when the call was received.
 	Received core.Time
 }
 
-// Stamp gives every event its id and the call its time. entropy is called once
-// for each event.
+// Stamp sets the time of receipt, and the id of every event. entropy returns random
+// bytes and is called once for each event.
 func (b *Batch) Stamp(now core.Time, entropy func() [6]byte) {
 	b.Received = now
 	for i := range b.Events {
@@ -70,21 +70,21 @@ func (b *Batch) Stamp(now core.Time, entropy func() [6]byte) {
 	}
 }
 
-// OwnKey gives the call's key a place of its own for its user. Every call that
-// does not come with the tenant's API key is to have that: a visitor who could use
-// the shop's keys up would keep the shop's events out. The ids are in it as a hash,
-// since a used key outlives a user who is erased.
+// OwnKey makes the call's key specific to its user. Apply it to every call that does
+// not use the tenant's API key: otherwise a visitor could send keys of the shop
+// first, and the shop's events would be refused as duplicates. The key has the user's
+// ids as a hash, because it is kept after the user is deleted.
 func (b *Batch) OwnKey() {
 	if b.Key == "" {
 		return
 	}
 	account := string(b.Account)
 	sum := sha256.Sum256([]byte(strconv.Itoa(len(account)) + ":" + account + string(b.User) + "\n" + string(b.Key)))
-	// No key that a caller sends begins so; see core.ParseIdempotencyKey.
+	// No key that a caller sends begins with "~"; see core.ParseIdempotencyKey.
 	b.Key = core.IdempotencyKey("~" + base64.RawURLEncoding.EncodeToString(sum[:]))
 }
 
-// Duplicate is the answer to a key that was used within KeyLife.
+// Duplicate returns the error for a key that was used within KeyLife.
 func Duplicate() *core.Error {
 	return &core.Error{
 		Code: core.CodeConflict, Field: "idempotencyKey",

@@ -6,7 +6,7 @@ import (
 	"kith/core"
 )
 
-// An idempotency key blocks for 24 h after its first receipt (spec, Limits).
+// An idempotency key is refused for 24 h after its first receipt (spec, Limits).
 func TestKeySince(t *testing.T) {
 	const received core.Time = 1_700_000_000_000
 	for _, c := range []struct {
@@ -14,7 +14,7 @@ func TestKeySince(t *testing.T) {
 		now    core.Time
 		blocks bool
 	}{
-		{"at once", received, true},
+		{"same time", received, true},
 		{"24 h less 1 ms", received + 24*core.Hour - 1, true},
 		{"24 h", received + 24*core.Hour, true},
 		{"24 h and 1 ms", received + 24*core.Hour + 1, false},

@@ -1,13 +1,13 @@
 package event
 
-// Append is the one statement that takes events in, on the edge and in the
-// backend alike. It stands here, away from the other SQL, because it is the
-// idempotency rule: of any number of senders with one key exactly one gets a
-// row back, since SQLite runs a write statement under its one write lock. No
-// row means that the key was used since ?6.
+// Append is the statement that stores the events of a call, on the edge and in the
+// backend. It is in core because it is the idempotency rule: of concurrent calls with
+// one key exactly one gets a row, since SQLite runs a write statement under its write
+// lock. No row means that the key was used since ?6.
 //
-// Parameters: 1 tenant, 2 account, 3 user, 4 idempotency key or NULL, 5 events
-// as a JSON array, 6 KeySince(now), 7 now, 8 Batch.Sender or NULL. Returns the place in the queue.
+// Parameters: 1 tenant, 2 account, 3 user, 4 idempotency key or NULL, 5 events as a
+// JSON array, 6 KeySince(now), 7 now, 8 Batch.Sender or NULL. It returns the position
+// in the queue.
 const Append = `INSERT INTO intake (tenant, account_id, user_id, idempotency_key, events, received_at, key_id)
 SELECT ?1, ?2, ?3, ?4, ?5, ?7, ?8
 WHERE ?4 IS NULL OR NOT EXISTS (

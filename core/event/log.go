@@ -2,7 +2,7 @@ package event
 
 import "kith/core"
 
-// Logged is an event that was processed.
+// Logged is a processed event.
 type Logged struct {
 	Event
 	Account             core.AccountID
@@ -10,11 +10,11 @@ type Logged struct {
 	Received, Processed core.Time
 }
 
-// Filter narrows a list of events; what is empty does not.
+// Filter selects events. An empty field matches all.
 type Filter struct {
 	ID      string
 	Account core.AccountID
-	// User is one of Account's, and of no use without it.
+	// User is a user of Account, and is ignored without it.
 	User                           core.UserID
 	Key                            string
 	Triggered, Received, Processed core.Span

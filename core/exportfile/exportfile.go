@@ -1,5 +1,5 @@
-// Package exportfile decides what stands in the files that jobs write: their
-// columns and the text of their cells. It reads nothing and writes nothing.
+// Package exportfile decides the contents of the files that jobs write: their columns
+// and the text of their cells. It does no I/O.
 package exportfile
 
 import (
@@ -15,14 +15,14 @@ import (
 	"kith/core/reward"
 )
 
-// Kind is what a column holds, and so how its cells are written.
+// kind is the kind of a column's values, which decides how its cells are written.
 type kind uint8
 
 const (
-	// id is a text that joins rows: an id, a code, a word of ours. Whoever makes a
-	// user chooses it, so that it may be a formula as any text.
+	// id is an id, a code or a constant. Callers choose ids, so one may look like a
+	// formula, as any text.
 	id kind = iota
-	// text is what people wrote.
+	// text is text that people wrote.
 	text
 	// date is a time in epoch milliseconds, or empty.
 	date
@@ -63,16 +63,15 @@ func join(parts ...[]column) []column {
 	return all
 }
 
-// who is a user in the files that are about something else.
-func who(prefix string) []column {
+// userColumns returns the columns that identify a user in files about something else.
+func userColumns(prefix string) []column {
 	return join(ids(prefix+"accountId", prefix+"id"), texts(prefix+"email", prefix+"firstName", prefix+"lastName"))
 }
 
-// files are the columns of each type. Those of USER, REFERRAL and
-// REWARD_BALANCE are the reference's (3.6), and the columns of all others are
-// named like them.
+// files has the columns of each type. Those of USER, REFERRAL and REWARD_BALANCE are
+// from the reference (3.6); the columns of all others are named in the same way.
 //
-// Spec silent: a file has all columns of its type, whatever params.fields says.
+// Spec silent: a file has all columns of its type; params.fields is ignored.
 var files = map[job.Type][]column{
 	job.User: join(
 		ids("id", "accountId"), texts("email", "firstName", "lastName", "imageUrl"), ids("firstSeenIP", "lastSeenIP"),
@@ -93,14 +92,14 @@ var files = map[job.Type][]column{
 		dates("dateCreated", "dateGiven", "dateScheduledFor", "dateExpires", "dateCancelled")),
 	job.UserEvent: join(ids("user.accountId", "user.id", "event.id"), texts("event.key"),
 		dates("event.dateTriggered", "event.dateReceived", "event.dateProcessed"), ids("event.fields")),
-	// What an import tells of the rows that it carried out (reference, 3.4).
+	// The result file of an import lists its successful rows (reference, 3.4).
 	job.ImportDelete:            ids("accountId", "id"),
 	job.ImportRedeem:            join(ids("accountId", "id", "unit"), numbers("valueRedeemed", "availableValue")),
-	job.RedeemableRewardBalance: join(who("user."), ids("type", "unit"), numbers("availableValue")),
+	job.RedeemableRewardBalance: join(userColumns("user."), ids("type", "unit"), numbers("availableValue")),
 }
 
-// columnsOf are the columns of a file. An import of users or events tells of them
-// as an export does (reference, 3.4).
+// columnsOf returns the columns of a file. The result file of an import of users or
+// events has the columns of the export (reference, 3.4).
 func columnsOf(t job.Type) []column {
 	switch t {
 	case job.ImportUser:
@@ -111,12 +110,12 @@ func columnsOf(t job.Type) []column {
 	return files[t]
 }
 
-// ErrorsHeader is the first row of an errors file (reference, 3.4).
+// ErrorsHeader returns the first row of an errors file (reference, 3.4).
 func ErrorsHeader() []string {
 	return []string{"recordNumber", "message", "apiErrorCode", "statusCode"}
 }
 
-// Header is the first row of a file: the names of its columns.
+// Header returns the first row of a file: the names of its columns.
 func Header(t job.Type) []string {
 	names := make([]string, len(columnsOf(t)))
 	for i, c := range columnsOf(t) {
@@ -125,17 +124,16 @@ func Header(t job.Type) []string {
 	return names
 }
 
-// Form is how the cells of a file are written.
+// Form has the settings by which the cells of a file are written.
 type Form struct {
 	Format job.Format
 	Dates  job.Dates
-	// Share makes share links; without an origin there are none.
+	// Share builds share links. Without an origin their cells are empty.
 	Share link.Share
 }
 
-// Row writes what is stored, in the order of the columns, as cells of a file,
-// in place. A row that is shorter than the file is wide is a fault of whoever
-// stores.
+// Row converts stored values, in the order of the columns, to cells of a file, in
+// place. cells must have a value for every column.
 func (f Form) Row(t job.Type, cells []string) []string {
 	for i, c := range columnsOf(t) {
 		cells[i] = f.cell(c, cells[i])
@@ -165,7 +163,7 @@ func (f Form) cell(c column, stored string) string {
 	return stored
 }
 
-// shareLink is a link of a code for the medium that the column is named after.
+// shareLink returns a code's link for the medium in the column's name.
 func (f Form) shareLink(name string, code core.ReferralCode) string {
 	if code == "" || f.Share.Origin == "" {
 		return ""
@@ -185,9 +183,9 @@ func isoDate(millis string) string {
 	return time.UnixMilli(n).UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// Harmless returns a text that a spreadsheet takes for a text: one that it would
-// take for a formula gets an apostrophe in front. Only cells of a CSV file need
-// it; those of an XLSX file say what they are. Plain is the way back.
+// Harmless returns s with an apostrophe in front if a spreadsheet would read it as a
+// formula. Only CSV needs it; cells of an XLSX file have a type. Plain is the
+// inverse.
 func Harmless(s string) string {
 	if formula(s) {
 		return "'" + s
@@ -195,7 +193,7 @@ func Harmless(s string) string {
 	return s
 }
 
-// Plain returns what Harmless was given.
+// Plain returns the text from which Harmless made s.
 func Plain(s string) string {
 	if formula(s) {
 		return strings.TrimPrefix(s, "'")
@@ -203,12 +201,12 @@ func Plain(s string) string {
 	return s
 }
 
-// formula reports whether a text begins like a formula, behind any apostrophes: one
-// that begins with an apostrophe itself gets another, so that Plain takes the right
-// one.
+// formula reports whether a text, after any leading apostrophes, begins like a
+// formula. Apostrophes of the text itself are included, so that Plain removes only
+// the added one.
 func formula(s string) bool {
 	switch first, _ := utf8.DecodeRuneInString(strings.TrimLeft(s, "'")); first {
-	// Some spreadsheets take the wide forms of the signs for the signs.
+	// Some spreadsheets accept the fullwidth forms of these characters.
 	case '=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠':
 		return true
 	}

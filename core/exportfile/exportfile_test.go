@@ -9,7 +9,7 @@ import (
 	"kith/core/link"
 )
 
-// What the Singer tap reads (reference, 3.6).
+// The columns that the Singer tap reads (reference, 3.6).
 func TestHeader_Reference(t *testing.T) {
 	for typ, want := range map[job.Type]string{
 		job.User: "id,accountId,email,firstName,lastName,imageUrl,firstSeenIP,lastSeenIP,dateCreated,emailHash,referralSource,locale," +
@@ -24,7 +24,7 @@ func TestHeader_Reference(t *testing.T) {
 	}
 }
 
-func TestHeader_EveryQueryHasColumnsOfItsOwnNames(t *testing.T) {
+func TestHeader_EveryExportHasDistinctColumns(t *testing.T) {
 	for _, typ := range job.Types() {
 		if typ.Import() {
 			continue
@@ -80,7 +80,7 @@ func TestHarmless(t *testing.T) {
 			t.Errorf("%q: %q, want %q", s, got, want)
 		}
 		if got := Plain(want); got != s {
-			t.Errorf("%q: %q comes back", s, got)
+			t.Errorf("%q: Plain returns %q", s, got)
 		}
 	}
 }

@@ -1,7 +1,6 @@
-// Package importfile decides what the rows of an uploaded file are: where each
-// begins and ends, what its columns are called and what may stand in them
-// (reference, 3.3). What a row means to its job is read in core/wire, by the
-// same parsers that read the bodies of calls.
+// Package importfile parses uploaded files into rows: where each begins and ends, the
+// names of the columns, and the kinds of their values (reference, 3.3). Package
+// core/wire decodes a row for its job, with the parsers of request bodies.
 //
 // Files are read as streams: no more than one row is in memory at a time.
 package importfile
@@ -15,26 +14,26 @@ import (
 type Format string
 
 const (
-	// CSV has a header, then a row for each record; names of nested keys are
-	// dotted, and case counts.
+	// CSV has a header, then a row for each record. Names of nested keys have dots
+	// between their parts, and are case-sensitive.
 	CSV Format = "csv"
 	// JSONL has one JSON object in each line.
 	JSONL Format = "jsonl"
 )
 
-// Bounds of a file. Its size is configuration.
+// Limits of a file. Its size is limited by configuration.
 const (
-	// MaxRecord is the longest record, in bytes: as long as the body of a call.
+	// MaxRecord is the most bytes of a record, as of the body of a call.
 	MaxRecord = 1 << 20
 	// MaxColumns is the most columns of a CSV file.
 	MaxColumns = 1000
 )
 
-// GzipEnding ends the name of a file that is packed.
+// GzipEnding ends the name of a gzip file.
 const GzipEnding = ".gz"
 
-// FormatOf tells the form of a file by its name, or by how it begins when the
-// name does not say. beginning is unpacked.
+// FormatOf returns the format of a file by its name or, if the name has no known
+// ending, by its first bytes, which must be decompressed.
 func FormatOf(name string, beginning []byte) Format {
 	name = strings.TrimSuffix(strings.ToLower(name), GzipEnding)
 	switch {
@@ -55,26 +54,25 @@ func FormatOf(name string, beginning []byte) Format {
 	return CSV
 }
 
-// Packed reports whether a file begins as gzip does.
+// Packed reports whether a file begins like a gzip file.
 func Packed(beginning []byte) bool {
 	return len(beginning) > 2 && beginning[0] == 0x1f && beginning[1] == 0x8b && beginning[2] == 8
 }
 
-// bom may stand before the first character of a file in UTF-8.
+// bom is the byte order mark with which a file may begin.
 const bom = "\ufeff"
 
-// Problem is what is wrong with a file or with one of its rows, in words for
-// whoever sent it.
+// Problem is an error in a file or in one of its rows, for the file's sender.
 type Problem struct {
-	// Record counts the records from 1, the header of a CSV file not among
-	// them; 0 is the header, or the file as a whole.
+	// Record is the number of the record, counted from 1 without the header of a CSV
+	// file; 0 means the header or the whole file.
 	Record int64
 	// Column is the column's name, or empty.
 	Column string
 	Reason string
 }
 
-// Error says where, then what.
+// Error returns the position, then the reason.
 func (p Problem) Error() string {
 	where := ""
 	if p.Record > 0 {

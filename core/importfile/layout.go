@@ -9,60 +9,61 @@ import (
 	"kith/core/job"
 )
 
-// Kind is what may stand in the cells of a column.
+// Kind is the kind of the values in a column.
 type Kind uint8
 
 const (
-	// Text is taken as it is.
+	// Text is any text.
 	Text Kind = iota
 	// Boolean is true or false, in any case.
 	Boolean
 	// Integer is a whole number.
 	Integer
-	// Any is a number when it is written as JSON writes one and a number keeps
-	// all of its digits, true, false, or else a text.
+	// Any is a number if it is written as in JSON and a float64 keeps all of its
+	// digits; true or false; else a text.
 	Any
 )
 
 // Column is one column of a CSV file.
 type Column struct {
-	// Path are the parts of its name, between the dots.
+	// Path has the parts of its name, which dots separate.
 	Path []string
 	Kind Kind
-	// Ignored is true for a column that only reports have.
+	// Ignored is true for a column of reports that imports do not read.
 	Ignored bool
 }
 
-// Name is the column's name in the header.
+// Name returns the column's name in the header.
 func (c Column) Name() string { return strings.Join(c.Path, ".") }
 
-// Layout is what the columns of a CSV file are.
+// Layout describes the columns of a CSV file.
 type Layout struct {
-	// Columns are in the order of the file.
+	// Columns are the columns in the order of the file.
 	Columns []Column
-	// Order is the order in which the columns of nested keys stand together.
+	// Order has the indexes of the columns that are not ignored, ordered so that
+	// columns of one nested object are adjacent.
 	Order []int
 }
 
-// rules are the columns that a type of job knows.
+// rules describes the columns of a type of job.
 type rules struct {
 	required []string
 	known    map[string]Kind
-	// families are columns of any further name below these.
+	// families are prefixes of columns with any name, such as customFields.
 	families map[string]Kind
-	// ignored are columns of reports, which people fill in and send back.
+	// ignored are columns of reports, which people complete and upload again.
 	ignored []string
-	// also are other spellings of columns.
-	also map[string]string
+	// aliases are other names of columns.
+	aliases map[string]string
 }
 
-// reports are columns of the reports about users that no import sets.
+// reports are columns of the user reports that no import sets.
 var reports = []string{
 	"firstSeenIP", "lastSeenIP", "emailHash", "referralSource", "shareLink", "facebookShareLink", "twitterShareLink",
 	"emailShareLink", "linkedinShareLink",
 }
 
-// types are the columns of each type (reference, 3.3).
+// types has the columns of each type (reference, 3.3).
 var types = map[job.Type]rules{
 	job.ImportUser: {
 		required: []string{"accountId", "id"},
@@ -90,19 +91,19 @@ var types = map[job.Type]rules{
 		required: []string{"accountId", "id", "unit", "valueToRedeem"},
 		known:    map[string]Kind{"accountId": Text, "id": Text, "unit": Text, "valueToRedeem": Text},
 		ignored:  []string{"email", "firstName", "lastName", "type", "availableValue"},
-		// The report names the user's columns so.
-		also: map[string]string{
+		// The names in the report.
+		aliases: map[string]string{
 			"user.accountId": "accountId", "user.id": "id", "userId": "id", "user.email": "email",
 			"user.firstName": "firstName", "user.lastName": "lastName",
 		},
 	},
 }
 
-// ParseHeader reads the names of the columns and returns every problem of them.
+// ParseHeader parses the names of the columns and returns all problems.
 func ParseHeader(t job.Type, names []string) (Layout, []Problem) {
 	h := header{rules: types[t]}
 	if len(names) > MaxColumns {
-		h.add("", "the header has "+strconv.Itoa(len(names))+" columns; a file may have "+strconv.Itoa(MaxColumns))
+		h.add("", "the header has "+strconv.Itoa(len(names))+" columns; the limit is "+strconv.Itoa(MaxColumns))
 		return Layout{}, h.problems
 	}
 	for _, name := range names {
@@ -110,7 +111,7 @@ func ParseHeader(t job.Type, names []string) (Layout, []Problem) {
 	}
 	for _, name := range h.rules.required {
 		if !slices.ContainsFunc(h.layout.Columns, func(c Column) bool { return c.Name() == name }) {
-			h.add(name, "is required, and the header does not have it")
+			h.add(name, "is required; add it to the header")
 		}
 	}
 	h.order()
@@ -130,7 +131,7 @@ func (h *header) add(column, reason string) {
 
 func (h *header) column(name string) {
 	meant := name
-	if other, ok := h.rules.also[name]; ok {
+	if other, ok := h.rules.aliases[name]; ok {
 		meant = other
 	}
 	if program, ok := strings.CutPrefix(name, "sharelinks."); ok {
@@ -143,7 +144,7 @@ func (h *header) column(name string) {
 	case !ok:
 		h.add(shown(name), "is not a column of this type of job"+h.hint(name))
 	case slices.Contains(h.names, meant):
-		h.add(shown(name), "is there twice")
+		h.add(shown(name), "occurs twice")
 	}
 	h.names = append(h.names, meant)
 	h.layout.Columns = append(h.layout.Columns, c)
@@ -166,21 +167,20 @@ func (h *header) meaning(name string) (Column, bool) {
 	return Column{Path: path, Ignored: true}, false
 }
 
-// hint names the column that was meant when only the case is wrong: case counts,
-// and that is easily missed.
+// hint names the intended column if only the case or surrounding blanks differ.
 func (h *header) hint(name string) string {
 	for known := range h.rules.known {
 		if strings.EqualFold(known, strings.TrimSpace(name)) {
-			return "; the name is " + known + ", in this case and without blanks"
+			return "; write " + known + ", in this case and without blanks"
 		}
 	}
 	if strings.ContainsAny(name, ";\t") {
-		return "; columns are parted by commas"
+		return "; separate columns by commas"
 	}
 	return ""
 }
 
-// shown cuts what is too long to be repeated.
+// shown shortens a name for an error message.
 func shown(name string) string {
 	const most = 64
 	if len(name) > most {
@@ -189,8 +189,7 @@ func shown(name string) string {
 	return name
 }
 
-// order puts columns of one object next to each other, and refuses a name that
-// is both an object and a value.
+// order sets Layout.Order, and reports names that are both an object and a value.
 func (h *header) order() {
 	columns := h.layout.Columns
 	for i, c := range columns {
@@ -202,15 +201,15 @@ func (h *header) order() {
 	for i := 1; i < len(h.layout.Order); i++ {
 		upper, below := columns[h.layout.Order[i-1]].Path, columns[h.layout.Order[i]].Path
 		if len(below) > len(upper) && slices.Equal(upper, below[:len(upper)]) {
-			h.add(shown(strings.Join(upper, ".")), "is the name of a value, and begins the name of another column")
+			h.add(shown(strings.Join(upper, ".")), "is both a value and the prefix of another column; rename one of them")
 		}
 	}
 }
 
-// CheckRow refuses a row that has more or fewer cells than the header.
+// CheckRow returns an error if a row does not have as many cells as the header.
 func (l Layout) CheckRow(cells []string) *core.Error {
 	if len(cells) == len(l.Columns) {
 		return nil
 	}
-	return core.Malformed("", "the row has "+strconv.Itoa(len(cells))+" cells, and the header "+strconv.Itoa(len(l.Columns)))
+	return core.Malformed("", "the row has "+strconv.Itoa(len(cells))+" cells, but the header has "+strconv.Itoa(len(l.Columns)))
 }

@@ -7,15 +7,15 @@ import (
 	"kith/core/job"
 )
 
-// Prefix is what the names of files for one type of job begin with, where the
-// name alone says what a file is for.
+// Prefix is the prefix of file names for one type of job, used where only the name
+// gives the type, as over SFTP.
 type Prefix struct {
 	Text string
 	Type job.Type
 }
 
-// Prefixes lists all, one for each type of import (reference, 3.5, which has
-// them in a picture; one of them stands in its example of a fileRef).
+// Prefixes lists all prefixes, one for each type of import (reference, 3.5, which
+// shows them in an image; its example of a fileRef has one of them).
 func Prefixes() []Prefix {
 	return []Prefix{
 		{"users_", job.ImportUser}, {"userEvents_", job.ImportUserEvent},
@@ -23,27 +23,27 @@ func Prefixes() []Prefix {
 	}
 }
 
-// TypeOf returns what a file is for by its name, which begins with one of
-// Prefixes and ends in .csv, .jsonl or .ndjson, or in one of these and .gz; or
-// an error that says so.
+// TypeOf returns the type of job for a file name, which must begin with one of
+// Prefixes and end in .csv, .jsonl or .ndjson, or in one of these and .gz. Otherwise
+// the error says which part is wrong.
 //
-// Spec silent: case does not count, "-" is as good as "_", also between the
-// words ("user-events-may.csv"), and nothing need follow ("users.csv").
+// Spec silent: case is ignored, "-" is the same as "_" and may also separate the
+// words ("user-events-may.csv"), and the prefix may be the whole name ("users.csv").
 func TypeOf(name string) (job.Type, error) {
 	lower := strings.ReplaceAll(strings.ToLower(name), "-", "_")
 	rest, ending := cutEnding(lower)
 	if !ending {
-		return "", core.Invalid("name", "must end in .csv, .jsonl or .ndjson, packed also in .gz: send the file under its own name, not under one for the time being")
+		return "", core.Invalid("name", "must end in .csv, .jsonl or .ndjson, optionally with .gz; upload the file under its final name, not a temporary one")
 	}
 	for _, p := range Prefixes() {
 		if begins(rest+"_", p.Text) {
 			return p.Type, nil
 		}
 	}
-	return "", core.Invalid("name", "must begin with "+allPrefixes()+", which says what the file is for")
+	return "", core.Invalid("name", "must begin with "+allPrefixes()+", which selects the type of the import")
 }
 
-// cutEnding takes off what tells the form of a file.
+// cutEnding removes the ending that gives the format.
 func cutEnding(lower string) (rest string, ok bool) {
 	lower = strings.TrimSuffix(lower, GzipEnding)
 	for _, ending := range []string{".csv", ".jsonl", ".ndjson"} {
@@ -54,16 +54,17 @@ func cutEnding(lower string) (rest string, ok bool) {
 	return "", false
 }
 
-// begins reports whether a name begins with a prefix, whose words may be apart.
+// begins reports whether a name begins with a prefix, with or without "_" between the
+// prefix's words.
 func begins(lower, prefix string) bool {
-	apart := ""
+	separated := ""
 	for _, c := range prefix {
 		if 'A' <= c && c <= 'Z' {
-			apart += "_"
+			separated += "_"
 		}
-		apart += string(c)
+		separated += string(c)
 	}
-	return strings.HasPrefix(lower, strings.ToLower(prefix)) || strings.HasPrefix(lower, strings.ToLower(apart))
+	return strings.HasPrefix(lower, strings.ToLower(prefix)) || strings.HasPrefix(lower, strings.ToLower(separated))
 }
 
 func allPrefixes() string {

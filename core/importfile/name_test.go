@@ -35,7 +35,7 @@ func TestTypeOf(t *testing.T) {
 		"users_1":                  "must end in",
 		"users_1.gz":               "must end in",
 		"users_1.xlsx":             "must end in",
-		"users_1.csv.filepart":     "not under one for the time being",
+		"users_1.csv.filepart":     "not a temporary one",
 		"users1.csv":               "must begin with",
 		"usersDeleted_1.csv":       "must begin with",
 		"my_users_1.csv":           "must begin with",

@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// Reader reads the records of a file, one after the other. A record ends at the
-// end of a line that is not within quotes; empty lines are none.
+// Reader reads the records of a file, one at a time. A record ends at a line end that
+// is not within quotes. Empty lines are skipped.
 type Reader struct {
 	format Format
 	from   io.Reader
-	// buffer[start:end] has been read and not yet given out; its first byte is
-	// at position in the file.
+	// buffer[start:end] has been read but not yet returned; its first byte is at
+	// position in the file.
 	buffer     []byte
 	start, end int
 	position   int64
@@ -22,27 +22,29 @@ type Reader struct {
 	cells      []string
 }
 
-// buffered is how much is read at a time.
-const buffered = 64 << 10
+// bufferSize is the initial size of the buffer, in bytes.
+const bufferSize = 64 << 10
 
-// NewReader reads a file from a place on, in bytes, that Position gave after so
-// many records; both are 0 at its beginning, where a CSV file has its header.
+// NewReader returns a reader of a file from a position in bytes, where from must
+// already stand. position and record are results of Position and Record of an earlier
+// reader, or 0 for the start of the file, where a CSV file has its header.
 func NewReader(format Format, from io.Reader, position, record int64) *Reader {
 	if format == CSV && position == 0 {
 		record = -1
 	}
-	return &Reader{format: format, from: from, buffer: make([]byte, buffered), position: position, record: record}
+	return &Reader{format: format, from: from, buffer: make([]byte, bufferSize), position: position, record: record}
 }
 
-// Position is where the next record begins.
+// Position returns the position of the next record, in bytes.
 func (r *Reader) Position() int64 { return r.position }
 
-// Record is the number of the record that was given out last.
+// Record returns the number of the record that Line returned last, counted from 1; 0
+// is the header.
 func (r *Reader) Record() int64 { return r.record }
 
-// Line returns the next record as it stands in the file, without the end of its
-// line, or io.EOF. It is good until the next call. What makes the rest of the
-// file unreadable is a Problem; a file that cannot be read, its reader's error.
+// Line returns the next record as in the file, without its line end, or io.EOF. It is
+// valid until the next call. The error is a Problem if the rest of the file cannot be
+// parsed, or an error of the underlying reader.
 func (r *Reader) Line() ([]byte, error) {
 	for begun := r.position; ; {
 		line, err := r.next()
@@ -53,7 +55,8 @@ func (r *Reader) Line() ([]byte, error) {
 			line = bytes.TrimSpace(line)
 		}
 		if len(line) == 0 {
-			// Nobody else has a turn while empty lines are read.
+			// The caller gets no control while empty lines are read, so their number
+			// is limited.
 			if r.position-begun > MaxRecord {
 				r.record++
 				return nil, r.problem("has more than 1 MiB of empty lines before it")
@@ -70,7 +73,7 @@ func (r *Reader) Line() ([]byte, error) {
 
 func (r *Reader) problem(reason string) error { return Problem{Record: r.record, Reason: reason} }
 
-// next takes one line, or several when quotes hold them together.
+// next returns one line, or several if quotes span them.
 func (r *Reader) next() ([]byte, error) {
 	if r.position == 0 {
 		if err := r.skipBOM(); err != nil {
@@ -109,7 +112,7 @@ func (r *Reader) next() ([]byte, error) {
 
 var quote = []byte{'"'}
 
-// last is the record that no end of line follows.
+// last returns the record at the end of a file without a final line end.
 func (r *Reader) last(length, quotes int) ([]byte, error) {
 	switch {
 	case quotes%2 != 0:
@@ -121,7 +124,7 @@ func (r *Reader) last(length, quotes int) ([]byte, error) {
 	return r.take(length), nil
 }
 
-// take gives out length bytes, without the end of their line.
+// take returns the next length bytes, without their line end.
 func (r *Reader) take(length int) []byte {
 	line := r.buffer[r.start : r.start+length]
 	r.start += length
@@ -130,7 +133,8 @@ func (r *Reader) take(length int) []byte {
 	return bytes.TrimSuffix(line, []byte{'\r'})
 }
 
-// fill reads on behind what is unread, which it moves or gives more room first.
+// fill reads more bytes into the buffer. It first moves the unread bytes to the
+// front, or enlarges the buffer if it is full.
 func (r *Reader) fill() error {
 	if r.start > 0 {
 		copy(r.buffer, r.buffer[r.start:r.end])
@@ -161,13 +165,13 @@ func (r *Reader) skipBOM() error {
 	return nil
 }
 
-// Cells returns the fields of a CSV record (RFC 4180). They are good until the
-// next call. A record with a quote where none may stand is a Problem, since
-// nobody can tell where it ends.
+// Cells returns the fields of a CSV record (RFC 4180). They are valid until the next
+// call. The error is a Problem if a quote is not at the start or end of a field,
+// because the end of the record is then ambiguous.
 func (r *Reader) Cells(line []byte) ([]string, error) {
 	r.cells = r.cells[:0]
 	if bytes.IndexByte(line, '"') < 0 {
-		// One text for all of them: a text for each is the dearest part.
+		// One string for all fields: an allocation for each is the largest cost.
 		for cell := range strings.SplitSeq(string(line), ",") {
 			r.cells = append(r.cells, cell)
 		}
@@ -176,7 +180,7 @@ func (r *Reader) Cells(line []byte) ([]string, error) {
 	for rest := line; ; {
 		cell, behind, more, ok := quotedCell(rest)
 		if !ok {
-			return nil, r.problem("has a quote where none may stand: a field with a quote in it must stand in quotes, with each of its own twice")
+			return nil, r.problem("has a quote within a field without quotes; enclose the field in quotes, and write each quote in it twice")
 		}
 		r.cells = append(r.cells, cell)
 		if !more {
@@ -186,8 +190,9 @@ func (r *Reader) Cells(line []byte) ([]string, error) {
 	}
 }
 
-// quotedCell takes the first field of a record, in quotes or not. more is true
-// when a comma follows it, and behind is what follows the comma.
+// quotedCell parses the first field of a record, quoted or not. more is true if a
+// comma follows, and behind is the rest after the comma. ok is false if a quote is
+// misplaced.
 func quotedCell(line []byte) (cell string, behind []byte, more, ok bool) {
 	if len(line) == 0 || line[0] != '"' {
 		plain, behind, more := bytes.Cut(line, []byte{','})

@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// dribble gives a few bytes at a time, as a network may.
+// dribble is a reader that returns at most n bytes at a time.
 type dribble struct {
 	text string
 	n    int
 }
 
-// A long run of empty lines is no way to keep a reader busy.
+// The bytes of consecutive empty lines are limited.
 func TestReader_EmptyLinesAreBounded(t *testing.T) {
 	for lines, want := range map[int]bool{MaxRecord: true, MaxRecord + 1: false} {
 		r := NewReader(JSONL, strings.NewReader("{}\n"+strings.Repeat("\n", lines)+"{}"), 0, 0)
@@ -36,7 +36,8 @@ func (d *dribble) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// read returns all records of a CSV file, the header first, and what ended it.
+// read returns all records of a CSV file, the header first, and the error that ended
+// it.
 func read(text string, n int) (rows [][]string, err error) {
 	r := NewReader(CSV, &dribble{text, n}, 0, 0)
 	for {
@@ -86,12 +87,12 @@ func TestReader_Problems(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"quote that is not closed", "a\n1\n\"2\n3\n4\n", "row 2: a quote is missing at the end of a field"},
 		{"quote that is not closed, in the header", "\"a\n1\n", "a quote is missing at the end of a field"},
-		{"quote within a field", "a,b\nscreen 15\",x\n1,2\"\n", "row 1: has a quote where none may stand: a field with a quote in it must stand in quotes, with each of its own twice"},
-		{"quote and more", "a\n\"1\"2\n", "row 1: has a quote where none may stand: a field with a quote in it must stand in quotes, with each of its own twice"},
+		{"quote within a field", "a,b\nscreen 15\",x\n1,2\"\n", "row 1: has a quote within a field without quotes; enclose the field in quotes, and write each quote in it twice"},
+		{"quote and more", "a\n\"1\"2\n", "row 1: has a quote within a field without quotes; enclose the field in quotes, and write each quote in it twice"},
 		{"not UTF-8", "a\n1\n\xff\n", "row 2: is not UTF-8; save the file with that encoding"},
 		{"UTF-16", "\xff\xfea\x00\n\x00", "is not UTF-8; save the file with that encoding"},
-		{"a field of more than the bound", "a\n1\n" + long + "\n", "row 2: is longer than 1 MiB; a quote may be missing at the end of a field"},
-		{"a field of far more, in quotes", "a\n1\n\"" + strings.Repeat(long, 10) + "\"\n", "row 2: is longer than 1 MiB; a quote may be missing at the end of a field"},
+		{"a field above the limit", "a\n1\n" + long + "\n", "row 2: is longer than 1 MiB; a quote may be missing at the end of a field"},
+		{"a quoted field far above the limit", "a\n1\n\"" + strings.Repeat(long, 10) + "\"\n", "row 2: is longer than 1 MiB; a quote may be missing at the end of a field"},
 		{"a last field without an end", "a\n1\n" + long + "x", "row 2: is longer than 1 MiB; a quote may be missing at the end of a field"},
 	} {
 		_, err := read(c.text, 1<<16)
@@ -102,7 +103,7 @@ func TestReader_Problems(t *testing.T) {
 	}
 }
 
-// The longest record is taken, with the end of its line.
+// A record of MaxRecord bytes, with its line end, is accepted.
 func TestReader_LongestRecord(t *testing.T) {
 	want := strings.Repeat("x", MaxRecord-1)
 	rows, err := read("a\n"+want+"\n1\n", 1000)
@@ -111,7 +112,7 @@ func TestReader_LongestRecord(t *testing.T) {
 	}
 }
 
-// A file that cannot be read is no problem of the file.
+// An error of the underlying reader is returned as it is, not as a Problem.
 func TestReader_ReadError(t *testing.T) {
 	broken := errors.New("the disk is gone")
 	r := NewReader(CSV, io.MultiReader(strings.NewReader("a\n1"), failing{broken}), 0, 0)
@@ -140,8 +141,8 @@ func TestReader_JSONL(t *testing.T) {
 	}
 }
 
-// From each position that was given, the rest reads as it did before.
-func TestReader_GoesOnWhereItStopped(t *testing.T) {
+// A reader that starts at a returned position continues where the first one stopped.
+func TestReader_ContinuesAtPosition(t *testing.T) {
 	const text = "\ufeffa,b\r\n1,\"x\ny\"\n\n2,\"\"\"\"\n3,z"
 	whole := NewReader(CSV, strings.NewReader(text), 0, 0)
 	for {
@@ -156,7 +157,7 @@ func TestReader_GoesOnWhereItStopped(t *testing.T) {
 		a, errA := rest.Line()
 		b, errB := (&next).Line()
 		if string(a) != string(b) || errA != errB || rest.Record() != next.Record() || rest.Position() != next.Position() {
-			t.Errorf("behind record %d: %q, %v; %q, %v", whole.Record(), a, errA, b, errB)
+			t.Errorf("after record %d: %q, %v; %q, %v", whole.Record(), a, errA, b, errB)
 		}
 	}
 }

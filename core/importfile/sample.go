@@ -7,7 +7,7 @@ import (
 	"kith/core/job"
 )
 
-// SampleColumns are the columns of a made-up file for a type of job.
+// SampleColumns returns the columns of a sample file for a type of job.
 func SampleColumns(t job.Type) []string {
 	switch t {
 	case job.ImportUser:
@@ -22,8 +22,8 @@ func SampleColumns(t job.Type) []string {
 	return nil
 }
 
-// SampleRow is the nth row of a made-up file, from 0 on; the same number is the
-// same row. The rows of all types are about the same users.
+// SampleRow returns row n of a sample file, counted from 0. It is the same for the
+// same n. The rows of all types are about the same users.
 func SampleRow(t job.Type, n int64) []string {
 	number := strconv.FormatInt(n, 10)
 	id := strings.Repeat("0", max(0, 7-len(number))) + number

@@ -7,7 +7,7 @@ import (
 	"kith/core/job"
 )
 
-// Every type of import has a sample, whose header its import takes.
+// Every type of import has a sample with a valid header.
 func TestSample(t *testing.T) {
 	for _, typ := range job.Types() {
 		if !typ.Import() {
@@ -25,7 +25,7 @@ func TestSample(t *testing.T) {
 				t.Errorf("%s: %v", typ, e)
 			}
 			if !slices.Equal(row, SampleRow(typ, n)) || seen[row[1]] {
-				t.Errorf("%s: row %d is not its own", typ, n)
+				t.Errorf("%s: row %d is not deterministic or not unique", typ, n)
 			}
 			seen[row[1]] = true
 		}

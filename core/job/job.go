@@ -1,6 +1,6 @@
-// Package job decides what a job is: its types, its states, how long it lives
-// and what it may be asked for (reference, 3.1). What a job does to the rows of
-// a file, and what it writes, is in core/importfile and core/exportfile.
+// Package job defines jobs: their types, states, lifetimes and parameters (reference,
+// 3.1). The files that jobs read and write are defined in core/importfile and
+// core/exportfile.
 package job
 
 import (
@@ -9,7 +9,7 @@ import (
 	"kith/core"
 )
 
-// Type says what a job does, as OPERATION/TASK.
+// Type is the type of a job, as OPERATION/TASK.
 type Type string
 
 // Types of jobs (reference, 3.1). A QUERY writes a file, a MUTATION reads one.
@@ -29,13 +29,13 @@ const (
 	ImportRedeem    Type = "MUTATION/REDEEMABLE_REWARD_BALANCE"
 )
 
-// Operations: what a type begins with.
+// Operations: the first part of a type.
 const (
 	Query    = "QUERY"
 	Mutation = "MUTATION"
 )
 
-// Types lists all that are offered.
+// Types lists all supported types.
 func Types() []Type {
 	return []Type{
 		User, UserEvent, UserReferral, UserRewardBalance, RewardBalance, Referral, Reward, RedeemableRewardBalance,
@@ -43,11 +43,11 @@ func Types() []Type {
 	}
 }
 
-// ParseType returns s as a type that is offered, or an error about field.
+// ParseType returns s as a supported type, or an error about field.
 //
 // Spec silent: the reference lists QUERY/REFERRAL_PARTICIPANT,
-// QUERY/US_TAXABLE_VALUE, MUTATION/REFERRAL and MUTATION/USER_STATS too, of
-// which it says nothing more; they are refused.
+// QUERY/US_TAXABLE_VALUE, MUTATION/REFERRAL and MUTATION/USER_STATS too, without
+// describing them; they are refused.
 func ParseType(field, s string) (Type, error) {
 	for _, t := range Types() {
 		if s == string(t) {
@@ -57,13 +57,13 @@ func ParseType(field, s string) (Type, error) {
 	return "", core.Invalid(field, "must be one of "+join(Types()))
 }
 
-// ExportTypes lists the tasks that a REST export may name (reference, 1.9).
+// ExportTypes lists the types of REST exports (reference, 1.9).
 func ExportTypes() []Type {
 	return []Type{User, UserReferral, Referral, UserRewardBalance, RewardBalance, Reward}
 }
 
-// ParseExportType returns the type of a REST export, where only the task is
-// said, or an error about field.
+// ParseExportType returns the type of a REST export, which names only the task, or an
+// error about field.
 func ParseExportType(field, task string) (Type, error) {
 	var tasks []string
 	for _, t := range ExportTypes() {
@@ -78,26 +78,26 @@ func ParseExportType(field, task string) (Type, error) {
 // Import reports whether the job reads a file; all others write one.
 func (t Type) Import() bool { return t.Operation() == Mutation }
 
-// Operation is Query or Mutation; webhooks tell it apart from the task
+// Operation returns Query or Mutation, which webhooks send separately from the task
 // (reference, 6).
 func (t Type) Operation() string { operation, _, _ := strings.Cut(string(t), "/"); return operation }
 
-// Task is the part of the type behind the operation, such as "USER".
+// Task returns the part of the type after the operation, such as "USER".
 func (t Type) Task() string { _, task, _ := strings.Cut(string(t), "/"); return task }
 
-// Status is where a job is.
+// Status is the state of a job.
 type Status string
 
 const (
-	// Pending is a job that waits or runs. Creation puts it there.
+	// Pending is a job that waits or runs. It is the state of a new job.
 	Pending Status = "PENDING"
-	// Completed is a job that did all it could; rows that failed are in its
-	// errors file. The worker moves it there. Nothing moves it on.
+	// Completed is a job that processed all rows; rejected rows are in its errors
+	// file. The worker sets it. It is final.
 	Completed Status = "COMPLETED"
-	// Aborted is a job that could not go on. The worker moves it there. Nothing
-	// moves it on.
+	// Aborted is a job that stopped at an error. The worker sets it. It is final.
 	Aborted Status = "ABORTED"
-	// Expired is how a REST export shows whose file is gone; it is not stored.
+	// Expired is the status of a REST export whose files were removed. It is not
+	// stored.
 	Expired Status = "EXPIRED"
 )
 
@@ -127,42 +127,42 @@ func ParseFormat(field, s string) (Format, error) {
 	return "", core.Invalid(field, "must be one of CSV, XLSX")
 }
 
-// Extension ends the name of a file of that format.
+// Extension returns the file name extension of the format, without a dot.
 func (f Format) Extension() string { return strings.ToLower(string(f)) }
 
-// Life is how long a job's files are kept after it ended, and an upload after it
-// was sent (reference, 1.9: the sample has exactly 28 days).
+// Life is how long a job's files are kept after its end, and an upload after it was
+// received (reference, 1.9: the sample has exactly 28 days).
 const Life = 28 * core.Day
 
-// Memory is how long a job is listed after it ended.
+// Memory is how long a job is listed after its end.
 //
-// Spec silent: as long again as its files, so that a file that is gone can be
-// told from one that never was.
+// Spec silent: twice as long as its files, so that a caller can distinguish an
+// expired file from one that never existed.
 const Memory = 2 * Life
 
-// RequesterAPI is the requester of a job that nobody else claims (spec, Job).
+// RequesterAPI is the requester of a job whose caller named none (spec, Job).
 const RequesterAPI = "API"
 
 // RequesterSFTP is the requester of a job whose file came over SFTP.
 const RequesterSFTP = "SFTP"
 
-// Stats counts the records of a job, while it runs and after.
+// Stats counts the records of a job. It is updated while the job runs.
 type Stats struct {
-	// Processed are all records so far, Errors those of them that failed.
+	// Processed counts all records so far, Errors the rejected ones among them.
 	Processed, Errors int64
 }
 
-// Input is a wish for a job (reference, 3.1).
+// Input is a request to create a job (reference, 3.1).
 type Input struct {
 	Type Type
 	Name string
-	// Requester is RequesterAPI unless the caller says otherwise.
+	// Requester names who created the job; RequesterAPI by default.
 	Requester string
 	Format    Format
 	MailTo    string
 	// File is the upload that an import reads.
 	File core.FileRef
-	// Params is the JSON object as it was sent, "{}" when none was.
+	// Params is the JSON object as sent; "{}" by default.
 	Params string
 }
 
@@ -171,28 +171,27 @@ type Job struct {
 	ID string
 	Input
 	Status Status
-	// Message says why the job was aborted, or what else there is to say of how
-	// it ended; mostly empty.
+	// Message says why the job was aborted, or is a remark about its end; usually
+	// empty.
 	Message string
 	Stats   Stats
-	// Result and Errors are the files that the job wrote, empty when it wrote
-	// none.
+	// Result and Errors are the files that the job wrote; empty if it wrote none.
 	Result, Errors core.FileRef
 	Created        core.Time
-	// Completed is when the job ended, well or not; Expires when its files go.
-	// Both are zero while it is pending.
+	// Completed is when the job was completed or aborted. Expires is when its files
+	// are removed. Both are zero while it is pending.
 	Completed, Expires core.Time
 }
 
-// Gone reports whether the job's files have been kept long enough.
+// Gone reports whether the job's files have expired.
 func (j Job) Gone(now core.Time) bool { return j.Expires != 0 && now >= j.Expires }
 
 // Attachment is one of the files of a job.
 type Attachment string
 
 const (
-	// ResultFile is what the job wrote, ErrorsFile the rows that failed,
-	// SourceFile what an import read.
+	// ResultFile is the file that the job wrote, ErrorsFile has the rejected rows,
+	// and SourceFile is the file that an import read.
 	ResultFile Attachment = "result"
 	ErrorsFile Attachment = "errors"
 	SourceFile Attachment = "source"
@@ -210,8 +209,8 @@ func ParseAttachment(field, s string) (Attachment, error) {
 	return "", core.Invalid(field, "must be one of result, errors, source")
 }
 
-// Attached returns one of the job's files, or a not-found error that says why
-// there is none.
+// Attached returns one of the job's files, or a CodeNotFound error that says why
+// there is no such file.
 func (j Job) Attached(which Attachment, now core.Time) (core.FileRef, error) {
 	ref := map[Attachment]core.FileRef{ResultFile: j.Result, ErrorsFile: j.Errors, SourceFile: j.File}[which]
 	switch {
@@ -225,7 +224,7 @@ func (j Job) Attached(which Attachment, now core.Time) (core.FileRef, error) {
 	return ref, nil
 }
 
-// ExportStatus is the status as a REST export shows it.
+// ExportStatus returns the status of a REST export, which may be Expired.
 func (j Job) ExportStatus(now core.Time) Status {
 	if j.Gone(now) {
 		return Expired
@@ -233,7 +232,7 @@ func (j Job) ExportStatus(now core.Time) Status {
 	return j.Status
 }
 
-// Filter narrows a list of jobs; what is empty does not (reference, 3.1).
+// Filter selects jobs. An empty field matches all (reference, 3.1).
 type Filter struct {
 	// Operation is Query or Mutation.
 	Operation          string
@@ -242,7 +241,7 @@ type Filter struct {
 	Statuses           []Status
 	NotStatus          Status
 	Created, Completed core.Span
-	// And must all hold besides, and of Or at least one.
+	// A job must also match all of And, and at least one of Or.
 	And, Or       []Filter
 	Limit, Offset int
 }

@@ -37,7 +37,7 @@ func TestParse(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// Files go at the moment they are said to, not before.
+// Files expire at Expires, not before.
 func TestJob_Attached(t *testing.T) {
 	done := Job{Status: Completed, Result: "r", Completed: now, Expires: now + Life}
 	done.File = "f"
@@ -52,8 +52,8 @@ func TestJob_Attached(t *testing.T) {
 		{"source", done, SourceFile, now, "f"},
 		{"no errors", done, ErrorsFile, now, ""},
 		{"last moment", done, ResultFile, now + Life - 1, "r"},
-		{"gone", done, ResultFile, now + Life, ""},
-		{"source gone", done, SourceFile, now + Life, ""},
+		{"expired", done, ResultFile, now + Life, ""},
+		{"source expired", done, SourceFile, now + Life, ""},
 		{"pending", Job{Status: Pending, Result: "r"}, ResultFile, now, ""},
 		{"source of a pending one", Job{Status: Pending, Input: Input{File: "f"}}, SourceFile, now, "f"},
 		{"aborted", Job{Status: Aborted, Completed: now, Expires: now + Life}, ResultFile, now, ""},

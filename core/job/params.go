@@ -2,45 +2,45 @@ package job
 
 import "kith/core"
 
-// Params are what a job's params ask for, as far as they mean anything here
-// (reference, 1.9 and 3.1).
+// Params are the parameters of a job that the service supports (reference, 1.9 and
+// 3.1).
 type Params struct {
-	// Created, Updated and Changed narrow an export to what was made, was last
-	// changed, or was either, within a span.
+	// Created, Updated and Changed limit an export to rows that were created, were
+	// last updated, or either, within a span.
 	Created, Updated, Changed core.Span
-	// Program narrows an export to one program, when it is not empty.
+	// Program limits an export to one program; empty means all.
 	Program core.ProgramKey
-	// Dates says how dates are written; empty leaves it to the tenant.
+	// Dates is the format of dates; empty means the tenant's setting.
 	Dates Dates
-	// EventKeys narrow an export of events, when there are any.
+	// EventKeys limit an export of events to these keys; empty means all.
 	EventKeys []string
-	// At is the moment that balances are of. No caller sets it: what was is not
-	// known.
+	// At is the time of an export's balances. Callers cannot set it, because past
+	// balances are not stored.
 	At core.Time
-	// Unit narrows an export of balances, when it is not empty.
+	// Unit limits an export of balances to one unit; empty means all.
 	Unit string
 
-	// Segments are operations on every user of an import, behind its own.
+	// Segments are operations on every user of an import, applied after the row's
+	// own.
 	Segments []string
-	// PreserveEmptyAccounts and DoNotTrack are for rows of a deletion that do
-	// not say themselves.
+	// PreserveEmptyAccounts and DoNotTrack are the defaults for rows of a deletion
+	// that have no such cell.
 	PreserveEmptyAccounts *bool
 	DoNotTrack            *bool
-	// MaxErrors is after how many rejected rows an import stops; 0 is
-	// DefaultMaxErrors.
+	// MaxErrors is the number of rejected rows after which an import is aborted; 0
+	// means DefaultMaxErrors.
 	MaxErrors int64
-	// Silent is true for an import that no webhook is to tell of.
+	// Silent is true for an import that sends no webhooks.
 	Silent bool
 }
 
-// After how many rejected rows an import stops, unless its params say otherwise, and
-// the most that they may say.
+// Default and maximum of Params.MaxErrors.
 const (
 	DefaultMaxErrors = 10_000
 	MostMaxErrors    = 1_000_000
 )
 
-// Dates says how the dates of an export are written.
+// Dates is the format of the dates of an export.
 type Dates string
 
 const (
@@ -51,7 +51,7 @@ const (
 	DatesISO Dates = "ISO"
 )
 
-// ParseDates returns s as a way to write dates or an error about field.
+// ParseDates returns s as a format of dates or an error about field.
 func ParseDates(field, s string) (Dates, error) {
 	switch dates := Dates(s); dates {
 	case DatesMillis, DatesISO:

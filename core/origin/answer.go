@@ -8,9 +8,9 @@ import (
 	"kith/core/link"
 )
 
-// Covers reports whether scripts in pages call a path, given as sent, and whose
-// it is. Calls that only a holder of the API key may make are not among them:
-// a page that could make them would have the key in it.
+// Covers reports whether scripts in pages may call a path, given as sent, and returns
+// its tenant. Calls that need the API key are not covered: a page that makes them
+// would have to contain the key.
 func Covers(path string) (tenant core.TenantAlias, ok bool) {
 	rest, api := strings.CutPrefix(path, "/api/v1/")
 	if !api {
@@ -30,37 +30,37 @@ func Covers(path string) (tenant core.TenantAlias, ok bool) {
 	return tenant, err == nil
 }
 
-// Preflight reports whether a request asks, by these of its parts, what a page
-// may do, instead of doing it.
+// Preflight reports whether a request with this method, Origin and
+// Access-Control-Request-Method is a CORS preflight.
 func Preflight(method, origin, requestMethod string) bool {
 	return method == "OPTIONS" && origin != "" && requestMethod != ""
 }
 
-// Refused is the answer to a preflight of a page that may not call.
+// Refused returns the error for a preflight of an origin that is not allowed.
 func Refused() *core.Error {
 	return &core.Error{
 		Code: core.CodeForbidden, Field: "Origin",
-		Message: "is not among the origins of this tenant; kith tenant origin add lists it",
+		Message: "is not an origin of this tenant; add it with kith tenant origin add",
 	}
 }
 
-// Header is one name, in lower case, and value of an answer.
+// Header is a header of a response. Name is in lower case.
 type Header struct{ Name, Value string }
 
-// What a page may send (reference, 7.1), and headers that browsers and proxies
-// of shops add.
+// Methods and headers that a page may send (reference, 7.1), and headers that
+// browsers and shops' proxies add.
 const (
 	methods = "GET, PUT, POST, DELETE, OPTIONS"
 	headers = "accept, accept-language, authorization, content-language, content-type, x-requested-with, " +
 		"x-saasquatch-referrer, x-saasquatch-user-token"
-	// maxAge is how many seconds a browser may remember a preflight: an origin
-	// that is taken off the list is out by then.
+	// maxAge is how many seconds a browser may cache a preflight, and so how long a
+	// removed origin may still call.
 	maxAge = "600"
 )
 
-// Headers are what every answer on a covered path has when its request names an
-// origin, errors included. A request that names none is no page's; its answer
-// needs none of them, since no cache may keep it.
+// Headers returns the headers of every response, errors included, to a request on a
+// covered path that has an Origin header. A request without that header is not from a
+// page; its response needs none of them, since caches may not store it.
 func Headers(origin string, allowed, preflight bool) []Header {
 	h := []Header{{"vary", "Origin"}}
 	if !allowed {

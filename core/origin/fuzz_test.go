@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// An origin that may call is one that browsers send, and some site is of it.
+// An allowed origin is a valid origin, and that of one of the sites.
 func FuzzAllowed(f *testing.F) {
 	f.Add("https://shop.example", "https://shop.example\nhttps://landing.example/start")
 	f.Add("null", "null\n*")
@@ -20,7 +20,7 @@ func FuzzAllowed(f *testing.F) {
 		}
 		u, err := url.Parse(header)
 		if err != nil || u.Path+u.RawQuery+u.Fragment != "" || u.User != nil || u.Host == "" {
-			t.Fatalf("%q may call", header)
+			t.Fatalf("%q is allowed", header)
 		}
 		for site := range strings.SplitSeq(sites, "\n") {
 			s, err := url.Parse(site)
@@ -28,6 +28,6 @@ func FuzzAllowed(f *testing.F) {
 				return
 			}
 		}
-		t.Fatalf("%q is of none of %q", header, sites)
+		t.Fatalf("%q is not the origin of any of %q", header, sites)
 	})
 }

@@ -1,10 +1,9 @@
-// Package origin decides which pages may call the service from a browser: the
-// cross-origin rule (CORS) of the paths that scripts call.
+// Package origin decides which pages may call the service from a browser (CORS).
 //
-// A tenant lists its origins; those of the pages that its programs land on are
-// listed by that. The answer names the one origin that asked, and never "*":
-// these calls carry cookies. An origin that is not listed gets an answer that
-// its browser keeps from it.
+// A tenant lists its origins. The origins of its programs' landing pages are allowed
+// too. The response names the origin of the request and never "*", because these
+// calls have cookies. A page of another origin cannot read the response: its browser
+// refuses it.
 package origin
 
 import (
@@ -14,8 +13,8 @@ import (
 	"kith/core"
 )
 
-// Origin is where a page comes from, as browsers write it: scheme, host and,
-// when it is not the scheme's own, port; in lower case.
+// Origin is the origin of a page, as browsers write it: scheme, host and, if it is
+// not the scheme's default, port; in lower case.
 type Origin string
 
 // MaxPerTenant is the most origins that a tenant may list.
@@ -23,8 +22,8 @@ const MaxPerTenant = 100
 
 const maxOrigin = 300
 
-// Parse returns s as an origin or an error about field. Whatever goes beyond an
-// origin is refused, so that nobody takes a path for a bound.
+// Parse returns s as an origin or an error about field. It refuses a URL with a path,
+// because a path would not restrict the origin.
 func Parse(field, s string) (Origin, error) {
 	u, err := url.Parse(s)
 	if err != nil || len(s) > maxOrigin || !web(u) || u.User != nil || strings.Trim(u.Path, "/") != "" ||
@@ -34,9 +33,9 @@ func Parse(field, s string) (Origin, error) {
 	return of(u), nil
 }
 
-// Allowed reports whether a page of that origin, as the Origin header names it,
-// may call a tenant that has these sites: origins and URLs of landing pages,
-// one on each line, as Sites reads them.
+// Allowed reports whether a page of that origin, as the Origin header names it, may
+// call a tenant with these sites: origins and URLs of landing pages, one on each
+// line, as the query Sites returns them.
 func Allowed(header, sites string) bool {
 	if header == "" || header == "null" {
 		return false
@@ -50,9 +49,9 @@ func Allowed(header, sites string) bool {
 	return false
 }
 
-// Sites is the query for the sites of tenant ?1, which the edge runs on its
-// replica and the backend on the primary. It gives one row; a tenant without
-// any has NULL.
+// Sites is the query for the sites of tenant ?1, which the edge runs on its replica
+// and the backend on the primary. It returns one row; NULL for a tenant without
+// sites.
 const Sites = `SELECT group_concat(site, char(10)) FROM (
 	SELECT origin AS site FROM tenant_origin WHERE tenant = ?1
 	UNION ALL SELECT landing_url FROM program WHERE tenant = ?1)`

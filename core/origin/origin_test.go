@@ -90,7 +90,7 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// Whatever is asked, an answer names the origin that asked or none.
+// A response names the origin of the request or none.
 func TestHeaders(t *testing.T) {
 	for _, c := range []struct {
 		allowed, preflight bool
@@ -114,9 +114,9 @@ func TestHeaders(t *testing.T) {
 
 func TestPreflight(t *testing.T) {
 	if !Preflight("OPTIONS", "https://shop.example", "PUT") {
-		t.Error("a preflight is none")
+		t.Error("a preflight is not recognized")
 	}
 	if Preflight("PUT", "https://shop.example", "PUT") || Preflight("OPTIONS", "", "PUT") || Preflight("OPTIONS", "https://shop.example", "") {
-		t.Error("something else is a preflight")
+		t.Error("another request is taken as a preflight")
 	}
 }

@@ -1,5 +1,4 @@
-// Package widget decides which widget a call asks for, and what a page must have
-// to be one.
+// Package widget parses the names of widgets and checks their templates.
 package widget
 
 import (
@@ -10,12 +9,12 @@ import (
 	"kith/core"
 )
 
-// Type names a widget: p/{program}/w/{key} of a program, w/{key} of the tenant.
+// Type names a widget: p/{program}/w/{key} for a widget of a program, w/{key} for one
+// of the tenant.
 type Type struct {
-	// Program is empty for a widget of the tenant, and when First is set.
+	// Program is empty for a widget of the tenant, and if First is set.
 	Program core.ProgramKey
-	// First is true for a widget of the tenant's first program, whichever that
-	// is; see In.
+	// First is true for a widget of the tenant's first program, whose key In sets.
 	First bool
 	Key   Key
 }
@@ -25,16 +24,16 @@ type Key string
 
 // Keys of the widgets that every program has.
 const (
-	// Referrer is for a user to share from.
+	// Referrer is the widget from which a user shares links.
 	Referrer Key = "referrerWidget"
-	// Conversion is for a user who was referred.
+	// Conversion is the widget for a referred user.
 	Conversion Key = "conversionWidget"
 )
 
-// ParseType returns s as a type or an error about field (RS036). Older clients
-// name the two widgets of the first program REFERRER_WIDGET, which is also what
-// an empty text means, and CONVERSION_WIDGET. The parts of a type are
-// percent-encoded within it (reference, 1.6).
+// ParseType returns s as a type or an error about field (RS036). The names
+// REFERRER_WIDGET, which is also the default for an empty s, and CONVERSION_WIDGET,
+// which older clients send, mean the widgets of the first program. The parts of a
+// type are percent-encoded (reference, 1.6).
 func ParseType(field, s string) (t Type, err error) {
 	switch s {
 	case "", "REFERRER_WIDGET":
@@ -76,8 +75,8 @@ func ParseKey(field, s string) (Key, error) {
 	return Key(s), nil
 }
 
-// String is a type of a known program, or of the tenant, as clients write it.
-// None of its parts needs encoding.
+// String returns the type as clients write it. Call it only on a result of In. No
+// part needs encoding.
 func (t Type) String() string {
 	if t.Program == "" {
 		return "w/" + string(t.Key)
@@ -85,9 +84,9 @@ func (t Type) String() string {
 	return "p/" + string(t.Program) + "/w/" + string(t.Key)
 }
 
-// Unknown is the answer to a type of a program that there is not.
+// Unknown returns the error for a type whose program does not exist.
 func Unknown(field string) *core.Error {
-	return &core.Error{Code: core.CodeInvalid, Field: field, RS: "RS036", Message: "names a program that there is not"}
+	return &core.Error{Code: core.CodeInvalid, Field: field, RS: "RS036", Message: "names a program that does not exist"}
 }
 
 func badType(field string) *core.Error {
@@ -105,7 +104,7 @@ func decoded(part string) string {
 	return text
 }
 
-// Bounds of a stored widget, in bytes.
+// Limits of a stored widget, in bytes.
 const (
 	MaxTemplate = 512 << 10
 	MaxOptions  = 32 << 10
@@ -113,19 +112,18 @@ const (
 	MaxPerTenant = 200
 )
 
-// Stored is what a tenant wants of a widget. What is empty is the default.
+// Stored is a tenant's configuration of a widget. An empty field means the default.
 type Stored struct {
 	Type Type
 	// Template is a whole HTML document.
 	Template string
-	// Options, Branding and Values are JSON objects: what the browser SDK reads
-	// as jsOptions and brandingConfig, and what the template reads as it likes.
+	// Options, Branding and Values are JSON objects: jsOptions and brandingConfig for
+	// the browser SDK, and values for the template.
 	Options, Branding, Values string
 	Modified                  core.Time
 }
 
-// Check returns an error about the first part that cannot be used, named as on
-// the wire.
+// Check returns an error about the first invalid field, with its name in the API.
 func (s Stored) Check() error {
 	if s.Template != "" {
 		if err := checkTemplate("template", s.Template); err != nil {
@@ -142,8 +140,8 @@ func (s Stored) Check() error {
 	return nil
 }
 
-// checkTemplate refuses what clients cannot use: they look for the doctype, and
-// put what they need before the end of the head (reference, 1.6, 7.4).
+// checkTemplate returns an error for a template that clients cannot use: they check
+// the doctype, and insert scripts before the end of the head (reference, 1.6, 7.4).
 func checkTemplate(field, html string) error {
 	start := strings.TrimLeft(html, " \t\r\n\ufeff")
 	switch {
@@ -173,7 +171,8 @@ func WithScript(template, script string) string {
 	return template[:i] + "<script>" + script + "</script>\n" + template[i:]
 }
 
-// indexFold finds a text of lower-case ASCII whatever the case it is written in.
+// indexFold returns the index of text in s, ignoring case, or -1. text must be
+// lower-case ASCII.
 func indexFold(s, text string) int {
 	for i := 0; i+len(text) <= len(s); i++ {
 		if s[i] == text[0] && strings.EqualFold(s[i:i+len(text)], text) {

@@ -24,7 +24,7 @@ func TestParseType(t *testing.T) {
 		}
 		in := got.In("first")
 		if again, err := ParseType("widgetType", in.String()); err != nil || again != in || got.First != (in.Program == "first") {
-			t.Errorf("%q is %+v in the first program, and written as %q", given, in, in.String())
+			t.Errorf("%q is %+v in the first program, and formatted as %q", given, in, in.String())
 		}
 	}
 	for _, given := range []string{
