@@ -1,11 +1,11 @@
 package link
 
-// botMarks are lower-case pieces of the User-Agent of programs that open links
-// by themselves: chat and mail previews, search engines, uptime monitors.
-// Libraries and command-line clients are not among them: a person or a test
-// sits behind those. They stand by their first letter, because an agent is
-// looked at on every redirect: one pass over its letters, and only the few
-// marks that begin with the letter at hand are compared.
+// botMarks are lower-case substrings of the User-Agent of programs that open links
+// automatically: chat and mail previews, search engines, uptime monitors. HTTP
+// libraries and command-line clients are not listed, because people and tests use
+// them. The marks are indexed by their first letter, because every redirect checks
+// the User-Agent: each of its letters is compared only with the marks that begin with
+// it.
 var botMarks = [128][]string{
 	'a': {"akkoma"},
 	'b': {"bot", "bluesky", "barracuda"},
@@ -24,10 +24,10 @@ var botMarks = [128][]string{
 	'w': {"whatsapp/"},
 }
 
-// maxAgent bounds how much of a User-Agent is looked at; real ones are shorter.
+// maxAgent is how many bytes of a User-Agent are checked; real ones are shorter.
 const maxAgent = 512
 
-// bot reports whether a User-Agent is that of a known program.
+// bot reports whether a User-Agent is that of a known bot.
 func bot(agent string) bool {
 	if len(agent) > maxAgent {
 		agent = agent[:maxAgent]
@@ -46,13 +46,13 @@ func bot(agent string) bool {
 	return false
 }
 
-// phone reports whether a "bot" is the end of Cubot, a brand of phones.
+// phone reports whether a "bot" is the end of "Cubot", a brand of phones.
 func phone(before, mark string) bool {
 	n := len(before)
 	return mark == "bot" && n >= 2 && lower(before[n-2]) == 'c' && lower(before[n-1]) == 'u'
 }
 
-// beginsWith compares without regard to the case of s.
+// beginsWith reports whether s begins with mark, ignoring the case of s.
 func beginsWith(s, mark string) bool {
 	if len(s) < len(mark) {
 		return false

@@ -6,8 +6,8 @@ import "strings"
 type Consent string
 
 const (
-	// ConsentOff sets the cookie without asking: the tenant has another legal
-	// ground. The default.
+	// ConsentOff sets the cookie without consent: the tenant has another legal basis.
+	// It is the default.
 	ConsentOff Consent = "off"
 	// ConsentOptIn sets it only when the tenant's consent cookie grants it.
 	ConsentOptIn Consent = "opt-in"
@@ -15,32 +15,34 @@ const (
 	ConsentOptOut Consent = "opt-out"
 )
 
-// ParseConsent returns s as a policy; ok is false when it is none.
+// ParseConsent parses a policy; ok is false if it is unknown.
 func ParseConsent(s string) (c Consent, ok bool) {
 	c = Consent(s)
 	return c, c == ConsentOff || c == ConsentOptIn || c == ConsentOptOut
 }
 
-// Policy is what a tenant decided about cookies.
+// Policy is a tenant's settings for cookies.
 type Policy struct {
 	Consent Consent
-	// ConsentCookie names the cookie in which the shop's consent banner keeps
-	// its answer: granted is 1, true, yes, granted, allow or accepted; denied is
-	// 0, false, no, denied, deny or rejected; anything else is no answer.
+	// ConsentCookie is the name of the cookie in which the shop's consent banner
+	// stores the visitor's choice. 1, true, yes, granted, allow and accepted grant
+	// consent; 0, false, no, denied, deny and rejected deny it; any other value is no
+	// choice. Case is ignored.
 	ConsentCookie string
 }
 
-// stance is what a visitor allows.
+// stance is whether a visitor permits a cookie.
 type stance uint8
 
 const (
 	refused   stance = iota // no cookie
-	withdrawn               // no cookie, and the one that is there goes
+	withdrawn               // no cookie, and an existing one is deleted
 	permitted
 )
 
-// stance tells whether a cookie may be set. A browser's own signal (Sec-GPC,
-// DNT) weighs more than any banner; an unknown answer to an opt-in is a no.
+// stance returns whether a cookie may be set. A signal of the browser (Sec-GPC, DNT)
+// overrides the banner. With opt-in, an unknown value of the consent cookie is a
+// refusal.
 func (p Policy) stance(v Visit) stance {
 	if strings.TrimSpace(v.GPC) == "1" || strings.TrimSpace(v.DNT) == "1" {
 		return refused
@@ -68,10 +70,10 @@ func consentAnswer(value string) (granted, denied bool) {
 	return false, false
 }
 
-// machine reports whether no person looks at the answer: a HEAD, a prefetch or
-// a known preview bot. A cookie set for one would claim a visit that nobody
-// made.
-func machine(v Visit) bool {
+// automated reports whether a request was not made by a person: it is a HEAD, a
+// prefetch, or that of a known bot. A cookie for one would record a visit that did
+// not happen.
+func automated(v Visit) bool {
 	if v.Method == "HEAD" {
 		return true
 	}

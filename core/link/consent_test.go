@@ -7,7 +7,7 @@ import (
 	"kith/core"
 )
 
-// what becomes of the cookie
+// Outcomes for the cookie.
 const (
 	none    = "none"
 	set     = "set"
@@ -26,10 +26,10 @@ func outcome(setCookie string) string {
 	return setCookie
 }
 
-// Every combination of policy, banner answer, browser signals and existing
-// cookie, against the rule written down once more in other words.
+// Every combination of policy, consent cookie, browser signals and existing cookie,
+// compared with a second implementation of the rule.
 func TestConsent(t *testing.T) {
-	answers := map[string]string{ // consent cookie -> what it says
+	answers := map[string]string{ // Cookie header -> consent
 		"": "silent", "consent=": "silent", "consent=maybe": "silent", "other=1": "silent", "Consent=1": "silent",
 		"consent=1": "yes", "consent=true": "yes", "consent=YES": "yes", "consent=granted": "yes", "consent=allow": "yes",
 		`consent="accepted"`: "yes", "consent=0": "no", "consent=false": "no", "consent=no": "no", "consent=Denied": "no",
@@ -64,8 +64,9 @@ func TestConsent(t *testing.T) {
 							t.Errorf("policy %q, %q, GPC %q, DNT %q, existing %v: cookie %s, want %s; to %q", policy, cookie, gpc, dnt, existing, got, want, a.Location)
 						}
 						a, ok := TakeCode(v, tenant, classic(), "ANN", now)
-						// A page is redirected for a cookie only, and deletes none: what
-						// cannot be deleted would send the visitor round and round.
+						// A page is redirected only to set a cookie, not to delete
+						// one: a cookie that cannot be deleted would cause a redirect
+						// loop.
 						if want == deleted {
 							want = none
 						}
@@ -86,7 +87,7 @@ func TestConsent(t *testing.T) {
 	}
 }
 
-// Without the name of a consent cookie nobody ever consents or objects.
+// Without the name of a consent cookie there is neither consent nor refusal.
 func TestConsent_NoCookieName(t *testing.T) {
 	for policy, want := range map[Consent]string{ConsentOptIn: none, ConsentOptOut: set} {
 		tenant := acme()
@@ -182,7 +183,7 @@ func TestBot(t *testing.T) {
 		}
 	}
 	if !bot(strings.Repeat("x", 509)+"bot") || bot(strings.Repeat("x", 510)+"bot") {
-		t.Error("the first 512 bytes decide")
+		t.Error("only the first 512 bytes must be checked")
 	}
 }
 
@@ -201,7 +202,7 @@ func TestAttribution_RoundTrip(t *testing.T) {
 		}
 		for i := range len(text) {
 			if c := text[i]; c <= ' ' || c >= 0x7f || strings.IndexByte(`",;\`, c) >= 0 {
-				t.Errorf("%q holds %q, which no cookie value may", text, c)
+				t.Errorf("%q contains %q, which a cookie value must not", text, c)
 			}
 		}
 	}
@@ -218,16 +219,16 @@ func TestParseAttribution_Refused(t *testing.T) {
 			bad := []byte(text)
 			bad[i] ^= 1 << bit
 			if got, err := ParseAttribution(key, string(bad)); err == nil {
-				t.Fatalf("%q is believed: %+v", bad, got)
+				t.Fatalf("%q is accepted: %+v", bad, got)
 			}
 		}
 		if got, err := ParseAttribution(key, text[:i]); err == nil {
-			t.Errorf("%q is believed: %+v", text[:i], got)
+			t.Errorf("%q is accepted: %+v", text[:i], got)
 		}
 	}
 	for _, bad := range []string{text + "A", text + "=", text + "\n", " " + text, strings.Repeat("A", 513), text + strings.Repeat(".", 512)} {
 		if got, err := ParseAttribution(key, bad); err == nil {
-			t.Errorf("%q is believed: %+v", bad, got)
+			t.Errorf("%q is accepted: %+v", bad, got)
 		}
 	}
 	// Signed, but not of this form.
@@ -248,10 +249,10 @@ func TestAttribution_Fresh(t *testing.T) {
 		visited core.Time
 		want    error
 	}{
-		{"just now", now, nil},
-		{"a life less 1 ms ago", now - life + 1, nil},
-		{"a life ago", now - life, nil},
-		{"a life and 1 ms ago", now - life - 1, ErrCookieExpired},
+		{"now", now, nil},
+		{"1 ms before the cookie expires", now - life + 1, nil},
+		{"at the cookie's age limit", now - life, nil},
+		{"1 ms past the age limit", now - life - 1, ErrCookieExpired},
 		{"5 minutes ahead less 1 ms", now + 5*core.Minute - 1, nil},
 		{"5 minutes ahead", now + 5*core.Minute, nil},
 		{"5 minutes and 1 ms ahead", now + 5*core.Minute + 1, ErrCookieExpired},
@@ -286,12 +287,12 @@ func TestFindCookie(t *testing.T) {
 	}
 }
 
-// A mark that stands by another letter than its first would never be found.
+// A mark at another index than its first letter would never match.
 func TestBotMarks(t *testing.T) {
 	for i, marks := range botMarks {
 		for _, mark := range marks {
 			if mark[0] != byte(i) || strings.ToLower(mark) != mark || !bot("x "+strings.ToUpper(mark)) {
-				t.Errorf("%q stands by %q", mark, byte(i))
+				t.Errorf("%q is at index %q", mark, byte(i))
 			}
 		}
 	}

@@ -9,38 +9,37 @@ import (
 	"kith/core/auth"
 )
 
-// Attribution is what the attribution cookie remembers of a visit. It names no
-// person: the code is public by its nature.
+// Attribution is the content of the attribution cookie. It has no personal data of
+// the visitor, and the code is public.
 type Attribution struct {
 	Program core.ProgramKey
 	Code    core.ReferralCode
-	// ShareMedium and EngagementMedium are the mediums of the share link, or
-	// empty.
+	// ShareMedium and EngagementMedium are those of the share link, or empty.
 	ShareMedium, EngagementMedium string
 	// Visited is when the link was followed.
 	Visited core.Time
 }
 
-// CookieName is the name of a tenant's attribution cookie. It holds the alias
-// because live and test tenants may share a host.
+// CookieName returns the name of a tenant's attribution cookie. It contains the
+// alias, because live and test tenants may share a host.
 func CookieName(tenant core.TenantAlias) string { return "kith_" + string(tenant) }
 
-// cookieVersion leads the value, so that its form can change.
+// cookieVersion begins the value, so that the format can change.
 const cookieVersion = "v1"
 
-// maxAhead is how far the clock of another edge may be ahead of ours.
+// maxAhead is how far the clock of another edge may be ahead of this one.
 const maxAhead = 5 * core.Minute
 
-// Reasons why a cookie is not believed.
+// Reasons why a cookie is refused.
 var (
 	ErrCookieForm    = errors.New("the attribution cookie is malformed")
 	ErrCookieForged  = errors.New("the attribution cookie is not signed by this tenant")
-	ErrCookieExpired = errors.New("the attribution cookie is older than the program remembers")
+	ErrCookieExpired = errors.New("the attribution cookie is older than the program's cookie life")
 )
 
-// Encode returns the cookie value: version, time in base 36, program, code and
-// mediums, joined by dots, then an HMAC-SHA256 over all of them. Every part is
-// of the alphabet that a cookie value may have, so nothing is escaped.
+// Encode returns the cookie value: version, time in base 36, program, code, mediums
+// and an HMAC-SHA256 of them, separated by dots. All parts have only characters that
+// a cookie value may have, so nothing is escaped.
 func (a Attribution) Encode(by auth.Signer) string {
 	body := strings.Join([]string{
 		cookieVersion, strconv.FormatInt(int64(a.Visited), 36), string(a.Program), string(a.Code),
@@ -49,8 +48,8 @@ func (a Attribution) Encode(by auth.Signer) string {
 	return body + "." + by.Sign(body)
 }
 
-// ParseAttribution reads a cookie value and checks its signature. Whether it is
-// too old is for Fresh to say, once the program is known.
+// ParseAttribution parses a cookie value and verifies its signature. Check its age
+// with Fresh, which needs the program's cookie life.
 func ParseAttribution(by auth.Signer, text string) (Attribution, error) {
 	cut := strings.LastIndexByte(text, '.')
 	if cut < 0 || len(text) > 512 {
@@ -76,7 +75,8 @@ func ParseAttribution(by auth.Signer, text string) (Attribution, error) {
 	}, nil
 }
 
-// Fresh returns nil while the visit is not older than life.
+// Fresh returns ErrCookieExpired if the visit is older than life, or more than 5
+// minutes in the future.
 func (a Attribution) Fresh(life, now core.Time) error {
 	if a.Visited > now+maxAhead || now-a.Visited > life {
 		return ErrCookieExpired
@@ -90,15 +90,15 @@ func FindCookie(tenant core.TenantAlias, header string) string {
 	return cookieValue(header, CookieName(tenant))
 }
 
-// SquatchCookieName is the name of the cookie that existing clients of the API
-// keep codes in (reference, 1.8).
+// SquatchCookieName is the name of the cookie in which existing clients of the API
+// store codes (reference, 1.8).
 const SquatchCookieName = "_saasquatch"
 
 // FindSquatchCookie returns the value of that cookie in a Cookie header, or "".
 func FindSquatchCookie(header string) string { return cookieValue(header, SquatchCookieName) }
 
-// setCookie is the Set-Cookie value: first-party, out of reach of scripts, sent
-// along when the visitor comes from another site by a link (Lax).
+// setCookie returns a Set-Cookie value: first-party, HttpOnly, and sent when the
+// visitor follows a link from another site (SameSite=Lax).
 func setCookie(name, value string, life core.Time, secure bool) string {
 	s := name + "=" + value + "; Path=/; Max-Age=" + strconv.FormatInt(int64(life/core.Second), 10) +
 		"; HttpOnly; SameSite=Lax"
@@ -123,8 +123,8 @@ func cookieValue(header, name string) string {
 	return ""
 }
 
-// medium keeps a medium only when it looks like one (reference, 1.7: capital
-// words such as FACEBOOK): what a visitor wrote into a URL goes no further.
+// medium returns s if it has the form of a medium (reference, 1.7: words such as
+// FACEBOOK), else "", so that other text in a URL is not passed on.
 func medium(s string) string {
 	if len(s) > 32 {
 		return ""

@@ -7,16 +7,16 @@ import (
 	"kith/core/auth"
 )
 
-// cookieUserLife is how long a browser is known after its last call: the most
-// that browsers grant a cookie.
+// cookieUserLife is how long a browser is recognized after its last call: the longest
+// life that browsers allow for a cookie.
 const cookieUserLife = 400 * core.Day
 
-// CookieUserName is the name of the cookie that knows a tenant's cookie user. No
-// tenant's attribution cookie has this name, whatever its alias; see CookieName.
+// CookieUserName returns the name of the cookie that identifies a tenant's cookie
+// user. It differs from the attribution cookie of every tenant; see CookieName.
 func CookieUserName(tenant core.TenantAlias) string { return "kith-user_" + string(tenant) }
 
-// FindCookieUser returns the id of the user that a browser was given, in its
-// Cookie header; ok is false when it brings none that by signed.
+// FindCookieUser returns the id of the cookie user in a Cookie header; ok is false if
+// there is no cookie signed by by.
 func FindCookieUser(tenant core.TenantAlias, by auth.Signer, header string) (id core.UserID, ok bool) {
 	text := cookieValue(header, CookieUserName(tenant))
 	body, mac, _ := strings.Cut(text, "~")
@@ -28,14 +28,14 @@ func FindCookieUser(tenant core.TenantAlias, by auth.Signer, header string) (id 
 	return id, err == nil
 }
 
-// RememberCookieUser returns the Set-Cookie value by which a browser is known
-// again: version, dot and id, then a tilde and the signature over them. It is
-// empty when the tenant's policy, or the browser, wants no cookie; when it is
-// withdrawn, the value deletes one that is there.
+// RememberCookieUser returns the Set-Cookie value that identifies a cookie user:
+// version, dot, id, tilde, and the signature of version and id. It is empty if the
+// tenant's policy or the browser does not permit a cookie. If consent was withdrawn,
+// it deletes an existing cookie.
 //
-// The cookie is out of reach of scripts. Over https it goes along from pages of
-// other sites, as widgets are shown there; a page that may not call (package
-// origin) makes no call with it, since a PUT is asked for before.
+// The cookie is HttpOnly. Over https, browsers also send it from pages of other
+// sites, where widgets are shown. A page of an origin that is not allowed (package
+// origin) cannot use it, because browsers send a preflight before a PUT.
 func RememberCookieUser(v Visit, t Tenant, by auth.Signer, id core.UserID) string {
 	name := CookieUserName(t.Alias)
 	switch t.Policy.stance(v) {
@@ -50,8 +50,8 @@ func RememberCookieUser(v Visit, t Tenant, by auth.Signer, id core.UserID) strin
 	return ""
 }
 
-// crossSite lets a cookie go along from pages of other sites; browsers allow it
-// over https only.
+// crossSite makes browsers send a cookie from pages of other sites too, which they
+// allow only over https.
 func crossSite(cookie string, secure bool) string {
 	if !secure {
 		return cookie

@@ -16,7 +16,7 @@ func cookieUserRing(t *testing.T) auth.Keyring {
 	return k
 }
 
-func TestCookieUser_IsKnownAgain(t *testing.T) {
+func TestCookieUser_IsRecognized(t *testing.T) {
 	by := cookieUserRing(t).CookieUser("acme")
 	for name, c := range map[string]struct {
 		secure bool
@@ -48,7 +48,7 @@ func TestFindCookieUser_Forged(t *testing.T) {
 		"another id":             "v1.c2~" + by.Sign("v1.c1"),
 		"another version":        "v2.c1~" + by.Sign("v2.c1"),
 		"no id":                  "v1.~" + by.Sign("v1."),
-		"more behind":            "v1.c1~" + by.Sign("v1.c1") + "~",
+		"trailing text":          "v1.c1~" + by.Sign("v1.c1") + "~",
 		"longer than any cookie": "v1.c1~" + by.Sign("v1.c1") + strings.Repeat("x", 512),
 	} {
 		if id, ok := FindCookieUser("acme", by, CookieUserName("acme")+"="+text); ok || id != "" {
@@ -57,7 +57,7 @@ func TestFindCookieUser_Forged(t *testing.T) {
 	}
 }
 
-func TestRememberCookieUser_AsThePolicySays(t *testing.T) {
+func TestRememberCookieUser_FollowsPolicy(t *testing.T) {
 	by := cookieUserRing(t).CookieUser("acme")
 	const old = "kith-user_acme=v1.c1~x"
 	for name, c := range map[string]struct {

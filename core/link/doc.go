@@ -1,70 +1,69 @@
-// Package link decides what a visitor's browser is told: where a share link
-// leads, which attribution cookie is set, and when none may be.
+// Package link decides the responses to visitors of share links: the page to redirect
+// to, the attribution cookie to set, and when no cookie may be set.
 //
-// It is pure: a visit in, an answer out. Who is a visitor, what a tenant
-// allows and where a program lands are parameters; looking them up is the
-// business of the caller, the edge from its replica and the backend from the
-// primary.
+// It is pure: its functions take a visit, a tenant and a program, and return an
+// Answer. The caller looks up tenant and program: the edge in its replica, the
+// backend in the primary.
 package link
 
 import "kith/core"
 
-// CodeParameter carries a referral code in a URL (spec, User identification).
+// CodeParameter is the query parameter with a referral code (spec, User
+// identification).
 const CodeParameter = "rsCode"
 
-// Parameters of a share link besides the code (reference, 1.7).
+// Further parameters of a share link (reference, 1.7).
 const (
 	ShareMediumParameter      = "rsShareMedium"
 	EngagementMediumParameter = "rsEngagementMedium"
 	LandingPageParameter      = "rsLandingPage"
 )
 
-// Program is what a link needs to know of a referral program.
+// Program is the part of a referral program that share links need.
 type Program struct {
 	Key core.ProgramKey
-	// LandingURL is where share links lead: absolute, http or https; it may
-	// have a query and a fragment.
+	// LandingURL is the page that share links redirect to: an absolute http or https
+	// URL, which may have a query and a fragment.
 	LandingURL string
-	// AllowedHosts are the hosts (with a port when it is not the default one)
-	// that rsLandingPage may name besides the host of LandingURL.
+	// AllowedHosts are further hosts, each with its port unless that is the default,
+	// that rsLandingPage may have. The host of LandingURL is always allowed.
 	AllowedHosts []string
-	// CookieLife is how long a visit is remembered.
+	// CookieLife is how long a visit counts for attribution.
 	CookieLife core.Time
 }
 
-// DefaultCookieLife is the life of the attribution cookie unless a program
-// says otherwise.
+// DefaultCookieLife is the default of Program.CookieLife.
 //
-// Spec silent: 30 days is the middle of what peers use (30 to 90) and well
-// below what browsers allow (400).
+// Spec silent: similar services use 30 to 90 days, and browsers allow at most 400.
 const DefaultCookieLife = 30 * core.Day
 
-// Visit is the part of a browser's request that decides the answer.
+// Visit is the part of a browser's request that decides the response.
 type Visit struct {
 	Method string
-	// Secure is true when the visitor's own connection is https.
+	// Secure is true if the visitor's connection is https.
 	Secure bool
-	// Host is the host that the visitor asked for.
+	// Host is the host of the request.
 	Host string
-	// Path and Query are as sent, percent-encoding untouched, without "?".
+	// Path and Query are as sent, percent-encoded, without "?".
 	Path, Query string
-	// Cookie is the value of the Cookie header; several are joined by "; ".
+	// Cookie is the value of the Cookie header; several headers are joined by "; ".
 	Cookie string
-	// Headers that say what the visitor is or wants.
+	// Values of the headers User-Agent, Sec-Purpose, Purpose, Sec-GPC and DNT.
 	UserAgent, SecPurpose, Purpose, GPC, DNT string
 }
 
-// Answer is what the visitor gets: always a redirect, never a cached one.
+// Answer is the response to a visitor: a redirect that caches must not store.
 type Answer struct {
-	// Status is 302: a browser pins 301 and 308 for good, and 307 would repeat
-	// a POST at the landing page.
+	// Status is 302: browsers cache 301 and 308 permanently, and 307 would repeat a
+	// POST at the landing page.
 	Status int
-	// Location is where to go.
+	// Location is the URL to redirect to.
 	Location string
 	// SetCookie is the whole header value, or empty.
 	SetCookie string
-	// SquatchCookie is that of a second cookie, or empty: what existing clients
-	// ask the service for when a page of another site has no cookie of its own.
+	// SquatchCookie is the header value of a second cookie, or empty. Existing
+	// clients request the service to read it for pages of other sites, which have no
+	// cookie of their own.
 	SquatchCookie string
 }
 

@@ -9,7 +9,7 @@ import (
 	"kith/core/auth"
 )
 
-// Tenant is what a link needs to know of a tenant.
+// Tenant is the part of a tenant that share links need.
 type Tenant struct {
 	Alias  core.TenantAlias
 	Policy Policy
@@ -17,9 +17,9 @@ type Tenant struct {
 	Cookies auth.Signer
 }
 
-// FollowShareLink answers GET or HEAD /s/{tenant}/{code}. The code is the one
-// that was found, in its own spelling, or empty when there is no such code:
-// such a link still leads to the shop, with nothing to attribute.
+// FollowShareLink returns the response to GET or HEAD /s/{tenant}/{code}. code is the
+// stored code in its own spelling, or empty if the code does not exist: such a link
+// still redirects to the shop, without an attribution.
 func FollowShareLink(v Visit, t Tenant, p Program, code core.ReferralCode, now core.Time) Answer {
 	page := landing(p, value(v.Query, LandingPageParameter))
 	if code == "" {
@@ -43,13 +43,14 @@ func FollowShareLink(v Visit, t Tenant, p Program, code core.ReferralCode, now c
 	}
 }
 
-// squatchCookie returns the Set-Cookie value that keeps the same text at the
-// service's own host (reference, 1.8), for calls of pages on other sites. Browsers
-// keep such a cookie on https only. The last link that was followed counts.
+// squatchCookie returns the Set-Cookie value that stores the text of squatchParameter
+// at the service's host (reference, 1.8), for calls from pages of other sites. It is
+// empty for http, where browsers refuse such a cookie. The cookie of a later link
+// replaces that of an earlier one.
 func squatchCookie(v Visit, t Tenant, p Program, text string) string {
 	life := p.CookieLife
 	if text == "" {
-		if t.Policy.stance(v) != withdrawn || machine(v) || FindSquatchCookie(v.Cookie) == "" {
+		if t.Policy.stance(v) != withdrawn || automated(v) || FindSquatchCookie(v.Cookie) == "" {
 			return ""
 		}
 		life = 0
@@ -61,8 +62,8 @@ func squatchCookie(v Visit, t Tenant, p Program, text string) string {
 		"; HttpOnly; SameSite=None; Secure"
 }
 
-// campaign are the parameters by which a shop's own statistics know visits of
-// share links, but for those that its page has already (reference, 1.7).
+// campaign returns the parameters by which a shop's own statistics recognize visits
+// through share links (reference, 1.7), without those that the page already has.
 func campaign(page string) (missing []parameter) {
 	page, _, _ = strings.Cut(page, "#")
 	_, query, _ := strings.Cut(page, "?")
@@ -74,9 +75,9 @@ func campaign(page string) (missing []parameter) {
 	return missing
 }
 
-// squatchParameter is what existing browser scripts make their own cookie of
-// (reference, 1.8): base64url of JSON that names the service's host, the code and
-// until when it counts. It is empty where no cookie may be set.
+// squatchParameter returns the text that existing browser scripts store in their own
+// cookie (reference, 1.8): base64url of JSON with the service's host, the code and
+// the time at which it expires. It is empty if no cookie may be set.
 func squatchParameter(v Visit, t Tenant, p Program, a Attribution) string {
 	if v.Host == "" || !hostLike(v.Host) || !Remembered(v, t.Policy) {
 		return ""
@@ -87,7 +88,7 @@ func squatchParameter(v Visit, t Tenant, p Program, a Attribution) string {
 		strconv.FormatInt(int64(a.Visited+p.CookieLife), 10) + `}}}}`))
 }
 
-// hostLike reports whether a host can stand in JSON as it is.
+// hostLike reports whether a host needs no escaping in JSON.
 func hostLike(host string) bool {
 	for i := range len(host) {
 		if c := host[i]; c <= ' ' || c >= 0x7f || c == '"' || c == '\\' {
@@ -97,9 +98,8 @@ func hostLike(host string) bool {
 	return true
 }
 
-// Carried returns the code that a page request carries in its query; ok is
-// false when it carries none. The code may be empty: then the parameter holds
-// nothing that could be a code.
+// Carried returns the code in the query of a page request; ok is false if the query
+// has no rsCode. The code is empty if the parameter's value is not a valid code.
 func Carried(query string) (code core.ReferralCode, ok bool) {
 	if !has(query, CodeParameter) {
 		return "", false
@@ -108,16 +108,16 @@ func Carried(query string) (code core.ReferralCode, ok bool) {
 	return code, true
 }
 
-// TakeCode answers a page request in front of a shop that carries rsCode: the
-// code moves from the URL into the cookie and the visitor is sent to the same
-// URL without it. The code is the one that was found, or empty.
+// TakeCode returns the response to a request for a shop's page with rsCode, when the
+// edge is in front of the shop: it moves the code from the URL to the cookie, and
+// redirects to the same URL without it. code is the stored code, or empty if the code
+// does not exist.
 //
-// ok is false when the request is to be passed on as it is: the visitor allows
-// no cookie, and without one the URL is the only place where the code can
-// travel.
+// ok is false if the request is to be forwarded unchanged: the visitor permits no
+// cookie, so the code must stay in the URL.
 func TakeCode(v Visit, t Tenant, p Program, code core.ReferralCode, now core.Time) (a Answer, ok bool) {
 	a = Answer{Status: found, Location: inPlace(v.Path, without(v.Query, CodeParameter))}
-	if code == "" || machine(v) {
+	if code == "" || automated(v) {
 		return a, true
 	}
 	if t.Policy.stance(v) != permitted {
@@ -131,22 +131,22 @@ func TakeCode(v Visit, t Tenant, p Program, code core.ReferralCode, now core.Tim
 	return a, true
 }
 
-// remember returns the Set-Cookie value that this visit earns, if any.
+// remember returns the Set-Cookie value for a visit, or "".
 func remember(v Visit, t Tenant, p Program, a Attribution) string {
 	switch {
 	case Remembered(v, t.Policy):
 		return setCookie(CookieName(t.Alias), a.Encode(t.Cookies), p.CookieLife, v.Secure)
-	case !machine(v) && t.Policy.stance(v) == withdrawn:
+	case !automated(v) && t.Policy.stance(v) == withdrawn:
 		return forget(v, t)
 	}
 	return ""
 }
 
-// Remembered reports whether a visit with a code earns the attribution cookie. Only
-// then are Tenant.Cookies used.
-func Remembered(v Visit, p Policy) bool { return !machine(v) && p.stance(v) == permitted }
+// Remembered reports whether a visit with a code gets the attribution cookie.
+// Otherwise Tenant.Cookies is not used.
+func Remembered(v Visit, p Policy) bool { return !automated(v) && p.stance(v) == permitted }
 
-// forget returns the Set-Cookie value that deletes the cookie, if there is one.
+// forget returns the Set-Cookie value that deletes an existing cookie, or "".
 func forget(v Visit, t Tenant) string {
 	if FindCookie(t.Alias, v.Cookie) == "" {
 		return ""
@@ -154,10 +154,9 @@ func forget(v Visit, t Tenant) string {
 	return setCookie(CookieName(t.Alias), "", 0, v.Secure)
 }
 
-// inPlace is a URL of the visit's own host. It stays relative, so that it is
-// right behind any proxy. A path that begins with two slashes, or with what a
-// browser reads as such, would then name another host, and so would a whole URL
-// in the place of a path: these are led by a dot segment, which browsers drop.
+// inPlace returns a relative URL on the visit's host, which is correct behind any
+// proxy. A path that begins with two slashes or backslashes would name another host.
+// It gets a dot segment in front, which browsers remove.
 func inPlace(path, query string) string {
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path

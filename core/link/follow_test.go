@@ -17,7 +17,7 @@ const chrome = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like 
 
 func acme() Tenant { return Tenant{Alias: "acme", Cookies: cookies("acme")} }
 
-// cookies is the signer of a tenant's cookies.
+// cookies returns the signer of a tenant's cookies.
 func cookies(tenant core.TenantAlias) auth.Signer {
 	keys, err := auth.ParseKeyring("000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f")
 	if err != nil {
@@ -48,7 +48,7 @@ func TestFollowShareLink(t *testing.T) {
 	}
 	a := FollowShareLink(v, acme(), classic(), "ANN", now)
 	if want := "https://shop.example/welcome?a=1&rsCode=ANN&rsShareMedium=FACEBOOK&rsEngagementMedium=EMAIL&utm_source=invite&utm_medium=link&utm_campaign=saasquatch#top"; a.Location != want {
-		t.Errorf("leads to %q, want %q: the program's own page and nothing of the visitor", a.Location, want)
+		t.Errorf("redirects to %q, want %q: the program's own page without parameters of the request", a.Location, want)
 	}
 	if a.Status != 302 {
 		t.Errorf("status %d", a.Status)
@@ -67,11 +67,11 @@ func TestFollowShareLink(t *testing.T) {
 func TestFollowShareLink_PlainHTTP(t *testing.T) {
 	a := FollowShareLink(Visit{Method: "GET", UserAgent: chrome}, acme(), classic(), "ANN", now)
 	if _, _, attributes := cookieOf(t, a.SetCookie); attributes != "Path=/; Max-Age=2592000; HttpOnly; SameSite=Lax" {
-		t.Errorf("a cookie that a browser would not keep: %q", attributes)
+		t.Errorf("a cookie that a browser would refuse: %q", attributes)
 	}
 }
 
-// A link with an unknown code leads to the shop and attributes nothing.
+// A link with an unknown code redirects to the shop without an attribution.
 func TestFollowShareLink_UnknownCode(t *testing.T) {
 	a := FollowShareLink(Visit{Method: "GET", UserAgent: chrome, Query: "rsShareMedium=SMS"}, acme(), classic(), "", now)
 	if want := (Answer{Status: 302, Location: classic().LandingURL}); a != want {
@@ -107,7 +107,7 @@ func TestFollowShareLink_LandingPage(t *testing.T) {
 	}
 }
 
-// A page beyond ASCII goes into the header as a browser would write it.
+// A URL with non-ASCII characters is percent-encoded in the header, as by a browser.
 func TestFollowShareLink_NonASCII(t *testing.T) {
 	p := classic()
 	p.LandingURL = "https://shop.example/größe a?ü=1"
@@ -154,7 +154,8 @@ func TestTakeCode(t *testing.T) {
 	}
 }
 
-// An unknown code and a machine's visit lose the parameter and get no cookie.
+// Requests with an unknown code and automated requests are redirected without the
+// parameter, and get no cookie.
 func TestTakeCode_NoCookie(t *testing.T) {
 	for name, c := range map[string]struct {
 		v    Visit
@@ -189,7 +190,7 @@ func TestOwnPath(t *testing.T) {
 	}
 }
 
-// What a shop's page says of its own statistics stays.
+// Campaign parameters of the landing page are kept.
 func TestFollowShareLink_Campaign(t *testing.T) {
 	p := classic()
 	p.LandingURL = "https://shop.example/?utm_source=own&utm%5Fmedium=own"
@@ -199,7 +200,8 @@ func TestFollowShareLink_Campaign(t *testing.T) {
 	}
 }
 
-// The parameter that browser scripts make a cookie of goes where a cookie may.
+// The parameter from which browser scripts make a cookie is added only where a cookie
+// may be set.
 func TestFollowShareLink_SquatchParameter(t *testing.T) {
 	person := Visit{Method: "GET", UserAgent: chrome, Host: "go.example:8443"}
 	bot, head, private, hostile := person, person, person, person
@@ -207,7 +209,7 @@ func TestFollowShareLink_SquatchParameter(t *testing.T) {
 	for name, c := range map[string]struct {
 		v    Visit
 		want bool
-	}{"a person": {person, true}, "a bot": {bot, false}, "HEAD": {head, false}, "GPC": {private, false}, "no host": {Visit{Method: "GET", UserAgent: chrome}, false}, "a host that is none": {hostile, false}} {
+	}{"a person": {person, true}, "a bot": {bot, false}, "HEAD": {head, false}, "GPC": {private, false}, "no host": {Visit{Method: "GET", UserAgent: chrome}, false}, "an invalid host": {hostile, false}} {
 		a := FollowShareLink(c.v, acme(), classic(), "ANN", now)
 		_, query, _ := strings.Cut(a.Location, "?")
 		raw, err := base64.RawURLEncoding.DecodeString(value(query, SquatchCookieName))
@@ -221,8 +223,8 @@ func TestFollowShareLink_SquatchParameter(t *testing.T) {
 	}
 }
 
-// What the URL carries is also kept at the service's own host, where a browser
-// keeps such a cookie, and goes when the visitor takes the consent back.
+// The text in the URL is also stored in a cookie of the service's host, over https
+// only, and the cookie is deleted when the visitor withdraws consent.
 func TestFollowShareLink_SquatchCookie(t *testing.T) {
 	person := Visit{Method: "GET", UserAgent: chrome, Host: "go.example", Secure: true}
 	plain, bot, private, denied, deniedBot := person, person, person, person, person
@@ -235,16 +237,16 @@ func TestFollowShareLink_SquatchCookie(t *testing.T) {
 		t    Tenant
 		want string
 	}{
-		"a person":            {person, acme(), "kept"},
+		"a person":            {person, acme(), "stored"},
 		"http":                {plain, acme(), ""},
 		"a bot":               {bot, acme(), ""},
 		"GPC":                 {private, acme(), ""},
-		"taken back":          {denied, asking, "_saasquatch=; Path=/; Max-Age=0; HttpOnly; SameSite=None; Secure"},
-		"taken back by a bot": {deniedBot, asking, ""},
-		"nothing to take":     {Visit{Method: "GET", UserAgent: chrome, Host: "go.example", Secure: true, Cookie: "agreed=no"}, asking, ""},
+		"withdrawn":           {denied, asking, "_saasquatch=; Path=/; Max-Age=0; HttpOnly; SameSite=None; Secure"},
+		"withdrawn by a bot":  {deniedBot, asking, ""},
+		"no cookie to delete": {Visit{Method: "GET", UserAgent: chrome, Host: "go.example", Secure: true, Cookie: "agreed=no"}, asking, ""},
 	} {
 		a := FollowShareLink(c.v, c.t, classic(), "ANN", now)
-		if c.want == "kept" {
+		if c.want == "stored" {
 			_, query, _ := strings.Cut(a.Location, "?")
 			c.want = "_saasquatch=" + value(query, SquatchCookieName) + "; Path=/; Max-Age=2592000; HttpOnly; SameSite=None; Secure"
 		}

@@ -49,11 +49,11 @@ func FuzzTakeCode(f *testing.F) {
 	f.Add("/a", "rs%43ode=ANN&&rsCode&x=rsCode")
 	f.Fuzz(func(t *testing.T, path, query string) {
 		if strings.ContainsAny(path, "?#%") || strings.ContainsAny(query, "#") {
-			return // no path and no query that a server would hand over
+			return // not a path and query that a server would pass on
 		}
 		a, ok := TakeCode(Visit{Method: "GET", UserAgent: chrome, Path: path, Query: query}, acme(), classic(), "ANN", now)
 		if !ok {
-			t.Fatalf("%q?%q is passed on", path, query)
+			t.Fatalf("%q?%q is forwarded", path, query)
 		}
 		base, err := url.Parse("https://shop.example/a/b")
 		if err != nil {
@@ -66,7 +66,7 @@ func FuzzTakeCode(f *testing.F) {
 			t.Fatalf("%q leads to %q, %v", path, a.Location, err)
 		}
 		if _, carried := Carried(u.RawQuery); carried {
-			t.Fatalf("%q?%q leads to %q, which carries a code again", path, query, a.Location)
+			t.Fatalf("%q?%q redirects to %q, which has a code again", path, query, a.Location)
 		}
 		checkHeader(t, a.Location)
 	})
@@ -79,7 +79,7 @@ func FuzzParseAttribution(f *testing.F) {
 	f.Add("", "", "", "", int64(-1))
 	f.Fuzz(func(t *testing.T, text, program, code, share string, visited int64) {
 		if got, err := ParseAttribution(key, text); err == nil && got.Encode(key) != text {
-			t.Errorf("%q is believed and was not signed", text)
+			t.Errorf("%q is accepted but was not signed", text)
 		}
 		p, err := core.ParseProgramKey("", program)
 		c, err2 := core.ParseReferralCode("", code)
@@ -88,20 +88,20 @@ func FuzzParseAttribution(f *testing.F) {
 		}
 		a := Attribution{Program: p, Code: c, ShareMedium: medium(share), Visited: core.Time(visited)}
 		if got, err := ParseAttribution(key, a.Encode(key)); err != nil || got != a {
-			t.Errorf("%+v came back as %+v, %v", a, got, err)
+			t.Errorf("%+v was decoded as %+v, %v", a, got, err)
 		}
 		if got, err := ParseAttribution(cookies("test_acme"), a.Encode(key)); err == nil {
-			t.Errorf("another tenant believes %+v", got)
+			t.Errorf("another tenant accepts %+v", got)
 		}
 	})
 }
 
-// checkHeader refuses what no header value may hold.
+// checkHeader fails if a header value has an invalid byte.
 func checkHeader(t *testing.T, value string) {
 	t.Helper()
 	for i := range len(value) {
 		if c := value[i]; c < ' ' || c >= 0x7f {
-			t.Fatalf("the header value %q holds byte %d", value, c)
+			t.Fatalf("the header value %q contains byte %d", value, c)
 		}
 	}
 }

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// parameter is one name and value of a query.
+// parameter is a name and value in a query.
 type parameter struct{ name, value string }
 
-// merge returns target with the parameters put into its query, before its
-// fragment. What target already has stays as it is written, but for parameters
-// of the same names, which are replaced; an empty value is left out.
+// merge returns the URL target with parameters added to its query. Parameters with an
+// empty value are left out. Existing parameters of the same names are removed, others
+// are unchanged.
 func merge(target string, with []parameter) string {
 	rest, fragment, hasFragment := strings.Cut(target, "#")
 	base, query, _ := strings.Cut(rest, "?")
@@ -43,8 +43,8 @@ func merge(target string, with []parameter) string {
 	return b.String()
 }
 
-// without returns a query without the parameters of that name; the others keep
-// their order and spelling.
+// without returns a query without the parameters of that name. The others keep their
+// order and encoding.
 func without(query, name string) string {
 	if !has(query, name) {
 		return query
@@ -58,8 +58,8 @@ func without(query, name string) string {
 	return strings.Join(kept, "&")
 }
 
-// value returns the first value of name in a query, decoded, or "" when it is
-// absent or not decodable.
+// value returns the first value of name in a query, decoded, or "" if it is absent or
+// cannot be decoded.
 func value(query, name string) string {
 	for pair := range strings.SplitSeq(query, "&") {
 		if named(pair, name) {
@@ -84,8 +84,8 @@ func has(query, name string) bool {
 	return false
 }
 
-// named reports whether a pair of a query has that name, which may be encoded:
-// a shop reads "rs%43ode" as rsCode, so it is one here too.
+// named reports whether a pair of a query has that name. The name may be
+// percent-encoded, because a shop also reads "rs%43ode" as rsCode.
 func named(pair, name string) bool {
 	key, _, _ := strings.Cut(pair, "=")
 	if key == name || !strings.Contains(key, "%") {
@@ -95,8 +95,8 @@ func named(pair, name string) bool {
 	return err == nil && decoded == name
 }
 
-// location returns a URL as a header may carry it: blanks, controls and bytes
-// beyond ASCII are percent-encoded, as a browser would.
+// location returns a URL for a Location header: blanks, controls and non-ASCII bytes
+// are percent-encoded, as by a browser.
 func location(s string) string {
 	const hex = "0123456789ABCDEF"
 	var b strings.Builder
@@ -112,13 +112,13 @@ func location(s string) string {
 	return b.String()
 }
 
-// maxLanding bounds an rsLandingPage, as browsers and proxies bound a URL.
+// maxLanding is the most bytes of a landing page's URL, near the limits of browsers
+// and proxies.
 const maxLanding = 2048
 
-// landing returns the page that a share link leads to: wanted, when it is an
-// absolute URL on a host that the program allows, else the program's own page.
-// A page on any other host is not followed, so that a share link is no open
-// redirect, and not an error, so that the visitor still lands in the shop.
+// landing returns the page that a share link redirects to: wanted if it is an
+// absolute URL on a host that the program allows, else the program's own page. So a
+// share link is not an open redirect, and a wrong URL still leads to the shop.
 func landing(p Program, wanted string) string {
 	if wanted == "" || len(wanted) > maxLanding || strings.ContainsAny(wanted, "\\\r\n\t ") {
 		return p.LandingURL
@@ -152,15 +152,16 @@ func allowed(p Program, own, host string) bool {
 	return false
 }
 
-// ValidLandingURL reports whether a program may land there: absolute, http or
-// https, without credentials.
+// ValidLandingURL reports whether s may be a landing page: an absolute http or https
+// URL without credentials, of at most 2048 bytes.
 func ValidLandingURL(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" &&
 		u.User == nil && len(s) <= maxLanding
 }
 
-// OriginOf is the scheme and host of a landing page; empty when s is none.
+// OriginOf returns the scheme and host of a landing page, or "" if s is not a valid
+// one.
 func OriginOf(s string) string {
 	u, err := url.Parse(s)
 	if err != nil || !ValidLandingURL(s) {
@@ -169,9 +170,8 @@ func OriginOf(s string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// Loopback reports whether a Host header names the machine itself. Anybody may write
-// anything into that header, so no link begins with what it says, but on a
-// developer's machine.
+// Loopback reports whether a Host header names the local machine. The header is under
+// the client's control, so links are built from it only on a developer's machine.
 func Loopback(host string) bool {
 	if address, rest, ok := strings.Cut(host, "]"); ok {
 		return address == "[::1" && (rest == "" || rest[0] == ':')
@@ -180,8 +180,8 @@ func Loopback(host string) bool {
 	return name == "localhost" || name == "127.0.0.1"
 }
 
-// ValidOrigin reports whether share links may begin there: http or https, a host
-// and nothing else.
+// ValidOrigin reports whether s may be the origin of share links: http or https and a
+// host, without a path.
 func ValidOrigin(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && ValidLandingURL(s) && s == u.Scheme+"://"+u.Host

@@ -58,13 +58,13 @@ func TestLanding(t *testing.T) {
 	for name, wanted := range map[string]string{
 		"nothing":                          "",
 		"another host":                     "https://evil.example/",
-		"a host that ends alike":           "https://evilshop.example/",
-		"a host that begins alike":         "https://shop.example.evil.example/",
-		"a host below":                     "https://a.shop.example/",
+		"a host with the same suffix":      "https://evilshop.example/",
+		"a host with the same prefix":      "https://shop.example.evil.example/",
+		"a subdomain":                      "https://a.shop.example/",
 		"a trailing dot":                   "https://shop.example./",
 		"another port":                     "https://shop.example:444/",
 		"an allowed host without its port": "https://dev.example/",
-		"http though the program is https": "http://shop.example/",
+		"http for an https program":        "http://shop.example/",
 		"no scheme":                        "//evil.example/",
 		"no scheme, own host":              "//shop.example/",
 		"a path":                           "/a",
@@ -73,13 +73,13 @@ func TestLanding(t *testing.T) {
 		"javascript with a host":           "javascript://shop.example/%0Aalert(1)",
 		"data":                             "data:text/html,x",
 		"ftp":                              "ftp://shop.example/",
-		"a script's own scheme":            "shop://shop.example/",
+		"an app's own scheme":              "shop://shop.example/",
 		"user name":                        "https://shop.example@evil.example/",
 		"user name and password":           "https://user:pass@shop.example/",
 		"empty user name":                  "https://@shop.example/",
 		"backslash":                        "https://evil.example\\@shop.example/",
 		"backslashes for slashes":          "https:\\\\evil.example/",
-		"backslash behind the host":        "https://shop.example\\.evil.example/",
+		"backslash after the host":         "https://shop.example\\.evil.example/",
 		"three slashes":                    "https:///evil.example/",
 		"no slashes":                       "https:evil.example",
 		"one slash":                        "https:/evil.example",
@@ -104,11 +104,11 @@ func TestLanding(t *testing.T) {
 	}
 	longest := "https://shop.example/" + strings.Repeat("a", 2048-21)
 	if got := landing(p, longest); got != longest {
-		t.Errorf("a page of 2048 bytes leads to %q", got)
+		t.Errorf("a page of 2048 bytes gives %q", got)
 	}
 }
 
-// A program on http may be sent to https, and to its own scheme.
+// A program with an http page allows https too.
 func TestLanding_PlainHTTP(t *testing.T) {
 	p := Program{LandingURL: "http://localhost:8080/"}
 	for _, wanted := range []string{"http://localhost:8080/a", "https://localhost:8080/a"} {
@@ -117,7 +117,7 @@ func TestLanding_PlainHTTP(t *testing.T) {
 		}
 	}
 	if got := landing(Program{LandingURL: ":"}, "https://shop.example/"); got != ":" {
-		t.Errorf("a program without a valid page leads to %q", got)
+		t.Errorf("a program without a valid page gives %q", got)
 	}
 }
 
@@ -161,12 +161,12 @@ func TestCarried(t *testing.T) {
 	} {
 		code, ok := Carried(c.query)
 		if string(code) != c.code || ok != c.ok {
-			t.Errorf("%q carries %q, %v; want %q, %v", c.query, code, ok, c.code, c.ok)
+			t.Errorf("%q: code %q, %v; want %q, %v", c.query, code, ok, c.code, c.ok)
 		}
 	}
 }
 
-// resolved is where a browser on the shop's page at base goes.
+// resolved returns the URL that a browser on the page base requests for a Location.
 func resolved(t *testing.T, base, location string) *url.URL {
 	t.Helper()
 	b, err := url.Parse(base)
@@ -175,7 +175,7 @@ func resolved(t *testing.T, base, location string) *url.URL {
 	}
 	u, err := b.Parse(location)
 	if err != nil {
-		t.Fatalf("the location %q is no URL: %v", location, err)
+		t.Fatalf("the location %q is not a URL: %v", location, err)
 	}
 	return u
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Message returns where a browser is sent to share a link by a medium, with the
-// words that go with it (reference, 1.6); ok is false for a medium that is none.
+// Message returns the URL to which a browser is redirected to share a link through a
+// medium, with a text (reference, 1.6); ok is false for an unknown medium.
 func Message(m ShareMedium, words, shared string) (location string, ok bool) {
 	to, both := url.QueryEscape(shared), url.QueryEscape(words+" "+shared)
 	switch m {
@@ -34,11 +34,10 @@ func Message(m ShareMedium, words, shared string) (location string, ok bool) {
 	return "", false
 }
 
-// percent escapes a text for programs that take "+" for a plus.
+// percent escapes a text for programs that do not decode "+" as a blank.
 func percent(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
-// ParseShareMedium returns s as a medium; ok is false when it is none, as for an
-// empty one.
+// ParseShareMedium parses a medium; ok is false if it is unknown or empty.
 func ParseShareMedium(s string) (m ShareMedium, ok bool) {
 	for _, m := range ShareMediums {
 		if string(m) == s {
@@ -48,8 +47,7 @@ func ParseShareMedium(s string) (m ShareMedium, ok bool) {
 	return "", false
 }
 
-// ParseEngagement returns s as an engagement; ok is false when it is none, as for
-// an empty one.
+// ParseEngagement parses an engagement medium; ok is false if it is unknown or empty.
 func ParseEngagement(s string) (e Engagement, ok bool) {
 	for _, e := range Engagements {
 		if string(e) == s {

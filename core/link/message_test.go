@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// Every medium leads somewhere that has the whole link in it, and nothing that a
-// link or its words hold breaks out of its place.
+// The URL of every medium contains the whole link, and the link and the text are
+// escaped.
 func TestMessage(t *testing.T) {
 	const words, shared = "10 % off & more #1", "https://go.example/s/acme/ANN?rsShareMedium=SMS&x=ü"
 	for _, m := range ShareMediums {
 		to, ok := Message(m, words, shared)
 		if !ok {
-			t.Errorf("%s leads nowhere", m)
+			t.Errorf("%s has no URL", m)
 			continue
 		}
 		if m == "DIRECT" || m == Unknown {
@@ -38,7 +38,7 @@ func TestMessage(t *testing.T) {
 	}
 	for _, m := range []ShareMedium{"", "facebook", "REMINDER", "javascript:"} {
 		if to, ok := Message(m, words, shared); ok {
-			t.Errorf("%q leads to %s", m, to)
+			t.Errorf("%q gives %s", m, to)
 		}
 	}
 }

@@ -5,11 +5,12 @@ import "strings"
 // ScriptPath is where the edge serves the browser script.
 const ScriptPath = "/kith.js"
 
-// ReadyPath answers whether the edge can read its database.
+// ReadyPath is the path of the readiness check: whether the edge can read its
+// database.
 const ReadyPath = "/readyz"
 
-// OwnPath reports whether a path belongs to the service; any other is a page of
-// a shop that the service may stand in front of.
+// OwnPath reports whether a path belongs to the service. Any other path is a page of
+// the shop, if the edge is in front of one.
 func OwnPath(path string) bool {
 	for _, root := range [...]string{"/api/", "/s/", "/.well-known/"} {
 		if strings.HasPrefix(path, root) {
@@ -19,9 +20,9 @@ func OwnPath(path string) bool {
 	return path == "/healthz" || path == ReadyPath || path == ScriptPath || strings.HasPrefix(path, "/a/") && browserPath(path[len("/a/"):])
 }
 
-// browserPath reports whether the rest of a path below /a/ is one of those that
-// scripts and messages call (reference, 1.6): a tenant, then one of few names. A
-// shop may well have pages below /a/.
+// browserPath reports whether a path after /a/ is one that scripts and messages
+// request (reference, 1.6): a tenant, then one of a few names. A shop may have other
+// pages below /a/.
 func browserPath(rest string) bool {
 	_, rest, _ = strings.Cut(rest, "/")
 	name, rest, more := strings.Cut(rest, "/")

@@ -7,17 +7,18 @@ import (
 	"kith/core"
 )
 
-// Engagement is where a user got a link to share from (reference, 1.7).
+// Engagement is the engagement medium: where a user got a share link (reference,
+// 1.7).
 type Engagement string
 
 // ShareMedium is how a link is shared (reference, 1.7).
 type ShareMedium string
 
-// Unknown is the engagement and the medium of a link that tells none.
+// Unknown is the engagement and share medium of a link that has none.
 const Unknown = "UNKNOWN"
 
-// Engagements and ShareMediums are all that share links are made for, in the
-// order in which they are listed.
+// Engagements and ShareMediums list all mediums of share links, in the order of
+// responses.
 var (
 	Engagements  = []Engagement{"EMAIL", "MOBILE", "EMBED", "POPUP", "HOSTED", Unknown}
 	ShareMediums = []ShareMedium{
@@ -26,10 +27,9 @@ var (
 	}
 )
 
-// Share makes the share links of a tenant.
+// Share builds the share links of a tenant.
 type Share struct {
-	// Origin is where they begin: scheme and host, such as
-	// https://go.shop.example.
+	// Origin is the scheme and host of the links, such as https://go.shop.example.
 	Origin string
 	Tenant core.TenantAlias
 }
@@ -39,8 +39,8 @@ func (s Share) URL(code core.ReferralCode) string {
 	return s.Origin + "/s/" + string(s.Tenant) + "/" + string(code)
 }
 
-// ParseShareLink reads a share link of a tenant: its host, in lower case, and the
-// code that is its name. What follows the name, such as mediums, has no meaning.
+// ParseShareLink parses a share link of a tenant and returns its host, in lower case,
+// and its code. It ignores the query, such as mediums.
 func ParseShareLink(tenant core.TenantAlias, s string) (host string, name core.ReferralCode, ok bool) {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
@@ -54,8 +54,8 @@ func ParseShareLink(tenant core.TenantAlias, s string) (host string, name core.R
 	return strings.ToLower(u.Host), name, err == nil
 }
 
-// Mediums returns what follows URL in a link that tells where it was shared
-// from, and how; what is empty or Unknown is not told.
+// Mediums returns the query of a share link with these mediums, with "?" in front.
+// Mediums that are empty or Unknown are left out.
 func Mediums(e Engagement, m ShareMedium) string {
 	query := ""
 	if m != "" && m != Unknown {

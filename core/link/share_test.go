@@ -22,8 +22,8 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// A link that is made is one that is understood: the cookie remembers its
-// mediums, but for those that tell nothing.
+// The cookie of a followed link has the mediums with which the link was built,
+// without those that are Unknown.
 func TestShare_LinksAreFollowed(t *testing.T) {
 	for _, e := range Engagements {
 		for _, m := range ShareMediums {

@@ -1,10 +1,11 @@
-// Package state holds what is known of a tenant while calls are decided, and what
-// they change: the unit of work between a database and the rules.
+// Package state defines the unit of work between the database and the rules: the data
+// of a tenant on which calls are decided, and the changes that they make.
 //
-// The store loads what calls want, core/rules decides the calls one after the other
-// on the State alone, and the store saves what they changed. A call that asks for
-// what was not loaded is incomplete: nothing of it is kept, what it wanted is loaded,
-// and it is decided again. A call that is refused leaves nothing either.
+// The store loads the rows that calls need, core/rules decides the calls one after
+// another on the State alone, and the store saves the changes. If a call reads a row
+// that was not loaded, the State is incomplete: the call's changes are dropped, the
+// row is loaded, and the call is decided again. The changes of a refused call are
+// dropped too.
 package state
 
 import (
@@ -19,46 +20,46 @@ import (
 	"kith/core/wire"
 )
 
-// State is what is known of one tenant at one time. Make it with New; it is not safe
-// for concurrent use.
+// State has the loaded data of one tenant and the changes of calls. Create it with
+// New. It is not safe for concurrent use.
 type State struct {
 	Tenant core.TenantAlias
 	// Now is the time of all calls.
 	Now core.Time
-	// Silent is true when no webhook is sent for what the calls do.
+	// Silent is true if the calls send no webhooks.
 	Silent bool
 
-	// Facts are what is the same for all calls.
+	// Facts are the data that all calls share.
 	Facts One[Facts]
 
 	Accounts Table[core.AccountID, Account]
-	// Users are by account and id, without the address. Their codes and links are
-	// changed by AddCode and AddLink, and what blocks them is not changed here.
+	// Users are by account and id, without the email address. AddCode and AddLink
+	// change their codes and links; Blocked does not change here.
 	Users Table[referral.Identity, referral.User]
 	// Codes are by CodeKey.
 	Codes Table[string, referral.Code]
-	// Customers are the accounts of customers at the payment gateway.
+	// Customers are the accounts by their customer at the payment gateway.
 	Customers Table[core.PaymentProviderID, core.AccountID]
-	// Referrals are by id, Referred are the ids of the referrals of accounts.
+	// Referrals are by id. Referred has the id of each referred account's referral.
 	Referrals Table[string, referral.Referral]
 	Referred  Table[core.AccountID, string]
-	// Recent are the ids of a referrer's referrals that began within
-	// referral.RateWindow, the latest first, at most MaxRecent.
+	// Recent has the ids of a referrer's referrals that started within
+	// referral.RateWindow, latest first, at most MaxRecent.
 	Recent Table[referral.Identity, []string]
-	// Untracked are the users who were deleted, not to be tracked again.
+	// Untracked has true for deleted users who must not be tracked again.
 	Untracked Table[referral.Identity, bool]
-	// EventKeys are the idempotency keys of event calls within the time in which
-	// they count.
+	// EventKeys are the idempotency keys of event calls within event.KeyLife.
 	EventKeys Table[core.IdempotencyKey, bool]
-	// RedeemKeys are those of redemptions.
+	// RedeemKeys are the idempotency keys of redemptions.
 	RedeemKeys Table[core.IdempotencyKey, bool]
 	// Rewards are by id, without their redemptions.
 	Rewards Table[string, reward.Reward]
-	// Tanks have the next codes of fuel tanks.
+	// Tanks has the next codes of fuel tanks.
 	Tanks Table[TankKey, Tank]
-	// Balances are what owners can use; see AddBalance.
+	// Balances are the amounts that owners can redeem; see AddBalance.
 	Balances Table[reward.Owner, int64]
-	// Earned are sums that hold for one call: they are loaded anew for the next.
+	// Earned has sums that are valid for one call: they are loaded again for the
+	// next.
 	Earned Table[EarnedKey, referral.Earned]
 
 	NewCodes  List[NewCode]
@@ -70,125 +71,127 @@ type State struct {
 	Intake    List[event.Batch]
 	UsedFuel  List[UsedFuel]
 	FuelDues  List[FuelDue]
-	// Billing are the accounts whose discounts at the payment gateway are to be
-	// brought in line, TiedCustomers those whose subscriptions are to be read since
-	// an account was tied to them.
+	// Billing lists the accounts whose discounts at the payment gateway are to be
+	// updated. TiedCustomers lists customers that were connected to an account, whose
+	// subscriptions are to be read.
 	Billing       List[core.AccountID]
 	TiedCustomers List[core.PaymentProviderID]
-	// savedLedger is how many entries were saved.
+	// savedLedger is the number of saved entries.
 	savedLedger int64
 }
 
-// MaxRecent bounds how many referrals of one referrer are looked at. As soon as one
-// too many comes, all within the time are flagged, so that the unflagged ones are
-// never more than referral.RateMost.
+// MaxRecent is the most referrals of one referrer in Recent. As soon as there is one
+// too many, all within the window are flagged, so there are never more than
+// referral.RateMost without a flag.
 const MaxRecent = 10
 
-// Facts are what is the same for all calls.
+// Facts are the data that all calls share.
 type Facts struct {
 	Programs []referral.Program
-	// Connected is true when a payment gateway is connected, Listens when an
-	// endpoint is subscribed to webhooks, and Untracking when there are users who
-	// were deleted, not to be tracked again.
+	// Connected is true if a payment gateway is connected, Listens if an endpoint is
+	// subscribed to webhooks, and Untracking if there are deleted users who must not
+	// be tracked again.
 	Connected, Listens, Untracking bool
-	// LastLedger is the place of the last entry of the ledger.
+	// LastLedger is the position of the last entry of the ledger.
 	LastLedger int64
 }
 
-// Account is an account and what is known of its users.
+// Account is an account with data about its users.
 type Account struct {
 	referral.Account
-	// Users is how many it has.
+	// Users is the number of its users.
 	Users int
-	// First is the user who was identified first, at FirstCreated; empty: none.
+	// First is the user who was identified first, at FirstCreated; empty if it has no
+	// users.
 	First        core.UserID
 	FirstCreated core.Time
 }
 
-// NewCode is a code of a user.
+// NewCode is a code or link that was added to a user.
 type NewCode struct {
 	referral.UserCode
 	Owner referral.Identity
 }
 
-// Event is a webhook event: data is its JSON.
+// Event is a webhook event. Data is its JSON.
 type Event struct {
 	ID   string
 	Type webhook.Type
 	Data []byte
 }
 
-// EarnedKey names what a referrer has earned in a program since a time.
+// EarnedKey identifies the sum that a referrer has earned in a program since a time.
 type EarnedKey struct {
 	Program core.ProgramKey
 	Who     referral.Identity
 	Since   core.Time
 }
 
-// TankKey names the fuel tank of a side of a program.
+// TankKey identifies the fuel tank of a side of a program.
 type TankKey struct {
 	Program core.ProgramKey
 	Side    referral.SideKey
 }
 
-// Tank is the next codes of a fuel tank; Whole is true when there are no more.
+// Tank has the next codes of a fuel tank. Whole is true if these are all that are
+// left.
 type Tank struct {
 	Codes []TankCode
 	Whole bool
 }
 
-// TankCode is a code of a fuel tank, by its number.
+// TankCode is a code of a fuel tank. Number is its position in the tank.
 type TankCode struct {
 	Number int64
 	Code   string
 }
 
-// UsedFuel says which reward has got a code of a tank.
+// UsedFuel is a code of a tank, by number, and the reward that got it.
 type UsedFuel struct {
 	Number int64
 	Reward string
 }
 
-// FuelDue is a referral that waits for a code.
+// FuelDue is a referral whose reward waits for a code of a tank.
 type FuelDue struct {
 	TankKey
 	Referral string
 }
 
-// New returns the state of a tenant of which nothing is known.
+// New returns the state of a tenant without loaded data.
 func New(tenant core.TenantAlias, now core.Time) *State { return &State{Tenant: tenant, Now: now} }
 
-// part is a Table or a List.
-type part interface {
+// collection is a Table, a List or a One.
+type collection interface {
 	incomplete() bool
 	keep()
 	drop()
 }
 
-func (s *State) parts() []part {
-	return []part{
+func (s *State) collections() []collection {
+	return []collection{
 		&s.Accounts, &s.Users, &s.Codes, &s.Customers, &s.Referrals, &s.Referred, &s.Recent, &s.Untracked, &s.EventKeys, &s.RedeemKeys,
 		&s.Rewards, &s.Tanks, &s.Earned, &s.Balances, &s.NewCodes, &s.Links, &s.MadeCodes, &s.Ledger, &s.Decisions,
 		&s.Events, &s.Intake, &s.UsedFuel, &s.FuelDues, &s.Billing, &s.TiedCustomers, &s.Facts,
 	}
 }
 
-// Incomplete reports whether something is wanted that was not loaded.
+// Incomplete reports whether calls need rows that were not loaded.
 func (s *State) Incomplete() bool {
-	return slices.ContainsFunc(s.parts(), part.incomplete)
+	return slices.ContainsFunc(s.collections(), collection.incomplete)
 }
 
-// Keep keeps what the call that was decided has changed.
+// Keep keeps the changes of the call that was decided.
 func (s *State) Keep() {
-	for _, p := range s.parts() {
+	for _, p := range s.collections() {
 		p.keep()
 	}
 	s.Earned = Table[EarnedKey, referral.Earned]{}
 }
 
-// Drop forgets what the call that was decided has changed.
+// Drop discards the changes of the call that was decided.
 func (s *State) Drop() {
-	for _, p := range s.parts() {
+	for _, p := range s.collections() {
 		p.drop()
 	}
 }
@@ -196,13 +199,13 @@ func (s *State) Drop() {
 // Connected reports whether the tenant has a payment gateway.
 func (s *State) Connected() bool { return s.Facts.Get().Connected }
 
-// Listens reports whether webhooks are sent for what the calls do.
+// Listens reports whether the calls send webhooks.
 func (s *State) Listens() bool { return !s.Silent && s.Facts.Get().Listens }
 
-// Programs returns the tenant's programs, the first first.
+// Programs returns the tenant's programs, oldest first.
 func (s *State) Programs() []referral.Program { return s.Facts.Get().Programs }
 
-// Program returns a program; ok is false when there is none of that key.
+// Program returns the program with a key; ok is false if there is none.
 func (s *State) Program(key core.ProgramKey) (p referral.Program, ok bool) {
 	all := s.Programs()
 	i := slices.IndexFunc(all, func(p referral.Program) bool { return p.Key == key })
@@ -212,7 +215,7 @@ func (s *State) Program(key core.ProgramKey) (p referral.Program, ok bool) {
 	return all[i], true
 }
 
-// IsUntracked reports whether a user was deleted, not to be tracked again.
+// IsUntracked reports whether a user was deleted and must not be tracked again.
 func (s *State) IsUntracked(who referral.Identity) bool {
 	if !s.Facts.Get().Untracking {
 		return false
@@ -221,25 +224,25 @@ func (s *State) IsUntracked(who referral.Identity) bool {
 	return is
 }
 
-// Who is an identity without the address, the key of a user.
+// Who returns an identity without the email address: the key of a user in Users.
 func Who(who referral.Identity) referral.Identity {
 	who.Email = ""
 	return who
 }
 
-// CodeKey is the key of a code: its case does not count.
+// CodeKey returns the key of a code in Codes, which ignores case.
 func CodeKey(code core.ReferralCode) string { return strings.ToLower(string(code)) }
 
-// User returns a user; ok is false when there is none. What it returns may be
-// changed.
+// User returns a user; ok is false if there is none. The caller may modify the
+// result.
 func (s *State) User(who referral.Identity) (u referral.User, ok bool) {
 	u, ok = s.Users.Get(Who(who))
 	u.Codes, u.Links, u.Segments = slices.Clone(u.Codes), slices.Clone(u.Links), slices.Clone(u.Segments)
 	return u, ok
 }
 
-// PutUser changes or adds a user of an account that there is, but for the codes and
-// what blocks the user.
+// PutUser adds or changes a user of an existing account. It does not change the
+// user's codes, links and Blocked.
 func (s *State) PutUser(u referral.User) {
 	who := referral.Identity{Account: u.Account, User: u.ID}
 	before, known := s.Users.Get(who)
@@ -256,15 +259,15 @@ func (s *State) PutUser(u referral.User) {
 	s.Accounts.Put(u.Account, account)
 }
 
-// PutAccount changes or adds an account.
+// PutAccount adds or changes an account.
 func (s *State) PutAccount(a referral.Account) {
 	before, _ := s.Accounts.Get(a.ID)
 	before.Account = a
 	s.Accounts.Put(a.ID, before)
 }
 
-// FirstUser returns the user of an account who was identified first; ok is false
-// when there is none.
+// FirstUser returns the user of an account who was identified first; ok is false if
+// it has no users.
 func (s *State) FirstUser(account core.AccountID) (u referral.User, ok bool) {
 	a, ok := s.Accounts.Get(account)
 	if !ok || a.First == "" {
@@ -273,8 +276,8 @@ func (s *State) FirstUser(account core.AccountID) (u referral.User, ok bool) {
 	return s.User(referral.Identity{Account: account, User: a.First})
 }
 
-// Code returns a code, whatever its case, with its owner as they are now; ok is
-// false when there is none.
+// Code returns a code, ignoring case, with the current data of its owner; ok is false
+// if it does not exist.
 func (s *State) Code(code core.ReferralCode) (c referral.Code, ok bool) {
 	c, ok = s.Codes.Get(CodeKey(code))
 	if owner := Who(c.Owner); ok && s.Users.Has(owner) {
@@ -284,29 +287,29 @@ func (s *State) Code(code core.ReferralCode) (c referral.Code, ok bool) {
 	return c, ok
 }
 
-// AddCode gives a user a code that is free.
+// AddCode adds an unused code to a user.
 func (s *State) AddCode(c referral.UserCode, owner referral.Identity) {
 	owner = Who(owner)
 	u, _ := s.User(owner)
-	u.Codes = placed(u.Codes, c)
+	u.Codes = insertCode(u.Codes, c)
 	s.Users.Put(owner, u)
 	s.Codes.Put(CodeKey(c.Code), referral.Code{Code: c.Code, Program: c.Program, Owner: owner, Blocked: u.Blocked != 0, Created: s.Now})
 	s.NewCodes.Add(NewCode{c, owner})
 }
 
-// MakeCode makes the name of a user's share link a code as well.
+// MakeCode turns the name of a user's share link into a code too.
 func (s *State) MakeCode(code core.ReferralCode) {
 	c, _ := s.Code(code)
 	c.LinkOnly = false
 	s.Codes.Put(CodeKey(code), c)
 	u, _ := s.User(c.Owner)
-	u.Codes = placed(u.Codes, referral.UserCode{Program: c.Program, Code: c.Code})
+	u.Codes = insertCode(u.Codes, referral.UserCode{Program: c.Program, Code: c.Code})
 	s.Users.Put(Who(c.Owner), u)
 	s.MadeCodes.Add(c.Code)
 }
 
-// AddLink makes a name the primary share link of a user in a program; false means
-// that it is the name of another link or code.
+// AddLink makes a name the primary share link of a user in a program. It returns
+// false if the name is already a link or code of another user or program.
 func (s *State) AddLink(l referral.UserCode, owner referral.Identity) bool {
 	owner = Who(owner)
 	c, known := s.Code(l.Code)
@@ -318,21 +321,21 @@ func (s *State) AddLink(l referral.UserCode, owner referral.Identity) bool {
 		s.Codes.Put(CodeKey(l.Code), c)
 	}
 	u, _ := s.User(owner)
-	u.Links = placed(u.Links, referral.UserCode{Program: c.Program, Code: c.Code})
+	u.Links = insertCode(u.Links, referral.UserCode{Program: c.Program, Code: c.Code})
 	s.Users.Put(owner, u)
 	s.Links.Add(NewCode{l, owner})
 	return true
 }
 
-// placed is a list of codes, one for each program in their order, with one more or
-// in place of its program's.
-func placed(codes []referral.UserCode, c referral.UserCode) []referral.UserCode {
+// insertCode returns a list of codes, one for each program and ordered by program,
+// with c added or in place of the code of c's program.
+func insertCode(codes []referral.UserCode, c referral.UserCode) []referral.UserCode {
 	codes = slices.DeleteFunc(slices.Clone(codes), func(o referral.UserCode) bool { return o.Program == c.Program })
 	at, _ := slices.BinarySearchFunc(codes, c, func(a, b referral.UserCode) int { return strings.Compare(string(a.Program), string(b.Program)) })
 	return slices.Insert(codes, at, c)
 }
 
-// Referral returns a referral, with its two users as they are now.
+// Referral returns a referral with the current data of its two users.
 func (s *State) Referral(id string) (r referral.Referral, ok bool) {
 	r, ok = s.Referrals.Get(id)
 	s.show(&r.Referrer, &r.ReferrerProfile)
@@ -350,7 +353,7 @@ func (s *State) show(who *referral.Identity, profile *referral.Profile) {
 	}
 }
 
-// ReferralOf returns the referral of an account; ok is false when it has none.
+// ReferralOf returns the referral of a referred account; ok is false if it has none.
 func (s *State) ReferralOf(account core.AccountID) (r referral.Referral, ok bool) {
 	id, ok := s.Referred.Get(account)
 	if !ok {
@@ -359,7 +362,7 @@ func (s *State) ReferralOf(account core.AccountID) (r referral.Referral, ok bool
 	return s.Referral(id)
 }
 
-// PutReferral changes a referral, or adds it to its referrer's.
+// PutReferral adds or changes a referral.
 func (s *State) PutReferral(r referral.Referral) {
 	r.Modified = s.Now
 	r.Moderation = r.Moderation.Stored(r.Started)
@@ -371,7 +374,7 @@ func (s *State) PutReferral(r referral.Referral) {
 	s.Referrals.Put(r.ID, r)
 }
 
-// PutReward changes a reward, or adds it, and shows it with its referral.
+// PutReward adds or changes a reward, also within its referral.
 func (s *State) PutReward(w reward.Reward) {
 	s.Rewards.Put(w.ID, w)
 	if w.Referral == "" || !s.Referrals.Has(w.Referral) {
@@ -385,18 +388,19 @@ func (s *State) PutReward(w reward.Reward) {
 	s.Referrals.Put(r.ID, r)
 }
 
-// AddBalance adds to what an owner can use.
+// AddBalance adds change, which may be negative, to the amount that an owner can
+// redeem.
 func (s *State) AddBalance(owner reward.Owner, change int64) {
 	available, _ := s.Balances.Get(owner)
 	s.Balances.Put(owner, available+change)
 }
 
-// LedgerEnd is the place of the last entry of the ledger.
+// LedgerEnd returns the position of the last entry of the ledger.
 func (s *State) LedgerEnd() int64 {
 	return s.Facts.Get().LastLedger + s.savedLedger + int64(s.Ledger.Len())
 }
 
-// TookLedger returns the entries that were kept, which were saved.
+// TookLedger returns the kept entries of the ledger and counts them as saved.
 func (s *State) TookLedger() []reward.Entry {
 	entries := s.Ledger.Take()
 	s.savedLedger += int64(len(entries))

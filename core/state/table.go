@@ -1,30 +1,29 @@
 package state
 
-// Table is what is known of one kind of thing, by key: what was loaded, the changes
-// that calls made and kept, and the changes of the call that is being decided. It is
-// not safe for concurrent use.
+// Table has rows of one kind by key: loaded rows, the kept changes of earlier calls,
+// and the changes of the current call. It is not safe for concurrent use.
 type Table[K comparable, V any] struct {
 	rows    map[K]*Row[V]
 	changed []K
-	// draft has the changes of the call that is being decided, in their order.
+	// draft has the changes of the current call; drafts has their keys in order.
 	draft  map[K]V
 	drafts []K
-	// wanted are the keys that were asked for and are not loaded.
+	// wanted are the keys that calls read and that are not loaded.
 	wanted map[K]bool
 }
 
-// Row is one thing of a Table.
+// Row is a row of a Table.
 type Row[V any] struct {
-	// Before is the thing as it is stored, when Stored is true.
+	// Before is the stored value, if Stored is true.
 	Before V
-	// Now is the thing after all changes that were kept, when Exists is true.
+	// Now is the value after all kept changes, if Exists is true.
 	Now            V
 	Stored, Exists bool
 	changed        bool
 }
 
-// Get returns a thing; ok is false when there is none. Of one that was not loaded
-// nothing is known: it is wanted from then on, and the answer is none.
+// Get returns a value; ok is false if it does not exist. If its key was not loaded,
+// ok is false too, and the key is wanted from then on.
 func (t *Table[K, V]) Get(key K) (v V, ok bool) {
 	if v, ok := t.draft[key]; ok {
 		return v, true
@@ -37,13 +36,13 @@ func (t *Table[K, V]) Get(key K) (v V, ok bool) {
 	return row.Now, row.Exists
 }
 
-// Has reports whether it is known if there is a thing.
+// Has reports whether a key was loaded or changed, even if no value exists.
 func (t *Table[K, V]) Has(key K) bool {
 	_, drafted := t.draft[key]
 	return drafted || t.rows[key] != nil
 }
 
-// Want has a thing loaded, unless that was done.
+// Want requests that a key is loaded, unless it already was.
 func (t *Table[K, V]) Want(key K) {
 	if t.rows[key] == nil {
 		t.want(key)
@@ -57,7 +56,7 @@ func (t *Table[K, V]) want(key K) {
 	t.wanted[key] = true
 }
 
-// Put changes a thing, or adds it. The value must not be changed afterwards.
+// Put adds or changes a value. The caller must not modify it afterwards.
 func (t *Table[K, V]) Put(key K, v V) {
 	if t.draft == nil {
 		t.draft = map[K]V{}
@@ -68,15 +67,16 @@ func (t *Table[K, V]) Put(key K, v V) {
 	t.draft[key] = v
 }
 
-// Load notes that a thing is stored.
+// Load records a stored value.
 func (t *Table[K, V]) Load(key K, v V) {
 	t.row(key, &Row[V]{Before: v, Now: v, Stored: true, Exists: true})
 }
 
-// LoadNone notes that a thing is not stored.
+// LoadNone records that no value is stored.
 func (t *Table[K, V]) LoadNone(key K) { t.row(key, &Row[V]{}) }
 
-// Renew has a thing loaded again, when all changes were saved.
+// Renew requests that a key is loaded again. Call it only after all changes were
+// saved.
 func (t *Table[K, V]) Renew(key K) {
 	delete(t.rows, key)
 	t.want(key)
@@ -90,7 +90,7 @@ func (t *Table[K, V]) row(key K, row *Row[V]) {
 	delete(t.wanted, key)
 }
 
-// Wanted returns the keys that are to be loaded, in no order.
+// Wanted returns the keys that are to be loaded, in arbitrary order.
 func (t *Table[K, V]) Wanted() []K {
 	keys := make([]K, 0, len(t.wanted))
 	for key := range t.wanted {
@@ -99,14 +99,14 @@ func (t *Table[K, V]) Wanted() []K {
 	return keys
 }
 
-// Changed returns the keys of the things that were changed and are to be saved, in
-// the order of their first change.
+// Changed returns the keys of the changed rows that are to be saved, in the order of
+// their first change.
 func (t *Table[K, V]) Changed() []K { return t.changed }
 
-// Row returns a thing that was loaded or changed, or nil.
+// Row returns a row that was loaded or changed, or nil.
 func (t *Table[K, V]) Row(key K) *Row[V] { return t.rows[key] }
 
-// Saved notes that all changes were saved.
+// Saved records that all changes were saved.
 func (t *Table[K, V]) Saved() {
 	for _, key := range t.changed {
 		row := t.rows[key]
@@ -138,7 +138,7 @@ func (t *Table[K, V]) drop() {
 	t.drafts = t.drafts[:0]
 }
 
-// List is what calls add and never read again.
+// List has items that calls add and do not read.
 type List[T any] struct {
 	items []T
 	kept  int
@@ -147,10 +147,10 @@ type List[T any] struct {
 // Add adds an item.
 func (l *List[T]) Add(items ...T) { l.items = append(l.items, items...) }
 
-// Len returns how many items there are, those of the call being decided among them.
+// Len returns the number of items, including those of the current call.
 func (l *List[T]) Len() int { return len(l.items) }
 
-// Take returns the items that were kept, which are the caller's from then on.
+// Take removes the kept items and returns them. The caller may keep the slice.
 func (l *List[T]) Take() []T {
 	items := l.items
 	l.items, l.kept = nil, 0
@@ -161,27 +161,27 @@ func (l *List[T]) incomplete() bool { return false }
 func (l *List[T]) keep()            { l.kept = len(l.items) }
 func (l *List[T]) drop()            { clear(l.items[l.kept:]); l.items = l.items[:l.kept] }
 
-// One is what is known of a single thing.
+// One has a single value.
 type One[T any] struct {
 	value  T
 	loaded bool
 	wanted bool
 }
 
-// Get returns the thing. Of one that was not loaded nothing is known: it is wanted
-// from then on, and the answer is the zero value.
+// Get returns the value. If it was not loaded, Get returns the zero value, and the
+// value is wanted from then on.
 func (o *One[T]) Get() T {
 	o.Want()
 	return o.value
 }
 
-// Want has the thing loaded, unless that was done.
+// Want requests that the value is loaded, unless it already was.
 func (o *One[T]) Want() { o.wanted = !o.loaded }
 
-// Wanted reports whether the thing is to be loaded.
+// Wanted reports whether the value is to be loaded.
 func (o *One[T]) Wanted() bool { return o.wanted }
 
-// Load notes the thing.
+// Load records the stored value.
 func (o *One[T]) Load(v T) { o.value, o.loaded, o.wanted = v, true, false }
 
 func (o *One[T]) incomplete() bool { return o.wanted }

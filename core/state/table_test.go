@@ -72,7 +72,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// A call that asks for what is not loaded is incomplete until it is loaded.
+// The state is incomplete while a row that a call read is not loaded.
 func TestState_Incomplete(t *testing.T) {
 	s := New("t", 1)
 	who := referral.Identity{Account: "a", User: "u", Email: "u@example.com"}
@@ -84,18 +84,18 @@ func TestState_Incomplete(t *testing.T) {
 		t.Error("the facts are loaded")
 	}
 	if s.IsUntracked(who) || s.Incomplete() {
-		t.Error("a tenant that keeps no one from coming back is not asked")
+		t.Error("Untracked is read for a tenant without untracked users")
 	}
 	if _, ok := s.User(who); ok || !s.Incomplete() {
 		t.Error("a user is wanted")
 	}
 	s.Users.LoadNone(Who(who))
 	if s.Incomplete() {
-		t.Error("a user is known without the address")
+		t.Error("a user's key includes the email address")
 	}
 }
 
-// What a call does is seen by the next, and only if it is kept.
+// The changes of a call are visible to the next one only if they were kept.
 func TestState_UsersAndCodes(t *testing.T) {
 	s := New("t", 5)
 	s.Facts.Load(Facts{})
@@ -108,10 +108,10 @@ func TestState_UsersAndCodes(t *testing.T) {
 		s.PutUser(referral.NewUser("a", "u", 5))
 		s.AddCode(referral.UserCode{Program: "classic", Code: "TEN"}, who)
 		if u, ok := s.User(who); !ok || len(u.Codes) != 1 {
-			t.Errorf("the call sees its own user: %+v", u)
+			t.Errorf("the call does not see its own user: %+v", u)
 		}
 		if c, ok := s.Code("Ten"); !ok || c.Owner != who {
-			t.Errorf("the call sees its own code: %+v", c)
+			t.Errorf("the call does not see its own code: %+v", c)
 		}
 		if kept {
 			s.Keep()
@@ -119,14 +119,14 @@ func TestState_UsersAndCodes(t *testing.T) {
 		}
 		s.Drop()
 		if _, ok := s.Code("ten"); ok {
-			t.Error("the code of a call that was refused")
+			t.Error("the code of a dropped call still exists")
 		}
 	}
 	if a, ok := s.Accounts.Get("a"); !ok || a.Users != 1 || a.First != "u" {
 		t.Errorf("%+v", a)
 	}
 	if s.AddLink(referral.UserCode{Program: "classic", Code: "ten"}, referral.Identity{Account: "a", User: "other"}) {
-		t.Error("the link of a name that is another user's")
+		t.Error("a link with the name of another user's code was added")
 	}
 	if added := s.NewCodes.Take(); len(added) != 1 || added[0].Code != core.ReferralCode("TEN") {
 		t.Errorf("%+v", added)

@@ -6,8 +6,8 @@ import (
 )
 
 // publicHost reports whether the host of a URL may be public: it is a public address,
-// or a name other than localhost and those below it. What a name resolves to is
-// checked when something is sent there.
+// or a name other than localhost and its subdomains. The sender checks the addresses
+// of a name when it connects.
 func publicHost(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if a, err := netip.ParseAddr(host); err == nil {
@@ -17,8 +17,9 @@ func publicHost(host string) bool {
 	return last != "localhost" && !isNumber(last)
 }
 
-// isNumber reports whether the last label of a host makes it an IPv4 address to some
-// resolvers, as in 127.1, 2130706433 and 0x7f000001. No name of the internet ends so.
+// isNumber reports whether some resolvers would read a host with this last label as
+// an IPv4 address, as in 127.1, 2130706433 and 0x7f000001. No public domain ends with
+// a number.
 func isNumber(label string) bool {
 	digits := "0123456789"
 	if hex, found := strings.CutPrefix(label, "0x"); found {
@@ -27,9 +28,9 @@ func isNumber(label string) bool {
 	return strings.Trim(label, digits) == ""
 }
 
-// Public reports whether an address is on the public internet. IPv4 has a list
-// of what is not; IPv6 has one block that is, with holes. An address with a zone is
-// not public.
+// Public reports whether an address is on the public internet. For IPv4 it must be
+// outside the special ranges; for IPv6 it must be global unicast and outside the
+// special ranges. An address with a zone is not public.
 func Public(a netip.Addr) bool {
 	if a = a.Unmap(); a.Is4() {
 		return !within(a, special4())
@@ -50,15 +51,15 @@ func within(a netip.Addr, prefixes []netip.Prefix) bool {
 	return false
 }
 
-// The IANA special-purpose address registries, as of 2026. They are made when they are
-// asked for: as variables they would be in the component too, which asks never.
+// The IANA special-purpose address registries, as of 2026. These are functions,
+// because variables would be linked into the component, which does not need them.
 func special4() []netip.Prefix {
 	return prefixes(
 		"0.0.0.0/8",        // this host
 		"10.0.0.0/8",       // private
 		"100.64.0.0/10",    // carrier-grade NAT
 		"127.0.0.0/8",      // loopback
-		"169.254.0.0/16",   // link-local, and the metadata of clouds
+		"169.254.0.0/16",   // link-local, and cloud metadata services
 		"172.16.0.0/12",    // private
 		"192.0.0.0/24",     // protocol assignments
 		"192.0.2.0/24",     // documentation
@@ -69,7 +70,7 @@ func special4() []netip.Prefix {
 		"203.0.113.0/24",   // documentation
 		"224.0.0.0/4",      // multicast
 		"240.0.0.0/4",      // reserved, and broadcast
-		"168.63.129.16/32", // not special to IANA: the host agent of a cloud
+		"168.63.129.16/32", // not in the IANA registry: the host agent of a cloud
 	)
 }
 
@@ -77,15 +78,15 @@ func global6() []netip.Prefix { return prefixes("2000::/3") }
 
 func special6() []netip.Prefix {
 	return prefixes(
-		"2001::/23",     // protocol assignments, among them Teredo, which holds an IPv4 address
+		"2001::/23",     // protocol assignments, including Teredo, which contains an IPv4 address
 		"2001:db8::/32", // documentation
-		"2002::/16",     // 6to4, which holds an IPv4 address
+		"2002::/16",     // 6to4, which contains an IPv4 address
 		"3fff::/20",     // documentation
 	)
 }
 
-// nat64 leads to the IPv4 address that it ends in. Where there is no other way to
-// IPv4, it must be let through.
+// nat64 is the range for IPv4 addresses behind NAT64. It must be allowed, because
+// IPv6-only networks reach IPv4 through it.
 func nat64() []netip.Prefix { return prefixes("64:ff9b::/96") }
 
 func prefixes(texts ...string) []netip.Prefix {

@@ -2,20 +2,19 @@ package webhook
 
 import "kith/core"
 
-// State is where a delivery stands: one event on its way to one endpoint.
+// State is the state of a delivery of one event to one endpoint.
 type State string
 
 const (
-	// Waiting is a delivery whose next attempt has a time. An event, a replay
-	// and a failed attempt with another to come bring it here.
+	// Waiting is a delivery with a scheduled attempt. It is set by a new event, a
+	// replay, or a failed attempt that will be repeated.
 	Waiting State = "waiting"
-	// Sending is a delivery that a worker has leased for one attempt. When the
-	// lease ends without a result, any worker takes it again.
+	// Sending is a delivery that a worker has leased for one attempt. If the lease
+	// expires without a result, any worker may lease it again.
 	Sending State = "sending"
-	// Delivered is a delivery whose endpoint answered 2xx.
+	// Delivered is a delivery to which the endpoint responded with 2xx.
 	Delivered State = "delivered"
-	// Failed is a delivery that no further attempt will be made for, unless it
-	// is replayed.
+	// Failed is a delivery without further attempts, unless it is replayed.
 	Failed State = "failed"
 )
 
@@ -28,7 +27,7 @@ func ParseState(field, s string) (State, error) {
 	return "", core.Invalid(field, "must be one of waiting, sending, delivered, failed")
 }
 
-// Place names a delivery.
+// Place identifies a delivery.
 type Place struct {
 	Tenant   core.TenantAlias
 	Endpoint Endpoint
@@ -36,77 +35,78 @@ type Place struct {
 	Event string
 }
 
-// Delivery is a delivery as the log shows it.
+// Delivery is a delivery in the delivery log.
 type Delivery struct {
 	Place
 	Type  Type
 	State State
-	// Due is when the next attempt may begin, or, of one that is being sent,
-	// when its lease ends; zero when it has ended.
+	// Due is when the next attempt may begin; in state Sending, when the lease
+	// expires; zero when the delivery has ended.
 	Due core.Time
-	// Created is when the event happened, Ended when the delivery did, or zero.
+	// Created is when the event happened. Ended is when the delivery was Delivered or
+	// Failed, or zero.
 	Created, Ended core.Time
-	// Attempts are the last MaxAttemptsShown, the first first. An attempt whose
-	// process died has left none.
+	// Attempts are the last MaxAttemptsShown attempts, oldest first. An attempt whose
+	// process died is missing.
 	Attempts []Attempt
 }
 
-// MaxAttemptsShown bounds the attempts that the log shows of a delivery: as
-// many as two runs through the schedule.
+// MaxAttemptsShown is the most attempts of a delivery that the log returns: those of
+// two runs through the schedule.
 const MaxAttemptsShown = 20
 
-// Attempt is one try to deliver.
+// Attempt is one attempt to deliver.
 type Attempt struct {
-	// Number counts the attempts of a delivery from 1, over replays. It is also
-	// the fence: the result of an attempt counts only while no later one began.
+	// Number counts the attempts of a delivery from 1, across replays. It is also a
+	// fencing token: the result of an attempt is ignored once a later one has begun.
 	Number  int
 	Started core.Time
-	// Duration is how long it took, in milliseconds.
+	// Duration is the duration in milliseconds.
 	Duration core.Time
-	// Status is the HTTP status of the answer; 0 when there was none.
+	// Status is the HTTP status of the response; 0 if there was none.
 	Status int
-	// Error says why there was no answer; empty when there was one.
+	// Error says why there was no response; empty if there was one.
 	Error string
-	// Answer is the beginning of the answer's body, up to MaxAnswer bytes.
+	// Answer is the beginning of the response's body, up to MaxAnswer bytes.
 	Answer string
 }
 
-// Bounds of an attempt.
+// Limits of an attempt.
 const (
-	// Patience is how long an endpoint may take to answer, from the first byte
-	// of the connection on.
+	// Patience is the timeout of an attempt, from the start of the connection to the
+	// end of the response.
 	//
 	// Spec silent: Standard Webhooks advises 15 to 30 seconds.
 	Patience = 15 * core.Second
-	// Lease is how long an attempt belongs to the worker that began it.
+	// Lease is the duration of a worker's lease of an attempt.
 	Lease = 4 * Patience
-	// MaxAnswer is how much of an answer is kept, in bytes.
+	// MaxAnswer is how many bytes of a response are stored.
 	MaxAnswer = 1024
 )
 
-// Kept is how long a delivery is remembered after it has ended (reference, 6).
+// Kept is how long a delivery is stored after it has ended (reference, 6).
 const Kept = 30 * core.Day
 
-// gone is the status by which an endpoint says that it wants no more events.
+// gone is the HTTP status by which an endpoint refuses further events.
 const gone = 410
 
-// Next is what follows from an attempt.
+// Next is what to do after an attempt.
 type Next struct {
 	State State
-	// Delay is how long to wait for the next attempt when State is Waiting.
+	// Delay is the time until the next attempt, if State is Waiting.
 	Delay core.Time
-	// Disable is true when the endpoint is to get no more events.
+	// Disable is true if the endpoint gets no more events.
 	Disable bool
 }
 
-// After decides what follows from the result of an attempt that was the
-// tries-th since the delivery began, or was replayed. luck is random and
-// spreads the attempts that failed together.
+// After decides what to do after an attempt. tries is its number, counted from 1
+// since the delivery began or was replayed. luck is random and spreads the next
+// attempts of deliveries that failed together.
 //
-// Any 2xx is success. The reference counts 200 alone, which would send again
-// and again to the many receivers that answer 204 or 202 and mean it. Anything
-// else fails, redirects too. 410 Gone fails for good and disables the endpoint,
-// as Standard Webhooks has it.
+// Any 2xx status is success. The reference accepts only 200, which would repeat
+// deliveries to the many receivers that respond with 202 or 204. Any other status is
+// a failure, including redirects. 410 Gone is final and disables the endpoint, as in
+// Standard Webhooks.
 func After(tries int, a Attempt, luck uint8) Next {
 	switch {
 	case a.Status >= 200 && a.Status <= 299:

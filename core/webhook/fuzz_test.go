@@ -11,8 +11,8 @@ import (
 	"kith/core"
 )
 
-// What is taken for an endpoint is a URL that a request can be made to, and
-// whose host is the one that it seems to be.
+// An accepted endpoint is a URL to which a request can be sent, with an unambiguous
+// host.
 func FuzzParseEndpoint(f *testing.F) {
 	for _, s := range []string{"https://shop.example/", "http://[::1]:1/?#", "https://a@b/", "https://a\\@b/", "https:/\\a", "https://%31/", "https://[::ffff:10.0.0.1]./"} {
 		f.Add(s, true)
@@ -29,13 +29,13 @@ func FuzzParseEndpoint(f *testing.F) {
 		}
 		u, err := url.Parse(string(got))
 		if err != nil || string(got) != s || u.Hostname() == "" || u.User != nil || u.Fragment != "" || len(s) > maxEndpoint {
-			t.Errorf("%q was taken: %+v, %v", s, u, err)
+			t.Errorf("%q was accepted: %+v, %v", s, u, err)
 		}
 		if u.Scheme != "https" && (live || u.Scheme != "http") {
-			t.Errorf("%q was taken, live %v", s, live)
+			t.Errorf("%q was accepted, live %v", s, live)
 		}
 		if a, err := netip.ParseAddr(u.Hostname()); live && err == nil && (a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast()) {
-			t.Errorf("%q was taken", s)
+			t.Errorf("%q was accepted", s)
 		}
 	})
 }

@@ -2,19 +2,19 @@ package webhook
 
 import "kith/core"
 
-// schedule is how long to wait after each failed attempt: the example of
-// Standard Webhooks, ten attempts within 75 h 35 min 5 s. The reference retries
-// hourly for 72 hours, so that the shortest outage costs an hour.
+// schedule has the delay after each failed attempt, from the example of Standard
+// Webhooks: ten attempts within 75 h 35 min 5 s. The reference retries hourly for 72
+// hours, so even a short outage delays events by an hour.
 var schedule = [...]core.Time{
 	5 * core.Second, 5 * core.Minute, 30 * core.Minute, 2 * core.Hour, 5 * core.Hour,
 	10 * core.Hour, 14 * core.Hour, 20 * core.Hour, 24 * core.Hour,
 }
 
-// MaxTries is how many attempts are made for a delivery before it fails.
+// MaxTries is the number of attempts after which a delivery fails.
 const MaxTries = len(schedule) + 1
 
-// Delay is how long to wait after the tries-th failed attempt: the schedule's
-// time and up to a tenth more, by luck. again is false when that was the last.
+// Delay returns the delay after failed attempt number tries: the time of the schedule
+// plus up to 10 %, by luck. again is false if there are no further attempts.
 func Delay(tries int, luck uint8) (delay core.Time, again bool) {
 	if tries < 1 || tries > len(schedule) {
 		return 0, false

@@ -2,43 +2,42 @@ package webhook
 
 import "kith/core"
 
-// Line is the deliveries that wait for one endpoint.
+// Line identifies the queue of deliveries to one endpoint.
 type Line struct {
 	Tenant   core.TenantAlias
 	Endpoint Endpoint
 }
 
-// Due is a line whose first delivery may be attempted now.
+// Due is a queue whose first delivery may be attempted now.
 type Due struct {
 	Line
-	// Failing is true when the last attempt of the line failed.
+	// Failing is true if the last attempt of the queue failed.
 	Failing bool
 }
 
-// Slots are how many attempts a process makes at once.
+// Slots limits the concurrent attempts of a process.
 type Slots struct {
-	// All bounds them in all, Line those of one endpoint that is well: fewer
-	// when few are left. A failing endpoint gets one at a time.
+	// All is the most attempts in total. Line is the most for one healthy endpoint;
+	// it gets fewer when few slots are free. A failing endpoint gets one at a time.
 	All, Line int
 }
 
-// Busy is what the slots are taken by.
+// Busy counts the attempts in progress.
 type Busy struct {
-	// Well and Failing are attempts for endpoints of either kind, as they were
-	// when the attempt began.
+	// Well and Failing count those for endpoints that were healthy or failing when
+	// the attempt began.
 	Well, Failing int
-	// Lines are the attempts of each line.
+	// Lines counts those of each queue.
 	Lines map[Line]int
 }
 
-// Share decides how many attempts each line may begin, in the order of due.
+// Share returns how many attempts each queue may begin, in the order of due.
 //
-// Neither kind of endpoint, well or failing, may take more than three quarters
-// of all slots: so those that let every attempt run into its time-out leave
-// room for those that answer, however many there are, and are not starved in
-// turn. And no line gets more than a quarter of what its kind has left, and one:
-// so many endpoints that stop to answer together, while they still count as
-// well, do not soon take all.
+// Neither kind of endpoint, healthy or failing, may use more than three quarters of
+// all slots. So endpoints that time out leave slots for those that respond, and still
+// get slots themselves. A queue gets at most one attempt and a quarter of the slots
+// left for its kind, so that many healthy endpoints that stop responding together do
+// not use up all slots.
 func (s Slots) Share(due []Due, busy Busy) []int {
 	most := (s.All*3 + 3) / 4
 	free := s.All - busy.Well - busy.Failing

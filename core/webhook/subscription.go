@@ -8,25 +8,25 @@ import (
 	"kith/core"
 )
 
-// Bounds of subscriptions.
+// Limits of subscriptions.
 //
 // Spec silent: the reference names none.
 const (
-	// MaxSubscriptions is the most endpoints that a tenant may have: every
-	// event is sent to each.
+	// MaxSubscriptions is the most endpoints of a tenant. Every event is sent to each
+	// of them.
 	MaxSubscriptions = 20
 	maxEndpoint      = 2048
 	maxName          = 256
 )
 
-// Endpoint is the URL of a tenant's own system that events are posted to, as
-// the tenant wrote it: two texts are two endpoints.
+// Endpoint is the URL of a tenant's system to which events are posted, as the tenant
+// wrote it. URLs with different spellings are different endpoints.
 type Endpoint string
 
-// ParseEndpoint returns s as an endpoint or an error about field: an absolute
-// http or https URL of up to 2048 bytes without credentials and fragment. A
-// live tenant's must be https, since events tell of persons, and its host must not be
-// localhost or an address that nothing is sent to.
+// ParseEndpoint returns s as an endpoint or an error about field: an absolute http or
+// https URL of up to 2048 bytes without credentials and fragment. For a live tenant
+// it must be https, because events contain personal data, and its host must not be
+// localhost or a non-public address.
 func ParseEndpoint(field, s string, live bool) (Endpoint, error) {
 	u, err := url.Parse(s)
 	switch {
@@ -35,7 +35,7 @@ func ParseEndpoint(field, s string, live bool) (Endpoint, error) {
 	case err != nil || u.Host == "" || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" || !visible(s):
 		return "", core.Invalid(field, "must be an absolute http or https URL")
 	case u.User != nil || strings.Contains(s, "#"):
-		return "", core.Invalid(field, "must hold neither user and password nor a fragment")
+		return "", core.Invalid(field, "must not have a user, a password or a fragment")
 	case live && u.Scheme != "https":
 		return "", core.Invalid(field, "must be an https URL; only a test tenant may use http")
 	case live && !publicHost(u.Hostname()):
@@ -44,8 +44,8 @@ func ParseEndpoint(field, s string, live bool) (Endpoint, error) {
 	return Endpoint(s), nil
 }
 
-// visible reports whether a text has nothing but printable ASCII, as a URL
-// must: anything else is percent-encoded.
+// visible reports whether a text has only printable ASCII without blanks, as a URL
+// must.
 func visible(s string) bool {
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] >= 0x7f {
@@ -55,7 +55,7 @@ func visible(s string) bool {
 	return true
 }
 
-// CheckName refuses a name for a subscription that is longer than 256 bytes.
+// CheckName returns an error if a subscription's name is longer than 256 bytes.
 func CheckName(field, name string) error {
 	if len(name) > maxName {
 		return core.Invalid(field, "must not be longer than 256 bytes")
@@ -63,67 +63,67 @@ func CheckName(field, name string) error {
 	return nil
 }
 
-// Subscription is an endpoint that a tenant wants events sent to (reference,
-// 1.10).
+// Subscription is an endpoint that a tenant subscribed to events (reference, 1.10).
 type Subscription struct {
 	Endpoint Endpoint
-	// Name is the tenant's own note, or empty.
+	// Name is the tenant's own description, or empty.
 	Name string
-	// Secret signs what is sent to the endpoint. It is only set where it was
-	// just made, and cannot be read again.
+	// Secret signs the events for the endpoint. It is set only in the result of
+	// creating it, and cannot be read later.
 	Secret  string
 	Created core.Time
-	// FailingSince is when the first attempt failed since the last that
-	// succeeded; zero while the endpoint is well.
+	// FailingSince is the first failed attempt after the last successful one; zero if
+	// the last attempt succeeded.
 	FailingSince core.Time
-	// Disabled is when the endpoint answered 410 Gone: from then on it gets no
-	// events, until it is subscribed again.
+	// Disabled is when the endpoint responded with 410 Gone; zero if it did not. It
+	// gets no events until it is subscribed again.
 	Disabled core.Time
 }
 
 // Secrets (Standard Webhooks 1.0.0, Signature scheme).
 const (
-	// SecretSize is how many random bytes make a secret.
+	// SecretSize is the number of random bytes of a secret.
 	SecretSize = 32
-	// SecretOverlap is how long a replaced secret signs along with the new one.
+	// SecretOverlap is how long events are also signed with a replaced secret.
 	//
-	// Spec silent: a day is enough to carry a new secret to all receivers.
+	// Spec silent: a day is enough to deploy a new secret to all receivers.
 	SecretOverlap = core.Day
 
 	secretPrefix = "whsec_"
 )
 
-// NewSecret writes random bytes as a secret that consumers' libraries take.
+// NewSecret returns random bytes as a secret in the form that Standard Webhooks
+// libraries accept.
 func NewSecret(raw [SecretSize]byte) string {
 	return secretPrefix + base64.StdEncoding.EncodeToString(raw[:])
 }
 
-// SecretKey is the HMAC key of a secret that NewSecret wrote.
+// SecretKey returns the HMAC key of a secret from NewSecret.
 func SecretKey(secret string) ([]byte, error) {
 	encoded, found := strings.CutPrefix(secret, secretPrefix)
 	key, err := base64.StdEncoding.DecodeString(encoded)
 	if !found || err != nil || len(key) == 0 {
-		return nil, core.Invalid("secret", "is not whsec_ and base64")
+		return nil, core.Invalid("secret", "must be whsec_ followed by base64")
 	}
 	return key, nil
 }
 
-// PublicKey is a key by which consumers verify X-Hook-JWS-RFC-7797: an RSA key
-// with the exponent 65537.
+// PublicKey is a key with which consumers verify X-Hook-JWS-RFC-7797: an RSA key with
+// the exponent 65537.
 type PublicKey struct {
-	// ID is the "kid" of what the key signed.
+	// ID is the "kid" in the signatures of the key.
 	ID string
-	// Modulus is in base64url.
+	// Modulus is the modulus in base64url.
 	Modulus string
 }
 
-// Keys of the service.
+// Limits of the service's keys.
 const (
-	// KeyPublished is how long a replaced key is still published: deliveries
-	// that it signed are verified soon after they arrive.
+	// KeyPublished is how long a replaced key is still published, so that consumers
+	// can verify the deliveries that it signed.
 	//
-	// Spec silent: consumers keep keys for a day (reference, 7.6).
+	// Spec silent: consumers cache keys for a day (reference, 7.6).
 	KeyPublished = 7 * core.Day
-	// MaxKeys is how many keys are published at most (reference, 7.6).
+	// MaxKeys is the most keys that are published (reference, 7.6).
 	MaxKeys = 5
 )

@@ -1,9 +1,9 @@
-// Package webhook names what the service tells a tenant's own systems, and
-// decides how and when it is told again (reference, 6: Webhooks out).
+// Package webhook defines the events that the service sends to a tenant's systems,
+// and decides when a delivery is retried (reference, 6: Webhooks out).
 package webhook
 
-// Type is the type of an event that is sent out. Consumers switch on it, so a
-// type never changes its meaning.
+// Type is the type of an event. Consumers depend on it, so a type never changes its
+// meaning.
 type Type string
 
 // Types (reference, 6).
@@ -14,20 +14,21 @@ const (
 	CouponCreated Type = "coupon.created"
 	// RewardCreated is sent when a reward is given.
 	RewardCreated Type = "reward.created"
-	// RewardBalanceChanged is sent when what a user can redeem changes.
+	// RewardBalanceChanged is sent when the amount that a user can redeem changes.
 	RewardBalanceChanged Type = "user.reward.balance.changed"
-	// ReferralStarted, ReferralConverted and ReferralEnded are sent as a
-	// referral moves.
+	// ReferralStarted, ReferralConverted and ReferralEnded are sent when a referral
+	// changes its state.
 	ReferralStarted   Type = "referral.started"
 	ReferralConverted Type = "referral.converted"
 	ReferralEnded     Type = "referral.ended"
 	// ReferralAutomoderated is sent when fraud handling decided on a referral.
 	ReferralAutomoderated Type = "referral.automoderation.complete"
-	// ExportCreated and ExportCompleted are sent as an export moves.
+	// ExportCreated and ExportCompleted are sent when an export is created, and when
+	// it has ended.
 	ExportCreated   Type = "export.created"
 	ExportCompleted Type = "export.completed"
-	// JobCompleted is sent when an import or any other job has ended.
+	// JobCompleted is sent when an import has ended.
 	JobCompleted Type = "job.completed"
-	// Test is sent when a tenant asks for it.
+	// Test is sent when a tenant requests it.
 	Test Type = "test"
 )

@@ -17,23 +17,23 @@ func TestParseEndpoint(t *testing.T) {
 		{"https without a path", "https://shop.example", true, true},
 		{"an address", "https://8.8.8.8/hook", true, true},
 		{"an IPv6 address", "https://[2606:4700::1111]:1/hook", true, true},
-		{"this machine", "https://127.0.0.1/", true, false},
+		{"the local machine", "https://127.0.0.1/", true, false},
 		{"a cloud's metadata", "https://169.254.169.254/", true, false},
 		{"a private network, with a port", "https://10.0.0.1:8443/", true, false},
 		{"documentation", "https://192.0.2.1/hook", true, false},
-		{"an address with a dot behind it", "https://192.168.0.1./", true, false},
+		{"an address with a trailing dot", "https://192.168.0.1./", true, false},
 		{"a short address", "https://127.1/", true, false},
 		{"an address as one number", "https://2130706433/", true, false},
 		{"an address in hex", "https://0X7F.0.0.0x1/", true, false},
 		{"an address in octal", "https://0177.0.0.01/", true, false},
-		{"this machine by IPv6", "https://[::1]/", true, false},
+		{"the local machine by IPv6", "https://[::1]/", true, false},
 		{"a private network by IPv6", "https://[fd00:ec2::254]/", true, false},
 		{"a link-local address with a zone", "https://[fe80::1%25eth0]/", true, false},
 		{"a public address with a zone", "https://[2606:4700::1111%25eth0]/", true, false},
 		{"IPv4 in IPv6", "https://[::ffff:127.0.0.1]/", true, false},
 		{"localhost", "https://localhost/", true, false},
 		{"localhost in capitals, with a dot", "https://LocalHost.:443/", true, false},
-		{"below localhost", "https://kith.localhost/", true, false},
+		{"a subdomain of localhost", "https://kith.localhost/", true, false},
 		{"a name with localhost in it", "https://localhost.example/", true, true},
 		{"a name with numbers in it", "https://10.0.0.1.example/", true, true},
 		{"a name that begins with 0x", "https://0x.example/", true, true},
@@ -59,7 +59,7 @@ func TestParseEndpoint(t *testing.T) {
 		{"a line feed", "https://shop.example/a\nb", false, false},
 		{"beyond ASCII", "https://shöp.example/", false, false},
 		{"a broken escape", "https://shop.example/%zz", false, false},
-		{"a port that is none", "https://shop.example:http/", false, false},
+		{"an invalid port", "https://shop.example:http/", false, false},
 	} {
 		for _, live := range []bool{false, true} {
 			want := c.test
@@ -92,12 +92,12 @@ func TestSecret(t *testing.T) {
 	}
 	for _, bad := range []string{"", "whsec_", "AAAA", "whsec_?", "WHSEC_AAAA"} {
 		if _, err := SecretKey(bad); err == nil {
-			t.Errorf("%q was taken", bad)
+			t.Errorf("%q was accepted", bad)
 		}
 	}
 }
 
-// The example of Standard Webhooks, attempt by attempt.
+// The delays of the example of Standard Webhooks.
 func TestDelay(t *testing.T) {
 	want := []core.Time{
 		5 * core.Second, 5 * core.Minute, 30 * core.Minute, 2 * core.Hour, 5 * core.Hour,
@@ -155,17 +155,17 @@ func TestParseState(t *testing.T) {
 	}
 	for _, s := range []string{"", "FAILED", "lost"} {
 		if _, err := ParseState("state", s); err == nil {
-			t.Errorf("%q was taken", s)
+			t.Errorf("%q was accepted", s)
 		}
 	}
 }
 
-func line(name string) Line { return Line{Tenant: "t", Endpoint: Endpoint("https://" + name)} }
+func queue(name string) Line { return Line{Tenant: "t", Endpoint: Endpoint("https://" + name)} }
 
 func TestShare(t *testing.T) {
 	slots := Slots{All: 16, Line: 4}
-	well := func(name string) Due { return Due{Line: line(name)} }
-	failing := func(name string) Due { return Due{Line: line(name), Failing: true} }
+	well := func(name string) Due { return Due{Line: queue(name)} }
+	failing := func(name string) Due { return Due{Line: queue(name), Failing: true} }
 	many := func(n int, one func(string) Due) (due []Due) {
 		for i := range n {
 			due = append(due, one(strings.Repeat("x", i+1)))
@@ -179,16 +179,16 @@ func TestShare(t *testing.T) {
 		want []int
 	}{
 		{"nothing due", nil, Busy{}, nil},
-		{"one line gets its share and no more", []Due{well("a")}, Busy{}, []int{4}},
-		{"what is under way counts", []Due{well("a")}, Busy{Well: 3, Lines: map[Line]int{line("a"): 3}}, []int{1}},
-		{"a full line", []Due{well("a"), well("b")}, Busy{Well: 4, Lines: map[Line]int{line("a"): 4}}, []int{0, 3}},
-		{"a line that grew beyond its share", []Due{failing("a"), well("b")}, Busy{Well: 4, Lines: map[Line]int{line("a"): 4}}, []int{0, 3}},
-		{"a failing line gets one at a time", []Due{failing("a"), failing("b")}, Busy{Failing: 1, Lines: map[Line]int{line("a"): 1}}, []int{0, 1}},
-		{"failing lines leave a quarter", many(16, failing), Busy{}, []int{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0}},
-		{"lines that are well leave a quarter, and something to the next", many(8, well), Busy{}, []int{4, 3, 2, 1, 1, 1, 0, 0}},
+		{"one queue gets its limit and no more", []Due{well("a")}, Busy{}, []int{4}},
+		{"attempts in progress count", []Due{well("a")}, Busy{Well: 3, Lines: map[Line]int{queue("a"): 3}}, []int{1}},
+		{"a full queue", []Due{well("a"), well("b")}, Busy{Well: 4, Lines: map[Line]int{queue("a"): 4}}, []int{0, 3}},
+		{"a queue above its limit", []Due{failing("a"), well("b")}, Busy{Well: 4, Lines: map[Line]int{queue("a"): 4}}, []int{0, 3}},
+		{"a failing queue gets one at a time", []Due{failing("a"), failing("b")}, Busy{Failing: 1, Lines: map[Line]int{queue("a"): 1}}, []int{0, 1}},
+		{"failing queues leave a quarter", many(16, failing), Busy{}, []int{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0}},
+		{"healthy queues leave a quarter, and slots for the next ones", many(8, well), Busy{}, []int{4, 3, 2, 1, 1, 1, 0, 0}},
 		{"the quarter is for the other kind", append(many(8, well), failing("z")), Busy{}, []int{4, 3, 2, 1, 1, 1, 0, 0, 1}},
 		{"all slots taken", []Due{well("a"), failing("b")}, Busy{Well: 8, Failing: 8}, []int{0, 0}},
-		{"more taken than there are", []Due{well("a")}, Busy{Well: 20}, []int{0}},
+		{"more in progress than slots", []Due{well("a")}, Busy{Well: 20}, []int{0}},
 	} {
 		got := slots.Share(c.due, c.busy)
 		if len(got) != len(c.want) {
@@ -204,14 +204,14 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// Whatever is under way, no bound is passed.
-func TestShare_KeepsItsBounds(t *testing.T) {
+// No limit is exceeded, for any number of attempts in progress.
+func TestShare_StaysWithinLimits(t *testing.T) {
 	slots := Slots{All: 8, Line: 3}
-	due := []Due{{Line: line("a")}, {Line: line("b"), Failing: true}, {Line: line("c")}, {Line: line("d"), Failing: true}, {Line: line("e")}}
+	due := []Due{{Line: queue("a")}, {Line: queue("b"), Failing: true}, {Line: queue("c")}, {Line: queue("d"), Failing: true}, {Line: queue("e")}}
 	for wellBusy := range 9 {
 		for failingBusy := range 9 - wellBusy {
-			for inLine := range 4 {
-				busy := Busy{Well: wellBusy, Failing: failingBusy, Lines: map[Line]int{line("a"): inLine, line("d"): inLine}}
+			for inQueue := range 4 {
+				busy := Busy{Well: wellBusy, Failing: failingBusy, Lines: map[Line]int{queue("a"): inQueue, queue("d"): inQueue}}
 				begun := [2]int{wellBusy, failingBusy}
 				for i, n := range slots.Share(due, busy) {
 					most, kind := slots.Line, 0
