@@ -2,48 +2,48 @@ package reward
 
 import "kith/core"
 
-// Group is a number of rewards that have much in common, summed up.
+// Group is the sum of rewards with the same kind, unit, source, program and status.
 type Group struct {
 	Kind    Kind
 	Unit    string
 	Source  Source
 	Program core.ProgramKey
 	Status  Status
-	// Currency is the one that all its rewards have, or empty.
+	// Currency is the currency of all its rewards; empty if they differ.
 	Currency string
 	Count    int64
-	// Value and Sums are those of all its rewards together.
+	// Value and Sums are the totals of its rewards.
 	Value int64
 	Sums  Sums
 }
 
-// Balance sums up rewards of one kind and unit (reference, 1.3).
+// Balance is the sum of rewards of one kind and unit (reference, 1.3).
 type Balance struct {
 	Kind Kind
 	Unit string
-	// Currency is the one that all its rewards have, or empty.
+	// Currency is the currency of all its rewards; empty if they differ.
 	Currency string
-	// Count is how many rewards there are, whatever their status.
+	// Count is the number of rewards of any status.
 	Count int64
-	// Assigned is what was given and neither expired nor was cancelled, so that
-	// Assigned less Redeemed is what is available. Together with Pending,
-	// Expired and Cancelled it is all that was ever granted.
+	// Assigned is the total that was given and has neither expired nor been
+	// cancelled, so that Assigned minus Redeemed is available. The sum of Assigned,
+	// Pending, Expired and Cancelled is the total that was granted.
 	Assigned, Redeemed int64
 	Pending            int64
-	// Expired counts from the date, Cancelled from the day it was done.
+	// Expired and Cancelled are the totals of expired and cancelled rewards.
 	Expired, Cancelled int64
-	// Referred and Referrer are the available discounts of a PercentDiscount by
-	// side: what the account has for being referred, and all other.
+	// Referred and Referrer are the available discounts of a PercentDiscount:
+	// Referred for being referred, Referrer for all other reasons.
 	Referred, Referrer BasisPoints
-	// Codes are the codes of a FuelTank that are available or used.
+	// Codes is the number of available and redeemed codes of a FuelTank.
 	Codes int64
 }
 
-// Available is what can be used.
+// Available returns the amount that can be redeemed.
 func (b Balance) Available() int64 { return b.Assigned - b.Redeemed }
 
-// Balances sums groups up by kind and unit, in the order in which those first
-// occur.
+// Balances returns the sums of groups by kind and unit, in the order of their first
+// occurrence.
 func Balances(groups []Group) []Balance {
 	var balances []Balance
 	at := map[[2]string]int{}
@@ -81,7 +81,7 @@ func (b *Balance) add(g Group) {
 	}
 }
 
-// addOfKind adds what only balances of one kind have.
+// addOfKind adds to the fields that only balances of one kind have.
 func (b *Balance) addOfKind(g Group, left int64) {
 	switch {
 	case b.Kind == FuelTank:
@@ -94,21 +94,21 @@ func (b *Balance) addOfKind(g Group, left int64) {
 	}
 }
 
-// Discount is what an account pays less (reference, 1.3: AccountDiscount).
+// Discount is the discount of an account (reference, 1.3: AccountDiscount).
 type Discount struct {
 	Account core.AccountID
-	// Referred is for being referred, Referrer for referring others and
-	// everything else.
+	// Referred is the discount for being referred, Referrer that for all other
+	// reasons.
 	Referred, Referrer BasisPoints
-	// DiscountID is the tenant's discount at the payment gateway.
+	// DiscountID is the id of the tenant's discount at the payment gateway.
 	DiscountID string
-	// FirstName and LastName are those of the owner of the code that was asked
-	// about; empty when none was.
+	// FirstName and LastName are those of the owner of the requested code; empty if
+	// no code was requested.
 	FirstName, LastName string
 }
 
-// Promise is what who is referred will have by converting, as if they had it
-// now; nothing when that is no discount.
+// Promise returns the offer as an available discount, to show what a referred account
+// will get when it converts. It returns nil if the offer is not a discount.
 func (o Offer) Promise(program core.ProgramKey) []Group {
 	if o.Kind != PercentDiscount {
 		return nil
@@ -119,8 +119,8 @@ func (o Offer) Promise(program core.ProgramKey) []Group {
 	}}
 }
 
-// Discounts adds the available discounts of an account up: those of a program up
-// to its limit, where that is not zero, and all together up to all of the price.
+// Discounts returns the sum of an account's available discounts: those of each
+// program up to its limit, where zero means none, and all together up to MaxPercent.
 func Discounts(groups []Group, limits map[core.ProgramKey]BasisPoints) Discount {
 	of := map[core.ProgramKey]Discount{}
 	for _, g := range groups {
@@ -146,11 +146,11 @@ func Discounts(groups []Group, limits map[core.ProgramKey]BasisPoints) Discount 
 	return all.Capped(MaxPercent)
 }
 
-// Total is both sides together.
+// Total returns the sum of both sides.
 func (d Discount) Total() BasisPoints { return d.Referred + d.Referrer }
 
-// Capped returns the discount with a total of at most most. What is too much is
-// taken from the referrer's side first.
+// Capped returns the discount with a total of at most most. It reduces Referrer
+// first.
 func (d Discount) Capped(most BasisPoints) Discount {
 	d.Referred = min(d.Referred, most)
 	d.Referrer = min(d.Referrer, most-d.Referred)

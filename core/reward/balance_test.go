@@ -6,9 +6,9 @@ import (
 	"kith/core"
 )
 
-// Whatever rewards there are and whatever was done to them: what is assigned,
-// pending, expired and cancelled is what was granted, and what is assigned and
-// not redeemed is what is available.
+// For any rewards after any actions: the sum of assigned, pending, expired and
+// cancelled is the granted amount, and assigned minus redeemed is the available
+// amount.
 func TestBalances_Walk(t *testing.T) {
 	for run := range int64(200) {
 		s := sequence(run)
@@ -81,12 +81,12 @@ func TestDiscounts(t *testing.T) {
 	}{
 		{"nothing", nil, 0, 0},
 		{"both sides", []Group{group(b, Referred, StatusAvailable, 1000), group(b, FriendSignup, StatusAvailable, 500), group(b, Manual, StatusAvailable, 30)}, 1000, 530},
-		{"what is not available", []Group{group(b, Referred, StatusPending, 1000), group(b, Referred, StatusExpired, 500), group(b, Referred, StatusCancelled, 30)}, 0, 0},
+		{"not available", []Group{group(b, Referred, StatusPending, 1000), group(b, Referred, StatusExpired, 500), group(b, Referred, StatusCancelled, 30)}, 0, 0},
 		{"another kind", []Group{{Kind: Credit, Unit: "CENTS", Status: StatusAvailable, Value: 900}}, 0, 0},
 		{"up to the limit", []Group{group(a, FriendSignup, StatusAvailable, 1500), group(a, FriendSignup, StatusAvailable, 1500)}, 0, 2000},
-		{"the referrer's side gives way", []Group{group(a, Referred, StatusAvailable, 1500), group(a, FriendSignup, StatusAvailable, 1500)}, 1500, 500},
-		{"the referred side alone is too much", []Group{group(a, Referred, StatusAvailable, 2500), group(a, FriendSignup, StatusAvailable, 1500)}, 2000, 0},
-		{"each program for itself", []Group{group(a, FriendSignup, StatusAvailable, 3000), group(b, FriendSignup, StatusAvailable, 3000), group("", Manual, StatusAvailable, 100)}, 0, 5100},
+		{"the referrer's side is reduced", []Group{group(a, Referred, StatusAvailable, 1500), group(a, FriendSignup, StatusAvailable, 1500)}, 1500, 500},
+		{"the referred side alone is above the limit", []Group{group(a, Referred, StatusAvailable, 2500), group(a, FriendSignup, StatusAvailable, 1500)}, 2000, 0},
+		{"each program has its own limit", []Group{group(a, FriendSignup, StatusAvailable, 3000), group(b, FriendSignup, StatusAvailable, 3000), group("", Manual, StatusAvailable, 100)}, 0, 5100},
 		{"all of the price", []Group{group(b, Referred, StatusAvailable, 6000), group(b, FriendSignup, StatusAvailable, 6000)}, 6000, 4000},
 		{"a promise", Offer{Kind: PercentDiscount, Percent: 1000}.Promise(b), 1000, 0},
 		{"a promise of something else", Offer{Kind: Credit, Amount: 1000}.Promise(b), 0, 0},

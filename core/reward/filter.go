@@ -2,11 +2,11 @@ package reward
 
 import "kith/core"
 
-// Filter narrows a list of rewards; what is empty does not.
+// Filter selects rewards. An empty field matches all.
 type Filter struct {
 	ID      string
 	Account core.AccountID
-	// User is one of Account's, and of no use without it.
+	// User is a user of Account, and is ignored without it.
 	User             core.UserID
 	Kind             Kind
 	Unit             string
@@ -14,11 +14,12 @@ type Filter struct {
 	Program          core.ProgramKey
 	ProgramRewardKey string
 	Referral         string
-	// Created, Given, Expires and Cancelled are spans of the reward's dates. A
-	// reward that has no such date is in no span.
+	// Created, Given, Expires and Cancelled limit the reward's dates. A reward
+	// without such a date is in no span.
 	Created, Given, Expires, Cancelled Span
 	Limit, Offset                      int
 }
 
-// Span is a stretch of time from From up to but without To; zero is open.
+// Span is a range of time that includes From and excludes To. Zero means no limit on
+// that side.
 type Span struct{ From, To core.Time }

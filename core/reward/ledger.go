@@ -6,33 +6,33 @@ import (
 	"kith/core"
 )
 
-// Action is what an entry of the ledger records.
+// Action is the action that an entry of the ledger records.
 type Action string
 
 const (
-	// ActionGrant begins a reward's ledger, with its value.
+	// ActionGrant is the first entry of a reward, with its value.
 	ActionGrant Action = "grant"
-	// ActionHold and ActionRelease move no amount: from the one to the other
-	// the reward is pending. A reward that begins pending begins with a hold.
+	// ActionHold and ActionRelease have no amount. The reward is pending between
+	// them. A new reward that is pending has a hold.
 	ActionHold    Action = "hold"
 	ActionRelease Action = "release"
-	// ActionRedeem takes a part of what is left, or all of it.
+	// ActionRedeem takes some or all of the amount that is left.
 	ActionRedeem Action = "redeem"
-	// ActionExpire and ActionCancel take all that is left.
+	// ActionExpire and ActionCancel take the whole amount that is left.
 	ActionExpire Action = "expire"
 	ActionCancel Action = "cancel"
-	// ActionRestore gives back what a cancellation took.
+	// ActionRestore gives back the amount that a cancellation took.
 	ActionRestore Action = "restore"
 )
 
-// Entry is one line of the ledger. Lines are added and never changed.
+// Entry is one entry of the ledger. Entries are added and never changed.
 type Entry struct {
-	// ID is for the caller to set.
+	// ID is set by the caller.
 	ID     string
 	Reward string
 	Action Action
-	// Amount is what the balance changes by: above zero for a grant and a
-	// restoration, zero for a hold and a release, below zero for all others.
+	// Amount is the change of the balance: positive for a grant and a restoration,
+	// zero for a hold and a release, negative for all others.
 	Amount int64
 	Unit   string
 	At     core.Time
@@ -40,15 +40,15 @@ type Entry struct {
 	Key core.IdempotencyKey
 }
 
-// None reports whether there is nothing to record.
+// None reports whether the entry is empty: there is nothing to record.
 func (e Entry) None() bool { return e.Action == "" }
 
 func (r Reward) entry(action Action, amount int64, now core.Time) Entry {
 	return Entry{Reward: r.ID, Action: action, Amount: amount, Unit: r.Offer.Unit, At: now}
 }
 
-// Begin returns the reward of a grant and the entries that its ledger begins
-// with. The ids of the entries are for the caller to set.
+// Begin returns the reward of a grant and its first entries. The caller sets the ids
+// of the entries.
 func (g Grant) Begin(id string, now core.Time) (Reward, []Entry, error) {
 	if err := g.Check(); err != nil {
 		return Reward{}, nil, err
@@ -74,20 +74,19 @@ func (g Grant) Begin(id string, now core.Time) (Reward, []Entry, error) {
 	return r, entries, nil
 }
 
-// Check refuses what no reward may be. The error names the field as the call
-// that creates a reward does.
+// Check returns an error about the first invalid field, with its name in the API.
 func (g Grant) Check() error {
 	if err := g.Offer.Check(); err != nil {
 		return err
 	}
 	if (g.Offer.Kind == FuelTank) != (g.FuelTankCode != "") {
-		return core.Invalid("fuelTankCode", "is for FUELTANK rewards, which need one")
+		return core.Invalid("fuelTankCode", "must be set for a FUELTANK reward, and only for one")
 	}
 	return nil
 }
 
-// CheckDates refuses a reward that would be over before it begins: whoever asks
-// for one has counted seconds, not milliseconds.
+// CheckDates returns an error for a reward that would expire before it is given: such
+// a caller probably sent seconds instead of milliseconds.
 func (g Grant) CheckDates(now core.Time) error {
 	if g.Expires != 0 && g.Expires <= max(now, g.Scheduled) {
 		return core.Invalid("dateExpires", "must be later than now and than dateScheduledFor, in epoch milliseconds")
@@ -95,8 +94,7 @@ func (g Grant) CheckDates(now core.Time) error {
 	return nil
 }
 
-// Check refuses what no reward may consist of. The error names the field as the
-// call that creates a reward does.
+// Check returns an error about the first invalid field, with its name in the API.
 func (o Offer) Check() error {
 	value := o.Value()
 	switch {
@@ -105,7 +103,7 @@ func (o Offer) Check() error {
 	case value <= 0 || value > MaxValue:
 		return core.Invalid(amountField(o.Kind), "must be 1 to "+strconv.FormatInt(MaxValue, 10))
 	case (o.Kind == Credit || o.Kind == Integration) && o.Unit == UnitPercent:
-		return core.Invalid("unit", "must not be %, which is for discounts")
+		return core.Invalid("unit", "must not be %, which is only for PCT_DISCOUNT")
 	}
 	return nil
 }
@@ -120,11 +118,11 @@ func amountField(kind Kind) string {
 	return "amount"
 }
 
-// Redeem takes an amount out of the reward. More than is available, or nothing,
-// is an error about "amount".
+// Redeem redeems an amount of the reward. The error is about "amount" if it is more
+// than is available or not positive, and about "id" if the reward is not available.
 func (r Reward) Redeem(amount int64, now core.Time) (Reward, Entry, error) {
 	if status := r.Status(now); status != StatusAvailable {
-		return r, Entry{}, core.Invalid("id", "the reward is "+string(status)+", so nothing of it can be redeemed")
+		return r, Entry{}, core.Invalid("id", "the reward is "+string(status)+"and cannot be redeemed")
 	}
 	if err := checkAmount(amount, r.Left(), r.Offer.Unit); err != nil {
 		return r, Entry{}, err
@@ -138,14 +136,14 @@ func checkAmount(amount, available int64, unit string) error {
 	case amount <= 0:
 		return core.Invalid("amount", "must be 1 or more")
 	case amount > available:
-		return core.Invalid("amount", "is more than the "+strconv.FormatInt(available, 10)+" "+unit+" that are available")
+		return core.Invalid("amount", "must not be more than the "+strconv.FormatInt(available, 10)+" "+unit+" that are available")
 	}
 	return nil
 }
 
-// Cancel takes back what is left of the reward. What was redeemed stays
-// redeemed. A reward that is not cancellable, or of which nothing is left, is an
-// error.
+// Cancel cancels the amount that is left of the reward. The redeemed amount stays
+// redeemed. It returns an error if the reward is not cancellable, or is redeemed,
+// expired or cancelled.
 func (r Reward) Cancel(now core.Time) (Reward, Entry, error) {
 	if !r.Cancellable {
 		return r, Entry{}, core.Invalid("id", "the reward is not cancellable")
@@ -164,9 +162,9 @@ func (r Reward) takeBack(now core.Time) (Reward, Entry) {
 	return r, r.moved(ActionCancel, left, now)
 }
 
-// Deny is what becomes of a reward when the moderation denies its referral: what
-// is left of it is taken back, cancellable or not. A reward that is over stays
-// as it is.
+// Deny cancels the amount that is left of a reward whose referral was denied, even if
+// the reward is not cancellable. A redeemed, expired or cancelled reward does not
+// change.
 func (r Reward) Deny(now core.Time) (Reward, Entry) {
 	if r.open("", now) != nil {
 		return r, Entry{}
@@ -175,7 +173,8 @@ func (r Reward) Deny(now core.Time) (Reward, Entry) {
 	return r.takeBack(now)
 }
 
-// Restore gives back what Deny took. What somebody cancelled stays cancelled.
+// Restore gives back the amount that Deny cancelled. It does not restore an amount
+// that Cancel cancelled.
 func (r Reward) Restore(now core.Time) (Reward, Entry) {
 	if !r.Denied {
 		return r, Entry{}
@@ -185,21 +184,22 @@ func (r Reward) Restore(now core.Time) (Reward, Entry) {
 	return r, r.moved(ActionRestore, -taken, now)
 }
 
-// Moderation is what the moderation of a referral says of one side's rewards.
+// Moderation is the moderation of one side of a referral, which its rewards follow.
 type Moderation string
 
 const (
-	// ModerationPending holds them until it is decided.
+	// ModerationPending holds the rewards until it is decided.
 	ModerationPending Moderation = "PENDING"
-	// ModerationApproved releases them, and gives back what a denial took.
+	// ModerationApproved releases them, and gives back the amount that a denial
+	// cancelled.
 	ModerationApproved Moderation = "APPROVED"
-	// ModerationDenied takes them back until they are approved.
+	// ModerationDenied cancels them until they are approved.
 	ModerationDenied Moderation = "DENIED"
 )
 
-// Moderate is what becomes of a reward when its referral is moderated, and the
-// entries that record it; some may be none. A reward that is over for another
-// reason than a moderation stays as it is.
+// Moderate returns the reward after a moderation of its referral, and the entries
+// that record the change; entries may be empty. A reward that is redeemed, expired,
+// or cancelled by a call does not change.
 func (r Reward) Moderate(m Moderation, now core.Time) (Reward, []Entry) {
 	step := Reward.Release
 	switch m {
@@ -217,8 +217,8 @@ func (r Reward) Moderate(m Moderation, now core.Time) (Reward, []Entry) {
 	return after, []Entry{restored, entry}
 }
 
-// moved is the entry of an amount, or none when there is none: a reward of the
-// time before the ledger may be worth nothing.
+// moved returns the entry of an amount, or an empty entry if the amount is 0, which
+// rewards from before the ledger may have.
 func (r Reward) moved(action Action, amount int64, now core.Time) Entry {
 	if amount == 0 {
 		return Entry{}
@@ -226,8 +226,8 @@ func (r Reward) moved(action Action, amount int64, now core.Time) Entry {
 	return r.entry(action, -amount, now)
 }
 
-// Expire ends the reward: when its date has passed, or at once because somebody
-// says so. Its date is then not later than now.
+// Expire expires the reward: on its date, or immediately if a call requests it. The
+// reward's date is then not later than now.
 func (r Reward) Expire(now core.Time) (Reward, Entry, error) {
 	if status := r.Status(now); status != StatusExpired {
 		if err := r.open("expired", now); err != nil {
@@ -240,8 +240,8 @@ func (r Reward) Expire(now core.Time) (Reward, Entry, error) {
 	return r, r.moved(ActionExpire, left, now), nil
 }
 
-// Hold makes the reward pending until it is released: its referral waits for
-// moderation, or somebody says so.
+// Hold makes the reward pending until it is released, because its referral waits for
+// moderation or a call requests it.
 func (r Reward) Hold(now core.Time) (Reward, Entry, error) {
 	if err := r.open("held", now); err != nil {
 		return r, Entry{}, err
@@ -255,8 +255,8 @@ func (r Reward) Hold(now core.Time) (Reward, Entry, error) {
 	return r, r.entry(ActionHold, 0, now), nil
 }
 
-// Release ends a hold. A reward that was not given before is given now, or on
-// its date when that is still to come.
+// Release ends a hold. A reward that was not given before is given now, or on its
+// date if that is later.
 func (r Reward) Release(now core.Time) (Reward, Entry, error) {
 	if err := r.open("released", now); err != nil {
 		return r, Entry{}, err
@@ -269,7 +269,7 @@ func (r Reward) Release(now core.Time) (Reward, Entry, error) {
 	return r, entry, nil
 }
 
-// Give records that the reward was given, once its date has come.
+// Give records that the reward was given, if its date has passed.
 func (r Reward) Give(now core.Time) (Reward, Entry) {
 	if !r.Pending || r.Held || r.Given > now {
 		return r, Entry{}
@@ -278,8 +278,8 @@ func (r Reward) Give(now core.Time) (Reward, Entry) {
 	return r, r.entry(ActionRelease, 0, now)
 }
 
-// GivenSince reports whether the reward was given between two states of it, for
-// the first time. The zero Reward is before all.
+// GivenSince reports whether the reward was first given after the state before. A
+// zero before means that the reward is new.
 func (r Reward) GivenSince(before Reward) bool {
 	switch {
 	case r.Pending:
@@ -290,19 +290,20 @@ func (r Reward) GivenSince(before Reward) bool {
 	return before.Pending && (!before.Held || before.Given == 0)
 }
 
-// open is an error unless the reward is pending or available.
+// open returns an error unless the reward is pending or available. to is the intended
+// action, for the message.
 func (r Reward) open(to string, now core.Time) error {
 	switch status := r.Status(now); status {
 	case StatusPending, StatusAvailable:
 		return nil
 	default:
-		return core.Invalid("id", "the reward is "+string(status)+", so it cannot be "+to)
+		return core.Invalid("id", "the reward is "+string(status)+"and cannot be "+to)
 	}
 }
 
-// To moves the reward to the status that somebody wants it to have: PENDING
-// holds it, AVAILABLE gives it whatever its date, REDEEMED redeems all that is
-// left, EXPIRED and CANCELLED end it.
+// To changes the reward to a status: PENDING holds it, AVAILABLE gives it now
+// whatever its date, REDEEMED redeems the amount that is left, EXPIRED expires it,
+// and CANCELLED cancels it.
 func (r Reward) To(status Status, now core.Time) (Reward, Entry, error) {
 	switch status {
 	case StatusPending:

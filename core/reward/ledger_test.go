@@ -27,10 +27,10 @@ func TestGrant_Begin(t *testing.T) {
 	g := credit(10)
 	r, entries, err := g.Begin("r", now)
 	if err != nil || r.Status(now) != StatusAvailable || r.Given != now || !r.Cancellable || r.Pending {
-		t.Errorf("at once: %+v, %v", r, err)
+		t.Errorf("immediately: %+v, %v", r, err)
 	}
 	if len(entries) != 1 || entries[0] != (Entry{Reward: "r", Action: ActionGrant, Amount: 10, Unit: "POINT", At: now}) {
-		t.Errorf("at once: %+v", entries)
+		t.Errorf("immediately: %+v", entries)
 	}
 	later := g
 	later.Scheduled = now + 5
@@ -53,7 +53,7 @@ func TestGrant_Begin(t *testing.T) {
 	past := g
 	past.Scheduled = now - 5
 	if r := begin(t, past); r.Given != now || r.Pending {
-		t.Errorf("a date that has passed is now: %+v", r)
+		t.Errorf("a past date does not count as now: %+v", r)
 	}
 }
 
@@ -131,7 +131,7 @@ func TestReward_Status(t *testing.T) {
 		{"cancelled before it expired", with(func(r *Reward) { r.Cancelled, r.Sums.Cancelled = 55, 10 }), 100, StatusCancelled, 0},
 		{"cancelled in part", with(func(r *Reward) { r.Cancelled, r.Sums = 55, Sums{Redeemed: 4, Cancelled: 6} }), 60, StatusCancelled, 0},
 		{"expired in the ledger", with(func(r *Reward) { r.Sums.Expired = 10 }), 100, StatusExpired, 0},
-		{"for ever", with(func(r *Reward) { r.Expires = 0 }), 1 << 60, StatusAvailable, 10},
+		{"without an expiry", with(func(r *Reward) { r.Expires = 0 }), 1 << 60, StatusAvailable, 10},
 	} {
 		if status, can := c.r.Status(c.now), c.r.Available(c.now); status != c.status || can != c.can {
 			t.Errorf("%s: %s with %d, want %s with %d", c.what, status, can, c.status, c.can)
@@ -145,7 +145,7 @@ func TestReward_Redeem(t *testing.T) {
 	if err != nil || entry != (Entry{Reward: "r", Action: ActionRedeem, Amount: -4, Unit: "POINT", At: now + 1}) {
 		t.Fatalf("%+v, %v", entry, err)
 	}
-	for amount, message := range map[int64]string{7: "is more than the 6 POINT that are available", 0: "must be 1 or more", -1: "must be 1 or more"} {
+	for amount, message := range map[int64]string{7: "must not be more than the 6 POINT that are available", 0: "must be 1 or more", -1: "must be 1 or more"} {
 		_, entry, err := r.Redeem(amount, now)
 		refused(t, "amount", err)
 		if !strings.HasSuffix(err.Error(), message) || !entry.None() {
@@ -168,7 +168,7 @@ func TestReward_Cancel(t *testing.T) {
 	refused(t, "id", err)
 	r, entry := r.Deny(now + 1)
 	if entry.Action != ActionCancel || entry.Amount != -10 || r.Cancelled != now+1 || r.Cancellable {
-		t.Errorf("the moderation takes back what nobody else may: %+v, %+v", r, entry)
+		t.Errorf("a denial does not cancel a reward that is not cancellable: %+v, %+v", r, entry)
 	}
 	if _, entry := r.Deny(now + 2); !entry.None() {
 		t.Errorf("twice: %+v", entry)
@@ -177,7 +177,7 @@ func TestReward_Cancel(t *testing.T) {
 	part, _, _ := begin(t, credit(10)).Redeem(4, now)
 	part, entry, err = part.Cancel(now)
 	if err != nil || entry.Amount != -6 || part.Sums != (Sums{Redeemed: 4, Cancelled: 6}) || part.Status(now) != StatusCancelled {
-		t.Errorf("a part: %+v, %+v, %v", part, entry, err)
+		t.Errorf("partly redeemed: %+v, %+v, %v", part, entry, err)
 	}
 	_, _, err = part.Cancel(now)
 	refused(t, "id", err)
@@ -186,7 +186,7 @@ func TestReward_Cancel(t *testing.T) {
 	_, _, err = all.Cancel(now)
 	refused(t, "id", err)
 	if after, entry := all.Deny(now); !entry.None() || after.Status(now) != StatusRedeemed {
-		t.Errorf("what is redeemed stays redeemed: %+v", after)
+		t.Errorf("a redeemed reward changed: %+v", after)
 	}
 }
 
@@ -197,7 +197,7 @@ func TestReward_HoldAndRelease(t *testing.T) {
 		t.Errorf("%+v, %+v, %v", r, entry, err)
 	}
 	if _, entry, err := r.Hold(now); err != nil || !entry.None() {
-		t.Errorf("held already: %+v, %v", entry, err)
+		t.Errorf("held twice: %+v, %v", entry, err)
 	}
 	_, _, err = r.Redeem(1, now)
 	refused(t, "id", err)
@@ -206,7 +206,7 @@ func TestReward_HoldAndRelease(t *testing.T) {
 		t.Errorf("%+v, %+v, %v", r, entry, err)
 	}
 	if again, entry, err := r.Release(now + 6); err != nil || !entry.None() || again.Given != now {
-		t.Errorf("released already: %+v, %+v, %v", again, entry, err)
+		t.Errorf("released twice: %+v, %+v, %v", again, entry, err)
 	}
 
 	later := credit(10)
@@ -266,8 +266,8 @@ func TestReward_Moderate(t *testing.T) {
 	}
 }
 
-// What somebody cancelled, and what expired, no moderation brings back.
-func TestReward_ModerateWhatIsOver(t *testing.T) {
+// A moderation does not change a reward that a call cancelled or that expired.
+func TestReward_ModerateEndedReward(t *testing.T) {
 	cancelled, _, err := begin(t, credit(10)).Cancel(now)
 	if err != nil {
 		t.Fatal(err)
@@ -293,7 +293,7 @@ func TestReward_ModerateWhatIsOver(t *testing.T) {
 	g.Expires = now + 10
 	r, _ := begin(t, g).Deny(now)
 	if r, _ = r.Moderate(ModerationApproved, now+20); r.Status(now+20) != StatusExpired || r.Left() != 10 {
-		t.Errorf("restored when its date has passed: %+v", r)
+		t.Errorf("restored after its date: %+v", r)
 	}
 }
 
@@ -317,7 +317,7 @@ func TestReward_Expire(t *testing.T) {
 	refused(t, "id", err)
 }
 
-// A reward is given for the first time once, however often it is held.
+// A reward is first given only once, however often it is held.
 func TestReward_GivenSince(t *testing.T) {
 	for _, c := range []struct {
 		what  string
@@ -325,7 +325,7 @@ func TestReward_GivenSince(t *testing.T) {
 		steps []func(Reward, core.Time) (Reward, Entry, error)
 		at    int
 	}{
-		{"at once", credit(10), []func(Reward, core.Time) (Reward, Entry, error){Reward.Hold, Reward.Release, Reward.Hold, Reward.Release}, 0},
+		{"immediately", credit(10), []func(Reward, core.Time) (Reward, Entry, error){Reward.Hold, Reward.Release, Reward.Hold, Reward.Release}, 0},
 		{"by a release", held(), []func(Reward, core.Time) (Reward, Entry, error){Reward.Release, Reward.Hold, Reward.Release}, 1},
 		{"by its date", scheduled(now + 2), []func(Reward, core.Time) (Reward, Entry, error){give, give, give, Reward.Hold, Reward.Release}, 2},
 		{"by its date after a hold", scheduled(now + 3), []func(Reward, core.Time) (Reward, Entry, error){Reward.Hold, Reward.Release, give, Reward.Hold, Reward.Release}, 3},
@@ -359,7 +359,7 @@ func give(r Reward, at core.Time) (Reward, Entry, error) {
 	return r, entry, nil
 }
 
-// Shown is what the ledger will say once it has caught up.
+// AsOf shows the changes of passed dates that are not in the ledger yet.
 func TestReward_AsOf(t *testing.T) {
 	g := scheduled(now + 10)
 	g.Expires = now + 20
@@ -374,7 +374,7 @@ func TestReward_AsOf(t *testing.T) {
 	}
 }
 
-// Every status, from every status. What is over stays as it is.
+// Every status, from every status. An ended reward does not change.
 func TestReward_To(t *testing.T) {
 	all := []Status{StatusPending, StatusAvailable, StatusRedeemed, StatusExpired, StatusCancelled}
 	for _, from := range all {
@@ -406,7 +406,7 @@ func TestReward_To(t *testing.T) {
 	}
 }
 
-// sequence draws numbers that look random and are the same in every run.
+// sequence is a pseudo-random generator with the same numbers in every run.
 type sequence uint64
 
 func (s *sequence) draw(n int64) int64 {
@@ -414,10 +414,9 @@ func (s *sequence) draw(n int64) int64 {
 	return int64(uint64(*s)>>33) % n
 }
 
-// Whatever is done to rewards in whatever order: the balance of a ledger is
-// never negative and is what is left of its reward, the reward's sums are those
-// of the entries, it is pending between a hold and a release, and what was once
-// over never comes back.
+// After any actions in any order: the balance of a ledger is never negative and
+// equals the amount left of its reward, the reward's sums are those of the entries,
+// it is pending between a hold and a release, and an ended reward stays ended.
 func TestLedger_Walk(t *testing.T) {
 	seen := map[Status]int{}
 	for run := range int64(2000) {
@@ -449,7 +448,7 @@ func TestLedger_Walk(t *testing.T) {
 			wasOver := over
 			over = status == StatusRedeemed || status == StatusExpired || status == StatusCancelled
 			if wasOver && (!over || r.Left() > before.Left()) {
-				t.Fatalf("run %d: came back from %+v to %+v", run, before, r)
+				t.Fatalf("run %d: went back from %+v to %+v", run, before, r)
 			}
 			if caught := r.AsOf(at); caught.Recorded() != r.Available(at) || caught.Status(at) != status {
 				t.Fatalf("run %d: %+v is shown as %+v", run, r, caught)
@@ -460,11 +459,11 @@ func TestLedger_Walk(t *testing.T) {
 		}
 	}
 	if len(seen) != 5 {
-		t.Errorf("the walk did not come to every status: %v", seen)
+		t.Errorf("the walk did not reach every status: %v", seen)
 	}
 }
 
-// act does one thing to a reward. What is refused leaves it as it is.
+// act performs one random action on a reward. A refused action does not change it.
 func act(s *sequence, r Reward, at core.Time) (Reward, Entry) {
 	var entry Entry
 	var err error
@@ -493,7 +492,7 @@ func act(s *sequence, r Reward, at core.Time) (Reward, Entry) {
 	return r, entry
 }
 
-// agree recomputes from the entries what a reward repeats of them.
+// agree checks that a reward's fields match those computed from its entries.
 func agree(t *testing.T, r Reward, ledger []Entry) {
 	t.Helper()
 	var balance, holds int64

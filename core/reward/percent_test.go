@@ -12,12 +12,12 @@ func TestParsePercent(t *testing.T) {
 	}
 	for _, s := range []string{"", ".", ".5", "5.", "-1", "+1", "1e1", "100.01", "101", "1.234", "1.2.3", " 1", "1_0", "99999999999999999999", "1.-1"} {
 		if got, err := ParsePercent("f", s); err == nil {
-			t.Errorf("%q is taken for %d", s, got)
+			t.Errorf("%q is accepted as %d", s, got)
 		}
 	}
 }
 
-// What is written is read as the same.
+// ParsePercent reads what String writes.
 func TestParsePercent_ReadsWhatIsWritten(t *testing.T) {
 	for b := BasisPoints(0); b <= 10000; b++ {
 		if got, err := ParsePercent("f", b.String()); err != nil || got != b {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Format is how a value is written for people (reference, 1.11).
+// Format is the format of a value for people (reference, 1.11).
 type Format string
 
 const (
@@ -17,19 +17,19 @@ const (
 	IntegerFormatted Format = "INTEGER_FORMATTED"
 	// NumberUnformatted has no thousands separators: "1234.50".
 	NumberUnformatted Format = "NUMBER_UNFORMATTED"
-	// IntegerUnformatted is both: "1235".
+	// IntegerUnformatted is a rounded number without thousands separators: "1235".
 	IntegerUnformatted Format = "INTEGER_UNFORMATTED"
 )
 
-// symbols are written before an amount. Any other currency is written behind it.
+// symbols are written before an amount. The code of any other currency is written
+// after it.
 var symbols = map[string]string{"USD": "$", "EUR": "€", "GBP": "£", "CAD": "CA$", "AUD": "A$", "JPY": "¥"}
 
-// Pretty writes a value as people read it in English, whatever their language: a
-// percentage in basis points when the unit is UnitPercent, minor units of a
-// currency when it is UnitCents or names one, as CASH/USD does, and a plain
-// number otherwise.
+// Pretty formats a value for people, in English. The value is in basis points if the
+// unit is UnitPercent, in minor units if the unit is UnitCents with a currency or
+// names a currency, as in CASH/USD, and a plain number otherwise.
 //
-// Spec silent: the reference tells the formats and not their rules.
+// Spec silent: the reference names the formats but not their rules.
 func Pretty(value int64, unit, currency string, f Format) string {
 	if _, named, found := strings.Cut(unit, "/"); found {
 		unit, currency = UnitCents, named
@@ -54,7 +54,8 @@ func Pretty(value int64, unit, currency string, f Format) string {
 	return withUnit(number, unit, currency)
 }
 
-// percentDigits is how many decimals of a percentage are not zero.
+// percentDigits returns the number of decimals of a percentage, without trailing
+// zeros.
 func percentDigits(basisPoints int64) int {
 	switch {
 	case basisPoints%100 == 0:

@@ -6,32 +6,35 @@ import (
 	"kith/core"
 )
 
-// Draw asks for credit to be redeemed: of one reward, of a user, or of all users
-// of an account.
+// Draw is a request to redeem credit of one reward, of a user, or of all users of an
+// account.
 type Draw struct {
-	// Reward is the one reward to take from; Account and User are empty then.
+	// Reward is the id of the reward to redeem. If it is set, Account and User are
+	// empty.
 	Reward  string
 	Account core.AccountID
-	// User is empty for all users of the account.
+	// User is the user whose credit is redeemed; empty means all users of the
+	// account.
 	User core.UserID
-	// Unit is the unit of the rewards that count; any other is left alone.
+	// Unit selects the rewards with this unit.
 	Unit   string
 	Amount int64
-	// Key makes the draw at-most-once for 24 hours, or is empty.
+	// Key is the idempotency key, which is refused again for 24 hours; empty for
+	// none.
 	Key core.IdempotencyKey
 }
 
-// Redemption is what a redemption did (reference, 1.3).
+// Redemption is the result of a redemption (reference, 1.3).
 type Redemption struct {
 	Redeemed int64
-	// Available is what can be redeemed after it: of the reward, of the user or
-	// of the account, whichever was asked for.
+	// Available is the amount that can be redeemed after it: of the reward, the user
+	// or the account of the draw.
 	Available int64
 	Unit      string
 }
 
-// Sooner orders rewards for redeeming: what expires first goes first, and of
-// what expires together, what was given first.
+// Sooner compares rewards for the order of redemption: by the time at which they
+// expire, then by the time at which they were given.
 func Sooner(a, b Reward) int {
 	return cmp.Or(cmp.Compare(lastDay(a), lastDay(b)), cmp.Compare(a.Given, b.Given), cmp.Compare(a.ID, b.ID))
 }
@@ -43,8 +46,7 @@ func lastDay(r Reward) core.Time {
 	return r.Expires
 }
 
-// Of takes the draw out of one reward, which must be a credit in the draw's
-// unit.
+// Of redeems the draw from one reward, which must be a credit in the draw's unit.
 func (d Draw) Of(r Reward, now core.Time) (Reward, Entry, error) {
 	switch {
 	case r.Offer.Kind != Credit:
@@ -57,7 +59,7 @@ func (d Draw) Of(r Reward, now core.Time) (Reward, Entry, error) {
 	return r, entry, err
 }
 
-// KeyUsed is the answer to a draw whose key was used within KeyLife.
+// KeyUsed returns the error for a draw whose key was used within KeyLife.
 func KeyUsed() *core.Error {
 	return &core.Error{
 		Code: core.CodeConflict, Field: "idempotencyKey",
@@ -68,10 +70,10 @@ func KeyUsed() *core.Error {
 // KeyLife is how long the key of a draw is remembered (spec, Limits).
 const KeyLife = core.Day
 
-// Spread takes the draw out of credits, which are available, of the draw's unit
-// and sorted by Sooner; enough of them for the draw will do. available is what
-// all such credits together have; a draw of more, or of nothing, is an error
-// about "amount". It returns the credits that changed, and their entries.
+// Spread redeems the draw from credits, which must be available, of the draw's unit,
+// sorted by Sooner, and enough for the draw. available is the total of all such
+// credits. The error is about "amount" if the draw is more than available or not
+// positive. Spread returns the changed credits and their entries.
 func (d Draw) Spread(credits []Reward, available int64, now core.Time) (changed []Reward, entries []Entry, err error) {
 	if err := checkAmount(d.Amount, available, d.Unit); err != nil {
 		return nil, nil, err
@@ -90,23 +92,22 @@ func (d Draw) Spread(credits []Reward, available int64, now core.Time) (changed 
 		changed, entries = append(changed, after), append(entries, entry)
 	}
 	if rest != 0 {
-		return nil, nil, &core.Error{Message: "reward: the credits have less than they are said to have"}
+		return nil, nil, &core.Error{Message: "reward: the credits have less than the available amount"}
 	}
 	return changed, entries, nil
 }
 
-// Owner is whose credit something is about, and in which unit.
+// Owner identifies the credit of a user in one unit.
 type Owner struct {
 	Account core.AccountID
 	User    core.UserID
 	Unit    string
 }
 
-// Change tells what an owner can redeem after something has changed it.
+// Change is a changed balance of an owner.
 type Change struct {
 	Owner
 	Available int64
-	// Version grows with every change: of two changes, the one with the larger
-	// version is the later.
+	// Version increases with every change.
 	Version int64
 }

@@ -7,7 +7,7 @@ import (
 	"kith/core"
 )
 
-// credits are rewards of the given amounts that expire one after the other.
+// credits returns rewards of the given amounts that expire one after another.
 func credits(t *testing.T, amounts ...int64) (all []Reward) {
 	t.Helper()
 	for i, amount := range amounts {
@@ -72,7 +72,7 @@ func TestDraw_SpreadRefused(t *testing.T) {
 			t.Errorf("%d: %+v", amount, entries)
 		}
 	}
-	// Credits that do not have what they are said to have are a fault of ours.
+	// Credits with less than the available amount are an internal error.
 	for _, from := range [][]Reward{credits(t, 10), nil} {
 		if _, _, err := (Draw{Unit: "POINT", Amount: 20}).Spread(from, 60, now); err == nil || err.(*core.Error).Code != core.CodeInternal {
 			t.Errorf("%v: %v", from, err)

@@ -1,10 +1,9 @@
-// Package reward decides what a program gives, to whom, when it unlocks, and
-// what becomes of it. Amounts are integers: minor units of a currency, or basis
-// points of a percentage. Nothing here is a floating-point number.
+// Package reward decides the states and balances of rewards. Amounts are integers:
+// minor units of a currency, or basis points of a percentage. There are no
+// floating-point numbers.
 //
-// What happens to a reward is written in a ledger that is only ever added to.
-// The sums of a reward's entries and the time decide its status; nothing else
-// does.
+// Every change of a reward is an entry in a ledger, which is append-only. The status
+// of a reward depends only on the sums of its entries, its dates and the time.
 package reward
 
 import (
@@ -13,18 +12,17 @@ import (
 	"kith/core"
 )
 
-// Kind is the type of a reward on the wire (reference, 1.3).
+// Kind is the kind of a reward, "type" in the API (reference, 1.3).
 type Kind string
 
 const (
-	// PercentDiscount takes a percentage off a subscription.
+	// PercentDiscount is a percentage off the price of a subscription.
 	PercentDiscount Kind = "PCT_DISCOUNT"
 	// Credit is an amount that can be redeemed in parts.
 	Credit Kind = "CREDIT"
-	// FuelTank is a code of the tenant's own shop that stands for an amount.
+	// FuelTank is a code of the tenant's shop that is worth an amount.
 	FuelTank Kind = "FUELTANK"
-	// Integration is a gift, such as a gift card, that another service hands
-	// out.
+	// Integration is a gift, such as a gift card, that another service delivers.
 	Integration Kind = "INTEGRATION"
 )
 
@@ -37,21 +35,19 @@ func ParseKind(field, s string) (Kind, error) {
 	return "", core.Invalid(field, "must be one of PCT_DISCOUNT, CREDIT, FUELTANK, INTEGRATION")
 }
 
-// Units that have a meaning here; any other text is the tenant's own.
+// Units with a meaning for the service. Tenants may use any other text.
 const (
-	// UnitPercent is the unit of percentages and of nothing else. An amount in
-	// it is in basis points.
+	// UnitPercent is the unit of percentages. An amount in it is in basis points.
 	UnitPercent = "%"
-	// UnitCents is what an amount counts when nobody says otherwise: minor
-	// units of a currency.
+	// UnitCents is the default unit of other amounts: minor units of a currency.
 	UnitCents = "CENTS"
 )
 
-// MaxValue is the largest amount of one reward, in its unit. Millions of such
-// rewards can be summed up.
+// MaxValue is the largest amount of one reward, in its unit. The sum of millions of
+// such rewards fits an int64.
 const MaxValue = 1_000_000_000_000
 
-// MaxPercent is the largest discount: all of the price.
+// MaxPercent is the largest discount: 100 %.
 const MaxPercent BasisPoints = 10000
 
 // BasisPoints is a percentage in hundredths of a percent: 1000 is 10 %.
@@ -82,12 +78,12 @@ type Source string
 const (
 	// FriendSignup is earned by the referrer.
 	FriendSignup Source = "FRIEND_SIGNUP"
-	// Referred is earned by who was referred.
+	// Referred is earned by the referred user.
 	Referred Source = "REFERRED"
 	// Manual is given by hand or by a call of the API.
 	Manual Source = "MANUAL"
-	// Automated is given by a program for something else than a referral; the
-	// four that follow say what for.
+	// Automated is given by a program for another reason than a referral; the four
+	// that follow name the reason.
 	Automated    Source = "AUTOMATED"
 	Activation   Source = "ACTIVATION"
 	Acquisition  Source = "ACQUISITION"
@@ -104,37 +100,35 @@ func ParseSource(field, s string) (Source, error) {
 	return "", core.Invalid(field, "must be one of FRIEND_SIGNUP, REFERRED, MANUAL, AUTOMATED, ACTIVATION, ACQUISITION, RETENTION, REACTIVATION")
 }
 
-// Offer is what one side of a program earns, or what a reward consists of. The
-// zero value is nothing.
+// Offer is the reward that one side of a program earns, or the contents of a reward.
+// The zero value gives nothing.
 type Offer struct {
 	Kind Kind
-	// Percent is the discount of a PercentDiscount.
+	// Percent is the discount, for a PercentDiscount.
 	Percent BasisPoints
-	// Amount is what any other kind is worth, in Unit.
+	// Amount is the amount in Unit, for any other kind.
 	Amount int64
-	// Unit is what Amount counts. Empty in an offer means the usual one of its
-	// kind, see InUnit; a reward always has one.
+	// Unit is the unit of Amount. In an offer, empty means the default of its kind,
+	// see InUnit; in a reward it is always set.
 	Unit string
-	// Currency is the currency of UnitCents, or empty.
+	// Currency is the currency if the unit is UnitCents, or empty.
 	Currency string
-	// Name and Description are for people to read; either may be empty.
+	// Name and Description are shown to people; either may be empty.
 	Name, Description string
-	// Settings are for the service that hands out an Integration: a JSON
-	// object, or empty.
+	// Settings are for the service that delivers an Integration: a JSON object, or
+	// empty.
 	Settings string
-	// ValidFor is how long a reward can be used once it is given; zero is for
-	// ever.
+	// ValidFor is how long a reward is valid after it was given; zero means without
+	// limit.
 	ValidFor core.Time
-	// GivenAfter is how long a reward waits before it is given; zero is not at
-	// all.
+	// GivenAfter is the delay before a reward is given; zero means none.
 	GivenAfter core.Time
 }
 
 // None reports whether the offer gives nothing.
 func (o Offer) None() bool { return o.Kind == "" || o.Value() == 0 }
 
-// InUnit is what the offer's value counts: its unit, or the usual one of its
-// kind.
+// InUnit returns the unit of the offer's value: Unit, or the default of its kind.
 func (o Offer) InUnit() string {
 	switch {
 	case o.Kind == PercentDiscount:
@@ -145,7 +139,7 @@ func (o Offer) InUnit() string {
 	return UnitCents
 }
 
-// Value is what the offer is worth in its unit, basis points for a percentage.
+// Value returns the offer's value in its unit; basis points for a percentage.
 func (o Offer) Value() int64 {
 	if o.Kind == PercentDiscount {
 		return int64(o.Percent)
@@ -153,40 +147,40 @@ func (o Offer) Value() int64 {
 	return o.Amount
 }
 
-// Grant is a reward that is to be given.
+// Grant is a request to give a reward.
 type Grant struct {
 	Account core.AccountID
 	User    core.UserID
 	// Program is the program that gives it, or empty.
 	Program core.ProgramKey
-	// ProgramRewardKey and GlobalRewardKey name the reward among those that a
-	// program or a tenant defines; either may be empty.
+	// ProgramRewardKey and GlobalRewardKey identify the reward within its program or
+	// tenant; either may be empty.
 	ProgramRewardKey, GlobalRewardKey string
-	// Referral is the referral that earned it, or empty. A referral gives one
-	// reward for each source.
+	// Referral is the id of the referral that earned it, or empty. A referral gives
+	// one reward for each source.
 	Referral string
 	Source   Source
 	Offer    Offer
-	// FuelTankCode and FuelTankType are set for a FuelTank only: the code, and
+	// FuelTankCode and FuelTankType are set only for a FuelTank: the code, and
 	// whether its amount is a PercentDiscount or a Credit.
 	FuelTankCode string
 	FuelTankType Kind
-	// Scheduled is when the reward is to be given; zero is at once.
+	// Scheduled is when the reward is to be given; zero means now.
 	Scheduled core.Time
-	// Given is when it was given, for a reward that comes from elsewhere; zero
-	// leaves it to the schedule.
+	// Given is when it was given, for a reward from another system; zero means by
+	// Scheduled.
 	Given core.Time
-	// Expires is when what is left of it can no longer be used; zero is never.
+	// Expires is when it expires; zero means never.
 	Expires core.Time
-	// Held keeps the reward pending until it is released, whatever its
-	// schedule: its referral waits for moderation.
+	// Held makes the reward pending until it is released, whatever its schedule,
+	// because its referral waits for moderation.
 	Held bool
-	// Fixed makes a reward that nobody may cancel but the moderation.
+	// Fixed makes a reward that only a denial can cancel.
 	Fixed bool
 }
 
-// GrantOf returns an offer as a grant to be given from now on: its delay and
-// its life become dates.
+// GrantOf returns a grant of an offer at now: GivenAfter and ValidFor become the
+// dates Scheduled and Expires.
 func GrantOf(o Offer, now core.Time) Grant {
 	g := Grant{Offer: o, Fixed: o.Kind == Integration}
 	given := now + o.GivenAfter
@@ -209,46 +203,46 @@ type Reward struct {
 	GlobalRewardKey  string
 	Referral         string
 	Source           Source
-	// Offer is what it gives; its unit is set, its delay and life are dates of
-	// the reward.
+	// Offer has the contents. Its Unit is set; GivenAfter and ValidFor are zero,
+	// since Scheduled and Expires replace them.
 	Offer        Offer
 	FuelTankCode string
 	FuelTankType Kind
-	// Cancellable is false when only the moderation may take it back.
+	// Cancellable is false if only a denial can cancel it.
 	Cancellable bool
 	Created     core.Time
-	// Scheduled is when it was to be given, zero for at once.
+	// Scheduled is when it was to be given; zero means when it was created.
 	Scheduled core.Time
-	// Given is when it was first given, or will be; zero when it was not and a
-	// hold keeps it from having a date.
+	// Given is when it was first given, or will be; zero if a hold began before it
+	// was given.
 	Given core.Time
-	// Held keeps it pending, whatever its date.
+	// Held is true while it is held: it is pending, whatever its date.
 	Held bool
-	// Expires is zero for never.
+	// Expires is when it expires; zero means never.
 	Expires core.Time
-	// Cancelled is zero unless the reward was taken back.
+	// Cancelled is when it was cancelled; zero if it was not.
 	Cancelled core.Time
-	// Denied is true when it was a moderation that took it back.
+	// Denied is true if a moderation cancelled it.
 	Denied bool
-	// Pending is true from a hold in the ledger to the release. It may lag
-	// behind Given; Status does not.
+	// Pending is true between a hold and a release in the ledger. It may be out of
+	// date after Given; Status is not.
 	Pending bool
-	// Sums are those of its ledger.
+	// Sums are the sums of its ledger entries.
 	Sums Sums
-	// Redemptions are the parts that were redeemed, the last first, at most
-	// MaxRedemptions of them.
+	// Redemptions are its redemptions, latest first, at most MaxRedemptions.
 	Redemptions []Redeemed
 }
 
-// MaxRedemptions bounds what a reward shows of how it was redeemed.
+// MaxRedemptions is the most redemptions that a reward lists.
 const MaxRedemptions = 100
 
-// Sums are what became of a reward's value, in its unit; none is negative.
+// Sums are the redeemed, expired and cancelled amounts of a reward, in its unit; none
+// is negative.
 type Sums struct{ Redeemed, Expired, Cancelled int64 }
 
-// Redeemed is one part of a reward that was redeemed.
+// Redeemed is one redemption of a reward.
 type Redeemed struct {
-	// ID is that of the ledger's entry.
+	// ID is the id of the ledger entry.
 	ID     string
 	Amount int64
 	At     core.Time

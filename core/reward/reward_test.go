@@ -69,17 +69,17 @@ func TestParse(t *testing.T) {
 func TestGrantOf(t *testing.T) {
 	offer := Offer{Kind: Credit, Amount: 5}
 	if g := GrantOf(offer, 1000); g != (Grant{Offer: offer}) {
-		t.Errorf("at once and for ever: %+v", g)
+		t.Errorf("immediately, without expiry: %+v", g)
 	}
 	offer.ValidFor = 50
 	if g := GrantOf(offer, 1000); g != (Grant{Offer: offer, Expires: 1050}) {
-		t.Errorf("for a time: %+v", g)
+		t.Errorf("with an expiry: %+v", g)
 	}
 	offer.GivenAfter = 7
 	if g := GrantOf(offer, 1000); g != (Grant{Offer: offer, Scheduled: 1007, Expires: 1057}) {
-		t.Errorf("later, for a time: %+v", g)
+		t.Errorf("later, with an expiry: %+v", g)
 	}
 	if g := GrantOf(Offer{Kind: Integration, Amount: 5}, 1000); !g.Fixed {
-		t.Error("what another service hands out cannot be taken back")
+		t.Error("an Integration is cancellable")
 	}
 }

@@ -2,23 +2,24 @@ package reward
 
 import "kith/core"
 
-// Status is where a reward stands (reference, 5).
+// Status is the status of a reward (reference, 5).
 type Status string
 
 const (
-	// StatusPending: not yet given, because its date is still to come or its
-	// referral waits for moderation. The date or a release moves it on.
+	// StatusPending is a reward that is not given yet, because its date is in the
+	// future or its referral waits for moderation. Its date or a release makes it
+	// available.
 	StatusPending Status = "PENDING"
-	// StatusAvailable: given, and at least a part of it can be used. A hold
-	// moves it back.
+	// StatusAvailable is a reward that was given and of which some amount can be
+	// redeemed. A hold makes it pending again.
 	StatusAvailable Status = "AVAILABLE"
-	// StatusRedeemed: all of it was redeemed. Nothing moves it on.
+	// StatusRedeemed is a reward that was fully redeemed. It is final.
 	StatusRedeemed Status = "REDEEMED"
-	// StatusExpired: its date passed before all of it was redeemed. Nothing
-	// moves it on.
+	// StatusExpired is a reward that expired before it was fully redeemed. It is
+	// final.
 	StatusExpired Status = "EXPIRED"
-	// StatusCancelled: what was left of it was taken back. Only a moderation
-	// that approves what another denied moves it on.
+	// StatusCancelled is a reward whose remaining amount was cancelled. It is final,
+	// unless it was cancelled by a denial that a later moderation reverses.
 	StatusCancelled Status = "CANCELLED"
 )
 
@@ -31,8 +32,8 @@ func ParseStatus(field, s string) (Status, error) {
 	return "", core.Invalid(field, "must be one of PENDING, AVAILABLE, REDEEMED, EXPIRED, CANCELLED")
 }
 
-// Status is where the reward stands at a time. It does not wait for the ledger
-// to say that a date has passed.
+// Status returns the status at now. It considers dates that have passed but are not
+// in the ledger yet.
 func (r Reward) Status(now core.Time) Status {
 	switch {
 	case r.Sums.Redeemed > 0 && r.Sums.Redeemed == r.Offer.Value():
@@ -47,13 +48,13 @@ func (r Reward) Status(now core.Time) Status {
 	return StatusAvailable
 }
 
-// Left is what neither was redeemed nor has expired nor was cancelled, pending
-// or not: the balance of the reward's ledger.
+// Left returns the amount that was not redeemed, expired or cancelled, whether it is
+// pending or not: the balance of the reward's ledger.
 func (r Reward) Left() int64 {
 	return r.Offer.Value() - r.Sums.Redeemed - r.Sums.Expired - r.Sums.Cancelled
 }
 
-// Available is what can be redeemed at a time.
+// Available returns the amount that can be redeemed at now.
 func (r Reward) Available(now core.Time) int64 {
 	if r.Status(now) != StatusAvailable {
 		return 0
@@ -61,8 +62,8 @@ func (r Reward) Available(now core.Time) int64 {
 	return r.Left()
 }
 
-// Recorded is what the ledger says can be redeemed: what is left, unless it is
-// pending. It lags behind Available when a date has passed.
+// Recorded returns the amount that can be redeemed according to the ledger. It
+// differs from Available while a passed date is not in the ledger yet.
 func (r Reward) Recorded() int64 {
 	if r.Pending {
 		return 0
@@ -70,15 +71,14 @@ func (r Reward) Recorded() int64 {
 	return r.Left()
 }
 
-// HasBalance reports whether the reward counts towards a balance that its owner
-// is told of: credits and discounts do, and what is used by a code or by another
-// service does not.
+// HasBalance reports whether the reward counts towards the balance in webhooks:
+// credits and discounts do, fuel tank codes and integrations do not.
 func (r Reward) HasBalance() bool {
 	return r.Offer.Kind == Credit || r.Offer.Kind == PercentDiscount
 }
 
-// AsOf returns the reward as it will be once the ledger has caught up with the
-// dates that have passed: for showing it, not for storing it.
+// AsOf returns the reward with the changes of passed dates that are not in the ledger
+// yet. Use the result for responses, not for storing it.
 func (r Reward) AsOf(now core.Time) Reward {
 	r, _ = r.Give(now)
 	if r.Status(now) == StatusExpired {
@@ -87,8 +87,8 @@ func (r Reward) AsOf(now core.Time) Reward {
 	return r
 }
 
-// Settle records the first of the reward's dates that has passed and that the
-// ledger does not know of: the day it is given, or the day it expires.
+// Settle records the first passed date of the reward that is not in the ledger yet:
+// that it was given, or that it expired.
 func (r Reward) Settle(now core.Time) (Reward, Entry) {
 	if after, entry := r.Give(now); !entry.None() {
 		return after, entry

@@ -2,18 +2,18 @@ package reward
 
 import "kith/core"
 
-// Bounds of a fuel tank: codes of one call, of one tank, and bytes of a code.
+// Limits of a fuel tank: codes of one call, codes of one tank, and bytes of a code.
 const (
 	MaxTankCodes = 1000
 	MaxTank      = 100_000
 	maxTankCode  = 200
 )
 
-// Tank is how full a fuel tank is.
+// Tank counts the codes of a fuel tank.
 type Tank struct {
-	// Available codes wait to be given; Given ones were.
+	// Available counts the codes that were not given yet, Given those that were.
 	Available, Given int64
-	// Due are rewards that were earned and wait for a code.
+	// Due counts the earned rewards that wait for a code.
 	Due int64
 }
 
@@ -30,8 +30,8 @@ func ParseTankCode(field, s string) (string, error) {
 	return s, nil
 }
 
-// TankType is what a code of a fuel tank is worth: a percentage, when that is
-// its unit, or an amount.
+// TankType returns the kind of a fuel tank's value: PercentDiscount if its unit is
+// UnitPercent, else Credit.
 func (o Offer) TankType() Kind {
 	if o.InUnit() == UnitPercent {
 		return PercentDiscount

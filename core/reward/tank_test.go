@@ -13,7 +13,7 @@ func TestParseTankCode(t *testing.T) {
 	}
 	for _, s := range []string{"", " ", "a b", "a\n", "\x00", "\x7f", strings.Repeat("x", 201)} {
 		if _, err := ParseTankCode("f", s); err == nil {
-			t.Errorf("%q is taken", s)
+			t.Errorf("%q is accepted", s)
 		}
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"kith/core/state"
 )
 
-// SyncAccount stores what a shop says of an account: the code that referred it
-// attributes, the first PAID converts (spec, Update account).
+// SyncAccount updates an account. A referral code in the update attributes, and the
+// first status PAID converts (spec, Update account).
 func (r *Rules) SyncAccount(s *state.State, u referral.AccountUpdate) (referral.Account, error) {
 	stored, known := s.Accounts.Get(u.ID)
 	if !known {
@@ -17,7 +17,7 @@ func (r *Rules) SyncAccount(s *state.State, u referral.AccountUpdate) (referral.
 	if paid && s.Connected() {
 		return referral.Account{}, &core.Error{
 			Code: core.CodeNotSupported, Field: "subscription.status",
-			Message: "PAID is not taken here: the tenant's payment gateway tells who has paid",
+			Message: "must not be PAID: this tenant's payment gateway reports payments",
 		}
 	}
 	command := referral.Command{Now: s.Now, Paid: paid}

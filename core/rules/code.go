@@ -13,8 +13,8 @@ import (
 	"kith/core/wire"
 )
 
-// ApplyCode attributes a known user to the owner of a code, and returns the rule that
-// decided. An unknown user is a not-found error.
+// ApplyCode attributes an existing user to the owner of a code, and returns the rule
+// that decided. An unknown user is a CodeNotFound error.
 func (r *Rules) ApplyCode(s *state.State, code core.ReferralCode, who referral.Identity) (referral.Rule, error) {
 	user, known := s.User(who)
 	if !known {
@@ -31,8 +31,7 @@ func (r *Rules) ApplyCode(s *state.State, code core.ReferralCode, who referral.I
 	return done.Verdicts[0].Rule, nil
 }
 
-// giveLinks makes share links the primary ones of a user. They must begin as share
-// does.
+// giveLinks sets primary share links of a user. Their host must be that of share.
 func giveLinks(s *state.State, who referral.Identity, wanted []referral.UserLink, share link.Share) error {
 	for _, l := range wanted {
 		if user, _ := s.User(who); slices.Contains(user.LinkNames(), l.UserCode) {
@@ -54,19 +53,19 @@ func giveLink(s *state.State, who referral.Identity, l referral.UserLink, share 
 		return core.Invalid(field, "there is no such program")
 	}
 	if !s.AddLink(l.UserCode, who) {
-		return &core.Error{Code: core.CodeConflict, Field: field, RS: "RS053", Message: "this name is that of another link or code; choose another name"}
+		return &core.Error{Code: core.CodeConflict, Field: field, RS: "RS053", Message: "is the name of another link or code; choose another name"}
 	}
 	return nil
 }
 
-// hostOf is the host of an origin.
+// hostOf returns the host of an origin, in lower case.
 func hostOf(origin string) string {
 	_, host, _ := strings.Cut(origin, "://")
 	return strings.ToLower(host)
 }
 
-// giveCodes gives a user the codes that the call asks for, and a code of our
-// own making in every program where the user has none.
+// giveCodes gives a user the requested codes, and a generated code in every program
+// in which the user has none.
 func (r *Rules) giveCodes(s *state.State, who referral.Identity, wanted []referral.UserCode) error {
 	for _, code := range wanted {
 		if user, _ := s.User(who); slices.Contains(user.Codes, code) {
@@ -99,22 +98,23 @@ func (r *Rules) giveCode(s *state.State, who referral.Identity, wanted referral.
 	case !taken:
 		r.addCode(s, who, wanted)
 	case state.Who(code.Owner) != state.Who(who):
-		return &core.Error{Code: core.CodeConflict, Field: field, Message: "this code belongs to another user"}
+		return &core.Error{Code: core.CodeConflict, Field: field, Message: "belongs to another user; choose another code"}
 	case code.Program != wanted.Program:
-		return &core.Error{Code: core.CodeConflict, Field: field, Message: "this code belongs to another program"}
+		return &core.Error{Code: core.CodeConflict, Field: field, Message: "belongs to another program; choose another code"}
 	case code.LinkOnly:
 		s.MakeCode(wanted.Code)
 	}
 	return nil
 }
 
-// CodeAlphabet has no letters and digits that people mistake for one another.
-// It has 32 of them, so that a random byte picks each as often.
+// CodeAlphabet has no characters that people confuse. Its 32 characters are equally
+// likely for a random byte.
 const CodeAlphabet = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
 
-// makeCode gives a user a code of 8 characters: 40 bits, so that even a million
-// codes of a tenant collide once in a million tries. That it is free shows when it is
-// saved; then the calls are decided again.
+// makeCode gives a user a generated code of 8 characters, which is 40 bits: with a
+// million codes of a tenant, one in a million new codes collides. A collision with a
+// code that is not loaded is found when the state is saved; then the calls are
+// decided again.
 func (r *Rules) makeCode(s *state.State, who referral.Identity, program core.ProgramKey) error {
 	for range 5 {
 		var raw [8]byte
@@ -131,7 +131,7 @@ func (r *Rules) makeCode(s *state.State, who referral.Identity, program core.Pro
 		r.addCode(s, who, referral.UserCode{Program: program, Code: code})
 		return nil
 	}
-	return errors.New("rules: five random codes in a row were taken")
+	return errors.New("rules: 5 generated codes in a row exist already")
 }
 
 // addCode adds a code and emits an event.

@@ -8,9 +8,9 @@ import (
 	"kith/core/state"
 )
 
-// LogEvents takes the events of a call in, at most once for its idempotency key (spec,
+// LogEvents stores the events of a call, at most once for its idempotency key (spec,
 // Log user events), and returns them with ids and times. An unknown user is a
-// not-found error: events create no users.
+// CodeNotFound error: events do not create users.
 func (r *Rules) LogEvents(s *state.State, b event.Batch) (event.Batch, error) {
 	if _, known := s.Users.Get(referral.Identity{Account: b.Account, User: b.User}); !known {
 		return b, UnknownUser()

@@ -15,34 +15,35 @@ import (
 // Identification is a call that identifies a user.
 type Identification struct {
 	Update referral.UserUpdate
-	// Create is true when the user must not exist yet, and KnownAccount when the
-	// account must.
+	// Create is true if the user must not exist yet. KnownAccount is true if the
+	// account must exist.
 	Create, KnownAccount bool
-	// CookieUser is true when the ids were drawn for a user who came without.
+	// CookieUser is true if the ids were generated, for a user without ids.
 	CookieUser bool
-	// Since is when a user that is new here came about elsewhere; zero is now.
+	// Since is when a new user was created in another system; zero means now.
 	Since core.Time
 	// Cookie is the value of the browser's Cookie header, or empty.
 	Cookie string
-	// IP is the address of the user's browser; empty when the call is a
-	// server's, which would be the address of all its users.
+	// IP is the address of the user's browser; empty if the call is from a server,
+	// whose address would be that of all its users.
 	IP string
-	// Share makes the share links that the answer shows.
+	// Share builds the share links of the response.
 	Share link.Share
 }
 
-// Identified is a user as an identification left them.
+// Identified is the result of an identification.
 type Identified struct {
 	wire.UserInfo
-	// Created is true when the user was not known before.
+	// Created is true if the user is new.
 	Created bool
-	// UnknownCodes is how many codes the call brought that are unknown or a blocked
-	// user's, without that of Kith's own cookie, which is signed.
+	// UnknownCodes is the number of codes in the call that are unknown or of a
+	// blocked user. It does not count the code in the attribution cookie, which is
+	// signed.
 	UnknownCodes int
 }
 
-// BringsCodes reports whether the call brings codes that the caller may have made up,
-// in its body or in a cookie that is not signed.
+// BringsCodes reports whether the call has codes that the caller may have guessed: in
+// its body, or in a cookie that is not signed.
 func (in Identification) BringsCodes() bool {
 	return len(in.Update.Claims) > 0 || link.FindSquatchCookie(in.Cookie) != ""
 }
@@ -57,7 +58,7 @@ func unknownCodes(verdicts []referral.Verdict) (n int) {
 	return n
 }
 
-// WantIdentify has loaded what an identification needs first.
+// WantIdentify requests the rows that an identification needs first.
 func (r *Rules) WantIdentify(s *state.State, in Identification) {
 	u := in.Update
 	s.Facts.Want()
@@ -72,14 +73,14 @@ func (r *Rules) WantIdentify(s *state.State, in Identification) {
 	}
 }
 
-// WantMore has loaded what an identification needs besides, as far as that shows in
-// what WantIdentify had loaded.
+// WantMore requests the further rows that an identification needs. Call it when the
+// rows of WantIdentify are loaded, which decide what these are.
 func (r *Rules) WantMore(s *state.State, in Identification) {
 	u := in.Update
 	who := referral.Identity{Account: u.Account, User: u.ID}
 	a, known := s.Accounts.Get(u.Account)
 	if !known {
-		// An account that is not there has no users.
+		// An account that does not exist has no users.
 		s.Users.LoadNone(who)
 	}
 	s.Users.Want(who)
@@ -99,12 +100,11 @@ func (r *Rules) WantMore(s *state.State, in Identification) {
 	}
 }
 
-// Identify stores what is said of a user and of their account. The codes that come
-// with the call attribute in the order of preference, at most one of them (spec,
-// States and transitions).
+// Identify updates a user and their account. At most one of the codes in the call
+// attributes, in the order of preference (spec, States and transitions).
 func (r *Rules) Identify(s *state.State, in Identification) (out Identified, err error) {
 	if s.Connected() {
-		// Who has paid is the gateway's to say (reference, 4.2).
+		// Payments are reported by the gateway, not by callers (reference, 4.2).
 		in.Update.Status, in.Update.Reported = nil, nil
 	}
 	who, err := r.change(s, in)
@@ -130,7 +130,7 @@ func (r *Rules) Identify(s *state.State, in Identification) (out Identified, err
 		return out, err
 	}
 	if done.Moved {
-		// With what the call says of its user.
+		// Read it again, with the updated user.
 		done.Referral = referralOf(s, user.Account)
 	}
 	out = Identified{Created: !who.known, UnknownCodes: unknownCodes(done.Verdicts), UserInfo: wire.UserInfo{
@@ -143,7 +143,7 @@ func (r *Rules) Identify(s *state.State, in Identification) (out Identified, err
 	return out, nil
 }
 
-// referralOf is the referral of an account, or nil.
+// referralOf returns the referral of an account, or nil.
 func referralOf(s *state.State, account core.AccountID) *referral.Referral {
 	if ref, ok := s.ReferralOf(account); ok {
 		return &ref
@@ -151,14 +151,14 @@ func referralOf(s *state.State, account core.AccountID) *referral.Referral {
 	return nil
 }
 
-// userChange is a user before and after a call.
+// userChange is a user after the update of a call.
 type userChange struct {
 	after referral.User
-	// known is true when the user was known before.
+	// known is true if the user existed before.
 	known bool
 }
 
-// change returns the user with what the call says of them.
+// change returns the user with the update of the call.
 func (r *Rules) change(s *state.State, in Identification) (who userChange, err error) {
 	u := in.Update
 	identity := referral.Identity{Account: u.Account, User: u.ID}
@@ -180,26 +180,26 @@ func (r *Rules) change(s *state.State, in Identification) (who userChange, err e
 		who.after.CookieID = string(u.ID)
 	}
 	if len(who.after.Segments) > referral.MaxSegments {
-		return who, core.Invalid("segments", "the user would be in more than 100 segments")
+		return who, core.Invalid("segments", "must not have more than 100 segments for a user; remove some")
 	}
 	who.after.CustomFields, err = wire.MergeCustomFields(who.after.CustomFields, u.CustomFields)
 	return who, err
 }
 
-// mayBeNew refuses a new user who was deleted for good, or for whom the account
-// has no place.
+// mayBeNew returns an error if a user must not be created: the user was deleted and
+// must not be tracked, or the account is full.
 func mayBeNew(s *state.State, who referral.Identity) error {
 	if s.IsUntracked(who) {
-		return &core.Error{Code: core.CodeForbidden, RS: "RS050", Message: "this user was deleted, not to be tracked again"}
+		return &core.Error{Code: core.CodeForbidden, RS: "RS050", Message: "this user was deleted and must not be tracked again"}
 	}
 	if account, _ := s.Accounts.Get(who.Account); account.Users >= referral.MaxUsers {
-		return &core.Error{Code: core.CodeInvalid, Field: "accountId", RS: "RS013", Message: "has 1000 users already, which is the most"}
+		return &core.Error{Code: core.CodeInvalid, Field: "accountId", RS: "RS013", Message: "has 1000 users, which is the limit"}
 	}
 	return nil
 }
 
-// keepUser stores a user and the codes and share links that they are to own, and
-// returns the user with those that they own then.
+// keepUser stores a user, adds the codes and share links, and returns the user with
+// all codes and links.
 func (r *Rules) keepUser(s *state.State, who userChange, in Identification) (referral.User, error) {
 	s.PutUser(who.after)
 	identity := referral.Identity{Account: who.after.Account, User: who.after.ID}
@@ -213,7 +213,7 @@ func (r *Rules) keepUser(s *state.State, who userChange, in Identification) (ref
 	return user, nil
 }
 
-// accountOf returns the user's account with what the call says of it.
+// accountOf returns the user's account with the update of the call.
 func (r *Rules) accountOf(s *state.State, in Identification) (referral.Account, error) {
 	u := in.Update
 	stored, known := s.Accounts.Get(u.Account)
@@ -234,8 +234,8 @@ func (r *Rules) accountOf(s *state.State, in Identification) (referral.Account, 
 	return TieCustomer(s, account, *u.PaymentProviderID)
 }
 
-// TieCustomer returns the account with its customer at the payment gateway. That is
-// set once, and to no other account's.
+// TieCustomer returns the account with its customer at the payment gateway. An
+// account's customer cannot be changed, and two accounts cannot have the same one.
 func TieCustomer(s *state.State, account referral.Account, id core.PaymentProviderID) (referral.Account, error) {
 	switch account.PaymentProviderID {
 	case id:
@@ -244,7 +244,7 @@ func TieCustomer(s *state.State, account referral.Account, id core.PaymentProvid
 	default:
 		return account, &core.Error{
 			Code: core.CodeInvalid, Field: "paymentProviderId", RS: "RS019",
-			Message: "is set already and cannot be changed",
+			Message: "is already set and cannot be changed",
 		}
 	}
 	if _, taken := s.Customers.Get(id); taken {
@@ -259,8 +259,7 @@ func TieCustomer(s *state.State, account referral.Account, id core.PaymentProvid
 	return account, nil
 }
 
-// claims are the codes of the call and of the cookies that came with it, most
-// preferred first.
+// claims returns the codes of the call and of its cookies, most preferred first.
 func (r *Rules) claims(s *state.State, in Identification) []referral.Claim {
 	claims := slices.Clone(in.Update.Claims)
 	if text := link.FindCookie(s.Tenant, in.Cookie); text != "" {
@@ -273,7 +272,7 @@ func (r *Rules) claims(s *state.State, in Identification) []referral.Claim {
 	return claims
 }
 
-// cookieClaim is what the attribution cookie claims.
+// cookieClaim returns the claim of the attribution cookie.
 func (r *Rules) cookieClaim(s *state.State, text string, share link.Share) referral.Claim {
 	claim := referral.Claim{Source: referral.SourceCookie}
 	visit, err := link.ParseAttribution(r.Keys.Cookie(s.Tenant), text)
@@ -282,7 +281,7 @@ func (r *Rules) cookieClaim(s *state.State, text string, share link.Share) refer
 		if share.Origin != "" {
 			claim.ShareLink = share.URL(visit.Code) + link.Mediums(link.Engagement(visit.EngagementMedium), link.ShareMedium(visit.ShareMedium))
 		}
-		// A program that is gone gives the cookie no life.
+		// The cookie of a deleted program is expired: its CookieLife is zero.
 		program, _ := s.Program(visit.Program)
 		err = visit.Fresh(program.CookieLife, s.Now)
 	}

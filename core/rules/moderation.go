@@ -9,9 +9,9 @@ import (
 	"kith/core/wire"
 )
 
-// automoderate finds signs of fraud in a referral that moved, and handles them
-// as its program says.
-func (r *Rules) automoderate(s *state.State, do settlement, ref *referral.Referral, did move) error {
+// automoderate looks for fraud signals in a changed referral, and applies its
+// program's fraud policy.
+func (r *Rules) automoderate(s *state.State, do settlement, ref *referral.Referral, did changes) error {
 	policy := fraudPolicy(s, ref.Program)
 	evidence := r.evidence(s, do, ref, policy, did)
 	if did.started {
@@ -27,16 +27,17 @@ func (r *Rules) automoderate(s *state.State, do settlement, ref *referral.Referr
 	return nil
 }
 
-// fraudPolicy is that of a program; one that is gone has none.
+// fraudPolicy returns the fraud policy of a program; the zero policy for a deleted
+// program.
 func fraudPolicy(s *state.State, key core.ProgramKey) referral.FraudPolicy {
 	program, _ := s.Program(key)
 	return program.Fraud
 }
 
-// evidence is what is known of the two users of a referral, but for the rate.
-func (r *Rules) evidence(s *state.State, do settlement, ref *referral.Referral, policy referral.FraudPolicy, did move) (e referral.Evidence) {
+// evidence returns the data on which fraud signals are based, without the rate.
+func (r *Rules) evidence(s *state.State, do settlement, ref *referral.Referral, policy referral.FraudPolicy, did changes) (e referral.Evidence) {
 	e.Referrer, _ = s.User(ref.Referrer)
-	// What the call says of its user is not stored yet.
+	// The call's update of the user is not stored yet.
 	e.Referred = do.user
 	if do.user.ID != ref.Referred.User {
 		e.Referred, _ = s.User(ref.Referred)
@@ -49,8 +50,8 @@ func (r *Rules) evidence(s *state.State, do settlement, ref *referral.Referral, 
 	return e
 }
 
-// rate counts the referrals of a referrer that began lately, the new one among
-// them. One too many flags the others too.
+// rate returns the number of a referrer's recent referrals, including the new one. If
+// there are too many, it flags the others too.
 func (r *Rules) rate(s *state.State, ref *referral.Referral) (int, error) {
 	recent, _ := s.Recent.Get(state.Who(ref.Referrer))
 	count := len(recent) + 1
@@ -71,7 +72,8 @@ func (r *Rules) rate(s *state.State, ref *referral.Referral) (int, error) {
 	return count, nil
 }
 
-// Moderate decides about a referral; ok is false when there is none of that id.
+// Moderate applies a moderation to a referral; ok is false if there is no referral
+// with that id.
 func (r *Rules) Moderate(s *state.State, a referral.Moderation) (ok bool, err error) {
 	ref, ok := s.Referral(a.Referral)
 	if !ok {
@@ -82,8 +84,8 @@ func (r *Rules) Moderate(s *state.State, a referral.Moderation) (ok bool, err er
 	return true, r.KeepModeration(s, before, ref)
 }
 
-// KeepModeration stores what was decided about a referral, and does to its rewards
-// what follows from it.
+// KeepModeration stores a moderated referral, and holds, releases, cancels or gives
+// its rewards accordingly. before is the moderation before the change.
 func (r *Rules) KeepModeration(s *state.State, before referral.ModerationState, ref referral.Referral) error {
 	s.PutReferral(ref)
 	var missing []reward.Source
@@ -109,15 +111,14 @@ func (r *Rules) KeepModeration(s *state.State, before referral.ModerationState, 
 	return r.unlock(s, &ref, missing...)
 }
 
-// moderateReward does to a reward what moderation says: hold it, release it or take
-// it back.
+// moderateReward holds, releases or cancels a reward according to its moderation.
 func (r *Rules) moderateReward(s *state.State, before reward.Reward, m reward.Moderation) {
 	after, entries := before.Moderate(m, s.Now)
 	r.Record(s, []Step{{before, after, entries}})
 }
 
-// emitReferral emits an event for each way in which a referral moved.
-func (r *Rules) emitReferral(s *state.State, ref referral.Referral, did move) {
+// emitReferral emits an event for each change of a referral.
+func (r *Rules) emitReferral(s *state.State, ref referral.Referral, did changes) {
 	for _, event := range []struct {
 		happened bool
 		what     webhook.Type

@@ -11,8 +11,8 @@ import (
 	"kith/core/wire"
 )
 
-// unlock gives the rewards of a converted referral, those of some sources, as far
-// as its moderation and the program's limits let it.
+// unlock gives the rewards of a converted referral that have one of these sources, if
+// its moderation and the program's limits permit.
 func (r *Rules) unlock(s *state.State, ref *referral.Referral, sources ...reward.Source) error {
 	program, ok := s.Program(ref.Program)
 	if !ok {
@@ -38,8 +38,8 @@ func earnedSince(s *state.State, ref referral.Referral, since core.Time) referra
 	return earned
 }
 
-// giveUnlocked gives one reward of a referral; one of a fuel tank that is empty
-// is due from then on.
+// giveUnlocked gives one reward of a referral. If its fuel tank is empty, the reward
+// is recorded as due.
 func (r *Rules) giveUnlocked(s *state.State, ref *referral.Referral, g reward.Grant) error {
 	if g.Offer.Kind != reward.FuelTank {
 		w, err := r.Give(s, g)
@@ -68,9 +68,9 @@ func (r *Rules) giveUnlocked(s *state.State, ref *referral.Referral, g reward.Gr
 	return nil
 }
 
-// GiveDue gives the reward of one side that a converted referral waited for a code
-// for. It was within the program's limits when it was earned. A referral that is gone
-// gets none.
+// GiveDue gives the due reward of one side of a converted referral, now that the fuel
+// tank has a code. It does not check the program's limits, which were checked when
+// the reward was earned. It does nothing if the referral was deleted.
 func (r *Rules) GiveDue(s *state.State, program referral.Program, side referral.SideKey, id string) error {
 	ref, ok := s.Referral(id)
 	if !ok {
@@ -87,8 +87,8 @@ func (r *Rules) GiveDue(s *state.State, program referral.Program, side referral.
 	return nil
 }
 
-// CreateReward gives a user a reward. An unknown user is a not-found error, and what
-// no reward can be is an error about its field.
+// CreateReward gives a user a reward. An unknown user is a CodeNotFound error; an
+// invalid grant is an error about its field.
 func (r *Rules) CreateReward(s *state.State, g reward.Grant) (reward.Reward, error) {
 	if _, known := s.Users.Get(referral.Identity{Account: g.Account, User: g.User}); !known {
 		return reward.Reward{}, UnknownUser()
@@ -99,8 +99,8 @@ func (r *Rules) CreateReward(s *state.State, g reward.Grant) (reward.Reward, err
 	return r.Give(s, g)
 }
 
-// Give gives a reward: every reward comes about here. A grant that no reward can have
-// is an error for the caller.
+// Give creates a reward. All rewards are created here. An invalid grant is an error
+// about its field.
 func (r *Rules) Give(s *state.State, g reward.Grant) (reward.Reward, error) {
 	w, entries, err := g.Begin(r.NewID(s.Now), s.Now)
 	if err != nil {
@@ -110,16 +110,14 @@ func (r *Rules) Give(s *state.State, g reward.Grant) (reward.Reward, error) {
 	return w, nil
 }
 
-// Step is what happened to one reward: the zero Reward before is one that was not
-// there.
+// Step is a change of one reward. Before is the zero Reward if the reward is new.
 type Step struct {
 	Before, After reward.Reward
 	Entries       []reward.Entry
 }
 
-// Record adds steps to the ledger, stores the rewards as they are after them, and
-// emits an event for each reward that was given and for each owner whose balance has
-// changed.
+// Record stores the changed rewards, adds their entries to the ledger, and emits an
+// event for each reward that was given and for each owner whose balance changed.
 func (r *Rules) Record(s *state.State, steps []Step) {
 	for _, step := range steps {
 		if step.Before.ID != "" && !s.Rewards.Has(step.Before.ID) {

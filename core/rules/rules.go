@@ -1,7 +1,6 @@
-// Package rules decides what calls do: each is a function of what the call says and of
-// the state that it meets, and changes that state. Nothing here reads or writes a
-// database; see package state for how a call is decided when not all of what it needs
-// is loaded.
+// Package rules decides calls: each function takes a call and the state, and changes
+// the state. It does not read or write a database; see package state for calls that
+// need rows that are not loaded.
 package rules
 
 import (
@@ -12,18 +11,18 @@ import (
 	"kith/core/webhook"
 )
 
-// Rules decides calls. All fields but TempDomains must be set; it is safe for
+// Rules decides calls. All fields except TempDomains must be set. It is safe for
 // concurrent use.
 type Rules struct {
 	Keys auth.Keyring
-	// TempDomains are domains of disposable mail addresses besides those that
-	// core/referral knows, in lower case; nil is none.
+	// TempDomains are further domains of disposable mail addresses, in lower case, in
+	// addition to those in core/referral. It may be nil.
 	TempDomains map[string]bool
-	// Entropy fills its argument with random bytes that cannot be guessed.
+	// Entropy fills its argument with cryptographically secure random bytes.
 	Entropy func([]byte)
 }
 
-// NewID returns an id that nothing has.
+// NewID returns a new record id.
 func (r *Rules) NewID(now core.Time) string { return core.NewID(now, r.Entropy6()) }
 
 // Entropy6 returns random bytes.
@@ -32,28 +31,28 @@ func (r *Rules) Entropy6() (b [6]byte) {
 	return b
 }
 
-// emit notes an event for the tenant's own systems. data writes the event's JSON,
-// which is not made when no endpoint is subscribed.
+// emit adds a webhook event. data returns the event's JSON; it is called only if an
+// endpoint is subscribed.
 func (r *Rules) emit(s *state.State, t webhook.Type, data func() []byte) {
 	if s.Listens() {
 		s.Events.Add(state.Event{ID: r.NewID(s.Now), Type: t, Data: data()})
 	}
 }
 
-// tempEmail reports whether the operator's list has the domain of an address.
+// tempEmail reports whether TempDomains has the domain of an address.
 func (r *Rules) tempEmail(address string) bool {
 	return r.TempDomains != nil && referral.InDomains(referral.MailDomain(address), func(d string) bool { return r.TempDomains[d] })
 }
 
-// UnknownUser is the answer to a call about a user who was never identified.
+// UnknownUser returns the error for a user who was never identified.
 func UnknownUser() *core.Error {
 	return &core.Error{Code: core.CodeNotFound, RS: "RS042", Message: "there is no such user; identify the user first"}
 }
 
-// UnknownAccount is the answer to a call about an account that was never synced.
+// UnknownAccount returns the error for an account that does not exist.
 func UnknownAccount() *core.Error {
 	return &core.Error{Code: core.CodeNotFound, RS: "RS041", Message: "there is no such account"}
 }
 
-// UnknownProgram is the answer to a key that no program of the tenant has.
+// UnknownProgram returns the error for a key that no program of the tenant has.
 func UnknownProgram() *core.Error { return core.NotFound("there is no such program") }

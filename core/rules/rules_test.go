@@ -11,16 +11,15 @@ import (
 	"kith/core/webhook"
 )
 
-// desk decides calls on a tenant of whom everything is known: what is wanted is not
-// there.
-type desk struct {
+// fixture decides calls on a tenant without stored rows.
+type fixture struct {
 	*Rules
 	*state.State
 }
 
-func newDesk() desk {
+func newFixture() fixture {
 	drawn := 0
-	d := desk{&Rules{Entropy: func(p []byte) {
+	d := fixture{&Rules{Entropy: func(p []byte) {
 		drawn++
 		for i := range p {
 			p[i] = byte(drawn >> (i % 4))
@@ -33,8 +32,9 @@ func newDesk() desk {
 	return d
 }
 
-// decide decides a call as the store does, and reports how often that took.
-func (d desk) decide(t *testing.T, call func(*state.State) error) (times int, err error) {
+// decide decides a call as the store does, and returns how many times the call was
+// decided.
+func (d fixture) decide(t *testing.T, call func(*state.State) error) (times int, err error) {
 	t.Helper()
 	for times = 1; times < 10; times++ {
 		if err = call(d.State); !d.Incomplete() {
@@ -51,8 +51,8 @@ func (d desk) decide(t *testing.T, call func(*state.State) error) (times int, er
 	return times, nil
 }
 
-// loadNone answers that nothing is there which is wanted.
-func (d desk) loadNone() {
+// loadNone loads all wanted rows as not stored.
+func (d fixture) loadNone() {
 	for _, key := range d.Accounts.Wanted() {
 		d.Accounts.LoadNone(key)
 	}
@@ -76,7 +76,7 @@ func (d desk) loadNone() {
 	}
 }
 
-func (d desk) identify(t *testing.T, id string, claims ...core.ReferralCode) Identified {
+func (d fixture) identify(t *testing.T, id string, claims ...core.ReferralCode) Identified {
 	t.Helper()
 	in := Identification{Update: referral.UserUpdate{Account: core.AccountID(id), ID: "u"}}
 	for _, code := range claims {
@@ -92,17 +92,17 @@ func (d desk) identify(t *testing.T, id string, claims ...core.ReferralCode) Ide
 	return out
 }
 
-// A friend is referred, pays, and the referrer has a reward: three calls decided one
-// after the other on one state, without a database.
+// A friend is referred and pays, and the referrer gets a reward: three calls are
+// decided one after another on one state, without a database.
 func TestRules_FromCodeToReward(t *testing.T) {
-	d := newDesk()
+	d := newFixture()
 	anna := d.identify(t, "anna")
 	if !anna.Created || len(anna.User.Codes) != 1 {
-		t.Fatalf("a new user has a code: %+v", anna.User)
+		t.Fatalf("a new user has no code: %+v", anna.User)
 	}
 	friend := d.identify(t, "friend", anna.User.Codes[0].Code)
 	if r := friend.ReferredBy.Referral; r == nil || !friend.ReferredBy.Newly || r.Referrer.Account != "anna" {
-		t.Fatalf("the friend is referred: %+v", friend.ReferredBy)
+		t.Fatalf("the friend is not referred: %+v", friend.ReferredBy)
 	}
 	paid := referral.Paid
 	if _, err := d.decide(t, func(s *state.State) error {
@@ -113,39 +113,39 @@ func TestRules_FromCodeToReward(t *testing.T) {
 	}
 	r, ok := d.ReferralOf("friend")
 	if !ok || r.State != referral.Converted || r.ReferrerReward == nil || r.ReferrerReward.Offer.Amount != 1000 {
-		t.Fatalf("the referral converted: %+v", r)
+		t.Fatalf("the referral did not convert: %+v", r)
 	}
 	if balance, _ := d.Balances.Get(reward.Owner{Account: "anna", User: "u", Unit: "CENTS"}); balance != 1000 {
 		t.Errorf("the balance is %d", balance)
 	}
-	var told []webhook.Type
+	var types []webhook.Type
 	for _, e := range d.Events.Take() {
-		told = append(told, e.Type)
+		types = append(types, e.Type)
 	}
 	want := []webhook.Type{
 		webhook.CouponCreated, webhook.UserCreated,
 		webhook.ReferralStarted, webhook.ReferralAutomoderated, webhook.CouponCreated, webhook.UserCreated,
 		webhook.RewardCreated, webhook.RewardBalanceChanged, webhook.ReferralConverted,
 	}
-	if len(told) != len(want) {
-		t.Fatalf("events %v; want %v", told, want)
+	if len(types) != len(want) {
+		t.Fatalf("events %v; want %v", types, want)
 	}
 	for i := range want {
-		if told[i] != want[i] {
-			t.Errorf("event %d is %s; want %s", i, told[i], want[i])
+		if types[i] != want[i] {
+			t.Errorf("event %d is %s; want %s", i, types[i], want[i])
 		}
 	}
 }
 
-// A call that is refused leaves nothing to save, and one that wants more is decided
-// anew as if it had not been decided before.
+// A refused call leaves no changes. A call that needs more rows is decided again,
+// without the changes of the first time.
 func TestRules_Refused(t *testing.T) {
-	d := newDesk()
+	d := newFixture()
 	in := Identification{Update: referral.UserUpdate{Account: "a", ID: "u"}, KnownAccount: true}
 	if times, err := d.decide(t, func(s *state.State) error { _, err := d.Identify(s, in); return err }); err == nil || times != 2 {
-		t.Errorf("an unknown account is refused once it is known to be: %v after %d", err, times)
+		t.Errorf("an unknown account is not refused at the second time: %v after %d", err, times)
 	}
 	if len(d.Users.Changed()) > 0 || d.NewCodes.Len() > 0 || d.Events.Len() > 0 {
-		t.Error("it left something")
+		t.Error("the refused call left changes")
 	}
 }

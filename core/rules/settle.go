@@ -9,30 +9,30 @@ import (
 	"kith/core/wire"
 )
 
-// settlement is one command on one account.
+// settlement is a command on an account.
 type settlement struct {
-	// account is the account with all of the call applied but its standing.
+	// account is the account with the update of the call, but the standing before it.
 	account referral.Account
-	// user is who the call identifies, with all of it applied, or none in an
-	// account sync.
+	// user is the user that the call identifies, with the update of the call; the
+	// zero User for an account sync.
 	user    referral.User
 	command referral.Command
 }
 
-// Settled is what a command on an account left behind.
+// Settled is the result of a command on an account.
 type Settled struct {
 	Account referral.Account
 	// Referral is the account's referral, or nil.
 	Referral *referral.Referral
-	// Newly is true when this command made the referral, Moved when it did
-	// anything to it.
+	// Newly is true if the command created the referral, Moved if it changed it.
 	Newly, Moved bool
-	// Verdicts are what was decided about the claims.
+	// Verdicts are the decisions about the claims.
 	Verdicts []referral.Verdict
 }
 
 // Settle decides a command on an account that identifies no user, and stores the
-// account, which has all of the call applied but its standing, and all that follows.
+// account, its referral and rewards. account has the update of the call, but the
+// standing before it.
 func (r *Rules) Settle(s *state.State, account referral.Account, command referral.Command) (Settled, error) {
 	return r.settle(s, settlement{account: account, command: command})
 }
@@ -45,7 +45,7 @@ func (r *Rules) settle(s *state.State, do settlement) (Settled, error) {
 	s.PutAccount(do.account)
 	r.record(s, do, before, outcome)
 	if outcome.Attributed != nil {
-		// Who is referred pays less from now on.
+		// A referred account has a discount from now on.
 		s.Billing.Add(do.account.ID)
 	}
 	ref, moved, err := r.follow(s, do, outcome)
@@ -54,19 +54,19 @@ func (r *Rules) settle(s *state.State, do settlement) (Settled, error) {
 	}, err
 }
 
-// resolveClaims looks up the owners of the codes that the call brings, and who
-// they are brought for.
+// resolveClaims looks up the owners of the call's codes, and sets the user who would
+// be referred.
 func (do *settlement) resolveClaims(s *state.State) {
 	referred := do.user
 	standing := do.account.Standing
 	switch {
 	case do.user.ID == "" && standing.Identified && len(do.command.Claims) > 0:
-		// An account sync names no user, but the referral will: see nameReferred.
+		// An account sync has no user, but the referral gets one: see nameReferred.
 		referred, _ = s.FirstUser(do.account.ID)
 	case do.user.ID != "" && !standing.Identified && standing.Referral == referral.InProgress:
 		do.resolveLate(s)
 	}
-	// The call may be decided again.
+	// Copy the claims, because the call may be decided again.
 	do.command.Claims = slices.Clone(do.command.Claims)
 	for i := range do.command.Claims {
 		claim := &do.command.Claims[i]
@@ -80,14 +80,15 @@ func (do *settlement) resolveClaims(s *state.State) {
 	}
 }
 
-// claimFor says whom a claim is for; an account may have no user yet.
+// claimFor sets the user who would be referred by a claim; an account may have no
+// user yet.
 func (do *settlement) claimFor(claim *referral.Claim, referred referral.User) {
 	claim.Referred = referral.Identity{Account: do.account.ID, User: referred.ID, Email: referred.Email}
 	claim.Unreferable = referred.ID != "" && !referred.Referable
 }
 
-// resolveLate looks up the claim that began a referral before its account had a
-// user, now that there is one.
+// resolveLate looks up the claim that started a referral before its account had a
+// user, so that it can be checked for the user.
 func (do *settlement) resolveLate(s *state.State) {
 	ref, ok := s.ReferralOf(do.account.ID)
 	if !ok {
@@ -98,7 +99,7 @@ func (do *settlement) resolveLate(s *state.State) {
 	do.command.Late = &late
 }
 
-// record stores every verdict with what the rule looked at.
+// record stores every verdict with the inputs of its rule.
 func (r *Rules) record(s *state.State, do settlement, before referral.Standing, outcome referral.Outcome) {
 	for _, v := range outcome.Verdicts {
 		s.Decisions.Add(wire.Decision{
@@ -109,16 +110,16 @@ func (r *Rules) record(s *state.State, do settlement, before referral.Standing, 
 	}
 }
 
-// move is what a settlement does to a referral.
-type move struct{ started, named, converted, ended, refused bool }
+// changes are the changes of a referral by a settlement.
+type changes struct{ started, named, converted, ended, refused bool }
 
-// follow brings the account's referral to where the decision put it, and reports
-// whether it moved.
+// follow updates the account's referral after the decision, and reports whether it
+// changed.
 func (r *Rules) follow(s *state.State, do settlement, outcome referral.Outcome) (ref *referral.Referral, moved bool, err error) {
 	if ref = r.referral(s, do, outcome.Attributed); ref == nil {
 		return nil, false, nil
 	}
-	did := move{started: outcome.Attributed != nil, converted: outcome.Converted, refused: outcome.Refused}
+	did := changes{started: outcome.Attributed != nil, converted: outcome.Converted, refused: outcome.Refused}
 	did.named = do.nameReferred(s, ref)
 	if did.ended = do.account.Status == referral.Cancelled && ref.Ended == 0; did.ended {
 		ref.Ended = s.Now
@@ -126,15 +127,16 @@ func (r *Rules) follow(s *state.State, do settlement, outcome referral.Outcome) 
 	if did.converted {
 		ref.State, ref.Converted = referral.Converted, s.Now
 	}
-	// A page identifies on every load, and its referral seldom changes.
-	if did == (move{}) {
+	// Pages identify on every load, and mostly the referral does not change.
+	if did == (changes{}) {
 		return ref, false, nil
 	}
 	return ref, true, r.advance(s, do, ref, did)
 }
 
-// advance stores a referral that moved, and all that follows from that.
-func (r *Rules) advance(s *state.State, do settlement, ref *referral.Referral, did move) error {
+// advance stores a changed referral, moderates it, and gives its rewards if it
+// converted.
+func (r *Rules) advance(s *state.State, do settlement, ref *referral.Referral, did changes) error {
 	if did.started || did.named || did.converted {
 		if err := r.automoderate(s, do, ref, did); err != nil {
 			return err
@@ -151,8 +153,8 @@ func (r *Rules) advance(s *state.State, do settlement, ref *referral.Referral, d
 	return nil
 }
 
-// referral returns the referral that an accepted claim makes, or the one that
-// the account has, or nil.
+// referral returns the new referral of an accepted claim, or the account's existing
+// one, or nil.
 func (r *Rules) referral(s *state.State, do settlement, accepted *referral.Claim) *referral.Referral {
 	switch {
 	case do.account.Standing.Referral == referral.None:
@@ -168,7 +170,7 @@ func (r *Rules) referral(s *state.State, do settlement, accepted *referral.Claim
 	}
 }
 
-// nameReferred sets the user of a referral that began with an account sync, and
+// nameReferred sets the user of a referral that started with an account sync, and
 // reports whether it did.
 func (do *settlement) nameReferred(s *state.State, ref *referral.Referral) bool {
 	if ref.Referred.User != "" || !do.account.Standing.Identified {
