@@ -23,9 +23,9 @@ func ParseStatus(field, s string) (Status, error) {
 	return "", err
 }
 
-// Report returns the account with a status from an unsigned call of a browser;
-// nil is none. It is written down for people to see, and nothing follows from it: it
-// converts and ends nothing, and does not replace what a shop or a gateway said.
+// Report returns the account with a status from an unsigned call of a browser; nil
+// means none. The status is only stored for people to see. It does not convert or end
+// a referral, and does not replace a status from a server or a gateway.
 func (a Account) Report(status *Status) Account {
 	if status != nil && *status != Cancelled && a.Status != Cancelled && a.Standing.FirstPaid == 0 {
 		a.Status = *status
@@ -45,31 +45,30 @@ func ParseInterval(field, s string) (Interval, error) {
 	return "", core.Invalid(field, "must be one of DAY, WEEK, MONTH, QUARTER, SEMI_ANNUAL, YEAR")
 }
 
-// DefaultCurrency is the currency of an account that never named one
-// (reference, 1.1).
+// DefaultCurrency is the currency of an account whose caller gave none (reference,
+// 1.1).
 const DefaultCurrency = "USD"
 
 // Account is a stored account.
 type Account struct {
 	ID       core.AccountID
 	Currency string
-	// Status is Trial unless the caller says otherwise.
+	// Status is the subscription status; Trial by default.
 	Status Status
-	// Interval and IntervalValue are the billing interval; empty and zero when
-	// never given.
+	// Interval and IntervalValue are the billing interval; empty and zero if not
+	// given.
 	Interval      Interval
 	IntervalValue int64
-	// Value is the subscription's value as the JSON number that was sent, so
-	// that no digit is lost; empty when never given.
+	// Value is the subscription's value as the JSON number that was sent, to keep all
+	// digits; empty if not given.
 	Value             string
 	PaymentProviderID core.PaymentProviderID
-	// Standing is what the account's referral stands on.
+	// Standing is the state of the account's referral.
 	Standing Standing
 	Created  core.Time
 }
 
-// AccountUpdate is the body of an account sync. Nil means "not given: leave as
-// it is".
+// AccountUpdate is the body of an account sync. A nil field does not change.
 type AccountUpdate struct {
 	ID            core.AccountID
 	Currency      *string
@@ -80,7 +79,7 @@ type AccountUpdate struct {
 	Code          *core.ReferralCode
 }
 
-// Apply returns the account with what the update gives.
+// Apply returns the account with the fields of the update.
 func (u AccountUpdate) Apply(a Account) Account {
 	set(&a.Currency, u.Currency)
 	set(&a.Status, u.Status)
@@ -90,7 +89,7 @@ func (u AccountUpdate) Apply(a Account) Account {
 	return a
 }
 
-// NewAccount returns an account as it is before anything is known of it.
+// NewAccount returns a new account with the defaults.
 func NewAccount(id core.AccountID, now core.Time) Account {
 	return Account{
 		ID: id, Currency: DefaultCurrency, Status: Trial, Created: now,
@@ -98,10 +97,10 @@ func NewAccount(id core.AccountID, now core.Time) Account {
 	}
 }
 
-// changes reports whether set would.
+// changes reports whether set would change the stored value.
 func changes[T comparable](stored T, given *T) bool { return given != nil && *given != stored }
 
-// set overwrites what is stored by what was given.
+// set replaces the stored value by the given one, unless that is nil.
 func set[T any](stored *T, given *T) {
 	if given != nil {
 		*stored = *given

@@ -7,7 +7,7 @@ import (
 	"kith/core"
 )
 
-// Source says how a code came to us.
+// Source is where the code of a claim is from.
 type Source string
 
 const (
@@ -15,7 +15,7 @@ const (
 	SourceAccount Source = "referral.code"
 	// SourceCoupon is couponCode of a discount registration.
 	SourceCoupon Source = "couponCode"
-	// SourceApplied is a code that was applied to a known user.
+	// SourceApplied is a code that was applied to an existing user.
 	SourceApplied Source = "applied"
 	// SourceCodes is referredByCodes of an identification.
 	SourceCodes Source = "referredByCodes"
@@ -32,61 +32,60 @@ const (
 	SourceThirdParty Source = "_saasquatch"
 )
 
-// Rank orders the sources by preference: the lower, the more it counts. What
-// somebody said goes before what a cookie says, a cookie that is signed before
-// one that is not, and a first-party cookie before a third-party one (reference,
-// 1.8).
+// Rank orders the sources by preference, lowest first: explicit codes before cookies,
+// signed cookies before unsigned ones, and first-party cookies before third-party
+// ones (reference, 1.8).
 func (s Source) Rank() int {
 	return slices.Index([]Source{SourceAccount, SourceApplied, SourceCoupon, SourceCodes, SourceReferredBy, SourceInit, SourceCookie, SourceBody, SourceThirdParty}, s)
 }
 
-// Automatic reports whether nobody named the code: it came from a cookie, and
-// counts only for a user that was not seen before (spec, Referral, third row).
+// Automatic reports whether the code is from a cookie. Such a claim counts only for a
+// new user (spec, Referral, third row).
 func (s Source) Automatic() bool {
 	return s == SourceCookie || s == SourceBody || s == SourceThirdParty
 }
 
-// Claim is one code that a call brings for an account.
+// Claim is a referral code in a call, by which an account may be referred.
 type Claim struct {
 	Code   core.ReferralCode
 	Source Source
-	// Fault says why the claim cannot count whatever the account's standing
-	// is: an unreadable or expired cookie. Empty for a sound claim.
+	// Fault is the rule that refuses the claim before any other, such as an expired
+	// cookie; empty for a valid claim.
 	Fault Rule
-	// Expires is when a cookie says that the code ends; zero: never.
+	// Expires is when the code expires according to the cookie; zero means never.
 	Expires core.Time
-	// Known is true when the tenant has this code; the owner is set then.
+	// Known is true if the tenant has this code; Owner is set then.
 	Known bool
 	Owner Identity
-	// OwnerBlocked is true when the code's owner may refer nobody.
+	// OwnerBlocked is true if the code's owner is blocked from referring.
 	OwnerBlocked bool
-	// Referred is who the code is claimed for. The user is empty in an account
+	// Referred is the user who would be referred. The user id is empty in an account
 	// sync.
 	Referred Identity
-	// Unreferable is true when the user was marked referable=false.
+	// Unreferable is true if the user has referable=false.
 	Unreferable bool
-	// ShareMedium and ShareLink are the medium of the share link and the link
-	// itself, when the cookie told of them.
+	// ShareMedium and ShareLink are the medium of the share link and the link itself,
+	// if the cookie has them.
 	ShareMedium, ShareLink string
 }
 
-// Identity is a user as far as telling two apart goes.
+// Identity has the fields by which users are distinguished.
 type Identity struct {
 	Account core.AccountID
 	User    core.UserID
 	Email   string
 }
 
-// Rule names what decided about a claim. Rules are stored with every decision
-// and read by support staff, so their texts are stable.
+// Rule is the rule that decided about a claim. Rules are stored with every decision
+// and read by support staff, so their texts do not change.
 type Rule string
 
 const (
-	// RuleFirstCode is the only one that accepts.
+	// RuleFirstCode is the only rule that accepts a claim.
 	RuleFirstCode Rule = "first-code"
-	// RuleSameCode: the account was referred by this very code before.
+	// RuleSameCode: the account was already referred by this code.
 	RuleSameCode Rule = "same-code-again"
-	// RuleAlreadyReferred: the account was referred by another code before.
+	// RuleAlreadyReferred: the account was already referred by another code.
 	RuleAlreadyReferred Rule = "already-referred"
 	// RuleClosed: the account first became PAID while unreferred.
 	RuleClosed Rule = "paid-while-unreferred"
@@ -100,10 +99,9 @@ const (
 	RuleBlocked Rule = "code-of-blocked-user"
 	// RuleUnreferable: the user was marked as not referable.
 	RuleUnreferable Rule = "not-referable"
-	// RuleKnownUser: a cookie counts only for a user not seen before.
+	// RuleKnownUser: the code is from a cookie, and the user is not new.
 	RuleKnownUser Rule = "known-user"
-	// RuleCookieForm, RuleCookieForged and RuleCookieExpired: the cookie
-	// cannot be believed.
+	// RuleCookieForm, RuleCookieForged and RuleCookieExpired: the cookie is invalid.
 	RuleCookieForm    Rule = "cookie-malformed"
 	RuleCookieForged  Rule = "cookie-forged"
 	RuleCookieExpired Rule = "cookie-expired"
@@ -115,12 +113,12 @@ type Verdict struct {
 	Rule  Rule
 }
 
-// Accepted reports whether the claim made a referral.
+// Accepted reports whether the claim created a referral.
 func (v Verdict) Accepted() bool { return v.Rule == RuleFirstCode }
 
-// judge applies the rules in the order in which support staff would ask: is it
-// a code at all, whose is it, may this account still be referred, does a cookie
-// count here.
+// judge returns the rule that decides about a claim. It checks in this order: whether
+// the code exists, who owns it, whether the account can still be referred, and
+// whether a cookie counts.
 func judge(s Standing, c Command, claim *Claim) Rule {
 	switch {
 	case claim.Fault != "":
@@ -149,8 +147,8 @@ func judge(s Standing, c Command, claim *Claim) Rule {
 	return RuleFirstCode
 }
 
-// unfit is the rule that refuses the user of a claim whose code was attributed
-// before the user was known, or "".
+// unfit returns the rule that refuses the user of a claim that was accepted before
+// the account had a user, or "".
 func unfit(claim *Claim) Rule {
 	switch {
 	case sameEmail(claim.Owner.Email, claim.Referred.Email):
@@ -161,8 +159,8 @@ func unfit(claim *Claim) Rule {
 	return ""
 }
 
-// sameEmail compares two addresses in the form in which a mailbox is one:
-// without regard to case and without a "+tag". Empty ones are no address.
+// sameEmail reports whether two addresses are the same mailbox: it ignores case and a
+// "+tag". Empty addresses are never the same.
 func sameEmail(a, b string) bool {
 	a, b = mailbox(a), mailbox(b)
 	return a != "" && a == b

@@ -7,12 +7,11 @@ type Code struct {
 	Code    core.ReferralCode
 	Program core.ProgramKey
 	Owner   Identity
-	// FirstName and LastName are the owner's.
+	// FirstName and LastName are those of the owner.
 	FirstName, LastName string
-	// Blocked is true when the owner may refer nobody.
+	// Blocked is true if the owner is blocked from referring.
 	Blocked bool
-	// LinkOnly is true for the name of a share link that is not among the owner's
-	// codes.
+	// LinkOnly is true for the name of a share link that is not a code of the owner.
 	LinkOnly bool
 	Created  core.Time
 }

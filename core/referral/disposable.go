@@ -2,23 +2,23 @@ package referral
 
 import "strings"
 
-// Disposable reports whether an address is at a domain, or below one, that
-// hands out addresses to be thrown away.
+// Disposable reports whether an address is at a domain for disposable addresses, or
+// at a subdomain of one.
 //
-// The list has the domains that are in use for years and that nobody takes for
-// anything else: a false sign costs a good referral its reward. Whoever wants
-// all of the tens of thousands keeps a list of his own; see Evidence.TempEmail.
+// The list has only well-known domains that have been in use for years, because a
+// false signal can cost a valid referral its reward. Operators who want all of the
+// tens of thousands of domains configure a list of their own; see Evidence.TempEmail.
 func Disposable(address string) bool {
 	return InDomains(MailDomain(address), func(d string) bool { return strings.Contains(disposable, " "+d+" ") })
 }
 
-// MailDomain is the domain of an address in lower case, or "".
+// MailDomain returns the domain of an address in lower case, or "".
 func MailDomain(address string) string {
 	_, domain, _ := strings.Cut(mailbox(address), "@")
 	return domain
 }
 
-// InDomains reports whether a list has a domain or one above it.
+// InDomains reports whether a list has a domain or one of its parent domains.
 func InDomains(domain string, listed func(domain string) bool) bool {
 	for domain != "" {
 		if listed(domain) {
@@ -29,7 +29,7 @@ func InDomains(domain string, listed func(domain string) bool) bool {
 	return false
 }
 
-// disposable has each domain between two blanks.
+// disposable lists the domains, with a blank before and after each.
 const disposable = "" +
 	" 0-mail.com 0815.ru 10mail.org 10minutemail.co.uk 10minutemail.com 10minutemail.de 10minutemail.net 1secmail.com" +
 	" 1secmail.net 1secmail.org 20minutemail.com 20minutemail.it 2prong.com 3d-painting.com 4warding.com 5mail.cf" +

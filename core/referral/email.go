@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// EmailHash is the MD5 of an address, by which picture services know it
-// (reference, 1.2), or empty when there is none. It hides nothing: addresses can
-// be guessed.
+// EmailHash returns the MD5 of an address in hex, by which avatar services identify
+// it (reference, 1.2), or "" for an empty address. It does not protect the address,
+// which can be guessed from the hash.
 func EmailHash(email string) string {
 	address := strings.ToLower(strings.TrimSpace(email))
 	if address == "" {
 		return ""
 	}
-	sum := md5.Sum([]byte(address)) // #nosec G401 -- clients know the hash of an address as MD5; it guards nothing
+	sum := md5.Sum([]byte(address)) // #nosec G401 -- clients expect MD5; the hash is not used for security
 	return hex.EncodeToString(sum[:])
 }

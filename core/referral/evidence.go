@@ -7,47 +7,47 @@ import (
 	"kith/core"
 )
 
-// More than RateMost referrals of one referrer within RateWindow are a sign of
-// fraud in each of them (reference, 5).
+// More than RateMost referrals of one referrer within RateWindow are a fraud signal
+// for each of them (reference, 5).
 const (
 	RateMost   = 3
 	RateWindow = 30 * core.Minute
 )
 
-// RewardDay is the time in which FraudPolicy.DailyRewards counts.
+// RewardDay is the period of FraudPolicy.DailyRewards.
 const RewardDay = core.Day
 
-// Certain is the score of what is no longer a sign but a fact. It denies,
-// whatever a program says.
+// Certain is the score of proven fraud. It denies the referral, whatever the
+// program's policy.
 const Certain = 100
 
-// Finding is one sign of fraud in one referral.
+// Finding is a fraud signal that was found in a referral.
 type Finding struct {
 	Signal  Signal
 	Message string
-	// Score is how strong the sign is, 0 to 100; see Certain.
+	// Score is the strength of the signal, 0 to 100; see Certain.
 	//
-	// Spec silent: the reference shows 50 for two users at one address; the
-	// others are set beside it.
+	// Spec silent: the reference shows 50 for two users with the same IP address; the
+	// other scores are chosen in relation to it.
 	Score int64
 }
 
-// Evidence is all that signs of fraud depend on. What is not known yet is zero
-// and gives no sign.
+// Evidence is the data on which fraud signals depend. A zero field gives no signal.
 type Evidence struct {
 	Referrer, Referred User
-	// TempEmail is true when a list beyond ours has the domain of the referred
-	// side's address.
+	// TempEmail is true if the operator's list of disposable domains has that of the
+	// referred user's address.
 	TempEmail bool
-	// Recent is how many referrals of the referrer began within RateWindow, this
-	// one among them.
+	// Recent is the number of the referrer's referrals that started within
+	// RateWindow, including this one.
 	Recent int
-	// RewardsToday is how many rewards of the program the referrer has got within
-	// RewardDay, and DailyRewards how many are no sign; zero is any number.
+	// RewardsToday is the number of rewards of the program that the referrer got
+	// within RewardDay. DailyRewards is the limit above which they are a signal; zero
+	// means none.
 	RewardsToday, DailyRewards int64
 }
 
-// Findings returns the signs of fraud, in the order of their signals.
+// Findings returns the fraud signals, in the order of Signals.
 func (e Evidence) Findings() []Finding {
 	var out []Finding
 	add := func(shows bool, s Signal, score int64, message string) {
@@ -69,8 +69,8 @@ func (e Evidence) Findings() []Finding {
 	return out
 }
 
-// sameName compares full names, whatever the case, the blanks and the order of
-// their parts. One part alone is shared by too many.
+// sameName reports whether two full names are the same, ignoring case, blanks and the
+// order of their parts. A name with one part is too common to count.
 func sameName(a, b User) bool {
 	x, y := nameParts(a), nameParts(b)
 	return len(x) > 1 && slices.Equal(x, y)
@@ -82,9 +82,9 @@ func nameParts(u User) []string {
 	return parts
 }
 
-// similarEmail compares what stands before the "@", without a "+tag" and
-// without dots: the same person at another domain. What every company has there
-// is nobody's name.
+// similarEmail reports whether two addresses have the same local part, without a
+// "+tag" and dots: probably the same person at another domain. It ignores common role
+// addresses such as info@.
 func similarEmail(a, b string) bool {
 	x, y := localPart(a), localPart(b)
 	return x != "" && x == y && !slices.Contains(roles, x)
@@ -104,7 +104,8 @@ func localPart(address string) string {
 	return strings.ReplaceAll(local, ".", "")
 }
 
-// sameIP compares where the two were first and last seen.
+// sameIP reports whether the two have an IP address in common, of those where they
+// were first and last seen.
 func sameIP(a, b User) bool {
 	for _, x := range []string{a.FirstSeenIP, a.LastSeenIP} {
 		if x != "" && (x == b.FirstSeenIP || x == b.LastSeenIP) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// ann refers, bob is referred; nothing about them is alike.
+// ann is the referrer, bob is referred. They have nothing in common.
 func ann() User {
 	u := NewUser("ann-inc", "ann", now)
 	u.FirstName, u.LastName, u.Email, u.FirstSeenIP, u.LastSeenIP = "Ann", "Arbor", "ann@example.com", "192.0.2.1", "192.0.2.2"
@@ -19,7 +19,7 @@ func bob() User {
 	return u
 }
 
-// Each signal, what shows it, and what does not.
+// Data that gives each signal, and data that does not.
 func TestEvidence_Findings(t *testing.T) {
 	names := func(a, b string) Evidence {
 		e := Evidence{Referrer: ann(), Referred: bob()}
@@ -46,31 +46,31 @@ func TestEvidence_Findings(t *testing.T) {
 		evidence Evidence
 		want     string // signals with their scores
 	}{
-		"nothing alike":         {with(func(*Evidence) {}), ""},
-		"nothing known":         {Evidence{}, ""},
-		"two users without any": {Evidence{Referrer: NewUser("a", "a", 1), Referred: NewUser("b", "b", 1)}, ""},
+		"nothing in common":      {with(func(*Evidence) {}), ""},
+		"nothing known":          {Evidence{}, ""},
+		"two users without data": {Evidence{Referrer: NewUser("a", "a", 1), Referred: NewUser("b", "b", 1)}, ""},
 
 		"name: the same":                   {names("Bob|Builder", "Bob|Builder"), "name 50"},
 		"name: in another case":            {names("BOB|builder", "bob|Builder"), "name 50"},
-		"name: with blanks around":         {names(" Bob |Builder", "Bob| Builder "), "name 50"},
+		"name: with surrounding blanks":    {names(" Bob |Builder", "Bob| Builder "), "name 50"},
 		"name: reversed":                   {names("Builder|Bob", "Bob|Builder"), "name 50"},
 		"name: all in one field":           {names("Bob Builder|", "Bob|Builder"), "name 50"},
 		"name: reversed in one field":      {names("|Builder Bob", "Bob|Builder"), "name 50"},
 		"name: of three parts":             {names("Bob B.|Builder", "Builder|Bob B."), "name 50"},
-		"name: beyond ASCII":               {names("ÉMILE|Zola", "zola|émile"), "name 50"},
+		"name: not ASCII":                  {names("ÉMILE|Zola", "zola|émile"), "name 50"},
 		"name: only the first":             {names("Bob|", "Bob|"), ""},
 		"name: only the last":              {names("|Builder", "|Builder"), ""},
-		"name: the same first, another":    {names("Bob|Builder", "Bob|Brown"), ""},
+		"name: only the same first name":   {names("Bob|Builder", "Bob|Brown"), ""},
 		"name: with a middle one":          {names("Bob B.|Builder", "Bob|Builder"), ""},
 		"name: one known":                  {names("Bob|Builder", "|"), ""},
 		"email: same mailbox":              {emails("bob@example.com", "Bob+shop@EXAMPLE.com"), "email 100"},
-		"email: same part, another domain": {emails("bob.b@example.com", "bob.b@example.org"), "email 60"},
+		"email: same name, another domain": {emails("bob.b@example.com", "bob.b@example.org"), "email 60"},
 		"email: with a tag":                {emails("bob.b+x@example.com", "bob.b+y@example.org"), "email 60"},
 		"email: with other dots":           {emails("b.o.b@example.com", "bob@example.com"), "email 60"},
 		"email: dots and case and domain":  {emails("B.ob@example.com", "bO.b@example.org"), "email 60"},
-		"email: what companies have":       {emails("info@example.com", "info@example.org"), ""},
-		"email: that with a tag":           {emails("sales+a@example.com", "s.ales@example.org"), ""},
-		"email: that at one domain":        {emails("info@example.com", "info@example.com"), "email 100"},
+		"email: a role address":            {emails("info@example.com", "info@example.org"), ""},
+		"email: a role address with a tag": {emails("sales+a@example.com", "s.ales@example.org"), ""},
+		"email: the same role address":     {emails("info@example.com", "info@example.com"), "email 100"},
 		"email: another":                   {emails("bob@example.com", "rob@example.com"), ""},
 		"email: none":                      {emails("", ""), ""},
 		"email: no addresses":              {emails("bob", "bob"), ""},
@@ -79,16 +79,16 @@ func TestEvidence_Findings(t *testing.T) {
 
 		"tempEmail: a disposable one":   {emails("ann@example.com", "bob@mailinator.com"), "tempEmail 50"},
 		"tempEmail: in another case":    {emails("ann@example.com", "bob@Mailinator.COM"), "tempEmail 50"},
-		"tempEmail: below one":          {emails("ann@example.com", "bob@any.mailinator.com"), "tempEmail 50"},
-		"tempEmail: ends like one":      {emails("ann@example.com", "bob@notmailinator.com"), ""},
-		"tempEmail: a part of one":      {emails("ann@example.com", "bob@com"), ""},
+		"tempEmail: a subdomain":        {emails("ann@example.com", "bob@any.mailinator.com"), "tempEmail 50"},
+		"tempEmail: the same suffix":    {emails("ann@example.com", "bob@notmailinator.com"), ""},
+		"tempEmail: a top-level domain": {emails("ann@example.com", "bob@com"), ""},
 		"tempEmail: of the referrer":    {emails("ann@mailinator.com", "bob@example.com"), ""},
-		"tempEmail: known to somebody":  {with(func(e *Evidence) { e.TempEmail = true }), "tempEmail 50"},
+		"tempEmail: on another list":    {with(func(e *Evidence) { e.TempEmail = true }), "tempEmail 50"},
 		"ip: first at the other's last": {ips("192.0.2.2", "192.0.2.9"), "ip 50"},
 		"ip: first at first":            {ips("192.0.2.1", "192.0.2.9"), "ip 50"},
 		"ip: last at last":              {ips("192.0.2.9", "192.0.2.2"), "ip 50"},
 		"ip: last at first":             {ips("192.0.2.9", "192.0.2.1"), "ip 50"},
-		"ip: elsewhere":                 {ips("192.0.2.9", "192.0.2.9"), ""},
+		"ip: different":                 {ips("192.0.2.9", "192.0.2.9"), ""},
 		"ip: never seen":                {ips("", ""), ""},
 		"ip: both never seen": {with(func(e *Evidence) {
 			e.Referrer.FirstSeenIP, e.Referrer.LastSeenIP, e.Referred.FirstSeenIP, e.Referred.LastSeenIP = "", "", "", ""
@@ -103,7 +103,7 @@ func TestEvidence_Findings(t *testing.T) {
 		"blocked: the referred": {with(func(e *Evidence) { e.Referred.Blocked = 1 }), "blockedUser 100"},
 		"blocked: both":         {with(func(e *Evidence) { e.Referrer.Blocked, e.Referred.Blocked = 1, 1 }), "blockedUser 100"},
 
-		"all at once": {with(func(e *Evidence) {
+		"all together": {with(func(e *Evidence) {
 			e.Referrer, e.Referred = bob(), bob()
 			e.TempEmail, e.Recent, e.RewardsToday, e.DailyRewards, e.Referrer.Blocked = true, 9, 9, 1, 1
 		}), "name 50, email 100, tempEmail 50, ip 50, rate 70, dailyReferralRewardLimit 70, blockedUser 100"},
@@ -121,8 +121,8 @@ func TestEvidence_Findings(t *testing.T) {
 	}
 }
 
-// Signs of fraud do not depend on who of the two is which, but for the mail
-// domain and the rate.
+// Fraud signals, except for the mail domain and the rate, do not depend on which of
+// the two is the referrer.
 func TestEvidence_IsSymmetric(t *testing.T) {
 	for _, pair := range [][2]User{{ann(), bob()}, {bob(), bob()}} {
 		there := Evidence{Referrer: pair[0], Referred: pair[1]}.Findings()
@@ -139,9 +139,9 @@ func TestDisposable_ListIsWellFormed(t *testing.T) {
 	for i, d := range domains {
 		switch {
 		case d != strings.ToLower(d) || !strings.Contains(d, ".") || strings.ContainsAny(d, "@/"):
-			t.Errorf("%q is no domain", d)
+			t.Errorf("%q is not a domain", d)
 		case seen[d]:
-			t.Errorf("%s is there twice", d)
+			t.Errorf("%s is listed twice", d)
 		case i > 0 && d < domains[i-1]:
 			t.Errorf("%s is out of order", d)
 		}
@@ -151,11 +151,11 @@ func TestDisposable_ListIsWellFormed(t *testing.T) {
 		}
 	}
 	if len(domains) < 300 || strings.Trim(disposable, " ") == disposable {
-		t.Errorf("%d domains, or no blanks around them", len(domains))
+		t.Errorf("%d domains, or no blank before the first and after the last", len(domains))
 	}
 	for _, d := range []string{"gmail.com", "googlemail.com", "outlook.com", "yahoo.com", "icloud.com", "gmx.de", "web.de", "proton.me", "mail.ru", "example.com", ""} {
 		if Disposable("x@" + d) {
-			t.Errorf("%s is taken for a disposable one", d)
+			t.Errorf("%s is taken as disposable", d)
 		}
 	}
 }

@@ -6,41 +6,41 @@ import (
 	"kith/core"
 )
 
-// Signal names a sign of fraud, as on the wire (reference, 1.4; FraudType).
+// Signal is the name of a fraud signal in the API (reference, 1.4; FraudType).
 type Signal string
 
 const (
-	// SignalName: referrer and referred have the same name, or the one's is the
-	// other's reversed.
+	// SignalName: referrer and referred have the same name, in any order of its
+	// parts.
 	SignalName Signal = "name"
-	// SignalEmail: their addresses are alike.
+	// SignalEmail: their email addresses are the same or similar.
 	SignalEmail Signal = "email"
-	// SignalTempEmail: the referred side's address is of a disposable kind.
+	// SignalTempEmail: the referred user's email address is disposable.
 	SignalTempEmail Signal = "tempEmail"
-	// SignalIP: they were seen at the same network address.
+	// SignalIP: they were seen at the same IP address.
 	SignalIP Signal = "ip"
-	// SignalRate: the referrer has referred many in a short time.
+	// SignalRate: the referrer has referred many users in a short time.
 	SignalRate Signal = "rate"
-	// SignalDailyLimit: the referrer has got many rewards in a day.
+	// SignalDailyLimit: the referrer got many rewards in a day.
 	SignalDailyLimit Signal = "dailyReferralRewardLimit"
-	// SignalBlocked: one of the two is blocked. It denies whatever a program
-	// says.
+	// SignalBlocked: one of the two is blocked. It denies the referral, whatever the
+	// program's policy.
 	SignalBlocked Signal = "blockedUser"
 )
 
-// Signals are all signals whose handling a program may choose, in the order in
-// which they are shown.
+// Signals returns the signals whose handling a program may choose, in the order of
+// responses.
 func Signals() []Signal {
 	return []Signal{SignalName, SignalEmail, SignalTempEmail, SignalIP, SignalRate, SignalDailyLimit}
 }
 
-// Handling says what a signal does to a referral.
+// Handling is the effect of a signal on a referral.
 type Handling string
 
 const (
-	// HandleNone records the signal and lets the referral pass.
+	// HandleNone records the signal and approves the referral.
 	HandleNone Handling = "NONE"
-	// HandlePending holds the rewards until somebody decides.
+	// HandlePending holds the rewards until a moderator decides.
 	HandlePending Handling = "PENDING"
 	// HandleDeny cancels the rewards.
 	HandleDeny Handling = "DENY"
@@ -55,7 +55,7 @@ func ParseHandling(field, s string) (Handling, error) {
 	return "", core.Invalid(field, "must be one of NONE, PENDING, DENY")
 }
 
-// status is what a handling makes of a side.
+// status returns the status that a handling gives a side.
 func (h Handling) status() SideStatus {
 	switch h {
 	case HandlePending:
@@ -68,12 +68,12 @@ func (h Handling) status() SideStatus {
 
 // FraudPolicy is how a program handles fraud signals.
 type FraudPolicy struct {
-	// Handling is that of a signal that BySignal does not name; empty is
+	// Handling is the handling of signals that BySignal does not have; empty means
 	// HandleNone.
 	Handling Handling
 	BySignal map[Signal]Handling
-	// DailyRewards is the number of rewards in 24 hours above which
-	// SignalDailyLimit shows; zero is never.
+	// DailyRewards is the number of rewards in 24 hours above which there is a
+	// SignalDailyLimit; zero means never.
 	DailyRewards int64
 }
 
@@ -100,7 +100,7 @@ func (p FraudPolicy) check() error {
 		}
 	}
 	if p.DailyRewards < 0 || p.DailyRewards > maxRewards {
-		return core.Invalid("fraud.dailyRewardLimit", "must be 0 to 1000000; 0 is no limit")
+		return core.Invalid("fraud.dailyRewardLimit", "must be 0 to 1000000; 0 means no limit")
 	}
 	return nil
 }

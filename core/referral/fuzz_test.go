@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// A user is found by any text of their own: each of its words begins a term.
+// A user is found by each word of their name: each word is the prefix of a term.
 func FuzzSearchWords(f *testing.F) {
 	f.Add("Anna", "von Ärlen", "ann@x.y")
 	f.Add("İ", strings.Repeat("ß", 70), "@")

@@ -7,19 +7,20 @@ import (
 	"kith/core"
 )
 
-// SideStatus is where the moderation of one side of a referral stands
-// (reference, 1.4). It decides about that side's reward.
+// SideStatus is the moderation status of one side of a referral (reference, 1.4). The
+// side's reward follows it.
 type SideStatus string
 
 const (
-	// SidePending: fraud handling wants somebody to decide; the reward is held.
-	// A moderation moves it on.
+	// SidePending means that a moderator must decide; the reward is held. Fraud
+	// handling sets it, and a moderation changes it.
 	SidePending SideStatus = "PENDING"
-	// SideApproved: no sign of fraud, or somebody said that it is none. Fraud
-	// handling moves it on until somebody decides, and a moderation at any time.
+	// SideApproved means that there is no fraud signal, or that a moderator approved.
+	// Fraud handling changes it unless a moderator decided; a moderation changes it
+	// at any time.
 	SideApproved SideStatus = "APPROVED"
-	// SideDenied: the reward is cancelled, as far as it was not redeemed. A
-	// moderation moves it on.
+	// SideDenied means that the reward is cancelled, except for the redeemed amount.
+	// A moderation changes it.
 	SideDenied SideStatus = "DENIED"
 )
 
@@ -35,24 +36,24 @@ func ParseSideStatus(field, s string) (SideStatus, error) {
 // Side is the moderation of one side. An empty status counts as SideApproved.
 type Side struct {
 	Status SideStatus
-	// ByHand is true once somebody decided: fraud handling leaves the side
-	// alone from then on.
+	// ByHand is true once a moderator decided: fraud handling does not change the
+	// side from then on.
 	ByHand bool
 }
 
-// ModerationState is where a referral stands between signs of fraud and its
-// rewards.
+// ModerationState is the moderation of a referral: its fraud signals and the status
+// of each side.
 type ModerationState struct {
 	Referrer, Referred Side
-	// Signals are the signs of fraud that were ever found, each signal once.
+	// Signals are all fraud signals that were found, each signal once.
 	Signals []Finding
-	// Moderated is when the statuses were decided last, by fraud handling or by
-	// somebody; ByHand is when somebody did, zero before.
+	// Moderated is when fraud handling or a moderator last decided. ByHand is when a
+	// moderator last decided; zero if none did.
 	Moderated, ByHand core.Time
 }
 
-// Stored returns the state as it is stored with a referral that began at a time: a
-// side without a status is approved, and what was never moderated was so then.
+// Stored returns the state to store with a referral that started at a time: a side
+// without a status is approved, and Moderated defaults to that time.
 func (m ModerationState) Stored(began core.Time) ModerationState {
 	m.Referrer.Status = cmp.Or(m.Referrer.Status, SideApproved)
 	m.Referred.Status = cmp.Or(m.Referred.Status, SideApproved)
@@ -65,8 +66,8 @@ func (m ModerationState) same(as ModerationState) bool {
 		m.Moderated == as.Moderated && m.ByHand == as.ByHand
 }
 
-// Status sums both sides up: PENDING while somebody has to decide, or ACTIONED
-// (reference, 1.4).
+// Status returns the status of both sides together: PENDING while a moderator must
+// decide about one of them, else ACTIONED (reference, 1.4).
 func (m ModerationState) Status() string {
 	if m.Referrer.Status == SidePending || m.Referred.Status == SidePending {
 		return "PENDING"
@@ -79,9 +80,8 @@ func (m ModerationState) Shows(s Signal) bool {
 	return slices.ContainsFunc(m.Signals, func(f Finding) bool { return f.Signal == s })
 }
 
-// Automoderate applies a program's fraud handling to what was found. It decides
-// about the sides about which nobody did, and only ever becomes stricter: what
-// was denied stays denied until somebody says otherwise.
+// Automoderate applies a program's fraud policy to findings. It changes only sides
+// about which no moderator decided, and only to a stricter status.
 func (m ModerationState) Automoderate(p FraudPolicy, found []Finding, now core.Time) ModerationState {
 	m.Signals = merge(m.Signals, found)
 	wanted := SideApproved
@@ -91,8 +91,8 @@ func (m ModerationState) Automoderate(p FraudPolicy, found []Finding, now core.T
 	return m.atLeast(wanted, now)
 }
 
-// Refuse denies the sides about which nobody decided, for a reason that is no
-// sign of fraud.
+// Refuse denies the sides about which no moderator decided, for another reason than
+// fraud.
 func (m ModerationState) Refuse(now core.Time) ModerationState { return m.atLeast(SideDenied, now) }
 
 func (m ModerationState) atLeast(wanted SideStatus, now core.Time) ModerationState {
@@ -104,8 +104,8 @@ func (m ModerationState) atLeast(wanted SideStatus, now core.Time) ModerationSta
 	return m
 }
 
-// merge adds findings to those that are there; of two of one signal the
-// stronger stays.
+// merge adds findings to existing ones. For each signal it keeps the finding with the
+// higher score.
 func merge(have, found []Finding) []Finding {
 	out := slices.Clone(have)
 	for _, f := range found {
@@ -120,7 +120,7 @@ func merge(have, found []Finding) []Finding {
 	return out
 }
 
-// stricter is the stricter of two statuses; an unset one is none.
+// stricter returns the stricter of two statuses; an empty one is the least strict.
 func stricter(a, b SideStatus) SideStatus {
 	order := []SideStatus{"", SideApproved, SidePending, SideDenied}
 	if slices.Index(order, a) > slices.Index(order, b) {
@@ -129,10 +129,10 @@ func stricter(a, b SideStatus) SideStatus {
 	return b
 }
 
-// Action is what somebody decides about a referral (reference, 1.4).
+// Action is a moderator's decision about a referral (reference, 1.4).
 type Action string
 
-// The actions: about both sides, and about one.
+// Actions on both sides, and on one.
 const (
 	Approve         Action = "APPROVED"
 	Deny            Action = "DENIED"
@@ -151,7 +151,7 @@ func ParseAction(field, s string) (Action, error) {
 	return "", core.Invalid(field, "must be one of APPROVED, DENIED, REFERRER_APPROVED, REFERRED_APPROVED, REFERRER_DENIED, REFERRED_DENIED")
 }
 
-// Decide applies what somebody decided.
+// Decide applies a moderator's decision.
 func (m ModerationState) Decide(a Action, now core.Time) ModerationState {
 	approved, denied := Side{Status: SideApproved, ByHand: true}, Side{Status: SideDenied, ByHand: true}
 	switch a {
@@ -175,7 +175,7 @@ func (m ModerationState) Decide(a Action, now core.Time) ModerationState {
 // MaxModerations is the most referrals that one call moderates (reference, 6).
 const MaxModerations = 100
 
-// Moderation is what somebody decides about one referral.
+// Moderation is a moderator's decision about one referral.
 type Moderation struct {
 	Referral string
 	Action   Action

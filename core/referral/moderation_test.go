@@ -19,12 +19,12 @@ func TestModerationState_Automoderate(t *testing.T) {
 	}{
 		"nothing found":                     {ModerationState{}, pending, nil, SideApproved, SideApproved, true},
 		"nothing found, strictest":          {ModerationState{}, FraudPolicy{Handling: HandleDeny}, nil, SideApproved, SideApproved, true},
-		"found, no action":                  {ModerationState{}, FraudPolicy{}, []Finding{ip}, SideApproved, SideApproved, true},
+		"found, no handling":                {ModerationState{}, FraudPolicy{}, []Finding{ip}, SideApproved, SideApproved, true},
 		"found, pending":                    {ModerationState{}, pending, []Finding{ip}, SidePending, SidePending, true},
 		"found, denied by signal":           {ModerationState{}, mixed, []Finding{ip}, SideDenied, SideDenied, true},
 		"found, passed by signal":           {ModerationState{}, mixed, []Finding{name}, SideApproved, SideApproved, true},
 		"the strictest counts":              {ModerationState{}, mixed, []Finding{name, ip}, SideDenied, SideDenied, true},
-		"certain, no action":                {ModerationState{}, FraudPolicy{}, []Finding{certain}, SideDenied, SideDenied, true},
+		"certain, no handling":              {ModerationState{}, FraudPolicy{}, []Finding{certain}, SideDenied, SideDenied, true},
 		"found later":                       {ModerationState{Referrer: side(SideApproved, false), Referred: side(SideApproved, false), Moderated: 1}, pending, []Finding{ip}, SidePending, SidePending, true},
 		"found before":                      {ModerationState{Referrer: side(SidePending, false), Referred: side(SidePending, false), Moderated: 1, Signals: []Finding{ip}}, pending, nil, SidePending, SidePending, false},
 		"found before, looser since":        {ModerationState{Referrer: side(SidePending, false), Referred: side(SidePending, false), Moderated: 1, Signals: []Finding{ip}}, FraudPolicy{}, nil, SidePending, SidePending, false},
@@ -42,7 +42,7 @@ func TestModerationState_Automoderate(t *testing.T) {
 			t.Errorf("%s: moderated at %d", name, got.Moderated)
 		}
 		if got.ByHand != c.from.ByHand || got.Referrer.ByHand != c.from.Referrer.ByHand || got.Referred.ByHand != c.from.Referred.ByHand {
-			t.Errorf("%s: taken for a decision of somebody", name)
+			t.Errorf("%s: recorded as a moderator's decision", name)
 		}
 		if want := (got.Referrer.Status == SidePending || got.Referred.Status == SidePending); (got.Status() == "PENDING") != want {
 			t.Errorf("%s: %s", name, got.Status())
@@ -50,7 +50,8 @@ func TestModerationState_Automoderate(t *testing.T) {
 	}
 }
 
-// Of two findings of one signal the stronger is kept, and what was found stays.
+// Of two findings of one signal the one with the higher score is kept, and findings
+// are never removed.
 func TestModerationState_KeepsSignals(t *testing.T) {
 	var m ModerationState
 	for _, found := range [][]Finding{
@@ -81,12 +82,12 @@ func TestModerationState_Decide(t *testing.T) {
 	}
 	for _, s := range []string{"", "approved", "PENDING", "REFERRER", "REFERRER_PENDING"} {
 		if a, err := ParseAction("f", s); err == nil {
-			t.Errorf("%q is taken for %s", s, a)
+			t.Errorf("%q is accepted as %s", s, a)
 		}
 	}
 }
 
-// What holds after any sequence of findings and decisions.
+// Invariants after any sequence of findings and decisions.
 func TestModerationState_Walk(t *testing.T) {
 	type step func(ModerationState) ModerationState
 	var steps []step
@@ -113,19 +114,19 @@ func TestModerationState_Walk(t *testing.T) {
 				before, now := pair[0], pair[1]
 				switch {
 				case i < automatic && before.ByHand && now != before:
-					t.Fatalf("%s: fraud handling overruled somebody: %+v to %+v", side, before, now)
+					t.Fatalf("%s: fraud handling overruled a moderator: %+v to %+v", side, before, now)
 				case i < automatic && slices.Index(order, now.Status) < slices.Index(order, before.Status):
-					t.Fatalf("%s: fraud handling became looser: %+v to %+v", side, before, now)
+					t.Fatalf("%s: fraud handling became less strict: %+v to %+v", side, before, now)
 				case before.ByHand && !now.ByHand:
-					t.Fatalf("%s: a decision was forgotten", side)
+					t.Fatalf("%s: a decision was lost", side)
 				case now.ByHand && now.Status == SidePending:
-					t.Fatalf("%s: somebody decided, and it is pending", side)
+					t.Fatalf("%s: a moderator decided, and it is pending", side)
 				case i < automatic && now.Status == "":
 					t.Fatalf("%s: no status", side)
 				}
 			}
 			if len(after.Signals) < len(m.Signals) {
-				t.Fatal("a signal was forgotten")
+				t.Fatal("a signal was lost")
 			}
 			walk(after, left-1)
 		}

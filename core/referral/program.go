@@ -12,13 +12,13 @@ import (
 	"kith/core/reward"
 )
 
-// Bounds of a program and of what a tenant has of them. Every user gets a code
-// in each program, so programs are few.
+// Limits of programs. Every user gets a code in each program, so a tenant has few
+// programs.
 const (
 	MaxPrograms     = 50
 	MaxAllowedHosts = 50
 	maxProgramName  = 200
-	// MaxCookieLife: browsers keep no cookie for more than 400 days.
+	// MaxCookieLife is the longest life that browsers allow for a cookie.
 	MaxCookieLife = 400 * core.Day
 	maxRewards    = 1_000_000
 	maxPeriod     = 3650 * core.Day
@@ -28,38 +28,37 @@ const (
 // Program is a referral program of a tenant.
 type Program struct {
 	link.Program
-	// Name is for people; the key when it was never given.
+	// Name is shown to people; the default is the key.
 	Name string
-	// Referred is what the referred side earns; a percentage is also what a
-	// code look-up promises (spec, Coupon lookup result).
+	// Referred is the reward of the referred side. If it is a percentage, a code
+	// lookup returns it too (spec, Coupon lookup result).
 	Referred reward.Offer
-	// Referrer is what the owner of the code earns.
+	// Referrer is the reward of the owner of the code.
 	Referrer reward.Offer
-	// Limits bound what one referrer earns.
+	// Limits limit the rewards of one referrer.
 	Limits Limits
-	// Fraud says what becomes of a referral that looks like fraud.
+	// Fraud is the handling of fraud signals.
 	Fraud FraudPolicy
 	// Created and Modified are set by the store.
 	Created, Modified core.Time
 }
 
-// Limits bound the rewards that one referrer gets in a program; zero is no
-// bound. A referral beyond them converts all the same, and its referred side is
-// rewarded.
+// Limits limit the rewards of one referrer in a program; zero means no limit. A
+// referral beyond the limits still converts, and its referred side is rewarded.
 type Limits struct {
-	// Total is the most rewards ever.
+	// Total is the most rewards in total.
 	Total int64
-	// InPeriod is the most rewards within any Period; both are set or none.
+	// InPeriod is the most rewards within any Period; both are set or neither.
 	InPeriod int64
 	Period   core.Time
-	// Discount is the most that a user's percentage discounts of the program
-	// add up to (reference, 5).
+	// Discount is the largest sum of a user's percentage discounts of the program
+	// (reference, 5).
 	Discount reward.BasisPoints
 }
 
-// NewProgram returns a program as it is before anything but its key is known:
-// it remembers visits for link.DefaultCookieLife, rewards nobody, and lets fraud
-// signals pass (reference, 5: no action is the default).
+// NewProgram returns a program with the defaults: cookies live for
+// link.DefaultCookieLife, there are no rewards, and fraud signals have no effect
+// (reference, 5: no action is the default).
 func NewProgram(key core.ProgramKey) Program {
 	return Program{
 		Program: link.Program{Key: key, CookieLife: link.DefaultCookieLife},
@@ -67,8 +66,8 @@ func NewProgram(key core.ProgramKey) Program {
 	}
 }
 
-// DefaultProgram is a tenant's only program unless told otherwise: 10 % off for
-// the friend, one credit of 10.00 USD for the referrer.
+// DefaultProgram returns the program of a new tenant: 10 % off for the friend, and a
+// credit of 10.00 USD for the referrer.
 func DefaultProgram(landingURL string) Program {
 	p := NewProgram(core.ClassicProgram)
 	p.LandingURL, p.Name = landingURL, "Refer a friend"
@@ -77,8 +76,7 @@ func DefaultProgram(landingURL string) Program {
 	return p
 }
 
-// Check returns an error about the first setting that makes no sense, named as
-// on the wire.
+// Check returns an error about the first invalid setting, with its name in the API.
 func (p Program) Check() error {
 	if _, err := core.ParseProgramKey("id", string(p.Key)); err != nil {
 		return err
@@ -112,12 +110,12 @@ func checkSharing(p link.Program) error {
 		}
 	}
 	if p.CookieLife < core.Second || p.CookieLife > MaxCookieLife {
-		return core.Invalid("sharing.cookieExpiryDuration", "must be PT1S to P400D: browsers keep no cookie for more than 400 days")
+		return core.Invalid("sharing.cookieExpiryDuration", "must be PT1S to P400D; browsers keep cookies for at most 400 days")
 	}
 	return nil
 }
 
-// validHost reports whether s is a host as the authority of a URL has it.
+// validHost reports whether s is a valid host, with or without a port.
 func validHost(s string) bool {
 	u, err := url.Parse("https://" + s)
 	return err == nil && u.Host == s && u.Hostname() != "" && len(s) <= 255 && !strings.ContainsAny(s, "*, ")
@@ -146,7 +144,7 @@ func checkOffer(at string, o reward.Offer) error {
 	return err
 }
 
-// offerField is a field of a reward as an offer names it.
+// offerField returns the name in an offer for a field of a reward.
 func offerField(field string) string {
 	if field == "assignedCredit" {
 		return "credit"
@@ -157,21 +155,21 @@ func offerField(field string) string {
 func (l Limits) check() error {
 	switch {
 	case l.Total < 0 || l.Total > maxRewards:
-		return core.Invalid("limits.rewards", "must be 0 to 1000000; 0 is no limit")
+		return core.Invalid("limits.rewards", "must be 0 to 1000000; 0 means no limit")
 	case l.InPeriod < 0 || l.InPeriod > maxRewards:
-		return core.Invalid("limits.rewardsInPeriod", "must be 0 to 1000000; 0 is no limit")
+		return core.Invalid("limits.rewardsInPeriod", "must be 0 to 1000000; 0 means no limit")
 	case l.Period < 0 || l.Period > maxPeriod:
 		return core.Invalid("limits.period", "must be P1D to P3650D, or be left out")
 	case (l.InPeriod == 0) != (l.Period == 0):
-		return core.Invalid("limits.period", "a number of rewards and its period go together: give both or none")
+		return core.Invalid("limits.period", "must be set together with limits.rewardsInPeriod; give both or neither")
 	case l.Discount < 0 || l.Discount > 10000:
-		return core.Invalid("limits.discountPercent", "must be 0 to 100; 0 is no limit")
+		return core.Invalid("limits.discountPercent", "must be 0 to 100; 0 means no limit")
 	}
 	return nil
 }
 
-// SideKey names the reward of a side among those of a program: the reference's
-// programRewardKey.
+// SideKey identifies the reward of a side within a program: programRewardKey in the
+// reference.
 type SideKey string
 
 // The two sides.
@@ -189,7 +187,7 @@ func ParseSideKey(field, s string) (SideKey, error) {
 	return "", core.Invalid(field, "must be referrer or referred")
 }
 
-// SideOf is the side that earns a reward of a source.
+// SideOf returns the side that earns rewards of a source.
 func SideOf(source reward.Source) SideKey {
 	if source == reward.FriendSignup {
 		return ReferrerSide
@@ -197,7 +195,7 @@ func SideOf(source reward.Source) SideKey {
 	return ReferredSide
 }
 
-// Source is that of the rewards that a side earns.
+// Source returns the source of the rewards that a side earns.
 func (s SideKey) Source() reward.Source {
 	if s == ReferrerSide {
 		return reward.FriendSignup
@@ -205,20 +203,20 @@ func (s SideKey) Source() reward.Source {
 	return reward.Referred
 }
 
-// Earned is what a referrer has of rewards in a program that were not
-// cancelled, with those that wait for a code of a fuel tank.
+// Earned counts a referrer's rewards in a program that were not cancelled, including
+// those that wait for a code of a fuel tank.
 type Earned struct {
 	Total int64
-	// InPeriod counts those of the last Limits.Period.
+	// InPeriod counts those within the last Limits.Period.
 	InPeriod int64
 }
 
-// Reached reports whether a referrer who has earned that much gets no more.
+// Reached reports whether a referrer with these rewards has reached a limit.
 func (l Limits) Reached(e Earned) bool {
 	return l.Total > 0 && e.Total >= l.Total || l.InPeriod > 0 && e.InPeriod >= l.InPeriod
 }
 
-// Offer is what a side earns.
+// Offer returns the offer for a side.
 func (p Program) Offer(side SideKey) reward.Offer {
 	if side == ReferrerSide {
 		return p.Referrer
@@ -226,9 +224,9 @@ func (p Program) Offer(side SideKey) reward.Offer {
 	return p.Referred
 }
 
-// Unlocks returns the rewards that a conversion unlocks at a time, the
-// referrer's first. A side that waits for moderation gets a reward that is held,
-// and one that was denied gets none. A FuelTank still lacks its code.
+// Unlocks returns the rewards that a conversion at now unlocks, the referrer's first.
+// A side whose moderation is pending gets a held reward, and a denied side gets none.
+// The caller adds the code to a FuelTank reward.
 func (p Program) Unlocks(r Referral, earned Earned, now core.Time) []reward.Grant {
 	var out []reward.Grant
 	give := func(to Identity, side Side, source reward.Source, offer reward.Offer) {

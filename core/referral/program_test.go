@@ -11,7 +11,7 @@ import (
 
 func soundProgram() Program { return DefaultProgram("https://shop.example/") }
 
-// Each row breaks one setting; the error names it as on the wire.
+// Each row has one invalid setting; the error has its name in the API.
 func TestProgram_Check(t *testing.T) {
 	if err := soundProgram().Check(); err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func TestProgram_Check(t *testing.T) {
 	}
 }
 
-func TestProgram_CheckTakesTheLargest(t *testing.T) {
+func TestProgram_CheckAcceptsTheLargest(t *testing.T) {
 	p := soundProgram()
 	p.Name, p.CookieLife = strings.Repeat("n", 200), MaxCookieLife
 	p.Referred.Percent = 10000
@@ -96,7 +96,7 @@ func TestLimits_Reached(t *testing.T) {
 	}
 }
 
-// A referrer beyond the limits gets nothing; who they referred does.
+// A referrer beyond the limits gets no reward; the referred user does.
 func TestProgram_UnlocksWithinItsLimits(t *testing.T) {
 	p := soundProgram()
 	p.Limits.Total = 1

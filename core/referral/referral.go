@@ -12,29 +12,29 @@ type Referral struct {
 	State    State
 	Code     core.ReferralCode
 	Referrer Identity
-	// Referred has no user until one of the account is identified.
+	// Referred has no user until a user of the account is identified.
 	Referred Identity
-	// ReferrerProfile and ReferredProfile are what else a list shows of the two.
+	// ReferrerProfile and ReferredProfile are further data of the two for responses.
 	ReferrerProfile, ReferredProfile Profile
 	ShareMedium                      string
-	// ShareLink is the share link that was followed; empty when none is known.
+	// ShareLink is the share link that was followed; empty if it is unknown.
 	ShareLink  string
 	Moderation ModerationState
 	Started    core.Time
 	// Converted and Ended are zero until they happen.
 	Converted core.Time
 	Ended     core.Time
-	// Modified is when it was stored last.
+	// Modified is when it was last stored.
 	Modified core.Time
 	// The rewards are nil until conversion (spec, Referral), and for a side that
 	// gets none.
 	ReferrerReward, ReferredReward *reward.Reward
 }
 
-// Profile is how a user is shown to others. Texts are empty when never given.
+// Profile is the data of a user that others see. Fields are empty if not given.
 type Profile struct{ FirstName, LastName, ImageURL string }
 
-// Attach puts one of the referral's rewards on its side.
+// Attach sets the referral's reward of one side.
 func (r *Referral) Attach(w reward.Reward) {
 	if w.Source == reward.FriendSignup {
 		r.ReferrerReward = &w
@@ -43,25 +43,25 @@ func (r *Referral) Attach(w reward.Reward) {
 	}
 }
 
-// SeenBy returns the referral as one of its users may see it: of the other one
-// the first name and an initial, as in a code look-up, but no address, and what
-// they earned but not how they used it; and nothing of how fraud is found.
+// SeenBy returns the referral with only the data that one of its users may see. Of
+// the other user it has the first name and an initial, as in a code lookup, and the
+// reward without its redemptions, but no email address. It has no fraud signals.
 func (r Referral) SeenBy(account core.AccountID, user core.UserID) Referral {
 	r.Moderation.Signals = nil
 	if r.Referrer.Account != account || r.Referrer.User != user {
 		r.Referrer.Email, r.ReferrerProfile.LastName = "", initial(r.ReferrerProfile.LastName)
-		r.ReferrerReward = seenByOther(r.ReferrerReward)
+		r.ReferrerReward = hideFromOther(r.ReferrerReward)
 	}
 	if r.Referred.Account != account || r.Referred.User != user {
 		r.Referred.Email, r.ReferredProfile.LastName = "", initial(r.ReferredProfile.LastName)
-		r.ReferredReward = seenByOther(r.ReferredReward)
+		r.ReferredReward = hideFromOther(r.ReferredReward)
 	}
 	return r
 }
 
-// seenByOther leaves out of a reward what only its owner may know: whoever has
-// the code of a fuel tank can use it.
-func seenByOther(w *reward.Reward) *reward.Reward {
+// hideFromOther returns a reward without the data that only its owner may see, such
+// as the code of a fuel tank, which anyone could redeem.
+func hideFromOther(w *reward.Reward) *reward.Reward {
 	if w == nil {
 		return nil
 	}
@@ -80,7 +80,7 @@ func initial(name string) string {
 	return name
 }
 
-// Filter narrows a list of referrals; what is empty does not.
+// Filter selects referrals. An empty field matches all.
 type Filter struct {
 	ID              string
 	ReferredAccount core.AccountID
@@ -88,15 +88,15 @@ type Filter struct {
 	ReferrerAccount core.AccountID
 	ReferrerUser    core.UserID
 	Program         core.ProgramKey
-	// Started, Converted and Ended are when it happened.
+	// Started, Converted and Ended limit these dates of a referral.
 	Started, Converted, Ended core.Span
-	// The moderation of a side.
+	// The moderation status of a side.
 	ReferrerModeration, ReferredModeration SideStatus
 	Limit, Offset                          int
 }
 
-// Moved reports whether a referral is stored as something else than before: its
-// rewards and the profiles of its users have rows of their own.
+// Moved reports whether the stored row of a referral changes. It ignores the rewards
+// and the users' profiles, which have rows of their own.
 func (r Referral) Moved(before Referral) bool {
 	return r.State != before.State || r.Referred.User != before.Referred.User || r.Converted != before.Converted || r.Ended != before.Ended ||
 		r.Modified != before.Modified || !r.Moderation.same(before.Moderation)

@@ -26,10 +26,10 @@ func TestReferral_SeenBy(t *testing.T) {
 		seen               Referral
 		referrer, referred func(email, last string, w *reward.Reward) bool
 	}{
-		"the referrer":      {r.SeenBy("a", "ann"), shown, hidden},
-		"the referred":      {r.SeenBy("b", "bob"), hidden, shown},
-		"another of theirs": {r.SeenBy("a", "bob"), hidden, hidden},
-		"nobody":            {r.SeenBy("", ""), hidden, hidden},
+		"the referrer":                {r.SeenBy("a", "ann"), shown, hidden},
+		"the referred":                {r.SeenBy("b", "bob"), hidden, shown},
+		"another user of the account": {r.SeenBy("a", "bob"), hidden, hidden},
+		"no user":                     {r.SeenBy("", ""), hidden, hidden},
 	} {
 		s := c.seen
 		if !c.referrer(s.Referrer.Email, s.ReferrerProfile.LastName, s.ReferrerReward) || !c.referred(s.Referred.Email, s.ReferredProfile.LastName, s.ReferredReward) {
@@ -40,6 +40,6 @@ func TestReferral_SeenBy(t *testing.T) {
 		}
 	}
 	if tank.FuelTankCode != "SECRET" || (Referral{}).SeenBy("", "").ReferrerReward != nil {
-		t.Error("the stored reward changed, or one came from nothing")
+		t.Error("the stored reward changed, or a nil reward was replaced")
 	}
 }

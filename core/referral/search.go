@@ -8,40 +8,39 @@ import (
 	"kith/core"
 )
 
-// Bounds of what users are found by. A name of more words is found by its first.
+// Limits of search terms. Of a name with more words, the first ones are indexed.
 const (
 	maxTerm  = 64
 	maxTerms = 16
-	// MaxWords is the most words that a search looks for.
+	// MaxWords is the most words of a search.
 	MaxWords = 5
 )
 
-// UserFilter narrows a list of users; what is empty does not.
+// UserFilter selects users. An empty field matches all.
 type UserFilter struct {
-	// Words are those that the user has a term for that begins with it, each of
-	// them; see SearchWords.
+	// Words must each be the prefix of a term of the user; see SearchWords.
 	Words []string
-	// Account and ID are the user's, and Email is their address in any case.
+	// Account and ID must be equal to the user's; Email must be equal ignoring case.
 	Account core.AccountID
 	ID      core.UserID
 	Email   string
-	// Order is what the list is sorted by; the ids decide among equals.
+	// Order is the order of the list; equal users are ordered by id.
 	Order []UserOrder
-	// Limit is the size of the page and Offset how many users are before it.
+	// Limit is the size of the page, and Offset the number of users before it.
 	Limit, Offset int
 }
 
-// UserOrder sorts users by a field, which UserFields has.
+// UserOrder orders users by a field, one of UserFields.
 type UserOrder struct {
 	Field      string
 	Descending bool
 }
 
-// UserFields are the fields that users can be sorted by.
+// UserFields are the fields by which users can be ordered.
 var UserFields = []string{"id", "accountId", "firstName", "lastName", "email", "dateCreated"}
 
-// IndexWords are Words, and those of the other conditions where no account narrows
-// the list.
+// IndexWords returns the words to look up in the index: Words and, unless Account is
+// set, ID and Email.
 func (f UserFilter) IndexWords() []string {
 	words := slices.Clone(f.Words)
 	if f.Account != "" {
@@ -55,8 +54,8 @@ func (f UserFilter) IndexWords() []string {
 	return words
 }
 
-// SearchWords reads a text that somebody looks for users by: words in any case,
-// parted by blanks, at most MaxWords of them.
+// SearchWords parses the text of a search for users: at most MaxWords words,
+// separated by blanks. It returns them in lower case, or an error about field.
 func SearchWords(field, text string) ([]string, error) {
 	words := strings.Fields(strings.ToLower(text))
 	if len(words) > MaxWords {
@@ -68,8 +67,8 @@ func SearchWords(field, text string) ([]string, error) {
 	return words, nil
 }
 
-// Terms are what a user is found by: the ids, the words of the names, and the
-// e-mail address with its domain; each once, in lower case, in order.
+// Terms returns the search terms of a user: the ids, the words of the names, the
+// email address and its domain. Each occurs once, in lower case, sorted.
 func (u User) Terms() []string {
 	texts := []string{string(u.ID), string(u.Account), u.Email}
 	if _, domain, found := strings.Cut(u.Email, "@"); found {
@@ -88,7 +87,7 @@ func (u User) Terms() []string {
 	return terms
 }
 
-// cutTerm bounds a term, between two characters.
+// cutTerm shortens a term to maxTerm bytes, without splitting a character.
 func cutTerm(s string) string {
 	if len(s) <= maxTerm {
 		return s

@@ -1,8 +1,7 @@
-// Package referral decides who referred whom and when a referral converts: the
-// spec's "States and transitions", row by row, as pure functions.
+// Package referral decides who referred whom and when a referral converts. Its
+// functions are pure and implement the spec's "States and transitions" row by row.
 //
-// Its subject is the account: an account is referred at most once, whichever of
-// its users brought the code.
+// An account is referred at most once, whichever of its users had the code.
 package referral
 
 import "kith/core"
@@ -11,67 +10,66 @@ import "kith/core"
 type State string
 
 const (
-	// None: nobody referred the account. Attribution moves it on.
+	// None means that the account was not referred. Attribution changes it to
+	// InProgress.
 	None State = "none"
-	// InProgress: attributed, not yet converted. The first PAID moves it on,
-	// as soon as a user of the account has been identified.
+	// InProgress means attributed, but not converted. The first PAID changes it to
+	// Converted, as soon as a user of the account was identified.
 	InProgress State = "in-progress"
-	// Converted: rewards are unlocked. Nothing moves it on.
+	// Converted means that rewards are unlocked. It is final.
 	Converted State = "converted"
 )
 
-// Standing is all that attribution and conversion depend on. Its zero value,
-// with an empty Referral read as None, is a new account.
+// Standing is the state of an account on which attribution and conversion depend. The
+// zero value is that of a new account: an empty Referral means None.
 type Standing struct {
 	Referral State
-	// Code is the code that was attributed, when Referral is not None.
+	// Code is the attributed code, if Referral is not None.
 	Code core.ReferralCode
-	// FirstPaid is when the account first became PAID, zero before.
+	// FirstPaid is when the account first became PAID; zero if it did not.
 	FirstPaid core.Time
 	// Identified is true once any user of the account has been identified.
 	Identified bool
 }
 
-// Closed reports whether the account can no longer be referred: it became PAID
-// while nobody had referred it (spec, Referral, last row).
+// Closed reports whether the account can no longer be referred, because it became
+// PAID while unreferred (spec, Referral, last row).
 func (s Standing) Closed() bool { return s.FirstPaid != 0 && s.unreferred() }
 
 func (s Standing) unreferred() bool { return s.Referral == None || s.Referral == "" }
 
-// Command is one call that names an account: an account sync or an
-// identification.
+// Command is a call about an account: an account sync or an identification.
 type Command struct {
 	Now core.Time
-	// Identify is true when the call identifies a user.
+	// Identify is true if the call identifies a user.
 	Identify bool
-	// NewUser is true when that user was not seen before.
+	// NewUser is true if that user is new.
 	NewUser bool
-	// Claims are the codes that the call brings, most preferred first.
+	// Claims are the codes of the call, most preferred first.
 	Claims []Claim
-	// Paid is true when the call says that the account is PAID.
+	// Paid is true if the call reports that the account is PAID.
 	Paid bool
-	// Late is the claim that began the referral, when the call identifies the
-	// first user of an account that was referred before it had one; else nil.
+	// Late is set if the call identifies the first user of an account that was
+	// referred before it had users: it is the claim that was accepted then.
 	Late *Claim
 }
 
-// Outcome is what a command did, besides the new standing.
+// Outcome is the result of a command, in addition to the new standing.
 type Outcome struct {
-	// Verdicts has one entry for each claim that was looked at: all up to and
-	// including the first that was accepted.
+	// Verdicts has the verdict on each claim, up to the first accepted one.
 	Verdicts []Verdict
-	// Attributed is the claim that was accepted now, or nil.
+	// Attributed is the claim that was accepted by this command, or nil.
 	Attributed *Claim
-	// Converted is true when the referral converted now.
+	// Converted is true if the referral converted by this command.
 	Converted bool
-	// Refused is true when the user whom the referral waited for is none whom the
-	// code may refer. It stays, since the first code is final, and rewards nobody.
+	// Refused is true if the code may not refer the user of Command.Late. The
+	// referral remains, because the first code is final, but gives no rewards.
 	Refused bool
 }
 
-// Decide applies a command. Attribution comes before payment, so that one call
-// may record both (spec, What the service does, 2); conversion comes last,
-// since it waits for payment and for a user, whichever is later.
+// Decide applies a command. Attribution comes before payment, so that one call can do
+// both (spec, What the service does, 2). Conversion comes last, because it needs a
+// payment and an identified user.
 func Decide(s Standing, c Command) (Standing, Outcome) {
 	var out Outcome
 	if s.Referral == "" {

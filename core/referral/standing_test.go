@@ -8,10 +8,10 @@ import (
 
 const now core.Time = 1_700_000_000_000
 
-// fresh is the user who is referred in these tests.
+// fresh is the referred user in these tests.
 var fresh = Identity{Account: "bob-inc", User: "bob", Email: "bob@example.com"}
 
-// claim is one of a code that the tenant has and somebody else owns.
+// claim returns a claim of an existing code of another user.
 func claim(code core.ReferralCode, source Source) Claim {
 	return Claim{
 		Code: code, Source: source, Known: true, Referred: fresh,
@@ -19,7 +19,7 @@ func claim(code core.ReferralCode, source Source) Claim {
 	}
 }
 
-// same compares two standings; an unset state is None.
+// same reports whether two standings are equal; an empty state is None.
 func same(a, b Standing) bool {
 	if a.Referral == "" {
 		a.Referral = None
@@ -30,7 +30,7 @@ func same(a, b Standing) bool {
 	return a == b
 }
 
-// rules lists what decided, in order.
+// rules returns the rules of the verdicts, in order.
 func rules(out Outcome) []Rule {
 	var list []Rule
 	for _, v := range out.Verdicts {
@@ -194,7 +194,7 @@ func TestDecide_Spec(t *testing.T) {
 	}
 }
 
-// One rule decides about each claim; each rule has its row.
+// Each rule, with claims that it decides.
 func TestDecide_Rules(t *testing.T) {
 	with := func(change func(*Claim)) []Claim {
 		c := claim("ANN", SourceInit)
@@ -208,10 +208,10 @@ func TestDecide_Rules(t *testing.T) {
 		known  bool // the user was seen before
 		claims []Claim
 	}{
-		{RuleFirstCode, "a sound claim", Standing{}, false, with(func(c *Claim) {})},
+		{RuleFirstCode, "a valid claim", Standing{}, false, with(func(c *Claim) {})},
 		{RuleFirstCode, "no address on either side", Standing{}, false, with(func(c *Claim) { c.Owner.Email, c.Referred.Email = "", "" })},
-		{RuleFirstCode, "no address but a domain", Standing{}, false, with(func(c *Claim) { c.Owner.Email, c.Referred.Email = "ann", "ann" })},
-		{RuleFirstCode, "two addresses that are all tag", Standing{}, false, with(func(c *Claim) { c.Owner.Email, c.Referred.Email = "+a@example.com", "+b@example.com" })},
+		{RuleFirstCode, "not addresses", Standing{}, false, with(func(c *Claim) { c.Owner.Email, c.Referred.Email = "ann", "ann" })},
+		{RuleFirstCode, "two addresses with only a tag", Standing{}, false, with(func(c *Claim) { c.Owner.Email, c.Referred.Email = "+a@example.com", "+b@example.com" })},
 		{RuleFirstCode, "same name at another domain", Standing{}, false, with(func(c *Claim) { c.Owner.Email = "bob@example.org" })},
 		{RuleFirstCode, "same user id in another account", Standing{}, false, with(func(c *Claim) { c.Owner.User = "bob" })},
 		{RuleSameCode, "the same code again", Standing{Referral: InProgress, Code: "ANN"}, true, with(func(c *Claim) {})},
@@ -221,7 +221,7 @@ func TestDecide_Rules(t *testing.T) {
 		{RuleAlreadyReferred, "after conversion", Standing{Referral: Converted, Code: "EVE", FirstPaid: 7}, true, with(func(c *Claim) {})},
 		{RuleClosed, "PAID while unreferred", Standing{FirstPaid: 7}, true, with(func(c *Claim) {})},
 		{RuleUnknownCode, "no such code", Standing{}, false, with(func(c *Claim) { c.Known = false })},
-		{RuleSelfAccount, "one's own code", Standing{}, false, with(func(c *Claim) { c.Owner = c.Referred })},
+		{RuleSelfAccount, "the user's own code", Standing{}, false, with(func(c *Claim) { c.Owner = c.Referred })},
 		{RuleSelfAccount, "a colleague's code", Standing{}, false, with(func(c *Claim) { c.Owner.Account = c.Referred.Account })},
 		{RuleSelfAccount, "in an account sync", Standing{}, false, with(func(c *Claim) { c.Owner.Account, c.Referred = "bob-inc", Identity{Account: "bob-inc"} })},
 		{RuleSelfEmail, "the same address", Standing{}, false, with(func(c *Claim) { c.Owner.Email = "bob@example.com" })},
@@ -232,19 +232,19 @@ func TestDecide_Rules(t *testing.T) {
 		{RuleKnownUser, "cookie of the body, known user", Standing{Identified: true}, true, with(func(c *Claim) { c.Source = SourceBody })},
 		{RuleCookieForm, "unreadable cookie", Standing{}, false, []Claim{{Source: SourceBody, Fault: RuleCookieForm}}},
 		{RuleCookieForged, "forged cookie", Standing{}, false, []Claim{{Source: SourceCookie, Fault: RuleCookieForged}}},
-		{RuleCookieExpired, "code that ends now", Standing{}, false, with(func(c *Claim) { c.Source, c.Expires = SourceBody, now })},
-		{RuleFirstCode, "code that ends later", Standing{}, false, with(func(c *Claim) { c.Source, c.Expires = SourceThirdParty, now+1 })},
+		{RuleCookieExpired, "code that expires now", Standing{}, false, with(func(c *Claim) { c.Source, c.Expires = SourceBody, now })},
+		{RuleFirstCode, "code that expires later", Standing{}, false, with(func(c *Claim) { c.Source, c.Expires = SourceThirdParty, now+1 })},
 		{RuleCookieExpired, "expired cookie", Standing{}, false, with(func(c *Claim) { c.Source, c.Fault = SourceCookie, RuleCookieExpired })},
 	} {
 		got, out := Decide(c.from, Command{Now: now, Identify: true, NewUser: !c.known, Claims: c.claims})
 		checkRules(t, string(c.rule)+", "+c.name, out, c.rule)
 		if out.Attributed == nil && (got.Code != c.from.Code || !same(Standing{Referral: got.Referral}, Standing{Referral: c.from.Referral})) {
-			t.Errorf("%s, %s: the standing moved to %+v", c.rule, c.name, got)
+			t.Errorf("%s, %s: the standing changed to %+v", c.rule, c.name, got)
 		}
 	}
 }
 
-// A code that somebody named counts for a known user too; a cookie does not.
+// An explicit code counts for a known user too; a code in a cookie does not.
 func TestSource_Automatic(t *testing.T) {
 	for source, automatic := range map[Source]bool{
 		SourceAccount: false, SourceCodes: false, SourceReferredBy: false, SourceInit: false,
@@ -257,8 +257,8 @@ func TestSource_Automatic(t *testing.T) {
 	}
 }
 
-// A claim that cannot count leaves the next one its chance; what stands behind
-// the accepted one is not looked at.
+// After a refused claim the next one is considered. Claims after the accepted one are
+// ignored.
 func TestDecide_FallsThrough(t *testing.T) {
 	unknown := claim("NONE", SourceCodes)
 	unknown.Known = false
@@ -273,12 +273,12 @@ func TestDecide_FallsThrough(t *testing.T) {
 		t.Errorf("attributed %+v, code %q", out.Attributed, got.Code)
 	}
 	if !out.Verdicts[3].Accepted() || out.Verdicts[0].Accepted() {
-		t.Error("Accepted does not tell the accepted claim")
+		t.Error("Accepted is wrong")
 	}
 }
 
-// PAID while unreferred closes an account for good, whatever comes later.
-func TestDecide_ClosedForGood(t *testing.T) {
+// PAID while unreferred closes an account permanently.
+func TestDecide_StaysClosed(t *testing.T) {
 	s, _ := Decide(Standing{}, Command{Now: now, Paid: true})
 	for i, c := range []Command{
 		{Now: now + 1, Claims: []Claim{claim("ANN", SourceAccount)}},
@@ -296,7 +296,7 @@ func TestDecide_ClosedForGood(t *testing.T) {
 	}
 }
 
-// walk calls visit with every sequence of up to length commands.
+// walk calls visit for every sequence of up to length commands.
 func walk(alphabet []Command, length int, s Standing, path []int, visit func(path []int, before, after Standing, c Command, out Outcome)) {
 	if length == 0 {
 		return
@@ -310,7 +310,7 @@ func walk(alphabet []Command, length int, s Standing, path []int, visit func(pat
 	}
 }
 
-// What holds after any sequence of calls.
+// Invariants after any sequence of calls.
 func TestDecide_Walk(t *testing.T) {
 	unknown := claim("NONE", SourceInit)
 	unknown.Known = false
@@ -326,7 +326,7 @@ func TestDecide_Walk(t *testing.T) {
 	}
 	alphabet = append(alphabet, Command{Identify: true, Claims: []Claim{claim("EVE", SourceCookie)}})
 
-	// What the path up to here has seen, by its length.
+	// Counts of the current path, by its length.
 	var conversions, attributions [6]int
 	steps := 0
 	walk(alphabet, 5, Standing{}, make([]int, 0, 5), func(path []int, before, after Standing, c Command, out Outcome) {
@@ -348,13 +348,13 @@ func TestDecide_Walk(t *testing.T) {
 		case before.Code != "" && after.Code != before.Code:
 			broken = "the code changed"
 		case (after.Code == "") != (after.Referral == None):
-			broken = "a code without a referral, or the other way round"
+			broken = "a code without a referral, or a referral without a code"
 		case before.Closed() && !after.Closed():
 			broken = "a closed account was referred"
 		case before.FirstPaid != 0 && after.FirstPaid != before.FirstPaid:
-			broken = "the first payment moved"
+			broken = "the first payment changed"
 		case before.Identified && !after.Identified:
-			broken = "an identified user was forgotten"
+			broken = "an identified user was lost"
 		case after.Referral == Converted && (after.FirstPaid == 0 || !after.Identified):
 			broken = "converted without payment or without a user"
 		case after.Referral == InProgress && after.FirstPaid != 0 && after.Identified:
@@ -371,7 +371,7 @@ func TestDecide_Walk(t *testing.T) {
 		if broken != "" {
 			t.Fatalf("%s: after %v %+v became %+v with %+v", broken, path, before, after, out)
 		}
-		// The same call again changes nothing more.
+		// Repeating the call changes nothing.
 		again, repeated := Decide(after, c)
 		if again != after || repeated.Attributed != nil || repeated.Converted {
 			t.Fatalf("after %v the same call again gives %+v, %+v", path, again, repeated)

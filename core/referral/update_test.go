@@ -53,9 +53,9 @@ func TestAccountUpdate_Apply(t *testing.T) {
 	want := stored
 	want.Currency, want.Status, want.Interval, want.IntervalValue, want.Value = "EUR", Paid, "MONTH", 3, "9.90"
 	if got != want {
-		t.Errorf("%+v, want %+v: a code is for Decide, not for Apply", got, want)
+		t.Errorf("%+v, want %+v: Apply must not set the code, which Decide does", got, want)
 	}
-	// Each field alone.
+	// Each field on its own.
 	for i, u := range []AccountUpdate{
 		{Currency: of("EUR")}, {Status: of(Paid)}, {Interval: of(Interval("MONTH"))}, {IntervalValue: of(int64(3))}, {Value: of("9.90")},
 	} {
@@ -81,7 +81,7 @@ func TestUserUpdate_Apply(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if got.CustomFields != "{}" || len(got.Codes) != 0 || got.Account != "a" || got.ID != "u" || got.Created != now {
-		t.Errorf("Apply changed what is not its own: %+v", got)
+		t.Errorf("Apply changed other fields: %+v", got)
 	}
 	after := UserUpdate{}.Apply(got)
 	if after.FirstName != "F" || after.Referable || strings.Join(after.Segments, ",") != "vip" {
@@ -143,15 +143,15 @@ func TestProgram_Unlocks(t *testing.T) {
 	}
 	p.Referrer.GivenAfter, p.Referrer.ValidFor = 10, 100
 	if got := p.Unlocks(r, Earned{}, 5); got[0].Scheduled != 15 || got[0].Expires != 115 {
-		t.Errorf("later, for a time: %+v", got[0])
+		t.Errorf("later, with an expiry: %+v", got[0])
 	}
 	p.Referred = reward.Offer{}
 	if got := p.Unlocks(r, Earned{}, 5); len(got) != 1 || got[0].Source != reward.FriendSignup {
-		t.Errorf("a side that earns nothing: %+v", got)
+		t.Errorf("a side without an offer: %+v", got)
 	}
 	p.Referrer = reward.Offer{}
 	if got := p.Unlocks(r, Earned{}, 5); len(got) != 0 {
-		t.Errorf("nobody earns: %+v", got)
+		t.Errorf("no offers: %+v", got)
 	}
 }
 

@@ -13,7 +13,7 @@ const MaxSegments = 100
 // MaxUsers is the most users that an account may have (reference, 6; RS013).
 const MaxUsers = 1000
 
-// User is a stored user (reference, 1.2). Texts are empty when never given.
+// User is a stored user (reference, 1.2). Texts are empty if not given.
 type User struct {
 	Account     core.AccountID
 	ID          core.UserID
@@ -23,27 +23,27 @@ type User struct {
 	ImageURL    string
 	Locale      string
 	CountryCode string
-	// Referable is true unless the caller forbade that the user be referred.
+	// Referable is false if a caller set that the user must not be referred.
 	Referable bool
-	// CustomFields is a JSON object, "{}" when never given.
+	// CustomFields is a JSON object; "{}" by default.
 	CustomFields string
 	// Segments are the user's segment keys, each once, in order of entry.
 	Segments []string
 	// Codes are the user's own referral codes by program.
 	Codes []UserCode
-	// Links are the names of the share links that the tenant gave the user, by
-	// program; where there is none, the code is the name.
+	// Links are the names of the share links that a caller gave the user, by program.
+	// In other programs the code is the name.
 	Links []UserCode
-	// CookieID is the id that was drawn for a user who came without one; empty
-	// for all others.
+	// CookieID is the generated id of a user without ids; empty for all others.
 	CookieID string
-	// FirstSeenIP and LastSeenIP are where a browser of the user was seen; empty
-	// when none ever was.
+	// FirstSeenIP and LastSeenIP are the IP addresses at which a browser of the user
+	// was first and last seen; empty if none was.
 	FirstSeenIP, LastSeenIP string
-	// USTaxForm is when the user's tax form was submitted, zero before.
+	// USTaxForm is when the user's tax form was submitted; zero if it was not.
 	USTaxForm core.Time
 	Created   core.Time
-	// Blocked is since when the user may refer nobody, zero when not at all.
+	// Blocked is when the user was blocked from referring; zero if the user is not
+	// blocked.
 	Blocked core.Time
 }
 
@@ -56,16 +56,15 @@ type UserCode struct {
 // OwnedCode is a stored code of a user.
 type OwnedCode struct {
 	UserCode
-	// LinkOnly is true for the name of a share link that is no code of the user's
-	// besides.
+	// LinkOnly is true for the name of a share link that is not also a code.
 	LinkOnly bool
-	// Linked is when it was last given as a share link; zero: never.
+	// Linked is when it was last set as a share link; zero means never.
 	Linked core.Time
 }
 
-// Primary returns of a user's stored codes those that count: the newest code of
-// each program, and the share link of each that was given last. All are of one
-// user; those of a program come one after the other, the oldest first.
+// Primary returns a user's primary codes and links: for each program the newest code,
+// and the share link that was set last. stored has all codes of one user, grouped by
+// program, oldest first.
 func Primary(stored []OwnedCode) (codes, links []UserCode) {
 	var linked core.Time
 	for i, c := range stored {
@@ -82,7 +81,7 @@ func Primary(stored []OwnedCode) (codes, links []UserCode) {
 	return codes, links
 }
 
-// replaceLast adds a code, in place of the last one when that is of its program.
+// replaceLast adds a code, or replaces the last one if that is of the same program.
 func replaceLast(codes []UserCode, c UserCode) []UserCode {
 	if n := len(codes); n > 0 && codes[n-1].Program == c.Program {
 		codes[n-1] = c
@@ -91,15 +90,15 @@ func replaceLast(codes []UserCode, c UserCode) []UserCode {
 	return append(codes, c)
 }
 
-// UserLink is a share link that a user is given in a program.
+// UserLink is a share link to set for a user in a program.
 type UserLink struct {
 	UserCode
 	// Host is the host of the link; it must be that of the tenant's share links.
 	Host string
 }
 
-// LinkNames are the names of a user's primary share links by program: those that
-// the user was given, and for other programs the codes.
+// LinkNames returns the names of a user's primary share links by program: Links, and
+// for other programs the codes.
 func (u User) LinkNames() []UserCode {
 	if len(u.Links) == 0 {
 		return u.Codes
@@ -115,8 +114,7 @@ func (u User) LinkNames() []UserCode {
 	return names
 }
 
-// UserUpdate is the body of an identification. Nil means "not given: leave as
-// it is".
+// UserUpdate is the body of an identification. A nil field does not change.
 type UserUpdate struct {
 	Account     core.AccountID
 	ID          core.UserID
@@ -131,33 +129,32 @@ type UserUpdate struct {
 	CustomFields []CustomField
 	// Segments are operations: "x" adds, "~x" removes, "~*" clears.
 	Segments []string
-	// USTaxForm is when the user's tax form was submitted, in epoch ms.
+	// USTaxForm is when the user's tax form was submitted, in epoch milliseconds.
 	USTaxForm *int64
-	// Codes are codes that the user is to own.
+	// Codes are codes to give to the user.
 	Codes []UserCode
-	// Links are share links that are to be the user's primary ones.
+	// Links are share links to set as the user's primary ones.
 	Links             []UserLink
 	PaymentProviderID *core.PaymentProviderID
-	// Status is the account's subscription status, when the call gives it and may.
+	// Status is the account's subscription status, if the call has it and may set it.
 	Status *Status
-	// Reported is the status that an unsigned call of a browser gives; see
-	// Account.Report.
+	// Reported is the status in an unsigned call of a browser; see Account.Report.
 	Reported *Status
-	// Claims are the codes that the body brings, most preferred first: explicit
-	// ones, then those of its "cookies". Only Code, Source and Fault are set.
+	// Claims are the codes in the body, most preferred first: explicit ones, then
+	// those of its "cookies". Only Code, Source and Fault are set.
 	Claims []Claim
 }
 
 // CustomField is one key of a user's custom fields and its JSON value.
 type CustomField struct{ Name, Value string }
 
-// NewUser returns a user as it is before anything is known of it.
+// NewUser returns a new user with the defaults.
 func NewUser(account core.AccountID, id core.UserID, now core.Time) User {
 	return User{Account: account, ID: id, Referable: true, CustomFields: "{}", Created: now}
 }
 
-// ParseImageURL returns s as the address of a user's picture, or an error about
-// field. Pages show it, so it must not be a script. Empty is none.
+// ParseImageURL returns s as the URL of a user's picture, or an error about field.
+// Pages use it, so it must not be a javascript: URL. Empty means none.
 func ParseImageURL(field, s string) (string, error) {
 	if s != "" && !link.ValidLandingURL(s) {
 		return "", core.Invalid(field, "must be an absolute http or https URL, or empty")
@@ -165,9 +162,8 @@ func ParseImageURL(field, s string) (string, error) {
 	return s, nil
 }
 
-// Apply returns the user with what the update gives, but for custom fields,
-// which are JSON and so merged in core/wire, and codes, which may belong to
-// somebody else.
+// Apply returns the user with the fields of the update, except custom fields, which
+// are JSON and merged in core/wire, and codes, which may belong to another user.
 func (u UserUpdate) Apply(user User) User {
 	set(&user.FirstName, u.FirstName)
 	set(&user.LastName, u.LastName)
@@ -183,12 +179,12 @@ func (u UserUpdate) Apply(user User) User {
 	return user
 }
 
-// Same reports whether two users have the same in everything that is stored.
+// Same reports whether two users are equal in all stored fields.
 func (u User) Same(as User) bool {
 	return u.SameProfile(as) && slices.Equal(u.Codes, as.Codes) && slices.Equal(u.Links, as.Links) && u.Blocked == as.Blocked
 }
 
-// SameProfile is Same without the codes and links, and without what blocks a user.
+// SameProfile is like Same, but ignores Codes, Links and Blocked.
 func (u User) SameProfile(as User) bool {
 	return u.Account == as.Account && u.ID == as.ID &&
 		u.FirstName == as.FirstName && u.LastName == as.LastName && u.Email == as.Email && u.ImageURL == as.ImageURL &&
@@ -198,10 +194,9 @@ func (u User) SameProfile(as User) bool {
 		u.USTaxForm == as.USTaxForm && u.Created == as.Created
 }
 
-// Settled reports whether an identification moves nothing besides the user's
-// own profile: not the account, not its referral (nil when it has none), not
-// the codes that the user owns. A code that is claimed always moves something,
-// whatever it is decided to mean: what was decided is counted.
+// Settled reports whether an identification changes at most the user's profile: not
+// the account, its referral (nil if it has none), or the user's codes and links. It
+// returns false if there are claims, because their verdicts are recorded.
 func (u UserUpdate) Settled(user User, account Account, ref *Referral) bool {
 	if len(u.Claims) > 0 || changes(account.Status, u.Status) || account.Report(u.Reported).Status != account.Status || changes(account.PaymentProviderID, u.PaymentProviderID) {
 		return false
@@ -216,7 +211,7 @@ func (u UserUpdate) Settled(user User, account Account, ref *Referral) bool {
 			return false
 		}
 	}
-	// Whatever the time is, but for none: it tells a first PAID.
+	// Any time except zero will do: it only shows whether FirstPaid changes.
 	after, _ := Decide(account.Standing, Command{Now: 1, Identify: true, Paid: u.Status != nil && *u.Status == Paid})
 	if after != account.Standing || after.Referral != None && ref == nil {
 		return false
@@ -224,8 +219,8 @@ func (u UserUpdate) Settled(user User, account Account, ref *Referral) bool {
 	return ref == nil || ref.Referred.User != "" && (account.Status != Cancelled || ref.Ended != 0)
 }
 
-// FirstProgram is the program whose code stands for a user where only one can:
-// "classic", or else the first in which they have one.
+// FirstProgram returns the program whose code is used where a user can have only one:
+// "classic", or else the first in which the user has a code.
 func (u User) FirstProgram() core.ProgramKey {
 	for _, c := range u.Codes {
 		if c.Program == core.ClassicProgram {
@@ -238,11 +233,11 @@ func (u User) FirstProgram() core.ProgramKey {
 	return ""
 }
 
-// maxIP is the length of the longest address, of IPv6 with IPv4 in it.
+// maxIP is the length of the longest address: IPv6 with an embedded IPv4 address.
 const maxIP = 45
 
-// SeenAt returns the user as one whose browser was just seen at an address; an
-// empty one, or what cannot be one, is no sight.
+// SeenAt returns the user with an IP address at which a browser of the user was just
+// seen. An empty or too long address is ignored.
 func (u User) SeenAt(ip string) User {
 	if ip == "" || len(ip) > maxIP {
 		return u

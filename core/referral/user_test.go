@@ -56,7 +56,7 @@ func TestUserUpdate_Settled(t *testing.T) {
 		ref     *Referral
 		want    bool
 	}{
-		"nothing told":                 {UserUpdate{}, unreferred, nil, true},
+		"empty update":                 {UserUpdate{}, unreferred, nil, true},
 		"same status":                  {UserUpdate{Status: of(Trial)}, unreferred, nil, true},
 		"same provider":                {UserUpdate{PaymentProviderID: of(core.PaymentProviderID("p"))}, unreferred, nil, true},
 		"own code":                     {UserUpdate{Codes: user.Codes}, unreferred, nil, true},
@@ -68,13 +68,13 @@ func TestUserUpdate_Settled(t *testing.T) {
 		"another code":                 {UserUpdate{Codes: []UserCode{{core.ClassicProgram, "OTHER"}}}, unreferred, nil, false},
 		"code of another program":      {UserUpdate{Codes: []UserCode{{"spring", "MINE"}}}, unreferred, nil, false},
 		"a claim":                      {UserUpdate{Claims: []Claim{{Code: "ANN"}}}, referred, named, false},
-		"a claim that is none":         {UserUpdate{Claims: []Claim{{Fault: RuleCookieForm}}}, referred, named, false},
-		"paid, first told now":         {UserUpdate{Status: of(Paid)}, Account{Status: Paid, Standing: unreferred.Standing}, nil, false},
+		"an invalid claim":             {UserUpdate{Claims: []Claim{{Fault: RuleCookieForm}}}, referred, named, false},
+		"paid, first reported now":     {UserUpdate{Status: of(Paid)}, Account{Status: Paid, Standing: unreferred.Standing}, nil, false},
 		"first user of the account":    {UserUpdate{}, fresh, nil, false},
 		"conversion that is due":       {UserUpdate{}, waiting, named, false},
 		"referral without a user":      {UserUpdate{}, referred, nameless, false},
 		"cancelled, end not yet":       {UserUpdate{}, cancelled, named, false},
-		"referral that is not at hand": {UserUpdate{}, referred, nil, false},
+		"referral that was not loaded": {UserUpdate{}, referred, nil, false},
 	} {
 		if got := c.update.Settled(user, c.account, c.ref); got != c.want {
 			t.Errorf("%s: %v", name, got)
