@@ -7,8 +7,7 @@ import (
 	"kith/core/referral"
 )
 
-// ParseAccount reads the body of POST /accountsync (spec, Account; reference,
-// 1.1).
+// ParseAccount parses the body of POST /accountsync (spec, Account; reference, 1.1).
 func ParseAccount(body []byte) (referral.AccountUpdate, error) {
 	var u referral.AccountUpdate
 	var id *core.AccountID
@@ -66,7 +65,7 @@ func required(field, rs string) *core.Error {
 	return err
 }
 
-// Account writes a stored account (reference, 1.1).
+// Account returns a stored account as JSON (reference, 1.1).
 func Account(a referral.Account) []byte {
 	w := writer{}
 	w.open()

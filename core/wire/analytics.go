@@ -2,7 +2,8 @@ package wire
 
 import "kith/core/analytics"
 
-// Analytics writes GET /analytics: {count, totalCount, analytics}.
+// Analytics returns the response to GET /analytics: {count, totalCount, analytics}.
+// total is the number of counts on all pages.
 func Analytics(page []analytics.Count, total int) []byte {
 	w := writer{}
 	w.open()
@@ -30,6 +31,6 @@ func appendCount(b []byte, c analytics.Count) []byte {
 	return w.b
 }
 
-// Empty is the body of an answer that has nothing to say to a client that parses
-// what it gets.
+// Empty returns the body of a response without content, for clients that parse every
+// body.
 func Empty() []byte { return []byte("{}") }

@@ -7,20 +7,19 @@ import (
 	"kith/core/auth"
 )
 
-// DefaultOverlap is how long a replaced secret stays valid when a rotation does not
-// say.
+// DefaultOverlap is how long a replaced secret stays valid if a rotation does not set
+// it.
 const DefaultOverlap = core.Day
 
-// NewKey is a wish for an API key.
+// NewKey is a request to create an API key.
 type NewKey struct {
 	Name string
 	Role auth.Role
-	// Expires is the first moment at which the key is no longer valid; zero: never.
+	// Expires is the first time at which the key is invalid; zero means never.
 	Expires core.Time
 }
 
-// ParseNewKey reads the body of POST /keys: name, role, and dateExpires if it is to
-// expire.
+// ParseNewKey parses the body of POST /keys: name, role and, optionally, dateExpires.
 func ParseNewKey(body []byte) (NewKey, error) {
 	var name, role *string
 	var expires *int64
@@ -51,8 +50,8 @@ func ParseNewKey(body []byte) (NewKey, error) {
 	return in, nil
 }
 
-// ParseOverlap reads the body of POST /keys/{name}/rotate: overlap, an ISO 8601
-// duration.
+// ParseOverlap parses the body of POST /keys/{name}/rotate: overlap, an ISO 8601
+// duration, with the default DefaultOverlap.
 func ParseOverlap(body []byte) (core.Time, error) {
 	var overlap *string
 	err := object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
@@ -64,7 +63,7 @@ func ParseOverlap(body []byte) (core.Time, error) {
 	return core.ParseDuration("overlap", *overlap)
 }
 
-// APIKeys writes a tenant's keys, without their secrets.
+// APIKeys returns a tenant's keys as JSON, without their secrets.
 func APIKeys(keys auth.APIKeys) []byte {
 	w := writer{}
 	w.open()
@@ -75,7 +74,7 @@ func APIKeys(keys auth.APIKeys) []byte {
 	return w.b
 }
 
-// NewAPIKey writes a key with the secret that it was just given.
+// NewAPIKey returns a new or rotated key as JSON, with its secret.
 func NewAPIKey(k auth.APIKey, secret string) []byte { return appendAPIKey(nil, k, secret) }
 
 func appendAPIKey(b []byte, k auth.APIKey, secret string) []byte {

@@ -25,7 +25,7 @@ func TestParseAccount(t *testing.T) {
 	}
 }
 
-// Null and absent both mean "leave as it is".
+// Null and absent keys do not change the account.
 func TestParseAccount_NothingGiven(t *testing.T) {
 	for _, body := range []string{
 		`{"id":"a"}`, `{"id":"a","currency":null,"subscription":null,"referral":null}`, `{"id":"a","subscription":{},"referral":{}}`,
@@ -38,7 +38,7 @@ func TestParseAccount_NothingGiven(t *testing.T) {
 	}
 }
 
-// What an account sync answers may be sent back as it is.
+// The response to an account sync is a valid request that changes nothing.
 func TestAccount_RoundTrip(t *testing.T) {
 	for _, a := range []referral.Account{
 		referral.NewAccount("a", 1),
@@ -97,7 +97,7 @@ func TestParseUser_Init(t *testing.T) {
 	checkClaims(t, "init", u.Claims, referral.Claim{Code: "ANN", Source: referral.SourceInit})
 }
 
-// A browser script sends null for an input that is empty.
+// A browser script sends null for an empty input.
 func TestParseUser_Null(t *testing.T) {
 	u, err := user(`{"id":null,"accountId":null,"firstName":null,"lastName":null,"email":null,"imageUrl":null,"locale":null,"countryCode":null,
 		"referable":null,"paymentProviderId":null,"accountStatus":null,"segments":null,"referralCodes":null,"referralCode":null,
@@ -197,14 +197,14 @@ func TestCookieClaims(t *testing.T) {
 		{"two domains", cookieText(`{"app.example":{"acme_CODE":{"codes":{"a":"ANN"}}},"ref.example":{"acme_CODE":{"codes":{"a":"EVE"}}}}`), []referral.Claim{good("ANN"), good("EVE")}},
 		{"other tenants", cookieText(`{"app.example":{"test_acme_CODE":{"codes":{"a":"T"}},"acme_CODE":{"codes":{"a":"ANN"}},"acm_CODE":{"codes":{"a":"X"}}}}`), []referral.Claim{good("ANN")}},
 		{"only other tenants", cookieText(`{"app.example":{"test_acme_CODE":{"codes":{"a":"T"}}}}`), nil},
-		{"nothing in it", cookieText(`{}`), nil},
-		{"domain that is none", cookieText(`{"app.example":"x","b":null,"c":[1]}`), nil},
+		{"empty object", cookieText(`{}`), nil},
+		{"invalid domain entries", cookieText(`{"app.example":"x","b":null,"c":[1]}`), nil},
 		{"expiries", cookieText(`{"d":{"acme_CODE":{"codes":{"a":"ANN","b":"EVE","c":"BOB","d":"TIM"},"codesExp":{"ANN":1700000000000,"EVE":1700000000,"BOB":"1700000000000","X":1}}}}`),
 			[]referral.Claim{until("ANN", 1_700_000_000_000), until("EVE", 1_700_000_000_000), good("BOB"), good("TIM")}},
-		{"expiries that are none", cookieText(`{"d":{"acme_CODE":{"codes":{"a":"ANN","b":"EVE"},"codesExp":{"ANN":-1,"EVE":1e300}}}}`), []referral.Claim{good("ANN"), good("EVE")}},
+		{"invalid expiries", cookieText(`{"d":{"acme_CODE":{"codes":{"a":"ANN","b":"EVE"},"codesExp":{"ANN":-1,"EVE":1e300}}}}`), []referral.Claim{good("ANN"), good("EVE")}},
 		{"no codes", cookieText(`{"app.example":{"acme_CODE":{}}}`), nil},
 		{"codes empty", cookieText(`{"app.example":{"acme_CODE":{"codes":{}}}}`), nil},
-		{"a code that is none", cookieText(`{"app.example":{"acme_CODE":{"codes":{"a":"<script>","b":"ANN","c":null,"d":{}}}}}`), []referral.Claim{broken, good("ANN"), broken, broken}},
+		{"invalid codes", cookieText(`{"app.example":{"acme_CODE":{"codes":{"a":"<script>","b":"ANN","c":null,"d":{}}}}}`), []referral.Claim{broken, good("ANN"), broken, broken}},
 		{"not base64", "???", []referral.Claim{broken}},
 		{"standard base64", "+/+/", []referral.Claim{broken}},
 		{"not JSON", cookieText(`{"app`), []referral.Claim{broken}},
@@ -220,7 +220,7 @@ func TestCookieClaims(t *testing.T) {
 	}
 }
 
-// Whichever of the three a reader takes, it finds the code.
+// Each of the three kinds of readers finds the code.
 func TestReferralCookie(t *testing.T) {
 	for _, c := range []struct {
 		codes []CookieCode
@@ -237,7 +237,7 @@ func TestReferralCookie(t *testing.T) {
 	}
 }
 
-// A cookie that cannot be read is no error of the call.
+// An invalid cookie does not fail the call.
 func TestParseUser_BrokenCookie(t *testing.T) {
 	u, err := user(`{"cookies":"???","email":"x@y"}`)
 	if err != nil {
@@ -278,10 +278,10 @@ func TestMergeCustomFields_Bound(t *testing.T) {
 		}
 	}
 	if _, err := MergeCustomFields(stored, []referral.CustomField{{Name: "0", Value: "2"}}); err != nil {
-		t.Errorf("a known key at the bound: %v", err)
+		t.Errorf("an existing key at the limit: %v", err)
 	}
 	if _, err := MergeCustomFields(stored, []referral.CustomField{{Name: "more", Value: "1"}}); err == nil {
-		t.Error("one key beyond the bound is accepted")
+		t.Error("one key above the limit is accepted")
 	}
 }
 
@@ -313,7 +313,7 @@ func TestParseEvents(t *testing.T) {
 	}
 }
 
-// Each program keeps the code of the cookie that counts most.
+// Each program gets the code of the most preferred cookie.
 func TestVisitorCodes(t *testing.T) {
 	first := cookieText(`{"d":{"acme_CODE":{"codes":{"a":"FIRST","b":"BOTH"}}}}`)
 	third := cookieText(`{"d":{"acme_CODE":{"codes":{"b":"THIRD","c":"LATE","e":"ENDED","not a key":"X","f":"not a code"},"codesExp":{"LATE":1700000000001,"ENDED":1700000000000}}}}`)
@@ -326,7 +326,7 @@ func TestVisitorCodes(t *testing.T) {
 	}{
 		{"none", nil, "", "", nil},
 		{"unreadable", nil, "???", "???", nil},
-		{"Kith's own", &link.Attribution{Program: "a", Code: "OWN"}, "", "", []CookieCode{{Program: "a", Code: "OWN"}}},
+		{"attribution cookie", &link.Attribution{Program: "a", Code: "OWN"}, "", "", []CookieCode{{Program: "a", Code: "OWN"}}},
 		{"all", &link.Attribution{Program: "a", Code: "OWN"}, first, third,
 			[]CookieCode{{Program: "a", Code: "OWN"}, {Program: "b", Code: "BOTH"}, {Program: "c", Code: "LATE", Expires: now + 1}}},
 		{"first-party and third-party", nil, first, third,
@@ -358,7 +358,7 @@ func TestParseCookieUser(t *testing.T) {
 	}
 }
 
-// A page shows a user's picture: it must not be a script.
+// Pages load a user's picture: it must not be a javascript: URL.
 func TestParseUser_ImageURL(t *testing.T) {
 	for url, ok := range map[string]bool{
 		"": true, "https://i.example/a.png": true, "http://i.example/": true,
@@ -371,7 +371,7 @@ func TestParseUser_ImageURL(t *testing.T) {
 	}
 }
 
-// What the service answers about a user it takes back, and changes nothing by it.
+// The response about a user is a valid request that changes nothing.
 func TestParseUser_WrittenBack(t *testing.T) {
 	info := UserInfo{
 		User: referral.User{
@@ -390,7 +390,7 @@ func TestParseUser_WrittenBack(t *testing.T) {
 			continue
 		}
 		if update.Status != nil {
-			t.Errorf("%s: the account becomes %s", name, *update.Status)
+			t.Errorf("%s: the account's status changes to %s", name, *update.Status)
 		}
 		before := info.User
 		if name == "empty" {

@@ -13,8 +13,8 @@ import (
 	"kith/core/referral"
 )
 
-// What a checksum covers, in this order, and what it passes over: nulls besides.
-// The browser script adds cookies to what the shop signed.
+// Keys that a checksum covers, in this order, and keys that it skips. It also skips
+// nulls. The browser script adds cookies to the body that the shop signed.
 var (
 	checksumKeys = []string{
 		"account_id", "account_status", "email", "first_name", "last_name", "payment_provider_id", "referral_code",
@@ -23,16 +23,17 @@ var (
 	checksumSkips = []string{"checksum", "cookies", "fb_share_image", "locale", "mode"}
 )
 
-// VerifyChecksum checks the checksum of the init call (reference, 2.2), which a
-// tenant has to switch on: base64 of HMAC-SHA256, keyed with a secret that signs the tenant's user tokens,
-// over the values of checksumKeys, one behind the other. Found is false when the body
-// gives none, or is no object. A wrong one, one of a body with any other key, and one
-// that does not cover the ids of the path are unauthenticated (RS006).
+// VerifyChecksum verifies the checksum of the init call (reference, 2.2), which a
+// tenant must enable: base64 of HMAC-SHA256 over the concatenated values of
+// checksumKeys, under a secret that signs the tenant's user tokens. found is false if
+// the body has no checksum or is not an object. The error is unauthenticated (RS006)
+// if the checksum is wrong, the body has other keys, or the checksum does not cover
+// the ids in the path.
 //
-// With nothing between the values, several bodies have the same checksum. So the
-// body must have an account_status, and what is signed must hold the word of a status
-// in no other place: that is where the account's id ends, and no other account's body
-// has the same text. Nor does the checksum vouch for anything but the account and
+// Because values have no separator, several bodies can have the same checksum. So the
+// body must have an account_status, and the signed text must not contain a status
+// anywhere else: then the status marks the end of the account's id, and no body of
+// another account has the same text. The checksum authenticates only the account and
 // its user.
 func VerifyChecksum(secrets []string, account core.AccountID, user core.UserID, body []byte) (found bool, err error) {
 	if err := checkObject(body, MaxBody); err != nil {
@@ -51,20 +52,21 @@ func VerifyChecksum(secrets []string, account core.AccountID, user core.UserID, 
 		text.WriteString(values[key])
 	}
 	switch {
-	// The same key signs user tokens, and a token's signature is no checksum.
+	// The same key signs user tokens; the signature of a token must not be accepted
+	// as a checksum.
 	case strings.HasPrefix(text.String(), "eyJ") || !slices.ContainsFunc(secrets, func(secret string) bool {
 		return secret != "" && hmac.Equal([]byte(given.String()), []byte(checksum(secret, text.String())))
 	}):
-		return true, badChecksum("is not that of this body and a key of this tenant that signs user tokens")
+		return true, badChecksum("does not match the body; compute it with a key of this tenant that signs user tokens")
 	case values["account_id"] != string(account) || values["user_id"] != string(user):
 		return true, badChecksum("must cover the account_id and the user_id of the path")
 	case values["account_status"] == "" || statusWords(text.String()) != 1:
-		return true, badChecksum("must cover an account_status, and no other value with PAID, TRIAL, FREE or CANCELLED in it")
+		return true, badChecksum("must cover an account_status, and no other value that contains PAID, TRIAL, FREE or CANCELLED")
 	}
 	return true, nil
 }
 
-// statusWords counts the statuses in a text.
+// statusWords returns the number of statuses that a text contains.
 func statusWords(text string) (n int) {
 	for _, status := range []referral.Status{referral.Paid, referral.Trial, referral.Free, referral.Cancelled} {
 		n += strings.Count(text, string(status))
@@ -72,7 +74,7 @@ func statusWords(text string) (n int) {
 	return n
 }
 
-// checksumValues reads what the checksum of a body covers.
+// checksumValues returns the values that the checksum of a body covers.
 func checksumValues(body []byte) (values map[string]string, err error) {
 	values = map[string]string{}
 	gjson.ParseBytes(body).ForEach(func(k, value gjson.Result) bool {
@@ -82,7 +84,7 @@ func checksumValues(body []byte) (values map[string]string, err error) {
 		case !slices.Contains(checksumKeys, key):
 			err = badChecksum("does not cover " + key + "; use a user token")
 		case value.Type != gjson.String:
-			err = badChecksum("covers texts only, and " + key + " is none")
+			err = badChecksum("covers only strings, and " + key + " is not a string")
 		default:
 			values[key] = value.String()
 		}

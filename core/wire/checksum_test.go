@@ -30,28 +30,28 @@ func TestVerifyChecksum(t *testing.T) {
 			withChecksum(`{"tenant_alias":"acme","account_id":"a","account_status":"FREE","payment_provider_id":null,"user_id":"u","email":"b@c.d","first_name":"Bé","last_name":"","mode":"POPUP","locale":"en_US","fb_share_image":"i"}`,
 				"aFREEb@c.dBéacmeu"), true, true,
 		},
-		"what the script adds is skipped": {withChecksum(body(`"cookies":"e30"`), "aTRIALu"), true, true},
-		"an escape is what it stands for": {withChecksum(`{"user_id":"\u0075","account_id":"a","account_status":"PAID"}`, "aPAIDu"), true, true},
-		"in the REST call's spelling":     {withChecksum(`{"accountId":"a","id":"u","accountStatus":"PAID"}`, "aPAIDu"), true, false},
-		"a key that fills up":             {withChecksum(body(`"customFields":{}`), "aTRIALu"), true, false},
-		"another key that fills up":       {withChecksum(body(`"countryCode":"CA"`), "aTRIALCAu"), true, false},
-		"a number":                        {withChecksum(body(`"email":7`), "aTRIAL7u"), true, false},
-		"without a status":                {withChecksum(`{"user_id":"u","account_id":"a"}`, "au"), true, false},
-		// Of account aTRIAL and account a alike.
-		"two places of a status":   {withChecksum(body(`"email":"TRIALx"`), "aTRIALTRIALxu"), true, false},
-		"more said than covered":   {withChecksum(body(`"email":"b@c.d"`), "aTRIALu"), true, false},
-		"mode must not be covered": {withChecksum(body(`"mode":"POPUP"`), "aTRIALPOPUPu"), true, false},
-		"another user":             {withChecksum(`{"user_id":"v","account_id":"a","account_status":"TRIAL"}`, "aTRIALv"), true, false},
-		"another account":          {withChecksum(`{"user_id":"u","account_id":"b","account_status":"TRIAL"}`, "bTRIALu"), true, false},
-		"no ids":                   {withChecksum(`{"email":"b@c.d"}`, "b@c.d"), true, false},
-		"a token's text":           {withChecksum(`{"user_id":"u","account_id":"eyJ","account_status":"TRIAL"}`, "eyJTRIALu"), true, false},
-		"without padding":          {[]byte(strings.Replace(string(withChecksum(ids, "aTRIALu")), "=\"", "\"", 1)), true, false},
-		"none":                     {[]byte(ids), false, true},
-		"null":                     {[]byte(`{"user_id":"u","account_id":"a","checksum":null}`), false, true},
-		"empty":                    {[]byte(`{"user_id":"u","account_id":"a","checksum":""}`), false, true},
-		"no object":                {[]byte(`["checksum"]`), false, true},
-		"no JSON":                  {[]byte(`{"checksum":"x"`), false, true},
-		"nothing":                  {nil, false, true},
+		"cookies of the script are skipped": {withChecksum(body(`"cookies":"e30"`), "aTRIALu"), true, true},
+		"escapes are decoded":               {withChecksum(`{"user_id":"\u0075","account_id":"a","account_status":"PAID"}`, "aPAIDu"), true, true},
+		"in the REST call's spelling":       {withChecksum(`{"accountId":"a","id":"u","accountStatus":"PAID"}`, "aPAIDu"), true, false},
+		"a key that is not covered":         {withChecksum(body(`"customFields":{}`), "aTRIALu"), true, false},
+		"another key that is not covered":   {withChecksum(body(`"countryCode":"CA"`), "aTRIALCAu"), true, false},
+		"a number":                          {withChecksum(body(`"email":7`), "aTRIAL7u"), true, false},
+		"without a status":                  {withChecksum(`{"user_id":"u","account_id":"a"}`, "au"), true, false},
+		// The same text for accounts aTRIAL and a.
+		"two statuses":                    {withChecksum(body(`"email":"TRIALx"`), "aTRIALTRIALxu"), true, false},
+		"a value missing in the checksum": {withChecksum(body(`"email":"b@c.d"`), "aTRIALu"), true, false},
+		"mode is skipped":                 {withChecksum(body(`"mode":"POPUP"`), "aTRIALPOPUPu"), true, false},
+		"another user":                    {withChecksum(`{"user_id":"v","account_id":"a","account_status":"TRIAL"}`, "aTRIALv"), true, false},
+		"another account":                 {withChecksum(`{"user_id":"u","account_id":"b","account_status":"TRIAL"}`, "bTRIALu"), true, false},
+		"no ids":                          {withChecksum(`{"email":"b@c.d"}`, "b@c.d"), true, false},
+		"a token's text":                  {withChecksum(`{"user_id":"u","account_id":"eyJ","account_status":"TRIAL"}`, "eyJTRIALu"), true, false},
+		"without padding":                 {[]byte(strings.Replace(string(withChecksum(ids, "aTRIALu")), "=\"", "\"", 1)), true, false},
+		"none":                            {[]byte(ids), false, true},
+		"null":                            {[]byte(`{"user_id":"u","account_id":"a","checksum":null}`), false, true},
+		"empty":                           {[]byte(`{"user_id":"u","account_id":"a","checksum":""}`), false, true},
+		"not an object":                   {[]byte(`["checksum"]`), false, true},
+		"not JSON":                        {[]byte(`{"checksum":"x"`), false, true},
+		"empty body":                      {nil, false, true},
 	} {
 		found, err := VerifyChecksum([]string{apiKey}, "a", "u", c.body)
 		if found != c.found || (err == nil) != c.ok {
@@ -63,9 +63,9 @@ func TestVerifyChecksum(t *testing.T) {
 		}
 	}
 	if _, err := VerifyChecksum([]string{""}, "a", "u", withChecksum(ids, "aTRIALu")); err == nil {
-		t.Error("a tenant without a key checked something")
+		t.Error("a checksum under an empty secret is accepted")
 	}
 	if _, err := VerifyChecksum([]string{apiKey + "x"}, "a", "u", withChecksum(ids, "aTRIALu")); err == nil {
-		t.Error("another tenant's checksum is taken")
+		t.Error("another tenant's checksum is accepted")
 	}
 }

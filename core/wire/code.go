@@ -10,26 +10,26 @@ import (
 	"kith/core/reward"
 )
 
-// CodeInfo is what a code look-up knows.
+// CodeInfo is the data of a code lookup.
 type CodeInfo struct {
 	Code    core.ReferralCode
 	Program core.ProgramKey
-	// FirstName and LastName are the referrer's; either may be empty.
+	// FirstName and LastName are those of the referrer; either may be empty.
 	FirstName, LastName string
-	// Offer is what the code gives to who is referred by it.
+	// Offer is the reward of a user who is referred by the code.
 	Offer reward.Offer
-	// DiscountID is the tenant's discount at the payment gateway.
+	// DiscountID is the id of the tenant's discount at the payment gateway.
 	DiscountID string
 	Created    core.Time
 }
 
-// DefaultDiscountID is the gateway discount of a tenant that named no other
+// DefaultDiscountID is the default id of a tenant's discount at the payment gateway
 // (spec, Payment gateway set-up constants).
 const DefaultDiscountID = "svc_discount"
 
-// Code writes a code look-up: the union of the two shapes that clients know,
-// the older with discountPercentage and discountId, which the spec names, and
-// the newer with reward (reference, 1.3).
+// Code returns the response to a code lookup. It is the union of two formats that
+// clients expect: the older one with discountPercentage and discountId, as in the
+// spec, and the newer one with reward (reference, 1.3).
 func Code(c CodeInfo) []byte {
 	w := writer{}
 	w.open()
@@ -45,13 +45,13 @@ func Code(c CodeInfo) []byte {
 	return w.b
 }
 
-// UnknownCode is the answer to a code that the tenant does not have.
+// UnknownCode returns the error for a code that the tenant does not have.
 func UnknownCode() *core.Error { return core.NotFound("there is no such referral code") }
 
-// ReferrerName is enough of the referrer's name for a friend.
+// ReferrerName returns the referrer's first name and the initial of the last name.
 func (c CodeInfo) ReferrerName() string { return shortName(c.FirstName, c.LastName) }
 
-// shortName is "Bob T" for Bob Testerson: enough to recognise a friend.
+// shortName returns "Bob T" for Bob Testerson: enough for a friend to recognize.
 func shortName(first, last string) string {
 	if letter := initial(last); letter != "" {
 		return strings.TrimSpace(first + " " + letter)
@@ -59,16 +59,17 @@ func shortName(first, last string) string {
 	return first
 }
 
-// initial is the first letter of a name, or empty.
+// initial returns the first character of a name, or "".
 func initial(name string) string {
 	_, n := utf8.DecodeRuneInString(name)
 	return name[:n]
 }
 
-// Hosts reads a JSON array of host names; one that is none has none.
+// Hosts parses a JSON array of host names. It returns nil for invalid JSON.
 func Hosts(list string) []string { return Texts(list) }
 
-// Texts reads a JSON array of strings, as a column has it; what is none has none.
+// Texts parses a JSON array of strings from a database column. It returns nil for
+// invalid JSON.
 func Texts(list string) []string {
 	if list == "[]" {
 		return nil

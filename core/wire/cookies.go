@@ -12,20 +12,20 @@ import (
 	"kith/core/referral"
 )
 
-// CookieCode is one code that a _saasquatch cookie holds.
+// CookieCode is a code in a _saasquatch cookie.
 type CookieCode struct {
-	// Program is empty when the cookie's key is none.
+	// Program is empty if the cookie's key is not a valid program key.
 	Program core.ProgramKey
-	// Code is empty when what stands there is none.
+	// Code is empty if the cookie's value is not a valid code.
 	Code core.ReferralCode
-	// Expires is zero when the cookie does not say it.
+	// Expires is when the code expires; zero if the cookie does not have it.
 	Expires core.Time
 }
 
-// CookieCodes reads what a _saasquatch cookie holds for a tenant (reference,
-// 1.8): base64url of {"<domain>":{"<tenant>_CODE":{"codes":{"<program>":"<CODE>"},
-// "codesExp":{"<CODE>":<time>}}}}, for whichever domain. Up to 20 codes are
-// read; ok is false for a text that is no such document.
+// CookieCodes returns a tenant's codes in a _saasquatch cookie (reference, 1.8),
+// which is base64url of {"<domain>":{"<tenant>_CODE":{"codes":{"<program>":"<CODE>"},
+// "codesExp":{"<CODE>":<time>}}}}, for any domain. It returns at most 20 codes; ok is
+// false for an invalid cookie.
 func CookieCodes(tenant core.TenantAlias, text string) (codes []CookieCode, ok bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(text, "="))
 	if err != nil || !gjson.ValidBytes(raw) || tooDeep(raw) {
@@ -59,12 +59,12 @@ func codesOf(entry gjson.Result) (codes []CookieCode) {
 	return codes
 }
 
-// firstExpiry is the least number that is read as a time, 2001 in seconds:
-// published samples have placeholders below it.
+// firstExpiry is the smallest number that is read as a time: the year 2001 in
+// seconds. Published samples have smaller numbers as placeholders.
 const firstExpiry = 1_000_000_000
 
-// expiriesOf reads when codes expire. The unit is not published, so seconds are
-// told from milliseconds by their size.
+// expiriesOf returns when codes expire. The unit is not published, so the size of a
+// number decides whether it is in seconds or milliseconds.
 func expiriesOf(entry gjson.Result) map[string]core.Time {
 	expiries := map[string]core.Time{}
 	entry.Get("codesExp").ForEach(func(code, value gjson.Result) bool {
@@ -81,9 +81,9 @@ func expiriesOf(entry gjson.Result) map[string]core.Time {
 	return expiries
 }
 
-// CookieClaims are the claims of a _saasquatch cookie that came by that source.
-// A browser sends it whatever it holds, so what cannot be read is a claim that
-// cannot count and not an error of the call.
+// CookieClaims returns the claims of a _saasquatch cookie from a source. An invalid
+// cookie or code is a claim with a Fault, not an error of the call, because browsers
+// send the cookie whatever its content.
 func CookieClaims(tenant core.TenantAlias, source referral.Source, text string) []referral.Claim {
 	codes, ok := CookieCodes(tenant, text)
 	if !ok {
@@ -100,11 +100,10 @@ func CookieClaims(tenant core.TenantAlias, source referral.Source, text string) 
 	return claims
 }
 
-// VisitorCodes are the codes that a visitor came with, one of each program, in
-// the order in which they would attribute: that of Kith's own cookie, when there
-// is one that is believed, those of the first-party _saasquatch cookie, and those
-// of the third-party one. The texts of the last two are what the visitor says:
-// whether there are such codes is found out when one is used.
+// VisitorCodes returns the codes of a visitor, at most one for each program, in the
+// order in which they would attribute: that of the attribution cookie, if own is not
+// nil, those of the first-party _saasquatch cookie, and those of the third-party one.
+// The last two cookies are not signed, so their codes may not exist.
 func VisitorCodes(tenant core.TenantAlias, own *link.Attribution, firstParty, thirdParty string, now core.Time) []CookieCode {
 	var all, kept []CookieCode
 	if own != nil {
@@ -123,7 +122,7 @@ func VisitorCodes(tenant core.TenantAlias, own *link.Attribution, firstParty, th
 	return kept
 }
 
-// Consent writes a tenant's policy for cookies.
+// Consent returns a tenant's policy for cookies as JSON.
 func Consent(p link.Policy) []byte {
 	w := writer{}
 	w.open()
@@ -133,10 +132,10 @@ func Consent(p link.Policy) []byte {
 	return w.b
 }
 
-// ReferralCookie writes the codes that a visitor came with, the one that counts
-// most first, for three generations of readers (reference, 1.8): code, codes[0]
-// and codes[program]. Without a code both are there and empty, so that no
-// reader fails and an input is left empty.
+// ReferralCookie returns a visitor's codes as JSON, most preferred first, for three
+// generations of clients (reference, 1.8), which read code, codes[0] or
+// codes[program]. Without codes, code and codes[0] are empty strings, so that no
+// client fails.
 func ReferralCookie(codes []CookieCode) []byte {
 	first := ""
 	if len(codes) > 0 {

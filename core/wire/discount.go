@@ -7,15 +7,15 @@ import (
 	"kith/core/reward"
 )
 
-// DiscountRegistration ties an account to its customer at the payment gateway
-// and names the code that it came by (spec, Discount registration body).
+// DiscountRegistration connects an account to its customer at the payment gateway,
+// and has the code by which it was referred (spec, Discount registration body).
 type DiscountRegistration struct {
 	Account  core.AccountID
 	Provider core.PaymentProviderID
 	Code     core.ReferralCode
 }
 
-// ParseDiscountRegistration reads the body of POST /discount.
+// ParseDiscountRegistration parses the body of POST /discount.
 func ParseDiscountRegistration(body []byte) (DiscountRegistration, error) {
 	var d DiscountRegistration
 	err := object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
@@ -41,8 +41,8 @@ func ParseDiscountRegistration(body []byte) (DiscountRegistration, error) {
 	return d, err
 }
 
-// AccountDiscount writes what an account pays less (reference, 1.3). The total is
-// always the sum of the two sides; the name is there when a code was asked about.
+// AccountDiscount returns an account's discount as JSON (reference, 1.3). The total
+// is the sum of the two sides. referrerName is present if a code was requested.
 func AccountDiscount(d reward.Discount) []byte {
 	w := writer{}
 	w.open()
@@ -58,7 +58,7 @@ func AccountDiscount(d reward.Discount) []byte {
 	return w.b
 }
 
-// DiscountCode writes what a code takes off the price (reference, 1.3).
+// DiscountCode returns a code's discount as JSON (reference, 1.3).
 func DiscountCode(c CodeInfo) []byte {
 	w := writer{}
 	w.open()
@@ -71,8 +71,7 @@ func DiscountCode(c CodeInfo) []byte {
 	return w.b
 }
 
-// discount is what the code takes off the price; zero when it gives something
-// else.
+// discount returns the code's discount; zero if its offer is not a discount.
 func (c CodeInfo) discount() reward.BasisPoints {
 	if c.Offer.Kind != reward.PercentDiscount {
 		return 0

@@ -30,7 +30,7 @@ func TestParseDiscountRegistration(t *testing.T) {
 	}
 }
 
-func TestDiscountAnswers(t *testing.T) {
+func TestDiscountResponses(t *testing.T) {
 	info := CodeInfo{Code: "ANN", FirstName: "Ann", LastName: "Émile", Offer: reward.Offer{Kind: reward.PercentDiscount, Percent: 1250}, DiscountID: "d", Created: 5}
 	credit := info
 	credit.Offer = reward.Offer{Kind: reward.Credit, Amount: 5}
@@ -40,7 +40,7 @@ func TestDiscountAnswers(t *testing.T) {
 		"discount with a code": {string(AccountDiscount(reward.Discount{Account: "a", DiscountID: "d", FirstName: "Ann", LastName: "Émile"})),
 			`{"accountId":"a","discountPercentage":0,"referredDiscountPercent":0,"referrerDiscountPercent":0,"discountId":"d","referrerName":"Ann É"}`},
 		"code": {string(DiscountCode(info)), `{"couponCode":"ANN","referrerName":"Ann É","discountPercentage":12.5,"dateCreated":5,"discountId":"d"}`},
-		"code that discounts nothing": {string(DiscountCode(credit)),
+		"code without a discount": {string(DiscountCode(credit)),
 			`{"couponCode":"ANN","referrerName":"Ann É","discountPercentage":0,"dateCreated":5,"discountId":"d"}`},
 	} {
 		if c.got != c.want {

@@ -1,34 +1,34 @@
-// Package wire is the shape of everything that crosses HTTP: bodies in, bodies
-// out, errors, statuses and user tokens. It turns the wire's names into the
-// programme's types at once, so that nothing else knows them.
+// Package wire parses and writes all data that is sent over HTTP: request bodies,
+// response bodies, errors, statuses and user tokens. It converts the names of the API
+// to the types of the program, so that no other package depends on them.
 //
-// Reading is strict: a body must be one JSON object of known keys and right
-// types, each key once, within bounds of size and depth. Writing appends to a
-// byte slice; the backend and the edge write with the same functions, so both
-// give the same bytes. Request bodies are read with fastjson, which visits each
-// key; gjson picks single values out of small documents.
+// Parsing is strict: a body must be one JSON object with known keys and correct
+// types, each key once, within limits of size and depth. The backend and the edge
+// write responses with the same functions, so both return the same bytes. Request
+// bodies are parsed with fastjson, which visits each key; gjson reads single values
+// of small documents.
 package wire
 
 import "kith/core"
 
-// Sizes that bound a body.
+// Limits of a body.
 const (
-	// MaxBody is the largest JSON body of any call but uploads, in bytes.
+	// MaxBody is the largest JSON body of a call, except uploads, in bytes.
 	MaxBody = 1 << 20
-	// maxDepth bounds nesting. The guest's stack is 64 KiB and the parser is
-	// recursive, so a deep document must be refused before it is parsed.
+	// maxDepth is the most levels of nesting. The parser is recursive and the guest's
+	// stack is 64 KiB, so a deeper document must be refused before it is parsed.
 	maxDepth = 24
 	maxText  = 4096
 )
 
-// TooLarge is the answer to a body above limit bytes.
+// TooLarge returns the error for a body of more than limit bytes.
 func TooLarge(limit int) *core.Error {
 	return &core.Error{Code: core.CodeTooLarge, Message: "the body is larger than " + size(limit)}
 }
 
-// Headers of every JSON answer.
+// Headers of every JSON response.
 const (
 	JSONType = "application/json"
-	// CacheControl keeps what one caller may see out of shared caches.
+	// CacheControl forbids caches to store a response.
 	CacheControl = "private, no-store"
 )

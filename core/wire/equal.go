@@ -2,12 +2,12 @@ package wire
 
 import "github.com/tidwall/gjson"
 
-// sameValue reports whether two JSON values are equal: numbers by their exact
-// value, texts by their characters, arrays element by element, and objects
-// whatever the order of their keys. A key whose value is null is as one that is
-// absent. An object that has a key twice equals none.
+// sameValue reports whether two JSON values are equal: numbers by their exact value,
+// strings by their characters, arrays by element, and objects in any order of keys. A
+// key with the value null is the same as an absent key. An object with a duplicate
+// key is not equal to any value.
 //
-// Signed bounds the work: value may be a thousand times as large.
+// The cost depends on signed, because value may be a thousand times as large.
 func sameValue(signed, value gjson.Result) bool {
 	switch {
 	case signed.IsObject():
@@ -58,9 +58,8 @@ func sameObject(signed, value gjson.Result) bool {
 	return same && len(missing) == 0
 }
 
-// sameSet reports whether two arrays of texts have the same elements, whatever
-// their order and how often each is there. What is no such array is compared by
-// sameValue.
+// sameSet reports whether two arrays of strings have the same elements, ignoring
+// order and duplicates. Other values are compared by sameValue.
 func sameSet(signed, value gjson.Result) bool {
 	if !texts(signed) || !texts(value) {
 		return sameValue(signed, value)
@@ -82,7 +81,7 @@ func sameSet(signed, value gjson.Result) bool {
 	return same
 }
 
-// texts reports whether a value is an array of texts.
+// texts reports whether a value is an array of strings.
 func texts(v gjson.Result) bool {
 	ok := v.IsArray()
 	v.ForEach(func(_, element gjson.Result) bool {

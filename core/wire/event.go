@@ -11,9 +11,9 @@ import (
 	"kith/core/event"
 )
 
-// ParseEvents reads the body of the events call (spec, User event input;
-// reference, 1.5). Ids that the body repeats must be those of the path. The
-// batch still lacks its ids and its time; see event.Batch.Stamp.
+// ParseEvents parses the body of an event call (spec, User event input; reference,
+// 1.5). Ids in the body must be equal to those in the path. The result has no event
+// ids and no time of receipt; see event.Batch.Stamp.
 func ParseEvents(account core.AccountID, user core.UserID, body []byte) (event.Batch, error) {
 	batch := event.Batch{Account: account, User: user}
 	return parseBatch(batch, body, func(r *reader, key string, v *fastjson.Value) bool {
@@ -27,8 +27,8 @@ func ParseEvents(account core.AccountID, user core.UserID, body []byte) (event.B
 	})
 }
 
-// ParseUserEvents reads a UserEventInput of GraphQL: the body of the events
-// call with the ids that no path says.
+// ParseUserEvents parses a UserEventInput of GraphQL: the body of an event call with
+// the ids of the user.
 func ParseUserEvents(input []byte) (event.Batch, error) {
 	var account *core.AccountID
 	var user *core.UserID
@@ -53,7 +53,7 @@ func ParseUserEvents(input []byte) (event.Batch, error) {
 	return batch, nil
 }
 
-// parseBatch reads a batch, but for the keys that say whose it is.
+// parseBatch parses the events of a call. whose parses the keys with the user's ids.
 func parseBatch(batch event.Batch, body []byte, whose func(r *reader, key string, v *fastjson.Value) bool) (event.Batch, error) {
 	err := object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
@@ -119,7 +119,7 @@ func parseEvent(at string, v *fastjson.Value) (event.Event, error) {
 	return e, err
 }
 
-// checkField holds the bounds of a field (reference, 1.5): no long strings, no
+// checkField checks the limits of a field (reference, 1.5): no long strings, no
 // arrays of arrays.
 func checkField(at string, v *fastjson.Value, inArray bool) error {
 	switch v.Type() {
@@ -144,8 +144,8 @@ func checkField(at string, v *fastjson.Value, inArray bool) error {
 	return nil
 }
 
-// keepFields takes the fields as they are written: no number loses a digit, no
-// null its place.
+// keepFields sets the fields of events as they were sent, so that numbers keep all
+// digits and nulls are kept.
 func keepFields(body []byte, events []event.Event) {
 	i := 0
 	gjson.GetBytes(body, "events").ForEach(func(_, e gjson.Result) bool {
@@ -157,8 +157,8 @@ func keepFields(body []byte, events []event.Event) {
 	})
 }
 
-// Events writes the answer of the events call. Events are processed after the
-// answer, so dateProcessed is null in it.
+// Events returns the response to an event call. Events are processed after the
+// response, so dateProcessed is null.
 func Events(b event.Batch) []byte {
 	w := writer{}
 	w.open()
@@ -185,7 +185,7 @@ func appendEvent(b []byte, e event.Event, received core.Time) []byte {
 	return w.b
 }
 
-// IntakeEvents writes the events of a batch as the JSON array that event.Append
+// IntakeEvents returns the events of a call as the JSON array that event.Append
 // stores: id, key, fields and dateTriggered of each.
 func IntakeEvents(b event.Batch) []byte {
 	return list(nil, len(b.Events), func(dst []byte, i int) []byte {
@@ -201,7 +201,7 @@ func IntakeEvents(b event.Batch) []byte {
 	})
 }
 
-// EventFields are the fields of an event as a JSON object.
+// EventFields returns the fields of an event as a JSON object.
 func EventFields(e event.Event) string {
 	if e.Fields == "" {
 		return "{}"

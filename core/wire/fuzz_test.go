@@ -21,7 +21,7 @@ import (
 	"kith/core/referral"
 )
 
-// callers checks that an error is one for the caller to see.
+// callers checks that an error is an error for the caller.
 func callers(t *testing.T, input []byte, err error) {
 	t.Helper()
 	var e *core.Error
@@ -29,7 +29,7 @@ func callers(t *testing.T, input []byte, err error) {
 		t.Errorf("%q: %#v is not an error for the caller", input, err)
 	}
 	if _, body := Failure(err); !json.Valid(body) {
-		t.Errorf("%q: the error is no JSON: %s", input, body)
+		t.Errorf("%q: the error is not JSON: %s", input, body)
 	}
 }
 
@@ -47,19 +47,19 @@ func FuzzParseAccount(f *testing.F) {
 			return
 		}
 		if !json.Valid(body) {
-			t.Errorf("%q is no JSON and was accepted", body)
+			t.Errorf("%q is not JSON and was accepted", body)
 		}
 		a := u.Apply(referral.NewAccount(u.ID, 1))
 		if answer := Account(a); !json.Valid(answer) {
-			t.Errorf("%q is answered by %s", body, answer)
+			t.Errorf("%q gives the response %s", body, answer)
 		} else if again, err := ParseAccount(answer); err != nil || again.Apply(a) != a {
-			t.Errorf("%q is answered by %s, which reads as %+v, %v", body, answer, again, err)
+			t.Errorf("%q gives the response %s, which reads as %+v, %v", body, answer, again, err)
 		}
 	})
 }
 
-// A body is taken only with the one checksum of its own values, and only as the
-// user that it names.
+// A body is accepted only with the checksum of its values, and only for the user in
+// it.
 func FuzzVerifyChecksum(f *testing.F) {
 	for _, s := range []string{
 		`{"user_id":"u","account_id":"a"}`, `{"user_id":"u","account_id":"a","checksum":"x"}`, `{"user_id":1}`, `{"a":[{}]}`, `[]`, "", "{\"id\":\"\xff\"}",
@@ -77,13 +77,13 @@ func FuzzVerifyChecksum(f *testing.F) {
 		}
 		account, user, err := ParseUserIDs(body)
 		if err != nil || account != "a" || user != "u" || gjson.GetBytes(body, "account_status").String() == "" {
-			t.Errorf("%q is taken", body)
+			t.Errorf("%q is accepted", body)
 		}
 	})
 }
 
-// What is read of a connection is what is written of it, but for what only goes
-// one way: private keys in, and the base URL out.
+// Connection writes what ParseConnection reads, except for private keys, which are
+// only read, and the base URL, which is only written.
 func FuzzParseConnection(f *testing.F) {
 	for _, s := range []string{
 		`{"merchantId":"m","publicKey":"p","privateKey":"s","furtherKeys":[{"publicKey":"q","privateKey":"t"}]}`,
@@ -103,13 +103,13 @@ func FuzzParseConnection(f *testing.F) {
 		answer := Connection(c)
 		if !json.Valid(answer) || gjson.GetBytes(answer, "merchantId").String() != c.MerchantID || gjson.GetBytes(answer, "publicKey").String() != c.Keys[0].Public ||
 			len(gjson.GetBytes(answer, "furtherPublicKeys").Array()) != len(c.Keys)-1 {
-			t.Errorf("%q is answered by %s", body, answer)
+			t.Errorf("%q gives the response %s", body, answer)
 		}
 		for i := range c.Keys {
 			c.Keys[i].Private = ""
 		}
 		if bare := Connection(c); !bytes.Equal(bare, answer) {
-			t.Errorf("%q is answered by %s, with a private key", body, answer)
+			t.Errorf("%q gives the response %s, with a private key", body, answer)
 		}
 	})
 }
@@ -130,7 +130,7 @@ func FuzzParseProgram(f *testing.F) {
 		answer := Program(p)
 		again, err := ParseProgram(p.Key, answer)
 		if !json.Valid(answer) || err != nil || !reflect.DeepEqual(again, p) {
-			t.Errorf("%q is answered by %s, which reads as %+v, %v", body, answer, again, err)
+			t.Errorf("%q gives the response %s, which reads as %+v, %v", body, answer, again, err)
 		}
 	})
 }
@@ -151,10 +151,10 @@ func FuzzParseReward(f *testing.F) {
 		}
 		r, entries, err := g.Begin("r", 1)
 		if err != nil || entries[0].Amount <= 0 {
-			t.Errorf("%q is accepted, and no reward: %+v, %v", body, entries, err)
+			t.Errorf("%q is accepted but gives no reward: %+v, %v", body, entries, err)
 		}
 		if answer := Reward(r); !json.Valid(answer) {
-			t.Errorf("%q is answered by %s", body, answer)
+			t.Errorf("%q gives the response %s", body, answer)
 		}
 	})
 }
@@ -190,7 +190,7 @@ func FuzzParseUser(f *testing.F) {
 			return
 		}
 		if !json.Valid(body) {
-			t.Errorf("%q is no JSON and was accepted", body)
+			t.Errorf("%q is not JSON and was accepted", body)
 		}
 		stored := u.Apply(referral.NewUser(u.Account, u.ID, 1))
 		if stored.CustomFields, err = MergeCustomFields(stored.CustomFields, u.CustomFields); err != nil {
@@ -198,11 +198,11 @@ func FuzzParseUser(f *testing.F) {
 		}
 		stored.Codes = u.Codes
 		if answer := User(UserInfo{User: stored, Account: referral.NewAccount(u.Account, 1), Share: link.Share{Origin: string(body), Tenant: "t"}}); !json.Valid(answer) {
-			t.Errorf("%q is answered by %s", body, answer)
+			t.Errorf("%q gives the response %s", body, answer)
 		}
-		// A token that signs this very body is not contradicted by it.
+		// The body agrees with a token that signs it.
 		if same, left, err := Vouched(u, Subject{Signed: string(body)}, body, auth.PaymentSigned); err != nil || len(left) > 0 || !reflect.DeepEqual(same, u) {
-			t.Errorf("%q contradicts itself: %v, %v", body, left, err)
+			t.Errorf("%q does not agree with itself: %v, %v", body, left, err)
 		}
 		for i := 1; i < len(u.Claims); i++ {
 			if u.Claims[i-1].Source.Rank() > u.Claims[i].Source.Rank() {
@@ -233,14 +233,14 @@ func FuzzParseEvents(f *testing.F) {
 		if answer, intake := Events(b), IntakeEvents(b); !json.Valid(answer) || !json.Valid(intake) {
 			t.Errorf("%q: %s, %s", body, answer, intake)
 		}
-		// What is kept is what a plain reader of JSON finds.
+		// The kept fields are those that encoding/json reads.
 		var read struct {
 			Events []struct {
 				Fields map[string]any `json:"fields"`
 			} `json:"events"`
 		}
 		if err := json.Unmarshal(body, &read); err != nil {
-			return // a number beyond float64
+			return // a number out of the range of float64
 		}
 		for i := range b.Events {
 			var kept map[string]any
@@ -361,7 +361,7 @@ func FuzzParseGraphQL(f *testing.F) {
 		if err != nil {
 			callers(t, body, err)
 			if plain {
-				t.Errorf("%q is plain, and no call", body)
+				t.Errorf("%q is plain but not a valid call", body)
 			}
 			return
 		}
@@ -371,7 +371,7 @@ func FuzzParseGraphQL(f *testing.F) {
 			Variables     any
 		}
 		if err := json.Unmarshal(body, &read); err != nil {
-			return // a number beyond float64
+			return // a number out of the range of float64
 		}
 		name := ""
 		if read.OperationName != nil {

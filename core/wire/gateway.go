@@ -6,10 +6,10 @@ import (
 	"kith/core/billing"
 )
 
-// ParseConnection reads the body of PUT /gateway/braintree/connection:
-// merchantId, publicKey, privateKey, and furtherKeys, a list of key pairs. A
-// private key that is not given stays what it is; see billing.Connection.Check.
-// There is no base URL in it: that is the operator's to set.
+// ParseConnection parses the body of PUT /gateway/braintree/connection: merchantId,
+// publicKey, privateKey, and furtherKeys, a list of key pairs. A private key that is
+// left out does not change; see billing.Connection.Check. The base URL is not in the
+// body, because only the operator may set it.
 func ParseConnection(body []byte) (billing.Connection, error) {
 	var merchant *string
 	var first keyPair
@@ -59,7 +59,7 @@ func textOf(s *string) string {
 	return *s
 }
 
-// Connection writes how a tenant's gateway is reached, but for its private keys.
+// Connection returns a tenant's gateway connection as JSON, without private keys.
 func Connection(c billing.Connection) []byte {
 	w := writer{}
 	w.open()
@@ -78,7 +78,7 @@ func Connection(c billing.Connection) []byte {
 	return w.b
 }
 
-// ConnectionTest writes what trying a connection found.
+// ConnectionTest returns the result of testing a connection as JSON.
 func ConnectionTest(keys, discount bool, discountID string) []byte {
 	w := writer{}
 	w.open()

@@ -15,14 +15,15 @@ import (
 type GraphQLRequest struct {
 	// Query is the text of the document.
 	Query string
-	// Operation names the operation to run; empty when the document has one.
+	// Operation is the name of the operation to run; it may be empty if the document
+	// has only one.
 	Operation string
-	// Variables is a JSON object as it was sent, or empty.
+	// Variables is the JSON object as sent, or empty.
 	Variables string
 }
 
-// ParseGraphQL reads the body of a GraphQL call. "extensions", which some
-// clients send along, are passed over; an array of calls is no call.
+// ParseGraphQL parses the body of a GraphQL call. It ignores "extensions", which some
+// clients send. An array of calls is not supported.
 func ParseGraphQL(body []byte) (GraphQLRequest, error) {
 	var q GraphQLRequest
 	err := object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
@@ -53,7 +54,7 @@ func ParseGraphQL(body []byte) (GraphQLRequest, error) {
 	return q, nil
 }
 
-// document stores a text that is bounded by its body alone.
+// document stores a string whose length only the limit of the body restricts.
 func (r *reader) document(into *string, key string, v *fastjson.Value) bool {
 	switch v.Type() {
 	case fastjson.TypeNull:
@@ -65,8 +66,8 @@ func (r *reader) document(into *string, key string, v *fastjson.Value) bool {
 	return true
 }
 
-// keysDiffer refuses a key that is twice in one object, however deep: what two
-// readers could read in two ways is refused.
+// keysDiffer refuses duplicate keys in an object, at any depth, because parsers
+// disagree on their value.
 func keysDiffer(r *reader, key string, v *fastjson.Value) bool {
 	switch v.Type() {
 	case fastjson.TypeObject:
@@ -79,13 +80,13 @@ func keysDiffer(r *reader, key string, v *fastjson.Value) bool {
 	return true
 }
 
-// GraphQLResponseType is the media type of answers of which a status that is no
-// success says that nothing of the document was run (GraphQL over HTTP, draft).
+// GraphQLResponseType is the media type of responses in which an error status means
+// that the document was not run (GraphQL over HTTP, draft).
 const GraphQLResponseType = "application/graphql-response+json"
 
-// GraphQLType is the media type of an answer to a client with an Accept header: the
-// type that it prefers of JSONType and GraphQLResponseType, the first of equals, and
-// JSONType for one that names neither.
+// GraphQLType returns the media type of the response to a request with an Accept
+// header: the preferred one of JSONType and GraphQLResponseType, the first one if
+// both are equal, and JSONType if the header has neither.
 func GraphQLType(accept string) string {
 	best, most := JSONType, "0"
 	for _, one := range strings.Split(accept, ",") {
@@ -98,8 +99,8 @@ func GraphQLType(accept string) string {
 	return best
 }
 
-// quality is the q of a media range without trailing zeros, so that texts are in the
-// order of their numbers: "", "0", "0.5", "1".
+// quality returns the q of a media range without trailing zeros, so that the strings
+// sort like numbers: "", "0", "0.5", "1".
 func quality(parameters string) string {
 	for _, one := range strings.Split(parameters, ";") {
 		if q, ok := strings.CutPrefix(strings.TrimSpace(one), "q="); ok {
@@ -109,41 +110,41 @@ func quality(parameters string) string {
 	return "1"
 }
 
-// Position is a place in a document, line and column counted from 1 in
-// characters. The zero value is no place.
+// Position is a position in a document. Line and Column are counted from 1, in
+// characters. The zero value is no position.
 type Position struct{ Line, Column int }
 
-// Kinds of a GraphQL error, in the words that clients know from the service
-// that this API comes from.
+// Kinds of a GraphQL error, with the names of the service that clients were written
+// for.
 const (
 	GraphQLSyntax     = "InvalidSyntax"
 	GraphQLValidation = "ValidationError"
 	GraphQLFetching   = "DataFetchingException"
 )
 
-// GraphQLError is one of the errors of a GraphQL answer.
+// GraphQLError is an error in a GraphQL response.
 type GraphQLError struct {
-	// Err is rendered by the rules of Failure.
+	// Err is written as by Failure.
 	Err error
-	// At is where in the document it arose.
+	// At has the positions of the error in the document.
 	At []Position
-	// Path leads to the field that failed: a JSON array of response names and
-	// list indices, or empty.
+	// Path is the path of the field that failed, a JSON array of response names and
+	// list indexes, or empty.
 	Path string
 	// Kind is one of the constants above.
 	Kind string
 }
 
-// GraphQLAnswer writes the answer to a GraphQL call (reference, 1.11): data, a
-// JSON value that is left out when it is empty; errors, left out when there are
-// none, since clients take even an empty list for a failure; and extensions with
-// the first of them, where other clients look for it.
+// GraphQLAnswer returns the response to a GraphQL call (reference, 1.11). It has
+// data, a JSON value, unless that is empty; errors, unless there are none, because
+// clients treat an empty list as a failure; and extensions with the first error,
+// where other clients read it.
 //
-// The status is 200 also for errors, but for two cases. When nothing of the call
-// was done because its idempotency key is used up, it is 409 (spec, Limits), and the
-// answer has message and statusCode as other answers of that status do: of those
-// clients read nothing else. When the call was not run because the API key does not
-// permit it, it is 403.
+// The status is 200 even with errors, except in two cases. It is 409 if the call did
+// nothing (done is false) because its idempotency key was used before (spec, Limits);
+// the response then also has message and statusCode, because clients read only these
+// from a 409. It is 403 if the call was not run because the API key does not permit
+// it.
 func GraphQLAnswer(data string, done bool, errs []GraphQLError) (status int, body []byte) {
 	w := writer{}
 	w.open()

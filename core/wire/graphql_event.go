@@ -10,40 +10,39 @@ import (
 	"kith/core/event"
 )
 
-// GraphQLEvents is a GraphQL call that logs events of one user in the plain
-// form, which needs no schema to be understood: one mutation with one field,
-// logUserEvent or logUserEvents of one input; the input whole in one variable,
-// whose values have their types as they are, without coercion; and a selection of
-// the result's ids and dates, each under a name of its own. All other calls, among
-// them every one that would be refused, are not plain.
+// GraphQLEvents is a GraphQL call that logs events of one user in the plain form,
+// which can be executed without a schema. A plain call is one mutation with one
+// field, logUserEvent, or logUserEvents with one input. The whole input is in one
+// variable, whose values need no coercion. The selection has only ids and dates of
+// the result, each with a distinct response name. All other calls, including all
+// invalid ones, are not plain.
 //
 //	mutation log($input: UserEventInput!) {
 //	  logUserEvent(userEventInput: $input) { events { id } }
 //	}
 type GraphQLEvents struct {
-	// Batch still lacks its ids and its time; see event.Batch.Stamp.
+	// Batch has no event ids and no time of receipt; see event.Batch.Stamp.
 	Batch event.Batch
-	// list is true for logUserEvents, whose result is one of a list.
+	// list is true for logUserEvents, whose result is a list.
 	list bool
-	// alias is the field's name in the answer, which stands at an offset of the
-	// document.
+	// alias is the field's response name. The field is at offset in document.
 	alias    string
 	document string
 	offset   int
-	// result and event are what is asked of the result and of its events.
+	// result and event are the selected fields of the result and of its events.
 	result, event []plainField
 }
 
 // plainField is a field without arguments.
 type plainField struct{ alias, name string }
 
-// maxPlain bounds the fields of one plain selection; there are 8 to choose from.
+// maxPlain is the most fields of one plain selection. There are 8 different ones.
 const maxPlain = 16
 
-// ParseGraphQLEvents reads the body of a GraphQL call; ok is false when the call
-// is not plain.
+// ParseGraphQLEvents parses the body of a GraphQL call; ok is false if the call is
+// not plain.
 func ParseGraphQLEvents(body []byte) (p GraphQLEvents, ok bool) {
-	// Most calls are something else, and need not be read for that.
+	// Most other calls are recognized without parsing them.
 	if !bytes.Contains(body, []byte("logUserEvent")) ||
 		len(body) > MaxBody || !utf8.Valid(body) || tooDeep(body) || !gjson.ValidBytes(body) {
 		return p, false
@@ -74,9 +73,8 @@ func ParseGraphQLEvents(body []byte) (p GraphQLEvents, ok bool) {
 	return p, err == nil
 }
 
-// idsAreTexts reports whether the ids of events, which ParseUserEvents passes over,
-// are of their type: an ID is a text here, and what else may be one is the
-// backend's to say.
+// idsAreTexts reports whether the ids of events, which ParseUserEvents ignores, are
+// strings or null. The backend decides about other values.
 func idsAreTexts(events gjson.Result) (ok bool) {
 	ok = true
 	events.ForEach(func(_, e gjson.Result) bool {
@@ -87,8 +85,8 @@ func idsAreTexts(events gjson.Result) (ok bool) {
 	return ok
 }
 
-// members returns the values of an object's keys; ok is false when it has
-// another key, or one of them twice.
+// members returns the values of an object's keys; ok is false if it has other keys or
+// duplicates.
 func members(object gjson.Result, keys ...string) (values []gjson.Result, ok bool) {
 	values, ok = make([]gjson.Result, len(keys)), object.IsObject()
 	object.ForEach(func(key, v gjson.Result) bool {
@@ -112,8 +110,8 @@ func onlyElement(array gjson.Result) (value gjson.Result, ok bool) {
 	return value, array.IsArray() && count == 1
 }
 
-// plainReader reads a document of the plain form. What it does not know it does
-// not take: no comment, no string, no directive, no fragment.
+// plainReader parses a document of the plain form. It refuses everything else, such
+// as comments, strings, directives and fragments.
 type plainReader struct {
 	text string
 	next int
@@ -130,7 +128,7 @@ func (d *plainReader) skip() {
 	}
 }
 
-// sign moves behind a sign, if it is what comes next.
+// sign consumes the character c if it is next, and reports whether it was.
 func (d *plainReader) sign(c byte) bool {
 	d.skip()
 	if d.next == len(d.text) || d.text[d.next] != c {
@@ -140,8 +138,7 @@ func (d *plainReader) sign(c byte) bool {
 	return true
 }
 
-// name moves behind a name and returns it, or returns "" when something else
-// comes next.
+// name consumes a name and returns it, or returns "" if no name is next.
 func (d *plainReader) name() string {
 	d.skip()
 	start := d.next
@@ -151,8 +148,8 @@ func (d *plainReader) name() string {
 	return d.text[start:d.next]
 }
 
-// place is where a byte of a document stands. Before it are only characters of
-// one byte.
+// place returns the position of a byte in a document. All characters before it must
+// be ASCII.
 func place(text string, offset int) Position {
 	at := Position{1, 1}
 	for i := range offset {
@@ -173,12 +170,12 @@ func letter(c byte) bool {
 
 func (d *plainReader) word(want string) bool { return d.name() == want }
 
-// mutation reads the whole document and returns the name of its variable.
+// mutation parses the whole document and returns the name of its variable.
 func (d *plainReader) mutation(p *GraphQLEvents, operation string) (variable string, ok bool) {
 	if !d.word("mutation") {
 		return "", false
 	}
-	// A call may name the operation that it runs, and need not.
+	// operationName is optional.
 	if name := d.name(); operation != "" && name != operation {
 		return "", false
 	}
@@ -198,7 +195,7 @@ func (d *plainReader) mutation(p *GraphQLEvents, operation string) (variable str
 	return variable, ok && d.next == len(d.text)
 }
 
-// field reads the one field of the mutation.
+// field parses the field of the mutation.
 func (d *plainReader) field(p *GraphQLEvents, variable string) bool {
 	d.skip()
 	p.document, p.offset = d.text, d.next
@@ -216,7 +213,7 @@ func (d *plainReader) field(p *GraphQLEvents, variable string) bool {
 		case "__typename", "userId", "accountId":
 			return true
 		case "events":
-			// A second one would have to be merged with the first.
+			// Two selections of events would have to be merged.
 			if p.event != nil {
 				return false
 			}
@@ -246,8 +243,8 @@ func (d *plainReader) aliased() (f plainField, ok bool) {
 	return f, f.alias != "" && f.name != ""
 }
 
-// selection reads fields between braces, each of them one that is known and has
-// a name of its own in the answer.
+// selection parses fields in braces. Each must be known and have a distinct response
+// name.
 func (d *plainReader) selection(known func(name string) bool) (all []plainField, ok bool) {
 	if !d.sign('{') {
 		return nil, false
@@ -267,7 +264,7 @@ func (d *plainReader) selection(known func(name string) bool) (all []plainField,
 	return all, len(all) > 0
 }
 
-// Answer writes the answer to a call whose events were taken in.
+// Answer returns the response to a call whose events were stored.
 func (p GraphQLEvents) Answer() (status int, body []byte) {
 	w := writer{}
 	w.open()
@@ -330,7 +327,7 @@ func (p GraphQLEvents) eventField(w *writer, f plainField, e event.Event) {
 	}
 }
 
-// Refused writes the answer to a call whose events were not taken in.
+// Refused returns the response to a call whose events were refused with an error.
 func (p GraphQLEvents) Refused(err error) (status int, body []byte) {
 	w := writer{}
 	w.open()

@@ -23,7 +23,7 @@ func TestParseGraphQL(t *testing.T) {
 	}
 	long := strings.Repeat("a", 100_000)
 	if got, err := ParseGraphQL([]byte(`{"query":"` + long + `"}`)); err != nil || got.Query != long {
-		t.Error("a document is bounded by its body alone:", err)
+		t.Error("a document has no other limit than its body:", err)
 	}
 }
 
@@ -35,10 +35,10 @@ func TestParseGraphQL_Refuses(t *testing.T) {
 		`{"query":""}`:                "query: is required",
 		`{"query":null}`:              "query: is required",
 		`{"query":1}`:                 "query: must be a string",
-		`{"query":"a","query":"b"}`:   "query: is given twice",
+		`{"query":"a","query":"b"}`:   "query: occurs twice",
 		`{"query":"a","other":1}`:     "other: is not a key of this request",
 		`{"query":"a","variables":1}`: "variables: must be an object",
-		`{"query":"a","variables":{"b":[{"c":1,"c":2}]}}`: "variables.b[0].c: is given twice",
+		`{"query":"a","variables":{"b":[{"c":1,"c":2}]}}`: "variables.b[0].c: occurs twice",
 		`{"query":"a","extensions":[]}`:                   "extensions: must be an object",
 		`{"query":"a","operationName":{}}`:                "operationName: must be a string",
 	} {
@@ -75,8 +75,7 @@ func TestGraphQLAnswer(t *testing.T) {
 	}
 }
 
-// Spec, Limits: a call that was received before is refused with 409, and no
-// other is.
+// Spec, Limits: only a call that was received before is refused with 409.
 func TestGraphQLAnswer_Status(t *testing.T) {
 	duplicate, exists := GraphQLError{Err: event.Duplicate()}, GraphQLError{Err: &core.Error{Code: core.CodeConflict, RS: "RS048"}}
 	for name, c := range map[string]struct {
@@ -84,12 +83,12 @@ func TestGraphQLAnswer_Status(t *testing.T) {
 		errs []GraphQLError
 		want int
 	}{
-		"nothing done, key used":      {false, []GraphQLError{duplicate}, 409},
-		"twice":                       {false, []GraphQLError{duplicate, duplicate}, 409},
-		"something done":              {true, []GraphQLError{duplicate}, 200},
-		"something else wrong":        {false, []GraphQLError{duplicate, exists}, 200},
-		"another conflict":            {false, []GraphQLError{exists}, 200},
-		"nothing asked for, no error": {false, nil, 200},
+		"not done, key used": {false, []GraphQLError{duplicate}, 409},
+		"twice":              {false, []GraphQLError{duplicate, duplicate}, 409},
+		"partly done":        {true, []GraphQLError{duplicate}, 200},
+		"another error too":  {false, []GraphQLError{duplicate, exists}, 200},
+		"another conflict":   {false, []GraphQLError{exists}, 200},
+		"no error":           {false, nil, 200},
 	} {
 		if status, _ := GraphQLAnswer("{}", c.done, c.errs); status != c.want {
 			t.Errorf("%s: %d, want %d", name, status, c.want)
@@ -97,7 +96,7 @@ func TestGraphQLAnswer_Status(t *testing.T) {
 	}
 }
 
-// The Java SDK reads message and statusCode of an answer with such a status.
+// The Java SDK reads message and statusCode of a response with this status.
 func TestGraphQLAnswer_RepeatedKey(t *testing.T) {
 	const want = `"message":"idempotencyKey: these events were received before, within the last 24 hours; nothing was recorded again","statusCode":409}`
 	status, body := GraphQLAnswer(`{"a":null}`, false, []GraphQLError{{Err: event.Duplicate(), Path: `["a"]`}})

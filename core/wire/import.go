@@ -14,8 +14,8 @@ import (
 	"kith/core/referral"
 )
 
-// ImportRow appends a row of a CSV file as the JSON object that a line of a JSONL
-// file would be, so that both are read by one parser. An empty cell is not given.
+// ImportRow appends a row of a CSV file as a JSON object, like a line of a JSONL
+// file, so that one parser reads both. Empty cells are left out.
 func ImportRow(b []byte, l importfile.Layout, cells []string) []byte {
 	w := writer{b: b}
 	w.open()
@@ -56,8 +56,8 @@ func beginsWith(path, prefix []string) bool {
 	return true
 }
 
-// cell writes what a cell holds. What cannot be what its column is for is
-// written as a text, so that the parser says what was wrong with it.
+// cell writes a cell. If the value is not of the column's kind, it is written as a
+// string, so that the parser reports the error.
 func (w *writer) cell(name string, kind importfile.Kind, cell string) {
 	switch {
 	case kind == importfile.Boolean && strings.EqualFold(cell, "true"),
@@ -72,9 +72,9 @@ func (w *writer) cell(name string, kind importfile.Kind, cell string) {
 	}
 }
 
-// plainNumber reports whether a text is a number as JSON writes it, without an
-// exponent, of so few digits that no reader loses one: a number of a telephone
-// or of a card is a text.
+// plainNumber reports whether a text is a JSON number without an exponent, and short
+// enough that a float64 keeps all its digits. Longer ones, such as card numbers, are
+// strings.
 func plainNumber(s string, fraction bool) bool {
 	digits := strings.TrimPrefix(s, "-")
 	whole, rest, point := strings.Cut(digits, ".")
@@ -93,7 +93,7 @@ func allDigits(s string) bool {
 	return true
 }
 
-// CheckImportRow reads a row as its job would and returns what is wrong with it.
+// CheckImportRow parses a row as its job would, and returns the error.
 func CheckImportRow(tenant core.TenantAlias, t job.Type, row []byte) (err error) {
 	switch t {
 	case job.ImportUser:
@@ -108,9 +108,9 @@ func CheckImportRow(tenant core.TenantAlias, t job.Type, row []byte) (err error)
 	return err
 }
 
-// ParseImportedUser reads a row of MUTATION/USER: the body of an identification
-// with the ids that no path says (reference, 3.3). created is zero when the row
-// does not say.
+// ParseImportedUser parses a row of MUTATION/USER: the body of an identification with
+// the ids of the user (reference, 3.3). created is zero if the row has no
+// dateCreated.
 func ParseImportedUser(tenant core.TenantAlias, row []byte) (u referral.UserUpdate, created core.Time, err error) {
 	account, err := rowID(row, "accountId", "RS044", core.ParseAccountID)
 	if err != nil {
@@ -125,8 +125,8 @@ func ParseImportedUser(tenant core.TenantAlias, row []byte) (u referral.UserUpda
 	return u, core.Time(at), err
 }
 
-// rowID reads an id of a row without checking the rest of it. The check comes
-// after; what is no JSON has no id that matters.
+// rowID returns an id of a row without checking the rest, which is checked later. An
+// invalid row is an error only if the id is missing.
 func rowID[T any](row []byte, key, rs string, parse func(field, s string) (T, error)) (T, error) {
 	v := gjson.GetBytes(row, key)
 	if v.Type != gjson.String {
@@ -142,7 +142,7 @@ func rowID[T any](row []byte, key, rs string, parse func(field, s string) (T, er
 	return parse(key, v.String())
 }
 
-// checkRow checks that a row can be looked at.
+// checkRow checks that a row is a valid JSON object.
 func checkRow(row []byte) error {
 	switch {
 	case checkObject(row, MaxBody) == nil:
@@ -153,8 +153,8 @@ func checkRow(row []byte) error {
 	return core.Malformed("", "the row is not a valid JSON object")
 }
 
-// Deletion is a row of MUTATION/DELETE_USER. What it does not say is for the
-// params of the job to say.
+// Deletion is a row of MUTATION/DELETE_USER. For nil fields, the params of the job
+// decide.
 type Deletion struct {
 	Account              core.AccountID
 	User                 core.UserID
@@ -162,7 +162,7 @@ type Deletion struct {
 	DoNotTrack           *bool
 }
 
-// ParseDeletion reads a row of MUTATION/DELETE_USER (reference, 3.3).
+// ParseDeletion parses a row of MUTATION/DELETE_USER (reference, 3.3).
 func ParseDeletion(row []byte) (Deletion, error) {
 	var d Deletion
 	who, err := parseRow(row, "id", func(r *reader, key string, v *fastjson.Value) bool {
@@ -178,8 +178,8 @@ func ParseDeletion(row []byte) (Deletion, error) {
 	return d, err
 }
 
-// ParseImportedEvent reads a row of MUTATION/USER_EVENT, which has one event
-// (reference, 3.3). The batch still lacks its ids and its time.
+// ParseImportedEvent parses a row of MUTATION/USER_EVENT, which has one event
+// (reference, 3.3). The result has no event id and no time of receipt.
 func ParseImportedEvent(row []byte) (event.Batch, error) {
 	batch := event.Batch{Events: make([]event.Event, 1)}
 	given := false
@@ -216,14 +216,13 @@ type Draw struct {
 	Account core.AccountID
 	User    core.UserID
 	Unit    string
-	// Amount is 0 for a row that is to be passed over.
+	// Amount is 0 for a row that is to be skipped.
 	Amount int64
 }
 
-// ParseDraw reads a row of MUTATION/REDEEMABLE_REWARD_BALANCE: a row of the
-// report about redeemable balances, with the value to redeem filled in. One that
-// is empty, 0 or less redeems nothing, and fractions are cut off (reference,
-// 3.3).
+// ParseDraw parses a row of MUTATION/REDEEMABLE_REWARD_BALANCE: a row of the report
+// of redeemable balances with valueToRedeem added. An empty, zero or negative value
+// redeems nothing, and fractions are truncated (reference, 3.3).
 func ParseDraw(row []byte) (Draw, error) {
 	var d Draw
 	value := ""
@@ -255,8 +254,8 @@ func ParseDraw(row []byte) (Draw, error) {
 	return d, err
 }
 
-// wholePart is a decimal number without its fraction, or 0 for nothing and for
-// what is less than 0.
+// wholePart returns a decimal number without its fraction, or 0 if it is empty or
+// negative.
 func wholePart(s string) (int64, error) {
 	s = strings.TrimSpace(s)
 	whole, fraction, _ := strings.Cut(strings.TrimPrefix(s, "-"), ".")
@@ -273,14 +272,14 @@ func badDraw() error {
 	return core.Invalid("valueToRedeem", "must be a number such as 12 or 12.5")
 }
 
-// rowUser is whose row it is.
+// rowUser identifies the user of a row.
 type rowUser struct {
 	Account core.AccountID
 	User    core.UserID
 }
 
-// parseRow reads a row with the ids of a user, which are required; the user's is
-// under the given key.
+// parseRow parses a row with the required ids of a user. userKey is the key of the
+// user id.
 func parseRow(row []byte, userKey string, take func(r *reader, key string, v *fastjson.Value) bool) (rowUser, error) {
 	var account *core.AccountID
 	var user *core.UserID

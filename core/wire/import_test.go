@@ -41,8 +41,8 @@ func TestImportRow(t *testing.T) {
 	}
 }
 
-// A number that JSON would write otherwise, or that a reader could round, stays
-// a text.
+// A number that is not in the form of JSON, or that a parser could round, stays a
+// string.
 func TestPlainNumber(t *testing.T) {
 	for s, want := range map[string]bool{
 		"0": true, "-1": true, "12": true, "1.5": true, "0.10": true, "1234567890123456": true, "12345678.1234567": true,
@@ -73,7 +73,7 @@ func TestParseImportedUser(t *testing.T) {
 		`{"accountId":"a","id":"u","nick":"x"}`:             "nick: is not a key of this request",
 		`{"accountId":"a","id":"u","referable":"yes"}`:      "referable: must be true or false",
 		`{"accountId":"a","id":"u","dateCreated":"x"}`:      "dateCreated: must be a whole number",
-		`{"accountId":"a","id":"u","firstName":"x\u0000y"}`: "firstName: must not hold the character U+0000",
+		`{"accountId":"a","id":"u","firstName":"x\u0000y"}`: "firstName: must not contain the character U+0000",
 		`{"accountId":"a","id":"u"`:                         "the body is not valid JSON",
 		`["accountId"]`:                                     "the row is a JSON array; write each of its objects on a line of its own",
 		`x`:                                                 "the row is not a valid JSON object",
@@ -84,8 +84,7 @@ func TestParseImportedUser(t *testing.T) {
 	}
 }
 
-// The negative examples that come with the reference's schema, and what is like
-// them (reference, 3.3).
+// The negative examples of the reference's schema, and similar ones (reference, 3.3).
 func TestParseImportedEvent(t *testing.T) {
 	got, err := ParseImportedEvent([]byte(`{"accountId":"a","userId":"u","idempotencyKey":"order-0001","event":{"key":"purchase","dateTriggered":7,"fields":{"revenue":1.10,"n":null}}}`))
 	want := event.Batch{Account: "a", User: "u", Key: "order-0001", Events: []event.Event{{Key: "purchase", Triggered: 7, Fields: `{"revenue":1.10,"n":null}`}}}
@@ -158,7 +157,7 @@ func TestRowFailure(t *testing.T) {
 	}
 	for _, fault := range []error{&core.Error{}, &core.Error{Code: core.CodeUnavailable}, &testFault{}} {
 		if _, _, _, ok := RowFailure(fault); ok {
-			t.Errorf("%#v is no row's fault", fault)
+			t.Errorf("%#v is not an error of the row", fault)
 		}
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"kith/core/referral"
 )
 
-// maxParams bounds the params of a job, in bytes as they were sent.
+// maxParams is the most bytes of a job's params, as sent.
 const maxParams = 64 << 10
 
-// ParseExport reads the body of POST /export (reference, 1.9).
+// ParseExport parses the body of POST /export (reference, 1.9).
 func ParseExport(tenant core.TenantAlias, body []byte) (job.Input, error) {
 	in := job.Input{Requester: job.RequesterAPI, Format: job.CSV, Params: "{}"}
 	p := jobParser{tenant: tenant, body: body, in: &in, parseType: job.ParseExportType, format: "format"}
@@ -32,8 +32,8 @@ func ParseExport(tenant core.TenantAlias, body []byte) (job.Input, error) {
 	return in, err
 }
 
-// ParseJobInput reads a GraphQL JobInput, as JSON, in which errors name their
-// keys below at (spec, Job input).
+// ParseJobInput parses a GraphQL JobInput, given as JSON (spec, Job input). Errors
+// have fields below at.
 func ParseJobInput(tenant core.TenantAlias, at string, input []byte) (job.Input, error) {
 	in := job.Input{Requester: job.RequesterAPI, Format: job.CSV, Params: "{}"}
 	p := jobParser{tenant: tenant, body: input, in: &in, parseType: job.ParseType, format: "outputFormat"}
@@ -45,7 +45,7 @@ func ParseJobInput(tenant core.TenantAlias, at string, input []byte) (job.Input,
 	case in.Type.Import() && in.File == "":
 		err = core.Invalid(at+".fileRef", "is required for this type of job")
 	case !in.Type.Import() && in.File != "":
-		err = core.Invalid(at+".fileRef", "has no meaning for this type of job")
+		err = core.Invalid(at+".fileRef", "must be left out for this type of job")
 	default:
 		_, err = ParseJobParams(in.Type, in.Params)
 	}
@@ -57,7 +57,7 @@ type jobParser struct {
 	body      []byte
 	in        *job.Input
 	parseType func(field, s string) (job.Type, error)
-	// format is what the key of the format is called.
+	// format is the name of the key with the format.
 	format string
 }
 
@@ -83,7 +83,7 @@ func (p jobParser) take(r *reader, key string, v *fastjson.Value) bool {
 	return false
 }
 
-// params keeps the object as it was sent, but for nulls: it is answered so
+// params stores the object as sent, without nulls, because responses return it
 // (reference, 1.9).
 func (p jobParser) params(r *reader, key string, v *fastjson.Value) bool {
 	switch v.Type() {
@@ -103,7 +103,7 @@ func (p jobParser) params(r *reader, key string, v *fastjson.Value) bool {
 
 func anyText(_, s string) (string, error) { return s, nil }
 
-// setParsed stores a string in its own type; null leaves what is there.
+// setParsed parses a string and stores the result; null does not change it.
 func setParsed[T any](r *reader, key string, v *fastjson.Value, into *T, parse func(field, s string) (T, error)) bool {
 	var t *T
 	parsed(r, key, v, &t, parse)
@@ -113,7 +113,7 @@ func setParsed[T any](r *reader, key string, v *fastjson.Value, into *T, parse f
 	return true
 }
 
-// Upload writes the answer of POST /export/upload (spec, Bulk import, 1).
+// Upload returns the response to POST /export/upload (spec, Bulk import, 1).
 func Upload(ref core.FileRef) []byte {
 	w := writer{}
 	w.open()
@@ -122,10 +122,11 @@ func Upload(ref core.FileRef) []byte {
 	return w.b
 }
 
-// Export writes a REST export (reference, 1.9).
+// Export returns a REST export as JSON (reference, 1.9).
 func Export(j job.Job, now core.Time) []byte { return appendExport(nil, j, now) }
 
-// Exports writes GET /export/history/list: {data, count, totalCount}.
+// Exports returns the response to GET /export/history/list: {data, count,
+// totalCount}. total is the number of exports on all pages.
 func Exports(page []job.Job, total int, now core.Time) []byte {
 	w := writer{}
 	w.open()
@@ -155,8 +156,8 @@ func appendExport(b []byte, j job.Job, now core.Time) []byte {
 	return w.b
 }
 
-// JobEvent writes a job as webhooks tell of it: export.created,
-// export.completed and job.completed (reference, 6).
+// JobEvent returns the data of the webhooks export.created, export.completed and
+// job.completed (reference, 6).
 func JobEvent(j job.Job) []byte {
 	w := writer{}
 	w.open()
@@ -186,7 +187,7 @@ func (w *writer) stats(s job.Stats) {
 	})
 }
 
-// FileType is the media type of a file by its name.
+// FileType returns the media type of a file by its name.
 func FileType(name string) string {
 	switch {
 	case strings.HasSuffix(name, ".csv"):
@@ -197,11 +198,10 @@ func FileType(name string) string {
 	return "application/octet-stream"
 }
 
-// maxEventKeys bounds the keys that an export of events may name.
+// maxEventKeys is the most keys in the filter of an export of events.
 const maxEventKeys = 100
 
-// ParseJobParams reads the params of a job. Errors name their keys below
-// "params".
+// ParseJobParams parses the params of a job. Errors have fields below "params".
 func ParseJobParams(t job.Type, params string) (job.Params, error) {
 	p := paramParser{job: t}
 	take := p.export
@@ -217,7 +217,7 @@ type paramParser struct {
 	out job.Params
 }
 
-// export takes the params of a job that writes a file.
+// export parses a param of a job that writes a file.
 func (p *paramParser) export(r *reader, key string, v *fastjson.Value) bool {
 	switch key {
 	case "createdSince":
@@ -244,8 +244,9 @@ func (p *paramParser) export(r *reader, key string, v *fastjson.Value) bool {
 	return false
 }
 
-// columnGroup takes a key of the param "fields" (reference, 1.9 and 3.1). Which
-// columns each adds is nowhere told; all columns are always there.
+// columnGroup parses a key of the param "fields" (reference, 1.9 and 3.1) and ignores
+// it: the reference does not say which columns it adds, and files always have all
+// columns.
 func columnGroup(r *reader, key string, v *fastjson.Value) bool {
 	switch key {
 	case "includeUserStatsFields", "includeUserFields", "includeReferralFields",
@@ -256,8 +257,8 @@ func columnGroup(r *reader, key string, v *fastjson.Value) bool {
 	return false
 }
 
-// filter takes what narrows an export (reference, 3.1). What is not offered is
-// refused: an export that says nothing of what it left out would be trusted.
+// filter parses a key of the param "filter" (reference, 3.1). It refuses unsupported
+// filters, because a caller could not see that one was ignored.
 func (p *paramParser) filter(r *reader, key string, v *fastjson.Value) bool {
 	switch {
 	case p.job == job.UserEvent && key == "key_eq":
@@ -278,7 +279,7 @@ func (p *paramParser) filter(r *reader, key string, v *fastjson.Value) bool {
 	return false
 }
 
-// load takes the params of a job that reads a file.
+// load parses a param of a job that reads a file.
 func (p *paramParser) load(r *reader, key string, v *fastjson.Value) bool {
 	switch {
 	case key == "importEvaluationOptions":
@@ -308,7 +309,7 @@ func (p *paramParser) load(r *reader, key string, v *fastjson.Value) bool {
 	return false
 }
 
-// evaluation takes what an import may set off besides storing its rows.
+// evaluation parses an option for the side effects of an import.
 func (p *paramParser) evaluation(r *reader, key string, v *fastjson.Value) bool {
 	var b *bool
 	switch key {
@@ -318,16 +319,16 @@ func (p *paramParser) evaluation(r *reader, key string, v *fastjson.Value) bool 
 		return true
 	case "programs", "analytics":
 		if r.boolean(&b, key, v); b != nil && !*b {
-			return r.fail(core.Invalid(r.path(key), "cannot be turned off: a row does what a call does"))
+			return r.fail(core.Invalid(r.path(key), "cannot be turned off for imports; leave it out"))
 		}
 		return true
 	}
 	return false
 }
 
-// date reads a time in epoch milliseconds, or as text in RFC 3339 with any
-// offset, as the Singer tap sends it (reference, 7.3); its start date, which a
-// person wrote, may lack the zone, or be a day. Then it is in UTC.
+// date parses a time in epoch milliseconds or in RFC 3339 with any offset, as the
+// Singer tap sends it (reference, 7.3). The tap's start date may have no zone, or be
+// only a day; then it is in UTC.
 func date(r *reader, key string, v *fastjson.Value, into *core.Time) bool {
 	if v.Type() != fastjson.TypeString {
 		var n *int64
@@ -346,8 +347,7 @@ func date(r *reader, key string, v *fastjson.Value, into *core.Time) bool {
 	return r.fail(core.Invalid(r.path(key), "must be a time in epoch milliseconds, or as text such as 2026-03-01, 2026-03-01T09:00:00 (UTC) or 2026-03-01T09:00:00+01:00"))
 }
 
-// withoutNulls returns params without the keys that are null, which say nothing;
-// others are as they were written.
+// withoutNulls returns params without keys that are null. Other values are as sent.
 func withoutNulls(params string) string {
 	w := writer{}
 	w.open()

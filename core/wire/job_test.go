@@ -9,7 +9,7 @@ import (
 	"kith/core/job"
 )
 
-// What the Singer tap sends (reference, 7.3).
+// The request of the Singer tap (reference, 7.3).
 func TestParseExport_Tap(t *testing.T) {
 	const params = `{"createdOrUpdatedSince":"2019-05-01T17:41:45-07:00"}`
 	got, err := ParseExport("t", []byte(`{"type": "USER", "format": "CSV", "name": "Stitch Streams users:2026-11-21 02:47:55.578584", "params": `+params+`}`))
@@ -100,8 +100,8 @@ func TestParseJobInput(t *testing.T) {
 		`{}`:                       "jobInput.type: is required",
 		`{"type":"MUTATION/USER"}`: "jobInput.fileRef: is required for this type of job",
 		`{"type":"MUTATION/USER","fileRef":"imports/t/x_1.csv","params":{"createdSince":1}}`:                             "params.createdSince: is not a key of this request",
-		`{"type":"MUTATION/USER","fileRef":"imports/t/x_1.csv","params":{"importEvaluationOptions":{"programs":false}}}`: "params.importEvaluationOptions.programs: cannot be turned off: a row does what a call does",
-		`{"type":"QUERY/USER","fileRef":"imports/t/x_1.csv"}`:                                                            "jobInput.fileRef: has no meaning for this type of job",
+		`{"type":"MUTATION/USER","fileRef":"imports/t/x_1.csv","params":{"importEvaluationOptions":{"programs":false}}}`: "params.importEvaluationOptions.programs: cannot be turned off for imports; leave it out",
+		`{"type":"QUERY/USER","fileRef":"imports/t/x_1.csv"}`:                                                            "jobInput.fileRef: must be left out for this type of job",
 		`{"type":"QUERY/USER","fileRef":"imports/o/x_1.csv"}`:                                                            "jobInput.fileRef: is not the fileRef of a file that this tenant uploaded",
 	} {
 		if got, err := ParseJobInput("t", "jobInput", []byte(input)); err == nil || err.Error() != want {

@@ -8,7 +8,7 @@ import (
 // linkWriter writes the share links of one code.
 type linkWriter struct {
 	w *writer
-	// start is the link without mediums, escaped for JSON but not yet closed.
+	// start is the link without mediums, as a JSON string without the closing quote.
 	start []byte
 }
 
@@ -17,7 +17,7 @@ func (w *writer) links(s link.Share, code core.ReferralCode) linkWriter {
 	return linkWriter{w, start[:len(start)-1]}
 }
 
-// link writes one link. What mediums are made of needs no escaping.
+// link writes one link. Mediums need no escaping.
 func (l linkWriter) link(name string, e link.Engagement, m link.ShareMedium) {
 	l.w.key(name)
 	l.w.b = append(l.w.b, l.start...)
@@ -25,8 +25,8 @@ func (l linkWriter) link(name string, e link.Engagement, m link.ShareMedium) {
 	l.w.b = append(l.w.b, '"')
 }
 
-// flat writes links by their older names (reference, 1.7), which begin with a
-// prefix.
+// flat writes links with their older names (reference, 1.7), for the mediums DIRECT,
+// FACEBOOK, TWITTER, EMAIL and LINKEDIN.
 func (l linkWriter) flat(e link.Engagement, names ...string) {
 	mediums := [...]link.ShareMedium{"DIRECT", "FACEBOOK", "TWITTER", "EMAIL", "LINKEDIN"}
 	for i, name := range names {
@@ -34,8 +34,9 @@ func (l linkWriter) flat(e link.Engagement, names ...string) {
 	}
 }
 
-// flatLinks writes the older form of a user's links: one map of names, and in it
-// one for each engagement (reference, 1.7). Null without a code.
+// flatLinks writes a user's links in the older form: an object of names, with a
+// nested object for each engagement medium (reference, 1.7). It writes null if code
+// is empty.
 func (w *writer) flatLinks(name string, s link.Share, code core.ReferralCode) {
 	if code == "" {
 		w.raw(name, "null")
@@ -75,7 +76,7 @@ func (w *writer) programMembers(u UserInfo) {
 	}
 }
 
-// ProgramShareLinks writes a user's links by program: a JSON object.
+// ProgramShareLinks returns a user's links by program as a JSON object.
 func ProgramShareLinks(u UserInfo) string {
 	w := writer{}
 	w.open()
@@ -84,8 +85,8 @@ func ProgramShareLinks(u UserInfo) string {
 	return string(w.b)
 }
 
-// ShareURLs writes a user's links in the newer form: by engagement and by medium
-// (reference, 1.7). What is empty is not narrowed.
+// ShareURLs returns a user's links in the newer form, by engagement and share medium
+// (reference, 1.7). e and m select one of each; empty means all.
 func ShareURLs(s link.Share, code core.ReferralCode, e link.Engagement, m link.ShareMedium) []byte {
 	w := writer{}
 	w.open()
@@ -109,7 +110,7 @@ func ShareURLs(s link.Share, code core.ReferralCode, e link.Engagement, m link.S
 	return w.b
 }
 
-// ShareLinks writes a user's links in the older form (reference, 1.7).
+// ShareLinks returns a user's links in the older form (reference, 1.7).
 func ShareLinks(s link.Share, code core.ReferralCode) []byte {
 	w := writer{}
 	w.flatMembers(s, code)

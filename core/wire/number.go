@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// number is the exact value of a JSON number: digits × 10^exponent, negative or
-// not. Equal values are equal structs: digits begins and ends with no zero, and
-// zero is number{}.
+// number is the exact value of a JSON number: digits × 10^exponent, or its negative.
+// Equal values are equal structs, because digits has no leading or trailing zeros,
+// and zero is number{}.
 type number struct {
 	digits   string
 	exponent int64
 	negative bool
 }
 
-// maxExponent bounds an exponent as it is written, in digits.
+// maxExponent is the most digits of an exponent.
 const maxExponent = 15
 
-// parseNumber reads a number in any notation of JSON. It is not ok for one whose
-// exponent is beyond maxExponent; such a number has no use here.
+// parseNumber parses a number in any JSON notation. ok is false if the exponent has
+// more than maxExponent digits.
 func parseNumber(text string) (n number, ok bool) {
 	text, n.negative = strings.CutPrefix(text, "-")
 	mantissa := text
@@ -55,8 +55,8 @@ func parseExponent(text string) (int64, bool) {
 	return sign * exponent, err == nil
 }
 
-// sameNumber reports whether two JSON numbers have one value. Two whose exponents
-// are beyond maxExponent are the same if they are written alike.
+// sameNumber reports whether two JSON numbers have the same value. Numbers with
+// exponents above maxExponent are the same if their texts are equal.
 func sameNumber(a, b string) bool {
 	if a == b {
 		return true
@@ -66,8 +66,8 @@ func sameNumber(a, b string) bool {
 	return okX && okY && x == y
 }
 
-// wholeNumber returns a number that is an integer and fits into 64 bits, in whichever
-// notation it is written: 5, 5.0 and 0.5e1.
+// wholeNumber returns the value of a number that is an integer of 64 bits, in any
+// notation: 5, 5.0 and 0.5e1.
 func wholeNumber(text string) (int64, bool) {
 	const most = len("9223372036854775807")
 	n, ok := parseNumber(text)
@@ -79,8 +79,8 @@ func wholeNumber(text string) (int64, bool) {
 	return i, err == nil
 }
 
-// plainDecimal returns a number without an exponent. It is not ok for one that
-// would have more than most characters.
+// plainDecimal returns a number without an exponent; ok is false if it would have
+// more than most characters.
 func plainDecimal(text string, most int) (string, bool) {
 	if !strings.ContainsAny(text, "eE") {
 		return text, len(text) <= most
@@ -93,7 +93,7 @@ func plainDecimal(text string, most int) (string, bool) {
 	return plain, len(plain) <= most
 }
 
-// plain writes a number without an exponent.
+// plain returns a number without an exponent.
 func (n number) plain() string {
 	digits, sign := n.digits, ""
 	if n.negative {

@@ -11,8 +11,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Numbers are the same exactly when their values are, and are whole exactly when
-// an integer of 64 bits has their value.
+// Numbers are the same if and only if their values are, and whole if and only if an
+// int64 has their value.
 func FuzzSameNumber(f *testing.F) {
 	for _, pair := range [][2]string{
 		{"5", "5.0"}, {"-0", "0"}, {"1e400", "10e399"}, {"1.0", "1"}, {"9007199254740993", "9007199254740992"}, {"0.5E+1", "50e-1"}, {"1e-7", "0.0000001"},
@@ -40,7 +40,7 @@ func FuzzSameNumber(f *testing.F) {
 	})
 }
 
-// rational is the value of a JSON number whose exponent is not huge.
+// rational returns the value of a JSON number with a small exponent.
 func rational(text string) (*big.Rat, bool) {
 	if !json.Valid([]byte(text)) || strings.Trim(text, "+-.eE0123456789") != "" || len(text) > 100 {
 		return nil, false
@@ -51,7 +51,7 @@ func rational(text string) (*big.Rat, bool) {
 	return new(big.Rat).SetString(text)
 }
 
-// Values are the same exactly when they are by a reference that decodes both.
+// Values are the same if and only if their decoded forms are.
 func FuzzSameValue(f *testing.F) {
 	for _, pair := range [][2]string{
 		{`{"a":1,"b":[null,{"c":2.0}]}`, `{"b":[null,{"c":2,"d":null}],"a":1e0}`}, {`{"a":null}`, `{}`}, {`[1,"x",true]`, `[1.0,"\u0078",true]`}, {`{"":""}`, `{}`},
@@ -75,8 +75,8 @@ func FuzzSameValue(f *testing.F) {
 
 func wrapped(value []byte) []byte { return append(append([]byte(`{"x":`), value...), '}') }
 
-// decoded is a value as the reference sees it: with *big.Rat for numbers and
-// without null members.
+// decoded returns a decoded value, with *big.Rat for numbers and without null
+// members.
 func decoded(v gjson.Result) (value any, ok bool) {
 	ok = true
 	switch {

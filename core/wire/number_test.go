@@ -42,7 +42,7 @@ func TestPlainDecimal(t *testing.T) {
 	}
 }
 
-// Pairs that are equal in one order are in the other.
+// Equality is symmetric.
 func TestSameValue(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
@@ -53,7 +53,7 @@ func TestSameValue(t *testing.T) {
 		{"-0", "0.0", true},
 		{"1e400", "10e399", true},
 		{"1e400", "1e401", false},
-		{"9007199254740993", "9007199254740992", false}, // one float64
+		{"9007199254740993", "9007199254740992", false}, // the same float64
 		{"0.1", "0.10000000000000000001", false},
 		{"1e99999999999999999999", "1e99999999999999999999", true},
 		{"1e99999999999999999999", "1e99999999999999999998", false},

@@ -12,9 +12,9 @@ import (
 	"kith/core/reward"
 )
 
-// ParseProgram reads the body of POST /programs and PUT /programs/{key}: all of
-// a program, so that what is left out has its default. A key that is not empty
-// is that of the path; an id in the body must repeat it.
+// ParseProgram parses the body of POST /programs and PUT /programs/{key}: a whole
+// program, in which missing keys have their defaults. key is that of the path or
+// empty; if it is set, an id in the body must be equal to it.
 func ParseProgram(key core.ProgramKey, body []byte) (referral.Program, error) {
 	p := programParser{path: key, body: body, p: referral.NewProgram(key)}
 	if err := object(body, MaxBody, "", p.take); err != nil {
@@ -31,7 +31,7 @@ func ParseProgram(key core.ProgramKey, body []byte) (referral.Program, error) {
 	return p.p, p.p.Check()
 }
 
-// programParser collects what the keys of a body say.
+// programParser collects the values of a body.
 type programParser struct {
 	path core.ProgramKey
 	body []byte
@@ -53,7 +53,7 @@ func (p *programParser) take(r *reader, key string, v *fastjson.Value) bool {
 		return r.nested(key, v, p.limits)
 	case "fraud":
 		return r.nested(key, v, p.fraud)
-	// A program that was read and is written back brings these along.
+	// These are in a program that a caller read and sends back.
 	case "dateCreated", "dateModified":
 		var n *int64
 		return r.integer(&n, key, v, 0)
@@ -160,7 +160,7 @@ func (r *reader) count(into *int64, key string, v *fastjson.Value) bool {
 	return take(func(n **int64, key string, v *fastjson.Value) bool { return r.integer(n, key, v, 0) }, into, key, v)
 }
 
-// percent stores a percentage of at most two decimals.
+// percent stores a percentage with at most two decimals.
 func (r *reader) percent(into *reward.BasisPoints, key string, v *fastjson.Value) bool {
 	var text *string
 	if r.decimal(&text, key, v); text == nil {
@@ -172,7 +172,7 @@ func (r *reader) percent(into *reward.BasisPoints, key string, v *fastjson.Value
 	return r.fail(err)
 }
 
-// take reads a value by read and stores it, unless it is null.
+// take reads a value with read and stores it, unless it is null.
 func take[T any](read func(**T, string, *fastjson.Value) bool, into *T, key string, v *fastjson.Value) bool {
 	var given *T
 	ok := read(&given, key, v)
@@ -182,7 +182,7 @@ func take[T any](read func(**T, string, *fastjson.Value) bool, into *T, key stri
 	return ok
 }
 
-// ParseTankCodes reads the body that loads a fuel tank: {codes: […]}.
+// ParseTankCodes parses the body that adds codes to a fuel tank: {codes: […]}.
 func ParseTankCodes(body []byte) (codes []string, err error) {
 	err = object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		return key == "codes" && r.items(key, v, reward.MaxTankCodes, func(i int, v *fastjson.Value) error {
@@ -201,7 +201,7 @@ func ParseTankCodes(body []byte) (codes []string, err error) {
 	return codes, err
 }
 
-// Tank writes how full a fuel tank is.
+// Tank returns the counts of a fuel tank as JSON.
 func Tank(t reward.Tank) []byte {
 	w := writer{}
 	w.open()
@@ -212,7 +212,7 @@ func Tank(t reward.Tank) []byte {
 	return w.b
 }
 
-// Programs writes GET /programs: {count, totalCount, programs}.
+// Programs returns the response to GET /programs: {count, totalCount, programs}.
 func Programs(all []referral.Program) []byte {
 	w := writer{}
 	w.open()
@@ -224,8 +224,8 @@ func Programs(all []referral.Program) []byte {
 	return w.b
 }
 
-// Program writes GET /programs/{key}, with the reference's words for what it
-// has words for (1.7, sharing config).
+// Program returns the response to GET /programs/{key}, with the reference's names
+// where it has some (1.7, sharing config).
 func Program(p referral.Program) []byte { return appendProgram(nil, p) }
 
 func appendProgram(b []byte, p referral.Program) []byte {
@@ -278,7 +278,7 @@ func (w *writer) fraudPolicy(p referral.FraudPolicy) {
 	w.numberOrNull("dailyRewardLimit", p.DailyRewards)
 }
 
-// numberOrNull writes null for 0, which stands for "no limit".
+// numberOrNull writes null for 0, which means no limit.
 func (w *writer) numberOrNull(name string, n int64) {
 	if n == 0 {
 		w.raw(name, "null")
@@ -287,11 +287,11 @@ func (w *writer) numberOrNull(name string, n int64) {
 	w.number(name, n)
 }
 
-// maxSettings bounds the settings of an integration, in bytes.
+// maxSettings is the most bytes of an integration's settings.
 const maxSettings = 4096
 
-// offer stores what a side of a program earns. body is the whole body, of which
-// settings are taken as they are written.
+// offer stores the offer of a side of a program. body is the whole body, from which
+// settings are copied as sent.
 func (r *reader) offer(into *reward.Offer, key string, v *fastjson.Value, body []byte) bool {
 	o := offerParser{}
 	if r.nested(key, v, o.take); r.err != nil || v.Type() == fastjson.TypeNull {
@@ -309,12 +309,12 @@ func (r *reader) offer(into *reward.Offer, key string, v *fastjson.Value, body [
 	return r.fail(err)
 }
 
-// offerParser collects what the keys of an offer say.
+// offerParser collects the values of an offer.
 type offerParser struct {
 	o reward.Offer
 	// tank is the type of a fuel tank.
 	tank reward.Kind
-	// keys are those that were given.
+	// keys are the keys that were given.
 	keys []string
 }
 
@@ -353,14 +353,14 @@ func (o *offerParser) take(r *reader, key string, v *fastjson.Value) bool {
 	return false
 }
 
-// offer returns the offer at a place of the body.
+// offer returns the offer. at is its path in the body, for errors.
 func (o *offerParser) offer(at string) (reward.Offer, error) {
 	if o.o.Kind == "" {
 		return reward.Offer{}, core.Invalid(at+".type", "is required")
 	}
 	for _, key := range o.keys {
 		if !slices.Contains(offerKeys[""], key) && !slices.Contains(offerKeys[o.o.Kind], key) {
-			return reward.Offer{}, core.Invalid(at+"."+key, "is not for rewards of type "+string(o.o.Kind))
+			return reward.Offer{}, core.Invalid(at+"."+key, "must be left out for rewards of type "+string(o.o.Kind))
 		}
 	}
 	if err := o.fuelTank(at); err != nil {
@@ -375,8 +375,8 @@ func (o *offerParser) offer(at string) (reward.Offer, error) {
 	return o.o, nil
 }
 
-// fuelTank sets the unit that the type of a fuel tank says; an amount in percent
-// is in basis points then.
+// fuelTank sets the unit by the type of a fuel tank, and converts an amount in
+// percent to basis points.
 func (o *offerParser) fuelTank(at string) error {
 	if o.o.Kind != reward.FuelTank {
 		return nil
@@ -386,19 +386,19 @@ func (o *offerParser) fuelTank(at string) error {
 	case percent && o.o.Unit == "":
 		o.o.Unit = reward.UnitPercent
 	case percent != (o.o.Unit == reward.UnitPercent):
-		return core.Invalid(at+".unit", "is % when fuelTankType is PCT_DISCOUNT, and else not")
+		return core.Invalid(at+".unit", "must be % if fuelTankType is PCT_DISCOUNT, and must not be % otherwise")
 	}
 	if !percent {
 		return nil
 	}
 	if o.o.Amount < 1 || o.o.Amount > int64(reward.MaxPercent/100) {
-		return core.Invalid(at+".amount", "of a percentage must be 1 to 100")
+		return core.Invalid(at+".amount", "must be 1 to 100 for a percentage")
 	}
 	o.o.Amount *= 100
 	return nil
 }
 
-// offerKeys are the keys that all offers have, and those that one kind has.
+// offerKeys has the keys of all offers, and those of each kind.
 var offerKeys = map[reward.Kind][]string{
 	"":                     {"type", "unit", "name", "description", "expiryDuration", "scheduleDuration"},
 	reward.PercentDiscount: {"discountPercent"},
@@ -407,7 +407,7 @@ var offerKeys = map[reward.Kind][]string{
 	reward.Integration:     {"valueInCents", "currency", "integrationSettings"},
 }
 
-// programOffer writes what a side of a program earns, as it is read.
+// programOffer writes the offer of a side of a program.
 func (w *writer) programOffer(name string, o reward.Offer) {
 	if o.None() {
 		w.raw(name, "null")

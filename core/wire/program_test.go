@@ -33,14 +33,14 @@ func TestParseProgram(t *testing.T) {
 	want.Created, want.Modified = 1, 2
 	got.Created, got.Modified = 1, 2 // the body's are ignored
 	if text := string(Program(got)); text != fullProgram || string(Program(want)) != fullProgram {
-		t.Errorf("%+v\nis written %s", got, text)
+		t.Errorf("%+v\nis written as %s", got, text)
 	}
 	if got.Referrer != want.Referrer || got.Referred != want.Referred || got.Limits != want.Limits || got.CookieLife != want.CookieLife {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 
-// Offers of every kind are written as they are read.
+// Offers of every kind are written as they were read.
 func TestParseProgram_Offers(t *testing.T) {
 	for text, want := range map[string]reward.Offer{
 		`{"type":"CREDIT","unit":"POINT","credit":5,"currency":null,"name":null,"description":null,"expiryDuration":null,"scheduleDuration":null}`: {
@@ -62,13 +62,13 @@ func TestParseProgram_Offers(t *testing.T) {
 				t.Errorf("%s: %+v, %v, want %+v", text, got, err, want)
 			}
 			if written := string(Program(p)); !strings.Contains(written, `"`+side+`":`+text) {
-				t.Errorf("%s is written %s", text, written)
+				t.Errorf("%s is written as %s", text, written)
 			}
 		}
 	}
 }
 
-// null is "not given", and what is not given has its default.
+// Null and missing keys have their defaults.
 func TestParseProgram_Defaults(t *testing.T) {
 	for _, body := range []string{
 		`{"sharing":{"url":"https://s.example/"}}`,

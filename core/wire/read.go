@@ -14,9 +14,8 @@ import (
 	"kith/core"
 )
 
-// CheckJSONType refuses a body that is declared as something else than JSON
-// (RS046). A body without a declaration is taken for JSON, as older clients
-// send it.
+// CheckJSONType returns an error if a body's Content-Type is not JSON (RS046). An
+// empty Content-Type is accepted, because older clients send none.
 func CheckJSONType(contentType string) error {
 	kind, _, _ := strings.Cut(contentType, ";")
 	kind = strings.TrimSpace(kind)
@@ -30,8 +29,8 @@ func CheckJSONType(contentType string) error {
 	}
 }
 
-// checkObject checks that a body is JSON that may be looked at, and begins as an
-// object does.
+// checkObject checks that a body is valid JSON, within the limits, and begins with
+// "{".
 func checkObject(body []byte, limit int) error {
 	switch {
 	case len(body) > limit:
@@ -40,27 +39,27 @@ func checkObject(body []byte, limit int) error {
 		return core.Malformed("", "the body must be UTF-8")
 	case tooDeep(body):
 		return core.Malformed("", "the body is nested more than "+strconv.Itoa(maxDepth)+" levels deep")
-	// fastjson alone lets through numbers, escapes and control characters that are
-	// not JSON; gjson's check does not.
+	// fastjson accepts some invalid numbers, escapes and control characters; gjson
+	// does not.
 	case !gjson.ValidBytes(body):
 		return core.Malformed("", "the body is not valid JSON")
 	case loneSurrogate(body):
-		return core.Malformed("", "the body has half a character, a \\uD800 to \\uDFFF without its other half; write the character itself or both halves")
+		return core.Malformed("", "the body has an unpaired surrogate escape, \\uD800 to \\uDFFF; write the character itself or both escapes")
 	case bytes.TrimLeft(body, " \t\r\n")[0] != '{':
 		return core.Malformed("", "the body must be a JSON object")
 	}
 	return nil
 }
 
-// parsers are kept since one that has read a body reads the next of its size
-// without memory of its own; each begins anew with every body. maxKept bounds the
-// bodies, in bytes, whose parsers are: a parser keeps a dozen times as much.
+// parsers are reused, so that parsing a body of a similar size needs no new memory.
+// maxKept is the largest body, in bytes, whose parser is put back, because a parser
+// keeps about 12 times as much memory.
 var parsers fastjson.ParserPool
 
 const maxKept = 16 << 10
 
-// object reads a body that must be one JSON object: take is called as fields says.
-// The values are gone when it returns.
+// object parses a body that must be one JSON object, and calls take as fields does.
+// The values are invalid after it returns.
 func object(body []byte, limit int, at string, take func(r *reader, key string, v *fastjson.Value) bool) error {
 	if err := checkObject(body, limit); err != nil {
 		return err
@@ -68,7 +67,7 @@ func object(body []byte, limit int, at string, take func(r *reader, key string, 
 	return walk(body, at, take)
 }
 
-// walk is object for a body that was checked.
+// walk is like object, for a body that checkObject has checked.
 func walk(body []byte, at string, take func(r *reader, key string, v *fastjson.Value) bool) error {
 	p := parsers.Get()
 	if len(body) <= maxKept {
@@ -81,8 +80,8 @@ func walk(body []byte, at string, take func(r *reader, key string, v *fastjson.V
 	return fields(v, at, take)
 }
 
-// ParseNothing reads the body of a call that has nothing to say: an empty object,
-// or nothing at all.
+// ParseNothing checks the body of a call without parameters: it must be empty or an
+// empty object.
 func ParseNothing(body []byte) error {
 	if len(body) == 0 {
 		return nil
@@ -90,7 +89,8 @@ func ParseNothing(body []byte) error {
 	return object(body, MaxBody, "", func(*reader, string, *fastjson.Value) bool { return false })
 }
 
-// tooDeep reports nesting beyond maxDepth without parsing.
+// tooDeep reports whether a body has more than maxDepth levels of nesting, without
+// parsing it.
 func tooDeep(body []byte) bool {
 	depth, inText := 0, false
 	for i := 0; i < len(body); i++ {
@@ -111,8 +111,8 @@ func tooDeep(body []byte) bool {
 	return false
 }
 
-// loneSurrogate reports whether valid JSON has an escape that is half a character.
-// Readers disagree on what it is: a replacement character, or bytes that are no UTF-8.
+// loneSurrogate reports whether valid JSON has an unpaired surrogate escape. Parsers
+// disagree on its value: a replacement character, or invalid UTF-8.
 func loneSurrogate(body []byte) bool {
 	for {
 		at := bytes.IndexByte(body, '\\')
@@ -131,8 +131,8 @@ func loneSurrogate(body []byte) bool {
 	}
 }
 
-// surrogate is 'U' for a text that begins with the escape of the upper half of a
-// character, 'D' for the lower one, and 0 for anything else.
+// surrogate returns 'U' if a text begins with the escape of a high surrogate, 'D' for
+// a low one, and 0 otherwise.
 func surrogate(text []byte) byte {
 	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' || text[2]|0x20 != 'd' {
 		return 0
@@ -146,14 +146,14 @@ func surrogate(text []byte) byte {
 	return 0
 }
 
-// reader takes the keys of one object, one after the other.
+// reader reads the keys of one object.
 type reader struct {
-	at  string // path of the object, with a dot behind it, or ""
+	at  string // path of the object with a trailing dot, or ""
 	err error
 }
 
-// fields calls take for each key of an object; take returns false for a key it
-// does not know. The first problem ends the walk.
+// fields calls take for each key of an object. take returns false for an unknown key.
+// The first error ends the walk.
 func fields(v *fastjson.Value, at string, take func(r *reader, key string, v *fastjson.Value) bool) error {
 	if v.Type() != fastjson.TypeObject {
 		return core.Malformed(at, "must be an object")
@@ -170,7 +170,7 @@ func fields(v *fastjson.Value, at string, take func(r *reader, key string, v *fa
 		}
 		key := string(k)
 		if seen[key] {
-			r.err = core.Malformed(r.path(key), "is given twice")
+			r.err = core.Malformed(r.path(key), "occurs twice")
 			return
 		}
 		seen[key] = true
@@ -200,7 +200,7 @@ func (r *reader) wrongType(key, want string) bool {
 	return r.fail(core.Malformed(r.path(key), "must be "+want))
 }
 
-// text stores a string; null leaves the field as it is (reference, 2.2).
+// text stores a string; null does not change the field (reference, 2.2).
 func (r *reader) text(into **string, key string, v *fastjson.Value) bool {
 	switch v.Type() {
 	case fastjson.TypeNull:
@@ -214,13 +214,13 @@ func (r *reader) text(into **string, key string, v *fastjson.Value) bool {
 		return r.fail(core.Invalid(r.path(key), "must not be longer than "+strconv.Itoa(maxText)+" bytes"))
 	}
 	if strings.IndexByte(s, 0) >= 0 {
-		return r.fail(core.Invalid(r.path(key), "must not hold the character U+0000"))
+		return r.fail(core.Invalid(r.path(key), "must not contain the character U+0000"))
 	}
 	*into = &s
 	return true
 }
 
-// boolean stores true or false; null leaves the field as it is.
+// boolean stores true or false; null does not change the field.
 func (r *reader) boolean(into **bool, key string, v *fastjson.Value) bool {
 	switch v.Type() {
 	case fastjson.TypeNull:
@@ -233,8 +233,8 @@ func (r *reader) boolean(into **bool, key string, v *fastjson.Value) bool {
 	return true
 }
 
-// integer stores a whole number of at least least, in any notation of JSON: Java
-// clients send 1.7E12 and 5.0. Null leaves the field as it is.
+// integer stores a whole number of at least least, in any JSON notation, because Java
+// clients send 1.7E12 and 5.0. Null does not change the field.
 func (r *reader) integer(into **int64, key string, v *fastjson.Value, least int64) bool {
 	if v.Type() == fastjson.TypeNull {
 		return true
@@ -250,7 +250,7 @@ func (r *reader) integer(into **int64, key string, v *fastjson.Value, least int6
 	return true
 }
 
-// int64Of returns a value that is a whole number.
+// int64Of returns the value of a whole number.
 func int64Of(v *fastjson.Value) (int64, bool) {
 	if v.Type() != fastjson.TypeNumber {
 		return 0, false
@@ -261,11 +261,11 @@ func int64Of(v *fastjson.Value) (int64, bool) {
 	return wholeNumber(string(v.MarshalTo(nil)))
 }
 
-// maxDecimal bounds a decimal number without an exponent, in characters.
+// maxDecimal is the most characters of a decimal number without an exponent.
 const maxDecimal = 32
 
-// decimal stores a number of 0 or more as it is written, but without an exponent;
-// null leaves the field as it is.
+// decimal stores the text of a number of 0 or more, without an exponent; null does
+// not change the field.
 func (r *reader) decimal(into **string, key string, v *fastjson.Value) bool {
 	if v.Type() == fastjson.TypeNull {
 		return true
@@ -275,13 +275,13 @@ func (r *reader) decimal(into **string, key string, v *fastjson.Value) bool {
 	}
 	s, ok := plainDecimal(string(v.MarshalTo(nil)), maxDecimal)
 	if !ok || s[0] == '-' {
-		return r.fail(core.Invalid(r.path(key), "must be 0 or more, of at most "+strconv.Itoa(maxDecimal)+" digits"))
+		return r.fail(core.Invalid(r.path(key), "must be 0 or more, with at most "+strconv.Itoa(maxDecimal)+" digits"))
 	}
 	*into = &s
 	return true
 }
 
-// nested reads an object below this one; null leaves it as it is.
+// nested reads a nested object; null is ignored.
 func (r *reader) nested(key string, v *fastjson.Value, take func(r *reader, key string, v *fastjson.Value) bool) bool {
 	if v.Type() == fastjson.TypeNull {
 		return true
@@ -289,7 +289,8 @@ func (r *reader) nested(key string, v *fastjson.Value, take func(r *reader, key 
 	return r.fail(fields(v, r.path(key), take))
 }
 
-// items calls take for each element of an array; null counts as an empty one.
+// items calls take for each element of an array of at most most elements; null counts
+// as an empty array.
 func (r *reader) items(key string, v *fastjson.Value, most int, take func(i int, v *fastjson.Value) error) bool {
 	if v.Type() == fastjson.TypeNull {
 		return true
@@ -311,7 +312,7 @@ func (r *reader) items(key string, v *fastjson.Value, most int, take func(i int,
 
 func element(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
-// parsed stores a string in its own type; null leaves the field as it is.
+// parsed parses a string and stores the result; null does not change the field.
 func parsed[T any](r *reader, key string, v *fastjson.Value, into **T, parse func(field, s string) (T, error)) bool {
 	var s *string
 	if r.text(&s, key, v); s == nil {
@@ -325,7 +326,7 @@ func parsed[T any](r *reader, key string, v *fastjson.Value, into **T, parse fun
 	return true
 }
 
-// same reads a string that must repeat a value of the path.
+// same reads a string that must be equal to a value in the path.
 func (r *reader) same(key string, v *fastjson.Value, want string) bool {
 	var s *string
 	r.text(&s, key, v)
@@ -335,13 +336,11 @@ func (r *reader) same(key string, v *fastjson.Value, want string) bool {
 	return true
 }
 
-// listParameters may be given several times: each adds to a list.
+// listParameters may occur several times; each adds to a list.
 var listParameters = []string{"fields", "extraFields"}
 
-// CheckQuery refuses the query of a call, as it was sent, that can be read in two
-// ways: a parameter that is given twice, as bodies may give no key twice, a
-// semicolon, which some readers take for "&", and what is not percent-encoded
-// rightly.
+// CheckQuery returns an error if a query, as sent, is ambiguous: it has a parameter
+// twice, a semicolon, which some parsers read as "&", or invalid percent-encoding.
 func CheckQuery(query string) error {
 	var seen []string
 	for pair := range strings.SplitSeq(query, "&") {
@@ -358,7 +357,7 @@ func CheckQuery(query string) error {
 			return core.Invalid("", "the query is not percent-encoded; write %25 for a percent sign")
 		}
 		if slices.Contains(seen, name) && !slices.Contains(listParameters, name) {
-			return core.Invalid(name, "is given twice in the query; give it once")
+			return core.Invalid(name, "occurs twice in the query; give it once")
 		}
 		seen = append(seen, name)
 	}

@@ -11,7 +11,7 @@ import (
 	"kith/core/referral"
 )
 
-// readers are the three calls that read a body; each gives its error only.
+// readers are three functions that parse a body; each returns only the error.
 var readers = map[string]func(body string) error{
 	"account": func(body string) error { _, err := ParseAccount([]byte(body)); return err },
 	"user":    func(body string) error { _, err := user(body); return err },
@@ -22,7 +22,7 @@ func user(body string) (referral.UserUpdate, error) {
 	return ParseUser("acme", "a@b.c", "bob", []byte(body))
 }
 
-// refused checks an error's code and what it says about which field.
+// refused checks the code and field of an error.
 func refused(t *testing.T, name string, err error, code core.Code, field string) {
 	t.Helper()
 	var e *core.Error
@@ -38,8 +38,8 @@ func TestBody_Malformed(t *testing.T) {
 			"unfinished": `{"id":"a"`, "unfinished text": `{"id":"a`, "trailing garbage": `{"id":"a"}x`, "two objects": `{}{}`,
 			"trailing comma": `{"id":"a",}`, "no comma": `{"id":"a" "x":1}`, "no colon": `{"id" "a"}`, "key without quotes": `{id:"a"}`,
 			"single quotes": `{'id':'a'}`, "comment": `{/**/}`, "byte order mark": "\ufeff{}", "NaN": `{"id":NaN}`,
-			"Infinity": `{"id":-Infinity}`, "leading zero": `{"id":01}`, "leading plus": `{"id":+1}`, "no digit behind the point": `{"id":1.}`,
-			"hex": `{"id":0x1}`, "line break in a text": "{\"id\":\"a\nb\"}", "NUL in a text": "{\"id\":\"a\x00b\"}", "NUL behind": "{}\x00",
+			"Infinity": `{"id":-Infinity}`, "leading zero": `{"id":01}`, "leading plus": `{"id":+1}`, "no digit after the point": `{"id":1.}`,
+			"hex": `{"id":0x1}`, "line break in a text": "{\"id\":\"a\nb\"}", "NUL in a text": "{\"id\":\"a\x00b\"}", "trailing NUL": "{}\x00",
 			"unknown escape": `{"id":"\x"}`, "short escape": `{"id":"\u12"}`, "invalid UTF-8": "{\"id\":\"\xff\"}",
 			"cut UTF-8": "{\"id\":\"\xc3\"}", "surrogate in UTF-8": "{\"id\":\"\xed\xa0\x80\"}", "UTF-16": "{\x00}\x00",
 		} {
@@ -71,7 +71,7 @@ func TestBody_Size(t *testing.T) {
 }
 
 func TestBody_Depth(t *testing.T) {
-	// Four levels lead to a field: body, events, event, fields.
+	// A field is at level 5, below body, events, event and fields.
 	nested := func(levels int, open, close string) string {
 		return `{"events":[{"key":"a","fields":{"f":` + strings.Repeat(open, levels-4) + "1" + strings.Repeat(close, levels-4) + `}}]}`
 	}
@@ -85,10 +85,10 @@ func TestBody_Depth(t *testing.T) {
 		refused(t, call+", 100000 objects", read(strings.Repeat(`{"a":`, 100000)), core.CodeMalformed, "")
 	}
 	if tooDeep([]byte(`"` + strings.Repeat("[", 99) + `\"` + strings.Repeat("{", 99) + `"`)) {
-		t.Error("brackets in a text are no levels")
+		t.Error("brackets in a string are counted")
 	}
 	if tooDeep([]byte("[" + strings.Repeat("[],", 99) + "[]]")) {
-		t.Error("levels side by side are no depth")
+		t.Error("closed levels are counted")
 	}
 }
 
@@ -123,8 +123,8 @@ func TestBody_Keys(t *testing.T) {
 	}
 }
 
-// Many keys take no more than a moment: 16 s it was, when each was compared
-// with all before it.
+// Many keys are parsed in linear time. When each was compared with all before it,
+// this took 16 s.
 func TestBody_ManyKeys(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`{"events":[{"key":"a","fields":{"`)
@@ -226,7 +226,7 @@ func TestBody_Values(t *testing.T) {
 		{"user", "text of 4096 bytes", `{"firstName":"` + text(4096) + `"}`, ""},
 		{"user", "text of 4097 bytes", `{"firstName":"` + text(4097) + `"}`, "firstName"},
 		{"user", "email", `{"email":"Ännä+x@bücher.example"}`, ""},
-		{"user", "email of an intranet", `{"email":"anna@mail"}`, ""},
+		{"user", "email without a domain suffix", `{"email":"anna@mail"}`, ""},
 		{"user", "email empty", `{"email":""}`, ""},
 		{"user", "email without @", `{"email":"x"}`, "email"},
 		{"user", "email without a name", `{"email":"@example.com"}`, "email"},
@@ -275,13 +275,13 @@ func TestBody_Values(t *testing.T) {
 		{"events", "key with a blank inside", `{"events":[{"key":"sign up"}]}`, ""},
 		{"events", "key that ends with a blank", `{"events":[{"key":"purchase "}]}`, "events[0].key"},
 		{"events", "key that begins with a tab", `{"events":[{"key":"\tpurchase"}]}`, "events[0].key"},
-		{"events", "key of a wide blank", `{"events":[{"key":"\u00a0"}]}`, "events[0].key"},
+		{"events", "key that is a no-break space", `{"events":[{"key":"\u00a0"}]}`, "events[0].key"},
 		{"events", "key of 128 bytes", `{"events":[{"key":"` + text(128) + `"}]}`, ""},
 		{"events", "key of 129 bytes", `{"events":[{"key":"` + text(129) + `"}]}`, "events[0].key"},
 		{"events", "field of 1500 bytes", `{"events":[{"key":"a","fields":{"f":"` + text(1500) + `"}}]}`, ""},
 		{"events", "field of 1501 bytes", `{"events":[{"key":"a","fields":{"f":"` + text(1501) + `"}}]}`, "events[0].fields.f"},
 		{"events", "1501 bytes in 1500 letters", `{"events":[{"key":"a","fields":{"f":"` + text(1499) + `ü"}}]}`, "events[0].fields.f"},
-		{"events", "1500 bytes written longer", `{"events":[{"key":"a","fields":{"f":"` + strings.Repeat(`\u0061`, 1500) + `"}}]}`, ""},
+		{"events", "1500 bytes as escapes", `{"events":[{"key":"a","fields":{"f":"` + strings.Repeat(`\u0061`, 1500) + `"}}]}`, ""},
 		{"events", "long text in an array", `{"events":[{"key":"a","fields":{"f":[1,"` + text(1501) + `"]}}]}`, "events[0].fields.f[1]"},
 		{"events", "long text in an object", `{"events":[{"key":"a","fields":{"f":{"g":"` + text(1501) + `"}}}]}`, "events[0].fields.f.g"},
 		{"events", "array", `{"events":[{"key":"a","fields":{"f":[1,{"g":[2]}]}}]}`, ""},
@@ -327,9 +327,9 @@ func TestCheckQuery(t *testing.T) {
 		}
 	}
 	for query, want := range map[string]string{
-		"limit=1&limit=2":    "limit: is given twice in the query; give it once",
-		"limit=1&b&limit=1":  "limit: is given twice in the query; give it once",
-		"limit=1&%6Cimit=1":  "limit: is given twice in the query; give it once",
+		"limit=1&limit=2":    "limit: occurs twice in the query; give it once",
+		"limit=1&b&limit=1":  "limit: occurs twice in the query; give it once",
+		"limit=1&%6Cimit=1":  "limit: occurs twice in the query; give it once",
 		"limit=1;offset=2":   "the query has a semicolon; separate parameters by an ampersand, and write %3B for one in a value",
 		"limit=%zz":          "the query is not percent-encoded; write %25 for a percent sign",
 		"%=1":                "the query is not percent-encoded; write %25 for a percent sign",

@@ -10,8 +10,8 @@ import (
 	"kith/core/referral"
 )
 
-// Referrals writes GET /referrals: {count, totalCount, referrals} (reference,
-// 1.4).
+// Referrals returns the response to GET /referrals: {count, totalCount, referrals}
+// (reference, 1.4). total is the number of referrals on all pages.
 func Referrals(page []referral.Referral, total int) []byte {
 	w := writer{}
 	w.open()
@@ -23,7 +23,7 @@ func Referrals(page []referral.Referral, total int) []byte {
 	return w.b
 }
 
-// Referral writes GET /referrals/{id}.
+// Referral returns the response to GET /referrals/{id}.
 func Referral(r referral.Referral) []byte { return appendReferral(nil, r) }
 
 func appendReferral(b []byte, r referral.Referral) []byte {
@@ -77,7 +77,7 @@ func (w *writer) referralDates(r referral.Referral) {
 	w.date("dateUserModified", r.Moderation.ByHand)
 }
 
-// FraudSignals writes {signal: {message, score}} (reference, 1.4).
+// FraudSignals returns the JSON {signal: {message, score}} (reference, 1.4).
 func FraudSignals(signals []referral.Finding) string {
 	w := writer{}
 	w.open()
@@ -91,7 +91,7 @@ func FraudSignals(signals []referral.Finding) string {
 	return string(w.b)
 }
 
-// ParseFraudSignals reads what FraudSignals wrote.
+// ParseFraudSignals parses the result of FraudSignals.
 func ParseFraudSignals(text string) (signals []referral.Finding) {
 	gjson.Parse(text).ForEach(func(name, f gjson.Result) bool {
 		signals = append(signals, referral.Finding{
@@ -102,7 +102,7 @@ func ParseFraudSignals(text string) (signals []referral.Finding) {
 	return signals
 }
 
-// ReferralEvent writes the data of the events about a referral (reference, 6).
+// ReferralEvent returns the data of webhooks about a referral (reference, 6).
 func ReferralEvent(r referral.Referral) []byte {
 	w := writer{}
 	w.open()
@@ -127,7 +127,7 @@ func (w *writer) party(name string, who referral.Identity) {
 	})
 }
 
-// ParseModerations reads the body of POST /referrals/moderate (reference, 1.4).
+// ParseModerations parses the body of POST /referrals/moderate (reference, 1.4).
 func ParseModerations(body []byte) (actions []referral.Moderation, err error) {
 	err = object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		return key == "actions" && r.items(key, v, referral.MaxModerations, func(i int, v *fastjson.Value) error {
@@ -164,8 +164,8 @@ func parseModeration(at string, v *fastjson.Value) (m referral.Moderation, err e
 	return m, err
 }
 
-// Decision is a stored verdict about a claim: the answer to "why was this user
-// (not) attributed?".
+// Decision is a stored verdict about a claim. It explains why a user was or was not
+// attributed.
 type Decision struct {
 	ID      string
 	Account core.AccountID
@@ -173,16 +173,18 @@ type Decision struct {
 	Code    core.ReferralCode
 	Source  referral.Source
 	Rule    referral.Rule
-	// Accepted is true when the claim made a referral.
+	// Accepted is true if the claim created a referral.
 	Accepted bool
-	// Inputs is a JSON object: all that the rule looked at.
+	// Inputs is a JSON object with the inputs of the rule.
 	Inputs string
-	// Times is how often the same claim met the same rule, First and Last when.
+	// Times counts the same verdicts on the same claim, First and Last are the times
+	// of the first and the last one.
 	Times       int64
 	First, Last core.Time
 }
 
-// Decisions writes GET /attributions: {count, totalCount, attributions}.
+// Decisions returns the response to GET /attributions: {count, totalCount,
+// attributions}. total is the number of decisions on all pages.
 func Decisions(page []Decision, total int) []byte {
 	w := writer{}
 	w.open()
@@ -212,7 +214,7 @@ func appendDecision(b []byte, d Decision) []byte {
 	return w.b
 }
 
-// DecisionInputs writes all that a rule looked at, for the record.
+// DecisionInputs returns the inputs of a rule as JSON, for Decision.Inputs.
 func DecisionInputs(before referral.Standing, c referral.Command, v referral.Verdict) string {
 	w := writer{}
 	w.open()

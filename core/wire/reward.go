@@ -12,14 +12,15 @@ import (
 	"kith/core/reward"
 )
 
-// Bounds of what a caller says of a reward, in bytes.
+// Limits of fields of a reward, in bytes.
 const (
 	maxUnit         = 64
 	maxFuelTankCode = 200
 )
 
-// A reward's body has the keys of its type: some it must have, and some that it
-// may have besides those that all may have (reference, 1.3: RewardApiInput).
+// Keys of the body that creates a reward (reference, 1.3: RewardApiInput): rewardKeys
+// are allowed for all types; rewardForm has the required and optional keys of each
+// type.
 var (
 	rewardKeys = []string{"type", "rewardSource", "name", "unit", "cancellable", "dateScheduledFor", "dateExpires"}
 	rewardForm = map[reward.Kind]struct{ must, may []string }{
@@ -30,11 +31,10 @@ var (
 	}
 )
 
-// ParseReward reads the body that creates a reward for a user: one of the four
-// forms of the reference's RewardApiInput. Amounts and values are whole numbers,
-// written as such or as text; a percentage may have two decimals. A source that
-// is not given is MANUAL, and only an INTEGRATION is not cancellable unless the
-// body says so.
+// ParseReward parses the body that creates a reward for a user: one of the four forms
+// of the reference's RewardApiInput. Amounts and values are whole numbers, given as
+// numbers or strings; a percentage may have two decimals. The default source is
+// MANUAL. By default an INTEGRATION is not cancellable and other types are.
 func ParseReward(account core.AccountID, user core.UserID, body []byte) (reward.Grant, error) {
 	p := rewardParser{g: reward.Grant{Account: account, User: user, Source: reward.Manual}}
 	if err := object(body, MaxBody, "", p.take); err != nil {
@@ -56,11 +56,12 @@ func ParseReward(account core.AccountID, user core.UserID, body []byte) (reward.
 	return g, g.Check()
 }
 
-// rewardParser takes the keys of all types; check tells whose they were.
+// rewardParser collects the keys of all types; check compares them with those of the
+// type.
 type rewardParser struct {
 	g           reward.Grant
 	cancellable bool
-	// given are the keys that were given, and not as null.
+	// given are the keys that were given and are not null.
 	given []string
 }
 
@@ -102,7 +103,7 @@ func (p *rewardParser) take(r *reader, key string, v *fastjson.Value) bool {
 	return false
 }
 
-// check compares the keys that were given with those that the type has.
+// check returns an error if a required key is missing or a key is not of the type.
 func (p *rewardParser) check() error {
 	kind := p.g.Offer.Kind
 	if kind == "" {
@@ -116,11 +117,11 @@ func (p *rewardParser) check() error {
 	}
 	for _, key := range p.given {
 		if !slices.Contains(rewardKeys, key) && !slices.Contains(form.must, key) && !slices.Contains(form.may, key) {
-			return core.Invalid(key, "is not for "+string(kind))
+			return core.Invalid(key, "must be left out for "+string(kind))
 		}
 	}
 	if kind == reward.PercentDiscount && p.g.Offer.Unit != "" && p.g.Offer.Unit != reward.UnitPercent {
-		return core.Invalid("unit", "of a PCT_DISCOUNT must be %, or be left out")
+		return core.Invalid("unit", "must be % for PCT_DISCOUNT, or be left out")
 	}
 	if kind == reward.FuelTank {
 		return p.fuelTank()
@@ -128,7 +129,8 @@ func (p *rewardParser) check() error {
 	return nil
 }
 
-// fuelTank sets the usual unit of a code; a percentage is in basis points then.
+// fuelTank sets the default unit of a fuel tank code, and converts a percentage to
+// basis points.
 func (p *rewardParser) fuelTank() error {
 	o := &p.g.Offer
 	if p.g.FuelTankType == reward.PercentDiscount && o.Unit == "" {
@@ -138,13 +140,13 @@ func (p *rewardParser) fuelTank() error {
 		return nil
 	}
 	if o.Amount > int64(reward.MaxPercent/100) {
-		return core.Invalid("amount", "of a percentage must be 1 to 100")
+		return core.Invalid("amount", "must be 1 to 100 for a percentage")
 	}
 	o.Amount *= 100
 	return nil
 }
 
-// word stores a string in its own type, unless it is null.
+// word parses a string and stores the result, unless it is null.
 func word[T any](r *reader, key string, v *fastjson.Value, into *T, parse func(field, s string) (T, error)) bool {
 	return take(func(t **T, key string, v *fastjson.Value) bool { return parsed(r, key, v, t, parse) }, into, key, v)
 }
@@ -168,8 +170,7 @@ func parseFuelTankType(field, s string) (reward.Kind, error) {
 	return "", core.Invalid(field, "must be one of PCT_DISCOUNT, CREDIT")
 }
 
-// whole stores a whole number that is written as a number or, as older clients
-// do, as text.
+// whole stores a whole number, given as a number or, by older clients, as a string.
 func (r *reader) whole(into **int64, key string, v *fastjson.Value) bool {
 	if v.Type() != fastjson.TypeString {
 		return r.integer(into, key, v, 0)
@@ -182,7 +183,7 @@ func (r *reader) whole(into **int64, key string, v *fastjson.Value) bool {
 	return true
 }
 
-// wholeText returns the whole number that a text is.
+// wholeText returns the value of a text that is a whole number.
 func wholeText(text string) (int64, bool) {
 	if allDigits(text) && text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)
@@ -206,17 +207,18 @@ func (r *reader) date(into *core.Time, key string, v *fastjson.Value) bool {
 	}, into, key, v)
 }
 
-// ParseRedemption reads the body of POST /credit/{id}/redeem (reference, 1.3).
+// ParseRedemption parses the body of POST /credit/{id}/redeem (reference, 1.3). id is
+// that of the reward.
 func ParseRedemption(id string, body []byte) (reward.Draw, error) {
 	d, err := parseDraw(body, false)
 	d.Reward = id
 	return d, err
 }
 
-// ParseBulkRedemption reads the body of POST /credit/bulkredeem (reference, 1.3).
+// ParseBulkRedemption parses the body of POST /credit/bulkredeem (reference, 1.3).
 func ParseBulkRedemption(body []byte) (reward.Draw, error) { return parseDraw(body, true) }
 
-// parseDraw reads a draw; one in bulk names the account.
+// parseDraw parses a draw; a bulk one has an account.
 func parseDraw(body []byte, bulk bool) (reward.Draw, error) {
 	var d reward.Draw
 	amount := false
@@ -248,7 +250,7 @@ func parseDraw(body []byte, bulk bool) (reward.Draw, error) {
 	return d, err
 }
 
-// inUnit is a value as a JSON number: a percentage when the unit is that of one.
+// inUnit returns a value as a JSON number: a percentage if the unit is UnitPercent.
 func inUnit(value int64, unit string) string {
 	if unit == reward.UnitPercent {
 		return reward.BasisPoints(value).String()
@@ -256,7 +258,7 @@ func inUnit(value int64, unit string) string {
 	return strconv.FormatInt(value, 10)
 }
 
-// Redemption writes the answer of a redemption (reference, 1.3).
+// Redemption returns the response to a redemption (reference, 1.3).
 func Redemption(r reward.Redemption) []byte {
 	w := writer{}
 	w.open()
@@ -267,7 +269,8 @@ func Redemption(r reward.Redemption) []byte {
 	return w.b
 }
 
-// RewardBalances writes GET /reward/balance: a bare array (reference, 1.3).
+// RewardBalances returns the response to GET /reward/balance: an array (reference,
+// 1.3).
 func RewardBalances(balances []reward.Balance) []byte {
 	return list(nil, len(balances), func(b []byte, i int) []byte { return appendBalance(b, balances[i]) })
 }
@@ -298,8 +301,8 @@ func appendBalance(b []byte, balance reward.Balance) []byte {
 	return w.b
 }
 
-// RewardBalanceChanged writes the event user.reward.balance.changed (reference,
-// 6). A discount's value is a percentage.
+// RewardBalanceChanged returns the data of the webhook user.reward.balance.changed
+// (reference, 6). The value of a discount is a percentage.
 func RewardBalanceChanged(c reward.Change) []byte {
 	w := writer{}
 	w.open()
@@ -312,7 +315,7 @@ func RewardBalanceChanged(c reward.Change) []byte {
 	return w.b
 }
 
-// offer writes what a code or a program gives; null when it gives nothing.
+// offer writes the offer of a code or a program; null if it is empty.
 func (w *writer) offer(name string, o reward.Offer) {
 	if o.None() {
 		w.raw(name, "null")
@@ -339,7 +342,7 @@ func (w *writer) offerMembers(o reward.Offer) {
 	}
 }
 
-// settings writes a JSON object that the tenant gave, or null.
+// settings writes a JSON object, or null if it is empty.
 func (w *writer) settings(name, object string) {
 	if object == "" {
 		object = "null"
@@ -347,7 +350,7 @@ func (w *writer) settings(name, object string) {
 	w.raw(name, object)
 }
 
-// reward writes a reward; null when there is none.
+// reward writes a reward, or null.
 func (w *writer) reward(name string, r *reward.Reward) {
 	if r == nil {
 		w.raw(name, "null")
@@ -358,11 +361,11 @@ func (w *writer) reward(name string, r *reward.Reward) {
 	w.comma = true
 }
 
-// Reward writes GET /reward/{id} and the event reward.created (reference, 1.3
-// and 6).
+// Reward returns the response to GET /reward/{id} and the data of the webhook
+// reward.created (reference, 1.3 and 6).
 func Reward(r reward.Reward) []byte { return appendReward(nil, r) }
 
-// Rewards writes GET /reward: a bare array (reference, 1.3).
+// Rewards returns the response to GET /reward: an array (reference, 1.3).
 func Rewards(rewards []reward.Reward) []byte {
 	return list(nil, len(rewards), func(b []byte, i int) []byte { return appendReward(b, rewards[i]) })
 }
@@ -395,7 +398,7 @@ func appendReward(b []byte, r reward.Reward) []byte {
 	return w.b
 }
 
-// rewardValue writes the members that a reward of one type has and no other.
+// rewardValue writes the members that only rewards of one type have.
 func (w *writer) rewardValue(r reward.Reward) {
 	switch r.Offer.Kind {
 	case reward.PercentDiscount:
@@ -407,14 +410,15 @@ func (w *writer) rewardValue(r reward.Reward) {
 		w.key("redemptions")
 		w.b = list(w.b, len(r.Redemptions), func(b []byte, i int) []byte { return appendRedeemed(b, r.Redemptions[i]) })
 	case reward.FuelTank:
-		// Whoever has the code can use it: nobody gets it before the reward.
+		// Anyone with the code can redeem it, so it is hidden until the reward is
+		// given.
 		if r.Pending {
 			w.raw("fuelTankCode", "null")
 		} else {
 			w.text("fuelTankCode", r.FuelTankCode)
 		}
 		w.raw("amount", inUnit(r.Offer.Amount, r.Offer.Unit))
-		// The calls spell it in one way, the events in the other.
+		// REST responses have the first spelling, webhooks the second.
 		w.text("fueltankType", string(r.FuelTankType))
 		w.text("fuelTankType", string(r.FuelTankType))
 	case reward.Integration:

@@ -141,7 +141,7 @@ func TestParseRedemption(t *testing.T) {
 	}
 }
 
-func TestRewardAnswers(t *testing.T) {
+func TestRewardResponses(t *testing.T) {
 	for name, c := range map[string]struct{ got, want string }{
 		"redemption":  {string(Redemption(reward.Redemption{Redeemed: 200, Available: 1800, Unit: "cents"})), `{"creditRedeemed":200,"creditAvailable":1800,"unit":"cents"}`},
 		"no balances": {string(RewardBalances(nil)), `[]`},

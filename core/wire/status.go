@@ -7,7 +7,7 @@ import (
 	"kith/core"
 )
 
-// Status is the HTTP status of a code; the only place where the two meet.
+// Status returns the HTTP status of a code. It is the only mapping between the two.
 func Status(c core.Code) int {
 	switch c {
 	case core.CodeInternal:
@@ -40,8 +40,8 @@ func Status(c core.Code) int {
 	return 500
 }
 
-// apiErrorCode is the word that clients switch on. The first three are the
-// reference's (section 6); the rest follow their form.
+// apiErrorCode returns the apiErrorCode of a code, on which clients depend. Three of
+// them are from the reference (section 6); the others have the same form.
 func apiErrorCode(c core.Code) string {
 	switch c {
 	case core.CodeInternal:
@@ -78,9 +78,9 @@ func apiErrorCode(c core.Code) string {
 	return "INTERNAL"
 }
 
-// Failure returns the status and the JSON body of an error: {message,
-// statusCode, apiErrorCode, rsCode?} (reference, 6). An error that is not a
-// core.Error, or has the internal code, gives away nothing of its text.
+// Failure returns the status and the JSON body of an error: {message, statusCode,
+// apiErrorCode, rsCode?} (reference, 6). An error that is not a core.Error, or has
+// CodeInternal, is replaced by a general message.
 func Failure(err error) (status int, body []byte) {
 	e, status, word := Shown(err)
 	b := append([]byte(nil), `{"message":`...)
@@ -96,8 +96,8 @@ func Failure(err error) (status int, body []byte) {
 	return status, append(b, '}')
 }
 
-// RetryAfter is the Retry-After header of an answer: "" when it needs none.
-// Whoever is unavailable is expected back within seconds.
+// RetryAfter returns the Retry-After header of a response, in seconds; "" if it needs
+// none.
 func RetryAfter(status int) string {
 	switch status {
 	case 503:
@@ -108,7 +108,8 @@ func RetryAfter(status int) string {
 	return ""
 }
 
-// Shown is what a caller may see of an error, its status and its apiErrorCode.
+// Shown returns the error to show to a caller, its status and its apiErrorCode. An
+// internal error is replaced by a general message.
 func Shown(err error) (e *core.Error, status int, word string) {
 	if !errors.As(err, &e) || e.Code == core.CodeInternal {
 		e = &core.Error{Message: "something went wrong on our side; it has been logged"}
@@ -116,8 +117,8 @@ func Shown(err error) (e *core.Error, status int, word string) {
 	return e, Status(e.Code), apiErrorCode(e.Code)
 }
 
-// RowFailure is an error as the errors file of an import has it. ok is false for
-// a fault of ours, which no row is to be blamed for.
+// RowFailure returns the columns of an error in the errors file of an import. ok is
+// false for an internal or temporary error, which is not an error of the row.
 func RowFailure(err error) (message, code string, status int, ok bool) {
 	var e *core.Error
 	if !errors.As(err, &e) || e.Code == core.CodeInternal || e.Code == core.CodeUnavailable {
@@ -126,15 +127,15 @@ func RowFailure(err error) (message, code string, status int, ok bool) {
 	return e.Error(), apiErrorCode(e.Code), Status(e.Code), true
 }
 
-// MethodNotAllowed is the answer to a known path asked for by a wrong method.
+// MethodNotAllowed returns the error for a known path with a wrong method.
 func MethodNotAllowed(method string) *core.Error {
-	return &core.Error{Code: core.CodeMethodNotAllowed, Message: method + " is not offered here; the Allow header says what is"}
+	return &core.Error{Code: core.CodeMethodNotAllowed, Message: method + " is not allowed on this path; use a method of the Allow header"}
 }
 
-// NoSuchPath is the answer to a path that means nothing.
-func NoSuchPath() *core.Error { return core.NotFound("there is nothing at this path") }
+// NoSuchPath returns the error for an unknown path.
+func NoSuchPath() *core.Error { return core.NotFound("this path does not exist") }
 
-// size writes a limit the way people say it.
+// size returns a limit with its unit.
 func size(bytes int) string {
 	if bytes%(1<<20) == 0 {
 		return strconv.Itoa(bytes>>20) + " MiB"

@@ -2,7 +2,7 @@ package wire
 
 import "testing"
 
-// Half a character is refused wherever it stands, by every reader of a body.
+// An unpaired surrogate is refused at any position.
 func TestLoneSurrogate(t *testing.T) {
 	for body, ok := range map[string]bool{
 		`{"query":"\ud83d\ude00"}`:                     true,

@@ -14,23 +14,22 @@ import (
 	"kith/core/referral"
 )
 
-// maxToken bounds a user token in bytes; a whole user fits.
+// maxToken is the most bytes of a user token, enough for all fields of a user.
 const maxToken = 16 << 10
 
-// Subject is whom a verified user token speaks for.
+// Subject is the user of a verified user token.
 type Subject struct {
 	Account core.AccountID
 	User    core.UserID
-	// Signed is the token's user claim, a JSON object, or empty when the token
-	// names its user by sub alone.
+	// Signed is the token's user claim, a JSON object; empty if the token has only
+	// sub.
 	Signed string
 }
 
-// VerifyToken checks a user JWT (reference, 2.2): HS256 and nothing else, keyed
-// with one of the secrets that sign the tenant's tokens (see auth.APIKeys.Signing), and
-// not expired. A token without exp is refused, or, when the tenant takes undated ones,
-// good for UndatedLife after its iat. The error is the caller's to see and does not tell
-// which check failed first beyond what helps an honest integrator.
+// VerifyToken verifies a user JWT (reference, 2.2). It must be signed with HS256
+// under one of the secrets that sign the tenant's tokens (see auth.APIKeys.Signing),
+// and not be expired. A token without exp is refused, unless undated is true: then it
+// is valid for UndatedLife after its iat. The error is for the caller.
 func VerifyToken(tenant core.TenantAlias, secrets []string, token string, now core.Time, undated bool) (Subject, error) {
 	claims, err := verifiedClaims(secrets, token, now, undated)
 	if err != nil {
@@ -39,16 +38,16 @@ func VerifyToken(tenant core.TenantAlias, secrets []string, token string, now co
 	return subject(tenant, claims)
 }
 
-// AllowsAnonymous reports whether a token, which is checked as VerifyToken does,
-// admits a user who has no ids yet: its claims are {"allowAnonymous":true}
-// (reference, 2.2). It speaks for nobody.
+// AllowsAnonymous verifies a token like VerifyToken, and reports whether it admits a
+// user without ids: its claims are {"allowAnonymous":true} (reference, 2.2). Such a
+// token has no user.
 func AllowsAnonymous(secrets []string, token string, now core.Time, undated bool) (bool, error) {
 	claims, err := verifiedClaims(secrets, token, now, undated)
 	return err == nil && gjson.Get(claims, "allowAnonymous").Type == gjson.True, err
 }
 
-// verifiedClaims returns the claims of a token that one of the secrets signed and that
-// is good now.
+// verifiedClaims returns the claims of a token that is signed with one of the secrets
+// and valid at now.
 func verifiedClaims(secrets []string, token string, now core.Time, undated bool) (string, error) {
 	signed, mac, ok := cutLast(token, '.')
 	head, payload, ok2 := strings.Cut(signed, ".")
@@ -56,7 +55,7 @@ func verifiedClaims(secrets []string, token string, now core.Time, undated bool)
 		return "", badToken("is not a JWT")
 	}
 	header, err := segment(head)
-	// The algorithm is ours to say; the header may only agree.
+	// Only HS256 is accepted; the header must not select another algorithm.
 	if err != nil || gjson.Get(header, "alg").String() != "HS256" {
 		return "", badToken("must be signed with HS256")
 	}
@@ -68,12 +67,12 @@ func verifiedClaims(secrets []string, token string, now core.Time, undated bool)
 		return "", badToken("is not a JWT")
 	}
 	if keyTwice(gjson.Parse(claims)) {
-		return "", badToken("has a claim twice, and readers would differ in which one counts")
+		return "", badToken("has a duplicate claim")
 	}
 	return claims, checkTimes(claims, now, undated)
 }
 
-// keyTwice reports whether an object in v has a key twice, however deep.
+// keyTwice reports whether an object in v has a duplicate key, at any depth.
 func keyTwice(v gjson.Result) (twice bool) {
 	seen := map[string]bool{}
 	v.ForEach(func(key, value gjson.Result) bool {
@@ -84,8 +83,8 @@ func keyTwice(v gjson.Result) (twice bool) {
 	return twice
 }
 
-// UndatedLife is how long a token without exp is good for after its iat, where a
-// tenant takes such tokens.
+// UndatedLife is how long a token without exp is valid after its iat, if the tenant
+// accepts such tokens.
 const UndatedLife = core.Day
 
 func checkTimes(claims string, now core.Time, undated bool) error {
@@ -98,7 +97,7 @@ func checkTimes(claims string, now core.Time, undated bool) error {
 		return err
 	}
 	if !dated && !undated {
-		return badToken("has no exp: sign the time in seconds at which it expires")
+		return badToken("has no exp; add the time at which it expires, in seconds")
 	}
 	if !dated {
 		issued, known, err := seconds(claims, "iat")
@@ -109,7 +108,7 @@ func checkTimes(claims string, now core.Time, undated bool) error {
 			return badToken("has neither exp nor iat")
 		}
 		if issued > float64(now+core.Minute) {
-			return badToken("has an iat that is yet to come")
+			return badToken("has an iat in the future")
 		}
 		expires = issued + float64(UndatedLife)
 	}
@@ -122,8 +121,8 @@ func checkTimes(claims string, now core.Time, undated bool) error {
 	return nil
 }
 
-// seconds reads a claim that is a time, in milliseconds. It stays a float: as an
-// integer a huge one would wrap around.
+// seconds returns a claim that is a time in seconds, in milliseconds. It is a
+// float64, because a large number would overflow an integer.
 func seconds(claims, name string) (at float64, found bool, err error) {
 	claim := gjson.Get(claims, name)
 	switch claim.Type {
@@ -135,7 +134,7 @@ func seconds(claims, name string) (at float64, found bool, err error) {
 	return 0, false, badToken("has an " + name + " that is not a number of seconds")
 }
 
-// subject reads who the token is for: the user claim, or sub in the form
+// subject returns the user of a token, from the user claim, or from sub in the form
 // {account}:{user}@{tenant}:users.
 func subject(tenant core.TenantAlias, claims string) (Subject, error) {
 	var s Subject
@@ -146,9 +145,9 @@ func subject(tenant core.TenantAlias, claims string) (Subject, error) {
 	} else {
 		sub, found := strings.CutSuffix(gjson.Get(claims, "sub").String(), "@"+string(tenant)+":users")
 		if !found {
-			return Subject{}, badToken("names no user of this tenant")
+			return Subject{}, badToken("has no user of this tenant; add a user claim")
 		}
-		// With two colons it could be one of two users.
+		// With two colons it would be ambiguous.
 		if strings.Count(sub, ":") != 1 {
 			return Subject{}, badToken("has a sub that is not account:user@" + string(tenant) + ":users; ids with a colon go into the user claim")
 		}
@@ -156,16 +155,16 @@ func subject(tenant core.TenantAlias, claims string) (Subject, error) {
 	}
 	var err error
 	if s.Account, err = core.ParseAccountID("", account); err != nil {
-		return Subject{}, badToken("names no account")
+		return Subject{}, badToken("has no valid account id")
 	}
 	if s.User, err = core.ParseUserID("", user); err != nil {
-		return Subject{}, badToken("names no user")
+		return Subject{}, badToken("has no valid user id")
 	}
 	return s, nil
 }
 
-// SignToken makes a user JWT for a subject that expires at the given time, or
-// never when it is zero. Signed must be empty or a JSON object.
+// SignToken returns a user JWT for a subject. It expires at the given time; zero
+// means never. s.Signed must be empty or a JSON object.
 func SignToken(secret string, s Subject, expires core.Time) string {
 	w := writer{}
 	w.open()
@@ -186,21 +185,20 @@ func SignToken(secret string, s Subject, expires core.Time) string {
 	return signed + "." + tokenMAC(secret, signed)
 }
 
-// Vouched returns an update without what its caller may not say: body is what
-// ParseUser made it of, and s is what the caller's token signs; the zero Subject
-// signs nothing. A holder of the API key may say anything and does not come here.
+// Vouched returns an update without the fields that its caller may not set. body is
+// the body that ParseUser parsed. s is the subject of the caller's token; zero for a
+// call without a token. Do not use it for calls with the API key, which may set all
+// fields.
 //
-// A key that both have, in whichever of its spellings, must have the same value: see
-// sameValue, and sameSet for keys whose elements are a set. Custom fields and segments
-// are then those of the token: a body may lack the nulls that remove fields, or have
-// others, and the order of its operations decides nothing. The
-// key "cookies", which the browser SDK adds to a signed user, is exempt (reference,
-// 2.2). A user's own codes and share links, which others would be paid for, must be
-// signed. What
-// grants money or standing counts only when it is signed: left is names such keys
-// that were left out. A status is kept as what was reported (see
-// referral.Account.Report), or counts when the tenant takes it from a token that
-// signs the ids alone.
+// A key that body and token both have, in any of its spellings, must have the same
+// value: see sameValue, and sameSet for keys whose elements are a set. Custom fields
+// and segments are then taken from the token, because a body may differ in nulls and
+// in the order of operations. The key "cookies", which the browser SDK adds to a
+// signed user, is exempt (reference, 2.2). Codes and share links of a user, for which
+// rewards are given, must be signed. Other keys that affect rewards count only if
+// they are signed; left has the unsigned ones that were removed. An unsigned status
+// is only reported (see referral.Account.Report), unless the tenant accepts it from a
+// token that has only the ids (auth.PaymentAny).
 func Vouched(u referral.UserUpdate, s Subject, body []byte, payment auth.BrowserPayment) (vouched referral.UserUpdate, left []string, err error) {
 	payable := payment == auth.PaymentAny && signsIDsOnly(s.Signed)
 	gjson.ParseBytes(body).ForEach(func(k, value gjson.Result) bool {
@@ -209,7 +207,7 @@ func Vouched(u referral.UserUpdate, s Subject, body []byte, payment auth.Browser
 		switch {
 		case key == "cookies" || value.Type == gjson.Null:
 		case signed.Exists() && !agrees(key, signed, value):
-			err = &core.Error{Code: core.CodeForbidden, Field: key, Message: "is not what the user token signs"}
+			err = &core.Error{Code: core.CodeForbidden, Field: key, Message: "is not the value in the user token; send the signed value"}
 		case signed.Exists():
 			takeSigned(&u, key, signed)
 		case mustBeSigned(key) || restName(key) == "shareLinks" && len(u.Links) > 0:
@@ -222,7 +220,7 @@ func Vouched(u referral.UserUpdate, s Subject, body []byte, payment auth.Browser
 	return u, left, err
 }
 
-// agrees reports whether the value of a key is the one that a token signs.
+// agrees reports whether the value of a key is equal to the signed one.
 func agrees(key string, signed, value gjson.Result) bool {
 	switch restName(key) {
 	case "segments", "referredByCodes":
@@ -231,8 +229,8 @@ func agrees(key string, signed, value gjson.Result) bool {
 	return sameValue(signed, value)
 }
 
-// takeSigned replaces in an update what a body can say in several ways, with
-// different effects, and still agree with the token.
+// takeSigned replaces fields of an update by the signed ones, where values that agree
+// can have different effects.
 func takeSigned(u *referral.UserUpdate, key string, signed gjson.Result) {
 	switch restName(key) {
 	case "segments":
@@ -246,7 +244,8 @@ func takeSigned(u *referral.UserUpdate, key string, signed gjson.Result) {
 	}
 }
 
-// leaveOut takes out of an update what one unsigned key may not say.
+// leaveOut removes the field of an unsigned key that may not be set, and reports
+// whether it did.
 func leaveOut(u *referral.UserUpdate, key string, value gjson.Result, payable bool) bool {
 	switch restName(key) {
 	case "accountStatus":
@@ -269,14 +268,14 @@ func leaveOut(u *referral.UserUpdate, key string, value gjson.Result, payable bo
 	return true
 }
 
-// reported makes a status one that is noted only, and says whether it would have
-// moved something.
+// reported turns a status into a reported one, and reports whether it would have had
+// an effect.
 func reported(u *referral.UserUpdate) bool {
 	u.Status, u.Reported = nil, u.Status
 	return *u.Reported == referral.Paid || *u.Reported == referral.Cancelled
 }
 
-// signsIDsOnly reports whether a user claim names the user and says no more.
+// signsIDsOnly reports whether a user claim has only the ids.
 func signsIDsOnly(signed string) bool {
 	only := true
 	gjson.Parse(signed).ForEach(func(key, _ gjson.Result) bool {
@@ -287,7 +286,7 @@ func signsIDsOnly(signed string) bool {
 	return only
 }
 
-// signedValue returns what a token signs for a key of the REST call.
+// signedValue returns the signed value of a key of the REST call.
 func signedValue(signed, name string) (value gjson.Result) {
 	gjson.Parse(signed).ForEach(func(key, v gjson.Result) bool {
 		if restName(key.String()) == name {
@@ -311,13 +310,14 @@ func segment(s string) (string, error) {
 	return string(raw), nil
 }
 
-// signedBy reports whether a secret made a token's third part. No secret makes none.
+// signedBy reports whether mac is the signature under a secret. It is false for an
+// empty secret.
 func signedBy(secret, signed, mac string) bool {
 	return secret != "" && hmac.Equal([]byte(mac), []byte(tokenMAC(secret, signed)))
 }
 
-// tokenMAC is the third part of a token. Texts are compared, not bytes: base64
-// has several texts for the same bytes.
+// tokenMAC returns the signature of a token, its third part. Compare the encoded
+// texts, because base64 has several texts for the same bytes.
 func tokenMAC(secret, signed string) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(signed))

@@ -34,7 +34,8 @@ func token(h func() hash.Hash, key, header, claims string) string {
 	return signed + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// signed is a token with these claims, and an exp far ahead when they have none.
+// signed returns a token with these claims, and with an exp far in the future if they
+// have none.
 func signed(claims string) string {
 	if rest, ok := strings.CutPrefix(claims, "{"); ok && !strings.Contains(claims, `"exp"`) {
 		claims = strings.TrimSuffix(`{"exp":1800000000,`+rest, ",}")
@@ -50,18 +51,18 @@ func TestVerifyToken(t *testing.T) {
 		claims string
 		want   Subject
 	}{
-		"user":               {bob, Subject{Account: "a@b.c", User: "bob", Signed: `{"id":"bob","accountId":"a@b.c"}`}},
-		"whole user":         {`{"user":{"id":"bob","accountId":"a","email":"x"}}`, Subject{Account: "a", User: "bob", Signed: `{"id":"bob","accountId":"a","email":"x"}`}},
-		"sub":                {`{"sub":"a@b.c:bob@b.c@acme:users"}`, Subject{Account: "a@b.c", User: "bob@b.c"}},
-		"user before sub":    {`{"sub":"x:y@acme:users","user":{"id":"bob","accountId":"a"}}`, Subject{Account: "a", User: "bob", Signed: `{"id":"bob","accountId":"a"}`}},
-		"expires in 1 s":     {`{"exp":1700000001,"sub":"a:b@acme:users"}`, Subject{Account: "a", User: "b"}},
-		"expires in 1 ms":    {`{"exp":1700000000.001,"sub":"a:b@acme:users"}`, Subject{Account: "a", User: "b"}},
-		"expires far ahead":  {`{"exp":1e300,"sub":"a:b@acme:users"}`, Subject{Account: "a", User: "b"}},
-		"beyond any number":  {`{"exp":1e999,"sub":"a:b@acme:users"}`, Subject{Account: "a", User: "b"}},
-		"valid since now":    {`{"nbf":1700000000,"sub":"a:b@acme:users"}`, Subject{Account: "a", User: "b"}},
-		"a minute of skew":   {`{"nbf":1700000060,"sub":"a:b@acme:users"}`, Subject{Account: "a", User: "b"}},
-		"other claims":       {`{"iss":"x","iat":1,"sub":"a:b@acme:users"}`, Subject{Account: "a", User: "b"}},
-		"escapes in the ids": {`{"user":{"id":"\u0062ob","accountId":"a"}}`, Subject{Account: "a", User: "bob", Signed: `{"id":"\u0062ob","accountId":"a"}`}},
+		"user":                      {bob, Subject{Account: "a@b.c", User: "bob", Signed: `{"id":"bob","accountId":"a@b.c"}`}},
+		"whole user":                {`{"user":{"id":"bob","accountId":"a","email":"x"}}`, Subject{Account: "a", User: "bob", Signed: `{"id":"bob","accountId":"a","email":"x"}`}},
+		"sub":                       {`{"sub":"a@b.c:bob@b.c@acme:users"}`, Subject{Account: "a@b.c", User: "bob@b.c"}},
+		"user before sub":           {`{"sub":"x:y@acme:users","user":{"id":"bob","accountId":"a"}}`, Subject{Account: "a", User: "bob", Signed: `{"id":"bob","accountId":"a"}`}},
+		"expires in 1 s":            {`{"exp":1700000001,"sub":"a:b@acme:users"}`, Subject{Account: "a", User: "b"}},
+		"expires in 1 ms":           {`{"exp":1700000000.001,"sub":"a:b@acme:users"}`, Subject{Account: "a", User: "b"}},
+		"expires far in the future": {`{"exp":1e300,"sub":"a:b@acme:users"}`, Subject{Account: "a", User: "b"}},
+		"larger than a float64":     {`{"exp":1e999,"sub":"a:b@acme:users"}`, Subject{Account: "a", User: "b"}},
+		"valid since now":           {`{"nbf":1700000000,"sub":"a:b@acme:users"}`, Subject{Account: "a", User: "b"}},
+		"a minute of skew":          {`{"nbf":1700000060,"sub":"a:b@acme:users"}`, Subject{Account: "a", User: "b"}},
+		"other claims":              {`{"iss":"x","iat":1,"sub":"a:b@acme:users"}`, Subject{Account: "a", User: "b"}},
+		"escapes in the ids":        {`{"user":{"id":"\u0062ob","accountId":"a"}}`, Subject{Account: "a", User: "bob", Signed: `{"id":"\u0062ob","accountId":"a"}`}},
 	} {
 		if got, err := VerifyToken("acme", []string{apiKey}, signed(c.claims), now, false); err != nil || got != c.want {
 			t.Errorf("%s: %+v, %v; want %+v", name, got, err, c.want)
@@ -82,69 +83,69 @@ func TestVerifyToken_Refused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"nothing":                 "",
-		"dots":                    "..",
-		"one part":                head,
-		"two parts":               head + "." + body,
-		"four parts":              good + "." + mac,
-		"five parts":              head + "." + body + "..." + mac,
-		"no signature":            head + "." + body + ".",
-		"alg none, no signature":  encoded(`{"alg":"none"}`) + "." + body + ".",
-		"alg none, signed":        token(sha256.New, apiKey, `{"alg":"none"}`, bob),
-		"alg NONE":                token(sha256.New, apiKey, `{"alg":"NONE"}`, bob),
-		"alg HS512":               token(sha512.New, apiKey, `{"alg":"HS512"}`, bob),
-		"alg HS512 by HS256":      token(sha256.New, apiKey, `{"alg":"HS512"}`, bob),
-		"alg HS256 by HS512":      token(sha512.New, apiKey, hs256, bob),
-		"alg RS256":               token(sha256.New, apiKey, `{"alg":"RS256"}`, bob),
-		"alg hs256":               token(sha256.New, apiKey, `{"alg":"hs256"}`, bob),
-		"alg missing":             token(sha256.New, apiKey, `{"typ":"JWT"}`, bob),
-		"alg in an array":         token(sha256.New, apiKey, `{"alg":["HS256"]}`, bob),
-		"header is a list":        token(sha256.New, apiKey, `[{"alg":"HS256"}]`, bob),
-		"header is no JSON":       token(sha256.New, apiKey, `alg`, bob),
-		"another key":             token(sha256.New, "TEST_other", hs256, bob),
-		"empty key":               token(sha256.New, "", hs256, bob),
-		"padding":                 good + "=",
-		"padding in the payload":  head + "." + body + "=." + mac,
-		"line feed behind":        good + "\n",
-		"blank in front":          " " + good,
-		"standard base64":         signed(`{"sub":"a:b@acme:users","x":"`+"\u00ff\u00fe>>>???"+`"}`) + "+/",
-		"payload is no JSON":      signed(`user`),
-		"payload is cut":          signed(bob[:10]),
-		"payload is too deep":     signed(`{"user":` + strings.Repeat("[", 30) + strings.Repeat("]", 30) + "}"),
-		"payload is a list":       signed(`[` + bob + `]`),
-		"a claim twice":           signed(`{"user":{"id":"bob","accountId":"a"},"exp":9999999999,"exp":1}`),
-		"an id twice":             signed(`{"user":{"id":"bob","accountId":"a","\u0069d":"eve"},"exp":9999999999}`),
-		"nobody":                  signed(`{}`),
-		"anonymous":               signed(`{"allowAnonymous":true}`),
-		"user is a text":          signed(`{"user":"bob"}`),
-		"user without id":         signed(`{"user":{"accountId":"a"}}`),
-		"user without account":    signed(`{"user":{"id":"bob"}}`),
-		"user with null ids":      signed(`{"user":{"id":null,"accountId":null}}`),
-		"user with the text null": signed(`{"user":{"id":"null","accountId":"a"}}`),
-		"sub of another tenant":   signed(`{"sub":"a:b@test_acme:users"}`),
-		"sub of a tenant's end":   signed(`{"sub":"a:b@xacme:users"}`),
-		"sub without a user":      signed(`{"sub":"a@acme:users"}`),
-		"sub with an empty user":  signed(`{"sub":"a:@acme:users"}`),
-		"sub with no account":     signed(`{"sub":":b@acme:users"}`),
-		"sub is a number":         signed(`{"sub":1}`),
-		"two colons in sub":       signed(`{"sub":"a:b:c@acme:users"}`),
-		"no exp":                  token(sha256.New, apiKey, hs256, `{"iat":1700000000,"sub":"a:b@acme:users"}`),
-		"exp is null":             signed(`{"exp":null,"iat":1700000000,"sub":"a:b@acme:users"}`),
-		"expired now":             signed(`{"exp":1700000000,"sub":"a:b@acme:users"}`),
-		"expired 1 s ago":         signed(`{"exp":1699999999,"sub":"a:b@acme:users"}`),
-		"expired 1 ms ago":        signed(`{"exp":1699999999.999,"sub":"a:b@acme:users"}`),
-		"exp of 0":                signed(`{"exp":0,"sub":"a:b@acme:users"}`),
-		"exp below 0":             signed(`{"exp":-1,"sub":"a:b@acme:users"}`),
-		"exp far below 0":         signed(`{"exp":-10000000000000000,"sub":"a:b@acme:users"}`),
-		"exp beyond below 0":      signed(`{"exp":-1e999,"sub":"a:b@acme:users"}`),
-		"exp is a text":           signed(`{"exp":"1800000000","sub":"a:b@acme:users"}`),
-		"exp is true":             signed(`{"exp":true,"sub":"a:b@acme:users"}`),
-		"exp is an object":        signed(`{"exp":{},"sub":"a:b@acme:users"}`),
-		"nbf in 61 s":             signed(`{"nbf":1700000061,"sub":"a:b@acme:users"}`),
-		"nbf far ahead":           signed(`{"nbf":10000000000000000,"sub":"a:b@acme:users"}`),
-		"nbf beyond any number":   signed(`{"nbf":1e999,"sub":"a:b@acme:users"}`),
-		"nbf is a text":           signed(`{"nbf":"0","sub":"a:b@acme:users"}`),
-		"too long":                signed(`{"user":{"id":"bob","accountId":"a","x":"` + strings.Repeat("x", maxToken) + `"}}`),
+		"nothing":                    "",
+		"dots":                       "..",
+		"one part":                   head,
+		"two parts":                  head + "." + body,
+		"four parts":                 good + "." + mac,
+		"five parts":                 head + "." + body + "..." + mac,
+		"no signature":               head + "." + body + ".",
+		"alg none, no signature":     encoded(`{"alg":"none"}`) + "." + body + ".",
+		"alg none, signed":           token(sha256.New, apiKey, `{"alg":"none"}`, bob),
+		"alg NONE":                   token(sha256.New, apiKey, `{"alg":"NONE"}`, bob),
+		"alg HS512":                  token(sha512.New, apiKey, `{"alg":"HS512"}`, bob),
+		"alg HS512 by HS256":         token(sha256.New, apiKey, `{"alg":"HS512"}`, bob),
+		"alg HS256 by HS512":         token(sha512.New, apiKey, hs256, bob),
+		"alg RS256":                  token(sha256.New, apiKey, `{"alg":"RS256"}`, bob),
+		"alg hs256":                  token(sha256.New, apiKey, `{"alg":"hs256"}`, bob),
+		"alg missing":                token(sha256.New, apiKey, `{"typ":"JWT"}`, bob),
+		"alg in an array":            token(sha256.New, apiKey, `{"alg":["HS256"]}`, bob),
+		"header is a list":           token(sha256.New, apiKey, `[{"alg":"HS256"}]`, bob),
+		"header is not JSON":         token(sha256.New, apiKey, `alg`, bob),
+		"another key":                token(sha256.New, "TEST_other", hs256, bob),
+		"empty key":                  token(sha256.New, "", hs256, bob),
+		"padding":                    good + "=",
+		"padding in the payload":     head + "." + body + "=." + mac,
+		"trailing line feed":         good + "\n",
+		"blank in front":             " " + good,
+		"standard base64":            signed(`{"sub":"a:b@acme:users","x":"`+"\u00ff\u00fe>>>???"+`"}`) + "+/",
+		"payload is not JSON":        signed(`user`),
+		"payload is cut":             signed(bob[:10]),
+		"payload is too deep":        signed(`{"user":` + strings.Repeat("[", 30) + strings.Repeat("]", 30) + "}"),
+		"payload is a list":          signed(`[` + bob + `]`),
+		"a claim twice":              signed(`{"user":{"id":"bob","accountId":"a"},"exp":9999999999,"exp":1}`),
+		"an id twice":                signed(`{"user":{"id":"bob","accountId":"a","\u0069d":"eve"},"exp":9999999999}`),
+		"no claims":                  signed(`{}`),
+		"anonymous":                  signed(`{"allowAnonymous":true}`),
+		"user is a text":             signed(`{"user":"bob"}`),
+		"user without id":            signed(`{"user":{"accountId":"a"}}`),
+		"user without account":       signed(`{"user":{"id":"bob"}}`),
+		"user with null ids":         signed(`{"user":{"id":null,"accountId":null}}`),
+		"user with the text null":    signed(`{"user":{"id":"null","accountId":"a"}}`),
+		"sub of another tenant":      signed(`{"sub":"a:b@test_acme:users"}`),
+		"sub with a tenant's suffix": signed(`{"sub":"a:b@xacme:users"}`),
+		"sub without a user":         signed(`{"sub":"a@acme:users"}`),
+		"sub with an empty user":     signed(`{"sub":"a:@acme:users"}`),
+		"sub with no account":        signed(`{"sub":":b@acme:users"}`),
+		"sub is a number":            signed(`{"sub":1}`),
+		"two colons in sub":          signed(`{"sub":"a:b:c@acme:users"}`),
+		"no exp":                     token(sha256.New, apiKey, hs256, `{"iat":1700000000,"sub":"a:b@acme:users"}`),
+		"exp is null":                signed(`{"exp":null,"iat":1700000000,"sub":"a:b@acme:users"}`),
+		"expired now":                signed(`{"exp":1700000000,"sub":"a:b@acme:users"}`),
+		"expired 1 s ago":            signed(`{"exp":1699999999,"sub":"a:b@acme:users"}`),
+		"expired 1 ms ago":           signed(`{"exp":1699999999.999,"sub":"a:b@acme:users"}`),
+		"exp of 0":                   signed(`{"exp":0,"sub":"a:b@acme:users"}`),
+		"exp below 0":                signed(`{"exp":-1,"sub":"a:b@acme:users"}`),
+		"exp far below zero":         signed(`{"exp":-10000000000000000,"sub":"a:b@acme:users"}`),
+		"exp below a float64":        signed(`{"exp":-1e999,"sub":"a:b@acme:users"}`),
+		"exp is a text":              signed(`{"exp":"1800000000","sub":"a:b@acme:users"}`),
+		"exp is true":                signed(`{"exp":true,"sub":"a:b@acme:users"}`),
+		"exp is an object":           signed(`{"exp":{},"sub":"a:b@acme:users"}`),
+		"nbf in 61 s":                signed(`{"nbf":1700000061,"sub":"a:b@acme:users"}`),
+		"nbf far ahead":              signed(`{"nbf":10000000000000000,"sub":"a:b@acme:users"}`),
+		"nbf larger than a float64":  signed(`{"nbf":1e999,"sub":"a:b@acme:users"}`),
+		"nbf is a text":              signed(`{"nbf":"0","sub":"a:b@acme:users"}`),
+		"too long":                   signed(`{"user":{"id":"bob","accountId":"a","x":"` + strings.Repeat("x", maxToken) + `"}}`),
 	} {
 		got, err := VerifyToken("acme", []string{apiKey}, text, now, false)
 		var e *core.Error
@@ -161,7 +162,7 @@ func TestVerifyToken_Refused(t *testing.T) {
 			}
 		}
 	}
-	// A tenant without a key has no tokens, whatever they are signed with.
+	// A tenant without a key accepts no tokens.
 	if _, err := VerifyToken("acme", []string{""}, token(sha256.New, "", hs256, bob), now, false); err == nil {
 		t.Error("the empty key verifies")
 	}
@@ -174,7 +175,7 @@ func TestSignToken(t *testing.T) {
 	} {
 		got, err := VerifyToken("acme", []string{apiKey}, SignToken(apiKey, s, now+core.Second), now, false)
 		if err != nil || got != s {
-			t.Errorf("%+v came back as %+v, %v", s, got, err)
+			t.Errorf("%+v was verified as %+v, %v", s, got, err)
 		}
 		if _, err := VerifyToken("acme", []string{apiKey}, SignToken(apiKey, s, now), now, false); err == nil {
 			t.Errorf("%+v does not expire", s)
@@ -191,11 +192,11 @@ func TestVouched(t *testing.T) {
 		"customFields":{"a":"x","b":[1,"y"]},"segments":["a","b"],"referralCode":"BOB"}`
 	for _, c := range []struct{ name, body, field string }{
 		{"the same", whole, ""},
-		{"nothing", `{}`, ""},
+		{"empty", `{}`, ""},
 		{"only the ids", `{"id":"bob","accountId":"a"}`, ""},
 		{"other blanks and escapes", ` { "firstName" : "B\u00f6b" , "customFields":{"a":"\u0078","b":[ 1 , "y" ]} } `, ""},
 		{"escaped keys", `{"\u0066irstName":"Böb","customFields":{"\u0061":"x","b":[1,"y"]}}`, ""},
-		{"what is not signed", `{"email":"x"}`, ""},
+		{"not signed", `{"email":"x"}`, ""},
 		{"cookies", `{"cookies":"eyJ9"}`, ""},
 		{"null", `{"firstName":null,"accountStatus":null,"email":null,"referralCodes":null}`, ""},
 		{"the other spelling, the same", `{"first_name":"Böb","account_status":"TRIAL","user_id":"bob","user_referral_code":"BOB"}`, ""},
@@ -208,18 +209,18 @@ func TestVouched(t *testing.T) {
 		{"the other spelling of the status", `{"account_status":"PAID"}`, "account_status"},
 		{"another number", `{"n":1.6}`, "n"},
 		{"a number as text", `{"n":"1.5"}`, "n"},
-		{"another truth", `{"b":false}`, "b"},
+		{"another boolean", `{"b":false}`, "b"},
 		{"signed as null", `{"z":1}`, "z"},
 		{"nested, another text", `{"customFields":{"a":"X","b":[1,"y"]}}`, "customFields"},
-		{"nested, less", `{"customFields":{"a":"x"}}`, "customFields"},
-		{"nested, more", `{"customFields":{"a":"x","b":[1,"y"],"c":1}}`, "customFields"},
+		{"nested, a missing member", `{"customFields":{"a":"x"}}`, "customFields"},
+		{"nested, an additional member", `{"customFields":{"a":"x","b":[1,"y"],"c":1}}`, "customFields"},
 		{"a set in another order", `{"segments":["b","a"]}`, ""},
 		{"a number in another notation", `{"n":15e-1}`, ""},
 		{"nested, another order", `{"customFields":{"b":[1.0,"y"],"a":"x"}}`, ""},
-		{"nested, a null more", `{"customFields":{"a":"x","b":[1,"y"],"c":null}}`, ""},
+		{"nested, an additional null", `{"customFields":{"a":"x","b":[1,"y"],"c":null}}`, ""},
 		{"nested list, another order", `{"customFields":{"a":"x","b":["y",1]}}`, "customFields"},
 		{"a set with one more", `{"segments":["b","a","c"]}`, "segments"},
-		{"list, two run together", `{"segments":["a\",\"b"]}`, "segments"},
+		{"list, two joined", `{"segments":["a\",\"b"]}`, "segments"},
 		{"list, made to look like two", `{"segments":["a,:\"b"]}`, "segments"},
 		{"list, made to look like two with keys", `{"segments":["a,1:\"b"]}`, "segments"},
 		{"own codes that are not signed", `{"referralCodes":{"p":"X"}}`, "referralCodes"},
@@ -242,9 +243,9 @@ func TestVouched(t *testing.T) {
 	}
 }
 
-// The Java SDK decodes the claim and writes it again: numbers as doubles, without
-// nulls (reference, 7.2). What is stored is what the token signs, also what it
-// removes, and a null of the body's own removes nothing.
+// The Java SDK decodes the claim and encodes it again, with numbers as doubles and
+// without nulls (reference, 7.2). The signed fields are stored, including their
+// nulls, and a null that only the body has removes nothing.
 func TestVouched_JavaSDK(t *testing.T) {
 	s := Subject{Account: "a", User: "bob", Signed: `{"id":"bob","accountId":"a","dateUsTaxFormSubmitted":1700000000123,` +
 		`"customFields":{"points":5,"since":1700000000123,"ratio":0.25,"nick":null},"segments":["~*","vip","eu"],"referredByCodes":["X","Y"]}`}
@@ -269,8 +270,8 @@ func TestVouched_JavaSDK(t *testing.T) {
 	}
 }
 
-// A browser's word that an account is PAID counts as the tenant has it, and never
-// beside a token that signs more of the user than the ids.
+// An unsigned status PAID counts by the tenant's setting, and never with a token that
+// has more than the ids.
 func TestVouched_Payment(t *testing.T) {
 	const ids, more = `"id":"bob","accountId":"a"`, `,"email":"b@x.y"`
 	paid := map[string]string{
@@ -285,7 +286,7 @@ func TestVouched_Payment(t *testing.T) {
 		{"nothing signed, any", "", auth.PaymentAny, true},
 		{"nothing signed, signed", "", auth.PaymentSigned, false},
 		{"the ids, any", "{" + ids + "}", auth.PaymentAny, true},
-		{"the ids in other words, any", `{"user_id":"bob","account_id":"a"}`, auth.PaymentAny, true},
+		{"the ids in the other spelling, any", `{"user_id":"bob","account_id":"a"}`, auth.PaymentAny, true},
 		{"the ids, signed", "{" + ids + "}", auth.PaymentSigned, false},
 		{"more than the ids, any", "{" + ids + more + "}", auth.PaymentAny, false},
 		{"more before the ids, any", `{"email":"b@x.y",` + ids + "}", auth.PaymentAny, false},
@@ -305,7 +306,7 @@ func TestVouched_Payment(t *testing.T) {
 	}
 }
 
-// What grants money or standing is left out when nobody signed it.
+// Keys that affect rewards are removed if they are not signed.
 func TestVouched_Grants(t *testing.T) {
 	for key, value := range map[string]string{
 		"payment_provider_id": `"cus_1"`, "paymentProviderId": `"cus_1"`, "segments": `["vip"]`, "referable": `true`,
@@ -332,13 +333,13 @@ func TestVouched_Grants(t *testing.T) {
 	}
 }
 
-// vouchedError is Vouched of a body that is not read.
+// vouchedError returns the error of Vouched for an empty update.
 func vouchedError(s Subject, body []byte, payment auth.BrowserPayment) error {
 	_, _, err := Vouched(referral.UserUpdate{}, s, body, payment)
 	return err
 }
 
-// Where a tenant takes tokens without exp, they are good for a day after their iat.
+// If a tenant accepts tokens without exp, they are valid for a day after their iat.
 func TestVerifyToken_Undated(t *testing.T) {
 	for claims, good := range map[string]bool{
 		`"iat":1700000000`:           true,
@@ -376,13 +377,13 @@ func TestAllowsAnonymous(t *testing.T) {
 	for name, text := range map[string]string{
 		"expired":     signed(`{"allowAnonymous":true,"exp":1}`),
 		"another key": strings.Replace(signed(`{"allowAnonymous":true}`), ".", "A.", 1),
-		"nothing":     "",
+		"empty":       "",
 	} {
 		if got, err := AllowsAnonymous([]string{apiKey}, text, now, false); err == nil || got {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
 	if _, err := VerifyToken("acme", []string{apiKey}, signed(`{"allowAnonymous":true}`), now, false); err == nil {
-		t.Error("a token for anybody speaks for somebody")
+		t.Error("a token for anonymous users has a user")
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"kith/core/referral"
 )
 
-// Bounds of a user (reference, 6).
+// Limits of a user (reference, 6).
 const (
 	maxCustomFields    = 100
 	maxCustomFieldName = 64
@@ -21,15 +21,15 @@ const (
 	maxCodes           = 20
 )
 
-// ParseUser reads the body of an identification, in the form of the REST call
-// (reference, 1.2) or of the browser script's init call (spec, User
-// identification). Ids that the body repeats must be those of the path.
+// ParseUser parses the body of an identification, in the form of the REST call
+// (reference, 1.2) or of the browser script's init call (spec, User identification).
+// Ids in the body must be equal to those in the path.
 func ParseUser(tenant core.TenantAlias, account core.AccountID, user core.UserID, body []byte) (referral.UserUpdate, error) {
 	p := userParser{tenant: tenant, body: body}
 	p.u.Account, p.u.ID = account, user
 	err := object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		if slices.Contains(p.given, restName(key)) {
-			return r.fail(core.Malformed(r.path(key), "is given twice, in two spellings"))
+			return r.fail(core.Malformed(r.path(key), "occurs twice, in two spellings"))
 		}
 		p.given = append(p.given, restName(key))
 		return p.identity(r, key, v) || p.profile(r, key, v) || p.claim(r, key, v) || p.accepted(r, key, v)
@@ -37,15 +37,15 @@ func ParseUser(tenant core.TenantAlias, account core.AccountID, user core.UserID
 	if err != nil {
 		return referral.UserUpdate{}, err
 	}
-	// The order in which a body happens to be written decides nothing.
+	// The order of the keys in the body has no effect.
 	slices.SortStableFunc(p.u.Claims, func(a, b referral.Claim) int {
 		return cmp.Compare(a.Source.Rank(), b.Source.Rank())
 	})
 	return p.u, nil
 }
 
-// ParseUserIDs reads the ids in the body of an identification that has them in no
-// path; both are required, in either of their spellings.
+// ParseUserIDs returns the ids in the body of an identification without ids in its
+// path. Both are required, in either spelling.
 func ParseUserIDs(body []byte) (account core.AccountID, user core.UserID, err error) {
 	if err := checkObject(body, MaxBody); err != nil {
 		return "", "", err
@@ -64,9 +64,8 @@ func ParseUserIDs(body []byte) (account core.AccountID, user core.UserID, err er
 	return account, user, err
 }
 
-// ParseCookieUser reads the body of an identification of a user who came without
-// ids; id is the one drawn for them, of account and user alike. A body may repeat
-// it and name no other.
+// ParseCookieUser parses the body of an identification of a user without ids. id is
+// the generated id, of both account and user. Ids in the body must be equal to it.
 func ParseCookieUser(tenant core.TenantAlias, id core.UserID, body []byte) (referral.UserUpdate, error) {
 	if err := checkObject(body, MaxBody); err != nil {
 		return referral.UserUpdate{}, err
@@ -75,7 +74,7 @@ func ParseCookieUser(tenant core.TenantAlias, id core.UserID, body []byte) (refe
 	gjson.ParseBytes(body).ForEach(func(key, value gjson.Result) bool {
 		name := restName(key.String())
 		if (name == "id" || name == "accountId") && value.Type != gjson.Null && value.String() != string(id) {
-			err = core.Invalid(key.String(), "must be left out: the service draws the ids of a cookie user")
+			err = core.Invalid(key.String(), "must be left out; the service generates the ids of a cookie user")
 		}
 		return err == nil
 	})
@@ -85,19 +84,18 @@ func ParseCookieUser(tenant core.TenantAlias, id core.UserID, body []byte) (refe
 	return ParseUser(tenant, core.AccountID(id), id, body)
 }
 
-// userParser collects what the keys of a body say.
+// userParser collects the values of a body.
 type userParser struct {
 	tenant core.TenantAlias
 	body   []byte
-	// given are the keys so far, in the spelling of the REST call.
+	// given are the keys so far, with their names in the REST call.
 	given []string
-	// answered is true for a referredBy that is one of our own answers.
+	// answered is true if referredBy is copied from a response of the service.
 	answered bool
 	u        referral.UserUpdate
 }
 
-// restName is a key in the spelling of the REST call; the init call has its own
-// for some.
+// restName returns the name in the REST call for a key of the REST or init call.
 func restName(key string) string {
 	switch key {
 	case "user_id":
@@ -188,7 +186,7 @@ func (p *userParser) ownCode(r *reader, key string, v *fastjson.Value) bool {
 	return true
 }
 
-// claim takes the keys that bring the code of a referrer.
+// claim reads the keys with the code of a referrer.
 func (p *userParser) claim(r *reader, key string, v *fastjson.Value) bool {
 	switch key {
 	case "referredByCodes":
@@ -201,8 +199,9 @@ func (p *userParser) claim(r *reader, key string, v *fastjson.Value) bool {
 			return p.brings(referral.SourceCodes, at, s)
 		})
 	case "referredBy":
-		// A user that was read says isConverted of the referral. Written back after the
-		// account was cancelled, it would make it PAID again.
+		// In a response, isConverted is that of the referral. If a caller sends it
+		// back after the account was cancelled, it must not make the account PAID
+		// again.
 		p.answered = v.Exists("newlyReferred")
 		return r.nested(key, v, p.referredBy)
 	case "referral_code":
@@ -234,7 +233,7 @@ func (p *userParser) referredBy(r *reader, key string, v *fastjson.Value) bool {
 			p.u.Status = &paid
 		}
 		return true
-	// A user that was read and is written back brings these along.
+	// These are in a user that a caller read and sends back.
 	case "newlyReferred", "referredReward":
 		return true
 	}
@@ -249,9 +248,9 @@ func (p *userParser) brings(source referral.Source, at, s string) error {
 	return err
 }
 
-// accepted takes the keys that real clients send along and that mean nothing
-// here: the init call's own settings, what only the service sets and a user that
-// was read and is written back brings along, and a date that only imports may set.
+// accepted reads keys that clients send and that have no effect: settings of the init
+// call, fields that only the service sets, which are in a user that a caller read and
+// sends back, and a date that only imports may set.
 func (p *userParser) accepted(r *reader, key string, v *fastjson.Value) bool {
 	switch key {
 	case "jwt", "checksum", "mode", "fb_share_image",
@@ -269,14 +268,14 @@ func (p *userParser) accepted(r *reader, key string, v *fastjson.Value) bool {
 	return false
 }
 
-// flatLinkNames are the texts in the older form of a user's links, which a user
-// that was read and is written back brings along; no program is meant.
+// flatLinkNames are the names in the older form of a user's links. They are in a user
+// that a caller read and sends back, and are not program keys.
 var flatLinkNames = []string{
 	"shareLink", "facebookShareLink", "twitterShareLink", "emailShareLink", "linkedinShareLink",
 	"mobileShareLink", "mobileFacebookShareLink", "mobileTwitterShareLink", "mobileEmailShareLink",
 }
 
-// shareLink takes the link of one program (reference, 1.2).
+// shareLink reads the link of one program (reference, 1.2).
 func (p *userParser) shareLink(r *reader, key string, v *fastjson.Value) bool {
 	if slices.Contains(flatLinkNames, key) || v.Type() == fastjson.TypeObject {
 		return true
@@ -296,8 +295,8 @@ func (p *userParser) shareLink(r *reader, key string, v *fastjson.Value) bool {
 	return true
 }
 
-// BadShareLink is the answer to what is no share link of a tenant (RS053), or not
-// one at the host of theirs.
+// BadShareLink returns the error for a text that is not a share link of a tenant, or
+// has another host (RS053).
 func BadShareLink(field string, tenant core.TenantAlias, origin string) error {
 	if origin == "" {
 		origin = "https://HOST"
@@ -313,7 +312,7 @@ func (p *userParser) customFields(r *reader, key string, v *fastjson.Value) bool
 		case len(p.u.CustomFields) == maxCustomFields:
 			return r.fail(core.Invalid(key, "must not have more than 100 keys"))
 		case name == "" || len(name) > maxCustomFieldName:
-			return r.fail(core.Invalid(r.path(name), "a name is 1 to 64 bytes"))
+			return r.fail(core.Invalid(r.path(name), "must have a name of 1 to 64 bytes"))
 		case v.Type() == fastjson.TypeObject || v.Type() == fastjson.TypeArray:
 			return r.fail(core.Invalid(r.path(name), "must not be an object or an array"))
 		case v.Type() == fastjson.TypeString && len(v.GetStringBytes()) > maxCustomFieldText:
@@ -322,7 +321,7 @@ func (p *userParser) customFields(r *reader, key string, v *fastjson.Value) bool
 		p.u.CustomFields = append(p.u.CustomFields, referral.CustomField{Name: name})
 		return true
 	})
-	// The walk checks; the values are taken as they are written.
+	// The values are stored as sent.
 	i := 0
 	gjson.GetBytes(p.body, key).ForEach(func(_, raw gjson.Result) bool {
 		if i < len(p.u.CustomFields) {
@@ -334,10 +333,10 @@ func (p *userParser) customFields(r *reader, key string, v *fastjson.Value) bool
 	return ok
 }
 
-// Repeats reports whether an identification tells nothing that is not stored
-// already, of a known user who has a code in every program: then it stores
-// nothing, and its answer is User of what is stored. Ip is where the user's
-// browser was seen, empty when the call is a server's; see User.SeenAt.
+// Repeats reports whether an identification of an existing user, who has a code in
+// every program, changes nothing: then nothing needs to be stored, and the response
+// is User(stored). ip is the address of the user's browser; empty if the call is from
+// a server; see User.SeenAt.
 func Repeats(u referral.UserUpdate, stored UserInfo, ip string) bool {
 	user := u.Apply(stored.User).SeenAt(ip)
 	fields, err := MergeCustomFields(user.CustomFields, u.CustomFields)
@@ -345,8 +344,8 @@ func Repeats(u referral.UserUpdate, stored UserInfo, ip string) bool {
 	return err == nil && stored.User.Same(user) && u.Settled(user, stored.Account, stored.ReferredBy.Referral)
 }
 
-// MergeCustomFields returns a JSON object with the changes made: a null removes
-// its key (reference, 1.2). More than 100 keys in all are an error.
+// MergeCustomFields returns a JSON object with the changes applied: a null removes
+// its key (reference, 1.2). A result with more than 100 keys is an error.
 func MergeCustomFields(stored string, changes []referral.CustomField) (string, error) {
 	if len(changes) == 0 {
 		return stored, nil
@@ -369,7 +368,7 @@ func MergeCustomFields(stored string, changes []referral.CustomField) (string, e
 		}
 	}
 	if len(merged) > maxCustomFields {
-		return "", core.Invalid("customFields", "the user would have more than 100 keys")
+		return "", core.Invalid("customFields", "must not have more than 100 keys for a user; remove some by null")
 	}
 	w := writer{}
 	w.open()
@@ -380,8 +379,8 @@ func MergeCustomFields(stored string, changes []referral.CustomField) (string, e
 	return string(w.b), nil
 }
 
-// optionalCode reads a code; an empty text, which a form with an empty input
-// sends, is no code.
+// optionalCode parses a code. An empty text, which a form with an empty input sends,
+// means no code.
 func optionalCode(field, s string) (core.ReferralCode, error) {
 	if s == "" {
 		return "", nil
@@ -398,16 +397,16 @@ func textItem(at string, v *fastjson.Value) (string, error) {
 		return "", core.Invalid(at, "must not be empty or longer than 4096 bytes")
 	}
 	if strings.IndexByte(s, 0) >= 0 {
-		return "", core.Invalid(at, "must not hold the character U+0000")
+		return "", core.Invalid(at, "must not contain the character U+0000")
 	}
 	return s, nil
 }
 
-// maxEmail is the length of the longest e-mail address (RFC 5321, 4.5.3.1.3).
+// maxEmail is the most bytes of an email address (RFC 5321, 4.5.3.1.3).
 const maxEmail = 254
 
-// parseEmail takes an e-mail address, or an empty text, which is none (RS023). Who
-// reads mail there nobody knows, so it is checked for its form alone.
+// parseEmail returns s as an email address, or an error about field (RS023). It
+// checks only the form. Empty means none.
 func parseEmail(field, s string) (string, error) {
 	at := strings.LastIndexByte(s, '@')
 	if s != "" && (at < 1 || at == len(s)-1 || len(s) > maxEmail || strings.ContainsFunc(s, blank)) {
@@ -418,13 +417,13 @@ func parseEmail(field, s string) (string, error) {
 	return s, nil
 }
 
-// blank reports whether a character is a blank of any width or a control character.
+// blank reports whether a character is white space or a control character.
 func blank(c rune) bool {
 	return c <= ' ' || 0x7f <= c && c <= 0xa0 || 0x2000 <= c && c <= 0x200a || c == 0x3000
 }
 
-// parseCountryCode takes the two letters of a country (ISO 3166-1 alpha-2), or an
-// empty text, which is none.
+// parseCountryCode returns s as the code of a country (ISO 3166-1 alpha-2), or an
+// error about field. Empty means none.
 func parseCountryCode(field, s string) (string, error) {
 	letter := func(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 	if s != "" && (len(s) != 2 || !letter(s[0]) || !letter(s[1])) {
@@ -433,7 +432,8 @@ func parseCountryCode(field, s string) (string, error) {
 	return s, nil
 }
 
-// ParseLocale takes "en" and "en_US" (RS039).
+// ParseLocale returns s as a locale such as "en" or "en_US", or an error about field
+// (RS039).
 func ParseLocale(field, s string) (string, error) {
 	ok := s == "" || len(s) >= 2 && len(s) <= 16
 	for i := range len(s) {

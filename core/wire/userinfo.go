@@ -11,23 +11,23 @@ import (
 	"kith/core/referral"
 )
 
-// ReferredBy is what an identification answers about the user's own referral.
+// ReferredBy is the user's own referral, for the response to an identification.
 type ReferredBy struct {
 	Referral *referral.Referral
-	// Newly is true when this very call attributed the user.
+	// Newly is true if this call attributed the user.
 	Newly bool
 }
 
-// UserInfo is all that an answer about a user tells.
+// UserInfo is the data of a response about a user.
 type UserInfo struct {
 	User       referral.User
 	Account    referral.Account
 	ReferredBy ReferredBy
-	// Share makes the user's share links.
+	// Share builds the user's share links.
 	Share link.Share
 }
 
-// User writes a stored user (reference, 1.2).
+// User returns a stored user as JSON (reference, 1.2).
 func User(u UserInfo) []byte {
 	w := writer{b: make([]byte, 0, 6<<10)}
 	w.open()
@@ -68,8 +68,8 @@ func (w *writer) user(u UserInfo) {
 	w.date("dateBlocked", u.User.Blocked)
 }
 
-// Users writes a list of users: {count, totalCount, users} (reference, 1.2), each
-// with the keys that were asked for.
+// Users returns a list of users as JSON: {count, totalCount, users} (reference, 1.2),
+// each with the wanted keys. total is the number of users on all pages.
 func Users(page []UserInfo, total int, wanted Fields) []byte {
 	w := writer{}
 	w.open()
@@ -81,9 +81,10 @@ func Users(page []UserInfo, total int, wanted Fields) []byte {
 	return w.b
 }
 
-// OpenUser writes what anybody may see of the owner of a code (reference, 1.2):
-// as much as a friend needs to recognise them by. The ids, often an e-mail address,
-// are null but for a holder of the API key and the user.
+// OpenUser returns the public data of the owner of a code as JSON (reference, 1.2):
+// enough for a friend to recognize the owner. The ids, which are often an email
+// address, are null unless ids is true, for calls with the API key or a token of the
+// user.
 func OpenUser(u referral.User, code core.ReferralCode, ids bool) []byte {
 	if !ids {
 		u.ID, u.Account = "", ""
@@ -100,16 +101,16 @@ func OpenUser(u referral.User, code core.ReferralCode, ids bool) []byte {
 	return w.b
 }
 
-// Fields is which keys of an answer about a user were asked for (reference,
-// 1.2). Its zero value is all of them.
+// Fields selects keys of a response about a user (reference, 1.2). The zero value
+// selects all.
 type Fields struct{ names []string }
 
-// ParseFields reads the query parameters fields and extraFields, each a list of
-// names parted by commas, or several; not both may be given. The names of
-// extraFields are in every answer anyway.
+// ParseFields parses the query parameters fields and extraFields, each a list of
+// names separated by commas, which may occur several times. Only one of them may be
+// given. extraFields is ignored, because its keys are in every response.
 func ParseFields(fields, extraFields []string) (Fields, error) {
 	if len(fields) > 0 && len(extraFields) > 0 {
-		return Fields{}, core.Invalid("fields", "cannot be given together with extraFields")
+		return Fields{}, core.Invalid("fields", "must not be given together with extraFields; leave one out")
 	}
 	var f Fields
 	for _, list := range fields {
@@ -122,8 +123,8 @@ func ParseFields(fields, extraFields []string) (Fields, error) {
 	return f, nil
 }
 
-// Of returns an answer, a JSON object, with none but these keys, in its own
-// order; names that it does not have are ignored.
+// Of returns a JSON object with only the selected keys, in their original order.
+// Unknown names are ignored.
 func (f Fields) Of(answer []byte) []byte {
 	if len(f.names) == 0 {
 		return answer

@@ -8,8 +8,8 @@ import (
 	"kith/core/webhook"
 )
 
-// ParseWebhookSubscription reads the body of POST /subscription (reference, 1.10).
-// Whether the URL will do depends on the tenant; see webhook.ParseEndpoint.
+// ParseWebhookSubscription parses the body of POST /subscription (reference, 1.10).
+// It does not check the URL; see webhook.ParseEndpoint.
 func ParseWebhookSubscription(body []byte) (endpoint, name string, err error) {
 	var url, text *string
 	err = object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
@@ -32,16 +32,16 @@ func ParseWebhookSubscription(body []byte) (endpoint, name string, err error) {
 	return *url, *text, nil
 }
 
-// Replay is what is to be sent again: the one event that is named, or what has
-// failed since a time.
+// Replay is a request to send events again: one event, or all that failed since a
+// time.
 type Replay struct {
-	// Event is an event's id, or empty.
+	// Event is the id of an event, or empty.
 	Event string
 	Since core.Time
 }
 
-// ParseReplay reads the body of a replay: {"id"} or {"since"}, of which one
-// must be given.
+// ParseReplay parses the body of a replay: {"id"} or {"since"}. Exactly one must be
+// given.
 func ParseReplay(body []byte) (Replay, error) {
 	var id *string
 	var since *int64
@@ -58,7 +58,7 @@ func ParseReplay(body []byte) (Replay, error) {
 	case err != nil:
 		return Replay{}, err
 	case (id == nil) == (since == nil):
-		return Replay{}, core.Invalid("", "give the id of an event, or since, a time from which on all that failed is sent again")
+		return Replay{}, core.Invalid("", "give either id, the id of an event, or since, a time from which all failed events are sent again")
 	case id != nil && *id == "":
 		return Replay{}, core.Invalid("id", "must not be empty")
 	case id != nil:
@@ -67,7 +67,7 @@ func ParseReplay(body []byte) (Replay, error) {
 	return Replay{Since: core.Time(*since)}, nil
 }
 
-// Replayed writes how many events are sent again.
+// Replayed returns the number of replayed events as JSON.
 func Replayed(n int) []byte {
 	w := writer{}
 	w.open()
@@ -76,10 +76,11 @@ func Replayed(n int) []byte {
 	return w.b
 }
 
-// WebhookSubscription writes a subscription; its secret only when it was just made.
+// WebhookSubscription returns a subscription as JSON, with its secret if that is set.
 func WebhookSubscription(s webhook.Subscription) []byte { return appendWebhookSubscription(nil, s) }
 
-// WebhookSubscriptions writes GET /subscription: a bare array (reference, 1.10).
+// WebhookSubscriptions returns the response to GET /subscription: an array
+// (reference, 1.10).
 func WebhookSubscriptions(all []webhook.Subscription) []byte {
 	return list(nil, len(all), func(b []byte, i int) []byte { return appendWebhookSubscription(b, all[i]) })
 }
@@ -99,7 +100,7 @@ func appendWebhookSubscription(b []byte, s webhook.Subscription) []byte {
 	return w.b
 }
 
-// WebhookTest writes the data of a test event (reference, 6).
+// WebhookTest returns the data of a test event (reference, 6).
 func WebhookTest(s webhook.Subscription) []byte {
 	w := writer{}
 	w.open()
@@ -109,7 +110,7 @@ func WebhookTest(s webhook.Subscription) []byte {
 	return w.b
 }
 
-// UserCreated writes the data of user.created: the user as it is read, and the
+// UserCreated returns the data of user.created: the user as in a response, and the
 // initial of the last name (reference, 6).
 func UserCreated(u UserInfo) []byte {
 	w := writer{b: make([]byte, 0, 6<<10)}
@@ -120,7 +121,7 @@ func UserCreated(u UserInfo) []byte {
 	return w.b
 }
 
-// CouponCreated writes the data of coupon.created (reference, 6).
+// CouponCreated returns the data of coupon.created (reference, 6).
 func CouponCreated(c referral.UserCode, created core.Time) []byte {
 	w := writer{}
 	w.open()
@@ -131,20 +132,20 @@ func CouponCreated(c referral.UserCode, created core.Time) []byte {
 	return w.b
 }
 
-// WebhookEvent is an event as it is sent.
+// WebhookEvent is an event to send.
 type WebhookEvent struct {
 	Tenant core.TenantAlias
 	// Live is false for a test tenant.
 	Live bool
 	ID   string
 	Type webhook.Type
-	// Created is when it happened; Data is its JSON.
+	// Created is when it happened. Data is its JSON.
 	Created core.Time
 	Data    string
 }
 
-// Webhook writes the body of an event: the same bytes at every attempt, since
-// consumers verify exactly these (reference, 6).
+// Webhook returns the body of an event. It is the same at every attempt, because
+// consumers verify the signature of these bytes (reference, 6).
 func Webhook(e WebhookEvent) []byte {
 	w := writer{}
 	w.open()
@@ -161,7 +162,7 @@ func Webhook(e WebhookEvent) []byte {
 // WebhookType is the Content-Type of an event (reference, 6).
 const WebhookType = "application/json; charset=UTF-8"
 
-// SignatureHead writes the header of the JWS that signs a body (reference, 6).
+// SignatureHead returns the header of the JWS that signs a body (reference, 6).
 func SignatureHead(kid string) []byte {
 	w := writer{}
 	w.open()
@@ -172,7 +173,8 @@ func SignatureHead(kid string) []byte {
 	return w.b
 }
 
-// Deliveries writes a page of deliveries.
+// Deliveries returns a page of deliveries as JSON. total is the number of deliveries
+// on all pages.
 func Deliveries(page []webhook.Delivery, total int) []byte {
 	w := writer{}
 	w.open()
@@ -220,7 +222,7 @@ func appendAttempt(b []byte, a webhook.Attempt) []byte {
 	return w.b
 }
 
-// KeySet writes /.well-known/jwks.json (RFC 7517).
+// KeySet returns the response to GET /.well-known/jwks.json (RFC 7517).
 func KeySet(keys []webhook.PublicKey) []byte {
 	w := writer{}
 	w.open()

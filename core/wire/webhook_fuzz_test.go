@@ -20,7 +20,7 @@ func FuzzParseWebhookBodies(f *testing.F) {
 		if err != nil {
 			callers(t, body, err)
 		} else if answer := WebhookSubscription(webhook.Subscription{Endpoint: webhook.Endpoint(endpoint), Name: name}); !json.Valid(answer) {
-			t.Errorf("%q is answered by %s", body, answer)
+			t.Errorf("%q gives the response %s", body, answer)
 		}
 		replay, err := ParseReplay(body)
 		if err != nil {

@@ -14,15 +14,15 @@ import (
 	"kith/core/widget"
 )
 
-// WidgetUpdate is the body of PUT /widgets/{type}. Nil means "not given: leave
-// as it is"; an empty template is the default one.
+// WidgetUpdate is the body of PUT /widgets/{type}. A nil field does not change; an
+// empty template means the default one.
 type WidgetUpdate struct {
 	Template *string
 	// Options, Branding and Values are JSON objects.
 	Options, Branding, Values *string
 }
 
-// Apply returns the widget with what the update gives.
+// Apply returns the widget with the fields of the update.
 func (u WidgetUpdate) Apply(s widget.Stored) widget.Stored {
 	for _, part := range []struct{ stored, given *string }{
 		{&s.Template, u.Template}, {&s.Options, u.Options}, {&s.Branding, u.Branding}, {&s.Values, u.Values},
@@ -34,8 +34,8 @@ func (u WidgetUpdate) Apply(s widget.Stored) widget.Stored {
 	return s
 }
 
-// ParseWidget reads the body of PUT /widgets/{type}. widgetType and dateModified,
-// which a widget that was read brings along, are passed over.
+// ParseWidget parses the body of PUT /widgets/{type}. It ignores widgetType and
+// dateModified, which are in a widget that a caller read and sends back.
 func ParseWidget(body []byte) (u WidgetUpdate, err error) {
 	err = object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
@@ -58,8 +58,7 @@ func ParseWidget(body []byte) (u WidgetUpdate, err error) {
 	return u, nil
 }
 
-// ParseWidgetPart reads a JSON object that the command line gives for a part of
-// a widget.
+// ParseWidgetPart parses a JSON object from the command line for a field of a widget.
 func ParseWidgetPart(field string, text []byte) (string, error) {
 	if err := checkObject(text, widget.MaxOptions); err != nil {
 		return "", core.Invalid(field, err.Error())
@@ -67,8 +66,8 @@ func ParseWidgetPart(field string, text []byte) (string, error) {
 	return string(text), nil
 }
 
-// template stores a text that may be longer than others; its bounds are for
-// widget.Stored.Check. null leaves it as it is.
+// template stores a string of any length; widget.Stored.Check checks its length. Null
+// does not change the field.
 func (r *reader) template(into **string, key string, v *fastjson.Value) bool {
 	switch v.Type() {
 	case fastjson.TypeNull:
@@ -82,8 +81,8 @@ func (r *reader) template(into **string, key string, v *fastjson.Value) bool {
 	return true
 }
 
-// jsonObject stores an object of any keys as it is written, each key once; null
-// leaves it as it is.
+// jsonObject stores an object of any keys, as sent, without duplicate keys; null does
+// not change the field.
 func (r *reader) jsonObject(into **string, body []byte, key string, v *fastjson.Value) bool {
 	if v.Type() == fastjson.TypeNull {
 		return true
@@ -105,7 +104,7 @@ func checkDocument(at string, v *fastjson.Value) error {
 	})
 }
 
-// StoredWidget writes GET /widgets/{type}.
+// StoredWidget returns the response to GET /widgets/{type}.
 func StoredWidget(s widget.Stored) []byte {
 	w := writer{}
 	w.open()
@@ -123,8 +122,8 @@ func (w *writer) storedParts(s widget.Stored) {
 	w.date("dateModified", s.Modified)
 }
 
-// StoredWidgets writes GET /widgets, which leaves the templates out: {count,
-// totalCount, widgets}.
+// StoredWidgets returns the response to GET /widgets, without templates: {count,
+// totalCount, widgets}. total is the number of widgets on all pages.
 func StoredWidgets(page []widget.Stored, total int) []byte {
 	w := writer{}
 	w.open()
@@ -145,18 +144,18 @@ func StoredWidgets(page []widget.Stored, total int) []byte {
 
 // Widget is a rendered widget.
 type Widget struct {
-	// Template is the page, ready to be shown.
+	// Template is the rendered HTML page.
 	Template string
-	// User is what the answer tells of its user, a JSON object, or "null".
+	// User is the user in the response, a JSON object, or "null".
 	User string
-	// Account and ID are the user's; empty for nobody's widget.
+	// Account and ID are those of the user; empty for a widget without a user.
 	Account core.AccountID
 	ID      core.UserID
 	// Options, Branding and Values are JSON objects; Branding may be empty.
 	Options, Branding, Values string
 }
 
-// RenderedWidget writes the answer of the widget calls (reference, 1.6).
+// RenderedWidget returns the response to the widget calls (reference, 1.6).
 func RenderedWidget(x Widget) []byte {
 	w := writer{}
 	w.open()
@@ -170,7 +169,7 @@ func RenderedWidget(x Widget) []byte {
 	return w.b
 }
 
-// WidgetUser is what anybody may know of a widget's user.
+// WidgetUser returns the public data of a widget's user as JSON: the ids.
 func WidgetUser(account core.AccountID, user core.UserID) []byte {
 	w := writer{}
 	w.open()
@@ -180,8 +179,8 @@ func WidgetUser(account core.AccountID, user core.UserID) []byte {
 	return w.b
 }
 
-// DefaultWidgetOptions is the jsOptions of a tenant that stored none: older
-// readers fail without it (reference, 7.1).
+// DefaultWidgetOptions returns the default jsOptions, without which older clients
+// fail (reference, 7.1).
 func DefaultWidgetOptions(t widget.Type) string {
 	w := writer{}
 	w.open()
@@ -190,10 +189,10 @@ func DefaultWidgetOptions(t widget.Type) string {
 	return string(w.b)
 }
 
-// WidgetInfo is what a widget gets to show.
+// WidgetInfo is the data that a widget shows.
 type WidgetInfo struct {
 	Tenant core.TenantAlias
-	// Base is the scheme and host under which the page reaches the service.
+	// Base is the scheme and host of the service, as the page reaches it.
 	Base             string
 	Type             widget.Type
 	EngagementMedium link.Engagement
@@ -201,40 +200,40 @@ type WidgetInfo struct {
 	// Token is the user's token, or empty.
 	Token   string
 	Program referral.Program
-	// User is whose widget it is, or nil: then there is no link to share.
+	// User is the user of the widget, or nil: then it has no share links.
 	User *referral.User
 	Code core.ReferralCode
-	// Links are the user's share links; the first one is the plain one.
+	// Links are the user's share links; the first one has no medium.
 	Links []WidgetLink
-	// Private is true when the user, or who may see all of the user, asks: then
-	// what follows is shown.
+	// Private is true if the caller is the user or may see all of the user's data.
+	// Otherwise the fields below, except Values, are not shown.
 	Private       bool
 	Referrals     []WidgetReferral
 	ReferralCount int
-	// Rewards are what the user has of rewards.
+	// Rewards are the user's reward balances.
 	Rewards []reward.Balance
-	// ReferrerFirstName and ReferrerLastName are of who referred the user; both
-	// are empty when nobody did.
+	// ReferrerFirstName and ReferrerLastName are those of the user's referrer; empty
+	// if the user was not referred.
 	ReferrerFirstName, ReferrerLastName string
 	// Values is a JSON object, or empty.
 	Values string
 }
 
-// WidgetLink is a share link for a medium; the plain one has none.
+// WidgetLink is a share link for a medium, or without one.
 type WidgetLink struct{ Medium, URL string }
 
-// WidgetReferral is a referral as its referrer may see it.
+// WidgetReferral is the data of a referral that its referrer may see.
 type WidgetReferral struct {
-	// FirstName and LastName are of who was referred; only the first letter of
-	// the latter is told.
+	// FirstName and LastName are those of the referred user. Only the initial of
+	// LastName is shown.
 	FirstName, LastName       string
 	Started, Converted, Ended core.Time
 }
 
-// WidgetScript writes the script that tells a widget who it is for, as the
-// browser SDK asks for it (reference, 7.1: widgetIdent), and what to show. No
-// text in it can end the script: every "<" is escaped, and so are the two line
-// separators that older scripts cannot have in a text.
+// WidgetScript returns the script with a widget's user, in the form that the browser
+// SDK reads (reference, 7.1: widgetIdent), and its data. No text in it can end the
+// script: "<" is escaped, and so are U+2028 and U+2029, which older browsers do not
+// allow in strings.
 func WidgetScript(x WidgetInfo) string {
 	w := writer{b: []byte("window.widgetIdent=")}
 	w.widgetIdent(x)
@@ -318,8 +317,8 @@ func (w *writer) widgetUser(x WidgetInfo) {
 	}
 }
 
-// widgetOffer writes what a side earns, and nothing that is only for whoever
-// hands it out.
+// widgetOffer writes the offer of a side, without settings for the service that
+// delivers it.
 func (w *writer) widgetOffer(name string, o reward.Offer) {
 	if o.None() {
 		w.raw(name, "null")

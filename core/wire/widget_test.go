@@ -11,7 +11,7 @@ import (
 	"kith/core/widget"
 )
 
-// awkwardText has all that could end a text, a script or a comment.
+// awkwardText has characters that could end a string, a script or a comment.
 const awkwardText = "</script><!--<script>\u2028\u2029\"'\\&]]> \x7f\U0001f600{{x}}${y}"
 
 func awkwardWidget() WidgetInfo {
@@ -27,8 +27,8 @@ func awkwardWidget() WidgetInfo {
 	}
 }
 
-// scriptData returns what the script assigns, and fails unless it is two
-// assignments of JSON and nothing else.
+// scriptData returns the values that the script assigns. It fails unless the script
+// is two assignments of JSON.
 func scriptData(t *testing.T, script string) (ident, data gjson.Result) {
 	t.Helper()
 	if i := strings.IndexAny(script, "<\u2028\u2029"); i >= 0 {
@@ -43,7 +43,7 @@ func scriptData(t *testing.T, script string) (ident, data gjson.Result) {
 	return gjson.Parse(first), gjson.Parse(second)
 }
 
-func TestWidgetScript_TextCannotLeaveIt(t *testing.T) {
+func TestWidgetScript_TextCannotEndIt(t *testing.T) {
 	ident, data := scriptData(t, WidgetScript(awkwardWidget()))
 	for _, text := range []gjson.Result{
 		ident.Get("appDomain"), ident.Get("token"), ident.Get("userId"), ident.Get("accountId"), ident.Get("engagementMedium"), ident.Get("locale"),
@@ -64,7 +64,7 @@ func TestWidgetScript_TextCannotLeaveIt(t *testing.T) {
 	}
 }
 
-// Whoever is not the user learns no name and no friend.
+// Other callers than the user get no names and no referrals.
 func TestWidgetScript_PublicPart(t *testing.T) {
 	x := awkwardWidget()
 	x.Private = false
@@ -78,11 +78,11 @@ func TestWidgetScript_PublicPart(t *testing.T) {
 	x.User = nil
 	ident, data = scriptData(t, WidgetScript(x))
 	if data.Get("user").Type != gjson.Null || ident.Get("userId").String() != "" || ident.Get("accountId").String() != "" {
-		t.Errorf("nobody's: %s %s", ident.Raw, data.Raw)
+		t.Errorf("no user: %s %s", ident.Raw, data.Raw)
 	}
 }
 
-// What only the service that hands a reward out may know stays here.
+// Settings for the service that delivers a reward are not in the script.
 func TestWidgetScript_OfferIsPublic(t *testing.T) {
 	x := WidgetInfo{Program: referral.Program{
 		Referred: reward.Offer{Kind: reward.Integration, Amount: 500, Settings: `{"secret":"s"}`},

@@ -56,7 +56,7 @@ func (w *writer) date(name string, t core.Time) {
 
 func (w *writer) boolean(name string, v bool) { w.raw(name, strconv.FormatBool(v)) }
 
-// raw writes a value that is JSON already.
+// raw writes a value that is already JSON.
 func (w *writer) raw(name, json string) { w.key(name); w.b = append(w.b, json...) }
 
 // object writes a nested object.
@@ -67,7 +67,7 @@ func (w *writer) object(name string, members func()) {
 	w.close()
 }
 
-// list writes an array of n elements; element i is appended by one call.
+// list appends an array of n elements; one appends element i.
 func list(b []byte, n int, one func(b []byte, i int) []byte) []byte {
 	b = append(b, '[')
 	for i := range n {

@@ -18,7 +18,7 @@ import (
 	"kith/core/reward"
 )
 
-// statuses and words are the whole table, written down once more.
+// statuses has the statuses and words of all codes.
 var statuses = map[core.Code]struct {
 	status int
 	word   string
@@ -51,7 +51,7 @@ func TestStatus(t *testing.T) {
 		t.Errorf("%d codes, %d in the table", len(core.Codes()), len(statuses))
 	}
 	if Status(200) != 500 || apiErrorCode(200) != "INTERNAL" {
-		t.Error("a code that is none must fail safe")
+		t.Error("an unknown code must fail safe")
 	}
 }
 
@@ -97,21 +97,21 @@ func numbered(rs string) *core.Error {
 	return err
 }
 
-// hostile are texts that end a string, a line, a script or a rune too early.
+// hostile are texts that could end a string, a line, a script or a character.
 var hostile = []string{
 	"", "plain", `"`, `\`, `\"`, `","x":"`, "\x00\x01\x1f\x7f", "\b\f\n\r\t", "</script><!--", "\u2028\u2029", "ü日本😀",
 	"\xff\xfe", "\xc3", "\xed\xa0\x80", `\u0000`, strings.Repeat(`"`, 300),
 }
 
-// Whatever the texts are, an answer is one JSON document and says them again.
+// For any texts, a response is one JSON document that contains them.
 func TestWriters_HostileTexts(t *testing.T) {
 	for _, s := range hostile {
 		for name, body := range answers(s) {
 			if !json.Valid(body) {
-				t.Errorf("%s of %q is no JSON: %s", name, s, body)
+				t.Errorf("%s of %q is not JSON: %s", name, s, body)
 			}
 			if quoted, _ := json.Marshal(s); s != "" && utf8.ValidString(s) && !strings.Contains(string(canonicalJSON(t, body)), string(quoted[1:len(quoted)-1])) {
-				t.Errorf("%s of %q does not hold it: %s", name, s, body)
+				t.Errorf("%s of %q does not contain it: %s", name, s, body)
 			}
 		}
 	}
@@ -130,7 +130,7 @@ func canonicalJSON(t *testing.T, body []byte) []byte {
 	return b
 }
 
-// answers has every writer write one text into every place that takes one.
+// answers returns the results of all writers with one text in every field.
 func answers(s string) map[string][]byte {
 	who := referral.Identity{Account: core.AccountID(s), User: core.UserID(s), Email: s}
 	earned := reward.Reward{
@@ -239,7 +239,7 @@ func TestWriters(t *testing.T) {
 			`{"id":"r","programId":"classic","state":"converted","referralCodeUsed":"ANN","shareLinkUsed":"https://go.example/s/t/ANN","shareMedium":"SMS","referrerUser":{"id":"ann","accountId":"a","firstName":"Ann","lastName":"Arbor","email":"ann@example.com","imageUrl":"https://img.example/"},"referredUser":{"id":"bob","accountId":"b","firstName":"Bob","lastName":"Builder","email":"bob@example.com","imageUrl":""},"referrerReward":null,"referredReward":null,"moderationStatus":"PENDING","referrerModerationStatus":"PENDING","referredModerationStatus":"DENIED","fraudSignals":{"name":{"message":"m \"n\"","score":50},"ip":{"message":"i","score":60}},"dateReferralStarted":5,"dateReferralPaid":6,"dateConverted":6,"dateReferralEnded":7,"dateModerated":8,"dateModified":10,"dateUserModified":9}`},
 		"an event about a referral": {string(ReferralEvent(fullReferral)),
 			`{"id":"r","programId":"classic","referrer":{"id":"ann","accountId":"a"},"referred":{"id":"bob","accountId":"b"},"referralCodeUsed":"ANN","shareLinkUsed":"https://go.example/s/t/ANN","moderationStatus":"PENDING","referrerModerationStatus":"PENDING","referredModerationStatus":"DENIED","fraudSignals":{"name":{"message":"m \"n\"","score":50},"ip":{"message":"i","score":60}},"referrerReward":null,"referredReward":null,"dateReferralStarted":5,"dateReferralPaid":6,"dateConverted":6,"dateReferralEnded":7,"dateModerated":8,"dateModified":10,"dateUserModified":9}`},
-		"what one of its users sees of it": {string(Referral(fullReferral.SeenBy("b", "bob"))),
+		"a referral as seen by one of its users": {string(Referral(fullReferral.SeenBy("b", "bob"))),
 			`{"id":"r","programId":"classic","state":"converted","referralCodeUsed":"ANN","shareLinkUsed":"https://go.example/s/t/ANN","shareMedium":"SMS","referrerUser":{"id":"ann","accountId":"a","firstName":"Ann","lastName":"A","email":null,"imageUrl":"https://img.example/"},"referredUser":{"id":"bob","accountId":"b","firstName":"Bob","lastName":"Builder","email":"bob@example.com","imageUrl":""},"referrerReward":null,"referredReward":null,"moderationStatus":"PENDING","referrerModerationStatus":"PENDING","referredModerationStatus":"DENIED","fraudSignals":null,"dateReferralStarted":5,"dateReferralPaid":6,"dateConverted":6,"dateReferralEnded":7,"dateModerated":8,"dateModified":10,"dateUserModified":9}`},
 		"no decisions": {string(Decisions(nil, 0)), `{"count":0,"totalCount":0,"attributions":[]}`},
 		"new user": {string(User(UserInfo{User: referral.NewUser("a", "u", 5), Account: referral.NewAccount("a", 1)})),
@@ -265,7 +265,7 @@ var fullReferral = referral.Referral{
 	},
 }
 
-// What is stored of signs of fraud is read as it was written.
+// ParseFraudSignals reads what FraudSignals writes.
 func TestFraudSignals_RoundTrip(t *testing.T) {
 	for _, want := range [][]referral.Finding{nil, fullReferral.Moderation.Signals} {
 		if got := ParseFraudSignals(FraudSignals(want)); !slices.Equal(got, want) {
@@ -303,7 +303,7 @@ func TestParseModerations(t *testing.T) {
 	}
 }
 
-// A user's links in both forms, and nothing but what is asked for.
+// A user's links in both forms, and only the selected keys.
 func TestUser_Links(t *testing.T) {
 	u := UserInfo{
 		User:  referral.User{Email: " Ann@Example.com", CustomFields: "{}", Codes: []referral.UserCode{{Program: "classic", Code: "ANN"}, {Program: "vip", Code: "ANNVIP"}}},
