@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkRead is a read of one row of a file, as a guest has it made.
+// BenchmarkRead reads one row of a file, as the host does for a guest.
 func BenchmarkRead(b *testing.B) {
 	d, err := Open(b.Context(), Config{URL: "file:" + filepath.Join(b.TempDir(), "a.db")})
 	require.NoError(b, err)

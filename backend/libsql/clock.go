@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// clock measures deadlines. Tests have one that they move themselves.
+// clock measures deadlines. Tests use one that they advance themselves.
 type clock struct {
 	now         func() time.Time
 	withTimeout func(context.Context, time.Duration) (context.Context, context.CancelFunc)

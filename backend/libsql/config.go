@@ -6,32 +6,32 @@ import (
 	"time"
 )
 
-// Config says which database Open opens. The zero value of every field
-// but URL means its default.
+// Config selects the database that Open opens. The zero value of every field
+// except URL means its default.
 type Config struct {
-	// URL is file:PATH for an embedded database, which is created if it is not
-	// there, or ws://, wss://, http://, https:// or libsql:// for a server.
+	// URL is file:PATH for an embedded database, which is created if it does not
+	// exist, or ws://, wss://, http://, https:// or libsql:// for a server.
 	URL string
-	// Token authorises at a server. Default none.
+	// Token is sent to a server as its bearer token. Default none.
 	Token string
-	// Fallbacks are the URLs of further servers of the same database, for the same
-	// token, in the order in which they are asked while those before do not answer.
-	// Of a file there can be none. Default none.
+	// Fallbacks are the URLs of further servers of the same database, with the same
+	// token. They are tried in this order while URL and the fallbacks before do not
+	// answer. A file has no fallbacks. Default none.
 	Fallbacks []string
-	// PerRequest makes a new connection for every Connect, as Spin does: then there
-	// are no fallbacks, and a server is reached by http or https. Default false.
+	// PerRequest makes a new connection for every Connect, as Spin does. Fallbacks
+	// must then be empty, and the scheme of a server http or https. Default false.
 	PerRequest bool
-	// Timeout is that of the requests whose statements these are. A statement waits
-	// for the lock of a file for half of it. Default 10 s.
+	// Timeout is the time limit of the requests that run the statements. A statement
+	// waits for the lock of a file for half of it. Default 10 s.
 	Timeout time.Duration
-	// ReadTimeout bounds a read of a server, over all servers that are asked; one
-	// that takes longer than its share is not asked again until it answers a probe.
-	// Default 1.2 s.
+	// ReadTimeout bounds a read from a server, over all servers that are tried. Each
+	// gets an equal share of it; a server that takes longer is not used again until
+	// it answers a probe. Default 1.2 s.
 	ReadTimeout time.Duration
 	// MaxRows and MaxRowBytes bound the result of one statement. Default 10,000
 	// rows and 8 MiB.
 	MaxRows, MaxRowBytes int
-	// Log receives when a server stops answering and when it answers again. Default slog.Default().
+	// Log records when a server stops answering and when it answers again. Default slog.Default().
 	Log *slog.Logger
 
 	// clock measures ReadTimeout. Default systemClock.

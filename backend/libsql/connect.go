@@ -15,7 +15,7 @@ import (
 	_ "modernc.org/sqlite" // turso opens file: URLs with it
 )
 
-// ErrNoConnection is a connection that was not made: no statement was sent.
+// ErrNoConnection reports that no connection could be made: no statement was sent.
 var ErrNoConnection = errors.New("no connection")
 
 // defaultTimeout is the Timeout of a new Connector to a server.
@@ -23,24 +23,24 @@ const defaultTimeout = 5 * time.Second
 
 // Connector makes connections to a database. Make it with NewConnector.
 //
-// The driver waits two minutes for a connection, whatever the caller's context says,
-// and panics when a server refuses a stream. A Connector waits as long as the caller
-// does, and returns an error.
+// The driver ignores the caller's context while it connects, for up to two minutes,
+// and panics when a server refuses a stream. A Connector respects the context and
+// returns an error.
 type Connector struct {
 	driver.Connector
-	// Timeout bounds the making of a connection, beside the caller's context: a pool
-	// also makes connections that no caller waits for. Default 5 s for a server; zero,
-	// the default for a file, is no bound: a process that starts on a busy machine
-	// should not fail for that.
+	// Timeout bounds the making of a connection, in addition to the caller's context:
+	// a pool also makes connections that no caller waits for. Default 5 s for a
+	// server. Zero means no bound; it is the default for a file, so that a process
+	// does not fail to start on a busy machine.
 	Timeout time.Duration
 }
 
-// NewConnector returns a Connector to the database at a URL of any kind that the
-// driver knows. The token may be empty. A file is created if there is none; only its
-// owner may read it and its log.
+// NewConnector returns a Connector to the database at a URL of any scheme that the
+// driver knows. The token may be empty. A file is created if it does not exist; only
+// its owner may read it and its log.
 func NewConnector(databaseURL, token string) (*Connector, error) {
 	if strings.HasPrefix(databaseURL, "file:") {
-		if err := keepPrivate(databaseURL); err != nil {
+		if err := makePrivate(databaseURL); err != nil {
 			return nil, err
 		}
 	}
@@ -59,8 +59,9 @@ func NewConnector(databaseURL, token string) (*Connector, error) {
 	return c, nil
 }
 
-// WithPragmas returns the URL of a file whose connections set some pragmas, each as in
-// "busy_timeout(5000)". That of a server is returned as it is.
+// WithPragmas adds pragmas to the URL of a file; every connection to that URL sets
+// them. A pragma is written as "busy_timeout(5000)". The URL of a server is returned
+// unchanged.
 func WithPragmas(databaseURL string, pragmas ...string) string {
 	if !strings.HasPrefix(databaseURL, "file:") {
 		return databaseURL
@@ -76,10 +77,10 @@ func WithPragmas(databaseURL string, pragmas ...string) string {
 	return databaseURL
 }
 
-// keepPrivate makes the file of a database, and takes the rights of others to it and
-// to what SQLite has beside it. SQLite gives new files beside it the rights of the
-// database.
-func keepPrivate(databaseURL string) error {
+// makePrivate creates the file of a database if needed, and removes the permissions
+// of group and others from it and from its log. SQLite copies the permissions of the
+// database to the log files that it creates later.
+func makePrivate(databaseURL string) error {
 	path, _, _ := strings.Cut(strings.TrimPrefix(databaseURL, "file:"), "?")
 	path, err := url.PathUnescape(path)
 	if err != nil {
@@ -97,8 +98,8 @@ func keepPrivate(databaseURL string) error {
 		if err == nil && info.Mode().Perm()&0o077 != 0 {
 			err = os.Chmod(path+ending, 0o600)
 		}
-		// Whoever does not own the file cannot change its rights, and SQLite deletes
-		// its log when the last connection is closed.
+		// A process that does not own the file cannot change its permissions. SQLite
+		// deletes the log when the last connection is closed.
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
 			return err
 		}
@@ -106,7 +107,8 @@ func keepPrivate(databaseURL string) error {
 	return nil
 }
 
-type made struct {
+// connResult is a connection or the reason why it was not made.
+type connResult struct {
 	conn driver.Conn
 	err  error
 }
@@ -118,7 +120,7 @@ func (c *Connector) Connect(ctx context.Context) (driver.Conn, error) {
 		ctx, cancel = context.WithTimeout(ctx, c.Timeout)
 		defer cancel()
 	}
-	result := make(chan made, 1)
+	result := make(chan connResult, 1)
 	go func() { result <- c.open(context.WithoutCancel(ctx)) }()
 	select {
 	case m := <-result:
@@ -129,20 +131,20 @@ func (c *Connector) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 }
 
-func (c *Connector) open(ctx context.Context) (m made) {
+func (c *Connector) open(ctx context.Context) (m connResult) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			m = made{err: fmt.Errorf("%w: the server refused it", ErrNoConnection)}
+			m = connResult{err: fmt.Errorf("%w: the server refused it", ErrNoConnection)}
 		}
 	}()
 	conn, err := c.Connector.Connect(ctx)
 	if err != nil {
-		return made{err: fmt.Errorf("%w: %w", ErrNoConnection, err)}
+		return connResult{err: fmt.Errorf("%w: %w", ErrNoConnection, err)}
 	}
-	return made{conn: conn}
+	return connResult{conn: conn}
 }
 
-func closeLate(result <-chan made) {
+func closeLate(result <-chan connResult) {
 	if m := <-result; m.conn != nil {
 		_ = m.conn.Close()
 	}

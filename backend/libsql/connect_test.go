@@ -24,8 +24,8 @@ func connectTo(t *testing.T, url string) *sql.DB {
 	return db
 }
 
-// A server that takes connections and answers nothing costs a caller the time of
-// its context, and another may ask meanwhile.
+// A server that accepts connections but never answers delays a caller only until its
+// context is done, and other callers can connect meanwhile.
 func TestConnector_ServerThatAnswersNothing(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
@@ -41,8 +41,7 @@ func TestConnector_ServerThatAnswersNothing(t *testing.T) {
 	}
 }
 
-// slow is a driver whose connections come about in the time of its server,
-// whatever the context says.
+// slow is a driver that needs a fixed time to connect and ignores the context.
 type slow struct {
 	driver.Connector
 	takes  time.Duration
@@ -61,8 +60,8 @@ type lateConn struct {
 
 func (c lateConn) Close() error { close(c.closed); return nil }
 
-// A caller waits for its context and no longer than the bound of a connection; a
-// connection that comes about later is closed.
+// A caller waits until its context is done or Timeout is over; a connection that is
+// made later is closed.
 func TestConnector_DriverThatIgnoresTheContext(t *testing.T) {
 	t.Parallel()
 	for _, wait := range []time.Duration{50 * time.Millisecond, 2 * defaultTimeout} {
@@ -81,7 +80,7 @@ func TestConnector_DriverThatIgnoresTheContext(t *testing.T) {
 	}
 }
 
-// refusing is what the driver does when a server refuses a stream.
+// refusing panics as the driver does when a server refuses a stream.
 type refusing struct{ driver.Connector }
 
 func (refusing) Connect(context.Context) (driver.Conn, error) {
@@ -89,7 +88,7 @@ func (refusing) Connect(context.Context) (driver.Conn, error) {
 	return nil, noError["error"].(error)
 }
 
-// A server that refuses a stream, as one does that has too many, is an error.
+// A server that refuses a stream, for example because it has too many, causes an error.
 func TestConnector_ServerThatRefusesAStream(t *testing.T) {
 	t.Parallel()
 	db := sql.OpenDB(&Connector{refusing{}, defaultTimeout})
@@ -97,7 +96,7 @@ func TestConnector_ServerThatRefusesAStream(t *testing.T) {
 	require.ErrorIs(t, db.PingContext(t.Context()), ErrNoConnection)
 }
 
-// A database and its log are for their owner only, also one that was there before.
+// Only the owner can read a database and its log, even if the file existed before.
 func TestNewConnector_FilesArePrivate(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a b.db")
@@ -119,7 +118,7 @@ func TestNewConnector_FilesArePrivate(t *testing.T) {
 	}
 }
 
-// Parameters of a URL stay, and a server's is not touched.
+// WithPragmas keeps the parameters of a file's URL and leaves a server's URL unchanged.
 func TestWithPragmas(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{

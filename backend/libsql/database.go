@@ -11,10 +11,11 @@ import (
 // Database runs the statements of many callers on one database. Make it with Open; it
 // is safe for concurrent use.
 //
-// Reads go to its source, and writes, one group after the other, too; see groupWriter.
+// Reads go to its source directly. Writes go to its source in groups, one group after
+// the other; see groupWriter.
 type Database struct {
 	config Config
-	// source is nil with PerRequest; then own makes the connections to a file.
+	// source is nil with PerRequest; own then makes the connections to a file.
 	source   source
 	write    *groupWriter
 	own      *Connector
@@ -24,24 +25,24 @@ type Database struct {
 	statements map[string]*statement
 }
 
-// source is what a database is: a file, or the servers that have it.
+// source is where a database is: in a file, or on servers.
 type source interface {
 	writer
-	// prepare makes a statement that reads ready to be read often.
+	// prepare prepares a statement that only reads, for repeated use.
 	prepare(ctx context.Context, s *statement) error
 	// read returns all rows of a statement.
 	read(ctx context.Context, s *statement, args []any) (*result, error)
 }
 
-// statement is a text that has been classified and, when it reads a file,
-// prepared.
+// statement is the SQL text of a statement, whether it writes, and, if it reads a
+// file, its prepared form.
 type statement struct {
 	text     string
 	write    bool
 	prepared *sql.Stmt
 }
 
-// maxStatements bounds the statements that are kept prepared; later ones are
+// maxStatements is how many prepared statements are kept; any further statement is
 // prepared for each call. A component has a few dozen.
 const maxStatements = 256
 
@@ -52,7 +53,7 @@ func Open(ctx context.Context, config Config) (*Database, error) {
 	d := &Database{config: config, statements: make(map[string]*statement), inFlight: newInFlight()}
 	for _, url := range append([]string{config.URL}, config.Fallbacks...) {
 		if len(config.Fallbacks) > 0 && strings.HasPrefix(url, "file:") {
-			return nil, errors.New("a file neither has fallbacks nor is one")
+			return nil, errors.New("fallbacks: a database file neither has fallbacks nor is one; leave the fallbacks out, or give the URLs of servers")
 		}
 	}
 	if config.PerRequest {
@@ -73,11 +74,11 @@ func openSource(ctx context.Context, config Config) (source, error) {
 	return newReplicas(config)
 }
 
-// Begin counts a request that may write next: a group of writes waits for it.
+// Begin counts a request that may write soon; the next group of writes waits for it.
 func (d *Database) Begin() { d.inFlight.begin() }
 
-// End is called once for each Begin, when the request has ended or waits for another
-// server.
+// End is called once for each Begin, when the request has ended or waits for the
+// answer of another server.
 func (d *Database) End() { d.inFlight.end() }
 
 // Connection runs the statements of one caller. It is an alias, so that an interface
@@ -89,7 +90,7 @@ type Connection = interface {
 	Close() error
 }
 
-// Connect returns the shared connection, or with PerRequest a new one.
+// Connect returns the shared connection, or a new one with PerRequest.
 func (d *Database) Connect() Connection {
 	if d.config.PerRequest {
 		return &ownConnection{of: d, limits: d.config.limits()}
@@ -97,13 +98,13 @@ func (d *Database) Connect() Connection {
 	return shared{d}
 }
 
-// shared is the connection of all callers.
+// shared is the connection that all callers use.
 type shared struct{ *Database }
 
-// Close has nothing to do: the connections are the Database's.
+// Close does nothing: the connections belong to the Database.
 func (shared) Close() error { return nil }
 
-// Close waits for the statements that run, and closes all connections.
+// Close waits for the running statements, and closes all connections.
 func (d *Database) Close() error {
 	if d.source == nil {
 		return nil
@@ -111,8 +112,8 @@ func (d *Database) Close() error {
 	return d.write.close()
 }
 
-// statement returns the statement of a text, prepared if it can be kept. The
-// text is not kept.
+// statement returns the statement with the given text, prepared if it can be kept.
+// It does not keep a reference to text.
 func (d *Database) statement(ctx context.Context, text []byte) (*statement, error) {
 	d.mu.RLock()
 	s, ok := d.statements[string(text)]
@@ -155,9 +156,9 @@ func (d *Database) keep(ctx context.Context, s *statement) (*statement, error) {
 	return s, nil
 }
 
-// Query runs a statement and returns its whole result, so that no connection waits
-// for a caller: the names of the columns, and the values of all rows, one row after
-// the other.
+// Query runs a statement and returns its whole result: the names of the columns, and
+// the values of all rows, one row after the other. No connection stays in use while
+// the caller works through the result.
 func (d *Database) Query(ctx context.Context, text []byte, args []any) (columns []string, values []any, err error) {
 	r, err := d.query(ctx, text, args)
 	if err != nil {

@@ -1,14 +1,13 @@
-// Package libsql speaks to libSQL databases, files and servers.
+// Package libsql is a client of libSQL databases, in files and on servers.
 //
-// A Database runs the statements of many callers, each a transaction of its own, as
-// the host of the edge's component needs it. Statements that arrive together are
-// written in one transaction (groupWriter), and read from a server in one batch
-// (batchReader); a server that does not answer is passed over for the next one
-// (replicas).
+// A Database runs the statements of many callers, each as a transaction of its own;
+// the host of the edge component uses it. Statements that arrive together are written
+// in one transaction (groupWriter), and read from a server in one message
+// (groupReader). When a server does not answer, the next one is used (replicas).
 //
-// The store runs transactions of many statements, by database/sql. It uses the parts
-// below: a Connector makes connections, a Log flushes what was committed to a file,
-// and a Turn shows that others wait for a file's lock.
+// The store runs transactions of many statements through database/sql. It uses a
+// Connector or a Pipeline, which make connections, and a Log, which flushes the
+// commits of a file to the disk.
 //
-// Nothing here knows the statements, or their callers.
+// This package knows neither the statements nor the callers.
 package libsql

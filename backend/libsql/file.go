@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// filePragmas are set on every connection to a file. With WAL, readers and the
-// writer do not wait for each other; "normal" leaves it to Log to flush the newest
-// commits, several of them with one flush.
+// filePragmas are set on every connection to a file. With WAL, readers and the writer
+// do not wait for each other. With synchronous=NORMAL, SQLite does not flush at each
+// commit; Log does, with one flush for several commits.
 var filePragmas = []string{"journal_mode(WAL)", "synchronous(NORMAL)"}
 
-// file is a database in a file. One connection of the process writes, and those that
-// read are not allowed to write at all.
+// file is a database in a file. One connection of the process writes; the others are
+// read-only.
 type file struct {
 	*fileWriter
 	readers *sql.DB
@@ -24,7 +24,7 @@ type file struct {
 
 func openFile(ctx context.Context, config Config) (*file, error) {
 	if strings.Contains(config.URL, ":memory:") || strings.Contains(config.URL, "mode=memory") {
-		return nil, errors.New("every connection would have a database in memory of its own")
+		return nil, errors.New("database: cannot be in memory, since each connection would have its own; give the path of a file")
 	}
 	pragmas := append([]string{fmt.Sprintf("busy_timeout(%d)", lockWait(config.Timeout).Milliseconds()), "query_only(1)"}, filePragmas...)
 	readers, err := filePool(config.URL, maxReaders(), pragmas...)
@@ -61,11 +61,11 @@ func (f *file) read(ctx context.Context, s *statement, args []any) (*result, err
 	return f.readAll(rows)
 }
 
-// maxReaders is the number of connections that read one database file. More than
-// processors brings nothing: they are busy, not waiting.
+// maxReaders is the number of connections that read one database file. More readers
+// than processors gain nothing: a reader computes and does not wait.
 func maxReaders() int { return max(4, runtime.GOMAXPROCS(0)) }
 
-// filePool opens connections to a file, which set some pragmas.
+// filePool returns a pool of connections to a file, each with the given pragmas.
 func filePool(file string, connections int, pragmas ...string) (*sql.DB, error) {
 	connector, err := NewConnector(WithPragmas(file, pragmas...), "")
 	if err != nil {

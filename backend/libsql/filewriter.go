@@ -11,18 +11,18 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// fileWriter writes to a file, on the only connection of the process that writes.
+// fileWriter writes to a file, on the only connection of the process that may write.
 type fileWriter struct {
 	pool *sql.DB
 	conn *sql.Conn
 	log  *Log
 	limits
-	most     time.Duration
+	maxTime  time.Duration // of a transaction
 	prepared map[string]*sql.Stmt
 }
 
 func openFileWriter(ctx context.Context, file string, l limits, timeout time.Duration) (*fileWriter, error) {
-	w := &fileWriter{limits: l, most: timeout, prepared: make(map[string]*sql.Stmt)}
+	w := &fileWriter{limits: l, maxTime: timeout, prepared: make(map[string]*sql.Stmt)}
 	var err error
 	if w.log, err = NewLog(file); err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func openFileWriter(ctx context.Context, file string, l limits, timeout time.Dur
 	if w.pool, err = filePool(file, 1, append([]string{"busy_timeout(0)"}, filePragmas...)...); err != nil {
 		return nil, err
 	}
-	err = w.whileLocked(func() bool { return ctx.Err() == nil }, func() (err error) {
+	err = w.retryWhileLocked(func() bool { return ctx.Err() == nil }, func() (err error) {
 		w.conn, err = w.pool.Conn(ctx)
 		return err
 	})
@@ -40,9 +40,9 @@ func openFileWriter(ctx context.Context, file string, l limits, timeout time.Dur
 	return w, nil
 }
 
-func (w *fileWriter) timeout() time.Duration { return w.most }
+func (w *fileWriter) timeout() time.Duration { return w.maxTime }
 
-// linger is zero: while a group is flushed the next one grows.
+// linger is zero: the next group grows while the last one is flushed.
 func (w *fileWriter) linger() time.Duration { return 0 }
 
 func (w *fileWriter) durable() error { return w.log.Wait() }
@@ -53,19 +53,19 @@ func (w *fileWriter) close() error {
 
 func (w *fileWriter) transact(ctx context.Context, calls []*call) ([]outcome, error) {
 	results := make([]outcome, len(calls))
-	if len(calls) == 1 { // is a transaction by itself
-		_ = w.whileLocked(calls[0].awaited, func() error {
-			results[0] = w.one(ctx, calls[0])
+	if len(calls) == 1 { // one statement is a transaction by itself
+		_ = w.retryWhileLocked(calls[0].awaited, func() error {
+			results[0] = w.runOne(ctx, calls[0])
 			return results[0].err
 		})
 		return results, nil
 	}
 	awaited := func() bool { return slices.ContainsFunc(calls, (*call).awaited) }
-	if err := w.whileLocked(awaited, func() error { return w.exec(ctx, "BEGIN IMMEDIATE") }); err != nil {
+	if err := w.retryWhileLocked(awaited, func() error { return w.exec(ctx, "BEGIN IMMEDIATE") }); err != nil {
 		return nil, err
 	}
 	for i, c := range calls {
-		if results[i] = w.one(ctx, c); endsAll(results[i].err) {
+		if results[i] = w.runOne(ctx, c); abortsTransaction(results[i].err) {
 			return nil, errors.Join(results[i].err, w.rollback())
 		}
 	}
@@ -75,8 +75,8 @@ func (w *fileWriter) transact(ctx context.Context, calls []*call) ([]outcome, er
 	return results, nil
 }
 
-// one runs one statement, unless its caller has given up.
-func (w *fileWriter) one(ctx context.Context, c *call) (done outcome) {
+// runOne runs one statement, unless its caller has given up.
+func (w *fileWriter) runOne(ctx context.Context, c *call) (done outcome) {
 	if !c.awaited() {
 		return outcome{err: errNotRun}
 	}
@@ -84,8 +84,8 @@ func (w *fileWriter) one(ctx context.Context, c *call) (done outcome) {
 	return done
 }
 
-// rollback undoes a transaction. SQLite may have undone it already, so that there is
-// none is no error.
+// rollback undoes a transaction. SQLite may have undone it already; then rollback
+// returns nil.
 func (w *fileWriter) rollback() error {
 	if err := w.exec(context.Background(), "ROLLBACK"); codeOf(err) != sqlite3.SQLITE_ERROR {
 		return err
@@ -115,8 +115,8 @@ func (w *fileWriter) run(ctx context.Context, text string, args []any) (*result,
 	return w.readAll(rows)
 }
 
-// statement returns the prepared statement of a text, or nil when maxStatements are
-// kept.
+// statement returns the prepared statement with the given text, or nil when
+// maxStatements others are kept.
 func (w *fileWriter) statement(ctx context.Context, text string) (*sql.Stmt, error) {
 	if stmt, ok := w.prepared[text]; ok || len(w.prepared) >= maxStatements {
 		return stmt, nil
@@ -128,7 +128,7 @@ func (w *fileWriter) statement(ctx context.Context, text string) (*sql.Stmt, err
 	return stmt, err
 }
 
-// codeOf is the primary result code of SQLite, or SQLITE_OK.
+// codeOf returns the primary result code of SQLite, or SQLITE_OK for another error.
 func codeOf(err error) int {
 	if failed := (*sqlite.Error)(nil); errors.As(err, &failed) {
 		return failed.Code() & 0xff
@@ -136,9 +136,10 @@ func codeOf(err error) int {
 	return sqlite3.SQLITE_OK
 }
 
-// endsAll reports an error after which SQLite may have ended the transaction
-// (sqlite.org/lang_transaction.html): the next statement would be outside of it.
-func endsAll(err error) bool {
+// abortsTransaction reports whether SQLite may have ended the transaction because of
+// an error (sqlite.org/lang_transaction.html). The next statement would then run
+// outside of the transaction.
+func abortsTransaction(err error) bool {
 	switch codeOf(err) {
 	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_CORRUPT:
 		return true
@@ -146,20 +147,20 @@ func endsAll(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// lockPoll is how often a writer asks for the lock of a file. SQLite's own wait asks
-// at intervals that grow to 100 ms, and seldom meets the few milliseconds for which a
-// bulk import in another process leaves the lock free. The import can see the waiting
-// writer, and ends its batch.
+// lockPoll is the interval at which a writer tries to take the lock of a file.
+// SQLite's own busy handler tries at intervals that grow to 100 ms, and rarely hits
+// the few milliseconds for which a bulk import in another process releases the lock.
+// The import sees that a writer waits, and ends its batch.
 const lockPoll = time.Millisecond
 
-// lockWait is how long a statement waits for the lock of a file: half of what its
-// request may take, so that the guest can still answer.
+// lockWait is how long a statement waits for the lock of a file: half of the time
+// limit of its request, so that the guest can still answer.
 func lockWait(timeout time.Duration) time.Duration { return timeout / 2 }
 
-// whileLocked calls do again while another process has the lock of the file, the
-// result is awaited, and lockWait is not over.
-func (w *fileWriter) whileLocked(awaited func() bool, do func() error) error {
-	for end := time.Now().Add(lockWait(w.most)); ; time.Sleep(lockPoll) {
+// retryWhileLocked calls do until it succeeds or fails for another reason than the
+// lock of the file. It gives up when lockWait is over or no caller awaits the result.
+func (w *fileWriter) retryWhileLocked(awaited func() bool, do func() error) error {
+	for end := time.Now().Add(lockWait(w.maxTime)); ; time.Sleep(lockPoll) {
 		err := do()
 		if codeOf(err) != sqlite3.SQLITE_BUSY || time.Now().After(end) || !awaited() {
 			return err

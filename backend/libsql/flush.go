@@ -15,11 +15,10 @@ import (
 // survive a power cut; callers that wait at the same time share one flush. It is safe
 // for concurrent use.
 //
-// SQLite can flush at every commit (synchronous=FULL), but it does so while it
-// holds the write lock, so that commits wait for each other's flushes. With
-// synchronous=NORMAL in WAL mode it flushes before and after a checkpoint only;
-// until then the commit stands in the write-ahead log, and needs no more than
-// that file to be flushed.
+// SQLite can flush at every commit (synchronous=FULL), but it does so while it has
+// the write lock, so that commits wait for each other's flushes. With
+// synchronous=NORMAL in WAL mode it flushes only before and after a checkpoint. Until
+// then a commit is in the write-ahead log, and is durable once that file is flushed.
 type Log struct {
 	path string
 	sync func(*os.File) error
@@ -27,21 +26,22 @@ type Log struct {
 	mu sync.Mutex
 	// next is the flush that callers wait for and that has not begun; nil when no
 	// caller waits.
-	next *round
+	next *flushRound
 	// running is true while a goroutine flushes.
 	running bool
 
-	// file is the log as it was opened last, or nil; the running goroutine's.
+	// file is the log as it was opened last, or nil. Only the running goroutine uses it.
 	file *os.File
 }
 
-type round struct {
+// flushRound is one flush, for which several callers may wait.
+type flushRound struct {
 	done chan struct{}
 	err  error
 }
 
-// NewLog returns the log of the database at a URL: "file:PATH", parameters are not
-// regarded. Nothing is opened before it is needed.
+// NewLog returns the log of the database at a URL of the form "file:PATH"; its
+// parameters are ignored. Files are opened when they are needed.
 func NewLog(databaseURL string) (*Log, error) {
 	path, err := filePath(databaseURL)
 	if err != nil {
@@ -50,18 +50,18 @@ func NewLog(databaseURL string) (*Log, error) {
 	return &Log{path: path + "-wal", sync: syncFile}, nil
 }
 
-// filePath is where the database at a URL is: "file:PATH", parameters are not regarded.
+// filePath returns the path in a URL of the form "file:PATH"; parameters are ignored.
 func filePath(databaseURL string) (string, error) {
 	path, _, _ := strings.Cut(strings.TrimPrefix(databaseURL, "file:"), "?")
 	return url.PathUnescape(path)
 }
 
 // Wait returns when all transactions that were committed before the call are on the
-// disk. After an error they may or may not be, and a later call does not find out.
+// disk. After an error they may or may not be; a later call does not tell which.
 func (l *Log) Wait() error {
 	l.mu.Lock()
 	if l.next == nil {
-		l.next = &round{done: make(chan struct{})}
+		l.next = &flushRound{done: make(chan struct{})}
 	}
 	mine := l.next
 	if !l.running {
@@ -89,9 +89,9 @@ func (l *Log) run() {
 	}
 }
 
-// flush writes the log to the disk. SQLite deletes it when the last connection is
-// closed, after a checkpoint that was flushed: then there is nothing to do, and a
-// log that is made later is another file.
+// flush writes the log to the disk. SQLite deletes the log when the last connection
+// is closed, after a checkpoint that was flushed: then flush does nothing, and a log
+// that is created later is another file.
 func (l *Log) flush() error {
 	now, err := os.Stat(l.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -117,7 +117,7 @@ func (l *Log) flush() error {
 	return nil
 }
 
-// open opens the log, and flushes its folder: a new file is lost with its name.
+// open opens the log, and flushes its folder, so that the name of a new file survives.
 func (l *Log) open() (*os.File, error) {
 	dir, err := os.Open(filepath.Dir(l.path))
 	if err != nil {
@@ -130,7 +130,7 @@ func (l *Log) open() (*os.File, error) {
 	return os.Open(l.path)
 }
 
-// Close closes the log. No caller may wait any more.
+// Close closes the log. No call of Wait may be running.
 func (l *Log) Close() error {
 	if l.file == nil {
 		return nil

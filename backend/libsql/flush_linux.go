@@ -5,9 +5,9 @@ import (
 	"syscall"
 )
 
-// syncFile flushes what a file holds, and of what is noted about it what finding
-// that again needs: not the time of the last write, which a log that is written
-// over changes alone, and which costs the journal of the file system a write.
+// syncFile flushes the data of a file and the metadata that is needed to read it. It
+// does not flush the modification time: writing over the log changes nothing else,
+// and flushing it would cost a write to the file system's journal.
 func syncFile(f *os.File) error {
 	for {
 		if err := syscall.Fdatasync(int(f.Fd())); err != syscall.EINTR {

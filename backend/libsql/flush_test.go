@@ -31,18 +31,18 @@ func logOf(t *testing.T, name string) (*Log, *sql.DB) {
 	return l, db
 }
 
-// Whoever waits, waits for a flush that began after they came: one that is on its
-// way may have passed over what they wrote. All who come meanwhile share one.
-func TestLog_IsForAFlushThatBeganLater(t *testing.T) {
+// Wait waits for a flush that began after the call: a flush that already runs may
+// have missed the caller's commit. Callers that arrive during a flush share the next.
+func TestLog_WaitsForAFlushThatBeganLater(t *testing.T) {
 	t.Parallel()
 	l, _ := logOf(t, "kith.db")
 	require.NoError(t, l.Wait(), "the folder is flushed once")
-	began, goOn := make(chan int), make(chan struct{})
+	began, proceed := make(chan int), make(chan struct{})
 	flushes := 0
 	l.sync = func(*os.File) error {
 		flushes++
 		began <- flushes
-		<-goOn
+		<-proceed
 		return nil
 	}
 	var waiting sync.WaitGroup
@@ -54,16 +54,16 @@ func TestLog_IsForAFlushThatBeganLater(t *testing.T) {
 		waiting.Go(func() { _ = l.Wait(); late.Add(1) })
 	}
 	require.Eventually(t, func() bool { l.mu.Lock(); defer l.mu.Unlock(); return l.next != nil }, sqldtest.Deadline, time.Millisecond)
-	goOn <- struct{}{}
+	proceed <- struct{}{}
 	require.Equal(t, 2, <-began)
-	require.Zero(t, late.Load(), "the first flush is not theirs")
-	// Those who were not yet waiting when the second began need a third.
+	require.Zero(t, late.Load(), "the first flush does not count for late callers")
+	// Callers that were not yet waiting when the second flush began need a third.
 	go func() {
 		for range began {
-			goOn <- struct{}{}
+			proceed <- struct{}{}
 		}
 	}()
-	goOn <- struct{}{}
+	proceed <- struct{}{}
 	waiting.Wait()
 	close(began)
 	require.EqualValues(t, 1, early.Load())
@@ -71,7 +71,7 @@ func TestLog_IsForAFlushThatBeganLater(t *testing.T) {
 	require.LessOrEqual(t, flushes, 2+many)
 }
 
-func TestLog_FailureIsTold(t *testing.T) {
+func TestLog_ReturnsTheErrorOfAFlush(t *testing.T) {
 	t.Parallel()
 	l, _ := logOf(t, "kith.db")
 	broken := errors.New("the disk is gone")
@@ -81,8 +81,8 @@ func TestLog_FailureIsTold(t *testing.T) {
 	require.NoError(t, l.Wait())
 }
 
-// The log is flushed that there is now, not one that SQLite has deleted since.
-func TestLog_LogIsMadeAnew(t *testing.T) {
+// Wait flushes the current log, not one that SQLite has deleted.
+func TestLog_NewLogAfterDeletion(t *testing.T) {
 	t.Parallel()
 	const name = "a b%25.db" // as in a URL
 	l, db := logOf(t, name)
@@ -99,12 +99,12 @@ func TestLog_LogIsMadeAnew(t *testing.T) {
 	first, err := os.Stat(path)
 	require.NoError(t, err)
 	require.True(t, os.SameFile(first, last()))
-	require.True(t, flushed[0].IsDir(), "its name, too")
+	require.True(t, flushed[0].IsDir(), "the name of the log is flushed, too")
 
 	require.NoError(t, db.Close())
 	require.NoFileExists(t, path)
 	n := len(flushed)
-	require.NoError(t, l.Wait(), "all is in the database")
+	require.NoError(t, l.Wait(), "the checkpoint has moved all commits into the database")
 	require.Len(t, flushed, n)
 
 	again, err := sql.Open("sqlite", "file:"+filepath.Join(filepath.Dir(path), name))

@@ -10,28 +10,27 @@ import (
 )
 
 // groupWriter runs all statements that write, through one writer. Statements that
-// arrive while it runs a group are the next group: one transaction, in which each
-// succeeds or fails alone, in the order of arrival.
+// arrive while it runs a group form the next group: one transaction, in which each
+// statement succeeds or fails alone, in the order of arrival.
 //
-// On a server, a transaction for each statement would pay each time for the round
-// trip to the primary and for its lock. Several connections that wait for that lock
-// poll it without a pause, and a dozen of them leave a small server no time for the
-// holder. Where several requests write, a group waits for the requests in flight,
-// which may write next. On a file, each transaction would pay for a commit, with a
-// copy of every page that it changes, most of them the same pages, and for a flush
-// of the disk.
+// On a server, a transaction for each statement would cost a round trip to the primary
+// and a lock wait each time. Connections that wait for that lock poll it without a
+// pause, and a dozen of them leave a small server no time for the lock holder. While
+// several requests write, a group therefore waits for the other requests in flight,
+// which may write soon. On a file, each transaction would cost a commit, which copies
+// every page that it changes (mostly the same pages), and a flush of the disk.
 //
 // A statement is sent once, to one server. When its result is lost, the statement
 // may or may not have run, and every caller of its group gets an error.
 type groupWriter struct {
 	to    writer
 	calls chan *call
-	// others are the requests that may write next.
-	others *inFlight
+	// requests are those in flight, which may write soon.
+	requests *inFlight
 	// committed carries groups from work, which runs them, to settle, which waits
-	// for the disk. It is unbuffered: one group is written while another is flushed
-	// and a third one grows, since the cost of a commit and of a flush depends
-	// little on their size.
+	// for the disk. It is unbuffered: one group is flushed while a second is written
+	// and a third grows. The cost of a commit and of a flush depends little on the
+	// size of the group.
 	committed chan ranGroup
 	// ended is done when the database is closed.
 	ended context.Context
@@ -42,16 +41,15 @@ type groupWriter struct {
 // writer runs statements, one group after the other.
 type writer interface {
 	// transact runs statements in one transaction, in which each succeeds or fails
-	// alone. The error is of all of them: with errNotRun none has run, with any
-	// other they may have.
+	// alone. An error concerns all of them: after errNotRun none has run, after any
+	// other error they may have run.
 	transact(ctx context.Context, calls []*call) ([]outcome, error)
-	// durable returns when the transactions that were committed before it will
+	// durable returns when the transactions that were committed before the call
 	// survive a power cut. Others may run meanwhile.
 	durable() error
 	// timeout bounds one transaction.
 	timeout() time.Duration
-	// linger is how long a group may wait for more statements, so that there are
-	// fewer transactions.
+	// linger is how long a group may wait for more statements; zero sends it at once.
 	linger() time.Duration
 	close() error
 }
@@ -72,8 +70,8 @@ type outcome struct {
 	err    error
 }
 
-// ranGroup is a group whose callers do not have their results yet, or the error of
-// the whole group.
+// ranGroup is a group that has run, with its results or the error of the whole
+// group. Its callers do not have them yet.
 type ranGroup struct {
 	calls   []*call
 	results []outcome
@@ -94,13 +92,13 @@ const (
 	// maxGroup and maxGroupBytes bound a group.
 	maxGroup      = 128
 	maxGroupBytes = mib
-	// lockedPause is the longest pause before a group that ran nothing, because the
-	// database was locked, is sent again.
+	// lockedPause is the longest pause before a group is sent again because the
+	// database was locked and nothing ran.
 	lockedPause = 20 * time.Millisecond
 )
 
-func newGroupWriter(to writer, others *inFlight) *groupWriter {
-	g := &groupWriter{to: to, others: others, calls: make(chan *call, maxGroup), committed: make(chan ranGroup)}
+func newGroupWriter(to writer, requests *inFlight) *groupWriter {
+	g := &groupWriter{to: to, requests: requests, calls: make(chan *call, maxGroup), committed: make(chan ranGroup)}
 	g.ended, g.end = context.WithCancel(context.Background())
 	g.done.Go(g.work)
 	g.done.Go(g.settle)
@@ -113,8 +111,8 @@ func (g *groupWriter) close() error {
 	return g.to.close()
 }
 
-// write runs a statement as a transaction of its own. It is not run when ctx is
-// done before its group begins.
+// write runs a statement as a transaction of its own. The statement does not run if
+// ctx is done before its group begins.
 func (g *groupWriter) write(ctx context.Context, text string, args []any) (*result, error) {
 	c := &call{ctx: ctx, text: text, args: args, result: make(chan outcome, 1)}
 	select {
@@ -122,8 +120,8 @@ func (g *groupWriter) write(ctx context.Context, text string, args []any) (*resu
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	g.others.end()
-	defer g.others.begin()
+	g.requests.end()
+	defer g.requests.begin()
 	select {
 	case w := <-c.result:
 		return w.result, w.err
@@ -135,7 +133,7 @@ func (g *groupWriter) write(ctx context.Context, text string, args []any) (*resu
 func (g *groupWriter) work() {
 	defer close(g.committed)
 	var first *call
-	several := false // of the group before
+	several := false // the last group had several statements
 	for {
 		if first == nil {
 			select {
@@ -145,7 +143,7 @@ func (g *groupWriter) work() {
 			}
 		}
 		if several {
-			g.waitForOthers()
+			g.waitForRequests()
 		}
 		var calls []*call
 		calls, first = gather(first, g.calls)
@@ -156,24 +154,24 @@ func (g *groupWriter) work() {
 	}
 }
 
-// waitForOthers waits until no other request is in flight, for as long as the writer
-// lingers.
-func (g *groupWriter) waitForOthers() {
-	most := g.to.linger()
-	if most == 0 {
+// waitForRequests waits until no other request is in flight, the next group is full,
+// or the linger time is over.
+func (g *groupWriter) waitForRequests() {
+	linger := g.to.linger()
+	if linger == 0 {
 		return
 	}
-	end := time.After(most)
-	for g.others.some() && len(g.calls) < maxGroup-1 {
+	end := time.After(linger)
+	for g.requests.any() && len(g.calls) < maxGroup-1 {
 		select {
-		case <-g.others.none:
+		case <-g.requests.idle:
 		case <-end:
 			return
 		}
 	}
 }
 
-// settle gives callers their results once these will survive a power cut.
+// settle gives callers their results once their writes survive a power cut.
 func (g *groupWriter) settle() {
 	for done := range g.committed {
 		done.err = errors.Join(done.err, g.to.durable())
@@ -181,8 +179,8 @@ func (g *groupWriter) settle() {
 	}
 }
 
-// gather returns the calls of one group, whose callers still wait, and the first call
-// of the group after it, if that one has arrived.
+// gather returns the calls of one group, without those whose callers have given up,
+// and the first call of the next group, if that has arrived.
 func gather(next *call, more <-chan *call) (calls []*call, first *call) {
 	for size := 0; ; {
 		if next.awaited() {
@@ -216,8 +214,8 @@ func (g *groupWriter) runGroup(calls []*call) ranGroup {
 	return ranGroup{calls, results, err}
 }
 
-// errNotRun is a group of which no statement has run.
-var errNotRun = errors.New("nothing was carried out")
+// errNotRun reports that no statement of a group has run.
+var errNotRun = errors.New("no statement ran")
 
 // isLocked reports whether a server ran nothing because others were writing.
 func isLocked(err error) bool {

@@ -14,18 +14,18 @@ import (
 	"kith/backend/store/sqldtest"
 )
 
-// server opens a database on a libSQL server or a file, with default
-// options but for the time that it has.
+// server opens a database on a libSQL server or in a file, with default options
+// except for long timeouts.
 func server(t *testing.T, url string) *Database {
 	t.Helper()
-	d, err := Open(t.Context(), unhurried(Config{URL: url}))
+	d, err := Open(t.Context(), withLongTimeouts(Config{URL: url}))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = d.Close() }) // the driver cannot close a connection well
 	return d
 }
 
-// unhurried is a database with more time than any answer takes.
-func unhurried(c Config) Config {
+// withLongTimeouts returns c with timeouts that are longer than any answer takes.
+func withLongTimeouts(c Config) Config {
 	c.Timeout, c.ReadTimeout = 2*deadline, deadline
 	return c
 }
@@ -37,9 +37,9 @@ func (d *Database) mustQuery(t *testing.T, text string, args ...any) *result {
 	return r
 }
 
-// Statements that arrive together go together, and each stands or falls by
-// itself, on the primary, by way of a replica and on a file.
-func TestGroup_EachStandsOrFallsByItself(t *testing.T) {
+// Statements that arrive together run in one transaction, and each succeeds or fails
+// alone: on the primary, through a replica and on a file.
+func TestGroup_EachSucceedsOrFailsAlone(t *testing.T) {
 	t.Parallel()
 	cluster := sqldtest.Start(t)
 	file := "file:" + filepath.Join(t.TempDir(), "a.db")
@@ -56,7 +56,7 @@ func TestGroup_EachStandsOrFallsByItself(t *testing.T) {
 				k := fmt.Sprintf("%s-%d", name, i/2)
 				r, err := d.query(t.Context(), []byte("INSERT INTO t VALUES (?, ?) RETURNING k, v"), []any{k, int64(i)})
 				if errs[i] = err; err == nil {
-					require.Equal(t, &result{columns: []string{"k", "v"}, values: []any{k, int64(i)}}, r, "its own result")
+					require.Equal(t, &result{columns: []string{"k", "v"}, values: []any{k, int64(i)}}, r, "each caller gets its own result")
 				}
 			})
 		}
@@ -76,9 +76,8 @@ func TestGroup_EachStandsOrFallsByItself(t *testing.T) {
 	}
 }
 
-// When the disk is full in the middle of a group, SQLite may have undone all of it:
-// nobody is told that their statement was carried out, nothing of it is there, and
-// the next group begins anew.
+// When the disk becomes full in the middle of a group, SQLite may have undone all of
+// it: every caller gets an error, nothing is stored, and the next group succeeds.
 func TestGroup_DiskIsFull(t *testing.T) {
 	t.Parallel()
 	file := "file:" + filepath.Join(t.TempDir(), "a.db")
@@ -96,13 +95,13 @@ func TestGroup_DiskIsFull(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []any{int64(4)}, done[1].result.values)
 	done, err = w.transact(t.Context(), []*call{insert(mib)})
-	require.NoError(t, err, "alone, it speaks for itself")
+	require.NoError(t, err, "the error of a single statement is its own")
 	require.True(t, isFull(done[0].err))
 	require.Equal(t, []any{int64(2)}, server(t, file).mustQuery(t, "SELECT count(*) FROM t").values)
 }
 
-// A write answers values of every kind as a read does.
-func TestGroup_EveryKindBothWays(t *testing.T) {
+// A write returns values of every type as a read does.
+func TestGroup_EveryTypeBothWays(t *testing.T) {
 	t.Parallel()
 	d := server(t, sqldtest.Start(t).PrimaryURL())
 	d.mustQuery(t, "CREATE TABLE t (i, n, r, w, t, e, b, z, u)")
@@ -114,8 +113,8 @@ func TestGroup_EveryKindBothWays(t *testing.T) {
 	require.Empty(t, d.mustQuery(t, "DELETE FROM t").values)
 }
 
-// A stream that the server does not know any more is no reason to fail, and one
-// that it knows is used again.
+// A stream that the server has closed is replaced without an error; one that it still
+// knows is used again.
 func TestGroup_StreamIsGone(t *testing.T) {
 	t.Parallel()
 	cluster := sqldtest.Start(t)
@@ -129,7 +128,7 @@ func TestGroup_StreamIsGone(t *testing.T) {
 	}
 	old := h.baton
 	insert()
-	h.baton, h.used = old, time.Now() // was used already
+	h.baton, h.used = old, time.Now() // a baton is valid once
 	insert()
 	cluster.KillPrimary(t)
 	_, err := d.query(t.Context(), []byte("INSERT INTO t VALUES (1)"), nil)
@@ -139,34 +138,35 @@ func TestGroup_StreamIsGone(t *testing.T) {
 	require.Equal(t, []any{int64(5)}, d.mustQuery(t, "SELECT count(*) FROM t").values)
 }
 
-// What nobody waits for any more when its turn comes is not carried out.
-func TestGroup_GivenUpBeforeItsTurn(t *testing.T) {
+// A statement does not run if its caller has given up before its group begins.
+func TestGroup_CallerGaveUpBeforeItRan(t *testing.T) {
 	t.Parallel()
 	d := server(t, sqldtest.Start(t).PrimaryURL())
 	d.mustQuery(t, "CREATE TABLE t (v)")
-	gone, leave := context.WithCancel(t.Context())
-	leave()
-	late := &call{ctx: gone, text: "INSERT INTO t VALUES (1)", result: make(chan outcome, 1)}
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+
+	late := &call{ctx: canceled, text: "INSERT INTO t VALUES (1)", result: make(chan outcome, 1)}
 	here := &call{ctx: t.Context(), text: "INSERT INTO t VALUES (2)", result: make(chan outcome, 1)}
 	d.write.calls <- late
 	d.write.calls <- here
 	require.NoError(t, (<-here.result).err)
-	_, err := d.query(gone, []byte("INSERT INTO t VALUES (3)"), nil)
+	_, err := d.query(canceled, []byte("INSERT INTO t VALUES (3)"), nil)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, []any{int64(2)}, d.mustQuery(t, "SELECT v FROM t").values)
 }
 
-// heldWriter is a real writer that lingers as long as a test wants, which tells each
-// group's texts and carries it out when it may.
+// heldWriter is a real writer with a linger time chosen by the test. It reports the
+// texts of each group, and runs the group once the test allows it.
 type heldWriter struct {
 	writer
-	most   time.Duration
-	groups chan []string
-	may    chan struct{}
-	over   <-chan struct{} // the test
+	maxLinger time.Duration
+	groups    chan []string
+	proceed   chan struct{}
+	testDone  <-chan struct{}
 }
 
-func (p *heldWriter) linger() time.Duration { return p.most }
+func (p *heldWriter) linger() time.Duration { return p.maxLinger }
 
 func (p *heldWriter) transact(ctx context.Context, calls []*call) ([]outcome, error) {
 	var texts []string
@@ -175,33 +175,32 @@ func (p *heldWriter) transact(ctx context.Context, calls []*call) ([]outcome, er
 	}
 	select {
 	case p.groups <- texts:
-	case <-p.over:
+	case <-p.testDone:
 		return nil, errNotRun
 	}
 	select {
-	case <-p.may:
-	case <-p.over:
+	case <-p.proceed:
+	case <-p.testDone:
 		return nil, errNotRun
 	}
 	return p.writer.transact(ctx, calls)
 }
 
-// A group waits for the requests that are at work, as they may write too, but no
-// longer than the writer has patience; and where there was but one write at a time
-// it waits for nobody.
-func TestGroup_WaitsForThoseAtWork(t *testing.T) {
+// A group waits for the requests in flight, since they may write too, but no longer
+// than the linger time. After a group of one statement it does not wait at all.
+func TestGroup_WaitsForRequestsInFlight(t *testing.T) {
 	t.Parallel()
 	url := sqldtest.Start(t).PrimaryURL()
 	server(t, url).mustQuery(t, "CREATE TABLE t (v)")
-	for most, want := range map[time.Duration][]string{time.Hour: {"4", "5"}, time.Millisecond: {"4"}} {
-		p := &heldWriter{writer: server(t, url).servers(), most: most, groups: make(chan []string), may: make(chan struct{}), over: t.Context().Done()}
-		others := newInFlight()
-		g := newGroupWriter(p, others)
+	for linger, want := range map[time.Duration][]string{time.Hour: {"4", "5"}, time.Millisecond: {"4"}} {
+		p := &heldWriter{writer: server(t, url).servers(), maxLinger: linger, groups: make(chan []string), proceed: make(chan struct{}), testDone: t.Context().Done()}
+		requests := newInFlight()
+		g := newGroupWriter(p, requests)
 		var all sync.WaitGroup
 		write := func(v string) {
-			others.begin()
+			requests.begin()
 			all.Go(func() {
-				defer others.end()
+				defer requests.end()
 				_, err := g.write(t.Context(), "INSERT INTO t VALUES ("+v+")", nil)
 				assert.NoError(t, err)
 			})
@@ -218,23 +217,23 @@ func TestGroup_WaitsForThoseAtWork(t *testing.T) {
 			require.ElementsMatch(t, want, <-p.groups)
 		}
 
-		others.begin() // one who writes nothing
+		requests.begin() // a request that writes nothing
 		write("1")
 		group("1")
 		write("2")
 		write("3")
 		waiting(2)
-		p.may <- struct{}{}
+		p.proceed <- struct{}{}
 		group("2", "3")
-		p.may <- struct{}{}
+		p.proceed <- struct{}{}
 		write("4")
 		if len(want) > 1 {
 			write("5")
 			waiting(1)
-			others.end()
+			requests.end()
 		}
 		group(want...)
-		p.may <- struct{}{}
+		p.proceed <- struct{}{}
 		all.Wait()
 		require.NoError(t, g.close())
 	}

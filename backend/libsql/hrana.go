@@ -16,9 +16,9 @@ type (
 		Stmt      hranaStmt       `json:"stmt"`
 	}
 	hranaCondition struct {
-		Type string          `json:"type"` // ok: when that step was
+		Type string          `json:"type"` // "ok": true if that step succeeded
 		Step *int            `json:"step,omitempty"`
-		Cond *hranaCondition `json:"cond,omitempty"` // of not
+		Cond *hranaCondition `json:"cond,omitempty"` // of type "not"
 	}
 	hranaStmt struct {
 		SQL      string       `json:"sql"`
@@ -46,7 +46,7 @@ type (
 		}
 	}
 	// hranaResult has a result or an error for each step of a batch, or neither
-	// when its condition did not hold.
+	// when the condition of the step was false.
 	hranaResult struct {
 		Results []*hranaRows  `json:"step_results"`
 		Errors  []*hranaError `json:"step_errors"`
@@ -86,18 +86,18 @@ func hranaValueOf(v any) hranaValue {
 	}
 }
 
-// readText reads the answer to a batch. Each row may be escaped sixfold, and there
-// is a result for each step.
+// readText reads the answer to a batch. Its limit is above maxBytes, since JSON
+// escapes may multiply the size of a value and there is a result for each step.
 func (l limits) readText(r io.Reader) ([]byte, error) {
-	most := 8 * int64(l.maxBytes)
-	text, err := io.ReadAll(io.LimitReader(r, most+1))
-	if err == nil && int64(len(text)) > most {
-		err = fmt.Errorf("%w than %d bytes", errTooLarge, most)
+	limit := 8 * int64(l.maxBytes)
+	text, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("%w than %d bytes", errTooLarge, limit)
 	}
 	return text, err
 }
 
-// outcome is what became of a step.
+// outcome returns the result or the error of a step.
 func (l limits) outcome(of *hranaResult, step int) (o outcome) {
 	if e := of.Errors[step]; e != nil {
 		return outcome{err: fmt.Errorf("the server: %s", e.Message)}

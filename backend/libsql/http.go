@@ -15,25 +15,25 @@ import (
 	"time"
 )
 
-// writerIdle is how long a connection that writes may be unused. After a restart of
-// the server it is broken without a sign of it, and a statement that was sent over it
-// is not sent again; few restarts take less.
+// writerIdle is how long a connection that writes may be idle before it is replaced.
+// After a restart of the server it is broken, which the client does not see, and a
+// statement that was sent over it is not sent again. Few restarts take less time.
 const writerIdle = 2 * time.Second
 
-// httpStream speaks the protocol of libSQL servers over HTTP
-// (github.com/tursodatabase/libsql, docs/HTTP_V2_SPEC.md) as far as groups of
-// statements need it: the driver sends statements one by one.
+// httpStream implements the part of the libSQL protocol over HTTP
+// (github.com/tursodatabase/libsql, docs/HTTP_V2_SPEC.md) that groups of statements
+// need. The driver sends statements one by one.
 type httpStream struct {
 	client     *http.Client
 	url, token string
 	host       string // of the URL
-	// socket is the URL for a WebSocket; empty when the configured URL is of HTTP.
+	// socket is the URL for a WebSocket; empty when the configured URL is an HTTP URL.
 	socket string
 	limits
 
-	// baton names the stream of the batch before, which was sent at used; empty when
-	// there is none. It is kept because a replica that opens a stream opens another
-	// one at its primary.
+	// baton names the stream of the last batch, which was sent at used; empty when
+	// there is none. The stream is used again, since a replica that opens a stream
+	// also opens one at its primary.
 	baton string
 	used  time.Time
 }
@@ -65,28 +65,28 @@ func newHTTPStream(databaseURL, token string, l limits) (*httpStream, error) {
 }
 
 // reads returns another stream to the same server, for reads.
-func (h *httpStream) reads() batcher {
+func (h *httpStream) reads() readStream {
 	if h.socket != "" {
 		return &socket{url: h.socket, token: h.token, limits: h.limits}
 	}
 	return &httpStream{client: h.client, url: h.url, token: h.token, limits: h.limits}
 }
 
-// lasting returns a stream of its own to the same server, for transactions of several
+// session returns a separate stream to the same server, for transactions of several
 // batches.
-func (h *httpStream) lasting() lasting {
+func (h *httpStream) session() session {
 	if h.socket != "" {
 		return &socket{url: h.socket, token: h.token, limits: h.limits}
 	}
 	return h
 }
 
-// open implements lasting. Over HTTP the first batch opens the stream.
+// open implements session. Over HTTP the first batch opens the stream.
 func (h *httpStream) open(context.Context) error { return nil }
 
-// more implements lasting: it is not sent over another stream when the one of the
-// batch before is gone, with which its transaction is gone.
-func (h *httpStream) more(ctx context.Context, steps []hranaStep) (*hranaResult, error) {
+// next implements session. When the stream of the last batch is gone, so is its
+// transaction: next then fails, and does not use another stream.
+func (h *httpStream) next(ctx context.Context, steps []hranaStep) (*hranaResult, error) {
 	answer, err := h.post(ctx, h.baton, hranaRequest{Type: "batch", Batch: &hranaBatch{steps}})
 	if err != nil {
 		return nil, err
@@ -95,14 +95,14 @@ func (h *httpStream) more(ctx context.Context, steps []hranaStep) (*hranaResult,
 	return &answer.Results[0].Response.Result, nil
 }
 
-// reset implements lasting. The server ends a stream that is not used for a while.
+// reset implements session. The server ends a stream that is idle for a while.
 func (h *httpStream) reset() {
 	if time.Since(h.used) > writerIdle {
 		h.baton = ""
 	}
 }
 
-// close has nothing to do: the client is shared, and the server forgets streams.
+// close does nothing: the client is shared, and the server ends idle streams.
 func (h *httpStream) close() {}
 
 // transact runs statements in one transaction; see writer.
@@ -131,8 +131,8 @@ func (h *httpStream) transact(ctx context.Context, calls []*call) ([]outcome, er
 		return nil, fmt.Errorf("%w: %s", errNotRun, e.Message)
 	}
 	if e := done.Errors[commit]; commit > 0 && (e != nil || done.Results[commit] == nil) {
-		// A fault that ended the transaction, such as a disk that is full.
-		return nil, fmt.Errorf("the transaction did not end well: %s", messageOf(done.Errors))
+		// An error that ended the transaction, for example a full disk.
+		return nil, fmt.Errorf("the transaction was not committed: %s", messageOf(done.Errors))
 	}
 	results := make([]outcome, len(calls))
 	first := min(commit, 1)
@@ -142,20 +142,20 @@ func (h *httpStream) transact(ctx context.Context, calls []*call) ([]outcome, er
 	return results, nil
 }
 
-// messageOf returns the message of the first error.
+// messageOf returns the message of the first error in all.
 func messageOf(all []*hranaError) string {
 	for _, e := range all {
 		if e != nil {
 			return e.Message
 		}
 	}
-	return "no reason was given"
+	return "the server gave no reason"
 }
 
-// batch sends one batch, on the stream of the batch before if that still exists.
+// batch sends one batch, on the stream of the last batch if that still exists.
 func (h *httpStream) batch(ctx context.Context, steps []hranaStep) (*hranaResult, error) {
 	baton := h.baton
-	// After a restart of the server the stream is gone; few restarts take less.
+	// After a restart of the server the stream is gone; few restarts take less time.
 	if time.Since(h.used) > writerIdle {
 		baton = ""
 	}
@@ -172,17 +172,17 @@ func (h *httpStream) batch(ctx context.Context, steps []hranaStep) (*hranaResult
 	return &answer.Results[0].Response.Result, nil
 }
 
-// errNoStream is a batch that the server did not run, since its stream is gone.
+// errNoStream reports that the server did not run a batch, since its stream is gone.
 var errNoStream = fmt.Errorf("%w: the stream has ended", errNotRun)
 
-// ping runs a statement that reads nothing, on a stream of its own. Unlike the other
-// methods it may be called at any time.
+// ping runs a statement that reads no table, on a stream of its own. Unlike the other
+// methods it is safe for concurrent use.
 func (h *httpStream) ping(ctx context.Context) error {
 	_, err := h.post(ctx, "", hranaRequest{Type: "batch", Batch: &hranaBatch{[]hranaStep{{Stmt: hranaStmt{SQL: "SELECT 1"}}}}}, hranaRequest{Type: "close"})
 	return err
 }
 
-// once runs one statement on a stream of its own, which ends with it.
+// once runs one statement on a stream of its own, and ends the stream.
 func (h *httpStream) once(ctx context.Context, c *call) (*result, error) {
 	answer, err := h.post(ctx, "", hranaRequest{Type: "batch", Batch: &hranaBatch{[]hranaStep{{Stmt: hranaStmtOf(c)}}}}, hranaRequest{Type: "close"})
 	if err != nil {
@@ -206,7 +206,7 @@ func (h *httpStream) post(ctx context.Context, baton string, requests ...hranaRe
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNotRun, err)
 	}
-	// Of a type that net/http cannot read again: nothing may be sent twice.
+	// The body has a type that net/http cannot rewind, so that it is never sent twice.
 	var connected atomic.Bool
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
 	request, err := http.NewRequestWithContext(traced, http.MethodPost, h.url, io.NopCloser(bytes.NewReader(body)))
@@ -241,7 +241,7 @@ func (h *httpStream) post(ctx context.Context, baton string, requests ...hranaRe
 		return nil, fmt.Errorf("the server's answer: %w", err)
 	}
 	if len(answer.Results) == 0 {
-		return nil, fmt.Errorf("the server answered nothing")
+		return nil, fmt.Errorf("the server's answer has no results")
 	}
 	if e := answer.Results[0].Error; e != nil {
 		return nil, fmt.Errorf("the server: %s", e.Message)

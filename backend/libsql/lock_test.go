@@ -9,12 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A writer waits while another process has the lock of a file, as an import does,
-// and is not carried out when its request ends before that.
+// A write waits while another process, such as an import, has the lock of a file. It
+// does not run if its request ends before the lock is released.
 func TestFile_WaitsForTheLock(t *testing.T) {
 	t.Parallel()
 	file := "file:" + filepath.Join(t.TempDir(), "a.db")
-	d, err := Open(t.Context(), unhurried(Config{URL: file}))
+	d, err := Open(t.Context(), withLongTimeouts(Config{URL: file}))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.Close()) })
 	write := func(ctx context.Context, text string, args ...any) error {
@@ -34,13 +34,13 @@ func TestFile_WaitsForTheLock(t *testing.T) {
 	}
 	const insert = `INSERT INTO n VALUES (?)`
 	run(`BEGIN IMMEDIATE`)
-	gone, leave := context.WithCancel(t.Context())
+	canceled, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- write(gone, insert, int64(1)) }()
-	leave()
+	go func() { done <- write(canceled, insert, int64(1)) }()
+	cancel()
 	require.Error(t, <-done)
 	go func() { done <- write(t.Context(), insert, int64(2)) }()
-	require.Empty(t, done, "it waits")
+	require.Empty(t, done, "the write waits")
 	run(`COMMIT`)
 	require.NoError(t, <-done)
 	var n, sum int

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// checkPerRequest refuses what Spin's configuration cannot name.
+// checkPerRequest refuses a database that Spin's configuration cannot name.
 func (c Config) checkPerRequest() error {
 	for _, scheme := range []string{"file:", "http://", "https://"} {
 		if strings.HasPrefix(c.URL, scheme) && len(c.Fallbacks) == 0 {
@@ -28,7 +28,7 @@ func (d *Database) openPerRequest() (err error) {
 	return err
 }
 
-// ownConnection is a connection of one caller.
+// ownConnection is a connection that one caller uses.
 type ownConnection struct {
 	of *Database
 	limits
@@ -80,7 +80,7 @@ func (c *ownConnection) query(ctx context.Context, text []byte, args []any) (*re
 	return c.readAll(rows)
 }
 
-// Close closes the connection, and with it those that lead to a server.
+// Close closes the connection.
 func (c *ownConnection) Close() error {
 	if c.server != nil {
 		c.server.client.CloseIdleConnections()

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Spin knows files, and servers over HTTP.
+// With PerRequest, Open takes only what Spin supports: a file, or one server by HTTP.
 func TestPerRequest_RefusesDatabases(t *testing.T) {
 	t.Parallel()
 	for _, config := range []Config{{URL: "ws://127.0.0.1:1"}, {URL: "libsql://db.example"}, {URL: "http://a", Fallbacks: []string{"http://b"}}} {

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// ErrNotCommitted is a transaction that broke before its COMMIT was sent: nothing of
-// it remains, and it may be run again.
+// ErrNotCommitted reports that a transaction failed before its COMMIT was sent:
+// nothing of it is stored, and it may be run again.
 var ErrNotCommitted = errors.New("the transaction was not committed")
 
-// Queries are statements that read, as the one argument of a query without a text. A
-// Pipeline sends them in one message; the rows of the second and later ones are
-// further result sets.
+// Queries are statements that read. They are passed as the only argument of a query
+// with an empty text. A Pipeline sends them in one message; the second and later ones
+// return further result sets.
 type Queries []Query
 
 // Query is a statement and its arguments: int64, float64, string, []byte or nil.
@@ -25,24 +25,24 @@ type Query struct {
 	Args []any
 }
 
-// Pipeline makes connections to a server that spare round trips: within a
-// transaction a statement that returns no rows waits for the next that does, or for
-// COMMIT, and is sent with it in one message. Its error is then that of the later
-// statement, after which the transaction can only be rolled back. A result that is
-// asked how many rows it affected sends what waits. Outside a transaction each
-// statement is sent at once; when its connection breaks, the error is driver.ErrBadConn,
-// and whether it ran is unknown.
+// Pipeline makes connections to a server that save round trips. Within a transaction,
+// a statement that returns no rows is queued, and is sent in one message with the next
+// statement that returns rows, or with COMMIT. If a queued statement fails, the later
+// statement returns its error, and the transaction can only be rolled back. Calling
+// RowsAffected on a result sends the queue. Outside a transaction each statement is
+// sent at once; when its connection breaks, the error is driver.ErrBadConn, and the
+// statement may or may not have run.
 type Pipeline struct {
 	url, token string
 	// Timeout bounds the making of a connection. Default 5 s.
 	Timeout time.Duration
-	// BeginTimeout bounds the message with a BEGIN, which waits for the write lock,
-	// whatever the context of its sender says: the server would go on waiting. Default
-	// 20 s.
+	// BeginTimeout bounds the message with a BEGIN, which waits for the write lock.
+	// The context of the caller does not end that wait, since the server would go on
+	// waiting. Default 20 s.
 	BeginTimeout time.Duration
 }
 
-// NewPipeline returns a Pipeline to the server at a URL, as Config.URL is.
+// NewPipeline returns a Pipeline to the server at a URL of the form of Config.URL.
 func NewPipeline(url, token string) (*Pipeline, error) {
 	if _, err := newHTTPStream(url, token, limits{}); err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func NewPipeline(url, token string) (*Pipeline, error) {
 	return &Pipeline{url: url, token: token, Timeout: defaultTimeout, BeginTimeout: 20 * time.Second}, nil
 }
 
-// pipelineLimits bound the rows of one statement. The store reads by pages.
+// pipelineLimits bound the rows of one statement. The store reads page by page.
 var pipelineLimits = limits{maxRows: 1 << 20, maxBytes: 128 * mib}
 
 // Connect implements driver.Connector.
@@ -59,7 +59,7 @@ func (p *Pipeline) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &pipelined{stream: h.lasting(), limits: pipelineLimits, beginTimeout: p.BeginTimeout}
+	c := &pipelined{stream: h.session(), limits: pipelineLimits, beginTimeout: p.BeginTimeout}
 	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
 	if err := c.stream.open(ctx); err != nil {
@@ -81,32 +81,32 @@ func (pipelineDriver) Open(url string) (driver.Conn, error) {
 	return p.Connect(context.Background())
 }
 
-// lasting is a stream whose batches are of one session: after one that fails to reach
-// the server, all fail.
-type lasting interface {
+// session is a stream whose batches depend on each other: after one that fails to
+// reach the server, all fail.
+type session interface {
 	open(ctx context.Context) error
-	more(ctx context.Context, steps []hranaStep) (*hranaResult, error)
-	// reset is called before the first batch of another session.
+	next(ctx context.Context, steps []hranaStep) (*hranaResult, error)
+	// reset is called before the first batch of a new transaction.
 	reset()
 	close()
 }
 
 // pipelined is a connection of a Pipeline.
 type pipelined struct {
-	stream lasting
+	stream session
 	limits
 	beginTimeout time.Duration
-	// waiting are the statements that wait for the next one.
-	waiting []hranaStep
-	// results are those of waiting statements.
+	// queue has the statements that were not sent yet.
+	queue []hranaStep
+	// results are those of the queued statements.
 	results []*pipelinedResult
-	// begins is true when a BEGIN waits, inside in a transaction.
-	begins, inside bool
-	broken         bool
+	// beginQueued is true while a BEGIN is in the queue, inTx within a transaction.
+	beginQueued, inTx bool
+	broken            bool
 }
 
 // IsValid implements driver.Validator.
-func (c *pipelined) IsValid() bool { return !c.broken && !c.inside }
+func (c *pipelined) IsValid() bool { return !c.broken && !c.inTx }
 
 // ResetSession implements driver.SessionResetter.
 func (c *pipelined) ResetSession(context.Context) error {
@@ -123,14 +123,14 @@ func (c *pipelined) Close() error {
 	return nil
 }
 
-// Prepare implements driver.Conn. The server prepares by itself.
+// Prepare implements driver.Conn. It always fails: the server prepares statements itself.
 func (c *pipelined) Prepare(text string) (driver.Stmt, error) {
-	return nil, errors.New("libsql: a Pipeline prepares no statements")
+	return nil, errors.New("libsql: a Pipeline does not prepare statements; call Exec or Query")
 }
 
-// Begin implements driver.Conn. Transactions begin by the statement BEGIN.
+// Begin implements driver.Conn. It always fails: the statement BEGIN begins a transaction.
 func (c *pipelined) Begin() (driver.Tx, error) {
-	return nil, errors.New("libsql: begin a transaction of a Pipeline by a statement")
+	return nil, errors.New("libsql: a Pipeline has no Begin; run the statement BEGIN")
 }
 
 // CheckNamedValue implements driver.NamedValueChecker.
@@ -149,8 +149,8 @@ func (c *pipelined) ExecContext(ctx context.Context, text string, args []driver.
 	step := stepOf(text, args, false)
 	switch verb(text) {
 	case "BEGIN":
-		c.begins, c.inside = true, true
-		c.waiting = append(c.waiting, step)
+		c.beginQueued, c.inTx = true, true
+		c.queue = append(c.queue, step)
 		return &pipelinedResult{}, nil
 	case "COMMIT":
 		return &pipelinedResult{}, c.commit(ctx, step)
@@ -158,10 +158,10 @@ func (c *pipelined) ExecContext(ctx context.Context, text string, args []driver.
 		return &pipelinedResult{}, c.rollback(ctx, step)
 	}
 	result := &pipelinedResult{conn: c, ctx: ctx}
-	c.waiting = append(c.waiting, step)
-	result.at = len(c.waiting)
+	c.queue = append(c.queue, step)
+	result.at = len(c.queue)
 	c.results = append(c.results, result)
-	if c.inside {
+	if c.inTx {
 		return result, nil
 	}
 	_, err := c.flush(ctx)
@@ -173,13 +173,13 @@ func (c *pipelined) QueryContext(ctx context.Context, text string, args []driver
 	if c.broken {
 		return nil, driver.ErrBadConn
 	}
-	first := len(c.waiting)
+	first := len(c.queue)
 	if queries, ok := only(args).(Queries); ok {
 		for _, q := range queries {
-			c.waiting = append(c.waiting, hranaStep{Stmt: hranaStmt{SQL: q.Text, Args: hranaValues(q.Args), WantRows: true}})
+			c.queue = append(c.queue, hranaStep{Stmt: hranaStmt{SQL: q.Text, Args: hranaValues(q.Args), WantRows: true}})
 		}
 	} else {
-		c.waiting = append(c.waiting, stepOf(text, args, true))
+		c.queue = append(c.queue, stepOf(text, args, true))
 	}
 	done, err := c.flush(ctx)
 	if err != nil {
@@ -196,34 +196,35 @@ func (c *pipelined) QueryContext(ctx context.Context, text string, args []driver
 	return rows, nil
 }
 
-// commit commits. A BEGIN that still waits goes before it in a message of its own:
-// when the answer to a message with a COMMIT is lost, the transaction may have been
-// kept, and a connection that broke while it was idle should not look like that.
+// commit commits. If BEGIN is still in the queue, commit sends the queue first, in a
+// message of its own. When the answer to a message with COMMIT is lost, the
+// transaction may have been committed; a connection that broke while it was idle
+// should not cause that doubt.
 func (c *pipelined) commit(ctx context.Context, step hranaStep) error {
-	if c.begins {
+	if c.beginQueued {
 		if _, err := c.flush(ctx); err != nil {
 			return err
 		}
 	}
-	c.inside = false
-	c.waiting = append(c.waiting, step)
+	c.inTx = false
+	c.queue = append(c.queue, step)
 	_, err := c.flush(ctx)
 	return err
 }
 
-// rollback gives the transaction up. Of one that was not begun yet there is nothing.
+// rollback undoes the transaction. If its BEGIN was not sent yet, rollback sends nothing.
 func (c *pipelined) rollback(ctx context.Context, step hranaStep) error {
-	unsent := c.begins
-	c.waiting, c.results, c.begins, c.inside = nil, nil, false, false
+	unsent := c.beginQueued
+	c.queue, c.results, c.beginQueued, c.inTx = nil, nil, false, false
 	if unsent {
 		return nil
 	}
-	c.waiting = append(c.waiting, step)
+	c.queue = append(c.queue, step)
 	_, err := c.flush(ctx)
 	return err
 }
 
-// flush sends what waits, and gives each result its own.
+// flush sends the queue, and completes the result of each statement.
 func (c *pipelined) flush(ctx context.Context) (*hranaResult, error) {
 	results := c.results
 	c.results = nil
@@ -237,20 +238,20 @@ func (c *pipelined) flush(ctx context.Context) (*hranaResult, error) {
 	return done, err
 }
 
-// send sends what waits, each statement if the one before succeeded, and returns all
-// results, or the first error.
+// send sends the queue, in which each statement runs if the one before succeeded. It
+// returns all results, or the first error.
 func (c *pipelined) send(ctx context.Context) (*hranaResult, error) {
-	steps, unkept := c.waiting, c.inside
-	ctx, cancel := c.patience(ctx)
+	steps, uncommitted := c.queue, c.inTx
+	ctx, cancel := c.sendContext(ctx)
 	defer cancel()
-	c.waiting, c.begins = nil, false
+	c.queue, c.beginQueued = nil, false
 	for i := range steps {
 		if i > 0 {
 			before := i - 1
 			steps[i].Condition = &hranaCondition{Type: "ok", Step: &before}
 		}
 	}
-	done, err := c.stream.more(ctx, steps)
+	done, err := c.stream.next(ctx, steps)
 	if err == nil && (len(done.Results) != len(steps) || len(done.Errors) != len(steps)) {
 		err = fmt.Errorf("the server answered %d of %d statements", len(done.Results), len(steps))
 	}
@@ -259,7 +260,7 @@ func (c *pipelined) send(ctx context.Context) (*hranaResult, error) {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("%w: %w", ctx.Err(), err)
 		}
-		if unkept {
+		if uncommitted {
 			return nil, fmt.Errorf("%w: %w", ErrNotCommitted, err)
 		}
 		return nil, fmt.Errorf("%w: %w", driver.ErrBadConn, err)
@@ -272,22 +273,22 @@ func (c *pipelined) send(ctx context.Context) (*hranaResult, error) {
 	return done, nil
 }
 
-// answerTime is how much longer than its caller a message waits for its answer. A
-// message that is given up costs the connection, and callers give up often: a GraphQL
-// call that reaches its bound ends all its reads.
+// answerTime is how long a message still waits for its answer after its caller gave
+// up. Abandoning a message costs the connection, and callers give up often: a GraphQL
+// call that reaches its time limit ends all its reads.
 const answerTime = 250 * time.Millisecond
 
-// patience returns the context of a message.
-func (c *pipelined) patience(ctx context.Context) (context.Context, context.CancelFunc) {
-	if c.begins {
+// sendContext returns the context of a message.
+func (c *pipelined) sendContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	if c.beginQueued {
 		return context.WithTimeout(context.WithoutCancel(ctx), c.beginTimeout)
 	}
-	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	extended, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(answerTime, cancel) })
-	return patient, func() { stop(); cancel() }
+	return extended, func() { stop(); cancel() }
 }
 
-// verb is the first word of a statement.
+// verb returns the first word of a statement, in upper case.
 func verb(text string) string {
 	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	return strings.ToUpper(word)
@@ -315,7 +316,7 @@ func hranaValues(args []any) (values []hranaValue) {
 	return values
 }
 
-// plain is a value of one of the types that the protocol has.
+// plain converts bool and int to int64, which the protocol has.
 func plain(v any) any {
 	switch v := v.(type) {
 	case bool:
@@ -329,11 +330,11 @@ func plain(v any) any {
 	return v
 }
 
-// pipelinedResult is that of a statement which may not have been sent yet.
+// pipelinedResult is the result of a statement that may not have been sent yet.
 type pipelinedResult struct {
 	conn *pipelined
 	ctx  context.Context
-	// at is its place among the statements that wait, from 1, or 0 when it was sent.
+	// at is the position of the statement in the queue, from 1, or 0 when it was sent.
 	at       int
 	affected int64
 	err      error
@@ -341,7 +342,7 @@ type pipelinedResult struct {
 
 // LastInsertId implements driver.Result.
 func (r *pipelinedResult) LastInsertId() (int64, error) {
-	return 0, errors.New("libsql: use RETURNING")
+	return 0, errors.New("libsql: no LastInsertId; use RETURNING")
 }
 
 // RowsAffected implements driver.Result.

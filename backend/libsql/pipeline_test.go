@@ -18,8 +18,8 @@ import (
 	"kith/backend/store/sqldtest"
 )
 
-// counted is a server that is reached by HTTP through a proxy, and the number of
-// messages that the proxy has passed on.
+// counted starts an HTTP proxy in front of a server, and returns the proxy's URL and
+// the number of messages that it has forwarded.
 func counted(t *testing.T, target string) (string, *atomic.Int64) {
 	t.Helper()
 	to, err := url.Parse(strings.Replace(target, "ws", "http", 1))
@@ -47,7 +47,7 @@ func pipelineTo(t *testing.T, url string) *sql.Conn {
 	return conn
 }
 
-// Statements without rows wait for one with rows, or for COMMIT.
+// Statements without rows are sent with the next one that has rows, or with COMMIT.
 func TestPipeline_Messages(t *testing.T) {
 	t.Parallel()
 	cluster := sqldtest.StartWith(t, sqldtest.Options{})
@@ -83,14 +83,14 @@ func TestPipeline_Messages(t *testing.T) {
 	before = messages.Load()
 	affected, err = result.RowsAffected()
 	require.NoError(t, err)
-	require.Equal(t, int64(1), affected, "sent with the query")
+	require.Equal(t, int64(1), affected, "it was sent with the query")
 	require.Equal(t, before, messages.Load())
 	exec(1, `ROLLBACK`)
 	exec(0, `BEGIN IMMEDIATE`)
 	exec(0, `ROLLBACK`)
 	exec(0, `BEGIN IMMEDIATE`)
 	exec(0, `DELETE FROM t WHERE a = 9`)
-	exec(2, `COMMIT`) // the first message can be repeated
+	exec(2, `COMMIT`) // the message with BEGIN can be repeated, the one with COMMIT cannot
 	require.Equal(t, int64(1), func() int64 { n, _ := exec(1, `DELETE FROM t WHERE a = 2`).RowsAffected(); return n }())
 }
 
@@ -125,8 +125,8 @@ func TestPipeline_Queries(t *testing.T) {
 	}
 }
 
-// The error of a statement that waited is that of a later one; nothing after it runs,
-// and nothing is kept.
+// The error of a queued statement is returned by a later one; no statement after it
+// runs, and nothing is stored.
 func TestPipeline_Error(t *testing.T) {
 	t.Parallel()
 	cluster := sqldtest.StartWith(t, sqldtest.Options{})
@@ -145,9 +145,9 @@ func TestPipeline_Error(t *testing.T) {
 	}
 }
 
-// A transaction whose server goes away before its COMMIT is not committed, and says
-// so; its connection is not used again.
-func TestPipeline_ServerGone(t *testing.T) {
+// When the server stops before the COMMIT, the transaction is not committed and the
+// error is ErrNotCommitted; the connection is not used again.
+func TestPipeline_ServerStops(t *testing.T) {
 	t.Parallel()
 	for _, scheme := range []string{"ws", "http"} {
 		cluster := sqldtest.StartWith(t, sqldtest.Options{})
@@ -169,23 +169,23 @@ func TestPipeline_ServerGone(t *testing.T) {
 	}
 }
 
-// A caller who gives up costs no connection when the answer comes soon.
+// When a caller gives up and the answer arrives soon after, the connection stays usable.
 func TestPipeline_CallerGivesUp(t *testing.T) {
 	t.Parallel()
 	cluster := sqldtest.StartWith(t, sqldtest.Options{})
 	conn := pipelineTo(t, cluster.PrimaryURL())
-	gone, leave := context.WithCancel(t.Context())
+	canceled, cancel := context.WithCancel(t.Context())
 	require.NoError(t, conn.Raw(func(raw any) error {
 		c := raw.(*pipelined)
-		leave()
-		rows, err := c.QueryContext(gone, "SELECT 1", nil)
+		cancel()
+		rows, err := c.QueryContext(canceled, "SELECT 1", nil)
 		require.NoError(t, err)
 		require.False(t, c.broken)
 		return rows.Close()
 	}))
 }
 
-// A server that is silent costs the connection, a little after its caller gave up.
+// When a server does not answer, the connection is dropped shortly after its caller gave up.
 func TestPipeline_SilentServer(t *testing.T) {
 	t.Parallel()
 	cluster := sqldtest.StartWith(t, sqldtest.Options{Replicas: 1})
@@ -193,19 +193,19 @@ func TestPipeline_SilentServer(t *testing.T) {
 	require.NoError(t, conn.QueryRowContext(t.Context(), "SELECT 1").Scan(new(int)))
 	cluster.Replicas[0].Pause(t)
 	defer cluster.Replicas[0].Resume(t)
-	gone, leave := context.WithCancel(t.Context())
-	leave()
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
 	require.NoError(t, conn.Raw(func(raw any) error {
 		c := raw.(*pipelined)
-		_, err := c.QueryContext(gone, "SELECT 1", nil)
+		_, err := c.QueryContext(canceled, "SELECT 1", nil)
 		require.ErrorIs(t, err, driver.ErrBadConn)
 		require.True(t, c.broken)
 		return nil
 	}))
 }
 
-// A BEGIN waits for a silent server no longer than its timeout, whatever the context
-// of its sender says.
+// A BEGIN waits for a server that does not answer until BeginTimeout is over, even if
+// the context of its caller allows more time.
 func TestPipeline_BeginTimeout(t *testing.T) {
 	t.Parallel()
 	cluster := sqldtest.StartWith(t, sqldtest.Options{Replicas: 1})

@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// replicas are the servers of one database, in the order in which they are
-// asked: its own first, then its fallbacks.
+// replicas are the servers of one database, in the order in which they are tried: its
+// own server first, then the fallbacks.
 //
-// A server that does not answer is away: it is asked nothing until it answers a
-// probe, which is made once a second. So only the requests that find it away lose
-// time, and the own server is asked again as soon as it is back.
+// A server that does not answer is marked unavailable: it gets no statements until it
+// answers a probe, which is sent once a second. So only the requests that were running
+// when it failed lose time, and the own server is used again soon after it is back.
 //
-// Reads may be repeated, and go from one server to the next. A write goes to the
-// first server to which there is a connection, and to no other: a statement that was
-// sent may have run on the one primary, to which all servers pass writes.
+// A read may be repeated, and goes from one server to the next. A write goes to the
+// first server that accepts a connection, and to no other: all servers forward writes
+// to the one primary, so a statement that was sent may have run servers.
 type replicas struct {
 	all []*replica
 	clock
-	// timeouts are those of a request and of a read.
+	// The time limits of a request and of a read.
 	requestTimeout, readTimeout time.Duration
 	// failed counts reads that no server answered.
 	failed atomic.Uint64
@@ -39,39 +39,39 @@ const (
 	// probePause is the time between two probes of a server.
 	probePause = time.Second
 	// probeAfter is how long a write may take before its server is probed: the
-	// write may wait for the primary's lock, or the server may be away.
+	// write may wait for the primary's lock, or the server may be unavailable.
 	probeAfter = 400 * time.Millisecond
 )
 
 var (
-	errAway = errors.New("no server of the database answers")
-	// errLost is a group that may or may not have run.
-	errLost = errors.New("the server does not answer any more")
-	// errNotSent is a group of which nothing was sent.
+	errUnavailable = errors.New("no server of the database answers")
+	// errLost reports that a group may or may not have run.
+	errLost = errors.New("the server stopped answering; the write may or may not have run")
+	// errNotSent reports that nothing of a group was sent.
 	errNotSent = fmt.Errorf("%w: no connection to the server", errNotRun)
 )
 
-// replica is one server: the own one or a fallback.
+// replica is one server: the database's own or a fallback.
 type replica struct {
 	name   string // in the log
 	server *httpStream
 	log    *slog.Logger
-	// reads counts those that it answered.
+	// reads counts the reads that this server answered.
 	reads atomic.Uint64
 
-	// connect begins a presence.
-	connect func() *presence
+	// connect returns a new uptime.
+	connect func() *uptime
 
 	mu sync.Mutex
-	// present is nil while the server is away.
-	present *presence
+	// up is nil while the server is unavailable.
+	up *uptime
 }
 
-// presence is a time in which a server answers. Each has connections of its own:
-// those from before a server was away may be broken without a sign of it.
-type presence struct {
-	*batchReader
-	// over is closed at the presence's end.
+// uptime is a period in which a server is available. Each has connections of its own:
+// those from before an outage may be broken, which the client does not see.
+type uptime struct {
+	*groupReader
+	// over is closed at the end of the period.
 	over chan struct{}
 }
 
@@ -94,56 +94,56 @@ func newReplica(url string, config Config) (*replica, error) {
 		return nil, err
 	}
 	r := &replica{name: server.host, server: server, log: config.Log}
-	r.connect = func() *presence {
-		return &presence{batchReader: newBatchReader(server.reads, server.limits, config.clock, config.ReadTimeout), over: make(chan struct{})}
+	r.connect = func() *uptime {
+		return &uptime{groupReader: newGroupReader(server.reads, server.limits, config.clock, config.ReadTimeout), over: make(chan struct{})}
 	}
-	r.present = r.connect()
+	r.up = r.connect()
 	return r, nil
 }
 
 func (rs *replicas) close() error {
 	rs.end()
 	for _, r := range rs.all {
-		r.presence() // markAway, if it runs, has added to watches when this returns
+		r.uptime() // when this returns, a running markUnavailable has added to watches
 	}
 	rs.watches.Wait()
 	for _, r := range rs.all {
 		r.server.client.CloseIdleConnections()
-		if p := r.presence(); p != nil {
+		if p := r.uptime(); p != nil {
 			p.close()
 		}
 	}
 	return nil
 }
 
-// presence is nil while the server is away.
-func (r *replica) presence() *presence {
+// uptime returns the current period, or nil while the server is unavailable.
+func (r *replica) uptime() *uptime {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.present
+	return r.up
 }
 
-// present are the servers that are not away.
-func (rs *replicas) present() []*replica {
-	var there []*replica
+// available returns the servers that are not marked unavailable.
+func (rs *replicas) available() []*replica {
+	var up []*replica
 	for _, r := range rs.all {
-		if r.presence() != nil {
-			there = append(there, r)
+		if r.uptime() != nil {
+			up = append(up, r)
 		}
 	}
-	return there
+	return up
 }
 
-// prepare has nothing to do: a server prepares by itself.
+// prepare does nothing: a server prepares statements itself.
 func (rs *replicas) prepare(context.Context, *statement) error { return nil }
 
-// read asks one server after the other, and returns the rows of the first that
+// read tries one server after the other, and returns the rows of the first that
 // answers.
 func (rs *replicas) read(ctx context.Context, s *statement, args []any) (*result, error) {
-	there, end := rs.present(), rs.now().Add(rs.readTimeout)
-	err := errAway
-	for i, r := range there {
-		share := end.Sub(rs.now()) / time.Duration(len(there)-i)
+	servers, end := rs.available(), rs.now().Add(rs.readTimeout)
+	err := errUnavailable
+	for i, r := range servers {
+		share := end.Sub(rs.now()) / time.Duration(len(servers)-i)
 		got, failed := rs.ask(ctx, r, share, s.text, args)
 		if failed == nil {
 			return got, nil
@@ -160,9 +160,9 @@ func (rs *replicas) read(ctx context.Context, s *statement, args []any) (*result
 }
 
 func (rs *replicas) ask(ctx context.Context, r *replica, share time.Duration, text string, args []any) (*result, error) {
-	p := r.presence()
+	p := r.uptime()
 	if p == nil {
-		return nil, errAway
+		return nil, errUnavailable
 	}
 	bounded, cancel := rs.withTimeout(ctx, share)
 	defer cancel()
@@ -172,39 +172,39 @@ func (rs *replicas) ask(ctx context.Context, r *replica, share time.Duration, te
 		return got, nil
 	}
 	if ctx.Err() == nil && (bounded.Err() != nil || unreachable(err)) {
-		rs.markAway(r, p, err)
+		rs.markUnavailable(r, p, err)
 	}
 	return nil, err
 }
 
-// unreachable reports whether an error is of the connection, and not of the
+// unreachable reports whether an error comes from the connection, and not from the
 // statement.
 func unreachable(err error) bool {
 	var network net.Error
 	return errors.Is(err, errBroken) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &network)
 }
 
-// markAway ends a presence, unless it has ended, and has the server watched.
-func (rs *replicas) markAway(r *replica, p *presence, why error) {
+// markUnavailable ends the period u, unless it has ended, and starts to probe the server.
+func (rs *replicas) markUnavailable(r *replica, p *uptime, why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.present != p || rs.ended.Err() != nil {
+	if r.up != p || rs.ended.Err() != nil {
 		return
 	}
-	r.present = nil
+	r.up = nil
 	close(p.over)
 	p.end()
 	r.log.Warn("a database server does not answer", "server", r.name, "error", why)
 	rs.watches.Go(func() { rs.watch(r) })
 }
 
-// watch probes a server until it is back.
+// watch probes a server until it answers.
 func (rs *replicas) watch(r *replica) {
 	for {
 		pause, cancel := rs.withTimeout(rs.ended, probePause)
 		<-pause.Done()
 		cancel()
-		if rs.ended.Err() != nil || r.presence() != nil || rs.probe(rs.ended, r) == nil {
+		if rs.ended.Err() != nil || r.uptime() != nil || rs.probe(rs.ended, r) == nil {
 			return
 		}
 	}
@@ -213,7 +213,7 @@ func (rs *replicas) watch(r *replica) {
 // probeTimeout bounds a probe.
 func (rs *replicas) probeTimeout() time.Duration { return rs.readTimeout * 2 / 3 }
 
-// probe asks a server whether it is there, and notes it when it is back.
+// probe sends a server a statement, and marks the server available if it answers.
 func (rs *replicas) probe(ctx context.Context, r *replica) error {
 	ctx, cancel := rs.withTimeout(ctx, rs.probeTimeout())
 	defer cancel()
@@ -222,24 +222,24 @@ func (rs *replicas) probe(ctx context.Context, r *replica) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.present == nil && rs.ended.Err() == nil {
-		r.present = r.connect()
+	if r.up == nil && rs.ended.Err() == nil {
+		r.up = r.connect()
 		r.log.Info("a database server answers again", "server", r.name)
 	}
 	return nil
 }
 
-// transact runs statements on the first server to which there is a connection; see
+// transact runs statements on the first server that accepts a connection; see
 // httpStream.transact.
 func (rs *replicas) transact(ctx context.Context, calls []*call) ([]outcome, error) {
-	there := rs.present()
-	if len(there) == 0 {
-		// A caller that cannot read may ask the backend; one that cannot write gets
-		// an error. So a write waits for probes, and reads do not.
-		there = rs.find(ctx)
+	servers := rs.available()
+	if len(servers) == 0 {
+		// A write waits for probes, and a read does not: a caller that cannot read may
+		// ask the backend, but one that cannot write gets an error.
+		servers = rs.probeAll(ctx)
 	}
-	err := fmt.Errorf("%w: %w", errNotSent, errAway)
-	for _, r := range there {
+	err := fmt.Errorf("%w: %w", errNotSent, errUnavailable)
+	for _, r := range servers {
 		results, failed := rs.send(ctx, r, calls)
 		if !errors.Is(failed, errNotSent) {
 			return results, failed
@@ -249,29 +249,29 @@ func (rs *replicas) transact(ctx context.Context, calls []*call) ([]outcome, err
 	return nil, err
 }
 
-// timeout is longer than a request lasts: a transaction that is given up goes on
-// waiting for the lock at the server, and the next one beside it.
+// timeout is longer than a request lasts: an abandoned transaction would go on
+// waiting for the lock at the server, and the next one would wait behind it.
 func (rs *replicas) timeout() time.Duration { return 3 * rs.requestTimeout }
 
-// linger is long, since a transaction is expensive: each replica opens the database
-// anew for it, schema and all, and copies every page that it changed.
+// linger is long, since a transaction is expensive: for each one, every replica opens
+// the database again, reads its schema, and copies every page that changed.
 func (rs *replicas) linger() time.Duration { return 20 * time.Millisecond }
 
-// durable has nothing to wait for: a server answers when a transaction is kept.
+// durable returns at once: a server answers after a transaction is stored.
 func (rs *replicas) durable() error { return nil }
 
-// find probes all servers at once, and returns those that are there.
-func (rs *replicas) find(ctx context.Context) []*replica {
+// probeAll probes all servers at once, and returns those that answered.
+func (rs *replicas) probeAll(ctx context.Context) []*replica {
 	var probes sync.WaitGroup
 	for _, r := range rs.all {
 		probes.Go(func() { _ = rs.probe(ctx, r) })
 	}
 	probes.Wait()
-	return rs.present()
+	return rs.available()
 }
 
 func (rs *replicas) send(ctx context.Context, r *replica, calls []*call) ([]outcome, error) {
-	p := r.presence()
+	p := r.uptime()
 	if p == nil {
 		return nil, errNotSent
 	}
@@ -280,14 +280,14 @@ func (rs *replicas) send(ctx context.Context, r *replica, calls []*call) ([]outc
 	go rs.watchWrite(watched, giveUp, r, p)
 	results, err := r.server.transact(watched, calls)
 	if err != nil && ctx.Err() == nil && (errors.Is(err, errNotSent) || unreachable(err)) {
-		rs.markAway(r, p, err)
+		rs.markUnavailable(r, p, err)
 	}
 	return results, err
 }
 
-// watchWrite cancels a write when its server is away, since all later writes wait for
-// it. The write may or may not have run.
-func (rs *replicas) watchWrite(ctx context.Context, giveUp context.CancelCauseFunc, r *replica, p *presence) {
+// watchWrite cancels a write when its server becomes unavailable, since all later
+// writes wait for it. The write may or may not have run.
+func (rs *replicas) watchWrite(ctx context.Context, giveUp context.CancelCauseFunc, r *replica, p *uptime) {
 	for {
 		pause, cancel := rs.withTimeout(ctx, probeAfter)
 		select {
@@ -300,24 +300,24 @@ func (rs *replicas) watchWrite(ctx context.Context, giveUp context.CancelCauseFu
 			return
 		}
 		if err := rs.probe(ctx, r); err != nil && ctx.Err() == nil {
-			rs.markAway(r, p, err)
+			rs.markUnavailable(r, p, err)
 		}
 	}
 }
 
-// Reads counts the reads of a database on servers.
+// Reads counts the reads from the servers of a database.
 type Reads struct {
-	// Answered counts reads by the server that answered them: the database's own,
-	// then its fallbacks. Failed counts those that none answered.
+	// Answered counts reads by the server that answered them: the database's own
+	// first, then its fallbacks. Failed counts reads that no server answered.
 	Answered []uint64
 	Failed   uint64
-	// From is the server that the next read goes to, as an index of Answered; -1
-	// when all are away.
+	// From is the server that the next read goes to, as an index into Answered, or
+	// -1 when all are unavailable.
 	From int
 }
 
-// Reads returns the counts since the database was opened; false when it is not on a
-// server.
+// Reads returns the counts since the database was opened, or false if the database is
+// a file.
 func (d *Database) Reads() (Reads, bool) {
 	rs, ok := d.source.(*replicas)
 	if !ok {
@@ -326,7 +326,7 @@ func (d *Database) Reads() (Reads, bool) {
 	reads := Reads{Failed: rs.failed.Load(), From: -1}
 	for i, r := range rs.all {
 		reads.Answered = append(reads.Answered, r.reads.Load())
-		if reads.From < 0 && r.presence() != nil {
+		if reads.From < 0 && r.uptime() != nil {
 			reads.From = i
 		}
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // withFallback opens a database on the first of two replicas, with the second as
-// its fallback. Its time is that of the clock.
+// its fallback. It measures its timeouts with clk.
 func withFallback(t *testing.T, c *sqldtest.Cluster, scheme string, clk *manualclock.Clock) *Database {
 	t.Helper()
 	url := func(r *sqldtest.Replica) string { return strings.Replace(r.URL(), "ws", scheme, 1) }
@@ -28,7 +28,7 @@ func withFallback(t *testing.T, c *sqldtest.Cluster, scheme string, clk *manualc
 	return d
 }
 
-// twoReplicas is a cluster with a table t of one row, which both have.
+// twoReplicas starts a cluster with two replicas, both of which have a table t with one row.
 func twoReplicas(t *testing.T) *sqldtest.Cluster {
 	t.Helper()
 	c := sqldtest.StartWith(t, sqldtest.Options{Replicas: 2})
@@ -39,8 +39,8 @@ func twoReplicas(t *testing.T) *sqldtest.Cluster {
 	return c
 }
 
-// answered are the reads that each server has answered, and at the end those
-// that none did.
+// answered returns the number of reads that each server has answered, and at the end
+// the number of those that none answered.
 func (d *Database) answered() (n []uint64) {
 	for _, r := range d.servers().all {
 		n = append(n, r.reads.Load())
@@ -48,8 +48,8 @@ func (d *Database) answered() (n []uint64) {
 	return append(n, d.servers().failed.Load())
 }
 
-// awaitOwn reads until the database's own server answers again, which a probe is
-// to find out.
+// awaitOwn reads until the database's own server answers reads again, which takes a
+// successful probe.
 func (d *Database) awaitOwn(t *testing.T, clk *manualclock.Clock) {
 	t.Helper()
 	eventually(t, func() bool {
@@ -59,24 +59,24 @@ func (d *Database) awaitOwn(t *testing.T, clk *manualclock.Clock) {
 		before := d.answered()[0]
 		_, err := d.query(t.Context(), []byte("SELECT v FROM t"), nil)
 		return err == nil && d.answered()[0] > before
-	}, "the own replica is not asked again")
+	}, "the own replica is not used again")
 }
 
-// away are the ways in which a server is away, and how it comes back. One that is
-// silent takes what is sent and answers nothing: only a deadline tells.
-var away = map[string]struct {
-	leave, back func(*testing.T, *sqldtest.Replica)
-	silent      bool
+// outages are the ways in which a server becomes unavailable, and how it recovers. A
+// silent server accepts what is sent but never answers: only a deadline detects it.
+var outages = map[string]struct {
+	begin, end func(*testing.T, *sqldtest.Replica)
+	silent     bool
 }{
 	"killed": {func(t *testing.T, r *sqldtest.Replica) { r.Kill(t) }, func(t *testing.T, r *sqldtest.Replica) { r.Start(t) }, false},
 	"paused": {func(t *testing.T, r *sqldtest.Replica) { r.Pause(t) }, func(t *testing.T, r *sqldtest.Replica) { r.Resume(t) }, true},
 }
 
-// While the own server is away reads go to the fallback. Only those that were on
-// their way pay for it, and the own one is asked again when it is back.
+// While the own server is unavailable, reads go to the fallback. Only the reads that
+// were running take longer, and the own server is used again when it is back.
 func TestReplicas_ReadsGoToTheFallback(t *testing.T) {
 	t.Parallel()
-	for how, what := range away {
+	for how, what := range outages {
 		for _, scheme := range []string{"ws", "http"} {
 			t.Run(how+", "+scheme, func(t *testing.T) {
 				t.Parallel()
@@ -84,10 +84,10 @@ func TestReplicas_ReadsGoToTheFallback(t *testing.T) {
 				clk := manualclock.New()
 				d := withFallback(t, c, scheme, clk)
 				share := d.servers().readTimeout / 2
-				const readers = 8 // with connections of their own
+				const readers = 8 // each with its own connection
 				d.readAtOnce(t, readers)()
 				require.Equal(t, []uint64{readers, 0, 0}, d.answered())
-				what.leave(t, c.Replicas[0])
+				what.begin(t, c.Replicas[0])
 				done := d.readAtOnce(t, readers)
 				if what.silent {
 					clk.Pass(t, share, readers)
@@ -96,9 +96,9 @@ func TestReplicas_ReadsGoToTheFallback(t *testing.T) {
 				require.Equal(t, []uint64{readers, readers, 0}, d.answered())
 				asked := clk.Total(share)
 				d.readAtOnce(t, readers)()
-				require.Equal(t, asked, clk.Total(share), "it is known to be away, and gets no share of the time")
+				require.Equal(t, asked, clk.Total(share), "an unavailable server gets no share of the time")
 				require.Equal(t, []uint64{readers, 2 * readers, 0}, d.answered())
-				what.back(t, c.Replicas[0])
+				what.end(t, c.Replicas[0])
 				d.awaitOwn(t, clk)
 				d.readAtOnce(t, readers)()
 			})
@@ -106,8 +106,8 @@ func TestReplicas_ReadsGoToTheFallback(t *testing.T) {
 	}
 }
 
-// readAtOnce has several read the row of t. The function that it returns waits
-// until they have.
+// readAtOnce reads the row of t in several goroutines. The function that it returns
+// waits until they have finished.
 func (d *Database) readAtOnce(t *testing.T, readers int) (wait func()) {
 	t.Helper()
 	var done sync.WaitGroup
@@ -122,11 +122,11 @@ func (d *Database) readAtOnce(t *testing.T, readers int) (wait func()) {
 	return done.Wait
 }
 
-// Without any server a read fails when its time is over, those after it fail at
-// once, and a write fails when all servers were probed.
-func TestReplicas_AllAway(t *testing.T) {
+// When all servers are unavailable, a running read fails when its time is over, later
+// reads fail at once, and a write fails once all servers were probed.
+func TestReplicas_AllUnavailable(t *testing.T) {
 	t.Parallel()
-	for how, what := range away {
+	for how, what := range outages {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			c := twoReplicas(t)
@@ -135,16 +135,16 @@ func TestReplicas_AllAway(t *testing.T) {
 			share := d.servers().readTimeout / 2
 			d.mustQuery(t, "SELECT v FROM t")
 			for _, r := range c.Replicas {
-				what.leave(t, r)
+				what.begin(t, r)
 			}
 			began, failed := clk.Now(), d.start(t, "SELECT v FROM t")
 			if what.silent {
 				clk.Pass(t, share, 1)
 				clk.Pass(t, share, 1)
-				require.Equal(t, d.servers().readTimeout, clk.Now().Sub(began), "the time is that of both servers")
+				require.Equal(t, d.servers().readTimeout, clk.Now().Sub(began), "the read had the time shares of both servers")
 			}
 			require.Error(t, <-failed)
-			require.ErrorIs(t, <-d.start(t, "SELECT v FROM t"), errAway, "nobody is asked")
+			require.ErrorIs(t, <-d.start(t, "SELECT v FROM t"), errUnavailable, "no server is tried")
 			require.Equal(t, []uint64{1, 0, 2}, d.answered())
 			failed = d.start(t, "INSERT INTO t VALUES ('lost')")
 			if what.silent {
@@ -152,7 +152,7 @@ func TestReplicas_AllAway(t *testing.T) {
 			}
 			require.ErrorIs(t, <-failed, errNotSent)
 			for _, r := range c.Replicas {
-				what.back(t, r)
+				what.end(t, r)
 			}
 			d.mustQuery(t, "INSERT INTO t VALUES ('new')")
 			d.awaitOwn(t, clk)
@@ -161,7 +161,7 @@ func TestReplicas_AllAway(t *testing.T) {
 	}
 }
 
-// start begins a statement, and returns where its error will be.
+// start begins a statement, and returns a channel that receives its error.
 func (d *Database) start(t *testing.T, text string) (ended chan error) {
 	ended = make(chan error, 1)
 	go func() {
@@ -171,9 +171,9 @@ func (d *Database) start(t *testing.T, text string) (ended chan error) {
 	return ended
 }
 
-// A statement that one server cannot answer, as one that has not got the data yet,
-// may be answered by another, and neither is away.
-func TestReplicas_ServerThatHasNotGotIt(t *testing.T) {
+// A read that fails on one server, for example because the data is not replicated
+// yet, is tried on the next, and both servers stay available.
+func TestReplicas_ServerThatLagsBehind(t *testing.T) {
 	t.Parallel()
 	c := twoReplicas(t)
 	d := withFallback(t, c, "ws", manualclock.New())
@@ -187,14 +187,14 @@ func TestReplicas_ServerThatHasNotGotIt(t *testing.T) {
 		}
 		return assert.Equal(t, []any{int64(1)}, r.values)
 	})
-	require.Len(t, d.servers().present(), 2)
+	require.Len(t, d.servers().available(), 2)
 }
 
-// A write that was sent is not sent again: the primary may carry it out although
-// the server between is gone. Those that come after it go by way of the fallback.
+// A write that was sent is not sent again: the primary may run it although the server
+// in between has failed. Later writes go through the fallback.
 func TestReplicas_WriteInFlightIsNotRepeated(t *testing.T) {
 	t.Parallel()
-	for how, what := range away {
+	for how, what := range outages {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			c := twoReplicas(t)
@@ -208,10 +208,10 @@ func TestReplicas_WriteInFlightIsNotRepeated(t *testing.T) {
 				}
 				ended := d.start(t, fmt.Sprintf("INSERT INTO t VALUES ('flight %d')", i))
 				<-sent
-				// It waits for the primary's lock, while its server answers a probe.
+				// The write waits for the primary's lock, while its server answers a probe.
 				clk.Pass(t, probeAfter, 1)
 				eventually(t, func() bool { return clk.Running(probeAfter) == 1 })
-				what.leave(t, c.Replicas[0])
+				what.begin(t, c.Replicas[0])
 				if what.silent {
 					clk.Advance(probeAfter)
 					clk.Pass(t, d.servers().probeTimeout(), 1)
@@ -219,7 +219,7 @@ func TestReplicas_WriteInFlightIsNotRepeated(t *testing.T) {
 				require.Error(t, <-ended)
 				free()
 				d.mustQuery(t, fmt.Sprintf("INSERT INTO t VALUES ('after %d')", i))
-				what.back(t, c.Replicas[0])
+				what.end(t, c.Replicas[0])
 				d.awaitOwn(t, clk)
 			}
 			r := server(t, c.PrimaryURL()).mustQuery(t, "SELECT v, count(*) FROM t GROUP BY v HAVING count(*) > 1 OR v LIKE 'after %'")
@@ -228,25 +228,26 @@ func TestReplicas_WriteInFlightIsNotRepeated(t *testing.T) {
 	}
 }
 
-// sent tells of each message that went out to the database's own server over HTTP.
+// sent receives a value for each message that was sent to the database's own server
+// over HTTP.
 func (d *Database) sent() chan struct{} {
 	client := d.servers().all[0].server.client
-	told := tellingTransport{client.Transport.(*http.Transport), make(chan struct{}, 1000)}
-	client.Transport = told
-	return told.sent
+	notifying := notifyingTransport{client.Transport.(*http.Transport), make(chan struct{}, 1000)}
+	client.Transport = notifying
+	return notifying.sent
 }
 
-type tellingTransport struct {
+type notifyingTransport struct {
 	*http.Transport
 	sent chan struct{}
 }
 
-func (t tellingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t notifyingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { t.sent <- struct{}{} }}
 	return t.Transport.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
 }
 
-// lock takes the lock of a primary, until it is told to free it.
+// lock takes the write lock of a primary until free is called.
 func lock(t *testing.T, url string) (free func()) {
 	t.Helper()
 	connector, err := libsql.NewConnector(url)
@@ -264,7 +265,7 @@ func lock(t *testing.T, url string) (free func()) {
 	}
 }
 
-// A file is no server: it has no fallbacks, and is none.
+// A file has no fallbacks, and is not allowed as one.
 func TestReplicas_FileHasNone(t *testing.T) {
 	t.Parallel()
 	for _, config := range []Config{
@@ -272,6 +273,6 @@ func TestReplicas_FileHasNone(t *testing.T) {
 		{URL: "ws://127.0.0.1:1", Fallbacks: []string{"file:" + t.TempDir() + "/a.db"}},
 	} {
 		_, err := Open(t.Context(), config)
-		require.ErrorContains(t, err, "a file neither has fallbacks nor is one")
+		require.ErrorContains(t, err, "a database file neither has fallbacks nor is one")
 	}
 }

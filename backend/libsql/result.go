@@ -13,10 +13,10 @@ import (
 // limits bound the result of one statement.
 type limits struct{ maxRows, maxBytes int }
 
-// fullError is that the disk of a database is full.
+// fullError reports that the disk of a database is full.
 type fullError struct{ error }
 
-// Full says that it is.
+// Full reports true. Callers find it by errors.As with an interface.
 func (fullError) Full() bool { return true }
 
 func (e fullError) Unwrap() error { return e.error }
@@ -28,7 +28,7 @@ func markFull(err error) error {
 	return err
 }
 
-// isFull reports SQLITE_FULL. Of a server there is only its text.
+// isFull reports whether err is SQLITE_FULL. A server's error has only its text.
 func isFull(err error) bool {
 	if file := (*sqlite.Error)(nil); errors.As(err, &file) {
 		return file.Code()&0xff == sqlite3.SQLITE_FULL
@@ -38,7 +38,7 @@ func isFull(err error) bool {
 
 var errTooLarge = errors.New("the result is larger")
 
-// result is all rows of a statement, one after the other.
+// result has all rows of a statement, one after the other.
 type result struct {
 	columns []string
 	values  []any // int64, float64, string, []byte, bool, time.Time or nil
@@ -52,13 +52,13 @@ func (l limits) readAll(rows *sql.Rows) (*result, error) {
 	}
 	r := &result{columns: columns}
 	row := make([]any, len(columns))
-	places := make([]any, len(columns))
+	targets := make([]any, len(columns))
 	for i := range row {
-		places[i] = &row[i]
+		targets[i] = &row[i]
 	}
 	size := 0
 	for n := 0; rows.Next(); n++ {
-		if err := rows.Scan(places...); err != nil {
+		if err := rows.Scan(targets...); err != nil {
 			return nil, err
 		}
 		if size += sizeOf(row); n >= l.maxRows || size > l.maxBytes {
@@ -69,7 +69,7 @@ func (l limits) readAll(rows *sql.Rows) (*result, error) {
 	return r, rows.Err()
 }
 
-// sizeOf returns about the bytes that a row takes in the guest.
+// sizeOf estimates how many bytes a row takes in the guest.
 func sizeOf(row []any) int {
 	size := 0
 	for _, v := range row {

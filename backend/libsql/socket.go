@@ -9,21 +9,21 @@ import (
 	"github.com/coder/websocket"
 )
 
-// socket speaks the protocol of libSQL servers over a WebSocket (docs/HRANA_3_SPEC.md
-// of the server), on one stream, one batch after the other. The server verifies the
-// token once, where over HTTP it does so for each message.
+// socket implements the libSQL protocol over a WebSocket (docs/HRANA_3_SPEC.md of the
+// server), on one stream, one batch after the other. The server verifies the token
+// once per connection; over HTTP it does so for each message.
 type socket struct {
 	url, token string
 	limits
 
-	conn *websocket.Conn // nil: there is none
-	sent int32           // requests over conn
+	conn *websocket.Conn // nil while not connected
+	sent int32           // number of requests on conn
 }
 
 // socketStream is the number of the stream.
 const socketStream = 1
 
-// errBroken is a connection that broke, or was not made.
+// errBroken reports that a connection broke or could not be made.
 var errBroken = errors.New("no connection to the server")
 
 type (
@@ -46,7 +46,7 @@ type (
 	}
 )
 
-// batch runs statements, over the connection of the batch before if there is one.
+// batch runs statements, on the connection of the last batch if there is one.
 func (s *socket) batch(ctx context.Context, steps []hranaStep) (*hranaResult, error) {
 	if s.conn == nil {
 		if err := s.open(ctx); err != nil {
@@ -60,15 +60,15 @@ func (s *socket) batch(ctx context.Context, steps []hranaStep) (*hranaResult, er
 	return &answer.Response.Result, nil
 }
 
-// more implements lasting.
-func (s *socket) more(ctx context.Context, steps []hranaStep) (*hranaResult, error) {
+// next implements session.
+func (s *socket) next(ctx context.Context, steps []hranaStep) (*hranaResult, error) {
 	if s.conn == nil {
 		return nil, errBroken
 	}
 	return s.batch(ctx, steps)
 }
 
-// reset implements lasting: a WebSocket's stream lasts.
+// reset implements session. It does nothing: a stream lasts as long as its connection.
 func (s *socket) reset() {}
 
 func (s *socket) close() {
@@ -84,7 +84,7 @@ func (s *socket) open(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errBroken, err)
 	}
-	conn.SetReadLimit(-1) // readText has one
+	conn.SetReadLimit(-1) // readText has a limit
 	s.conn, s.sent = conn, 0
 	if err := s.openStream(ctx); err != nil {
 		s.close()
@@ -129,8 +129,8 @@ func (s *socket) send(ctx context.Context, m socketMessage) error {
 	return nil
 }
 
-// receive reads an answer: one of type good, or the server's error.
-func (s *socket) receive(ctx context.Context, good string) (*socketAnswer, error) {
+// receive reads an answer of type want, or the server's error.
+func (s *socket) receive(ctx context.Context, want string) (*socketAnswer, error) {
 	text, err := s.read(ctx)
 	if err != nil {
 		s.close()
@@ -144,9 +144,9 @@ func (s *socket) receive(ctx context.Context, good string) (*socketAnswer, error
 	switch {
 	case answer.Error != nil:
 		return nil, fmt.Errorf("the server: %s", answer.Error.Message)
-	case answer.Type != good:
+	case answer.Type != want:
 		s.close()
-		return nil, fmt.Errorf("the server answered %q, not %q", answer.Type, good)
+		return nil, fmt.Errorf("the server answered %q, not %q", answer.Type, want)
 	}
 	return answer, nil
 }

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// classify reads one SQL statement as far as is needed to know whether it can
-// write. It refuses several statements in one, transactions (a guest may end at any
-// instruction, and would leave them open), and commands about connections and files.
+// classify reports whether one SQL statement can write. It refuses several statements
+// in one text, transactions (a guest may end at any instruction, and would leave them
+// open), and commands about connections and files.
 func classify(sql string) (write bool, err error) {
 	if strings.IndexByte(sql, 0) >= 0 {
-		return false, errors.New("a statement cannot hold a zero byte")
+		return false, errors.New("a statement cannot contain a zero byte")
 	}
 	s := scanner{rest: sql}
 	first := strings.ToUpper(s.next())
@@ -23,7 +23,7 @@ func classify(sql string) (write bool, err error) {
 	case "":
 		return false, errors.New("the statement is empty")
 	default:
-		return false, fmt.Errorf("%s is not offered: a statement reads or writes, and is a transaction of its own", first)
+		return false, fmt.Errorf("%s is not allowed: a statement reads or writes rows, and is a transaction of its own", first)
 	}
 	for depth := 0; ; {
 		switch token := s.next(); strings.ToUpper(token) {
@@ -44,9 +44,9 @@ func classify(sql string) (write bool, err error) {
 	}
 }
 
-// scanner splits SQL into words and single characters, and leaves out blanks,
-// comments and everything in quotes. It need not know more: a statement that it
-// takes for a reading one runs on a connection that cannot write.
+// scanner splits SQL into words and single characters, and leaves out white space,
+// comments and quoted text. It need not be exact: a statement that it takes for a read
+// runs on a connection that cannot write.
 type scanner struct{ rest string }
 
 func (s *scanner) next() string {
@@ -59,7 +59,7 @@ func (s *scanner) next() string {
 		case strings.HasPrefix(s.rest, "/*"):
 			s.skip(2, "*/")
 		case c == '\'' || c == '"' || c == '`':
-			s.skip(1, s.rest[:1]) // a doubled quote is two strings side by side
+			s.skip(1, s.rest[:1]) // a doubled quote counts as two adjacent strings
 			return "'"
 		case c == '[':
 			s.skip(1, "]")
@@ -71,7 +71,7 @@ func (s *scanner) next() string {
 	return ""
 }
 
-// skip drops n bytes and then everything up to the end of the mark.
+// skip drops n bytes, and then everything up to and including the mark.
 func (s *scanner) skip(n int, mark string) {
 	_, s.rest, _ = strings.Cut(s.rest[n:], mark)
 }

@@ -9,7 +9,7 @@ import (
 	"kith/backend/testenv/manualclock"
 )
 
-// deadline bounds every wait of these tests. It is only ever spent on failure.
+// deadline bounds every wait of these tests. A test that passes never waits that long.
 const deadline = 2 * time.Minute
 
 // eventually waits for a condition.
@@ -18,8 +18,8 @@ func eventually(t testing.TB, is func() bool, why ...any) {
 	require.Eventually(t, is, deadline, time.Millisecond, why...)
 }
 
-// manual is a clock that its test advances.
+// manual returns a clock that the test advances.
 func manual(clk *manualclock.Clock) clock { return clock{clk.Now, clk.WithTimeout} }
 
-// servers are those of a database that is not a file.
+// servers returns the servers of a database that is not a file.
 func (d *Database) servers() *replicas { return d.source.(*replicas) }

@@ -7,34 +7,34 @@ import (
 	"time"
 )
 
-// batchReader runs all statements that read from a server, over a few streams.
-// Statements that arrive while all streams are in use are the next batch, in which
-// each succeeds or fails alone: the server passes every batch between threads
-// several times, which costs it as much as the statement does.
-type batchReader struct {
+// groupReader runs all statements that read from a server, over a few streams.
+// Statements that arrive while all streams are in use form the next group, in which
+// each succeeds or fails alone. Grouping saves the server work: it passes every
+// message between threads several times, which costs as much as a statement.
+type groupReader struct {
 	calls chan *call
 	limits
 	clock
-	// timeout bounds a batch.
+	// timeout bounds a group.
 	timeout time.Duration
-	// ended is done when the server is away.
+	// ended is done when the server is unavailable.
 	ended context.Context
 	end   context.CancelFunc
 	done  sync.WaitGroup
 }
 
-// readStreams is how many batches may run at once, so that a slow one does not delay
+// readStreams is how many groups may run at once, so that a slow one does not delay
 // all others.
 const readStreams = 2
 
-// batcher runs batches, one after the other, on a stream of its own.
-type batcher interface {
+// readStream runs Hrana batches, one after the other, on a stream of its own.
+type readStream interface {
 	batch(ctx context.Context, steps []hranaStep) (*hranaResult, error)
 	close()
 }
 
-func newBatchReader(open func() batcher, l limits, c clock, timeout time.Duration) *batchReader {
-	r := &batchReader{calls: make(chan *call, maxGroup), limits: l, clock: c, timeout: timeout}
+func newGroupReader(open func() readStream, l limits, c clock, timeout time.Duration) *groupReader {
+	r := &groupReader{calls: make(chan *call, maxGroup), limits: l, clock: c, timeout: timeout}
 	r.ended, r.end = context.WithCancel(context.Background())
 	for range readStreams {
 		r.done.Go(func() { r.work(open()) })
@@ -42,20 +42,20 @@ func newBatchReader(open func() batcher, l limits, c clock, timeout time.Duratio
 	return r
 }
 
-func (r *batchReader) close() {
+func (r *groupReader) close() {
 	r.end()
 	r.done.Wait()
 }
 
-// read runs a statement. It returns early when ctx is done or the server is away.
-func (r *batchReader) read(ctx context.Context, text string, args []any) (*result, error) {
+// read runs a statement. It returns early when ctx is done or the server is unavailable.
+func (r *groupReader) read(ctx context.Context, text string, args []any) (*result, error) {
 	c := &call{ctx: ctx, text: text, args: args, result: make(chan outcome, 1)}
 	select {
 	case r.calls <- c:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-r.ended.Done():
-		return nil, errAway
+		return nil, errUnavailable
 	}
 	select {
 	case o := <-c.result:
@@ -63,11 +63,11 @@ func (r *batchReader) read(ctx context.Context, text string, args []any) (*resul
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-r.ended.Done():
-		return nil, errAway
+		return nil, errUnavailable
 	}
 }
 
-func (r *batchReader) work(to batcher) {
+func (r *groupReader) work(to readStream) {
 	defer to.close()
 	var first *call
 	for {
@@ -86,9 +86,9 @@ func (r *batchReader) work(to batcher) {
 }
 
 // runGroup runs calls and gives each its result. When the server refuses the whole
-// batch, because it cannot parse one of the statements or the results together are
-// too large, each call is run alone.
-func (r *batchReader) runGroup(to batcher, calls []*call) {
+// group, because it cannot parse one of the statements or because the results
+// together are too large, runGroup runs each call alone.
+func (r *groupReader) runGroup(to readStream, calls []*call) {
 	done, err := r.run(to, calls)
 	if err != nil && len(calls) > 1 && !unreachable(err) && r.ended.Err() == nil {
 		for _, c := range calls {
@@ -105,9 +105,9 @@ func (r *batchReader) runGroup(to batcher, calls []*call) {
 	}
 }
 
-// run sends calls, and sends them again when the connection broke: it may have been
-// broken since the batch before, and a read may be repeated.
-func (r *batchReader) run(to batcher, calls []*call) (*hranaResult, error) {
+// run sends calls, and sends them once more when the connection broke: it may have
+// been broken since the last group, and a read is safe to repeat.
+func (r *groupReader) run(to readStream, calls []*call) (*hranaResult, error) {
 	ctx, cancel := r.withTimeout(r.ended, r.timeout)
 	defer cancel()
 	steps := make([]hranaStep, len(calls))

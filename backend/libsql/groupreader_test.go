@@ -12,14 +12,14 @@ import (
 	"kith/backend/store/sqldtest"
 )
 
-// Statements that arrive together are read together, and each stands by itself:
-// one that is not SQL and one whose result is too large spoil no other's.
-func TestReader_EachStandsByItself(t *testing.T) {
+// Statements that arrive together are read together, but each succeeds or fails
+// alone: an invalid statement or a result that is too large affects no other.
+func TestGroupReader_EachSucceedsOrFailsAlone(t *testing.T) {
 	t.Parallel()
 	cluster := sqldtest.Start(t)
 	server(t, cluster.PrimaryURL()).mustQuery(t, "CREATE TABLE t AS SELECT 1 AS one")
 	cluster.WaitForSync(t)
-	texts := []struct{ text, wrong string }{
+	texts := []struct{ text, wantErr string }{
 		{"SELECT one, ? FROM t", ""},
 		{"SELECT one, ? FRO t", "syntax error"},
 		{"SELECT one, ?, nowhere FROM t", "no such column: nowhere"},
@@ -31,33 +31,33 @@ func TestReader_EachStandsByItself(t *testing.T) {
 		t.Run(scheme, func(t *testing.T) {
 			t.Parallel()
 			url := strings.Replace(cluster.ReplicaURL(), "ws", scheme, 1)
-			d, err := Open(t.Context(), unhurried(Config{URL: url, MaxRows: 10, MaxRowBytes: 10_000}))
+			d, err := Open(t.Context(), withLongTimeouts(Config{URL: url, MaxRows: 10, MaxRowBytes: 10_000}))
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = d.Close() })
 			const n = 200
 			var all sync.WaitGroup
 			for i := range n {
-				ask := texts[0]
+				query := texts[0]
 				if i%10 == 0 {
-					ask = texts[i/10%len(texts)]
+					query = texts[i/10%len(texts)]
 				}
 				all.Go(func() {
-					r, err := d.query(t.Context(), []byte(ask.text), []any{fmt.Sprint(i)})
-					if ask.wrong != "" {
-						assert.ErrorContains(t, err, ask.wrong)
+					r, err := d.query(t.Context(), []byte(query.text), []any{fmt.Sprint(i)})
+					if query.wantErr != "" {
+						assert.ErrorContains(t, err, query.wantErr)
 					} else if assert.NoError(t, err) {
-						assert.Equal(t, []any{int64(1), fmt.Sprint(i)}, r.values, "its own result")
+						assert.Equal(t, []any{int64(1), fmt.Sprint(i)}, r.values, "each caller gets its own result")
 					}
 				})
 			}
 			all.Wait()
-			require.Len(t, d.servers().present(), 1, "it is not away")
+			require.Len(t, d.servers().available(), 1, "the server is still available")
 		})
 	}
 }
 
-// Values of every kind are read as they are.
-func TestReader_EveryKind(t *testing.T) {
+// A read returns values of every type unchanged.
+func TestGroupReader_EveryType(t *testing.T) {
 	t.Parallel()
 	cluster := sqldtest.Start(t)
 	values := []any{int64(9223372036854775807), int64(-9223372036854775808), 0.1, 0.0, "grüße \"\u2028\\", "", []byte("bl\x00b"), []byte{}, nil}
@@ -68,13 +68,13 @@ func TestReader_EveryKind(t *testing.T) {
 	}
 }
 
-// A connection that died while nobody used it is no reason to fail, nor to think
-// that the server is away.
-func TestReader_ConnectionDied(t *testing.T) {
+// A connection that broke while it was idle neither fails a read nor marks the
+// server as unavailable.
+func TestGroupReader_IdleConnectionBroke(t *testing.T) {
 	t.Parallel()
 	cluster := sqldtest.Start(t)
 	d := server(t, cluster.PrimaryURL())
-	there := d.servers().all[0].presence()
+	before := d.servers().all[0].uptime()
 	for range 2 {
 		for range 2 * readStreams {
 			d.mustQuery(t, "SELECT 1")
@@ -83,17 +83,18 @@ func TestReader_ConnectionDied(t *testing.T) {
 		cluster.StartPrimary(t)
 	}
 	d.mustQuery(t, "SELECT 1")
-	require.Same(t, there, d.servers().all[0].presence())
+	require.Same(t, before, d.servers().all[0].uptime())
 }
 
-// A server that asks for a token gets it, and who has a wrong one is told so.
-func TestReader_Token(t *testing.T) {
+// A server that requires a token answers callers with the right one and refuses
+// others with an error.
+func TestGroupReader_Token(t *testing.T) {
 	t.Parallel()
 	cluster := sqldtest.StartWith(t, sqldtest.Options{Auth: true})
 	for _, scheme := range []string{"ws", "http"} {
 		url := strings.Replace(cluster.ReplicaURL(), "ws", scheme, 1)
 		for _, token := range []string{cluster.Token(), "", "wrong"} {
-			d, err := Open(t.Context(), unhurried(Config{URL: url, Token: token}))
+			d, err := Open(t.Context(), withLongTimeouts(Config{URL: url, Token: token}))
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = d.Close() })
 			_, err = d.query(t.Context(), []byte("SELECT 1"), nil)
@@ -106,14 +107,14 @@ func TestReader_Token(t *testing.T) {
 	}
 }
 
-// A URL that no server can be reached at is refused at once.
+// Open refuses a URL with an unknown scheme or with parameters.
 func TestReplicas_URL(t *testing.T) {
 	t.Parallel()
-	for url, wrong := range map[string]string{
+	for url, wantErr := range map[string]string{
 		"ftp://a.example":              "want libsql, wss, ws, https or http",
 		"ws://a.example?authToken=abc": "has no parameters",
 	} {
 		_, err := Open(t.Context(), Config{URL: url})
-		require.ErrorContains(t, err, wrong)
+		require.ErrorContains(t, err, wantErr)
 	}
 }
