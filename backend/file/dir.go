@@ -12,7 +12,7 @@ import (
 	"kith/core"
 )
 
-// Dir keeps files in a directory, which is made when the first one is written.
+// Dir stores files in a directory, which is created when the first file is written.
 type Dir string
 
 // Close does nothing.
@@ -20,13 +20,13 @@ func (Dir) Close() error { return nil }
 
 func (d Dir) path(ref core.FileRef) (string, error) {
 	if !filepath.IsLocal(string(ref)) {
-		return "", fmt.Errorf("file: %q leads out of the directory", ref)
+		return "", fmt.Errorf("file: %q is outside of the directory", ref)
 	}
 	return filepath.Join(string(d), filepath.FromSlash(string(ref))), nil
 }
 
-// partEnding ends the name of a file that is being written.
-const partEnding = ".part"
+// tempSuffix is the end of the name of a file while it is being written.
+const tempSuffix = ".part"
 
 // Create implements Store.
 func (d Dir) Create(_ context.Context, ref core.FileRef) (Writer, error) {
@@ -37,22 +37,22 @@ func (d Dir) Create(_ context.Context, ref core.FileRef) (Writer, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("file: create: %w", err)
 	}
-	part, err := os.OpenFile(path+partEnding, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	part, err := os.OpenFile(path+tempSuffix, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("file: create: %w", err)
 	}
 	return &dirWriter{File: part, path: path}, nil
 }
 
-// dirWriter writes beside the file and gives it its name when it is whole.
+// dirWriter writes a temporary file and renames it when it is complete.
 type dirWriter struct {
 	*os.File
 	path string
 	done bool
 }
 
-// Close gives the file its name, once its bytes are on the disk: what was
-// answered for is there after a power failure.
+// Close flushes the file to the disk and renames it, so that a file that was
+// acknowledged survives a power failure.
 func (w *dirWriter) Close() error {
 	if w.done {
 		return fs.ErrClosed
@@ -95,14 +95,14 @@ func (d Dir) Open(_ context.Context, ref core.FileRef, from int64) (io.ReadClose
 	return f, nil
 }
 
-// Remove implements Store. What a process had written of the file when it died
-// goes with it.
+// Remove implements Store. It also removes the temporary file of a process that crashed
+// while it wrote.
 func (d Dir) Remove(_ context.Context, ref core.FileRef) error {
 	path, err := d.path(ref)
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{path, path + partEnding} {
+	for _, name := range []string{path, path + tempSuffix} {
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("file: remove: %w", err)
 		}

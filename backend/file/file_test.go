@@ -29,8 +29,9 @@ func TestDir_StaysInside(t *testing.T) {
 	}
 }
 
-// What a process that died had begun is beside the files, under another name.
-func TestDir_HalfAFileIsNoFile(t *testing.T) {
+// A file that a process began before it crashed has a temporary name, and cannot be
+// opened.
+func TestDir_IncompleteFileIsNotVisible(t *testing.T) {
 	t.Parallel()
 	dir := file.Dir(t.TempDir())
 	w, err := dir.Create(t.Context(), "a/b.csv")
@@ -45,7 +46,7 @@ func TestDir_HalfAFileIsNoFile(t *testing.T) {
 	require.NoError(t, dir.Remove(t.Context(), "a/b.csv"))
 	found, err = filepath.Glob(filepath.Join(string(dir), "a", "*"))
 	require.NoError(t, err)
-	require.Empty(t, found, "it goes when the file would go")
+	require.Empty(t, found, "Remove removes the temporary file too")
 
 	w, err = dir.Create(t.Context(), "a/b.csv")
 	require.NoError(t, err)

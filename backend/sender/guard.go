@@ -11,14 +11,14 @@ import (
 	"kith/core/webhook"
 )
 
-// errAddress is a connection that was refused before it was made.
+// errAddress reports that a connection was refused before it was made.
 var errAddress = errors.New("the host has no public address")
 
-// guard decides which addresses may be connected to: public ones, and those
-// with one of the prefixes that it holds.
+// guard decides which addresses the sender may connect to: public ones, and those
+// with one of the listed prefixes.
 type guard []netip.Prefix
 
-// newGuard reads prefixes, as ParsePrefix writes them.
+// newGuard parses prefixes of the form that netip.ParsePrefix reads.
 func newGuard(allowed []string) (guard, error) {
 	g := make(guard, 0, len(allowed))
 	for _, text := range allowed {
@@ -31,9 +31,9 @@ func newGuard(allowed []string) (guard, error) {
 	return g, nil
 }
 
-// control is called with the address of a connection that is about to be made,
-// after the host's name was resolved. So it does not matter what the name meant
-// before, or whom the resolver tells what.
+// control is called with the address of a connection that is about to be made, after
+// the host name was resolved. So a name that resolves to different addresses at
+// different times (DNS rebinding) gains nothing.
 func (g guard) control(_ context.Context, _, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || !g.allows(to.Addr()) {
@@ -42,7 +42,7 @@ func (g guard) control(_ context.Context, _, address string, _ syscall.RawConn) 
 	return nil
 }
 
-// allows reports whether an address may be connected to.
+// allows reports whether the sender may connect to an address.
 func (g guard) allows(a netip.Addr) bool {
 	a = a.Unmap()
 	if a.Zone() != "" {

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every form of an address that an endpoint could reach into a network by. An
-// address of a cloud's metadata is named where it is not like the others.
+// notPublic has every form of address through which an endpoint could reach a private
+// network. The metadata addresses of clouds are listed separately.
 var notPublic = map[string][]string{
 	"unspecified":          {"0.0.0.0", "0.1.2.3", "::"},
 	"loopback":             {"127.0.0.1", "127.255.255.254", "::1"},
@@ -30,7 +30,7 @@ var notPublic = map[string][]string{
 	"Teredo":               {"2001:0:7f00:1::1", "2001:0:808:808::1"},
 }
 
-func TestGuard_RefusesWhatIsNotPublic(t *testing.T) {
+func TestGuard_RefusesPrivateAddresses(t *testing.T) {
 	for form, addresses := range notPublic {
 		for _, text := range addresses {
 			require.False(t, guard(nil).allows(netip.MustParseAddr(text)), "%s: %s", form, text)
@@ -38,7 +38,7 @@ func TestGuard_RefusesWhatIsNotPublic(t *testing.T) {
 	}
 }
 
-func TestGuard_AllowsWhatIsPublic(t *testing.T) {
+func TestGuard_AllowsPublicAddresses(t *testing.T) {
 	for _, text := range []string{
 		"1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255", "128.0.0.0",
 		"169.253.255.255", "169.255.0.0", "172.15.255.255", "172.32.0.0", "192.0.1.0", "192.167.255.255", "192.169.0.0",
@@ -60,11 +60,11 @@ func TestGuard_AllowedPrefixes(t *testing.T) {
 		require.Equal(t, want, g.allows(netip.MustParseAddr(text)), text)
 	}
 	_, err = newGuard([]string{"127.0.0.1"})
-	require.Error(t, err, "no prefix")
+	require.Error(t, err, "an address is not a prefix")
 }
 
-// What the guard is handed is what the system was told to connect to; what it
-// cannot read it refuses.
+// control gets the address that the system is about to connect to; it refuses an
+// address that it cannot parse.
 func TestGuard_Control(t *testing.T) {
 	for address, want := range map[string]bool{
 		"8.8.8.8:443": true, "[2606:4700:4700::1111]:443": true, "[::ffff:8.8.8.8]:443": true,
@@ -74,8 +74,8 @@ func TestGuard_Control(t *testing.T) {
 	}
 }
 
-// No address that the standard library calls special is public, and no way of
-// writing an IPv4 address into IPv6 makes it more public than it is.
+// No address that the standard library calls special is public, and embedding an IPv4
+// address in IPv6 does not make it public.
 func FuzzGuard(f *testing.F) {
 	for _, addresses := range notPublic {
 		for _, text := range addresses {

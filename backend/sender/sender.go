@@ -1,6 +1,6 @@
-// Package sender posts events to the endpoints of tenants, who may be anybody:
-// an endpoint is reached at public addresses only, is given no redirect to send
-// us elsewhere, and has a bound on its time and on what it may answer.
+// Package sender posts events to the endpoints of tenants. The URL of an endpoint is
+// untrusted: the sender connects to public addresses only, follows no redirects, and
+// bounds the time and the size of an answer.
 package sender
 
 import (
@@ -24,43 +24,42 @@ import (
 	"kith/core/wire"
 )
 
-// Sender makes attempts. It is safe for concurrent use.
+// Sender makes attempts to deliver events. It is safe for concurrent use.
 type Sender struct {
 	options Options
 	mu      sync.Mutex
-	// clients are the connections that are kept, by what they were allowed:
-	// one that was made for a test tenant must not serve another tenant.
+	// clients has a client for each list of allowed addresses, so that a connection
+	// that was made for a test tenant is not used for a tenant with other rights.
 	clients map[string]*http.Client
 }
 
-// Options of a sender; the zero value is the one for production, but for Now.
+// Options are the settings of a Sender. In production only Now is set.
 type Options struct {
-	// Now is the clock by which deliveries are signed.
+	// Now returns the time at which deliveries are signed.
 	Now func() core.Time
-	// Resolver finds addresses; nil is the system's.
+	// Resolver resolves host names; nil means the system's resolver.
 	Resolver *net.Resolver
-	// Roots are the authorities that endpoints' certificates are checked with;
-	// nil are the system's.
+	// Roots are the certificate authorities that are trusted; nil means the system's.
 	Roots *x509.CertPool
-	// Patience is how long an attempt may take; 0 is webhook.Patience.
-	Patience time.Duration
+	// Timeout bounds one attempt; 0 means webhook.Patience.
+	Timeout time.Duration
 }
 
 // NewSender returns a sender.
 func NewSender(o Options) *Sender {
-	o.Patience = cmp.Or(o.Patience, time.Duration(webhook.Patience)*time.Millisecond)
+	o.Timeout = cmp.Or(o.Timeout, time.Duration(webhook.Patience)*time.Millisecond)
 	return &Sender{options: o, clients: map[string]*http.Client{}}
 }
 
-// Send makes one attempt, within the sender's patience. It always returns a result:
-// that an endpoint cannot be reached is one too.
+// Send makes one attempt. It always returns a result, also when the endpoint cannot
+// be reached.
 func (s *Sender) Send(ctx context.Context, m webhooks.Sending, key webhooks.SigningKey) webhook.Attempt {
 	a := webhook.Attempt{Number: m.Number, Started: s.options.Now(), Error: m.Fault}
 	if m.Fault != "" {
 		return a
 	}
 	begin := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, s.options.Patience)
+	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
 	defer cancel()
 	var err error
 	if a.Status, a.Answer, err = s.post(ctx, m, key, a.Started); err != nil {
@@ -70,7 +69,7 @@ func (s *Sender) Send(ctx context.Context, m webhooks.Sending, key webhooks.Sign
 	return a
 }
 
-// post sends a body and returns the status of the answer, and its beginning.
+// post sends a body, and returns the status and the beginning of the answer.
 func (s *Sender) post(ctx context.Context, m webhooks.Sending, key webhooks.SigningKey, at core.Time) (int, string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, string(m.Endpoint), bytes.NewReader(m.Body))
 	if err != nil {
@@ -78,8 +77,8 @@ func (s *Sender) post(ctx context.Context, m webhooks.Sending, key webhooks.Sign
 	}
 	request.Header.Set("Content-Type", wire.WebhookType)
 	request.Header.Set("User-Agent", "Kith-Webhook")
-	// Not sent: it tells the transport that it may send again on a new connection
-	// when the endpoint has closed the one that was kept.
+	// This header is not sent. It allows the transport to repeat the request on a new
+	// connection when the endpoint has closed the idle one.
 	request.Header["X-Idempotency-Key"] = nil
 	if err := sign(request.Header, m, key, at); err != nil {
 		return 0, "", err
@@ -99,21 +98,21 @@ func (s *Sender) post(ctx context.Context, m webhooks.Sending, key webhooks.Sign
 	return response.StatusCode, beginning(response.Body), nil
 }
 
-// errStatus is an answer whose status is none.
+// errStatus reports an answer whose status is invalid.
 var errStatus = errors.New("the answer has no HTTP status")
 
-// beginning is the first webhook.MaxAnswer bytes as text. How the rest comes, or
-// whether it does, changes nothing: the status has been said. A body that is
-// read to its end leaves its connection to the next attempt.
+// beginning returns the first webhook.MaxAnswer bytes of a body as text. The rest is
+// ignored: the status already decides. If the body ends within the limit, the
+// connection can serve the next attempt.
 func beginning(body io.Reader) string {
 	read, _ := io.ReadAll(io.LimitReader(body, webhook.MaxAnswer+1))
 	return clip(string(read), webhook.MaxAnswer)
 }
 
-// clip returns the first most bytes of a text that an endpoint wrote, such as
-// the database takes them.
-func clip(text string, most int) string {
-	text = strings.ToValidUTF8(text[:min(len(text), most)], "?")
+// clip returns at most limit bytes of a text, as UTF-8 without zero bytes, so that
+// the database can store it.
+func clip(text string, limit int) string {
+	text = strings.ToValidUTF8(text[:min(len(text), limit)], "?")
 	return strings.ReplaceAll(text, "\x00", "?")
 }
 
@@ -123,12 +122,12 @@ const (
 	maxIdle       = 256
 	maxIdleOfHost = 8
 	idleTimeout   = 90 * time.Second
-	// maxClients bounds how many lists of allowed addresses have connections.
+	// maxClients bounds how many lists of allowed addresses have a client.
 	maxClients = 32
 )
 
-// client returns the client that connects to public addresses and to those that
-// are allowed.
+// client returns the client that connects to public addresses and to the allowed
+// prefixes.
 func (s *Sender) client(allowed []string) (*http.Client, error) {
 	name := strings.Join(allowed, " ")
 	s.mu.Lock()
@@ -151,8 +150,9 @@ func (s *Sender) client(allowed []string) (*http.Client, error) {
 	return c, nil
 }
 
-// newClient follows no redirect, keeps no cookie, and knows no proxy: what is in
-// the environment of the process is not the tenant's to be reached through.
+// newClient returns a client that follows no redirects, keeps no cookies and uses no
+// proxy: a proxy in the environment of this process is for the operator, not for
+// requests that tenants cause.
 func (s *Sender) newClient(g guard) *http.Client {
 	dialer := &net.Dialer{Resolver: s.options.Resolver, ControlContext: g.control}
 	return &http.Client{
@@ -165,10 +165,9 @@ func (s *Sender) newClient(g guard) *http.Client {
 	}
 }
 
-// reason is why there was no answer, in words for the tenant. It is one of few
-// texts: what the system says of our own side, such as the address of its resolver,
-// and what an internal host's certificate says, such as its names, are not theirs
-// to see.
+// reason returns why there was no answer, in words for the tenant. It is one of a few
+// fixed texts: the error of the system may contain details of our own network, such
+// as the address of a resolver or the names in an internal certificate.
 func reason(err error) string {
 	var address *net.AddrError
 	var name *net.DNSError
@@ -182,13 +181,13 @@ func reason(err error) string {
 	case errors.Is(err, context.DeadlineExceeded):
 		return "there was no answer in time"
 	case errors.As(err, &name):
-		// The same words: whether a name means something in our own network is not
-		// the tenant's to know.
+		// The text is the same as for a private address: a tenant must not find out
+		// which names exist in our network.
 		return errAddress.Error()
 	case errors.As(err, &otherHost):
 		return "the certificate is for another host"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return "the certificate has expired, or is not valid yet"
+		return "the certificate has expired or is not valid yet"
 	case errors.As(err, &certificate):
 		return "the certificate is not valid, or not signed by a known authority"
 	case errors.Is(err, errStatus):

@@ -28,18 +28,18 @@ import (
 
 const now core.Time = 1772355600999
 
-// newTestSender is a sender whose attempts may take as long as the machine needs.
+// newTestSender returns a sender whose attempts have no real time limit.
 func newTestSender() *Sender { return senderWith(Options{}) }
 
 func senderWith(o Options) *Sender {
-	o.Now, o.Patience = func() core.Time { return now }, cmp.Or(o.Patience, time.Hour)
+	o.Now, o.Timeout = func() core.Time { return now }, cmp.Or(o.Timeout, time.Hour)
 	return NewSender(o)
 }
 
-// local lets a message reach the servers of tests.
+// local allows a message to reach the servers of these tests.
 var local = []string{"127.0.0.0/8", "::1/128"}
 
-// message is one for an endpoint that a test tenant may reach.
+// message returns a message for an endpoint that a test tenant may reach.
 func message(endpoint string) webhooks.Sending {
 	return webhooks.Sending{
 		Place: webhook.Place{Tenant: "test_t", Endpoint: webhook.Endpoint(endpoint), Event: "019ca8a03e806096185df3df"}, Number: 3,
@@ -60,7 +60,7 @@ func (s *Sender) send(t testing.TB, m webhooks.Sending) webhook.Attempt {
 	return s.Send(t.Context(), m, testKey(t))
 }
 
-func TestSend_WhatIsSent(t *testing.T) {
+func TestSend_Request(t *testing.T) {
 	t.Parallel()
 	var got *http.Request
 	var body []byte
@@ -95,7 +95,7 @@ func TestSend_FollowsNoRedirect(t *testing.T) {
 	require.Zero(t, elsewhere.Load())
 }
 
-// An endpoint that never ends its answer has answered.
+// An endless answer counts as an answer, since its status has arrived.
 func TestSend_EndlessBody(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -113,18 +113,18 @@ func TestSend_EndlessBody(t *testing.T) {
 func TestSend_EndpointThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // it is told of the end of the connection only then
+		_, _ = io.Copy(io.Discard, r.Body) // only then does the server notice the end of the connection
 		<-r.Context().Done()
 	})
-	// Wherever the attempt is when this has passed, its result is the same.
-	s := senderWith(Options{Patience: 50 * time.Millisecond})
+	// The result is the same at whatever point the timeout ends the attempt.
+	s := senderWith(Options{Timeout: 50 * time.Millisecond})
 	a := s.send(t, message(server.URL))
 	require.Equal(t, "there was no answer in time", a.Error)
 	require.Zero(t, a.Status)
 	require.GreaterOrEqual(t, a.Duration, core.Time(50))
 }
 
-// A status counts although the body behind it does not come.
+// The status counts even if the body does not arrive.
 func TestSend_EndpointThatStopsInItsAnswer(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -133,16 +133,16 @@ func TestSend_EndpointThatStopsInItsAnswer(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	})
-	// How long the beginning of the answer takes is up to the machine.
+	// The time until the answer begins depends on the machine, so the timeout grows.
 	var a webhook.Attempt
-	for patience := 100 * time.Millisecond; a.Answer == "" && patience < sqldtest.Deadline; patience *= 2 {
-		a = senderWith(Options{Patience: patience}).send(t, message(server.URL))
+	for timeout := 100 * time.Millisecond; a.Answer == "" && timeout < sqldtest.Deadline; timeout *= 2 {
+		a = senderWith(Options{Timeout: timeout}).send(t, message(server.URL))
 	}
 	require.Equal(t, 200, a.Status, a.Error)
 	require.Equal(t, "begin", a.Answer)
 }
 
-// raw is an endpoint that answers with bytes of its own.
+// raw starts an endpoint that answers with the given bytes.
 func raw(t testing.TB, answer string) string {
 	t.Helper()
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -155,7 +155,7 @@ func raw(t testing.TB, answer string) string {
 	return server.URL
 }
 
-func TestSend_AnswersThatAreNone(t *testing.T) {
+func TestSend_InvalidAnswers(t *testing.T) {
 	t.Parallel()
 	broke := "the connection broke before there was an answer"
 	for answer, want := range map[string]string{
@@ -170,7 +170,7 @@ func TestSend_AnswersThatAreNone(t *testing.T) {
 	}
 }
 
-// What is kept of an answer can be stored and shown.
+// The stored beginning of an answer is valid text.
 func TestSend_AnswerIsText(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]string{
@@ -182,8 +182,9 @@ func TestSend_AnswerIsText(t *testing.T) {
 	}
 }
 
-// However the loopback is written, who may not reach it does not.
-func TestSend_ReachesOnlyWhatIsPublic(t *testing.T) {
+// A tenant without permission cannot reach the loopback, in whatever form its address
+// is written.
+func TestSend_ReachesOnlyPublicAddresses(t *testing.T) {
 	t.Parallel()
 	var reached atomic.Int64
 	server := serve(t, func(http.ResponseWriter, *http.Request) { reached.Add(1) })
@@ -196,19 +197,19 @@ func TestSend_ReachesOnlyWhatIsPublic(t *testing.T) {
 		m.Allowed = []string{"10.0.0.0/8"}
 		require.Equal(t, errAddress.Error(), newTestSender().send(t, m).Error, host)
 	}
-	// Forms that some resolvers take for an address: refused, not resolved, or asked
-	// for in vain, which the patience ends.
-	impatient := senderWith(Options{Patience: 15 * time.Second})
+	// Some resolvers accept these forms as an address. They are refused, not resolved,
+	// or looked up in vain until the timeout.
+	limited := senderWith(Options{Timeout: 15 * time.Second})
 	for _, host := range []string{"2130706433", "0x7f000001", "0177.0.0.1", "127.1"} {
 		m := message("http://" + host + ":" + port)
 		m.Allowed = nil
-		require.NotEmpty(t, impatient.send(t, m).Error, host)
+		require.NotEmpty(t, limited.send(t, m).Error, host)
 	}
 	require.Zero(t, reached.Load())
 }
 
-// A connection that was made for a tenant that may is not used for one that may
-// not.
+// A connection that was made for a tenant with permission is not used for a tenant
+// without.
 func TestSend_ConnectionsAreKeptApart(t *testing.T) {
 	t.Parallel()
 	var connections, requests atomic.Int64
@@ -231,8 +232,8 @@ func TestSend_ConnectionsAreKeptApart(t *testing.T) {
 	require.Equal(t, int64(3), requests.Load())
 }
 
-// An endpoint may close a connection that is kept; that costs no attempt.
-func TestSend_KeptConnectionWasClosed(t *testing.T) {
+// When an endpoint has closed an idle connection, the attempt still succeeds.
+func TestSend_IdleConnectionWasClosed(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(http.ResponseWriter, *http.Request) {})
 	s := newTestSender()
@@ -242,7 +243,7 @@ func TestSend_KeptConnectionWasClosed(t *testing.T) {
 	}
 }
 
-// The lists of allowed addresses are bounded, and all of them work.
+// The number of kept clients is bounded, and every list of allowed addresses works.
 func TestSend_ManyListsOfAddresses(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(http.ResponseWriter, *http.Request) {})
@@ -255,15 +256,15 @@ func TestSend_ManyListsOfAddresses(t *testing.T) {
 	}
 }
 
-// A name means one thing when it is looked at and another when it is used: what
-// counts is the address of the connection.
-func TestSend_NameThatChangesItsMind(t *testing.T) {
+// When a name resolves to a private address later (DNS rebinding), the attempt is
+// refused: the address of the connection counts.
+func TestSend_RebindingName(t *testing.T) {
 	t.Parallel()
 	var reached atomic.Int64
 	server := serve(t, func(http.ResponseWriter, *http.Request) { reached.Add(1) })
 	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
 	require.NoError(t, err)
-	// First a public address, where nobody is; from then on the loopback.
+	// The name server answers with the loopback address.
 	resolver, asked := nameServer(t, [4]byte{127, 0, 0, 1})
 	s := senderWith(Options{Resolver: resolver})
 	m := message("http://rebind.example:" + port)
@@ -274,8 +275,8 @@ func TestSend_NameThatChangesItsMind(t *testing.T) {
 	require.Positive(t, asked.Load())
 }
 
-// nameServer is a resolver that asks a server of the test's own, which knows one
-// IPv4 address for every name.
+// nameServer starts a DNS server that resolves every name to one IPv4 address, and
+// returns a resolver that uses it, and the number of its queries.
 func nameServer(t testing.TB, address [4]byte) (*net.Resolver, *atomic.Int64) {
 	t.Helper()
 	c, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -297,8 +298,8 @@ func nameServer(t testing.TB, address [4]byte) (*net.Resolver, *atomic.Int64) {
 	}}, asked
 }
 
-// nameAnswer answers a question for an IPv4 address, and none for others
-// (RFC 1035, 4).
+// nameAnswer returns the answer to a DNS question: the address for a question of type
+// A, no record for other types (RFC 1035, 4).
 func nameAnswer(question []byte, address [4]byte) []byte {
 	const header = 12
 	end := header
@@ -320,7 +321,7 @@ func nameAnswer(question []byte, address [4]byte) []byte {
 func TestSend_Certificates(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // it is told that its certificate is bad
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // the client's refusal is expected
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	a := newTestSender().send(t, message(server.URL))
@@ -334,8 +335,8 @@ func TestSend_Certificates(t *testing.T) {
 	require.Equal(t, "the endpoint does not speak TLS", a.Error)
 }
 
-// A proxy in the environment is the operator's; what tenants ask for does not go
-// through it.
+// Requests to endpoints do not use the proxy in the environment: it is for the
+// operator.
 func TestSend_NoProxy(t *testing.T) {
 	var proxied atomic.Int64
 	proxy := serve(t, func(http.ResponseWriter, *http.Request) { proxied.Add(1) })
@@ -350,7 +351,7 @@ func TestSend_NoProxy(t *testing.T) {
 	require.Zero(t, proxied.Load())
 }
 
-func TestSend_NobodyListens(t *testing.T) {
+func TestSend_NoServer(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -360,10 +361,10 @@ func TestSend_NobodyListens(t *testing.T) {
 	s := senderWith(Options{Resolver: &net.Resolver{
 		PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) { return nil, net.ErrClosed },
 	}})
-	require.Equal(t, "the host has no public address", s.send(t, message("http://nobody.example/")).Error)
+	require.Equal(t, "the host has no public address", s.send(t, message("http://unknown.example/")).Error)
 }
 
-// An attempt that cannot be made is one that failed.
+// An attempt that cannot be made counts as failed.
 func TestSend_Fault(t *testing.T) {
 	t.Parallel()
 	m := message("http://127.0.0.1:1/")
@@ -371,8 +372,8 @@ func TestSend_Fault(t *testing.T) {
 	require.Equal(t, webhook.Attempt{Number: 3, Started: now, Error: m.Fault}, newTestSender().send(t, m))
 }
 
-// No reason tells of our own network.
-func TestReason_TellsNothingOfUs(t *testing.T) {
+// No reason contains details of our own network.
+func TestReason_HidesOurNetwork(t *testing.T) {
 	t.Parallel()
 	inner := &net.OpError{Op: "read", Net: "tcp", Source: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 5)}, Err: io.ErrUnexpectedEOF}
 	for _, err := range []error{

@@ -27,8 +27,8 @@ const (
 	LegacyHeader    = "X-Hook-Signature"
 )
 
-// sign sets the headers that vouch for a body at a time. The key signs it for
-// everybody who reads the key set, each secret for who holds that.
+// sign sets the headers that prove the origin and the time of a body. A consumer can
+// verify the JWS with the public key set, and the other signatures with its secret.
 func sign(h http.Header, m webhooks.Sending, key webhooks.SigningKey, at core.Time) error {
 	timestamp := strconv.FormatInt(int64(at/core.Second), 10)
 	signatures := ""
@@ -50,14 +50,14 @@ func sign(h http.Header, m webhooks.Sending, key webhooks.SigningKey, at core.Ti
 	h.Set(TimestampHeader, timestamp)
 	h.Set(SignatureHeader, signatures)
 	h.Set(JWSHeader, jws)
-	// Anybody could sign with no key.
+	// A signature with an empty key proves nothing.
 	if m.APIKey != "" {
 		h.Set(LegacyHeader, legacy(m.APIKey, m.Body))
 	}
 	return nil
 }
 
-// standard is a signature of Standard Webhooks: v1, HMAC-SHA256 of
+// standard returns a signature of Standard Webhooks: v1, HMAC-SHA256 of
 // id.timestamp.body.
 func standard(secret, id, timestamp string, body []byte) (string, error) {
 	key, err := webhook.SecretKey(secret)
@@ -70,9 +70,9 @@ func standard(secret, id, timestamp string, body []byte) (string, error) {
 	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)), nil
 }
 
-// detached is a JWS by RS256 without its payload, which is the body. The body is
-// signed in base64url, as in any JWS, whatever the name of the header says of
-// RFC 7797: this is how consumers put it together again (reference, 7.6).
+// detached returns an RS256 JWS without its payload, which is the body. Although the
+// name of the header mentions RFC 7797, the body is signed in base64url, as in any
+// JWS: consumers rebuild it that way (reference, 7.6).
 func detached(key webhooks.SigningKey, body []byte) (string, error) {
 	encode := base64.RawURLEncoding.EncodeToString
 	head := encode(wire.SignatureHead(key.ID))
@@ -81,7 +81,7 @@ func detached(key webhooks.SigningKey, body []byte) (string, error) {
 	return head + ".." + encode(signature), err
 }
 
-// legacy is base64 of the HMAC-SHA1 with the tenant's API key.
+// legacy returns the base64 of the HMAC-SHA1 of a body with the tenant's API key.
 func legacy(apiKey string, body []byte) string {
 	mac := hmac.New(sha1.New, []byte(apiKey))
 	mac.Write(body)

@@ -15,14 +15,14 @@ import (
 	"kith/core/webhook"
 )
 
-// The vector that the authors of Standard Webhooks publish.
+// standard agrees with the test vector that the authors of Standard Webhooks publish.
 func TestStandard_PublishedVector(t *testing.T) {
 	got, err := standard("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", []byte(`{"test": 2432232314}`))
 	require.NoError(t, err)
 	require.Equal(t, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=", got)
 }
 
-// testKey signs testdata/body.json; what it must give was made by openssl.
+// testKey returns the key of testdata/signature.txt, which openssl made.
 func testKey(t testing.TB) webhooks.SigningKey {
 	t.Helper()
 	text, err := os.ReadFile("testdata/key.pem")
@@ -34,7 +34,7 @@ func testKey(t testing.TB) webhooks.SigningKey {
 	return webhooks.SigningKey{ID: "019ca8a03e806096185df3df", Private: private.(*rsa.PrivateKey)}
 }
 
-// Every header, against what openssl makes of the same bytes.
+// Every header equals the one that openssl makes from the same bytes.
 func TestSign_Golden(t *testing.T) {
 	body, err := os.ReadFile("testdata/body.json")
 	require.NoError(t, err)
@@ -50,6 +50,6 @@ func TestSign_Golden(t *testing.T) {
 	require.Equal(t, string(want), strings.ReplaceAll(got.String(), "\r\n", "\n"))
 }
 
-func TestSign_SecretThatIsNone(t *testing.T) {
+func TestSign_InvalidSecret(t *testing.T) {
 	require.Error(t, sign(http.Header{}, webhooks.Sending{Secrets: []string{"secret"}}, testKey(t), 1))
 }

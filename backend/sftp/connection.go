@@ -16,70 +16,70 @@ import (
 // maxSessions is how many sessions one connection may have.
 const maxSessions = 4
 
-// Names under which a handshake notes whom it let in.
+// Names of the permissions in which a handshake stores the authenticated tenant and key.
 const (
 	grantTenant = "tenant"
 	grantKey    = "fingerprint"
 )
 
-// sender is who is connected.
-type sender struct {
+// client is an authenticated connection of a tenant.
+type client struct {
 	server *Server
-	line   *line
+	conn   *timedConn
 	tenant core.TenantAlias
-	// fingerprint is that of the key which it came with.
+	// fingerprint is that of the key with which the client authenticated.
 	fingerprint string
 	log         *slog.Logger
 
 	mu sync.Mutex
-	// open counts files and listings that are open, held the bytes that came
-	// early, in all sessions.
-	open, held int
+	// open counts the open files and listings of all sessions, early the bytes that
+	// arrived before those in front of them.
+	open, early int
 }
 
-// connection serves one connection up to its end.
-func (s *Server) connection(ctx context.Context, l *line) {
-	who, channels, err := s.handshake(ctx, l)
+// serveConn serves one connection up to its end.
+func (s *Server) serveConn(ctx context.Context, l *timedConn) {
+	c, channels, err := s.handshake(ctx, l)
 	if err != nil {
-		s.log.Info("sftp: nobody came in", "remote", l.RemoteAddr(), "error", err)
+		s.log.Info("sftp: not authenticated", "remote", l.RemoteAddr(), "error", err)
 		return
 	}
-	s.known(l)
-	if !s.enter(who.tenant) {
-		who.log.Warn("sftp: the tenant has too many connections, or all tenants have")
+	s.authenticated(l)
+	if !s.enter(c.tenant) {
+		c.log.Warn("sftp: refused: the tenant, or all tenants together, have too many connections")
 		return
 	}
-	defer s.leave(who.tenant)
-	if err := s.engine.SFTPKeys.Use(ctx, who.tenant, who.fingerprint); err != nil {
-		who.log.Error("sftp: the use of a key is not noted", "error", err)
+	defer s.leave(c.tenant)
+	if err := s.engine.SFTPKeys.Use(ctx, c.tenant, c.fingerprint); err != nil {
+		c.log.Error("sftp: record the use of a key", "error", err)
 	}
 	var sessions sync.WaitGroup
 	defer sessions.Wait()
 	free := make(chan struct{}, maxSessions)
-	for asked := range channels {
-		if asked.ChannelType() != "session" {
-			_ = asked.Reject(ssh.Prohibited, "only files can be sent here")
+	for requested := range channels {
+		if requested.ChannelType() != "session" {
+			_ = requested.Reject(ssh.Prohibited, "this server only accepts uploads")
 			continue
 		}
 		select {
 		case free <- struct{}{}:
 		default:
-			_ = asked.Reject(ssh.ResourceShortage, "too many sessions")
+			_ = requested.Reject(ssh.ResourceShortage, "too many sessions")
 			continue
 		}
-		channel, requests, err := asked.Accept()
+		channel, requests, err := requested.Accept()
 		if err != nil {
 			return
 		}
 		sessions.Go(func() {
 			defer func() { <-free }()
-			who.session(ctx, channel, requests)
+			c.serveSession(ctx, channel, requests)
 		})
 	}
 }
 
-// handshake learns who is there, within a bounded time.
-func (s *Server) handshake(ctx context.Context, l *line) (*sender, <-chan ssh.NewChannel, error) {
+// handshake authenticates the client, within a bounded time.
+func (s *Server) handshake(ctx context.Context, l *timedConn) (*client, <-chan ssh.NewChannel, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.Handshake, handshakeTime))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() {
@@ -92,20 +92,20 @@ func (s *Server) handshake(ctx context.Context, l *line) (*sender, <-chan ssh.Ne
 		return nil, nil, err
 	}
 	go ssh.DiscardRequests(requests)
-	// What the library hands back belongs to the key that was proven; whatever
-	// was seen while others were tried does not.
-	who := &sender{
-		server: s, line: l, tenant: core.TenantAlias(conn.Permissions.Extensions[grantTenant]),
+	// The library returns the permissions of the key that the client proved to have,
+	// not those of other keys that it offered.
+	c := &client{
+		server: s, conn: l, tenant: core.TenantAlias(conn.Permissions.Extensions[grantTenant]),
 		fingerprint: conn.Permissions.Extensions[grantKey],
 	}
-	who.log = s.log.With("tenant", who.tenant, "remote", l.RemoteAddr(), "key", who.fingerprint)
-	return who, channels, nil
+	c.log = s.log.With("tenant", c.tenant, "remote", l.RemoteAddr(), "key", c.fingerprint)
+	return c, channels, nil
 }
 
 func (s *Server) config(ctx context.Context) *ssh.ServerConfig {
 	config := &ssh.ServerConfig{
 		ServerVersion: "SSH-2.0-Kith",
-		// RSA with SHA-1 is not among them.
+		// RSA with SHA-1 is left out: SHA-1 is broken.
 		PublicKeyAuthAlgorithms: []string{ssh.KeyAlgoED25519, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256},
 		PublicKeyCallback: func(meta ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
 			return s.grant(ctx, meta.User(), key)
@@ -117,7 +117,8 @@ func (s *Server) config(ctx context.Context) *ssh.ServerConfig {
 
 var errUnknownKey = errors.New("the tenant has no such key")
 
-// grant lets a key in, or not; whether there is such a tenant is not said.
+// grant returns the permissions of a key, or errUnknownKey. The error does not show
+// whether the tenant exists.
 func (s *Server) grant(ctx context.Context, user string, key ssh.PublicKey) (*ssh.Permissions, error) {
 	tenant, err := core.ParseTenantAlias(user)
 	if err != nil || acceptable(key) != nil {
@@ -126,7 +127,7 @@ func (s *Server) grant(ctx context.Context, user string, key ssh.PublicKey) (*ss
 	fingerprint := ssh.FingerprintSHA256(key)
 	known, err := s.engine.SFTPKeys.Known(ctx, tenant, fingerprint)
 	if err != nil {
-		s.log.Error("sftp: a key cannot be looked up", "tenant", tenant, "error", err)
+		s.log.Error("sftp: look up key", "tenant", tenant, "error", err)
 	}
 	if err != nil || !known {
 		return nil, errUnknownKey
@@ -134,8 +135,8 @@ func (s *Server) grant(ctx context.Context, user string, key ssh.PublicKey) (*ss
 	return &ssh.Permissions{Extensions: map[string]string{grantTenant: string(tenant), grantKey: fingerprint}}, nil
 }
 
-// session serves one session: it waits for the only thing that can be asked for.
-func (who *sender) session(ctx context.Context, channel ssh.Channel, requests <-chan *ssh.Request) {
+// session serves one SSH session, in which only the sftp subsystem can be requested.
+func (c *client) serveSession(ctx context.Context, channel ssh.Channel, requests <-chan *ssh.Request) {
 	defer channel.Close()
 	var serving sync.WaitGroup
 	defer serving.Wait()
@@ -150,42 +151,43 @@ func (who *sender) session(ctx context.Context, channel ssh.Channel, requests <-
 			continue
 		}
 		begun = true
-		serving.Go(func() { who.serve(ctx, channel) })
+		serving.Go(func() { c.serve(ctx, channel) })
 	}
 }
 
-func (who *sender) serve(ctx context.Context, channel ssh.Channel) {
-	b := &box{sender: who, ctx: ctx, aside: channel.Stderr()}
-	server := sftp.NewRequestServer(&guard{ReadWriteCloser: channel}, sftp.Handlers{FileGet: b, FilePut: b, FileCmd: b, FileList: b})
+func (c *client) serve(ctx context.Context, channel ssh.Channel) {
+	s := &session{client: c, ctx: ctx, stderr: channel.Stderr()}
+	server := sftp.NewRequestServer(&guard{ReadWriteCloser: channel}, sftp.Handlers{FileGet: s, FilePut: s, FileCmd: s, FileList: s})
 	_ = server.Serve()
 	_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{}))
 	_ = channel.Close()
 }
 
-// take counts something in that a client opens, unless it has too much open.
-func (who *sender) take() bool {
-	who.mu.Lock()
-	defer who.mu.Unlock()
-	if who.open >= maxOpen {
+// acquire counts a file or listing that a client opens; false means that too many are open.
+func (c *client) acquire() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open >= maxOpen {
 		return false
 	}
-	who.open++
+	c.open++
 	return true
 }
 
-func (who *sender) giveBack() {
-	who.mu.Lock()
-	defer who.mu.Unlock()
-	who.open--
+func (c *client) release() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open--
 }
 
-// hold counts bytes in that came early, unless there are too many of them.
-func (who *sender) hold(n int) bool {
-	who.mu.Lock()
-	defer who.mu.Unlock()
-	if who.held+n > maxHeld {
+// reserve counts n early bytes; false means that there are too many. A negative n
+// frees them again.
+func (c *client) reserve(n int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.early+n > maxEarly {
 		return false
 	}
-	who.held += n
+	c.early += n
 	return true
 }

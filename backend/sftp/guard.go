@@ -6,25 +6,25 @@ import (
 	"io"
 )
 
-// Packets of the protocol, version 3: their length in four bytes, which do not
-// count, then their type and, but for the first, their number.
+// Packets of the protocol, version 3, consist of a length in four bytes, which does
+// not count itself, then a type and, except in the first packet, a request number.
 const (
 	packetRead   = 5
 	packetRemove = 13
-	// maxRead is how long a wish to read may be.
+	// maxRead is the maximum length of a read request, in bytes.
 	maxRead = 1 << 10
 )
 
 var errLongRead = errors.New("sftp: a request to read is too long")
 
-// guard hands on what a client asks for, and turns each wish to read into one
-// that the box refuses: on a file that was opened to be written, the library
-// would take the first for zeros to be written.
+// guard passes a client's packets on, and replaces each read request by a remove
+// request, which the session refuses. The library would handle a read of a file that
+// is open for writing as a write of zeros.
 type guard struct {
 	io.ReadWriteCloser
-	// left is what is to come of a packet that passes.
+	// left is the number of bytes still to come of a packet that passes unchanged.
 	left uint32
-	// ready is what was made of another.
+	// ready is the packet that replaces another.
 	ready []byte
 }
 
@@ -44,7 +44,7 @@ func (g *guard) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// next looks at how a packet begins.
+// next reads the beginning of a packet.
 func (g *guard) next() error {
 	var head [9]byte
 	if _, err := io.ReadFull(g.ReadWriteCloser, head[:5]); err != nil {
@@ -52,8 +52,8 @@ func (g *guard) next() error {
 	}
 	size := binary.BigEndian.Uint32(head[:4])
 	if head[4] != packetRead || size < 5 {
-		// One of no length has no type: its fifth byte is the next one's, and the
-		// library ends the session over it.
+		// A packet of length 0 has no type: its fifth byte belongs to the next packet.
+		// The library ends the session at such a packet.
 		g.ready, g.left = head[:5:5], max(size, 1)-1
 		return nil
 	}
@@ -66,7 +66,7 @@ func (g *guard) next() error {
 	if _, err := io.CopyN(io.Discard, g.ReadWriteCloser, int64(size)-5); err != nil {
 		return err
 	}
-	// Its number is kept; what is to be removed is nothing: an empty path.
+	// The remove request has the same number, and an empty path.
 	g.ready = binary.BigEndian.AppendUint32(nil, 9)
 	g.ready = append(append(append(g.ready, packetRemove), head[5:]...), 0, 0, 0, 0)
 	return nil

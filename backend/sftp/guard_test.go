@@ -52,8 +52,8 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// Whatever comes, no wish to read that has a number gets through, and nothing but
-// those is changed.
+// For any input, no read request with a number passes, and all other packets pass
+// unchanged.
 func FuzzGuard(f *testing.F) {
 	f.Add(packet(packetRead, "0001handle"))
 	f.Add(append(packet(6, "0001"), packet(packetRead, "0002")...))
@@ -63,13 +63,13 @@ func FuzzGuard(f *testing.F) {
 		for len(got) >= 5 {
 			size := binary.BigEndian.Uint32(got)
 			if got[4] == packetRead && size >= 5 {
-				t.Fatalf("%x: a read of %d bytes gets through", in, size)
+				t.Fatalf("%x: a read request of %d bytes passes", in, size)
 			}
 			if size == 0 || uint64(size)+4 > uint64(len(got)) {
 				return // the library ends the session, or waits for the rest
 			}
 			if got[4] != packetRemove {
-				require.True(t, bytes.Contains(in, got[:size+4]), "a packet is as it was sent")
+				require.True(t, bytes.Contains(in, got[:size+4]), "a packet is unchanged")
 			}
 			got = got[size+4:]
 		}

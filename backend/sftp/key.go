@@ -17,29 +17,29 @@ import (
 	"kith/core"
 )
 
-// Bounds of an RSA key in bits: a shorter one is no longer safe, and a longer one
+// Bounds of an RSA key in bits: a shorter one is not safe any more, and a longer one
 // only costs time.
 const (
 	minRSA = 2048
 	maxRSA = 8192
 )
 
-// maxNote bounds what a key's owner calls it, in bytes.
+// maxNote bounds the comment of a key, in bytes.
 const maxNote = 200
 
-// ParseKey reads a public key as ssh-keygen writes it to a file that ends in
-// .pub: RSA of 2048 to 8192 bits, or Ed25519 (reference, 3.5). Anything else is
-// an error about "key".
+// ParseKey parses a public key in the form that ssh-keygen writes to a .pub file: RSA
+// of 2048 to 8192 bits, or Ed25519 (reference, 3.5). Its errors are about the field
+// "key".
 func ParseKey(text []byte) (tenantdb.SFTPKey, error) {
 	if bytes.Contains(text, []byte("PRIVATE KEY-----")) {
-		return tenantdb.SFTPKey{}, core.Invalid("key", "is a private key, which nobody else should see: give the public one, in the file that ends in .pub")
+		return tenantdb.SFTPKey{}, core.Invalid("key", "is a private key, which must stay secret; give the public key, from the file that ends in .pub")
 	}
 	key, note, _, rest, err := ssh.ParseAuthorizedKey(text)
 	if err != nil {
-		return tenantdb.SFTPKey{}, core.Invalid("key", `is not a public key as ssh-keygen writes it, such as "ssh-ed25519 AAAA… name"`)
+		return tenantdb.SFTPKey{}, core.Invalid("key", `is not a public key; give one as ssh-keygen writes it, such as "ssh-ed25519 AAAA… name"`)
 	}
 	if len(bytes.TrimSpace(rest)) > 0 {
-		return tenantdb.SFTPKey{}, core.Invalid("key", "must be one alone")
+		return tenantdb.SFTPKey{}, core.Invalid("key", "has several keys; give one at a time")
 	}
 	if err := acceptable(key); err != nil {
 		return tenantdb.SFTPKey{}, err
@@ -62,14 +62,14 @@ func acceptable(key ssh.PublicKey) error {
 			break
 		}
 		if bits := public.N.BitLen(); bits < minRSA || bits > maxRSA {
-			return core.Invalid("key", "must have 2048 to 8192 bits, and has "+strconv.Itoa(bits))
+			return core.Invalid("key", "must have 2048 to 8192 bits, not "+strconv.Itoa(bits))
 		}
 		return nil
 	}
-	return core.Invalid("key", "must be of RSA or Ed25519, and is of "+printable(key.Type()))
+	return core.Invalid("key", "must be an RSA or Ed25519 key, not "+printable(key.Type()))
 }
 
-// printable is a text of somebody else's, fit for a terminal and a log.
+// printable makes an untrusted text safe for a terminal and a log.
 func printable(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -83,8 +83,8 @@ func printable(s string) string {
 	return s
 }
 
-// NewKey makes an Ed25519 key pair: the private half as OpenSSH keeps it in a
-// file, and the line of the public half.
+// NewKey makes an Ed25519 key pair: the private key in the file format of OpenSSH, and
+// the public key as one line.
 func NewKey(note string) (private, public []byte, err error) {
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -102,18 +102,18 @@ func NewKey(note string) (private, public []byte, err error) {
 	return pem.EncodeToMemory(block), public, nil
 }
 
-// HostKey reads the private key by which a server shows itself: one of
+// HostKey parses the private key by which clients recognize the server: one made by
 // ssh-keygen, without a passphrase.
 func HostKey(text []byte) (ssh.Signer, error) {
 	key, err := ssh.ParsePrivateKey(text)
 	if err != nil {
-		return nil, core.Invalid("sftp-host-key", "is not a private key of ssh-keygen without a passphrase: "+err.Error())
+		return nil, core.Invalid("sftp-host-key", "is not a private key; make one with ssh-keygen, without a passphrase: "+err.Error())
 	}
 	return key, nil
 }
 
-// KnownHost is the line of a known_hosts file that tells clients a server by its
-// address.
+// KnownHost returns the line of a known_hosts file by which clients recognize the
+// server at an address.
 func KnownHost(addr string, host ssh.Signer) string {
 	name := addr
 	if at := strings.LastIndexByte(addr, ':'); at >= 0 {

@@ -42,19 +42,19 @@ func TestParseKey(t *testing.T) {
 	private, err := ssh.MarshalPrivateKey(short, "")
 	require.NoError(t, err)
 	for want, text := range map[string][]byte{
-		"key: must have 2048 to 8192 bits, and has 1024":                   line(signer(t, short)),
-		"key: must be of RSA or Ed25519, and is of ecdsa-sha2-nistp256":    line(ecdsaKey(t)),
-		"key: is a private key, which nobody else should see":              pem.EncodeToMemory(private),
-		"key: must be one alone":                                           append(line(ed), line(rsa2048)...),
-		"key: is not a public key as ssh-keygen writes it, such as":        []byte("ssh-ed25519 AAAA"),
-		`key: is not a public key as ssh-keygen writes it, such as "ssh-e`: nil,
+		"key: must have 2048 to 8192 bits, not 1024":                                 line(signer(t, short)),
+		"key: must be an RSA or Ed25519 key, not ecdsa-sha2-nistp256":                line(ecdsaKey(t)),
+		"key: is a private key, which must stay secret":                              pem.EncodeToMemory(private),
+		"key: has several keys; give one at a time":                                  append(line(ed), line(rsa2048)...),
+		"key: is not a public key; give one as ssh-keygen writes it, such as":        []byte("ssh-ed25519 AAAA"),
+		`key: is not a public key; give one as ssh-keygen writes it, such as "ssh-e`: nil,
 	} {
 		_, err := sftp.ParseKey(text)
 		require.ErrorContains(t, err, want)
 	}
 }
 
-func TestHostKey_IsTheOneThatWasMade(t *testing.T) {
+func TestHostKey_ReadsANewKey(t *testing.T) {
 	t.Parallel()
 	private, public, err := sftp.NewKey("kith")
 	require.NoError(t, err)
@@ -64,11 +64,11 @@ func TestHostKey_IsTheOneThatWasMade(t *testing.T) {
 	require.Equal(t, "[127.0.0.1]:2022 "+string(line(host)), sftp.KnownHost("127.0.0.1:2022", host))
 	require.Equal(t, "[::1]:2022 "+string(line(host)), sftp.KnownHost("[::1]:2022", host))
 	_, err = sftp.HostKey([]byte("x"))
-	require.ErrorContains(t, err, "sftp-host-key: is not a private key of ssh-keygen without a passphrase")
+	require.ErrorContains(t, err, "sftp-host-key: is not a private key; make one with ssh-keygen, without a passphrase")
 }
 
-// Keys of both kinds come in, also when a client tries others first, and a key
-// may serve two tenants.
+// Keys of both types are accepted, also when a client offers others first, and two
+// tenants may have the same key.
 func TestLogin_Keys(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -89,18 +89,18 @@ func TestLogin_Keys(t *testing.T) {
 		require.NoError(t, f.Close())
 		require.NoError(t, conn.Close())
 		require.Equal(t, job.Completed, d.done(t, core.TenantAlias(user)).Status)
-		require.Len(t, d.jobs(t, core.TenantAlias(user)), 1, "the file is the tenant's whose key was proven last")
+		require.Len(t, d.jobs(t, core.TenantAlias(user)), 1, "the file belongs to the tenant that the client authenticated as")
 	}
 	d.allow(t, "other", d.acme)
 	require.NoError(t, d.connect(t, "other", d.acme).send(t, "users_2.csv", users(2)))
 	keys, err := d.SFTPKeys.List(t.Context(), "acme")
 	require.NoError(t, err)
 	for _, k := range keys {
-		require.Equal(t, k.Fingerprint == ssh.FingerprintSHA256(key.PublicKey()), k.Used != 0, "only that which was used is noted as used")
+		require.Equal(t, k.Fingerprint == ssh.FingerprintSHA256(key.PublicKey()), k.Used != 0, "only the key that authenticated has a time of use")
 	}
 }
 
-// Whoever has not a key of the tenant is told one thing, whatever is wrong.
+// Every client without a key of the tenant gets the same error, whatever the reason.
 func TestLogin_Refused(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -109,8 +109,8 @@ func TestLogin_Refused(t *testing.T) {
 		methods []ssh.AuthMethod
 	}{
 		"another tenant's key": {"acme", []ssh.AuthMethod{ssh.PublicKeys(d.other)}},
-		"nobody's key":         {"acme", []ssh.AuthMethod{ssh.PublicKeys(ed25519Key(t))}},
-		"no such tenant":       {"nobody", []ssh.AuthMethod{ssh.PublicKeys(d.acme)}},
+		"unknown key":          {"acme", []ssh.AuthMethod{ssh.PublicKeys(ed25519Key(t))}},
+		"no such tenant":       {"missing", []ssh.AuthMethod{ssh.PublicKeys(d.acme)}},
 		"another case":         {"ACME", []ssh.AuthMethod{ssh.PublicKeys(d.acme)}},
 		"no alias":             {"acme'; --", []ssh.AuthMethod{ssh.PublicKeys(d.acme)}},
 		"no user":              {"", []ssh.AuthMethod{ssh.PublicKeys(d.acme)}},
@@ -126,24 +126,24 @@ func TestLogin_Refused(t *testing.T) {
 	require.Empty(t, d.jobs(t, "acme"))
 }
 
-// A signature of RSA with SHA-1 is worth nothing.
+// A signature of RSA with SHA-1 is refused.
 func TestLogin_OldSignature(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	key := rsaKey(t, 2048)
 	d.allow(t, "acme", key)
-	for algorithm, well := range map[string]bool{ssh.KeyAlgoRSA: false, ssh.KeyAlgoRSASHA256: true, ssh.KeyAlgoRSASHA512: true} {
+	for algorithm, accepted := range map[string]bool{ssh.KeyAlgoRSA: false, ssh.KeyAlgoRSASHA256: true, ssh.KeyAlgoRSASHA512: true} {
 		limited, err := ssh.NewSignerWithAlgorithms(key.(ssh.AlgorithmSigner), []string{algorithm})
 		require.NoError(t, err)
 		conn, err := d.dial("acme", ssh.PublicKeys(limited))
-		require.Equal(t, well, err == nil, "%s: %v", algorithm, err)
+		require.Equal(t, accepted, err == nil, "%s: %v", algorithm, err)
 		if conn != nil {
 			require.NoError(t, conn.Close())
 		}
 	}
 }
 
-// A key that is removed opens nothing more, not even for who is connected.
+// A removed key is refused, also on a connection that it opened before.
 func TestLogin_KeyIsRemoved(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -154,7 +154,7 @@ func TestLogin_KeyIsRemoved(t *testing.T) {
 	require.NoError(t, d.SFTPKeys.Remove(t.Context(), "acme", fingerprint))
 	_, err := s.Create("users_2.csv")
 	require.ErrorIs(t, err, fs.ErrPermission)
-	s.isTold(t, "the key has been removed since")
+	s.awaitStderr(t, "the key has been removed")
 	_, err = d.dial("acme", ssh.PublicKeys(d.acme))
 	require.Error(t, err)
 }

@@ -1,11 +1,10 @@
-// Package sftp is the drop box: an SFTP server to which tenants send files to
-// import. Who may come is a matter of public keys, what a file is for is a matter
-// of its name, and the job begins when the sender closes the file. Files can be
-// sent, and nothing else can be done: none can be listed, read, renamed or
-// removed, and there is no shell, no command and no forwarding.
+// Package sftp is an SFTP server to which tenants upload files to import. Access is by
+// public key. The name of a file decides the type of its job, and the job begins when
+// the client closes the file. Clients can only upload: they cannot list, read, rename
+// or remove files, and there is no shell, no command and no forwarding.
 //
-// What a file means, and whether it is whole enough to become a job, program
-// decides; this package speaks the protocol and bounds what one sender can take.
+// Package app decides what a file means and whether it becomes a job. This package
+// implements the protocol and bounds the resources that one client can use.
 package sftp
 
 import (
@@ -27,38 +26,38 @@ import (
 
 // Bounds of a server.
 const (
-	// MaxConnections is how many may be connected, MaxPerTenant how many of them
-	// with the name of one tenant, and MaxPerAddress how many from one address (or
-	// IPv6 network, /64) that have not authenticated.
+	// MaxConnections bounds the authenticated connections of all tenants, MaxPerTenant
+	// those of one tenant, and MaxPerAddress the unauthenticated connections from one
+	// address (or IPv6 network, /64).
 	MaxConnections = 64
 	MaxPerTenant   = 8
 	MaxPerAddress  = 8
-	// Of clients that have not authenticated, earlyDrop may be connected
-	// without more ado. From then on dropPercent of new connections are refused at
-	// random, and more and more of them, up to all when there are maxHandshakes: a
-	// client that tries again gets in, while others hold connections open in silence
-	// (OpenSSH: MaxStartups 10:30:100). MaxConnections do not count them.
+	// Below earlyDrop unauthenticated connections, all new ones are accepted. From
+	// earlyDrop on, dropPercent of new connections are refused at random, and the
+	// share rises to all of them at maxHandshakes. So a client that tries again is
+	// accepted even while others keep silent connections open (OpenSSH: MaxStartups
+	// 10:30:100). MaxConnections does not count these connections.
 	earlyDrop     = 10
 	dropPercent   = 30
 	maxHandshakes = 100
-	// idleTime is how long a connection may stand still.
+	// idleTime is how long a connection may be idle.
 	idleTime = 5 * time.Minute
-	// quietTime is how long nothing has passed on a connection that is done.
+	// quietTime is the idle time after which a stop closes a connection without uploads.
 	quietTime = 500 * time.Millisecond
 )
 
-// What Server.Drain and Server.Handshake are unless they are set.
+// The defaults of Server.Drain and Server.Handshake.
 const (
 	drainTime     = 15 * time.Second
 	handshakeTime = 15 * time.Second
 )
 
-// Server takes files. Make it with New.
+// Server receives files. Make it with New.
 type Server struct {
-	// Drain is what files that are on their way have left when the server is told
-	// to stop; zero means 15 seconds. It must be set before Serve.
+	// Drain bounds how long running uploads may continue after the server was
+	// stopped; zero means 15 seconds. It must be set before Serve.
 	Drain time.Duration
-	// Handshake bounds how long a client may take to show who it is; zero means 15
+	// Handshake bounds how long a client may take to authenticate; zero means 15
 	// seconds. It must be set before Serve.
 	Handshake time.Duration
 
@@ -67,8 +66,8 @@ type Server struct {
 	log    *slog.Logger
 
 	mu sync.Mutex
-	// lines are all connections, of them entered those of tenants.
-	lines    map[*line]bool
+	// conns has all connections. entered counts the authenticated ones, of by tenant.
+	conns    map[*timedConn]bool
 	entered  int
 	of       map[core.TenantAlias]int
 	startups startups
@@ -76,20 +75,20 @@ type Server struct {
 	running  sync.WaitGroup
 }
 
-// New returns a server that shows itself by a host key, as HostKey makes it.
+// New returns a server with the given host key; see HostKey.
 func New(engine *app.Engine, host ssh.Signer, log *slog.Logger) *Server {
 	return &Server{
 		engine: engine, host: host, log: log, startups: newStartups(),
-		lines: map[*line]bool{}, of: map[core.TenantAlias]int{},
+		conns: map[*timedConn]bool{}, of: map[core.TenantAlias]int{},
 	}
 }
 
-// The library offers extensions of the protocol unless told not to: none of them
-// is about sending a file.
+// The library offers extensions of the protocol by default. None is needed to upload
+// a file, so this switches them off.
 func init() { _ = sftp.SetSFTPExtensions() }
 
-// Serve takes files until the context ends. Then it takes no new one, lets those
-// that are on their way come for a while, and cuts off what is left.
+// Serve receives files until the context ends. Then it accepts no new file, lets
+// running uploads continue for at most Drain, and closes the remaining connections.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	accepting := make(chan error, 1)
 	go func() { accepting <- s.accept(context.WithoutCancel(ctx), listener) }()
@@ -109,7 +108,7 @@ func (s *Server) accept(ctx context.Context, listener net.Listener) error {
 	for {
 		conn, err := listener.Accept()
 		if temporary(err) {
-			// Such as too many open files: the next may be gone already.
+			// For example too many open files, which may be over at the next try.
 			s.log.Error("sftp: accept", "error", err)
 			time.Sleep(100 * time.Millisecond)
 			continue
@@ -117,16 +116,16 @@ func (s *Server) accept(ctx context.Context, listener net.Listener) error {
 		if err != nil {
 			return err
 		}
-		l := &line{Conn: conn}
+		l := &timedConn{Conn: conn}
 		l.touch()
 		if !s.admit(l) {
-			s.log.Warn("sftp: too many connections that have not authenticated", "remote", conn.RemoteAddr())
+			s.log.Warn("sftp: refused: too many unauthenticated connections", "remote", conn.RemoteAddr())
 			_ = conn.Close()
 			continue
 		}
 		go func() {
 			defer s.dismiss(l)
-			s.connection(ctx, l)
+			s.serveConn(ctx, l)
 		}()
 	}
 }
@@ -136,40 +135,40 @@ func temporary(err error) bool {
 	return err != nil && !errors.Is(err, net.ErrClosed) && errors.As(err, &network)
 }
 
-// admit counts a connection in that has not shown yet who it is, unless there are
-// too many of those.
-func (s *Server) admit(l *line) bool {
+// admit counts a new connection, which has not authenticated yet; false means that
+// there are too many of those.
+func (s *Server) admit(l *timedConn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopping || !s.startups.enter(l.from(), rand.Float64()) { // #nosec G404 -- a client that foresees it gains one try
 		return false
 	}
-	l.waiting = true
-	s.lines[l] = true
+	l.pending = true
+	s.conns[l] = true
 	s.running.Add(1)
 	return true
 }
 
-func (s *Server) dismiss(l *line) {
+func (s *Server) dismiss(l *timedConn) {
 	_ = l.Close()
-	s.known(l)
+	s.authenticated(l)
 	s.mu.Lock()
-	delete(s.lines, l)
+	delete(s.conns, l)
 	s.mu.Unlock()
 	s.running.Done()
 }
 
-// known counts a connection out of those that have not authenticated.
-func (s *Server) known(l *line) {
+// authenticated records that a connection has authenticated, or has ended.
+func (s *Server) authenticated(l *timedConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l.waiting {
-		l.waiting = false
+	if l.pending {
+		l.pending = false
 		s.startups.leave(l.from())
 	}
 }
 
-// enter counts a connection to its tenant, unless that has too many or all have.
+// enter counts a connection for its tenant; false means that there are too many.
 func (s *Server) enter(tenant core.TenantAlias) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,22 +195,22 @@ func (s *Server) isStopping() bool {
 	return s.stopping
 }
 
-// drain closes the connections that are done, and at last all.
+// drain closes connections as they become idle, and in the end all.
 func (s *Server) drain() {
 	s.mu.Lock()
 	s.stopping = true
 	s.mu.Unlock()
 	end := time.Now().Add(cmp.Or(s.Drain, drainTime))
-	for s.closeLines(time.Now().After(end)) > 0 {
+	for s.closeConns(time.Now().After(end)) > 0 {
 		time.Sleep(quietTime / 10)
 	}
 }
 
-// closeLines closes those that are done, or all, and returns how many are left.
-func (s *Server) closeLines(all bool) int {
+// closeConns closes the idle connections, or all, and returns how many are left.
+func (s *Server) closeConns(all bool) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for l := range s.lines {
+	for l := range s.conns {
 		if all || l.uploads.Load() == 0 && l.quiet() > quietTime {
 			_ = l.Close()
 		}
@@ -219,5 +218,5 @@ func (s *Server) closeLines(all bool) int {
 	if all {
 		return 0
 	}
-	return len(s.lines)
+	return len(s.conns)
 }

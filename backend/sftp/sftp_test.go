@@ -21,7 +21,7 @@ import (
 	"kith/core/job"
 )
 
-// users makes rows of a file of users.
+// users returns a file of n users.
 func users(n int) string {
 	var b strings.Builder
 	b.WriteString("accountId,id,firstName\n")
@@ -31,7 +31,8 @@ func users(n int) string {
 	return b.String()
 }
 
-// The name says what a file is for; the job is there when the file is closed.
+// The name of a file decides the type of its job; the job exists once the file is
+// closed.
 func TestUpload_BecomesAJobWhenItIsClosed(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -46,7 +47,7 @@ func TestUpload_BecomesAJobWhenItIsClosed(t *testing.T) {
 		{"redeemRewards_may.csv", "accountId,id,unit,valueToRedeem\na0,u0,CENTS,5\n", job.ImportRedeem, job.Stats{Processed: 1, Errors: 1}},
 		{"deleteUsers_may.csv", "accountId,id\na1,u1\n", job.ImportDelete, job.Stats{Processed: 1}},
 	} {
-		require.NoError(t, s.send(t, c.name, c.text), s.aside)
+		require.NoError(t, s.send(t, c.name, c.text), s.stderr)
 		made := d.done(t, "acme")
 		require.Equal(t, c.typ, made.Type)
 		require.Equal(t, strings.TrimPrefix(c.name, "/"), made.Name)
@@ -61,12 +62,12 @@ func TestUpload_BecomesAJobWhenItIsClosed(t *testing.T) {
 		require.Equal(t, c.text, string(got))
 	}
 	require.Empty(t, d.jobs(t, "other"))
-	require.Empty(t, s.aside.String(), "who succeeds is told nothing")
+	require.Empty(t, s.stderr.String(), "a successful upload prints nothing")
 }
 
-// Ten megabytes of long rows, by clients that send their pieces one after the other, and in no
-// order.
-func TestUpload_PiecesInAnyOrder(t *testing.T) {
+// A file of 10 MB arrives whole from a client that sends chunks one after the other,
+// and from one that sends them in no order.
+func TestUpload_ChunksInAnyOrder(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	text := users(1) + strings.Repeat("a,u,"+strings.Repeat("x", 1000)+"\n", 10_000)
@@ -79,17 +80,17 @@ func TestUpload_PiecesInAnyOrder(t *testing.T) {
 		require.EqualValues(t, len(text), n)
 		require.NoError(t, f.Close())
 		made := d.jobs(t, "acme")[0]
-		require.Equal(t, job.Pending, made.Status, "it waits for a worker")
+		require.Equal(t, job.Pending, made.Status, "the job waits for a worker")
 		source, err := d.Jobs.Download(t.Context(), "acme", made.ID, job.SourceFile)
 		require.NoError(t, err)
 		got, err := io.ReadAll(source.Body)
 		require.NoError(t, err)
 		require.NoError(t, source.Body.Close())
-		require.True(t, text == string(got), "the bytes are those that were sent")
+		require.True(t, text == string(got), "the stored bytes equal those that were sent")
 	}
 }
 
-// The last piece first: what comes early is kept, up to a bound.
+// A file may arrive with its last chunk first: early chunks are kept, up to a bound.
 func TestUpload_Backwards(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -97,58 +98,58 @@ func TestUpload_Backwards(t *testing.T) {
 	text := users(2000)
 	f, err := s.Create("users_backwards.csv")
 	require.NoError(t, err)
-	const piece = 1000
-	for at := len(text) / piece * piece; at >= 0; at -= piece {
-		_, err := f.WriteAt([]byte(text[at:min(at+piece, len(text))]), int64(at))
+	const chunk = 1000
+	for at := len(text) / chunk * chunk; at >= 0; at -= chunk {
+		_, err := f.WriteAt([]byte(text[at:min(at+chunk, len(text))]), int64(at))
 		require.NoError(t, err)
 	}
 	require.NoError(t, f.Close())
 	require.Equal(t, job.Stats{Processed: 2000}, d.done(t, "acme").Stats)
 }
 
-// What cannot be whole is nothing, and its sender is told.
-func TestUpload_PiecesThatDoNotFit(t *testing.T) {
+// A file with missing or repeated bytes is not stored, and its client gets an error.
+func TestUpload_ChunksThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	type piece struct {
+	type chunk struct {
 		at int64
 		n  int
 	}
 	for name, c := range map[string]struct {
-		pieces []piece
+		chunks []chunk
 		want   string
 	}{
-		"a gap":              {[]piece{{0, 10}, {20, 10}}, "do not fit together at byte 10"},
-		"no beginning":       {[]piece{{1, 10}}, "do not fit together at byte 0"},
-		"twice":              {[]piece{{0, 10}, {0, 10}}, "the bytes from 0 on were sent twice"},
-		"over what went":     {[]piece{{0, 10}, {5, 10}}, "the bytes from 5 on were sent twice"},
-		"over what waits":    {[]piece{{10, 10}, {5, 10}, {0, 5}}, "do not fit together at byte 15"},
-		"early and twice":    {[]piece{{10, 10}, {10, 10}}, "the bytes from 10 on were sent twice"},
-		"far ahead":          {[]piece{{1, 8 << 20}, {8<<20 + 1, 1}}, "the bytes from 0 on are missing"},
+		"a gap":              {[]chunk{{0, 10}, {20, 10}}, "bytes are missing from 10 on"},
+		"no beginning":       {[]chunk{{1, 10}}, "bytes are missing from 0 on"},
+		"twice":              {[]chunk{{0, 10}, {0, 10}}, "the bytes from 0 on were sent twice"},
+		"over sent bytes":    {[]chunk{{0, 10}, {5, 10}}, "the bytes from 5 on were sent twice"},
+		"over early bytes":   {[]chunk{{10, 10}, {5, 10}, {0, 5}}, "bytes are missing from 15 on"},
+		"early and twice":    {[]chunk{{10, 10}, {10, 10}}, "the bytes from 10 on were sent twice"},
+		"too many early":     {[]chunk{{1, 8 << 20}, {8<<20 + 1, 1}}, "the bytes from 0 on are missing"},
 		"nothing":            {nil, "file: is empty"},
-		"nothing, many ways": {[]piece{{0, 0}, {5, 0}, {1 << 60, 0}}, "file: is empty"},
+		"nothing, many ways": {[]chunk{{0, 0}, {5, 0}, {1 << 60, 0}}, "file: is empty"},
 	} {
 		s := d.connect(t, "acme", d.acme)
-		f, err := s.Create("users_pieces.csv")
+		f, err := s.Create("users_chunks.csv")
 		require.NoError(t, err, name)
-		for _, p := range c.pieces {
+		for _, p := range c.chunks {
 			_, _ = f.WriteAt(make([]byte, p.n), p.at)
 		}
 		err = f.Close()
 		require.ErrorContains(t, err, c.want, name)
-		s.isTold(t, c.want)
+		s.awaitStderr(t, c.want)
 		require.NoError(t, s.conn.Close())
 	}
 	require.Empty(t, d.jobs(t, "acme"))
 	require.Empty(t, d.kept(t))
 }
 
-// Thousands of pieces that stand behind a missing one are too many, however short.
-func TestUpload_ManyEarlyPieces(t *testing.T) {
+// The number of early chunks is bounded, however short they are.
+func TestUpload_ManyEarlyChunks(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	s := d.connect(t, "acme", d.acme)
-	f, err := s.Create("users_pieces.csv")
+	f, err := s.Create("users_chunks.csv")
 	require.NoError(t, err)
 	for i := range 1025 {
 		if _, err = f.WriteAt([]byte("x"), int64(2*i+1)); err != nil {
@@ -171,10 +172,10 @@ func TestUpload_SizeIsBounded(t *testing.T) {
 	require.ErrorContains(t, f.Close(), "file: is larger than 100000 bytes")
 	require.Empty(t, d.jobs(t, "acme"))
 	require.Empty(t, d.kept(t))
-	require.NoError(t, s.send(t, "users_small.csv", users(10)), "the session goes on")
+	require.NoError(t, s.send(t, "users_small.csv", users(10)), "the session continues")
 }
 
-// A file that is broken is an error when it is closed, and a job that says why.
+// Closing an invalid file returns an error, and its job records the reason.
 func TestUpload_BrokenFile(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -192,13 +193,13 @@ func TestUpload_BrokenFile(t *testing.T) {
 		require.Equal(t, job.Aborted, made.Status, name)
 		require.Contains(t, made.Message, c.want, name)
 		require.Contains(t, err.Error(), made.ID, name)
-		d.logged(t, "sftp: a file is broken", "job="+made.ID, "tenant=acme")
+		d.logged(t, "sftp: file invalid", "job="+made.ID, "tenant=acme")
 	}
 	_, err := d.Users.ByID(t.Context(), "acme", "a0", "u0")
 	require.Error(t, err)
 }
 
-// Rows that are wrong fail alone; the log says which they were.
+// Invalid rows fail alone; the log lists them.
 func TestUpload_WrongRows(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -207,23 +208,23 @@ func TestUpload_WrongRows(t *testing.T) {
 	made := d.done(t, "acme")
 	require.Equal(t, job.Completed, made.Status)
 	require.Equal(t, job.Stats{Processed: 2, Errors: 1}, made.Stats)
-	d.logged(t, "some rows of a file are wrong", "row 1, column id: is required", "job="+made.ID)
+	d.logged(t, "sftp: rows failed", "row 1, column id: is required", "job="+made.ID)
 	require.NoError(t, s.send(t, "users_again.csv", "accountId,id\na,\nb,b\n"))
 	require.Equal(t, "the same content was imported before, by job "+made.ID, d.done(t, "acme").Message)
 }
 
-// However a connection ends before the file is closed, there is no job, and no
-// file.
+// In whatever way a connection ends before the file is closed, no job and no file
+// remain.
 func TestUpload_CutInTheMiddle(t *testing.T) {
 	t.Parallel()
 	text := users(50_000)
-	for name, cut := range map[string]func(*cable, *sender){
-		"the cable is cut":       func(c *cable, _ *sender) { c.cut() },
-		"the connection closes":  func(_ *cable, s *sender) { _ = s.conn.Close() },
-		"the session ends":       func(_ *cable, s *sender) { _ = s.Close() },
+	for name, cut := range map[string]func(*flakyProxy, *sender){
+		"the proxy is cut":       func(c *flakyProxy, _ *sender) { c.cut() },
+		"the connection closes":  func(_ *flakyProxy, s *sender) { _ = s.conn.Close() },
+		"the session ends":       func(_ *flakyProxy, s *sender) { _ = s.Close() },
 		"the server is stopped":  nil,
-		"after the first piece":  func(c *cable, _ *sender) { c.cut() },
-		"before the first piece": func(c *cable, _ *sender) { c.cut() },
+		"after the first chunk":  func(c *flakyProxy, _ *sender) { c.cut() },
+		"before the first chunk": func(c *flakyProxy, _ *sender) { c.cut() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -232,12 +233,12 @@ func TestUpload_CutInTheMiddle(t *testing.T) {
 				d.stop()
 				d.serve(t, time.Millisecond, time.Hour)
 			}
-			c := lay(t, d.addr)
+			c := startFlakyProxy(t, d.addr)
 			d.addr = c.addr
 			s := d.connect(t, "acme", d.acme)
 			f, err := s.Create("users_cut.csv")
 			require.NoError(t, err)
-			sent := map[string]int{"before the first piece": 0, "after the first piece": 100}
+			sent := map[string]int{"before the first chunk": 0, "after the first chunk": 100}
 			n, ok := sent[name]
 			if !ok {
 				n = len(text) / 2
@@ -245,27 +246,27 @@ func TestUpload_CutInTheMiddle(t *testing.T) {
 			_, err = f.Write([]byte(text[:n]))
 			require.NoError(t, err)
 			if n > 100 {
-				require.NotEmpty(t, d.kept(t), "it is being written")
+				require.NotEmpty(t, d.kept(t), "the file is being written")
 			}
 			if cut == nil {
 				d.stop()
 			} else {
 				cut(c, s)
 			}
-			d.logged(t, "nothing was kept of a file", "users_cut.csv", "the connection ended before the file was closed")
+			d.logged(t, "sftp: file not stored", "users_cut.csv", "the connection ended before the file was closed")
 			require.Empty(t, d.jobs(t, "acme"))
 			require.Empty(t, d.kept(t))
 			if cut != nil {
-				require.NoError(t, d.connect(t, "acme", d.acme).send(t, "users_cut.csv", text), "it can be sent again")
+				require.NoError(t, d.connect(t, "acme", d.acme).send(t, "users_cut.csv", text), "the file can be sent again")
 				require.Len(t, d.jobs(t, "acme"), 1)
 			}
 		})
 	}
 }
 
-// A client whose user breaks off closes what it has sent. OpenSSH and most
-// libraries send 32 KiB at a time, so that this can be told.
-func TestUpload_BrokenOffAndClosed(t *testing.T) {
+// A client whose user interrupts the upload closes the incomplete file. OpenSSH and
+// most libraries send 32 KiB at a time, so the length shows it.
+func TestUpload_InterruptedAndClosed(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	s := d.connect(t, "acme", d.acme)
@@ -276,7 +277,7 @@ func TestUpload_BrokenOffAndClosed(t *testing.T) {
 	}
 	require.Empty(t, d.jobs(t, "acme"))
 	require.Empty(t, d.kept(t))
-	// A file that has this length all the same gets another as it is told.
+	// A whole file may have such a length too: the error says how to change it.
 	whole := users(10)
 	whole += strings.Repeat("a,b,x\n", (1<<15-len(whole))/6)
 	whole += strings.Repeat("\n", 1<<15-len(whole))
@@ -285,7 +286,7 @@ func TestUpload_BrokenOffAndClosed(t *testing.T) {
 	require.Equal(t, job.Completed, d.done(t, "acme").Status)
 }
 
-// What a file is for must be clear before it is sent.
+// A name from which no type of job follows is refused when the file is opened.
 func TestOpen_NamesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -296,22 +297,22 @@ func TestOpen_NamesThatAreRefused(t *testing.T) {
 		"users_1.xlsx":          "name: must end in",
 		".users_1.csv":          "name: must begin with",
 		"\x1b[2Jusers_1.csv":    `"[2Jusers_1.csv": name: must begin with`,
-		"in/users_1.csv":        "there are no folders here",
-		"../in/../x/users_.csv": "there are no folders here",
+		"in/users_1.csv":        "no such folder",
+		"../in/../x/users_.csv": "no such folder",
 		"/":                     "name: must end in",
 	} {
 		_, err := s.Create(name)
 		require.Error(t, err, name)
-		s.isTold(t, want)
+		s.awaitStderr(t, want)
 	}
-	require.NotContains(t, s.aside.String(), "\x1b")
+	require.NotContains(t, s.stderr.String(), "\x1b")
 	require.ErrorIs(t, errOf(s.Create("x.csv")), fs.ErrPermission)
-	require.NoError(t, s.send(t, "../../users_up.csv", users(1)), "there is nothing above the folder")
+	require.NoError(t, s.send(t, "../../users_up.csv", users(1)), "the folder has no parent")
 }
 
 func errOf[T any](_ T, err error) error { return err }
 
-// Nothing but sending is offered, of files that were sent as little as of others.
+// Every operation except uploading is refused, for uploaded files and for others.
 func TestOperations_AreRefused(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -343,7 +344,7 @@ func TestOperations_AreRefused(t *testing.T) {
 	}
 	require.Error(t, errOf(s.StatVFS("/")))
 
-	// What clients ask before they send.
+	// Clients send these requests before an upload.
 	at, err := s.Getwd()
 	require.NoError(t, err)
 	require.Equal(t, "/", at)
@@ -355,12 +356,11 @@ func TestOperations_AreRefused(t *testing.T) {
 	require.True(t, root.IsDir())
 
 	require.Len(t, d.jobs(t, "acme"), 1)
-	require.NoError(t, s.send(t, "users_2.csv", users(2)), "the session goes on")
+	require.NoError(t, s.send(t, "users_2.csv", users(2)), "the session continues")
 }
 
-// A file that is being sent cannot be read either, and that one tries leaves it
-// what it is.
-func TestOperations_OnAFileThatIsSent(t *testing.T) {
+// A file cannot be read during its upload either, and trying to does not change it.
+func TestOperations_OnAnOpenFile(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	s := d.connect(t, "acme", d.acme)
@@ -385,7 +385,7 @@ func TestOperations_OnAFileThatIsSent(t *testing.T) {
 	}
 }
 
-// Nothing but the sftp subsystem is offered on a connection.
+// A connection offers only the sftp subsystem.
 func TestConnection_OffersNothingElse(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -405,15 +405,15 @@ func TestConnection_OffersNothingElse(t *testing.T) {
 		_ = session.Close()
 	}
 	_, err = conn.Dial("tcp", d.addr)
-	require.ErrorContains(t, err, "only files can be sent here")
+	require.ErrorContains(t, err, "this server only accepts uploads")
 	_, err = conn.Listen("tcp", "127.0.0.1:0")
 	require.Error(t, err)
 	s, err := client.NewClient(conn)
-	require.NoError(t, err, "sftp is offered still")
+	require.NoError(t, err, "sftp still works")
 	require.NoError(t, s.Close())
 }
 
-// What a connection has open is bounded, and files that were closed do not count.
+// The open files of a connection are bounded; closed files do not count.
 func TestConnection_OpenFilesAreBounded(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -428,7 +428,7 @@ func TestConnection_OpenFilesAreBounded(t *testing.T) {
 		open = append(open, f)
 	}
 	_, err := s.Create("users_more.csv")
-	require.ErrorContains(t, err, "too much is open on this connection")
+	require.ErrorContains(t, err, "too many files are open on this connection")
 	for i, f := range open {
 		_, err := f.Write([]byte(users(i + 1)))
 		require.NoError(t, err)
@@ -450,8 +450,8 @@ func TestConnections_OfATenantAreBounded(t *testing.T) {
 		_, err = client.NewClient(conn)
 	}
 	require.Error(t, err)
-	d.logged(t, "the tenant has too many connections", "tenant=acme")
-	require.NoError(t, d.connect(t, "other", d.other).send(t, "users_1.csv", users(1)), "others do not mind")
+	d.logged(t, "have too many connections", "tenant=acme")
+	require.NoError(t, d.connect(t, "other", d.other).send(t, "users_1.csv", users(1)), "other tenants are not affected")
 	require.NoError(t, all[0].conn.Close())
 	await(t, func() error {
 		conn, err := d.dial("acme", ssh.PublicKeys(d.acme))
@@ -462,8 +462,9 @@ func TestConnections_OfATenantAreBounded(t *testing.T) {
 	})
 }
 
-// However many silent connections one address has, another gets in at its first try.
-func TestConnections_OfOneAddressLockNobodyOut(t *testing.T) {
+// However many silent connections one address has, another address is accepted at its
+// first try.
+func TestConnections_OfOneAddressBlockNoOther(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	silent := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
@@ -484,8 +485,8 @@ func TestConnections_OfOneAddressLockNobodyOut(t *testing.T) {
 	require.NoError(t, conn.Close())
 }
 
-// Who does not say who he is takes up nothing for long, and nothing from others
-// beyond a bound.
+// A client that does not authenticate is disconnected after a while, and cannot use up
+// the connections of others.
 func TestConnections_WithoutAHandshakeAreBounded(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -498,12 +499,12 @@ func TestConnections_WithoutAHandshakeAreBounded(t *testing.T) {
 		t.Cleanup(func() { _ = conn.Close() })
 		idle = append(idle, conn)
 	}
-	// All are hung up on in the end, though they say nothing.
+	// The server closes all of them in the end, although they send nothing.
 	for _, conn := range idle {
 		require.NoError(t, conn.SetDeadline(timeout()))
 		_, err := io.Copy(io.Discard, conn)
 		var network net.Error
-		require.False(t, errors.As(err, &network) && network.Timeout(), "nobody hung up")
+		require.False(t, errors.As(err, &network) && network.Timeout(), "the server did not close the connection")
 	}
 	// The last of them may still be counted when its client sees the end of the
 	// connection, and a slow machine may miss the short handshake a few times.
@@ -516,9 +517,8 @@ func TestConnections_WithoutAHandshakeAreBounded(t *testing.T) {
 	})
 }
 
-// A file that is on its way when the server is told to stop may come; no new one
-// may.
-func TestStop_LetsFilesCome(t *testing.T) {
+// A stop lets running uploads finish and refuses new ones.
+func TestStop_LetsUploadsFinish(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	s := d.connect(t, "acme", d.acme)
@@ -530,7 +530,7 @@ func TestStop_LetsFilesCome(t *testing.T) {
 	await(t, func() error {
 		if conn, err := net.Dial("tcp", d.addr); err == nil {
 			_ = conn.Close()
-			return errors.New("it still listens")
+			return errors.New("the server still listens")
 		}
 		return nil
 	})
@@ -544,7 +544,7 @@ func TestStop_LetsFilesCome(t *testing.T) {
 	require.Equal(t, job.Stats{Processed: 5}, d.done(t, "acme").Stats)
 }
 
-// When the database does not answer, the sender is told, but not what is wrong.
+// When the file store fails, the client gets an error without internal details.
 func TestUpload_ServiceFails(t *testing.T) {
 	t.Parallel()
 	d := open(t)
@@ -555,8 +555,8 @@ func TestUpload_ServiceFails(t *testing.T) {
 	require.NoError(t, err)
 	_, _ = f.Write([]byte(users(1)))
 	err = f.Close()
-	require.ErrorContains(t, err, `: something went wrong here; nothing was kept, send the file again`)
-	require.NotContains(t, s.aside.String(), d.files)
-	d.logged(t, "sftp: a file failed", "not a directory")
+	require.ErrorContains(t, err, `: internal error; nothing was stored, send the file again`)
+	require.NotContains(t, s.stderr.String(), d.files)
+	d.logged(t, "sftp: store file", "not a directory")
 	require.Empty(t, d.jobs(t, "acme"))
 }

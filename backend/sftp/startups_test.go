@@ -9,13 +9,14 @@ import (
 
 func TestDropShare(t *testing.T) {
 	t.Parallel()
-	for waiting, want := range map[int]float64{0: 0, 9: 0, 10: 0.3, 55: 0.65, 100: 1} {
-		require.InDelta(t, want, dropShare(waiting), 1e-9, waiting)
+	for pending, want := range map[int]float64{0: 0, 9: 0, 10: 0.3, 55: 0.65, 100: 1} {
+		require.InDelta(t, want, dropShare(pending), 1e-9, pending)
 	}
 }
 
-// However many an attacker holds open from one address, others come in; from many
-// addresses, they are held back at random and never for good.
+// An attacker who opens many connections from one address blocks no other address.
+// From many addresses, the attacker can only cause random refusals, and a client that
+// tries again is accepted.
 func TestStartups(t *testing.T) {
 	t.Parallel()
 	s := newStartups()
@@ -26,12 +27,12 @@ func TestStartups(t *testing.T) {
 		require.True(t, s.enter(address(0), 0))
 	}
 	require.False(t, s.enter(address(0), 0.999), "the address has too many")
-	for i := 1; s.waiting < earlyDrop; i++ {
+	for i := 1; s.pending < earlyDrop; i++ {
 		require.True(t, s.enter(address(i), 0))
 	}
 	require.False(t, s.enter(address(1000), 0.29))
 	require.True(t, s.enter(address(1000), 0.31))
-	for i := 2000; s.waiting < maxHandshakes; i++ {
+	for i := 2000; s.pending < maxHandshakes; i++ {
 		require.True(t, s.enter(address(i), 0.9999))
 	}
 	require.False(t, s.enter(address(1001), 0.9999), "at most maxHandshakes")
@@ -42,5 +43,5 @@ func TestStartups(t *testing.T) {
 			s.leave(network)
 		}
 	}
-	require.Equal(t, newStartups(), s, "nothing is left of those who left")
+	require.Equal(t, newStartups(), s, "connections that have left are not counted")
 }

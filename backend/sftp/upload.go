@@ -12,52 +12,52 @@ import (
 	"kith/backend/app/jobs"
 )
 
-// cutUnit is what clients send at a time. One whose user breaks it off (Ctrl-C at
-// `put` of OpenSSH), or that fails over its own file, closes what it has sent as
-// it closes a whole file; what it has sent is then a multiple of this.
-const cutUnit = 32 << 10
+// sendUnit is the number of bytes that clients send at a time. When a user interrupts
+// an upload (Ctrl-C in OpenSSH's put), or the client cannot read its own file, the
+// client closes the incomplete file like a whole one; its length is then a multiple of
+// sendUnit.
+const sendUnit = 32 << 10
 
-// errCut is what becomes of a file that its sender did not close.
-var errCut = errors.New("the connection ended before the file was closed")
+// errNotClosed reports that the client did not close a file.
+var errNotClosed = errors.New("the connection ended before the file was closed")
 
-// upload is a file that is being sent. Its bytes go to the engine in order, which
-// keeps them and makes the job when they end.
+// upload is a file that is being uploaded. Its bytes go to the engine in order. The
+// engine stores them, and makes the job at their end.
 type upload struct {
-	box  *box
-	name string
-	to   *io.PipeWriter
-	// done is closed when the engine has done all it does; then delivery and err
-	// say what that was.
+	session *session
+	name    string
+	to      *io.PipeWriter
+	// done is closed when the engine has finished; then delivery and err are its
+	// results.
 	done     chan struct{}
 	delivery jobs.Delivery
 	err      error
 
 	mu sync.Mutex
-	// next is how many bytes went to the engine, early what came before those in
-	// front of it, by their place.
+	// next is the number of bytes that went to the engine. early has the chunks that
+	// arrived before the bytes in front of them, by their offset.
 	next  int64
 	early map[int64][]byte
-	// failed is why the file cannot become whole any more.
+	// failed is the reason why the file cannot be completed.
 	failed error
-	// told is true when the client was told so.
-	told bool
+	// reported is true once the client got the error.
+	reported bool
 }
 
-// begin opens a file whose name is good.
-func (b *box) begin(name string) *upload {
+// begin opens a file whose name is valid.
+func (s *session) begin(name string) *upload {
 	from, to := io.Pipe()
-	u := &upload{box: b, name: name, to: to, done: make(chan struct{}), early: map[int64][]byte{}}
-	b.line.uploads.Add(1)
+	u := &upload{session: s, name: name, to: to, done: make(chan struct{}), early: map[int64][]byte{}}
+	s.conn.uploads.Add(1)
 	go func() {
 		defer close(u.done)
-		u.delivery, u.err = b.server.engine.Jobs.Deliver(b.ctx, b.tenant, name, from)
+		u.delivery, u.err = s.server.engine.Jobs.Deliver(s.ctx, s.tenant, name, from)
 		_ = from.CloseWithError(u.err)
 	}()
 	return u
 }
 
-// WriteAt implements io.WriterAt. Pieces may come in any order, but each of them
-// once.
+// WriteAt implements io.WriterAt. Chunks may arrive in any order, but each only once.
 func (u *upload) WriteAt(p []byte, at int64) (int, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -65,20 +65,21 @@ func (u *upload) WriteAt(p []byte, at int64) (int, error) {
 		u.failed = u.put(p, at)
 	}
 	if u.failed != nil {
-		text, _ := inWords(u.failed)
+		text, _ := messageOf(u.failed)
 		return 0, u.deny(text)
 	}
 	return len(p), nil
 }
 
-// deny is an answer that the file failed; the first is told beside it too.
+// deny returns the answer that the upload failed. The first one is also written to the
+// standard error of the session.
 func (u *upload) deny(text string) error {
-	text = shown(u.name) + ": " + text
-	if u.told {
+	text = quoted(u.name) + ": " + text
+	if u.reported {
 		return refusal{sftp.ErrSSHFxFailure, text}
 	}
-	u.told = true
-	return u.box.deny(sftp.ErrSSHFxFailure, text)
+	u.reported = true
+	return u.session.deny(sftp.ErrSSHFxFailure, text)
 }
 
 func (u *upload) put(p []byte, at int64) error {
@@ -86,7 +87,7 @@ func (u *upload) put(p []byte, at int64) error {
 	case len(p) == 0:
 		return nil
 	case at > u.next:
-		return u.keep(p, at)
+		return u.keepEarly(p, at)
 	case at < u.next:
 		return refusal{text: "the bytes from " + strconv.FormatInt(at, 10) + " on were sent twice"}
 	}
@@ -98,18 +99,18 @@ func (u *upload) put(p []byte, at int64) error {
 		}
 		p = u.early[u.next]
 		delete(u.early, u.next)
-		u.box.hold(-len(p))
+		u.session.reserve(-len(p))
 	}
 	return nil
 }
 
-// keep keeps a piece until those in front of it have come.
-func (u *upload) keep(p []byte, at int64) error {
+// keepEarly keeps a chunk until the bytes in front of it have arrived.
+func (u *upload) keepEarly(p []byte, at int64) error {
 	if u.early[at] != nil {
 		return refusal{text: "the bytes from " + strconv.FormatInt(at, 10) + " on were sent twice"}
 	}
-	if len(u.early) >= maxPieces || !u.box.hold(len(p)) {
-		return refusal{text: "the bytes from " + strconv.FormatInt(u.next, 10) + " on are missing, and too many came that stand behind them: send the file from its beginning"}
+	if len(u.early) >= maxEarlyChunks || !u.session.reserve(len(p)) {
+		return refusal{text: "the bytes from " + strconv.FormatInt(u.next, 10) + " on are missing, and too many after them have arrived: send the file from its beginning"}
 	}
 	u.early[at] = append([]byte(nil), p...)
 	return nil
@@ -120,73 +121,73 @@ func (u *upload) keep(p []byte, at int64) error {
 func (u *upload) TransferError(error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.failed = errCut
+	u.failed = errNotClosed
 }
 
-// Close implements io.Closer: the file is whole, unless it is known that it is
-// not. The client waits until its job is made.
+// Close implements io.Closer: the file is complete, unless bytes are missing. The
+// client waits until the job exists.
 func (u *upload) Close() error {
 	u.end()
 	<-u.done
-	defer u.box.giveBack()
-	// The answer is still to be sent, on a connection that must not count as quiet.
-	defer u.box.line.ended()
+	defer u.session.release()
+	// The answer must still be sent; until then the connection must not count as idle.
+	defer u.session.conn.ended()
 	return u.outcome()
 }
 
-// end tells the engine that no more comes.
+// end signals the engine the end of the file.
 func (u *upload) end() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	switch {
 	case u.failed != nil:
 	case len(u.early) > 0:
-		u.failed = refusal{text: "its pieces do not fit together at byte " + strconv.FormatInt(u.next, 10)}
-	case u.next > 0 && u.next%cutUnit == 0:
-		u.failed = refusal{text: "it ends at byte " + strconv.FormatInt(u.next, 10) + ", a multiple of " + strconv.Itoa(cutUnit) +
-			": so does a file whose sending was broken off, and nothing was imported. If it is whole, add an empty line to it, or pack it anew"}
+		u.failed = refusal{text: "bytes are missing from " + strconv.FormatInt(u.next, 10) + " on; send the file again"}
+	case u.next > 0 && u.next%sendUnit == 0:
+		u.failed = refusal{text: "it ends at byte " + strconv.FormatInt(u.next, 10) + ", a multiple of " + strconv.Itoa(sendUnit) +
+			": an interrupted upload ends so too, and nothing was imported. If the file is complete, add an empty line to it, or compress it again, and send it"}
 	}
 	for at, p := range u.early {
 		delete(u.early, at)
-		u.box.hold(-len(p))
+		u.session.reserve(-len(p))
 	}
 	_ = u.to.CloseWithError(u.failed) // nil: the end
 }
 
-// outcome says what became of the file: to the log, and to the client.
+// outcome logs the result of the upload, and returns it for the client.
 func (u *upload) outcome() error {
-	log := u.box.log.With("file", printable(u.name), "bytes", u.next)
+	log := u.session.log.With("file", printable(u.name), "bytes", u.next)
 	job := u.delivery.Job
 	switch {
 	case u.err == nil && len(u.delivery.Fatal) == 0:
-		log.Info("sftp: a file became a job", "job", job.ID, "type", job.Type, "status", job.Status,
+		log.Info("sftp: job created from file", "job", job.ID, "type", job.Type, "status", job.Status,
 			"rows", job.Stats.Processed, "failed", job.Stats.Errors)
 		if len(u.delivery.Rows) > 0 {
-			log.Warn("sftp: some rows of a file are wrong", "job", job.ID, "rows", some(u.delivery.Rows))
+			log.Warn("sftp: rows failed", "job", job.ID, "rows", some(u.delivery.Rows))
 		}
 		return nil
 	case u.err == nil:
-		log.Warn("sftp: a file is broken", "job", job.ID, "type", job.Type, "problems", some(u.delivery.Fatal))
+		log.Warn("sftp: file invalid", "job", job.ID, "type", job.Type, "problems", some(u.delivery.Fatal))
 		return u.deny("nothing was imported; job " + job.ID + ": " + some(u.delivery.Fatal))
-	case errors.Is(u.err, errCut):
-		log.Warn("sftp: nothing was kept of a file", "error", u.err)
+	case errors.Is(u.err, errNotClosed):
+		log.Warn("sftp: file not stored", "error", u.err)
 		return u.err
 	}
-	text, ours := inWords(u.err)
-	if ours {
-		log.Error("sftp: a file failed", "error", u.err)
+	text, internal := messageOf(u.err)
+	if internal {
+		log.Error("sftp: store file", "error", u.err)
 	} else {
-		log.Warn("sftp: nothing was kept of a file", "error", u.err)
+		log.Warn("sftp: file not stored", "error", u.err)
 	}
 	return u.deny(text)
 }
 
-// some are the first of many problems.
+// some joins the first problems of a list.
 func some(problems []string) string {
-	const most = 10
-	text := strings.Join(problems[:min(len(problems), most)], "; ")
-	if len(problems) > most {
-		text += "; and " + strconv.Itoa(len(problems)-most) + " more"
+	const limit = 10
+	text := strings.Join(problems[:min(len(problems), limit)], "; ")
+	if len(problems) > limit {
+		text += "; and " + strconv.Itoa(len(problems)-limit) + " more"
 	}
 	return text
 }

@@ -7,12 +7,12 @@ import (
 	"kith/backend/app/statistics"
 )
 
-// countPoll is how often what was counted is stored: one transaction for all
-// reports between two ticks.
+// countPoll is how often new counts are stored: one transaction for all reports
+// between two ticks.
 const countPoll = time.Second
 
-// NewAnalytics returns the worker that stores what the engine of this process
-// counted.
+// NewAnalytics returns the worker that stores the analytics events that this process
+// has counted.
 func NewAnalytics(a *statistics.Analytics, log *slog.Logger) *Worker {
 	return newWorker("analytics", countPoll, log, a.Flush)
 }

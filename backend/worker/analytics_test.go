@@ -20,8 +20,8 @@ import (
 	"kith/core/referral"
 )
 
-// What was counted up to a clean stop is stored.
-func TestAnalytics_StoppedWorkerStoresWhatWaits(t *testing.T) {
+// A clean stop stores everything that was counted before it.
+func TestAnalytics_StopStoresPendingCounts(t *testing.T) {
 	t.Parallel()
 	b := run(t, storetest.File(t))
 	require.NoError(t, b.db.Write(t.Context(), now, func(tx *store.Tx) error {

@@ -14,9 +14,10 @@ import (
 	"kith/backend/store/sqldtest"
 )
 
-// BenchmarkWebhooks is the delivery of events to endpoints on this machine: one,
-// which gets 8 at a time, and eight. Beside it are bare posts, 8 at a time, of as
-// much text: the difference is the cost of leases, records and signatures.
+// BenchmarkWebhooks delivers events to endpoints on this machine: to one endpoint,
+// which gets 8 events at a time, and to eight. For comparison, posts-alone sends plain
+// posts of the same size, 8 at a time: the difference is the cost of leases, records
+// and signatures.
 func BenchmarkWebhooks(b *testing.B) {
 	b.Run("posts-alone", benchmarkPosts)
 	for name, url := range map[string]func(testing.TB) string{

@@ -13,8 +13,8 @@ import (
 // forgetEvery is how often records that have become too old are removed.
 const forgetEvery = time.Hour
 
-// NewForget returns the worker that removes webhook deliveries and records of
-// event calls when they are older than these logs go back.
+// NewForget returns the worker that removes webhook deliveries and records of event
+// calls that are older than their retention time.
 func NewForget(d *webhooks.Deliveries, ev *events.Events, log *slog.Logger) *Worker {
 	return newWorker("forget", forgetEvery, log, func(ctx context.Context) error {
 		deliveries, err := d.Forget(ctx)

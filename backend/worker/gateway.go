@@ -17,8 +17,9 @@ import (
 	"kith/core/billing"
 )
 
-// dial returns a client for a connection. A test tenant's goes to the sandbox or
-// to its base URL, a live tenant's to the production host and nowhere else.
+// dial returns a client for a connection. The client of a test tenant calls the
+// sandbox or the connection's base URL; that of a live tenant calls only the
+// production host.
 func dial(tenant core.TenantAlias, c billing.Connection) (*gateway.Client, error) {
 	if len(c.Keys) == 0 {
 		return nil, errors.New("job: the gateway's connection has no key")
@@ -29,13 +30,13 @@ func dial(tenant core.TenantAlias, c billing.Connection) (*gateway.Client, error
 	})
 }
 
-// gatewayAttempts is few: what fails is tried again later, and until then
-// somebody else's may be done.
+// gatewayAttempts is small: a failed task is tried again later, and other tasks can
+// run until then.
 const gatewayAttempts = 2
 
-// TryGateway asks a gateway whether it takes a connection's keys, and whether
-// the merchant has a discount. A gateway that does not answer is an error
-// (RS018). It is meant for payments.Gateways.Try.
+// TryGateway reports whether a gateway accepts a connection's keys, and whether the
+// merchant has a discount. It returns an error (RS018) when the gateway does not
+// answer. It is meant for payments.Gateways.Try.
 func TryGateway(ctx context.Context, tenant core.TenantAlias, c billing.Connection, discountID string) (keys, discount bool, err error) {
 	client, err := dial(tenant, c)
 	if err != nil {
@@ -55,9 +56,9 @@ func TryGateway(ctx context.Context, tenant core.TenantAlias, c billing.Connecti
 	return true, discount, nil
 }
 
-// FindCustomer asks a gateway whether it has a customer. A gateway that does not
-// answer, or does not take the keys, is an error (RS018, RS028). It is meant for
-// payments.Gateways.FindCustomer.
+// FindCustomer reports whether a gateway has a customer. It returns an error when the
+// gateway does not answer (RS018) or does not accept the keys (RS028). It is meant
+// for payments.Gateways.FindCustomer.
 func FindCustomer(ctx context.Context, tenant core.TenantAlias, c billing.Connection, customer core.PaymentProviderID) (bool, error) {
 	client, err := dial(tenant, c)
 	if err != nil {
@@ -77,16 +78,16 @@ func FindCustomer(ctx context.Context, tenant core.TenantAlias, c billing.Connec
 	return false, unreachable(err)
 }
 
-// askTimeout bounds what a caller waits for a gateway.
+// askTimeout bounds how long a caller waits for a gateway.
 const askTimeout = 20 * time.Second
 
 func unreachable(err error) error {
 	return &core.Error{Code: core.CodeUnavailable, RS: "RS018", Message: "the payment gateway does not answer; try again", Err: err}
 }
 
-// NewGateway returns the worker that reads what payment gateways have sent, and
-// brings accounts and gateways in line with each other. Several may run on one
-// database: each subscription is leased to one of them.
+// NewGateway returns the worker that reads the notifications of payment gateways,
+// applies them to accounts, and sets discounts and refunds at the gateways. Several
+// may run on one database: each subscription is leased to one of them.
 func NewGateway(e *app.Engine, log *slog.Logger) *Worker {
 	g := &gateways{engine: e, log: log, clients: map[core.TenantAlias]dialled{}}
 	w := newWorker("gateway", gatewayPoll, log, g.drain)
@@ -97,10 +98,10 @@ func NewGateway(e *app.Engine, log *slog.Logger) *Worker {
 
 const (
 	gatewayPoll = 500 * time.Millisecond
-	// gatewaySlots are the subscriptions that one process works on at once, and
-	// gatewayLine those of one tenant above which others go first.
+	// gatewaySlots is how many subscriptions one process works on at once.
 	gatewaySlots = 16
-	gatewayLine  = 4
+	// gatewayTenantSlots is how many of these one tenant may have.
+	gatewayTenantSlots = 4
 	// notificationBatch bounds one transaction.
 	notificationBatch = 50
 )
@@ -108,13 +109,13 @@ const (
 type gateways struct {
 	engine *app.Engine
 	log    *slog.Logger
-	// tasks are the subscriptions, by tenant; chores, what else is due.
+	// tasks runs the work on subscriptions, by tenant; chores runs everything else.
 	tasks  *pool[core.TenantAlias]
 	chores *pool[struct{}]
 
 	mu sync.Mutex
-	// clients are kept, so that a pause that a gateway asks for is kept by all
-	// calls of its tenant.
+	// clients are kept, so that all calls of a tenant respect a pause that its
+	// gateway asked for.
 	clients map[core.TenantAlias]dialled
 }
 
@@ -124,7 +125,7 @@ type dialled struct {
 	key            billing.Key
 }
 
-// drain reads notifications, and begins what is due until all slots are taken.
+// drain reads notifications, and begins due tasks until all slots are taken.
 func (g *gateways) drain(ctx context.Context) error {
 	for {
 		n, err := g.engine.Notifications.Read(ctx, notificationBatch, readNotification)
@@ -149,11 +150,11 @@ func (g *gateways) begin(ctx context.Context) (int, error) {
 	}
 	full := []core.TenantAlias{}
 	for tenant, n := range taken {
-		if n >= gatewayLine {
+		if n >= gatewayTenantSlots {
 			full = append(full, tenant)
 		}
 	}
-	tasks, err := g.engine.Billing.Begin(ctx, min(gatewaySlots-all, gatewayLine), full)
+	tasks, err := g.engine.Billing.Begin(ctx, min(gatewaySlots-all, gatewayTenantSlots), full)
 	for _, task := range tasks {
 		g.tasks.begin(task.Tenant, func(ctx context.Context) {
 			defer g.tasks.release(task.Tenant)
@@ -163,14 +164,14 @@ func (g *gateways) begin(ctx context.Context) (int, error) {
 	return len(tasks), err
 }
 
-// last finishes what is under way.
+// last waits for the running tasks.
 func (g *gateways) last(ctx context.Context) error {
 	g.tasks.finish(ctx)
 	g.chores.finish(ctx)
 	return nil
 }
 
-// client is the one of a tenant, a new one when its connection has changed.
+// client returns the client of a tenant, or a new one when its connection has changed.
 func (g *gateways) client(tenant core.TenantAlias, c billing.Connection) (*gateway.Client, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -184,45 +185,46 @@ func (g *gateways) client(tenant core.TenantAlias, c billing.Connection) (*gatew
 	return client, err
 }
 
-// work reads a subscription, and brings the gateway in line with what follows.
+// work reads a subscription, applies its state to the account, and sets its discount
+// and its refunds at the gateway.
 func (g *gateways) work(ctx context.Context, task payments.BillingTask) {
 	done := billingDone{}
 	client, err := g.client(task.Tenant, task.Connection)
 	if err == nil {
-		// Beyond the lease another may be at it; a process that slept so long
-		// begins no further call.
+		// After the lease has expired, another process may work on the subscription:
+		// no further call begins then.
 		leased, cancel := context.WithTimeout(ctx, time.Duration(payments.BillingLeaseTime)*time.Millisecond)
 		defer cancel()
-		done, err = g.bring(leased, client, task)
+		done, err = g.apply(leased, client, task)
 	}
 	switch {
 	case ctx.Err() != nil, done.late:
 		return
 	case isAction(err, gateway.Missing) && task.Tries >= missingTries:
-		// Only another notification can tell more of it.
+		// Only another notification can begin this task again.
 		done.problem, done.ended, done.after = err.Error(), true, 0
 	case err != nil:
 		done.problem, done.after = err.Error(), after(err, task.Tries)
 		g.log.Warn("gateway", "tenant", task.Tenant, "subscription", task.Subscription, "error", err)
 	}
 	if err := g.engine.Billing.End(ctx, task, done.ended, done.problem, done.after); err != nil {
-		// Its lease will end.
+		// The task is taken again when its lease has expired.
 		g.log.Error("gateway", "tenant", task.Tenant, "subscription", task.Subscription, "error", err)
 	}
 }
 
-// billingDone is what became of a task.
+// billingDone is the result of a task.
 type billingDone struct {
 	late, ended bool
 	problem     string
 	after       core.Time
 }
 
-// settlementPoll is how often a charge is looked at that has not settled:
-// nothing tells when it has (reference, gateway, 2).
+// settlementPoll is how often a charge that has not settled is read again: the
+// gateway sends no notification when it settles (reference, gateway, 2).
 const settlementPoll = core.Hour
 
-func (g *gateways) bring(ctx context.Context, client *gateway.Client, task payments.BillingTask) (billingDone, error) {
+func (g *gateways) apply(ctx context.Context, client *gateway.Client, task payments.BillingTask) (billingDone, error) {
 	read, code, err := g.read(ctx, client, task)
 	if err != nil {
 		return billingDone{}, err
@@ -245,7 +247,7 @@ func (g *gateways) bring(ctx context.Context, client *gateway.Client, task payme
 		if sure {
 			effects.Refunds = append(effects.Refunds, *effects.Owed)
 		} else {
-			done.after = firstRest
+			done.after = firstDelay
 		}
 	}
 	for _, f := range effects.Refunds {
@@ -260,8 +262,8 @@ func (g *gateways) bring(ctx context.Context, client *gateway.Client, task payme
 	return done, nil
 }
 
-// setDiscount makes a subscription's discount what it is to be. Amounts are
-// absolute, so that it may be done again.
+// setDiscount sets a subscription's discount to an amount. The amount is absolute, so
+// that the call may be repeated.
 func setDiscount(ctx context.Context, client *gateway.Client, s billing.Subscription, id string, minor int64) error {
 	amount := gateway.NewAmount(minor, s.Currency)
 	var err error
@@ -278,8 +280,8 @@ func setDiscount(ctx context.Context, client *gateway.Client, s billing.Subscrip
 		_, err = client.RemoveDiscount(ctx, s.ID, id)
 	}
 	if isAction(err, gateway.AlreadyDone) || isAction(err, gateway.Park) || isAction(err, gateway.Terminal) {
-		// What the subscription has become since it was read is told by its next
-		// notification.
+		// The subscription has changed since it was read: its next notification
+		// brings it here again.
 		return nil
 	}
 	return err
@@ -287,8 +289,9 @@ func setDiscount(ctx context.Context, client *gateway.Client, s billing.Subscrip
 
 func isAction(err error, a gateway.Action) bool { return err != nil && gateway.ActionOf(err) == a }
 
-// owe makes sure that a refund is owed: that the charge is the customer's first,
-// which an older subscription would tell that nobody has read yet.
+// owe records that a refund is owed. It is sure only once all subscriptions of the
+// customer have been read: one of them may have an older charge, and only the first
+// charge of a customer is refunded.
 func (g *gateways) owe(ctx context.Context, client *gateway.Client, tenant core.TenantAlias, customer core.PaymentProviderID, f billingdb.Refund) (sure bool, err error) {
 	found, err := client.Customer(ctx, string(customer))
 	if err != nil {
@@ -306,9 +309,9 @@ func (g *gateways) owe(ctx context.Context, client *gateway.Client, tenant core.
 	return g.engine.Billing.OweRefund(ctx, tenant, f)
 }
 
-// refund gives money back, at most once: it looks whether that was done before
-// it asks for it, and asks under one key as long as the outcome is not known.
-// wait is true when the charge has not settled.
+// refund gives money back, at most once: it first checks whether the refund exists,
+// and repeats the request under the same key while the result is unknown. wait is
+// true when the charge has not settled.
 func (g *gateways) refund(ctx context.Context, client *gateway.Client, tenant core.TenantAlias, f billingdb.Refund) (wait bool, err error) {
 	order := "svc-refund-" + f.Transaction
 	sale, err := client.Transaction(ctx, f.Transaction)
@@ -320,7 +323,7 @@ func (g *gateways) refund(ctx context.Context, client *gateway.Client, tenant co
 	case sale.ChargedBack():
 		return false, g.engine.Billing.EndRefund(ctx, tenant, f.Transaction, "", "the charge was charged back")
 	case !sale.Status.Refundable(), sale.Disputed():
-		// As long as a dispute is open, the bank may give the same money back.
+		// While a dispute is open, the bank may give the same money back.
 		return true, nil
 	}
 	given, found, err := client.FindRefund(ctx, f.Transaction, order)
@@ -333,7 +336,7 @@ func (g *gateways) refund(ctx context.Context, client *gateway.Client, tenant co
 	case err == nil:
 		return false, g.engine.Billing.EndRefund(ctx, tenant, f.Transaction, given.ID, "")
 	case isAction(err, gateway.AwaitSettlement), isAction(err, gateway.ReadBack):
-		// The key is used up by a refusal. What was done after all is found.
+		// A refusal uses up the key. If the refund was made anyway, FindRefund finds it.
 		return true, g.engine.Billing.RefuseRefund(ctx, tenant, f, err.Error())
 	case isAction(err, gateway.Retry), isAction(err, gateway.SetUp):
 		return false, err
@@ -341,33 +344,33 @@ func (g *gateways) refund(ctx context.Context, client *gateway.Client, tenant co
 	return false, g.engine.Billing.EndRefund(ctx, tenant, f.Transaction, "", err.Error())
 }
 
-// missingTries is how often what the gateway does not have is asked for again,
-// an hour apart.
+// missingTries is how often an object that the gateway does not have is requested
+// again, at intervals of an hour.
 const missingTries = 3
 
-// Bounds of how long a task rests that failed.
+// Bounds of the delay before a failed task is tried again.
 const (
-	firstRest = core.Minute
-	mostRest  = core.Hour
+	firstDelay = core.Minute
+	maxDelay   = core.Hour
 )
 
-// after is how long a task rests: longer with every failure, and at least as
-// long as the gateway asks for.
+// after returns the delay before a failed task is tried again: longer with every
+// failure, and at least as long as the gateway asks for.
 func after(err error, tries int) core.Time {
-	rest := min(firstRest<<min(tries, 10), mostRest)
+	delay := min(firstDelay<<min(tries, 10), maxDelay)
 	var e *gateway.Error
 	if errors.As(err, &e) {
 		switch e.Action {
 		case gateway.Missing, gateway.SetUp, gateway.Alert:
-			rest = mostRest
+			delay = maxDelay
 		}
-		rest = max(rest, core.Time(e.RetryAfter.Milliseconds()))
+		delay = max(delay, core.Time(e.RetryAfter.Milliseconds()))
 	}
-	return rest
+	return delay
 }
 
-// readNotification says what a payload is about. The rest of it is not looked
-// at: it is as old as the notification.
+// readNotification returns the kind of a notification and the id of its object. The
+// rest of the payload is ignored: it is as old as the notification.
 func readNotification(payload string) payments.BillingNews {
 	n, err := gateway.ParseNotification(payload)
 	news := payments.BillingNews{Kind: string(n.Kind), Known: n.Kind.Known()}

@@ -9,11 +9,11 @@ import (
 	"kith/core"
 )
 
-// beat is how often the time is written down, by whichever backend comes first.
+// beat is how often the current time is stored, by one of the running backends.
 const beat = time.Second
 
-// NewHeartbeat returns the worker that writes the time down once a second, so
-// that a replica's age can be read from the replica.
+// NewHeartbeat returns the worker that stores the current time once a second. The
+// newest time on a replica shows how far the replica lags behind.
 func NewHeartbeat(db *store.Primary, now func() core.Time, log *slog.Logger) *Worker {
 	return newWorker("heartbeat", beat, log, func(ctx context.Context) error {
 		at := now()

@@ -1,5 +1,5 @@
-// Package worker carries out what state changes left to do, apart from the calls
-// that made them.
+// Package worker runs the background work that state changes leave behind: it
+// processes events, runs jobs, sends webhooks and calls payment gateways.
 package worker
 
 import (
@@ -13,16 +13,15 @@ import (
 )
 
 const (
-	// intakePoll is how soon event calls of an edge in another process are seen.
+	// intakePoll is the longest delay until an event call stored by another process is seen.
 	intakePoll = 200 * time.Millisecond
-	// intakeBatch bounds one transaction: it holds the write lock, for which
-	// the intake of new events waits.
+	// intakeBatch is the number of calls in one transaction. While it runs, new event
+	// calls wait for the write lock.
 	intakeBatch = 500
 )
 
-// NewIntake returns the worker that turns event calls into events, in the order
-// of their receipt. Several may run on one database: the write lock makes them
-// take turns.
+// NewIntake returns the worker that turns event calls into events, in the order of
+// their receipt. Several may run on one database: the write lock admits one at a time.
 func NewIntake(db *store.Primary, now func() core.Time, log *slog.Logger) *Worker {
 	in := intake{db: db, now: now, log: log}
 	return newWorker("intake", intakePoll, log, in.drain)
@@ -34,12 +33,12 @@ type intake struct {
 	log *slog.Logger
 }
 
-// drain processes what waits. What arrives meanwhile is for the next time: under
-// load, something always does, and a transaction for each few calls costs every
-// replica more than the calls.
+// drain processes the waiting calls. Calls that arrive meanwhile wait for the next
+// tick: under load calls arrive all the time, and a transaction for every few calls
+// costs each replica more than the calls themselves.
 func (in intake) drain(ctx context.Context) error {
 	for left := true; left; {
-		// Looking first spares an idle database a write lock at every tick.
+		// This read saves an idle database a write lock at every tick.
 		waiting, err := eventdb.IntakeWaits(ctx, in.db.Reads)
 		if err != nil || !waiting {
 			return err
@@ -55,10 +54,10 @@ func (in intake) drain(ctx context.Context) error {
 		left = done.Left
 		in.log.Debug("intake processed", "calls", done.Calls, "events", done.Events)
 		if done.Orphaned > 0 {
-			in.log.Info("events of deleted users passed over", "events", done.Orphaned)
+			in.log.Info("events of deleted users skipped", "events", done.Orphaned)
 		}
 		if done.Unreadable > 0 {
-			in.log.Error("events passed over: they are not what the edge and the backend write", "events", done.Unreadable)
+			in.log.Error("events skipped: neither the edge nor the backend writes this form", "events", done.Unreadable)
 		}
 	}
 	return nil

@@ -27,10 +27,10 @@ import (
 
 const now core.Time = 1_700_000_000_000
 
-// drawn makes ids that differ.
+// drawn is a counter that makes ids unique.
 var drawn atomic.Int64
 
-// buffer is a log that may be read while it is written.
+// buffer is a log that can be read while it is written.
 type buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -53,7 +53,7 @@ type bundle struct {
 	db     *store.Primary
 	intake *worker.Worker
 	log    *buffer
-	// stop ends the worker and returns when it has ended.
+	// stop stops the worker and waits for its end.
 	stop func()
 }
 
@@ -95,7 +95,7 @@ func (b bundle) append(t *testing.T, n int) {
 	}
 }
 
-// processed waits until nothing waits any more.
+// processed waits until all event calls are processed.
 func (b bundle) processed(t *testing.T) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -114,7 +114,7 @@ func TestIntake_ProcessesOnWake(t *testing.T) {
 	b.processed(t)
 }
 
-// An edge in another process wakes nobody.
+// An edge in another process cannot wake the worker; the worker polls.
 func TestIntake_ProcessesWithoutWake(t *testing.T) {
 	t.Parallel()
 	b := run(t, storetest.File(t))
@@ -122,7 +122,7 @@ func TestIntake_ProcessesWithoutWake(t *testing.T) {
 	b.processed(t)
 }
 
-func TestIntake_StopFinishesWhatWaits(t *testing.T) {
+func TestIntake_StopFinishesPendingCalls(t *testing.T) {
 	t.Parallel()
 	b := run(t, storetest.File(t))
 	b.append(t, 700) // more than a batch
@@ -130,10 +130,10 @@ func TestIntake_StopFinishesWhatWaits(t *testing.T) {
 	waits, err := eventdb.IntakeWaits(t.Context(), b.db.Reads)
 	require.NoError(t, err)
 	require.False(t, waits)
-	require.Empty(t, b.log.String(), "an orderly stop is no event")
+	require.Empty(t, b.log.String(), "a clean stop logs nothing")
 }
 
-// Several workers on one database, as of several backends.
+// Several workers, as in several backends, can run on one database.
 func TestIntake_WorkersShareTheWork(t *testing.T) {
 	t.Parallel()
 	url := storetest.File(t)
@@ -151,14 +151,14 @@ func TestIntake_WorkersShareTheWork(t *testing.T) {
 	require.Empty(t, first.log.String())
 }
 
-func TestIntake_SurvivesItsDatabase(t *testing.T) {
+func TestIntake_SurvivesADatabaseOutage(t *testing.T) {
 	t.Parallel()
 	c := sqldtest.Start(t)
 	b := run(t, c.PrimaryURL())
 	b.append(t, 1)
 	b.processed(t)
 	c.KillPrimary(t)
-	require.Eventually(t, func() bool { return len(b.log.String()) > 0 }, sqldtest.Deadline, time.Millisecond, "it says that it stopped")
+	require.Eventually(t, func() bool { return len(b.log.String()) > 0 }, sqldtest.Deadline, time.Millisecond, "the failure is logged")
 	require.Contains(t, b.log.String(), "worker stopped; trying again")
 	c.StartPrimary(t)
 	b.append(t, 1)
@@ -166,7 +166,7 @@ func TestIntake_SurvivesItsDatabase(t *testing.T) {
 	b.stop()
 }
 
-// A stop while the database is away ends all the same.
+// The worker stops even while the database is unavailable.
 func TestIntake_StopsWithoutItsDatabase(t *testing.T) {
 	t.Parallel()
 	c := sqldtest.Start(t)
@@ -175,5 +175,5 @@ func TestIntake_StopsWithoutItsDatabase(t *testing.T) {
 	b.processed(t)
 	c.KillPrimary(t)
 	b.stop()
-	require.Contains(t, b.log.String(), "work waits for the next start")
+	require.Contains(t, b.log.String(), "work left for the next start")
 }

@@ -11,16 +11,17 @@ import (
 )
 
 const (
-	// jobPoll is how soon a job of another process is seen, and one that its
-	// worker died over.
+	// jobPoll is the longest delay until a job is seen that another process created,
+	// or whose worker stopped without finishing it.
 	jobPoll = time.Second
 	// filePoll is how often old files are looked for.
 	filePoll = 10 * time.Minute
 )
 
-// NewJobs returns a worker that does up to slots jobs at once, of whatever tenants
-// wait longest. Several may run, in one process or in many: a job is claimed by
-// one of them, with a lease. A job is left at once when the worker is told to stop.
+// NewJobs returns a worker that runs up to slots jobs at once, those that have waited
+// longest first. Several workers may run, in one process or in many: each job is
+// leased to one of them. When the worker stops, it leaves its jobs at once; another
+// worker continues them.
 func NewJobs(js *jobs.Jobs, slots int, log *slog.Logger) *Worker {
 	j := &jobWorker{jobs: js, slots: slots, log: log}
 	w := newWorker("jobs", jobPoll, log, j.drain)
@@ -36,9 +37,9 @@ type jobWorker struct {
 	running *pool[struct{}]
 }
 
-// drain takes a slot for each job that waits, until all slots are taken. A job waits
-// until it is claimed, so that several slots may be taken for one: those that come
-// too late for it end without work.
+// drain takes a slot for each waiting job, until all slots are taken. A job counts as
+// waiting until it is leased, so several slots may be taken for the same job; those
+// that find it leased end without work.
 func (j *jobWorker) drain(ctx context.Context) error {
 	for {
 		if _, taken := j.running.slots(); taken >= j.slots {
@@ -59,9 +60,9 @@ func (j *jobWorker) work(ctx context.Context) {
 	_, err := j.jobs.Work(ctx)
 	switch {
 	case errors.Is(err, jobs.ErrLost):
-		j.log.Warn("a job outlived its lease, or was deleted; this worker has left it")
+		j.log.Warn("job left: its lease expired, or it was deleted")
 	case err != nil && ctx.Err() == nil:
-		j.log.Error("a job was left; trying again", "error", err)
+		j.log.Error("job failed; trying again", "error", err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(pause):
@@ -69,13 +70,13 @@ func (j *jobWorker) work(ctx context.Context) {
 	}
 }
 
-// last waits for jobs to be left.
+// last waits until all jobs are left.
 func (j *jobWorker) last(ctx context.Context) error {
 	j.running.finish(ctx)
 	return nil
 }
 
-// NewOldFiles returns the worker that removes files that were kept long enough.
+// NewOldFiles returns the worker that removes files whose retention time is over.
 func NewOldFiles(files *jobs.Files, log *slog.Logger) *Worker {
 	w := newWorker("old files", filePoll, log, func(ctx context.Context) error {
 		for {
@@ -84,6 +85,6 @@ func NewOldFiles(files *jobs.Files, log *slog.Logger) *Worker {
 			}
 		}
 	})
-	w.leaves = true
+	w.stopsAtOnce = true
 	return w
 }

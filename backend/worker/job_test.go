@@ -30,7 +30,7 @@ func (b bundle) engine(t *testing.T, dir file.Dir) *app.Engine {
 	return e
 }
 
-// pending are jobs that nobody does until a worker comes.
+// pending stores jobs that no worker runs yet.
 func (b bundle) pending(t *testing.T, ids ...string) {
 	t.Helper()
 	require.NoError(t, b.db.Write(t.Context(), now, func(tx *store.Tx) error {
@@ -55,8 +55,8 @@ func (b bundle) completed(t *testing.T, n int) {
 	}, sqldtest.Deadline, time.Millisecond)
 }
 
-// Workers of several processes on one database, each with several slots, do each job,
-// and none fails for the other.
+// Workers of several processes on one database, each with several slots, run every
+// job, and none disturbs another.
 func TestJobs_WorkersShareTheWork(t *testing.T) {
 	t.Parallel()
 	b := run(t, storetest.File(t))
@@ -81,7 +81,7 @@ func TestJobs_WorkersShareTheWork(t *testing.T) {
 	require.Empty(t, b.log.String())
 }
 
-// What another process left is found without being told.
+// A worker finds the jobs of another process without a wake.
 func TestJobs_WorkWithoutWake(t *testing.T) {
 	t.Parallel()
 	b := run(t, storetest.File(t))
@@ -98,7 +98,7 @@ func TestJobs_WorkWithoutWake(t *testing.T) {
 	running.Wait()
 }
 
-// A worker that is told to stop begins no job.
+// A worker that was stopped begins no job.
 func TestJobs_StopBeginsNothing(t *testing.T) {
 	t.Parallel()
 	b := run(t, storetest.File(t))

@@ -8,7 +8,7 @@ import (
 	"kith/core/auth"
 )
 
-// NewKeyUses returns the worker that writes down when API keys were last used.
+// NewKeyUses returns the worker that stores when API keys were last used.
 func NewKeyUses(k *tenants.APIKeys, log *slog.Logger) *Worker {
 	return newWorker("key uses", time.Duration(auth.KeyUseStep)*time.Millisecond, log, k.SaveUses)
 }

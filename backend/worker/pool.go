@@ -6,15 +6,15 @@ import (
 	"sync"
 )
 
-// pool runs tasks side by side for a worker. A task takes a slot of some key, and
-// the worker decides by the slots that are taken, in all and of a key, which tasks
-// it begins. When a task has ended, the worker is woken: it may begin another.
+// pool runs the tasks of a worker concurrently. Each task takes a slot under a key.
+// The worker counts the taken slots, in total and by key, to decide which tasks to
+// begin. When a task ends, the pool wakes the worker: it may begin another.
 //
-// Tasks outlive the context of the worker, so that a stop lets them end; see
-// finish. A task that is to end at once uses the worker's context instead.
+// Tasks do not use the context of the worker, so that they can end after a stop; see
+// finish. A task that should end at once uses the worker's context instead.
 type pool[K comparable] struct {
 	wake func()
-	// tasks is the context of tasks, and is done once they are abandoned.
+	// tasks is the context of all tasks. It is canceled when they are abandoned.
 	tasks   context.Context
 	abandon context.CancelFunc
 	running sync.WaitGroup
@@ -30,7 +30,7 @@ func newPool[K comparable](wake func()) *pool[K] {
 	return p
 }
 
-// slots returns how many slots of each key are taken, and how many in all.
+// slots returns how many slots of each key are taken, and how many in total.
 func (p *pool[K]) slots() (taken map[K]int, all int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,9 +61,9 @@ func (p *pool[K]) release(key K) {
 	}
 }
 
-// finish waits for the tasks that run, and abandons those that do not end by the
-// time that ctx is done. What those left undone is leased for a while, and then done
-// by whichever process is there.
+// finish waits for the running tasks, and abandons those that have not ended when ctx
+// is done. The work of an abandoned task is taken by another process, or by this one
+// after its next start, once its lease has expired.
 func (p *pool[K]) finish(ctx context.Context) {
 	ended := make(chan struct{})
 	go func() { p.running.Wait(); close(ended) }()

@@ -33,7 +33,7 @@ func TestPool_Slots(t *testing.T) {
 	require.Equal(t, 1, all)
 }
 
-// finish lets tasks end as long as its context lasts, and abandons them then.
+// finish waits for tasks until its context is done, and then abandons them.
 func TestPool_Finish(t *testing.T) {
 	t.Parallel()
 	p := newPool[string](func() {})

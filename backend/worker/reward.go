@@ -8,13 +8,12 @@ import (
 	"kith/backend/app/rewards"
 )
 
-// settlePoll is how late the ledger, and with it the tenant's own systems, may
-// learn that a date of a reward has passed. The reward itself is never late.
+// settlePoll is the longest delay until the ledger records that a reward has started
+// or expired, and webhooks report it. The reward's own state is always current.
 const settlePoll = time.Second
 
-// NewRewards returns the worker that writes into the ledger what dates have done
-// to rewards: given them, or ended them. Several may run on one database: the
-// write lock makes them take turns.
+// NewRewards returns the worker that records in the ledger that rewards have started
+// or expired. Several may run on one database: the write lock admits one at a time.
 func NewRewards(r *rewards.Rewards, log *slog.Logger) *Worker {
 	return newWorker("rewards", settlePoll, log, func(ctx context.Context) error {
 		for {

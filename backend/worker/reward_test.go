@@ -24,9 +24,9 @@ import (
 	"kith/core/reward"
 )
 
-// The ledger hears of a date without anybody's call: at the next tick, and at a
-// stop.
-func TestRewards_WorkerSettlesWhatIsDue(t *testing.T) {
+// The worker records dates that have passed without an API call: at the next tick,
+// and at a stop.
+func TestRewards_WorkerSettlesDueRewards(t *testing.T) {
 	t.Parallel()
 	b := run(t, storetest.File(t))
 	require.NoError(t, b.db.Write(t.Context(), now, func(tx *store.Tx) error {

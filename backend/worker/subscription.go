@@ -11,8 +11,8 @@ import (
 	"kith/core/billing"
 )
 
-// read reads a subscription at the gateway and, as long as it can still refer
-// somebody, the code in its customer's custom field.
+// read reads a subscription at the gateway and, while the account may still be
+// referred, the code in its customer's custom field.
 func (g *gateways) read(ctx context.Context, client *gateway.Client, task payments.BillingTask) (s billing.Subscription, code core.ReferralCode, err error) {
 	found, err := client.Subscription(ctx, task.Subscription)
 	if err != nil {
@@ -39,8 +39,8 @@ func (g *gateways) read(ctx context.Context, client *gateway.Client, task paymen
 	return s, code, err
 }
 
-// addFirstCharge reads the charge by which the account converted, when it is not
-// among the latest that the gateway shows.
+// addFirstCharge adds the charge by which the account converted, when it is not among
+// the latest charges in the gateway's answer.
 func (g *gateways) addFirstCharge(ctx context.Context, client *gateway.Client, task payments.BillingTask, s *gateway.Subscription) error {
 	first, err := g.engine.Billing.FirstCharge(ctx, task.Tenant, task.Subscription)
 	if err != nil || first == "" || slices.ContainsFunc(s.Transactions, func(t gateway.Transaction) bool { return t.ID == first }) {
@@ -56,11 +56,11 @@ func (g *gateways) addFirstCharge(ctx context.Context, client *gateway.Client, t
 	return err
 }
 
-// couponField is the custom field that has the code (spec, Payment gateway
+// couponField is the custom field that contains the code (spec, Payment gateway
 // set-up constants).
 const couponField = "svc_coupon"
 
-// code is the one in a customer's custom field; a text that is none is none.
+// code returns the code in a customer's custom field, or "" if the field has no valid code.
 func (g *gateways) code(ctx context.Context, client *gateway.Client, tenant core.TenantAlias, customer core.PaymentProviderID) (core.ReferralCode, error) {
 	wanted, err := g.engine.Billing.WantsCode(ctx, tenant, customer)
 	if err != nil || !wanted {
@@ -77,8 +77,8 @@ func (g *gateways) code(ctx context.Context, client *gateway.Client, tenant core
 	return code, nil
 }
 
-// currencyOf is the currency of a subscription: its plan's, while it has no
-// transaction.
+// currencyOf returns the currency of a subscription. While the subscription has no
+// transaction, it is the currency of its plan.
 func currencyOf(ctx context.Context, client *gateway.Client, s gateway.Subscription) (string, error) {
 	if currency := s.Currency(); currency != "" {
 		return currency, nil
@@ -94,7 +94,7 @@ func currencyOf(ctx context.Context, client *gateway.Client, s gateway.Subscript
 	return plans[i].Currency, nil
 }
 
-// subscription is one as core decides about it.
+// subscription converts a subscription of the gateway to the form that core uses.
 func subscription(s gateway.Subscription, currency, discountID string) (billing.Subscription, error) {
 	m := minor{currency: currency}
 	out := billing.Subscription{
@@ -119,8 +119,8 @@ func subscription(s gateway.Subscription, currency, discountID string) (billing.
 	return out, m.err
 }
 
-// skipped is the first day of the present cycle when it counts as paid, though
-// nothing was charged in it; else empty.
+// skipped returns the first day of the current billing cycle if the cycle counts as
+// paid although nothing was charged in it, else "".
 func skipped(s gateway.Subscription) string {
 	inCycle := func(t gateway.Transaction) bool { return t.PeriodStart == s.PeriodStart }
 	if s.Cycle == 0 || s.PaidThrough == "" || s.PaidThrough != s.PeriodEnd || slices.ContainsFunc(s.Transactions, inCycle) {
@@ -129,8 +129,7 @@ func skipped(s gateway.Subscription) string {
 	return s.PeriodStart
 }
 
-// minor turns amounts into minor units of one currency, and keeps the first
-// error.
+// minor converts amounts to minor units of one currency, and keeps the first error.
 type minor struct {
 	currency string
 	err      error
@@ -151,10 +150,10 @@ func (m *minor) times(one gateway.Modification) int64 {
 	return m.of(one.Amount) * int64(max(1, one.Quantity))
 }
 
-// all sums up modifications, but for one.
-func (m *minor) all(list []gateway.Modification, but string) (sum int64) {
+// all returns the sum of all modifications except the one with the given id.
+func (m *minor) all(list []gateway.Modification, except string) (sum int64) {
 	for _, one := range list {
-		if one.ID != but {
+		if one.ID != except {
 			sum += m.times(one)
 		}
 	}

@@ -9,11 +9,11 @@ import (
 	"kith/core"
 )
 
-// choreBatch bounds what one process takes on at once.
+// choreBatch is how many coupons and how many sweeps one process leases at once.
 const choreBatch = 8
 
-// beginChores begins what is due besides the subscriptions, one thing after the
-// other and apart from them, and returns how much that is.
+// beginChores begins the due work that is not about single subscriptions, in one
+// task, and returns how many items it has.
 func (g *gateways) beginChores(ctx context.Context) (n int, err error) {
 	if _, all := g.chores.slots(); all > 0 {
 		return 0, nil
@@ -41,33 +41,33 @@ func (g *gateways) beginChores(ctx context.Context) (n int, err error) {
 	return n + len(coupons) + len(sweeps), nil
 }
 
-// writeCoupon writes a code into the custom field of its customer. One that the
-// gateway has not, or whose field is not registered, is for the merchant to
-// mend: it is tried daily.
+// writeCoupon writes a code into the custom field of its customer. If the gateway does
+// not know the customer or the field, the merchant has to add it: the write is then
+// repeated once a day.
 func (g *gateways) writeCoupon(ctx context.Context, task payments.CouponTask) {
 	client, err := g.client(task.Tenant, task.Connection)
 	if err == nil {
 		_, err = client.SetCustomField(ctx, string(task.Customer), couponField, string(task.Code))
 	}
-	problem, rest := "", core.Time(0)
+	problem, delay := "", core.Time(0)
 	if err != nil {
-		problem, rest = err.Error(), after(err, task.Tries)
+		problem, delay = err.Error(), after(err, task.Tries)
 		switch gateway.ActionOf(err) {
 		case gateway.SetUp, gateway.Missing, gateway.Alert:
-			rest = core.Day
+			delay = core.Day
 		}
 		g.log.Warn("gateway", "tenant", task.Tenant, "customer", task.Customer, "error", err)
 	}
 	if ctx.Err() != nil {
 		return
 	}
-	if err := g.engine.Coupons.End(ctx, task, problem, rest); err != nil {
+	if err := g.engine.Coupons.End(ctx, task, problem, delay); err != nil {
 		g.log.Error("gateway", "tenant", task.Tenant, "customer", task.Customer, "error", err)
 	}
 }
 
-// sweep asks for the subscriptions that nobody has told of. One that fails is
-// done again when its lease ends.
+// sweep searches the gateway for subscriptions of which no notification has arrived.
+// A sweep that fails is repeated when its lease has expired.
 func (g *gateways) sweep(ctx context.Context, task payments.SweepTask) {
 	client, err := g.client(task.Tenant, task.Connection)
 	if err != nil {

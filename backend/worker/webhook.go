@@ -11,19 +11,19 @@ import (
 	"kith/core/webhook"
 )
 
-// webhookPoll is how soon an event is seen; nobody wakes the worker, as an event
-// is only there once its transaction has committed.
+// webhookPoll is the longest delay until an event is seen. The worker is not woken for
+// events, since an event is only visible once its transaction has committed.
 const webhookPoll = 200 * time.Millisecond
 
-// webhookSlots are the attempts that one process makes at once.
+// webhookSlots bounds the attempts that one process makes at once.
 var webhookSlots = webhook.Slots{All: 64, Line: 8}
 
 // NewWebhooks returns the worker that sends events to the endpoints of tenants.
 // Several may run on one database: each attempt is leased to one of them.
 //
-// Attempts for an endpoint begin in the order in which its events happened, but
-// several are under way at once, and a failed one is made again later; so
-// consumers must not rely on the order of arrival.
+// Attempts for an endpoint begin in the order of its events, but several run at once,
+// and a failed one is repeated later. So consumers must not rely on the order of
+// arrival.
 func NewWebhooks(d *webhooks.Deliveries, keys *webhooks.SigningKeys, s *sender.Sender, log *slog.Logger) *Worker {
 	h := &webhookWorker{deliveries: d, keys: keys, sender: s, log: log}
 	h.worker = newWorker("webhook", webhookPoll, log, h.drain)
@@ -38,19 +38,19 @@ type webhookWorker struct {
 	sender     *sender.Sender
 	log        *slog.Logger
 	worker     *Worker
-	// key is the one that signed last.
+	// key is the signing key that was used last.
 	key webhooks.SigningKey
-	// attempts keep their slots until they are recorded.
+	// attempts has a slot for each attempt until the attempt is recorded.
 	attempts *pool[webhookSlot]
 
 	mu sync.Mutex
-	// made are attempts that have not been recorded yet. Their slots bound how many
-	// they become while the database is away.
+	// made has the attempts that were made but not recorded yet. Their slots bound how
+	// many there are while the database is unavailable.
 	made []webhooks.Sent
 }
 
-// webhookSlot is what an attempt takes a slot of: a line that was well or failing
-// when the attempt began.
+// webhookSlot is the key of an attempt's slot: its endpoint, and whether the endpoint
+// was failing when the attempt began.
 type webhookSlot struct {
 	line    webhook.Line
 	failing bool
@@ -60,9 +60,9 @@ func slotOf(s webhooks.Sending) webhookSlot {
 	return webhookSlot{line: webhook.Line{Tenant: s.Tenant, Endpoint: s.Endpoint}, failing: s.Failing}
 }
 
-// drain records what was sent and begins what is due, until all slots are taken
-// or nothing is due. It does not wait for an answer: each attempt wakes the
-// worker when it ends, so that a slow endpoint holds up only its own.
+// drain records the attempts that were made and begins those that are due, until all
+// slots are taken or no attempt is due. It does not wait for answers: each attempt
+// wakes the worker when it ends, so that a slow endpoint delays only its own events.
 func (h *webhookWorker) drain(ctx context.Context) error {
 	for {
 		if err := h.record(ctx); err != nil {
@@ -74,13 +74,13 @@ func (h *webhookWorker) drain(ctx context.Context) error {
 	}
 }
 
-// begin begins attempts and returns how many.
+// begin begins due attempts and returns how many.
 func (h *webhookWorker) begin(ctx context.Context) (int, error) {
 	busy := h.busy()
 	if busy.Well+busy.Failing >= webhookSlots.All {
 		return 0, nil
 	}
-	// Looking first spares an idle database a write lock at every tick.
+	// This read saves an idle database a write lock at every tick.
 	due, err := h.deliveries.Due(ctx)
 	if err != nil || !due {
 		return 0, err
@@ -97,7 +97,7 @@ func (h *webhookWorker) begin(ctx context.Context) (int, error) {
 	return len(begun), err
 }
 
-// busy sums the slots that are taken up.
+// busy returns the number of taken slots, by endpoint and in total.
 func (h *webhookWorker) busy() webhook.Busy {
 	busy := webhook.Busy{Lines: map[webhook.Line]int{}}
 	taken, _ := h.attempts.slots()
@@ -139,15 +139,15 @@ func (h *webhookWorker) record(ctx context.Context) error {
 	}
 	for _, s := range made {
 		h.attempts.release(slotOf(s.Sending))
-		h.tell(s)
+		h.logSent(s)
 	}
 	if late > 0 {
-		h.log.Warn("webhook attempts outlived their lease; others have made them again", "attempts", late)
+		h.log.Warn("leases of webhook attempts expired; other processes have repeated them", "attempts", late)
 	}
 	return nil
 }
 
-func (h *webhookWorker) tell(s webhooks.Sent) {
+func (h *webhookWorker) logSent(s webhooks.Sent) {
 	log := h.log.Debug
 	if s.Fault != "" {
 		log = h.log.Error
@@ -156,10 +156,10 @@ func (h *webhookWorker) tell(s webhooks.Sent) {
 		"error", s.Attempt.Error, "ms", s.Attempt.Duration)
 }
 
-// last finishes the attempts that are under way, and records those that ended.
+// last waits for the running attempts, and records those that ended.
 func (h *webhookWorker) last(ctx context.Context) error {
 	h.attempts.finish(ctx)
-	// ctx may be over, and what was sent should not be sent again for that.
+	// ctx may be done, but attempts that are not recorded would be sent again.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.worker.Finish)
 	defer cancel()
 	return h.record(ctx)

@@ -33,7 +33,7 @@ import (
 
 const tenant core.TenantAlias = "test_shop"
 
-// hooks is a test tenant whose events may be sent to the loopback.
+// hooks is a test tenant that may send events to loopback addresses.
 type hooks struct {
 	*app.Engine
 	clock *atomic.Int64
@@ -53,7 +53,7 @@ func openHooks(t testing.TB, url string) hooks {
 	return h
 }
 
-// reopenHooks is another process on the same database.
+// reopenHooks opens the same database again, as another process does.
 func reopenHooks(t testing.TB, url string) hooks {
 	t.Helper()
 	db, err := store.Open(url, "")
@@ -72,18 +72,18 @@ func reopenHooks(t testing.TB, url string) hooks {
 	return h
 }
 
-// work runs the worker; stop ends it and returns when it has ended. An attempt
-// may take as long as it likes: no test depends on how fast the machine is.
+// work runs the worker; stop stops it and waits for its end. Attempts have no real
+// time limit, so that no test depends on the speed of the machine.
 func (h hooks) work(t testing.TB) (stop func()) {
 	t.Helper()
 	stop, _ = h.workUntil(t)
 	return stop
 }
 
-// workUntil is work; told is closed when the worker is told to stop.
-func (h hooks) workUntil(t testing.TB) (stop func(), told <-chan struct{}) {
+// workUntil is like work, and also returns a channel that is closed when stop is called.
+func (h hooks) workUntil(t testing.TB) (stop func(), stopping <-chan struct{}) {
 	t.Helper()
-	webhooks := sender.NewSender(sender.Options{Now: h.Now, Patience: time.Hour})
+	webhooks := sender.NewSender(sender.Options{Now: h.Now, Timeout: time.Hour})
 	worker := worker.NewWebhooks(&h.Deliveries, &h.SigningKeys, webhooks, slog.New(slog.NewTextHandler(h.log, nil)))
 	worker.Finish = sqldtest.Deadline
 	ctx, cancel := context.WithCancel(context.Background())
@@ -94,7 +94,7 @@ func (h hooks) workUntil(t testing.TB) (stop func(), told <-chan struct{}) {
 	return stop, ctx.Done()
 }
 
-// endpoint subscribes a server.
+// endpoint starts a server and subscribes its URL to events.
 func (h hooks) endpoint(t testing.TB, answer http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewServer(answer)
@@ -111,7 +111,7 @@ func (h hooks) emit(t testing.TB, url string, n int) {
 	}
 }
 
-// await waits until so many deliveries to an endpoint are in a state.
+// await waits until n deliveries to an endpoint are in a state.
 func (h hooks) await(t testing.TB, url string, state webhook.State, n int) []webhook.Delivery {
 	t.Helper()
 	var page []webhook.Delivery
@@ -124,7 +124,7 @@ func (h hooks) await(t testing.TB, url string, state webhook.State, n int) []web
 	return page
 }
 
-// inbox counts what arrived by webhook-id.
+// inbox counts the requests that arrived, by webhook-id.
 type inbox struct {
 	mu  sync.Mutex
 	ids map[string]int
@@ -151,7 +151,7 @@ func (b *inbox) requireOnce(t *testing.T, n int) {
 	}
 }
 
-// An attempt that failed is made again when its time has come, with the same id.
+// A failed attempt is repeated when its delay is over, with the same id.
 func TestWebhooks_RetriesWithTheSameID(t *testing.T) {
 	t.Parallel()
 	h := openHooks(t, storetest.File(t))
@@ -174,8 +174,8 @@ func TestWebhooks_RetriesWithTheSameID(t *testing.T) {
 	require.Equal(t, []int{503, 503, 200}, []int{delivered.Attempts[0].Status, delivered.Attempts[1].Status, delivered.Attempts[2].Status})
 }
 
-// Workers of several processes on one database: each event arrives once while
-// nothing breaks.
+// With workers of several processes on one database, each event arrives once as long
+// as nothing fails.
 func TestWebhooks_ProcessesDeliverOnce(t *testing.T) {
 	t.Parallel()
 	for name, url := range map[string]string{"file": storetest.File(t), "server": sqldtest.Start(t).PrimaryURL()} {
@@ -198,8 +198,8 @@ func TestWebhooks_ProcessesDeliverOnce(t *testing.T) {
 	}
 }
 
-// Endpoints that let every attempt hang have no part in when others get theirs.
-func TestWebhooks_SlowEndpointsStopNobody(t *testing.T) {
+// Endpoints that never answer do not delay the deliveries to others.
+func TestWebhooks_SlowEndpointsDelayNoOthers(t *testing.T) {
 	t.Parallel()
 	h := openHooks(t, storetest.File(t))
 	var hanging atomic.Int64
@@ -214,7 +214,7 @@ func TestWebhooks_SlowEndpointsStopNobody(t *testing.T) {
 		h.emit(t, slow, 10)
 	}
 	stop := h.work(t)
-	require.Eventually(t, func() bool { return hanging.Load() >= 40 }, sqldtest.Deadline, time.Millisecond, "all that may hang do")
+	require.Eventually(t, func() bool { return hanging.Load() >= 40 }, sqldtest.Deadline, time.Millisecond, "hanging attempts use all slots that they may use")
 	url := h.endpoint(t, func(http.ResponseWriter, *http.Request) {})
 	h.emit(t, url, 20)
 	h.await(t, url, webhook.Delivered, 20)
@@ -222,23 +222,23 @@ func TestWebhooks_SlowEndpointsStopNobody(t *testing.T) {
 	stop()
 }
 
-// A stop lets what is under way end, and records it.
-func TestWebhooks_StopRecordsWhatIsUnderWay(t *testing.T) {
+// A stop waits for running attempts, and records them.
+func TestWebhooks_StopRecordsRunningAttempts(t *testing.T) {
 	t.Parallel()
 	h := openHooks(t, storetest.File(t))
-	stop, told := h.workUntil(t)
+	stop, stopping := h.workUntil(t)
 	asked := make(chan struct{})
-	url := h.endpoint(t, func(http.ResponseWriter, *http.Request) { close(asked); <-told })
+	url := h.endpoint(t, func(http.ResponseWriter, *http.Request) { close(asked); <-stopping })
 	h.emit(t, url, 1)
 	<-asked
 	stop()
 	h.await(t, url, webhook.Delivered, 1)
-	require.Empty(t, h.log.String(), "an orderly stop is no event")
+	require.Empty(t, h.log.String(), "a clean stop logs nothing")
 }
 
-// What was sent while the database was away is recorded when it is back, and not
-// sent again.
-func TestWebhooks_SurviveTheirDatabase(t *testing.T) {
+// Attempts that were made while the database was unavailable are recorded when it is
+// back, and are not repeated.
+func TestWebhooks_SurviveADatabaseOutage(t *testing.T) {
 	t.Parallel()
 	c := sqldtest.Start(t)
 	h := openHooks(t, c.PrimaryURL())
@@ -256,7 +256,7 @@ func TestWebhooks_SurviveTheirDatabase(t *testing.T) {
 	in.requireOnce(t, 1)
 }
 
-// An endpoint can answer nothing that keeps others from being told.
+// No answer of an endpoint can stop the deliveries to others.
 func TestWebhooks_HostileAnswersAreRecorded(t *testing.T) {
 	t.Parallel()
 	h := openHooks(t, storetest.File(t))

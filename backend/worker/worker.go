@@ -7,32 +7,31 @@ import (
 )
 
 const (
-	// pause is the rest after a failure, so that a database that is away is
-	// not asked in a tight loop.
+	// pause is the delay after a failure, so that a worker does not query an
+	// unavailable database in a tight loop.
 	pause = time.Second
 	// finishTime is the Finish of a new worker.
 	finishTime = 5 * time.Second
 )
 
-// Worker does one kind of work again and again: when it is woken, and at every
-// tick for what other processes left.
+// Worker does one kind of work repeatedly: when it is woken, and at every tick, which
+// finds the work that other processes left.
 type Worker struct {
-	// Finish bounds the work that the worker may still do after it was told to
-	// stop: 5 s unless it is set before Run.
+	// Finish bounds the work that the worker may still do after it was stopped. It
+	// may be set before Run. Default 5 s.
 	Finish time.Duration
 
 	name  string
 	every time.Duration
-	// drain works until nothing waits.
+	// drain works until no work is left.
 	drain func(context.Context) error
-	// leaves is true for a worker whose work is long: it begins nothing more
-	// once it was told to stop.
-	leaves bool
-	// last is what is done in place of drain once it was told to stop; nil:
-	// drain.
+	// stopsAtOnce is true for a worker with long work: it begins nothing more once it
+	// was stopped.
+	stopsAtOnce bool
+	// last is called after the worker was stopped; nil means drain.
 	last func(context.Context) error
 	log  *slog.Logger
-	// wake holds at most one note that there is work.
+	// wake contains at most one signal that there is work.
 	wake chan struct{}
 }
 
@@ -40,7 +39,7 @@ func newWorker(name string, every time.Duration, log *slog.Logger, drain func(co
 	return &Worker{Finish: finishTime, name: name, every: every, drain: drain, log: log, wake: make(chan struct{}, 1)}
 }
 
-// Wake tells the worker that there is work; it does not block.
+// Wake signals the worker that there is work; it does not block.
 func (w *Worker) Wake() {
 	select {
 	case w.wake <- struct{}{}:
@@ -48,24 +47,24 @@ func (w *Worker) Wake() {
 	}
 }
 
-// Run works until ctx is done. A worker whose work is short then takes what
-// arrived up to the end, so that a clean stop leaves little to the next start.
+// Run works until ctx is done. A worker with short work then also does the work that
+// arrived before the stop, so that little is left for the next start.
 func (w *Worker) Run(ctx context.Context) {
 	tick := time.NewTicker(w.every)
 	defer tick.Stop()
 	for {
-		rest := time.Duration(0)
+		delay := time.Duration(0)
 		if err := w.drain(ctx); err != nil && ctx.Err() == nil {
 			w.log.Error("worker stopped; trying again", "worker", w.name, "error", err)
-			rest = pause
+			delay = pause
 		}
 		select {
 		case <-ctx.Done():
-			if !w.leaves {
+			if !w.stopsAtOnce {
 				w.finish()
 			}
 			return
-		case <-time.After(rest):
+		case <-time.After(delay):
 		}
 		select {
 		case <-ctx.Done():
@@ -83,6 +82,6 @@ func (w *Worker) finish() {
 		last = w.drain
 	}
 	if err := last(ctx); err != nil {
-		w.log.Warn("work waits for the next start", "worker", w.name, "error", err)
+		w.log.Warn("work left for the next start", "worker", w.name, "error", err)
 	}
 }

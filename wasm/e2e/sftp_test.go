@@ -209,7 +209,7 @@ func TestSFTP_CutInTheMiddle(t *testing.T) {
 		nothing()
 	}
 	server.waitLog(t, "the connection ended before the file was closed")
-	server.waitLog(t, "a multiple of 32768: so does a file whose sending was broken off")
+	server.waitLog(t, "a multiple of 32768: an interrupted upload ends so too")
 
 	command := begin()
 	server.kill()

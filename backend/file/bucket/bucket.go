@@ -1,9 +1,9 @@
-// Package bucket opens the place where files are kept by its URL: a directory,
-// a bucket of Amazon S3 or of a server that speaks its protocol, or one of
-// Google Cloud Storage, through the same protocol.
+// Package bucket opens a file store by its URL: a directory, a bucket of Amazon S3 or
+// of a server with the same protocol, or a bucket of Google Cloud Storage, through the
+// same protocol.
 //
-// One client of that protocol replaces the SDKs of the clouds, which were two
-// thirds of the binary. Azure Blob Storage does not speak it.
+// One client of that protocol replaces the SDKs of the clouds, which were two thirds
+// of the binary. Azure Blob Storage does not support it.
 package bucket
 
 import (
@@ -24,13 +24,13 @@ import (
 )
 
 const (
-	// partSize is how much of a file a writer holds in memory, and the size of the
-	// parts that it sends: the smallest that S3 takes.
+	// partSize is the size of the parts of an upload, each of which a writer buffers
+	// in memory: the smallest that S3 accepts.
 	partSize = 5 << 20
-	// maxParts is how many parts S3 lets a file have: 48 GiB.
+	// maxParts is how many parts S3 accepts for one object: 48 GiB.
 	maxParts = 10_000
-	// abortTime bounds how long the removal of a broken upload takes, which goes
-	// on after its context has ended.
+	// abortTime bounds the removal of a failed upload, which continues after its
+	// context has ended.
 	abortTime = 30 * time.Second
 )
 
@@ -52,21 +52,21 @@ func (s Store) Create(ctx context.Context, ref core.FileRef) (file.Writer, error
 	return &writer{ctx: ctx, store: s, key: s.key(ref)}, nil
 }
 
-// writer sends a file in parts, which the server makes an object of when all are
-// there. A file of one part is sent by one request.
+// writer sends a file in parts, which the server joins to an object when all have
+// arrived. A file of one part is sent in one request.
 type writer struct {
 	ctx    context.Context
 	store  Store
 	key    string
 	part   []byte // what has not been sent
-	upload string // the id of the upload in parts; empty: none has begun
+	upload string // the id of the multipart upload; empty: none has begun
 	sent   []minio.CompletePart
-	err    error // of the part that could not be sent
+	err    error // the error of the part that could not be sent
 	done   bool
 }
 
-// Write sends a full part only when there are more bytes, so that a file of just
-// one part needs no upload in parts.
+// Write sends a full part only when more bytes follow, so that a file of one part needs
+// no multipart upload.
 func (w *writer) Write(p []byte) (n int, err error) {
 	if w.done {
 		return 0, fs.ErrClosed
@@ -80,10 +80,10 @@ func (w *writer) Write(p []byte) (n int, err error) {
 				return n, err
 			}
 		}
-		some := min(len(p), partSize-len(w.part))
-		w.part = append(w.part, p[:some]...)
-		p = p[some:]
-		n += some
+		k := min(len(p), partSize-len(w.part))
+		w.part = append(w.part, p[:k]...)
+		p = p[k:]
+		n += k
 	}
 	return n, nil
 }
@@ -118,8 +118,7 @@ func (w *writer) sendPart() (err error) {
 	return nil
 }
 
-// md5 is the checksum by which the server knows that a part arrived as it was
-// sent.
+// md5 returns the checksum by which the server verifies that a part arrived unchanged.
 func (w *writer) md5() string {
 	sum := md5.Sum(w.part) // #nosec G401 -- S3's check of a transmission (Content-MD5)
 	return base64.StdEncoding.EncodeToString(sum[:])
@@ -127,7 +126,7 @@ func (w *writer) md5() string {
 
 var putOptions = minio.PutObjectOptions{ContentType: "application/octet-stream"}
 
-// Close makes the object be there, unless a part of it was not sent.
+// Close completes the object. It fails if a part could not be sent.
 func (w *writer) Close() error {
 	if w.done {
 		return fs.ErrClosed
@@ -177,7 +176,7 @@ func (s Store) Open(ctx context.Context, ref core.FileRef, from int64) (io.ReadC
 	}
 	body, _, _, err := s.s3.GetObject(ctx, s.bucket, s.key(ref), options)
 	if code(err) == "InvalidRange" {
-		// The file is there, and ends at or before that place.
+		// The file exists, and ends at or before that position.
 		return io.NopCloser(strings.NewReader("")), nil
 	}
 	if err != nil {
@@ -186,24 +185,24 @@ func (s Store) Open(ctx context.Context, ref core.FileRef, from int64) (io.ReadC
 	return body, nil
 }
 
-// Remove implements file.Store. What a process had sent of the file when it died
-// goes with it.
+// Remove implements file.Store. It also removes the parts that a process had sent
+// before it crashed.
 func (s Store) Remove(ctx context.Context, ref core.FileRef) error {
 	err := s.s3.RemoveObject(ctx, s.bucket, s.key(ref), minio.RemoveObjectOptions{})
 	if err == nil || code(err) == "NoSuchKey" {
 		err = s.abortUploads(ctx, s.key(ref))
 	}
-	// Some servers answer so when there are none at all.
+	// Some servers answer NoSuchUpload when the bucket has no multipart upload at all.
 	if err != nil && code(err) != "NoSuchUpload" {
 		return fmt.Errorf("bucket: remove: %w", err)
 	}
 	return nil
 }
 
-// abortUploads removes the parts of uploads to a key that no process goes on
-// with.
+// abortUploads removes the parts of multipart uploads to a key that no process
+// continues.
 func (s Store) abortUploads(ctx context.Context, key string) error {
-	// The delimiter leaves out what is in folders whose names begin with the key.
+	// The delimiter excludes objects in folders whose names begin with the key.
 	found, err := s.s3.ListMultipartUploads(ctx, s.bucket, key, "", "", "/", 0)
 	if err != nil {
 		return err
@@ -219,7 +218,7 @@ func (s Store) abortUploads(ctx context.Context, key string) error {
 	return nil
 }
 
-// code is what the protocol calls an error; empty: it is not one of the protocol.
+// code returns the error code of the protocol, or "" for another error.
 func code(err error) string {
 	if err == nil {
 		return ""

@@ -23,8 +23,8 @@ const (
 	ref    core.FileRef = folder + "users_01a1fc7021e97c971ff0e2d0.csv"
 )
 
-// setKeys puts credentials into the environment, and nothing else that would be
-// found there.
+// setKeys sets the credentials in the environment, and clears the other variables that
+// the client reads.
 func setKeys(t *testing.T, id, secret string) {
 	t.Helper()
 	for name, value := range map[string]string{
@@ -64,7 +64,7 @@ func TestOpen_Kinds(t *testing.T) {
 	}
 }
 
-// The parameters that gocloud.dev had, and a folder in the path.
+// Open accepts the parameters of gocloud.dev, and a folder in the path.
 func TestOpen_Parameters(t *testing.T) {
 	s := start(t)
 	host := strings.TrimPrefix(s.URL, "http://")
@@ -96,14 +96,14 @@ func TestOpen_Refused(t *testing.T) {
 		"file:///a?no_tmp_dir=true":     "files: unknown parameter no_tmp_dir: file:// has no parameters; leave it out",
 		"s3:///b":                       "files: s3:///b has no bucket; give s3://BUCKET",
 		"s3://b":                        "files: region is missing; give s3://b?region=eu-central-1, or set AWS_REGION",
-		"s3://b?region=r&ssetype=AES":   "files: unknown parameter ssetype: s3:// knows endpoint, prefix, region, use_path_style, s3ForcePathStyle, disable_https, profile; leave it out",
+		"s3://b?region=r&ssetype=AES":   "files: unknown parameter ssetype: s3:// has endpoint, prefix, region, use_path_style, s3ForcePathStyle, disable_https, profile; leave it out",
 		"s3://b?use_path_style=perhaps": "files: use_path_style=perhaps is neither true nor false",
 		"s3://b?disable_https=perhaps":  "files: disable_https=perhaps is neither true nor false",
 		"s3://b?endpoint=ftp://x":       "files: endpoint=ftp://x is not the address of a server; give https://HOST:PORT",
 		"s3://b?endpoint=http://x/y":    "files: endpoint=http://x/y is not the address of a server; give https://HOST:PORT",
-		"gs://b?region=r":               "files: unknown parameter region: gs:// knows endpoint, prefix; leave it out",
+		"gs://b?region=r":               "files: unknown parameter region: gs:// has endpoint, prefix; leave it out",
 		"s3://no-such-bucket?endpoint=" + s.URL: "bucket: open s3://no-such-bucket at " + strings.TrimPrefix(s.URL, "http://") +
-			": there is no such bucket; create it, or correct the name or the region",
+			": no such bucket; create it, or correct the name or the region",
 	} {
 		_, err := bucket.Open(t.Context(), url)
 		require.EqualError(t, err, want)
@@ -127,7 +127,7 @@ func TestOpen_NoKeys(t *testing.T) {
 	_, err := bucket.Open(t.Context(), "gs://b")
 	require.EqualError(t, err, "files: gs:// needs an HMAC key; make one with gcloud storage hmac create SERVICE_ACCOUNT, and set GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY")
 
-	// A container's role, whose server knows nothing of it.
+	// A container's role, which the server of credentials does not know.
 	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", s.URL+"/role")
 	_, err = bucket.Open(t.Context(), s.Files())
 	require.ErrorContains(t, err, "files: s3:// needs credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, write them to ~/.aws/credentials, or give the machine a role (")
@@ -140,10 +140,10 @@ func TestOpen_SharedCredentialsFile(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("[kith]\naws_access_key_id = "+s3test.AccessKeyID+"\naws_secret_access_key = "+s3test.SecretAccessKey+"\n"), 0o600))
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", path)
 	t.Setenv("AWS_ACCESS_KEY_ID", "AKIDOTHER")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "a profile that is named comes before these")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "a named profile takes precedence over these")
 	open(t, s.Files()+"&profile=kith")
-	_, err := bucket.Open(t.Context(), s.Files()+"&profile=nobody")
-	require.ErrorContains(t, err, "files: profile=nobody cannot be read from the shared credentials file; write it there, or leave the parameter out: ")
+	_, err := bucket.Open(t.Context(), s.Files()+"&profile=missing")
+	require.ErrorContains(t, err, "files: profile=missing cannot be read from the shared credentials file; write it there, or leave the parameter out: ")
 }
 
 // writeParts writes more than two parts, and neither closes nor aborts.
@@ -156,18 +156,18 @@ func writeParts(ctx context.Context, t *testing.T, store file.Store) file.Writer
 	return w
 }
 
-func gone(t *testing.T, store file.Store) {
+func requireMissing(t *testing.T, store file.Store) {
 	t.Helper()
 	_, err := store.Open(t.Context(), ref, 0)
 	require.ErrorContains(t, err, "bucket: open: ")
 }
 
-// What a process that died had sent is not seen, and goes when the file would go.
-func TestCreate_ProcessDies(t *testing.T) {
+// The parts that a crashed process had sent are not visible, and Remove removes them.
+func TestCreate_ProcessCrashes(t *testing.T) {
 	s := start(t)
 	store := open(t, s.Files())
 	writeParts(t.Context(), t, store)
-	gone(t, store)
+	requireMissing(t, store)
 	require.Empty(t, s.Keys(t, folder))
 	require.Equal(t, 1, s.Incomplete(t, folder))
 
@@ -181,14 +181,14 @@ func TestCreate_AbortRemovesParts(t *testing.T) {
 	w := writeParts(t.Context(), t, store)
 	require.Equal(t, 1, s.Incomplete(t, folder))
 	w.Abort()
-	gone(t, store)
+	requireMissing(t, store)
 	require.Zero(t, s.Incomplete(t, folder))
 	_, err := w.Write([]byte("x"))
 	require.Error(t, err)
 	require.Error(t, w.Close())
 }
 
-// When the context ends, nothing remains, though the removal needs a request.
+// When the context ends, nothing remains, although the removal needs a request.
 func TestCreate_ContextEnds(t *testing.T) {
 	s := start(t)
 	store := open(t, s.Files())
@@ -196,17 +196,16 @@ func TestCreate_ContextEnds(t *testing.T) {
 	w := writeParts(ctx, t, store)
 	cancel()
 	require.ErrorIs(t, w.Close(), context.Canceled)
-	gone(t, store)
+	requireMissing(t, store)
 	require.Zero(t, s.Incomplete(t, folder))
 
 	w, err := store.Create(ctx, ref)
 	require.NoError(t, err)
 	require.ErrorIs(t, w.Close(), context.Canceled)
-	gone(t, store)
+	requireMissing(t, store)
 }
 
-// A file of which a part could not be sent is no file, though its writer is
-// closed.
+// When a part could not be sent, closing the writer fails and the file does not exist.
 func TestCreate_PartIsLost(t *testing.T) {
 	s := start(t)
 	store := open(t, s.Files())
@@ -216,6 +215,6 @@ func TestCreate_PartIsLost(t *testing.T) {
 	_, err := io.WriteString(w, strings.Repeat("0123456789", 1<<20))
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, w.Close(), context.Canceled)
-	gone(t, store)
+	requireMissing(t, store)
 	require.Zero(t, s.Incomplete(t, folder))
 }

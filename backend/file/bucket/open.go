@@ -19,17 +19,17 @@ import (
 	"kith/core"
 )
 
-// The hosts that URLs without an endpoint lead to.
+// The hosts of URLs without an endpoint.
 const (
 	amazon = "s3.amazonaws.com"
 	google = "storage.googleapis.com"
 )
 
-// roleTime bounds each request for the credentials of the machine's role, which
-// on other clouds' machines may lead nowhere.
+// roleTime bounds each request for the credentials of the machine's role, which on
+// machines of other clouds may get no answer.
 const roleTime = 5 * time.Second
 
-// Open opens where files are kept, and fails if there is no such bucket or its
+// Open opens the file store at a URL. It fails if the bucket does not exist or its
 // server refuses the credentials:
 //
 //	file:///PATH
@@ -38,8 +38,8 @@ const roleTime = 5 * time.Second
 //
 // All parameters may be left out; the region is then AWS_REGION. The credentials
 // of s3 are those of the profile in the shared credentials file; without a profile
-// they are AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, what that file says by
-// default, or those of the machine's role. The credentials of gs are an HMAC key,
+// they are AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, the default profile of that
+// file, or those of the machine's role. The credentials of gs are an HMAC key,
 // GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY.
 func Open(ctx context.Context, text string) (file.Store, error) {
 	u, err := url.Parse(text)
@@ -71,13 +71,13 @@ func openDir(u *url.URL) (file.Store, error) {
 	return file.Dir(u.Path), nil
 }
 
-// known refuses parameters of a URL that are not among names.
+// known refuses the parameters of a URL that are not in names.
 func known(u *url.URL, names ...string) error {
 	for name := range u.Query() {
 		if !slices.Contains(names, name) {
 			have := "has no parameters"
 			if len(names) > 0 {
-				have = "knows " + strings.Join(names, ", ")
+				have = "has " + strings.Join(names, ", ")
 			}
 			return invalid("unknown parameter %s: %s:// %s; leave it out", name, u.Scheme, have)
 		}
@@ -85,7 +85,7 @@ func known(u *url.URL, names ...string) error {
 	return nil
 }
 
-// place is what the URL of a bucket says.
+// place is the parsed URL of a bucket.
 type place struct {
 	endpoint       string // host[:port]
 	plain          bool   // http
@@ -95,7 +95,7 @@ type place struct {
 	profile        string
 }
 
-// parse reads the URL of a bucket.
+// parse parses the URL of a bucket.
 func parse(u *url.URL) (p place, err error) {
 	names := []string{"endpoint", "prefix"}
 	p.endpoint, p.region = google, "auto"
@@ -126,7 +126,7 @@ func parse(u *url.URL) (p place, err error) {
 	return p, p.setRegion(query.Get("region"))
 }
 
-// flag reads a parameter that is true or false; unless it is given, it is false.
+// flag parses a boolean parameter; it is false if it is not given.
 func flag(query url.Values, name string) (bool, error) {
 	text := query.Get(name)
 	if text == "" {
@@ -139,9 +139,9 @@ func flag(query url.Values, name string) (bool, error) {
 	return b, nil
 }
 
-// lookup says whether the bucket's name stands in the path of requests or in
-// their host. Unless it is said, that is in the host for the clouds that the
-// client knows, and in the path for all others.
+// lookup returns whether the name of the bucket is in the path of requests or in their
+// host. If no parameter says so, it is in the host for the clouds that the client
+// knows, and in the path for all others.
 func lookup(query url.Values) (minio.BucketLookupType, error) {
 	for _, name := range []string{"use_path_style", "s3ForcePathStyle"} {
 		if !query.Has(name) {
@@ -155,7 +155,7 @@ func lookup(query url.Values) (minio.BucketLookupType, error) {
 	return minio.BucketLookupAuto, nil
 }
 
-// setEndpoint takes HOST[:PORT], or that with http:// or https:// before it.
+// setEndpoint parses [http[s]://]HOST[:PORT].
 func (p *place) setEndpoint(text string) error {
 	if text == "" {
 		return nil
@@ -172,8 +172,8 @@ func (p *place) setEndpoint(text string) error {
 	return nil
 }
 
-// setRegion takes the region, which signatures of Amazon S3 depend on. Other
-// servers seldom have regions, and go by the name of the first.
+// setRegion sets the region, which is part of the signatures of Amazon S3. Other
+// servers rarely have regions, and use the name of Amazon's first.
 func (p *place) setRegion(text string) error {
 	for _, region := range []string{p.region, text, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION")} {
 		if region != "" {
@@ -208,7 +208,7 @@ func openBucket(ctx context.Context, u *url.URL) (file.Store, error) {
 	return s, nil
 }
 
-// credentials finds what requests are signed with.
+// credentials returns the credentials with which requests are signed.
 func (p place) credentials(scheme string) (*credentials.Credentials, error) {
 	if scheme == "gs" {
 		id, secret := os.Getenv("GS_ACCESS_KEY_ID"), os.Getenv("GS_SECRET_ACCESS_KEY")
@@ -235,8 +235,8 @@ func (p place) credentials(scheme string) (*credentials.Credentials, error) {
 	return role, nil
 }
 
-// check asks for an object that is not there. Unlike a question about the bucket
-// itself, that needs no more rights than to read objects, and the answer says
+// check requests an object that does not exist. Unlike a request about the bucket
+// itself, this needs only the right to read objects, and the error of the answer says
 // what is wrong.
 func (s Store) check(ctx context.Context) error {
 	body, _, _, err := s.s3.GetObject(ctx, s.bucket, s.prefix+"kith-start", minio.GetObjectOptions{})
@@ -247,11 +247,11 @@ func (s Store) check(ctx context.Context) error {
 		}
 		return err
 	case "NoSuchKey", "AccessDenied":
-		// Amazon denies access to what is not there to those who may not list the
+		// For a missing object, Amazon denies access to clients that may not list the
 		// bucket.
 		return nil
 	case "NoSuchBucket":
-		return fmt.Errorf("there is no such bucket; create it, or correct the name or the region")
+		return fmt.Errorf("no such bucket; create it, or correct the name or the region")
 	case "SignatureDoesNotMatch", "InvalidAccessKeyId":
 		return fmt.Errorf("the server refuses the credentials; check the access key's id and its secret: %s", err)
 	}

@@ -1,4 +1,4 @@
-// Package filetest is what every kind of file.Store must pass.
+// Package filetest has the tests that every implementation of file.Store must pass.
 package filetest
 
 import (
@@ -15,30 +15,30 @@ import (
 
 const ref core.FileRef = "imports/acme/users_01a1fc7021e97c971ff0e2d0.csv"
 
-// Run tries an empty store, and leaves it empty.
+// Run tests an empty store, and leaves it empty.
 func Run(t *testing.T, s file.Store) {
 	t.Helper()
-	t.Run("nothing there", func(t *testing.T) { nothingThere(t, s) })
-	t.Run("written in pieces", func(t *testing.T) { inPieces(t, s) })
+	t.Run("missing", func(t *testing.T) { missing(t, s) })
+	t.Run("written in chunks", func(t *testing.T) { inChunks(t, s) })
 	t.Run("aborted", func(t *testing.T) { aborted(t, s) })
 	t.Run("empty", func(t *testing.T) { empty(t, s) })
 	t.Run("written again", func(t *testing.T) { again(t, s) })
 	require.NoError(t, s.Close())
 }
 
-func nothingThere(t *testing.T, s file.Store) {
+func missing(t *testing.T, s file.Store) {
 	_, err := read(t, s, 0)
 	require.Error(t, err)
 	require.NoError(t, s.Remove(t.Context(), ref))
 }
 
-func inPieces(t *testing.T, s file.Store) {
+func inChunks(t *testing.T, s file.Store) {
 	want := strings.Repeat("0123456789", 1<<20)
 	w, err := s.Create(t.Context(), ref)
 	require.NoError(t, err)
 	defer w.Abort()
-	for piece := range 10 {
-		_, err := io.WriteString(w, want[piece<<20:(piece+1)<<20])
+	for chunk := range 10 {
+		_, err := io.WriteString(w, want[chunk<<20:(chunk+1)<<20])
 		require.NoError(t, err)
 	}
 	_, err = read(t, s, 0)
@@ -92,7 +92,7 @@ func write(t *testing.T, s file.Store, text string) {
 
 func read(t *testing.T, s file.Store, from int64) (string, error) {
 	t.Helper()
-	// A request's context is over before the next one's begins.
+	// The context of a request ends before the next request begins.
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	r, err := s.Open(ctx, ref, from)

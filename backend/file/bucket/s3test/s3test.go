@@ -1,7 +1,7 @@
-// Package s3test runs an S3 server for tests: that of rclone serve s3, with its
-// objects in memory. It verifies signatures of version 4 and checksums, and knows
-// uploads in parts and ranges. It is a child process; a missing server fails the
-// test.
+// Package s3test runs an S3 server for tests: that of rclone serve s3, with its objects
+// in memory. The server verifies signatures of version 4 and checksums, and supports
+// multipart uploads and ranges. It is a child process; a test fails if its binary is
+// missing.
 package s3test
 
 import (
@@ -21,15 +21,15 @@ import (
 const (
 	// Bucket is the one bucket of a server.
 	Bucket = "kith-files"
-	// AccessKeyID and SecretAccessKey are the key that a server takes.
+	// AccessKeyID and SecretAccessKey are the access key that a server accepts.
 	AccessKeyID     = "AKIDKITHTEST"
 	SecretAccessKey = "secret-of-kith-tests"
 )
 
-// Env are the variables of a process that speaks to a server.
+// Env has the environment variables of a client process.
 var Env = []string{"AWS_ACCESS_KEY_ID=" + AccessKeyID, "AWS_SECRET_ACCESS_KEY=" + SecretAccessKey, "AWS_SESSION_TOKEN="}
 
-// region is any; the server takes what requests are signed for.
+// region is arbitrary; the server accepts any region.
 const region = "eu-central-1"
 
 // Server is a server with one bucket.
@@ -39,12 +39,12 @@ type Server struct {
 	client minio.Core
 }
 
-// Start runs a server of the test's own, and ends it with the test.
+// Start runs a server until the test ends.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	command := exec.Command(binary(t), Bucket) // #nosec G204 -- tests run it, with their own arguments
 	command.Env, command.Stderr = append(os.Environ(), Env...), os.Stderr
-	// The server ends when this pipe does, so also when the test process is killed.
+	// The server ends when this pipe is closed, so also when the test process is killed.
 	stop, err := command.StdinPipe()
 	must(t, err)
 	out, err := command.StdoutPipe()
@@ -54,7 +54,7 @@ func Start(t testing.TB) *Server {
 		_ = stop.Close()
 		_ = command.Wait()
 	})
-	// The server listens before it prints where.
+	// The server listens before it prints its URL.
 	line, err := bufio.NewReader(out).ReadString('\n')
 	must(t, err)
 	s := &Server{URL: strings.TrimSpace(line)}
@@ -64,17 +64,17 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// Files is the URL of the bucket, as KITH_FILES has it.
+// Files returns the URL of the bucket in the form of KITH_FILES.
 func (s *Server) Files() string {
 	return "s3://" + Bucket + "?region=" + region + "&endpoint=" + url.QueryEscape(s.URL)
 }
 
-// Keys are the objects and the folders in a folder of the bucket, whose name ends
-// in a slash; the bucket itself is "".
+// Keys returns the objects and the folders in a folder of the bucket. The name of a
+// folder ends in a slash; "" is the bucket itself.
 func (s *Server) Keys(t testing.TB, folder string) (keys []string) {
 	t.Helper()
-	// The server takes an empty delimiter, which lists everything, for one that
-	// separates every letter.
+	// The server misreads an empty delimiter, which should list everything: it splits
+	// keys at every letter.
 	found, err := s.client.ListObjectsV2(Bucket, folder, "", "", "/", 1000)
 	must(t, err)
 	for _, object := range found.Contents {
@@ -86,19 +86,19 @@ func (s *Server) Keys(t testing.TB, folder string) (keys []string) {
 	return keys
 }
 
-// Incomplete counts the uploads in parts to a folder that were neither completed
-// nor aborted.
+// Incomplete counts the multipart uploads to a folder that were neither completed nor
+// aborted.
 func (s *Server) Incomplete(t testing.TB, folder string) int {
 	t.Helper()
 	found, err := s.client.ListMultipartUploads(t.Context(), Bucket, folder, "", "", "/", 1000)
 	if minio.ToErrorResponse(err).Code == "NoSuchUpload" {
-		return 0 // what the server answers when there are none at all
+		return 0 // the server's answer when it has no multipart upload
 	}
 	must(t, err)
 	return len(found.Uploads)
 }
 
-// binary finds the server where the Makefile puts it.
+// binary returns the path at which the Makefile builds the server.
 func binary(t testing.TB) string {
 	t.Helper()
 	path, err := testenv.Path("bin/tools/s3server")

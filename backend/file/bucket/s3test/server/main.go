@@ -1,8 +1,8 @@
 // Server is the S3 server of rclone serve s3, with its objects in memory. It is a
-// module of its own, so that what the server brings is nothing that Kith needs.
+// module of its own, so that its dependencies are not those of Kith.
 //
-// It makes the bucket that its first argument names, takes the access key that
-// the environment names, prints its URL, and ends when its standard input ends.
+// It creates the bucket named by its first argument, accepts the access key from the
+// environment, prints its URL, and exits when its standard input ends.
 package main
 
 import (
@@ -29,7 +29,7 @@ func main() {
 		log.Fatal(err)
 	}
 	go func() {
-		log.Fatal(http.Serve(listener, gofakes3.New(backend, gofakes3.WithV4Auth(keys)).Server())) // #nosec G114 -- tests alone call it
+		log.Fatal(http.Serve(listener, gofakes3.New(backend, gofakes3.WithV4Auth(keys)).Server())) // #nosec G114 -- only tests call it
 	}()
 	fmt.Printf("http://%s\n", listener.Addr())
 	_, _ = io.Copy(io.Discard, os.Stdin)

@@ -12,20 +12,20 @@ import (
 
 func timeout() time.Time { return time.Now().Add(deadline) }
 
-// cable carries connections to a server until it is cut: then neither side hears
-// a word of parting.
-type cable struct {
+// flakyProxy forwards connections to a server until it is cut: then neither side gets
+// an orderly end of the connection.
+type flakyProxy struct {
 	addr string
 	mu   sync.Mutex
 	ends []net.Conn
 }
 
-func lay(t *testing.T, to string) *cable {
+func startFlakyProxy(t *testing.T, to string) *flakyProxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
-	c := &cable{addr: listener.Addr().String()}
+	c := &flakyProxy{addr: listener.Addr().String()}
 	go func() {
 		for {
 			near, err := listener.Accept()
@@ -40,20 +40,20 @@ func lay(t *testing.T, to string) *cable {
 			c.mu.Lock()
 			c.ends = append(c.ends, near, far)
 			c.mu.Unlock()
-			go carry(far, near)
-			go carry(near, far)
+			go forward(far, near)
+			go forward(near, far)
 		}
 	}()
 	return c
 }
 
-// carry carries what one end sends, and the news that it hung up.
-func carry(to, from net.Conn) {
+// forward copies everything from one connection to another, and its end.
+func forward(to, from net.Conn) {
 	_, _ = io.Copy(to, from)
 	_ = to.Close()
 }
 
-func (c *cable) cut() {
+func (c *flakyProxy) cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, end := range c.ends {

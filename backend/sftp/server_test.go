@@ -38,25 +38,25 @@ import (
 	"kith/core/referral"
 )
 
-// deadline bounds every wait. It is only ever spent on failure.
+// deadline bounds every wait. A test that passes never waits that long.
 const deadline = sqldtest.Deadline
 
-// door is a server on a port of its own, with two tenants that have a key each.
-type door struct {
+// testServer is a server on a port of its own, with two tenants that have one key each.
+type testServer struct {
 	*app.Engine
 	addr  string
 	host  ssh.PublicKey
 	files string
 	log   *lockedBuffer
-	// acme is a key of tenant acme, other of tenant other.
+	// acme is the key of tenant acme, other that of tenant other.
 	acme, other ssh.Signer
-	// stop ends the server, and waits until it has ended.
+	// stop stops the server, and waits for its end.
 	stop func()
 }
 
-func open(t *testing.T, change ...func(*app.Engine)) *door {
+func open(t *testing.T, change ...func(*app.Engine)) *testServer {
 	t.Helper()
-	d := &door{files: t.TempDir(), log: &lockedBuffer{}, acme: ed25519Key(t), other: ed25519Key(t)}
+	d := &testServer{files: t.TempDir(), log: &lockedBuffer{}, acme: ed25519Key(t), other: ed25519Key(t)}
 	db, err := store.Open(storetest.File(t), "")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
@@ -80,7 +80,7 @@ func open(t *testing.T, change ...func(*app.Engine)) *door {
 	return d
 }
 
-func (d *door) serve(t *testing.T, drain, handshake time.Duration) {
+func (d *testServer) serve(t *testing.T, drain, handshake time.Duration) {
 	t.Helper()
 	private, public, err := sftp.NewKey("host")
 	require.NoError(t, err)
@@ -100,7 +100,7 @@ func (d *door) serve(t *testing.T, drain, handshake time.Duration) {
 	t.Cleanup(d.stop)
 }
 
-func (d *door) allow(t *testing.T, tenant core.TenantAlias, key ssh.Signer) {
+func (d *testServer) allow(t *testing.T, tenant core.TenantAlias, key ssh.Signer) {
 	t.Helper()
 	parsed, err := sftp.ParseKey(ssh.MarshalAuthorizedKey(key.PublicKey()))
 	require.NoError(t, err)
@@ -137,31 +137,31 @@ func ecdsaKey(t *testing.T) ssh.Signer {
 	return signer(t, key)
 }
 
-// dial connects, and does not ask for a session.
-func (d *door) dial(user string, methods ...ssh.AuthMethod) (*ssh.Client, error) {
+// dial connects without opening a session.
+func (d *testServer) dial(user string, methods ...ssh.AuthMethod) (*ssh.Client, error) {
 	return ssh.Dial("tcp", d.addr, &ssh.ClientConfig{
 		User: user, Auth: methods, HostKeyCallback: ssh.FixedHostKey(d.host), Timeout: deadline,
 	})
 }
 
-// sender is a client with a session, and what it was told beside the answers.
+// sender is a client with a session, and the standard error of that session.
 type sender struct {
 	*client.Client
-	conn  *ssh.Client
-	aside *lockedBuffer
+	conn   *ssh.Client
+	stderr *lockedBuffer
 }
 
-func (d *door) connect(t *testing.T, user string, key ssh.Signer, options ...client.ClientOption) *sender {
+func (d *testServer) connect(t *testing.T, user string, key ssh.Signer, options ...client.ClientOption) *sender {
 	t.Helper()
 	conn, err := d.dial(user, ssh.PublicKeys(key))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	session, err := conn.NewSession()
 	require.NoError(t, err)
-	s := &sender{conn: conn, aside: &lockedBuffer{}}
-	aside, err := session.StderrPipe()
+	s := &sender{conn: conn, stderr: &lockedBuffer{}}
+	stderr, err := session.StderrPipe()
 	require.NoError(t, err)
-	go func() { _, _ = io.Copy(s.aside, aside) }()
+	go func() { _, _ = io.Copy(s.stderr, stderr) }()
 	in, err := session.StdinPipe()
 	require.NoError(t, err)
 	out, err := session.StdoutPipe()
@@ -172,7 +172,7 @@ func (d *door) connect(t *testing.T, user string, key ssh.Signer, options ...cli
 	return s
 }
 
-// send sends a file as a whole and returns what came of closing it.
+// send uploads a whole file and returns the error of closing it.
 func (s *sender) send(t *testing.T, name, text string) error {
 	t.Helper()
 	f, err := s.Create(name)
@@ -182,28 +182,28 @@ func (s *sender) send(t *testing.T, name, text string) error {
 	return f.Close()
 }
 
-// isTold waits until a client is told something beside its answers.
-func (s *sender) isTold(t *testing.T, words string) {
+// awaitStderr waits until the standard error of the session contains some words.
+func (s *sender) awaitStderr(t *testing.T, words string) {
 	t.Helper()
 	await(t, func() error {
-		if !strings.Contains(s.aside.String(), words) {
-			return fmt.Errorf("told %q, and not %q", s.aside, words)
+		if !strings.Contains(s.stderr.String(), words) {
+			return fmt.Errorf("standard error is %q, without %q", s.stderr, words)
 		}
 		return nil
 	})
 }
 
-// jobs are the jobs of a tenant, the newest first.
-func (d *door) jobs(t *testing.T, tenant core.TenantAlias) []job.Job {
+// jobs returns the jobs of a tenant, the newest first.
+func (d *testServer) jobs(t *testing.T, tenant core.TenantAlias) []job.Job {
 	t.Helper()
 	found, _, err := d.Jobs.List(t.Context(), tenant, job.Filter{Limit: 100})
 	require.NoError(t, err)
 	return found
 }
 
-// done is the newest job of a tenant, when it has ended: one that is small has
-// ended already, unless the machine is busy.
-func (d *door) done(t *testing.T, tenant core.TenantAlias) (newest job.Job) {
+// done waits until the newest job of a tenant has ended, and returns it. A small job
+// has usually ended when its upload is closed, unless the machine is busy.
+func (d *testServer) done(t *testing.T, tenant core.TenantAlias) (newest job.Job) {
 	t.Helper()
 	await(t, func() error {
 		_, err := d.Jobs.Work(t.Context())
@@ -218,8 +218,8 @@ func (d *door) done(t *testing.T, tenant core.TenantAlias) (newest job.Job) {
 	return newest
 }
 
-// kept are the files that lie where files are kept.
-func (d *door) kept(t *testing.T) (names []string) {
+// kept returns the stored files.
+func (d *testServer) kept(t *testing.T) (names []string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(d.files, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
@@ -245,8 +245,8 @@ func await(t *testing.T, probe func() error) {
 	}
 }
 
-// logged waits for a line in the log.
-func (d *door) logged(t *testing.T, words ...string) {
+// logged waits for a line in the log that contains all words.
+func (d *testServer) logged(t *testing.T, words ...string) {
 	t.Helper()
 	await(t, func() error {
 		for line := range strings.Lines(d.log.String()) {
