@@ -10,14 +10,14 @@ import (
 	"kith/core"
 )
 
-// eraseBatch is how many rows are erased in one transaction: it holds the write
-// lock.
+// eraseBatch is the number of rows that are erased in one transaction. Other writes
+// wait while it runs.
 const eraseBatch = 2000
 
-// Erase removes a tenant with all that it has, rows and files, in bounded
-// batches. The tenant is unknown from the first of them on. An erasure that was
-// killed goes on where it was when it is called again. erased is told how many
-// rows of which table went. A tenant of whom there is nothing is not found.
+// Erase removes a tenant with all its rows and files, in bounded batches. After the
+// first batch the tenant is unknown. If the process is killed, calling Erase again
+// continues the erasure. erased is called with each table and the number of erased
+// rows. A tenant without any row is not found.
 func Erase(ctx context.Context, db *store.Primary, files file.Store, now func() core.Time, tenant core.TenantAlias, erased func(table string, n int)) error {
 	was, err := tabledb.EraseTenant(ctx, db, now(), tenant)
 	if err != nil {
@@ -27,7 +27,7 @@ func Erase(ctx context.Context, db *store.Primary, files file.Store, now func() 
 	if err == nil && !was && !rest {
 		err = core.UnknownTenant()
 	}
-	// A call that was under way may have written behind what was erased.
+	// A running call may have written rows into tables that were already erased.
 	for err == nil && rest {
 		if err = EraseRows(ctx, db, files, now, tenant, erased); err == nil {
 			rest, err = tabledb.HasRows(ctx, db.Reads, tenant)
@@ -39,13 +39,13 @@ func Erase(ctx context.Context, db *store.Primary, files file.Store, now func() 
 	return db.Checkpoint(ctx)
 }
 
-// EraseRows removes what is left of a tenant who is not there.
+// EraseRows removes the remaining rows and files of a tenant that was deleted.
 func EraseRows(ctx context.Context, db *store.Primary, files file.Store, now func() core.Time, tenant core.TenantAlias, erased func(table string, n int)) error {
 	all, err := tabledb.Tables(ctx, db.Reads)
 	if err != nil {
 		return err
 	}
-	// A file goes before its row, so that none is forgotten.
+	// A file is removed before its row, so that no file is left without a row.
 	kept, err := jobdb.Files(ctx, db.Reads, tenant)
 	if err != nil {
 		return err

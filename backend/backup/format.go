@@ -1,12 +1,15 @@
-// Package backup writes a database and the files of jobs to one stream, and
-// brings them back.
+// Package backup writes a database and the files of jobs to one archive, and restores
+// them from it.
 //
-// The stream is a tar file packed with gzip, so that it can be read without
-// this program: kith.json says what it is; table/NAME/N.jsonl have the rows,
-// each a line of JSON by the names of the columns; file/REF are the files of
-// jobs; end.json, the last, counts what came and has the SHA-256 of it, so that
-// a file that was cut or damaged is known, and a signature of that under the
-// master key (HMAC-SHA256), so that a file that somebody changed is known.
+// An archive is a tar file compressed with gzip, so that it can be read without this
+// program:
+//
+//   - kith.json is the header;
+//   - table/NAME/N.jsonl has rows, each a JSON object by column name;
+//   - file/REF is a file of a job;
+//   - end.json is the trailer. It has the number of rows and files and the SHA-256 of
+//     everything before it, which shows truncation and damage, and a signature of that
+//     sum under the master key (HMAC-SHA256), which shows changes.
 package backup
 
 import (
@@ -29,69 +32,75 @@ import (
 	"kith/core/auth"
 )
 
-// Format is the number of the form that this program writes and reads.
+// Format is the version of the archive format that this program writes and reads.
 const Format = 1
 
-// Kind says what an archive can be used for.
+// Kind is the purpose of an archive.
 type Kind string
 
 // The kinds of archives.
 const (
 	// Backup can be restored.
 	Backup Kind = "backup"
-	// Export is for its tenant to read: it has no secrets, and cannot be
-	// restored.
+	// Export is for the tenant's own use: it has no secrets and cannot be restored.
 	Export Kind = "export"
 )
 
-// Header is what an archive begins with.
+// Header is the beginning of an archive.
 type Header struct {
 	Format int  `json:"format"`
 	Kind   Kind `json:"kind"`
 	// Kith is the version of the program that wrote it.
 	Kith string `json:"kith"`
-	// Time is when what it holds was so, in epoch milliseconds.
+	// Time is the time of the archived state, in epoch milliseconds.
 	Time core.Time `json:"time"`
-	// Tenant is the one that it holds, empty when it holds all.
+	// Tenant is the one archived tenant, empty if all tenants are archived.
 	Tenant core.TenantAlias `json:"tenant,omitempty"`
-	// Tenants are those that it holds.
+	// Tenants are the archived tenants.
 	Tenants []core.TenantAlias `json:"tenants"`
-	// Schema are the migrations that made the tables.
+	// Schema are the numbers of the migrations that made the tables.
 	Schema []int `json:"schema"`
-	// Tables are the names of the columns that rows have, by table.
+	// Tables are the names of the archived columns, by table.
 	Tables map[string][]string `json:"tables"`
-	Intake tabledb.Intake      `json:"intake"`
-	// KeyCheck is CheckText under the master key; empty when none was at hand.
+	Intake tabledb.Intake        `json:"intake"`
+	// KeyCheck is a known text sealed under the master key; empty without a key.
 	KeyCheck string `json:"keyCheck,omitempty"`
-	// MasterKey is there only when it was asked for.
+	// MasterKey is the master key, if the caller asked to include it.
 	MasterKey string `json:"masterKey,omitempty"`
 }
 
-// Trailer is what an archive ends with.
+// Trailer is the end of an archive.
 type Trailer struct {
-	// Rows are the numbers of rows, by table, also of tables without any.
+	// Rows are the numbers of rows, by table. Empty tables have 0.
 	Rows map[string]int64 `json:"rows"`
-	// Files is how many files it has.
+	// Files is the number of files.
 	Files int64 `json:"files"`
-	// SHA256 is over the name, the size and the content of all that came before,
-	// in hex.
+	// SHA256 is the sum of the names, sizes and contents of all entries before the
+	// trailer, in hex.
 	SHA256 string `json:"sha256"`
-	// Signature is SHA256 signed under the master key; empty when none was at hand.
+	// Signature is the signature of SHA256 under the master key; empty without a key.
 	Signature string `json:"signature,omitempty"`
 }
 
-// SignedBy reports whether Signature was made by this signer: then the archive is
-// as it was written by a holder of the master key. The trailer must come from a
+// SignedBy reports whether Signature was made by this signer. If so, the archive is
+// unchanged since it was written with the master key. The trailer must come from a
 // Reader, which has compared SHA256 with the content.
 func (t Trailer) SignedBy(by auth.Signer) bool { return by.Verify(t.SHA256, t.Signature) }
 
-// String says how much it was.
+// String returns the number of rows and of files.
 func (t Trailer) String() string {
 	rows := int64(0)
 	for _, n := range t.Rows {
 		rows += n
 	}
-	return fmt.Sprintf("%d rows, %d files", rows, t.Files)
+	return count(rows, "row") + ", " + count(t.Files, "file")
+}
+
+func count(n int64, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }
 
 const (
@@ -99,23 +108,24 @@ const (
 	trailerName = "end.json"
 	tablePrefix = "table/"
 	filePrefix  = "file/"
-	// chunkBytes is how much of a table is written at a time.
+	// chunkBytes is the size of the entries of a table, in bytes.
 	chunkBytes = 1 << 20
-	// maxPart bounds what is read into memory at a time. A row may be larger
-	// than a chunk.
-	maxPart = 256 << 20
+	// maxEntry bounds an entry that is read into memory. A row may be larger than
+	// chunkBytes.
+	maxEntry = 256 << 20
 )
 
-// Writer writes an archive. What it returned an error for is of no use.
+// Writer writes an archive. After an error the archive is not usable.
 type Writer struct {
-	// Signer signs the archive; nil: it is not signed. Set it before Close.
+	// Signer signs the archive; nil leaves it unsigned. Set it before Close.
 	Signer  *auth.Signer
 	zip     *gzip.Writer
 	tar     *tar.Writer
 	sum     hash.Hash
 	time    time.Time
 	trailer Trailer
-	// table is what chunk has rows of, and n its number.
+	// table is the current table, chunk its rows that are not written yet, and n the
+	// number of its entries so far.
 	table string
 	chunk bytes.Buffer
 	n     int
@@ -123,8 +133,8 @@ type Writer struct {
 
 // NewWriter begins an archive.
 func NewWriter(to io.Writer, h Header) (*Writer, error) {
-	// The best speed: a backup is written while the database waits to drop what
-	// the snapshot still sees.
+	// The fastest level: while the backup is written, the database keeps every row
+	// version that the snapshot sees.
 	zip, err := gzip.NewWriterLevel(to, gzip.BestSpeed)
 	if err != nil {
 		return nil, err
@@ -134,7 +144,7 @@ func NewWriter(to io.Writer, h Header) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w, w.part(headerName, int64(len(text)), bytes.NewReader(text))
+	return w, w.writeEntry(headerName, int64(len(text)), bytes.NewReader(text))
 }
 
 // Table begins a table. Its rows follow.
@@ -147,7 +157,7 @@ func (w *Writer) Table(name string) error {
 	return nil
 }
 
-// Row adds a line to the table.
+// Row adds a row, a JSON object on one line, to the table.
 func (w *Writer) Row(line []byte) error {
 	if w.chunk.Len() > 0 && w.chunk.Len()+len(line) >= chunkBytes {
 		if err := w.flush(); err != nil {
@@ -165,21 +175,21 @@ func (w *Writer) flush() error {
 		return nil
 	}
 	w.n++
-	err := w.part(fmt.Sprintf("%s%s/%06d.jsonl", tablePrefix, w.table, w.n), int64(w.chunk.Len()), &w.chunk)
+	err := w.writeEntry(fmt.Sprintf("%s%s/%06d.jsonl", tablePrefix, w.table, w.n), int64(w.chunk.Len()), &w.chunk)
 	w.chunk.Reset()
 	return err
 }
 
-// File adds a file of exactly that many bytes.
+// File adds a file, whose content must have exactly size bytes.
 func (w *Writer) File(ref core.FileRef, size int64, content io.Reader) error {
 	if err := w.flush(); err != nil {
 		return err
 	}
 	w.trailer.Files++
-	return w.part(filePrefix+string(ref), size, content)
+	return w.writeEntry(filePrefix+string(ref), size, content)
 }
 
-// Close ends the archive. What it was written to stays open.
+// Close ends the archive. It does not close the underlying writer.
 func (w *Writer) Close() (Trailer, error) {
 	if err := w.flush(); err != nil {
 		return w.trailer, err
@@ -190,7 +200,7 @@ func (w *Writer) Close() (Trailer, error) {
 	}
 	text, err := json.MarshalIndent(w.trailer, "", "  ")
 	if err == nil {
-		err = w.part(trailerName, int64(len(text)), bytes.NewReader(text))
+		err = w.writeEntry(trailerName, int64(len(text)), bytes.NewReader(text))
 	}
 	if err != nil {
 		return w.trailer, err
@@ -198,7 +208,7 @@ func (w *Writer) Close() (Trailer, error) {
 	return w.trailer, errors.Join(w.tar.Close(), w.zip.Close())
 }
 
-func (w *Writer) part(name string, size int64, content io.Reader) error {
+func (w *Writer) writeEntry(name string, size int64, content io.Reader) error {
 	err := w.tar.WriteHeader(&tar.Header{Name: name, Size: size, Mode: 0o600, ModTime: w.time, Format: tar.FormatPAX})
 	if err != nil {
 		return fmt.Errorf("archive: %s: %w", name, err)
@@ -214,51 +224,52 @@ func (w *Writer) part(name string, size int64, content io.Reader) error {
 	return nil
 }
 
-// sumHead adds what is before the content of a part. A name without line breaks is
-// what makes the sum unambiguous.
+// sumHead adds the name and the size of an entry to the sum. The sum is unambiguous
+// because a name has no line breaks.
 func sumHead(sum hash.Hash, name string, size int64) { fmt.Fprintf(sum, "%s\n%d\n", name, size) }
 
 // Reader reads an archive.
 type Reader struct {
-	// Header is what it begins with.
+	// Header is the header of the archive.
 	Header Header
-	// Trailer is what it ends with, once Next has returned io.EOF.
+	// Trailer is the trailer of the archive, once Next has returned io.EOF.
 	Trailer Trailer
-	behind  *bufio.Reader
+	input   *bufio.Reader
 	zip     *gzip.Reader
 	tar     *tar.Reader
 	sum     hash.Hash
 	found   Trailer
-	part    io.Reader // the content of the last part
+	entry   io.Reader // the content of the last entry
 }
 
-// Part is a piece of a table, or a file.
-type Part struct {
-	// Table is the table's name, and Rows are lines; both empty for a file.
+// Entry is a chunk of a table, or a file.
+type Entry struct {
+	// Table is the table's name, and Rows has one JSON object per line; both are
+	// empty for a file.
 	Table string
 	Rows  []byte
-	// File is the name of a file, and Content what it holds. It is to be read
-	// before the next part.
+	// File is the name of a file, and Content its content, which must be read before
+	// the next call of Next.
 	File    core.FileRef
 	Content io.Reader
 }
 
-// NewReader begins to read. An archive of another format, or what is none, is
-// refused.
+// NewReader reads the header of an archive. It refuses an archive of another format
+// and any other file.
 func NewReader(from io.Reader) (*Reader, error) {
-	behind := bufio.NewReaderSize(from, 64<<10)
-	zip, err := gzip.NewReader(behind)
+	input := bufio.NewReaderSize(from, 64<<10)
+	zip, err := gzip.NewReader(input)
 	if err != nil {
 		return nil, damaged(err)
 	}
 	zip.Multistream(false)
-	r := &Reader{behind: behind, zip: zip, tar: tar.NewReader(zip), sum: sha256.New(), found: Trailer{Rows: map[string]int64{}}}
+	r := &Reader{input: input, zip: zip, tar: tar.NewReader(zip), sum: sha256.New(), found: Trailer{Rows: map[string]int64{}}}
 	name, err := r.next()
 	if err != nil {
 		return nil, damaged(err)
 	}
 	if name != headerName {
-		return nil, core.Invalid("file", "is no archive of Kith: it begins with "+name)
+		return nil, core.Invalid("file", "is not an archive of Kith: it begins with "+name)
 	}
 	text, err := r.text()
 	if err == nil {
@@ -268,50 +279,49 @@ func NewReader(from io.Reader) (*Reader, error) {
 		return nil, damaged(err)
 	}
 	if r.Header.Format != Format {
-		return nil, core.Invalid("file", fmt.Sprintf("has the format %d, and this kith reads %d: it was written by kith %s", r.Header.Format, Format, r.Header.Kith))
+		return nil, core.Invalid("file", fmt.Sprintf("has format %d, but this version of kith reads format %d; use kith %s, which wrote it", r.Header.Format, Format, r.Header.Kith))
 	}
 	return r, nil
 }
 
-// damaged is what is said of a file that does not come to its end as it was
-// written.
+// damaged returns the error for a file that is truncated or changed.
 func damaged(err error) error {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	return &core.Error{Code: core.CodeInvalid, Field: "file", Message: "is cut or damaged, and nothing was restored from it", Err: err}
+	return &core.Error{Code: core.CodeInvalid, Field: "file", Message: "is truncated or damaged; nothing was restored, use another copy", Err: err}
 }
 
-// Next returns the next part, or io.EOF when the archive has come to its end and
-// all was as it was written.
-func (r *Reader) Next() (Part, error) {
+// Next returns the next entry, or io.EOF at the end of the archive, after it has
+// verified the sum and the counts.
+func (r *Reader) Next() (Entry, error) {
 	name, err := r.next()
 	if err != nil {
-		return Part{}, damaged(err)
+		return Entry{}, damaged(err)
 	}
 	if ref, ok := strings.CutPrefix(name, filePrefix); ok {
 		r.found.Files++
-		return Part{File: core.FileRef(ref), Content: r.part}, nil
+		return Entry{File: core.FileRef(ref), Content: r.entry}, nil
 	}
 	if name == trailerName {
-		return Part{}, r.end()
+		return Entry{}, r.end()
 	}
 	table, _, ok := strings.Cut(strings.TrimPrefix(name, tablePrefix), "/")
 	if !ok || !strings.HasPrefix(name, tablePrefix) {
-		return Part{}, damaged(errors.New(name + " is not a part of an archive"))
+		return Entry{}, damaged(errors.New(name + " is not an entry of an archive"))
 	}
 	rows, err := r.text()
 	if err != nil {
-		return Part{}, damaged(err)
+		return Entry{}, damaged(err)
 	}
 	r.found.Rows[table] += int64(bytes.Count(rows, []byte{'\n'}))
-	return Part{Table: table, Rows: rows}, nil
+	return Entry{Table: table, Rows: rows}, nil
 }
 
-// next goes to the next part, past what is left of the last one.
+// next skips the rest of the last entry and goes to the next.
 func (r *Reader) next() (string, error) {
-	if r.part != nil {
-		if _, err := io.Copy(io.Discard, r.part); err != nil {
+	if r.entry != nil {
+		if _, err := io.Copy(io.Discard, r.entry); err != nil {
 			return "", err
 		}
 	}
@@ -320,20 +330,20 @@ func (r *Reader) next() (string, error) {
 		return "", err
 	}
 	if strings.ContainsAny(h.Name, "\r\n") {
-		return "", fmt.Errorf("%q is not the name of a part", h.Name)
+		return "", fmt.Errorf("%q is not the name of an entry", h.Name)
 	}
-	r.part = r.tar
+	r.entry = r.tar
 	if h.Name != trailerName {
 		sumHead(r.sum, h.Name, h.Size)
-		r.part = io.TeeReader(r.tar, r.sum)
+		r.entry = io.TeeReader(r.tar, r.sum)
 	}
 	return h.Name, nil
 }
 
 func (r *Reader) text() ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r.part, maxPart+1))
-	if err == nil && len(text) > maxPart {
-		err = errors.New("a part is larger than 256 MiB")
+	text, err := io.ReadAll(io.LimitReader(r.entry, maxEntry+1))
+	if err == nil && len(text) > maxEntry {
+		err = errors.New("an entry is larger than 256 MiB")
 	}
 	return text, err
 }
@@ -347,26 +357,26 @@ func (r *Reader) end() error {
 		return damaged(err)
 	}
 	if sum := hex.EncodeToString(r.sum.Sum(nil)); sum != r.Trailer.SHA256 {
-		return damaged(errors.New("its SHA-256 is " + sum + ", and was " + r.Trailer.SHA256))
+		return damaged(errors.New("its SHA-256 is " + sum + ", not " + r.Trailer.SHA256))
 	}
 	for table, n := range r.Trailer.Rows {
 		if r.found.Rows[table] != n {
-			return damaged(fmt.Errorf("it has %d rows of %s, and had %d", r.found.Rows[table], table, n))
+			return damaged(fmt.Errorf("it has %d rows of %s, not %d", r.found.Rows[table], table, n))
 		}
 	}
 	if r.found.Files != r.Trailer.Files {
-		return damaged(fmt.Errorf("it has %d files, and had %d", r.found.Files, r.Trailer.Files))
+		return damaged(fmt.Errorf("it has %d files, not %d", r.found.Files, r.Trailer.Files))
 	}
 	_, err = r.tar.Next()
 	if errors.Is(err, io.EOF) {
-		// What gzip checks, it checks at its own end.
+		// gzip compares its checksum when it reads its end.
 		_, err = r.zip.Read(make([]byte, 1))
 	}
 	if errors.Is(err, io.EOF) {
-		_, err = r.behind.ReadByte()
+		_, err = r.input.ReadByte()
 	}
 	if !errors.Is(err, io.EOF) {
-		return damaged(errors.Join(errors.New("something is behind its end"), err))
+		return damaged(errors.Join(errors.New("it has data after its end"), err))
 	}
 	return io.EOF
 }

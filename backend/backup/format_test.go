@@ -14,7 +14,7 @@ import (
 	"kith/core"
 )
 
-func made(t *testing.T, h backup.Header, large int) []byte {
+func archive(t *testing.T, h backup.Header, large int) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w, err := backup.NewWriter(&b, h)
@@ -32,49 +32,49 @@ func made(t *testing.T, h backup.Header, large int) []byte {
 	return b.Bytes()
 }
 
-func TestArchive_ComesBack(t *testing.T) {
+func TestArchive_RoundTrip(t *testing.T) {
 	t.Parallel()
 	want := backup.Header{Format: backup.Format, Kind: backup.Backup, Kith: "v1", Time: 7, Tenants: []core.TenantAlias{"acme"}, Schema: []int{1, 94}, KeyCheck: "c"}
-	r, err := backup.NewReader(bytes.NewReader(made(t, want, 2<<20)))
+	r, err := backup.NewReader(bytes.NewReader(archive(t, want, 2<<20)))
 	require.NoError(t, err)
 	require.Equal(t, want, r.Header)
 	var found []string
 	for {
-		part, err := r.Next()
+		entry, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		require.NoError(t, err)
-		if part.Table != "" {
-			lines := strings.SplitAfter(string(part.Rows), "\n")
+		if entry.Table != "" {
+			lines := strings.SplitAfter(string(entry.Rows), "\n")
 			require.Empty(t, lines[len(lines)-1])
 			for _, line := range lines[:len(lines)-1] {
-				found = append(found, part.Table+" "+line[:10])
+				found = append(found, entry.Table+" "+line[:10])
 			}
 			continue
 		}
-		content, err := io.ReadAll(part.Content)
+		content, err := io.ReadAll(entry.Content)
 		require.NoError(t, err)
-		found = append(found, string(part.File)+" "+string(content))
+		found = append(found, string(entry.File)+" "+string(content))
 	}
 	require.Equal(t, []string{`user {"id":"a"}`, `user {"id":"xxx`, `user {"id":"b"}`, "imports/acme/x_1.csv a,b\n1"}, found)
 	require.Equal(t, int64(3), r.Trailer.Rows["user"])
 }
 
-// Wherever a file is cut, and whatever byte of it is another, it is known: all
-// but a few bits of the packing that mean nothing.
-func TestVerify_CutOrChanged(t *testing.T) {
+// Verify detects truncation at every byte, and a change of every byte, except for a
+// few bits of the gzip format that have no effect on the content.
+func TestVerify_TruncatedOrChanged(t *testing.T) {
 	t.Parallel()
-	good := made(t, backup.Header{Format: backup.Format, Kind: backup.Backup}, 10)
+	good := archive(t, backup.Header{Format: backup.Format, Kind: backup.Backup}, 10)
 	_, _, err := backup.Verify(bytes.NewReader(good))
 	require.NoError(t, err)
-	// What gzip does not look at: its own time, system and flags of the packing.
-	const idle = 10
+	// gzip ignores these header bytes: its time, system and flags.
+	const ignored = 10
 	refused := 0
 	for i := range good {
 		_, _, err := backup.Verify(bytes.NewReader(good[:i]))
-		require.ErrorContains(t, err, "is cut or damaged", i)
-		if i < idle {
+		require.ErrorContains(t, err, "is truncated or damaged", i)
+		if i < ignored {
 			continue
 		}
 		bad := bytes.Clone(good)
@@ -89,7 +89,7 @@ func TestVerify_CutOrChanged(t *testing.T) {
 	require.Greater(t, refused, len(good)*9/10)
 	for _, more := range [][]byte{{0}, []byte("more"), good} {
 		_, _, err := backup.Verify(bytes.NewReader(append(bytes.Clone(good), more...)))
-		require.ErrorContains(t, err, "is cut or damaged")
+		require.ErrorContains(t, err, "is truncated or damaged")
 	}
 }
 
@@ -102,15 +102,15 @@ func unpacked(t *testing.T, packed []byte) []byte {
 	return all
 }
 
-func TestReader_RefusesWhatIsNone(t *testing.T) {
+func TestReader_RefusesOtherFiles(t *testing.T) {
 	t.Parallel()
-	_, err := backup.NewReader(bytes.NewReader(made(t, backup.Header{Format: 2, Kith: "v9"}, 10)))
-	require.ErrorContains(t, err, "has the format 2, and this kith reads 1: it was written by kith v9")
+	_, err := backup.NewReader(bytes.NewReader(archive(t, backup.Header{Format: 2, Kith: "v9"}, 10)))
+	require.ErrorContains(t, err, "has format 2, but this version of kith reads format 1; use kith v9, which wrote it")
 	_, err = backup.NewReader(strings.NewReader("SQLite format 3"))
-	require.ErrorContains(t, err, "is cut or damaged")
+	require.ErrorContains(t, err, "is truncated or damaged")
 }
 
-// A file that is shorter or longer than was noted makes no archive.
+// A file that is shorter or longer than its size is an error.
 func TestWriter_FileOfAnotherSize(t *testing.T) {
 	t.Parallel()
 	for _, content := range []string{"a", "abc"} {

@@ -13,16 +13,16 @@ import (
 	"kith/core"
 )
 
-// Person writes all that the service holds about a user, of one time, as a JSON
-// document: the rows about them, by table and column. What the whole account has
-// is theirs too; what a table keeps of others is not. Files that the tenant sent
-// are not looked into. An unknown user is not found, and nothing is written.
+// Person writes all data about a user, as of one point in time, as a JSON document: the
+// rows about the user, by table and column. Rows about the whole account are included;
+// columns about other people are not. The contents of uploaded files are not included.
+// If the user does not exist, Person returns a not-found error and writes nothing.
 func Person(ctx context.Context, db *store.Primary, tenant core.TenantAlias, account core.AccountID, user core.UserID, now core.Time, to io.Writer) error {
 	out := bufio.NewWriter(to)
 	err := db.Snapshot(ctx, func(r store.Reads) error {
 		known, err := userdb.UserKnown(ctx, r, tenant, account, user)
 		if err == nil && !known {
-			err = core.NotFound("there is no such user")
+			err = core.NotFound("no such user")
 		}
 		if err != nil {
 			return err

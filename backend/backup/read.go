@@ -15,23 +15,23 @@ import (
 	"kith/core"
 )
 
-// Target is what an archive is restored into.
+// Target is the destination of a restore.
 type Target struct {
 	DB    *store.Primary
 	Files file.Store
-	// Tenant is the one to bring back, empty for all. The archive may hold more.
+	// Tenant is the one tenant to restore, empty for all. The archive may have more.
 	Tenant core.TenantAlias
 	// Now is the clock.
 	Now func() core.Time
-	// Check is called when the whole archive was verified, before anything is
-	// written: it decides whether to trust the signature. nil trusts all.
+	// Check is called after the whole archive was verified, and before anything is
+	// written. It decides whether to trust the signature. nil trusts every archive.
 	Check func(Header, Trailer) error
-	// Progress is told how many rows and files were read, now and then.
+	// Progress is called from time to time with the number of rows and files read.
 	Progress func(n int64)
 }
 
-// Verify reads an archive to its end, and returns an error when it is not as it
-// was written.
+// Verify reads an archive to its end, and returns an error if it is truncated or
+// changed.
 func Verify(from io.Reader) (Header, Trailer, error) {
 	r, err := NewReader(from)
 	if err != nil {
@@ -46,28 +46,28 @@ func Verify(from io.Reader) (Header, Trailer, error) {
 	}
 }
 
-// Restore brings back what an archive holds: all of it into an empty database,
-// or one tenant beside others. It reads the archive twice: nothing is written
-// before all of it was found to be whole.
+// Restore restores an archive: all of it into an empty database, or one tenant into a
+// database with others. It reads the archive twice, and writes nothing before it has
+// verified all of it.
 //
-// A restore that is killed leaves a database on which nothing else starts
-// (store.BeginRestore), or rows of a tenant who is not there; begun again, it
-// starts over.
+// A killed restore of all tenants leaves a database on which nothing else starts
+// (store.BeginRestore); that of one tenant leaves rows of a tenant that does not exist.
+// Calling Restore again starts from the beginning.
 //
-// It returns what was brought back.
+// It returns the numbers of restored rows and files.
 func Restore(ctx context.Context, t Target, open func() (io.ReadCloser, error)) (Trailer, error) {
 	h, trailer, err := verify(open)
 	if err != nil {
 		return trailer, err
 	}
 	if h.Kind != Backup {
-		return trailer, core.Invalid("file", "is an export: it has no secrets, and cannot be restored")
+		return trailer, core.Invalid("file", "is an export, which has no secrets and cannot be restored; give a backup")
 	}
 	if err := store.CheckBackup(h.Schema); err != nil {
 		return trailer, err
 	}
 	if h.Tenant != "" && t.Tenant != h.Tenant {
-		return trailer, core.Invalid("tenant", "must be "+string(h.Tenant)+": the file has this tenant alone")
+		return trailer, core.Invalid("tenant", "must be "+string(h.Tenant)+", the only tenant in the file")
 	}
 	if t.Tenant != "" && !slices.Contains(h.Tenants, t.Tenant) {
 		return trailer, core.Invalid("tenant", "is not in the file, which has "+names(h.Tenants))
@@ -87,13 +87,13 @@ func Restore(ctx context.Context, t Target, open func() (io.ReadCloser, error)) 
 }
 
 func names(tenants []core.TenantAlias) string {
-	const most = 20
+	const limit = 20
 	var list []string
-	for _, t := range tenants[:min(len(tenants), most)] {
+	for _, t := range tenants[:min(len(tenants), limit)] {
 		list = append(list, string(t))
 	}
-	if len(tenants) > most {
-		list = append(list, fmt.Sprintf("and %d more", len(tenants)-most))
+	if len(tenants) > limit {
+		list = append(list, fmt.Sprintf("and %d more", len(tenants)-limit))
 	}
 	return strings.Join(list, ", ")
 }
@@ -107,18 +107,18 @@ func verify(open func() (io.ReadCloser, error)) (Header, Trailer, error) {
 	return Verify(from)
 }
 
-// restoring is a restore under way.
+// restoring is a running restore.
 type restoring struct {
 	Target
 	header  Header
 	trailer Trailer
 	tables  map[string]tabledb.Table
-	// rows and files are what was brought back.
+	// rows and files are the numbers of restored rows and files.
 	rows  map[string]int64
 	files int64
 	n     int64
 	how   tabledb.Load
-	// tenant is the row of the tenant who is brought back: the last that comes.
+	// tenant is the row of the restored tenant, which is written last.
 	tenant []byte
 }
 
@@ -132,14 +132,14 @@ func (r *restoring) all(ctx context.Context, open func() (io.ReadCloser, error))
 	}
 	for table, n := range r.trailer.Rows {
 		if r.rows[table] != n {
-			return fmt.Errorf("archive: %d rows of %s were restored, and %d should be", r.rows[table], table, n)
+			return fmt.Errorf("archive: restored %d rows of %s, want %d", r.rows[table], table, n)
 		}
 	}
 	return tabledb.EndRestore(ctx, r.DB, r.Now())
 }
 
-// one restores a tenant beside others. The tenant's own row comes last: before
-// it is there, no call is answered and no worker does anything.
+// one restores one tenant into a database with others. The tenant's own row is written
+// last: until then no call of the tenant is answered and no worker serves it.
 func (r *restoring) one(ctx context.Context, open func() (io.ReadCloser, error)) error {
 	if err := r.DB.Restoring(ctx); err != nil {
 		return err
@@ -149,7 +149,7 @@ func (r *restoring) one(ctx context.Context, open func() (io.ReadCloser, error))
 		return err
 	}
 	if !slices.Equal(schema, r.header.Schema) {
-		return core.Invalid("file", fmt.Sprintf("has the schema %d of kith %s, and the database has %d: restore the whole file into an empty database, which brings it up to date, and back the tenant up from there",
+		return core.Invalid("file", fmt.Sprintf("has schema %d of kith %s, but the database has schema %d; restore the whole file into an empty database, which updates it, and back up the tenant from there",
 			newest(r.header.Schema), r.header.Kith, newest(schema)))
 	}
 	present, err := tabledb.Aliases(ctx, r.DB.Reads)
@@ -157,9 +157,9 @@ func (r *restoring) one(ctx context.Context, open func() (io.ReadCloser, error))
 		return err
 	}
 	if slices.Contains(present, r.Tenant) {
-		return &core.Error{Code: core.CodeConflict, Field: "tenant", Message: "is there already: kith tenant erase removes it"}
+		return &core.Error{Code: core.CodeConflict, Field: "tenant", Message: "exists already; remove it with kith tenant erase"}
 	}
-	// Of a restore or of an erasure that did not end.
+	// An earlier restore or erasure that was killed may have left rows.
 	if err := EraseRows(ctx, r.DB, r.Files, r.Now, r.Tenant, nil); err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (r *restoring) load(ctx context.Context, open func() (io.ReadCloser, error)
 	}
 	for name, has := range r.header.Tables {
 		if want := columns(r.tables[name], func(tabledb.Column) bool { return true }); !slices.Equal(has, want) {
-			return fmt.Errorf("archive: the table %s has the columns %v in the file, and in a database of its schema %v", name, has, want)
+			return fmt.Errorf("archive: table %s has the columns %v in the file, but %v in a database of its schema", name, has, want)
 		}
 	}
 	from, err := open()
@@ -212,7 +212,7 @@ func (r *restoring) load(ctx context.Context, open func() (io.ReadCloser, error)
 		return err
 	}
 	for {
-		part, err := reader.Next()
+		entry, err := reader.Next()
 		if errors.Is(err, io.EOF) {
 			if reader.Trailer.SHA256 != r.trailer.SHA256 {
 				return errors.New("archive: the file was changed while it was restored")
@@ -220,7 +220,7 @@ func (r *restoring) load(ctx context.Context, open func() (io.ReadCloser, error)
 			return nil
 		}
 		if err == nil {
-			err = r.take(ctx, part)
+			err = r.loadEntry(ctx, entry)
 		}
 		if err != nil {
 			return err
@@ -228,25 +228,25 @@ func (r *restoring) load(ctx context.Context, open func() (io.ReadCloser, error)
 	}
 }
 
-func (r *restoring) take(ctx context.Context, part Part) error {
-	if part.Table == "" {
-		return r.file(ctx, part)
+func (r *restoring) loadEntry(ctx context.Context, entry Entry) error {
+	if entry.Table == "" {
+		return r.file(ctx, entry)
 	}
-	t, ok := r.tables[part.Table]
-	if !ok || r.header.Tables[part.Table] == nil {
-		return fmt.Errorf("archive: the file says nothing of the table %s", part.Table)
+	t, ok := r.tables[entry.Table]
+	if !ok || r.header.Tables[entry.Table] == nil {
+		return fmt.Errorf("archive: the header of the file does not list table %s", entry.Table)
 	}
-	r.step(int64(bytes.Count(part.Rows, []byte{'\n'})))
+	r.step(int64(bytes.Count(entry.Rows, []byte{'\n'})))
 	if r.Tenant != "" && t.Tenant == "" {
 		return nil
 	}
 	if r.Tenant != "" && t.Name == tenantTable {
-		r.tenant = append(r.tenant, part.Rows...)
+		r.tenant = append(r.tenant, entry.Rows...)
 		return nil
 	}
 	n := 0
 	err := r.DB.Unchecked(ctx, r.Now(), func(tx *store.Tx) (err error) {
-		n, err = tabledb.LoadRows(ctx, tx, t, part.Rows, r.how)
+		n, err = tabledb.LoadRows(ctx, tx, t, entry.Rows, r.how)
 		return err
 	})
 	r.rows[t.Name] += int64(n)
@@ -259,19 +259,19 @@ func (r *restoring) step(n int64) {
 	}
 }
 
-// file puts a file where files are kept. Its second part names the tenant.
-func (r *restoring) file(ctx context.Context, part Part) error {
+// file stores a file. The second element of its name is the tenant.
+func (r *restoring) file(ctx context.Context, entry Entry) error {
 	r.step(1)
-	if path := strings.SplitN(string(part.File), "/", 3); r.Tenant != "" && (len(path) < 3 || path[1] != string(r.Tenant)) {
+	if path := strings.SplitN(string(entry.File), "/", 3); r.Tenant != "" && (len(path) < 3 || path[1] != string(r.Tenant)) {
 		return nil
 	}
-	w, err := r.Files.Create(ctx, part.File)
+	w, err := r.Files.Create(ctx, entry.File)
 	if err != nil {
 		return err
 	}
 	defer w.Abort()
-	if _, err := io.Copy(w, part.Content); err != nil {
-		return fmt.Errorf("archive: %s: %w", part.File, err)
+	if _, err := io.Copy(w, entry.Content); err != nil {
+		return fmt.Errorf("archive: %s: %w", entry.File, err)
 	}
 	r.files++
 	return w.Close()

@@ -14,29 +14,28 @@ import (
 	"kith/core/auth"
 )
 
-// Source is what is archived.
+// Source is what Write archives.
 type Source struct {
 	DB    *store.Primary
 	Files file.Store
 	// Kind is Backup or Export.
 	Kind Kind
-	// Tenant is the one whose data are wanted, empty for all.
+	// Tenant is the one tenant to archive, empty for all.
 	Tenant core.TenantAlias
 	// NoFiles leaves the files of jobs out.
 	NoFiles bool
 	// Kith is the version of this program, and Now the time.
 	Kith string
 	Now  core.Time
-	// Signer signs the archive; nil: it is not signed.
+	// Signer signs the archive; nil leaves it unsigned.
 	Signer *auth.Signer
-	// KeyCheck and MasterKey become those of the header.
+	// KeyCheck and MasterKey are copied to the header.
 	KeyCheck, MasterKey string
-	// Progress is told how many rows and files were written, now and then.
+	// Progress is called from time to time with the number of rows and files written.
 	Progress func(n int64)
 }
 
-// secrets are columns that an export leaves out: sealed secrets and what a key
-// is recognised by.
+// secrets are the columns that an export leaves out: sealed secrets and hashes of keys.
 var secrets = map[string][]string{
 	"tenant":               {"key_hash", "key_sealed"},
 	"api_key":              {"hash", "sealed"},
@@ -44,9 +43,9 @@ var secrets = map[string][]string{
 	"gateway_key":          {"private_key"},
 }
 
-// Write archives the database as it is at one time, while others go on writing,
-// and then the files of jobs that it names. A file that is missing though it was
-// to be kept is an error.
+// Write archives the database as of one point in time, while other processes continue
+// to write, and then the files of its jobs. A missing file is an error, unless it has
+// expired.
 func Write(ctx context.Context, s Source, to io.Writer) (done Trailer, err error) {
 	if err := s.DB.Restoring(ctx); err != nil {
 		return done, err
@@ -76,7 +75,7 @@ func Write(ctx context.Context, s Source, to io.Writer) (done Trailer, err error
 	return w.Close()
 }
 
-// wanted are the tables that the archive has.
+// wanted returns the tables to archive.
 func (s Source) wanted(ctx context.Context, r store.Reads) ([]tabledb.Table, error) {
 	all, err := tabledb.Tables(ctx, r)
 	return slices.DeleteFunc(all, func(t tabledb.Table) bool { return s.Tenant != "" && t.Tenant == "" }), err
@@ -99,7 +98,7 @@ func (s Source) header(ctx context.Context, r store.Reads, tables []tabledb.Tabl
 		return h, err
 	}
 	if len(h.Schema) == 0 {
-		return h, core.NotFound("the database is empty: there is nothing to back up")
+		return h, core.NotFound("the database is empty; nothing to back up")
 	}
 	if h.Tenants, err = tabledb.Aliases(ctx, r); err != nil {
 		return h, err
@@ -123,7 +122,7 @@ func columns(t tabledb.Table, keep func(tabledb.Column) bool) (names []string) {
 	return names
 }
 
-// writing is an archive that is being written.
+// writing is a running backup.
 type writing struct {
 	*Writer
 	Source
@@ -159,11 +158,11 @@ func (w *writing) step() {
 	}
 }
 
-// files adds the files. They never change; one that expires may go meanwhile.
+// files adds the files. A file never changes, but one that expires may be removed meanwhile.
 func (w *writing) files(ctx context.Context) error {
 	for _, f := range w.kept {
 		if f.Size < 0 {
-			continue // it was being written
+			continue // it was not complete yet
 		}
 		content, err := w.Source.Files.Open(ctx, f.Ref, 0)
 		if err == nil {
@@ -178,26 +177,25 @@ func (w *writing) files(ctx context.Context) error {
 			continue
 		}
 		if f.Expires > w.Now {
-			return fmt.Errorf("archive: the file %s is not where files are kept (KITH_FILES); --no-files leaves files out: %w", f.Ref, err)
+			return fmt.Errorf("archive: the file %s is not in the file store; correct KITH_FILES, or leave files out by --no-files: %w", f.Ref, err)
 		}
 	}
 	return nil
 }
 
-// checkText is what a header's KeyCheck opens to.
+// checkText is the text in a header's KeyCheck.
 const (
 	checkPlace = "archive"
 	checkText  = "kith"
 )
 
-// KeyCheck seals a text by which SameKey tells later whether it has the same
-// key.
+// KeyCheck seals a known text, by which SameKey later recognizes the key.
 func KeyCheck(keys auth.Keyring, nonce [auth.NonceSize]byte) (string, error) {
 	return keys.Seal(checkPlace, checkText, nonce)
 }
 
-// SameKey reports whether the secrets of an archive open under a master key, as
-// far as the archive can tell.
+// SameKey reports whether the archive was written under the given master key. It
+// reports true for an archive without a KeyCheck.
 func (h Header) SameKey(keys auth.Keyring) bool {
 	text, err := keys.Open(checkPlace, h.KeyCheck)
 	return h.KeyCheck == "" || err == nil && text == checkText

@@ -1,5 +1,5 @@
-// Package client calls the API of a Kith from outside, with a tenant's API key.
-// It knows the wire and nothing of the server behind it.
+// Package client is a client of Kith's API, with a tenant's API key. It shares only the
+// wire format with the server.
 package client
 
 import (
@@ -18,36 +18,36 @@ import (
 	"kith/core/job"
 )
 
-// Client is one tenant's access. URL and Tenant and Key must be set; it is safe
-// for concurrent use.
+// Client calls the API for one tenant. URL, Tenant and Key must be set. It is safe for
+// concurrent use.
 type Client struct {
-	// URL is where the service is, such as http://127.0.0.1:8080; a path may
-	// follow.
+	// URL is the base URL of the service, such as http://127.0.0.1:8080. It may have a
+	// path.
 	URL    string
 	Tenant core.TenantAlias
 	Key    string
-	// HTTP makes the calls; nil is a client that waits up to a minute for an
-	// answer to begin, and for a file as long as it takes.
+	// HTTP makes the calls. nil means a client that waits up to a minute for the
+	// beginning of an answer, and without limit for its body.
 	HTTP *http.Client
 }
 
-var patient = &http.Client{Transport: func() http.RoundTripper {
+var defaultClient = &http.Client{Transport: func() http.RoundTripper {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.ResponseHeaderTimeout = time.Minute
 	return t
 }()}
 
-// Refused is an answer that says no (reference, 6).
+// Refused is an error answer (reference, 6).
 type Refused struct {
 	Status  int
 	Message string
 }
 
-// Error says what the service said.
+// Error returns the message of the service.
 func (r *Refused) Error() string { return r.Message }
 
-// Upload sends a file, of a name by which its form is known, and returns what
-// jobs call it by.
+// Upload sends a file and returns the reference by which jobs name it. The ending of
+// name is the format of the file.
 func (c *Client) Upload(ctx context.Context, name string, file io.Reader) (core.FileRef, error) {
 	from, to := io.Pipe()
 	form := multipart.NewWriter(to)
@@ -67,7 +67,7 @@ func (c *Client) Upload(ctx context.Context, name string, file io.Reader) (core.
 	return answer.FileRef, err
 }
 
-// Input is a wish for a job (spec, Job input).
+// Input describes a job to create (spec, Job input).
 type Input struct {
 	Type         job.Type        `json:"type"`
 	FileRef      core.FileRef    `json:"fileRef,omitempty"`
@@ -76,7 +76,7 @@ type Input struct {
 	Params       json.RawMessage `json:"params,omitempty"`
 }
 
-// Job is a job as the service tells of it.
+// Job is a job as the API returns it.
 type Job struct {
 	ID      string
 	Status  job.Status
@@ -86,7 +86,7 @@ type Job struct {
 
 const jobFields = `{ id status message stats { recordsProcessed errors } }`
 
-// Validate returns what is wrong with the file of a job.
+// Validate returns the errors in the file of a job, without creating the job.
 func (c *Client) Validate(ctx context.Context, in Input) ([]string, error) {
 	var data struct{ ValidateJobCreation struct{ Errors []string } }
 	err := c.graphQL(ctx, `query validate($jobInput: JobInput!) { validateJobCreation(jobInput: $jobInput) { errors } }`,
@@ -94,7 +94,7 @@ func (c *Client) Validate(ctx context.Context, in Input) ([]string, error) {
 	return data.ValidateJobCreation.Errors, err
 }
 
-// CreateJob begins a job.
+// CreateJob creates a job.
 func (c *Client) CreateJob(ctx context.Context, in Input) (Job, error) {
 	var data struct{ CreateJob Job }
 	err := c.graphQL(ctx, `mutation createJob($jobInput: JobInput!) { createJob(jobInput: $jobInput) `+jobFields+` }`,
@@ -102,12 +102,12 @@ func (c *Client) CreateJob(ctx context.Context, in Input) (Job, error) {
 	return data.CreateJob, err
 }
 
-// Job returns a job as it is now.
+// Job returns the current state of a job.
 func (c *Client) Job(ctx context.Context, id string) (Job, error) {
 	var data struct{ Job *Job }
 	err := c.graphQL(ctx, `query job($id: ID!) { job(id: $id) `+jobFields+` }`, map[string]any{"id": id}, &data)
 	if err == nil && data.Job == nil {
-		err = &Refused{Status: http.StatusNotFound, Message: "there is no such job"}
+		err = &Refused{Status: http.StatusNotFound, Message: "no such job"}
 	}
 	if err != nil {
 		return Job{}, err
@@ -115,7 +115,7 @@ func (c *Client) Job(ctx context.Context, id string) (Job, error) {
 	return *data.Job, nil
 }
 
-// Download copies a file of a job.
+// Download writes a file of a job to a writer.
 func (c *Client) Download(ctx context.Context, id string, which job.Attachment, to io.Writer) error {
 	response, err := c.send(ctx, http.MethodGet, "/export/"+url.PathEscape(id)+"/download?file="+string(which), "", nil)
 	if err != nil {
@@ -171,7 +171,7 @@ func (c *Client) send(ctx context.Context, method, path, contentType string, bod
 	}
 	caller := c.HTTP
 	if caller == nil {
-		caller = patient
+		caller = defaultClient
 	}
 	response, err := caller.Do(r)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package demo is what `kith dev` starts with: two tenants, a referrer, a
-// program, and a landing page that shows what arrived.
+// Package demo has the demo data and pages of `kith dev`: two tenants, each with a
+// referrer and a program, a landing page that shows the data of a visit, and a widget.
 package demo
 
 import (
@@ -25,9 +25,9 @@ const (
 	LandingPath = "/welcome"
 )
 
-// Seed makes the demo tenants and the referrer of each, unless they are there,
-// and lets their share links lead to the edge, which is reached under two base
-// URLs: a page request tells the tenant by its host.
+// Seed creates the demo tenants and the referrer of each, unless they exist. Their
+// share links lead to the landing page on the edge. The edge has one base URL for each
+// tenant, since the host of a page request decides its tenant.
 func Seed(ctx context.Context, e *app.Engine, liveURL, testURL string) error {
 	for _, t := range []struct {
 		alias core.TenantAlias
@@ -39,7 +39,7 @@ func Seed(ctx context.Context, e *app.Engine, liveURL, testURL string) error {
 			Program: referral.DefaultProgram(t.base + LandingPath),
 		})
 		if is(err, core.CodeConflict) {
-			// The edge may listen elsewhere this time.
+			// The edge may listen at another address than last time.
 			_, err = e.Programs.Update(ctx, t.alias, core.ClassicProgram, func(p *referral.Program) error {
 				p.LandingURL = t.base + LandingPath
 				return nil
@@ -48,7 +48,7 @@ func Seed(ctx context.Context, e *app.Engine, liveURL, testURL string) error {
 		if err != nil {
 			return err
 		}
-		// Also when the tenant is there: a seed may have been cut short.
+		// Also if the tenant exists: an earlier seed may have been interrupted.
 		if err := referrer(ctx, e, t.alias); err != nil {
 			return err
 		}

@@ -46,7 +46,7 @@ func seed(t *testing.T, e *app.Engine) {
 	require.NoError(t, demo.Seed(t.Context(), e, "http://127.0.0.1:3000", "http://localhost:3000"))
 }
 
-func TestSeed_MakesWhatTheREADMESays(t *testing.T) {
+func TestSeed_MatchesTheREADME(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
 	seed(t, e)
@@ -97,12 +97,12 @@ func TestSeed_TwiceChangesNothing(t *testing.T) {
 	require.Equal(t, before, after)
 	again, err := tenantdb.Find(t.Context(), e.DB.Reads, "demo")
 	require.NoError(t, err)
-	tenant.Landing = "http://elsewhere:1/welcome" // which follows where the demo is served
+	tenant.Landing = "http://elsewhere:1/welcome" // the landing page is at the new address
 	require.Equal(t, tenant, again)
 }
 
-// A process that was killed between the tenant and the referrer.
-func TestSeed_CompletesWhatWasCutShort(t *testing.T) {
+// Seed completes a seed that was interrupted between the tenant and the referrer.
+func TestSeed_CompletesAnInterruptedSeed(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
 	require.NoError(t, e.Tenants.Create(t.Context(), tenants.NewTenant{
@@ -130,39 +130,39 @@ func signed(e *app.Engine, tenant, as core.TenantAlias) string {
 	return link.CookieName(as) + "=" + visit.Encode(e.Keys.Cookie(tenant))
 }
 
-func TestLanding_ShowsWhatArrived(t *testing.T) {
+func TestLanding_ShowsTheVisit(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
 	body := page(t, e, "/welcome?rsCode=ANNA10&rsShareMedium=FACEBOOK", signed(e, "demo", "demo"))
 	for _, want := range []string{
 		`<code>rsCode</code></th><td><code>ANNA10</code>`, `<code>rsShareMedium</code></th><td><code>FACEBOOK</code>`,
-		`<code>rsEngagementMedium</code></th><td><span class="none">not there</span>`,
+		`<code>rsEngagementMedium</code></th><td><span class="none">missing</span>`,
 		`Tenant</th><td><code>demo</code>`, `Code</th><td><code>ANNA10</code>`, `Share medium</th><td><code>FACEBOOK</code>`,
 		`Engagement medium</th><td><code>EMAIL</code>`, `Age</th><td>2m0s</td>`,
 	} {
 		require.Contains(t, body, want)
 	}
-	require.NotContains(t, body, "Not believed")
+	require.NotContains(t, body, "Not accepted")
 }
 
 func TestLanding_WithoutACookie(t *testing.T) {
 	t.Parallel()
-	require.Contains(t, page(t, newEngine(t), "/welcome", "other=1"), "There is none")
+	require.Contains(t, page(t, newEngine(t), "/welcome", "other=1"), "No attribution cookie:")
 }
 
-func TestLanding_SaysWhyACookieIsNotBelieved(t *testing.T) {
+func TestLanding_SaysWhyACookieIsNotAccepted(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t)
 	body := page(t, e, "/welcome", signed(e, "demo", "test_demo"))
-	require.Contains(t, body, `Not believed</th><td>the attribution cookie is not signed by this tenant`)
-	require.NotContains(t, body, "ANNA10", "what it claims is not shown")
+	require.Contains(t, body, `Not accepted</th><td>the attribution cookie is not signed by this tenant`)
+	require.NotContains(t, body, "ANNA10", "the content of an unsigned cookie is not shown")
 	require.Contains(t, page(t, e, "/welcome", "kith_demo=rubbish"), "the attribution cookie is malformed")
 	old := signed(e, "demo", "demo")
 	e.Now = func() core.Time { return now + 2*link.DefaultCookieLife }
 	require.Contains(t, page(t, e, "/welcome", old), "the attribution cookie is older than the program remembers")
 }
 
-func TestLanding_EscapesWhatVisitorsWrite(t *testing.T) {
+func TestLanding_EscapesInput(t *testing.T) {
 	t.Parallel()
 	body := page(t, newEngine(t), `/welcome?rsCode=%3Cscript%3Ealert(1)%3C/script%3E&rsShareMedium=%22%27%3E%3Cb%3E`, "")
 	require.Contains(t, body, `<code>&lt;script&gt;alert(1)&lt;/script&gt;</code>`)

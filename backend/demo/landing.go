@@ -17,8 +17,8 @@ var landingHTML string
 
 var landing = template.Must(template.New("landing").Parse(landingHTML))
 
-// arrived is what the landing page shows.
-type arrived struct {
+// visit is the data that the landing page shows.
+type visit struct {
 	Parameters []parameter
 	Cookies    []cookie
 }
@@ -32,9 +32,9 @@ type cookie struct {
 	Ago time.Duration
 }
 
-// Landing serves the demo's landing page at LandingPath, sends / there, shows the
-// referrer's widget at WidgetPath. The landing page shows the code, the medium and
-// the cookie that arrived.
+// Landing serves the demo's landing page at LandingPath, redirects / to it, and serves
+// the referrer's widget at WidgetPath. The landing page shows the code, the medium and
+// the cookie of the visit.
 func Landing(e *app.Engine) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
@@ -44,14 +44,14 @@ func Landing(e *app.Engine) *http.ServeMux {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
-		_ = landing.Execute(w, whatArrived(e, r))
+		_ = landing.Execute(w, visitOf(e, r))
 	})
 	mux.HandleFunc("GET "+WidgetPath, showWidget(e))
 	return mux
 }
 
-func whatArrived(e *app.Engine, r *http.Request) arrived {
-	var a arrived
+func visitOf(e *app.Engine, r *http.Request) visit {
+	var a visit
 	query := r.URL.Query()
 	for _, name := range []string{link.CodeParameter, link.ShareMediumParameter, link.EngagementMediumParameter} {
 		a.Parameters = append(a.Parameters, parameter{name, query.Get(name)})

@@ -15,10 +15,10 @@ import (
 	"kith/core/wire"
 )
 
-// WidgetPath is where the referrer's widget is shown.
+// WidgetPath is the path of the referrer's widget.
 const WidgetPath = "/widget"
 
-// showWidget shows the widget of the demo's referrer as a page of its own.
+// showWidget serves the widget of the demo's referrer as a page of its own.
 func showWidget(e *app.Engine) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		rendered, err := referrersWidget(e, r)
@@ -26,7 +26,7 @@ func showWidget(e *app.Engine) http.HandlerFunc {
 			status, body := wire.Failure(err)
 			w.Header().Set("Content-Type", wire.JSONType)
 			w.WriteHeader(status)
-			_, _ = w.Write(body) // #nosec G705 -- JSON, and named so
+			_, _ = w.Write(body) // #nosec G705 -- JSON, with the content type of JSON
 			return
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -41,7 +41,7 @@ func referrersWidget(e *app.Engine, r *http.Request) (wire.Widget, error) {
 	if err != nil {
 		return wire.Widget{}, err
 	}
-	// The edge says which host the visitor asked for.
+	// The edge passes on the host that the visitor requested.
 	host := cmp.Or(r.Header.Get(auth.ForwardedHostHeader), r.Host)
 	return e.Widgets.Render(r.Context(), LiveTenant, widgets.Request{
 		Caller: base.Caller{Tenant: tenant, Key: true}, Account: "anna", User: "anna",

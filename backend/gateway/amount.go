@@ -7,19 +7,18 @@ import (
 )
 
 // Amount is an amount of money as the gateway writes it: a decimal text such as
-// "49.99", "250.0" or "-3.10". Empty means that there is none, which is not 0.
-// It has no currency of its own: a subscription does not tell its currency, only
-// its transactions do.
+// "49.99", "250.0" or "-3.10". The empty Amount means no amount, which is not 0. It has
+// no currency of its own; only transactions and plans name theirs.
 type Amount string
 
-// errAmount is a text that is no amount.
-var errAmount = errors.New("gateway: an amount is a decimal of up to 12 digits before the point, and of no more behind it than its currency has")
+// errAmount reports a text that is not an amount.
+var errAmount = errors.New("gateway: not an amount: want a decimal of up to 12 digits before the point, and no more digits after it than its currency has")
 
-// maxDigits before the point keep the minor units within an int64.
+// maxDigits bounds the digits before the point, so that minor units fit into an int64.
 const maxDigits = 12
 
-// exponent is how many digits a currency has behind the point (ISO 4217); 2
-// unless listed.
+// exponent is the number of digits that a currency has after the point (ISO 4217); 2
+// if not listed.
 var exponent = map[string]int{
 	"BIF": 0, "CLP": 0, "DJF": 0, "GNF": 0, "ISK": 0, "JPY": 0, "KMF": 0, "KRW": 0, "PYG": 0,
 	"RWF": 0, "UGX": 0, "VND": 0, "VUV": 0, "XAF": 0, "XOF": 0, "XPF": 0,
@@ -51,8 +50,8 @@ func NewAmount(minor int64, currency string) Amount {
 	return Amount(sign + digits[:point] + "." + digits[point:])
 }
 
-// Minor returns the amount in minor units of a currency. Digits that the
-// currency does not have must be 0: nothing is rounded.
+// Minor returns the amount in minor units of a currency. Digits beyond those of the
+// currency must be 0: nothing is rounded.
 func (a Amount) Minor(currency string) (int64, error) {
 	whole, fraction, err := a.split()
 	if err != nil {
@@ -76,7 +75,7 @@ func (a Amount) Minor(currency string) (int64, error) {
 	return minor, nil
 }
 
-// split returns the digits before and behind the point.
+// split returns the digits before and after the point.
 func (a Amount) split() (whole, fraction string, err error) {
 	whole, fraction, point := strings.Cut(strings.TrimPrefix(string(a), "-"), ".")
 	if whole == "" || len(whole) > maxDigits || point && fraction == "" || len(fraction) > maxDigits {

@@ -20,8 +20,8 @@ const (
 	sandboxURL    = "https://api.sandbox.braintreegateway.com"
 )
 
-// Defaults of Config, and the bound of an answer: a page of 50 subscriptions
-// with their transactions has some 5 MB.
+// Defaults of Config, and the maximum size of an answer: a page of 50 subscriptions with
+// their transactions has about 5 MB.
 const (
 	defaultTimeout  = 30 * time.Second
 	defaultAttempts = 4
@@ -33,23 +33,22 @@ type Config struct {
 	// MerchantID names the merchant in every path.
 	MerchantID string
 	Key        Key
-	// Test connects to the sandbox. Unless it is set, the connection is live
-	// and goes to the production host, whatever else is set.
+	// Test connects to the sandbox. If it is false, the connection is live, and goes to
+	// the production host whatever the other fields are.
 	Test bool
-	// BaseURL takes the place of the sandbox, for a test connection only: a
-	// live one with a host of its caller's choice would send the keys there.
+	// BaseURL replaces the sandbox, for a test connection only. A live connection would
+	// send its keys to that host.
 	BaseURL string
-	// Timeout bounds one attempt; 30 s when 0.
+	// Timeout bounds one attempt. Default 30 s.
 	Timeout time.Duration
-	// Attempts bounds how often a call is sent that may be repeated; 4 when 0.
+	// Attempts bounds how often a repeatable call is sent. Default 4.
 	Attempts int
-	// Transport carries the requests; nil: http.DefaultTransport.
+	// Transport sends the requests. Default http.DefaultTransport.
 	Transport http.RoundTripper
 }
 
-// Client makes calls. All errors of its calls are *Error. Any number of
-// goroutines may use it; when the gateway asks for a pause, all of them keep
-// it.
+// Client makes calls. All errors of its calls are *Error. It is safe for concurrent
+// use; when the gateway asks for a pause, all calls wait.
 type Client struct {
 	base     string
 	key      Key
@@ -59,7 +58,7 @@ type Client struct {
 	gate     gate
 }
 
-// New returns a client, or says what is wrong with the settings.
+// New returns a client, or an error if the settings are invalid.
 func New(c Config) (*Client, error) {
 	base := productionURL
 	if c.Test {
@@ -75,7 +74,7 @@ func New(c Config) (*Client, error) {
 		base = strings.TrimSuffix(c.BaseURL, "/")
 	}
 	if !isID(c.MerchantID) || c.Key.Public == "" || c.Key.Private == "" {
-		return nil, errors.New("gateway: merchant id, public key and private key are needed")
+		return nil, errors.New("gateway: merchant id, public key and private key are required")
 	}
 	client := &Client{base: base + "/merchants/" + c.MerchantID, key: c.Key, timeout: c.Timeout, attempts: c.Attempts}
 	if client.timeout <= 0 {
@@ -85,7 +84,7 @@ func New(c Config) (*Client, error) {
 		client.attempts = defaultAttempts
 	}
 	client.http = &http.Client{Transport: c.Transport, CheckRedirect: func(*http.Request, []*http.Request) error {
-		// The gateway does not redirect; who does would be sent the keys.
+		// The gateway does not redirect; another server's redirect would get the keys.
 		return http.ErrUseLastResponse
 	}}
 	return client, nil
@@ -94,7 +93,7 @@ func New(c Config) (*Client, error) {
 func checkBaseURL(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return errors.New("gateway: a base URL is http:// or https://, a host, and a path at most")
+		return errors.New("gateway: base URL: want http:// or https://, a host, and optionally a path")
 	}
 	return nil
 }
@@ -102,20 +101,19 @@ func checkBaseURL(text string) error {
 // call is one request.
 type call struct {
 	method string
-	// path follows the merchant's; its parts come from path().
+	// path is the path below the merchant's. The function path made it.
 	path string
 	body *xmltree.Node
-	// once marks a call that must not be sent again when its outcome is not
-	// known.
+	// once marks a call that must not be sent again when its result is unknown.
 	once bool
 }
 
-// path joins parts, each of which must be an id or a word of ours: what is
-// pasted into a path may not lead elsewhere.
+// path joins parts to a path. Each part must have the form of an id, so that no input
+// can change the target of a call.
 func path(parts ...string) (string, error) {
 	for _, part := range parts {
 		if !isID(part) {
-			return "", &Error{Action: Missing, Err: fmt.Errorf("%q is no id", part)}
+			return "", &Error{Action: Missing, Err: fmt.Errorf("%q is not an id", part)}
 		}
 	}
 	return "/" + strings.Join(parts, "/"), nil
@@ -171,7 +169,7 @@ func (c *Client) attempt(ctx context.Context, out call) (*xmltree.Node, error) {
 	return out.result(answer, doc)
 }
 
-// lost is an outcome that is not known.
+// lost returns the error for a call whose result is unknown.
 func (out call) lost(status int, err error) *Error {
 	if out.once {
 		return &Error{Action: ReadBack, Status: status, Err: err}
@@ -179,13 +177,13 @@ func (out call) lost(status int, err error) *Error {
 	return &Error{Action: Retry, Status: status, Err: err}
 }
 
-// result reads an answer that arrived as a whole.
+// result interprets a complete answer.
 func (out call) result(answer *http.Response, doc []byte) (*xmltree.Node, error) {
 	switch status := answer.StatusCode; {
 	case status == http.StatusOK || status == http.StatusCreated || status == http.StatusUnprocessableEntity:
 		root, err := readDocument(answer.Header.Get("Content-Type"), doc)
 		if err != nil {
-			// Something in between answered, not the gateway.
+			// A proxy in between answered, not the gateway.
 			return nil, out.lost(status, err)
 		}
 		if status == http.StatusUnprocessableEntity {
@@ -197,7 +195,7 @@ func (out call) result(answer *http.Response, doc []byte) (*xmltree.Node, error)
 	case status == http.StatusNotFound:
 		return nil, &Error{Action: Missing, Status: status}
 	case status == http.StatusTooManyRequests:
-		// Nothing was done, so that even a call that must not be repeated may.
+		// The call had no effect, so even a call with once set may be repeated.
 		return nil, &Error{Action: Retry, Status: status, RetryAfter: retryAfter(answer)}
 	case status == http.StatusRequestTimeout || status >= 500:
 		e := out.lost(status, nil)
@@ -215,12 +213,12 @@ func readDocument(contentType string, doc []byte) (*xmltree.Node, error) {
 	return xmltree.Parse(doc)
 }
 
-// expect checks that an answer is what was asked for, and reads it.
+// expect checks that an answer has the requested kind, and reads it.
 func expect[T any](doc *xmltree.Node, name string, read func(*reader, *xmltree.Node) T) (T, error) {
 	r := &reader{}
 	var value T
 	if doc.Name != name {
-		r.err = fmt.Errorf("gateway: %s was answered instead of %s", doc.Name, name)
+		r.err = fmt.Errorf("gateway: the answer is a %s, not a %s", doc.Name, name)
 	} else {
 		value = read(r, doc)
 	}

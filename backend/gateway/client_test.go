@@ -19,11 +19,11 @@ import (
 	"kith/backend/gateway"
 )
 
-// line is a gateway that answers without a network, so that a test may have
-// its own time.
-type line func(*http.Request) (*http.Response, error)
+// transport is a gateway that answers without a network, so that a test can use
+// synctest.
+type transport func(*http.Request) (*http.Response, error)
 
-func (l line) RoundTrip(r *http.Request) (*http.Response, error) { return l(r) }
+func (l transport) RoundTrip(r *http.Request) (*http.Response, error) { return l(r) }
 
 func answer(status int, body string, headers ...string) *http.Response {
 	h := http.Header{"Content-Type": {"application/xml; charset=utf-8"}}
@@ -33,17 +33,17 @@ func answer(status int, body string, headers ...string) *http.Response {
 	return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(body))}
 }
 
-// always answers every request alike.
-func always(status int, body string, headers ...string) line {
+// always gives every request the same answer.
+func always(status int, body string, headers ...string) transport {
 	return func(*http.Request) (*http.Response, error) { return answer(status, body, headers...), nil }
 }
 
 var settings = gateway.Config{MerchantID: "acme", Key: gateway.Key{Public: "pub", Private: "priv"}, Test: true}
 
-func client(t *testing.T, transport http.RoundTripper) *gateway.Client {
+func client(t *testing.T, via http.RoundTripper) *gateway.Client {
 	t.Helper()
 	c := settings
-	c.Transport = transport
+	c.Transport = via
 	made, err := gateway.New(c)
 	require.NoError(t, err)
 	return made
@@ -70,7 +70,7 @@ func TestNew_WhereCallsGo(t *testing.T) {
 	} {
 		s, asked := settings, ""
 		s.Test, s.BaseURL = c.test, c.base
-		s.Transport = line(func(r *http.Request) (*http.Response, error) {
+		s.Transport = transport(func(r *http.Request) (*http.Response, error) {
 			asked = r.URL.String()
 			return answer(200, `<discounts type="array"/>`), nil
 		})
@@ -109,7 +109,7 @@ const (
 	transactionXML  = `<transaction><id>t9</id><type>credit</type><status>submitted_for_settlement</status><amount>5.00</amount><order-id>svc-r1</order-id></transaction>`
 )
 
-// Every call as it goes over the wire, and what is read from its answer.
+// Each call sends the expected request and returns the expected value.
 func TestCalls(t *testing.T) {
 	t.Parallel()
 	subscription := gateway.Subscription{ID: "s1", Status: gateway.Active, Price: "50.00"}
@@ -260,7 +260,7 @@ func TestCalls(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var request string
-			gw := client(t, line(func(r *http.Request) (*http.Response, error) {
+			gw := client(t, transport(func(r *http.Request) (*http.Response, error) {
 				request = r.Method + " " + r.URL.Path + "\n"
 				if r.Body != nil {
 					body, _ := io.ReadAll(r.Body)
@@ -279,12 +279,11 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// What is pasted into a path, or names an element, is checked before anything
-// is sent.
-func TestCalls_NothingIsSentForWhatIsNoID(t *testing.T) {
+// Ids and element names are checked before anything is sent.
+func TestCalls_NothingIsSentForAnInvalidID(t *testing.T) {
 	t.Parallel()
-	gw := client(t, line(func(r *http.Request) (*http.Response, error) {
-		t.Errorf("%s was asked for", r.URL)
+	gw := client(t, transport(func(r *http.Request) (*http.Response, error) {
+		t.Errorf("%s was requested", r.URL)
 		return nil, errors.New("sent")
 	}))
 	ctx := t.Context()
@@ -323,7 +322,7 @@ func TestCalls_NothingIsSentForWhatIsNoID(t *testing.T) {
 	}
 }
 
-// reasons is a 422 as the gateway writes it, with errors at several depths.
+// reasons returns the body of a 422 as the gateway writes it, with nested errors.
 func reasons(message string, codes ...string) string {
 	var errs strings.Builder
 	for i, code := range codes {
@@ -333,7 +332,7 @@ func reasons(message string, codes ...string) string {
 		errs.String() + `</add></discounts></subscription></errors><params/><message>` + message + `</message></api-error-response>`
 }
 
-// Every code that the reference lists, and what is done about it.
+// Each code in the reference leads to its action.
 func TestError_Codes(t *testing.T) {
 	t.Parallel()
 	for action, codes := range map[gateway.Action][]string{
@@ -361,7 +360,7 @@ func TestError_Codes(t *testing.T) {
 	require.Equal(t, gateway.Alert, gateway.ActionOf(errors.New("another")))
 }
 
-func TestError_WhatBlocksMoreCounts(t *testing.T) {
+func TestError_StrongestActionCounts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		codes []string
@@ -400,7 +399,7 @@ func TestError_Statuses(t *testing.T) {
 	}
 }
 
-// What is not the gateway's answer is no success, and no refusal either.
+// An answer that does not come from the gateway is neither a success nor a refusal.
 func TestCalls_SomethingElseAnswers(t *testing.T) {
 	t.Parallel()
 	html := answer(200, "<html>sign in</html>", "Content-Type", "text/html")
@@ -408,16 +407,16 @@ func TestCalls_SomethingElseAnswers(t *testing.T) {
 		answer *http.Response
 		want   gateway.Action
 	}{
-		"a page":                   {html, gateway.Retry},
-		"half a document":          {answer(200, "<customer><id>c</id>"), gateway.Retry},
-		"nothing":                  {answer(201, ""), gateway.Retry},
-		"another record":           {answer(200, "<subscription><id>c</id></subscription>"), gateway.Alert},
-		"a record without id":      {answer(200, "<customer/>"), gateway.Alert},
-		"a connection that is cut": {&http.Response{StatusCode: 200, Header: html.Header, Body: io.NopCloser(iotest.ErrReader(io.ErrUnexpectedEOF))}, gateway.Retry},
-		"a flood":                  {&http.Response{StatusCode: 200, Header: html.Header, Body: io.NopCloser(endless{})}, gateway.Retry},
+		"a page":              {html, gateway.Retry},
+		"half a document":     {answer(200, "<customer><id>c</id>"), gateway.Retry},
+		"nothing":             {answer(201, ""), gateway.Retry},
+		"another record":      {answer(200, "<subscription><id>c</id></subscription>"), gateway.Alert},
+		"a record without id": {answer(200, "<customer/>"), gateway.Alert},
+		"a broken connection": {&http.Response{StatusCode: 200, Header: html.Header, Body: io.NopCloser(iotest.ErrReader(io.ErrUnexpectedEOF))}, gateway.Retry},
+		"an endless answer":   {&http.Response{StatusCode: 200, Header: html.Header, Body: io.NopCloser(endless{})}, gateway.Retry},
 	} {
 		s := settings
-		s.Attempts, s.Transport = 1, line(func(*http.Request) (*http.Response, error) { return c.answer, nil })
+		s.Attempts, s.Transport = 1, transport(func(*http.Request) (*http.Response, error) { return c.answer, nil })
 		gw, err := gateway.New(s)
 		require.NoError(t, err)
 		_, err = gw.Customer(t.Context(), "c")
@@ -430,7 +429,7 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
-// A host that redirects would be followed with the keys.
+// Redirects are not followed, since the keys would be sent to the new host.
 func TestCalls_NoRedirectIsFollowed(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
@@ -451,7 +450,7 @@ func TestCalls_NoRedirectIsFollowed(t *testing.T) {
 func TestSubscriptions_Pages(t *testing.T) {
 	t.Parallel()
 	var bodies []string
-	gw := client(t, line(func(r *http.Request) (*http.Response, error) {
+	gw := client(t, transport(func(r *http.Request) (*http.Response, error) {
 		body, _ := io.ReadAll(r.Body)
 		bodies = append(bodies, r.URL.Path+"\n"+string(body))
 		if strings.HasSuffix(r.URL.Path, "_ids") {
@@ -493,14 +492,14 @@ func TestSubscriptions_Pages(t *testing.T) {
 	for range gw.Subscriptions(t.Context(), search) {
 		break
 	}
-	require.Len(t, bodies, 5, "a page that nobody asks for is not read")
+	require.Len(t, bodies, 5, "a page that is not needed is not read")
 	for _, err := range client(t, always(401, "")).Subscriptions(t.Context(), search) {
 		require.Equal(t, gateway.SetUp, failure(t, err).Action)
 	}
 }
 
-// A merchant without at-most-once keys: what is there is found, what is not is
-// sent, and an outcome that is not known is not tried again.
+// For a merchant without at-most-once keys, an existing refund is found, a missing one
+// is sent, and a call whose result is unknown is not repeated.
 func TestRefund_WithoutKeys(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -510,14 +509,14 @@ func TestRefund_WithoutKeys(t *testing.T) {
 		action  gateway.Action
 		posts   int
 	}{
-		"not there":       {`<item>r0</item>`, func() (*http.Response, error) { return answer(201, transactionXML), nil }, "t9", 0, 2},
-		"there":           {`<item>r0</item><item>t9</item>`, nil, "t9", 0, 1},
+		"missing":         {`<item>r0</item>`, func() (*http.Response, error) { return answer(201, transactionXML), nil }, "t9", 0, 2},
+		"exists":          {`<item>r0</item><item>t9</item>`, nil, "t9", 0, 1},
 		"connection lost": {"", func() (*http.Response, error) { return nil, errors.New("reset") }, "", gateway.ReadBack, 2},
 		"server error":    {"", func() (*http.Response, error) { return answer(503, ""), nil }, "", gateway.ReadBack, 2},
 		"not settled yet": {"", func() (*http.Response, error) { return answer(422, reasons("", "91506")), nil }, "", gateway.AwaitSettlement, 2},
 	} {
 		posts := 0
-		gw := client(t, line(func(r *http.Request) (*http.Response, error) {
+		gw := client(t, transport(func(r *http.Request) (*http.Response, error) {
 			if r.Method == http.MethodPost {
 				posts++
 				body, _ := io.ReadAll(r.Body)
@@ -547,7 +546,7 @@ func TestRefund_WithoutKeys(t *testing.T) {
 
 func TestFindRefund_Fails(t *testing.T) {
 	t.Parallel()
-	gw := client(t, line(func(r *http.Request) (*http.Response, error) {
+	gw := client(t, transport(func(r *http.Request) (*http.Response, error) {
 		if strings.HasSuffix(r.URL.Path, "/t1") {
 			return answer(200, `<transaction><id>t1</id><refund-ids type="array"><item>../x</item></refund-ids></transaction>`), nil
 		}
@@ -566,7 +565,7 @@ func TestTimeout_BoundsOneAttempt(t *testing.T) {
 		sent := 0
 		s := settings
 		s.Timeout, s.Attempts = time.Second, 2
-		s.Transport = line(func(r *http.Request) (*http.Response, error) {
+		s.Transport = transport(func(r *http.Request) (*http.Response, error) {
 			sent++
 			<-r.Context().Done()
 			return nil, r.Context().Err()

@@ -13,20 +13,19 @@ import (
 type Customer struct {
 	ID    string
 	Email string
-	// CustomFields are those that the merchant has registered as Store and Pass
-	// Back, by their API name, such as "svc_coupon". Empty ones are left out.
+	// CustomFields are the fields that the merchant has registered as Store and Pass
+	// Back, by API name, such as "svc_coupon". Empty fields are left out.
 	CustomFields map[string]string
-	// PaymentMethods of all kinds, with their subscriptions: this is the way
-	// from a customer to its subscriptions.
+	// PaymentMethods are those of all kinds. They contain the customer's subscriptions.
 	PaymentMethods []PaymentMethod
 }
 
-// PaymentMethod is what a customer pays with.
+// PaymentMethod is a payment method of a customer, such as a card.
 type PaymentMethod struct {
 	Token      string
 	CustomerID string
-	// CardID is the same for every use of one card number, whoever uses it;
-	// empty for what is no card.
+	// CardID is the same for every use of a card number, by any customer; empty if the
+	// method is not a card.
 	CardID        string
 	Subscriptions []Subscription
 }
@@ -40,11 +39,11 @@ func (c *Client) Customer(ctx context.Context, id string) (Customer, error) {
 	return expect(doc, "customer", (*reader).customer)
 }
 
-// SetCustomField stores a text in a custom field of a customer. When the
-// merchant has not registered the field, that is SetUp.
+// SetCustomField stores a text in a custom field of a customer. If the merchant has not
+// registered the field, the error has the action SetUp.
 func (c *Client) SetCustomField(ctx context.Context, customerID, field, value string) (Customer, error) {
 	if field == "" || strings.Trim(field, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" || field[0] < 'a' {
-		return Customer{}, &Error{Action: Alert, Err: errors.New("a custom field is named by a-z 0-9 _")}
+		return Customer{}, &Error{Action: Alert, Err: errors.New("custom field: the name has other characters than a-z 0-9 _")}
 	}
 	doc, err := c.send(ctx, http.MethodPut, xmltree.Object("customer", xmltree.Object("custom_fields", xmltree.Text(field, value))), "customers", customerID)
 	if err != nil {
@@ -53,14 +52,14 @@ func (c *Client) SetCustomField(ctx context.Context, customerID, field, value st
 	return expect(doc, "customer", (*reader).customer)
 }
 
-// PaymentMethod reads a payment method, of whatever kind: the way from a
-// subscription without transactions to its customer.
+// PaymentMethod reads a payment method of any kind. It names the customer of a
+// subscription that has no transactions.
 func (c *Client) PaymentMethod(ctx context.Context, token string) (PaymentMethod, error) {
 	doc, err := c.get(ctx, "payment_methods", "any", token)
 	if err != nil {
 		return PaymentMethod{}, err
 	}
-	// Its name is the kind: credit-card, paypal-account, ...
+	// The name of the element is the kind: credit-card, paypal-account, ...
 	return expect(doc, doc.Name, (*reader).paymentMethod)
 }
 

@@ -8,8 +8,8 @@ import (
 	"kith/backend/gateway/xmltree"
 )
 
-// Discounts are those that the merchant has made, for the check of a connection:
-// the tenant's discount must be among them.
+// Discounts returns the discounts that the merchant has created. The check of a
+// connection uses it: the tenant's discount must be among them.
 func (c *Client) Discounts(ctx context.Context) ([]Modification, error) {
 	doc, err := c.get(ctx, "discounts")
 	if err != nil {
@@ -18,8 +18,8 @@ func (c *Client) Discounts(ctx context.Context) ([]Modification, error) {
 	return expect(doc, "discounts", func(r *reader, n *xmltree.Node) []Modification { return each(n.Items(), r.modification) })
 }
 
-// AddDiscount puts a discount on a subscription, in the currency of its plan.
-// A subscription has a discount once: a second is SwitchToUpdate.
+// AddDiscount adds a discount to a subscription, in the currency of its plan. If the
+// subscription has it already, the error has the action SwitchToUpdate.
 func (c *Client) AddDiscount(ctx context.Context, subscriptionID, discountID string, amount Amount) (Subscription, error) {
 	return c.changeDiscounts(ctx, subscriptionID, "add", xmltree.Object("item",
 		xmltree.Text("inherited_from_id", discountID), xmltree.Text("amount", string(amount))))
@@ -31,16 +31,16 @@ func (c *Client) UpdateDiscount(ctx context.Context, subscriptionID, discountID 
 		xmltree.Text("existing_id", discountID), xmltree.Text("amount", string(amount))))
 }
 
-// RemoveDiscount takes a discount off a subscription; where it is not, that is
-// AlreadyDone.
+// RemoveDiscount removes a discount from a subscription. If the subscription does not
+// have it, the error has the action AlreadyDone.
 func (c *Client) RemoveDiscount(ctx context.Context, subscriptionID, discountID string) (Subscription, error) {
 	return c.changeDiscounts(ctx, subscriptionID, "remove", xmltree.Text("item", discountID))
 }
 
-// changeDiscounts makes one change, with absolute amounts, so that it may be
-// repeated. Proration is switched off, whatever the merchant has set: with it,
-// taking a discount away charges the customer at once. All other discounts are
-// the merchant's and stay; the option that replaces all is never sent.
+// changeDiscounts makes one change. Amounts are absolute, so that the change may be
+// repeated. Proration is switched off, whatever the merchant has set: with it, removing
+// a discount charges the customer at once. The merchant's other discounts are unchanged:
+// the option that replaces all is never sent.
 func (c *Client) changeDiscounts(ctx context.Context, subscriptionID, change string, item *xmltree.Node) (Subscription, error) {
 	if amount := item.At("amount"); amount != nil {
 		if _, _, err := Amount(amount.Text).split(); err != nil {

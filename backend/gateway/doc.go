@@ -1,10 +1,13 @@
-// Package gateway speaks to the payment gateway, which is Braintree: it
-// verifies and reads the notifications that arrive, and makes the calls that
-// the service needs. What a notification means, and which calls to make, is
-// not decided here; there is no database and no rule of a program.
+// Package gateway is a client of the payment gateway, Braintree: it verifies and parses
+// notifications, and makes the calls that the service needs. Its callers decide what a
+// notification means and which calls to make. It has no database and no rules of a
+// program.
 //
-// It upholds three things. Nothing is believed that is not signed with one of
-// the tenant's keys, and nothing is signed but a challenge that cannot be a
-// payload. No money moves twice: a refund and a void carry a key that makes
-// them at-most-once. A live connection talks to the gateway's own host only.
+// It guarantees three things:
+//
+//   - A notification is accepted only if one of the tenant's keys signed it. The keys
+//     themselves sign only challenges, which cannot be payloads.
+//   - Money never moves twice: refunds and voids have a key that makes them
+//     at-most-once.
+//   - A live connection calls only the gateway's own host.
 package gateway

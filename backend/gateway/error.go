@@ -9,43 +9,42 @@ import (
 	"kith/backend/gateway/xmltree"
 )
 
-// Action is what to do about a call that failed. When an answer has several
-// reasons, the last in this order counts: what blocks more comes later.
+// Action is what to do about a failed call. If an answer has several reasons, the last
+// action in this order counts: a later action is a stronger obstacle.
 type Action int
 
 const (
-	// Retry the same call later: nothing is known to be wrong with it. The
-	// client itself has retried before it says so.
+	// Retry: the call itself has no known error; repeat it later. The client has
+	// already repeated it several times.
 	Retry Action = iota
-	// AlreadyDone: what was asked for is so, or cannot be done any more and
-	// need not be.
+	// AlreadyDone: the requested state exists, or is not needed any more.
 	AlreadyDone
-	// SwitchToUpdate: the subscription has the discount; set its amount.
+	// SwitchToUpdate: the subscription has the discount already; update its amount.
 	SwitchToUpdate
-	// SwitchToAdd: the subscription has not got the discount; read it again
-	// and add it.
+	// SwitchToAdd: the subscription does not have the discount; read the subscription
+	// again and add it.
 	SwitchToAdd
-	// ReadBack: it is not known whether money moved. Look with FindRefund, and
-	// ask again, under another key, only when the refund is not there.
+	// ReadBack: it is unknown whether money moved. Call FindRefund, and repeat the call,
+	// with another key, only if the refund does not exist.
 	ReadBack
-	// AwaitSettlement: the transaction cannot be refunded yet. Ask again in an
-	// hour; nothing tells when it settles.
+	// AwaitSettlement: the transaction cannot be refunded yet. Try again in an hour;
+	// the gateway sends no notification when it settles.
 	AwaitSettlement
-	// Park until the subscription is paid again: it is Past Due.
+	// Park: the subscription is Past Due; wait until it is paid.
 	Park
-	// SetUp: the merchant has to do something at the gateway: make the
-	// discount, register the custom field, or enter keys that are good.
+	// SetUp: the merchant must change the set-up: create the discount, register the
+	// custom field, or enter valid keys.
 	SetUp
 	// Missing: the gateway has no such record.
 	Missing
-	// Terminal: the subscription is canceled or expired for good.
+	// Terminal: the subscription is canceled or expired, which is final.
 	Terminal
-	// Alert: the call was wrong, or its answer makes no sense. A person has to
-	// look.
+	// Alert: the call was invalid, or its answer is not understood. An operator must
+	// look at it.
 	Alert
 )
 
-// actions are the codes that tell what to do (reference, 2). All others are
+// actions has the action of each known code (reference, 2). The action of all others is
 // Alert.
 var actions = map[string]Action{
 	"91911": SwitchToUpdate,
@@ -58,9 +57,9 @@ var actions = map[string]Action{
 	"91506": AwaitSettlement, "91574": AwaitSettlement,
 	"91512": ReadBack, "91521": ReadBack,
 	"91504": AlreadyDone,
-	// The key of an at-most-once call: too long, not allowed to this merchant,
-	// used with another body, in flight, used by a call that failed, lost by
-	// a fault of the gateway.
+	// The key of an at-most-once call: too long, not available to this merchant, used
+	// with another body, in flight, used by a call that failed, lost by an error of
+	// the gateway.
 	keyTooLong: Alert, keyNotAllowed: ReadBack, keyReused: Alert, keyInFlight: Retry, keyFailed: ReadBack, keyLost: ReadBack,
 }
 
@@ -73,21 +72,20 @@ const (
 	keyLost       = "915235"
 )
 
-// Error is every failure of a call.
+// Error is the error of a failed call.
 type Error struct {
-	// Action says what to do.
+	// Action is what to do.
 	Action Action
-	// Status is the HTTP status; 0 when there was no answer, so that it is
-	// not known whether the call had its effect.
+	// Status is the HTTP status; 0 if there was no answer, so that it is unknown
+	// whether the call had an effect.
 	Status int
-	// Failures are the gateway's reasons, in its order; only with status 422.
+	// Failures are the gateway's reasons, in its order. Only a 422 has them.
 	Failures []Failure
 	// Message is the gateway's summary.
 	Message string
-	// RetryAfter is how long the gateway asks to be left alone; 0 when it did
-	// not say.
+	// RetryAfter is the pause that the gateway asks for; 0 if it does not ask.
 	RetryAfter time.Duration
-	// Err is the cause, when there was no answer or none that can be read.
+	// Err is the cause, if there was no answer or the answer cannot be read.
 	Err error
 }
 
@@ -95,13 +93,13 @@ type Error struct {
 type Failure struct {
 	// Code is the gateway's stable code.
 	Code string
-	// Attribute is the dotted path of what is at fault, such as
+	// Attribute is the dotted path of the invalid attribute, such as
 	// "subscription.discounts.add.index_0.inherited_from_id".
 	Attribute string
 	Message   string
 }
 
-// Error is for the log: it names no key, and quotes nothing of a customer.
+// Error returns a text for the log, without keys and without data of customers.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("gateway: ")
@@ -133,7 +131,7 @@ func (e *Error) Has(code string) bool {
 	return false
 }
 
-// ActionOf is the action of an *Error, and Alert of any other error.
+// ActionOf returns the action of an *Error, and Alert for any other error.
 func ActionOf(err error) Action {
 	var e *Error
 	if errors.As(err, &e) {
@@ -148,7 +146,7 @@ func refusal(status int, doc *xmltree.Node) *Error {
 	e.collect("", doc.At("errors"))
 	if doc == nil || doc.Name != "api_error_response" || len(e.Failures) == 0 {
 		e.Action = Alert
-		// The one refusal that is known to come without a code.
+		// The only known refusal without a code.
 		if strings.Contains(e.Message, "Custom field is invalid") {
 			e.Action = SetUp
 		}
@@ -164,8 +162,8 @@ func refusal(status int, doc *xmltree.Node) *Error {
 	return e
 }
 
-// collect walks the nested errors: each level has a list of its own, and the
-// levels below it by name.
+// collect collects the nested errors: each level has its own list, and named levels
+// below it.
 func (e *Error) collect(path string, level *xmltree.Node) {
 	if level == nil {
 		return

@@ -10,35 +10,35 @@ import (
 )
 
 // MaxPayload bounds bt_payload, in bytes. The subject of a notification is one
-// subscription with at most 20 transactions: some tens of kilobytes.
+// subscription with at most 20 transactions, which takes tens of kilobytes.
 const MaxPayload = 1 << 20
 
-// maxSignature bounds bt_signature: one pair of some 60 bytes for each API key
-// of the merchant.
+// maxSignature bounds bt_signature, in bytes. It has one pair of about 60 bytes for each
+// API key of the merchant.
 const maxSignature = 8 << 10
 
-// maxPairs bounds the pairs of a bt_signature. Anybody can send some.
+// maxPairs bounds the pairs of a bt_signature, since any client can send a request.
 const maxPairs = 8
 
 var (
-	// ErrSignature is a notification that none of the keys signed. It is
-	// answered 401, never 2xx.
+	// ErrSignature reports a notification that none of the keys signed. The answer is
+	// 401, never 2xx.
 	ErrSignature = errors.New("gateway: the notification is not signed with a known key")
-	// ErrChallenge is a challenge that is not signed, since it could be
-	// something else than a challenge. It is answered 400.
-	ErrChallenge = errors.New("gateway: a challenge is 20 to 32 of a-f 0-9")
+	// ErrChallenge reports a text that is not signed, since it does not have the form
+	// of a challenge. The answer is 400.
+	ErrChallenge = errors.New("gateway: not a challenge: want 20 to 32 characters of a-f 0-9")
 )
 
 // Key is one API key of a merchant.
 type Key struct {
-	// Public names the key; it is sent with every call and every signature.
+	// Public identifies the key; it is sent with every call and every signature.
 	Public string
-	// Private signs. It never leaves the service but as a password of a call.
+	// Private is the secret. It leaves the service only as the password of a call.
 	Private string
 }
 
-// Sign is how the gateway signs, as lower hex: HMAC-SHA1 under the SHA-1 of the
-// private key (reference, 1.1).
+// Sign returns the gateway's signature of a text, in lower-case hex: HMAC-SHA1 under the
+// SHA-1 of the private key (reference, 1.1).
 func (k Key) Sign(text string) string { return hex.EncodeToString(k.mac(text).Sum(nil)) }
 
 func (k Key) mac(text string) hash.Hash {
@@ -48,18 +48,17 @@ func (k Key) mac(text string) hash.Hash {
 	return mac
 }
 
-// Keys are the API keys of one connection, the one in use first. Several may
-// be good at a time, so that a key can be replaced without a gap.
+// Keys are the API keys of one connection, the current one first. Several may be valid
+// at a time, so that a key can be replaced without a gap.
 type Keys []Key
 
-// Verify returns nil when one of the keys signed payload, the text of
-// bt_payload as it arrived with its line breaks; signature is the text of
-// bt_signature. A payload whose last line break was trimmed on its way passes
-// too. All other cases are ErrSignature. However many pairs there are, the payload is
-// hashed at most once for each of the keys.
+// Verify returns nil if one of the keys signed payload, and ErrSignature otherwise.
+// payload is the text of bt_payload with its line breaks; the last one may be missing.
+// signature is the text of bt_signature. The payload is hashed at most once for each
+// key, however many pairs the signature has.
 //
-// A challenge is no payload, though its answer is its signature: whoever asks for
-// answers would fill the store with them.
+// A challenge is refused, although its answer is its valid signature: otherwise a client
+// that requests answers could fill the store with them.
 func (ks Keys) Verify(signature, payload string) error {
 	if isChallenge(payload) || len(signature) > maxSignature || len(payload) > MaxPayload || payload == "" || !payloadAlphabet(payload) {
 		return ErrSignature
@@ -82,8 +81,8 @@ func (ks Keys) Verify(signature, payload string) error {
 	return ErrSignature
 }
 
-// signed reports whether one of the sums is that of the payload, or of the payload
-// with a line break behind it.
+// signed reports whether one of the sums is that of the payload, or that of the payload
+// followed by a line break.
 func (k Key) signed(sums []string, payload string) bool {
 	mac := k.mac(payload)
 	whole := []byte(hex.EncodeToString(mac.Sum(nil)))
@@ -97,8 +96,8 @@ func (k Key) signed(sums []string, payload string) bool {
 	return false
 }
 
-// payloadAlphabet is base64 with line breaks. A carriage return is refused, as
-// the official SDKs do: the gateway sends none.
+// payloadAlphabet reports whether a payload consists of base64 and line breaks. A
+// carriage return is refused, as in the official SDKs: the gateway sends none.
 func payloadAlphabet(payload string) bool {
 	for i := range len(payload) {
 		switch c := payload[i]; {
@@ -110,13 +109,12 @@ func payloadAlphabet(payload string) bool {
 	return true
 }
 
-// AnswerChallenge returns the body that proves to the gateway that the service
-// has the key: the answer to bt_challenge when a destination is registered.
+// AnswerChallenge returns the answer to bt_challenge, which proves to the gateway that
+// the service has the key when a destination is registered. The first key signs it.
 //
-// What is signed here is signed with the key that signs payloads, so that an
-// endpoint which signs any text would sign forged notifications for anybody.
-// A text of this form is no notification: decoded, it is no XML (reference,
-// 1.4). The first key answers.
+// The same key signs payloads, so an endpoint that signed any text would sign forged
+// notifications. A text of the form of a challenge is never a notification: decoded, it
+// is not XML (reference, 1.4).
 func (ks Keys) AnswerChallenge(challenge string) (string, error) {
 	if len(ks) == 0 || ks[0].Private == "" || !isChallenge(challenge) {
 		return "", ErrChallenge

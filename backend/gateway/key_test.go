@@ -11,10 +11,10 @@ import (
 	"kith/backend/gateway"
 )
 
-// integration is the key of the official SDKs' own tests.
+// integration is the key in the tests of the official SDKs.
 var integration = gateway.Key{Public: "integration_public_key", Private: "integration_private_key"}
 
-// The answer that the official Ruby, Node and Go clients give (reference, 1.1).
+// The answer equals that of the official Ruby, Node and Go clients (reference, 1.1).
 func TestAnswerChallenge_KnownAnswer(t *testing.T) {
 	t.Parallel()
 	answer, err := gateway.Keys{integration, {Public: "old", Private: "o"}}.AnswerChallenge("20f9f8ed05f77439fe955c977e4c8a53")
@@ -22,8 +22,8 @@ func TestAnswerChallenge_KnownAnswer(t *testing.T) {
 	require.Equal(t, "integration_public_key|d9b899556c966b3f06945ec21311865d35df3ce4", answer)
 }
 
-// delivery is a form that the gateway posted in 2017, with keys that are dead
-// since; braintree-go has it in its tests.
+// delivery is a form that the gateway posted in 2017, with keys that are not valid any
+// more. It is from the tests of braintree-go.
 const delivery = "bt_signature=sz9g7zhxz8838v7h%7C4b532339b3107eae876d7637d59217858f320098&bt_payload=PD94bWwgdmVyc2lvbj0iMS4wIiBlbmNvZGluZz0iVVRGLTgiPz4KPG5vdGlm%0AaWNhdGlvbj4KICA8a2luZD5jaGVjazwva2luZD4KICA8dGltZXN0YW1wIHR5%0AcGU9ImRhdGV0aW1lIj4yMDE3LTA0LTI2VDA3OjEyOjI0WjwvdGltZXN0YW1w%0APgogIDxzdWJqZWN0PgogICAgPGNoZWNrIHR5cGU9ImJvb2xlYW4iPnRydWU8%0AL2NoZWNrPgogIDwvc3ViamVjdD4KPC9ub3RpZmljYXRpb24%2BCg%3D%3D%0A"
 
 var deliveryKey = gateway.Key{Public: "sz9g7zhxz8838v7h", Private: "0c809a2d2e8f4e4c817900ff441c9554"}
@@ -44,7 +44,7 @@ func TestVerify_RealDelivery(t *testing.T) {
 	require.Equal(t, gateway.Notification{Kind: gateway.Check, Time: 1493190744000}, n)
 }
 
-// A key is replaced by having two for a while, on either side.
+// While a key is replaced, both the gateway and the service may have two.
 func TestVerify_Rotation(t *testing.T) {
 	t.Parallel()
 	signature, payload := delivered(t)
@@ -57,7 +57,7 @@ func TestVerify_Rotation(t *testing.T) {
 	require.NoError(t, gateway.Keys{reissued, deliveryKey}.Verify(signature, payload), "two private keys under one name")
 }
 
-// At most 8 pairs are looked at, of which each may be the right one.
+// A signature may have at most 8 pairs, in any order.
 func TestVerify_BoundsPairs(t *testing.T) {
 	t.Parallel()
 	signature, payload := delivered(t)
@@ -107,14 +107,14 @@ func TestVerify_Refuses(t *testing.T) {
 	require.NoError(t, keys.Verify(sign(deliveryKey, long), long))
 }
 
-// Who may have texts signed that are no challenges can forge notifications: the
-// same key signs both.
+// AnswerChallenge signs only challenges. A client that could get other texts signed
+// could forge notifications, since the same key signs both.
 func TestAnswerChallenge_IsNoSigningOracle(t *testing.T) {
 	t.Parallel()
 	keys := gateway.Keys{integration}
 	forged := base64.StdEncoding.EncodeToString([]byte(
 		"<notification><kind>subscription_charged_successfully</kind><subject><subscription><id>s</id></subscription></subject></notification>"))
-	// What an endpoint that signs anything would give away.
+	// An endpoint that signs any text would give away this signature.
 	require.NoError(t, keys.Verify(integration.Public+"|"+integration.Sign(forged), forged))
 	hex := "20f9f8ed05f77439fe955c977e4c8a53"
 	for _, challenge := range []string{
@@ -131,8 +131,8 @@ func TestAnswerChallenge_IsNoSigningOracle(t *testing.T) {
 	}
 }
 
-// Whatever is signed as a challenge reads as no notification, and its answer is
-// refused as the signature of one.
+// No text that is signed as a challenge parses as a notification, and its answer is not
+// accepted as the signature of one.
 func FuzzAnswerChallenge(f *testing.F) {
 	f.Add("20f9f8ed05f77439fe955c977e4c8a53")
 	f.Add(base64.StdEncoding.EncodeToString([]byte("<notification><kind>check</kind></notification>")))
@@ -150,7 +150,7 @@ func FuzzAnswerChallenge(f *testing.F) {
 	})
 }
 
-// Only what a key signed passes.
+// Verify accepts only payloads that a key signed.
 func FuzzVerify(f *testing.F) {
 	form, err := url.ParseQuery(delivery)
 	require.NoError(f, err)

@@ -8,35 +8,35 @@ import (
 	"kith/core"
 )
 
-// Kind is what a notification tells.
+// Kind is the kind of a notification.
 type Kind string
 
-// Kinds that the service acts on (reference, 1.3). The gateway has more, which
-// are read all the same. There is none for a subscription that was made or
-// edited: that is seen at its next charge.
+// Kinds that the service acts on (reference, 1.3). The gateway has more, which are
+// parsed too. No notification is sent when a subscription is created or edited; the
+// service sees it at the next charge.
 const (
 	// Check is sent by the button of the control panel; its subject is empty.
 	Check Kind = "check"
 
-	// SubscriptionChargedSuccessfully tells of a new cycle that was paid, of a
-	// prorated charge, and of the first charge of a subscription without a
-	// trial. The money has not arrived yet.
+	// SubscriptionChargedSuccessfully is sent when a new cycle was paid, at a prorated
+	// charge, and at the first charge of a subscription without a trial. The money has
+	// not arrived yet.
 	SubscriptionChargedSuccessfully Kind = "subscription_charged_successfully"
-	// SubscriptionChargedUnsuccessfully tells of a charge that failed.
+	// SubscriptionChargedUnsuccessfully is sent when a charge failed.
 	SubscriptionChargedUnsuccessfully Kind = "subscription_charged_unsuccessfully"
-	// SubscriptionBillingSkipped tells of a cycle that cost nothing, or was
-	// covered by a negative balance.
+	// SubscriptionBillingSkipped is sent for a cycle that cost nothing, or was covered
+	// by a negative balance.
 	SubscriptionBillingSkipped Kind = "subscription_billing_skipped"
-	// SubscriptionWentActive tells of the first charge of a subscription
-	// without a trial, and of the way back from Past Due.
+	// SubscriptionWentActive is sent at the first charge of a subscription without a
+	// trial, and when a Past Due subscription is paid.
 	SubscriptionWentActive Kind = "subscription_went_active"
-	// SubscriptionTrialEnded comes before the first charge.
+	// SubscriptionTrialEnded is sent before the first charge.
 	SubscriptionTrialEnded  Kind = "subscription_trial_ended"
 	SubscriptionWentPastDue Kind = "subscription_went_past_due"
 	SubscriptionCanceled    Kind = "subscription_canceled"
 	SubscriptionExpired     Kind = "subscription_expired"
 
-	// Disputes are ticked apart at the gateway.
+	// Notifications of disputes are selected separately at the gateway.
 	DisputeOpened       Kind = "dispute_opened"
 	DisputeUnderReview  Kind = "dispute_under_review"
 	DisputeDisputed     Kind = "dispute_disputed"
@@ -58,15 +58,14 @@ func (k Kind) Known() bool {
 	return false
 }
 
-// Notification is what the gateway tells, as of the moment when it was made.
-// It may arrive late, twice, and after a newer one: read the subscription back
+// Notification is a notification of the gateway, with the state at the time when it was
+// made. It may arrive late, twice, and after a newer one: read the subscription again
 // before money moves (reference, 1.5).
 type Notification struct {
 	Kind Kind
-	// Time is when it was made. There is no id.
+	// Time is the time when it was made. A notification has no id.
 	Time core.Time
-	// One of these is set, by the kind; none for Check and for kinds that are
-	// about something else.
+	// At most one of these is set, depending on the kind.
 	Subscription *Subscription
 	Transaction  *Transaction
 	Dispute      *Dispute
@@ -77,27 +76,27 @@ type Dispute struct {
 	ID     string
 	Status string
 	Amount Amount
-	// TransactionID is the charge that is disputed.
+	// TransactionID is the disputed charge.
 	TransactionID string
 }
 
-// ParseNotification reads bt_payload, whichever way its base64 is wrapped. It
-// does not verify it: Keys.Verify does.
+// ParseNotification parses bt_payload, with any line breaks in its base64. It does not
+// verify the signature; see Keys.Verify.
 func ParseNotification(payload string) (Notification, error) {
 	if len(payload) > MaxPayload {
 		return Notification{}, fmt.Errorf("gateway: a payload has at most %d bytes", MaxPayload)
 	}
-	// The decoder passes over line breaks.
+	// The decoder skips line breaks.
 	doc, err := base64.StdEncoding.DecodeString(payload)
 	if err != nil {
-		return Notification{}, fmt.Errorf("gateway: the payload is no base64: %w", err)
+		return Notification{}, fmt.Errorf("gateway: the payload is not base64: %w", err)
 	}
 	root, err := xmltree.Parse(doc)
 	if err != nil {
 		return Notification{}, err
 	}
 	if root.Name != "notification" || root.Value("kind") == "" {
-		return Notification{}, fmt.Errorf("gateway: the payload is no notification")
+		return Notification{}, fmt.Errorf("gateway: the payload is not a notification")
 	}
 	r := reader{}
 	n := r.notification(root)

@@ -19,8 +19,8 @@ func read(t testing.TB, name string) string {
 	return string(doc)
 }
 
-// payload wraps as the gateway and Ruby do: 60 columns, and a line break at
-// the end.
+// payload encodes a document as the gateway and Ruby do: base64 in lines of 60
+// characters, with a line break at the end.
 func payload(doc string) string {
 	text := base64.StdEncoding.EncodeToString([]byte(doc))
 	var b strings.Builder
@@ -69,7 +69,7 @@ func TestParseNotification_Subscription(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, gateway.Amount("5.00"), discount.Amount)
 	_, ok = charged.Subscription.Discount("seats")
-	require.False(t, ok, "an add-on is no discount")
+	require.False(t, ok, "an add-on is not a discount")
 	require.Equal(t, "anna", charged.Subscription.CustomerID())
 	require.Equal(t, "USD", charged.Subscription.Currency())
 	require.Empty(t, gateway.Subscription{}.CustomerID())
@@ -105,11 +105,11 @@ func TestParseNotification_Refuses(t *testing.T) {
 		"no kind":                    payload("<notification><kind nil=\"true\"/></notification>"),
 		"no id":                      subscription("<status>Active</status>"),
 		"an id that leads elsewhere": subscription("<id>../../customers/x</id>"),
-		"an amount that is none":     subscription("<id>s</id><price>1e9</price>"),
+		"an invalid amount":          subscription("<id>s</id><price>1e9</price>"),
 		"an amount too long":         subscription("<id>s</id><price>1234567890123.00</price>"),
-		"a number that is none":      subscription("<id>s</id><failure-count>x</failure-count>"),
-		"a date that is none":        subscription("<id>s</id><next-billing-date>2026-02-30</next-billing-date>"),
-		"a time that is none":        subscription("<id>s</id><created-at>yesterday</created-at>"),
+		"an invalid number":          subscription("<id>s</id><failure-count>x</failure-count>"),
+		"an invalid date":            subscription("<id>s</id><next-billing-date>2026-02-30</next-billing-date>"),
+		"an invalid time":            subscription("<id>s</id><created-at>yesterday</created-at>"),
 		"a dispute about nothing":    payload("<notification><kind>dispute_lost</kind><subject><dispute><id>d</id></dispute></subject></notification>"),
 		"too long":                   strings.Repeat("A", gateway.MaxPayload+1),
 	} {
@@ -118,8 +118,8 @@ func TestParseNotification_Refuses(t *testing.T) {
 	}
 }
 
-// Whether a subscription is in its trial is told by the cycle: that it has one
-// stays true after it.
+// The billing cycle shows whether a subscription is in its trial: trial-period stays
+// true after the trial.
 func TestParseNotification_Trial(t *testing.T) {
 	t.Parallel()
 	for inner, want := range map[string]bool{
@@ -144,7 +144,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// Whatever arrives, signed or not, is read or refused.
+// Any document is parsed or refused, without a panic.
 func FuzzParseNotification(f *testing.F) {
 	f.Add([]byte(read(f, "charged.xml")))
 	f.Add([]byte("<notification><kind>check</kind><subject><check type='boolean'>true</check></subject></notification>"))

@@ -6,18 +6,18 @@ import (
 	"kith/backend/gateway/xmltree"
 )
 
-// Plan is what a subscription is made from.
+// Plan is a plan to which customers subscribe.
 type Plan struct {
 	ID    string
 	Name  string
 	Price Amount
-	// Currency is that of all its subscriptions, which do not tell it.
+	// Currency is the currency of all subscriptions to the plan.
 	Currency string
 	// Months is the length of a billing cycle.
 	Months int
 }
 
-// Plans are those that the merchant has made.
+// Plans returns the plans that the merchant has created.
 func (c *Client) Plans(ctx context.Context) ([]Plan, error) {
 	doc, err := c.get(ctx, "plans")
 	if err != nil {

@@ -9,18 +9,18 @@ import (
 	"kith/core"
 )
 
-// reader turns elements into values and keeps the first error. What is absent
-// is the zero value: the gateway leaves out what does not apply.
+// reader converts elements to values and keeps the first error. An absent element is the
+// zero value: the gateway leaves out elements that do not apply.
 type reader struct{ err error }
 
 func (r *reader) fail(n *xmltree.Node, name, want string) {
 	if r.err == nil {
-		r.err = fmt.Errorf("gateway: %s of %s is no %s", name, n.Name, want)
+		r.err = fmt.Errorf("gateway: %s of %s is not a valid %s", name, n.Name, want)
 	}
 }
 
-// id is one that can stand in a path. What cannot is no id of the gateway's,
-// and would be a way to make calls of a sender's choice.
+// id reads an id that can be part of a path. Other texts are refused: they are not ids
+// of the gateway, and a sender could use them to change the target of a call.
 func (r *reader) id(n *xmltree.Node, name string) string {
 	id := n.Value(name)
 	if id == "" || !isID(id) {
@@ -30,7 +30,7 @@ func (r *reader) id(n *xmltree.Node, name string) string {
 	return id
 }
 
-// parent is n, or for an absent element one that can be named.
+// parent returns n, or a placeholder with a name for an absent element.
 func parent(n *xmltree.Node) *xmltree.Node {
 	if n == nil {
 		return &xmltree.Node{Name: "an absent element"}
@@ -95,10 +95,10 @@ func each[T any](nodes []*xmltree.Node, read func(*xmltree.Node) T) []T {
 	return all
 }
 
-// maxID is longer than all ids of the gateway, which are 36 at most.
+// maxID is longer than any id of the gateway, which has at most 36 characters.
 const maxID = 64
 
-// isID reports whether s can stand in a path as it is (reference, 1.7).
+// isID reports whether s can be part of a path without escaping (reference, 1.7).
 func isID(s string) bool {
 	if s == "" || len(s) > maxID {
 		return false

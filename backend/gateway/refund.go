@@ -8,29 +8,28 @@ import (
 	"kith/backend/gateway/xmltree"
 )
 
-// Refund gives back a part of a transaction or all of it.
+// Refund describes a refund of a transaction, in part or in full.
 type Refund struct {
 	// Amount is in the currency of the transaction, and more than 0.
 	Amount Amount
-	// OrderID is the caller's own reference, by which FindRefund finds it.
+	// OrderID is the caller's own reference, by which FindRefund finds the refund.
 	OrderID string
-	// Key makes the refund at-most-once: of any number of calls with one key,
-	// within 30 days, one has the effect and all get its result. 1 to 255
-	// bytes; the same for every attempt whose outcome is not known, and never
-	// used with another body. A refusal uses it up: what is asked for after
-	// one needs another.
+	// Key makes the refund at-most-once: of all calls with the same key within 30 days,
+	// one has an effect and all get its result. It has 1 to 255 bytes. Use the same key
+	// as long as the result is unknown, and never with another body. After a refusal
+	// the next call needs another key.
 	Key string
 }
 
-// errKey is a call that could move money twice.
-var errKey = errors.New("a key of 1 to 255 bytes and an order id are needed")
+// errKey reports a call that could move money twice.
+var errKey = errors.New("a key of 1 to 255 bytes and an order id are required")
 
 const maxKey = 255
 
-// Refund makes a refund, of a transaction that is Refundable. A merchant to
-// whom the gateway gives no keys gets the refund too, after a look whether it
-// is there; then it is at-most-once only as long as callers take turns and look
-// (Action ReadBack) after a call whose outcome they do not know.
+// Refund refunds a transaction that is Refundable. If the gateway does not offer keys to
+// the merchant, Refund first checks whether the refund exists, and then sends it without
+// a key. It is then at-most-once only if calls do not run concurrently, and if callers
+// check (action ReadBack) after a call whose result is unknown.
 func (c *Client) Refund(ctx context.Context, transactionID string, r Refund) (Transaction, error) {
 	if r.Key == "" || len(r.Key) > maxKey || r.OrderID == "" {
 		return Transaction{}, &Error{Action: Alert, Err: errKey}
@@ -66,8 +65,8 @@ func (c *Client) refundWithoutKey(ctx context.Context, transactionID, where stri
 	return expect(doc, "transaction", (*reader).transaction)
 }
 
-// FindRefund looks among the refunds of a transaction for the one with an order
-// id.
+// FindRefund returns the refund of a transaction that has the given order id, if it
+// exists.
 func (c *Client) FindRefund(ctx context.Context, transactionID, orderID string) (Transaction, bool, error) {
 	sale, err := c.Transaction(ctx, transactionID)
 	if err != nil {
@@ -85,9 +84,10 @@ func (c *Client) FindRefund(ctx context.Context, transactionID, orderID string) 
 	return Transaction{}, false, nil
 }
 
-// Void takes a whole transaction back before it settles, at most once by key,
-// as Refund does; without keys a second void is refused anyway. What cannot be
-// voided any more is AlreadyDone: it was voided, or can be refunded.
+// Void cancels a whole transaction before it settles, at most once by key as in Refund;
+// without a key the gateway refuses a second void anyway. If the transaction cannot be
+// voided any more, the error has the action AlreadyDone: it was voided, or can be
+// refunded.
 func (c *Client) Void(ctx context.Context, transactionID, key string) (Transaction, error) {
 	if key == "" || len(key) > maxKey {
 		return Transaction{}, &Error{Action: Alert, Err: errKey}

@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	// firstPause is doubled with every attempt and spread by half of it either
-	// way, so that callers that failed together do not return together.
+	// firstPause is doubled with every attempt and varied by up to half of it, so that
+	// calls that failed together are not repeated together.
 	firstPause = 500 * time.Millisecond
-	// maxPause bounds what a call waits for. A longer pause is told to the
-	// caller, who has something better to do.
+	// maxPause bounds how long a call waits. A longer pause is returned to the caller,
+	// which can do other work meanwhile.
 	maxPause = 30 * time.Second
-	// maxRetryAfter bounds what the gateway may ask for.
+	// maxRetryAfter bounds the pause that the gateway may ask for.
 	maxRetryAfter = 24 * time.Hour
 )
 
-// do sends a call until it has an outcome, the attempts are used up, or the
-// gateway asks for a pause that is too long to wait for.
+// do sends a call until it has a result, the attempts are used up, or the gateway asks
+// for a pause longer than maxPause.
 func (c *Client) do(ctx context.Context, out call) (*xmltree.Node, error) {
 	for attempt := 1; ; attempt++ {
 		if err := c.gate.pass(ctx); err != nil {
@@ -37,7 +37,7 @@ func (c *Client) do(ctx context.Context, out call) (*xmltree.Node, error) {
 		}
 		wait := max(pauseAfter(attempt), e.RetryAfter)
 		if e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable {
-			c.gate.hold(wait)
+			c.gate.close(wait)
 		}
 		if attempt >= c.attempts || wait > maxPause {
 			return nil, err
@@ -65,7 +65,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// retryAfter reads the header of the same name: seconds, or a date.
+// retryAfter parses the header Retry-After: seconds, or a date.
 func retryAfter(answer *http.Response) time.Duration {
 	text := answer.Header.Get("Retry-After")
 	d := time.Duration(0)
@@ -77,14 +77,13 @@ func retryAfter(answer *http.Response) time.Duration {
 	return min(d, maxRetryAfter)
 }
 
-// gate keeps all calls of a client back while the gateway wants to be left
-// alone.
+// gate delays all calls of a client during a pause that the gateway asked for.
 type gate struct {
 	mu    sync.Mutex
 	until time.Time
 }
 
-func (g *gate) hold(d time.Duration) {
+func (g *gate) close(d time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if until := time.Now().Add(d); until.After(g.until) {
@@ -92,8 +91,8 @@ func (g *gate) hold(d time.Duration) {
 	}
 }
 
-// pass returns when the gate is open, or at once with an error when that takes
-// too long.
+// pass returns when the gate is open, or at once with an error if that takes longer than
+// maxPause.
 func (g *gate) pass(ctx context.Context) error {
 	for {
 		g.mu.Lock()
@@ -103,7 +102,7 @@ func (g *gate) pass(ctx context.Context) error {
 			return nil
 		}
 		if left > maxPause {
-			return &Error{Action: Retry, RetryAfter: left, Err: errors.New("the gateway asked for a pause that is not over")}
+			return &Error{Action: Retry, RetryAfter: left, Err: errors.New("the pause that the gateway asked for is not over")}
 		}
 		if err := pause(ctx, left); err != nil {
 			return &Error{Action: Retry, Err: err}

@@ -14,7 +14,7 @@ import (
 	"kith/backend/gateway"
 )
 
-// script answers one request after the other, and remembers when they came.
+// script has an answer for each request, in order, and records the request times.
 type script struct {
 	mu      sync.Mutex
 	answers []func() (*http.Response, error)
@@ -53,8 +53,7 @@ func TestRetry_UntilItSucceeds(t *testing.T) {
 	})
 }
 
-// The same key goes with every attempt, so that a refund is repeated like any
-// other call.
+// Every attempt has the same key, so a refund can be repeated like any other call.
 func TestRetry_RefundWithKey(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -100,8 +99,8 @@ func TestRetry_EndsWithItsCaller(t *testing.T) {
 	})
 }
 
-// All callers keep the pause that one was asked for, and none asks meanwhile.
-func TestRateLimit_IsKeptByAll(t *testing.T) {
+// When one call is asked for a pause, all calls of the client wait for its end.
+func TestRateLimit_AppliesToAllCalls(t *testing.T) {
 	t.Parallel()
 	for name, header := range map[string]func() string{
 		"seconds": func() string { return "20" },
@@ -127,9 +126,9 @@ func TestRateLimit_IsKeptByAll(t *testing.T) {
 	}
 }
 
-// A pause too long to wait for is told to the caller; until it is over, calls
-// fail without being sent.
-func TestRateLimit_LongPauseIsTheCallers(t *testing.T) {
+// A pause longer than maxPause is returned to the caller; until it is over, calls fail
+// without being sent.
+func TestRateLimit_LongPauseIsReturned(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{answers: []func() (*http.Response, error){status(503, "Retry-After", "600"), status(200)}}
@@ -161,7 +160,7 @@ func TestRateLimit_WaitEndsWithItsCaller(t *testing.T) {
 	})
 }
 
-// Nonsense in the header is no pause, and none is for ever.
+// An invalid header means no pause, and a pause is at most 24 hours.
 func TestRateLimit_HeaderIsBounded(t *testing.T) {
 	t.Parallel()
 	for header, want := range map[string]time.Duration{

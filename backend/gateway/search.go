@@ -10,7 +10,7 @@ import (
 	"kith/core"
 )
 
-// Search says which subscriptions are looked for; what is zero is not regarded.
+// Search selects subscriptions; zero fields are ignored.
 type Search struct {
 	PlanIDs  []string
 	Statuses []Status
@@ -18,7 +18,7 @@ type Search struct {
 	CreatedFrom, CreatedTo core.Time
 }
 
-// maxPage bounds a page, whatever size the gateway names.
+// maxPage bounds the size of a page, whatever size the gateway returns.
 const maxPage = 100
 
 // Subscription reads a subscription.
@@ -30,14 +30,14 @@ func (c *Client) Subscription(ctx context.Context, id string) (Subscription, err
 	return expect(doc, "subscription", (*reader).subscription)
 }
 
-// SubscriptionIDs returns the ids of all that match, in the gateway's order.
+// SubscriptionIDs returns the ids of all matching subscriptions, in the gateway's order.
 func (c *Client) SubscriptionIDs(ctx context.Context, s Search) ([]string, error) {
 	ids, _, err := c.searchIDs(ctx, s)
 	return ids, err
 }
 
-// Subscriptions goes through all that match, in the gateway's order, and reads
-// them page by page as it goes. An error ends it.
+// Subscriptions iterates over all matching subscriptions, in the gateway's order, and
+// reads them page by page. An error ends the iteration.
 func (c *Client) Subscriptions(ctx context.Context, s Search) iter.Seq2[Subscription, error] {
 	return func(yield func(Subscription, error) bool) {
 		ids, size, err := c.searchIDs(ctx, s)
@@ -62,7 +62,7 @@ func (c *Client) Subscriptions(ctx context.Context, s Search) iter.Seq2[Subscrip
 	}
 }
 
-// searchIDs returns the ids of all that match, and the size of a page.
+// searchIDs returns the ids of all matching subscriptions, and the size of a page.
 func (c *Client) searchIDs(ctx context.Context, s Search) ([]string, int, error) {
 	doc, err := c.send(ctx, http.MethodPost, s.criteria(nil), "subscriptions", "advanced_search_ids")
 	if err != nil {

@@ -17,34 +17,33 @@ const (
 	Expired  Status = "Expired"
 )
 
-// Subscription is a subscription at the gateway at the moment when it was asked
-// for, or when a notification about it was made. It tells neither its currency
-// nor its customer; its transactions do, when there are any, and otherwise its
-// payment method does.
+// Subscription is the state of a subscription when it was read, or when a notification
+// about it was made. It names neither its currency nor its customer. Its transactions
+// name both; without transactions, its payment method names the customer and its plan
+// the currency.
 type Subscription struct {
 	ID     string
 	Status Status
 	PlanID string
 	// Price is the price of a cycle without add-ons and discounts.
 	Price Amount
-	// Balance is what is owed, or when negative what is carried forward to
-	// the next bills.
+	// Balance is the amount owed, or if negative a credit for the next bills.
 	Balance Amount
 	// NextAmount is the amount of the next cycle with add-ons and discounts;
 	// with Balance it is the next bill.
 	NextAmount Amount
 	// PaymentMethod is the token of the payment method.
 	PaymentMethod string
-	// Days are "2026-11-21", in the time zone of the merchant, or empty.
+	// Dates have the form "2026-11-21", in the time zone of the merchant, or are empty.
 	NextBilling, PeriodStart, PeriodEnd, PaidThrough, FirstBilling string
 	// Cycle counts the billing cycles from 1; 0 before the first.
 	Cycle int
-	// Failures counts the failed charges since the last good one.
+	// Failures counts the failed charges since the last successful one.
 	Failures int
-	// Trial reports whether there is a trial, or was one.
+	// Trial reports whether the subscription has or had a trial.
 	Trial bool
-	// InTrial reports whether there is a trial that has not ended yet. The
-	// gateway's own "trial period" only says that there is, or was, one.
+	// InTrial reports whether the trial has not ended yet. The gateway's "trial period"
+	// stays true after the trial.
 	InTrial           bool
 	Discounts, AddOns []Modification
 	// Transactions are the 20 most recent, the newest first.
@@ -59,8 +58,8 @@ type Modification struct {
 	Name     string
 	Amount   Amount
 	Quantity int
-	// NeverExpires reports whether it holds for the life of the subscription;
-	// otherwise it holds for Cycles billing cycles.
+	// NeverExpires reports whether it applies for the life of the subscription;
+	// otherwise it applies for Cycles billing cycles.
 	NeverExpires bool
 	Cycles       int
 }
@@ -78,7 +77,7 @@ func find(all []Modification, id string) (Modification, bool) {
 	return Modification{}, false
 }
 
-// CustomerID is the customer that paid, or empty while there is no transaction.
+// CustomerID returns the customer that paid, or "" without a transaction.
 func (s Subscription) CustomerID() string {
 	for _, t := range s.Transactions {
 		if t.CustomerID != "" {
@@ -88,7 +87,7 @@ func (s Subscription) CustomerID() string {
 	return ""
 }
 
-// Currency is that of the transactions, or empty while there is none.
+// Currency returns the currency of the transactions, or "" without a transaction.
 func (s Subscription) Currency() string {
 	for _, t := range s.Transactions {
 		if t.Currency != "" {

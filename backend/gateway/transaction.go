@@ -7,7 +7,7 @@ import (
 	"kith/core"
 )
 
-// TransactionType tells money in from money out.
+// TransactionType is the direction of a transaction.
 type TransactionType string
 
 // Types of a transaction.
@@ -19,9 +19,8 @@ const (
 // TransactionStatus is the state of a transaction.
 type TransactionStatus string
 
-// States of a transaction. A sale goes from SubmittedForSettlement by way of
-// Settling to Settled, normally within a day; no notification tells it for
-// cards.
+// States of a transaction. A sale goes from SubmittedForSettlement through Settling to
+// Settled, normally within a day. For cards the gateway sends no notification of it.
 const (
 	Authorized             TransactionStatus = "authorized"
 	SubmittedForSettlement TransactionStatus = "submitted_for_settlement"
@@ -35,7 +34,7 @@ const (
 	Voided                 TransactionStatus = "voided"
 )
 
-// Paid reports whether the customer was charged: the money is on its way, or
+// Paid reports whether the customer was charged: the money is in transfer or has
 // arrived.
 func (s TransactionStatus) Paid() bool {
 	switch s {
@@ -63,21 +62,21 @@ type Transaction struct {
 	// PeriodStart is the first day of the billing cycle that it was made in, as
 	// "2026-11-21"; empty without a subscription.
 	PeriodStart string
-	// CardID is the same for every use of one card number, whoever uses it.
+	// CardID is the same for every use of a card number, by any customer.
 	CardID string
-	// Discounts and AddOns are what changed the amount of this bill.
+	// Discounts and AddOns are those that changed the amount of this bill.
 	Discounts, AddOns []Modification
-	// RefundIDs are the transactions that gave money back, and RefundedID is
-	// the one that a refund gives money of.
+	// RefundIDs are the refunds of this transaction. RefundedID is the transaction that
+	// this one refunds.
 	RefundIDs  []string
 	RefundedID string
-	// Disputes are the customer's objections, whatever became of them.
+	// Disputes are the states of the disputes about this transaction.
 	Disputes []DisputeStatus
 	Created  core.Time
 }
 
-// ChargedBack reports whether a dispute about the transaction was lost, or the
-// merchant has not objected: the money went back for good.
+// ChargedBack reports whether the money went back to the customer for good: the merchant
+// lost a dispute, or accepted it.
 func (t Transaction) ChargedBack() bool {
 	return slices.ContainsFunc(t.Disputes, func(s DisputeStatus) bool { return s == Lost || s == Accepted || s == AutoAccepted })
 }
@@ -90,9 +89,9 @@ func (t Transaction) Disputed() bool {
 // DisputeStatus is the state of a dispute.
 type DisputeStatus string
 
-// States of a dispute that are final. In any other the bank has yet to decide:
-// open, under_review, disputed, and expired, when the merchant let the time for
-// its answer pass.
+// Final states of a dispute. In all others the bank has not decided yet: open,
+// under_review, disputed, and expired, which means that the merchant did not answer in
+// time.
 const (
 	Won          DisputeStatus = "won"
 	Lost         DisputeStatus = "lost"

@@ -1,5 +1,5 @@
-// Package guess counts attempts to guess referral codes, API keys and ids, by the
-// network that they come from. It does not know what an attempt is.
+// Package guess limits attempts to guess referral codes, API keys and ids, by the
+// client's network. Its callers decide what counts as an attempt.
 package guess
 
 import (
@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// maxNetworks bounds what is remembered of a minute. Further networks are not
-// counted: an attacker with that many makes more guesses than a count would stop.
+// maxNetworks bounds the networks that are counted in one minute. Further networks are
+// not counted: an attacker with that many networks is not stopped by a limit anyway.
 const maxNetworks = 100_000
 
-// Limiter bounds the attempts of each network: /24 of IPv4, /56 of IPv6, which is
-// what one customer of a provider gets. It is safe for concurrent use; nil bounds
-// nothing.
+// Limiter bounds the attempts of each network: /24 for IPv4, and /56 for IPv6, which is
+// what an internet provider gives one customer. It is safe for concurrent use. A nil
+// Limiter has no limit.
 type Limiter struct {
 	perMinute int
 	now       func() time.Time
 
 	mu sync.Mutex
-	// minute is the one that current counts; previous counts the one before it.
+	// current counts the attempts in minute, previous those in the minute before.
 	minute            int64
 	current, previous map[netip.Prefix]int
 }
 
-// New lets each network make perMinute attempts in any minute; 0 is any number,
-// and returns nil.
+// New returns a limiter that allows each network perMinute attempts in any minute. With
+// 0 there is no limit, and New returns nil.
 func New(perMinute int, now func() time.Time) *Limiter {
 	if perMinute == 0 {
 		return nil
@@ -34,7 +34,7 @@ func New(perMinute int, now func() time.Time) *Limiter {
 	return &Limiter{perMinute: perMinute, now: now, current: map[netip.Prefix]int{}, previous: map[netip.Prefix]int{}}
 }
 
-// PerMinute is the bound.
+// PerMinute returns the limit, or 0 for none.
 func (l *Limiter) PerMinute() int {
 	if l == nil {
 		return 0
@@ -42,8 +42,8 @@ func (l *Limiter) PerMinute() int {
 	return l.perMinute
 }
 
-// network is what an address is counted by. Addresses that are not public are not
-// counted: behind a proxy that is not trusted they are everybody's.
+// network returns the network of an address. Addresses that are not public are not
+// counted: behind an untrusted proxy all clients have the proxy's address.
 func network(a netip.Addr) (netip.Prefix, bool) {
 	a = a.Unmap().WithZone("")
 	if !a.IsValid() || a.IsUnspecified() || a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() {
@@ -57,11 +57,10 @@ func network(a netip.Addr) (netip.Prefix, bool) {
 	return p, err == nil
 }
 
-// Exhausted reports whether a network has no attempts left for now.
+// Exhausted reports whether a network has no attempts left in this minute.
 func (l *Limiter) Exhausted(a netip.Addr) bool { return l.count(a, 0) }
 
-// Count adds attempts, and reports whether they were more than the network may
-// make.
+// Count adds attempts, and reports whether they exceed the limit of the network.
 func (l *Limiter) Count(a netip.Addr, attempts int) (tooMany bool) { return l.count(a, attempts) }
 
 func (l *Limiter) count(a netip.Addr, attempts int) bool {
@@ -74,24 +73,24 @@ func (l *Limiter) count(a netip.Addr, attempts int) bool {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	elapsed := l.turn()
+	elapsed := l.advance()
 	n, known := l.current[of]
-	// The previous minute counts for the part of it that is less than a minute ago.
+	// The previous minute counts in proportion to the part of it that is less than a minute old.
 	recent := n + int(float64(l.previous[of])*(1-elapsed))
 	if attempts == 0 {
 		return recent >= l.perMinute
 	}
 	if known || len(l.current) < maxNetworks {
-		// More than the bound is not remembered, so that a network is let in again
-		// when it has been quiet for a minute.
+		// The count stops at the limit, so that a network is admitted again after a
+		// minute without attempts.
 		l.current[of] = min(n+attempts, l.perMinute)
 	}
 	return recent+attempts > l.perMinute
 }
 
-// turn moves on to the minute that it is, and returns the part of it that has
-// passed.
-func (l *Limiter) turn() float64 {
+// advance begins a new minute if needed, and returns the elapsed fraction of the
+// current one.
+func (l *Limiter) advance() float64 {
 	now := l.now().UnixMilli()
 	if minute := now / 60_000; minute != l.minute {
 		l.previous = l.current

@@ -32,7 +32,7 @@ func TestLimiter_ByNetwork(t *testing.T) {
 	}
 }
 
-func TestLimiter_SlidesAndForgets(t *testing.T) {
+func TestLimiter_SlidingWindow(t *testing.T) {
 	now := time.UnixMilli(60_000 * 1000)
 	l := New(100, func() time.Time { return now })
 	a := netip.MustParseAddr("203.0.113.9")
@@ -41,7 +41,7 @@ func TestLimiter_SlidesAndForgets(t *testing.T) {
 	now = now.Add(time.Minute)
 	require.True(t, l.Exhausted(a), "the minute has only just ended")
 	now = now.Add(30 * time.Second)
-	require.False(t, l.Exhausted(a), "half of it is past")
+	require.False(t, l.Exhausted(a), "half of the previous minute still counts")
 	require.False(t, l.Count(a, 50))
 	require.True(t, l.Count(a, 1))
 	now = now.Add(5 * time.Minute)
@@ -57,7 +57,7 @@ func TestLimiter_IsBounded(t *testing.T) {
 	require.Len(t, l.current, maxNetworks)
 }
 
-func TestLimiter_WhoIsNotCounted(t *testing.T) {
+func TestLimiter_AddressesThatAreNotCounted(t *testing.T) {
 	l := New(1, time.Now)
 	for _, text := range []string{"127.0.0.1", "::1", "10.0.0.1", "192.168.1.1", "fd00::1", "fe80::1", "0.0.0.0"} {
 		require.False(t, l.Count(netip.MustParseAddr(text), 10), text)

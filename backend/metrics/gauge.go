@@ -8,17 +8,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// readTimeout bounds what a scrape may ask of a database.
+// readTimeout bounds the database queries of a scrape.
 const readTimeout = 2 * time.Second
 
-// Gauge is a family of values that are read when somebody looks.
+// Gauge is a family of values that are read at each scrape.
 type Gauge struct {
-	// Name and Help are the metric's; Label is the name of its one label, or "".
+	// Name and Help are those of the metric. Label is the name of its only label, or "".
 	Name, Help, Label string
-	// Counts is true for values that only grow while the process runs.
+	// Counts is true for a counter: its values only grow while the process runs.
 	Counts bool
-	// Read returns the values by the label's value; without a label, the one
-	// under "". A family that cannot be read is left out of the scrape.
+	// Read returns the values by label value; without a label, the key is "". If Read
+	// fails, the family is left out of the scrape.
 	Read func(context.Context) (map[string]float64, error)
 }
 
@@ -48,7 +48,7 @@ func (g gauges) Collect(out chan<- prometheus.Metric) {
 	defer cancel()
 	values, err := g.Read(ctx)
 	if err != nil {
-		g.log.Warn("metric cannot be read", "name", g.Name, "error", err)
+		g.log.Warn("read metric", "name", g.Name, "error", err)
 		return
 	}
 	kind := prometheus.GaugeValue

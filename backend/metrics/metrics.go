@@ -1,6 +1,6 @@
-// Package metrics makes what the service does visible: metrics in the form of
-// Prometheus, and an id for every request that is in its answer, in the log and
-// in the hop from edge to backend. It decides nothing and knows no rule.
+// Package metrics has the Prometheus metrics of the service, and gives each request an
+// id. The id is in the answer, in the log, and in the request from edge to backend. This
+// package has no rules of the program.
 package metrics
 
 import (
@@ -26,12 +26,12 @@ type Observer struct {
 	newID    func() string
 }
 
-// buckets are the upper bounds in seconds by which requests are counted: the
-// edge answers in less than a millisecond, an upload may take its minute.
+// buckets are the upper bounds of request times in seconds: the edge answers in less
+// than a millisecond, and an upload may take a minute.
 var buckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10, 60}
 
-// New returns an observer. newID makes request ids; log gets a line for each
-// request at the level debug.
+// New returns an observer. newID makes request ids. Each request is logged to log at
+// level debug.
 func New(newID func() string, log *slog.Logger) *Observer {
 	o := &Observer{
 		registry: prometheus.NewRegistry(), log: log, newID: newID,
@@ -39,23 +39,22 @@ func New(newID func() string, log *slog.Logger) *Observer {
 			Name: "kith_requests_total", Help: "Requests by part (edge, backend), route, method and status.",
 		}, []string{"part", "route", "method", "status"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "kith_request_seconds", Help: "How long requests took, by part and route.", Buckets: buckets,
+			Name: "kith_request_seconds", Help: "Duration of requests in seconds, by part and route.", Buckets: buckets,
 		}, []string{"part", "route"}),
 	}
 	o.work = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "kith_work_total", Help: "What the workers of this process have done: rows of jobs, attempts to deliver webhooks, payment gateways, by work, kind and outcome.",
+		Name: "kith_work_total", Help: "Work of this process: rows of jobs, webhook attempts, calls of payment gateways, by work, kind and outcome.",
 	}, []string{"work", "kind", "outcome"})
 	o.registry.MustRegister(o.requests, o.seconds, o.work, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return o
 }
 
-// Register adds further metrics; one that is there already is a mistake of the
-// program and panics.
+// Register adds further metrics. It panics if one is registered already.
 func (o *Observer) Register(c ...prometheus.Collector) { o.registry.MustRegister(c...) }
 
-// Did counts work of some kind that went some way. With 0 the count is there
-// before the first of it is done, as Prometheus wants it.
+// Did counts n units of work of a kind with an outcome. With n = 0 it creates the
+// series before the first unit, as Prometheus recommends.
 func (o *Observer) Did(work, kind, outcome string, n int64) {
 	o.work.WithLabelValues(work, kind, outcome).Add(float64(n))
 }
@@ -65,11 +64,11 @@ func (o *Observer) Handler() http.Handler {
 	return promhttp.HandlerFor(o.registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(o.log.Handler(), slog.LevelError)})
 }
 
-// Requests counts, times and names the requests of a part. A request keeps the
-// id that it brings, when that is one (1 to 64 letters, digits, "-", "_", "."),
-// and gets a new one otherwise; the answer bears it. route names the route of a
-// request for the metrics, so it must be one of few. The log has the route, not the
-// path: paths have ids of users, and codes.
+// Requests counts and times the requests of a part, the edge or the backend. A request
+// keeps the id in its header if that is valid (1 to 64 letters, digits, "-", "_", "."),
+// and gets a new one otherwise; the answer has the same id. route returns the route of a
+// request, which is a label of the metrics and must therefore have few values. The log
+// has the route and not the path, since paths contain ids of users and codes.
 func (o *Observer) Requests(part string, route func(*http.Request) string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
@@ -88,7 +87,7 @@ func (o *Observer) Requests(part string, route func(*http.Request) string, next 
 	})
 }
 
-// method keeps the label to the methods there are: a client may send any word.
+// method bounds the values of the label: a client may send any word as method.
 func method(m string) string {
 	switch m {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodOptions:
@@ -97,7 +96,7 @@ func method(m string) string {
 	return "other"
 }
 
-// recorder remembers the status of an answer, and gives it the id.
+// recorder records the status of an answer, and adds the request id to it.
 type recorder struct {
 	http.ResponseWriter
 	id     string
@@ -120,5 +119,5 @@ func (r *recorder) Write(b []byte) (int, error) {
 	return r.ResponseWriter.Write(b)
 }
 
-// Unwrap lets http.ResponseController reach what is below.
+// Unwrap gives http.ResponseController access to the underlying writer.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

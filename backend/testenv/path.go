@@ -1,7 +1,7 @@
-// Package testenv finds files of this repository for tests, which run in the
-// folders of their packages: the libSQL server, the gateway's client library and
-// others that npm puts into the tree. It does not ask where the source was
-// compiled, which a build with -trimpath does not know.
+// Package testenv finds files of this repository for tests, such as the libSQL server
+// and packages that npm installs. Tests run in the folders of their packages. Path
+// searches upward from the working directory, since a build with -trimpath does not
+// record the folder of the source.
 package testenv
 
 import (
@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 )
 
-// Path is the absolute path of a file in the repository, given by its path from
-// the top. It fails if the working directory is not in a checkout; whether the
-// file exists is the caller's question.
+// Path returns the absolute path of a file, given by its path in the repository. It
+// fails if the working directory is not in a checkout. It does not check whether the
+// file exists.
 func Path(name string) (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

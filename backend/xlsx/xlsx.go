@@ -1,5 +1,4 @@
-// Package xlsx writes rows to the files that jobs write, as CSV or XLSX, row by
-// row.
+// Package xlsx writes the result files of jobs, as CSV or XLSX, row by row.
 package xlsx
 
 import (
@@ -20,9 +19,9 @@ import (
 type Writer interface {
 	// Write adds a row.
 	Write(cells []string) error
-	// Copy adds rows that are CSV, as encoding/csv writes it.
+	// Copy adds rows in the CSV format of encoding/csv.
 	Copy(rows io.Reader) error
-	// Close writes the end of the file. It does not close what it writes to.
+	// Close writes the end of the file. It does not close the underlying writer.
 	Close() error
 }
 
@@ -53,16 +52,16 @@ func (w csvWriter) Close() error {
 	return w.Error()
 }
 
-// maxRows is how many rows a sheet of XLSX may have, and maxCell how many UTF-16
-// units a cell.
+// maxRows is the maximum number of rows in an XLSX sheet, maxCell that of UTF-16 units
+// in a cell.
 const (
 	maxRows = 1 << 20
 	maxCell = 1<<15 - 1
 )
 
-// xlsx writes a workbook whose cells are all texts, as ISO/IEC 29500 describes it.
-// A sheet that is full is followed by another. Readers find the parts by their
-// names, so the list of the sheets comes last, when they are known.
+// xlsx writes a workbook in the format of ISO/IEC 29500, in which all cells are texts.
+// When a sheet is full, another one follows. The list of sheets is written last, when
+// all are known; readers find it by its name.
 type xlsx struct {
 	zip    *zip.Writer
 	part   *bufio.Writer // the sheet that is being written
@@ -134,8 +133,8 @@ func (x *xlsx) Copy(rows io.Reader) error {
 	}
 }
 
-// add writes a row. The cells name no place, so each stands right of the one
-// before it.
+// add writes a row. The cells have no reference, so each is placed to the right of the
+// one before it.
 func (x *xlsx) add(cells []string) error {
 	x.row++
 	x.part.WriteString(`<row>`) // #nosec G104 -- a bufio.Writer keeps its first error until Flush
@@ -150,11 +149,11 @@ func (x *xlsx) add(cells []string) error {
 	return err
 }
 
-// escape is how XLSX writes a character that XML has not: _x0001_.
+// escape matches the XLSX escape of a character that XML does not allow: _x0001_.
 var escape = regexp.MustCompile(`_x[0-9A-Fa-f]{4}_`)
 
-// cellText is a text as a cell has it: cut at the longest cell, and with what
-// looks like an escape escaped.
+// cellText returns a text for a cell: cut to maxCell, and with text that looks like an
+// escape escaped.
 func cellText(s string) string {
 	if len(s) > maxCell {
 		units := 0

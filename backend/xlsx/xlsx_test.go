@@ -44,7 +44,7 @@ func TestCSV_HeaderAlways(t *testing.T) {
 	require.Equal(t, "id,name\n", b.String())
 }
 
-// Texts come back as texts: no formula, no number that has lost its zeros.
+// Texts stay texts: none becomes a formula, or a number without its leading zeros.
 func TestXLSX(t *testing.T) {
 	t.Parallel()
 	rows := [][]string{{"007", "=1+1"}, {"12345678901234567890", " a<b>&\"c\"\n"}, {"1e5", "TRUE"}, {"", "ü"}}
@@ -71,7 +71,7 @@ func TestXLSX_CellTexts(t *testing.T) {
 	require.Equal(t, []string{strings.Repeat("𝄞", 1<<14-1), strings.Repeat("ü", 1<<15-1)}, got[2])
 }
 
-// A sheet has 1,048,576 rows; the next ones come in another, under a header.
+// After 1,048,576 rows a new sheet begins, with the header.
 func TestXLSX_SecondSheet(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
@@ -92,8 +92,8 @@ func TestXLSX_SecondSheet(t *testing.T) {
 	require.Equal(t, 2, strings.Count(string(text), "<row>"))
 }
 
-// However long the file, little of it is in memory.
-func TestWriters_KeepLittle(t *testing.T) {
+// A writer uses little memory, however long the file is.
+func TestWriters_BoundedMemory(t *testing.T) {
 	for _, format := range []job.Format{job.CSV, job.XLSX} {
 		w, err := xlsx.New(format, io.Discard, header)
 		require.NoError(t, err)
@@ -125,7 +125,7 @@ func BenchmarkXLSX(b *testing.B) {
 	require.NoError(b, w.Close())
 }
 
-// Rows that are CSV are added behind those that were written, and before others.
+// Copied rows are added in order, between rows of Write.
 func TestCopy(t *testing.T) {
 	t.Parallel()
 	rows := [][]string{{"1", "first"}, {"2", `a "b", c`}, {"", "ü\nü"}, {"4", "last"}}

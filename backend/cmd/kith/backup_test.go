@@ -289,7 +289,7 @@ func tenantComesBack(t *testing.T, databases []string) {
 		require.Equal(t, "3", textSQL(t, url, `SELECT count(*) FROM intake WHERE seq > (SELECT seq FROM intake_cursor)`))
 		_, errOut, status = tryKith(t, "restore", archive, "--tenant", "demo", "--database-url", url, "--files", files)
 		require.Equal(t, 1, status)
-		require.Contains(t, errOut, "is there already")
+		require.Contains(t, errOut, "exists already")
 	}
 }
 
@@ -339,7 +339,7 @@ func TestRestore_DamagedFileIsRefused(t *testing.T) {
 	require.NoError(t, os.WriteFile(archive, append(good, "more"...), 0o600))
 	_, errOut, status := tryKith(t, "restore", archive, "--database-url", "file:"+target)
 	require.Equal(t, 1, status)
-	require.Contains(t, errOut, "is cut or damaged")
+	require.Contains(t, errOut, "is truncated or damaged")
 }
 
 // resigned copies an archive, changes a row or the header on the way, and signs it
@@ -455,7 +455,7 @@ func tenantIsExported(t *testing.T, databases []string) {
 	require.NotZero(t, counted)
 	_, errOut, status := tryKith(t, "restore", path, "--tenant", "demo", "--database-url", "file:"+database)
 	require.Equal(t, 1, status)
-	require.Contains(t, errOut, "file: is an export: it has no secrets, and cannot be restored")
+	require.Contains(t, errOut, "file: is an export, which has no secrets and cannot be restored; give a backup")
 	_, errOut, status = tryKith(t, "tenant", "export", "nobody", path, "--database-url", "file:"+database)
 	require.Equal(t, 1, status)
 	require.Contains(t, errOut, "there is no tenant with this alias")
@@ -497,18 +497,18 @@ func TestBackup_Refused(t *testing.T) {
 	execSQL(t, "file:"+other, `ALTER TABLE account ADD COLUMN zz_more TEXT`)
 	requireKith(t, "backup", archive+"5", "--no-files", "--database-url", "file:"+other)
 	for _, test := range []struct{ args, says string }{
-		{"backup " + dir + "/x --database-url " + url, "the file imports/demo/lost_1.csv is not where files are kept (KITH_FILES); --no-files leaves files out"},
+		{"backup " + dir + "/x --database-url " + url, "the file imports/demo/lost_1.csv is not in the file store; correct KITH_FILES, or leave files out by --no-files"},
 		{"backup " + dir + "/x --database-url file:" + dir + "/nowhere.db", "there is no database"},
 		{"backup " + dir + "/x --tenant nobody --database-url " + url, "there is no tenant with this alias"},
 		{"backup " + dir + "/no/x --no-files --database-url " + url, "no such file or directory"},
 		{"restore " + dir + "/nowhere --database-url file:" + dir + "/new.db", "no such file or directory"},
-		{"restore " + archive + " --database-url file:" + dir + "/new.db", "tenant: must be bare: the file has this tenant alone"},
+		{"restore " + archive + " --database-url file:" + dir + "/new.db", "tenant: must be bare, the only tenant in the file"},
 		{"restore " + archive + " --tenant demo --database-url " + url, "tenant: must be bare"},
 		{"restore " + archive + "2 --tenant nobody --database-url " + url, "tenant: is not in the file, which has bare, demo, gateway"},
-		{"restore " + archive + " --tenant bare --database-url " + url, "tenant: is there already: kith tenant erase removes it"},
+		{"restore " + archive + " --tenant bare --database-url " + url, "tenant: exists already; remove it with kith tenant erase"},
 		{"restore " + archive + "2 --database-url " + url, "the database is not empty"},
 		{"restore " + archive + "3 --database-url file:" + dir + "/new.db", "its schema is 9999 and this kith knows"},
-		{"restore " + archive + "5 --database-url file:" + dir + "/other2.db", "the table account has the columns"},
+		{"restore " + archive + "5 --database-url file:" + dir + "/other2.db", "table account has the columns"},
 		{"restore " + archive + " --tenant bare --database-url file:" + newer, "restore the whole file into an empty database"},
 		{"restore " + archive + "4 --unsigned --tenant bare --database-url " + url, "the backup was made by an unreleased version of kith (schema 160), which this version cannot read: make a new database"},
 		{"backup " + dir + "/x --database-url file:" + unreleased, "the database was made by an unreleased version of kith (schema 160), which this version cannot read: make a new database"},

@@ -156,12 +156,12 @@ func TestGateway_WhatIsNoNotification(t *testing.T) {
 		require.Equal(t, c.status, s.deliver(t, c.form), name)
 	}
 	require.Zero(t, s.stored(t))
-	require.Equal(t, http.StatusOK, s.deliver(t, signed(lab, payload)), "signed, and no notification")
+	require.Equal(t, http.StatusOK, s.deliver(t, signed(lab, payload)), "signed, and not a notification")
 	require.Equal(t, 1, s.stored(t))
 	require.NoError(t, s.idle(t.Context()))
 	var problem string
 	require.NoError(t, s.db.QueryRowContext(t.Context(), `SELECT problem FROM gateway_notification`).Scan(&problem))
-	require.Contains(t, problem, "no notification")
+	require.Contains(t, problem, "not a notification")
 }
 
 // from sends a request to the gateway's webhook as an edge forwards it that was called

@@ -83,6 +83,6 @@ func TestUserExport_IsAllAboutTheUser(t *testing.T) {
 	requireKith(t, "user", "export", path, "--tenant", "acme", "--account", "zz-ben", "--user", "zz-ben", "--database-url", url)
 	_, errOut, status := tryKith(t, "user", "export", path+"2", "--tenant", "acme", "--account", "zz-ben", "--user", "zz-anna", "--database-url", url)
 	require.Equal(t, 1, status)
-	require.Contains(t, errOut, "there is no such user")
+	require.Contains(t, errOut, "no such user")
 	require.NoFileExists(t, path+"2")
 }

@@ -1,9 +1,8 @@
-// Package xmltree reads and writes the XML that the payment gateway speaks:
-// elements with a type hint ("array", "integer", "boolean", "date", "datetime"),
-// or marked as nil.
+// Package xmltree reads and writes the XML of the payment gateway: elements with a type
+// hint ("array", "integer", "boolean", "date", "datetime"), or marked as nil.
 //
-// Names are kept in snake case. On this wire hyphens, underscores and capitals
-// are three spellings of one name: payloads say add-ons, the samples of the
+// Names are stored in snake case. The gateway treats hyphens, underscores and capitals
+// as three spellings of the same name: payloads have add-ons, the samples of the
 // official SDKs add_ons, and other clients planId.
 package xmltree
 
@@ -19,9 +18,9 @@ type Node struct {
 	Name string
 	// Type is the type hint; empty for text and for objects.
 	Type string
-	// Nil marks an element that is there to say that there is no value.
+	// Nil marks an element that stands for no value.
 	Nil bool
-	// Text is what a leaf holds; empty for a node with children.
+	// Text is the text of a leaf; empty for a node with children.
 	Text string
 	// Children are in document order.
 	Children []*Node
@@ -37,8 +36,8 @@ const (
 	TypeDateTime   = "datetime"
 )
 
-// At walks down by names and returns the first such node, or nil. It may be
-// called on nil, as all reading methods.
+// At returns the first node at a path of names, or nil. Like all reading methods, it may
+// be called on nil.
 func (n *Node) At(path ...string) *Node {
 	for _, name := range path {
 		n = n.child(name)
@@ -58,7 +57,7 @@ func (n *Node) child(name string) *Node {
 	return nil
 }
 
-// Value is the text at the end of the path; empty when it is absent or nil.
+// Value returns the text at the end of the path; "" if it is absent or nil.
 func (n *Node) Value(path ...string) string {
 	if n = n.At(path...); n == nil || n.Nil {
 		return ""
@@ -69,7 +68,7 @@ func (n *Node) Value(path ...string) string {
 // True reports whether the text at the end of the path is "true".
 func (n *Node) True(path ...string) bool { return n.Value(path...) == "true" }
 
-// Items are the elements of the array at the end of the path.
+// Items returns the elements of the array at the end of the path.
 func (n *Node) Items(path ...string) []*Node {
 	if n = n.At(path...); n == nil {
 		return nil
@@ -77,7 +76,7 @@ func (n *Node) Items(path ...string) []*Node {
 	return n.Children
 }
 
-// Object is an element with children; those that are nil are left out.
+// Object returns an element with children; nil children are left out.
 func Object(name string, children ...*Node) *Node { return with(&Node{Name: name}, children) }
 
 // Array is an element whose children are its items.
@@ -154,5 +153,5 @@ func Snake(name string) string {
 
 func upper(c byte) bool { return 'A' <= c && c <= 'Z' }
 
-// lower counts digits in, as those who write camel case do.
+// lower reports whether c is a lower-case letter or a digit, which camel case treats alike.
 func lower(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' }

@@ -9,17 +9,16 @@ import (
 	"strings"
 )
 
-// Bounds of a document. They are above all that the gateway sends: a page of
-// subscriptions has some 60,000 elements, seven deep.
+// Bounds of a document. The largest documents of the gateway are below them: a page of
+// subscriptions has about 60,000 elements in seven levels.
 const (
 	MaxDepth = 32
 	MaxNodes = 200_000
 )
 
-// Parse reads one document; its caller bounds the size. Namespaces, comments
-// and processing instructions are passed over. A document type is refused,
-// since only an attacker sends one; entities other than XML's own five are
-// unknown.
+// Parse parses one document; the caller bounds its size. Namespaces, comments and
+// processing instructions are ignored. A document type is refused, since the gateway
+// sends none. Only the five predefined entities of XML are known.
 func Parse(doc []byte) (*Node, error) {
 	p := parser{decoder: xml.NewDecoder(bytes.NewReader(doc))}
 	for {
@@ -39,8 +38,8 @@ func Parse(doc []byte) (*Node, error) {
 type parser struct {
 	decoder *xml.Decoder
 	root    *Node
-	// open are the elements that have begun and not ended, outermost first,
-	// and text is what was read in the innermost since it began.
+	// open are the elements that have not ended, outermost first. text is the text of
+	// the innermost so far.
 	open  []*Node
 	text  strings.Builder
 	nodes int
@@ -48,7 +47,7 @@ type parser struct {
 
 func (p *parser) result() (*Node, error) {
 	if p.root == nil {
-		return nil, errors.New("xmltree: there is no element")
+		return nil, errors.New("xmltree: the document has no element")
 	}
 	return p.root, nil
 }
@@ -64,7 +63,7 @@ func (p *parser) take(token xml.Token) error {
 			p.text.Write(t)
 		}
 	case xml.Directive:
-		return errors.New("a document type is not taken")
+		return errors.New("a document type is not allowed")
 	}
 	return nil
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Encode writes the node as a document, indented by two spaces as the gateway
-// does. Names are written with hyphens. What XML cannot carry becomes U+FFFD.
+// Encode returns the node as a document, indented by two spaces as the gateway does.
+// Names are written with hyphens. Characters that XML does not allow become U+FFFD.
 func (n *Node) Encode() []byte {
 	var b bytes.Buffer
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n")
@@ -55,7 +55,7 @@ func attribute(b *bytes.Buffer, name, value string) {
 }
 
 func escape(b *bytes.Buffer, text string) {
-	// It fails only when its writer does, and a buffer does not.
+	// EscapeText fails only if its writer fails, and a buffer does not.
 	_ = xml.EscapeText(b, []byte(text))
 }
 

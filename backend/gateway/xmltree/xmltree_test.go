@@ -11,7 +11,7 @@ import (
 )
 
 const notification = `<?xml version="1.0" encoding="UTF-8"?>
-<!-- passed over -->
+<!-- ignored -->
 <notification>
   <kind>check</kind>
   <subject>
@@ -111,7 +111,7 @@ func TestSnake(t *testing.T) {
 	}
 }
 
-// What was read can be written, and is then read as the same.
+// A parsed document can be encoded and parsed again to the same tree.
 func FuzzParse(f *testing.F) {
 	f.Add(notification)
 	f.Add(`<a type="array"><b nil="true">x</b> <c> y </c></a>`)

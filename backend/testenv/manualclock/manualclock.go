@@ -1,5 +1,5 @@
-// Package manualclock has a clock that a test advances: however slow the machine is,
-// nothing runs out of time that the test does not want to.
+// Package manualclock has a clock that a test advances: a timeout expires only when the
+// test wants it to, however slow the machine is.
 package manualclock
 
 import (
@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// deadline bounds the wait of Pass. It is only ever spent on failure.
+// deadline bounds the wait of Pass. A test that passes never waits that long.
 const deadline = 2 * time.Minute
 
-// Clock stands still until a test advances it. Make it with New.
+// Clock shows the same time until a test advances it. Make it with New.
 type Clock struct {
 	mu     sync.Mutex
 	at     time.Time
@@ -29,19 +29,19 @@ type timer struct {
 	expire context.CancelCauseFunc
 }
 
-// New returns a clock on which no timer runs.
+// New returns a clock without timers.
 func New() *Clock {
 	return &Clock{at: time.UnixMilli(1_700_000_000_000), timers: map[*timer]bool{}, begun: map[time.Duration]int{}}
 }
 
-// Now is the time.
+// Now returns the time of the clock.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.at
 }
 
-// WithTimeout is context.WithTimeout by this clock.
+// WithTimeout is context.WithTimeout measured by this clock.
 func (c *Clock) WithTimeout(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	c.mu.Lock()
@@ -67,7 +67,7 @@ func (c timedContext) Err() error {
 	return c.Context.Err()
 }
 
-// Advance lets time pass.
+// Advance moves the clock forward, and expires the timers that are due.
 func (c *Clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,7 +80,7 @@ func (c *Clock) Advance(d time.Duration) {
 	}
 }
 
-// Running is how many timers of a duration run.
+// Running returns how many timers of a duration are running.
 func (c *Clock) Running(d time.Duration) (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,14 +92,14 @@ func (c *Clock) Running(d time.Duration) (n int) {
 	return n
 }
 
-// Pass waits until n timers of a duration run, and lets that time pass.
+// Pass waits until n timers of a duration are running, and then advances the clock by it.
 func (c *Clock) Pass(t testing.TB, d time.Duration, n int) {
 	t.Helper()
 	require.Eventually(t, func() bool { return c.Running(d) >= n }, deadline, time.Millisecond, fmt.Sprintf("%d timers of %v", n, d))
 	c.Advance(d)
 }
 
-// Total is how many timers of a duration were begun.
+// Total returns how many timers of a duration were started.
 func (c *Clock) Total(d time.Duration) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
