@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What README promises of time holds on a machine that has time for it, so it is
-// measured, and judged, here: the tests of a fleet say which node answers what.
+// The time limits of docs/guarantees.md hold on a machine that runs nothing else, so
+// benchmarks measure and check them. The tests of a fleet check which node answers.
 
 // staleness is how old 99 of 100 answers of an edge may be, and prompt how long a node
 // may take to answer, or to say that it cannot, whatever is away.

@@ -194,7 +194,7 @@ func (l *life) digest() map[string]string {
 		page, _, err := l.engine.Referrals.List(ctx, demo.TestTenant, referral.Filter{ReferredAccount: a.ID, Limit: 1})
 		require.NoError(l.t, err)
 		for _, ref := range page {
-			// When it ended is told by what was known when: see README, CANCELLED.
+			// The end depends on what was known when: docs/decisions.md, PAID and CANCELLED.
 			out[who+" referral"] = fmt.Sprintf("%s %+v %+v", ref.State, ref.Moderation.Referrer, ref.Moderation.Referred)
 		}
 		out[who+" refunds"] = fmt.Sprint(refundsTo(state, who))
