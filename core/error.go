@@ -59,7 +59,8 @@ type Error struct {
 	Field string
 	// Message says, for the caller, what was expected.
 	Message string
-	// RS is the reference's stable number, such as "RS034"; empty if it has none.
+	// RS is the stable number of the cause (clients 6.2), such as "RS034"; empty if it
+	// has none.
 	RS string
 	// Err is the cause. It is logged, and never sent to the caller.
 	Err error

@@ -3,7 +3,7 @@ package core
 import "strings"
 
 // FileRef names a file that a tenant uploaded, as {folder}/{tenant}/{base}_{id}.{ext}
-// (reference, 1.9): callers treat it as opaque, people recognize their file by its
+// (clients 1.9.7): callers treat it as opaque, people recognize their file by its
 // base.
 type FileRef string
 

@@ -4,7 +4,7 @@ import "unicode/utf8"
 
 // TenantAlias names a tenant: 1 to 64 of A-Z a-z 0-9 - _. Live and test are two
 // tenants, "acme" and "test_acme". It is the first part of every key and of
-// every path (spec, head).
+// every path (spec 1.8).
 type TenantAlias string
 
 // AccountID is the caller's own identifier of an account, often an e-mail
@@ -20,11 +20,11 @@ type UserID string
 type ReferralCode string
 
 // ProgramKey names a program of a tenant: 1 to 64 of A-Z a-z 0-9 -
-// (reference, 0). The program of a tenant that has only one is "classic".
+// (clients 0.5). The program of a tenant that has only one is "classic".
 type ProgramKey string
 
 // IdempotencyKey makes an event call at-most-once: 8 to 64 of A-Z a-z 0-9 - _ .
-// (spec, Limits). Empty means that repeated calls are recorded again.
+// (spec 8.1, spec 8.2). Empty means that repeated calls are recorded again.
 type IdempotencyKey string
 
 // PaymentProviderID identifies an account's customer at the payment gateway; same
@@ -48,7 +48,7 @@ func ParseTenantAlias(s string) (TenantAlias, error) {
 	return TenantAlias(s), nil
 }
 
-// UnknownTenant returns the error for an alias that no tenant has (reference, 2.1).
+// UnknownTenant returns the error for an alias that no tenant has (clients 2.1.2).
 func UnknownTenant() *Error {
 	return &Error{Code: CodeNotFound, RS: "RS038", Message: "there is no tenant with this alias"}
 }
@@ -80,7 +80,7 @@ func ParsePaymentProviderID(field, s string) (PaymentProviderID, error) {
 
 // ParseReferralCode returns s as a code or an error about field (RS034).
 //
-// Spec silent: the reference allows 15 letters and digits; longer codes and the two
+// Spec silent: clients 6.2.13 has 15 letters and digits; longer codes and the two
 // separators are accepted too, because imported programs have them.
 func ParseReferralCode(field, s string) (ReferralCode, error) {
 	if !word(s, 1, maxName, "-_") {
@@ -99,7 +99,7 @@ func ParseProgramKey(field, s string) (ProgramKey, error) {
 	return ProgramKey(s), nil
 }
 
-// ParseIdempotencyKey returns s as a key or an error (spec, Limits). Use it for a key
+// ParseIdempotencyKey returns s as a key or an error (spec 8.1, spec 8.2). Use it for a key
 // that a caller sent as a key; for a message id, use KeyFromMessageID.
 func ParseIdempotencyKey(field, s string) (IdempotencyKey, error) {
 	if !word(s, 8, maxName, "-_.") {
@@ -109,7 +109,7 @@ func ParseIdempotencyKey(field, s string) (IdempotencyKey, error) {
 }
 
 // KeyFromMessageID returns a pipeline's message id as a key, or "" if it does not
-// have the form of a key: such an id is ignored without an error (spec, Events, 3).
+// have the form of a key: such an id is ignored without an error (spec 6.3).
 func KeyFromMessageID(s string) IdempotencyKey {
 	key, err := ParseIdempotencyKey("", s)
 	if err != nil {
@@ -119,7 +119,7 @@ func KeyFromMessageID(s string) IdempotencyKey {
 }
 
 // NewID returns a record id of 24 hex digits: 6 bytes of now, so that ids sort by
-// time, and 6 random bytes that the caller draws (reference, 0).
+// time, and 6 random bytes that the caller draws (clients 0.2).
 func NewID(now Time, entropy [6]byte) string {
 	const digits = "0123456789abcdef"
 	var raw [12]byte
@@ -169,7 +169,7 @@ func contains(set string, c byte) bool {
 }
 
 // checkID also refuses "null" and "undefined", which browser scripts put in a path
-// when they have no id (reference, 7.1).
+// when they have no id (clients 7.1.1).
 func checkID(field, s, rs string) error {
 	reason := ""
 	switch {

@@ -62,7 +62,7 @@ func TestParseIdempotencyKey(t *testing.T) {
 }
 
 // A message id that does not have the form of a key is ignored without an error
-// (spec, Events, 3).
+// (spec 6.3).
 func TestKeyFromMessageID(t *testing.T) {
 	for text, want := range map[string]IdempotencyKey{
 		"ajs-next-0123456789ab":  "ajs-next-0123456789ab",
@@ -130,7 +130,7 @@ func TestParseIDs(t *testing.T) {
 	})
 }
 
-// Clients distinguish the causes by the reference's numbers.
+// Clients distinguish the causes by these numbers (clients 6.2).
 func TestParse_Numbers(t *testing.T) {
 	_, alias := ParseTenantAlias("a b")
 	_, account := ParseAccountID("accountId", "")

@@ -13,7 +13,7 @@ type Span struct{ From, Before Time }
 func (s Span) Open() bool { return s == Span{} }
 
 // ParseSpan parses "ts", one instant, or "from,to", a range that includes both, in
-// epoch milliseconds (reference, 1.4). The error is about field.
+// epoch milliseconds (clients 1.4.4). The error is about field.
 func ParseSpan(field, s string) (Span, error) {
 	from, to, pair := strings.Cut(s, ",")
 	if !pair {

@@ -126,7 +126,7 @@ func (c *call) readUser() (err error) {
 	return err
 }
 
-// Sizes of a page (reference, 6: REST lists default to 10).
+// Sizes of a page (clients 6.3.4: REST lists default to 10).
 const (
 	defaultLimit = 10
 	maxLimit     = 1000

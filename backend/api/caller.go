@@ -10,7 +10,7 @@ import (
 	"kith/core/auth"
 )
 
-// userTokenHeader carries a user token beside Authorization (reference, 2.2).
+// userTokenHeader carries a user token beside Authorization (clients 2.2.3).
 const userTokenHeader = "X-SaaSquatch-User-Token" // #nosec G101 -- the name of a header
 
 // caller authenticates a request to the tenant in its path, and refuses an API key
@@ -99,7 +99,7 @@ func userIDs(r *http.Request) (account core.AccountID, user core.UserID, err err
 }
 
 // anybody is the caller of a request whose credentials, if it has any, mean
-// nothing (reference, 2.3).
+// nothing (clients 2.3.3).
 func (a *API) anybody(w http.ResponseWriter, r *http.Request) (base.Caller, error) {
 	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 )
 
 // discountRoutes has the same under newer and older names: "coupon" is what the
-// API of 2014 calls a discount (reference, 1.3).
+// API of 2014 calls a discount (clients 1.3.5).
 func (a *API) discountRoutes() routes {
 	return routes{
 		tenantPath + "/account/{account}/reward":   {"GET": a.keyed(a.accountDiscount)},
@@ -51,7 +51,7 @@ func (a *API) registerDiscount(c *call) ([]byte, error) {
 	return encode(wire.AccountDiscount)(a.Engine.Discounts.Register(c.Context(), c.tenant, registration))
 }
 
-// registerCoupon is POST /coupon, which answers nothing (reference, 1.3).
+// registerCoupon is POST /coupon, which answers nothing (clients 1.3.5).
 func (a *API) registerCoupon(c *call) ([]byte, error) {
 	c.w.Header().Set("Cache-Control", wire.CacheControl)
 	_, err := a.registerDiscount(c)

@@ -60,7 +60,7 @@ func (a *API) testConnection(c *call) ([]byte, error) {
 const maxNotification = 1 << 20
 
 // notification is POST /gateway/braintree/webhook: what the gateway sends
-// (reference, gateway, 1.1). It is stored and answered, whatever it is about:
+// (gateway 1.1). It is stored and answered, whatever it is about:
 // anything but 200 would have the gateway send it again for a day. A network that
 // sent too many that were not signed is refused before its body is read.
 func (a *API) notification(w http.ResponseWriter, r *http.Request, failures *guess.Limiter) error {
@@ -88,7 +88,7 @@ func (a *API) notification(w http.ResponseWriter, r *http.Request, failures *gue
 }
 
 // challenge is GET /gateway/braintree/webhook: by the answer the gateway knows
-// that the address is the tenant's (reference, gateway, 1.4).
+// that the address is the tenant's (gateway 1.4.1).
 func (a *API) challenge(w http.ResponseWriter, r *http.Request, limit *guess.Limiter) error {
 	_, keys, err := a.gatewayKeys(r)
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 	"kith/core/rules"
 )
 
-// guesses counts the attempts of requests to guess codes, keys and ids. The
-// reference (section 6) limits calls without the API key on live tenants; by what
-// and how many is our choice.
+// guesses counts the attempts of requests to guess codes, keys and ids. Calls without
+// the API key are limited on live tenants (clients 6.3.5); by what and how many is our
+// choice.
 type guesses struct{ *guess.Limiter }
 
 // isGuess reports whether a call is to be counted before it is known whose it is: it

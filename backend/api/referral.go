@@ -36,7 +36,7 @@ func (a *API) listReferrals(c *call) ([]referral.Referral, int, error) {
 	return a.Engine.Referrals.List(c.Context(), c.tenant, f)
 }
 
-// referralFilter reads what narrows a list of referrals (reference, 1.4).
+// referralFilter reads what narrows a list of referrals (clients 1.4.4).
 func referralFilter(q url.Values, p base.Page) (f referral.Filter, err error) {
 	f = referral.Filter{
 		ReferredAccount: core.AccountID(q.Get("referredAccountId")), ReferredUser: core.UserID(q.Get("referredUserId")),

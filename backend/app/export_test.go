@@ -77,7 +77,7 @@ func TestCreateJob_SmallIsDoneAtOnce(t *testing.T) {
 		require.Equal(t, job.Completed, made.Status)
 		require.Equal(t, job.Stats{Processed: 2}, made.Stats)
 		require.Equal(t, start+7, made.Completed)
-		require.Equal(t, start+7+28*core.Day, made.Expires, "as in the reference's sample")
+		require.Equal(t, start+7+28*core.Day, made.Expires, "28 days")
 		require.Zero(t, b.woken.Load())
 		rows := b.rows(t, made.ID, job.ResultFile)
 		require.Len(t, rows, 3)

@@ -575,7 +575,7 @@ func randomRows(r *rand.Rand) (rows []string) {
 	return rows
 }
 
-// What a row of a deletion says goes before what the job says (reference, 3.3),
+// What a row of a deletion says goes before what the job says (clients 3.3.3),
 // and a user who is not to be tracked does not come back.
 func TestImport_Deletions(t *testing.T) {
 	alone(t, func(t *testing.T, b bundle) {
@@ -607,7 +607,7 @@ func TestImport_Deletions(t *testing.T) {
 }
 
 // What expires first is redeemed first, and then what was given first; nothing is
-// ever overdrawn, held, or of another unit (reference, 3.3).
+// ever overdrawn, held, or of another unit (clients 3.3.5).
 func TestImport_Draws(t *testing.T) {
 	alone(t, func(t *testing.T, b bundle) {
 		give := func(amount int64, unit string, expires core.Time) string {

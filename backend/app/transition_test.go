@@ -12,8 +12,8 @@ import (
 	"kith/core/rules"
 )
 
-// The rows of the spec's transition table (States and transitions, Referral)
-// and what lies between them, as stories of calls. Each step passes a second.
+// The rows of the table of spec 3.1, and what lies between them, as stories of calls.
+// Each step passes a second.
 func TestTransitions(t *testing.T) {
 	t.Parallel()
 	type step = func(*testing.T, bundle)
@@ -204,7 +204,7 @@ func TestIdentify_CookieIsBelievedOnlyWhileItHolds(t *testing.T) {
 }
 
 // The order of preference: what is named in the call, Kith's cookie, then the
-// body's "cookies" (reference, 1.8).
+// body's "cookies" (clients 1.8.5).
 func TestIdentify_OrderOfPreference(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)

@@ -37,7 +37,7 @@ var defaultClient = &http.Client{Transport: func() http.RoundTripper {
 	return t
 }()}
 
-// Refused is an error answer (reference, 6).
+// Refused is an error answer (clients 6.1.1).
 type Refused struct {
 	Status  int
 	Message string
@@ -67,7 +67,7 @@ func (c *Client) Upload(ctx context.Context, name string, file io.Reader) (core.
 	return answer.FileRef, err
 }
 
-// Input describes a job to create (spec, Job input).
+// Input describes a job to create (spec 2.2).
 type Input struct {
 	Type         job.Type        `json:"type"`
 	FileRef      core.FileRef    `json:"fileRef,omitempty"`

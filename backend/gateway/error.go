@@ -44,7 +44,7 @@ const (
 	Alert
 )
 
-// actions has the action of each known code (reference, 2). The action of all others is
+// actions has the action of each known code (gateway 2.4). The action of all others is
 // Alert.
 var actions = map[string]Action{
 	"91911": SwitchToUpdate,

@@ -38,7 +38,7 @@ type Key struct {
 }
 
 // Sign returns the gateway's signature of a text, in lower-case hex: HMAC-SHA1 under the
-// SHA-1 of the private key (reference, 1.1).
+// SHA-1 of the private key (gateway 1.1.4).
 func (k Key) Sign(text string) string { return hex.EncodeToString(k.mac(text).Sum(nil)) }
 
 func (k Key) mac(text string) hash.Hash {
@@ -114,7 +114,7 @@ func payloadAlphabet(payload string) bool {
 //
 // The same key signs payloads, so an endpoint that signed any text would sign forged
 // notifications. A text of the form of a challenge is never a notification: decoded, it
-// is not XML (reference, 1.4).
+// is not XML (gateway 1.4.2).
 func (ks Keys) AnswerChallenge(challenge string) (string, error) {
 	if len(ks) == 0 || ks[0].Private == "" || !isChallenge(challenge) {
 		return "", ErrChallenge

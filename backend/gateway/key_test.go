@@ -14,7 +14,7 @@ import (
 // integration is the key in the tests of the official SDKs.
 var integration = gateway.Key{Public: "integration_public_key", Private: "integration_private_key"}
 
-// The answer equals that of the official Ruby, Node and Go clients (reference, 1.1).
+// The answer equals that of the official Ruby, Node and Go clients (gateway 1.1.7).
 func TestAnswerChallenge_KnownAnswer(t *testing.T) {
 	t.Parallel()
 	answer, err := gateway.Keys{integration, {Public: "old", Private: "o"}}.AnswerChallenge("20f9f8ed05f77439fe955c977e4c8a53")

@@ -11,7 +11,7 @@ import (
 // Kind is the kind of a notification.
 type Kind string
 
-// Kinds that the service acts on (reference, 1.3). The gateway has more, which are
+// Kinds that the service acts on (gateway 1.3). The gateway has more, which are
 // parsed too. No notification is sent when a subscription is created or edited; the
 // service sees it at the next charge.
 const (
@@ -60,7 +60,7 @@ func (k Kind) Known() bool {
 
 // Notification is a notification of the gateway, with the state at the time when it was
 // made. It may arrive late, twice, and after a newer one: read the subscription again
-// before money moves (reference, 1.5).
+// before money moves (gateway 1.5.4).
 type Notification struct {
 	Kind Kind
 	// Time is the time when it was made. A notification has no id.

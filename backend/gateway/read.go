@@ -98,7 +98,7 @@ func each[T any](nodes []*xmltree.Node, read func(*xmltree.Node) T) []T {
 // maxID is longer than any id of the gateway, which has at most 36 characters.
 const maxID = 64
 
-// isID reports whether s can be part of a path without escaping (reference, 1.7).
+// isID reports whether s can be part of a path without escaping (gateway 1.7.1).
 func isID(s string) bool {
 	if s == "" || len(s) > maxID {
 		return false

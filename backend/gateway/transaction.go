@@ -45,7 +45,7 @@ func (s TransactionStatus) Paid() bool {
 }
 
 // Refundable reports whether money can be given back; before that a transaction
-// can only be voided as a whole (reference, 2).
+// can only be voided as a whole (gateway 2.5.1).
 func (s TransactionStatus) Refundable() bool { return s == Settling || s == Settled }
 
 // Transaction is one movement of money.

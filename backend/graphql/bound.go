@@ -48,7 +48,7 @@ const (
 	// limit: a referral's rewards, the events of a call.
 	listCost = 10
 	// maxLimit is the largest limit of a list, and defaultLimit the one when a
-	// call gives none (reference, 1.11).
+	// call gives none (clients 1.11.8).
 	maxLimit     = 1000
 	defaultLimit = 20
 	// defaultMaxTime is the MaxTime of a new server.

@@ -45,7 +45,7 @@ func parse(text string, most bounds) (*ast.QueryDocument, error) {
 	return d, nil
 }
 
-// newLines writes all ends of lines alike, as the specification reads them; the
+// newLines writes all ends of lines alike, as the GraphQL specification reads them; the
 // library's columns are one too many after "\r\n".
 var newLines = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
@@ -85,7 +85,7 @@ func short(s string) string {
 	return s
 }
 
-// specifiedRules are those of section 5 of the specification, and one for the
+// specifiedRules are those of section 5 of the GraphQL specification, and one for the
 // scalars that it does not define.
 var specifiedRules = []validator.Rule{
 	rules.FieldsOnCorrectTypeRule,
@@ -143,7 +143,7 @@ func validate(schema *ast.Schema, d *ast.QueryDocument) (problems []wire.GraphQL
 }
 
 // scalarsOfCorrectForm refuses literals that a scalar does not take. The library
-// leaves scalars that the specification does not define to the server, and takes
+// leaves scalars that the GraphQL specification does not define to the server, and takes
 // an Int of more than 32 bits.
 func scalarsOfCorrectForm(observers *validator.Events, addError validator.AddErrFunc) {
 	observers.OnValue(func(_ *validator.Walker, v *ast.Value) {

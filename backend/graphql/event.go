@@ -87,7 +87,7 @@ func (l logged) ToApiError() (*apiError, bool) { return l.err, l.err != nil }
 
 // LogUserEvents takes events of several users in, each input by itself. When
 // the keys of all are used up the call as a whole is a repeated one, and is
-// refused as such (spec, Limits).
+// refused as such (spec 7.1).
 func (*mutation) LogUserEvents(ctx context.Context, args struct{ UserEventInputs argument }) (*[]logged, error) {
 	c := callOf(ctx)
 	inputs := args.UserEventInputs.list()

@@ -16,7 +16,7 @@ import (
 	"kith/core/wire"
 )
 
-// execution is an operation that is run, by the rules of section 6 of the
+// execution is an operation that is run, by the rules of section 6 of the GraphQL
 // specification. Values are written as they are resolved.
 type execution struct {
 	*call
@@ -100,7 +100,7 @@ func joined(groups []*group, written []bytes.Buffer) string {
 	return b.String()
 }
 
-// collect groups the selections of an object (specification, 6.3.2).
+// collect groups the selections of an object (GraphQL specification, section 6.3.2).
 func (e *execution) collect(of *ast.Definition, sets ...ast.SelectionSet) ([]*group, error) {
 	c := collector{execution: e, of: of, byName: map[string]*group{}, visited: map[string]bool{}}
 	for _, set := range sets {
@@ -253,8 +253,8 @@ func (e *execution) null(w *bytes.Buffer, t *ast.Type) bool {
 	return !t.NonNull
 }
 
-// complete writes a value of a type (specification, 6.4.3); false says that the
-// object or list around it is null, since the value may not be.
+// complete writes a value of a type (GraphQL specification, section 6.4.3); false says
+// that the object or list around it is null, since the value may not be.
 func (e *execution) complete(ctx context.Context, w *bytes.Buffer, t *ast.Type, value reflect.Value, g *group, at *path) bool {
 	if isNull(value) {
 		if t.NonNull {

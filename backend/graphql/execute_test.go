@@ -54,7 +54,7 @@ func (a *executedA) A() *executedA        { return a }
 func (*shape) ToSquare() (*square, bool)  { return &square{4, 2}, true }
 func (*shape) ToCircle() (*square, bool)  { return nil, false }
 
-// Operations are run by section 6 of the specification: fields are merged and in
+// Operations are run by section 6 of the GraphQL specification: fields are merged and in
 // their order, and an error nulls the nearest place that may be null.
 func TestExecution(t *testing.T) {
 	schema, err := loadSchema(executionSchema)

@@ -1,5 +1,5 @@
-// Package graphql translates GraphQL calls to use cases and back (reference,
-// 1.11). It decides nothing: the schema says what is asked for, one call to
+// Package graphql translates GraphQL calls to use cases and back (clients 1.11).
+// It decides nothing: the schema says what is asked for, one call to
 // backend/app does it, and core/wire writes the errors.
 //
 // The schema, schema.graphql, is the published surface. Every field of Query and

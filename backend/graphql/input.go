@@ -12,8 +12,8 @@ import (
 	"kith/core"
 )
 
-// inputs turn what a call sends into values of the schema's types, by the rules
-// of the specification (October 2021, sections 3.5 to 3.12 and 6.1.2): a number is
+// inputs turn what a call sends into values of the schema's types, by the rules of the
+// GraphQL specification (October 2021, sections 3.5 to 3.12 and 6.1.2): a number is
 // an int64 or a json.Number, text and enums are strings, a list is an []any, an
 // input object a map[string]any without the keys that were not given, and JSON that
 // came in a variable is a rawJSON.
@@ -232,7 +232,7 @@ func (in inputs) given(v *ast.Value) bool {
 	return given
 }
 
-// arguments are those of a field or directive (specification, 6.4.1).
+// arguments are those of a field or directive (GraphQL specification, section 6.4.1).
 func (in inputs) arguments(defined ast.ArgumentDefinitionList, sent ast.ArgumentList) (map[string]any, error) {
 	out := make(map[string]any, len(defined))
 	for _, a := range defined {

@@ -8,8 +8,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// The nodes of this file are the schema itself, as section 4 of the specification
-// has it. Answer decides which callers may ask for it.
+// The nodes of this file are the schema itself, as section 4 of the GraphQL
+// specification has it. Answer decides which callers may ask for it.
 
 type schemaNode struct{ schema *ast.Schema }
 
@@ -290,7 +290,7 @@ type directiveNode struct {
 // Name is the directive's.
 func (n directiveNode) Name() string { return n.def.Name }
 
-// Description is what the specification says about the directive.
+// Description is what the GraphQL specification says about the directive.
 func (n directiveNode) Description() *string { return textOrNull(n.def.Description) }
 
 // IsRepeatable reports whether it may stand twice at one place.

@@ -190,8 +190,7 @@ func (*query) ValidateJobCreation(ctx context.Context, args jobArguments) (*vali
 	return callOf(ctx).validateJob(ctx, args.JobInput)
 }
 
-// ValidateJobCreation is offered as a mutation too: the reference shows it as
-// one and tells of the other.
+// ValidateJobCreation is offered as a mutation too (clients 1.11.14).
 func (*mutation) ValidateJobCreation(ctx context.Context, args jobArguments) (*validated, error) {
 	return callOf(ctx).validateJob(ctx, args.JobInput)
 }

@@ -16,7 +16,7 @@ type moderatedNode struct{ Data *referralNode }
 // ToReferral says that what can be moderated is a referral.
 func (r *referralNode) ToReferral() (*referralNode, bool) { return r, true }
 
-// moderations are the words for what the reference calls an action of both sides.
+// moderations are GraphQL's words for an action of both sides (clients 1.11.15).
 var moderations = map[string]referral.Action{"APPROVE": referral.Approve, "DENY": referral.Deny}
 
 // ModerateGraphNodes decides about the referrals that a filter finds.

@@ -78,7 +78,7 @@ func newReferral(c *call, r referral.Referral) *referralNode {
 	return out
 }
 
-// fraudTypes are the names of signals as GraphQL has them (reference, 1.11).
+// fraudTypes are the names of signals as GraphQL has them (clients 1.11.12).
 var fraudTypes = map[referral.Signal]string{
 	referral.SignalName: "NAME", referral.SignalEmail: "EMAIL", referral.SignalTempEmail: "TEMP_EMAIL", referral.SignalIP: "IP",
 	referral.SignalRate: "RATE", referral.SignalDailyLimit: "DAILY_REFERRAL_REWARD_LIMIT", referral.SignalBlocked: "BLOCKED_USER",

@@ -18,7 +18,7 @@ func specificationSchema(t *testing.T) *ast.Schema {
 	return schema
 }
 
-// Documents are valid or not as section 5 of the specification says.
+// Documents are valid or not as section 5 of the GraphQL specification says.
 func TestSpecification_Validation(t *testing.T) {
 	schema := specificationSchema(t)
 	text, err := os.ReadFile("testdata/specification.txt")
@@ -69,7 +69,7 @@ const coercionSchema = `
 	scalar Long
 	scalar RSDate`
 
-// Values are coerced as sections 3.5 to 3.12 and 6.4.1 of the specification say,
+// Values are coerced as sections 3.5 to 3.12 and 6.4.1 of the GraphQL specification say,
 // and a variable as section 6.1.2 does; want is the argument as JSON, or the error.
 func TestSpecification_Coercion(t *testing.T) {
 	schema, err := loadSchema(coercionSchema)

@@ -56,7 +56,7 @@ func TestVariables_AreCheckedBeforeAnythingRuns(t *testing.T) {
 	require.JSONEq(t, `{"user":null}`, b.run(t, `{user(accountId:"new",id:"new"){id}}`))
 }
 
-// What the specification takes is taken.
+// What the GraphQL specification takes is taken.
 func TestVariables_OfTheRightType(t *testing.T) {
 	b := newBench(t)
 	for _, c := range []struct{ query, variables, data string }{

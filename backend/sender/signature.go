@@ -17,8 +17,8 @@ import (
 	"kith/core/wire"
 )
 
-// Headers of a delivery: those of Standard Webhooks 1.0.0, and the two that
-// consumers of the reference's service verify (reference, 6).
+// Headers of a delivery: those of Standard Webhooks 1.0.0, and the two that existing
+// consumers verify (clients 6.5.3, clients 6.5.5).
 const (
 	IDHeader        = "Webhook-Id"
 	TimestampHeader = "Webhook-Timestamp"
@@ -72,7 +72,7 @@ func standard(secret, id, timestamp string, body []byte) (string, error) {
 
 // detached returns an RS256 JWS without its payload, which is the body. Although the
 // name of the header mentions RFC 7797, the body is signed in base64url, as in any
-// JWS: consumers rebuild it that way (reference, 7.6).
+// JWS: consumers rebuild it that way (clients 7.6.1).
 func detached(key webhooks.SigningKey, body []byte) (string, error) {
 	encode := base64.RawURLEncoding.EncodeToString
 	head := encode(wire.SignatureHead(key.ID))

@@ -28,7 +28,7 @@ const (
 const maxNote = 200
 
 // ParseKey parses a public key in the form that ssh-keygen writes to a .pub file: RSA
-// of 2048 to 8192 bits, or Ed25519 (reference, 3.5). Its errors are about the field
+// of 2048 to 8192 bits, or Ed25519 (clients 3.5.1). Its errors are about the field
 // "key".
 func ParseKey(text []byte) (tenantdb.SFTPKey, error) {
 	if bytes.Contains(text, []byte("PRIVATE KEY-----")) {

@@ -43,7 +43,7 @@ func TestAppendIntake_OneOfManySendersOfAKey(t *testing.T) {
 	})
 }
 
-// The 24 hours of spec, Limits: to the millisecond.
+// A key is remembered for 24 hours (spec 8.4), to the millisecond.
 func TestAppendIntake_KeyLivesADay(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		first := now

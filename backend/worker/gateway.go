@@ -221,7 +221,7 @@ type billingDone struct {
 }
 
 // settlementPoll is how often a charge that has not settled is read again: the
-// gateway sends no notification when it settles (reference, gateway, 2).
+// gateway sends no notification when it settles (gateway 2.5.2).
 const settlementPoll = core.Hour
 
 func (g *gateways) apply(ctx context.Context, client *gateway.Client, task payments.BillingTask) (billingDone, error) {

@@ -56,8 +56,7 @@ func (g *gateways) addFirstCharge(ctx context.Context, client *gateway.Client, t
 	return err
 }
 
-// couponField is the custom field that contains the code (spec, Payment gateway
-// set-up constants).
+// couponField is the custom field that contains the code (spec 2.11.1).
 const couponField = "svc_coupon"
 
 // code returns the code in a customer's custom field, or "" if the field has no valid code.

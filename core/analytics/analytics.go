@@ -16,7 +16,7 @@ type Kind string
 const (
 	// Visited counts pages that were opened through a share link.
 	Visited Kind = "visited"
-	// Loaded counts widgets that were shown to their user (reference, 1.6).
+	// Loaded counts widgets that were shown to their user (clients 1.6.5).
 	Loaded Kind = "loaded"
 	// Shared counts share links that a user copied or sent from a widget.
 	Shared Kind = "shared"
@@ -47,10 +47,10 @@ type Event struct {
 	Day core.Time
 }
 
-// Popup is the engagement medium of a call that names none (reference, 7.1).
+// Popup is the engagement medium of a call that names none (clients 7.1.1).
 const Popup link.Engagement = "POPUP"
 
-// Analytics calls accept more mediums than share links do (reference, 1.11).
+// Analytics calls accept more mediums than share links do (clients 1.11.11).
 var (
 	engagementMediums = append(slices.Clone(link.Engagements), "NOCONTENT", "DEMO_EMBED", "DEMO", "EMPTY")
 	shareMediums      = append(slices.Clone(link.ShareMediums), "REMINDER")

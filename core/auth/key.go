@@ -28,10 +28,10 @@ type Credentials struct {
 // ParseCredentials reads the Authorization header and the
 // X-SaaSquatch-User-Token header, either of which may be empty.
 //
-// An API key is sent as Basic in one of these forms (reference, 2.1): ":KEY", "KEY:",
+// An API key is sent as Basic in one of these forms (clients 2.1.1): ":KEY", "KEY:",
 // "KEY:KEY" and "ID:KEY", where ID is any text. The key is the password, or the user
 // if the password is empty. A user token is sent as Bearer or in its own header.
-// "Bearer" followed by nothing, "undefined" or "null" is anonymous (reference, 2.2).
+// "Bearer" followed by nothing, "undefined" or "null" is anonymous (clients 2.2.3).
 func ParseCredentials(authorization, userToken string) (Credentials, error) {
 	scheme, rest, _ := strings.Cut(strings.TrimSpace(authorization), " ")
 	rest = strings.TrimSpace(rest)

@@ -6,7 +6,7 @@ import (
 	"kith/core"
 )
 
-// Endpoint is a call that has its own mode in secure mode (reference, 2.3).
+// Endpoint is a call that has its own mode in secure mode (clients 2.3.1).
 type Endpoint uint8
 
 const (
@@ -92,7 +92,7 @@ func (m Mode) Admits(b Bearer) bool {
 type SecureMode [endpointCount]Mode
 
 // DefaultSecureMode returns the default modes: GetWidget is Open, all others are
-// Signed (reference, 2.3).
+// Signed (clients 2.3.2).
 func DefaultSecureMode() SecureMode {
 	var s SecureMode
 	s[GetWidget] = Open
@@ -146,7 +146,7 @@ type BrowserPayment string
 
 const (
 	// PaymentAny also accepts it from a call without a token, and from a token that
-	// has only the user's ids, as in the init call of the spec. A token with further
+	// has only the user's ids, as in the init call (spec 2.7). A token with further
 	// fields of the user must have this one too.
 	PaymentAny BrowserPayment = "any"
 	// PaymentSigned accepts it only if the token has it. This is the default.

@@ -7,7 +7,7 @@ import (
 	"kith/core"
 )
 
-// Each mode and each caller (reference, 2.3).
+// Each mode and each caller (clients 2.3).
 func TestAdmit(t *testing.T) {
 	for _, row := range []struct {
 		mode Mode

@@ -106,7 +106,7 @@ type Command struct {
 	Paid bool
 }
 
-// Decide returns what an account's subscriptions mean for it (reference, gateway, 3).
+// Decide returns what an account's subscriptions mean for it (gateway 3.1).
 // A failed charge or the state Past Due does not change an account that has paid: the
 // gateway retries, and in the end cancels. before is the account's status, which is
 // kept while no subscription was read; otherwise the result does not depend on it, so

@@ -1,5 +1,5 @@
 // Package event decides which user events are accepted: their form, their limits, and
-// the idempotency rule (spec, Events and Limits).
+// the idempotency rule (spec 6, spec 8).
 package event
 
 import (
@@ -12,16 +12,16 @@ import (
 
 // Limits of one call.
 //
-// Spec silent: the reference gives no number of events per call; 1000 small events
+// Spec silent: no number of events per call is published; 1000 small events
 // are far below the body limit of an event call.
 const (
 	MaxEvents = 1000
 	MaxKey    = 128
-	MaxText   = 1500 // bytes of a string among the fields (reference, 1.5)
+	MaxText   = 1500 // bytes of a string among the fields (clients 1.5.4)
 )
 
 // KeyLife is how long an idempotency key is remembered after it was first
-// received (spec, Limits).
+// received (spec 8.4).
 const KeyLife = 24 * core.Hour
 
 // KeySince returns the earliest time of receipt that blocks a key at now: exactly 24

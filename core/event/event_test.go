@@ -6,7 +6,7 @@ import (
 	"kith/core"
 )
 
-// An idempotency key is refused for 24 h after its first receipt (spec, Limits).
+// An idempotency key is refused for 24 h after its first receipt (spec 8.4).
 func TestKeySince(t *testing.T) {
 	const received core.Time = 1_700_000_000_000
 	for _, c := range []struct {
@@ -45,7 +45,7 @@ func TestBatch_Stamp(t *testing.T) {
 	}
 }
 
-// The spec's status for a duplicate is 409; wire maps the code to it.
+// A duplicate is 409 (spec 7.1); wire maps the code to it.
 func TestDuplicate(t *testing.T) {
 	if e := Duplicate(); e.Code != core.CodeConflict || e.Field != "idempotencyKey" {
 		t.Errorf("%+v", e)

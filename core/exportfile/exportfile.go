@@ -69,7 +69,7 @@ func userColumns(prefix string) []column {
 }
 
 // files has the columns of each type. Those of USER, REFERRAL and REWARD_BALANCE are
-// from the reference (3.6); the columns of all others are named in the same way.
+// from clients 3.6; the columns of all others are named in the same way.
 //
 // Spec silent: a file has all columns of its type; params.fields is ignored.
 var files = map[job.Type][]column{
@@ -92,14 +92,14 @@ var files = map[job.Type][]column{
 		dates("dateCreated", "dateGiven", "dateScheduledFor", "dateExpires", "dateCancelled")),
 	job.UserEvent: join(ids("user.accountId", "user.id", "event.id"), texts("event.key"),
 		dates("event.dateTriggered", "event.dateReceived", "event.dateProcessed"), ids("event.fields")),
-	// The result file of an import lists its successful rows (reference, 3.4).
+	// The result file of an import lists its successful rows (clients 3.4.1).
 	job.ImportDelete:            ids("accountId", "id"),
 	job.ImportRedeem:            join(ids("accountId", "id", "unit"), numbers("valueRedeemed", "availableValue")),
 	job.RedeemableRewardBalance: join(userColumns("user."), ids("type", "unit"), numbers("availableValue")),
 }
 
 // columnsOf returns the columns of a file. The result file of an import of users or
-// events has the columns of the export (reference, 3.4).
+// events has the columns of the export (clients 3.4.1).
 func columnsOf(t job.Type) []column {
 	switch t {
 	case job.ImportUser:
@@ -110,7 +110,7 @@ func columnsOf(t job.Type) []column {
 	return files[t]
 }
 
-// ErrorsHeader returns the first row of an errors file (reference, 3.4).
+// ErrorsHeader returns the first row of an errors file (clients 3.4.2).
 func ErrorsHeader() []string {
 	return []string{"recordNumber", "message", "apiErrorCode", "statusCode"}
 }

@@ -9,7 +9,7 @@ import (
 	"kith/core/link"
 )
 
-// The columns that the Singer tap reads (reference, 3.6).
+// The columns that the Singer tap reads (clients 3.6).
 func TestHeader_Reference(t *testing.T) {
 	for typ, want := range map[job.Type]string{
 		job.User: "id,accountId,email,firstName,lastName,imageUrl,firstSeenIP,lastSeenIP,dateCreated,emailHash,referralSource,locale," +

@@ -1,5 +1,5 @@
 // Package importfile parses uploaded files into rows: where each begins and ends, the
-// names of the columns, and the kinds of their values (reference, 3.3). Package
+// names of the columns, and the kinds of their values (clients 3.3). Package
 // core/wire decodes a row for its job, with the parsers of request bodies.
 //
 // Files are read as streams: no more than one row is in memory at a time.

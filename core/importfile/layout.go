@@ -63,7 +63,7 @@ var reports = []string{
 	"emailShareLink", "linkedinShareLink",
 }
 
-// types has the columns of each type (reference, 3.3).
+// types has the columns of each type (clients 3.3).
 var types = map[job.Type]rules{
 	job.ImportUser: {
 		required: []string{"accountId", "id"},

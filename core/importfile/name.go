@@ -14,7 +14,7 @@ type Prefix struct {
 	Type job.Type
 }
 
-// Prefixes lists all prefixes, one for each type of import (reference, 3.5, which
+// Prefixes lists all prefixes, one for each type of import (clients 3.5.2, which
 // shows them in an image; its example of a fileRef has one of them).
 func Prefixes() []Prefix {
 	return []Prefix{

@@ -1,5 +1,5 @@
-// Package job defines jobs: their types, states, lifetimes and parameters (reference,
-// 3.1). The files that jobs read and write are defined in core/importfile and
+// Package job defines jobs: their types, states, lifetimes and parameters
+// (clients 3.1). The files that jobs read and write are defined in core/importfile and
 // core/exportfile.
 package job
 
@@ -12,7 +12,7 @@ import (
 // Type is the type of a job, as OPERATION/TASK.
 type Type string
 
-// Types of jobs (reference, 3.1). A QUERY writes a file, a MUTATION reads one.
+// Types of jobs (clients 3.1.1). A QUERY writes a file, a MUTATION reads one.
 const (
 	User                    Type = "QUERY/USER"
 	UserEvent               Type = "QUERY/USER_EVENT"
@@ -45,9 +45,8 @@ func Types() []Type {
 
 // ParseType returns s as a supported type, or an error about field.
 //
-// Spec silent: the reference lists QUERY/REFERRAL_PARTICIPANT,
-// QUERY/US_TAXABLE_VALUE, MUTATION/REFERRAL and MUTATION/USER_STATS too, without
-// describing them; they are refused.
+// Spec silent: QUERY/REFERRAL_PARTICIPANT, QUERY/US_TAXABLE_VALUE, MUTATION/REFERRAL
+// and MUTATION/USER_STATS are refused (clients 3.1.1).
 func ParseType(field, s string) (Type, error) {
 	for _, t := range Types() {
 		if s == string(t) {
@@ -57,7 +56,7 @@ func ParseType(field, s string) (Type, error) {
 	return "", core.Invalid(field, "must be one of "+join(Types()))
 }
 
-// ExportTypes lists the types of REST exports (reference, 1.9).
+// ExportTypes lists the types of REST exports (clients 1.9.3).
 func ExportTypes() []Type {
 	return []Type{User, UserReferral, Referral, UserRewardBalance, RewardBalance, Reward}
 }
@@ -79,7 +78,7 @@ func ParseExportType(field, task string) (Type, error) {
 func (t Type) Import() bool { return t.Operation() == Mutation }
 
 // Operation returns Query or Mutation, which webhooks send separately from the task
-// (reference, 6).
+// (clients 6.5.11).
 func (t Type) Operation() string { operation, _, _ := strings.Cut(string(t), "/"); return operation }
 
 // Task returns the part of the type after the operation, such as "USER".
@@ -131,7 +130,7 @@ func ParseFormat(field, s string) (Format, error) {
 func (f Format) Extension() string { return strings.ToLower(string(f)) }
 
 // Life is how long a job's files are kept after its end, and an upload after it was
-// received (reference, 1.9: the sample has exactly 28 days).
+// received (clients 1.9.6: the sample has exactly 28 days).
 const Life = 28 * core.Day
 
 // Memory is how long a job is listed after its end.
@@ -140,7 +139,7 @@ const Life = 28 * core.Day
 // expired file from one that never existed.
 const Memory = 2 * Life
 
-// RequesterAPI is the requester of a job whose caller named none (spec, Job).
+// RequesterAPI is the requester of a job whose caller named none (spec 2.3.3).
 const RequesterAPI = "API"
 
 // RequesterSFTP is the requester of a job whose file came over SFTP.
@@ -152,7 +151,7 @@ type Stats struct {
 	Processed, Errors int64
 }
 
-// Input is a request to create a job (reference, 3.1).
+// Input is a request to create a job (clients 3.1.4).
 type Input struct {
 	Type Type
 	Name string
@@ -232,7 +231,7 @@ func (j Job) ExportStatus(now core.Time) Status {
 	return j.Status
 }
 
-// Filter selects jobs. An empty field matches all (reference, 3.1).
+// Filter selects jobs. An empty field matches all (clients 3.1.5).
 type Filter struct {
 	// Operation is Query or Mutation.
 	Operation          string

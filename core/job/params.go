@@ -2,8 +2,8 @@ package job
 
 import "kith/core"
 
-// Params are the parameters of a job that the service supports (reference, 1.9 and
-// 3.1).
+// Params are the parameters of a job that the service supports
+// (clients 1.9.4, clients 3.1.6).
 type Params struct {
 	// Created, Updated and Changed limit an export to rows that were created, were
 	// last updated, or either, within a span.
@@ -45,7 +45,7 @@ type Dates string
 
 const (
 	// DatesMillis is epoch milliseconds, as clients have always read them
-	// (reference, 7.3).
+	// (clients 7.3.3).
 	DatesMillis Dates = "MS"
 	// DatesISO is a time as in RFC 3339, in UTC.
 	DatesISO Dates = "ISO"

@@ -91,7 +91,7 @@ func FindCookie(tenant core.TenantAlias, header string) string {
 }
 
 // SquatchCookieName is the name of the cookie in which existing clients of the API
-// store codes (reference, 1.8).
+// store codes (clients 1.8.1).
 const SquatchCookieName = "_saasquatch"
 
 // FindSquatchCookie returns the value of that cookie in a Cookie header, or "".
@@ -123,7 +123,7 @@ func cookieValue(header, name string) string {
 	return ""
 }
 
-// medium returns s if it has the form of a medium (reference, 1.7: words such as
+// medium returns s if it has the form of a medium (clients 1.7.2: words such as
 // FACEBOOK), else "", so that other text in a URL is not passed on.
 func medium(s string) string {
 	if len(s) > 32 {

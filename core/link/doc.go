@@ -8,11 +8,10 @@ package link
 
 import "kith/core"
 
-// CodeParameter is the query parameter with a referral code (spec, User
-// identification).
+// CodeParameter is the query parameter with a referral code (spec 2.7.6).
 const CodeParameter = "rsCode"
 
-// Further parameters of a share link (reference, 1.7).
+// Further parameters of a share link (clients 1.7.5).
 const (
 	ShareMediumParameter      = "rsShareMedium"
 	EngagementMediumParameter = "rsEngagementMedium"

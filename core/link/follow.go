@@ -44,7 +44,7 @@ func FollowShareLink(v Visit, t Tenant, p Program, code core.ReferralCode, now c
 }
 
 // squatchCookie returns the Set-Cookie value that stores the text of squatchParameter
-// at the service's host (reference, 1.8), for calls from pages of other sites. It is
+// at the service's host (clients 1.8.3), for calls from pages of other sites. It is
 // empty for http, where browsers refuse such a cookie. The cookie of a later link
 // replaces that of an earlier one.
 func squatchCookie(v Visit, t Tenant, p Program, text string) string {
@@ -63,7 +63,7 @@ func squatchCookie(v Visit, t Tenant, p Program, text string) string {
 }
 
 // campaign returns the parameters by which a shop's own statistics recognize visits
-// through share links (reference, 1.7), without those that the page already has.
+// through share links (clients 1.7.5), without those that the page already has.
 func campaign(page string) (missing []parameter) {
 	page, _, _ = strings.Cut(page, "#")
 	_, query, _ := strings.Cut(page, "?")
@@ -76,7 +76,7 @@ func campaign(page string) (missing []parameter) {
 }
 
 // squatchParameter returns the text that existing browser scripts store in their own
-// cookie (reference, 1.8): base64url of JSON with the service's host, the code and
+// cookie (clients 1.8.2): base64url of JSON with the service's host, the code and
 // the time at which it expires. It is empty if no cookie may be set.
 func squatchParameter(v Visit, t Tenant, p Program, a Attribution) string {
 	if v.Host == "" || !hostLike(v.Host) || !Remembered(v, t.Policy) {

@@ -6,7 +6,7 @@ import (
 )
 
 // Message returns the URL to which a browser is redirected to share a link through a
-// medium, with a text (reference, 1.6); ok is false for an unknown medium.
+// medium, with a text (clients 1.6.7); ok is false for an unknown medium.
 func Message(m ShareMedium, words, shared string) (location string, ok bool) {
 	to, both := url.QueryEscape(shared), url.QueryEscape(words+" "+shared)
 	switch m {

@@ -21,7 +21,7 @@ func OwnPath(path string) bool {
 }
 
 // browserPath reports whether a path after /a/ is one that scripts and messages
-// request (reference, 1.6): a tenant, then one of a few names. A shop may have other
+// request (clients 1.6): a tenant, then one of a few names. A shop may have other
 // pages below /a/.
 func browserPath(rest string) bool {
 	_, rest, _ = strings.Cut(rest, "/")

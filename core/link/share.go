@@ -7,11 +7,11 @@ import (
 	"kith/core"
 )
 
-// Engagement is the engagement medium: where a user got a share link (reference,
-// 1.7).
+// Engagement is the engagement medium: where a user got a share link
+// (clients 1.7.2).
 type Engagement string
 
-// ShareMedium is how a link is shared (reference, 1.7).
+// ShareMedium is how a link is shared (clients 1.7.2).
 type ShareMedium string
 
 // Unknown is the engagement and share medium of a link that has none.

@@ -47,7 +47,7 @@ func Refused() *core.Error {
 // Header is a header of a response. Name is in lower case.
 type Header struct{ Name, Value string }
 
-// Methods and headers that a page may send (reference, 7.1), and headers that
+// Methods and headers that a page may send (clients 7.1.6), and headers that
 // browsers and shops' proxies add.
 const (
 	methods = "GET, PUT, POST, DELETE, OPTIONS"

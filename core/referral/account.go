@@ -2,7 +2,7 @@ package referral
 
 import "kith/core"
 
-// Status is an account's subscription status (reference, 1.1).
+// Status is an account's subscription status (clients 1.1.5).
 type Status string
 
 const (
@@ -33,7 +33,7 @@ func (a Account) Report(status *Status) Account {
 	return a
 }
 
-// Interval is the unit of a billing interval (reference, 1.1).
+// Interval is the unit of a billing interval (clients 1.1.6).
 type Interval string
 
 // ParseInterval returns s as an interval or an error about field.
@@ -45,8 +45,8 @@ func ParseInterval(field, s string) (Interval, error) {
 	return "", core.Invalid(field, "must be one of DAY, WEEK, MONTH, QUARTER, SEMI_ANNUAL, YEAR")
 }
 
-// DefaultCurrency is the currency of an account whose caller gave none (reference,
-// 1.1).
+// DefaultCurrency is the currency of an account whose caller gave none
+// (clients 1.1.4).
 const DefaultCurrency = "USD"
 
 // Account is a stored account.

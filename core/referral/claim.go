@@ -34,13 +34,13 @@ const (
 
 // Rank orders the sources by preference, lowest first: explicit codes before cookies,
 // signed cookies before unsigned ones, and first-party cookies before third-party
-// ones (reference, 1.8).
+// ones (clients 1.8.5).
 func (s Source) Rank() int {
 	return slices.Index([]Source{SourceAccount, SourceApplied, SourceCoupon, SourceCodes, SourceReferredBy, SourceInit, SourceCookie, SourceBody, SourceThirdParty}, s)
 }
 
 // Automatic reports whether the code is from a cookie. Such a claim counts only for a
-// new user (spec, Referral, third row).
+// new user (spec 3.1.3).
 func (s Source) Automatic() bool {
 	return s == SourceCookie || s == SourceBody || s == SourceThirdParty
 }

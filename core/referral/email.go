@@ -7,7 +7,7 @@ import (
 )
 
 // EmailHash returns the MD5 of an address in hex, by which avatar services identify
-// it (reference, 1.2), or "" for an empty address. It does not protect the address,
+// it (clients 1.2.18), or "" for an empty address. It does not protect the address,
 // which can be guessed from the hash.
 func EmailHash(email string) string {
 	address := strings.ToLower(strings.TrimSpace(email))

@@ -8,7 +8,7 @@ import (
 )
 
 // More than RateMost referrals of one referrer within RateWindow are a fraud signal
-// for each of them (reference, 5).
+// for each of them (clients 5.7).
 const (
 	RateMost   = 3
 	RateWindow = 30 * core.Minute
@@ -27,7 +27,7 @@ type Finding struct {
 	Message string
 	// Score is the strength of the signal, 0 to 100; see Certain.
 	//
-	// Spec silent: the reference shows 50 for two users with the same IP address; the
+	// Spec silent: 50 is the score of two users with the same IP address (clients 5.7); the
 	// other scores are chosen in relation to it.
 	Score int64
 }

@@ -6,7 +6,7 @@ import (
 	"kith/core"
 )
 
-// Signal is the name of a fraud signal in the API (reference, 1.4; FraudType).
+// Signal is the name of a fraud signal in the API (clients 1.4.8; FraudType).
 type Signal string
 
 const (

@@ -7,7 +7,7 @@ import (
 	"kith/core"
 )
 
-// SideStatus is the moderation status of one side of a referral (reference, 1.4). The
+// SideStatus is the moderation status of one side of a referral (clients 1.4.6). The
 // side's reward follows it.
 type SideStatus string
 
@@ -67,7 +67,7 @@ func (m ModerationState) same(as ModerationState) bool {
 }
 
 // Status returns the status of both sides together: PENDING while a moderator must
-// decide about one of them, else ACTIONED (reference, 1.4).
+// decide about one of them, else ACTIONED (clients 1.4.6).
 func (m ModerationState) Status() string {
 	if m.Referrer.Status == SidePending || m.Referred.Status == SidePending {
 		return "PENDING"
@@ -129,7 +129,7 @@ func stricter(a, b SideStatus) SideStatus {
 	return b
 }
 
-// Action is a moderator's decision about a referral (reference, 1.4).
+// Action is a moderator's decision about a referral (clients 1.4.7).
 type Action string
 
 // Actions on both sides, and on one.
@@ -172,7 +172,7 @@ func (m ModerationState) Decide(a Action, now core.Time) ModerationState {
 	return m
 }
 
-// MaxModerations is the most referrals that one call moderates (reference, 6).
+// MaxModerations is the most referrals that one call moderates (clients 6.3.3).
 const MaxModerations = 100
 
 // Moderation is a moderator's decision about one referral.

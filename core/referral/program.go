@@ -31,7 +31,7 @@ type Program struct {
 	// Name is shown to people; the default is the key.
 	Name string
 	// Referred is the reward of the referred side. If it is a percentage, a code
-	// lookup returns it too (spec, Coupon lookup result).
+	// lookup returns it too (spec 2.9).
 	Referred reward.Offer
 	// Referrer is the reward of the owner of the code.
 	Referrer reward.Offer
@@ -52,13 +52,13 @@ type Limits struct {
 	InPeriod int64
 	Period   core.Time
 	// Discount is the largest sum of a user's percentage discounts of the program
-	// (reference, 5).
+	// (clients 5.2).
 	Discount reward.BasisPoints
 }
 
 // NewProgram returns a program with the defaults: cookies live for
 // link.DefaultCookieLife, there are no rewards, and fraud signals have no effect
-// (reference, 5: no action is the default).
+// (clients 5.6: no action is the default).
 func NewProgram(key core.ProgramKey) Program {
 	return Program{
 		Program: link.Program{Key: key, CookieLife: link.DefaultCookieLife},

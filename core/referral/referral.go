@@ -26,7 +26,7 @@ type Referral struct {
 	Ended     core.Time
 	// Modified is when it was last stored.
 	Modified core.Time
-	// The rewards are nil until conversion (spec, Referral), and for a side that
+	// The rewards are nil until conversion (spec 2.6.1), and for a side that
 	// gets none.
 	ReferrerReward, ReferredReward *reward.Reward
 }

@@ -1,12 +1,12 @@
 // Package referral decides who referred whom and when a referral converts. Its
-// functions are pure and implement the spec's "States and transitions" row by row.
+// functions are pure and implement the table of spec 3.1 row by row.
 //
 // An account is referred at most once, whichever of its users had the code.
 package referral
 
 import "kith/core"
 
-// State is the state of an account's referral (spec, Referral).
+// State is the state of an account's referral (spec 3.1).
 type State string
 
 const (
@@ -33,7 +33,7 @@ type Standing struct {
 }
 
 // Closed reports whether the account can no longer be referred, because it became
-// PAID while unreferred (spec, Referral, last row).
+// PAID while unreferred (spec 3.1.5).
 func (s Standing) Closed() bool { return s.FirstPaid != 0 && s.unreferred() }
 
 func (s Standing) unreferred() bool { return s.Referral == None || s.Referral == "" }
@@ -68,7 +68,7 @@ type Outcome struct {
 }
 
 // Decide applies a command. Attribution comes before payment, so that one call can do
-// both (spec, What the service does, 2). Conversion comes last, because it needs a
+// both (spec 1.2). Conversion comes last, because it needs a
 // payment and an identified user.
 func Decide(s Standing, c Command) (Standing, Outcome) {
 	var out Outcome

@@ -58,7 +58,7 @@ func checkRules(t *testing.T, name string, out Outcome, want ...Rule) {
 	}
 }
 
-// The spec's "States and transitions, Referral", row by row.
+// The table of spec 3.1, row by row.
 func TestDecide_Spec(t *testing.T) {
 	inProgress := Standing{Referral: InProgress, Code: "ANN"}
 	identified := Standing{Referral: InProgress, Code: "ANN", Identified: true}

@@ -10,10 +10,10 @@ import (
 // MaxSegments is the most segments that a user may be in.
 const MaxSegments = 100
 
-// MaxUsers is the most users that an account may have (reference, 6; RS013).
+// MaxUsers is the most users that an account may have (clients 6.3.1; RS013).
 const MaxUsers = 1000
 
-// User is a stored user (reference, 1.2). Texts are empty if not given.
+// User is a stored user (clients 1.2.16). Texts are empty if not given.
 type User struct {
 	Account     core.AccountID
 	ID          core.UserID

@@ -17,7 +17,7 @@ type Group struct {
 	Sums  Sums
 }
 
-// Balance is the sum of rewards of one kind and unit (reference, 1.3).
+// Balance is the sum of rewards of one kind and unit (clients 1.3.20).
 type Balance struct {
 	Kind Kind
 	Unit string
@@ -94,7 +94,7 @@ func (b *Balance) addOfKind(g Group, left int64) {
 	}
 }
 
-// Discount is the discount of an account (reference, 1.3: AccountDiscount).
+// Discount is the discount of an account (clients 1.3.15: AccountDiscount).
 type Discount struct {
 	Account core.AccountID
 	// Referred is the discount for being referred, Referrer that for all other

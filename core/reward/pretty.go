@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Format is the format of a value for people (reference, 1.11).
+// Format is the format of a value for people (clients 1.11.13).
 type Format string
 
 const (
@@ -29,7 +29,8 @@ var symbols = map[string]string{"USD": "$", "EUR": "€", "GBP": "£", "CAD": "C
 // unit is UnitPercent, in minor units if the unit is UnitCents with a currency or
 // names a currency, as in CASH/USD, and a plain number otherwise.
 //
-// Spec silent: the reference names the formats but not their rules.
+// Spec silent: the names of the formats are published, but not their rules
+// (clients 1.11.13).
 func Pretty(value int64, unit, currency string, f Format) string {
 	if _, named, found := strings.Cut(unit, "/"); found {
 		unit, currency = UnitCents, named

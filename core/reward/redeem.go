@@ -24,7 +24,7 @@ type Draw struct {
 	Key core.IdempotencyKey
 }
 
-// Redemption is the result of a redemption (reference, 1.3).
+// Redemption is the result of a redemption (clients 1.3.11).
 type Redemption struct {
 	Redeemed int64
 	// Available is the amount that can be redeemed after it: of the reward, the user
@@ -67,7 +67,7 @@ func KeyUsed() *core.Error {
 	}
 }
 
-// KeyLife is how long the key of a draw is remembered (spec, Limits).
+// KeyLife is how long the key of a draw is remembered (spec 8.4).
 const KeyLife = core.Day
 
 // Spread redeems the draw from credits, which must be available, of the draw's unit,

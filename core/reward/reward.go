@@ -12,7 +12,7 @@ import (
 	"kith/core"
 )
 
-// Kind is the kind of a reward, "type" in the API (reference, 1.3).
+// Kind is the kind of a reward, "type" in the API (clients 1.3.16).
 type Kind string
 
 const (
@@ -72,7 +72,7 @@ func (b BasisPoints) String() string {
 	}
 }
 
-// Source says how a reward was earned (reference, 1.3).
+// Source says how a reward was earned (clients 1.3.17).
 type Source string
 
 const (

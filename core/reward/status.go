@@ -2,7 +2,7 @@ package reward
 
 import "kith/core"
 
-// Status is the status of a reward (reference, 5).
+// Status is the status of a reward (clients 5.3).
 type Status string
 
 const (

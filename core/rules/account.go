@@ -7,7 +7,7 @@ import (
 )
 
 // SyncAccount updates an account. A referral code in the update attributes, and the
-// first status PAID converts (spec, Update account).
+// first status PAID converts (spec 4.2).
 func (r *Rules) SyncAccount(s *state.State, u referral.AccountUpdate) (referral.Account, error) {
 	stored, known := s.Accounts.Get(u.ID)
 	if !known {

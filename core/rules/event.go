@@ -8,8 +8,8 @@ import (
 	"kith/core/state"
 )
 
-// LogEvents stores the events of a call, at most once for its idempotency key (spec,
-// Log user events), and returns them with ids and times. An unknown user is a
+// LogEvents stores the events of a call, at most once for its idempotency key
+// (spec 4.6), and returns them with ids and times. An unknown user is a
 // CodeNotFound error: events do not create users.
 func (r *Rules) LogEvents(s *state.State, b event.Batch) (event.Batch, error) {
 	if _, known := s.Users.Get(referral.Identity{Account: b.Account, User: b.User}); !known {

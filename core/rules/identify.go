@@ -101,10 +101,10 @@ func (r *Rules) WantMore(s *state.State, in Identification) {
 }
 
 // Identify updates a user and their account. At most one of the codes in the call
-// attributes, in the order of preference (spec, States and transitions).
+// attributes, in the order of preference (spec 3.1.7).
 func (r *Rules) Identify(s *state.State, in Identification) (out Identified, err error) {
 	if s.Connected() {
-		// Payments are reported by the gateway, not by callers (reference, 4.2).
+		// Payments are reported by the gateway, not by callers (clients 4.2.1).
 		in.Update.Status, in.Update.Reported = nil, nil
 	}
 	who, err := r.change(s, in)

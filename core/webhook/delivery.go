@@ -84,7 +84,7 @@ const (
 	MaxAnswer = 1024
 )
 
-// Kept is how long a delivery is stored after it has ended (reference, 6).
+// Kept is how long a delivery is stored after it has ended (clients 6.3.6).
 const Kept = 30 * core.Day
 
 // gone is the HTTP status by which an endpoint refuses further events.
@@ -103,7 +103,7 @@ type Next struct {
 // since the delivery began or was replayed. luck is random and spreads the next
 // attempts of deliveries that failed together.
 //
-// Any 2xx status is success. The reference accepts only 200, which would repeat
+// Any 2xx status is success. Accepting only 200 (clients 6.5.2) would repeat
 // deliveries to the many receivers that respond with 202 or 204. Any other status is
 // a failure, including redirects. 410 Gone is final and disables the endpoint, as in
 // Standard Webhooks.

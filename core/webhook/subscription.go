@@ -10,7 +10,7 @@ import (
 
 // Limits of subscriptions.
 //
-// Spec silent: the reference names none.
+// Spec silent: none are published.
 const (
 	// MaxSubscriptions is the most endpoints of a tenant. Every event is sent to each
 	// of them.
@@ -63,7 +63,7 @@ func CheckName(field, name string) error {
 	return nil
 }
 
-// Subscription is an endpoint that a tenant subscribed to events (reference, 1.10).
+// Subscription is an endpoint that a tenant subscribed to events (clients 1.10).
 type Subscription struct {
 	Endpoint Endpoint
 	// Name is the tenant's own description, or empty.
@@ -122,8 +122,8 @@ const (
 	// KeyPublished is how long a replaced key is still published, so that consumers
 	// can verify the deliveries that it signed.
 	//
-	// Spec silent: consumers cache keys for a day (reference, 7.6).
+	// Spec silent: consumers cache keys for a day (clients 7.6.1).
 	KeyPublished = 7 * core.Day
-	// MaxKeys is the most keys that are published (reference, 7.6).
+	// MaxKeys is the most keys that are published (clients 7.6.1).
 	MaxKeys = 5
 )

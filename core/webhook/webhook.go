@@ -1,12 +1,12 @@
 // Package webhook defines the events that the service sends to a tenant's systems,
-// and decides when a delivery is retried (reference, 6: Webhooks out).
+// and decides when a delivery is retried (clients 6.5: Webhooks out).
 package webhook
 
 // Type is the type of an event. Consumers depend on it, so a type never changes its
 // meaning.
 type Type string
 
-// Types (reference, 6).
+// Types (clients 6.5).
 const (
 	// UserCreated is sent when a user is identified for the first time.
 	UserCreated Type = "user.created"

@@ -33,7 +33,7 @@ const (
 // ParseType returns s as a type or an error about field (RS036). The names
 // REFERRER_WIDGET, which is also the default for an empty s, and CONVERSION_WIDGET,
 // which older clients send, mean the widgets of the first program. The parts of a
-// type are percent-encoded (reference, 1.6).
+// type are percent-encoded (clients 1.6.9).
 func ParseType(field, s string) (t Type, err error) {
 	switch s {
 	case "", "REFERRER_WIDGET":
@@ -141,7 +141,7 @@ func (s Stored) Check() error {
 }
 
 // checkTemplate returns an error for a template that clients cannot use: they check
-// the doctype, and insert scripts before the end of the head (reference, 1.6, 7.4).
+// the doctype, and insert scripts before the end of the head (clients 1.6.10, clients 7.4).
 func checkTemplate(field, html string) error {
 	start := strings.TrimLeft(html, " \t\r\n\ufeff")
 	switch {

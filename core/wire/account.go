@@ -7,7 +7,7 @@ import (
 	"kith/core/referral"
 )
 
-// ParseAccount parses the body of POST /accountsync (spec, Account; reference, 1.1).
+// ParseAccount parses the body of POST /accountsync (spec 2.5; clients 1.1.1).
 func ParseAccount(body []byte) (referral.AccountUpdate, error) {
 	var u referral.AccountUpdate
 	var id *core.AccountID
@@ -65,7 +65,7 @@ func required(field, rs string) *core.Error {
 	return err
 }
 
-// Account returns a stored account as JSON (reference, 1.1).
+// Account returns a stored account as JSON (clients 1.1.4).
 func Account(a referral.Account) []byte {
 	w := writer{}
 	w.open()

@@ -82,7 +82,7 @@ func TestParseUser_REST(t *testing.T) {
 	}
 }
 
-// The keys of the spec's init call.
+// The keys of the init call (spec 2.7).
 func TestParseUser_Init(t *testing.T) {
 	u, err := user(`{"tenant_alias":"acme","account_id":"a@b.c","payment_provider_id":null,"user_id":"bob","email":"bob@b.c",
 		"first_name":"Bob","last_name":"T","user_image":"https://i.example/i","user_referral_code":"BOB","referral_code":"ANN","account_status":"PAID",

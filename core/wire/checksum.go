@@ -23,7 +23,7 @@ var (
 	checksumSkips = []string{"checksum", "cookies", "fb_share_image", "locale", "mode"}
 )
 
-// VerifyChecksum verifies the checksum of the init call (reference, 2.2), which a
+// VerifyChecksum verifies the checksum of the init call (clients 2.2.8), which a
 // tenant must enable: base64 of HMAC-SHA256 over the concatenated values of
 // checksumKeys, under a secret that signs the tenant's user tokens. found is false if
 // the body has no checksum or is not an object. The error is unauthenticated (RS006)

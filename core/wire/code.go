@@ -24,12 +24,12 @@ type CodeInfo struct {
 }
 
 // DefaultDiscountID is the default id of a tenant's discount at the payment gateway
-// (spec, Payment gateway set-up constants).
+// (spec 2.11.2).
 const DefaultDiscountID = "svc_discount"
 
 // Code returns the response to a code lookup. It is the union of two formats that
 // clients expect: the older one with discountPercentage and discountId, as in the
-// spec, and the newer one with reward (reference, 1.3).
+// spec, and the newer one with reward (clients 1.3.13).
 func Code(c CodeInfo) []byte {
 	w := writer{}
 	w.open()

@@ -22,7 +22,7 @@ type CookieCode struct {
 	Expires core.Time
 }
 
-// CookieCodes returns a tenant's codes in a _saasquatch cookie (reference, 1.8),
+// CookieCodes returns a tenant's codes in a _saasquatch cookie (clients 1.8.1),
 // which is base64url of {"<domain>":{"<tenant>_CODE":{"codes":{"<program>":"<CODE>"},
 // "codesExp":{"<CODE>":<time>}}}}, for any domain. It returns at most 20 codes; ok is
 // false for an invalid cookie.
@@ -133,7 +133,7 @@ func Consent(p link.Policy) []byte {
 }
 
 // ReferralCookie returns a visitor's codes as JSON, most preferred first, for three
-// generations of clients (reference, 1.8), which read code, codes[0] or
+// generations of clients (clients 1.8.6), which read code, codes[0] or
 // codes[program]. Without codes, code and codes[0] are empty strings, so that no
 // client fails.
 func ReferralCookie(codes []CookieCode) []byte {

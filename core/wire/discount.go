@@ -8,7 +8,7 @@ import (
 )
 
 // DiscountRegistration connects an account to its customer at the payment gateway,
-// and has the code by which it was referred (spec, Discount registration body).
+// and has the code by which it was referred (spec 2.10).
 type DiscountRegistration struct {
 	Account  core.AccountID
 	Provider core.PaymentProviderID
@@ -41,7 +41,7 @@ func ParseDiscountRegistration(body []byte) (DiscountRegistration, error) {
 	return d, err
 }
 
-// AccountDiscount returns an account's discount as JSON (reference, 1.3). The total
+// AccountDiscount returns an account's discount as JSON (clients 1.3.15). The total
 // is the sum of the two sides. referrerName is present if a code was requested.
 func AccountDiscount(d reward.Discount) []byte {
 	w := writer{}
@@ -58,7 +58,7 @@ func AccountDiscount(d reward.Discount) []byte {
 	return w.b
 }
 
-// DiscountCode returns a code's discount as JSON (reference, 1.3).
+// DiscountCode returns a code's discount as JSON (clients 1.3.3).
 func DiscountCode(c CodeInfo) []byte {
 	w := writer{}
 	w.open()

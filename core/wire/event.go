@@ -11,9 +11,9 @@ import (
 	"kith/core/event"
 )
 
-// ParseEvents parses the body of an event call (spec, User event input; reference,
-// 1.5). Ids in the body must be equal to those in the path. The result has no event
-// ids and no time of receipt; see event.Batch.Stamp.
+// ParseEvents parses the body of an event call (spec 2.8; clients 1.5.1). Ids in the
+// body must be equal to those in the path. The result has no event ids and no time of
+// receipt; see event.Batch.Stamp.
 func ParseEvents(account core.AccountID, user core.UserID, body []byte) (event.Batch, error) {
 	batch := event.Batch{Account: account, User: user}
 	return parseBatch(batch, body, func(r *reader, key string, v *fastjson.Value) bool {
@@ -119,7 +119,7 @@ func parseEvent(at string, v *fastjson.Value) (event.Event, error) {
 	return e, err
 }
 
-// checkField checks the limits of a field (reference, 1.5): no long strings, no
+// checkField checks the limits of a field (clients 1.5.4): no long strings, no
 // arrays of arrays.
 func checkField(at string, v *fastjson.Value, inArray bool) error {
 	switch v.Type() {

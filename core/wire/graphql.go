@@ -11,7 +11,7 @@ import (
 	"kith/core"
 )
 
-// GraphQLRequest is the body of a GraphQL call (reference, 1.11).
+// GraphQLRequest is the body of a GraphQL call (clients 1.11.1).
 type GraphQLRequest struct {
 	// Query is the text of the document.
 	Query string
@@ -135,13 +135,13 @@ type GraphQLError struct {
 	Kind string
 }
 
-// GraphQLAnswer returns the response to a GraphQL call (reference, 1.11). It has
+// GraphQLAnswer returns the response to a GraphQL call (clients 1.11.2). It has
 // data, a JSON value, unless that is empty; errors, unless there are none, because
 // clients treat an empty list as a failure; and extensions with the first error,
 // where other clients read it.
 //
 // The status is 200 even with errors, except in two cases. It is 409 if the call did
-// nothing (done is false) because its idempotency key was used before (spec, Limits);
+// nothing (done is false) because its idempotency key was used before (spec 7.1);
 // the response then also has message and statusCode, because clients read only these
 // from a 409. It is 403 if the call was not run because the API key does not permit
 // it.

@@ -75,7 +75,7 @@ func TestGraphQLAnswer(t *testing.T) {
 	}
 }
 
-// Spec, Limits: only a call that was received before is refused with 409.
+// Only a call that was received before is refused with 409 (spec 7.1).
 func TestGraphQLAnswer_Status(t *testing.T) {
 	duplicate, exists := GraphQLError{Err: event.Duplicate()}, GraphQLError{Err: &core.Error{Code: core.CodeConflict, RS: "RS048"}}
 	for name, c := range map[string]struct {

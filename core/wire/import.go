@@ -109,7 +109,7 @@ func CheckImportRow(tenant core.TenantAlias, t job.Type, row []byte) (err error)
 }
 
 // ParseImportedUser parses a row of MUTATION/USER: the body of an identification with
-// the ids of the user (reference, 3.3). created is zero if the row has no
+// the ids of the user (clients 3.3.2). created is zero if the row has no
 // dateCreated.
 func ParseImportedUser(tenant core.TenantAlias, row []byte) (u referral.UserUpdate, created core.Time, err error) {
 	account, err := rowID(row, "accountId", "RS044", core.ParseAccountID)
@@ -162,7 +162,7 @@ type Deletion struct {
 	DoNotTrack           *bool
 }
 
-// ParseDeletion parses a row of MUTATION/DELETE_USER (reference, 3.3).
+// ParseDeletion parses a row of MUTATION/DELETE_USER (clients 3.3.3).
 func ParseDeletion(row []byte) (Deletion, error) {
 	var d Deletion
 	who, err := parseRow(row, "id", func(r *reader, key string, v *fastjson.Value) bool {
@@ -179,7 +179,7 @@ func ParseDeletion(row []byte) (Deletion, error) {
 }
 
 // ParseImportedEvent parses a row of MUTATION/USER_EVENT, which has one event
-// (reference, 3.3). The result has no event id and no time of receipt.
+// (clients 3.3.4). The result has no event id and no time of receipt.
 func ParseImportedEvent(row []byte) (event.Batch, error) {
 	batch := event.Batch{Events: make([]event.Event, 1)}
 	given := false
@@ -222,7 +222,7 @@ type Draw struct {
 
 // ParseDraw parses a row of MUTATION/REDEEMABLE_REWARD_BALANCE: a row of the report
 // of redeemable balances with valueToRedeem added. An empty, zero or negative value
-// redeems nothing, and fractions are truncated (reference, 3.3).
+// redeems nothing, and fractions are truncated (clients 3.3.5).
 func ParseDraw(row []byte) (Draw, error) {
 	var d Draw
 	value := ""

@@ -84,7 +84,7 @@ func TestParseImportedUser(t *testing.T) {
 	}
 }
 
-// The negative examples of the reference's schema, and similar ones (reference, 3.3).
+// The negative examples of clients 3.3.4, and similar ones.
 func TestParseImportedEvent(t *testing.T) {
 	got, err := ParseImportedEvent([]byte(`{"accountId":"a","userId":"u","idempotencyKey":"order-0001","event":{"key":"purchase","dateTriggered":7,"fields":{"revenue":1.10,"n":null}}}`))
 	want := event.Batch{Account: "a", User: "u", Key: "order-0001", Events: []event.Event{{Key: "purchase", Triggered: 7, Fields: `{"revenue":1.10,"n":null}`}}}

@@ -16,7 +16,7 @@ import (
 // maxParams is the most bytes of a job's params, as sent.
 const maxParams = 64 << 10
 
-// ParseExport parses the body of POST /export (reference, 1.9).
+// ParseExport parses the body of POST /export (clients 1.9.3).
 func ParseExport(tenant core.TenantAlias, body []byte) (job.Input, error) {
 	in := job.Input{Requester: job.RequesterAPI, Format: job.CSV, Params: "{}"}
 	p := jobParser{tenant: tenant, body: body, in: &in, parseType: job.ParseExportType, format: "format"}
@@ -32,7 +32,7 @@ func ParseExport(tenant core.TenantAlias, body []byte) (job.Input, error) {
 	return in, err
 }
 
-// ParseJobInput parses a GraphQL JobInput, given as JSON (spec, Job input). Errors
+// ParseJobInput parses a GraphQL JobInput, given as JSON (spec 2.2). Errors
 // have fields below at.
 func ParseJobInput(tenant core.TenantAlias, at string, input []byte) (job.Input, error) {
 	in := job.Input{Requester: job.RequesterAPI, Format: job.CSV, Params: "{}"}
@@ -84,7 +84,7 @@ func (p jobParser) take(r *reader, key string, v *fastjson.Value) bool {
 }
 
 // params stores the object as sent, without nulls, because responses return it
-// (reference, 1.9).
+// (clients 1.9.5).
 func (p jobParser) params(r *reader, key string, v *fastjson.Value) bool {
 	switch v.Type() {
 	case fastjson.TypeNull:
@@ -113,7 +113,7 @@ func setParsed[T any](r *reader, key string, v *fastjson.Value, into *T, parse f
 	return true
 }
 
-// Upload returns the response to POST /export/upload (spec, Bulk import, 1).
+// Upload returns the response to POST /export/upload (spec 4.1.1).
 func Upload(ref core.FileRef) []byte {
 	w := writer{}
 	w.open()
@@ -122,7 +122,7 @@ func Upload(ref core.FileRef) []byte {
 	return w.b
 }
 
-// Export returns a REST export as JSON (reference, 1.9).
+// Export returns a REST export as JSON (clients 1.9.5).
 func Export(j job.Job, now core.Time) []byte { return appendExport(nil, j, now) }
 
 // Exports returns the response to GET /export/history/list: {data, count,
@@ -157,7 +157,7 @@ func appendExport(b []byte, j job.Job, now core.Time) []byte {
 }
 
 // JobEvent returns the data of the webhooks export.created, export.completed and
-// job.completed (reference, 6).
+// job.completed (clients 6.5.12).
 func JobEvent(j job.Job) []byte {
 	w := writer{}
 	w.open()
@@ -244,8 +244,8 @@ func (p *paramParser) export(r *reader, key string, v *fastjson.Value) bool {
 	return false
 }
 
-// columnGroup parses a key of the param "fields" (reference, 1.9 and 3.1) and ignores
-// it: the reference does not say which columns it adds, and files always have all
+// columnGroup parses a key of the param "fields" (clients 1.9.4, clients 3.1.6) and ignores
+// it: no client document says which columns it adds, and files always have all
 // columns.
 func columnGroup(r *reader, key string, v *fastjson.Value) bool {
 	switch key {
@@ -257,7 +257,7 @@ func columnGroup(r *reader, key string, v *fastjson.Value) bool {
 	return false
 }
 
-// filter parses a key of the param "filter" (reference, 3.1). It refuses unsupported
+// filter parses a key of the param "filter" (clients 3.1.6). It refuses unsupported
 // filters, because a caller could not see that one was ignored.
 func (p *paramParser) filter(r *reader, key string, v *fastjson.Value) bool {
 	switch {
@@ -327,7 +327,7 @@ func (p *paramParser) evaluation(r *reader, key string, v *fastjson.Value) bool 
 }
 
 // date parses a time in epoch milliseconds or in RFC 3339 with any offset, as the
-// Singer tap sends it (reference, 7.3). The tap's start date may have no zone, or be
+// Singer tap sends it (clients 7.3.1). The tap's start date may have no zone, or be
 // only a day; then it is in UTC.
 func date(r *reader, key string, v *fastjson.Value, into *core.Time) bool {
 	if v.Type() != fastjson.TypeString {

@@ -9,7 +9,7 @@ import (
 	"kith/core/job"
 )
 
-// The request of the Singer tap (reference, 7.3).
+// The request of the Singer tap (clients 7.3.1).
 func TestParseExport_Tap(t *testing.T) {
 	const params = `{"createdOrUpdatedSince":"2019-05-01T17:41:45-07:00"}`
 	got, err := ParseExport("t", []byte(`{"type": "USER", "format": "CSV", "name": "Stitch Streams users:2026-11-21 02:47:55.578584", "params": `+params+`}`))

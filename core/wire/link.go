@@ -25,7 +25,7 @@ func (l linkWriter) link(name string, e link.Engagement, m link.ShareMedium) {
 	l.w.b = append(l.w.b, '"')
 }
 
-// flat writes links with their older names (reference, 1.7), for the mediums DIRECT,
+// flat writes links with their older names (clients 1.7.3), for the mediums DIRECT,
 // FACEBOOK, TWITTER, EMAIL and LINKEDIN.
 func (l linkWriter) flat(e link.Engagement, names ...string) {
 	mediums := [...]link.ShareMedium{"DIRECT", "FACEBOOK", "TWITTER", "EMAIL", "LINKEDIN"}
@@ -35,7 +35,7 @@ func (l linkWriter) flat(e link.Engagement, names ...string) {
 }
 
 // flatLinks writes a user's links in the older form: an object of names, with a
-// nested object for each engagement medium (reference, 1.7). It writes null if code
+// nested object for each engagement medium (clients 1.7.3). It writes null if code
 // is empty.
 func (w *writer) flatLinks(name string, s link.Share, code core.ReferralCode) {
 	if code == "" {
@@ -59,7 +59,7 @@ func (w *writer) flatMembers(s link.Share, code core.ReferralCode) {
 	w.close()
 }
 
-// programLinks writes a user's links by program (reference, 1.2).
+// programLinks writes a user's links by program (clients 1.2.16).
 func (w *writer) programLinks(u UserInfo) {
 	w.object("programShareLinks", func() { w.programMembers(u) })
 }
@@ -86,7 +86,7 @@ func ProgramShareLinks(u UserInfo) string {
 }
 
 // ShareURLs returns a user's links in the newer form, by engagement and share medium
-// (reference, 1.7). e and m select one of each; empty means all.
+// (clients 1.7.1). e and m select one of each; empty means all.
 func ShareURLs(s link.Share, code core.ReferralCode, e link.Engagement, m link.ShareMedium) []byte {
 	w := writer{}
 	w.open()
@@ -110,7 +110,7 @@ func ShareURLs(s link.Share, code core.ReferralCode, e link.Engagement, m link.S
 	return w.b
 }
 
-// ShareLinks returns a user's links in the older form (reference, 1.7).
+// ShareLinks returns a user's links in the older form (clients 1.7.3).
 func ShareLinks(s link.Share, code core.ReferralCode) []byte {
 	w := writer{}
 	w.flatMembers(s, code)

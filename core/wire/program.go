@@ -224,8 +224,8 @@ func Programs(all []referral.Program) []byte {
 	return w.b
 }
 
-// Program returns the response to GET /programs/{key}, with the reference's names
-// where it has some (1.7, sharing config).
+// Program returns the response to GET /programs/{key}, with the names of a
+// program's sharing configuration where there are such (clients 1.7).
 func Program(p referral.Program) []byte { return appendProgram(nil, p) }
 
 func appendProgram(b []byte, p referral.Program) []byte {

@@ -200,7 +200,7 @@ func (r *reader) wrongType(key, want string) bool {
 	return r.fail(core.Malformed(r.path(key), "must be "+want))
 }
 
-// text stores a string; null does not change the field (reference, 2.2).
+// text stores a string; null does not change the field (clients 2.2.7).
 func (r *reader) text(into **string, key string, v *fastjson.Value) bool {
 	switch v.Type() {
 	case fastjson.TypeNull:

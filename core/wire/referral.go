@@ -11,7 +11,7 @@ import (
 )
 
 // Referrals returns the response to GET /referrals: {count, totalCount, referrals}
-// (reference, 1.4). total is the number of referrals on all pages.
+// (clients 1.4.1). total is the number of referrals on all pages.
 func Referrals(page []referral.Referral, total int) []byte {
 	w := writer{}
 	w.open()
@@ -77,7 +77,7 @@ func (w *writer) referralDates(r referral.Referral) {
 	w.date("dateUserModified", r.Moderation.ByHand)
 }
 
-// FraudSignals returns the JSON {signal: {message, score}} (reference, 1.4).
+// FraudSignals returns the JSON {signal: {message, score}} (clients 1.4.8).
 func FraudSignals(signals []referral.Finding) string {
 	w := writer{}
 	w.open()
@@ -102,7 +102,7 @@ func ParseFraudSignals(text string) (signals []referral.Finding) {
 	return signals
 }
 
-// ReferralEvent returns the data of webhooks about a referral (reference, 6).
+// ReferralEvent returns the data of webhooks about a referral (clients 6.5.10).
 func ReferralEvent(r referral.Referral) []byte {
 	w := writer{}
 	w.open()
@@ -127,7 +127,7 @@ func (w *writer) party(name string, who referral.Identity) {
 	})
 }
 
-// ParseModerations parses the body of POST /referrals/moderate (reference, 1.4).
+// ParseModerations parses the body of POST /referrals/moderate (clients 1.4.3).
 func ParseModerations(body []byte) (actions []referral.Moderation, err error) {
 	err = object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
 		return key == "actions" && r.items(key, v, referral.MaxModerations, func(i int, v *fastjson.Value) error {

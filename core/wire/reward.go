@@ -18,7 +18,7 @@ const (
 	maxFuelTankCode = 200
 )
 
-// Keys of the body that creates a reward (reference, 1.3: RewardApiInput): rewardKeys
+// Keys of the body that creates a reward (clients 1.3.18: RewardApiInput): rewardKeys
 // are allowed for all types; rewardForm has the required and optional keys of each
 // type.
 var (
@@ -32,7 +32,7 @@ var (
 )
 
 // ParseReward parses the body that creates a reward for a user: one of the four forms
-// of the reference's RewardApiInput. Amounts and values are whole numbers, given as
+// of clients 1.3.18. Amounts and values are whole numbers, given as
 // numbers or strings; a percentage may have two decimals. The default source is
 // MANUAL. By default an INTEGRATION is not cancellable and other types are.
 func ParseReward(account core.AccountID, user core.UserID, body []byte) (reward.Grant, error) {
@@ -207,7 +207,7 @@ func (r *reader) date(into *core.Time, key string, v *fastjson.Value) bool {
 	}, into, key, v)
 }
 
-// ParseRedemption parses the body of POST /credit/{id}/redeem (reference, 1.3). id is
+// ParseRedemption parses the body of POST /credit/{id}/redeem (clients 1.3.11). id is
 // that of the reward.
 func ParseRedemption(id string, body []byte) (reward.Draw, error) {
 	d, err := parseDraw(body, false)
@@ -215,7 +215,7 @@ func ParseRedemption(id string, body []byte) (reward.Draw, error) {
 	return d, err
 }
 
-// ParseBulkRedemption parses the body of POST /credit/bulkredeem (reference, 1.3).
+// ParseBulkRedemption parses the body of POST /credit/bulkredeem (clients 1.3.12).
 func ParseBulkRedemption(body []byte) (reward.Draw, error) { return parseDraw(body, true) }
 
 // parseDraw parses a draw; a bulk one has an account.
@@ -258,7 +258,7 @@ func inUnit(value int64, unit string) string {
 	return strconv.FormatInt(value, 10)
 }
 
-// Redemption returns the response to a redemption (reference, 1.3).
+// Redemption returns the response to a redemption (clients 1.3.11).
 func Redemption(r reward.Redemption) []byte {
 	w := writer{}
 	w.open()
@@ -269,8 +269,8 @@ func Redemption(r reward.Redemption) []byte {
 	return w.b
 }
 
-// RewardBalances returns the response to GET /reward/balance: an array (reference,
-// 1.3).
+// RewardBalances returns the response to GET /reward/balance: an array
+// (clients 1.3.6).
 func RewardBalances(balances []reward.Balance) []byte {
 	return list(nil, len(balances), func(b []byte, i int) []byte { return appendBalance(b, balances[i]) })
 }
@@ -302,7 +302,7 @@ func appendBalance(b []byte, balance reward.Balance) []byte {
 }
 
 // RewardBalanceChanged returns the data of the webhook user.reward.balance.changed
-// (reference, 6). The value of a discount is a percentage.
+// (clients 6.5.9). The value of a discount is a percentage.
 func RewardBalanceChanged(c reward.Change) []byte {
 	w := writer{}
 	w.open()
@@ -362,10 +362,10 @@ func (w *writer) reward(name string, r *reward.Reward) {
 }
 
 // Reward returns the response to GET /reward/{id} and the data of the webhook
-// reward.created (reference, 1.3 and 6).
+// reward.created (clients 1.3.19, clients 6.5.8).
 func Reward(r reward.Reward) []byte { return appendReward(nil, r) }
 
-// Rewards returns the response to GET /reward: an array (reference, 1.3).
+// Rewards returns the response to GET /reward: an array (clients 1.3.7).
 func Rewards(rewards []reward.Reward) []byte {
 	return list(nil, len(rewards), func(b []byte, i int) []byte { return appendReward(b, rewards[i]) })
 }

@@ -41,7 +41,7 @@ func Status(c core.Code) int {
 }
 
 // apiErrorCode returns the apiErrorCode of a code, on which clients depend. Three of
-// them are from the reference (section 6); the others have the same form.
+// them are from clients 6.1; the others have the same form.
 func apiErrorCode(c core.Code) string {
 	switch c {
 	case core.CodeInternal:
@@ -79,7 +79,7 @@ func apiErrorCode(c core.Code) string {
 }
 
 // Failure returns the status and the JSON body of an error: {message, statusCode,
-// apiErrorCode, rsCode?} (reference, 6). An error that is not a core.Error, or has
+// apiErrorCode, rsCode?} (clients 6.1.1). An error that is not a core.Error, or has
 // CodeInternal, is replaced by a general message.
 func Failure(err error) (status int, body []byte) {
 	e, status, word := Shown(err)

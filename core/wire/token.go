@@ -26,7 +26,7 @@ type Subject struct {
 	Signed string
 }
 
-// VerifyToken verifies a user JWT (reference, 2.2). It must be signed with HS256
+// VerifyToken verifies a user JWT (clients 2.2.1). It must be signed with HS256
 // under one of the secrets that sign the tenant's tokens (see auth.APIKeys.Signing),
 // and not be expired. A token without exp is refused, unless undated is true: then it
 // is valid for UndatedLife after its iat. The error is for the caller.
@@ -39,7 +39,7 @@ func VerifyToken(tenant core.TenantAlias, secrets []string, token string, now co
 }
 
 // AllowsAnonymous verifies a token like VerifyToken, and reports whether it admits a
-// user without ids: its claims are {"allowAnonymous":true} (reference, 2.2). Such a
+// user without ids: its claims are {"allowAnonymous":true} (clients 2.2.6). Such a
 // token has no user.
 func AllowsAnonymous(secrets []string, token string, now core.Time, undated bool) (bool, error) {
 	claims, err := verifiedClaims(secrets, token, now, undated)
@@ -194,7 +194,7 @@ func SignToken(secret string, s Subject, expires core.Time) string {
 // value: see sameValue, and sameSet for keys whose elements are a set. Custom fields
 // and segments are then taken from the token, because a body may differ in nulls and
 // in the order of operations. The key "cookies", which the browser SDK adds to a
-// signed user, is exempt (reference, 2.2). Codes and share links of a user, for which
+// signed user, is exempt (clients 2.2.4). Codes and share links of a user, for which
 // rewards are given, must be signed. Other keys that affect rewards count only if
 // they are signed; left has the unsigned ones that were removed. An unsigned status
 // is only reported (see referral.Account.Report), unless the tenant accepts it from a

@@ -244,7 +244,7 @@ func TestVouched(t *testing.T) {
 }
 
 // The Java SDK decodes the claim and encodes it again, with numbers as doubles and
-// without nulls (reference, 7.2). The signed fields are stored, including their
+// without nulls (clients 7.2.2). The signed fields are stored, including their
 // nulls, and a null that only the body has removes nothing.
 func TestVouched_JavaSDK(t *testing.T) {
 	s := Subject{Account: "a", User: "bob", Signed: `{"id":"bob","accountId":"a","dateUsTaxFormSubmitted":1700000000123,` +

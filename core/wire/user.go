@@ -13,7 +13,7 @@ import (
 	"kith/core/referral"
 )
 
-// Limits of a user (reference, 6).
+// Limits of a user (clients 6.5).
 const (
 	maxCustomFields    = 100
 	maxCustomFieldName = 64
@@ -22,7 +22,7 @@ const (
 )
 
 // ParseUser parses the body of an identification, in the form of the REST call
-// (reference, 1.2) or of the browser script's init call (spec, User identification).
+// (clients 1.2.12) or of the browser script's init call (spec 2.7).
 // Ids in the body must be equal to those in the path.
 func ParseUser(tenant core.TenantAlias, account core.AccountID, user core.UserID, body []byte) (referral.UserUpdate, error) {
 	p := userParser{tenant: tenant, body: body}
@@ -275,7 +275,7 @@ var flatLinkNames = []string{
 	"mobileShareLink", "mobileFacebookShareLink", "mobileTwitterShareLink", "mobileEmailShareLink",
 }
 
-// shareLink reads the link of one program (reference, 1.2).
+// shareLink reads the link of one program (clients 1.2.12).
 func (p *userParser) shareLink(r *reader, key string, v *fastjson.Value) bool {
 	if slices.Contains(flatLinkNames, key) || v.Type() == fastjson.TypeObject {
 		return true
@@ -345,7 +345,7 @@ func Repeats(u referral.UserUpdate, stored UserInfo, ip string) bool {
 }
 
 // MergeCustomFields returns a JSON object with the changes applied: a null removes
-// its key (reference, 1.2). A result with more than 100 keys is an error.
+// its key (clients 1.2.13). A result with more than 100 keys is an error.
 func MergeCustomFields(stored string, changes []referral.CustomField) (string, error) {
 	if len(changes) == 0 {
 		return stored, nil

@@ -27,7 +27,7 @@ type UserInfo struct {
 	Share link.Share
 }
 
-// User returns a stored user as JSON (reference, 1.2).
+// User returns a stored user as JSON (clients 1.2.16).
 func User(u UserInfo) []byte {
 	w := writer{b: make([]byte, 0, 6<<10)}
 	w.open()
@@ -68,7 +68,7 @@ func (w *writer) user(u UserInfo) {
 	w.date("dateBlocked", u.User.Blocked)
 }
 
-// Users returns a list of users as JSON: {count, totalCount, users} (reference, 1.2),
+// Users returns a list of users as JSON: {count, totalCount, users} (clients 1.2.9),
 // each with the wanted keys. total is the number of users on all pages.
 func Users(page []UserInfo, total int, wanted Fields) []byte {
 	w := writer{}
@@ -81,7 +81,7 @@ func Users(page []UserInfo, total int, wanted Fields) []byte {
 	return w.b
 }
 
-// OpenUser returns the public data of the owner of a code as JSON (reference, 1.2):
+// OpenUser returns the public data of the owner of a code as JSON (clients 1.2.5):
 // enough for a friend to recognize the owner. The ids, which are often an email
 // address, are null unless ids is true, for calls with the API key or a token of the
 // user.
@@ -101,7 +101,7 @@ func OpenUser(u referral.User, code core.ReferralCode, ids bool) []byte {
 	return w.b
 }
 
-// Fields selects keys of a response about a user (reference, 1.2). The zero value
+// Fields selects keys of a response about a user (clients 1.2.3). The zero value
 // selects all.
 type Fields struct{ names []string }
 

@@ -8,7 +8,7 @@ import (
 	"kith/core/webhook"
 )
 
-// ParseWebhookSubscription parses the body of POST /subscription (reference, 1.10).
+// ParseWebhookSubscription parses the body of POST /subscription (clients 1.10.1).
 // It does not check the URL; see webhook.ParseEndpoint.
 func ParseWebhookSubscription(body []byte) (endpoint, name string, err error) {
 	var url, text *string
@@ -80,7 +80,7 @@ func Replayed(n int) []byte {
 func WebhookSubscription(s webhook.Subscription) []byte { return appendWebhookSubscription(nil, s) }
 
 // WebhookSubscriptions returns the response to GET /subscription: an array
-// (reference, 1.10).
+// (clients 1.10.1).
 func WebhookSubscriptions(all []webhook.Subscription) []byte {
 	return list(nil, len(all), func(b []byte, i int) []byte { return appendWebhookSubscription(b, all[i]) })
 }
@@ -100,7 +100,7 @@ func appendWebhookSubscription(b []byte, s webhook.Subscription) []byte {
 	return w.b
 }
 
-// WebhookTest returns the data of a test event (reference, 6).
+// WebhookTest returns the data of a test event (clients 6.5.13).
 func WebhookTest(s webhook.Subscription) []byte {
 	w := writer{}
 	w.open()
@@ -111,7 +111,7 @@ func WebhookTest(s webhook.Subscription) []byte {
 }
 
 // UserCreated returns the data of user.created: the user as in a response, and the
-// initial of the last name (reference, 6).
+// initial of the last name (clients 6.5.6).
 func UserCreated(u UserInfo) []byte {
 	w := writer{b: make([]byte, 0, 6<<10)}
 	w.open()
@@ -121,7 +121,7 @@ func UserCreated(u UserInfo) []byte {
 	return w.b
 }
 
-// CouponCreated returns the data of coupon.created (reference, 6).
+// CouponCreated returns the data of coupon.created (clients 6.5.7).
 func CouponCreated(c referral.UserCode, created core.Time) []byte {
 	w := writer{}
 	w.open()
@@ -145,7 +145,7 @@ type WebhookEvent struct {
 }
 
 // Webhook returns the body of an event. It is the same at every attempt, because
-// consumers verify the signature of these bytes (reference, 6).
+// consumers verify the signature of these bytes (clients 6.5.3).
 func Webhook(e WebhookEvent) []byte {
 	w := writer{}
 	w.open()
@@ -159,10 +159,10 @@ func Webhook(e WebhookEvent) []byte {
 	return w.b
 }
 
-// WebhookType is the Content-Type of an event (reference, 6).
+// WebhookType is the Content-Type of an event (clients 6.5.1).
 const WebhookType = "application/json; charset=UTF-8"
 
-// SignatureHead returns the header of the JWS that signs a body (reference, 6).
+// SignatureHead returns the header of the JWS that signs a body (clients 6.5.3).
 func SignatureHead(kid string) []byte {
 	w := writer{}
 	w.open()

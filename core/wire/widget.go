@@ -155,7 +155,7 @@ type Widget struct {
 	Options, Branding, Values string
 }
 
-// RenderedWidget returns the response to the widget calls (reference, 1.6).
+// RenderedWidget returns the response to the widget calls (clients 1.6.1).
 func RenderedWidget(x Widget) []byte {
 	w := writer{}
 	w.open()
@@ -180,7 +180,7 @@ func WidgetUser(account core.AccountID, user core.UserID) []byte {
 }
 
 // DefaultWidgetOptions returns the default jsOptions, without which older clients
-// fail (reference, 7.1).
+// fail (clients 7.1.3).
 func DefaultWidgetOptions(t widget.Type) string {
 	w := writer{}
 	w.open()
@@ -231,7 +231,7 @@ type WidgetReferral struct {
 }
 
 // WidgetScript returns the script with a widget's user, in the form that the browser
-// SDK reads (reference, 7.1: widgetIdent), and its data. No text in it can end the
+// SDK reads (clients 7.1.4: widgetIdent), and its data. No text in it can end the
 // script: "<" is escaped, and so are U+2028 and U+2029, which older browsers do not
 // allow in strings.
 func WidgetScript(x WidgetInfo) string {

@@ -45,7 +45,7 @@ func (w *writer) number(name string, n int64) {
 	w.b = strconv.AppendInt(w.b, n, 10)
 }
 
-// date writes null for "never" (reference, 0).
+// date writes null for "never" (clients 0.1).
 func (w *writer) date(name string, t core.Time) {
 	if t == 0 {
 		w.raw(name, "null")

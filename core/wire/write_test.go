@@ -90,7 +90,7 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// numbered is an error that has one of the reference's numbers.
+// numbered is an error that has one of the numbers of clients 6.2.
 func numbered(rs string) *core.Error {
 	err := UnknownCode()
 	err.RS = rs

@@ -9,7 +9,7 @@ import (
 	"kith/edge/route"
 )
 
-// userTokenHeader carries a user token beside Authorization (reference, 2.2).
+// userTokenHeader carries a user token beside Authorization (clients 2.2.3).
 const userTokenHeader = "x-saasquatch-user-token" // #nosec G101 -- the name of a header
 
 // code answers a look-up that the replica knows, to a holder of the API key.

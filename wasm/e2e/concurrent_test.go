@@ -53,8 +53,8 @@ func alias(t testing.TB, s *site, name string) string {
 	return name
 }
 
-// Spec, Limits: a key that was received is refused, also when the senders are
-// many and arrive together. The backend is down, so that whatever is answered
+// A key that was received is refused (spec 7.1), also when the senders are many and
+// arrive together. The backend is down, so that whatever is answered
 // was decided by the component and its database.
 func TestEvents_OneKeyFromManySenders(t *testing.T) {
 	t.Parallel()
@@ -88,7 +88,7 @@ func TestEvents_OneKeyFromManySenders(t *testing.T) {
 	}
 }
 
-// Spec, Referral: only the first code counts, also when many come together.
+// Only the first code counts (spec 3.1.2), also when many come together.
 func TestIdentify_ManyCodesForOneNewUser(t *testing.T) {
 	t.Parallel()
 	for _, ground := range grounds[:2] {
@@ -129,8 +129,7 @@ func TestIdentify_ManyCodesForOneNewUser(t *testing.T) {
 	}
 }
 
-// Spec, Referral: the first PAID converts, once, whoever reports it and however
-// often.
+// The first PAID converts, once, whoever reports it and however often (spec 3.1.4).
 func TestFirstPaid_ReportedManyTimesAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, ground := range grounds[:2] {

@@ -19,7 +19,7 @@ import (
 const graphQLEvents = `{"query":"mutation log($userEventInput: UserEventInput!) { logUserEvent(userEventInput: $userEventInput) { events { id } } }",` +
 	`"operationName":"log","variables":{"userEventInput":{"userId":"anna","accountId":"anna","idempotencyKey":%q,"events":[{"key":%q,"fields":{"revenue":29.00,"currency":"USD"}}]}}}`
 
-// Spec, Limits: of many senders of one key one is served, whichever way they
+// Of many senders of one key one is served (spec 7.1), whichever way they
 // come and wherever they are answered: by GraphQL and REST, at the edge and, for
 // what is not in the plain form, in the backend.
 func TestGraphQLEvents_OneKeyFromManySenders(t *testing.T) {

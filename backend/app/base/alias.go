@@ -6,7 +6,7 @@ import (
 	"kith/core"
 )
 
-// TestPrefix begins the alias of a tenant's test mode (reference, 2.1).
+// TestPrefix begins the alias of a tenant's test mode (clients 2.1.3).
 const TestPrefix = "test_"
 
 // Live reports whether a tenant is no test tenant.

@@ -24,7 +24,7 @@ type Events struct {
 }
 
 // Log takes a batch of events in, at most once for its idempotency key
-// (spec, Log user events), and returns it with ids and times. An unknown user
+// (spec 4.6), and returns it with ids and times. An unknown user
 // is a not-found error: events create no users.
 // A caller without the API key has idempotency keys of their own; see
 // event.Batch.OwnKey.

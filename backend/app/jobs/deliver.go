@@ -20,7 +20,7 @@ type Delivery struct {
 }
 
 // Deliver keeps a file whose name says what it is for, validates it and creates
-// its job, as three calls would (spec, Bulk import). A file that is broken gets a
+// its job, as three calls would (spec 4.1). A file that is broken gets a
 // job too: there its tenant sees what became of it. When body ends in an error,
 // neither file nor job is left.
 func (js *Jobs) Deliver(ctx context.Context, tenant core.TenantAlias, name string, body io.Reader) (d Delivery, err error) {

@@ -21,11 +21,11 @@ const (
 	// exportPage is how many rows of an export are in memory at a time.
 	exportPage = 2000
 	// smallExport is how many rows an export may have that is done at once: a
-	// client that polls finds it complete at the first look (reference, 7.3).
+	// client that polls finds it complete at the first look (clients 7.3.2).
 	smallExport = 5000
 )
 
-// CreateExport adds a REST export (reference, 1.9).
+// CreateExport adds a REST export (clients 1.9.1).
 func (js *Jobs) CreateExport(ctx context.Context, tenant core.TenantAlias, in job.Input) (job.Job, error) {
 	return js.Create(ctx, tenant, in)
 }

@@ -66,7 +66,7 @@ type aborted struct{ reason string }
 
 func (a aborted) Error() string { return a.reason }
 
-// Create adds a job (spec, Bulk import, 3). One that is small is done before
+// Create adds a job (spec 4.1.3). One that is small is done before
 // this returns; others wait for a worker.
 func (js *Jobs) Create(ctx context.Context, tenant core.TenantAlias, in job.Input) (job.Job, error) {
 	small, err := js.small(ctx, tenant, in)

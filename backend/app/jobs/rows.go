@@ -130,7 +130,7 @@ type deletionRow struct {
 }
 
 // parseDeletion reads what the row says, or else the params of the job; an empty
-// account is preserved unless one of them says otherwise (reference, 1.2).
+// account is preserved unless one of them says otherwise (clients 1.2.4).
 func (r *run) parseDeletion(row []byte) (importRow, error) {
 	d, err := wire.ParseDeletion(row)
 	return deletionRow{r, users.Deletion{Account: d.Account, User: d.User, Options: users.DeleteOptions{

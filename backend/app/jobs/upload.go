@@ -18,7 +18,7 @@ const DefaultMaxFile = 2 << 30
 // sniffed is how much of a file is looked at to tell what it is.
 const sniffed = 4 << 10
 
-// Upload keeps a file for a job to read (spec, Bulk import, 1). name is what its
+// Upload keeps a file for a job to read (spec 4.1.1). name is what its
 // sender calls it, or empty: CSV or JSONL is told by it, or by how the file
 // begins. It may be packed with gzip.
 func (fs *Files) Upload(ctx context.Context, tenant core.TenantAlias, name string, body io.Reader) (core.FileRef, error) {

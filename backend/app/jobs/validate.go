@@ -20,7 +20,7 @@ const (
 )
 
 // Validate looks for problems of an import file: all of its header and the
-// first 100 of its rows, within its first 64 MiB (spec, Bulk import, 2). None is
+// first 100 of its rows, within its first 64 MiB (spec 4.1.2). None is
 // no promise: what a row asks for may be refused when it is carried out.
 func (js *Jobs) Validate(ctx context.Context, tenant core.TenantAlias, in job.Input) ([]string, error) {
 	if !in.Type.Import() {

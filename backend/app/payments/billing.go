@@ -292,7 +292,7 @@ func (b *billed) credit(ctx context.Context, account core.AccountID) (int64, err
 }
 
 // reverse takes back what is left of the rewards of a referral whose first charge
-// was charged back (reference, gateway, 3: dispute_lost). The account stays what
+// was charged back (gateway 3.3.1: dispute_lost). The account stays what
 // it is, and whoever approves the referral gives them again, for good.
 func (b *billed) reverse(ctx context.Context, account referral.Account) (reversed bool, err error) {
 	if account.Standing.Referral != referral.Converted {
@@ -316,7 +316,7 @@ func (b *billed) reverse(ctx context.Context, account referral.Account) (reverse
 }
 
 // refund says what is owed of the first charge of a converted account, when its
-// shop had not looked the discount up (spec, Look up a referral code).
+// shop had not looked the discount up (spec 4.3.2).
 func (b *billed) refund(ctx context.Context, account referral.Account, percent reward.BasisPoints) error {
 	if account.Standing.Referral != referral.Converted || percent == 0 {
 		return nil

@@ -33,8 +33,8 @@ func (ds *Discounts) Of(ctx context.Context, tenant core.TenantAlias, account co
 }
 
 // Register ties an account to its customer at the payment gateway and
-// attributes it to a code, by the rules of any attribution (spec, Register a
-// discount). It returns what the account pays less then.
+// attributes it to a code, by the rules of any attribution (spec 4.4).
+// It returns what the account pays less then.
 //
 // A tenant of a gateway needs the customer there (RS010), and the code is written
 // into the customer's custom field, later.
@@ -95,7 +95,7 @@ func (ds *Discounts) checkCustomer(ctx context.Context, tenant core.TenantAlias,
 }
 
 // putCoupon has the code that refers an account written into the custom field of
-// its customer, where the merchant sees it (reference, 4.1).
+// its customer, where the merchant sees it (clients 4.1.3).
 func putCoupon(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, account referral.Account) error {
 	connected, err := billingdb.Connected(ctx, tx.Reads, tenant)
 	if err != nil || !connected || account.Standing.Code == "" {

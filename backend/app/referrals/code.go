@@ -16,7 +16,7 @@ import (
 // Codes are the codes by which users refer others.
 type Codes struct{ *base.Base }
 
-// Lookup returns what a code promises (spec, Look up a referral code), or a
+// Lookup returns what a code promises (spec 4.3), or a
 // not-found error.
 func (cs *Codes) Lookup(ctx context.Context, tenant tenantdb.Tenant, code core.ReferralCode) (wire.CodeInfo, error) {
 	c, known, err := userdb.Code(ctx, cs.DB.Reads, tenant.Alias, code)
@@ -30,7 +30,7 @@ func (cs *Codes) Lookup(ctx context.Context, tenant tenantdb.Tenant, code core.R
 }
 
 // Open is Lookup for anybody who has the code: the code of a blocked user
-// is unknown (reference, 1.3).
+// is unknown (clients 1.2.20).
 func (cs *Codes) Open(ctx context.Context, tenant tenantdb.Tenant, code core.ReferralCode) (wire.CodeInfo, error) {
 	c, known, err := userdb.Code(ctx, cs.DB.Reads, tenant.Alias, code)
 	if err == nil && (!known || c.Blocked) {
@@ -51,7 +51,7 @@ func (cs *Codes) info(ctx context.Context, tenant tenantdb.Tenant, c referral.Co
 }
 
 // Apply attributes a known user to the owner of a code, and returns what the
-// code promises (reference, 1.3). The code that referred the account before may
+// code promises (clients 1.3.2). The code that referred the account before may
 // be applied again. An unknown user, an unknown code and that of a blocked user
 // are not found; a code that cannot refer this user is invalid. Either way the
 // decision is recorded.

@@ -153,7 +153,7 @@ func countKeys(keys auth.APIKeys) (n int) {
 }
 
 // MakeKey makes an API key of 192 random bits behind a prefix that tells live
-// and test apart (reference, 2.1).
+// and test apart (clients 2.1.3).
 func (ks *APIKeys) MakeKey(alias core.TenantAlias) string {
 	prefix := "LIVE_"
 	if strings.HasPrefix(string(alias), base.TestPrefix) {

@@ -16,7 +16,7 @@ import (
 // Erasures remove users and accounts, and all that is personal about them.
 type Erasures struct{ *base.Base }
 
-// DeleteOptions say what a deletion leaves (reference, 1.2).
+// DeleteOptions say what a deletion leaves (clients 1.2.4).
 type DeleteOptions struct {
 	// DoNotTrack keeps the user from ever coming back to this account: what is
 	// kept of them is a keyed hash of the ids.

@@ -156,7 +156,7 @@ func (us *Users) ProgramName(ctx context.Context, tenant core.TenantAlias, code 
 // Block keeps a user from referring anybody from now on: nobody who is not a
 // holder of the API key finds their codes, and no code of theirs attributes.
 // What was attributed before stays. A user who is blocked already is forbidden,
-// an unknown one not found (reference, 1.2).
+// an unknown one not found (clients 1.2.10).
 func (us *Users) Block(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID) error {
 	return us.setBlocked(ctx, tenant, account, user, true)
 }

@@ -90,7 +90,7 @@ func (ws *Widgets) Render(ctx context.Context, tenant core.TenantAlias, in Reque
 }
 
 // widgetUser settles whose widget is asked for. The browser SDK percent-encodes
-// ids where no URL has them (reference, 7.1), so an id that nobody has is read as
+// ids where no URL has them (clients 7.1.2), so an id that nobody has is read as
 // encoded.
 func (ws *Widgets) widgetUser(ctx context.Context, tenant core.TenantAlias, in Request) (Request, error) {
 	if in.Account == "" && in.User == "" {

@@ -337,4 +337,3 @@ func placeholder(f *kong.Flag) string {
 	}
 	return "TEXT"
 }
-

@@ -349,8 +349,7 @@ func basic(user, password string) string {
 	return base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
 }
 
-// initChecksum is the checksum of the init call over these values (reference,
-// 2.2).
+// initChecksum is the checksum of the init call over these values (clients 2.2.8).
 func initChecksum(key, values string) string {
 	mac := hmac.New(sha256.New, []byte(key))
 	mac.Write([]byte(values))
