@@ -507,7 +507,7 @@ func (b bundle) call(t *testing.T, row string) string {
 	t.Helper()
 	tenant, err := tenantdb.Find(t.Context(), b.DB.Reads, b.tenant)
 	require.NoError(t, err)
-	update, since, err := wire.ParseImportedUser(b.tenant, []byte(row))
+	update, since, err := wire.ParseImportedUser(b.tenant, wire.LineRow([]byte(row)))
 	if err == nil {
 		_, err = b.Identification.Identify(t.Context(), b.tenant, rules.Identification{Update: update, Since: since, Share: base.Caller{Tenant: tenant}.Share("")})
 	}

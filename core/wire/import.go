@@ -14,17 +14,123 @@ import (
 	"kith/core/referral"
 )
 
-// ImportRow appends a row of a CSV file as a JSON object, like a line of a JSONL
-// file, so that one parser reads both. Empty cells are left out.
-func ImportRow(b []byte, l importfile.Layout, cells []string) []byte {
-	w := writer{b: b}
-	w.open()
-	var at []string
-	for _, i := range l.Order {
-		if cells[i] == "" {
+// Row is a row of an import file.
+type Row struct {
+	// line is a line of a JSONL file, or nil.
+	line []byte
+	// layout and cells are those of a row of a CSV file.
+	layout importfile.Layout
+	cells  []string
+}
+
+// LineRow returns a row of a JSONL file.
+func LineRow(line []byte) Row { return Row{line: line} }
+
+// CellsRow returns a row of a CSV file with the columns of l. Empty cells count as
+// missing.
+func CellsRow(l importfile.Layout, cells []string) Row { return Row{layout: l, cells: cells} }
+
+var arenas fastjson.ArenaPool
+
+// object calls parse with the row as an object, whose values are valid until parse
+// returns.
+func (row Row) object(parse func(*fastjson.Value) error) error {
+	if row.line == nil {
+		a := arenas.Get()
+		defer func() {
+			a.Reset()
+			arenas.Put(a)
+		}()
+		return parse(row.values(a))
+	}
+	if err := checkRow(row.line); err != nil {
+		return err
+	}
+	p := parsers.Get()
+	if len(row.line) <= maxKept {
+		defer parsers.Put(p)
+	}
+	v, err := p.ParseBytes(row.line)
+	if err != nil {
+		return core.Malformed("", "the row is not a valid JSON object")
+	}
+	return parse(v)
+}
+
+// values returns the cells as an object.
+func (row Row) values(a *fastjson.Arena) *fastjson.Value {
+	objects, at := []*fastjson.Value{a.NewObject()}, []string(nil)
+	for _, i := range row.layout.Order {
+		if row.cells[i] == "" {
 			continue
 		}
-		path := l.Columns[i].Path
+		path := row.layout.Columns[i].Path
+		parents := path[:len(path)-1]
+		for !beginsWith(parents, at) {
+			objects, at = objects[:len(objects)-1], at[:len(at)-1]
+		}
+		for len(at) < len(parents) {
+			below := a.NewObject()
+			objects[len(objects)-1].Set(parents[len(at)], below)
+			objects, at = append(objects, below), append(at, parents[len(at)])
+		}
+		objects[len(objects)-1].Set(path[len(path)-1], cellValue(a, row.layout.Columns[i].Kind, row.cells[i]))
+	}
+	return objects[0]
+}
+
+// cellValue returns the value of a cell. If the cell is not of the column's kind, it
+// is a string, so that the parser reports the error.
+func cellValue(a *fastjson.Arena, kind importfile.Kind, cell string) *fastjson.Value {
+	switch {
+	case kind == importfile.Boolean && strings.EqualFold(cell, "true"), kind == importfile.Any && cell == "true":
+		return a.NewTrue()
+	case kind == importfile.Boolean && strings.EqualFold(cell, "false"), kind == importfile.Any && cell == "false":
+		return a.NewFalse()
+	case kind == importfile.Integer && plainNumber(cell, false), kind == importfile.Any && plainNumber(cell, true):
+		return a.NewNumberString(cell)
+	}
+	// An arena writes control characters as Go does, not as JSON.
+	if strings.ContainsFunc(cell, func(c rune) bool { return c < ' ' || c == '"' || c == '\\' }) {
+		if v, err := fastjson.ParseBytes(appendString(nil, cell)); err == nil {
+			return v
+		}
+	}
+	return a.NewString(cell)
+}
+
+// sent returns the JSON of a key as it was sent, or "". Below a key of a CSV row it
+// has the columns of that key.
+func (row Row) sent(path ...string) string {
+	if row.line != nil {
+		return gjson.GetBytes(row.line, strings.Join(path, ".")).Raw
+	}
+	w := writer{}
+	if row.appendTo(&w, path); len(w.b) == len("{}") {
+		return ""
+	}
+	return string(w.b)
+}
+
+// AppendJSON appends the row as a JSON object, such as a line of a JSONL file.
+func (row Row) AppendJSON(b []byte) []byte {
+	if row.line != nil {
+		return append(b, row.line...)
+	}
+	w := writer{b: b}
+	row.appendTo(&w, nil)
+	return w.b
+}
+
+// appendTo writes the cells below a path as an object.
+func (row Row) appendTo(w *writer, below []string) {
+	w.open()
+	at := below
+	for _, i := range row.layout.Order {
+		path := row.layout.Columns[i].Path
+		if row.cells[i] == "" || !beginsWith(path[:len(path)-1], below) {
+			continue
+		}
 		parents := path[:len(path)-1]
 		for !beginsWith(parents, at) {
 			w.close()
@@ -33,15 +139,14 @@ func ImportRow(b []byte, l importfile.Layout, cells []string) []byte {
 		for len(at) < len(parents) {
 			w.key(parents[len(at)])
 			w.open()
-			at = append(at, parents[len(at)])
+			at = append(at[:len(at):len(at)], parents[len(at)])
 		}
-		w.cell(path[len(path)-1], l.Columns[i].Kind, cells[i])
+		w.cell(path[len(path)-1], row.layout.Columns[i].Kind, row.cells[i])
 	}
-	for range at {
+	for range at[len(below):] {
 		w.close()
 	}
 	w.close()
-	return w.b
 }
 
 func beginsWith(path, prefix []string) bool {
@@ -94,7 +199,7 @@ func allDigits(s string) bool {
 }
 
 // CheckImportRow parses a row as its job would, and returns the error.
-func CheckImportRow(tenant core.TenantAlias, t job.Type, row []byte) (err error) {
+func CheckImportRow(tenant core.TenantAlias, t job.Type, row Row) (err error) {
 	switch t {
 	case job.ImportUser:
 		_, _, err = ParseImportedUser(tenant, row)
@@ -111,43 +216,44 @@ func CheckImportRow(tenant core.TenantAlias, t job.Type, row []byte) (err error)
 // ParseImportedUser parses a row of MUTATION/USER: the body of an identification with
 // the ids of the user (clients 3.3.2). created is zero if the row has no
 // dateCreated.
-func ParseImportedUser(tenant core.TenantAlias, row []byte) (u referral.UserUpdate, created core.Time, err error) {
-	account, err := rowID(row, "accountId", "RS044", core.ParseAccountID)
-	if err != nil {
-		return u, 0, err
-	}
-	user, err := rowID(row, "id", "RS043", core.ParseUserID)
-	if err != nil {
-		return u, 0, err
-	}
-	u, err = ParseUser(tenant, account, user, row)
-	at, _ := wholeNumber(gjson.GetBytes(row, "dateCreated").Raw)
-	return u, core.Time(at), err
+func ParseImportedUser(tenant core.TenantAlias, row Row) (u referral.UserUpdate, created core.Time, err error) {
+	err = row.object(func(v *fastjson.Value) (err error) {
+		p := userParser{tenant: tenant, sent: func(key string) string { return row.sent(key) }}
+		if p.u.Account, err = rowID(v, "accountId", "RS044", core.ParseAccountID); err != nil {
+			return err
+		}
+		if p.u.ID, err = rowID(v, "id", "RS043", core.ParseUserID); err != nil {
+			return err
+		}
+		if at := v.Get("dateCreated"); at != nil {
+			n, _ := int64Of(at)
+			created = core.Time(n)
+		}
+		u, err = p.result(fields(v, "", p.key))
+		return err
+	})
+	return u, created, err
 }
 
-// rowID returns an id of a row without checking the rest, which is checked later. An
-// invalid row is an error only if the id is missing.
-func rowID[T any](row []byte, key, rs string, parse func(field, s string) (T, error)) (T, error) {
-	v := gjson.GetBytes(row, key)
-	if v.Type != gjson.String {
-		var none T
-		if err := checkRow(row); err != nil {
-			return none, err
-		}
-		if v.Exists() && v.Type != gjson.Null {
-			return none, core.Malformed(key, "must be a string")
-		}
-		return none, required(key, rs)
-	}
-	return parse(key, v.String())
-}
-
-// checkRow checks that a row is a valid JSON object.
-func checkRow(row []byte) error {
+// rowID returns an id of a row.
+func rowID[T any](row *fastjson.Value, key, rs string, parse func(field, s string) (T, error)) (id T, err error) {
+	v := row.Get(key)
 	switch {
-	case checkObject(row, MaxBody) == nil:
+	case v == nil || v.Type() == fastjson.TypeNull:
+		return id, required(key, rs)
+	case v.Type() != fastjson.TypeString:
+		return id, core.Malformed(key, "must be a string")
+	}
+	return parse(key, string(v.GetStringBytes()))
+}
+
+// checkRow checks that a line is a JSON object with the limits of a body.
+func checkRow(line []byte) error {
+	err := checkObject(line, MaxBody)
+	switch {
+	case err == nil:
 		return nil
-	case gjson.ValidBytes(row) && gjson.ParseBytes(row).IsArray():
+	case gjson.ValidBytes(line) && gjson.ParseBytes(line).IsArray():
 		return core.Malformed("", "the row is a JSON array; write each of its objects on a line of its own")
 	}
 	return core.Malformed("", "the row is not a valid JSON object")
@@ -163,7 +269,7 @@ type Deletion struct {
 }
 
 // ParseDeletion parses a row of MUTATION/DELETE_USER (clients 3.3.3).
-func ParseDeletion(row []byte) (Deletion, error) {
+func ParseDeletion(row Row) (Deletion, error) {
 	var d Deletion
 	who, err := parseRow(row, "id", func(r *reader, key string, v *fastjson.Value) bool {
 		switch key {
@@ -180,7 +286,7 @@ func ParseDeletion(row []byte) (Deletion, error) {
 
 // ParseImportedEvent parses a row of MUTATION/USER_EVENT, which has one event
 // (clients 3.3.4). The result has no event id and no time of receipt.
-func ParseImportedEvent(row []byte) (event.Batch, error) {
+func ParseImportedEvent(row Row) (event.Batch, error) {
 	batch := event.Batch{Events: make([]event.Event, 1)}
 	given := false
 	who, err := parseRow(row, "userId", func(r *reader, key string, v *fastjson.Value) (ok bool) {
@@ -204,8 +310,8 @@ func ParseImportedEvent(row []byte) (event.Batch, error) {
 	if err != nil {
 		return event.Batch{}, err
 	}
-	if f := gjson.GetBytes(row, "event.fields"); f.IsObject() {
-		batch.Events[0].Fields = f.Raw
+	if f := row.sent("event", "fields"); f != "" && f[0] == '{' {
+		batch.Events[0].Fields = f
 	}
 	batch.Account, batch.User = who.Account, who.User
 	return batch, nil
@@ -223,7 +329,7 @@ type Draw struct {
 // ParseDraw parses a row of MUTATION/REDEEMABLE_REWARD_BALANCE: a row of the report
 // of redeemable balances with valueToRedeem added. An empty, zero or negative value
 // redeems nothing, and fractions are truncated (clients 3.3.5).
-func ParseDraw(row []byte) (Draw, error) {
+func ParseDraw(row Row) (Draw, error) {
 	var d Draw
 	value := ""
 	who, err := parseRow(row, "id", func(r *reader, key string, v *fastjson.Value) bool {
@@ -280,20 +386,19 @@ type rowUser struct {
 
 // parseRow parses a row with the required ids of a user. userKey is the key of the
 // user id.
-func parseRow(row []byte, userKey string, take func(r *reader, key string, v *fastjson.Value) bool) (rowUser, error) {
+func parseRow(row Row, userKey string, take func(r *reader, key string, v *fastjson.Value) bool) (rowUser, error) {
 	var account *core.AccountID
 	var user *core.UserID
-	if err := checkRow(row); err != nil {
-		return rowUser{}, err
-	}
-	err := walk(row, "", func(r *reader, key string, v *fastjson.Value) bool {
-		switch key {
-		case "accountId":
-			return parsed(r, key, v, &account, core.ParseAccountID)
-		case userKey:
-			return parsed(r, key, v, &user, core.ParseUserID)
-		}
-		return take(r, key, v)
+	err := row.object(func(v *fastjson.Value) error {
+		return fields(v, "", func(r *reader, key string, v *fastjson.Value) bool {
+			switch key {
+			case "accountId":
+				return parsed(r, key, v, &account, core.ParseAccountID)
+			case userKey:
+				return parsed(r, key, v, &user, core.ParseUserID)
+			}
+			return take(r, key, v)
+		})
 	})
 	switch {
 	case err != nil:

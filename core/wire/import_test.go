@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"math/rand/v2"
 	"reflect"
 	"testing"
 
@@ -20,7 +21,7 @@ func layout(t *testing.T, typ job.Type, names ...string) importfile.Layout {
 	return l
 }
 
-func TestImportRow(t *testing.T) {
+func TestRow_AppendJSON(t *testing.T) {
 	l := layout(t, job.ImportUser, "customFields.b", "id", "referable", "referredBy.code", "accountId", "customFields.a.c", "shareLink",
 		"dateCreated", "customFields.a.d", "referredBy.isConverted")
 	for _, c := range []struct {
@@ -35,9 +36,48 @@ func TestImportRow(t *testing.T) {
 		{[]string{"01", "1", "", "", "2", "12345678901234567", "", "-1", "", ""},
 			`{"accountId":"2","customFields":{"a":{"c":"12345678901234567"},"b":"01"},"dateCreated":-1,"id":"1"}`},
 	} {
-		if got := string(ImportRow(nil, l, c.cells)); got != c.want {
+		if got := string(CellsRow(l, c.cells).AppendJSON(nil)); got != c.want {
 			t.Errorf("%q:\n%s\nwant\n%s", c.cells, got, c.want)
 		}
+	}
+}
+
+// A row of a CSV file is parsed as a line with the same JSON would be.
+func TestRow_CellsAreParsedAsJSON(t *testing.T) {
+	users := layout(t, job.ImportUser, "customFields.b", "id", "referable", "referredBy.code", "accountId", "customFields.a", "referralCodes.classic",
+		"dateCreated", "shareLinks.classic", "referredBy.isConverted", "email")
+	events := layout(t, job.ImportUserEvent, "event.fields.b.c", "userId", "event.key", "event.fields.a", "accountId", "event.dateTriggered", "idempotencyKey")
+	values := []string{"", "a", "u", "true", "FALSE", "1", "-2.50", "01", "12345678901234567", "ANNA10", "a@b.example", `x"\<é` + "\n", "2026-01-01", "key-0001", "\x00"}
+	random := rand.New(rand.NewPCG(1, 2))
+	accepted := 0
+	for range 20000 {
+		for _, l := range []importfile.Layout{users, events} {
+			cells := make([]string, len(l.Columns))
+			for i := range cells {
+				cells[i] = values[random.IntN(len(values))]
+			}
+			row := CellsRow(l, cells)
+			line := LineRow(row.AppendJSON(nil))
+			if len(l.Columns) == len(users.Columns) {
+				u, at, err := ParseImportedUser("t", row)
+				want, wantAt, wantErr := ParseImportedUser("t", line)
+				if at != wantAt || !reflect.DeepEqual(u, want) || !reflect.DeepEqual(err, wantErr) {
+					t.Fatalf("%q:\n%+v, %v\nwant\n%+v, %v", cells, u, err, want, wantErr)
+				}
+				continue
+			}
+			b, err := ParseImportedEvent(row)
+			want, wantErr := ParseImportedEvent(line)
+			if !reflect.DeepEqual(b, want) || !reflect.DeepEqual(err, wantErr) {
+				t.Fatalf("%q:\n%+v, %v\nwant\n%+v, %v", cells, b, err, want, wantErr)
+			}
+			if err == nil {
+				accepted++
+			}
+		}
+	}
+	if accepted < 100 {
+		t.Errorf("only %d rows were accepted", accepted)
 	}
 }
 
@@ -59,7 +99,7 @@ func TestPlainNumber(t *testing.T) {
 }
 
 func TestParseImportedUser(t *testing.T) {
-	u, created, err := ParseImportedUser("t", []byte(`{"accountId":"a","id":"u","firstName":"Ann","dateCreated":7,"referredBy":{"code":"BOB"},"customFields":{"n":1.0}}`))
+	u, created, err := ParseImportedUser("t", LineRow([]byte(`{"accountId":"a","id":"u","firstName":"Ann","dateCreated":7,"referredBy":{"code":"BOB"},"customFields":{"n":1.0}}`)))
 	if err != nil || created != 7 || u.Account != "a" || u.ID != "u" || *u.FirstName != "Ann" || u.Claims[0].Code != "BOB" ||
 		u.CustomFields[0] != (referral.CustomField{Name: "n", Value: "1.0"}) {
 		t.Errorf("%+v, %d, %v", u, created, err)
@@ -74,11 +114,11 @@ func TestParseImportedUser(t *testing.T) {
 		`{"accountId":"a","id":"u","referable":"yes"}`:      "referable: must be true or false",
 		`{"accountId":"a","id":"u","dateCreated":"x"}`:      "dateCreated: must be a whole number",
 		`{"accountId":"a","id":"u","firstName":"x\u0000y"}`: "firstName: must not contain the character U+0000",
-		`{"accountId":"a","id":"u"`:                         "the body is not valid JSON",
+		`{"accountId":"a","id":"u"`:                         "the row is not a valid JSON object",
 		`["accountId"]`:                                     "the row is a JSON array; write each of its objects on a line of its own",
 		`x`:                                                 "the row is not a valid JSON object",
 	} {
-		if _, _, err := ParseImportedUser("t", []byte(row)); err == nil || err.Error() != want {
+		if _, _, err := ParseImportedUser("t", LineRow([]byte(row))); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", row, err, want)
 		}
 	}
@@ -86,7 +126,7 @@ func TestParseImportedUser(t *testing.T) {
 
 // The negative examples of clients 3.3.4, and similar ones.
 func TestParseImportedEvent(t *testing.T) {
-	got, err := ParseImportedEvent([]byte(`{"accountId":"a","userId":"u","idempotencyKey":"order-0001","event":{"key":"purchase","dateTriggered":7,"fields":{"revenue":1.10,"n":null}}}`))
+	got, err := ParseImportedEvent(LineRow([]byte(`{"accountId":"a","userId":"u","idempotencyKey":"order-0001","event":{"key":"purchase","dateTriggered":7,"fields":{"revenue":1.10,"n":null}}}`)))
 	want := event.Batch{Account: "a", User: "u", Key: "order-0001", Events: []event.Event{{Key: "purchase", Triggered: 7, Fields: `{"revenue":1.10,"n":null}`}}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
@@ -108,21 +148,21 @@ func TestParseImportedEvent(t *testing.T) {
 		`{"accountId":"a","userId":"u","event":{"key":"key "}}`: "event.key: must not begin or end with a blank",
 		`"x"`: "the row is not a valid JSON object",
 	} {
-		if _, err := ParseImportedEvent([]byte(row)); err == nil || err.Error() != want {
+		if _, err := ParseImportedEvent(LineRow([]byte(row))); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", row, err, want)
 		}
 	}
 }
 
 func TestParseDeletion(t *testing.T) {
-	got, err := ParseDeletion([]byte(`{"accountId":"a","id":"u","preserveEmptyAccount":false,"doNotTrack":true}`))
+	got, err := ParseDeletion(LineRow([]byte(`{"accountId":"a","id":"u","preserveEmptyAccount":false,"doNotTrack":true}`)))
 	if err != nil || got.Account != "a" || got.User != "u" || *got.PreserveEmptyAccount || !*got.DoNotTrack {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err = ParseDeletion([]byte(`{"accountId":"a","id":"u"}`)); err != nil || got != (Deletion{Account: "a", User: "u"}) {
+	if got, err = ParseDeletion(LineRow([]byte(`{"accountId":"a","id":"u"}`))); err != nil || got != (Deletion{Account: "a", User: "u"}) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := ParseDeletion([]byte(`{"accountId":"a","id":"u","doNotTrack":"yes"}`)); err == nil || err.Error() != "doNotTrack: must be true or false" {
+	if _, err := ParseDeletion(LineRow([]byte(`{"accountId":"a","id":"u","doNotTrack":"yes"}`))); err == nil || err.Error() != "doNotTrack: must be true or false" {
 		t.Error(err)
 	}
 }
@@ -131,7 +171,7 @@ func TestParseDraw(t *testing.T) {
 	for value, want := range map[string]int64{
 		`"12"`: 12, `12`: 12, `"12.99"`: 12, `12.99`: 12, `"0"`: 0, `"-3"`: 0, `-3.5`: 0, `""`: 0, `null`: 0, `" 7 "`: 7, `"0.9"`: 0, `"12."`: 12,
 	} {
-		got, err := ParseDraw([]byte(`{"accountId":"a","id":"u","unit":"CENTS","email":"e","availableValue":"9","valueToRedeem":` + value + `}`))
+		got, err := ParseDraw(LineRow([]byte(`{"accountId":"a","id":"u","unit":"CENTS","email":"e","availableValue":"9","valueToRedeem":` + value + `}`)))
 		if err != nil || got != (Draw{Account: "a", User: "u", Unit: "CENTS", Amount: want}) {
 			t.Errorf("%s: %+v, %v", value, got, err)
 		}
@@ -144,7 +184,7 @@ func TestParseDraw(t *testing.T) {
 		`{"accountId":"a","id":"u","unit":"CENTS","valueToRedeem":"1234567890123456789"}`: "valueToRedeem: must be a number such as 12 or 12.5",
 		`{"accountId":"a","id":"u","unit":"CENTS","valueToRedeem":true}`:                  "valueToRedeem: must be a string",
 	} {
-		if _, err := ParseDraw([]byte(row)); err == nil || err.Error() != want {
+		if _, err := ParseDraw(LineRow([]byte(row))); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", row, err, want)
 		}
 	}

@@ -25,23 +25,9 @@ const (
 // (clients 1.2.12) or of the browser script's init call (spec 2.7).
 // Ids in the body must be equal to those in the path.
 func ParseUser(tenant core.TenantAlias, account core.AccountID, user core.UserID, body []byte) (referral.UserUpdate, error) {
-	p := userParser{tenant: tenant, body: body}
+	p := userParser{tenant: tenant, sent: func(key string) string { return gjson.GetBytes(body, key).Raw }}
 	p.u.Account, p.u.ID = account, user
-	err := object(body, MaxBody, "", func(r *reader, key string, v *fastjson.Value) bool {
-		if slices.Contains(p.given, restName(key)) {
-			return r.fail(core.Malformed(r.path(key), "occurs twice, in two spellings"))
-		}
-		p.given = append(p.given, restName(key))
-		return p.identity(r, key, v) || p.profile(r, key, v) || p.claim(r, key, v) || p.accepted(r, key, v)
-	})
-	if err != nil {
-		return referral.UserUpdate{}, err
-	}
-	// The order of the keys in the body has no effect.
-	slices.SortStableFunc(p.u.Claims, func(a, b referral.Claim) int {
-		return cmp.Compare(a.Source.Rank(), b.Source.Rank())
-	})
-	return p.u, nil
+	return p.result(object(body, MaxBody, "", p.key))
 }
 
 // ParseUserIDs returns the ids in the body of an identification without ids in its
@@ -87,7 +73,8 @@ func ParseCookieUser(tenant core.TenantAlias, id core.UserID, body []byte) (refe
 // userParser collects the values of a body.
 type userParser struct {
 	tenant core.TenantAlias
-	body   []byte
+	// sent returns the JSON of a key as it was sent, or "".
+	sent func(key string) string
 	// given are the keys so far, with their names in the REST call.
 	given []string
 	// answered is true if referredBy is copied from a response of the service.
@@ -116,6 +103,27 @@ func restName(key string) string {
 		return "referralCode"
 	}
 	return key
+}
+
+// key parses one key of a body.
+func (p *userParser) key(r *reader, key string, v *fastjson.Value) bool {
+	if slices.Contains(p.given, restName(key)) {
+		return r.fail(core.Malformed(r.path(key), "occurs twice, in two spellings"))
+	}
+	p.given = append(p.given, restName(key))
+	return p.identity(r, key, v) || p.profile(r, key, v) || p.claim(r, key, v) || p.accepted(r, key, v)
+}
+
+// result returns the parsed update, or the error of its keys.
+func (p *userParser) result(err error) (referral.UserUpdate, error) {
+	if err != nil {
+		return referral.UserUpdate{}, err
+	}
+	// The order of the keys in the body has no effect.
+	slices.SortStableFunc(p.u.Claims, func(a, b referral.Claim) int {
+		return cmp.Compare(a.Source.Rank(), b.Source.Rank())
+	})
+	return p.u, nil
 }
 
 func (p *userParser) identity(r *reader, key string, v *fastjson.Value) bool {
@@ -323,7 +331,7 @@ func (p *userParser) customFields(r *reader, key string, v *fastjson.Value) bool
 	})
 	// The values are stored as sent.
 	i := 0
-	gjson.GetBytes(p.body, key).ForEach(func(_, raw gjson.Result) bool {
+	gjson.Parse(p.sent(key)).ForEach(func(_, raw gjson.Result) bool {
 		if i < len(p.u.CustomFields) {
 			p.u.CustomFields[i].Value = raw.Raw
 			i++

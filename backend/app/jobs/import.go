@@ -48,8 +48,8 @@ type run struct {
 	rules  *rules.Rules
 	sizer  *batchSizer
 	packer packer
-	// parse reads a row, which is a JSON object.
-	parse func(row []byte) (importRow, error)
+	// parse parses a row of the import's type.
+	parse func(wire.Row) (importRow, error)
 	kept  core.Time
 	// cut is true when the result file does not have all rows.
 	cut bool
@@ -245,21 +245,19 @@ func (r *run) parsed(in *source) (batches <-chan parsedRows, stop func()) {
 func (r *run) read(in *source) (rows []batchRow, err error) {
 	most, begun := r.sizer.size(), in.Position()
 	rows = make([]batchRow, 0, most)
-	var buffer []byte
-	for size := 0; len(rows) < most && size < mostBytes && in.Position()-begun < mostBytes; size += len(buffer) {
-		text, problem, err := in.row(buffer[:0], wire.ImportRow)
+	for at := begun; len(rows) < most && at-begun < mostBytes; at = in.Position() {
+		row, problem, err := in.row()
 		if err == io.EOF {
 			break
 		}
 		if err != nil {
 			return nil, err
 		}
-		buffer = text
-		row := batchRow{record: in.Record(), problem: problem, behind: in.Position()}
+		parsed := batchRow{record: in.Record(), problem: problem, behind: in.Position()}
 		if problem == nil {
-			row.row, row.problem = r.parse(text)
+			parsed.row, parsed.problem = r.parse(row)
 		}
-		rows = append(rows, row)
+		rows = append(rows, parsed)
 	}
 	return rows, nil
 }

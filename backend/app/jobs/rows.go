@@ -17,7 +17,7 @@ import (
 )
 
 // parser reads the rows of a type.
-func (r *run) parser(t job.Type) (func([]byte) (importRow, error), error) {
+func (r *run) parser(t job.Type) (func(wire.Row) (importRow, error), error) {
 	switch t {
 	case job.ImportUser:
 		return r.parseUser, nil
@@ -39,7 +39,7 @@ type userRow struct {
 	since  core.Time
 }
 
-func (r *run) parseUser(row []byte) (importRow, error) {
+func (r *run) parseUser(row wire.Row) (importRow, error) {
 	update, since, err := wire.ParseImportedUser(r.tenant, row)
 	update.Segments = append(update.Segments, r.params.Segments...)
 	for i, code := range update.Codes {
@@ -97,7 +97,7 @@ type eventRow struct {
 	batch event.Batch
 }
 
-func (r *run) parseEvent(row []byte) (importRow, error) {
+func (r *run) parseEvent(row wire.Row) (importRow, error) {
 	b, err := wire.ParseImportedEvent(row)
 	return eventRow{r, b}, err
 }
@@ -131,7 +131,7 @@ type deletionRow struct {
 
 // parseDeletion reads what the row says, or else the params of the job; an empty
 // account is preserved unless one of them says otherwise (clients 1.2.4).
-func (r *run) parseDeletion(row []byte) (importRow, error) {
+func (r *run) parseDeletion(row wire.Row) (importRow, error) {
 	d, err := wire.ParseDeletion(row)
 	return deletionRow{r, users.Deletion{Account: d.Account, User: d.User, Options: users.DeleteOptions{
 		DoNotTrack:           firstGiven(false, d.DoNotTrack, r.params.DoNotTrack),
@@ -173,7 +173,7 @@ type drawRow struct {
 	draw reward.Draw
 }
 
-func (r *run) parseDraw(row []byte) (importRow, error) {
+func (r *run) parseDraw(row wire.Row) (importRow, error) {
 	d, err := wire.ParseDraw(row)
 	return drawRow{r, reward.Draw{Account: d.Account, User: d.User, Unit: d.Unit, Amount: d.Amount}}, err
 }

@@ -13,6 +13,7 @@ import (
 	"kith/core/exportfile"
 	"kith/core/importfile"
 	"kith/core/job"
+	"kith/core/wire"
 )
 
 // source is an upload that is being read.
@@ -165,25 +166,24 @@ func damaged(err error) error {
 	return err
 }
 
-// row is the next record as a JSON object, which a CSV row is made to be, in a
-// buffer that is used again. problem is what is wrong with the row alone.
-func (s *source) row(b []byte, toJSON func([]byte, importfile.Layout, []string) []byte) (row []byte, problem error, err error) {
+// row returns the next record. problem is an error of this row alone.
+func (s *source) row() (row wire.Row, problem error, err error) {
 	line, err := s.Line()
 	if err != nil {
-		return nil, nil, err
+		return row, nil, err
 	}
 	if s.format == importfile.JSONL {
-		return append(b, line...), nil, nil
+		return wire.LineRow(line), nil, nil
 	}
 	cells, err := s.Cells(line)
 	if err != nil {
-		return nil, nil, err
+		return row, nil, err
 	}
 	if problem := s.layout.CheckRow(cells); problem != nil {
-		return b, problem, nil
+		return row, problem, nil
 	}
 	for i := range cells {
 		cells[i] = exportfile.Plain(cells[i])
 	}
-	return toJSON(b, s.layout, cells), nil, nil
+	return wire.CellsRow(s.layout, cells), nil, nil
 }

@@ -39,9 +39,8 @@ func (js *Jobs) validate(ctx context.Context, tenant core.TenantAlias, in job.In
 		return file, nil, err
 	}
 	defer s.close()
-	var buffer []byte
 	for len(rows) < maxProblems && s.Position() < validatedBytes && ctx.Err() == nil {
-		row, problem, err := s.row(buffer[:0], wire.ImportRow)
+		row, problem, err := s.row()
 		if err == io.EOF {
 			break
 		}
@@ -49,7 +48,6 @@ func (js *Jobs) validate(ctx context.Context, tenant core.TenantAlias, in job.In
 			file, err = problemsOf(err)
 			return file, rows, err
 		}
-		buffer = row
 		if problem == nil {
 			problem = wire.CheckImportRow(tenant, in.Type, row)
 		}

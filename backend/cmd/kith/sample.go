@@ -65,7 +65,7 @@ func (c *sampleCommand) jsonl(t job.Type, to io.Writer) error {
 	layout, _ := importfile.ParseHeader(t, importfile.SampleColumns(t))
 	var line []byte
 	for n := range c.Rows {
-		line = append(wire.ImportRow(line[:0], layout, importfile.SampleRow(t, c.From+n)), '\n')
+		line = append(wire.CellsRow(layout, importfile.SampleRow(t, c.From+n)).AppendJSON(line[:0]), '\n')
 		if _, err := to.Write(line); err != nil {
 			return err
 		}
