@@ -133,8 +133,9 @@ soak: race ## make race, then a constant load on a fleet for SOAK (10m), at SOAK
 compat: bin/kith bin/tools/oapi-codegen ## clients generated in Java, Python and Go run the story; schemathesis for COMPAT (600) seconds on edge and backend
 	@$(CLIENTS)/compat.sh $(COMPAT)
 
-bench: bin/.bench $(NPM:=/node_modules/.package-lock.json) edge bin/kith ## all benchmarks; imports are of KITH_BENCH_ROWS rows (100000)
-	@go test -run '^$$' -bench . -benchmem ./...
+bench: bin/.bench $(NPM:=/node_modules/.package-lock.json) edge bin/kith ## all benchmarks, and docs/performance.md from their output; imports are of KITH_BENCH_ROWS rows (100000)
+	@go test -v -timeout 0 -run '^$$' -bench . -benchmem ./... | tee bin/bench.txt
+	@go run ./wasm/bench -commit $(VERSION) <bin/bench.txt
 
 fuzz: bin/edge.wasm ## each fuzz target for FUZZTIME (10s)
 	@grep -rl --include='*_test.go' '^func Fuzz' . | while read -r file; do \

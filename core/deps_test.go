@@ -291,6 +291,7 @@ var importRules = []importRule{
 	{pkg: "kith/wasm/native", kith: []string{"kith/edge/abi", "kith/wasm/native"},
 		why: "it converts the values of any statement"},
 	{pkg: "kith/wasm/cluster", kith: []string{"kith/wasm/cluster"}, why: "it starts built programs and knows nothing of them"},
+	{pkg: "kith/wasm/bench", kith: []string{"kith/wasm/bench"}, why: "it parses the output of benchmarks"},
 	{pkg: "kith/wasm/transcript", kith: []string{"kith/wasm/transcript"}, why: "it runs transcripts against any server"},
 	{pkg: "kith/wasm/e2e/attack", kith: []string{"kith/wasm/e2e/attack"}, why: "it lists requests and responses"},
 	{pkg: "kith/wasm/e2e", kith: []string{"kith/wasm/bodies", "kith/wasm/e2e", "kith/wasm/host", "kith/edge/abi"}, modules: []string{"github.com/tetratelabs/wazero/..."},
