@@ -70,7 +70,7 @@ type backupCommand struct {
 	File          string `arg:"" help:"File to write; it appears under this name when it is complete. - is the standard output."`
 	Tenant        string `help:"Back up this tenant only." placeholder:"ALIAS"`
 	NoFiles       bool   `help:"Leave out the files of jobs (uploads, exports)."`
-	WithMasterKey bool   `help:"Put the master key into the file. Anyone who has the file can then decrypt every secret in it."`
+	WithMasterKey bool   `help:"Put the master key into the file. With the file alone, every secret in it can then be decrypted."`
 	Unsigned      bool   `help:"Write a backup without a signature, where there is no master key. A change of the file cannot be detected; kith restore accepts it with --unsigned only."`
 }
 

@@ -54,13 +54,70 @@ func TestConfigure_DocumentsNameKnownVariables(t *testing.T) {
 			}
 		}
 	}
-	files, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range append(files, filepath.Join(root, "README.md"), filepath.Join(root, "SECURITY.md")) {
+	for _, file := range documents(t) {
 		for _, name := range regexp.MustCompile(`\bKITH_[A-Z_]+\b`).FindAllString(read(t, file), -1) {
 			require.Contains(t, known, name, file)
 		}
+	}
+}
+
+// documents are the documents for people.
+func documents(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	return append(files, filepath.Join(root, "README.md"), filepath.Join(root, "SECURITY.md"))
+}
+
+// Every command that a document names within a sentence exists, with its flags. Those
+// of whole lines are run by wasm/e2e.TestDocs.
+func TestConfigure_DocumentsNameKnownCommands(t *testing.T) {
+	parser, err := newParser(&cli{})
+	require.NoError(t, err)
+	found := 0
+	for _, file := range documents(t) {
+		for _, m := range regexp.MustCompile("`(?:bin/)?kith ([a-z][^`]*)`").FindAllStringSubmatch(read(t, file), -1) {
+			found++
+			node := parser.Model.Node
+			for _, word := range strings.Fields(m[1]) {
+				if name, _, _ := strings.Cut(strings.TrimPrefix(word, "--"), "="); name != word && name != "help" {
+					require.True(t, hasFlag(node, name), "%s: %s", file, m[0])
+				}
+				if i := slices.IndexFunc(node.Children, func(c *kong.Node) bool { return c.Name == word }); i >= 0 {
+					node = node.Children[i]
+				}
+			}
+			require.NotNil(t, node.Parent, "%s: %s", file, m[0])
+		}
+	}
+	require.Greater(t, found, 20)
+}
+
+func hasFlag(c *kong.Node, name string) bool {
+	return slices.ContainsFunc(flags(c), func(f *kong.Flag) bool { return f.Name == name })
+}
+
+// docs/operate.md lists the metrics that the program has, and no others.
+func TestConfigure_Metrics(t *testing.T) {
+	declared := map[string]bool{}
+	for _, pattern := range []string{"backend/metrics/*.go", "backend/cmd/kith/*.go"} {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
+		require.NoError(t, err)
+		for _, file := range files {
+			for _, m := range regexp.MustCompile(`Name: +"(kith_[a-z_]+)"`).FindAllStringSubmatch(read(t, file), -1) {
+				declared[m[1]] = true
+			}
+		}
+	}
+	listed := map[string]bool{}
+	text := read(t, filepath.Join(root, "docs", "operate.md"))
+	for _, m := range regexp.MustCompile("(?m)^\\| `(kith_[a-z_]+)` \\|").FindAllStringSubmatch(text, -1) {
+		listed[m[1]] = true
+	}
+	require.Equal(t, declared, listed)
+	for _, name := range regexp.MustCompile(`\bkith_[a-z_]+`).FindAllString(text, -1) {
+		require.Contains(t, listed, strings.TrimSuffix(name, "_bucket"))
 	}
 }
 

@@ -226,7 +226,7 @@ type tenantExportCommand struct {
 // Help says what the file is.
 func (tenantExportCommand) Help() string {
 	return `The file is a gzipped tar archive. It has one file of JSON lines for each table and the files of jobs. ` +
-		`It has no keys and no secrets, and cannot be restored. To write a file that can be restored, use kith backup --tenant.`
+		`It has no secrets, and cannot be restored. To write a file that can be restored, use kith backup --tenant.`
 }
 
 // Run exports.
