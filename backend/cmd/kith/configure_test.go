@@ -13,6 +13,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 	"github.com/alecthomas/kong"
+	"github.com/goccy/go-yaml"
 	"github.com/stretchr/testify/require"
 )
 
@@ -98,7 +99,8 @@ func hasFlag(c *kong.Node, name string) bool {
 	return slices.ContainsFunc(flags(c), func(f *kong.Flag) bool { return f.Name == name })
 }
 
-// docs/operate.md lists the metrics that the program has, and no others.
+// docs/operate.md lists the metrics that the program has, and no others; its alerts are
+// rules in Prometheus' format.
 func TestConfigure_Metrics(t *testing.T) {
 	declared := map[string]bool{}
 	for _, pattern := range []string{"backend/metrics/*.go", "backend/cmd/kith/*.go"} {
@@ -118,6 +120,22 @@ func TestConfigure_Metrics(t *testing.T) {
 	require.Equal(t, declared, listed)
 	for _, name := range regexp.MustCompile(`\bkith_[a-z_]+`).FindAllString(text, -1) {
 		require.Contains(t, listed, strings.TrimSuffix(name, "_bucket"))
+	}
+
+	_, alerts, _ := strings.Cut(text, "```yaml\n")
+	alerts, _, _ = strings.Cut(alerts, "```")
+	var rules struct {
+		Groups []struct {
+			Rules []struct{ Alert, Expr, For string }
+		}
+	}
+	require.NoError(t, yaml.Unmarshal([]byte(alerts), &rules))
+	require.Len(t, rules.Groups, 1)
+	require.NotEmpty(t, rules.Groups[0].Rules)
+	for _, rule := range rules.Groups[0].Rules {
+		require.NotEmpty(t, rule.Alert)
+		require.NotEmpty(t, rule.Expr, rule.Alert)
+		require.NotEmpty(t, rule.For, rule.Alert)
 	}
 }
 
