@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -23,6 +24,7 @@ const stories = "../../wasm/transcript/testdata/story"
 
 // document is the part of an OpenAPI document that is compared with the server.
 type document struct {
+	raw        []byte
 	tree       any
 	Paths      map[string]map[string]json.RawMessage
 	Components struct {
@@ -73,9 +75,9 @@ func served(t *testing.T) document {
 	w := httptest.NewRecorder()
 	(&API{}).adapt(openapi).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/openapi.json", nil))
 	require.Equal(t, http.StatusOK, w.Code)
-	var d document
-	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &d))
-	tree, err := jsonschema.UnmarshalJSON(strings.NewReader(w.Body.String()))
+	d := document{raw: w.Body.Bytes()}
+	require.NoError(t, json.Unmarshal(d.raw, &d))
+	tree, err := jsonschema.UnmarshalJSON(bytes.NewReader(d.raw))
 	require.NoError(t, err)
 	d.tree = tree
 	return d

@@ -20,6 +20,8 @@ type Exchange struct {
 	Request, Response string
 	// RequestType and ResponseType are their Content-Type headers.
 	RequestType, ResponseType string
+	// RequestHeader has all headers of the request.
+	RequestHeader http.Header
 	// ResponseHeader has all headers of the answer that a story shows.
 	ResponseHeader http.Header
 	Status         int
@@ -59,7 +61,8 @@ func (x exchange) written() (e Exchange, err error) {
 	const target = "backend"
 	head, body := split(forTarget(x.request, target))
 	e.Method, e.Target, _ = strings.Cut(head[0], " ")
-	e.Request, e.RequestType = strings.Join(body, "\n"), headersOf(head[1:]).Get("Content-Type")
+	e.Request, e.RequestHeader = strings.Join(body, "\n"), headersOf(head[1:])
+	e.RequestType = e.RequestHeader.Get("Content-Type")
 	head, body = split(forTarget(x.response, target))
 	if len(head) == 0 {
 		return e, fmt.Errorf("%s: no answer for target %q", x.title, target)
