@@ -19,6 +19,7 @@ require (
 	github.com/valyala/fastjson v1.6.7
 	github.com/vektah/gqlparser/v2 v2.5.64
 	github.com/xuri/excelize/v2 v2.11.0
+	github.com/yuin/goldmark v1.8.7
 	golang.org/x/crypto v0.58.0
 	modernc.org/sqlite v1.60.1
 )

@@ -57,6 +57,9 @@ func (a *API) page(w http.ResponseWriter, r *http.Request) error {
 			return nil
 		}
 	}
+	if render, ok := documentationPages[r.URL.Path]; ok {
+		return documented(w, r, render)
+	}
 	// The mux would answer by itself to what it lacks: in plain text, and to a path
 	// with an empty part by a redirect.
 	switch {

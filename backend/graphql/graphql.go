@@ -267,3 +267,6 @@ func (s *Server) allowed(e *execution, op *ast.OperationDefinition, most bounds)
 type query struct{}
 
 type mutation struct{}
+
+// SDL is the schema in GraphQL's own language.
+func SDL() string { return schemaText }

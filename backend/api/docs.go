@@ -1,0 +1,103 @@
+package api
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"kith/backend/api/docs"
+	"kith/backend/graphql"
+	"kith/core/wire"
+)
+
+// documentation is one page that describes the API.
+type documentation struct {
+	kind, tag string
+	// packed is the page in gzip.
+	packed []byte
+}
+
+// documentationCache is how long a browser keeps a page; it asks by the page's tag
+// afterwards.
+const documentationCache = "public, max-age=3600"
+
+// documentationPages are the pages by their paths. Anybody may read them. They are not
+// below a path of the service, so that a code in their query is taken as on any page
+// of a shop.
+var documentationPages = map[string]func() (documentation, error){
+	"/docs": onceDocumented("text/html; charset=utf-8", func() ([]byte, error) {
+		document, err := openapiJSON()
+		if err != nil {
+			return nil, err
+		}
+		return docs.REST(document)
+	}),
+	"/docs/graphql":        onceDocumented("text/html; charset=utf-8", func() ([]byte, error) { return docs.GraphQL(graphql.SDL()) }),
+	"/docs/schema.graphql": onceDocumented("text/plain; charset=utf-8", func() ([]byte, error) { return []byte(graphql.SDL()), nil }),
+}
+
+// onceDocumented renders a page when it is asked for first.
+func onceDocumented(kind string, render func() ([]byte, error)) func() (documentation, error) {
+	return sync.OnceValues(func() (documentation, error) {
+		text, err := render()
+		if err != nil {
+			return documentation{}, err
+		}
+		var packed bytes.Buffer
+		zip := gzip.NewWriter(&packed)
+		_, _ = zip.Write(text) // a buffer takes all
+		_ = zip.Close()
+		sum := sha256.Sum256(text)
+		return documentation{kind, hex.EncodeToString(sum[:8]), packed.Bytes()}, nil
+	})
+}
+
+// documented writes the page at a path to GET and HEAD.
+func documented(w http.ResponseWriter, r *http.Request, render func() (documentation, error)) error {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		return wire.MethodNotAllowed(r.Method)
+	}
+	page, err := render()
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", page.kind)
+	h.Set("Content-Security-Policy", docs.Policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", documentationCache)
+	h.Set("Vary", "Accept-Encoding")
+	zipped := strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")
+	tag := `"` + page.tag + `"`
+	if zipped {
+		tag = `"` + page.tag + `-gzip"`
+	}
+	h.Set("ETag", tag)
+	if strings.Contains(r.Header.Get("If-None-Match"), tag) {
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	text := page.packed
+	if zipped {
+		h.Set("Content-Encoding", "gzip")
+	} else {
+		zip, err := gzip.NewReader(bytes.NewReader(page.packed))
+		if err != nil {
+			return err
+		}
+		if text, err = io.ReadAll(zip); err != nil {
+			return err
+		}
+	}
+	h.Set("Content-Length", strconv.Itoa(len(text)))
+	_, _ = w.Write(text)
+	return nil
+}
