@@ -1,13 +1,13 @@
 package graphql_test
 
 import (
-	"os"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
+	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/backend/app/base"
 )
@@ -95,14 +95,12 @@ var rootField = regexp.MustCompile(`^(?:mutation)?{(\w+)`)
 // offered are the fields of Query and Mutation.
 func offered(t *testing.T) (all []string) {
 	t.Helper()
-	text, err := os.ReadFile("schema.graphql")
-	require.NoError(t, err)
-	for _, root := range []string{"\ntype Query {\n", "\ntype Mutation {\n"} {
-		_, rest, found := strings.Cut(string(text), root)
-		require.True(t, found)
-		body, _, _ := strings.Cut(rest, "\n}")
-		for _, field := range regexp.MustCompile(`(?m)^  (\w+)`).FindAllStringSubmatch(body, -1) {
-			all = append(all, field[1])
+	schema := loadedSchema(t)
+	for _, root := range []*ast.Definition{schema.Query, schema.Mutation} {
+		for _, f := range root.Fields {
+			if !strings.HasPrefix(f.Name, "__") {
+				all = append(all, f.Name)
+			}
 		}
 	}
 	return all
