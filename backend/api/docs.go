@@ -27,9 +27,9 @@ type documentation struct {
 // afterwards.
 const documentationCache = "public, max-age=3600"
 
-// documentationPages are the pages by their paths. Anybody may read them. They are not
-// below a path of the service, so that a code in their query is taken as on any page
-// of a shop.
+// documentationPages are the pages by their paths. Anybody may read them. The paths do
+// not belong to the service (link.OwnPath), since a shop may have pages there: behind
+// its proxy they are the shop's, and so is a request with a referral code.
 var documentationPages = map[string]func() (documentation, error){
 	"/docs": onceDocumented("text/html; charset=utf-8", func() ([]byte, error) {
 		document, err := openapiJSON()

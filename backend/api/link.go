@@ -36,7 +36,8 @@ func (a *API) shareLink(w http.ResponseWriter, r *http.Request) error {
 }
 
 // page answers a request for a page: a code that it carries moves into the
-// cookie, anything else is for whoever has pages.
+// cookie. Without a code, the pages that describe the API are answered here, and
+// any other page by Pages.
 func (a *API) page(w http.ResponseWriter, r *http.Request) error {
 	code, carried := link.Carried(r.URL.RawQuery)
 	if carried && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
@@ -57,7 +58,8 @@ func (a *API) page(w http.ResponseWriter, r *http.Request) error {
 			return nil
 		}
 	}
-	if render, ok := documentationPages[r.URL.Path]; ok {
+	// A code is for a page of a shop, which may well have one at the same path.
+	if render, ok := documentationPages[r.URL.Path]; ok && !carried {
 		return documented(w, r, render)
 	}
 	// The mux would answer by itself to what it lacks: in plain text, and to a path

@@ -18,6 +18,7 @@ import (
 
 	"kith/backend/graphql"
 	"kith/backend/store"
+	"kith/backend/store/eventdb"
 	_ "kith/wasm/transcript" // has the flag -update
 )
 
@@ -161,7 +162,7 @@ func jsonInSchema(block string) string {
 func (b *bench) processEvents(t *testing.T) {
 	t.Helper()
 	require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) error {
-		_, err := tx.ProcessIntake(t.Context(), 10)
+		_, err := eventdb.ProcessIntake(t.Context(), tx, 10)
 		return err
 	}))
 }
