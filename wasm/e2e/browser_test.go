@@ -148,3 +148,9 @@ func TestBrowser_SquatchJS(t *testing.T) {
 	newMall(t).play(t, "squatch", "upsert", "popup", "ownTemplate", "events", "refused", "otherOrigin", "autofill",
 		"render", "declarative", "attribution")
 }
+
+// The pages that describe the API work in a browser that reaches nothing but the edge.
+func TestBrowser_Docs(t *testing.T) {
+	t.Parallel()
+	newMall(t).play(t, "docs", "rest", "graphql")
+}
