@@ -1,5 +1,5 @@
-// Command edge is the Spin component that answers visitors. It only wires: what
-// is answered is in serve, how bytes cross to the host in abi.
+// Command edge is the Spin component that responds to visitors. It connects the
+// handlers, in package serve, to the host, through package abi.
 package main
 
 import (

@@ -133,7 +133,7 @@ func (k Keyring) Open(place, sealed string) (string, error) {
 			return string(plain), nil
 		}
 	}
-	return "", errors.New("auth: sealed under another master key; give all processes on one database the same master key")
+	return "", errors.New("auth: sealed under another master key: all processes on one database need the same")
 }
 
 func aead(master []byte) (cipher.AEAD, error) {

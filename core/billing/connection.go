@@ -55,7 +55,7 @@ func (c Connection) Check(live bool) error {
 	case len(c.Keys) > MaxKeys:
 		return core.Invalid("furtherKeys", "must be 4 at most")
 	case c.BaseURL != "" && live:
-		return core.Invalid("baseUrl", "is only for test tenants; leave it out")
+		return core.Invalid("baseUrl", "is for test tenants: a live tenant's gateway is the gateway's own host")
 	case c.BaseURL != "" && !baseURL(c.BaseURL):
 		return core.Invalid("baseUrl", "must be http or https, a host, and a path at most")
 	}

@@ -103,7 +103,7 @@ var types = map[job.Type]rules{
 func ParseHeader(t job.Type, names []string) (Layout, []Problem) {
 	h := header{rules: types[t]}
 	if len(names) > MaxColumns {
-		h.add("", "the header has "+strconv.Itoa(len(names))+" columns; the limit is "+strconv.Itoa(MaxColumns))
+		h.add("", "the header has "+strconv.Itoa(len(names))+" columns; a file may have "+strconv.Itoa(MaxColumns))
 		return Layout{}, h.problems
 	}
 	for _, name := range names {
@@ -111,7 +111,7 @@ func ParseHeader(t job.Type, names []string) (Layout, []Problem) {
 	}
 	for _, name := range h.rules.required {
 		if !slices.ContainsFunc(h.layout.Columns, func(c Column) bool { return c.Name() == name }) {
-			h.add(name, "is required; add it to the header")
+			h.add(name, "is required, and the header does not have it")
 		}
 	}
 	h.order()
@@ -144,7 +144,7 @@ func (h *header) column(name string) {
 	case !ok:
 		h.add(shown(name), "is not a column of this type of job"+h.hint(name))
 	case slices.Contains(h.names, meant):
-		h.add(shown(name), "occurs twice")
+		h.add(shown(name), "is there twice")
 	}
 	h.names = append(h.names, meant)
 	h.layout.Columns = append(h.layout.Columns, c)
@@ -171,7 +171,7 @@ func (h *header) meaning(name string) (Column, bool) {
 func (h *header) hint(name string) string {
 	for known := range h.rules.known {
 		if strings.EqualFold(known, strings.TrimSpace(name)) {
-			return "; write " + known + ", in this case and without blanks"
+			return "; the name is " + known + ", in this case and without blanks"
 		}
 	}
 	if strings.ContainsAny(name, ";\t") {
@@ -211,5 +211,5 @@ func (l Layout) CheckRow(cells []string) *core.Error {
 	if len(cells) == len(l.Columns) {
 		return nil
 	}
-	return core.Malformed("", "the row has "+strconv.Itoa(len(cells))+" cells, but the header has "+strconv.Itoa(len(l.Columns)))
+	return core.Malformed("", "the row has "+strconv.Itoa(len(cells))+" cells, and the header "+strconv.Itoa(len(l.Columns)))
 }

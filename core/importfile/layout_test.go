@@ -28,7 +28,7 @@ func TestParseHeader(t *testing.T) {
 	if e := l.CheckRow(make([]string, 9)); e != nil {
 		t.Error(e)
 	}
-	if e := l.CheckRow(make([]string, 8)); e == nil || e.Message != "the row has 8 cells, but the header has 9" {
+	if e := l.CheckRow(make([]string, 8)); e == nil || e.Message != "the row has 8 cells, and the header 9" {
 		t.Error(e)
 	}
 }
@@ -41,36 +41,36 @@ func TestParseHeader_Problems(t *testing.T) {
 		want []string
 	}{
 		{job.ImportUser, names("accountid", "id", "firstname", "id", "", "nick"), []string{
-			"column accountid: is not a column of this type of job; write accountId, in this case and without blanks",
-			"column firstname: is not a column of this type of job; write firstName, in this case and without blanks",
-			"column id: occurs twice",
+			"column accountid: is not a column of this type of job; the name is accountId, in this case and without blanks",
+			"column firstname: is not a column of this type of job; the name is firstName, in this case and without blanks",
+			"column id: is there twice",
 			"column 5 has no name",
 			"column nick: is not a column of this type of job",
-			"column accountId: is required; add it to the header",
+			"column accountId: is required, and the header does not have it",
 		}},
 		{job.ImportUser, names("accountId;id;email"), []string{
 			"column accountId;id;email: is not a column of this type of job; separate columns by commas",
-			"column accountId: is required; add it to the header",
-			"column id: is required; add it to the header",
+			"column accountId: is required, and the header does not have it",
+			"column id: is required, and the header does not have it",
 		}},
 		{job.ImportUser, names("accountId", "id", "customFields.a", "customFields.a.b", "customFields.", "customFields.x..y", "sharelinks.p", "shareLinks.p"), []string{
 			"column customFields.: is not a column of this type of job",
 			"column customFields.x..y: is not a column of this type of job",
-			"column shareLinks.p: occurs twice",
+			"column shareLinks.p: is there twice",
 			"column customFields.a: is both a value and the prefix of another column; rename one of them",
 		}},
 		{job.ImportUserEvent, names("accountId", "id", "event.key", "event.fields.revenue", "event.id"), []string{
 			"column id: is not a column of this type of job",
 			"column event.id: is not a column of this type of job",
-			"column userId: is required; add it to the header",
+			"column userId: is required, and the header does not have it",
 		}},
 		{job.ImportDelete, names("accountId", "id", "doNotTrack", "preserveEmptyAccounts"), []string{
 			"column preserveEmptyAccounts: is not a column of this type of job",
 		}},
 		{job.ImportRedeem, names("user.accountId", "user.id", "unit", "availableValue"), []string{
-			"column valueToRedeem: is required; add it to the header",
+			"column valueToRedeem: is required, and the header does not have it",
 		}},
-		{job.ImportRedeem, names("user.accountId", "accountId", "id", "unit", "valueToRedeem"), []string{"column accountId: occurs twice"}},
+		{job.ImportRedeem, names("user.accountId", "accountId", "id", "unit", "valueToRedeem"), []string{"column accountId: is there twice"}},
 	} {
 		_, problems := ParseHeader(c.typ, c.head)
 		var got []string
@@ -89,7 +89,7 @@ func TestParseHeader_TooManyColumns(t *testing.T) {
 		all = append(all, "customFields.f"+strconv.Itoa(i))
 	}
 	_, problems := ParseHeader(job.ImportUser, all)
-	if len(problems) != 1 || problems[0].Error() != "the header has 100000 columns; the limit is 1000" {
+	if len(problems) != 1 || problems[0].Error() != "the header has 100000 columns; a file may have 1000" {
 		t.Error(problems[:min(3, len(problems))])
 	}
 	if _, problems = ParseHeader(job.ImportUser, all[:1000]); len(problems) != 0 {

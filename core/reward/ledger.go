@@ -122,7 +122,7 @@ func amountField(kind Kind) string {
 // than is available or not positive, and about "id" if the reward is not available.
 func (r Reward) Redeem(amount int64, now core.Time) (Reward, Entry, error) {
 	if status := r.Status(now); status != StatusAvailable {
-		return r, Entry{}, core.Invalid("id", "the reward is "+string(status)+"and cannot be redeemed")
+		return r, Entry{}, core.Invalid("id", "the reward is "+string(status)+", so nothing of it can be redeemed")
 	}
 	if err := checkAmount(amount, r.Left(), r.Offer.Unit); err != nil {
 		return r, Entry{}, err
@@ -136,7 +136,7 @@ func checkAmount(amount, available int64, unit string) error {
 	case amount <= 0:
 		return core.Invalid("amount", "must be 1 or more")
 	case amount > available:
-		return core.Invalid("amount", "must not be more than the "+strconv.FormatInt(available, 10)+" "+unit+" that are available")
+		return core.Invalid("amount", "is more than the "+strconv.FormatInt(available, 10)+" "+unit+" that are available")
 	}
 	return nil
 }
@@ -297,7 +297,7 @@ func (r Reward) open(to string, now core.Time) error {
 	case StatusPending, StatusAvailable:
 		return nil
 	default:
-		return core.Invalid("id", "the reward is "+string(status)+"and cannot be "+to)
+		return core.Invalid("id", "the reward is "+string(status)+", so it cannot be "+to)
 	}
 }
 

@@ -145,7 +145,7 @@ func TestReward_Redeem(t *testing.T) {
 	if err != nil || entry != (Entry{Reward: "r", Action: ActionRedeem, Amount: -4, Unit: "POINT", At: now + 1}) {
 		t.Fatalf("%+v, %v", entry, err)
 	}
-	for amount, message := range map[int64]string{7: "must not be more than the 6 POINT that are available", 0: "must be 1 or more", -1: "must be 1 or more"} {
+	for amount, message := range map[int64]string{7: "is more than the 6 POINT that are available", 0: "must be 1 or more", -1: "must be 1 or more"} {
 		_, entry, err := r.Redeem(amount, now)
 		refused(t, "amount", err)
 		if !strings.HasSuffix(err.Error(), message) || !entry.None() {

@@ -98,9 +98,9 @@ func (r *Rules) giveCode(s *state.State, who referral.Identity, wanted referral.
 	case !taken:
 		r.addCode(s, who, wanted)
 	case state.Who(code.Owner) != state.Who(who):
-		return &core.Error{Code: core.CodeConflict, Field: field, Message: "belongs to another user; choose another code"}
+		return &core.Error{Code: core.CodeConflict, Field: field, Message: "this code belongs to another user"}
 	case code.Program != wanted.Program:
-		return &core.Error{Code: core.CodeConflict, Field: field, Message: "belongs to another program; choose another code"}
+		return &core.Error{Code: core.CodeConflict, Field: field, Message: "this code belongs to another program"}
 	case code.LinkOnly:
 		s.MakeCode(wanted.Code)
 	}

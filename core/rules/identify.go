@@ -190,7 +190,7 @@ func (r *Rules) change(s *state.State, in Identification) (who userChange, err e
 // must not be tracked, or the account is full.
 func mayBeNew(s *state.State, who referral.Identity) error {
 	if s.IsUntracked(who) {
-		return &core.Error{Code: core.CodeForbidden, RS: "RS050", Message: "this user was deleted and must not be tracked again"}
+		return &core.Error{Code: core.CodeForbidden, RS: "RS050", Message: "this user was deleted, not to be tracked again"}
 	}
 	if account, _ := s.Accounts.Get(who.Account); account.Users >= referral.MaxUsers {
 		return &core.Error{Code: core.CodeInvalid, Field: "accountId", RS: "RS013", Message: "has 1000 users, which is the limit"}
@@ -244,7 +244,7 @@ func TieCustomer(s *state.State, account referral.Account, id core.PaymentProvid
 	default:
 		return account, &core.Error{
 			Code: core.CodeInvalid, Field: "paymentProviderId", RS: "RS019",
-			Message: "is already set and cannot be changed",
+			Message: "is set already and cannot be changed",
 		}
 	}
 	if _, taken := s.Customers.Get(id); taken {

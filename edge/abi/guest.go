@@ -6,10 +6,10 @@ import "unsafe"
 
 var handler func(*Request) Response
 
-// Handle registers h, which answers every request from then on. It is called
-// once, from an init function: a module of this kind has no main. h must not
-// keep the Request, and must not panic: TinyGo does not recover a runtime
-// panic here, so the host answers 503 and drops the instance.
+// Handle registers h as the handler of all requests. It must be called once, from an
+// init function, because such a module has no main. h must not keep the Request, and
+// must not panic: TinyGo cannot recover from a runtime panic here, so the host
+// responds with 503 and drops the instance.
 func Handle(h func(*Request) Response) { handler = h }
 
 // responseRecord is the record of ResponseSize bytes that the host reads.
@@ -24,8 +24,8 @@ type responseRecord struct {
 	body       list
 }
 
-// response is read by the host when handleRequest has returned, and so outlives
-// the call, as RET_AREA of spin-http.c does.
+// response is a global, like RET_AREA of spin-http.c, because the host reads it after
+// handleRequest has returned.
 var response responseRecord
 
 //go:wasmexport handle-http-request

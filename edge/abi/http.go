@@ -1,53 +1,52 @@
 package abi
 
-// Header is one name and value. Names of a request are lower case. A name may
-// occur more than once, in requests and in responses.
+// Header is a name and a value. Names in a request are in lower case. A name may
+// occur several times, in requests and in responses.
 type Header struct{ Name, Value string }
 
-// Request is what the host received.
+// Request is a request that the host received.
 type Request struct {
 	// Method is one of GET, POST, PUT, DELETE, PATCH, HEAD and OPTIONS.
 	Method string
-	// URI is path and query exactly as they were received, percent-encoding
-	// untouched.
+	// URI is the path and query exactly as received, percent-encoded.
 	URI string
-	// Headers are the client's, except spin-*, which are set by the host:
-	// spin-full-url, spin-client-addr and spin-path-info among them.
+	// Headers are those of the client, except spin-*, which the host sets, such as
+	// spin-full-url, spin-client-addr and spin-path-info.
 	Headers []Header
-	// Body is nil when the request has none.
+	// Body is nil if the request has none.
 	Body []byte
 }
 
-// Response is the answer to a Request, or what a server answered to Send.
+// Response is the response to a Request, or that of a server to Send.
 type Response struct {
-	// Status is 200 to 599. The host answers 503 in place of any other.
+	// Status is 200 to 599. The host replaces other values by 503.
 	Status int
-	// Headers are sent in this order, repeated ones as often as they occur.
+	// Headers are sent in this order, including repeated ones.
 	Headers []Header
 	Body    []byte
 }
 
-// HTTPError says why Send has no response (http-types.wit, enum http-error).
+// HTTPError is the reason why Send has no response (http-types.wit, enum http-error).
 type HTTPError uint8
 
 const (
-	// HTTPSuccess is no error; it is never returned as one.
+	// HTTPSuccess means no error. It is never returned.
 	HTTPSuccess HTTPError = iota
 	// HTTPDestinationNotAllowed is a URL outside the manifest's
 	// allowed_outbound_hosts. Nothing was sent.
 	HTTPDestinationNotAllowed
-	// HTTPInvalidURL is a URL that cannot be read. Nothing was sent.
+	// HTTPInvalidURL is an invalid URL. Nothing was sent.
 	HTTPInvalidURL
-	// HTTPRequestError is a request that got no complete response: refused,
-	// cut off, too late or too large. It may have had its effect.
+	// HTTPRequestError is a request without a complete response: it was refused or
+	// cut off, timed out, or was too large. The server may have processed it.
 	HTTPRequestError
-	// HTTPRuntimeError is a fault of the host.
+	// HTTPRuntimeError is an internal error of the host.
 	HTTPRuntimeError
-	// HTTPTooManyRequests is a bound of the host on outbound requests.
+	// HTTPTooManyRequests is a request above the host's limit of outbound requests.
 	HTTPTooManyRequests
 )
 
-// Error names the reason for a log; it is not for a caller of the component.
+// Error returns a text for logs. Do not send it to callers of the component.
 func (e HTTPError) Error() string {
 	switch e {
 	case HTTPSuccess:

@@ -16,8 +16,8 @@ func keyValueSet(store uint32, key unsafe.Pointer, keyLen uint32, value unsafe.P
 // Store is an open key-value store. The zero Store is not open.
 type Store struct{ handle uint32 }
 
-// OpenStore opens a store by the name the manifest grants, "default" mostly. The
-// host closes it at the end of the request. The error is a KVCode.
+// OpenStore opens a store by the name that the manifest grants, usually "default".
+// The host closes it at the end of the request. The error is a KVCode.
 func OpenStore(name string) (Store, error) {
 	n := viewString(name)
 	keyValueOpen(n.ptr, n.count, unsafe.Pointer(&result))
@@ -28,7 +28,7 @@ func OpenStore(name string) (Store, error) {
 }
 
 // Get returns the value of a key of at most 256 bytes. The error is a KVCode,
-// KVNoSuchKey when there is none.
+// KVNoSuchKey if the key has no value.
 func (s Store) Get(key string) (string, error) {
 	k := viewString(key)
 	keyValueGet(s.handle, k.ptr, k.count, unsafe.Pointer(&result))
@@ -38,8 +38,8 @@ func (s Store) Get(key string) (string, error) {
 	return resultList(KeyValueValue).takeString(), nil
 }
 
-// Set gives a key of at most 256 bytes a value of at most 1 MB. The error is a
-// KVCode.
+// Set sets the value of a key: at most 256 bytes of key and 1 MB of value. The error
+// is a KVCode.
 func (s Store) Set(key, value string) error {
 	k, v := viewString(key), viewString(value)
 	keyValueSet(s.handle, k.ptr, k.count, v.ptr, v.count, unsafe.Pointer(&result))

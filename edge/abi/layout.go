@@ -11,7 +11,8 @@ const (
 	ExportRealloc = "canonical_abi_realloc"
 	// ExportFree takes pointer, size and alignment. A size of zero is ignored.
 	ExportFree = "canonical_abi_free"
-	// ExportInitialize takes and returns nothing. It runs once, before all else.
+	// ExportInitialize takes and returns nothing. It is called once, before all
+	// others.
 	ExportInitialize = "_initialize"
 	// ExportMemory is the guest's linear memory.
 	ExportMemory = "memory"
@@ -19,21 +20,20 @@ const (
 
 // Modules and names of the imports.
 const (
-	// ModuleSQLite offers open(name ptr, len, result), execute(connection,
-	// statement ptr, len, parameters ptr, count, result) and close(connection).
-	// See sqlite.c.
+	// ModuleSQLite has open(name ptr, len, result), execute(connection, statement
+	// ptr, len, parameters ptr, count, result) and close(connection). See sqlite.c.
 	ModuleSQLite  = "sqlite"
 	SQLiteOpen    = "open"
 	SQLiteExecute = "execute"
 	SQLiteClose   = "close"
-	// ModuleOutbound offers request: the ten parameters of ExportHandle and a
-	// result pointer. See wasi-outbound-http.c.
+	// ModuleOutbound has request: the ten parameters of ExportHandle and a result
+	// pointer. See wasi-outbound-http.c.
 	ModuleOutbound  = "wasi-outbound-http"
 	OutboundRequest = "request"
-	// ModuleConfig offers get-config(key ptr, len, result). See spin-config.c.
+	// ModuleConfig has get-config(key ptr, len, result). See spin-config.c.
 	ModuleConfig = "spin-config"
 	ConfigGet    = "get-config"
-	// ModuleKeyValue offers open(name ptr, len, result), get(store, key ptr, len,
+	// ModuleKeyValue has open(name ptr, len, result), get(store, key ptr, len,
 	// result), set(store, key ptr, len, value ptr, len, result), delete and exists
 	// like get, and close(store). See key-value.c; get-keys is not used.
 	ModuleKeyValue = "key-value"
@@ -43,15 +43,15 @@ const (
 	KeyValueDelete = "delete"
 	KeyValueExists = "exists"
 	KeyValueClose  = "close"
-	// ModuleWASI is WASI preview 1; this package uses random_get of it.
+	// ModuleWASI is WASI preview 1, of which this package uses random_get.
 	ModuleWASI = "wasi_snapshot_preview1"
 )
 
-// Methods of a request, by number (http-types.wit, enum method). Any other
-// method cannot be expressed: the host answers it with 405.
+// Methods of a request, by number (http-types.wit, enum method). Other methods cannot
+// be represented: the host responds with 405.
 var methods = [...]string{"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"}
 
-// MethodNumber returns the number of an upper-case method, and whether it has one.
+// MethodNumber returns the number of a method in upper case; false if it has none.
 func MethodNumber(method string) (uint32, bool) {
 	for i, m := range methods {
 		if m == method {
@@ -61,7 +61,7 @@ func MethodNumber(method string) (uint32, bool) {
 	return 0, false
 }
 
-// MethodName returns the method of a number, and whether there is one.
+// MethodName returns the method with a number; false if there is none.
 func MethodName(number uint32) (string, bool) {
 	if number >= uint32(len(methods)) {
 		return "", false
@@ -69,8 +69,8 @@ func MethodName(number uint32) (string, bool) {
 	return methods[number], true
 }
 
-// Sizes in bytes of the elements of lists, and their alignments. A zero-length
-// string or list has no memory of its own: its pointer is the alignment.
+// Sizes in bytes of the elements of lists, and their alignments. An empty string or
+// list has no memory: its pointer is the alignment.
 const (
 	// StringSize is a pointer and a length, 4 bytes each. The bytes it points
 	// to are aligned to ByteAlign and are UTF-8.
@@ -83,14 +83,14 @@ const (
 	// WordAlign is the alignment of lists of strings, headers and rows, and of
 	// every record that is returned through a pointer.
 	WordAlign = 4
-	// ValueSize is one database value: its kind in the first byte and, at
-	// ValueData, an int64, a float64, or the pointer and length of text or blob.
+	// ValueSize is the size of a database value: its kind in the first byte and, at
+	// ValueData, an int64, a float64, or the pointer and length of a text or blob.
 	ValueSize  = 16
 	ValueData  = 8
 	ValueAlign = 8
 )
 
-// Tags of option and expected, the first byte of either.
+// Tags of option and expected, in their first byte.
 const (
 	TagNone = 0
 	TagSome = 1
@@ -108,8 +108,8 @@ const (
 	ResponseBody      = 20 // pointer, length
 )
 
-// The result of OutboundRequest: expected<response, http-error>. The response
-// begins at OutboundData and is laid out as the one of ExportHandle.
+// The result of OutboundRequest: expected<response, http-error>. The response begins
+// at OutboundData and has the layout of that of ExportHandle.
 const (
 	OutboundSize = OutboundData + ResponseSize
 	OutboundTag  = 0
@@ -154,7 +154,7 @@ type KVCode uint8
 const (
 	// KVTableFull is a request that opened too many stores.
 	KVTableFull KVCode = iota
-	// KVNoSuchStore is a name that was granted and is not configured.
+	// KVNoSuchStore is a name that is granted but not configured.
 	KVNoSuchStore
 	// KVAccessDenied is a name that the manifest does not grant.
 	KVAccessDenied
@@ -162,11 +162,11 @@ const (
 	KVInvalidStore
 	// KVNoSuchKey is a key without a value.
 	KVNoSuchKey
-	// KVIO is everything else.
+	// KVIO is any other error.
 	KVIO
 )
 
-// Error names the code for a log.
+// Error returns a text for logs.
 func (c KVCode) Error() string {
 	switch c {
 	case KVTableFull:
@@ -183,17 +183,17 @@ func (c KVCode) Error() string {
 	return "abi: key-value store failed"
 }
 
-// ConfigCode says why a variable could not be read (spin-config.wit). Every
-// code comes with a text.
+// ConfigCode is the reason why a variable could not be read (spin-config.wit). Every
+// code has a text.
 type ConfigCode uint8
 
 const (
-	// ConfigProvider is a source of variables that failed.
+	// ConfigProvider is an error of a provider of variables.
 	ConfigProvider ConfigCode = iota
-	// ConfigInvalidKey is a name that no variable can have.
+	// ConfigInvalidKey is an invalid name of a variable.
 	ConfigInvalidKey
-	// ConfigInvalidSchema is a manifest that cannot be used.
+	// ConfigInvalidSchema is an invalid manifest.
 	ConfigInvalidSchema
-	// ConfigOther is anything else, an undefined variable among it.
+	// ConfigOther is any other error, such as an undefined variable.
 	ConfigOther
 )

@@ -4,9 +4,9 @@ package abi
 
 import "unsafe"
 
-// TinyGo's strings are a pointer and a 32-bit length, which is how the ABI lays
-// out strings, headers and lists of them. These lines stop the build when that
-// is not so: a negative constant does not fit an unsigned one.
+// A string of TinyGo is a pointer and a 32-bit length, which is also the layout of
+// the ABI. The build fails if a size or offset differs: a negative constant does not
+// fit an unsigned type.
 const (
 	_ = uint(unsafe.Sizeof("") - StringSize)
 	_ = uint(StringSize - unsafe.Sizeof(""))
@@ -41,7 +41,7 @@ func (l list) takeString() string {
 	return unsafe.String((*byte)(l.ptr), l.count)
 }
 
-// takeBytes returns the host's bytes, without copying them; nil when empty.
+// takeBytes returns the host's bytes, without copying them; nil if empty.
 func (l list) takeBytes() []byte {
 	if l.count == 0 {
 		return nil
@@ -49,7 +49,7 @@ func (l list) takeBytes() []byte {
 	return unsafe.Slice((*byte)(l.ptr), l.count)
 }
 
-// takeStrings returns a list of strings, without copying list or bytes.
+// takeStrings returns a list of strings, without copying the list or the bytes.
 func (l list) takeStrings() []string {
 	if l.count == 0 {
 		return nil
@@ -57,7 +57,7 @@ func (l list) takeStrings() []string {
 	return unsafe.Slice((*string)(l.ptr), l.count)
 }
 
-// takeHeaders returns a list of headers, without copying list or bytes.
+// takeHeaders returns a list of headers, without copying the list or the bytes.
 func (l list) takeHeaders() []Header {
 	if l.count == 0 {
 		return nil
@@ -65,17 +65,17 @@ func (l list) takeHeaders() []Header {
 	return unsafe.Slice((*Header)(l.ptr), l.count)
 }
 
-// viewString shows the host the bytes of s.
+// viewString returns the bytes of s for the host.
 func viewString(s string) list {
 	return list{unsafe.Pointer(unsafe.StringData(s)), uint32(len(s))}
 }
 
-// viewBytes shows the host b.
+// viewBytes returns b for the host.
 func viewBytes(b []byte) list {
 	return list{unsafe.Pointer(unsafe.SliceData(b)), uint32(len(b))}
 }
 
-// viewHeaders shows the host a list of headers and their bytes.
+// viewHeaders returns a list of headers for the host.
 func viewHeaders(headers []Header) list {
 	return list{unsafe.Pointer(unsafe.SliceData(headers)), uint32(len(headers))}
 }

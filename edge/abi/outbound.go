@@ -19,12 +19,12 @@ func outboundRequest(method uint32, uri unsafe.Pointer, uriLen uint32,
 	headers unsafe.Pointer, headerCount uint32, params unsafe.Pointer, paramCount uint32,
 	bodyTag uint32, body unsafe.Pointer, bodyLen uint32, result unsafe.Pointer)
 
-// Send makes one HTTP request and waits for the whole response. The method is
-// one that MethodNumber knows, the URL absolute and on a host that the manifest
-// allows. Spin follows redirects, to any host and with these headers; wasm/host
-// does so in its strict mode only. Bodies are not decompressed; headers go out and
-// come back as they are, repeated ones included. The error is an
-// HTTPError. Any status, 500 too, is a response and not an error.
+// Send makes an HTTP request and waits for the whole response. MethodNumber must know
+// the method, and the URL must be absolute, on a host that the manifest allows. Spin
+// follows redirects, to any host and with these headers; wasm/host does so only in
+// its strict mode. Bodies are not decompressed. Headers are sent and returned
+// unchanged, including repeated ones. The error is an HTTPError. A response with an
+// error status, such as 500, is not an error.
 func Send(method, url string, headers []Header, body []byte) (Response, error) {
 	number, ok := MethodNumber(method)
 	if !ok {

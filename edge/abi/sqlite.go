@@ -4,15 +4,15 @@ package abi
 
 import "unsafe"
 
-// rawValue is the record of ValueSize bytes of one value. Its data is a uint64 for
-// its alignment, which Spin insists on.
+// rawValue is the record of ValueSize bytes of one value. data is a uint64 for the
+// alignment that Spin requires.
 type rawValue struct {
 	kind Kind
 	data uint64
 }
 
-// maxParams is the most parameters one statement may have. They are laid out in
-// one block that is used again for every statement.
+// maxParams is the most parameters of a statement. All statements use the same block
+// for them.
 const maxParams = 64
 
 var (
@@ -34,8 +34,8 @@ func sqliteClose(connection uint32)
 // DB is an open database. The zero DB is not open.
 type DB struct{ handle uint32 }
 
-// OpenDB opens a database by the name the manifest grants, "default" mostly. It
-// is cheap: the connections behind it are the host's. The error is a *DBError.
+// OpenDB opens a database by the name that the manifest grants, usually "default". It
+// is cheap if the host pools connections. The error is a *DBError.
 func OpenDB(name string) (DB, error) {
 	n := viewString(name)
 	sqliteOpen(n.ptr, n.count, unsafe.Pointer(&result))
@@ -45,16 +45,15 @@ func OpenDB(name string) (DB, error) {
 	return DB{result[SQLiteConnection/4]}, nil
 }
 
-// Execute runs one statement with its parameters bound in order and returns all
-// its rows, of which the host bounds number and size. Each statement is a
-// transaction of its own; BEGIN, ATTACH and PRAGMA are refused. The error is a
-// *DBError.
+// Execute runs one statement with its parameters bound in order, and returns all its
+// rows. The host limits their number and size. Each statement is a transaction;
+// BEGIN, ATTACH and PRAGMA are refused. The error is a *DBError.
 func (db DB) Execute(statement string, values ...Value) (Rows, error) {
 	if len(values) > maxParams {
 		return Rows{}, &DBError{Code: DBIO, Message: "too many parameters"}
 	}
 	for i := range values {
-		layOut(&params[i], &values[i])
+		encodeValue(&params[i], &values[i])
 	}
 	s := viewString(statement)
 	sqliteExecute(db.handle, s.ptr, s.count,
@@ -65,8 +64,8 @@ func (db DB) Execute(statement string, values ...Value) (Rows, error) {
 	return Rows{Columns: resultList(SQLiteColumns).takeStrings(), Values: takeRows(resultList(SQLiteRows))}, nil
 }
 
-// Close gives the connection back. The host closes what is left open at the end
-// of the request.
+// Close closes the connection. The host closes open connections at the end of the
+// request.
 func (db DB) Close() { sqliteClose(db.handle) }
 
 func resultList(offset uintptr) list {
@@ -81,7 +80,7 @@ func takeDBError() error {
 	return e
 }
 
-func layOut(raw *rawValue, v *Value) {
+func encodeValue(raw *rawValue, v *Value) {
 	raw.kind = v.kind
 	switch v.kind {
 	case KindInteger:
@@ -93,8 +92,8 @@ func layOut(raw *rawValue, v *Value) {
 	}
 }
 
-// takeRows turns the host's rows into Values. All of them share one block, so
-// that a result costs two allocations whatever its size.
+// takeRows converts the host's rows to Values. All of them share one block, so that a
+// result of any size needs two allocations.
 func takeRows(l list) [][]Value {
 	if l.count == 0 {
 		return nil

@@ -2,26 +2,26 @@
 
 package abi
 
-// This file lets the component be built, vetted and tested by plain Go, where
-// there is no host: every import fails as if the host had refused it, unless a
-// Native stands in for it.
+// With this file the component can be built, vetted and tested by plain Go, without a
+// host. Every import returns an error, unless Native is set.
 
-// Native stands in for a host when the component's handlers run under plain Go: in
-// their tests, and as the yardstick that the component is measured by. The zero
-// Native refuses everything. It must be set before the first request.
+// Native replaces the host when the component's handlers run under plain Go: in their
+// tests, and in benchmarks as the baseline for the component. The zero Native refuses
+// everything. Set it before the first request.
 var Native struct {
-	// Execute runs a statement on any database; its error is passed on.
+	// Execute runs a statement on a database; its error is returned.
 	Execute func(statement string, params []Value) (Rows, error)
-	// Send makes an HTTP request; its error is passed on.
+	// Send makes an HTTP request; its error is returned.
 	Send func(method, url string, headers []Header, body []byte) (Response, error)
 	// Random fills b with random bytes.
 	Random func(b []byte)
 }
 
-// Handle does nothing: under plain Go there is nobody to call h.
+// Handle does nothing: without a host, h is never called.
 func Handle(h func(*Request) Response) {}
 
-// Send makes an HTTP request by Native, and without one returns HTTPRuntimeError.
+// Send makes an HTTP request with Native.Send, or returns HTTPRuntimeError if that is
+// nil.
 func Send(method, url string, headers []Header, body []byte) (Response, error) {
 	if Native.Send == nil {
 		return Response{}, HTTPRuntimeError
@@ -29,10 +29,10 @@ func Send(method, url string, headers []Header, body []byte) (Response, error) {
 	return Native.Send(method, url, headers, body)
 }
 
-// DB is an open database; without a Native there is none.
+// DB is a database that Native opens.
 type DB struct{}
 
-// OpenDB returns a *DBError with DBNoSuchDatabase, unless there is a Native.
+// OpenDB returns a *DBError with DBNoSuchDatabase if Native.Execute is nil.
 func OpenDB(name string) (DB, error) {
 	if Native.Execute == nil {
 		return DB{}, &DBError{Code: DBNoSuchDatabase}
@@ -40,8 +40,8 @@ func OpenDB(name string) (DB, error) {
 	return DB{}, nil
 }
 
-// Execute runs a statement by Native, and without one returns a *DBError with
-// DBInvalidConnection.
+// Execute runs a statement with Native.Execute, or returns a *DBError with
+// DBInvalidConnection if that is nil.
 func (DB) Execute(statement string, params ...Value) (Rows, error) {
 	if Native.Execute == nil {
 		return Rows{}, &DBError{Code: DBInvalidConnection}
@@ -52,7 +52,7 @@ func (DB) Execute(statement string, params ...Value) (Rows, error) {
 // Close does nothing.
 func (DB) Close() {}
 
-// Store is an open key-value store; there is none.
+// Store is a key-value store that cannot be opened.
 type Store struct{}
 
 // OpenStore returns KVNoSuchStore.
@@ -64,8 +64,8 @@ func (Store) Get(key string) (string, error) { return "", KVInvalidStore }
 // Set returns KVInvalidStore.
 func (Store) Set(key, value string) error { return KVInvalidStore }
 
-// Random fills b by Native, and panics without one: bytes that are not random
-// must not pass for random ones.
+// Random fills b with Native.Random. It panics if that is nil, because callers must
+// not use bytes that are not random.
 func Random(b []byte) {
 	if Native.Random == nil {
 		panic("abi: no random source outside a guest")

@@ -11,8 +11,8 @@ const (
 	KindNull
 )
 
-// Value is one database value. It is made by Int, Float, Text, Blob or Null;
-// the zero Value is the integer 0.
+// Value is a database value. Create it with Int, Float, Text, Blob or Null. The zero
+// Value is the integer 0.
 type Value struct {
 	kind    Kind
 	integer int64
@@ -35,7 +35,7 @@ func Blob(b []byte) Value { return Value{kind: KindBlob, data: string(b)} }
 // Null returns NULL.
 func Null() Value { return Value{kind: KindNull} }
 
-// Kind returns which of the accessors holds the value.
+// Kind returns the kind of the value, which decides the accessor to use.
 func (v Value) Kind() Kind { return v.kind }
 
 // IsNull reports whether the value is NULL.
@@ -58,9 +58,9 @@ func (v Value) Bytes() []byte {
 	return append([]byte{}, v.data...)
 }
 
-// Rows is the result of a statement; both fields are empty when it returns none.
+// Rows is the result of a statement. Both fields are empty if it returns no rows.
 type Rows struct {
-	// Columns are the names, in the order of the values of every row.
+	// Columns are the names of the columns, in the order of the values of each row.
 	Columns []string
 	Values  [][]Value
 }
@@ -69,28 +69,28 @@ type Rows struct {
 type DBCode uint8
 
 const (
-	// DBNoSuchDatabase is a name that was granted and is not configured.
+	// DBNoSuchDatabase is a name that is granted but not configured.
 	DBNoSuchDatabase DBCode = iota
 	// DBAccessDenied is a name that the manifest does not grant.
 	DBAccessDenied
 	// DBInvalidConnection is a DB that is closed or was never open.
 	DBInvalidConnection
-	// DBFull is a database that has reached its size.
+	// DBFull is a database that has reached its size limit.
 	DBFull
-	// DBIO is everything else: a statement with an error, a constraint, a
-	// result above the host's bound, a server that cannot be reached.
+	// DBIO is any other error: an invalid statement, a violated constraint, a result
+	// above the host's limit, an unreachable server.
 	DBIO
 )
 
 // DBError is the error of OpenDB and Execute.
 type DBError struct {
 	Code DBCode
-	// Message is the database's text, empty unless Code is DBIO. It is for the
-	// log: it may quote the statement.
+	// Message is the database's text; empty unless Code is DBIO. It is for logs,
+	// because it may quote the statement.
 	Message string
 }
 
-// Error names the code and repeats the message.
+// Error returns a text with the code and the message.
 func (e *DBError) Error() string {
 	switch e.Code {
 	case DBNoSuchDatabase:

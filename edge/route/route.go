@@ -1,5 +1,5 @@
-// Package route tells the requests that the edge answers itself from those that
-// it forwards. It reads method and path only.
+// Package route decides which requests the edge handles itself and which it forwards,
+// by method and path only.
 package route
 
 import (
@@ -10,11 +10,11 @@ import (
 	"kith/core/link"
 )
 
-// Kind is what a request asks for.
+// Kind is the kind of a request.
 type Kind uint8
 
 const (
-	// Other is everything that the backend answers.
+	// Other is a request that the edge forwards to the backend.
 	Other Kind = iota
 	// ShareLink is GET or HEAD /s/{tenant}/{code}.
 	ShareLink
@@ -36,8 +36,8 @@ const (
 	Ready
 )
 
-// Route is a request's kind and the names in its path, decoded. What has not
-// the form of its kind is Other: the backend says what is wrong with it.
+// Route is a request's kind and the decoded names in its path. A request with an
+// invalid name is Other: the backend responds with the error.
 type Route struct {
 	Kind    Kind
 	Tenant  core.TenantAlias
@@ -46,7 +46,7 @@ type Route struct {
 	User    core.UserID
 }
 
-// Parse routes a request by its method and its path as sent.
+// Parse returns the route of a request by its method and its path as sent.
 func Parse(method, path string) Route {
 	reads := method == "GET" || method == "HEAD"
 	switch {
@@ -119,8 +119,8 @@ func withUser(r Route, tenant, account, user string) Route {
 	return r
 }
 
-// split cuts a path into exactly as many segments as asked for and decodes each
-// on its own, so that an id may hold a slash.
+// split splits a path into exactly len(into) segments and decodes each, so that an id
+// may contain an encoded slash.
 func split(path string, into []string) bool {
 	for i := range into {
 		segment, rest, more := strings.Cut(path, "/")

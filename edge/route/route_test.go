@@ -9,8 +9,8 @@ import (
 	"kith/edge/route"
 )
 
-// What the edge answers itself is a short list of methods and paths; all else is the
-// backend's to answer, and to refuse.
+// The edge handles a short list of methods and paths; the backend handles and refuses
+// all others.
 func TestParse(t *testing.T) {
 	t.Parallel()
 	shareLink := route.Route{Kind: route.ShareLink, Tenant: "shop", Code: "ANNA10"}
@@ -86,7 +86,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// No path makes Parse panic, or gives a name that has not the form of its kind.
+// Parse does not panic, and a route has the names of its kind.
 func FuzzParse(f *testing.F) {
 	f.Add("GET", "/s/shop/ANNA10")
 	f.Add("PUT", "/api/v1/shop/open/account/a%2Fb/user/anna")

@@ -4,7 +4,8 @@ package script
 
 import _ "embed"
 
-// Text is the script, and Gzip the same, compressed. make edge writes both files.
+// Text is the minified script, and Gzip the same, compressed. make edge writes both
+// files.
 var (
 	//go:embed kith.min.js
 	Text string

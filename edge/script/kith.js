@@ -8,31 +8,33 @@
  *     _sqh.push(['autofill', '#referral_code']);
  *   </script>
  *
- * What was pushed before the script came is done when it comes; what is pushed
- * later is done at once. Commands:
+ * Commands that were pushed before the script was loaded run when it is loaded;
+ * later ones run immediately. Commands:
  *
- *   ['init', {tenant_alias, …}]  names the tenant, and identifies the user when
- *                                account_id and user_id are given too; domain is
- *                                where the service is, when it is not where this
- *                                script came from
+ *   ['init', {tenant_alias, …}]  sets the tenant, and identifies the user if
+ *                                account_id and user_id are given; domain is the
+ *                                URL of the service, by default the origin of
+ *                                this script
  *   ['autofill', selector]       fills the visitor's referral code into the first
- *                                element that the selector finds
- *   ['autofill', function]       calls it with the code, or with ''
- *   ['consent']                  says that the visitor's answer has changed
- *   function                     is called
+ *                                element that matches the selector
+ *   ['autofill', function]       calls the function with the code, or with ''
+ *   ['consent']                  reads the visitor's consent cookie again, after
+ *                                it has changed
+ *   function                     calls the function
  *
- * open, close and subscribe, which other scripts of this queue know, do nothing
- * here. A service that does not answer is no error of the page.
+ * open, close and subscribe, which other scripts for this queue support, are
+ * ignored. If the service cannot be reached, the page gets no error.
  *
- * A page that a share link led to (its URL has rsCode or _saasquatch) is counted,
- * and its code is kept in the first-party cookie _saasquatch, where the tenant's
- * policy and the visitor allow one: the rules are those of core/link.
+ * A page that was opened through a share link (its URL has rsCode or _saasquatch)
+ * is counted, and its code is stored in the first-party cookie _saasquatch, if the
+ * tenant's policy and the visitor permit a cookie. The rules are those of
+ * core/link.
  */
 (function (window, document, navigator) {
   'use strict';
 
   var queue = window._sqh;
-  // A second copy of the script on a page would do everything twice.
+  // Ignore a second copy of the script on a page.
   if (queue && queue.kith) return;
 
   var cookieName = '_saasquatch';
@@ -42,12 +44,12 @@
   var query = new URLSearchParams(location.search);
   /** The options of the last init. */
   var options = {};
-  /** The targets of autofills that came before the first init. */
+  /** The targets of autofill commands before the first init. */
   var waiting = [];
-  /** The tenants whose landing was counted. */
+  /** The tenants for which this page was counted. */
   var counted = {};
 
-  /* The cookie's text is base64url of JSON:
+  /* The value of the cookie is base64url of JSON:
      {"<host>": {"<tenant>_CODE": {"codes": {"<program>": "<code>"}, "codesExp": {"<code>": <ms>}}}} */
 
   function decode(text) {
@@ -71,7 +73,7 @@
     return value && typeof value == 'object' && !Array.isArray(value);
   }
 
-  /** b over a, object by object; what is no object is replaced. */
+  /** Merges b into a copy of a; other values than objects are replaced. */
   function merge(a, b) {
     var merged = Object.assign({}, a);
     Object.keys(b).forEach(function (key) {
@@ -89,7 +91,7 @@
     return found;
   }
 
-  /** Sets the cookie for the widest domain that the browser takes it for, so that the shop's other hosts see it. */
+  /** Sets the cookie for the widest domain that the browser accepts, so that the shop's other hosts get it. life is in milliseconds. */
   function writeCookie(text, life) {
     var parts = location.hostname.split('.');
     var rest = '; path=/; SameSite=Lax; max-age=' + life / 1000 + (location.protocol == 'https:' ? '; Secure' : '');
@@ -100,15 +102,15 @@
     document.cookie = cookieName + '=' + text + rest;
   }
 
-  /** What the page's URL brought for the tenant, as the cookie has it. */
-  function brought() {
+  /** The tenant's codes in the page's URL, in the form of the cookie. */
+  function landed() {
     var code = query.get('rsCode') || '';
     var text = query.get(cookieName) || '';
     if (text) return text.length < 3000 ? decode(text) : {};
     if (!/^[\w-]{1,64}$/.test(code)) return {};
     var expires = {};
     expires[code] = Date.now() + 30 * day;
-    // No program is called rsCode; which one the code is of, the service knows.
+    // The key rsCode stands for the code's program, which only the service knows.
     return nest([new URL(base).host, options.tenant_alias + '_CODE'], { codes: { rsCode: code }, codesExp: expires });
   }
 
@@ -120,12 +122,12 @@
     }, value);
   }
 
-  /** The codes that the visitor came with, now and before. */
+  /** The codes in the cookie and in the page's URL. */
   function codes() {
-    return merge(decode(readCookie(cookieName)), brought());
+    return merge(decode(readCookie(cookieName)), landed());
   }
 
-  /** The first code of the tenant among some, or ''. */
+  /** The first code of the tenant in all, or ''. */
   function codeIn(all) {
     var found = '';
     Object.keys(all).forEach(function (host) {
@@ -142,32 +144,32 @@
     return base + root + parts.map(encodeURIComponent).join('/');
   }
 
-  /** Resolves to the answer's JSON; rejects when there is none, or an error. */
+  /** Resolves to the JSON of the response; rejects with the status of an error, or if there is no response. */
   function ask(url, request) {
-    return fetch(url, Object.assign({ credentials: 'include' }, request)).then(function (answer) {
-      return answer.ok ? answer.json() : Promise.reject(answer.status);
+    return fetch(url, Object.assign({ credentials: 'include' }, request)).then(function (response) {
+      return response.ok ? response.json() : Promise.reject(response.status);
     });
   }
 
-  /** A service that is down is no news to a page; a call that can never succeed is news to who builds it. */
+  /** Warns the page's developer about a call that was refused. Other errors are ignored. */
   function failed(reason) {
     if (reason >= 400 && reason < 500) console.warn('kith.js: a call was refused with status ' + reason);
   }
 
-  /* Consent. A browser's own signal weighs more than any banner; an unknown
-     answer to an opt-in, and a policy that cannot be asked for, are a no. */
+  /* Consent. A signal of the browser overrides the banner. With opt-in, an
+     unknown value is a refusal; so is a policy that cannot be read. */
 
   function refused() {
     return navigator.globalPrivacyControl || navigator.doNotTrack == '1';
   }
 
   function remember() {
-    var fresh = brought();
+    var fresh = landed();
     if (refused()) return;
     ask(path('/a/', [options.tenant_alias, 'consent'])).then(function (policy) {
-      var answer = policy.consentCookie ? readCookie(policy.consentCookie).toLowerCase() : '';
-      var granted = /^(1|true|yes|granted|allow|accepted)$/.test(answer);
-      var denied = /^(0|false|no|denied|deny|rejected)$/.test(answer);
+      var choice = policy.consentCookie ? readCookie(policy.consentCookie).toLowerCase() : '';
+      var granted = /^(1|true|yes|granted|allow|accepted)$/.test(choice);
+      var denied = /^(0|false|no|denied|deny|rejected)$/.test(choice);
       if (policy.consent != 'off' && denied) {
         if (readCookie(cookieName)) writeCookie('', 0);
       } else if (policy.consent != 'opt-in' || granted) {
@@ -178,11 +180,11 @@
     }).catch(failed);
   }
 
-  /** Counts a page that a share link led to: no cookie and no name goes along that is not there already. */
+  /** Counts a page that was opened through a share link, without identifying the visitor. */
   function count() {
     var tenant = options.tenant_alias;
-    // The edge in front of a shop takes rsCode out of the URL.
-    var code = query.get('rsCode') || codeIn(brought());
+    // An edge in front of the shop removes rsCode from the URL.
+    var code = query.get('rsCode') || codeIn(landed());
     if (counted[tenant] || !code || refused()) return;
     counted[tenant] = true;
     var about = new URLSearchParams({ rsCode: code });
@@ -191,18 +193,18 @@
     });
     try {
       navigator.sendBeacon(path('/a/', [tenant, 'visit']) + '?' + about);
-    } catch (e) { /* an old browser, or a policy of the page */ }
+    } catch (e) { /* not supported by the browser, or forbidden by the page's policy */ }
   }
 
-  /** What init may say of the user; the rest of it is for this script. */
-  var told = ['account_id', 'payment_provider_id', 'user_id', 'email', 'first_name', 'last_name', 'user_image',
+  /** The options of init that are sent to the service. */
+  var userKeys = ['account_id', 'payment_provider_id', 'user_id', 'email', 'first_name', 'last_name', 'user_image',
     'referral_code', 'user_referral_code', 'account_status', 'locale', 'checksum'];
 
   function identify() {
     var headers = { 'Content-Type': 'application/json' };
     if (options.jwt) headers['X-SaaSquatch-User-Token'] = options.jwt;
     var body = {};
-    told.forEach(function (key) {
+    userKeys.forEach(function (key) {
       if (options[key] != null) body[key] = options[key];
     });
     var text = encode(codes());
@@ -211,7 +213,7 @@
       { method: 'PUT', headers: headers, body: JSON.stringify(body) }).catch(failed);
   }
 
-  /** Calls then when the page is seen by somebody: a prerendered one may never be. */
+  /** Calls then when the page is shown. A prerendered page may never be shown. */
   function whenSeen(then) {
     if (document.prerendering) document.addEventListener('prerenderingchange', then, { once: true }); else then();
   }
@@ -228,7 +230,7 @@
       waiting.splice(0).forEach(commands.autofill);
       whenSeen(function () {
         count();
-        if (Object.keys(brought()).length) remember();
+        if (Object.keys(landed()).length) remember();
         if (options.account_id && options.user_id) identify();
       });
     },
@@ -248,7 +250,7 @@
       }
       var text = encode(codes());
       ask(path('/a/', [options.tenant_alias, 'widgets', 'squatchcookiejson']) + '?cookies=' + encodeURIComponent(text))
-        .then(function (answer) { return answer.code; }, function () { return codeIn(codes()); }).then(fill);
+        .then(function (response) { return response.code; }, function () { return codeIn(codes()); }).then(fill);
     },
     consent: function () {
       if (options.tenant_alias && base) remember();
@@ -257,7 +259,7 @@
 
   function push() {
     [].forEach.call(arguments, function (item) {
-      // What a page's own function throws is the page's to see, and ends nothing else.
+      // An error of the page's own function is reported to the page and does not stop other commands.
       try {
         if (typeof item == 'function') item();
         else if (Array.isArray(item) && commands.hasOwnProperty(item[0])) commands[item[0]].apply(null, item.slice(1));

@@ -1,3 +1,3 @@
-// Package script is the script for the pages of shops, which the build minifies
-// and compresses: see kith.js for what it does.
+// Package script embeds the browser script for shops' pages, which the build minifies
+// and compresses. See kith.js for its commands.
 package script

@@ -4,11 +4,10 @@ package script
 
 import _ "embed"
 
-// Text lets the component be built and vetted by plain Go, which runs before
-// anything is minified.
+// Text is the script before it is minified, for builds by plain Go.
 //
 //go:embed kith.js
 var Text string
 
-// Gzip is empty: nothing is compressed here.
+// Gzip is empty: the script is not compressed here.
 const Gzip = ""

@@ -9,10 +9,11 @@ import (
 	"kith/edge/route"
 )
 
-// userTokenHeader carries a user token beside Authorization (clients 2.2.3).
+// userTokenHeader is a header for user tokens, in addition to Authorization
+// (clients 2.2.3).
 const userTokenHeader = "x-saasquatch-user-token" // #nosec G101 -- the name of a header
 
-// code answers a look-up that the replica knows, to a holder of the API key.
+// code handles a code lookup with the API key, if the replica has the code.
 func (r *request) code(to route.Route) (abi.Response, error) {
 	credentials, err := auth.ParseCredentials(r.header("authorization"), r.header(userTokenHeader))
 	if err != nil || credentials.Key == "" {
@@ -28,8 +29,8 @@ func (r *request) code(to route.Route) (abi.Response, error) {
 	return jsonResponse(200, wire.Code(found.CodeInfo)), nil
 }
 
-// openCode answers a look-up that the replica knows, to anybody. A page gets its
-// answer from the backend, which knows all pages that may ask.
+// openCode handles a public code lookup, if the replica has the code. Requests from
+// pages go to the backend, which knows all allowed origins.
 func (r *request) openCode(to route.Route) (abi.Response, error) {
 	if r.origin() != "" {
 		return abi.Response{}, errForward
@@ -40,7 +41,7 @@ func (r *request) openCode(to route.Route) (abi.Response, error) {
 	}
 	response := jsonResponse(200, wire.Code(found))
 	if !strings.HasPrefix(string(to.Tenant), "test_") {
-		// The backend, which does not see this look-up, cannot count it.
+		// The host counts this lookup, because the backend does not see it.
 		response.Headers = append(response.Headers, abi.Header{Name: auth.GuessesHeader, Value: "1"})
 	}
 	return response, nil

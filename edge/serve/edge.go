@@ -1,15 +1,15 @@
-// Package serve answers requests at the edge: share links, pages with a code,
-// code look-ups, event intake and identifications that tell nothing new from the
-// replica, all else from the backend.
+// Package serve handles requests at the edge. It responds from the replica to share
+// links, pages with a code, code lookups, event calls, and identifications that
+// change nothing. It forwards all other requests to the backend.
 //
-// A replica may say yes; only the primary says no. Whatever is not found here,
-// not allowed here or not readable here is forwarded, so that every refusal
-// comes from one place. The exceptions say no by a rule that needs no data (a
-// malformed event call, a body above the bound), or by a statement that runs on
-// the primary (a repeated idempotency key).
+// Only the backend refuses a request, because a replica may be out of date: a request
+// that the replica does not permit, or whose data it does not have, is forwarded. The
+// edge itself refuses a request only by a rule that needs no data (a malformed event
+// call, a body above the limit), or by a statement that runs on the primary (a
+// repeated idempotency key).
 //
-// Nothing is kept from one request to the next but what a share link or a code
-// resolves to, in the host's key-value store (kept.go).
+// Nothing is kept between requests, except the targets of share links and codes in
+// the host's key-value store (cache.go).
 package serve
 
 import (
@@ -24,8 +24,8 @@ import (
 	"kith/edge/route"
 )
 
-// Variables of the component (spin.toml). On Spin, reading one costs a tenth of an
-// answer; so each is read where an answer needs it.
+// Variables of the component (spin.toml). On Spin, reading one takes 10 % of the time
+// of a response, so each is read only where it is needed.
 const (
 	masterKeyVariable      = "master_key"
 	backendVariable        = "backend_url"
@@ -35,7 +35,7 @@ const (
 	linkAgeVariable        = "link_max_age_ms"
 )
 
-// Edge answers requests.
+// Edge handles requests.
 type Edge struct {
 	// Variable reads a variable of the component.
 	Variable func(name string) (string, error)
@@ -43,26 +43,26 @@ type Edge struct {
 	Now func() core.Time
 }
 
-// request is one request on its way through the edge.
+// request is the state of a request.
 type request struct {
 	*abi.Request
 	edge        Edge
 	now         core.Time
 	path, query string
-	// id names the request in answer and log.
+	// id is the request id in the response and in logs.
 	id string
-	// db is the database, once it was opened: on Spin each opening is a new
-	// connection, which reads the whole schema.
+	// db is the database, if opened is true. It is opened once for each request,
+	// because on Spin each opening is a new connection, which reads the whole schema.
 	db     abi.DB
 	opened bool
-	// unusable is why the database cannot be worked with, when a statement found
-	// that it has not the tables of this component.
+	// unusable is set if a statement failed because the database does not have the
+	// schema of this component.
 	unusable error
-	// sites are the sites of the tenant in the path, once they are known.
+	// sites are the sites of the tenant in the path; nil until they are read.
 	sites *string
 }
 
-// Serve answers a request.
+// Serve handles a request.
 func (e Edge) Serve(in *abi.Request) abi.Response {
 	r := &request{Request: in, edge: e, now: e.Now()}
 	r.path, r.query, _ = strings.Cut(in.URI, "?")
@@ -81,14 +81,14 @@ func (e Edge) Serve(in *abi.Request) abi.Response {
 	}
 	if err != nil {
 		if response = failure(err); response.Status >= 500 {
-			r.logFault(err)
+			r.logError(err)
 		}
 	}
-	return r.complete(r.acrossOrigins(response))
+	return r.complete(r.addCORS(response))
 }
 
-// complete adds what every answer of the edge has: the id of the request, and for
-// HEAD the length that GET would have, which Spin leaves out.
+// complete adds the headers of every response: the request id and, for HEAD, the
+// content-length of GET, which Spin leaves out.
 func (r *request) complete(response abi.Response) abi.Response {
 	response.Headers = append(response.Headers, abi.Header{Name: core.RequestIDHeader, Value: r.id})
 	if r.Method == "HEAD" && response.Status != 204 && response.Status != 304 {
@@ -98,9 +98,9 @@ func (r *request) complete(response abi.Response) abi.Response {
 	return response
 }
 
-// logFault writes a fault of ours to the host's log, with the cause that the
-// caller is not told.
-func (r *request) logFault(err error) {
+// logError writes an internal error to the host's log, with the cause that the caller
+// does not get.
+func (r *request) logError(err error) {
 	text := err.Error()
 	if cause := errors.Unwrap(err); cause != nil {
 		text += ": " + cause.Error()
@@ -108,13 +108,13 @@ func (r *request) logFault(err error) {
 	println("edge: request " + r.id + ": " + text)
 }
 
-// answer returns errForward for what the edge does not answer itself.
+// answer returns the response, or errForward if the backend is to handle the request.
 func (r *request) answer() (abi.Response, error) {
 	if err := r.checkBody(); err != nil {
 		return abi.Response{}, err
 	}
 	if r.preflight() {
-		return r.mayCall()
+		return r.answerPreflight()
 	}
 	to := route.Parse(r.Method, r.path)
 	if to.Kind >= route.Code && to.Kind != route.Script && wire.CheckQuery(r.query) != nil {
@@ -146,9 +146,9 @@ func (r *request) answer() (abi.Response, error) {
 	return abi.Response{}, errForward
 }
 
-// exhausted reports whether a request has credentials to be checked and is from a
-// network without attempts left to guess. They are most likely wrong, and the backend
-// has to say so whatever the replica says.
+// exhausted reports whether a request has credentials to check but its network has no
+// attempts left to guess. The backend then refuses it, even if the replica would
+// permit it.
 func (r *request) exhausted(to route.Route) bool {
 	switch to.Kind {
 	case route.Code, route.Events, route.Identify, route.GraphQL:
@@ -157,11 +157,11 @@ func (r *request) exhausted(to route.Route) bool {
 	return false
 }
 
-// errForward is no error: it says that the backend is to answer.
+// errForward is a sentinel: the request is to be forwarded to the backend.
 var errForward error = &core.Error{Message: "forward"}
 
-// checkBody refuses a body above the edge's bound: a component holds a whole
-// body in its memory, so a large one must go to the backend itself.
+// checkBody returns an error for a body above the edge's limit. A component has the
+// whole body in memory, so a larger one must be sent to the backend directly.
 func (r *request) checkBody() error {
 	if len(r.Body) == 0 {
 		return nil
@@ -178,12 +178,11 @@ func (r *request) checkBody() error {
 		backend = r.variable(backendVariable)
 	}
 	e := wire.TooLarge(limit)
-	e.Message += ", the bound of the edge; send it to " + strings.TrimSuffix(backend, "/") + r.path
+	e.Message += ", the limit of the edge; send it to " + strings.TrimSuffix(backend, "/") + r.path
 	return e
 }
 
-// variable reads a variable; one that cannot be read is empty, and each use
-// says what that means.
+// variable returns the value of a variable, or "" if it cannot be read.
 func (r *request) variable(name string) string {
 	value, err := r.edge.Variable(name)
 	if err != nil {
@@ -206,7 +205,7 @@ func (r *request) header(name string) string {
 	return ""
 }
 
-// headers returns all values of a header, joined by what joins them on the wire.
+// headers returns all values of a header, joined by a separator.
 func (r *request) headers(name, separator string) string {
 	joined := ""
 	for i := range r.Headers {
@@ -221,7 +220,7 @@ func (r *request) headers(name, separator string) string {
 	return joined
 }
 
-// cookies is the Cookie header; HTTP/2 clients split it into several.
+// cookies returns the Cookie header, which HTTP/2 clients split into several.
 func (r *request) cookies() string { return r.headers("cookie", "; ") }
 
 func jsonResponse(status int, body []byte) abi.Response {

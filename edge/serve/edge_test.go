@@ -20,19 +20,19 @@ const (
 	withKey       = "authorization: " + basic
 )
 
-// The edge answers what its database says yes to, and what is wrong whatever the
-// database says; the backend answers the rest, every other refusal included.
+// The edge handles requests that its database permits, and refuses requests that are
+// invalid by themselves; the backend handles all others.
 func TestServe_WhoAnswers(t *testing.T) {
 	s := newSite(t)
 	const backend = 0
 	for name, c := range map[string]struct {
 		method, uri, body string
 		headers           []string
-		status            int // of the edge's own answer, or backend
+		status            int // status of the edge's own response, or backend
 	}{
 		"share link":                             {"GET", "/s/shop/ANNA10", "", nil, 302},
 		"share link for HEAD":                    {"HEAD", "/s/shop/ANNA10", "", nil, 302},
-		"share link in other letters":            {"GET", "/s/shop/anna10", "", nil, 302},
+		"share link in another case":             {"GET", "/s/shop/anna10", "", nil, 302},
 		"share link of a blocked user":           {"GET", "/s/shop/BOB10", "", nil, 302},
 		"unknown code":                           {"GET", "/s/shop/NOBODY", "", nil, backend},
 		"code of another tenant":                 {"GET", "/s/other/ANNA10", "", nil, backend},
@@ -47,7 +47,7 @@ func TestServe_WhoAnswers(t *testing.T) {
 		"code with the API key":                  {"GET", "/api/v1/shop/code/ANNA10", "", []string{withKey}, 200},
 		"code with another key":                  {"GET", "/api/v1/shop/code/ANNA10", "", []string{"authorization: Basic OldST05H"}, backend},
 		"code without a key":                     {"GET", "/api/v1/shop/code/ANNA10", "", nil, backend},
-		"code with a query of two meanings":      {"GET", "/api/v1/shop/code/ANNA10?a=1&a=2", "", []string{withKey}, backend},
+		"code with an ambiguous query":           {"GET", "/api/v1/shop/code/ANNA10?a=1&a=2", "", []string{withKey}, backend},
 		"code with a key that may read":          {"GET", "/api/v1/shop/code/ANNA10", "", []string{s.auth["read"]}, 200},
 		"code with a key for imports":            {"GET", "/api/v1/shop/code/ANNA10", "", []string{s.auth["import"]}, backend},
 		"code with a user's token":               {"GET", "/api/v1/shop/code/ANNA10", "", []string{s.auth["anna"]}, backend},
@@ -56,7 +56,7 @@ func TestServe_WhoAnswers(t *testing.T) {
 		"open code from a page":                  {"GET", "/api/v1/shop/open/code/ANNA10", "", []string{"origin: https://shop.example"}, backend},
 		"preflight of the shop's page":           {"OPTIONS", user + "/events", "", []string{"origin: https://shop.example", "access-control-request-method: POST"}, 204},
 		"preflight of another page":              {"OPTIONS", user + "/events", "", []string{"origin: https://evil.example", "access-control-request-method: POST"}, backend},
-		"OPTIONS that is no preflight":           {"OPTIONS", user + "/events", "", []string{"origin: https://shop.example"}, backend},
+		"OPTIONS that is not a preflight":        {"OPTIONS", user + "/events", "", []string{"origin: https://shop.example"}, backend},
 		"events with the API key":                {"POST", user + "/events", events, []string{withKey, asJSON}, 200},
 		"events with a key that may read":        {"POST", user + "/events", events, []string{s.auth["read"], asJSON}, backend},
 		"events with the user's token":           {"POST", user + "/events", events, []string{s.auth["anna"], asJSON}, 200},
@@ -67,15 +67,15 @@ func TestServe_WhoAnswers(t *testing.T) {
 		"events from another page":               {"POST", user + "/events", events, []string{s.auth["anna"], asJSON, "origin: https://evil.example"}, backend},
 		"events without credentials":             {"POST", user + "/events", events, []string{asJSON}, backend},
 		"events of an unknown user":              {"POST", strings.ReplaceAll(user, "anna", "carl") + "/events", strings.ReplaceAll(events, "anna", "carl"), []string{withKey, asJSON}, backend},
-		"events that are no JSON":                {"POST", user + "/events", "visit", []string{withKey, asJSON}, 400},
+		"events that are not JSON":               {"POST", user + "/events", "visit", []string{withKey, asJSON}, 400},
 		"events of another media type":           {"POST", user + "/events", events, []string{withKey, "content-type: text/plain"}, 415},
 		"events of another user than the path's": {"POST", user + "/events", strings.ReplaceAll(events, "anna", "carl"), []string{withKey, asJSON}, 400},
 		"GraphQL events":                         {"POST", "/api/v1/shop/graphql", graphQLEvents, []string{withKey, asJSON}, 200},
 		"GraphQL events without a key":           {"POST", "/api/v1/shop/graphql", graphQLEvents, []string{asJSON}, backend},
 		"GraphQL events for another type":        {"POST", "/api/v1/shop/graphql", graphQLEvents, []string{withKey, asJSON, "accept: application/graphql-response+json"}, backend},
 		"GraphQL query":                          {"POST", "/api/v1/shop/graphql", `{"query":"{ viewer { __typename } }"}`, []string{withKey, asJSON}, backend},
-		"body above the bound":                   {"POST", "/api/v1/shop/graphql", strings.Repeat(" ", 2049), []string{withKey, asJSON}, 413},
-		"body at the bound":                      {"POST", "/api/v1/shop/graphql", strings.Repeat(" ", 2048), []string{withKey, asJSON}, backend},
+		"body above the limit":                   {"POST", "/api/v1/shop/graphql", strings.Repeat(" ", 2049), []string{withKey, asJSON}, 413},
+		"body at the limit":                      {"POST", "/api/v1/shop/graphql", strings.Repeat(" ", 2048), []string{withKey, asJSON}, backend},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := s.ask(c.method, c.uri, c.body, c.headers...)
@@ -87,8 +87,8 @@ func TestServe_WhoAnswers(t *testing.T) {
 	}
 }
 
-// The edge answers an identification that tells nothing new of a user, with the
-// user's token: that a page sends on every load. All others are the backend's.
+// The edge handles an identification that changes nothing, with the user's token, as
+// pages send it on every load. All others are forwarded.
 func TestServe_Identification(t *testing.T) {
 	s := newSite(t)
 	const same = `{"id":"anna","accountId":"anna","firstName":"anna"}`
@@ -97,21 +97,21 @@ func TestServe_Identification(t *testing.T) {
 		headers   []string
 		forwarded bool
 	}{
-		"nothing new":                {user, same, []string{s.auth["anna"], asJSON}, false},
-		"less than is known":         {user, `{"id":"anna","accountId":"anna"}`, []string{s.auth["anna"], asJSON}, false},
-		"from the shop's page":       {user, same, []string{s.auth["anna"], asJSON, "origin: https://shop.example"}, false},
-		"from another page":          {user, same, []string{s.auth["anna"], asJSON, "origin: https://evil.example"}, true},
-		"a new name":                 {user, `{"id":"anna","accountId":"anna","firstName":"Ann"}`, []string{s.auth["anna"], asJSON}, true},
-		"a new code":                 {user, `{"id":"anna","accountId":"anna","referralCode":"ANN"}`, []string{s.auth["anna"], asJSON}, true},
-		"some keys of the answer":    {user + "?fields=id", same, []string{s.auth["anna"], asJSON}, true},
-		"a code in a cookie":         {user, same, []string{s.auth["anna"], asJSON, "cookie: kith_shop=v1.a.classic.BOB10...x"}, true},
-		"no credentials":             {user, same, []string{asJSON}, true},
-		"the API key":                {user, same, []string{withKey, asJSON}, true},
-		"a token of another user":    {user, same, []string{s.auth["bob"], asJSON}, true},
-		"another media type":         {user, same, []string{s.auth["anna"], "content-type: text/plain"}, true},
-		"a body that cannot be read": {user, "{", []string{s.auth["anna"], asJSON}, true},
-		"a user who is blocked":      {strings.ReplaceAll(user, "anna", "bob"), strings.ReplaceAll(same, "anna", "bob"), []string{s.auth["bob"], asJSON}, true},
-		"an address that is claimed": {user, same, []string{s.auth["anna"], asJSON, "x-forwarded-for: 203.0.113.9"}, false},
+		"no change":                   {user, same, []string{s.auth["anna"], asJSON}, false},
+		"only the ids":                {user, `{"id":"anna","accountId":"anna"}`, []string{s.auth["anna"], asJSON}, false},
+		"from the shop's page":        {user, same, []string{s.auth["anna"], asJSON, "origin: https://shop.example"}, false},
+		"from another page":           {user, same, []string{s.auth["anna"], asJSON, "origin: https://evil.example"}, true},
+		"a new name":                  {user, `{"id":"anna","accountId":"anna","firstName":"Ann"}`, []string{s.auth["anna"], asJSON}, true},
+		"a new code":                  {user, `{"id":"anna","accountId":"anna","referralCode":"ANN"}`, []string{s.auth["anna"], asJSON}, true},
+		"selected fields":             {user + "?fields=id", same, []string{s.auth["anna"], asJSON}, true},
+		"a code in a cookie":          {user, same, []string{s.auth["anna"], asJSON, "cookie: kith_shop=v1.a.classic.BOB10...x"}, true},
+		"no credentials":              {user, same, []string{asJSON}, true},
+		"the API key":                 {user, same, []string{withKey, asJSON}, true},
+		"a token of another user":     {user, same, []string{s.auth["bob"], asJSON}, true},
+		"another media type":          {user, same, []string{s.auth["anna"], "content-type: text/plain"}, true},
+		"an invalid body":             {user, "{", []string{s.auth["anna"], asJSON}, true},
+		"a user who is blocked":       {strings.ReplaceAll(user, "anna", "bob"), strings.ReplaceAll(same, "anna", "bob"), []string{s.auth["bob"], asJSON}, true},
+		"an untrusted address header": {user, same, []string{s.auth["anna"], asJSON, "x-forwarded-for: 203.0.113.9"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := s.ask("PUT", c.uri, c.body, c.headers...)
@@ -123,11 +123,12 @@ func TestServe_Identification(t *testing.T) {
 		})
 	}
 	s.variables["trusted_proxies"] = "192.0.2.0/24"
-	require.True(t, s.ask("PUT", user, same, s.auth["anna"], asJSON, "x-forwarded-for: 203.0.113.9").forwarded, "a browser at a new address")
+	require.True(t, s.ask("PUT", user, same, s.auth["anna"], asJSON, "x-forwarded-for: 203.0.113.9").forwarded, "a new address of the browser must be stored")
 }
 
-// A redirect is kept by nobody, and brings the service's own cookie last: of several
-// Set-Cookie headers Spin sends one. That of a blocked user names no code.
+// Caches must not store a redirect, and its attribution cookie is last, because Spin
+// sends only one of several Set-Cookie headers. The redirect of a blocked user's link
+// has no code.
 func TestServe_ShareLink(t *testing.T) {
 	s := newSite(t)
 	got := s.ask("GET", "/s/shop/anna10?rsShareMedium=EMAIL&email=ben%40example.com", "")
@@ -146,24 +147,24 @@ func TestServe_ShareLink(t *testing.T) {
 	require.Empty(t, blocked.all("set-cookie"))
 
 	s.variables["master_key"] = "short"
-	require.Equal(t, 500, s.ask("GET", "/s/shop/ANNA10", "").Status, "a cookie cannot be signed")
-	require.Equal(t, 302, s.ask("GET", "/s/shop/BOB10", "").Status, "none is")
+	require.Equal(t, 500, s.ask("GET", "/s/shop/ANNA10", "").Status, "the cookie cannot be signed")
+	require.Equal(t, 302, s.ask("GET", "/s/shop/BOB10", "").Status, "no cookie is signed")
 }
 
-// A look-up that guesses at codes is reported to the host, which counts it.
+// A lookup that may be a guess is reported to the host, which counts it.
 func TestServe_OpenCodeIsCounted(t *testing.T) {
 	s := newSite(t)
 	got := s.ask("GET", "/api/v1/shop/open/code/ANNA10", "")
 	require.Equal(t, "1", got.header(auth.GuessesHeader))
 	require.Contains(t, string(got.Body), `"code":"ANNA10"`)
-	require.Empty(t, s.ask("GET", "/api/v1/shop/code/ANNA10", "", withKey).all(auth.GuessesHeader), "who has the key guesses nothing")
+	require.Empty(t, s.ask("GET", "/api/v1/shop/code/ANNA10", "", withKey).all(auth.GuessesHeader), "a lookup with the key is not counted")
 	test := s.ask("GET", "/api/v1/test_shop/open/code/ANNA10", "")
 	require.False(t, test.forwarded)
-	require.Empty(t, test.all(auth.GuessesHeader), "nothing is counted of a test tenant")
+	require.Empty(t, test.all(auth.GuessesHeader), "lookups of a test tenant are not counted")
 }
 
-// An idempotency key counts once, whoever took the call in.
-func TestServe_EventsAreTakenInOnce(t *testing.T) {
+// An idempotency key is accepted once.
+func TestServe_EventsAreStoredOnce(t *testing.T) {
 	s := newSite(t)
 	body := strings.Replace(events, "{", `{"idempotencyKey":"order-1-paid-2026",`, 1)
 	require.Equal(t, 200, s.ask("POST", user+"/events", body, withKey, asJSON).Status)
@@ -172,7 +173,7 @@ func TestServe_EventsAreTakenInOnce(t *testing.T) {
 	require.False(t, again.forwarded)
 }
 
-// The answers to pages of the shop may be read by them, also those of the edge alone.
+// Pages of the shop may read responses, including those of the edge.
 func TestServe_AcrossOrigins(t *testing.T) {
 	s := newSite(t)
 	for from, want := range map[string]string{"https://shop.example": "https://shop.example", "https://evil.example": ""} {
@@ -184,8 +185,7 @@ func TestServe_AcrossOrigins(t *testing.T) {
 	require.Contains(t, preflight.header("access-control-allow-methods"), "PUT")
 }
 
-// A request has the id that its caller gave it, if that has the form of one, in the
-// answer and at the backend.
+// A valid request id of the caller is kept, in the response and at the backend.
 func TestServe_RequestID(t *testing.T) {
 	s := newSite(t)
 	answered := func(given string) string {
@@ -205,17 +205,17 @@ func TestServe_RequestID(t *testing.T) {
 	}
 }
 
-// HEAD is answered with the length that GET has.
+// The response to HEAD has the length of GET.
 func TestServe_Head(t *testing.T) {
 	s := newSite(t)
 	require.Equal(t, "15", s.ask("HEAD", "/readyz", "").header("content-length"))
-	require.Empty(t, s.ask("GET", "/readyz", "").all("content-length"), "the host sends it")
+	require.Empty(t, s.ask("GET", "/readyz", "").all("content-length"), "the host adds it")
 	known := s.ask("HEAD", "/kith.js", "", "if-none-match: *")
 	require.Equal(t, 304, known.Status)
 	require.Empty(t, known.all("content-length"))
 }
 
-// What is wrong with the edge itself is told without its cause.
+// An internal error of the edge does not reveal its cause.
 func TestServe_Faults(t *testing.T) {
 	s := newSite(t)
 	s.variables["max_body_bytes"] = "many"
@@ -228,19 +228,19 @@ func TestServe_Faults(t *testing.T) {
 	got = s.ask("GET", "/readyz", "")
 	require.Equal(t, 503, got.Status)
 	require.NotEmpty(t, got.header("retry-after"))
-	require.Contains(t, string(got.Body), "the database does not answer")
-	require.True(t, s.ask("GET", "/s/shop/ANNA10", "").forwarded, "the backend has a database of its own")
+	require.Contains(t, string(got.Body), "the database cannot be read")
+	require.True(t, s.ask("GET", "/s/shop/ANNA10", "").forwarded, "the backend has its own database")
 
 	_, err := execute("DROP TABLE code", nil)
 	require.NoError(t, err)
 	abi.Native.Execute = execute
 	got = s.ask("GET", "/s/shop/ANNA10", "")
 	require.Equal(t, 503, got.Status)
-	require.Contains(t, string(got.Body), "the database has no schema that this edge knows")
+	require.Contains(t, string(got.Body), "the database does not have the schema of this edge")
 }
 
-// A browser keeps the script for an hour, under the URL of its version for good, and
-// is not sent what it has.
+// Browsers cache the script for an hour, or permanently under the URL of its version,
+// and revalidate it by its tag.
 func TestServe_Script(t *testing.T) {
 	s := newSite(t)
 	got := s.ask("GET", "/kith.js", "")

@@ -10,7 +10,8 @@ import (
 	"kith/edge/route"
 )
 
-// events takes events in from a sender that the replica knows.
+// events stores the events of a call, if the replica knows the user and permits the
+// sender.
 func (r *request) events(to route.Route) (abi.Response, error) {
 	by, ok := r.maySend(to, auth.LogEvents)
 	if !ok {
@@ -24,14 +25,14 @@ func (r *request) events(to route.Route) (abi.Response, error) {
 		return abi.Response{}, err
 	}
 	batch.Sender = by.key
-	if err := r.takeIn(to.Tenant, by.Bearer, &batch); err != nil {
+	if err := r.storeEvents(to.Tenant, by.Bearer, &batch); err != nil {
 		return abi.Response{}, err
 	}
 	return jsonResponse(200, wire.Events(batch)), nil
 }
 
-// takeIn gives a batch its ids and its time and stores it.
-func (r *request) takeIn(tenant core.TenantAlias, by auth.Bearer, batch *event.Batch) error {
+// storeEvents sets the ids and the time of the events of a call, and stores them.
+func (r *request) storeEvents(tenant core.TenantAlias, by auth.Bearer, batch *event.Batch) error {
 	if by != auth.KeyHolder {
 		batch.OwnKey()
 	}
@@ -48,9 +49,9 @@ func (r *request) takeIn(tenant core.TenantAlias, by auth.Bearer, batch *event.B
 	return nil
 }
 
-// maySend reports whether the replica knows the user, the tenant's secure mode
-// lets the request through, its API key permits the operation, and it comes from no page
-// that the replica does not know: the primary may. It returns who sends.
+// maySend reports whether the replica knows the user and permits the call: by the
+// tenant's secure mode, the role of the API key and the origin of the page. If not,
+// the primary still may. by is the identity of the sender.
 func (r *request) maySend(to route.Route, op auth.Operation) (by bearer, ok bool) {
 	credentials, err := auth.ParseCredentials(r.header("authorization"), r.header(userTokenHeader))
 	if err != nil {
@@ -63,7 +64,7 @@ func (r *request) maySend(to route.Route, op auth.Operation) (by bearer, ok bool
 	return r.admits(to, op, from, credentials)
 }
 
-// admits reports whether a sender may make a call, and as whom.
+// admits reports whether a request may make a call, and returns its identity.
 func (r *request) admits(to route.Route, op auth.Operation, from sender, credentials auth.Credentials) (bearer, bool) {
 	r.sites = &from.sites
 	if r.origin() != "" && !origin.Allowed(r.origin(), from.sites) {
@@ -73,17 +74,18 @@ func (r *request) admits(to route.Route, op auth.Operation, from sender, credent
 	return b, from.mode.Admits(b.Bearer)
 }
 
-// bearer is who a request comes from.
+// bearer is the verified identity of a request.
 type bearer struct {
 	auth.Bearer
-	// subject is what that very user's token says; zero without one.
+	// subject is that of the user's token; zero without a token.
 	subject wire.Subject
-	// key is the id of the API key; empty without one.
+	// key is the id of the API key; empty without a key.
 	key string
 }
 
-// bearer is who a request comes from. What cannot be verified here is somebody
-// else, whom no mode admits: the backend says what is wrong with it.
+// bearer returns the verified identity of a request. Credentials that cannot be
+// verified count as those of another user, which no mode admits: the backend responds
+// with the error.
 func (r *request) bearer(to route.Route, op auth.Operation, from sender, credentials auth.Credentials) bearer {
 	switch {
 	case credentials == (auth.Credentials{}):
@@ -93,16 +95,16 @@ func (r *request) bearer(to route.Route, op auth.Operation, from sender, credent
 			return bearer{Bearer: auth.KeyHolder, key: key.ID()}
 		}
 	case credentials.Token != "":
-		if subject, ok := r.speaksFor(to, from, credentials.Token); ok {
+		if subject, ok := r.verifyUser(to, from, credentials.Token); ok {
 			return bearer{Bearer: auth.SameUser, subject: subject}
 		}
 	}
 	return bearer{Bearer: auth.OtherUser}
 }
 
-// speaksFor returns what a token says that is good and is that of the user in
-// the path.
-func (r *request) speaksFor(to route.Route, from sender, token string) (wire.Subject, bool) {
+// verifyUser returns the subject of a token; false if the token is invalid, or not of
+// the user in the path.
+func (r *request) verifyUser(to route.Route, from sender, token string) (wire.Subject, bool) {
 	keys, err := r.keys()
 	if err != nil {
 		return wire.Subject{}, false
@@ -119,8 +121,8 @@ func (r *request) speaksFor(to route.Route, from sender, token string) (wire.Sub
 	return subject, err == nil && subject.Account == to.Account && subject.User == to.User
 }
 
-// appendIntake runs the one statement that decides about idempotency; false
-// means that the key was used within the last 24 hours.
+// appendIntake runs the statement that checks the idempotency key and stores the
+// events; false means that the key was used within the last 24 hours.
 func (r *request) appendIntake(tenant core.TenantAlias, b event.Batch) (bool, error) {
 	key, sender := abi.Null(), abi.Null()
 	if b.Key != "" {

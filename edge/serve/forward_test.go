@@ -11,9 +11,8 @@ import (
 	"kith/edge/abi"
 )
 
-// The backend gets a request as it came. What a visitor claims about itself is
-// replaced by what the edge vouches for, and what belongs to one connection is left
-// out.
+// The backend gets the request unchanged, except that the client's forwarding headers
+// are replaced by those of the edge, and hop-by-hop headers are removed.
 func TestForward_Request(t *testing.T) {
 	s := newSite(t)
 	const uri = "/api/v1/shop/users?query=a%20b&limit=2"
@@ -44,23 +43,22 @@ func TestForward_Request(t *testing.T) {
 	require.False(t, hop.Verify(keys.Hop(), got.Get(auth.HopHeader), now))
 }
 
-// X-Forwarded headers are believed of a proxy that the operator listed, and the last
-// value is the one that it wrote.
+// X-Forwarded headers are used only from a trusted proxy, which wrote the last value.
 func TestForward_Visitor(t *testing.T) {
 	s := newSite(t)
-	claims := []string{"x-forwarded-for: 203.0.113.9, 198.51.100.4", "x-forwarded-proto: https, http", "x-forwarded-host: a.example, b.example"}
+	forwarded := []string{"x-forwarded-for: 203.0.113.9, 198.51.100.4", "x-forwarded-proto: https, http", "x-forwarded-host: a.example, b.example"}
 	for name, c := range map[string]struct {
 		trusted         string
 		headers         []string
 		from, how, host string
 	}{
-		"nobody claims anything":   {"192.0.2.0/24", nil, "192.0.2.7", "https", "shop.example"},
-		"a stranger claims":        {"10.0.0.0/8", claims, "192.0.2.7", "https", "shop.example"},
-		"a proxy claims":           {"192.0.2.0/24", claims, "198.51.100.4", "http", "b.example"},
-		"a proxy behind a proxy":   {"192.0.2.0/24,198.51.100.0/24", claims, "203.0.113.9", "http", "b.example"},
-		"a list that is no list":   {"everybody", claims, "192.0.2.7", "https", "shop.example"},
-		"no list":                  {"", claims, "192.0.2.7", "https", "shop.example"},
-		"a proxy tells of no host": {"192.0.2.0/24", claims[:1], "198.51.100.4", "https", "shop.example"},
+		"no headers":                    {"192.0.2.0/24", nil, "192.0.2.7", "https", "shop.example"},
+		"an untrusted peer":             {"10.0.0.0/8", forwarded, "192.0.2.7", "https", "shop.example"},
+		"a trusted proxy":               {"192.0.2.0/24", forwarded, "198.51.100.4", "http", "b.example"},
+		"a proxy behind a proxy":        {"192.0.2.0/24,198.51.100.0/24", forwarded, "203.0.113.9", "http", "b.example"},
+		"an invalid list":               {"invalid", forwarded, "192.0.2.7", "https", "shop.example"},
+		"no list":                       {"", forwarded, "192.0.2.7", "https", "shop.example"},
+		"a proxy without a host header": {"192.0.2.0/24", forwarded[:1], "198.51.100.4", "https", "shop.example"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.variables["trusted_proxies"] = c.trusted
@@ -72,9 +70,9 @@ func TestForward_Visitor(t *testing.T) {
 	}
 }
 
-// The visitor gets what is in the backend's envelope. An answer without one is not the
-// backend's.
-func TestForward_Answer(t *testing.T) {
+// The visitor gets the response in the backend's envelope. A response without an
+// envelope is not from the backend.
+func TestForward_Response(t *testing.T) {
 	s := newSite(t)
 	for name, c := range map[string]struct {
 		method           string
@@ -83,17 +81,17 @@ func TestForward_Answer(t *testing.T) {
 		want             int
 		message, refused string
 	}{
-		"an answer":                       {"GET", 200, "200", 200, "", ""},
-		"a refusal":                       {"GET", 404, "404", 404, "", ""},
-		"a redirect leaves as 200":        {"GET", 200, "302", 302, "", ""},
-		"a fault of the backend":          {"GET", 500, "500", 500, "", ""},
-		"a page of a proxy":               {"GET", 200, "", 502, "without the backend", ""},
-		"a redirect of a proxy":           {"GET", 308, "", 502, "without the backend", ""},
-		"a proxy whose backend is away":   {"GET", 503, "", 503, "cannot be reached", "1"},
-		"a proxy that waited in vain":     {"POST", 504, "", 503, "cannot be reached", "1"},
-		"an envelope without a status":    {"GET", 200, "ok", 502, "without the backend", ""},
-		"an envelope of no final status":  {"GET", 200, "101", 502, "without the backend", ""},
-		"an envelope beyond all statuses": {"GET", 200, "600", 502, "without the backend", ""},
+		"a response":                         {"GET", 200, "200", 200, "", ""},
+		"a refusal":                          {"GET", 404, "404", 404, "", ""},
+		"a redirect in a 200":                {"GET", 200, "302", 302, "", ""},
+		"an error of the backend":            {"GET", 500, "500", 500, "", ""},
+		"a page of a proxy":                  {"GET", 200, "", 502, "not from a backend", ""},
+		"a redirect of a proxy":              {"GET", 308, "", 502, "not from a backend", ""},
+		"a proxy without a backend":          {"GET", 503, "", 503, "cannot be reached", "1"},
+		"a proxy that timed out":             {"POST", 504, "", 503, "cannot be reached", "1"},
+		"an envelope without a status":       {"GET", 200, "ok", 502, "not from a backend", ""},
+		"an envelope with an interim status": {"GET", 200, "101", 502, "not from a backend", ""},
+		"an envelope with an invalid status": {"GET", 200, "600", 502, "not from a backend", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.backend = func(w http.ResponseWriter, _ *http.Request) {
@@ -121,8 +119,8 @@ func TestForward_Answer(t *testing.T) {
 	}
 }
 
-// HEAD has the length that the backend says, and another method that of its body,
-// which the host counts.
+// A response to HEAD has the length of the backend's header; for other methods the
+// host computes it from the body.
 func TestForward_Head(t *testing.T) {
 	s := newSite(t)
 	s.backend = func(w http.ResponseWriter, _ *http.Request) {
@@ -136,8 +134,8 @@ func TestForward_Head(t *testing.T) {
 	require.Equal(t, "twelve bytes", string(got.Body))
 }
 
-// Without a backend, and without a key to sign for it, the edge says so, and who asked
-// learns nothing more.
+// Without a backend or a master key the edge responds with an error that does not
+// reveal the cause.
 func TestForward_Faults(t *testing.T) {
 	s := newSite(t)
 	s.variables["backend_url"] = "http://127.0.0.1:1"

@@ -7,9 +7,9 @@ import (
 	"kith/edge/route"
 )
 
-// graphQL takes events in that a GraphQL call brings in its plain form, from a
-// sender that the replica knows. The form, what is wrong with any other call, and
-// another media type of the answer are for the backend.
+// graphQL stores the events of a GraphQL call in the plain form, if the replica knows
+// the user and permits the sender. Other calls, and calls for another media type of
+// the response, are forwarded.
 func (r *request) graphQL(to route.Route) (abi.Response, error) {
 	if wire.CheckJSONType(r.header("content-type")) != nil || wire.GraphQLType(r.headers("accept", ",")) != wire.JSONType {
 		return abi.Response{}, errForward
@@ -24,9 +24,9 @@ func (r *request) graphQL(to route.Route) (abi.Response, error) {
 		return abi.Response{}, errForward
 	}
 	plain.Batch.Sender = by.key
-	if err := r.takeIn(to.Tenant, by.Bearer, &plain.Batch); err != nil {
+	if err := r.storeEvents(to.Tenant, by.Bearer, &plain.Batch); err != nil {
 		if _, status, _ := wire.Shown(err); status >= 500 {
-			r.logFault(err)
+			r.logError(err)
 		}
 		return jsonResponse(plain.Refused(err)), nil
 	}

@@ -6,7 +6,7 @@ import (
 	"kith/edge/route"
 )
 
-// shareLink answers a share link that the replica knows.
+// shareLink handles a share link, if the replica has the code.
 func (r *request) shareLink(to route.Route) (abi.Response, error) {
 	t, ok := r.findTarget(targetByTenant, string(to.Tenant), to.Code)
 	if !ok {
@@ -20,7 +20,7 @@ func (r *request) shareLink(to route.Route) (abi.Response, error) {
 	return redirect(link.FollowShareLink(visit, tenant, t.program, t.code, r.now)), nil
 }
 
-// page answers a page request that carries a code which the replica knows.
+// page handles a request for a page with a code, if the replica has the code.
 func (r *request) page() (abi.Response, error) {
 	code, carried := link.Carried(r.query)
 	if !carried || code == "" {
@@ -43,7 +43,8 @@ func (r *request) page() (abi.Response, error) {
 	return redirect(answer), nil
 }
 
-// linkTenant reads the master key only for a visit that earns a cookie.
+// linkTenant returns the tenant of a link. It reads the master key only if the visit
+// gets a cookie.
 func (r *request) linkTenant(v link.Visit, t target) (link.Tenant, error) {
 	tenant := link.Tenant{Alias: t.tenant, Policy: t.policy}
 	if t.code == "" || !link.Remembered(v, t.policy) {
@@ -54,8 +55,8 @@ func (r *request) linkTenant(v link.Visit, t target) (link.Tenant, error) {
 	return tenant, err
 }
 
-// redirect puts the service's own cookie last: of several Set-Cookie headers Spin
-// sends the last.
+// redirect returns the response for an answer. The attribution cookie is last,
+// because Spin sends only the last of several Set-Cookie headers.
 func redirect(a link.Answer) abi.Response {
 	headers := []abi.Header{
 		{Name: "location", Value: a.Location},

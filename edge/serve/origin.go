@@ -12,8 +12,8 @@ func (r *request) preflight() bool {
 	return origin.Preflight(r.Method, r.origin(), r.header("access-control-request-method"))
 }
 
-// mayCall answers a preflight from a page that the replica knows.
-func (r *request) mayCall() (abi.Response, error) {
+// answerPreflight handles a preflight, if the replica has the origin.
+func (r *request) answerPreflight() (abi.Response, error) {
 	tenant, covered := origin.Covers(r.path)
 	if !covered || !origin.Allowed(r.origin(), r.sitesOf(tenant)) {
 		return abi.Response{}, errForward
@@ -21,8 +21,8 @@ func (r *request) mayCall() (abi.Response, error) {
 	return abi.Response{Status: 204}, nil
 }
 
-// acrossOrigins lets the page that asked read what the edge answered itself.
-func (r *request) acrossOrigins(response abi.Response) abi.Response {
+// addCORS adds the CORS headers, with which the page may read the response.
+func (r *request) addCORS(response abi.Response) abi.Response {
 	tenant, covered := origin.Covers(r.path)
 	if r.origin() == "" || !covered {
 		return response
@@ -34,8 +34,8 @@ func (r *request) acrossOrigins(response abi.Response) abi.Response {
 	return response
 }
 
-// sitesOf reads the sites of the tenant in the path, unless an earlier statement
-// brought them.
+// sitesOf returns the sites of the tenant in the path. It reads them unless an
+// earlier statement did.
 func (r *request) sitesOf(tenant core.TenantAlias) string {
 	if r.sites == nil {
 		sites := r.findSites(tenant)

@@ -18,8 +18,8 @@ import (
 // database is the name under which the manifest grants the replica.
 const database = "default"
 
-// row runs a statement that gives at most one row. A row that is not there and
-// a replica that does not answer mean the same: ask the backend.
+// row runs a statement that returns at most one row. It returns false if there is no
+// row or an error: the request is then forwarded.
 func (r *request) row(statement string, params ...abi.Value) ([]abi.Value, bool) {
 	rows, err := r.execute(statement, params...)
 	if err != nil || len(rows.Values) == 0 {
@@ -36,40 +36,40 @@ func (r *request) execute(statement string, params ...abi.Value) (rows abi.Rows,
 		r.opened = true
 	}
 	rows, err = r.db.Execute(statement, params...)
-	if err != nil && withoutSchema(err) {
-		r.unusable = noSchema(err)
+	if err != nil && isSchemaError(err) {
+		r.unusable = noSchemaError(err)
 	}
 	return rows, err
 }
 
-// withoutSchema reports whether a statement failed because the database has not
-// the tables of this component. Files and servers say so in SQLite's words only.
-func withoutSchema(err error) bool {
+// isSchemaError reports whether a statement failed because the database does not have
+// the schema of this component. Only the text of the error shows it.
+func isSchemaError(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "no such table") || strings.Contains(text, "no such column")
 }
 
-func noSchema(why error) error {
+func noSchemaError(why error) error {
 	return &core.Error{
 		Code: core.CodeUnavailable, Err: why,
-		Message: "the database has no schema that this edge knows; check its path, and start a backend of this version on it",
+		Message: "the database does not have the schema of this edge; check its path, and start a backend of this version on it",
 	}
 }
 
-// ready answers whether the edge can read its database.
+// ready handles the readiness check: whether the edge can read its database.
 func (r *request) ready() (abi.Response, error) {
 	rows, err := r.execute("SELECT max(version) FROM schema_version")
 	if err == nil && len(rows.Values) == 1 && !rows.Values[0][0].IsNull() {
 		return jsonResponse(200, []byte(`{"status":"ok"}`)), nil
 	}
 	if err == nil {
-		return abi.Response{}, noSchema(errors.New("schema_version is empty"))
+		return abi.Response{}, noSchemaError(errors.New("schema_version is empty"))
 	}
-	return abi.Response{}, &core.Error{Code: core.CodeUnavailable, Message: "the database does not answer", Err: err}
+	return abi.Response{}, &core.Error{Code: core.CodeUnavailable, Message: "the database cannot be read", Err: err}
 }
 
-// target is a code, its program and its tenant, for a redirect. The code of a
-// blocked user is empty: it is no code to a visitor.
+// target is a code with its program and tenant, for a redirect. The code is empty if
+// its owner is blocked: it is not a code for visitors then.
 type target struct {
 	tenant  core.TenantAlias
 	policy  link.Policy
@@ -80,7 +80,7 @@ type target struct {
 const targetColumns = `SELECT t.alias, t.consent, t.consent_cookie, p.key, p.landing_url, p.allowed_hosts, p.cookie_life,
 	CASE WHEN u.blocked_at IS NULL THEN c.code ELSE '' END `
 
-// targetColumnCount is how many columns a target has; the last is the code.
+// targetColumnCount is the number of columns of a target; the last is the code.
 const targetColumnCount = 8
 
 const targetByTenant = targetColumns + `FROM tenant t
@@ -96,9 +96,9 @@ const targetByHost = targetColumns + `FROM site s
 	JOIN user u ON u.tenant = c.tenant AND u.account_id = c.account_id AND u.id = c.user_id
 	WHERE s.host = ?1`
 
-// findTarget runs one of the two statements above, unless what it found a moment
-// ago is kept. A code that is spelled in another way, and that of a blocked user, is
-// not kept: its row tells something of a person.
+// findTarget returns a target from the cache, or runs one of the two statements
+// above. It does not cache a code in another spelling or that of a blocked user,
+// because their rows contain personal data.
 func (r *request) findTarget(statement, by string, code core.ReferralCode) (target, bool) {
 	slot := openSlot(statement, by, string(code))
 	if kept, ok := slot.find(r.now); ok && len(kept) == targetColumnCount-1 {
@@ -117,7 +117,7 @@ func (r *request) findTarget(statement, by string, code core.ReferralCode) (targ
 	return targetOf(columns, found), true
 }
 
-// targetOf reads the columns of a target but the last.
+// targetOf returns a target from its columns without the last.
 func targetOf(v []string, code core.ReferralCode) target {
 	life, _ := strconv.ParseInt(v[6], 10, 64)
 	return target{
@@ -131,7 +131,7 @@ func targetOf(v []string, code core.ReferralCode) target {
 	}
 }
 
-// texts are values as texts, which is how they are kept.
+// texts returns values as texts, for the cache.
 func texts(values []abi.Value) []string {
 	all := make([]string, len(values))
 	for i, v := range values {
@@ -152,16 +152,17 @@ const codeStatement = `SELECT coalesce((` + auth.Keys + `), ''), u.blocked_at IS
 	LEFT JOIN program_reward o ON o.tenant = c.tenant AND o.program = c.program AND o.key = 'referred'
 	WHERE t.alias = ?1`
 
-// foundCode is what a code promises, and who may know.
+// foundCode is the data of a code lookup, and the data to authorize it.
 type foundCode struct {
 	wire.CodeInfo
 	// keys are the tenant's API keys.
 	keys auth.APIKeys
-	// blocked is true when only a holder of the API key finds the code.
+	// blocked is true if the code's owner is blocked: only calls with the API key
+	// find it.
 	blocked bool
 }
 
-// findCode looks a code up.
+// findCode looks up a code.
 func (r *request) findCode(tenant core.TenantAlias, code core.ReferralCode) (foundCode, bool) {
 	v, ok := r.row(codeStatement, abi.Text(string(tenant)), abi.Text(string(code)))
 	if !ok {
@@ -178,8 +179,9 @@ func (r *request) findCode(tenant core.TenantAlias, code core.ReferralCode) (fou
 	}}, true
 }
 
-// findOpenCode looks a code up for anybody: that of a blocked user is not found. What
-// was found a moment ago is taken from the store, if it names nobody.
+// findOpenCode looks up a code for a public lookup, from the cache or the replica. It
+// does not find the code of a blocked user. Only a code whose owner has no name is
+// cached.
 func (r *request) findOpenCode(tenant core.TenantAlias, code core.ReferralCode) (wire.CodeInfo, bool) {
 	slot := openSlot(codeStatement, string(tenant), string(code))
 	if kept, ok := slot.find(r.now); ok && len(kept) == codeTextCount {
@@ -197,10 +199,10 @@ func (r *request) findOpenCode(tenant core.TenantAlias, code core.ReferralCode) 
 	return found.CodeInfo, true
 }
 
-// codeTextCount is how many texts codeTexts returns.
+// codeTextCount is the number of texts that codeTexts returns.
 const codeTextCount = 10
 
-// codeTexts is what may be kept of a code, for codeOf.
+// codeTexts returns the texts of a code that may be cached, for codeOf.
 func codeTexts(c wire.CodeInfo) []string {
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	return []string{
@@ -220,7 +222,8 @@ func codeOf(v []string, code core.ReferralCode) wire.CodeInfo {
 	}
 }
 
-// A server parses a statement each time anew, so sites stand in that for pages only.
+// A server parses every statement again, so only the statement for pages has the
+// sites.
 const (
 	senderStatement     = senderColumns + senderSource
 	pageSenderStatement = senderColumns + `, (` + origin.Sites + `)` + senderSource
@@ -232,22 +235,24 @@ const (
 	WHERE t.alias = ?1`
 )
 
-// sender is what the replica knows of a tenant, for a call about a known user.
+// sender is the data of a tenant by which a call about an existing user is
+// authorized.
 type sender struct {
 	// keys are the tenant's API keys.
 	keys auth.APIKeys
-	// apiKeyTokens is true when a token counts that an API key signed.
+	// apiKeyTokens is true if tokens that are signed with an API key are accepted.
 	apiKeyTokens bool
-	// undated is true when a token without exp counts.
+	// undated is true if tokens without exp are accepted.
 	undated bool
-	// mode is who may make the call.
+	// mode is the mode of the endpoint.
 	mode auth.Mode
-	// sites are the tenant's, when the sender is a page.
+	// sites are the tenant's sites, if the sender is a page.
 	sites string
 }
 
-// findSender returns what a call to an endpoint about a user is checked by, when
-// the replica knows the user; sites only when the sender is a page.
+// findSender returns the data by which a call to an endpoint about a user is
+// authorized; false if the replica does not have the user. page is true if the sender
+// is a page.
 func (r *request) findSender(e auth.Endpoint, tenant core.TenantAlias, account core.AccountID, user core.UserID, page bool) (sender, bool) {
 	statement := senderStatement
 	if page {
@@ -264,8 +269,9 @@ func (r *request) findSender(e auth.Endpoint, tenant core.TenantAlias, account c
 	return s, true
 }
 
-// A user in a program without a code of theirs, one who is blocked, and one with
-// a reward for being referred are for the backend to answer. Codes have no blank.
+// Column 8 is true for a user who is blocked, has no code in one of the programs, or
+// has a reward for being referred: then the backend handles the call. Codes contain
+// no blanks.
 const userStatement = `SELECT coalesce((` + auth.Keys + `), ''), t.api_key_tokens, t.undated_tokens,
 		coalesce((SELECT mode FROM secure_mode WHERE tenant = t.alias AND endpoint = 'upsert-user'), ''),
 		CASE ?4 WHEN 0 THEN '' ELSE (` + origin.Sites + `) END,
@@ -286,20 +292,20 @@ const userStatement = `SELECT coalesce((` + auth.Keys + `), ''), t.api_key_token
 	LEFT JOIN referral r ON r.tenant = t.alias AND r.referred_account_id = ?2
 	WHERE t.alias = ?1`
 
-// knownUser is what the replica knows of a user, for an identification; of the
-// account and the referral only what decides, and what an answer tells.
+// knownUser is the data of a user for an identification. Of the account and the
+// referral it has only the fields that rules and the response need.
 type knownUser struct {
 	sender
 	wire.UserInfo
 	payment     auth.BrowserPayment
 	shareOrigin string
-	// moves is true when the backend has something to do, or to tell, that is not
-	// here.
-	moves bool
+	// needsBackend is true if the call or its response needs data that is not in
+	// knownUser.
+	needsBackend bool
 }
 
-// findUser returns a user whom the replica knows; sites only when the sender is
-// a page.
+// findUser returns a user; false if the replica does not have the user. page is true
+// if the sender is a page.
 func (r *request) findUser(tenant core.TenantAlias, account core.AccountID, user core.UserID, page bool) (knownUser, bool) {
 	withSites := abi.Int(0)
 	if page {
@@ -314,7 +320,7 @@ func (r *request) findUser(tenant core.TenantAlias, account core.AccountID, user
 			keys: auth.ParseKeys(v[0].String()), apiKeyTokens: v[1].Int64() != 0, undated: v[2].Int64() != 0,
 			mode: modeOf(auth.UpsertUser, v[3].String()), sites: v[4].String(),
 		},
-		payment: auth.BrowserPayment(v[5].String()), shareOrigin: v[6].String(), moves: v[7].Int64() != 0,
+		payment: auth.BrowserPayment(v[5].String()), shareOrigin: v[6].String(), needsBackend: v[7].Int64() != 0,
 	}
 	known.User = userOf(v[8:])
 	known.User.Account, known.User.ID = account, user
@@ -332,7 +338,7 @@ func userOf(v []abi.Value) referral.User {
 	}
 	var stored []referral.OwnedCode
 	for _, owned := range wire.Texts(v[14].String()) {
-		// Neither a program nor a code has a blank.
+		// Programs and codes contain no blanks.
 		word := strings.Fields(owned)
 		linked, _ := strconv.ParseInt(word[3], 10, 64)
 		stored = append(stored, referral.OwnedCode{
@@ -361,7 +367,8 @@ func accountOf(v []abi.Value) (referral.Account, *referral.Referral) {
 	}
 }
 
-// modeOf reads a stored mode; an endpoint without one has its default.
+// modeOf parses a stored mode. It returns the default of the endpoint if none is
+// stored.
 func modeOf(e auth.Endpoint, stored string) auth.Mode {
 	if mode, ok := auth.ParseMode(stored); ok {
 		return mode
@@ -369,8 +376,8 @@ func modeOf(e auth.Endpoint, stored string) auth.Mode {
 	return auth.DefaultSecureMode()[e]
 }
 
-// findSites returns the sites of a tenant; one that the replica does not know
-// has none.
+// findSites returns the sites of a tenant; "" if the replica does not have the
+// tenant.
 func (r *request) findSites(tenant core.TenantAlias) string {
 	v, ok := r.row(origin.Sites, abi.Text(string(tenant)))
 	if !ok {

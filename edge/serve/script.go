@@ -9,15 +9,14 @@ import (
 	"kith/edge/script"
 )
 
-// How long a browser keeps the script: for good under a URL that names its
-// version, as ?v=, and otherwise for an hour, after which it asks whether there is
-// a new one.
+// Cache-Control of the script: a URL with the version, as ?v=, may be cached
+// permanently; otherwise browsers revalidate after 1 hour.
 const (
 	versionedCache   = "public, max-age=31536000, immutable"
 	unversionedCache = "public, max-age=3600, stale-while-revalidate=86400"
 )
 
-// script answers with the browser script, compressed for whom that suits.
+// script returns the browser script, compressed if the client accepts gzip.
 func (r *request) script() abi.Response {
 	sum := sha256.Sum256([]byte(script.Text))
 	version := hex.EncodeToString(sum[:8])
@@ -35,7 +34,7 @@ func (r *request) script() abi.Response {
 		headers = append(headers, abi.Header{Name: "content-encoding", Value: "gzip"})
 	}
 	headers = append(headers, abi.Header{Name: "etag", Value: tag})
-	if knows(r.headers("if-none-match", ","), tag) {
+	if matchesTag(r.headers("if-none-match", ","), tag) {
 		return abi.Response{Status: 304, Headers: headers}
 	}
 	headers = append(headers,
@@ -45,7 +44,8 @@ func (r *request) script() abi.Response {
 	return abi.Response{Status: 200, Headers: headers, Body: []byte(body)}
 }
 
-// acceptsGzip reads an Accept-Encoding header (RFC 9110, 12.5.3).
+// acceptsGzip reports whether an Accept-Encoding header permits gzip (RFC 9110,
+// 12.5.3).
 func acceptsGzip(header string) bool {
 	for part := range strings.SplitSeq(header, ",") {
 		coding, weight, _ := strings.Cut(part, ";")
@@ -59,8 +59,8 @@ func acceptsGzip(header string) bool {
 	return false
 }
 
-// knows reports whether an If-None-Match header has a tag.
-func knows(header, tag string) bool {
+// matchesTag reports whether an If-None-Match header matches a tag.
+func matchesTag(header, tag string) bool {
 	for known := range strings.SplitSeq(header, ",") {
 		known = strings.TrimPrefix(strings.TrimSpace(known), "W/")
 		if known == tag || known == "*" {

@@ -2,7 +2,7 @@ package serve
 
 import "testing"
 
-// A script is sent compressed to clients that say they take gzip (RFC 9110, 12.5.3).
+// The script is compressed for clients that accept gzip (RFC 9110, 12.5.3).
 func TestAcceptsGzip(t *testing.T) {
 	for header, want := range map[string]bool{
 		"": false, "gzip": true, "GZIP": true, "br, gzip": true, "gzip;q=0.5": true, "gzip; q=1": true, "*": true, "br;q=1, *;q=0.1": true,

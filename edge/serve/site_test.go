@@ -38,16 +38,16 @@ const (
 	basic               = "Basic OkxJVkVfS0VZ" // an empty name and the API key
 )
 
-// site is an edge in front of a backend, on a database that the use cases of the
-// backend wrote: the tenants "shop" and "test_shop", each
-// with the user "anna" and the code ANNA10, and with "bob", who is blocked. The edge's
-// host is abi.Native, of which there is one: tests run one after the other.
+// site is an edge in front of a backend, with a database that the backend's use cases
+// filled: the tenants "shop" and "test_shop", each with the user "anna", whose code
+// is ANNA10, and the user "bob", who is blocked. The edge's host is abi.Native, a
+// global variable, so tests do not run in parallel.
 type site struct {
 	serve.Edge
 	variables map[string]string
 	// auth are headers with the credentials of a role, or of a user.
 	auth map[string]string
-	// backend answers what is forwarded, and got is the last request that was.
+	// backend handles forwarded requests. got is the last forwarded request, or nil.
 	backend http.HandlerFunc
 	got     *http.Request
 	body    string
@@ -81,12 +81,13 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// enveloped answers with a status in an envelope, as the backend does.
+// enveloped returns a handler that responds with a status in an envelope, as the
+// backend does.
 func enveloped(status string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.Header().Set(auth.StatusHeader, status) }
 }
 
-// seed fills a database, and returns headers with credentials.
+// seed fills a database and returns headers with credentials.
 func seed(t *testing.T, url string) map[string]string {
 	t.Helper()
 	db, err := store.Open(url, "")
@@ -157,10 +158,10 @@ func execute(t *testing.T, url string) func(string, []abi.Value) (abi.Rows, erro
 	}
 }
 
-// client follows no redirect, as the host in its default mode.
+// client does not follow redirects, like the host in its default mode.
 var client = &http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	// What the backend packs travels as it is.
+	// Compressed responses are not decompressed.
 	Transport: &http.Transport{DisableCompression: true, DisableKeepAlives: true},
 }
 
@@ -190,15 +191,15 @@ func send(method, url string, headers []abi.Header, body []byte) (abi.Response, 
 	return response, nil
 }
 
-// answer is what the edge answered.
+// answer is a response of the edge.
 type answer struct {
 	abi.Response
-	// forwarded is true when the backend was asked.
+	// forwarded is true if the request was forwarded to the backend.
 	forwarded bool
 }
 
-// ask sends the edge a request, as a host does for a visitor of shop.example. The
-// headers are lines such as "accept: text/html".
+// ask sends the edge a request, as a host does for a visitor of shop.example. Headers
+// are lines such as "accept: text/html".
 func (s *site) ask(method, uri, body string, headers ...string) answer {
 	s.got, s.body = nil, ""
 	in := &abi.Request{Method: method, URI: uri, Body: []byte(body), Headers: []abi.Header{
@@ -223,5 +224,5 @@ func (a answer) all(name string) (values []string) {
 	return values
 }
 
-// header returns the one value of a header, "" when there is none.
+// header returns the value of a header, or "". Several values are joined by " and ".
 func (a answer) header(name string) string { return strings.Join(a.all(name), " and ") }

@@ -10,8 +10,8 @@ import (
 	"kith/edge/route"
 )
 
-// identify answers an identification that tells the replica nothing new of a
-// user: what a page sends on every load.
+// identify handles an identification that changes nothing, as pages send it on every
+// load.
 func (r *request) identify(to route.Route) (abi.Response, error) {
 	info, ok := r.repeated(to)
 	if !ok {
@@ -20,17 +20,19 @@ func (r *request) identify(to route.Route) (abi.Response, error) {
 	return jsonResponse(200, wire.User(info)), nil
 }
 
-// repeated returns what is stored when a request is an identification that may
-// be made and repeats it. Whoever asks for some keys of the answer only, brings
-// a code in a cookie, or is told of a reward or a block, asks the backend.
+// repeated returns the stored user if a request is a permitted identification that
+// changes nothing. It returns false for requests that select fields of the response
+// or have a code in a cookie, and for users with a reward or a block: the backend
+// handles these.
 func (r *request) repeated(to route.Route) (info wire.UserInfo, ok bool) {
 	cookies := r.cookies()
 	if r.query != "" || link.FindCookie(to.Tenant, cookies) != "" || link.FindSquatchCookie(cookies) != "" {
 		return info, false
 	}
-	// A server that sends one thing and then another within the replica's lag
-	// would have the second taken for a repeat of what was before the first; a
-	// call without a token may bear a checksum.
+	// Calls with the API key are forwarded: if a server sends two different updates
+	// within the replica's lag, the second could look like a repetition of the state
+	// before the first. Calls without a token are forwarded, because they may have a
+	// checksum.
 	credentials, err := auth.ParseCredentials(r.header("authorization"), r.header(userTokenHeader))
 	if err != nil || credentials.Token == "" || wire.CheckJSONType(r.header("content-type")) != nil {
 		return info, false
@@ -40,20 +42,20 @@ func (r *request) repeated(to route.Route) (info wire.UserInfo, ok bool) {
 		return info, false
 	}
 	known, ok := r.findUser(to.Tenant, to.Account, to.User, r.origin() != "")
-	if !ok || known.moves {
+	if !ok || known.needsBackend {
 		return info, false
 	}
 	by, ok := r.admits(to, auth.Identify, known.sender, credentials)
 	if !ok {
 		return info, false
 	}
-	// What is left out the backend has in its log, once for a user who tells nothing
-	// else that is new.
+	// Unsigned keys that are removed here were logged by the backend when it stored
+	// the user.
 	if update, _, err = wire.Vouched(update, by.subject, r.Body, known.payment); err != nil {
 		return info, false
 	}
 	from := r.visitor()
-	// Where links begin that the tenant does not say, the backend knows.
+	// Only the backend knows the default origin of share links.
 	if known.shareOrigin == "" && !link.Loopback(from.host) {
 		return info, false
 	}

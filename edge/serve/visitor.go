@@ -7,24 +7,24 @@ import (
 	"kith/core/link"
 )
 
-// visitor is where a request came from.
+// visitor is the origin of a request.
 type visitor struct {
-	// address is the client's IP address, or empty when the host tells none.
+	// address is the client's IP address; empty if the host gives none.
 	address      string
 	scheme, host string
 }
 
-// visitor reads the connection as the host saw it. X-Forwarded headers are read
-// only when the peer is in one of the networks that the operator listed: anybody
-// can send them.
+// visitor returns the visitor of a request. X-Forwarded headers are used only if the
+// peer is in one of the operator's trusted networks, because any client can send
+// them.
 func (r *request) visitor() visitor {
 	peer := r.header("spin-client-addr")
 	scheme, _, _ := strings.Cut(r.header("spin-full-url"), "://")
 	v := visitor{scheme: scheme, host: r.header("host")}
 	var trusted auth.Networks
 	if r.isForwarded() {
-		// The host program refuses a list that cannot be read; elsewhere it trusts
-		// nobody.
+		// kith refuses to start with an invalid list; on other hosts, no peer is
+		// trusted then.
 		trusted, _ = auth.ParseNetworks(trustedProxiesVariable, r.variable(trustedProxiesVariable))
 	}
 	if client, ok := auth.Client(peer, r.headers(auth.ForwardedForHeader, ","), trusted); ok {
@@ -42,12 +42,12 @@ func (r *request) visitor() visitor {
 	return v
 }
 
-// isForwarded reports whether somebody claims that a proxy sent the request.
+// isForwarded reports whether a request has forwarding headers.
 func (r *request) isForwarded() bool {
 	return r.header(auth.ForwardedForHeader) != "" || r.header(auth.ForwardedProtoHeader) != "" || r.header(auth.ForwardedHostHeader) != ""
 }
 
-// visit is the part of a request that decides about links and cookies.
+// visit returns the part of a request on which links and cookies depend.
 func (r *request) visit(from visitor) link.Visit {
 	return link.Visit{
 		Method: r.Method, Secure: from.scheme == "https", Host: from.host,

@@ -13,7 +13,7 @@ func TestItems_ReadsWhatListWrote(t *testing.T) {
 	for _, texts := range [][]string{nil, {""}, {"a", "", "3:abc", "grüße\x00"}, {strings.Repeat("x", 70_000), "1"}} {
 		got, ok := items(list(texts))
 		if !ok || !slices.Equal(got, texts) {
-			t.Errorf("%q came back as %q", texts, got)
+			t.Errorf("%q was decoded as %q", texts, got)
 		}
 	}
 	for _, text := range []string{"1", "1:", "-1:a", "x:a", ":a", "2:a", "1:ab", "99999999999999999999:a"} {
@@ -23,7 +23,7 @@ func TestItems_ReadsWhatListWrote(t *testing.T) {
 	}
 }
 
-// What is kept of a code comes back, and names nobody.
+// The cached texts of a code can be decoded, and have no personal data.
 func TestCodeTexts(t *testing.T) {
 	code := wire.CodeInfo{
 		Code: "ANNA10", DiscountID: "d", Program: "classic", Created: 7, FirstName: "Anna", LastName: "Arnold",
@@ -35,7 +35,7 @@ func TestCodeTexts(t *testing.T) {
 	}
 	for _, personal := range []string{"Anna", "Arnold", "ANNA10"} {
 		if strings.Contains(list(texts), personal) {
-			t.Errorf("%s is kept in %q", personal, texts)
+			t.Errorf("%s is cached in %q", personal, texts)
 		}
 	}
 	code.FirstName, code.LastName = "", ""

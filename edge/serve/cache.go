@@ -9,27 +9,27 @@ import (
 	"kith/edge/abi"
 )
 
-// What share links and codes resolve to is kept in the key-value store, where the
-// host has one: on Spin a read of it costs a tenth of a database connection. The
-// store is a direct-mapped table: a key has one slot, and takes it from the key that
-// had it. So it is bounded, and needs neither a list nor an eviction.
+// The targets of share links and codes are cached in the key-value store, if the host
+// has one: on Spin, reading it takes 10 % of the time of a database connection. The
+// cache is direct-mapped: a key has one slot, and replaces another key in it. So its
+// size is limited without a list or an eviction.
 //
-// Kept is only what was found and is about a tenant, a program or a site: nothing
-// personal, not even the code, since the slot holds a hash of what was asked. The
-// hash is over the statement too, which another schema changes.
+// Only data about tenants, programs and sites is cached: no personal data, not even
+// the code, because a slot has only a hash of the parameters. The hash includes the
+// statement, so that a new version does not read entries of an old one.
 const (
 	// linkStore is the name under which the manifest grants the store.
 	linkStore = "default"
-	// slots is below the 1,024 pairs that Spin promises room for.
+	// slots is below the 1,024 pairs for which Spin guarantees space.
 	slots = 1000
-	// longestAge bounds how long anything is taken from the store.
+	// longestAge is the longest time for which an entry is used.
 	longestAge = 2 * core.Second
 )
 
-// slot is the place for what a statement finds for some parameters.
+// slot is the cache entry for a statement and its parameters.
 type slot struct {
 	store abi.Store
-	// ok is true when there is a store.
+	// ok is true if the store could be opened.
 	ok        bool
 	name, key string
 }
@@ -44,7 +44,7 @@ func openSlot(statement string, params ...string) slot {
 	return slot{store: store, ok: true, name: "link-" + strconv.Itoa(number), key: string(sum[:])}
 }
 
-// find returns the texts that the slot holds for its key, unless they are too old.
+// find returns the texts in the slot; false if they are of another key or too old.
 func (s slot) find(now core.Time) ([]string, bool) {
 	if !s.ok {
 		return nil, false
@@ -53,25 +53,26 @@ func (s slot) find(now core.Time) ([]string, bool) {
 	if err != nil {
 		return nil, false
 	}
-	held, ok := items(text)
-	if !ok || len(held) < 2 || held[0] != s.key {
+	stored, ok := items(text)
+	if !ok || len(stored) < 2 || stored[0] != s.key {
 		return nil, false
 	}
-	end, err := strconv.ParseInt(held[1], 10, 64)
-	// A clock that was set back must not make anything last.
+	end, err := strconv.ParseInt(stored[1], 10, 64)
+	// The upper limit prevents that an entry lasts longer after the clock was set
+	// back.
 	if err != nil || core.Time(end) <= now || core.Time(end) > now+longestAge {
 		return nil, false
 	}
-	return held[2:], true
+	return stored[2:], true
 }
 
-// keep puts texts into the slot until end. What fails is read from the database
+// keep stores texts in the slot until end. Errors are ignored: the database is read
 // the next time.
 func (s slot) keep(end core.Time, texts ...string) {
 	_ = s.store.Set(s.name, list(append([]string{s.key, strconv.FormatInt(int64(end), 10)}, texts...)))
 }
 
-// linkAge is how long what was found may be kept; 0 keeps nothing.
+// linkAge returns how long an entry may be cached; 0 means not at all.
 func (r *request) linkAge() core.Time {
 	age, err := strconv.Atoi(r.variable(linkAgeVariable))
 	if err != nil || age < 0 {
@@ -80,7 +81,7 @@ func (r *request) linkAge() core.Time {
 	return min(core.Time(age), longestAge)
 }
 
-// list writes texts, each behind its length.
+// list encodes texts, each with its length in front.
 func list(texts []string) string {
 	var b strings.Builder
 	for _, text := range texts {
@@ -91,7 +92,7 @@ func list(texts []string) string {
 	return b.String()
 }
 
-// items reads what list wrote; ok is false for anything else.
+// items decodes the result of list; ok is false for invalid input.
 func items(text string) (texts []string, ok bool) {
 	for text != "" {
 		length, rest, _ := strings.Cut(text, ":")
