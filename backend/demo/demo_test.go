@@ -159,7 +159,7 @@ func TestLanding_SaysWhyACookieIsNotAccepted(t *testing.T) {
 	require.Contains(t, page(t, e, "/welcome", "kith_demo=rubbish"), "the attribution cookie is malformed")
 	old := signed(e, "demo", "demo")
 	e.Now = func() core.Time { return now + 2*link.DefaultCookieLife }
-	require.Contains(t, page(t, e, "/welcome", old), "the attribution cookie is older than the program remembers")
+	require.Contains(t, page(t, e, "/welcome", old), "the attribution cookie has expired")
 }
 
 func TestLanding_EscapesInput(t *testing.T) {

@@ -34,7 +34,7 @@ const maxAhead = 5 * core.Minute
 var (
 	ErrCookieForm    = errors.New("the attribution cookie is malformed")
 	ErrCookieForged  = errors.New("the attribution cookie is not signed by this tenant")
-	ErrCookieExpired = errors.New("the attribution cookie is older than the program's cookie life")
+	ErrCookieExpired = errors.New("the attribution cookie has expired")
 )
 
 // Encode returns the cookie value: version, time in base 36, program, code, mediums

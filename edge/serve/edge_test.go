@@ -228,7 +228,7 @@ func TestServe_Faults(t *testing.T) {
 	got = s.ask("GET", "/readyz", "")
 	require.Equal(t, 503, got.Status)
 	require.NotEmpty(t, got.header("retry-after"))
-	require.Contains(t, string(got.Body), "the database cannot be read")
+	require.Contains(t, string(got.Body), "the database does not answer")
 	require.True(t, s.ask("GET", "/s/shop/ANNA10", "").forwarded, "the backend has its own database")
 
 	_, err := execute("DROP TABLE code", nil)

@@ -65,7 +65,7 @@ func (r *request) ready() (abi.Response, error) {
 	if err == nil {
 		return abi.Response{}, noSchemaError(errors.New("schema_version is empty"))
 	}
-	return abi.Response{}, &core.Error{Code: core.CodeUnavailable, Message: "the database cannot be read", Err: err}
+	return abi.Response{}, &core.Error{Code: core.CodeUnavailable, Message: "the database does not answer", Err: err}
 }
 
 // target is a code with its program and tenant, for a redirect. The code is empty if

@@ -97,7 +97,7 @@ func TestSpin_DatabaseWithoutSchema(t *testing.T) {
 			for _, uri := range []string{"/readyz", "/s/demo/ANNA10", "/s/demo/NOBODY", "/?rsCode=ANNA10", "/api/v1/demo/open/code/ANNA10"} {
 				got := edge.call("GET", uri)
 				require.Equal(t, http.StatusServiceUnavailable, got.Code, uri)
-				require.Contains(t, got.Body.String(), "the database has no schema that this edge knows; check its path")
+				require.Contains(t, got.Body.String(), "the database does not have the schema of this edge; check its path")
 				require.Equal(t, "1", got.Header().Get("Retry-After"))
 			}
 			require.Contains(t, edge.log.String(), "no such table: schema_version")

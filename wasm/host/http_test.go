@@ -156,7 +156,7 @@ func TestServe_Methods(t *testing.T) {
 		got := b.do(t, method, "/respond?status=405&size=5&header=Allow:GET,%20HEAD", "ignored")
 		require.Equal(t, 405, got.status)
 		require.Equal(t, "GET, HEAD", got.header.Get("Allow"))
-		require.Equal(t, `{"message":"`+method+` is not offered here; the Allow header says what is","statusCode":405,"apiErrorCode":"METHOD_NOT_ALLOWED"}`, got.body)
+		require.Equal(t, `{"message":"`+method+` is not allowed on this path; use a method of the Allow header","statusCode":405,"apiErrorCode":"METHOD_NOT_ALLOWED"}`, got.body)
 		require.Equal(t, 405, b.do(t, method, "/respond?status=200", "").status)
 		require.Equal(t, 404, b.do(t, method, "/nothing", "").status)
 	}

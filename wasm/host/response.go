@@ -83,7 +83,7 @@ func (r *response) refuseMethod(method string) {
 		return
 	}
 	r.status = http.StatusMethodNotAllowed
-	r.body = errorBody(r.status, "METHOD_NOT_ALLOWED", method+" is not offered here; the Allow header says what is")
+	r.body = errorBody(r.status, "METHOD_NOT_ALLOWED", method+" is not allowed on this path; use a method of the Allow header")
 	r.headers = slices.DeleteFunc(r.headers, func(h header) bool { return strings.EqualFold(h.name, "Content-Type") })
 	r.headers = append(r.headers, header{"content-type", "application/json"})
 }
