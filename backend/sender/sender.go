@@ -41,13 +41,13 @@ type Options struct {
 	Resolver *net.Resolver
 	// Roots are the certificate authorities that are trusted; nil means the system's.
 	Roots *x509.CertPool
-	// Timeout bounds one attempt; 0 means webhook.Patience.
+	// Timeout bounds one attempt; 0 means webhook.AttemptTimeout.
 	Timeout time.Duration
 }
 
 // NewSender returns a sender.
 func NewSender(o Options) *Sender {
-	o.Timeout = cmp.Or(o.Timeout, time.Duration(webhook.Patience)*time.Millisecond)
+	o.Timeout = cmp.Or(o.Timeout, time.Duration(webhook.AttemptTimeout)*time.Millisecond)
 	return &Sender{options: o, clients: map[string]*http.Client{}}
 }
 

@@ -102,7 +102,7 @@ func subscription(s gateway.Subscription, currency, discountID string) (billing.
 		Opened: s.Created, Skipped: skipped(s),
 	}
 	var own gateway.Modification
-	own, out.Has = s.Discount(discountID)
+	own, out.HasDiscount = s.Discount(discountID)
 	out.Discount = m.times(own)
 	charges := slices.Clone(s.Transactions)
 	slices.Reverse(charges)

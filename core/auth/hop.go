@@ -25,9 +25,10 @@ const (
 	LocationHeader = "x-kith-location"
 )
 
-// GuessesHeader has, on a response of the edge, the number of failed attempts to
-// guess a code, a key or an id. The host counts them and removes the header. On a
-// request to the component it means that the client's network has no attempts left.
+// GuessesHeader has, on a response of the component, the number of attempts to guess
+// a code, a key or an id for which the request counts. The host adds them up and
+// removes the header. On a request to the component it means that the client's
+// network has no attempts left.
 const GuessesHeader = "x-kith-guesses"
 
 // hopAge is how far the time of a signature may be in the past or in the future: the

@@ -40,10 +40,10 @@ type Subscription struct {
 	// Price is the price of a cycle with add-ons and all discounts except the
 	// tenant's.
 	Price int64
-	// Discount is the amount of the tenant's discount. Has is false if the
+	// Discount is the amount of the tenant's discount. HasDiscount is false if the
 	// subscription has none.
-	Discount int64
-	Has      bool
+	Discount    int64
+	HasDiscount bool
 	// Charges are the paid charges of more than 0, oldest first: the latest 20, which
 	// the gateway returns, and the very first.
 	Charges []Charge
@@ -57,7 +57,7 @@ type Subscription struct {
 // SkippedBill returns the current cycle's bill if it was skipped because it was 0. ok
 // is false if the cycle was charged, or has no discount.
 func (s Subscription) SkippedBill() (c Charge, ok bool) {
-	if s.Skipped == "" || !s.Has {
+	if s.Skipped == "" || !s.HasDiscount {
 		return c, false
 	}
 	return Charge{Amount: max(0, s.Price-s.Discount), Discount: s.Discount, Period: s.Skipped}, true
@@ -209,9 +209,9 @@ func (s Subscription) Change(amount int64) Change {
 	switch {
 	case s.Status != Active && s.Status != Pending:
 		return NoChange
-	case amount == 0 && s.Has:
+	case amount == 0 && s.HasDiscount:
 		return RemoveDiscount
-	case amount > 0 && !s.Has:
+	case amount > 0 && !s.HasDiscount:
 		return AddDiscount
 	case amount > 0 && amount != s.Discount:
 		return UpdateDiscount

@@ -88,11 +88,11 @@ func TestSubscription_SkippedBill(t *testing.T) {
 		want billing.Charge
 		ok   bool
 	}{
-		{"charged", billing.Subscription{Price: 400, Has: true, Discount: 400}, billing.Charge{}, false},
+		{"charged", billing.Subscription{Price: 400, HasDiscount: true, Discount: 400}, billing.Charge{}, false},
 		{"no discount", billing.Subscription{Price: 400, Skipped: "2026-02-01"}, billing.Charge{}, false},
-		{"discount is the whole price", billing.Subscription{Price: 400, Has: true, Discount: 400, Skipped: "2026-02-01"}, billing.Charge{Discount: 400, Period: "2026-02-01"}, true},
-		{"paid from the balance", billing.Subscription{Price: 400, Has: true, Discount: 100, Skipped: "2026-02-01"}, billing.Charge{Amount: 300, Discount: 100, Period: "2026-02-01"}, true},
-		{"more discount than price", billing.Subscription{Price: 400, Has: true, Discount: 500, Skipped: "2026-02-01"}, billing.Charge{Discount: 500, Period: "2026-02-01"}, true},
+		{"discount is the whole price", billing.Subscription{Price: 400, HasDiscount: true, Discount: 400, Skipped: "2026-02-01"}, billing.Charge{Discount: 400, Period: "2026-02-01"}, true},
+		{"paid from the balance", billing.Subscription{Price: 400, HasDiscount: true, Discount: 100, Skipped: "2026-02-01"}, billing.Charge{Amount: 300, Discount: 100, Period: "2026-02-01"}, true},
+		{"more discount than price", billing.Subscription{Price: 400, HasDiscount: true, Discount: 500, Skipped: "2026-02-01"}, billing.Charge{Discount: 500, Period: "2026-02-01"}, true},
 	} {
 		if got, ok := c.s.SkippedBill(); got != c.want || ok != c.ok {
 			t.Errorf("%s: %+v %t", c.name, got, ok)
@@ -109,11 +109,11 @@ func TestSubscription_Change(t *testing.T) {
 		{billing.Subscription{Status: billing.Active}, 0, billing.NoChange},
 		{billing.Subscription{Status: billing.Active}, 5, billing.AddDiscount},
 		{billing.Subscription{Status: billing.Pending}, 5, billing.AddDiscount},
-		{billing.Subscription{Status: billing.Active, Has: true, Discount: 5}, 5, billing.NoChange},
-		{billing.Subscription{Status: billing.Active, Has: true, Discount: 4}, 5, billing.UpdateDiscount},
-		{billing.Subscription{Status: billing.Active, Has: true, Discount: 4}, 0, billing.RemoveDiscount},
+		{billing.Subscription{Status: billing.Active, HasDiscount: true, Discount: 5}, 5, billing.NoChange},
+		{billing.Subscription{Status: billing.Active, HasDiscount: true, Discount: 4}, 5, billing.UpdateDiscount},
+		{billing.Subscription{Status: billing.Active, HasDiscount: true, Discount: 4}, 0, billing.RemoveDiscount},
 		{billing.Subscription{Status: billing.PastDue}, 5, billing.NoChange},
-		{billing.Subscription{Status: billing.Canceled, Has: true, Discount: 4}, 0, billing.NoChange},
+		{billing.Subscription{Status: billing.Canceled, HasDiscount: true, Discount: 4}, 0, billing.NoChange},
 	} {
 		if got := c.s.Change(c.amount); got != c.want {
 			t.Errorf("%+v to %d: %q", c.s, c.amount, got)

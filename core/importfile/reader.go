@@ -25,9 +25,9 @@ type Reader struct {
 // bufferSize is the initial size of the buffer, in bytes.
 const bufferSize = 64 << 10
 
-// NewReader returns a reader of a file from a position in bytes, where from must
-// already stand. position and record are results of Position and Record of an earlier
-// reader, or 0 for the start of the file, where a CSV file has its header.
+// NewReader returns a reader that starts at a position in bytes; from must already be
+// there. position and record are the results of Position and Record of an earlier
+// reader, or 0 at the start of the file, where a CSV file has its header.
 func NewReader(format Format, from io.Reader, position, record int64) *Reader {
 	if format == CSV && position == 0 {
 		record = -1

@@ -37,7 +37,7 @@ type Params struct {
 // Default and maximum of Params.MaxErrors.
 const (
 	DefaultMaxErrors = 10_000
-	MostMaxErrors    = 1_000_000
+	MaxErrorsLimit   = 1_000_000
 )
 
 // Dates is the format of the dates of an export.

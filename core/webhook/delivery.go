@@ -73,13 +73,13 @@ type Attempt struct {
 
 // Limits of an attempt.
 const (
-	// Patience is the timeout of an attempt, from the start of the connection to the
-	// end of the response.
+	// AttemptTimeout is the timeout of an attempt, from the start of the connection
+	// to the end of the response.
 	//
 	// Spec silent: Standard Webhooks advises 15 to 30 seconds.
-	Patience = 15 * core.Second
+	AttemptTimeout = 15 * core.Second
 	// Lease is the duration of a worker's lease of an attempt.
-	Lease = 4 * Patience
+	Lease = 4 * AttemptTimeout
 	// MaxAnswer is how many bytes of a response are stored.
 	MaxAnswer = 1024
 )

@@ -287,8 +287,8 @@ func (p *paramParser) load(r *reader, key string, v *fastjson.Value) bool {
 	case key == "maxErrors":
 		var most *int64
 		if r.integer(&most, key, v, 1); most != nil {
-			if *most > job.MostMaxErrors {
-				return r.fail(core.Invalid(r.path(key), "must be "+strconv.Itoa(job.MostMaxErrors)+" or less"))
+			if *most > job.MaxErrorsLimit {
+				return r.fail(core.Invalid(r.path(key), "must be "+strconv.Itoa(job.MaxErrorsLimit)+" or less"))
 			}
 			p.out.MaxErrors = *most
 		}

@@ -289,8 +289,8 @@ func (r *reader) nested(key string, v *fastjson.Value, take func(r *reader, key 
 	return r.fail(fields(v, r.path(key), take))
 }
 
-// items calls take for each element of an array of at most most elements; null counts
-// as an empty array.
+// items calls take for each element of an array; null counts as an empty array. More
+// than most elements are an error.
 func (r *reader) items(key string, v *fastjson.Value, most int, take func(i int, v *fastjson.Value) error) bool {
 	if v.Type() == fastjson.TypeNull {
 		return true

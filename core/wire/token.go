@@ -197,8 +197,8 @@ func SignToken(secret string, s Subject, expires core.Time) string {
 // signed user, is exempt (clients 2.2.4). Codes and share links of a user, for which
 // rewards are given, must be signed. Other keys that affect rewards count only if
 // they are signed; left has the unsigned ones that were removed. An unsigned status
-// is only reported (see referral.Account.Report), unless the tenant accepts it from a
-// token that has only the ids (auth.PaymentAny).
+// is only reported (see referral.Account.Report), unless the tenant accepts it
+// (auth.PaymentAny) and there is no token, or one that has only the ids.
 func Vouched(u referral.UserUpdate, s Subject, body []byte, payment auth.BrowserPayment) (vouched referral.UserUpdate, left []string, err error) {
 	payable := payment == auth.PaymentAny && signsIDsOnly(s.Signed)
 	gjson.ParseBytes(body).ForEach(func(k, value gjson.Result) bool {

@@ -103,7 +103,7 @@
   }
 
   /** The tenant's codes in the page's URL, in the form of the cookie. */
-  function landed() {
+  function urlCodes() {
     var code = query.get('rsCode') || '';
     var text = query.get(cookieName) || '';
     if (text) return text.length < 3000 ? decode(text) : {};
@@ -124,7 +124,7 @@
 
   /** The codes in the cookie and in the page's URL. */
   function codes() {
-    return merge(decode(readCookie(cookieName)), landed());
+    return merge(decode(readCookie(cookieName)), urlCodes());
   }
 
   /** The first code of the tenant in all, or ''. */
@@ -145,7 +145,7 @@
   }
 
   /** Resolves to the JSON of the response; rejects with the status of an error, or if there is no response. */
-  function ask(url, request) {
+  function call(url, request) {
     return fetch(url, Object.assign({ credentials: 'include' }, request)).then(function (response) {
       return response.ok ? response.json() : Promise.reject(response.status);
     });
@@ -164,9 +164,9 @@
   }
 
   function remember() {
-    var fresh = landed();
+    var fresh = urlCodes();
     if (refused()) return;
-    ask(path('/a/', [options.tenant_alias, 'consent'])).then(function (policy) {
+    call(path('/a/', [options.tenant_alias, 'consent'])).then(function (policy) {
       var choice = policy.consentCookie ? readCookie(policy.consentCookie).toLowerCase() : '';
       var granted = /^(1|true|yes|granted|allow|accepted)$/.test(choice);
       var denied = /^(0|false|no|denied|deny|rejected)$/.test(choice);
@@ -184,7 +184,7 @@
   function count() {
     var tenant = options.tenant_alias;
     // An edge in front of the shop removes rsCode from the URL.
-    var code = query.get('rsCode') || codeIn(landed());
+    var code = query.get('rsCode') || codeIn(urlCodes());
     if (counted[tenant] || !code || refused()) return;
     counted[tenant] = true;
     var about = new URLSearchParams({ rsCode: code });
@@ -209,7 +209,7 @@
     });
     var text = encode(codes());
     if (text && text != 'e30') body.cookies = text; // e30 is {}
-    ask(path('/api/v1/', [options.tenant_alias, 'open', 'account', options.account_id, 'user', options.user_id]),
+    call(path('/api/v1/', [options.tenant_alias, 'open', 'account', options.account_id, 'user', options.user_id]),
       { method: 'PUT', headers: headers, body: JSON.stringify(body) }).catch(failed);
   }
 
@@ -230,7 +230,7 @@
       waiting.splice(0).forEach(commands.autofill);
       whenSeen(function () {
         count();
-        if (Object.keys(landed()).length) remember();
+        if (Object.keys(urlCodes()).length) remember();
         if (options.account_id && options.user_id) identify();
       });
     },
@@ -249,7 +249,7 @@
         });
       }
       var text = encode(codes());
-      ask(path('/a/', [options.tenant_alias, 'widgets', 'squatchcookiejson']) + '?cookies=' + encodeURIComponent(text))
+      call(path('/a/', [options.tenant_alias, 'widgets', 'squatchcookiejson']) + '?cookies=' + encodeURIComponent(text))
         .then(function (response) { return response.code; }, function () { return codeIn(codes()); }).then(fill);
     },
     consent: function () {
