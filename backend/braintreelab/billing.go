@@ -6,7 +6,7 @@ import (
 	"kith/backend/gateway"
 )
 
-// bill begins the next cycle, when its day has come.
+// bill begins the next cycle on its first day.
 func (b *book) bill(s *subscription) {
 	if s.inTrial() {
 		b.notify(gateway.SubscriptionTrialEnded, s)
@@ -19,7 +19,7 @@ func (b *book) bill(s *subscription) {
 	b.collect(s)
 }
 
-// openCycle begins a cycle and adds its cost to what is owed.
+// openCycle begins a cycle and adds its cost to the balance.
 func (b *book) openCycle(s *subscription) {
 	s.cycle++
 	s.periodStart, s.nextBilling = s.nextBilling, s.cycleDay(s.cycle+1)
@@ -30,7 +30,7 @@ func (b *book) openCycle(s *subscription) {
 	s.updated = b.now
 }
 
-// collect charges what is owed, and skips the bill when that is nothing.
+// collect charges the balance, or skips the bill if nothing is owed.
 func (b *book) collect(s *subscription) {
 	if s.balance <= 0 {
 		b.regular(s)
@@ -44,13 +44,13 @@ func (b *book) collect(s *subscription) {
 	}
 }
 
-// skipped tells of a cycle that cost nothing.
+// skipped notifies of a cycle that cost nothing.
 func (b *book) skipped(s *subscription) {
 	s.paidThrough = s.periodEnd
 	b.notify(gateway.SubscriptionBillingSkipped, s)
 }
 
-// regular ends being past due.
+// regular ends the past due state.
 func (b *book) regular(s *subscription) {
 	s.failures, s.retried, s.pastDue, s.retryAt = 0, 0, time.Time{}, time.Time{}
 	if s.status != gateway.Active {
@@ -58,9 +58,9 @@ func (b *book) regular(s *subscription) {
 	}
 }
 
-// paid follows the charge that leaves nothing owed. The gateway does not say in
-// which order it tells of one; the lab tells of the charge first. What was past
-// due when its last cycle ended expires once it is paid.
+// paid is called after a charge that settles the balance. The gateway does not document
+// the order of its notifications; the lab notifies of the charge first. A subscription
+// that was past due when its last cycle ended expires once it is paid.
 func (b *book) paid(s *subscription) {
 	active := s.status == gateway.PastDue || !s.charged && !s.trial
 	s.charged, s.paidThrough = true, s.periodEnd
@@ -73,7 +73,7 @@ func (b *book) paid(s *subscription) {
 	}
 }
 
-// unpaid is a failed charge: what is owed stays, and is tried again on the days
+// unpaid records a failed charge: the balance stays, and is charged again on the days
 // that the merchant has set.
 func (b *book) unpaid(s *subscription) {
 	s.failures++
@@ -89,7 +89,7 @@ func (b *book) unpaid(s *subscription) {
 	}
 }
 
-// planRetry finds the next of the set days that is not over; after the last the
+// planRetry finds the next retry day that is not over. After the last one the
 // subscription stays past due.
 func (b *book) planRetry(s *subscription) {
 	s.retryAt = time.Time{}
@@ -102,7 +102,7 @@ func (b *book) planRetry(s *subscription) {
 	}
 }
 
-// retry charges by itself what is past due.
+// retry charges the balance of a past due subscription automatically.
 func (b *book) retry(s *subscription) {
 	s.retried++
 	b.collect(s)

@@ -15,9 +15,9 @@ import (
 // maxBody bounds a request, in bytes.
 const maxBody = 1 << 20
 
-// readBody reads what is sent as XML, as most of the gateway's clients do, or
-// as JSON, as the one for Node does. Either way the result has one child for
-// each part, such as "subscription".
+// readBody reads a body in XML, which most of the gateway's clients send, or in JSON,
+// which the one for Node sends. In both cases the result has one child for each part,
+// such as "subscription".
 func readBody(w http.ResponseWriter, r *http.Request) (*xmltree.Node, error) {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
@@ -36,7 +36,7 @@ func readBody(w http.ResponseWriter, r *http.Request) (*xmltree.Node, error) {
 	return xmltree.Object("request", root), nil
 }
 
-// parseJSON reads an object as the tree that the same request would be in XML.
+// parseJSON converts a JSON object to the tree of the same request in XML.
 func parseJSON(text []byte) (*xmltree.Node, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()

@@ -7,12 +7,12 @@ import (
 	"kith/backend/gateway"
 )
 
-// book is all that the gateway knows, at the time b.now. Whoever calls its
-// methods holds the lock of the lab.
+// book is the state of the gateway at the time b.now. Callers of its methods hold the
+// mutex of the lab.
 type book struct {
 	now time.Time
-	// run distinguishes the ids of this book from those of every other one,
-	// since systems that talk to the lab remember them.
+	// run distinguishes the ids of this book from those of all others, since clients
+	// of the lab store them.
 	run   string
 	drawn int
 
@@ -64,8 +64,7 @@ func (b *book) id(prefix string) string {
 	return prefix + "-" + b.run + "-" + strconv.Itoa(b.drawn)
 }
 
-// runTo lets happen what happens by itself until to, each thing at its own
-// time.
+// runTo runs all scheduled events up to a time, each at its own time.
 func (b *book) runTo(to time.Time) {
 	for {
 		at, happen := b.next(to)
@@ -78,8 +77,8 @@ func (b *book) runTo(to time.Time) {
 	b.now = to
 }
 
-// next is the first thing to happen that is not after limit: the earliest, and
-// of those the one whose record was made first.
+// next returns the next scheduled event that is not after limit. Of several at the same
+// time it is that of the oldest record.
 func (b *book) next(limit time.Time) (at time.Time, happen func()) {
 	at = limit
 	consider := func(when time.Time, what func()) {
@@ -101,7 +100,7 @@ func (b *book) next(limit time.Time) (at time.Time, happen func()) {
 	return at, happen
 }
 
-// shelf keeps records by id and in the order in which they were made.
+// shelf stores records by id and in the order of their creation.
 type shelf[T any] struct {
 	byID  map[string]*T
 	order []*T
@@ -115,7 +114,7 @@ func (s *shelf[T]) put(id string, record *T) {
 	s.order = append(s.order, record)
 }
 
-// find returns nil for an id that is not there.
+// find returns nil for an unknown id.
 func (s *shelf[T]) find(id string) *T { return s.byID[id] }
 
 func (s *shelf[T]) remove(id string) {
@@ -129,18 +128,17 @@ func (s *shelf[T]) remove(id string) {
 	}
 }
 
-// day is the day of at, as midnight in UTC, the time zone of the lab's
-// merchant.
+// day returns the day of a time, as midnight in UTC, the time zone of the lab's merchant.
 func day(at time.Time) time.Time {
 	at = at.UTC()
 	return time.Date(at.Year(), at.Month(), at.Day(), 0, 0, 0, 0, time.UTC)
 }
 
-// days is how many days lie between two days.
+// days returns the number of days between two days.
 func days(from, to time.Time) int { return int(day(to).Sub(day(from)) / (24 * time.Hour)) }
 
-// addMonths moves a day on by months and keeps its number where the month has
-// it: the 31st becomes the last.
+// addMonths adds months to a day. If the resulting month has no such day, it returns the
+// last day of that month.
 func addMonths(from time.Time, months int) time.Time {
 	first := time.Date(from.Year(), from.Month()+time.Month(months), 1, 0, 0, 0, 0, time.UTC)
 	last := first.AddDate(0, 1, -1).Day()

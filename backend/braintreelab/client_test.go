@@ -13,7 +13,7 @@ import (
 	"kith/core"
 )
 
-// refused is the error of a call, which has to be one of the gateway's.
+// refused returns the error of a call as a *gateway.Error, and fails for any other.
 func refused(t *testing.T, err error) *gateway.Error {
 	t.Helper()
 	var e *gateway.Error
@@ -21,12 +21,12 @@ func refused(t *testing.T, err error) *gateway.Error {
 	return e
 }
 
-// curt is a lab that soon hangs up on a call that it does not answer, so that no
-// client needs a short timeout, which a slow machine would miss.
-func curt(o *braintreelab.Options) { o.Silence = time.Millisecond }
+// withShortSilence makes the lab close unanswered calls soon, so that no client needs a
+// short timeout, which a slow machine could exceed.
+func withShortSilence(o *braintreelab.Options) { o.Silence = time.Millisecond }
 
-// Make, update and end a discount, and what is answered when it is otherwise
-// than thought: every step can be repeated.
+// A discount is added, updated and removed. Each step can be repeated, and the error
+// shows when the state is not the expected one.
 func TestClient_DiscountLife(t *testing.T) {
 	t.Parallel()
 	b := newLab(t)
@@ -61,11 +61,11 @@ func TestClient_DiscountLife(t *testing.T) {
 	s, err = gw.RemoveDiscount(ctx, "s1", "svc_discount")
 	require.NoError(t, err)
 	require.Empty(t, s.Discounts)
-	require.Len(t, s.Transactions, 1, "though the merchant prorates, no change of a discount charged the customer")
+	require.Len(t, s.Transactions, 1, "no change of a discount charged the customer, although the merchant prorates")
 	require.Equal(t, gateway.Amount("0.00"), s.Balance)
 }
 
-// The merchant's own discounts stay.
+// The merchant's own discounts are not changed.
 func TestClient_ForeignDiscountsStay(t *testing.T) {
 	t.Parallel()
 	b := newLab(t)
@@ -83,7 +83,7 @@ func TestClient_ForeignDiscountsStay(t *testing.T) {
 	require.Equal(t, "loyalty", s.Discounts[0].ID)
 }
 
-func TestClient_WhatASubscriptionRefuses(t *testing.T) {
+func TestClient_RefusedChanges(t *testing.T) {
 	t.Parallel()
 	b := newLab(t)
 	gw, ctx := b.client(t), t.Context()
@@ -104,8 +104,9 @@ func TestClient_WhatASubscriptionRefuses(t *testing.T) {
 	require.Equal(t, gateway.Missing, refused(t, err).Action)
 }
 
-// From a customer to its subscriptions and back, before there is a charge.
-func TestClient_FindsItsWay(t *testing.T) {
+// A client finds the subscriptions of a customer, and the customer of a subscription,
+// before the first charge.
+func TestClient_CustomerAndSubscriptions(t *testing.T) {
 	t.Parallel()
 	b := newLab(t)
 	gw, ctx := b.client(t), t.Context()
@@ -178,7 +179,7 @@ func (b bundle) settled(t *testing.T) string {
 	return b.State().Transactions[0].ID
 }
 
-// refunds are what was given back, as the lab's books have it.
+// refunds returns the refunds in the lab's state.
 func (b bundle) refunds() (all []braintreelab.TransactionState) {
 	for _, t := range b.State().Transactions {
 		if t.Kind == gateway.Credit {
@@ -201,7 +202,7 @@ func TestRefund_NotBeforeItSettles(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, gateway.Settling, sale.Status)
 	_, err = gw.Refund(ctx, id, refund)
-	require.Equal(t, gateway.ReadBack, refused(t, err).Action, "the refusal used the key up")
+	require.Equal(t, gateway.ReadBack, refused(t, err).Action, "the refusal used up the key")
 	again := refund
 	again.Key += "-2"
 	_, err = gw.Refund(ctx, id, again)
@@ -209,21 +210,21 @@ func TestRefund_NotBeforeItSettles(t *testing.T) {
 	require.Len(t, b.refunds(), 1)
 }
 
-// Whatever happens to the answer, and however often it is asked for, a refund
-// is made once.
+// A refund is made once, whatever happens to the answer and however often the call is
+// repeated.
 func TestRefund_AtMostOnce(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []string{"lost", "cut", "silent", "429", "503", "500", "in-flight"} {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
-			b := newLab(t, curt)
+			b := newLab(t, withShortSilence)
 			id := b.settled(t)
 			b.must(t, "faults", "kind", fault, "times", "2", "path", "/refund")
 			made, err := b.client(t).Refund(t.Context(), id, refund)
 			require.NoError(t, err)
 			require.Equal(t, gateway.Amount("5.00"), made.Amount)
 			require.Equal(t, id, made.RefundedID)
-			// A worker that died before it wrote the answer down asks again.
+			// A worker that crashed before it stored the answer repeats the call.
 			again, err := b.client(t).Refund(t.Context(), id, refund)
 			require.NoError(t, err)
 			require.Equal(t, made.ID, again.ID)
@@ -232,7 +233,7 @@ func TestRefund_AtMostOnce(t *testing.T) {
 	}
 }
 
-// All answers are lost: the caller is told, and the refund is there once.
+// If all answers are lost, the caller gets an error, and the refund exists once.
 func TestRefund_OutcomeUnknown(t *testing.T) {
 	t.Parallel()
 	b := newLab(t)
@@ -288,7 +289,7 @@ func TestRefund_OfMoreThanIsLeft(t *testing.T) {
 	require.Len(t, b.refunds(), 1)
 }
 
-// A merchant to whom the gateway gives no keys.
+// Refund works for a merchant without at-most-once keys.
 func TestRefund_WithoutKeys(t *testing.T) {
 	t.Parallel()
 	b := newLab(t)
@@ -328,7 +329,7 @@ func TestVoid_WithoutKeys(t *testing.T) {
 	require.Equal(t, gateway.AlreadyDone, refused(t, err).Action)
 }
 
-// A key is forgotten after 30 days.
+// A key expires after 30 days.
 func TestKeys_Life(t *testing.T) {
 	t.Parallel()
 	b := newLab(t)
@@ -345,14 +346,13 @@ func TestKeys_Life(t *testing.T) {
 	b.must(t, "advance", "by", "1h")
 	_, err := gw.Refund(t.Context(), id, refund)
 	require.NoError(t, err)
-	require.Len(t, b.refunds(), 2, "which is why a refund is closed long before")
+	require.Len(t, b.refunds(), 2, "a key is not remembered after 30 days")
 }
 
-// A change that was made, though its answer was lost, is told as such, and the
-// worker goes on from there.
+// When the answer to a change is lost, the repeated call reports that the change exists.
 func TestClient_AddDiscountIsLostAfterItWasMade(t *testing.T) {
 	t.Parallel()
-	b := newLab(t, curt)
+	b := newLab(t, withShortSilence)
 	gw := b.client(t)
 	b.subscribe(t, "anna", "s1", "pro")
 	b.must(t, "faults", "kind", "lost", "method", "PUT")

@@ -16,9 +16,9 @@ import (
 	"kith/backend/gateway/xmltree"
 )
 
-// controls are what a person does in the gateway's control panel, or what
-// happens at a bank, and the clock. They are part of the journal. All take a
-// form and answer JSON; a browser is sent back to the page.
+// controls are the actions of a person in the gateway's control panel, events at a bank,
+// and the clock. They are written to the journal. All accept a form and answer with JSON;
+// a browser is redirected to the page.
 var controls = map[string]func(*Lab, command) reply{
 	"POST /lab/customers":     (*Lab).newCustomer,
 	"POST /lab/subscriptions": (*Lab).newSubscription,
@@ -36,7 +36,7 @@ var controls = map[string]func(*Lab, command) reply{
 }
 
 func (l *Lab) controlRoutes(mux *http.ServeMux) {
-	// What a page of another site has the browser send is refused.
+	// Requests from pages of other sites are refused.
 	guard := http.NewCrossOriginProtection()
 	handle := func(pattern string, h func(*http.Request) error) {
 		mux.Handle(pattern, guard.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { l.control(w, r, h) })))
@@ -54,7 +54,7 @@ func (l *Lab) controlRoutes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /{$}", l.page)
 }
 
-// control reads the form of a control, and answers how it went.
+// control parses the form of a control, runs the control, and answers with its result.
 func (l *Lab) control(w http.ResponseWriter, r *http.Request, do func(*http.Request) error) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	err := r.ParseForm()
@@ -81,7 +81,7 @@ func (l *Lab) control(w http.ResponseWriter, r *http.Request, do func(*http.Requ
 func writeJSON(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	// The client is gone when this fails; there is nobody left to tell.
+	// An error means that the client has closed the connection.
 	_ = json.NewEncoder(w).Encode(value)
 }
 
@@ -93,7 +93,7 @@ func formBody(form url.Values) *xmltree.Node {
 	return body
 }
 
-// said is the reply of a control: empty when it was done.
+// said returns the reply of a control; problem is empty on success.
 func said(problem string) reply {
 	if problem == "" {
 		return reply{status: http.StatusOK}
@@ -101,7 +101,7 @@ func said(problem string) reply {
 	return reply{http.StatusBadRequest, xmltree.Object("problem", xmltree.Text("message", problem))}
 }
 
-// failureOf reads the reply of a control, or of a call that it made.
+// failureOf returns the error in the reply of a control, or of a call that it made.
 func failureOf(r reply) error {
 	if r.status < 300 {
 		return nil
@@ -109,7 +109,7 @@ func failureOf(r reply) error {
 	return errors.New(r.doc.Value("message"))
 }
 
-// newCustomer makes a customer with a good card, and a coupon if it has one.
+// newCustomer creates a customer with a valid card, and with a coupon if one is given.
 func (l *Lab) newCustomer(c command) reply {
 	id := c.body.Value("id")
 	fields := xmltree.Object("custom_fields")
@@ -121,12 +121,12 @@ func (l *Lab) newCustomer(c command) reply {
 		xmltree.Object("credit_card", xmltree.Text("number", goodCard), xmltree.Text("expiration_date", "12/2040"))))})
 }
 
-// newSubscription puts a customer on a plan, with a trial of some days or the
-// merchant's first discount if it is to have one.
+// newSubscription subscribes a customer to a plan, with a trial of some days or the
+// merchant's first discount if the form says so.
 func (l *Lab) newSubscription(c command) reply {
 	owner := l.book.customers.find(c.body.Value("customer"))
 	if owner == nil || len(owner.methods) == 0 {
-		return said("there is no such customer with a card")
+		return said("no such customer, or the customer has no card")
 	}
 	s := xmltree.Object("subscription", xmltree.Text("id", c.body.Value("id")), xmltree.Text("plan_id", c.body.Value("plan")), xmltree.Text("payment_method_token", owner.methods[0].token))
 	if days := c.body.Value("trial_days"); days != "" {
@@ -148,30 +148,30 @@ func (l *Lab) settleOne(c command) reply {
 	return named(l.book.settle(command{id: c.body.Value("transaction")}))
 }
 
-// refundOne gives back what is left of a charge, as its merchant may do by hand.
+// refundOne refunds the rest of a charge, as the merchant may do by hand.
 func (l *Lab) refundOne(c command) reply {
 	return named(l.book.refund(command{id: c.body.Value("transaction")}))
 }
 
-// retryOne charges a past due subscription, as its merchant may do by hand.
+// retryOne charges a past due subscription, as the merchant may do by hand.
 func (l *Lab) retryOne(c command) reply {
 	return l.book.createTransaction(command{body: xmltree.Object("request", xmltree.Object("transaction",
 		xmltree.Text("subscription_id", c.body.Value("subscription")), xmltree.Object("options", xmltree.Bool("submit_for_settlement", true))))})
 }
 
-// named says in words that what a form names is not there.
+// named adds a text to a not-found reply: a record that the form names does not exist.
 func named(r reply) reply {
 	if r.status == http.StatusNotFound {
-		return said("there is no such record")
+		return said("no such record")
 	}
 	return r
 }
 
-// maxAdvance bounds how far the clock goes at once.
+// maxAdvance bounds one step of the clock.
 const maxAdvance = 2 * 366 * 24 * time.Hour
 
-// advance moves the clock on: "by" 12h, 3d, 2w, 1m or 1y, or "to" a day. What
-// is due meanwhile happens, each at its time.
+// advance advances the clock: "by" 12h, 3d, 2w, 1m or 1y, or "to" a day. Events that
+// are due meanwhile run, each at its time.
 func (l *Lab) advance(c command) reply {
 	from := l.book.now
 	to, err := later(from, c.body.Value("by"), c.body.Value("to"))
@@ -179,9 +179,9 @@ func (l *Lab) advance(c command) reply {
 	case err != nil:
 		return said(err.Error())
 	case to.Before(from):
-		return said("the clock does not go back")
+		return said("the clock cannot go back")
 	case to.Sub(from) > maxAdvance:
-		return said("the clock goes two years at most at once")
+		return said("the clock can advance by at most two years at once")
 	}
 	l.ahead += to.Sub(from)
 	l.book.runTo(to)
@@ -192,7 +192,7 @@ func later(from time.Time, by, to string) (time.Time, error) {
 	if to != "" {
 		return time.Parse(time.DateOnly, to)
 	}
-	bad := fmt.Errorf("%q is no time to advance by: 12h, 3d, 2w, 1m or 1y", by)
+	bad := fmt.Errorf("%q is not a time to advance by; give for example 12h, 3d, 2w, 1m or 1y", by)
 	if by == "" {
 		return from, bad
 	}
@@ -215,11 +215,11 @@ func later(from time.Time, by, to string) (time.Time, error) {
 	return from, bad
 }
 
-// decline makes the cards of a customer decline, or not any more.
+// decline makes the cards of a customer decline, or accept again.
 func (l *Lab) decline(c command) reply {
 	owner := l.book.customers.find(c.body.Value("customer"))
 	if owner == nil {
-		return said("there is no such customer")
+		return said("no such customer")
 	}
 	for _, m := range owner.methods {
 		m.declines = c.body.True("on")
@@ -230,7 +230,7 @@ func (l *Lab) decline(c command) reply {
 func (l *Lab) disputeCharge(c command) reply {
 	t := l.book.transactions.find(c.body.Value("transaction"))
 	if t == nil {
-		return said("there is no such transaction")
+		return said("no such transaction")
 	}
 	return said(l.book.dispute(t, c.body.Value("status")))
 }
@@ -249,7 +249,7 @@ func (l *Lab) changeSettings(c command) reply {
 	for _, text := range strings.Fields(c.body.Value("retry_days")) {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > 365 || len(retries) > 0 && n <= retries[len(retries)-1] {
-			return said("retry days are whole numbers that grow, such as 2 5 10")
+			return said("retry days: want increasing whole numbers, such as 2 5 10")
 		}
 		retries = append(retries, n)
 	}
@@ -261,14 +261,14 @@ func (l *Lab) changeSettings(c command) reply {
 func (l *Lab) addModification(c command) reply {
 	m := &modification{kind: c.body.Value("kind"), id: c.body.Value("id"), name: c.body.Value("id"), placeholder: gateway.Amount(c.body.Value("amount")), quantity: 1}
 	if _, err := m.placeholder.Minor("USD"); err != nil || !validID(m.id) || m.kind != discountKind && m.kind != addOnKind || l.book.catalog.find(m.id) != nil {
-		return said("a modification has a kind, discount or add_on, an id of its own, and an amount")
+		return said("modification: want a kind (discount or add_on), a new id, and an amount")
 	}
 	l.book.catalog.put(m.id, m)
 	return said("")
 }
 
-// changeKeys adds an API key, which signs from then on together with the older
-// ones, or retires the oldest.
+// changeKeys adds an API key, which from then on signs together with the older ones, or
+// retires the oldest.
 func (l *Lab) changeKeys(c command) reply {
 	switch c.body.Value("change") {
 	case "add":
@@ -280,18 +280,18 @@ func (l *Lab) changeKeys(c command) reply {
 		}
 		l.keys = l.keys[1:]
 	default:
-		return said("keys change by add or retire")
+		return said("change: want add or retire")
 	}
 	return said("")
 }
 
-// check sends what the gateway's button "Check URL" does.
+// check sends the notification of the gateway's button "Check URL".
 func (l *Lab) check(command) reply {
 	l.book.notifyCheck()
 	return said("")
 }
 
-// takeFaults makes the next calls fail, or when times is 0 none any more.
+// takeFaults makes the next calls fail; with times 0 it removes all faults.
 func (l *Lab) takeFaults(r *http.Request) error {
 	times, err := strconv.Atoi(r.PostForm.Get("times"))
 	if err != nil {

@@ -45,7 +45,7 @@ func TestDisputes_Life(t *testing.T) {
 	b.subscribe(t, "anna", "s1", "pro")
 	id := b.State().Transactions[0].ID
 	b.must(t, "dispute", "transaction", id, "status", "open")
-	require.NotEmpty(t, b.control(t, "dispute", "transaction", id, "status", "open"), "it is disputed already")
+	require.NotEmpty(t, b.control(t, "dispute", "transaction", id, "status", "open"), "the charge is disputed already")
 	for _, status := range []string{"disputed", "under_review", "won"} {
 		b.must(t, "dispute", "transaction", id, "status", status)
 	}
@@ -87,13 +87,13 @@ func browse(t *testing.T, b bundle, method, path, body string, headers ...string
 	return w
 }
 
-// What a person sees and does in a browser.
+// The page shows the state and its controls work in a browser.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	b := newLab(t)
 	w := browse(t, b, "GET", "/", "")
 	require.Equal(t, http.StatusOK, w.Code)
-	require.Contains(t, w.Body.String(), "There is none.")
+	require.Contains(t, w.Body.String(), "No customers yet.")
 	require.Equal(t, "no-store", w.Header().Get("Cache-Control"))
 	require.Contains(t, w.Header().Get("Content-Security-Policy"), "default-src 'none'")
 	const html = "text/html,application/xhtml+xml"
@@ -114,8 +114,8 @@ func TestPage(t *testing.T) {
 	body := browse(t, b, "GET", "/", "").Body.String()
 	for _, want := range []string{
 		"Sun 1 Feb 2026, 10:00", "<code>anna</code> a@b.c", "<code>svc_coupon = &lt;script&gt;</code>", "declines", s.Subscriptions[0].ID, "Active, cycle 2",
-		s.Transactions[0].ID, "45.00 USD", "subscription_charged_successfully", "1 faults wait",
-		"back of <code>" + s.Transactions[0].ID, "dispute open",
+		s.Transactions[0].ID, "45.00 USD", "subscription_charged_successfully", "Faults for the next calls: 1",
+		"refund of <code>" + s.Transactions[0].ID, "dispute open",
 	} {
 		require.Contains(t, body, want)
 	}
@@ -123,10 +123,10 @@ func TestPage(t *testing.T) {
 	w = browse(t, b, "POST", "/lab/advance", "by=never", "Accept", html)
 	back, err := url.Parse(w.Header().Get("Location"))
 	require.NoError(t, err)
-	require.Contains(t, browse(t, b, "GET", back.String(), "").Body.String(), "is no time to advance by")
+	require.Contains(t, browse(t, b, "GET", back.String(), "").Body.String(), "is not a time to advance by")
 }
 
-// A page of another site that the browser has open.
+// Requests from pages of other sites are refused.
 func TestControls_OtherSitesAreRefused(t *testing.T) {
 	t.Parallel()
 	b := newLab(t)
@@ -157,7 +157,7 @@ func TestServer_BadBodies(t *testing.T) {
 	require.Empty(t, b.State().Customers)
 }
 
-// Whatever is sent to whichever call, the lab answers, and its books stay whole.
+// The lab answers any body sent to any call, and its state stays valid.
 func FuzzCalls(f *testing.F) {
 	for i, body := range []string{
 		`{"customer":{"id":"bob","creditCard":{"number":"4111111111111111","expirationDate":"12/2030"},"customFields":{"svc_coupon":"X"}}}`,

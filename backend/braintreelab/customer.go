@@ -25,12 +25,12 @@ type method struct {
 	customer *customer
 	number   string
 	expires  string
-	// declines makes every charge fail until it is unset.
+	// declines is true while every charge of the card fails.
 	declines         bool
 	created, updated time.Time
 }
 
-// Cards of the gateway's sandbox: whose number ends in 1115 declines.
+// Cards of the gateway's sandbox. A number that ends in 1115 declines.
 const (
 	goodCard      = "4111111111111111"
 	decliningCard = "4000111111111115"
@@ -96,7 +96,7 @@ func (b *book) updateCustomer(c command) reply {
 	return ok(b.customerXML(found))
 }
 
-// fillCustomer sets what a request names, and leaves the rest.
+// fillCustomer sets the fields that a request names, and leaves the others.
 func (b *book) fillCustomer(c *customer, in *xmltree.Node, bad *problems) {
 	for name, field := range map[string]*string{
 		"first_name": &c.firstName, "last_name": &c.lastName, "email": &c.email, "company": &c.company, "phone": &c.phone,
@@ -120,7 +120,7 @@ func (b *book) fillCustomer(c *customer, in *xmltree.Node, bad *problems) {
 	}
 }
 
-// deleteCustomer cancels its subscriptions.
+// deleteCustomer deletes a customer and cancels its subscriptions.
 func (b *book) deleteCustomer(c command) reply {
 	found := b.customers.find(c.id)
 	if found == nil {
@@ -185,7 +185,7 @@ func (b *book) vault(c *customer, m *method) {
 	b.methods.put(m.token, m)
 }
 
-// dropMethod forgets a payment method, and cancels its subscriptions.
+// dropMethod deletes a payment method, and cancels its subscriptions.
 func (b *book) dropMethod(m *method) {
 	for _, s := range b.subscriptions.order {
 		if s.method == m && s.status != gateway.Canceled && s.status != gateway.Expired {
@@ -221,7 +221,7 @@ func (b *book) createMethod(c command) reply {
 	return created(b.methodXML(m))
 }
 
-// updateMethod takes another card under the same token.
+// updateMethod replaces the card of a token.
 func (b *book) updateMethod(c command) reply {
 	m := b.methods.find(c.id)
 	if m == nil {
@@ -275,7 +275,7 @@ func (b *book) methodXML(m *method) *xmltree.Node {
 	return n
 }
 
-// cardXML is a card without its subscriptions, as transactions show it.
+// cardXML returns a card without its subscriptions, as transactions contain it.
 func (m *method) cardXML() *xmltree.Node {
 	month, year, _ := strings.Cut(m.expires, "/")
 	return xmltree.Object("credit_card",
@@ -287,7 +287,7 @@ func (m *method) cardXML() *xmltree.Node {
 	)
 }
 
-// cardID is the same for every use of a number.
+// cardID returns an id that is the same for every use of a number.
 func cardID(number string) string {
 	sum := sha256.Sum256([]byte("gatewaylab " + number))
 	return hex.EncodeToString(sum[:16])

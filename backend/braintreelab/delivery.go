@@ -17,7 +17,7 @@ import (
 // Mode is how notifications are sent.
 type Mode string
 
-// Modes. A mode holds for the notifications that are made while it is set.
+// Modes. A mode applies to the notifications that are made while it is set.
 const (
 	// Normal sends each once, in the order in which they were made, and again
 	// every hour for a day as long as it is not answered 2xx.
@@ -29,7 +29,7 @@ const (
 	// Stale sends, after each, the one before it about the same subject once
 	// more.
 	Stale Mode = "stale"
-	// Hold keeps them back until another mode is set.
+	// Hold delays them until another mode is set.
 	Hold Mode = "hold"
 	// Drop never sends them.
 	Drop Mode = "drop"
@@ -43,28 +43,28 @@ const (
 	retryFor    = 24 * time.Hour
 )
 
-// post is what is sent, and where to.
+// post is the state of sending: the destination and the tries.
 type post struct {
-	// url is the destination; while it is empty nothing is sent.
+	// url is the destination; if it is empty nothing is sent.
 	url  string
 	mode Mode
-	// taken is how many of the book's notes are in tries.
+	// taken is the number of the book's notes that have been added to tries.
 	taken int
 	tries []*try
 }
 
-// try is one sending of a notification, done or to be done.
+// try is one attempt to send a notification, done or scheduled.
 type try struct {
 	note *note
-	// due is when it is to be sent, and done when it was; zero: not yet.
+	// due is the scheduled time, and done the time when it was sent; zero if not yet.
 	due, done time.Time
 	held      bool
-	// status is the answer; 0: there was none, and err says why.
+	// status is that of the answer; 0 if there was none, and then err is the reason.
 	status int
 	err    string
 }
 
-// enqueue plans what is to be sent of the notifications that are new.
+// enqueue schedules the tries of new notifications.
 func (l *Lab) enqueue() {
 	p := &l.post
 	for _, n := range l.book.notes[p.taken:] {
@@ -84,7 +84,7 @@ func (l *Lab) enqueue() {
 	}
 }
 
-// noteBefore is the last notification before n about the same subject.
+// noteBefore returns the last notification before n about the same subject.
 func (l *Lab) noteBefore(n *note) *note {
 	var before *note
 	for _, other := range l.book.notes {
@@ -98,10 +98,10 @@ func (l *Lab) noteBefore(n *note) *note {
 	return before
 }
 
-// setMode changes how notifications are sent, and lets go of what was held.
+// setMode changes how notifications are sent, and sends the delayed ones.
 func (l *Lab) setMode(mode Mode) error {
 	if !slices.Contains([]Mode{Normal, Duplicate, Reorder, Stale, Hold, Drop}, mode) {
-		return errors.New("a mode is normal, duplicate, reorder, stale, hold or drop")
+		return errors.New("mode: want normal, duplicate, reorder, stale, hold or drop")
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,7 +146,7 @@ func (l *Lab) due() (due []*try, url string) {
 	return due, l.post.url
 }
 
-// send posts a notification, and plans the next try if it has to.
+// send posts a notification, and schedules the next try after a failure.
 func (l *Lab) send(ctx context.Context, url string, t *try) {
 	status, err := l.deliver(ctx, url, t.note.payload)
 	l.mu.Lock()
@@ -189,12 +189,12 @@ func (l *Lab) sign(payload string) string {
 	return strings.Join(pairs, "&")
 }
 
-// challenge is what the lab asks a destination to sign; the gateway draws one.
+// challenge is the text that a destination has to sign. The gateway uses a random one.
 const challenge = "20f9f8ed05f77439fe955c977e4c8a53"
 
-// Register makes a URL the destination of notifications, when it proves to have
-// a key: it has to answer a challenge, as the gateway demands. An empty one ends
-// sending. The journal does not keep it.
+// Register makes a URL the destination of notifications. As at the gateway, the
+// destination must first answer a challenge, which proves that it has a key. An empty
+// URL stops the sending. The journal does not record the destination.
 func (l *Lab) Register(ctx context.Context, to string) error {
 	if to != "" {
 		if err := l.prove(ctx, to); err != nil {
@@ -211,7 +211,7 @@ func (l *Lab) Register(ctx context.Context, to string) error {
 func (l *Lab) prove(ctx context.Context, to string) error {
 	u, err := url.Parse(to)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return errors.New("a destination is an http or https URL")
+		return errors.New("destination: want an http or https URL")
 	}
 	query := u.Query()
 	query.Set("bt_challenge", challenge)
@@ -229,7 +229,7 @@ func (l *Lab) prove(ctx context.Context, to string) error {
 	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, 4<<10))
 	if err != nil || answer.StatusCode != http.StatusOK || !l.proves(string(text)) {
-		return fmt.Errorf("the destination does not prove to have a key: it answers the challenge with %d", answer.StatusCode)
+		return fmt.Errorf("the destination does not prove that it has a key: it answered the challenge with status %d", answer.StatusCode)
 	}
 	return nil
 }

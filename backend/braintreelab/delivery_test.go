@@ -17,7 +17,7 @@ import (
 	"kith/backend/store/sqldtest"
 )
 
-// rawInbox keeps the forms as they arrived, too.
+// rawInbox also stores the forms unchanged.
 type rawInbox struct {
 	*inbox
 	url   string
@@ -37,7 +37,7 @@ func (in *rawInbox) listen(t *testing.T) {
 	in.url = server.URL
 }
 
-// A destination has to prove that it has a key before anything is sent to it.
+// A destination must prove that it has a key before anything is sent to it.
 func TestWebhook_IsVerified(t *testing.T) {
 	t.Parallel()
 	b := newLab(t)
@@ -62,8 +62,8 @@ func TestWebhook_IsVerified(t *testing.T) {
 	require.Len(t, in.kinds(), 1)
 }
 
-// What is not answered 2xx comes again every hour for a day, with the same
-// bytes.
+// A notification that is not answered with 2xx is sent again every hour for a day, with
+// the same bytes.
 func TestDelivery_Retries(t *testing.T) {
 	t.Parallel()
 	b, in := newLab(t), newInbox(t, labKey)
@@ -110,7 +110,7 @@ func TestDelivery_NoAnswer(t *testing.T) {
 	require.Equal(t, start.Add(time.Hour), tries[1].Due)
 }
 
-// The modes, with the notifications of a trial that ends: three in a row.
+// Each mode sends the three notifications at the end of a trial in its own way.
 func TestDelivery_Modes(t *testing.T) {
 	t.Parallel()
 	const ended, charged, canceled = "subscription_trial_ended s1", "subscription_charged_successfully s1", "subscription_canceled s1"
@@ -143,7 +143,7 @@ func TestDelivery_Modes(t *testing.T) {
 	require.NotEmpty(t, newLab(t).control(t, "mode", "mode", "chaos"))
 }
 
-// A stale notification is the snapshot of its time.
+// A stale notification contains the state at the time when it was made.
 func TestDelivery_StaleIsASnapshot(t *testing.T) {
 	t.Parallel()
 	b, in := newLab(t), newInbox(t, labKey)
@@ -158,12 +158,12 @@ func TestDelivery_StaleIsASnapshot(t *testing.T) {
 	require.Equal(t, gateway.Canceled, in.got[len(in.got)-2].Subscription.Status)
 }
 
-// keyNamed is a key that was added: the lab names the private half alike.
+// keyNamed returns a key that the lab has added; its private key has the same name.
 func keyNamed(public string) gateway.Key {
 	return gateway.Key{Public: public, Private: "private" + strings.TrimPrefix(public, "public")}
 }
 
-// A key is replaced without a gap: both sign while there are two.
+// A key is replaced without a gap: while the merchant has two keys, both sign.
 func TestKeys_Rotation(t *testing.T) {
 	t.Parallel()
 	b, in := newLab(t), newInbox(t, labKey)
@@ -180,14 +180,14 @@ func TestKeys_Rotation(t *testing.T) {
 	b.Flush(t.Context())
 	require.Len(t, in.kinds(), 3)
 	_, err := b.client(t).Discounts(t.Context())
-	require.Equal(t, gateway.SetUp, gateway.ActionOf(err), "the old key is no good any more")
+	require.Equal(t, gateway.SetUp, gateway.ActionOf(err), "the old key is not valid any more")
 	_, err = b.client(t, func(c *gateway.Config) { c.Key = fresh }).Discounts(t.Context())
 	require.NoError(t, err)
 	require.NotEmpty(t, b.control(t, "keys", "change", "retire"))
 	require.NotEmpty(t, b.control(t, "keys", "change", "burn"))
 }
 
-// Run sends by itself, and time passes.
+// Run advances the time and sends notifications.
 func TestRun_SendsWhatIsMade(t *testing.T) {
 	t.Parallel()
 	b, in := newLab(t), newInbox(t, labKey)
@@ -201,7 +201,7 @@ func TestRun_SendsWhatIsMade(t *testing.T) {
 	running.Wait()
 }
 
-// The clock runs with the machine's, and what is due happens when it is.
+// The clock runs with the machine's clock, and events run when they are due.
 func TestClock_Runs(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -221,5 +221,5 @@ func TestClock_Runs(t *testing.T) {
 	mu.Lock()
 	at = at.Add(-time.Hour)
 	mu.Unlock()
-	require.Equal(t, s.Now, b.State().Now, "it does not go back")
+	require.Equal(t, s.Now, b.State().Now, "the clock does not go back")
 }

@@ -16,24 +16,24 @@ type dispute struct {
 	opened      time.Time
 }
 
-// disputeKinds are the states of a dispute and what is told when it is in one.
+// disputeKinds has the notification of each state of a dispute.
 var disputeKinds = map[string]gateway.Kind{
 	"open": gateway.DisputeOpened, "under_review": gateway.DisputeUnderReview, "disputed": gateway.DisputeDisputed, "won": gateway.DisputeWon,
 	"lost": gateway.DisputeLost, "accepted": gateway.DisputeAccepted, "auto_accepted": gateway.DisputeAutoAccepted, "expired": gateway.DisputeExpired,
 }
 
-// endOfDispute are the states that none follows.
+// endOfDispute has the final states.
 var endOfDispute = []string{"won", "lost", "accepted", "auto_accepted"}
 
-// dispute opens a dispute about the whole of a sale, or moves the one that is
-// open on. The bank decides how: any state may follow but open, until it ends.
+// dispute opens a dispute about a whole sale, or changes the state of an open one. The
+// bank decides the state: any state except open may follow, until a final one.
 func (b *book) dispute(t *transaction, status string) string {
 	kind, known := disputeKinds[status]
 	switch {
 	case !known:
-		return "a dispute is open, under_review, disputed, won, lost, accepted, auto_accepted or expired"
+		return "status: want open, under_review, disputed, won, lost, accepted, auto_accepted or expired"
 	case t.kind != gateway.Sale || !t.status.Paid():
-		return "only a charge that was made can be disputed"
+		return "only a successful charge can be disputed"
 	}
 	var d *dispute
 	if n := len(t.disputes); n > 0 {

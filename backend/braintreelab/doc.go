@@ -1,14 +1,13 @@
-// Package braintreelab is a payment gateway to play with: a server that answers
-// as Braintree does, keeps customers, subscriptions and transactions in memory,
-// and has a clock that can be advanced. A team plays the whole story of a
-// referral with it, offline and within minutes; tests play it in milliseconds.
+// Package braintreelab is a simulated payment gateway: a server that answers as Braintree
+// does, stores customers, subscriptions and transactions in memory, and has a clock that
+// can be advanced. With it a team can try a whole referral offline and within minutes;
+// tests take milliseconds.
 //
-// Its shape on the wire is held to by the gateway's own client library, which
-// runs against it unmodified. Its behaviour is a model: it follows what the
-// gateway documents, and where that is silent the choice is written down at the
-// function that makes it. It is no place for secrets or real money: it listens
-// where it is told to, and its keys are public.
+// The gateway's own client library runs against it unmodified, which verifies its wire
+// format. Its behavior is a model: it follows the gateway's documentation; where that is
+// silent, the function that decides says so. Do not use it with secrets or real money:
+// its keys are public.
 //
-// What happens is a function of the commands and of their times alone: a journal
-// of the commands gives the same gateway again.
+// Its state depends only on the commands and their times: replaying a journal of the
+// commands gives the same state.
 package braintreelab

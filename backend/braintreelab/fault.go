@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Fault is what goes wrong with a call.
+// Fault is an error that the lab simulates for a call.
 type Fault string
 
 // Faults.
@@ -20,27 +20,27 @@ const (
 	Unavailable Fault = "503"
 	// Silent does nothing and never answers.
 	Silent Fault = "silent"
-	// Lost does what was asked for and never answers.
+	// Lost runs the call and never answers.
 	Lost Fault = "lost"
-	// Cut does what was asked for and closes the connection.
+	// Cut runs the call and closes the connection.
 	Cut Fault = "cut"
-	// InFlight refuses a call with a key as if the same were being done.
+	// InFlight refuses a call with a key as if a call with the same key were running.
 	InFlight Fault = "in-flight"
 )
 
-// fault is a fault that waits for its calls.
+// fault is a fault that applies to some of the next calls.
 type fault struct {
 	kind Fault
-	// times is for how many calls it still holds.
+	// times is the number of calls to which it still applies.
 	times int
-	// method and part choose the calls; empty: all.
+	// method and part select the calls; empty means all.
 	method, part string
 	// retryAfter is the header of a TooMany or Unavailable, in seconds; empty:
 	// none.
 	retryAfter string
 }
 
-// defaultSilence is longer than any client waits.
+// defaultSilence is longer than the timeout of any client.
 const defaultSilence = 2 * time.Minute
 
 // addFault makes the next calls fail.
@@ -48,10 +48,10 @@ func (l *Lab) addFault(f fault) error {
 	switch f.kind {
 	case TooMany, Broken, Unavailable, Silent, Lost, Cut, InFlight:
 	default:
-		return fmt.Errorf("a fault is 429, 500, 503, silent, lost, cut or in-flight")
+		return fmt.Errorf("kind: want 429, 500, 503, silent, lost, cut or in-flight")
 	}
 	if f.times < 1 || f.times > 1000 {
-		return fmt.Errorf("a fault holds for 1 to 1000 calls")
+		return fmt.Errorf("times: want 1 to 1000 calls")
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,7 +75,7 @@ func (l *Lab) takeFault(r *http.Request) *fault {
 	return nil
 }
 
-// before makes a call fail before it is done, and reports whether it did.
+// before makes a call fail before it runs, and reports whether it did.
 func (f *fault) before(w http.ResponseWriter, r *http.Request, silence time.Duration) bool {
 	if f == nil {
 		return false
@@ -98,7 +98,7 @@ func (f *fault) before(w http.ResponseWriter, r *http.Request, silence time.Dura
 	return true
 }
 
-// after makes the answer to a call that was done fail.
+// after makes the answer fail after the call has run.
 func (f *fault) after(r *http.Request, silence time.Duration) {
 	if f == nil {
 		return
@@ -110,10 +110,10 @@ func (f *fault) after(r *http.Request, silence time.Duration) {
 	panic(http.ErrAbortHandler)
 }
 
-// hang waits until the client has gone, or for so long, and then closes the
-// connection.
+// hang waits until the client closes the connection, or at most for a time, and then
+// closes it.
 func hang(r *http.Request, silence time.Duration) {
-	// That the client has gone is seen once its body was read.
+	// The server notices that the client has gone only after reading the body.
 	_, _ = io.CopyN(io.Discard, r.Body, maxBody)
 	select {
 	case <-r.Context().Done():

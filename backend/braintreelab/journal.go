@@ -13,24 +13,23 @@ import (
 	"kith/backend/gateway/xmltree"
 )
 
-// journal is the file that commands are appended to. A nil journal forgets.
+// journal is the file to which commands are appended. A nil journal records nothing.
 type journal struct {
 	file *os.File
 	err  error
 }
 
-// line is one command, as the journal has it. The first line of a journal has
-// the start alone.
+// line is one command in the journal. The first line of a journal has only the start.
 type line struct {
 	Start *time.Time `json:"start,omitempty"`
 	At    time.Time  `json:"at"`
 	Call  string     `json:"call,omitempty"`
 	ID    string     `json:"id,omitempty"`
-	// Body is the request as XML, however it came.
+	// Body is the request in XML, whatever form the client sent.
 	Body string `json:"body,omitempty"`
 }
 
-// open makes the book: a new one, or the one that the journal tells of.
+// open makes the book: a new one, or the one recorded in the journal.
 func (l *Lab) open() error {
 	start := l.options.Now().UTC().Truncate(time.Second)
 	if l.options.Journal == "" {
@@ -50,7 +49,7 @@ func (l *Lab) open() error {
 			return fmt.Errorf("gatewaylab: journal: %w", err)
 		}
 	}
-	// What was told before this start was sent then, or is lost.
+	// Notifications from before this start were sent then, or are lost.
 	l.post.taken = len(l.book.notes)
 	if l.journal, err = appendTo(l.options.Journal, size); err != nil {
 		return fmt.Errorf("gatewaylab: journal: %w", err)
@@ -61,8 +60,8 @@ func (l *Lab) open() error {
 	return l.journal.err
 }
 
-// readJournal returns the lines of a journal and how many bytes they have. A
-// last line that is cut, as by a machine that went off, is left out.
+// readJournal returns the lines of a journal and their size in bytes. It leaves out an
+// incomplete last line, as after a power cut.
 func readJournal(path string) (lines []line, size int64, err error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -103,7 +102,7 @@ func appendTo(path string, size int64) (*journal, error) {
 	return &journal{file: file}, nil
 }
 
-// replay carries a command out again, at the time when it was.
+// replay runs a command again, at its recorded time.
 func (l *Lab) replay(one line) error {
 	if one.Start != nil {
 		return nil
@@ -112,22 +111,22 @@ func (l *Lab) replay(one line) error {
 	if err != nil {
 		return err
 	}
-	do := deed(one.Call)
+	do := commandFor(one.Call)
 	if do == nil {
-		return fmt.Errorf("%s is no call of this version", one.Call)
+		return fmt.Errorf("unknown call %s; use the version that wrote the journal", one.Call)
 	}
 	l.book.runTo(one.At)
 	do(l, command{call: one.Call, id: one.ID, body: body})
 	return nil
 }
 
-// write appends a command that was carried out at some time.
+// write appends a command that has run, and its time.
 func (j *journal) write(at time.Time, c command) {
 	j.append(line{At: at, Call: c.call, ID: c.id, Body: string(c.body.Encode())})
 }
 
-// append writes a line. An error stays, and Close returns it: a lab with half a
-// journal would be another one after its next start.
+// append writes a line. After an error nothing more is written, and Close returns the
+// error: a lab with an incomplete journal would have another state after a restart.
 func (j *journal) append(one line) {
 	if j == nil || j.err != nil {
 		return

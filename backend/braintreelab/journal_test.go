@@ -12,7 +12,7 @@ import (
 	"kith/backend/gateway"
 )
 
-// play does something of everything that changes the books.
+// play runs a command of each kind that changes the state.
 func play(t *testing.T, b bundle) {
 	t.Helper()
 	b.must(t, "settings", "prorate", "true", "retry_days", "1 3")
@@ -30,10 +30,10 @@ func play(t *testing.T, b bundle) {
 	b.must(t, "advance", "by", "25d")
 	b.must(t, "keys", "change", "add")
 	b.must(t, "cancel", "subscription", "s1")
-	require.NotEmpty(t, b.control(t, "cancel", "subscription", "s1"), "refusals are part of it")
+	require.NotEmpty(t, b.control(t, "cancel", "subscription", "s1"), "refused commands are recorded too")
 }
 
-// books are what a lab remembers beyond its process.
+// books returns the state that survives a restart of the lab.
 func books(l bundle) braintreelab.State {
 	s := l.State()
 	s.Calls, s.Webhook = nil, ""
@@ -44,8 +44,8 @@ func withJournal(path string) func(*braintreelab.Options) {
 	return func(o *braintreelab.Options) { o.Journal = path }
 }
 
-// The same commands at the same times make the same gateway.
-func TestJournal_GivesTheSameGateway(t *testing.T) {
+// The same commands at the same times give the same state.
+func TestJournal_RestoresTheState(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lab.journal")
 	first := newLab(t, withJournal(path))
@@ -55,17 +55,17 @@ func TestJournal_GivesTheSameGateway(t *testing.T) {
 	second := newLab(t, withJournal(path))
 	require.Equal(t, want, books(second))
 	again, err := second.client(t, func(c *gateway.Config) { c.Key = keyNamed(want.Keys[1]) }).Refund(t.Context(), want.Transactions[0].ID, refund)
-	require.NoError(t, err, "at-most-once keys, and API keys, are remembered")
+	require.NoError(t, err, "at-most-once keys and API keys are restored")
 	require.Equal(t, again.ID, second.refunds()[0].ID)
 	require.Len(t, second.refunds(), 1)
 	second.must(t, "advance", "by", "1d")
 	want = books(second)
 	require.NoError(t, second.Close())
-	require.Equal(t, want, books(newLab(t, withJournal(path))), "what came after the first start too")
+	require.Equal(t, want, books(newLab(t, withJournal(path))), "commands after the first restart are recorded too")
 }
 
-// A machine that went off leaves half a line, which was never answered.
-func TestJournal_HalfALineIsCut(t *testing.T) {
+// After a power cut the journal may end in an incomplete line, which was never answered.
+func TestJournal_IncompleteLastLine(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lab.journal")
 	first := newLab(t, withJournal(path))
@@ -88,9 +88,9 @@ func TestJournal_HalfALineIsCut(t *testing.T) {
 func TestJournal_Refuses(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
-		"what is no JSON":       "hello\n",
-		"a call that is none":   `{"start":"2026-01-01T10:00:00Z","at":"2026-01-01T10:00:00Z"}` + "\n" + `{"at":"2026-01-01T10:00:00Z","call":"POST /lab/fly","body":"<request/>"}` + "\n",
-		"a body that is no XML": `{"start":"2026-01-01T10:00:00Z","at":"2026-01-01T10:00:00Z"}` + "\n" + `{"at":"2026-01-01T10:00:00Z","call":"POST /lab/check","body":"<"}` + "\n",
+		"not JSON":               "hello\n",
+		"an unknown call":        `{"start":"2026-01-01T10:00:00Z","at":"2026-01-01T10:00:00Z"}` + "\n" + `{"at":"2026-01-01T10:00:00Z","call":"POST /lab/fly","body":"<request/>"}` + "\n",
+		"a body that is not XML": `{"start":"2026-01-01T10:00:00Z","at":"2026-01-01T10:00:00Z"}` + "\n" + `{"at":"2026-01-01T10:00:00Z","call":"POST /lab/check","body":"<"}` + "\n",
 	} {
 		path := filepath.Join(t.TempDir(), "lab.journal")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
@@ -101,7 +101,7 @@ func TestJournal_Refuses(t *testing.T) {
 	require.Error(t, err, "a folder")
 }
 
-// Notifications that were made before a start are not sent after it.
+// Notifications from before a restart are not sent after it.
 func TestJournal_NothingIsSentTwice(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lab.journal")

@@ -6,26 +6,25 @@ import (
 	"kith/backend/gateway/xmltree"
 )
 
-// usedKey is what the gateway remembers of an at-most-once key.
+// usedKey is a used at-most-once key.
 type usedKey struct {
-	// request is what was asked for, as a whole.
+	// request is the complete request.
 	request string
 	at      time.Time
 	failed  bool
-	// transaction is what the call made or moved.
+	// transaction is the transaction that the call created or changed.
 	transaction string
 }
 
-// keyLife is how long a key is remembered; maxKey bounds it, in bytes.
+// keyLife is how long a key is stored; maxKey is its maximum length, in bytes.
 const (
 	keyLife = 30 * 24 * time.Hour
 	maxKey  = 255
 )
 
-// once carries out a command at most once, when it has a key. The same request
-// again is answered with the transaction of the first. A request that was
-// refused uses its key up: the gateway has a code for that, and the lab takes
-// it at its strictest reading.
+// once runs a command that has a key at most once. A repeated request gets the
+// transaction of the first. A refused request uses up its key: the gateway has an error
+// code for that, which the lab interprets in the strictest way.
 func (b *book) once(c command, do func(command) reply) reply {
 	key := c.body.Value("transaction", "api_request_key")
 	if key == "" {

@@ -12,8 +12,7 @@ import (
 	"kith/backend/gateway/xmltree"
 )
 
-// The one merchant of a lab, and its first key. They are public: nothing but a
-// lab has them.
+// The only merchant of a lab, and its first key. They are public and used only by labs.
 const (
 	MerchantID = "lab_merchant"
 	PublicKey  = "lab_public_key"
@@ -22,24 +21,23 @@ const (
 	merchantID = MerchantID
 )
 
-// Options set a lab up. The zero value is one to play with.
+// Options configure a lab. The zero value is suitable for trying it out.
 type Options struct {
-	// Now tells the time; the lab's clock runs with it, and ahead of it by
-	// what it was advanced. nil: time.Now.
+	// Now returns the time. The lab's clock is ahead of it by the time that it was
+	// advanced. Default time.Now.
 	Now func() time.Time
-	// DiscountID is the discount that the merchant has made; "svc_discount"
-	// when empty.
+	// DiscountID is the discount that the merchant has created. Default "svc_discount".
 	DiscountID string
-	// CustomField is the custom field that the merchant has registered;
-	// "svc_coupon" when empty.
+	// CustomField is the custom field that the merchant has registered. Default
+	// "svc_coupon".
 	CustomField string
-	// Journal is a file that commands are appended to, and read from at start,
-	// so that the gateway is as it was; empty: none.
+	// Journal is a file to which commands are appended. At start it is replayed, which
+	// restores the state. Default none.
 	Journal string
-	// Silence is how long a call that gets no answer (Silent, Lost) is kept open
-	// for a client that does not hang up; 2 minutes when zero.
+	// Silence is how long a call without an answer (Silent, Lost) is kept open for a
+	// client that does not close it. Default 2 minutes.
 	Silence time.Duration
-	// Log gets what goes wrong besides answers; nil: nothing.
+	// Log receives errors that are not in an answer. Default none.
 	Log *slog.Logger
 }
 
@@ -48,13 +46,12 @@ type Lab struct {
 	options Options
 	mux     *http.ServeMux
 	sender  *http.Client
-	// wake holds at most one note that there may be something to send.
+	// wake contains at most one signal that there may be something to send.
 	wake chan struct{}
-	// sending is held while notifications are sent, so that they keep their
-	// order.
+	// sending is locked while notifications are sent, so that they stay in order.
 	sending sync.Mutex
 
-	// mu guards all below.
+	// mu guards the fields below.
 	mu sync.Mutex
 	// ahead is how far the clock was advanced.
 	ahead   time.Duration
@@ -66,7 +63,7 @@ type Lab struct {
 	journal *journal
 }
 
-// New returns a lab, as its journal says when it has one.
+// New returns a lab, with the state from its journal if it has one.
 func New(o Options) (*Lab, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -94,7 +91,7 @@ func New(o Options) (*Lab, error) {
 	return l, nil
 }
 
-// Close closes the journal; what is done after that is not written down.
+// Close closes the journal; later commands are not recorded.
 func (l *Lab) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,11 +102,11 @@ func (l *Lab) Close() error {
 
 func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) { l.mux.ServeHTTP(w, r) }
 
-// tick is how often the clock is looked at for what happens by itself.
+// tick is the interval at which scheduled events are run.
 const tick = time.Second
 
-// Run lets time pass and sends notifications until ctx ends. Without it, time
-// passes with every command, and Flush sends.
+// Run runs scheduled events and sends notifications until ctx ends. Without Run, events
+// run before each command, and Flush sends notifications.
 func (l *Lab) Run(ctx context.Context) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
@@ -124,8 +121,7 @@ func (l *Lab) Run(ctx context.Context) {
 	}
 }
 
-// now is the time in the lab. It never goes back, whatever the machine's clock
-// does.
+// now returns the time of the lab. It never goes back, even if the machine's clock does.
 func (l *Lab) now() time.Time {
 	at := l.options.Now().UTC().Add(l.ahead).Truncate(time.Millisecond)
 	if at.Before(l.book.now) {
@@ -134,7 +130,7 @@ func (l *Lab) now() time.Time {
 	return at
 }
 
-// live lets happen what is due, and takes what was told on its way.
+// live runs the due events, and schedules their notifications.
 func (l *Lab) live() {
 	l.book.runTo(l.now())
 	l.enqueue()
@@ -155,8 +151,7 @@ func (c command) reads() bool {
 	return strings.HasPrefix(c.call, http.MethodGet) || strings.Contains(c.call, "advanced_search")
 }
 
-// perform carries a command out at the present time, and writes it down unless
-// it only reads.
+// perform runs a command at the current time, and records it unless it only reads.
 func (l *Lab) perform(c command, do func(*Lab, command) reply) reply {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,11 +15,11 @@ import (
 	"kith/backend/gateway"
 )
 
-// start is when the labs of these tests begin; time stands still in them unless
-// it is advanced.
+// start is the time at which the labs of these tests begin. Their clocks run only when
+// they are advanced.
 var start = time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
 
-// bundle is a lab on an address of its own.
+// bundle is a lab and its address.
 type bundle struct {
 	*braintreelab.Lab
 	url string
@@ -43,7 +43,7 @@ func newLab(t testing.TB, change ...func(*braintreelab.Options)) bundle {
 
 var labKey = gateway.Key{Public: braintreelab.PublicKey, Private: braintreelab.PrivateKey}
 
-// client is the service's own.
+// client returns a client of package gateway.
 func (b bundle) client(t testing.TB, change ...func(*gateway.Config)) *gateway.Client {
 	t.Helper()
 	c := gateway.Config{MerchantID: braintreelab.MerchantID, Key: labKey, Test: true, BaseURL: b.url}
@@ -55,8 +55,7 @@ func (b bundle) client(t testing.TB, change ...func(*gateway.Config)) *gateway.C
 	return made
 }
 
-// control uses a control of the lab and returns what it said: "" when it was
-// done.
+// control uses a control of the lab and returns its error, or "".
 func (b bundle) control(t testing.TB, name string, form ...string) string {
 	t.Helper()
 	values := url.Values{}
@@ -74,22 +73,21 @@ func (b bundle) control(t testing.TB, name string, form ...string) string {
 	return said.Error
 }
 
-// must uses a control that has to be done.
+// must uses a control that must succeed.
 func (b bundle) must(t testing.TB, name string, form ...string) {
 	t.Helper()
 	require.Empty(t, b.control(t, name, form...), "%s %q", name, form)
 }
 
-// subscribe makes a customer and a subscription with the given id; form are
-// further fields of the control.
+// subscribe creates a customer and a subscription with the given id; form has further
+// fields of the control.
 func (b bundle) subscribe(t testing.TB, customer, id, plan string, form ...string) {
 	t.Helper()
 	b.must(t, "customers", "id", customer, "email", customer+"@example.com")
 	b.must(t, "subscriptions", append([]string{"id", id, "customer", customer, "plan", plan}, form...)...)
 }
 
-// kinds are the notifications that were made, such as
-// "subscription_canceled s1".
+// kinds returns the notifications that were made, such as "subscription_canceled s1".
 func (b bundle) kinds() (all []string) {
 	for _, n := range b.State().Notifications {
 		all = append(all, strings.TrimSpace(string(n.Kind)+" "+n.Subject))
@@ -97,12 +95,12 @@ func (b bundle) kinds() (all []string) {
 	return all
 }
 
-// inbox is a service that takes notifications: it verifies and keeps them.
+// inbox is a service that verifies and stores notifications.
 type inbox struct {
 	url string
 	mu  sync.Mutex
-	// keys are those of the connection, and answers the statuses that it
-	// gives next; then 200.
+	// keys are those of the connection. answers are the statuses of the next answers;
+	// after these it answers 200.
 	keys    gateway.Keys
 	answers []int
 	got     []gateway.Notification
@@ -147,7 +145,7 @@ func (in *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	in.got, in.raw = append(in.got, n), append(in.raw, payload)
 }
 
-// kinds are what arrived, in order.
+// kinds returns the notifications that arrived, in order.
 func (in *inbox) kinds() (all []string) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -19,11 +19,11 @@ type modification struct {
 	kind, id, name string
 	// placeholder is the amount in the catalog, which has no currency.
 	placeholder gateway.Amount
-	// amount is that of one, in minor units of the subscription's currency.
+	// amount is the amount for a quantity of 1, in minor units of the subscription's currency.
 	amount   int64
 	quantity int
-	// cycles is for how many billing cycles it holds; 0: no end. spent is how
-	// many of them there were.
+	// cycles is the number of billing cycles to which it applies; 0 means no end. spent
+	// is how many of them have passed.
 	cycles, spent int
 }
 
@@ -34,7 +34,7 @@ func total(all []modification) (sum int64) {
 	return sum
 }
 
-// spend counts a billing cycle, and returns those that hold for the next one.
+// spend counts a billing cycle, and returns those that apply to the next one.
 func spend(all []modification) []modification {
 	var left []modification
 	for _, m := range all {
@@ -91,8 +91,8 @@ type change struct {
 	bad  *problems
 }
 
-// modify returns what a subscription has after a change, and notes what is
-// wrong with it.
+// modify returns the modifications of a subscription after a change, and records the
+// problems of the change.
 func (b *book) modify(current []modification, c change) []modification {
 	after := slices.Clone(current)
 	for i, item := range c.in.Items("remove") {
@@ -147,8 +147,8 @@ func (b *book) updateOne(all []modification, c change, path []string, in *xmltre
 	}
 }
 
-// addOne refuses a second one with the same id on the subscription as a whole,
-// as the gateway does.
+// addOne adds a modification. Like the gateway, it refuses an id that the subscription
+// already has.
 func (b *book) addOne(all []modification, c change, path []string, in *xmltree.Node) []modification {
 	id := in.Value("inherited_from_id")
 	known := b.catalog.find(id)
@@ -172,10 +172,10 @@ func (b *book) addOne(all []modification, c change, path []string, in *xmltree.N
 	return all
 }
 
-// maxModification is where an amount becomes too large, in major units.
+// maxModification is the smallest amount that is too large, in major units.
 const maxModification = 1_000_000
 
-// fill sets what a request names of a modification.
+// fill sets the fields of a modification that a request names.
 func (c change) fill(m *modification, path []string, in *xmltree.Node) {
 	if amount := in.At("amount"); amount != nil {
 		minor, err := money(amount.Text, c.currency)

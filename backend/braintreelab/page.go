@@ -12,8 +12,8 @@ var pageHTML string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageHTML))
 
-// view is what the page shows: the state, newest first, and what went wrong with
-// the last control.
+// view is the data of the page: the state, newest first, and the error of the last
+// control.
 type view struct {
 	State
 	Problem string

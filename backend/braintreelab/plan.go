@@ -7,7 +7,7 @@ import (
 	"kith/backend/gateway/xmltree"
 )
 
-// plan is what subscriptions are made from.
+// plan is a plan to which customers subscribe.
 type plan struct {
 	id, name string
 	// price is in minor units of currency.
@@ -15,9 +15,9 @@ type plan struct {
 	currency string
 	// months is the length of a billing cycle.
 	months int
-	// trialDays is the length of the trial; 0: none.
+	// trialDays is the length of the trial; 0 means none.
 	trialDays int
-	// cycles is how many billing cycles there are; 0: no end.
+	// cycles is the number of billing cycles; 0 means no end.
 	cycles  int
 	created time.Time
 }
@@ -65,7 +65,7 @@ func (b *book) findPlan(c command) reply {
 	return ok(p.xml())
 }
 
-// createPlan takes the parts of a plan that the lab has.
+// createPlan creates a plan from the fields that the lab supports.
 func (b *book) createPlan(c command) reply {
 	in := c.body.At("plan")
 	p := &plan{

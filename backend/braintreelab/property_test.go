@@ -16,35 +16,33 @@ import (
 	"kith/backend/gateway"
 )
 
-// walk does things at random in a lab, and keeps accounts of its own: what each
-// subscription should have cost, day by day.
+// walk runs random actions in a lab, and computes separately, day by day, what each
+// subscription should have cost.
 type walk struct {
 	t    *testing.T
 	lab  *braintreelab.Lab
 	rand *rand.Rand
-	// today is the day in the lab, and subs are the subscriptions that were
-	// made, in order.
+	// today is the day in the lab, and subs has the subscriptions in order of creation.
 	today time.Time
 	subs  []*account
-	// byHand counts charges by hand that were declined.
+	// byHand counts declined charges by hand.
 	byHand map[string]int
 	made   int
 }
 
-// account is a subscription as it should be. Money is in cents.
+// account is the expected state of a subscription. Money is in cents.
 type account struct {
 	id              string
 	first           time.Time
 	months          int
 	price, discount int64
-	// cycles is how many there are, 0 for no end, and billed how many there
-	// were.
+	// cycles is the number of cycles, 0 for no end, and billed the number so far.
 	cycles, billed int
 	canceled       bool
 	due            int64
 }
 
-// month is the day n months after from, or the last of its month.
+// month returns the day n months after from, or the last day of that month.
 func month(from time.Time, n int) time.Time {
 	at := time.Date(from.Year(), from.Month()+time.Month(n), from.Day(), 0, 0, 0, 0, time.UTC)
 	if at.Day() != from.Day() {
@@ -53,7 +51,7 @@ func month(from time.Time, n int) time.Time {
 	return at
 }
 
-// live bills what is due on a day.
+// live bills the account on a day if it is due.
 func (a *account) live(today time.Time) {
 	if !a.canceled && (a.cycles == 0 || a.billed < a.cycles) && today.Equal(month(a.first, a.billed*a.months)) {
 		a.due += a.price - a.discount
@@ -67,13 +65,13 @@ func newWalk(t *testing.T, seed uint64) *walk {
 	return &walk{t: t, lab: lab, rand: rand.New(rand.NewPCG(seed, 0)), today: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), byHand: map[string]int{}}
 }
 
-// control uses a control, and reports whether it was done.
+// control uses a control, and reports whether it succeeded.
 func (w *walk) control(name, form string) bool {
 	answer := browse(w.t, bundle{Lab: w.lab}, "POST", "/lab/"+name, form)
 	return answer.Code == http.StatusOK
 }
 
-// call makes a call, and reports whether it was done.
+// call makes a call, and reports whether it succeeded.
 func (w *walk) call(method, path, body string) bool {
 	r := httptest.NewRequest(method, "/merchants/lab_merchant"+path, strings.NewReader(body))
 	r.SetBasicAuth(labKey.Public, labKey.Private)
@@ -179,8 +177,7 @@ func (w *walk) retry() {
 	}
 }
 
-// moveMoney refunds, voids or settles some transaction, whether it can be or
-// not.
+// moveMoney tries to refund, void or settle a random transaction, which may be refused.
 func (w *walk) moveMoney() {
 	all := w.lab.State().Transactions
 	if len(all) == 0 {
@@ -197,7 +194,7 @@ func (w *walk) moveMoney() {
 	}
 }
 
-// advance goes on by days, in steps of the given length.
+// advance advances the clock by days, in steps of the given length.
 func (w *walk) advance(days, step int) {
 	for days > 0 {
 		n := min(step, days)
@@ -212,7 +209,7 @@ func (w *walk) advance(days, step int) {
 	}
 }
 
-// step does one thing at random; stride is how the clock is moved.
+// step runs one random action; stride is the step of the clock in days.
 func (w *walk) step(stride int) {
 	switch w.rand.IntN(9) {
 	case 0, 1:
@@ -234,7 +231,7 @@ func (w *walk) step(stride int) {
 	}
 }
 
-// legal are the moves that a subscription may make.
+// legal has the allowed changes of a subscription's status.
 var legal = map[gateway.Status][]gateway.Status{
 	"":              {gateway.Pending, gateway.Active},
 	gateway.Pending: {gateway.Active, gateway.PastDue, gateway.Canceled},
@@ -242,7 +239,7 @@ var legal = map[gateway.Status][]gateway.Status{
 	gateway.PastDue: {gateway.Active, gateway.Canceled},
 }
 
-// check holds the lab to the walk's own accounts.
+// check compares the lab's state with the computed accounts.
 func (w *walk) check() {
 	state := w.lab.State()
 	charged, declined := w.money(state)
@@ -254,8 +251,8 @@ func (w *walk) check() {
 		s := find(state, a.id)
 		balance, err := s.Balance.Minor("USD")
 		require.NoError(w.t, err)
-		require.Equal(w.t, a.due, charged[a.id]+balance, "%s: what was due is paid or on the balance: %+v %+v", a.id, a, s)
-		require.Equal(w.t, s.Status == gateway.PastDue, balance > 0 && s.Status != gateway.Canceled, "%s owes while it is past due", a.id)
+		require.Equal(w.t, a.due, charged[a.id]+balance, "%s: the amount due is paid or on the balance: %+v %+v", a.id, a, s)
+		require.Equal(w.t, s.Status == gateway.PastDue, balance > 0 && s.Status != gateway.Canceled, "%s has a balance if and only if it is past due", a.id)
 		require.Equal(w.t, a.billed, s.Cycle, a.id)
 		var before gateway.Status
 		for _, status := range s.Statuses {
@@ -269,7 +266,7 @@ func (w *walk) check() {
 	w.checkRefunds(state)
 }
 
-// money sums the good charges, and counts the others, by subscription.
+// money sums the successful charges, and counts the declined ones, by subscription.
 func (w *walk) money(state braintreelab.State) (charged map[string]int64, declined map[string]int) {
 	charged, declined = map[string]int64{}, map[string]int{}
 	good := map[string]int{}
@@ -292,12 +289,12 @@ func (w *walk) money(state braintreelab.State) (charged map[string]int64, declin
 		}
 	}
 	for id, n := range good {
-		require.Zero(w.t, n, "every good charge of %s is told once", id)
+		require.Zero(w.t, n, "every successful charge of %s has one notification", id)
 	}
 	return charged, declined
 }
 
-// checkRefunds: nothing is given back that was not taken.
+// checkRefunds checks that no charge is refunded by more than its amount.
 func (w *walk) checkRefunds(state braintreelab.State) {
 	left := map[string]int64{}
 	for _, t := range state.Transactions {
@@ -328,8 +325,8 @@ func walked(t *testing.T, seed uint64, stride int) braintreelab.State {
 	return state
 }
 
-// Whatever is done in whatever order, what was due is paid or owed, nothing is
-// given back that was not taken, and a subscription moves as it may.
+// After any actions in any order, every amount due is paid or owed, refunds do not exceed
+// charges, and statuses change only in the allowed ways.
 func TestWalk_MoneyIsConserved(t *testing.T) {
 	t.Parallel()
 	charges, statuses := 0, map[gateway.Status]int{}
@@ -340,11 +337,11 @@ func TestWalk_MoneyIsConserved(t *testing.T) {
 			statuses[s.Status]++
 		}
 	}
-	require.Greater(t, charges, 1000, "the walk went somewhere")
+	require.Greater(t, charges, 1000, "the walk made enough charges")
 	require.Len(t, statuses, 4, "%v", statuses)
 }
 
-// Some weeks in one step, or day by day, come to the same.
+// The state is the same whether the clock advances by weeks or by days.
 func TestWalk_StepsOfTheClockDoNotMatter(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(15) {

@@ -8,7 +8,7 @@ import (
 	"kith/backend/gateway/xmltree"
 )
 
-// number reads a whole number; what is none is -1, which no rule accepts.
+// number parses a whole number; it returns -1, which no rule accepts, for another text.
 func number(n *xmltree.Node, name string) int {
 	text := n.Value(name)
 	if text == "" {
@@ -21,7 +21,7 @@ func number(n *xmltree.Node, name string) int {
 	return i
 }
 
-// money reads an amount as minor units. One client writes 50 cents as ".50".
+// money parses an amount as minor units. One client writes 50 cents as ".50".
 func money(text, currency string) (int64, error) {
 	if strings.HasPrefix(text, ".") {
 		text = "0" + text

@@ -19,7 +19,7 @@ func notFound() reply                 { return reply{http.StatusNotFound, nil} }
 
 // problem is one reason why a command was refused.
 type problem struct {
-	// path leads to what is at fault, such as "subscription", "discounts",
+	// path is the path of the invalid element, such as "subscription", "discounts",
 	// "add", "index_0".
 	path                     []string
 	attribute, code, message string
@@ -27,13 +27,12 @@ type problem struct {
 
 type problems []problem
 
-// add notes a problem by its code.
+// add adds a problem by its code.
 func (p *problems) add(path []string, attribute, code string) {
 	*p = append(*p, problem{path, attribute, code, messages[code]})
 }
 
-// refused is the answer to a command that cannot be done. t is the transaction
-// that was declined, or nil.
+// refused is the answer to a refused command. t is the declined transaction, or nil.
 func refused(p problems, t *xmltree.Node) reply {
 	errs := level("errors")
 	var texts []string
@@ -53,7 +52,7 @@ func refused(p problems, t *xmltree.Node) reply {
 	return reply{http.StatusUnprocessableEntity, xmltree.Object("api_error_response", errs, xmltree.Text("message", message), t)}
 }
 
-// level is a level of errors: a list of its own comes first.
+// level returns a level of errors; its own list comes first.
 func level(name string) *xmltree.Node { return xmltree.Object(name, xmltree.Array("errors")) }
 
 func below(n *xmltree.Node, name string) *xmltree.Node {
@@ -65,8 +64,8 @@ func below(n *xmltree.Node, name string) *xmltree.Node {
 	return made
 }
 
-// messages are what a person reads for a code, in the lab's own words. The codes
-// are the gateway's.
+// messages has the text of each code, in the lab's own words. The codes are the
+// gateway's.
 var messages = map[string]string{
 	"81501": "Amount cannot be negative.", "81502": "Amount is required.", "81503": "Amount is an invalid format.",
 	"81531": "Amount must be greater than zero.", "91504": "Transaction can only be voided if status is authorized, submitted_for_settlement or settlement_pending.",

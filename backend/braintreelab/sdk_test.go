@@ -20,7 +20,7 @@ func decode(t testing.TB, r io.Reader, into any) {
 	require.NoError(t, json.NewDecoder(r).Decode(into))
 }
 
-// sdk starts the gateway's own library on the lab, with good keys.
+// sdk starts the gateway's own library on the lab, with valid keys.
 func (b bundle) sdk(t *testing.T) *sdktest.SDK {
 	t.Helper()
 	return sdktest.Start(t, b.url, braintreelab.MerchantID, braintreelab.PublicKey, braintreelab.PrivateKey)
@@ -28,7 +28,7 @@ func (b bundle) sdk(t *testing.T) *sdktest.SDK {
 
 type object = map[string]any
 
-// is checks values of an answer by their paths.
+// is compares values of an answer, by path.
 func is(t *testing.T, answer gjson.Result, want object) {
 	t.Helper()
 	for path, value := range want {
@@ -42,7 +42,7 @@ func is(t *testing.T, answer gjson.Result, want object) {
 
 var card = object{"number": "4111111111111111", "expirationDate": "12/2030"}
 
-// The library signs what the service believes, whichever kind it is.
+// The service accepts notifications of all kinds that the library signs.
 func TestSDK_SignsWhatIsVerified(t *testing.T) {
 	t.Parallel()
 	s := newLab(t).sdk(t)
@@ -74,7 +74,7 @@ func TestSDK_SignsWhatIsVerified(t *testing.T) {
 	require.Equal(t, gateway.Amount("49.99"), n.Subscription.Transactions[0].Amount)
 }
 
-// Both answer a challenge alike.
+// The library and the service answer a challenge in the same way.
 func TestSDK_AnswersTheSameChallenge(t *testing.T) {
 	t.Parallel()
 	s := newLab(t).sdk(t)
@@ -85,7 +85,7 @@ func TestSDK_AnswersTheSameChallenge(t *testing.T) {
 	require.Equal(t, "invalidChallengeError", s.Try(t, "webhookNotification.verify", challenge+"0").Get("error").String())
 }
 
-// The library believes and reads every notification that the lab sends.
+// The library verifies and parses every notification that the lab sends.
 func TestSDK_ReadsWhatTheLabSends(t *testing.T) {
 	t.Parallel()
 	b := newLab(t)
@@ -140,7 +140,7 @@ func TestSDK_Customers(t *testing.T) {
 	is(t, s.Do(t, "paymentMethod.find", token), object{"customerId": "bob", "last4": "1111", "subscriptions.#": 0})
 	second := s.Do(t, "paymentMethod.create", object{"customerId": "bob", "paymentMethodNonce": "fake-valid-nonce"})
 	require.Equal(t, s.Do(t, "paymentMethod.find", token).Get("uniqueNumberIdentifier").String(),
-		second.Get("paymentMethod.uniqueNumberIdentifier").String(), "one card, however it came")
+		second.Get("paymentMethod.uniqueNumberIdentifier").String(), "the same card, by number and by nonce")
 	generated := s.Do(t, "customer.create", object{})
 	require.NotEmpty(t, generated.Get("customer.id").String())
 	for _, call := range [][2]string{{"paymentMethod.delete", token}, {"customer.delete", "bob"}} {
@@ -228,7 +228,7 @@ func TestSDK_PastDueAndRetry(t *testing.T) {
 	is(t, s.Do(t, "subscription.find", "s1"), object{"status": "Active", "balance": "0.00", "failureCount": 0})
 }
 
-// The nested errors that the library digs for.
+// The library finds nested errors.
 func TestSDK_ValidationErrors(t *testing.T) {
 	t.Parallel()
 	b := newLab(t)

@@ -14,10 +14,10 @@ import (
 // pageSize is how many records a page of a search has.
 const pageSize = 50
 
-// fields are what a record can be searched by; "ids" is its id.
+// fields are the searchable fields of a record; "ids" is its id.
 type fields map[string]string
 
-// found is one record that a search looks at.
+// found is a record that a search compares.
 type found struct {
 	fields fields
 	xml    func() *xmltree.Node
@@ -66,7 +66,7 @@ func (b *book) allTransactions() (all []found) {
 	return all
 }
 
-// ids answers the first half of a search: the ids of all that match.
+// ids answers the first half of a search: the ids of all matching records.
 func ids(c command, all []found) reply {
 	matching, unknown := search(c, all)
 	if unknown != "" {
@@ -97,11 +97,11 @@ func unsearchable(field string) reply {
 	return refused(problems{{[]string{"search"}, field, "", "The lab does not search by " + field + "."}}, nil)
 }
 
-// search returns what matches all criteria, or a field that it does not know.
+// search returns the records that match all criteria, or the name of an unknown field.
 func search(c command, all []found) (matching []found, unknown string) {
 	criteria := c.body.Items("search")
 	for _, criterion := range criteria {
-		// Any record tells which fields there are.
+		// All records have the same fields.
 		if len(all) > 0 && criterion.Name != "ids" {
 			if _, known := all[0].fields[criterion.Name]; !known {
 				return nil, criterion.Name
@@ -154,8 +154,8 @@ func compare(how, value, want string) bool {
 	return false
 }
 
-// order compares two times, days or amounts as -1, 0 or 1; what cannot be
-// compared is 2.
+// order compares two times, days or amounts as -1, 0 or 1; it returns 2 for values that
+// cannot be compared.
 func order(a, b string) int {
 	x, okX := rank(a)
 	y, okY := rank(b)
@@ -165,7 +165,7 @@ func order(a, b string) int {
 	return cmp.Compare(x, y)
 }
 
-// rank is the place of a time, a day or an amount among its like.
+// rank converts a time, a day or an amount to a number, by which values are ordered.
 func rank(text string) (int64, bool) {
 	for _, layout := range []string{time.RFC3339, time.DateOnly} {
 		if at, err := time.Parse(layout, text); err == nil {

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// Call is one call, as the lab's page and its callers' tests look back on it.
+// Call is a recorded call, for the lab's page and for tests.
 type Call struct {
 	At     time.Time `json:"at"`
 	Method string    `json:"method"`
 	Path   string    `json:"path"`
-	// Status is the answer; 0: there was none.
+	// Status is that of the answer; 0 if there was none.
 	Status int   `json:"status"`
 	Fault  Fault `json:"fault,omitempty"`
 }
 
-// maxSeen is how many calls are remembered.
+// maxSeen is how many calls are recorded.
 const maxSeen = 1000
 
 // calls are the gateway's own, below /merchants/{merchant}.
@@ -80,8 +80,8 @@ func (l *Lab) routes() *http.ServeMux {
 	return mux
 }
 
-// deed is what a call or a control does, or nil when there is none.
-func deed(call string) func(*Lab, command) reply {
+// commandFor returns the function of a call or a control, or nil for an unknown one.
+func commandFor(call string) func(*Lab, command) reply {
 	if do, known := calls[call]; known {
 		return func(l *Lab, c command) reply { return do(l.book, c) }
 	}
@@ -92,7 +92,7 @@ func noCall(*Lab, command) reply { return notFound() }
 
 // serveCall answers one call as the gateway does.
 func (l *Lab) serveCall(call string) http.HandlerFunc {
-	do := deed(call)
+	do := commandFor(call)
 	if do == nil {
 		do = noCall
 	}
@@ -124,7 +124,7 @@ func (l *Lab) serveCall(call string) http.HandlerFunc {
 	}
 }
 
-// admit returns the status that refuses a caller, or 0.
+// admit returns the status with which a caller is refused, or 0.
 func (l *Lab) admit(r *http.Request) int {
 	public, private, _ := r.BasicAuth()
 	l.mu.Lock()
@@ -153,7 +153,7 @@ func (l *Lab) remember(r *http.Request, status int, f *fault) {
 	}
 }
 
-// write sends an answer, compressed when the client can read that.
+// write sends an answer, compressed if the client accepts gzip.
 func write(w http.ResponseWriter, r *http.Request, answer reply) {
 	if answer.doc == nil {
 		w.WriteHeader(answer.status)
@@ -168,7 +168,7 @@ func write(w http.ResponseWriter, r *http.Request, answer reply) {
 	w.Header().Set("Content-Encoding", "gzip")
 	w.WriteHeader(answer.status)
 	z := gzip.NewWriter(w)
-	// The client is gone when this fails; there is nobody left to tell.
+	// An error means that the client has closed the connection.
 	_, _ = z.Write(answer.doc.Encode())
 	_ = z.Close()
 }

@@ -7,9 +7,9 @@ import (
 	"kith/backend/gateway"
 )
 
-// State is all that a lab knows, for its page, for tests and for scenarios. The
-// lists are in the order in which the records were made; GET /lab/state gives
-// it as JSON. Amounts are as the gateway writes them.
+// State is the whole state of a lab, for its page, for tests and for scenarios. Lists are
+// in the order of creation. Amounts are in the gateway's format. GET /lab/state returns
+// the state as JSON.
 type State struct {
 	Now           time.Time
 	Webhook       string
@@ -51,7 +51,7 @@ type SubscriptionState struct {
 	Cycle, Failures        int
 	Trial                  bool
 	Discounts, AddOns      map[string]gateway.Amount
-	// Statuses are all that it was in, in order.
+	// Statuses are all statuses that it has had, in order.
 	Statuses []gateway.Status
 }
 
@@ -63,7 +63,7 @@ type TransactionState struct {
 	Amount                     gateway.Amount
 	Currency                   string
 	OrderID                    string
-	// RefundOf is the charge that a refund gives back.
+	// RefundOf is the refunded charge.
 	RefundOf  string
 	Created   time.Time
 	Discounts map[string]gateway.Amount
@@ -78,8 +78,8 @@ type NotificationState struct {
 	Tries   []TryState
 }
 
-// TryState is one sending: done is zero while it waits, and status 0 when there
-// was no answer.
+// TryState is one attempt to send a notification. Done is zero until it was sent, and
+// Status is 0 if there was no answer.
 type TryState struct {
 	Due, Done time.Time
 	Status    int
@@ -87,7 +87,7 @@ type TryState struct {
 	Held      bool
 }
 
-// State returns the present state.
+// State returns the current state.
 func (l *Lab) State() State {
 	l.mu.Lock()
 	defer l.mu.Unlock()

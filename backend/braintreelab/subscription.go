@@ -8,7 +8,7 @@ import (
 	"kith/backend/gateway/xmltree"
 )
 
-// subscription is a plan that a customer pays for. Money is in minor units of
+// subscription is the subscription of a customer to a plan. Money is in minor units of
 // the plan's currency.
 type subscription struct {
 	id     string
@@ -17,27 +17,27 @@ type subscription struct {
 	price  int64
 	status gateway.Status
 
-	// first is the day of the first bill; all others follow from it.
+	// first is the day of the first bill; it determines the days of all others.
 	first time.Time
 	// nextBilling is the day on which the next cycle begins.
 	nextBilling time.Time
 	// The days of the current cycle; zero before the first.
 	periodStart, periodEnd, paidThrough time.Time
-	// cycle counts billing cycles; 0 before the first. cycles is how many
-	// there are; 0: no end.
+	// cycle counts billing cycles; 0 before the first. cycles is their total number; 0
+	// means no end.
 	cycle, cycles int
 
 	trial         bool
 	trialDuration int
 	trialUnit     string
 
-	// balance is what is owed, or when negative what is carried forward.
+	// balance is the amount owed, or if negative a credit.
 	balance int64
 	// failures counts failed charges since the last good one, pastDue is when
 	// the first of them was, and retryAt when the next is due by itself.
 	failures, retried int
 	pastDue, retryAt  time.Time
-	// charged is whether there was ever a good charge.
+	// charged is true after the first successful charge.
 	charged bool
 
 	addOns, discounts []modification
@@ -56,19 +56,19 @@ type statusEvent struct {
 	source         string
 }
 
-// cycleAmount is what a cycle costs: below 0 when discounts are worth more.
+// cycleAmount returns the price of a cycle, which is negative if the discounts exceed it.
 func (s *subscription) cycleAmount() int64 { return s.price + total(s.addOns) - total(s.discounts) }
 
-// inTrial is whether there was no bill yet because of a trial.
+// inTrial reports whether the trial has not ended.
 func (s *subscription) inTrial() bool { return s.trial && s.cycle == 0 }
 
-// over is whether the last cycle has ended.
+// over reports whether the last cycle has ended.
 func (s *subscription) over(now time.Time) bool {
 	return s.cycles > 0 && s.cycle >= s.cycles && !now.Before(s.nextBilling)
 }
 
-// willBill is whether nextBilling will bring something: a past due subscription
-// whose last cycle ended waits to be paid.
+// willBill reports whether a cycle begins at nextBilling. It is false for a past due
+// subscription whose last cycle has ended, which waits for its payment.
 func (s *subscription) willBill() bool {
 	switch s.status {
 	case gateway.Pending, gateway.Active:
@@ -79,12 +79,12 @@ func (s *subscription) willBill() bool {
 	return false
 }
 
-// cycleDay is the first day of a cycle, counted from 1.
+// cycleDay returns the first day of a cycle, counted from 1.
 func (s *subscription) cycleDay(cycle int) time.Time {
 	return addMonths(s.first, (cycle-1)*s.plan.months)
 }
 
-// become moves the subscription to a status and keeps its history.
+// become sets the status of a subscription and adds it to the history.
 func (b *book) become(s *subscription, status gateway.Status) {
 	s.status = status
 	s.updated = b.now
@@ -99,8 +99,8 @@ func (b *book) findSubscription(c command) reply {
 	return ok(s.xml(b.now))
 }
 
-// createSubscription makes a subscription and, unless it begins later, charges
-// its first cycle: when that fails there is none.
+// createSubscription creates a subscription and, unless it begins later, charges its first
+// cycle. If that charge fails, the subscription is not created.
 func (b *book) createSubscription(c command) reply {
 	in, bad := c.body.At("subscription"), problems{}
 	s := b.newSubscription(in, &bad)
@@ -212,8 +212,8 @@ func (b *book) beginOn(s *subscription, text string, bad *problems) {
 	s.first, s.trial = first, false
 }
 
-// waitForFirstBill: a trial is Active from its first day, a later start is
-// Pending until then. Neither is told.
+// waitForFirstBill makes a subscription with a trial Active at once, and one with a later
+// start Pending until then. It sends no notification.
 func (b *book) waitForFirstBill(s *subscription) reply {
 	b.subscriptions.put(s.id, s)
 	if s.trial {
@@ -240,7 +240,7 @@ func (b *book) firstBill(s *subscription) reply {
 	return created(s.xml(b.now))
 }
 
-// updateSubscription changes what a request names, and prorates when asked to.
+// updateSubscription changes the fields that a request names, with proration if requested.
 func (b *book) updateSubscription(c command) reply {
 	s := b.subscriptions.find(c.id)
 	if s == nil {
@@ -304,7 +304,7 @@ func (b *book) edit(s *subscription, in *xmltree.Node, bad *problems) {
 		case p.currency != s.plan.currency:
 			bad.add(path, "plan_id", "91923")
 		}
-		// The price stays: another plan does not change it.
+		// Changing the plan does not change the price.
 		s.plan = p
 	}
 	b.setPrice(s, in, bad)
@@ -341,13 +341,13 @@ func (b *book) cancelSubscription(c command) reply {
 	return refused(bad, nil)
 }
 
-// cancel ends a subscription at once; what was carried forward is lost.
+// cancel ends a subscription at once; a negative balance is lost.
 func (b *book) cancel(s *subscription) {
 	b.become(s, gateway.Canceled)
 	b.notify(gateway.SubscriptionCanceled, s)
 }
 
-// maxTransactions are shown of a subscription.
+// maxTransactions is the number of transactions that a subscription shows.
 const maxTransactions = 20
 
 func (s *subscription) xml(now time.Time) *xmltree.Node {

@@ -27,7 +27,7 @@ type transaction struct {
 	refunded          *transaction
 	disputes          []*dispute
 	recurring         bool
-	// nextAt is when settlement goes on by itself; zero: not.
+	// nextAt is the time of the next settlement step; zero means none.
 	nextAt           time.Time
 	created, updated time.Time
 	history          []statusStep
@@ -38,8 +38,9 @@ type statusStep struct {
 	status gateway.TransactionStatus
 }
 
-// The lab settles a day after a charge, as the gateway normally does for cards,
-// and is settling for the second half of it.
+// settlePause is the time of each settlement step. The lab settles a charge after a day,
+// as the gateway normally does for cards; for the second half of it the charge is
+// settling.
 const settlePause = 12 * time.Hour
 
 func (b *book) move(t *transaction, status gateway.TransactionStatus) {
@@ -50,7 +51,7 @@ func (b *book) move(t *transaction, status gateway.TransactionStatus) {
 	t.history = append(t.history, statusStep{b.now, status})
 }
 
-// settleStep is what happens to a transaction by itself.
+// settleStep runs the next settlement step of a transaction.
 func (b *book) settleStep(t *transaction) {
 	if t.status == gateway.SubmittedForSettlement {
 		b.move(t, gateway.Settling)
@@ -59,8 +60,8 @@ func (b *book) settleStep(t *transaction) {
 	}
 }
 
-// sale makes a charge of a card and submits it. Cards that decline do, and
-// amounts of 2000.00 to 2999.99 do, as in the gateway's sandbox.
+// sale charges a card and submits the charge for settlement. As in the gateway's sandbox,
+// a card may decline, and amounts of 2000.00 to 2999.99 are declined.
 func (b *book) sale(m *method, amount int64, currency string) *transaction {
 	t := &transaction{id: b.id("tx"), kind: gateway.Sale, amount: amount, currency: currency, customer: m.customer, method: m, created: b.now}
 	low, _ := gateway.Amount("2000").Minor(currency)
@@ -75,7 +76,7 @@ func (b *book) sale(m *method, amount int64, currency string) *transaction {
 	return t
 }
 
-// charge is a sale for a subscription, and pays what is owed for it.
+// charge makes a sale for a subscription, and reduces its balance.
 func (b *book) charge(s *subscription, amount int64) *transaction {
 	t := b.sale(s.method, amount, s.plan.currency)
 	if t.status.Paid() {
@@ -96,8 +97,7 @@ func (b *book) findTransaction(c command) reply {
 	return ok(t.xml())
 }
 
-// createTransaction makes a sale, or tries again to charge a subscription that
-// is past due.
+// createTransaction makes a sale, or charges a past due subscription again.
 func (b *book) createTransaction(c command) reply {
 	in, bad := c.body.At("transaction"), problems{}
 	if id := in.Value("subscription_id"); id != "" {
@@ -119,7 +119,7 @@ func (b *book) createTransaction(c command) reply {
 	return b.finishSale(t, in)
 }
 
-// finishSale keeps a good sale authorized unless it was to be submitted.
+// finishSale leaves a successful sale authorized unless the request submits it.
 func (b *book) finishSale(t *transaction, in *xmltree.Node) reply {
 	t.orderID = in.Value("order_id")
 	if !t.status.Paid() {
@@ -153,7 +153,7 @@ func (b *book) retryCharge(in *xmltree.Node, id string) reply {
 	t := b.charge(s, amount)
 	answer := b.finishSale(t, in)
 	switch {
-	// A failed manual try is not told.
+	// No notification is sent for a failed manual try.
 	case !t.status.Paid():
 		s.failures++
 	case s.balance <= 0:
@@ -178,7 +178,7 @@ func readAmount(in *xmltree.Node, currency string, bad *problems) int64 {
 	return amount
 }
 
-// left is what can still be refunded.
+// left returns the amount that can still be refunded.
 func (t *transaction) left() int64 {
 	left := t.amount
 	for _, r := range t.refunds {
@@ -220,8 +220,8 @@ func (b *book) refund(c command) reply {
 	return created(r.xml())
 }
 
-// void takes a whole transaction back. It does not change a subscription: what
-// was paid counts as paid.
+// void cancels a whole transaction. It does not change the subscription, which counts as
+// paid.
 func (b *book) void(c command) reply {
 	return b.from(c, "91504", gateway.Voided, gateway.Authorized, gateway.SubmittedForSettlement, gateway.SettlementPending)
 }
@@ -230,7 +230,7 @@ func (b *book) submitForSettlement(c command) reply {
 	return b.from(c, "91507", gateway.SubmittedForSettlement, gateway.Authorized)
 }
 
-// The sandbox lets a test decide how settlement goes.
+// As in the sandbox, a test can decide the result of the settlement.
 func (b *book) settle(c command) reply {
 	return b.from(c, "91575", gateway.Settled, gateway.SubmittedForSettlement, gateway.SettlementPending, gateway.Settling)
 }
@@ -243,7 +243,7 @@ func (b *book) settlementDecline(c command) reply {
 	return b.from(c, "91575", gateway.SettlementDeclined, gateway.SubmittedForSettlement, gateway.SettlementPending, gateway.Settling)
 }
 
-// from moves a transaction on, if it is in one of some states.
+// from changes the status of a transaction if it is in one of some states.
 func (b *book) from(c command, code string, to gateway.TransactionStatus, states ...gateway.TransactionStatus) reply {
 	t := b.transactions.find(c.id)
 	if t == nil {
@@ -297,8 +297,8 @@ func (t *transaction) subscriptionID() *xmltree.Node {
 	return xmltree.Text("subscription_id", t.subscription.id)
 }
 
-// refundXML says which transactions gave money of this one back, and which one
-// this gives money of.
+// refundXML returns the ids of the refunds of this transaction, and the id of the
+// transaction that this one refunds.
 func (t *transaction) refundXML() []*xmltree.Node {
 	ids, last, of := xmltree.Array("refund_ids"), xmltree.Null("refund_id"), xmltree.Null("refunded_transaction_id")
 	for _, r := range t.refunds {

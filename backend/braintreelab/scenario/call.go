@@ -14,7 +14,7 @@ import (
 	"kith/backend/gateway/xmltree"
 )
 
-// maxAnswer bounds what is read of an answer, in bytes.
+// maxAnswer bounds the size of an answer, in bytes.
 const maxAnswer = 64 << 20
 
 // refusal is a step that the gateway refused.
@@ -27,7 +27,7 @@ func (r *refusal) Error() string {
 	return fmt.Sprintf("refused with %s: %s", strings.Join(r.codes, " "), r.message)
 }
 
-// State is what the lab knows.
+// State returns the state of the lab.
 func (p *Player) State(ctx context.Context) (state braintreelab.State, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+"/lab/state", nil)
 	if err != nil {
@@ -40,8 +40,7 @@ func (p *Player) State(ctx context.Context) (state braintreelab.State, err error
 	return state, err
 }
 
-// control returns a verb that uses a control of the lab, with the values of its
-// step.
+// control returns a verb that uses a control of the lab with the values of its step.
 func (p *Player) control(name string) Verb {
 	return func(ctx context.Context, s Step) error {
 		form := url.Values{}
@@ -65,7 +64,7 @@ func (p *Player) use(ctx context.Context, name string, form url.Values) error {
 	return err
 }
 
-// call makes one of the gateway's own calls, as the merchant does.
+// call makes one of the gateway's calls, as the merchant does.
 func (p *Player) call(ctx context.Context, method, path string, body *xmltree.Node) error {
 	var sent io.Reader
 	if body != nil {

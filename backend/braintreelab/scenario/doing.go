@@ -13,13 +13,13 @@ import (
 	"kith/backend/gateway/xmltree"
 )
 
-// customer ID [coupon=CODE]: makes a customer with a good card.
+// customer ID [coupon=CODE]: creates a customer with a valid card.
 func (p *Player) customer(ctx context.Context, s Step) error {
 	return p.use(ctx, "customers", url.Values{"id": {s.Word(0)}, "email": {s.Word(0) + "@example.com"}, "coupon": {s.Named["coupon"]}})
 }
 
 // subscribe CUSTOMER PLAN ID [price=] [trial=14d|none] [cycles=3] [first=DAY]
-// [add=DISCOUNT:AMOUNT]: puts a customer on a plan.
+// [add=DISCOUNT:AMOUNT]: subscribes a customer to a plan.
 func (p *Player) subscribe(ctx context.Context, s Step) error {
 	token, err := p.cardOf(ctx, s.Word(0))
 	if err != nil {
@@ -57,8 +57,8 @@ func named(s Step, name, element string) *xmltree.Node {
 	return xmltree.Text(element, s.Named[name])
 }
 
-// modifications are the discounts that a step adds, updates and removes. An
-// amount may be followed by the number of cycles, as in svc_discount:5.00:1.
+// modifications returns the discounts that a step adds, updates and removes. A number of
+// cycles may follow the amount, as in svc_discount:5.00:1.
 func modifications(s Step) []*xmltree.Node {
 	changes := xmltree.Object("discounts")
 	for verb, id := range map[string]string{"add": "inherited_from_id", "update": "existing_id"} {
@@ -88,7 +88,7 @@ func (p *Player) cancel(ctx context.Context, s Step) error {
 	return p.call(ctx, http.MethodPut, "/subscriptions/"+s.Word(0)+"/cancel", nil)
 }
 
-// retry SUBSCRIPTION: the merchant charges again what is past due.
+// retry SUBSCRIPTION: the merchant charges a past due subscription again.
 func (p *Player) retry(ctx context.Context, s Step) error {
 	return p.use(ctx, "retry", url.Values{"subscription": {s.Word(0)}})
 }
@@ -118,8 +118,8 @@ func (p *Player) move(ctx context.Context, s Step, how string) error {
 	return p.call(ctx, http.MethodPut, "/transactions/"+id+"/"+how, nil)
 }
 
-// decline CUSTOMER: the customer's card declines from now on; accept CUSTOMER:
-// it is good again.
+// decline CUSTOMER: the customer's card declines from now on; accept CUSTOMER: it is
+// accepted again.
 func (p *Player) decline(ctx context.Context, s Step) error {
 	return p.use(ctx, "decline", url.Values{"customer": {s.Word(0)}, "on": {strconv.FormatBool(s.Verb == "decline")}})
 }
@@ -162,13 +162,13 @@ func (p *Player) key(ctx context.Context, s Step) error {
 func (p *Player) refused(ctx context.Context, s Step) error {
 	want := s.Word(0)
 	if len(s.Words) < 2 {
-		return errors.New("what is refused?")
+		return errors.New("the step that is refused is missing")
 	}
 	err := p.step(ctx, Step{Line: s.Line, Verb: s.Words[1], Words: s.Words[2:], Named: s.Named})
 	var r *refusal
 	switch {
 	case err == nil:
-		return errors.New("it was not refused")
+		return errors.New("the step was not refused")
 	case !errors.As(err, &r):
 		return err
 	case want == "declined" && len(r.codes) == 0, slices.Contains(r.codes, want):
@@ -187,10 +187,10 @@ func (p *Player) cardOf(ctx context.Context, customer string) (string, error) {
 			return c.Cards[0], nil
 		}
 	}
-	return "", fmt.Errorf("there is no customer %s", customer)
+	return "", fmt.Errorf("no customer %s", customer)
 }
 
-// charge is the id of a charge that is named as s1#2.
+// charge returns the id of a charge with a name such as s1#2.
 func (p *Player) charge(ctx context.Context, name string) (string, error) {
 	state, err := p.State(ctx)
 	if err != nil {
@@ -200,7 +200,7 @@ func (p *Player) charge(ctx context.Context, name string) (string, error) {
 	n, err := strconv.Atoi(number)
 	all := charges(state, subscription)
 	if err != nil || n < 1 || n > len(all) {
-		return "", fmt.Errorf("%s is no charge: there are %d of %s", name, len(all), subscription)
+		return "", fmt.Errorf("no charge %s: %s has %d", name, subscription, len(all))
 	}
 	return all[n-1].ID, nil
 }

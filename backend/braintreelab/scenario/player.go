@@ -1,6 +1,6 @@
-// Package scenario plays stories on a gateway lab. A story is a text: each line
-// does something, as the merchant, a customer, a bank or the clock would, or
-// says what is then so. The texts are tests, and show how the gateway behaves.
+// Package scenario runs scenarios on a gateway lab. A scenario is a text. Each line
+// either acts, as the merchant, a customer, a bank or the clock would, or asserts the
+// resulting state. Scenarios are tests, and document how the gateway behaves.
 //
 //	customer bob coupon=ANNA10
 //	subscribe bob pro s1 trial=14d
@@ -8,9 +8,9 @@
 //	notified trial_ended s1
 //	charged s1 50.00
 //
-// A story tells everything: a charge, a refund or a notification that no line
-// speaks of makes it fail. Who has more to tell, such as what the service did
-// meanwhile, adds verbs.
+// A scenario must be complete: it fails if a charge, a refund or a notification is not
+// mentioned by any line. Callers can add verbs, for example to assert what the service
+// did.
 package scenario
 
 import (
@@ -23,7 +23,7 @@ import (
 	"kith/backend/braintreelab"
 )
 
-// Verb carries out a step, or says why what the step says is not so.
+// Verb runs a step. It returns an error if the action fails or the assertion is false.
 type Verb func(context.Context, Step) error
 
 // Player plays scenarios on a lab.
@@ -31,15 +31,15 @@ type Player struct {
 	base  string
 	http  *http.Client
 	verbs map[string]Verb
-	// notified counts the notifications that lines spoke of, and charged and
-	// refunded the charges and refunds by subscription.
+	// notified counts the mentioned notifications; charged and refunded count the
+	// mentioned charges and refunds by subscription.
 	notified          int
 	charged, refunded map[string]int
 }
 
 // New returns a player for the lab at a base URL, such as
-// "http://127.0.0.1:8090". The lab should be a new one: what was done in it
-// before is not told by the story.
+// "http://127.0.0.1:8090". The lab should be new: earlier events are not mentioned by
+// the scenario.
 func New(base string) *Player {
 	p := &Player{base: base, http: &http.Client{Timeout: 30 * time.Second}, charged: map[string]int{}, refunded: map[string]int{}}
 	p.verbs = map[string]Verb{
@@ -52,11 +52,11 @@ func New(base string) *Player {
 	return p
 }
 
-// Add adds a verb, or puts another in the place of one.
+// Add adds or replaces a verb.
 func (p *Player) Add(verb string, do Verb) { p.verbs[verb] = do }
 
-// Play carries out a scenario. The error is the first line that fails, or what
-// the scenario does not speak of.
+// Play runs a scenario. It returns the error of the first line that fails, or the events
+// that the scenario does not mention.
 func (p *Player) Play(ctx context.Context, text string) error {
 	steps, err := Parse(text)
 	if err != nil {
@@ -67,19 +67,19 @@ func (p *Player) Play(ctx context.Context, text string) error {
 			return fmt.Errorf("%s: %w", s, err)
 		}
 	}
-	return p.untold(ctx)
+	return p.unmentioned(ctx)
 }
 
 func (p *Player) step(ctx context.Context, s Step) error {
 	do, known := p.verbs[s.Verb]
 	if !known {
-		return fmt.Errorf("there is no such verb")
+		return fmt.Errorf("unknown verb")
 	}
 	return do(ctx, s)
 }
 
-// untold is an error when something happened that no line spoke of.
-func (p *Player) untold(ctx context.Context) error {
+// unmentioned returns an error if the scenario does not mention an event.
+func (p *Player) unmentioned(ctx context.Context) error {
 	state, err := p.State(ctx)
 	if err != nil {
 		return err
@@ -97,12 +97,12 @@ func (p *Player) untold(ctx context.Context) error {
 		}
 	}
 	if len(left) > 0 {
-		return fmt.Errorf("the scenario does not tell of:\n%s", strings.Join(left, "\n"))
+		return fmt.Errorf("the scenario does not mention:\n%s", strings.Join(left, "\n"))
 	}
 	return nil
 }
 
-// charges are the sales of a subscription, the oldest first.
+// charges returns the sales of a subscription, the oldest first.
 func charges(state braintreelab.State, subscription string) []braintreelab.TransactionState {
 	return transactions(state, subscription, "sale")
 }

@@ -12,20 +12,20 @@ import (
 	"kith/backend/gateway"
 )
 
-// short is a notification as a line writes it.
+// short returns a notification in the form of a scenario line.
 func short(n braintreelab.NotificationState) string {
 	return strings.TrimSpace(strings.TrimPrefix(string(n.Kind), "subscription_") + " " + n.Subject)
 }
 
-// notified KIND [SUBSCRIPTION]: the next notification is of the kind, whose
-// "subscription_" is left out. One about a dispute names no subscription.
+// notified KIND [SUBSCRIPTION]: the next notification has this kind, without its prefix
+// "subscription_". A notification about a dispute names no subscription.
 func (p *Player) wasNotified(ctx context.Context, s Step) error {
 	state, err := p.State(ctx)
 	if err != nil {
 		return err
 	}
 	if p.notified >= len(state.Notifications) {
-		return fmt.Errorf("there was no other notification")
+		return fmt.Errorf("no further notification")
 	}
 	n := state.Notifications[p.notified]
 	p.notified++
@@ -35,9 +35,8 @@ func (p *Player) wasNotified(ctx context.Context, s Step) error {
 	return same("notification", short(n), strings.Join(s.Words, " "))
 }
 
-// charged SUBSCRIPTION AMOUNT [STATUS] [discount=ID:AMOUNT]: the next charge of
-// a subscription. The status is what it is now; it is not looked at when it is
-// not said.
+// charged SUBSCRIPTION AMOUNT [STATUS] [discount=ID:AMOUNT]: the next charge of a
+// subscription. STATUS is its current status; it is not checked if it is left out.
 func (p *Player) wasCharged(ctx context.Context, s Step) error {
 	state, err := p.State(ctx)
 	if err != nil {
@@ -46,7 +45,7 @@ func (p *Player) wasCharged(ctx context.Context, s Step) error {
 	id := s.Word(0)
 	all := charges(state, id)
 	if p.charged[id] >= len(all) {
-		return fmt.Errorf("there was no other charge")
+		return fmt.Errorf("no further charge")
 	}
 	t := all[p.charged[id]]
 	p.charged[id]++
@@ -73,14 +72,14 @@ func (p *Player) wasRefunded(ctx context.Context, s Step) error {
 	id := s.Word(0)
 	all := refunds(state, id)
 	if p.refunded[id] >= len(all) {
-		return fmt.Errorf("there was no other refund")
+		return fmt.Errorf("no further refund")
 	}
 	t := all[p.refunded[id]]
 	p.refunded[id]++
 	return same("amount", string(t.Amount), s.Word(1))
 }
 
-// subscription ID NAME=VALUE...: what a subscription is like.
+// subscription ID NAME=VALUE...: the values of a subscription.
 func (p *Player) subscriptionIs(ctx context.Context, s Step) error {
 	state, err := p.State(ctx)
 	if err != nil {
@@ -98,10 +97,10 @@ func (p *Player) subscriptionIs(ctx context.Context, s Step) error {
 	if s.Named["status"] == "none" {
 		return nil
 	}
-	return fmt.Errorf("there is no subscription %s", s.Word(0))
+	return fmt.Errorf("no subscription %s", s.Word(0))
 }
 
-// transaction CHARGE status=... dispute=...: what a charge is like.
+// transaction CHARGE status=... dispute=...: the values of a charge.
 func (p *Player) transactionIs(ctx context.Context, s Step) error {
 	id, err := p.charge(ctx, s.Word(0))
 	if err != nil {
@@ -118,12 +117,12 @@ func (p *Player) transactionIs(ctx context.Context, s Step) error {
 
 func sameValues(s Step, is map[string]string) error {
 	if len(s.Named) == 0 {
-		return fmt.Errorf("nothing is said of it")
+		return fmt.Errorf("no values to check")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Named)) {
 		value, known := is[name]
 		if !known {
-			return fmt.Errorf("%s is not known of it", name)
+			return fmt.Errorf("unknown value %s", name)
 		}
 		if err := same(name, value, s.Named[name]); err != nil {
 			return err
@@ -139,7 +138,7 @@ func same(what, is, want string) error {
 	return nil
 }
 
-// list writes discounts as "loyalty:2.00,svc_discount:5.00", and none as "none".
+// list writes discounts as "loyalty:2.00,svc_discount:5.00", or as "none".
 func list(amounts map[string]gateway.Amount) string {
 	if len(amounts) == 0 {
 		return "none"

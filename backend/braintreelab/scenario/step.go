@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// Step is one line of a scenario: a verb, the words after it, and values by
-// name.
+// Step is one line of a scenario: a verb, the words after it, and named values.
 type Step struct {
-	// Line is its number in the text, from 1.
+	// Line is the line number in the text, from 1.
 	Line  int
 	Verb  string
 	Words []string
@@ -16,12 +15,12 @@ type Step struct {
 	Named map[string]string
 }
 
-// String is the step as an error shows it.
+// String returns the step in the form used in errors.
 func (s Step) String() string {
 	return fmt.Sprintf("line %d: %s", s.Line, strings.Join(append([]string{s.Verb}, s.Words...), " "))
 }
 
-// Word is the i-th word after the verb, or empty when there are fewer.
+// Word returns the i-th word after the verb, or "" if there are fewer.
 func (s Step) Word(i int) string {
 	if i >= len(s.Words) {
 		return ""
@@ -29,8 +28,8 @@ func (s Step) Word(i int) string {
 	return s.Words[i]
 }
 
-// Parse reads a scenario. Empty lines, and lines that begin with #, are for its
-// readers. Words are parted by blanks, unless in double quotes.
+// Parse parses a scenario. Empty lines, and lines that begin with #, are ignored. Words
+// are separated by blanks, except within double quotes.
 func Parse(text string) ([]Step, error) {
 	var steps []Step
 	number := 0
@@ -61,7 +60,7 @@ func newStep(line int, words []string) Step {
 	return s
 }
 
-// split parts a line into words. A quote may begin within a word, as in
+// split splits a line into words. A quote may begin within a word, as in
 // status="Past Due".
 func split(line string) (words []string, err error) {
 	var word strings.Builder

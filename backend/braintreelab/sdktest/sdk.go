@@ -1,5 +1,5 @@
-// Package sdktest runs the gateway's own client library for Node, unmodified, so
-// that tests hold what they try to what merchants use. `make test` installs it.
+// Package sdktest runs the gateway's own client library for Node, unmodified, so that
+// tests use the same library as merchants. `make test` installs it.
 package sdktest
 
 import (
@@ -28,8 +28,8 @@ type SDK struct {
 // life bounds the process: a test that hangs fails and says so.
 const life = 2 * time.Minute
 
-// Start starts the library, to talk to the gateway at a base URL with a
-// merchant's keys. It ends with the test.
+// Start starts the library for the gateway at a base URL, with a merchant's keys. It ends
+// with the test.
 func Start(t testing.TB, base, merchant, public, private string) *SDK {
 	t.Helper()
 	dir, err := testenv.Path("backend/braintreelab/testdata/sdk")
@@ -78,7 +78,7 @@ func (s *SDK) Try(t testing.TB, call string, args ...any) gjson.Result {
 	return s.Line(t, map[string]any{"call": call, "args": args})
 }
 
-// Do makes a call that has to succeed, and returns its value.
+// Do makes a call that must succeed, and returns its value.
 func (s *SDK) Do(t testing.TB, call string, args ...any) gjson.Result {
 	t.Helper()
 	answer := s.Try(t, call, args...)
@@ -87,7 +87,7 @@ func (s *SDK) Do(t testing.TB, call string, args ...any) gjson.Result {
 	return answer.Get("value")
 }
 
-// Refused makes a call that the gateway has to refuse, and returns the codes.
+// Refused makes a call that the gateway must refuse, and returns the codes.
 func (s *SDK) Refused(t testing.TB, call string, args ...any) []string {
 	t.Helper()
 	answer := s.Try(t, call, args...)

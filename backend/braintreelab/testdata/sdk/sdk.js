@@ -1,10 +1,10 @@
-// Carries out calls of the gateway's own client library, unmodified: one JSON
+// Runs calls of the gateway's own client library, unmodified: one JSON
 // line in, one JSON line out.
 //
 // in:  {"call": "subscription.update", "args": [...]}
 //      {"search": "subscription", "criteria": [["planId", "is", "pro"]]}
-// out: {"value": ...}, or {"error": "notFoundError"}; a result that is no
-//      success has its reasons as "failures".
+// out: {"value": ...}, or {"error": "notFoundError"}; a result that is
+//      not a success has its reasons in "failures".
 "use strict";
 
 const readline = require("readline");
