@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// allowedHost is one entry of allowed_outbound_hosts. "*" stands for any scheme,
-// host or port; a host "*.example.com" for everything below that name.
+// allowedHost is one entry of allowed_outbound_hosts. "*" matches any scheme, host or
+// port; a host "*.example.com" matches every name below example.com.
 type allowedHost struct{ scheme, host, port string }
 
-// parseAllowed reads entries of the form scheme://host[:port]. A URL that a
-// variable gives may end in one slash; a longer path is an error, because it
-// would look like a restriction and be none.
+// parseAllowed parses entries of the form scheme://host[:port]. A URL from a variable may
+// end in a slash. A longer path is an error, since it would look like a restriction but
+// have no effect.
 func parseAllowed(entries []string, vars map[string]string) ([]allowedHost, error) {
 	var allowed []allowedHost
 	var errs []error

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// browser is the headers that a browser sends along with a click.
+// browser has the headers that a browser sends when a user follows a link.
 var browser = http.Header{
 	"Accept":                    {"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"},
 	"Accept-Encoding":           {"gzip, deflate, br, zstd"},
@@ -23,9 +23,9 @@ var browser = http.Header{
 	"User-Agent":                {"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"},
 }
 
-// BenchmarkServe is ServeHTTP without a socket, with a browser's headers:
-// "redirect" answers with a cookie and a location, "read" with one row. "harness"
-// is answered before any guest: it is what the measuring itself costs.
+// BenchmarkServe calls ServeHTTP without a socket, with a browser's headers: "redirect"
+// answers with a cookie and a location, "read" with one row. "harness" is answered
+// without a guest: it measures the cost of the benchmark itself.
 func BenchmarkServe(b *testing.B) {
 	for _, mode := range []string{"reused", "fresh"} {
 		h := start(b, probe(b), "1", func(o *Options) { o.Fresh = mode == "fresh" })

@@ -6,7 +6,7 @@ import (
 	"kith/edge/abi"
 )
 
-// configGet carries out spin-config.get-config(key ptr, len, result): the value
+// configGet implements spin-config.get-config(key ptr, len, result): it returns the value
 // of a variable of the component.
 func (g *guest) configGet(ctx context.Context, stack []uint64) error {
 	key, err := g.view(uint32(stack[0]), uint32(stack[1]), "variable name")
@@ -24,7 +24,7 @@ func (g *guest) configGet(ctx context.Context, stack []uint64) error {
 	return g.answerString(ctx, result, []uint32{abi.TagErr, uint32(code)}, "no variable is named "+name)
 }
 
-// answerString writes a result that is some words and then a string.
+// answerString writes a result that consists of some words and a string.
 func (g *guest) answerString(ctx context.Context, result uint32, words []uint32, s string) error {
 	record, err := g.put(ctx, appendWords(nil, words...), s)
 	if err != nil {

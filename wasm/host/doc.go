@@ -1,38 +1,38 @@
-// Package host runs one Spin component on wazero: it reads the application's
-// spin.toml, offers the component the imports of the Spin ABI over net/http and the
-// databases that it is given, and serves HTTP.
+// Package host runs one Spin component on wazero: it reads the application's spin.toml,
+// implements the imports of the Spin ABI with net/http and the given databases, and
+// serves HTTP.
 //
-// It knows nothing of the programme. It may import std, wazero, a TOML reader,
-// SQLite (for the key-value stores of a strict host) and edge/abi, where the layout
-// of the ABI is written once.
+// It does not depend on what the component does. It may import std, wazero, a TOML
+// parser, SQLite (for the key-value stores of a strict host) and edge/abi, which defines
+// the layout of the ABI.
 //
 // # Guarantees
 //
-//   - Every pointer and length that a guest gives is checked against its memory;
-//     a guest that breaks the ABI is treated as one that trapped.
-//   - An instance that trapped, broke the ABI, or ran over its time or memory is
-//     closed and never used again, and the request is answered 503.
+//   - Every pointer and length from a guest is checked against its memory; a guest that
+//     violates the ABI is treated as one that trapped.
+//   - An instance that trapped, violated the ABI, or exceeded its time or memory is
+//     closed and never used again, and the request is answered with 503.
 //   - A request is bounded in body, time, memory, rows, response and waiting.
-//   - An instance serves one request at a time. Reuse shows in nothing but speed,
-//     as long as the guest keeps no state of its own.
+//   - An instance serves one request at a time. Reuse only affects speed, as long as the
+//     guest keeps no state of its own.
 //
 // # Differences from Spin
 //
-// Options.StrictSpin takes away those that a component or a visitor could notice;
-// strict.go lists them, each with its place in Spin's source. Otherwise:
+// Options.StrictSpin removes the differences that a component or a visitor could notice;
+// strict.go lists them, with references to Spin's source. Without it:
 //
-//   - Spin makes an instance per request for modules of this kind. Here that is
-//     Options.Fresh; by default healthy instances are used again.
-//   - Redirects of outbound requests are the component's business. All values of a
+//   - Spin makes an instance per request for modules of this kind. Here Options.Fresh
+//     does that; by default healthy instances are used again.
+//   - Redirects of outbound requests are returned to the component. All values of a
 //     repeated response header are sent.
-//   - Key-value stores are not there: opening one is answered no-such-store.
-//   - Headers named spin-* that a client sends are dropped, so that what a guest
-//     reads under such a name comes from the host. Hop-by-hop headers are
-//     dropped both ways. This holds in the strict mode too.
-//   - A database on a server may have fallbacks; Spin's configuration names one
-//     server.
-//   - Transactions, ATTACH and PRAGMA are refused, and statements are single, in
-//     the strict mode too.
-//   - A module with a start section is refused: nothing could end it. As it is
-//     compiled, a module is given a count of the turns that it takes (weave.go).
+//   - Key-value stores are not available: opening one is answered with no-such-store.
+//
+// In both modes:
+//
+//   - Headers named spin-* from a client are dropped, so that such headers always come
+//     from the host. Hop-by-hop headers are dropped in both directions.
+//   - A database on a server may have fallbacks; Spin's configuration names one server.
+//   - Transactions, ATTACH, PRAGMA and several statements in one text are refused.
+//   - A module with a start section is refused: it could not be interrupted. When a
+//     module is compiled, it is instrumented to consume fuel (instrument.go).
 package host

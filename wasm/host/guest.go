@@ -19,14 +19,14 @@ type guest struct {
 	memory api.Memory
 	output *lines
 
-	// The handles are looked up once: the look-up costs more than the call.
+	// The exported functions are looked up once: the look-up costs more than the call.
 	handle, realloc, free api.Function
 
-	// inRealloc is set while the guest allocates. Imports are refused then: they
-	// would allocate again in the middle of it.
+	// inRealloc is true while the guest allocates. Imports are refused then, since they
+	// would start another allocation.
 	inRealloc bool
-	// reserved is set while a reserved instance runs a request: then it may only
-	// read databases. refused is set once it asked for more.
+	// reserved is true while a reserved instance runs a request: it may then only read
+	// databases. refused is true once the guest tried more than that.
 	reserved, refused bool
 	open              []Connection // of this request, by handle - 1
 	stores            []*keyValue  // of this request, by handle - 1
@@ -69,7 +69,7 @@ func isWords(types []api.ValueType, n int) bool {
 	return len(types) == n && !slices.ContainsFunc(types, func(t api.ValueType) bool { return t != api.ValueTypeI32 })
 }
 
-// newGuest makes an instance and lets it initialise.
+// newGuest makes an instance and initializes it.
 func (h *Host) newGuest(ctx context.Context) (*guest, error) {
 	g := &guest{host: h, output: &lines{log: h.options.Log, budget: maxLines}}
 	if !h.options.Fresh {
@@ -96,8 +96,8 @@ func (h *Host) newGuest(ctx context.Context) (*guest, error) {
 	return g, nil
 }
 
-// refuse reports whether the instance may not do more than read, and notes that it
-// was asked to. What it prints about that is of no interest.
+// refuse reports whether the instance may only read databases, and records that it tried
+// more. Its output about that is dropped.
 func (g *guest) refuse() bool {
 	if g.reserved {
 		g.refused, g.output.budget = true, 0
@@ -105,15 +105,15 @@ func (g *guest) refuse() bool {
 	return g.reserved
 }
 
-// close gives up the instance's memory. It is always safe to call.
+// close frees the instance's memory. It is always safe to call.
 func (g *guest) close() {
 	g.output.flush()
 	g.host.stats.memory.Add(-g.size)
 	g.size = 0
-	_ = g.module.Close(context.Background()) // the error is of closing files, and there are none
+	_ = g.module.Close(context.Background()) // the only possible error is of open files, of which a guest has none
 }
 
-// measure takes note of how much memory the instance has.
+// measure records the size of the instance's memory.
 func (g *guest) measure() {
 	size := int64(g.memory.Size())
 	g.host.stats.memory.Add(size - g.size)
@@ -142,7 +142,7 @@ func (g *guest) exchange(ctx context.Context, in *request) (*response, error) {
 	}
 	out, err := g.takeResponse(ctx, uint32(stack[0]))
 	if g.refused {
-		g.output.discard() // the request runs again
+		g.output.discard() // the request will run again
 	}
 	g.output.flush()
 	return out, err
@@ -159,7 +159,7 @@ func (g *guest) putRequest(ctx context.Context, in *request) (stack [10]uint64, 
 	if record, err = g.putHeaders(ctx, record, in.headers); err != nil {
 		return stack, err
 	}
-	// Spin passes no parameters any more and always a body, even if it is empty.
+	// As in Spin, the parameter list is empty, and there is always a body, possibly empty.
 	record = appendWords(record, abi.WordAlign, 0, abi.TagSome)
 	if record, err = g.putBytes(ctx, record, in.body); err != nil {
 		return stack, err
@@ -171,18 +171,18 @@ func (g *guest) putRequest(ctx context.Context, in *request) (stack [10]uint64, 
 	return stack, nil
 }
 
-// takeResponse copies the response record at ptr and all it leads to, and then
-// gives it back to the guest, as Spin's post-return does.
+// takeResponse copies the response record at ptr and everything it points to, and then
+// lets the guest free it, as Spin's post-return does.
 func (g *guest) takeResponse(ctx context.Context, ptr uint32) (*response, error) {
 	view, err := g.viewRecord(ptr, abi.ResponseSize, abi.WordAlign, "response")
 	if err != nil {
 		return nil, err
 	}
-	var record [abi.ResponseSize]byte // the guest may write to its own while it frees
+	var record [abi.ResponseSize]byte // a copy, since the guest may overwrite its own while it frees
 	copy(record[:], view)
 	out := &response{status: int(record[abi.ResponseStatus]) | int(record[abi.ResponseStatus+1])<<8}
 	if record[abi.ResponseHasHeader] > abi.TagSome || record[abi.ResponseHasBody] > abi.TagSome {
-		return nil, fault("response has an option of unknown tag")
+		return nil, fault("response has an option with an unknown tag")
 	}
 	if record[abi.ResponseHasHeader] != abi.TagNone {
 		if out.headers, err = g.takeHeaders(ctx, record[abi.ResponseHeader:], true); err != nil {
@@ -241,7 +241,7 @@ func (g *guest) takeHeader(record []byte) (h header, err error) {
 	return h, err
 }
 
-// releaseHeaders gives back every string of a list and then the list.
+// releaseHeaders frees every string of a list and then the list.
 func (g *guest) releaseHeaders(ctx context.Context, ptr uint32, list []byte) error {
 	for s := list; len(s) > 0; s = s[abi.StringSize:] {
 		if err := g.release(ctx, word(s, 0), word(s, 4), abi.ByteAlign); err != nil {

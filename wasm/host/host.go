@@ -29,28 +29,28 @@ type Host struct {
 
 	bodies *bodies.Budget
 
-	// reserved and unreserved have an element for every request that runs. idle
-	// holds instances that nobody uses, the one used last at its end.
+	// reserved and unreserved have an element for every running request. idle has the
+	// instances that are not in use, the most recently used last.
 	reserved, unreserved chan struct{}
 	mu                   sync.Mutex
 	idle                 []*guest
-	// lookUps and others count the requests that run or wait for an instance.
+	// lookUps and others count the requests that run in or wait for an instance.
 	lookUps, others int
 
-	// active counts requests from their first byte to their last. When closing
-	// is set it only falls, and at zero drained is closed.
+	// active counts requests from their first byte to their last. While closing is true
+	// it only decreases, and at zero drained is closed.
 	active  int
 	closing bool
 	drained chan struct{}
-	// stop ends every request that Close no longer waits for.
+	// stop ends the requests for which Close does not wait any longer.
 	ctx  context.Context
 	stop context.CancelFunc
 }
 
-// Load reads the Spin manifest at path, compiles the component and makes a first
-// instance of it. It fails, naming all faults it finds in one stage, if the
-// manifest asks for what this host does not do, a required variable is missing, or
-// the module is not one that this host can run.
+// Load reads the Spin manifest at path, compiles the component and makes a first instance
+// of it. It fails if the manifest uses something that this host does not support, if a
+// required variable is missing, or if the host cannot run the module. The error lists all
+// problems found in one stage.
 func Load(ctx context.Context, path string, options Options) (*Host, error) {
 	h := &Host{options: options.withDefaults(), drained: make(chan struct{})}
 	h.reserved = make(chan struct{}, h.options.reserved())
@@ -58,7 +58,7 @@ func Load(ctx context.Context, path string, options Options) (*Host, error) {
 	h.bodies = bodies.NewBudget(h.options.Bodies)
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	h.transport = newTransport(h.options.Instances)
-	h.send = h.transport.RoundTrip // a client would follow redirects, which are the guest's business
+	h.send = h.transport.RoundTrip // an http.Client would follow redirects; the guest decides about them
 	if h.options.StrictSpin {
 		h.send = followRedirects(h.transport)
 	}
@@ -95,7 +95,7 @@ func (h *Host) load(ctx context.Context, path string) (err error) {
 }
 
 func (h *Host) compile(ctx context.Context, code []byte) (err error) {
-	if code, err = weave(code); err != nil {
+	if code, err = instrument(code); err != nil {
 		return err
 	}
 	config := wazero.NewRuntimeConfig().WithMemoryLimitPages(uint32(h.options.MaxMemory / wasmPage))
@@ -132,9 +132,9 @@ func (h *Host) walltime() (sec int64, nsec int32) {
 	return now.Unix(), int32(now.Nanosecond())
 }
 
-// Close refuses new requests, waits until those that run have been answered or
-// ctx is done, ends the rest, and gives everything up. The error is ctx's when
-// requests had to be ended, joined with those of closing the databases.
+// Close refuses new requests, waits until the running ones have been answered or ctx is
+// done, ends the rest, and frees all resources. If requests were ended, its error includes
+// that of ctx; it also includes the errors of closing the databases.
 func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()
 	first := !h.closing
@@ -157,7 +157,7 @@ func (h *Host) Close(ctx context.Context) error {
 	return errors.Join(err, h.release(context.WithoutCancel(ctx)))
 }
 
-// release gives up what load made, as far as it came.
+// release frees whatever load has made.
 func (h *Host) release(ctx context.Context) error {
 	h.stop()
 	h.transport.CloseIdleConnections()

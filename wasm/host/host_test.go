@@ -21,7 +21,7 @@ import (
 	"kith/backend/libsql"
 )
 
-// cacheDir holds compiled code for all tests of one run.
+// cacheDir has the compiled code for all tests of one run.
 var cacheDir string
 
 func TestMain(m *testing.M) {
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// bench is a Host under a real server, and what it logged.
+// bench is a Host under a real server, and its log.
 type bench struct {
 	host *Host
 	url  string
@@ -64,7 +64,7 @@ good = "the value"
 greeting = "key={{ master_key }}, url={{backend_url}}"
 `
 
-// probe returns the path of the probe guest, built from the sources as they are.
+// probe returns the path of the probe guest, and fails if it is older than its sources.
 func probe(t testing.TB) string {
 	t.Helper()
 	path, err := filepath.Abs("../../bin/probe.wasm")
@@ -84,8 +84,8 @@ func probe(t testing.TB) string {
 	return path
 }
 
-// start loads the module at path under a manifest that allows outbound requests
-// to port, with change applied to its options.
+// start loads the module at path with a manifest that allows outbound requests to port.
+// change may modify the options.
 func start(t testing.TB, path, port string, change func(*Options)) *bench {
 	t.Helper()
 	dir := t.TempDir()
@@ -116,7 +116,7 @@ func start(t testing.TB, path, port string, change func(*Options)) *bench {
 	return b
 }
 
-// databases is "default" on a new file, and otherwise as configured.
+// databases returns a database "default", in a new file unless config says otherwise.
 func databases(t testing.TB, config libsql.Config) map[string]Database {
 	t.Helper()
 	config.URL, config.Timeout = "file:"+filepath.Join(t.TempDir(), "test.db"), deadline
@@ -125,7 +125,7 @@ func databases(t testing.TB, config libsql.Config) map[string]Database {
 	return map[string]Database{"default": d}
 }
 
-// bothWays runs a test on a fresh instance per request and on reused ones.
+// bothWays runs a test with a fresh instance per request and with reused instances.
 func bothWays(t *testing.T, test func(t *testing.T, change func(*Options))) {
 	for _, fresh := range []bool{true, false} {
 		t.Run(fmt.Sprintf("fresh=%v", fresh), func(t *testing.T) {
@@ -135,7 +135,7 @@ func bothWays(t *testing.T, test func(t *testing.T, change func(*Options))) {
 	}
 }
 
-// answer is a whole response.
+// answer is a complete response.
 type answer struct {
 	status int
 	header http.Header
@@ -167,7 +167,7 @@ func compileWat(t testing.TB, name string) string {
 	require.NoError(t, err)
 	var imports, rest []string
 	for line := range strings.Lines(string(own)) {
-		if strings.HasPrefix(line, "(import") { // they must come before the memory
+		if strings.HasPrefix(line, "(import") { // imports must be before the memory
 			imports = append(imports, line)
 		} else {
 			rest = append(rest, line)
@@ -176,7 +176,7 @@ func compileWat(t testing.TB, name string) string {
 	return wat2wasm(t, "(module\n"+strings.Join(imports, "")+string(prelude)+strings.Join(rest, "")+")\n")
 }
 
-// wat2wasm compiles the text of a module, and returns where it is.
+// wat2wasm compiles the text of a module, and returns the path of the result.
 func wat2wasm(t testing.TB, text string, options ...string) string {
 	t.Helper()
 	if _, err := exec.LookPath("wat2wasm"); err != nil {
@@ -190,7 +190,7 @@ func wat2wasm(t testing.TB, text string, options ...string) string {
 	return out
 }
 
-// lockedBuffer takes the log of many goroutines.
+// lockedBuffer is a log that many goroutines may write.
 type lockedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

@@ -15,7 +15,7 @@ import (
 	"kith/backend/testenv/manualclock"
 )
 
-// hostilePath makes the URI 777 bytes long, on which hostile guests misbehave.
+// hostilePath is a URI of 777 bytes, at which hostile guests misbehave.
 var hostilePath = "/" + strings.Repeat("h", 776)
 
 const unavailableBody = `{"message":"the service cannot answer now, try again later","statusCode":503,"apiErrorCode":"UNAVAILABLE"}`
@@ -47,27 +47,27 @@ func TestHostile(t *testing.T) {
 			require.Equal(t, answerText(200, "good"), text(b.do(t, "GET", "/", "")))
 			got := b.host.Stats()
 			require.Equal(t, want, Stats{Trapped: got.Trapped, Faulty: got.Faulty, TimedOut: got.TimedOut})
-			require.Equal(t, uint64(4), got.Made, "one that is dropped is not used again")
+			require.Equal(t, uint64(4), got.Made, "a dropped instance is not used again")
 		})
 	}
 }
 
-// begin sends a GET request, and returns where its answer will be.
+// begin sends a GET request, and returns a channel that receives its answer.
 func (b *bench) begin(t testing.TB, path string) chan answer {
 	got := make(chan answer, 1)
 	go func() { got <- b.do(t, "GET", path, "") }()
 	return got
 }
 
-// runOut lets the time of a request pass when its guest has printed that it begins
-// what never ends, as the nth did.
+// runOut waits until n guests have printed that their endless work begins, and then lets
+// the time limit of the request expire.
 func (b *bench) runOut(t testing.TB, clk *manualclock.Clock, nth int) {
 	t.Helper()
 	eventually(t, func() bool { return strings.Count(b.log.String(), `line="for ever"`) == nth })
 	clk.Pass(t, b.host.options.Timeout, 1)
 }
 
-// Every file in testdata is a case above or in TestLoad_Module.
+// Every file in testdata is a case in TestHostile or TestLoad_Module.
 func TestHostile_AllGuestsAreTried(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.wat")
@@ -108,7 +108,7 @@ func TestLoad_Module(t *testing.T) {
 		"missing_export":  "the module does not export canonical_abi_realloc",
 		"wrong_signature": "export handle-http-request: want 10 i32 parameters and 1 results",
 		"unknown_import":  "the module imports key-value.get-keys, which this host does not offer",
-		"start_section":   "the module has a start section, which nothing could end; export _initialize instead",
+		"start_section":   "the module has a start section, which could not be interrupted; export _initialize instead",
 	} {
 		dir := t.TempDir()
 		manifest := filepath.Join(dir, "spin.toml")
@@ -121,8 +121,8 @@ func TestLoad_Module(t *testing.T) {
 	}
 }
 
-// What the host writes into the guest lies exactly in the blocks it asked for
-// and the result record: the bytes around them keep what they held.
+// The host writes only into the blocks that it allocated and into the result record: the
+// bytes around them do not change.
 func TestGuardBytes(t *testing.T) {
 	t.Parallel()
 	const notes, result, resultSize, heap, mark = 2048, 1600, 12, 8192, 0xAA
@@ -156,12 +156,12 @@ func TestGuardBytes(t *testing.T) {
 	require.Equal(t, 9, blocks, "uri, five header strings, their list, body, variable")
 	for i := heap; i < len(memory); i++ {
 		if !written[i] {
-			require.Equal(t, byte(mark), memory[i], "byte %d was not asked for", i)
+			require.Equal(t, byte(mark), memory[i], "byte %d was not allocated", i)
 		}
 	}
 	for i := result - 16; i < result+32; i++ {
 		if i < result || i >= result+resultSize {
-			require.Equal(t, byte(mark), memory[i], "byte %d is next to the result", i)
+			require.Equal(t, byte(mark), memory[i], "byte %d is beside the result", i)
 		}
 	}
 	require.Equal(t, "the value", string(memory[word(memory, result+4):][:word(memory, result+8)]))
@@ -175,15 +175,15 @@ func TestPool_RetiresGrownInstance(t *testing.T) {
 	small := b.host.Memory()
 	require.Positive(t, small)
 	require.Equal(t, 200, b.do(t, "GET", "/grow?17000000", "").status)
-	require.Zero(t, b.host.Memory(), "it was given up")
+	require.Zero(t, b.host.Memory(), "the instance was freed")
 	require.Equal(t, 200, b.do(t, "GET", "/echo", "").status)
 	require.Equal(t, Stats{Made: 2, Reused: 2, Retired: 1}, b.host.Stats())
 	require.LessOrEqual(t, b.host.Memory(), small)
 }
 
-// A thousand requests on one instance stay far below its bound: what the host
-// hands over and what it is given is freed.
-func TestPool_ReuseIsFrugal(t *testing.T) {
+// A thousand requests on one instance use far less than its memory limit: everything that
+// the host passes to the guest, and gets from it, is freed.
+func TestPool_ReuseFreesMemory(t *testing.T) {
 	t.Parallel()
 	b := start(t, probe(t), "1", nil)
 	in := &request{uri: "/respond?status=200&header=Set-Cookie:a&size=100", headers: []header{{"accept", "*/*"}, {"cookie", "a=b"}}}
@@ -201,9 +201,9 @@ func TestPool_QueueIsBounded(t *testing.T) {
 	answers := make(chan answer, 2)
 	request := func() { answers <- b.do(t, "GET", "/send?http://127.0.0.1:"+port+"/", "") }
 	go request()
-	<-entered // the one instance is busy
+	<-entered // the only instance is busy
 	go request()
-	eventually(t, func() bool { // the second waits
+	eventually(t, func() bool { // the second request waits
 		b.host.mu.Lock()
 		defer b.host.mu.Unlock()
 		return b.host.active == 2
@@ -255,12 +255,12 @@ func TestServe_ClientThatLeavesEndsTheGuest(t *testing.T) {
 	eventually(t, func() bool { return b.host.Stats().Cancelled == 1 })
 }
 
-// What was dropped is gone: with instances that are retired again and again, the
-// process does not grow.
+// Dropped instances are freed: a process that retires instances again and again does not
+// grow.
 func TestPool_RetiredInstancesAreFreed(t *testing.T) {
 	b := start(t, probe(t), "1", nil)
 	heap := func() int64 {
-		for range 3 { // what has a finalizer takes two
+		for range 3 { // an object with a finalizer takes two collections
 			runtime.GC()
 		}
 		var m runtime.MemStats

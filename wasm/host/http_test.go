@@ -43,7 +43,7 @@ func TestServe_URIKeepsItsEncoding(t *testing.T) {
 	require.Equal(t, "no such path: /", got.body)
 }
 
-// raw sends bytes as they are and reads one response.
+// raw sends bytes unchanged and reads one response.
 func raw(t *testing.T, b *bench, request string) answer {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(b.url, "http://"))
@@ -160,7 +160,7 @@ func TestServe_Methods(t *testing.T) {
 		require.Equal(t, 405, b.do(t, method, "/respond?status=200", "").status)
 		require.Equal(t, 404, b.do(t, method, "/nothing", "").status)
 	}
-	// Neither the guest nor the host knows how long the answer to GET would be.
+	// The length of the answer to GET is unknown, so HEAD has no Content-Length.
 	require.NotContains(t, b.do(t, "HEAD", "/respond?status=200", "").header, "Content-Length")
 }
 
@@ -222,18 +222,17 @@ func TestVariables(t *testing.T) {
 	})
 }
 
-// text leaves of an answer what probe's plain answers say.
+// text returns an answer without its headers.
 func text(a answer) answer { return answerText(a.status, a.body) }
 
 func answerText(status int, body string) answer { return answer{status: status, body: body} }
 
-// A client's 4,096 headers reach the guest; one more is refused before there is
-// an instance.
+// A request may have 4,096 headers; one with more is refused without using an instance.
 func TestServe_HeaderCount(t *testing.T) {
 	t.Parallel()
 	b := start(t, probe(t), "1", nil)
 	with := func(n int) string {
-		// Half of them are values of one name.
+		// Half of the headers have the same name.
 		return "GET /clock HTTP/1.1\r\n" + strings.Repeat("A:\r\n", n/2) + func() (s string) {
 			for i := range n - n/2 {
 				s += "B" + strconv.Itoa(i) + ":\r\n"
@@ -248,8 +247,8 @@ func TestServe_HeaderCount(t *testing.T) {
 	require.Equal(t, served, b.host.Stats())
 }
 
-// Bodies on their way take no instance, and neither do those that never arrive:
-// they are refused, and all others are answered meanwhile.
+// A body that is still arriving uses no instance: slow bodies are refused in the end, and
+// other requests are answered meanwhile.
 func TestServe_SlowBodiesTakeNoInstance(t *testing.T) {
 	t.Parallel()
 	const slow = 50
@@ -294,14 +293,14 @@ func TestServe_BodiesAreBoundedInBytes(t *testing.T) {
 	require.Equal(t, 200, b.do(t, "POST", "/echo", strings.Repeat("b", 60*kib)).status)
 }
 
-// Nor do look-ups wait behind those that turn out to need the backend: these are
-// run again, and wait with all others.
+// Look-ups do not wait behind look-ups that need the backend: the latter are run again,
+// in the queue of the other requests.
 func TestPool_LookUpsThatAskTheBackendLeaveTheReserve(t *testing.T) {
 	t.Parallel()
 	port, entered, release := blockingBackend(t)
 	b := start(t, probe(t), port, func(o *Options) { o.Instances, o.Queue = 4, 2 })
 	answers := make(chan int, 5)
-	for range 5 { // three run, two wait
+	for range 5 { // three requests run, two wait
 		go func() { answers <- b.do(t, "GET", "/send?http://127.0.0.1:"+port+"/", "").status }()
 	}
 	for range 3 {
@@ -321,7 +320,7 @@ func TestPool_LookUpsThatAskTheBackendLeaveTheReserve(t *testing.T) {
 	}
 }
 
-// A client that does not read its answer holds no place in the queue.
+// A client that does not read its answer takes no place in the queue.
 func TestServe_SlowReadersTakeNoPlace(t *testing.T) {
 	t.Parallel()
 	b := start(t, probe(t), "1", func(o *Options) { o.Instances, o.Queue = 1, 3 })
@@ -329,7 +328,7 @@ func TestServe_SlowReadersTakeNoPlace(t *testing.T) {
 		c, err := net.Dial("tcp", strings.TrimPrefix(b.url, "http://"))
 		require.NoError(t, err)
 		defer c.Close()
-		// More than the system keeps for a connection.
+		// The answer is larger than the send buffer of a connection.
 		_, err = io.WriteString(c, strings.Repeat("GET /respond?status=200&size=1048576 HTTP/1.1\r\nHost: h\r\n\r\n", 64))
 		require.NoError(t, err)
 	}
@@ -337,14 +336,14 @@ func TestServe_SlowReadersTakeNoPlace(t *testing.T) {
 	require.Equal(t, 200, b.do(t, "GET", "/clock", "").status)
 }
 
-// However many calls wait for a backend that does not answer, look-ups have
-// instances of their own.
+// Look-ups have their own instances, however many requests wait for a backend that does
+// not answer.
 func TestPool_LookUpsHaveAReserve(t *testing.T) {
 	t.Parallel()
 	port, entered, release := blockingBackend(t)
 	b := start(t, probe(t), port, func(o *Options) { o.Instances, o.Queue = 4, 2 })
 	answers := make(chan int, 5)
-	for range 5 { // three run, two wait
+	for range 5 { // three requests run, two wait
 		go func() { answers <- b.do(t, "POST", "/send?http://127.0.0.1:"+port+"/", "x").status }()
 	}
 	for range 3 {

@@ -13,8 +13,8 @@ import (
 	"kith/edge/abi"
 )
 
-// guestContext is the context of every call into a guest. It leads an import
-// back to the instance that called it.
+// guestContext is the context of every call into a guest. An import finds the instance
+// that called it in this context.
 type guestContext struct {
 	context.Context
 	guest *guest
@@ -31,8 +31,8 @@ func (c guestContext) Value(key any) any {
 
 func withGuest(ctx context.Context, g *guest) context.Context { return guestContext{ctx, g} }
 
-// imported is one function offered to the guest. It returns an error only for a
-// fault of the guest, or when the request has ended: either ends the instance.
+// imported is one function that the guest can import. It returns an error only if the
+// guest violated the ABI or the request has ended; both end the instance.
 type imported struct {
 	module, name string
 	params       int
@@ -66,7 +66,7 @@ func checkImports(functions []api.FunctionDefinition) error {
 	return errors.Join(errs...)
 }
 
-// offerImports makes the imports known to the runtime.
+// offerImports registers the imports in the runtime.
 func (h *Host) offerImports(ctx context.Context) error {
 	if _, err := wasi_snapshot_preview1.Instantiate(ctx, h.runtime); err != nil {
 		return err
@@ -86,13 +86,13 @@ func (h *Host) offerImports(ctx context.Context) error {
 	return nil
 }
 
-// function adapts an import to wazero. A panic is the one way to end the guest
-// from there; wazero returns it as the error of the call into the guest.
+// function adapts an import to wazero. An import can end the guest only by a panic;
+// wazero returns it as the error of the call into the guest.
 func (i imported) function() api.GoModuleFunc {
 	return func(ctx context.Context, _ api.Module, stack []uint64) {
 		g, ok := ctx.Value(guestKey{}).(*guest)
 		if !ok || g.inRealloc || g.realloc == nil {
-			panic(faultf("%s.%s called while the host cannot be called", i.module, i.name))
+			panic(faultf("%s.%s called during an allocation", i.module, i.name))
 		}
 		if err := i.call(g, ctx, stack); err != nil {
 			panic(err)

@@ -15,8 +15,8 @@ import (
 // (factor-key-value/src/host.rs, DEFAULT_STORE_TABLE_CAPACITY).
 const maxStores = 256
 
-// keyValue is one key-value store: a table in memory behind one connection, and
-// what is asked of it, prepared.
+// keyValue is one key-value store: a table in memory behind one connection, and its
+// prepared statements.
 type keyValue struct {
 	db                       *sql.DB
 	get, set, remove, exists *sql.Stmt
@@ -27,7 +27,7 @@ func newKeyValue() (*keyValue, error) {
 	if err != nil {
 		return nil, err
 	}
-	db.SetMaxOpenConns(1) // each connection would have a memory of its own
+	db.SetMaxOpenConns(1) // each connection would have its own database in memory
 	s := &keyValue{db: db}
 	_, err = db.Exec(`CREATE TABLE spin_key_value (key TEXT PRIMARY KEY, value BLOB NOT NULL)`)
 	for text, into := range map[string]**sql.Stmt{
@@ -47,8 +47,8 @@ func newKeyValue() (*keyValue, error) {
 	return s, nil
 }
 
-// openStores makes the stores that the manifest grants. Only a strict host has
-// any: a component reads its database at the cost of such a store otherwise.
+// openStores makes the stores that the manifest grants. Only a strict host has them:
+// without it, reading the database costs no more than reading such a store.
 func (h *Host) openStores() (map[string]*keyValue, error) {
 	stores := make(map[string]*keyValue)
 	if !h.options.StrictSpin {
@@ -64,7 +64,7 @@ func (h *Host) openStores() (map[string]*keyValue, error) {
 	return stores, nil
 }
 
-// keyValueOpen carries out key-value.open(name ptr, len, result).
+// keyValueOpen implements key-value.open(name ptr, len, result).
 func (g *guest) keyValueOpen(_ context.Context, stack []uint64) error {
 	b, err := g.view(uint32(stack[0]), uint32(stack[1]), "store name")
 	if err != nil {
@@ -84,7 +84,7 @@ func (g *guest) keyValueOpen(_ context.Context, stack []uint64) error {
 	return g.answer(result, appendWords(nil, abi.TagOK, uint32(len(g.stores))))
 }
 
-// keyValueClose carries out key-value.close(store).
+// keyValueClose implements key-value.close(store).
 func (g *guest) keyValueClose(_ context.Context, stack []uint64) error {
 	if i := uint32(stack[0]) - 1; i < uint32(len(g.stores)) {
 		g.stores[i] = nil
@@ -92,7 +92,7 @@ func (g *guest) keyValueClose(_ context.Context, stack []uint64) error {
 	return nil
 }
 
-// keyValueGet carries out key-value.get(store, key ptr, len, result).
+// keyValueGet implements key-value.get(store, key ptr, len, result).
 func (g *guest) keyValueGet(ctx context.Context, stack []uint64) error {
 	return g.withKey(ctx, stack, uint32(stack[3]), func(s *keyValue, key string) (kvResult, error) {
 		found := kvResult{hasValue: true}
@@ -101,7 +101,7 @@ func (g *guest) keyValueGet(ctx context.Context, stack []uint64) error {
 	})
 }
 
-// keyValueExists carries out key-value.exists(store, key ptr, len, result).
+// keyValueExists implements key-value.exists(store, key ptr, len, result).
 func (g *guest) keyValueExists(ctx context.Context, stack []uint64) error {
 	return g.withKey(ctx, stack, uint32(stack[3]), func(s *keyValue, key string) (kvResult, error) {
 		var found kvResult
@@ -110,7 +110,7 @@ func (g *guest) keyValueExists(ctx context.Context, stack []uint64) error {
 	})
 }
 
-// keyValueDelete carries out key-value.delete(store, key ptr, len, result).
+// keyValueDelete implements key-value.delete(store, key ptr, len, result).
 func (g *guest) keyValueDelete(ctx context.Context, stack []uint64) error {
 	return g.withKey(ctx, stack, uint32(stack[3]), func(s *keyValue, key string) (kvResult, error) {
 		_, err := s.remove.ExecContext(ctx, key)
@@ -118,7 +118,7 @@ func (g *guest) keyValueDelete(ctx context.Context, stack []uint64) error {
 	})
 }
 
-// keyValueSet carries out key-value.set(store, key ptr, len, value ptr, len,
+// keyValueSet implements key-value.set(store, key ptr, len, value ptr, len,
 // result).
 func (g *guest) keyValueSet(ctx context.Context, stack []uint64) error {
 	value, err := g.view(uint32(stack[3]), uint32(stack[4]), "value")
@@ -132,15 +132,15 @@ func (g *guest) keyValueSet(ctx context.Context, stack []uint64) error {
 	})
 }
 
-// kvResult is what a store answered: a value, or whether there is one.
+// kvResult is the answer of a store: a value, or whether a value exists.
 type kvResult struct {
 	hasValue bool
 	value    []byte
 	present  uint32
 }
 
-// withKey has the store and the key that begin a call's parameters used, and
-// writes its result to the place that the guest named for it.
+// withKey calls use with the store and the key, which are the first parameters of a call,
+// and writes the result at the address that the guest gave.
 func (g *guest) withKey(ctx context.Context, stack []uint64, result uint32, use func(s *keyValue, key string) (kvResult, error)) error {
 	key, err := g.view(uint32(stack[1]), uint32(stack[2]), "key")
 	if err != nil {
@@ -153,7 +153,7 @@ func (g *guest) withKey(ctx context.Context, stack []uint64, result uint32, use 
 	found, err := use(g.stores[i], string(key))
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err() // the request is over, and the guest with it
+		return ctx.Err() // the request has ended, which ends the guest
 	case errors.Is(err, sql.ErrNoRows):
 		return g.answerKVError(result, abi.KVNoSuchKey)
 	case err != nil:

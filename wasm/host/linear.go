@@ -2,9 +2,9 @@ package host
 
 import "github.com/tetratelabs/wazero/experimental"
 
-// reserve gives instances memory that can grow to that many bytes without being
-// moved. An instance that is used again grows by a page every few requests, up
-// to RetireMemory, and each time that its memory is moved leaves as much garbage.
+// reserve is an allocator of memory that can grow to that many bytes without being moved.
+// An instance that is used again grows by a page every few requests, up to RetireMemory,
+// and moving its memory would leave the old copy as garbage each time.
 type reserve uint64
 
 // Allocate implements experimental.MemoryAllocator.
@@ -12,12 +12,12 @@ func (r reserve) Allocate(capacity, _ uint64) experimental.LinearMemory {
 	return &linearMemory{b: make([]byte, 0, max(capacity, uint64(r)))}
 }
 
-// linearMemory is the memory of one instance. It is never used for another: the
-// garbage collector alone knows when nobody looks at it any more.
+// linearMemory is the memory of one instance. It is not pooled for other instances: only
+// the garbage collector knows when it is not referenced any more.
 type linearMemory struct{ b []byte }
 
-// Reallocate implements experimental.LinearMemory. Memory never shrinks, so what
-// is added was never written to.
+// Reallocate implements experimental.LinearMemory. Memory never shrinks, so added bytes
+// were never written and are zero.
 func (m *linearMemory) Reallocate(size uint64) []byte {
 	if size > uint64(cap(m.b)) {
 		moved := make([]byte, len(m.b), size+size/4)

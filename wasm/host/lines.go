@@ -11,9 +11,9 @@ const (
 	maxLines = 100
 )
 
-// lines turns what a guest prints into log records, one per line. A longer line
-// is cut, and lines beyond the budget of a request are counted and dropped, so
-// that a guest cannot fill the log.
+// lines converts the output of a guest to log records, one per line. Long lines are
+// truncated, and lines beyond the budget of a request are counted and dropped, so that a
+// guest cannot fill the log.
 type lines struct {
 	log     *slog.Logger
 	line    []byte
@@ -21,7 +21,7 @@ type lines struct {
 	dropped int
 }
 
-// Write takes what the guest printed; it never fails.
+// Write adds output of the guest; it never fails.
 func (l *lines) Write(p []byte) (int, error) {
 	n := len(p)
 	for {
@@ -45,10 +45,10 @@ func (l *lines) end() {
 	l.line = l.line[:0]
 }
 
-// discard forgets what follows the last line that was logged.
+// discard drops the output after the last logged line.
 func (l *lines) discard() { l.line, l.dropped = l.line[:0], 0 }
 
-// flush logs an unfinished line and how many were dropped.
+// flush logs an unfinished line and the number of dropped lines.
 func (l *lines) flush() {
 	if len(l.line) > 0 {
 		l.end()

@@ -10,9 +10,9 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// manifest is the part of a Spin manifest, version 2, that this host carries
-// out, and the keys that only describe. Any other key is an error: a
-// restriction that is read over would be a hole.
+// manifest is the part of a Spin manifest, version 2, that this host implements, and the
+// keys that only describe. Any other key is an error, since ignoring a restriction would
+// be a security hole.
 type manifest struct {
 	Version     int                          `toml:"spin_manifest_version"`
 	Application map[string]toml.Primitive    `toml:"application"`
@@ -49,19 +49,19 @@ type component struct {
 
 // application is a manifest with every variable filled in.
 type application struct {
-	source    string // path of the module
+	source    string // path to the module
 	routes    []route
 	variables map[string]string // the component's own
 	databases []string
 	stores    []string
 	allowed   []allowedHost
-	// templates are the component's variables as the manifest has them, and
-	// values what they refer to.
+	// templates has the component's variables as written in the manifest, and values the
+	// variables to which they refer.
 	templates, values map[string]string
 }
 
-// parseManifest parses the text of the spin.toml at path and fills in its
-// variables from values. All faults are reported at once.
+// parseManifest parses the text of the spin.toml at path and fills in its variables from
+// values. The error lists all problems.
 func parseManifest(path string, text []byte, values map[string]string) (*application, error) {
 	var m manifest
 	meta, err := toml.Decode(string(text), &m)
@@ -89,7 +89,7 @@ func parseManifest(path string, text []byte, values map[string]string) (*applica
 	return app, nil
 }
 
-// unknownKeys reports keys nobody read. The application table only describes.
+// unknownKeys reports keys that were not read. The application table only describes.
 func unknownKeys(meta toml.MetaData) error {
 	var errs []error
 	for _, key := range meta.Undecoded() {

@@ -62,8 +62,8 @@ func TestParseManifest_Refuses(t *testing.T) {
 	}
 }
 
-// The manifest and the module that it names are read in the same way, the module
-// from the manifest's folder.
+// ReadFile reads both the manifest and the module, the latter by its path relative to the
+// manifest's folder.
 func TestLoad_ReadFile(t *testing.T) {
 	t.Parallel()
 	module, err := os.ReadFile(probe(t))

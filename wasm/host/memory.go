@@ -8,10 +8,10 @@ import (
 	"kith/edge/abi"
 )
 
-// fault is a guest that broke the ABI: its memory cannot be trusted any more.
+// fault reports that a guest violated the ABI: its memory cannot be trusted any more.
 type fault string
 
-func (f fault) Error() string { return "host: guest broke the ABI: " + string(f) }
+func (f fault) Error() string { return "host: guest violated the ABI: " + string(f) }
 
 func faultf(format string, args ...any) error { return fault(fmt.Sprintf(format, args...)) }
 
@@ -51,14 +51,14 @@ func (g *guest) viewString(record []byte, what string) ([]byte, error) {
 	return g.view(word(record, 0), word(record, 4), what)
 }
 
-// copyString returns a copy of a string whose pointer and length begin record.
+// copyString returns a copy of a string whose pointer and length are the first 8 bytes of record.
 func (g *guest) copyString(record []byte, what string) (string, error) {
 	b, err := g.viewString(record, what)
 	return string(b), err
 }
 
-// alloc asks the guest for size bytes. Size 0 asks for none: the pointer is then
-// the alignment, as the guest's own realloc would answer.
+// alloc makes the guest allocate size bytes. With size 0 it allocates nothing and returns
+// the alignment as the pointer, as the guest's own realloc does.
 func (g *guest) alloc(ctx context.Context, size, align uint32) (uint32, error) {
 	if size == 0 {
 		return align, nil
@@ -78,7 +78,7 @@ func (g *guest) alloc(ctx context.Context, size, align uint32) (uint32, error) {
 	return ptr, err
 }
 
-// release frees a block that the guest allocated for the host, if it has bytes.
+// release frees a block that the guest allocated, unless its size is 0.
 func (g *guest) release(ctx context.Context, ptr, size, align uint32) error {
 	if size == 0 {
 		return nil
@@ -141,7 +141,7 @@ func (g *guest) putHeaders(ctx context.Context, record []byte, headers []header)
 	return g.putList(ctx, record, records, len(headers), abi.WordAlign)
 }
 
-// answer writes the record of a result to the place the guest named for it.
+// answer writes the record of a result to the address that the guest gave.
 func (g *guest) answer(ptr uint32, record []byte) error {
 	place, err := g.viewRecord(ptr, uint32(len(record)), abi.WordAlign, "result")
 	if err == nil {

@@ -11,56 +11,56 @@ import (
 
 // Options configures a Host. The zero value of every field means its default.
 type Options struct {
-	// ReadFile reads the manifest, and the module under its path there: an absolute
-	// path, or one joined to the manifest's folder. Default os.ReadFile.
+	// ReadFile reads the manifest and the module. The path of the module is absolute, or
+	// joined to the manifest's folder. Default os.ReadFile.
 	ReadFile func(path string) ([]byte, error)
 	// Variables are values for the manifest's variables, by name. A name that
 	// the manifest does not declare is an error. Default none.
 	Variables map[string]string
-	// Databases are what the names in sqlite_databases stand for. A name that
-	// is granted and not given here answers no-such-database. Load takes them over:
-	// it closes them when it fails, and Close does. Default none.
+	// Databases has the databases for the names in sqlite_databases. Opening a name that
+	// is granted but not in this map answers no-such-database. The Host owns them: Close
+	// closes them, and so does Load if it fails. Default none.
 	Databases map[string]Database
 
 	// Fresh makes a new instance for every request. Default false.
 	Fresh bool
-	// StrictSpin makes the host as strict and as slow as Spin; see strict.go. It
+	// StrictSpin makes the host behave as Spin does, at Spin's cost; see strict.go. It
 	// implies Fresh. Default false.
 	StrictSpin bool
-	// Instances is the most requests that run at once. A quarter of them, rounded
-	// down, is reserved for look-ups: GET and HEAD without a body, while they only
-	// read databases. Default 64.
+	// Instances is the maximum number of requests that run at once. A quarter of them,
+	// rounded down, is reserved for look-ups: GET and HEAD without a body, while they
+	// only read databases. Default 64.
 	Instances int
-	// Queue is the most look-ups, and the most other requests, that wait for an
-	// instance beyond those that run; one more is answered 503. Default 256.
+	// Queue is the maximum number of look-ups, and separately of other requests, that wait
+	// for an instance; further ones are answered with 503. Default 256.
 	Queue int
-	// Bodies bound the bodies that are read in or in use: one that is too slow is
-	// answered 408, one that does not fit 503. Defaults: see bodies.Limits.
+	// Bodies bounds the bodies that are being read or in use: one that is too slow is
+	// answered with 408, one that does not fit with 503. Defaults: see bodies.Limits.
 	Bodies bodies.Limits
-	// Timeout bounds a request from the end of its body to its answer, waiting
-	// and all imports included. Default 10 s.
+	// Timeout bounds a request from the end of its body to its answer, including waiting
+	// and all imports. Default 10 s.
 	Timeout time.Duration
-	// MaxBody is the largest request body in bytes; a larger one is answered
-	// 413 unread. Default 16 MiB.
+	// MaxBody is the maximum size of a request body in bytes; a larger one is answered
+	// with 413 and not read. Default 16 MiB.
 	MaxBody int64
-	// LargeBodies is the base URL of the server that takes larger bodies under
-	// the same paths, for that answer. Default "": there is none.
+	// LargeBodies is the base URL of the server that accepts larger bodies under the same
+	// paths; the 413 names it. Default "", which means none.
 	LargeBodies string
-	// MaxOutboundBody is the largest body in bytes of a response to an outbound
+	// MaxOutboundBody is the maximum size in bytes of the response body of an outbound
 	// request; a larger one fails that request. Default 32 MiB.
 	MaxOutboundBody int64
-	// MaxMemory is the most memory of an instance in bytes, rounded down to
-	// 64 KiB. Default 64 MiB.
+	// MaxMemory is the maximum memory of an instance in bytes, rounded down to 64 KiB.
+	// Default 64 MiB.
 	MaxMemory int64
 	// RetireMemory is the size in bytes above which a healthy instance is not
 	// used again. Default 1 MiB.
 	RetireMemory int64
 
-	// CacheDir keeps compiled code between starts. Default "": it is not kept.
+	// CacheDir is the folder that keeps compiled code between starts. Default "", which keeps none.
 	CacheDir string
-	// Now is the clock the guest sees. Default time.Now.
+	// Now is the clock of the guest. Default time.Now.
 	Now func() time.Time
-	// Log receives the guest's output and the reasons of dropped instances.
+	// Log receives the guest's output and the reasons why instances were dropped.
 	// Default slog.Default().
 	Log *slog.Logger
 

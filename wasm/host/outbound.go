@@ -14,12 +14,12 @@ import (
 	"kith/edge/abi"
 )
 
-// newTransport returns the pool of outbound connections, with an idle one per
-// instance: all of them usually talk to the one backend, and the two per host
-// that net/http keeps would make most requests dial.
+// newTransport returns a transport that keeps an idle connection per instance. All
+// instances usually call the same backend; with net/http's default of two idle
+// connections per host most requests would need a new connection.
 func newTransport(perHost int) *http.Transport {
 	return &http.Transport{
-		DisableCompression:     true, // what the server sends is passed on
+		DisableCompression:     true, // the server's body is passed on unchanged
 		ForceAttemptHTTP2:      true,
 		MaxIdleConns:           2 * perHost,
 		MaxIdleConnsPerHost:    perHost,
@@ -29,7 +29,7 @@ func newTransport(perHost int) *http.Transport {
 	}
 }
 
-// outboundRequest carries out wasi-outbound-http.request(method, uri ptr, len,
+// outboundRequest implements wasi-outbound-http.request(method, uri ptr, len,
 // headers ptr, count, params ptr, count, body tag, ptr, len, result). Params
 // are ignored, as in Spin.
 func (g *guest) outboundRequest(ctx context.Context, stack []uint64) error {
@@ -53,8 +53,8 @@ func (g *guest) outboundRequest(ctx context.Context, stack []uint64) error {
 	return g.answer(result, appendWords(nil, abi.TagErr, uint32(refused)))
 }
 
-// takeOutbound copies the request out of the guest. The body is copied too: the
-// transport may still read it when the guest runs on.
+// takeOutbound copies the request out of the guest. The body is copied too, since the
+// transport may still read it when the guest continues.
 func (g *guest) takeOutbound(ctx context.Context, stack []uint64) (*http.Request, error) {
 	var words [40]byte
 	for i, v := range stack[:10] {
@@ -81,7 +81,7 @@ func (g *guest) takeOutbound(ctx context.Context, stack []uint64) (*http.Request
 	return g.host.newOutbound(ctx, method, target, headers, body)
 }
 
-// newOutbound makes the request that the manifest allows, or an abi.HTTPError.
+// newOutbound returns the request if the manifest allows it, or an abi.HTTPError.
 func (h *Host) newOutbound(ctx context.Context, method, target string, headers []header, body string) (*http.Request, error) {
 	u, err := parseTarget(target)
 	if err != nil {
@@ -106,8 +106,7 @@ func (h *Host) newOutbound(ctx context.Context, method, target string, headers [
 	return r, nil
 }
 
-// tidyOutbound removes what belongs to one connection and keeps net/http from
-// adding to what the guest said.
+// tidyOutbound removes hop-by-hop headers, and keeps net/http from adding its own.
 func tidyOutbound(r *http.Request) {
 	r.Host = r.Header.Get("Host")
 	r.Header.Del("Host")
@@ -122,8 +121,8 @@ func tidyOutbound(r *http.Request) {
 	}
 }
 
-// parseTarget reads an absolute http or https URL. Its path is kept as written:
-// net/url would encode again what it thinks should be.
+// parseTarget parses an absolute http or https URL. It keeps the path as written, since
+// net/url would encode parts of it again.
 func parseTarget(target string) (*url.URL, error) {
 	target, _, _ = strings.Cut(target, "#")
 	if strings.IndexFunc(target, func(r rune) bool { return r <= ' ' || r == 0x7f }) >= 0 {

@@ -25,8 +25,8 @@ func backend(t testing.TB, handler http.HandlerFunc) string {
 	return u.Port()
 }
 
-// blockingBackend starts a server that reports each request on entered and
-// answers none before release is called. It returns its port.
+// blockingBackend starts a server that reports each request on entered and answers no
+// request until release is called. It returns the server's port.
 func blockingBackend(t testing.TB) (port string, entered chan struct{}, release func()) {
 	entered = make(chan struct{}, 8)
 	released := make(chan struct{})
@@ -95,7 +95,7 @@ func TestOutbound_RedirectIsNotFollowed(t *testing.T) {
 
 func TestOutbound_OtherHostsAreRefused(t *testing.T) {
 	t.Parallel()
-	other := backend(t, func(http.ResponseWriter, *http.Request) { t.Error("it was reached") })
+	other := backend(t, func(http.ResponseWriter, *http.Request) { t.Error("the other host was reached") })
 	port := backend(t, func(http.ResponseWriter, *http.Request) {})
 	b := start(t, probe(t), port, nil)
 	for target, want := range map[string]string{
@@ -136,7 +136,7 @@ func TestOutbound_RefusedConnectionAndDeadline(t *testing.T) {
 	clk := manualclock.New()
 	b := start(t, probe(t), port, func(o *Options) { o.withTimeout = clk.WithTimeout })
 	waiting := b.begin(t, "/send?http://127.0.0.1:"+port)
-	silent, err := listener.Accept() // and nothing is said
+	silent, err := listener.Accept() // and never answers
 	require.NoError(t, err)
 	clk.Pass(t, b.host.options.Timeout, 1)
 	require.Equal(t, answerText(503, unavailableBody), text(<-waiting))

@@ -10,8 +10,8 @@ import (
 var (
 	errBusy    = errors.New("host: too many requests are waiting")
 	errClosing = errors.New("host: shutting down")
-	// errReserved says that a reserved instance may not do what the request needs.
-	errReserved = errors.New("host: not in a reserved instance")
+	// errReserved reports that the request needs more than a reserved instance may do.
+	errReserved = errors.New("host: not allowed in a reserved instance")
 )
 
 // begin counts a request that Close waits for, unless the host is closing. Every
@@ -35,24 +35,24 @@ func (h *Host) end() {
 	}
 }
 
-// reserved is how many instances only look-ups may use.
+// reserved returns the number of instances that only look-ups may use.
 func (o *Options) reserved() int { return o.Instances / 4 }
 
-// mostLookUps and mostOthers bound what runs or waits. Look-ups and other requests
-// have a queue each, so that neither fills that of the other.
-func (o *Options) mostLookUps() int { return o.Instances + o.Queue }
-func (o *Options) mostOthers() int  { return o.Instances - o.reserved() + o.Queue }
+// maxLookUps and maxOthers bound the requests that run or wait. Look-ups and other
+// requests have separate queues, so that neither can fill that of the other.
+func (o *Options) maxLookUps() int { return o.Instances + o.Queue }
+func (o *Options) maxOthers() int  { return o.Instances - o.reserved() + o.Queue }
 
-// enter admits a request whose body was read to the instances and to the queue
-// for them. Every enter without an error is paired with one leave.
+// enter admits a request, whose body was read, to the instances and their queue. Every
+// enter without an error is paired with one leave.
 func (h *Host) enter(in *request) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if in.lookUp && h.lookUps < h.options.mostLookUps() {
+	if in.lookUp && h.lookUps < h.options.maxLookUps() {
 		h.lookUps++
 		return nil
 	}
-	if !in.lookUp && h.others < h.options.mostOthers() {
+	if !in.lookUp && h.others < h.options.maxOthers() {
 		h.others++
 		return nil
 	}
@@ -70,7 +70,7 @@ func (h *Host) leave(in *request) {
 	}
 }
 
-// demote makes a look-up one of the other requests.
+// demote counts a look-up as one of the other requests.
 func (h *Host) demote(in *request) error {
 	before := *in
 	in.lookUp = false
@@ -82,10 +82,10 @@ func (h *Host) demote(in *request) error {
 	return nil
 }
 
-// run has an instance serve the request. A look-up that finds all unreserved
-// instances in use takes a reserved one, and waits for another when it turns out to
-// need more than what the databases here say: those that are answered at once never
-// wait behind those that wait for a backend.
+// run serves the request with an instance. A look-up uses a reserved instance while all
+// unreserved ones are in use. If it needs more than to read databases, it waits for an
+// unreserved instance. So look-ups that only read never wait behind requests that wait
+// for a backend.
 func (h *Host) run(ctx context.Context, in *request) (*response, error) {
 	if in.lookUp {
 		out, err := h.runLookUp(ctx, in)
@@ -103,8 +103,8 @@ func (h *Host) run(ctx context.Context, in *request) (*response, error) {
 	return h.runIn(ctx, in, false)
 }
 
-// runLookUp uses whichever instance is free first, an unreserved one if both are. In
-// a reserved one, a request that needs more gets errReserved.
+// runLookUp uses the first free instance, preferably an unreserved one. In a reserved
+// instance, a request that needs more than to read databases gets errReserved.
 func (h *Host) runLookUp(ctx context.Context, in *request) (*response, error) {
 	select {
 	case h.unreserved <- struct{}{}:
@@ -133,8 +133,8 @@ func acquire(ctx context.Context, slots chan struct{}) error {
 	}
 }
 
-// runIn has an instance serve the request. Whatever goes wrong, the instance does
-// not survive it: after an error nobody knows what state it is in.
+// runIn serves the request with an instance. After any error the instance is dropped,
+// since its state is unknown.
 func (h *Host) runIn(ctx context.Context, in *request, reserved bool) (*response, error) {
 	g, err := h.get(ctx)
 	if err != nil {
@@ -158,8 +158,8 @@ func (h *Host) runIn(ctx context.Context, in *request, reserved bool) (*response
 	return out, nil
 }
 
-// get returns an instance that nobody else uses. The last one used comes first,
-// so that a burst's surplus grows old at the other end.
+// get returns an instance for exclusive use, the most recently used one first, so that
+// instances made for a burst of requests become idle.
 func (h *Host) get(ctx context.Context) (*guest, error) {
 	h.mu.Lock()
 	if n := len(h.idle); n > 0 {
@@ -193,17 +193,17 @@ func (h *Host) put(g *guest) {
 // last request.
 func (h *Host) Memory() int64 { return h.stats.memory.Load() }
 
-// Stats counts what became of instances since Load.
+// Stats counts instances by their result since Load.
 type Stats struct {
-	// Made is instances made, Reused requests served by one made earlier.
+	// Made counts new instances, Reused requests that an older instance served.
 	Made, Reused uint64
-	// Trapped, Faulty, TimedOut and Cancelled are instances dropped because of a
-	// trap, of a broken ABI, of Timeout, and of a client that went away or a
-	// Close that did not wait.
+	// Trapped, Faulty, TimedOut and Cancelled count instances dropped because of a
+	// trap, of a violation of the ABI, of Timeout, and of a client that closed the
+	// connection or a Close that did not wait.
 	Trapped, Faulty, TimedOut, Cancelled uint64
-	// Retired is healthy instances dropped above RetireMemory.
+	// Retired counts healthy instances dropped above RetireMemory.
 	Retired uint64
-	// Refused is requests answered 503 because the queue, or the memory for
+	// Refused counts requests answered with 503 because the queue, or the memory for
 	// bodies, was full.
 	Refused uint64
 }
@@ -213,7 +213,7 @@ type counters struct {
 	memory                                                               atomic.Int64
 }
 
-// Stats returns the counts as they are now.
+// Stats returns the current counts.
 func (h *Host) Stats() Stats {
 	c := &h.stats
 	return Stats{
@@ -224,8 +224,8 @@ func (h *Host) Stats() Stats {
 	}
 }
 
-// dropped counts one instance by the reason it was dropped for. The context is
-// asked first: a guest that is ended by it fails in many ways.
+// dropped counts one instance by the reason why it was dropped. The context is checked
+// first, since a guest that is ended by its context fails in various ways.
 func (c *counters) dropped(ctx context.Context, err error) {
 	var broken fault
 	switch {
@@ -240,7 +240,7 @@ func (c *counters) dropped(ctx context.Context, err error) {
 	}
 }
 
-// randomSource gives guests random bytes of the operating system.
+// randomSource reads random bytes of the operating system for guests.
 type randomSource struct{}
 
 func (randomSource) Read(b []byte) (int, error) { return rand.Read(b) }

@@ -12,38 +12,38 @@ import (
 	"kith/wasm/bodies"
 )
 
-// Bounds on what crosses the ABI in either direction. The server that the Host
-// runs under bounds what it reads, by default to 1 MiB too. A client may send
-// maxHeaders values; the host's own come on top.
+// Bounds of data that crosses the ABI in either direction. The server of the Host also
+// bounds the headers that it reads, by default to 1 MiB. A client may send maxHeaders
+// values; the host adds its own.
 const (
 	maxHeaders     = 4096
 	maxHeaderBytes = 2 * mib
 )
 
-// header is one name and value; a lower-case name on the way in.
+// header is one name and value. Names of request headers are in lower case.
 type header struct{ name, value string }
 
-// request is what the guest is given.
+// request is the request in the form that the guest gets.
 type request struct {
 	method  uint32
 	uri     string
 	headers []header
 	body    []byte
-	// lookUp is true for a GET or HEAD without a body, for which some instances
-	// are reserved.
+	// lookUp is true for GET and HEAD without a body, for which some instances are
+	// reserved.
 	lookUp bool
 }
 
-// ServeHTTP answers one request by the component, or, when that fails, by 503
-// and a JSON body. What the client alone decides, such as how fast its body
-// arrives, is over before the request waits for an instance.
+// ServeHTTP answers one request with the component's response or, if the component fails,
+// with 503 and a JSON body. The request waits for an instance only after its body has
+// been read, so that slow clients use no instance.
 func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	method, carried := abi.MethodNumber(r.Method)
 	if h.options.StrictSpin && refuseAsSpin(w, r, carried) {
 		return
 	}
 	if !carried {
-		// What the path offers instead, the component answers to OPTIONS.
+		// The component's answer to OPTIONS lists the methods of the path.
 		method, _ = abi.MethodNumber(http.MethodOptions)
 	}
 	if countHeaders(r.Header) > maxHeaders {
@@ -74,7 +74,7 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	in.lookUp = len(body) == 0 && (r.Method == http.MethodGet || r.Method == http.MethodHead)
 	out, err := h.respond(r, in)
 	if r.Context().Err() != nil {
-		return // the client is gone
+		return // the client has closed the connection
 	}
 	switch {
 	case err == nil:
@@ -85,8 +85,8 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		unavailable(w, r)
 		return
 	}
-	// The place in the queue was given back: a client that reads slowly holds only
-	// its part of the memory for bodies.
+	// The place in the queue is free again: a client that reads slowly uses only its
+	// share of the memory for bodies.
 	answered, ok := h.bodies.Hold(int64(len(out.body)))
 	defer answered()
 	if !ok {
@@ -98,7 +98,7 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	out.write(w, r.Method)
 }
 
-// countHeaders counts values: a header that is sent twice is two.
+// countHeaders counts header values: a header that is sent twice counts as two.
 func countHeaders(all http.Header) (n int) {
 	for _, values := range all {
 		n += len(values)
@@ -106,7 +106,7 @@ func countHeaders(all http.Header) (n int) {
 	return n
 }
 
-// respond has the component answer a request.
+// respond returns the component's response to a request.
 func (h *Host) respond(r *http.Request, in *request) (*response, error) {
 	if err := h.enter(in); err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (h *Host) respond(r *http.Request, in *request) (*response, error) {
 	defer context.AfterFunc(h.ctx, cancel)()
 	out, err := h.run(ctx, in)
 	if err != nil && !errors.Is(err, errBusy) && r.Context().Err() == nil {
-		// Without the path, which may have ids of users.
+		// The log omits the path, which may contain ids of users.
 		h.options.Log.Error("request failed", "id", r.Header.Get("X-Request-Id"), "method", r.Method, "error", err)
 	}
 	if err == nil && h.options.StrictSpin {
@@ -138,11 +138,11 @@ func (a *application) route(path string) (found route, rest string, ok bool) {
 	return route{}, "", false
 }
 
-// requestURI returns path and query as the client sent them. r.URL is decoded
-// and cannot tell "%2F" from "/" in every case.
+// requestURI returns path and query as the client sent them. r.URL is decoded and does
+// not always distinguish "%2F" from "/".
 func requestURI(r *http.Request) string {
 	uri := r.RequestURI
-	if uri == "" { // a request that no server read
+	if uri == "" { // the request was not read by a server
 		return r.URL.RequestURI()
 	}
 	if strings.HasPrefix(uri, "/") {
@@ -183,8 +183,8 @@ func (h *Host) readBody(w http.ResponseWriter, r *http.Request) (body []byte, re
 	return nil, release, false
 }
 
-// requestHeaders returns the client's headers and then the host's own, as Spin
-// names them (crates/trigger-http/src/headers.rs).
+// requestHeaders returns the client's headers, and then the host's own with Spin's names
+// (crates/trigger-http/src/headers.rs).
 func (h *Host) requestHeaders(r *http.Request, uri string, route route, rest string) []header {
 	headers := make([]header, 0, len(r.Header)+12)
 	for name, values := range r.Header {
@@ -210,10 +210,9 @@ func (h *Host) requestHeaders(r *http.Request, uri string, route route, rest str
 		header{"spin-client-addr", r.RemoteAddr})
 }
 
-// utf8Text returns a header's value as the guest gets it: strings of the ABI are
-// UTF-8. Browsers send a Referer, and proxies their own headers, in whatever
-// encoding the page has; a value that is not UTF-8 is read as Latin-1, in which
-// every byte is a character.
+// utf8Text converts the value of a header to UTF-8, which strings of the ABI must have.
+// Browsers send a Referer, and proxies their own headers, in any encoding. A value that
+// is not UTF-8 is read as Latin-1, in which every byte is a character.
 func utf8Text(value string) string {
 	if utf8.ValidString(value) {
 		return value
@@ -225,8 +224,8 @@ func utf8Text(value string) string {
 	return b.String()
 }
 
-// utf8URI returns a URI as the guest gets it. Where it is not UTF-8, its bytes
-// above ASCII are percent-encoded, which says the same.
+// utf8URI converts a URI to UTF-8. If it is not UTF-8, its bytes above ASCII are
+// percent-encoded, which has the same meaning.
 func utf8URI(uri string) string {
 	if utf8.ValidString(uri) {
 		return uri
@@ -242,8 +241,8 @@ func utf8URI(uri string) string {
 	return b.String()
 }
 
-// hopByHop reports whether a header is of one connection only (RFC 9110, 7.6.1):
-// by its name, or because all's Connection names it. The name is canonical.
+// hopByHop reports whether a header is valid for one connection only (RFC 9110, 7.6.1):
+// by its name, or because the Connection header in all lists it. The name is canonical.
 func hopByHop(name string, all http.Header) bool {
 	switch name {
 	case "Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade":

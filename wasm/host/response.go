@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// response is what the guest answered.
+// response is the guest's response.
 type response struct {
 	status  int
 	headers []header
 	body    []byte
 }
 
-// check reports a response that HTTP cannot carry.
+// check returns an error for a response that HTTP does not allow.
 func (r *response) check() error {
 	if r.status < 200 || r.status > 599 {
 		return faultf("response has status %d", r.status)
@@ -38,9 +38,8 @@ func isToken(s string) bool {
 	return s != ""
 }
 
-// write sends the response to a request of the given method. Its length is the
-// body's own, whatever the guest said, except where a length describes a body
-// that is not sent.
+// write sends the response to a request with the given method. Content-Length is the
+// length of the body, whatever the guest set, except if the body is not sent (HEAD).
 func (r *response) write(w http.ResponseWriter, method string) {
 	given := http.Header{}
 	for _, h := range r.headers {
@@ -53,12 +52,12 @@ func (r *response) write(w http.ResponseWriter, method string) {
 		}
 	}
 	if _, ok := headers["Content-Type"]; !ok {
-		headers["Content-Type"] = nil // or net/http would guess one
+		headers["Content-Type"] = nil // otherwise net/http guesses one
 	}
 	bodiless := r.status == http.StatusNoContent || r.status == http.StatusNotModified
 	switch length := headers.Get("Content-Length"); {
 	case method == http.MethodHead && len(r.body) == 0 && isLength(length):
-	// How long the answer to GET is, a guest that did not make it need not know.
+	// A guest that answers HEAD without a body may not know the length of the answer to GET.
 	case bodiless, method == http.MethodHead && len(r.body) == 0:
 		headers.Del("Content-Length")
 	default:
@@ -66,8 +65,8 @@ func (r *response) write(w http.ResponseWriter, method string) {
 	}
 	w.WriteHeader(r.status)
 	if method != http.MethodHead && !bodiless {
-		// The client is gone if it fails.
-		_, _ = w.Write(r.body) // #nosec G705 -- what it says is for the component to escape
+		// An error means that the client has closed the connection.
+		_, _ = w.Write(r.body) // #nosec G705 -- the component escapes its content
 	}
 }
 
@@ -76,8 +75,8 @@ func isLength(s string) bool {
 	return err == nil
 }
 
-// refuseMethod turns an answer to OPTIONS into the one to a method that the ABI
-// does not carry. An error other than 405, such as 404, is the answer to either.
+// refuseMethod converts the answer to OPTIONS to the answer to a method that the ABI does
+// not support. An error other than 405, such as 404, is kept.
 func (r *response) refuseMethod(method string) {
 	if r.status >= 400 && r.status != http.StatusMethodNotAllowed {
 		return
@@ -88,7 +87,7 @@ func (r *response) refuseMethod(method string) {
 	r.headers = append(r.headers, header{"content-type", "application/json"})
 }
 
-// errorBody is an error in the project's one form.
+// errorBody returns an error body in the form of the API.
 func errorBody(status int, code, message string) []byte {
 	text, err := json.Marshal(message)
 	if err != nil {
@@ -97,8 +96,8 @@ func errorBody(status int, code, message string) []byte {
 	return []byte(`{"message":` + string(text) + `,"statusCode":` + strconv.Itoa(status) + `,"apiErrorCode":"` + code + `"}`)
 }
 
-// refuse answers with an error. A page of any origin may read it: it says nothing
-// of anybody.
+// refuse answers with an error. Pages of any origin may read it, since it has no data of
+// users.
 func refuse(w http.ResponseWriter, r *http.Request, status int, code, message string) {
 	body := errorBody(status, code, message)
 	if origin := r.Header.Get("Origin"); origin != "" {
@@ -110,7 +109,7 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, code, message st
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // #nosec G705 -- JSON, and named so
+	_, _ = w.Write(body) // #nosec G705 -- JSON, with the content type of JSON
 }
 
 func unavailable(w http.ResponseWriter, r *http.Request) {

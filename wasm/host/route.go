@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// route is one route of an HTTP trigger: a path, or a path and all below it.
+// route is one route of an HTTP trigger: a path, or a path and all paths below it.
 type route struct {
 	raw    string // as written
 	prefix string // without the wildcard
-	below  bool   // it ended in "/..."
-	// constant is what every request by this route tells the guest.
+	below  bool   // raw ends in "/..."
+	// constant has the headers that are the same for every request of this route.
 	constant []header
 }
 
-// parseRoute reads "/a/b" and "/a/b/...". Named segments (":id") are not
+// parseRoute parses "/a/b" and "/a/b/...". Named segments (":id") are not
 // supported.
 func parseRoute(raw string) (route, error) {
 	if !strings.HasPrefix(raw, "/") || strings.Contains(raw, "/:") {

@@ -6,15 +6,15 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// RuntimeDatabase is what a Spin runtime configuration says of a database.
+// RuntimeDatabase is a database in a Spin runtime configuration.
 type RuntimeDatabase struct {
-	// URL is file:PATH, or that of a server.
+	// URL is file:PATH, or the URL of a server.
 	URL string
-	// Token authorises at a server; empty when there is none.
+	// Token is the bearer token for a server; empty means none.
 	Token string
 }
 
-// ReadRuntimeConfig reads the databases out of a Spin runtime configuration file:
+// ReadRuntimeConfig reads the databases from a Spin runtime configuration file:
 // [sqlite_database.NAME] with type "spin" and path, or with type "libsql", url and
 // token. A relative path is relative to the working directory, as in Spin 3 and
 // later (runtime-config/src/lib.rs, sqlite_config_resolver). Other tables are

@@ -12,13 +12,13 @@ import (
 	"kith/edge/abi"
 )
 
-// Bounds on what one guest may ask of the database in one request.
+// Bounds of the database calls of one request.
 const (
 	maxConnections = 64
 	maxParams      = 4096
 )
 
-// sqliteOpen carries out sqlite.open(name ptr, len, result).
+// sqliteOpen implements sqlite.open(name ptr, len, result).
 func (g *guest) sqliteOpen(ctx context.Context, stack []uint64) error {
 	b, err := g.view(uint32(stack[0]), uint32(stack[1]), "database name")
 	if err != nil {
@@ -38,28 +38,28 @@ func (g *guest) sqliteOpen(ctx context.Context, stack []uint64) error {
 	return g.answer(result, appendWords(nil, abi.TagOK, uint32(len(g.open))))
 }
 
-// Database is what a name in sqlite_databases stands for. Its methods may be called
-// at the same time.
+// Database is a database that a name in sqlite_databases refers to. It is safe for
+// concurrent use.
 type Database interface {
-	// Connect makes what one sqlite.open gets.
+	// Connect returns the connection for one sqlite.open.
 	Connect() Connection
-	// Begin says that a request begins, or goes on, that may write next; End, that
-	// it ended, or waits for another server. A database that groups writes can wait
-	// for those that were begun.
+	// Begin is called when a request begins or continues, and may write soon; End when
+	// it has ended or waits for another server. A database that groups writes can wait
+	// for the requests in between.
 	Begin()
 	End()
 	// Close ends all connections.
 	Close() error
 }
 
-// Connection is what a guest got by sqlite.open. It is an alias, so that a package
-// need not import this one to implement Database.
+// Connection is a connection that a guest opened with sqlite.open. It is an alias, so that
+// a package can implement Database without importing this one.
 type Connection = interface {
 	// Query runs a statement and returns its whole result: the names of the columns,
 	// and the values of all rows, one row after the other. Arguments are int64,
-	// float64, string, []byte or nil; values may be bool or time.Time, too. The text
-	// is not kept. An error with a method Full that returns true is that the disk is
-	// full.
+	// float64, string, []byte or nil; values may also be bool or time.Time. Query does
+	// not keep a reference to text. If the disk is full, the error has a method Full
+	// that returns true.
 	Query(ctx context.Context, text []byte, args []any) (columns []string, values []any, err error)
 	// Writes reports whether a statement may write.
 	Writes(ctx context.Context, text []byte) (bool, error)
@@ -67,31 +67,31 @@ type Connection = interface {
 	Close() error
 }
 
-// mayWrite tells the databases that a request computes or reads, and may write next.
+// mayWrite signals the databases that a request computes or reads, and may write soon.
 func (h *Host) mayWrite() {
 	for _, d := range h.options.Databases {
 		d.Begin()
 	}
 }
 
-// mayNotWrite tells the databases that it ended, or waits for another server.
+// mayNotWrite signals the databases that a request has ended or waits for another server.
 func (h *Host) mayNotWrite() {
 	for _, d := range h.options.Databases {
 		d.End()
 	}
 }
 
-// closeConnections ends what a request left open.
+// closeConnections closes the connections and stores that a request left open.
 func (g *guest) closeConnections() {
 	for _, c := range g.open {
 		if c != nil {
-			_ = c.Close() // nothing that it would tell concerns the answer
+			_ = c.Close() // an error does not affect the answer
 		}
 	}
 	g.open, g.stores = g.open[:0], g.stores[:0]
 }
 
-// sqliteClose carries out sqlite.close(connection). A connection that is not open
+// sqliteClose implements sqlite.close(connection). A connection that is not open
 // is ignored, as in Spin.
 func (g *guest) sqliteClose(_ context.Context, stack []uint64) error {
 	if i := uint32(stack[0]) - 1; i < uint32(len(g.open)) && g.open[i] != nil {
@@ -101,7 +101,7 @@ func (g *guest) sqliteClose(_ context.Context, stack []uint64) error {
 	return nil
 }
 
-// sqliteExecute carries out sqlite.execute(connection, statement ptr, len,
+// sqliteExecute implements sqlite.execute(connection, statement ptr, len,
 // parameters ptr, count, result).
 func (g *guest) sqliteExecute(ctx context.Context, stack []uint64) error {
 	text, err := g.view(uint32(stack[1]), uint32(stack[2]), "statement")
@@ -120,7 +120,7 @@ func (g *guest) sqliteExecute(ctx context.Context, stack []uint64) error {
 	columns, values, err := g.query(ctx, g.open[i], text, args)
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err() // the request is over, and the guest with it
+		return ctx.Err() // the request has ended, which ends the guest
 	case err != nil:
 		return g.answerDBError(ctx, at, err)
 	}
@@ -139,8 +139,7 @@ func (g *guest) query(ctx context.Context, c Connection, text []byte, args []any
 	return c.Query(ctx, text, args)
 }
 
-// answerDBError writes an error result. The text is the database's, for the
-// guest's log.
+// answerDBError writes an error result with the database's text, for the guest's log.
 func (g *guest) answerDBError(ctx context.Context, result uint32, err error) error {
 	var full interface{ Full() bool }
 	if errors.As(err, &full) && full.Full() {
@@ -224,9 +223,9 @@ func (g *guest) putRow(ctx context.Context, rows []byte, values []any) (_ []byte
 	return g.putList(ctx, rows, list, len(values), abi.ValueAlign)
 }
 
-// putValue appends one value to list. The drivers also make two types that SQLite
-// does not have: booleans, and times out of columns that are declared as dates,
-// which are given as SQLite's own functions write them.
+// putValue appends one value to list. The drivers also return two types that SQLite does
+// not have: booleans, and times from columns that are declared as dates, which are written
+// in the format of SQLite's own functions.
 func (g *guest) putValue(ctx context.Context, list []byte, v any) ([]byte, error) {
 	switch v := v.(type) {
 	case nil:

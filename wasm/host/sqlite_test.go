@@ -12,7 +12,7 @@ import (
 	"kith/backend/libsql"
 )
 
-// sql has probe run a statement on "default", with a param header per param.
+// sql makes probe run a statement on "default", with a param header per parameter.
 func (b *bench) sql(t testing.TB, statement string, params ...string) answer {
 	t.Helper()
 	headers := []string{"Database", "default"}
@@ -63,11 +63,11 @@ func TestSQLite_Errors(t *testing.T) {
 		"SELECT":                                "incomplete input",
 		"":                                      "the statement is empty",
 		"-- only a comment":                     "the statement is empty",
-		"BEGIN":                                 "BEGIN is not offered",
-		"/* x */ commit":                        "COMMIT is not offered",
-		"PRAGMA journal_mode = DELETE":          "PRAGMA is not offered",
-		"ATTACH 'x.db' AS x":                    "ATTACH is not offered",
-		"VACUUM":                                "VACUUM is not offered",
+		"BEGIN":                                 "BEGIN is not allowed",
+		"/* x */ commit":                        "COMMIT is not allowed",
+		"PRAGMA journal_mode = DELETE":          "PRAGMA is not allowed",
+		"ATTACH 'x.db' AS x":                    "ATTACH is not allowed",
+		"VACUUM":                                "VACUUM is not allowed",
 		"SELECT 1; DELETE FROM u":               "more than one statement",
 		"SELECT 1\x00; DELETE FROM u":           "zero byte",
 		"EXPLAIN QUERY PLAN SELECT 1; SELECT 2": "more than one statement",
@@ -98,7 +98,7 @@ func TestSQLite_NamesAndConnections(t *testing.T) {
 	require.Equal(t, 200, b.sql(t, "SELECT 1").status)
 }
 
-// A guest can tell a full disk from other errors: it is no fault of the statement.
+// A guest can distinguish a full disk from an error in the statement.
 func TestSQLite_DiskIsFull(t *testing.T) {
 	t.Parallel()
 	url := libsql.WithPragmas("file:"+filepath.Join(t.TempDir(), "small.db"), "max_page_count(20)")
@@ -112,7 +112,7 @@ func TestSQLite_DiskIsFull(t *testing.T) {
 	}
 }
 
-// Of many guests that write the same key at once, one gets the row.
+// When many guests insert the same key at once, one succeeds.
 func TestSQLite_ConcurrentWriters(t *testing.T) {
 	t.Parallel()
 	b := start(t, probe(t), "1", nil)
@@ -137,7 +137,7 @@ func TestSQLite_ConcurrentWriters(t *testing.T) {
 	require.Equal(t, answerText(200, "n\ni:4;\n"), b.sql(t, "SELECT count(*) AS n FROM intake"))
 }
 
-// Requests of all kinds at once do not see each other.
+// Concurrent requests of all kinds do not affect each other.
 func TestServe_Concurrently(t *testing.T) {
 	t.Parallel()
 	bothWays(t, func(t *testing.T, change func(*Options)) {

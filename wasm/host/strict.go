@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// With Options.StrictSpin a host does what Spin does wherever a component or a
-// visitor can notice it. The sources are those of github.com/spinframework/spin
-// as of version 4, below crates/, and the libraries that it uses:
+// With Options.StrictSpin a host behaves as Spin does wherever a component or a visitor
+// can notice it. The references are to version 4 of github.com/spinframework/spin, below
+// crates/, and to the libraries that it uses:
 //
-//   - Every request has an instance of its own (trigger-http/src/spin.rs).
-//   - Every sqlite.open is a connection of its own, made at its first statement
+//   - Every request has its own instance (trigger-http/src/spin.rs).
+//   - Every sqlite.open returns its own connection, made at its first statement
 //     (sqlite-inproc/src/lib.rs, sqlite-libsql/src/lib.rs). A libSQL server is
 //     reached by http or https only (sqlite/src/lib.rs, check_url).
 //   - Outbound requests follow up to 10 redirects, and only the first URL is
@@ -19,11 +19,11 @@ import (
 //     reqwest, src/redirect.rs). Every failure is a runtime error, and headers of
 //     an answer that are not ASCII are dropped (same file).
 //   - Variables are resolved at each call (expressions/src/lib.rs).
-//   - A request has at most 100 headers; one more is 431 (hyper,
-//     src/server/conn/http1.rs, max_headers). A method that the ABI does not know
-//     is 405, a component that fails is 500, all without a body
+//   - A request has at most 100 headers; more are answered with 431 (hyper,
+//     src/server/conn/http1.rs, max_headers). A method that the ABI does not have is
+//     answered with 405, a failed component with 500, all without a body
 //     (trigger-http/src/spin.rs, server.rs).
-//   - Of repeated headers of a response the last survives
+//   - Of repeated response headers only the last is sent
 //     (trigger-http/src/headers.rs, append_headers).
 //   - A response to HEAD with an empty body has a Content-Length only when the
 //     component sets it (hyper, src/proto/h1/role.rs).
@@ -34,8 +34,8 @@ const (
 	strictRedirects = 10
 )
 
-// followRedirects sends requests as Spin's client does: net/http and reqwest have
-// the same rules of which method, body and credentials follow a redirect.
+// followRedirects sends requests as Spin's client does: net/http and reqwest use the same
+// method, body and credentials after a redirect.
 func followRedirects(transport http.RoundTripper) func(*http.Request) (*http.Response, error) {
 	client := &http.Client{Transport: transport, CheckRedirect: func(_ *http.Request, via []*http.Request) error {
 		if len(via) > strictRedirects {
@@ -51,8 +51,8 @@ func followRedirects(transport http.RoundTripper) func(*http.Request) (*http.Res
 	}
 }
 
-// beyondASCII reports whether a header's value has other characters than visible
-// ASCII, blank and tab.
+// beyondASCII reports whether the value of a header has characters other than visible
+// ASCII, space and tab.
 func beyondASCII(value string) bool {
 	return strings.IndexFunc(value, func(r rune) bool { return (r < ' ' && r != '\t') || r >= 0x7f }) >= 0
 }
@@ -71,10 +71,10 @@ func (h *Host) variable(name string) (string, bool) {
 	return value, err == nil
 }
 
-// refuseAsSpin answers what Spin refuses before a component is asked.
+// refuseAsSpin answers requests that Spin refuses without calling the component.
 func refuseAsSpin(w http.ResponseWriter, r *http.Request, known bool) bool {
 	switch {
-	case countHeaders(r.Header)+1 > strictHeaders: // and Host, which net/http keeps apart
+	case countHeaders(r.Header)+1 > strictHeaders: // plus Host, which net/http stores separately
 		w.WriteHeader(http.StatusRequestHeaderFieldsTooLarge)
 	case !known:
 		w.WriteHeader(http.StatusMethodNotAllowed)

@@ -10,8 +10,8 @@ import (
 
 func strict(o *Options) { o.StrictSpin = true }
 
-// Spin's client goes where a redirect leads, to any host, and takes along what the
-// component sent.
+// Like Spin's client, a strict host follows redirects to any host, and sends the
+// component's headers there.
 func TestStrict_OutboundFollowsRedirects(t *testing.T) {
 	t.Parallel()
 	elsewhere := backend(t, func(w http.ResponseWriter, r *http.Request) {
@@ -54,7 +54,7 @@ func TestStrict_OutboundFails(t *testing.T) {
 	require.Equal(t, []string{"plain"}, b.do(t, "GET", "/send?http://127.0.0.1:"+port+"/", "").header["X-Odd"])
 }
 
-// What Spin answers before and after a component is asked.
+// A strict host gives Spin's own answers, before and after a component is called.
 func TestStrict_Requests(t *testing.T) {
 	t.Parallel()
 	b := start(t, probe(t), "1", strict)
@@ -87,8 +87,7 @@ func TestStrict_Requests(t *testing.T) {
 	require.Zero(t, stats.Reused)
 }
 
-// A connection sees what its request did and no state of another; what one
-// request wrote the next one reads.
+// Each connection has its own state; rows that one request wrote are visible to the next.
 func TestStrict_OwnConnections(t *testing.T) {
 	t.Parallel()
 	b := start(t, probe(t), "1", strict)
@@ -100,8 +99,7 @@ func TestStrict_OwnConnections(t *testing.T) {
 	require.Equal(t, answerText(500, "abi: invalid database connection"), text(b.do(t, "POST", "/sql", "SELECT 1", "Database", "default", "Closed", "yes")))
 }
 
-// The ABI of key-value stores: a strict host keeps what was set, and others have
-// no store.
+// A strict host implements key-value stores; other hosts have none.
 func TestKeyValue(t *testing.T) {
 	t.Parallel()
 	b := start(t, probe(t), "1", strict)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// deadline bounds every wait of these tests. It is only ever spent on failure.
+// deadline bounds every wait of these tests. A test that passes never waits that long.
 const deadline = 2 * time.Minute
 
 // eventually waits for a condition.

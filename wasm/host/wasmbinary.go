@@ -2,7 +2,7 @@ package host
 
 import "fmt"
 
-// wasmReader reads the binary format. After the end it reads zeros, and cut is true.
+// wasmReader reads the binary format. Beyond the end it reads zeros, and cut is true.
 type wasmReader struct {
 	in  []byte
 	cut bool
@@ -38,7 +38,7 @@ func (r *wasmReader) unsigned() (n uint32) {
 	}
 }
 
-// signed passes over a signed number, of up to 64 bits.
+// signed skips a signed number of up to 64 bits.
 func (r *wasmReader) signed() {
 	for r.byte() >= 0x80 {
 	}
@@ -64,7 +64,7 @@ func (r *wasmReader) bulk() (bulk bool, err error) {
 		r.unsigned()
 		bulk = true
 	default:
-		err = fmt.Errorf("the instruction %#x %d is not known", opBulk, op)
+		err = fmt.Errorf("the instruction %#x %d is unknown", opBulk, op)
 	}
 	return bulk, err
 }
@@ -83,12 +83,12 @@ func (r *wasmReader) vector() error {
 		r.unsigned()
 		r.byte()
 	case op > 255:
-		return fmt.Errorf("the instruction %#x %d is not known", opVector, op)
+		return fmt.Errorf("the instruction %#x %d is unknown", opVector, op)
 	}
 	return nil
 }
 
-// unsigned appends a number as the binary format has it, and signed one with a sign.
+// unsigned and signed append a number in the binary format.
 func unsigned(b []byte, n uint32) []byte {
 	for ; n >= 0x80; n >>= 7 {
 		b = append(b, byte(n)|0x80)

@@ -1,4 +1,4 @@
-;; Returns a body that ends outside its memory.
+;; Returns a body that ends outside of its memory.
 (func (export "handle-http-request") (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)
   (if (i32.eq (local.get 2) (i32.const 777)) (then
     (i32.store (i32.const 1048) (i32.const -1)) (return (i32.const 1024))))

@@ -1,4 +1,4 @@
-;; Takes all memory it can get and traps when it gets no more.
+;; Allocates memory until no more is available, and then traps.
 (func (export "handle-http-request") (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)
   (if (i32.eq (local.get 2) (i32.const 777)) (then
     (loop $l (br_if $l (i32.ne (memory.grow (i32.const 16)) (i32.const -1)))) unreachable))

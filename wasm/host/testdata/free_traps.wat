@@ -1,4 +1,4 @@
-;; Traps when its response is given back to it.
+;; Traps when the host frees its response.
 (func (export "handle-http-request") (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)
   (global.set $hostile (i32.eq (local.get 2) (i32.const 777)))
   (i32.const 1024))

@@ -1,4 +1,4 @@
-;; Returns 4096 headers that are all the same 64 KiB.
+;; Returns 4096 headers, all of which point to the same 64 KiB.
 (func $overlap (local $i i32)
   (i32.store8 (i32.const 1028) (i32.const 1))
   (i32.store (i32.const 1032) (i32.const 16384))

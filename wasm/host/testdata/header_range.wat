@@ -1,4 +1,4 @@
-;; Returns a header list outside its memory.
+;; Returns a header list outside of its memory.
 (func (export "handle-http-request") (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)
   (if (i32.eq (local.get 2) (i32.const 777)) (then
     (i32.store8 (i32.const 1028) (i32.const 1)) (i32.store (i32.const 1032) (i32.const -16)) (i32.store (i32.const 1036) (i32.const 1)) (return (i32.const 1024))))

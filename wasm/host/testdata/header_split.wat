@@ -1,4 +1,4 @@
-;; Returns a header with a line end in its value.
+;; Returns a header with a line break in its value.
 (data (i32.const 1536) "\00\07\00\00" "\01\00\00\00" "\01\07\00\00" "\04\00\00\00")
 (data (i32.const 1792) "av\0d\0ab")
 (func $split

@@ -1,4 +1,4 @@
-;; Prints that it begins, and never returns.
+;; Prints a line, and then loops forever.
 (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
 (func (export "handle-http-request") (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)
   (if (i32.eq (local.get 2) (i32.const 777)) (then

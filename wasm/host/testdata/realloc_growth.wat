@@ -1,4 +1,4 @@
-;; Prints that it begins, and grows its memory for ever while it allocates.
+;; Prints a line, and then grows its memory in an endless loop during an allocation.
 (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
 (func (export "handle-http-request") (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)
   (i32.const 1024))

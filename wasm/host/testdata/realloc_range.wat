@@ -1,4 +1,4 @@
-;; Allocates outside its memory.
+;; Allocates a block outside of its memory.
 (func (export "handle-http-request") (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)
   (i32.const 1024))
 (func (export "canonical_abi_realloc") (param i32 i32 i32 i32) (result i32)

@@ -1,4 +1,4 @@
-;; Calls an import while it allocates, which would allocate again.
+;; Calls an import during an allocation; the import would start another allocation.
 (import "spin-config" "get-config" (func $config (param i32 i32 i32)))
 (func (export "handle-http-request") (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)
   (i32.const 1024))

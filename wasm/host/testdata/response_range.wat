@@ -1,4 +1,4 @@
-;; Returns a response that is outside its memory.
+;; Returns a response that is outside of its memory.
 (func (export "handle-http-request") (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)
   (if (i32.eq (local.get 2) (i32.const 777)) (then
     (return (i32.const 0x7ffffff0))))

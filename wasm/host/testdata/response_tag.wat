@@ -1,4 +1,4 @@
-;; Returns a response whose body is neither there nor absent.
+;; Returns a response whose body option has an invalid tag.
 (func (export "handle-http-request") (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)
   (if (i32.eq (local.get 2) (i32.const 777)) (then
     (i32.store8 (i32.const 1040) (i32.const 7)) (return (i32.const 1024))))

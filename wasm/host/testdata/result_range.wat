@@ -1,4 +1,4 @@
-;; Asks for a variable and wants it outside its memory.
+;; Requests a variable with an address for the result outside of its memory.
 (import "spin-config" "get-config" (func $config (param i32 i32 i32)))
 (func (export "handle-http-request") (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)
   (if (i32.eq (local.get 2) (i32.const 777)) (then

@@ -1,4 +1,4 @@
-;; Would never have been made.
+;; Has a start section, which the host cannot interrupt.
 (func $start (loop $l (br $l)))
 (start $start)
 (func (export "handle-http-request") (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)

@@ -1,4 +1,4 @@
-;; Executes a statement that is outside its memory.
+;; Executes a statement that is outside of its memory.
 (import "sqlite" "execute" (func $execute (param i32 i32 i32 i32 i32 i32)))
 (func (export "handle-http-request") (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)
   (if (i32.eq (local.get 2) (i32.const 777)) (then

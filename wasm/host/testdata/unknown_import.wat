@@ -1,4 +1,4 @@
-;; Wants what this host does not offer.
+;; Imports a function that this host does not offer.
 (import "key-value" "get-keys" (func (param i32 i32)))
 (func (export "handle-http-request") (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)
   (i32.const 1024))

@@ -1,4 +1,4 @@
-;; Its handler takes one parameter too few.
+;; Its handler has one parameter too few.
 (func (export "handle-http-request") (param i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)
   (i32.const 1024))
 (func (export "canonical_abi_realloc") (param i32 i32 i32 i32) (result i32)

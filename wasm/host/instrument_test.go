@@ -13,7 +13,7 @@ import (
 	"github.com/tetratelabs/wazero"
 )
 
-// wat is the module of a text.
+// wat compiles the text of a module.
 func wat(t testing.TB, text string, options ...string) []byte {
 	t.Helper()
 	code, err := os.ReadFile(wat2wasm(t, text, options...))
@@ -21,8 +21,8 @@ func wat(t testing.TB, text string, options ...string) []byte {
 	return code
 }
 
-// everyImmediate has an instruction of every form that the binary format knows, and
-// puts what they make into its result.
+// everyImmediate has an instruction of every form in the binary format, and returns a
+// result that depends on all of them.
 const everyImmediate = `(module
   (import "from" "add" (func $add (param i32 i32) (result i32)))
   (type $pair (func (param i32 i32) (result i32)))
@@ -36,9 +36,9 @@ const everyImmediate = `(module
   (func $twice (param i32 i32) (result i32) (i32.mul (call $add (local.get 0) (local.get 1)) (i32.const 2)))
   (func (export "run") (param $n i32) (result i64) (local $i i32) (local $sum i64) (local $v v128)
     (local.set $i (i32.const 0))
-    (loop $turns
+    (loop $again
       (local.set $sum (i64.add (i64.mul (local.get $sum) (i64.const 31)) (i64.extend_i32_u (local.get $i))))
-      (br_if $turns (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $n))))
+      (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $n))))
     (i32.const 3) (i32.const 4)
     (block (param i32 i32) (result i32) (call_indirect $t (type $pair) (i32.const 1)))
     (loop (param i32) (result i32) (i32.const 70000) (i32.add))
@@ -72,10 +72,10 @@ const everyImmediate = `(module
       (i64.add (i64.extend_i32_u (i32.add (memory.size) (table.size $t)))
         (i64.add (i64.trunc_sat_f64_s (f64.const 12345.678)) (i64.trunc_f32_s (f32.const 9.5)))))))`
 
-func TestWeave_ChangesNothing(t *testing.T) {
+func TestInstrument_ChangesNothing(t *testing.T) {
 	t.Parallel()
 	code := wat(t, everyImmediate)
-	woven, err := weave(code)
+	woven, err := instrument(code)
 	require.NoError(t, err)
 	require.NotEqual(t, code, woven)
 	ctx := t.Context()
@@ -90,30 +90,30 @@ func TestWeave_ChangesNothing(t *testing.T) {
 		require.NoError(t, err)
 		return got[0]
 	}
-	for _, n := range []uint64{1, 2, 3, 1000, 3*turnsAtOnce + 1} {
+	for _, n := range []uint64{1, 2, 3, 1000, 3*fuelPerSlice + 1} {
 		require.Equal(t, run(code, n), run(woven, n), n)
 	}
 }
 
-func TestWeave_Refuses(t *testing.T) {
+func TestInstrument_Refuses(t *testing.T) {
 	t.Parallel()
 	const around = `(module (memory (export "memory") 1) (global $own (mut i32) (i32.const 0)) (func (export "f") `
 	for text, want := range map[string]string{
-		"(global.set 1 (i32.const 0)) ": "function 0 of the module: it names the global 1, which is not there",
-		"(drop (global.get 2))":         "function 0 of the module: it names the global 2, which is not there",
+		"(global.set 1 (i32.const 0)) ": "function 0 of the module: it uses global 1, which does not exist",
+		"(drop (global.get 2))":         "function 0 of the module: it uses global 2, which does not exist",
 	} {
-		_, err := weave(wat(t, around+text+`))`, "--no-check"))
+		_, err := instrument(wat(t, around+text+`))`, "--no-check"))
 		require.EqualError(t, err, want)
 	}
-	_, err := weave(wat(t, around+`(drop (i32.atomic.load (i32.const 0)))))`, "--enable-threads", "--no-check"))
-	require.EqualError(t, err, "function 0 of the module: the instruction 0xfe is not known")
+	_, err := instrument(wat(t, around+`(drop (i32.atomic.load (i32.const 0)))))`, "--enable-threads", "--no-check"))
+	require.EqualError(t, err, "function 0 of the module: the instruction 0xfe is unknown")
 	whole := wat(t, around+`))`)
-	_, err = weave(whole[:len(whole)-3])
-	require.EqualError(t, err, "the module is cut short")
+	_, err = instrument(whole[:len(whole)-3])
+	require.EqualError(t, err, "the module is truncated")
 }
 
-// Go stops the world to collect garbage: a guest that only computes lets it.
-func TestWeave_LoopDoesNotHoldUpGo(t *testing.T) {
+// A guest that only computes does not delay garbage collection.
+func TestInstrument_LoopDoesNotDelayGo(t *testing.T) {
 	b := start(t, probe(t), "1", func(o *Options) { o.Timeout = time.Hour })
 	ctx, cancel := context.WithCancel(context.Background())
 	running := make(chan answer, 1)
@@ -122,16 +122,16 @@ func TestWeave_LoopDoesNotHoldUpGo(t *testing.T) {
 	for range 10 {
 		runtime.GC()
 	}
-	require.Empty(t, running, "it runs as before")
+	require.Empty(t, running, "the guest still runs")
 	cancel()
 	require.ErrorIs(t, b.host.Close(ctx), context.Canceled)
 	require.Equal(t, 503, (<-running).status)
 }
 
-// Whatever a file holds, it is refused, or becomes what can be read as it was. (To
-// compile it would say more, but wazero asks for the memory of as many functions as
-// a file says it has.)
-func FuzzWeave(f *testing.F) {
+// For any input, instrument refuses it or returns a module that can be parsed. (Compiling
+// the result would test more, but wazero allocates memory for as many functions as the
+// module declares.)
+func FuzzInstrument(f *testing.F) {
 	code := wat(f, everyImmediate)
 	f.Add(code)
 	f.Add(wat(f, `(module (memory 1) (func (export "f") (loop (br 0))))`))
@@ -140,11 +140,11 @@ func FuzzWeave(f *testing.F) {
 	}
 	f.Add(append(bytes.Clone(wasmMagic), sectionCode, 5, 0xff, 0xff, 0xff, 0xff, 0x0f))
 	f.Fuzz(func(t *testing.T, code []byte) {
-		woven, err := weave(code)
+		woven, err := instrument(code)
 		if err != nil {
 			return
 		}
-		_, err = weave(woven)
+		_, err = instrument(woven)
 		require.NoError(t, err)
 	})
 }

@@ -10,29 +10,29 @@ import (
 	"github.com/tetratelabs/wazero/api"
 )
 
-// A guest that only computes would never come back to the host: nothing could end
-// it, and Go could not stop it to collect garbage, for which every other request
-// would wait. wazero's own remedy, WithCloseOnContextDone, leaves the guest at each
-// turn of each loop and starts a goroutine for each call, which was two fifths of
-// the time of a share link. So weave gives a module a count of turns: each turn of
-// a loop and each call of a function that calls others takes one from it, and when
-// none is left the guest comes back, and ends if it was told to.
+// A guest that only computes would never return to the host. The host could not end it,
+// and Go could not stop it for garbage collection, for which every other request would
+// wait. wazero's own solution, WithCloseOnContextDone, leaves the guest in each iteration
+// of each loop and starts a goroutine for each call, which took two fifths of the time of
+// a share link. So instrument adds fuel to a module: each iteration of a loop, and each
+// call of a function that calls others, consumes one unit. When the fuel is used up, the
+// guest calls the host, and ends if the host wants it to.
 //
-// The module does what it did before. It sees neither the count nor the order to
-// end: a module that names a global which is not its own is refused.
+// The behavior of the module does not change. It can access neither the fuel nor the end
+// flag: a module that names a global which is not its own is refused.
 
 const (
-	// turnsAtOnce is how many turns a guest takes before it comes back: some ten
-	// microseconds' worth.
-	turnsAtOnce = 1 << 14
-	// bulkTurns is what an instruction costs that may move the whole memory, which
-	// takes milliseconds.
-	bulkTurns = 1 << 8
-	// endName is the export by which a guest is told to end.
+	// fuelPerSlice is how much fuel a guest consumes before it calls the host: about
+	// ten microseconds' worth.
+	fuelPerSlice = 1 << 14
+	// bulkFuel is the fuel of an instruction that may move the whole memory, which takes
+	// milliseconds.
+	bulkFuel = 1 << 8
+	// endName is the exported global with which the host ends a guest.
 	endName = "kith:end"
 )
 
-// Sections of a module, in the order of their numbers but for custom ones.
+// Sections of a module, in the order of their numbers, except custom sections.
 const (
 	sectionType = iota + 1
 	sectionImport
@@ -46,7 +46,7 @@ const (
 	sectionCode
 )
 
-// Instructions that weave writes or looks for.
+// Instructions that instrument writes or searches for.
 const (
 	opUnreachable  = 0x00
 	opLoop         = 0x03
@@ -74,20 +74,19 @@ type section struct {
 	body []byte
 }
 
-// weaver rewrites one module.
-type weaver struct {
+// instrumenter rewrites one module.
+type instrumenter struct {
 	sections []section
-	// pause is the index of the function that leaves the guest, end and left are
-	// those of the globals that tell it to end and hold how many turns it has left.
+	// pause is the index of the function that calls the host; end and left are those of
+	// the globals for the end flag and for the remaining fuel.
 	pause, end, left uint32
-	// turn takes a turn, and bulk the turns of a bulk instruction.
-	turn, bulk []byte
+	// step are the instructions that consume one unit of fuel, bulk those for a bulk instruction.
+	step, bulk []byte
 }
 
-// weave returns a module whose instances can be ended; see endWith. What is no
-// module, or none that a host could run, is returned as it is, for wazero to say
-// what is wrong with it.
-func weave(module []byte) ([]byte, error) {
+// instrument returns a module whose instances can be ended; see endWith. It returns an
+// invalid module unchanged, so that wazero reports what is wrong with it.
+func instrument(module []byte) ([]byte, error) {
 	if !bytes.HasPrefix(module, wasmMagic) {
 		return module, nil
 	}
@@ -96,7 +95,7 @@ func weave(module []byte) ([]byte, error) {
 		return nil, err
 	}
 	if w.section(sectionStart) != nil {
-		return nil, errors.New("the module has a start section, which nothing could end; export _initialize instead")
+		return nil, errors.New("the module has a start section, which could not be interrupted; export _initialize instead")
 	}
 	if w.section(sectionCode) == nil || w.section(sectionExport) == nil || w.section(sectionMemory) == nil {
 		return module, nil
@@ -111,8 +110,8 @@ func weave(module []byte) ([]byte, error) {
 	return out, nil
 }
 
-func readSections(module []byte) (*weaver, error) {
-	w := &weaver{}
+func readSections(module []byte) (*instrumenter, error) {
+	w := &instrumenter{}
 	r := wasmReader{in: module}
 	for len(r.in) > 0 && !r.cut {
 		s := section{id: r.byte()}
@@ -120,13 +119,13 @@ func readSections(module []byte) (*weaver, error) {
 		w.sections = append(w.sections, s)
 	}
 	if r.cut {
-		return nil, errors.New("the module is cut short")
+		return nil, errors.New("the module is truncated")
 	}
 	return w, nil
 }
 
-// section returns the section of a number, or nil.
-func (w *weaver) section(id byte) *section {
+// section returns the section with a number, or nil.
+func (w *instrumenter) section(id byte) *section {
 	for i := range w.sections {
 		if w.sections[i].id == id {
 			return &w.sections[i]
@@ -135,8 +134,8 @@ func (w *weaver) section(id byte) *section {
 	return nil
 }
 
-// count is how many entries the section of a number has.
-func (w *weaver) count(id byte) uint32 {
+// count returns the number of entries in the section with a number.
+func (w *instrumenter) count(id byte) uint32 {
 	s := w.section(id)
 	if s == nil {
 		return 0
@@ -144,9 +143,8 @@ func (w *weaver) count(id byte) uint32 {
 	return (&wasmReader{in: s.body}).unsigned()
 }
 
-// add adds entries to a section, which is made before the one of exports when it is
-// not there.
-func (w *weaver) add(id byte, entries ...[]byte) {
+// add adds entries to a section. A missing section is created before that of exports.
+func (w *instrumenter) add(id byte, entries ...[]byte) {
 	if w.section(id) == nil {
 		exports := slices.IndexFunc(w.sections, func(s section) bool { return s.id == sectionExport })
 		w.sections = slices.Insert(w.sections, exports, section{id: id, body: []byte{0}})
@@ -157,7 +155,7 @@ func (w *weaver) add(id byte, entries ...[]byte) {
 	s.body = append(append(body, r.in...), bytes.Join(entries, nil)...)
 }
 
-func (w *weaver) rewrite() error {
+func (w *instrumenter) rewrite() error {
 	functions, globals, err := w.imported()
 	if err != nil {
 		return err
@@ -165,48 +163,48 @@ func (w *weaver) rewrite() error {
 	w.pause = functions + w.count(sectionFunction)
 	w.end = globals + w.count(sectionGlobal)
 	w.left = w.end + 1
-	w.bulk = w.take(bulkTurns)
-	w.turn = unsigned(append(w.take(1), opGlobalGet), w.left)
-	w.turn = unsigned(append(w.turn, opI32Const, 0, opI32LeS, opIf, blockVoid, opCall), w.pause)
-	w.turn = append(w.turn, opEnd)
+	w.bulk = w.take(bulkFuel)
+	w.step = unsigned(append(w.take(1), opGlobalGet), w.left)
+	w.step = unsigned(append(w.step, opI32Const, 0, opI32LeS, opIf, blockVoid, opCall), w.pause)
+	w.step = append(w.step, opEnd)
 	if err := w.rewriteCode(); err != nil {
 		return err
 	}
 	voidType := w.count(sectionType)
 	w.add(sectionType, []byte{0x60, 0, 0})
 	w.add(sectionFunction, unsigned(nil, voidType))
-	w.add(sectionGlobal, global(0), global(turnsAtOnce))
+	w.add(sectionGlobal, global(0), global(fuelPerSlice))
 	name := append(unsigned(nil, uint32(len(endName))), endName...)
 	w.add(sectionExport, unsigned(append(name, 3), w.end))
 	w.add(sectionCode, w.pauseBody())
 	return nil
 }
 
-// global is a mutable global of a value.
+// global returns a mutable global with an initial value.
 func global(value int32) []byte {
 	return append(signed([]byte{typeI32, mutable, opI32Const}, value), opEnd)
 }
 
-// take are instructions that take turns.
-func (w *weaver) take(turns int32) []byte {
+// take returns the instructions that consume fuel.
+func (w *instrumenter) take(fuel int32) []byte {
 	b := unsigned([]byte{opGlobalGet}, w.left)
-	b = append(signed(append(b, opI32Const), turns), opI32Sub)
+	b = append(signed(append(b, opI32Const), fuel), opI32Sub)
 	return unsigned(append(b, opGlobalSet), w.left)
 }
 
-// pauseBody is the function that leaves the guest: for wazero has Go grow its
-// memory, by nothing here.
-func (w *weaver) pauseBody() []byte {
+// pauseBody returns the function that calls the host. It grows the memory by zero pages,
+// which wazero implements by a call into Go.
+func (w *instrumenter) pauseBody() []byte {
 	b := []byte{0, opI32Const, 0, opMemoryGrow, 0, opDrop}
-	b = unsigned(append(signed(append(b, opI32Const), turnsAtOnce), opGlobalSet), w.left)
+	b = unsigned(append(signed(append(b, opI32Const), fuelPerSlice), opGlobalSet), w.left)
 	b = unsigned(append(b, opGlobalGet), w.end)
 	b = append(b, opIf, blockVoid, opUnreachable, opEnd, opEnd)
 	return append(unsigned(nil, uint32(len(b))), b...)
 }
 
-// imported counts the functions and the globals that are imported: they come before
+// imported counts the imported functions and globals, whose indexes are before those of
 // the module's own.
-func (w *weaver) imported() (functions, globals uint32, err error) {
+func (w *instrumenter) imported() (functions, globals uint32, err error) {
 	s := w.section(sectionImport)
 	if s == nil {
 		return 0, 0, nil
@@ -228,16 +226,16 @@ func (w *weaver) imported() (functions, globals uint32, err error) {
 			r.bytes(2)
 			globals++
 		default:
-			return 0, 0, fmt.Errorf("the module imports something of kind %d, which is not known", kind)
+			return 0, 0, fmt.Errorf("the module has an import of the unknown kind %d", kind)
 		}
 		if r.cut {
-			return 0, 0, errors.New("the module's imports are cut short")
+			return 0, 0, errors.New("the module's imports are truncated")
 		}
 	}
 	return functions, globals, nil
 }
 
-func (w *weaver) rewriteCode() error {
+func (w *instrumenter) rewriteCode() error {
 	s := w.section(sectionCode)
 	r := wasmReader{in: s.body}
 	n := r.unsigned()
@@ -245,7 +243,7 @@ func (w *weaver) rewriteCode() error {
 	for i := range n {
 		body, err := w.function(r.bytes(r.unsigned()))
 		if err == nil && r.cut {
-			err = errors.New("it is cut short")
+			err = errors.New("the code is truncated")
 		}
 		if err != nil {
 			return fmt.Errorf("function %d of the module: %w", i, err)
@@ -257,7 +255,7 @@ func (w *weaver) rewriteCode() error {
 }
 
 // function rewrites the body of a function.
-func (w *weaver) function(body []byte) ([]byte, error) {
+func (w *instrumenter) function(body []byte) ([]byte, error) {
 	r := wasmReader{in: body}
 	for range r.unsigned() {
 		r.unsigned()
@@ -280,23 +278,23 @@ func (w *weaver) function(body []byte) ([]byte, error) {
 		out = append(out, before[:len(before)-len(r.in)]...)
 		switch op {
 		case opLoop:
-			out = append(out, w.turn...)
+			out = append(out, w.step...)
 		case opCall, opCallIndirect:
 			calls = true
 		}
 	}
 	if r.cut {
-		return nil, errors.New("it is cut short")
+		return nil, errors.New("the code is truncated")
 	}
 	if calls {
-		out = slices.Insert(out, first, w.turn...)
+		out = slices.Insert(out, first, w.step...)
 	}
 	return out, nil
 }
 
-// instruction reads one instruction of WebAssembly 2.0, and whether it is a bulk
-// one.
-func (w *weaver) instruction(r *wasmReader) (op byte, bulk bool, err error) {
+// instruction reads one instruction of WebAssembly 2.0, and reports whether it is a bulk
+// instruction.
+func (w *instrumenter) instruction(r *wasmReader) (op byte, bulk bool, err error) {
 	switch op = r.byte(); {
 	case op >= 0x02 && op <= 0x04: // block, loop, if
 		r.signed()
@@ -305,7 +303,7 @@ func (w *weaver) instruction(r *wasmReader) (op byte, bulk bool, err error) {
 		r.unsigned()
 	case op == opGlobalGet, op == opGlobalSet:
 		if i := r.unsigned(); i >= w.end {
-			err = fmt.Errorf("it names the global %d, which is not there", i)
+			err = fmt.Errorf("it uses global %d, which does not exist", i)
 		}
 	case op == 0x0e: // br_table
 		for range r.unsigned() {
@@ -332,14 +330,14 @@ func (w *weaver) instruction(r *wasmReader) (op byte, bulk bool, err error) {
 	case op == opVector:
 		err = r.vector()
 	default:
-		err = fmt.Errorf("the instruction %#x is not known", op)
+		err = fmt.Errorf("the instruction %#x is unknown", op)
 	}
 	return op, bulk, err
 }
 
-// endWith has a module end what it does when ctx is done, until stop is called,
-// which reports whether it had not to: an instance that was told to end is of no
-// more use.
+// endWith ends the running call of a module when ctx is done, until stop is called. stop
+// reports whether the call was not ended: an instance that was ended must not be used
+// again.
 func endWith(ctx context.Context, module api.Module) (stop func() bool) {
 	end := module.ExportedGlobal(endName).(api.MutableGlobal)
 	return context.AfterFunc(ctx, func() { end.Set(1) })
