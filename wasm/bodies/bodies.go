@@ -1,9 +1,7 @@
-// Package bodies reads request bodies of clients that nobody knows, and accounts for
-// those of answers to them. A body must
-// arrive at a minimum rate, and all bodies in memory together must fit into a
-// budget of bytes. So a client that sends slowly, or announces much and sends
-// nothing, takes a connection and a few kB from the server and nothing that
-// others wait for.
+// Package bodies reads request bodies of untrusted clients, and accounts for the bodies of
+// the answers. A request body must arrive at a minimum rate, and all bodies in memory must
+// fit into a budget of bytes. So a client that sends slowly, or announces a large body and
+// sends nothing, costs the server a connection and a few kB, and blocks no other request.
 package bodies
 
 import (
@@ -15,12 +13,11 @@ import (
 	"time"
 )
 
-// Errors of Read, besides *http.MaxBytesError and those of a connection that
-// ended.
+// Errors of Read, besides *http.MaxBytesError and the errors of a broken connection.
 var (
-	// ErrSlow says that the body arrived below the minimum rate: 408.
+	// ErrSlow reports that the body arrived below the minimum rate: 408.
 	ErrSlow = errors.New("bodies: the body arrives too slowly")
-	// ErrFull says that the bodies of others fill the budget: 503.
+	// ErrFull reports that other bodies fill the budget: 503.
 	ErrFull = errors.New("bodies: too many bytes of bodies in flight")
 )
 
@@ -29,21 +26,20 @@ var (
 type Limits struct {
 	// Bytes bounds all bodies in memory together. Default 64 MiB.
 	Bytes int64
-	// Grace is how long a body may take before the rate counts. Default 10 s.
+	// Grace is the time before the rate is checked. Default 10 s.
 	Grace time.Duration
-	// Rate is the least bytes a second, averaged from the end of Grace. Default
-	// 1,000.
+	// Rate is the minimum average rate after Grace, in bytes per second. Default 1,000.
 	Rate int64
-	// Longest bounds the time of a body, whatever its rate. Default 60 s.
+	// Longest is the maximum time of a body, whatever its rate. Default 60 s.
 	Longest time.Duration
 }
 
-// A body up to small may use all of the budget, a larger one three quarters:
-// however many files are sent, ordinary calls are read.
+// A body of at limit small bytes may use all of the budget, a larger one three quarters of
+// it. So ordinary calls can be read however many files are being uploaded.
 const small = 64 << 10
 
-// firstRead is the size of the first buffer. A body pays for what has arrived,
-// not for what its Content-Length announces.
+// firstRead is the size of the first buffer. A body uses budget for the bytes that have
+// arrived, not for its Content-Length.
 const firstRead = 4 << 10
 
 // Budget accounts for the bodies of one server. It is safe for concurrent use.
@@ -70,24 +66,24 @@ func NewBudget(l Limits) *Budget {
 	return &Budget{limits: l}
 }
 
-// InFlight returns the bytes that are held now.
+// InFlight returns the bytes that bodies use now.
 func (b *Budget) InFlight() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.used
 }
 
-// Read returns the body of r, which may have up to most bytes. The caller must
-// call release, which is never nil, when the body is no longer used.
-func (b *Budget) Read(w http.ResponseWriter, r *http.Request, most int64) (body []byte, release func(), err error) {
+// Read returns the body of r, which may have up to limit bytes. The caller must call
+// release, which is never nil, when the body is no longer used.
+func (b *Budget) Read(w http.ResponseWriter, r *http.Request, limit int64) (body []byte, release func(), err error) {
 	if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {
 		return nil, func() {}, nil
 	}
-	if r.ContentLength > most {
-		return nil, func() {}, &http.MaxBytesError{Limit: most}
+	if r.ContentLength > limit {
+		return nil, func() {}, &http.MaxBytesError{Limit: limit}
 	}
 	connection := http.NewResponseController(w)
-	source := http.MaxBytesReader(w, r.Body, most)
+	source := http.MaxBytesReader(w, r.Body, limit)
 	held := int64(0)
 	release = func() { b.give(held); held = 0 }
 	began, length := time.Now(), 0
@@ -101,7 +97,7 @@ func (b *Budget) Read(w http.ResponseWriter, r *http.Request, most int64) (body 
 			held = size
 			body = append(make([]byte, 0, size), body...)[:size]
 		}
-		// A server without deadlines, as in tests of handlers, is waited for.
+		// A server without deadlines, as in tests of handlers, has no time limit here.
 		_ = connection.SetReadDeadline(began.Add(b.limits.allowed(int64(length))))
 		var n int
 		n, err = source.Read(body[length:])
@@ -114,7 +110,7 @@ func (b *Budget) Read(w http.ResponseWriter, r *http.Request, most int64) (body 
 		err = io.ErrUnexpectedEOF
 	}
 	if err == io.EOF {
-		// The answer may take longer than the body had left.
+		// The answer may take longer than the time left for the body.
 		_ = connection.SetReadDeadline(time.Time{})
 		return body[:length], release, nil
 	}
@@ -122,14 +118,14 @@ func (b *Budget) Read(w http.ResponseWriter, r *http.Request, most int64) (body 
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = ErrSlow
 	}
-	// What else the client sends is not waited for either.
+	// Read does not wait for the rest of the body either.
 	_ = connection.SetReadDeadline(began)
 	return nil, func() {}, err
 }
 
-// Hold accounts for a body of n bytes that is on its way to a client; ok is false
-// when it does not fit, which a small one always does. The caller must call release,
-// which is never nil, when it was sent.
+// Hold accounts for a body of n bytes that is being sent to a client. ok is false if it
+// does not fit into the budget; a small body always fits. The caller must call release,
+// which is never nil, when the body was sent.
 func (b *Budget) Hold(n int64) (release func(), ok bool) {
 	if n <= small {
 		return func() {}, true
@@ -140,14 +136,14 @@ func (b *Budget) Hold(n int64) (release func(), ok bool) {
 	return func() { b.give(n) }, true
 }
 
-// allowed is the time in which a body of which n bytes have arrived must bring
-// the next one.
+// allowed returns the time since its beginning by which a body must have more than n
+// bytes.
 func (l Limits) allowed(n int64) time.Duration {
 	return min(l.Longest, l.Grace+time.Duration(float64(n)/float64(l.Rate)*float64(time.Second)))
 }
 
-// grown is the size of the buffer after one of the given size. Where the length
-// is known the last buffer has room for one byte more, to read the end in.
+// grown returns the size of the next buffer. If the length of the body is known, the last
+// buffer has room for one more byte, into which the end is read.
 func grown(size, length int64) int64 {
 	size = max(firstRead, 2*size)
 	if length > 0 {

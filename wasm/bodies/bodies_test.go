@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// deadline bounds every wait; it is only ever spent on failure.
+// deadline bounds every wait. A test that passes never waits that long.
 const deadline = 2 * time.Minute
 
 // serve answers each request with its body or the error of Read. A body stays in
@@ -86,8 +86,7 @@ func TestRead_Sizes(t *testing.T) {
 	require.Eventually(t, func() bool { return b.InFlight() == 0 }, deadline, time.Millisecond)
 }
 
-// A client that stalls is refused; one that sends is not, however long it was
-// silent before.
+// A stalled client is refused; one that continues to send within the limits is not.
 func TestRead_Stalled(t *testing.T) {
 	t.Parallel()
 	b := NewBudget(Limits{Grace: time.Millisecond})
@@ -111,13 +110,13 @@ func TestLimits_Allowed(t *testing.T) {
 	}
 }
 
-// The budget is spent by what arrived, and given back.
+// A body uses budget for the bytes that have arrived, and release frees it.
 func TestRead_Budget(t *testing.T) {
 	t.Parallel()
 	b := NewBudget(Limits{Bytes: 1 << 20})
 	hold := make(chan struct{})
 	addr := serve(t, b, 1<<20, hold)
-	// Whoever announces much and sends little costs little.
+	// A client that announces a large body and sends little uses little.
 	for range 50 {
 		send(t, addr, post(1<<20, "x"))
 	}
@@ -126,7 +125,7 @@ func TestRead_Budget(t *testing.T) {
 	kept := send(t, addr, post(len(large), large))
 	require.Eventually(t, func() bool { return b.InFlight() == 50*firstRead+500_001 }, deadline, time.Millisecond)
 	require.Equal(t, ErrFull.Error(), answer(t, send(t, addr, post(len(large), large))))
-	// What three quarters leave is for small bodies.
+	// The last quarter is for small bodies.
 	ordinary := send(t, addr, post(5, "small"))
 	require.Eventually(t, func() bool { return b.InFlight() == 50*firstRead+500_001+6 }, deadline, time.Millisecond)
 	close(hold)
@@ -135,7 +134,7 @@ func TestRead_Budget(t *testing.T) {
 	require.Equal(t, large, answer(t, send(t, addr, post(len(large), large))))
 }
 
-func TestRead_GivesBackOnce(t *testing.T) {
+func TestRead_ReleasesOnce(t *testing.T) {
 	t.Parallel()
 	b := NewBudget(Limits{})
 	r := httptest.NewRequest("POST", "/", strings.NewReader("body"))

@@ -1,7 +1,7 @@
-// Command cluster runs Kith as it runs beyond one machine, on the loopback of
-// this one: a libSQL primary, two replicas that ask for tokens, an edge beside
-// each replica, with the other one as its fallback, and two backends. It is for
-// looking at; `make run-cluster` builds what it starts.
+// Command cluster runs a distributed set-up of Kith on the loopback of this machine: a
+// libSQL primary, two replicas that require tokens, an edge with each replica, which has
+// the other replica as its fallback, and two backends. It is a demonstration;
+// `make run-cluster` builds the programs that it starts.
 package main
 
 import (
@@ -24,7 +24,7 @@ func main() {
 	var c cluster
 	flag.StringVar(&c.data, "data", "data/cluster", "folder of databases, keys and logs")
 	flag.StringVar(&c.kith, "kith", "bin/kith", "the built binary")
-	flag.StringVar(&c.sqld, "sqld", "", "the libSQL server")
+	flag.StringVar(&c.sqld, "sqld", "", "path of the libSQL server")
 	flag.Parse()
 	if err := c.run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "cluster:", err)
@@ -37,11 +37,11 @@ type cluster struct {
 	data, kith, sqld string
 	token            string
 	running          []*process
-	// ended gets the name of a process that ended by itself.
+	// ended receives the name of a process that ended without being stopped.
 	ended chan string
 }
 
-// Addresses. An edge and a backend have those of `kith dev`, the others follow.
+// Addresses. The first edge and the first backend have those of `kith dev`.
 const (
 	primary = "127.0.0.1:8100"
 	grpc    = "127.0.0.1:8101"
@@ -66,7 +66,7 @@ func (c *cluster) run(ctx context.Context) error {
 		fmt.Println("\n  stopping …")
 		return nil
 	case name := <-c.ended:
-		return fmt.Errorf("%s ended by itself; see %s", name, c.log(name))
+		return fmt.Errorf("%s ended unexpectedly; see %s", name, c.log(name))
 	}
 }
 
@@ -142,8 +142,8 @@ func (c *cluster) banner() {
 		edges[0], edges[1], edges[0], edges[1])
 }
 
-// stop ends the processes, the last started first: edges before backends, and
-// the databases at the end.
+// stop stops the processes in the reverse order of their start: edges, backends,
+// databases.
 func (c *cluster) stop() {
 	for i := len(c.running) - 1; i >= 0; i-- {
 		c.running[i].stop()
@@ -208,7 +208,7 @@ func startProcess(name, log, binary string, env, args []string) (*process, error
 	defer file.Close()
 	p := &process{command: exec.Command(binary, args...), done: make(chan struct{})} // #nosec G204 -- a developer names the programs that it starts
 	p.command.Env, p.command.Stdout, p.command.Stderr = env, file, file
-	// Ctrl-C is for us: the children are stopped in order.
+	// Ctrl-C must not reach the children, which are stopped in order.
 	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := p.command.Start(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -220,7 +220,7 @@ func startProcess(name, log, binary string, env, args []string) (*process, error
 	return p, nil
 }
 
-// stopTimeout is how long a process may take to finish what it is at.
+// stopTimeout bounds how long a process may take to stop.
 const stopTimeout = 20 * time.Second
 
 func (p *process) stop() {

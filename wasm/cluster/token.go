@@ -9,9 +9,8 @@ import (
 	"path/filepath"
 )
 
-// makeToken sets the token that the servers ask for, and returns the file with
-// the public key by which they check it. The key pair is kept: the next start
-// is on the same databases.
+// makeToken sets the token that the servers require, and returns the file with the public
+// key by which they verify it. The key pair is kept for the next start.
 func (c *cluster) makeToken() (keyFile string, err error) {
 	seed, err := c.seed()
 	if err != nil {

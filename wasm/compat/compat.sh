@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
-# Tries the OpenAPI document on the tools that people use, as the built program
-# serves it:
+# Tests the OpenAPI document that the built program serves with common tools:
 #
 #   compat.sh SECONDS
 #
-# Generates a client in Java, Python and Go, compiles each, and runs the README's
-# story with it on a fresh `kith dev`. Then runs schemathesis with all its checks for
-# SECONDS on each door, edge and backend. What it installs lies in bin/compat. When it
-# ends, however it ends, no process of it is left.
+# Generates a client in Java, Python and Go, compiles each, and runs the README's story
+# with it on a new `kith dev`. Then runs schemathesis with all its checks for SECONDS on
+# each server, edge and backend. It installs its tools in bin/compat. When it ends, also
+# after an error, it leaves no process behind.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 seconds=$1
@@ -47,7 +46,7 @@ install_python() {
 
 free_port() { "$tools/venv/bin/python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
-# start runs a fresh `kith dev`; edge and backend are its base URLs afterwards.
+# start runs a new `kith dev`, and sets edge and backend to its base URLs.
 start() {
 	stop
 	edge=127.0.0.1:$(free_port) backend=127.0.0.1:$(free_port)
@@ -85,8 +84,8 @@ story_java() { java -cp "$work/java/target/classes:$(cat "$work/java/classpath")
 story_python() { PYTHONPATH=$work/python "$tools/venv/bin/python" $here/python/story.py "$1"; }
 story_go() { "$work/story" "$1"; }
 
-# attack runs schemathesis on one door. Its own verdict is not asked for: the
-# findings are compared with the accepted ones.
+# attack runs schemathesis on one server. Its exit status is ignored: the findings are
+# compared with the accepted ones.
 attack() {
 	local name=$1 url=$2 config=$PWD/$here/schemathesis.toml hooks=$PWD/$here/python
 	(cd "$work" && PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$hooks "$tools/venv/bin/schemathesis" --config-file "$config" run openapi.json --url "$url" --max-time "$seconds" --continue-on-failure \
@@ -114,12 +113,12 @@ for language in java python go; do
 	echo "ok: $language"
 done
 failed=0
-for door in edge backend; do
+for name in edge backend; do
 	start
 	url=$backend
-	[ $door = backend ] || url=$edge
-	echo "== schemathesis on the $door ($seconds s)"
-	attack $door "$url" || failed=1
+	[ $name = backend ] || url=$edge
+	echo "== schemathesis on the $name ($seconds s)"
+	attack $name "$url" || failed=1
 done
 [ $failed = 0 ] || fail "findings that wasm/compat/accepted.txt does not list; the logs are in bin/compat"
 echo "ok: make compat, $(date -u +%F)"

@@ -1,5 +1,6 @@
-// Package native lets the component's handlers, compiled by plain Go, run statements
-// on a database/sql database: it converts parameters and rows for abi.Native.
+// Package native converts parameters and rows between abi.Native and database/sql. With
+// it the component's handlers run on a database/sql database when the standard Go
+// compiler compiles them, as in tests.
 package native
 
 import (
@@ -9,7 +10,7 @@ import (
 	"kith/edge/abi"
 )
 
-// Args returns parameters of a statement as database/sql takes them.
+// Args converts the parameters of a statement for database/sql.
 func Args(params []abi.Value) []any {
 	args := make([]any, len(params))
 	for i, p := range params {
@@ -23,8 +24,8 @@ func Args(params []abi.Value) []any {
 	return args
 }
 
-// Rows reads all rows that a statement found; the caller closes found. No statement
-// of the component has real numbers or blobs: a value of such a type is an error.
+// Rows reads all rows of a statement; the caller closes found. A real number or a blob is
+// an error, since no statement of the component returns one.
 func Rows(found *sql.Rows) (rows abi.Rows, err error) {
 	if rows.Columns, err = found.Columns(); err != nil {
 		return rows, err
@@ -57,5 +58,5 @@ func value(cell any) (abi.Value, error) {
 	case nil:
 		return abi.Null(), nil
 	}
-	return abi.Value{}, fmt.Errorf("native: a value of type %T", cell)
+	return abi.Value{}, fmt.Errorf("native: unsupported value of type %T", cell)
 }

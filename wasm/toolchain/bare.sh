@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# Tries the two commands of the README on a bare Debian, as a user meets it:
+# Runs the two commands of the README on a bare Debian, as a new user does:
 #
 #   bare.sh SUITE [run|test]…    SUITE is bookworm or trixie; default: run test
 #
 # It needs root, debootstrap, and this machine's Go for a Debian whose own is too
-# old. The bare system is made in a temporary folder by debootstrap, with what
-# the README asks for (Go, npm, git, make) and nothing else; KITH_BARE_BASE names
-# a folder that keeps it for the next trial. The commands run on a clone of HEAD,
-# with empty caches. `run` measures the time to the first share link twice, cold
-# and warm. Exit status 1: a command failed.
+# old. debootstrap makes the bare system in a temporary folder, with only the
+# packages that the README requires (Go, npm, git, make); KITH_BARE_BASE names a
+# folder that keeps it for the next run. The commands run on a clone of HEAD, with
+# empty caches. `run` measures the time to the first share link twice, cold and
+# warm. Exit status 1: a command failed.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 say() { echo "bare.sh: $*" >&2; }
 
-# Everything below runs in a mount and PID namespace of its own: at its end all
-# processes are killed and nothing stays mounted.
+# Everything below runs in its own mount and PID namespace: at its end all processes
+# are killed and all mounts removed.
 if [ "${KITH_BARE_INSIDE-}" != yes ]; then
 	[ "$(id -u)" = 0 ] || { say "run it as root"; exit 2; }
 	command -v debootstrap >/dev/null || { say "install debootstrap"; exit 2; }
@@ -33,7 +33,7 @@ work=$(mktemp -d)
 trap 'umount -R "$work"/*/proc "$work"/*/dev 2>/dev/null || true; rm -rf --one-file-system "$work"' EXIT
 root=$work/root
 
-# bootstrap makes $1: a minimal Debian with what the README asks for.
+# bootstrap makes in $1 a minimal Debian with the packages that the README requires.
 bootstrap() {
 	local packages=(ca-certificates git make npm)
 	say "$suite: debootstrap"
@@ -41,7 +41,7 @@ bootstrap() {
 	cp /etc/resolv.conf "$1/etc/"
 	# An installed Debian has this file; debootstrap does not write it.
 	echo '127.0.0.1 localhost' >"$1/etc/hosts"
-	# Debian 12 has Go 1.19, so its users get Go from go.dev, as we got ours.
+	# Debian 12 has Go 1.19, so its users install Go from go.dev, as this machine did.
 	if [ "$suite" = bookworm ]; then
 		cp -R "$(cd / && go env GOROOT)" "$1/usr/local/go"
 		sed -i 's/^GOTOOLCHAIN=.*/GOTOOLCHAIN=auto/; /^GOFLAGS=/d' "$1/usr/local/go/go.env"
@@ -53,7 +53,7 @@ bootstrap() {
 		{ cat "$work/log"; exit 1; }
 }
 
-# in_root ROOT COMMAND: runs it there with a fresh login's environment.
+# in_root ROOT COMMAND: runs COMMAND in ROOT with the environment of a new login.
 in_root() {
 	local bare=$1
 	mountpoint -q "$bare/proc" || mount -t proc proc "$bare/proc"
@@ -75,7 +75,7 @@ fi
 if [ -n "$base" ]; then cp -a "$base/$suite" "$root"; else mv "$work/base" "$root"; fi
 git clone -q "$here/../.." "$root/root/kith"
 
-# Runs inside. A bare system has no curl; bash can open a connection.
+# This code runs inside. A bare system has no curl, but bash can open a connection.
 measure='
 share_link() {
 	exec 3<>/dev/tcp/127.0.0.1/3000 || return 1

@@ -1,40 +1,39 @@
 #!/usr/bin/env bash
-# Ensures the system commands and Debian packages that a group of targets
+# Ensures that the commands and Debian packages are installed that a group of targets
 # needs: setup.sh [check] GROUP…, where GROUP is one of
 #
 #   base     what every target needs
 #   tinygo   what building TinyGo, and compiling with it, needs
-#   test     what `make test` needs besides
-#   bench    what `make bench` needs besides
+#   test     what `make test` needs in addition
+#   bench    what `make bench` needs in addition
 #
-# This is the only list of what Kith takes from Debian. Versions of Go, Node and
-# npm are checked first: what is missing or too old there is the first thing
-# printed, and nothing is downloaded. On Debian and Ubuntu, as root or with a
-# sudo that asks no password, missing packages are then installed. Anywhere else
-# the script names them and the command that installs them, and exits 1. With
-# check it installs nothing and fails only where it could not. Nothing is written
-# to stdout.
+# This is the only list of the Debian packages that Kith uses. The script first checks
+# the versions of Go, Node and npm; if one is missing or too old, it says so and
+# downloads nothing. Then, on Debian and Ubuntu, as root or with a sudo without a
+# password, it installs the missing packages. Otherwise it prints them and the command
+# that installs them, and exits with status 1. With check it installs nothing, and
+# fails only if it could not install. It writes nothing to stdout.
 set -euo pipefail
 exec >&2
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 unpack_dir=$(cd "$here/../.." && pwd)/bin/debian
 
-# group | Debian package | a file or command that shows it is there | why
+# group | Debian package | a file or command that shows that it is installed | why
 packages='
 base   | make                     | make                           | runs the targets
-base   | git                      | git                            | the clone, and the check that a run changed nothing
+base   | git                      | git                            | clones the repository, and checks that a run changed no file
 tinygo | gcc                      | gcc                            | cgo: TinyGo links LLVM
 tinygo | libc6-dev                | /usr/include/stdio.h           | cgo: headers of the C library
 tinygo | g++                      | g++                            | the C++ half of the LLVM bindings
-tinygo | llvm-19-dev              | /usr/lib/llvm-19/bin/llvm-config | LLVM, which TinyGo compiles with
-tinygo | libclang-19-dev          | /usr/lib/llvm-19/include/clang-c/Index.h | libclang, which reads the C parts of a guest
+tinygo | llvm-19-dev              | /usr/lib/llvm-19/bin/llvm-config | LLVM, with which TinyGo compiles
+tinygo | libclang-19-dev          | /usr/lib/llvm-19/include/clang-c/Index.h | libclang, which parses the C parts of a guest
 tinygo | clang-19                 | clang-19                       | compiles the C and assembly parts of a guest
 tinygo | lld-19                   | wasm-ld-19                     | links the guest
 tinygo | wasi-libc                | /usr/lib/wasm32-wasi/libc.a    | the C library inside the guest
 tinygo | libclang-rt-19-dev-wasm32 | /usr/lib/llvm-19/lib/clang/19/lib/wasi/libclang_rt.builtins-wasm32.a | compiler builtins inside the guest
-tinygo | binaryen                 | wasm-opt                       | optimises the linked guest
+tinygo | binaryen                 | wasm-opt                       | optimizes the linked guest
 test   | nodejs                   | node                           | runs the official clients and drives the browser
-test   | npm                      | npm                            | fetches them
+test   | npm                      | npm                            | downloads the official clients
 test   | gcc                      | gcc                            | cgo: the race detector
 test   | libc6-dev                | /usr/include/stdio.h           | cgo: headers of the C library
 test   | chromium                 | chromium                       | the browser that pages are tried in
@@ -42,7 +41,7 @@ test   | curl                     | curl                           | runs the co
 test   | bsdutils                 | script                         | a terminal, for what shows more on one
 test   | openssh-client           | sftp                           | sends files to import, as tenants do
 test   | wabt                     | wat2wasm                       | assembles the hostile guests of wasm/host/testdata
-bench  | sqlite3                  | sqlite3                        | its .import is the yardstick of imports
+bench  | sqlite3                  | sqlite3                        | its .import is the baseline for imports
 '
 
 # group | Debian package | a command in it | why
@@ -88,8 +87,8 @@ at_least() { [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; 
 go_least=$(sed -n 's/^go \([0-9]*\.[0-9]*\).*/\1/p' "$here/../../go.mod")
 go_fetches=1.21
 
-# check_go prints what is wrong with Go, if anything. It asks from / because in
-# this folder an older Go would begin to fetch a newer one.
+# check_go prints a message if Go is missing or too old. It runs go in / because in this
+# folder an older Go would begin to download a newer one.
 check_go() {
 	local found get="install Go $go_least or newer: https://go.dev/doc/install"
 	found=$(cd / && GOTOOLCHAIN=local go env GOVERSION 2>/dev/null) || true
@@ -105,13 +104,13 @@ check_go() {
 	fi
 }
 
-# check_version NAME LEAST COMMAND: prints what is wrong with a command whose
-# version is too old; a missing one is a matter of packages.
+# check_version NAME LEAST COMMAND: prints a message if the version of a command is too
+# old. A missing command is handled with the packages.
 check_version() {
 	local found
 	command -v "$3" >/dev/null || return 0
 	found=$("$3" --version 2>/dev/null) || true
-	at_least "$2" "${found#v}" || echo "$(command -v "$3") is $1 ${found:-of no version}, too old; install $1 $2 or newer: https://nodejs.org/en/download"
+	at_least "$2" "${found#v}" || echo "$(command -v "$3") is $1 ${found:-of unknown version}, too old; install $1 $2 or newer: https://nodejs.org/en/download"
 }
 
 check_versions() {
@@ -151,8 +150,8 @@ elif ! "${root[@]}" true 2>/dev/null; then
 fi
 [ -z "$only_check" ] || exit 0
 
-# One apt at a time: of this checkout by a lock on this file, since steps run side
-# by side and `apt-get update` waits for nobody; of the machine by apt's own.
+# Only one apt runs at a time: steps of this checkout, which run concurrently, wait for a
+# lock on this file, since `apt-get update` does not wait; for others apt has its own lock.
 exec 8<"${BASH_SOURCE[0]}"
 flock 8
 apt=("${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300)

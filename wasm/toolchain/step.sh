@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Runs one step of a build and shows how far it is:
+# Runs one step of a build and shows its progress:
 #
 #   step.sh NAME SECONDS CMD…
 #
-# NAME is what the step is called and SECONDS about how long it takes on two
-# cores with an empty cache. Both are printed to stderr first, then the elapsed
-# time every ten seconds, and at the end how long the step took if that was
-# longer than a second. What CMD prints is shown only if it fails, because the
-# package managers and compilers behind it print hundreds of lines; the exit
-# status is CMD's. Steps may run side by side: each line names its step.
+# NAME is the name of the step and SECONDS about how long it takes on two cores with
+# an empty cache. The script prints both to stderr first, then the elapsed time every
+# ten seconds, and at the end the total time if it was longer than a second. It prints
+# the output of CMD only if CMD fails, since package managers and compilers print
+# hundreds of lines. The exit status is that of CMD. Steps may run concurrently: each
+# line names its step.
 set -euo pipefail
 exec >&2
 

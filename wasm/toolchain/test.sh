@@ -1,17 +1,16 @@
 #!/usr/bin/env bash
 # Runs every test of this repository: test.sh PACKAGE…
 #
-# The packages that are named run with the race detector, the others without it, all
-# side by side. A test that was skipped, a package without a test to
-# run and a run without tests are failures. What go test said is in
-# bin/test-*.json.
+# The named packages run with the race detector, the others without it, concurrently.
+# A skipped test, a package without a test to run and a run without tests are failures.
+# The output of go test is in bin/test-*.json.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-# SQLite is C translated to Go, and its memory is outside of Go's heap, where the
-# race detector looks at no access (racecalladdr in the runtime's race_amd64.s). To
-# instrument it doubles the time of the tests and finds nothing. Its locks are
-# Go's, and are followed in either form.
+# SQLite is C translated to Go, and its memory is outside of Go's heap, where the race
+# detector checks no access (racecalladdr in the runtime's race_amd64.s). Instrumenting
+# it would double the time of the tests and find nothing. Its locks are Go's, which the
+# detector follows in any case.
 race=(-race -gcflags=all=-dwarf=false '-gcflags=modernc.org/...=-dwarf=false -race=false -d=checkptr=0')
 
 # run NAME ARG…: go test with ARGs, one package at a time.
@@ -28,8 +27,8 @@ plain() {
 	CGO_ENABLED=0 run "$1" -gcflags=all=-dwarf=false "${@:2}"
 }
 
-# The package that takes the longest has a run of its own: it would be the last of
-# its list, and keep one core waiting.
+# The slowest package has its own run: otherwise it would run last, and one core would
+# be idle.
 longest=kith/wasm/e2e
 mapfile -t raced < <(go list "$@")
 unraced() { go list ./... | grep -vxF -f <(printf '%s\n' "${raced[@]}"); }

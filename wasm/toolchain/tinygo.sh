@@ -1,16 +1,15 @@
 #!/usr/bin/env bash
-# The one way this project calls TinyGo.
+# Runs TinyGo. All calls of TinyGo in this project use this script.
 #
-#   tinygo.sh check              fail if what the rest needs cannot be installed
-#   tinygo.sh path               print the tinygo command, making it if needed
+#   tinygo.sh check              fail if what the others need cannot be installed
+#   tinygo.sh path               print the path of the tinygo command, building it if needed
 #   tinygo.sh build -o OUT PKG   compile a guest with the project's flags
 #   tinygo.sh test PKG…          run tests as a guest under wazero
-#   tinygo.sh assemble DIR       make the compiler in DIR; path does this once
+#   tinygo.sh assemble DIR       build the compiler in DIR; path does this once
 #
-# A `tinygo` on PATH is used when it is 0.41.x. Otherwise 0.41.0 is built from
-# its Go module and Debian's LLVM 19, once, and
-# is kept in ${XDG_CACHE_HOME:-~/.cache}/kith, in a folder named after the hash
-# of everything it was made from. stdout carries only the answer of `path` and
+# A `tinygo` on PATH is used if it is 0.41.x. Otherwise 0.41.0 is built once, from its
+# Go module and Debian's LLVM 19, and kept in ${XDG_CACHE_HOME:-~/.cache}/kith, in a
+# folder named after the hash of all inputs. stdout has only the answer of `path` and
 # the output of tests; progress is on stderr.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -18,15 +17,15 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 series=0.41
 module=github.com/tinygo-org/tinygo
 
-# scheduler none, gc leaking and the malloc of edge/abi: an instance serves one request at a time
-# and is dropped when its memory has grown to a bound, so neither goroutines nor
-# a collector earn their size. opt=s serves a request as fast as opt=2, which is
+# scheduler none, gc leaking and the malloc of edge/abi: an instance serves one request
+# at a time and is dropped when its memory has grown to a bound, so it needs neither
+# goroutines nor a garbage collector. opt=s serves a request as fast as opt=2, which is
 # 80 kB larger, and in two thirds of the time of opt=z, which is 25 kB smaller.
 build_flags=(-target=wasip1 -buildmode=c-shared -scheduler=none -gc=leaking -tags=custommalloc -no-debug -opt=s)
 
 say() { echo "tinygo.sh: $*" >&2; }
 
-# on_path prints the caller's own tinygo when its version fits.
+# on_path prints the tinygo on PATH if its version fits.
 on_path() {
 	local found version
 	found=$(command -v tinygo) || return 1
@@ -37,7 +36,7 @@ on_path() {
 	esac
 }
 
-# inputs prints everything the built compiler depends on.
+# inputs prints everything on which the built compiler depends.
 inputs() {
 	go version
 	grep "$module v" "$here/go.mod"
@@ -46,10 +45,10 @@ inputs() {
 	dpkg-query -W -f '${Package} ${Version}\n' llvm-19-dev libclang-19-dev wasi-libc libclang-rt-19-dev-wasm32 2>/dev/null || true
 }
 
-# assemble DIR: a complete TINYGOROOT with the compiler in DIR/bin. The module's
-# zip has no git submodules: src/net is left empty (guests do not import net),
-# and the C library and builtins are Debian's, named in wasip1.json. TinyGo
-# follows no symbolic links to folders there, hence the copies.
+# assemble DIR makes a complete TINYGOROOT with the compiler in DIR/bin. The module's
+# zip has no git submodules: src/net stays empty (guests do not import net), and
+# wasip1.json names Debian's C library and builtins. The folders are copied, since
+# TinyGo does not follow symbolic links to them.
 assemble() {
 	local dir=$1 source
 	(cd "$here" && go mod download "$module")
@@ -59,13 +58,13 @@ assemble() {
 	chmod -R u+w "$dir"
 	mkdir -p "$dir/src/net/http"
 	cp "$here/wasip1.json" "$dir/targets/wasip1.json"
-	# The wrappers of LLVM are thin: optimizing them takes 5 s and gains nothing.
+	# The LLVM wrappers are thin: optimizing them takes 5 s and gains nothing.
 	(cd "$here" && CGO_ENABLED=1 CGO_CFLAGS=-O0 CGO_CXXFLAGS=-O0 PATH="/usr/lib/llvm-19/bin:$PATH" \
 		go build -trimpath -gcflags=all=-dwarf=false -ldflags='-s -w' -tags llvm19 -o "$dir/bin/tinygo" "$module")
 }
 
-# make_own prints the compiler built here, building it first when its inputs
-# changed. The folder appears under its name only when complete; a second
+# make_own prints the path of the compiler in the cache, and builds it first if its
+# inputs have changed. The folder gets its name only when it is complete; a second
 # caller waits for the first.
 make_own() {
 	local cache key home temp
@@ -88,7 +87,7 @@ make_own() {
 	echo "$home/bin/tinygo"
 }
 
-# path prints the compiler to use.
+# path prints the path of the compiler to use.
 path() { on_path || make_own; }
 
 case ${1-} in
@@ -103,7 +102,7 @@ build)
 	out=$3 pkg=$4
 	tinygo=$(path)
 	mkdir -p "$(dirname "$out")"
-	# Renamed into place, so that OUT is never half of a guest.
+	# Renaming ensures that OUT is never incomplete.
 	part=$out.part.wasm temp=$(mktemp -d)
 	trap 'rm -rf "$part" "$temp"' EXIT
 	TMPDIR=$temp "$here/step.sh" "component $pkg" 20 "$tinygo" build "${build_flags[@]}" -o "$part" "$pkg"

@@ -9,14 +9,13 @@ import (
 	"strings"
 )
 
-// Exchange is one request of a story and its answer as they are written, with
-// the captures still in them.
+// Exchange is one request of a story and its answer, with the captures as written.
 type Exchange struct {
 	// Story is the name of the story, and Title that of the exchange in it.
 	Story, Title string
 	// Method and Target are the request line.
 	Method, Target string
-	// Request and Response are the bodies, empty when there is none.
+	// Request and Response are the bodies, or empty.
 	Request, Response string
 	// RequestType and ResponseType are their Content-Type headers.
 	RequestType, ResponseType string
@@ -27,9 +26,8 @@ type Exchange struct {
 	Status         int
 }
 
-// Exchanges reads all stories of a folder as the target "backend" meets them,
-// for tests that compare them with what is documented. A folder without stories
-// is an error.
+// Exchanges reads all stories of a folder, with the lines for the target "backend", for
+// tests that compare them with the documentation. A folder without stories is an error.
 func Exchanges(dir string) ([]Exchange, error) {
 	paths, err := stories(dir)
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// captures are the texts that a story knows by name.
+// captures are the captured texts of a story, by name.
 type captures map[string]string
 
-// kinds is closed: only ids, times and signed texts may differ between runs.
+// kinds is complete: only ids, times and signed texts may differ between runs.
 var kinds = map[string]string{ // #nosec G101 -- kinds of captured values
 	"id":     `[A-Za-z0-9_-]{4,64}`,
 	"ms":     `[0-9]{13}`,
@@ -30,17 +30,17 @@ func (c captures) expand(text string) (string, error) {
 		m := placeholder.FindStringSubmatch(p)
 		value, ok := c[m[1]]
 		if !ok || m[2] != "" {
-			err = fmt.Errorf("%s: a request can only refer to what was captured before", p)
+			err = fmt.Errorf("%s: not captured before this request", p)
 		}
 		return value
 	})
 	return text, err
 }
 
-// match compares an answer with what is expected, and takes in its captures.
+// match compares an answer with the expected one, and adds its captures to known.
 func match(want, got []string, known captures) error {
 	if len(want) == 0 {
-		return fmt.Errorf("no answer is written; run with -update and read what it writes:\n%s", block(got))
+		return fmt.Errorf("the expected answer is missing; run with -update and check what it writes:\n%s", block(got))
 	}
 	if len(want) != len(got) {
 		return fmt.Errorf("the answer has %d lines, not %d\n%s", len(got), len(want), diff(want, got, known))
@@ -73,7 +73,7 @@ func (c captures) matchLine(want, got string) (bool, error) {
 		case m[4] >= 0: // {{name:kind}}
 			kind, ok := kinds[want[m[4]:m[5]]]
 			if !ok {
-				return false, fmt.Errorf("%s: no such kind", want[m[0]:m[1]])
+				return false, fmt.Errorf("%s: unknown kind", want[m[0]:m[1]])
 			}
 			if isKnown || slices.Contains(names, name) {
 				return false, fmt.Errorf("%s: %s is captured twice", want[m[0]:m[1]], name)
@@ -83,7 +83,7 @@ func (c captures) matchLine(want, got string) (bool, error) {
 		case isKnown:
 			pattern.WriteString(regexp.QuoteMeta(value))
 		default:
-			return false, fmt.Errorf("%s: nothing of this name was captured on a line before", want[m[0]:m[1]])
+			return false, fmt.Errorf("%s: not captured on a line before", want[m[0]:m[1]])
 		}
 	}
 	pattern.WriteString(regexp.QuoteMeta(want[at:]))
@@ -97,11 +97,11 @@ func (c captures) matchLine(want, got string) (bool, error) {
 	return true, nil
 }
 
-// rewrite is the answer that an update writes: the lines that came, with the
-// captures of the lines they stand for, and the lines for other targets.
+// rewrite returns the answer that an update writes: the received lines, with the captures
+// of the lines that they replace, and the lines for other targets.
 func rewrite(old []line, got []string, name string, known captures) []line {
-	// Captures of a line are needed to recognise references on later ones, but
-	// are made for good by the comparison that follows.
+	// Captures of a line are needed to recognize references on later lines. The
+	// comparison that follows stores them.
 	trial := maps.Clone(known)
 	mine := slices.DeleteFunc(slices.Clone(old), func(l line) bool { return l.via != "" && l.via != name })
 	var lines []line
@@ -112,7 +112,7 @@ func rewrite(old []line, got []string, name string, known captures) []line {
 		})
 		if i >= 0 {
 			lines = append(lines, mine[i])
-			// Equal lines stand for one line each.
+			// Of several equal lines, each matches one line.
 			mine = slices.Delete(mine, i, i+1)
 			continue
 		}
@@ -121,8 +121,8 @@ func rewrite(old []line, got []string, name string, known captures) []line {
 	return keepOthers(lines, old, name)
 }
 
-// recapture puts back the captures into a line that changed around them: where
-// the text before a capture, back to the last delimiter, is the same.
+// recapture restores captures in a line that has otherwise changed, where the text before
+// a capture, back to the last delimiter, is the same.
 func (c captures) recapture(old []line, text string) string {
 	for _, l := range old {
 		for _, m := range placeholder.FindAllStringSubmatchIndex(l.text, -1) {
@@ -147,9 +147,9 @@ func (c captures) recapture(old []line, text string) string {
 	return c.refer(text)
 }
 
-// refer writes {{name}} for long captured texts; short ones may be chance.
+// refer replaces long captured texts by {{name}}; a short text may be equal by chance.
 func (c captures) refer(text string) string {
-	// Longest first, so that a text inside another one is left to it.
+	// Longest first, so that a text that contains another one is replaced as a whole.
 	names := slices.SortedFunc(maps.Keys(c), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(c[b]), len(c[a])), strings.Compare(a, b))
 	})
@@ -161,8 +161,8 @@ func (c captures) refer(text string) string {
 	return text
 }
 
-// keepOthers puts the lines for other targets back, each after the line that it
-// followed, or at the end of the headers when that one is gone.
+// keepOthers restores the lines for other targets, each after the line that it followed,
+// or at the end of the headers if that line was removed.
 func keepOthers(lines, old []line, name string) []line {
 	for i, l := range old {
 		if l.via == "" || l.via == name {
@@ -183,7 +183,7 @@ func keepOthers(lines, old []line, name string) []line {
 	return lines
 }
 
-// diff shows both answers, with the lines that differ marked.
+// diff returns both answers, with marks at the lines that differ.
 func diff(want, got []string, known captures) string {
 	known = maps.Clone(known)
 	var out strings.Builder

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// story is a parsed file. Its source lines are kept, so that an update changes
-// nothing but answers.
+// story is a parsed file. It keeps the source lines, so that an update changes only the
+// answers.
 type story struct {
 	lines     []string
 	exchanges []exchange
@@ -19,8 +19,8 @@ type exchange struct {
 	line    int // of the title, from 1
 	advance time.Duration
 	request []line
-	// response is what is expected; its source is lines[from:to], and is empty
-	// at the place it would have when it is not written yet.
+	// response is the expected answer; its source is lines[from:to]. If it is missing,
+	// the range is empty, at its place.
 	response []line
 	from, to int
 }
@@ -28,10 +28,10 @@ type exchange struct {
 // line is one line of a request or an answer, without its sign.
 type line struct {
 	text string
-	via  string // the only target it holds for; empty: all
+	via  string // the only target to which it applies; empty means all
 }
 
-// forTarget selects the lines that hold for a target.
+// forTarget returns the lines that apply to a target.
 func forTarget(lines []line, name string) []string {
 	var texts []string
 	for _, l := range lines {
@@ -42,7 +42,7 @@ func forTarget(lines []line, name string) []string {
 	return texts
 }
 
-// split parts the lines of a message into head and body.
+// split splits the lines of a message into head and body.
 func split(lines []string) (head, body []string) {
 	if i := slices.Index(lines, ""); i >= 0 {
 		return lines[:i], lines[i+1:]
@@ -50,7 +50,7 @@ func split(lines []string) (head, body []string) {
 	return lines, nil
 }
 
-// sortHeaders orders header lines by name and leaves values of one name alone.
+// sortHeaders sorts header lines by name, and keeps the order of values of the same name.
 func sortHeaders[L any](lines []L, text func(L) string) {
 	name := func(l L) string {
 		name, _, _ := strings.Cut(text(l), ":")
@@ -61,7 +61,7 @@ func sortHeaders[L any](lines []L, text func(L) string) {
 
 func lineText(l line) string { return l.text }
 
-// parse reads a story. Errors begin with the number of the line at fault.
+// parse parses a story. Errors begin with the line number.
 func parse(text string) (*story, error) {
 	s := &story{lines: strings.Split(text, "\n")}
 	via := ""
@@ -88,8 +88,7 @@ func parse(text string) (*story, error) {
 	return s, s.check()
 }
 
-// read takes in source line i, and returns the target that the next line is
-// for, if it is one.
+// read parses source line i. For a via line it returns the target of the next line.
 func (x *exchange) read(i int, l, via string) (next string, err error) {
 	answered := len(x.response) > 0
 	switch {
@@ -109,7 +108,7 @@ func (x *exchange) read(i int, l, via string) (next string, err error) {
 				x.from--
 			}
 		} else if gap := i - x.to; gap > 1 || gap == 1 && via == "" {
-			return "", fmt.Errorf("an answer is one block of lines")
+			return "", fmt.Errorf("an answer must be one block of lines")
 		}
 		x.response = append(x.response, line{content(l), via})
 		x.to = i + 1
@@ -117,7 +116,7 @@ func (x *exchange) read(i int, l, via string) (next string, err error) {
 		return strings.TrimPrefix(l, "via: "), nil
 	case strings.HasPrefix(l, "advance: "):
 		if len(x.request) > 0 {
-			return "", fmt.Errorf("advance stands before the request")
+			return "", fmt.Errorf("advance must be before the request")
 		}
 		x.advance, err = time.ParseDuration(strings.TrimPrefix(l, "advance: "))
 		return "", err
@@ -130,7 +129,7 @@ func (x *exchange) read(i int, l, via string) (next string, err error) {
 // content is a line without its sign.
 func content(l string) string { return strings.TrimPrefix(l[1:], " ") }
 
-// check refuses what cannot be played, and puts expected headers in order.
+// check refuses exchanges that cannot be played, and sorts the expected headers.
 func (s *story) check() error {
 	for _, x := range s.exchanges {
 		if len(x.request) == 0 {
@@ -143,7 +142,7 @@ func (s *story) check() error {
 	return nil
 }
 
-// headers is the part of an answer between status and body. The status may be
+// headers returns the lines of an answer between status and body. The status may have
 // several lines, each for one target.
 func headers(response []line) []line {
 	end := slices.IndexFunc(response, func(l line) bool { return l.text == "" })
@@ -157,7 +156,7 @@ func headers(response []line) []line {
 	return response[start:end]
 }
 
-// String is the file as it would be written now.
+// String returns the current text of the file.
 func (s *story) String() string {
 	var out []string
 	at := 0

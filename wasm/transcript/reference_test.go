@@ -15,7 +15,7 @@ import (
 
 var goTest = regexp.MustCompile(`(?m)^func (Test[A-Za-z0-9_]+)\(`)
 
-// shown collects what may show a row: stories and tests.
+// shown returns the names of all stories and tests, which may show a row.
 func shown(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
@@ -43,8 +43,8 @@ func shown(t *testing.T) map[string]bool {
 	return names
 }
 
-// call is a row that begins with a call: its method and its path, below
-// /api/v1/{tenant} unless it begins with /a.
+// call matches a row that begins with a call: its method, and its path below
+// /api/v1/{tenant}, or a whole path that begins with /a.
 var (
 	call      = regexp.MustCompile(`^(GET|POST|PUT|DELETE) (/[^?:,\[ ]*)`)
 	parameter = regexp.MustCompile(`\\\{[a-zA-Z]+\\\}`)
@@ -62,8 +62,8 @@ func called(exchanges []Exchange, stories []string, method, path string) bool {
 	})
 }
 
-// Every row of what existing clients send and read is shown by something that
-// exists, or says why it is not offered.
+// Each row of testdata/reference.txt names an existing story or test, or the reason why
+// the feature is not offered.
 func TestReference_EveryRowIsShown(t *testing.T) {
 	text, err := os.ReadFile("testdata/reference.txt")
 	require.NoError(t, err)
@@ -82,13 +82,13 @@ func TestReference_EveryRowIsShown(t *testing.T) {
 		}
 		rows++
 		row, by, ok := strings.Cut(line, " -> ")
-		if !assert.True(t, ok && by != "", "%s: nothing shows %q", section, row) || strings.HasPrefix(by, "not offered: ") {
+		if !assert.True(t, ok && by != "", "%s: no story or test shows %q", section, row) || strings.HasPrefix(by, "not offered: ") {
 			continue
 		}
 		refs := strings.Split(by, ", ")
 		for _, name := range refs {
-			test, _, _ := strings.Cut(name, "/") // a subtest has no name of its own in the source
-			assert.True(t, names[test], "%s: %s: there is no story or test %s", section, row, name)
+			test, _, _ := strings.Cut(name, "/") // the source has no function for a subtest
+			assert.True(t, names[test], "%s: %s: no story or test %s", section, row, name)
 		}
 		if m := call.FindStringSubmatch(row); m != nil {
 			assert.True(t, called(exchanges, refs, m[1], m[2]), "%s: none of %s calls %s %s", section, by, m[1], m[2])

@@ -1,8 +1,8 @@
-// Package transcript plays HTTP stories that are written as text and compares
-// every byte of the answers.
+// Package transcript plays HTTP stories from text files and compares every byte of the
+// answers.
 //
-// A story is a file NAME.http.txt, named after the rule it shows. It begins with
-// prose for the reader, and goes on with exchanges:
+// A story is a file NAME.http.txt, named after the rule that it shows. It begins with an
+// explanation, followed by exchanges:
 //
 //	The second use of an idempotency key within 24 hours is refused.
 //
@@ -28,20 +28,19 @@
 // Lines that begin with > are the request: method and target, headers, a line
 // with only >, and the body. Lines that begin with < are the answer in the same
 // form: status, headers, body. One space after the sign is not part of the line.
-// Header names are compared without regard to case, and header lines may stand
-// in any order, except that values of one name stand in the order they are sent.
+// Header names are compared without regard to case. Header lines may be in any order,
+// but values of the same name must be in the order in which they are sent.
 // Lines of a body are joined by "\n"; a body that ends in "\n" therefore has an
 // empty last line.
 //
 // The answer is complete: status, every header and the whole body, compared
-// byte by byte. JSON is not normalised, since equal bytes are the point. Only
-// headers that say how the bytes travelled are left out: Connection,
-// Content-Length, Date, Keep-Alive, Transfer-Encoding and X-Request-Id. Nothing is sent that
-// the story does not say, save Host and Content-Length; redirects are not
-// followed and cookies not kept.
+// byte by byte. JSON is not normalized, since the bytes must be equal. Only headers about
+// the transport are left out: Connection, Content-Length, Date, Keep-Alive,
+// Transfer-Encoding and X-Request-Id. Requests contain only what the story says, plus Host
+// and Content-Length; redirects are not followed and cookies are not stored.
 //
-// What cannot be known beforehand is captured: {{name:kind}} in an answer
-// matches a text of that kind and gives it a name; kinds are
+// Texts that are not known beforehand are captured: {{name:kind}} in an answer matches a
+// text of that kind and gives it a name. The kinds are
 //
 //	id     letters, digits, "_" and "-", 4 to 64 of them
 //	ms     a time in epoch milliseconds, 13 digits
@@ -49,19 +48,19 @@
 //	token  a signed text: id with ".", "~", "%" and "=", of any length
 //	secret 32 random bytes in base64
 //
-// {{name}}, in the same or a later answer or request, is that text again. Names
-// may also be given by the Target. A name is captured once in a story.
+// {{name}}, in the same or a later answer or request, stands for that text. The Target may
+// define further names. A name is captured once in a story.
 //
-// Between exchanges and their parts stand, on lines of their own,
+// Between exchanges and their parts, separate lines may contain
 //
 //	# …             a comment (not inside an answer)
 //	advance: 24h    moves the target's clock before the request is sent
-//	via: edge       the one line that follows holds only for targets of this name
+//	via: edge       the next line applies only to targets of this name
 //
-// Anything else is an error. With the flag -update, answers are rewritten by
-// what the target said; lines that still match keep their captures, lines that
-// changed keep those whose surroundings did not, and lines for other targets
-// stay. Everything else in the file is left as it is.
+// Anything else is an error. With the flag -update, the answers in the file are replaced by
+// those of the target. Lines that still match keep their captures, changed lines keep the
+// captures in unchanged text, and lines for other targets are kept. The rest of the file
+// does not change.
 package transcript
 
 import (
@@ -82,23 +81,22 @@ var update = flag.Bool("update", false, "rewrite the answers in the transcripts 
 
 // Target is a server that stories are played against.
 type Target struct {
-	// Base is the URL that request targets are appended to, without a slash at
-	// its end. It may have a path.
+	// Base is the URL to which request targets are appended. It may have a path, and does
+	// not end in a slash.
 	Base string
-	// Name selects the lines marked `via: Name`. Default: none of them.
+	// Name selects the lines marked `via: Name`. By default all marked lines are left out.
 	Name string
-	// Values are texts that the story may refer to, such as keys.
+	// Values are texts to which the story may refer, such as keys.
 	Values map[string]string
-	// Advance moves the server's clock. Default: a story that needs it fails.
+	// Advance advances the server's clock. By default a story that needs it fails.
 	Advance func(time.Duration)
-	// Check checks the headers of every answer, those that stories leave out among
-	// them. Default: they are not checked.
+	// Check checks the headers of every answer, including those that stories leave out.
+	// By default they are not checked.
 	Check func(http.Header) error
 }
 
-// Run plays every story of a folder as a subtest. The target is made anew for
-// each, so that a story says everything that happened before. A folder without
-// stories fails.
+// Run plays every story of a folder as a subtest, each on a new target, so that a story
+// does not depend on others. It fails if the folder has no stories.
 func Run(t *testing.T, dir string, target func(*testing.T) Target) {
 	t.Helper()
 	paths, err := stories(dir)
@@ -136,16 +134,16 @@ func playFile(path string, target Target, update bool) error {
 	if err = s.play(target, update); err != nil {
 		err = fmt.Errorf("%s:%w", path, err)
 	}
-	// What was learned up to an error is written too: it shows the author where
-	// a capture is missing.
+	// After an error the answers so far are written too, which shows where a capture is
+	// missing.
 	if now := s.String(); update && now != string(text) {
 		err = errors.Join(err, os.WriteFile(path, []byte(now), 0o644)) // #nosec G306 G703 -- it is committed, and is the file that was read
 	}
 	return err
 }
 
-// play sends the requests in order and stops at the first answer that differs:
-// what follows would only repeat it.
+// play sends the requests in order and stops at the first answer that differs, since
+// later differences would follow from it.
 func (s *story) play(target Target, update bool) error {
 	known := captures{}
 	for name, value := range target.Values {
@@ -206,7 +204,7 @@ func send(target Target, request []line, known captures) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The client's own name would be sent otherwise.
+	// Without this, net/http would send its own User-Agent.
 	req.Header["User-Agent"] = nil
 	for _, l := range head[1:] {
 		name, value, ok := strings.Cut(l, ":")
@@ -232,7 +230,7 @@ func send(target Target, request []line, known captures) ([]string, error) {
 	return answer(res)
 }
 
-// travel is how the bytes came, which may differ where the answer does not.
+// travel has the headers about the transport, which may differ between equal answers.
 var travel = []string{"Connection", "Content-Length", "Date", "Keep-Alive", "Transfer-Encoding", "X-Request-Id"}
 
 func answer(res *http.Response) ([]string, error) {

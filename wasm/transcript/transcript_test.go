@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// serve is a small server with a clock, called name.
+// serve starts a small server with a clock, as a target with the given name.
 func serve(t *testing.T, name string) Target {
 	var clock time.Duration
 	mux := http.NewServeMux()
@@ -60,15 +60,14 @@ func TestRun_SameStoryOnTwoTargets(t *testing.T) {
 	}
 }
 
-func TestStories_NoneIsAnError(t *testing.T) {
+func TestStories_EmptyFolderIsAnError(t *testing.T) {
 	_, err := stories(t.TempDir())
 	require.ErrorContains(t, err, "no *.http.txt in")
 }
 
 const clockStory = "=== clock\n> GET /base/clock\n\n"
 
-// play plays a text against a fresh server, and returns the file as it is
-// afterwards.
+// play plays a text against a new server, and returns the text of the file afterwards.
 func play(t *testing.T, text string, update bool) (string, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "story.http.txt")
@@ -79,7 +78,7 @@ func play(t *testing.T, text string, update bool) (string, error) {
 	return string(after), err
 }
 
-func TestPlay_WhatDiffersFails(t *testing.T) {
+func TestPlay_DifferencesFail(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"status":             {clockStory + "< 201 Created\n< Content-Type: text/plain; charset=utf-8\n<\n< 0s\n", "  - < 201 Created\n  + < 200 OK\n    < Content-Type"},
 		"header value":       {clockStory + "< 200 OK\n< Content-Type: text/plain\n<\n< 0s\n", "- < Content-Type: text/plain\n"},
@@ -88,11 +87,11 @@ func TestPlay_WhatDiffersFails(t *testing.T) {
 		"body":               {clockStory + "< 200 OK\n< Content-Type: text/plain; charset=utf-8\n<\n< 1s\n", "- < 1s\n  + < 0s\n"},
 		"end of line":        {clockStory + "< 200 OK\n< Content-Type: text/plain; charset=utf-8\n<\n< 0s\n<\n", "4 lines, not 5"},
 		"kind":               {clockStory + "< 200 OK\n< Content-Type: text/plain; charset=utf-8\n<\n< {{n:ms}}\n", "- < {{n:ms}}"},
-		"unknown kind":       {clockStory + "< 200 OK\n< Content-Type: text/plain; charset=utf-8\n<\n< {{n:any}}\n", "no such kind"},
-		"unknown name":       {clockStory + "< 200 OK\n< Content-Type: text/plain; charset=utf-8\n<\n< {{n}}\n", "nothing of this name"},
+		"unknown kind":       {clockStory + "< 200 OK\n< Content-Type: text/plain; charset=utf-8\n<\n< {{n:any}}\n", "unknown kind"},
+		"unknown name":       {clockStory + "< 200 OK\n< Content-Type: text/plain; charset=utf-8\n<\n< {{n}}\n", "not captured on a line before"},
 		"captured twice":     {clockStory + "< 200 OK\n< Content-Type: {{n:token}}{{n:token}}\n<\n< 0s\n", "captured twice"},
-		"unknown in request": {"=== x\n> GET /base/clock?{{n}}\n\n< 200 OK\n", "can only refer to what was captured"},
-		"no answer":          {clockStory, "no answer is written"},
+		"unknown in request": {"=== x\n> GET /base/clock?{{n}}\n\n< 200 OK\n", "not captured before this request"},
+		"no answer":          {clockStory, "the expected answer is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			after, err := play(t, test.text, false)
@@ -110,18 +109,18 @@ func TestPlay_AdvanceNeedsAClock(t *testing.T) {
 	require.ErrorContains(t, s.play(target, false), "1: x: this target cannot advance its clock")
 }
 
-func TestParse_NamesTheLineAtFault(t *testing.T) {
+func TestParse_NamesTheLine(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"empty":                   {"", "1: no exchange"},
 		"only prose":              {"A story.\n", "1: no exchange"},
 		"no request":              {"=== x\n", "1: x: no request"},
 		"answer first":            {"=== x\n< 200 OK\n", "2: an answer without a request"},
 		"request after answer":    {"=== x\n> GET /\n< 200 OK\n> GET /\n", "4: a request line after the answer"},
-		"answer in two blocks":    {"=== x\n> GET /\n< 200 OK\n\n< A: b\n", "5: an answer is one block"},
-		"comment in answer":       {"=== x\n> GET /\n< 200 OK\n# no\n< A: b\n", "5: an answer is one block"},
+		"answer in two blocks":    {"=== x\n> GET /\n< 200 OK\n\n< A: b\n", "5: an answer must be one block"},
+		"comment in answer":       {"=== x\n> GET /\n< 200 OK\n# no\n< A: b\n", "5: an answer must be one block"},
 		"stray text":              {"=== x\n> GET /\noops\n", `3: "oops" is neither`},
 		"bad duration":            {"=== x\nadvance: soon\n> GET /\n", "2: time: invalid duration"},
-		"advance after request":   {"=== x\n> GET /\nadvance: 1h\n", "3: advance stands before"},
+		"advance after request":   {"=== x\n> GET /\nadvance: 1h\n", "3: advance must be before"},
 		"via followed by nothing": {"=== x\n> GET /\nvia: edge\n\n< 200 OK\n", "4: via is not followed"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -132,7 +131,7 @@ func TestParse_NamesTheLineAtFault(t *testing.T) {
 	}
 }
 
-func TestUpdate_WritesMissingAnswerAndNothingElse(t *testing.T) {
+func TestUpdate_WritesOnlyTheMissingAnswer(t *testing.T) {
 	after, err := play(t, "Prose.\n\n"+clockStory+"# note\n=== again\n> GET /base/clock\n", true)
 	require.NoError(t, err)
 	answer := "\n< 200 OK\n< Content-Type: text/plain; charset=utf-8\n<\n< 0s\n"
@@ -154,5 +153,5 @@ func TestUpdate_KeepsCapturesAndLinesOfOthers(t *testing.T) {
 	require.NotEqual(t, string(text), changed)
 	after, err = play(t, changed, true)
 	require.NoError(t, err)
-	require.Equal(t, string(text), after, "put right again")
+	require.Equal(t, string(text), after, "restored")
 }

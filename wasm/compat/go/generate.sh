@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Makes the Go client of an OpenAPI document and compiles the story with it:
+# Generates the Go client of an OpenAPI document and compiles the story with it:
 #
 #   generate.sh DOCUMENT PROGRAM
 #
-# Everything generated lies in a temporary folder, so that runs may be side by side.
+# Generated files are in a temporary folder, so that several runs can be concurrent.
 set -euo pipefail
 document=$(realpath "$1") program=$(realpath -m "$2")
 cd "$(dirname "${BASH_SOURCE[0]}")"

@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// run tells the story; the first answer that is not the expected one ends it.
+// run runs the story, and stops at the first unexpected answer.
 func run(ctx context.Context, edge string) error {
 	c, err := newClient(edge)
 	if err != nil {
@@ -77,8 +77,8 @@ func attribute(ctx context.Context, c *kith.ClientWithResponses) error {
 	return expect("date is in milliseconds", *user.JSON200.DateCreated > 1_700_000_000_000, true)
 }
 
-// convert reports Bob's first payment. A report that says nothing of a status
-// leaves the account PAID.
+// convert reports Bob's first payment. A later report without a status leaves the account
+// PAID.
 func convert(ctx context.Context, c *kith.ClientWithResponses) error {
 	paid, value := kith.SubscriptionStatus("PAID"), 29.00
 	synced, err := c.SyncAccountWithResponse(ctx, tenant, kith.AccountInput{
@@ -106,7 +106,7 @@ func convert(ctx context.Context, c *kith.ClientWithResponses) error {
 	return expect("state", string(page.JSON200.Referrals[0].State), "converted")
 }
 
-// redeem uses a part of what Anna earned, and looks up what her code is worth.
+// redeem redeems a part of Anna's credit, and looks up the discount of her code.
 func redeem(ctx context.Context, c *kith.ClientWithResponses) error {
 	used, err := c.RedeemCreditWithResponse(ctx, tenant, kith.BulkRedemptionInput{AccountId: "anna", Unit: "CENTS", Amount: 400})
 	if err := answered("redeem", used, err, "200 OK"); err != nil {
@@ -122,8 +122,8 @@ func redeem(ctx context.Context, c *kith.ClientWithResponses) error {
 	return expect("discount", code.JSON200.DiscountPercentage, 10)
 }
 
-// purchase logs one purchase twice, of which the second is refused, and asks why
-// Bob was attributed.
+// purchase logs a purchase twice, of which the second is refused, and reads why Bob was
+// attributed.
 func purchase(ctx context.Context, c *kith.ClientWithResponses) error {
 	once := kith.IdempotencyKey("order-0001")
 	events := kith.EventsInput{IdempotencyKey: &once, Events: []kith.EventInput{
@@ -148,8 +148,8 @@ func purchase(ctx context.Context, c *kith.ClientWithResponses) error {
 	return expect("source", why.JSON200.Attributions[0].Source, "cookie")
 }
 
-// answered returns the error of a call, or one that says which status it got
-// instead.
+// answered returns the error of a call, or an error with the status if it is not the
+// expected one.
 func answered(what string, answer interface{ Status() string }, err error, want string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)

@@ -23,7 +23,7 @@ import org.openapitools.client.model.SubscriptionStatus;
 import org.openapitools.client.model.UserInput;
 
 /**
- * Runs the story of the README through the client that openapi-generator makes of the OpenAPI
+ * Runs the story of the README through the client that openapi-generator makes from the OpenAPI
  * document. The argument is the base URL of a fresh {@code kith dev}.
  */
 public final class Story {
@@ -48,7 +48,7 @@ public final class Story {
 
   /** Follows Anna's share link, and signs Bob up with the cookie that it set. */
   private static void attribute(ApiClient client) throws ApiException {
-    // The generated client takes 302, which the document has, for an error.
+    // The generated client treats 302, which the document has, as an error.
     int status;
     try {
       status = new LinksApi(client).followShareLinkWithHttpInfo(TENANT, "ANNA10", "FACEBOOK", null, null).getStatusCode();
@@ -61,7 +61,7 @@ public final class Story {
     expect("date is in milliseconds", user.getDateCreated() > 1_700_000_000_000L, true);
   }
 
-  /** Reports Bob's first payment. A report that says nothing of a status leaves the account PAID. */
+  /** Reports Bob's first payment. A later report without a status leaves the account PAID. */
   private static void convert(ApiClient client) throws ApiException {
     var accounts = new AccountsApi(client);
     accounts.syncAccount(TENANT, new AccountInput().id("bob").subscription(new SubscriptionInput().status(SubscriptionStatus.PAID).value(29.0)));
@@ -72,14 +72,14 @@ public final class Story {
     expect("state", page.getReferrals().get(0).getState().getValue(), "converted");
   }
 
-  /** Uses a part of what Anna earned, and looks up what her code is worth. */
+  /** Redeems a part of Anna's credit, and looks up the discount of her code. */
   private static void redeem(ApiClient client) throws ApiException {
     var used = new RewardsApi(client).redeemCredit(TENANT, new BulkRedemptionInput().accountId("anna").unit("CENTS").amount(400L));
     expect("credit left", used.getCreditAvailable(), 600L);
     expect("discount", new CodesApi(client).getCode(TENANT, "ANNA10").getDiscountPercentage(), 10.0);
   }
 
-  /** Logs one purchase twice, of which the second is refused, and asks why Bob was attributed. */
+  /** Logs a purchase twice, of which the second is refused, and reads why Bob was attributed. */
   private static void purchase(ApiClient client) throws ApiException {
     var event = new EventInput().key("purchase").fields(Map.of("revenue", 29.0, "currency", "USD"));
     var call = new EventsInput().idempotencyKey("order-0001").events(List.of(event));

@@ -2,12 +2,12 @@
 
     findings.py REPORT.ndjson ACCEPTED.txt
 
-A finding is a code of schemathesis (such as ST202), an operation and a detail: what
-the service answered to a valid request, or what the check says of the answer. A line
-of ACCEPTED.txt is `CODE | operation | detail | reason`, where operation and detail
-are regular expressions. A finding that no line accepts is printed with its request,
-and the exit status is 1. So it is when too few operations succeeded: then the calls
-did not reach what they are to try.
+A finding is a code of schemathesis (such as ST202), an operation and a detail: the
+answer to a valid request, or the text of a failed check. A line of ACCEPTED.txt is
+`CODE | operation | detail | reason`, where operation and detail are regular
+expressions. A finding that no line accepts is printed with its request, and the exit
+status is 1. The exit status is also 1 if too few operations succeeded, since the calls
+then did not reach the code that they should test.
 """
 
 import base64
@@ -17,7 +17,7 @@ import sys
 
 # The code of a valid request that was refused.
 REJECTED = "ST202"
-# How many operations must have succeeded; a run of a minute comes to 70 of 91.
+# How many operations must have succeeded; a run of a minute reaches 70 of 91.
 ENOUGH = 60
 
 
@@ -60,7 +60,7 @@ def read_accepted(path):
 
 
 def recorders(path):
-    """Yields what a report has of each scenario."""
+    """Yields the recorder of each scenario in a report."""
     with open(path) as lines:
         for line in lines:
             yield json.loads(line).get("ScenarioFinished", {}).get("recorder", {})
@@ -77,7 +77,7 @@ def findings(path):
 
 
 def succeeded(path):
-    """Counts the operations of which a call was answered 2xx or 3xx."""
+    """Counts the operations with at least one answer 2xx or 3xx."""
     labels = set()
     for recorder in recorders(path):
         for interaction in recorder.get("interactions", {}).values():

@@ -1,7 +1,7 @@
 """Loaded by schemathesis (schemathesis.toml).
 
-Schemathesis 4.32.5 looks in answers for URLs of the service, and ends the whole run
-with an internal error at a text such as https://[a, which is not one.
+Schemathesis 4.32.5 searches answers for URLs of the service, and ends the whole run
+with an internal error at a text such as https://[a, which is not a URL.
 """
 
 from schemathesis.engine import observations

@@ -1,5 +1,5 @@
 """Runs the story of the README through the client that openapi-python-client makes
-of the OpenAPI document, which must be importable as kith:
+from the OpenAPI document, which must be importable as kith:
 
     story.py EDGE
 
@@ -49,7 +49,7 @@ def attribute(client):
 
 
 def convert(client):
-    """Reports Bob's first payment. A report that says nothing of a status leaves the account PAID."""
+    """Reports Bob's first payment. A later report without a status leaves the account PAID."""
     paid = SubscriptionInput(status=SubscriptionStatus.PAID, value=29.0)
     sync_account.sync(TENANT, client=client, body=AccountInput(id="bob", subscription=paid))
     again = sync_account.sync(TENANT, client=client, body=AccountInput(id="bob", subscription=SubscriptionInput(value=39.0)))
@@ -60,14 +60,14 @@ def convert(client):
 
 
 def redeem(client):
-    """Uses a part of what Anna earned, and looks up what her code is worth."""
+    """Redeems a part of Anna's credit, and looks up the discount of her code."""
     used = redeem_credit.sync(TENANT, client=client, body=BulkRedemptionInput(account_id="anna", unit="CENTS", amount=400))
     expect("credit left", used.credit_available, 600)
     expect("discount", get_code.sync(TENANT, "ANNA10", client=client).discount_percentage, 10)
 
 
 def purchase(client):
-    """Logs one purchase twice, of which the second is refused, and asks why Bob was attributed."""
+    """Logs a purchase twice, of which the second is refused, and reads why Bob was attributed."""
     event = EventInput.from_dict({"key": "purchase", "fields": {"revenue": 29.0, "currency": "USD"}})
     call = EventsInput(idempotency_key="order-0001", events=[event])
     expect("events", log_events.sync_detailed(TENANT, "bob", "bob", client=client, body=call).status_code, 200)

@@ -1,5 +1,6 @@
-;; Leaves 16 bytes between blocks and notes pointer and size of each from 2048
-;; on. Its handler asks for the variable "good" and has it written to 1600.
+;; Leaves 16 bytes between allocated blocks, and records the pointer and size of each
+;; from address 2048 on. Its handler requests the variable "good" with 1600 as the address
+;; of the result.
 (import "spin-config" "get-config" (func $config (param i32 i32 i32)))
 
 (global $note (mut i32) (i32.const 2048))

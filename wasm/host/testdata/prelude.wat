@@ -1,12 +1,12 @@
-;; Forms that every hostile guest begins with. The test puts them and the guest's
-;; own into one (module …). A guest misbehaves when it is given a URI, or asked
-;; for a block, of exactly 777 bytes, and behaves otherwise.
+;; The beginning of every hostile guest. The test puts it and the guest's own code into
+;; one (module …). A guest misbehaves for a URI, or an allocation, of exactly 777 bytes,
+;; and behaves well otherwise.
 (memory (export "memory") 2)
 (global $heap (mut i32) (i32.const 8192))
-;; At 1024 lies a good response: status 200, no headers, the body "good".
+;; At 1024 is a valid response: status 200, no headers, the body "good".
 (data (i32.const 1024) "\c8\00\00\00" "\00\00\00\00" "\00\00\00\00" "\00\00\00\00" "\01\00\00\00" "\00\05\00\00" "\04\00\00\00")
 (data (i32.const 1280) "good")
-;; At 1312 lies what fd_write prints, with room for its answer behind it.
+;; At 1312 is the text for fd_write, followed by room for its result.
 (data (i32.const 1296) "for ever\0a")
 (data (i32.const 1312) "\10\05\00\00" "\09\00\00\00")
 (func $bump (param $align i32) (param $size i32) (result i32)

@@ -1,5 +1,5 @@
-// Command minify makes a script shorter: stdin to stdout. It links a quarter of
-// what the library's own command does, which each first build would compile.
+// Command minify minifies a script from stdin to stdout. It links a quarter of the code of
+// the library's own command, which makes first builds faster.
 package main
 
 import (

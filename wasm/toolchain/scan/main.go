@@ -1,11 +1,11 @@
-// Command gosec looks for weaknesses in packages of the project and prints what it
-// finds, one finding on each line:
+// Command gosec searches packages of the project for weaknesses and prints one finding on
+// each line:
 //
 //	gosec [-exclude G1,G2] DIR...
 //
-// It is gosec's own command, rules and analyzers of data flow, without the part that
-// asks language models for fixes, whose client libraries take two minutes to compile.
-// Exit status 1: there are findings.
+// It has the rules and data flow analyzers of gosec's own command, without the part that
+// requests fixes from language models, whose client libraries take two minutes to compile.
+// Exit status 1: findings were printed.
 package main
 
 import (
@@ -24,7 +24,7 @@ import (
 )
 
 func main() {
-	exclude := flag.String("exclude", "", "rules that are not checked, separated by commas")
+	exclude := flag.String("exclude", "", "rules to leave out, separated by commas")
 	flag.Parse()
 	found, err := scan(strings.Split(*exclude, ","), flag.Args())
 	if err != nil {
@@ -32,7 +32,7 @@ func main() {
 		os.Exit(2)
 	}
 	if found > 0 {
-		fmt.Printf("%d findings: fix each, or explain it by a comment on its line: // #nosec RULE -- reason\n", found)
+		fmt.Printf("findings: %d; fix each, or explain it by a comment on its line: // #nosec RULE -- reason\n", found)
 		os.Exit(1)
 	}
 }

@@ -1,5 +1,5 @@
-// Probe is a guest for the host's tests. It does one thing per path, says what
-// it saw in its answer, and knows nothing of the programme.
+// Probe is a guest for the host's tests. Each path does one thing and reiterations what it
+// observed. It does not depend on Kith's rules.
 package main
 
 import (
@@ -17,11 +17,11 @@ func init() { abi.Handle(serve) }
 
 func main() {}
 
-// grown holds what /grow allocated and turns counts in /loop, so that no compiler
-// removes either.
+// grown has the memory that /grow allocated, and iterations counts in /loop. They are
+// package variables, so that the compiler cannot remove them.
 var (
 	grown [][]byte
-	turns int
+	iterations int
 )
 
 func serve(r *abi.Request) abi.Response {
@@ -58,13 +58,13 @@ func serve(r *abi.Request) abi.Response {
 	case "/loop":
 		print("for ever\n")
 		for {
-			turns++
+			iterations++
 		}
 	}
 	return text(404, "no such path: "+r.URI)
 }
 
-// echo answers with the request: its headers prefixed by "echo-", its body, and
+// echo answers with the request: its headers with the prefix "echo-", its body, and
 // its method and URI in headers of their own.
 func echo(r *abi.Request) abi.Response {
 	headers := []abi.Header{{"probe-method", r.Method}, {"probe-uri", r.URI}}
@@ -74,7 +74,7 @@ func echo(r *abi.Request) abi.Response {
 	return abi.Response{Status: 200, Headers: headers, Body: r.Body}
 }
 
-// respond answers with the status, headers and body size the query names, as in
+// respond answers with the status, headers and body size in the query, as in
 // status=201&header=Set-Cookie:a=1&header=Set-Cookie:b=2&size=10.
 func respond(query string) abi.Response {
 	values, err := url.ParseQuery(query)
@@ -94,8 +94,8 @@ func respond(query string) abi.Response {
 	return response
 }
 
-// runSQL runs the statement in the body on the database that the header
-// "database" names, with a parameter per header "param", such as "i:1" or "t:x".
+// runSQL runs the statement in the body on the database named by the header "database",
+// with a parameter for each header "param", such as "i:1" or "t:x".
 func runSQL(r *abi.Request) abi.Response {
 	db, err := abi.OpenDB(header(r, "database"))
 	if err != nil {
@@ -134,8 +134,8 @@ func parseValue(s string) abi.Value {
 	return abi.Null()
 }
 
-// render writes the columns and then a line per row, each value as it would be
-// written in a "param" header.
+// render writes the columns and then a line per row, with values in the form of the
+// header "param".
 func render(rows abi.Rows) string {
 	out := strings.Join(rows.Columns, ",") + "\n"
 	for _, row := range rows.Values {
@@ -161,8 +161,8 @@ func renderValue(v abi.Value) string {
 	return "null"
 }
 
-// send passes the request on to the URL in the query, with its headers whose
-// names begin with "x-", and answers with what came back.
+// send sends the request to the URL in the query, with its headers whose names begin with
+// "x-", and reiterations the response.
 func send(r *abi.Request, target string) abi.Response {
 	var headers []abi.Header
 	for _, h := range r.Headers {
@@ -177,8 +177,8 @@ func send(r *abi.Request, target string) abi.Response {
 	return response
 }
 
-// keyValue opens the store that the header "store" names, and gets the key in the
-// query, or sets it to the body of a PUT.
+// keyValue opens the store named by the header "store", and reiterations the value of the key
+// in the query, or sets it to the body of a PUT.
 func keyValue(r *abi.Request, key string) abi.Response {
 	store, err := abi.OpenStore(header(r, "store"))
 	if err != nil {
