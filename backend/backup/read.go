@@ -170,7 +170,7 @@ func (r *restoring) one(ctx context.Context, open func() (io.ReadCloser, error))
 	if err := r.load(ctx, open); err != nil {
 		return err
 	}
-	return r.DB.Unchecked(ctx, r.Now(), func(tx *store.Tx) error {
+	return r.DB.WriteWithoutForeignKeys(ctx, r.Now(), func(tx *store.Tx) error {
 		if err := tabledb.Requeue(ctx, tx, r.Tenant, r.header.Intake, r.how.Shift); err != nil {
 			return err
 		}
@@ -245,7 +245,7 @@ func (r *restoring) loadEntry(ctx context.Context, entry Entry) error {
 		return nil
 	}
 	n := 0
-	err := r.DB.Unchecked(ctx, r.Now(), func(tx *store.Tx) (err error) {
+	err := r.DB.WriteWithoutForeignKeys(ctx, r.Now(), func(tx *store.Tx) (err error) {
 		n, err = tabledb.LoadRows(ctx, tx, t, entry.Rows, r.how)
 		return err
 	})

@@ -26,8 +26,8 @@ func Col[T any](column string, into func(*T) any) Column[T] { return Column[T]{c
 // Scanner is a row of a result.
 type Scanner interface{ Scan(into ...any) error }
 
-// List returns the columns as they are written behind SELECT or RETURNING.
-func (s Selection[T]) List() string {
+// SQL returns the columns as they are written behind SELECT or RETURNING.
+func (s Selection[T]) SQL() string {
 	columns := make([]string, len(s))
 	for i, c := range s {
 		columns[i] = c.column
@@ -69,8 +69,8 @@ func (s Selection[T]) With(more ...Selection[T]) Selection[T] {
 	return slices.Concat(append([]Selection[T]{s}, more...)...)
 }
 
-// Part returns the selection of a P as one of the T that the P is a field of.
-func Part[T, P any](s Selection[P], field func(*T) *P) Selection[T] {
+// Nested returns the selection of a P as one of the T that the P is a field of.
+func Nested[T, P any](s Selection[P], field func(*T) *P) Selection[T] {
 	all := make(Selection[T], len(s))
 	for i, c := range s {
 		all[i] = Col(c.column, func(t *T) any { return c.into(field(t)) })

@@ -24,12 +24,12 @@ func TestSelection(t *testing.T) {
 	}
 	names := Selection[inner]{Col(`'n' || id`, func(i *inner) any { return &i.name })}
 	ids := Selection[outer]{Col(`id`, func(o *outer) any { return &o.id })}
-	parts := Part(names, func(o *outer) *inner { return &o.inner })
+	parts := Nested(names, func(o *outer) *inner { return &o.inner })
 	p, err := Open("file:"+filepath.Join(t.TempDir(), "kith.db"), "")
 	require.NoError(t, err)
 	defer p.Close()
 	for _, s := range []Selection[outer]{ids.With(parts), parts.With(ids)} {
-		query := `SELECT ` + s.List() + ` FROM (SELECT 1 AS id UNION SELECT 2) WHERE id < ?`
+		query := `SELECT ` + s.SQL() + ` FROM (SELECT 1 AS id UNION SELECT 2) WHERE id < ?`
 		rows, err := p.read.QueryContext(t.Context(), query+` ORDER BY id`, 3)
 		all, err := s.All(rows, err, "test")
 		require.NoError(t, err)

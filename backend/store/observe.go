@@ -22,8 +22,8 @@ func (r Reads) Backlog(ctx context.Context) (map[string]float64, error) {
 	return map[string]float64{"intake": intake, "webhook": deliveries, "job": jobs, "gateway_notification": notifications, "gateway_refund": refunds}, nil
 }
 
-// Beat writes the time of the transaction down, for those who read it from a
+// Heartbeat writes the time of the transaction down, for those who read it from a
 // replica, unless another did since.
-func (tx *Tx) Beat(ctx context.Context, since core.Time) error {
+func (tx *Tx) Heartbeat(ctx context.Context, since core.Time) error {
 	return tx.Exec(ctx, "beat", `UPDATE heartbeat SET beat_at = ? WHERE beat_at < ?`, int64(tx.Now), int64(since))
 }

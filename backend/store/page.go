@@ -55,7 +55,7 @@ var givenColumns = Selection[referral.Identity]{
 
 // TotalsOf runs a statement that counts, for each of the given users.
 func (r Reads) TotalsOf(ctx context.Context, count string, args []any, given string) (map[referral.Identity]int, error) {
-	rows, err := r.QueryContext(ctx, `SELECT `+givenColumns.List()+`, (`+count+`) FROM `+GivenUsers, append(args, given)...)
+	rows, err := r.QueryContext(ctx, `SELECT `+givenColumns.SQL()+`, (`+count+`) FROM `+GivenUsers, append(args, given)...)
 	all, err := Collect(rows, err, "totals of users", func(rows *sql.Rows, t *total) error {
 		return rows.Scan(append(givenColumns.into(&t.who), &t.n)...)
 	})

@@ -33,9 +33,9 @@ func OpenReplica(url, token string) (*Replica, error) {
 // Close closes the connection.
 func (r *Replica) Close() error { return r.db.Close() }
 
-// Beat is the newest time that the backends wrote down and that has come here;
+// Heartbeat is the newest time that the backends wrote down and that has come here;
 // zero when no backend writes it down, as on an embedded database.
-func (r *Replica) Beat(ctx context.Context) (core.Time, error) {
+func (r *Replica) Heartbeat(ctx context.Context) (core.Time, error) {
 	var at core.Time
 	if err := r.db.QueryRowContext(ctx, `SELECT beat_at FROM heartbeat`).Scan(&at); err != nil {
 		return 0, fmt.Errorf("store: beat: %w", err)

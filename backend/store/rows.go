@@ -31,8 +31,8 @@ func (s columnSet) has(column int) bool { return s>>column&1 == 1 }
 // Row begins a row.
 func (t *Tuples) Row() { t.Rows++ }
 
-// Room makes room for rows of a statement.
-func (t *Tuples) Room(p *Put, rows int) { t.values = slices.Grow(t.values, rows*len(p.Columns)) }
+// Grow makes room for rows of a statement.
+func (t *Tuples) Grow(p *Put, rows int) { t.values = slices.Grow(t.values, rows*len(p.Columns)) }
 
 func (t *Tuples) Text(texts ...string) {
 	for _, s := range texts {
@@ -56,7 +56,7 @@ func (t *Tuples) null() { t.values = append(t.values, nil) }
 
 func (t *Tuples) Integer(n int64) { t.values = append(t.values, n) }
 
-func (t *Tuples) Boolean(b bool) { t.Integer(int64(Number(b))) }
+func (t *Tuples) Boolean(b bool) { t.Integer(int64(BoolInt(b))) }
 
 // Time writes times; zero is null.
 func (t *Tuples) Time(times ...core.Time) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-func Number(b bool) int {
+func BoolInt(b bool) int {
 	if b {
 		return 1
 	}
@@ -61,9 +61,9 @@ func List[T any](ctx context.Context, r Reads, what, query string, args ...any) 
 // Placeholders returns "?, ?, …" for n values.
 func Placeholders(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
 
-// TenantIs is the condition that the tenant of a row is there. Workers go by it:
+// TenantExists is the condition that the tenant of a row is there. Workers go by it:
 // one who is being erased, or restored, has rows and is not.
-func TenantIs(table string) string {
+func TenantExists(table string) string {
 	return `EXISTS (SELECT 1 FROM tenant WHERE alias = ` + table + `.tenant)`
 }
 

@@ -14,9 +14,9 @@ import (
 	"kith/core"
 )
 
-// Unchecked runs do in one transaction as Write does, without foreign keys:
+// WriteWithoutForeignKeys runs do in one transaction as Write does, without foreign keys:
 // rows may come before what they refer to, and go after it.
-func (p *Primary) Unchecked(ctx context.Context, now core.Time, do func(*Tx) error) error {
+func (p *Primary) WriteWithoutForeignKeys(ctx context.Context, now core.Time, do func(*Tx) error) error {
 	if err := p.untilKept(ctx, func() error { return p.transact(ctx, now, unchecked, do) }); err != nil {
 		return err
 	}
@@ -211,16 +211,16 @@ type Tx struct {
 // times, so do must have no effects but those of its transaction and must set
 // its results anew.
 func (p *Primary) Write(ctx context.Context, now core.Time, do func(*Tx) error) error {
-	if err := p.WriteBehind(ctx, now, do); err != nil {
+	if err := p.WriteUnsynced(ctx, now, do); err != nil {
 		return err
 	}
 	// The next writer need not wait for this: its connection is free.
 	return p.Durable()
 }
 
-// WriteBehind is Write, but for the disk: a power cut may undo the transaction,
+// WriteUnsynced is Write, but for the disk: a power cut may undo the transaction,
 // with all that came after it, until Durable has returned.
-func (p *Primary) WriteBehind(ctx context.Context, now core.Time, do func(*Tx) error) error {
+func (p *Primary) WriteUnsynced(ctx context.Context, now core.Time, do func(*Tx) error) error {
 	return p.untilKept(ctx, func() error { return p.transact(ctx, now, checked, do) })
 }
 

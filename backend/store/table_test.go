@@ -234,7 +234,7 @@ func TestUnchecked_ForeignKeysAreKeptAgain(t *testing.T) {
 			return err
 		}
 		for range 4 {
-			require.ErrorIs(t, b.db.Unchecked(t.Context(), now, func(tx *store.Tx) error {
+			require.ErrorIs(t, b.db.WriteWithoutForeignKeys(t.Context(), now, func(tx *store.Tx) error {
 				require.NoError(t, orphan(tx))
 				return errTest
 			}), errTest)

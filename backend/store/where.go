@@ -14,17 +14,17 @@ type Where struct {
 	Args  []any
 }
 
-func (w *Where) Add(term string, args ...any) {
+func (w *Where) Require(term string, args ...any) {
 	w.Terms, w.Args = append(w.Terms, term), append(w.Args, args...)
 }
 
 // Span narrows a column of times.
 func (w *Where) Span(column string, s core.Span) {
 	if s.From != 0 {
-		w.Add(column+` >= ?`, int64(s.From))
+		w.Require(column+` >= ?`, int64(s.From))
 	}
 	if s.Before != 0 {
-		w.Add(column+` < ?`, int64(s.Before))
+		w.Require(column+` < ?`, int64(s.Before))
 	}
 }
 
@@ -37,14 +37,16 @@ func Among[S ~string](w *Where, column string, values []S) {
 	for i, v := range values {
 		args[i] = string(v)
 	}
-	w.Add(column+` IN (`+Placeholders(len(values))+`)`, args...)
+	w.Require(column+` IN (`+Placeholders(len(values))+`)`, args...)
 }
 
-// Of are the arguments of a statement whose first condition is on its tenant.
-func (w Where) Of(tenant core.TenantAlias) []any { return append([]any{string(tenant)}, w.Args...) }
+// ArgsFor are the arguments of a statement whose first condition is on its tenant.
+func (w Where) ArgsFor(tenant core.TenantAlias) []any {
+	return append([]any{string(tenant)}, w.Args...)
+}
 
-// All is the condition as one term.
-func (w Where) All() string {
+// SQL is the condition as one term.
+func (w Where) SQL() string {
 	if len(w.Terms) == 0 {
 		return `1`
 	}

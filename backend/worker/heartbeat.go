@@ -17,6 +17,6 @@ const beat = time.Second
 func NewHeartbeat(db *store.Primary, now func() core.Time, log *slog.Logger) *Worker {
 	return newWorker("heartbeat", beat, log, func(ctx context.Context) error {
 		at := now()
-		return db.Write(ctx, at, func(tx *store.Tx) error { return tx.Beat(ctx, at-core.Second*9/10) })
+		return db.Write(ctx, at, func(tx *store.Tx) error { return tx.Heartbeat(ctx, at-core.Second*9/10) })
 	})
 }

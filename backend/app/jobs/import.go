@@ -291,7 +291,7 @@ func (d disk) last() error { return <-d.written }
 func (r *run) batch(ctx context.Context, rows []batchRow) error {
 	var after jobdb.Claim
 	begun := time.Now()
-	err := r.jobs.DB.WriteBehind(ctx, r.jobs.Now(), func(tx *store.Tx) error {
+	err := r.jobs.DB.WriteUnsynced(ctx, r.jobs.Now(), func(tx *store.Tx) error {
 		tx.Silent = r.params.Silent
 		begun, after = time.Now(), *r.claim
 		var p part

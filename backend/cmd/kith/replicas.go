@@ -90,7 +90,7 @@ func (r *replicas) ready(ctx context.Context) error {
 func (r *replicas) lag(ctx context.Context) (map[string]float64, error) {
 	var beat core.Time
 	err := r.first(ctx, func(ctx context.Context, replica *store.Replica) (_ bool, err error) {
-		beat, err = replica.Beat(ctx)
+		beat, err = replica.Heartbeat(ctx)
 		return err == nil, err
 	})
 	if err != nil || beat == 0 {

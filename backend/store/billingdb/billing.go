@@ -64,7 +64,7 @@ var billingLeaseColumns = store.Selection[BillingLease]{
 // dueBilling are the subscriptions of connected tenants that are to be read.
 var dueBilling = ` FROM gateway_subscription s
 	WHERE (s.leased_until IS NULL AND s.due_at <= ?1 OR s.leased_until <= ?1)
-		AND EXISTS (SELECT 1 FROM gateway_connection WHERE gateway_connection.tenant = s.tenant) AND ` + store.TenantIs("s") + ` `
+		AND EXISTS (SELECT 1 FROM gateway_connection WHERE gateway_connection.tenant = s.tenant) AND ` + store.TenantExists("s") + ` `
 
 // BillingDue reports whether a subscription is to be read.
 func BillingDue(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
@@ -81,7 +81,7 @@ func LeaseBilling(ctx context.Context, tx *store.Tx, most int, busy []core.Tenan
 	rows, err := tx.QueryContext(ctx, `UPDATE gateway_subscription SET attempt = attempt + 1, leased_until = ?2, due_at = NULL
 		WHERE rowid IN (SELECT s.rowid`+dueBilling+`AND s.tenant NOT IN (SELECT value FROM json_each(?3))
 			ORDER BY coalesce(s.leased_until, s.due_at) LIMIT ?4)
-		RETURNING `+billingLeaseColumns.List(), int64(tx.Now), int64(until), string(list), most)
+		RETURNING `+billingLeaseColumns.SQL(), int64(tx.Now), int64(until), string(list), most)
 	return billingLeaseColumns.All(rows, err, "lease billing")
 }
 
@@ -115,18 +115,18 @@ var billedColumns = store.Selection[Billed]{
 	store.Col(`period`, func(b *Billed) any { return &b.Period }),
 	store.Col(`opened_at`, func(b *Billed) any { return &b.Opened }),
 	store.Col(`attempt`, func(b *Billed) any { return &b.Attempt }),
-}.With(store.Part(standingColumns, func(b *Billed) *billing.Standing { return &b.Standing }))
+}.With(store.Nested(standingColumns, func(b *Billed) *billing.Standing { return &b.Standing }))
 
 // FindBilled returns what is kept of a subscription; ok is false when nothing is.
 func FindBilled(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string) (b Billed, ok bool, err error) {
-	ok, err = billedColumns.One(r.QueryRowContext(ctx, `SELECT `+billedColumns.List()+` FROM gateway_subscription WHERE tenant = ? AND id = ?`,
+	ok, err = billedColumns.One(r.QueryRowContext(ctx, `SELECT `+billedColumns.SQL()+` FROM gateway_subscription WHERE tenant = ? AND id = ?`,
 		string(tenant), id), "gateway subscription", &b)
 	return b, ok, err
 }
 
 // Standings returns the subscriptions of an account, the oldest first.
 func Standings(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID) ([]billing.Standing, error) {
-	rows, err := r.QueryContext(ctx, `SELECT `+standingColumns.List()+` FROM gateway_subscription
+	rows, err := r.QueryContext(ctx, `SELECT `+standingColumns.SQL()+` FROM gateway_subscription
 		WHERE tenant = ? AND account_id = ? ORDER BY opened_at, id`, string(tenant), string(account))
 	return standingColumns.All(rows, err, "gateway subscriptions")
 }
@@ -184,7 +184,7 @@ var billColumns = store.Selection[Bill]{
 // is none.
 func FirstBill(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID) (b Bill, ok bool, err error) {
 	b.Account, b.First = account, true
-	ok, err = billColumns.One(r.QueryRowContext(ctx, `SELECT `+billColumns.List()+` FROM gateway_bill
+	ok, err = billColumns.One(r.QueryRowContext(ctx, `SELECT `+billColumns.SQL()+` FROM gateway_bill
 		WHERE tenant = ? AND account_id = ? AND first = 1`, string(tenant), string(account)), "first gateway bill", &b)
 	return b, ok, err
 }
@@ -242,7 +242,7 @@ var refundColumns = store.Selection[Refund]{
 // RefundsWaiting returns what is still to be given back of a subscription's
 // charges.
 func RefundsWaiting(ctx context.Context, r store.Reads, tenant core.TenantAlias, subscription string) ([]Refund, error) {
-	rows, err := r.QueryContext(ctx, `SELECT `+refundColumns.List()+`
+	rows, err := r.QueryContext(ctx, `SELECT `+refundColumns.SQL()+`
 		FROM gateway_refund INDEXED BY gateway_refund_waiting
 		WHERE tenant = ? AND subscription_id = ? AND state = 'waiting'`, string(tenant), subscription)
 	return refundColumns.All(rows, err, "gateway refunds")

@@ -23,12 +23,12 @@ var gatewayKeyColumns = store.Selection[billing.Key]{
 // Connection returns how a tenant's gateway is reached, with private keys that
 // are sealed; ok is false when it is not connected.
 func Connection(ctx context.Context, r store.Reads, tenant core.TenantAlias) (c billing.Connection, ok bool, err error) {
-	ok, err = connectionColumns.One(r.QueryRowContext(ctx, `SELECT `+connectionColumns.List()+` FROM gateway_connection WHERE tenant = ?`,
+	ok, err = connectionColumns.One(r.QueryRowContext(ctx, `SELECT `+connectionColumns.SQL()+` FROM gateway_connection WHERE tenant = ?`,
 		string(tenant)), "gateway connection", &c)
 	if err != nil || !ok {
 		return c, false, err
 	}
-	rows, err := r.QueryContext(ctx, `SELECT `+gatewayKeyColumns.List()+` FROM gateway_key WHERE tenant = ? ORDER BY place`, string(tenant))
+	rows, err := r.QueryContext(ctx, `SELECT `+gatewayKeyColumns.SQL()+` FROM gateway_key WHERE tenant = ? ORDER BY place`, string(tenant))
 	c.Keys, err = gatewayKeyColumns.All(rows, err, "gateway keys")
 	return c, true, err
 }

@@ -32,8 +32,8 @@ var notificationColumns = store.Selection[Notification]{
 // Notifications returns notifications that nobody has read, up to most, the
 // first that arrived first.
 func Notifications(ctx context.Context, r store.Reads, most int) ([]Notification, error) {
-	rows, err := r.QueryContext(ctx, `SELECT `+notificationColumns.List()+` FROM gateway_notification INDEXED BY gateway_notification_waiting
-		WHERE read_at IS NULL AND `+store.TenantIs("gateway_notification")+` ORDER BY seq LIMIT ?`, most)
+	rows, err := r.QueryContext(ctx, `SELECT `+notificationColumns.SQL()+` FROM gateway_notification INDEXED BY gateway_notification_waiting
+		WHERE read_at IS NULL AND `+store.TenantExists("gateway_notification")+` ORDER BY seq LIMIT ?`, most)
 	return notificationColumns.All(rows, err, "gateway notifications")
 }
 

@@ -25,15 +25,15 @@ var sweepColumns = store.Selection[Sweep]{
 
 // SweepDue reports whether a gateway is to be asked for its subscriptions.
 func SweepDue(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
-	return store.One[bool](ctx, r, "sweep due", `SELECT EXISTS (SELECT 1 FROM gateway_connection WHERE sweep_at <= ? AND `+store.TenantIs("gateway_connection")+`)`, int64(now))
+	return store.One[bool](ctx, r, "sweep due", `SELECT EXISTS (SELECT 1 FROM gateway_connection WHERE sweep_at <= ? AND `+store.TenantExists("gateway_connection")+`)`, int64(now))
 }
 
 // TakeSweeps gives the caller up to most sweeps that are due. Each is due again
 // at until, unless EndSweep says otherwise.
 func TakeSweeps(ctx context.Context, tx *store.Tx, most int, until core.Time) ([]Sweep, error) {
 	rows, err := tx.QueryContext(ctx, `UPDATE gateway_connection SET sweep_at = ?
-		WHERE tenant IN (SELECT tenant FROM gateway_connection WHERE sweep_at <= ? AND `+store.TenantIs("gateway_connection")+` ORDER BY sweep_at LIMIT ?)
-		RETURNING `+sweepColumns.List(), int64(until), int64(tx.Now), most)
+		WHERE tenant IN (SELECT tenant FROM gateway_connection WHERE sweep_at <= ? AND `+store.TenantExists("gateway_connection")+` ORDER BY sweep_at LIMIT ?)
+		RETURNING `+sweepColumns.SQL(), int64(until), int64(tx.Now), most)
 	return sweepColumns.All(rows, err, "take sweeps")
 }
 
@@ -96,7 +96,7 @@ func PutCoupon(ctx context.Context, tx *store.Tx, c Coupon) error {
 
 // dueCoupons are those of connected tenants that are to be written.
 var dueCoupons = ` FROM gateway_coupon g
-	WHERE g.due_at <= ?1 AND EXISTS (SELECT 1 FROM gateway_connection WHERE gateway_connection.tenant = g.tenant) AND ` + store.TenantIs("g") + ` `
+	WHERE g.due_at <= ?1 AND EXISTS (SELECT 1 FROM gateway_connection WHERE gateway_connection.tenant = g.tenant) AND ` + store.TenantExists("g") + ` `
 
 // CouponDue reports whether a code is to be written.
 func CouponDue(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
@@ -109,7 +109,7 @@ func CouponDue(ctx context.Context, r store.Reads, now core.Time) (bool, error) 
 func TakeCoupons(ctx context.Context, tx *store.Tx, most int, until core.Time) ([]Coupon, error) {
 	rows, err := tx.QueryContext(ctx, `UPDATE gateway_coupon SET due_at = ?2
 		WHERE (tenant, customer_id) IN (SELECT g.tenant, g.customer_id`+dueCoupons+`ORDER BY g.due_at LIMIT ?3)
-		RETURNING `+couponColumns.List(), int64(tx.Now), int64(until), most)
+		RETURNING `+couponColumns.SQL(), int64(tx.Now), int64(until), most)
 	return couponColumns.All(rows, err, "take coupons")
 }
 

@@ -59,7 +59,7 @@ func Analytics(ctx context.Context, r store.Reads, tenant core.TenantAlias, f an
 	if err != nil {
 		return nil, 0, err
 	}
-	rows, err := r.QueryContext(ctx, `SELECT `+countColumns.List()+`
+	rows, err := r.QueryContext(ctx, `SELECT `+countColumns.SQL()+`
 		FROM analytics WHERE tenant = ?`+where+` ORDER BY day DESC, kind, account_id, user_id, program, code, engagement_medium, share_medium
 		LIMIT ? OFFSET ?`, append(args, f.Limit, f.Offset)...)
 	page, err = store.Collect(rows, err, "analytics", func(rows *sql.Rows, c *analytics.Count) error {

@@ -14,7 +14,7 @@ import (
 func EventsOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, users []referral.Identity, f event.Filter) ([]event.Logged, error) {
 	where, args := eventCondition(f)
 	args = append([]any{store.Identities(users), string(tenant), string(tenant)}, args...)
-	rows, err := r.QueryContext(ctx, `SELECT `+eventColumns.List()+` FROM json_each(?) given CROSS JOIN event ON +event.tenant = ? AND event.rowid IN (
+	rows, err := r.QueryContext(ctx, `SELECT `+eventColumns.SQL()+` FROM json_each(?) given CROSS JOIN event ON +event.tenant = ? AND event.rowid IN (
 			SELECT rowid FROM event WHERE tenant = ? AND account_id = given.value ->> 0 AND user_id = given.value ->> 1`+where+`
 			ORDER BY received_at DESC, event.id DESC LIMIT ? OFFSET ?)
 		ORDER BY given.key, received_at DESC, event.id DESC`, append(args, f.Limit, f.Offset)...)
@@ -36,7 +36,7 @@ func Events(ctx context.Context, r store.Reads, tenant core.TenantAlias, f event
 			order = "received_at DESC, id DESC"
 		}
 	}
-	rows, err := r.QueryContext(ctx, `SELECT `+eventColumns.List()+` FROM event WHERE tenant = ?`+where+`
+	rows, err := r.QueryContext(ctx, `SELECT `+eventColumns.SQL()+` FROM event WHERE tenant = ?`+where+`
 		ORDER BY `+order+` LIMIT ? OFFSET ?`, append(args, f.Limit, f.Offset)...)
 	return eventColumns.All(rows, err, "events")
 }

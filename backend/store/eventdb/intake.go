@@ -79,7 +79,7 @@ func ProcessIntake(ctx context.Context, tx *store.Tx, limit int) (done Processed
 				WHERE seq > (SELECT seq FROM intake_cursor) ORDER BY seq LIMIT ?),
 			batch AS (SELECT coalesce(max(seq), 0) AS upto, count(*) AS calls
 				FROM (SELECT seq, sum(size) OVER (ORDER BY seq) - size AS before FROM waiting) WHERE before < ?)
-		SELECT `+intakeColumns.List()+`
+		SELECT `+intakeColumns.SQL()+`
 		FROM intake_cursor c, batch b LEFT JOIN intake i ON i.seq > c.seq AND i.seq <= b.upto`, limit, maxBatch), &b)
 	if err != nil {
 		return Processed{}, fmt.Errorf("store: read intake: %w", err)

@@ -39,7 +39,7 @@ func balance(cells string) export {
 		created: `max(w.created_at)`, updated: `max(` + rewardUpdated + `)`, program: `w.program`,
 		narrow: func(w *store.Where, p job.Params) {
 			if p.Unit != "" {
-				w.Add(`w.unit = ?`, p.Unit)
+				w.Require(`w.unit = ?`, p.Unit)
 			}
 		},
 	}
@@ -149,16 +149,16 @@ func ExportCount(ctx context.Context, r store.Reads, tenant core.TenantAlias, t 
 func (e export) page(tenant core.TenantAlias, p job.Params, behind []string, limit int) (string, []any) {
 	key := strings.Join(e.key, `, `)
 	var rows, windows store.Where
-	rows.Add(e.tenant+` = ?`, string(tenant))
+	rows.Require(e.tenant+` = ?`, string(tenant))
 	if behind != nil {
 		args := make([]any, len(behind))
 		for i, part := range behind {
 			args[i] = part
 		}
-		rows.Add(`(`+key+`) > (`+store.Placeholders(len(behind))+`)`, args...)
+		rows.Require(`(`+key+`) > (`+store.Placeholders(len(behind))+`)`, args...)
 	}
 	if p.Program != "" && e.program != "" {
-		rows.Add(e.program+` = ?`, string(p.Program))
+		rows.Require(e.program+` = ?`, string(p.Program))
 	}
 	if e.narrow != nil {
 		e.narrow(&rows, p)
@@ -166,12 +166,12 @@ func (e export) page(tenant core.TenantAlias, p job.Params, behind []string, lim
 	windows.Span(e.created, p.Created)
 	windows.Span(e.updated, p.Updated)
 	windows.Span(`max(`+e.created+`, `+e.updated+`)`, p.Changed)
-	query := `SELECT ` + key + `, ` + e.cells + ` FROM ` + e.from + ` WHERE ` + rows.All()
+	query := `SELECT ` + key + `, ` + e.cells + ` FROM ` + e.from + ` WHERE ` + rows.SQL()
 	switch {
 	case e.group:
-		query += ` GROUP BY ` + key + ` HAVING ` + windows.All()
+		query += ` GROUP BY ` + key + ` HAVING ` + windows.SQL()
 	default:
-		query += ` AND ` + windows.All()
+		query += ` AND ` + windows.SQL()
 	}
 	args := slices.Concat(rows.Args, windows.Args)
 	if strings.Contains(e.cells, `?1`) {

@@ -32,7 +32,7 @@ var fileColumns = store.Selection[File]{
 
 // FindFile returns a file; ok is false when there is none.
 func FindFile(ctx context.Context, r store.Reads, tenant core.TenantAlias, ref core.FileRef) (f File, ok bool, err error) {
-	ok, err = fileColumns.One(r.QueryRowContext(ctx, `SELECT `+fileColumns.List()+` FROM file WHERE tenant = ? AND ref = ?`,
+	ok, err = fileColumns.One(r.QueryRowContext(ctx, `SELECT `+fileColumns.SQL()+` FROM file WHERE tenant = ? AND ref = ?`,
 		string(tenant), string(ref)), "file", &f)
 	return f, ok, err
 }
@@ -69,14 +69,14 @@ func DeleteFile(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, ref 
 // ExpiredFiles returns the names of some files that have been kept long enough, of all
 // tenants.
 func ExpiredFiles(ctx context.Context, r store.Reads, now core.Time, limit int) ([]File, error) {
-	rows, err := r.QueryContext(ctx, `SELECT `+fileNames.List()+` FROM file WHERE expires_at <= ? ORDER BY expires_at LIMIT ?`,
+	rows, err := r.QueryContext(ctx, `SELECT `+fileNames.SQL()+` FROM file WHERE expires_at <= ? ORDER BY expires_at LIMIT ?`,
 		int64(now), limit)
 	return fileNames.All(rows, err, "expired files")
 }
 
 // Files returns the files of a tenant, or of all when it is empty.
 func Files(ctx context.Context, r store.Reads, tenant core.TenantAlias) ([]File, error) {
-	rows, err := r.QueryContext(ctx, `SELECT `+fileColumns.List()+` FROM file
+	rows, err := r.QueryContext(ctx, `SELECT `+fileColumns.SQL()+` FROM file
 		WHERE ?1 = '' OR tenant = ?1 ORDER BY tenant, ref`, string(tenant))
 	return fileColumns.All(rows, err, "files")
 }

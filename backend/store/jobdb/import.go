@@ -39,7 +39,7 @@ var partColumns = store.Selection[Part]{
 
 // Parts returns up to limit parts of a job behind a number, in their order.
 func Parts(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string, behind int64, limit int) ([]Part, error) {
-	rows, err := r.QueryContext(ctx, `SELECT `+partColumns.List()+` FROM job_part
+	rows, err := r.QueryContext(ctx, `SELECT `+partColumns.SQL()+` FROM job_part
 		WHERE tenant = ? AND job_id = ? AND seq > ? ORDER BY seq LIMIT ?`, string(tenant), id, behind, limit)
 	return partColumns.All(rows, err, "parts")
 }

@@ -46,11 +46,11 @@ var claimColumns = store.Selection[Claim]{
 	store.Col(`attempt`, func(c *Claim) any { return &c.Attempt }),
 	store.Col(`tries`, func(c *Claim) any { return &c.Tries }),
 	store.Col(`position`, func(c *Claim) any { return &c.Position }),
-}.With(store.Part(jobColumns, func(c *Claim) *job.Job { return &c.Job }))
+}.With(store.Nested(jobColumns, func(c *Claim) *job.Job { return &c.Job }))
 
 // Job returns a job; ok is false when there is none.
 func Job(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string) (j job.Job, ok bool, err error) {
-	ok, err = jobColumns.One(r.QueryRowContext(ctx, `SELECT `+jobColumns.List()+` FROM job WHERE tenant = ? AND id = ?`, string(tenant), id), "job", &j)
+	ok, err = jobColumns.One(r.QueryRowContext(ctx, `SELECT `+jobColumns.SQL()+` FROM job WHERE tenant = ? AND id = ?`, string(tenant), id), "job", &j)
 	return j, ok, err
 }
 
@@ -65,7 +65,7 @@ func Jobs(ctx context.Context, r store.Reads, tenant core.TenantAlias, f job.Fil
 	if err != nil {
 		return nil, 0, err
 	}
-	rows, err := r.QueryContext(ctx, `SELECT `+jobColumns.List()+where+` ORDER BY created_at DESC, rowid DESC LIMIT ? OFFSET ?`,
+	rows, err := r.QueryContext(ctx, `SELECT `+jobColumns.SQL()+where+` ORDER BY created_at DESC, rowid DESC LIMIT ? OFFSET ?`,
 		append(args, f.Limit, f.Offset)...)
 	page, err = jobColumns.All(rows, err, "jobs")
 	return page, total, err
@@ -74,16 +74,16 @@ func Jobs(ctx context.Context, r store.Reads, tenant core.TenantAlias, f job.Fil
 func jobWhere(f job.Filter) store.Where {
 	var w store.Where
 	if f.Operation != "" {
-		w.Add(`type LIKE ? || '/%'`, f.Operation)
+		w.Require(`type LIKE ? || '/%'`, f.Operation)
 	}
 	if f.Type != "" {
-		w.Add(`type = ?`, string(f.Type))
+		w.Require(`type = ?`, string(f.Type))
 	}
 	if f.NotType != "" {
-		w.Add(`type <> ?`, string(f.NotType))
+		w.Require(`type <> ?`, string(f.NotType))
 	}
 	if f.NotStatus != "" {
-		w.Add(`status <> ?`, string(f.NotStatus))
+		w.Require(`status <> ?`, string(f.NotStatus))
 	}
 	store.Among(&w, `id`, f.IDs)
 	store.Among(&w, `status`, f.Statuses)
@@ -91,12 +91,12 @@ func jobWhere(f job.Filter) store.Where {
 	w.Span(`completed_at`, f.Completed)
 	for _, each := range f.And {
 		part := jobWhere(each)
-		w.Add(part.All(), part.Args...)
+		w.Require(part.SQL(), part.Args...)
 	}
 	var either []string
 	for _, each := range f.Or {
 		part := jobWhere(each)
-		either = append(either, part.All())
+		either = append(either, part.SQL())
 		w.Args = append(w.Args, part.Args...)
 	}
 	if len(either) > 0 {
@@ -119,7 +119,7 @@ func InsertJob(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, j job
 // JobWaits reports whether a job is pending that nobody works on.
 func JobWaits(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
 	return store.One[bool](ctx, r, "job waits", `SELECT EXISTS (SELECT 1 FROM job WHERE status = 'PENDING' AND leased_until <= ?
-			AND `+store.TenantIs("job")+`)`,
+			AND `+store.TenantExists("job")+`)`,
 		int64(now))
 }
 
@@ -127,7 +127,7 @@ func JobWaits(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
 // is false when none waits.
 func ClaimJob(ctx context.Context, tx *store.Tx, until core.Time) (Claim, bool, error) {
 	return claimJob(ctx, tx, `(tenant, id) IN (SELECT tenant, id FROM job
-		WHERE status = 'PENDING' AND leased_until <= ? AND `+store.TenantIs("job")+` ORDER BY leased_until, id LIMIT 1)`, until, int64(tx.Now))
+		WHERE status = 'PENDING' AND leased_until <= ? AND `+store.TenantExists("job")+` ORDER BY leased_until, id LIMIT 1)`, until, int64(tx.Now))
 }
 
 // ClaimThisJob takes a pending job, whoever may work on it.
@@ -137,7 +137,7 @@ func ClaimThisJob(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, id
 
 func claimJob(ctx context.Context, tx *store.Tx, which string, until core.Time, args ...any) (c Claim, ok bool, err error) {
 	row := tx.QueryRowContext(ctx, `UPDATE job SET attempt = attempt + 1, tries = tries + 1, leased_until = ? WHERE `+which+`
-		RETURNING `+claimColumns.List(), append([]any{int64(until)}, args...)...)
+		RETURNING `+claimColumns.SQL(), append([]any{int64(until)}, args...)...)
 	ok, err = claimColumns.One(row, "claim job", &c)
 	return c, ok, err
 }

@@ -49,7 +49,7 @@ const targetJoins = ` LEFT JOIN code c ON c.tenant = t.alias AND c.code = ?2
 // nobody has, and empty. The error is core.UnknownTenant, or not-found when the tenant
 // has no program.
 func TargetOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, code core.ReferralCode) (Target, error) {
-	t, ok, err := oneTarget(ctx, r, `SELECT `+targetColumns.List()+` FROM tenant t`+targetJoins+`WHERE t.alias = ?1`, string(tenant), code)
+	t, ok, err := oneTarget(ctx, r, `SELECT `+targetColumns.SQL()+` FROM tenant t`+targetJoins+`WHERE t.alias = ?1`, string(tenant), code)
 	if err == nil && !ok {
 		err = core.UnknownTenant()
 	}
@@ -59,7 +59,7 @@ func TargetOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, code 
 // TargetOnHost is Target for the tenant whose shop has that host; ok is false
 // when none has.
 func TargetOnHost(ctx context.Context, r store.Reads, host string, code core.ReferralCode) (t Target, ok bool, err error) {
-	return oneTarget(ctx, r, `SELECT `+targetColumns.List()+` FROM site s JOIN tenant t ON t.alias = s.tenant`+targetJoins+`WHERE s.host = ?1`, host, code)
+	return oneTarget(ctx, r, `SELECT `+targetColumns.SQL()+` FROM site s JOIN tenant t ON t.alias = s.tenant`+targetJoins+`WHERE s.host = ?1`, host, code)
 }
 
 func oneTarget(ctx context.Context, r store.Reads, statement, by string, code core.ReferralCode) (t Target, ok bool, err error) {

@@ -58,8 +58,8 @@ var programColumns = store.Selection[programRow]{
 	store.Col(`p.created_at`, func(p *programRow) any { return &p.Created }),
 	store.Col(`p.updated_at`, func(p *programRow) any { return &p.Modified }),
 }.With(
-	store.Part(offerColumns("a"), func(p *programRow) *reward.Offer { return &p.Referrer }),
-	store.Part(offerColumns("b"), func(p *programRow) *reward.Offer { return &p.Referred }),
+	store.Nested(offerColumns("a"), func(p *programRow) *reward.Offer { return &p.Referrer }),
+	store.Nested(offerColumns("b"), func(p *programRow) *reward.Offer { return &p.Referred }),
 )
 
 // offerColumns are what a side of a program earns, of a table of one row or none.
@@ -79,7 +79,7 @@ func offerColumns(table string) store.Selection[reward.Offer] {
 	}
 }
 
-var ProgramQuery = `SELECT ` + programColumns.List() + `
+var ProgramQuery = `SELECT ` + programColumns.SQL() + `
 	FROM program p
 	LEFT JOIN program_reward a ON a.tenant = p.tenant AND a.program = p.key AND a.key = 'referrer'
 	LEFT JOIN program_reward b ON b.tenant = p.tenant AND b.program = p.key AND b.key = 'referred'`
@@ -210,7 +210,7 @@ var EarnedColumns = store.Selection[referral.Earned]{
 }
 
 // Earned is read with the tenant, a referrer, the program and a time.
-var Earned = `SELECT ` + EarnedColumns.List() + `
+var Earned = `SELECT ` + EarnedColumns.SQL() + `
 		FROM (SELECT created_at AS at FROM reward
 			WHERE tenant = ?1 AND account_id = ?2 AND user_id = ?3 AND program = ?4
 				AND source = 'FRIEND_SIGNUP' AND cancelled_at IS NULL

@@ -27,7 +27,7 @@ var wholeWidgetColumns = store.Selection[widget.Stored]{
 // Widget returns what a tenant stored of a widget; ok is false when it stored
 // nothing.
 func Widget(ctx context.Context, r store.Reads, tenant core.TenantAlias, t widget.Type) (s widget.Stored, ok bool, err error) {
-	ok, err = wholeWidgetColumns.One(r.QueryRowContext(ctx, `SELECT `+wholeWidgetColumns.List()+` FROM widget
+	ok, err = wholeWidgetColumns.One(r.QueryRowContext(ctx, `SELECT `+wholeWidgetColumns.SQL()+` FROM widget
 		WHERE tenant = ? AND program = ? AND key = ?`, string(tenant), string(t.Program), string(t.Key)), "widget", &s)
 	s.Type = t
 	return s, ok, err
@@ -40,7 +40,7 @@ func Widgets(ctx context.Context, r store.Reads, tenant core.TenantAlias, limit,
 	if err != nil {
 		return nil, 0, err
 	}
-	rows, err := r.QueryContext(ctx, `SELECT `+widgetColumns.List()+` FROM widget
+	rows, err := r.QueryContext(ctx, `SELECT `+widgetColumns.SQL()+` FROM widget
 		WHERE tenant = ? ORDER BY program, key LIMIT ? OFFSET ?`, string(tenant), limit, offset)
 	page, err = widgetColumns.All(rows, err, "widgets")
 	return page, total, err
@@ -87,7 +87,7 @@ func WidgetReferrals(ctx context.Context, r store.Reads, tenant core.TenantAlias
 	}
 	// The plus keeps SQLite from walking all referrals of the tenant by their
 	// start to spare itself the sorting of a few.
-	rows, err := r.QueryContext(ctx, `SELECT `+widgetReferralColumns.List()+where+` ORDER BY +r.started_at DESC, r.id DESC LIMIT ?`, append(args, limit)...)
+	rows, err := r.QueryContext(ctx, `SELECT `+widgetReferralColumns.SQL()+where+` ORDER BY +r.started_at DESC, r.id DESC LIMIT ?`, append(args, limit)...)
 	page, err = widgetReferralColumns.All(rows, err, "widget referrals")
 	return page, total, err
 }

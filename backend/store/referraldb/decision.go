@@ -34,7 +34,7 @@ func Decisions(ctx context.Context, r store.Reads, tenant core.TenantAlias, acco
 	if err != nil {
 		return nil, 0, err
 	}
-	rows, err := r.QueryContext(ctx, `SELECT `+decisionColumns.List()+where+` ORDER BY last_at DESC, rowid DESC LIMIT ? OFFSET ?`, append(args, limit, offset)...)
+	rows, err := r.QueryContext(ctx, `SELECT `+decisionColumns.SQL()+where+` ORDER BY last_at DESC, rowid DESC LIMIT ? OFFSET ?`, append(args, limit, offset)...)
 	page, err = decisionColumns.All(rows, err, "decisions")
 	return page, total, err
 }

@@ -16,7 +16,7 @@ import (
 // their referrer, the newest first. The filter's own referrer is not regarded.
 func ReferralsMade(ctx context.Context, r store.Reads, tenant core.TenantAlias, users []referral.Identity, f referral.Filter) (map[referral.Identity]store.PageOf[referral.Referral], error) {
 	of := madeWhere(f)
-	totals, err := r.TotalsOf(ctx, `SELECT count(*) FROM referral r WHERE r.tenant = ? AND `+of.All(), of.Of(tenant), store.Identities(users))
+	totals, err := r.TotalsOf(ctx, `SELECT count(*) FROM referral r WHERE r.tenant = ? AND `+of.SQL(), of.ArgsFor(tenant), store.Identities(users))
 	if err != nil {
 		return nil, err
 	}
@@ -30,8 +30,8 @@ func ReferralsMade(ctx context.Context, r store.Reads, tenant core.TenantAlias, 
 func madeWhere(f referral.Filter) store.Where {
 	f.ReferrerAccount, f.ReferrerUser = "", ""
 	of := referralWhere(f)
-	of.Add(`r.referrer_account_id = given.account`)
-	of.Add(`r.referrer_user_id = given.owner`)
+	of.Require(`r.referrer_account_id = given.account`)
+	of.Require(`r.referrer_user_id = given.owner`)
 	return of
 }
 
@@ -40,9 +40,9 @@ func madeWhere(f referral.Filter) store.Where {
 func madeBy(ctx context.Context, r store.Reads, tenant core.TenantAlias, users []referral.Identity, f referral.Filter) ([]referral.Referral, error) {
 	of := madeWhere(f)
 	w := store.Where{ByRow: true}
-	w.Add(`r.rowid IN (SELECT made.rowid FROM `+store.GivenUsers+` CROSS JOIN referral made ON +made.tenant = ? AND made.rowid IN (
-			SELECT r.rowid FROM referral r WHERE r.tenant = ? AND `+of.All()+` ORDER BY +r.started_at DESC, r.id DESC LIMIT ? OFFSET ?))`,
-		append(append([]any{store.Identities(users), string(tenant)}, of.Of(tenant)...), f.Limit, f.Offset)...)
+	w.Require(`r.rowid IN (SELECT made.rowid FROM `+store.GivenUsers+` CROSS JOIN referral made ON +made.tenant = ? AND made.rowid IN (
+			SELECT r.rowid FROM referral r WHERE r.tenant = ? AND `+of.SQL()+` ORDER BY +r.started_at DESC, r.id DESC LIMIT ? OFFSET ?))`,
+		append(append([]any{store.Identities(users), string(tenant)}, of.ArgsFor(tenant)...), f.Limit, f.Offset)...)
 	return find(ctx, r, tenant, w, `+r.started_at DESC, r.id DESC`, -1, 0)
 }
 
@@ -60,7 +60,7 @@ func ReferralsByID(ctx context.Context, r store.Reads, tenant core.TenantAlias, 
 // are in all.
 func Referrals(ctx context.Context, r store.Reads, tenant core.TenantAlias, f referral.Filter) (page []referral.Referral, total int, err error) {
 	w := referralWhere(f)
-	total, err = store.One[int](ctx, r, "count referrals", `SELECT count(*) FROM referral r WHERE r.tenant = ? AND `+w.All(), w.Of(tenant)...)
+	total, err = store.One[int](ctx, r, "count referrals", `SELECT count(*) FROM referral r WHERE r.tenant = ? AND `+w.SQL(), w.ArgsFor(tenant)...)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -87,7 +87,7 @@ func referralWhere(f referral.Filter) (w store.Where) {
 		{`r.referrer_moderation = ?`, string(f.ReferrerModeration)}, {`r.referred_moderation = ?`, string(f.ReferredModeration)},
 	} {
 		if equal[1] != "" {
-			w.Add(equal[0], equal[1])
+			w.Require(equal[0], equal[1])
 		}
 	}
 	w.Span(`r.started_at`, f.Started)
@@ -137,7 +137,7 @@ func find(ctx context.Context, r store.Reads, tenant core.TenantAlias, w store.W
 		own = `+r.tenant = ?`
 	}
 	rows, err := r.QueryContext(ctx, ReferralColumns+`
-		WHERE `+own+` AND `+w.All()+` ORDER BY `+order+` LIMIT ? OFFSET ?`, append(w.Of(tenant), limit, offset)...)
+		WHERE `+own+` AND `+w.SQL()+` ORDER BY `+order+` LIMIT ? OFFSET ?`, append(w.ArgsFor(tenant), limit, offset)...)
 	page, err := store.Collect(rows, err, "referrals", ScanReferral)
 	if err != nil {
 		return nil, err

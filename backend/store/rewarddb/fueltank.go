@@ -20,7 +20,7 @@ var tankColumns = store.Selection[reward.Tank]{
 
 // FuelTank returns how full the tank of a side of a program is.
 func FuelTank(ctx context.Context, r store.Reads, tenant core.TenantAlias, program core.ProgramKey, side referral.SideKey) (t reward.Tank, err error) {
-	err = tankColumns.Scan(r.QueryRowContext(ctx, `SELECT `+tankColumns.List()+`
+	err = tankColumns.Scan(r.QueryRowContext(ctx, `SELECT `+tankColumns.SQL()+`
 		FROM fuel_tank WHERE tenant = ?1 AND program = ?2 AND key = ?3`, string(tenant), string(program), string(side)), &t)
 	if err != nil {
 		return t, fmt.Errorf("store: fuel tank: %w", err)

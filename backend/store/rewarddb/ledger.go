@@ -25,8 +25,8 @@ func AppendLedger(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, af
 	states := make([]any, len(after))
 	for i, r := range after {
 		states[i] = [...]any{
-			r.ID, store.NullTime(r.Given), store.NullTime(r.Expires), store.NullTime(r.Cancelled), store.Number(r.Pending), store.Number(r.Held),
-			r.Sums.Redeemed, r.Sums.Expired, r.Sums.Cancelled, store.Number(r.Denied),
+			r.ID, store.NullTime(r.Given), store.NullTime(r.Expires), store.NullTime(r.Cancelled), store.BoolInt(r.Pending), store.BoolInt(r.Held),
+			r.Sums.Redeemed, r.Sums.Expired, r.Sums.Cancelled, store.BoolInt(r.Denied),
 		}
 	}
 	return execList(ctx, tx, "put rewards", putRewards, tenant, states)
@@ -90,7 +90,7 @@ var redemptionColumns = store.Selection[redemption]{
 	store.Col(`l.at`, func(r *redemption) any { return &r.At }),
 }
 
-var lastRedemptions = `SELECT ` + redemptionColumns.List() + ` FROM reward r
+var lastRedemptions = `SELECT ` + redemptionColumns.SQL() + ` FROM reward r
 	CROSS JOIN reward_ledger l ON +l.tenant = r.tenant AND l.seq IN (SELECT seq FROM reward_ledger
 		WHERE tenant = r.tenant AND reward_id = r.id AND action = 'redeem' ORDER BY seq DESC LIMIT ?)
 	WHERE r.tenant = ? AND r.id IN `
@@ -114,7 +114,7 @@ type drawn struct {
 var drawnColumns = store.Selection[drawn]{
 	store.Col(`draw`, func(d *drawn) any { return &d.draw }),
 	store.Col(`total`, func(d *drawn) any { return &d.available }),
-}.With(store.Part(RewardColumns, func(d *drawn) *reward.Reward { return &d.Reward }))
+}.With(store.Nested(RewardColumns, func(d *drawn) *reward.Reward { return &d.Reward }))
 
 // DrawableBy returns what each draw may take from at the time of the transaction.
 // Draws that take from the same credits must not be asked about at once.
@@ -148,7 +148,7 @@ var drawable = `WITH given AS MATERIALIZED (SELECT key AS draw, value ->> 'Accou
 		FROM given CROSS JOIN reward r
 		WHERE r.tenant = ?1 AND r.account_id = given.account AND (given.user = '' OR r.user_id = given.user)
 			AND r.unit = given.unit AND r.kind = 'CREDIT' AND ` + rewardStatus + ` = 'AVAILABLE')
-	SELECT ` + drawnColumns.List() + `
+	SELECT ` + drawnColumns.SQL() + `
 	FROM (SELECT credit.*, sum(rest) OVER (PARTITION BY draw) AS total,
 			sum(rest) OVER (PARTITION BY draw ORDER BY ends, began, credit ROWS UNBOUNDED PRECEDING) AS upto
 		FROM credit)
@@ -169,12 +169,12 @@ type Due struct {
 
 var dueColumns = store.Selection[Due]{
 	store.Col(`r.tenant`, func(d *Due) any { return &d.Tenant }),
-}.With(store.Part(RewardColumns, func(d *Due) *reward.Reward { return &d.Reward }))
+}.With(store.Nested(RewardColumns, func(d *Due) *reward.Reward { return &d.Reward }))
 
 // toGive and toExpire are what the ledger lags behind with at the time ?.
 var (
-	toGive   = ` FROM reward r WHERE r.pending = 1 AND r.held = 0 AND r.given_at <= ? AND r.value > r.redeemed + r.expired + r.cancelled AND ` + store.TenantIs("r")
-	toExpire = ` FROM reward r WHERE r.expires_at <= ? AND r.value > r.redeemed + r.expired + r.cancelled AND ` + store.TenantIs("r")
+	toGive   = ` FROM reward r WHERE r.pending = 1 AND r.held = 0 AND r.given_at <= ? AND r.value > r.redeemed + r.expired + r.cancelled AND ` + store.TenantExists("r")
+	toExpire = ` FROM reward r WHERE r.expires_at <= ? AND r.value > r.redeemed + r.expired + r.cancelled AND ` + store.TenantExists("r")
 )
 
 // RewardsDue reports whether a date has passed that the ledger does not know of.
@@ -187,7 +187,7 @@ func RewardsDue(ctx context.Context, r store.Reads, now core.Time) (bool, error)
 // those that have expired.
 func DueRewards(ctx context.Context, tx *store.Tx, limit int) ([]Due, error) {
 	for _, from := range []string{toGive + ` ORDER BY r.given_at`, toExpire + ` ORDER BY r.expires_at`} {
-		rows, err := tx.QueryContext(ctx, `SELECT `+dueColumns.List()+from+` LIMIT ?`, int64(tx.Now), limit)
+		rows, err := tx.QueryContext(ctx, `SELECT `+dueColumns.SQL()+from+` LIMIT ?`, int64(tx.Now), limit)
 		due, err := store.Collect(rows, err, "due rewards", func(rows *sql.Rows, one *Due) error {
 			err := dueColumns.Scan(rows, one)
 			settleValue(&one.Reward)

@@ -23,7 +23,7 @@ func RewardsOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, user
 	if err != nil {
 		return nil, err
 	}
-	rows, err := r.QueryContext(ctx, `SELECT `+RewardColumns.List()+` FROM `+store.GivenUsers+` CROSS JOIN reward ON +reward.tenant = ? AND reward.rowid IN (
+	rows, err := r.QueryContext(ctx, `SELECT `+RewardColumns.SQL()+` FROM `+store.GivenUsers+` CROSS JOIN reward ON +reward.tenant = ? AND reward.rowid IN (
 			SELECT r.rowid FROM reward r WHERE r.tenant = ?`+where+` ORDER BY r.created_at DESC, r.id DESC LIMIT ? OFFSET ?)
 		ORDER BY given.place, created_at DESC, id DESC`, append(append([]any{given, string(tenant)}, args...), f.Limit, f.Offset)...)
 	found, err := store.Collect(rows, err, "rewards of users", ScanReward)
@@ -44,12 +44,12 @@ type ownedGroup struct {
 var ownedGroupColumns = store.Selection[ownedGroup]{
 	store.Col(`r.account_id`, func(o *ownedGroup) any { return &o.who.Account }),
 	store.Col(`r.user_id`, func(o *ownedGroup) any { return &o.who.User }),
-}.With(store.Part(groupColumns, func(o *ownedGroup) *reward.Group { return &o.group }))
+}.With(store.Nested(groupColumns, func(o *ownedGroup) *reward.Group { return &o.group }))
 
 // RewardGroupsOf sums up the rewards of each user of a list, as they stand at a
 // time; see RewardGroups.
 func RewardGroupsOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, now core.Time, users []referral.Identity) (map[referral.Identity][]reward.Group, error) {
-	rows, err := r.QueryContext(ctx, `SELECT `+ownedGroupColumns.List()+`
+	rows, err := r.QueryContext(ctx, `SELECT `+ownedGroupColumns.SQL()+`
 		FROM json_each(?3) given CROSS JOIN reward r ON r.tenant = ?1 AND r.account_id = given.value ->> 0 AND r.user_id = given.value ->> 1
 		GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 3, 4, 5, 6, 7`, string(tenant), int64(now), store.Identities(users))
 	all, err := ownedGroupColumns.All(rows, err, "reward groups of users")
@@ -128,7 +128,7 @@ func Rewards(ctx context.Context, r store.Reads, tenant core.TenantAlias, f rewa
 	if err != nil {
 		return nil, 0, err
 	}
-	rows, err := r.QueryContext(ctx, `SELECT `+RewardColumns.List()+` FROM reward r WHERE r.tenant = ?`+where+`
+	rows, err := r.QueryContext(ctx, `SELECT `+RewardColumns.SQL()+` FROM reward r WHERE r.tenant = ?`+where+`
 		ORDER BY r.created_at DESC, r.id DESC LIMIT ? OFFSET ?`, append(args, f.Limit, f.Offset)...)
 	if page, err = store.Collect(rows, err, "rewards", ScanReward); err != nil {
 		return nil, 0, err
@@ -173,7 +173,7 @@ func Reward(ctx context.Context, r store.Reads, tenant core.TenantAlias, id stri
 
 // BareReward is Reward without the redemptions, which no decision needs.
 func BareReward(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string) (w reward.Reward, err error) {
-	ok, err := RewardColumns.One(r.QueryRowContext(ctx, `SELECT `+RewardColumns.List()+` FROM reward r WHERE tenant = ? AND id = ?`,
+	ok, err := RewardColumns.One(r.QueryRowContext(ctx, `SELECT `+RewardColumns.SQL()+` FROM reward r WHERE tenant = ? AND id = ?`,
 		string(tenant), id), "reward", &w)
 	if err == nil && !ok {
 		return w, UnknownReward()
@@ -197,7 +197,7 @@ func AttachRewards(ctx context.Context, r store.Reads, tenant core.TenantAlias, 
 		asked.Text(page[i].ID)
 		byID[page[i].ID] = &page[i]
 	}
-	rows, err := r.QueryContext(ctx, `SELECT `+RewardColumns.List()+` FROM reward r
+	rows, err := r.QueryContext(ctx, `SELECT `+RewardColumns.SQL()+` FROM reward r
 		WHERE tenant = ?1 AND referral_id IN (SELECT value ->> 0 FROM json_each(?2))`, string(tenant), asked.String())
 	rewards, err := store.Collect(rows, err, "rewards of referrals", ScanReward)
 	if err == nil {
@@ -258,7 +258,7 @@ var groupColumns = store.Selection[reward.Group]{
 // user is not empty, as they stand at a time. A kind that is not empty narrows
 // them.
 func RewardGroups(ctx context.Context, r store.Reads, tenant core.TenantAlias, now core.Time, account core.AccountID, user core.UserID, kind reward.Kind) ([]reward.Group, error) {
-	rows, err := r.QueryContext(ctx, `SELECT `+groupColumns.List()+`
+	rows, err := r.QueryContext(ctx, `SELECT `+groupColumns.SQL()+`
 		FROM reward r
 		WHERE r.tenant = ?1 AND r.account_id = ?3 AND (?4 = '' OR r.user_id = ?4) AND (?5 = '' OR r.kind = ?5)
 		GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5`, string(tenant), int64(now), string(account), string(user), string(kind))

@@ -40,10 +40,10 @@ func Evidence(ctx context.Context, r store.Reads) (k KeyEvidence, err error) {
 	if err != nil || !has {
 		return k, err
 	}
-	if _, err = masterKeyColumns.One(r.QueryRowContext(ctx, `SELECT `+masterKeyColumns.List()+` FROM master_key`), "master key", &k); err != nil {
+	if _, err = masterKeyColumns.One(r.QueryRowContext(ctx, `SELECT `+masterKeyColumns.SQL()+` FROM master_key`), "master key", &k); err != nil {
 		return k, err
 	}
-	_, err = sealedColumns.One(r.QueryRowContext(ctx, `SELECT `+sealedColumns.List()+` FROM api_key WHERE sealed <> '' LIMIT 1`), "sealed key", &k)
+	_, err = sealedColumns.One(r.QueryRowContext(ctx, `SELECT `+sealedColumns.SQL()+` FROM api_key WHERE sealed <> '' LIMIT 1`), "sealed key", &k)
 	return k, err
 }
 
@@ -121,7 +121,7 @@ var (
 // Secrets returns up to limit secrets of a kind behind another one, of all tenants in
 // the order of tenant and name.
 func Secrets(ctx context.Context, r store.Reads, kind SecretKind, behind Secret, limit int) ([]Secret, error) {
-	rows, err := r.QueryContext(ctx, `SELECT `+secretColumns.List()+` FROM (`+kind.list+`) ORDER BY tenant, name`,
+	rows, err := r.QueryContext(ctx, `SELECT `+secretColumns.SQL()+` FROM (`+kind.list+`) ORDER BY tenant, name`,
 		string(behind.Tenant), behind.Name, limit)
 	return secretColumns.All(rows, err, kind.Name)
 }

@@ -10,7 +10,7 @@ import (
 // EraseTenant takes a tenant away, and nothing of what it has: it is unknown
 // from then on. False means that there is none.
 func EraseTenant(ctx context.Context, p *store.Primary, now core.Time, tenant core.TenantAlias) (was bool, err error) {
-	err = p.Unchecked(ctx, now, func(tx *store.Tx) error {
+	err = p.WriteWithoutForeignKeys(ctx, now, func(tx *store.Tx) error {
 		was, err = tx.Changed(ctx, "erase tenant", `DELETE FROM tenant WHERE alias = ?`, string(tenant))
 		return err
 	})
@@ -21,7 +21,7 @@ func EraseTenant(ctx context.Context, p *store.Primary, now core.Time, tenant co
 // erased, and returns how many they were. In a file nothing of them remains
 // where they were.
 func EraseRows(ctx context.Context, p *store.Primary, now core.Time, t Table, tenant core.TenantAlias, limit int) (n int, err error) {
-	err = p.Unchecked(ctx, now, func(tx *store.Tx) error {
+	err = p.WriteWithoutForeignKeys(ctx, now, func(tx *store.Tx) error {
 		if p.Embedded() {
 			if err := tx.Exec(ctx, "erase rows", `PRAGMA secure_delete = ON`); err != nil {
 				return err

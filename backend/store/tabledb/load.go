@@ -133,7 +133,7 @@ func BeginRestore(ctx context.Context, p *store.Primary, now core.Time, versions
 	if err := store.CheckBackup(versions); err != nil {
 		return err
 	}
-	err := p.Unchecked(ctx, now, func(tx *store.Tx) error {
+	err := p.WriteWithoutForeignKeys(ctx, now, func(tx *store.Tx) error {
 		begun, err := tx.HasTable(ctx, store.RestoringTable)
 		if err != nil {
 			return err
@@ -170,7 +170,7 @@ func BeginRestore(ctx context.Context, p *store.Primary, now core.Time, versions
 	if err := p.MigrateTo(ctx, now, versions); err != nil {
 		return err
 	}
-	return p.Unchecked(ctx, now, func(tx *store.Tx) error {
+	return p.WriteWithoutForeignKeys(ctx, now, func(tx *store.Tx) error {
 		all, err := Tables(ctx, tx.Reads)
 		for _, t := range all {
 			if err == nil {

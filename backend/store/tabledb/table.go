@@ -61,7 +61,7 @@ var schemaColumns = store.Selection[schemaColumn]{
 
 // Tables returns all tables, by name, but the numbers of AUTOINCREMENT last.
 func Tables(ctx context.Context, r store.Reads) ([]Table, error) {
-	rows, err := r.QueryContext(ctx, `SELECT `+schemaColumns.List()+`
+	rows, err := r.QueryContext(ctx, `SELECT `+schemaColumns.SQL()+`
 		FROM pragma_table_list t JOIN pragma_table_info(t.name) c
 		WHERE t.schema = 'main' AND t.type = 'table' AND (t.name = '`+sequences+`' OR t.name NOT LIKE 'sqlite\_%' ESCAPE '\')
 			AND t.name NOT LIKE 'libsql\_%' ESCAPE '\' AND t.name <> '`+store.RestoringTable+`'
@@ -97,7 +97,7 @@ func Tables(ctx context.Context, r store.Reads) ([]Table, error) {
 	}
 	// They are known when all else is there.
 	slices.SortStableFunc(all, func(a, b Table) int {
-		return cmp.Compare(store.Number(a.Name == sequences), store.Number(b.Name == sequences))
+		return cmp.Compare(store.BoolInt(a.Name == sequences), store.BoolInt(b.Name == sequences))
 	})
 	return all, nil
 }

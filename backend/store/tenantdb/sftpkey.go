@@ -29,7 +29,7 @@ var sftpKeyColumns = store.Selection[SFTPKey]{
 
 // SFTPKeys returns a tenant's keys, the first made first.
 func SFTPKeys(ctx context.Context, r store.Reads, tenant core.TenantAlias) ([]SFTPKey, error) {
-	rows, err := r.QueryContext(ctx, `SELECT `+sftpKeyColumns.List()+` FROM sftp_key
+	rows, err := r.QueryContext(ctx, `SELECT `+sftpKeyColumns.SQL()+` FROM sftp_key
 		WHERE tenant = ? ORDER BY created_at, fingerprint`, string(tenant))
 	return sftpKeyColumns.All(rows, err, "sftp keys")
 }

@@ -66,7 +66,7 @@ var tenantRowColumns = store.Selection[tenantRow]{
 // Find returns a tenant, or core.UnknownTenant.
 func Find(ctx context.Context, r store.Reads, alias core.TenantAlias) (Tenant, error) {
 	var row tenantRow
-	err := tenantRowColumns.Scan(r.QueryRowContext(ctx, `SELECT `+tenantRowColumns.List()+` FROM tenant WHERE alias = ?1`, string(alias)), &row)
+	err := tenantRowColumns.Scan(r.QueryRowContext(ctx, `SELECT `+tenantRowColumns.SQL()+` FROM tenant WHERE alias = ?1`, string(alias)), &row)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Tenant{}, core.UnknownTenant()
 	}

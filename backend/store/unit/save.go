@@ -45,7 +45,7 @@ func putAll[T any](ctx context.Context, u *Unit, p *store.Put, list []T, add fun
 
 func rowsOf[T any](p *store.Put, list []T, add func(*store.Tuples, T)) *store.Tuples {
 	var rows store.Tuples
-	rows.Room(p, len(list))
+	rows.Grow(p, len(list))
 	for _, one := range list {
 		add(&rows, one)
 	}

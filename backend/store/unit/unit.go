@@ -175,7 +175,7 @@ func (u *Unit) loadFacts() []query {
 		{programdb.ProgramQuery + ` WHERE p.tenant = ? ORDER BY p.created_at, p.key`, []any{string(u.Tenant)}, reading(
 			func(rows *sql.Rows, p *referral.Program) error { return programdb.ScanProgram(rows, p) },
 			func(p referral.Program) { f.Programs = append(f.Programs, p) })},
-		{`SELECT ` + factColumns.List(), []any{string(u.Tenant)}, func(rows *sql.Rows) error {
+		{`SELECT ` + factColumns.SQL(), []any{string(u.Tenant)}, func(rows *sql.Rows) error {
 			return bySelection(factColumns, func(row facts) {
 				row.Programs = f.Programs
 				u.lastSeq = row.lastSeq
@@ -331,7 +331,7 @@ func (u *Unit) referrals(rows, given string, each func(referral.Referral), more 
 	return []query{
 		{referraldb.ReferralColumns + ` WHERE +r.tenant = ?1 AND r.rowid IN (` + rows + `) ORDER BY r.started_at DESC, r.rowid DESC`,
 			args, reading(referraldb.ScanReferral, func(r referral.Referral) { found = append(found, r) })},
-		{`SELECT ` + rewarddb.RewardColumns.List() + ` FROM reward WHERE tenant = ?1 AND referral_id IN (SELECT id FROM referral r
+		{`SELECT ` + rewarddb.RewardColumns.SQL() + ` FROM reward WHERE tenant = ?1 AND referral_id IN (SELECT id FROM referral r
 			WHERE +r.tenant = ?1 AND r.rowid IN (` + rows + `))`, args, func(rows *sql.Rows) error {
 			rewards := map[string][]reward.Reward{}
 			err := reading(rewarddb.ScanReward, func(w reward.Reward) { rewards[w.Referral] = append(rewards[w.Referral], w) })(rows)
@@ -398,7 +398,7 @@ func (u *Unit) loadCustomers() []query {
 	if len(ids) == 0 {
 		return nil
 	}
-	return []query{{`SELECT ` + tiedColumns.List() + ` FROM json_each(?2) given CROSS JOIN account a ON a.tenant = ?1 AND a.payment_provider_id = given.value`,
+	return []query{{`SELECT ` + tiedColumns.SQL() + ` FROM json_each(?2) given CROSS JOIN account a ON a.tenant = ?1 AND a.payment_provider_id = given.value`,
 		[]any{string(u.Tenant), store.TextList(strs(ids))}, bySelection(tiedColumns, func(t tied) { u.Customers.Load(t.customer, t.account) })}}
 }
 
@@ -418,7 +418,7 @@ func (u *Unit) loadRewards() []query {
 	if len(ids) == 0 {
 		return nil
 	}
-	return []query{{`SELECT ` + rewarddb.RewardColumns.List() + ` FROM reward WHERE tenant = ?1 AND id IN (SELECT value FROM json_each(?2))`,
+	return []query{{`SELECT ` + rewarddb.RewardColumns.SQL() + ` FROM reward WHERE tenant = ?1 AND id IN (SELECT value FROM json_each(?2))`,
 		[]any{string(u.Tenant), store.TextList(ids)}, reading(rewarddb.ScanReward, func(w reward.Reward) { u.Rewards.Load(w.ID, w) })}}
 }
 
@@ -429,7 +429,7 @@ func (u *Unit) loadTanks() (all []query) {
 	for _, key := range u.Tanks.Wanted() {
 		tank := state.Tank{Whole: true}
 		u.Tanks.Load(key, tank)
-		all = append(all, query{`SELECT ` + tankCodeColumns.List() + ` FROM fuel_tank
+		all = append(all, query{`SELECT ` + tankCodeColumns.SQL() + ` FROM fuel_tank
 			WHERE tenant = ? AND program = ? AND key = ? AND reward_id IS NULL ORDER BY seq LIMIT ?`,
 			[]any{string(u.Tenant), string(key.Program), string(key.Side), tankCodes}, bySelection(tankCodeColumns,
 				func(c state.TankCode) {

@@ -148,7 +148,7 @@ var knownColumns = store.Selection[referral.Identity]{
 
 // KnownUsers returns those of a list that there are.
 func KnownUsers(ctx context.Context, r store.Reads, tenant core.TenantAlias, ids []referral.Identity) (map[referral.Identity]bool, error) {
-	rows, err := r.QueryContext(ctx, `SELECT `+knownColumns.List()+` FROM json_each(?2) given CROSS JOIN user u
+	rows, err := r.QueryContext(ctx, `SELECT `+knownColumns.SQL()+` FROM json_each(?2) given CROSS JOIN user u
 		ON u.tenant = ?1 AND u.account_id = given.value ->> 0 AND u.id = given.value ->> 1`, string(tenant), store.Identities(ids))
 	found, err := knownColumns.All(rows, err, "known users")
 	known := make(map[referral.Identity]bool, len(found))

@@ -36,7 +36,7 @@ func TestTenant_AliasesThatDifferInCase(t *testing.T) {
 			all := []core.TenantAlias{"shop", "Shop", "SHOP", "other"}
 			for i, alias := range all {
 				err := run(`INSERT INTO tenant (alias, key_hash, key_sealed, discount_id, consent, consent_cookie, created_at, namesake)
-					VALUES (?1, ?1, 's', 'd', 'off', '', 1, ?2)`, string(alias), store.Number(i == 1 || i == 2))
+					VALUES (?1, ?1, 's', 'd', 'off', '', 1, ?2)`, string(alias), store.BoolInt(i == 1 || i == 2))
 				require.NoError(t, err)
 				for _, statement := range []string{
 					`INSERT INTO account (tenant, id, currency, status, billing_interval, billing_value, value, identified, created_at, updated_at) VALUES ('SHOP', 'a-SHOP', '', 'PAID', '', 0, '', 0, 1, 1)`,

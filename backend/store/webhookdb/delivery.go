@@ -13,7 +13,7 @@ import (
 
 // WebhooksDue reports whether a delivery waits whose time has come.
 func WebhooksDue(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
-	return store.One[bool](ctx, r, "webhooks due", `SELECT EXISTS (SELECT 1 FROM webhook_delivery d WHERE due_at <= ? AND `+store.TenantIs("d")+`)`, int64(now))
+	return store.One[bool](ctx, r, "webhooks due", `SELECT EXISTS (SELECT 1 FROM webhook_delivery d WHERE due_at <= ? AND `+store.TenantExists("d")+`)`, int64(now))
 }
 
 // WebhookLines returns the lines with something due, the longest due first, up
@@ -45,12 +45,12 @@ var webhookLines = `
 			(SELECT n.rowid FROM webhook_delivery n INDEXED BY webhook_delivery_line
 				WHERE n.due_at IS NOT NULL AND n.tenant > d.tenant ORDER BY n.tenant, n.url, n.due_at LIMIT 1))
 		FROM head CROSS JOIN webhook_delivery d ON d.rowid = head.id)
-	SELECT ` + lineColumns.List() + ` FROM (
+	SELECT ` + lineColumns.SQL() + ` FROM (
 		SELECT d.tenant, d.url, d.due_at, s.failing_since IS NOT NULL AS failing,
 			row_number() OVER (PARTITION BY s.failing_since IS NOT NULL ORDER BY d.due_at) AS place
 		FROM head CROSS JOIN webhook_delivery d ON d.rowid = head.id
 		CROSS JOIN webhook_subscription s ON s.tenant = d.tenant AND s.url = d.url
-		WHERE d.due_at <= ? AND ` + store.TenantIs("d") + `)
+		WHERE d.due_at <= ? AND ` + store.TenantExists("d") + `)
 	WHERE place <= ? ORDER BY due_at`
 
 // Leased is an attempt that was begun, with all that it needs. Secrets are
@@ -109,7 +109,7 @@ func LeaseWebhooks(ctx context.Context, tx *store.Tx, line webhook.Line, most in
 	for _, id := range ids {
 		args = append(args, id)
 	}
-	rows, err = tx.QueryContext(ctx, `SELECT `+leasedColumns.List()+`
+	rows, err = tx.QueryContext(ctx, `SELECT `+leasedColumns.SQL()+`
 		FROM webhook_delivery d
 		JOIN webhook_event e ON e.tenant = d.tenant AND e.id = d.event_id
 		JOIN webhook_subscription s ON s.tenant = d.tenant AND s.url = d.url
@@ -210,7 +210,7 @@ func WebhookDeliveries(ctx context.Context, r store.Reads, line webhook.Line, st
 	if err != nil {
 		return nil, 0, err
 	}
-	rows, err := r.QueryContext(ctx, `SELECT `+deliveryColumns.List()+`
+	rows, err := r.QueryContext(ctx, `SELECT `+deliveryColumns.SQL()+`
 		FROM webhook_delivery d JOIN webhook_event e ON e.tenant = d.tenant AND e.id = d.event_id`+where+`
 		ORDER BY d.event_id DESC LIMIT ?4 OFFSET ?5`, append(at, limit, offset)...)
 	page, err := deliveryColumns.All(rows, err, "webhook deliveries")
@@ -243,7 +243,7 @@ func attachAttempts(ctx context.Context, r store.Reads, line webhook.Line, page 
 		args = append(args, page[i].Event)
 		byID[page[i].Event] = &page[i]
 	}
-	rows, err := r.QueryContext(ctx, `SELECT `+attemptColumns.List()+` FROM (
+	rows, err := r.QueryContext(ctx, `SELECT `+attemptColumns.SQL()+` FROM (
 			SELECT *, row_number() OVER (PARTITION BY event_id ORDER BY number DESC) AS place FROM webhook_attempt
 			WHERE tenant = ? AND url = ? AND event_id IN (`+store.Placeholders(len(page))+`))
 		WHERE place <= ? ORDER BY number`, append(args, webhook.MaxAttemptsShown)...)

@@ -52,14 +52,14 @@ var subscriptionColumns = store.Selection[webhook.Subscription]{
 
 // WebhookSubscriptions returns a tenant's subscriptions, the first made first.
 func WebhookSubscriptions(ctx context.Context, r store.Reads, tenant core.TenantAlias) ([]webhook.Subscription, error) {
-	rows, err := r.QueryContext(ctx, `SELECT `+subscriptionColumns.List()+` FROM webhook_subscription
+	rows, err := r.QueryContext(ctx, `SELECT `+subscriptionColumns.SQL()+` FROM webhook_subscription
 		WHERE tenant = ? ORDER BY created_at, url`, string(tenant))
 	return subscriptionColumns.All(rows, err, "webhook subscriptions")
 }
 
 // WebhookSubscription returns one subscription; ok is false when there is none.
 func WebhookSubscription(ctx context.Context, r store.Reads, line webhook.Line) (s webhook.Subscription, ok bool, err error) {
-	ok, err = subscriptionColumns.One(r.QueryRowContext(ctx, `SELECT `+subscriptionColumns.List()+` FROM webhook_subscription
+	ok, err = subscriptionColumns.One(r.QueryRowContext(ctx, `SELECT `+subscriptionColumns.SQL()+` FROM webhook_subscription
 		WHERE tenant = ? AND url = ?`, string(line.Tenant), string(line.Endpoint)), "webhook subscription", &s)
 	return s, ok, err
 }
@@ -110,11 +110,11 @@ var publicKeyColumns = store.Selection[webhook.PublicKey]{
 
 var webhookKeyColumns = store.Selection[WebhookKey]{
 	store.Col(`sealed`, func(k *WebhookKey) any { return &k.Sealed }),
-}.With(store.Part(publicKeyColumns, func(k *WebhookKey) *webhook.PublicKey { return &k.PublicKey }))
+}.With(store.Nested(publicKeyColumns, func(k *WebhookKey) *webhook.PublicKey { return &k.PublicKey }))
 
 // SigningKey returns the key that signs; ok is false when none was made yet.
 func SigningKey(ctx context.Context, r store.Reads) (k WebhookKey, ok bool, err error) {
-	ok, err = webhookKeyColumns.One(r.QueryRowContext(ctx, `SELECT `+webhookKeyColumns.List()+` FROM webhook_key WHERE retired_at IS NULL`),
+	ok, err = webhookKeyColumns.One(r.QueryRowContext(ctx, `SELECT `+webhookKeyColumns.SQL()+` FROM webhook_key WHERE retired_at IS NULL`),
 		"webhook key", &k)
 	return k, ok, err
 }
@@ -122,7 +122,7 @@ func SigningKey(ctx context.Context, r store.Reads) (k WebhookKey, ok bool, err 
 // WebhookKeys returns the keys that are to be published: the one that signs,
 // and those that were retired after the given time, the newest first.
 func WebhookKeys(ctx context.Context, r store.Reads, since core.Time) ([]webhook.PublicKey, error) {
-	rows, err := r.QueryContext(ctx, `SELECT `+publicKeyColumns.List()+` FROM webhook_key
+	rows, err := r.QueryContext(ctx, `SELECT `+publicKeyColumns.SQL()+` FROM webhook_key
 		WHERE retired_at IS NULL OR retired_at > ? ORDER BY retired_at IS NOT NULL, retired_at DESC, id DESC LIMIT ?`,
 		int64(since), webhook.MaxKeys)
 	return publicKeyColumns.All(rows, err, "webhook keys")
