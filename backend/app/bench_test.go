@@ -96,7 +96,7 @@ func bareUpdate(b *testing.B, in bundle) {
 	line := in.subscribe(b, hook)
 	for n := 0; b.Loop(); n++ {
 		err := in.DB.Write(b.Context(), start, func(tx *store.Tx) error {
-			_, err := webhookdb.RotateWebhookSecret(b.Context(), tx, line, strconv.Itoa(n), start)
+			_, err := webhookdb.RotateSecret(b.Context(), tx, line, strconv.Itoa(n), start)
 			return err
 		})
 		if err != nil {

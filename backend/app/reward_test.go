@@ -65,7 +65,7 @@ func (b bundle) told(t testing.TB, line webhook.Line) (told []string) {
 	t.Helper()
 	var leased []webhookdb.Leased
 	require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) (err error) {
-		leased, err = webhookdb.LeaseWebhooks(t.Context(), tx, line, 1000, b.Now()+core.Day)
+		leased, err = webhookdb.LeaseDeliveries(t.Context(), tx, line, 1000, b.Now()+core.Day)
 		return err
 	}))
 	for _, l := range leased {

@@ -40,7 +40,7 @@ func (b *Base) DecideWithin(ctx context.Context, tx *store.Tx, tenant core.Tenan
 
 // Emit stores a webhook event, which is sent once the transaction has committed. data is the event's JSON, as core/wire writes it.
 func (b *Base) Emit(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, t webhook.Type, data []byte) error {
-	return webhookdb.EmitWebhook(ctx, tx, tenant, b.IDAt(tx.Now), t, data)
+	return webhookdb.Emit(ctx, tx, tenant, b.IDAt(tx.Now), t, data)
 }
 
 // ForgetBatch bounds one transaction: it holds the write lock.

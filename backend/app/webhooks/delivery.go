@@ -45,7 +45,7 @@ type Sent struct {
 
 // Due reports whether an attempt may begin now.
 func (d *Deliveries) Due(ctx context.Context) (bool, error) {
-	return webhookdb.WebhooksDue(ctx, d.DB.Reads, d.Now())
+	return webhookdb.AnyDue(ctx, d.DB.Reads, d.Now())
 }
 
 // Begin begins attempts that are due, as many as there are slots for.
@@ -55,7 +55,7 @@ func (d *Deliveries) Due(ctx context.Context) (bool, error) {
 func (d *Deliveries) Begin(ctx context.Context, slots webhook.Slots, busy webhook.Busy) ([]Sending, error) {
 	now := d.Now()
 	// Twice as many as there are slots: the first may all be busy.
-	lines, err := webhookdb.WebhookLines(ctx, d.DB.Reads, now, 2*slots.All)
+	lines, err := webhookdb.DueQueues(ctx, d.DB.Reads, now, 2*slots.All)
 	if err != nil || len(lines) == 0 {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (d *Deliveries) Begin(ctx context.Context, slots webhook.Slots, busy webhoo
 			if n == 0 {
 				continue
 			}
-			leased, err := webhookdb.LeaseWebhooks(ctx, tx, lines[i].Line, n, d.Now()+webhook.Lease)
+			leased, err := webhookdb.LeaseDeliveries(ctx, tx, lines[i].Line, n, d.Now()+webhook.Lease)
 			if err != nil {
 				return err
 			}
@@ -123,7 +123,7 @@ func (d *Deliveries) allow(ctx context.Context, begun []Sending) error {
 		prefixes, ok := known[s.Tenant]
 		if !ok {
 			var err error
-			if prefixes, err = webhookdb.WebhookAddresses(ctx, d.DB.Reads, s.Tenant); err != nil {
+			if prefixes, err = webhookdb.Addresses(ctx, d.DB.Reads, s.Tenant); err != nil {
 				return err
 			}
 			known[s.Tenant] = prefixes
@@ -144,7 +144,7 @@ func (d *Deliveries) End(ctx context.Context, made []Sent) (late int, err error)
 		late, well, gone = 0, 0, 0
 		for i, s := range made {
 			next := webhook.After(s.Tries, s.Attempt, luck[i])
-			recorded, err := webhookdb.EndWebhookAttempt(ctx, tx, s.Place, s.Attempt, next)
+			recorded, err := webhookdb.EndAttempt(ctx, tx, s.Place, s.Attempt, next)
 			if err != nil {
 				return fmt.Errorf("program: end delivery of event %s: %w", s.Event, err)
 			}
@@ -172,7 +172,7 @@ func (d *Deliveries) End(ctx context.Context, made []Sent) (late int, err error)
 // how many rows that were.
 func (d *Deliveries) Forget(ctx context.Context) (int, error) {
 	return d.Base.Forget(ctx, func(tx *store.Tx) (int, error) {
-		return webhookdb.ForgetWebhooks(ctx, tx, tx.Now-webhook.Kept, base.ForgetBatch)
+		return webhookdb.DeleteOld(ctx, tx, tx.Now-webhook.Kept, base.ForgetBatch)
 	})
 }
 
@@ -190,15 +190,15 @@ func (d *Deliveries) AllowAddresses(ctx context.Context, tenant core.TenantAlias
 		for _, p := range prefixes {
 			var err error
 			if text := p.Masked().String(); remove {
-				_, err = webhookdb.ForbidWebhookAddress(ctx, tx, tenant, text)
+				_, err = webhookdb.ForbidAddress(ctx, tx, tenant, text)
 			} else {
-				err = webhookdb.AllowWebhookAddress(ctx, tx, tenant, text)
+				err = webhookdb.AllowAddress(ctx, tx, tenant, text)
 			}
 			if err != nil {
 				return err
 			}
 		}
-		all, err := webhookdb.WebhookAddresses(ctx, tx.Reads, tenant)
+		all, err := webhookdb.Addresses(ctx, tx.Reads, tenant)
 		if err == nil && len(all) > MaxAllowed {
 			err = core.Invalid("address", "a tenant may have at most 100 prefixes; use wider ones")
 		}
@@ -208,7 +208,7 @@ func (d *Deliveries) AllowAddresses(ctx context.Context, tenant core.TenantAlias
 
 // AllowedAddresses are the prefixes that AllowAddresses let in.
 func (d *Deliveries) AllowedAddresses(ctx context.Context, tenant core.TenantAlias) ([]string, error) {
-	return webhookdb.WebhookAddresses(ctx, d.DB.Reads, tenant)
+	return webhookdb.Addresses(ctx, d.DB.Reads, tenant)
 }
 
 // List returns a page of what was sent to an endpoint within the last
@@ -216,25 +216,25 @@ func (d *Deliveries) AllowedAddresses(ctx context.Context, tenant core.TenantAli
 // all. A state that is not empty narrows them; an unknown endpoint is a
 // not-found error.
 func (d *Deliveries) List(ctx context.Context, line webhook.Line, state webhook.State, p base.Page) ([]webhook.Delivery, int, error) {
-	_, known, err := webhookdb.WebhookSubscription(ctx, d.DB.Reads, line)
+	_, known, err := webhookdb.Subscription(ctx, d.DB.Reads, line)
 	if err := mustBeKnown(known, err); err != nil {
 		return nil, 0, err
 	}
-	return webhookdb.WebhookDeliveries(ctx, d.DB.Reads, line, state, p.Limit, p.Offset)
+	return webhookdb.Deliveries(ctx, d.DB.Reads, line, state, p.Limit, p.Offset)
 }
 
 // Replay sends an event to an endpoint again, whether it had arrived or not;
 // one that is being sent is left alone. An unknown one is a not-found error.
 func (d *Deliveries) Replay(ctx context.Context, p webhook.Place) error {
 	return d.DB.Write(ctx, d.Now(), func(tx *store.Tx) error {
-		known, err := webhookdb.WebhookKnown(ctx, tx.Reads, p)
+		known, err := webhookdb.DeliveryExists(ctx, tx.Reads, p)
 		if err != nil {
 			return err
 		}
 		if !known {
 			return core.NotFound("this event was not sent to this endpoint within the last 30 days")
 		}
-		_, err = webhookdb.ReplayWebhook(ctx, tx, p)
+		_, err = webhookdb.Replay(ctx, tx, p)
 		return err
 	})
 }
@@ -244,11 +244,11 @@ func (d *Deliveries) Replay(ctx context.Context, p webhook.Place) error {
 // endpoint is a not-found error.
 func (d *Deliveries) ReplayFailed(ctx context.Context, line webhook.Line, since core.Time) (n int, err error) {
 	err = d.DB.Write(ctx, d.Now(), func(tx *store.Tx) error {
-		_, known, err := webhookdb.WebhookSubscription(ctx, tx.Reads, line)
+		_, known, err := webhookdb.Subscription(ctx, tx.Reads, line)
 		if err := mustBeKnown(known, err); err != nil {
 			return err
 		}
-		n, err = webhookdb.ReplayWebhooks(ctx, tx, line, since)
+		n, err = webhookdb.ReplayFailed(ctx, tx, line, since)
 		return err
 	})
 	return n, err

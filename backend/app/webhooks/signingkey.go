@@ -43,7 +43,7 @@ func (ks *SigningKeys) Ensure(ctx context.Context) error {
 		return err
 	}
 	return ks.DB.Write(ctx, ks.Now(), func(tx *store.Tx) error {
-		_, err := webhookdb.InsertWebhookKey(ctx, tx, key)
+		_, err := webhookdb.InsertKey(ctx, tx, key)
 		return err
 	})
 }
@@ -56,22 +56,22 @@ func (ks *SigningKeys) Rotate(ctx context.Context) (id string, err error) {
 		return "", err
 	}
 	return key.ID, ks.DB.Write(ctx, ks.Now(), func(tx *store.Tx) error {
-		if err := webhookdb.RetireWebhookKey(ctx, tx); err != nil {
+		if err := webhookdb.RetireKey(ctx, tx); err != nil {
 			return err
 		}
-		_, err := webhookdb.InsertWebhookKey(ctx, tx, key)
+		_, err := webhookdb.InsertKey(ctx, tx, key)
 		return err
 	})
 }
 
 // Public are the keys by which consumers verify what they are sent.
 func (ks *SigningKeys) Public(ctx context.Context) ([]webhook.PublicKey, error) {
-	return webhookdb.WebhookKeys(ctx, ks.DB.Reads, ks.Now()-webhook.KeyPublished)
+	return webhookdb.Keys(ctx, ks.DB.Reads, ks.Now()-webhook.KeyPublished)
 }
 
 // newKey makes a key pair. Its randomness is the system's, whatever Entropy is:
 // a key pair is made in no story that has to come out the same.
-func (ks *SigningKeys) newKey() (k webhookdb.WebhookKey, err error) {
+func (ks *SigningKeys) newKey() (k webhookdb.Key, err error) {
 	private, err := rsa.GenerateKey(rand.Reader, keyBits)
 	if err != nil {
 		return k, fmt.Errorf("program: make key: %w", err)

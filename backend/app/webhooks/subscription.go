@@ -41,23 +41,23 @@ func (ss *Subscriptions) subscribe(ctx context.Context, tx *store.Tx, line webho
 	if err != nil {
 		return webhook.Subscription{}, err
 	}
-	added, err := webhookdb.InsertWebhookSubscription(ctx, tx, line, name, sealed)
+	added, err := webhookdb.InsertSubscription(ctx, tx, line, name, sealed)
 	if err != nil {
 		return webhook.Subscription{}, err
 	}
 	if added {
 		return webhook.Subscription{Endpoint: line.Endpoint, Name: name, Secret: secret, Created: tx.Now}, mayHaveMore(ctx, tx, line.Tenant)
 	}
-	if err := webhookdb.RenewWebhookSubscription(ctx, tx, line, name); err != nil {
+	if err := webhookdb.EnableSubscription(ctx, tx, line, name); err != nil {
 		return webhook.Subscription{}, err
 	}
-	s, _, err := webhookdb.WebhookSubscription(ctx, tx.Reads, line)
+	s, _, err := webhookdb.Subscription(ctx, tx.Reads, line)
 	return s, err
 }
 
 // mayHaveMore refuses a tenant's last subscription when it is one too many.
 func mayHaveMore(ctx context.Context, tx *store.Tx, tenant core.TenantAlias) error {
-	all, err := webhookdb.WebhookSubscriptions(ctx, tx.Reads, tenant)
+	all, err := webhookdb.Subscriptions(ctx, tx.Reads, tenant)
 	if err == nil && len(all) > webhook.MaxSubscriptions {
 		err = core.Invalid("endpointUrl", "a tenant has at most 20 subscriptions; delete one first")
 	}
@@ -75,7 +75,7 @@ func (ss *Subscriptions) newSecret(line webhook.Line) (secret, sealed string, er
 
 // List returns a tenant's subscriptions, without their secrets.
 func (ss *Subscriptions) List(ctx context.Context, tenant core.TenantAlias) ([]webhook.Subscription, error) {
-	return webhookdb.WebhookSubscriptions(ctx, ss.DB.Reads, tenant)
+	return webhookdb.Subscriptions(ctx, ss.DB.Reads, tenant)
 }
 
 // Unsubscribe ends a subscription, and forgets what was sent and what waits for
@@ -83,7 +83,7 @@ func (ss *Subscriptions) List(ctx context.Context, tenant core.TenantAlias) ([]w
 func (ss *Subscriptions) Unsubscribe(ctx context.Context, tenant core.TenantAlias, endpoint string) error {
 	line := webhook.Line{Tenant: tenant, Endpoint: webhook.Endpoint(endpoint)}
 	return ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) error {
-		known, err := webhookdb.DeleteWebhookSubscription(ctx, tx, line)
+		known, err := webhookdb.DeleteSubscription(ctx, tx, line)
 		return mustBeKnown(known, err)
 	})
 }
@@ -93,12 +93,12 @@ func (ss *Subscriptions) Unsubscribe(ctx context.Context, tenant core.TenantAlia
 func (ss *Subscriptions) Test(ctx context.Context, tenant core.TenantAlias, endpoint string) error {
 	line := webhook.Line{Tenant: tenant, Endpoint: webhook.Endpoint(endpoint)}
 	return ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) error {
-		s, known, err := webhookdb.WebhookSubscription(ctx, tx.Reads, line)
+		s, known, err := webhookdb.Subscription(ctx, tx.Reads, line)
 		if err := mustBeKnown(known, err); err != nil {
 			return err
 		}
 		place := webhook.Place{Tenant: tenant, Endpoint: s.Endpoint, Event: ss.IDAt(tx.Now)}
-		return webhookdb.EmitWebhookTo(ctx, tx, place, webhook.Test, wire.WebhookTest(s))
+		return webhookdb.EmitTo(ctx, tx, place, webhook.Test, wire.WebhookTest(s))
 	})
 }
 
@@ -112,11 +112,11 @@ func (ss *Subscriptions) RotateSecret(ctx context.Context, tenant core.TenantAli
 		return s, err
 	}
 	err = ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) error {
-		known, err := webhookdb.RotateWebhookSecret(ctx, tx, line, sealed, tx.Now+webhook.SecretOverlap)
+		known, err := webhookdb.RotateSecret(ctx, tx, line, sealed, tx.Now+webhook.SecretOverlap)
 		if err := mustBeKnown(known, err); err != nil {
 			return err
 		}
-		s, _, err = webhookdb.WebhookSubscription(ctx, tx.Reads, line)
+		s, _, err = webhookdb.Subscription(ctx, tx.Reads, line)
 		s.Secret = secret
 		return err
 	})

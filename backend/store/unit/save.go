@@ -220,7 +220,7 @@ func (u *Unit) saveEvents(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return u.tx.Exec(ctx, "webhook deliveries", `INSERT INTO webhook_delivery (`+webhookdb.NewDelivery+`)
+	return u.tx.Exec(ctx, "webhook deliveries", `INSERT INTO webhook_delivery (`+webhookdb.DeliveryColumns+`)
 		SELECT ?1, s.url, j.value, 'waiting', 0, 0, ?3, ?3 FROM json_each(?2) j
 		JOIN webhook_subscription s ON s.tenant = ?1 AND s.disabled_at IS NULL ORDER BY j.key`,
 		string(u.Tenant), store.TextList(ids), int64(u.Now))

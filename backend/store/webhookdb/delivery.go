@@ -11,30 +11,30 @@ import (
 	"kith/core/webhook"
 )
 
-// WebhooksDue reports whether a delivery waits whose time has come.
-func WebhooksDue(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
+// AnyDue reports whether a delivery waits whose time has come.
+func AnyDue(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
 	return store.One[bool](ctx, r, "webhooks due", `SELECT EXISTS (SELECT 1 FROM webhook_delivery d WHERE due_at <= ? AND `+store.TenantExists("d")+`)`, int64(now))
 }
 
-// WebhookLines returns the lines with something due, the longest due first, up
+// DueQueues returns the lines with something due, the longest due first, up
 // to most of either kind, well and failing. It looks at the head of each line
 // and not at what waits behind it, so that a long line delays nobody.
-func WebhookLines(ctx context.Context, r store.Reads, now core.Time, most int) ([]webhook.Due, error) {
-	rows, err := r.QueryContext(ctx, webhookLines, int64(now), most)
-	return lineColumns.All(rows, err, "webhook lines")
+func DueQueues(ctx context.Context, r store.Reads, now core.Time, most int) ([]webhook.Due, error) {
+	rows, err := r.QueryContext(ctx, dueQueues, int64(now), most)
+	return queueColumns.All(rows, err, "webhook lines")
 }
 
-var lineColumns = store.Selection[webhook.Due]{
+var queueColumns = store.Selection[webhook.Due]{
 	store.Col(`tenant`, func(d *webhook.Due) any { return &d.Tenant }),
 	store.Col(`url`, func(d *webhook.Due) any { return &d.Endpoint }),
 	store.Col(`failing`, func(d *webhook.Due) any { return &d.Failing }),
 }
 
-// webhookLines jumps from the head of each line to that of the next, in the same
+// dueQueues jumps from the head of each line to that of the next, in the same
 // tenant or, by a jump of its own, in another: as one comparison of two columns
 // SQLite would read through the line. CROSS keeps it from beginning at what is
 // due, which may be all of a long line.
-var webhookLines = `
+var dueQueues = `
 	WITH RECURSIVE head (id) AS (
 		SELECT (SELECT rowid FROM webhook_delivery INDEXED BY webhook_delivery_line
 			WHERE due_at IS NOT NULL ORDER BY tenant, url, due_at LIMIT 1)
@@ -45,7 +45,7 @@ var webhookLines = `
 			(SELECT n.rowid FROM webhook_delivery n INDEXED BY webhook_delivery_line
 				WHERE n.due_at IS NOT NULL AND n.tenant > d.tenant ORDER BY n.tenant, n.url, n.due_at LIMIT 1))
 		FROM head CROSS JOIN webhook_delivery d ON d.rowid = head.id)
-	SELECT ` + lineColumns.SQL() + ` FROM (
+	SELECT ` + queueColumns.SQL() + ` FROM (
 		SELECT d.tenant, d.url, d.due_at, s.failing_since IS NOT NULL AS failing,
 			row_number() OVER (PARTITION BY s.failing_since IS NOT NULL ORDER BY d.due_at) AS place
 		FROM head CROSS JOIN webhook_delivery d ON d.rowid = head.id
@@ -90,10 +90,10 @@ var leasedColumns = store.Selection[leasedRow]{
 	store.Col(`coalesce((`+auth.Keys+`), '')`, func(l *leasedRow) any { return &l.keys }),
 }
 
-// LeaseWebhooks begins the next attempt of up to most deliveries of a line that
+// LeaseDeliveries begins the next attempt of up to most deliveries of a line that
 // are due, the longest due first. They belong to the caller until then; after
 // that, whoever asks gets them.
-func LeaseWebhooks(ctx context.Context, tx *store.Tx, line webhook.Line, most int, until core.Time) ([]Leased, error) {
+func LeaseDeliveries(ctx context.Context, tx *store.Tx, line webhook.Line, most int, until core.Time) ([]Leased, error) {
 	rows, err := tx.QueryContext(ctx, `UPDATE webhook_delivery
 		SET state = 'sending', attempt = attempt + 1, tries = tries + 1, due_at = ?
 		WHERE +tenant = ? AND rowid IN (SELECT rowid FROM webhook_delivery INDEXED BY webhook_delivery_line
@@ -137,9 +137,9 @@ const (
 	Gone
 )
 
-// EndWebhookAttempt records the result of an attempt and what follows from it, or
+// EndAttempt records the result of an attempt and what follows from it, or
 // says why nothing was recorded.
-func EndWebhookAttempt(ctx context.Context, tx *store.Tx, p webhook.Place, a webhook.Attempt, next webhook.Next) (Recorded, error) {
+func EndAttempt(ctx context.Context, tx *store.Tx, p webhook.Place, a webhook.Attempt, next webhook.Next) (Recorded, error) {
 	due, ended := tx.Now+next.Delay, core.Time(0)
 	if next.State != webhook.Waiting {
 		due, ended = 0, tx.Now
@@ -152,7 +152,7 @@ func EndWebhookAttempt(ctx context.Context, tx *store.Tx, p webhook.Place, a web
 		return Gone, err
 	}
 	if !in {
-		known, err := WebhookKnown(ctx, tx.Reads, p)
+		known, err := DeliveryExists(ctx, tx.Reads, p)
 		if known {
 			return Late, err
 		}
@@ -200,10 +200,10 @@ var deliveryColumns = store.Selection[webhook.Delivery]{
 	store.Col(`coalesce(d.ended_at, 0)`, func(d *webhook.Delivery) any { return &d.Ended }),
 }
 
-// WebhookDeliveries returns a page of the deliveries to an endpoint, the newest
+// Deliveries returns a page of the deliveries to an endpoint, the newest
 // first, with their attempts, and how many there are in all. A state that is
 // not empty narrows them.
-func WebhookDeliveries(ctx context.Context, r store.Reads, line webhook.Line, state webhook.State, limit, offset int) ([]webhook.Delivery, int, error) {
+func Deliveries(ctx context.Context, r store.Reads, line webhook.Line, state webhook.State, limit, offset int) ([]webhook.Delivery, int, error) {
 	at := []any{string(line.Tenant), string(line.Endpoint), string(state)}
 	const where = ` WHERE d.tenant = ?1 AND d.url = ?2 AND (?3 = '' OR d.state = ?3) `
 	total, err := store.One[int](ctx, r, "count webhook deliveries", `SELECT count(*) FROM webhook_delivery d`+where, at...)
@@ -255,35 +255,35 @@ func attachAttempts(ctx context.Context, r store.Reads, line webhook.Line, page 
 	return err
 }
 
-// again is how a delivery starts anew. One that is being sent is left alone.
-const again = `UPDATE webhook_delivery SET state = 'waiting', tries = 0, due_at = ?4, ended_at = NULL
+// replay is how a delivery starts anew. One that is being sent is left alone.
+const replay = `UPDATE webhook_delivery SET state = 'waiting', tries = 0, due_at = ?4, ended_at = NULL
 	WHERE tenant = ?1 AND url = ?2 AND state <> 'sending'`
 
-// ReplayWebhook starts a delivery anew; false means that there is none, or that
+// Replay starts a delivery anew; false means that there is none, or that
 // it is being sent.
-func ReplayWebhook(ctx context.Context, tx *store.Tx, p webhook.Place) (bool, error) {
-	return tx.Changed(ctx, "replay webhook", again+` AND event_id = ?3`,
+func Replay(ctx context.Context, tx *store.Tx, p webhook.Place) (bool, error) {
+	return tx.Changed(ctx, "replay webhook", replay+` AND event_id = ?3`,
 		string(p.Tenant), string(p.Endpoint), p.Event, int64(tx.Now))
 }
 
-// ReplayWebhooks starts the deliveries to an endpoint anew that failed and
+// ReplayFailed starts the deliveries to an endpoint anew that failed and
 // whose event is not older than since, and returns how many they are.
-func ReplayWebhooks(ctx context.Context, tx *store.Tx, line webhook.Line, since core.Time) (int, error) {
+func ReplayFailed(ctx context.Context, tx *store.Tx, line webhook.Line, since core.Time) (int, error) {
 	// Ids begin with their time, so the key finds them.
-	return tx.Count(ctx, "replay webhooks", again+` AND event_id >= ?3 AND state = 'failed'`,
+	return tx.Count(ctx, "replay webhooks", replay+` AND event_id >= ?3 AND state = 'failed'`,
 		string(line.Tenant), string(line.Endpoint), core.NewID(since, [6]byte{}), int64(tx.Now))
 }
 
-// WebhookKnown reports whether a delivery exists.
-func WebhookKnown(ctx context.Context, r store.Reads, p webhook.Place) (bool, error) {
+// DeliveryExists reports whether a delivery exists.
+func DeliveryExists(ctx context.Context, r store.Reads, p webhook.Place) (bool, error) {
 	return store.One[bool](ctx, r, "webhook known", `SELECT EXISTS (SELECT 1 FROM webhook_delivery WHERE tenant = ? AND url = ? AND event_id = ?)`,
 		string(p.Tenant), string(p.Endpoint), p.Event)
 }
 
-// ForgetWebhooks removes up to limit deliveries that ended before a time, and as
+// DeleteOld removes up to limit deliveries that ended before a time, and as
 // many events from before it that no delivery is left of. It returns how many
 // rows it removed; none means that nothing is left to remove.
-func ForgetWebhooks(ctx context.Context, tx *store.Tx, before core.Time, limit int) (int, error) {
+func DeleteOld(ctx context.Context, tx *store.Tx, before core.Time, limit int) (int, error) {
 	deliveries, err := tx.Count(ctx, "forget webhook deliveries", `DELETE FROM webhook_delivery WHERE rowid IN (
 		SELECT rowid FROM webhook_delivery WHERE ended_at < ? ORDER BY ended_at LIMIT ?)`, int64(before), limit)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 func TestWebhookLines_LooksAtHeadsOnly(t *testing.T) {
 	t.Parallel()
 	var looks []string
-	for _, step := range (sqltest.Explained{DB: sqltest.File(t), T: t}).Plan(webhookLines, []any{1, 1}) {
+	for _, step := range (sqltest.Explained{DB: sqltest.File(t), T: t}).Plan(dueQueues, []any{1, 1}) {
 		for _, table := range []string{"webhook_delivery", " d ", " n ", " s "} {
 			if strings.Contains(step, table) {
 				looks = append(looks, step)

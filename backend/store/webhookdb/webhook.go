@@ -8,11 +8,11 @@ import (
 	"kith/core/webhook"
 )
 
-// EmitWebhook writes down an event for the tenant's own systems, and a delivery
+// Emit writes down an event for the tenant's own systems, and a delivery
 // for each that is subscribed now, to be sent after the transaction has
 // committed. A tenant without a subscription gets no row,
 // nor does a transaction that is silent.
-func EmitWebhook(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, id string, t webhook.Type, data []byte) error {
+func Emit(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, id string, t webhook.Type, data []byte) error {
 	switch {
 	case tx.Silent:
 		return nil
@@ -23,22 +23,22 @@ func EmitWebhook(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, id 
 	if err != nil || !added {
 		return err
 	}
-	return tx.Exec(ctx, "webhook deliveries", `INSERT INTO webhook_delivery (`+NewDelivery+`)
+	return tx.Exec(ctx, "webhook deliveries", `INSERT INTO webhook_delivery (`+DeliveryColumns+`)
 		SELECT ?1, url, ?2, 'waiting', 0, 0, ?3, ?3 FROM webhook_subscription WHERE tenant = ?1 AND disabled_at IS NULL`,
 		string(tenant), id, int64(tx.Now))
 }
 
-const NewDelivery = `tenant, url, event_id, state, attempt, tries, due_at, created_at`
+const DeliveryColumns = `tenant, url, event_id, state, attempt, tries, due_at, created_at`
 
-// EmitWebhookTo writes down an event for one endpoint alone, which must be
+// EmitTo writes down an event for one endpoint alone, which must be
 // subscribed.
-func EmitWebhookTo(ctx context.Context, tx *store.Tx, p webhook.Place, t webhook.Type, data []byte) error {
+func EmitTo(ctx context.Context, tx *store.Tx, p webhook.Place, t webhook.Type, data []byte) error {
 	err := tx.Exec(ctx, "webhook event", `INSERT INTO webhook_event (tenant, id, type, data, created_at) VALUES (?, ?, ?, ?, ?)`,
 		string(p.Tenant), p.Event, string(t), string(data), int64(tx.Now))
 	if err != nil {
 		return err
 	}
-	return tx.Exec(ctx, "webhook delivery", `INSERT INTO webhook_delivery (`+NewDelivery+`) VALUES (?1, ?2, ?3, 'waiting', 0, 0, ?4, ?4)`,
+	return tx.Exec(ctx, "webhook delivery", `INSERT INTO webhook_delivery (`+DeliveryColumns+`) VALUES (?1, ?2, ?3, 'waiting', 0, 0, ?4, ?4)`,
 		string(p.Tenant), string(p.Endpoint), p.Event, int64(tx.Now))
 }
 
@@ -50,54 +50,54 @@ var subscriptionColumns = store.Selection[webhook.Subscription]{
 	store.Col(`coalesce(disabled_at, 0)`, func(s *webhook.Subscription) any { return &s.Disabled }),
 }
 
-// WebhookSubscriptions returns a tenant's subscriptions, the first made first.
-func WebhookSubscriptions(ctx context.Context, r store.Reads, tenant core.TenantAlias) ([]webhook.Subscription, error) {
+// Subscriptions returns a tenant's subscriptions, the first made first.
+func Subscriptions(ctx context.Context, r store.Reads, tenant core.TenantAlias) ([]webhook.Subscription, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+subscriptionColumns.SQL()+` FROM webhook_subscription
 		WHERE tenant = ? ORDER BY created_at, url`, string(tenant))
 	return subscriptionColumns.All(rows, err, "webhook subscriptions")
 }
 
-// WebhookSubscription returns one subscription; ok is false when there is none.
-func WebhookSubscription(ctx context.Context, r store.Reads, line webhook.Line) (s webhook.Subscription, ok bool, err error) {
+// Subscription returns one subscription; ok is false when there is none.
+func Subscription(ctx context.Context, r store.Reads, line webhook.Line) (s webhook.Subscription, ok bool, err error) {
 	ok, err = subscriptionColumns.One(r.QueryRowContext(ctx, `SELECT `+subscriptionColumns.SQL()+` FROM webhook_subscription
 		WHERE tenant = ? AND url = ?`, string(line.Tenant), string(line.Endpoint)), "webhook subscription", &s)
 	return s, ok, err
 }
 
-// InsertWebhookSubscription adds a subscription with its sealed secret; false
+// InsertSubscription adds a subscription with its sealed secret; false
 // means that the endpoint has one.
-func InsertWebhookSubscription(ctx context.Context, tx *store.Tx, line webhook.Line, name, secret string) (bool, error) {
+func InsertSubscription(ctx context.Context, tx *store.Tx, line webhook.Line, name, secret string) (bool, error) {
 	return tx.Inserted(ctx, "webhook subscription", `INSERT INTO webhook_subscription (tenant, url, name, secret, created_at)
 		VALUES (?, ?, ?, ?, ?) ON CONFLICT (tenant, url) DO NOTHING`,
 		string(line.Tenant), string(line.Endpoint), name, secret, int64(tx.Now))
 }
 
-// RenewWebhookSubscription names a subscription anew, unless the name is empty,
+// EnableSubscription names a subscription anew, unless the name is empty,
 // and lets an endpoint that was disabled get events again.
-func RenewWebhookSubscription(ctx context.Context, tx *store.Tx, line webhook.Line, name string) error {
+func EnableSubscription(ctx context.Context, tx *store.Tx, line webhook.Line, name string) error {
 	return tx.Exec(ctx, "renew webhook subscription", `UPDATE webhook_subscription
 		SET name = CASE ?1 WHEN '' THEN name ELSE ?1 END, disabled_at = NULL WHERE tenant = ?2 AND url = ?3`,
 		name, string(line.Tenant), string(line.Endpoint))
 }
 
-// DeleteWebhookSubscription removes a subscription with its deliveries; false
+// DeleteSubscription removes a subscription with its deliveries; false
 // means that there is none.
-func DeleteWebhookSubscription(ctx context.Context, tx *store.Tx, line webhook.Line) (bool, error) {
+func DeleteSubscription(ctx context.Context, tx *store.Tx, line webhook.Line) (bool, error) {
 	return tx.Changed(ctx, "delete webhook subscription", `DELETE FROM webhook_subscription WHERE tenant = ? AND url = ?`,
 		string(line.Tenant), string(line.Endpoint))
 }
 
-// RotateWebhookSecret gives a subscription a new sealed secret; the one that it
+// RotateSecret gives a subscription a new sealed secret; the one that it
 // had signs along until the given time, an older one no more. false means that
 // there is no such subscription.
-func RotateWebhookSecret(ctx context.Context, tx *store.Tx, line webhook.Line, secret string, until core.Time) (bool, error) {
+func RotateSecret(ctx context.Context, tx *store.Tx, line webhook.Line, secret string, until core.Time) (bool, error) {
 	return tx.Changed(ctx, "rotate webhook secret", `UPDATE webhook_subscription
 		SET old_secret = secret, old_until = ?, secret = ? WHERE tenant = ? AND url = ?`,
 		int64(until), secret, string(line.Tenant), string(line.Endpoint))
 }
 
-// WebhookKey is a stored key pair of the service.
-type WebhookKey struct {
+// Key is a stored key pair of the service.
+type Key struct {
 	webhook.PublicKey
 	// Sealed is the private half.
 	Sealed string
@@ -108,54 +108,54 @@ var publicKeyColumns = store.Selection[webhook.PublicKey]{
 	store.Col(`modulus`, func(k *webhook.PublicKey) any { return &k.Modulus }),
 }
 
-var webhookKeyColumns = store.Selection[WebhookKey]{
-	store.Col(`sealed`, func(k *WebhookKey) any { return &k.Sealed }),
-}.With(store.Nested(publicKeyColumns, func(k *WebhookKey) *webhook.PublicKey { return &k.PublicKey }))
+var keyColumns = store.Selection[Key]{
+	store.Col(`sealed`, func(k *Key) any { return &k.Sealed }),
+}.With(store.Nested(publicKeyColumns, func(k *Key) *webhook.PublicKey { return &k.PublicKey }))
 
 // SigningKey returns the key that signs; ok is false when none was made yet.
-func SigningKey(ctx context.Context, r store.Reads) (k WebhookKey, ok bool, err error) {
-	ok, err = webhookKeyColumns.One(r.QueryRowContext(ctx, `SELECT `+webhookKeyColumns.SQL()+` FROM webhook_key WHERE retired_at IS NULL`),
+func SigningKey(ctx context.Context, r store.Reads) (k Key, ok bool, err error) {
+	ok, err = keyColumns.One(r.QueryRowContext(ctx, `SELECT `+keyColumns.SQL()+` FROM webhook_key WHERE retired_at IS NULL`),
 		"webhook key", &k)
 	return k, ok, err
 }
 
-// WebhookKeys returns the keys that are to be published: the one that signs,
+// Keys returns the keys that are to be published: the one that signs,
 // and those that were retired after the given time, the newest first.
-func WebhookKeys(ctx context.Context, r store.Reads, since core.Time) ([]webhook.PublicKey, error) {
+func Keys(ctx context.Context, r store.Reads, since core.Time) ([]webhook.PublicKey, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+publicKeyColumns.SQL()+` FROM webhook_key
 		WHERE retired_at IS NULL OR retired_at > ? ORDER BY retired_at IS NOT NULL, retired_at DESC, id DESC LIMIT ?`,
 		int64(since), webhook.MaxKeys)
 	return publicKeyColumns.All(rows, err, "webhook keys")
 }
 
-// InsertWebhookKey adds a key that signs from now on; false means that there is
+// InsertKey adds a key that signs from now on; false means that there is
 // one.
-func InsertWebhookKey(ctx context.Context, tx *store.Tx, k WebhookKey) (bool, error) {
+func InsertKey(ctx context.Context, tx *store.Tx, k Key) (bool, error) {
 	return tx.Inserted(ctx, "webhook key", `INSERT INTO webhook_key (id, modulus, sealed, created_at)
 		SELECT ?, ?, ?, ? WHERE NOT EXISTS (SELECT 1 FROM webhook_key WHERE retired_at IS NULL)`,
 		k.ID, k.Modulus, k.Sealed, int64(tx.Now))
 }
 
-// RetireWebhookKey ends the signing of the current key.
-func RetireWebhookKey(ctx context.Context, tx *store.Tx) error {
+// RetireKey ends the signing of the current key.
+func RetireKey(ctx context.Context, tx *store.Tx) error {
 	return tx.Exec(ctx, "retire webhook key", `UPDATE webhook_key SET retired_at = ? WHERE retired_at IS NULL`, int64(tx.Now))
 }
 
-// AllowWebhookAddress lets a tenant's events be sent to addresses with this
+// AllowAddress lets a tenant's events be sent to addresses with this
 // prefix.
-func AllowWebhookAddress(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, prefix string) error {
+func AllowAddress(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, prefix string) error {
 	return tx.Exec(ctx, "allow webhook address", `INSERT INTO webhook_allowed (tenant, prefix) VALUES (?, ?)
 		ON CONFLICT DO NOTHING`, string(tenant), prefix)
 }
 
-// ForbidWebhookAddress takes that back; false means that it was not allowed.
-func ForbidWebhookAddress(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, prefix string) (bool, error) {
+// ForbidAddress takes that back; false means that it was not allowed.
+func ForbidAddress(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, prefix string) (bool, error) {
 	return tx.Changed(ctx, "forbid webhook address", `DELETE FROM webhook_allowed WHERE tenant = ? AND prefix = ?`,
 		string(tenant), prefix)
 }
 
-// WebhookAddresses are the prefixes that a tenant's events may be sent to
+// Addresses are the prefixes that a tenant's events may be sent to
 // besides public addresses.
-func WebhookAddresses(ctx context.Context, r store.Reads, tenant core.TenantAlias) ([]string, error) {
+func Addresses(ctx context.Context, r store.Reads, tenant core.TenantAlias) ([]string, error) {
 	return store.List[string](ctx, r, "webhook addresses", `SELECT prefix FROM webhook_allowed WHERE tenant = ? ORDER BY prefix`, string(tenant))
 }
