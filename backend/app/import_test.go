@@ -349,7 +349,7 @@ func TestImport_GoesOnWhereItStopped(t *testing.T) {
 		for i, row := range rows[1:] {
 			require.Equal(t, "u"+strconv.Itoa(i), row[0], "in the order of the file, each once")
 		}
-		parts, err := jobdb.Parts(t.Context(), b.DB.Reads, b.tenant, made.ID, 0, 1)
+		parts, err := jobdb.Chunks(t.Context(), b.DB.Reads, b.tenant, made.ID, 0, 1)
 		require.NoError(t, err)
 		require.Empty(t, parts, "nothing is left behind")
 	})

@@ -36,12 +36,12 @@ func (b bundle) insertJobs(t *testing.T, jobs ...job.Job) {
 }
 
 // claimThis takes a job at a time, for a lease of 10.
-func (b bundle) claimThis(t *testing.T, id string) jobdb.Claim {
+func (b bundle) claimThis(t *testing.T, id string) jobdb.Lease {
 	t.Helper()
-	var c jobdb.Claim
+	var c jobdb.Lease
 	b.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
 		var ok bool
-		c, ok, err = jobdb.ClaimThisJob(ctx, tx, b.tenant, id, now+10)
+		c, ok, err = jobdb.LeaseJob(ctx, tx, b.tenant, id, now+10)
 		require.True(t, ok)
 		return err
 	})
@@ -93,7 +93,7 @@ func TestClaimJob_OldestFirstAndEachOnce(t *testing.T) {
 		}
 		claim := func(at core.Time) (id string) {
 			require.NoError(t, b.db.Write(t.Context(), at, func(tx *store.Tx) error {
-				c, ok, err := jobdb.ClaimJob(t.Context(), tx, at+1000)
+				c, ok, err := jobdb.LeaseNext(t.Context(), tx, at+1000)
 				if ok {
 					require.Equal(t, b.tenant, c.Tenant)
 					require.EqualValues(t, 1, c.Attempt)
@@ -103,7 +103,7 @@ func TestClaimJob_OldestFirstAndEachOnce(t *testing.T) {
 			}))
 			return id
 		}
-		waits, err := jobdb.JobWaits(t.Context(), b.db.Reads, 0)
+		waits, err := jobdb.AnyWaiting(t.Context(), b.db.Reads, 0)
 		require.NoError(t, err)
 		require.False(t, waits, "before the first was made")
 		require.Equal(t, "19", claim(30))
@@ -124,10 +124,10 @@ func TestClaimJob_OldestFirstAndEachOnce(t *testing.T) {
 		for id, times := range claimed {
 			require.Equal(t, 1, times, id)
 		}
-		waits, err = jobdb.JobWaits(t.Context(), b.db.Reads, 1029)
+		waits, err = jobdb.AnyWaiting(t.Context(), b.db.Reads, 1029)
 		require.NoError(t, err)
 		require.False(t, waits, "while the leases last")
-		waits, err = jobdb.JobWaits(t.Context(), b.db.Reads, 1030)
+		waits, err = jobdb.AnyWaiting(t.Context(), b.db.Reads, 1030)
 		require.NoError(t, err)
 		require.True(t, waits, "when they ended")
 		for i := range 20 {
@@ -147,15 +147,15 @@ func TestClaim_IsFencedByItsAttempt(t *testing.T) {
 		require.EqualValues(t, 1, late.Attempt)
 		require.EqualValues(t, 2, held.Attempt)
 		require.EqualValues(t, 2, held.Tries)
-		keep := func(c jobdb.Claim, processed int64) (ok bool) {
+		keep := func(c jobdb.Lease, processed int64) (ok bool) {
 			c.Stats.Processed = processed
 			b.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
-				ok, err = jobdb.KeepClaim(ctx, tx, c, now+10)
+				ok, err = jobdb.RenewLease(ctx, tx, c, now+10)
 				return err
 			})
 			return ok
 		}
-		finish := func(c jobdb.Claim) (ok bool) {
+		finish := func(c jobdb.Lease) (ok bool) {
 			c.Status, c.Completed, c.Expires = job.Completed, now, now+1
 			b.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
 				ok, err = jobdb.FinishJob(ctx, tx, c)
@@ -165,14 +165,14 @@ func TestClaim_IsFencedByItsAttempt(t *testing.T) {
 		}
 		require.False(t, keep(late, 7))
 		require.False(t, finish(late))
-		b.write(t, func(ctx context.Context, tx *store.Tx) error { return jobdb.LeaveClaim(ctx, tx, late) })
+		b.write(t, func(ctx context.Context, tx *store.Tx) error { return jobdb.ReleaseLease(ctx, tx, late) })
 		require.True(t, keep(held, 8))
 		got, _, err := jobdb.Job(t.Context(), b.db.Reads, b.tenant, "j")
 		require.NoError(t, err)
 		require.Equal(t, job.Stats{Processed: 8}, got.Stats)
 		require.Equal(t, job.Pending, got.Status)
 
-		b.write(t, func(ctx context.Context, tx *store.Tx) error { return jobdb.LeaveClaim(ctx, tx, held) })
+		b.write(t, func(ctx context.Context, tx *store.Tx) error { return jobdb.ReleaseLease(ctx, tx, held) })
 		again := b.claimThis(t, "j")
 		require.EqualValues(t, 3, again.Attempt)
 		require.EqualValues(t, 2, again.Tries, "a job that was left has not failed")
@@ -189,11 +189,11 @@ func TestLeaveClaim_AfterTheJobCameOn(t *testing.T) {
 		c := b.claimThis(t, "j")
 		c.Position, c.Stats.Processed = 100, 5
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
-			ok, err := jobdb.MoveImport(ctx, tx, c, jobdb.Part{Seq: 5}, now+10)
+			ok, err := jobdb.SaveProgress(ctx, tx, c, jobdb.Chunk{Seq: 5}, now+10)
 			require.True(t, ok)
 			return err
 		})
-		b.write(t, func(ctx context.Context, tx *store.Tx) error { return jobdb.LeaveClaim(ctx, tx, c) })
+		b.write(t, func(ctx context.Context, tx *store.Tx) error { return jobdb.ReleaseLease(ctx, tx, c) })
 		var until core.Time
 		require.NoError(t, b.raw(t).QueryRowContext(t.Context(), `SELECT leased_until FROM job WHERE tenant = ?`, string(b.tenant)).Scan(&until))
 		require.Equal(t, now, until, "others need not wait for the end of the lease")
@@ -280,7 +280,7 @@ func TestFile_ComesBackAsItWas(t *testing.T) {
 		check(want)
 		for _, until := range []core.Time{8, 12, 11} {
 			b.write(t, func(ctx context.Context, tx *store.Tx) error {
-				return jobdb.KeepFile(ctx, tx, b.tenant, want.Ref, until)
+				return jobdb.ExtendFile(ctx, tx, b.tenant, want.Ref, until)
 			})
 		}
 		want.Expires = 12

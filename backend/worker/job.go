@@ -45,7 +45,7 @@ func (j *jobWorker) drain(ctx context.Context) error {
 		if _, taken := j.running.slots(); taken >= j.slots {
 			return nil
 		}
-		waits, err := jobdb.JobWaits(ctx, j.jobs.DB.Reads, j.jobs.Now())
+		waits, err := jobdb.AnyWaiting(ctx, j.jobs.DB.Reads, j.jobs.Now())
 		if err != nil || !waits {
 			return err
 		}

@@ -60,7 +60,7 @@ func (js *Jobs) small(ctx context.Context, tenant core.TenantAlias, in job.Input
 }
 
 // export writes the file of a claimed job.
-func (js *Jobs) export(ctx context.Context, c *jobdb.Claim) (err error) {
+func (js *Jobs) export(ctx context.Context, c *jobdb.Lease) (err error) {
 	p, err := wire.ParseJobParams(c.Type, c.Params)
 	if err != nil {
 		return aborted{err.Error()}
@@ -96,7 +96,7 @@ func (js *Jobs) export(ctx context.Context, c *jobdb.Claim) (err error) {
 
 // exportRows writes all rows, as they were at one moment. Between pages it shows
 // that it is alive.
-func (js *Jobs) exportRows(ctx context.Context, c *jobdb.Claim, p job.Params, form exportfile.Form, to xlsx.Writer) error {
+func (js *Jobs) exportRows(ctx context.Context, c *jobdb.Lease, p job.Params, form exportfile.Form, to xlsx.Writer) error {
 	c.Stats = job.Stats{}
 	kept := js.Now()
 	return js.DB.Snapshot(ctx, func(r store.Reads) error {

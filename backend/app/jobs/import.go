@@ -41,7 +41,7 @@ const (
 // run is the work on one import.
 type run struct {
 	jobs   *Jobs
-	claim  *jobdb.Claim
+	claim  *jobdb.Lease
 	params job.Params
 	form   exportfile.Form
 	tenant core.TenantAlias
@@ -84,7 +84,7 @@ type batchRow struct {
 }
 
 // load does a claimed import.
-func (js *Jobs) load(ctx context.Context, c *jobdb.Claim) error {
+func (js *Jobs) load(ctx context.Context, c *jobdb.Lease) error {
 	p, err := wire.ParseJobParams(c.Type, c.Params)
 	if err != nil {
 		return aborted{err.Error()}
@@ -289,7 +289,7 @@ func (d disk) last() error { return <-d.written }
 // batch applies rows in one transaction, together with how far the import has come
 // then: whenever the process dies, no row is lost and none is done twice.
 func (r *run) batch(ctx context.Context, rows []batchRow) error {
-	var after jobdb.Claim
+	var after jobdb.Lease
 	begun := time.Now()
 	err := r.jobs.DB.WriteUnsynced(ctx, r.jobs.Now(), func(tx *store.Tx) error {
 		tx.Silent = r.params.Silent
@@ -308,7 +308,7 @@ func (r *run) batch(ctx context.Context, rows []batchRow) error {
 		if err = errors.Join(err, part.err); err != nil {
 			return err
 		}
-		ok, err := jobdb.MoveImport(ctx, tx, after, part.Part, r.jobs.leaseEnd(tx.Now))
+		ok, err := jobdb.SaveProgress(ctx, tx, after, part.Chunk, r.jobs.leaseEnd(tx.Now))
 		if err == nil && !ok {
 			err = ErrLost
 		}
@@ -323,7 +323,7 @@ func (r *run) batch(ctx context.Context, rows []batchRow) error {
 }
 
 // applied notes what became of a batch.
-func (r *run) applied(after jobdb.Claim, took time.Duration) {
+func (r *run) applied(after jobdb.Lease, took time.Duration) {
 	done, failed := after.Stats.Processed-r.claim.Stats.Processed, after.Stats.Errors-r.claim.Stats.Errors
 	r.jobs.Worked(base.WorkRows, string(after.Type), base.OutcomeFailed, failed)
 	r.jobs.Worked(base.WorkRows, string(after.Type), base.OutcomeDone, done-failed)
@@ -376,7 +376,7 @@ func (r *run) untilRejected(rows []batchRow) []batchRow {
 
 // packedPart is a part that is ready to be stored, or why there is none.
 type packedPart struct {
-	jobdb.Part
+	jobdb.Chunk
 	err error
 }
 

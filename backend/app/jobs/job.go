@@ -74,14 +74,14 @@ func (js *Jobs) Create(ctx context.Context, tenant core.TenantAlias, in job.Inpu
 		return job.Job{}, err
 	}
 	var made job.Job
-	var c jobdb.Claim
+	var c jobdb.Lease
 	err = js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error {
 		made = job.Job{ID: js.IDAt(tx.Now), Input: in, Status: job.Pending, Created: tx.Now}
 		if err := jobdb.InsertJob(ctx, tx, tenant, made); err != nil {
 			return err
 		}
 		if small {
-			if c, _, err = jobdb.ClaimThisJob(ctx, tx, tenant, made.ID, js.leaseEnd(tx.Now)); err != nil {
+			if c, _, err = jobdb.LeaseJob(ctx, tx, tenant, made.ID, js.leaseEnd(tx.Now)); err != nil {
 				return err
 			}
 		}
@@ -102,7 +102,7 @@ func (js *Jobs) Create(ctx context.Context, tenant core.TenantAlias, in job.Inpu
 
 // workNow does a job within a call. What goes wrong is left to the workers, who
 // try again, and say what it was.
-func (js *Jobs) workNow(ctx context.Context, c jobdb.Claim) bool {
+func (js *Jobs) workNow(ctx context.Context, c jobdb.Lease) bool {
 	// The job goes on when the caller does not wait for it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(js.CallTime, DefaultCallTime))
 	defer cancel()
@@ -171,13 +171,13 @@ func (js *Jobs) Delete(ctx context.Context, tenant core.TenantAlias, id string) 
 // none waits. A job that was lost on the way is ErrLost.
 func (js *Jobs) Work(ctx context.Context) (bool, error) {
 	// Looking first spares an idle database a write lock at every tick.
-	if waits, err := jobdb.JobWaits(ctx, js.DB.Reads, js.Now()); err != nil || !waits {
+	if waits, err := jobdb.AnyWaiting(ctx, js.DB.Reads, js.Now()); err != nil || !waits {
 		return false, err
 	}
-	var c jobdb.Claim
+	var c jobdb.Lease
 	var ok bool
 	err := js.DB.Write(ctx, js.Now(), func(tx *store.Tx) (err error) {
-		c, ok, err = jobdb.ClaimJob(ctx, tx, js.leaseEnd(tx.Now))
+		c, ok, err = jobdb.LeaseNext(ctx, tx, js.leaseEnd(tx.Now))
 		return err
 	})
 	if err != nil || !ok {
@@ -192,15 +192,15 @@ func (js *Jobs) Work(ctx context.Context) (bool, error) {
 
 // leave gives a job back when the worker is told to stop. What goes wrong with
 // it the lease will mend.
-func (js *Jobs) leave(ctx context.Context, c jobdb.Claim) {
+func (js *Jobs) leave(ctx context.Context, c jobdb.Lease) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
 	defer cancel()
-	_ = js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error { return jobdb.LeaveClaim(ctx, tx, c) })
+	_ = js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error { return jobdb.ReleaseLease(ctx, tx, c) })
 }
 
 // work does a claimed job up to its end, good or bad. An error means that it is
 // still pending, and will be taken up again when its lease has ended.
-func (js *Jobs) work(ctx context.Context, c jobdb.Claim) error {
+func (js *Jobs) work(ctx context.Context, c jobdb.Lease) error {
 	if c.Tries > maxTries {
 		return js.abort(ctx, c, "aborted after 5 attempts without progress")
 	}
@@ -220,13 +220,13 @@ func (js *Jobs) work(ctx context.Context, c jobdb.Claim) error {
 	return js.finish(ctx, c)
 }
 
-func (js *Jobs) abort(ctx context.Context, c jobdb.Claim, reason string) error {
+func (js *Jobs) abort(ctx context.Context, c jobdb.Lease, reason string) error {
 	c.Status, c.Message = job.Aborted, reason
 	return js.finish(ctx, c)
 }
 
 // finish ends a job and tells of it.
-func (js *Jobs) finish(ctx context.Context, c jobdb.Claim) error {
+func (js *Jobs) finish(ctx context.Context, c jobdb.Lease) error {
 	dropped := 0
 	err := js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error {
 		c.Completed, c.Expires = tx.Now, tx.Now+job.Life
@@ -238,14 +238,14 @@ func (js *Jobs) finish(ctx context.Context, c jobdb.Claim) error {
 			return ErrLost
 		}
 		for _, ref := range []core.FileRef{c.File, c.Result, c.Job.Errors} {
-			if err := jobdb.KeepFile(ctx, tx, c.Tenant, ref, c.Expires); err != nil {
+			if err := jobdb.ExtendFile(ctx, tx, c.Tenant, ref, c.Expires); err != nil {
 				return err
 			}
 		}
 		event := webhook.ExportCompleted
 		if c.Type.Import() {
 			event = webhook.JobCompleted
-			if dropped, err = jobdb.DeleteParts(ctx, tx, c.Tenant, c.ID, mostDropped); err != nil {
+			if dropped, err = jobdb.DeleteChunks(ctx, tx, c.Tenant, c.ID, mostDropped); err != nil {
 				return err
 			}
 		}
@@ -264,9 +264,9 @@ func (js *Jobs) finish(ctx context.Context, c jobdb.Claim) error {
 }
 
 // keep stores how far a job has come and prolongs its lease.
-func (js *Jobs) keep(ctx context.Context, c jobdb.Claim) error {
+func (js *Jobs) keep(ctx context.Context, c jobdb.Lease) error {
 	return js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error {
-		ok, err := jobdb.KeepClaim(ctx, tx, c, js.leaseEnd(tx.Now))
+		ok, err := jobdb.RenewLease(ctx, tx, c, js.leaseEnd(tx.Now))
 		if err == nil && !ok {
 			err = ErrLost
 		}

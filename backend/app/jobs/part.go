@@ -56,13 +56,13 @@ func (p *part) fail(record int64, message, code string, status int, format job.F
 	p.errors = append(p.errors, []string{strconv.FormatInt(record, 10), message, code, strconv.Itoa(status)})
 }
 
-func (p *part) pack(seq int64, by *packer) (jobdb.Part, error) {
+func (p *part) pack(seq int64, by *packer) (jobdb.Chunk, error) {
 	result, err := by.pack(p.result)
 	if err != nil {
-		return jobdb.Part{}, err
+		return jobdb.Chunk{}, err
 	}
 	failed, err := by.pack(p.errors)
-	return jobdb.Part{Seq: seq, Result: result, Errors: failed}, err
+	return jobdb.Chunk{Seq: seq, Result: result, Errors: failed}, err
 }
 
 // mostDropped is how many parts one transaction forgets, of some 50 kB each.
@@ -71,12 +71,12 @@ const mostDropped = 64
 // dropMore forgets what is left of the parts of a job that has ended, after the last
 // so many, also when the worker is told to stop: nobody would look for them before
 // the job itself is forgotten.
-func (js *Jobs) dropMore(ctx context.Context, c jobdb.Claim, dropped int) error {
+func (js *Jobs) dropMore(ctx context.Context, c jobdb.Lease, dropped int) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
 	defer cancel()
 	for dropped == mostDropped {
 		err := js.DB.Write(ctx, js.Now(), func(tx *store.Tx) (err error) {
-			dropped, err = jobdb.DeleteParts(ctx, tx, c.Tenant, c.ID, mostDropped)
+			dropped, err = jobdb.DeleteChunks(ctx, tx, c.Tenant, c.ID, mostDropped)
 			return err
 		})
 		if err != nil {

@@ -24,10 +24,10 @@ const (
 
 // partFile is a file that is made out of the parts of an import, while they come.
 type partFile struct {
-	claim  jobdb.Claim
+	claim  jobdb.Lease
 	name   string
 	header []string
-	of     func(jobdb.Part) []byte
+	of     func(jobdb.Chunk) []byte
 	// came is told of each part, and closed after the last.
 	came chan struct{}
 	made chan madeFile
@@ -43,16 +43,16 @@ type madeFile struct {
 
 // resultFile begins the result file of an import.
 func (r *run) resultFile(ctx context.Context) *partFile {
-	return r.newFile(ctx, "result", exportfile.Header(r.claim.Type), func(p jobdb.Part) []byte { return p.Result })
+	return r.newFile(ctx, "result", exportfile.Header(r.claim.Type), func(p jobdb.Chunk) []byte { return p.Result })
 }
 
 // errorsFile begins the file of what went wrong.
 func (r *run) errorsFile(ctx context.Context) *partFile {
-	return r.newFile(ctx, "errors", exportfile.ErrorsHeader(), func(p jobdb.Part) []byte { return p.Errors })
+	return r.newFile(ctx, "errors", exportfile.ErrorsHeader(), func(p jobdb.Chunk) []byte { return p.Errors })
 }
 
 // newFile begins a file. One of end and drop must follow.
-func (r *run) newFile(ctx context.Context, name string, header []string, of func(jobdb.Part) []byte) *partFile {
+func (r *run) newFile(ctx context.Context, name string, header []string, of func(jobdb.Chunk) []byte) *partFile {
 	ctx, stop := context.WithCancel(ctx)
 	f := &partFile{
 		claim: *r.claim, name: strings.ToLower(r.claim.Type.Task()) + "_" + name, header: header, of: of,
@@ -133,7 +133,7 @@ func (r *countedReader) Read(p []byte) (int, error) {
 func (f *partFile) copy(ctx context.Context, db *store.Primary, to xlsx.Writer, most int64) error {
 	behind, ended := int64(0), false
 	for {
-		parts, err := jobdb.Parts(ctx, db.Reads, f.claim.Tenant, f.claim.ID, behind, someParts)
+		parts, err := jobdb.Chunks(ctx, db.Reads, f.claim.Tenant, f.claim.ID, behind, someParts)
 		if err != nil {
 			return err
 		}

@@ -49,8 +49,8 @@ func FinishFile(ctx context.Context, tx *store.Tx, f File) error {
 		f.Size, f.Hash, string(f.Tenant), string(f.Ref))
 }
 
-// KeepFile keeps a file at least until then.
-func KeepFile(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, ref core.FileRef, until core.Time) error {
+// ExtendFile keeps a file at least until then.
+func ExtendFile(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, ref core.FileRef, until core.Time) error {
 	return tx.Exec(ctx, "keep file", `UPDATE file SET expires_at = max(expires_at, ?) WHERE tenant = ? AND ref = ?`,
 		int64(until), string(tenant), string(ref))
 }

@@ -11,16 +11,16 @@ import (
 	"kith/core/job"
 )
 
-// Part is what a batch of an import has to tell, packed.
-type Part struct {
+// Chunk is what a batch of an import has to tell, packed.
+type Chunk struct {
 	Seq            int64
 	Result, Errors []byte
 }
 
-// MoveImport stores how far an import has come, with what its rows have to tell;
+// SaveProgress stores how far an import has come, with what its rows have to tell;
 // false means that the worker has lost the job. It counts as coming on, so the
 // tries begin again.
-func MoveImport(ctx context.Context, tx *store.Tx, c Claim, part Part, until core.Time) (bool, error) {
+func SaveProgress(ctx context.Context, tx *store.Tx, c Lease, part Chunk, until core.Time) (bool, error) {
 	ok, err := tx.Changed(ctx, "move import", `UPDATE job SET processed = ?, errors = ?, position = ?, leased_until = ?, tries = 0
 		WHERE tenant = ? AND id = ? AND attempt = ? AND status = 'PENDING'`,
 		c.Stats.Processed, c.Stats.Errors, c.Position, int64(until), string(c.Tenant), c.ID, c.Attempt)
@@ -31,22 +31,22 @@ func MoveImport(ctx context.Context, tx *store.Tx, c Claim, part Part, until cor
 		string(c.Tenant), c.ID, part.Seq, part.Result, part.Errors)
 }
 
-var partColumns = store.Selection[Part]{
-	store.Col(`seq`, func(p *Part) any { return &p.Seq }),
-	store.Col(`result`, func(p *Part) any { return &p.Result }),
-	store.Col(`errors`, func(p *Part) any { return &p.Errors }),
+var chunkColumns = store.Selection[Chunk]{
+	store.Col(`seq`, func(p *Chunk) any { return &p.Seq }),
+	store.Col(`result`, func(p *Chunk) any { return &p.Result }),
+	store.Col(`errors`, func(p *Chunk) any { return &p.Errors }),
 }
 
-// Parts returns up to limit parts of a job behind a number, in their order.
-func Parts(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string, behind int64, limit int) ([]Part, error) {
-	rows, err := r.QueryContext(ctx, `SELECT `+partColumns.SQL()+` FROM job_part
+// Chunks returns up to limit parts of a job behind a number, in their order.
+func Chunks(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string, behind int64, limit int) ([]Chunk, error) {
+	rows, err := r.QueryContext(ctx, `SELECT `+chunkColumns.SQL()+` FROM job_part
 		WHERE tenant = ? AND job_id = ? AND seq > ? ORDER BY seq LIMIT ?`, string(tenant), id, behind, limit)
-	return partColumns.All(rows, err, "parts")
+	return chunkColumns.All(rows, err, "parts")
 }
 
-// DeleteParts forgets up to limit parts of a job and returns how many there
+// DeleteChunks forgets up to limit parts of a job and returns how many there
 // were.
-func DeleteParts(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, id string, limit int) (int, error) {
+func DeleteChunks(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, id string, limit int) (int, error) {
 	return tx.Count(ctx, "delete parts", `DELETE FROM job_part WHERE tenant = ?1 AND job_id = ?2
 		AND seq IN (SELECT seq FROM job_part WHERE tenant = ?1 AND job_id = ?2 ORDER BY seq LIMIT ?3)`, string(tenant), id, limit)
 }

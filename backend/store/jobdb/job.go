@@ -9,9 +9,9 @@ import (
 	"kith/core/job"
 )
 
-// Claim is a worker's hold on a job. Whatever the worker writes is fenced by
+// Lease is a worker's hold on a job. Whatever the worker writes is fenced by
 // Attempt: when another has taken the job over, nothing is written.
-type Claim struct {
+type Lease struct {
 	Tenant  core.TenantAlias
 	Attempt int64
 	// Tries is how often the job was taken up since it last came on.
@@ -41,12 +41,12 @@ var jobColumns = store.Selection[job.Job]{
 	store.Col(`coalesce(expires_at, 0)`, func(j *job.Job) any { return &j.Expires }),
 }
 
-var claimColumns = store.Selection[Claim]{
-	store.Col(`tenant`, func(c *Claim) any { return &c.Tenant }),
-	store.Col(`attempt`, func(c *Claim) any { return &c.Attempt }),
-	store.Col(`tries`, func(c *Claim) any { return &c.Tries }),
-	store.Col(`position`, func(c *Claim) any { return &c.Position }),
-}.With(store.Nested(jobColumns, func(c *Claim) *job.Job { return &c.Job }))
+var leaseColumns = store.Selection[Lease]{
+	store.Col(`tenant`, func(c *Lease) any { return &c.Tenant }),
+	store.Col(`attempt`, func(c *Lease) any { return &c.Attempt }),
+	store.Col(`tries`, func(c *Lease) any { return &c.Tries }),
+	store.Col(`position`, func(c *Lease) any { return &c.Position }),
+}.With(store.Nested(jobColumns, func(c *Lease) *job.Job { return &c.Job }))
 
 // Job returns a job; ok is false when there is none.
 func Job(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string) (j job.Job, ok bool, err error) {
@@ -116,42 +116,42 @@ func InsertJob(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, j job
 		store.NullText(j.File), int64(j.Created), int64(j.Created))
 }
 
-// JobWaits reports whether a job is pending that nobody works on.
-func JobWaits(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
+// AnyWaiting reports whether a job is pending that nobody works on.
+func AnyWaiting(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
 	return store.One[bool](ctx, r, "job waits", `SELECT EXISTS (SELECT 1 FROM job WHERE status = 'PENDING' AND leased_until <= ?
 			AND `+store.TenantExists("job")+`)`,
 		int64(now))
 }
 
-// ClaimJob takes the pending job that waited longest, until the lease ends; ok
+// LeaseNext takes the pending job that waited longest, until the lease ends; ok
 // is false when none waits.
-func ClaimJob(ctx context.Context, tx *store.Tx, until core.Time) (Claim, bool, error) {
-	return claimJob(ctx, tx, `(tenant, id) IN (SELECT tenant, id FROM job
+func LeaseNext(ctx context.Context, tx *store.Tx, until core.Time) (Lease, bool, error) {
+	return lease(ctx, tx, `(tenant, id) IN (SELECT tenant, id FROM job
 		WHERE status = 'PENDING' AND leased_until <= ? AND `+store.TenantExists("job")+` ORDER BY leased_until, id LIMIT 1)`, until, int64(tx.Now))
 }
 
-// ClaimThisJob takes a pending job, whoever may work on it.
-func ClaimThisJob(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, id string, until core.Time) (Claim, bool, error) {
-	return claimJob(ctx, tx, `tenant = ? AND id = ? AND status = 'PENDING'`, until, string(tenant), id)
+// LeaseJob takes a pending job, whoever may work on it.
+func LeaseJob(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, id string, until core.Time) (Lease, bool, error) {
+	return lease(ctx, tx, `tenant = ? AND id = ? AND status = 'PENDING'`, until, string(tenant), id)
 }
 
-func claimJob(ctx context.Context, tx *store.Tx, which string, until core.Time, args ...any) (c Claim, ok bool, err error) {
+func lease(ctx context.Context, tx *store.Tx, which string, until core.Time, args ...any) (c Lease, ok bool, err error) {
 	row := tx.QueryRowContext(ctx, `UPDATE job SET attempt = attempt + 1, tries = tries + 1, leased_until = ? WHERE `+which+`
-		RETURNING `+claimColumns.SQL(), append([]any{int64(until)}, args...)...)
-	ok, err = claimColumns.One(row, "claim job", &c)
+		RETURNING `+leaseColumns.SQL(), append([]any{int64(until)}, args...)...)
+	ok, err = leaseColumns.One(row, "claim job", &c)
 	return c, ok, err
 }
 
-// KeepClaim stores how far a job has come and prolongs the lease; false means
+// RenewLease stores how far a job has come and prolongs the lease; false means
 // that the worker has lost the job.
-func KeepClaim(ctx context.Context, tx *store.Tx, c Claim, until core.Time) (bool, error) {
+func RenewLease(ctx context.Context, tx *store.Tx, c Lease, until core.Time) (bool, error) {
 	return tx.Changed(ctx, "keep claim", `UPDATE job SET processed = ?, errors = ?, leased_until = ?
 		WHERE tenant = ? AND id = ? AND attempt = ? AND status = 'PENDING'`,
 		c.Stats.Processed, c.Stats.Errors, int64(until), string(c.Tenant), c.ID, c.Attempt)
 }
 
-// LeaveClaim lets others take a job up at once: the worker is to stop.
-func LeaveClaim(ctx context.Context, tx *store.Tx, c Claim) error {
+// ReleaseLease lets others take a job up at once: the worker is to stop.
+func ReleaseLease(ctx context.Context, tx *store.Tx, c Lease) error {
 	return tx.Exec(ctx, "leave claim", `UPDATE job SET leased_until = ?, tries = max(tries - 1, 0)
 		WHERE tenant = ? AND id = ? AND attempt = ? AND status = 'PENDING'`,
 		int64(tx.Now), string(c.Tenant), c.ID, c.Attempt)
@@ -159,7 +159,7 @@ func LeaveClaim(ctx context.Context, tx *store.Tx, c Claim) error {
 
 // FinishJob stores how a job ended: its status, message, stats, files and dates;
 // false means that the worker has lost the job.
-func FinishJob(ctx context.Context, tx *store.Tx, c Claim) (bool, error) {
+func FinishJob(ctx context.Context, tx *store.Tx, c Lease) (bool, error) {
 	return tx.Changed(ctx, "finish job", `UPDATE job SET status = ?, message = ?, processed = ?, errors = ?,
 			result_file = ?, errors_file = ?, completed_at = ?, expires_at = ?
 		WHERE tenant = ? AND id = ? AND attempt = ? AND status = 'PENDING'`,
