@@ -38,7 +38,7 @@ const BillingEvery = core.Day
 
 // BillingTask is a subscription that a worker is to read, and to bring in line.
 type BillingTask struct {
-	billingdb.BillingLease
+	billingdb.Lease
 	Connection billing.Connection
 	// DiscountID is the tenant's discount at the gateway.
 	DiscountID string
@@ -55,13 +55,13 @@ func outcomeOf(problem string) string {
 // Begin takes up to most subscriptions that are to be read, of tenants
 // that are not busy.
 func (bl *Billing) Begin(ctx context.Context, most int, busy []core.TenantAlias) ([]BillingTask, error) {
-	due, err := billingdb.BillingDue(ctx, bl.DB.Reads, bl.Now())
+	due, err := billingdb.SubscriptionDue(ctx, bl.DB.Reads, bl.Now())
 	if err != nil || !due {
 		return nil, err
 	}
-	var leased []billingdb.BillingLease
+	var leased []billingdb.Lease
 	err = bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) (err error) {
-		leased, err = billingdb.LeaseBilling(ctx, tx, most, busy, tx.Now+BillingLeaseTime)
+		leased, err = billingdb.LeaseSubscriptions(ctx, tx, most, busy, tx.Now+BillingLeaseTime)
 		return err
 	})
 	tasks := make([]BillingTask, 0, len(leased))
@@ -69,7 +69,7 @@ func (bl *Billing) Begin(ctx context.Context, most int, busy []core.TenantAlias)
 		if err != nil {
 			return nil, err
 		}
-		task := BillingTask{BillingLease: l}
+		task := BillingTask{Lease: l}
 		var tenant tenantdb.Tenant
 		if tenant, err = tenantdb.Find(ctx, bl.DB.Reads, l.Tenant); err == nil {
 			task.DiscountID = tenant.DiscountID
@@ -115,7 +115,7 @@ type BillingEffects struct {
 func (bl *Billing) Apply(ctx context.Context, task BillingTask, s billing.Subscription, code core.ReferralCode) (effects BillingEffects, err error) {
 	err = bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) error {
 		effects = BillingEffects{}
-		before, _, err := billingdb.FindBilled(ctx, tx.Reads, task.Tenant, task.Subscription)
+		before, _, err := billingdb.FindSubscription(ctx, tx.Reads, task.Tenant, task.Subscription)
 		if err != nil || before.Attempt != task.Attempt {
 			effects.Late = err == nil
 			return err
@@ -124,7 +124,7 @@ func (bl *Billing) Apply(ctx context.Context, task BillingTask, s billing.Subscr
 		if err := b.apply(ctx, code); err != nil {
 			return err
 		}
-		if err := billingdb.PutBilled(ctx, tx, task.Tenant, b.after); err != nil {
+		if err := billingdb.PutSubscription(ctx, tx, task.Tenant, b.after); err != nil {
 			return err
 		}
 		effects.Want, effects.Known, effects.Owed = b.after.Want, b.after.Account != "", b.owed
@@ -140,7 +140,7 @@ type billed struct {
 	tx            *store.Tx
 	tenant        core.TenantAlias
 	read          billing.Subscription
-	before, after billingdb.Billed
+	before, after billingdb.Subscription
 	owed          *billingdb.Refund
 }
 
@@ -157,7 +157,7 @@ func (b *billed) apply(ctx context.Context, code core.ReferralCode) (err error) 
 		b.after.Account, b.after.Want = "", billing.Discount{}
 		return err
 	}
-	if err := billingdb.PutBilled(ctx, b.tx, b.tenant, b.after); err != nil {
+	if err := billingdb.PutSubscription(ctx, b.tx, b.tenant, b.after); err != nil {
 		return err
 	}
 	all, err := billingdb.Standings(ctx, b.tx.Reads, b.tenant, account.ID)
@@ -216,7 +216,7 @@ func (b *billed) bills(ctx context.Context, account referral.Account, all []bill
 	}
 	folded := b.before.Want.Credit
 	for _, c := range b.read.Charges {
-		seen, err := billingdb.BillKnown(ctx, b.tx.Reads, b.tenant, c.Transaction)
+		seen, err := billingdb.BillExists(ctx, b.tx.Reads, b.tenant, c.Transaction)
 		if err != nil {
 			return err
 		}
@@ -325,7 +325,7 @@ func (b *billed) refund(ctx context.Context, account referral.Account, percent r
 	if err != nil || !ok || first.Subscription != b.read.ID {
 		return err
 	}
-	had, err := billingdb.RefundKnown(ctx, b.tx.Reads, b.tenant, account.ID)
+	had, err := billingdb.RefundExists(ctx, b.tx.Reads, b.tenant, account.ID)
 	if amount := first.Refund(percent); err == nil && !had && amount > 0 {
 		b.owed = &billingdb.Refund{
 			Transaction: first.Transaction, Subscription: first.Subscription, Account: account.ID, Amount: amount, Currency: b.read.Currency, KeyNumber: 1,
@@ -338,7 +338,7 @@ func (b *billed) refund(ctx context.Context, account referral.Account, percent r
 // those read that were not.
 func (bl *Billing) AllRead(ctx context.Context, tenant core.TenantAlias, subscriptions []string) (all bool, err error) {
 	err = bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) error {
-		if _, err := billingdb.FindSubscriptions(ctx, tx, tenant, subscriptions); err != nil {
+		if _, err := billingdb.AddSubscriptions(ctx, tx, tenant, subscriptions); err != nil {
 			return err
 		}
 		all, err = billingdb.AllRead(ctx, tx.Reads, tenant, subscriptions)
@@ -399,7 +399,7 @@ func (bl *Billing) End(ctx context.Context, task BillingTask, ended bool, proble
 		if problem != "" {
 			tries = task.Tries + 1
 		}
-		in, err := billingdb.EndBilling(ctx, tx, task.BillingLease, problem, tries, next)
+		in, err := billingdb.EndLease(ctx, tx, task.Lease, problem, tries, next)
 		if err == nil && !in {
 			outcome = base.OutcomeLate
 			err = billingdb.ReadAgain(ctx, tx, task.Tenant, task.Subscription)

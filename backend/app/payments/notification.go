@@ -45,7 +45,7 @@ func (ns *Notifications) Read(ctx context.Context, most int, parse func(payload 
 		taken = nil
 		for _, n := range waiting {
 			news := parse(n.Payload)
-			mine, err := billingdb.ReadNotification(ctx, tx, n.Tenant, n.Seq, news.Kind, news.Problem)
+			mine, err := billingdb.MarkNotificationRead(ctx, tx, n.Tenant, n.Seq, news.Kind, news.Problem)
 			if err == nil && mine {
 				taken = append(taken, news)
 				err = takeNews(ctx, tx, n.Tenant, news)
@@ -91,7 +91,7 @@ type BillingNews struct {
 // was not seen has no effect that could change: it is read with its subscription.
 func takeNews(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, n BillingNews) error {
 	if n.Kind == billing.CheckKind {
-		return billingdb.NoteCheck(ctx, tx, tenant)
+		return billingdb.RecordCheck(ctx, tx, tenant)
 	}
 	if n.Subscription == "" && n.Transaction != "" {
 		var err error
@@ -116,12 +116,12 @@ const payloadBatch = 500
 // ForgetPayloads empties notifications that are old. It takes a batch, and
 // returns how many it held.
 func (ns *Notifications) ForgetPayloads(ctx context.Context) (n int, err error) {
-	old, err := billingdb.PayloadsOld(ctx, ns.DB.Reads, ns.Now()-PayloadLife)
+	old, err := billingdb.HasOldPayloads(ctx, ns.DB.Reads, ns.Now()-PayloadLife)
 	if err != nil || !old {
 		return 0, err
 	}
 	err = ns.DB.Write(ctx, ns.Now(), func(tx *store.Tx) (err error) {
-		n, err = billingdb.ForgetPayloads(ctx, tx, tx.Now-PayloadLife, payloadBatch)
+		n, err = billingdb.ClearPayloads(ctx, tx, tx.Now-PayloadLife, payloadBatch)
 		return err
 	})
 	return n, err

@@ -75,7 +75,7 @@ func (ss *Sweeps) Begin(ctx context.Context, most int) ([]SweepTask, error) {
 // how many there were.
 func (ss *Sweeps) End(ctx context.Context, task SweepTask, ids []string) (found int, err error) {
 	err = ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) error {
-		if found, err = billingdb.FindSubscriptions(ctx, tx, task.Tenant, ids); err != nil {
+		if found, err = billingdb.AddSubscriptions(ctx, tx, task.Tenant, ids); err != nil {
 			return err
 		}
 		task.Swept = task.began

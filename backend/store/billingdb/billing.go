@@ -9,8 +9,8 @@ import (
 	"kith/core/billing"
 )
 
-// Billed is what is kept of a subscription at the gateway.
-type Billed struct {
+// Subscription is what is kept of a subscription at the gateway.
+type Subscription struct {
 	billing.Standing
 	// Customer pays, and Account is theirs; either is empty while it is not
 	// known.
@@ -27,8 +27,8 @@ type Billed struct {
 	Attempt int
 }
 
-// BillingLease is a subscription that belongs to one worker for a while.
-type BillingLease struct {
+// Lease is a subscription that belongs to one worker for a while.
+type Lease struct {
 	Tenant       core.TenantAlias
 	Subscription string
 	// Attempt fences: it is the row's as long as nobody else has taken it.
@@ -54,40 +54,40 @@ func TouchBilling(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, ac
 // billed is the condition that a subscription will be billed again.
 const LiveSubscription = `status NOT IN ('Canceled', 'Expired')`
 
-var billingLeaseColumns = store.Selection[BillingLease]{
-	store.Col(`tenant`, func(l *BillingLease) any { return &l.Tenant }),
-	store.Col(`id`, func(l *BillingLease) any { return &l.Subscription }),
-	store.Col(`attempt`, func(l *BillingLease) any { return &l.Attempt }),
-	store.Col(`tries`, func(l *BillingLease) any { return &l.Tries }),
+var leaseColumns = store.Selection[Lease]{
+	store.Col(`tenant`, func(l *Lease) any { return &l.Tenant }),
+	store.Col(`id`, func(l *Lease) any { return &l.Subscription }),
+	store.Col(`attempt`, func(l *Lease) any { return &l.Attempt }),
+	store.Col(`tries`, func(l *Lease) any { return &l.Tries }),
 }
 
-// dueBilling are the subscriptions of connected tenants that are to be read.
-var dueBilling = ` FROM gateway_subscription s
+// dueSubscriptions are the subscriptions of connected tenants that are to be read.
+var dueSubscriptions = ` FROM gateway_subscription s
 	WHERE (s.leased_until IS NULL AND s.due_at <= ?1 OR s.leased_until <= ?1)
 		AND EXISTS (SELECT 1 FROM gateway_connection WHERE gateway_connection.tenant = s.tenant) AND ` + store.TenantExists("s") + ` `
 
-// BillingDue reports whether a subscription is to be read.
-func BillingDue(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
-	return store.One[bool](ctx, r, "billing due", `SELECT EXISTS (SELECT 1`+dueBilling+`)`, int64(now))
+// SubscriptionDue reports whether a subscription is to be read.
+func SubscriptionDue(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
+	return store.One[bool](ctx, r, "billing due", `SELECT EXISTS (SELECT 1`+dueSubscriptions+`)`, int64(now))
 }
 
-// LeaseBilling gives the caller up to most subscriptions that are to be read, of
+// LeaseSubscriptions gives the caller up to most subscriptions that are to be read, of
 // tenants that are not busy. They are the caller's until then.
-func LeaseBilling(ctx context.Context, tx *store.Tx, most int, busy []core.TenantAlias, until core.Time) ([]BillingLease, error) {
+func LeaseSubscriptions(ctx context.Context, tx *store.Tx, most int, busy []core.TenantAlias, until core.Time) ([]Lease, error) {
 	list, err := json.Marshal(append([]core.TenantAlias{}, busy...))
 	if err != nil {
 		return nil, err
 	}
 	rows, err := tx.QueryContext(ctx, `UPDATE gateway_subscription SET attempt = attempt + 1, leased_until = ?2, due_at = NULL
-		WHERE rowid IN (SELECT s.rowid`+dueBilling+`AND s.tenant NOT IN (SELECT value FROM json_each(?3))
+		WHERE rowid IN (SELECT s.rowid`+dueSubscriptions+`AND s.tenant NOT IN (SELECT value FROM json_each(?3))
 			ORDER BY coalesce(s.leased_until, s.due_at) LIMIT ?4)
-		RETURNING `+billingLeaseColumns.SQL(), int64(tx.Now), int64(until), string(list), most)
-	return billingLeaseColumns.All(rows, err, "lease billing")
+		RETURNING `+leaseColumns.SQL(), int64(tx.Now), int64(until), string(list), most)
+	return leaseColumns.All(rows, err, "lease billing")
 }
 
-// EndBilling gives a subscription back, to be read again at next, or sooner when
+// EndLease gives a subscription back, to be read again at next, or sooner when
 // it was touched meanwhile; 0: only then. false means that it was too late.
-func EndBilling(ctx context.Context, tx *store.Tx, l BillingLease, problem string, tries int, next core.Time) (bool, error) {
+func EndLease(ctx context.Context, tx *store.Tx, l Lease, problem string, tries int, next core.Time) (bool, error) {
 	return tx.Changed(ctx, "end billing", `UPDATE gateway_subscription SET leased_until = NULL, problem = ?, tries = ?,
 			due_at = min(coalesce(due_at, ?3), coalesce(?3, due_at))
 		WHERE tenant = ? AND id = ? AND attempt = ? AND leased_until IS NOT NULL`,
@@ -107,19 +107,19 @@ var standingColumns = store.Selection[billing.Standing]{
 	store.Col(`paid`, func(s *billing.Standing) any { return &s.Paid }),
 }
 
-var billedColumns = store.Selection[Billed]{
-	store.Col(`customer_id`, func(b *Billed) any { return &b.Customer }),
-	store.Col(`coalesce(account_id, '')`, func(b *Billed) any { return &b.Account }),
-	store.Col(`wanted`, func(b *Billed) any { return &b.Want.Amount }),
-	store.Col(`folded`, func(b *Billed) any { return &b.Want.Credit }),
-	store.Col(`period`, func(b *Billed) any { return &b.Period }),
-	store.Col(`opened_at`, func(b *Billed) any { return &b.Opened }),
-	store.Col(`attempt`, func(b *Billed) any { return &b.Attempt }),
-}.With(store.Nested(standingColumns, func(b *Billed) *billing.Standing { return &b.Standing }))
+var subscriptionColumns = store.Selection[Subscription]{
+	store.Col(`customer_id`, func(b *Subscription) any { return &b.Customer }),
+	store.Col(`coalesce(account_id, '')`, func(b *Subscription) any { return &b.Account }),
+	store.Col(`wanted`, func(b *Subscription) any { return &b.Want.Amount }),
+	store.Col(`folded`, func(b *Subscription) any { return &b.Want.Credit }),
+	store.Col(`period`, func(b *Subscription) any { return &b.Period }),
+	store.Col(`opened_at`, func(b *Subscription) any { return &b.Opened }),
+	store.Col(`attempt`, func(b *Subscription) any { return &b.Attempt }),
+}.With(store.Nested(standingColumns, func(b *Subscription) *billing.Standing { return &b.Standing }))
 
-// FindBilled returns what is kept of a subscription; ok is false when nothing is.
-func FindBilled(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string) (b Billed, ok bool, err error) {
-	ok, err = billedColumns.One(r.QueryRowContext(ctx, `SELECT `+billedColumns.SQL()+` FROM gateway_subscription WHERE tenant = ? AND id = ?`,
+// FindSubscription returns what is kept of a subscription; ok is false when nothing is.
+func FindSubscription(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string) (b Subscription, ok bool, err error) {
+	ok, err = subscriptionColumns.One(r.QueryRowContext(ctx, `SELECT `+subscriptionColumns.SQL()+` FROM gateway_subscription WHERE tenant = ? AND id = ?`,
 		string(tenant), id), "gateway subscription", &b)
 	return b, ok, err
 }
@@ -131,8 +131,8 @@ func Standings(ctx context.Context, r store.Reads, tenant core.TenantAlias, acco
 	return standingColumns.All(rows, err, "gateway subscriptions")
 }
 
-// PutBilled stores what is known of a subscription.
-func PutBilled(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, b Billed) error {
+// PutSubscription stores what is known of a subscription.
+func PutSubscription(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, b Subscription) error {
 	return tx.Exec(ctx, "put gateway subscription", `UPDATE gateway_subscription SET status = ?, in_trial = ?, paid = ?, customer_id = ?,
 			account_id = ?, wanted = ?, folded = ?, period = ?, opened_at = ? WHERE tenant = ? AND id = ?`,
 		string(b.Status), b.Trial, b.Paid, string(b.Customer), store.NullText(b.Account), b.Want.Amount, b.Want.Credit, b.Period,
@@ -150,8 +150,8 @@ type Bill struct {
 	First bool
 }
 
-// BillKnown reports whether a charge was seen before.
-func BillKnown(ctx context.Context, r store.Reads, tenant core.TenantAlias, transaction string) (bool, error) {
+// BillExists reports whether a charge was seen before.
+func BillExists(ctx context.Context, r store.Reads, tenant core.TenantAlias, transaction string) (bool, error) {
 	return store.One[bool](ctx, r, "gateway bill", `SELECT EXISTS (SELECT 1 FROM gateway_bill WHERE tenant = ? AND transaction_id = ?)`,
 		string(tenant), transaction)
 }
@@ -224,8 +224,8 @@ func InsertRefund(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, f 
 		string(tenant), f.Transaction, string(f.Account), f.Subscription, f.Amount, f.Currency, int64(tx.Now))
 }
 
-// RefundKnown reports whether an account had its refund, or is to have it.
-func RefundKnown(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID) (bool, error) {
+// RefundExists reports whether an account had its refund, or is to have it.
+func RefundExists(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID) (bool, error) {
 	return store.One[bool](ctx, r, "gateway refund", `SELECT EXISTS (SELECT 1 FROM gateway_refund WHERE tenant = ? AND account_id = ?)`,
 		string(tenant), string(account))
 }

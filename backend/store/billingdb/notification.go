@@ -37,14 +37,14 @@ func Notifications(ctx context.Context, r store.Reads, most int) ([]Notification
 	return notificationColumns.All(rows, err, "gateway notifications")
 }
 
-// ReadNotification records that a notification was read, or why it could not be;
+// MarkNotificationRead records that a notification was read, or why it could not be;
 // false means that another has recorded it.
-func ReadNotification(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, seq int64, kind, problem string) (bool, error) {
+func MarkNotificationRead(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, seq int64, kind, problem string) (bool, error) {
 	return tx.Changed(ctx, "read gateway notification", `UPDATE gateway_notification SET kind = ?, problem = ?, read_at = ?
 		WHERE +tenant = ? AND seq = ? AND read_at IS NULL`, kind, problem, int64(tx.Now), string(tenant), seq)
 }
 
-// NoteCheck records that the gateway has sent a check.
-func NoteCheck(ctx context.Context, tx *store.Tx, tenant core.TenantAlias) error {
+// RecordCheck records that the gateway has sent a check.
+func RecordCheck(ctx context.Context, tx *store.Tx, tenant core.TenantAlias) error {
 	return tx.Exec(ctx, "note gateway check", `UPDATE gateway_connection SET checked_at = ? WHERE tenant = ?`, int64(tx.Now), string(tenant))
 }

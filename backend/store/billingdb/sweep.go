@@ -43,9 +43,9 @@ func EndSweep(ctx context.Context, tx *store.Tx, s Sweep, next core.Time) error 
 		int64(s.Swept), int64(s.SweptAll), int64(next), string(s.Tenant))
 }
 
-// FindSubscriptions has those of a list of subscriptions read that are not known,
+// AddSubscriptions has those of a list of subscriptions read that are not known,
 // and returns how many there were.
-func FindSubscriptions(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, ids []string) (found int, err error) {
+func AddSubscriptions(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, ids []string) (found int, err error) {
 	list, err := json.Marshal(append([]string{}, ids...))
 	if err != nil {
 		return 0, err
@@ -120,15 +120,15 @@ func EndCoupon(ctx context.Context, tx *store.Tx, c Coupon, problem string, next
 		problem, c.Tries, store.NullTime(next), string(c.Tenant), string(c.Customer), string(c.Code))
 }
 
-// ForgetPayloads empties up to most notifications that were read before a time,
+// ClearPayloads empties up to most notifications that were read before a time,
 // and returns how many.
-func ForgetPayloads(ctx context.Context, tx *store.Tx, before core.Time, most int) (int, error) {
+func ClearPayloads(ctx context.Context, tx *store.Tx, before core.Time, most int) (int, error) {
 	return tx.Count(ctx, "forget gateway payloads", `UPDATE gateway_notification SET payload = '' WHERE seq IN (SELECT seq
 		FROM gateway_notification INDEXED BY gateway_notification_old WHERE payload <> '' AND read_at <= ? LIMIT ?)`, int64(before), most)
 }
 
-// PayloadsOld reports whether there is something for ForgetPayloads.
-func PayloadsOld(ctx context.Context, r store.Reads, before core.Time) (bool, error) {
+// HasOldPayloads reports whether there is something for ForgetPayloads.
+func HasOldPayloads(ctx context.Context, r store.Reads, before core.Time) (bool, error) {
 	return store.One[bool](ctx, r, "old gateway payloads", `SELECT EXISTS (SELECT 1 FROM gateway_notification INDEXED BY gateway_notification_old
 		WHERE payload <> '' AND read_at <= ?)`, int64(before))
 }
