@@ -429,7 +429,7 @@ func TestExportPage_ModerationOfEachSide(t *testing.T) {
 		laden(t, b)
 		const decided = now + 9
 		require.NoError(t, b.db.Write(t.Context(), decided, func(tx *store.Tx) error {
-			r, err := referraldb.Referral(t.Context(), tx.Reads, b.tenant, "r1")
+			r, err := referraldb.ByID(t.Context(), tx.Reads, b.tenant, "r1")
 			if err != nil {
 				return err
 			}

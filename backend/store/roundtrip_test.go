@@ -302,7 +302,7 @@ func TestReferral_ComesBackAsItWasWithItsRewards(t *testing.T) {
 			require.NoError(t, rowtest.PutUser(ctx, tx, b.tenant, u))
 			return rowtest.PutReferral(ctx, tx, b.tenant, started)
 		})
-		got, err := referraldb.ReferralOf(t.Context(), b.db.Reads, b.tenant, started.Referred.Account)
+		got, err := referraldb.OfAccount(t.Context(), b.db.Reads, b.tenant, started.Referred.Account)
 		require.NoError(t, err)
 		require.Equal(t, &started, got)
 
@@ -334,7 +334,7 @@ func TestReferral_ComesBackAsItWasWithItsRewards(t *testing.T) {
 		require.ErrorContains(t, b.db.Write(t.Context(), now, func(tx *store.Tx) error {
 			return rowtest.InsertReward(t.Context(), tx, b.tenant, *converted.ReferredReward)
 		}), "UNIQUE")
-		got, err = referraldb.ReferralOf(t.Context(), b.db.Reads, b.tenant, started.Referred.Account)
+		got, err = referraldb.OfAccount(t.Context(), b.db.Reads, b.tenant, started.Referred.Account)
 		require.NoError(t, err)
 		require.Equal(t, &converted, got)
 		account, _, err := userdb.Account(t.Context(), b.db.Reads, b.tenant, started.Referred.Account)
@@ -358,7 +358,7 @@ func TestReferral_ComesBackAsItWasWithItsRewards(t *testing.T) {
 			require.Empty(t, rewards, none)
 			require.Zero(t, total, none)
 		}
-		nobody, err := referraldb.ReferralOf(t.Context(), b.db.Reads, "nobody", started.Referred.Account)
+		nobody, err := referraldb.OfAccount(t.Context(), b.db.Reads, "nobody", started.Referred.Account)
 		require.NoError(t, err)
 		require.Nil(t, nobody)
 	})
@@ -407,7 +407,7 @@ func TestReferrals_FilterAndPage(t *testing.T) {
 			}, []string{"r2"}, 1},
 			"by nobody": {referral.Filter{ReferrerAccount: "' OR 1=1 --", Limit: 10}, nil, 0},
 		} {
-			page, total, err := referraldb.Referrals(t.Context(), b.db.Reads, b.tenant, row.filter)
+			page, total, err := referraldb.List(t.Context(), b.db.Reads, b.tenant, row.filter)
 			require.NoError(t, err, name)
 			var got []string
 			for _, r := range page {
@@ -416,7 +416,7 @@ func TestReferrals_FilterAndPage(t *testing.T) {
 			require.Equal(t, row.want, got, name)
 			require.Equal(t, row.total, total, name)
 		}
-		_, total, err := referraldb.Referrals(t.Context(), b.db.Reads, newTenant(t, b.db), referral.Filter{Limit: 10})
+		_, total, err := referraldb.List(t.Context(), b.db.Reads, newTenant(t, b.db), referral.Filter{Limit: 10})
 		require.NoError(t, err)
 		require.Zero(t, total, "of another tenant")
 	})

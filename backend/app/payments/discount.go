@@ -173,7 +173,7 @@ func promisedBy(ctx context.Context, r store.Reads, tenant core.TenantAlias, acc
 	if account.Standing.Referral != referral.InProgress {
 		return "", nil
 	}
-	ref, err := referraldb.ReferralOf(ctx, r, tenant, account.ID)
+	ref, err := referraldb.OfAccount(ctx, r, tenant, account.ID)
 	if err != nil || ref == nil || ref.Ended != 0 || ref.Moderation.Referred.Status != referral.SideApproved {
 		return "", err
 	}

@@ -18,12 +18,12 @@ type Referrals struct{ *base.Base }
 
 // List returns a page of referrals and how many there are in all.
 func (rs *Referrals) List(ctx context.Context, tenant core.TenantAlias, f referral.Filter) ([]referral.Referral, int, error) {
-	return referraldb.Referrals(ctx, rs.DB.Reads, tenant, f)
+	return referraldb.List(ctx, rs.DB.Reads, tenant, f)
 }
 
 // ByID returns a referral by its id, or a not-found error.
 func (rs *Referrals) ByID(ctx context.Context, tenant core.TenantAlias, id string) (referral.Referral, error) {
-	found, err := referraldb.Referral(ctx, rs.DB.Reads, tenant, id)
+	found, err := referraldb.ByID(ctx, rs.DB.Reads, tenant, id)
 	if err == nil && found == nil {
 		err = core.NotFound("there is no such referral")
 	}
@@ -35,11 +35,11 @@ func (rs *Referrals) ByID(ctx context.Context, tenant core.TenantAlias, id strin
 
 // ListByID returns the referrals of a list that there are, in no order.
 func (rs *Referrals) ListByID(ctx context.Context, tenant core.TenantAlias, ids []string) ([]referral.Referral, error) {
-	return referraldb.ReferralsByID(ctx, rs.DB.Reads, tenant, ids)
+	return referraldb.ByIDs(ctx, rs.DB.Reads, tenant, ids)
 }
 
 // MadeBy returns a page of the referrals of each user of a list who is
 // their referrer; see List. The filter's own referrer is not regarded.
 func (rs *Referrals) MadeBy(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, f referral.Filter) (map[referral.Identity]store.PageOf[referral.Referral], error) {
-	return referraldb.ReferralsMade(ctx, rs.DB.Reads, tenant, users, f)
+	return referraldb.MadeByUsers(ctx, rs.DB.Reads, tenant, users, f)
 }

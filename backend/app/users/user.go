@@ -37,7 +37,7 @@ func (us *Users) ByID(ctx context.Context, tenant core.TenantAlias, account core
 	if err != nil {
 		return wire.UserInfo{}, err
 	}
-	ref, err := referraldb.ReferralOf(ctx, us.DB.Reads, tenant, account)
+	ref, err := referraldb.OfAccount(ctx, us.DB.Reads, tenant, account)
 	return wire.UserInfo{User: user, Account: stored, ReferredBy: wire.ReferredBy{Referral: ref}}, err
 }
 
@@ -76,7 +76,7 @@ func (us *Users) infos(ctx context.Context, tenant core.TenantAlias, page []refe
 	if err != nil {
 		return nil, err
 	}
-	referrals, err := referraldb.ReferralsOf(ctx, us.DB.Reads, tenant, ids)
+	referrals, err := referraldb.OfAccounts(ctx, us.DB.Reads, tenant, ids)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ func Decisions(ctx context.Context, r store.Reads, tenant core.TenantAlias, acco
 	return page, total, err
 }
 
-func DecisionRow(t *store.Tuples, d wire.Decision) {
+func AppendDecision(t *store.Tuples, d wire.Decision) {
 	t.Row()
 	t.Text(d.ID, string(d.Account), string(d.User), string(d.Code), string(d.Source), string(d.Rule))
 	t.Boolean(d.Accepted)

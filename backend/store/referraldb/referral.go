@@ -12,9 +12,9 @@ import (
 	"kith/core/wire"
 )
 
-// ReferralsMade returns a page of the referrals of each user of a list who is
+// MadeByUsers returns a page of the referrals of each user of a list who is
 // their referrer, the newest first. The filter's own referrer is not regarded.
-func ReferralsMade(ctx context.Context, r store.Reads, tenant core.TenantAlias, users []referral.Identity, f referral.Filter) (map[referral.Identity]store.PageOf[referral.Referral], error) {
+func MadeByUsers(ctx context.Context, r store.Reads, tenant core.TenantAlias, users []referral.Identity, f referral.Filter) (map[referral.Identity]store.PageOf[referral.Referral], error) {
 	of := madeWhere(f)
 	totals, err := r.TotalsOf(ctx, `SELECT count(*) FROM referral r WHERE r.tenant = ? AND `+of.SQL(), of.ArgsFor(tenant), store.Identities(users))
 	if err != nil {
@@ -46,8 +46,8 @@ func madeBy(ctx context.Context, r store.Reads, tenant core.TenantAlias, users [
 	return find(ctx, r, tenant, w, `+r.started_at DESC, r.id DESC`, -1, 0)
 }
 
-// ReferralsByID returns the referrals of a list that there are, in no order.
-func ReferralsByID(ctx context.Context, r store.Reads, tenant core.TenantAlias, ids []string) ([]referral.Referral, error) {
+// ByIDs returns the referrals of a list that there are, in no order.
+func ByIDs(ctx context.Context, r store.Reads, tenant core.TenantAlias, ids []string) ([]referral.Referral, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -56,9 +56,9 @@ func ReferralsByID(ctx context.Context, r store.Reads, tenant core.TenantAlias, 
 	return find(ctx, r, tenant, w, `r.id`, len(ids), 0)
 }
 
-// Referrals returns a page of referrals, the newest first, and how many there
+// List returns a page of referrals, the newest first, and how many there
 // are in all.
-func Referrals(ctx context.Context, r store.Reads, tenant core.TenantAlias, f referral.Filter) (page []referral.Referral, total int, err error) {
+func List(ctx context.Context, r store.Reads, tenant core.TenantAlias, f referral.Filter) (page []referral.Referral, total int, err error) {
 	w := referralWhere(f)
 	total, err = store.One[int](ctx, r, "count referrals", `SELECT count(*) FROM referral r WHERE r.tenant = ? AND `+w.SQL(), w.ArgsFor(tenant)...)
 	if err != nil {
@@ -96,13 +96,13 @@ func referralWhere(f referral.Filter) (w store.Where) {
 	return w
 }
 
-// ReferralOf returns the referral of a referred account, or nil.
-func ReferralOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID) (*referral.Referral, error) {
+// OfAccount returns the referral of a referred account, or nil.
+func OfAccount(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID) (*referral.Referral, error) {
 	return oneReferral(ctx, r, tenant, referral.Filter{ReferredAccount: account})
 }
 
-// Referral returns a referral by its id, or nil.
-func Referral(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string) (*referral.Referral, error) {
+// ByID returns a referral by its id, or nil.
+func ByID(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string) (*referral.Referral, error) {
 	if id == "" {
 		return nil, nil
 	}
@@ -117,9 +117,9 @@ func oneReferral(ctx context.Context, r store.Reads, tenant core.TenantAlias, f 
 	return &page[0], nil
 }
 
-// ReferralsOf returns the referrals of those accounts of a list that were
+// OfAccounts returns the referrals of those accounts of a list that were
 // referred.
-func ReferralsOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, accounts []core.AccountID) (map[core.AccountID]*referral.Referral, error) {
+func OfAccounts(ctx context.Context, r store.Reads, tenant core.TenantAlias, accounts []core.AccountID) (map[core.AccountID]*referral.Referral, error) {
 	var w store.Where
 	store.Among(&w, `r.referred_account_id`, accounts)
 	page, err := find(ctx, r, tenant, w, `+r.started_at DESC, r.id DESC`, len(accounts), 0)
@@ -136,17 +136,17 @@ func find(ctx context.Context, r store.Reads, tenant core.TenantAlias, w store.W
 	if w.ByRow {
 		own = `+r.tenant = ?`
 	}
-	rows, err := r.QueryContext(ctx, ReferralColumns+`
+	rows, err := r.QueryContext(ctx, SelectReferrals+`
 		WHERE `+own+` AND `+w.SQL()+` ORDER BY `+order+` LIMIT ? OFFSET ?`, append(w.ArgsFor(tenant), limit, offset)...)
-	page, err := store.Collect(rows, err, "referrals", ScanReferral)
+	page, err := store.Collect(rows, err, "referrals", Scan)
 	if err != nil {
 		return nil, err
 	}
 	return page, rewarddb.AttachRewards(ctx, r, tenant, page)
 }
 
-// ReferralColumns are of the referrals r and what is shown of their users.
-const ReferralColumns = `SELECT r.id, r.program, r.state, r.code,
+// SelectReferrals are of the referrals r and what is shown of their users.
+const SelectReferrals = `SELECT r.id, r.program, r.state, r.code,
 			r.referrer_account_id, r.referrer_user_id, coalesce(a.email, ''),
 			coalesce(a.first_name, ''), coalesce(a.last_name, ''), coalesce(a.image_url, ''),
 			r.referred_account_id, coalesce(r.referred_user_id, ''), coalesce(b.email, ''),
@@ -158,7 +158,7 @@ const ReferralColumns = `SELECT r.id, r.program, r.state, r.code,
 		LEFT JOIN user a ON a.tenant = r.tenant AND a.account_id = r.referrer_account_id AND a.id = r.referrer_user_id
 		LEFT JOIN user b ON b.tenant = r.tenant AND b.account_id = r.referred_account_id AND b.id = r.referred_user_id`
 
-func ScanReferral(rows *sql.Rows, r *referral.Referral) error {
+func Scan(rows *sql.Rows, r *referral.Referral) error {
 	var signals string
 	a, b, m := &r.ReferrerProfile, &r.ReferredProfile, &r.Moderation
 	err := rows.Scan(&r.ID, &r.Program, &r.State, &r.Code,
@@ -170,7 +170,7 @@ func ScanReferral(rows *sql.Rows, r *referral.Referral) error {
 	return err
 }
 
-func ReferralRow(t *store.Tuples, r referral.Referral) {
+func AppendRow(t *store.Tuples, r referral.Referral) {
 	m := r.Moderation
 	t.Row()
 	t.Text(r.ID, string(r.Program), string(r.State), string(r.Code), string(r.Referrer.Account), string(r.Referrer.User),
@@ -187,8 +187,8 @@ func ReferralRow(t *store.Tuples, r referral.Referral) {
 // sideStatus is that of a side; an unset one is approved.
 func sideStatus(s referral.Side) referral.SideStatus { return cmp.Or(s.Status, referral.SideApproved) }
 
-// PutReferrals stores referrals of a tenant: tuples.referral of each.
-var PutReferrals = &store.Put{
+// Put stores referrals of a tenant: tuples.referral of each.
+var Put = &store.Put{
 	Table: "referral", Columns: store.Columns(`id, program, state, code, referrer_account_id, referrer_user_id, referred_account_id,
 		referred_user_id, share_medium, share_link, referrer_moderation, referrer_by_hand, referred_moderation,
 		referred_by_hand, fraud_signals, started_at, converted_at, ended_at, moderated_at, by_hand_at`), At: store.Columns("updated_at"),

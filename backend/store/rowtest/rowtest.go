@@ -48,15 +48,15 @@ func PutUser(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, u refer
 // PutReferral stores a referral; its first code and its start never change.
 func PutReferral(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, r referral.Referral) error {
 	var rows store.Tuples
-	referraldb.ReferralRow(&rows, r)
-	return tx.Put(ctx, referraldb.PutReferrals, tenant, &rows)
+	referraldb.AppendRow(&rows, r)
+	return tx.Put(ctx, referraldb.Put, tenant, &rows)
 }
 
 // RecordDecision stores a decision, or counts it when the same claim met the
 // same rule before.
 func RecordDecision(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, d wire.Decision) error {
 	var rows store.Tuples
-	referraldb.DecisionRow(&rows, d)
+	referraldb.AppendDecision(&rows, d)
 	return tx.Put(ctx, referraldb.PutDecisions, tenant, &rows)
 }
 

@@ -48,7 +48,7 @@ func TestReads_FindByIndex(t *testing.T) {
 			return err
 		},
 		func() error { _, err := userdb.Accounts(ctx, r, "t", []core.AccountID{"a", "b"}); return err },
-		func() error { _, err := referraldb.ReferralsOf(ctx, r, "t", []core.AccountID{"a", "b"}); return err },
+		func() error { _, err := referraldb.OfAccounts(ctx, r, "t", []core.AccountID{"a", "b"}); return err },
 		func() error { _, _, err := userdb.FirstUser(ctx, r, "t", "a"); return err },
 		func() error { _, _, err := userdb.Code(ctx, r, "t", "c"); return err },
 		func() error { _, _, err := programdb.TargetOnHost(ctx, r, "h", "c"); return err },
@@ -57,22 +57,22 @@ func TestReads_FindByIndex(t *testing.T) {
 			require.Equal(t, core.UnknownTenant(), err)
 			return nil
 		},
-		func() error { _, err := referraldb.ReferralOf(ctx, r, "t", "a"); return err },
+		func() error { _, err := referraldb.OfAccount(ctx, r, "t", "a"); return err },
 		func() error { return rewarddb.AttachRewards(ctx, r, "t", []referral.Referral{{ID: "1"}, {ID: "2"}}) },
-		func() error { _, _, err := referraldb.Referrals(ctx, r, "t", referral.Filter{ID: "r"}); return err },
+		func() error { _, _, err := referraldb.List(ctx, r, "t", referral.Filter{ID: "r"}); return err },
 		func() error {
-			_, _, err := referraldb.Referrals(ctx, r, "t", referral.Filter{ReferredAccount: "a"})
+			_, _, err := referraldb.List(ctx, r, "t", referral.Filter{ReferredAccount: "a"})
 			return err
 		},
 		func() error {
-			_, _, err := referraldb.Referrals(ctx, r, "t", referral.Filter{ReferrerAccount: "a"})
+			_, _, err := referraldb.List(ctx, r, "t", referral.Filter{ReferrerAccount: "a"})
 			return err
 		},
 		func() error {
-			_, _, err := referraldb.Referrals(ctx, r, "t", referral.Filter{ReferrerAccount: "a", ReferrerUser: "u"})
+			_, _, err := referraldb.List(ctx, r, "t", referral.Filter{ReferrerAccount: "a", ReferrerUser: "u"})
 			return err
 		},
-		func() error { _, err := referraldb.Referral(ctx, r, "t", "r"); return err },
+		func() error { _, err := referraldb.ByID(ctx, r, "t", "r"); return err },
 		func() error { _, err := rewarddb.FuelTank(ctx, r, "t", "p", referral.ReferrerSide); return err },
 		func() error {
 			_, err := rewarddb.TakeFuelDues(ctx, tx, "t", "p", referral.ReferrerSide, 1)
@@ -104,10 +104,10 @@ func TestReads_FindByIndex(t *testing.T) {
 		},
 		func() error { _, err := rewarddb.RewardGroupsOf(ctx, r, "t", 1, someUsers); return err },
 		func() error {
-			_, err := referraldb.ReferralsMade(ctx, r, "t", someUsers, referral.Filter{Limit: 1})
+			_, err := referraldb.MadeByUsers(ctx, r, "t", someUsers, referral.Filter{Limit: 1})
 			return err
 		},
-		func() error { _, err := referraldb.ReferralsByID(ctx, r, "t", []string{"r", "s"}); return err },
+		func() error { _, err := referraldb.ByIDs(ctx, r, "t", []string{"r", "s"}); return err },
 		func() error {
 			_, _, err := programdb.Widget(ctx, r, "t", widget.Type{Program: "p", Key: "k"})
 			return err

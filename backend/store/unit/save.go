@@ -140,7 +140,7 @@ func (u *Unit) saveReferrals(ctx context.Context) error {
 	changed := slices.DeleteFunc(changedRows(&u.Referrals), func(r *state.Row[referral.Referral]) bool {
 		return r.Stored && !r.Now.Moved(r.Before)
 	})
-	return putAll(ctx, u, referraldb.PutReferrals, changed, func(t *store.Tuples, r *state.Row[referral.Referral]) { referraldb.ReferralRow(t, r.Now) })
+	return putAll(ctx, u, referraldb.Put, changed, func(t *store.Tuples, r *state.Row[referral.Referral]) { referraldb.AppendRow(t, r.Now) })
 }
 
 // saveRewards stores rewards and their ledger.
@@ -174,7 +174,7 @@ func (u *Unit) saveFuel(ctx context.Context) error {
 }
 
 func (u *Unit) saveDecisions(ctx context.Context) error {
-	return putAll(ctx, u, referraldb.PutDecisions, u.Decisions.Take(), referraldb.DecisionRow)
+	return putAll(ctx, u, referraldb.PutDecisions, u.Decisions.Take(), referraldb.AppendDecision)
 }
 
 func (u *Unit) saveTouched(ctx context.Context) error {

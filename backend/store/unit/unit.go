@@ -329,8 +329,8 @@ func (u *Unit) referrals(rows, given string, each func(referral.Referral), more 
 	args := append([]any{string(u.Tenant), given}, more...)
 	var found []referral.Referral
 	return []query{
-		{referraldb.ReferralColumns + ` WHERE +r.tenant = ?1 AND r.rowid IN (` + rows + `) ORDER BY r.started_at DESC, r.rowid DESC`,
-			args, reading(referraldb.ScanReferral, func(r referral.Referral) { found = append(found, r) })},
+		{referraldb.SelectReferrals + ` WHERE +r.tenant = ?1 AND r.rowid IN (` + rows + `) ORDER BY r.started_at DESC, r.rowid DESC`,
+			args, reading(referraldb.Scan, func(r referral.Referral) { found = append(found, r) })},
 		{`SELECT ` + rewarddb.RewardColumns.SQL() + ` FROM reward WHERE tenant = ?1 AND referral_id IN (SELECT id FROM referral r
 			WHERE +r.tenant = ?1 AND r.rowid IN (` + rows + `))`, args, func(rows *sql.Rows) error {
 			rewards := map[string][]reward.Reward{}
