@@ -92,7 +92,7 @@ func TestDeleteUser_KeepsReferralAndReward(t *testing.T) {
 		}
 		require.Regexp(t, `^deleted-[0-9a-f]{24}$`, string(after.Code))
 		require.Empty(t, after.ShareLink)
-		kept, err := rewarddb.Reward(t.Context(), b.DB.Reads, b.tenant, before.ReferrerReward.ID)
+		kept, err := rewarddb.ByID(t.Context(), b.DB.Reads, b.tenant, before.ReferrerReward.ID)
 		require.NoError(t, err)
 		require.Equal(t, after.Referrer, referral.Identity{Account: kept.Account, User: kept.User})
 		require.Equal(t, reward.FriendSignup, kept.Source)

@@ -645,7 +645,7 @@ func TestImport_Draws(t *testing.T) {
 			"8 amount: is more than the 0 CENTS that are available",
 		}, failed)
 		for id, redeemed := range map[string]int64{soon: 100, late: 100, never: 100, secondNever: 10, points: 40} {
-			r, err := rewarddb.Reward(t.Context(), b.DB.Reads, b.tenant, id)
+			r, err := rewarddb.ByID(t.Context(), b.DB.Reads, b.tenant, id)
 			require.NoError(t, err)
 			require.Equal(t, redeemed, r.Sums.Redeemed)
 		}

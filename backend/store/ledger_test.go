@@ -88,11 +88,11 @@ func TestAppendLedger_EntriesAndRewardsComeBack(t *testing.T) {
 		})
 		expired.Redemptions = []reward.Redeemed{{ID: "x-redeem-1", Amount: 200, At: now + 2}, {ID: "x-redeem-0", Amount: 300, At: now + 1}}
 		for _, r := range []reward.Reward{expired, want[1], want[2], released} {
-			got, err := rewarddb.Reward(t.Context(), b.db.Reads, b.tenant, r.ID)
+			got, err := rewarddb.ByID(t.Context(), b.db.Reads, b.tenant, r.ID)
 			require.NoError(t, err)
 			require.Equal(t, r, got)
 		}
-		_, err = rewarddb.Reward(t.Context(), b.db.Reads, "nobody", "r0")
+		_, err = rewarddb.ByID(t.Context(), b.db.Reads, "nobody", "r0")
 		require.Equal(t, core.NotFound("there is no such reward"), err)
 	})
 }
@@ -110,7 +110,7 @@ func TestReward_ShowsTheLastRedemptions(t *testing.T) {
 			}
 			return rewarddb.AppendLedger(ctx, tx, b.tenant, []reward.Reward{r}, named("x", entries...))
 		})
-		got, err := rewarddb.Reward(t.Context(), b.db.Reads, b.tenant, r.ID)
+		got, err := rewarddb.ByID(t.Context(), b.db.Reads, b.tenant, r.ID)
 		require.NoError(t, err)
 		require.Len(t, got.Redemptions, reward.MaxRedemptions)
 		require.Equal(t, reward.Redeemed{ID: "x-redeem-104", Amount: 1, At: now + 104}, got.Redemptions[0])
@@ -140,7 +140,7 @@ func TestRewardGroups_StatusIsThatOfCore(t *testing.T) {
 			for _, r := range rewards {
 				want[r.Status(at)]++
 			}
-			groups, err := rewarddb.RewardGroups(t.Context(), b.db.Reads, b.tenant, at, "a", "", "")
+			groups, err := rewarddb.Groups(t.Context(), b.db.Reads, b.tenant, at, "a", "", "")
 			require.NoError(t, err)
 			got := map[reward.Status]int64{}
 			for _, g := range groups {
@@ -258,7 +258,7 @@ func TestRewards_FilterAndPage(t *testing.T) {
 			"r3 r2 r1 r0 ": {Created: reward.Span{From: now, To: now + 1}}, "   ": {Account: "a", ID: "r3"},
 		} {
 			f.Limit = 10
-			page, total, err := rewarddb.Rewards(t.Context(), b.db.Reads, b.tenant, f)
+			page, total, err := rewarddb.List(t.Context(), b.db.Reads, b.tenant, f)
 			require.NoError(t, err)
 			require.Len(t, page, total)
 			var ids []string
@@ -267,7 +267,7 @@ func TestRewards_FilterAndPage(t *testing.T) {
 			}
 			require.Equal(t, strings.TrimSpace(want), strings.Join(ids, " "), "%+v", f)
 		}
-		page, total, err := rewarddb.Rewards(t.Context(), b.db.Reads, b.tenant, reward.Filter{Limit: 2, Offset: 1})
+		page, total, err := rewarddb.List(t.Context(), b.db.Reads, b.tenant, reward.Filter{Limit: 2, Offset: 1})
 		require.NoError(t, err)
 		require.Equal(t, 4, total)
 		require.Equal(t, []string{"r2", "r1"}, []string{page[0].ID, page[1].ID})

@@ -341,11 +341,11 @@ func TestReferral_ComesBackAsItWasWithItsRewards(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, referral.Standing{Referral: referral.Converted, Code: "CODE"}, account.Standing)
 
-		rewards, total, err := rewarddb.Rewards(t.Context(), b.db.Reads, b.tenant, reward.Filter{Account: converted.Referrer.Account, Limit: 10})
+		rewards, total, err := rewarddb.List(t.Context(), b.db.Reads, b.tenant, reward.Filter{Account: converted.Referrer.Account, Limit: 10})
 		require.NoError(t, err)
 		require.Equal(t, 1, total)
 		require.Equal(t, []reward.Reward{*converted.ReferrerReward}, rewards)
-		rewards, _, err = rewarddb.Rewards(t.Context(), b.db.Reads, b.tenant, reward.Filter{Account: converted.Referred.Account, User: "u", Kind: reward.PercentDiscount, Limit: 10})
+		rewards, _, err = rewarddb.List(t.Context(), b.db.Reads, b.tenant, reward.Filter{Account: converted.Referred.Account, User: "u", Kind: reward.PercentDiscount, Limit: 10})
 		require.NoError(t, err)
 		require.Equal(t, []reward.Reward{*converted.ReferredReward}, rewards)
 		for _, none := range []struct {
@@ -353,7 +353,7 @@ func TestReferral_ComesBackAsItWasWithItsRewards(t *testing.T) {
 			user   core.UserID
 			kind   reward.Kind
 		}{{"nobody", "", ""}, {b.tenant, "other", ""}, {b.tenant, "", reward.Credit}} {
-			rewards, total, err = rewarddb.Rewards(t.Context(), b.db.Reads, none.tenant, reward.Filter{Account: converted.Referred.Account, User: none.user, Kind: none.kind, Limit: 10})
+			rewards, total, err = rewarddb.List(t.Context(), b.db.Reads, none.tenant, reward.Filter{Account: converted.Referred.Account, User: none.user, Kind: none.kind, Limit: 10})
 			require.NoError(t, err)
 			require.Empty(t, rewards, none)
 			require.Zero(t, total, none)

@@ -46,7 +46,7 @@ func TestRewards_WorkerSettlesDueRewards(t *testing.T) {
 	})
 	require.NoError(t, err)
 	stored := func() reward.Reward {
-		w, err := rewarddb.Reward(t.Context(), b.db.Reads, "t", r.ID)
+		w, err := rewarddb.ByID(t.Context(), b.db.Reads, "t", r.ID)
 		require.NoError(t, err)
 		return w
 	}

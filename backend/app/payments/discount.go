@@ -114,7 +114,7 @@ func (ds *Discounts) of(ctx context.Context, r store.Reads, now core.Time, tenan
 	if err != nil {
 		return d, err
 	}
-	groups, err := rewarddb.RewardGroups(ctx, r, tenant, now, id, "", reward.PercentDiscount)
+	groups, err := rewarddb.Groups(ctx, r, tenant, now, id, "", reward.PercentDiscount)
 	if err != nil {
 		return d, err
 	}

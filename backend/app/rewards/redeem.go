@@ -151,7 +151,7 @@ func (rd *Redemptions) drawable(ctx context.Context, tx *store.Tx, tenant core.T
 	if draws[0].Reward == "" {
 		return rewarddb.DrawableBy(ctx, tx, tenant, draws)
 	}
-	r, err := rewarddb.BareReward(ctx, tx.Reads, tenant, draws[0].Reward)
+	r, err := rewarddb.WithoutRedemptions(ctx, tx.Reads, tenant, draws[0].Reward)
 	if base.IsNotFound(err) {
 		return make([]rewarddb.Drawable, 1), nil
 	}

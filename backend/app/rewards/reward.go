@@ -23,7 +23,7 @@ type Rewards struct{ *base.Base }
 // List returns a page of rewards, the newest first, and how many there are in
 // all.
 func (rs *Rewards) List(ctx context.Context, tenant core.TenantAlias, f reward.Filter) ([]reward.Reward, int, error) {
-	page, total, err := rewarddb.Rewards(ctx, rs.DB.Reads, tenant, f)
+	page, total, err := rewarddb.List(ctx, rs.DB.Reads, tenant, f)
 	now := rs.Now()
 	for i := range page {
 		page[i] = page[i].AsOf(now)
@@ -33,21 +33,21 @@ func (rs *Rewards) List(ctx context.Context, tenant core.TenantAlias, f reward.F
 
 // ByID returns a reward, or a not-found error.
 func (rs *Rewards) ByID(ctx context.Context, tenant core.TenantAlias, id string) (reward.Reward, error) {
-	r, err := rewarddb.Reward(ctx, rs.DB.Reads, tenant, id)
+	r, err := rewarddb.ByID(ctx, rs.DB.Reads, tenant, id)
 	return r.AsOf(rs.Now()), err
 }
 
 // Balances sums up the rewards of an account, or of one of its users when user
 // is not empty, by kind and unit. A kind that is not empty narrows them.
 func (rs *Rewards) Balances(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID, kind reward.Kind) ([]reward.Balance, error) {
-	groups, err := rewarddb.RewardGroups(ctx, rs.DB.Reads, tenant, rs.Now(), account, user, kind)
+	groups, err := rewarddb.Groups(ctx, rs.DB.Reads, tenant, rs.Now(), account, user, kind)
 	return reward.Balances(groups), err
 }
 
 // ListOf returns a page of the rewards of each user of a list; see List.
 // The filter's own account and user are not regarded.
 func (rs *Rewards) ListOf(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, f reward.Filter) (map[referral.Identity]store.PageOf[reward.Reward], error) {
-	pages, err := rewarddb.RewardsOf(ctx, rs.DB.Reads, tenant, users, f)
+	pages, err := rewarddb.ListByUsers(ctx, rs.DB.Reads, tenant, users, f)
 	now := rs.Now()
 	for _, p := range pages {
 		for i := range p.Page {
@@ -60,7 +60,7 @@ func (rs *Rewards) ListOf(ctx context.Context, tenant core.TenantAlias, users []
 // BalancesOf sums up the rewards of each user of a list by kind and unit. A
 // program that is not empty narrows them.
 func (rs *Rewards) BalancesOf(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, program core.ProgramKey) (map[referral.Identity][]reward.Balance, error) {
-	groups, err := rewarddb.RewardGroupsOf(ctx, rs.DB.Reads, tenant, rs.Now(), users)
+	groups, err := rewarddb.GroupsByUsers(ctx, rs.DB.Reads, tenant, rs.Now(), users)
 	balances := make(map[referral.Identity][]reward.Balance, len(groups))
 	for who, all := range groups {
 		if program != "" {
@@ -111,7 +111,7 @@ func (rs *Rewards) change(ctx context.Context, tenant core.TenantAlias, id strin
 		if err != nil {
 			return err
 		}
-		r, err = rewarddb.Reward(ctx, tx.Reads, tenant, id)
+		r, err = rewarddb.ByID(ctx, tx.Reads, tenant, id)
 		return err
 	})
 	return r, err
@@ -125,12 +125,12 @@ const settleBatch = 200
 // it held; nothing is left when there were none.
 func (rs *Rewards) Settle(ctx context.Context) (settled int, err error) {
 	// Looking first spares an idle database the write lock.
-	due, err := rewarddb.RewardsDue(ctx, rs.DB.Reads, rs.Now())
+	due, err := rewarddb.AnyDue(ctx, rs.DB.Reads, rs.Now())
 	if err != nil || !due {
 		return 0, err
 	}
 	err = rs.DB.Write(ctx, rs.Now(), func(tx *store.Tx) error {
-		due, err := rewarddb.DueRewards(ctx, tx, settleBatch)
+		due, err := rewarddb.ListDue(ctx, tx, settleBatch)
 		if err != nil {
 			return err
 		}

@@ -142,7 +142,7 @@ func find(ctx context.Context, r store.Reads, tenant core.TenantAlias, w store.W
 	if err != nil {
 		return nil, err
 	}
-	return page, rewarddb.AttachRewards(ctx, r, tenant, page)
+	return page, rewarddb.AttachTo(ctx, r, tenant, page)
 }
 
 // SelectReferrals are of the referrals r and what is shown of their users.

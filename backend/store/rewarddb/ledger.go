@@ -114,7 +114,7 @@ type drawn struct {
 var drawnColumns = store.Selection[drawn]{
 	store.Col(`draw`, func(d *drawn) any { return &d.draw }),
 	store.Col(`total`, func(d *drawn) any { return &d.available }),
-}.With(store.Nested(RewardColumns, func(d *drawn) *reward.Reward { return &d.Reward }))
+}.With(store.Nested(Columns, func(d *drawn) *reward.Reward { return &d.Reward }))
 
 // DrawableBy returns what each draw may take from at the time of the transaction.
 // Draws that take from the same credits must not be asked about at once.
@@ -169,7 +169,7 @@ type Due struct {
 
 var dueColumns = store.Selection[Due]{
 	store.Col(`r.tenant`, func(d *Due) any { return &d.Tenant }),
-}.With(store.Nested(RewardColumns, func(d *Due) *reward.Reward { return &d.Reward }))
+}.With(store.Nested(Columns, func(d *Due) *reward.Reward { return &d.Reward }))
 
 // toGive and toExpire are what the ledger lags behind with at the time ?.
 var (
@@ -177,15 +177,15 @@ var (
 	toExpire = ` FROM reward r WHERE r.expires_at <= ? AND r.value > r.redeemed + r.expired + r.cancelled AND ` + store.TenantExists("r")
 )
 
-// RewardsDue reports whether a date has passed that the ledger does not know of.
-func RewardsDue(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
+// AnyDue reports whether a date has passed that the ledger does not know of.
+func AnyDue(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
 	return store.One[bool](ctx, r, "rewards due", `SELECT EXISTS (SELECT 1`+toGive+`) OR EXISTS (SELECT 1`+toExpire+`)`, int64(now), int64(now))
 }
 
-// DueRewards returns up to limit rewards of all tenants whose date has passed
+// ListDue returns up to limit rewards of all tenants whose date has passed
 // unrecorded: those to be given, the earliest first, and when there are none,
 // those that have expired.
-func DueRewards(ctx context.Context, tx *store.Tx, limit int) ([]Due, error) {
+func ListDue(ctx context.Context, tx *store.Tx, limit int) ([]Due, error) {
 	for _, from := range []string{toGive + ` ORDER BY r.given_at`, toExpire + ` ORDER BY r.expires_at`} {
 		rows, err := tx.QueryContext(ctx, `SELECT `+dueColumns.SQL()+from+` LIMIT ?`, int64(tx.Now), limit)
 		due, err := store.Collect(rows, err, "due rewards", func(rows *sql.Rows, one *Due) error {

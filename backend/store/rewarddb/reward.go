@@ -11,9 +11,9 @@ import (
 	"kith/core/reward"
 )
 
-// RewardsOf returns a page of the rewards of each user of a list, the newest
+// ListByUsers returns a page of the rewards of each user of a list, the newest
 // first. The filter's own account and user are not regarded.
-func RewardsOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, users []referral.Identity, f reward.Filter) (map[referral.Identity]store.PageOf[reward.Reward], error) {
+func ListByUsers(ctx context.Context, r store.Reads, tenant core.TenantAlias, users []referral.Identity, f reward.Filter) (map[referral.Identity]store.PageOf[reward.Reward], error) {
 	given := store.Identities(users)
 	f.Account, f.User = "", ""
 	where, args := rewardsWhere(f)
@@ -23,10 +23,10 @@ func RewardsOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, user
 	if err != nil {
 		return nil, err
 	}
-	rows, err := r.QueryContext(ctx, `SELECT `+RewardColumns.SQL()+` FROM `+store.GivenUsers+` CROSS JOIN reward ON +reward.tenant = ? AND reward.rowid IN (
+	rows, err := r.QueryContext(ctx, `SELECT `+Columns.SQL()+` FROM `+store.GivenUsers+` CROSS JOIN reward ON +reward.tenant = ? AND reward.rowid IN (
 			SELECT r.rowid FROM reward r WHERE r.tenant = ?`+where+` ORDER BY r.created_at DESC, r.id DESC LIMIT ? OFFSET ?)
 		ORDER BY given.place, created_at DESC, id DESC`, append(append([]any{given, string(tenant)}, args...), f.Limit, f.Offset)...)
-	found, err := store.Collect(rows, err, "rewards of users", ScanReward)
+	found, err := store.Collect(rows, err, "rewards of users", Scan)
 	if err == nil {
 		err = attachRedemptions(ctx, r, tenant, found)
 	}
@@ -46,9 +46,9 @@ var ownedGroupColumns = store.Selection[ownedGroup]{
 	store.Col(`r.user_id`, func(o *ownedGroup) any { return &o.who.User }),
 }.With(store.Nested(groupColumns, func(o *ownedGroup) *reward.Group { return &o.group }))
 
-// RewardGroupsOf sums up the rewards of each user of a list, as they stand at a
+// GroupsByUsers sums up the rewards of each user of a list, as they stand at a
 // time; see RewardGroups.
-func RewardGroupsOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, now core.Time, users []referral.Identity) (map[referral.Identity][]reward.Group, error) {
+func GroupsByUsers(ctx context.Context, r store.Reads, tenant core.TenantAlias, now core.Time, users []referral.Identity) (map[referral.Identity][]reward.Group, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+ownedGroupColumns.SQL()+`
 		FROM json_each(?3) given CROSS JOIN reward r ON r.tenant = ?1 AND r.account_id = given.value ->> 0 AND r.user_id = given.value ->> 1
 		GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 3, 4, 5, 6, 7`, string(tenant), int64(now), store.Identities(users))
@@ -60,9 +60,9 @@ func RewardGroupsOf(ctx context.Context, r store.Reads, tenant core.TenantAlias,
 	return groups, err
 }
 
-// RewardColumns are a reward as it is stored. Its value has two places: after a scan,
+// Columns are a reward as it is stored. Its value has two places: after a scan,
 // settleValue leaves it in the right one.
-var RewardColumns = store.Selection[reward.Reward]{
+var Columns = store.Selection[reward.Reward]{
 	store.Col(`id`, func(r *reward.Reward) any { return &r.ID }),
 	store.Col(`account_id`, func(r *reward.Reward) any { return &r.Account }),
 	store.Col(`user_id`, func(r *reward.Reward) any { return &r.User }),
@@ -113,24 +113,24 @@ func StatusOf(row, now string) string {
 // rewardStatus is that of a row r at the time ?2.
 var rewardStatus = StatusOf("r", "?2")
 
-func ScanReward(rows *sql.Rows, r *reward.Reward) error {
-	err := RewardColumns.Scan(rows, r)
+func Scan(rows *sql.Rows, r *reward.Reward) error {
+	err := Columns.Scan(rows, r)
 	settleValue(r)
 	return err
 }
 
-// Rewards returns a page of rewards, the newest first, and how many there are in
+// List returns a page of rewards, the newest first, and how many there are in
 // all.
-func Rewards(ctx context.Context, r store.Reads, tenant core.TenantAlias, f reward.Filter) (page []reward.Reward, total int, err error) {
+func List(ctx context.Context, r store.Reads, tenant core.TenantAlias, f reward.Filter) (page []reward.Reward, total int, err error) {
 	where, args := rewardsWhere(f)
 	args = append([]any{string(tenant)}, args...)
 	total, err = store.One[int](ctx, r, "count rewards", `SELECT count(*) FROM reward r WHERE r.tenant = ?`+where, args...)
 	if err != nil {
 		return nil, 0, err
 	}
-	rows, err := r.QueryContext(ctx, `SELECT `+RewardColumns.SQL()+` FROM reward r WHERE r.tenant = ?`+where+`
+	rows, err := r.QueryContext(ctx, `SELECT `+Columns.SQL()+` FROM reward r WHERE r.tenant = ?`+where+`
 		ORDER BY r.created_at DESC, r.id DESC LIMIT ? OFFSET ?`, append(args, f.Limit, f.Offset)...)
-	if page, err = store.Collect(rows, err, "rewards", ScanReward); err != nil {
+	if page, err = store.Collect(rows, err, "rewards", Scan); err != nil {
 		return nil, 0, err
 	}
 	return page, total, attachRedemptions(ctx, r, tenant, page)
@@ -160,9 +160,9 @@ func rewardsWhere(f reward.Filter) (where string, args []any) {
 	return where, args
 }
 
-// Reward returns a reward by its id with its redemptions, or a not-found error.
-func Reward(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string) (reward.Reward, error) {
-	w, err := BareReward(ctx, r, tenant, id)
+// ByID returns a reward by its id with its redemptions, or a not-found error.
+func ByID(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string) (reward.Reward, error) {
+	w, err := WithoutRedemptions(ctx, r, tenant, id)
 	if err != nil {
 		return w, err
 	}
@@ -171,9 +171,9 @@ func Reward(ctx context.Context, r store.Reads, tenant core.TenantAlias, id stri
 	return one[0], err
 }
 
-// BareReward is Reward without the redemptions, which no decision needs.
-func BareReward(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string) (w reward.Reward, err error) {
-	ok, err := RewardColumns.One(r.QueryRowContext(ctx, `SELECT `+RewardColumns.SQL()+` FROM reward r WHERE tenant = ? AND id = ?`,
+// WithoutRedemptions is Reward without the redemptions, which no decision needs.
+func WithoutRedemptions(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string) (w reward.Reward, err error) {
+	ok, err := Columns.One(r.QueryRowContext(ctx, `SELECT `+Columns.SQL()+` FROM reward r WHERE tenant = ? AND id = ?`,
 		string(tenant), id), "reward", &w)
 	if err == nil && !ok {
 		return w, UnknownReward()
@@ -185,8 +185,8 @@ func BareReward(ctx context.Context, r store.Reads, tenant core.TenantAlias, id 
 // UnknownReward is the answer to an id that no reward of the tenant has.
 func UnknownReward() *core.Error { return core.NotFound("there is no such reward") }
 
-// AttachRewards gives each referral its rewards.
-func AttachRewards(ctx context.Context, r store.Reads, tenant core.TenantAlias, page []referral.Referral) error {
+// AttachTo gives each referral its rewards.
+func AttachTo(ctx context.Context, r store.Reads, tenant core.TenantAlias, page []referral.Referral) error {
 	if len(page) == 0 {
 		return nil
 	}
@@ -197,9 +197,9 @@ func AttachRewards(ctx context.Context, r store.Reads, tenant core.TenantAlias, 
 		asked.Text(page[i].ID)
 		byID[page[i].ID] = &page[i]
 	}
-	rows, err := r.QueryContext(ctx, `SELECT `+RewardColumns.SQL()+` FROM reward r
+	rows, err := r.QueryContext(ctx, `SELECT `+Columns.SQL()+` FROM reward r
 		WHERE tenant = ?1 AND referral_id IN (SELECT value ->> 0 FROM json_each(?2))`, string(tenant), asked.String())
-	rewards, err := store.Collect(rows, err, "rewards of referrals", ScanReward)
+	rewards, err := store.Collect(rows, err, "rewards of referrals", Scan)
 	if err == nil {
 		err = attachRedemptions(ctx, r, tenant, rewards)
 	}
@@ -209,7 +209,7 @@ func AttachRewards(ctx context.Context, r store.Reads, tenant core.TenantAlias, 
 	return err
 }
 
-func RewardRow(t *store.Tuples, r reward.Reward) {
+func AppendRow(t *store.Tuples, r reward.Reward) {
 	t.Row()
 	t.Text(r.ID, string(r.Account), string(r.User))
 	t.TextOrNull(string(r.Program))
@@ -231,8 +231,8 @@ func RewardRow(t *store.Tuples, r reward.Reward) {
 	t.Integer(r.Sums.Cancelled)
 }
 
-// PutNewRewards adds rewards of a tenant: tuples.reward of each.
-var PutNewRewards = &store.Put{
+// PutNew adds rewards of a tenant: tuples.reward of each.
+var PutNew = &store.Put{
 	Table: "reward", Columns: store.Columns(`id, account_id, user_id, program, program_reward_key, global_reward_key, referral_id, source, kind,
 		unit, value, currency, name, description, fuel_tank_code, fuel_tank_type, settings, cancellable, created_at,
 		scheduled_at, given_at, expires_at, cancelled_at, denied, held, pending, redeemed, expired, cancelled`),
@@ -254,10 +254,10 @@ var groupColumns = store.Selection[reward.Group]{
 	store.Col(`sum(r.cancelled)`, func(g *reward.Group) any { return &g.Sums.Cancelled }),
 }
 
-// RewardGroups sums up the rewards of an account, or of one of its users when
+// Groups sums up the rewards of an account, or of one of its users when
 // user is not empty, as they stand at a time. A kind that is not empty narrows
 // them.
-func RewardGroups(ctx context.Context, r store.Reads, tenant core.TenantAlias, now core.Time, account core.AccountID, user core.UserID, kind reward.Kind) ([]reward.Group, error) {
+func Groups(ctx context.Context, r store.Reads, tenant core.TenantAlias, now core.Time, account core.AccountID, user core.UserID, kind reward.Kind) ([]reward.Group, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+groupColumns.SQL()+`
 		FROM reward r
 		WHERE r.tenant = ?1 AND r.account_id = ?3 AND (?4 = '' OR r.user_id = ?4) AND (?5 = '' OR r.kind = ?5)

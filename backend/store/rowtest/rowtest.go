@@ -64,6 +64,6 @@ func RecordDecision(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, 
 // pays each side once is a constraint: a second one is an error, not a payment.
 func InsertReward(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, r reward.Reward) error {
 	var rows store.Tuples
-	rewarddb.RewardRow(&rows, r)
-	return tx.Put(ctx, rewarddb.PutNewRewards, tenant, &rows)
+	rewarddb.AppendRow(&rows, r)
+	return tx.Put(ctx, rewarddb.PutNew, tenant, &rows)
 }

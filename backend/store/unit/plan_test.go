@@ -58,7 +58,7 @@ func TestReads_FindByIndex(t *testing.T) {
 			return nil
 		},
 		func() error { _, err := referraldb.OfAccount(ctx, r, "t", "a"); return err },
-		func() error { return rewarddb.AttachRewards(ctx, r, "t", []referral.Referral{{ID: "1"}, {ID: "2"}}) },
+		func() error { return rewarddb.AttachTo(ctx, r, "t", []referral.Referral{{ID: "1"}, {ID: "2"}}) },
 		func() error { _, _, err := referraldb.List(ctx, r, "t", referral.Filter{ID: "r"}); return err },
 		func() error {
 			_, _, err := referraldb.List(ctx, r, "t", referral.Filter{ReferredAccount: "a"})
@@ -78,19 +78,19 @@ func TestReads_FindByIndex(t *testing.T) {
 			_, err := rewarddb.TakeFuelDues(ctx, tx, "t", "p", referral.ReferrerSide, 1)
 			return err
 		},
-		func() error { _, err := rewarddb.Reward(ctx, r, "t", "r"); require.Error(t, err); return nil },
-		func() error { _, _, err := rewarddb.Rewards(ctx, r, "t", reward.Filter{ID: "r"}); return err },
-		func() error { _, _, err := rewarddb.Rewards(ctx, r, "t", reward.Filter{Account: "a"}); return err },
-		func() error { _, _, err := rewarddb.Rewards(ctx, r, "t", reward.Filter{Referral: "r"}); return err },
+		func() error { _, err := rewarddb.ByID(ctx, r, "t", "r"); require.Error(t, err); return nil },
+		func() error { _, _, err := rewarddb.List(ctx, r, "t", reward.Filter{ID: "r"}); return err },
+		func() error { _, _, err := rewarddb.List(ctx, r, "t", reward.Filter{Account: "a"}); return err },
+		func() error { _, _, err := rewarddb.List(ctx, r, "t", reward.Filter{Referral: "r"}); return err },
 		func() error {
-			_, _, err := rewarddb.Rewards(ctx, r, "t", reward.Filter{Account: "a", User: "u", Kind: reward.Credit, Unit: "CENTS"})
+			_, _, err := rewarddb.List(ctx, r, "t", reward.Filter{Account: "a", User: "u", Kind: reward.Credit, Unit: "CENTS"})
 			return err
 		},
-		func() error { _, err := rewarddb.RewardGroups(ctx, r, "t", 1, "a", "u", reward.Credit); return err },
-		func() error { _, err := rewarddb.RewardsDue(ctx, r, 1); return err },
+		func() error { _, err := rewarddb.Groups(ctx, r, "t", 1, "a", "u", reward.Credit); return err },
+		func() error { _, err := rewarddb.AnyDue(ctx, r, 1); return err },
 		func() error { _, err := rewarddb.DrawableBy(ctx, tx, "t", []reward.Draw{{Account: "a"}}); return err },
 		func() error { return queries(ctx, tx, wantingAll(tx).wanted()) },
-		func() error { _, err := rewarddb.DueRewards(ctx, tx, 1); return err },
+		func() error { _, err := rewarddb.ListDue(ctx, tx, 1); return err },
 		func() error { _, err := eventdb.Events(ctx, r, "t", event.Filter{Account: "a", User: "u"}); return err },
 		func() error { _, err := eventdb.Events(ctx, r, "t", event.Filter{ID: "e"}); return err },
 		func() error { _, err := userdb.UsersByID(ctx, r, "t", someUsers); return err },
@@ -99,10 +99,10 @@ func TestReads_FindByIndex(t *testing.T) {
 			return err
 		},
 		func() error {
-			_, err := rewarddb.RewardsOf(ctx, r, "t", someUsers, reward.Filter{Kind: reward.Credit, Limit: 1})
+			_, err := rewarddb.ListByUsers(ctx, r, "t", someUsers, reward.Filter{Kind: reward.Credit, Limit: 1})
 			return err
 		},
-		func() error { _, err := rewarddb.RewardGroupsOf(ctx, r, "t", 1, someUsers); return err },
+		func() error { _, err := rewarddb.GroupsByUsers(ctx, r, "t", 1, someUsers); return err },
 		func() error {
 			_, err := referraldb.MadeByUsers(ctx, r, "t", someUsers, referral.Filter{Limit: 1})
 			return err

@@ -153,7 +153,7 @@ func (u *Unit) saveRewards(ctx context.Context) error {
 			added = append(added, r.Now)
 		}
 	}
-	if err := putAll(ctx, u, rewarddb.PutNewRewards, added, rewarddb.RewardRow); err != nil {
+	if err := putAll(ctx, u, rewarddb.PutNew, added, rewarddb.AppendRow); err != nil {
 		return err
 	}
 	return rewarddb.AppendLedger(ctx, u.tx, u.Tenant, changed, u.TookLedger())

@@ -331,10 +331,10 @@ func (u *Unit) referrals(rows, given string, each func(referral.Referral), more 
 	return []query{
 		{referraldb.SelectReferrals + ` WHERE +r.tenant = ?1 AND r.rowid IN (` + rows + `) ORDER BY r.started_at DESC, r.rowid DESC`,
 			args, reading(referraldb.Scan, func(r referral.Referral) { found = append(found, r) })},
-		{`SELECT ` + rewarddb.RewardColumns.SQL() + ` FROM reward WHERE tenant = ?1 AND referral_id IN (SELECT id FROM referral r
+		{`SELECT ` + rewarddb.Columns.SQL() + ` FROM reward WHERE tenant = ?1 AND referral_id IN (SELECT id FROM referral r
 			WHERE +r.tenant = ?1 AND r.rowid IN (` + rows + `))`, args, func(rows *sql.Rows) error {
 			rewards := map[string][]reward.Reward{}
-			err := reading(rewarddb.ScanReward, func(w reward.Reward) { rewards[w.Referral] = append(rewards[w.Referral], w) })(rows)
+			err := reading(rewarddb.Scan, func(w reward.Reward) { rewards[w.Referral] = append(rewards[w.Referral], w) })(rows)
 			for _, r := range found {
 				for _, w := range rewards[r.ID] {
 					r.Attach(w)
@@ -418,8 +418,8 @@ func (u *Unit) loadRewards() []query {
 	if len(ids) == 0 {
 		return nil
 	}
-	return []query{{`SELECT ` + rewarddb.RewardColumns.SQL() + ` FROM reward WHERE tenant = ?1 AND id IN (SELECT value FROM json_each(?2))`,
-		[]any{string(u.Tenant), store.TextList(ids)}, reading(rewarddb.ScanReward, func(w reward.Reward) { u.Rewards.Load(w.ID, w) })}}
+	return []query{{`SELECT ` + rewarddb.Columns.SQL() + ` FROM reward WHERE tenant = ?1 AND id IN (SELECT value FROM json_each(?2))`,
+		[]any{string(u.Tenant), store.TextList(ids)}, reading(rewarddb.Scan, func(w reward.Reward) { u.Rewards.Load(w.ID, w) })}}
 }
 
 // tankCodes is how many codes of a fuel tank are loaded at a time.
