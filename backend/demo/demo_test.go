@@ -73,7 +73,7 @@ func TestSeed_MatchesTheREADME(t *testing.T) {
 			Code: "ANNA10", Program: core.ClassicProgram, FirstName: "Anna", LastName: "Ahrens", DiscountID: "svc_discount",
 			Offer: reward.Offer{Kind: reward.PercentDiscount, Percent: 1000}, Created: now,
 		}, code)
-		p, err := programdb.Program(t.Context(), e.DB.Reads, want.alias, core.ClassicProgram)
+		p, err := programdb.ByKey(t.Context(), e.DB.Reads, want.alias, core.ClassicProgram)
 		require.NoError(t, err)
 		require.Equal(t, reward.Offer{Kind: reward.Credit, Amount: 1000, Currency: "USD"}, p.Referrer)
 		require.Equal(t, "http://"+want.host+"/welcome", p.LandingURL)

@@ -21,7 +21,7 @@ func TestLinkTarget_IsOfTheCodeOrTheFirstProgram(t *testing.T) {
 		second.LandingURL, second.AllowedHosts, second.CookieLife = "https://second.example/", []string{"a.example"}, 77
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
 			require.NoError(t, putUser(ctx, tx, b.tenant, "a", "u"))
-			_, err := programdb.InsertProgram(ctx, tx, b.tenant, second)
+			_, err := programdb.Insert(ctx, tx, b.tenant, second)
 			require.NoError(t, err)
 			_, err = rowtest.InsertCode(ctx, tx, b.tenant, referral.UserCode{Program: "second", Code: "Anna-10"}, "a", "u")
 			require.NoError(t, err)
@@ -30,7 +30,7 @@ func TestLinkTarget_IsOfTheCodeOrTheFirstProgram(t *testing.T) {
 		})
 		tenant, err := tenantdb.Find(t.Context(), b.db.Reads, b.tenant)
 		require.NoError(t, err)
-		first, err := programdb.FirstProgram(t.Context(), b.db.Reads, b.tenant)
+		first, err := programdb.First(t.Context(), b.db.Reads, b.tenant)
 		require.NoError(t, err)
 		for code, want := range map[core.ReferralCode]programdb.Target{
 			"anna-10": {Tenant: b.tenant, Policy: tenant.Policy, Code: "Anna-10", Program: second.Program},

@@ -103,30 +103,30 @@ func TestProgram_ComesBackAsItWas(t *testing.T) {
 		want.Created, want.Modified = now+1, now+1
 		for _, added := range []bool{true, false} {
 			require.NoError(t, b.db.Write(t.Context(), now+1, func(tx *store.Tx) error {
-				got, err := programdb.InsertProgram(t.Context(), tx, b.tenant, want)
+				got, err := programdb.Insert(t.Context(), tx, b.tenant, want)
 				require.Equal(t, added, got)
 				return err
 			}))
 		}
-		got, err := programdb.Program(t.Context(), b.db.Reads, b.tenant, "second")
+		got, err := programdb.ByKey(t.Context(), b.db.Reads, b.tenant, "second")
 		require.NoError(t, err)
 		require.Equal(t, want, got)
-		first, err := programdb.FirstProgram(t.Context(), b.db.Reads, b.tenant)
+		first, err := programdb.First(t.Context(), b.db.Reads, b.tenant)
 		require.NoError(t, err)
 		require.Equal(t, core.ClassicProgram, first.Key)
-		all, err := programdb.Programs(t.Context(), b.db.Reads, b.tenant)
+		all, err := programdb.List(t.Context(), b.db.Reads, b.tenant)
 		require.NoError(t, err)
 		require.Equal(t, []referral.Program{first, want}, all)
-		keys, err := programdb.ProgramKeys(t.Context(), b.db.Reads, b.tenant)
+		keys, err := programdb.Keys(t.Context(), b.db.Reads, b.tenant)
 		require.NoError(t, err)
 		require.Equal(t, []core.ProgramKey{core.ClassicProgram, "second"}, keys)
 
 		missing := core.NotFound("there is no such program")
-		_, err = programdb.Program(t.Context(), b.db.Reads, "nobody", "second")
+		_, err = programdb.ByKey(t.Context(), b.db.Reads, "nobody", "second")
 		require.Equal(t, missing, err)
-		_, err = programdb.FirstProgram(t.Context(), b.db.Reads, "nobody")
+		_, err = programdb.First(t.Context(), b.db.Reads, "nobody")
 		require.Equal(t, missing, err)
-		keys, err = programdb.ProgramKeys(t.Context(), b.db.Reads, "nobody")
+		keys, err = programdb.Keys(t.Context(), b.db.Reads, "nobody")
 		require.NoError(t, err)
 		require.Empty(t, keys)
 	})
@@ -269,7 +269,7 @@ func TestUser_ShowsTheNewestCodeOfEachProgram(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
 			require.NoError(t, putUser(ctx, tx, b.tenant, "a", "u"))
-			_, err := programdb.InsertProgram(ctx, tx, b.tenant, aProgram("second"))
+			_, err := programdb.Insert(ctx, tx, b.tenant, aProgram("second"))
 			require.NoError(t, err)
 			for _, c := range []referral.UserCode{{Program: "second", Code: "S1"}, {Program: "classic", Code: "Z"}, {Program: "classic", Code: "A"}} {
 				_, err := rowtest.InsertCode(ctx, tx, b.tenant, c, "a", "u")
@@ -508,7 +508,7 @@ func TestSites_HaveTheLandingPages(t *testing.T) {
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
 			p := referral.DefaultProgram("https://landing.example/start?a=b#c")
 			p.Key = "other"
-			_, err := programdb.InsertProgram(ctx, tx, tenant, p)
+			_, err := programdb.Insert(ctx, tx, tenant, p)
 			return err
 		})
 		sites, err := tenantdb.Sites(t.Context(), b.db.Reads, tenant)

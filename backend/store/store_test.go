@@ -118,7 +118,7 @@ func newTenant(t testing.TB, db *store.Primary) core.TenantAlias {
 		if _, err := tenantdb.InsertTenant(t.Context(), tx, aTenant(alias)); err != nil {
 			return err
 		}
-		_, err := programdb.InsertProgram(t.Context(), tx, alias, aProgram(core.ClassicProgram))
+		_, err := programdb.Insert(t.Context(), tx, alias, aProgram(core.ClassicProgram))
 		return err
 	}))
 	return alias

@@ -171,7 +171,7 @@ func TestSnapshot_OutlastsATransactionThatTheServerEnds(t *testing.T) {
 				return nil
 			}
 			// A transaction begins at the server with its first read.
-			if _, err := programdb.Programs(t.Context(), tx.Reads, b.tenant); err != nil {
+			if _, err := programdb.List(t.Context(), tx.Reads, b.tenant); err != nil {
 				return err
 			}
 			// It waits until the server ends this transaction, which began after
@@ -186,15 +186,15 @@ func TestSnapshot_OutlastsATransactionThatTheServerEnds(t *testing.T) {
 func standsDuring(t *testing.T, b bundle, write func()) {
 	t.Helper()
 	require.NoError(t, b.db.Snapshot(t.Context(), func(r store.Reads) error {
-		before, err := programdb.Programs(t.Context(), r, b.tenant)
+		before, err := programdb.List(t.Context(), r, b.tenant)
 		require.NoError(t, err)
 		write()
-		after, err := programdb.Programs(t.Context(), r, b.tenant)
+		after, err := programdb.List(t.Context(), r, b.tenant)
 		require.NoError(t, err)
 		require.Equal(t, before, after)
 		return nil
 	}))
-	now, err := programdb.Programs(t.Context(), b.db.Reads, b.tenant)
+	now, err := programdb.List(t.Context(), b.db.Reads, b.tenant)
 	require.NoError(t, err)
 	require.Greater(t, len(now), 1)
 }
@@ -202,7 +202,7 @@ func standsDuring(t *testing.T, b bundle, write func()) {
 func (b bundle) insertProgram(t *testing.T, i int) error {
 	t.Helper()
 	return b.db.Write(t.Context(), now, func(tx *store.Tx) error {
-		_, err := programdb.InsertProgram(t.Context(), tx, b.tenant, aProgram(core.ProgramKey(fmt.Sprint("p", i))))
+		_, err := programdb.Insert(t.Context(), tx, b.tenant, aProgram(core.ProgramKey(fmt.Sprint("p", i))))
 		return err
 	})
 }
@@ -230,7 +230,7 @@ func TestEraseRows_NotOfATenantWhoIsThere(t *testing.T) {
 func TestUnchecked_ForeignKeysAreKeptAgain(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		orphan := func(tx *store.Tx) error {
-			_, err := programdb.InsertProgram(t.Context(), tx, core.TenantAlias("nobody-"+string(b.tenant)), aProgram("p"))
+			_, err := programdb.Insert(t.Context(), tx, core.TenantAlias("nobody-"+string(b.tenant)), aProgram("p"))
 			return err
 		}
 		for range 4 {

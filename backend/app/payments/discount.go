@@ -135,7 +135,7 @@ func (ds *Discounts) of(ctx context.Context, r store.Reads, now core.Time, tenan
 
 // discountLimits are the limits of a tenant's programs.
 func discountLimits(ctx context.Context, r store.Reads, tenant core.TenantAlias) (map[core.ProgramKey]reward.BasisPoints, error) {
-	programs, err := programdb.Programs(ctx, r, tenant)
+	programs, err := programdb.List(ctx, r, tenant)
 	limits := make(map[core.ProgramKey]reward.BasisPoints, len(programs))
 	for _, p := range programs {
 		limits[p.Key] = p.Limits.Discount
@@ -163,7 +163,7 @@ func (ds *Discounts) promise(ctx context.Context, r store.Reads, now core.Time, 
 	if key == "" {
 		return nil, owner, nil
 	}
-	program, err := programdb.Program(ctx, r, tenant, key)
+	program, err := programdb.ByKey(ctx, r, tenant, key)
 	return program.Referred.Promise(key), owner, err
 }
 

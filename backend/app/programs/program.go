@@ -24,12 +24,12 @@ type Programs struct {
 
 // List returns the programs of a tenant, the first made first.
 func (ps *Programs) List(ctx context.Context, tenant core.TenantAlias) ([]referral.Program, error) {
-	return programdb.Programs(ctx, ps.DB.Reads, tenant)
+	return programdb.List(ctx, ps.DB.Reads, tenant)
 }
 
 // ByKey returns a program, or a not-found error.
 func (ps *Programs) ByKey(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey) (referral.Program, error) {
-	return programdb.Program(ctx, ps.DB.Reads, tenant, key)
+	return programdb.ByKey(ctx, ps.DB.Reads, tenant, key)
 }
 
 // Create adds a program and returns it as it is stored; a key that is
@@ -37,7 +37,7 @@ func (ps *Programs) ByKey(ctx context.Context, tenant core.TenantAlias, key core
 // next.
 func (ps *Programs) Create(ctx context.Context, tenant core.TenantAlias, p referral.Program) (stored referral.Program, err error) {
 	err = ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
-		keys, err := programdb.ProgramKeys(ctx, tx.Reads, tenant)
+		keys, err := programdb.Keys(ctx, tx.Reads, tenant)
 		if err == nil && len(keys) >= referral.MaxPrograms {
 			err = core.Invalid("", "a tenant has at most 50 programs")
 		}
@@ -56,7 +56,7 @@ func InsertWithin(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p 
 	if err := p.Check(); err != nil {
 		return p, err
 	}
-	added, err := programdb.InsertProgram(ctx, tx, tenant, p)
+	added, err := programdb.Insert(ctx, tx, tenant, p)
 	if err == nil && !added {
 		err = &core.Error{Code: core.CodeConflict, Field: "id", Message: "there is a program " + string(p.Key) + " already"}
 	}
@@ -66,14 +66,14 @@ func InsertWithin(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p 
 	if err := claimShop(ctx, tx, tenant, p.LandingURL); err != nil {
 		return p, err
 	}
-	return programdb.Program(ctx, tx.Reads, tenant, p.Key)
+	return programdb.ByKey(ctx, tx.Reads, tenant, p.Key)
 }
 
 // Update changes a program and returns it as it is stored. change gets
 // it as it is, and may change all but its key.
 func (ps *Programs) Update(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey, change func(*referral.Program) error) (stored referral.Program, err error) {
 	err = ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
-		p, err := programdb.Program(ctx, tx.Reads, tenant, key)
+		p, err := programdb.ByKey(ctx, tx.Reads, tenant, key)
 		if err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (ps *Programs) Update(ctx context.Context, tenant core.TenantAlias, key cor
 		if err := p.Check(); err != nil {
 			return err
 		}
-		if err := programdb.UpdateProgram(ctx, tx, tenant, p); err != nil {
+		if err := programdb.Update(ctx, tx, tenant, p); err != nil {
 			return err
 		}
 		if err := ps.FuelTanks.GiveInstead(ctx, tx, tenant, p); err != nil {
@@ -94,7 +94,7 @@ func (ps *Programs) Update(ctx context.Context, tenant core.TenantAlias, key cor
 		if err := claimShop(ctx, tx, tenant, p.LandingURL); err != nil {
 			return err
 		}
-		stored, err = programdb.Program(ctx, tx.Reads, tenant, key)
+		stored, err = programdb.ByKey(ctx, tx.Reads, tenant, key)
 		return err
 	})
 	return stored, err
@@ -105,17 +105,17 @@ func (ps *Programs) Update(ctx context.Context, tenant core.TenantAlias, key cor
 // code must lead somewhere.
 func (ps *Programs) Delete(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey) error {
 	return ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
-		if _, err := programdb.Program(ctx, tx.Reads, tenant, key); err != nil {
+		if _, err := programdb.ByKey(ctx, tx.Reads, tenant, key); err != nil {
 			return err
 		}
-		codes, referrals, err := programdb.ProgramUse(ctx, tx.Reads, tenant, key)
+		codes, referrals, err := programdb.Usage(ctx, tx.Reads, tenant, key)
 		if err != nil {
 			return err
 		}
 		if codes+referrals > 0 {
 			return conflict(fmt.Sprintf("the program has codes of users (%d) or referrals (%d), and cannot be deleted", codes, referrals))
 		}
-		keys, err := programdb.ProgramKeys(ctx, tx.Reads, tenant)
+		keys, err := programdb.Keys(ctx, tx.Reads, tenant)
 		if err == nil && len(keys) == 1 {
 			err = conflict("a tenant keeps its last program: share links must lead somewhere")
 		}
@@ -125,7 +125,7 @@ func (ps *Programs) Delete(ctx context.Context, tenant core.TenantAlias, key cor
 		if err := programdb.DeleteWidgets(ctx, tx, tenant, key); err != nil {
 			return err
 		}
-		return programdb.DeleteProgram(ctx, tx, tenant, key)
+		return programdb.Delete(ctx, tx, tenant, key)
 	})
 }
 

@@ -43,7 +43,7 @@ func (cs *Codes) Open(ctx context.Context, tenant tenantdb.Tenant, code core.Ref
 }
 
 func (cs *Codes) info(ctx context.Context, tenant tenantdb.Tenant, c referral.Code) (wire.CodeInfo, error) {
-	program, err := programdb.Program(ctx, cs.DB.Reads, tenant.Alias, c.Program)
+	program, err := programdb.ByKey(ctx, cs.DB.Reads, tenant.Alias, c.Program)
 	return wire.CodeInfo{
 		Code: c.Code, Program: c.Program, FirstName: c.FirstName, LastName: c.LastName,
 		Offer: program.Referred, DiscountID: tenant.DiscountID, Created: c.Created,

@@ -34,7 +34,7 @@ func (ls *Links) ownCookie(ctx context.Context, tenant core.TenantAlias, header 
 	if err != nil {
 		return nil, nil
 	}
-	program, err := programdb.Program(ctx, ls.DB.Reads, tenant, visit.Program)
+	program, err := programdb.ByKey(ctx, ls.DB.Reads, tenant, visit.Program)
 	if base.IsNotFound(err) || err == nil && visit.Fresh(program.CookieLife, ls.Now()) != nil {
 		return nil, nil
 	}

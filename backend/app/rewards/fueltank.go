@@ -19,7 +19,7 @@ type FuelTanks struct{ *base.Base }
 
 // Level returns how full the fuel tank of a side of a program is.
 func (ft *FuelTanks) Level(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey, side referral.SideKey) (reward.Tank, error) {
-	if _, err := programdb.Program(ctx, ft.DB.Reads, tenant, key); err != nil {
+	if _, err := programdb.ByKey(ctx, ft.DB.Reads, tenant, key); err != nil {
 		return reward.Tank{}, err
 	}
 	return rewarddb.FuelTank(ctx, ft.DB.Reads, tenant, key, side)
@@ -33,7 +33,7 @@ func (ft *FuelTanks) Fill(ctx context.Context, tenant core.TenantAlias, key core
 		return tank, core.Invalid("codes", "must have 1 to "+strconv.Itoa(reward.MaxTankCodes)+" elements")
 	}
 	err = ft.DB.Write(ctx, ft.Now(), func(tx *store.Tx) error {
-		program, err := programdb.Program(ctx, tx.Reads, tenant, key)
+		program, err := programdb.ByKey(ctx, tx.Reads, tenant, key)
 		if err != nil {
 			return err
 		}

@@ -149,7 +149,7 @@ func (us *Users) ProgramName(ctx context.Context, tenant core.TenantAlias, code 
 	if err != nil {
 		return "", err
 	}
-	p, err := programdb.Program(ctx, us.DB.Reads, tenant, c.Program)
+	p, err := programdb.ByKey(ctx, us.DB.Reads, tenant, c.Program)
 	return p.Name, err
 }
 

@@ -144,10 +144,10 @@ func (ws *Widgets) widgetOf(ctx context.Context, tenant core.TenantAlias, in Req
 // tenant's first.
 func widgetProgram(ctx context.Context, r store.Reads, tenant core.TenantAlias, t widget.Type) (referral.Program, widget.Type, error) {
 	if t.Program == "" {
-		first, err := programdb.FirstProgram(ctx, r, tenant)
+		first, err := programdb.First(ctx, r, tenant)
 		return first, t.In(first.Key), err
 	}
-	program, err := programdb.Program(ctx, r, tenant, t.Program)
+	program, err := programdb.ByKey(ctx, r, tenant, t.Program)
 	if base.IsNotFound(err) {
 		err = widget.Unknown("widgetType")
 	}

@@ -14,25 +14,25 @@ import (
 	"kith/core/reward"
 )
 
-// Program returns a program of a tenant, or a not-found error.
-func Program(ctx context.Context, r store.Reads, tenant core.TenantAlias, key core.ProgramKey) (referral.Program, error) {
-	return oneProgram(ctx, r, ProgramQuery+` WHERE p.tenant = ? AND p.key = ?`, string(tenant), string(key))
+// ByKey returns a program of a tenant, or a not-found error.
+func ByKey(ctx context.Context, r store.Reads, tenant core.TenantAlias, key core.ProgramKey) (referral.Program, error) {
+	return oneProgram(ctx, r, SelectPrograms+` WHERE p.tenant = ? AND p.key = ?`, string(tenant), string(key))
 }
 
-// FirstProgram returns the program that was made first: where a share link of
+// First returns the program that was made first: where a share link of
 // an unknown code leads.
-func FirstProgram(ctx context.Context, r store.Reads, tenant core.TenantAlias) (referral.Program, error) {
-	return oneProgram(ctx, r, ProgramQuery+` WHERE p.tenant = ? ORDER BY p.created_at, p.key LIMIT 1`, string(tenant))
+func First(ctx context.Context, r store.Reads, tenant core.TenantAlias) (referral.Program, error) {
+	return oneProgram(ctx, r, SelectPrograms+` WHERE p.tenant = ? ORDER BY p.created_at, p.key LIMIT 1`, string(tenant))
 }
 
-// Programs returns the programs of a tenant, the first made first.
-func Programs(ctx context.Context, r store.Reads, tenant core.TenantAlias) ([]referral.Program, error) {
-	rows, err := r.QueryContext(ctx, ProgramQuery+` WHERE p.tenant = ? ORDER BY p.created_at, p.key`, string(tenant))
-	return store.Collect(rows, err, "programs", func(rows *sql.Rows, p *referral.Program) error { return ScanProgram(rows, p) })
+// List returns the programs of a tenant, the first made first.
+func List(ctx context.Context, r store.Reads, tenant core.TenantAlias) ([]referral.Program, error) {
+	rows, err := r.QueryContext(ctx, SelectPrograms+` WHERE p.tenant = ? ORDER BY p.created_at, p.key`, string(tenant))
+	return store.Collect(rows, err, "programs", func(rows *sql.Rows, p *referral.Program) error { return Scan(rows, p) })
 }
 
-// ProgramKeys returns the keys of a tenant's programs, the first made first.
-func ProgramKeys(ctx context.Context, r store.Reads, tenant core.TenantAlias) ([]core.ProgramKey, error) {
+// Keys returns the keys of a tenant's programs, the first made first.
+func Keys(ctx context.Context, r store.Reads, tenant core.TenantAlias) ([]core.ProgramKey, error) {
 	return store.List[core.ProgramKey](ctx, r, "program keys", `SELECT key FROM program WHERE tenant = ? ORDER BY created_at, key`, string(tenant))
 }
 
@@ -79,13 +79,13 @@ func offerColumns(table string) store.Selection[reward.Offer] {
 	}
 }
 
-var ProgramQuery = `SELECT ` + programColumns.SQL() + `
+var SelectPrograms = `SELECT ` + programColumns.SQL() + `
 	FROM program p
 	LEFT JOIN program_reward a ON a.tenant = p.tenant AND a.program = p.key AND a.key = 'referrer'
 	LEFT JOIN program_reward b ON b.tenant = p.tenant AND b.program = p.key AND b.key = 'referred'`
 
 func oneProgram(ctx context.Context, r store.Reads, query string, args ...any) (p referral.Program, err error) {
-	err = ScanProgram(r.QueryRowContext(ctx, query, args...), &p)
+	err = Scan(r.QueryRowContext(ctx, query, args...), &p)
 	if errors.Is(err, sql.ErrNoRows) {
 		return p, unknownProgram()
 	}
@@ -97,8 +97,8 @@ func oneProgram(ctx context.Context, r store.Reads, query string, args ...any) (
 
 func unknownProgram() *core.Error { return core.NotFound("there is no such program") }
 
-// ScanProgram reads a row of programQuery.
-func ScanProgram(row store.Scanner, p *referral.Program) error {
+// Scan reads a row of programQuery.
+func Scan(row store.Scanner, p *referral.Program) error {
 	var read programRow
 	if err := programColumns.Scan(row, &read); err != nil {
 		return err
@@ -111,8 +111,8 @@ func ScanProgram(row store.Scanner, p *referral.Program) error {
 	return err
 }
 
-// InsertProgram adds a program; false means that the key is taken.
-func InsertProgram(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p referral.Program) (bool, error) {
+// Insert adds a program; false means that the key is taken.
+func Insert(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p referral.Program) (bool, error) {
 	args, err := programArgs(tenant, p, tx.Now)
 	if err != nil {
 		return false, err
@@ -127,8 +127,8 @@ func InsertProgram(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p
 	return true, putOffers(ctx, tx, tenant, p)
 }
 
-// UpdateProgram stores a program that is there.
-func UpdateProgram(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p referral.Program) error {
+// Update stores a program that is there.
+func Update(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p referral.Program) error {
 	args, err := programArgs(tenant, p, tx.Now)
 	if err != nil {
 		return err
@@ -188,13 +188,13 @@ func putOffers(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p ref
 	return nil
 }
 
-// DeleteProgram removes a program. What refers to it must be gone.
-func DeleteProgram(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, key core.ProgramKey) error {
+// Delete removes a program. What refers to it must be gone.
+func Delete(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, key core.ProgramKey) error {
 	return tx.Exec(ctx, "delete program", `DELETE FROM program WHERE tenant = ? AND key = ?`, string(tenant), string(key))
 }
 
-// ProgramUse counts the codes and the referrals of a program.
-func ProgramUse(ctx context.Context, r store.Reads, tenant core.TenantAlias, key core.ProgramKey) (codes, referrals int, err error) {
+// Usage counts the codes and the referrals of a program.
+func Usage(ctx context.Context, r store.Reads, tenant core.TenantAlias, key core.ProgramKey) (codes, referrals int, err error) {
 	err = r.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM code WHERE tenant = ?1 AND program = ?2),
 			(SELECT count(*) FROM referral WHERE tenant = ?1 AND program = ?2)`, string(tenant), string(key)).
 		Scan(&codes, &referrals)
@@ -209,8 +209,8 @@ var EarnedColumns = store.Selection[referral.Earned]{
 	store.Col(`count(*) FILTER (WHERE at > ?5)`, func(e *referral.Earned) any { return &e.InPeriod }),
 }
 
-// Earned is read with the tenant, a referrer, the program and a time.
-var Earned = `SELECT ` + EarnedColumns.SQL() + `
+// SelectEarned is read with the tenant, a referrer, the program and a time.
+var SelectEarned = `SELECT ` + EarnedColumns.SQL() + `
 		FROM (SELECT created_at AS at FROM reward
 			WHERE tenant = ?1 AND account_id = ?2 AND user_id = ?3 AND program = ?4
 				AND source = 'FRIEND_SIGNUP' AND cancelled_at IS NULL

@@ -33,7 +33,7 @@ func TestReads_FindByIndex(t *testing.T) {
 	tx := &store.Tx{Reads: r, Embedded: true}
 	for _, read := range []func() error{
 		func() error {
-			_, err := programdb.Program(ctx, r, "t", "p")
+			_, err := programdb.ByKey(ctx, r, "t", "p")
 			require.ErrorContains(t, err, "no such program")
 			return nil
 		},

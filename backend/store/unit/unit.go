@@ -172,8 +172,8 @@ func (u *Unit) wanted() (all []query) {
 func (u *Unit) loadFacts() []query {
 	var f state.Facts
 	return []query{
-		{programdb.ProgramQuery + ` WHERE p.tenant = ? ORDER BY p.created_at, p.key`, []any{string(u.Tenant)}, reading(
-			func(rows *sql.Rows, p *referral.Program) error { return programdb.ScanProgram(rows, p) },
+		{programdb.SelectPrograms + ` WHERE p.tenant = ? ORDER BY p.created_at, p.key`, []any{string(u.Tenant)}, reading(
+			func(rows *sql.Rows, p *referral.Program) error { return programdb.Scan(rows, p) },
 			func(p referral.Program) { f.Programs = append(f.Programs, p) })},
 		{`SELECT ` + factColumns.SQL(), []any{string(u.Tenant)}, func(rows *sql.Rows) error {
 			return bySelection(factColumns, func(row facts) {
@@ -448,7 +448,7 @@ var tankCodeColumns = store.Selection[state.TankCode]{
 
 func (u *Unit) loadEarned() (all []query) {
 	for _, key := range u.Earned.Wanted() {
-		all = append(all, query{programdb.Earned,
+		all = append(all, query{programdb.SelectEarned,
 			[]any{string(u.Tenant), string(key.Who.Account), string(key.Who.User), string(key.Program), int64(key.Since)}, bySelection(programdb.EarnedColumns,
 				func(e referral.Earned) { u.Earned.Load(key, e) })})
 	}
