@@ -18,7 +18,7 @@ import (
 func yardstick(b *testing.B, in bundle) {
 	for n := 0; b.Loop(); n++ {
 		err := in.DB.Write(b.Context(), start, func(tx *store.Tx) error {
-			_, err := tenantdb.ClaimSite(b.Context(), tx, string(in.tenant)+strconv.Itoa(n)+".example", in.tenant)
+			_, err := tenantdb.InsertSite(b.Context(), tx, string(in.tenant)+strconv.Itoa(n)+".example", in.tenant)
 			return err
 		})
 		if err != nil {

@@ -57,7 +57,7 @@ func TestRotateMasterKey(t *testing.T) {
 			return err
 		}
 		evidence := func() (string, string) {
-			k, err := secretdb.Evidence(t.Context(), b.DB.Reads)
+			k, err := secretdb.FindMasterKey(t.Context(), b.DB.Reads)
 			require.NoError(t, err)
 			return k.Fingerprint, k.Next
 		}
@@ -97,7 +97,7 @@ func TestRotateMasterKey(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 
-		kept, err := secretdb.Evidence(t.Context(), b.DB.Reads)
+		kept, err := secretdb.FindMasterKey(t.Context(), b.DB.Reads)
 		require.NoError(t, err)
 		identified, err := next.OpenIdentity(kept.Identity)
 		require.NoError(t, err)

@@ -61,8 +61,8 @@ type Header struct {
 	// Schema are the numbers of the migrations that made the tables.
 	Schema []int `json:"schema"`
 	// Tables are the names of the archived columns, by table.
-	Tables map[string][]string `json:"tables"`
-	Intake tabledb.Intake      `json:"intake"`
+	Tables map[string][]string    `json:"tables"`
+	Intake tabledb.IntakePosition `json:"intake"`
 	// KeyCheck is a known text sealed under the master key; empty without a key.
 	KeyCheck string `json:"keyCheck,omitempty"`
 	// MasterKey is the master key, if the caller asked to include it.

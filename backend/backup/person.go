@@ -20,7 +20,7 @@ import (
 func Person(ctx context.Context, db *store.Primary, tenant core.TenantAlias, account core.AccountID, user core.UserID, now core.Time, to io.Writer) error {
 	out := bufio.NewWriter(to)
 	err := db.Snapshot(ctx, func(r store.Reads) error {
-		known, err := userdb.UserKnown(ctx, r, tenant, account, user)
+		known, err := userdb.UserExists(ctx, r, tenant, account, user)
 		if err == nil && !known {
 			err = core.NotFound("no such user")
 		}

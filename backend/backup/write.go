@@ -109,7 +109,7 @@ func (s Source) header(ctx context.Context, r store.Reads, tables []tabledb.Tabl
 		}
 		h.Tenants = []core.TenantAlias{s.Tenant}
 	}
-	h.Intake, err = tabledb.IntakeNow(ctx, r)
+	h.Intake, err = tabledb.ReadIntakePosition(ctx, r)
 	return h, err
 }
 

@@ -33,11 +33,11 @@ func TestEvents_Filters(t *testing.T) {
 			_, err := eventdb.AppendIntake(t.Context(), b.db, b.tenant, batch)
 			require.NoError(t, err)
 		}
-		none, err := eventdb.Events(t.Context(), b.db.Reads, b.tenant, event.Filter{Limit: 10})
+		none, err := eventdb.List(t.Context(), b.db.Reads, b.tenant, event.Filter{Limit: 10})
 		require.NoError(t, err)
 		require.Empty(t, none)
 		require.Equal(t, eventdb.Processed{Calls: 4, Events: 4}, b.process(t, 10))
-		all, err := eventdb.Events(t.Context(), b.db.Reads, b.tenant, event.Filter{Limit: 10})
+		all, err := eventdb.List(t.Context(), b.db.Reads, b.tenant, event.Filter{Limit: 10})
 		require.NoError(t, err)
 		require.Len(t, all, 4)
 		require.Equal(t, event.Logged{
@@ -64,7 +64,7 @@ func TestEvents_Filters(t *testing.T) {
 			if c.filter.Limit == 0 {
 				c.filter.Limit = 10
 			}
-			got, err := eventdb.Events(t.Context(), b.db.Reads, b.tenant, c.filter)
+			got, err := eventdb.List(t.Context(), b.db.Reads, b.tenant, c.filter)
 			require.NoError(t, err, name)
 			var want []event.Logged
 			for _, i := range c.want {
@@ -72,7 +72,7 @@ func TestEvents_Filters(t *testing.T) {
 			}
 			require.Equal(t, want, got, name)
 		}
-		others, err := eventdb.Events(t.Context(), b.db.Reads, newTenant(t, b.db), event.Filter{Limit: 10})
+		others, err := eventdb.List(t.Context(), b.db.Reads, newTenant(t, b.db), event.Filter{Limit: 10})
 		require.NoError(t, err)
 		require.Empty(t, others)
 	})

@@ -289,7 +289,7 @@ func TestForgetIntake(t *testing.T) {
 		}
 		forget := func(before core.Time, limit int) (n int) {
 			b.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
-				n, err = eventdb.ForgetIntake(ctx, tx, before, limit)
+				n, err = eventdb.DeleteProcessedIntake(ctx, tx, before, limit)
 				return err
 			})
 			return n

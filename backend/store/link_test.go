@@ -25,7 +25,7 @@ func TestLinkTarget_IsOfTheCodeOrTheFirstProgram(t *testing.T) {
 			require.NoError(t, err)
 			_, err = rowtest.InsertCode(ctx, tx, b.tenant, referral.UserCode{Program: "second", Code: "Anna-10"}, "a", "u")
 			require.NoError(t, err)
-			_, err = tenantdb.ClaimSite(ctx, tx, string(b.tenant)+".example", b.tenant)
+			_, err = tenantdb.InsertSite(ctx, tx, string(b.tenant)+".example", b.tenant)
 			return err
 		})
 		tenant, err := tenantdb.Find(t.Context(), b.db.Reads, b.tenant)

@@ -34,7 +34,7 @@ func TestTenant_ComesBackAsItWas(t *testing.T) {
 		}
 		for _, added := range []bool{true, false} {
 			b.write(t, func(ctx context.Context, tx *store.Tx) error {
-				got, err := tenantdb.InsertTenant(ctx, tx, want)
+				got, err := tenantdb.Insert(ctx, tx, want)
 				require.Equal(t, added, got)
 				return err
 			})
@@ -50,7 +50,7 @@ func TestTenant_ComesBackAsItWas(t *testing.T) {
 			want.SecureMode[e] = auth.Mode(i % 3)
 		}
 		for range 2 {
-			b.write(t, func(ctx context.Context, tx *store.Tx) error { return tenantdb.SetTenant(ctx, tx, want) })
+			b.write(t, func(ctx context.Context, tx *store.Tx) error { return tenantdb.Update(ctx, tx, want) })
 			got, err = tenantdb.Find(t.Context(), b.db.Reads, want.Alias)
 			require.NoError(t, err)
 			require.Equal(t, want, got)
@@ -72,7 +72,7 @@ func TestSite_FirstClaimStaysWhateverTheCase(t *testing.T) {
 			added  bool
 		}{{host, b.tenant, true}, {host, b.tenant, false}, {strings.ToUpper(host), other, false}} {
 			b.write(t, func(ctx context.Context, tx *store.Tx) error {
-				added, err := tenantdb.ClaimSite(ctx, tx, claim.host, claim.tenant)
+				added, err := tenantdb.InsertSite(ctx, tx, claim.host, claim.tenant)
 				require.Equal(t, claim.added, added)
 				return err
 			})
@@ -188,13 +188,13 @@ func TestUser_ComesBackAsItWas(t *testing.T) {
 				require.True(t, ok)
 				require.Equal(t, want, got)
 			}
-			known, err := userdb.UserKnown(t.Context(), b.db.Reads, b.tenant, want.Account, want.ID)
+			known, err := userdb.UserExists(t.Context(), b.db.Reads, b.tenant, want.Account, want.ID)
 			require.NoError(t, err)
 			require.True(t, known)
 			_, ok, err := userdb.User(t.Context(), b.db.Reads, other, want.Account, want.ID)
 			require.NoError(t, err)
 			require.False(t, ok, "of another tenant")
-			known, err = userdb.UserKnown(t.Context(), b.db.Reads, other, want.Account, want.ID)
+			known, err = userdb.UserExists(t.Context(), b.db.Reads, other, want.Account, want.ID)
 			require.NoError(t, err)
 			require.False(t, known, "of another tenant")
 		}

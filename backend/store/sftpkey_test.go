@@ -26,11 +26,11 @@ func TestSFTPKey_IsATenantsOwn(t *testing.T) {
 				}
 				keys[i].Created = tx.Now
 			}
-			used, err := tenantdb.UseSFTPKey(ctx, tx, b.tenant, "SHA256:a")
+			used, err := tenantdb.RecordSFTPKeyUse(ctx, tx, b.tenant, "SHA256:a")
 			require.True(t, used)
 			keys[1].Used = tx.Now
 			require.NoError(t, err)
-			used, err = tenantdb.UseSFTPKey(ctx, tx, other, "SHA256:a")
+			used, err = tenantdb.RecordSFTPKeyUse(ctx, tx, other, "SHA256:a")
 			require.False(t, used)
 			return err
 		})
@@ -43,10 +43,10 @@ func TestSFTPKey_IsATenantsOwn(t *testing.T) {
 
 		known := func(want bool, fingerprint string) {
 			t.Helper()
-			got, err := tenantdb.SFTPKeyKnown(t.Context(), b.db.Reads, b.tenant, fingerprint)
+			got, err := tenantdb.SFTPKeyExists(t.Context(), b.db.Reads, b.tenant, fingerprint)
 			require.NoError(t, err)
 			require.Equal(t, want, got)
-			got, err = tenantdb.SFTPKeyKnown(t.Context(), b.db.Reads, other, fingerprint)
+			got, err = tenantdb.SFTPKeyExists(t.Context(), b.db.Reads, other, fingerprint)
 			require.NoError(t, err)
 			require.False(t, got)
 		}

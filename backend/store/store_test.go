@@ -115,7 +115,7 @@ func newTenant(t testing.TB, db *store.Primary) core.TenantAlias {
 	t.Helper()
 	alias := core.TenantAlias("tenant-" + strconv.FormatInt(tenants.Add(1), 10))
 	require.NoError(t, db.Write(t.Context(), now, func(tx *store.Tx) error {
-		if _, err := tenantdb.InsertTenant(t.Context(), tx, aTenant(alias)); err != nil {
+		if _, err := tenantdb.Insert(t.Context(), tx, aTenant(alias)); err != nil {
 			return err
 		}
 		_, err := programdb.Insert(t.Context(), tx, alias, aProgram(core.ClassicProgram))

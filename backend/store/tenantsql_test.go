@@ -80,7 +80,7 @@ func TestSQL_NamesTheTenant(t *testing.T) {
 	excused := map[string]bool{}
 	statements := 0
 	for _, s := range tree.statements(t) {
-		fault := sqltest.Nameless(s.text, tenantColumn)
+		fault := sqltest.MissingTenants(s.text, tenantColumn)
 		name := excuse(s.function, s.text)
 		switch {
 		case name != "":
@@ -131,7 +131,7 @@ func TestSQL_NamesTheTenant_Finds(t *testing.T) {
 		`DELETE FROM user WHERE seq IN (SELECT seq FROM user WHERE tenant = ?)`:                                "user",
 		`DELETE FROM ` + sqltest.Unknown + ` WHERE id = ?`:                                                     "a table that the text does not name",
 	} {
-		got := sqltest.Nameless(text, tenantColumn)
+		got := sqltest.MissingTenants(text, tenantColumn)
 		if want != "" && !strings.HasPrefix(want, "a table") {
 			want = "no condition on the tenant of " + want
 		}

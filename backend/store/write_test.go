@@ -25,15 +25,15 @@ func TestWrite_SeesItsOwnWritesAndNobodyElseDoes(t *testing.T) {
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
 			require.Equal(t, now, tx.Now)
 			require.NoError(t, putUser(ctx, tx, b.tenant, "a", "u"))
-			known, err := userdb.UserKnown(ctx, tx.Reads, b.tenant, "a", "u")
+			known, err := userdb.UserExists(ctx, tx.Reads, b.tenant, "a", "u")
 			require.NoError(t, err)
 			require.True(t, known, "in the transaction")
-			known, err = userdb.UserKnown(ctx, b.db.Reads, b.tenant, "a", "u")
+			known, err = userdb.UserExists(ctx, b.db.Reads, b.tenant, "a", "u")
 			require.NoError(t, err)
 			require.False(t, known, "outside, before it commits")
 			return nil
 		})
-		known, err := userdb.UserKnown(t.Context(), b.db.Reads, b.tenant, "a", "u")
+		known, err := userdb.UserExists(t.Context(), b.db.Reads, b.tenant, "a", "u")
 		require.NoError(t, err)
 		require.True(t, known, "outside, after it committed")
 	})
@@ -212,7 +212,7 @@ func TestWrite_IsRunAgainWhenTheServerGaveUp(t *testing.T) {
 		if tries == 1 {
 			// Another writer waits, for which the server ends this transaction.
 			require.NoError(t, putUser(t.Context(), tx, tenant, "lost", "u"))
-			_, err := userdb.UserKnown(t.Context(), tx.Reads, tenant, "lost", "u") // sends what was written
+			_, err := userdb.UserExists(t.Context(), tx.Reads, tenant, "lost", "u") // sends what was written
 			require.NoError(t, err)
 			require.NoError(t, other.Write(t.Context(), now, func(tx *store.Tx) error { return putUser(t.Context(), tx, tenant, "b", "u") }))
 		}
@@ -232,7 +232,7 @@ func fillPools(t *testing.T, db *store.Primary, tenant core.TenantAlias) {
 	var calls sync.WaitGroup
 	for range 32 {
 		calls.Go(func() {
-			_, _ = userdb.UserKnown(t.Context(), db.Reads, tenant, "a", "u")
+			_, _ = userdb.UserExists(t.Context(), db.Reads, tenant, "a", "u")
 			_ = db.Write(t.Context(), now, func(*store.Tx) error { return nil })
 		})
 	}

@@ -64,7 +64,7 @@ func run(t *testing.T, url string) bundle {
 	db.SetTimeout(sqldtest.Deadline)
 	require.NoError(t, db.Migrate(t.Context(), now))
 	require.NoError(t, db.Write(t.Context(), now, func(tx *store.Tx) error {
-		_, err := tenantdb.InsertTenant(t.Context(), tx, tenantdb.Tenant{Alias: "t", Policy: link.Policy{Consent: link.ConsentOff}})
+		_, err := tenantdb.Insert(t.Context(), tx, tenantdb.Tenant{Alias: "t", Policy: link.Policy{Consent: link.ConsentOff}})
 		if err == nil {
 			err = rowtest.PutAccount(t.Context(), tx, "t", referral.NewAccount("a", now))
 		}

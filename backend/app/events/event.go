@@ -30,7 +30,7 @@ type Events struct {
 // event.Batch.OwnKey.
 func (es *Events) Log(ctx context.Context, by base.Caller, b event.Batch) (event.Batch, error) {
 	tenant := by.Tenant.Alias
-	known, err := userdb.UserKnown(ctx, es.DB.Reads, tenant, b.Account, b.User)
+	known, err := userdb.UserExists(ctx, es.DB.Reads, tenant, b.Account, b.User)
 	if err == nil && !known {
 		err = rules.UnknownUser()
 	}
@@ -56,20 +56,20 @@ func (es *Events) Log(ctx context.Context, by base.Caller, b event.Batch) (event
 // older than event.CallKept, and returns how many that were. The events stay.
 func (es *Events) ForgetCalls(ctx context.Context) (removed int, err error) {
 	return es.Forget(ctx, func(tx *store.Tx) (int, error) {
-		return eventdb.ForgetIntake(ctx, tx, tx.Now-event.CallKept, base.ForgetBatch)
+		return eventdb.DeleteProcessedIntake(ctx, tx, tx.Now-event.CallKept, base.ForgetBatch)
 	})
 }
 
 // List returns a page of the events that were processed, the last received
 // first.
 func (es *Events) List(ctx context.Context, tenant core.TenantAlias, f event.Filter) ([]event.Logged, error) {
-	return eventdb.Events(ctx, es.DB.Reads, tenant, f)
+	return eventdb.List(ctx, es.DB.Reads, tenant, f)
 }
 
 // ListOf returns a page of the events of each user of a list; see List. The
 // filter's own account and user are not regarded.
 func (es *Events) ListOf(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, f event.Filter) (map[referral.Identity][]event.Logged, error) {
-	found, err := eventdb.EventsOf(ctx, es.DB.Reads, tenant, users, f)
+	found, err := eventdb.ListByUsers(ctx, es.DB.Reads, tenant, users, f)
 	byUser := map[referral.Identity][]event.Logged{}
 	for _, l := range found {
 		who := referral.Identity{Account: l.Account, User: l.User}

@@ -138,6 +138,6 @@ func claimShop(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, landi
 	if err != nil {
 		return err
 	}
-	_, err = tenantdb.ClaimSite(ctx, tx, u.Host, tenant)
+	_, err = tenantdb.InsertSite(ctx, tx, u.Host, tenant)
 	return err
 }

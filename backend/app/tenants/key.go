@@ -51,7 +51,7 @@ func (ks *APIKeys) Create(ctx context.Context, alias core.TenantAlias, name stri
 		if countKeys(tenant.Keys) >= auth.MaxKeys {
 			return core.Invalid("name", "a tenant has at most "+strconv.Itoa(auth.MaxKeys)+" keys; revoke one first")
 		}
-		if err := tenantdb.ForgetReplacedKeys(ctx, tx, alias); err != nil {
+		if err := tenantdb.DeleteExpiredSecrets(ctx, tx, alias); err != nil {
 			return err
 		}
 		k = auth.APIKey{Name: name, Role: role, Created: tx.Now, Expires: expires}
@@ -93,7 +93,7 @@ func (ks *APIKeys) Rotate(ctx context.Context, alias core.TenantAlias, name stri
 		if err := tenantdb.ReplaceKey(ctx, tx, alias, name, tx.Now+overlap); err != nil {
 			return err
 		}
-		if err := tenantdb.ForgetReplacedKeys(ctx, tx, alias); err != nil {
+		if err := tenantdb.DeleteExpiredSecrets(ctx, tx, alias); err != nil {
 			return err
 		}
 		k = auth.APIKey{Name: name, Role: old.Role, Created: old.Created, Expires: old.Expires}

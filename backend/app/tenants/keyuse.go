@@ -67,7 +67,7 @@ func (u *keyUses) forget(use keyUse, at core.Time) {
 func (ks *APIKeys) SaveUses(ctx context.Context) error {
 	var failed error
 	for use, at := range ks.uses.copied() {
-		err := ks.DB.Write(ctx, at, func(tx *store.Tx) error { return tenantdb.UseKey(ctx, tx, use.tenant, use.hash) })
+		err := ks.DB.Write(ctx, at, func(tx *store.Tx) error { return tenantdb.RecordKeyUse(ctx, tx, use.tenant, use.hash) })
 		if err == nil {
 			ks.uses.forget(use, at)
 		}

@@ -20,7 +20,7 @@ const resealAtOnce = 100
 // secretKinds are all kinds of secrets that the database has, each with the place that
 // a secret of it is sealed for.
 var secretKinds = []struct {
-	secretdb.SecretKind
+	secretdb.Kind
 	place func(secretdb.Secret) string
 }{
 	{secretdb.APIKeySecrets, func(s secretdb.Secret) string { return auth.KeyPlace(s.Tenant) }},
@@ -50,7 +50,7 @@ func (mk *MasterKey) Rotate(ctx context.Context) (resealed int, err error) {
 		behind := secretdb.Secret{}
 		for more := true; more; {
 			var n int
-			n, behind, more, err = mk.reseal(ctx, kind.SecretKind, kind.place, behind)
+			n, behind, more, err = mk.reseal(ctx, kind.Kind, kind.place, behind)
 			resealed += n
 			if err != nil {
 				return resealed, err
@@ -64,7 +64,7 @@ func (mk *MasterKey) Rotate(ctx context.Context) (resealed int, err error) {
 // stays what it is.
 func (mk *MasterKey) beginRotation(ctx context.Context) error {
 	return mk.DB.Write(ctx, mk.Now(), func(tx *store.Tx) error {
-		evidence, err := secretdb.Evidence(ctx, tx.Reads)
+		evidence, err := secretdb.FindMasterKey(ctx, tx.Reads)
 		if err != nil || evidence.Fingerprint == mk.Keys.Fingerprint() && evidence.Next == "" {
 			return err
 		}
@@ -79,11 +79,11 @@ func (mk *MasterKey) beginRotation(ctx context.Context) error {
 }
 
 // reseal seals the next secrets of a kind anew, and returns the last that it looked at.
-func (mk *MasterKey) reseal(ctx context.Context, kind secretdb.SecretKind, place func(secretdb.Secret) string, behind secretdb.Secret) (n int, last secretdb.Secret, more bool, err error) {
+func (mk *MasterKey) reseal(ctx context.Context, kind secretdb.Kind, place func(secretdb.Secret) string, behind secretdb.Secret) (n int, last secretdb.Secret, more bool, err error) {
 	first := mk.Keys.First()
 	err = mk.DB.Write(ctx, mk.Now(), func(tx *store.Tx) error {
 		n = 0
-		secrets, err := secretdb.Secrets(ctx, tx.Reads, kind, behind, resealAtOnce)
+		secrets, err := secretdb.List(ctx, tx.Reads, kind, behind, resealAtOnce)
 		if err != nil || len(secrets) == 0 {
 			return err
 		}

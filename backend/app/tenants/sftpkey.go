@@ -60,13 +60,13 @@ func (sk *SFTPKeys) Remove(ctx context.Context, tenant core.TenantAlias, fingerp
 // Known reports whether a key may send a tenant's files. A tenant that
 // there is not looks like one that has no keys.
 func (sk *SFTPKeys) Known(ctx context.Context, tenant core.TenantAlias, fingerprint string) (bool, error) {
-	return tenantdb.SFTPKeyKnown(ctx, sk.DB.Reads, tenant, fingerprint)
+	return tenantdb.SFTPKeyExists(ctx, sk.DB.Reads, tenant, fingerprint)
 }
 
 // Use notes that somebody came with a key.
 func (sk *SFTPKeys) Use(ctx context.Context, tenant core.TenantAlias, fingerprint string) error {
 	return sk.DB.Write(ctx, sk.Now(), func(tx *store.Tx) error {
-		_, err := tenantdb.UseSFTPKey(ctx, tx, tenant, fingerprint)
+		_, err := tenantdb.RecordSFTPKeyUse(ctx, tx, tenant, fingerprint)
 		return err
 	})
 }

@@ -69,7 +69,7 @@ func (ts *Tenants) create(ctx context.Context, tx *store.Tx, n NewTenant) error 
 	if err != nil {
 		return err
 	}
-	added, err := tenantdb.InsertTenant(ctx, tx, tenantdb.Tenant{
+	added, err := tenantdb.Insert(ctx, tx, tenantdb.Tenant{
 		Alias: n.Alias, DiscountID: cmp.Or(n.DiscountID, wire.DefaultDiscountID), Policy: n.Policy, Created: tx.Now,
 	})
 	switch {
@@ -103,7 +103,7 @@ func (ts *Tenants) addFirstKeys(ctx context.Context, tx *store.Tx, n NewTenant) 
 // aliasTaken says whose an alias is: two that differ in case only would be mistaken
 // for one another.
 func aliasTaken(ctx context.Context, tx *store.Tx, alias core.TenantAlias) error {
-	taken, err := tenantdb.TenantNamed(ctx, tx.Reads, alias)
+	taken, err := tenantdb.FindAlias(ctx, tx.Reads, alias)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (ts *Tenants) Change(ctx context.Context, alias core.TenantAlias, c TenantC
 		if tenant, err = c.apply(tenant); err != nil {
 			return err
 		}
-		return tenantdb.SetTenant(ctx, tx, tenant)
+		return tenantdb.Update(ctx, tx, tenant)
 	})
 	return tenant, err
 }

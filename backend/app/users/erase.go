@@ -113,7 +113,7 @@ func (er *Erasures) erase(ctx context.Context, tx *store.Tx, tenant core.TenantA
 // erasure is how a user is erased, or all of an account when id is empty.
 func (er *Erasures) erasure(tx *store.Tx, account core.AccountID, id core.UserID) userdb.Erasure {
 	who := er.IDAt(tx.Now)
-	return userdb.Erasure{Account: account, User: id, Who: core.UserID(core.Erased(who)), Code: core.ReferralCode("deleted-" + who)}
+	return userdb.Erasure{Account: account, User: id, Pseudonym: core.UserID(core.Erased(who)), PseudonymCode: core.ReferralCode("deleted-" + who)}
 }
 
 func (er *Erasures) eraseAccounts(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, accounts []core.AccountID) error {

@@ -168,7 +168,7 @@ func (us *Users) Unblock(ctx context.Context, tenant core.TenantAlias, account c
 
 func (us *Users) setBlocked(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID, blocked bool) error {
 	return us.DB.Write(ctx, us.Now(), func(tx *store.Tx) error {
-		known, err := userdb.UserKnown(ctx, tx.Reads, tenant, account, user)
+		known, err := userdb.UserExists(ctx, tx.Reads, tenant, account, user)
 		if err == nil && !known {
 			err = rules.UnknownUser()
 		}

@@ -104,7 +104,7 @@ func (ws *Widgets) widgetUser(ctx context.Context, tenant core.TenantAlias, in R
 	if accountErr != nil || userErr != nil || account == string(in.Account) && user == string(in.User) {
 		return in, nil
 	}
-	known, err := userdb.UserKnown(ctx, ws.DB.Reads, tenant, in.Account, in.User)
+	known, err := userdb.UserExists(ctx, ws.DB.Reads, tenant, in.Account, in.User)
 	if err == nil && !known {
 		in.Account, in.User = core.AccountID(account), core.UserID(user)
 	}

@@ -90,7 +90,7 @@ func (f *databaseFlags) check(e *env, db *store.Primary) error {
 	if err := db.CheckReleased(e.ctx); err != nil {
 		return err
 	}
-	evidence, err := secretdb.Evidence(e.ctx, db.Reads)
+	evidence, err := secretdb.FindMasterKey(e.ctx, db.Reads)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (f *databaseFlags) exists() error {
 
 // checkKey refuses a master key that does not belong to a database. Where there is no
 // key, none is wrong.
-func (f *databaseFlags) checkKey(evidence secretdb.KeyEvidence) error {
+func (f *databaseFlags) checkKey(evidence secretdb.MasterKey) error {
 	keys, _, ok, err := f.keys()
 	if err != nil || !ok {
 		return err
@@ -137,7 +137,7 @@ func (f *databaseFlags) wrongKey() error {
 }
 
 // withIdentity returns the keys with the key of identities that a database has.
-func withIdentity(keys auth.Keyring, evidence secretdb.KeyEvidence) (auth.Keyring, error) {
+func withIdentity(keys auth.Keyring, evidence secretdb.MasterKey) (auth.Keyring, error) {
 	if evidence.Identity != "" {
 		return keys.OpenIdentity(evidence.Identity)
 	}
@@ -150,7 +150,7 @@ func withIdentity(keys auth.Keyring, evidence secretdb.KeyEvidence) (auth.Keyrin
 
 // openKeys is the master key. It is made when there is none and the database is new.
 func (f *databaseFlags) openKeys(e *env, db *store.Primary) (keys auth.Keyring, err error) {
-	evidence, err := secretdb.Evidence(e.ctx, db.Reads)
+	evidence, err := secretdb.FindMasterKey(e.ctx, db.Reads)
 	if err != nil {
 		return keys, err
 	}
@@ -161,7 +161,7 @@ func (f *databaseFlags) openKeys(e *env, db *store.Primary) (keys auth.Keyring, 
 	if err != nil {
 		return keys, err
 	}
-	if evidence != (secretdb.KeyEvidence{}) {
+	if evidence != (secretdb.MasterKey{}) {
 		return keys, core.Invalid("master-key", "is not in "+f.masterKeyFile()+", and this database has one: put its file back, or give the key by KITH_MASTER_KEY")
 	}
 	text, err := f.masterKey()
@@ -315,7 +315,7 @@ func (f *databaseFlags) openEngine(e *env, is newDatabase) (*app.Engine, error) 
 
 // keepFingerprint notes which master key the database belongs to, once.
 func (f *databaseFlags) keepFingerprint(e *env, db *store.Primary, keys auth.Keyring) error {
-	evidence, err := secretdb.Evidence(e.ctx, db.Reads)
+	evidence, err := secretdb.FindMasterKey(e.ctx, db.Reads)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 type replicas struct {
 	all []*store.Replica
 	// checkKey refuses a master key that is not that of a database.
-	checkKey func(secretdb.KeyEvidence) error
+	checkKey func(secretdb.MasterKey) error
 	// reads tells which of them the edge reads from; false: there is but a file.
 	reads func() (libsql.Reads, bool)
 }
@@ -47,7 +47,7 @@ func (r *replicas) check(ctx context.Context, replica *store.Replica) error {
 	if err := checkSchema(ctx, replica); err != nil {
 		return err
 	}
-	evidence, err := secretdb.Evidence(ctx, replica.Reads)
+	evidence, err := secretdb.FindMasterKey(ctx, replica.Reads)
 	if err != nil {
 		return &core.Error{Code: core.CodeUnavailable, Message: "the master key of the database could not be checked", Err: err}
 	}

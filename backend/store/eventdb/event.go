@@ -9,9 +9,9 @@ import (
 	"kith/core/referral"
 )
 
-// EventsOf returns a page of the events of each user of a list, the last
+// ListByUsers returns a page of the events of each user of a list, the last
 // received first. The filter's own account and user are not regarded.
-func EventsOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, users []referral.Identity, f event.Filter) ([]event.Logged, error) {
+func ListByUsers(ctx context.Context, r store.Reads, tenant core.TenantAlias, users []referral.Identity, f event.Filter) ([]event.Logged, error) {
 	where, args := eventCondition(f)
 	args = append([]any{store.Identities(users), string(tenant), string(tenant)}, args...)
 	rows, err := r.QueryContext(ctx, `SELECT `+eventColumns.SQL()+` FROM json_each(?) given CROSS JOIN event ON +event.tenant = ? AND event.rowid IN (
@@ -21,9 +21,9 @@ func EventsOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, users
 	return eventColumns.All(rows, err, "events of users")
 }
 
-// Events returns a page of the events that were processed, the last received
+// List returns a page of the events that were processed, the last received
 // first.
-func Events(ctx context.Context, r store.Reads, tenant core.TenantAlias, f event.Filter) ([]event.Logged, error) {
+func List(ctx context.Context, r store.Reads, tenant core.TenantAlias, f event.Filter) ([]event.Logged, error) {
 	where, args := eventCondition(f)
 	args = append([]any{string(tenant)}, args...)
 	// An id begins with the time of receipt, and so a tenant's events are in the

@@ -121,9 +121,9 @@ func IntakeWaits(ctx context.Context, r store.Reads) (bool, error) {
 	return store.One[bool](ctx, r, "intake waits", `SELECT EXISTS (SELECT 1 FROM intake WHERE seq > (SELECT seq FROM intake_cursor))`)
 }
 
-// ForgetIntake removes up to limit of the oldest calls, if they were processed
+// DeleteProcessedIntake removes up to limit of the oldest calls, if they were processed
 // and were received before a time, and returns how many it removed.
-func ForgetIntake(ctx context.Context, tx *store.Tx, before core.Time, limit int) (int, error) {
+func DeleteProcessedIntake(ctx context.Context, tx *store.Tx, before core.Time, limit int) (int, error) {
 	return tx.Count(ctx, "forget intake", `DELETE FROM intake WHERE seq IN (
 		SELECT seq FROM (SELECT seq, received_at FROM intake WHERE seq <= (SELECT seq FROM intake_cursor) ORDER BY seq LIMIT ?2)
 		WHERE received_at < ?1)`, int64(before), limit)

@@ -15,6 +15,6 @@ func TestExports_NameTheTenant(t *testing.T) {
 	columns := sqltest.TenantColumns(t)
 	for kind, e := range exports {
 		text, _ := e.page("t", job.Params{}, nil, 1)
-		require.Empty(t, sqltest.Nameless(text, columns), kind)
+		require.Empty(t, sqltest.MissingTenants(text, columns), kind)
 	}
 }

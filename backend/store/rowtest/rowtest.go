@@ -18,14 +18,14 @@ import (
 // PutAccount stores an account, but for its referral, which has its own row.
 func PutAccount(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, a referral.Account) error {
 	var rows store.Tuples
-	userdb.AccountRow(&rows, a)
+	userdb.AppendAccount(&rows, a)
 	return tx.Put(ctx, userdb.PutAccounts, tenant, &rows)
 }
 
 // InsertCode adds a code; false means that the tenant has it already.
 func InsertCode(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, c referral.UserCode, account core.AccountID, user core.UserID) (bool, error) {
 	var rows store.Tuples
-	userdb.CodeRow(&rows, c, referral.Identity{Account: account, User: user})
+	userdb.AppendCode(&rows, c, referral.Identity{Account: account, User: user})
 	n, err := tx.PutCounted(ctx, userdb.PutCodes, tenant, &rows)
 	return n == 1, err
 }
@@ -33,7 +33,7 @@ func InsertCode(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, c re
 // PutTerms says what a user who is there is found by; see referral.User.Terms.
 func PutTerms(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, u referral.User) error {
 	var rows store.Tuples
-	userdb.TermsRow(&rows, tenant, u)
+	userdb.AppendTerms(&rows, tenant, u)
 	return userdb.ChangeTerms(ctx, tx, tenant, &rows)
 }
 
@@ -41,7 +41,7 @@ func PutTerms(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, u refe
 // blocks the user, see BlockUser, and for what they are found by, see PutTerms.
 func PutUser(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, u referral.User) error {
 	var rows store.Tuples
-	userdb.UserRow(&rows, u, "")
+	userdb.AppendUser(&rows, u, "")
 	return tx.Put(ctx, userdb.PutUsers, tenant, &rows)
 }
 

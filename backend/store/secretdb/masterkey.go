@@ -7,9 +7,9 @@ import (
 	"kith/core"
 )
 
-// KeyEvidence is what a database has that tells its master key from others; the zero
+// MasterKey is what a database has that tells its master key from others; the zero
 // value fits any.
-type KeyEvidence struct {
+type MasterKey struct {
 	// Fingerprint is that of the master key, empty until a database is first opened for
 	// writing, and Next that of the one which replaces it, empty when none does.
 	Fingerprint, Next string
@@ -22,20 +22,20 @@ type KeyEvidence struct {
 	Sealed string
 }
 
-var masterKeyColumns = store.Selection[KeyEvidence]{
-	store.Col(`fingerprint`, func(k *KeyEvidence) any { return &k.Fingerprint }),
-	store.Col(`next`, func(k *KeyEvidence) any { return &k.Next }),
-	store.Col(`identity`, func(k *KeyEvidence) any { return &k.Identity }),
+var masterKeyColumns = store.Selection[MasterKey]{
+	store.Col(`fingerprint`, func(k *MasterKey) any { return &k.Fingerprint }),
+	store.Col(`next`, func(k *MasterKey) any { return &k.Next }),
+	store.Col(`identity`, func(k *MasterKey) any { return &k.Identity }),
 }
 
-var sealedColumns = store.Selection[KeyEvidence]{
-	store.Col(`tenant`, func(k *KeyEvidence) any { return &k.Tenant }),
-	store.Col(`sealed`, func(k *KeyEvidence) any { return &k.Sealed }),
+var sealedColumns = store.Selection[MasterKey]{
+	store.Col(`tenant`, func(k *MasterKey) any { return &k.Tenant }),
+	store.Col(`sealed`, func(k *MasterKey) any { return &k.Sealed }),
 }
 
-// Evidence returns what tells the master key of the database; nothing of one that
+// FindMasterKey returns what tells the master key of the database; nothing of one that
 // has no schema yet.
-func Evidence(ctx context.Context, r store.Reads) (k KeyEvidence, err error) {
+func FindMasterKey(ctx context.Context, r store.Reads) (k MasterKey, err error) {
 	has, err := r.HasTable(ctx, "master_key")
 	if err != nil || !has {
 		return k, err
@@ -86,8 +86,8 @@ var secretColumns = store.Selection[Secret]{
 	store.Col(`sealed`, func(s *Secret) any { return &s.Sealed }),
 }
 
-// SecretKind is a kind of secrets in the database.
-type SecretKind struct {
+// Kind is a kind of secrets in the database.
+type Kind struct {
 	// Name is the kind's, in plural.
 	Name string
 	// list selects a page as secretColumns name it, reseal replaces one.
@@ -96,31 +96,31 @@ type SecretKind struct {
 
 // Kinds of secrets: all columns that hold any.
 var (
-	APIKeySecrets = SecretKind{
+	APIKeySecrets = Kind{
 		"API keys", `SELECT tenant, hash AS name, sealed FROM api_key WHERE (tenant, hash) > (?1, ?2) ORDER BY tenant, hash LIMIT ?3`,
 		`UPDATE api_key SET sealed = ?4 WHERE tenant = ?1 AND hash = ?2 AND sealed = ?3`,
 	}
-	EndpointSecrets = SecretKind{
+	EndpointSecrets = Kind{
 		"webhook secrets", `SELECT tenant, url AS name, secret AS sealed FROM webhook_subscription WHERE (tenant, url) > (?1, ?2) ORDER BY tenant, url LIMIT ?3`,
 		`UPDATE webhook_subscription SET secret = ?4 WHERE tenant = ?1 AND url = ?2 AND secret = ?3`,
 	}
-	OldEndpointSecrets = SecretKind{
+	OldEndpointSecrets = Kind{
 		"replaced webhook secrets", `SELECT tenant, url AS name, coalesce(old_secret, '') AS sealed FROM webhook_subscription WHERE (tenant, url) > (?1, ?2) ORDER BY tenant, url LIMIT ?3`,
 		`UPDATE webhook_subscription SET old_secret = ?4 WHERE tenant = ?1 AND url = ?2 AND old_secret = ?3`,
 	}
-	GatewaySecrets = SecretKind{
+	GatewaySecrets = Kind{
 		"gateway keys", `SELECT tenant, public_key AS name, private_key AS sealed FROM gateway_key WHERE (tenant, public_key) > (?1, ?2) ORDER BY tenant, public_key LIMIT ?3`,
 		`UPDATE gateway_key SET private_key = ?4 WHERE tenant = ?1 AND public_key = ?2 AND private_key = ?3`,
 	}
-	SigningSecrets = SecretKind{
+	SigningSecrets = Kind{
 		"webhook signing keys", `SELECT '' AS tenant, id AS name, sealed FROM webhook_key WHERE ('', id) > (?1, ?2) ORDER BY id LIMIT ?3`,
 		`UPDATE webhook_key SET sealed = ?4 WHERE ?1 = '' AND id = ?2 AND sealed = ?3`,
 	}
 )
 
-// Secrets returns up to limit secrets of a kind behind another one, of all tenants in
+// List returns up to limit secrets of a kind behind another one, of all tenants in
 // the order of tenant and name.
-func Secrets(ctx context.Context, r store.Reads, kind SecretKind, behind Secret, limit int) ([]Secret, error) {
+func List(ctx context.Context, r store.Reads, kind Kind, behind Secret, limit int) ([]Secret, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+secretColumns.SQL()+` FROM (`+kind.list+`) ORDER BY tenant, name`,
 		string(behind.Tenant), behind.Name, limit)
 	return secretColumns.All(rows, err, kind.Name)
@@ -128,6 +128,6 @@ func Secrets(ctx context.Context, r store.Reads, kind SecretKind, behind Secret,
 
 // Reseal replaces a sealed secret by the same one sealed anew, unless it is another one
 // by now.
-func Reseal(ctx context.Context, tx *store.Tx, kind SecretKind, s Secret, sealed string) error {
+func Reseal(ctx context.Context, tx *store.Tx, kind Kind, s Secret, sealed string) error {
 	return tx.Exec(ctx, "reseal "+kind.Name, kind.reseal, string(s.Tenant), s.Name, s.Sealed, sealed)
 }

@@ -67,9 +67,9 @@ func (s *scope) find(qualifier, column string, tenantColumn map[string]string) *
 	return nil
 }
 
-// Nameless says which tables of a statement have no condition on their tenant; it
+// MissingTenants says which tables of a statement have no condition on their tenant; it
 // is empty when there are none.
-func Nameless(text string, tenantColumn map[string]string) string {
+func MissingTenants(text string, tenantColumn map[string]string) string {
 	tokens := sqlToken.FindAllString(text, -1)
 	at := func(i int) string {
 		if i < 0 || i >= len(tokens) {

@@ -88,15 +88,15 @@ func rowList(lines []byte) []byte {
 	return append(list, ']')
 }
 
-// Intake is where the intake stood: event calls up to Cursor were processed, and
+// IntakePosition is where the intake stood: event calls up to Cursor were processed, and
 // Last is the last one.
-type Intake struct {
+type IntakePosition struct {
 	Cursor int64 `json:"cursor"`
 	Last   int64 `json:"last"`
 }
 
-// IntakeNow returns where the intake stands.
-func IntakeNow(ctx context.Context, r store.Reads) (i Intake, err error) {
+// ReadIntakePosition returns where the intake stands.
+func ReadIntakePosition(ctx context.Context, r store.Reads) (i IntakePosition, err error) {
 	err = r.QueryRowContext(ctx, `SELECT (SELECT seq FROM intake_cursor), (SELECT coalesce(max(seq), 0) FROM intake)`).Scan(&i.Cursor, &i.Last)
 	if err != nil {
 		return i, fmt.Errorf("store: intake: %w", err)
@@ -107,13 +107,13 @@ func IntakeNow(ctx context.Context, r store.Reads) (i Intake, err error) {
 // IntakeShift is by how much the places of event calls from elsewhere are to be
 // shifted, so that they all lie before those that are here, where none is
 // processed.
-func IntakeShift(ctx context.Context, r store.Reads, from Intake) (int64, error) {
+func IntakeShift(ctx context.Context, r store.Reads, from IntakePosition) (int64, error) {
 	return store.One[int64](ctx, r, "intake shift", `SELECT ? + 1 - min(0, coalesce(min(seq), 0)) FROM intake`, from.Last)
 }
 
 // Requeue puts those event calls of a tenant that were loaded with a shift and
 // had not been processed behind all that are here.
-func Requeue(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, from Intake, shift int64) error {
+func Requeue(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, from IntakePosition, shift int64) error {
 	args := []any{string(tenant), from.Cursor - shift, from.Last - shift}
 	const waiting = ` FROM intake WHERE tenant = ?1 AND seq > ?2 AND seq <= ?3`
 	err := tx.Exec(ctx, "requeue", `INSERT INTO intake (tenant, account_id, user_id, idempotency_key, events, received_at)

@@ -14,7 +14,7 @@ func TestPersonal_NamesTheTenant(t *testing.T) {
 	columns := sqltest.TenantColumns(t)
 	for table, where := range personal {
 		if where != "" {
-			require.Empty(t, sqltest.Nameless(`SELECT 1 FROM `+table+` WHERE `+where, columns), table)
+			require.Empty(t, sqltest.MissingTenants(`SELECT 1 FROM `+table+` WHERE `+where, columns), table)
 		}
 	}
 }

@@ -31,15 +31,15 @@ func DeleteKey(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, name 
 	return tx.Changed(ctx, "delete key", `DELETE FROM api_key WHERE tenant = ? AND name = ?`, string(tenant), name)
 }
 
-// ForgetReplacedKeys removes the replaced secrets of a tenant that are no longer valid.
-func ForgetReplacedKeys(ctx context.Context, tx *store.Tx, tenant core.TenantAlias) error {
+// DeleteExpiredSecrets removes the replaced secrets of a tenant that are no longer valid.
+func DeleteExpiredSecrets(ctx context.Context, tx *store.Tx, tenant core.TenantAlias) error {
 	return tx.Exec(ctx, "forget replaced keys", `DELETE FROM api_key WHERE tenant = ? AND replaced_at IS NOT NULL AND expires_at <= ?`,
 		string(tenant), int64(tx.Now))
 }
 
-// UseKey notes that a secret was used at the time of the transaction, unless a later use
+// RecordKeyUse notes that a secret was used at the time of the transaction, unless a later use
 // was noted.
-func UseKey(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, hash string) error {
+func RecordKeyUse(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, hash string) error {
 	return tx.Exec(ctx, "use key", `UPDATE api_key SET used_at = ?1 WHERE tenant = ?2 AND hash = ?3 AND coalesce(used_at, 0) < ?1`,
 		int64(tx.Now), string(tenant), hash)
 }

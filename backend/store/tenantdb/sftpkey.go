@@ -34,8 +34,8 @@ func SFTPKeys(ctx context.Context, r store.Reads, tenant core.TenantAlias) ([]SF
 	return sftpKeyColumns.All(rows, err, "sftp keys")
 }
 
-// SFTPKeyKnown reports whether a tenant has a key.
-func SFTPKeyKnown(ctx context.Context, r store.Reads, tenant core.TenantAlias, fingerprint string) (bool, error) {
+// SFTPKeyExists reports whether a tenant has a key.
+func SFTPKeyExists(ctx context.Context, r store.Reads, tenant core.TenantAlias, fingerprint string) (bool, error) {
 	return store.One[bool](ctx, r, "sftp key", `SELECT EXISTS (SELECT 1 FROM sftp_key WHERE tenant = ? AND fingerprint = ?)`,
 		string(tenant), fingerprint)
 }
@@ -47,9 +47,9 @@ func InsertSFTPKey(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, k
 		string(tenant), k.Fingerprint, k.Type, k.Note, int64(tx.Now))
 }
 
-// UseSFTPKey notes that somebody came with a key; false means that the tenant
+// RecordSFTPKeyUse notes that somebody came with a key; false means that the tenant
 // does not have it.
-func UseSFTPKey(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, fingerprint string) (bool, error) {
+func RecordSFTPKeyUse(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, fingerprint string) (bool, error) {
 	return tx.Changed(ctx, "use sftp key", `UPDATE sftp_key SET used_at = ? WHERE tenant = ? AND fingerprint = ?`,
 		int64(tx.Now), string(tenant), fingerprint)
 }

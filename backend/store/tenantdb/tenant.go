@@ -81,25 +81,25 @@ func Find(ctx context.Context, r store.Reads, alias core.TenantAlias) (Tenant, e
 	return t, nil
 }
 
-// InsertTenant adds a tenant without keys, with the default secure mode, browser
+// Insert adds a tenant without keys, with the default secure mode, browser
 // payment, share origin, tokens and dates; false means that the alias is taken, see
 // TenantNamed.
-func InsertTenant(ctx context.Context, tx *store.Tx, t Tenant) (bool, error) {
+func Insert(ctx context.Context, tx *store.Tx, t Tenant) (bool, error) {
 	return tx.Inserted(ctx, "tenant", `INSERT INTO tenant
 		(alias, key_hash, key_sealed, discount_id, consent, consent_cookie, browser_payment, created_at)
 		SELECT ?1, ?1, '', ?2, ?3, ?4, 'signed', ?5 WHERE NOT EXISTS (SELECT 1 FROM tenant WHERE lower(alias) = lower(?1))`,
 		string(t.Alias), t.DiscountID, string(t.Policy.Consent), t.Policy.ConsentCookie, int64(t.Created))
 }
 
-// TenantNamed returns the alias that is taken by a tenant of this alias, whatever
+// FindAlias returns the alias that is taken by a tenant of this alias, whatever
 // the case of its letters, or an empty one.
-func TenantNamed(ctx context.Context, r store.Reads, alias core.TenantAlias) (core.TenantAlias, error) {
+func FindAlias(ctx context.Context, r store.Reads, alias core.TenantAlias) (core.TenantAlias, error) {
 	return store.OneOrZero[core.TenantAlias](ctx, r, "tenant named",
 		`SELECT alias FROM tenant WHERE lower(alias) = lower(?1) ORDER BY alias <> ?1 LIMIT 1`, string(alias))
 }
 
-// SetTenant stores a tenant's settings; its alias, keys and time never change.
-func SetTenant(ctx context.Context, tx *store.Tx, t Tenant) error {
+// Update stores a tenant's settings; its alias, keys and time never change.
+func Update(ctx context.Context, tx *store.Tx, t Tenant) error {
 	err := tx.Exec(ctx, "set tenant", `UPDATE tenant SET discount_id = ?, consent = ?, consent_cookie = ?,
 			browser_payment = ?, share_origin = ?, init_checksum = ?, undated_tokens = ?, api_key_tokens = ?, export_dates = ? WHERE alias = ?`,
 		t.DiscountID, string(t.Policy.Consent), t.Policy.ConsentCookie, string(t.BrowserPayment), t.ShareOrigin, t.InitChecksum, t.UndatedTokens, t.APIKeyTokens,
@@ -115,8 +115,8 @@ func SetTenant(ctx context.Context, tx *store.Tx, t Tenant) error {
 	return err
 }
 
-// ClaimSite names the tenant of a shop's host; a host that has one keeps it.
-func ClaimSite(ctx context.Context, tx *store.Tx, host string, tenant core.TenantAlias) (bool, error) {
+// InsertSite names the tenant of a shop's host; a host that has one keeps it.
+func InsertSite(ctx context.Context, tx *store.Tx, host string, tenant core.TenantAlias) (bool, error) {
 	return tx.Inserted(ctx, "site", `INSERT INTO site (host, tenant) VALUES (?, ?) ON CONFLICT (host) DO NOTHING`,
 		host, string(tenant))
 }

@@ -40,7 +40,7 @@ func TestReads_FindByIndex(t *testing.T) {
 		func() error { _, _, err := userdb.Account(ctx, r, "t", "a"); return err },
 		func() error { _, err := userdb.AccountOfProvider(ctx, r, "t", "p"); return err },
 		func() error { _, _, err := userdb.User(ctx, r, "t", "a", "u"); return err },
-		func() error { _, err := userdb.UserKnown(ctx, r, "t", "a", "u"); return err },
+		func() error { _, err := userdb.UserExists(ctx, r, "t", "a", "u"); return err },
 		func() error { _, err := userdb.KnownUsers(ctx, r, "t", someUsers); return err },
 		func() error { _, err := userdb.WithoutUsers(ctx, r, "t", []core.AccountID{"a", "b"}); return err },
 		func() error {
@@ -91,11 +91,11 @@ func TestReads_FindByIndex(t *testing.T) {
 		func() error { _, err := rewarddb.DrawableBy(ctx, tx, "t", []reward.Draw{{Account: "a"}}); return err },
 		func() error { return queries(ctx, tx, wantingAll(tx).wanted()) },
 		func() error { _, err := rewarddb.ListDue(ctx, tx, 1); return err },
-		func() error { _, err := eventdb.Events(ctx, r, "t", event.Filter{Account: "a", User: "u"}); return err },
-		func() error { _, err := eventdb.Events(ctx, r, "t", event.Filter{ID: "e"}); return err },
+		func() error { _, err := eventdb.List(ctx, r, "t", event.Filter{Account: "a", User: "u"}); return err },
+		func() error { _, err := eventdb.List(ctx, r, "t", event.Filter{ID: "e"}); return err },
 		func() error { _, err := userdb.UsersByID(ctx, r, "t", someUsers); return err },
 		func() error {
-			_, err := eventdb.EventsOf(ctx, r, "t", someUsers, event.Filter{Key: "k", Limit: 1})
+			_, err := eventdb.ListByUsers(ctx, r, "t", someUsers, event.Filter{Key: "k", Limit: 1})
 			return err
 		},
 		func() error {
@@ -116,7 +116,7 @@ func TestReads_FindByIndex(t *testing.T) {
 			_, _, err := programdb.WidgetReferrals(ctx, r, "t", "p", referral.Identity{Account: "a", User: "u"}, 1)
 			return err
 		},
-		func() error { _, err := tenantdb.SFTPKeyKnown(ctx, r, "t", "f"); return err },
+		func() error { _, err := tenantdb.SFTPKeyExists(ctx, r, "t", "f"); return err },
 		func() error { _, _, err := referraldb.Decisions(ctx, r, "t", "a", 1, 0); return err },
 	} {
 		require.NoError(t, read())

@@ -67,7 +67,7 @@ func (u *Unit) saveAccounts(ctx context.Context) error {
 	changed := slices.DeleteFunc(changedRows(&u.Accounts), func(a *state.Row[state.Account]) bool {
 		return a.Stored && a.Before.Account == a.Now.Account
 	})
-	return putAll(ctx, u, userdb.PutAccounts, changed, func(t *store.Tuples, a *state.Row[state.Account]) { userdb.AccountRow(t, a.Now.Account) })
+	return putAll(ctx, u, userdb.PutAccounts, changed, func(t *store.Tuples, a *state.Row[state.Account]) { userdb.AppendAccount(t, a.Now.Account) })
 }
 
 // saveUsers stores users with what they are found by: that of new users is stored with
@@ -85,12 +85,12 @@ func (u *Unit) saveUsers(ctx context.Context) error {
 		switch {
 		case !r.Stored:
 			added = true
-			userdb.UserRow(t, r.Now, userdb.TermsText(u.Tenant, r.Now))
+			userdb.AppendUser(t, r.Now, userdb.TermsText(u.Tenant, r.Now))
 			return
 		case !slices.Equal(r.Before.Terms(), r.Now.Terms()):
-			userdb.TermsRow(&terms, u.Tenant, r.Now)
+			userdb.AppendTerms(&terms, u.Tenant, r.Now)
 		}
-		userdb.UserRow(t, r.Now, "")
+		userdb.AppendUser(t, r.Now, "")
 	})
 	if err == nil && added {
 		u.added = true
@@ -112,7 +112,7 @@ func (u *Unit) findLastUser(ctx context.Context) error {
 
 func (u *Unit) saveCodes(ctx context.Context) error {
 	codes := u.NewCodes.Take()
-	n, err := u.tx.PutCounted(ctx, userdb.PutCodes, u.Tenant, rowsOf(userdb.PutCodes, codes, func(t *store.Tuples, c state.NewCode) { userdb.CodeRow(t, c.UserCode, c.Owner) }))
+	n, err := u.tx.PutCounted(ctx, userdb.PutCodes, u.Tenant, rowsOf(userdb.PutCodes, codes, func(t *store.Tuples, c state.NewCode) { userdb.AppendCode(t, c.UserCode, c.Owner) }))
 	if err == nil && n != len(codes) {
 		err = store.ErrTaken
 	}

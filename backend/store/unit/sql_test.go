@@ -18,7 +18,7 @@ func TestPuts_NameTheTenant(t *testing.T) {
 	columns := sqltest.TenantColumns(t)
 	for _, p := range []*store.Put{userdb.PutAccounts, userdb.PutCodes, referraldb.PutDecisions, putEvents, putIntake, rewarddb.PutNew, referraldb.Put, userdb.PutUsers} {
 		for _, text := range p.Statements() {
-			require.Empty(t, sqltest.Nameless(text, columns), p.Table)
+			require.Empty(t, sqltest.MissingTenants(text, columns), p.Table)
 		}
 	}
 }

@@ -205,25 +205,25 @@ func (u *Unit) loadAccounts() []query {
 	if len(ids) == 0 {
 		return nil
 	}
-	return []query{{userdb.AccountColumns + `, (SELECT count(*) FROM user u WHERE u.tenant = a.tenant AND u.account_id = a.id),
+	return []query{{userdb.SelectAccounts + `, (SELECT count(*) FROM user u WHERE u.tenant = a.tenant AND u.account_id = a.id),
 			coalesce(f.id, ''), coalesce(f.created_at, 0)
 		FROM json_each(?2) given CROSS JOIN account a ON a.tenant = ?1 AND a.id = given.value
 		LEFT JOIN referral r ON r.tenant = a.tenant AND r.referred_account_id = a.id
 		LEFT JOIN user f ON +f.tenant = a.tenant AND f.rowid = (SELECT u.rowid FROM user u WHERE u.tenant = a.tenant AND u.account_id = a.id ORDER BY u.created_at, u.id LIMIT 1)`,
 		[]any{string(u.Tenant), store.TextList(strs(ids))}, reading(
 			func(rows *sql.Rows, a *state.Account) error {
-				return userdb.ScanAccount(also{rows, []any{&a.Users, &a.First, &a.FirstCreated}}, &a.Account)
+				return userdb.ScanAccount(extraColumns{rows, []any{&a.Users, &a.First, &a.FirstCreated}}, &a.Account)
 			},
 			func(a state.Account) { u.Accounts.Load(a.ID, a) })}}
 }
 
-// also scans more values than the caller of Scan wants.
-type also struct {
+// extraColumns scans more values than the caller of Scan wants.
+type extraColumns struct {
 	rows *sql.Rows
 	more []any
 }
 
-func (a also) Scan(into ...any) error { return a.rows.Scan(append(into, a.more...)...) }
+func (a extraColumns) Scan(into ...any) error { return a.rows.Scan(append(into, a.more...)...) }
 
 // absent notes that what a table wants is not stored, and returns the keys: what is
 // stored will be loaded in place of that.
@@ -288,10 +288,10 @@ func (u *Unit) loadCodes() []query {
 	if len(keys) == 0 {
 		return nil
 	}
-	return []query{{userdb.CodeColumns + ` FROM json_each(?2) given CROSS JOIN code c ON c.tenant = ?1 AND c.code = given.value
+	return []query{{userdb.SelectCodes + ` FROM json_each(?2) given CROSS JOIN code c ON c.tenant = ?1 AND c.code = given.value
 		JOIN user u ON u.tenant = c.tenant AND u.account_id = c.account_id AND u.id = c.user_id`,
 		[]any{string(u.Tenant), store.TextList(keys)}, reading(
-			func(rows *sql.Rows, c *referral.Code) error { return rows.Scan(userdb.CodeInto(c)...) },
+			func(rows *sql.Rows, c *referral.Code) error { return rows.Scan(userdb.CodeFields(c)...) },
 			func(c referral.Code) { u.Codes.Load(state.CodeKey(c.Code), c) })}}
 }
 

@@ -34,10 +34,10 @@ func Accounts(ctx context.Context, r store.Reads, tenant core.TenantAlias, ids [
 	return byID, err
 }
 
-const AccountColumns = `SELECT a.id, a.currency, a.status, a.billing_interval, a.billing_value, a.value,
+const SelectAccounts = `SELECT a.id, a.currency, a.status, a.billing_interval, a.billing_value, a.value,
 		a.payment_provider_id, a.first_paid_at, a.identified, a.created_at, r.state, r.code`
 
-const accountSelect = AccountColumns + `
+const accountSelect = SelectAccounts + `
 	FROM account a LEFT JOIN referral r ON r.tenant = a.tenant AND r.referred_account_id = a.id
 	WHERE a.tenant = ?`
 
@@ -74,7 +74,7 @@ func AccountOfProvider(ctx context.Context, r store.Reads, tenant core.TenantAli
 		string(tenant), string(id))
 }
 
-func AccountRow(t *store.Tuples, a referral.Account) {
+func AppendAccount(t *store.Tuples, a referral.Account) {
 	t.Row()
 	t.Text(string(a.ID), a.Currency, string(a.Status), string(a.Interval))
 	t.Integer(a.IntervalValue)

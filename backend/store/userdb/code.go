@@ -15,10 +15,10 @@ import (
 // Code returns a code, whatever case it is asked for in; ok is false when there
 // is none.
 func Code(ctx context.Context, r store.Reads, tenant core.TenantAlias, code core.ReferralCode) (c referral.Code, ok bool, err error) {
-	err = r.QueryRowContext(ctx, CodeColumns+`
+	err = r.QueryRowContext(ctx, SelectCodes+`
 		FROM code c JOIN user u ON u.tenant = c.tenant AND u.account_id = c.account_id AND u.id = c.user_id
 		WHERE c.tenant = ? AND c.code = ?`, string(tenant), string(code)).
-		Scan(CodeInto(&c)...)
+		Scan(CodeFields(&c)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return c, false, nil
 	}
@@ -28,11 +28,11 @@ func Code(ctx context.Context, r store.Reads, tenant core.TenantAlias, code core
 	return c, true, nil
 }
 
-const CodeColumns = `SELECT c.code, c.program, c.account_id, c.user_id, c.created_at,
+const SelectCodes = `SELECT c.code, c.program, c.account_id, c.user_id, c.created_at,
 	u.email, u.first_name, u.last_name, u.blocked_at IS NOT NULL, c.link_only`
 
-// CodeInto lists where codeColumns go.
-func CodeInto(c *referral.Code) []any {
+// CodeFields lists where codeColumns go.
+func CodeFields(c *referral.Code) []any {
 	return []any{
 		&c.Code, &c.Program, &c.Owner.Account, &c.Owner.User, &c.Created,
 		&c.Owner.Email, &c.FirstName, &c.LastName, &c.Blocked, &c.LinkOnly,
@@ -83,7 +83,7 @@ func attachCodes(ctx context.Context, r store.Reads, tenant core.TenantAlias, pa
 	return err
 }
 
-func CodeRow(t *store.Tuples, c referral.UserCode, owner referral.Identity) {
+func AppendCode(t *store.Tuples, c referral.UserCode, owner referral.Identity) {
 	t.Row()
 	t.Text(string(c.Code), string(c.Program), string(owner.Account), string(owner.User))
 }

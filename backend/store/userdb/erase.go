@@ -32,10 +32,10 @@ func UserIDs(ctx context.Context, r store.Reads, tenant core.TenantAlias, accoun
 // when User is empty. Who and Code stand in their place in the records that stay;
 // they must be of no meaning.
 type Erasure struct {
-	Account core.AccountID
-	User    core.UserID
-	Who     core.UserID
-	Code    core.ReferralCode
+	Account       core.AccountID
+	User          core.UserID
+	Pseudonym     core.UserID
+	PseudonymCode core.ReferralCode
 }
 
 // gone are the Erasures of ?2 as a table.
@@ -95,7 +95,7 @@ func EraseUsers(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, all 
 	var rows store.Tuples
 	for _, e := range all {
 		rows.Row()
-		rows.Text(string(e.Account), string(e.User), string(e.Who), string(e.Code))
+		rows.Text(string(e.Account), string(e.User), string(e.Pseudonym), string(e.PseudonymCode))
 	}
 	return execAll(ctx, tx, "erase users", userErasure, string(tenant), rows.String())
 }

@@ -100,7 +100,7 @@ func indexed(tenant core.TenantAlias, term string) string {
 	}, term)
 }
 
-func TermsRow(t *store.Tuples, tenant core.TenantAlias, u referral.User) {
+func AppendTerms(t *store.Tuples, tenant core.TenantAlias, u referral.User) {
 	t.Row()
 	t.Text(string(u.Account), string(u.ID), TermsText(tenant, u))
 }

@@ -64,12 +64,12 @@ func TestTenant_AliasesThatDifferInCase(t *testing.T) {
 
 			require.NoError(t, p.Write(ctx, 2, func(tx *store.Tx) error {
 				for alias, want := range map[core.TenantAlias]bool{"shop": false, "sHop": false, "OTHER": false, "shop2": true} {
-					added, err := tenantdb.InsertTenant(ctx, tx, tenantdb.Tenant{Alias: alias, DiscountID: "d", Policy: link.Policy{Consent: link.ConsentOff}})
+					added, err := tenantdb.Insert(ctx, tx, tenantdb.Tenant{Alias: alias, DiscountID: "d", Policy: link.Policy{Consent: link.ConsentOff}})
 					require.NoError(t, err)
 					require.Equal(t, want, added, alias)
 				}
 				for alias, want := range map[core.TenantAlias]core.TenantAlias{"Shop": "Shop", "OTHER": "other", "none": ""} {
-					taken, err := tenantdb.TenantNamed(ctx, tx.Reads, alias)
+					taken, err := tenantdb.FindAlias(ctx, tx.Reads, alias)
 					require.NoError(t, err)
 					require.Equal(t, want, taken)
 				}

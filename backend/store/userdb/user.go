@@ -55,8 +55,8 @@ func ScanUser(row interface{ Scan(...any) error }, u *referral.User) error {
 	return json.Unmarshal([]byte(segments), &u.Segments)
 }
 
-// UserKnown reports whether a user exists.
-func UserKnown(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID, id core.UserID) (bool, error) {
+// UserExists reports whether a user exists.
+func UserExists(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID, id core.UserID) (bool, error) {
 	return store.One[bool](ctx, r, "user known", `SELECT EXISTS (SELECT 1 FROM user WHERE tenant = ? AND account_id = ? AND id = ?)`,
 		string(tenant), string(account), string(id))
 }
@@ -76,8 +76,8 @@ func FirstUser(ctx context.Context, r store.Reads, tenant core.TenantAlias, acco
 	return User(ctx, r, tenant, account, id)
 }
 
-// UserRow adds a user, and what they are found by from the first, or nothing.
-func UserRow(t *store.Tuples, u referral.User, terms string) {
+// AppendUser adds a user, and what they are found by from the first, or nothing.
+func AppendUser(t *store.Tuples, u referral.User, terms string) {
 	t.Row()
 	t.Text(string(u.Account), string(u.ID), u.FirstName, u.LastName, u.Email, u.ImageURL, u.Locale, u.CountryCode)
 	t.Boolean(u.Referable)
