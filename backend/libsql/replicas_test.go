@@ -177,7 +177,7 @@ func TestReplicas_ServerThatLagsBehind(t *testing.T) {
 	t.Parallel()
 	c := twoReplicas(t)
 	d := withFallback(t, c, "ws", manualclock.New())
-	c.Replicas[0].Hold(t)
+	c.Replicas[0].Disconnect(t)
 	server(t, c.PrimaryURL()).mustQuery(t, "CREATE TABLE later AS SELECT 1 AS v")
 	eventually(t, func() bool {
 		r, err := d.query(t.Context(), []byte("SELECT v FROM later"), nil)

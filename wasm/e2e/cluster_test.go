@@ -141,9 +141,9 @@ func TestFleet_OneKeyFromManySenders(t *testing.T) {
 		check(t, "all-well-1", got[http.StatusOK])
 	})
 	t.Run("a replica is held back", func(t *testing.T) {
-		f.cluster.Replicas[1].Hold(t)
+		f.cluster.Replicas[1].Disconnect(t)
 		// Half of the senders need nothing of the replica.
-		got := f.race(t, "held-back-1", spread/2, func() { f.cluster.Replicas[1].Release(t) })
+		got := f.race(t, "held-back-1", spread/2, func() { f.cluster.Replicas[1].Reconnect(t) })
 		check(t, "held-back-1", got[http.StatusOK])
 	})
 	// A sender that was cut off sends again: then the one that was stored may
@@ -169,7 +169,7 @@ func TestFleet_WhatAReplicaDoesNotKnowIsNotDenied(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
 	f.cluster.WaitForSync(t)
-	f.cluster.Replicas[0].Hold(t)
+	f.cluster.Replicas[0].Disconnect(t)
 	f.nodes[0].identify(t, f.nodes[0].backend, f.tenant, "anna", `{"referralCode":"ANNA10"}`)
 	late := alias(t, f.nodes[0], "late")
 	f.nodes[0].identify(t, f.nodes[0].backend, late, "ben", `{"referralCode":"BEN20"}`)

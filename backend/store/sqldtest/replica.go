@@ -8,11 +8,11 @@ import (
 // Replica is one replica of a cluster.
 type Replica struct {
 	node *node
-	line *line
+	line *proxy
 }
 
 func newReplica(binary, dir, addr, primary, token string, args []string) (*Replica, error) {
-	line, err := newLine(primary)
+	line, err := newProxy(primary)
 	if err != nil {
 		return nil, err
 	}
@@ -30,15 +30,15 @@ func (r *Replica) Kill(t testing.TB) { r.node.kill() }
 // Start starts a killed replica on the data it had.
 func (r *Replica) Start(t testing.TB) { t.Helper(); must(t, r.node.start()) }
 
-// Hold cuts the line to the primary: the replica goes on answering reads from
+// Disconnect cuts the line to the primary: the replica goes on answering reads from
 // what it has and refuses writes, until Release or the test's end.
-func (r *Replica) Hold(t testing.TB) {
+func (r *Replica) Disconnect(t testing.TB) {
 	r.line.cut()
 	t.Cleanup(r.line.mend)
 }
 
-// Release lets a held replica catch up; WaitForSync says when it has.
-func (r *Replica) Release(t testing.TB) { r.line.mend() }
+// Reconnect lets a held replica catch up; WaitForSync says when it has.
+func (r *Replica) Reconnect(t testing.TB) { r.line.mend() }
 
 // Pause stops the replica where it is: it takes what is sent and answers nothing,
 // until Resume, or until it is killed and started.

@@ -94,11 +94,11 @@ func (c *Cluster) StopReplica(t testing.TB) { c.Replicas[0].Kill(t) }
 // StartReplica starts the first replica; see Replica.Start.
 func (c *Cluster) StartReplica(t testing.TB) { t.Helper(); c.Replicas[0].Start(t) }
 
-// HoldReplica holds the first replica back; see Replica.Hold.
-func (c *Cluster) HoldReplica(t testing.TB) { c.Replicas[0].Hold(t) }
+// DisconnectReplica holds the first replica back; see Replica.Hold.
+func (c *Cluster) DisconnectReplica(t testing.TB) { c.Replicas[0].Disconnect(t) }
 
-// ReleaseReplica lets the first replica catch up; see Replica.Release.
-func (c *Cluster) ReleaseReplica(t testing.TB) { c.Replicas[0].Release(t) }
+// ReconnectReplica lets the first replica catch up; see Replica.Release.
+func (c *Cluster) ReconnectReplica(t testing.TB) { c.Replicas[0].Reconnect(t) }
 
 // KillPrimary kills the primary, as kill -9 does. Its data stay.
 func (c *Cluster) KillPrimary(t testing.TB) { c.primary.kill() }

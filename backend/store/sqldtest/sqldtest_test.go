@@ -79,7 +79,7 @@ func TestCluster_HeldReplicaAnswersFromWhatItHas(t *testing.T) {
 	c.WaitForSync(t)
 	require.Equal(t, 0, count(t, replica, "held"))
 
-	c.HoldReplica(t)
+	c.DisconnectReplica(t)
 	exec(t, primary, "INSERT INTO held VALUES (1)")
 	require.Equal(t, 0, count(t, replica, "held"))
 	// Refused by the replica or ended by the context: whichever comes first.
@@ -88,7 +88,7 @@ func TestCluster_HeldReplicaAnswersFromWhatItHas(t *testing.T) {
 	_, err := open(t, c.ReplicaURL()).ExecContext(ctx, "INSERT INTO held VALUES (2)")
 	require.Error(t, err, "a write needs the primary")
 
-	c.ReleaseReplica(t)
+	c.ReconnectReplica(t)
 	c.WaitForSync(t)
 	require.Equal(t, 1, count(t, replica, "held"))
 }

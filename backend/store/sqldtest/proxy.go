@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// line carries the replica's connections to the primary, and can be cut.
-type line struct {
+// proxy carries the replica's connections to the primary, and can be cut.
+type proxy struct {
 	listener net.Listener
 	to       string
 
@@ -16,19 +16,19 @@ type line struct {
 	conns map[net.Conn]bool
 }
 
-func newLine(to string) (*line, error) {
+func newProxy(to string) (*proxy, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	l := &line{listener: listener, to: to, conns: map[net.Conn]bool{}}
+	l := &proxy{listener: listener, to: to, conns: map[net.Conn]bool{}}
 	go l.serve()
 	return l, nil
 }
 
-func (l *line) addr() string { return l.listener.Addr().String() }
+func (l *proxy) addr() string { return l.listener.Addr().String() }
 
-func (l *line) serve() {
+func (l *proxy) serve() {
 	for {
 		from, err := l.listener.Accept()
 		if err != nil {
@@ -38,7 +38,7 @@ func (l *line) serve() {
 	}
 }
 
-func (l *line) carry(from net.Conn) {
+func (l *proxy) carry(from net.Conn) {
 	defer from.Close()
 	to, err := net.Dial("tcp", l.to)
 	if err != nil {
@@ -57,7 +57,7 @@ func (l *line) carry(from net.Conn) {
 }
 
 // add takes note of a pair of connections, unless the line is cut.
-func (l *line) add(from, to net.Conn) bool {
+func (l *proxy) add(from, to net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.down {
@@ -67,14 +67,14 @@ func (l *line) add(from, to net.Conn) bool {
 	return true
 }
 
-func (l *line) remove(from, to net.Conn) {
+func (l *proxy) remove(from, to net.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.conns, from)
 	delete(l.conns, to)
 }
 
-func (l *line) cut() {
+func (l *proxy) cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.down = true
@@ -83,13 +83,13 @@ func (l *line) cut() {
 	}
 }
 
-func (l *line) mend() {
+func (l *proxy) mend() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.down = false
 }
 
-func (l *line) close() {
+func (l *proxy) close() {
 	_ = l.listener.Close()
 	l.cut()
 }
