@@ -90,7 +90,7 @@ func (g *gateways) sweep(ctx context.Context, task payments.SweepTask) {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		g.engine.Worked(base.WorkGateway, base.GatewaySweep, base.OutcomeFailed, 1)
+		g.engine.ReportWork(base.WorkGateway, base.GatewaySweep, base.OutcomeFailed, 1)
 		g.log.Warn("gateway sweep", "tenant", task.Tenant, "error", err)
 	case found > 0:
 		g.log.Info("gateway sweep", "tenant", task.Tenant, "found", found)

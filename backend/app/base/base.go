@@ -24,9 +24,9 @@ type Base struct {
 	Now func() core.Time
 	// Entropy fills its argument with random bytes that cannot be guessed.
 	Entropy func([]byte)
-	// Did receives, for the metrics, what workers have done; see Worked. It must not
+	// OnWork receives, for the metrics, what workers have done; see ReportWork. It must not
 	// block. Nil: there are no metrics.
-	Did func(work, kind, outcome string, n int64)
+	OnWork func(work, kind, outcome string, n int64)
 }
 
 // NewID returns an id that nothing has, made now.

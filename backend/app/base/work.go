@@ -1,11 +1,11 @@
 package base
 
-// Worked reports to Did that n more things were done: of which work (WorkRows and its
+// ReportWork reports to OnWork that n more things were done: of which work (WorkRows and its
 // like), of which kind, and how it went. All are few words, since they become
 // labels.
-func (b *Base) Worked(work, kind, outcome string, n int64) {
-	if b.Did != nil && n > 0 {
-		b.Did(work, kind, outcome, n)
+func (b *Base) ReportWork(work, kind, outcome string, n int64) {
+	if b.OnWork != nil && n > 0 {
+		b.OnWork(work, kind, outcome, n)
 	}
 }
 

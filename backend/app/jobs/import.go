@@ -325,8 +325,8 @@ func (r *run) batch(ctx context.Context, rows []batchRow) error {
 // applied notes what became of a batch.
 func (r *run) applied(after jobdb.Lease, took time.Duration) {
 	done, failed := after.Stats.Processed-r.claim.Stats.Processed, after.Stats.Errors-r.claim.Stats.Errors
-	r.jobs.Worked(base.WorkRows, string(after.Type), base.OutcomeFailed, failed)
-	r.jobs.Worked(base.WorkRows, string(after.Type), base.OutcomeDone, done-failed)
+	r.jobs.ReportWork(base.WorkRows, string(after.Type), base.OutcomeFailed, failed)
+	r.jobs.ReportWork(base.WorkRows, string(after.Type), base.OutcomeDone, done-failed)
 	r.sizer.took(int(done), took)
 	*r.claim = after
 	r.kept = r.jobs.Now()

@@ -258,7 +258,7 @@ func (js *Jobs) finish(ctx context.Context, c jobdb.Lease) error {
 		return js.dropMore(ctx, c, dropped)
 	}
 	if c.Status == job.Completed {
-		js.Worked(base.WorkRows, string(c.Type), base.OutcomeDone, c.Stats.Processed)
+		js.ReportWork(base.WorkRows, string(c.Type), base.OutcomeDone, c.Stats.Processed)
 	}
 	return nil
 }

@@ -407,7 +407,7 @@ func (bl *Billing) End(ctx context.Context, task BillingTask, ended bool, proble
 		return err
 	})
 	if err == nil {
-		bl.Worked(base.WorkGateway, base.GatewayRead, outcome, 1)
+		bl.ReportWork(base.WorkGateway, base.GatewayRead, outcome, 1)
 	}
 	return err
 }
@@ -417,7 +417,7 @@ func (bl *Billing) End(ctx context.Context, task BillingTask, ended bool, proble
 func (bl *Billing) EndRefund(ctx context.Context, tenant core.TenantAlias, transaction, id, problem string) error {
 	err := bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) error { return billingdb.EndRefund(ctx, tx, tenant, transaction, id, problem) })
 	if err == nil {
-		bl.Worked(base.WorkGateway, base.GatewayRefund, outcomeOf(problem), 1)
+		bl.ReportWork(base.WorkGateway, base.GatewayRefund, outcomeOf(problem), 1)
 	}
 	return err
 }

@@ -59,7 +59,7 @@ func (cs *Coupons) End(ctx context.Context, task CouponTask, problem string, aft
 		return billingdb.EndCoupon(ctx, tx, task.Coupon, problem, next)
 	})
 	if err == nil {
-		cs.Worked(base.WorkGateway, base.GatewayCoupon, outcomeOf(problem), 1)
+		cs.ReportWork(base.WorkGateway, base.GatewayCoupon, outcomeOf(problem), 1)
 	}
 	return err
 }

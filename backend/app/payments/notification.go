@@ -58,7 +58,7 @@ func (ns *Notifications) Read(ctx context.Context, most int, parse func(payload 
 	})
 	if err == nil {
 		for _, news := range taken {
-			ns.Worked(base.WorkNotification, news.label(), outcomeOf(news.Problem), 1)
+			ns.ReportWork(base.WorkNotification, news.label(), outcomeOf(news.Problem), 1)
 		}
 	}
 	return len(waiting), err

@@ -85,8 +85,8 @@ func (ss *Sweeps) End(ctx context.Context, task SweepTask, ids []string) (found 
 		return billingdb.EndSweep(ctx, tx, task.Sweep, tx.Now+SweepEvery)
 	})
 	if err == nil {
-		ss.Worked(base.WorkGateway, base.GatewaySweep, base.OutcomeDone, 1)
-		ss.Worked(base.WorkGateway, base.GatewayFound, base.OutcomeDone, int64(found))
+		ss.ReportWork(base.WorkGateway, base.GatewaySweep, base.OutcomeDone, 1)
+		ss.ReportWork(base.WorkGateway, base.GatewayFound, base.OutcomeDone, int64(found))
 	}
 	return found, err
 }

@@ -162,9 +162,9 @@ func (d *Deliveries) End(ctx context.Context, made []Sent) (late int, err error)
 	if err != nil {
 		return 0, err
 	}
-	d.Worked(base.WorkDelivery, "attempt", base.OutcomeLate, int64(late))
-	d.Worked(base.WorkDelivery, "attempt", base.OutcomeDone, int64(well))
-	d.Worked(base.WorkDelivery, "attempt", base.OutcomeFailed, int64(len(made)-late-gone-well))
+	d.ReportWork(base.WorkDelivery, "attempt", base.OutcomeLate, int64(late))
+	d.ReportWork(base.WorkDelivery, "attempt", base.OutcomeDone, int64(well))
+	d.ReportWork(base.WorkDelivery, "attempt", base.OutcomeFailed, int64(len(made)-late-gone-well))
 	return late, nil
 }
 

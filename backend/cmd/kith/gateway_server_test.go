@@ -25,7 +25,7 @@ func TestGateway_OnAServer(t *testing.T) {
 	var mu sync.Mutex
 	done := map[string]int64{}
 	s.engine.Now = s.clock.now
-	s.engine.Did = func(work, kind, outcome string, n int64) {
+	s.engine.OnWork = func(work, kind, outcome string, n int64) {
 		mu.Lock()
 		defer mu.Unlock()
 		done[strings.Join([]string{work, kind, outcome}, " ")] += n

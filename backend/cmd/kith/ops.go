@@ -80,17 +80,17 @@ func observeBackend(e *env, engine *app.Engine) {
 		Name: "kith_backlog", Help: "What waits for the workers: event calls, webhook deliveries, jobs, notifications of gateways and refunds at them.", Label: "work",
 		Read: engine.DB.Backlog,
 	})
-	engine.Did = e.observer.Did
+	engine.OnWork = e.observer.Did
 	for _, outcome := range []string{base.OutcomeDone, base.OutcomeFailed} {
 		for _, t := range job.Types() {
-			engine.Did(base.WorkRows, string(t), outcome, 0)
+			engine.OnWork(base.WorkRows, string(t), outcome, 0)
 		}
-		engine.Did(base.WorkDelivery, "attempt", outcome, 0)
+		engine.OnWork(base.WorkDelivery, "attempt", outcome, 0)
 		for _, kind := range base.GatewayKinds() {
-			engine.Did(base.WorkGateway, kind, outcome, 0)
+			engine.OnWork(base.WorkGateway, kind, outcome, 0)
 		}
 	}
-	engine.Did(base.WorkDelivery, "attempt", base.OutcomeLate, 0)
+	engine.OnWork(base.WorkDelivery, "attempt", base.OutcomeLate, 0)
 }
 
 // observeEdge adds the metrics of an edge.
