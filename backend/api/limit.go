@@ -31,7 +31,7 @@ func (a *API) isGuess(r *http.Request, alias core.TenantAlias, authorization, us
 	if authorization == "" && userToken == "" {
 		return base.Live(alias)
 	}
-	return a.guesses().Exhausted(seenAddress(r)) && a.Engine.Callers.WrongLately(alias, authorization, userToken)
+	return a.guesses().Exhausted(seenAddress(r)) && a.Engine.Callers.WrongByCache(alias, authorization, userToken)
 }
 
 // mayGuess reports whether a call that was authenticated, or failed to be, may be a

@@ -19,7 +19,7 @@ type Callers struct {
 	*base.Base
 	APIKeys *tenants.APIKeys
 
-	lately latelyRead
+	cache tenantCache
 }
 
 // Authenticate returns who sent a request with these credentials to a tenant; a
@@ -31,7 +31,7 @@ func (cs *Callers) Authenticate(ctx context.Context, alias core.TenantAlias, aut
 	if err != nil {
 		return base.Caller{}, err
 	}
-	cs.lately.keep(tenant, cs.Now())
+	cs.cache.put(tenant, cs.Now())
 	credentials, err := auth.ParseCredentials(authorization, userToken)
 	if err != nil {
 		return base.Caller{}, err
@@ -116,7 +116,7 @@ func (cs *Callers) AuthenticateAnonymous(ctx context.Context, alias core.TenantA
 	if err != nil {
 		return base.Caller{}, err
 	}
-	cs.lately.keep(tenant, cs.Now())
+	cs.cache.put(tenant, cs.Now())
 	credentials, err := auth.ParseCredentials(authorization, userToken)
 	if err != nil {
 		return base.Caller{}, err
