@@ -371,12 +371,12 @@ func after(err error, tries int) core.Time {
 
 // readNotification returns the kind of a notification and the id of its object. The
 // rest of the payload is ignored: it is as old as the notification.
-func readNotification(payload string) payments.BillingNews {
+func readNotification(payload string) payments.ParsedNotification {
 	n, err := gateway.ParseNotification(payload)
-	news := payments.BillingNews{Kind: string(n.Kind), Known: n.Kind.Known()}
+	news := payments.ParsedNotification{Kind: string(n.Kind), Known: n.Kind.Known()}
 	switch {
 	case err != nil:
-		return payments.BillingNews{Problem: err.Error()}
+		return payments.ParsedNotification{Problem: err.Error()}
 	case n.Subscription != nil:
 		news.Subscription = n.Subscription.ID
 	case n.Transaction != nil:

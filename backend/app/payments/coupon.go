@@ -30,7 +30,7 @@ func (cs *Coupons) Begin(ctx context.Context, most int) ([]CouponTask, error) {
 	}
 	var taken []billingdb.Coupon
 	err = cs.DB.Write(ctx, cs.Now(), func(tx *store.Tx) (err error) {
-		taken, err = billingdb.TakeCoupons(ctx, tx, most, tx.Now+ChoreLease)
+		taken, err = billingdb.TakeCoupons(ctx, tx, most, tx.Now+TaskLease)
 		return err
 	})
 	tasks := make([]CouponTask, 0, len(taken))

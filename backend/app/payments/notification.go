@@ -35,12 +35,12 @@ func (ns *Notifications) Add(ctx context.Context, tenant core.TenantAlias, paylo
 
 // Read lets parse read what gateways have sent, and has the
 // subscriptions that it is about read back. It returns how many it took.
-func (ns *Notifications) Read(ctx context.Context, most int, parse func(payload string) BillingNews) (int, error) {
+func (ns *Notifications) Read(ctx context.Context, most int, parse func(payload string) ParsedNotification) (int, error) {
 	waiting, err := billingdb.Notifications(ctx, ns.DB.Reads, most)
 	if err != nil || len(waiting) == 0 {
 		return 0, err
 	}
-	var taken []BillingNews
+	var taken []ParsedNotification
 	err = ns.DB.Write(ctx, ns.Now(), func(tx *store.Tx) error {
 		taken = nil
 		for _, n := range waiting {
@@ -48,7 +48,7 @@ func (ns *Notifications) Read(ctx context.Context, most int, parse func(payload 
 			mine, err := billingdb.MarkNotificationRead(ctx, tx, n.Tenant, n.Seq, news.Kind, news.Problem)
 			if err == nil && mine {
 				taken = append(taken, news)
-				err = takeNews(ctx, tx, n.Tenant, news)
+				err = applyNotification(ctx, tx, n.Tenant, news)
 			}
 			if err != nil {
 				return err
@@ -66,15 +66,15 @@ func (ns *Notifications) Read(ctx context.Context, most int, parse func(payload 
 
 // label is the kind as a metric has it: the gateway's words are not ours to
 // bound.
-func (n BillingNews) label() string {
+func (n ParsedNotification) label() string {
 	if !n.Known {
 		return "other"
 	}
 	return n.Kind
 }
 
-// BillingNews is what a notification is about.
-type BillingNews struct {
+// ParsedNotification is what a notification is about.
+type ParsedNotification struct {
 	// Kind is the gateway's word for it, and Problem says why it cannot be read,
 	// or is empty.
 	Kind, Problem string
@@ -87,9 +87,9 @@ type BillingNews struct {
 	Transaction string
 }
 
-// takeNews has the subscription read that a notification is about. A charge that
+// applyNotification has the subscription read that a notification is about. A charge that
 // was not seen has no effect that could change: it is read with its subscription.
-func takeNews(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, n BillingNews) error {
+func applyNotification(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, n ParsedNotification) error {
 	if n.Kind == billing.CheckKind {
 		return billingdb.RecordCheck(ctx, tx, tenant)
 	}

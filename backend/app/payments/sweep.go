@@ -23,9 +23,9 @@ const (
 // differ, and a search may lag.
 const sweepOverlap = core.Day
 
-// ChoreLease is how long a sweep, or a code that is to be written, is left alone
+// TaskLease is how long a sweep, or a code that is to be written, is left alone
 // once somebody took it on.
-const ChoreLease = 5 * core.Minute
+const TaskLease = 5 * core.Minute
 
 // Sweeps are searches at gateways for subscriptions that no notification named.
 type Sweeps struct {
@@ -54,7 +54,7 @@ func (ss *Sweeps) Begin(ctx context.Context, most int) ([]SweepTask, error) {
 	}
 	var taken []billingdb.Sweep
 	err = ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) (err error) {
-		taken, err = billingdb.TakeSweeps(ctx, tx, most, tx.Now+ChoreLease)
+		taken, err = billingdb.TakeSweeps(ctx, tx, most, tx.Now+TaskLease)
 		return err
 	})
 	tasks := make([]SweepTask, 0, len(taken))

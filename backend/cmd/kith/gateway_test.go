@@ -291,7 +291,7 @@ func (s *gatewayStage) idle(ctx context.Context) error {
 			OR EXISTS (SELECT 1 FROM gateway_subscription WHERE leased_until IS NOT NULL OR due_at <= ?1)
 			OR EXISTS (SELECT 1 FROM gateway_coupon WHERE due_at <= ?1 OR due_at = ?1 + ?2)
 			OR EXISTS (SELECT 1 FROM gateway_connection WHERE sweep_at <= ?1 OR sweep_at = ?1 + ?2)`,
-			int64(s.clock.now()), int64(payments.ChoreLease)).Scan(&busy)
+			int64(s.clock.now()), int64(payments.TaskLease)).Scan(&busy)
 		if err == nil && !busy {
 			return nil
 		}
