@@ -195,7 +195,7 @@ func TestWorkJob_TakesOverFromTheDead(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, job.Completed, done.Status)
 	close(files.release)
-	require.ErrorIs(t, <-late, jobs.ErrLost)
+	require.ErrorIs(t, <-late, jobs.ErrLeaseLost)
 	after, err := b.Jobs.ByID(t.Context(), b.tenant, made.ID)
 	require.NoError(t, err)
 	require.Equal(t, done, after)

@@ -386,7 +386,7 @@ func TestImport_TwoWorkers(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, did)
 		close(goOn)
-		require.ErrorIs(t, <-lost, jobs.ErrLost)
+		require.ErrorIs(t, <-lost, jobs.ErrLeaseLost)
 		require.Len(t, b.written(t), 2, "what was uploaded, and the result of who finished")
 		made, err = b.Jobs.ByID(t.Context(), b.tenant, made.ID)
 		require.NoError(t, err)

@@ -27,10 +27,10 @@ type upload struct {
 	session *session
 	name    string
 	to      *io.PipeWriter
-	// done is closed when the engine has finished; then delivery and err are its
+	// done is closed when the engine has finished; then received and err are its
 	// results.
 	done     chan struct{}
-	delivery jobs.Delivery
+	received jobs.ReceivedFile
 	err      error
 
 	mu sync.Mutex
@@ -51,7 +51,7 @@ func (s *session) begin(name string) *upload {
 	s.conn.uploads.Add(1)
 	go func() {
 		defer close(u.done)
-		u.delivery, u.err = s.server.engine.Jobs.Deliver(s.ctx, s.tenant, name, from)
+		u.received, u.err = s.server.engine.Jobs.Receive(s.ctx, s.tenant, name, from)
 		_ = from.CloseWithError(u.err)
 	}()
 	return u
@@ -157,18 +157,18 @@ func (u *upload) end() {
 // outcome logs the result of the upload, and returns it for the client.
 func (u *upload) outcome() error {
 	log := u.session.log.With("file", printable(u.name), "bytes", u.next)
-	job := u.delivery.Job
+	job := u.received.Job
 	switch {
-	case u.err == nil && len(u.delivery.Fatal) == 0:
+	case u.err == nil && len(u.received.Fatal) == 0:
 		log.Info("sftp: job created from file", "job", job.ID, "type", job.Type, "status", job.Status,
 			"rows", job.Stats.Processed, "failed", job.Stats.Errors)
-		if len(u.delivery.Rows) > 0 {
-			log.Warn("sftp: rows failed", "job", job.ID, "rows", some(u.delivery.Rows))
+		if len(u.received.Rows) > 0 {
+			log.Warn("sftp: rows failed", "job", job.ID, "rows", some(u.received.Rows))
 		}
 		return nil
 	case u.err == nil:
-		log.Warn("sftp: file invalid", "job", job.ID, "type", job.Type, "problems", some(u.delivery.Fatal))
-		return u.deny("nothing was imported; job " + job.ID + ": " + some(u.delivery.Fatal))
+		log.Warn("sftp: file invalid", "job", job.ID, "type", job.Type, "problems", some(u.received.Fatal))
+		return u.deny("nothing was imported; job " + job.ID + ": " + some(u.received.Fatal))
 	case errors.Is(u.err, errNotClosed):
 		log.Warn("sftp: file not stored", "error", u.err)
 		return u.err

@@ -59,7 +59,7 @@ func (j *jobWorker) drain(ctx context.Context) error {
 func (j *jobWorker) work(ctx context.Context) {
 	_, err := j.jobs.Work(ctx)
 	switch {
-	case errors.Is(err, jobs.ErrLost):
+	case errors.Is(err, jobs.ErrLeaseLost):
 		j.log.Warn("job left: its lease expired, or it was deleted")
 	case err != nil && ctx.Err() == nil:
 		j.log.Error("job failed; trying again", "error", err)

@@ -310,7 +310,7 @@ func (r *run) batch(ctx context.Context, rows []batchRow) error {
 		}
 		ok, err := jobdb.SaveProgress(ctx, tx, after, part.Chunk, r.jobs.leaseEnd(tx.Now))
 		if err == nil && !ok {
-			err = ErrLost
+			err = ErrLeaseLost
 		}
 		return err
 	})

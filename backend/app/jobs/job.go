@@ -56,10 +56,10 @@ const DefaultCallTime = 10 * time.Second
 // back.
 const leaveTime = 5 * time.Second
 
-// ErrLost says that another worker has taken the job over, since the lease
+// ErrLeaseLost says that another worker has taken the job over, since the lease
 // had ended, or that it was deleted. It is no failure: nothing of what the worker
 // did since then was stored.
-var ErrLost = errors.New("program: the job is another worker's now")
+var ErrLeaseLost = errors.New("program: the job is another worker's now")
 
 // aborted is a problem that no further attempt will solve: the job ends with it.
 type aborted struct{ reason string }
@@ -168,7 +168,7 @@ func (js *Jobs) Delete(ctx context.Context, tenant core.TenantAlias, id string) 
 }
 
 // Work does the job that has waited longest, of any tenant; false means that
-// none waits. A job that was lost on the way is ErrLost.
+// none waits. A job that was lost on the way is ErrLeaseLost.
 func (js *Jobs) Work(ctx context.Context) (bool, error) {
 	// Looking first spares an idle database a write lock at every tick.
 	if waits, err := jobdb.AnyWaiting(ctx, js.DB.Reads, js.Now()); err != nil || !waits {
@@ -235,7 +235,7 @@ func (js *Jobs) finish(ctx context.Context, c jobdb.Lease) error {
 			return err
 		}
 		if !ok {
-			return ErrLost
+			return ErrLeaseLost
 		}
 		for _, ref := range []core.FileRef{c.File, c.Result, c.Job.Errors} {
 			if err := jobdb.ExtendFile(ctx, tx, c.Tenant, ref, c.Expires); err != nil {
@@ -268,7 +268,7 @@ func (js *Jobs) keep(ctx context.Context, c jobdb.Lease) error {
 	return js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error {
 		ok, err := jobdb.RenewLease(ctx, tx, c, js.leaseEnd(tx.Now))
 		if err == nil && !ok {
-			err = ErrLost
+			err = ErrLeaseLost
 		}
 		return err
 	})

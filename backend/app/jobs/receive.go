@@ -9,9 +9,9 @@ import (
 	"kith/core/job"
 )
 
-// Delivery is a file that came with nothing but its name, and the job that it
+// ReceivedFile is a file that came with nothing but its name, and the job that it
 // became.
-type Delivery struct {
+type ReceivedFile struct {
 	Job job.Job
 	// Fatal is for what the job is aborted, now or as soon as a worker takes it
 	// up; Rows is what is wrong with some of its rows, which will fail alone.
@@ -19,11 +19,11 @@ type Delivery struct {
 	Fatal, Rows []string
 }
 
-// Deliver keeps a file whose name says what it is for, validates it and creates
+// Receive keeps a file whose name says what it is for, validates it and creates
 // its job, as three calls would (spec 4.1). A file that is broken gets a
 // job too: there its tenant sees what became of it. When body ends in an error,
 // neither file nor job is left.
-func (js *Jobs) Deliver(ctx context.Context, tenant core.TenantAlias, name string, body io.Reader) (d Delivery, err error) {
+func (js *Jobs) Receive(ctx context.Context, tenant core.TenantAlias, name string, body io.Reader) (d ReceivedFile, err error) {
 	in := job.Input{Name: name, Requester: job.RequesterSFTP, Format: job.CSV, Params: "{}"}
 	if in.Type, err = importfile.TypeOf(name); err != nil {
 		return d, err
