@@ -31,7 +31,7 @@ func (a *API) openCode(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.Code)(a.Engine.Codes.Open(c.Context(), c.caller.Tenant, code))
+	return encode(wire.Code)(a.Engine.Codes.LookupPublic(c.Context(), c.caller.Tenant, code))
 }
 
 // applyCode is POST /open/code/{code}/account/{account}/user/{user}.

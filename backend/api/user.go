@@ -163,7 +163,7 @@ func (a *API) openUser(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, code, err := a.Engine.Users.Open(c.Context(), c.tenant, code)
+	found, code, err := a.Engine.Users.PublicByCode(c.Context(), c.tenant, code)
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ func (*query) ReferralCode(ctx context.Context, args struct{ ReferralCode argume
 	if err != nil {
 		return nil, nil
 	}
-	look := c.engine.Codes.Open
+	look := c.engine.Codes.LookupPublic
 	if c.Caller.Key {
 		look = c.engine.Codes.Lookup
 	}

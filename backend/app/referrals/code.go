@@ -29,9 +29,9 @@ func (cs *Codes) Lookup(ctx context.Context, tenant tenantdb.Tenant, code core.R
 	return cs.info(ctx, tenant, c)
 }
 
-// Open is Lookup for anybody who has the code: the code of a blocked user
+// LookupPublic is Lookup for anybody who has the code: the code of a blocked user
 // is unknown (clients 1.2.20).
-func (cs *Codes) Open(ctx context.Context, tenant tenantdb.Tenant, code core.ReferralCode) (wire.CodeInfo, error) {
+func (cs *Codes) LookupPublic(ctx context.Context, tenant tenantdb.Tenant, code core.ReferralCode) (wire.CodeInfo, error) {
 	c, known, err := userdb.Code(ctx, cs.DB.Reads, tenant.Alias, code)
 	if err == nil && (!known || c.Blocked) {
 		err = wire.UnknownCode()

@@ -102,10 +102,10 @@ func (us *Users) ByCode(ctx context.Context, tenant core.TenantAlias, code core.
 	return us.ByID(ctx, tenant, c.Owner.Account, c.Owner.User)
 }
 
-// Open returns the owner of a code and the code in its own spelling, for
+// PublicByCode returns the owner of a code and the code in its own spelling, for
 // anybody who has the code: it tells as much as a friend may see. A blocked
 // owner's code is unknown.
-func (us *Users) Open(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) (wire.UserInfo, core.ReferralCode, error) {
+func (us *Users) PublicByCode(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) (wire.UserInfo, core.ReferralCode, error) {
 	c, known, err := userdb.Code(ctx, us.DB.Reads, tenant, code)
 	if err == nil && (!known || c.Blocked) {
 		err = wire.UnknownCode()
