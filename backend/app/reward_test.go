@@ -370,18 +370,18 @@ func TestRedeemWithin(t *testing.T) {
 			{Account: "anna", Unit: "POINT", Amount: 81},
 			{Account: "anna", Unit: "POINT", Amount: 80},
 		}
-		var drawn []rewards.Drawn
+		var drawn []rewards.DrawResult
 		require.NoError(t, b.DB.Write(t.Context(), b.Now(), func(tx *store.Tx) (err error) {
 			drawn, err = b.Redemptions.DrawWithin(t.Context(), tx, b.tenant, draws)
 			return err
 		}))
-		done := func(redeemed, available int64) rewards.Drawn {
-			return rewards.Drawn{Redemption: reward.Redemption{Redeemed: redeemed, Available: available, Unit: "POINT"}}
+		done := func(redeemed, available int64) rewards.DrawResult {
+			return rewards.DrawResult{Redemption: reward.Redemption{Redeemed: redeemed, Available: available, Unit: "POINT"}}
 		}
-		short := func(available string) rewards.Drawn {
-			return rewards.Drawn{Refused: core.Invalid("amount", "is more than the "+available+" POINT that are available")}
+		short := func(available string) rewards.DrawResult {
+			return rewards.DrawResult{Refused: core.Invalid("amount", "is more than the "+available+" POINT that are available")}
 		}
-		require.Equal(t, []rewards.Drawn{
+		require.Equal(t, []rewards.DrawResult{
 			done(60, 140), short("100"), short("0"), done(60, 80), {Refused: reward.KeyUsed()},
 			{Refused: core.Invalid("id", "the reward is REDEEMED, so nothing of it can be redeemed")}, done(100, 0), short("80"), done(80, 0),
 		}, drawn)

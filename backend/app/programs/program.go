@@ -88,7 +88,7 @@ func (ps *Programs) Update(ctx context.Context, tenant core.TenantAlias, key cor
 		if err := programdb.Update(ctx, tx, tenant, p); err != nil {
 			return err
 		}
-		if err := ps.FuelTanks.GiveInstead(ctx, tx, tenant, p); err != nil {
+		if err := ps.FuelTanks.GiveReplacement(ctx, tx, tenant, p); err != nil {
 			return err
 		}
 		if err := claimShop(ctx, tx, tenant, p.LandingURL); err != nil {

@@ -58,9 +58,9 @@ func (ft *FuelTanks) Fill(ctx context.Context, tenant core.TenantAlias, key core
 	return tank, err
 }
 
-// GiveInstead gives the rewards that wait for a code of a tank which a program
+// GiveReplacement gives the rewards that wait for a code of a tank which a program
 // no longer offers: what it offers now.
-func (ft *FuelTanks) GiveInstead(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, program referral.Program) error {
+func (ft *FuelTanks) GiveReplacement(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, program referral.Program) error {
 	for _, side := range []referral.SideKey{referral.ReferrerSide, referral.ReferredSide} {
 		if program.Offer(side).Kind == reward.FuelTank {
 			continue

@@ -44,8 +44,8 @@ func (rd *Redemptions) Draw(ctx context.Context, tenant core.TenantAlias, d rewa
 	return done, err
 }
 
-// Drawn is what became of one draw.
-type Drawn struct {
+// DrawResult is what became of one draw.
+type DrawResult struct {
 	reward.Redemption
 	// Refused says why nothing was redeemed, or is nil. It is for the caller.
 	Refused error
@@ -54,7 +54,7 @@ type Drawn struct {
 // DrawWithin makes draws within a transaction, in their order. A draw that is
 // refused changes nothing and does not stop the others; the error is a fault of
 // ours. Draws that share no account are made together, whatever their number.
-func (rd *Redemptions) DrawWithin(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draws []reward.Draw) ([]Drawn, error) {
+func (rd *Redemptions) DrawWithin(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draws []reward.Draw) ([]DrawResult, error) {
 	u := rd.Unit(tx, tenant)
 	u.Facts.Want()
 	for _, d := range draws {
@@ -65,7 +65,7 @@ func (rd *Redemptions) DrawWithin(ctx context.Context, tx *store.Tx, tenant core
 	if err := u.Load(ctx); err != nil {
 		return nil, err
 	}
-	drawn := make([]Drawn, 0, len(draws))
+	drawn := make([]DrawResult, 0, len(draws))
 	for len(draws) > 0 {
 		n := independent(draws)
 		some, err := rd.redeemTogether(ctx, tx, u, draws[:n])
@@ -94,7 +94,7 @@ func independent(draws []reward.Draw) int {
 	return len(draws)
 }
 
-func (rd *Redemptions) redeemTogether(ctx context.Context, tx *store.Tx, u *unit.Unit, draws []reward.Draw) ([]Drawn, error) {
+func (rd *Redemptions) redeemTogether(ctx context.Context, tx *store.Tx, u *unit.Unit, draws []reward.Draw) ([]DrawResult, error) {
 	from, err := rd.drawable(ctx, tx, u.Tenant, draws)
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (rd *Redemptions) redeemTogether(ctx context.Context, tx *store.Tx, u *unit
 	if err := loadBalances(ctx, u, from); err != nil {
 		return nil, err
 	}
-	drawn := make([]Drawn, len(draws))
+	drawn := make([]DrawResult, len(draws))
 	for i, d := range draws {
 		err := u.Decide(ctx, func(s *state.State) error { return rd.redeem(s, d, from[i]) })
 		if refused(err) {
