@@ -1,6 +1,6 @@
-// Package app holds the use cases: what one call to the service does, from
-// a parsed request to a stored result. It asks core to decide and store to
-// remember, and knows neither HTTP nor SQL.
+// Package app has the use cases: what one call to the service does, from a parsed
+// request to a stored result. Package core decides, and package store keeps the
+// result. The use cases use neither HTTP nor SQL.
 package app
 
 import (
@@ -19,12 +19,12 @@ import (
 	"kith/backend/app/widgets"
 )
 
-// Engine has the structs that run the use cases. Make one by New; it is safe for
-// concurrent use.
+// Engine runs the use cases: each field has those of one subject. New makes an Engine.
+// It is safe for concurrent use once its fields are set.
 type Engine struct {
 	*base.Base
 
-	// Who calls, and for which tenant.
+	// Callers, and the tenants that they call.
 	Callers   callers.Callers
 	Tenants   tenants.Tenants
 	APIKeys   tenants.APIKeys
@@ -32,7 +32,7 @@ type Engine struct {
 	Origins   tenants.Origins
 	MasterKey tenants.MasterKey
 
-	// Users, and who of them referred whom.
+	// Users, and their referrals.
 	Identification users.Identification
 	Users          users.Users
 	Accounts       users.Accounts
@@ -43,7 +43,7 @@ type Engine struct {
 	Events         events.Events
 	Analytics      statistics.Analytics
 
-	// What they get for it.
+	// What users earn by referrals.
 	Programs    programs.Programs
 	Rewards     rewards.Rewards
 	Redemptions rewards.Redemptions
@@ -51,7 +51,7 @@ type Engine struct {
 	Moderation  rewards.Moderation
 	Widgets     widgets.Widgets
 
-	// What is left to workers.
+	// What background workers do.
 	Jobs          jobs.Jobs
 	Files         jobs.Files
 	Webhooks      webhooks.Subscriptions
@@ -65,7 +65,8 @@ type Engine struct {
 	Discounts     payments.Discounts
 }
 
-// New returns an engine whose calls wake no worker.
+// New returns an engine on shared. Its Wake fields do nothing: set them to wake
+// workers at once, or else workers find new work at their next tick.
 func New(shared base.Base) *Engine {
 	b := &shared
 	e := &Engine{Base: b}

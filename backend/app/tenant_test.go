@@ -198,7 +198,7 @@ func TestAuthenticate_WrongMasterKey(t *testing.T) {
 	require.NoError(t, err)
 	b.Keys = keyring(t, "b")
 	_, err = b.Callers.Authenticate(t.Context(), b.tenant, "Bearer "+token, "")
-	require.EqualError(t, err, "program: open key default of tenant "+string(b.tenant)+": auth: sealed under another master key: all processes on one database need the same")
+	require.EqualError(t, err, "app: open key default of tenant "+string(b.tenant)+": auth: sealed under another master key: all processes on one database need the same")
 	var known *core.Error
 	require.NotErrorAs(t, err, &known)
 	_, err = b.Callers.Authenticate(t.Context(), b.tenant, basic("", b.key), "")

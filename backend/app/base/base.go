@@ -1,6 +1,6 @@
-// Package base is what the use cases share: the database, the keys, the clock and
-// randomness, and how a call is decided and saved with them. It also names who
-// calls. It knows no use case.
+// Package base has what the use cases share: the database, the keys, the clock, the
+// source of randomness, the transaction in which a call is decided and saved, and the
+// Caller. It depends on no use case.
 package base
 
 import (
@@ -9,37 +9,38 @@ import (
 	"kith/core/auth"
 )
 
-// Base is what use cases work with. All fields must be set but those that say what
-// their zero value means; it is safe for concurrent use.
+// Base is shared by all use cases. Every field must be set unless its comment says what
+// the zero value means. It is safe for concurrent use.
 type Base struct {
 	DB   *store.Primary
 	Keys auth.Keyring
-	// TempDomains are domains of disposable mail addresses besides those that
-	// core/referral knows, in lower case; nil is none.
+	// TempDomains are the domains of disposable mail addresses, in lower case, in
+	// addition to the list in core/referral. Nil adds none.
 	TempDomains map[string]bool
-	// PublicURL is the origin at which visitors reach the service, where links begin
-	// that no tenant's share origin says otherwise of; empty: see Caller.Share.
+	// PublicURL is the origin at which visitors reach the service. Share links begin
+	// with it unless the tenant has a share origin of its own. If empty, they begin
+	// with the origin of the tenant's landing page; see Caller.Share.
 	PublicURL string
-	// Now is the clock.
+	// Now returns the time.
 	Now func() core.Time
-	// Entropy fills its argument with random bytes that cannot be guessed.
+	// Entropy fills its argument with cryptographically secure random bytes.
 	Entropy func([]byte)
-	// OnWork receives, for the metrics, what workers have done; see ReportWork. It must not
-	// block. Nil: there are no metrics.
+	// OnWork is called with work that was done, for the metrics; see ReportWork. It
+	// must not block. Nil means no metrics.
 	OnWork func(work, kind, outcome string, n int64)
 }
 
-// NewID returns an id that nothing has, made now.
+// NewID returns a new unique id, made now.
 func (b *Base) NewID() string { return b.IDAt(b.Now()) }
 
-// IDAt returns an id that nothing has, made at a time.
+// IDAt returns a new unique id, made at the time now.
 func (b *Base) IDAt(now core.Time) string { return core.NewID(now, b.Entropy6()) }
 
-// Entropy6 returns random bytes for an id.
+// Entropy6 returns the six random bytes of an id.
 func (b *Base) Entropy6() (raw [6]byte) {
 	b.Entropy(raw[:])
 	return raw
 }
 
-// Page is a part of a list.
+// Page selects part of a list: at most Limit items, after the first Offset ones.
 type Page struct{ Limit, Offset int }

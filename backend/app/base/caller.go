@@ -13,24 +13,26 @@ import (
 	"kith/core/wire"
 )
 
-// Caller is who sent a request: a holder of the tenant's API key, the user that
-// a token speaks for, or anybody. Its zero value is anybody.
+// Caller is the sender of a request: a client with an API key of the tenant, a user
+// with a user token, or an anonymous client without credentials. The zero value is an
+// anonymous client of no tenant.
 type Caller struct {
 	Tenant tenantdb.Tenant
-	// Key is true for a holder of an API key, and Role is what that permits; see
-	// Require.
+	// Key is true if the caller sent a valid API key. Role is the role of that key;
+	// see Require.
 	Key  bool
 	Role auth.Role
-	// User is whom a user token speaks for, or nil; Token is that token.
+	// User is the user whom a valid user token names, or nil. Token is that token.
 	User  *wire.Subject
 	Token string
-	// Anonymous is true for a token that admits a user who has no ids yet; see
-	// AuthenticateAnonymous. For any other call it is worth nothing.
+	// Anonymous is true for a token that is valid for a user without ids; see
+	// callers.AuthenticateAnonymous. Only May uses it, for auth.CreateCookieUser.
 	Anonymous bool
 }
 
-// Require returns nil unless the caller holds an API key whose role does not permit
-// an operation. What others may do is for MustHoldKey and May to say.
+// Require returns an error if the caller sent an API key whose role does not permit
+// the operation. It returns nil for callers without an API key: MustHoldKey and May
+// decide about them.
 func (c Caller) Require(op auth.Operation) error {
 	if !c.Key {
 		return nil
@@ -38,7 +40,8 @@ func (c Caller) Require(op auth.Operation) error {
 	return c.Role.Require(op)
 }
 
-// MustHoldKey refuses anybody, and a user token, where only the API key will do.
+// MustHoldKey returns nil if the caller sent an API key. Otherwise the error is
+// forbidden for a user token, and unauthenticated without credentials.
 func (c Caller) MustHoldKey() error {
 	switch {
 	case c.Key:
@@ -49,10 +52,10 @@ func (c Caller) MustHoldKey() error {
 	return &core.Error{Code: core.CodeForbidden, Message: "this call needs the tenant's API key; a user token is not enough"}
 }
 
-// May returns nil when the caller may make a call about a user, as the tenant's
-// secure mode has it: a holder of the API key always, that user with a token
-// unless the endpoint is disabled, anybody when it is open. The error is
-// unauthenticated or forbidden.
+// May returns nil if the caller may call the endpoint about a user. The tenant's secure
+// mode decides: an API key is always enough, a token of that user is enough unless the
+// endpoint is disabled, and no credentials are needed if the endpoint is open. The
+// error is unauthenticated or forbidden.
 func (c Caller) May(e auth.Endpoint, account core.AccountID, user core.UserID) error {
 	if c.Anonymous && e == auth.CreateCookieUser {
 		return c.Tenant.SecureMode.Admit(e, auth.SameUser)
@@ -72,9 +75,9 @@ func (c Caller) bearer(account core.AccountID, user core.UserID) auth.Bearer {
 	return auth.OtherUser
 }
 
-// Vouched returns an update without what the caller may not say: body is what
-// wire.ParseUser made it of. See wire.Vouched. A holder of the API key may say
-// anything.
+// Vouched returns the update without the fields that the caller may not set; see
+// wire.Vouched. body is the JSON from which wire.ParseUser made the update. A caller
+// with the API key may set every field.
 func (c Caller) Vouched(u referral.UserUpdate, body []byte) (referral.UserUpdate, error) {
 	switch {
 	case c.Key:
@@ -85,22 +88,23 @@ func (c Caller) Vouched(u referral.UserUpdate, body []byte) (referral.UserUpdate
 	return Vouched(c.Tenant.Alias, u, *c.User, body, c.Tenant.BrowserPayment)
 }
 
-// Vouched is wire.Vouched, with a line in the log that explains why a
-// browser's word did nothing.
+// Vouched is wire.Vouched. It also logs which fields were left out, so that an operator
+// can see why a browser could not set them.
 func Vouched(tenant core.TenantAlias, u referral.UserUpdate, s wire.Subject, body []byte, payment auth.BrowserPayment) (referral.UserUpdate, error) {
 	u, left, err := wire.Vouched(u, s, body, payment)
 	if err == nil && len(left) > 0 {
-		slog.Info("an identification was taken without what no user token signs", "tenant", tenant, "keys", strings.Join(left, ","))
+		slog.Info("identification: keys ignored that the user token does not sign", "tenant", tenant, "keys", strings.Join(left, ","))
 	}
 	return u, err
 }
 
-// Share makes the share links of a tenant where no request says where the service
-// is reached.
+// Share returns the maker of a tenant's share links outside of a request, with
+// PublicURL as the origin of the service.
 func (b *Base) Share(t tenantdb.Tenant) link.Share { return Caller{Tenant: t}.Share(b.PublicURL) }
 
-// Share makes share links that begin where the tenant wants, or else at the origin
-// of the service, or, when that is empty, at that of the tenant's landing page.
+// Share returns the maker of the tenant's share links. They begin with the first of
+// these that is not empty: the tenant's share origin, the given origin of the service,
+// the origin of the tenant's landing page.
 func (c Caller) Share(origin string) link.Share {
 	return link.Share{Origin: cmp.Or(c.Tenant.ShareOrigin, origin, link.OriginOf(c.Tenant.Landing)), Tenant: c.Tenant.Alias}
 }

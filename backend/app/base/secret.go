@@ -9,24 +9,25 @@ import (
 	"kith/core/webhook"
 )
 
-// Seal encrypts a secret for its place in the database.
+// Seal encrypts a secret for its place in the database: the result cannot be opened as
+// the secret of another place.
 func (b *Base) Seal(place, secret string) (string, error) {
 	var nonce [auth.NonceSize]byte
 	b.Entropy(nonce[:])
 	return b.Keys.Seal(place, secret, nonce)
 }
 
-// OpenKey opens the secret of a key that signs.
+// OpenKey decrypts the secret of an API key that signs user tokens or webhooks.
 func (b *Base) OpenKey(tenant core.TenantAlias, k auth.APIKey) (string, error) {
 	secret, err := b.Keys.Open(auth.KeyPlace(tenant), k.Sealed)
 	if err != nil {
-		return "", fmt.Errorf("program: open key %s of tenant %s: %w", k.Name, tenant, err)
+		return "", fmt.Errorf("app: open key %s of tenant %s: %w", k.Name, tenant, err)
 	}
 	return secret, nil
 }
 
-// SigningSecrets are the secrets that sign user tokens of a tenant; the first one is
-// to sign new ones.
+// SigningSecrets returns the secrets that sign the user tokens of a tenant: a token of
+// any of them is valid, and the first one signs new tokens. A tenant may have none.
 func (b *Base) SigningSecrets(tenant tenantdb.Tenant) (secrets []string, err error) {
 	for _, k := range tenant.Keys.Signing(tenant.APIKeyTokens, b.Now()) {
 		secret, err := b.OpenKey(tenant.Alias, k)
@@ -38,15 +39,16 @@ func (b *Base) SigningSecrets(tenant tenantdb.Tenant) (secrets []string, err err
 	return secrets, nil
 }
 
-// EndpointPlace is the place of an endpoint's sealed secrets.
+// EndpointPlace returns the place of the sealed secrets of a webhook endpoint.
 func EndpointPlace(line webhook.Line) string {
 	return "tenant/" + string(line.Tenant) + "/webhook/" + string(line.Endpoint)
 }
 
-// GatewayPlace is the place of a sealed private key.
+// GatewayPlace returns the place of the sealed private key that belongs to a public key
+// at the tenant's payment gateway.
 func GatewayPlace(tenant core.TenantAlias, public string) string {
 	return "tenant/" + string(tenant) + "/gateway/" + public
 }
 
-// SigningKeyPlace is the place of the sealed private half of a key.
+// SigningKeyPlace returns the place of the sealed private half of a webhook signing key.
 func SigningKeyPlace(id string) string { return "webhook/key/" + id }

@@ -14,22 +14,23 @@ import (
 	"kith/core/webhook"
 )
 
-// Rules returns the rules that decide calls, with the keys and the randomness of b.
+// Rules returns the rules that decide calls, with the keys and the Entropy of b.
 func (b *Base) Rules() *rules.Rules {
 	return &rules.Rules{Keys: b.Keys, TempDomains: b.TempDomains, Entropy: b.Entropy}
 }
 
-// Unit returns the unit of work of a tenant in a transaction.
+// Unit returns a new unit of work of a tenant in a transaction.
 func (b *Base) Unit(tx *store.Tx, tenant core.TenantAlias) *unit.Unit {
 	return unit.New(tx, tenant, func(who referral.Identity) string { return b.Keys.Identity(tenant, who.Account, who.User) })
 }
 
-// Decide decides one call in a transaction of its own; see store.Unit.Decide.
+// Decide decides one call in a transaction of its own, and saves the result unless
+// decide returns an error; see unit.Unit.Decide.
 func (b *Base) Decide(ctx context.Context, tenant core.TenantAlias, decide func(*state.State) error) error {
 	return b.DB.Write(ctx, b.Now(), func(tx *store.Tx) error { return b.DecideWithin(ctx, tx, tenant, decide) })
 }
 
-// DecideWithin decides one call in a transaction that does more besides.
+// DecideWithin is Decide within the transaction tx.
 func (b *Base) DecideWithin(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, decide func(*state.State) error) error {
 	u := b.Unit(tx, tenant)
 	if err := u.Decide(ctx, decide); err != nil {
@@ -38,21 +39,23 @@ func (b *Base) DecideWithin(ctx context.Context, tx *store.Tx, tenant core.Tenan
 	return u.Save(ctx)
 }
 
-// Emit stores a webhook event, which is sent once the transaction has committed. data is the event's JSON, as core/wire writes it.
+// Emit stores a webhook event for all endpoints of a tenant. It is sent after the
+// transaction has committed. data is the event's JSON, as core/wire writes it.
 func (b *Base) Emit(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, t webhook.Type, data []byte) error {
 	return webhookdb.Emit(ctx, tx, tenant, b.IDAt(tx.Now), t, data)
 }
 
-// ForgetBatch bounds one transaction: it holds the write lock.
+// ForgetBatch is the number of rows that one transaction of Forget removes at most. A
+// larger number would block other writers for longer.
 const ForgetBatch = 500
 
-// Forget removes some rows at a time until nothing is left to remove, and returns
-// how many rows that were.
-func (b *Base) Forget(ctx context.Context, some func(*store.Tx) (int, error)) (removed int, err error) {
+// Forget calls removeBatch in one transaction after the other, until it removes no more
+// rows. It returns the number of rows that were removed in all.
+func (b *Base) Forget(ctx context.Context, removeBatch func(*store.Tx) (int, error)) (removed int, err error) {
 	for {
 		n := 0
 		err := b.DB.Write(ctx, b.Now(), func(tx *store.Tx) (err error) {
-			n, err = some(tx)
+			n, err = removeBatch(tx)
 			return err
 		})
 		removed += n
@@ -62,7 +65,7 @@ func (b *Base) Forget(ctx context.Context, some func(*store.Tx) (int, error)) (r
 	}
 }
 
-// IsNotFound reports whether an error says that something is not there.
+// IsNotFound reports whether err is a core.Error with core.CodeNotFound.
 func IsNotFound(err error) bool {
 	var e *core.Error
 	return errors.As(err, &e) && e.Code == core.CodeNotFound

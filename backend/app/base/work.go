@@ -1,29 +1,30 @@
 package base
 
-// ReportWork reports to OnWork that n more things were done: of which work (WorkRows and its
-// like), of which kind, and how it went. All are few words, since they become
-// labels.
+// ReportWork calls OnWork: n more units of work were done. work is WorkRows or one of
+// the other Work constants, and outcome is one of the Outcome constants. All three
+// become metric labels, so kind must have few values.
 func (b *Base) ReportWork(work, kind, outcome string, n int64) {
 	if b.OnWork != nil && n > 0 {
 		b.OnWork(work, kind, outcome, n)
 	}
 }
 
-// Work and outcomes that are counted.
+// The kinds of work that are counted, and their outcomes.
 const (
-	// WorkRows is rows of jobs, by the job's type: OutcomeDone, or OutcomeFailed
-	// for those in its errors file.
+	// WorkRows is a row of a job; its kind is the job's type. OutcomeFailed is a row
+	// of the job's errors file.
 	WorkRows = "job_rows"
-	// WorkDelivery is attempts to deliver an event to an endpoint, of the kind
-	// "attempt": OutcomeDone, OutcomeFailed, or OutcomeLate for one whose lease
-	// had ended, so that its result was dropped.
+	// WorkDelivery is an attempt to deliver an event to an endpoint; its kind is
+	// "attempt". OutcomeLate is an attempt whose lease had expired, so that its result
+	// was dropped.
 	WorkDelivery = "webhook"
 
-	// WorkGateway is what was done at payment gateways, by kind: GatewayKinds.
-	// OutcomeFailed is tried again later.
+	// WorkGateway is an action at a payment gateway; its kind is one of GatewayKinds.
+	// An action with OutcomeFailed is retried later.
 	WorkGateway = "gateway"
-	// WorkNotification is notifications that were read, by the gateway's kind, of
-	// which an unknown one is "other": OutcomeFailed for one that cannot be read.
+	// WorkNotification is a notification of a payment gateway; its kind is the
+	// gateway's, or "other" for an unknown kind. OutcomeFailed is a notification that
+	// cannot be parsed.
 	WorkNotification = "gateway_notification"
 
 	OutcomeDone   = "done"
@@ -31,21 +32,21 @@ const (
 	OutcomeLate   = "late"
 )
 
-// Kinds of WorkGateway.
+// The kinds of WorkGateway.
 const (
-	// GatewayRead is a subscription that was read and brought in line.
+	// GatewayRead is a subscription that was read and applied to its account.
 	GatewayRead = "subscription"
-	// GatewayRefund is money that was given back, or cannot be.
+	// GatewayRefund is a refund that was made, or that cannot be made.
 	GatewayRefund = "refund"
-	// GatewayCoupon is a code that was written into a custom field.
+	// GatewayCoupon is a code that was written into a customer's custom field.
 	GatewayCoupon = "coupon"
-	// GatewaySweep is a search for subscriptions that no notification named, and
-	// GatewayFound is those that it found.
+	// GatewaySweep is a search for subscriptions that no notification named.
+	// GatewayFound is a subscription that such a search found.
 	GatewaySweep = "sweep"
 	GatewayFound = "found"
 )
 
-// GatewayKinds are all kinds of WorkGateway.
+// GatewayKinds returns all kinds of WorkGateway.
 func GatewayKinds() []string {
 	return []string{GatewayRead, GatewayRefund, GatewayCoupon, GatewaySweep, GatewayFound}
 }

@@ -1,5 +1,5 @@
-// Package callers holds the use case that all others begin with: who sends a request,
-// by the credentials that come with it.
+// Package callers authenticates the callers of all other use cases by the credentials of
+// their requests.
 package callers
 
 import (
@@ -14,7 +14,7 @@ import (
 	"kith/core/wire"
 )
 
-// Callers find out who sends a request.
+// Callers authenticates the senders of requests.
 type Callers struct {
 	*base.Base
 	APIKeys *tenants.APIKeys
@@ -22,10 +22,10 @@ type Callers struct {
 	cache tenantCache
 }
 
-// Authenticate returns who sent a request with these credentials to a tenant; a
-// request without any is anybody's, and what it may do is for MustHoldKey and
-// May to say. An unknown tenant is core.UnknownTenant; wrong credentials are
-// unauthenticated, see ExplainWrongKey.
+// Authenticate returns the caller of a tenant by the Authorization header and the user
+// token of a request. A request without credentials has an anonymous caller: whether it
+// is allowed is decided by MustHoldKey and May. The error is core.UnknownTenant, or
+// unauthenticated for wrong credentials; see ExplainWrongKey.
 func (cs *Callers) Authenticate(ctx context.Context, alias core.TenantAlias, authorization, userToken string) (base.Caller, error) {
 	tenant, err := tenantdb.Find(ctx, cs.DB.Reads, alias)
 	if err != nil {
@@ -54,9 +54,10 @@ func (cs *Callers) callerOf(tenant tenantdb.Tenant, credentials auth.Credentials
 	return base.Caller{Tenant: tenant}, nil
 }
 
-// ExplainWrongKey adds to the error of Authenticate the tenant of the other mode, live
-// or test, if the key is of that one: both stand side by side in settings. It is apart,
-// since it asks the database, which a call that is refused should not cost.
+// ExplainWrongKey returns the error failed of Authenticate. If the key belongs to the
+// tenant of the other mode, live or test, the error names that tenant: the two keys are
+// easily confused. It is a call of its own because it reads the database, and not every
+// refused request may cost that.
 func (cs *Callers) ExplainWrongKey(ctx context.Context, alias core.TenantAlias, authorization string, failed error) error {
 	credentials, err := auth.ParseCredentials(authorization, "")
 	if err != nil || credentials.Key == "" || !isUnauthenticated(failed) {
@@ -90,9 +91,9 @@ func (cs *Callers) tokenCaller(tenant tenantdb.Tenant, token string) (base.Calle
 	return base.Caller{Tenant: tenant, User: &subject, Token: token}, nil
 }
 
-// WithChecksum returns a caller who sent no credentials as the user of the path
-// when the tenant takes checksums and the body's says so (see wire.VerifyChecksum),
-// and as they are when the body gives none. A wrong checksum is unauthenticated.
+// WithChecksum returns c as the given user if c has no credentials, the tenant accepts
+// checksums, and body has a valid checksum of that user; see wire.VerifyChecksum. It
+// returns c unchanged if body has no checksum. A wrong checksum is unauthenticated.
 func (cs *Callers) WithChecksum(c base.Caller, account core.AccountID, user core.UserID, body []byte) (base.Caller, error) {
 	if c.Key || c.User != nil || !c.Tenant.InitChecksum {
 		return c, nil
@@ -108,9 +109,9 @@ func (cs *Callers) WithChecksum(c base.Caller, account core.AccountID, user core
 	return c, err
 }
 
-// AuthenticateAnonymous is Authenticate for a call that may be about a user who has
-// no ids. It also takes a token that wire.AllowsAnonymous: its caller is Anonymous,
-// whom May admits to auth.CreateCookieUser and to what is open to anybody.
+// AuthenticateAnonymous is Authenticate for a call that may be about a user without
+// ids. It also accepts a token that wire.AllowsAnonymous accepts. The caller of such a
+// token is Anonymous: May allows it auth.CreateCookieUser and all open endpoints.
 func (cs *Callers) AuthenticateAnonymous(ctx context.Context, alias core.TenantAlias, authorization, userToken string) (base.Caller, error) {
 	tenant, err := tenantdb.Find(ctx, cs.DB.Reads, alias)
 	if err != nil {

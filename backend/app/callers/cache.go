@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// cacheAge is for how long a tenant that was read says which credentials are
-	// wrong.
+	// cacheAge is how long a tenant stays in the cache after it was read.
 	cacheAge = core.Second
-	// maxCached bounds the tenants that are kept.
+	// maxCached is the number of tenants in the cache at most.
 	maxCached = 1000
 )
 
-// tenantCache are tenants as they were read a moment ago. They serve to refuse, never to
-// admit: a key or token that was revoked since is not taken for it. One that was added
-// since is refused for cacheAge, and only in a network that has to wait a minute.
+// tenantCache has tenants that were read within cacheAge. It serves to refuse requests,
+// never to admit them, so that a revoked key or token is refused at once. A new key may
+// be refused for cacheAge, but only to a network that has sent too many wrong keys and
+// must wait for a minute anyway.
 type tenantCache struct {
 	mu      sync.Mutex
 	tenants map[core.TenantAlias]cachedTenant
@@ -46,8 +46,8 @@ func (c *tenantCache) find(alias core.TenantAlias, now core.Time) (tenantdb.Tena
 	return t.Tenant, ok && now >= t.read && now < t.read+cacheAge
 }
 
-// WrongByCache reports whether credentials are wrong by what was read of the tenant a
-// moment ago. It is false when nothing was: it does not ask the database.
+// WrongByCache reports whether the cache shows that credentials are wrong. It does not
+// read the database: if the tenant is not in the cache, it returns false.
 func (cs *Callers) WrongByCache(alias core.TenantAlias, authorization, userToken string) bool {
 	credentials, err := auth.ParseCredentials(authorization, userToken)
 	if err != nil {
@@ -61,7 +61,7 @@ func (cs *Callers) WrongByCache(alias core.TenantAlias, authorization, userToken
 		_, ok = tenant.Keys.Match(credentials.Key, cs.Now())
 		return !ok
 	}
-	// A fault of ours proves nothing against a token.
+	// An internal error does not show that the token is wrong.
 	secrets, err := cs.SigningSecrets(tenant)
 	if err != nil || credentials.Token == "" {
 		return false
