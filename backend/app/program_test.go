@@ -35,7 +35,7 @@ func TestCreateProgram_AnswersWhatIsStored(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, want, stored)
 	_, err = b.Programs.Create(t.Context(), b.tenant, want)
-	require.Equal(t, &core.Error{Code: core.CodeConflict, Field: "id", Message: "there is a program gift already"}, err)
+	require.Equal(t, &core.Error{Code: core.CodeConflict, Field: "id", Message: "there is a program gift already; give another id"}, err)
 	all, err := b.Programs.List(t.Context(), b.tenant)
 	require.NoError(t, err)
 	require.Len(t, all, 2)
@@ -66,7 +66,7 @@ func TestCreateProgram_OneOfManyWins(t *testing.T) {
 		requireOneWins(t, together(func(int) error {
 			_, err := b.Programs.Create(t.Context(), b.tenant, aProgram("gift"))
 			return err
-		}), &core.Error{Code: core.CodeConflict, Field: "id", Message: "there is a program gift already"})
+		}), &core.Error{Code: core.CodeConflict, Field: "id", Message: "there is a program gift already; give another id"})
 	})
 }
 
@@ -132,7 +132,7 @@ func TestDeleteProgram(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
 	require.Equal(t, core.NotFound("there is no such program"), b.Programs.Delete(t.Context(), b.tenant, "nope"))
-	require.Equal(t, &core.Error{Code: core.CodeConflict, Message: "the program has codes of users (2) or referrals (0), and cannot be deleted"},
+	require.Equal(t, &core.Error{Code: core.CodeConflict, Message: "the program is in use and cannot be deleted: codes of users: 2, referrals: 0"},
 		b.Programs.Delete(t.Context(), b.tenant, core.ClassicProgram))
 	_, err := b.Programs.Create(t.Context(), b.tenant, aProgram("gift"))
 	require.NoError(t, err)
@@ -142,7 +142,7 @@ func TestDeleteProgram(t *testing.T) {
 
 	empty := base.TestPrefix + b.tenant
 	require.NoError(t, b.Tenants.Create(t.Context(), aTenant(empty, b.APIKeys.MakeKey(empty))))
-	require.Equal(t, &core.Error{Code: core.CodeConflict, Message: "a tenant keeps its last program: share links must lead somewhere"},
+	require.Equal(t, &core.Error{Code: core.CodeConflict, Message: "the last program of a tenant cannot be deleted; create another one first"},
 		b.Programs.Delete(t.Context(), empty, core.ClassicProgram))
 }
 

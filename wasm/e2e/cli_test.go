@@ -113,7 +113,7 @@ func TestCLI_Errors(t *testing.T) {
 		{"programs of nobody in particular", s, nil, "program list", 2, "--tenant"},
 		{"a program that is not there", s, nil, "program show spring --tenant demo", 1, "there is no such program"},
 		{"a program that is there", s, nil, "program create classic --tenant demo --landing-url https://x.example", 1, "there is a program classic already"},
-		{"the last program", s, nil, "program delete classic --tenant demo", 1, "a tenant keeps its last program"},
+		{"the last program", s, nil, "program delete classic --tenant demo", 1, "the last program of a tenant cannot be deleted"},
 		{"a program without a landing page", s, nil, "program create spring --tenant demo", 2, "--landing-url"},
 		{"a program key that is none", s, nil, "program create a.b --tenant demo --landing-url https://x.example", 1, "key: a program key is"},
 		{"a landing page that is none", s, nil, "program update classic --tenant demo --landing-url x", 1, "landing-url: must be an absolute"},

@@ -16,13 +16,13 @@ import (
 	"kith/core/referral"
 )
 
-// Programs are what a tenant's users refer others to.
+// Programs manages the referral programs of tenants.
 type Programs struct {
 	*base.Base
 	FuelTanks *rewards.FuelTanks
 }
 
-// List returns the programs of a tenant, the first made first.
+// List returns the programs of a tenant in the order of their creation.
 func (ps *Programs) List(ctx context.Context, tenant core.TenantAlias) ([]referral.Program, error) {
 	return programdb.List(ctx, ps.DB.Reads, tenant)
 }
@@ -32,9 +32,9 @@ func (ps *Programs) ByKey(ctx context.Context, tenant core.TenantAlias, key core
 	return programdb.ByKey(ctx, ps.DB.Reads, tenant, key)
 }
 
-// Create adds a program and returns it as it is stored; a key that is
-// taken is a conflict. Users get their code in it when they are identified
-// next.
+// Create adds a program and returns it as stored. A key that is in use is a conflict;
+// more than referral.MaxPrograms programs are invalid. Existing users get a code in the
+// new program at their next identification.
 func (ps *Programs) Create(ctx context.Context, tenant core.TenantAlias, p referral.Program) (stored referral.Program, err error) {
 	err = ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
 		keys, err := programdb.Keys(ctx, tx.Reads, tenant)
@@ -50,27 +50,28 @@ func (ps *Programs) Create(ctx context.Context, tenant core.TenantAlias, p refer
 	return stored, err
 }
 
-// InsertWithin adds a program. The host that it lands on becomes the tenant's
-// shop, unless it is somebody's already.
+// InsertWithin adds a program within the transaction tx; see Create. The host of its
+// landing page becomes a shop of the tenant, unless another tenant has that host.
 func InsertWithin(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p referral.Program) (referral.Program, error) {
 	if err := p.Check(); err != nil {
 		return p, err
 	}
 	added, err := programdb.Insert(ctx, tx, tenant, p)
 	if err == nil && !added {
-		err = &core.Error{Code: core.CodeConflict, Field: "id", Message: "there is a program " + string(p.Key) + " already"}
+		err = &core.Error{Code: core.CodeConflict, Field: "id", Message: "there is a program " + string(p.Key) + " already; give another id"}
 	}
 	if err != nil {
 		return p, err
 	}
-	if err := claimShop(ctx, tx, tenant, p.LandingURL); err != nil {
+	if err := addShop(ctx, tx, tenant, p.LandingURL); err != nil {
 		return p, err
 	}
 	return programdb.ByKey(ctx, tx.Reads, tenant, p.Key)
 }
 
-// Update changes a program and returns it as it is stored. change gets
-// it as it is, and may change all but its key.
+// Update changes a program and returns it as stored. change gets the stored program and
+// may change every field; changes to Key and Created are ignored. If change returns an
+// error, nothing is stored, and Update returns that error.
 func (ps *Programs) Update(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey, change func(*referral.Program) error) (stored referral.Program, err error) {
 	err = ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
 		p, err := programdb.ByKey(ctx, tx.Reads, tenant, key)
@@ -91,7 +92,7 @@ func (ps *Programs) Update(ctx context.Context, tenant core.TenantAlias, key cor
 		if err := ps.FuelTanks.GiveReplacement(ctx, tx, tenant, p); err != nil {
 			return err
 		}
-		if err := claimShop(ctx, tx, tenant, p.LandingURL); err != nil {
+		if err := addShop(ctx, tx, tenant, p.LandingURL); err != nil {
 			return err
 		}
 		stored, err = programdb.ByKey(ctx, tx.Reads, tenant, key)
@@ -100,9 +101,9 @@ func (ps *Programs) Update(ctx context.Context, tenant core.TenantAlias, key cor
 	return stored, err
 }
 
-// Delete removes a program that nobody has used. One with codes or
-// referrals is a conflict, and so is the last one: a share link of an unknown
-// code must lead somewhere.
+// Delete removes a program without codes and referrals, with its widgets. A program
+// that has some is a conflict, and so is the tenant's last program: a share link with
+// an unknown code leads to a program's landing page.
 func (ps *Programs) Delete(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey) error {
 	return ps.DB.Write(ctx, ps.Now(), func(tx *store.Tx) error {
 		if _, err := programdb.ByKey(ctx, tx.Reads, tenant, key); err != nil {
@@ -113,11 +114,11 @@ func (ps *Programs) Delete(ctx context.Context, tenant core.TenantAlias, key cor
 			return err
 		}
 		if codes+referrals > 0 {
-			return conflict(fmt.Sprintf("the program has codes of users (%d) or referrals (%d), and cannot be deleted", codes, referrals))
+			return conflict(fmt.Sprintf("the program is in use and cannot be deleted: codes of users: %d, referrals: %d", codes, referrals))
 		}
 		keys, err := programdb.Keys(ctx, tx.Reads, tenant)
 		if err == nil && len(keys) == 1 {
-			err = conflict("a tenant keeps its last program: share links must lead somewhere")
+			err = conflict("the last program of a tenant cannot be deleted; create another one first")
 		}
 		if err != nil {
 			return err
@@ -133,7 +134,7 @@ func conflict(message string) *core.Error {
 	return &core.Error{Code: core.CodeConflict, Message: message}
 }
 
-func claimShop(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, landingURL string) error {
+func addShop(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, landingURL string) error {
 	u, err := url.Parse(landingURL)
 	if err != nil {
 		return err
