@@ -11,10 +11,10 @@ import (
 	"kith/core/state"
 )
 
-// Accounts are the accounts of users, as shops keep them in step.
+// Accounts reads and updates the accounts of users.
 type Accounts struct{ *base.Base }
 
-// Sync stores what a shop says of an account; see rules.Rules.SyncAccount.
+// Sync stores a shop's update of an account; see rules.Rules.SyncAccount.
 func (as *Accounts) Sync(ctx context.Context, tenant core.TenantAlias, u referral.AccountUpdate) (account referral.Account, err error) {
 	err = as.Decide(ctx, tenant, func(s *state.State) (err error) {
 		account, err = as.Rules().SyncAccount(s, u)

@@ -13,23 +13,22 @@ import (
 	"kith/core/rules"
 )
 
-// Erasures remove users and accounts, and all that is personal about them.
+// Erasures removes users and accounts with all their personal data.
 type Erasures struct{ *base.Base }
 
-// DeleteOptions say what a deletion leaves (clients 1.2.4).
+// DeleteOptions say what a deletion keeps (clients 1.2.4).
 type DeleteOptions struct {
-	// DoNotTrack keeps the user from ever coming back to this account: what is
-	// kept of them is a keyed hash of the ids.
+	// DoNotTrack refuses later identifications of the same user in the same account.
+	// For that, a keyed hash of the ids is kept.
 	DoNotTrack bool
-	// PreserveEmptyAccount keeps an account that the deletion leaves without
+	// PreserveEmptyAccount keeps the account even if the deletion leaves it without
 	// users.
 	PreserveEmptyAccount bool
 }
 
-// DeleteUser removes a user and all that is personal about them, or returns a
-// not-found error. Their codes are unknown from then on and their events are
-// gone. Referrals and rewards stay as they are, so that the books balance, but
-// name nobody: a name of no meaning takes the place of the user's.
+// DeleteUser removes a user with all personal data, or returns a not-found error. The
+// user's codes are then unknown, and the events are deleted. Referrals and rewards stay,
+// so that sums stay correct, but a random id replaces that of the user in them.
 func (er *Erasures) DeleteUser(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID, o DeleteOptions) error {
 	return er.DB.Write(ctx, er.Now(), func(tx *store.Tx) error {
 		refused, err := er.DeleteWithin(ctx, tx, tenant, []Deletion{{account, id, o}})
@@ -40,7 +39,7 @@ func (er *Erasures) DeleteUser(ctx context.Context, tenant core.TenantAlias, acc
 	})
 }
 
-// Deletion is a user to be deleted.
+// Deletion names a user to delete.
 type Deletion struct {
 	Account core.AccountID
 	User    core.UserID
@@ -51,8 +50,9 @@ func (d Deletion) identity() referral.Identity {
 	return referral.Identity{Account: d.Account, User: d.User}
 }
 
-// DeleteWithin makes deletions, in their order, whatever their number by the same
-// few statements. It returns for each why it was refused, or nil.
+// DeleteWithin deletes users within the transaction tx, in order. The number of
+// statements does not depend on the number of users. refused has an error for each
+// deletion that was refused, such as not-found, and nil for the others.
 func (er *Erasures) DeleteWithin(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, all []Deletion) (refused []error, err error) {
 	ids := make([]referral.Identity, len(all))
 	for i, d := range all {
@@ -63,20 +63,20 @@ func (er *Erasures) DeleteWithin(ctx context.Context, tx *store.Tx, tenant core.
 		return nil, err
 	}
 	refused = make([]error, len(all))
-	var done []Deletion
+	var accepted []Deletion
 	for i, d := range all {
 		if !known[d.identity()] {
 			refused[i] = rules.UnknownUser()
 			continue
 		}
 		known[d.identity()] = false
-		done = append(done, d)
+		accepted = append(accepted, d)
 	}
-	return refused, er.erase(ctx, tx, tenant, done)
+	return refused, er.erase(ctx, tx, tenant, accepted)
 }
 
-// erase erases users who are there, and the accounts that are left without any,
-// unless the last deletion of an account says otherwise.
+// erase erases existing users. It also erases each account that has no users left,
+// unless the last deletion in the account has PreserveEmptyAccount.
 func (er *Erasures) erase(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, all []Deletion) error {
 	if len(all) == 0 {
 		return nil
@@ -110,23 +110,24 @@ func (er *Erasures) erase(ctx context.Context, tx *store.Tx, tenant core.TenantA
 	return er.eraseAccounts(ctx, tx, tenant, empty)
 }
 
-// erasure is how a user is erased, or all of an account when id is empty.
+// erasure returns the erasure of a user, or of all users of the account if id is empty,
+// with the random id and code that replace those of the user.
 func (er *Erasures) erasure(tx *store.Tx, account core.AccountID, id core.UserID) userdb.Erasure {
-	who := er.IDAt(tx.Now)
-	return userdb.Erasure{Account: account, User: id, Pseudonym: core.UserID(core.Erased(who)), PseudonymCode: core.ReferralCode("deleted-" + who)}
+	replacement := er.IDAt(tx.Now)
+	return userdb.Erasure{Account: account, User: id, Pseudonym: core.UserID(core.Erased(replacement)), PseudonymCode: core.ReferralCode("deleted-" + replacement)}
 }
 
 func (er *Erasures) eraseAccounts(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, accounts []core.AccountID) error {
-	who := make(map[core.AccountID]core.AccountID, len(accounts))
+	replacements := make(map[core.AccountID]core.AccountID, len(accounts))
 	for _, account := range accounts {
-		who[account] = core.AccountID(core.Erased(er.IDAt(tx.Now)))
+		replacements[account] = core.AccountID(core.Erased(er.IDAt(tx.Now)))
 	}
-	return userdb.EraseAccounts(ctx, tx, tenant, who)
+	return userdb.EraseAccounts(ctx, tx, tenant, replacements)
 }
 
-// DeleteAccount removes an account and its users, as DeleteUser does, or returns
-// a not-found error. With doNotTrack none of those users ever comes back to an
-// account of that id.
+// DeleteAccount removes an account and its users as DeleteUser does, or returns a
+// not-found error. doNotTrack refuses later identifications of each of those users in
+// an account with the same id.
 func (er *Erasures) DeleteAccount(ctx context.Context, tenant core.TenantAlias, account core.AccountID, doNotTrack bool) error {
 	return er.DB.Write(ctx, er.Now(), func(tx *store.Tx) error {
 		_, known, err := userdb.Account(ctx, tx.Reads, tenant, account)
@@ -148,7 +149,8 @@ func (er *Erasures) DeleteAccount(ctx context.Context, tenant core.TenantAlias, 
 	})
 }
 
-// untrackAll keeps all users of an account from ever coming back to it.
+// untrackAll stores the keyed hashes of all users of an account, so that they cannot be
+// identified in it again.
 func (er *Erasures) untrackAll(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, account core.AccountID) error {
 	ids, err := userdb.UserIDs(ctx, tx.Reads, tenant, account)
 	if err != nil {

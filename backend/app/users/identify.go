@@ -13,11 +13,10 @@ import (
 	"kith/core/wire"
 )
 
-// Identification makes users known, and what is said of them.
+// Identification creates and updates users.
 type Identification struct{ *base.Base }
 
-// Identify stores what is said of a user and of their account; see
-// rules.Rules.Identify.
+// Identify creates or updates a user and the user's account; see rules.Rules.Identify.
 func (i *Identification) Identify(ctx context.Context, tenant core.TenantAlias, in rules.Identification) (out rules.Identified, err error) {
 	err = i.DB.Write(ctx, i.Now(), func(tx *store.Tx) error {
 		u, r := i.Unit(tx, tenant), i.Rules()
@@ -39,8 +38,8 @@ func (i *Identification) Identify(ctx context.Context, tenant core.TenantAlias, 
 	return out, err
 }
 
-// cookieUserID is the id of the user that a browser was given, by its Cookie
-// header, or else a new one.
+// cookieUserID returns the user id that the cookie of a Cookie header has, or a new id
+// if it has none.
 func (i *Identification) cookieUserID(tenant core.TenantAlias, cookie string) core.UserID {
 	if id, ok := link.FindCookieUser(tenant, i.Keys.CookieUser(tenant), cookie); ok {
 		return id
@@ -48,9 +47,10 @@ func (i *Identification) cookieUserID(tenant core.TenantAlias, cookie string) co
 	return core.UserID(i.IDAt(i.Now()))
 }
 
-// IdentifyCookieUser is Identify of a user without ids, by the body of the call.
-// It returns the caller as that user, unless they hold the API key. Whoever does
-// not may not say that the user pays: the shop does not know who that is.
+// IdentifyCookieUser is Identify for a user without ids; body is the JSON of the call.
+// It returns the caller as that user, or unchanged if the caller has the API key.
+// Without the API key an account status is only reported, not applied, since no token
+// signs it; see wire.Vouched.
 func (i *Identification) IdentifyCookieUser(ctx context.Context, c base.Caller, body []byte, in rules.Identification) (base.Caller, rules.Identified, error) {
 	tenant := c.Tenant.Alias
 	id := i.cookieUserID(tenant, in.Cookie)

@@ -1,5 +1,5 @@
-// Package users holds the use cases of users and their accounts: identifying them,
-// reading them, blocking them, and erasing them.
+// Package users has the use cases of users and their accounts: identifying, reading,
+// blocking and erasing them.
 package users
 
 import (
@@ -17,14 +17,14 @@ import (
 	"kith/core/wire"
 )
 
-// Users are those who were identified.
+// Users reads and blocks users.
 type Users struct {
 	*base.Base
 	Accounts *Accounts
 }
 
-// ByID returns a user, or a not-found error. What makes the share links is for
-// the caller to set; see Caller.Share.
+// ByID returns a user, or a not-found error. The caller must set the Share field of the
+// result; see base.Caller.Share.
 func (us *Users) ByID(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID) (wire.UserInfo, error) {
 	user, known, err := userdb.User(ctx, us.DB.Reads, tenant, account, id)
 	if err == nil && !known {
@@ -41,8 +41,8 @@ func (us *Users) ByID(ctx context.Context, tenant core.TenantAlias, account core
 	return wire.UserInfo{User: user, Account: stored, ReferredBy: wire.ReferredBy{Referral: ref}}, err
 }
 
-// List returns a page of users and how many there are in all. What makes the
-// share links is for the caller to set; see Caller.Share.
+// List returns a page of the users that match the filter, and their total number. The
+// caller must set the Share field of each; see base.Caller.Share.
 func (us *Users) List(ctx context.Context, tenant core.TenantAlias, f referral.UserFilter) ([]wire.UserInfo, int, error) {
 	page, total, err := userdb.Users(ctx, us.DB.Reads, tenant, f)
 	if err != nil {
@@ -52,7 +52,8 @@ func (us *Users) List(ctx context.Context, tenant core.TenantAlias, f referral.U
 	return users, total, err
 }
 
-// ListByID returns the users of a list that there are, in no order; see List.
+// ListByID returns the users with the given ids, in no order; see List. Unknown users
+// are left out.
 func (us *Users) ListByID(ctx context.Context, tenant core.TenantAlias, ids []referral.Identity) ([]wire.UserInfo, error) {
 	found, err := userdb.UsersByID(ctx, us.DB.Reads, tenant, ids)
 	if err != nil {
@@ -61,7 +62,7 @@ func (us *Users) ListByID(ctx context.Context, tenant core.TenantAlias, ids []re
 	return us.infos(ctx, tenant, found)
 }
 
-// infos adds to users what an answer tells of them besides.
+// infos adds to users their accounts and the referrals by which they were referred.
 func (us *Users) infos(ctx context.Context, tenant core.TenantAlias, page []referral.User) ([]wire.UserInfo, error) {
 	if len(page) == 0 {
 		return nil, nil
@@ -89,8 +90,8 @@ func (us *Users) infos(ctx context.Context, tenant core.TenantAlias, page []refe
 	return users, nil
 }
 
-// ByCode returns the owner of a code, blocked or not, or a not-found error.
-// What makes the share links is for the caller to set; see Caller.Share.
+// ByCode returns the owner of a code, even if the owner is blocked, or a not-found
+// error. The caller must set the Share field of the result; see base.Caller.Share.
 func (us *Users) ByCode(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) (wire.UserInfo, error) {
 	c, known, err := userdb.Code(ctx, us.DB.Reads, tenant, code)
 	if err == nil && !known {
@@ -102,9 +103,9 @@ func (us *Users) ByCode(ctx context.Context, tenant core.TenantAlias, code core.
 	return us.ByID(ctx, tenant, c.Owner.Account, c.Owner.User)
 }
 
-// PublicByCode returns the owner of a code and the code in its own spelling, for
-// anybody who has the code: it tells as much as a friend may see. A blocked
-// owner's code is unknown.
+// PublicByCode is ByCode for callers without the API key: the code of a blocked owner is
+// not found. It also returns the code as its owner spelled it. The caller must show only
+// the public fields of the owner.
 func (us *Users) PublicByCode(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) (wire.UserInfo, core.ReferralCode, error) {
 	c, known, err := userdb.Code(ctx, us.DB.Reads, tenant, code)
 	if err == nil && (!known || c.Blocked) {
@@ -117,9 +118,9 @@ func (us *Users) PublicByCode(ctx context.Context, tenant core.TenantAlias, code
 	return owner, c.Code, err
 }
 
-// ShareCode returns the name of the share link of a user in a program, a code, or in their first
-// when it is empty, and that program. An unknown user and a program in which the
-// user has no code are not found.
+// ShareCode returns the code that the user's share link in a program has, and that
+// program. If key is empty, it is the user's first program. The error is not-found for
+// an unknown user, and for a program in which the user has no code.
 func (us *Users) ShareCode(ctx context.Context, tenant core.TenantAlias, account core.AccountID, id core.UserID, key core.ProgramKey) (referral.UserCode, error) {
 	user, known, err := userdb.User(ctx, us.DB.Reads, tenant, account, id)
 	if err == nil && !known {
@@ -139,8 +140,8 @@ func (us *Users) ShareCode(ctx context.Context, tenant core.TenantAlias, account
 	return referral.UserCode{}, core.NotFound("this user has no code in this program")
 }
 
-// ProgramName returns the name of the program of a code: the words that go with a
-// link that is shared.
+// ProgramName returns the name of the program of a code, which is the text next to a
+// shared link. An unknown code is a not-found error.
 func (us *Users) ProgramName(ctx context.Context, tenant core.TenantAlias, code core.ReferralCode) (string, error) {
 	c, known, err := userdb.Code(ctx, us.DB.Reads, tenant, code)
 	if err == nil && !known {
@@ -153,15 +154,16 @@ func (us *Users) ProgramName(ctx context.Context, tenant core.TenantAlias, code 
 	return p.Name, err
 }
 
-// Block keeps a user from referring anybody from now on: nobody who is not a
-// holder of the API key finds their codes, and no code of theirs attributes.
-// What was attributed before stays. A user who is blocked already is forbidden,
-// an unknown one not found (clients 1.2.10).
+// Block stops a user from referring others. The user's codes are then unknown to callers
+// without the API key, and start no referral. Existing referrals stay. The error is
+// forbidden if the user is blocked already, and not-found for an unknown user
+// (clients 1.2.10).
 func (us *Users) Block(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID) error {
 	return us.setBlocked(ctx, tenant, account, user, true)
 }
 
-// Unblock lets a blocked user refer again; see Block.
+// Unblock allows a blocked user to refer others again; see Block. It is forbidden if the
+// user is not blocked.
 func (us *Users) Unblock(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID) error {
 	return us.setBlocked(ctx, tenant, account, user, false)
 }
