@@ -13,11 +13,10 @@ import (
 	"kith/core/wire"
 )
 
-// Codes are the codes by which users refer others.
+// Codes looks up and applies the codes by which users refer others.
 type Codes struct{ *base.Base }
 
-// Lookup returns what a code promises (spec 4.3), or a
-// not-found error.
+// Lookup returns a code with the offer of its program (spec 4.3), or a not-found error.
 func (cs *Codes) Lookup(ctx context.Context, tenant tenantdb.Tenant, code core.ReferralCode) (wire.CodeInfo, error) {
 	c, known, err := userdb.Code(ctx, cs.DB.Reads, tenant.Alias, code)
 	if err == nil && !known {
@@ -29,8 +28,8 @@ func (cs *Codes) Lookup(ctx context.Context, tenant tenantdb.Tenant, code core.R
 	return cs.info(ctx, tenant, c)
 }
 
-// LookupPublic is Lookup for anybody who has the code: the code of a blocked user
-// is unknown (clients 1.2.20).
+// LookupPublic is Lookup for callers without the API key: the code of a blocked user is
+// not found (clients 1.2.20).
 func (cs *Codes) LookupPublic(ctx context.Context, tenant tenantdb.Tenant, code core.ReferralCode) (wire.CodeInfo, error) {
 	c, known, err := userdb.Code(ctx, cs.DB.Reads, tenant.Alias, code)
 	if err == nil && (!known || c.Blocked) {
@@ -50,11 +49,11 @@ func (cs *Codes) info(ctx context.Context, tenant tenantdb.Tenant, c referral.Co
 	}, err
 }
 
-// Apply attributes a known user to the owner of a code, and returns what the
-// code promises (clients 1.3.2). The code that referred the account before may
-// be applied again. An unknown user, an unknown code and that of a blocked user
-// are not found; a code that cannot refer this user is invalid. Either way the
-// decision is recorded.
+// Apply attributes an existing user to the owner of a code, and returns the code as
+// Lookup does (clients 1.3.2). The code that referred the account before may be applied
+// again. The error is not-found for an unknown user, an unknown code and the code of a
+// blocked user, and invalid for a code that cannot refer this user. The decision about
+// the code is recorded in each case.
 func (cs *Codes) Apply(ctx context.Context, tenant tenantdb.Tenant, code core.ReferralCode, account core.AccountID, id core.UserID) (wire.CodeInfo, error) {
 	var rule referral.Rule
 	err := cs.Decide(ctx, tenant.Alias, func(s *state.State) (err error) {

@@ -11,9 +11,9 @@ import (
 	"kith/core/wire"
 )
 
-// ReferralCookie returns the codes that a visitor came with; see
-// wire.VisitorCodes. firstParty is the text of the first-party cookie, header the
-// Cookie header.
+// ReferralCookie returns the codes of the share links that a visitor followed; see
+// wire.VisitorCodes. firstParty is the value of the shop's first-party cookie, header is
+// the Cookie header of the request.
 func (ls *Links) ReferralCookie(ctx context.Context, tenant core.TenantAlias, firstParty, header string) ([]wire.CookieCode, error) {
 	if _, err := tenantdb.Find(ctx, ls.DB.Reads, tenant); err != nil {
 		return nil, err
@@ -22,13 +22,15 @@ func (ls *Links) ReferralCookie(ctx context.Context, tenant core.TenantAlias, fi
 	return wire.VisitorCodes(tenant, own, firstParty, link.FindSquatchCookie(header), ls.Now()), err
 }
 
-// Consent returns a tenant's policy for cookies, which anybody may know.
+// Consent returns a tenant's policy for cookies. It is public.
 func (ls *Links) Consent(ctx context.Context, tenant core.TenantAlias) (link.Policy, error) {
 	t, err := tenantdb.Find(ctx, ls.DB.Reads, tenant)
 	return t.Policy, err
 }
 
-// ownCookie is what Kith's own cookie remembers, while its program does.
+// ownCookie returns the attribution in Kith's own cookie. It is nil if the cookie is
+// missing, malformed or forged, if its program was deleted, or if the cookie is older
+// than the cookie life of the program.
 func (ls *Links) ownCookie(ctx context.Context, tenant core.TenantAlias, header string) (*link.Attribution, error) {
 	visit, err := link.ParseAttribution(ls.Keys.Cookie(tenant), link.FindCookie(tenant, header))
 	if err != nil {

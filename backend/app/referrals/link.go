@@ -9,12 +9,12 @@ import (
 	"kith/core/link"
 )
 
-// Links are share links, and the cookies that remember where visitors came from.
+// Links answers requests for share links, and reads and writes the attribution cookies.
 type Links struct{ *base.Base }
 
-// Follow answers a share link. The edge answers those that its replica
-// knows; what it does not know it asks here. known is true when there is such a
-// code.
+// Follow answers a request for a share link of the tenant alias. The edge answers for the
+// codes that it finds in its replica, and calls Follow for the others. known reports
+// whether the code exists. An unknown code leads to the landing page too.
 func (ls *Links) Follow(ctx context.Context, alias core.TenantAlias, code string, v link.Visit) (a link.Answer, known bool, err error) {
 	t, err := programdb.TargetOf(ctx, ls.DB.Reads, alias, linkCode(code))
 	if err != nil {
@@ -23,9 +23,9 @@ func (ls *Links) Follow(ctx context.Context, alias core.TenantAlias, code string
 	return link.FollowShareLink(v, ls.linkTenant(t.Tenant, t.Policy), t.Program, t.Code, ls.Now()), t.Code != "", nil
 }
 
-// TakeCode answers a page request that carries a code, on a shop's host; ok is
-// false when it is to be passed on, known true when there is such a code. At a host
-// that no tenant has there is none.
+// TakeCode answers a page request on a shop's host whose URL has a code. known reports
+// whether the code exists. ok is false if the request must go on to the shop without an
+// answer, which is always so on a host that belongs to no tenant.
 func (ls *Links) TakeCode(ctx context.Context, host string, code core.ReferralCode, v link.Visit) (a link.Answer, known, ok bool, err error) {
 	t, ok, err := programdb.TargetOnHost(ctx, ls.DB.Reads, host, linkCode(string(code)))
 	if err != nil || !ok {
@@ -35,8 +35,8 @@ func (ls *Links) TakeCode(ctx context.Context, host string, code core.ReferralCo
 	return a, t.Code != "", ok, nil
 }
 
-// linkCode reads the code of a link. A text that has not the form of a code is no
-// code: nobody has it.
+// linkCode parses the code of a link. It returns an empty code, which no user owns, for
+// a text that does not have the form of a code.
 func linkCode(text string) core.ReferralCode {
 	code, err := core.ParseReferralCode("", text)
 	if err != nil {
@@ -49,8 +49,8 @@ func (ls *Links) linkTenant(alias core.TenantAlias, policy link.Policy) link.Ten
 	return link.Tenant{Alias: alias, Policy: policy, Cookies: ls.Keys.Cookie(alias)}
 }
 
-// RememberCookieUser returns the Set-Cookie value by which a browser is known
-// again, or ""; see link.RememberCookieUser.
+// RememberCookieUser returns the Set-Cookie value that stores the user id in the
+// browser, or ""; see link.RememberCookieUser.
 func (ls *Links) RememberCookieUser(c base.Caller, v link.Visit, id core.UserID) string {
 	return link.RememberCookieUser(v, ls.linkTenant(c.Tenant.Alias, c.Tenant.Policy), ls.Keys.CookieUser(c.Tenant.Alias), id)
 }

@@ -1,6 +1,5 @@
-// Package referrals holds the use cases between a code that is shared and a referral:
-// looking codes up and applying them, links and cookies that carry them, and the
-// referrals that come of it.
+// Package referrals has the use cases from a shared code to a referral: looking up and
+// applying codes, share links, attribution cookies, and reading referrals.
 package referrals
 
 import (
@@ -13,15 +12,15 @@ import (
 	"kith/core/referral"
 )
 
-// Referrals are who referred whom, and the decisions by which that came about.
+// Referrals reads referrals and attribution decisions.
 type Referrals struct{ *base.Base }
 
-// List returns a page of referrals and how many there are in all.
+// List returns a page of the referrals that match the filter, and their total number.
 func (rs *Referrals) List(ctx context.Context, tenant core.TenantAlias, f referral.Filter) ([]referral.Referral, int, error) {
 	return referraldb.List(ctx, rs.DB.Reads, tenant, f)
 }
 
-// ByID returns a referral by its id, or a not-found error.
+// ByID returns a referral, or a not-found error.
 func (rs *Referrals) ByID(ctx context.Context, tenant core.TenantAlias, id string) (referral.Referral, error) {
 	found, err := referraldb.ByID(ctx, rs.DB.Reads, tenant, id)
 	if err == nil && found == nil {
@@ -33,13 +32,14 @@ func (rs *Referrals) ByID(ctx context.Context, tenant core.TenantAlias, id strin
 	return *found, nil
 }
 
-// ListByID returns the referrals of a list that there are, in no order.
+// ListByID returns the referrals with the given ids, in no order. Unknown ids are left
+// out.
 func (rs *Referrals) ListByID(ctx context.Context, tenant core.TenantAlias, ids []string) ([]referral.Referral, error) {
 	return referraldb.ByIDs(ctx, rs.DB.Reads, tenant, ids)
 }
 
-// MadeBy returns a page of the referrals of each user of a list who is
-// their referrer; see List. The filter's own referrer is not regarded.
+// MadeBy returns a page of the referrals that each of the users made, with their total
+// number; see List. The referrer of the filter is ignored.
 func (rs *Referrals) MadeBy(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, f referral.Filter) (map[referral.Identity]store.PageOf[referral.Referral], error) {
 	return referraldb.MadeByUsers(ctx, rs.DB.Reads, tenant, users, f)
 }
