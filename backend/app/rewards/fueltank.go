@@ -14,10 +14,12 @@ import (
 	"kith/core/state"
 )
 
-// FuelTanks hold the codes that a side of a program gives as rewards.
+// FuelTanks manages fuel tanks: the stocks of codes that programs give as rewards. Each
+// side of a program, referrer and referred, has its own.
 type FuelTanks struct{ *base.Base }
 
-// Level returns how full the fuel tank of a side of a program is.
+// Level returns the numbers of codes in the fuel tank of one side of a program. An
+// unknown program is a not-found error.
 func (ft *FuelTanks) Level(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey, side referral.SideKey) (reward.Tank, error) {
 	if _, err := programdb.ByKey(ctx, ft.DB.Reads, tenant, key); err != nil {
 		return reward.Tank{}, err
@@ -25,9 +27,10 @@ func (ft *FuelTanks) Level(ctx context.Context, tenant core.TenantAlias, key cor
 	return rewarddb.FuelTank(ctx, ft.DB.Reads, tenant, key, side)
 }
 
-// Fill loads codes into the fuel tank of a side of a program, which must
-// offer FUELTANK rewards, and returns how full it is then. Codes that it has or
-// had are passed over. Rewards that are due get theirs at once.
+// Fill adds codes to the fuel tank of one side of a program, and returns its new level.
+// It takes 1 to reward.MaxTankCodes codes. Codes that the tank has or had are skipped.
+// Rewards that wait for a code get one at once. It is a conflict if that side of the
+// program does not offer FUELTANK rewards.
 func (ft *FuelTanks) Fill(ctx context.Context, tenant core.TenantAlias, key core.ProgramKey, side referral.SideKey, codes []string) (tank reward.Tank, err error) {
 	if len(codes) == 0 || len(codes) > reward.MaxTankCodes {
 		return tank, core.Invalid("codes", "must have 1 to "+strconv.Itoa(reward.MaxTankCodes)+" elements")
@@ -58,8 +61,8 @@ func (ft *FuelTanks) Fill(ctx context.Context, tenant core.TenantAlias, key core
 	return tank, err
 }
 
-// GiveReplacement gives the rewards that wait for a code of a tank which a program
-// no longer offers: what it offers now.
+// GiveReplacement gives the rewards that wait for a code of a fuel tank, if the program
+// no longer offers FUELTANK rewards: they become what the program offers now.
 func (ft *FuelTanks) GiveReplacement(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, program referral.Program) error {
 	for _, side := range []referral.SideKey{referral.ReferrerSide, referral.ReferredSide} {
 		if program.Offer(side).Kind == reward.FuelTank {
@@ -76,10 +79,10 @@ func (ft *FuelTanks) GiveReplacement(ctx context.Context, tx *store.Tx, tenant c
 	return nil
 }
 
-// giveDue gives up to most rewards that waited for a code. They were within the
-// program's limits when they were earned.
-func (ft *FuelTanks) giveDue(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, program referral.Program, side referral.SideKey, most int64) error {
-	due, err := rewarddb.TakeFuelDues(ctx, tx, tenant, program.Key, side, most)
+// giveDue gives up to limit rewards that waited for a code. The limits of the program
+// are not applied again: they were applied when the rewards were earned.
+func (ft *FuelTanks) giveDue(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, program referral.Program, side referral.SideKey, limit int64) error {
+	due, err := rewarddb.TakeFuelDues(ctx, tx, tenant, program.Key, side, limit)
 	if err != nil {
 		return err
 	}

@@ -11,11 +11,12 @@ import (
 	"kith/core/state"
 )
 
-// Moderation decides about referrals by hand.
+// Moderation applies manual decisions about referrals.
 type Moderation struct{ *base.Base }
 
-// Apply applies decisions about referrals, all of it or
-// nothing. An unknown referral is a not-found error that names the line.
+// Apply applies all actions in order, or none of them. It takes 1 to
+// referral.MaxModerations actions. An unknown referral is a not-found error whose Field
+// has the index of the action.
 func (m *Moderation) Apply(ctx context.Context, tenant core.TenantAlias, actions []referral.Moderation) error {
 	if len(actions) == 0 || len(actions) > referral.MaxModerations {
 		return core.Invalid("actions", "must have 1 to "+strconv.Itoa(referral.MaxModerations)+" elements")

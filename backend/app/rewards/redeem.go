@@ -14,24 +14,25 @@ import (
 	"kith/core/state"
 )
 
-// Redemptions take from credit.
+// Redemptions redeems credit.
 type Redemptions struct{ *base.Base }
 
-// OfReward redeems an amount of one credit. More than is available is an
-// error about "amount", another unit than the reward's one about "unit".
+// OfReward redeems part of the credit of one reward. An amount above what is available
+// is an error about "amount", and a unit other than the reward's is an error about
+// "unit".
 func (rd *Redemptions) OfReward(ctx context.Context, tenant core.TenantAlias, id string, amount int64, unit string) (reward.Redemption, error) {
 	return rd.Draw(ctx, tenant, reward.Draw{Reward: id, Unit: unit, Amount: amount})
 }
 
-// OfCredit redeems credit of a user, or of all users of an account when user
-// is empty: what expires first goes first. More than is available is an error
-// about "amount".
+// OfCredit redeems credit of a user, or of all users of the account if user is empty.
+// The credit that expires first is used first. An amount above what is available is an
+// error about "amount".
 func (rd *Redemptions) OfCredit(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID, unit string, amount int64) (reward.Redemption, error) {
 	return rd.Draw(ctx, tenant, reward.Draw{Account: account, User: user, Unit: unit, Amount: amount})
 }
 
-// Draw makes a draw, at most once for its key: one that was used within 24
-// hours is a conflict, and nothing is redeemed again.
+// Draw redeems credit as d says, at most once for each key: a key that was used within
+// the last 24 hours is a conflict, and nothing is redeemed.
 func (rd *Redemptions) Draw(ctx context.Context, tenant core.TenantAlias, d reward.Draw) (done reward.Redemption, err error) {
 	err = rd.DB.Write(ctx, rd.Now(), func(tx *store.Tx) error {
 		drawn, err := rd.DrawWithin(ctx, tx, tenant, []reward.Draw{d})
@@ -44,16 +45,16 @@ func (rd *Redemptions) Draw(ctx context.Context, tenant core.TenantAlias, d rewa
 	return done, err
 }
 
-// DrawResult is what became of one draw.
+// DrawResult is the result of one draw.
 type DrawResult struct {
 	reward.Redemption
-	// Refused says why nothing was redeemed, or is nil. It is for the caller.
+	// Refused is the error for the caller if nothing was redeemed, or nil.
 	Refused error
 }
 
-// DrawWithin makes draws within a transaction, in their order. A draw that is
-// refused changes nothing and does not stop the others; the error is a fault of
-// ours. Draws that share no account are made together, whatever their number.
+// DrawWithin makes draws within the transaction tx, in order. A draw that is refused
+// changes nothing and does not stop the others; err is only an internal error. Draws of
+// different accounts share their statements.
 func (rd *Redemptions) DrawWithin(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draws []reward.Draw) ([]DrawResult, error) {
 	u := rd.Unit(tx, tenant)
 	u.Facts.Want()
@@ -68,18 +69,18 @@ func (rd *Redemptions) DrawWithin(ctx context.Context, tx *store.Tx, tenant core
 	drawn := make([]DrawResult, 0, len(draws))
 	for len(draws) > 0 {
 		n := independent(draws)
-		some, err := rd.redeemTogether(ctx, tx, u, draws[:n])
+		results, err := rd.redeemTogether(ctx, tx, u, draws[:n])
 		if err != nil {
 			return nil, err
 		}
-		drawn, draws = append(drawn, some...), draws[n:]
+		drawn, draws = append(drawn, results...), draws[n:]
 	}
 	return drawn, nil
 }
 
-// independent is how many draws from the first on take from different accounts
-// and have different keys. A draw from one reward, whose account is not known
-// yet, goes alone.
+// independent returns how many draws at the beginning of the list have different
+// accounts and different keys. A draw of one reward counts alone, since its account is
+// not yet known.
 func independent(draws []reward.Draw) int {
 	accounts, keys := map[core.AccountID]bool{}, map[core.IdempotencyKey]bool{}
 	for i, d := range draws {
@@ -117,7 +118,7 @@ func (rd *Redemptions) redeemTogether(ctx context.Context, tx *store.Tx, u *unit
 	return drawn, u.Save(ctx)
 }
 
-// loadBalances loads the balances that draws change, for webhooks.
+// loadBalances loads the balances that the draws change, if a webhook reports them.
 func loadBalances(ctx context.Context, u *unit.Unit, from []rewarddb.Drawable) error {
 	if !u.Listens() {
 		return nil
@@ -130,7 +131,7 @@ func loadBalances(ctx context.Context, u *unit.Unit, from []rewarddb.Drawable) e
 	return u.Load(ctx)
 }
 
-// redeem decides about one draw.
+// redeem decides one draw.
 func (rd *Redemptions) redeem(s *state.State, d reward.Draw, from rewarddb.Drawable) error {
 	if d.Key != "" {
 		if used, _ := s.RedeemKeys.Get(d.Key); used {
@@ -145,8 +146,8 @@ func (rd *Redemptions) redeem(s *state.State, d reward.Draw, from rewarddb.Drawa
 	return err
 }
 
-// drawable returns what each draw may take from. One reward is what a draw of it
-// may take from, whatever it is: see drawOne.
+// drawable returns the credit that each draw may use. For a draw of one reward it
+// returns that reward, of any kind; drawOne checks it.
 func (rd *Redemptions) drawable(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draws []reward.Draw) ([]rewarddb.Drawable, error) {
 	if draws[0].Reward == "" {
 		return rewarddb.DrawableBy(ctx, tx, tenant, draws)
@@ -158,7 +159,7 @@ func (rd *Redemptions) drawable(ctx context.Context, tx *store.Tx, tenant core.T
 	return []rewarddb.Drawable{{Credits: []reward.Reward{r}, Available: r.Available(tx.Now)}}, err
 }
 
-// drawOne returns what one draw does to the rewards that it takes from.
+// drawOne returns the changes that one draw makes to the rewards that it uses.
 func drawOne(d reward.Draw, from rewarddb.Drawable, now core.Time) ([]rules.Step, error) {
 	if d.Reward == "" {
 		after, entries, err := d.Spread(from.Credits, from.Available, now)
@@ -175,7 +176,7 @@ func drawOne(d reward.Draw, from rewarddb.Drawable, now core.Time) ([]rules.Step
 	return []rules.Step{{Before: from.Credits[0], After: after, Entries: []reward.Entry{entry}}}, err
 }
 
-// refused reports whether an error is for the caller, and none of ours.
+// refused reports whether an error is for the caller, and not internal.
 func refused(err error) bool {
 	var e *core.Error
 	return errors.As(err, &e) && e.Code != core.CodeInternal

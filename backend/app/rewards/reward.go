@@ -1,6 +1,6 @@
-// Package rewards holds the use cases of rewards: giving and taking them back,
-// redeeming credit, the tanks of codes that are given as rewards, and moderation,
-// which holds back or releases what a referral earns.
+// Package rewards has the use cases of rewards: creating and cancelling them, redeeming
+// credit, fuel tanks of codes that are given as rewards, and the moderation of
+// referrals, which decides whether their rewards are given.
 package rewards
 
 import (
@@ -17,11 +17,11 @@ import (
 	"kith/core/state"
 )
 
-// Rewards are what users earned or were given.
+// Rewards reads and changes the rewards of users.
 type Rewards struct{ *base.Base }
 
-// List returns a page of rewards, the newest first, and how many there are in
-// all.
+// List returns a page of the rewards that match the filter, the newest first, and their
+// total number.
 func (rs *Rewards) List(ctx context.Context, tenant core.TenantAlias, f reward.Filter) ([]reward.Reward, int, error) {
 	page, total, err := rewarddb.List(ctx, rs.DB.Reads, tenant, f)
 	now := rs.Now()
@@ -37,15 +37,16 @@ func (rs *Rewards) ByID(ctx context.Context, tenant core.TenantAlias, id string)
 	return r.AsOf(rs.Now()), err
 }
 
-// Balances sums up the rewards of an account, or of one of its users when user
-// is not empty, by kind and unit. A kind that is not empty narrows them.
+// Balances returns the sums of the rewards of an account by kind and unit. If user is
+// not empty, only rewards of that user count, and if kind is not empty, only those of
+// that kind.
 func (rs *Rewards) Balances(ctx context.Context, tenant core.TenantAlias, account core.AccountID, user core.UserID, kind reward.Kind) ([]reward.Balance, error) {
 	groups, err := rewarddb.Groups(ctx, rs.DB.Reads, tenant, rs.Now(), account, user, kind)
 	return reward.Balances(groups), err
 }
 
-// ListOf returns a page of the rewards of each user of a list; see List.
-// The filter's own account and user are not regarded.
+// ListOf returns a page of the rewards of each of the users; see List. The account and
+// the user of the filter are ignored.
 func (rs *Rewards) ListOf(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, f reward.Filter) (map[referral.Identity]store.PageOf[reward.Reward], error) {
 	pages, err := rewarddb.ListByUsers(ctx, rs.DB.Reads, tenant, users, f)
 	now := rs.Now()
@@ -57,22 +58,22 @@ func (rs *Rewards) ListOf(ctx context.Context, tenant core.TenantAlias, users []
 	return pages, err
 }
 
-// BalancesOf sums up the rewards of each user of a list by kind and unit. A
-// program that is not empty narrows them.
+// BalancesOf returns the sums of the rewards of each of the users by kind and unit. If
+// program is not empty, only rewards of that program count.
 func (rs *Rewards) BalancesOf(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, program core.ProgramKey) (map[referral.Identity][]reward.Balance, error) {
 	groups, err := rewarddb.GroupsByUsers(ctx, rs.DB.Reads, tenant, rs.Now(), users)
 	balances := make(map[referral.Identity][]reward.Balance, len(groups))
-	for who, all := range groups {
+	for user, all := range groups {
 		if program != "" {
 			all = slices.DeleteFunc(all, func(g reward.Group) bool { return g.Program != program })
 		}
-		balances[who] = reward.Balances(all)
+		balances[user] = reward.Balances(all)
 	}
 	return balances, err
 }
 
-// Create gives a user a reward. An unknown user is a not-found error, and
-// what no reward can be is an error about its field.
+// Create gives a user a reward. An unknown user is a not-found error, and an invalid
+// grant is an error about its field.
 func (rs *Rewards) Create(ctx context.Context, tenant core.TenantAlias, g reward.Grant) (r reward.Reward, err error) {
 	err = rs.Decide(ctx, tenant, func(s *state.State) (err error) {
 		r, err = rs.Rules().CreateReward(s, g)
@@ -81,14 +82,14 @@ func (rs *Rewards) Create(ctx context.Context, tenant core.TenantAlias, g reward
 	return r, err
 }
 
-// Cancel takes back what is left of a reward, and returns the reward. One
-// that is unknown is a not-found error, one that cannot be cancelled is invalid.
+// Cancel cancels the unused rest of a reward, and returns the reward. An unknown reward
+// is a not-found error; one that cannot be cancelled is invalid.
 func (rs *Rewards) Cancel(ctx context.Context, tenant core.TenantAlias, id string) (reward.Reward, error) {
 	return rs.change(ctx, tenant, id, reward.Reward.Cancel)
 }
 
-// SetStatus moves a reward to a status, see reward.Reward.To, and returns
-// the reward. One that is over can only be what it is.
+// SetStatus changes the status of a reward, and returns the reward; see
+// reward.Reward.To. The status of a reward that has ended cannot change.
 func (rs *Rewards) SetStatus(ctx context.Context, tenant core.TenantAlias, id string, status reward.Status) (reward.Reward, error) {
 	return rs.change(ctx, tenant, id, func(r reward.Reward, now core.Time) (reward.Reward, reward.Entry, error) {
 		return r.To(status, now)
@@ -117,14 +118,15 @@ func (rs *Rewards) change(ctx context.Context, tenant core.TenantAlias, id strin
 	return r, err
 }
 
-// settleBatch bounds one transaction of Settle: it holds the write lock.
+// settleBatch is the number of rewards that one transaction of Settle takes at most. A
+// larger number would block other writers for longer.
 const settleBatch = 200
 
-// Settle writes into the ledger what the dates of rewards have done by
-// now: given them, or ended them. It takes a batch, and returns how many rewards
-// it held; nothing is left when there were none.
+// Settle records in the ledger that rewards have begun or expired by their dates. It
+// settles one batch, and returns the number of rewards in it: call it again until it
+// returns 0.
 func (rs *Rewards) Settle(ctx context.Context) (settled int, err error) {
-	// Looking first spares an idle database the write lock.
+	// A read comes first, so that an idle database needs no write lock.
 	due, err := rewarddb.AnyDue(ctx, rs.DB.Reads, rs.Now())
 	if err != nil || !due {
 		return 0, err
@@ -139,8 +141,8 @@ func (rs *Rewards) Settle(ctx context.Context) (settled int, err error) {
 			after, entry := d.Settle(tx.Now)
 			steps[d.Tenant] = append(steps[d.Tenant], rules.Step{Before: d.Reward, After: after, Entries: []reward.Entry{entry}})
 		}
-		for tenant, of := range steps {
-			if err := rs.record(ctx, tx, tenant, of); err != nil {
+		for tenant, steps := range steps {
+			if err := rs.record(ctx, tx, tenant, steps); err != nil {
 				return err
 			}
 		}
@@ -150,7 +152,7 @@ func (rs *Rewards) Settle(ctx context.Context) (settled int, err error) {
 	return settled, err
 }
 
-// record records steps in a transaction that does more besides.
+// record records steps of a tenant's rewards within the transaction tx.
 func (rs *Rewards) record(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, steps []rules.Step) error {
 	return rs.DecideWithin(ctx, tx, tenant, func(s *state.State) error {
 		rs.Rules().Record(s, steps)
