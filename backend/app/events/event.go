@@ -1,5 +1,5 @@
-// Package events holds the use cases of events: taking calls in, for a worker to
-// process, and reading what was processed.
+// Package events has the use cases of events: storing the events of a call for a worker
+// to process, and reading processed events.
 package events
 
 import (
@@ -15,19 +15,18 @@ import (
 	"kith/core/rules"
 )
 
-// Events are what users did, as shops log it.
+// Events stores and reads the events of users that shops log.
 type Events struct {
 	*base.Base
-	// Wake is called after event calls were taken in, for the worker that processes
-	// them. It must not block.
+	// Wake is called after events were stored, to wake the worker that processes
+	// them. It must not block, and must not be nil.
 	Wake func()
 }
 
-// Log takes a batch of events in, at most once for its idempotency key
-// (spec 4.6), and returns it with ids and times. An unknown user
-// is a not-found error: events create no users.
-// A caller without the API key has idempotency keys of their own; see
-// event.Batch.OwnKey.
+// Log stores the events of a call, at most once for each idempotency key (spec 4.6), and
+// returns them with ids and times. A key that was used is event.Duplicate. An unknown
+// user is a not-found error: events create no users. The idempotency keys of a caller
+// without the API key are separate; see event.Batch.OwnKey.
 func (es *Events) Log(ctx context.Context, by base.Caller, b event.Batch) (event.Batch, error) {
 	tenant := by.Tenant.Alias
 	known, err := userdb.UserExists(ctx, es.DB.Reads, tenant, b.Account, b.User)
@@ -52,28 +51,28 @@ func (es *Events) Log(ctx context.Context, by base.Caller, b event.Batch) (event
 	return b, nil
 }
 
-// ForgetCalls removes the records of event calls that were processed and are
-// older than event.CallKept, and returns how many that were. The events stay.
+// ForgetCalls removes the records of processed event calls that are older than
+// event.CallKept, and returns their number. The events stay.
 func (es *Events) ForgetCalls(ctx context.Context) (removed int, err error) {
 	return es.Forget(ctx, func(tx *store.Tx) (int, error) {
 		return eventdb.DeleteProcessedIntake(ctx, tx, tx.Now-event.CallKept, base.ForgetBatch)
 	})
 }
 
-// List returns a page of the events that were processed, the last received
+// List returns a page of the processed events that match the filter, the last received
 // first.
 func (es *Events) List(ctx context.Context, tenant core.TenantAlias, f event.Filter) ([]event.Logged, error) {
 	return eventdb.List(ctx, es.DB.Reads, tenant, f)
 }
 
-// ListOf returns a page of the events of each user of a list; see List. The
-// filter's own account and user are not regarded.
+// ListOf returns a page of the events of each of the users; see List. The account and
+// the user of the filter are ignored.
 func (es *Events) ListOf(ctx context.Context, tenant core.TenantAlias, users []referral.Identity, f event.Filter) (map[referral.Identity][]event.Logged, error) {
 	found, err := eventdb.ListByUsers(ctx, es.DB.Reads, tenant, users, f)
 	byUser := map[referral.Identity][]event.Logged{}
 	for _, l := range found {
-		who := referral.Identity{Account: l.Account, User: l.User}
-		byUser[who] = append(byUser[who], l)
+		user := referral.Identity{Account: l.Account, User: l.User}
+		byUser[user] = append(byUser[user], l)
 	}
 	return byUser, err
 }
