@@ -1,5 +1,5 @@
-// Package statistics holds the use cases of analytics: counting what visitors do, and
-// reading the counts.
+// Package statistics has the use cases of analytics: counting the actions of visitors,
+// and reading the counts.
 package statistics
 
 import (
@@ -14,22 +14,22 @@ import (
 	"kith/core/analytics"
 )
 
-// Analytics count what edges and scripts report.
+// Analytics counts what edges and browser scripts report.
 type Analytics struct {
 	*base.Base
 	counts tally
 }
 
-// tally holds what was reported and is not stored yet. Its zero value is empty.
+// tally has the counts that are not yet stored. Its zero value is empty.
 type tally struct {
 	mu      sync.Mutex
 	waiting map[analytics.Event]int64
 	taken   int
 }
 
-// maxTally bounds what waits, and so how many reports a backend takes between
-// two flushes: what comes beyond is not counted. Reports need no credentials, so
-// they must not be able to fill memory, nor each cause a write.
+// maxTally is the number of reports that a backend counts between two flushes; further
+// reports are dropped. Reports need no credentials, so they must neither fill the memory
+// nor cause a write each.
 const maxTally = 10_000
 
 func (t *tally) add(e analytics.Event, times int64) {
@@ -45,7 +45,7 @@ func (t *tally) add(e analytics.Event, times int64) {
 	t.waiting[e] += times
 }
 
-// take empties the tally.
+// take returns the counts and empties the tally.
 func (t *tally) take() map[analytics.Event]int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -54,9 +54,9 @@ func (t *tally) take() map[analytics.Event]int64 {
 	return waiting
 }
 
-// Count counts something for today. It is stored by the next Flush; a
-// backend that is killed before loses it. Events of users, codes and programs
-// that the tenant does not have are not counted.
+// Count counts an event for the current day, in UTC. The next Flush stores it; if the
+// backend ends before, the count is lost. Events of unknown users, codes and programs
+// are not counted. An unknown tenant is core.UnknownTenant.
 func (a *Analytics) Count(ctx context.Context, tenant core.TenantAlias, event analytics.Event) error {
 	if _, err := tenantdb.Find(ctx, a.DB.Reads, tenant); err != nil {
 		return err
@@ -67,8 +67,7 @@ func (a *Analytics) Count(ctx context.Context, tenant core.TenantAlias, event an
 	return nil
 }
 
-// Flush stores what was counted. When it fails, the counts wait for the
-// next one.
+// Flush stores the counts. If it fails, the next Flush stores them.
 func (a *Analytics) Flush(ctx context.Context) error {
 	waiting := a.counts.take()
 	if len(waiting) == 0 {
@@ -90,8 +89,8 @@ func (a *Analytics) Flush(ctx context.Context) error {
 	return err
 }
 
-// List returns a page of counts, the latest days first, and how many there
-// are in all. What this backend has counted so far is in it.
+// List returns a page of the counts that match the filter, the latest days first, and
+// their total number. It flushes the counts of this backend first.
 func (a *Analytics) List(ctx context.Context, tenant core.TenantAlias, f analytics.Filter) ([]analytics.Count, int, error) {
 	if err := a.Flush(ctx); err != nil {
 		return nil, 0, err
