@@ -13,7 +13,7 @@ func (a *API) accountRoutes() routes {
 	}
 }
 
-// syncAccount is POST /accountsync.
+// syncAccount handles POST /accountsync.
 func (a *API) syncAccount(c *call) ([]byte, error) {
 	update, err := decode(c, wire.ParseAccount)
 	if err != nil {
@@ -22,7 +22,7 @@ func (a *API) syncAccount(c *call) ([]byte, error) {
 	return encode(wire.Account)(a.Engine.Accounts.Sync(c.Context(), c.tenant, update))
 }
 
-// account is GET /account/{account}.
+// account handles GET /account/{account}.
 func (a *API) account(c *call) ([]byte, error) {
 	id, err := c.accountID()
 	if err != nil {
@@ -31,7 +31,7 @@ func (a *API) account(c *call) ([]byte, error) {
 	return encode(wire.Account)(a.Engine.Accounts.ByID(c.Context(), c.tenant, id))
 }
 
-// deleteAccount is DELETE /open/account/{account}.
+// deleteAccount handles DELETE /open/account/{account}.
 func (a *API) deleteAccount(c *call) ([]byte, error) {
 	id, err := c.accountID()
 	if err != nil {
@@ -44,7 +44,7 @@ func (a *API) deleteAccount(c *call) ([]byte, error) {
 	return nil, a.Engine.Erasures.DeleteAccount(c.Context(), c.tenant, id, doNotTrack)
 }
 
-// accountID reads the id in the path of a call about an account.
+// accountID reads the account id in the path of a call.
 func (c *call) accountID() (core.AccountID, error) {
 	return core.ParseAccountID("accountId", c.PathValue("account"))
 }

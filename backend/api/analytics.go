@@ -20,8 +20,8 @@ func (a *API) analyticsRoutes() routes {
 	}
 }
 
-// visited is POST of a visit, which the browser script reports when a share link
-// led to its page.
+// visited handles POST /a/{tenant}/visit. The browser script reports a visit when a
+// share link led to its page.
 func (a *API) visited(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	code, err := core.ParseReferralCode(link.CodeParameter, q.Get(link.CodeParameter))
@@ -33,8 +33,8 @@ func (a *API) visited(w http.ResponseWriter, r *http.Request) error {
 	return a.count(w, r, event, err)
 }
 
-// widgetUsed is POST of what happened to a user's widget. What the body holds is
-// not looked at: clients send {} or nothing.
+// widgetUsed returns the handler that counts one kind of widget event, such as
+// "shown" or "shared". The body is ignored: clients send {} or nothing.
 func (a *API) widgetUsed(kind analytics.Kind) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		q := r.URL.Query()
@@ -56,6 +56,8 @@ func (a *API) widgetUsed(kind analytics.Kind) handler {
 	}
 }
 
+// mediums reads the engagement medium and the share medium from the query parameters
+// with these names. Either may be missing.
 func mediums(q url.Values, engagement, share string) (e analytics.Event, err error) {
 	if e.EngagementMedium, err = analytics.ParseEngagementMedium(engagement, q.Get(engagement), ""); err != nil {
 		return e, err
@@ -64,6 +66,7 @@ func mediums(q url.Values, engagement, share string) (e analytics.Event, err err
 	return e, err
 }
 
+// count stores an event and answers {}, unless reading the event failed with err.
 func (a *API) count(w http.ResponseWriter, r *http.Request, event analytics.Event, err error) error {
 	if err != nil {
 		return err
@@ -79,7 +82,7 @@ func (a *API) count(w http.ResponseWriter, r *http.Request, event analytics.Even
 	return nil
 }
 
-// analytics is GET /analytics.
+// analytics handles GET /analytics.
 func (a *API) analytics(c *call) ([]byte, error) {
 	f, err := c.analyticsFilter()
 	if err != nil {
@@ -88,6 +91,7 @@ func (a *API) analytics(c *call) ([]byte, error) {
 	return encodeBoth(wire.Analytics)(a.Engine.Analytics.List(c.Context(), c.tenant, f))
 }
 
+// analyticsFilter reads the query parameters that narrow the counts.
 func (c *call) analyticsFilter() (f analytics.Filter, err error) {
 	p, err := c.page()
 	if err != nil {
@@ -110,7 +114,8 @@ func (c *call) analyticsFilter() (f analytics.Filter, err error) {
 	return f, err
 }
 
-// date reads a time in epoch milliseconds; zero when it is not given.
+// date reads a query parameter in epoch milliseconds. It returns 0 if the parameter is
+// missing or empty.
 func date(q url.Values, name string) (core.Time, error) {
 	text := q.Get(name)
 	if text == "" {

@@ -1,6 +1,6 @@
-// Package api translates HTTP to use cases and back. It decides nothing: paths,
-// methods, headers and bodies come in, one call to backend/app is made, and
-// core/wire writes the answer or the error.
+// Package api translates between HTTP and the use cases of backend/app. It has no
+// rules of its own: a handler reads the path, headers and body of a request, calls one
+// use case, and core/wire writes the answer or the error.
 package api
 
 import (
@@ -23,37 +23,36 @@ import (
 	"kith/wasm/bodies"
 )
 
-// API is the HTTP surface of the backend.
+// API serves the HTTP API of the backend.
 type API struct {
 	// Engine runs the use cases.
 	Engine *app.Engine
-	// Pages are the pages that no part of the service owns; none when nil.
+	// Pages serves the paths that are not part of the API; nil: no such paths.
 	Pages *http.ServeMux
 	// GraphQL answers GraphQL calls.
 	GraphQL *graphql.Server
-	// GraphiQL is a page to write GraphQL in, or nil.
+	// GraphiQL is the page for writing GraphQL queries; nil: no such page.
 	GraphiQL *GraphiQL
-	// Guesses bounds attempts to guess codes, keys and ids, or is nil: then
-	// nothing does.
+	// Guesses limits attempts to guess codes, keys and ids; nil: no limit.
 	Guesses *guess.Limiter
-	// Proxies are the networks of proxies whose X-Forwarded headers are read.
+	// Proxies are the networks of the proxies whose X-Forwarded headers are trusted.
 	Proxies auth.Networks
-	// Bodies is the memory for the bodies of calls; nil: of the default size.
+	// Bodies limits the memory for the bodies of requests; nil: the default limits.
 	Bodies *bodies.Budget
-	// Observe wraps the handler of each route, or is nil.
+	// Observe wraps the handler of each route, for metrics; nil: no wrapper.
 	Observe func(route string, next http.Handler) http.Handler
-	// Log gets one line for each fault of ours.
+	// Log gets one record for each internal error.
 	Log *slog.Logger
 }
 
-// handler is the form of every handler: it writes an answer or returns an
-// error, never both.
+// handler serves a request: it either writes an answer or returns an error, never
+// both.
 type handler func(w http.ResponseWriter, r *http.Request) error
 
-// methods is what one path offers.
+// methods has the handlers of a path, by HTTP method.
 type methods map[string]handler
 
-// Handler returns the whole surface.
+// Handler returns the handler of all paths.
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for path, offered := range a.routes() {
@@ -77,8 +76,8 @@ func (a *API) Handler() http.Handler {
 	}))))
 }
 
-// isCall reports whether a path is that of a call of a client. A link that people
-// open, and a webhook of others, may have any query.
+// isCall reports whether a path belongs to an API call. The query of a link that a
+// person opens, and of a webhook that a gateway sends, is not checked.
 func isCall(path string) bool {
 	return strings.HasPrefix(path, "/api/") && !strings.HasSuffix(path, "/webhook") ||
 		strings.HasPrefix(path, "/a/") && !strings.Contains(path, "/message/")
@@ -93,20 +92,20 @@ func (a *API) observe(route string, next http.Handler) http.Handler {
 	return a.Observe(route, next)
 }
 
-// unclean reports whether the mux would redirect to a path without its empty
-// parts and dots: clients of an API follow no redirect, and a page is not ours
-// to move.
+// unclean reports whether a path has empty segments or dots. http.ServeMux redirects
+// such a path to its clean form, which API clients do not follow and which is wrong for
+// the pages of a shop.
 func unclean(path string) bool {
-	for part := range strings.SplitSeq(path[1:], "/") {
-		if part == "." || part == ".." {
+	for segment := range strings.SplitSeq(path[1:], "/") {
+		if segment == "." || segment == ".." {
 			return true
 		}
 	}
 	return strings.Contains(path, "//")
 }
 
-// noSuchPath answers a request for what is not there. A page of any origin may
-// read that, where no tenant has a say: it says nothing of anybody.
+// noSuchPath answers a request for an unknown path with 404. On paths without a tenant
+// a page of any origin may read the answer, since it contains no data.
 func noSuchPath(w http.ResponseWriter, r *http.Request) error {
 	from := r.Header.Get("Origin")
 	if _, covered := origin.Covers(r.URL.EscapedPath()); from != "" && !covered {
@@ -117,11 +116,11 @@ func noSuchPath(w http.ResponseWriter, r *http.Request) error {
 	return wire.NoSuchPath()
 }
 
-// routes are paths, as patterns of the mux, and what each offers. Every subject
-// has its own, beside its handlers.
+// routes has the methods of each path; a path is a pattern of http.ServeMux. Each file
+// of this package has the routes of its handlers.
 type routes map[string]methods
 
-// Where the paths of a tenant and of a user begin.
+// Prefixes of the paths of a tenant and of a user.
 const (
 	tenantPath = "/api/v1/{tenant}"
 	userPath   = tenantPath + "/open/account/{account}/user/{user}"
@@ -141,6 +140,7 @@ func (a *API) routes() routes {
 	return all
 }
 
+// serve calls the handler of the request's method, or answers 405. GET serves HEAD.
 func (m methods) serve(w http.ResponseWriter, r *http.Request) error {
 	method := r.Method
 	if method == http.MethodHead {
@@ -159,8 +159,8 @@ func (m methods) serve(w http.ResponseWriter, r *http.Request) error {
 	return wire.MethodNotAllowed(r.Method)
 }
 
-// adapt renders the error of a handler; what is a fault of ours is logged once
-// and its text withheld.
+// adapt turns a handler into an http.Handler. It writes the error that the handler
+// returned. An internal error is logged here, once, and its text is not sent.
 func (a *API) adapt(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := h(w, r)
@@ -181,9 +181,9 @@ func (a *API) adapt(h handler) http.Handler {
 	})
 }
 
-// challenge names the credentials that a call takes (RFC 9110, 11.6.1). A script
-// of a page has no API key, and for Basic its browser would ask the visitor for a
-// password.
+// challenge returns the value of WWW-Authenticate (RFC 9110, 11.6.1). It leaves out
+// Basic for a script of a web page: the script has no API key, and the browser would ask
+// the visitor for a password.
 func challenge(r *http.Request) string {
 	if r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Mode") != "" {
 		return `Bearer realm="kith"`
@@ -195,18 +195,18 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	writeAs(w, wire.JSONType, status, body)
 }
 
-// writeAs writes an answer of a media type.
+// writeAs writes an answer with a media type.
 func writeAs(w http.ResponseWriter, kind string, status int, body []byte) {
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Cache-Control", wire.CacheControl)
-	// Said here, since HEAD is to be answered with it too, whatever is sent.
+	// net/http leaves it out of a long answer to HEAD.
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	// The client is gone when this fails; there is nobody left to tell.
+	// If this fails the client has disconnected, and gets no other answer.
 	_, _ = w.Write(body) // #nosec G705 -- JSON, and named so
 }
 
-// readJSON reads a body that must be JSON, up to the bound of all calls.
+// readJSON reads a body that must be declared as JSON, of at most wire.MaxBody bytes.
 func readJSON(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if err := wire.CheckJSONType(r.Header.Get("Content-Type")); err != nil {
 		return nil, err
@@ -216,7 +216,7 @@ func readJSON(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 
 type bodiesKey struct{}
 
-// withBodies lends the memory for bodies to the requests of next.
+// withBodies gives the requests of next access to the memory for bodies; see readBody.
 func (a *API) withBodies(next http.Handler) http.Handler {
 	budget := a.Bodies
 	if budget == nil {
@@ -227,17 +227,17 @@ func (a *API) withBodies(next http.Handler) http.Handler {
 	})
 }
 
-// readBody reads a body of up to most bytes. Its memory is given back when the
-// request has been answered, or its client is gone.
-func readBody(w http.ResponseWriter, r *http.Request, most int) ([]byte, error) {
-	body, release, err := r.Context().Value(bodiesKey{}).(*bodies.Budget).Read(w, r, int64(most))
+// readBody reads a body of at most limit bytes. Its memory is released when the
+// request was answered or its client disconnected.
+func readBody(w http.ResponseWriter, r *http.Request, limit int) ([]byte, error) {
+	body, release, err := r.Context().Value(bodiesKey{}).(*bodies.Budget).Read(w, r, int64(limit))
 	context.AfterFunc(r.Context(), release)
 	var tooLarge *http.MaxBytesError
 	switch {
 	case err == nil:
 		return body, nil
 	case errors.As(err, &tooLarge):
-		return nil, wire.TooLarge(most)
+		return nil, wire.TooLarge(limit)
 	case errors.Is(err, bodies.ErrSlow):
 		return nil, &core.Error{Code: core.CodeTimeout, Message: "the body arrived too slowly; send at least 1 kB a second, and all of it within 60 seconds"}
 	case errors.Is(err, bodies.ErrFull):
@@ -246,6 +246,7 @@ func readBody(w http.ResponseWriter, r *http.Request, most int) ([]byte, error) 
 	return nil, &core.Error{Code: core.CodeInvalid, Message: "the body ended before its Content-Length", Err: err}
 }
 
+// health handles GET /healthz: 200 if the database answers, else 503.
 func (a *API) health(w http.ResponseWriter, r *http.Request) error {
 	if err := a.Engine.DB.Ping(r.Context()); err != nil {
 		return &core.Error{Code: core.CodeUnavailable, Message: "the database does not answer", Err: err}

@@ -9,7 +9,8 @@ func (a *API) attributionRoutes() routes {
 	return routes{tenantPath + "/attributions": {"GET": a.keyed(a.decisions)}}
 }
 
-// decisions is GET /attributions: why an account was, or was not, attributed.
+// decisions handles GET /attributions: for each code of an account, why the account was
+// or was not attributed.
 func (a *API) decisions(c *call) ([]byte, error) {
 	p, err := c.page()
 	if err != nil {

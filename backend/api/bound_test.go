@@ -12,28 +12,28 @@ import (
 	"kith/core/wire"
 )
 
-// GraphQL calls without credentials wait for each other; all others do not.
-func TestStrangersTurn(t *testing.T) {
-	for range cap(strangerCalls) {
-		leave, err := strangersTurn(t.Context(), base.Caller{})
+// GraphQL calls without credentials wait for a free slot. Other calls do not wait.
+func TestAnonymousSlots(t *testing.T) {
+	for range cap(anonymousSlots) {
+		release, err := anonymousSlot(t.Context(), base.Caller{})
 		require.NoError(t, err)
-		defer leave()
+		defer release()
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	_, err := strangersTurn(ended, base.Caller{})
+	_, err := anonymousSlot(ended, base.Caller{})
 	var refused *core.Error
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, core.CodeUnavailable, refused.Code)
-	for _, known := range []base.Caller{{Key: true}, {User: &wire.Subject{}}} {
-		leave, err := strangersTurn(t.Context(), known)
+	for _, authenticated := range []base.Caller{{Key: true}, {User: &wire.Subject{}}} {
+		release, err := anonymousSlot(t.Context(), authenticated)
 		require.NoError(t, err)
-		leave()
+		release()
 	}
 }
 
-// Anybody may ask for the OpenAPI document, so asking costs little: converting it
-// once made 268,565 allocations.
+// Any client may request the OpenAPI document, so each request must cost little.
+// Converting it for each request made 268,565 allocations.
 func TestOpenAPI_IsConvertedOnce(t *testing.T) {
 	ask := func() {
 		require.NoError(t, openapi(httptest.NewRecorder(), nil))

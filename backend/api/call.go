@@ -11,34 +11,35 @@ import (
 	"kith/core/auth"
 )
 
-// call is a request whose caller is known.
+// call is a request whose caller was authenticated.
 type call struct {
 	*http.Request
 	w      http.ResponseWriter
 	caller base.Caller
 	tenant core.TenantAlias
-	// account and user are those that the path names, in a call about a user.
+	// account and user are the ids in the path; empty for a call that is not about a user.
 	account core.AccountID
 	user    core.UserID
-	// status is that of the answer; 0: 200, or 204 if it has no body.
+	// status is the status of the answer; 0: 200, or 204 without a body.
 	status int
 }
 
-// action reads what a call asks for, runs the use case and returns the body of
-// the answer, or nil if that has none.
+// action reads the arguments of a call, runs the use case and returns the body of the
+// answer; nil: no body.
 type action func(*call) ([]byte, error)
 
-// keyed is the handler of an action that only the API key may ask for.
+// keyed returns the handler of an action that needs the API key.
 func (a *API) keyed(do action) handler { return answerBy(a.keyHolder, do) }
 
-// open is the handler of an action that checks by itself who may call it.
+// open returns the handler of an action that checks itself which callers may use it.
 func (a *API) open(do action) handler { return answerBy(a.caller, do) }
 
-// public is the handler of an action that everybody may ask for.
-func (a *API) public(do action) handler { return answerBy(a.anybody, do) }
+// public returns the handler of an action that needs no credentials and ignores those
+// that were sent.
+func (a *API) public(do action) handler { return answerBy(a.anonymous, do) }
 
-// keyedUser is the handler of an action on the user in the path that only the
-// API key may ask for.
+// keyedUser returns the handler of an action on the user in the path that needs the API
+// key.
 func (a *API) keyedUser(do action) handler {
 	return a.keyed(func(c *call) ([]byte, error) {
 		if err := c.readUser(); err != nil {
@@ -48,8 +49,8 @@ func (a *API) keyedUser(do action) handler {
 	})
 }
 
-// userAt is the handler of an action on the user in the path, for whom the
-// tenant's secure mode permits it at that endpoint.
+// userAt returns the handler of an action on the user in the path. The tenant's secure
+// mode for the endpoint decides which callers may use it.
 func (a *API) userAt(e auth.Endpoint, do action) handler {
 	return a.open(func(c *call) ([]byte, error) {
 		if err := c.readUser(); err != nil {
@@ -62,7 +63,7 @@ func (a *API) userAt(e auth.Endpoint, do action) handler {
 	})
 }
 
-// created has an action answered by 201.
+// created makes the status of an action 201.
 func created(do action) action {
 	return func(c *call) ([]byte, error) {
 		c.status = http.StatusCreated
@@ -70,7 +71,7 @@ func created(do action) action {
 	}
 }
 
-// answerBy is the handler of an action for callers whom authenticate admits.
+// answerBy returns the handler of an action for the callers that authenticate accepts.
 func answerBy(authenticate func(http.ResponseWriter, *http.Request) (base.Caller, error), do action) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		caller, err := authenticate(w, r)
@@ -91,8 +92,8 @@ func answerBy(authenticate func(http.ResponseWriter, *http.Request) (base.Caller
 	}
 }
 
-// encode returns a function that writes the result of a use case, unless that
-// failed: encode(wire.Account)(a.Engine.Account(…)).
+// encode returns a function that writes the result of a use case, or returns its error:
+// encode(wire.Account)(a.Engine.Accounts.ByID(…)).
 func encode[T any](write func(T) []byte) func(T, error) ([]byte, error) {
 	return func(found T, err error) ([]byte, error) {
 		if err != nil {
@@ -102,7 +103,7 @@ func encode[T any](write func(T) []byte) func(T, error) ([]byte, error) {
 	}
 }
 
-// encodeBoth is encode for two results, such as a page of a list and its total.
+// encodeBoth is encode for two results, such as a page of a list and its total count.
 func encodeBoth[T, U any](write func(T, U) []byte) func(T, U, error) ([]byte, error) {
 	return func(one T, other U, err error) ([]byte, error) {
 		if err != nil {
@@ -112,7 +113,7 @@ func encodeBoth[T, U any](write func(T, U) []byte) func(T, U, error) ([]byte, er
 	}
 }
 
-// decode reads the body of a call.
+// decode reads the JSON body of a call and parses it.
 func decode[T any](c *call, parse func([]byte) (T, error)) (in T, err error) {
 	body, err := readJSON(c.w, c.Request)
 	if err != nil {
@@ -121,19 +122,20 @@ func decode[T any](c *call, parse func([]byte) (T, error)) (in T, err error) {
 	return parse(body)
 }
 
+// readUser reads the ids of the user in the path.
 func (c *call) readUser() (err error) {
 	c.account, c.user, err = userIDs(c.Request)
 	return err
 }
 
-// Sizes of a page (clients 6.3.4: REST lists default to 10).
+// Limits of a page of a list (clients 6.3.4: the default of REST lists is 10).
 const (
 	defaultLimit = 10
 	maxLimit     = 1000
 	maxOffset    = 1 << 31
 )
 
-// page reads limit and offset.
+// page reads the query parameters limit and offset.
 func (c *call) page() (p base.Page, err error) {
 	q := c.URL.Query()
 	if p.Limit, err = count(q, "limit", defaultLimit, maxLimit); err != nil {
@@ -143,6 +145,7 @@ func (c *call) page() (p base.Page, err error) {
 	return p, err
 }
 
+// count reads a whole number from 0 to most; unset is the value of a missing parameter.
 func count(q url.Values, name string, unset, most int) (int, error) {
 	text := q.Get(name)
 	if text == "" {

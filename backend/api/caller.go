@@ -10,11 +10,11 @@ import (
 	"kith/core/auth"
 )
 
-// userTokenHeader carries a user token beside Authorization (clients 2.2.3).
+// userTokenHeader may have the user token instead of Authorization (clients 2.2.3).
 const userTokenHeader = "X-SaaSquatch-User-Token" // #nosec G101 -- the name of a header
 
-// caller authenticates a request to the tenant in its path, and refuses an API key
-// whose role does not permit it.
+// caller authenticates a request to the tenant in its path. It refuses an API key whose
+// role does not permit the request.
 func (a *API) caller(w http.ResponseWriter, r *http.Request) (base.Caller, error) {
 	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))
 	if err != nil {
@@ -27,7 +27,7 @@ func (a *API) caller(w http.ResponseWriter, r *http.Request) (base.Caller, error
 	return c, c.Require(operationOf(r))
 }
 
-// maybeAnonymous is caller for a request that may be about a user who has no ids; see
+// maybeAnonymous is caller for a request that may concern a user without ids; see
 // callers.Callers.AuthenticateAnonymous.
 func (a *API) maybeAnonymous(w http.ResponseWriter, r *http.Request) (base.Caller, error) {
 	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))
@@ -41,7 +41,7 @@ func (a *API) maybeAnonymous(w http.ResponseWriter, r *http.Request) (base.Calle
 	return c, c.Require(operationOf(r))
 }
 
-// operationOf is what a request asks for, as roles name it.
+// operationOf returns the operation of a request, by the name that roles use.
 func operationOf(r *http.Request) auth.Operation {
 	method := r.Method
 	if method == http.MethodHead {
@@ -50,24 +50,24 @@ func operationOf(r *http.Request) auth.Operation {
 	return auth.Operation(method + " " + strings.TrimPrefix(r.Pattern, tenantPath))
 }
 
-// authenticate tells who calls, and counts the call.
+// authenticate identifies the caller and counts the call if it may be a guess.
 func (a *API) authenticate(w http.ResponseWriter, r *http.Request, alias core.TenantAlias, authorization, userToken string) (base.Caller, error) {
 	return a.counted(w, r, alias, authorization, userToken, a.Engine.Callers.Authenticate)
 }
 
 type authenticator func(ctx context.Context, alias core.TenantAlias, authorization, userToken string) (base.Caller, error)
 
-// counted authenticates a call. One that may be a guess is counted, and refused when
+// counted authenticates a call. A call that may be a guess is counted, and refused if
 // its network made too many.
 func (a *API) counted(w http.ResponseWriter, r *http.Request, alias core.TenantAlias, authorization, userToken string, authenticate authenticator) (base.Caller, error) {
-	before := a.isGuess(r, alias, authorization, userToken)
-	if before {
+	counted := a.isGuess(r, alias, authorization, userToken)
+	if counted {
 		if tooMany := a.guesses().attempt(w, r, 1); tooMany != nil {
 			return base.Caller{}, tooMany
 		}
 	}
 	c, err := authenticate(r.Context(), alias, authorization, userToken)
-	if !before && mayGuess(c, err) {
+	if !counted && mayGuess(c, err) {
 		if tooMany := a.guesses().attempt(w, r, 1); tooMany != nil {
 			return base.Caller{}, tooMany
 		}
@@ -80,7 +80,7 @@ func (a *API) counted(w http.ResponseWriter, r *http.Request, alias core.TenantA
 
 func (a *API) guesses() guesses { return guesses{a.Guesses} }
 
-// keyHolder authenticates a request that only the API key may make.
+// keyHolder authenticates a request that needs the API key.
 func (a *API) keyHolder(w http.ResponseWriter, r *http.Request) (base.Caller, error) {
 	c, err := a.caller(w, r)
 	if err != nil {
@@ -89,7 +89,7 @@ func (a *API) keyHolder(w http.ResponseWriter, r *http.Request) (base.Caller, er
 	return c, c.MustHoldKey()
 }
 
-// userIDs reads the ids in a request's path.
+// userIDs reads the ids of the user in a request's path.
 func userIDs(r *http.Request) (account core.AccountID, user core.UserID, err error) {
 	if account, err = core.ParseAccountID("accountId", r.PathValue("account")); err != nil {
 		return "", "", err
@@ -98,9 +98,9 @@ func userIDs(r *http.Request) (account core.AccountID, user core.UserID, err err
 	return account, user, err
 }
 
-// anybody is the caller of a request whose credentials, if it has any, mean
-// nothing (clients 2.3.3).
-func (a *API) anybody(w http.ResponseWriter, r *http.Request) (base.Caller, error) {
+// anonymous returns the caller of a request without its credentials: they are ignored,
+// even if they are wrong (clients 2.3.3).
+func (a *API) anonymous(w http.ResponseWriter, r *http.Request) (base.Caller, error) {
 	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))
 	if err != nil {
 		return base.Caller{}, err

@@ -16,7 +16,7 @@ func (a *API) codeRoutes() routes {
 	}
 }
 
-// code is GET /code/{code}.
+// code handles GET /code/{code}.
 func (a *API) code(c *call) ([]byte, error) {
 	code, err := codeOf(c.Request)
 	if err != nil {
@@ -25,7 +25,7 @@ func (a *API) code(c *call) ([]byte, error) {
 	return encode(wire.Code)(a.Engine.Codes.Lookup(c.Context(), c.caller.Tenant, code))
 }
 
-// openCode is GET /open/code/{code}.
+// openCode handles GET /open/code/{code}.
 func (a *API) openCode(c *call) ([]byte, error) {
 	code, err := codeOf(c.Request)
 	if err != nil {
@@ -34,7 +34,7 @@ func (a *API) openCode(c *call) ([]byte, error) {
 	return encode(wire.Code)(a.Engine.Codes.LookupPublic(c.Context(), c.caller.Tenant, code))
 }
 
-// applyCode is POST /open/code/{code}/account/{account}/user/{user}.
+// applyCode handles POST /open/code/{code}/account/{account}/user/{user}.
 func (a *API) applyCode(c *call) ([]byte, error) {
 	body, err := readJSON(c.w, c.Request)
 	if err == nil {
@@ -57,8 +57,8 @@ func (a *API) applyCode(c *call) ([]byte, error) {
 	return wire.Code(info), nil
 }
 
-// codeOf reads the code in a request's path. A text that cannot be a code is one
-// that nobody has.
+// codeOf reads the code in a request's path. A text that is not a valid code gets the
+// answer to an unknown code.
 func codeOf(r *http.Request) (core.ReferralCode, error) {
 	code, err := core.ParseReferralCode("code", r.PathValue("code"))
 	if err != nil {

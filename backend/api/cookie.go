@@ -17,8 +17,8 @@ func (a *API) cookieRoutes() routes {
 	}
 }
 
-// consent is GET of a tenant's policy for cookies, which the browser script asks
-// for before it sets one.
+// consent handles GET /a/{tenant}/consent: the tenant's policy for cookies, which the
+// browser script reads before it sets one.
 func (a *API) consent(w http.ResponseWriter, r *http.Request) error {
 	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))
 	if err != nil {
@@ -32,7 +32,8 @@ func (a *API) consent(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// referralCookie is GET of the codes that a visitor came with.
+// referralCookie handles GET /a/{tenant}/widgets/squatchcookiejson: the codes in the
+// visitor's cookies.
 func (a *API) referralCookie(w http.ResponseWriter, r *http.Request) error {
 	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))
 	if err != nil {
@@ -48,7 +49,8 @@ func (a *API) referralCookie(w http.ResponseWriter, r *http.Request) error {
 
 const cookieUserPath = tenantPath + "/open/user/cookie_user"
 
-// cookieUser is PUT of a user who has no ids.
+// cookieUser handles PUT /open/user/cookie_user: the identification of a user without
+// ids.
 func (a *API) cookieUser(w http.ResponseWriter, r *http.Request) error {
 	wanted, err := wantedFields(r)
 	if err != nil {
@@ -62,8 +64,8 @@ func (a *API) cookieUser(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// cookieIdentified identifies the user that the request's cookie names, or a new
-// one, and has the browser remember who that is.
+// cookieIdentified identifies the user that the request's cookie names, or a new user,
+// and sets the cookie that names the user in later requests.
 func (a *API) cookieIdentified(w http.ResponseWriter, r *http.Request) (c base.Caller, done rules.Identified, err error) {
 	if c, err = a.maybeAnonymous(w, r); err != nil {
 		return c, done, err

@@ -5,8 +5,8 @@ import (
 	"kith/core/wire"
 )
 
-// discountRoutes has the same under newer and older names: "coupon" is what the
-// API of 2014 calls a discount (clients 1.3.5).
+// discountRoutes has each operation under its newer and its older name: the API of 2014
+// calls a discount "coupon" (clients 1.3.5).
 func (a *API) discountRoutes() routes {
 	return routes{
 		tenantPath + "/account/{account}/reward":   {"GET": a.keyed(a.accountDiscount)},
@@ -18,7 +18,7 @@ func (a *API) discountRoutes() routes {
 	}
 }
 
-// accountDiscount is GET /account/{account}/discount.
+// accountDiscount handles GET /account/{account}/discount and its older name /reward.
 func (a *API) accountDiscount(c *call) ([]byte, error) {
 	account, err := c.accountID()
 	if err != nil {
@@ -33,7 +33,7 @@ func (a *API) accountDiscount(c *call) ([]byte, error) {
 	return encode(wire.AccountDiscount)(a.Engine.Discounts.Of(c.Context(), c.tenant, account, code))
 }
 
-// discountCode is GET /discount/{code}.
+// discountCode handles GET /discount/{code}.
 func (a *API) discountCode(c *call) ([]byte, error) {
 	code, err := codeOf(c.Request)
 	if err != nil {
@@ -42,7 +42,7 @@ func (a *API) discountCode(c *call) ([]byte, error) {
 	return encode(wire.DiscountCode)(a.Engine.Codes.Lookup(c.Context(), c.caller.Tenant, code))
 }
 
-// registerDiscount is POST /discount.
+// registerDiscount handles POST /discount.
 func (a *API) registerDiscount(c *call) ([]byte, error) {
 	registration, err := decode(c, wire.ParseDiscountRegistration)
 	if err != nil {
@@ -51,7 +51,7 @@ func (a *API) registerDiscount(c *call) ([]byte, error) {
 	return encode(wire.AccountDiscount)(a.Engine.Discounts.Register(c.Context(), c.tenant, registration))
 }
 
-// registerCoupon is POST /coupon, which answers nothing (clients 1.3.5).
+// registerCoupon handles POST /coupon, whose answer has no body (clients 1.3.5).
 func (a *API) registerCoupon(c *call) ([]byte, error) {
 	c.w.Header().Set("Cache-Control", wire.CacheControl)
 	_, err := a.registerDiscount(c)

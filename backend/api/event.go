@@ -10,11 +10,11 @@ func (a *API) eventRoutes() routes {
 	return routes{userPath + "/events": {"POST": a.userAt(auth.TrackEvents, a.events)}}
 }
 
-// events is POST of user events.
+// events handles POST of events of a user.
 func (a *API) events(c *call) ([]byte, error) {
-	batch, err := decode(c, func(body []byte) (event.Batch, error) { return wire.ParseEvents(c.account, c.user, body) })
+	in, err := decode(c, func(body []byte) (event.Batch, error) { return wire.ParseEvents(c.account, c.user, body) })
 	if err != nil {
 		return nil, err
 	}
-	return encode(wire.Events)(a.Engine.Events.Log(c.Context(), c.caller, batch))
+	return encode(wire.Events)(a.Engine.Events.Log(c.Context(), c.caller, in))
 }

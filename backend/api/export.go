@@ -25,7 +25,7 @@ func (a *API) exportRoutes() routes {
 	}
 }
 
-// createExport is POST /export.
+// createExport handles POST /export.
 func (a *API) createExport(c *call) ([]byte, error) {
 	in, err := decode(c, func(body []byte) (job.Input, error) { return wire.ParseExport(c.tenant, body) })
 	if err != nil {
@@ -36,7 +36,7 @@ func (a *API) createExport(c *call) ([]byte, error) {
 
 func (a *API) wireExport(j job.Job) []byte { return wire.Export(j, a.Engine.Now()) }
 
-// exports is GET /export/history/list.
+// exports handles GET /export/history/list.
 func (a *API) exports(c *call) ([]byte, error) {
 	p, err := c.page()
 	if err != nil {
@@ -49,14 +49,14 @@ func (a *API) exports(c *call) ([]byte, error) {
 	return wire.Exports(found, total, a.Engine.Now()), nil
 }
 
-// export is GET /export/{id}.
+// export handles GET /export/{id}.
 func (a *API) export(c *call) ([]byte, error) {
 	return encode(a.wireExport)(a.Engine.Jobs.Export(c.Context(), c.tenant, c.PathValue("id")))
 }
 
-// download is GET /export/{id}/download: of any file of a job, with an API key
-// or by a link that is signed. To a key that does not permit exports, there are
-// only imports.
+// download handles GET /export/{id}/download: a file of an export or import, with the
+// API key or a signed link. A key that does not permit exports gets 404 for the files of
+// an export.
 func (a *API) download(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	which, err := job.ParseAttachment("file", q.Get("file"))
@@ -81,12 +81,13 @@ func (a *API) download(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Content-Length", strconv.FormatInt(file.Size, 10))
 	h.Set("Cache-Control", wire.CacheControl)
 	if err := send(w, r, file.Body); err != nil && r.Context().Err() == nil {
-		a.Log.Error("a download broke off", "id", r.Header.Get(core.RequestIDHeader), "route", r.Pattern, "tenant", r.PathValue("tenant"), "error", err)
+		a.Log.Error("download failed", "id", r.Header.Get(core.RequestIDHeader), "route", r.Pattern, "tenant", r.PathValue("tenant"), "error", err)
 	}
 	return nil
 }
 
-// downloader is who fetches a file: a holder of an API key, or of a link to it.
+// downloader returns the caller that fetches a file, who has an API key or a signed link
+// to the file.
 func (a *API) downloader(w http.ResponseWriter, r *http.Request, q url.Values, which job.Attachment) (c base.Caller, err error) {
 	signature := q.Get("signature")
 	if signature == "" {
@@ -97,18 +98,18 @@ func (a *API) downloader(w http.ResponseWriter, r *http.Request, q url.Values, w
 	}
 	expires, err := strconv.ParseInt(q.Get("expires"), 10, 64)
 	if err != nil {
-		return c, core.Invalid("expires", "must be the one of the link")
+		return c, core.Invalid("expires", "must be the number in the link; use the link unchanged")
 	}
 	link := auth.Download{Job: r.PathValue("id"), File: string(which), Expires: core.Time(expires)}
 	return c, a.Engine.Files.CheckLink(c.Tenant.Alias, link, signature)
 }
 
-// patience is how long a connection with a file on it may stand still. The
-// bounds of other requests are for a whole request, and a file takes as long as
-// it takes.
-const patience = 30 * time.Second
+// stallTimeout is how long an upload or a download may make no progress. Other requests
+// have a timeout for the whole request; the time that a file takes depends on its size.
+const stallTimeout = 30 * time.Second
 
-// send copies a file to the client for as long as it takes some.
+// send copies a file to the client. It fails if the client accepts nothing for
+// stallTimeout.
 func send(w http.ResponseWriter, r *http.Request, file io.Reader) error {
 	if r.Method == http.MethodHead {
 		return nil
@@ -118,8 +119,8 @@ func send(w http.ResponseWriter, r *http.Request, file io.Reader) error {
 	for {
 		n, err := file.Read(buffer)
 		if n > 0 {
-			// Not every server has deadlines; one that has none waits for ever.
-			_ = connection.SetWriteDeadline(time.Now().Add(patience))
+			// The error is ignored: a writer without deadlines has no timeout.
+			_ = connection.SetWriteDeadline(time.Now().Add(stallTimeout))
 			if _, err := w.Write(buffer[:n]); err != nil {
 				return err
 			}

@@ -26,8 +26,8 @@ func (a *API) gatewayRoutes() routes {
 	}
 }
 
-// connect is PUT /gateway/braintree/connection. A base URL that the operator has
-// set stays.
+// connect handles PUT /gateway/braintree/connection. It does not change a base URL that
+// the operator set.
 func (a *API) connect(c *call) ([]byte, error) {
 	connection, err := decode(c, wire.ParseConnection)
 	if err != nil {
@@ -36,17 +36,17 @@ func (a *API) connect(c *call) ([]byte, error) {
 	return encode(wire.Connection)(a.Engine.Gateways.Change(c.Context(), c.tenant, connection))
 }
 
-// connection is GET /gateway/braintree/connection.
+// connection handles GET /gateway/braintree/connection.
 func (a *API) connection(c *call) ([]byte, error) {
 	return encode(wire.Connection)(a.Engine.Gateways.Connection(c.Context(), c.tenant))
 }
 
-// disconnect is DELETE /gateway/braintree/connection.
+// disconnect handles DELETE /gateway/braintree/connection.
 func (a *API) disconnect(c *call) ([]byte, error) {
 	return nil, a.Engine.Gateways.Disconnect(c.Context(), c.tenant)
 }
 
-// testConnection is POST /gateway/braintree/connection/test.
+// testConnection handles POST /gateway/braintree/connection/test.
 func (a *API) testConnection(c *call) ([]byte, error) {
 	found, err := a.Engine.Gateways.Test(c.Context(), c.caller.Tenant)
 	if err != nil {
@@ -55,17 +55,17 @@ func (a *API) testConnection(c *call) ([]byte, error) {
 	return wire.ConnectionTest(found.Keys, found.Discount, found.DiscountID), nil
 }
 
-// maxNotification bounds the form of a notification: its payload, with every
-// byte escaped at worst, and its signature.
+// maxNotification is the largest body of a notification, in bytes: a form with the
+// payload, in which each byte may be percent-encoded, and the signature.
 const maxNotification = 1 << 20
 
-// notification is POST /gateway/braintree/webhook: what the gateway sends
-// (gateway 1.1). It is stored and answered, whatever it is about:
-// anything but 200 would have the gateway send it again for a day. A network that
-// sent too many that were not signed is refused before its body is read.
+// notification handles POST /gateway/braintree/webhook, a notification of the gateway
+// (gateway 1.1). It stores every kind of notification and answers 200: after any other
+// status the gateway repeats the notification for a day. A network that sent too many
+// notifications without a valid signature is refused before the body is read.
 func (a *API) notification(w http.ResponseWriter, r *http.Request, failures *guess.Limiter) error {
 	if failures.Exhausted(seenAddress(r)) {
-		return &core.Error{Code: core.CodeRateLimited, RS: "RS033", Message: "too many notifications from this network that were not signed; wait a minute"}
+		return &core.Error{Code: core.CodeRateLimited, RS: "RS033", Message: "too many unsigned notifications from this network; wait a minute"}
 	}
 	tenant, keys, err := a.gatewayKeys(r)
 	if err != nil {
@@ -87,8 +87,8 @@ func (a *API) notification(w http.ResponseWriter, r *http.Request, failures *gue
 	return nil
 }
 
-// challenge is GET /gateway/braintree/webhook: by the answer the gateway knows
-// that the address is the tenant's (gateway 1.4.1).
+// challenge handles GET /gateway/braintree/webhook. The answer proves to the gateway that
+// the URL belongs to the tenant (gateway 1.4.1).
 func (a *API) challenge(w http.ResponseWriter, r *http.Request, limit *guess.Limiter) error {
 	_, keys, err := a.gatewayKeys(r)
 	if err != nil {
@@ -99,26 +99,27 @@ func (a *API) challenge(w http.ResponseWriter, r *http.Request, limit *guess.Lim
 	}
 	answer, err := keys.AnswerChallenge(r.URL.Query().Get("bt_challenge"))
 	if err != nil {
-		return core.Invalid("bt_challenge", "must be 20 to 32 of a-f 0-9")
+		return core.Invalid("bt_challenge", "must be 20 to 32 characters of a-f and 0-9")
 	}
 	writeText(w, answer)
 	return nil
 }
 
-// challengesPerMinute bounds what a network may have signed: the gateway asks when a
-// person registers the webhook.
+// challengesPerMinute is how many challenges of one network are answered in a minute.
+// The gateway sends one when a person registers the webhook.
 const challengesPerMinute = 30
 
-// failuresPerMinute bounds the notifications of one network that are not signed: a
-// key that was replaced makes some.
+// failuresPerMinute is how many notifications of one network in a minute may lack a
+// valid signature. The gateway sends some after a key was replaced.
 const failuresPerMinute = 30
 
 func notSigned() error {
 	return &core.Error{Code: core.CodeUnauthenticated, Message: "the notification is not signed with a key of this tenant's gateway"}
 }
 
-// gatewayKeys are the keys of the tenant in a request's path. To who has none of
-// them, a tenant that is not connected looks like a wrong signature.
+// gatewayKeys returns the gateway keys of the tenant in a request's path. A tenant
+// without a gateway gets the error of a wrong signature, so that a stranger cannot
+// distinguish the two.
 func (a *API) gatewayKeys(r *http.Request) (core.TenantAlias, gateway.Keys, error) {
 	tenant, err := core.ParseTenantAlias(r.PathValue("tenant"))
 	if err != nil {
@@ -132,6 +133,7 @@ func (a *API) gatewayKeys(r *http.Request) (core.TenantAlias, gateway.Keys, erro
 	return tenant, gatewayKeys(c), err
 }
 
+// gatewayKeys converts the keys of a connection.
 func gatewayKeys(c billing.Connection) gateway.Keys {
 	keys := make(gateway.Keys, len(c.Keys))
 	for i, k := range c.Keys {
@@ -140,7 +142,7 @@ func gatewayKeys(c billing.Connection) gateway.Keys {
 	return keys
 }
 
-// readForm reads a body that is a form, up to the bound of notifications.
+// readForm reads a body that is a form, of at most maxNotification bytes.
 func readForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	body, err := readBody(w, r, maxNotification)
 	if err != nil {

@@ -10,11 +10,12 @@ import (
 	"kith/core/wire"
 )
 
-// GraphiQL is the page of that name, in which GraphQL is written and run. It is
-// for development: it lets anybody ask for the schema.
+// GraphiQL is the page of that name, in which a developer writes and runs GraphQL. It is
+// for development only: with it, introspection needs no credentials.
 type GraphiQL struct {
-	// Headers are what the page of a tenant sends, unless its user says
-	// otherwise: a JSON object, with the credentials of a demo tenant.
+	// Headers are the headers that the page of a tenant sends unless its user changes
+	// them: a JSON object, such as the credentials of a demo tenant. A tenant without
+	// an entry has no such headers.
 	Headers map[core.TenantAlias]string
 }
 
@@ -24,13 +25,12 @@ var graphiQLPage string
 //go:embed graphiql.js
 var graphiQLScript []byte
 
-// thirdParty has the files of others that the page loads, and their licences.
+// thirdParty has the third-party files that the page loads, and their licences.
 //
 //go:embed graphiql/third_party
 var thirdParty embed.FS
 
-// graphiQLFiles are the paths in thirdParty of the files that the page loads, by
-// the names under which it loads them.
+// graphiQLFiles maps the names of the files in URLs to their paths in thirdParty.
 var graphiQLFiles = map[string]string{
 	"graphiql.css": "graphiql/graphiql.min.css",
 	"graphiql.js":  "graphiql/graphiql.min.js",
@@ -40,7 +40,8 @@ var graphiQLFiles = map[string]string{
 
 var graphiQLTemplate = template.Must(template.New("graphiql").Parse(graphiQLPage))
 
-// graphiQLPolicy keeps the page to what it came with. The editor sets styles.
+// graphiQLPolicy is the Content-Security-Policy of the page: it may load files and call
+// the API of this server only. The editor needs inline styles.
 const graphiQLPolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src data:; font-src data:; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -54,7 +55,7 @@ func (a *API) graphiQLRoutes() routes {
 	}
 }
 
-// graphiQL is GET /graphql: the page, and not a query in the URL.
+// graphiQL handles GET /graphql: the page, or the query in the URL if it has one.
 func (a *API) graphiQL(w http.ResponseWriter, r *http.Request) error {
 	if r.URL.Query().Has("query") {
 		return a.graphQLByGet(w, r)
@@ -76,7 +77,7 @@ func (a *API) graphiQL(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// graphiQLFile is GET of a file of the page.
+// graphiQLFile handles GET of a file that the page loads.
 func (a *API) graphiQLFile(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("file")
 	body := graphiQLScript

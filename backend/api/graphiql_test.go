@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The files of others are embedded as they were released: each has the hash that
-// sha256sums names, and none is missing there.
+// The embedded third-party files are unchanged: each has its hash in sha256sums, and
+// sha256sums lists no other file.
 func TestGraphiQL_ThirdPartyFilesAreUnchanged(t *testing.T) {
 	t.Parallel()
 	folder, err := fs.Sub(thirdParty, "graphiql/third_party")

@@ -18,7 +18,7 @@ func (a *API) graphQLRoutes() routes {
 	return routes{tenantPath + "/graphql": {"GET": a.graphQLByGet, "POST": a.graphQL}}
 }
 
-// graphQL is POST /graphql. Anybody may ask; each field says what for.
+// graphQL handles POST /graphql. Any client may call it; each field checks its caller.
 func (a *API) graphQL(w http.ResponseWriter, r *http.Request) error {
 	caller, err := a.maybeAnonymous(w, r)
 	if err != nil {
@@ -31,7 +31,7 @@ func (a *API) graphQL(w http.ResponseWriter, r *http.Request) error {
 	return a.answerGraphQL(w, r, graphql.Request{Caller: caller, Body: body})
 }
 
-// graphQLByGet is GET /graphql: a query in the URL.
+// graphQLByGet handles GET /graphql?query=.
 func (a *API) graphQLByGet(w http.ResponseWriter, r *http.Request) error {
 	caller, err := a.maybeAnonymous(w, r)
 	if err != nil {
@@ -44,8 +44,8 @@ func (a *API) graphQLByGet(w http.ResponseWriter, r *http.Request) error {
 	return a.answerGraphQL(w, r, graphql.Request{Caller: caller, Body: body, QueriesOnly: true})
 }
 
-// graphQLBody is the body of the call that a URL's query asks for. Parameters of
-// other names are for others.
+// graphQLBody returns the JSON body of the POST that is equivalent to a GET with this
+// query string. It ignores unknown parameters.
 func graphQLBody(query string) ([]byte, error) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
@@ -62,7 +62,7 @@ func graphQLBody(query string) ([]byte, error) {
 		}
 		value := []byte(given[0])
 		if name == "query" || name == "operationName" {
-			// A text is valid JSON.
+			// A string always has a JSON form.
 			value, _ = json.Marshal(given[0])
 		} else if !json.Valid(value) {
 			return nil, core.Invalid(name, `must be JSON, such as {"id":"1"}`)
@@ -72,13 +72,14 @@ func graphQLBody(query string) ([]byte, error) {
 	return json.Marshal(body)
 }
 
-// answerGraphQL runs a call, and answers in the media type that its client prefers.
+// answerGraphQL runs a call and writes its answer in the media type that the client
+// prefers.
 func (a *API) answerGraphQL(w http.ResponseWriter, r *http.Request, call graphql.Request) error {
-	leave, err := strangersTurn(r.Context(), call.Caller)
+	release, err := anonymousSlot(r.Context(), call.Caller)
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer release()
 	var attempts atomic.Int64
 	kind := wire.GraphQLType(strings.Join(r.Header.Values("Accept"), ","))
 	call.StatusOfErrors = kind == wire.GraphQLResponseType

@@ -12,11 +12,11 @@ import (
 	"kith/core/link"
 )
 
-// behindEdge verifies what the edge vouches for. A request that does not come
-// over an edge is taken as it is, and its X-Forwarded headers are read only when
-// it comes from a trusted proxy; a hop that is signed wrongly is refused, since then
-// edge and backend do not share their master key or their time. Every answer to a
-// hop is in an envelope.
+// behindEdge verifies the signature of a hop, which is a request that an edge
+// forwarded, and wraps the answer to it in an envelope. A wrong signature is refused: the
+// master keys or the clocks of edge and backend differ. A request that is not a hop is
+// served as it is; its X-Forwarded headers are read only if it comes from a trusted
+// proxy.
 func (a *API) behindEdge(next http.Handler) http.Handler {
 	edge, bad := a.Engine.Keys.Hop(), a.observe("none", a.adapt(badHop))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -53,7 +53,8 @@ type (
 	proxyKey struct{}
 )
 
-// behindProxy adds what a trusted proxy says of a request.
+// behindProxy adds to a request the address, scheme and host that a trusted proxy
+// forwarded.
 func (a *API) behindProxy(r *http.Request) *http.Request {
 	if !a.Proxies.Trusted(r.RemoteAddr) {
 		return r
@@ -66,7 +67,8 @@ func (a *API) behindProxy(r *http.Request) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), proxyKey{}, seen))
 }
 
-// seenBy is what the edge, or a proxy in front of the backend, saw of a request.
+// seenBy returns the visitor's address, scheme and host as the edge or a trusted proxy
+// saw them; empty values without either.
 func seenBy(r *http.Request) auth.Hop {
 	if hop, ok := r.Context().Value(hopKey{}).(auth.Hop); ok {
 		return hop
@@ -75,7 +77,7 @@ func seenBy(r *http.Request) auth.Hop {
 	return seen
 }
 
-// seenHost is the host that the visitor asked for.
+// seenHost returns the host that the visitor requested.
 func seenHost(r *http.Request) string {
 	if hop := seenBy(r); hop.Host != "" {
 		return hop.Host
@@ -83,7 +85,7 @@ func seenHost(r *http.Request) string {
 	return r.Host
 }
 
-// seenScheme is the scheme that the visitor used.
+// seenScheme returns the scheme that the visitor used: http or https.
 func seenScheme(r *http.Request) string {
 	if hop := seenBy(r); hop.Proto != "" {
 		return hop.Proto
@@ -94,8 +96,8 @@ func seenScheme(r *http.Request) string {
 	return "http"
 }
 
-// origin is where links to the service begin: at its public URL, whatever host the
-// visitor asked for; on a developer's machine at that host.
+// origin returns the origin of links to the service: the public URL, whatever host the
+// visitor requested, or that host if it is the developer's own machine.
 func (a *API) origin(r *http.Request) string {
 	if host := seenHost(r); link.Loopback(host) {
 		return seenScheme(r) + "://" + host
@@ -103,7 +105,7 @@ func (a *API) origin(r *http.Request) string {
 	return a.Engine.PublicURL
 }
 
-// seenIP is the visitor's address.
+// seenIP returns the visitor's IP address, or "" if it is unknown.
 func seenIP(r *http.Request) string {
 	if hop := seenBy(r); hop.For != "" {
 		return hop.For
@@ -115,15 +117,15 @@ func seenIP(r *http.Request) string {
 	return host
 }
 
-// envelope writes an answer to a hop: the status and the Location that are meant
-// for the visitor go into headers of their own, and a redirect leaves as 200. See
-// auth.StatusHeader.
+// envelope writes the answer to a hop: the visitor's status and Location are sent in
+// separate headers, and a redirect has the status 200. See auth.StatusHeader.
 type envelope struct {
 	http.ResponseWriter
 	sealed bool
 }
 
-// WriteHeader seals the envelope, unless the status is informational.
+// WriteHeader writes the headers of the envelope, unless the status is informational
+// (below 200).
 func (e *envelope) WriteHeader(status int) {
 	if status < 200 || e.sealed {
 		e.ResponseWriter.WriteHeader(status)
@@ -142,17 +144,18 @@ func (e *envelope) WriteHeader(status int) {
 	e.ResponseWriter.WriteHeader(status)
 }
 
+// Write writes a part of the body.
 func (e *envelope) Write(b []byte) (int, error) {
 	e.seal()
 	return e.ResponseWriter.Write(b)
 }
 
-// seal seals an envelope that has no status yet, as net/http would: with 200.
+// seal writes the headers with status 200 if they were not written, as net/http does.
 func (e *envelope) seal() {
 	if !e.sealed {
 		e.WriteHeader(http.StatusOK)
 	}
 }
 
-// Unwrap lets http.ResponseController reach what is below.
+// Unwrap returns the wrapped writer, for http.ResponseController.
 func (e *envelope) Unwrap() http.ResponseWriter { return e.ResponseWriter }

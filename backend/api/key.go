@@ -11,12 +11,12 @@ func (a *API) keyRoutes() routes {
 	}
 }
 
-// keys is GET /keys.
+// keys handles GET /keys.
 func (a *API) keys(c *call) ([]byte, error) {
 	return encode(wire.APIKeys)(a.Engine.APIKeys.List(c.Context(), c.tenant))
 }
 
-// createKey is POST /keys.
+// createKey handles POST /keys.
 func (a *API) createKey(c *call) ([]byte, error) {
 	in, err := decode(c, wire.ParseNewKey)
 	if err != nil {
@@ -25,7 +25,7 @@ func (a *API) createKey(c *call) ([]byte, error) {
 	return encodeBoth(wire.NewAPIKey)(a.Engine.APIKeys.Create(c.Context(), c.tenant, in.Name, in.Role, in.Expires))
 }
 
-// rotateKey is POST /keys/{name}/rotate.
+// rotateKey handles POST /keys/{name}/rotate.
 func (a *API) rotateKey(c *call) ([]byte, error) {
 	overlap, err := decode(c, wire.ParseOverlap)
 	if err != nil {
@@ -34,7 +34,7 @@ func (a *API) rotateKey(c *call) ([]byte, error) {
 	return encodeBoth(wire.NewAPIKey)(a.Engine.APIKeys.Rotate(c.Context(), c.tenant, c.PathValue("name"), overlap))
 }
 
-// revokeKey is DELETE /keys/{name}.
+// revokeKey handles DELETE /keys/{name}.
 func (a *API) revokeKey(c *call) ([]byte, error) {
 	return nil, a.Engine.APIKeys.Revoke(c.Context(), c.tenant, c.PathValue("name"), false)
 }

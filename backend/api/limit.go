@@ -18,15 +18,13 @@ import (
 	"kith/core/rules"
 )
 
-// guesses counts the attempts of requests to guess codes, keys and ids. Calls without
-// the API key are limited on live tenants (clients 6.3.5); by what and how many is our
-// choice.
+// guesses counts attempts to guess codes, keys and ids. Calls to live tenants without the
+// API key are limited (clients 6.3.5); which calls count, and the limit, are our choice.
 type guesses struct{ *guess.Limiter }
 
-// isGuess reports whether a call is to be counted before it is known whose it is: it
-// has no credentials, and looks codes up or makes users, or its network has no
-// attempts left and its credentials were wrong a moment ago. So the refusal of either
-// asks nothing of the database.
+// isGuess reports whether a call is counted before it is authenticated, so that refusing
+// it needs no database query. It is if it has no credentials, or if its network has no
+// attempts left and the same credentials were wrong a moment ago.
 func (a *API) isGuess(r *http.Request, alias core.TenantAlias, authorization, userToken string) bool {
 	if authorization == "" && userToken == "" {
 		return base.Live(alias)
@@ -34,13 +32,14 @@ func (a *API) isGuess(r *http.Request, alias core.TenantAlias, authorization, us
 	return a.guesses().Exhausted(seenAddress(r)) && a.Engine.Callers.WrongByCache(alias, authorization, userToken)
 }
 
-// mayGuess reports whether a call that was authenticated, or failed to be, may be a
-// guess. Calls by the API key and of a user by their token guess nothing.
+// mayGuess reports whether a call may be a guess, after its authentication succeeded or
+// failed. A call with an API key or a user token is not a guess.
 func mayGuess(c base.Caller, failed error) bool {
 	return failed != nil || !c.Key && c.User == nil && base.Live(c.Tenant.Alias)
 }
 
-// unknownCode counts a call of a user that named an unknown code.
+// unknownCode counts a call with a user token that failed with err because its code is
+// unknown. It returns the error to answer with.
 func (g guesses) unknownCode(w http.ResponseWriter, r *http.Request, c base.Caller, err error) error {
 	if c.User == nil || !base.Live(c.Tenant.Alias) || !isUnknown(err) {
 		return err
@@ -51,8 +50,8 @@ func (g guesses) unknownCode(w http.ResponseWriter, r *http.Request, c base.Call
 	return err
 }
 
-// mayTry refuses a call without the API key that tries codes, known or not, when its
-// network has no attempts left.
+// mayTry refuses a call that has codes and no API key if its network has no attempts
+// left, whether the codes are known or not.
 func (g guesses) mayTry(w http.ResponseWriter, r *http.Request, c base.Caller) error {
 	if c.Key || !base.Live(c.Tenant.Alias) {
 		return nil
@@ -60,8 +59,8 @@ func (g guesses) mayTry(w http.ResponseWriter, r *http.Request, c base.Caller) e
 	return g.exhausted(w, r)
 }
 
-// unknownCodes counts the unknown codes that an identification without the API key
-// brought. It is stored by then, so its answer stands, and the next is refused.
+// unknownCodes counts the unknown codes of an identification without the API key. The
+// identification is stored already, so only later calls are refused.
 func (g guesses) unknownCodes(w http.ResponseWriter, r *http.Request, c base.Caller, done rules.Identified) {
 	if !c.Key && base.Live(c.Tenant.Alias) && done.UnknownCodes > 0 {
 		_ = g.attempt(w, r, done.UnknownCodes)
@@ -73,10 +72,10 @@ func isUnknown(err error) bool {
 	return errors.As(err, &known) && known.Code == core.CodeNotFound
 }
 
-// exhausted refuses a request, whatever it would find, when its network has no
-// attempts left: else those that succeed could be distinguished from those that do not.
-// It is reported to the edge all the same: what an edge forwards is not in its replica,
-// and the edge, which counts only what is reported, would go on to forward.
+// exhausted refuses a request if its network has no attempts left, whether its code is
+// known or not; otherwise the answer would show which codes exist. The request is still
+// reported to the edge as an attempt: the edge counts reported attempts only, and would
+// continue to forward such requests.
 func (g guesses) exhausted(w http.ResponseWriter, r *http.Request) error {
 	if g.Exhausted(seenAddress(r)) {
 		reportAttempts(w, r, 1)
@@ -103,9 +102,9 @@ func reportAttempts(w http.ResponseWriter, r *http.Request, n int) {
 	}
 }
 
-// inCall counts one of several attempts of a GraphQL call. Its fields are resolved
-// at once, and the answer's header is written when they are done; so they are
-// reported to the edge at the end, all together.
+// inCall counts one attempt of a GraphQL call. The fields of a call run concurrently and
+// must not write the answer's header, so made counts the attempts, and the handler
+// reports them to the edge at the end.
 func (g guesses) inCall(c base.Caller, r *http.Request, made *atomic.Int64) error {
 	if !base.Live(c.Tenant.Alias) {
 		return nil
@@ -121,38 +120,38 @@ func (g guesses) tooMany() error {
 	return &core.Error{Code: core.CodeRateLimited, RS: "RS033", Message: TooManyGuesses(g.PerMinute())}
 }
 
-// TooManyGuesses is the answer to a network that tries too much.
+// TooManyGuesses is the message of the error for a network that made more than perMinute
+// attempts in a minute.
 func TooManyGuesses(perMinute int) string {
 	return fmt.Sprintf("more than %d attempts a minute without an API key from one network; wait a minute", perMinute)
 }
 
-// seenAddress is the visitor's address; the zero one when it is not known.
+// seenAddress returns the visitor's IP address, or the zero Addr if it is unknown.
 func seenAddress(r *http.Request) netip.Addr {
 	addr, _ := auth.ParseAddress(seenIP(r))
 	return addr
 }
 
-// strangerCalls has an element for each GraphQL call without credentials that runs, and
-// after it for as long again as the call took. A call may ask for so much that it keeps
-// a processor busy; in this way all of them together have a quarter of the processors'
-// time.
-var strangerCalls = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))
+// anonymousSlots limits GraphQL calls without credentials. Each call occupies a slot
+// while it runs and then for the same time again. With slots for half of the processors,
+// all such calls together use at most a quarter of the processors' time.
+var anonymousSlots = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))
 
-// strangersWait bounds how long such a call waits for its turn.
-const strangersWait = 5 * time.Second
+// anonymousWait is how long a GraphQL call without credentials waits for a slot.
+const anonymousWait = 5 * time.Second
 
-// strangersTurn waits until a GraphQL call may run. The caller must call leave when
-// it has run.
-func strangersTurn(ctx context.Context, c base.Caller) (leave func(), err error) {
+// anonymousSlot waits for a slot if a GraphQL call has no credentials. The caller must
+// call release after the call has run.
+func anonymousSlot(ctx context.Context, c base.Caller) (release func(), err error) {
 	if c.Key || c.User != nil {
 		return func() {}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, strangersWait)
+	ctx, cancel := context.WithTimeout(ctx, anonymousWait)
 	defer cancel()
 	select {
-	case strangerCalls <- struct{}{}:
-		began := time.Now()
-		return func() { time.AfterFunc(time.Since(began), func() { <-strangerCalls }) }, nil
+	case anonymousSlots <- struct{}{}:
+		start := time.Now()
+		return func() { time.AfterFunc(time.Since(start), func() { <-anonymousSlots }) }, nil
 	case <-ctx.Done():
 		return nil, &core.Error{Code: core.CodeUnavailable, Message: "too many GraphQL calls without credentials at once; try again, or send a user token"}
 	}

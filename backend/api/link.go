@@ -13,7 +13,7 @@ func (a *API) linkRoutes() routes {
 	return routes{"/s/{tenant}/{code}": {"GET": a.shareLink}}
 }
 
-// shareLink is GET /s/{tenant}/{code}.
+// shareLink handles GET /s/{tenant}/{code}.
 func (a *API) shareLink(w http.ResponseWriter, r *http.Request) error {
 	alias, err := core.ParseTenantAlias(r.PathValue("tenant"))
 	if err != nil {
@@ -58,12 +58,12 @@ func (a *API) page(w http.ResponseWriter, r *http.Request) error {
 			return nil
 		}
 	}
-	// A code is for a page of a shop, which may well have one at the same path.
+	// A request with a code is for a page of the shop, which may have one at this path.
 	if render, ok := documentationPages[r.URL.Path]; ok && !carried {
 		return documented(w, r, render)
 	}
-	// The mux would answer by itself to what it lacks: in plain text, and to a path
-	// with an empty part by a redirect.
+	// http.ServeMux must not answer these: it would answer an unknown path in plain
+	// text, and a path with an empty segment with a redirect.
 	switch {
 	case a.Pages == nil || unclean(r.URL.EscapedPath()):
 		return noSuchPath(w, r)
@@ -77,11 +77,13 @@ func (a *API) page(w http.ResponseWriter, r *http.Request) error {
 	return noSuchPath(w, r)
 }
 
+// hasPage reports whether Pages serves the path of a request with a method.
 func (a *API) hasPage(r *http.Request, method string) bool {
 	_, pattern := a.Pages.Handler(&http.Request{Method: method, URL: r.URL, Host: r.Host})
 	return pattern != ""
 }
 
+// redirect writes the answer to a link.
 func redirect(w http.ResponseWriter, answer link.Answer) {
 	h := w.Header()
 	h.Set("Location", answer.Location)
@@ -95,7 +97,7 @@ func redirect(w http.ResponseWriter, answer link.Answer) {
 	w.WriteHeader(answer.Status)
 }
 
-// visit is the part of a request that decides about links and cookies.
+// visit returns the parts of a request that the rules of links and cookies use.
 func (a *API) visit(r *http.Request) link.Visit {
 	h := r.Header
 	return link.Visit{

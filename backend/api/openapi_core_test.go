@@ -27,7 +27,7 @@ import (
 	"kith/core/wire"
 )
 
-// at is the part of the document at a path of keys.
+// at returns the part of the document at a path: keys separated by slashes.
 func (d document) at(t *testing.T, path string) any {
 	t.Helper()
 	node := d.tree
@@ -40,7 +40,7 @@ func (d document) at(t *testing.T, path string) any {
 	return node
 }
 
-// A limit in the document is the one of core.
+// The limits in the document are those of core.
 func TestOpenAPI_LimitsAreThoseOfCore(t *testing.T) {
 	t.Parallel()
 	d := served(t)
@@ -65,7 +65,7 @@ func TestOpenAPI_LimitsAreThoseOfCore(t *testing.T) {
 	}
 }
 
-// check makes a parser of core a plain check.
+// check returns a function that returns only the error of a parser.
 func check[T any](parse func(field, s string) (T, error)) func(string) error {
 	return func(s string) error {
 		_, err := parse("field", s)
@@ -73,7 +73,7 @@ func check[T any](parse func(field, s string) (T, error)) func(string) error {
 	}
 }
 
-// A pattern in the document takes the texts that core takes.
+// The patterns in the document accept the same texts as core.
 func TestOpenAPI_PatternsAreThoseOfCore(t *testing.T) {
 	t.Parallel()
 	schemas := compiler(t, served(t))
@@ -105,7 +105,7 @@ func TestOpenAPI_PatternsAreThoseOfCore(t *testing.T) {
 	}
 }
 
-// A word of an enumeration in the document is one that core takes.
+// Core accepts every value of an enumeration in the document.
 func TestOpenAPI_WordsAreThoseOfCore(t *testing.T) {
 	t.Parallel()
 	d := served(t)
@@ -123,7 +123,7 @@ func TestOpenAPI_WordsAreThoseOfCore(t *testing.T) {
 		"KeyRole":            check(auth.ParseRole),
 		"ShareMedium": func(s string) error {
 			if _, ok := link.ParseShareMedium(s); !ok {
-				return errors.New("no medium")
+				return errors.New("not a share medium")
 			}
 			return nil
 		},
@@ -144,8 +144,8 @@ func TestOpenAPI_WordsAreThoseOfCore(t *testing.T) {
 	assert.Len(t, d.at(t, "components/schemas/KeyRole/enum"), len(auth.Roles()))
 }
 
-// exportParams parses the params of an export of users, in which an object stands at
-// the %s of form.
+// exportParams returns a function that parses the params of an export of users: form,
+// with an object in place of its %s.
 func exportParams(form string) func([]byte) error {
 	return func(object []byte) error {
 		_, err := wire.ParseJobParams(job.User, fmt.Sprintf(form, object))
@@ -153,7 +153,7 @@ func exportParams(form string) func([]byte) error {
 	}
 }
 
-// A body has the keys that the document names, and no other.
+// A body may have the keys that the document names, and no other.
 func TestOpenAPI_KeysAreThoseOfWire(t *testing.T) {
 	t.Parallel()
 	d := served(t)
@@ -193,12 +193,12 @@ func TestOpenAPI_KeysAreThoseOfWire(t *testing.T) {
 	}
 }
 
-// verbs begin the names of operations.
+// verbs matches operation ids, which begin with one of these verbs.
 var verbs = regexp.MustCompile(`^(answer|apply|block|cancel|connect|count|create|delete|disconnect|download|fill|follow|get|invite|list|log|` +
 	`moderate|open|query|receive|redeem|register|render|replay|revoke|rotate|run|sync|test|unblock|update|upload|upsert)[A-Z][A-Za-z]+$`)
 
-// Generators make types of schemas and methods of operations, which people then
-// read and which must not collide.
+// Operation ids begin with a verb, and no two names are equal: client generators turn
+// schemas into types and operations into methods.
 func TestOpenAPI_NamesSuitGenerators(t *testing.T) {
 	t.Parallel()
 	d := served(t)
@@ -219,9 +219,9 @@ func TestOpenAPI_NamesSuitGenerators(t *testing.T) {
 	checkTypes(t, d.tree, "")
 }
 
-// checkTypes checks every schema below node: a number has a format, lest a
-// generator takes 32 bits; there is one type; and no component has a default, which
-// a generated client would send.
+// checkTypes checks every schema below node: a number has a format, since generators
+// otherwise use 32 bits; a schema has one type; and no component has a default, which a
+// generated client would send.
 func checkTypes(t *testing.T, node any, at string) {
 	t.Helper()
 	switch node := node.(type) {
@@ -232,7 +232,7 @@ func checkTypes(t *testing.T, node any, at string) {
 	case map[string]any:
 		kind, isText := node["type"].(string)
 		if _, isList := node["type"].([]any); isList {
-			assert.Fail(t, "more than one type", at)
+			assert.Fail(t, "the schema has more than one type", at)
 		}
 		if isText && slices.Contains([]string{"integer", "number"}, kind) {
 			assert.Contains(t, node, "format", at)
@@ -241,14 +241,14 @@ func checkTypes(t *testing.T, node any, at string) {
 			assert.NotContains(t, node, "default", at)
 		}
 		for key, one := range node {
-			assert.NotContains(t, key, " ", "%s: the rest of a text with a comma, which YAML wants in quotes", at)
+			assert.NotContains(t, key, " ", "%s: a key with a space; put a text that has a comma in quotes", at)
 			checkTypes(t, one, at+"/"+key)
 		}
 	}
 }
 
-// An empty parameter of a query counts as left out: the document says so of each that
-// may be left out and that otherwise has a form.
+// An empty query parameter counts as missing. The document says so for each optional
+// parameter whose schema does not allow any string.
 func TestOpenAPI_ParametersMayBeEmpty(t *testing.T) {
 	t.Parallel()
 	d := served(t)
@@ -264,7 +264,8 @@ func TestOpenAPI_ParametersMayBeEmpty(t *testing.T) {
 	assert.NotZero(t, found)
 }
 
-// eachParameter calls do for every object below node that has a name and a place.
+// eachParameter calls do for every parameter below node, which is an object with the key
+// "in".
 func eachParameter(node any, do func(map[string]any)) {
 	switch node := node.(type) {
 	case []any:

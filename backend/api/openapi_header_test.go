@@ -12,11 +12,12 @@ import (
 	"kith/wasm/transcript"
 )
 
-// comparedHeaders are those that say what a client is to do with an answer; generated
-// clients read them.
+// comparedHeaders are the headers that are compared with the document. Generated clients
+// read them.
 var comparedHeaders = []string{"WWW-Authenticate", "Retry-After", "Allow"}
 
-// headers are those that the document gives an answer, without references.
+// headers returns the headers that the document gives an answer, with references
+// resolved.
 func (d document) headers(t *testing.T, m message) map[string]header {
 	t.Helper()
 	if m.Ref != "" {
@@ -35,8 +36,8 @@ func (d document) headers(t *testing.T, m message) map[string]header {
 	return all
 }
 
-// checkHeaders checks that an answer has no compared header that the document does
-// not give it, and all that the document says it always has.
+// checkHeaders checks that the document has each compared header of an answer, and that
+// the answer has each compared header that the document requires.
 func (d document) checkHeaders(t *testing.T, o operation, x transcript.Exchange) {
 	t.Helper()
 	_, response := o.response(t, x.Status)
@@ -49,7 +50,8 @@ func (d document) checkHeaders(t *testing.T, o operation, x transcript.Exchange)
 	}
 }
 
-// Every answer has the id of the request; the stories check that it is sent.
+// The document gives every answer the header X-Request-Id. The stories check that it is
+// sent.
 func TestOpenAPI_EveryAnswerHasARequestID(t *testing.T) {
 	t.Parallel()
 	d := served(t)
@@ -61,11 +63,11 @@ func TestOpenAPI_EveryAnswerHasARequestID(t *testing.T) {
 	}
 }
 
-// statusHeaders are the compared headers of answers that always have one.
+// statusHeaders has the compared header that all answers with a status have.
 var statusHeaders = map[int]string{401: "WWW-Authenticate", 405: "Allow", 429: "Retry-After", 503: "Retry-After"}
 
-// A status that always has a compared header is documented with it, also where no
-// story gets that status, and no other is.
+// The document gives the statuses in statusHeaders their header, and no other status a
+// compared header, even if no story gets the status.
 func TestOpenAPI_StatusesHaveTheirHeaders(t *testing.T) {
 	t.Parallel()
 	d := served(t)

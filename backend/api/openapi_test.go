@@ -22,7 +22,7 @@ import (
 
 const stories = "../../wasm/transcript/testdata/story"
 
-// document is the part of an OpenAPI document that is compared with the server.
+// document is the part of the OpenAPI document that is compared with the server.
 type document struct {
 	raw        []byte
 	tree       any
@@ -36,7 +36,7 @@ type document struct {
 // operation is one method of one documented path.
 type operation struct {
 	path, method string
-	// ref is where it stands in the document, as a JSON pointer.
+	// ref is its place in the document, as a JSON pointer.
 	ref string
 	// form matches the paths of requests.
 	form *regexp.Regexp
@@ -47,21 +47,21 @@ type operation struct {
 	}
 }
 
-// message is a request or an answer: a reference to a shared one, or one that
-// stands here.
+// message is the body of a request or an answer: a reference to a component, or defined
+// here.
 type message struct {
 	Ref     string `json:"$ref"`
 	Headers map[string]header
 }
 
-// header is a header of an answer: a reference to a shared one, or one that stands
-// here.
+// header is a header of an answer: a reference to a component, or defined here.
 type header struct {
 	Ref      string `json:"$ref"`
 	Required bool
 }
 
-// schema is where the schema of a message's JSON stands.
+// schema returns the JSON pointer of the schema of a message's JSON; here is that of the
+// message.
 func (m message) schema(here string) string {
 	if m.Ref != "" {
 		here = m.Ref
@@ -69,7 +69,7 @@ func (m message) schema(here string) string {
 	return here + "/content/application~1json/schema"
 }
 
-// served is the document as a client gets it.
+// served returns the document as the server sends it.
 func served(t *testing.T) document {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -83,8 +83,8 @@ func served(t *testing.T) document {
 	return d
 }
 
-// A reader of JSON may refuse a key that is given twice, as some generators do. The
-// document is made from YAML with merge keys, which repeat a key that overrides one.
+// No object of the document has a key twice, which some client generators refuse. The
+// document is converted from YAML with merge keys, which could repeat an overridden key.
 func TestOpenAPI_GivesNoKeyTwice(t *testing.T) {
 	w := httptest.NewRecorder()
 	(&API{}).adapt(openapi).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/openapi.json", nil))
@@ -153,9 +153,9 @@ func TestOpenAPI_HasEveryRoute(t *testing.T) {
 	assert.ElementsMatch(t, offered, documented)
 }
 
-// Every documented operation succeeds in some story, every answer that the stories
-// get has a documented status, the documented headers and the documented form, and a
-// body that the service refuses for an unknown key is refused by the document too.
+// Every documented operation succeeds in a story. Every answer in the stories has a
+// documented status, and the headers and the schema of the document. A body that the
+// service refuses for an unknown key does not match the schema either.
 func TestOpenAPI_IsWhatTheStoriesSay(t *testing.T) {
 	d := served(t)
 	operations := d.operations(t)
@@ -184,8 +184,8 @@ func TestOpenAPI_IsWhatTheStoriesSay(t *testing.T) {
 	}
 }
 
-// maySucceed is false for an operation that is there to be refused: it documents
-// no status but errors.
+// maySucceed reports whether the operation has a documented status below 400. One that
+// is always refused has none.
 func (o operation) maySucceed() bool {
 	for status := range o.body.Responses {
 		if status < "4" {
@@ -195,8 +195,8 @@ func (o operation) maySucceed() bool {
 	return false
 }
 
-// called is the operation that a request of a story is for: of several, the one
-// with the fewest parameters.
+// called returns the operation of a request of a story. If the request matches several,
+// it is the one with the fewest path parameters.
 func called(operations []operation, x transcript.Exchange) (found operation, ok bool) {
 	path, _, _ := strings.Cut(x.Target, "?")
 	if _, err := url.PathUnescape(path); err != nil {
@@ -227,7 +227,7 @@ func (o operation) check(t *testing.T, schemas *jsonschema.Compiler, x transcrip
 	}
 }
 
-// response is what the document says of answers with a status, and under which key.
+// response returns the documented answer for a status and its key in the document.
 func (o operation) response(t *testing.T, status int) (key string, response message) {
 	t.Helper()
 	key = strconv.Itoa(status)
@@ -240,17 +240,17 @@ func (o operation) response(t *testing.T, status int) (key string, response mess
 	return key, response
 }
 
-// unexpected are the statuses that may stand under default: those that no
-// operation can answer to a correct client.
+// unexpected are the statuses that the document may describe under "default". A correct
+// client does not cause them.
 var unexpected = map[int]bool{405: true, 408: true, 429: true, 431: true, 500: true}
 
-// requestSchema is where the schema of the operation's body stands.
+// requestSchema returns the JSON pointer of the schema of the request's body.
 func (o operation) requestSchema() string {
 	return o.body.RequestBody.schema("#" + o.ref + "/requestBody")
 }
 
-// checkUnknownKey checks that a generator which reads the document refuses the
-// keys that the service refuses. schemas are as they are served.
+// checkUnknownKey checks that a request which the service refuses for an unknown key does
+// not match its schema. schemas are those that are served.
 func (o operation) checkUnknownKey(t *testing.T, schemas *jsonschema.Compiler, x transcript.Exchange) {
 	t.Helper()
 	if x.Status != http.StatusBadRequest || !strings.Contains(x.Response, "is not a key of this request") || o.body.RequestBody == nil {
@@ -265,11 +265,11 @@ func (o operation) checkUnknownKey(t *testing.T, schemas *jsonschema.Compiler, x
 
 func isJSON(contentType string) bool { return strings.HasPrefix(contentType, "application/json") }
 
-// capture stands for what a story captures: a time where a number stands, a
-// text elsewhere.
+// capture matches a captured value in a story.
 var capture = regexp.MustCompile(`\{\{[^{}]*\}\}`)
 
-// filled is a body of a story with values in the place of its captures.
+// filled replaces the captured values in a body of a story: a time becomes a number, any
+// other value a string.
 func filled(body string) string {
 	return capture.ReplaceAllStringFunc(body, func(s string) string {
 		if strings.HasSuffix(s, ":ms}}") {
@@ -279,9 +279,9 @@ func filled(body string) string {
 	})
 }
 
-// older are the forms of requests that the service accepts from older clients and
-// that the document describes in words only: generators cannot express them, or
-// would make every client write them.
+// older are forms of requests that the service accepts from older clients and that the
+// document describes only in its texts: the schema language cannot express them, or
+// every generated client would send them.
 var older = []struct {
 	form *regexp.Regexp
 	now  string
@@ -300,7 +300,7 @@ var older = []struct {
 	{regexp.MustCompile(`"(createdSince|createdBefore|createdOrUpdatedSince|createdOrUpdatedBefore)": *([0-9][0-9.eE+]*|"[0-9T:-]+")`), `"$1":"2026-03-01T09:00:00Z"`},
 }
 
-// recommended is a request in the form that the document describes.
+// recommended converts a request to the form that the schemas describe.
 func recommended(body string) string {
 	for _, o := range older {
 		body = o.form.ReplaceAllString(body, o.now)
@@ -320,7 +320,7 @@ func validate(t *testing.T, schemas *jsonschema.Compiler, at, body string) {
 
 const documentURL = "https://kith.test/openapi.json"
 
-// compiler compiles the schemas of the document and asserts its formats.
+// compiler returns a compiler of the document's schemas that checks formats.
 func compiler(t *testing.T, d document) *jsonschema.Compiler {
 	t.Helper()
 	allowNull(d.tree)
@@ -331,7 +331,7 @@ func compiler(t *testing.T, d document) *jsonschema.Compiler {
 	return c
 }
 
-// allowNull says in JSON Schema what nullable says in OpenAPI 3.0.
+// allowNull translates "nullable" of OpenAPI 3.0 to JSON Schema.
 func allowNull(node any) {
 	switch node := node.(type) {
 	case []any:
@@ -354,9 +354,9 @@ func allowNull(node any) {
 	}
 }
 
-// closeObjects forbids properties that a schema does not name, where it does
-// not say otherwise: to clients an answer may grow, but what is not documented may
-// not be there.
+// closeObjects forbids properties that a schema does not name, unless the schema allows
+// them. The served document leaves answers open, so that later versions may add
+// properties; the tests do not allow undocumented ones.
 func closeObjects(node any) {
 	switch node := node.(type) {
 	case []any:

@@ -6,9 +6,9 @@ import (
 	"kith/core/origin"
 )
 
-// acrossOrigins lets pages of a tenant's shop call what scripts call, and
-// answers what their browsers ask before. What it says goes with every answer,
-// errors included: a script could not read them otherwise.
+// acrossOrigins implements CORS: it sets the headers with which pages of a tenant's
+// allowed origins may call the API, and answers preflight requests. Errors have the
+// headers too; otherwise a script could not read them.
 func (a *API) acrossOrigins(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		from := r.Header.Get("Origin")
@@ -35,7 +35,7 @@ func (a *API) acrossOrigins(next http.Handler) http.Handler {
 	})
 }
 
-// answered is a handler that answers with an error or, without one, with no content.
+// answered returns a handler that returns err, or answers 204 if err is nil.
 func answered(err error) handler {
 	return func(w http.ResponseWriter, _ *http.Request) error {
 		if err == nil {

@@ -16,12 +16,12 @@ func (a *API) programRoutes() routes {
 	}
 }
 
-// programs is GET /programs.
+// programs handles GET /programs.
 func (a *API) programs(c *call) ([]byte, error) {
 	return encode(wire.Programs)(a.Engine.Programs.List(c.Context(), c.tenant))
 }
 
-// createProgram is POST /programs.
+// createProgram handles POST /programs.
 func (a *API) createProgram(c *call) ([]byte, error) {
 	p, err := readProgram(c, "")
 	if err != nil {
@@ -30,12 +30,13 @@ func (a *API) createProgram(c *call) ([]byte, error) {
 	return encode(wire.Program)(a.Engine.Programs.Create(c.Context(), c.tenant, p))
 }
 
+// readProgram reads the program in the body of a call; key is its key in the path, or "".
 func readProgram(c *call, key core.ProgramKey) (referral.Program, error) {
 	return decode(c, func(body []byte) (referral.Program, error) { return wire.ParseProgram(key, body) })
 }
 
-// programKey reads the key in the path of a call about a program. A text that
-// cannot be a key is one that no program has.
+// programKey reads the program's key in the path of a call. A text that is not a valid
+// key gets the answer to an unknown program.
 func (c *call) programKey() (core.ProgramKey, error) {
 	key, err := core.ParseProgramKey("id", c.PathValue("program"))
 	if err != nil {
@@ -44,7 +45,7 @@ func (c *call) programKey() (core.ProgramKey, error) {
 	return key, nil
 }
 
-// program is GET /programs/{program}.
+// program handles GET /programs/{program}.
 func (a *API) program(c *call) ([]byte, error) {
 	key, err := c.programKey()
 	if err != nil {
@@ -53,7 +54,7 @@ func (a *API) program(c *call) ([]byte, error) {
 	return encode(wire.Program)(a.Engine.Programs.ByKey(c.Context(), c.tenant, key))
 }
 
-// putProgram is PUT /programs/{program}: the body is all of the program.
+// putProgram handles PUT /programs/{program}. The body replaces the whole program.
 func (a *API) putProgram(c *call) ([]byte, error) {
 	key, err := c.programKey()
 	if err != nil {
@@ -69,7 +70,7 @@ func (a *API) putProgram(c *call) ([]byte, error) {
 	}))
 }
 
-// deleteProgram is DELETE /programs/{program}.
+// deleteProgram handles DELETE /programs/{program}.
 func (a *API) deleteProgram(c *call) ([]byte, error) {
 	key, err := c.programKey()
 	if err != nil {
@@ -78,7 +79,7 @@ func (a *API) deleteProgram(c *call) ([]byte, error) {
 	return nil, a.Engine.Programs.Delete(c.Context(), c.tenant, key)
 }
 
-// tankKey reads what the path of a call says about a fuel tank.
+// tankKey reads the program and the side of the fuel tank in the path of a call.
 func (c *call) tankKey() (key core.ProgramKey, side referral.SideKey, err error) {
 	if key, err = c.programKey(); err != nil {
 		return "", "", err
@@ -89,7 +90,7 @@ func (c *call) tankKey() (key core.ProgramKey, side referral.SideKey, err error)
 	return key, side, nil
 }
 
-// fuelTank is GET of a fuel tank.
+// fuelTank handles GET of a fuel tank.
 func (a *API) fuelTank(c *call) ([]byte, error) {
 	key, side, err := c.tankKey()
 	if err != nil {
@@ -98,7 +99,7 @@ func (a *API) fuelTank(c *call) ([]byte, error) {
 	return encode(wire.Tank)(a.Engine.FuelTanks.Level(c.Context(), c.tenant, key, side))
 }
 
-// fillFuelTank is POST of codes to a fuel tank.
+// fillFuelTank handles POST of codes to a fuel tank.
 func (a *API) fillFuelTank(c *call) ([]byte, error) {
 	key, side, err := c.tankKey()
 	if err != nil {

@@ -19,7 +19,7 @@ func (a *API) referralRoutes() routes {
 	}
 }
 
-// referrals is GET /referrals.
+// referrals handles GET /referrals.
 func (a *API) referrals(c *call) ([]byte, error) {
 	return encodeBoth(wire.Referrals)(a.listReferrals(c))
 }
@@ -36,7 +36,8 @@ func (a *API) listReferrals(c *call) ([]referral.Referral, int, error) {
 	return a.Engine.Referrals.List(c.Context(), c.tenant, f)
 }
 
-// referralFilter reads what narrows a list of referrals (clients 1.4.4).
+// referralFilter reads the query parameters that narrow a list of referrals (clients
+// 1.4.4).
 func referralFilter(q url.Values, p base.Page) (f referral.Filter, err error) {
 	f = referral.Filter{
 		ReferredAccount: core.AccountID(q.Get("referredAccountId")), ReferredUser: core.UserID(q.Get("referredUserId")),
@@ -60,7 +61,8 @@ func referralFilter(q url.Values, p base.Page) (f referral.Filter, err error) {
 	return f, err
 }
 
-// openReferrals is GET /open/referrals: those of one user, for that user.
+// openReferrals handles GET /open/referrals: the referrals of one user, for that user or
+// a holder of the API key.
 func (a *API) openReferrals(c *call) ([]byte, error) {
 	if err := mayList(c.caller, c.URL.Query()); err != nil {
 		return nil, err
@@ -75,8 +77,8 @@ func (a *API) openReferrals(c *call) ([]byte, error) {
 	return wire.Referrals(found, total), nil
 }
 
-// mayList refuses a list of referrals that names no user, or another one than
-// the caller may ask about.
+// mayList refuses a list of referrals if the query names no user, or no user whose
+// referrals the caller may list.
 func mayList(c base.Caller, q url.Values) error {
 	err := error(core.Invalid("", "needs referringAccountId and referringUserId, or referredAccountId and referredUserId"))
 	for _, side := range []string{"referring", "referred"} {
@@ -91,7 +93,7 @@ func mayList(c base.Caller, q url.Values) error {
 	return err
 }
 
-// forUser leaves of the referrals what the caller may see of others.
+// forUser removes from referrals what the user who calls may not see of other users.
 func forUser(c base.Caller, found []referral.Referral) {
 	var self wire.Subject
 	if c.User != nil {
@@ -102,12 +104,12 @@ func forUser(c base.Caller, found []referral.Referral) {
 	}
 }
 
-// referral is GET /referrals/{id}.
+// referral handles GET /referrals/{id}.
 func (a *API) referral(c *call) ([]byte, error) {
 	return encode(wire.Referral)(a.Engine.Referrals.ByID(c.Context(), c.tenant, c.PathValue("id")))
 }
 
-// moderate is POST /referrals/moderate.
+// moderate handles POST /referrals/moderate.
 func (a *API) moderate(c *call) ([]byte, error) {
 	actions, err := decode(c, wire.ParseModerations)
 	if err != nil {

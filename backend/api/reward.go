@@ -20,8 +20,8 @@ func (a *API) rewardRoutes() routes {
 	}
 }
 
-// rewardsOf reads what a list of rewards is asked for: of whom, and of which
-// type.
+// rewardsOf reads the query parameters of a list of rewards: the account, the user and
+// the type.
 func rewardsOf(r *http.Request) (f reward.Filter, err error) {
 	q := r.URL.Query()
 	if f.Account, err = core.ParseAccountID("accountId", q.Get("accountId")); err != nil {
@@ -34,13 +34,13 @@ func rewardsOf(r *http.Request) (f reward.Filter, err error) {
 	return f, err
 }
 
-// rewards is GET /reward.
+// rewards handles GET /reward.
 func (a *API) rewards(c *call) ([]byte, error) {
 	f, err := rewardsOf(c.Request)
 	if err != nil {
 		return nil, err
 	}
-	// Clients of this list know of no pages: they get all that one may have.
+	// Clients of this list do not page, so the default limit is the maximum.
 	if f.Limit, err = count(c.URL.Query(), "limit", maxLimit, maxLimit); err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (a *API) rewards(c *call) ([]byte, error) {
 	return encode(wire.Rewards)(found, err)
 }
 
-// rewardBalances is GET /reward/balance.
+// rewardBalances handles GET /reward/balance.
 func (a *API) rewardBalances(c *call) ([]byte, error) {
 	f, err := rewardsOf(c.Request)
 	if err != nil {
@@ -60,17 +60,17 @@ func (a *API) rewardBalances(c *call) ([]byte, error) {
 	return encode(wire.RewardBalances)(a.Engine.Rewards.Balances(c.Context(), c.tenant, f.Account, f.User, f.Kind))
 }
 
-// reward is GET /reward/{id}.
+// reward handles GET /reward/{id}.
 func (a *API) reward(c *call) ([]byte, error) {
 	return encode(wire.Reward)(a.Engine.Rewards.ByID(c.Context(), c.tenant, c.PathValue("id")))
 }
 
-// cancelReward is POST /reward/{id}/cancel. It takes no body.
+// cancelReward handles POST /reward/{id}/cancel. The request has no body.
 func (a *API) cancelReward(c *call) ([]byte, error) {
 	return encode(wire.Reward)(a.Engine.Rewards.Cancel(c.Context(), c.tenant, c.PathValue("id")))
 }
 
-// createReward is POST /rewards/account/{account}/user/{user}.
+// createReward handles POST /rewards/account/{account}/user/{user}.
 func (a *API) createReward(c *call) ([]byte, error) {
 	grant, err := decode(c, func(body []byte) (reward.Grant, error) { return wire.ParseReward(c.account, c.user, body) })
 	if err != nil {
@@ -79,14 +79,15 @@ func (a *API) createReward(c *call) ([]byte, error) {
 	return encode(wire.Reward)(a.Engine.Rewards.Create(c.Context(), c.tenant, grant))
 }
 
-// redeemReward is POST /credit/{id}/redeem.
+// redeemReward handles POST /credit/{id}/redeem.
 func (a *API) redeemReward(c *call) ([]byte, error) {
 	return a.redeem(c, func(body []byte) (reward.Draw, error) { return wire.ParseRedemption(c.PathValue("id"), body) })
 }
 
-// redeemCredit is POST /credit/bulkredeem.
+// redeemCredit handles POST /credit/bulkredeem.
 func (a *API) redeemCredit(c *call) ([]byte, error) { return a.redeem(c, wire.ParseBulkRedemption) }
 
+// redeem redeems credit as the body of a call says.
 func (a *API) redeem(c *call, parse func([]byte) (reward.Draw, error)) ([]byte, error) {
 	draw, err := decode(c, parse)
 	if err != nil {

@@ -20,7 +20,8 @@ func (a *API) shareLinkRoutes() routes {
 	}
 }
 
-// shareURLs is GET of a user's share links, by the user or with the API key.
+// shareURLs handles GET of a user's share links at /shareurls, for the user or a holder of
+// the API key.
 func (a *API) shareURLs(c *call) ([]byte, error) {
 	engagement, err := engagementOf(c.Request)
 	if err != nil {
@@ -38,7 +39,7 @@ func (a *API) shareURLs(c *call) ([]byte, error) {
 	return wire.ShareURLs(c.caller.Share(a.origin(c.Request)), code, engagement, medium), nil
 }
 
-// shareLinks is GET /account/{account}/user/{user}/sharelinks, the older form.
+// shareLinks handles GET /account/{account}/user/{user}/sharelinks, the older form.
 func (a *API) shareLinks(c *call) ([]byte, error) {
 	code, err := a.shareCode(c.Request, c.caller, c.account, c.user)
 	if err != nil {
@@ -47,10 +48,10 @@ func (a *API) shareLinks(c *call) ([]byte, error) {
 	return wire.ShareLinks(c.caller.Share(a.origin(c.Request)), code), nil
 }
 
-// message is GET /a/{tenant}/message/redirect/{shareMedium}: it opens what the
-// user shares the link with.
+// message handles GET /a/{tenant}/message/redirect/{shareMedium}. It redirects to the
+// service or app with which the user shares the link, such as WhatsApp.
 func (a *API) message(w http.ResponseWriter, r *http.Request) error {
-	caller, err := a.anybody(w, r)
+	caller, err := a.anonymous(w, r)
 	if err != nil {
 		return err
 	}
@@ -85,7 +86,8 @@ func (a *API) message(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// shareCode is the code that a user shares in the program that the query names.
+// shareCode returns the code that a user shares in the program that the query names, or
+// in the user's first program.
 func (a *API) shareCode(r *http.Request, caller base.Caller, account core.AccountID, user core.UserID) (core.ReferralCode, error) {
 	var key core.ProgramKey
 	if text := r.URL.Query().Get("programId"); text != "" {
@@ -98,7 +100,7 @@ func (a *API) shareCode(r *http.Request, caller base.Caller, account core.Accoun
 	return code.Code, err
 }
 
-// engagementOf reads the parameter engagementMedium, which may be left out.
+// engagementOf reads the query parameter engagementMedium; "" if it is missing.
 func engagementOf(r *http.Request) (link.Engagement, error) {
 	text := r.URL.Query().Get("engagementMedium")
 	e, ok := link.ParseEngagement(text)

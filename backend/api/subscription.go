@@ -20,7 +20,7 @@ func (a *API) subscriptionRoutes() routes {
 	}
 }
 
-// subscribe is POST /subscription.
+// subscribe handles POST /subscription.
 func (a *API) subscribe(c *call) ([]byte, error) {
 	body, err := readJSON(c.w, c.Request)
 	if err != nil {
@@ -33,34 +33,35 @@ func (a *API) subscribe(c *call) ([]byte, error) {
 	return encode(wire.WebhookSubscription)(a.Engine.Webhooks.Subscribe(c.Context(), c.tenant, endpoint, name))
 }
 
-// subscriptions is GET /subscription.
+// subscriptions handles GET /subscription.
 func (a *API) subscriptions(c *call) ([]byte, error) {
 	return encode(wire.WebhookSubscriptions)(a.Engine.Webhooks.List(c.Context(), c.tenant))
 }
 
-// endpoint is the one in the path of a call, which is percent-encoded as a whole.
+// endpoint returns the endpoint's URL, which is one percent-encoded segment of the path.
 func (c *call) endpoint() string { return c.PathValue("endpointUrl") }
 
-func (c *call) line() webhook.Line {
+// queue identifies the deliveries of the endpoint in the path of a call.
+func (c *call) queue() webhook.Line {
 	return webhook.Line{Tenant: c.tenant, Endpoint: webhook.Endpoint(c.endpoint())}
 }
 
-// unsubscribe is DELETE /subscription/{endpointUrl}.
+// unsubscribe handles DELETE /subscription/{endpointUrl}.
 func (a *API) unsubscribe(c *call) ([]byte, error) {
 	return nil, a.Engine.Webhooks.Unsubscribe(c.Context(), c.tenant, c.endpoint())
 }
 
-// testSubscription is POST /subscription/{endpointUrl}/test.
+// testSubscription handles POST /subscription/{endpointUrl}/test.
 func (a *API) testSubscription(c *call) ([]byte, error) {
 	return nil, a.Engine.Webhooks.Test(c.Context(), c.tenant, c.endpoint())
 }
 
-// rotateSecret is POST /subscription/{endpointUrl}/secret.
+// rotateSecret handles POST /subscription/{endpointUrl}/secret.
 func (a *API) rotateSecret(c *call) ([]byte, error) {
 	return encode(wire.WebhookSubscription)(a.Engine.Webhooks.RotateSecret(c.Context(), c.tenant, c.endpoint()))
 }
 
-// deliveries is GET /subscription/{endpointUrl}/deliveries.
+// deliveries handles GET /subscription/{endpointUrl}/deliveries.
 func (a *API) deliveries(c *call) ([]byte, error) {
 	p, err := c.page()
 	if err != nil {
@@ -72,25 +73,25 @@ func (a *API) deliveries(c *call) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return encodeBoth(wire.Deliveries)(a.Engine.Deliveries.List(c.Context(), c.line(), state, p))
+	return encodeBoth(wire.Deliveries)(a.Engine.Deliveries.List(c.Context(), c.queue(), state, p))
 }
 
-// replay is POST /subscription/{endpointUrl}/replay.
+// replay handles POST /subscription/{endpointUrl}/replay.
 func (a *API) replay(c *call) ([]byte, error) {
-	what, err := decode(c, wire.ParseReplay)
+	in, err := decode(c, wire.ParseReplay)
 	if err != nil {
 		return nil, err
 	}
-	line := c.line()
-	if what.Event == "" {
-		return encode(wire.Replayed)(a.Engine.Deliveries.ReplayFailed(c.Context(), line, what.Since))
+	queue := c.queue()
+	if in.Event == "" {
+		return encode(wire.Replayed)(a.Engine.Deliveries.ReplayFailed(c.Context(), queue, in.Since))
 	}
-	place := webhook.Place{Tenant: line.Tenant, Endpoint: line.Endpoint, Event: what.Event}
-	return wire.Replayed(1), a.Engine.Deliveries.Replay(c.Context(), place)
+	delivery := webhook.Place{Tenant: queue.Tenant, Endpoint: queue.Endpoint, Event: in.Event}
+	return wire.Replayed(1), a.Engine.Deliveries.Replay(c.Context(), delivery)
 }
 
-// keySet is GET /.well-known/jwks.json: the same for all tenants, and anybody's
-// to read.
+// keySet handles GET /.well-known/jwks.json. The keys are public and the same for all
+// tenants.
 func (a *API) keySet(w http.ResponseWriter, r *http.Request) error {
 	keys, err := a.Engine.SigningKeys.Public(r.Context())
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"kith/core/wire"
 )
 
-// No story shows a delivery, since when an attempt is made is not up to it. What
-// a page of them looks like is documented all the same.
+// A page of deliveries has the documented form. No story can show one, since a story does
+// not control when the sender makes an attempt.
 func TestOpenAPI_Deliveries(t *testing.T) {
 	d := served(t)
 	closeObjects(d.tree)

@@ -28,7 +28,7 @@ func (a *API) userRoutes() routes {
 	}
 }
 
-// identify is PUT (upsert) and POST (create) of a user.
+// identify handles PUT (create or update) and POST (create) of a user.
 func (a *API) identify(w http.ResponseWriter, r *http.Request) error {
 	wanted, err := wantedFields(r)
 	if err != nil {
@@ -46,8 +46,8 @@ func (a *API) identify(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// identified identifies the user in the path of a request by what its body says
-// of them; POST is for a new one.
+// identified stores the user in the path of a request with the values in its body. For
+// POST the user must be new.
 func (a *API) identified(w http.ResponseWriter, r *http.Request) (caller base.Caller, done rules.Identified, err error) {
 	in := rules.Identification{Create: r.Method == http.MethodPost}
 	caller, account, user, body, err := a.identifier(w, r)
@@ -73,8 +73,8 @@ func (a *API) identified(w http.ResponseWriter, r *http.Request) (caller base.Ca
 	return caller, done, err
 }
 
-// identifier authenticates a request that identifies the user in its path, by
-// its credentials or by the checksum of its body.
+// identifier authenticates a request that identifies the user in its path: by its
+// credentials or, for PUT, by the checksum of its body.
 func (a *API) identifier(w http.ResponseWriter, r *http.Request) (c base.Caller, account core.AccountID, user core.UserID, body []byte, err error) {
 	if c, err = a.caller(w, r); err != nil {
 		return c, "", "", nil, err
@@ -82,7 +82,7 @@ func (a *API) identifier(w http.ResponseWriter, r *http.Request) (c base.Caller,
 	if account, user, err = userIDs(r); err != nil {
 		return c, "", "", nil, err
 	}
-	// What is wrong with a body is told only to who may send one.
+	// An error in the body is returned only to a caller who may send one.
 	body, bodyErr := readJSON(w, r)
 	endpoint := auth.CreateUser
 	if r.Method == http.MethodPut {
@@ -97,13 +97,14 @@ func (a *API) identifier(w http.ResponseWriter, r *http.Request) (c base.Caller,
 	return c, account, user, body, bodyErr
 }
 
-// identifyAs runs an identification with what the request itself tells.
+// identifyAs runs an identification with the cookie, address and origin of the request.
 func (a *API) identifyAs(r *http.Request, caller base.Caller, in rules.Identification) (rules.Identified, error) {
 	in.Cookie, in.IP, in.Share = cookies(r), userIP(caller, r), caller.Share(a.origin(r))
 	return a.Engine.Identification.Identify(r.Context(), caller.Tenant.Alias, in)
 }
 
-// identifyInAccount is POST /user: an upsert in an account that is there.
+// identifyInAccount handles POST /user: it creates or updates a user of an existing
+// account.
 func (a *API) identifyInAccount(c *call) ([]byte, error) {
 	wanted, err := wantedFields(c.Request)
 	if err != nil {
@@ -126,14 +127,13 @@ func (a *API) identifyInAccount(c *call) ([]byte, error) {
 	return wanted.Of(wire.User(done.UserInfo)), nil
 }
 
-// user is GET of a user: by the user, or with the API key at the paths
-// /account/{account}/user/{user} and, with all that is stored about a user's
-// person, /pii.
+// user handles GET of a user. The user may read /open/account/{account}/user/{user};
+// /account/{account}/user/{user} and /pii below it need the API key.
 func (a *API) user(c *call) ([]byte, error) {
 	return a.userFor(c)(a.Engine.Users.ByID(c.Context(), c.tenant, c.account, c.user))
 }
 
-// userByCode is GET /user?referralCode=.
+// userByCode handles GET /user?referralCode=.
 func (a *API) userByCode(c *call) ([]byte, error) {
 	code, err := codeInQuery(c.Request)
 	if err != nil {
@@ -142,7 +142,7 @@ func (a *API) userByCode(c *call) ([]byte, error) {
 	return a.userFor(c)(a.Engine.Users.ByCode(c.Context(), c.tenant, code))
 }
 
-// userFor encodes of a user what a call asks for.
+// userFor returns a function that encodes the fields of a user that a call asks for.
 func (a *API) userFor(c *call) func(wire.UserInfo, error) ([]byte, error) {
 	return func(found wire.UserInfo, err error) ([]byte, error) {
 		if err != nil {
@@ -157,7 +157,7 @@ func (a *API) userFor(c *call) func(wire.UserInfo, error) ([]byte, error) {
 	}
 }
 
-// openUser is GET /open/user?referralCode=.
+// openUser handles GET /open/user?referralCode=.
 func (a *API) openUser(c *call) ([]byte, error) {
 	code, err := codeInQuery(c.Request)
 	if err != nil {
@@ -170,13 +170,13 @@ func (a *API) openUser(c *call) ([]byte, error) {
 	return wire.OpenUser(found.User, code, c.caller.Key || isSelf(c.caller, found.User)), nil
 }
 
-// isSelf reports whether a user makes a call about themselves.
+// isSelf reports whether the caller is the user u.
 func isSelf(c base.Caller, u referral.User) bool {
 	return c.User != nil && c.User.Account == u.Account && c.User.User == u.ID
 }
 
-// codeInQuery reads the parameter referralCode. A text that cannot be a code is
-// one that nobody has.
+// codeInQuery reads the query parameter referralCode. A text that is not a valid code
+// gets the answer to an unknown code.
 func codeInQuery(r *http.Request) (core.ReferralCode, error) {
 	text := r.URL.Query().Get("referralCode")
 	code, err := core.ParseReferralCode("referralCode", text)
@@ -186,7 +186,7 @@ func codeInQuery(r *http.Request) (core.ReferralCode, error) {
 	return code, err
 }
 
-// users is GET /users.
+// users handles GET /users.
 func (a *API) users(c *call) ([]byte, error) {
 	p, err := c.page()
 	if err != nil {
@@ -212,7 +212,7 @@ func (a *API) users(c *call) ([]byte, error) {
 	return wire.Users(found, total, wanted), nil
 }
 
-// deleteUser is DELETE of a user.
+// deleteUser handles DELETE of a user.
 func (a *API) deleteUser(c *call) ([]byte, error) {
 	var o users.DeleteOptions
 	var err error
@@ -225,7 +225,7 @@ func (a *API) deleteUser(c *call) ([]byte, error) {
 	return nil, a.Engine.Erasures.DeleteUser(c.Context(), c.tenant, c.account, c.user, o)
 }
 
-// flag reads a query parameter that is true or false.
+// flag reads a query parameter that is true or false; unset is the value of a missing one.
 func flag(r *http.Request, name string, unset bool) (bool, error) {
 	switch r.URL.Query().Get(name) {
 	case "":
@@ -238,23 +238,23 @@ func flag(r *http.Request, name string, unset bool) (bool, error) {
 	return false, core.Invalid(name, "must be true or false")
 }
 
-// block is POST of /block; clients send it without a body.
+// block handles POST of /block. The request has no body.
 func (a *API) block(c *call) ([]byte, error) {
 	return wire.Empty(), a.Engine.Users.Block(c.Context(), c.tenant, c.account, c.user)
 }
 
-// unblock is POST of /unblock.
+// unblock handles POST of /unblock. The request has no body.
 func (a *API) unblock(c *call) ([]byte, error) {
 	return wire.Empty(), a.Engine.Users.Unblock(c.Context(), c.tenant, c.account, c.user)
 }
 
-// wantedFields reads which keys of the answer are asked for.
+// wantedFields reads the query parameters that name the keys of the answer.
 func wantedFields(r *http.Request) (wire.Fields, error) {
 	q := r.URL.Query()
 	return wire.ParseFields(q["fields"], q["extraFields"])
 }
 
-// userIP is the address of the user's browser, or "" when the caller is a server.
+// userIP returns the address of the user's browser, or "" if the caller is a server.
 func userIP(c base.Caller, r *http.Request) string {
 	if c.Key {
 		return ""
@@ -262,5 +262,5 @@ func userIP(c base.Caller, r *http.Request) string {
 	return seenIP(r)
 }
 
-// cookies is the request's Cookie header; HTTP/2 clients split it into several.
+// cookies returns the request's Cookie header. HTTP/2 clients may split it into several.
 func cookies(r *http.Request) string { return strings.Join(r.Header.Values("Cookie"), "; ") }

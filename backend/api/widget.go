@@ -24,7 +24,7 @@ func (a *API) widgetRoutes() routes {
 	}
 }
 
-// widgetRequest reads which widget a call asks for.
+// widgetRequest reads the query parameters that choose a widget.
 func (a *API) widgetRequest(r *http.Request) (in widgets.Request, err error) {
 	q := r.URL.Query()
 	in.Base = a.origin(r)
@@ -38,9 +38,9 @@ func (a *API) widgetRequest(r *http.Request) (in widgets.Request, err error) {
 	return in, err
 }
 
-// upsertWidget is PUT of a user, answered with the user's widget.
+// upsertWidget handles PUT of a user and answers with the user's widget.
 func (a *API) upsertWidget(w http.ResponseWriter, r *http.Request) error {
-	// A call that asks for no widget that there is stores nothing.
+	// Checked first, so that a call with wrong parameters stores nothing.
 	in, err := a.widgetRequest(r)
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (a *API) upsertWidget(w http.ResponseWriter, r *http.Request) error {
 	return a.answerWidget(w, r, in, caller, done)
 }
 
-// cookieUserWidget is PUT of a user without ids, answered with the user's widget.
+// cookieUserWidget handles PUT of a user without ids and answers with the user's widget.
 func (a *API) cookieUserWidget(w http.ResponseWriter, r *http.Request) error {
 	in, err := a.widgetRequest(r)
 	if err != nil {
@@ -77,7 +77,7 @@ func (a *API) answerWidget(w http.ResponseWriter, r *http.Request, in widgets.Re
 	return nil
 }
 
-// renderWidget is GET of a user's widget, as older clients ask for it.
+// renderWidget handles GET of a user's widget, which older clients use.
 func (a *API) renderWidget(c *call) ([]byte, error) {
 	in, err := a.widgetRequest(c.Request)
 	if err != nil {
@@ -90,13 +90,14 @@ func (a *API) renderWidget(c *call) ([]byte, error) {
 	return encode(wire.RenderedWidget)(a.Engine.Widgets.Render(c.Context(), c.tenant, in))
 }
 
-// invite is POST of addresses to send a user's link to. Kith sends no mail, and
-// says so: a success would have a page tell its user that friends were invited.
+// invite handles POST of addresses to which a user's link is to be sent. Kith sends no
+// mail, so it answers 403: after a success the page would confirm to its user that
+// friends were invited.
 func (a *API) invite(*call) ([]byte, error) {
-	return nil, &core.Error{Code: core.CodeForbidden, Message: "this service sends no mail; give the share link to whatever does"}
+	return nil, &core.Error{Code: core.CodeForbidden, Message: "this service sends no mail; send the share link with a mail service of your own"}
 }
 
-// widgets is GET /widgets.
+// widgets handles GET /widgets.
 func (a *API) widgets(c *call) ([]byte, error) {
 	p, err := c.page()
 	if err != nil {
@@ -105,12 +106,12 @@ func (a *API) widgets(c *call) ([]byte, error) {
 	return encodeBoth(wire.StoredWidgets)(a.Engine.Widgets.List(c.Context(), c.tenant, p))
 }
 
-// widgetType reads the one in the path of a call.
+// widgetType reads the widget type in the path of a call.
 func (c *call) widgetType() (widget.Type, error) {
 	return widget.ParseType("widgetType", c.PathValue("widgetType"))
 }
 
-// widget is GET /widgets/{widgetType}.
+// widget handles GET /widgets/{widgetType}.
 func (a *API) widget(c *call) ([]byte, error) {
 	t, err := c.widgetType()
 	if err != nil {
@@ -119,7 +120,7 @@ func (a *API) widget(c *call) ([]byte, error) {
 	return encode(wire.StoredWidget)(a.Engine.Widgets.Stored(c.Context(), c.tenant, t))
 }
 
-// putWidget is PUT /widgets/{widgetType}.
+// putWidget handles PUT /widgets/{widgetType}.
 func (a *API) putWidget(c *call) ([]byte, error) {
 	t, err := c.widgetType()
 	if err != nil {
@@ -132,7 +133,7 @@ func (a *API) putWidget(c *call) ([]byte, error) {
 	return encode(wire.StoredWidget)(a.Engine.Widgets.Put(c.Context(), c.tenant, t, update))
 }
 
-// deleteWidget is DELETE /widgets/{widgetType}.
+// deleteWidget handles DELETE /widgets/{widgetType}.
 func (a *API) deleteWidget(c *call) ([]byte, error) {
 	t, err := c.widgetType()
 	if err != nil {

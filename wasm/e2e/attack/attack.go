@@ -267,7 +267,7 @@ var Elsewhere = []Shown{
 	{"hole 3: guesses take the instances of share links", []string{"wasm/host.TestPool_LookUpsThatAskTheBackendLeaveTheReserve"}},
 	{"hole 3: all connections come from one address", []string{"wasm/e2e.TestAttack_ConnectionsOfOneAddress", "backend/cmd/kith.TestLimitedListener"}},
 	{"hole 4: a GraphQL call takes gigabytes", []string{"backend/graphql.TestMemory_OfOneCall", "backend/graphql.TestMemory_AnswerIsBounded"}},
-	{"hole 4: 100 GraphQL calls take all processors", []string{"backend/api.TestStrangersTurn", "wasm/e2e.TestSiege"}},
+	{"hole 4: 100 GraphQL calls take all processors", []string{"backend/api.TestAnonymousSlots", "wasm/e2e.TestSiege"}},
 	{"hole 4: the OpenAPI document is converted for each request", []string{"backend/api.TestOpenAPI_IsConvertedOnce"}},
 	{"hole 5: a browser claims a payment", []string{"backend/cmd/kith.TestStories", "core/wire.TestVouched_Payment", "core/wire.TestVouched_Grants"}},
 	{"hole 6: a notification with thousands of keys", []string{"backend/gateway.TestVerify_BoundsPairs", "backend/cmd/kith.TestGateway_UnsignedNotificationsAreLimited"}},
