@@ -258,7 +258,7 @@ func TestSend_ManyListsOfAddresses(t *testing.T) {
 
 // When a name resolves to a private address later (DNS rebinding), the attempt is
 // refused: the address of the connection counts.
-func TestSend_NameThatChangesItsMind(t *testing.T) {
+func TestSend_RebindingName(t *testing.T) {
 	t.Parallel()
 	var reached atomic.Int64
 	server := serve(t, func(http.ResponseWriter, *http.Request) { reached.Add(1) })
