@@ -287,7 +287,7 @@ var Elsewhere = []Shown{
 	{"hole 14: what a failed delivery says of us", []string{"backend/sender.TestReason_HidesOurNetwork"}},
 	{"hole 14: half a character", []string{"core/wire.TestLoneSurrogate"}},
 	{"hole 15: a wrong master key, a mistyped folder", []string{"backend/cmd/kith.TestDatabase_IsNotMadeByCommandsAboutATenant", "backend/cmd/kith.TestDatabase_IsNotMadeByAnEdge"}},
-	{"a webhook to a private address, by name, by redirect, by a name that changes", []string{"backend/sender.TestGuard_RefusesPrivateAddresses", "backend/sender.TestSend_ReachesOnlyPublicAddresses", "backend/sender.TestSend_FollowsNoRedirect", "backend/sender.TestSend_NameThatChangesItsMind"}},
+	{"a webhook to a private address, by name, by redirect, by a name that changes", []string{"backend/sender.TestGuard_RefusesPrivateAddresses", "backend/sender.TestSend_ReachesOnlyPublicAddresses", "backend/sender.TestSend_FollowsNoRedirect", "backend/sender.TestSend_RebindingName"}},
 	{"XXE in a notification of the gateway, the only XML that is read", []string{"backend/gateway/xmltree.TestParse_Refuses", "backend/gateway.FuzzParseNotification_Text"}},
 	{"paths in the names of SFTP files", []string{"backend/sftp.TestOpen_NamesThatAreRefused", "backend/sftp.TestOperations_AreRefused", "backend/sftp.TestConnection_OffersNothingElse"}},
 	{"a forged or replayed cookie", []string{"core/link.TestParseAttribution_Refused", "core/link.TestFindCookieUser_Forged", "core/link.FuzzParseAttribution"}},
