@@ -7,10 +7,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	flags "flag"
+	"io/fs"
 	"maps"
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -327,4 +329,34 @@ func TestOpenAPI_ErrorCodesAreThoseOfWire(t *testing.T) {
 		}
 	}
 	assert.ElementsMatch(t, slices.Collect(maps.Keys(statuses)), slices.Collect(maps.Keys(listed)))
+}
+
+// Every rsCode that the program can answer is listed for some operation.
+func TestOpenAPI_ListsEveryRSCode(t *testing.T) {
+	d := served(t)
+	listed := map[string]bool{}
+	for _, o := range d.operations(t) {
+		for status := range o.body.Responses {
+			if status >= "4" {
+				for _, e := range d.errors(t, o, status) {
+					listed[e.rs] = true
+				}
+			}
+		}
+	}
+	found := 0
+	for _, top := range []string{"../../core", "../../backend"} {
+		require.NoError(t, filepath.WalkDir(top, func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+				return err
+			}
+			source, err := os.ReadFile(name)
+			for _, code := range regexp.MustCompile(`"(RS0[0-9]{2})"`).FindAllSubmatch(source, -1) {
+				found++
+				assert.True(t, listed[string(code[1])], "%s answers %s, which no operation lists", name, code[1])
+			}
+			return err
+		}))
+	}
+	require.NotZero(t, found)
 }

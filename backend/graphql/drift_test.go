@@ -95,3 +95,45 @@ func (a *asked) objectsOf(t *ast.Definition) []string {
 	}
 	return all
 }
+
+// Every error that a query or mutation gets in a story is in the list of its
+// description, or in that of every field, which the description of Query has.
+func TestSchema_ErrorsAreListed(t *testing.T) {
+	s, err := New(nil, slog.New(slog.DiscardHandler), false)
+	require.NoError(t, err)
+	exchanges, err := transcript.Exchanges("../../wasm/transcript/testdata/story")
+	require.NoError(t, err)
+	compared := 0
+	for _, x := range exchanges {
+		var body struct{ Query, OperationName string }
+		if x.Method != "POST" || !strings.HasSuffix(x.Target, "/graphql") || json.Unmarshal([]byte(x.Request), &body) != nil {
+			continue
+		}
+		d, err := parse(body.Query, knownBounds)
+		if err != nil || len(validate(s.schema, d)) > 0 {
+			continue
+		}
+		fields := map[string]*ast.FieldDefinition{}
+		for _, selected := range d.Operations.ForName(body.OperationName).SelectionSet {
+			if f, ok := selected.(*ast.Field); ok {
+				fields[f.Alias] = f.Definition
+			}
+		}
+		for _, e := range gjson.Get(x.Response, "errors").Array() {
+			path := e.Get("path").Array()
+			if len(path) != 1 {
+				continue
+			}
+			field := fields[path[0].String()]
+			require.NotNil(t, field, x.Title)
+			line := "- `" + e.Get("extensions.apiError.apiErrorCode").String() + "`"
+			if rs := e.Get("extensions.apiError.rsCode").String(); rs != "" {
+				line += " (`" + rs + "`)"
+			}
+			compared++
+			assert.True(t, strings.Contains(field.Description, line+": ") || strings.Contains(s.schema.Query.Description, line+": "),
+				"%s does not list %s: %s/%s: %s", field.Name, line, x.Story, x.Title, e.Get("message"))
+		}
+	}
+	require.NotZero(t, compared)
+}
