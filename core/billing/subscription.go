@@ -23,8 +23,8 @@ const (
 	Expired  Status = "Expired"
 )
 
-// CheckKind is the kind of the notification that the gateway's button "Check URL"
-// sends. It names no subscription.
+// CheckKind is the kind of the notification that a person sends from the gateway to
+// test the webhook's URL. It is not about a subscription.
 const CheckKind = "check"
 
 // Subscription is a subscription as read from the gateway. Amounts are in minor units

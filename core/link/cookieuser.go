@@ -16,7 +16,7 @@ const cookieUserLife = 400 * core.Day
 func CookieUserName(tenant core.TenantAlias) string { return "kith-user_" + string(tenant) }
 
 // FindCookieUser returns the id of the cookie user in a Cookie header; ok is false if
-// there is no cookie signed by by.
+// there is no cookie with a valid signature.
 func FindCookieUser(tenant core.TenantAlias, by auth.Signer, header string) (id core.UserID, ok bool) {
 	text := cookieValue(header, CookieUserName(tenant))
 	body, mac, _ := strings.Cut(text, "~")

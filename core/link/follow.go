@@ -155,8 +155,9 @@ func forget(v Visit, t Tenant) string {
 }
 
 // inPlace returns a relative URL on the visit's host, which is correct behind any
-// proxy. A path that begins with two slashes or backslashes would name another host.
-// It gets a dot segment in front, which browsers remove.
+// proxy. A path without a leading slash gets one, because it could be a whole URL. A
+// path that begins with two slashes or backslashes would name another host; it gets a
+// dot segment in front, which browsers remove.
 func inPlace(path, query string) string {
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path

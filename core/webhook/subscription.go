@@ -72,8 +72,8 @@ type Subscription struct {
 	// creating it, and cannot be read later.
 	Secret  string
 	Created core.Time
-	// FailingSince is the first failed attempt after the last successful one; zero if
-	// the last attempt succeeded.
+	// FailingSince is the time of the first failed attempt after the last successful
+	// one; zero if the last attempt succeeded.
 	FailingSince core.Time
 	// Disabled is when the endpoint responded with 410 Gone; zero if it did not. It
 	// gets no events until it is subscribed again.
