@@ -83,7 +83,7 @@ func newLife(t *testing.T, seed uint64) *life {
 func (l *life) do(line string) {
 	l.t.Helper()
 	err := l.player().Play(l.t.Context(), line)
-	if err != nil && !strings.Contains(err.Error(), "does not tell of") && !strings.Contains(err.Error(), "refused with") {
+	if err != nil && !strings.Contains(err.Error(), "does not mention") && !strings.Contains(err.Error(), "refused with") {
 		require.NoError(l.t, err, line)
 	}
 }

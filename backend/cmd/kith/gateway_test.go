@@ -149,7 +149,7 @@ func (s *gatewayStage) player() *scenario.Player {
 	// What was sent is worked off before the scenario goes on.
 	send := scenario.New(s.lab)
 	p.Add("send", func(ctx context.Context, step scenario.Step) error {
-		if err := send.Play(ctx, "send"); err != nil && !strings.Contains(err.Error(), "does not tell of") {
+		if err := send.Play(ctx, "send"); err != nil && !strings.Contains(err.Error(), "does not mention") {
 			return err
 		}
 		return s.idle(ctx)
