@@ -34,7 +34,7 @@ type Limits struct {
 	Longest time.Duration
 }
 
-// A body of at limit small bytes may use all of the budget, a larger one three quarters of
+// A body of at most small bytes may use all of the budget, a larger one three quarters of
 // it. So ordinary calls can be read however many files are being uploaded.
 const small = 64 << 10
 

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// 400 bodies that do not come on: share links, look-ups and other calls are
-// answered meanwhile, by edge and backend, and each slow one gets 408.
+// While 400 bodies stall, share links, look-ups and other calls are answered by edge and
+// backend, and each stalled request gets 408.
 func TestAttack_SlowBodies(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
@@ -48,27 +48,27 @@ func TestAttack_SlowBodies(t *testing.T) {
 	}
 }
 
-// An address that holds as many connections as it may has further ones closed
-// unanswered; visitors at other addresses are served, and a connection that ends makes
-// room. Forwarding headers do not make another address of it.
+// When an address has as many connections as it may have, further ones are closed without
+// an answer. Visitors at other addresses are served, and a closed connection frees a place.
+// Forwarding headers do not change the counted address.
 func TestAttack_ConnectionsOfOneAddress(t *testing.T) {
 	t.Parallel()
-	const most = 4
+	const maxConnections = 4
 	own := ownAddress(t)
 	s := demoSite(t)
 	anyAddress := func(base string) string {
 		return strings.Replace(strings.TrimPrefix(base, "http://"), "127.0.0.1", "0.0.0.0", 1)
 	}
-	limit := "KITH_MAX_CONNECTIONS=" + strconv.Itoa(most)
-	s.serve(t, limit, "KITH_BACKEND_ADDR="+anyAddress(s.backend))
+	setting := "KITH_MAX_CONNECTIONS=" + strconv.Itoa(maxConnections)
+	s.serve(t, setting, "KITH_BACKEND_ADDR="+anyAddress(s.backend))
 	s.identify(t, s.backend, "demo", "anna", `{"referralCode":"ANNA10"}`)
-	s.serveEdge(t, limit, "KITH_EDGE_ADDR="+anyAddress(s.edge))
-	for door, base := range map[string]string{"edge": s.edge, "backend": s.backend} {
-		t.Run(door, func(t *testing.T) {
+	s.serveEdge(t, setting, "KITH_EDGE_ADDR="+anyAddress(s.edge))
+	for name, base := range map[string]string{"edge": s.edge, "backend": s.backend} {
+		t.Run(name, func(t *testing.T) {
 			_, port, err := net.SplitHostPort(strings.TrimPrefix(base, "http://"))
 			require.NoError(t, err)
 			to := net.JoinHostPort(own, port)
-			held := make([]net.Conn, most)
+			held := make([]net.Conn, maxConnections)
 			for i := range held {
 				held[i], err = visit(t, to)
 				require.NoError(t, err)
@@ -77,7 +77,7 @@ func TestAttack_ConnectionsOfOneAddress(t *testing.T) {
 				_, err = visit(t, to)
 				require.Error(t, err, "a connection beyond the limit")
 			}
-			for range 3 * most {
+			for range 3 * maxConnections {
 				mustCall(t, http.StatusFound, "GET", base+"/s/demo/ANNA10", "")
 				mustCall(t, http.StatusOK, "GET", base+"/api/v1/demo/code/ANNA10", "", s.auth("demo"))
 			}
@@ -90,8 +90,8 @@ func TestAttack_ConnectionsOfOneAddress(t *testing.T) {
 	}
 }
 
-// ownAddress is an address of this machine that is not loopback: clients at loopback
-// may have any number of connections.
+// ownAddress returns an address of this machine that is not loopback: connections from
+// loopback are not limited.
 func ownAddress(t *testing.T) string {
 	t.Helper()
 	all, err := net.InterfaceAddrs()
@@ -135,8 +135,7 @@ func TestAttack_ManyHeaders(t *testing.T) {
 	require.Equal(t, http.StatusOK, raw(t, s.edge, "GET /healthz HTTP/1.1\nHost: h\n"+strings.Repeat("a:\n", 4000)+"\n").status)
 }
 
-// Each way to guess is counted for the network that it comes from, and those of
-// one way use up those of all others.
+// All kinds of guesses are counted together for the network of the client.
 func TestAttack_Guesses(t *testing.T) {
 	t.Parallel()
 	const limit = 20
@@ -166,7 +165,7 @@ func TestAttack_Guesses(t *testing.T) {
 			}
 			calls, a := 0, answer{}
 			for a.status != http.StatusTooManyRequests {
-				// All addresses of a network count, with or without a port.
+				// All addresses of a network are counted together, with or without a port.
 				a, _ = call(row.method, s.edge+row.path, row.body, append(row.headers, from(calls%250, ":"+strconv.Itoa(1000+calls)))...)
 				require.Empty(t, a.header.Get("X-Kith-Guesses"))
 				calls++
@@ -175,9 +174,9 @@ func TestAttack_Guesses(t *testing.T) {
 			for _, path := range []string{"/s/demo/NOBODY", "/api/v1/demo/open/code/NOBODY"} {
 				mustCall(t, http.StatusTooManyRequests, "GET", s.edge+path, "", from(9, ""))
 			}
-			// What is found cannot be told from what is not, by those who guess.
+			// A client without attempts left cannot distinguish existing codes from others.
 			mustCall(t, http.StatusTooManyRequests, "GET", s.edge+"/s/demo/ANNA10", "", from(9, ""))
-			// The shop's own server, and visitors elsewhere, go on.
+			// The shop's own server, and visitors in other networks, are not affected.
 			mustCall(t, http.StatusOK, "GET", s.edge+"/api/v1/demo/code/ANNA10", "", s.auth("demo"), from(9, ""))
 			mustCall(t, http.StatusFound, "GET", s.edge+"/s/demo/ANNA10", "", "X-Forwarded-For: 203.0.113.1")
 		})
@@ -187,8 +186,9 @@ func TestAttack_Guesses(t *testing.T) {
 	}
 }
 
-// The answer to a challenge of the gateway is a signature by the tenant's key. Sent
-// back as that of a notification it is refused at both doors, and nothing is stored.
+// The answer to a challenge of the gateway is a signature with the tenant's key. Used as
+// the signature of a notification, it is refused by edge and backend, and nothing is
+// stored.
 func TestAttack_SolvedChallenge(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
@@ -208,7 +208,7 @@ func TestAttack_SolvedChallenge(t *testing.T) {
 	require.Zero(t, number(t, s.open(t), `SELECT count(*) FROM gateway_notification`))
 }
 
-// userGuesses are the calls by which a user, mallory, can try a code.
+// userGuesses returns the calls with which a user, mallory, can try a code.
 func userGuesses() map[string]guess {
 	const user = "account/mallory/user/mallory"
 	squatch := base64.StdEncoding.EncodeToString([]byte(`{"app.referralsaasquatch.com":{"demo_CODE":{"codes":{"classic":"NOBODY"}}}}`))
@@ -219,7 +219,7 @@ func userGuesses() map[string]guess {
 		"a cookie":               {"PUT", "/open/" + user, `{}`, []string{"Cookie: _saasquatch=" + squatch}},
 		"with a widget":          {"PUT", "/widget/" + user + "/upsert", `{"referredByCodes":["NOBODY"]}`, nil},
 		"by GraphQL":             {"POST", "/graphql", `{"query":"mutation{upsertUser(userInput:{accountId:\"mallory\",id:\"mallory\",referredByCodes:[\"NOBODY\"]}){id}}"}`, nil},
-		"one that is applied":    {"POST", "/open/code/NOBODY/" + user, "", nil},
+		"an applied code":        {"POST", "/open/code/NOBODY/" + user, "", nil},
 	}
 }
 
@@ -245,9 +245,9 @@ func (g guess) exhaust(t *testing.T, base string, headers ...string) {
 	}
 }
 
-// A user with a token of their own tries codes: in each way they are counted for the
-// network, at both doors. When it has no attempts left, codes that there are cannot be
-// told from others, and the user is identified without codes as before.
+// Codes that a user with a token tries are counted for the network, in all kinds of calls,
+// by edge and backend. When the network has no attempts left, existing codes cannot be
+// distinguished from others, and the user can still be identified without codes.
 func TestAttack_GuessesOfAUser(t *testing.T) {
 	t.Parallel()
 	settings := []string{"KITH_TRUSTED_PROXIES=127.0.0.0/8", "KITH_RATE_LIMIT=20"}
@@ -265,7 +265,7 @@ func TestAttack_GuessesOfAUser(t *testing.T) {
 			t.Run(name+"/"+door, func(t *testing.T) {
 				for other, right := range guesses {
 					if strings.Contains(other, "cookie") {
-						continue // its code is not in clear
+						continue // its code is encoded
 					}
 					right.path, right.body = strings.ReplaceAll(right.path, "NOBODY", "ANNA10"), strings.ReplaceAll(right.body, "NOBODY", "ANNA10")
 					a := withinAMinute(func() answer { own.exhaust(t, base, token, from); return right.call(t, base, token, from) })
@@ -285,8 +285,8 @@ func TestAttack_GuessesOfAUser(t *testing.T) {
 	}
 }
 
-// withinAMinute repeats what a minute ended in: then a network has an attempt or two
-// again.
+// withinAMinute repeats a step during which a new minute began, since a network then has
+// new attempts.
 func withinAMinute(do func() answer) answer {
 	for {
 		minute := time.Now().Unix() / 60
@@ -303,7 +303,7 @@ func lookUps(n int) (all string) {
 	return all
 }
 
-// A setting that no longer means what it did stops the start.
+// A setting whose meaning has changed is an error at start.
 func TestAttack_TrustIsAListOfNetworks(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ setting, says string }{

@@ -35,9 +35,8 @@ func packed(t *testing.T, text string) string {
 	return b.String()
 }
 
-// A file of 2 kB that holds a million rows that are refused makes an errors file of
-// 10,000 rows, and the job says where it stopped. The caller may lower the limit and
-// raise it.
+// A compressed file of 2 kB with a million invalid rows makes an errors file of only
+// 10,000 rows, and the job says where it stopped. The caller may change the limit.
 func TestAttack_SmallFileLargeErrors(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
@@ -62,8 +61,7 @@ func TestAttack_SmallFileLargeErrors(t *testing.T) {
 	}
 }
 
-// A result file takes no more rows when it is as long as an upload may be, and the job
-// says that it was cut.
+// A result file is cut at the maximum size of an upload, and the job says so.
 func TestAttack_SmallFileLargeResult(t *testing.T) {
 	t.Parallel()
 	const rows = 8000
@@ -82,9 +80,9 @@ func TestAttack_SmallFileLargeResult(t *testing.T) {
 	require.Less(t, strings.Count(result, "\n"), rows)
 }
 
-// A file of few rows among long runs of empty lines is read for longer than the
-// worker's lease, so the lease is renewed before the first row is done, and between
-// rows by batches of few: nobody takes the job over.
+// Reading a file with few rows and many empty lines takes longer than the worker's lease.
+// The lease is renewed before the first row is done, and between rows by small batches, so
+// no other worker takes over the job.
 func TestAttack_EmptyLinesOutlastNoLease(t *testing.T) {
 	t.Parallel()
 	const rows = 64
@@ -117,8 +115,8 @@ func TestAttack_EmptyLinesOutlastNoLease(t *testing.T) {
 	require.Equal(t, 1, number(t, db, `SELECT attempt FROM job`), "no other worker takes the job over")
 }
 
-// An id that a spreadsheet would take for a formula is escaped in the files that are
-// made, and is itself again when such a file is imported.
+// An id that a spreadsheet would interpret as a formula is escaped in result files, and is
+// restored when such a file is imported.
 func TestAttack_FormulasInIDs(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)

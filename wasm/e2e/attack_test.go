@@ -38,14 +38,14 @@ func TestAttacks(t *testing.T) {
 			}
 		}
 	}
-	// Nothing of that harmed anybody.
+	// The service still works.
 	for _, base := range []string{s.edge, s.backend} {
 		mustCall(t, http.StatusFound, "GET", base+"/s/demo/ANNA10", "")
 		mustCall(t, http.StatusOK, "GET", base+"/api/v1/demo/code/ANNA10", "", s.auth("demo"))
 	}
 }
 
-// repelled sends one attack and compares all that comes back.
+// repelled sends one attack and checks the whole answer.
 func repelled(t *testing.T, base string, row attack.Row) {
 	c, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
 	require.NoError(t, err)
@@ -54,7 +54,7 @@ func repelled(t *testing.T, base string, row attack.Row) {
 	require.NoError(t, err)
 	require.NoError(t, c.SetReadDeadline(time.Now().Add(deadline)))
 	if row.Verbatim {
-		// The server may wait for more: what it says within half a second counts.
+		// The server may wait for more data: the answer within half a second counts.
 		require.NoError(t, c.SetReadDeadline(time.Now().Add(500*time.Millisecond)))
 	}
 	text, _ := io.ReadAll(c)
@@ -68,7 +68,7 @@ func repelled(t *testing.T, base string, row attack.Row) {
 	}
 }
 
-// request is the request of a row as it is sent.
+// request returns the bytes of a row's request.
 func request(row attack.Row) string {
 	if row.Verbatim {
 		return row.Request
@@ -87,9 +87,8 @@ func request(row attack.Row) string {
 
 var declared = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 
-// Every attack that no table has is shown by tests that exist where the list says, and
-// a reviewer of the list misses none: it names every TestAttack_ of this folder, and
-// with the tables every hole of the issue.
+// The tests in attack.Elsewhere exist. The list names every TestAttack_ function of this
+// folder and, together with the tables, every hole of the issue.
 func TestAttacks_Elsewhere(t *testing.T) {
 	t.Parallel()
 	tests, listed, titles := declaredTests(t), map[string]bool{}, ""
@@ -116,7 +115,7 @@ func TestAttacks_Elsewhere(t *testing.T) {
 	}
 }
 
-// declaredTests are all tests of the tree, as folder.Name.
+// declaredTests returns all tests of the repository, as folder.Name.
 func declaredTests(t *testing.T) map[string]bool {
 	t.Helper()
 	tests := map[string]bool{}

@@ -17,11 +17,10 @@ import (
 	"kith/backend/testenv"
 )
 
-// many is how many events a database has that takes some time to restore or to
-// erase.
+// many is the number of events in a database that takes a while to restore or erase.
 const many = 120_000
 
-// fillEvents gives a tenant n events that all name a mark.
+// fillEvents inserts n events of a tenant that all contain a mark.
 func fillEvents(t testing.TB, db *sql.DB, tenant, mark string, n int) {
 	t.Helper()
 	_, err := db.Exec(`INSERT INTO event (tenant, id, account_id, user_id, key, fields, triggered_at, received_at, processed_at)
@@ -30,8 +29,8 @@ func fillEvents(t testing.TB, db *sql.DB, tenant, mark string, n int) {
 	require.NoError(t, err)
 }
 
-// shop is a site with two tenants that has seen something of everything that a
-// restored service is asked for here: a link, a key that was used, a file.
+// shop returns a site with two tenants and data of all kinds that these tests check after
+// a restore: a link, a used key, a file.
 func shop(t *testing.T) *site {
 	t.Helper()
 	s := demoSite(t)
@@ -51,7 +50,7 @@ func shop(t *testing.T) *site {
 
 const usedKey = `{"idempotencyKey":"order-0001","events":[{"key":"visit"}]}`
 
-// works calls all that a service must go on with.
+// works checks that a restored service has its data and still works.
 func (s *site) works(t *testing.T, tenant string) {
 	t.Helper()
 	a := mustCall(t, http.StatusOK, "GET", s.backend+"/api/v1/"+tenant+"/open/account/anna/user/anna", "", s.auth(tenant))
@@ -77,7 +76,7 @@ func (s *site) ok(t testing.TB, args ...string) string {
 	return out
 }
 
-// refused runs a kith that must not, and returns what it said.
+// refused runs a kith that must fail, and returns its error output.
 func (s *site) refused(t testing.TB, args ...string) string {
 	t.Helper()
 	out, errOut, status := s.run(t, []string{"KITH_DATABASE_URL=" + s.backendDatabase, "KITH_BACKEND_URL=" + s.backend}, args...)
@@ -85,9 +84,9 @@ func (s *site) refused(t testing.TB, args ...string) string {
 	return errOut
 }
 
-// killWithin starts a kith and kills it while of the events that fillEvents made
-// some are there and some are not. It looks at both ends of them only: to count them
-// all would take longer than to erase them.
+// killWithin starts a kith and kills it while only some of the events of fillEvents exist.
+// It checks only the first and the last event: counting all of them would take longer than
+// erasing them.
 func (s *site) killWithin(t *testing.T, db *sql.DB, args ...string) {
 	t.Helper()
 	p := s.launch(t, []string{"KITH_DATABASE_URL=" + s.backendDatabase}, args...)
@@ -104,7 +103,7 @@ func (s *site) killWithin(t *testing.T, db *sql.DB, args ...string) {
 	p.killWhen(t, within)
 }
 
-// both runs a test whose target is a file, and one whose target is a server.
+// both runs a test with a file as target, and with a server as target.
 func both(t *testing.T, test func(t *testing.T, database string)) {
 	t.Parallel()
 	t.Run("file", func(t *testing.T) {
@@ -117,8 +116,8 @@ func both(t *testing.T, test func(t *testing.T, database string)) {
 	})
 }
 
-// A restore that was killed leaves a database on which nothing starts; the next
-// one starts over, and then the service works as it did.
+// After a killed restore nothing starts on the database. The next restore starts from the
+// beginning, and then the service works as before.
 func TestKillRestore_NothingLooksRestored(t *testing.T) {
 	both(t, func(t *testing.T, database string) {
 		s := shop(t)
@@ -133,7 +132,7 @@ func TestKillRestore_NothingLooksRestored(t *testing.T) {
 		to := newSite(t)
 		to.keys, to.backendDatabase, to.edgeDatabase = s.keys, database, database
 		if database == "" {
-			// There must be something to look at before the restore has begun.
+			// The tables must exist before the restore has begun.
 			_, err := to.open(t).Exec(`PRAGMA journal_mode = WAL`)
 			require.NoError(t, err)
 		}
@@ -160,8 +159,8 @@ func TestKillRestore_NothingLooksRestored(t *testing.T) {
 	})
 }
 
-// rowsBut are all rows of all tables but those of a tenant, as texts. What workers
-// move by themselves is left out.
+// rowsBut returns all rows of all tables except those of a tenant, as texts. Rows that
+// workers change continuously are left out.
 func rowsBut(t testing.TB, db *sql.DB, tenant string) (all []string) {
 	t.Helper()
 	for _, table := range texts(t, db, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'libsql_%' AND name NOT IN ('heartbeat', 'intake_cursor') AND name NOT GLOB 'user_index*'`) {
@@ -174,10 +173,9 @@ func rowsBut(t testing.TB, db *sql.DB, tenant string) (all []string) {
 	return all
 }
 
-// An erasure that was killed goes on when it is begun again. The tenant is
-// unknown from its beginning on, nobody gets the alias meanwhile, others are
-// served, and at the end nothing of the tenant is there: no row, no file, no
-// byte of a file of the database.
+// A killed erasure continues when it is started again. From its beginning on, the tenant is
+// unknown, its alias cannot be used, and other tenants are served. At the end nothing of
+// the tenant exists: no row, no file, no byte in the files of the database.
 func TestKillErase_GoesOn(t *testing.T) {
 	both(t, func(t *testing.T, database string) {
 		s := shop(t)
@@ -216,7 +214,7 @@ func TestKillErase_GoesOn(t *testing.T) {
 		require.Equal(t, want, rowsBut(t, db, "no tenant"), "no row names the tenant")
 		where := s.data
 		if database != "" {
-			where = filepath.Join(s.data, "files") // beside it is what was backed up
+			where = filepath.Join(s.data, "files") // the backup is in the data folder too
 		}
 		require.Empty(t, containing(t, where, "zz-mark", "acme"))
 		s.works(t, "acme")
@@ -225,8 +223,8 @@ func TestKillErase_GoesOn(t *testing.T) {
 	})
 }
 
-// containing are the files below a folder that contain a mark, but those whose
-// path has the other text.
+// containing returns the files below a folder that contain a mark, except those with the
+// text but in their path.
 func containing(t testing.TB, folder, mark, but string) (found []string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
@@ -242,9 +240,9 @@ func containing(t testing.TB, folder, mark, but string) (found []string) {
 	return found
 }
 
-// A backup that is taken while others write is of one time: sums are those of
-// the ledger, everything that is referred to is there, and every event call is
-// either waiting or processed.
+// A backup that is taken during writes has the state of one point in time: sums agree with
+// the ledger, all references are valid, and every event call is either waiting or
+// processed.
 func TestBackup_WhileOthersWrite(t *testing.T) {
 	both(t, func(t *testing.T, database string) {
 		s := newSite(t)
@@ -269,7 +267,7 @@ func TestBackup_WhileOthersWrite(t *testing.T) {
 					}
 					a, err := call("POST", s.backend+"/api/v1/demo/credit/bulkredeem", `{"accountId":"anna","unit":"POINT","amount":1}`, s.auth("demo"))
 					if err != nil || a.status == http.StatusServiceUnavailable {
-						continue // on a busy machine some wait too long
+						continue // on a busy machine some calls time out
 					}
 					if a.status != http.StatusOK {
 						ended <- errors.New(a.body)

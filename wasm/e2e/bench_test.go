@@ -12,17 +12,17 @@ import (
 	"kith/wasm/host"
 )
 
-// redirectRead is the one statement of a redirect (edge/serve), so that what it
-// costs can be told from what host and guest cost.
+// redirectRead is the only statement of a redirect (edge/serve). The benchmark runs it
+// alone, to separate its cost from that of host and guest.
 const redirectRead = `SELECT t.alias, t.consent, t.consent_cookie, p.key, p.landing_url, p.allowed_hosts, p.cookie_life, c.code
 	FROM tenant t
 	JOIN code c ON c.tenant = t.alias AND c.code = ?2
 	JOIN program p ON p.tenant = c.tenant AND p.key = c.program
 	WHERE t.alias = ?1`
 
-// BenchmarkRedirect is a share link answered by the component, on an instance
-// that is used again and on a new one for each request, beside the database
-// read that it needs: the difference is the cost of host and guest.
+// BenchmarkRedirect answers a share link with the component, on a reused instance and on
+// a new one for each request. For comparison it runs the database read alone: the
+// difference is the cost of host and guest.
 func BenchmarkRedirect(b *testing.B) {
 	s := newSite(b)
 	p := s.dev(b)
@@ -32,9 +32,9 @@ func BenchmarkRedirect(b *testing.B) {
 	b.Run("component-fresh", func(b *testing.B) { benchmarkLink(b, s.loadEdge(b, func(o *host.Options) { o.Fresh = true })) })
 }
 
-// BenchmarkEvents is an event call with an idempotency key, taken in by the
-// component, by REST and by GraphQL in its plain form, beside a bare insert of as
-// much text in the same database.
+// BenchmarkEvents sends event calls with an idempotency key to the component, by REST and
+// by GraphQL in its plain form. For comparison it inserts a row of the same size into the
+// same database.
 func BenchmarkEvents(b *testing.B) {
 	s := newSite(b)
 	p := s.dev(b)
@@ -49,7 +49,7 @@ func BenchmarkEvents(b *testing.B) {
 	})
 }
 
-// eventsSent numbers the keys of all runs, which share a database.
+// eventsSent counts the keys of all runs, which share a database.
 var eventsSent int
 
 const eventBody = `{"idempotencyKey":"order-%08d","events":[{"key":"purchase","fields":{"revenue":29.00,"currency":"USD"}}]}`
@@ -57,7 +57,7 @@ const eventBody = `{"idempotencyKey":"order-%08d","events":[{"key":"purchase","f
 func (s *site) benchmarkInsert(b *testing.B) {
 	db := s.open(b)
 	db.SetMaxOpenConns(1)
-	_, err := db.Exec("PRAGMA synchronous = NORMAL") // as the programs have it
+	_, err := db.Exec("PRAGMA synchronous = NORMAL") // the setting of the programs
 	require.NoError(b, err)
 	_, err = db.Exec("CREATE TABLE yardstick (seq INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT NOT NULL) STRICT")
 	require.NoError(b, err)

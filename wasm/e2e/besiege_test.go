@@ -16,18 +16,18 @@ import (
 	"time"
 )
 
-// besieger attacks an edge and a backend. It runs in a process of its own, since it
-// takes the processors from those who are attacked.
+// besieger attacks an edge and a backend. It runs in a separate process with a lower
+// priority, so that it does not take processor time from the servers.
 type besieger struct {
 	orders siegeOrders
 	next   atomic.Int64
 
 	mu sync.Mutex
-	// became counts what became of attacks, by kind and answer.
+	// became counts the results of attacks, by kind and answer.
 	became map[string]int
 }
 
-// besiege attacks until the process is interrupted, then prints what became of it.
+// besiege attacks until the process is interrupted, then prints the results.
 func besiege(orders string) error {
 	b := &besieger{became: map[string]int{}}
 	if err := json.Unmarshal([]byte(orders), &b.orders); err != nil {
@@ -64,8 +64,8 @@ func (b *besieger) note(what string, status int, err error) {
 	b.became[what]++
 }
 
-// slow is a client that sends its headers, its body or its acknowledgments slowly,
-// and comes again when it was sent away.
+// slow is a client that sends its headers, its body or its acknowledgments slowly, and
+// connects again when the server closes the connection.
 func (b *besieger) slow(addr string, i int) {
 	api := "/api/v1/demo"
 	begin := []string{
@@ -90,8 +90,7 @@ func (b *besieger) slow(addr string, i int) {
 	}
 }
 
-// bombs sends GraphQL calls that ask for as much as they can, one after the other,
-// as a visitor of its own network.
+// bombs sends expensive GraphQL calls, one after the other, from its own network.
 func (b *besieger) bombs(i int) {
 	addr := []string{b.orders.Edge, b.orders.Backend}[i%2]
 	l := &line{addr: addr}
@@ -105,8 +104,8 @@ func (b *besieger) bombs(i int) {
 	}
 }
 
-// siegeDocuments are those that cost the most of what TestMemory_OfOneCall, in
-// backend/graphql, measures.
+// siegeDocuments are the most expensive documents of TestMemory_OfOneCall in
+// backend/graphql.
 var siegeDocuments = []string{
 	query("{" + repeated(20, func(i int) string {
 		return fmt.Sprintf("a%d:renderWidget{%s}", i, repeated(15, func(j int) string { return fmt.Sprintf("t%d:template ", j) }))

@@ -19,12 +19,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mall is a site with shops on other host names than the edge's, as a browser
-// sees them.
+// mall is a site with shops on other host names than that of the edge.
 type mall struct {
 	*site
-	// shop and kith are what the browser opens: names below .example, which it
-	// resolves to this machine.
+	// shop and kith are base URLs with names below .example, which the browser resolves
+	// to this machine.
 	shop, kith string
 	// tokens are user tokens by "account user".
 	tokens map[string]string
@@ -33,7 +32,7 @@ type mall struct {
 	snippets map[string]string
 }
 
-// browserLibraries are what the tests take from npm.
+// browserLibraries is the folder of the npm packages of these tests.
 const browserLibraries = "browser/node_modules"
 
 // newMall starts `kith dev` with the tenants shop, optin and optout, in the first
@@ -62,7 +61,7 @@ func newMall(t *testing.T) *mall {
 	return m
 }
 
-// named is a base URL under another host name.
+// named returns a base URL with another host name.
 func named(host, base string) string {
 	u, err := url.Parse(base)
 	if err != nil {
@@ -89,7 +88,7 @@ func shopPages(kith string) http.Handler {
 		"/twice":   script(kith) + script(kith) + with("shop"),
 		"/queue": `<script>_sqh = [function () { window.done = ['first'] }, ['open'], ['close'], ['subscribe', 'x', function () {}], ['nothing'], 'x', null, 7];
 			_sqh.push(function () { window.done.push('second') }, ['autofill', function (code) { window.done.push('code ' + code) }], ['init', {tenant_alias: 'shop'}]);</script>` + script(kith),
-		// The script is there, the service behind it is not.
+		// The script is served, but the service does not answer.
 		"/down":        strings.Replace(with("shop"), "tenant_alias:", "account_id: 'a', user_id: 'u', domain: 'http://down.example:9', tenant_alias:", 1) + script(kith),
 		"/sdk":         form + `<div id="squatchembed"></div><script src="/@saasquatch/squatch-js/dist/squatch.min.js"></script>`,
 		"/declarative": `<squatch-embed widget="p/classic/w/referrerWidget"></squatch-embed><script src="/@saasquatch/squatch-js/dist/squatch.min.js"></script>`,
@@ -135,7 +134,7 @@ func (m *mall) play(t *testing.T, file string, scenarios ...string) {
 	}
 }
 
-// The browser script does in a page what its head says.
+// The browser script works in a page as its header describes.
 func TestBrowser_Script(t *testing.T) {
 	t.Parallel()
 	newMall(t).play(t, "kith", "init", "queue", "twice", "shareLink", "countedWithoutParameter", "merge", "hostileParameter", "optIn", "optOut",

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// run runs a kith to its end, which must come by itself.
+// run runs a kith until it exits, which it must do without being stopped.
 func (s *site) run(t testing.TB, env []string, args ...string) (out, errOut string, status int) {
 	t.Helper()
 	c := s.command(t, args...)
@@ -32,7 +32,7 @@ func (s *site) run(t testing.TB, env []string, args ...string) (out, errOut stri
 	return o.String(), e.String(), c.ProcessState.ExitCode()
 }
 
-// token is a user token as `kith token` prints it.
+// token returns a user token that `kith token` printed.
 func (s *site) token(t testing.TB, id string) string {
 	t.Helper()
 	out, errOut, status := s.run(t, nil, "token", "--tenant", "demo", "--account", id, "--user", id)
@@ -81,10 +81,10 @@ func TestCLI_Help(t *testing.T) {
 	require.NotContains(t, out, "unknown")
 	entries, err := os.ReadDir(s.data)
 	require.NoError(t, err)
-	require.Empty(t, entries, "asking for help makes no files")
+	require.Empty(t, entries, "printing help creates no files")
 }
 
-// 2 is a command line that makes no sense, 1 a command that failed.
+// The exit status is 2 for an invalid command line, and 1 for a command that failed.
 func TestCLI_Errors(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
@@ -103,11 +103,11 @@ func TestCLI_Errors(t *testing.T) {
 		{"no such flag", s, nil, "serve --fast", 2, "--fast"},
 		{"a flag is missing", s, nil, "tenant create acme", 2, "--landing-url"},
 		{"an argument is missing", s, nil, "tenant create --landing-url https://x.example", 2, "alias"},
-		{"a value is none of those", s, nil, "tenant create acme --landing-url https://x.example --consent maybe", 2, "opt-in"},
-		{"a number is none", s, []string{"KITH_MAX_BODY=big"}, "edge", 2, "big"},
-		{"a tenant that is there", s, nil, "tenant create demo --landing-url https://x.example", 1, "there is a tenant demo already"},
-		{"an alias that is none", s, nil, "tenant create a.b --landing-url https://x.example", 1, "alias"},
-		{"a landing URL that is none", s, nil, "tenant create acme --landing-url x.example", 1, "absolute http or https URL"},
+		{"an unknown value", s, nil, "tenant create acme --landing-url https://x.example --consent maybe", 2, "opt-in"},
+		{"not a number", s, []string{"KITH_MAX_BODY=big"}, "edge", 2, "big"},
+		{"an existing tenant", s, nil, "tenant create demo --landing-url https://x.example", 1, "there is a tenant demo already"},
+		{"an invalid alias", s, nil, "tenant create a.b --landing-url https://x.example", 1, "alias"},
+		{"an invalid landing URL", s, nil, "tenant create acme --landing-url x.example", 1, "absolute http or https URL"},
 		{"consent without its cookie", s, nil, "tenant create acme --landing-url https://x.example --consent opt-in", 1, "consent-cookie"},
 		{"programs of no tenant", s, nil, "program list --tenant nobody", 1, "there is no tenant"},
 		{"programs of nobody in particular", s, nil, "program list", 2, "--tenant"},
@@ -115,10 +115,10 @@ func TestCLI_Errors(t *testing.T) {
 		{"a program that is there", s, nil, "program create classic --tenant demo --landing-url https://x.example", 1, "there is a program classic already"},
 		{"the last program", s, nil, "program delete classic --tenant demo", 1, "the last program of a tenant cannot be deleted"},
 		{"a program without a landing page", s, nil, "program create spring --tenant demo", 2, "--landing-url"},
-		{"a program key that is none", s, nil, "program create a.b --tenant demo --landing-url https://x.example", 1, "key: a program key is"},
-		{"a landing page that is none", s, nil, "program update classic --tenant demo --landing-url x", 1, "landing-url: must be an absolute"},
-		{"a reward that is none", s, nil, "program update classic --tenant demo --referrer-reward tenner", 1, "referrer-reward: must be 'none', a percentage"},
-		{"a discount above all", s, nil, "program update classic --tenant demo --referred-reward 101%", 1, "referred-reward: must be a percentage from 0 to 100"},
+		{"an invalid program key", s, nil, "program create a.b --tenant demo --landing-url https://x.example", 1, "key: a program key is"},
+		{"an invalid landing page", s, nil, "program update classic --tenant demo --landing-url x", 1, "landing-url: must be an absolute"},
+		{"an invalid reward", s, nil, "program update classic --tenant demo --referrer-reward tenner", 1, "referrer-reward: must be 'none', a percentage"},
+		{"a discount above 100%", s, nil, "program update classic --tenant demo --referred-reward 101%", 1, "referred-reward: must be a percentage from 0 to 100"},
 		{"a reward of nothing", s, nil, "program update classic --tenant demo --referred-reward 0%", 1, "referred-reward: must be more than 0"},
 		{"a period alone", s, nil, "program update classic --tenant demo --period 24h", 1, "period: a number of rewards and its period go together"},
 		{"a fraud handling that is none", s, nil, "program update classic --tenant demo --fraud pardon", 1, "fraud: must be one of NONE, PENDING, DENY"},
@@ -150,8 +150,8 @@ func TestCLI_Errors(t *testing.T) {
 	}
 }
 
-// The keys are printed once, work for their tenant, and are found nowhere in
-// the database; the test tenant has a key of its own.
+// The keys are printed once, work for their tenant, and are not in the database; the test
+// tenant has its own key.
 func TestCLI_TenantCreate(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -177,8 +177,8 @@ func TestCLI_TenantCreate(t *testing.T) {
 	mustCall(t, http.StatusUnauthorized, "GET", s.backend+"/api/v1/test_acme/code/ANNA10", "", s.auth("acme"))
 }
 
-// A setting holds at once, in the backend and at an edge on the same file, and
-// what is not named stays.
+// A setting takes effect at once, in the backend and in an edge on the same file; settings
+// that are not named do not change.
 func TestCLI_TenantSet(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
@@ -220,8 +220,8 @@ func TestCLI_TokenSpeaksForItsUser(t *testing.T) {
 	}
 }
 
-// Settings come from flags and from the environment, a flag before the
-// environment; the log says what holds, and no secret.
+// Settings are read from flags and from the environment, and a flag takes precedence. The
+// log has the effective settings, without secrets.
 func TestCLI_Configuration(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
@@ -251,8 +251,8 @@ func TestCLI_Configuration(t *testing.T) {
 	}
 }
 
-// The master key is made once, for its owner only, also when two programs start
-// together on an empty folder.
+// The master key is created once and is readable by its owner only, also when two programs
+// start at the same time on an empty folder.
 func TestCLI_MasterKeyIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -14,14 +14,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// noRedirect follows no redirect and keeps no cookie.
+// noRedirect is a client that follows no redirects and stores no cookies.
 var noRedirect = &http.Client{
 	Transport:     &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true},
 	Timeout:       deadline,
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// answer is a response that was read to its end.
+// answer is a response with its whole body.
 type answer struct {
 	status int
 	header http.Header
@@ -54,7 +54,7 @@ func call(method, url, body string, headers ...string) (answer, error) {
 	return answer{response.StatusCode, response.Header, string(text)}, err
 }
 
-// readAnswer reads an answer off a connection.
+// readAnswer reads an answer from a connection.
 func readAnswer(t testing.TB, in *bufio.Reader, method string) answer {
 	t.Helper()
 	response, err := http.ReadResponse(in, &http.Request{Method: method})
@@ -64,7 +64,7 @@ func readAnswer(t testing.TB, in *bufio.Reader, method string) answer {
 	return answer{response.StatusCode, response.Header, string(text)}
 }
 
-// mustCall is a call that must be answered with that status.
+// mustCall sends a request that must be answered with the given status.
 func mustCall(t testing.TB, status int, method, url, body string, headers ...string) answer {
 	t.Helper()
 	a, err := call(method, url, body, headers...)
@@ -79,7 +79,7 @@ func decoded[T any](a answer) (v T, err error) {
 	return v, err
 }
 
-// decode reads a JSON answer, which must be one.
+// decode parses a JSON answer, and fails the test if it is not valid.
 func decode[T any](t testing.TB, a answer) T {
 	t.Helper()
 	v, err := decoded[T](a)
@@ -87,7 +87,7 @@ func decode[T any](t testing.TB, a answer) T {
 	return v
 }
 
-// failure is the one form of an error.
+// failure is the body of an error.
 type failure struct {
 	Message      string `json:"message"`
 	StatusCode   int    `json:"statusCode"`
@@ -100,7 +100,7 @@ func (s *site) auth(tenant string) string {
 	return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(":"+s.keys[tenant]))
 }
 
-// identify tells of a user whose account has the same id.
+// identify identifies a user whose account has the same id.
 func (s *site) identify(t testing.TB, base, tenant, id, body string) answer {
 	t.Helper()
 	return mustCall(t, http.StatusOK, "PUT", base+"/api/v1/"+tenant+"/open/account/"+id+"/user/"+id, body, s.auth(tenant))
@@ -111,14 +111,14 @@ func (s *site) sendEvents(base, tenant, id, body string) (answer, error) {
 	return call("POST", base+"/api/v1/"+tenant+"/open/account/"+id+"/user/"+id+"/events", body, s.auth(tenant))
 }
 
-// logged is the answer of an event call.
+// logged is the answer to an event call.
 type logged struct {
 	Events []struct {
 		ID string `json:"id"`
 	} `json:"events"`
 }
 
-// atOnce runs n calls that begin together, and returns what do returned for each.
+// atOnce runs n calls of do concurrently, and returns their results.
 func atOnce[T any](n int, do func(i int) T) []T {
 	results := make([]T, n)
 	start := make(chan struct{})

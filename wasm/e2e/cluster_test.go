@@ -14,11 +14,11 @@ import (
 	"kith/backend/store/sqldtest"
 )
 
-// fleet is Kith beyond one machine: a primary, two replicas, an edge beside
-// each replica, two backends. The database servers ask for their token.
+// fleet is a distributed set-up of Kith: a primary, two replicas, an edge with each
+// replica, and two backends. The database servers require their token.
 type fleet struct {
 	cluster *sqldtest.Cluster
-	// nodes are an edge and a backend each, all with one master key.
+	// nodes have an edge and a backend each, all with the same master key.
 	nodes    [2]*site
 	edges    [2]*process
 	backends [2]*process
@@ -44,28 +44,28 @@ func newFleet(t testing.TB) *fleet {
 	return f
 }
 
-// bases are the addresses of all edges and backends.
+// bases returns the addresses of all edges and backends.
 func (f *fleet) bases() []string {
 	return []string{f.nodes[0].edge, f.nodes[1].edge, f.nodes[0].backend, f.nodes[1].backend}
 }
 
-// auth is the tenant's API key as a header.
+// auth returns the tenant's API key as a header.
 func (f *fleet) auth() string { return f.nodes[0].auth(f.tenant) }
 
 func (f *fleet) api(base string) string { return base + "/api/v1/" + f.tenant }
 
-// identify tells of a user at the first backend, and waits until all know.
+// identify identifies a user at the first backend, and waits until all nodes see it.
 func (f *fleet) identify(t testing.TB, id, body string) {
 	t.Helper()
 	f.nodes[0].identify(t, f.nodes[0].backend, f.tenant, id, body)
 	f.cluster.WaitForSync(t)
 }
 
-// spread is how many senders of one key arrive together.
+// spread is how many senders send the same key at the same time.
 const spread = 200
 
-// sendKey sends one event call with a key by way of base until it is answered
-// 200 or 409, and returns which.
+// sendKey sends one event call with a key to base until it is answered with 200 or 409,
+// and returns the status.
 func (f *fleet) sendKey(base, key, event string) (int, error) {
 	body := fmt.Sprintf(`{"idempotencyKey":%q,"events":[{"key":%q}]}`, key, event)
 	for end := time.Now().Add(deadline); ; time.Sleep(20 * time.Millisecond) {
@@ -81,20 +81,20 @@ func (f *fleet) sendKey(base, key, event string) (int, error) {
 	}
 }
 
-// race has many senders of one key, spread over all nodes, and meddles when so many
-// of them were answered. It returns how often each status was the answer.
-func (f *fleet) race(t *testing.T, key string, answered int, meddle func()) map[int]int {
+// race sends the same key from many senders to all nodes, and calls interfere once the
+// given number of them were answered. It returns the number of answers by status.
+func (f *fleet) race(t *testing.T, key string, answered int, interfere func()) map[int]int {
 	t.Helper()
-	var meddled sync.WaitGroup
+	var interfered sync.WaitGroup
 	var answers atomic.Int64
-	meddled.Go(func() {
+	interfered.Go(func() {
 		await(t, func() error {
 			if n := answers.Load(); n < int64(answered) {
 				return fmt.Errorf("%d senders were answered", n)
 			}
 			return nil
 		})
-		meddle()
+		interfere()
 	})
 	type result struct {
 		status int
@@ -106,7 +106,7 @@ func (f *fleet) race(t *testing.T, key string, answered int, meddle func()) map[
 		answers.Add(1)
 		return result{status, err}
 	})
-	meddled.Wait()
+	interfered.Wait()
 	count := map[int]int{}
 	for _, r := range results {
 		require.NoError(t, r.err)
@@ -115,7 +115,7 @@ func (f *fleet) race(t *testing.T, key string, answered int, meddle func()) map[
 	return count
 }
 
-// requireOnce asserts that a key's events were taken in once and processed once.
+// requireOnce asserts that a key's events were stored once and processed once.
 func (f *fleet) requireOnce(t *testing.T, key string) {
 	t.Helper()
 	db := f.nodes[0].open(t)
@@ -123,7 +123,7 @@ func (f *fleet) requireOnce(t *testing.T, key string) {
 	waitProcessed(t, db)
 }
 
-// Guarantee: at most once, whoever sends and wherever.
+// Guarantee: events are recorded at most once, whichever sender sends them to whichever node.
 func TestFleet_OneKeyFromManySenders(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -146,8 +146,8 @@ func TestFleet_OneKeyFromManySenders(t *testing.T) {
 		got := f.race(t, "held-back-1", spread/2, func() { f.cluster.Replicas[1].Reconnect(t) })
 		check(t, "held-back-1", got[http.StatusOK])
 	})
-	// A sender that was cut off sends again: then the one that was stored may
-	// have been answered to nobody, and all are told 409.
+	// A sender whose connection broke sends again. Its stored call may have been
+	// answered to no sender; then all get 409.
 	for name, kill := range map[string]func(){
 		"replica": func() { f.cluster.Replicas[0].Kill(t); f.cluster.Replicas[0].Start(t) },
 		"backend": func() { f.backends[1].kill(); f.backends[1] = f.nodes[1].serve(t) },
@@ -164,7 +164,7 @@ func TestFleet_OneKeyFromManySenders(t *testing.T) {
 	}
 }
 
-// Guarantee: a replica may say yes, only the primary says no.
+// Guarantee: an answer that something does not exist is never based on a replica alone.
 func TestFleet_WhatAReplicaDoesNotKnowIsNotDenied(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -201,8 +201,8 @@ func TestFleet_FirstCodeAndFirstPaid(t *testing.T) {
 		texts(t, db, `SELECT account_id || ' ' || source FROM reward WHERE tenant = ? ORDER BY 1`, f.tenant))
 }
 
-// Guarantee: the ledger never overdraws, over all nodes: of redemptions that are
-// worth more than there is, as many succeed as there is credit for.
+// Guarantee: the ledger never overdraws, over all nodes: of redemptions that exceed the
+// credit together, only as many succeed as the credit covers.
 func TestFleet_LedgerNeverOverdraws(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -230,9 +230,9 @@ func TestFleet_LedgerNeverOverdraws(t *testing.T) {
 	require.Equal(t, -balance, number(t, db, `SELECT sum(amount) FROM reward_ledger WHERE tenant = ? AND action = 'redeem'`, f.tenant))
 }
 
-// Guarantee: what was changed through one edge is seen through the other; how soon
-// is measured by BenchmarkFleet_Staleness. What was made new is seen at once, since
-// an edge asks the backend for what its replica does not know.
+// Guarantee: a change through one edge is seen through the other; BenchmarkFleet_Staleness
+// measures how soon. New records are seen at once, since an edge asks the backend for
+// records that its replica does not have.
 func TestFleet_AnEditIsSeenByTheOtherEdge(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -242,22 +242,22 @@ func TestFleet_AnEditIsSeenByTheOtherEdge(t *testing.T) {
 	}
 }
 
-// edit changes the name of Anna through the first edge and waits until the second
-// tells it.
+// edit changes the name of Anna through the first edge and waits until the second returns
+// it.
 func (f *fleet) edit(t testing.TB, name string) {
 	t.Helper()
 	f.nodes[0].identify(t, f.nodes[0].edge, f.tenant, "anna", `{"firstName":"`+name+`"}`)
 	await(t, func() error {
 		a := mustCall(t, http.StatusOK, "GET", f.api(f.nodes[1].edge)+"/code/ANNA10", "", f.auth())
 		if got := decode[struct{ ReferrerName string }](t, a).ReferrerName; got != name {
-			return fmt.Errorf("the other edge says %s", got)
+			return fmt.Errorf("the other edge returns %s", got)
 		}
 		return nil
 	})
 }
 
-// Guarantee: the edge goes on without the centre; how soon it says what it cannot is
-// measured by BenchmarkFleet_Prompt.
+// Guarantee: the edge works without the primary and the backends. BenchmarkFleet_Prompt
+// measures how soon it refuses calls that need them.
 func TestFleet_CentreIsAway(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -296,7 +296,7 @@ func TestFleet_CentreIsAway(t *testing.T) {
 	require.Subset(t, texts(t, db, `SELECT key FROM event WHERE tenant = ?`, f.tenant), []string{"without-backends", "primary-is-back"})
 }
 
-// Guarantee: an edge without its replica says so at once, and recovers by itself.
+// Guarantee: an edge without its replica refuses calls at once, and recovers automatically.
 func TestFleet_ReplicaIsAway(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)

@@ -14,10 +14,10 @@ import (
 	"kith/backend/store/sqldtest"
 )
 
-// senders is how many calls arrive together.
+// senders is the number of concurrent calls.
 const senders = 64
 
-// grounds are the databases that a rule about concurrent calls must hold on.
+// grounds are the databases with which rules about concurrent calls are tested.
 var grounds = []struct {
 	name string
 	lay  func(*testing.T, *site)
@@ -35,7 +35,7 @@ var grounds = []struct {
 	}},
 }
 
-// shareKey gives a site the master key of all sites on the shared server.
+// shareKey gives a site the master key that all sites on the shared server have.
 func (s *site) shareKey(t *testing.T) {
 	t.Helper()
 	key := strings.Repeat("5a", 32)
@@ -44,8 +44,8 @@ func (s *site) shareKey(t *testing.T) {
 
 var aliases atomic.Int64
 
-// alias makes a tenant of its own for a test, since grounds share a server and
-// a test may run several times.
+// alias returns a new alias for a test's tenant, since grounds share a server and a test
+// may run several times.
 func alias(t testing.TB, s *site, name string) string {
 	t.Helper()
 	name = fmt.Sprintf("%s-%d", name, aliases.Add(1))
@@ -124,7 +124,7 @@ func TestIdentify_ManyCodesForOneNewUser(t *testing.T) {
 					newly++
 				}
 			}
-			require.Equal(t, 1, newly, "only one call may say that it made the referral")
+			require.Equal(t, 1, newly, "only one call reports a new referral")
 		})
 	}
 }

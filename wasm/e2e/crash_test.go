@@ -18,9 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stream sends event calls with distinct keys from several senders until it is
-// ended. Each event bears its call's key as its name, so that what was stored
-// can be told apart.
+// stream sends event calls with distinct keys from several senders until end is called.
+// Each event has its call's key as its name, so that stored events can be identified.
 type stream struct {
 	s       *site
 	perCall int // events in a call
@@ -30,8 +29,8 @@ type stream struct {
 	done  sync.WaitGroup
 
 	mu sync.Mutex
-	// accepted are the ids of events by the key of their call, of calls that
-	// were answered 200; kept are keys that were answered 409 at a retry.
+	// accepted has the ids of the events of calls that were answered with 200, by the
+	// key of the call. kept has the keys that were answered with 409 at a retry.
 	accepted map[string][]string
 	kept     map[string]bool
 	err      error
@@ -54,7 +53,7 @@ func (s *site) stream(senders, perCall int, retry bool) *stream {
 	return st
 }
 
-// end stops the senders after the calls that they are at.
+// end stops the senders after their current calls.
 func (st *stream) end(t *testing.T) {
 	t.Helper()
 	st.ended.Store(true)
@@ -68,7 +67,7 @@ func (st *stream) calls() int {
 	return len(st.accepted)
 }
 
-// send sends one call, and again while it is not answered if it may.
+// send sends one call, and with retry repeats it until it is answered.
 func (st *stream) send(key string) error {
 	event := `{"key":"` + key + `"}`
 	body := `{"idempotencyKey":"` + key + `","events":[` + event + strings.Repeat(","+event, st.perCall-1) + `]}`
@@ -77,7 +76,7 @@ func (st *stream) send(key string) error {
 		switch {
 		case err != nil && st.retry:
 			if st.ended.Load() {
-				return nil // nobody was told anything about it
+				return nil // the call has no answer
 			}
 			time.Sleep(time.Millisecond)
 			continue
@@ -95,7 +94,7 @@ func (st *stream) send(key string) error {
 			st.mu.Unlock()
 			return nil
 		case a.status == http.StatusConflict && tries > 0:
-			// The call that broke off had been taken in.
+			// The call whose connection broke had been stored.
 			st.mu.Lock()
 			st.kept[key] = true
 			st.mu.Unlock()
@@ -105,7 +104,7 @@ func (st *stream) send(key string) error {
 	}
 }
 
-// requireProcessedOnce compares what was accepted with what was processed.
+// requireProcessedOnce checks that each accepted event was processed once.
 func (st *stream) requireProcessedOnce(t *testing.T, db *sql.DB) {
 	t.Helper()
 	processed := map[string][]string{}
@@ -125,7 +124,7 @@ func (st *stream) requireProcessedOnce(t *testing.T, db *sql.DB) {
 		require.Len(t, processed[key], st.perCall, key)
 	}
 	if !st.retry {
-		require.Len(t, processed, len(st.accepted), "something was processed that was not accepted")
+		require.Len(t, processed, len(st.accepted), "no other events were processed")
 	}
 	t.Logf("%d calls accepted, %d found accepted at a retry", len(st.accepted), len(st.kept))
 }
@@ -137,8 +136,8 @@ func demoSite(t testing.TB) *site {
 	return s
 }
 
-// Every accepted event is processed exactly once, whenever the backend dies:
-// senders go on while it is killed in the middle of its work and started again.
+// Every accepted event is processed exactly once, whenever the backend is killed: senders
+// continue while it is killed in the middle of its work and started again.
 func TestKillBackend_EveryAcceptedEventIsProcessedOnce(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
@@ -161,10 +160,10 @@ func TestKillBackend_EveryAcceptedEventIsProcessedOnce(t *testing.T) {
 		backend = s.launch(t, nil, "serve")
 		backend.killWhen(t, func() error {
 			if number(t, db, `SELECT seq FROM intake_cursor`) == before {
-				return errors.New("nothing was processed")
+				return errors.New("no event was processed")
 			}
 			if number(t, db, `SELECT EXISTS (SELECT 1 FROM intake WHERE seq > (SELECT seq FROM intake_cursor))`) == 0 {
-				return errors.New("nothing is left to process")
+				return errors.New("no event is left to process")
 			}
 			return nil
 		})
@@ -175,9 +174,8 @@ func TestKillBackend_EveryAcceptedEventIsProcessedOnce(t *testing.T) {
 	sending.requireProcessedOnce(t, db)
 }
 
-// What the edge answered with 200 is stored, whenever the edge dies. A sender
-// whose call broke off sends it again with the same key, and no event is there
-// twice.
+// Events that the edge answered with 200 are stored, whenever the edge is killed. A sender
+// whose connection broke repeats the call with the same key, and no event is stored twice.
 func TestKillEdge_EveryAnsweredEventIsStored(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
@@ -202,14 +200,14 @@ func TestKillEdge_EveryAnsweredEventIsStored(t *testing.T) {
 	sending.requireProcessedOnce(t, db)
 }
 
-// SIGTERM: what was accepted is processed before the backend ends, with exit
-// status 0, though senders do not stop.
+// After SIGTERM all accepted events are processed before the backend exits with status 0,
+// although senders do not stop.
 func TestStopBackend_LeavesNothingHalfDone(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
 	backend := s.serve(t)
 	s.identify(t, s.backend, "demo", "anna", `{}`)
-	s.edge = s.backend // the senders know no edge
+	s.edge = s.backend // the senders call the backend
 	sending := s.stream(4, 2, true)
 	await(t, func() error {
 		if sending.calls() < 200 {
@@ -225,8 +223,8 @@ func TestStopBackend_LeavesNothingHalfDone(t *testing.T) {
 	require.Contains(t, backend.output.String(), "backend stopped")
 }
 
-// The same for edge and backend in one process: the edge stops first, so that
-// the backend processes all that the edge took in.
+// The same for edge and backend in one process: the edge stops first, so that the backend
+// processes everything that the edge has stored.
 func TestStopDev_LeavesNothingHalfDone(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -245,9 +243,9 @@ func TestStopDev_LeavesNothingHalfDone(t *testing.T) {
 	sending.requireProcessedOnce(t, db)
 }
 
-// SIGTERM while a request is on its way in: the process takes no other, answers
-// that one, and ends.
-func TestStop_RequestsOnTheirWayAreAnswered(t *testing.T) {
+// After SIGTERM the process answers the requests that it is receiving, accepts no others,
+// and exits.
+func TestStop_AnswersRunningRequests(t *testing.T) {
 	t.Parallel()
 	for _, part := range []struct {
 		name  string
@@ -281,7 +279,7 @@ func TestStop_RequestsOnTheirWayAreAnswered(t *testing.T) {
 				c, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
 				if err == nil {
 					c.Close()
-					return errors.New("it still takes requests")
+					return errors.New("it still accepts requests")
 				}
 				return nil
 			})
@@ -298,8 +296,8 @@ func TestStop_RequestsOnTheirWayAreAnswered(t *testing.T) {
 	}
 }
 
-// begin sends a request but for the last byte of its body; the function that it
-// returns sends that and reads the answer.
+// begin sends a request without the last byte of its body; the returned function sends
+// that byte and reads the answer.
 func (s *site) begin(t *testing.T, base, path, body string) func() answer {
 	t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
@@ -310,7 +308,7 @@ func (s *site) begin(t *testing.T, base, path, body string) func() answer {
 		path, s.auth("demo"), len(body))
 	require.NoError(t, err)
 	in := bufio.NewReader(c)
-	// The server asks for the body once it is at work on the request.
+	// The server requests the body once it handles the request.
 	response, err := http.ReadResponse(in, nil)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusContinue, response.StatusCode)

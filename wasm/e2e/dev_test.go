@@ -12,14 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a newcomer sees after `make run`: a share link becomes a converted
-// referral with a reward, and what is kept is still there after a restart.
+// After `make run`, a share link leads to a converted referral with a reward, and all data
+// is still there after a restart.
 func TestDev_ShareLinkBecomesReward(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	node := s.dev(t)
 	for _, word := range []string{s.edge, s.backend, s.keys["demo"], s.keys["test_demo"], s.edge + "/s/demo/ANNA10"} {
-		// What the program printed may still be on its way when it answers.
+		// The output of the program may arrive after its first answer.
 		await(t, func() error {
 			if !strings.Contains(node.output.String(), word) {
 				return fmt.Errorf("%q is not printed:\n%s", word, node.output)
@@ -31,7 +31,7 @@ func TestDev_ShareLinkBecomesReward(t *testing.T) {
 	a := mustCall(t, http.StatusFound, "GET", s.edge+"/s/demo/ANNA10?rsShareMedium=FACEBOOK", "")
 	cookie, _, _ := strings.Cut(a.header.Get("Set-Cookie"), ";")
 	require.Contains(t, a.header.Get("Location"), s.edge+"/welcome?rsCode=ANNA10&rsShareMedium=FACEBOOK&")
-	// The landing page's own URL carries the code; the edge takes it out.
+	// The URL of the landing page contains the code; the edge removes it.
 	a = mustCall(t, http.StatusFound, "GET", a.header.Get("Location"), "", "Cookie: "+cookie)
 	cookie, _, _ = strings.Cut(a.header.Get("Set-Cookie"), ";")
 	page := mustCall(t, http.StatusOK, "GET", s.edge+a.header.Get("Location"), "", "Cookie: "+cookie)
@@ -68,9 +68,9 @@ func TestDev_ShareLinkBecomesReward(t *testing.T) {
 	require.Equal(t, []string{"purchase"}, texts(t, db, `SELECT key FROM event`))
 }
 
-// The binary needs nothing besides itself: alone in a folder, with an empty
-// environment, it runs the component, keeps its state in ./data and writes nothing
-// else. A spin.toml that happens to lie there is not read.
+// The binary needs no other file: in a folder of its own, with an empty environment, it
+// runs the component, stores its data in ./data and writes nothing else. A spin.toml in
+// the folder is not read.
 func TestDev_BinaryAlone(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -103,8 +103,7 @@ func TestDev_BinaryAlone(t *testing.T) {
 	require.Equal(t, []string{"data", "kith", "spin.toml"}, names)
 }
 
-// A manifest that is set takes the place of the embedded one, with the module
-// that it names.
+// A configured manifest and its module replace the embedded ones.
 func TestEdge_ManifestOnDisk(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)

@@ -275,8 +275,7 @@ func publicKey(t testing.TB, path string, fill byte) (fingerprint string) {
 	return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
 }
 
-// Every command of the page about leaked keys does what it says, in the order of the
-// page.
+// All commands on the page about leaked keys work, in the order of the page.
 func TestDocs_LeakedKey(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// With the backend down the edge goes on with all that it owns; of the rest it
-// says 503 and not more.
+// With the backend down the edge answers everything that it can answer alone, and the
+// rest with 503, without internal details.
 func TestEdge_BackendIsDown(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
@@ -47,8 +47,8 @@ func TestEdge_BackendIsDown(t *testing.T) {
 	require.Equal(t, 3, number(t, db, `SELECT count(*) FROM event`))
 }
 
-// With the backend down a page that says nothing new of a known user is answered,
-// by the key and by the user's own token; whatever else it says is not.
+// With the backend down the edge answers a call with no new data about a known user, with
+// the key and with the user's own token; other calls get 503.
 func TestEdge_KnownUserWithoutABackend(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
@@ -63,7 +63,7 @@ func TestEdge_KnownUserWithoutABackend(t *testing.T) {
 	for _, auth := range []string{"X-SaaSquatch-User-Token: " + strings.TrimPrefix(token, "Authorization: Bearer "), token} {
 		require.Equal(t, byToken.body, mustCall(t, http.StatusOK, "PUT", s.edge+path, body, auth).body)
 		require.Equal(t, byToken.body, mustCall(t, http.StatusOK, "PUT", s.edge+path, "{}", auth).body)
-		// What the token would have to sign is left out: nothing new is said.
+		// Fields that the token would have to sign are ignored, so the call has no new data.
 		for _, unsigned := range []string{`{"customFields":{"plan":null}}`, `{"segments":["vip"]}`, `{"paymentProviderId":"cus_1"}`} {
 			require.Equal(t, byToken.body, mustCall(t, http.StatusOK, "PUT", s.edge+path, unsigned, auth).body)
 		}
@@ -95,7 +95,7 @@ func TestEdge_CookieIsSecureOnHTTPS(t *testing.T) {
 		require.NotEmpty(t, cookies)
 		own := len(cookies) - 1 // the last, which is the one that Spin sends
 		require.Regexp(t, `^kith_demo=v1\.[0-9a-z]+\.classic\.ANNA10\.\.\.[A-Za-z0-9_-]{43}; Path=/; Max-Age=2592000; HttpOnly; SameSite=Lax; Secure$`, cookies[own])
-		// A cookie for pages of other sites is one more, at share links only.
+		// Only share links set another cookie, for pages of other sites.
 		require.Equal(t, strings.HasPrefix(path, "/s/"), len(cookies) == 2, path)
 		for _, second := range cookies[:own] {
 			require.Regexp(t, `^_saasquatch=[A-Za-z0-9_-]+; Path=/; Max-Age=2592000; HttpOnly; SameSite=None; Secure$`, second)
@@ -126,14 +126,14 @@ func TestEvents_RefusedCallsRecordNothing(t *testing.T) {
 	}
 	db := s.open(t)
 	require.Zero(t, number(t, db, `SELECT count(*) FROM intake`))
-	// Nor did they use the key up.
+	// The key is not used up either.
 	a, err := s.sendEvents(s.edge, "demo", "anna", `{"idempotencyKey":"order-1001","events":[{"key":"visit"}]}`)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, a.status, a.body)
 }
 
-// A JSON body may have 1 MiB, at the edge and at the backend; above that nothing
-// of it is looked at, and above 8 MiB not even forwarded.
+// A JSON body may have 1 MiB, at the edge and at the backend. A larger one is not parsed,
+// and above 8 MiB it is not forwarded either.
 func TestBodies_Bounds(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)

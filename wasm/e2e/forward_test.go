@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// arrived is a request as the backend got it.
+// arrived is a request as received by the backend.
 type arrived struct {
 	Method, URI, Host string
 	Header            http.Header
@@ -28,9 +28,9 @@ type arrived struct {
 	Length            int
 }
 
-// echoSite is an edge in front of a server that answers what arrived. A request
-// says by its headers what else is answered: Echo-Status, and each Echo-Header
-// "Name=value"; Echo-Body wants the body itself back.
+// echoSite is an edge in front of a server that answers with the request that arrived. The
+// headers of the request change the answer: Echo-Status sets the status, each Echo-Header
+// "Name=value" adds a header, and Echo-Body returns the body itself.
 func echoSite(t *testing.T, env ...string) *site {
 	t.Helper()
 	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -65,7 +65,7 @@ func echoSite(t *testing.T, env ...string) *site {
 	return s
 }
 
-// writeEnvelope begins an answer as a backend does to a hop.
+// writeEnvelope begins an answer in the form in which a backend answers an edge.
 func writeEnvelope(w http.ResponseWriter, status int) {
 	w.Header().Set("X-Kith-Status", fmt.Sprint(status))
 	if location := w.Header().Get("Location"); location != "" {
@@ -78,7 +78,7 @@ func writeEnvelope(w http.ResponseWriter, status int) {
 	w.WriteHeader(status)
 }
 
-// raw sends a request byte by byte as it is written, and reads the answer.
+// raw sends the exact bytes of a request, and reads the answer.
 func raw(t *testing.T, base, request string) answer {
 	t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
@@ -113,8 +113,7 @@ func TestForward_RequestUnchanged(t *testing.T) {
 	}
 }
 
-// HEAD gets the headers that the backend would send with a body, its length
-// among them.
+// HEAD gets the headers that the backend would send with a body, including its length.
 func TestForward_Head(t *testing.T) {
 	t.Parallel()
 	s := echoSite(t)
@@ -144,8 +143,8 @@ func TestForward_AnswerUnchanged(t *testing.T) {
 	}
 }
 
-// What answers without an envelope is not the backend: a proxy in front of it that
-// redirects, or, on Spin, the page that the redirect leads to.
+// An answer without an envelope does not come from the backend, but from a proxy that
+// redirects or, on Spin, from the target of the redirect.
 func TestForward_AnswerWithoutEnvelope(t *testing.T) {
 	t.Parallel()
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "a page") }))
@@ -173,8 +172,8 @@ func TestForward_AnswerWithoutEnvelope(t *testing.T) {
 	}
 }
 
-// Bodies pass byte by byte, up to exactly the bound; one byte more is refused
-// with the address at which the backend takes it.
+// Bodies up to the limit are forwarded unchanged; a larger one is refused with the address
+// of the backend, which accepts it.
 func TestForward_Body(t *testing.T) {
 	t.Parallel()
 	s := echoSite(t, "KITH_BACKEND_PUBLIC_URL=https://backend.example/")
@@ -200,7 +199,7 @@ func TestForward_Body(t *testing.T) {
 	require.Equal(t, hex.EncodeToString(sum[:]), decode[arrived](t, chunked).Body)
 }
 
-// Above twice the bound nothing is read, but the answer is still one.
+// A body above twice the limit is not read, but the request is still answered.
 func TestForward_BodyFarAboveTheBound(t *testing.T) {
 	t.Parallel()
 	s := echoSite(t, "KITH_MAX_BODY=1000")
@@ -211,8 +210,7 @@ func TestForward_BodyFarAboveTheBound(t *testing.T) {
 	require.Contains(t, a.body, "send it to "+s.backend+"/x")
 }
 
-// What a client claims of itself and of the hop goes no further; the edge says
-// what it saw.
+// Forwarding and hop headers of a client are dropped; the edge sends its own.
 func TestForward_HopHeadersAreTheEdges(t *testing.T) {
 	t.Parallel()
 	const request = "GET /x HTTP/1.1\nHost: shop.example\nConnection: close, X-Mine\nX-Mine: 1\nKeep-Alive: 5\nTE: trailers\nUpgrade: x\nProxy-Connection: keep-alive\n" +
@@ -244,18 +242,17 @@ func TestForward_HopHeadersAreTheEdges(t *testing.T) {
 	}
 }
 
-// The backend believes a hop only when it is signed by its own edge, and what
-// it is told without one it does not believe.
+// The backend trusts forwarding headers only if its own edge has signed them.
 func TestForward_BackendBelievesItsEdgeOnly(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
 	s.serve(t)
 	a := mustCall(t, http.StatusUnauthorized, "GET", s.backend+"/api/v1/demo/code/X", "", "X-Kith-Hop: 1.x", s.auth("demo"))
 	require.Contains(t, decode[failure](t, a).Message, "x-kith-hop")
-	// Without a hop, the host is the connection's own, whatever is claimed.
+	// Without a signed hop, the host is that of the connection, whatever the headers say.
 	mustCall(t, http.StatusNotFound, "GET", s.backend+"/?rsCode=X", "", "Host: other.example", "X-Forwarded-Host: shop.example")
 	mustCall(t, http.StatusFound, "GET", s.backend+"/?rsCode=X", "", "Host: shop.example")
-	// A component with another master key is not this backend's edge.
+	// The backend does not accept an edge with another master key.
 	other := demoSite(t)
 	other.backend = s.backend
 	other.createTenant(t, "shop", "--landing-url", "https://shop.example/") // and a key of its own

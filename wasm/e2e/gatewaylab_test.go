@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The lab as a program: it says how to connect, is used by its page's controls,
-// stops on SIGTERM, and with a journal is as it was when it starts again.
-func TestGatewaylab_KeepsItsBooks(t *testing.T) {
+// The lab program prints how to connect, its controls work, it stops on SIGTERM, and with
+// a journal it has the same state after a restart.
+func TestGatewaylab_RestoresItsState(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	lab := "http://" + freeAddr(t)
@@ -39,7 +39,7 @@ func TestGatewaylab_KeepsItsBooks(t *testing.T) {
 	require.Equal(t, "Active", state.Subscriptions[0].Status)
 }
 
-// `kith dev` starts one, keeps its books in the data folder, and stops it.
+// `kith dev` starts a lab, stores its journal in the data folder, and stops it.
 func TestDev_StartsAGatewayLab(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

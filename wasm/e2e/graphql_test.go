@@ -14,8 +14,7 @@ import (
 	"kith/backend/store/sqldtest"
 )
 
-// graphQLEvents is a call that logs one event, in the form that the edge answers
-// itself.
+// graphQLEvents is a call that logs one event, in the form that the edge answers itself.
 const graphQLEvents = `{"query":"mutation log($userEventInput: UserEventInput!) { logUserEvent(userEventInput: $userEventInput) { events { id } } }",` +
 	`"operationName":"log","variables":{"userEventInput":{"userId":"anna","accountId":"anna","idempotencyKey":%q,"events":[{"key":%q,"fields":{"revenue":29.00,"currency":"USD"}}]}}}`
 
@@ -61,8 +60,8 @@ func TestGraphQLEvents_OneKeyFromManySenders(t *testing.T) {
 	}
 }
 
-// With the backend down the edge still takes events in by GraphQL, in their
-// plain form; what else is asked by GraphQL has to wait.
+// With the backend down the edge still accepts events by GraphQL in their plain form; other
+// GraphQL calls get 503.
 func TestGraphQLEvents_BackendIsDown(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
@@ -92,7 +91,7 @@ func TestGraphQLEvents_BackendIsDown(t *testing.T) {
 	require.Equal(t, 3, number(t, db, `SELECT count(*) FROM event`))
 }
 
-// introspection is what GraphiQL asks for when it opens.
+// introspection is the query that GraphiQL sends when it opens.
 const introspection = `query IntrospectionQuery { __schema { queryType { name kind } mutationType { name kind } subscriptionType { name kind }
 	types { ...FullType } directives { name description locations args { ...InputValue } } } }
 	fragment FullType on __Type { kind name description
@@ -103,8 +102,8 @@ const introspection = `query IntrospectionQuery { __schema { queryType { name ki
 	fragment TypeRef on __Type { kind name ofType { kind name ofType { kind name ofType { kind name ofType { kind name ofType { kind name
 		ofType { kind name ofType { kind name ofType { kind name ofType { kind name } } } } } } } } } }`
 
-// In development there is a page to write GraphQL in, which loads nothing from
-// elsewhere, and the schema may be asked for.
+// In development there is a GraphiQL page, which loads nothing from other servers, and
+// introspection is allowed.
 func TestDev_GraphiQL(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -129,7 +128,7 @@ func TestDev_GraphiQL(t *testing.T) {
 	require.NotContains(t, a.body, `"errors":[`)
 }
 
-// In production there is no page, and it takes the API key to see the schema.
+// In production there is no GraphiQL page, and introspection needs the API key.
 func TestServe_NoGraphiQL(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)

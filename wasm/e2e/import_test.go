@@ -45,7 +45,7 @@ func (s *site) download(t testing.TB, id string, which job.Attachment) string {
 	return text.String()
 }
 
-// ended waits until a job has ended, well.
+// ended waits until a job has completed.
 func (s *site) ended(t testing.TB, id string) client.Job {
 	t.Helper()
 	var j client.Job
@@ -59,9 +59,8 @@ func (s *site) ended(t testing.TB, id string) client.Job {
 	return j
 }
 
-// userRows and eventRows are rows of which each would be seen if it were done
-// twice or not at all; of users, some refer to others, and some fail. They are
-// numbered from a multiple of 600.
+// userRows and eventRows return rows of which a repeated or missing one would be noticed.
+// Some users refer others, and some rows fail. Rows are numbered from a multiple of 600.
 func userRows(from, n int) string {
 	var b strings.Builder
 	b.WriteString("accountId,id,firstName,dateCreated,referralCodes.classic,referredBy.code\n")
@@ -94,12 +93,12 @@ func eventRows(from, n int) string {
 	return b.String()
 }
 
-// state is what imports leave in the database, but for what is drawn at random
-// and for times.
+// state returns the rows that imports leave in the database, without random values and
+// times.
 func state(t testing.TB, db *sql.DB) []string {
 	t.Helper()
 	_, err := db.Exec(`INSERT INTO user_index (user_index, rank) VALUES ('integrity-check', 1)`)
-	require.NoError(t, err, "the index of words is what the users' rows say")
+	require.NoError(t, err, "the index of words agrees with the users' rows")
 	var all []string
 	for _, query := range []string{
 		`SELECT id || '|' || status || '|' || identified FROM account WHERE tenant = 'demo' ORDER BY 1`,
@@ -115,7 +114,7 @@ func state(t testing.TB, db *sql.DB) []string {
 	return all
 }
 
-// killedJob is the nth of the jobs whose backend is killed, each of so many rows.
+// beginKilledJob begins the nth of the jobs whose backend is killed, with killedRows rows.
 const killedRows = 3000
 
 func (s *site) beginKilledJob(t *testing.T, nth int) string {
@@ -127,11 +126,10 @@ func (s *site) beginKilledJob(t *testing.T, nth int) string {
 	return s.beginJob(t, "MUTATION/USER_EVENT", fmt.Sprintf("events%d.jsonl", nth), eventRows(from, killedRows))
 }
 
-// Imports whose backend is killed at twenty points that nobody chose, each in the
-// middle of a job, and started again, leave what they leave when nobody disturbs
-// them: the same accounts, users, codes, referrals, decisions and events, and result
-// and errors files of the same bytes. A job that ends before the next kill is
-// followed by another.
+// When the backend is killed at twenty random points, each in the middle of an import, and
+// started again, the imports have the same results as without kills: the same accounts,
+// users, codes, referrals, decisions and events, and the same bytes in result and errors
+// files. When a job ends before the next kill, the next job begins.
 func TestKillBackend_ImportsLoseNothingAndDoNothingTwice(t *testing.T) {
 	t.Parallel()
 	const rows, kills = killedRows, 20
@@ -151,7 +149,7 @@ func TestKillBackend_ImportsLoseNothingAndDoNothingTwice(t *testing.T) {
 		}
 		backend.stop(t)
 		db := s.open(t)
-		require.Zero(t, number(t, db, `SELECT count(*) FROM job_part`), "nothing is left behind")
+		require.Zero(t, number(t, db, `SELECT count(*) FROM job_part`), "no temporary rows are left")
 		return told, state(t, db)
 	}
 	var begun []string
@@ -166,7 +164,7 @@ func TestKillBackend_ImportsLoseNothingAndDoNothingTwice(t *testing.T) {
 					return fmt.Errorf("%d rows are done", n)
 				}
 				if number(t, db, `SELECT count(*) FROM job WHERE status = 'PENDING' AND attempt > 0`) == 0 {
-					return errors.New("no job is at work")
+					return errors.New("no job is running")
 				}
 				return nil
 			}
@@ -180,7 +178,7 @@ func TestKillBackend_ImportsLoseNothingAndDoNothingTwice(t *testing.T) {
 		}
 		return backend, begun
 	})
-	require.Equal(t, len(begun)+kills, number(t, disturbed.open(t), `SELECT sum(attempt) FROM job`), "each kill met a job at work")
+	require.Equal(t, len(begun)+kills, number(t, disturbed.open(t), `SELECT sum(attempt) FROM job`), "each kill interrupted a running job")
 	t.Logf("%d jobs, %d kills", len(begun), kills)
 	wantFiles, wantState := run(quiet, func(backend *process) (*process, []string) {
 		var jobs []string
@@ -194,8 +192,7 @@ func TestKillBackend_ImportsLoseNothingAndDoNothingTwice(t *testing.T) {
 	require.Equal(t, wantState, gotState)
 }
 
-// withoutEventIDs takes out of a result file what is drawn at random and when it
-// was.
+// withoutEventIDs removes random ids and times from a result file.
 func withoutEventIDs(file string) string {
 	var kept []string
 	for line := range strings.Lines(file) {
@@ -208,7 +205,7 @@ func withoutEventIDs(file string) string {
 	return strings.Join(kept, "")
 }
 
-// The client finds the service below any path.
+// The client works with a service below any path.
 func TestClient_BelowAPath(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
@@ -245,8 +242,8 @@ func TestClient_BelowAPath(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, refused.Status)
 }
 
-// The command line: what it prints elsewhere than on a terminal, its files and
-// its exit statuses. The service keeps files in a folder, and in a bucket.
+// kith import: its output without a terminal, its files and its exit statuses. The service
+// stores files in a folder, and in a bucket.
 func TestCLI_Import(t *testing.T) {
 	t.Parallel()
 	t.Run("folder", func(t *testing.T) {
@@ -262,7 +259,7 @@ func TestCLI_Import(t *testing.T) {
 	})
 }
 
-// inBucket are the variables of a service that keeps files in a bucket.
+// inBucket returns the variables of a service that stores files in a bucket.
 func inBucket(bucket *s3test.Server) []string {
 	return append([]string{"KITH_FILES=" + bucket.Files()}, s3test.Env...)
 }
@@ -296,7 +293,7 @@ func importByCommandLine(t *testing.T, env ...string) {
 	_, errOut, status = command("sample", "--type", "MUTATION/REDEEMABLE_REWARD_BALANCE", "--rows", "2", "--out", path("draws.csv"))
 	require.Zero(t, status, errOut)
 	out, errOut, status = command("import", path("draws.csv"), "--type", "MUTATION/REDEEMABLE_REWARD_BALANCE")
-	require.Equal(t, 1, status, "nobody has anything to redeem")
+	require.Equal(t, 1, status, "no user has credit to redeem")
 	require.Contains(t, out, "0 rows imported, 2 failed\n")
 	require.Equal(t, "kith: 2 rows failed; which and why is in "+path("draws.csv.errors.csv")+"\n", errOut)
 	failed, err := os.ReadFile(path("draws.csv.errors.csv"))

@@ -23,13 +23,12 @@ import (
 	"kith/core/job"
 )
 
-// BenchmarkImport_BesideEvents is an import of users by kith serve on an embedded
-// file, while event calls come in through kith edge on the same file: from eight
-// senders, each of whom rests for 10 ms on average between two, or, "seldom", from
-// two, who rest for half a second. The import is of KITH_BENCH_ROWS users, or 100,000,
-// and before that of a tenth of them: event-p50 and event-p99 are how long the calls
-// took, peak-MiB what kith serve had resident at most, which must not grow with the
-// rows. "quiet" is without an import.
+// BenchmarkImport_BesideEvents imports users with kith serve on an embedded file, while
+// kith edge on the same file receives event calls: from eight senders with a pause of 10 ms
+// on average, or, "seldom", from two senders with a pause of half a second. It imports
+// first a tenth of KITH_BENCH_ROWS (default 100,000) users and then all of them. event-p50
+// and event-p99 are the times of the event calls, peak-MiB is the largest resident memory
+// of kith serve, which must not grow with the rows. "quiet" is without an import.
 func BenchmarkImport_BesideEvents(b *testing.B) {
 	rows, err := strconv.Atoi(cmp.Or(os.Getenv("KITH_BENCH_ROWS"), "100000"))
 	require.NoError(b, err, "KITH_BENCH_ROWS")
@@ -63,14 +62,14 @@ func BenchmarkImport_BesideEvents(b *testing.B) {
 	}
 }
 
-// The memory of an import does not depend on its file: of 200 MB that hold 50,000
-// users, kith serve never has as much as 128 MiB resident, the binary included.
+// The memory of an import does not depend on the size of its file: with a file of 200 MB
+// and 50,000 users, kith serve uses less than 128 MiB, including the binary.
 func TestImport_MemoryIsBounded(t *testing.T) {
 	t.Parallel()
 	boundedImport(t, 50_000)
 }
 
-// Nor does it depend on it when files are kept in a bucket: here it is 80 MB.
+// The same is true for a file of 80 MB in a bucket.
 func TestImport_MemoryIsBoundedInBucket(t *testing.T) {
 	t.Parallel()
 	boundedImport(t, 20_000, inBucket(s3test.Start(t))...)
@@ -88,7 +87,7 @@ func boundedImport(t *testing.T, rows int, env ...string) {
 	require.Less(t, peak, int64(128<<20))
 }
 
-// importSite is backend and edge on one file, with the user anna.
+// importSite starts a backend and an edge on one file, with the user anna.
 func importSite(t testing.TB, env ...string) (*site, *process) {
 	t.Helper()
 	s := demoSite(t)
@@ -98,8 +97,8 @@ func importSite(t testing.TB, env ...string) (*site, *process) {
 	return s, backend
 }
 
-// shopUsers are rows of MUTATION/USER as a shop would have them, about 80 bytes
-// each, and a cell that imports ignore, of so many bytes.
+// shopUsers returns realistic rows of MUTATION/USER, of about 80 bytes each, plus a cell of
+// the given size that imports ignore.
 func shopUsers(n, ignored int) io.Reader {
 	from, to := io.Pipe()
 	go func() {
@@ -118,7 +117,7 @@ func shopUsers(n, ignored int) io.Reader {
 	return from
 }
 
-// importAll imports an upload and waits until every row of it is in.
+// importAll imports an upload and waits until every row is imported.
 func (s *site) importAll(t testing.TB, ref core.FileRef, rows int) {
 	t.Helper()
 	c := s.client("demo")
@@ -136,12 +135,11 @@ func (s *site) importAll(t testing.TB, ref core.FileRef, rows int) {
 		if j.Stats.RecordsProcessed > made.Stats.RecordsProcessed {
 			made, end = j, time.Now()
 		}
-		require.Less(t, time.Since(end), deadline, "the job does not come on")
+		require.Less(t, time.Since(end), deadline, "the job makes no progress")
 	}
 }
 
-// eventStream is who sends event calls: how many, and for how long each rests at most
-// between two.
+// eventStream is a number of senders of event calls, and their maximum pause.
 type eventStream struct {
 	n    int
 	rest time.Duration
@@ -149,8 +147,8 @@ type eventStream struct {
 
 var oftenSent, seldomSent = eventStream{8, 20 * time.Millisecond}, eventStream{2, time.Second}
 
-// streamEvents sends event calls through the edge until it is told to stop, and
-// returns how long each took.
+// streamEvents sends event calls through the edge until stop is called, which returns how
+// long each took.
 func (s *site) streamEvents(b *testing.B, from eventStream) (stop func() []time.Duration) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: from.n}}
 	took, done := make([][]time.Duration, from.n), make(chan struct{})
@@ -199,8 +197,7 @@ func (s *site) sendEvent(client *http.Client, key string) error {
 	return err
 }
 
-// report tells the middle, the hundredth from the end and the longest of sorted
-// times.
+// report reports the median, the 99th percentile and the maximum of sorted times.
 func report(b *testing.B, took []time.Duration) {
 	b.Helper()
 	require.NotEmpty(b, took)
@@ -211,7 +208,7 @@ func report(b *testing.B, took []time.Duration) {
 	b.ReportMetric(float64(len(took)), "events")
 }
 
-// peakMemory is the most that a process ever had resident, in bytes.
+// peakMemory returns the largest resident memory that a process has had, in bytes.
 func peakMemory(t testing.TB, p *process) int64 {
 	t.Helper()
 	status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.command.Process.Pid), "status"))

@@ -22,13 +22,13 @@ import (
 	"kith/core/auth"
 )
 
-// createKey makes a key by the command line and returns its header.
+// createKey creates a key with the command line and returns its header.
 func (s *site) createKey(t testing.TB, tenant, name string, role auth.Role, args ...string) string {
 	t.Helper()
 	return s.keyHeader(t, append([]string{"create", tenant, "--name", name, "--role", string(role)}, args...)...)
 }
 
-// rotateKey gives a key another secret by the command line and returns its header.
+// rotateKey gives a key a new secret with the command line and returns its header.
 func (s *site) rotateKey(t testing.TB, tenant, name, overlap string) string {
 	t.Helper()
 	return s.keyHeader(t, "rotate", tenant, name, "--overlap", overlap)
@@ -39,7 +39,7 @@ func (s *site) keyHeader(t testing.TB, args ...string) string {
 	return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(":"+s.key(t, args...)))
 }
 
-// key is what a kith key prints.
+// key runs `kith key` and returns its output.
 func (s *site) key(t testing.TB, args ...string) string {
 	t.Helper()
 	out, errOut, status := s.run(t, nil, append([]string{"key"}, args...)...)
@@ -47,8 +47,7 @@ func (s *site) key(t testing.TB, args ...string) string {
 	return strings.TrimSpace(out)
 }
 
-// calls are the operations of the REST API that an API key is for, as its own
-// description lists them.
+// calls returns the operations of the OpenAPI document that accept an API key.
 func calls(t testing.TB, s *site) (all []auth.Operation) {
 	t.Helper()
 	anybodys := []auth.Operation{
@@ -70,8 +69,8 @@ func calls(t testing.TB, s *site) (all []auth.Operation) {
 	return all
 }
 
-// field is a field of GraphQL at the top of a document, and a document that asks for
-// it with the arguments that it requires.
+// field is a top-level GraphQL field, and a document that selects it with its required
+// arguments.
 type field struct {
 	op       auth.Operation
 	document string
@@ -95,7 +94,7 @@ func fields(t testing.TB) (all []field) {
 	return all
 }
 
-// asked is a selection of a field with the arguments that it requires.
+// asked returns a selection of a field with its required arguments.
 func asked(schema *ast.Schema, f *ast.FieldDefinition) string {
 	var given []string
 	for _, a := range f.Arguments {
@@ -113,13 +112,13 @@ func asked(schema *ast.Schema, f *ast.FieldDefinition) string {
 	return text
 }
 
-// scalars are literals of those scalars that do not take any text.
+// scalars has literals of the scalars that do not accept any text.
 var scalars = map[string]string{
 	"Int": "1", "Long": "1", "RSDate": "1", "Boolean": "false", "RSShallowMap": "{}", "JobType": `"USER"`, "RSLocale": `"en_US"`,
 	"RSCountryCode": `"US"`, "RSCurrencyCode": `"USD"`, "IsoDuration": `"P1D"`,
 }
 
-// example is a literal of a type.
+// example returns a literal of a type.
 func example(schema *ast.Schema, of *ast.Type) string {
 	def := schema.Types[of.Name()]
 	switch {
@@ -144,8 +143,9 @@ func example(schema *ast.Schema, of *ast.Type) string {
 
 var parameter = regexp.MustCompile(`\{[a-zA-Z]+\}`)
 
-// Every operation, with a key of every role, at edge and backend: what the table of
-// roles does not permit is refused with the role and the way out, and nothing else is.
+// For every operation and every role of a key, at edge and backend: operations that the
+// table of roles does not permit are refused with the role and the way out; all others are
+// not refused.
 func TestKeys_RolesPermitWhatTheTableSays(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
@@ -155,7 +155,7 @@ func TestKeys_RolesPermitWhatTheTableSays(t *testing.T) {
 	rest, graph := calls(t, s), fields(t)
 	for _, role := range auth.Roles() {
 		header := s.createKey(t, "demo", "walk-"+string(role), role)
-		// No call may end the key that makes it.
+		// A call cannot revoke its own key.
 		for _, base := range []string{s.edge, s.backend} {
 			refused := func(op auth.Operation, a answer) {
 				want := `"message":"API key: has the role ` + string(role) + `, which does not permit ` + string(op) + `; use a key with the role all`
@@ -175,7 +175,7 @@ func TestKeys_RolesPermitWhatTheTableSays(t *testing.T) {
 			}
 			for _, f := range graph {
 				if !role.Permits("POST /graphql") {
-					continue // refused as the call that it is
+					continue // this call is always refused
 				}
 				body, err := json.Marshal(map[string]string{"query": f.document})
 				require.NoError(t, err)
@@ -187,8 +187,7 @@ func TestKeys_RolesPermitWhatTheTableSays(t *testing.T) {
 	}
 }
 
-// What a role is for works, at edge and backend; what leads on from there to more
-// does not.
+// The calls of a role work, at edge and backend; fields that lead to other data do not.
 func TestKeys_RolesAreOfUse(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
@@ -220,7 +219,7 @@ func TestKeys_RolesAreOfUse(t *testing.T) {
 		a = mustCall(t, http.StatusForbidden, "POST", api+"/graphql", `{"query":"{ users { data { widget { template } } } }"}`, read, json)
 		require.Contains(t, a.body, "does not permit User.widget")
 
-		// To a key for imports, there are no exports.
+		// A key for imports cannot read exports.
 		mustCall(t, http.StatusNotFound, "GET", api+"/export/"+export+"/download?file=result", "", importer)
 		mustCall(t, http.StatusOK, "GET", api+"/export/"+export+"/download?file=result", "", read)
 		a = mustCall(t, http.StatusOK, "POST", api+"/graphql", `{"query":"{ jobs { totalCount } job(id: \"`+export+`\") { downloadUrl(publicLink: true) } }"}`, importer, json)
@@ -236,8 +235,8 @@ func TestKeys_RolesAreOfUse(t *testing.T) {
 	}
 }
 
-// A rotated key has two secrets for the time of the overlap, and a revoked one none,
-// in a fleet of edges with replicas of their own.
+// A rotated key has two secrets during the overlap, and a revoked key none, on all edges
+// with their own replicas.
 func TestKeys_RotateAndRevokeReachEveryEdge(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -261,7 +260,7 @@ func TestKeys_RotateAndRevokeReachEveryEdge(t *testing.T) {
 	lookUp(http.StatusUnauthorized, second)
 	require.Contains(t, s.key(t, "list", f.tenant), "checkout  events")
 	s.key(t, "revoke", f.tenant, "checkout")
-	// A backend has no copy: it refuses at once.
+	// A backend reads the primary, so it refuses at once.
 	for _, node := range f.nodes {
 		mustCall(t, http.StatusUnauthorized, "GET", f.api(node.backend)+"/code/ANNA10", "", third)
 	}
@@ -275,8 +274,8 @@ func TestKeys_RotateAndRevokeReachEveryEdge(t *testing.T) {
 	lookUp(http.StatusUnauthorized, f.auth())
 }
 
-// User tokens are signed with a key of their own, which rotates with an overlap; those
-// that an API key signed count while the tenant takes them.
+// User tokens are signed with a separate key, which rotates with an overlap; tokens signed
+// by an API key are valid while the tenant accepts them.
 func TestKeys_TokensHaveTheirOwn(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -318,7 +317,7 @@ func TestKeys_TokensHaveTheirOwn(t *testing.T) {
 	send(http.StatusUnauthorized, second)
 	send(http.StatusOK, third)
 	send(http.StatusUnauthorized, "")
-	// kith token signs with the newest of them; where there is none, it says so.
+	// kith token signs with the newest key, and fails without one.
 	mustCall(t, http.StatusOK, "GET", s.backend+"/api/v1/demo/open/account/anna/user/anna", "", "Authorization: Bearer "+s.token(t, "anna"))
 	s.key(t, "revoke", "demo", "tokens")
 	send(http.StatusUnauthorized, third)
@@ -338,7 +337,7 @@ func signToken(t testing.TB, key, id string) string {
 	return signed + "." + encode(mac.Sum(nil))
 }
 
-// The last use of a key is seen, also when an edge took events in alone.
+// The last use of a key is recorded, also when only an edge handled the call.
 func TestKeys_LastUse(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
@@ -372,11 +371,11 @@ func TestKeys_LastUse(t *testing.T) {
 		}
 		return nil
 	})
-	// What a process has seen it writes down when it stops.
+	// A process stores the uses of keys when it stops.
 	backend.stop(t)
 	require.Regexp(t, `(?m)^audit .* used 20.*$`, s.key(t, "list", "demo"))
 	require.Regexp(t, `(?m)^unused .* never used .*$`, s.key(t, "list", "demo"))
-	// Many uses are few writes.
+	// Many uses cause few writes.
 	s.serve(t)
 	db := s.open(t)
 	require.Equal(t, 1, number(t, db, `SELECT count(*) FROM api_key WHERE name = 'audit' AND used_at IS NOT NULL`))
@@ -385,7 +384,7 @@ func TestKeys_LastUse(t *testing.T) {
 		mustCall(t, http.StatusOK, "GET", s.backend+"/api/v1/demo/users", "", audit)
 		written[number(t, db, `SELECT used_at FROM api_key WHERE name = 'audit'`)] = true
 	}
-	// The first was there before; a process writes when it starts and each minute.
+	// The first write was before; a process writes when it starts and every minute.
 	require.LessOrEqual(t, len(written), 3+int(time.Since(began)/time.Minute))
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A network that tries codes by the thousand is refused; others are not.
+// A network that tries thousands of codes is refused; others are not.
 func TestRateLimit(t *testing.T) {
 	t.Parallel()
 	const limit = 20
@@ -23,7 +23,7 @@ func TestRateLimit(t *testing.T) {
 	}
 	const open = "/api/v1/demo/open/code/NOBODY"
 
-	// A minute may end between two calls, so a refusal is waited for.
+	// A minute may end between two calls, so the test waits for a refusal.
 	untilRefused := func(from string, status int, path string, headers ...string) (a answer, calls int) {
 		t.Helper()
 		for a = guess(s.edge, path, from, headers...); a.status == status; a = guess(s.edge, path, from, headers...) {
@@ -39,13 +39,13 @@ func TestRateLimit(t *testing.T) {
 	require.JSONEq(t, `{"message":"more than 20 attempts a minute without an API key from one network; wait a minute","statusCode":429,"apiErrorCode":"RATE_LIMITED","rsCode":"RS033"}`, refused.body)
 
 	_, calls = untilRefused("198.51.100.9", http.StatusNotFound, "/?rsCode=NOBODY", "Host: pages.example")
-	require.GreaterOrEqual(t, calls, limit, "pages with a code, at a host that no tenant has")
+	require.GreaterOrEqual(t, calls, limit, "pages with a code, at a host without a tenant")
 	untilRefused("203.0.113.9", http.StatusUnauthorized, "/api/v1/demo/code/NOBODY", "Authorization: Basic eDp4") // nor may keys be tried
 	require.Equal(t, http.StatusNotFound, guess(s.edge, "/api/v1/demo/code/NOBODY", "203.0.113.9", s.auth("demo")).status, "the key")
 	require.Equal(t, http.StatusNotFound, guess(s.edge, "/api/v1/test_demo/open/code/NOBODY", "203.0.113.9").status, "a test tenant")
-	require.Equal(t, http.StatusNotFound, guess(s.edge, open, "203.0.114.10").status, "somebody else")
+	require.Equal(t, http.StatusNotFound, guess(s.edge, open, "203.0.114.10").status, "another network")
 	for range 2 * limit {
-		require.Equal(t, http.StatusNotFound, guess(s.edge, open, "10.0.0.1").status, "a proxy of one's own")
-		require.Equal(t, http.StatusNotFound, guess(s.backend, open, "203.0.113.9").status, "what a client says of itself")
+		require.Equal(t, http.StatusNotFound, guess(s.edge, open, "10.0.0.1").status, "a private proxy")
+		require.Equal(t, http.StatusNotFound, guess(s.backend, open, "203.0.113.9").status, "an untrusted forwarded address")
 	}
 }

@@ -15,17 +15,17 @@ import (
 	"time"
 )
 
-// line is a connection that is kept, for one request after the other. It does
-// what net/http's client does at a tenth of its cost: whoever measures a server
-// on the machine that the clients run on wants them to be cheap.
+// line is a persistent connection for one request after the other. It costs a tenth of
+// net/http's client, since the clients of a benchmark run on the same machine as the
+// server.
 type line struct {
 	addr string
 	conn net.Conn
 	in   *bufio.Reader
 }
 
-// send sends a request and returns the status of the answer, of which it reads
-// all. After an error the connection is made anew.
+// send sends a request, reads the whole answer and returns its status. After an error it
+// connects again.
 func (l *line) send(request []byte) (status int, err error) {
 	defer func() {
 		if err != nil && l.conn != nil {
@@ -85,7 +85,7 @@ func (l *line) read() (status int, err error) {
 	}
 }
 
-// skipChunks reads a body in chunks, which has no trailer.
+// skipChunks reads a chunked body without trailer.
 func (l *line) skipChunks() error {
 	for {
 		head, err := l.in.ReadSlice('\n')
@@ -108,7 +108,7 @@ func (l *line) close() {
 	}
 }
 
-// request is a request as it goes over the line.
+// rawRequest returns the bytes of a request.
 func rawRequest(method, path, body string, headers ...string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: kith.test\r\n", method, path)
@@ -122,16 +122,16 @@ func rawRequest(method, path, body string, headers ...string) []byte {
 	return b.Bytes()
 }
 
-// visitor is what a browser sends along.
+// visitor has the headers of a browser.
 var visitor = []string{
 	"User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
 	"Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
 	"Accept-Language: en-US,en;q=0.5", "Accept-Encoding: gzip, deflate, br, zstd",
 }
 
-// measured is what many requests took.
+// measured is the result of a measurement of many requests.
 type measured struct {
-	rate     float64 // a second
+	rate     float64 // requests per second
 	p50, p99 time.Duration
 }
 
@@ -141,8 +141,8 @@ func (m measured) String() string {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// hammer has clients, spread over servers, send n requests as fast as they are
-// answered. All must be answered with that status.
+// hammer sends n requests from concurrent clients, spread over servers, as fast as they
+// are answered. All must be answered with the given status.
 func hammer(b testing.TB, bases []string, clients, n, status int, request func(i int) []byte) measured {
 	b.Helper()
 	var next atomic.Int64
@@ -178,7 +178,7 @@ func hammer(b testing.TB, bases []string, clients, n, status int, request func(i
 	return measured{rate: float64(n) / wall.Seconds(), p50: quantile(times, 50), p99: quantile(times, 99)}
 }
 
-// quantile is the time that percent of sorted times do not exceed.
+// quantile returns the given percentile of sorted times.
 func quantile(times []time.Duration, percent int) time.Duration {
 	if len(times) == 0 {
 		return 0

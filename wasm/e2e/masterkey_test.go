@@ -14,14 +14,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// traffic calls the nodes that are up, all the time, in every way that a master key
-// matters to: links, look-ups and events by key and by token, and what edges forward.
+// traffic calls the running nodes continuously with all kinds of calls that depend on the
+// master key: links, look-ups and events by key and by token, and forwarded calls.
 type traffic struct {
 	f      *fleet
 	cookie string
 	token  string
-	// down is the node that is being restarted, or -1; a call that is under way holds
-	// the lock of its node.
+	// down is the node that is being restarted, or -1. A running call locks the mutex of
+	// its node.
 	down  atomic.Int32
 	nodes [2]sync.RWMutex
 
@@ -84,7 +84,7 @@ func (x *traffic) expect(status int, method, url, body string, headers ...string
 	x.wrong = append(x.wrong, fmt.Sprintf("%s %s: %v %d %s", method, url, err, a.status, a.body))
 }
 
-// restart restarts a node whose calls go to the other one meanwhile, as behind a load
+// restart restarts a node. Its calls go to the other node meanwhile, as behind a load
 // balancer.
 func (x *traffic) restart(t *testing.T) {
 	t.Helper()
@@ -101,7 +101,7 @@ func (x *traffic) restart(t *testing.T) {
 	}
 }
 
-// served waits for some calls, and fails when one went wrong.
+// served waits for some calls, and fails if one had a wrong answer.
 func (x *traffic) served(t *testing.T) {
 	t.Helper()
 	until := x.calls.Load() + 40
@@ -116,8 +116,8 @@ func (x *traffic) served(t *testing.T) {
 	require.Empty(t, x.wrong)
 }
 
-// The master key is replaced while a fleet serves, and no call goes wrong: by the steps
-// that kith master-key --help lists.
+// Replacing the master key under traffic, with the steps of kith master-key --help, causes
+// no wrong answer.
 func TestMasterKey_IsReplacedUnderTraffic(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -142,7 +142,7 @@ func TestMasterKey_IsReplacedUnderTraffic(t *testing.T) {
 	require.Contains(t, s.refused(t, "master-key", "new"), "already")
 	x.restart(t)
 
-	// It is interrupted, and run again.
+	// The rotation is interrupted, and run again.
 	c := s.command(t, "master-key", "rotate")
 	c.Env = append(c.Env, "KITH_DATABASE_URL="+s.backendDatabase)
 	require.NoError(t, c.Start())
@@ -161,7 +161,7 @@ func TestMasterKey_IsReplacedUnderTraffic(t *testing.T) {
 	stop()
 	t.Logf("%d calls", x.calls.Load())
 
-	// The old key is gone: all goes on, but for what it signed.
+	// After the old key is removed everything works, except cookies that it signed.
 	require.NoError(t, os.WriteFile(file, []byte(keys()[0]+"\n"), 0o600))
 	for n, node := range f.nodes {
 		f.edges[n].stop(t)
@@ -175,13 +175,13 @@ func TestMasterKey_IsReplacedUnderTraffic(t *testing.T) {
 			require.Equal(t, "RS050", decode[failure](t, a).RSCode)
 		}
 	}
-	// A process that has the old key alone is refused.
+	// A process that has only the old key does not start.
 	require.Contains(t, (&site{edge: s.edge, backend: s.backend, sftp: "off", data: t.TempDir(), backendDatabase: s.backendDatabase,
 		databaseToken: s.databaseToken, env: append(s.env, "KITH_MASTER_KEY="+old)}).refused(t, "tenant", "show", f.tenant), "does not belong to this database")
 }
 
-// A backup that was made under an older key is restored by whoever has that key too,
-// and its secrets are sealed anew by the next rotation.
+// A backup under an older key can be restored with that key as a further key, and the next
+// rotation seals its secrets again.
 func TestMasterKey_OlderBackupsAreRestored(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)

@@ -24,8 +24,8 @@ import (
 	"kith/wasm/native"
 )
 
-// native is the component's handlers compiled by plain Go, on the site's file
-// with what the host sets on it: what the component is measured by.
+// native serves the component's handlers compiled by the standard Go compiler, on the
+// site's file with the host's settings. It is the baseline for the component.
 func (s *site) native(b testing.TB) *httptest.Server {
 	b.Helper()
 	key, err := os.ReadFile(filepath.Join(s.data, "master.key"))

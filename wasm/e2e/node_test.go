@@ -29,15 +29,15 @@ import (
 )
 
 const (
-	// root is the top of the repository, seen from this folder.
+	// root is the top of the repository, relative to this folder.
 	root = "../.."
-	// deadline bounds every wait. It is only ever spent on failure.
+	// deadline bounds every wait. A test that passes never waits that long.
 	deadline = 2 * time.Minute
 )
 
-// unhurried are settings by which a process has more time for everything than
-// anything takes: no machine is too slow for what a test asserts.
-var unhurried = []string{
+// longTimeouts are settings with time limits that are longer than anything takes, so that
+// no test depends on the speed of the machine.
+var longTimeouts = []string{
 	"KITH_EDGE_TIMEOUT=" + (2 * deadline).String(), "KITH_READ_TIMEOUT=" + deadline.String(), "KITH_STOP_TIMEOUT=" + deadline.String(),
 }
 
@@ -52,8 +52,7 @@ func TestMain(m *testing.M) {
 	sqldtest.Main(m)
 }
 
-// The tests of this package prove something about this tree only if what they
-// run was built from it.
+// The binaries that these tests run were built from this tree.
 func TestComponent_IsBuiltFromThisTree(t *testing.T) {
 	component := filepath.Join(root, "bin", "edge.wasm")
 	code, err := os.ReadFile(component)
@@ -89,20 +88,20 @@ func requireEmbedded(t *testing.T, name string, file []byte) {
 	require.True(t, bytes.Contains(binary, file), "bin/kith embeds another %s: run make build", name)
 }
 
-// site is where the processes of one test run: addresses and a data folder
-// that outlive each process.
+// site has the addresses and the data folder of a test's processes, which stay the same
+// when a process is restarted.
 type site struct {
 	edge, backend string // base URLs
-	// sftp is the address that takes files; off: none does.
+	// sftp is the address of the SFTP server, or off.
 	sftp string
 	data string
-	// edgeDatabase and backendDatabase are URLs; empty: the file in data.
+	// edgeDatabase and backendDatabase are URLs; empty means the file in data.
 	edgeDatabase, backendDatabase string
-	// databaseToken is for the database servers, when they ask for one.
+	// databaseToken is the token for the database servers, if they require one.
 	databaseToken string
-	// keys are the API keys by tenant, of those that createTenant made.
+	// keys are the API keys of the tenants that createTenant made.
 	keys map[string]string
-	// env are settings of every process: unhurried in tests, none in benchmarks.
+	// env are settings of every process: longTimeouts in tests, none in benchmarks.
 	env []string
 }
 
@@ -113,7 +112,7 @@ func newSite(t testing.TB) *site {
 		keys: map[string]string{"demo": "LIVE_DEMO_KEY_0123456789", "test_demo": "TEST_DEMO_KEY_0123456789"},
 	}
 	if _, measures := t.(*testing.B); !measures {
-		s.env = unhurried
+		s.env = longTimeouts
 	}
 	return s
 }
@@ -130,14 +129,14 @@ func (s *site) dev(t testing.TB, env ...string) *process {
 	return s.start(t, s.edge+"/healthz", append(env, "KITH_DATABASE_URL="+s.backendDatabase), "dev")
 }
 
-// serve starts the backend alone.
+// serve starts only the backend.
 func (s *site) serve(t testing.TB, env ...string) *process {
 	t.Helper()
 	return s.start(t, s.backend+"/healthz", append(env, "KITH_DATABASE_URL="+s.backendDatabase), "serve")
 }
 
-// serveEdge starts the edge alone. It is ready when it answers anything: its
-// backend may be down.
+// serveEdge starts only the edge. It is ready when it answers at all, since its backend may
+// be down.
 func (s *site) serveEdge(t testing.TB, env ...string) *process {
 	t.Helper()
 	return s.start(t, s.edge+"/healthz", append(env, "KITH_DATABASE_URL="+s.edgeDatabase, "KITH_BACKEND_URL="+s.backend), "edge")
@@ -153,7 +152,7 @@ func (s *site) start(t testing.TB, probe string, env []string, args ...string) *
 		}
 		response.Body.Close()
 		if response.StatusCode != http.StatusOK && args[0] != "edge" {
-			return fmt.Errorf("kith %s is not well: %s\n%s", args[0], response.Status, p.output)
+			return fmt.Errorf("kith %s is not healthy: %s\n%s", args[0], response.Status, p.output)
 		}
 		return nil
 	})
@@ -171,8 +170,8 @@ func (s *site) launch(t testing.TB, env []string, args ...string) *process {
 	return p
 }
 
-// command is a kith that has not been started, with nothing of the caller's
-// environment that would configure it.
+// command returns a command for a kith, without the variables in the environment that
+// would configure it.
 func (s *site) command(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	binary, err := filepath.Abs(filepath.Join(root, "bin", "kith"))
@@ -194,7 +193,7 @@ func (s *site) command(t testing.TB, args ...string) *exec.Cmd {
 	return c
 }
 
-// createTenant makes a tenant and its test tenant by the command line.
+// createTenant creates a tenant and its test tenant with the command line.
 func (s *site) createTenant(t testing.TB, alias string, args ...string) {
 	t.Helper()
 	c := s.command(t, append([]string{"tenant", "create", alias}, args...)...)
@@ -210,7 +209,7 @@ func (s *site) createTenant(t testing.TB, alias string, args ...string) {
 	require.Contains(t, s.keys, "test_"+alias)
 }
 
-// kill ends the process as kill -9 does, if it still runs.
+// kill kills the process with SIGKILL, if it still runs.
 func (p *process) kill() {
 	if p.command.ProcessState == nil {
 		_ = p.command.Process.Kill()
@@ -218,7 +217,7 @@ func (p *process) kill() {
 	}
 }
 
-// stop ends the process the clean way: with exit status 0.
+// stop stops the process with SIGTERM; it must exit with status 0.
 func (p *process) stop(t testing.TB) {
 	t.Helper()
 	require.NoError(t, p.command.Process.Signal(syscall.SIGTERM))
@@ -246,7 +245,7 @@ func (s *site) loadEdge(t testing.TB, change func(*host.Options)) *host.Host {
 	return h
 }
 
-// databases are what a host's component may open.
+// databases returns the databases that the component may open.
 func databases(t testing.TB, config libsql.Config) map[string]host.Database {
 	t.Helper()
 	database, err := libsql.Open(context.Background(), config)
@@ -254,7 +253,7 @@ func databases(t testing.TB, config libsql.Config) map[string]host.Database {
 	return map[string]host.Database{"default": database}
 }
 
-// open opens the backend's database, to look at what the programs stored.
+// open opens the backend's database, to read the stored rows.
 func (s *site) open(t testing.TB) *sql.DB {
 	t.Helper()
 	url := s.backendDatabase
@@ -272,14 +271,14 @@ func (s *site) open(t testing.TB) *sql.DB {
 	return db
 }
 
-// number asks for one number.
+// number runs a query for one number.
 func number(t testing.TB, db *sql.DB, query string, args ...any) (n int) {
 	t.Helper()
 	require.NoError(t, db.QueryRow(query, args...).Scan(&n), query)
 	return n
 }
 
-// texts asks for one column of texts.
+// texts runs a query for one column of texts.
 func texts(t testing.TB, db *sql.DB, query string, args ...any) (all []string) {
 	t.Helper()
 	rows, err := db.Query(query, args...)
@@ -321,7 +320,7 @@ func await(t testing.TB, probe func() error) {
 	}
 }
 
-// eventually is a call that is repeated until it is answered with that status.
+// eventually repeats a call until it is answered with the given status.
 func eventually(t testing.TB, status int, method, url, body string, headers ...string) (a answer) {
 	t.Helper()
 	await(t, func() (err error) {
@@ -340,7 +339,7 @@ func freeAddr(t testing.TB) string {
 	return addr
 }
 
-// lockedBuffer keeps what a process prints.
+// lockedBuffer has the output of a process.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  strings.Builder

@@ -10,9 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The Go client that oapi-codegen generates from the document, as the program
-// serves it, compiles and runs the README's story. make compat does the same in
-// Java and Python.
+// The Go client that oapi-codegen generates from the served OpenAPI document compiles and
+// runs the README's story. make compat does the same in Java and Python.
 func TestOpenAPI_GoClientRunsTheStory(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

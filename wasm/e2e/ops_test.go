@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// metric is the value of one line of /metrics, or -1 when there is none.
+// metric returns the value of a line of /metrics, or -1 if it is missing.
 func metric(t testing.TB, ops, line string) float64 {
 	t.Helper()
 	a := mustCall(t, http.StatusOK, "GET", "http://"+ops+"/metrics", "")
@@ -28,9 +28,8 @@ func metric(t testing.TB, ops, line string) float64 {
 	return value
 }
 
-// awaitMetric waits until the value of a metric is as it should be: a request is
-// counted after it was answered, and what a database does not tell in time is left
-// out.
+// awaitMetric waits until the value of a metric satisfies a condition: a request is counted
+// only after its answer, and a metric is left out while the database is too slow.
 func awaitMetric(t testing.TB, ops, line string, is func(float64) bool) {
 	t.Helper()
 	await(t, func() error {
@@ -41,8 +40,8 @@ func awaitMetric(t testing.TB, ops, line string, is func(float64) bool) {
 	})
 }
 
-// What an operator sees of a fleet: requests, backlog, lag, readiness; and one
-// id that names a request on edge and backend.
+// An operator sees the requests, backlog, lag and readiness of a fleet, and the same
+// request id on edge and backend.
 func TestOps_FleetIsVisible(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -86,8 +85,8 @@ func TestOps_FleetIsVisible(t *testing.T) {
 	})
 }
 
-// The dashboard asks for nothing that is not there: a fresh backend and edge
-// export all its metrics before anything has happened, but for those of requests.
+// A new backend and edge export all metrics of the dashboard, except those of requests,
+// before any request.
 func TestOps_DashboardShowsWhatIsExported(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -121,7 +120,7 @@ func TestOps_DashboardShowsWhatIsExported(t *testing.T) {
 	} {
 		require.Contains(t, asked, name)
 	}
-	await(t, func() error { // the heartbeat comes once a second
+	await(t, func() error { // a heartbeat is stored once a second
 		exported := mustCall(t, http.StatusOK, "GET", "http://"+edgeOps+"/metrics", "").body +
 			mustCall(t, http.StatusOK, "GET", "http://"+backendOps+"/metrics", "").body
 		for name := range asked {
@@ -133,7 +132,7 @@ func TestOps_DashboardShowsWhatIsExported(t *testing.T) {
 	})
 }
 
-// Rows of jobs and attempts to deliver are counted, by how they went.
+// Rows of jobs and webhook attempts are counted by outcome.
 func TestOps_WorkIsCounted(t *testing.T) {
 	t.Parallel()
 	s, ops := demoSite(t), freeAddr(t)
@@ -147,7 +146,7 @@ func TestOps_WorkIsCounted(t *testing.T) {
 	s.ended(t, s.beginJob(t, "MUTATION/USER", "users.csv", "accountId,id\na,a\nb,b\nc,\n"))
 	s.ended(t, s.beginJob(t, "MUTATION/DELETE_USER", "users.csv", "accountId,id\na,a\n"))
 	s.webhook(t, "test", endpoint)
-	s.identify(t, s.edge, "test_demo", "ben", `{}`) // tells of a user and of a code
+	s.identify(t, s.edge, "test_demo", "ben", `{}`) // causes events for a user and for a code
 	for line, want := range map[string]float64{
 		`kind="MUTATION/USER",outcome="done"`: 2, `kind="MUTATION/USER",outcome="failed"`: 1,
 		`kind="MUTATION/DELETE_USER",outcome="done"`: 1, `kind="MUTATION/DELETE_USER",outcome="failed"`: 0,
@@ -159,7 +158,7 @@ func TestOps_WorkIsCounted(t *testing.T) {
 		attempts := func(outcome string) float64 {
 			return metric(t, ops, `kith_work_total{kind="attempt",outcome="`+outcome+`",work="webhook"}`)
 		}
-		// Those that failed are made again and again.
+		// Failed attempts are repeated.
 		if done, failed, late := attempts("done"), attempts("failed"), attempts("late"); done != 1 || failed < 2 || late != 0 {
 			return fmt.Errorf("%v done, %v failed, %v late", done, failed, late)
 		}
@@ -168,7 +167,7 @@ func TestOps_WorkIsCounted(t *testing.T) {
 	awaitMetric(t, ops, `kith_backlog{work="webhook"}`, func(n float64) bool { return n == 2 })
 }
 
-// An edge of another time than its database says so, instead of guessing.
+// An edge with another schema than its database refuses to start.
 func TestOps_EdgeOfAnotherSchemaDoesNotStart(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)

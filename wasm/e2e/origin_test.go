@@ -10,7 +10,7 @@ import (
 
 const evil = "https://evil.example"
 
-// preflight asks an edge or a backend whether pages of an origin may log events.
+// preflight sends a preflight request for logging events from an origin.
 func preflight(t testing.TB, base, origin string) answer {
 	t.Helper()
 	a, err := call("OPTIONS", base+"/api/v1/demo/open/account/ben/user/ben/events", "", "Origin: "+origin, "Access-Control-Request-Method: POST")
@@ -27,7 +27,7 @@ func requireReadable(t testing.TB, a answer, origin string) {
 	require.Equal(t, []string{"Origin"}, a.header["Vary"])
 }
 
-// What the operator lists holds at once, in running programs.
+// Allowed origins take effect at once in running programs.
 func TestCLI_Origins(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
@@ -75,8 +75,8 @@ func TestCLI_Origins(t *testing.T) {
 	}
 }
 
-// What the edge answers itself is as readable as what the backend answers, also
-// when the backend is down; a page of another origin never reads it.
+// Pages of allowed origins can read the edge's own answers like those of the backend, also
+// when the backend is down; pages of other origins never can.
 func TestOrigin_EdgeAnswersItself(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)

@@ -25,12 +25,12 @@ import (
 	"kith/core/job"
 )
 
-// Guarantee: backends share work through leases, and one that was paused beyond
-// its lease and wakes up changes nothing. Each test stops a backend in the
-// middle of its work (SIGSTOP), lets the other finish it, and wakes the first.
+// Guarantee: backends share work through leases, and a backend that was paused beyond its
+// lease changes nothing when it continues. Each test pauses a backend in the middle of its
+// work (SIGSTOP), lets the other finish the work, and resumes the first.
 
-// newPair is two backends on one database server, with one data folder, and the
-// demo tenants. The first reaches the server through a tap.
+// newPair returns two backends on one database server, with the same data folder and the
+// demo tenants. The first connects to the server through a tap.
 func newPair(t *testing.T) (first, second *site, line *tap) {
 	t.Helper()
 	cluster := sqldtest.StartWith(t, sqldtest.Options{})
@@ -43,19 +43,18 @@ func newPair(t *testing.T) (first, second *site, line *tap) {
 	return first, second, line
 }
 
-// pause stops a process where it is, and returns when none of its threads runs;
-// resume lets it go on.
+// pause suspends a process, and returns when none of its threads runs; resume continues it.
 func (p *process) pause(t testing.TB) {
 	t.Helper()
 	require.NoError(t, p.command.Process.Signal(syscall.SIGSTOP))
 	await(t, func() error {
 		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", p.command.Process.Pid))
 		if err != nil || len(threads) == 0 {
-			return fmt.Errorf("it has no threads: %w", err)
+			return fmt.Errorf("the process has no threads: %w", err)
 		}
 		for _, thread := range threads {
 			if status, err := os.ReadFile(thread); err == nil && !bytes.Contains(status, []byte("State:\tT")) {
-				return errors.New("it runs")
+				return errors.New("the process still runs")
 			}
 		}
 		return nil
@@ -66,15 +65,15 @@ func (p *process) resume(t testing.TB) {
 	require.NoError(t, p.command.Process.Signal(syscall.SIGCONT))
 }
 
-// killWhen waits for a condition and kills the process while it holds.
+// killWhen waits for a condition and kills the process while the condition is true.
 func (p *process) killWhen(t testing.TB, holds func() error) {
 	t.Helper()
 	await(t, func() error { return p.killIf(t, holds) })
 }
 
-// killIf kills a process if a condition holds, or returns why it does not. It pauses
-// the process and looks again before it kills, so that what the kill meets does not
-// depend on how soon the test comes.
+// killIf kills a process if a condition is true, or returns the condition's error. It
+// pauses the process and checks the condition again before the kill, so that the process
+// cannot move on in between.
 func (p *process) killIf(t testing.TB, holds func() error) error {
 	t.Helper()
 	if err := holds(); err != nil {
@@ -90,7 +89,7 @@ func (p *process) killIf(t testing.TB, holds func() error) error {
 	return err
 }
 
-// reached waits until a point in another process was reached.
+// reached waits until another process has reached a point.
 func reached(t testing.TB, point <-chan struct{}) {
 	t.Helper()
 	select {
@@ -100,7 +99,7 @@ func reached(t testing.TB, point <-chan struct{}) {
 	}
 }
 
-// until waits within a server, whose end waits for its handlers.
+// until waits for a point in a handler of a server, with a time limit.
 func until(t testing.TB, point <-chan struct{}) {
 	select {
 	case <-point:
@@ -113,13 +112,13 @@ func (p *process) waitLog(t testing.TB, text string) {
 	t.Helper()
 	await(t, func() error {
 		if !strings.Contains(p.output.String(), text) {
-			return fmt.Errorf("it has not logged %q:\n%s", text, p.output)
+			return fmt.Errorf("the process has not logged %q:\n%s", text, p.output)
 		}
 		return nil
 	})
 }
 
-// tap is a line to the database server on which one answer can be waited for.
+// tap is a proxy to the database server that can pause at a chosen answer.
 type tap struct {
 	listener net.Listener
 	target   string
@@ -148,8 +147,8 @@ func newTap(t *testing.T, target string) *tap {
 	return tp
 }
 
-// wait has hit called at the n-th answer from now on that holds a text, before
-// the answer is passed on.
+// wait calls hit at the n-th further answer that contains a text, before it forwards the
+// answer.
 func (tp *tap) wait(text string, n int, hit func()) {
 	tp.mu.Lock()
 	defer tp.mu.Unlock()
@@ -183,8 +182,8 @@ func (tp *tap) join(client net.Conn) {
 	}
 }
 
-// look counts the text in what was seen and not counted before, and returns what
-// may be the beginning of another.
+// look counts the text in new bytes, and returns the bytes that may begin another
+// occurrence.
 func (tp *tap) look(seen []byte) []byte {
 	tp.mu.Lock()
 	defer tp.mu.Unlock()
@@ -201,8 +200,8 @@ func (tp *tap) look(seen []byte) []byte {
 	return bytes.Clone(seen[max(0, len(seen)-max(0, len(tp.text)-1)):])
 }
 
-// An import: the other backend takes it over, and the rows that the first had in
-// its hands are done once.
+// The other backend takes over an import, and the rows that the first was working on are
+// imported once.
 func TestPause_ImportIsTakenOver(t *testing.T) {
 	t.Parallel()
 	const rows = 6000
@@ -210,7 +209,7 @@ func TestPause_ImportIsTakenOver(t *testing.T) {
 	first, second, line := newPair(t)
 	a := first.serve(t, env...)
 	db := second.open(t)
-	// Within the third batch: what this answer tells is asked for by batches alone.
+	// The pause is within the third batch: only batches read this value.
 	paused := make(chan struct{})
 	line.wait(`"name":"untracking"`, 3, func() { a.pause(t); close(paused) })
 	id := first.beginJob(t, "MUTATION/USER", "users.csv", userRows(0, rows))
@@ -222,18 +221,18 @@ func TestPause_ImportIsTakenOver(t *testing.T) {
 	require.Equal(t, rows-int(done.Stats.Errors), number(t, db, `SELECT count(*) FROM user WHERE tenant = 'demo'`))
 
 	a.resume(t)
-	a.waitLog(t, "a job outlived its lease")
+	a.waitLog(t, "job left: its lease expired")
 	require.Equal(t, result, second.download(t, id, job.ResultFile))
 	require.Equal(t, left, state(t, db))
 	require.Equal(t, []string{"COMPLETED 2"}, texts(t, db, `SELECT status || ' ' || attempt FROM job`))
 
-	// It is of use again.
+	// The first backend works again.
 	b.stop(t)
 	id = first.beginJob(t, "MUTATION/USER_EVENT", "events.jsonl", `{"accountId":"a00000","userId":"u00000","event":{"key":"later"}}`+"\n")
 	require.EqualValues(t, 1, first.ended(t, id).Stats.RecordsProcessed)
 }
 
-// A delivery: the result of the first attempt comes too late, whatever it is.
+// The result of a webhook attempt is ignored if its lease has expired.
 func TestPause_DeliveryIsMadeByAnother(t *testing.T) {
 	t.Parallel()
 	first, second, _ := newPair(t)
@@ -253,28 +252,27 @@ func TestPause_DeliveryIsMadeByAnother(t *testing.T) {
 	reached(t, paused)
 	db := second.open(t)
 	require.Equal(t, []string{"sending 1"}, texts(t, db, `SELECT state || ' ' || attempt FROM webhook_delivery`))
-	// The lease lasts for a minute, which has passed now.
+	// Now the lease of one minute has expired.
 	_, err := db.Exec(`UPDATE webhook_delivery SET due_at = 1`)
 	require.NoError(t, err)
 	second.serve(t)
 	await(t, func() error {
 		if s := texts(t, db, `SELECT state || ' ' || attempt FROM webhook_delivery`); s[0] != "delivered 2" {
-			return fmt.Errorf("it is %s", s[0])
+			return fmt.Errorf("the delivery is %s", s[0])
 		}
 		return nil
 	})
 	close(goOn)
 	a.Load().resume(t)
-	a.Load().waitLog(t, "webhook attempts outlived their lease")
+	a.Load().waitLog(t, "leases of webhook attempts expired")
 	require.Equal(t, []string{"delivered 2"}, texts(t, db, `SELECT state || ' ' || attempt FROM webhook_delivery`))
 	require.Equal(t, []string{"2 200"}, texts(t, db, `SELECT number || ' ' || status FROM webhook_attempt`))
 	require.Zero(t, number(t, db, `SELECT count(*) FROM webhook_subscription WHERE failing_since IS NOT NULL OR disabled_at IS NOT NULL`))
 	require.Equal(t, map[string]int{texts(t, db, `SELECT id FROM webhook_event`)[0]: 2}, in.all())
 }
 
-// Event calls: a backend is stopped within the transaction that turns them into
-// events, with the write lock in its hands. The server takes the lock away, and
-// the other backend does the work.
+// A backend is paused within the transaction that turns event calls into events, while it
+// has the write lock. The server ends the transaction, and the other backend does the work.
 func TestPause_IntakeIsProcessedByAnother(t *testing.T) {
 	t.Parallel()
 	first, second, line := newPair(t)
@@ -286,20 +284,20 @@ func TestPause_IntakeIsProcessedByAnother(t *testing.T) {
 	db := second.open(t)
 	for range 2 {
 		paused := make(chan struct{})
-		// The answer that tells how far the batch goes.
+		// The answer with the end of the batch.
 		line.wait(`"upto"`, 1, func() { a.pause(t); close(paused) })
 		reached(t, paused)
 		behind := sending.calls()
 		await(t, func() error {
 			if n := sending.calls() - behind; n < 100 {
-				return fmt.Errorf("%d calls were accepted while a backend sleeps with the lock", n)
+				return fmt.Errorf("%d calls were accepted while a paused backend has the lock", n)
 			}
 			return nil
 		})
 		before := number(t, db, `SELECT seq FROM intake_cursor`)
 		await(t, func() error {
 			if number(t, db, `SELECT seq FROM intake_cursor`) == before {
-				return errors.New("nobody processes")
+				return errors.New("no backend processes the calls")
 			}
 			return nil
 		})
@@ -312,8 +310,8 @@ func TestPause_IntakeIsProcessedByAnother(t *testing.T) {
 	sending.requireProcessedOnce(t, db)
 }
 
-// The payment gateway: a call of the first backend, about to be sent, reaches the
-// gateway after those of the other, which knew better. It is put right.
+// A delayed call of the first backend reaches the payment gateway after newer calls of the
+// other. The wrong discount is corrected.
 func TestPause_GatewayIsSetByAnother(t *testing.T) {
 	t.Parallel()
 	first, second, _ := newPair(t)
@@ -368,12 +366,12 @@ func TestPause_GatewayIsSetByAnother(t *testing.T) {
 	require.NoError(t, err)
 	discount("6.00")
 	close(goOn)
-	discount("10.00") // as the first had wanted
+	discount("10.00") // set by the delayed call
 	a.Load().resume(t)
 	discount("6.00")
 	await(t, func() error {
 		if n := number(t, db, `SELECT count(*) FROM gateway_subscription WHERE leased_until IS NOT NULL`); n > 0 {
-			return errors.New("somebody is still at it")
+			return errors.New("a backend is still working on it")
 		}
 		return nil
 	})
@@ -389,7 +387,7 @@ func (s *site) lab(t *testing.T) string {
 	return lab
 }
 
-// gateway runs `kith gateway` for the test tenant, which must succeed.
+// gateway runs `kith gateway` for the test tenant; it must succeed.
 func (s *site) gateway(t *testing.T, args ...string) {
 	t.Helper()
 	_, errOut, status := s.run(t, nil, append([]string{"gateway"}, append(args, "--tenant", "test_demo")...)...)
@@ -401,7 +399,7 @@ func labCall(t *testing.T, lab, control, form string) {
 	mustCall(t, http.StatusOK, "POST", lab+"/lab/"+control, form, "Content-Type: application/x-www-form-urlencoded")
 }
 
-// discountAt is the discount that a subscription has at the gateway.
+// discountAt returns the discount of a subscription at the gateway.
 func discountAt(t *testing.T, lab, subscription string) string {
 	t.Helper()
 	state := decode[struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A program is made, shown, changed and deleted; what is not given stays.
+// A program is created, shown, changed and deleted; settings that are not given do not change.
 func TestCLI_Program(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
@@ -41,7 +41,7 @@ made                      DATE
 changed                   DATE
 `
 	require.Equal(t, want, did("show", "spring"))
-	require.Equal(t, want, did("update", "spring"), "nothing is given")
+	require.Equal(t, want, did("update", "spring"), "no setting is given")
 	want = strings.NewReplacer("name                      Spring", "name                      Summer", ", name none, ip deny", ", name none", "7.5% for 90 days", "none",
 		"3 in 1 day", "no limit", "partner.example", "none").Replace(want)
 	require.Equal(t, want, did("update", "spring", "--name", "Summer", "--fraud-signal", "ip=default", "--referrer-reward", "none", "--max-rewards-in-period", "0", "--allow-host", "none"))
@@ -64,7 +64,7 @@ spring   Summer          none            10.00 EUR       https://spring.example/
 	require.NotContains(t, did("list"), "spring")
 }
 
-// An operator's list of disposable domains goes beside the one that is built in.
+// An operator's list of disposable domains is used in addition to the built-in one.
 func TestCLI_TempDomains(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)

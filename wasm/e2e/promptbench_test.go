@@ -13,12 +13,12 @@ import (
 // The time limits of docs/guarantees.md hold on a machine that runs nothing else, so
 // benchmarks measure and check them. The tests of a fleet check which node answers.
 
-// staleness is how old 99 of 100 answers of an edge may be, and prompt how long a node
-// may take to answer, or to say that it cannot, whatever is away.
+// staleness is the maximum age of 99 of 100 answers of an edge. prompt is the maximum time
+// in which a node answers or refuses, whatever other process is unavailable.
 const staleness, prompt = 2 * time.Second, 2 * time.Second
 
-// BenchmarkFleet_Staleness is how soon what was changed through one edge is seen
-// through the other.
+// BenchmarkFleet_Staleness measures how soon a change through one edge is seen through the
+// other.
 func BenchmarkFleet_Staleness(b *testing.B) {
 	f := newFleet(b)
 	f.identify(b, "anna", `{"referralCode":"ANNA10"}`)
@@ -40,7 +40,7 @@ func BenchmarkFleet_Staleness(b *testing.B) {
 	})
 }
 
-// stopwatch calls, and keeps the longest time that an answer took.
+// stopwatch makes calls, and records the longest time of an answer.
 type stopwatch struct {
 	b    *testing.B
 	most time.Duration
@@ -53,13 +53,13 @@ func (w *stopwatch) call(status int, method, url, body string, headers ...string
 	w.most = max(w.most, time.Since(began))
 }
 
-// BenchmarkFleet_Prompt is the longest that an edge takes over a link, a look-up and
-// an event call while something is away.
+// BenchmarkFleet_Prompt measures the longest time of a link, a look-up and an event call at
+// an edge while other processes are unavailable.
 func BenchmarkFleet_Prompt(b *testing.B) {
 	for _, c := range []struct {
 		name     string
 		fallback bool
-		// link, code and event are the answers that are expected.
+		// link, code and event are the expected statuses.
 		link, code, event int
 		leave             func(*fleet)
 	}{

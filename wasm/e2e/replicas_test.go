@@ -12,8 +12,8 @@ import (
 	"kith/backend/store/sqldtest"
 )
 
-// away are the ways in which a replica is away, and how it comes back: one that
-// is killed refuses connections, one that is paused takes them and answers nothing.
+// away has the ways in which a replica becomes unavailable, and how it recovers: a killed
+// replica refuses connections, a paused one accepts them and never answers.
 var away = map[string]struct {
 	leave, back func(testing.TB, *sqldtest.Replica)
 }{
@@ -21,10 +21,10 @@ var away = map[string]struct {
 	"paused": {func(t testing.TB, r *sqldtest.Replica) { r.Pause(t) }, func(t testing.TB, r *sqldtest.Replica) { r.Resume(t) }},
 }
 
-// fallBack starts the first edge anew, with the other replica as its fallback. It
-// returns the operators' address. A replica that is paused is found out by its
-// silence, so the edge has the product's own bounds, which a replica that is well may
-// miss on a busy machine: then the edge says 503 and a caller tries again.
+// fallBack restarts the first edge with the other replica as its fallback, and returns its
+// operations address. Only a timeout detects a paused replica, so the edge has the default
+// time limits. On a busy machine a healthy replica may exceed them; the edge then answers
+// 503 and the caller tries again.
 func (f *fleet) fallBack(t testing.TB) (ops string) {
 	t.Helper()
 	ops = freeAddr(t)
@@ -41,9 +41,9 @@ func awaitReplica(t testing.TB, ops string, replica float64) {
 	awaitMetric(t, ops, "kith_replica_in_use", func(from float64) bool { return from == replica })
 }
 
-// Guarantee: an edge whose replica is away reads and writes by way of another,
-// without the backends too, asks the backend when that one is away as well, and
-// goes back to its own by itself.
+// Guarantee: an edge whose replica is unavailable reads and writes through another replica,
+// also without the backends. If that is unavailable too, it calls the backend. It returns
+// to its own replica automatically.
 func TestFleet_AnotherReplicaIsRead(t *testing.T) {
 	t.Parallel()
 	for how, what := range away {
@@ -100,8 +100,8 @@ func TestFleet_AnotherReplicaIsRead(t *testing.T) {
 	}
 }
 
-// Guarantee: what was on its way through a replica that is killed or paused is
-// stored once or not at all, and once if it was answered 200.
+// Guarantee: a write through a replica that is killed or paused meanwhile is stored once or
+// not at all, and once if it was answered with 200.
 func TestFleet_WriteInFlightIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -122,7 +122,7 @@ func TestFleet_WriteInFlightIsNotRepeated(t *testing.T) {
 					return
 				default:
 				}
-				key := fmt.Sprintf("event-%d-%d.x", sender, i) // no idempotency key: nothing else would stop a second one
+				key := fmt.Sprintf("event-%d-%d.x", sender, i) // no idempotency key, so that a repeated write would be stored twice
 				a, err := f.nodes[0].sendEvents(f.nodes[0].edge, f.tenant, "anna", `{"events":[{"key":"`+key+`"}]}`)
 				if err != nil {
 					a.status = -1
@@ -179,8 +179,8 @@ func TestFleet_WriteInFlightIsNotRepeated(t *testing.T) {
 	require.Len(t, count, 2, "all others were told 503: %v", count)
 }
 
-// An edge starts while its replica is away, on its fallback; one whose fallback
-// has another schema does not.
+// An edge starts on its fallback while its replica is unavailable, but not if the fallback
+// has another schema.
 func TestFleet_StartsOnTheFallback(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -204,7 +204,7 @@ func TestFleet_StartsOnTheFallback(t *testing.T) {
 	require.Contains(t, string(out), "the database has schema 9999 and this kith knows ")
 }
 
-// A file has no fallback, and is none.
+// A file has no fallback, and is not allowed as one.
 func TestCLI_FallbackIsAServer(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)

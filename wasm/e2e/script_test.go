@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The edge serves the browser script as the build made it, also when the backend
-// is down: compressed for whom that suits, and once to whom has it.
+// The edge serves the built browser script, also when the backend is down: compressed if
+// the client accepts gzip, and with 304 if the client has it already.
 func TestScript_IsServedByTheEdge(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -49,7 +49,7 @@ func TestScript_IsServedByTheEdge(t *testing.T) {
 		text, err := io.ReadAll(unpacked)
 		require.NoError(t, err)
 		require.Equal(t, string(built), string(text))
-		require.NotEqual(t, plain.header.Get("Etag"), a.header.Get("Etag"), "other bytes have another tag")
+		require.NotEqual(t, plain.header.Get("Etag"), a.header.Get("Etag"), "the compressed script has another ETag")
 	}
 
 	tag := plain.header.Get("Etag")

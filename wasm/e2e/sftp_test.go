@@ -17,15 +17,15 @@ import (
 	"kith/backend/client"
 )
 
-// sftpClient is the sftp of OpenSSH with a key of its own.
+// sftpClient is OpenSSH's sftp with its own key.
 type sftpClient struct {
 	dir, addr string
-	// options are for the options of ssh, besides its own.
+	// options are additional options of ssh.
 	options []string
 }
 
-// newSFTP makes a key and returns what connects with it. Nothing of whoever runs
-// the tests is looked at.
+// newSFTP makes a key and returns a client with it. The configuration of the user who runs
+// the tests is not read.
 func newSFTP(t testing.TB, addr, keyType string) *sftpClient {
 	t.Helper()
 	for _, program := range []string{"sftp", "ssh-keygen"} {
@@ -40,7 +40,7 @@ func newSFTP(t testing.TB, addr, keyType string) *sftpClient {
 
 func (c *sftpClient) key() string { return filepath.Join(c.dir, "key") }
 
-// command is an sftp that has not been started, with commands to carry out.
+// command returns a command that runs sftp with some commands.
 func (c *sftpClient) command(t testing.TB, user, commands string) *exec.Cmd {
 	t.Helper()
 	host, port, err := net.SplitHostPort(c.addr)
@@ -52,7 +52,7 @@ func (c *sftpClient) command(t testing.TB, user, commands string) *exec.Cmd {
 	return command
 }
 
-// run carries out commands and returns what sftp prints, and its exit status.
+// run runs commands and returns the output and exit status of sftp.
 func (c *sftpClient) run(t testing.TB, user string, commands ...string) (string, int) {
 	t.Helper()
 	command := c.command(t, user, strings.Join(commands, "\n")+"\n")
@@ -63,7 +63,7 @@ func (c *sftpClient) run(t testing.TB, user string, commands ...string) (string,
 	return string(out), command.ProcessState.ExitCode()
 }
 
-// allow lets a key send files of a tenant.
+// allow adds the client's key to a tenant.
 func (s *site) allow(t testing.TB, tenant string, c *sftpClient) {
 	t.Helper()
 	out, errOut, status := s.run(t, nil, "tenant", "sftp-key", "add", tenant, c.key()+".pub")
@@ -71,7 +71,7 @@ func (s *site) allow(t testing.TB, tenant string, c *sftpClient) {
 	require.Regexp(t, `^SHA256:\S{43}\n$`, out)
 }
 
-// sample writes a file of made-up rows to where the client is.
+// sample writes a file of sample rows to the client's folder.
 func (s *site) sample(t testing.TB, c *sftpClient, typ, name string, args ...string) {
 	t.Helper()
 	args = append([]string{"sample", "--type", typ, "--out", filepath.Join(c.dir, name)}, args...)
@@ -79,13 +79,13 @@ func (s *site) sample(t testing.TB, c *sftpClient, typ, name string, args ...str
 	require.Zero(t, status, out+errOut)
 }
 
-// listedJob is a job as the list of jobs tells of it.
+// listedJob is a job in the list of jobs.
 type listedJob struct {
 	client.Job
 	Type, Name, Requester string
 }
 
-// jobs are those of a tenant, the newest first.
+// jobs returns the jobs of a tenant, the newest first.
 func (s *site) jobs(t testing.TB, tenant string) []listedJob {
 	t.Helper()
 	a := mustCall(t, http.StatusOK, "POST", s.backend+"/api/v1/"+tenant+"/graphql",
@@ -96,8 +96,8 @@ func (s *site) jobs(t testing.TB, tenant string) []listedJob {
 	}](t, a).Data.Jobs.Data
 }
 
-// The sftp of OpenSSH sends files of all four types, with keys of both kinds;
-// each becomes a job of its tenant, which is done like any other.
+// OpenSSH's sftp sends files of all four types, with keys of both types; each becomes a job
+// of its tenant.
 func TestSFTP_OpenSSH(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
@@ -125,7 +125,7 @@ func TestSFTP_OpenSSH(t *testing.T) {
 		made := s.jobs(t, "demo")[0]
 		require.Equal(t, []string{send.typ, send.name, "SFTP"}, []string{made.Type, made.Name, made.Requester})
 		done := s.ended(t, made.ID)
-		require.Equal(t, send.errors, done.Stats.Errors, "nobody has anything to redeem")
+		require.Equal(t, send.errors, done.Stats.Errors, "no user has credit to redeem")
 		sent, err := os.ReadFile(filepath.Join(c.dir, send.name))
 		require.NoError(t, err)
 		require.Equal(t, string(sent), s.download(t, made.ID, "source"))
@@ -149,7 +149,7 @@ func TestSFTP_OpenSSH(t *testing.T) {
 	} {
 		require.Contains(t, out, refused)
 	}
-	require.Len(t, s.jobs(t, "demo"), 6, "the last one alone was sent")
+	require.Len(t, s.jobs(t, "demo"), 6, "only the last file was sent")
 
 	require.NoError(t, os.WriteFile(filepath.Join(c.dir, "users_bad.csv"), []byte("accountId,name\na,b\n"), 0o600))
 	out, status = c.run(t, "demo", "put users_bad.csv")
@@ -176,9 +176,9 @@ func TestSFTP_OpenSSH(t *testing.T) {
 	require.Equal(t, 255, status, out)
 }
 
-// An upload that does not come to its end is no job, however it ends: the client
-// is killed, the server is killed, or the user breaks off, over which the client
-// closes what it has sent. Where the server lives it leaves no file either.
+// An incomplete upload does not become a job, however it ends: the client is killed, the
+// server is killed, or the user interrupts it, and the client then closes the incomplete
+// file. If the server survives, no file remains either.
 func TestSFTP_CutInTheMiddle(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
@@ -187,7 +187,7 @@ func TestSFTP_CutInTheMiddle(t *testing.T) {
 	c := newSFTP(t, s.sftp, "ed25519")
 	s.allow(t, "demo", c)
 	s.sample(t, c, "MUTATION/USER", "users_1.csv", "--rows", "200000")
-	// In kbit/s: two minutes, of which a test waits for the first second.
+	// At this rate in kbit/s the upload takes two minutes; the test waits for the first second.
 	c.options = []string{"-l", "1000"}
 	begin := func() *exec.Cmd {
 		command := c.command(t, "demo", "put users_1.csv\n")
@@ -223,7 +223,7 @@ func TestSFTP_CutInTheMiddle(t *testing.T) {
 	require.Len(t, s.jobs(t, "demo"), 1)
 }
 
-// A server of its own, beside the backend, with a key of the operator's.
+// The SFTP server runs as a separate process, with the operator's host key.
 func TestSFTP_Alone(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
@@ -253,11 +253,11 @@ func TestSFTP_Alone(t *testing.T) {
 	}
 	_, errOut, status := s.run(t, nil, "serve")
 	require.Equal(t, 1, status)
-	require.Contains(t, errOut, "KITH_SFTP_ADDR", "of a port that is taken")
+	require.Contains(t, errOut, "KITH_SFTP_ADDR", "the port is in use")
 	alone.stop(t)
 }
 
-// The command that `kith dev` prints sends a file, and asks nothing.
+// The command that `kith dev` prints sends a file without a prompt.
 func TestSFTP_Dev(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -266,7 +266,7 @@ func TestSFTP_Dev(t *testing.T) {
 	var printed []string
 	await(t, func() error {
 		if printed = regexp.MustCompile(`(?m)^    sftp (-P .*)$`).FindStringSubmatch(dev.output.String()); printed == nil {
-			return fmt.Errorf("nothing is printed:\n%s", dev.output)
+			return fmt.Errorf("the command is not printed:\n%s", dev.output)
 		}
 		return nil
 	})
@@ -279,7 +279,7 @@ func TestSFTP_Dev(t *testing.T) {
 	require.EqualValues(t, 10, s.ended(t, s.jobs(t, "demo")[0].ID).Stats.RecordsProcessed)
 }
 
-// However many silent connections one address has, a client of another address sends
+// However many silent connections one address has, a client with another address can send
 // its file at the first try.
 func TestAttack_SilentSFTPConnections(t *testing.T) {
 	t.Parallel()

@@ -27,18 +27,18 @@ const (
 	siegeBombs    = 100  // GraphQL calls at a time
 	siegeGuesses  = 1000 // a second, from siegeNetworks networks
 	siegeNetworks = 10
-	siegeVisits   = 100 // share links a second that must be answered in time
+	siegeVisits   = 100 // share links per second that must be answered in time
 	siegeP99      = 50 * time.Millisecond
 	siegeMemory   = 300 << 20
-	// besiegeEnv has the orders of a process that attacks.
+	// besiegeEnv is the variable with the orders of the attacking process.
 	besiegeEnv = "KITH_TEST_BESIEGE"
 )
 
-// TestSiege attacks an edge and its backend, on a file and with a libSQL server, by
-// 500 slow clients each, 100 GraphQL bombs at a time and 1,000 guesses a second, all
-// at once. Neither process takes more than 300 MB, and visitors' share links are
-// answered within 50 ms, 99 of 100. As a part of make test it is short and judges
-// memory only: times depend on the machine, and are judged by make soak.
+// TestSiege attacks an edge and its backend, on a file and with a libSQL server, with 500
+// slow clients each, 100 expensive GraphQL calls at a time and 1,000 guesses per second, all
+// at once. Neither process may use more than 300 MB, and 99 of 100 share links must be
+// answered within 50 ms. In make test it is short and checks only the memory; make soak
+// also checks the times, which depend on the machine.
 func TestSiege(t *testing.T) {
 	for _, ground := range []struct {
 		name string
@@ -96,8 +96,8 @@ func (s *site) siege(t *testing.T, edge, backend *process) {
 	}
 }
 
-// visits follows share links at a constant rate, each on a connection of its own,
-// and returns the sorted times from when each was due.
+// visits follows share links at a constant rate, each on its own connection, and returns
+// the sorted times since each was scheduled.
 func (s *site) visits(t *testing.T) (took []time.Duration, failed []error) {
 	n := int(siegeFor.Seconds() * siegeVisits)
 	took, errs := make([]time.Duration, n), make([]error, n)
@@ -125,13 +125,13 @@ func (s *site) visits(t *testing.T) (took []time.Duration, failed []error) {
 	return took, slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 }
 
-// from says that a request comes from one of 250 networks.
+// from returns a header with an address in one of 250 networks.
 func from(net string, i int) string {
 	return fmt.Sprintf("X-Forwarded-For: %s.%d.%d", net, i%250, i/250%250+1)
 }
 
-// besiege starts the process that attacks: this test program, at a lower priority,
-// so that what the attacks cost their sender is not taken from the programs.
+// besiege starts the attacking process: this test program at a lower priority, so that
+// sending the attacks does not take processor time from the servers.
 func (s *site) besiege(t *testing.T) *process {
 	orders, err := json.Marshal(siegeOrders{Edge: strings.TrimPrefix(s.edge, "http://"), Backend: strings.TrimPrefix(s.backend, "http://")})
 	require.NoError(t, err)
@@ -145,7 +145,7 @@ func (s *site) besiege(t *testing.T) *process {
 	return p
 }
 
-// cpuTime is what a process has used; nil is this one.
+// cpuTime returns the processor time of a process; nil means this one.
 func cpuTime(t *testing.T, p *process) time.Duration {
 	name := "self"
 	if p != nil {
@@ -153,7 +153,7 @@ func cpuTime(t *testing.T, p *process) time.Duration {
 	}
 	text, err := os.ReadFile(filepath.Join("/proc", name, "stat"))
 	require.NoError(t, err)
-	// The name of the program, in brackets, may have spaces.
+	// The name of the program, in parentheses, may have spaces.
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 	user, _ := strconv.Atoi(fields[11])
 	system, _ := strconv.Atoi(fields[12])

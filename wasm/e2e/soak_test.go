@@ -26,39 +26,38 @@ var (
 
 const (
 	soakClients = 8
-	// A process may end up this much larger than it was in the middle: the share
-	// is for the garbage collector, which lets the heap double between two of its
-	// runs, the rest for what a short run has not warmed up yet.
+	// A process may grow by this much between the middle and the end: by a share, since
+	// the heap may double between two garbage collections, and by a constant, since a
+	// short run may still be warming up.
 	soakGrowth, soakSlack = 1.25, 32 << 20
-	// soakLines is how many lines tell of the progress.
+	// soakLines is how many lines of progress are logged.
 	soakLines = 20
-	// soakTold is how many failures are told of as they happen.
-	soakTold = 20
+	// soakReported is how many failures are logged as they happen.
+	soakReported = 20
 )
 
-// long reports whether the load lasts long enough to judge the machine by it.
+// long reports whether the load lasts long enough to check times and growth.
 func long() bool { return *soakFor >= time.Minute }
 
-// soak is a constant load on a fleet, and what became of it.
+// soak is a constant load on a fleet, and its results.
 type soak struct {
 	f        *fleet
 	run      string
 	sent     [4]atomic.Int64 // by kind
 	accepted atomic.Int64    // event calls
 	failures atomic.Int64
-	// late counts calls that were answered 503, or not at all: the fleet had no time
-	// for them.
+	// late counts calls that were answered with 503 or not at all, since the fleet was
+	// overloaded.
 	late atomic.Int64
 
 	mu   sync.Mutex
 	took []time.Duration
 }
 
-// TestSoak puts a constant load on a fleet. In the end nothing was answered
-// wrongly, no process has grown, nothing waits, and every event that was accepted
-// was processed once. As a part of make test it is short, shows that it works, and
-// judges nothing that depends on the machine: the bounds of time and growth are
-// those of a long one.
+// TestSoak puts a constant load on a fleet. At the end no answer was wrong, no process has
+// grown, no work is left, and every accepted event was processed once. In make test it is
+// short and checks nothing that depends on the machine; a long run also checks times and
+// growth.
 func TestSoak(t *testing.T) {
 	f := newFleet(t)
 	if long() {
@@ -70,13 +69,13 @@ func TestSoak(t *testing.T) {
 	f.identify(t, "anna", `{"referralCode":"ANNA10"}`)
 	s := &soak{f: f, run: strconv.FormatInt(time.Now().UnixNano(), 36)}
 	watched := watch(t, f)
-	t.Logf("%v at %d requests a second", *soakFor, *soakRate)
+	t.Logf("%v at %d requests per second", *soakFor, *soakRate)
 	s.load(t, watched, ops)
 	s.verdict(t, watched, ops)
 }
 
-// restartWithOps gives every node an address for operators, and returns them:
-// backends first.
+// restartWithOps restarts every node with an operations address, and returns these
+// addresses, backends first.
 func (f *fleet) restartWithOps(t *testing.T) (ops []string) {
 	for i, n := range f.nodes {
 		f.edges[i].kill()
@@ -90,8 +89,7 @@ func (f *fleet) restartWithOps(t *testing.T) (ops []string) {
 	return ops
 }
 
-// load sends as many requests as belong to the time at the rate, or more slowly when
-// the fleet does not keep up.
+// load sends requests at the constant rate, or more slowly if the fleet is overloaded.
 func (s *soak) load(t *testing.T, watched []*watchedProcess, ops []string) {
 	began := time.Now()
 	work := make(chan int, soakClients)
@@ -125,13 +123,13 @@ func (s *soak) load(t *testing.T, watched []*watchedProcess, ops []string) {
 	clients.Wait()
 }
 
-// kinds of requests, and how many of 20 are of that kind.
+// soakKinds are the kinds of requests, and how many of 20 have that kind.
 var soakKinds = [...]struct {
 	name  string
 	share int
 }{{"events", 8}, {"links", 6}, {"codes", 4}, {"users", 2}}
 
-// one sends one request by way of any node.
+// one sends one request to any node.
 func (s *soak) one(t *testing.T, lines map[string]*line, i int) {
 	bases := s.f.bases()
 	base := bases[rand.IntN(len(bases))]
@@ -147,7 +145,7 @@ func (s *soak) one(t *testing.T, lines map[string]*line, i int) {
 	case "events":
 		request = rawRequest("POST", api+"/open/account/anna/user/anna/events", fmt.Sprintf(`{"idempotencyKey":"%s-%d","events":[{"key":"visit"}]}`, s.run, i), auth)
 	case "links":
-		// Links are the edges' business.
+		// Only edges answer links.
 		base, want = bases[rand.IntN(len(s.f.edges))], http.StatusFound
 		request = rawRequest("GET", "/s/"+s.f.tenant+"/ANNA10", "", visitor...)
 	case "codes":
@@ -176,8 +174,8 @@ func (s *soak) one(t *testing.T, lines map[string]*line, i int) {
 		}
 	}
 	if err != nil {
-		if failed.Add(1) <= soakTold {
-			t.Logf("%s by way of %s after %v: %v", soakKinds[kind].name, base, took.Round(time.Millisecond), err)
+		if failed.Add(1) <= soakReported {
+			t.Logf("%s to %s after %v: %v", soakKinds[kind].name, base, took.Round(time.Millisecond), err)
 		}
 	} else if kind == 0 {
 		s.accepted.Add(1)
@@ -196,7 +194,7 @@ func (s *soak) progress(t *testing.T, since time.Duration, sent int, watched []*
 	t.Logf("%6s  %7d requests  %d failed  p99 %.0f ms  backlog %.0f %s", since.Round(time.Second), sent, s.failures.Load()+s.late.Load(), ms(p99), backlog(t, ops[0]), sizes)
 }
 
-// backlog is what waits for all workers, as a backend tells.
+// backlog returns the number of items that wait for workers, from a backend's metrics.
 func backlog(t *testing.T, ops string) (waiting float64) {
 	for _, work := range []string{"intake", "webhook", "job"} {
 		waiting += metric(t, ops, `kith_backlog{work="`+work+`"}`)
@@ -219,8 +217,8 @@ func watch(t *testing.T, f *fleet) (all []*watchedProcess) {
 	return all
 }
 
-// measure notes and returns the resident memory in bytes; of a process that has
-// ended it is 0.
+// measure records and returns the resident memory in bytes, or 0 for a process that has
+// ended.
 func (p *watchedProcess) measure() int64 {
 	var size int64
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.pid), "statm"))
@@ -232,7 +230,7 @@ func (p *watchedProcess) measure() int64 {
 	return size
 }
 
-// grown compares what a process took in the middle with what it took in the end.
+// grown compares the memory of a process in the middle and at the end.
 func (p *watchedProcess) grown() (warm, end int64, ok bool) {
 	fifth := max(1, len(p.sizes)/5)
 	middle := func(of []int64) int64 {
@@ -247,19 +245,18 @@ func (p *watchedProcess) grown() (warm, end int64, ok bool) {
 	return warm, end, float64(end) <= float64(warm)*soakGrowth+soakSlack
 }
 
-// errors tells of the first errors that a process has logged.
+// errors prints the first errors in the log of a process.
 func (s *soak) errors(t *testing.T, p *process) {
 	told := 0
 	for line := range strings.Lines(p.output.String()) {
-		if strings.Contains(line, "level=ERROR") && told < soakTold {
+		if strings.Contains(line, "level=ERROR") && told < soakReported {
 			told++
 			t.Log(strings.TrimSpace(line))
 		}
 	}
 }
 
-// verdict prints what was found, and fails the test when it is not as it should
-// be.
+// verdict prints the results, and fails the test if one is outside of its bounds.
 func (s *soak) verdict(t *testing.T, watched []*watchedProcess, ops []string) {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -276,11 +273,11 @@ func (s *soak) verdict(t *testing.T, watched []*watchedProcess, ops []string) {
 		sent += s.sent[i].Load()
 		say(kind.name, fmt.Sprint(s.sent[i].Load()), s.sent[i].Load() > 0)
 	}
-	say("answered otherwise", fmt.Sprint(s.failures.Load()), s.failures.Load() == 0)
-	say("answered 503 or not at all", fmt.Sprint(s.late.Load()), s.late.Load() == 0 || !long())
+	say("wrong answers", fmt.Sprint(s.failures.Load()), s.failures.Load() == 0)
+	say("answered with 503 or not at all", fmt.Sprint(s.late.Load()), s.late.Load() == 0 || !long())
 	for _, p := range watched {
 		warm, end, ok := p.grown()
-		say(p.name+" memory", fmt.Sprintf("%d MB in the middle, %d MB in the end", warm>>20, end>>20), ok || !long() && end > 0)
+		say(p.name+" memory", fmt.Sprintf("%d MB in the middle, %d MB at the end", warm>>20, end>>20), ok || !long() && end > 0)
 	}
 	left := -1.0
 	end := time.Now().Add(deadline)
@@ -289,7 +286,7 @@ func (s *soak) verdict(t *testing.T, watched []*watchedProcess, ops []string) {
 			time.Sleep(50 * time.Millisecond)
 		}
 	}
-	say("backlog in the end", fmt.Sprint(left), left == 0)
+	say("backlog at the end", fmt.Sprint(left), left == 0)
 	db := s.f.nodes[0].open(t)
 	processed := number(t, db, `SELECT count(DISTINCT id) FROM event WHERE tenant = ?`, s.f.tenant)
 	accepted := int(s.accepted.Load())

@@ -18,20 +18,19 @@ import (
 	"kith/core/job"
 )
 
-// What a round of the webhooks' load is: an import of so many users, and meanwhile
-// calls of so many senders. Each user is one event or two, and each event a delivery
-// to every receiver.
+// One round of the webhook load is an import of users and concurrent calls of senders. Each
+// user causes one event or two, and each event a delivery to every receiver.
 const (
 	webhookSenders = 16
-	// refusedReceipts is of how many receipts one is refused.
+	// refusedReceipts is the number of receipts of which one is refused.
 	refusedReceipts = 200
-	// quietEvents is how many events of a round go to the quiet receiver alone: fewer
-	// than it may get at once, so that an attempt whose lease has ended is made again
-	// soon, which behind a backlog would wait.
+	// quietEvents is the number of events of a round that go only to the quiet receiver:
+	// fewer than it may get at once, so that an attempt whose lease has expired would be
+	// repeated soon, and not wait behind a backlog.
 	quietEvents = 6
 )
 
-// imported and called are how many users a round imports, and each sender names.
+// imported and called return how many users a round imports, and each sender identifies.
 func imported() int { return map[bool]int{false: 300, true: 1800}[long()] }
 func called() int   { return map[bool]int{false: 10, true: 50}[long()] }
 
@@ -76,9 +75,9 @@ func (r *receiver) take(id string) bool {
 	return true
 }
 
-// receivers are two endpoints that answer at once, one that also refuses some events,
-// one that is slow until hurry is closed, and one of another tenant, which is quiet
-// and slow.
+// receivers returns two endpoints that answer at once, one that also refuses some events,
+// one that is slow until hurry is closed, and one of another tenant that is slow and gets
+// few events.
 func (s *site) receivers(t *testing.T, slow time.Duration, hurry <-chan struct{}) (all []*receiver) {
 	t.Helper()
 	s.createTenant(t, "quiet", "--landing-url", "https://quiet.example/")
@@ -97,7 +96,7 @@ func (s *site) receivers(t *testing.T, slow time.Duration, hurry <-chan struct{}
 	return all
 }
 
-// test has the service send a test event to a receiver.
+// test makes the service send a test event to a receiver.
 func (s *site) test(t *testing.T, r *receiver) {
 	t.Helper()
 	mustCall(t, http.StatusNoContent, "POST", s.backend+"/api/v1/"+r.tenant+"/subscription/"+url.QueryEscape(r.url)+"/test", "", s.auth(r.tenant))
@@ -128,23 +127,23 @@ func (s *site) burst(t *testing.T, round int) {
 	})
 }
 
-// allCame waits until a receiver has got so many events, those that it refused once
-// more.
+// allCame waits until a receiver has received the given number of events, and those that
+// it refused once more.
 func (r *receiver) allCame(t *testing.T, events int) {
 	t.Helper()
 	await(t, func() error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if len(r.came) < events || r.receipts < events+len(r.refused) {
-			return fmt.Errorf("of %d events came %d, %d receipts", events, len(r.came), r.receipts)
+			return fmt.Errorf("%d events expected, %d received, %d receipts", events, len(r.came), r.receipts)
 		}
 		return nil
 	})
 }
 
-// A burst of events goes to receivers of which some are slow, while an import runs:
-// no attempt outlives its lease, and no receiver gets an event again that it has not
-// refused. As a part of make test it is one small round.
+// While an import runs, bursts of events go to receivers, of which some are slow: no lease
+// expires, and no receiver gets an event again that it has not refused. In make test it is
+// one small round.
 func TestSoak_WebhooksAreDeliveredOnce(t *testing.T) {
 	slow := 4 * time.Second
 	if long() {
@@ -161,14 +160,14 @@ func TestSoak_WebhooksAreDeliveredOnce(t *testing.T) {
 	s.bursts(t, receivers)
 	hurried()
 	backend.stop(t)
-	require.NotContains(t, backend.output.String(), "outlived their lease")
+	require.NotContains(t, backend.output.String(), "leases of webhook attempts expired")
 	for _, r := range receivers {
 		r.verify(t)
 	}
 }
 
-// bursts sends one round of events after another, each when the receivers without a
-// backlog have got the last, which it waits for in the end too.
+// bursts sends one round of events after another, each after the receivers without a
+// backlog have received the last round, and waits for the last round at the end.
 func (s *site) bursts(t *testing.T, receivers []*receiver) {
 	t.Helper()
 	db, quiet := s.open(t), receivers[len(receivers)-1]
@@ -190,7 +189,7 @@ func (s *site) bursts(t *testing.T, receivers []*receiver) {
 	}
 }
 
-// verify checks that no event came more often than it had to.
+// verify checks that no event arrived more often than necessary.
 func (r *receiver) verify(t *testing.T) {
 	t.Helper()
 	r.mu.Lock()

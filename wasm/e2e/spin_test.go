@@ -22,8 +22,8 @@ import (
 	"kith/wasm/host"
 )
 
-// spin is the component as Spin runs it, in this process and without what kith edge
-// has around it, and its log.
+// spin is the component in a strict host, in this process and without kith edge, and its
+// log.
 type spin struct {
 	handler http.Handler
 	log     *lockedBuffer
@@ -53,8 +53,8 @@ func (s spin) call(method, uri string, headers ...string) *httptest.ResponseReco
 	return w
 }
 
-// What the component answers itself has an id, as what it forwards has, and HEAD has
-// the length of GET: on Spin nobody adds them.
+// The component's own answers have an id, like forwarded ones, and HEAD has the length of
+// GET. Spin itself would not add them.
 func TestSpin_OwnAnswersAreComplete(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -69,7 +69,7 @@ func TestSpin_OwnAnswersAreComplete(t *testing.T) {
 		require.Equal(t, []string{"mine-1"}, got.Header()["X-Request-Id"], uri)
 		head := edge.call("HEAD", uri)
 		if uri == "/api/v1/demo/open/code/ANNA10" {
-			continue // offered to GET only at the edge
+			continue // the edge offers it only to GET
 		}
 		require.Equal(t, got.Code, head.Code, uri)
 		require.Equal(t, []string{strconv.Itoa(got.Body.Len())}, head.Header()["Content-Length"], uri)
@@ -81,8 +81,8 @@ func TestSpin_OwnAnswersAreComplete(t *testing.T) {
 	require.True(t, strings.HasPrefix(got.Header().Get("Set-Cookie"), "kith_demo="), got.Header())
 }
 
-// A wrong path in Spin's configuration is an empty database: nothing that needs a
-// database is answered, and probe and log say why.
+// With a wrong path in Spin's configuration the database is empty: requests that need a
+// database are refused, and probe and log give the reason.
 func TestSpin_DatabaseWithoutSchema(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -101,15 +101,15 @@ func TestSpin_DatabaseWithoutSchema(t *testing.T) {
 				require.Equal(t, "1", got.Header().Get("Retry-After"))
 			}
 			require.Contains(t, edge.log.String(), "no such table: schema_version")
-			require.Equal(t, http.StatusOK, edge.call("GET", "/healthz").Code, "what needs no database is forwarded")
+			require.Equal(t, http.StatusOK, edge.call("GET", "/healthz").Code, "requests that need no database are forwarded")
 		})
 	}
 	require.Equal(t, http.StatusOK, s.spin(t, nil).call("GET", "/readyz").Code)
 }
 
-// A share link is taken from the key-value store for a second, by default, and never
-// for longer than two; with 0 it is read each time. What is unknown, blocked or
-// spelled in another way is always asked for.
+// A share link is cached in the key-value store for a second by default, and never for
+// longer than two seconds; with 0 it is not cached. Unknown or blocked codes, and codes in
+// another spelling, are not cached.
 func TestSpin_ShareLinkIsKept(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -151,15 +151,15 @@ func TestSpin_ShareLinkIsKept(t *testing.T) {
 		leadsTo("/s/demo/NOBODY", "https://second.example/")
 		now = now.Add(time.Millisecond)
 		leadsTo("/s/demo/ANNA10", "https://second.example/?rsCode=ANNA10")
-		// A clock that is set back makes nothing last.
+		// Setting the clock back does not extend the time.
 		land("https://third.example/")
 		now = now.Add(-time.Hour)
 		leadsTo("/s/demo/ANNA10", "https://third.example/?rsCode=ANNA10")
 	}
 }
 
-// kith spin prints one command, whose files are there, with absolute paths, and lead
-// to the database of the data folder.
+// kith spin prints one command with absolute paths of existing files, which use the
+// database in the data folder.
 func TestCLI_Spin(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -170,7 +170,7 @@ func TestCLI_Spin(t *testing.T) {
 
 	out, errOut, status := s.run(t, []string{"KITH_BACKEND_URL=http://10.0.0.1:8080"}, "spin")
 	require.Zero(t, status, errOut)
-	// The shell runs a spin that shows what it was given.
+	// The shell runs a fake spin that prints its arguments.
 	bin := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "spin"), []byte("#!/bin/sh\nenv | grep ^SPIN_ | sort; for a; do echo \"$a\"; done\n"), 0o700))
 	shell := exec.Command("sh", "-c", out)
@@ -202,8 +202,8 @@ func TestCLI_Spin(t *testing.T) {
 	require.Contains(t, errOut, "schema")
 }
 
-// A page with a code and an open look-up are kept as share links are; a look-up that
-// names a person is not.
+// A page with a code and an open look-up are cached like share links; a look-up with the
+// name of a person is not.
 func TestSpin_CodeIsKept(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -246,8 +246,8 @@ func TestSpin_CodeIsKept(t *testing.T) {
 	require.Empty(t, cookie())
 }
 
-// On Spin the reading of a variable costs a tenth of an answer: each answer reads
-// those that it needs.
+// Each answer reads only the variables that it needs: on Spin, reading one costs a tenth of
+// an answer.
 func TestSpin_VariablesAreReadWhenNeeded(t *testing.T) {
 	s := newSite(t)
 	s.dev(t)

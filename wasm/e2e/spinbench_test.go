@@ -19,19 +19,19 @@ import (
 	"kith/wasm/host"
 )
 
-// BenchmarkSpin is a share link as Spin would answer it, in the strict mode, on a
-// file and on a libSQL server. "kept" is taken from the key-value store; for "cold" the
-// clock goes on by 3 seconds with each request, so that each is read from the database
-// and kept again; "unkept" keeps nothing. "empty" is the component when it reads
-// nothing: "of-empty" is what part of its requests/s the others reach, and
-// "of-empty-cpu" the same by processor time.
+// BenchmarkSpin answers a share link in strict mode, as Spin does, on a file and on a libSQL
+// server. "kept" reads it from the key-value store; for "cold" the clock advances by 3
+// seconds with each request, so that each is read from the database and stored again;
+// "unkept" stores nothing. "empty" is the component without any read: "of-empty" is the
+// share of its requests per second that the others reach, and "of-empty-cpu" the same by
+// processor time.
 func BenchmarkSpin(b *testing.B) {
 	s := newSite(b)
 	p := s.dev(b)
 	empty := measureSpin(b, "empty", s.idleComponent(b), "/readyz", http.StatusServiceUnavailable, cost{})
 	file := filepath.Join(s.data, "kith.db")
 	s.benchmarkSpin(b, "file", "file:"+file, empty)
-	p.stop(b) // its file is complete now
+	p.stop(b) // after this the database file is complete
 	server := sqldtest.StartWith(b, sqldtest.Options{Alone: true, File: file})
 	s.benchmarkSpin(b, "libsql", "http"+strings.TrimPrefix(server.PrimaryURL(), "ws"), empty)
 }
@@ -55,8 +55,8 @@ func (s *site) benchmarkSpin(b *testing.B, name, url string, empty cost) {
 	}
 }
 
-// idleComponent is the component without database, store and variables. Asked whether
-// it is ready, it says no: a run that reads nothing. A smaller module would not do, as
+// idleComponent returns the component without database, store and variables. Its readiness
+// probe fails without reading anything. A smaller module would not be comparable, since
 // wazero's cost of an instance grows with the module; Spin's hardly does.
 func (s *site) idleComponent(b *testing.B) http.Handler {
 	b.Helper()
@@ -70,12 +70,12 @@ func (s *site) idleComponent(b *testing.B) http.Handler {
 	return h
 }
 
-// cost is what a request takes: time, and the processor time of this process, which
-// other load on the machine does not change.
+// cost is the time of a request, and its processor time in this process, which does not
+// depend on other load.
 type cost struct{ wall, cpu float64 }
 
-// measureSpin returns the cost of a request in seconds, and reports what part of the
-// empty component's requests/s it leaves, by either.
+// measureSpin returns the cost of a request in seconds, and reports its share of the empty
+// component's requests per second, by time and by processor time.
 func measureSpin(b *testing.B, name string, handler http.Handler, uri string, status int, empty cost) (c cost) {
 	b.Helper()
 	b.Run(name, func(b *testing.B) {
@@ -103,7 +103,7 @@ func measureSpin(b *testing.B, name string, handler http.Handler, uri string, st
 	return c
 }
 
-// processorTime is what this process has had.
+// processorTime returns the processor time of this process.
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage

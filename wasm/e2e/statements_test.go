@@ -22,14 +22,14 @@ import (
 	"kith/backend/store/sqldtest"
 )
 
-// statementCounter is a proxy in front of a database server that counts statements
-// with one of some arguments.
+// statementCounter is a proxy in front of a database server. It counts statements that
+// have one of some arguments.
 type statementCounter struct {
 	url       string // of the proxy, ws://host:port
 	server    *url.URL
 	arguments []any
 	counted   atomic.Int64
-	// connections are those by WebSocket, since the start.
+	// connections counts the WebSocket connections since the start.
 	connections atomic.Int64
 }
 
@@ -78,7 +78,7 @@ func (c *statementCounter) relay(w http.ResponseWriter, r *http.Request) {
 	pass(r, server, client, c.count)
 }
 
-// pass sends what one side says to the other until either has ended.
+// pass forwards messages from one side to the other until either ends.
 func pass(r *http.Request, to, from *websocket.Conn, seen func([]byte)) {
 	defer to.CloseNow()
 	from.SetReadLimit(-1)
@@ -129,10 +129,10 @@ func (c *statementCounter) countOne(s countedStatement) {
 	}
 }
 
-// A network that has no attempts to guess left costs the database nothing, whatever it
-// tries, at edge and backend. Only the API keys of the tenant are read for those who
-// try keys and tokens: once a second, since a key may be new.
-func TestGuesses_RefusedOnesAskNoDatabase(t *testing.T) {
+// Guesses of a network without attempts left cause no database statements, at edge and
+// backend. Only for keys and tokens the API keys of the tenant are read, once a second,
+// since a key may be new.
+func TestGuesses_RefusedWithoutStatements(t *testing.T) {
 	t.Parallel()
 	const limit = 20
 	s := newSite(t)
@@ -143,7 +143,7 @@ func TestGuesses_RefusedOnesAskNoDatabase(t *testing.T) {
 	settings := []string{"KITH_TRUSTED_PROXIES=127.0.0.0/8", "KITH_RATE_LIMIT=" + strconv.Itoa(limit)}
 	s.serve(t, settings...)
 	s.serveEdge(t, settings...)
-	require.NotZero(t, primary.counted.Load(), "of creating the tenant")
+	require.NotZero(t, primary.counted.Load(), "creating the tenant runs statements")
 	identify := "/api/v1/demo/open/account/a/user/a"
 	for i, row := range []struct {
 		name, method, path, body string
@@ -168,7 +168,7 @@ func TestGuesses_RefusedOnesAskNoDatabase(t *testing.T) {
 			// beginning says nothing.
 			for minute := int64(0); minute != time.Now().Unix()/60; {
 				minute = time.Now().Unix() / 60
-				// By turns, so that the edge has to learn what the backend refuses.
+				// Alternately, so that the edge must learn the refusals of the backend.
 				for range 4 * limit {
 					try(t, s, row.method, row.path, row.body, headers)
 				}
@@ -191,7 +191,7 @@ func TestGuesses_RefusedOnesAskNoDatabase(t *testing.T) {
 	}
 }
 
-// try makes an attempt at edge and backend, and returns how many refused it.
+// try makes an attempt at edge and backend, and returns how many of them refused it.
 func try(t testing.TB, s *site, method, path, body string, headers []string) (refused int) {
 	t.Helper()
 	for _, base := range []string{s.edge, s.backend} {

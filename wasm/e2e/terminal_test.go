@@ -18,8 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// onTerminal runs a kith on a terminal of its own, whatever the tests run on, and
-// returns all that it showed, and its exit status.
+// onTerminal runs a kith on a new terminal, and returns its output and exit status.
 func (s *site) onTerminal(t testing.TB, env []string, args ...string) (shown string, status int) {
 	t.Helper()
 	inner := s.command(t, args...)
@@ -37,11 +36,11 @@ func (s *site) onTerminal(t testing.TB, env []string, args ...string) (shown str
 	return string(out), c.ProcessState.ExitCode()
 }
 
-// bar is what is shown again and again in one line.
+// bar matches a progress bar, which is printed repeatedly in one line.
 var bar = regexp.MustCompile(`^\r\x1b\[K(upload|import)  (█*)(░*)  +(\d+) %  (\d+) of (\d+) (bytes|rows)  \d+/s(?:  \S+ left)?$`)
 
-// drawn are the bars of a kind that were shown, in order: their parts in percent.
-// Each fits what it says, and none goes back.
+// drawn returns the percentages of the bars of a kind, in order. It checks that each bar
+// matches its percentage, and that none goes back.
 func drawn(t testing.TB, shown, what string) (percents []int) {
 	t.Helper()
 	for _, piece := range strings.SplitAfter(strings.ReplaceAll(shown, "\r\x1b[K", "\x00\r\x1b[K"), "\x00") {
@@ -67,8 +66,8 @@ func drawn(t testing.TB, shown, what string) (percents []int) {
 	return percents
 }
 
-// On a terminal kith import shows bars, which end at what was done, and what
-// comes behind them stands in lines of its own.
+// On a terminal kith import shows progress bars, which end at the final state; later output
+// is on separate lines.
 func TestCLI_ImportOnATerminal(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
@@ -106,7 +105,7 @@ func TestCLI_ImportOnATerminal(t *testing.T) {
 	require.Contains(t, shown, " bytes  ")
 	require.Regexp(t, `/s\r\nkith: nothing was imported; --force imports the rows that can be:\r\n`, shown)
 
-	// A terminal that knows no such signs gets lines.
+	// A terminal without control sequences gets lines.
 	shown, status = s.onTerminal(t, append(env, "TERM=dumb"), "import", users, "--type", "MUTATION/USER")
 	require.Zero(t, status, shown)
 	require.NotContains(t, shown, "\x1b")
@@ -114,9 +113,9 @@ func TestCLI_ImportOnATerminal(t *testing.T) {
 	require.Contains(t, shown, "the same content was imported before, by job ")
 }
 
-// Ctrl-C on the terminal of `make run` reaches make, its shell and kith at once.
-// Whenever it comes, all of them end, nothing is half written, and the data folder
-// serves the next start.
+// Ctrl-C on the terminal of `make run` reaches make, its shell and kith at the same time.
+// Whenever that happens, all of them end, no file is incomplete, and the data folder works
+// for the next start.
 func TestRun_CtrlC(t *testing.T) {
 	t.Parallel()
 	for _, when := range []string{"master.key", "kith.db", "wasm-cache", "serving"} {
@@ -138,7 +137,7 @@ func TestRun_CtrlC(t *testing.T) {
 			_, err := keyboard.Write([]byte{3})
 			require.NoError(t, err)
 			_ = p.command.Wait()
-			// It is 130, or 2 when the signal meets make 4.3 as it waits for kith.
+			// The status is 130, or 2 if make 4.3 gets the signal while it waits for kith.
 			require.NotZero(t, p.command.ProcessState.ExitCode(), p.output)
 			require.NotContains(t, p.output.String(), "context canceled")
 			for _, url := range []string{s.edge, s.backend} {
@@ -152,12 +151,12 @@ func TestRun_CtrlC(t *testing.T) {
 	}
 }
 
-// makeRun starts `make run` on a terminal of its own, with what is built, and
-// returns the keyboard of the terminal.
+// makeRun starts `make run` on a new terminal, with the existing binaries, and returns the
+// input of the terminal.
 func (s *site) makeRun(t testing.TB) (p *process, keyboard io.Writer) {
 	t.Helper()
 	kith := s.command(t)
-	// What is built is not built again: other tests run it.
+	// The binaries are not built again, since other tests use them.
 	p = &process{output: &lockedBuffer{}, command: exec.Command("script", "--quiet", "--return", "--command",
 		"make -o bin/kith -o bin/edge.wasm run", "/dev/null")}
 	p.command.Dir = root
@@ -174,12 +173,12 @@ func (s *site) makeRun(t testing.TB) (p *process, keyboard io.Writer) {
 	return p, keyboard
 }
 
-// requireWhole fails if a file of the folder has not got its name yet.
+// requireWhole fails if the folder has a temporary file.
 func requireWhole(t testing.TB, folder string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
 		if err == nil && (strings.Contains(filepath.Base(path), ".part") || strings.HasSuffix(path, ".tmp")) {
-			err = fmt.Errorf("%s is half written", path)
+			err = fmt.Errorf("%s is incomplete", path)
 		}
 		return err
 	}))

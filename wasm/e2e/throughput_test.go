@@ -12,22 +12,22 @@ import (
 	"time"
 )
 
-// The connections that requests come on. More of them write: what waits while others
-// are written, and flushed or on their way to the primary, goes together next.
+// The numbers of connections for reads and for writes. Writes have more, since writes that
+// wait for a commit, a flush or the primary are grouped.
 const readers, writers, fleetWriters = 12, 48, 40
 
-// throughput is the measurements of one run, for the table in the end.
+// throughput has the measurements of one run, for the table at the end.
 type throughput struct {
 	run  string
 	sent int
 	done map[string]measured
 }
 
-// BenchmarkThroughput is many clients at once over real HTTP, with connections
-// that are kept. Clients and servers share the machine. "kith" is the program
-// (edge and backend in one process), "edge" the component in the process of the
-// clients, and "native" its handlers compiled by plain Go, in the same place and
-// on the same file: the ratio of the last two is what the component costs.
+// BenchmarkThroughput measures many concurrent clients over real HTTP with persistent
+// connections. Clients and servers share the machine. "kith" is the program (edge and
+// backend in one process), "edge" the component in the process of the clients, and "native"
+// its handlers compiled by the standard Go compiler, in the same process and on the same
+// file: the ratio of the last two is the cost of the component.
 func BenchmarkThroughput(b *testing.B) {
 	t := &throughput{run: fmt.Sprint(time.Now().UnixNano()), done: map[string]measured{}}
 	s := newSite(b)
@@ -48,7 +48,7 @@ func BenchmarkThroughput(b *testing.B) {
 	t.print()
 }
 
-// event is an event call, each with a key of its own.
+// event returns event calls with distinct keys.
 func (t *throughput) event(tenant, auth string) func(int) []byte {
 	return func(i int) []byte {
 		return rawRequest("POST", "/api/v1/"+tenant+"/open/account/anna/user/anna/events",
@@ -76,11 +76,11 @@ func (t *throughput) bench(b *testing.B, name string, bases []string, clients, s
 		b.ReportMetric(ms(m.p50), "p50-ms")
 		b.ReportMetric(ms(m.p99), "p99-ms")
 		b.ReportMetric(0, "ns/op")
-		t.done[name] = m // of the longest run, which is the last
+		t.done[name] = m // the last run is the longest
 	})
 }
 
-// print prints the table, with the machine that it was measured on.
+// print prints the table and the machine.
 func (t *throughput) print() {
 	fmt.Printf("\n%s, %d processors, load %s, %s\n", cpuName(), runtime.NumCPU(), load(), runtime.Version())
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -104,7 +104,7 @@ func (t *throughput) print() {
 	fmt.Println()
 }
 
-// cpuName is what the processor calls itself.
+// cpuName returns the name of the processor.
 func cpuName() string {
 	text, _ := os.ReadFile("/proc/cpuinfo")
 	_, name, found := strings.Cut(string(text), "model name")
@@ -115,7 +115,7 @@ func cpuName() string {
 	return name
 }
 
-// load is how many processes have wanted to run within the last minute.
+// load returns the load average of the last minute.
 func load() string {
 	text, _ := os.ReadFile("/proc/loadavg")
 	one, _, _ := strings.Cut(string(text), " ")

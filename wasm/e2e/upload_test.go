@@ -15,8 +15,7 @@ import (
 	"kith/backend/file/bucket/s3test"
 )
 
-// imports are the files that lie where uploads are kept, whole or not, with
-// their sizes.
+// imports returns the sizes of the files in the folder of uploads, complete or not.
 func (s *site) imports(t testing.TB, tenant string) map[string]int64 {
 	t.Helper()
 	sizes := map[string]int64{}
@@ -30,18 +29,18 @@ func (s *site) imports(t testing.TB, tenant string) map[string]int64 {
 	return sizes
 }
 
-// awaitImports waits until what lies there is as it should be.
+// awaitImports waits until these files satisfy a condition.
 func (s *site) awaitImports(t testing.TB, tenant, why string, is func(sizes map[string]int64) bool) {
 	t.Helper()
 	await(t, func() error {
 		if sizes := s.imports(t, tenant); !is(sizes) {
-			return fmt.Errorf("%s: there are %v", why, sizes)
+			return fmt.Errorf("%s: the files are %v", why, sizes)
 		}
 		return nil
 	})
 }
 
-// begun reports whether some of a file is there.
+// begun reports whether a part of a file exists.
 func begun(sizes map[string]int64) bool {
 	for _, size := range sizes {
 		if size >= 100_000 {
@@ -53,8 +52,8 @@ func begun(sizes map[string]int64) bool {
 
 func none(sizes map[string]int64) bool { return len(sizes) == 0 }
 
-// An upload over HTTP whose connection ends in the middle is no file and no job,
-// whatever form it has and however it ends.
+// An upload over HTTP whose connection ends in the middle leaves no file and no job, in
+// every form and however the connection ends.
 func TestUpload_HTTPCutInTheMiddle(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
@@ -86,12 +85,12 @@ func TestUpload_HTTPCutInTheMiddle(t *testing.T) {
 	require.Empty(t, s.jobs(t, "demo"))
 	db := s.open(t)
 	require.Zero(t, number(t, db, `SELECT count(*) FROM file WHERE size IS NOT NULL`))
-	require.Equal(t, 12, number(t, db, `SELECT count(*) FROM file`), "what was begun is noted, to be cleared away")
-	require.NotContains(t, server.output.String(), "level=ERROR", "it is no fault of the service")
+	require.Equal(t, 12, number(t, db, `SELECT count(*) FROM file`), "incomplete uploads are recorded, to be removed")
+	require.NotContains(t, server.output.String(), "level=ERROR", "a broken connection is not logged as an error")
 }
 
-// Of an upload whose backend is killed in the middle nothing is seen in the bucket.
-// What had been sent goes with its tenant.
+// When the backend is killed during an upload to a bucket, no object is visible. The sent
+// parts are removed with the tenant.
 func TestKillBackend_UploadToBucketIsNoFile(t *testing.T) {
 	t.Parallel()
 	bucket := s3test.Start(t)
@@ -120,7 +119,7 @@ func TestKillBackend_UploadToBucketIsNoFile(t *testing.T) {
 	require.Zero(t, bucket.Incomplete(t, folder))
 }
 
-// The bound on files is what KITH_MAX_FILE says, and errors name it.
+// KITH_MAX_FILE is the maximum size of a file, and errors name it.
 func TestUpload_MaxFile(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)

@@ -25,7 +25,7 @@ import (
 	"kith/core/auth"
 )
 
-// webhook runs `kith webhook` for the test tenant, which must succeed.
+// webhook runs `kith webhook` for the test tenant; it must succeed.
 func (s *site) webhook(t testing.TB, args ...string) string {
 	t.Helper()
 	out, errOut, status := s.run(t, nil, append([]string{"webhook"}, append(args, "--tenant", "test_demo")...)...)
@@ -33,12 +33,12 @@ func (s *site) webhook(t testing.TB, args ...string) string {
 	return out
 }
 
-// subscription is the path of an endpoint's subscription.
+// subscription returns the path of an endpoint's subscription.
 func subscription(endpoint string) string {
 	return "/api/v1/test_demo/subscription/" + url.QueryEscape(endpoint)
 }
 
-// mail is what came to an endpoint.
+// mail has the ids of the events that an endpoint received.
 type mail struct {
 	mu  sync.Mutex
 	ids []string
@@ -52,7 +52,7 @@ func (m *mail) take(r *http.Request) int {
 	return len(m.ids)
 }
 
-// all are the ids that came, with how often each did.
+// all returns the received ids, and how often each was received.
 func (m *mail) all() map[string]int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -63,7 +63,7 @@ func (m *mail) all() map[string]int {
 	return times
 }
 
-// endpoint is a server that the test tenant's events may be sent to.
+// endpoint starts a server to which the test tenant may send events.
 func (s *site) endpoint(t testing.TB, answer http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewServer(answer)
@@ -80,7 +80,7 @@ type consumer struct {
 	lines *bufio.Scanner
 }
 
-// received is what the consumer found out about an event.
+// received is the consumer's result for an event.
 type received struct {
 	ID, Type, ContentType, Standard, JWS, Legacy string
 	Forged                                       []string
@@ -108,7 +108,7 @@ func (s *site) consumer(t testing.TB, keySet string) *consumer {
 	return c
 }
 
-// nextLine is the consumer's next line.
+// nextLine returns the consumer's next line.
 func nextLine[T any](t testing.TB, c *consumer, why ...any) (v T) {
 	t.Helper()
 	read := make(chan bool, 1)
@@ -119,15 +119,15 @@ func nextLine[T any](t testing.TB, c *consumer, why ...any) (v T) {
 			require.True(t, ok, why...)
 			return nil
 		default:
-			return fmt.Errorf("the consumer says nothing")
+			return fmt.Errorf("the consumer prints nothing")
 		}
 	})
 	require.NoError(t, json.Unmarshal(c.lines.Bytes(), &v), c.lines.Text())
 	return v
 }
 
-// verified is the next event, which all three signatures must vouch for, and
-// none when a byte of it is changed.
+// verified returns the next event. All three of its signatures must be valid, and none may
+// be valid after a change of a byte.
 func (c *consumer) verified(t testing.TB) received {
 	t.Helper()
 	r := nextLine[received](t, c)
@@ -140,8 +140,8 @@ func (c *consumer) verified(t testing.TB) received {
 	return r
 }
 
-// What the libraries say that consumers use: standardwebhooks, and jsonwebtoken
-// with jwks-rsa on the published keys, which come by way of the edge.
+// The libraries that consumers use accept the signatures: standardwebhooks, and
+// jsonwebtoken with jwks-rsa on the published keys, which the edge serves.
 func TestWebhook_PublishedLibrariesVerify(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
@@ -171,19 +171,19 @@ func TestWebhook_PublishedLibrariesVerify(t *testing.T) {
 		return nil
 	})
 	mustCall(t, http.StatusOK, "POST", s.edge+subscription(endpoint)+"/replay", `{"id":"`+tested.ID+`"}`, s.auth("test_demo"))
-	require.Equal(t, tested, c.verified(t), "a replay is the same event")
+	require.Equal(t, tested, c.verified(t), "a replay has the same event")
 	rotated := decode[struct{ Secret string }](t, mustCall(t, http.StatusOK, "POST", s.edge+subscription(endpoint)+"/secret", "", s.auth("test_demo")))
 	require.NotEqual(t, secret, rotated.Secret)
-	test() // by the secret before
+	test() // signed with the old secret
 	fmt.Fprintln(c.in, rotated.Secret)
-	test() // by the new one
+	test() // signed with the new secret
 	_, errOut, status := s.run(t, nil, "webhook", "rotate-key")
 	require.Zero(t, status, errOut)
-	test() // by a key that the consumer did not know yet
+	test() // signed with a key that is new to the consumer
 }
 
-// The backend dies after the endpoint got an event and before that was recorded:
-// the next one sends it again, with the same id.
+// When the backend is killed after the endpoint has received an event, and before that was
+// recorded, the next backend sends the event again, with the same id.
 func TestKillBackend_WebhookIsDeliveredAgain(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
@@ -201,20 +201,20 @@ func TestKillBackend_WebhookIsDeliveredAgain(t *testing.T) {
 	backend.kill()
 	db := s.open(t)
 	require.Equal(t, []string{"sending"}, texts(t, db, `SELECT state FROM webhook_delivery`))
-	// The lease lasts for a minute.
+	// The lease has a duration of one minute.
 	_, err := db.Exec(`UPDATE webhook_delivery SET due_at = 1`)
 	require.NoError(t, err)
 	s.serve(t)
 	await(t, func() error {
 		if states := texts(t, db, `SELECT state || attempt FROM webhook_delivery`); states[0] != "delivered2" {
-			return fmt.Errorf("it is %v", states)
+			return fmt.Errorf("the delivery is %v", states)
 		}
 		return nil
 	})
 	require.Equal(t, map[string]int{texts(t, db, `SELECT id FROM webhook_event`)[0]: 2}, in.all())
 }
 
-// Two backends on one database: each event arrives once while both are well.
+// With two backends on one database, each event arrives once as long as neither fails.
 func TestWebhook_TwoBackendsDeliverOnce(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
@@ -245,9 +245,9 @@ func TestWebhook_TwoBackendsDeliverOnce(t *testing.T) {
 	}
 }
 
-// A live tenant reaches nothing on the machine of the service, whatever a test
-// tenant is allowed, and is told why: it cannot subscribe such an endpoint, and to one
-// that it subscribed when it could nothing is sent.
+// A live tenant cannot reach the service's own machine, even if a test tenant may: it
+// cannot subscribe such an endpoint, nothing is sent to one that was subscribed earlier,
+// and the error gives the reason.
 func TestWebhook_LiveTenantReachesNothingLocal(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
@@ -280,8 +280,8 @@ func TestWebhook_LiveTenantReachesNothingLocal(t *testing.T) {
 	require.Zero(t, connections.Load())
 }
 
-// storeEndpoint writes a subscription into the database as a kith did that took any
-// host.
+// storeEndpoint writes a subscription into the database as an older version of kith did,
+// which accepted any host.
 func (s *site) storeEndpoint(t *testing.T, tenant, endpoint string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.data, "master.key"))
@@ -295,15 +295,14 @@ func (s *site) storeEndpoint(t *testing.T, tenant, endpoint string) {
 	require.NoError(t, err)
 }
 
-// SIGTERM while an endpoint has not answered yet: the answer is waited for and
-// recorded.
-func TestStopBackend_WebhookUnderWayIsRecorded(t *testing.T) {
+// After SIGTERM the backend waits for the answer of an endpoint and records it.
+func TestStopBackend_RecordsRunningWebhook(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)
 	asked, hang := make(chan struct{}), make(chan struct{})
 	url := s.endpoint(t, func(http.ResponseWriter, *http.Request) { close(asked); <-hang })
 	release := sync.OnceFunc(func() { close(hang) })
-	t.Cleanup(release) // or the endpoint would wait for ever
+	t.Cleanup(release) // otherwise the endpoint would wait forever
 	backend := s.serve(t)
 	s.webhook(t, "test", url)
 	<-asked
@@ -311,7 +310,7 @@ func TestStopBackend_WebhookUnderWayIsRecorded(t *testing.T) {
 	go func() { defer close(stopped); backend.stop(t) }()
 	await(t, func() error {
 		if _, err := call("GET", s.backend+"/healthz", ""); err == nil {
-			return fmt.Errorf("it still takes requests")
+			return fmt.Errorf("it still accepts requests")
 		}
 		return nil
 	})
@@ -347,8 +346,8 @@ func TestCLI_Webhook(t *testing.T) {
 	require.Empty(t, s.webhook(t, "test", url))
 	require.Equal(t, "ID  TIME  test  waiting\n    next       TIME\n1 of 1\n", masked(s.webhook(t, "deliveries", url)))
 
-	// A failed attempt is made again after 5 s, which this test may need for what it
-	// looks at: here it is an hour.
+	// A failed attempt is repeated after 5 s, before this test may have checked it. Here
+	// the delay is an hour.
 	_, err := s.open(t).Exec(`CREATE TRIGGER later AFTER UPDATE ON webhook_delivery WHEN OLD.state = 'sending' AND NEW.state = 'waiting'
 		BEGIN UPDATE webhook_delivery SET due_at = due_at + 3600000 WHERE rowid = NEW.rowid; END`)
 	require.NoError(t, err)

@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A template is shown, changed and stored again by the command line, and taken
-// back.
+// The command line shows, changes, stores and removes a template.
 func TestCLI_Widget(t *testing.T) {
 	t.Parallel()
 	s := demoSite(t)

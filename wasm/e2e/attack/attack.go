@@ -1,10 +1,10 @@
-// Package attack lists attacks on Kith and what becomes of them: the holes that were
-// found and closed, each by its number in issue 17, and what was always repelled.
+// Package attack lists attacks on Kith and their results: the holes that were found and
+// closed, each with its number in issue 17, and attacks that were always repelled.
 // TestAttacks, in wasm/e2e, sends every request to the built programs, at the edge and
 // at the backend, and compares the answers.
 //
-// An attack that takes more than one request, or something else than a request, is in
-// Elsewhere with the folders and the names of the tests that show it.
+// An attack that is not a single request is in Elsewhere, with the folders and names of
+// the tests that show that it is repelled.
 package attack
 
 import (
@@ -24,9 +24,9 @@ type Row struct {
 	Request string
 	// Verbatim sends Request byte by byte.
 	Verbatim bool
-	// Status is that of the answer; the connection has no second one.
+	// Status is that of the answer. No second answer may follow on the connection.
 	Status int
-	// Says must be in the answer, head or body; never is what must not be. Either may
+	// The answer, head or body, must contain Says and must not contain Never. Either may
 	// be empty.
 	Says, Never string
 }
@@ -51,10 +51,10 @@ func (t Target) basic() string {
 
 func bearer(token string) string { return "\nAuthorization: Bearer " + token }
 
-// claims name anna, until the year 2100.
+// claims are token claims of the user anna that expire in the year 2100.
 const claims = `{"sub":"YW5uYQ==:YW5uYQ==@demo:users","exp":4102444800,"user":{"accountId":"anna","id":"anna"}}`
 
-// token is a JSON Web Token that is signed by HMAC-SHA-256, whatever its header says.
+// token returns a JSON Web Token signed by HMAC-SHA-256, whatever algorithm its header names.
 func token(header, claims, key string) string {
 	text := encode(header) + "." + encode(claims)
 	mac := hmac.New(sha256.New, []byte(key))
@@ -66,7 +66,7 @@ func encode(s string) string { return base64.RawURLEncoding.EncodeToString([]byt
 
 const hs256 = `{"alg":"HS256","typ":"JWT"}`
 
-// Tables are all attacks by one request, by kind.
+// Tables returns all attacks by one request, by kind.
 func (t Target) Tables() map[string][]Row {
 	return map[string][]Row{
 		"tokens": t.tokens(), "unsigned claims": t.unsigned(), "redirects and headers": t.redirects(),
@@ -92,18 +92,18 @@ func (t Target) tokens() []Row {
 		refused("the tenant's name as the key", token(hs256, claims, "demo")),
 		refused("kid names a file, whose content signs", token(`{"alg":"HS256","kid":"/dev/null"}`, claims, "")),
 		refused("kid is SQL that names the key", token(`{"alg":"HS256","kid":"' UNION SELECT 'x"}`, claims, "x")),
-		refused("jwk brings the key", token(`{"alg":"HS256","jwk":{"kty":"oct","k":"eA"}}`, claims, "x")),
+		refused("jwk contains the key", token(`{"alg":"HS256","jwk":{"kty":"oct","k":"eA"}}`, claims, "x")),
 		refused("jku names where the key is", token(`{"alg":"HS256","jku":"https://`+evil+`/"}`, claims, "x")),
-		refused("crit asks for what nobody knows", token(`{"alg":"HS256","crit":["exp"],"b64":false}`, claims, "x")),
+		refused("crit requires an unknown extension", token(`{"alg":"HS256","crit":["exp"],"b64":false}`, claims, "x")),
 		refused("hole 14: no exp", token(hs256, `{"sub":"YW5uYQ==:YW5uYQ==@demo:users"}`, t.Key)),
 		refused("expired", token(hs256, `{"exp":1,"user":{"accountId":"anna","id":"anna"}}`, t.Key)),
 		refused("exp is a text", token(hs256, `{"exp":"4102444800","user":{"accountId":"anna","id":"anna"}}`, t.Key)),
 		refused("hole 14: sub has two colons", token(hs256, `{"sub":"a:b:c@demo:users","exp":4102444800}`, t.Key)),
-		refused("a claim twice", token(hs256, `{"exp":4102444800,"exp":1,"user":{"accountId":"anna","id":"anna"}}`, t.Key)),
+		refused("a token claim twice", token(hs256, `{"exp":4102444800,"exp":1,"user":{"accountId":"anna","id":"anna"}}`, t.Key)),
 		refused("hole 14: an id twice, once escaped", token(hs256, `{"exp":4102444800,"user":{"accountId":"anna","id":"ben","\u0069d":"anna"}}`, t.Key)),
 		refused("four parts", token(hs256, claims, t.Key)+".x"),
-		{Attack: "another user's data by one's own token", Request: "GET " + api + "/open/account/ben/user/ben" + bearer(token(hs256, claims, t.Key)), Status: 403, Never: `"ben@`},
-		{Attack: "the whole tenant by a user's token", Request: "GET " + api + "/users" + bearer(token(hs256, claims, t.Key)), Status: 403},
+		{Attack: "another user's data with one's own token", Request: "GET " + api + "/open/account/ben/user/ben" + bearer(token(hs256, claims, t.Key)), Status: 403, Never: `"ben@`},
+		{Attack: "the whole tenant with a user's token", Request: "GET " + api + "/users" + bearer(token(hs256, claims, t.Key)), Status: 403},
 		{Attack: "a wrong key", Request: "GET " + api + "/users\nAuthorization: Basic Ondyb25n", Status: 401},
 		{Attack: "an empty key", Request: "GET " + api + "/users\nAuthorization: Basic Og==", Status: 401},
 		{Attack: "credentials twice", Request: "GET " + api + "/users\nAuthorization: Basic Ondyb25n" + t.basic(), Status: 401},
@@ -122,7 +122,7 @@ func (t Target) unsigned() []Row {
 		put("hole 5: PAID", `{"accountStatus":"PAID"}`, `"isConverted":true`),
 		{Attack: "a user without credentials", Request: "PUT " + anna + json + `{"firstName":"x"}`, Status: 401},
 		{Attack: "account sync without the key", Request: "POST " + api + "/accountsync" + json + `{"id":"anna"}`, Status: 401},
-		{Attack: "hole 14: whose code it is", Request: "GET " + api + "/open/user?referralCode=ANNA10", Status: 200, Never: `"accountId":"anna"`},
+		{Attack: "hole 14: the owner of a code", Request: "GET " + api + "/open/user?referralCode=ANNA10", Status: 200, Never: `"accountId":"anna"`},
 		{Attack: "hole 6: a notification without a signature", Request: "POST " + api + "/gateway/braintree/webhook\nContent-Type: application/x-www-form-urlencoded\n\nbt_payload=x&bt_signature=a|b", Status: 401},
 	}
 }
@@ -157,19 +157,19 @@ func (t Target) sites() []Row {
 		return Row{Attack: "SSRF: a webhook to " + to, Request: "POST " + api + "/subscription" + t.basic() + json + `{"endpointUrl":"` + endpoint + `"}`, Status: 400, Says: "endpointUrl: must"}
 	}
 	return []Row{
-		{Attack: "CORS: a page of another site asks first", Request: "OPTIONS " + events + "\nOrigin: https://" + evil + "\nAccess-Control-Request-Method: POST", Status: 403, Never: "Access-Control-Allow-Origin"},
+		{Attack: "CORS: preflight from a page of another site", Request: "OPTIONS " + events + "\nOrigin: https://" + evil + "\nAccess-Control-Request-Method: POST", Status: 403, Never: "Access-Control-Allow-Origin"},
 		{Attack: "CORS: origin null", Request: "OPTIONS " + events + "\nOrigin: null\nAccess-Control-Request-Method: POST", Status: 403, Never: "Access-Control-Allow-Origin"},
 		{Attack: "CORS: an origin that begins with the shop's", Request: "OPTIONS " + events + "\nOrigin: https://shop.example." + evil + "\nAccess-Control-Request-Method: POST", Status: 403, Never: "Access-Control-Allow-Origin"},
 		{Attack: "CSRF: a form of another site makes a cookie user", Request: "PUT " + api + "/open/user/cookie_user\nOrigin: https://" + evil + json + "{}", Status: 401, Never: "Set-Cookie"},
-		{Attack: "CSRF: a body that needs no question before it", Request: "POST " + api + "/graphql\nContent-Type: text/plain\n\n" + `{"query":"{jwks}"}`, Status: 415},
+		{Attack: "CSRF: a body that needs no preflight request", Request: "POST " + api + "/graphql\nContent-Type: text/plain\n\n" + `{"query":"{jwks}"}`, Status: 415},
 		{Attack: "CSRF: GraphQL by GET", Request: "GET " + api + "/graphql?query=mutation%7BdeleteUser(accountId:%22anna%22,id:%22anna%22)%7D", Status: 405},
 		{Attack: "XSS: a code in an error", Request: "GET " + api + "/open/code/%3Cscript%3Ealert(1)%3C%2Fscript%3E", Status: 404, Says: "application/json", Never: "text/html"},
 		{Attack: "XSS: a path in an error", Request: "GET /%3Cscript%3Ealert(1)%3C%2Fscript%3E", Status: 404, Never: "text/html"},
-		{Attack: "XSS: a script address of the code", Request: "PUT " + anna + t.basic() + json + `{"imageUrl":"javascript:alert(1)"}`, Status: 400},
+		{Attack: "XSS: a javascript URL as image", Request: "PUT " + anna + t.basic() + json + `{"imageUrl":"javascript:alert(1)"}`, Status: 400},
 		{Attack: "GraphiQL in production", Request: "GET " + api + "/graphql\nAccept: text/html", Status: 400, Never: "text/html"},
 		{Attack: "the schema in production", Request: "POST " + api + "/graphql" + json + `{"query":"{__schema{types{name}}}"}`, Status: 200, Says: "must not ask for the schema"},
 		webhook("this machine by http", "http://127.0.0.1/"),
-		webhook("this machine by its name", "https://localhost/"),
+		webhook("this machine by name", "https://localhost/"),
 		webhook("this machine by IPv6", "https://[::1]/"),
 		webhook("this machine as a number", "https://2130706433/"),
 		webhook("a private network", "https://10.0.0.1/"),
@@ -180,8 +180,8 @@ func (t Target) sites() []Row {
 	}
 }
 
-// smuggling are requests that two servers in a row may read as different ones. The
-// answer to the second request that they hide must not come.
+// smuggling returns requests that two servers in a row may parse differently. The hidden
+// second request must not be answered.
 func smuggling() []Row {
 	const hidden = "GET /s/demo/ANNA10 HTTP/1.1\r\nHost: h\r\n\r\n"
 	post := func(head, body string) string {
@@ -248,17 +248,17 @@ func (t Target) tenants() []Row {
 	}
 }
 
-// Shown is an attack that takes more than one request, with the tests that show that
-// it is repelled. TestAttacks_Elsewhere checks that there are such tests, and that no
-// attack of wasm/e2e is left out.
+// Shown is an attack that is not a single request, with the tests that show that it is
+// repelled. TestAttacks_Elsewhere checks that these tests exist, and that the list has all
+// TestAttack_ functions of wasm/e2e.
 type Shown struct {
 	Attack string
-	// Tests are folder.Name: go test ./folder -run Name runs one.
+	// Tests have the form folder.Name: go test ./folder -run Name runs one.
 	Tests []string
 }
 
-// Elsewhere are the attacks that tests of their own show, and the holes that a test of
-// a package shows more exactly than a request can.
+// Elsewhere has the attacks that have their own tests, and the holes that the test of a
+// package checks more precisely than a request can.
 var Elsewhere = []Shown{
 	{"hole 1: a search finds users of a tenant whose name differs in case", []string{"backend/store.TestSQL_NamesTheTenant", "backend/store.TestTenant_AliasesThatDifferInCase"}},
 	{"hole 2: an init call's checksum, replayed for another user", []string{"core/wire.TestVerifyChecksum", "backend/cmd/kith.TestStories"}},
@@ -273,10 +273,10 @@ var Elsewhere = []Shown{
 	{"hole 6: a notification with thousands of keys", []string{"backend/gateway.TestVerify_BoundsPairs", "backend/cmd/kith.TestGateway_UnsignedNotificationsAreLimited"}},
 	{"hole 7: a small file makes a large one", []string{"wasm/e2e.TestAttack_SmallFileLargeErrors", "wasm/e2e.TestAttack_SmallFileLargeResult", "backend/app.TestImport_StopsAfterTooManyRejectedRows"}},
 	{"hole 7: a run of newlines outlasts a worker's lease", []string{"wasm/e2e.TestAttack_EmptyLinesOutlastNoLease", "core/importfile.TestReader_EmptyLinesAreBounded"}},
-	{"hole 8: guesses that nobody counts", []string{"wasm/e2e.TestAttack_Guesses", "wasm/e2e.TestAttack_GuessesOfAUser", "wasm/e2e.TestRateLimit", "core/auth.TestClient", "backend/guess.TestLimiter_ByNetwork"}},
-	{"hole 8: trust in whatever is forwarded", []string{"wasm/e2e.TestAttack_TrustIsAListOfNetworks"}},
+	{"hole 8: guesses that are not counted", []string{"wasm/e2e.TestAttack_Guesses", "wasm/e2e.TestAttack_GuessesOfAUser", "wasm/e2e.TestRateLimit", "core/auth.TestClient", "backend/guess.TestLimiter_ByNetwork"}},
+	{"hole 8: trust in every forwarded address", []string{"wasm/e2e.TestAttack_TrustIsAListOfNetworks"}},
 	{"hole 9: a user's token uses up the shop's keys", []string{"backend/cmd/kith.TestStories"}},
-	{"hole 10: silent connections lock everybody out of SFTP", []string{"wasm/e2e.TestAttack_SilentSFTPConnections", "backend/sftp.TestConnections_OfOneAddressBlockNoOther", "backend/sftp.TestStartups", "backend/sftp.TestDropShare"}},
+	{"hole 10: silent connections block SFTP for all others", []string{"wasm/e2e.TestAttack_SilentSFTPConnections", "backend/sftp.TestConnections_OfOneAddressBlockNoOther", "backend/sftp.TestStartups", "backend/sftp.TestDropShare"}},
 	{"hole 12: formulas in ids", []string{"wasm/e2e.TestAttack_FormulasInIDs", "backend/app.TestExport_NamesThatAreFormulas", "backend/app.TestImport_EscapedFormulas", "core/exportfile.TestHarmless"}},
 	{"hole 13: a changed backup", []string{"backend/cmd/kith.TestRestore_ChangedFileIsRefused", "backend/backup.TestVerify_TruncatedOrChanged"}},
 	{"hole 14: database files that others may read", []string{"backend/libsql.TestNewConnector_FilesArePrivate", "backend/cmd/kith.TestDatabase_IsPrivate"}},
@@ -284,14 +284,14 @@ var Elsewhere = []Shown{
 	{"hole 14: bodies fill the memory", []string{"wasm/host.TestServe_BodiesAreBoundedInBytes"}},
 	{"hole 14: challenges without end", []string{"backend/cmd/kith.TestGateway_ChallengesAreLimited", "backend/gateway.TestAnswerChallenge_IsNoSigningOracle"}},
 	{"hole 14: a solved challenge, used as a notification", []string{"wasm/e2e.TestAttack_SolvedChallenge", "backend/gateway.FuzzAnswerChallenge"}},
-	{"hole 14: what a failed delivery says of us", []string{"backend/sender.TestReason_HidesOurNetwork"}},
+	{"hole 14: the error of a failed delivery reveals our network", []string{"backend/sender.TestReason_HidesOurNetwork"}},
 	{"hole 14: half a character", []string{"core/wire.TestLoneSurrogate"}},
 	{"hole 15: a wrong master key, a mistyped folder", []string{"backend/cmd/kith.TestDatabase_IsNotMadeByCommandsAboutATenant", "backend/cmd/kith.TestDatabase_IsNotMadeByAnEdge"}},
 	{"a webhook to a private address, by name, by redirect, by a name that changes", []string{"backend/sender.TestGuard_RefusesPrivateAddresses", "backend/sender.TestSend_ReachesOnlyPublicAddresses", "backend/sender.TestSend_FollowsNoRedirect", "backend/sender.TestSend_RebindingName"}},
 	{"XXE in a notification of the gateway, the only XML that is read", []string{"backend/gateway/xmltree.TestParse_Refuses", "backend/gateway.FuzzParseNotification_Text"}},
 	{"paths in the names of SFTP files", []string{"backend/sftp.TestOpen_NamesThatAreRefused", "backend/sftp.TestOperations_AreRefused", "backend/sftp.TestConnection_OffersNothingElse"}},
 	{"a forged or replayed cookie", []string{"core/link.TestParseAttribution_Refused", "core/link.TestFindCookieUser_Forged", "core/link.FuzzParseAttribution"}},
-	{"a token that is forged in whatever way", []string{"core/wire.TestVerifyToken_Refused"}},
+	{"a forged token", []string{"core/wire.TestVerifyToken_Refused"}},
 	{"a hop between edge and backend, forged", []string{"core/auth.TestHop_CoversEachPart", "core/auth.TestHop_PartsDoNotRunTogether"}},
 	{"script in a widget's texts", []string{"core/widget.TestWithScript"}},
 	{"open redirects of share links", []string{"core/link.FuzzFollowShareLink", "core/link.TestFollowShareLink_LandingPage", "core/origin.FuzzAllowed"}},
@@ -300,7 +300,7 @@ var Elsewhere = []Shown{
 
 func deep(n int) string { return strings.Repeat("[", n) }
 
-// repeat joins n copies of a text whose % stands for their number.
+// repeat joins n copies of a text, in which % is replaced by the number of the copy.
 func repeat(n int, text string) (all string) {
 	for i := range n {
 		all += strings.ReplaceAll(text, "%", strconv.Itoa(i)) + " "

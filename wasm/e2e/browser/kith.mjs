@@ -8,10 +8,10 @@ async function cookieOf(page) {
   return found && { ...found, value: JSON.parse(Buffer.from(found.value, 'base64url')) };
 }
 
-/** The codes that the cookie keeps for a tenant, of whichever host. */
+/** The codes in the cookie for a tenant, from all hosts. */
 const codesIn = (cookie, tenant) => Object.values(cookie.value).map((entry) => entry[tenant + '_CODE'].codes);
 
-/** Everything that init may say reaches the service, also null; what it does not know is left out. */
+/** All known fields of init reach the service, also null; unknown fields are left out. */
 export async function init({ visitor, eventually, call, assert, shop, tokens }) {
   const page = await visitor();
   const calls = [];
@@ -31,18 +31,18 @@ export async function init({ visitor, eventually, call, assert, shop, tokens }) 
   assert.equal(user.imageUrl, 'https://img.example/b.png');
   assert.equal(user.locale, 'en_US');
   assert.equal(user.referredBy.code, 'ANNA10');
-  // The token signs the ids alone, so PAID is noted and converts nothing.
+  // The token signs only the ids, so PAID is stored but converts nothing.
   assert.equal(user.referredBy.isConverted, false);
   const put = calls.find((request) => request.method() === 'PUT');
   assert.equal(put.headers()['x-saasquatch-user-token'], tokens['ben@x.example b/1']);
   assert.ok(!put.postData().includes('something_of_the_shop') && !put.postData().includes('jwt'));
 }
 
-/** What was pushed before the script came is done in order; what is not known does nothing. */
+/** Calls pushed before the script was loaded run in order; unknown calls do nothing. */
 export async function queue({ visitor, assert, shop }) {
   const page = await visitor();
   await page.goto(shop + '/queue');
-  await page.waitForFunction(() => window.done?.length === 3); // the code is asked for
+  await page.waitForFunction(() => window.done?.length === 3); // the third entry is the answer for the code
   assert.deepEqual(await page.evaluate(() => window.done), ['first', 'second', 'code ']);
   assert.equal(await page.evaluate(() => window._sqh.push(function () { window.done.push('at once'); }, ['subscribe', 'x', function () {}])), undefined);
   assert.equal(await page.evaluate(() => window.done.at(-1)), 'at once');
@@ -67,7 +67,7 @@ export async function shareLink({ visitor, eventually, call, assert, shop, kith 
   assert.equal(landed.origin + landed.pathname, shop + '/landing');
   assert.equal(landed.searchParams.get('rsCode'), 'ANNA10');
   await eventually(async () => assert.equal(await page.inputValue('#code'), 'ANNA10'));
-  assert.equal(await page.evaluate(() => window.input), true, 'the page is told of the input');
+  assert.equal(await page.evaluate(() => window.input), true, 'the page gets an input event');
   await eventually(async () => assert.equal(await page.textContent('#seen'), 'code: ANNA10'));
   const visits = async () => (await call('/api/v1/shop/analytics?kind=visited')).analytics
     .filter((a) => a.code === 'ANNA10' && a.shareMedium === 'FACEBOOK' && a.engagementMedium === 'EMAIL').map((a) => a.times);
@@ -82,7 +82,7 @@ export async function shareLink({ visitor, eventually, call, assert, shop, kith 
 
   await page.goto(shop.replace('shop.example', 'www.shop.example') + '/landing');
   await eventually(async () => assert.equal(await page.inputValue('#code'), 'ANNA10'));
-  assert.deepEqual(await visits(), [1], 'a page without a code is no visit');
+  assert.deepEqual(await visits(), [1], 'a page without a code is not counted as a visit');
 }
 
 /** The code of a URL without rsCode, as the edge in front of a shop leaves it, is counted too. */
@@ -96,7 +96,7 @@ export async function countedWithoutParameter({ visitor, eventually, call, asser
   });
 }
 
-/** What the URL brings is merged into what is there; a new user is attributed by it. */
+/** The codes in the URL are merged into the cookie; a new user is attributed by them. */
 export async function merge({ visitor, eventually, call, assert, shop, kith, tokens }) {
   const page = await visitor();
   const host = new URL(kith).host;
@@ -115,7 +115,7 @@ export async function merge({ visitor, eventually, call, assert, shop, kith, tok
   await eventually(async () => assert.equal((await call('/api/v1/shop/open/account/carl/user/carl')).referredBy.code, 'ANNA10'));
 }
 
-/** A parameter that is none, or one that would pollute, breaks nothing. */
+/** An invalid parameter, or one that would pollute a prototype, has no effect. */
 export async function hostileParameter({ visitor, eventually, assert, shop }) {
   for (const text of ['%%%', '!!!', squatch([1]), squatch(null), squatch('x'), btoa('{"__proto__":{"polluted":1},"a":{"__proto__":{"polluted":1}}}'), 'A'.repeat(6000)]) {
     const page = await visitor();
@@ -126,13 +126,13 @@ export async function hostileParameter({ visitor, eventually, assert, shop }) {
   }
 }
 
-/** Opt-in: no cookie before the visitor agrees, one after; none that stays when the visitor withdraws. */
+/** Opt-in: no cookie before the visitor agrees; it is removed when the visitor withdraws. */
 export async function optIn({ visitor, eventually, assert, shop }) {
   const page = await visitor();
   const asked = [];
   page.on('response', (answer) => { if (answer.url().endsWith('/consent')) asked.push(answer.status()); });
   const settled = (n) => eventually(() => assert.equal(asked.length, n));
-  const tell = (answer) => page.evaluate((answer) => {
+  const answerConsent = (answer) => page.evaluate((answer) => {
     document.cookie = 'agreed=' + answer;
     window._sqh.push(['consent']);
   }, answer);
@@ -140,12 +140,12 @@ export async function optIn({ visitor, eventually, assert, shop }) {
   await settled(1);
   await eventually(async () => assert.equal(await page.textContent('#seen'), 'code: ANNA10'), 'the page itself may use the code');
   assert.equal(await cookieOf(page), undefined);
-  await tell('maybe');
+  await answerConsent('maybe');
   await settled(2);
   assert.equal(await cookieOf(page), undefined);
-  await tell('yes');
+  await answerConsent('yes');
   await eventually(async () => assert.deepEqual(codesIn(await cookieOf(page), 'optin'), [{ rsCode: 'ANNA10' }]));
-  await tell('no');
+  await answerConsent('no');
   await eventually(async () => assert.equal(await cookieOf(page), undefined));
 }
 
@@ -163,7 +163,7 @@ export async function optOut({ visitor, eventually, assert, shop }) {
   assert.equal(await cookieOf(denied), undefined);
 }
 
-/** A browser that asks for privacy gets no cookie and is not counted; the form is filled all the same. */
+/** A browser with a privacy signal gets no cookie and is not counted, but the form is filled. */
 export async function privacySignals({ visitor, eventually, assert, shop }) {
   for (const signal of ['globalPrivacyControl', 'doNotTrack']) {
     const page = await visitor();
@@ -177,7 +177,7 @@ export async function privacySignals({ visitor, eventually, assert, shop }) {
   }
 }
 
-/** With the service down a page has no error, and its form is filled from what the page itself knows. */
+/** With the service down a page has no error, and its form is filled from its own URL. */
 export async function down({ visitor, eventually, assert, shop }) {
   const page = await visitor();
   let failed = 0;
@@ -186,10 +186,10 @@ export async function down({ visitor, eventually, assert, shop }) {
   await eventually(async () => assert.equal(await page.inputValue('#code'), 'ANNA10'));
   await eventually(async () => assert.equal(await page.textContent('#seen'), 'code: ANNA10'));
   await eventually(() => assert.ok(failed >= 3, `${failed} calls failed`));
-  assert.equal(await cookieOf(page), undefined, 'the policy is not known');
+  assert.equal(await cookieOf(page), undefined, 'no cookie while the policy is unknown');
 }
 
-/** What a page's own function throws is its own error, and ends nothing else. */
+/** An error that a function of the page throws is reported, and stops nothing else. */
 export async function pageThrows({ visitor, eventually, assert, errors, shop }) {
   const page = await visitor();
   await page.goto(shop + '/plain');
@@ -199,7 +199,7 @@ export async function pageThrows({ visitor, eventually, assert, errors, shop }) 
   errors.length = 0;
 }
 
-/** Who builds a page is told of a call that is refused. */
+/** A refused call is reported in the console. */
 export async function refused({ visitor, eventually, assert, shop }) {
   const page = await visitor();
   const said = [];

@@ -1,7 +1,7 @@
 // Runs scenarios in a headless Chromium: node run.mjs FILE SCENARIO…, with their
 // parameters as JSON on standard input. Prints one line of JSON for each: its name
-// and, when an assertion failed or a page threw, the error. Names below .example
-// are this machine; any other leads nowhere.
+// and, if an assertion failed or a page threw, the error. Names below .example resolve
+// to this machine; other names do not resolve.
 import { chromium } from 'playwright-core';
 import assert from 'node:assert/strict';
 
@@ -10,7 +10,7 @@ let input = '';
 for await (const chunk of process.stdin) input += chunk;
 const params = JSON.parse(input);
 
-/** Bounds every wait, in milliseconds. It is only ever spent on failure. */
+/** Bounds every wait, in milliseconds. A scenario that passes never waits that long. */
 const deadline = 120000;
 
 const browser = await chromium.launch({
@@ -22,7 +22,7 @@ const browser = await chromium.launch({
 let errors = [];
 let visitors = [];
 
-/** A page of a new visitor. What it throws fails the scenario. */
+/** Opens a page as a new visitor. An error in the page fails the scenario. */
 async function visitor(options) {
   const context = await browser.newContext(options);
   context.setDefaultTimeout(deadline);

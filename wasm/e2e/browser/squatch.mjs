@@ -9,7 +9,7 @@ async function open(visitor, shop, kith, path, options) {
   return page;
 }
 
-/** An upsert with a token shows the user's widget; its showing and its sharing are counted. */
+/** An upsert with a token shows the user's widget; loading and sharing are counted. */
 export async function upsert({ visitor, eventually, call, assert, shop, kith, tokens }) {
   const page = await open(visitor, shop, kith, '/sdk');
   const shown = await page.evaluate(async (jwt) => {
@@ -108,8 +108,8 @@ export async function otherOrigin({ visitor, assert, shop, kith, tokens }) {
 }
 
 /**
- * A share link on the service's host leads to a page of the shop with the SDK, which keeps what the URL brings: in
- * every generation of it the form is filled, also on a later page. Without a link the text is empty.
+ * A share link on the service's host leads to a page of the shop with the SDK, which stores the codes of the URL: in
+ * every version of the SDK the form is filled, also on a later page. Without a link the text is empty.
  */
 export async function autofill({ visitor, eventually, assert, shop, kith }) {
   for (const path of ['/sdk', '/sdk-2.4']) {
@@ -131,7 +131,7 @@ export async function autofill({ visitor, eventually, assert, shop, kith }) {
   }
 }
 
-/** Who followed a share link and is identified by the SDK later is attributed, and told so. */
+/** A visitor who followed a share link and is identified by the SDK later is attributed, and the answer says so. */
 export async function attribution({ visitor, assert, call, shop, kith, tokens }) {
   const page = await visitor();
   await page.goto(kith + '/s/shop/ANNA10?rsShareMedium=EMAIL&rsLandingPage=' + encodeURIComponent(shop + '/sdk'));
@@ -149,7 +149,7 @@ export async function attribution({ visitor, assert, call, shop, kith, tokens })
   assert.equal(attributions.find((a) => a.attributed).code, 'ANNA10');
 }
 
-/** A widget is rendered by GraphQL: of the token's user, of a user whose ids the SDK encodes, and of nobody. */
+/** GraphQL renders a widget for the token's user, for a user whose ids the SDK encodes, and without a user. */
 export async function render({ visitor, eventually, assert, call, shop, kith, tokens }) {
   await call('/api/v1/shop/open/account/ben%40x.example/user/b%2F1', { method: 'PUT', body: '{"referralCode":"BEN20"}' });
   for (const [options, link, friends] of [
@@ -173,7 +173,7 @@ export async function render({ visitor, eventually, assert, call, shop, kith, to
   }
 }
 
-/** A web component identifies its token's user and shows the widget by itself. */
+/** A web component identifies its token's user and shows the widget without further code. */
 export async function declarative({ visitor, eventually, assert, shop, kith, tokens }) {
   const page = await visitor();
   await page.addInitScript(([domain, token]) => {

@@ -20,7 +20,7 @@ func main() {}
 // grown has the memory that /grow allocated, and iterations counts in /loop. They are
 // package variables, so that the compiler cannot remove them.
 var (
-	grown [][]byte
+	grown      [][]byte
 	iterations int
 )
 
