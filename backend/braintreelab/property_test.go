@@ -243,9 +243,9 @@ var legal = map[gateway.Status][]gateway.Status{
 func (w *walk) check() {
 	state := w.lab.State()
 	charged, declined := w.money(state)
-	told := map[string]int{}
+	notified := map[string]int{}
 	for _, n := range state.Notifications {
-		told[string(n.Kind)+" "+n.Subject]++
+		notified[string(n.Kind)+" "+n.Subject]++
 	}
 	for _, a := range w.subs {
 		s := find(state, a.id)
@@ -259,9 +259,9 @@ func (w *walk) check() {
 			require.Contains(w.t, legal[before], status, "%s: %v", a.id, s.Statuses)
 			before = status
 		}
-		require.Equal(w.t, declined[a.id]-w.byHand[a.id], told["subscription_charged_unsuccessfully "+a.id], a.id)
-		require.Equal(w.t, s.Status == gateway.Canceled, told["subscription_canceled "+a.id] == 1, a.id)
-		require.Equal(w.t, s.Status == gateway.Expired, told["subscription_expired "+a.id] == 1, a.id)
+		require.Equal(w.t, declined[a.id]-w.byHand[a.id], notified["subscription_charged_unsuccessfully "+a.id], a.id)
+		require.Equal(w.t, s.Status == gateway.Canceled, notified["subscription_canceled "+a.id] == 1, a.id)
+		require.Equal(w.t, s.Status == gateway.Expired, notified["subscription_expired "+a.id] == 1, a.id)
 	}
 	w.checkRefunds(state)
 }

@@ -57,7 +57,7 @@ func filePath(databaseURL string) (string, error) {
 }
 
 // Wait returns when all transactions that were committed before the call are on the
-// disk. After an error they may or may not be; a later call does not tell which.
+// disk. After an error they may or may not be; a later call does not show which.
 func (l *Log) Wait() error {
 	l.mu.Lock()
 	if l.next == nil {

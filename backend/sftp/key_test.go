@@ -54,7 +54,7 @@ func TestParseKey(t *testing.T) {
 	}
 }
 
-func TestHostKey_ReadsANewKey(t *testing.T) {
+func TestHostKey_ReadsKeyOfNewKey(t *testing.T) {
 	t.Parallel()
 	private, public, err := sftp.NewKey("kith")
 	require.NoError(t, err)

@@ -259,10 +259,10 @@ func TestAttack_GuessesOfAUser(t *testing.T) {
 	token := "Authorization: Bearer " + s.token(t, "mallory")
 	guesses, network := userGuesses(), 0
 	for name, own := range guesses {
-		for door, base := range map[string]string{"edge": s.edge, "backend": s.backend} {
+		for server, base := range map[string]string{"edge": s.edge, "backend": s.backend} {
 			network++
 			from := fmt.Sprintf("X-Forwarded-For: 198.51.%d.7", network)
-			t.Run(name+"/"+door, func(t *testing.T) {
+			t.Run(name+"/"+server, func(t *testing.T) {
 				for other, right := range guesses {
 					if strings.Contains(other, "cookie") {
 						continue // its code is encoded

@@ -33,8 +33,8 @@ func TestAttacks(t *testing.T) {
 	target := attack.Target{Key: s.keys["demo"], OtherKey: s.keys["other"]}
 	for kind, rows := range target.Tables() {
 		for _, row := range rows {
-			for door, base := range map[string]string{"edge": s.edge, "backend": s.backend} {
-				t.Run(kind+"/"+row.Attack+"/"+door, func(t *testing.T) { repelled(t, base, row) })
+			for server, base := range map[string]string{"edge": s.edge, "backend": s.backend} {
+				t.Run(kind+"/"+row.Attack+"/"+server, func(t *testing.T) { repelled(t, base, row) })
 			}
 		}
 	}

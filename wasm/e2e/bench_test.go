@@ -59,9 +59,9 @@ func (s *site) benchmarkInsert(b *testing.B) {
 	db.SetMaxOpenConns(1)
 	_, err := db.Exec("PRAGMA synchronous = NORMAL") // the setting of the programs
 	require.NoError(b, err)
-	_, err = db.Exec("CREATE TABLE yardstick (seq INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT NOT NULL) STRICT")
+	_, err = db.Exec("CREATE TABLE baseline (seq INTEGER PRIMARY KEY AUTOINCREMENT, body TEXT NOT NULL) STRICT")
 	require.NoError(b, err)
-	statement, err := db.Prepare("INSERT INTO yardstick (body) VALUES (?)")
+	statement, err := db.Prepare("INSERT INTO baseline (body) VALUES (?)")
 	require.NoError(b, err)
 	for b.Loop() {
 		if _, err := statement.Exec(eventBody); err != nil {

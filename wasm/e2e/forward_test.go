@@ -220,7 +220,7 @@ func TestForward_HopHeadersAreTheEdges(t *testing.T) {
 		env                    []string
 		address, scheme, host_ string
 	}{
-		{"nobody is trusted", nil, "127.0.0.1", "http", "shop.example"},
+		{"no proxy is trusted", nil, "127.0.0.1", "http", "shop.example"},
 		{"another proxy is trusted", []string{"KITH_TRUSTED_PROXIES=10.0.0.0/8"}, "127.0.0.1", "http", "shop.example"},
 		{"a proxy is trusted", []string{"KITH_TRUSTED_PROXIES=10.0.0.0/8, 127.0.0.1"}, "203.0.113.10", "https", "evil.example"},
 		{"two proxies are trusted", []string{"KITH_TRUSTED_PROXIES=127.0.0.0/8,203.0.113.10"}, "203.0.113.9", "https", "evil.example"},

@@ -135,7 +135,7 @@ func TestKillBackend_ImportsLoseNothingAndDoNothingTwice(t *testing.T) {
 	const rows, kills = killedRows, 20
 	quiet, disturbed := demoSite(t), demoSite(t)
 	env := []string{"KITH_JOB_WORKERS=1", "KITH_JOB_LEASE=300ms"}
-	run := func(s *site, imports func(backend *process) (*process, []string)) (told, left []string) {
+	run := func(s *site, imports func(backend *process) (*process, []string)) (files, left []string) {
 		backend := s.serve(t, env...)
 		s.identify(t, s.backend, "demo", "anna", `{}`)
 		backend, jobs := imports(backend)
@@ -145,12 +145,12 @@ func TestKillBackend_ImportsLoseNothingAndDoNothingTwice(t *testing.T) {
 			require.Positive(t, j.Stats.Errors)
 			result := withoutEventIDs(s.download(t, id, job.ResultFile))
 			require.Equal(t, rows-int(j.Stats.Errors), strings.Count(result, "\n")-1)
-			told = append(told, result, s.download(t, id, job.ErrorsFile))
+			files = append(files, result, s.download(t, id, job.ErrorsFile))
 		}
 		backend.stop(t)
 		db := s.open(t)
 		require.Zero(t, number(t, db, `SELECT count(*) FROM job_part`), "no temporary rows are left")
-		return told, state(t, db)
+		return files, state(t, db)
 	}
 	var begun []string
 	gotFiles, gotState := run(disturbed, func(backend *process) (*process, []string) {

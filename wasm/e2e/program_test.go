@@ -77,9 +77,9 @@ func TestCLI_TempDomains(t *testing.T) {
 	s.identify(t, s.backend, "demo", "anna", `{"referralCode":"ANNA10"}`)
 	s.identify(t, s.backend, "demo", "ben", `{"referredByCodes":["ANNA10"],"email":"ben@mail.throwaway.example"}`)
 	s.identify(t, s.backend, "demo", "cleo", `{"referredByCodes":["ANNA10"],"email":"cleo@example.com"}`)
-	for who, want := range map[string]string{"ben": `"fraudSignals":{"tempEmail":`, "cleo": `"fraudSignals":null`} {
-		a := mustCall(t, http.StatusOK, "GET", s.backend+"/api/v1/demo/referrals?referredAccountId="+who, "", s.auth("demo"))
-		require.Contains(t, a.body, want, who)
+	for user, want := range map[string]string{"ben": `"fraudSignals":{"tempEmail":`, "cleo": `"fraudSignals":null`} {
+		a := mustCall(t, http.StatusOK, "GET", s.backend+"/api/v1/demo/referrals?referredAccountId="+user, "", s.auth("demo"))
+		require.Contains(t, a.body, want, user)
 	}
 	p.stop(t)
 	require.Contains(t, p.output.String(), "temp_domains="+list)

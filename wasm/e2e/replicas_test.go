@@ -134,23 +134,23 @@ func TestFleet_WriteInFlightIsNotRepeated(t *testing.T) {
 			}
 		})
 	}
-	told := func(status int) int {
+	answered := func(status int) int {
 		mu.Lock()
 		defer mu.Unlock()
 		return count[status]
 	}
 	sends := func() {
 		t.Helper()
-		before := told(http.StatusOK)
+		before := answered(http.StatusOK)
 		await(t, func() error {
-			if n := told(http.StatusOK) - before; n < 50 {
+			if n := answered(http.StatusOK) - before; n < 50 {
 				return fmt.Errorf("%d calls were answered", n)
 			}
 			return nil
 		})
 	}
 	begin := time.Now()
-	for round := 0; round < 3 || told(http.StatusServiceUnavailable) == 0; round++ {
+	for round := 0; round < 3 || answered(http.StatusServiceUnavailable) == 0; round++ {
 		require.Less(t, time.Since(begin), 5*deadline, "nothing was on its way, %d times", round)
 		for _, how := range []string{"killed", "paused"} {
 			sends()
@@ -176,7 +176,7 @@ func TestFleet_WriteInFlightIsNotRepeated(t *testing.T) {
 		}
 	}
 	t.Logf("answers by status: %v, %d events stored", count, len(stored))
-	require.Len(t, count, 2, "all others were told 503: %v", count)
+	require.Len(t, count, 2, "all others were answered with 503: %v", count)
 }
 
 // An edge starts on its fallback while its replica is unavailable, but not if the fallback

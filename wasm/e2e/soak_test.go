@@ -106,7 +106,7 @@ func (s *soak) load(t *testing.T, watched []*watchedProcess, ops []string) {
 		})
 	}
 	every := time.Second / time.Duration(*soakRate)
-	told := began
+	reported := began
 	for i := 0; ; i++ {
 		due := time.Duration(i) * every
 		if due >= *soakFor {
@@ -114,8 +114,8 @@ func (s *soak) load(t *testing.T, watched []*watchedProcess, ops []string) {
 		}
 		time.Sleep(time.Until(began.Add(due)))
 		work <- i
-		if now := time.Now(); now.Sub(told) >= *soakFor/soakLines {
-			told = now
+		if now := time.Now(); now.Sub(reported) >= *soakFor/soakLines {
+			reported = now
 			s.progress(t, now.Sub(began), i+1, watched, ops)
 		}
 	}
@@ -247,10 +247,10 @@ func (p *watchedProcess) grown() (warm, end int64, ok bool) {
 
 // errors prints the first errors in the log of a process.
 func (s *soak) errors(t *testing.T, p *process) {
-	told := 0
+	reported := 0
 	for line := range strings.Lines(p.output.String()) {
-		if strings.Contains(line, "level=ERROR") && told < soakReported {
-			told++
+		if strings.Contains(line, "level=ERROR") && reported < soakReported {
+			reported++
 			t.Log(strings.TrimSpace(line))
 		}
 	}

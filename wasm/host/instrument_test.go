@@ -75,9 +75,9 @@ const everyImmediate = `(module
 func TestInstrument_ChangesNothing(t *testing.T) {
 	t.Parallel()
 	code := wat(t, everyImmediate)
-	woven, err := instrument(code)
+	instrumented, err := instrument(code)
 	require.NoError(t, err)
-	require.NotEqual(t, code, woven)
+	require.NotEqual(t, code, instrumented)
 	ctx := t.Context()
 	run := func(code []byte, n uint64) uint64 {
 		r := wazero.NewRuntime(ctx)
@@ -91,7 +91,7 @@ func TestInstrument_ChangesNothing(t *testing.T) {
 		return got[0]
 	}
 	for _, n := range []uint64{1, 2, 3, 1000, 3*fuelPerSlice + 1} {
-		require.Equal(t, run(code, n), run(woven, n), n)
+		require.Equal(t, run(code, n), run(instrumented, n), n)
 	}
 }
 
@@ -140,11 +140,11 @@ func FuzzInstrument(f *testing.F) {
 	}
 	f.Add(append(bytes.Clone(wasmMagic), sectionCode, 5, 0xff, 0xff, 0xff, 0xff, 0x0f))
 	f.Fuzz(func(t *testing.T, code []byte) {
-		woven, err := instrument(code)
+		instrumented, err := instrument(code)
 		if err != nil {
 			return
 		}
-		_, err = instrument(woven)
+		_, err = instrument(instrumented)
 		require.NoError(t, err)
 	})
 }

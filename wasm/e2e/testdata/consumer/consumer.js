@@ -5,8 +5,8 @@
 //   JWKS_URI   the key set of the service
 //   API_KEY    the tenant's API key
 //
-// The first line is {"port"}. A line on its input is a secret; what comes is
-// verified by the last.
+// The first line is {"port"}. A line on its input is a secret, with which later
+// webhooks are verified.
 'use strict';
 
 const crypto = require('node:crypto');
