@@ -33,8 +33,8 @@ type subscription struct {
 
 	// balance is the amount owed, or if negative a credit.
 	balance int64
-	// failures counts failed charges since the last good one, pastDue is when
-	// the first of them was, and retryAt when the next is due by itself.
+	// failures counts failed charges since the last successful one, pastDue is the time
+	// of the first of them, and retryAt the time of the next automatic one.
 	failures, retried int
 	pastDue, retryAt  time.Time
 	// charged is true after the first successful charge.

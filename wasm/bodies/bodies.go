@@ -123,10 +123,10 @@ func (b *Budget) Read(w http.ResponseWriter, r *http.Request, limit int64) (body
 	return nil, func() {}, err
 }
 
-// Hold accounts for a body of n bytes that is being sent to a client. ok is false if it
+// Reserve accounts for a body of n bytes that is being sent to a client. ok is false if it
 // does not fit into the budget; a small body always fits. The caller must call release,
 // which is never nil, when the body was sent.
-func (b *Budget) Hold(n int64) (release func(), ok bool) {
+func (b *Budget) Reserve(n int64) (release func(), ok bool) {
 	if n <= small {
 		return func() {}, true
 	}

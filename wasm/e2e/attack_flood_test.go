@@ -105,8 +105,7 @@ func ownAddress(t *testing.T) string {
 	return ""
 }
 
-// visit follows a share link on a connection of its own and leaves it open until the
-// test ends.
+// visit follows a share link on a new connection, which stays open until the test ends.
 func visit(t *testing.T, to string) (net.Conn, error) {
 	t.Helper()
 	c, err := net.Dial("tcp", to)

@@ -79,8 +79,8 @@ func TestComponent_IsBuiltFromThisTree(t *testing.T) {
 	}
 }
 
-// requireEmbedded fails unless bin/kith embeds the file: the linker copies it
-// into the binary as it is.
+// requireEmbedded fails unless bin/kith embeds the file: the linker copies it into the
+// binary unchanged.
 func requireEmbedded(t *testing.T, name string, file []byte) {
 	t.Helper()
 	binary, err := os.ReadFile(filepath.Join(root, "bin", "kith"))
@@ -185,8 +185,8 @@ func (s *site) command(t testing.TB, args ...string) *exec.Cmd {
 			c.Env = append(c.Env, entry)
 		}
 	}
-	// The gateway lab and SFTP have one address by default, which tests would
-	// meet on.
+	// The gateway lab and SFTP have fixed default addresses, which concurrent tests
+	// cannot share.
 	c.Env = append(c.Env, "KITH_LAB_ADDR=off", "KITH_SFTP_ADDR="+s.sftp, "KITH_DATA="+s.data, "KITH_DATABASE_TOKEN="+s.databaseToken,
 		"KITH_EDGE_ADDR="+strings.TrimPrefix(s.edge, "http://"), "KITH_BACKEND_ADDR="+strings.TrimPrefix(s.backend, "http://"))
 	c.Env = append(c.Env, s.env...)

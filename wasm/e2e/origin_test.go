@@ -62,7 +62,7 @@ func TestCLI_Origins(t *testing.T) {
 	require.Zero(t, status)
 	require.Equal(t, "https://a.example\nhttps://b.example\n", out)
 	for args, says := range map[string]string{
-		"tenant origin add missing https://a.example":           "no tenant",
+		"tenant origin add missing https://a.example":          "no tenant",
 		"tenant origin add demo https://c.example a.example":   "must be an origin",
 		"tenant origin add demo *":                             "must be an origin",
 		"tenant origin remove demo https://c.example":          "not listed",

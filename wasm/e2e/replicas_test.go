@@ -134,24 +134,24 @@ func TestFleet_WriteInFlightIsNotRepeated(t *testing.T) {
 			}
 		})
 	}
-	answered := func(status int) int {
+	counted := func(status int) int {
 		mu.Lock()
 		defer mu.Unlock()
 		return count[status]
 	}
 	sends := func() {
 		t.Helper()
-		before := answered(http.StatusOK)
+		before := counted(http.StatusOK)
 		await(t, func() error {
-			if n := answered(http.StatusOK) - before; n < 50 {
+			if n := counted(http.StatusOK) - before; n < 50 {
 				return fmt.Errorf("%d calls were answered", n)
 			}
 			return nil
 		})
 	}
 	begin := time.Now()
-	for round := 0; round < 3 || answered(http.StatusServiceUnavailable) == 0; round++ {
-		require.Less(t, time.Since(begin), 5*deadline, "nothing was on its way, %d times", round)
+	for round := 0; round < 3 || counted(http.StatusServiceUnavailable) == 0; round++ {
+		require.Less(t, time.Since(begin), 5*deadline, "no write was in flight, in %d rounds", round)
 		for _, how := range []string{"killed", "paused"} {
 			sends()
 			away[how].leave(t, f.cluster.Replicas[0])

@@ -164,8 +164,8 @@ func TestGuesses_RefusedWithoutStatements(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			headers := append(row.headers, fmt.Sprintf("X-Forwarded-For: 198.51.%d.1", i))
-			// A new minute gives attempts back, and what was measured over its
-			// beginning says nothing.
+			// A new minute gives new attempts, so a measurement over its beginning is
+			// repeated.
 			for minute := int64(0); minute != time.Now().Unix()/60; {
 				minute = time.Now().Unix() / 60
 				// Alternately, so that the edge must learn the refusals of the backend.

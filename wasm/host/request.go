@@ -87,7 +87,7 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	// The place in the queue is free again: a client that reads slowly uses only its
 	// share of the memory for bodies.
-	answered, ok := h.bodies.Hold(int64(len(out.body)))
+	answered, ok := h.bodies.Reserve(int64(len(out.body)))
 	defer answered()
 	if !ok {
 		h.stats.refused.Add(1)

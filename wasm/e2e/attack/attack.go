@@ -19,10 +19,10 @@ import (
 type Row struct {
 	// Attack is what the request tries.
 	Attack string
-	// Request is the request as it is sent, with LF for CRLF in its head. A Host, a
-	// Content-Length and "Connection: close" are added where they are missing.
+	// Request is the text of the request, with LF for CRLF in its head. A missing Host,
+	// Content-Length and "Connection: close" are added.
 	Request string
-	// Verbatim sends Request byte by byte.
+	// Verbatim sends exactly the bytes of Request.
 	Verbatim bool
 	// Status is that of the answer. No second answer may follow on the connection.
 	Status int

@@ -1,4 +1,4 @@
-// Probe is a guest for the host's tests. Each path does one thing and reiterations what it
+// Probe is a guest for the host's tests. Each path does one thing and returns what it
 // observed. It does not depend on Kith's rules.
 package main
 
@@ -162,7 +162,7 @@ func renderValue(v abi.Value) string {
 }
 
 // send sends the request to the URL in the query, with its headers whose names begin with
-// "x-", and reiterations the response.
+// "x-", and returns the response.
 func send(r *abi.Request, target string) abi.Response {
 	var headers []abi.Header
 	for _, h := range r.Headers {
@@ -177,7 +177,7 @@ func send(r *abi.Request, target string) abi.Response {
 	return response
 }
 
-// keyValue opens the store named by the header "store", and reiterations the value of the key
+// keyValue opens the store named by the header "store", and returns the value of the key
 // in the query, or sets it to the body of a PUT.
 func keyValue(r *abi.Request, key string) abi.Response {
 	store, err := abi.OpenStore(header(r, "store"))
