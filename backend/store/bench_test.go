@@ -12,9 +12,9 @@ import (
 	"kith/backend/store/eventdb"
 )
 
-// yardstick is a transaction that inserts one row: the least that a use case
+// baseline is a transaction that inserts one row: the least that a use case
 // can cost on a database. Numbers of different machines compare only by it.
-func yardstick(b *testing.B, in bundle) {
+func baseline(b *testing.B, in bundle) {
 	db := in.raw(b)
 	db.SetMaxOpenConns(1)
 	exec := func(statement string, args ...any) {
@@ -39,7 +39,7 @@ func everyBench(b *testing.B, bench func(*testing.B, bundle)) {
 		name string
 		open func(testing.TB) bundle
 	}{{"file", onFile}, {"server", onServer}} {
-		b.Run(end.name+"/yardstick", func(b *testing.B) { yardstick(b, end.open(b)) })
+		b.Run(end.name+"/yardstick", func(b *testing.B) { baseline(b, end.open(b)) })
 		b.Run(end.name, func(b *testing.B) { bench(b, end.open(b)) })
 	}
 }

@@ -11,21 +11,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// lossyLine carries connections to a server. When told, it hangs up in place of
+// flakyProxy carries connections to a server. When told, it hangs up in place of
 // an answer that has a certain text in it: the statement was run, and its
 // sender cannot know.
-type lossyLine struct {
+type flakyProxy struct {
 	listener net.Listener
 	to       string
-	losing   atomic.Pointer[string]
+	dropping atomic.Pointer[string]
 }
 
-func newLossyLine(t *testing.T, url string) *lossyLine {
+func newFlakyProxy(t *testing.T, url string) *flakyProxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	l := &lossyLine{listener: listener, to: strings.TrimPrefix(url, "ws://")}
-	l.loseAnswersWith("")
+	l := &flakyProxy{listener: listener, to: strings.TrimPrefix(url, "ws://")}
+	l.dropResponsesWith("")
 	t.Cleanup(func() { listener.Close() })
 	go func() {
 		for {
@@ -33,18 +33,18 @@ func newLossyLine(t *testing.T, url string) *lossyLine {
 			if err != nil {
 				return
 			}
-			go l.carry(from)
+			go l.forward(from)
 		}
 	}()
 	return l
 }
 
-func (l *lossyLine) url() string { return "ws://" + l.listener.Addr().String() }
+func (l *flakyProxy) url() string { return "ws://" + l.listener.Addr().String() }
 
-// loseAnswersWith says which answers are lost; "" is none of them.
-func (l *lossyLine) loseAnswersWith(text string) { l.losing.Store(&text) }
+// dropResponsesWith says which answers are lost; "" is none of them.
+func (l *flakyProxy) dropResponsesWith(text string) { l.dropping.Store(&text) }
 
-func (l *lossyLine) carry(from net.Conn) {
+func (l *flakyProxy) forward(from net.Conn) {
 	defer from.Close()
 	to, err := net.Dial("tcp", l.to)
 	if err != nil {
@@ -58,7 +58,7 @@ func (l *lossyLine) carry(from net.Conn) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := to.Read(buf)
-		lost := *l.losing.Load()
+		lost := *l.dropping.Load()
 		if err != nil || lost != "" && bytes.Contains(buf[:n], []byte(lost)) {
 			return
 		}

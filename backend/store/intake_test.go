@@ -136,7 +136,7 @@ func (b bundle) waits(t testing.TB) bool {
 	return waits
 }
 
-func TestProcessIntake_EventsComeOutAsTheyWentIn(t *testing.T) {
+func TestProcessIntake_RoundTrip(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b = worker(t, b)
 		batch, err := wire.ParseEvents(core.AccountID(awkward[1]), core.UserID(awkward[4]), []byte(`{"events":[
@@ -179,7 +179,7 @@ func TestProcessIntake_InOrderBatchByBatch(t *testing.T) {
 	})
 }
 
-func TestProcessIntake_FailedBatchIsTakenAgain(t *testing.T) {
+func TestProcessIntake_FailedBatchIsRetried(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b = worker(t, b)
 		require.NoError(t, appendOne(t.Context(), b.db, b.tenant, "", now))
@@ -229,7 +229,7 @@ func TestProcessIntake_TwoWorkersTakeEachCallOnce(t *testing.T) {
 
 // Rows that our own senders never write: they are passed over, the rest is
 // taken, and the cursor moves on.
-func TestProcessIntake_PoisonDoesNotStopIt(t *testing.T) {
+func TestProcessIntake_SkipsMalformedEvents(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b = worker(t, b)
 		db := b.raw(t)
@@ -278,7 +278,7 @@ func TestProcessIntake_DeletedUserStaysDeleted(t *testing.T) {
 }
 
 // What waits stays however old it is, and so does what is not old.
-func TestForgetIntake(t *testing.T) {
+func TestDeleteProcessedIntake(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b = worker(t, b)
 		for i := range 6 {

@@ -35,8 +35,8 @@ func (b bundle) insertJobs(t *testing.T, jobs ...job.Job) {
 	})
 }
 
-// claimThis takes a job at a time, for a lease of 10.
-func (b bundle) claimThis(t *testing.T, id string) jobdb.Lease {
+// leaseJob takes a job at a time, for a lease of 10.
+func (b bundle) leaseJob(t *testing.T, id string) jobdb.Lease {
 	t.Helper()
 	var c jobdb.Lease
 	b.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
@@ -48,7 +48,7 @@ func (b bundle) claimThis(t *testing.T, id string) jobdb.Lease {
 	return c
 }
 
-func TestJob_ComesBackAsItWas(t *testing.T) {
+func TestJob_RoundTrip(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		want := job.Job{
 			ID: "j", Status: job.Pending, Created: now,
@@ -63,7 +63,7 @@ func TestJob_ComesBackAsItWas(t *testing.T) {
 		require.True(t, ok)
 		require.Equal(t, want, got)
 
-		c := b.claimThis(t, "j")
+		c := b.leaseJob(t, "j")
 		c.Status, c.Message, c.Stats, c.Result, c.Job.Errors = job.Aborted, awkward[4], job.Stats{Processed: 9, Errors: 2}, "r", "e"
 		c.Completed, c.Expires = now+5, now+6
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
@@ -86,7 +86,7 @@ func TestJob_ComesBackAsItWas(t *testing.T) {
 
 // Jobs of this test were made long before those of all others, so that on the
 // shared server it claims its own.
-func TestClaimJob_OldestFirstAndEachOnce(t *testing.T) {
+func TestLeaseNext_OldestFirstAndEachOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		for i := range 20 {
 			b.insertJobs(t, aJob(strconv.Itoa(i), core.Time(20-i)))
@@ -140,10 +140,10 @@ func TestClaimJob_OldestFirstAndEachOnce(t *testing.T) {
 }
 
 // A worker that lost its job writes nothing, whatever it tries.
-func TestClaim_IsFencedByItsAttempt(t *testing.T) {
+func TestLease_IsFencedByItsAttempt(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b.insertJobs(t, aJob("j", now))
-		late, held := b.claimThis(t, "j"), b.claimThis(t, "j")
+		late, held := b.leaseJob(t, "j"), b.leaseJob(t, "j")
 		require.EqualValues(t, 1, late.Attempt)
 		require.EqualValues(t, 2, held.Attempt)
 		require.EqualValues(t, 2, held.Tries)
@@ -173,7 +173,7 @@ func TestClaim_IsFencedByItsAttempt(t *testing.T) {
 		require.Equal(t, job.Pending, got.Status)
 
 		b.write(t, func(ctx context.Context, tx *store.Tx) error { return jobdb.ReleaseLease(ctx, tx, held) })
-		again := b.claimThis(t, "j")
+		again := b.leaseJob(t, "j")
 		require.EqualValues(t, 3, again.Attempt)
 		require.EqualValues(t, 2, again.Tries, "a job that was left has not failed")
 		require.True(t, finish(again))
@@ -183,10 +183,10 @@ func TestClaim_IsFencedByItsAttempt(t *testing.T) {
 }
 
 // Whoever stops in the middle of an import gives it back, as far as it came.
-func TestLeaveClaim_AfterTheJobCameOn(t *testing.T) {
+func TestReleaseLease_KeepsProgress(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b.insertJobs(t, aJob("j", now))
-		c := b.claimThis(t, "j")
+		c := b.leaseJob(t, "j")
 		c.Position, c.Stats.Processed = 100, 5
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
 			ok, err := jobdb.SaveProgress(ctx, tx, c, jobdb.Chunk{Seq: 5}, now+10)
@@ -197,7 +197,7 @@ func TestLeaveClaim_AfterTheJobCameOn(t *testing.T) {
 		var until core.Time
 		require.NoError(t, b.raw(t).QueryRowContext(t.Context(), `SELECT leased_until FROM job WHERE tenant = ?`, string(b.tenant)).Scan(&until))
 		require.Equal(t, now, until, "others need not wait for the end of the lease")
-		next := b.claimThis(t, "j")
+		next := b.leaseJob(t, "j")
 		require.EqualValues(t, 100, next.Position)
 		require.EqualValues(t, 1, next.Tries)
 	})
@@ -210,7 +210,7 @@ func TestJobs_Filter(t *testing.T) {
 			j.Type = typ
 			b.insertJobs(t, j)
 		}
-		c := b.claimThis(t, "3")
+		c := b.leaseJob(t, "3")
 		c.Status, c.Completed, c.Expires = job.Completed, now+9, now+10
 		b.write(t, func(ctx context.Context, tx *store.Tx) error { _, err := jobdb.FinishJob(ctx, tx, c); return err })
 		for name, f := range map[string]struct {
@@ -253,7 +253,7 @@ func TestDeleteOldJobs(t *testing.T) {
 	b := onFile(t) // it deletes of all tenants
 	b.insertJobs(t, aJob("old", now), aJob("kept", now), aJob("pending", 1))
 	for id, expires := range map[string]core.Time{"old": now + 5, "kept": now + 6} {
-		c := b.claimThis(t, id)
+		c := b.leaseJob(t, id)
 		c.Status, c.Completed, c.Expires = job.Completed, now, expires
 		b.write(t, func(ctx context.Context, tx *store.Tx) error { _, err := jobdb.FinishJob(ctx, tx, c); return err })
 	}
@@ -264,7 +264,7 @@ func TestDeleteOldJobs(t *testing.T) {
 	require.Equal(t, "kept", page[0].ID)
 }
 
-func TestFile_ComesBackAsItWas(t *testing.T) {
+func TestFile_RoundTrip(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		want := jobdb.File{Tenant: b.tenant, Ref: core.FileRef(awkward[1]), Size: -1, Created: 5, Expires: 9}
 		b.write(t, func(ctx context.Context, tx *store.Tx) error { return jobdb.InsertFile(ctx, tx, want) })
@@ -314,9 +314,9 @@ func TestExpireFile(t *testing.T) {
 	})
 }
 
-// laden has two users, of whom one referred the other and was paid for it, and
+// insertSampleData has two users, of whom one referred the other and was paid for it, and
 // an event.
-func laden(t *testing.T, b bundle) {
+func insertSampleData(t *testing.T, b bundle) {
 	t.Helper()
 	b.write(t, func(ctx context.Context, tx *store.Tx) error {
 		require.NoError(t, putUser(ctx, tx, b.tenant, "ann-inc", "ann"))
@@ -386,7 +386,7 @@ func TestExportPage_BalanceIsWhatIsAvailable(t *testing.T) {
 
 func TestExportPage_Cells(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
-		laden(t, b)
+		insertSampleData(t, b)
 		at := strconv.FormatInt(int64(now), 10)
 		before, later := strconv.FormatInt(int64(now-5), 10), strconv.FormatInt(int64(now+7), 10)
 		for typ, want := range map[job.Type][][]string{
@@ -426,7 +426,7 @@ func TestExportPage_Cells(t *testing.T) {
 // decision makes a referral new to who asks for what has changed.
 func TestExportPage_ModerationOfEachSide(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
-		laden(t, b)
+		insertSampleData(t, b)
 		const decided = now + 9
 		require.NoError(t, b.db.Write(t.Context(), decided, func(tx *store.Tx) error {
 			r, err := referraldb.ByID(t.Context(), tx.Reads, b.tenant, "r1")
@@ -448,7 +448,7 @@ func TestExportPage_ModerationOfEachSide(t *testing.T) {
 // last change of any of its rewards.
 func TestExportPage_Windows(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
-		laden(t, b)
+		insertSampleData(t, b)
 		for name, c := range map[string]struct {
 			typ    job.Type
 			params job.Params
@@ -477,7 +477,7 @@ func TestExportPage_Windows(t *testing.T) {
 // Page after page gives every row once, in pages of any size.
 func TestExportPage_Pages(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
-		laden(t, b)
+		insertSampleData(t, b)
 		for _, typ := range job.Types() {
 			if typ.Import() {
 				continue
@@ -507,7 +507,7 @@ func TestExportPage_Pages(t *testing.T) {
 // What is written meanwhile is not seen, and is not kept from being written.
 func TestSnapshot_IsOfOneMoment(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
-		laden(t, b)
+		insertSampleData(t, b)
 		require.NoError(t, b.db.Snapshot(t.Context(), func(r store.Reads) error {
 			for range 2 {
 				page, _, err := jobdb.ExportPage(t.Context(), r, b.tenant, job.User, job.Params{}, nil, 100)

@@ -47,7 +47,7 @@ func named(id string, entries ...reward.Entry) []reward.Entry {
 	return entries
 }
 
-func TestLedger_IsOnlyEverAddedTo(t *testing.T) {
+func TestLedger_IsAppendOnly(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b.grant(t, "r", aGrant())
 		for _, statement := range []string{
@@ -63,7 +63,7 @@ func TestLedger_IsOnlyEverAddedTo(t *testing.T) {
 	})
 }
 
-func TestAppendLedger_EntriesAndRewardsComeBack(t *testing.T) {
+func TestAppendLedger_RoundTrip(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		g := aGrant()
 		g.Program, g.Referral, g.Expires, g.ProgramRewardKey, g.GlobalRewardKey = "classic", "ref", now+50, awkward[1], awkward[4]
@@ -120,7 +120,7 @@ func TestReward_ShowsTheLastRedemptions(t *testing.T) {
 
 // The status in SQL is the one in core, for rewards in every state at every time
 // around their dates.
-func TestRewardGroups_StatusIsThatOfCore(t *testing.T) {
+func TestGroups_StatusMatchesCore(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		var rewards []reward.Reward
 		for i := range 2 * 2 * 3 * 6 {
@@ -237,7 +237,7 @@ func TestDrawable(t *testing.T) {
 	})
 }
 
-func TestRewards_FilterAndPage(t *testing.T) {
+func TestRewardList_FilterAndPage(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		with := func(change func(*reward.Grant)) reward.Grant { g := aGrant(); change(&g); return g }
 		rewards := b.grant(t, "r",

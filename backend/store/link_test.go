@@ -14,7 +14,7 @@ import (
 	"kith/core/referral"
 )
 
-func TestLinkTarget_IsOfTheCodeOrTheFirstProgram(t *testing.T) {
+func TestTarget_IsTheProgramOfTheCodeOrTheFirst(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		other := newTenant(t, b.db)
 		second := aProgram("second")

@@ -148,7 +148,7 @@ func SchemaVersion() int {
 // migrateBy runs those migrations that have not run.
 func (p *Primary) migrateBy(ctx context.Context, now core.Time, all []migration) error {
 	// Several processes that start at once wait for each other here, too.
-	err := p.untilKept(ctx, func() error {
+	err := p.retry(ctx, func() error {
 		_, err := p.write.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS schema_version (
 			version INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL) STRICT`)
 		return err

@@ -58,7 +58,7 @@ func text(t *testing.T, p *Primary, query string) (text string) {
 const ran = `SELECT group_concat(version || ' at ' || applied_at, ', ') FROM (SELECT * FROM schema_version ORDER BY version)`
 
 // An older schema is led on from where it is, by what it has not had.
-func TestMigrateBy_GoesOn(t *testing.T) {
+func TestMigrateBy_ContinuesAfterTheLastApplied(t *testing.T) {
 	onNew(t, func(t *testing.T, p *Primary) {
 		all := stepsOf(t, nil)
 		older, err := migrationsOf(all, []int{7, 8})
@@ -116,7 +116,7 @@ func TestMigrationsOf(t *testing.T) {
 }
 
 // A database of before the first release is refused, and left as it is.
-func TestMigrate_RefusesWhatWasNotReleased(t *testing.T) {
+func TestMigrate_RefusesAnUnreleasedSchema(t *testing.T) {
 	onNew(t, func(t *testing.T, p *Primary) {
 		all := stepsOf(t, nil)
 		require.NoError(t, p.CheckReleased(t.Context()), "a new database")
@@ -131,7 +131,7 @@ func TestMigrate_RefusesWhatWasNotReleased(t *testing.T) {
 
 // The first number leaves room for none before it: 0001 to 0160 were those of
 // versions that were never released.
-func TestMigrations_BeginBehindTheUnreleased(t *testing.T) {
+func TestMigrations_StartAfterTheUnreleased(t *testing.T) {
 	t.Parallel()
 	all, err := knownMigrations()
 	require.NoError(t, err)

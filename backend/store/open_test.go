@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestOpen_KnowsWhatItIs(t *testing.T) {
+func TestOpen_ReportsWhetherEmbedded(t *testing.T) {
 	t.Parallel()
 	require.True(t, onFile(t).db.Embedded())
 	require.False(t, onServer(t).db.Embedded())

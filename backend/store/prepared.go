@@ -13,29 +13,29 @@ import (
 // callers combine make more of them.
 const maxPrepared = 512
 
-// preparing opens connections to a file that keep their statements prepared: to
+// preparingConnector opens connections to a file that keep their statements prepared: to
 // prepare one takes several times as long as to run it. A server prepares by
 // itself. sql.Stmt would do the same, named at every use.
-type preparing struct {
+type preparingConnector struct {
 	driver.Connector
-	of *Primary
+	primary *Primary
 }
 
-func (p preparing) Connect(ctx context.Context) (driver.Conn, error) {
+func (p preparingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	c, err := p.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &preparedConn{fileConn: c.(fileConn), kept: map[string]*preparedStmt{}}, nil
+	return &preparedConn{fileConn: c.(fileConn), stmts: map[string]*preparedStmt{}}, nil
 }
 
 // connect opens a connection, and anew while others do: of several who open a new
 // file at once, those whom the change of its journal cannot let wait are told at
 // once that it is locked, however patient they are.
-func (p preparing) connect(ctx context.Context) (driver.Conn, error) {
-	for end := time.Now().Add(p.of.beginTimeout); ; {
+func (p preparingConnector) connect(ctx context.Context) (driver.Conn, error) {
+	for end := time.Now().Add(p.primary.beginTimeout); ; {
 		c, err := p.Connector.Connect(ctx)
-		if !gaveUp(err) || time.Now().After(end) {
+		if !retryable(err) || time.Now().After(end) {
 			return c, err
 		}
 		select {
@@ -59,7 +59,7 @@ type fileConn interface {
 
 type preparedConn struct {
 	fileConn
-	kept map[string]*preparedStmt
+	stmts map[string]*preparedStmt
 }
 
 type fileStmt interface {
@@ -77,13 +77,13 @@ type preparedStmt struct {
 // prepared returns the statement of a text, or nil when it is to be run without:
 // it is a script, is being read from, or is one too many.
 func (c *preparedConn) prepared(ctx context.Context, query string) (*preparedStmt, error) {
-	if s, ok := c.kept[query]; ok {
+	if s, ok := c.stmts[query]; ok {
 		if s.reading {
 			return nil, nil
 		}
 		return s, nil
 	}
-	if len(c.kept) >= maxPrepared || strings.Contains(query, ";") {
+	if len(c.stmts) >= maxPrepared || strings.Contains(query, ";") {
 		return nil, nil
 	}
 	stmt, err := c.PrepareContext(ctx, query)
@@ -91,7 +91,7 @@ func (c *preparedConn) prepared(ctx context.Context, query string) (*preparedStm
 		return nil, err
 	}
 	s := &preparedStmt{stmt: stmt.(fileStmt)}
-	c.kept[query] = s
+	c.stmts[query] = s
 	return s, nil
 }
 
@@ -119,25 +119,25 @@ func (c *preparedConn) QueryContext(ctx context.Context, query string, args []dr
 		return nil, err
 	}
 	s.reading = true
-	return &preparedRows{Rows: rows, of: s}, nil
+	return &preparedRows{Rows: rows, stmt: s}, nil
 }
 
 // Close lets the statements go before their connection.
 func (c *preparedConn) Close() error {
-	for _, s := range c.kept {
+	for _, s := range c.stmts {
 		_ = s.stmt.Close()
 	}
-	c.kept = nil
+	c.stmts = nil
 	return c.fileConn.Close()
 }
 
 // preparedRows tells its statement when nothing more is read.
 type preparedRows struct {
 	driver.Rows
-	of *preparedStmt
+	stmt *preparedStmt
 }
 
 func (r *preparedRows) Close() error {
-	r.of.reading = false
+	r.stmt.reading = false
 	return r.Rows.Close()
 }

@@ -22,7 +22,7 @@ func preparedOn(t *testing.T) (conn *sql.Conn, kept func() int) {
 	_, err = conn.ExecContext(t.Context(), `CREATE TABLE n (n INTEGER NOT NULL UNIQUE); INSERT INTO n VALUES (1), (2), (3)`)
 	require.NoError(t, err)
 	return conn, func() (n int) {
-		require.NoError(t, conn.Raw(func(c any) error { n = len(c.(*preparedConn).kept); return nil }))
+		require.NoError(t, conn.Raw(func(c any) error { n = len(c.(*preparedConn).stmts); return nil }))
 		return n
 	}
 }
@@ -53,7 +53,7 @@ func TestPrepared_SameTextWithinItself(t *testing.T) {
 }
 
 // What went wrong with a statement, or was left of it, is gone at its next use.
-func TestPrepared_BeginsAnew(t *testing.T) {
+func TestPrepared_ResetsBetweenUses(t *testing.T) {
 	t.Parallel()
 	conn, _ := preparedOn(t)
 	insert := func(n any) error {

@@ -25,7 +25,7 @@ import (
 	"kith/core/wire"
 )
 
-func TestTenant_ComesBackAsItWas(t *testing.T) {
+func TestTenant_RoundTrip(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		want := tenantdb.Tenant{
 			Alias: b.tenant + "-Other_1", DiscountID: awkward[2],
@@ -62,7 +62,7 @@ func TestTenant_ComesBackAsItWas(t *testing.T) {
 	})
 }
 
-func TestSite_FirstClaimStaysWhateverTheCase(t *testing.T) {
+func TestSite_FirstTenantKeepsTheHostInAnyCase(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		host := string(b.tenant) + ".example:3000"
 		other := newTenant(t, b.db)
@@ -87,7 +87,7 @@ func TestSite_FirstClaimStaysWhateverTheCase(t *testing.T) {
 	})
 }
 
-func TestProgram_ComesBackAsItWas(t *testing.T) {
+func TestProgram_RoundTrip(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		want := aProgram("second")
 		want.Name, want.LandingURL, want.AllowedHosts = awkward[1], "https://x.example/ü?a=1&b='#f", awkward
@@ -132,7 +132,7 @@ func TestProgram_ComesBackAsItWas(t *testing.T) {
 	})
 }
 
-func TestAccount_ComesBackAsItWas(t *testing.T) {
+func TestAccount_RoundTrip(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		other := newTenant(t, b.db)
 		for i, text := range awkward {
@@ -164,7 +164,7 @@ func TestAccount_ComesBackAsItWas(t *testing.T) {
 	})
 }
 
-func TestUser_ComesBackAsItWas(t *testing.T) {
+func TestUser_RoundTrip(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		other := newTenant(t, b.db)
 		for _, text := range append([]string{""}, awkward...) {
@@ -283,7 +283,7 @@ func TestUser_ShowsTheNewestCodeOfEachProgram(t *testing.T) {
 	})
 }
 
-func TestReferral_ComesBackAsItWasWithItsRewards(t *testing.T) {
+func TestReferral_RoundTripWithRewards(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		started := referral.Referral{
 			ID: "r", Program: "classic", State: referral.InProgress, Code: "CODE", ShareMedium: "FACEBOOK", ShareLink: awkward[3],
@@ -364,7 +364,7 @@ func TestReferral_ComesBackAsItWasWithItsRewards(t *testing.T) {
 	})
 }
 
-func TestReferrals_FilterAndPage(t *testing.T) {
+func TestReferralList_FilterAndPage(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
 			for i, id := range []string{"r1", "r2", "r3"} {
@@ -520,7 +520,7 @@ func TestSites_HaveTheLandingPages(t *testing.T) {
 	})
 }
 
-func TestWidget_ComesBackAsItWas(t *testing.T) {
+func TestWidget_RoundTrip(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		tenant := newTenant(t, b.db)
 		inProgram := widget.Stored{

@@ -20,7 +20,7 @@ type Tuples struct {
 	// same are the columns that have one value in all rows; see fold.
 	same columnSet
 	// told is what String said; no row is added after.
-	told string
+	encoded string
 }
 
 // columnSet has a bit for each column of a row.
@@ -107,10 +107,10 @@ func (t *Tuples) Fold() {
 // String is the rows as one parameter: an array of arrays, which a statement reads
 // with json_each.
 func (t *Tuples) String() string {
-	if t.told == "" {
-		t.told = t.json()
+	if t.encoded == "" {
+		t.encoded = t.json()
 	}
-	return t.told
+	return t.encoded
 }
 
 func (t *Tuples) json() string {

@@ -22,7 +22,7 @@ func (p *Primary) Checkpoint(ctx context.Context) error {
 // file of an embedded database grows by what is written meanwhile.
 func (p *Primary) Snapshot(ctx context.Context, do func(Reads) error) error {
 	// BEGIN alone would show no dead connection: it waits for the first read.
-	conn, err := p.alive(ctx, p.read, maxReaders, "SELECT 1")
+	conn, err := p.liveConn(ctx, p.read, maxReaders, "SELECT 1")
 	if err != nil {
 		return fmt.Errorf("store: begin snapshot: %w", err)
 	}

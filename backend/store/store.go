@@ -17,7 +17,7 @@ import (
 // WriteWithoutForeignKeys runs do in one transaction as Write does, without foreign keys:
 // rows may come before what they refer to, and go after it.
 func (p *Primary) WriteWithoutForeignKeys(ctx context.Context, now core.Time, do func(*Tx) error) error {
-	if err := p.untilKept(ctx, func() error { return p.transact(ctx, now, unchecked, do) }); err != nil {
+	if err := p.retry(ctx, func() error { return p.transact(ctx, now, ignored, do) }); err != nil {
 		return err
 	}
 	return p.Durable()
@@ -106,7 +106,7 @@ func (p *Primary) openFile(url, token string) error {
 		return err
 	}
 	p.timeouts = []*time.Duration{&write.Timeout, &read.Timeout}
-	p.write, p.read = sql.OpenDB(preparing{write, p}), sql.OpenDB(preparing{read, p})
+	p.write, p.read = sql.OpenDB(preparingConnector{write, p}), sql.OpenDB(preparingConnector{read, p})
 	p.log, err = libsql.NewLog(url)
 	return err
 }
@@ -221,15 +221,15 @@ func (p *Primary) Write(ctx context.Context, now core.Time, do func(*Tx) error) 
 // WriteUnsynced is Write, but for the disk: a power cut may undo the transaction,
 // with all that came after it, until Durable has returned.
 func (p *Primary) WriteUnsynced(ctx context.Context, now core.Time, do func(*Tx) error) error {
-	return p.untilKept(ctx, func() error { return p.transact(ctx, now, checked, do) })
+	return p.retry(ctx, func() error { return p.transact(ctx, now, enforced, do) })
 }
 
-// untilKept runs a transaction, and anew while the database gives it up.
-func (p *Primary) untilKept(ctx context.Context, transact func() error) error {
+// retry runs a transaction, and anew while the database gives it up.
+func (p *Primary) retry(ctx context.Context, transact func() error) error {
 	began := time.Now()
 	for try := 1; ; try++ {
 		err := transact()
-		if err == nil || !gaveUp(err) || p.triedEnough(try, began) || errors.Is(err, ErrTaken) && try >= maxTries {
+		if err == nil || !retryable(err) || p.retriesExhausted(try, began) || errors.Is(err, ErrTaken) && try >= maxTries {
 			return err
 		}
 		select {
@@ -240,8 +240,8 @@ func (p *Primary) untilKept(ctx context.Context, transact func() error) error {
 	}
 }
 
-// triedEnough reports whether nothing more is tried that the database gave up.
-func (p *Primary) triedEnough(try int, began time.Time) bool {
+// retriesExhausted reports whether nothing more is tried that the database gave up.
+func (p *Primary) retriesExhausted(try int, began time.Time) bool {
 	return try >= maxTries && time.Since(began) >= p.retryTime
 }
 
@@ -255,10 +255,10 @@ const (
 // locked is what the database says when others were writing for too long.
 const locked = "database is locked"
 
-// gaveUp reports whether the database ended a transaction because of others,
+// retryable reports whether the database ended a transaction because of others,
 // with nothing of it kept. The driver passes the server's texts on and nothing
 // else.
-func gaveUp(err error) bool {
+func retryable(err error) bool {
 	if err == nil {
 		return false
 	}
@@ -273,11 +273,11 @@ func gaveUp(err error) bool {
 // lock. Then it is on the disk.
 func (p *Primary) WriteOne(ctx context.Context, run func(Reads) error) error {
 	// Not by the pool, which repeats a statement whose answer it did not get.
-	conn, err := p.writer(ctx, "SELECT 1")
+	conn, err := p.writeConn(ctx, "SELECT 1")
 	if err != nil {
 		return fmt.Errorf("store: begin: %w", err)
 	}
-	err = p.untilUnlocked(ctx, func() error { return run(Reads{conn}) })
+	err = p.retryLocked(ctx, func() error { return run(Reads{conn}) })
 	if err := errors.Join(err, conn.Close()); err != nil {
 		return err
 	}
@@ -285,12 +285,12 @@ func (p *Primary) WriteOne(ctx context.Context, run func(Reads) error) error {
 	return p.Durable()
 }
 
-// untilUnlocked runs a statement again while another process holds the write lock.
-func (p *Primary) untilUnlocked(ctx context.Context, run func() error) error {
+// retryLocked runs a statement again while another process holds the write lock.
+func (p *Primary) retryLocked(ctx context.Context, run func() error) error {
 	began := time.Now()
 	for try := 1; ; try++ {
 		err := run()
-		if err == nil || !strings.Contains(err.Error(), locked) || p.triedEnough(try, began) {
+		if err == nil || !strings.Contains(err.Error(), locked) || p.retriesExhausted(try, began) {
 			return err
 		}
 		select {
@@ -301,37 +301,37 @@ func (p *Primary) untilUnlocked(ctx context.Context, run func() error) error {
 	}
 }
 
-// checking says whether a transaction keeps foreign keys.
-type checking bool
+// foreignKeys says whether a transaction keeps foreign keys.
+type foreignKeys bool
 
-const checked, unchecked checking = true, false
+const enforced, ignored foreignKeys = true, false
 
-func (p *Primary) transact(ctx context.Context, now core.Time, keys checking, do func(*Tx) error) error {
+func (p *Primary) transact(ctx context.Context, now core.Time, keys foreignKeys, do func(*Tx) error) error {
 	first := beginWrite
-	if keys == unchecked {
+	if keys == ignored {
 		// Within a transaction it would have no effect.
 		first = "PRAGMA foreign_keys = OFF"
 	}
-	conn, err := p.writer(ctx, first)
+	conn, err := p.writeConn(ctx, first)
 	if err != nil {
 		return fmt.Errorf("store: begin: %w", err)
 	}
 	defer conn.Close()
-	if keys == unchecked {
-		defer checkAgain(ctx, conn)
+	if keys == ignored {
+		defer restoreForeignKeys(ctx, conn)
 		if _, err := conn.ExecContext(ctx, beginWrite); err != nil {
 			return fmt.Errorf("store: begin: %w", err)
 		}
 	}
-	return p.keep(ctx, conn, p.newTx(conn, now), do)
+	return p.runAndCommit(ctx, conn, p.newTx(conn, now), do)
 }
 
 func (p *Primary) newTx(conn *sql.Conn, now core.Time) *Tx {
 	return &Tx{Reads: Reads{q: conn}, Now: now, Embedded: p.embedded}
 }
 
-// keep commits what do did when that returns nil; otherwise nothing remains.
-func (p *Primary) keep(ctx context.Context, conn *sql.Conn, tx *Tx, do func(*Tx) error) error {
+// runAndCommit commits what do did when that returns nil; otherwise nothing remains.
+func (p *Primary) runAndCommit(ctx context.Context, conn *sql.Conn, tx *Tx, do func(*Tx) error) error {
 	committed := false
 	defer func() {
 		if !committed {
@@ -360,9 +360,9 @@ func commit(ctx context.Context, conn *sql.Conn) error {
 	return err
 }
 
-// checkAgain has a connection keep foreign keys; one that cannot is thrown away,
+// restoreForeignKeys has a connection keep foreign keys; one that cannot is thrown away,
 // since others get it next.
-func checkAgain(ctx context.Context, conn *sql.Conn) {
+func restoreForeignKeys(ctx context.Context, conn *sql.Conn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	if _, err := conn.ExecContext(ctx, "PRAGMA foreign_keys = ON"); err != nil {
@@ -370,18 +370,18 @@ func checkAgain(ctx context.Context, conn *sql.Conn) {
 	}
 }
 
-// writer returns a connection for a write; see alive.
-func (p *Primary) writer(ctx context.Context, first string) (*sql.Conn, error) {
-	return p.alive(ctx, p.write, maxWriters, first)
+// writeConn returns a connection for a write; see alive.
+func (p *Primary) writeConn(ctx context.Context, first string) (*sql.Conn, error) {
+	return p.liveConn(ctx, p.write, maxWriters, first)
 }
 
-// alive returns a connection of a pool that has just run a statement, one that
+// liveConn returns a connection of a pool that has just run a statement, one that
 // does no harm when it is run twice. A server that restarted leaves the pool
 // full of connections that are dead and do not know it; they are dropped here.
 // Whatever is run next must not be repeated on another connection, as the pool
 // itself would do: when a connection breaks, the server may have run the
 // statement.
-func (p *Primary) alive(ctx context.Context, pool *sql.DB, most int, first string) (conn *sql.Conn, err error) {
+func (p *Primary) liveConn(ctx context.Context, pool *sql.DB, most int, first string) (conn *sql.Conn, err error) {
 	// One try for each connection of the pool, and one for a new one.
 	for range most + 1 {
 		conn, err = pool.Conn(ctx)

@@ -100,7 +100,7 @@ func TestDump_PagesJoin(t *testing.T) {
 }
 
 // What JSON has no form for is read and loaded as it was.
-func TestLoad_WhatJSONCannotHold(t *testing.T) {
+func TestLoad_ValuesWithoutAJSONForm(t *testing.T) {
 	t.Parallel()
 	b := onFile(t)
 	db := b.raw(t)
@@ -147,9 +147,9 @@ func TestSnapshot_LostIsAnError(t *testing.T) {
 }
 
 // A snapshot stands while others write.
-func TestSnapshot_StandsWhileOthersWrite(t *testing.T) {
+func TestSnapshot_IsUnchangedByWrites(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
-		standsDuring(t, b, func() {
+		requireUnchangedDuring(t, b, func() {
 			for i := range 50 {
 				require.NoError(t, b.insertProgram(t, i))
 			}
@@ -158,13 +158,13 @@ func TestSnapshot_StandsWhileOthersWrite(t *testing.T) {
 }
 
 // A server lets a snapshot stand for longer than a transaction that writes.
-func TestSnapshot_OutlastsATransactionThatTheServerEnds(t *testing.T) {
+func TestSnapshot_OutlastsAWriteThatTheServerEnds(t *testing.T) {
 	t.Parallel()
 	c := sqldtest.Start(t)
 	db, other := open(t, c.PrimaryURL()), open(t, c.PrimaryURL())
 	require.NoError(t, db.Migrate(t.Context(), now))
 	b := bundle{db, c.PrimaryURL(), newTenant(t, db)}
-	standsDuring(t, b, func() {
+	requireUnchangedDuring(t, b, func() {
 		tries := 0
 		require.NoError(t, db.Write(t.Context(), now, func(tx *store.Tx) error {
 			if tries++; tries > 1 {
@@ -182,8 +182,8 @@ func TestSnapshot_OutlastsATransactionThatTheServerEnds(t *testing.T) {
 	})
 }
 
-// standsDuring takes a snapshot, which write must not change.
-func standsDuring(t *testing.T, b bundle, write func()) {
+// requireUnchangedDuring takes a snapshot, which write must not change.
+func requireUnchangedDuring(t *testing.T, b bundle, write func()) {
 	t.Helper()
 	require.NoError(t, b.db.Snapshot(t.Context(), func(r store.Reads) error {
 		before, err := programdb.List(t.Context(), r, b.tenant)
@@ -208,7 +208,7 @@ func (b bundle) insertProgram(t *testing.T, i int) error {
 }
 
 // The ledger of a tenant who is there cannot be erased, row or tenant.
-func TestEraseRows_NotOfATenantWhoIsThere(t *testing.T) {
+func TestEraseRows_NotOfAnExistingTenant(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		_, err := b.raw(t).ExecContext(t.Context(), `INSERT INTO reward_ledger (tenant, id, reward_id, action, amount, unit, at) VALUES (?, 'a', 'w', 'grant', 10, 'CENTS', 1)`, string(b.tenant))
 		require.NoError(t, err)
@@ -227,7 +227,7 @@ func TestEraseRows_NotOfATenantWhoIsThere(t *testing.T) {
 }
 
 // A connection that has not kept foreign keys keeps them for whoever has it next.
-func TestUnchecked_ForeignKeysAreKeptAgain(t *testing.T) {
+func TestWriteWithoutForeignKeys_RestoresThem(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		orphan := func(tx *store.Tx) error {
 			_, err := programdb.Insert(t.Context(), tx, core.TenantAlias("nobody-"+string(b.tenant)), aProgram("p"))

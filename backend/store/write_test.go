@@ -20,7 +20,7 @@ import (
 	"kith/core/event"
 )
 
-func TestWrite_SeesItsOwnWritesAndNobodyElseDoes(t *testing.T) {
+func TestWrite_IsVisibleOutsideOnlyAfterCommit(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
 			require.Equal(t, now, tx.Now)
@@ -39,7 +39,7 @@ func TestWrite_SeesItsOwnWritesAndNobodyElseDoes(t *testing.T) {
 	})
 }
 
-func TestWrite_FailedLeavesNothingBehind(t *testing.T) {
+func TestWrite_FailureIsRolledBack(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		ways := map[string]func(cancel func()) error{
 			"error":                      func(func()) error { return errTest },
@@ -76,14 +76,14 @@ func TestWrite_FailedLeavesNothingBehind(t *testing.T) {
 	})
 }
 
-// leaving is a context that ends right after it was asked whether it has ended.
-type leaving struct {
+// cancelOnErr is a context that ends right after it was asked whether it has ended.
+type cancelOnErr struct {
 	context.Context
 	leave context.CancelFunc
 	armed atomic.Bool
 }
 
-func (l *leaving) Err() error {
+func (l *cancelOnErr) Err() error {
 	err := l.Context.Err()
 	if l.armed.Load() {
 		l.leave()
@@ -94,7 +94,7 @@ func (l *leaving) Err() error {
 // A caller that leaves during COMMIT still gets the result of the COMMIT.
 func TestWrite_CancelledDuringCommit(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
-		ctx := &leaving{}
+		ctx := &cancelOnErr{}
 		ctx.Context, ctx.leave = context.WithCancel(t.Context())
 		require.NoError(t, b.db.Write(ctx, now, func(tx *store.Tx) error {
 			ctx.armed.Store(true)
@@ -107,7 +107,7 @@ func TestWrite_CancelledDuringCommit(t *testing.T) {
 	})
 }
 
-func TestWrite_PanicLeavesNothingBehind(t *testing.T) {
+func TestWrite_PanicIsRolledBack(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		require.PanicsWithValue(t, "the test's own", func() {
 			_ = b.db.Write(t.Context(), now, func(tx *store.Tx) error {
@@ -124,7 +124,7 @@ func TestWrite_PanicLeavesNothingBehind(t *testing.T) {
 }
 
 // A count that is read and written back by many at once loses nothing.
-func TestWrite_ManyAtOnceTakeTurns(t *testing.T) {
+func TestWrite_ConcurrentWritersLoseNoUpdate(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		const writers = 64
 		b.write(t, func(ctx context.Context, tx *store.Tx) error { return putUser(ctx, tx, b.tenant, "a", "u") })
@@ -200,7 +200,7 @@ func TestOpen_ServerThatAnswersNothing(t *testing.T) {
 
 // A server ends a transaction that is held too long while another waits. What
 // was to be done is done again, from its start, and once.
-func TestWrite_IsRunAgainWhenTheServerGaveUp(t *testing.T) {
+func TestWrite_IsRetriedAfterTheServerEndedIt(t *testing.T) {
 	t.Parallel()
 	c := sqldtest.Start(t)
 	db, other := open(t, c.PrimaryURL()), open(t, c.PrimaryURL())
@@ -245,15 +245,15 @@ func fillPools(t *testing.T, db *store.Primary, tenant core.TenantAlias) {
 func TestAppendIntake_IsNeverSentTwice(t *testing.T) {
 	t.Parallel()
 	c := sqldtest.Start(t)
-	line := newLossyLine(t, c.PrimaryURL())
+	line := newFlakyProxy(t, c.PrimaryURL())
 	direct, lossy := open(t, c.PrimaryURL()), open(t, line.url())
 	require.NoError(t, direct.Migrate(t.Context(), now))
 	tenant := newTenant(t, direct)
 	require.NoError(t, appendOne(t.Context(), lossy, tenant, "", now))
 
-	line.loseAnswersWith(`"seq"`)
+	line.dropResponsesWith(`"seq"`)
 	require.Error(t, appendOne(t.Context(), lossy, tenant, "", now))
-	line.loseAnswersWith("")
+	line.dropResponsesWith("")
 	require.NoError(t, appendOne(t.Context(), lossy, tenant, "", now))
 
 	b := bundle{db: direct, url: c.PrimaryURL(), tenant: tenant}

@@ -48,8 +48,8 @@ type Processed struct {
 	Orphaned int
 }
 
-// userStands is true for a call i whose user there is.
-const userStands = `EXISTS (SELECT 1 FROM user u WHERE u.tenant = i.tenant AND u.account_id = i.account_id AND u.id = i.user_id)`
+// userExists is true for a call i whose user there is.
+const userExists = `EXISTS (SELECT 1 FROM user u WHERE u.tenant = i.tenant AND u.account_id = i.account_id AND u.id = i.user_id)`
 
 // intakeBatch is what one run of ProcessIntake takes on: the calls behind from, up
 // to to, with how many events of known and of unknown users they have. waiting is
@@ -65,8 +65,8 @@ var intakeColumns = store.Selection[intakeBatch]{
 	store.Col(`b.upto`, func(b *intakeBatch) any { return &b.to }),
 	store.Col(`b.calls`, func(b *intakeBatch) any { return &b.calls }),
 	store.Col(`(SELECT count(*) FROM waiting)`, func(b *intakeBatch) any { return &b.waiting }),
-	store.Col(`coalesce(sum(json_array_length(i.events)) FILTER (WHERE `+userStands+`), 0)`, func(b *intakeBatch) any { return &b.events }),
-	store.Col(`coalesce(sum(json_array_length(i.events)) FILTER (WHERE NOT `+userStands+`), 0)`, func(b *intakeBatch) any { return &b.orphans }),
+	store.Col(`coalesce(sum(json_array_length(i.events)) FILTER (WHERE `+userExists+`), 0)`, func(b *intakeBatch) any { return &b.events }),
+	store.Col(`coalesce(sum(json_array_length(i.events)) FILTER (WHERE NOT `+userExists+`), 0)`, func(b *intakeBatch) any { return &b.orphans }),
 }
 
 // ProcessIntake turns up to limit waiting event calls into events, in the order
@@ -97,19 +97,19 @@ func ProcessIntake(ctx context.Context, tx *store.Tx, limit int) (done Processed
 		SELECT tenant, event ->> 'id', account_id, user_id, event ->> 'key', event -> 'fields',
 			CAST(event ->> 'dateTriggered' AS INTEGER), received_at, ?
 		FROM (SELECT i.*, CASE e.type WHEN 'object' THEN e.value END AS event
-			FROM intake i, json_each(i.events) e WHERE i.seq > ? AND i.seq <= ? AND `+userStands+`)`, int64(tx.Now), b.from, b.to)
+			FROM intake i, json_each(i.events) e WHERE i.seq > ? AND i.seq <= ? AND `+userExists+`)`, int64(tx.Now), b.from, b.to)
 	if err != nil {
 		return Processed{}, err
 	}
 	done.Events, done.Unreadable = stored, b.events-stored
-	if err := useSenders(ctx, tx, b.from, b.to); err != nil {
+	if err := recordSenderUse(ctx, tx, b.from, b.to); err != nil {
 		return Processed{}, err
 	}
 	return done, tx.Exec(ctx, "move cursor", `UPDATE intake_cursor SET seq = ?`, b.to)
 }
 
-// useSenders notes the use of the keys that edges took calls in for, as UseKey does.
-func useSenders(ctx context.Context, tx *store.Tx, from, to int64) error {
+// recordSenderUse notes the use of the keys that edges took calls in for, as UseKey does.
+func recordSenderUse(ctx context.Context, tx *store.Tx, from, to int64) error {
 	return tx.Exec(ctx, "use senders", `UPDATE api_key SET used_at = i.at
 		FROM (SELECT tenant, key_id, max(received_at) AS at FROM intake WHERE seq > ?1 AND seq <= ?2 AND key_id IS NOT NULL GROUP BY tenant, key_id) i
 		WHERE api_key.tenant = i.tenant AND substr(api_key.hash, 1, ?3) = i.key_id AND coalesce(api_key.used_at, 0) <= i.at - ?4`,

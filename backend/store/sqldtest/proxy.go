@@ -34,11 +34,11 @@ func (l *proxy) serve() {
 		if err != nil {
 			return
 		}
-		go l.carry(from)
+		go l.forward(from)
 	}
 }
 
-func (l *proxy) carry(from net.Conn) {
+func (l *proxy) forward(from net.Conn) {
 	defer from.Close()
 	to, err := net.Dial("tcp", l.to)
 	if err != nil {
@@ -74,7 +74,7 @@ func (l *proxy) remove(from, to net.Conn) {
 	delete(l.conns, to)
 }
 
-func (l *proxy) cut() {
+func (l *proxy) disconnect() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.down = true
@@ -83,7 +83,7 @@ func (l *proxy) cut() {
 	}
 }
 
-func (l *proxy) mend() {
+func (l *proxy) reconnect() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.down = false
@@ -91,5 +91,5 @@ func (l *proxy) mend() {
 
 func (l *proxy) close() {
 	_ = l.listener.Close()
-	l.cut()
+	l.disconnect()
 }

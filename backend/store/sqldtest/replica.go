@@ -7,8 +7,8 @@ import (
 
 // Replica is one replica of a cluster.
 type Replica struct {
-	node *node
-	line *proxy
+	node  *node
+	proxy *proxy
 }
 
 func newReplica(binary, dir, addr, primary, token string, args []string) (*Replica, error) {
@@ -17,7 +17,7 @@ func newReplica(binary, dir, addr, primary, token string, args []string) (*Repli
 		return nil, err
 	}
 	args = slices.Concat(args, []string{"--primary-grpc-url", "http://" + line.addr()})
-	return &Replica{line: line, node: newNode(binary, dir, addr, token, args...)}, nil
+	return &Replica{proxy: line, node: newNode(binary, dir, addr, token, args...)}, nil
 }
 
 // URL is where the replica is spoken to, as ws://host:port. A write sent there
@@ -33,12 +33,12 @@ func (r *Replica) Start(t testing.TB) { t.Helper(); must(t, r.node.start()) }
 // Disconnect cuts the line to the primary: the replica goes on answering reads from
 // what it has and refuses writes, until Release or the test's end.
 func (r *Replica) Disconnect(t testing.TB) {
-	r.line.cut()
-	t.Cleanup(r.line.mend)
+	r.proxy.disconnect()
+	t.Cleanup(r.proxy.reconnect)
 }
 
 // Reconnect lets a held replica catch up; WaitForSync says when it has.
-func (r *Replica) Reconnect(t testing.TB) { r.line.mend() }
+func (r *Replica) Reconnect(t testing.TB) { r.proxy.reconnect() }
 
 // Pause stops the replica where it is: it takes what is sent and answers nothing,
 // until Resume, or until it is killed and started.

@@ -206,7 +206,7 @@ func databaseFile(dir string) string { return filepath.Join(dir, "db", "dbs", "d
 func (c *Cluster) stop() {
 	for _, r := range c.Replicas {
 		r.node.kill()
-		r.line.close()
+		r.proxy.close()
 	}
 	c.primary.kill()
 }

@@ -72,7 +72,7 @@ func TestCluster_StoppedReplicaCatchesUp(t *testing.T) {
 	require.Equal(t, 1, count(t, open(t, c.ReplicaURL()), "missed"))
 }
 
-func TestCluster_HeldReplicaAnswersFromWhatItHas(t *testing.T) {
+func TestCluster_DisconnectedReplicaServesStaleReads(t *testing.T) {
 	c := sqldtest.Start(t)
 	primary, replica := open(t, c.PrimaryURL()), open(t, c.ReplicaURL())
 	exec(t, primary, "CREATE TABLE held (a)")

@@ -38,7 +38,7 @@ func Dump(ctx context.Context, r store.Reads, t Table, tenant core.TenantAlias, 
 	if tenant != "" {
 		// The rows of a tenant lie in the order of rowids as they were made, and
 		// going through all of them in it takes no memory.
-		d.through = len(t.key) == 1
+		d.fullScan = len(t.key) == 1
 		d.where, d.args = quoted(t.Tenant)+` = ?`, []any{string(tenant)}
 	}
 	return d.all(ctx, r)
@@ -47,7 +47,7 @@ func Dump(ctx context.Context, r store.Reads, t Table, tenant core.TenantAlias, 
 // all goes page by page.
 func (d *dumper) all(ctx context.Context, r store.Reads) error {
 	for {
-		n, err := d.fit(ctx, r)
+		n, err := d.pageSize(ctx, r)
 		if err == nil && n > 0 {
 			err = d.page(ctx, r, n)
 		}
@@ -66,26 +66,26 @@ type dumper struct {
 	where string
 	args  []any
 	// through goes through the table, whatever index there is.
-	through bool
-	keep    func(Column) bool
-	row     func([]byte) error
+	fullScan bool
+	keep     func(Column) bool
+	row      func([]byte) error
 	// behind is the key of the last row, nil before the first.
-	behind []any
-	line   []byte
+	after []any
+	line  []byte
 }
 
-// rest is the rows that are still to come.
-func (d *dumper) rest() (string, []any) {
+// remaining is the rows that are still to come.
+func (d *dumper) remaining() (string, []any) {
 	from, where, args := ` FROM `+quoted(d.t.Name), []string{}, append([]any{}, d.args...)
-	if d.through {
+	if d.fullScan {
 		from += ` NOT INDEXED`
 	}
 	if d.where != "" {
 		where = append(where, d.where)
 	}
-	if d.behind != nil {
+	if d.after != nil {
 		where = append(where, `(`+d.t.quotedKey()+`) > (`+store.Placeholders(len(d.t.key))+`)`)
-		args = append(args, d.behind...)
+		args = append(args, d.after...)
 	}
 	if len(where) > 0 {
 		from += ` WHERE ` + strings.Join(where, ` AND `)
@@ -93,16 +93,16 @@ func (d *dumper) rest() (string, []any) {
 	return from + ` ORDER BY ` + d.t.quotedKey() + ` LIMIT ?`, args
 }
 
-// fit is how many rows the next page has: as many as pageBytes hold, and one at
+// pageSize is how many rows the next page has: as many as pageBytes hold, and one at
 // least.
-func (d *dumper) fit(ctx context.Context, r store.Reads) (n int, err error) {
+func (d *dumper) pageSize(ctx context.Context, r store.Reads) (n int, err error) {
 	size := `0`
 	for _, c := range d.t.Columns {
 		if c.Type != "INTEGER" {
 			size += ` + coalesce(octet_length(` + quoted(c.Name) + `), 0)`
 		}
 	}
-	from, args := d.rest()
+	from, args := d.remaining()
 	err = r.QueryRowContext(ctx, `SELECT count(*) FROM (
 			SELECT sum(size) OVER (ROWS UNBOUNDED PRECEDING) - size AS before FROM (SELECT `+size+` AS size`+from+`))
 		WHERE before < ?`, append(args, pageRows, pageBytes)...).Scan(&n)
@@ -110,7 +110,7 @@ func (d *dumper) fit(ctx context.Context, r store.Reads) (n int, err error) {
 }
 
 func (d *dumper) page(ctx context.Context, r store.Reads, n int) error {
-	from, args := d.rest()
+	from, args := d.remaining()
 	rows, err := r.QueryContext(ctx, `SELECT `+d.t.quotedKey()+`, `+strings.Join(d.t.names(anyColumn), `, `)+from, append(args, n)...)
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (d *dumper) page(ctx context.Context, r store.Reads, n int) error {
 			return err
 		}
 	}
-	d.behind = append([]any{}, values[:len(d.t.key)]...)
+	d.after = append([]any{}, values[:len(d.t.key)]...)
 	return rows.Err()
 }
 

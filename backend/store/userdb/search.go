@@ -11,17 +11,17 @@ import (
 	"kith/core/referral"
 )
 
-// found is how a list of users goes on from what the index of their words found,
+// searchSource is how a list of users goes on from what the index of their words found,
 // which is of the tenant already: the rows say so once more.
 // CROSS makes SQLite go from what was found to its users, not from all users to
 // what was found.
-const found = `FROM user_index CROSS JOIN user u ON u.seq = user_index.rowid WHERE user_index MATCH ? AND +u.tenant = ?`
+const searchSource = `FROM user_index CROSS JOIN user u ON u.seq = user_index.rowid WHERE user_index MATCH ? AND +u.tenant = ?`
 
 // Users returns a page of users with their codes, and how many there are in all.
 func Users(ctx context.Context, r store.Reads, tenant core.TenantAlias, f referral.UserFilter) (page []referral.User, total int, err error) {
 	from, args := `FROM user u WHERE u.tenant = ?`, []any{string(tenant)}
 	if words := f.IndexWords(); len(words) > 0 {
-		from, args = found, []any{matching(tenant, words), string(tenant)}
+		from, args = searchSource, []any{searchQuery(tenant, words), string(tenant)}
 	}
 	for _, equal := range [][2]string{
 		{` AND u.account_id = ?`, string(f.Account)}, {` AND u.id = ?`, string(f.ID)}, {` AND u.email = ? COLLATE NOCASE`, f.Email},
@@ -61,12 +61,12 @@ func userOrder(all []referral.UserOrder) string {
 	return order.String() + `u.account_id, u.id`
 }
 
-// matching asks the index for the users who have, for each word, a term that
+// searchQuery asks the index for the users who have, for each word, a term that
 // begins with it.
-func matching(tenant core.TenantAlias, words []string) string {
+func searchQuery(tenant core.TenantAlias, words []string) string {
 	var query strings.Builder
 	for _, word := range words {
-		query.WriteString(` "` + strings.ReplaceAll(indexed(tenant, word), `"`, `""`) + `" *`)
+		query.WriteString(` "` + strings.ReplaceAll(indexTerm(tenant, word), `"`, `""`) + `" *`)
 	}
 	return query.String()
 }
@@ -75,15 +75,15 @@ func matching(tenant core.TenantAlias, words []string) string {
 func TermsText(tenant core.TenantAlias, u referral.User) string {
 	terms := u.Terms()
 	for i, term := range terms {
-		terms[i] = indexed(tenant, term)
+		terms[i] = indexTerm(tenant, term)
 	}
 	return strings.Join(terms, "\x1f")
 }
 
-// indexed is one word for the index: of its tenant alone, and without what parts
+// indexTerm is one word for the index: of its tenant alone, and without what parts
 // words. The index folds case and aliases do not, so a capital letter of an alias
 // stands there as ^ and the small one; no alias has a ^ or a slash.
-func indexed(tenant core.TenantAlias, term string) string {
+func indexTerm(tenant core.TenantAlias, term string) string {
 	var place strings.Builder
 	for _, c := range []byte(tenant) {
 		if 'A' <= c && c <= 'Z' {

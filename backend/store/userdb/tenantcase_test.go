@@ -17,7 +17,7 @@ import (
 
 // Nobody gets an alias that differs from another in case only. Where there are such
 // tenants, each finds its own users only.
-func TestTenant_AliasesThatDifferInCase(t *testing.T) {
+func TestTenant_AliasesDifferingInCase(t *testing.T) {
 	t.Parallel()
 	for name, url := range map[string]string{
 		"server": sqldtest.Start(t).PrimaryURL(),
@@ -44,7 +44,7 @@ func TestTenant_AliasesThatDifferInCase(t *testing.T) {
 						VALUES ('SHOP', 'a-SHOP', 'u', 'Ann', '', '', '', '', '', 1, '{}', '[]', 1, 1, 'TERM/ann' || char(31) || 'TERM/shop/x')`,
 					`INSERT INTO user_index (rowid, terms) SELECT seq, terms FROM user WHERE tenant = 'SHOP'`,
 				} {
-					statement = strings.NewReplacer("SHOP", string(alias), "TERM/", indexed(alias, "")).Replace(statement)
+					statement = strings.NewReplacer("SHOP", string(alias), "TERM/", indexTerm(alias, "")).Replace(statement)
 					require.NoError(t, run(statement), statement)
 				}
 			}
@@ -58,7 +58,7 @@ func TestTenant_AliasesThatDifferInCase(t *testing.T) {
 			}
 			var found int
 			// Not even the index mixes them up.
-			require.NoError(t, p.QueryRowContext(ctx, `SELECT count(*) FROM user_index WHERE user_index MATCH ?`, matching("Shop", []string{"ann"})).Scan(&found))
+			require.NoError(t, p.QueryRowContext(ctx, `SELECT count(*) FROM user_index WHERE user_index MATCH ?`, searchQuery("Shop", []string{"ann"})).Scan(&found))
 			require.Equal(t, 1, found)
 			require.NoError(t, run(`INSERT INTO user_index (user_index, rank) VALUES ('integrity-check', 1)`))
 

@@ -11,7 +11,7 @@ import (
 
 // The lines that are due are found by looking at one delivery of each, however
 // many wait behind it.
-func TestWebhookLines_LooksAtHeadsOnly(t *testing.T) {
+func TestDueQueues_ReadsOneDeliveryOfEachQueue(t *testing.T) {
 	t.Parallel()
 	var looks []string
 	for _, step := range (sqltest.Explained{DB: sqltest.File(t), T: t}).Plan(dueQueues, []any{1, 1}) {
