@@ -12,8 +12,8 @@ import (
 	"kith/backend/store/eventdb"
 )
 
-// baseline is a transaction that inserts one row: the least that a use case
-// can cost on a database. Numbers of different machines compare only by it.
+// baseline measures a transaction that inserts one row: the least that a use case
+// can cost on a database. Compare results of different machines as multiples of it.
 func baseline(b *testing.B, in bundle) {
 	db := in.raw(b)
 	db.SetMaxOpenConns(1)
@@ -25,21 +25,21 @@ func baseline(b *testing.B, in bundle) {
 	if strings.HasPrefix(in.url, "file:") {
 		exec(`PRAGMA synchronous = NORMAL`)
 	}
-	exec(`CREATE TABLE IF NOT EXISTS yardstick (a INTEGER PRIMARY KEY, b TEXT)`)
+	exec(`CREATE TABLE IF NOT EXISTS baseline (a INTEGER PRIMARY KEY, b TEXT)`)
 	for b.Loop() {
 		exec(`BEGIN IMMEDIATE`)
-		exec(`INSERT INTO yardstick (b) VALUES (?)`, "text")
+		exec(`INSERT INTO baseline (b) VALUES (?)`, "text")
 		exec(`COMMIT`)
 	}
 }
 
-// everyBench runs a benchmark beside the yardstick on both ends.
+// everyBench runs a benchmark, and the baseline, on a file and on a server.
 func everyBench(b *testing.B, bench func(*testing.B, bundle)) {
 	for _, end := range []struct {
 		name string
 		open func(testing.TB) bundle
 	}{{"file", onFile}, {"server", onServer}} {
-		b.Run(end.name+"/yardstick", func(b *testing.B) { baseline(b, end.open(b)) })
+		b.Run(end.name+"/baseline", func(b *testing.B) { baseline(b, end.open(b)) })
 		b.Run(end.name, func(b *testing.B) { bench(b, end.open(b)) })
 	}
 }
@@ -54,7 +54,7 @@ func BenchmarkAppendIntake(b *testing.B) {
 	})
 }
 
-// Many callers at once share flushes of the disk.
+// Concurrent callers share flushes of the disk.
 func BenchmarkAppendIntake_ManyAtOnce(b *testing.B) {
 	everyBench(b, func(b *testing.B, in bundle) {
 		b.SetParallelism(32)

@@ -8,25 +8,25 @@ import (
 	"strings"
 )
 
-// Selection lists the columns that a statement selects of a T. The one list makes
-// both the SELECT list and the places that a row is scanned into, so a column that
-// is added, moved or removed cannot put a value into the wrong field.
+// Selection lists the columns that a statement selects for a T. The same list gives
+// the SELECT list and the fields that a row is scanned into, so that adding, moving
+// or removing a column cannot put a value into the wrong field.
 type Selection[T any] []Column[T]
 
-// selected is one column of a selection: its SQL, and the field of a T, or the
-// sql.Scanner, that takes its value.
+// Column is one column of a selection. Col returns one.
 type Column[T any] struct {
 	column string
 	into   func(*T) any
 }
 
-// Col returns a column of a selection: its SQL, and what takes its value of a T.
+// Col returns a column of a selection: its SQL expression, and a function that
+// returns where to scan its value: a pointer to a field of the T, or a sql.Scanner.
 func Col[T any](column string, into func(*T) any) Column[T] { return Column[T]{column, into} }
 
-// Scanner is a row of a result.
+// Scanner is a row of a result: a *sql.Row or *sql.Rows.
 type Scanner interface{ Scan(into ...any) error }
 
-// SQL returns the columns as they are written behind SELECT or RETURNING.
+// SQL returns the columns as they are written after SELECT or RETURNING.
 func (s Selection[T]) SQL() string {
 	columns := make([]string, len(s))
 	for i, c := range s {
@@ -35,7 +35,7 @@ func (s Selection[T]) SQL() string {
 	return strings.Join(columns, ", ")
 }
 
-// into returns the places in t that the columns of a row are scanned into.
+// into returns the pointers into t that the columns of a row are scanned into.
 func (s Selection[T]) into(t *T) []any {
 	into := make([]any, len(s))
 	for i, c := range s {
@@ -47,12 +47,14 @@ func (s Selection[T]) into(t *T) []any {
 // Scan reads one row into t.
 func (s Selection[T]) Scan(row Scanner, t *T) error { return row.Scan(s.into(t)...) }
 
-// All reads all rows of a query.
+// All returns all rows of a query and closes them. Its first arguments are the
+// results of QueryContext; what names the query in errors.
 func (s Selection[T]) All(rows *sql.Rows, err error, what string) ([]T, error) {
 	return Collect(rows, err, what, func(rows *sql.Rows, t *T) error { return s.Scan(rows, t) })
 }
 
-// One reads the only row of a query into t; ok is false when there is no row.
+// One scans the only row of a query into t; ok is false if there is no row. what
+// names the query in errors.
 func (s Selection[T]) One(row *sql.Row, what string, t *T) (ok bool, err error) {
 	err = s.Scan(row, t)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -69,7 +71,7 @@ func (s Selection[T]) With(more ...Selection[T]) Selection[T] {
 	return slices.Concat(append([]Selection[T]{s}, more...)...)
 }
 
-// Nested returns the selection of a P as one of the T that the P is a field of.
+// Nested turns a selection for a P into one for a T that has the P as a field.
 func Nested[T, P any](s Selection[P], field func(*T) *P) Selection[T] {
 	all := make(Selection[T], len(s))
 	for i, c := range s {

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is selected and where it goes come from one list, whatever its order and
-// whichever part of a struct a column belongs to.
+// Each column is scanned into its own field, whatever the order of the columns and
+// whichever embedded struct has the field.
 func TestSelection(t *testing.T) {
 	t.Parallel()
 	type inner struct{ name string }
@@ -44,7 +44,7 @@ func TestSelection(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, ok)
 	}
-	require.Len(t, ids, 1, "with leaves the list alone")
+	require.Len(t, ids, 1, "With does not change its receiver")
 
 	_, err = ids.All(nil, sql.ErrConnDone, "test")
 	require.ErrorIs(t, err, sql.ErrConnDone)
@@ -53,11 +53,10 @@ func TestSelection(t *testing.T) {
 	require.ErrorContains(t, err, "store: test: ")
 }
 
-// unselected are files that scan the fields of a struct one by one.
+// unselected are the files that may scan the fields of a struct one by one.
 var unselected = []string{"userdb/account.go", "userdb/code.go", "tabledb/load.go", "referraldb/referral.go", "userdb/user.go"}
 
-// A struct is filled by a selection. Only variables beside their statement are
-// scanned one by one.
+// A struct is scanned with a selection. Only local variables are scanned one by one.
 func TestSelection_FillsEveryStruct(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob("*.go")
@@ -78,7 +77,7 @@ func TestSelection_FillsEveryStruct(t *testing.T) {
 		ast.Inspect(file, func(n ast.Node) bool {
 			if call, ok := n.(*ast.CallExpr); ok && isScan(call) {
 				scans++
-				require.Less(t, fieldsOf(call.Args), 2, "%s scans fields by their order; make a selection of them", files.Position(call.Pos()))
+				require.Less(t, fieldsOf(call.Args), 2, "%s scans fields by their order; use a Selection", files.Position(call.Pos()))
 			}
 			return true
 		})
@@ -91,7 +90,7 @@ func isScan(call *ast.CallExpr) bool {
 	return ok && method.Sel.Name == "Scan"
 }
 
-// fieldsOf counts the arguments that are places of fields.
+// fieldsOf counts the arguments that are pointers to fields.
 func fieldsOf(args []ast.Expr) (n int) {
 	for _, arg := range args {
 		if place, ok := arg.(*ast.UnaryExpr); ok && place.Op == token.AND {

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A row of every table, each of which refers to those above it. $T stands for
-// the test's tenant.
+// goodRows has a valid row for each table. A row may refer to the rows above it. $T
+// stands for the test's tenant.
 var goodRows = []struct{ table, values string }{
 	{"tenant", `alias='$T2', key_hash='$T2', key_sealed='s', discount_id='d', consent='off', consent_cookie='', created_at=1`},
 	{"site", `host='$T.example', tenant='$T'`},
@@ -71,11 +71,11 @@ var goodRows = []struct{ table, values string }{
 	{"api_key", `tenant='$T', hash='h', sealed='', name='k', role='read', created_at=1, replaced_at=null, expires_at=null, used_at=null`},
 }
 
-// ledgerSigns refuses an amount that its action cannot have.
+// ledgerSigns is the error of an amount whose sign does not fit its action.
 const ledgerSigns = "CHECK constraint failed: CASE WHEN action IN ('grant', 'restore') THEN amount > 0 WHEN action IN ('hold', 'release') THEN amount = 0 ELSE amount < 0 END"
 
-// Rows that the schema refuses: what is changed of the good row, and the
-// constraint that says no.
+// badRows are rows that the schema rejects: a change to the good row, and the
+// constraint that it violates.
 var badRows = []struct{ table, change, refusal string }{
 	{"tenant", `alias='$T', key_hash='other', namesake=1`, "UNIQUE constraint failed: tenant.alias"},
 	{"tenant", `alias=upper('$T'), key_hash='other'`, "UNIQUE constraint failed: index 'tenant_name'"},
@@ -94,7 +94,7 @@ var badRows = []struct{ table, change, refusal string }{
 
 	{"api_key", `name='x'`, "UNIQUE constraint failed: api_key.tenant, api_key.hash"},
 	{"api_key", `hash='x'`, "UNIQUE constraint failed: api_key.tenant, api_key.name"},
-	{"api_key", `hash='x', name='x', tenant='nobody'`, "FOREIGN KEY constraint failed"},
+	{"api_key", `hash='x', name='x', tenant='unknown'`, "FOREIGN KEY constraint failed"},
 	{"api_key", `hash='', name='x'`, "CHECK constraint failed: hash <> ''"},
 	{"api_key", `hash='x', name=''`, "CHECK constraint failed: name <> '' AND name NOT GLOB '*[^-A-Za-z0-9_.]*'"},
 	{"api_key", `hash='x', name='a b'`, "CHECK constraint failed: name <> '' AND name NOT GLOB '*[^-A-Za-z0-9_.]*'"},
@@ -102,34 +102,34 @@ var badRows = []struct{ table, change, refusal string }{
 	{"api_key", `hash='x', replaced_at=1`, "CHECK constraint failed: replaced_at IS NULL OR expires_at IS NOT NULL"},
 
 	{"do_not_track", ``, "UNIQUE constraint failed: do_not_track.tenant, do_not_track.identity"},
-	{"do_not_track", `identity='x', tenant='nobody'`, "FOREIGN KEY constraint failed"},
+	{"do_not_track", `identity='x', tenant='unknown'`, "FOREIGN KEY constraint failed"},
 
 	{"secure_mode", ``, "UNIQUE constraint failed: secure_mode.tenant, secure_mode.endpoint"},
-	{"secure_mode", `endpoint='x', tenant='nobody'`, "FOREIGN KEY constraint failed"},
+	{"secure_mode", `endpoint='x', tenant='unknown'`, "FOREIGN KEY constraint failed"},
 	{"secure_mode", `endpoint='x', mode='shut'`, "CHECK constraint failed: mode IN ('signed', 'open', 'disabled')"},
 
 	{"gateway_connection", ``, "UNIQUE constraint failed: gateway_connection.tenant"},
-	{"gateway_connection", `tenant='nobody'`, "FOREIGN KEY constraint failed"},
+	{"gateway_connection", `tenant='unknown'`, "FOREIGN KEY constraint failed"},
 	{"gateway_connection", `tenant='$T2', merchant_id=''`, "CHECK constraint failed: merchant_id <> ''"},
 	{"gateway_connection", `tenant='$T2', swept_at=-1`, "CHECK constraint failed: swept_at >= 0"},
 	{"gateway_connection", `tenant='$T2', swept_all_at=-1`, "CHECK constraint failed: swept_all_at >= 0"},
 	{"gateway_connection", `tenant='$T2', sweep_at=-1`, "CHECK constraint failed: sweep_at >= 0"},
 	{"gateway_coupon", ``, "UNIQUE constraint failed: gateway_coupon.tenant, gateway_coupon.customer_id"},
-	{"gateway_coupon", `tenant='nobody'`, "FOREIGN KEY constraint failed"},
+	{"gateway_coupon", `tenant='unknown'`, "FOREIGN KEY constraint failed"},
 	{"gateway_coupon", `customer_id=''`, "CHECK constraint failed: customer_id <> ''"},
 	{"gateway_coupon", `customer_id='x', code=''`, "CHECK constraint failed: code <> ''"},
 	{"gateway_coupon", `customer_id='x', tries=-1`, "CHECK constraint failed: tries >= 0"},
 	{"gateway_key", `place=1`, "UNIQUE constraint failed: gateway_key.tenant, gateway_key.public_key"},
 	{"gateway_key", `public_key='x'`, "UNIQUE constraint failed: gateway_key.tenant, gateway_key.place"},
-	{"gateway_key", `tenant='nobody'`, "FOREIGN KEY constraint failed"},
+	{"gateway_key", `tenant='unknown'`, "FOREIGN KEY constraint failed"},
 	{"gateway_key", `public_key='', place=1`, "CHECK constraint failed: public_key <> ''"},
 	{"gateway_key", `public_key='x', place=-1`, "CHECK constraint failed: place >= 0"},
 	{"gateway_notification", ``, "UNIQUE constraint failed: gateway_notification.tenant, gateway_notification.hash"},
-	{"gateway_notification", `tenant='nobody'`, "FOREIGN KEY constraint failed"},
+	{"gateway_notification", `tenant='unknown'`, "FOREIGN KEY constraint failed"},
 	{"gateway_notification", `hash='short'`, "CHECK constraint failed: length(hash) = 64"},
 
 	{"gateway_subscription", ``, "UNIQUE constraint failed: gateway_subscription.tenant, gateway_subscription.id"},
-	{"gateway_subscription", `tenant='nobody'`, "FOREIGN KEY constraint failed"},
+	{"gateway_subscription", `tenant='unknown'`, "FOREIGN KEY constraint failed"},
 	{"gateway_subscription", `id='x', in_trial=2`, "CHECK constraint failed: in_trial IN (0, 1)"},
 	{"gateway_subscription", `id='x', paid=2`, "CHECK constraint failed: paid IN (0, 1)"},
 	{"gateway_subscription", `id='x', wanted=-1, folded=0`, "CHECK constraint failed: wanted >= 0"},
@@ -139,7 +139,7 @@ var badRows = []struct{ table, change, refusal string }{
 	{"gateway_subscription", `id='x', opened_at=-1`, "CHECK constraint failed: opened_at >= 0"},
 	{"gateway_bill", `first=0`, "UNIQUE constraint failed: gateway_bill.tenant, gateway_bill.transaction_id"},
 	{"gateway_bill", `transaction_id='x'`, "UNIQUE constraint failed: gateway_bill.tenant, gateway_bill.account_id"},
-	{"gateway_bill", `tenant='nobody'`, "FOREIGN KEY constraint failed"},
+	{"gateway_bill", `tenant='unknown'`, "FOREIGN KEY constraint failed"},
 	{"gateway_bill", `transaction_id='x', first=0, amount=0`, "CHECK constraint failed: amount > 0"},
 	{"gateway_bill", `transaction_id='x', first=0, discount=-1, credit=0`, "CHECK constraint failed: discount >= 0"},
 	{"gateway_bill", `transaction_id='x', first=0, credit=1`, "CHECK constraint failed: credit BETWEEN 0 AND discount"},
@@ -147,7 +147,7 @@ var badRows = []struct{ table, change, refusal string }{
 	{"gateway_bill", `transaction_id='x', first=0, charged_at=-1`, "CHECK constraint failed: charged_at >= 0"},
 	{"gateway_refund", `account_id='x'`, "UNIQUE constraint failed: gateway_refund.tenant, gateway_refund.transaction_id"},
 	{"gateway_refund", `transaction_id='x'`, "UNIQUE constraint failed: gateway_refund.tenant, gateway_refund.account_id"},
-	{"gateway_refund", `tenant='nobody'`, "FOREIGN KEY constraint failed"},
+	{"gateway_refund", `tenant='unknown'`, "FOREIGN KEY constraint failed"},
 	{"gateway_refund", `transaction_id='x', account_id='x', amount=0`, "CHECK constraint failed: amount > 0"},
 	{"gateway_refund", `transaction_id='x', account_id='x', state='lost'`, "CHECK constraint failed: state IN ('waiting', 'done', 'failed')"},
 	{"gateway_refund", `transaction_id='x', account_id='x', key_number=0`, "CHECK constraint failed: key_number > 0"},
@@ -155,10 +155,10 @@ var badRows = []struct{ table, change, refusal string }{
 	{"gateway_refund", `transaction_id='x', account_id='x', refund_id='r'`, "CHECK constraint failed: (state = 'done') = (refund_id <> '')"},
 
 	{"site", `host='$T.EXAMPLE'`, "UNIQUE constraint failed: site.host"},
-	{"site", `host='x', tenant='nobody'`, "FOREIGN KEY constraint failed"},
+	{"site", `host='x', tenant='unknown'`, "FOREIGN KEY constraint failed"},
 
 	{"program", ``, "UNIQUE constraint failed: program.tenant, program.key"},
-	{"program", `key='x', tenant='nobody'`, "FOREIGN KEY constraint failed"},
+	{"program", `key='x', tenant='unknown'`, "FOREIGN KEY constraint failed"},
 	{"program", `key='x', allowed_hosts='{}'`, "CHECK constraint failed: json_type(allowed_hosts) = 'array'"},
 	{"program", `key='x', allowed_hosts='['`, "malformed JSON"},
 	{"program", `key='x', cookie_life=0`, "CHECK constraint failed: cookie_life > 0"},
@@ -192,7 +192,7 @@ var badRows = []struct{ table, change, refusal string }{
 
 	{"account", `payment_provider_id=null`, "UNIQUE constraint failed: account.tenant, account.id"},
 	{"account", `id='x'`, "UNIQUE constraint failed: account.tenant, account.payment_provider_id"},
-	{"account", `id='x', payment_provider_id=null, tenant='nobody'`, "FOREIGN KEY constraint failed"},
+	{"account", `id='x', payment_provider_id=null, tenant='unknown'`, "FOREIGN KEY constraint failed"},
 	{"account", `id='x', payment_provider_id=null, status='paid'`, "CHECK constraint failed: status IN ('TRIAL', 'PAID', 'FREE', 'CANCELLED')"},
 	{"account", `id='x', payment_provider_id=null, identified=2`, "CHECK constraint failed: identified IN (0, 1)"},
 
@@ -281,20 +281,20 @@ var badRows = []struct{ table, change, refusal string }{
 
 	{"analytics", ``, "UNIQUE constraint failed: analytics.tenant, analytics.day, analytics.kind, analytics.account_id, analytics.user_id, " +
 		"analytics.program, analytics.code, analytics.engagement_medium, analytics.share_medium"},
-	{"analytics", `day=1, tenant='nobody'`, "FOREIGN KEY constraint failed"},
+	{"analytics", `day=1, tenant='unknown'`, "FOREIGN KEY constraint failed"},
 	{"analytics", `kind='x'`, "CHECK constraint failed: kind IN ('visited', 'loaded', 'shared')"},
 	{"analytics", `day=1, times=0`, "CHECK constraint failed: times > 0"},
 	{"tenant_origin", ``, "UNIQUE constraint failed: tenant_origin.tenant, tenant_origin.origin"},
-	{"tenant_origin", `origin='x', tenant='nobody'`, "FOREIGN KEY constraint failed"},
+	{"tenant_origin", `origin='x', tenant='unknown'`, "FOREIGN KEY constraint failed"},
 
 	{"widget", ``, "UNIQUE constraint failed: widget.tenant, widget.program, widget.key"},
-	{"widget", `key='x', tenant='nobody'`, "FOREIGN KEY constraint failed"},
+	{"widget", `key='x', tenant='unknown'`, "FOREIGN KEY constraint failed"},
 	{"widget", `key='x', options='[]'`, "CHECK constraint failed: options = '' OR json_type(options) = 'object'"},
 	{"widget", `key='x', branding='1'`, "CHECK constraint failed: branding = '' OR json_type(branding) = 'object'"},
 	{"widget", `key='x', widget_values='null'`, "CHECK constraint failed: widget_values = '' OR json_type(widget_values) = 'object'"},
 
 	{"webhook_subscription", ``, "UNIQUE constraint failed: webhook_subscription.tenant, webhook_subscription.url"},
-	{"webhook_subscription", `url='x', tenant='nobody'`, "FOREIGN KEY constraint failed"},
+	{"webhook_subscription", `url='x', tenant='unknown'`, "FOREIGN KEY constraint failed"},
 	{"webhook_subscription", `url='x', old_secret='s'`, "CHECK constraint failed: (old_secret IS NULL) = (old_until IS NULL)"},
 	{"webhook_subscription", `url='x', old_until=1`, "CHECK constraint failed: (old_secret IS NULL) = (old_until IS NULL)"},
 	{"webhook_event", ``, "UNIQUE constraint failed: webhook_event.tenant, webhook_event.id"},
@@ -320,13 +320,13 @@ var badRows = []struct{ table, change, refusal string }{
 	{"webhook_attempt", `number=2, error='e'`, "CHECK constraint failed: (status = 0) = (error <> '')"},
 	{"webhook_key", ``, "UNIQUE constraint failed: webhook_key.id"},
 	{"webhook_allowed", ``, "UNIQUE constraint failed: webhook_allowed.tenant, webhook_allowed.prefix"},
-	{"webhook_allowed", `tenant='nobody'`, "FOREIGN KEY constraint failed"},
+	{"webhook_allowed", `tenant='unknown'`, "FOREIGN KEY constraint failed"},
 
 	{"file", ``, "UNIQUE constraint failed: file.tenant, file.ref"},
-	{"file", `ref='x', tenant='nobody'`, "FOREIGN KEY constraint failed"},
+	{"file", `ref='x', tenant='unknown'`, "FOREIGN KEY constraint failed"},
 	{"file", `ref='x', size=-1`, "CHECK constraint failed: size >= 0"},
 	{"job", ``, "UNIQUE constraint failed: job.tenant, job.id"},
-	{"job", `id='x', tenant='nobody'`, "FOREIGN KEY constraint failed"},
+	{"job", `id='x', tenant='unknown'`, "FOREIGN KEY constraint failed"},
 	{"job", `id='x', format='PDF'`, "CHECK constraint failed: format IN ('CSV', 'XLSX')"},
 	{"job", `id='x', params='[]'`, "CHECK constraint failed: json_type(params) = 'object'"},
 	{"job", `id='x', status='RUNNING'`, "CHECK constraint failed: status IN ('PENDING', 'COMPLETED', 'ABORTED')"},
@@ -341,13 +341,14 @@ var badRows = []struct{ table, change, refusal string }{
 	{"job", `id='x', status='COMPLETED', completed_at=1`, "CHECK constraint failed: (completed_at IS NULL) = (expires_at IS NULL)"},
 	{"job", `id='x', status='ABORTED', completed_at=1, expires_at=1`, "CHECK constraint failed: status <> 'ABORTED' OR message <> ''"},
 	{"sftp_key", ``, "UNIQUE constraint failed: sftp_key.tenant, sftp_key.fingerprint"},
-	{"sftp_key", `fingerprint='x', tenant='nobody'`, "FOREIGN KEY constraint failed"},
+	{"sftp_key", `fingerprint='x', tenant='unknown'`, "FOREIGN KEY constraint failed"},
 }
 
-func TestSchema_RefusesWhatBreaksARule(t *testing.T) {
+func TestSchema_RejectsBadRows(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		db := b.raw(t)
-		// Past the store nobody waits for the other tests, which write there too.
+		// Other tests write to the same database, and without the store no one
+		// retries.
 		exec := func(statement string) error {
 			for {
 				_, err := db.ExecContext(t.Context(), statement)
@@ -370,8 +371,7 @@ func TestSchema_RefusesWhatBreaksARule(t *testing.T) {
 	})
 }
 
-// Every constraint of the schema, as the migrations leave it, is refused by at
-// least one row above.
+// Every constraint of the migrated schema is violated by at least one of badRows.
 func TestSchema_EveryConstraintIsTried(t *testing.T) {
 	t.Parallel()
 	tried := ""
@@ -384,7 +384,7 @@ func TestSchema_EveryConstraintIsTried(t *testing.T) {
 			require.Contains(t, tried, "CHECK constraint failed: "+check+"\n", made.table)
 		}
 		uniques[made.table] += strings.Count(made.sql, "UNIQUE") + strings.Count(made.sql, " PRIMARY KEY")
-		uniques[made.table] -= strings.Count(made.sql, "AUTOINCREMENT") // a key drawn by the database
+		uniques[made.table] -= strings.Count(made.sql, "AUTOINCREMENT") // the database generates the key
 	}
 	for table, n := range uniques {
 		refused := map[string]bool{}
@@ -399,13 +399,14 @@ func TestSchema_EveryConstraintIsTried(t *testing.T) {
 
 type made struct{ table, sql string }
 
-// schema is what makes the tables and the indexes of a migrated database.
+// schema returns the statements that make the tables and indexes of a migrated
+// database.
 func schema(t *testing.T) []made {
 	t.Helper()
 	rows, err := onFile(t).raw(t).QueryContext(t.Context(),
 		`SELECT tbl_name, sql FROM sqlite_schema WHERE type IN ('table', 'index') AND sql IS NOT NULL
 			AND tbl_name NOT LIKE 'sqlite_%' AND tbl_name <> 'schema_version' AND tbl_name NOT LIKE 'user_index%'
-			AND name <> 'webhook_key_current' -- of the whole server, so no test may fill it; see InsertWebhookKey`)
+			AND name <> 'webhook_key_current' -- shared by all tests on the server; see TestWebhookKey_OneSigns`)
 	require.NoError(t, err)
 	defer rows.Close()
 	var all []made
@@ -419,7 +420,7 @@ func schema(t *testing.T) []made {
 	return all
 }
 
-// checks are the conditions of a table's CHECKs.
+// checks returns the conditions of a table's CHECK constraints.
 func checks(sql string) (all []string) {
 	for _, rest := range strings.Split(sql, "CHECK (")[1:] {
 		depth := 1
@@ -439,7 +440,7 @@ func checks(sql string) (all []string) {
 	return all
 }
 
-// insert is the statement that inserts a row with some of its values changed.
+// insert returns the statement that inserts a row with some of its values changed.
 func (b bundle) insert(table, values, change string) string {
 	pair := regexp.MustCompile(`(\w+)=('[^']*'|[^,\s]+)`)
 	row := map[string]string{}

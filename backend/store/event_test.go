@@ -12,8 +12,8 @@ import (
 	"kith/core/event"
 )
 
-// Events are listed the last received first, narrowed by every condition that
-// is given; what is not processed yet is not among them.
+// Events are listed by descending time of receipt, and must meet all conditions of
+// the filter. Unprocessed events are not listed.
 func TestEvents_Filters(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b = worker(t, b)
@@ -50,7 +50,7 @@ func TestEvents_Filters(t *testing.T) {
 		}{
 			"account":        {event.Filter{Account: "a"}, []int{0, 1, 3}},
 			"user":           {event.Filter{Account: "a", User: "anna"}, []int{0, 3}},
-			"user of none":   {event.Filter{Account: "b", User: "anna"}, nil},
+			"unknown user":   {event.Filter{Account: "b", User: "anna"}, nil},
 			"id":             {event.Filter{ID: all[2].ID}, []int{2}},
 			"key":            {event.Filter{Key: "visit"}, []int{1, 2, 3}},
 			"triggered":      {event.Filter{Triggered: core.Span{From: now + 5, Before: now + 25}}, []int{1, 2}},

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// flakyProxy carries connections to a server. When told, it hangs up in place of
-// an answer that has a certain text in it: the statement was run, and its
-// sender cannot know.
+// flakyProxy forwards connections to a server. It can close a connection instead of
+// forwarding a response that contains a given text: the server has run the
+// statement, and the client cannot know.
 type flakyProxy struct {
 	listener net.Listener
 	to       string
@@ -41,7 +41,7 @@ func newFlakyProxy(t *testing.T, url string) *flakyProxy {
 
 func (l *flakyProxy) url() string { return "ws://" + l.listener.Addr().String() }
 
-// dropResponsesWith says which answers are lost; "" is none of them.
+// dropResponsesWith drops responses that contain a text from now on; "" drops none.
 func (l *flakyProxy) dropResponsesWith(text string) { l.dropping.Store(&text) }
 
 func (l *flakyProxy) forward(from net.Conn) {

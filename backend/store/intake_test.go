@@ -56,8 +56,8 @@ func TestAppendIntake_KeyLivesADay(t *testing.T) {
 			{first + event.KeyLife - 1, false},
 			{first + event.KeyLife, false},
 			{first + event.KeyLife + 1, true},
-			// The day is counted from the receipt that was taken in, not from
-			// those that were refused.
+			// The 24 hours start at the call that was accepted, not at those that
+			// were rejected.
 			{first + 2*event.KeyLife + 1, false},
 			{first + 2*event.KeyLife + 2, true},
 		} {
@@ -88,8 +88,8 @@ func TestAppendIntake_KeysAreOfTheTenantAndExact(t *testing.T) {
 	})
 }
 
-// worker is a database whose intake is the test's alone: there is one cursor
-// for all tenants.
+// worker returns a bundle whose intake no other test uses, because all tenants share
+// one cursor.
 func worker(t *testing.T, b bundle) bundle {
 	if strings.HasPrefix(b.url, "ws:") {
 		url := sqldtest.Start(t).PrimaryURL()
@@ -101,7 +101,7 @@ func worker(t *testing.T, b bundle) bundle {
 	return b
 }
 
-// process runs one batch.
+// process processes up to calls calls in one transaction.
 func (b bundle) process(t testing.TB, calls int) eventdb.Processed {
 	t.Helper()
 	var done eventdb.Processed
@@ -112,7 +112,7 @@ func (b bundle) process(t testing.TB, calls int) eventdb.Processed {
 	return done
 }
 
-// events are the stored events as text, in the order of their keys.
+// events returns the stored events as texts, in the order of their receipt and id.
 func (b bundle) events(t testing.TB) (all []string) {
 	t.Helper()
 	rows, err := b.raw(t).QueryContext(t.Context(), `SELECT account_id, user_id, key, fields, triggered_at, received_at, processed_at
@@ -162,7 +162,7 @@ func TestProcessIntake_RoundTrip(t *testing.T) {
 func TestProcessIntake_InOrderBatchByBatch(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b = worker(t, b)
-		require.Equal(t, eventdb.Processed{}, b.process(t, 2), "of an empty intake")
+		require.Equal(t, eventdb.Processed{}, b.process(t, 2), "empty intake")
 		for i := range 5 {
 			require.NoError(t, appendOne(t.Context(), b.db, b.tenant, "", now+core.Time(i)))
 		}
@@ -175,7 +175,7 @@ func TestProcessIntake_InOrderBatchByBatch(t *testing.T) {
 			require.Len(t, events, want.stored)
 			require.True(t, strings.HasSuffix(events[want.stored-1], fmt.Sprintf(" %d 100", want.stored-1)), "the oldest first")
 		}
-		require.Equal(t, 5, b.count(t, "intake"), "the intake is never changed")
+		require.Equal(t, 5, b.count(t, "intake"), "processing does not change the intake")
 	})
 }
 
@@ -227,8 +227,8 @@ func TestProcessIntake_TwoWorkersTakeEachCallOnce(t *testing.T) {
 	})
 }
 
-// Rows that our own senders never write: they are passed over, the rest is
-// taken, and the cursor moves on.
+// Malformed events, which Kith itself never writes, are skipped: the other events are
+// stored and the cursor moves past them.
 func TestProcessIntake_SkipsMalformedEvents(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b = worker(t, b)
@@ -241,7 +241,7 @@ func TestProcessIntake_SkipsMalformedEvents(t *testing.T) {
 		}
 		good := `{"id":"id1","key":"k","fields":{},"dateTriggered":1}`
 		put(`[` + good + `]`)
-		poison := []string{
+		malformed := []string{
 			`1`, `null`, `true`, `"text"`, `"{"`, `[]`, `[` + good + `]`, `{}`,
 			good, // the same id again
 			`{"key":"k","fields":{},"dateTriggered":1}`,
@@ -250,18 +250,18 @@ func TestProcessIntake_SkipsMalformedEvents(t *testing.T) {
 			`{"id":"x3","key":"k","fields":{}}`,
 			`{"id":null,"key":"k","fields":{},"dateTriggered":1}`,
 		}
-		for _, p := range poison {
+		for _, p := range malformed {
 			put(`[` + p + `]`)
 		}
-		put(`[` + strings.Join(poison, ",") + `,{"id":"id2","key":"k","fields":{},"dateTriggered":2}]`)
+		put(`[` + strings.Join(malformed, ",") + `,{"id":"id2","key":"k","fields":{},"dateTriggered":2}]`)
 		put(`[{"id":"id3","key":5,"fields":{},"dateTriggered":"3"},{"id":"id4","key":"k","fields":{},"dateTriggered":4.5}]`)
-		require.Equal(t, eventdb.Processed{Calls: len(poison) + 3, Events: 4, Unreadable: 2 * len(poison)}, b.process(t, 100))
+		require.Equal(t, eventdb.Processed{Calls: len(malformed) + 3, Events: 4, Unreadable: 2 * len(malformed)}, b.process(t, 100))
 		require.False(t, b.waits(t))
 		require.Len(t, b.events(t), 4)
 	})
 }
 
-// An edge whose replica lags takes in what a user did who is deleted by then.
+// An edge whose replica lags accepts events of a user who has been deleted.
 func TestProcessIntake_DeletedUserStaysDeleted(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b = worker(t, b)
@@ -277,7 +277,7 @@ func TestProcessIntake_DeletedUserStaysDeleted(t *testing.T) {
 	})
 }
 
-// What waits stays however old it is, and so does what is not old.
+// Only calls that are both processed and old are deleted.
 func TestDeleteProcessedIntake(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b = worker(t, b)
@@ -287,29 +287,29 @@ func TestDeleteProcessedIntake(t *testing.T) {
 				b.process(t, 100)
 			}
 		}
-		forget := func(before core.Time, limit int) (n int) {
+		deleteOld := func(before core.Time, limit int) (n int) {
 			b.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
 				n, err = eventdb.DeleteProcessedIntake(ctx, tx, before, limit)
 				return err
 			})
 			return n
 		}
-		require.Zero(t, forget(now, 100))
-		require.Equal(t, 2, forget(now+100, 2))
-		require.Equal(t, 2, forget(now+4, 100))
-		require.Equal(t, 1, forget(now+100, 100))
-		require.Zero(t, forget(now+100, 100))
+		require.Zero(t, deleteOld(now, 100))
+		require.Equal(t, 2, deleteOld(now+100, 2))
+		require.Equal(t, 2, deleteOld(now+4, 100))
+		require.Equal(t, 1, deleteOld(now+100, 100))
+		require.Zero(t, deleteOld(now+100, 100))
 		require.True(t, b.waits(t))
 		require.Equal(t, eventdb.Processed{Calls: 1, Events: 1}, b.process(t, 100))
-		require.Equal(t, 1, forget(now+100, 100))
-		// The queue goes on behind its cursor though it is empty.
+		require.Equal(t, 1, deleteOld(now+100, 100))
+		// An emptied intake continues after its cursor.
 		require.NoError(t, appendOne(t.Context(), b.db, b.tenant, "", now))
 		require.Equal(t, eventdb.Processed{Calls: 1, Events: 1}, b.process(t, 100))
 	})
 }
 
-// A server ends a transaction after five seconds when others wait, so a batch
-// of the largest calls must not grow with their number.
+// A server ends a transaction after 5 seconds if another writer waits, so the size
+// of a batch is limited in bytes, too.
 func TestProcessIntake_BatchIsBoundedBySize(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b = worker(t, b)
@@ -324,14 +324,14 @@ func TestProcessIntake_BatchIsBoundedBySize(t *testing.T) {
 		require.NoError(t, appendOne(t.Context(), b.db, b.tenant, "", now))
 		for _, left := range []bool{true, false} {
 			done := b.process(t, 500)
-			require.Equal(t, 2, done.Calls, "the one that passes the bound is the last")
+			require.Equal(t, 2, done.Calls, "the call that exceeds the limit is the last of its batch")
 			require.Equal(t, left, done.Left)
 		}
 		require.False(t, b.waits(t))
 	})
 }
 
-// restamped is the same batch with ids of its own.
+// restamped returns the same events with new ids.
 func restamped(b event.Batch) event.Batch {
 	b.Events = append([]event.Event(nil), b.Events...)
 	b.Stamp(b.Received, entropy)

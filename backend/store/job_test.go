@@ -35,7 +35,7 @@ func (b bundle) insertJobs(t *testing.T, jobs ...job.Job) {
 	})
 }
 
-// leaseJob takes a job at a time, for a lease of 10.
+// leaseJob leases a job until now + 10.
 func (b bundle) leaseJob(t *testing.T, id string) jobdb.Lease {
 	t.Helper()
 	var c jobdb.Lease
@@ -84,14 +84,14 @@ func TestJob_RoundTrip(t *testing.T) {
 	})
 }
 
-// Jobs of this test were made long before those of all others, so that on the
-// shared server it claims its own.
+// The jobs of this test are older than those of all other tests, so that it leases
+// its own on the shared server.
 func TestLeaseNext_OldestFirstAndEachOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		for i := range 20 {
 			b.insertJobs(t, aJob(strconv.Itoa(i), core.Time(20-i)))
 		}
-		claim := func(at core.Time) (id string) {
+		lease := func(at core.Time) (id string) {
 			require.NoError(t, b.db.Write(t.Context(), at, func(tx *store.Tx) error {
 				c, ok, err := jobdb.LeaseNext(t.Context(), tx, at+1000)
 				if ok {
@@ -105,31 +105,31 @@ func TestLeaseNext_OldestFirstAndEachOnce(t *testing.T) {
 		}
 		waits, err := jobdb.AnyWaiting(t.Context(), b.db.Reads, 0)
 		require.NoError(t, err)
-		require.False(t, waits, "before the first was made")
-		require.Equal(t, "19", claim(30))
+		require.False(t, waits, "before the first was created")
+		require.Equal(t, "19", lease(30))
 		var mu sync.Mutex
 		var workers sync.WaitGroup
-		claimed := map[string]int{}
+		leases := map[string]int{}
 		for range 4 {
 			workers.Go(func() {
-				for id := claim(30); id != ""; id = claim(30) {
+				for id := lease(30); id != ""; id = lease(30) {
 					mu.Lock()
-					claimed[id]++
+					leases[id]++
 					mu.Unlock()
 				}
 			})
 		}
 		workers.Wait()
-		require.Len(t, claimed, 19)
-		for id, times := range claimed {
+		require.Len(t, leases, 19)
+		for id, times := range leases {
 			require.Equal(t, 1, times, id)
 		}
 		waits, err = jobdb.AnyWaiting(t.Context(), b.db.Reads, 1029)
 		require.NoError(t, err)
-		require.False(t, waits, "while the leases last")
+		require.False(t, waits, "before the leases expire")
 		waits, err = jobdb.AnyWaiting(t.Context(), b.db.Reads, 1030)
 		require.NoError(t, err)
-		require.True(t, waits, "when they ended")
+		require.True(t, waits, "after they expired")
 		for i := range 20 {
 			b.write(t, func(ctx context.Context, tx *store.Tx) error {
 				_, err := jobdb.DeleteJob(ctx, tx, b.tenant, strconv.Itoa(i))
@@ -139,15 +139,15 @@ func TestLeaseNext_OldestFirstAndEachOnce(t *testing.T) {
 	})
 }
 
-// A worker that lost its job writes nothing, whatever it tries.
+// A worker whose lease was taken over cannot change the job.
 func TestLease_IsFencedByItsAttempt(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b.insertJobs(t, aJob("j", now))
-		late, held := b.leaseJob(t, "j"), b.leaseJob(t, "j")
-		require.EqualValues(t, 1, late.Attempt)
-		require.EqualValues(t, 2, held.Attempt)
-		require.EqualValues(t, 2, held.Tries)
-		keep := func(c jobdb.Lease, processed int64) (ok bool) {
+		old, current := b.leaseJob(t, "j"), b.leaseJob(t, "j")
+		require.EqualValues(t, 1, old.Attempt)
+		require.EqualValues(t, 2, current.Attempt)
+		require.EqualValues(t, 2, current.Tries)
+		renew := func(c jobdb.Lease, processed int64) (ok bool) {
 			c.Stats.Processed = processed
 			b.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
 				ok, err = jobdb.RenewLease(ctx, tx, c, now+10)
@@ -163,26 +163,26 @@ func TestLease_IsFencedByItsAttempt(t *testing.T) {
 			})
 			return ok
 		}
-		require.False(t, keep(late, 7))
-		require.False(t, finish(late))
-		b.write(t, func(ctx context.Context, tx *store.Tx) error { return jobdb.ReleaseLease(ctx, tx, late) })
-		require.True(t, keep(held, 8))
+		require.False(t, renew(old, 7))
+		require.False(t, finish(old))
+		b.write(t, func(ctx context.Context, tx *store.Tx) error { return jobdb.ReleaseLease(ctx, tx, old) })
+		require.True(t, renew(current, 8))
 		got, _, err := jobdb.Job(t.Context(), b.db.Reads, b.tenant, "j")
 		require.NoError(t, err)
 		require.Equal(t, job.Stats{Processed: 8}, got.Stats)
 		require.Equal(t, job.Pending, got.Status)
 
-		b.write(t, func(ctx context.Context, tx *store.Tx) error { return jobdb.ReleaseLease(ctx, tx, held) })
+		b.write(t, func(ctx context.Context, tx *store.Tx) error { return jobdb.ReleaseLease(ctx, tx, current) })
 		again := b.leaseJob(t, "j")
 		require.EqualValues(t, 3, again.Attempt)
-		require.EqualValues(t, 2, again.Tries, "a job that was left has not failed")
+		require.EqualValues(t, 2, again.Tries, "a released lease does not count as a failure")
 		require.True(t, finish(again))
 		require.False(t, finish(again), "it has ended")
-		require.False(t, keep(again, 1))
+		require.False(t, renew(again, 1))
 	})
 }
 
-// Whoever stops in the middle of an import gives it back, as far as it came.
+// A worker that stops in the middle of an import releases it with its progress.
 func TestReleaseLease_KeepsProgress(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b.insertJobs(t, aJob("j", now))
@@ -196,7 +196,7 @@ func TestReleaseLease_KeepsProgress(t *testing.T) {
 		b.write(t, func(ctx context.Context, tx *store.Tx) error { return jobdb.ReleaseLease(ctx, tx, c) })
 		var until core.Time
 		require.NoError(t, b.raw(t).QueryRowContext(t.Context(), `SELECT leased_until FROM job WHERE tenant = ?`, string(b.tenant)).Scan(&until))
-		require.Equal(t, now, until, "others need not wait for the end of the lease")
+		require.Equal(t, now, until, "another worker need not wait until the lease expires")
 		next := b.leaseJob(t, "j")
 		require.EqualValues(t, 100, next.Position)
 		require.EqualValues(t, 1, next.Tries)
@@ -223,7 +223,7 @@ func TestJobs_Filter(t *testing.T) {
 			"not type":     {job.Filter{NotType: job.User}, []string{"2", "1"}},
 			"status":       {job.Filter{Statuses: []job.Status{job.Pending}}, []string{"2", "1", "0"}},
 			"not status":   {job.Filter{NotStatus: job.Pending}, []string{"3"}},
-			"ids":          {job.Filter{IDs: []string{"1", "2", "nobody"}}, []string{"2", "1"}},
+			"ids":          {job.Filter{IDs: []string{"1", "2", "unknown"}}, []string{"2", "1"}},
 			"created":      {job.Filter{Created: core.Span{From: now + 1, Before: now + 3}}, []string{"2", "1"}},
 			"completed":    {job.Filter{Completed: core.Span{From: now + 9}}, []string{"3"}},
 			"either":       {job.Filter{Or: []job.Filter{{Type: job.Reward}, {Type: job.User, Statuses: []job.Status{job.Pending}}}}, []string{"1", "0"}},
@@ -250,7 +250,7 @@ func TestJobs_Filter(t *testing.T) {
 
 func TestDeleteOldJobs(t *testing.T) {
 	t.Parallel()
-	b := onFile(t) // it deletes of all tenants
+	b := onFile(t) // DeleteOldJobs deletes jobs of all tenants
 	b.insertJobs(t, aJob("old", now), aJob("kept", now), aJob("pending", 1))
 	for id, expires := range map[string]core.Time{"old": now + 5, "kept": now + 6} {
 		c := b.leaseJob(t, id)
@@ -314,8 +314,8 @@ func TestExpireFile(t *testing.T) {
 	})
 }
 
-// insertSampleData has two users, of whom one referred the other and was paid for it, and
-// an event.
+// insertSampleData stores two users, one of whom referred the other, the rewards of
+// both, and an event.
 func insertSampleData(t *testing.T, b bundle) {
 	t.Helper()
 	b.write(t, func(ctx context.Context, tx *store.Tx) error {
@@ -356,8 +356,8 @@ func (b bundle) exported(t *testing.T, typ job.Type, p job.Params) [][]string {
 	return page
 }
 
-// Of a balance counts what can be used now: nothing that is held, still to come,
-// over or taken back.
+// A balance counts only what can be used now: not what is held, given later, expired
+// or cancelled.
 func TestExportPage_BalanceIsWhatIsAvailable(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
@@ -422,8 +422,8 @@ func TestExportPage_Cells(t *testing.T) {
 	})
 }
 
-// A file of referrals tells of each side what was decided about it, and when; a
-// decision makes a referral new to who asks for what has changed.
+// An export of referrals has the moderation of each side and its time. A decision
+// updates the referral, so an export of changed referrals includes it.
 func TestExportPage_ModerationOfEachSide(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		insertSampleData(t, b)
@@ -444,8 +444,8 @@ func TestExportPage_ModerationOfEachSide(t *testing.T) {
 	})
 }
 
-// A window holds its beginning and not its end, and a balance is as new as the
-// last change of any of its rewards.
+// A window includes its start and excludes its end. A balance was changed when any of
+// its rewards was last changed.
 func TestExportPage_Windows(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		insertSampleData(t, b)
@@ -474,7 +474,7 @@ func TestExportPage_Windows(t *testing.T) {
 	})
 }
 
-// Page after page gives every row once, in pages of any size.
+// All pages together have every row once, whatever the page size.
 func TestExportPage_Pages(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		insertSampleData(t, b)
@@ -485,15 +485,15 @@ func TestExportPage_Pages(t *testing.T) {
 			all := b.exported(t, typ, job.Params{})
 			for size := range len(all) {
 				var got [][]string
-				var behind []string
+				var after []string
 				for {
-					page, last, err := jobdb.ExportPage(t.Context(), b.db.Reads, b.tenant, typ, job.Params{}, behind, size+1)
+					page, last, err := jobdb.ExportPage(t.Context(), b.db.Reads, b.tenant, typ, job.Params{}, after, size+1)
 					require.NoError(t, err)
 					got = append(got, page...)
 					if len(page) <= size {
 						break
 					}
-					behind = last
+					after = last
 				}
 				require.Equal(t, all, got, "%s in pages of %d", typ, size+1)
 			}
@@ -504,7 +504,7 @@ func TestExportPage_Pages(t *testing.T) {
 	})
 }
 
-// What is written meanwhile is not seen, and is not kept from being written.
+// A snapshot does not see later writes, and does not block them.
 func TestSnapshot_IsOfOneMoment(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		insertSampleData(t, b)

@@ -17,12 +17,12 @@ import (
 	"kith/core/reward"
 )
 
-// aGrant is 1000 CENTS for the user "u" of the account "a".
+// aGrant returns a grant of 1000 CENTS to the user "u" of the account "a".
 func aGrant() reward.Grant {
 	return reward.Grant{Account: "a", User: "u", Source: reward.Manual, Offer: reward.Offer{Kind: reward.Credit, Amount: 1000, Currency: "USD"}}
 }
 
-// grant gives rewards; their ids are id0, id1 and so on.
+// grant grants rewards; their ids are id0, id1 and so on.
 func (b bundle) grant(t testing.TB, id string, grants ...reward.Grant) []reward.Reward {
 	t.Helper()
 	var rewards []reward.Reward
@@ -39,7 +39,7 @@ func (b bundle) grant(t testing.TB, id string, grants ...reward.Grant) []reward.
 	return rewards
 }
 
-// named gives entries ids.
+// named sets the ids of entries.
 func named(id string, entries ...reward.Entry) []reward.Entry {
 	for i := range entries {
 		entries[i].ID = id + "-" + string(entries[i].Action) + "-" + strconv.Itoa(i)
@@ -92,12 +92,12 @@ func TestAppendLedger_RoundTrip(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, r, got)
 		}
-		_, err = rewarddb.ByID(t.Context(), b.db.Reads, "nobody", "r0")
+		_, err = rewarddb.ByID(t.Context(), b.db.Reads, "unknown", "r0")
 		require.Equal(t, core.NotFound("there is no such reward"), err)
 	})
 }
 
-// More redemptions than a reward shows: it shows the last.
+// A reward shows only its latest redemptions.
 func TestReward_ShowsTheLastRedemptions(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		r := b.grant(t, "r", aGrant())[0]
@@ -118,8 +118,8 @@ func TestReward_ShowsTheLastRedemptions(t *testing.T) {
 	})
 }
 
-// The status in SQL is the one in core, for rewards in every state at every time
-// around their dates.
+// The status in SQL matches that in core, for rewards in every state and at every
+// time around their dates.
 func TestGroups_StatusMatchesCore(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		var rewards []reward.Reward
@@ -151,7 +151,8 @@ func TestGroups_StatusMatchesCore(t *testing.T) {
 	})
 }
 
-// act does one of six things to a reward, as far as it can be done.
+// act applies one of six sequences of actions to a reward; an action that is refused
+// is left out.
 func (b bundle) act(t *testing.T, r reward.Reward, what int) reward.Reward {
 	t.Helper()
 	steps := [][]func(reward.Reward) (reward.Reward, reward.Entry, error){
@@ -181,8 +182,8 @@ func (b bundle) act(t *testing.T, r reward.Reward, what int) reward.Reward {
 	return r
 }
 
-// Credits come in the order of core, no more than a draw needs, with the sum of
-// all; other units, kinds, users and what cannot be used stay out.
+// Credits are in the order of core, no more than a draw needs, with the sum of all.
+// Other units, kinds and users, and credits that cannot be used, are not included.
 func TestDrawable(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		with := func(change func(*reward.Grant)) reward.Grant { g := aGrant(); change(&g); return g }
@@ -193,7 +194,7 @@ func TestDrawable(t *testing.T) {
 			with(func(g *reward.Grant) { g.Expires = now + 60; g.User = "v" }),
 			with(func(g *reward.Grant) { g.Expires = now + 70; g.Given = now - 1 }),
 			with(func(g *reward.Grant) { g.Given = now - 9 }),
-			// None of these counts.
+			// These do not count.
 			with(func(g *reward.Grant) { g.Held = true }),
 			with(func(g *reward.Grant) { g.Scheduled = now + 1 }),
 			with(func(g *reward.Grant) { g.Given, g.Expires = now-9, now }),
@@ -209,7 +210,7 @@ func TestDrawable(t *testing.T) {
 			{Account: "a", User: "u", Unit: "CENTS", Amount: 2001},
 			{Account: "a", User: "u", Unit: "CENTS", Amount: 2000},
 			{Account: "a", User: "v", Unit: "CENTS", Amount: 1},
-			{Account: "a", User: "nobody", Unit: "CENTS", Amount: 1},
+			{Account: "a", User: "unknown", Unit: "CENTS", Amount: 1},
 			{Account: "a", User: "u", Unit: "POINT", Amount: 1},
 		}
 		var got []rewarddb.Drawable
@@ -274,8 +275,7 @@ func TestRewardList_FilterAndPage(t *testing.T) {
 	})
 }
 
-// Whatever is done to rewards, what they repeat of the ledger is what the ledger
-// says.
+// After random actions, the sums in each reward match its ledger entries.
 func TestLedger_RewardsAgreeWithTheirEntries(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		random := rand.New(rand.NewPCG(1, 2))
@@ -312,11 +312,11 @@ func TestLedger_RewardsAgreeWithTheirEntries(t *testing.T) {
 			WHERE r.tenant = ?1 AND (r.value, r.redeemed, r.expired, r.cancelled, r.pending, r.value - r.redeemed - r.expired - r.cancelled)
 				= (l.value, l.redeemed, l.expired, l.cancelled, l.pending, l.balance)`, string(b.tenant)).Scan(&agree, &entries))
 		require.Equal(t, len(rewards), agree)
-		require.Greater(t, entries, 5*len(rewards), "enough was done")
+		require.Greater(t, entries, 5*len(rewards), "enough actions succeeded")
 	})
 }
 
-// walk does one thing to a reward, or nothing when it is refused.
+// walk applies a random action to a reward, or none if the action is refused.
 func walk(random *rand.Rand, r reward.Reward, at core.Time) (reward.Reward, reward.Entry) {
 	var after reward.Reward
 	var entry reward.Entry

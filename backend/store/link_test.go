@@ -34,7 +34,7 @@ func TestTarget_IsTheProgramOfTheCodeOrTheFirst(t *testing.T) {
 		require.NoError(t, err)
 		for code, want := range map[core.ReferralCode]programdb.Target{
 			"anna-10": {Tenant: b.tenant, Policy: tenant.Policy, Code: "Anna-10", Program: second.Program},
-			"NOBODY":  {Tenant: b.tenant, Policy: tenant.Policy, Program: first.Program},
+			"UNKNOWN": {Tenant: b.tenant, Policy: tenant.Policy, Program: first.Program},
 			"":        {Tenant: b.tenant, Policy: tenant.Policy, Program: first.Program},
 		} {
 			got, err := programdb.TargetOf(t.Context(), b.db.Reads, b.tenant, code)
@@ -47,8 +47,8 @@ func TestTarget_IsTheProgramOfTheCodeOrTheFirst(t *testing.T) {
 		}
 		got, err := programdb.TargetOf(t.Context(), b.db.Reads, other, "Anna-10")
 		require.NoError(t, err)
-		require.Empty(t, got.Code, "of another tenant")
-		_, err = programdb.TargetOf(t.Context(), b.db.Reads, "nobody", "Anna-10")
+		require.Empty(t, got.Code, "the code belongs to another tenant")
+		_, err = programdb.TargetOf(t.Context(), b.db.Reads, "unknown", "Anna-10")
 		require.Equal(t, core.UnknownTenant(), err)
 	})
 }

@@ -13,16 +13,18 @@ import (
 	"kith/core"
 )
 
-// RestoringTable is the table that a database has while a restore of it is under way.
+// RestoringTable is the name of a table that exists only while a restore is in
+// progress.
 const RestoringTable = "restoring"
 
-// Restoring returns an error while a restore of the database has not ended.
+// Restoring returns an error of the code conflict if a restore of the database was
+// begun and has not ended.
 func (r Reads) Restoring(ctx context.Context) error {
 	is, err := r.HasTable(ctx, RestoringTable)
 	if err != nil || !is {
 		return err
 	}
-	return &core.Error{Code: core.CodeConflict, Message: "a restore into this database was begun and has not ended: run kith restore again, it starts over"}
+	return &core.Error{Code: core.CodeConflict, Message: "a restore into this database was begun and has not ended: run kith restore again; it starts from the beginning"}
 }
 
 //go:embed migration/*.sql
@@ -34,10 +36,10 @@ type migration struct {
 	name, script string
 }
 
-// Migrate brings the schema up to date. Migrations are numbered and run
-// forward only, each in one transaction with the note that it ran; several
-// processes may migrate at once. A database that is being restored is refused,
-// and one that CheckReleased refuses.
+// Migrate brings the schema up to date. Migrations are numbered and only go
+// forward. Each runs in one transaction, which also records that it was applied;
+// several processes may migrate at once. Migrate returns an error if the database is
+// being restored, or if CheckReleased does.
 func (p *Primary) Migrate(ctx context.Context, now core.Time) error {
 	if err := p.Restoring(ctx); err != nil {
 		return err
@@ -48,8 +50,8 @@ func (p *Primary) Migrate(ctx context.Context, now core.Time) error {
 	return p.MigrateTo(ctx, now, nil)
 }
 
-// MigrateTo brings the schema to that of these versions, such as those of a backup, or
-// with none to the newest. It looks at nothing else.
+// MigrateTo applies the migrations with the given numbers, such as those of a
+// backup, or all if there are none. Unlike Migrate it checks nothing before.
 func (p *Primary) MigrateTo(ctx context.Context, now core.Time, versions []int) error {
 	all, err := knownMigrations()
 	if err == nil && len(versions) > 0 {
@@ -86,8 +88,8 @@ func readMigrations(from fs.FS) (all []migration, err error) {
 	return all, nil
 }
 
-// migrationsOf returns those of all migrations that made the tables of a backup,
-// by its numbers.
+// migrationsOf returns the migrations that made the tables of a backup, by their
+// numbers.
 func migrationsOf(all []migration, versions []int) (these []migration, err error) {
 	if err := checkReleased("the backup", all[0].version, versions); err != nil {
 		return nil, err
@@ -98,14 +100,14 @@ func migrationsOf(all []migration, versions []int) (these []migration, err error
 		}
 	}
 	if len(these) != len(versions) {
-		return nil, fmt.Errorf("its schema is %d and this kith knows %d, or not all before it: it was made by a newer kith",
+		return nil, fmt.Errorf("the backup has schema %d and this version of kith knows %d, or lacks one before it: restore it with the version that made it",
 			slices.Max(versions), all[len(all)-1].version)
 	}
 	return these, nil
 }
 
-// CheckBackup returns an error when this program does not have the migrations that
-// made the tables of a backup.
+// CheckBackup returns an error if this program lacks any of the migrations that made
+// the tables of a backup.
 func CheckBackup(versions []int) error {
 	all, err := knownMigrations()
 	if err == nil {
@@ -114,8 +116,8 @@ func CheckBackup(versions []int) error {
 	return err
 }
 
-// CheckReleased returns an error when the database was made by a version of kith
-// before the first release, which no migration leads on from.
+// CheckReleased returns an error of the code conflict if the database was made by a
+// version of kith before the first release: there are no migrations from it.
 func (r Reads) CheckReleased(ctx context.Context) error {
 	versions, err := r.Migrations(ctx)
 	if err != nil {
@@ -136,7 +138,7 @@ func checkReleased(what string, first int, versions []int) error {
 		"%s was made by an unreleased version of kith (schema %d), which this version cannot read: make a new database", what, slices.Max(versions))}
 }
 
-// SchemaVersion is the number of the newest migration that this program knows.
+// SchemaVersion returns the number of the newest migration of this program.
 func SchemaVersion() int {
 	all, err := knownMigrations()
 	if err != nil {
@@ -145,9 +147,9 @@ func SchemaVersion() int {
 	return all[len(all)-1].version
 }
 
-// migrateBy runs those migrations that have not run.
+// migrateBy applies those migrations that were not applied yet.
 func (p *Primary) migrateBy(ctx context.Context, now core.Time, all []migration) error {
-	// Several processes that start at once wait for each other here, too.
+	// Several processes that start at once contend for the lock here, too.
 	err := p.retry(ctx, func() error {
 		_, err := p.write.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS schema_version (
 			version INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL) STRICT`)
@@ -171,7 +173,7 @@ func (p *Primary) migrate(ctx context.Context, now core.Time, m migration) error
 		if err != nil || applied {
 			return err
 		}
-		// A server takes one statement at a time.
+		// A server accepts one statement at a time.
 		for statement := range strings.SplitSeq(m.script, ";\n") {
 			if strings.TrimSpace(statement) == "" {
 				continue
@@ -185,8 +187,8 @@ func (p *Primary) migrate(ctx context.Context, now core.Time, m migration) error
 	})
 }
 
-// Migrations returns the numbers of the migrations that the database has had,
-// in their order; none for a database that is new.
+// Migrations returns the numbers of the migrations that were applied to the
+// database, in ascending order. It is empty for a new database.
 func (r Reads) Migrations(ctx context.Context) ([]int, error) {
 	has, err := r.HasTable(ctx, "schema_version")
 	if err != nil || !has {
@@ -196,6 +198,7 @@ func (r Reads) Migrations(ctx context.Context) ([]int, error) {
 	return Collect(rows, err, "migrations", func(rows *sql.Rows, v *int) error { return rows.Scan(v) })
 }
 
+// HasTable reports whether the database has a table of this name.
 func (r Reads) HasTable(ctx context.Context, name string) (has bool, err error) {
 	err = r.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?)`, name).Scan(&has)
 	if err != nil {

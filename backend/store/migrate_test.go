@@ -21,12 +21,12 @@ func TestMigrate_TwiceIsOnce(t *testing.T) {
 		require.NoError(t, b.raw(t).QueryRowContext(t.Context(),
 			`SELECT (SELECT count(*) FROM schema_version WHERE applied_at <> ?), (SELECT count(*) FROM intake_cursor)`,
 			int64(now)).Scan(&versions, &cursors))
-		require.Zero(t, versions, "the notes of the first run stay")
+		require.Zero(t, versions, "the second run records nothing")
 		require.Equal(t, 1, cursors)
 	})
 }
 
-// Each Primary has connections of its own, as if it were a process.
+// Each Primary has its own connections, as a process would.
 func TestMigrate_ManyAtOnce(t *testing.T) {
 	t.Parallel()
 	many := func(t *testing.T, url string) {
@@ -54,8 +54,8 @@ func TestMigrate_ManyAtOnce(t *testing.T) {
 	})
 	t.Run("file", func(t *testing.T) {
 		t.Parallel()
-		// Processes that open a new file at once seldom collide; make race tries
-		// more often.
+		// Processes that open a new file at once rarely collide, so it is tried
+		// several times, and more often by make race.
 		for range 3 * len(testenv.Seeds(t)) {
 			many(t, "file:"+filepath.Join(t.TempDir(), "new.db"))
 		}

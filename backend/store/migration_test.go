@@ -57,7 +57,7 @@ func text(t *testing.T, p *Primary, query string) (text string) {
 
 const ran = `SELECT group_concat(version || ' at ' || applied_at, ', ') FROM (SELECT * FROM schema_version ORDER BY version)`
 
-// An older schema is led on from where it is, by what it has not had.
+// An older schema gets the migrations that it lacks, and no other.
 func TestMigrateBy_ContinuesAfterTheLastApplied(t *testing.T) {
 	onNew(t, func(t *testing.T, p *Primary) {
 		all := stepsOf(t, nil)
@@ -74,8 +74,8 @@ func TestMigrateBy_ContinuesAfterTheLastApplied(t *testing.T) {
 	})
 }
 
-// Of a migration that fails nothing remains, and those before it stay: the next
-// start goes on behind them.
+// A migration that fails is rolled back, and those before it stay: the next start
+// continues after them.
 func TestMigrateBy_FailsHalfWay(t *testing.T) {
 	onNew(t, func(t *testing.T, p *Primary) {
 		broken := stepsOf(t, map[string]string{"0008_name.sql": steps["0008_name.sql"] + ";\nINSERT INTO nowhere VALUES (1);\n"})
@@ -95,8 +95,8 @@ func TestReadMigrations_NeedsANumber(t *testing.T) {
 	require.ErrorContains(t, err, "things.sql: its name does not begin with a number")
 }
 
-// A backup is restored by the migrations that made its tables, when this program
-// has them all.
+// A backup is restored with the migrations that made its tables, if this program
+// has all of them.
 func TestMigrationsOf(t *testing.T) {
 	t.Parallel()
 	all := stepsOf(t, nil)
@@ -106,8 +106,8 @@ func TestMigrationsOf(t *testing.T) {
 		require.Equal(t, all[:len(versions)], of)
 	}
 	for wrong, versions := range map[string][]int{
-		"its schema is 11 and this kith knows 10": {7, 8, 10, 11},
-		"its schema is 10 and this kith knows 10": {7, 8, 9, 10},
+		"the backup has schema 11 and this version of kith knows 10":                                                           {7, 8, 10, 11},
+		"the backup has schema 10 and this version of kith knows 10":                                                           {7, 8, 9, 10},
 		"the backup was made by an unreleased version of kith (schema 8), which this version cannot read: make a new database": {6, 7, 8},
 	} {
 		_, err := migrationsOf(all, versions)
@@ -115,7 +115,7 @@ func TestMigrationsOf(t *testing.T) {
 	}
 }
 
-// A database of before the first release is refused, and left as it is.
+// A database made before the first release is refused and not changed.
 func TestMigrate_RefusesAnUnreleasedSchema(t *testing.T) {
 	onNew(t, func(t *testing.T, p *Primary) {
 		all := stepsOf(t, nil)
@@ -129,8 +129,7 @@ func TestMigrate_RefusesAnUnreleasedSchema(t *testing.T) {
 	})
 }
 
-// The first number leaves room for none before it: 0001 to 0160 were those of
-// versions that were never released.
+// The numbers start after 0160: versions that were never released had 0001 to 0160.
 func TestMigrations_StartAfterTheUnreleased(t *testing.T) {
 	t.Parallel()
 	all, err := knownMigrations()
@@ -138,7 +137,8 @@ func TestMigrations_StartAfterTheUnreleased(t *testing.T) {
 	require.Equal(t, "0200_schema.sql", all[0].name)
 	require.Equal(t, all[len(all)-1].version, SchemaVersion())
 	for _, m := range all {
-		// A statement ends where a line does, and a comment must not end one.
+		// A semicolon at the end of a line ends a statement, so no comment may end
+		// with one.
 		for line := range strings.Lines(m.script) {
 			_, comment, _ := strings.Cut(line, "--")
 			require.False(t, strings.HasSuffix(comment, ";\n"), line)

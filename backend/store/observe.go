@@ -7,7 +7,8 @@ import (
 	"kith/core"
 )
 
-// Backlog is what waits for the workers, by the name of the work.
+// Backlog returns how many items wait for each worker, by the name of the queue:
+// intake, webhook, job, gateway_notification and gateway_refund.
 func (r Reads) Backlog(ctx context.Context) (map[string]float64, error) {
 	var intake, deliveries, jobs, notifications, refunds float64
 	err := r.QueryRowContext(ctx, `SELECT
@@ -22,8 +23,9 @@ func (r Reads) Backlog(ctx context.Context) (map[string]float64, error) {
 	return map[string]float64{"intake": intake, "webhook": deliveries, "job": jobs, "gateway_notification": notifications, "gateway_refund": refunds}, nil
 }
 
-// Heartbeat writes the time of the transaction down, for those who read it from a
-// replica, unless another did since.
+// Heartbeat stores the time of the transaction as the latest heartbeat, unless
+// another backend has stored one at or after since. Replicas receive it: its age
+// there is their lag.
 func (tx *Tx) Heartbeat(ctx context.Context, since core.Time) error {
 	return tx.Exec(ctx, "beat", `UPDATE heartbeat SET beat_at = ? WHERE beat_at < ?`, int64(tx.Now), int64(since))
 }

@@ -7,7 +7,8 @@ import (
 	"kith/core/referral"
 )
 
-// Identities are a list of users as a parameter: [account, user] of each.
+// Identities returns a list of users as one parameter of a statement: a JSON array
+// with [account, user] for each.
 func Identities(users []referral.Identity) string {
 	var rows Tuples
 	for _, u := range users {
@@ -17,51 +18,56 @@ func Identities(users []referral.Identity) string {
 	return rows.String()
 }
 
-// PageOf is a page of what one of several users has, and how much there is in
-// all.
+// PageOf is a page of one user's items.
 type PageOf[T any] struct {
-	Page  []T
+	// Page has the items of the page.
+	Page []T
+	// Total is how many items the user has on all pages.
 	Total int
 }
 
-// GivenUsers is a list of users as a table, which identities makes.
+// GivenUsers is a list of users as a table "given" with the columns place, account
+// and owner. Its parameter is a result of Identities.
 const GivenUsers = `(SELECT key AS place, value ->> 0 AS account, value ->> 1 AS owner FROM json_each(?)) given`
 
-// PagesOf groups what was found by whose it is.
-func PagesOf[T any](totals map[referral.Identity]int, found []T, whose func(T) referral.Identity) map[referral.Identity]PageOf[T] {
+// PagesOf groups items by their owner, and adds the totals. Each user of totals
+// has a page, which may be empty.
+func PagesOf[T any](totals map[referral.Identity]int, items []T, owner func(T) referral.Identity) map[referral.Identity]PageOf[T] {
 	pages := make(map[referral.Identity]PageOf[T], len(totals))
-	for who, total := range totals {
-		pages[who] = PageOf[T]{Total: total}
+	for user, total := range totals {
+		pages[user] = PageOf[T]{Total: total}
 	}
-	for _, one := range found {
-		page := pages[whose(one)]
-		page.Page = append(page.Page, one)
-		pages[whose(one)] = page
+	for _, item := range items {
+		page := pages[owner(item)]
+		page.Page = append(page.Page, item)
+		pages[owner(item)] = page
 	}
 	return pages
 }
 
-// total is how much one of several users has.
+// total is how many items a user has.
 type total struct {
-	who referral.Identity
-	n   int
+	user referral.Identity
+	n    int
 }
 
-// givenColumns are whose a row of givenUsers is.
+// givenColumns are the user of a row of GivenUsers.
 var givenColumns = Selection[referral.Identity]{
 	Col(`given.account`, func(i *referral.Identity) any { return &i.Account }),
 	Col(`given.owner`, func(i *referral.Identity) any { return &i.User }),
 }
 
-// TotalsOf runs a statement that counts, for each of the given users.
+// TotalsOf runs a subquery that counts, once for each of the given users. The
+// subquery may use the columns of given (see GivenUsers); args are its arguments,
+// and given is a result of Identities.
 func (r Reads) TotalsOf(ctx context.Context, count string, args []any, given string) (map[referral.Identity]int, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+givenColumns.SQL()+`, (`+count+`) FROM `+GivenUsers, append(args, given)...)
 	all, err := Collect(rows, err, "totals of users", func(rows *sql.Rows, t *total) error {
-		return rows.Scan(append(givenColumns.into(&t.who), &t.n)...)
+		return rows.Scan(append(givenColumns.into(&t.user), &t.n)...)
 	})
 	totals := make(map[referral.Identity]int, len(all))
 	for _, t := range all {
-		totals[t.who] = t.n
+		totals[t.user] = t.n
 	}
 	return totals, err
 }

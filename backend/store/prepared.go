@@ -8,14 +8,15 @@ import (
 	"time"
 )
 
-// maxPrepared bounds the statements that a connection keeps prepared; later ones
-// are prepared for each use. The package has some two hundred, and filters that
-// callers combine make more of them.
+// maxPrepared limits the statements that a connection keeps prepared; further ones
+// are prepared for each use. The program has about 200 statements, and more by
+// combinations of filters.
 const maxPrepared = 512
 
-// preparingConnector opens connections to a file that keep their statements prepared: to
-// prepare one takes several times as long as to run it. A server prepares by
-// itself. sql.Stmt would do the same, named at every use.
+// preparingConnector opens connections to a file that keep their statements
+// prepared: preparing a statement takes several times as long as running it. A
+// server does this by itself. With sql.Stmt, every use would have to name the
+// prepared statement.
 type preparingConnector struct {
 	driver.Connector
 	primary *Primary
@@ -29,9 +30,9 @@ func (p preparingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return &preparedConn{fileConn: c.(fileConn), stmts: map[string]*preparedStmt{}}, nil
 }
 
-// connect opens a connection, and anew while others do: of several who open a new
-// file at once, those whom the change of its journal cannot let wait are told at
-// once that it is locked, however patient they are.
+// connect opens a connection, and retries while the file is locked. When several
+// connections open a new file at once, the change of the journal mode fails at once
+// for all but one, whatever the busy timeout.
 func (p preparingConnector) connect(ctx context.Context) (driver.Conn, error) {
 	for end := time.Now().Add(p.primary.beginTimeout); ; {
 		c, err := p.Connector.Connect(ctx)
@@ -70,12 +71,13 @@ type fileStmt interface {
 
 type preparedStmt struct {
 	stmt fileStmt
-	// reading is true while rows of it are open: run again, it would begin anew.
+	// reading is true while rows of the statement are open: running it again would
+	// restart them.
 	reading bool
 }
 
-// prepared returns the statement of a text, or nil when it is to be run without:
-// it is a script, is being read from, or is one too many.
+// prepared returns the prepared statement of a text. It returns nil if the text must
+// run unprepared: it is a script, its rows are being read, or maxPrepared is reached.
 func (c *preparedConn) prepared(ctx context.Context, query string) (*preparedStmt, error) {
 	if s, ok := c.stmts[query]; ok {
 		if s.reading {
@@ -122,7 +124,7 @@ func (c *preparedConn) QueryContext(ctx context.Context, query string, args []dr
 	return &preparedRows{Rows: rows, stmt: s}, nil
 }
 
-// Close lets the statements go before their connection.
+// Close closes the statements, then the connection.
 func (c *preparedConn) Close() error {
 	for _, s := range c.stmts {
 		_ = s.stmt.Close()
@@ -131,7 +133,7 @@ func (c *preparedConn) Close() error {
 	return c.fileConn.Close()
 }
 
-// preparedRows tells its statement when nothing more is read.
+// preparedRows marks its statement as unused when the rows are closed.
 type preparedRows struct {
 	driver.Rows
 	stmt *preparedStmt

@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// preparedOn opens the one connection that writes to a new file.
+// preparedOn returns the connection that writes to a new file, and a function that
+// counts its prepared statements.
 func preparedOn(t *testing.T) (conn *sql.Conn, kept func() int) {
 	t.Helper()
 	p, err := Open("file:"+filepath.Join(t.TempDir(), "kith.db"), "")
@@ -49,10 +50,10 @@ func TestPrepared_SameTextWithinItself(t *testing.T) {
 	scan(numbers(), func() { scan(numbers(), func() {}) })
 	scan(numbers(), func() {})
 	require.Equal(t, []int{1, 1, 2, 3, 2, 1, 2, 3, 3, 1, 2, 3, 1, 2, 3}, seen)
-	require.Equal(t, 1, kept(), "a script is not kept")
+	require.Equal(t, 1, kept(), "a script is not prepared")
 }
 
-// What went wrong with a statement, or was left of it, is gone at its next use.
+// An error of a statement, or rows that were not read, do not affect its next use.
 func TestPrepared_ResetsBetweenUses(t *testing.T) {
 	t.Parallel()
 	conn, _ := preparedOn(t)
@@ -75,7 +76,7 @@ func TestPrepared_ResetsBetweenUses(t *testing.T) {
 	require.NoError(t, conn.QueryRowContext(t.Context(), all).Scan(&first))
 	require.Equal(t, 1, first)
 
-	// Nothing that is kept hinders the end of a transaction, or another schema.
+	// Prepared statements do not block the end of a transaction or a schema change.
 	for _, text := range []string{"BEGIN IMMEDIATE", "DELETE FROM n", "ROLLBACK", "ALTER TABLE n ADD COLUMN more TEXT"} {
 		_, err := conn.ExecContext(t.Context(), text)
 		require.NoError(t, err, text)

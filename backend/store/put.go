@@ -9,41 +9,43 @@ import (
 	"kith/core"
 )
 
-// Put is a statement that stores rows of one tenant in a table. What all rows have
-// in common it takes once. The rest a server takes as one JSON argument, since each
-// statement is a round trip; a file as values of a few dozen rows, which takes half
-// the time of reading JSON.
+// Put is a statement that stores rows of one tenant in a table. Values that are the
+// same in all rows (see Tuples.Fold) are passed once. A server gets the other values
+// as one JSON argument, because each statement is a round trip. A file gets them as
+// VALUES of up to ManyRows rows, which takes half the time of reading JSON.
 type Put struct {
-	// table and columns are where the values of a row go, besides its tenant.
-	Table   string
+	// Table is the name of the table.
+	Table string
+	// Columns are the columns of a row's values, without the tenant.
 	Columns []string
-	// at are columns with the time of the transaction, or none.
+	// At are columns that get the time of the transaction; it may be empty.
 	At []string
-	// conflict says what becomes of rows that are there; empty: it is an error.
+	// Conflict is the ON CONFLICT clause. If it is empty, a row that exists already
+	// is an error.
 	Conflict string
 
 	mu    sync.Mutex
 	texts map[putShape]string
 }
 
-// putShape is what the text of a put follows from: the columns that all rows have in
-// common, and how many rows it takes as values; 0 is any number as JSON.
+// putShape determines the text of a Put: the columns whose value is the same in all
+// rows, and how many rows are passed as VALUES; 0 is any number, as JSON.
 type putShape struct {
 	same columnSet
 	rows int
 }
 
 const (
-	// ManyRows is how many rows a statement on a file takes: more are hardly faster,
-	// and a statement of so many values is prepared in no time. What is left over is
-	// written row by row, so parts of a batch are best a multiple of it.
+	// ManyRows is how many rows one statement writes to a file. More are hardly
+	// faster, and a statement of this size is prepared quickly. The rest is written
+	// row by row, so the number of rows of a Put is best a multiple of it.
 	ManyRows = 32
-	// maxTexts bounds the texts of a put, each of which connections keep prepared.
+	// maxTexts limits the texts of a Put, each of which connections keep prepared.
 	maxTexts = 16
 )
 
-// text is the statement for rows of a shape, and the shape that it is for: when
-// there were many others, one for rows that have nothing in common.
+// text returns the statement for rows of a shape, and the shape that the statement
+// is for: once there are maxTexts texts, that of rows without common values.
 func (p *Put) text(s putShape) (string, putShape) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,11 +64,12 @@ func (p *Put) text(s putShape) (string, putShape) {
 	return text, s
 }
 
-// Statements are those for a list as JSON and for two rows as values.
+// Statements returns the statement for rows as JSON and the one for two rows as
+// VALUES, for tests that check them.
 func (p *Put) Statements() []string { return []string{p.make(putShape{}), p.make(putShape{rows: 2})} }
 
-// make writes a statement. Its first parameters are the tenant, what the rows have
-// in common, and the time.
+// make returns a statement. Its first parameters are the tenant, the common values,
+// and the time.
 func (p *Put) make(s putShape) string {
 	into, given := []string{"tenant"}, []string{"?1"}
 	last := 1
@@ -100,17 +103,18 @@ func (p *Put) make(s putShape) string {
 	for i := range own {
 		given = append(given, `v ->> `+strconv.Itoa(i))
 	}
-	// Materialized, each row is made a text once, not once for each of its values.
+	// MATERIALIZED makes SQLite turn each row into a text once, not once for each
+	// of its values.
 	return `WITH given (v) AS MATERIALIZED (SELECT value FROM json_each(` + parameter() + `)) ` + text +
 		`SELECT ` + strings.Join(given, `, `) + ` FROM given WHERE true ` + p.Conflict
 }
 
-// Put stores rows of a tenant, which were folded or not.
+// Put stores rows of a tenant with the statement p. Fold need not have been called.
 func (tx *Tx) Put(ctx context.Context, p *Put, tenant core.TenantAlias, rows *Tuples) error {
 	return tx.putBy(p, tenant, rows, func(text string, args []any) error { return tx.Exec(ctx, "put "+p.Table, text, args...) })
 }
 
-// PutCounted is put; it returns how many rows were stored or changed.
+// PutCounted is like Put and returns how many rows were inserted or changed.
 func (tx *Tx) PutCounted(ctx context.Context, p *Put, tenant core.TenantAlias, rows *Tuples) (n int, err error) {
 	err = tx.putBy(p, tenant, rows, func(text string, args []any) error {
 		stored, err := tx.Count(ctx, "put "+p.Table, text, args...)
@@ -150,7 +154,7 @@ func (tx *Tx) putBy(p *Put, tenant core.TenantAlias, rows *Tuples, run func(text
 	return nil
 }
 
-// common adds to args those that a statement takes once.
+// common appends the arguments that a statement takes once.
 func (tx *Tx) common(args []any, p *Put, tenant core.TenantAlias, rows *Tuples, same columnSet) []any {
 	args = append(args, string(tenant))
 	for i := range p.Columns {
@@ -164,7 +168,7 @@ func (tx *Tx) common(args []any, p *Put, tenant core.TenantAlias, rows *Tuples, 
 	return args
 }
 
-// Columns are the columns of a list as SQL has it.
+// Columns returns the names in a comma-separated list.
 func Columns(list string) []string {
 	names := strings.Split(list, ",")
 	for i := range names {

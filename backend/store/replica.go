@@ -10,14 +10,14 @@ import (
 	"kith/core"
 )
 
-// Replica is a database that is only looked at: how far it is behind, and
-// whether it is of this program's time. It is safe for concurrent use.
+// Replica is a read-only connection to a database, to check how far behind the
+// primary it is and whether its schema is current. It is safe for concurrent use.
 type Replica struct {
 	Reads
 	db *sql.DB
 }
 
-// OpenReplica opens a database as Open does, and never writes to it.
+// OpenReplica opens a database for reading; url and token are those of Open.
 func OpenReplica(url, token string) (*Replica, error) {
 	connector, err := libsql.NewConnector(libsql.WithPragmas(url, "query_only(1)", "busy_timeout(5000)"), token)
 	if err != nil {
@@ -33,8 +33,9 @@ func OpenReplica(url, token string) (*Replica, error) {
 // Close closes the connection.
 func (r *Replica) Close() error { return r.db.Close() }
 
-// Heartbeat is the newest time that the backends wrote down and that has come here;
-// zero when no backend writes it down, as on an embedded database.
+// Heartbeat returns the latest heartbeat that the replica has received from the
+// backends. It is zero if no backend writes heartbeats, as on an embedded
+// database.
 func (r *Replica) Heartbeat(ctx context.Context) (core.Time, error) {
 	var at core.Time
 	if err := r.db.QueryRowContext(ctx, `SELECT beat_at FROM heartbeat`).Scan(&at); err != nil {
@@ -43,8 +44,9 @@ func (r *Replica) Heartbeat(ctx context.Context) (core.Time, error) {
 	return at, nil
 }
 
-// Schema is the newest migration that the database has had; compare it with
-// SchemaVersion.
+// Schema returns the number of the newest migration that was applied to the
+// database. If it is less than SchemaVersion, the schema is older than this
+// program.
 func (r *Replica) Schema(ctx context.Context) (int, error) {
 	var version int
 	if err := r.db.QueryRowContext(ctx, `SELECT max(version) FROM schema_version`).Scan(&version); err != nil {

@@ -55,7 +55,7 @@ func TestTenant_RoundTrip(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, want, got)
 		}
-		for _, alias := range []core.TenantAlias{"", "nobody", core.TenantAlias(strings.ToUpper(string(want.Alias)))} {
+		for _, alias := range []core.TenantAlias{"", "unknown", core.TenantAlias(strings.ToUpper(string(want.Alias)))} {
 			_, err = tenantdb.Find(t.Context(), b.db.Reads, alias)
 			require.Equal(t, core.UnknownTenant(), err, "%q", alias)
 		}
@@ -66,14 +66,14 @@ func TestSite_FirstTenantKeepsTheHostInAnyCase(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		host := string(b.tenant) + ".example:3000"
 		other := newTenant(t, b.db)
-		for _, claim := range []struct {
+		for _, site := range []struct {
 			host   string
 			tenant core.TenantAlias
 			added  bool
 		}{{host, b.tenant, true}, {host, b.tenant, false}, {strings.ToUpper(host), other, false}} {
 			b.write(t, func(ctx context.Context, tx *store.Tx) error {
-				added, err := tenantdb.InsertSite(ctx, tx, claim.host, claim.tenant)
-				require.Equal(t, claim.added, added)
+				added, err := tenantdb.InsertSite(ctx, tx, site.host, site.tenant)
+				require.Equal(t, site.added, added)
 				return err
 			})
 		}
@@ -81,7 +81,7 @@ func TestSite_FirstTenantKeepsTheHostInAnyCase(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, ok)
 		require.Equal(t, b.tenant, got.Tenant)
-		_, ok, err = programdb.TargetOnHost(t.Context(), b.db.Reads, "nobody.example", "")
+		_, ok, err = programdb.TargetOnHost(t.Context(), b.db.Reads, "unknown.example", "")
 		require.NoError(t, err)
 		require.False(t, ok)
 	})
@@ -122,11 +122,11 @@ func TestProgram_RoundTrip(t *testing.T) {
 		require.Equal(t, []core.ProgramKey{core.ClassicProgram, "second"}, keys)
 
 		missing := core.NotFound("there is no such program")
-		_, err = programdb.ByKey(t.Context(), b.db.Reads, "nobody", "second")
+		_, err = programdb.ByKey(t.Context(), b.db.Reads, "unknown", "second")
 		require.Equal(t, missing, err)
-		_, err = programdb.First(t.Context(), b.db.Reads, "nobody")
+		_, err = programdb.First(t.Context(), b.db.Reads, "unknown")
 		require.Equal(t, missing, err)
-		keys, err = programdb.Keys(t.Context(), b.db.Reads, "nobody")
+		keys, err = programdb.Keys(t.Context(), b.db.Reads, "unknown")
 		require.NoError(t, err)
 		require.Empty(t, keys)
 	})
@@ -156,10 +156,10 @@ func TestAccount_RoundTrip(t *testing.T) {
 			require.Equal(t, want.ID, owner)
 			owner, err = userdb.AccountOfProvider(t.Context(), b.db.Reads, other, want.PaymentProviderID)
 			require.NoError(t, err)
-			require.Empty(t, owner, "of another tenant")
+			require.Empty(t, owner, "belongs to another tenant")
 			_, ok, err := userdb.Account(t.Context(), b.db.Reads, other, want.ID)
 			require.NoError(t, err)
-			require.False(t, ok, "of another tenant")
+			require.False(t, ok, "belongs to another tenant")
 		}
 	})
 }
@@ -193,10 +193,10 @@ func TestUser_RoundTrip(t *testing.T) {
 			require.True(t, known)
 			_, ok, err := userdb.User(t.Context(), b.db.Reads, other, want.Account, want.ID)
 			require.NoError(t, err)
-			require.False(t, ok, "of another tenant")
+			require.False(t, ok, "belongs to another tenant")
 			known, err = userdb.UserExists(t.Context(), b.db.Reads, other, want.Account, want.ID)
 			require.NoError(t, err)
-			require.False(t, known, "of another tenant")
+			require.False(t, known, "belongs to another tenant")
 		}
 	})
 }
@@ -215,9 +215,9 @@ func TestFirstUser_IsTheOneIdentifiedFirst(t *testing.T) {
 		first, known, err := userdb.FirstUser(t.Context(), b.db.Reads, b.tenant, "account")
 		require.NoError(t, err)
 		require.True(t, known)
-		require.Equal(t, core.UserID("a"), first.ID, "of two at the same time the first by name")
+		require.Equal(t, core.UserID("a"), first.ID, "of two created at the same time, the lower id is first")
 		require.Equal(t, "a@example.com", first.Email)
-		first, known, err = userdb.FirstUser(t.Context(), b.db.Reads, b.tenant, "nobody")
+		first, known, err = userdb.FirstUser(t.Context(), b.db.Reads, b.tenant, "unknown")
 		require.NoError(t, err)
 		require.False(t, known)
 		require.Empty(t, first)
@@ -234,14 +234,14 @@ func TestCode_IsFoundInAnyCaseAndKeptAsWritten(t *testing.T) {
 			require.NoError(t, rowtest.PutAccount(ctx, tx, b.tenant, referral.NewAccount("a", now)))
 			require.NoError(t, rowtest.PutUser(ctx, tx, b.tenant, u))
 			require.NoError(t, putUser(ctx, tx, b.tenant, "b", "u"))
-			for _, claim := range []struct {
+			for _, insert := range []struct {
 				code    core.ReferralCode
 				account core.AccountID
 				added   bool
 			}{{code.Code, "a", true}, {code.Code, "a", false}, {"ANNA-TEN_10", "b", false}} {
-				added, err := rowtest.InsertCode(ctx, tx, b.tenant, referral.UserCode{Program: code.Program, Code: claim.code}, claim.account, "u")
+				added, err := rowtest.InsertCode(ctx, tx, b.tenant, referral.UserCode{Program: code.Program, Code: insert.code}, insert.account, "u")
 				require.NoError(t, err)
-				require.Equal(t, claim.added, added, claim.code)
+				require.Equal(t, insert.added, added, insert.code)
 			}
 			return nil
 		})
@@ -255,7 +255,7 @@ func TestCode_IsFoundInAnyCaseAndKeptAsWritten(t *testing.T) {
 			}, got)
 			_, ok, err = userdb.Code(t.Context(), b.db.Reads, other, written)
 			require.NoError(t, err)
-			require.False(t, ok, "of another tenant")
+			require.False(t, ok, "belongs to another tenant")
 		}
 		for _, written := range []core.ReferralCode{"", "Anna%", "Anna-Ten_1", "Anna-Ten_10 "} {
 			_, ok, err := userdb.Code(t.Context(), b.db.Reads, b.tenant, written)
@@ -352,15 +352,15 @@ func TestReferral_RoundTripWithRewards(t *testing.T) {
 			tenant core.TenantAlias
 			user   core.UserID
 			kind   reward.Kind
-		}{{"nobody", "", ""}, {b.tenant, "other", ""}, {b.tenant, "", reward.Credit}} {
+		}{{"unknown", "", ""}, {b.tenant, "other", ""}, {b.tenant, "", reward.Credit}} {
 			rewards, total, err = rewarddb.List(t.Context(), b.db.Reads, none.tenant, reward.Filter{Account: converted.Referred.Account, User: none.user, Kind: none.kind, Limit: 10})
 			require.NoError(t, err)
 			require.Empty(t, rewards, none)
 			require.Zero(t, total, none)
 		}
-		nobody, err := referraldb.OfAccount(t.Context(), b.db.Reads, "nobody", started.Referred.Account)
+		other, err := referraldb.OfAccount(t.Context(), b.db.Reads, "unknown", started.Referred.Account)
 		require.NoError(t, err)
-		require.Nil(t, nobody)
+		require.Nil(t, other)
 	})
 }
 
@@ -390,8 +390,8 @@ func TestReferralList_FilterAndPage(t *testing.T) {
 		}{
 			"all, newest first": {referral.Filter{Limit: 10}, []string{"r3", "r2", "r1"}, 3},
 			"a page":            {referral.Filter{Limit: 1, Offset: 1}, []string{"r2"}, 3},
-			"behind the end":    {referral.Filter{Limit: 10, Offset: 3}, nil, 3},
-			"no room":           {referral.Filter{}, nil, 3},
+			"past the end":      {referral.Filter{Limit: 10, Offset: 3}, nil, 3},
+			"limit 0":           {referral.Filter{}, nil, 3},
 			"by id":             {referral.Filter{ID: "r1", Limit: 10}, []string{"r1"}, 1},
 			"by referrer":       {referral.Filter{ReferrerAccount: "anna", ReferrerUser: "x", Limit: 10}, []string{"r2", "r1"}, 2},
 			"by referred":       {referral.Filter{ReferredAccount: "friend r3", ReferredUser: "u", Limit: 10}, []string{"r3"}, 1},
@@ -405,7 +405,7 @@ func TestReferralList_FilterAndPage(t *testing.T) {
 			"all at once": {referral.Filter{
 				ReferrerAccount: "anna", ReferredModeration: referral.SidePending, Started: core.Span{From: now + 1}, Limit: 10,
 			}, []string{"r2"}, 1},
-			"by nobody": {referral.Filter{ReferrerAccount: "' OR 1=1 --", Limit: 10}, nil, 0},
+			"by no user": {referral.Filter{ReferrerAccount: "' OR 1=1 --", Limit: 10}, nil, 0},
 		} {
 			page, total, err := referraldb.List(t.Context(), b.db.Reads, b.tenant, row.filter)
 			require.NoError(t, err, name)
@@ -418,7 +418,7 @@ func TestReferralList_FilterAndPage(t *testing.T) {
 		}
 		_, total, err := referraldb.List(t.Context(), b.db.Reads, newTenant(t, b.db), referral.Filter{Limit: 10})
 		require.NoError(t, err)
-		require.Zero(t, total, "of another tenant")
+		require.Zero(t, total, "belongs to another tenant")
 	})
 }
 
@@ -451,7 +451,7 @@ func TestDecision_IsCountedWhenItRepeats(t *testing.T) {
 		for _, none := range []struct {
 			tenant  core.TenantAlias
 			account core.AccountID
-		}{{"nobody", ""}, {b.tenant, "nobody"}} {
+		}{{"unknown", ""}, {b.tenant, "unknown"}} {
 			_, total, err = referraldb.Decisions(t.Context(), b.db.Reads, none.tenant, none.account, 10, 0)
 			require.NoError(t, err)
 			require.Zero(t, total)
@@ -459,7 +459,7 @@ func TestDecision_IsCountedWhenItRepeats(t *testing.T) {
 	})
 }
 
-func TestOrigin_ListIsATenantsOwn(t *testing.T) {
+func TestOrigin_ListBelongsToOneTenant(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		other := newTenant(t, b.db)
 		sites, err := tenantdb.Sites(t.Context(), b.db.Reads, b.tenant)
@@ -501,7 +501,7 @@ func TestOrigin_ListIsATenantsOwn(t *testing.T) {
 	})
 }
 
-// The page that a program lands on may call without being listed.
+// The landing page of a program may call the service without being listed.
 func TestSites_HaveTheLandingPages(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		tenant := newTenant(t, b.db)
@@ -514,7 +514,7 @@ func TestSites_HaveTheLandingPages(t *testing.T) {
 		sites, err := tenantdb.Sites(t.Context(), b.db.Reads, tenant)
 		require.NoError(t, err)
 		require.True(t, origin.Allowed("https://landing.example", sites))
-		sites, err = tenantdb.Sites(t.Context(), b.db.Reads, "nobody")
+		sites, err = tenantdb.Sites(t.Context(), b.db.Reads, "unknown")
 		require.NoError(t, err)
 		require.Empty(t, sites)
 	})
@@ -547,7 +547,7 @@ func TestWidget_RoundTrip(t *testing.T) {
 		require.Equal(t, []widget.Stored{listed}, page)
 		_, ok, err := programdb.Widget(t.Context(), b.db.Reads, b.tenant, inProgram.Type)
 		require.NoError(t, err)
-		require.False(t, ok, "a widget is its tenant's own")
+		require.False(t, ok, "a widget belongs to one tenant")
 
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
 			require.NoError(t, programdb.DeleteWidgets(ctx, tx, tenant, core.ClassicProgram))

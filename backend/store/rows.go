@@ -11,8 +11,9 @@ import (
 	"kith/core"
 )
 
-// Tuples are rows for a statement: their values one after the other, each of a
-// row at the same place in it.
+// Tuples are the rows of a statement: Row begins a row, and the other methods add
+// its values, in the order of the columns. All rows have the same number of
+// values. The zero value is empty and ready to use.
 type Tuples struct {
 	// values are texts, integers and nil.
 	values []any
@@ -23,7 +24,7 @@ type Tuples struct {
 	encoded string
 }
 
-// columnSet has a bit for each column of a row.
+// columnSet is a set of columns of a row: one bit for each.
 type columnSet uint64
 
 func (s columnSet) has(column int) bool { return s>>column&1 == 1 }
@@ -31,19 +32,21 @@ func (s columnSet) has(column int) bool { return s>>column&1 == 1 }
 // Row begins a row.
 func (t *Tuples) Row() { t.Rows++ }
 
-// Grow makes room for rows of a statement.
+// Grow allocates memory for rows of a statement.
 func (t *Tuples) Grow(p *Put, rows int) { t.values = slices.Grow(t.values, rows*len(p.Columns)) }
 
+// Text adds texts. Bytes that are not UTF-8 become U+FFFD.
 func (t *Tuples) Text(texts ...string) {
 	for _, s := range texts {
 		if !utf8.ValidString(s) {
-			// A server breaks on such a text, and JSON cannot hold it.
+			// A server fails on such a text, and JSON cannot represent it.
 			s = string([]rune(s))
 		}
 		t.values = append(t.values, s)
 	}
 }
 
+// TextOrNull adds a text; "" is NULL.
 func (t *Tuples) TextOrNull(s string) {
 	if s == "" {
 		t.null()
@@ -54,11 +57,13 @@ func (t *Tuples) TextOrNull(s string) {
 
 func (t *Tuples) null() { t.values = append(t.values, nil) }
 
+// Integer adds an integer.
 func (t *Tuples) Integer(n int64) { t.values = append(t.values, n) }
 
+// Boolean adds 1 for true and 0 for false.
 func (t *Tuples) Boolean(b bool) { t.Integer(int64(BoolInt(b))) }
 
-// Time writes times; zero is null.
+// Time adds times; zero is NULL.
 func (t *Tuples) Time(times ...core.Time) {
 	for _, one := range times {
 		if one == 0 {
@@ -69,11 +74,11 @@ func (t *Tuples) Time(times ...core.Time) {
 	}
 }
 
-// Texts writes a list of texts as one text, which is JSON.
+// Texts adds a list of texts as one value: a JSON array.
 func (t *Tuples) Texts(list []string) { t.Text(TextList(list)) }
 
-// TextList is a list of texts as one parameter, which a statement reads with
-// json_each.
+// TextList returns a list of texts as one parameter: a JSON array, which a
+// statement reads with json_each.
 func TextList(list []string) string {
 	size := 2
 	for _, s := range list {
@@ -86,8 +91,9 @@ func TextList(list []string) string {
 	return string(append(bytes.TrimSuffix(b, []byte{','}), ']'))
 }
 
-// Fold finds the columns that have one value in all of many rows, after which String
-// has the others only. Most rows of a file say little of what might be said.
+// Fold finds the columns whose value is the same in all rows. A statement then takes
+// these values once, and String leaves them out. Most columns of an import file are
+// empty in all rows.
 func (t *Tuples) Fold() {
 	if t.Rows < 2 {
 		return
@@ -104,8 +110,8 @@ func (t *Tuples) Fold() {
 	}
 }
 
-// String is the rows as one parameter: an array of arrays, which a statement reads
-// with json_each.
+// String returns the rows as one parameter: a JSON array of arrays, which a
+// statement reads with json_each. No row may be added after.
 func (t *Tuples) String() string {
 	if t.encoded == "" {
 		t.encoded = t.json()

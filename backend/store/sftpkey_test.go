@@ -10,7 +10,7 @@ import (
 	"kith/backend/store/tenantdb"
 )
 
-func TestSFTPKey_IsATenantsOwn(t *testing.T) {
+func TestSFTPKey_BelongsToOneTenant(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		other := newTenant(t, b.db)
 		keys := []tenantdb.SFTPKey{

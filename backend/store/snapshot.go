@@ -5,8 +5,9 @@ import (
 	"fmt"
 )
 
-// Checkpoint writes the log of a file into it, so that what was erased is in
-// neither. A server does so in its own time.
+// Checkpoint copies the write-ahead log of an embedded file into the file and
+// empties the log, so that erased data is in neither. For a server it does
+// nothing: a server checkpoints by itself.
 func (p *Primary) Checkpoint(ctx context.Context) error {
 	if !p.embedded {
 		return nil
@@ -17,11 +18,12 @@ func (p *Primary) Checkpoint(ctx context.Context) error {
 	return nil
 }
 
-// Snapshot runs do on reads that all see the database as it was at the first of
-// them, while others go on writing. It costs a connection for as long, and the
-// file of an embedded database grows by what is written meanwhile.
+// Snapshot runs do with reads that all see the database as it was at the first of
+// them. Writers are not blocked. Meanwhile the snapshot occupies a connection, and
+// the log of an embedded file grows by what is written. It returns an error if the
+// server ended the snapshot early.
 func (p *Primary) Snapshot(ctx context.Context, do func(Reads) error) error {
-	// BEGIN alone would show no dead connection: it waits for the first read.
+	// BEGIN alone would not detect a dead connection: it is sent with the first read.
 	conn, err := p.liveConn(ctx, p.read, maxReaders, "SELECT 1")
 	if err != nil {
 		return fmt.Errorf("store: begin snapshot: %w", err)
@@ -39,10 +41,10 @@ func (p *Primary) Snapshot(ctx context.Context, do func(Reads) error) error {
 	if err := do(Reads{q: conn}); err != nil {
 		return err
 	}
-	// A server may have ended the transaction, and then what was read is of
-	// several times. Only a transaction that is still there can be committed.
+	// If the server has ended the transaction, the reads are not of one moment.
+	// Only a transaction that still exists can be committed.
 	if _, err := conn.ExecContext(ctx, "COMMIT"); err != nil {
-		return fmt.Errorf("store: the snapshot was lost: %w", err)
+		return fmt.Errorf("store: the server ended the snapshot: %w", err)
 	}
 	ended = true
 	return nil

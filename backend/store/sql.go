@@ -8,6 +8,7 @@ import (
 	"strings"
 )
 
+// BoolInt returns b as SQLite stores it: 1 for true, 0 for false.
 func BoolInt(b bool) int {
 	if b {
 		return 1
@@ -15,7 +16,8 @@ func BoolInt(b bool) int {
 	return 0
 }
 
-// Collect scans all rows of a query.
+// Collect scans all rows of a query and closes them. Its first arguments are the
+// results of QueryContext; what names the query in errors.
 func Collect[T any](rows *sql.Rows, err error, what string, scan func(*sql.Rows, *T) error) ([]T, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: %s: %w", what, err)
@@ -35,7 +37,8 @@ func Collect[T any](rows *sql.Rows, err error, what string, scan func(*sql.Rows,
 	return all, nil
 }
 
-// One reads the only value of the only row of a query.
+// One returns the only value of the only row of a query; what names the query in
+// errors. Without a row the error is sql.ErrNoRows.
 func One[T any](ctx context.Context, r Reads, what, query string, args ...any) (value T, err error) {
 	if err := r.QueryRowContext(ctx, query, args...).Scan(&value); err != nil {
 		return value, fmt.Errorf("store: %s: %w", what, err)
@@ -43,7 +46,7 @@ func One[T any](ctx context.Context, r Reads, what, query string, args ...any) (
 	return value, nil
 }
 
-// OneOrZero is One; it returns the zero value when there is no row.
+// OneOrZero is like One but returns the zero value if there is no row.
 func OneOrZero[T any](ctx context.Context, r Reads, what, query string, args ...any) (T, error) {
 	value, err := One[T](ctx, r, what, query, args...)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -52,7 +55,8 @@ func OneOrZero[T any](ctx context.Context, r Reads, what, query string, args ...
 	return value, err
 }
 
-// List reads the only value of each row of a query.
+// List returns the only value of each row of a query; what names the query in
+// errors.
 func List[T any](ctx context.Context, r Reads, what, query string, args ...any) ([]T, error) {
 	rows, err := r.QueryContext(ctx, query, args...)
 	return Collect(rows, err, what, func(rows *sql.Rows, value *T) error { return rows.Scan(value) })
@@ -61,14 +65,15 @@ func List[T any](ctx context.Context, r Reads, what, query string, args ...any) 
 // Placeholders returns "?, ?, …" for n values.
 func Placeholders(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
 
-// TenantExists is the condition that the tenant of a row is there. Workers go by it:
-// one who is being erased, or restored, has rows and is not.
+// TenantExists returns the condition that the tenant of a row of a table exists.
+// Workers require it: while a tenant is being erased or restored, it has rows but
+// does not exist.
 func TenantExists(table string) string {
 	return `EXISTS (SELECT 1 FROM tenant WHERE alias = ` + table + `.tenant)`
 }
 
-// Inserted runs an INSERT … ON CONFLICT DO NOTHING and reports whether it made
-// a row.
+// Inserted runs an INSERT … ON CONFLICT DO NOTHING and reports whether it inserted
+// a row; what names the row in errors.
 func (tx *Tx) Inserted(ctx context.Context, what, statement string, args ...any) (bool, error) {
 	result, err := tx.q.ExecContext(ctx, statement, args...)
 	if err != nil {
@@ -78,7 +83,7 @@ func (tx *Tx) Inserted(ctx context.Context, what, statement string, args ...any)
 	return n == 1, err
 }
 
-// Exec runs a statement that must succeed.
+// Exec runs a statement; what names it in errors.
 func (tx *Tx) Exec(ctx context.Context, what, statement string, args ...any) error {
 	if _, err := tx.q.ExecContext(ctx, statement, args...); err != nil {
 		return fmt.Errorf("store: %s: %w", what, err)
@@ -86,13 +91,15 @@ func (tx *Tx) Exec(ctx context.Context, what, statement string, args ...any) err
 	return nil
 }
 
-// Changed runs a statement and reports whether it changed a row.
+// Changed runs a statement and reports whether it changed any row; what names it in
+// errors.
 func (tx *Tx) Changed(ctx context.Context, what, statement string, args ...any) (bool, error) {
 	n, err := tx.Count(ctx, what, statement, args...)
 	return n > 0, err
 }
 
-// Count runs a statement and returns how many rows it changed.
+// Count runs a statement and returns how many rows it changed; what names it in
+// errors.
 func (tx *Tx) Count(ctx context.Context, what, statement string, args ...any) (int, error) {
 	result, err := tx.q.ExecContext(ctx, statement, args...)
 	if err != nil {

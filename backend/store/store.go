@@ -1,3 +1,12 @@
+// Package store connects to the database: an embedded SQLite file or a libSQL
+// server. It runs transactions, migrations and snapshots, and has the helpers
+// that the packages below it build statements with. Each of those packages
+// (userdb, referraldb, rewarddb and so on) has the SQL of one subject; package
+// unit combines them into a unit of work.
+//
+// The store makes no business decisions: rules are in core, use cases in
+// backend/app. A read that decides a write runs in the transaction of that
+// write. Reads for display use the Primary directly.
 package store
 
 import (
@@ -14,8 +23,9 @@ import (
 	"kith/core"
 )
 
-// WriteWithoutForeignKeys runs do in one transaction as Write does, without foreign keys:
-// rows may come before what they refer to, and go after it.
+// WriteWithoutForeignKeys runs do in one transaction, as Write does, but does not
+// enforce foreign keys: rows may be inserted before the rows that they refer to,
+// and deleted after them.
 func (p *Primary) WriteWithoutForeignKeys(ctx context.Context, now core.Time, do func(*Tx) error) error {
 	if err := p.retry(ctx, func() error { return p.transact(ctx, now, ignored, do) }); err != nil {
 		return err
@@ -23,51 +33,51 @@ func (p *Primary) WriteWithoutForeignKeys(ctx context.Context, now core.Time, do
 	return p.Durable()
 }
 
-// Primary is the database that may say no: the embedded file or the primary
-// libSQL server. It is safe for concurrent use.
+// Primary is the database that accepts writes: an embedded file or the primary
+// libSQL server. Open returns one. It is safe for concurrent use.
 type Primary struct {
 	Reads
 	write *sql.DB
 	read  *sql.DB
-	// timeouts are those of the connections of write and read.
+	// timeouts are the connection timeouts of write and read.
 	timeouts []*time.Duration
-	// beginTimeout bounds how long a transaction may take to begin, and retryTime is
-	// for how long one is run again though it was tried maxTries times.
+	// beginTimeout limits how long a transaction may take to begin. For retryTime,
+	// a transaction is retried even after maxTries tries.
 	beginTimeout, retryTime time.Duration
 	// embedded is true for a file.
 	embedded bool
-	// log is that of a file; nil for a server, which answers for itself.
+	// log is the write-ahead log of a file; nil for a server, which syncs its own.
 	log *libsql.Log
 }
 
-// maxWriters is how many connections write to a server. It lets waiters in in no
-// order, and each of them polls the lock there without a pause: a dozen, with
-// those that had given up and come back, left a small server no time for the one
-// that had it. Those of one process wait here, in their turn.
+// maxWriters is how many connections write to a server. The server queues writers
+// unfairly, and each waiting connection polls the lock without a pause: a dozen of
+// them, with their retries, left a small server no time for the writer that had
+// the lock. The writers of one process queue in the pool instead, in order.
 const maxWriters = 1
 
-// beginTimeout bounds how long a transaction may take to begin, unless SetTimeout
-// was called. It is not bound by the context of its caller: a connection that is
-// given up goes on waiting at the server, and the next one beside it.
+// beginTimeout limits how long a transaction may take to begin, unless SetTimeout
+// was called. The caller's context does not limit it: an abandoned connection
+// would continue to wait at the server, and the next one would wait beside it.
 const beginTimeout = 20 * time.Second
 
-// commitTimeout bounds how long a COMMIT may take.
+// commitTimeout limits how long a COMMIT may take.
 const commitTimeout = time.Minute
 
-// writerPragmas give the one writer of a file room for what an import changes,
-// 16 MB each of pages and of log: with SQLite's 2 and 4 MB, a batch writes pages
-// before it is done with them, and copies pages to the file that the next batch
-// changes again. What a statement would need to be undone is kept in memory, not
-// in a file: a batch is bounded.
+// writerPragmas give the one writer of a file enough memory for the changes of an
+// import: 16 MB of page cache and 16 MB of write-ahead log. With SQLite's defaults
+// of 2 and 4 MB, a batch writes pages before it has finished with them, and
+// checkpoints pages that the next batch changes again. The rollback data of a
+// statement is kept in memory, not in a file: a batch has a limited size.
 var writerPragmas = []string{"cache_size(-16000)", "wal_autocheckpoint(4000)", "temp_store(MEMORY)"}
 
-// maxReaders bounds the connections that read.
+// maxReaders limits the connections that read.
 const maxReaders = 16
 
-// Open opens a database by URL: "file:PATH" for an embedded file, which is made
-// when it is not there, or libsql://, wss://, ws://, https://, http:// for a
-// server, with its token or an empty one. Migrate must be called before
-// anything else.
+// Open opens a database by its URL: "file:PATH" for an embedded file, which is
+// created if it does not exist, or libsql://, wss://, ws://, https:// or http://
+// for a server. The token authenticates to a server; it may be empty. The caller
+// must call Migrate before using the database, and Close after.
 func Open(url, token string) (*Primary, error) {
 	embedded := strings.HasPrefix(url, "file:")
 	url = libsql.WithPragmas(url, "journal_mode(WAL)", "synchronous(NORMAL)", "busy_timeout(10000)", "foreign_keys(ON)")
@@ -83,13 +93,13 @@ func Open(url, token string) (*Primary, error) {
 	p.read.SetMaxOpenConns(maxReaders)
 	p.read.SetMaxIdleConns(maxReaders)
 	if embedded {
-		// One writer at a time is SQLite's rule; queueing here is fairer and
-		// faster than waiting for its lock.
+		// SQLite allows one writer at a time; queueing in the pool is fairer and
+		// faster than waiting for SQLite's lock.
 		p.write.SetMaxOpenConns(1)
 	} else {
 		p.write.SetMaxOpenConns(maxWriters)
 		p.write.SetMaxIdleConns(maxWriters)
-		// A server or a proxy between may drop what lies idle.
+		// The server, or a proxy in between, may drop idle connections.
 		p.write.SetConnMaxIdleTime(30 * time.Second)
 		p.read.SetConnMaxIdleTime(30 * time.Second)
 	}
@@ -121,10 +131,11 @@ func (p *Primary) openServer(url, token string) error {
 	return nil
 }
 
-// SetTimeout sets how long a connection (5 s) and the beginning of a transaction
-// (20 s) may take, and for how long at least a transaction is run again that the
-// database gave up (5 times). It must be called before anything else. Tests, which
-// wait as long as a slow machine needs, use it.
+// SetTimeout sets how long connecting may take (default 5 s), how long a
+// transaction may take to begin (default 20 s), and for how long at least a
+// transaction that the database aborted is retried (default: until it was tried 5
+// times). It must be called before any other method. Tests call it, because a slow
+// machine may need longer.
 func (p *Primary) SetTimeout(d time.Duration) {
 	p.beginTimeout, p.retryTime = d, d
 	for _, timeout := range p.timeouts {
@@ -132,10 +143,10 @@ func (p *Primary) SetTimeout(d time.Duration) {
 	}
 }
 
-// Embedded reports whether the database is a file, which has no replicas.
+// Embedded reports whether the database is a file. A file has no replicas.
 func (p *Primary) Embedded() bool { return p.embedded }
 
-// Close waits for running statements and closes the database.
+// Close waits for running statements to end and closes the database.
 func (p *Primary) Close() error {
 	err := errors.Join(p.write.Close(), p.read.Close())
 	if p.embedded {
@@ -144,7 +155,8 @@ func (p *Primary) Close() error {
 	return err
 }
 
-// Durable returns when what this process has committed would survive a power cut.
+// Durable waits until all transactions that this process has committed would
+// survive a power failure. It returns at once for a server.
 func (p *Primary) Durable() error {
 	if p.log == nil {
 		return nil
@@ -155,8 +167,8 @@ func (p *Primary) Durable() error {
 	return nil
 }
 
-// Ping reports whether the database answers. It asks it something, since the
-// pool cannot ping: the driver's connections have no driver.Pinger.
+// Ping returns an error if the database does not answer a query. It runs a query
+// because the driver's connections do not implement driver.Pinger.
 func (p *Primary) Ping(ctx context.Context) error {
 	var one int
 	if err := p.read.QueryRowContext(ctx, "SELECT 1").Scan(&one); err != nil {
@@ -172,15 +184,16 @@ type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// Reads reads: what a Primary shows, or in a Tx what decides.
+// Reads runs statements that read: outside a transaction for a Primary, inside it
+// for a Tx. The read functions of the packages below store take one.
 type Reads struct {
 	q querier
 }
 
-// NewReads reads by a querier, such as a *sql.DB.
+// NewReads returns Reads that use q, such as a *sql.DB. Tests use it.
 func NewReads(q querier) Reads { return Reads{q} }
 
-// QueryContext runs a statement that reads.
+// QueryContext runs a statement that reads rows.
 func (r Reads) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	return r.q.QueryContext(ctx, query, args...)
 }
@@ -190,41 +203,41 @@ func (r Reads) QueryRowContext(ctx context.Context, query string, args ...any) *
 	return r.q.QueryRowContext(ctx, query, args...)
 }
 
-// Tx is one write transaction. It holds the write lock from its start, so what
-// it reads stays true until it commits.
+// Tx is a write transaction. It has the write lock from its start, so no other
+// transaction changes what it has read until it commits.
 type Tx struct {
 	Reads
-	// Now is the one time of the transaction.
+	// Now is the time of the transaction: the same for all of its statements.
 	Now core.Time
-	// Silent is true when no webhook is to tell of what the transaction does.
+	// Silent is true if the transaction must not emit webhook events.
 	Silent bool
-	// embedded is true on a file.
+	// Embedded is true if the database is a file.
 	Embedded bool
 }
 
-// Write runs do in one transaction and commits it when do returns nil; then it is
-// on the disk. Nothing of a transaction that failed remains; only when the
-// connection to a server breaks during the commit itself, or the disk fails, can
-// nobody tell which of the two it was, and the error is returned.
+// Write runs do in one transaction and commits it if do returns nil. When Write
+// returns nil, the transaction is on disk. When it returns an error, the
+// transaction was rolled back, with one exception: if the connection to a server
+// breaks during the commit, or the disk fails, the outcome is unknown.
 //
-// A transaction that the database gave up under contention is run again, a few
-// times, so do must have no effects but those of its transaction and must set
-// its results anew.
+// If the database aborts the transaction because of contention, Write retries it a
+// few times. So do must have no effects outside its transaction, and must set all
+// its results each time it runs.
 func (p *Primary) Write(ctx context.Context, now core.Time, do func(*Tx) error) error {
 	if err := p.WriteUnsynced(ctx, now, do); err != nil {
 		return err
 	}
-	// The next writer need not wait for this: its connection is free.
+	// The connection is free by now: the next writer need not wait for the disk.
 	return p.Durable()
 }
 
-// WriteUnsynced is Write, but for the disk: a power cut may undo the transaction,
-// with all that came after it, until Durable has returned.
+// WriteUnsynced is like Write but does not wait for the disk: until Durable has
+// returned, a power failure may undo the transaction and all later ones.
 func (p *Primary) WriteUnsynced(ctx context.Context, now core.Time, do func(*Tx) error) error {
 	return p.retry(ctx, func() error { return p.transact(ctx, now, enforced, do) })
 }
 
-// retry runs a transaction, and anew while the database gives it up.
+// retry runs a transaction, and runs it again while the database aborts it.
 func (p *Primary) retry(ctx context.Context, transact func() error) error {
 	began := time.Now()
 	for try := 1; ; try++ {
@@ -240,39 +253,40 @@ func (p *Primary) retry(ctx context.Context, transact func() error) error {
 	}
 }
 
-// retriesExhausted reports whether nothing more is tried that the database gave up.
+// retriesExhausted reports whether an aborted transaction is not tried again.
 func (p *Primary) retriesExhausted(try int, began time.Time) bool {
 	return try >= maxTries && time.Since(began) >= p.retryTime
 }
 
 const (
-	// maxTries and retryPause bound how a transaction is run again: each try
-	// waited for the write lock already.
+	// maxTries and retryPause limit the retries of a transaction: each try has
+	// already waited for the write lock.
 	maxTries   = 5
 	retryPause = 20 * time.Millisecond
 )
 
-// locked is what the database says when others were writing for too long.
+// locked is in the error of the database when waiting for the write lock took too
+// long.
 const locked = "database is locked"
 
-// retryable reports whether the database ended a transaction because of others,
-// with nothing of it kept. The driver passes the server's texts on and nothing
-// else.
+// retryable reports whether the database rolled a transaction back because of
+// contention. It compares texts because the driver passes nothing else on from
+// the server.
 func retryable(err error) bool {
 	if err == nil {
 		return false
 	}
 	text := err.Error()
-	// A server that does not answer in time would not answer the next time either.
+	// A server that did not answer in time would not answer the next try either.
 	silent := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 	return errors.Is(err, ErrTaken) || errors.Is(err, libsql.ErrNotCommitted) && !silent || strings.Contains(text, locked) || strings.Contains(text, "Transaction timed out")
 }
 
-// WriteOne runs one statement that writes, outside of a transaction and never twice
-// when its answer is lost. It is run again while another process holds the write
-// lock. Then it is on the disk.
+// WriteOne runs one statement that writes, outside a transaction. It does not
+// repeat the statement if the response is lost, but retries it while another
+// process has the write lock. When WriteOne returns nil, the write is on disk.
 func (p *Primary) WriteOne(ctx context.Context, run func(Reads) error) error {
-	// Not by the pool, which repeats a statement whose answer it did not get.
+	// The pool itself would repeat a statement whose response was lost.
 	conn, err := p.writeConn(ctx, "SELECT 1")
 	if err != nil {
 		return fmt.Errorf("store: begin: %w", err)
@@ -281,11 +295,12 @@ func (p *Primary) WriteOne(ctx context.Context, run func(Reads) error) error {
 	if err := errors.Join(err, conn.Close()); err != nil {
 		return err
 	}
-	// Also when it changed nothing: what it found must not be lost.
+	// Also if the statement changed nothing: the row that it found must not be lost.
 	return p.Durable()
 }
 
-// retryLocked runs a statement again while another process holds the write lock.
+// retryLocked runs a statement, and runs it again while another process has the
+// write lock.
 func (p *Primary) retryLocked(ctx context.Context, run func() error) error {
 	began := time.Now()
 	for try := 1; ; try++ {
@@ -301,7 +316,7 @@ func (p *Primary) retryLocked(ctx context.Context, run func() error) error {
 	}
 }
 
-// foreignKeys says whether a transaction keeps foreign keys.
+// foreignKeys says whether a transaction enforces foreign keys.
 type foreignKeys bool
 
 const enforced, ignored foreignKeys = true, false
@@ -309,7 +324,7 @@ const enforced, ignored foreignKeys = true, false
 func (p *Primary) transact(ctx context.Context, now core.Time, keys foreignKeys, do func(*Tx) error) error {
 	first := beginWrite
 	if keys == ignored {
-		// Within a transaction it would have no effect.
+		// Inside a transaction it would have no effect.
 		first = "PRAGMA foreign_keys = OFF"
 	}
 	conn, err := p.writeConn(ctx, first)
@@ -330,7 +345,8 @@ func (p *Primary) newTx(conn *sql.Conn, now core.Time) *Tx {
 	return &Tx{Reads: Reads{q: conn}, Now: now, Embedded: p.embedded}
 }
 
-// runAndCommit commits what do did when that returns nil; otherwise nothing remains.
+// runAndCommit runs do in a transaction that has begun. It commits if do returns
+// nil, else it rolls back.
 func (p *Primary) runAndCommit(ctx context.Context, conn *sql.Conn, tx *Tx, do func(*Tx) error) error {
 	committed := false
 	defer func() {
@@ -348,8 +364,8 @@ func (p *Primary) runAndCommit(ctx context.Context, conn *sql.Conn, tx *Tx, do f
 	return nil
 }
 
-// commit commits a transaction unless its caller has given it up. A COMMIT that was
-// sent is not interrupted: a server may run it though its answer is not awaited.
+// commit commits a transaction unless ctx has ended. Once sent, a COMMIT is not
+// interrupted: the server may run it even if the caller no longer waits.
 func commit(ctx context.Context, conn *sql.Conn) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -360,8 +376,8 @@ func commit(ctx context.Context, conn *sql.Conn) error {
 	return err
 }
 
-// restoreForeignKeys has a connection keep foreign keys; one that cannot is thrown away,
-// since others get it next.
+// restoreForeignKeys makes a connection enforce foreign keys again. If that fails,
+// the connection is closed, so that no other transaction gets it.
 func restoreForeignKeys(ctx context.Context, conn *sql.Conn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
@@ -370,17 +386,16 @@ func restoreForeignKeys(ctx context.Context, conn *sql.Conn) {
 	}
 }
 
-// writeConn returns a connection for a write; see alive.
+// writeConn returns a connection for a write, on which first has run; see liveConn.
 func (p *Primary) writeConn(ctx context.Context, first string) (*sql.Conn, error) {
 	return p.liveConn(ctx, p.write, maxWriters, first)
 }
 
-// liveConn returns a connection of a pool that has just run a statement, one that
-// does no harm when it is run twice. A server that restarted leaves the pool
-// full of connections that are dead and do not know it; they are dropped here.
-// Whatever is run next must not be repeated on another connection, as the pool
-// itself would do: when a connection breaks, the server may have run the
-// statement.
+// liveConn returns a connection of a pool on which it has just run first, a
+// statement that may safely run twice. When a server restarts, the pool is left
+// full of dead connections; liveConn drops them. The statements that follow must
+// not be repeated on another connection, as the pool itself would do: when a
+// connection breaks, the server may have run the statement.
 func (p *Primary) liveConn(ctx context.Context, pool *sql.DB, most int, first string) (conn *sql.Conn, err error) {
 	// One try for each connection of the pool, and one for a new one.
 	for range most + 1 {
@@ -401,9 +416,9 @@ func (p *Primary) liveConn(ctx context.Context, pool *sql.DB, most int, first st
 
 // begin runs the first statement on a connection.
 func (p *Primary) begin(ctx context.Context, conn *sql.Conn, first string) error {
-	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.beginTimeout)
+	beginCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.beginTimeout)
 	defer cancel()
-	_, err := conn.ExecContext(patient, first)
+	_, err := conn.ExecContext(beginCtx, first)
 	if err == nil && ctx.Err() != nil {
 		if strings.HasPrefix(first, "BEGIN") {
 			rollback(ctx, conn)
@@ -413,12 +428,12 @@ func (p *Primary) begin(ctx context.Context, conn *sql.Conn, first string) error
 	return err
 }
 
-// beginWrite begins a transaction with the write lock: deferred ones take it at
-// their first write, when what they have read may no longer be true.
+// beginWrite begins a transaction with the write lock. A deferred transaction
+// would take the lock at its first write, when its earlier reads may be outdated.
 const beginWrite = "BEGIN IMMEDIATE"
 
-// rollback ends a transaction also when its context is over; a connection that
-// cannot even roll back is thrown away.
+// rollback ends a transaction, even if its context has ended. If that fails, the
+// connection is closed.
 func rollback(ctx context.Context, conn *sql.Conn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
@@ -427,7 +442,7 @@ func rollback(ctx context.Context, conn *sql.Conn) {
 	}
 }
 
-// NullTime stores zero as NULL.
+// NullTime returns t as a parameter of a statement: zero is NULL.
 func NullTime(t core.Time) any {
 	if t == 0 {
 		return nil
@@ -435,7 +450,7 @@ func NullTime(t core.Time) any {
 	return int64(t)
 }
 
-// NullText stores "" as NULL.
+// NullText returns s as a parameter of a statement: "" is NULL.
 func NullText[S ~string](s S) any {
 	if s == "" {
 		return nil
@@ -443,6 +458,7 @@ func NullText[S ~string](s S) any {
 	return string(s)
 }
 
-// ErrTaken says that a code that was drawn at random belongs to another user. The
-// transaction is run anew, with other codes.
+// ErrTaken is returned in a transaction when a code that was generated at random
+// already belongs to another user. Write runs the transaction again, which
+// generates other codes.
 var ErrTaken = errors.New("store: a new code was taken")

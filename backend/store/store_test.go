@@ -26,21 +26,21 @@ import (
 
 func TestMain(m *testing.M) { sqldtest.Main(m) }
 
-// now is the time of tests to which none matters.
+// now is the time of tests for which the time does not matter.
 const now core.Time = 1_700_000_000_000
 
 // bundle is what a test of the store works with.
 type bundle struct {
 	db *store.Primary
-	// url opens the database past the store.
+	// url opens the database without the store.
 	url string
-	// tenant is the test's own, with the program "classic".
+	// tenant is used by this test only; it has the program "classic".
 	tenant core.TenantAlias
 }
 
-// everywhere runs a test on a libSQL server, which the tests of the package
-// share, and on an embedded file of its own. Both are what Kith runs on, and
-// what holds on one is no proof for the other.
+// everywhere runs a test on a libSQL server, which the tests of the package share,
+// and on an embedded file of its own. Kith runs on both, and a test on one proves
+// nothing about the other.
 func everywhere(t *testing.T, test func(*testing.T, bundle)) {
 	t.Parallel()
 	t.Run("server", func(t *testing.T) {
@@ -89,7 +89,8 @@ func open(t testing.TB, url string) *store.Primary {
 	db, err := store.Open(url, "")
 	require.NoError(t, err)
 	db.SetTimeout(sqldtest.Deadline)
-	// A server hangs up without the good-bye that the driver waits for.
+	// Close fails on a server that was killed: the driver waits for a closing
+	// handshake.
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
@@ -149,10 +150,10 @@ func putUser(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, account
 	return rowtest.PutUser(ctx, tx, tenant, referral.NewUser(account, user, now))
 }
 
-// awkward are texts that get lost where text is glued together or cut.
+// awkward are texts that break code which concatenates or splits strings.
 var awkward = []string{
 	"plain", `it's "quoted"; -- DROP TABLE user`, "a%40b.c/ü?&=#", "\u202eright to left", "🧑‍🚀 emoji", "?1 $2 :three @four",
 	strings.Repeat("long", 50), "{\"json\":[1,null]}", "null", "0", "1e3", " blank ",
 }
 
-var errTest = errors.New("the test's own")
+var errTest = errors.New("error of the test")

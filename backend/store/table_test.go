@@ -17,8 +17,8 @@ import (
 	"kith/core"
 )
 
-// A new table says whose its rows are, by a column, or is of the whole service:
-// otherwise a backup of a tenant lacks them, and an erasure leaves them.
+// Each table has a tenant column or is listed as a table of the whole service:
+// otherwise a backup of a tenant would lack its rows, and an erasure leave them.
 func TestTables_EveryRowHasAnOwner(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		all, err := tabledb.Tables(t.Context(), b.db.Reads)
@@ -29,23 +29,23 @@ func TestTables_EveryRowHasAnOwner(t *testing.T) {
 				service = append(service, table.Name)
 			}
 			for _, c := range table.Columns {
-				// What else a row may hold has no form in an archive.
+				// Other types have no form in an archive.
 				require.True(t, slices.Contains([]string{"INTEGER", "TEXT", "BLOB"}, c.Type) || table.Name == "sqlite_sequence", "%s.%s is %s", table.Name, c.Name, c.Type)
 				require.NotEqual(t, "rowid", c.Name)
 			}
 		}
 		for _, table := range all {
-			require.NoError(t, tabledb.DumpPersonal(t.Context(), b.db.Reads, table, b.tenant, "a", "u", func([]byte) error { return nil }), "say in personal.go which rows of it are about a user")
+			require.NoError(t, tabledb.DumpPersonal(t.Context(), b.db.Reads, table, b.tenant, "a", "u", func([]byte) error { return nil }), "add the table to personal in tabledb/personal.go")
 		}
 		slices.Sort(service)
-		require.Equal(t, tabledb.ServiceTables, service, "a table with no column named tenant: give it one, or say that it is the service's")
+		require.Equal(t, tabledb.ServiceTables, service, "a table has no column named tenant: add one, or list the table in ServiceTables")
 		var count int
-		require.NoError(t, b.raw(t).QueryRowContext(t.Context(), `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT GLOB 'user_index*'`).Scan(&count), "of a virtual table nothing is copied: triggers must fill it")
+		require.NoError(t, b.raw(t).QueryRowContext(t.Context(), `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT GLOB 'user_index*'`).Scan(&count), "a virtual table is not copied: triggers must fill it")
 		require.Len(t, all, count+1)
 	})
 }
 
-// dump are the lines of a table.
+// dump returns the lines of a table.
 func dump(t *testing.T, r store.Reads, name string, tenant core.TenantAlias) (lines []string) {
 	t.Helper()
 	all, err := tabledb.Tables(t.Context(), r)
@@ -63,9 +63,8 @@ func dump(t *testing.T, r store.Reads, name string, tenant core.TenantAlias) (li
 	return nil
 }
 
-// Pages end where they have become large, and lose nothing: not of rows that are
-// larger than a page, nor of many small ones, nor between two with one beginning
-// of a key.
+// Pages are limited in size and lose no row: neither rows larger than a page, nor
+// many small ones, nor rows whose keys begin with the same column.
 func TestDump_PagesJoin(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		sizes := []int{3, 2 << 20, 1, 900 << 10, 900 << 10, 2 << 20, 2 << 20, 5}
@@ -99,7 +98,7 @@ func TestDump_PagesJoin(t *testing.T) {
 	})
 }
 
-// What JSON has no form for is read and loaded as it was.
+// Values that JSON cannot represent are dumped and loaded unchanged.
 func TestLoad_ValuesWithoutAJSONForm(t *testing.T) {
 	t.Parallel()
 	b := onFile(t)
@@ -127,7 +126,7 @@ func TestLoad_ValuesWithoutAJSONForm(t *testing.T) {
 	require.Equal(t, "textinteger", kinds)
 }
 
-// A snapshot that its server has ended is an error, not a mixture of two times.
+// A snapshot that the server has ended is an error, not a mixture of two moments.
 func TestSnapshot_LostIsAnError(t *testing.T) {
 	t.Parallel()
 	cluster := sqldtest.Start(t)
@@ -143,10 +142,10 @@ func TestSnapshot_LostIsAnError(t *testing.T) {
 		require.Error(t, err)
 		return nil
 	})
-	require.ErrorContains(t, err, "the snapshot was lost")
+	require.ErrorContains(t, err, "the server ended the snapshot")
 }
 
-// A snapshot stands while others write.
+// A snapshot does not change while others write.
 func TestSnapshot_IsUnchangedByWrites(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		requireUnchangedDuring(t, b, func() {
@@ -157,7 +156,7 @@ func TestSnapshot_IsUnchangedByWrites(t *testing.T) {
 	})
 }
 
-// A server lets a snapshot stand for longer than a transaction that writes.
+// A server does not end a snapshot after 5 seconds, as it ends a write transaction.
 func TestSnapshot_OutlastsAWriteThatTheServerEnds(t *testing.T) {
 	t.Parallel()
 	c := sqldtest.Start(t)
@@ -174,15 +173,15 @@ func TestSnapshot_OutlastsAWriteThatTheServerEnds(t *testing.T) {
 			if _, err := programdb.List(t.Context(), tx.Reads, b.tenant); err != nil {
 				return err
 			}
-			// It waits until the server ends this transaction, which began after
-			// the snapshot.
+			// This write waits until the server ends the outer transaction, which
+			// began after the snapshot.
 			return bundle{other, b.url, b.tenant}.insertProgram(t, 0)
 		}))
 		require.Equal(t, 2, tries)
 	})
 }
 
-// requireUnchangedDuring takes a snapshot, which write must not change.
+// requireUnchangedDuring takes a snapshot and fails if write changes what it reads.
 func requireUnchangedDuring(t *testing.T, b bundle, write func()) {
 	t.Helper()
 	require.NoError(t, b.db.Snapshot(t.Context(), func(r store.Reads) error {
@@ -207,7 +206,7 @@ func (b bundle) insertProgram(t *testing.T, i int) error {
 	})
 }
 
-// The ledger of a tenant who is there cannot be erased, row or tenant.
+// Rows of the ledger can be erased only after their tenant was.
 func TestEraseRows_NotOfAnExistingTenant(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		_, err := b.raw(t).ExecContext(t.Context(), `INSERT INTO reward_ledger (tenant, id, reward_id, action, amount, unit, at) VALUES (?, 'a', 'w', 'grant', 10, 'CENTS', 1)`, string(b.tenant))
@@ -226,11 +225,11 @@ func TestEraseRows_NotOfAnExistingTenant(t *testing.T) {
 	})
 }
 
-// A connection that has not kept foreign keys keeps them for whoever has it next.
+// A connection that did not enforce foreign keys enforces them for its next user.
 func TestWriteWithoutForeignKeys_RestoresThem(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		orphan := func(tx *store.Tx) error {
-			_, err := programdb.Insert(t.Context(), tx, core.TenantAlias("nobody-"+string(b.tenant)), aProgram("p"))
+			_, err := programdb.Insert(t.Context(), tx, core.TenantAlias("unknown-"+string(b.tenant)), aProgram("p"))
 			return err
 		}
 		for range 4 {

@@ -19,60 +19,61 @@ import (
 )
 
 // acrossTenants are the statements that need not name a tenant: the function that
-// has one, what it begins with where the function has others, and why.
+// has the statement, then the beginning of the statement if the function has others
+// too, and the reason.
 var acrossTenants = map[string]string{
 	"loadFacts: SELECT EXISTS": "the last numbers of two tables, no row of them",
 	"findLastUser":             "a number of the table, no row of it",
 	"IndexAdded: SELECT coalesce(max(seq), 0) FROM user": "a number of the table, no row of it",
-	"IntakeNow: SELECT":     "numbers of the table, no row of it",
-	"IntakeShift":           "a number of the table, no row of it",
-	"Backlog":               "counts of all tenants, for the operator",
-	"IndexNew":              "what the same transaction added goes into the index, of whichever tenant",
-	"BillingDue":            "a worker asks for all tenants",
-	"LeaseBilling":          "a worker takes work of any tenant, and gets the tenant with it",
-	"WebhooksDue":           "a worker asks for all tenants",
-	"WebhookLines":          "a worker takes work of any tenant, and gets the tenant with it",
-	"IntakeWaits":           "a worker asks for all tenants",
-	"useSenders":            "a worker processes calls in their order; each row brings its tenant",
-	"ProcessIntake":         "a worker processes calls in their order; each row brings its tenant",
-	"JobWaits":              "a worker asks for all tenants",
-	"ClaimJob":              "a worker takes work of any tenant, and gets the tenant with it",
-	"claimJob":              "ClaimJob, and ClaimThisJob, which names the tenant",
-	"RewardsDue":            "a worker asks for all tenants",
-	"DueRewards":            "a worker takes work of any tenant, and gets the tenant with it",
-	"Notifications":         "a worker takes work of any tenant, and gets the tenant with it",
-	"SweepDue":              "a worker asks for all tenants",
-	"TakeSweeps":            "a worker takes work of any tenant, and gets the tenant with it",
-	"CouponDue":             "a worker asks for all tenants",
-	"TakeCoupons":           "a worker takes work of any tenant, and gets the tenant with it",
-	"ExpiredFiles":          "a sweep by age, of all tenants",
-	"DeleteOldJobs":         "a sweep by age, of all tenants",
-	"ForgetWebhooks":        "a sweep by age, of all tenants",
-	"ForgetIntake":          "a sweep by age, of all tenants",
-	"ForgetPayloads":        "a sweep by age, of all tenants",
-	"PayloadsOld":           "a sweep by age, of all tenants",
-	"EraseRows":             "any table; the condition is on its Table.Tenant",
-	"LoadRows":              "any table, of a backup; checked by Table.Tenant when it is of one tenant",
-	"BeginRestore":          "an empty database",
-	"Aliases":               "the list of the tenants",
-	"Evidence":              "any tenant's sealed key, to see whether the master key opens it",
-	"APIKeySecrets: SELECT": "a page of the secrets of all tenants, to be sealed under another master key",
-	"page: SELECT UNKNOWN":  "any export; see below, where each is made",
-	"userOf":                "a part of an export",
-	"rewardUpdated":         "a part of an export",
-	"exports":               "a part of an export",
-	"ofUser":                "a part of a condition of personal",
-	"personal":              "a part of a condition of personal",
-	"TargetOnHost":          "the host tells whose site it is",
-	"page: SELECT t.alias":  "the host tells whose site it is",
-	"InsertTenant":          "the alias is looked up without regard to case, so that it is not given twice",
-	"TenantNamed":           "the same look-up, to say whose it is",
+	"ReadIntakePosition: SELECT":                         "numbers of the table, no row of it",
+	"IntakeShift":                                        "a number of the table, no row of it",
+	"Backlog":                                            "counts of all tenants, for the operator",
+	"IndexNew":                                           "indexes the users that the same transaction added",
+	"SubscriptionDue":                                    "a worker looks for work of all tenants",
+	"LeaseSubscriptions":                                 "a worker takes work of any tenant, and gets the tenant with it",
+	"AnyDue: SELECT EXISTS (SELECT 1 FROM webhook_delivery": "a worker looks for work of all tenants",
+	"DueQueues":       "a worker takes work of any tenant, and gets the tenant with it",
+	"IntakeWaits":     "a worker looks for work of all tenants",
+	"recordSenderUse": "a worker processes calls in order; each row has its tenant",
+	"ProcessIntake":   "a worker processes calls in order; each row has its tenant",
+	"AnyWaiting":      "a worker looks for work of all tenants",
+	"LeaseNext":       "a worker takes work of any tenant, and gets the tenant with it",
+	"lease":           "LeaseNext, and LeaseJob, which names the tenant",
+	"AnyDue: SELECT EXISTS (SELECT 1 FROM reward r": "a worker looks for work of all tenants",
+	"ListDue":                    "a worker takes work of any tenant, and gets the tenant with it",
+	"Notifications":              "a worker takes work of any tenant, and gets the tenant with it",
+	"SweepDue":                   "a worker looks for work of all tenants",
+	"TakeSweeps":                 "a worker takes work of any tenant, and gets the tenant with it",
+	"CouponDue":                  "a worker looks for work of all tenants",
+	"TakeCoupons":                "a worker takes work of any tenant, and gets the tenant with it",
+	"ExpiredFiles":               "deletes by age, for all tenants",
+	"DeleteOldJobs":              "deletes by age, for all tenants",
+	"DeleteOld":                  "deletes by age, for all tenants",
+	"DeleteProcessedIntake":      "deletes by age, for all tenants",
+	"ClearPayloads":              "deletes by age, for all tenants",
+	"HasOldPayloads":             "deletes by age, for all tenants",
+	"EraseRows":                  "any table; the condition is on its Table.Tenant",
+	"LoadRows":                   "any table of a backup; checked by Table.Tenant if the backup is of one tenant",
+	"BeginRestore":               "an empty database",
+	"Aliases":                    "the list of the tenants",
+	"FindMasterKey":              "any tenant's sealed key, to check the master key",
+	"APIKeySecrets: SELECT":      "a page of the secrets of all tenants, to seal them under another master key",
+	"page: SELECT UNKNOWN":       "any export; jobdb checks the statement of each",
+	"userOf":                     "a fragment of an export",
+	"rewardUpdated":              "a fragment of an export",
+	"exports":                    "a fragment of an export",
+	"ofUser":                     "a fragment of a condition of personal",
+	"personal":                   "a fragment of a condition of personal",
+	"TargetOnHost":               "the host determines the tenant",
+	"page: SELECT t.alias":       "the host determines the tenant",
+	"Insert: INSERT INTO tenant": "looks the alias up in any case, so that it is not used twice",
+	"FindAlias":                  "looks the alias up in any case",
 }
 
-// Every SQL statement of the program names the tenant whose rows it touches: each
-// of its tables with a tenant column has a condition on it, or a value for it. The
-// condition must be in the text of the statement, where a reader sees it: one that
-// is put together while the program runs does not count.
+// Every SQL statement of the program names the tenant of the rows that it reads or
+// writes: each of its tables with a tenant column has a condition on that column, or
+// a value for it. The condition must be in the source text of the statement, where a
+// reader sees it: one that is built at run time does not count.
 func TestSQL_NamesTheTenant(t *testing.T) {
 	t.Parallel()
 	tree := parseTree(t)
@@ -91,7 +92,7 @@ func TestSQL_NamesTheTenant(t *testing.T) {
 		statements++
 	}
 	for name := range acrossTenants {
-		require.True(t, excused[name], "%s is excused and is not there", name)
+		require.True(t, excused[name], "acrossTenants has %s, which has no such statement", name)
 	}
 	require.Greater(t, statements, 200, "statements of the tree")
 }
@@ -106,7 +107,7 @@ func excuse(function, text string) string {
 	return ""
 }
 
-// The check finds what it is for.
+// The check finds statements that lack a condition.
 func TestSQL_NamesTheTenant_Finds(t *testing.T) {
 	t.Parallel()
 	tenantColumn := sqltest.TenantColumns(t)
@@ -139,14 +140,14 @@ func TestSQL_NamesTheTenant_Finds(t *testing.T) {
 	}
 }
 
-// goTree is the Go code of the program, without tests.
+// goTree is the source of the program, without tests.
 type goTree struct {
 	files *token.FileSet
-	// packages has the declarations of each, by the last part of its path.
+	// packages has the declarations of each package, by its folder.
 	packages map[string]*goPackage
 	// used are the literals that are part of a statement.
 	used map[*ast.BasicLit]bool
-	// read are the texts of expressions.
+	// read caches the texts of expressions.
 	read map[ast.Expr]*readText
 }
 
@@ -220,8 +221,8 @@ func (g *goTree) add(folder string, file *ast.File) {
 	}
 }
 
-// statements are all statements of the tree. It fails at a text with a table that is
-// part of none of them.
+// statements returns all statements of the tree, and each other text with a table
+// that is part of none of them.
 func (g *goTree) statements(t *testing.T) (all []sqlStatement) {
 	t.Helper()
 	for folder, p := range g.packages {
@@ -230,7 +231,7 @@ func (g *goTree) statements(t *testing.T) (all []sqlStatement) {
 			if f, ok := decl.(*ast.FuncDecl); ok {
 				r.function, r.body = f.Name.Name, f.Body
 				if makesText(f) && !strings.Contains(f.Name.Name, "Statement") {
-					// It is read where it is called.
+					// The text is read where the function is called.
 					continue
 				}
 			}
@@ -273,7 +274,7 @@ type reader struct {
 	of               *goPackage
 	folder, function string
 	body             *ast.BlockStmt
-	// given are the values of parameters.
+	// given has the texts of the parameters.
 	given map[string][]string
 	depth int
 }
@@ -281,7 +282,7 @@ type reader struct {
 func (r reader) statements(decl ast.Decl) (all []sqlStatement) {
 	ast.Inspect(decl, func(n ast.Node) bool {
 		if spec, ok := n.(*ast.ValueSpec); ok && r.body == nil {
-			// A text of the package is read where it is used: it may be a part.
+			// A text of the package is read where it is used: it may be a fragment.
 			return !slices.ContainsFunc(spec.Values, isText)
 		}
 		e, ok := n.(ast.Expr)
@@ -291,7 +292,7 @@ func (r reader) statements(decl ast.Decl) (all []sqlStatement) {
 		switch e := e.(type) {
 		case *ast.BinaryExpr, *ast.BasicLit, *ast.CallExpr, *ast.SelectorExpr:
 		case *ast.Ident:
-			// What a variable of the function is, is read where it gets it.
+			// A local variable is read where it is assigned.
 			if v := r.of.values[e.Name]; v == nil || !isText(v) {
 				return true
 			}
@@ -320,7 +321,8 @@ func (r reader) statements(decl ast.Decl) (all []sqlStatement) {
 	return all
 }
 
-// isText reports whether an expression is a text in one piece, or of several.
+// isText reports whether an expression is a string literal, or a concatenation with
+// one.
 func isText(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -331,7 +333,7 @@ func isText(e ast.Expr) bool {
 	return false
 }
 
-// declared is the name of a function, or of the first of some variables.
+// declared returns the name of a function, or of the first of some variables.
 func declared(decl ast.Decl) string {
 	switch decl := decl.(type) {
 	case *ast.FuncDecl:
@@ -348,8 +350,8 @@ func declared(decl ast.Decl) string {
 
 const maxVariants = 64
 
-// texts are the values that an expression may have, with sqltest.Unknown for what the
-// program makes of its own.
+// texts returns the values that an expression may have, with sqltest.Unknown for the
+// fragments that are built at run time.
 func (r reader) texts(e ast.Expr, literals map[*ast.BasicLit]bool) []string {
 	if r.depth++; r.depth > 40 {
 		return []string{sqltest.Unknown}
@@ -359,7 +361,7 @@ func (r reader) texts(e ast.Expr, literals map[*ast.BasicLit]bool) []string {
 	}
 	known := r.tree.read[e]
 	if known == nil {
-		// What refers to itself is sqltest.Unknown while it is read.
+		// An expression that refers to itself is sqltest.Unknown while it is read.
 		r.tree.read[e] = &readText{texts: []string{sqltest.Unknown}}
 		known = &readText{literals: map[*ast.BasicLit]bool{}}
 		known.texts = r.read(e, known.literals)
@@ -369,7 +371,7 @@ func (r reader) texts(e ast.Expr, literals map[*ast.BasicLit]bool) []string {
 	return known.texts
 }
 
-// read is texts of what was not read before.
+// read is texts without the cache.
 func (r reader) read(e ast.Expr, literals map[*ast.BasicLit]bool) []string {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -411,8 +413,8 @@ func (r reader) read(e ast.Expr, literals map[*ast.BasicLit]bool) []string {
 	return []string{sqltest.Unknown}
 }
 
-// named is what a name stands for: a parameter, a variable of the function, or one
-// of the package.
+// named returns the texts of a name: a parameter, a local variable, or a variable of
+// the package.
 func (r reader) named(name *ast.Ident, literals map[*ast.BasicLit]bool) (all []string) {
 	if given, ok := r.given[name.Name]; ok {
 		return given
@@ -449,9 +451,9 @@ func (r reader) named(name *ast.Ident, literals map[*ast.BasicLit]bool) (all []s
 	return []string{sqltest.Unknown}
 }
 
-// called is what a function of the package returns.
+// called returns the texts that a function of the program may return.
 func (r reader) called(call *ast.CallExpr, literals map[*ast.BasicLit]bool) (all []string) {
-	if method, ok := call.Fun.(*ast.SelectorExpr); ok && method.Sel.Name == "List" {
+	if method, ok := call.Fun.(*ast.SelectorExpr); ok && method.Sel.Name == "SQL" {
 		return r.selected(method.X, literals)
 	}
 	f, of := r.functionOf(call.Fun)
@@ -476,7 +478,7 @@ func (r reader) called(call *ast.CallExpr, literals map[*ast.BasicLit]bool) (all
 	return all
 }
 
-// functionOf is a function that is called, of this package or another, and its package.
+// functionOf returns the function that is called, and its package.
 func (r reader) functionOf(called ast.Expr) (*ast.FuncDecl, *goPackage) {
 	switch called := called.(type) {
 	case *ast.Ident:
@@ -493,8 +495,8 @@ func (r reader) functionOf(called ast.Expr) (*ast.FuncDecl, *goPackage) {
 	return nil, nil
 }
 
-// selected is the SELECT list of a selection, of this package or another, when it is
-// written out.
+// selected returns the SELECT list of a selection that is a composite literal, of this
+// package or another.
 func (r reader) selected(of ast.Expr, literals map[*ast.BasicLit]bool) []string {
 	in, name := r, ""
 	switch of := of.(type) {

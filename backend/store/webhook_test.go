@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Of two keys that would sign, one is refused. On a file of its own: the key is
-// the service's, not a tenant's.
+// A second key that signs is rejected. The test uses a file of its own because all
+// tenants share the keys.
 func TestWebhookKey_OneSigns(t *testing.T) {
 	t.Parallel()
 	db := onFile(t).raw(t)

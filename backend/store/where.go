@@ -6,19 +6,24 @@ import (
 	"kith/core"
 )
 
-// Where is a condition under construction: terms that must all hold.
+// Where is a condition: terms that must all be true, and their arguments. The zero
+// value is true for all rows.
 type Where struct {
-	// byRow is true when the terms name rows by number: the tenant is no way to them.
+	// ByRow is true if the terms select rows by their rowid, so that an index on
+	// the tenant must not be used.
 	ByRow bool
+	// Terms are SQL expressions with a ? for each argument.
 	Terms []string
-	Args  []any
+	// Args are the arguments of Terms, in order.
+	Args []any
 }
 
+// Require adds a term and its arguments.
 func (w *Where) Require(term string, args ...any) {
 	w.Terms, w.Args = append(w.Terms, term), append(w.Args, args...)
 }
 
-// Span narrows a column of times.
+// Span requires that a column of times is within a span; a zero bound is none.
 func (w *Where) Span(column string, s core.Span) {
 	if s.From != 0 {
 		w.Require(column+` >= ?`, int64(s.From))
@@ -28,7 +33,8 @@ func (w *Where) Span(column string, s core.Span) {
 	}
 }
 
-// Among narrows a column to one of some texts, when there are any.
+// Among requires that a column has one of some values. An empty list requires
+// nothing.
 func Among[S ~string](w *Where, column string, values []S) {
 	if len(values) == 0 {
 		return
@@ -40,12 +46,13 @@ func Among[S ~string](w *Where, column string, values []S) {
 	w.Require(column+` IN (`+Placeholders(len(values))+`)`, args...)
 }
 
-// ArgsFor are the arguments of a statement whose first condition is on its tenant.
+// ArgsFor returns the arguments of a statement whose first parameter is the tenant
+// and whose others are those of w.
 func (w Where) ArgsFor(tenant core.TenantAlias) []any {
 	return append([]any{string(tenant)}, w.Args...)
 }
 
-// SQL is the condition as one term.
+// SQL returns the condition as one SQL expression.
 func (w Where) SQL() string {
 	if len(w.Terms) == 0 {
 		return `1`

@@ -65,7 +65,7 @@ func TestWrite_FailureIsRolledBack(t *testing.T) {
 			_, known, err := userdb.Account(t.Context(), b.db.Reads, b.tenant, account)
 			require.NoError(t, err, name)
 			require.False(t, known, name)
-			// As many as there are connections: none of them is left in a
+			// More often than there are connections: none of them is still in a
 			// transaction.
 			for range 8 {
 				b.write(t, func(ctx context.Context, tx *store.Tx) error {
@@ -76,26 +76,27 @@ func TestWrite_FailureIsRolledBack(t *testing.T) {
 	})
 }
 
-// cancelOnErr is a context that ends right after it was asked whether it has ended.
+// cancelOnErr is a context that, once armed, is cancelled by a call of Err, after Err
+// has read its result.
 type cancelOnErr struct {
 	context.Context
-	leave context.CancelFunc
-	armed atomic.Bool
+	cancel context.CancelFunc
+	armed  atomic.Bool
 }
 
 func (l *cancelOnErr) Err() error {
 	err := l.Context.Err()
 	if l.armed.Load() {
-		l.leave()
+		l.cancel()
 	}
 	return err
 }
 
-// A caller that leaves during COMMIT still gets the result of the COMMIT.
+// A caller that cancels during COMMIT still gets the result of the COMMIT.
 func TestWrite_CancelledDuringCommit(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		ctx := &cancelOnErr{}
-		ctx.Context, ctx.leave = context.WithCancel(t.Context())
+		ctx.Context, ctx.cancel = context.WithCancel(t.Context())
 		require.NoError(t, b.db.Write(ctx, now, func(tx *store.Tx) error {
 			ctx.armed.Store(true)
 			return putUser(t.Context(), tx, b.tenant, "a", "u")
@@ -109,10 +110,10 @@ func TestWrite_CancelledDuringCommit(t *testing.T) {
 
 func TestWrite_PanicIsRolledBack(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
-		require.PanicsWithValue(t, "the test's own", func() {
+		require.PanicsWithValue(t, "panic of the test", func() {
 			_ = b.db.Write(t.Context(), now, func(tx *store.Tx) error {
 				require.NoError(t, putUser(t.Context(), tx, b.tenant, "a", "u"))
-				panic("the test's own")
+				panic("panic of the test")
 			})
 		})
 		b.write(t, func(ctx context.Context, tx *store.Tx) error {
@@ -123,7 +124,7 @@ func TestWrite_PanicIsRolledBack(t *testing.T) {
 	})
 }
 
-// A count that is read and written back by many at once loses nothing.
+// Concurrent transactions that read a number and write it back lose no increment.
 func TestWrite_ConcurrentWritersLoseNoUpdate(t *testing.T) {
 	everywhere(t, func(t *testing.T, b bundle) {
 		const writers = 64
@@ -150,8 +151,8 @@ func TestWrite_ConcurrentWritersLoseNoUpdate(t *testing.T) {
 	})
 }
 
-// A server that restarts leaves the pools full of connections that are dead and
-// do not know it. The first calls after it must work all the same.
+// After a restart of the server the pools are full of dead connections. The first
+// calls must succeed nevertheless.
 func TestWrite_AfterTheServerRestarted(t *testing.T) {
 	t.Parallel()
 	c := sqldtest.Start(t)
@@ -173,8 +174,8 @@ func TestWrite_AfterTheServerRestarted(t *testing.T) {
 	}
 }
 
-// A server that takes connections and answers nothing, as one does that is paused,
-// holds nobody up for longer than they have.
+// A server that accepts connections but does not answer, such as a paused one, does
+// not block a call for longer than its context allows.
 func TestOpen_ServerThatAnswersNothing(t *testing.T) {
 	t.Parallel()
 	c := sqldtest.Start(t)
@@ -192,14 +193,14 @@ func TestOpen_ServerThatAnswersNothing(t *testing.T) {
 		case err := <-ended:
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 		case <-time.After(sqldtest.Deadline / 2):
-			t.Fatal("the driver's two minutes hold the call up")
+			t.Fatal("the call waits for the driver's timeout of 2 minutes")
 		}
 		cancel()
 	}
 }
 
-// A server ends a transaction that is held too long while another waits. What
-// was to be done is done again, from its start, and once.
+// A server ends a transaction that takes too long while another writer waits. The
+// transaction is retried from its start, and is committed once.
 func TestWrite_IsRetriedAfterTheServerEndedIt(t *testing.T) {
 	t.Parallel()
 	c := sqldtest.Start(t)
@@ -210,7 +211,7 @@ func TestWrite_IsRetriedAfterTheServerEndedIt(t *testing.T) {
 	require.NoError(t, db.Write(t.Context(), now, func(tx *store.Tx) error {
 		tries++
 		if tries == 1 {
-			// Another writer waits, for which the server ends this transaction.
+			// Another writer waits, so the server ends this transaction.
 			require.NoError(t, putUser(t.Context(), tx, tenant, "lost", "u"))
 			_, err := userdb.UserExists(t.Context(), tx.Reads, tenant, "lost", "u") // sends what was written
 			require.NoError(t, err)
@@ -226,7 +227,7 @@ func TestWrite_IsRetriedAfterTheServerEndedIt(t *testing.T) {
 	}
 }
 
-// fillPools makes the store hold several idle connections to write and to read.
+// fillPools makes the store open several connections to write and to read.
 func fillPools(t *testing.T, db *store.Primary, tenant core.TenantAlias) {
 	t.Helper()
 	var calls sync.WaitGroup
@@ -239,21 +240,21 @@ func fillPools(t *testing.T, db *store.Primary, tenant core.TenantAlias) {
 	calls.Wait()
 }
 
-// An event call without an idempotency key is not protected from being run
-// twice by anything but the store: when the server dies after it ran the
-// statement and before it answered, the statement must not be sent again.
+// Only the store prevents that an event call without an idempotency key is stored
+// twice: if the server dies after running the statement and before answering, the
+// statement must not be sent again.
 func TestAppendIntake_IsNeverSentTwice(t *testing.T) {
 	t.Parallel()
 	c := sqldtest.Start(t)
-	line := newFlakyProxy(t, c.PrimaryURL())
-	direct, lossy := open(t, c.PrimaryURL()), open(t, line.url())
+	proxy := newFlakyProxy(t, c.PrimaryURL())
+	direct, lossy := open(t, c.PrimaryURL()), open(t, proxy.url())
 	require.NoError(t, direct.Migrate(t.Context(), now))
 	tenant := newTenant(t, direct)
 	require.NoError(t, appendOne(t.Context(), lossy, tenant, "", now))
 
-	line.dropResponsesWith(`"seq"`)
+	proxy.dropResponsesWith(`"seq"`)
 	require.Error(t, appendOne(t.Context(), lossy, tenant, "", now))
-	line.dropResponsesWith("")
+	proxy.dropResponsesWith("")
 	require.NoError(t, appendOne(t.Context(), lossy, tenant, "", now))
 
 	b := bundle{db: direct, url: c.PrimaryURL(), tenant: tenant}
@@ -279,13 +280,13 @@ func batchOf(key core.IdempotencyKey, at core.Time, events int) event.Batch {
 
 var drawn atomic.Uint32
 
-// entropy makes ids that differ.
+// entropy returns bytes that make ids distinct.
 func entropy() (b [6]byte) {
 	binary.BigEndian.PutUint32(b[:], drawn.Add(1))
 	return b
 }
 
-// count counts the rows of a table that are the test's own.
+// count counts the rows of a table that belong to the test's tenant.
 func (b bundle) count(t testing.TB, table string) (n int) {
 	t.Helper()
 	err := b.raw(t).QueryRowContext(t.Context(), `SELECT count(*) FROM `+table+` WHERE tenant = ?`, string(b.tenant)).Scan(&n)

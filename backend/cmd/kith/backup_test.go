@@ -507,7 +507,7 @@ func TestBackup_Refused(t *testing.T) {
 		{"restore " + archive + "2 --tenant nobody --database-url " + url, "tenant: is not in the file, which has bare, demo, gateway"},
 		{"restore " + archive + " --tenant bare --database-url " + url, "tenant: exists already; remove it with kith tenant erase"},
 		{"restore " + archive + "2 --database-url " + url, "the database is not empty"},
-		{"restore " + archive + "3 --database-url file:" + dir + "/new.db", "its schema is 9999 and this kith knows"},
+		{"restore " + archive + "3 --database-url file:" + dir + "/new.db", "the backup has schema 9999 and this version of kith knows"},
 		{"restore " + archive + "5 --database-url file:" + dir + "/other2.db", "table account has the columns"},
 		{"restore " + archive + " --tenant bare --database-url file:" + newer, "restore the whole file into an empty database"},
 		{"restore " + archive + "4 --unsigned --tenant bare --database-url " + url, "the backup was made by an unreleased version of kith (schema 160), which this version cannot read: make a new database"},
