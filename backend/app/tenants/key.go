@@ -13,28 +13,28 @@ import (
 	"kith/core/rules"
 )
 
-// APIKeys are the keys that tenants call with, and those that sign user tokens.
+// APIKeys manages the API keys of tenants, and their keys that sign user tokens.
 type APIKeys struct {
 	*base.Base
 	uses keyUses
 }
 
-// List returns a tenant's keys with all their secrets but those that a rotation
-// replaced and that are no longer valid, the first made first.
+// List returns a tenant's keys in the order of their creation. A key whose secret was
+// replaced is listed twice while the old secret is valid.
 func (ks *APIKeys) List(ctx context.Context, alias core.TenantAlias) (keys auth.APIKeys, err error) {
 	tenant, err := tenantdb.Find(ctx, ks.DB.Reads, alias)
 	for _, k := range tenant.Keys {
 		if k.Replaced == 0 || k.Valid(ks.Now()) {
-			k.Used = ks.uses.of(alias, k)
+			k.Used = ks.uses.lastUse(alias, k)
 			keys = append(keys, k)
 		}
 	}
 	return keys, err
 }
 
-// Create adds a key and returns it with its secret, which nothing shows again.
-// expires is the first moment at which it is no longer valid; zero: it does not
-// expire. A name that is taken is a conflict.
+// Create adds a key and returns it with its secret, which cannot be read again later.
+// From the time expires on the key is not valid; zero means that it does not expire. A
+// name that is in use is a conflict. A tenant has at most auth.MaxKeys keys.
 func (ks *APIKeys) Create(ctx context.Context, alias core.TenantAlias, name string, role auth.Role, expires core.Time) (k auth.APIKey, secret string, err error) {
 	if _, err := auth.ParseKeyName("name", name); err != nil {
 		return k, "", err
@@ -46,7 +46,7 @@ func (ks *APIKeys) Create(ctx context.Context, alias core.TenantAlias, name stri
 			return err
 		}
 		if expires != 0 && expires <= tx.Now {
-			return core.Invalid("dateExpires", "must lie ahead")
+			return core.Invalid("dateExpires", "must be in the future")
 		}
 		if countKeys(tenant.Keys) >= auth.MaxKeys {
 			return core.Invalid("name", "a tenant has at most "+strconv.Itoa(auth.MaxKeys)+" keys; revoke one first")
@@ -70,13 +70,14 @@ func (ks *APIKeys) add(ctx context.Context, tx *store.Tx, alias core.TenantAlias
 	}
 	added, err := tenantdb.InsertKey(ctx, tx, alias, *k)
 	if err == nil && !added {
-		err = &core.Error{Code: core.CodeConflict, Field: "name", Message: "there is a key " + k.Name + " already; give another name, or rotate it"}
+		err = &core.Error{Code: core.CodeConflict, Field: "name", Message: "there is a key " + k.Name + " already; give another name, or rotate that key"}
 	}
 	return err
 }
 
-// Rotate gives a key a new secret and returns both; the old secret stays valid for
-// the overlap, and one that was replaced earlier is not valid from now on.
+// Rotate gives a key a new secret and returns both. The old secret stays valid for the
+// overlap, at most auth.MaxOverlap. A secret that an earlier rotation replaced is no
+// longer valid. An unknown key is a not-found error.
 func (ks *APIKeys) Rotate(ctx context.Context, alias core.TenantAlias, name string, overlap core.Time) (k auth.APIKey, secret string, err error) {
 	if overlap < 0 || overlap > auth.MaxOverlap {
 		return k, "", core.Invalid("overlap", "must be 0 to 720 hours (30 days)")
@@ -88,7 +89,7 @@ func (ks *APIKeys) Rotate(ctx context.Context, alias core.TenantAlias, name stri
 		}
 		secret = ks.makeSecret(alias, old.Role)
 		if !old.Valid(tx.Now) {
-			return core.Invalid("name", "the key "+name+" has expired; revoke it, and create another one")
+			return core.Invalid("name", "the key "+name+" has expired; revoke it and create another one")
 		}
 		if err := tenantdb.ReplaceKey(ctx, tx, alias, name, tx.Now+overlap); err != nil {
 			return err
@@ -102,9 +103,9 @@ func (ks *APIKeys) Rotate(ctx context.Context, alias core.TenantAlias, name stri
 	return k, secret, err
 }
 
-// Revoke ends a key with all its secrets at once. A tenant's last key of the role
-// all is a conflict unless evenLast is true: without one, no caller could make keys by
-// API.
+// Revoke removes a key with all its secrets at once. Removing the tenant's last valid key
+// with auth.RoleAll is a conflict unless evenLast is true, because only such a key can
+// create keys through the API. An unknown key is a not-found error.
 func (ks *APIKeys) Revoke(ctx context.Context, alias core.TenantAlias, name string, evenLast bool) error {
 	return ks.DB.Write(ctx, ks.Now(), func(tx *store.Tx) error {
 		k, err := currentKey(ctx, tx, alias, name)
@@ -128,7 +129,7 @@ func (ks *APIKeys) Revoke(ctx context.Context, alias core.TenantAlias, name stri
 	})
 }
 
-// currentKey is a key by its newest secret, or a not-found error.
+// currentKey returns a key with its newest secret, or a not-found error.
 func currentKey(ctx context.Context, tx *store.Tx, alias core.TenantAlias, name string) (auth.APIKey, error) {
 	tenant, err := tenantdb.Find(ctx, tx.Reads, alias)
 	if err != nil {
@@ -142,7 +143,7 @@ func currentKey(ctx context.Context, tx *store.Tx, alias core.TenantAlias, name 
 	return auth.APIKey{}, core.NotFound("the tenant has no key " + name)
 }
 
-// countKeys counts the keys, each of which has one or two secrets.
+// countKeys returns the number of keys, each of which has one or two secrets.
 func countKeys(keys auth.APIKeys) (n int) {
 	for _, k := range keys {
 		if k.Replaced == 0 {
@@ -152,8 +153,8 @@ func countKeys(keys auth.APIKeys) (n int) {
 	return n
 }
 
-// MakeKey makes an API key of 192 random bits behind a prefix that tells live
-// and test apart (clients 2.1.3).
+// MakeKey makes the secret of an API key: the prefix LIVE_ or TEST_ of the tenant's mode
+// (clients 2.1.3), and 40 random characters, which have 200 random bits.
 func (ks *APIKeys) MakeKey(alias core.TenantAlias) string {
 	prefix := "LIVE_"
 	if strings.HasPrefix(string(alias), base.TestPrefix) {
@@ -167,10 +168,11 @@ func (ks *APIKeys) MakeKey(alias core.TenantAlias) string {
 	return prefix + string(raw)
 }
 
-// MakeTokenKey makes a key that signs user tokens, which looks like no API key.
+// MakeTokenKey makes the secret of a key that signs user tokens. Its prefix, TOKEN_,
+// distinguishes it from API keys.
 func (ks *APIKeys) MakeTokenKey(alias core.TenantAlias) string { return "TOKEN_" + ks.MakeKey(alias) }
 
-// makeSecret makes a secret for a role.
+// makeSecret makes the secret of a key with the given role.
 func (ks *APIKeys) makeSecret(alias core.TenantAlias, role auth.Role) string {
 	if role == auth.RoleTokens {
 		return ks.MakeTokenKey(alias)

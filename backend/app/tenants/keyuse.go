@@ -12,8 +12,7 @@ import (
 	"kith/core/auth"
 )
 
-// keyUses are the last uses of API keys that this process has seen and not written
-// down yet.
+// keyUses has the last uses of API keys in this process that are not yet stored.
 type keyUses struct {
 	mu   sync.Mutex
 	last map[keyUse]core.Time
@@ -34,26 +33,27 @@ func (u *keyUses) note(use keyUse, at core.Time) {
 	u.last[use] = max(at, u.last[use])
 }
 
-// of returns when a secret was last used.
-func (u *keyUses) of(tenant core.TenantAlias, k auth.APIKey) core.Time {
+// lastUse returns the time at which a secret was last used.
+func (u *keyUses) lastUse(tenant core.TenantAlias, k auth.APIKey) core.Time {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return max(k.Used, u.last[keyUse{tenant, k.Hash}])
 }
 
-// NoteUse notes that a secret of a tenant is used now.
+// NoteUse records in memory that a secret of a tenant was used now; see SaveUses. hash
+// is the Hash of the key.
 func (ks *APIKeys) NoteUse(tenant core.TenantAlias, hash string) {
 	ks.uses.note(keyUse{tenant, hash}, ks.Now())
 }
 
-// copied returns all uses.
-func (u *keyUses) copied() map[keyUse]core.Time {
+// all returns a copy of all uses.
+func (u *keyUses) all() map[keyUse]core.Time {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return maps.Clone(u.last)
 }
 
-// forget removes a use that was written down, unless there was another one since.
+// forget removes a use that was stored, unless the secret was used again since.
 func (u *keyUses) forget(use keyUse, at core.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -62,11 +62,11 @@ func (u *keyUses) forget(use keyUse, at core.Time) {
 	}
 }
 
-// SaveUses writes down the last uses of API keys that this process has seen. It is
-// called once in auth.KeyUseStep, and so bounds the writes.
+// SaveUses stores the last uses of API keys that NoteUse recorded. To bound the number
+// of writes, it is called once in auth.KeyUseStep.
 func (ks *APIKeys) SaveUses(ctx context.Context) error {
 	var failed error
-	for use, at := range ks.uses.copied() {
+	for use, at := range ks.uses.all() {
 		err := ks.DB.Write(ctx, at, func(tx *store.Tx) error { return tenantdb.RecordKeyUse(ctx, tx, use.tenant, use.hash) })
 		if err == nil {
 			ks.uses.forget(use, at)

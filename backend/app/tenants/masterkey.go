@@ -11,14 +11,14 @@ import (
 	"kith/core/webhook"
 )
 
-// MasterKey is what all secrets of a database are sealed under.
+// MasterKey replaces the master key, under which all secrets of a database are sealed.
 type MasterKey struct{ *base.Base }
 
-// resealAtOnce is how many secrets are looked at in one transaction.
-const resealAtOnce = 100
+// resealBatch is the number of secrets that one transaction checks at most.
+const resealBatch = 100
 
-// secretKinds are all kinds of secrets that the database has, each with the place that
-// a secret of it is sealed for.
+// secretKinds are all kinds of secrets in the database. place returns the place for which
+// a secret is sealed; see base.Base.Seal.
 var secretKinds = []struct {
 	secretdb.Kind
 	place func(secretdb.Secret) string
@@ -34,23 +34,23 @@ func endpointPlace(s secretdb.Secret) string {
 	return base.EndpointPlace(webhook.Line{Tenant: s.Tenant, Endpoint: webhook.Endpoint(s.Name)})
 }
 
-// Rotate seals all secrets anew under the first key of the engine, which must
-// have all others that secrets are sealed under, and makes it the master key of the
-// database. Others go on meanwhile, if they have the keys too. It returns how many
-// secrets were sealed anew.
+// Rotate reseals all secrets under the first key of the keyring, and makes that key the
+// master key of the database. The keyring must have all keys under which secrets are
+// sealed. Other processes may run meanwhile if they have the same keys. Rotate returns
+// the number of secrets that it resealed.
 //
-// What is sealed under the first key is left alone. So a rotation that was interrupted
-// goes on when it is run again, and one that is run again at the end brings in line what
-// processes sealed meanwhile that had not been restarted.
+// Rotate skips secrets that are already sealed under the first key. So a rotation that
+// was interrupted can be run again. When all processes have been restarted with the new
+// key, run it once more: it reseals what they had sealed under the old key.
 func (mk *MasterKey) Rotate(ctx context.Context) (resealed int, err error) {
 	if err := mk.beginRotation(ctx); err != nil {
 		return 0, err
 	}
 	for _, kind := range secretKinds {
-		behind := secretdb.Secret{}
+		last := secretdb.Secret{}
 		for more := true; more; {
 			var n int
-			n, behind, more, err = mk.reseal(ctx, kind.Kind, kind.place, behind)
+			n, last, more, err = mk.reseal(ctx, kind.Kind, kind.place, last)
 			resealed += n
 			if err != nil {
 				return resealed, err
@@ -60,8 +60,8 @@ func (mk *MasterKey) Rotate(ctx context.Context) (resealed int, err error) {
 	return resealed, mk.DB.Write(ctx, mk.Now(), func(tx *store.Tx) error { return secretdb.EndKeyRotation(ctx, tx) })
 }
 
-// beginRotation notes which key replaces that of the database. The key of identities
-// stays what it is.
+// beginRotation records which key replaces the master key of the database. The identity
+// key stays the same, and is sealed under the new master key.
 func (mk *MasterKey) beginRotation(ctx context.Context) error {
 	return mk.DB.Write(ctx, mk.Now(), func(tx *store.Tx) error {
 		evidence, err := secretdb.FindMasterKey(ctx, tx.Reads)
@@ -78,16 +78,18 @@ func (mk *MasterKey) beginRotation(ctx context.Context) error {
 	})
 }
 
-// reseal seals the next secrets of a kind anew, and returns the last that it looked at.
-func (mk *MasterKey) reseal(ctx context.Context, kind secretdb.Kind, place func(secretdb.Secret) string, behind secretdb.Secret) (n int, last secretdb.Secret, more bool, err error) {
+// reseal reseals one batch of secrets of a kind, those that follow after. It returns the
+// number of resealed secrets, the last secret of the batch, and whether there may be
+// more.
+func (mk *MasterKey) reseal(ctx context.Context, kind secretdb.Kind, place func(secretdb.Secret) string, after secretdb.Secret) (n int, last secretdb.Secret, more bool, err error) {
 	first := mk.Keys.First()
 	err = mk.DB.Write(ctx, mk.Now(), func(tx *store.Tx) error {
 		n = 0
-		secrets, err := secretdb.List(ctx, tx.Reads, kind, behind, resealAtOnce)
+		secrets, err := secretdb.List(ctx, tx.Reads, kind, after, resealBatch)
 		if err != nil || len(secrets) == 0 {
 			return err
 		}
-		last, more = secrets[len(secrets)-1], len(secrets) == resealAtOnce
+		last, more = secrets[len(secrets)-1], len(secrets) == resealBatch
 		for _, s := range secrets {
 			if s.Sealed == "" {
 				continue
@@ -97,7 +99,7 @@ func (mk *MasterKey) reseal(ctx context.Context, kind secretdb.Kind, place func(
 			}
 			plain, err := mk.Keys.Open(place(s), s.Sealed)
 			if err != nil {
-				return fmt.Errorf("program: one of the %s of tenant %q does not open; give all master keys that were ever used: %w", kind.Name, s.Tenant, err)
+				return fmt.Errorf("app: one of the %s of tenant %q cannot be decrypted; give all master keys that were ever used: %w", kind.Name, s.Tenant, err)
 			}
 			sealed, err := mk.Seal(place(s), plain)
 			if err != nil {

@@ -11,17 +11,18 @@ import (
 	"kith/core/origin"
 )
 
-// Origins are those whose pages may call a tenant.
+// Origins manages the origins whose pages may call a tenant from a browser.
 type Origins struct{ *base.Base }
 
-// Allowed reports whether pages of an origin, as the Origin header names
-// it, may call a tenant. A tenant that there is not allows none.
+// Allowed reports whether pages of an origin may call a tenant. header is the Origin
+// header of the request. An unknown tenant allows no origin.
 func (os *Origins) Allowed(ctx context.Context, tenant core.TenantAlias, header string) (bool, error) {
 	sites, err := tenantdb.Sites(ctx, os.DB.Reads, tenant)
 	return err == nil && origin.Allowed(header, sites), err
 }
 
-// List returns the origins that a tenant lists, in order.
+// List returns the origins that were added to a tenant, sorted. The origins of landing
+// pages are not among them, but are allowed too.
 func (os *Origins) List(ctx context.Context, tenant core.TenantAlias) ([]origin.Origin, error) {
 	if _, err := tenantdb.Find(ctx, os.DB.Reads, tenant); err != nil {
 		return nil, err
@@ -29,17 +30,18 @@ func (os *Origins) List(ctx context.Context, tenant core.TenantAlias) ([]origin.
 	return tenantdb.Origins(ctx, os.DB.Reads, tenant)
 }
 
-// Add lists origins, all of them or none; one that is listed stays so.
+// Add adds origins to a tenant, all of them or none. It skips those that the tenant has.
+// A tenant has at most origin.MaxPerTenant.
 func (os *Origins) Add(ctx context.Context, tenant core.TenantAlias, origins ...origin.Origin) error {
 	return os.DB.Write(ctx, os.Now(), func(tx *store.Tx) error {
 		if _, err := tenantdb.Find(ctx, tx.Reads, tenant); err != nil {
 			return err
 		}
-		return listOrigins(ctx, tx, tenant, origins)
+		return addOrigins(ctx, tx, tenant, origins)
 	})
 }
 
-func listOrigins(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, origins []origin.Origin) error {
+func addOrigins(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, origins []origin.Origin) error {
 	for _, o := range origins {
 		if _, err := tenantdb.InsertOrigin(ctx, tx, tenant, o); err != nil {
 			return err
@@ -47,12 +49,12 @@ func listOrigins(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, ori
 	}
 	listed, err := tenantdb.Origins(ctx, tx.Reads, tenant)
 	if err == nil && len(listed) > origin.MaxPerTenant {
-		err = core.Invalid("origin", "a tenant lists at most "+strconv.Itoa(origin.MaxPerTenant))
+		err = core.Invalid("origin", "a tenant has at most "+strconv.Itoa(origin.MaxPerTenant)+" origins; remove one first")
 	}
 	return err
 }
 
-// Remove takes an origin off the list, or is a not-found error.
+// Remove removes an origin that was added to a tenant, or returns a not-found error.
 func (os *Origins) Remove(ctx context.Context, tenant core.TenantAlias, o origin.Origin) error {
 	return os.DB.Write(ctx, os.Now(), func(tx *store.Tx) error {
 		if _, err := tenantdb.Find(ctx, tx.Reads, tenant); err != nil {
@@ -60,7 +62,7 @@ func (os *Origins) Remove(ctx context.Context, tenant core.TenantAlias, o origin
 		}
 		removed, err := tenantdb.DeleteOrigin(ctx, tx, tenant, o)
 		if err == nil && !removed {
-			err = core.NotFound("this origin is not listed; the origin of a landing page leaves with it")
+			err = core.NotFound("this origin is not listed; the origin of a landing page is removed with its program")
 		}
 		return err
 	})

@@ -10,14 +10,13 @@ import (
 	"kith/core"
 )
 
-// SFTPKeys are the keys that may send files by SFTP.
+// SFTPKeys manages the public keys of the clients that may upload files by SFTP.
 type SFTPKeys struct{ *base.Base }
 
-// maxSFTPKeys is how many keys a tenant has at most.
+// maxSFTPKeys is the number of keys that a tenant has at most.
 const maxSFTPKeys = 20
 
-// List returns the keys that may send a tenant's files, the first made
-// first.
+// List returns the SFTP keys of a tenant in the order of their creation.
 func (sk *SFTPKeys) List(ctx context.Context, tenant core.TenantAlias) ([]tenantdb.SFTPKey, error) {
 	if _, err := tenantdb.Find(ctx, sk.DB.Reads, tenant); err != nil {
 		return nil, err
@@ -25,7 +24,8 @@ func (sk *SFTPKeys) List(ctx context.Context, tenant core.TenantAlias) ([]tenant
 	return tenantdb.SFTPKeys(ctx, sk.DB.Reads, tenant)
 }
 
-// Add lets a key send a tenant's files; false means that it may already.
+// Add allows a key to upload files of a tenant. added is false if it was allowed before.
+// A tenant has at most 20 keys.
 func (sk *SFTPKeys) Add(ctx context.Context, tenant core.TenantAlias, k tenantdb.SFTPKey) (added bool, err error) {
 	err = sk.DB.Write(ctx, sk.Now(), func(tx *store.Tx) error {
 		if _, err := tenantdb.Find(ctx, tx.Reads, tenant); err != nil {
@@ -36,14 +36,15 @@ func (sk *SFTPKeys) Add(ctx context.Context, tenant core.TenantAlias, k tenantdb
 		}
 		keys, err := tenantdb.SFTPKeys(ctx, tx.Reads, tenant)
 		if err == nil && len(keys) > maxSFTPKeys {
-			err = core.Invalid("key", "a tenant has at most "+strconv.Itoa(maxSFTPKeys))
+			err = core.Invalid("key", "a tenant has at most "+strconv.Itoa(maxSFTPKeys)+" SFTP keys; remove one first")
 		}
 		return err
 	})
 	return added && err == nil, err
 }
 
-// Remove ends that, also for who is connected, or is a not-found error.
+// Remove removes a key by its fingerprint, or returns a not-found error. A client that is
+// connected with the key can upload nothing more.
 func (sk *SFTPKeys) Remove(ctx context.Context, tenant core.TenantAlias, fingerprint string) error {
 	return sk.DB.Write(ctx, sk.Now(), func(tx *store.Tx) error {
 		if _, err := tenantdb.Find(ctx, tx.Reads, tenant); err != nil {
@@ -57,13 +58,13 @@ func (sk *SFTPKeys) Remove(ctx context.Context, tenant core.TenantAlias, fingerp
 	})
 }
 
-// Known reports whether a key may send a tenant's files. A tenant that
-// there is not looks like one that has no keys.
+// Known reports whether a key may upload files of a tenant. For an unknown tenant it
+// returns false.
 func (sk *SFTPKeys) Known(ctx context.Context, tenant core.TenantAlias, fingerprint string) (bool, error) {
 	return tenantdb.SFTPKeyExists(ctx, sk.DB.Reads, tenant, fingerprint)
 }
 
-// Use notes that somebody came with a key.
+// Use records that a client has connected with a key now.
 func (sk *SFTPKeys) Use(ctx context.Context, tenant core.TenantAlias, fingerprint string) error {
 	return sk.DB.Write(ctx, sk.Now(), func(tx *store.Tx) error {
 		_, err := tenantdb.RecordSFTPKeyUse(ctx, tx, tenant, fingerprint)

@@ -1,6 +1,5 @@
-// Package tenants holds the use cases of the operator: tenants with their settings,
-// their keys, the origins of their pages, and the master key that secrets are sealed
-// under.
+// Package tenants has the use cases of operators: tenants with their settings, keys and
+// origins, and the rotation of the master key.
 package tenants
 
 import (
@@ -21,32 +20,33 @@ import (
 	"kith/core/wire"
 )
 
-// Tenants are made and set up by the operator.
+// Tenants creates, reads and changes tenants.
 type Tenants struct {
 	*base.Base
 	APIKeys *APIKeys
 }
 
-// NewTenant is what a tenant starts with.
+// NewTenant describes a tenant to create.
 type NewTenant struct {
 	Alias core.TenantAlias
-	// Key is the API key "default". TokenKey signs user tokens, as the key "tokens";
-	// empty: there is none yet.
+	// Key is the secret of the API key "default"; see APIKeys.MakeKey. TokenKey is the
+	// secret of the key "tokens", which signs user tokens; if empty, the tenant gets no
+	// such key.
 	Key, TokenKey string
 	Policy        link.Policy
-	// DiscountID is the tenant's discount at the payment gateway; empty means
-	// wire.DefaultDiscountID.
+	// DiscountID is the id of the tenant's discount at the payment gateway; empty
+	// means wire.DefaultDiscountID.
 	DiscountID string
 	// Program is the tenant's first program.
 	Program referral.Program
-	// Origins are those whose pages may call the tenant, besides that of the
-	// landing page.
+	// Origins are the origins whose pages may call the tenant, in addition to that of
+	// the landing page.
 	Origins []origin.Origin
 }
 
-// Create adds tenants with their programs, all of them or none. The host
-// of a landing page becomes the tenant's shop, unless it is somebody's already.
-// An alias that is taken is a conflict.
+// Create adds tenants with their first programs, all of them or none. The host of a
+// landing page becomes a shop of the tenant, unless another tenant has that host. An
+// alias that is in use is a conflict; aliases must differ in more than case.
 func (ts *Tenants) Create(ctx context.Context, tenants ...NewTenant) error {
 	return ts.DB.Write(ctx, ts.Now(), func(tx *store.Tx) error {
 		for _, n := range tenants {
@@ -77,7 +77,7 @@ func (ts *Tenants) create(ctx context.Context, tx *store.Tx, n NewTenant) error 
 	case !added:
 		err = aliasTaken(ctx, tx, n.Alias)
 	case rest:
-		err = &core.Error{Code: core.CodeConflict, Field: "alias", Message: "an erasure or a restore of " + string(n.Alias) + " was begun and has not ended: run it again first"}
+		err = &core.Error{Code: core.CodeConflict, Field: "alias", Message: "an erasure or a restore of " + string(n.Alias) + " has not finished; run it again first"}
 	}
 	if err != nil {
 		return err
@@ -88,10 +88,10 @@ func (ts *Tenants) create(ctx context.Context, tx *store.Tx, n NewTenant) error 
 	if _, err := programs.InsertWithin(ctx, tx, n.Alias, n.Program); err != nil {
 		return err
 	}
-	return listOrigins(ctx, tx, n.Alias, n.Origins)
+	return addOrigins(ctx, tx, n.Alias, n.Origins)
 }
 
-// addFirstKeys stores the keys that a tenant starts with.
+// addFirstKeys stores the first keys of a tenant.
 func (ts *Tenants) addFirstKeys(ctx context.Context, tx *store.Tx, n NewTenant) error {
 	err := ts.APIKeys.add(ctx, tx, n.Alias, &auth.APIKey{Name: auth.DefaultKey, Role: auth.RoleAll, Created: tx.Now}, n.Key)
 	if err != nil || n.TokenKey == "" {
@@ -100,8 +100,8 @@ func (ts *Tenants) addFirstKeys(ctx context.Context, tx *store.Tx, n NewTenant) 
 	return ts.APIKeys.add(ctx, tx, n.Alias, &auth.APIKey{Name: auth.TokenKey, Role: auth.RoleTokens, Created: tx.Now}, n.TokenKey)
 }
 
-// aliasTaken says whose an alias is: two that differ in case only would be mistaken
-// for one another.
+// aliasTaken returns the conflict with the tenant that has the alias, or one that
+// differs only in case: such aliases would be confused.
 func aliasTaken(ctx context.Context, tx *store.Tx, alias core.TenantAlias) error {
 	taken, err := tenantdb.FindAlias(ctx, tx.Reads, alias)
 	if err != nil {
@@ -109,12 +109,13 @@ func aliasTaken(ctx context.Context, tx *store.Tx, alias core.TenantAlias) error
 	}
 	message := "there is a tenant " + string(taken) + " already"
 	if taken != alias {
-		message += ", and aliases must differ in more than case: give another one"
+		message += ", and aliases must differ in more than case; give another one"
 	}
 	return &core.Error{Code: core.CodeConflict, Field: "alias", Message: message}
 }
 
-// TenantChange is what to change of a tenant's settings; nil leaves one as it is.
+// TenantChange is a change of a tenant's settings. A nil field leaves the setting
+// unchanged.
 type TenantChange struct {
 	DiscountID     *string
 	Consent        *link.Consent
@@ -125,12 +126,14 @@ type TenantChange struct {
 	UndatedTokens  *bool
 	APIKeyTokens   *bool
 	ExportDates    *job.Dates
-	// SecureMode are changes of the form ENDPOINT=MODE, separated by commas.
+	// SecureMode has changes of the form ENDPOINT=MODE, separated by commas; an empty
+	// text changes nothing.
 	SecureMode string
 }
 
-// Change changes a tenant's settings and returns the tenant. An edge has
-// them when its replica has.
+// Change changes a tenant's settings and returns the tenant as stored. An edge uses the
+// new settings once its replica has them. The Field of an error is the name of a flag of
+// kith tenant set, such as "share-origin".
 func (ts *Tenants) Change(ctx context.Context, alias core.TenantAlias, c TenantChange) (tenant tenantdb.Tenant, err error) {
 	err = ts.DB.Write(ctx, ts.Now(), func(tx *store.Tx) error {
 		if tenant, err = tenantdb.Find(ctx, tx.Reads, alias); err != nil {
@@ -167,7 +170,7 @@ func (c TenantChange) apply(t tenantdb.Tenant) (tenantdb.Tenant, error) {
 	return t, err
 }
 
-// given overwrites a setting by what was given.
+// given sets a setting to the value, unless that is nil.
 func given[T any](setting *T, value *T) {
 	if value != nil {
 		*setting = *value
@@ -179,8 +182,8 @@ func (ts *Tenants) ByAlias(ctx context.Context, alias core.TenantAlias) (tenantd
 	return tenantdb.Find(ctx, ts.DB.Reads, alias)
 }
 
-// SignToken makes a user token of a tenant by its newest key that signs them; see
-// wire.SignToken.
+// SignToken makes a user token that expires at the given time, signed by the tenant's
+// newest signing key; see wire.SignToken.
 func (ts *Tenants) SignToken(ctx context.Context, alias core.TenantAlias, s wire.Subject, expires core.Time) (string, error) {
 	tenant, err := tenantdb.Find(ctx, ts.DB.Reads, alias)
 	if err != nil {
@@ -191,7 +194,7 @@ func (ts *Tenants) SignToken(ctx context.Context, alias core.TenantAlias, s wire
 		return "", err
 	}
 	if len(secrets) == 0 {
-		return "", core.Invalid("tenant", "has no key that signs user tokens; make one by kith key create --role tokens")
+		return "", core.Invalid("tenant", "has no key that signs user tokens; create one with kith key create --role tokens")
 	}
 	return wire.SignToken(secrets[0], s, expires), nil
 }
