@@ -19,8 +19,8 @@ import (
 	"kith/core/state"
 )
 
-// Billing brings accounts in line with their subscriptions at gateways, and says what
-// is to be done there.
+// Billing applies subscriptions at payment gateways to accounts, and decides what workers
+// must do at the gateways.
 type Billing struct {
 	*base.Base
 	Gateways    *Gateways
@@ -28,23 +28,23 @@ type Billing struct {
 	Redemptions *rewards.Redemptions
 }
 
-// BillingLeaseTime is how long a subscription belongs to the worker that took
-// it; after that, another may take it.
+// BillingLeaseTime is how long a subscription belongs to the worker that leased it. After
+// that, another worker may take it.
 const BillingLeaseTime = 5 * core.Minute
 
-// BillingEvery is how often a subscription is read at the gateway though nobody
-// has told anything of it: notifications get lost.
+// BillingEvery is the interval at which a subscription is read at the gateway without a
+// notification: notifications get lost.
 const BillingEvery = core.Day
 
-// BillingTask is a subscription that a worker is to read, and to bring in line.
+// BillingTask is a subscription that a worker must read at the gateway and apply.
 type BillingTask struct {
 	billingdb.Lease
 	Connection billing.Connection
-	// DiscountID is the tenant's discount at the gateway.
+	// DiscountID is the id of the tenant's discount at the gateway.
 	DiscountID string
 }
 
-// outcomeOf is the outcome of what had a problem, or none.
+// outcomeOf returns base.OutcomeFailed if there was a problem, else base.OutcomeDone.
 func outcomeOf(problem string) string {
 	if problem != "" {
 		return base.OutcomeFailed
@@ -52,16 +52,16 @@ func outcomeOf(problem string) string {
 	return base.OutcomeDone
 }
 
-// Begin takes up to most subscriptions that are to be read, of tenants
-// that are not busy.
-func (bl *Billing) Begin(ctx context.Context, most int, busy []core.TenantAlias) ([]BillingTask, error) {
+// Begin leases up to limit subscriptions that are due, for BillingLeaseTime. It skips
+// those of busy tenants.
+func (bl *Billing) Begin(ctx context.Context, limit int, busy []core.TenantAlias) ([]BillingTask, error) {
 	due, err := billingdb.SubscriptionDue(ctx, bl.DB.Reads, bl.Now())
 	if err != nil || !due {
 		return nil, err
 	}
 	var leased []billingdb.Lease
 	err = bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) (err error) {
-		leased, err = billingdb.LeaseSubscriptions(ctx, tx, most, busy, tx.Now+BillingLeaseTime)
+		leased, err = billingdb.LeaseSubscriptions(ctx, tx, limit, busy, tx.Now+BillingLeaseTime)
 		return err
 	})
 	tasks := make([]BillingTask, 0, len(leased))
@@ -80,8 +80,8 @@ func (bl *Billing) Begin(ctx context.Context, most int, busy []core.TenantAlias)
 	return tasks, err
 }
 
-// WantsCode reports whether the code in a customer's custom field could still
-// refer their account.
+// WantsCode reports whether a code in the custom field of a customer could still refer
+// the customer's account.
 func (bl *Billing) WantsCode(ctx context.Context, tenant core.TenantAlias, customer core.PaymentProviderID) (bool, error) {
 	id, err := userdb.AccountOfProvider(ctx, bl.DB.Reads, tenant, customer)
 	if err != nil || id == "" {
@@ -91,27 +91,28 @@ func (bl *Billing) WantsCode(ctx context.Context, tenant core.TenantAlias, custo
 	return account.Standing.Referral == referral.None && account.Standing.FirstPaid == 0, err
 }
 
-// BillingEffects are what is to be done at the gateway.
+// BillingEffects say what the worker must do at the gateway.
 type BillingEffects struct {
-	// Late is true when another has taken the task meanwhile: nothing was
-	// stored, and nothing may be done.
+	// Late is true if another worker has leased the task meanwhile. Nothing was
+	// stored, and nothing may be done at the gateway.
 	Late bool
-	// Want is what the subscription's discount is to be.
+	// Want is the discount that the subscription must have.
 	Want billing.Discount
-	// Known is false while no account has the customer; then the discount is
-	// left alone.
-	Known   bool
+	// Known is false while no account has the customer. Then the discount must stay
+	// unchanged.
+	Known bool
+	// Refunds are the refunds that must be made.
 	Refunds []billingdb.Refund
-	// Owed is a refund that is not among them yet: OweRefund puts it there, once
-	// it is sure that no older charge of the customer is to be heard of. Nil:
-	// none.
+	// Owed is a refund that is not among Refunds yet, or nil. Call OweRefund to add
+	// it, once all subscriptions of the customer were read: one of them may have an
+	// older first charge.
 	Owed *billingdb.Refund
 }
 
-// Apply stores what a subscription is at the gateway, and all that
-// follows: the account's status, its conversion, the credit that bills have used,
-// and what is to be done. code is the one in the customer's custom field, or
-// empty.
+// Apply stores a subscription as the worker read it at the gateway, with its effects: the
+// status of the account, its conversion, and the credit that bills have used. code is
+// the code in the customer's custom field, or empty. Apply returns what the worker must
+// do at the gateway.
 func (bl *Billing) Apply(ctx context.Context, task BillingTask, s billing.Subscription, code core.ReferralCode) (effects BillingEffects, err error) {
 	err = bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) error {
 		effects = BillingEffects{}
@@ -134,7 +135,8 @@ func (bl *Billing) Apply(ctx context.Context, task BillingTask, s billing.Subscr
 	return effects, err
 }
 
-// billed is one subscription as it was read, within a transaction.
+// billed applies one subscription within a transaction. before and after are its stored
+// states, and owed is the refund of BillingEffects.Owed.
 type billed struct {
 	billing       *Billing
 	tx            *store.Tx
@@ -153,7 +155,7 @@ func (b *billed) apply(ctx context.Context, code core.ReferralCode) (err error) 
 	}
 	account, known, err := userdb.Account(ctx, b.tx.Reads, b.tenant, b.after.Account)
 	if err != nil || !known {
-		// It was deleted: there is nobody to do anything for.
+		// The account was deleted: no discount is wanted.
 		b.after.Account, b.after.Want = "", billing.Discount{}
 		return err
 	}
@@ -169,7 +171,7 @@ func (b *billed) apply(ctx context.Context, code core.ReferralCode) (err error) 
 		return err
 	}
 	if b.after.Ended() && !b.before.Ended() {
-		// What it leaves unused goes to another.
+		// The credit that it did not use goes to another subscription of the account.
 		if err := billingdb.TouchBilling(ctx, b.tx, b.tenant, account.ID); err != nil {
 			return err
 		}
@@ -177,7 +179,7 @@ func (b *billed) apply(ctx context.Context, code core.ReferralCode) (err error) 
 	return b.bills(ctx, account, all, wasPaid)
 }
 
-// settle lets core decide about the account, when there is something to decide.
+// settle updates the account by the rules, if its status or its attribution may change.
 func (b *billed) settle(ctx context.Context, account referral.Account, c billing.Command, code core.ReferralCode) (referral.Account, error) {
 	command := referral.Command{Now: b.tx.Now, Paid: c.Paid}
 	unreferred := account.Standing.Referral == referral.None && account.Standing.FirstPaid == 0
@@ -196,15 +198,15 @@ func (b *billed) settle(ctx context.Context, account referral.Account, c billing
 	return done.Account, err
 }
 
-// FirstCharge is the charge by which an account converted, when it is one of the
-// subscription; empty otherwise. What becomes of it matters for as long as the
-// bank may take it back, which is longer than the gateway shows it among others.
+// FirstCharge returns the id of the charge by which an account converted if it belongs to
+// the subscription, or "". The worker reads it separately: a bank can reverse a charge
+// for longer than the gateway lists it with the subscription.
 func (bl *Billing) FirstCharge(ctx context.Context, tenant core.TenantAlias, subscription string) (string, error) {
 	return billingdb.FirstBillOf(ctx, bl.DB.Reads, tenant, subscription)
 }
 
-// bills takes note of charges that were not seen before, and says what the
-// discount is to be after them.
+// bills stores new charges with the credit that they used, and sets the discount that
+// the subscription must have after them.
 func (b *billed) bills(ctx context.Context, account referral.Account, all []billing.Standing, wasPaid bool) error {
 	d, err := b.billing.Discounts.of(ctx, b.tx.Reads, b.tx.Now, b.tenant, account.ID, "")
 	if err != nil {
@@ -224,7 +226,7 @@ func (b *billed) bills(ctx context.Context, account referral.Account, all []bill
 			continue
 		}
 		bill := billingdb.Bill{Charge: c, Subscription: b.read.ID, Account: account.ID}
-		// An older one may be heard of later, of another subscription.
+		// A charge of another subscription that is read later may be older.
 		bill.First = known && c.At < first.At || !known && !wasPaid
 		if bill.Credit, err = b.use(ctx, account.ID, c, d.Total(), folded); err != nil {
 			return err
@@ -254,8 +256,8 @@ func (b *billed) bills(ctx context.Context, account referral.Account, all []bill
 	return b.want(ctx, account, all, d.Total())
 }
 
-// use redeems the credit that the bill of a cycle has used, as far as it is still
-// there. What is charged later in the same cycle uses none.
+// use redeems the credit that the bill of a billing cycle has used, up to what is still
+// available. Later charges of the same cycle use none.
 func (b *billed) use(ctx context.Context, account core.AccountID, c billing.Charge, percent reward.BasisPoints, folded int64) (int64, error) {
 	if c.Period != "" && c.Period <= b.after.Period {
 		return 0, nil
@@ -276,8 +278,8 @@ func (b *billed) use(ctx context.Context, account core.AccountID, c billing.Char
 	return used, err
 }
 
-// credit is the account's credit in the subscription's currency. An account that
-// has some in another too has none here: a draw cannot choose between them.
+// credit returns the account's credit in the subscription's currency. It is 0 if the
+// account has credit in another currency too, because a draw cannot choose between them.
 func (b *billed) credit(ctx context.Context, account core.AccountID) (int64, error) {
 	found, err := rewarddb.DrawableBy(ctx, b.tx, b.tenant, []reward.Draw{{Account: account, Unit: reward.UnitCents, Amount: reward.MaxValue}})
 	if err != nil {
@@ -291,9 +293,9 @@ func (b *billed) credit(ctx context.Context, account core.AccountID) (int64, err
 	return found[0].Available, nil
 }
 
-// reverse takes back what is left of the rewards of a referral whose first charge
-// was charged back (gateway 3.3.1: dispute_lost). The account stays what
-// it is, and whoever approves the referral gives them again, for good.
+// reverse cancels the unused rewards of a referral whose first charge was charged back
+// (gateway 3.3.1: dispute_lost). The account stays unchanged. If an operator approves
+// the referral afterwards, the rewards are given again, and reverse leaves them.
 func (b *billed) reverse(ctx context.Context, account referral.Account) (reversed bool, err error) {
 	if account.Standing.Referral != referral.Converted {
 		return false, nil
@@ -315,8 +317,8 @@ func (b *billed) reverse(ctx context.Context, account referral.Account) (reverse
 	return reversed, err
 }
 
-// refund says what is owed of the first charge of a converted account, when its
-// shop had not looked the discount up (spec 4.3.2).
+// refund sets the refund that is owed for the first charge of a converted account if the
+// charge lacked the discount, because the shop had not looked it up (spec 4.3.2).
 func (b *billed) refund(ctx context.Context, account referral.Account, percent reward.BasisPoints) error {
 	if account.Standing.Referral != referral.Converted || percent == 0 {
 		return nil
@@ -334,8 +336,8 @@ func (b *billed) refund(ctx context.Context, account referral.Account, percent r
 	return err
 }
 
-// AllRead reports whether all of a customer's subscriptions were read, and has
-// those read that were not.
+// AllRead reports whether all of a customer's subscriptions were read. It stores the
+// unknown ones, so that a worker reads them.
 func (bl *Billing) AllRead(ctx context.Context, tenant core.TenantAlias, subscriptions []string) (all bool, err error) {
 	err = bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) error {
 		if _, err := billingdb.AddSubscriptions(ctx, tx, tenant, subscriptions); err != nil {
@@ -347,8 +349,8 @@ func (bl *Billing) AllRead(ctx context.Context, tenant core.TenantAlias, subscri
 	return all, err
 }
 
-// OweRefund has money given back, unless another charge has proved to be the
-// account's first meanwhile, or it had its refund: then it returns false.
+// OweRefund stores a refund to be made. It returns false, and stores nothing, if another
+// charge turned out to be the account's first, or if the account had its refund.
 func (bl *Billing) OweRefund(ctx context.Context, tenant core.TenantAlias, f billingdb.Refund) (owed bool, err error) {
 	err = bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) error {
 		first, ok, err := billingdb.FirstBill(ctx, tx.Reads, tenant, f.Account)
@@ -360,8 +362,8 @@ func (bl *Billing) OweRefund(ctx context.Context, tenant core.TenantAlias, f bil
 	return owed, err
 }
 
-// want says what the discount is to be. Credit goes to the account's first
-// subscription that has a bill to come, and to no other.
+// want sets the discount that the subscription must have. Credit is used only by the
+// account's first subscription that will have another bill.
 func (b *billed) want(ctx context.Context, account referral.Account, all []billing.Standing, percent reward.BasisPoints) error {
 	b.after.Want = billing.Discount{}
 	if b.after.Ended() {
@@ -379,13 +381,13 @@ func (b *billed) want(ctx context.Context, account referral.Account, all []billi
 	return nil
 }
 
-// End gives a task back, to be read again within BillingEvery, or after
-// another time when that is not zero. What has ended is only read again when
-// somebody tells of it. problem says why it failed, or is empty.
+// End ends a task. problem says why it failed, or is empty. The subscription is read
+// again after the given time, or after BillingEvery if that is zero. If it has ended, it
+// is read again only after a notification.
 //
-// A task that was lost, since its lease had ended, is read again at once by
-// whoever is there: the calls that were made for it may have reached the gateway
-// after those of its next owner, who knew better.
+// If the lease of the task has expired, the subscription is read again at once: the
+// calls of this worker may have reached the gateway after those of the worker that
+// leased it next, and so have undone them.
 func (bl *Billing) End(ctx context.Context, task BillingTask, ended bool, problem string, after core.Time) error {
 	outcome := outcomeOf(problem)
 	err := bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) error {
@@ -399,8 +401,8 @@ func (bl *Billing) End(ctx context.Context, task BillingTask, ended bool, proble
 		if problem != "" {
 			tries = task.Tries + 1
 		}
-		in, err := billingdb.EndLease(ctx, tx, task.Lease, problem, tries, next)
-		if err == nil && !in {
+		owned, err := billingdb.EndLease(ctx, tx, task.Lease, problem, tries, next)
+		if err == nil && !owned {
 			outcome = base.OutcomeLate
 			err = billingdb.ReadAgain(ctx, tx, task.Tenant, task.Subscription)
 		}
@@ -412,8 +414,8 @@ func (bl *Billing) End(ctx context.Context, task BillingTask, ended bool, proble
 	return err
 }
 
-// EndRefund records that money was given back, by the gateway's id of it, or,
-// when that is empty, why it cannot be.
+// EndRefund records that the refund of a transaction was made. id is the gateway's id of
+// the refund; if it is empty, problem says why the refund cannot be made.
 func (bl *Billing) EndRefund(ctx context.Context, tenant core.TenantAlias, transaction, id, problem string) error {
 	err := bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) error { return billingdb.EndRefund(ctx, tx, tenant, transaction, id, problem) })
 	if err == nil {
@@ -422,8 +424,8 @@ func (bl *Billing) EndRefund(ctx context.Context, tenant core.TenantAlias, trans
 	return err
 }
 
-// RefuseRefund records that the gateway refused a refund: the next call is made
-// under another key.
+// RefuseRefund records that the gateway refused a refund. The next call for it uses
+// another idempotency key.
 func (bl *Billing) RefuseRefund(ctx context.Context, tenant core.TenantAlias, f billingdb.Refund, problem string) error {
 	return bl.DB.Write(ctx, bl.Now(), func(tx *store.Tx) error {
 		return billingdb.RefuseRefund(ctx, tx, tenant, f.Transaction, f.KeyNumber, problem)

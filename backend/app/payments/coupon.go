@@ -10,27 +10,28 @@ import (
 	"kith/core/billing"
 )
 
-// Coupons are codes that are to be written into custom fields at gateways.
+// Coupons leases codes to workers, which write them into custom fields of customers at
+// payment gateways.
 type Coupons struct {
 	*base.Base
 	Gateways *Gateways
 }
 
-// CouponTask is a code that is to be written into a custom field.
+// CouponTask is a code that a worker must write into a custom field.
 type CouponTask struct {
 	billingdb.Coupon
 	Connection billing.Connection
 }
 
-// Begin takes up to most codes that are to be written.
-func (cs *Coupons) Begin(ctx context.Context, most int) ([]CouponTask, error) {
+// Begin leases up to limit codes that are due, for TaskLease.
+func (cs *Coupons) Begin(ctx context.Context, limit int) ([]CouponTask, error) {
 	due, err := billingdb.CouponDue(ctx, cs.DB.Reads, cs.Now())
 	if err != nil || !due {
 		return nil, err
 	}
 	var taken []billingdb.Coupon
 	err = cs.DB.Write(ctx, cs.Now(), func(tx *store.Tx) (err error) {
-		taken, err = billingdb.TakeCoupons(ctx, tx, most, tx.Now+TaskLease)
+		taken, err = billingdb.TakeCoupons(ctx, tx, limit, tx.Now+TaskLease)
 		return err
 	})
 	tasks := make([]CouponTask, 0, len(taken))
@@ -45,8 +46,8 @@ func (cs *Coupons) Begin(ctx context.Context, most int) ([]CouponTask, error) {
 	return tasks, err
 }
 
-// End gives a code back that was written, or why it was not. after is when
-// to try again; zero: not.
+// End records that a code was written, if problem is empty, or why it was not. The task
+// is retried after the given time; zero means never.
 func (cs *Coupons) End(ctx context.Context, task CouponTask, problem string, after core.Time) error {
 	err := cs.DB.Write(ctx, cs.Now(), func(tx *store.Tx) error {
 		next := core.Time(0)

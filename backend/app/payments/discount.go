@@ -19,25 +19,25 @@ import (
 	"kith/core/wire"
 )
 
-// Discounts are what accounts pay less.
+// Discounts computes the discounts of accounts, and registers accounts for them.
 type Discounts struct {
 	*base.Base
 	Gateways *Gateways
 }
 
-// Of returns what an account pays less, or what it would pay less
-// with a code when that is not empty. An unknown account or code is a not-found
+// Of returns the discount of an account. If code is not empty, it is the discount that
+// the account would have with that code. An unknown account or code is a not-found
 // error.
 func (ds *Discounts) Of(ctx context.Context, tenant core.TenantAlias, account core.AccountID, code core.ReferralCode) (reward.Discount, error) {
 	return ds.of(ctx, ds.DB.Reads, ds.Now(), tenant, account, code)
 }
 
-// Register ties an account to its customer at the payment gateway and
-// attributes it to a code, by the rules of any attribution (spec 4.4).
-// It returns what the account pays less then.
+// Register ties an account to its customer at the payment gateway, and attributes it to
+// a code by the same rules as any other call (spec 4.4). It creates the account if it is
+// unknown. It returns the discount that the account then has.
 //
-// A tenant of a gateway needs the customer there (RS010), and the code is written
-// into the customer's custom field, later.
+// If the tenant is connected to a gateway, the customer must exist there (RS010), and a
+// worker later writes the code into the customer's custom field.
 func (ds *Discounts) Register(ctx context.Context, tenant core.TenantAlias, in wire.DiscountRegistration) (d reward.Discount, err error) {
 	if err := ds.checkCustomer(ctx, tenant, in); err != nil {
 		return d, err
@@ -76,8 +76,8 @@ func (ds *Discounts) registerDiscount(ctx context.Context, tx *store.Tx, tenant 
 	return account, err
 }
 
-// checkCustomer asks the tenant's gateway for the customer who is to be tied to
-// an account, unless they are tied already.
+// checkCustomer returns an error if the tenant's gateway does not have the customer. It
+// does not ask the gateway about a customer that is tied to the account already.
 func (ds *Discounts) checkCustomer(ctx context.Context, tenant core.TenantAlias, in wire.DiscountRegistration) error {
 	connection, connected, err := ds.Gateways.connection(ctx, ds.DB.Reads, tenant)
 	if err != nil || !connected {
@@ -89,13 +89,13 @@ func (ds *Discounts) checkCustomer(ctx context.Context, tenant core.TenantAlias,
 	}
 	known, err := ds.Gateways.FindCustomer(ctx, tenant, connection, in.Provider)
 	if err == nil && !known {
-		err = &core.Error{Code: core.CodeInvalid, Field: "paymentProviderId", RS: "RS010", Message: "the payment gateway has no such customer; make it there first"}
+		err = &core.Error{Code: core.CodeInvalid, Field: "paymentProviderId", RS: "RS010", Message: "the payment gateway has no such customer; create the customer there first"}
 	}
 	return err
 }
 
-// putCoupon has the code that refers an account written into the custom field of
-// its customer, where the merchant sees it (clients 4.1.3).
+// putCoupon stores the task to write the code that referred an account into the custom
+// field of its customer, where the merchant sees it (clients 4.1.3).
 func putCoupon(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, account referral.Account) error {
 	connected, err := billingdb.Connected(ctx, tx.Reads, tenant)
 	if err != nil || !connected || account.Standing.Code == "" {
@@ -104,8 +104,8 @@ func putCoupon(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, accou
 	return billingdb.PutCoupon(ctx, tx, billingdb.Coupon{Tenant: tenant, Customer: account.PaymentProviderID, Code: account.Standing.Code})
 }
 
-// of adds up an account's discounts that are available, each program's
-// up to that program's limit, and what a referral promises.
+// of returns the sum of an account's available discounts, those of each program up to
+// the program's limit, and of the discount that a referral promises.
 func (ds *Discounts) of(ctx context.Context, r store.Reads, now core.Time, tenant core.TenantAlias, id core.AccountID, code core.ReferralCode) (d reward.Discount, err error) {
 	account, known, err := userdb.Account(ctx, r, tenant, id)
 	if err == nil && !known {
@@ -133,7 +133,7 @@ func (ds *Discounts) of(ctx context.Context, r store.Reads, now core.Time, tenan
 	return d, err
 }
 
-// discountLimits are the limits of a tenant's programs.
+// discountLimits returns the discount limits of a tenant's programs.
 func discountLimits(ctx context.Context, r store.Reads, tenant core.TenantAlias) (map[core.ProgramKey]reward.BasisPoints, error) {
 	programs, err := programdb.List(ctx, r, tenant)
 	limits := make(map[core.ProgramKey]reward.BasisPoints, len(programs))
@@ -143,9 +143,9 @@ func discountLimits(ctx context.Context, r store.Reads, tenant core.TenantAlias)
 	return limits, err
 }
 
-// promise returns the discount that an account has yet to earn by converting:
-// by a code that would refer it, or by its referral in progress. The owner is the
-// code's.
+// promise returns the discount that an account gets when it converts, from a code that
+// would refer it, or from its referral in progress. owner is the given code with its
+// owner.
 func (ds *Discounts) promise(ctx context.Context, r store.Reads, now core.Time, tenant core.TenantAlias, account referral.Account, code core.ReferralCode) (promised []reward.Group, owner referral.Code, err error) {
 	key, err := promisedBy(ctx, r, tenant, account)
 	if err != nil {
@@ -167,8 +167,8 @@ func (ds *Discounts) promise(ctx context.Context, r store.Reads, now core.Time, 
 	return program.Referred.Promise(key), owner, err
 }
 
-// promisedBy is the program of an account's referral in progress, or empty. What
-// waits for moderation or was denied promises nothing.
+// promisedBy returns the program of an account's referral in progress, or "". A referral
+// that waits for moderation or was denied promises nothing.
 func promisedBy(ctx context.Context, r store.Reads, tenant core.TenantAlias, account referral.Account) (core.ProgramKey, error) {
 	if account.Standing.Referral != referral.InProgress {
 		return "", nil
@@ -180,8 +180,8 @@ func promisedBy(ctx context.Context, r store.Reads, tenant core.TenantAlias, acc
 	return ref.Program, nil
 }
 
-// wouldRefer asks the rules of attribution whether a code would refer an
-// account, if somebody registered it. An unknown code is a not-found error.
+// wouldRefer reports whether a code would refer an account by the rules of attribution,
+// if it was registered now. An unknown code is a not-found error.
 func (ds *Discounts) wouldRefer(ctx context.Context, r store.Reads, now core.Time, tenant core.TenantAlias, account referral.Account, text core.ReferralCode) (code referral.Code, refers bool, err error) {
 	code, known, err := userdb.Code(ctx, r, tenant, text)
 	if err == nil && !known {

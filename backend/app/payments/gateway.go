@@ -1,6 +1,6 @@
-// Package payments holds the use cases of payment gateways: how a tenant's gateway is
-// reached, what its notifications and subscriptions mean for accounts, and what
-// accounts pay less for it. It calls no gateway itself.
+// Package payments has the use cases of payment gateways: the connection to a tenant's
+// gateway, the effects of notifications and subscriptions on accounts, and the discounts
+// of accounts. It calls no gateway: workers do.
 package payments
 
 import (
@@ -14,17 +14,17 @@ import (
 	"kith/core/billing"
 )
 
-// Gateways are how the payment gateways of tenants are reached.
+// Gateways manages the connections of tenants to their payment gateways.
 type Gateways struct {
 	*base.Base
-	// Wake is called after something was stored for the worker that calls gateways;
-	// nil: it is done at the next tick. It must not block.
+	// Wake is called after a task was stored for the worker that calls gateways. It
+	// must not block. If nil, the worker finds the task at its next tick.
 	Wake func()
-	// Try asks a gateway whether it takes a connection's keys and whether the merchant
-	// has a discount. A program that tests no connection needs none.
+	// Try asks a gateway whether it accepts the keys of a connection, and whether the
+	// merchant has a discount. It may be nil if Test is not called.
 	Try func(ctx context.Context, tenant core.TenantAlias, c billing.Connection, discountID string) (keys, discount bool, err error)
-	// FindCustomer asks a gateway whether it has a customer. A program that
-	// registers no discount of a connected tenant needs none.
+	// FindCustomer asks a gateway whether it has a customer. It may be nil if
+	// Discounts.Register is not called for a connected tenant.
 	FindCustomer func(ctx context.Context, tenant core.TenantAlias, c billing.Connection, customer core.PaymentProviderID) (known bool, err error)
 }
 
@@ -34,40 +34,41 @@ func (g *Gateways) wake() {
 	}
 }
 
-// GatewayCheck is what trying a connection found.
+// GatewayCheck is the result of testing a connection.
 type GatewayCheck struct {
-	// Keys is true when the gateway takes the merchant id and the first key
-	// pair, Discount when the merchant has the tenant's discount.
+	// Keys is true if the gateway accepts the merchant id and the first key pair.
+	// Discount is true if the merchant has the tenant's discount.
 	Keys, Discount bool
-	// DiscountID is the tenant's discount.
+	// DiscountID is the id of the tenant's discount.
 	DiscountID string
 }
 
-// Connect sets how a tenant's payment gateway is reached. A private key that is
-// empty stays what it is; the error names the field as the API does.
+// Connect sets the connection of a tenant to its payment gateway, and returns it without
+// private keys. An empty private key keeps the stored one. The Field of an error is the
+// name of the field in the API.
 func (g *Gateways) Connect(ctx context.Context, tenant core.TenantAlias, c billing.Connection) (billing.Connection, error) {
 	return g.connect(ctx, tenant, func(billing.Connection) billing.Connection { return c })
 }
 
-// Change is Connect for who may not choose the host: the base URL
-// stays what it is.
+// Change is Connect for callers who may not choose the gateway's host: the base URL
+// stays unchanged.
 func (g *Gateways) Change(ctx context.Context, tenant core.TenantAlias, c billing.Connection) (billing.Connection, error) {
-	return g.connect(ctx, tenant, func(have billing.Connection) billing.Connection {
-		c.BaseURL = have.BaseURL
+	return g.connect(ctx, tenant, func(stored billing.Connection) billing.Connection {
+		c.BaseURL = stored.BaseURL
 		return c
 	})
 }
 
-func (g *Gateways) connect(ctx context.Context, tenant core.TenantAlias, change func(have billing.Connection) billing.Connection) (stored billing.Connection, err error) {
+func (g *Gateways) connect(ctx context.Context, tenant core.TenantAlias, change func(stored billing.Connection) billing.Connection) (stored billing.Connection, err error) {
 	err = g.DB.Write(ctx, g.Now(), func(tx *store.Tx) error {
 		if _, err := tenantdb.Find(ctx, tx.Reads, tenant); err != nil {
 			return err
 		}
-		have, _, err := g.connection(ctx, tx.Reads, tenant)
+		before, _, err := g.connection(ctx, tx.Reads, tenant)
 		if err != nil {
 			return err
 		}
-		c := keepPrivate(change(have), have)
+		c := keepPrivate(change(before), before)
 		if err := c.Check(base.Live(tenant)); err != nil {
 			return err
 		}
@@ -85,11 +86,11 @@ func (g *Gateways) connect(ctx context.Context, tenant core.TenantAlias, change 
 	return withoutPrivate(stored), err
 }
 
-// keepPrivate returns the settings with the private keys that were not given.
-func keepPrivate(c, have billing.Connection) billing.Connection {
+// keepPrivate returns c with the private keys of stored where c has an empty one.
+func keepPrivate(c, stored billing.Connection) billing.Connection {
 	keys := make([]billing.Key, len(c.Keys))
 	for i, k := range c.Keys {
-		for _, known := range have.Keys {
+		for _, known := range stored.Keys {
 			if k.Private == "" && known.Public == k.Public {
 				k.Private = known.Private
 			}
@@ -107,8 +108,8 @@ func withoutPrivate(c billing.Connection) billing.Connection {
 	return c
 }
 
-// Connection returns how a tenant's gateway is reached, without its private
-// keys. A tenant that is not connected is a not-found error.
+// Connection returns the connection of a tenant to its gateway, without private keys. A
+// tenant without a connection is a not-found error.
 func (g *Gateways) Connection(ctx context.Context, tenant core.TenantAlias) (billing.Connection, error) {
 	c, known, err := billingdb.Connection(ctx, g.DB.Reads, tenant)
 	if err == nil && !known {
@@ -121,8 +122,8 @@ func notConnected() *core.Error {
 	return core.NotFound("this tenant has no payment gateway; connect it first")
 }
 
-// Open returns a connection with its private keys, for who verifies
-// or makes calls. A tenant that is not connected is a not-found error.
+// Open returns the connection of a tenant with its private keys, to verify notifications
+// or to call the gateway. A tenant without a connection is a not-found error.
 func (g *Gateways) Open(ctx context.Context, tenant core.TenantAlias) (billing.Connection, error) {
 	c, known, err := g.connection(ctx, g.DB.Reads, tenant)
 	if err == nil && !known {
@@ -142,8 +143,8 @@ func (g *Gateways) connection(ctx context.Context, r store.Reads, tenant core.Te
 	return c, known, err
 }
 
-// Disconnect forgets how a tenant's gateway is reached, with its keys. A tenant
-// that is not connected is a not-found error.
+// Disconnect deletes the connection of a tenant to its gateway, with its keys. A tenant
+// without a connection is a not-found error.
 func (g *Gateways) Disconnect(ctx context.Context, tenant core.TenantAlias) error {
 	return g.DB.Write(ctx, g.Now(), func(tx *store.Tx) error {
 		known, err := billingdb.DeleteConnection(ctx, tx, tenant)
@@ -154,8 +155,8 @@ func (g *Gateways) Disconnect(ctx context.Context, tenant core.TenantAlias) erro
 	})
 }
 
-// Test tries a tenant's connection. That the gateway does not answer
-// is an error (RS018); what it answers is not.
+// Test tests the connection of a tenant to its gateway. It is an error (RS018) if the
+// gateway does not answer. If the gateway refuses the keys, the result says so.
 func (g *Gateways) Test(ctx context.Context, tenant tenantdb.Tenant) (GatewayCheck, error) {
 	c, err := g.Open(ctx, tenant.Alias)
 	if err != nil {

@@ -12,14 +12,15 @@ import (
 	"kith/core/billing"
 )
 
-// Notifications are what gateways have sent.
+// Notifications stores and applies the notifications of payment gateways.
 type Notifications struct {
 	*base.Base
 	Gateways *Gateways
 }
 
-// Add stores what a tenant's gateway has sent, once; it must be verified.
-// What it means is for a worker to find out.
+// Add stores a notification of a tenant's gateway; a second one with the same payload is
+// ignored. The caller must have verified it. A worker parses and applies it later; see
+// Read.
 func (ns *Notifications) Add(ctx context.Context, tenant core.TenantAlias, payload string) error {
 	sum := sha256.Sum256([]byte(payload))
 	added := false
@@ -33,22 +34,23 @@ func (ns *Notifications) Add(ctx context.Context, tenant core.TenantAlias, paylo
 	return err
 }
 
-// Read lets parse read what gateways have sent, and has the
-// subscriptions that it is about read back. It returns how many it took.
-func (ns *Notifications) Read(ctx context.Context, most int, parse func(payload string) ParsedNotification) (int, error) {
-	waiting, err := billingdb.Notifications(ctx, ns.DB.Reads, most)
+// Read parses up to limit stored notifications, and marks the subscriptions that they
+// name, so that a worker reads them at the gateway. It returns the number of
+// notifications that it found; 0 means that none waits.
+func (ns *Notifications) Read(ctx context.Context, limit int, parse func(payload string) ParsedNotification) (int, error) {
+	waiting, err := billingdb.Notifications(ctx, ns.DB.Reads, limit)
 	if err != nil || len(waiting) == 0 {
 		return 0, err
 	}
-	var taken []ParsedNotification
+	var applied []ParsedNotification
 	err = ns.DB.Write(ctx, ns.Now(), func(tx *store.Tx) error {
-		taken = nil
+		applied = nil
 		for _, n := range waiting {
-			news := parse(n.Payload)
-			mine, err := billingdb.MarkNotificationRead(ctx, tx, n.Tenant, n.Seq, news.Kind, news.Problem)
-			if err == nil && mine {
-				taken = append(taken, news)
-				err = applyNotification(ctx, tx, n.Tenant, news)
+			parsed := parse(n.Payload)
+			first, err := billingdb.MarkNotificationRead(ctx, tx, n.Tenant, n.Seq, parsed.Kind, parsed.Problem)
+			if err == nil && first {
+				applied = append(applied, parsed)
+				err = applyNotification(ctx, tx, n.Tenant, parsed)
 			}
 			if err != nil {
 				return err
@@ -57,15 +59,15 @@ func (ns *Notifications) Read(ctx context.Context, most int, parse func(payload 
 		return nil
 	})
 	if err == nil {
-		for _, news := range taken {
-			ns.ReportWork(base.WorkNotification, news.label(), outcomeOf(news.Problem), 1)
+		for _, n := range applied {
+			ns.ReportWork(base.WorkNotification, n.label(), outcomeOf(n.Problem), 1)
 		}
 	}
 	return len(waiting), err
 }
 
-// label is the kind as a metric has it: the gateway's words are not ours to
-// bound.
+// label returns the kind as a metric label. Unknown kinds share one label, since a
+// gateway could send any number of them.
 func (n ParsedNotification) label() string {
 	if !n.Known {
 		return "other"
@@ -73,22 +75,24 @@ func (n ParsedNotification) label() string {
 	return n.Kind
 }
 
-// ParsedNotification is what a notification is about.
+// ParsedNotification is the content of a notification that the service uses.
 type ParsedNotification struct {
-	// Kind is the gateway's word for it, and Problem says why it cannot be read,
-	// or is empty.
+	// Kind is the gateway's name of the kind. Problem says why the notification
+	// cannot be parsed, or is empty.
 	Kind, Problem string
-	// Known is true for a kind that the service acts on.
+	// Known is true for a kind that the service uses.
 	Known bool
-	// Subscription is what to read; empty when it names none.
+	// Subscription is the id of the subscription to read, or empty if the
+	// notification names none.
 	Subscription string
-	// Transaction is a charge whose subscription is to be read, which it does not
-	// name.
+	// Transaction is the id of a charge whose subscription is to be read, if the
+	// notification does not name the subscription itself.
 	Transaction string
 }
 
-// applyNotification has the subscription read that a notification is about. A charge that
-// was not seen has no effect that could change: it is read with its subscription.
+// applyNotification marks the subscription of a notification to be read at the gateway.
+// It ignores a charge that is not stored yet: such a charge is read with its
+// subscription.
 func applyNotification(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, n ParsedNotification) error {
 	if n.Kind == billing.CheckKind {
 		return billingdb.RecordCheck(ctx, tx, tenant)
@@ -105,16 +109,15 @@ func applyNotification(ctx context.Context, tx *store.Tx, tenant core.TenantAlia
 	return billingdb.TouchSubscription(ctx, tx, tenant, n.Subscription)
 }
 
-// PayloadLife is how long the payload of a notification is kept once it was
-// read, for whoever looks for a fault. Its hash stays, so that it cannot be sent
-// again.
+// PayloadLife is how long the payload of a parsed notification is kept, for debugging.
+// Its hash stays, so that a repeated notification is recognized.
 const PayloadLife = 30 * core.Day
 
-// payloadBatch bounds one transaction.
+// payloadBatch is the number of payloads that one transaction deletes at most.
 const payloadBatch = 500
 
-// ForgetPayloads empties notifications that are old. It takes a batch, and
-// returns how many it held.
+// ForgetPayloads deletes one batch of payloads that are older than PayloadLife, and
+// returns the number of payloads in it; 0 means that none is left.
 func (ns *Notifications) ForgetPayloads(ctx context.Context) (n int, err error) {
 	old, err := billingdb.HasOldPayloads(ctx, ns.DB.Reads, ns.Now()-PayloadLife)
 	if err != nil || !old {

@@ -10,51 +10,54 @@ import (
 	"kith/core/billing"
 )
 
-// How often a gateway is asked for subscriptions that nobody has told of: there
-// is no notification when one is made, and others get lost. The shorter time is
-// for those that are new, so that a trial has its discount before its first
-// bill; the longer for all that may yet be billed.
+// A gateway is searched at these intervals for subscriptions that no notification named:
+// gateways send none when a subscription is created, and notifications get lost.
 const (
-	SweepEvery    = 10 * core.Minute
+	// SweepEvery is the interval of searches for new subscriptions. It is short, so
+	// that a trial has its discount before its first bill.
+	SweepEvery = 10 * core.Minute
+	// SweepAllEvery is the interval of searches for all subscriptions with future bills.
 	SweepAllEvery = core.Day
 )
 
-// sweepOverlap is how far before the last sweep the next one begins: clocks
-// differ, and a search may lag.
+// sweepOverlap is the time by which a sweep overlaps the last one, since clocks differ
+// and a gateway's search may lag.
 const sweepOverlap = core.Day
 
-// TaskLease is how long a sweep, or a code that is to be written, is left alone
-// once somebody took it on.
+// TaskLease is how long a sweep or a coupon belongs to the worker that leased it. After
+// that, another worker may take it.
 const TaskLease = 5 * core.Minute
 
-// Sweeps are searches at gateways for subscriptions that no notification named.
+// Sweeps leases sweeps to workers: searches at payment gateways for subscriptions that
+// no notification named.
 type Sweeps struct {
 	*base.Base
 	Gateways *Gateways
 }
 
-// SweepTask is a gateway to be asked for its subscriptions.
+// SweepTask is a search that a worker must make at a tenant's gateway.
 type SweepTask struct {
 	billingdb.Sweep
 	Connection billing.Connection
-	// All is true when all are asked for that may yet be billed, and From is since
-	// when those that were made, whatever became of them; zero: none. What ended
-	// before the tenant was connected is nobody's business.
-	All  bool
+	// All is true if the search is for all subscriptions with future bills.
+	All bool
+	// From is the time since which created subscriptions are searched for, in any
+	// status. Zero means none: subscriptions that ended before the tenant was
+	// connected are not needed.
 	From core.Time
 
 	began core.Time
 }
 
-// Begin takes up to most sweeps that are due.
-func (ss *Sweeps) Begin(ctx context.Context, most int) ([]SweepTask, error) {
+// Begin leases up to limit sweeps that are due, for TaskLease.
+func (ss *Sweeps) Begin(ctx context.Context, limit int) ([]SweepTask, error) {
 	due, err := billingdb.SweepDue(ctx, ss.DB.Reads, ss.Now())
 	if err != nil || !due {
 		return nil, err
 	}
 	var taken []billingdb.Sweep
 	err = ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) (err error) {
-		taken, err = billingdb.TakeSweeps(ctx, tx, most, tx.Now+TaskLease)
+		taken, err = billingdb.TakeSweeps(ctx, tx, limit, tx.Now+TaskLease)
 		return err
 	})
 	tasks := make([]SweepTask, 0, len(taken))
@@ -71,8 +74,8 @@ func (ss *Sweeps) Begin(ctx context.Context, most int) ([]SweepTask, error) {
 	return tasks, err
 }
 
-// End has the subscriptions read that were found and not known, and returns
-// how many there were.
+// End ends a sweep that found the subscriptions ids. The unknown ones among them are
+// stored, so that a worker reads them; found is their number.
 func (ss *Sweeps) End(ctx context.Context, task SweepTask, ids []string) (found int, err error) {
 	err = ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) error {
 		if found, err = billingdb.AddSubscriptions(ctx, tx, task.Tenant, ids); err != nil {
