@@ -13,31 +13,33 @@ import (
 	"kith/core/wire"
 )
 
-// Deliveries are events on their way to endpoints.
+// Deliveries manages the deliveries of events to endpoints. A delivery is one event for
+// one endpoint; it takes one or more attempts.
 type Deliveries struct{ *base.Base }
 
-// Sending is an attempt that has begun: all that is needed to make it.
+// Sending is an attempt that has begun, with all that a worker needs to make it.
 type Sending struct {
 	webhook.Place
-	// Number is the attempt's, Tries how many there were since the delivery
-	// began or was replayed.
+	// Number is the number of the attempt, from 1. Tries is the number of attempts,
+	// with this one, since the delivery began or was replayed.
 	Number, Tries int
-	// Failing is true when the endpoint's last attempt had failed.
+	// Failing is true if the last attempt at the endpoint failed.
 	Failing bool
-	// Body is what is sent, byte by byte.
+	// Body is the exact body of the request.
 	Body []byte
-	// Secrets sign it, the newest first; APIKey is the tenant's
-	// (see auth.APIKeys.Primary), empty when it has none.
+	// Secrets are the secrets that sign the body, the newest first.
 	Secrets []string
-	APIKey  string
-	// Allowed are the prefixes of addresses that it may be sent to though they
-	// are not public; only a test tenant has any.
+	// APIKey is the tenant's primary API key, which signs the body too; see
+	// auth.APIKeys.Primary. It is empty if the tenant has none.
+	APIKey string
+	// Allowed are the prefixes of the private addresses to which the event may be
+	// sent. It is empty for a live tenant.
 	Allowed []string
 	// Fault says why the attempt cannot be made, or is empty.
 	Fault string
 }
 
-// Sent is an attempt that was made.
+// Sent is an attempt that was made, with its result.
 type Sent struct {
 	Sending
 	Attempt webhook.Attempt
@@ -48,13 +50,13 @@ func (d *Deliveries) Due(ctx context.Context) (bool, error) {
 	return webhookdb.AnyDue(ctx, d.DB.Reads, d.Now())
 }
 
-// Begin begins attempts that are due, as many as there are slots for.
-// They belong to the caller for webhook.Lease, which begins when the write lock is
-// held: a lease from before the wait for it could be over at once. After that,
-// another process may take them.
+// Begin leases attempts that are due, as many as fit into the slots that are not busy.
+// The lease lasts for webhook.Lease from the moment at which the transaction has the
+// write lock, so that waiting for the lock does not shorten it. After that, another
+// process may lease the same attempts.
 func (d *Deliveries) Begin(ctx context.Context, slots webhook.Slots, busy webhook.Busy) ([]Sending, error) {
 	now := d.Now()
-	// Twice as many as there are slots: the first may all be busy.
+	// Read twice as many queues as there are slots: the first ones may all be busy.
 	lines, err := webhookdb.DueQueues(ctx, d.DB.Reads, now, 2*slots.All)
 	if err != nil || len(lines) == 0 {
 		return nil, err
@@ -81,7 +83,7 @@ func (d *Deliveries) Begin(ctx context.Context, slots webhook.Slots, busy webhoo
 	return begun, d.allow(ctx, begun)
 }
 
-// sending is a leased attempt with its secrets opened.
+// sending returns a leased attempt with its secrets decrypted.
 func (d *Deliveries) sending(l webhookdb.Leased, failing bool, now core.Time) Sending {
 	s := Sending{
 		Place: l.Place, Number: l.Number, Tries: l.Tries, Failing: failing,
@@ -112,7 +114,7 @@ func (d *Deliveries) sending(l webhookdb.Leased, failing bool, now core.Time) Se
 	return s
 }
 
-// allow adds the addresses that test tenants allow.
+// allow sets Allowed of the attempts of test tenants.
 func (d *Deliveries) allow(ctx context.Context, begun []Sending) error {
 	known := map[core.TenantAlias][]string{}
 	for i := range begun {
@@ -133,20 +135,20 @@ func (d *Deliveries) allow(ctx context.Context, begun []Sending) error {
 	return nil
 }
 
-// End records attempts that were made, and returns how many came too
-// late: another attempt had begun since, whose result counts. An attempt whose
-// subscription was deleted meanwhile is forgotten.
+// End records the results of attempts. late is the number of results that were dropped
+// because another process had leased the attempt meanwhile. The result of an attempt
+// whose subscription was deleted meanwhile is dropped too, and is not late.
 func (d *Deliveries) End(ctx context.Context, made []Sent) (late int, err error) {
-	luck := make([]byte, len(made))
-	d.Entropy(luck)
-	var well, gone int
+	jitter := make([]byte, len(made))
+	d.Entropy(jitter)
+	var delivered, gone int
 	err = d.DB.Write(ctx, d.Now(), func(tx *store.Tx) error {
-		late, well, gone = 0, 0, 0
+		late, delivered, gone = 0, 0, 0
 		for i, s := range made {
-			next := webhook.After(s.Tries, s.Attempt, luck[i])
+			next := webhook.After(s.Tries, s.Attempt, jitter[i])
 			recorded, err := webhookdb.EndAttempt(ctx, tx, s.Place, s.Attempt, next)
 			if err != nil {
-				return fmt.Errorf("program: end delivery of event %s: %w", s.Event, err)
+				return fmt.Errorf("app: end delivery of event %s: %w", s.Event, err)
 			}
 			switch {
 			case recorded == webhookdb.Late:
@@ -154,7 +156,7 @@ func (d *Deliveries) End(ctx context.Context, made []Sent) (late int, err error)
 			case recorded == webhookdb.Gone:
 				gone++
 			case recorded == webhookdb.Counted && next.State == webhook.Delivered:
-				well++
+				delivered++
 			}
 		}
 		return nil
@@ -163,25 +165,26 @@ func (d *Deliveries) End(ctx context.Context, made []Sent) (late int, err error)
 		return 0, err
 	}
 	d.ReportWork(base.WorkDelivery, "attempt", base.OutcomeLate, int64(late))
-	d.ReportWork(base.WorkDelivery, "attempt", base.OutcomeDone, int64(well))
-	d.ReportWork(base.WorkDelivery, "attempt", base.OutcomeFailed, int64(len(made)-late-gone-well))
+	d.ReportWork(base.WorkDelivery, "attempt", base.OutcomeDone, int64(delivered))
+	d.ReportWork(base.WorkDelivery, "attempt", base.OutcomeFailed, int64(len(made)-late-gone-delivered))
 	return late, nil
 }
 
-// Forget removes what ended longer than webhook.Kept ago, and returns
-// how many rows that were.
+// Forget removes the deliveries that ended longer than webhook.Kept ago, and returns the
+// number of removed rows.
 func (d *Deliveries) Forget(ctx context.Context) (int, error) {
 	return d.Base.Forget(ctx, func(tx *store.Tx) (int, error) {
 		return webhookdb.DeleteOld(ctx, tx, tx.Now-webhook.Kept, base.ForgetBatch)
 	})
 }
 
-// MaxAllowed is the most prefixes that a test tenant may allow.
+// MaxAllowed is the number of prefixes that a test tenant may have at most.
 const MaxAllowed = 100
 
-// AllowAddresses lets the events of a test tenant be sent to addresses that are
-// not public, or takes that back when remove is true. For a live tenant it is
-// forbidden: whoever holds its key would reach into the network of the service.
+// AllowAddresses allows events of a test tenant to be sent to private addresses, or
+// forbids it again if remove is true. For a live tenant it is a forbidden error: a client
+// with the tenant's API key could otherwise reach the internal network of the service. A
+// tenant has at most MaxAllowed prefixes.
 func (d *Deliveries) AllowAddresses(ctx context.Context, tenant core.TenantAlias, prefixes []netip.Prefix, remove bool) error {
 	if base.Live(tenant) && len(prefixes) > 0 {
 		return &core.Error{Code: core.CodeForbidden, Field: "tenant", Message: "only a test tenant's events may be sent to addresses that are not public"}
@@ -206,15 +209,15 @@ func (d *Deliveries) AllowAddresses(ctx context.Context, tenant core.TenantAlias
 	})
 }
 
-// AllowedAddresses are the prefixes that AllowAddresses let in.
+// AllowedAddresses returns the prefixes that AllowAddresses allowed.
 func (d *Deliveries) AllowedAddresses(ctx context.Context, tenant core.TenantAlias) ([]string, error) {
 	return webhookdb.Addresses(ctx, d.DB.Reads, tenant)
 }
 
-// List returns a page of what was sent to an endpoint within the last
-// webhook.Kept or waits for it, the newest first, and how many there are in
-// all. A state that is not empty narrows them; an unknown endpoint is a
-// not-found error.
+// List returns a page of the deliveries to an endpoint, the newest first, and their total
+// number: those that wait, and those that ended within the last webhook.Kept. If state
+// is not empty, only deliveries in that state count. An unknown endpoint is a not-found
+// error.
 func (d *Deliveries) List(ctx context.Context, line webhook.Line, state webhook.State, p base.Page) ([]webhook.Delivery, int, error) {
 	_, known, err := webhookdb.Subscription(ctx, d.DB.Reads, line)
 	if err := mustBeKnown(known, err); err != nil {
@@ -223,8 +226,8 @@ func (d *Deliveries) List(ctx context.Context, line webhook.Line, state webhook.
 	return webhookdb.Deliveries(ctx, d.DB.Reads, line, state, p.Limit, p.Offset)
 }
 
-// Replay sends an event to an endpoint again, whether it had arrived or not;
-// one that is being sent is left alone. An unknown one is a not-found error.
+// Replay queues an event for an endpoint again, whether it was delivered or not. It does
+// nothing while an attempt is running. An unknown delivery is a not-found error.
 func (d *Deliveries) Replay(ctx context.Context, p webhook.Place) error {
 	return d.DB.Write(ctx, d.Now(), func(tx *store.Tx) error {
 		known, err := webhookdb.DeliveryExists(ctx, tx.Reads, p)
@@ -239,9 +242,9 @@ func (d *Deliveries) Replay(ctx context.Context, p webhook.Place) error {
 	})
 }
 
-// ReplayFailed sends the events to an endpoint again whose delivery failed and
-// that happened at a time or later. It returns how many they are; an unknown
-// endpoint is a not-found error.
+// ReplayFailed queues the events again whose delivery to an endpoint failed and that
+// were created at the time since or later. It returns their number. An unknown endpoint
+// is a not-found error.
 func (d *Deliveries) ReplayFailed(ctx context.Context, line webhook.Line, since core.Time) (n int, err error) {
 	err = d.DB.Write(ctx, d.Now(), func(tx *store.Tx) error {
 		_, known, err := webhookdb.Subscription(ctx, tx.Reads, line)

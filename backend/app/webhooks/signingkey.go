@@ -14,22 +14,22 @@ import (
 	"kith/core/webhook"
 )
 
-// SigningKeys are the service's key pairs that sign for all tenants.
+// SigningKeys manages the key pairs of the service that sign the events of all tenants.
 type SigningKeys struct{ *base.Base }
 
-// SigningKey signs X-Hook-JWS-RFC-7797 for all tenants.
+// SigningKey makes the signatures of the header X-Hook-JWS-RFC-7797, for all tenants.
 type SigningKey struct {
 	ID      string
 	Private *rsa.PrivateKey
 }
 
-// keyBits is the size that RS256 asks for at least (RFC 7518, 3.3).
+// keyBits is the smallest size that RS256 permits (RFC 7518, 3.3).
 const keyBits = 2048
 
-// Ensure makes the service's key pair when there is none, and fails
-// when there is one that the master key does not open. It is called at the start
-// of a process, since making one takes a while; of several that start at once,
-// one gives all of them its key.
+// Ensure creates the service's key pair if it has none. It returns an error if the key
+// pair cannot be decrypted by the master key. Call it at the start of a process, since
+// creating a key pair takes a while. If several processes call it at once, all use the
+// key pair of the first.
 func (ks *SigningKeys) Ensure(ctx context.Context) error {
 	_, known, err := webhookdb.SigningKey(ctx, ks.DB.Reads)
 	if err == nil && known {
@@ -48,8 +48,8 @@ func (ks *SigningKeys) Ensure(ctx context.Context) error {
 	})
 }
 
-// Rotate makes a new key pair that signs from now on; the one before
-// is published for webhook.KeyPublished.
+// Rotate creates a new key pair, which signs from now on, and returns its id. The public
+// half of the old key pair stays published for webhook.KeyPublished.
 func (ks *SigningKeys) Rotate(ctx context.Context) (id string, err error) {
 	key, err := ks.newKey()
 	if err != nil {
@@ -64,21 +64,21 @@ func (ks *SigningKeys) Rotate(ctx context.Context) (id string, err error) {
 	})
 }
 
-// Public are the keys by which consumers verify what they are sent.
+// Public returns the public keys by which endpoints verify signatures, the newest first.
 func (ks *SigningKeys) Public(ctx context.Context) ([]webhook.PublicKey, error) {
 	return webhookdb.Keys(ctx, ks.DB.Reads, ks.Now()-webhook.KeyPublished)
 }
 
-// newKey makes a key pair. Its randomness is the system's, whatever Entropy is:
-// a key pair is made in no story that has to come out the same.
+// newKey makes a key pair. It uses crypto/rand instead of Entropy: no test needs a key
+// pair that is the same in each run.
 func (ks *SigningKeys) newKey() (k webhookdb.Key, err error) {
 	private, err := rsa.GenerateKey(rand.Reader, keyBits)
 	if err != nil {
-		return k, fmt.Errorf("program: make key: %w", err)
+		return k, fmt.Errorf("app: make signing key: %w", err)
 	}
 	plain, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {
-		return k, fmt.Errorf("program: write key: %w", err)
+		return k, fmt.Errorf("app: encode signing key: %w", err)
 	}
 	k.ID = ks.IDAt(ks.Now())
 	k.Modulus = base64.RawURLEncoding.EncodeToString(private.N.Bytes())
@@ -86,29 +86,29 @@ func (ks *SigningKeys) newKey() (k webhookdb.Key, err error) {
 	return k, err
 }
 
-// Current returns the key that signs now. have is the one that the caller
-// used last, or the zero value: opening a key takes longer than signing, so one
-// that still signs is handed back.
-func (ks *SigningKeys) Current(ctx context.Context, have SigningKey) (SigningKey, error) {
+// Current returns the key that signs now. last is the key that the caller used last, or
+// the zero value. If last is still current, Current returns it without decrypting the
+// stored key, which would take longer than signing.
+func (ks *SigningKeys) Current(ctx context.Context, last SigningKey) (SigningKey, error) {
 	stored, known, err := webhookdb.SigningKey(ctx, ks.DB.Reads)
-	if err != nil || known && stored.ID == have.ID {
-		return have, err
+	if err != nil || known && stored.ID == last.ID {
+		return last, err
 	}
 	if !known {
-		return SigningKey{}, fmt.Errorf("program: the service has no key to sign with")
+		return SigningKey{}, fmt.Errorf("app: the service has no webhook signing key")
 	}
 	text, err := ks.Keys.Open(base.SigningKeyPlace(stored.ID), stored.Sealed)
 	if err != nil {
-		return SigningKey{}, fmt.Errorf("program: open key %s: %w", stored.ID, err)
+		return SigningKey{}, fmt.Errorf("app: open signing key %s: %w", stored.ID, err)
 	}
 	plain, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
-		return SigningKey{}, fmt.Errorf("program: key %s: %w", stored.ID, err)
+		return SigningKey{}, fmt.Errorf("app: decode signing key %s: %w", stored.ID, err)
 	}
 	private, err := x509.ParsePKCS8PrivateKey(plain)
 	key, ok := private.(*rsa.PrivateKey)
 	if err != nil || !ok {
-		return SigningKey{}, fmt.Errorf("program: key %s is no RSA key: %w", stored.ID, err)
+		return SigningKey{}, fmt.Errorf("app: signing key %s is not an RSA key: %w", stored.ID, err)
 	}
 	return SigningKey{stored.ID, key}, nil
 }

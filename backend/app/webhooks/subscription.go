@@ -1,6 +1,6 @@
-// Package webhooks holds the use cases of webhooks: who is told of what happens to a
-// tenant, how that is signed, and each attempt to deliver it. It makes no attempt
-// itself.
+// Package webhooks has the use cases of webhooks: the subscriptions of endpoints to a
+// tenant's events, the keys that sign the events, and the attempts to deliver them. It
+// sends nothing itself: workers do.
 package webhooks
 
 import (
@@ -14,13 +14,13 @@ import (
 	"kith/core/wire"
 )
 
-// Subscriptions are the endpoints that a tenant's events are sent to.
+// Subscriptions manages the endpoints to which a tenant's events are sent.
 type Subscriptions struct{ *base.Base }
 
-// Subscribe has the tenant's events sent to an endpoint from now on. The answer
-// has the secret that signs them when the subscription is new; subscribing
-// again names it anew, keeps its secret, and enables an endpoint that was
-// disabled. More than webhook.MaxSubscriptions are refused.
+// Subscribe subscribes an endpoint to all later events of a tenant. If the subscription
+// is new, the result has the secret that signs the events. If it exists, Subscribe
+// changes its name unless name is empty, keeps its secret, and enables it if it was
+// disabled. A tenant has at most webhook.MaxSubscriptions.
 func (ss *Subscriptions) Subscribe(ctx context.Context, tenant core.TenantAlias, endpoint, name string) (s webhook.Subscription, err error) {
 	to, err := webhook.ParseEndpoint("endpointUrl", endpoint, base.Live(tenant))
 	if err != nil {
@@ -46,7 +46,7 @@ func (ss *Subscriptions) subscribe(ctx context.Context, tx *store.Tx, line webho
 		return webhook.Subscription{}, err
 	}
 	if added {
-		return webhook.Subscription{Endpoint: line.Endpoint, Name: name, Secret: secret, Created: tx.Now}, mayHaveMore(ctx, tx, line.Tenant)
+		return webhook.Subscription{Endpoint: line.Endpoint, Name: name, Secret: secret, Created: tx.Now}, checkCount(ctx, tx, line.Tenant)
 	}
 	if err := webhookdb.EnableSubscription(ctx, tx, line, name); err != nil {
 		return webhook.Subscription{}, err
@@ -55,8 +55,8 @@ func (ss *Subscriptions) subscribe(ctx context.Context, tx *store.Tx, line webho
 	return s, err
 }
 
-// mayHaveMore refuses a tenant's last subscription when it is one too many.
-func mayHaveMore(ctx context.Context, tx *store.Tx, tenant core.TenantAlias) error {
+// checkCount returns an error if a tenant has more than webhook.MaxSubscriptions.
+func checkCount(ctx context.Context, tx *store.Tx, tenant core.TenantAlias) error {
 	all, err := webhookdb.Subscriptions(ctx, tx.Reads, tenant)
 	if err == nil && len(all) > webhook.MaxSubscriptions {
 		err = core.Invalid("endpointUrl", "a tenant has at most 20 subscriptions; delete one first")
@@ -64,7 +64,7 @@ func mayHaveMore(ctx context.Context, tx *store.Tx, tenant core.TenantAlias) err
 	return err
 }
 
-// newSecret makes a secret for an endpoint.
+// newSecret makes a secret for an endpoint, and seals it.
 func (ss *Subscriptions) newSecret(line webhook.Line) (secret, sealed string, err error) {
 	var raw [webhook.SecretSize]byte
 	ss.Entropy(raw[:])
@@ -78,8 +78,8 @@ func (ss *Subscriptions) List(ctx context.Context, tenant core.TenantAlias) ([]w
 	return webhookdb.Subscriptions(ctx, ss.DB.Reads, tenant)
 }
 
-// Unsubscribe ends a subscription, and forgets what was sent and what waits for
-// it. An unknown one is a not-found error.
+// Unsubscribe removes a subscription with its deliveries, also those that wait. An
+// unknown endpoint is a not-found error.
 func (ss *Subscriptions) Unsubscribe(ctx context.Context, tenant core.TenantAlias, endpoint string) error {
 	line := webhook.Line{Tenant: tenant, Endpoint: webhook.Endpoint(endpoint)}
 	return ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) error {
@@ -88,8 +88,8 @@ func (ss *Subscriptions) Unsubscribe(ctx context.Context, tenant core.TenantAlia
 	})
 }
 
-// Test sends an event of the type test to one endpoint. An unknown
-// one is a not-found error.
+// Test queues an event of type webhook.Test for one endpoint. An unknown endpoint is a
+// not-found error.
 func (ss *Subscriptions) Test(ctx context.Context, tenant core.TenantAlias, endpoint string) error {
 	line := webhook.Line{Tenant: tenant, Endpoint: webhook.Endpoint(endpoint)}
 	return ss.DB.Write(ctx, ss.Now(), func(tx *store.Tx) error {
@@ -102,9 +102,9 @@ func (ss *Subscriptions) Test(ctx context.Context, tenant core.TenantAlias, endp
 	})
 }
 
-// RotateSecret gives an endpoint a new secret and returns it. What the endpoint
-// is sent is signed by both for webhook.SecretOverlap. An unknown endpoint is a
-// not-found error.
+// RotateSecret gives an endpoint a new secret and returns the subscription with it. For
+// webhook.SecretOverlap, events are signed by the new and the old secret. An unknown
+// endpoint is a not-found error.
 func (ss *Subscriptions) RotateSecret(ctx context.Context, tenant core.TenantAlias, endpoint string) (s webhook.Subscription, err error) {
 	line := webhook.Line{Tenant: tenant, Endpoint: webhook.Endpoint(endpoint)}
 	secret, sealed, err := ss.newSecret(line)
