@@ -1,5 +1,5 @@
-// Package widgets holds the use cases of widgets: rendering one for a user, and storing
-// what a tenant changes of it.
+// Package widgets has the use cases of widgets: rendering a widget for a user, and
+// storing a tenant's own templates and values.
 package widgets
 
 import (
@@ -23,46 +23,48 @@ import (
 	"kith/core/wire"
 )
 
-// Widgets show users what they can share and what they have earned.
+// Widgets renders and stores widgets: HTML pages that show users their share links,
+// referrals and rewards.
 type Widgets struct {
 	*base.Base
 	Users   *users.Users
 	Rewards *rewards.Rewards
 }
 
-// DefaultTemplate is the widget of a tenant that stored none of its own. It
-// loads nothing, and shows what wire.WidgetScript tells it.
+// DefaultTemplate is the template of a widget for which the tenant stored none. It loads
+// no other files, and shows the data of wire.WidgetScript.
 //
 //go:embed widget.html
 var DefaultTemplate string
 
 // Request asks for a rendered widget.
 type Request struct {
-	// Caller is who asks: it decides what the widget may show.
+	// Caller is the sender of the request; it decides what the widget may show.
 	Caller base.Caller
-	// Account and User are whose widget it is. Both empty: the caller's own,
-	// or nobody's when the caller has no user token.
+	// Account and User name the user of the widget. If both are empty, it is the user
+	// of the caller's token, or no user.
 	Account core.AccountID
 	User    core.UserID
 	Type    widget.Type
 	// EngagementMedium is where the widget is shown.
 	EngagementMedium link.Engagement
-	// Locale is the language that is wished, or empty.
+	// Locale is the preferred language, or empty.
 	Locale string
-	// Base is the service's own origin; empty: where the tenant's share links begin.
+	// Base is the origin of the service; if empty, it is the origin of the tenant's
+	// share links.
 	Base string
 }
 
-// widgetReferrals is how many referrals a widget shows.
+// widgetReferrals is the number of referrals that a widget shows at most.
 const widgetReferrals = 20
 
-// widgetToken is how long the token is good for that a widget gets when its page
-// was asked for with the API key.
+// widgetToken is how long the user token is valid that a widget gets if it was requested
+// with the API key.
 const widgetToken = core.Day
 
-// Render returns a widget of a user, or nobody's, which has no link to
-// share. Who is admitted is for the tenant's secure mode to say; a caller who is
-// neither that user nor a holder of the API key sees what is public of them.
+// Render returns the widget of a user, or a widget without a user, which has no share
+// link. The tenant's secure mode decides whether the caller is allowed; see
+// base.Caller.May. A caller without credentials gets only the public data of the user.
 func (ws *Widgets) Render(ctx context.Context, tenant core.TenantAlias, in Request) (wire.Widget, error) {
 	in, err := ws.widgetUser(ctx, tenant, in)
 	if err != nil {
@@ -89,9 +91,8 @@ func (ws *Widgets) Render(ctx context.Context, tenant core.TenantAlias, in Reque
 	}, nil
 }
 
-// widgetUser settles whose widget is asked for. The browser SDK percent-encodes
-// ids where no URL has them (clients 7.1.2), so an id that nobody has is read as
-// encoded.
+// widgetUser sets the user of the widget. The browser SDK percent-encodes ids outside of
+// URLs too (clients 7.1.2), so the ids of an unknown user are decoded.
 func (ws *Widgets) widgetUser(ctx context.Context, tenant core.TenantAlias, in Request) (Request, error) {
 	if in.Account == "" && in.User == "" {
 		if own := in.Caller.User; own != nil {
@@ -111,8 +112,8 @@ func (ws *Widgets) widgetUser(ctx context.Context, tenant core.TenantAlias, in R
 	return in, err
 }
 
-// widgetInfo gathers what a widget shows whoever it is for, and returns what the
-// tenant stored of it.
+// widgetInfo returns the data of a widget that does not depend on its user, and what the
+// tenant stored for the widget.
 func (ws *Widgets) widgetInfo(ctx context.Context, tenant core.TenantAlias, in Request) (info wire.WidgetInfo, stored widget.Stored, err error) {
 	info = wire.WidgetInfo{Tenant: tenant, Base: in.Base, EngagementMedium: in.EngagementMedium, Locale: in.Locale}
 	if info.Program, info.Type, err = widgetProgram(ctx, ws.DB.Reads, tenant, in.Type); err != nil {
@@ -123,8 +124,8 @@ func (ws *Widgets) widgetInfo(ctx context.Context, tenant core.TenantAlias, in R
 	return info, stored, err
 }
 
-// widgetOf adds what a widget shows of its user, and returns what its answer
-// tells of them.
+// widgetOf adds the data of the widget's user to info, and returns the user's JSON for
+// the response.
 func (ws *Widgets) widgetOf(ctx context.Context, tenant core.TenantAlias, in Request, info *wire.WidgetInfo) (string, error) {
 	found, err := ws.Users.ByID(ctx, tenant, in.Account, in.User)
 	if err != nil {
@@ -154,8 +155,8 @@ func widgetProgram(ctx context.Context, r store.Reads, tenant core.TenantAlias, 
 	return program, t, err
 }
 
-// widgetLinks are the user's code in a program and the links that share it, the
-// plain one first.
+// widgetLinks returns the user's code in a program, and the share links of that code:
+// first the one without a medium, then one for each of link.ShareMediums.
 func widgetLinks(user wire.UserInfo, program core.ProgramKey, e link.Engagement) (code core.ReferralCode, links []wire.WidgetLink) {
 	var name core.ReferralCode
 	for i, c := range user.User.Codes {
@@ -174,31 +175,31 @@ func widgetLinks(user wire.UserInfo, program core.ProgramKey, e link.Engagement)
 	return code, links
 }
 
-// widgetPrivate adds what only the user may see; made is the referral by which
-// the user came, or nil.
-func (ws *Widgets) widgetPrivate(ctx context.Context, tenant core.TenantAlias, in Request, info *wire.WidgetInfo, made *referral.Referral) (err error) {
-	who := referral.Identity{Account: in.Account, User: in.User}
-	info.Referrals, info.ReferralCount, err = programdb.WidgetReferrals(ctx, ws.DB.Reads, tenant, info.Program.Key, who, widgetReferrals)
+// widgetPrivate adds the data that only the user may see to info. referredBy is the
+// referral by which the user was referred, or nil.
+func (ws *Widgets) widgetPrivate(ctx context.Context, tenant core.TenantAlias, in Request, info *wire.WidgetInfo, referredBy *referral.Referral) (err error) {
+	user := referral.Identity{Account: in.Account, User: in.User}
+	info.Referrals, info.ReferralCount, err = programdb.WidgetReferrals(ctx, ws.DB.Reads, tenant, info.Program.Key, user, widgetReferrals)
 	if err != nil {
 		return err
 	}
 	if info.Rewards, err = ws.Rewards.Balances(ctx, tenant, in.Account, in.User, ""); err != nil {
 		return err
 	}
-	if made != nil {
-		by, _, err := userdb.Code(ctx, ws.DB.Reads, tenant, made.Code)
+	if referredBy != nil {
+		code, _, err := userdb.Code(ctx, ws.DB.Reads, tenant, referredBy.Code)
 		if err != nil {
 			return err
 		}
-		info.ReferrerFirstName, info.ReferrerLastName = by.FirstName, by.LastName
+		info.ReferrerFirstName, info.ReferrerLastName = code.FirstName, code.LastName
 	}
 	info.Token, err = ws.widgetToken(in)
 	return err
 }
 
-// widgetToken is the token that the widget's own calls are made with: the one
-// that asked for it, or a new one when the API key did; none when no key of the tenant
-// signs tokens.
+// widgetToken returns the user token for the widget's own calls: the token of the
+// caller, or a new one if the caller used the API key. It is empty if the tenant has no
+// key that signs user tokens.
 func (ws *Widgets) widgetToken(in Request) (string, error) {
 	if !in.Caller.Key {
 		return in.Caller.Token, nil
@@ -210,14 +211,14 @@ func (ws *Widgets) widgetToken(in Request) (string, error) {
 	return wire.SignToken(secrets[0], wire.Subject{Account: in.Account, User: in.User}, ws.Now()+widgetToken), nil
 }
 
-// List returns a page of what a tenant stored of its widgets, without the
-// templates, and how much there is in all.
+// List returns a page of the widgets that a tenant stored, without their templates, and
+// their total number.
 func (ws *Widgets) List(ctx context.Context, tenant core.TenantAlias, p base.Page) ([]widget.Stored, int, error) {
 	return programdb.Widgets(ctx, ws.DB.Reads, tenant, p.Limit, p.Offset)
 }
 
-// Stored returns what a tenant stored of a widget; it is empty for one that is
-// the default.
+// Stored returns what a tenant stored for a widget. It is empty if the tenant stored
+// nothing for it. An unknown program is an error about "widgetType".
 func (ws *Widgets) Stored(ctx context.Context, tenant core.TenantAlias, t widget.Type) (widget.Stored, error) {
 	_, t, err := widgetProgram(ctx, ws.DB.Reads, tenant, t)
 	if err != nil {
@@ -227,8 +228,8 @@ func (ws *Widgets) Stored(ctx context.Context, tenant core.TenantAlias, t widget
 	return stored, err
 }
 
-// Put changes what a tenant stored of a widget and returns it as it is
-// stored.
+// Put changes what a tenant stored for a widget, and returns it as stored. A tenant
+// stores at most widget.MaxPerTenant widgets.
 func (ws *Widgets) Put(ctx context.Context, tenant core.TenantAlias, t widget.Type, u wire.WidgetUpdate) (stored widget.Stored, err error) {
 	err = ws.DB.Write(ctx, ws.Now(), func(tx *store.Tx) error {
 		_, t, err := widgetProgram(ctx, tx.Reads, tenant, t)
@@ -256,7 +257,7 @@ func (ws *Widgets) Put(ctx context.Context, tenant core.TenantAlias, t widget.Ty
 	return stored, err
 }
 
-// Delete makes a widget the default again.
+// Delete removes what a tenant stored for a widget, so that the default is used again.
 func (ws *Widgets) Delete(ctx context.Context, tenant core.TenantAlias, t widget.Type) error {
 	return ws.DB.Write(ctx, ws.Now(), func(tx *store.Tx) error {
 		_, t, err := widgetProgram(ctx, tx.Reads, tenant, t)
