@@ -227,8 +227,8 @@ func TestImport_BrokenFiles(t *testing.T) {
 		{"not UTF-8 at the end", "a.csv", many + "x,y,\xff\n", "row 3001: is not UTF-8; save the file with that encoding"},
 		{"a long line", "a.jsonl", `{"accountId":"` + strings.Repeat("x", 1<<20), "row 1: is longer than 1 MiB; a quote may be missing at the end of a field"},
 		{"a zip bomb", "a.csv.gz", bomb, "is longer than 1 MiB; a quote may be missing at the end of a field"},
-		{"half a gzip", "a.csv.gz", packed(t, many)[:2000], "the file is damaged: it is not what gzip packed"},
-		{"gzip of too much", "a.csv.gz", packed(t, userRows(0, 150_000)), "the file unpacks to more than 2097152 bytes"},
+		{"half a gzip", "a.csv.gz", packed(t, many)[:2000], "corrupt gzip; compress and upload the file again"},
+		{"gzip of too much", "a.csv.gz", packed(t, userRows(0, 150_000)), "the file decompresses to more than 2097152 bytes; divide it into several files"},
 		{"100,000 columns", "a.csv", "accountId,id" + strings.Repeat(",x", 99_998) + "\na,b\n", "the header has 100000 columns; a file may have 1000"},
 	} {
 		done := b.imported(t, job.ImportUser, c.file, c.text, "{}")

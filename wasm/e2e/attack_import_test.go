@@ -74,7 +74,7 @@ func TestAttack_SmallFileLargeResult(t *testing.T) {
 	j := s.importedWith(t, "users.csv", text, `{}`)
 	require.EqualValues(t, rows, j.Stats.RecordsProcessed)
 	require.Zero(t, j.Stats.Errors)
-	require.Equal(t, fmt.Sprintf("the result file was cut at %d bytes of rows; all rows were processed", len(text)), j.Message)
+	require.Equal(t, fmt.Sprintf("the result file ends after %d bytes of rows; all rows were processed", len(text)), j.Message)
 	result := s.download(t, j.ID, job.ResultFile)
 	require.GreaterOrEqual(t, len(result), len(text))
 	require.Less(t, strings.Count(result, "\n"), rows)

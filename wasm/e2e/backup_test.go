@@ -205,7 +205,7 @@ func TestKillErase_GoesOn(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, http.StatusNotFound, a.status, a.body)
 		}
-		require.Contains(t, s.refused(t, "tenant", "create", "demo", "--landing-url", "https://x.example/"), "an erasure or a restore of demo was begun and has not ended")
+		require.Contains(t, s.refused(t, "tenant", "create", "demo", "--landing-url", "https://x.example/"), "an erasure or a restore of demo has not finished")
 		out := s.ok(t, "tenant", "erase", "demo", "--yes")
 		require.Regexp(t, `\d+ of event\n`, out)
 		require.Contains(t, out, "demo is erased: ")

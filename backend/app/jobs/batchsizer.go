@@ -5,48 +5,55 @@ import (
 	"time"
 )
 
-// A batch of an import is one transaction: it holds the write lock, for which the
-// calls of the API wait. So its size follows from how long batches take here and
-// now: on a file such that a call waits for less than 100 ms. On a server a batch
-// costs some round trips, and every page that it changes is written twice, to the
-// database and for the replicas, so that more rows in one are much cheaper.
+// A batch is the rows of an import that are committed together. While its transaction
+// has the write lock, calls of the API wait. So the number of rows follows from the
+// measured duration of the batches before.
 const (
-	fileBatch   = 45 * time.Millisecond
+	// fileBatch is the intended duration of a batch on a database file: calls then wait
+	// for less than 100 ms.
+	fileBatch = 45 * time.Millisecond
+	// serverBatch is the intended duration of a batch on a server. It is longer because
+	// a batch costs several round trips there, and a page that it changes is written
+	// twice, to the database and for the replicas, so that large batches are much
+	// cheaper.
 	serverBatch = 200 * time.Millisecond
-	// firstRows is the size of the first batch, leastRows and mostRows bound all
-	// others; mostBytes bounds what is read at a time when rows are long.
+	// firstRows is the number of rows in the first batch. All others have from minRows
+	// to maxRows.
 	firstRows = 500
-	leastRows = 20
-	mostRows  = 5000
-	mostBytes = 1 << 20
-	// fileRest is for how long the lock of a file is left alone between batches.
-	// Calls in this process queue for it with the import; another process can only
-	// ask again and again whether it is free.
-	fileRest = 3 * time.Millisecond
+	minRows   = 20
+	maxRows   = 5000
+	// maxBytes is the number of bytes that are read for one batch at most, for files
+	// with long rows.
+	maxBytes = 1 << 20
+	// filePause is the pause between two batches on a database file. Calls in this
+	// process queue for the write lock with the import, but another process can only
+	// poll it.
+	filePause = 3 * time.Millisecond
 )
 
-// batchSizer sizes the batches of an import so that each takes about as long as it
-// should. Its size may be asked for while another goroutine uses the rest.
+// batchSizer sets the number of rows in a batch so that a batch takes about as long as
+// intended. size may be called while another goroutine calls took.
 type batchSizer struct {
-	aim, rest time.Duration
-	rows      atomic.Int64
+	intended, pause time.Duration
+	rows            atomic.Int64
 }
 
 func newBatchSizer(embedded bool) *batchSizer {
-	b := &batchSizer{aim: serverBatch}
+	b := &batchSizer{intended: serverBatch}
 	if embedded {
-		b.aim, b.rest = fileBatch, fileRest
+		b.intended, b.pause = fileBatch, filePause
 	}
 	b.rows.Store(firstRows)
 	return b
 }
 
+// size returns the number of rows that the next batch should have.
 func (b *batchSizer) size() int { return int(b.rows.Load()) }
 
-// took notes how long a batch took. One that was much too fast says little about
-// a larger one, and one that was slow may have met something that seldom comes,
-// so the size at most doubles, and at least halves.
+// took records the duration of a batch. One batch changes the size by a factor of at most
+// 2: a very fast batch says little about larger ones, and a slow batch may be an
+// exception.
 func (b *batchSizer) took(rows int, d time.Duration) {
-	fit, now := int64(float64(rows)*float64(b.aim)/float64(max(d, time.Microsecond))), b.rows.Load()
-	b.rows.Store(min(max(fit, now/2, leastRows), 2*now, mostRows))
+	fit, now := int64(float64(rows)*float64(b.intended)/float64(max(d, time.Microsecond))), b.rows.Load()
+	b.rows.Store(min(max(fit, now/2, minRows), 2*now, maxRows))
 }

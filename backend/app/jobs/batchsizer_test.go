@@ -17,10 +17,10 @@ func TestBatchSizer(t *testing.T) {
 	}{
 		{500, fileBatch, 500},
 		{500, 2 * fileBatch, 250},
-		{250, time.Hour, 125}, // at least half
-		{125, 0, 250},         // at most double
-		{100, fileBatch, 125}, // few rows were left: no reason to be that small
-		{125, time.Hour, 62}, {62, time.Hour, 31}, {31, time.Hour, leastRows}, {20, time.Hour, leastRows},
+		{250, time.Hour, 125}, // halved at most
+		{125, 0, 250},         // doubled at most
+		{100, fileBatch, 125}, // the batch had fewer rows than the size, which stays
+		{125, time.Hour, 62}, {62, time.Hour, 31}, {31, time.Hour, minRows}, {20, time.Hour, minRows},
 	} {
 		b.took(c.rows, c.took)
 		require.Equal(t, c.want, b.size(), c)
@@ -28,5 +28,5 @@ func TestBatchSizer(t *testing.T) {
 	for range 20 {
 		b.took(b.size(), 0)
 	}
-	require.Equal(t, mostRows, b.size())
+	require.Equal(t, maxRows, b.size())
 }

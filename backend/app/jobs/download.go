@@ -9,15 +9,16 @@ import (
 	"kith/core/job"
 )
 
-// Download is a file on its way out. Body must be closed.
+// Download is a stored file to send to a client. The caller must close Body. Size is in
+// bytes.
 type Download struct {
 	Name string
 	Size int64
 	Body io.ReadCloser
 }
 
-// Download opens a file of a job, or is a not-found error when there is none,
-// none yet, or none any more.
+// Download opens a file of a job. The error is not-found if the job is unknown, has not
+// completed, has no such file, or if its files have expired.
 func (js *Jobs) Download(ctx context.Context, tenant core.TenantAlias, id string, which job.Attachment) (Download, error) {
 	j, err := js.ByID(ctx, tenant, id)
 	if err != nil {

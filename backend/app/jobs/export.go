@@ -18,19 +18,19 @@ import (
 )
 
 const (
-	// exportPage is how many rows of an export are in memory at a time.
+	// exportPage is the number of rows of an export that are in memory at a time.
 	exportPage = 2000
-	// smallExport is how many rows an export may have that is done at once: a
-	// client that polls finds it complete at the first look (clients 7.3.2).
+	// smallExport is the number of rows up to which an export runs within the call that
+	// creates it: a client that polls then finds it complete at once (clients 7.3.2).
 	smallExport = 5000
 )
 
-// CreateExport adds a REST export (clients 1.9.1).
+// CreateExport creates an export of the REST API (clients 1.9.1); see Create.
 func (js *Jobs) CreateExport(ctx context.Context, tenant core.TenantAlias, in job.Input) (job.Job, error) {
 	return js.Create(ctx, tenant, in)
 }
 
-// Export returns a REST export, or a not-found error.
+// Export returns a job that is an export, or a not-found error.
 func (js *Jobs) Export(ctx context.Context, tenant core.TenantAlias, id string) (job.Job, error) {
 	j, err := js.ByID(ctx, tenant, id)
 	if err == nil && j.Type.Import() || base.IsNotFound(err) {
@@ -39,13 +39,13 @@ func (js *Jobs) Export(ctx context.Context, tenant core.TenantAlias, id string) 
 	return j, err
 }
 
-// Exports returns a page of the tenant's exports, the newest first, and how many
-// there are in all.
+// Exports returns a page of the tenant's exports, the newest first, and their total
+// number.
 func (js *Jobs) Exports(ctx context.Context, tenant core.TenantAlias, p base.Page) ([]job.Job, int, error) {
 	return jobdb.Jobs(ctx, js.DB.Reads, tenant, job.Filter{Operation: job.Query, Limit: p.Limit, Offset: p.Offset})
 }
 
-// small reports whether a job is to be done within the call that creates it.
+// small reports whether a job is small enough to run within the call that creates it.
 func (js *Jobs) small(ctx context.Context, tenant core.TenantAlias, in job.Input) (bool, error) {
 	p, err := wire.ParseJobParams(in.Type, in.Params)
 	if err != nil {
@@ -59,68 +59,67 @@ func (js *Jobs) small(ctx context.Context, tenant core.TenantAlias, in job.Input
 	return rows <= smallExport, err
 }
 
-// export writes the file of a claimed job.
-func (js *Jobs) export(ctx context.Context, c *jobdb.Lease) (err error) {
-	p, err := wire.ParseJobParams(c.Type, c.Params)
+// export runs a leased export: it writes the file of the job.
+func (js *Jobs) export(ctx context.Context, l *jobdb.Lease) (err error) {
+	p, err := wire.ParseJobParams(l.Type, l.Params)
 	if err != nil {
 		return aborted{err.Error()}
 	}
 	p.At = js.Now()
-	tenant, err := tenantdb.Find(ctx, js.DB.Reads, c.Tenant)
+	tenant, err := tenantdb.Find(ctx, js.DB.Reads, l.Tenant)
 	if err != nil {
 		return err
 	}
-	base := strings.ToLower(c.Type.Task())
-	f, err := js.Files.createFile(ctx, c.Tenant, core.ExportFolder, base, c.Format.Extension())
+	name := strings.ToLower(l.Type.Task())
+	f, err := js.Files.createFile(ctx, l.Tenant, core.ExportFolder, name, l.Format.Extension())
 	if err != nil {
 		return err
 	}
 	defer f.Abort()
-	rows, err := xlsx.New(c.Format, f, exportfile.Header(c.Type))
+	rows, err := xlsx.New(l.Format, f, exportfile.Header(l.Type))
 	if err != nil {
 		return err
 	}
 	form := exportfile.Form{
-		Format: c.Format, Dates: cmp.Or(p.Dates, tenant.ExportDates),
+		Format: l.Format, Dates: cmp.Or(p.Dates, tenant.ExportDates),
 		Share: js.Share(tenant),
 	}
-	if err := js.exportRows(ctx, c, p, form, rows); err != nil {
+	if err := js.exportRows(ctx, l, p, form, rows); err != nil {
 		return err
 	}
 	if err := rows.Close(); err != nil {
 		return err
 	}
-	c.Result = f.ref
+	l.Result = f.ref
 	return f.Close()
 }
 
-// exportRows writes all rows, as they were at one moment. Between pages it shows
-// that it is alive.
-func (js *Jobs) exportRows(ctx context.Context, c *jobdb.Lease, p job.Params, form exportfile.Form, to xlsx.Writer) error {
-	c.Stats = job.Stats{}
-	kept := js.Now()
+// exportRows writes all rows as of one moment, and renews the lease between pages.
+func (js *Jobs) exportRows(ctx context.Context, l *jobdb.Lease, p job.Params, form exportfile.Form, to xlsx.Writer) error {
+	l.Stats = job.Stats{}
+	renewed := js.Now()
 	return js.DB.Snapshot(ctx, func(r store.Reads) error {
-		var behind []string
+		var after []string
 		for {
-			page, last, err := jobdb.ExportPage(ctx, r, c.Tenant, c.Type, p, behind, exportPage)
+			page, last, err := jobdb.ExportPage(ctx, r, l.Tenant, l.Type, p, after, exportPage)
 			if err != nil {
 				return err
 			}
 			for _, row := range page {
-				if err := to.Write(form.Row(c.Type, row)); err != nil {
+				if err := to.Write(form.Row(l.Type, row)); err != nil {
 					return err
 				}
 			}
-			c.Stats.Processed += int64(len(page))
+			l.Stats.Processed += int64(len(page))
 			if len(page) < exportPage {
 				return nil
 			}
-			behind = last
-			if now := js.Now(); now-kept > js.lease()/4 {
-				if err := js.keep(ctx, *c); err != nil {
+			after = last
+			if now := js.Now(); now-renewed > js.lease()/4 {
+				if err := js.renew(ctx, *l); err != nil {
 					return err
 				}
-				kept = now
+				renewed = now
 			}
 		}
 	})

@@ -17,17 +17,18 @@ import (
 	"kith/core/job"
 )
 
-// Files are the files of jobs: what is uploaded, and what jobs write.
+// Files manages the files of jobs: uploads, and the files that jobs write.
 type Files struct {
 	*base.Base
-	// Store keeps the files. A program that runs no job needs none.
+	// Store stores the files. It may be nil in a program that runs no jobs.
 	Store file.Store
-	// Max bounds an upload, packed and unpacked, in bytes; zero means DefaultMaxFile.
+	// Max is the size of an upload at most, compressed and uncompressed, in bytes. Zero
+	// means DefaultMaxFile.
 	Max int64
 }
 
-// newFile is a file that is being written: it counts and hashes what it gets,
-// and is noted when it is closed.
+// newFile is a file that is being written. It counts and hashes the bytes. Close stores
+// the file's size and hash in the database.
 type newFile struct {
 	files  *Files
 	ctx    context.Context
@@ -38,7 +39,8 @@ type newFile struct {
 	hash   hash.Hash
 }
 
-// createFile begins a file of a tenant. Whoever does not close it must abort it.
+// createFile begins a file of a tenant. The caller must call Close, or Abort if writing
+// failed.
 func (fs *Files) createFile(ctx context.Context, tenant core.TenantAlias, folder, name, ext string) (*newFile, error) {
 	f := &newFile{files: fs, ctx: ctx, tenant: tenant, hash: sha256.New()}
 	err := fs.DB.Write(ctx, fs.Now(), func(tx *store.Tx) error {
@@ -59,7 +61,7 @@ func (f *newFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Close makes the file be there.
+// Close completes the file.
 func (f *newFile) Close() error {
 	if err := f.to.Close(); err != nil {
 		return err
@@ -69,12 +71,12 @@ func (f *newFile) Close() error {
 	})
 }
 
-// Abort ends the writing; after Close it does nothing. What is noted of the file
-// goes with the worker that removes old files.
+// Abort ends the writing without a file; after Close it does nothing. RemoveOld later
+// removes the file's row in the database.
 func (f *newFile) Abort() { f.to.Abort() }
 
-// Link is the path and query under which anybody may fetch a file of a
-// job for auth.DownloadLife.
+// Link returns the path and query of a signed URL by which any client can download a file
+// of a job. It is valid for auth.DownloadLife.
 func (fs *Files) Link(tenant core.TenantAlias, id string, which job.Attachment) string {
 	d := auth.Download{Job: id, File: string(which), Expires: fs.Now() + auth.DownloadLife}
 	query := url.Values{
@@ -84,37 +86,36 @@ func (fs *Files) Link(tenant core.TenantAlias, id string, which job.Attachment) 
 	return "/api/v1/" + string(tenant) + "/export/" + url.PathEscape(id) + "/download?" + query.Encode()
 }
 
-// CheckLink refuses a link that was not made by Link, or too long
-// ago.
+// CheckLink returns an unauthenticated error if a link was not made by Link, or has
+// expired.
 func (fs *Files) CheckLink(tenant core.TenantAlias, d auth.Download, signature string) error {
 	if d.Verify(fs.Keys.Download(tenant), signature, fs.Now()) {
 		return nil
 	}
 	return &core.Error{
 		Code: core.CodeUnauthenticated, Field: "signature",
-		Message: "this download link is not valid, or no longer: links are good for an hour",
+		Message: "this download link is invalid or expired; a link is valid for one hour",
 	}
 }
 
-// oldFiles is how many files are removed at a time.
-const oldFiles = 100
+// oldFilesBatch is the number of files that one call of RemoveOld removes at most.
+const oldFilesBatch = 100
 
-// RemoveOld removes files that have been kept long enough, of all tenants,
-// and forgets jobs whose files went long ago. False means that nothing is left
-// to remove.
+// RemoveOld removes one batch of expired files of all tenants, and jobs that are older
+// than job.Memory. more reports whether there may be more files to remove.
 func (fs *Files) RemoveOld(ctx context.Context) (more bool, err error) {
 	now := fs.Now()
-	old, err := jobdb.ExpiredFiles(ctx, fs.DB.Reads, now, oldFiles)
+	old, err := jobdb.ExpiredFiles(ctx, fs.DB.Reads, now, oldFilesBatch)
 	if err != nil {
 		return false, err
 	}
 	for _, f := range old {
-		// The file goes before its row, so that none is forgotten.
+		// Remove the file before its row: if this fails, the next call finds the row.
 		if err := fs.Store.Remove(ctx, f.Ref); err != nil {
 			return false, err
 		}
 	}
-	return len(old) == oldFiles, fs.DB.Write(ctx, now, func(tx *store.Tx) error {
+	return len(old) == oldFilesBatch, fs.DB.Write(ctx, now, func(tx *store.Tx) error {
 		for _, f := range old {
 			if err := jobdb.DeleteFile(ctx, tx, f.Tenant, f.Ref); err != nil {
 				return err

@@ -24,82 +24,84 @@ import (
 )
 
 const (
-	// smallImport is the size in bytes up to which an import is done within the
-	// call that creates it.
+	// smallImport is the size of a file, in bytes, up to which an import runs within
+	// the call that creates it.
 	smallImport = 64 << 10
-	// aliveRows is the number of rows between lease renewals while a file is only
-	// checked.
-	aliveRows = 500
-	// aliveBytes is after how many bytes that are only read a worker renews its lease:
-	// rows may be long, or few among empty lines, of which a loaded processor may take
-	// no more than 10 MB a second.
-	aliveBytes = 1 << 20
-	// maxMessage bounds what the errors file says of one row, in bytes.
+	// renewRows is the number of rows after which a worker that checks a file looks
+	// whether its lease must be renewed.
+	renewRows = 500
+	// renewBytes is the number of bytes after which it looks too: rows may be long, or
+	// few among empty lines, and a loaded processor reads only 10 MB a second.
+	renewBytes = 1 << 20
+	// maxMessage is the size of the message of one row in the errors file, in bytes.
 	maxMessage = 1 << 10
 )
 
-// run is the work on one import.
+// run is one attempt at an import.
 type run struct {
-	jobs   *Jobs
-	claim  *jobdb.Lease
-	params job.Params
-	form   exportfile.Form
-	tenant core.TenantAlias
-	rules  *rules.Rules
-	sizer  *batchSizer
-	packer packer
+	jobs       *Jobs
+	lease      *jobdb.Lease
+	params     job.Params
+	form       exportfile.Form
+	tenant     core.TenantAlias
+	rules      *rules.Rules
+	sizer      *batchSizer
+	compressor compressor
 	// parse parses a row of the import's type.
-	parse func(wire.Row) (importRow, error)
-	kept  core.Time
-	// cut is true when the result file does not have all rows.
+	parse   func(wire.Row) (importRow, error)
+	renewed core.Time
+	// cut is true if the result file does not have all rows.
 	cut bool
 }
 
-// importRow is a row that was read: a decidedRow or a togetherRow.
+// importRow is a parsed row: a decidedRow or a groupRow.
 type importRow any
 
-// decidedRow is a row that a call of the API would decide, in the same way.
+// decidedRow is a row that is decided alone, by the same rules as a call of the API.
 type decidedRow interface {
-	// want has loaded what the row needs, and wantMore what it needs besides, as far
-	// as that shows in what was loaded.
+	// want requests the state that the row needs. wantMore is called when that is
+	// loaded, and requests what the row needs in addition.
 	want(*state.State)
 	wantMore(*state.State)
-	// decide does what the row says, and returns its row of the result file.
+	// decide applies the row to the state, and returns its row of the result file.
 	decide(*state.State) (result []string, err error)
 }
 
-// togetherRow is a row whose use case takes many at once.
-type togetherRow interface {
-	together(ctx context.Context, tx *store.Tx, rows []importRow) ([]applied, error)
+// groupRow is a row of a type whose rows are applied together.
+type groupRow interface {
+	// applyAll applies rows of the same type, and returns the result of each.
+	applyAll(ctx context.Context, tx *store.Tx, rows []importRow) ([]applied, error)
 }
 
-// batchRow is a row of a batch, or what is wrong with it.
+// batchRow is a row of a batch.
 type batchRow struct {
+	// record is the number of the row in the file, from 1.
 	record int64
-	row    importRow
-	// problem is set when row is not.
+	// row is the parsed row. It is valid only if problem is nil.
+	row importRow
+	// problem is the error of a row that cannot be parsed.
 	problem error
-	// behind is where the next row begins.
-	behind int64
+	// end is the position in the file after the row, in bytes.
+	end int64
 }
 
-// load does a claimed import.
-func (js *Jobs) load(ctx context.Context, c *jobdb.Lease) error {
-	p, err := wire.ParseJobParams(c.Type, c.Params)
+// load runs a leased import.
+func (js *Jobs) load(ctx context.Context, l *jobdb.Lease) error {
+	p, err := wire.ParseJobParams(l.Type, l.Params)
 	if err != nil {
 		return aborted{err.Error()}
 	}
-	tenant, err := tenantdb.Find(ctx, js.DB.Reads, c.Tenant)
+	tenant, err := tenantdb.Find(ctx, js.DB.Reads, l.Tenant)
 	if err != nil {
 		return err
 	}
-	r := &run{jobs: js, claim: c, params: p, kept: js.Now(), tenant: c.Tenant, rules: js.Rules(), sizer: newBatchSizer(js.DB.Embedded()), form: exportfile.Form{
-		Format: c.Format, Dates: tenant.ExportDates, Share: js.Share(tenant),
+	r := &run{jobs: js, lease: l, params: p, renewed: js.Now(), tenant: l.Tenant, rules: js.Rules(), sizer: newBatchSizer(js.DB.Embedded()), form: exportfile.Form{
+		Format: l.Format, Dates: tenant.ExportDates, Share: js.Share(tenant),
 	}}
-	if r.parse, err = r.parser(c.Type); err != nil {
+	if r.parse, err = r.parser(l.Type); err != nil {
 		return err
 	}
-	if c.Position == 0 {
+	if l.Position == 0 {
 		if err := r.check(ctx); err != nil {
 			return fatal(err)
 		}
@@ -112,22 +114,22 @@ func (js *Jobs) load(ctx context.Context, c *jobdb.Lease) error {
 	if err := r.files(ctx, result); err != nil {
 		return err
 	}
-	return r.say(ctx)
+	return r.addNotes(ctx)
 }
 
-// files ends the result file, and makes that of errors when there were any.
-func (r *run) files(ctx context.Context, result *partFile) (err error) {
-	r.claim.Result, err = result.end(ctx, r)
+// files completes the result file, and writes the errors file if rows have failed.
+func (r *run) files(ctx context.Context, result *chunkFile) (err error) {
+	r.lease.Result, err = result.end(ctx, r)
 	r.cut = result.cut
-	if err != nil || r.claim.Stats.Errors == 0 {
+	if err != nil || r.lease.Stats.Errors == 0 {
 		return err
 	}
-	r.claim.Job.Errors, err = r.errorsFile(ctx).end(ctx, r)
+	r.lease.Job.Errors, err = r.errorsFile(ctx).end(ctx, r)
 	return err
 }
 
-// fatal distinguishes a fault of the file, which no further attempt will mend,
-// from what went wrong with us.
+// fatal returns an aborted error if err is a problem of the file, which no further
+// attempt can solve, or else err.
 func fatal(err error) error {
 	var problem importfile.Problem
 	var header headerProblems
@@ -138,15 +140,15 @@ func fatal(err error) error {
 	return err
 }
 
-// check reads the whole file before any of its rows is applied, so that a
-// file that is broken somewhere changes nothing.
+// check reads the whole file before any of its rows is applied, so that an invalid file
+// changes nothing.
 func (r *run) check(ctx context.Context) error {
 	in, err := r.open(ctx, 0, 0)
 	if err != nil {
 		return err
 	}
 	defer in.close()
-	for shown := int64(0); ; {
+	for checked := int64(0); ; {
 		line, err := in.Line()
 		if err == io.EOF {
 			break
@@ -154,9 +156,9 @@ func (r *run) check(ctx context.Context) error {
 		if err == nil && in.format == importfile.CSV {
 			_, err = in.Cells(line)
 		}
-		if err == nil && (in.Record()%aliveRows == 0 || in.Position()-shown >= aliveBytes) {
-			shown = in.Position()
-			err = r.alive(ctx)
+		if err == nil && (in.Record()%renewRows == 0 || in.Position()-checked >= renewBytes) {
+			checked = in.Position()
+			err = r.renewIfDue(ctx)
 		}
 		if err != nil {
 			return err
@@ -169,22 +171,22 @@ func (r *run) check(ctx context.Context) error {
 }
 
 func (r *run) open(ctx context.Context, position, record int64) (*source, error) {
-	return r.jobs.openSource(ctx, r.claim.Tenant, r.claim.Type, r.claim.File, position, record, func() error { return r.alive(ctx) })
+	return r.jobs.openSource(ctx, r.lease.Tenant, r.lease.Type, r.lease.File, position, record, func() error { return r.renewIfDue(ctx) })
 }
 
-// alive shows that the worker lives, when that has not been shown for a while.
-func (r *run) alive(ctx context.Context) error {
+// renewIfDue renews the lease if a quarter of it has passed since the last renewal.
+func (r *run) renewIfDue(ctx context.Context) error {
 	now := r.jobs.Now()
-	if now-r.kept < r.jobs.lease()/4 {
+	if now-r.renewed < r.jobs.lease()/4 {
 		return ctx.Err()
 	}
-	r.kept = now
-	return r.jobs.keep(ctx, *r.claim)
+	r.renewed = now
+	return r.jobs.renew(ctx, *r.lease)
 }
 
-// rows applies all rows that are left, and reports after each batch.
-func (r *run) rows(ctx context.Context, report func()) error {
-	in, err := r.open(ctx, r.claim.Position, r.claim.Stats.Processed)
+// rows applies the remaining rows, and calls batchDone after each batch.
+func (r *run) rows(ctx context.Context, batchDone func()) error {
+	in, err := r.open(ctx, r.lease.Position, r.lease.Stats.Processed)
 	if err != nil {
 		return err
 	}
@@ -206,20 +208,20 @@ func (r *run) rows(ctx context.Context, report func()) error {
 		if err != nil {
 			return err
 		}
-		report()
+		batchDone()
 	}
 	return disk.last()
 }
 
-// parsedRows are the rows of a batch, none at the end of the file, or why they cannot
-// be read.
+// parsedRows has the rows of a batch, none at the end of the file, or the error of
+// reading them.
 type parsedRows struct {
 	rows []batchRow
 	err  error
 }
 
-// parsed reads and parses each batch while the one before it is applied. stop returns
-// when the file is not read any more.
+// parsed reads and parses each batch while the one before it is applied. stop ends that,
+// and returns when the file is no longer being read.
 func (r *run) parsed(in *source) (batches <-chan parsedRows, stop func()) {
 	parsed, stopped, ended := make(chan parsedRows), make(chan struct{}), make(chan struct{})
 	go func() {
@@ -239,13 +241,13 @@ func (r *run) parsed(in *source) (batches <-chan parsedRows, stop func()) {
 	return parsed, func() { close(stopped); <-ended }
 }
 
-// read reads and parses the rows of a batch; none are the end of the file. Empty lines
-// between rows count as read: they take time, and the lease is renewed only between
-// batches.
+// read reads and parses the rows of a batch; no rows mean the end of the file. The bytes
+// of empty lines count too: reading them takes time, and the lease is renewed only
+// between batches.
 func (r *run) read(in *source) (rows []batchRow, err error) {
-	most, begun := r.sizer.size(), in.Position()
-	rows = make([]batchRow, 0, most)
-	for at := begun; len(rows) < most && at-begun < mostBytes; at = in.Position() {
+	size, begin := r.sizer.size(), in.Position()
+	rows = make([]batchRow, 0, size)
+	for at := begin; len(rows) < size && at-begin < maxBytes; at = in.Position() {
 		row, problem, err := in.row()
 		if err == io.EOF {
 			break
@@ -253,7 +255,7 @@ func (r *run) read(in *source) (rows []batchRow, err error) {
 		if err != nil {
 			return nil, err
 		}
-		parsed := batchRow{record: in.Record(), problem: problem, behind: in.Position()}
+		parsed := batchRow{record: in.Record(), problem: problem, end: in.Position()}
 		if problem == nil {
 			parsed.row, parsed.problem = r.parse(row)
 		}
@@ -262,11 +264,12 @@ func (r *run) read(in *source) (rows []batchRow, err error) {
 	return rows, nil
 }
 
-// disk brings one batch to the disk while the next one is applied. A power
-// cut that loses a batch loses how far the import has come with it.
+// disk syncs one batch to the disk while the next one is applied. If a power failure
+// loses a batch, it loses the recorded progress of that batch too, so that the next
+// attempt repeats it.
 type disk struct {
 	durable func() error
-	// written is what became of the batch that was brought there last.
+	// written receives the result of the last sync.
 	written chan error
 }
 
@@ -276,39 +279,40 @@ func (r *run) newDisk() disk {
 	return d
 }
 
-// next is called after each batch; it waits for the one before.
+// next begins to sync a batch that was committed. It waits for the sync of the batch
+// before, and returns its error.
 func (d disk) next() error {
 	err := <-d.written
 	go func() { d.written <- d.durable() }()
 	return err
 }
 
-// last waits for the last batch.
+// last waits for the sync of the last batch.
 func (d disk) last() error { return <-d.written }
 
-// batch applies rows in one transaction, together with how far the import has come
-// then: whenever the process dies, no row is lost and none is done twice.
+// batch applies rows and records the progress of the import in one transaction: if the
+// process ends at any time, no row is lost and no row is applied twice.
 func (r *run) batch(ctx context.Context, rows []batchRow) error {
 	var after jobdb.Lease
 	begun := time.Now()
 	err := r.jobs.DB.WriteUnsynced(ctx, r.jobs.Now(), func(tx *store.Tx) error {
 		tx.Silent = r.params.Silent
-		begun, after = time.Now(), *r.claim
-		var p part
-		done, save, err := r.apply(ctx, tx, rows, &p)
+		begun, after = time.Now(), *r.lease
+		var out chunkRows
+		done, save, err := r.apply(ctx, tx, rows, &out)
 		if err != nil {
 			return err
 		}
 		after.Stats.Processed += int64(done)
-		after.Stats.Errors += int64(len(p.errors))
-		after.Position = rows[done-1].behind
-		packed := r.packing(p, after.Stats.Processed)
+		after.Stats.Errors += int64(len(out.errors))
+		after.Position = rows[done-1].end
+		compressed := r.compress(out, after.Stats.Processed)
 		err = save(ctx)
-		part := <-packed
-		if err = errors.Join(err, part.err); err != nil {
+		chunk := <-compressed
+		if err = errors.Join(err, chunk.err); err != nil {
 			return err
 		}
-		ok, err := jobdb.SaveProgress(ctx, tx, after, part.Chunk, r.jobs.leaseEnd(tx.Now))
+		ok, err := jobdb.SaveProgress(ctx, tx, after, chunk.Chunk, r.jobs.leaseEnd(tx.Now))
 		if err == nil && !ok {
 			err = ErrLeaseLost
 		}
@@ -318,40 +322,40 @@ func (r *run) batch(ctx context.Context, rows []batchRow) error {
 		return err
 	}
 	r.applied(after, time.Since(begun))
-	time.Sleep(r.sizer.rest)
+	time.Sleep(r.sizer.pause)
 	return nil
 }
 
-// applied notes what became of a batch.
+// applied records the result of a batch in r, and reports it for the metrics.
 func (r *run) applied(after jobdb.Lease, took time.Duration) {
-	done, failed := after.Stats.Processed-r.claim.Stats.Processed, after.Stats.Errors-r.claim.Stats.Errors
+	done, failed := after.Stats.Processed-r.lease.Stats.Processed, after.Stats.Errors-r.lease.Stats.Errors
 	r.jobs.ReportWork(base.WorkRows, string(after.Type), base.OutcomeFailed, failed)
 	r.jobs.ReportWork(base.WorkRows, string(after.Type), base.OutcomeDone, done-failed)
 	r.sizer.took(int(done), took)
-	*r.claim = after
-	r.kept = r.jobs.Now()
+	*r.lease = after
+	r.renewed = r.jobs.Now()
 	r.jobs.Logged()
 }
 
-// rejected reports whether so many further rows that failed are as many as the
-// import may have: then it stops.
+// rejected reports whether the import must stop because, with further more failed rows,
+// it has as many as maxErrors of its params.
 func (r *run) rejected(further int) bool {
-	return r.claim.Stats.Errors+int64(further) >= cmp.Or(r.params.MaxErrors, job.DefaultMaxErrors)
+	return r.lease.Stats.Errors+int64(further) >= cmp.Or(r.params.MaxErrors, job.DefaultMaxErrors)
 }
 
-// apply applies rows up to the one at which the import stops, and returns how many
-// that are and what saves what they changed.
-func (r *run) apply(ctx context.Context, tx *store.Tx, rows []batchRow, p *part) (done int, save func(context.Context) error, err error) {
+// apply applies rows up to the one at which the import stops. done is their number, and
+// save saves their changes.
+func (r *run) apply(ctx context.Context, tx *store.Tx, rows []batchRow, out *chunkRows) (done int, save func(context.Context) error, err error) {
 	rows = r.untilRejected(rows)
 	if kind := kindOf(rows); kind != nil {
-		return len(rows), func(context.Context) error { return nil }, r.applyTogether(ctx, tx, kind, rows, p)
+		return len(rows), func(context.Context) error { return nil }, r.applyGroup(ctx, tx, kind, rows, out)
 	}
-	u := r.jobs.Unit(tx, r.claim.Tenant)
+	u := r.jobs.Unit(tx, r.lease.Tenant)
 	if err := load(ctx, u, rows); err != nil {
 		return 0, nil, err
 	}
-	for done < len(rows) && !r.rejected(len(p.errors)) {
-		if err := r.report(p, rows[done], decide(ctx, u, rows[done])); err != nil {
+	for done < len(rows) && !r.rejected(len(out.errors)) {
+		if err := r.report(out, rows[done], decide(ctx, u, rows[done])); err != nil {
 			return 0, nil, err
 		}
 		done++
@@ -359,8 +363,8 @@ func (r *run) apply(ctx context.Context, tx *store.Tx, rows []batchRow, p *part)
 	return done, u.Save, nil
 }
 
-// untilRejected returns the rows up to the one at which the import stops because of
-// rows that cannot be read.
+// untilRejected returns the rows up to the one at which the import stops because too
+// many rows cannot be parsed.
 func (r *run) untilRejected(rows []batchRow) []batchRow {
 	problems := 0
 	for i, row := range rows {
@@ -374,26 +378,26 @@ func (r *run) untilRejected(rows []batchRow) []batchRow {
 	return rows
 }
 
-// packedPart is a part that is ready to be stored, or why there is none.
-type packedPart struct {
+// compressedChunk is a chunk to be stored, or the error of making it.
+type compressedChunk struct {
 	jobdb.Chunk
 	err error
 }
 
-// packing writes and packs a part while its rows are saved.
-func (r *run) packing(p part, seq int64) <-chan packedPart {
-	packed := make(chan packedPart, 1)
+// compress makes a chunk in the background, while its rows are saved.
+func (r *run) compress(out chunkRows, seq int64) <-chan compressedChunk {
+	compressed := make(chan compressedChunk, 1)
 	go func() {
-		for i, row := range p.result {
-			p.result[i] = r.form.Row(r.claim.Type, row)
+		for i, row := range out.result {
+			out.result[i] = r.form.Row(r.lease.Type, row)
 		}
-		part, err := p.pack(seq, &r.packer)
-		packed <- packedPart{part, err}
+		chunk, err := out.chunk(seq, &r.compressor)
+		compressed <- compressedChunk{chunk, err}
 	}()
-	return packed
+	return compressed
 }
 
-// load loads what rows need, by two rounds of statements.
+// load loads the state that rows need, by two rounds of statements.
 func load(ctx context.Context, u *unit.Unit, rows []batchRow) error {
 	for _, want := range []func(decidedRow){
 		func(row decidedRow) { row.want(u.State) }, func(row decidedRow) { row.wantMore(u.State) },
@@ -411,92 +415,92 @@ func load(ctx context.Context, u *unit.Unit, rows []batchRow) error {
 }
 
 // decide decides one row.
-func decide(ctx context.Context, u *unit.Unit, row batchRow) (became applied) {
+func decide(ctx context.Context, u *unit.Unit, row batchRow) (a applied) {
 	if row.problem != nil {
 		return applied{err: row.problem}
 	}
-	became.err = u.Decide(ctx, func(s *state.State) (err error) {
-		became.result, err = row.row.(decidedRow).decide(s)
+	a.err = u.Decide(ctx, func(s *state.State) (err error) {
+		a.result, err = row.row.(decidedRow).decide(s)
 		return err
 	})
-	return became
+	return a
 }
 
-// applied is what became of a row.
+// applied is the result of a row.
 type applied struct {
-	// result is its row of the result file, or nil for a row that did nothing.
+	// result is its row of the result file, or nil for a row without effect.
 	result []string
-	// err says why it was refused, or is nil.
+	// err is the error of a row that failed.
 	err error
 }
 
-// kindOf is one of the rows when their use case takes many at once, or nil.
-func kindOf(rows []batchRow) togetherRow {
+// kindOf returns one of the rows if rows of their type are applied together, or nil.
+func kindOf(rows []batchRow) groupRow {
 	for _, row := range rows {
 		if row.row != nil {
-			kind, _ := row.row.(togetherRow)
+			kind, _ := row.row.(groupRow)
 			return kind
 		}
 	}
 	return nil
 }
 
-// applyTogether applies rows whose use case takes many at once.
-func (r *run) applyTogether(ctx context.Context, tx *store.Tx, kind togetherRow, rows []batchRow, p *part) error {
+// applyGroup applies rows of a type whose rows are applied together.
+func (r *run) applyGroup(ctx context.Context, tx *store.Tx, kind groupRow, rows []batchRow, out *chunkRows) error {
 	var good []importRow
 	for _, row := range rows {
 		if row.problem == nil {
 			good = append(good, row.row)
 		}
 	}
-	all, err := kind.together(ctx, tx, good)
+	all, err := kind.applyAll(ctx, tx, good)
 	if err != nil {
 		return err
 	}
 	for _, row := range rows {
-		became := applied{err: row.problem}
+		a := applied{err: row.problem}
 		if row.problem == nil {
-			became, all = all[0], all[1:]
+			a, all = all[0], all[1:]
 		}
-		if err := r.report(p, row, became); err != nil {
+		if err := r.report(out, row, a); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// report writes down what became of a row: what is wrong with the row is for the
-// errors file; what is wrong with us is an error.
-func (r *run) report(p *part, row batchRow, became applied) error {
-	if became.err != nil {
-		message, code, status, ok := wire.RowFailure(became.err)
+// report adds the result of a row to the chunk. It returns an error that is not about
+// the row, but internal.
+func (r *run) report(out *chunkRows, row batchRow, a applied) error {
+	if a.err != nil {
+		message, code, status, ok := wire.RowFailure(a.err)
 		if !ok {
-			return became.err
+			return a.err
 		}
-		p.fail(row.record, message, code, status, r.claim.Format)
+		out.fail(row.record, message, code, status, r.lease.Format)
 		return nil
 	}
-	if became.result != nil {
-		p.add(became.result)
+	if a.result != nil {
+		out.add(a.result)
 	}
 	return nil
 }
 
-// say notes what else there is to say of the import: that it stopped before the end
-// of its file, and that the same content was imported before.
-func (r *run) say(ctx context.Context) error {
+// addNotes sets the message of the job: that it stopped before the end of its file, that
+// the result file is incomplete, or that the same content was imported before.
+func (r *run) addNotes(ctx context.Context) error {
 	var notes []string
 	if r.rejected(0) {
-		notes = append(notes, "stopped because "+strconv.FormatInt(r.claim.Stats.Errors, 10)+" rows were rejected; rows after record "+
-			strconv.FormatInt(r.claim.Stats.Processed, 10)+" were not processed. Correct the file, or raise maxErrors in the job's params")
+		notes = append(notes, "stopped because "+strconv.FormatInt(r.lease.Stats.Errors, 10)+" rows were rejected; rows after record "+
+			strconv.FormatInt(r.lease.Stats.Processed, 10)+" were not processed. Correct the file, or raise maxErrors in the job's params")
 	}
 	if r.cut {
-		notes = append(notes, "the result file was cut at "+strconv.FormatInt(r.jobs.Files.maxFile(), 10)+" bytes of rows; all rows were processed")
+		notes = append(notes, "the result file ends after "+strconv.FormatInt(r.jobs.Files.maxFile(), 10)+" bytes of rows; all rows were processed")
 	}
-	before, err := jobdb.SameImport(ctx, r.jobs.DB.Reads, r.claim.Tenant, r.claim.Job)
+	before, err := jobdb.SameImport(ctx, r.jobs.DB.Reads, r.lease.Tenant, r.lease.Job)
 	if before != "" {
 		notes = append(notes, "the same content was imported before, by job "+before)
 	}
-	r.claim.Message = strings.Join(notes, "; ")
+	r.lease.Message = strings.Join(notes, "; ")
 	return err
 }

@@ -1,6 +1,10 @@
-// Package jobs holds the use cases of jobs: uploading, validating and importing files,
-// exporting rows, and downloading what came of it. rows.go reads the rows of an
-// import, import.go applies them, and part.go and partfile.go make its result files.
+// Package jobs has the use cases of jobs: uploading, validating and importing files,
+// exporting rows, and downloading the files of jobs.
+//
+// A worker leases a job, and renews the lease while it works. If the lease expires,
+// another worker continues the job, and nothing that the first one does from then on is
+// stored. Of an import, source.go reads the file, rows.go parses its rows, import.go
+// applies them in batches, and chunk.go and chunkfile.go make its result files.
 package jobs
 
 import (
@@ -21,67 +25,68 @@ import (
 	"kith/core/wire"
 )
 
-// Jobs import and export many rows.
+// Jobs creates and runs jobs.
 type Jobs struct {
 	*base.Base
 	Files       *Files
 	Erasures    *users.Erasures
 	Redemptions *rewards.Redemptions
-	// Wake is called after a job was made, for the workers that do jobs. It must not
-	// block.
+	// Wake is called after a job was created, to wake the workers that run jobs. It
+	// must not block, and must not be nil.
 	Wake func()
-	// Logged is called after rows of an import were applied, for the worker that
-	// processes the events among them. It must not block.
+	// Logged is called after rows of an import were applied, to wake the worker that
+	// processes the events among them. It must not block, and must not be nil.
 	Logged func()
-	// Lease is how long a worker holds a job without a sign of life before others
-	// take it for dead; zero means DefaultLease.
+	// Lease is how long a job belongs to a worker that does not renew its lease. Zero
+	// means DefaultLease.
 	Lease core.Time
-	// CallTime is how long a call works on a small job that it creates before it
-	// leaves the job to the workers; zero means DefaultCallTime.
+	// CallTime is how long a call runs a small job that it creates; after that, the
+	// workers run it. Zero means DefaultCallTime.
 	CallTime time.Duration
 }
 
-// DefaultLease is how long a worker holds a job without a sign of life
-// before others take it for dead.
+// DefaultLease is the default of Jobs.Lease.
 const DefaultLease = 15 * core.Second
 
-// maxTries is how often a job is taken up without coming on before it is given
-// up: one that brings its worker down each time must not do so for ever.
+// maxTries is the number of attempts without progress after which a job is aborted. A job
+// may crash its worker each time.
 const maxTries = 5
 
-// DefaultCallTime is how long a call works on a small job that it creates.
+// DefaultCallTime is the default of Jobs.CallTime.
 const DefaultCallTime = 10 * time.Second
 
-// leaveTime bounds how long a worker that is to stop takes over giving its job
-// back.
-const leaveTime = 5 * time.Second
+// releaseTimeout bounds the time that a worker takes to release its jobs and their rows
+// after it was stopped.
+const releaseTimeout = 5 * time.Second
 
-// ErrLeaseLost says that another worker has taken the job over, since the lease
-// had ended, or that it was deleted. It is no failure: nothing of what the worker
-// did since then was stored.
-var ErrLeaseLost = errors.New("program: the job is another worker's now")
+// ErrLeaseLost means that the lease of a job has expired and another worker has the job,
+// or that the job was deleted. Nothing that the worker did since then was stored. It is
+// not a failure of the job.
+var ErrLeaseLost = errors.New("app: the lease of the job has expired, or the job was deleted")
 
-// aborted is a problem that no further attempt will solve: the job ends with it.
+// aborted is an error that no further attempt can solve: it ends the job, with reason as
+// its message.
 type aborted struct{ reason string }
 
 func (a aborted) Error() string { return a.reason }
 
-// Create adds a job (spec 4.1.3). One that is small is done before
-// this returns; others wait for a worker.
+// Create creates a job (spec 4.1.3). A small job runs before Create returns, for CallTime
+// at most; others wait for a worker. An unknown file of an import is a not-found error
+// about "fileRef".
 func (js *Jobs) Create(ctx context.Context, tenant core.TenantAlias, in job.Input) (job.Job, error) {
 	small, err := js.small(ctx, tenant, in)
 	if err != nil {
 		return job.Job{}, err
 	}
 	var made job.Job
-	var c jobdb.Lease
+	var l jobdb.Lease
 	err = js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error {
 		made = job.Job{ID: js.IDAt(tx.Now), Input: in, Status: job.Pending, Created: tx.Now}
 		if err := jobdb.InsertJob(ctx, tx, tenant, made); err != nil {
 			return err
 		}
 		if small {
-			if c, _, err = jobdb.LeaseJob(ctx, tx, tenant, made.ID, js.leaseEnd(tx.Now)); err != nil {
+			if l, _, err = jobdb.LeaseJob(ctx, tx, tenant, made.ID, js.leaseEnd(tx.Now)); err != nil {
 				return err
 			}
 		}
@@ -93,22 +98,22 @@ func (js *Jobs) Create(ctx context.Context, tenant core.TenantAlias, in job.Inpu
 	if err != nil {
 		return job.Job{}, err
 	}
-	if small && js.workNow(ctx, c) {
+	if small && js.workNow(ctx, l) {
 		return js.ByID(ctx, tenant, made.ID)
 	}
 	js.Wake()
 	return made, nil
 }
 
-// workNow does a job within a call. What goes wrong is left to the workers, who
-// try again, and say what it was.
-func (js *Jobs) workNow(ctx context.Context, c jobdb.Lease) bool {
-	// The job goes on when the caller does not wait for it.
+// workNow runs a job within a call, and reports whether it ended. If it did not, the
+// workers run it again, and log its error.
+func (js *Jobs) workNow(ctx context.Context, l jobdb.Lease) bool {
+	// The job continues even if the caller disconnects.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(js.CallTime, DefaultCallTime))
 	defer cancel()
-	err := js.work(ctx, c)
+	err := js.work(ctx, l)
 	if err != nil {
-		js.leave(ctx, c)
+		js.release(ctx, l)
 	}
 	return err == nil
 }
@@ -122,8 +127,8 @@ func (js *Jobs) ByID(ctx context.Context, tenant core.TenantAlias, id string) (j
 	return j, err
 }
 
-// ByIDFor is ByID for a caller: to a key that does not permit exports, there are only
-// imports.
+// ByIDFor is ByID for a caller. If the role of the caller's key does not permit reading
+// exports, an export is not found.
 func (js *Jobs) ByIDFor(ctx context.Context, c base.Caller, id string) (job.Job, error) {
 	j, err := js.ByID(ctx, c.Tenant.Alias, id)
 	if err == nil && !j.Type.Import() && c.Require(auth.ReadExports) != nil {
@@ -132,12 +137,14 @@ func (js *Jobs) ByIDFor(ctx context.Context, c base.Caller, id string) (job.Job,
 	return j, err
 }
 
-// List returns a page of jobs, the newest first, and how many there are in all.
+// List returns a page of the jobs that match the filter, the newest first, and their
+// total number.
 func (js *Jobs) List(ctx context.Context, tenant core.TenantAlias, f job.Filter) ([]job.Job, int, error) {
 	return jobdb.Jobs(ctx, js.DB.Reads, tenant, f)
 }
 
-// ListFor is List for a caller, as ByIDFor is ByID.
+// ListFor is List for a caller. If the role of the caller's key does not permit reading
+// exports, it lists only imports.
 func (js *Jobs) ListFor(ctx context.Context, c base.Caller, f job.Filter) ([]job.Job, int, error) {
 	if c.Require(auth.ReadExports) != nil {
 		f.Operation = job.Mutation
@@ -145,8 +152,8 @@ func (js *Jobs) ListFor(ctx context.Context, c base.Caller, f job.Filter) ([]job
 	return js.List(ctx, c.Tenant.Alias, f)
 }
 
-// Delete forgets a job and lets its files go; a job that runs is stopped. It
-// returns how many there were: 0 or 1.
+// Delete removes a job, and lets its files expire now. If the job is running, it stops
+// at its next renewal of the lease. Delete returns the number of removed jobs, 0 or 1.
 func (js *Jobs) Delete(ctx context.Context, tenant core.TenantAlias, id string) (deleted int, err error) {
 	err = js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error {
 		j, ok, err := jobdb.Job(ctx, tx.Reads, tenant, id)
@@ -167,106 +174,107 @@ func (js *Jobs) Delete(ctx context.Context, tenant core.TenantAlias, id string) 
 	return deleted, err
 }
 
-// Work does the job that has waited longest, of any tenant; false means that
-// none waits. A job that was lost on the way is ErrLeaseLost.
+// Work runs the job of any tenant that has waited longest. It returns false if no job
+// waits. The error is ErrLeaseLost if another worker took the job over. If ctx is
+// cancelled, Work releases the job, so that another worker continues it at once.
 func (js *Jobs) Work(ctx context.Context) (bool, error) {
-	// Looking first spares an idle database a write lock at every tick.
+	// A read comes first, so that an idle database needs no write lock at each tick.
 	if waits, err := jobdb.AnyWaiting(ctx, js.DB.Reads, js.Now()); err != nil || !waits {
 		return false, err
 	}
-	var c jobdb.Lease
+	var l jobdb.Lease
 	var ok bool
 	err := js.DB.Write(ctx, js.Now(), func(tx *store.Tx) (err error) {
-		c, ok, err = jobdb.LeaseNext(ctx, tx, js.leaseEnd(tx.Now))
+		l, ok, err = jobdb.LeaseNext(ctx, tx, js.leaseEnd(tx.Now))
 		return err
 	})
 	if err != nil || !ok {
 		return false, err
 	}
-	err = js.work(ctx, c)
+	err = js.work(ctx, l)
 	if err != nil && ctx.Err() != nil {
-		js.leave(ctx, c)
+		js.release(ctx, l)
 	}
 	return true, err
 }
 
-// leave gives a job back when the worker is told to stop. What goes wrong with
-// it the lease will mend.
-func (js *Jobs) leave(ctx context.Context, c jobdb.Lease) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+// release ends the lease of a job, so that another worker can run it at once. Errors are
+// ignored: the lease expires anyway.
+func (js *Jobs) release(ctx context.Context, l jobdb.Lease) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
-	_ = js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error { return jobdb.ReleaseLease(ctx, tx, c) })
+	_ = js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error { return jobdb.ReleaseLease(ctx, tx, l) })
 }
 
-// work does a claimed job up to its end, good or bad. An error means that it is
-// still pending, and will be taken up again when its lease has ended.
-func (js *Jobs) work(ctx context.Context, c jobdb.Lease) error {
-	if c.Tries > maxTries {
-		return js.abort(ctx, c, "aborted after 5 attempts without progress")
+// work runs a leased job until it has completed or was aborted. If it returns an error,
+// the job is still pending, and is run again when its lease has expired.
+func (js *Jobs) work(ctx context.Context, l jobdb.Lease) error {
+	if l.Tries > maxTries {
+		return js.abort(ctx, l, "aborted after 5 attempts without progress")
 	}
-	carryOut := js.export
-	if c.Type.Import() {
-		carryOut = js.load
+	run := js.export
+	if l.Type.Import() {
+		run = js.load
 	}
-	err := carryOut(ctx, &c)
+	err := run(ctx, &l)
 	var fatal aborted
 	if errors.As(err, &fatal) {
-		return js.abort(ctx, c, fatal.reason)
+		return js.abort(ctx, l, fatal.reason)
 	}
 	if err != nil {
 		return err
 	}
-	c.Status = job.Completed
-	return js.finish(ctx, c)
+	l.Status = job.Completed
+	return js.finish(ctx, l)
 }
 
-func (js *Jobs) abort(ctx context.Context, c jobdb.Lease, reason string) error {
-	c.Status, c.Message = job.Aborted, reason
-	return js.finish(ctx, c)
+func (js *Jobs) abort(ctx context.Context, l jobdb.Lease, reason string) error {
+	l.Status, l.Message = job.Aborted, reason
+	return js.finish(ctx, l)
 }
 
-// finish ends a job and tells of it.
-func (js *Jobs) finish(ctx context.Context, c jobdb.Lease) error {
+// finish ends a job and emits its webhook event.
+func (js *Jobs) finish(ctx context.Context, l jobdb.Lease) error {
 	dropped := 0
 	err := js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error {
-		c.Completed, c.Expires = tx.Now, tx.Now+job.Life
-		ok, err := jobdb.FinishJob(ctx, tx, c)
+		l.Completed, l.Expires = tx.Now, tx.Now+job.Life
+		ok, err := jobdb.FinishJob(ctx, tx, l)
 		if err != nil {
 			return err
 		}
 		if !ok {
 			return ErrLeaseLost
 		}
-		for _, ref := range []core.FileRef{c.File, c.Result, c.Job.Errors} {
-			if err := jobdb.ExtendFile(ctx, tx, c.Tenant, ref, c.Expires); err != nil {
+		for _, ref := range []core.FileRef{l.File, l.Result, l.Job.Errors} {
+			if err := jobdb.ExtendFile(ctx, tx, l.Tenant, ref, l.Expires); err != nil {
 				return err
 			}
 		}
 		event := webhook.ExportCompleted
-		if c.Type.Import() {
+		if l.Type.Import() {
 			event = webhook.JobCompleted
-			if dropped, err = jobdb.DeleteChunks(ctx, tx, c.Tenant, c.ID, mostDropped); err != nil {
+			if dropped, err = jobdb.DeleteChunks(ctx, tx, l.Tenant, l.ID, chunkBatch); err != nil {
 				return err
 			}
 		}
-		return js.Emit(ctx, tx, c.Tenant, event, wire.JobEvent(c.Job))
+		return js.Emit(ctx, tx, l.Tenant, event, wire.JobEvent(l.Job))
 	})
 	if err != nil {
 		return err
 	}
-	if c.Type.Import() {
-		return js.dropMore(ctx, c, dropped)
+	if l.Type.Import() {
+		return js.dropChunks(ctx, l, dropped)
 	}
-	if c.Status == job.Completed {
-		js.ReportWork(base.WorkRows, string(c.Type), base.OutcomeDone, c.Stats.Processed)
+	if l.Status == job.Completed {
+		js.ReportWork(base.WorkRows, string(l.Type), base.OutcomeDone, l.Stats.Processed)
 	}
 	return nil
 }
 
-// keep stores how far a job has come and prolongs its lease.
-func (js *Jobs) keep(ctx context.Context, c jobdb.Lease) error {
+// renew stores the progress of a job and renews its lease.
+func (js *Jobs) renew(ctx context.Context, l jobdb.Lease) error {
 	return js.DB.Write(ctx, js.Now(), func(tx *store.Tx) error {
-		ok, err := jobdb.RenewLease(ctx, tx, c, js.leaseEnd(tx.Now))
+		ok, err := jobdb.RenewLease(ctx, tx, l, js.leaseEnd(tx.Now))
 		if err == nil && !ok {
 			err = ErrLeaseLost
 		}

@@ -9,20 +9,20 @@ import (
 	"kith/core/job"
 )
 
-// ReceivedFile is a file that came with nothing but its name, and the job that it
-// became.
+// ReceivedFile is the result of Receive.
 type ReceivedFile struct {
+	// Job is the job of the file.
 	Job job.Job
-	// Fatal is for what the job is aborted, now or as soon as a worker takes it
-	// up; Rows is what is wrong with some of its rows, which will fail alone.
-	// Both are as Validate has them.
+	// Fatal has the problems for which the job is aborted, now or when a worker starts
+	// it. Rows has the problems of single rows, which fail while the others are
+	// imported. The texts are those of Validate.
 	Fatal, Rows []string
 }
 
-// Receive keeps a file whose name says what it is for, validates it and creates
-// its job, as three calls would (spec 4.1). A file that is broken gets a
-// job too: there its tenant sees what became of it. When body ends in an error,
-// neither file nor job is left.
+// Receive stores a file whose name has the type of its job, validates it and creates the
+// job, as the three calls of the API do (spec 4.1). An invalid file gets a job too, whose
+// message shows the tenant what is wrong. If reading body fails, neither a file nor a
+// job is stored.
 func (js *Jobs) Receive(ctx context.Context, tenant core.TenantAlias, name string, body io.Reader) (d ReceivedFile, err error) {
 	in := job.Input{Name: name, Requester: job.RequesterSFTP, Format: job.CSV, Params: "{}"}
 	if in.Type, err = importfile.TypeOf(name); err != nil {
@@ -31,7 +31,7 @@ func (js *Jobs) Receive(ctx context.Context, tenant core.TenantAlias, name strin
 	if in.File, err = js.Files.Upload(ctx, tenant, name, body); err != nil {
 		return d, err
 	}
-	// The file is whole. It becomes a job though its sender leaves now.
+	// The file is complete. It gets a job even if the sender disconnects now.
 	ctx = context.WithoutCancel(ctx)
 	if d.Fatal, d.Rows, err = js.validate(ctx, tenant, in); err != nil {
 		return d, err

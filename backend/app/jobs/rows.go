@@ -16,7 +16,7 @@ import (
 	"kith/core/wire"
 )
 
-// parser reads the rows of a type.
+// parser returns the function that parses rows of a type.
 func (r *run) parser(t job.Type) (func(wire.Row) (importRow, error), error) {
 	switch t {
 	case job.ImportUser:
@@ -28,11 +28,11 @@ func (r *run) parser(t job.Type) (func(wire.Row) (importRow, error), error) {
 	case job.ImportRedeem:
 		return r.parseDraw, nil
 	}
-	return nil, aborted{"this type of job is not offered"}
+	return nil, aborted{"this type of job is not supported"}
 }
 
-// userRow is a row of MUTATION/USER: what an identification with the API key
-// does.
+// userRow is a row of MUTATION/USER. It has the effect of an identification with the API
+// key.
 type userRow struct {
 	*run
 	update referral.UserUpdate
@@ -65,8 +65,8 @@ func (r userRow) decide(s *state.State) ([]string, error) {
 	return userCells(done), nil
 }
 
-// userCells are the cells of a user's row, as they are stored: those of an export
-// of users.
+// userCells returns the cells of a stored user in the result file, which are those of an
+// export of users.
 func userCells(done rules.Identified) []string {
 	u, code := done.User, string(shareCode(done.User.LinkNames()))
 	medium := ""
@@ -79,8 +79,8 @@ func userCells(done rules.Identified) []string {
 	}
 }
 
-// shareCode is the code that a user's share link has: that of the classic
-// program, or the last.
+// shareCode returns the code of a user's share link: the code in the classic program, or
+// else the last one.
 func shareCode(codes []referral.UserCode) (code core.ReferralCode) {
 	for _, c := range codes {
 		if code = c.Code; c.Program == core.ClassicProgram {
@@ -90,8 +90,8 @@ func shareCode(codes []referral.UserCode) (code core.ReferralCode) {
 	return code
 }
 
-// eventRow is a row of MUTATION/USER_EVENT: what a call that logs the one event
-// does.
+// eventRow is a row of MUTATION/USER_EVENT. It has the effect of a call that logs one
+// event.
 type eventRow struct {
 	*run
 	batch event.Batch
@@ -116,10 +116,10 @@ func (r eventRow) decide(s *state.State) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	one := b.Events[0]
+	e := b.Events[0]
 	return []string{
-		string(b.Account), string(b.User), one.ID, one.Key, strconv.FormatInt(int64(one.Triggered), 10),
-		strconv.FormatInt(int64(b.Received), 10), "", wire.EventFields(one),
+		string(b.Account), string(b.User), e.ID, e.Key, strconv.FormatInt(int64(e.Triggered), 10),
+		strconv.FormatInt(int64(b.Received), 10), "", wire.EventFields(e),
 	}, nil
 }
 
@@ -129,8 +129,8 @@ type deletionRow struct {
 	deletion users.Deletion
 }
 
-// parseDeletion reads what the row says, or else the params of the job; an empty
-// account is preserved unless one of them says otherwise (clients 1.2.4).
+// parseDeletion parses a deletion. The params of the job are the defaults of its options;
+// without either, an empty account is preserved (clients 1.2.4).
 func (r *run) parseDeletion(row wire.Row) (importRow, error) {
 	d, err := wire.ParseDeletion(row)
 	return deletionRow{r, users.Deletion{Account: d.Account, User: d.User, Options: users.DeleteOptions{
@@ -139,19 +139,18 @@ func (r *run) parseDeletion(row wire.Row) (importRow, error) {
 	}}}, err
 }
 
-// firstGiven is the first of the settings that is given, or what holds without
-// any.
-func firstGiven(without bool, settings ...*bool) bool {
+// firstGiven returns the first of the settings that is not nil, or the default.
+func firstGiven(defaultValue bool, settings ...*bool) bool {
 	for _, s := range settings {
 		if s != nil {
 			return *s
 		}
 	}
-	return without
+	return defaultValue
 }
 
-// together makes the deletions of many rows together.
-func (r deletionRow) together(ctx context.Context, tx *store.Tx, rows []importRow) ([]applied, error) {
+// applyAll deletes the users of many rows.
+func (r deletionRow) applyAll(ctx context.Context, tx *store.Tx, rows []importRow) ([]applied, error) {
 	deletions := make([]users.Deletion, len(rows))
 	for i, row := range rows {
 		deletions[i] = row.(deletionRow).deletion
@@ -178,9 +177,8 @@ func (r *run) parseDraw(row wire.Row) (importRow, error) {
 	return drawRow{r, reward.Draw{Account: d.Account, User: d.User, Unit: d.Unit, Amount: d.Amount}}, err
 }
 
-// together makes the draws of many rows together; what redeems nothing is passed
-// over.
-func (r drawRow) together(ctx context.Context, tx *store.Tx, rows []importRow) ([]applied, error) {
+// applyAll redeems credit for many rows. It skips rows that redeem nothing.
+func (r drawRow) applyAll(ctx context.Context, tx *store.Tx, rows []importRow) ([]applied, error) {
 	all := make([]applied, len(rows))
 	var draws []reward.Draw
 	var at []int
@@ -194,9 +192,9 @@ func (r drawRow) together(ctx context.Context, tx *store.Tx, rows []importRow) (
 		return nil, err
 	}
 	for i, d := range drawn {
-		one := draws[i]
+		draw := draws[i]
 		all[at[i]] = applied{err: d.Refused, result: []string{
-			string(one.Account), string(one.User), one.Unit, strconv.FormatInt(d.Redeemed, 10), strconv.FormatInt(d.Available, 10),
+			string(draw.Account), string(draw.User), draw.Unit, strconv.FormatInt(d.Redeemed, 10), strconv.FormatInt(d.Available, 10),
 		}}
 	}
 	return all, nil

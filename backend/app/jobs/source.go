@@ -20,16 +20,15 @@ import (
 type source struct {
 	*importfile.Reader
 	format importfile.Format
-	// layout is what the columns of a CSV file are.
+	// layout has the columns of a CSV file.
 	layout importfile.Layout
 	close  func() error
 }
 
-// openSource opens an upload at a place in its unpacked bytes, after so many
-// records. A file that cannot be read as what it is, or is not there, is aborted. To
-// get to a place in a packed file all before it is unpacked, and alive is called now
-// and then meanwhile; it may be nil for position 0.
-func (js *Jobs) openSource(ctx context.Context, tenant core.TenantAlias, t job.Type, ref core.FileRef, position, record int64, alive func() error) (*source, error) {
+// openSource opens an upload at a position in its uncompressed bytes, which is after the
+// given number of records. A position in a gzip file is reached by decompressing all bytes
+// before it; renew is called regularly meanwhile. It may be nil if position is 0.
+func (js *Jobs) openSource(ctx context.Context, tenant core.TenantAlias, t job.Type, ref core.FileRef, position, record int64, renew func() error) (*source, error) {
 	s := &source{format: importfile.FormatOf(string(ref), nil)}
 	if s.format == importfile.CSV {
 		if err := js.readHeader(ctx, s, tenant, t, ref); err != nil || position == 0 {
@@ -37,10 +36,10 @@ func (js *Jobs) openSource(ctx context.Context, tenant core.TenantAlias, t job.T
 		}
 		_ = s.close()
 	}
-	return s, js.openAt(ctx, s, tenant, ref, position, record, alive)
+	return s, js.openAt(ctx, s, tenant, ref, position, record, renew)
 }
 
-// readHeader opens a file at its beginning and reads the columns of it.
+// readHeader opens a CSV file at its beginning and reads its header.
 func (js *Jobs) readHeader(ctx context.Context, s *source, tenant core.TenantAlias, t job.Type, ref core.FileRef) error {
 	if err := js.openAt(ctx, s, tenant, ref, 0, 0, nil); err != nil {
 		return err
@@ -64,7 +63,7 @@ func (js *Jobs) readHeader(ctx context.Context, s *source, tenant core.TenantAli
 	return err
 }
 
-// headerProblems are all that is wrong with the columns of a file.
+// headerProblems are the problems of a CSV file's header.
 type headerProblems []importfile.Problem
 
 func headerError(problems []importfile.Problem) error {
@@ -74,26 +73,27 @@ func headerError(problems []importfile.Problem) error {
 	return headerProblems(problems)
 }
 
-// Error joins the first few of them.
+// Error joins the texts of the first 10 problems.
 func (h headerProblems) Error() string {
-	const most = 10
+	const limit = 10
 	var texts []string
-	for _, p := range h[:min(len(h), most)] {
+	for _, p := range h[:min(len(h), limit)] {
 		texts = append(texts, p.Error())
 	}
-	if len(h) > most {
-		texts = append(texts, "and "+strconv.Itoa(len(h)-most)+" more")
+	if len(h) > limit {
+		texts = append(texts, "and "+strconv.Itoa(len(h)-limit)+" more")
 	}
 	return strings.Join(texts, "; ")
 }
 
-func (js *Jobs) openAt(ctx context.Context, s *source, tenant core.TenantAlias, ref core.FileRef, position, record int64, alive func() error) error {
+// openAt opens an upload at a position; see openSource.
+func (js *Jobs) openAt(ctx context.Context, s *source, tenant core.TenantAlias, ref core.FileRef, position, record int64, renew func() error) error {
 	if _, err := js.upload(ctx, tenant, ref); err != nil {
 		return err
 	}
-	packed := strings.HasSuffix(string(ref), importfile.GzipEnding)
+	compressed := strings.HasSuffix(string(ref), importfile.GzipEnding)
 	from := position
-	if packed {
+	if compressed {
 		from = 0
 	}
 	body, err := js.Files.Store.Open(ctx, ref, from)
@@ -102,8 +102,8 @@ func (js *Jobs) openAt(ctx context.Context, s *source, tenant core.TenantAlias, 
 	}
 	s.close = body.Close
 	in := io.Reader(body)
-	if packed {
-		if in, err = unpack(body, js.Files.maxFile(), position, alive); err != nil {
+	if compressed {
+		if in, err = newGunzip(body, js.Files.maxFile(), position, renew); err != nil {
 			_ = body.Close()
 			return err
 		}
@@ -112,8 +112,8 @@ func (js *Jobs) openAt(ctx context.Context, s *source, tenant core.TenantAlias, 
 	return nil
 }
 
-// upload returns what is known of a file that the tenant uploaded, or an error
-// about "fileRef".
+// upload returns the size in bytes of a file that the tenant uploaded, or a not-found
+// error about "fileRef".
 func (js *Jobs) upload(ctx context.Context, tenant core.TenantAlias, ref core.FileRef) (size int64, err error) {
 	f, ok, err := jobdb.FindFile(ctx, js.DB.Reads, tenant, ref)
 	if err == nil && (!ok || f.Size < 0 || f.Expires <= js.Now()) {
@@ -122,46 +122,47 @@ func (js *Jobs) upload(ctx context.Context, tenant core.TenantAlias, ref core.Fi
 	return f.Size, err
 }
 
-// unpacked reads what gzip packed, up to a bound: a small file may hold a very
-// large one.
-type unpacked struct {
+// gunzip decompresses a gzip file, up to limit bytes: a small file can decompress to a
+// very large one.
+type gunzip struct {
 	from *gzip.Reader
-	left int64
-	most int64
+	// left is the number of bytes that may still be read.
+	left, limit int64
 }
 
-func unpack(from io.Reader, most, skip int64, alive func() error) (io.Reader, error) {
+// newGunzip returns a reader of the decompressed bytes after the first skip ones. It calls
+// renew after each renewBytes that it skips.
+func newGunzip(from io.Reader, limit, skip int64, renew func() error) (io.Reader, error) {
 	zip, err := gzip.NewReader(from)
 	if err != nil {
-		return nil, damaged(err)
+		return nil, gzipError(err)
 	}
-	u := &unpacked{from: zip, left: most, most: most}
+	g := &gunzip{from: zip, left: limit, limit: limit}
 	for skip > 0 {
-		n, err := io.CopyN(io.Discard, u, min(skip, aliveBytes))
+		n, err := io.CopyN(io.Discard, g, min(skip, renewBytes))
 		if err == nil {
-			err = alive()
+			err = renew()
 		}
 		if err != nil {
 			return nil, err
 		}
 		skip -= n
 	}
-	return u, nil
+	return g, nil
 }
 
-func (u *unpacked) Read(p []byte) (int, error) {
-	n, err := u.from.Read(p)
-	if u.left -= int64(n); u.left < 0 {
-		return 0, importfile.Problem{Reason: "the file unpacks to more than " + strconv.FormatInt(u.most, 10) + " bytes"}
+func (g *gunzip) Read(p []byte) (int, error) {
+	n, err := g.from.Read(p)
+	if g.left -= int64(n); g.left < 0 {
+		return 0, importfile.Problem{Reason: "the file decompresses to more than " + strconv.FormatInt(g.limit, 10) + " bytes; divide it into several files"}
 	}
-	return n, damaged(err)
+	return n, gzipError(err)
 }
 
-// damaged tells a file that is not what gzip wrote from one that could not be
-// read.
-func damaged(err error) error {
+// gzipError returns a problem of the file if err says that it is corrupt, or else err.
+func gzipError(err error) error {
 	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return importfile.Problem{Reason: "the file is damaged: it is not what gzip packed"}
+		return importfile.Problem{Reason: "corrupt gzip; compress and upload the file again"}
 	}
 	return err
 }

@@ -12,15 +12,17 @@ import (
 	"kith/core/importfile"
 )
 
-// DefaultMaxFile bounds a file that is uploaded, packed and unpacked, in bytes.
+// DefaultMaxFile is the size of an upload at most, compressed and uncompressed, in bytes.
 const DefaultMaxFile = 2 << 30
 
-// sniffed is how much of a file is looked at to tell what it is.
+// sniffed is the number of bytes from which the format of a file is detected.
 const sniffed = 4 << 10
 
-// Upload keeps a file for a job to read (spec 4.1.1). name is what its
-// sender calls it, or empty: CSV or JSONL is told by it, or by how the file
-// begins. It may be packed with gzip.
+// Upload stores a file for a job (spec 4.1.1), and returns its reference. name is the
+// sender's name of the file, or empty. The format, CSV or JSONL, is detected from the name
+// or from the first bytes. The file may be compressed with gzip. An empty file is
+// invalid, and one of more than Max bytes is too large. If reading body fails, no file is
+// stored.
 func (fs *Files) Upload(ctx context.Context, tenant core.TenantAlias, name string, body io.Reader) (core.FileRef, error) {
 	in := bufio.NewReaderSize(body, sniffed)
 	beginning, err := in.Peek(sniffed)
@@ -35,13 +37,13 @@ func (fs *Files) Upload(ctx context.Context, tenant core.TenantAlias, name strin
 		return "", err
 	}
 	defer f.Abort()
-	most := fs.maxFile()
-	n, err := io.Copy(f, io.LimitReader(in, most+1))
+	limit := fs.maxFile()
+	n, err := io.Copy(f, io.LimitReader(in, limit+1))
 	if err != nil {
 		return "", err
 	}
-	if n > most {
-		return "", tooLargeFile(most)
+	if n > limit {
+		return "", tooLargeFile(limit)
 	}
 	return f.ref, f.Close()
 }
@@ -53,19 +55,20 @@ func (fs *Files) maxFile() int64 {
 	return DefaultMaxFile
 }
 
-func tooLargeFile(most int64) error {
-	return &core.Error{Code: core.CodeTooLarge, Field: "file", Message: "is larger than " + strconv.FormatInt(most, 10) + " bytes"}
+func tooLargeFile(limit int64) error {
+	return &core.Error{Code: core.CodeTooLarge, Field: "file", Message: "is larger than " + strconv.FormatInt(limit, 10) + " bytes"}
 }
 
-// extension is what the ref of a file ends in.
+// extension returns the end of a file's reference, which names its format, such as
+// csv.gz.
 func extension(name string, beginning []byte) string {
 	if !importfile.Packed(beginning) {
 		return string(importfile.FormatOf(name, beginning))
 	}
-	inside := make([]byte, sniffed)
-	if unpacked, err := gzip.NewReader(bytes.NewReader(beginning)); err == nil {
-		n, _ := io.ReadFull(unpacked, inside)
-		inside = inside[:n]
+	text := make([]byte, sniffed)
+	if zip, err := gzip.NewReader(bytes.NewReader(beginning)); err == nil {
+		n, _ := io.ReadFull(zip, text)
+		text = text[:n]
 	}
-	return string(importfile.FormatOf(name, inside)) + importfile.GzipEnding
+	return string(importfile.FormatOf(name, text)) + importfile.GzipEnding
 }

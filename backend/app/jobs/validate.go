@@ -12,16 +12,17 @@ import (
 )
 
 const (
-	// validatedBytes is how much of a file is validated, unpacked: a caller
-	// waits for it.
+	// validatedBytes is the number of uncompressed bytes of a file that are validated.
+	// It is bounded because a caller waits for the result.
 	validatedBytes = 64 << 20
-	// maxProblems is how many problems of rows are told.
+	// maxProblems is the number of row problems that are reported at most.
 	maxProblems = 100
 )
 
-// Validate looks for problems of an import file: all of its header and the
-// first 100 of its rows, within its first 64 MiB (spec 4.1.2). None is
-// no promise: what a row asks for may be refused when it is carried out.
+// Validate returns the problems of an import file: all problems of its header, and the
+// first 100 problems of rows in its first 64 MiB (spec 4.1.2). A file without problems
+// may still have rows that are refused when they are imported, such as a code that
+// belongs to another user. Validate of an export returns nil.
 func (js *Jobs) Validate(ctx context.Context, tenant core.TenantAlias, in job.Input) ([]string, error) {
 	if !in.Type.Import() {
 		return nil, nil
@@ -30,8 +31,8 @@ func (js *Jobs) Validate(ctx context.Context, tenant core.TenantAlias, in job.In
 	return append(rows, file...), err
 }
 
-// validate tells what is wrong with a file, for which its job would be aborted,
-// from what is wrong with some of its rows.
+// validate returns the problems of the file as a whole, for which its job would be
+// aborted, and those of single rows.
 func (js *Jobs) validate(ctx context.Context, tenant core.TenantAlias, in job.Input) (file, rows []string, err error) {
 	s, err := js.openSource(ctx, tenant, in.Type, in.File, 0, 0, nil)
 	if err != nil {
@@ -61,7 +62,7 @@ func (js *Jobs) validate(ctx context.Context, tenant core.TenantAlias, in job.In
 	return file, rows, ctx.Err()
 }
 
-// rowProblem says in which row and column something is wrong.
+// rowProblem returns the problem of a row, with its column if err has one.
 func rowProblem(record int64, err error) importfile.Problem {
 	p := importfile.Problem{Record: record, Reason: err.Error()}
 	var e *core.Error
@@ -71,8 +72,8 @@ func rowProblem(record int64, err error) importfile.Problem {
 	return p
 }
 
-// problemsOf is what is wrong with a file, or the error that kept it from being
-// read.
+// problemsOf returns the problems of a file that err has, or err itself if the file could
+// not be read.
 func problemsOf(err error) ([]string, error) {
 	var problem importfile.Problem
 	var header headerProblems

@@ -1,0 +1,90 @@
+package jobs
+
+import (
+	"bytes"
+	"compress/flate"
+	"context"
+	"encoding/csv"
+	"errors"
+	"strconv"
+	"strings"
+
+	"kith/backend/store"
+	"kith/backend/store/jobdb"
+	"kith/core/exportfile"
+	"kith/core/job"
+)
+
+// chunkRows collects the rows that a batch adds to the result file and the errors file
+// of an import. They are stored in the database as a compressed chunk until the job
+// ends, because most object stores cannot append to a file.
+type chunkRows struct {
+	result, errors [][]string
+}
+
+// compressor compresses the chunks of an import, one after the other. It reuses its
+// flate.Writer, because that needs a megabyte of memory and there are many batches a
+// second.
+type compressor struct{ zip *flate.Writer }
+
+// compress returns rows as compressed CSV, or nil for no rows.
+func (c *compressor) compress(rows [][]string) (_ []byte, err error) {
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	var compressed bytes.Buffer
+	if c.zip == nil {
+		if c.zip, err = flate.NewWriter(&compressed, flate.BestSpeed); err != nil {
+			return nil, err
+		}
+	}
+	c.zip.Reset(&compressed)
+	err = errors.Join(csv.NewWriter(c.zip).WriteAll(rows), c.zip.Close())
+	return compressed.Bytes(), err
+}
+
+// add adds a row of the result file.
+func (c *chunkRows) add(row []string) { c.result = append(c.result, row) }
+
+// fail adds a row of the errors file: the error of the row with the number record.
+func (c *chunkRows) fail(record int64, message, code string, status int, format job.Format) {
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
+	}
+	if format == job.CSV {
+		message = exportfile.Harmless(message)
+	}
+	c.errors = append(c.errors, []string{strconv.FormatInt(record, 10), message, code, strconv.Itoa(status)})
+}
+
+// chunk returns the rows as the chunk with the sequence number seq.
+func (c *chunkRows) chunk(seq int64, with *compressor) (jobdb.Chunk, error) {
+	result, err := with.compress(c.result)
+	if err != nil {
+		return jobdb.Chunk{}, err
+	}
+	failed, err := with.compress(c.errors)
+	return jobdb.Chunk{Seq: seq, Result: result, Errors: failed}, err
+}
+
+// chunkBatch is the number of chunks, of some 50 kB each, that one transaction deletes at
+// most.
+const chunkBatch = 64
+
+// dropChunks deletes the remaining chunks of a job that has ended. dropped is the number
+// of chunks that the last transaction deleted. It continues for releaseTimeout even if
+// ctx is cancelled: otherwise the chunks would stay until the job itself is removed.
+func (js *Jobs) dropChunks(ctx context.Context, l jobdb.Lease, dropped int) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer cancel()
+	for dropped == chunkBatch {
+		err := js.DB.Write(ctx, js.Now(), func(tx *store.Tx) (err error) {
+			dropped, err = jobdb.DeleteChunks(ctx, tx, l.Tenant, l.ID, chunkBatch)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
