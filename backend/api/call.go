@@ -145,15 +145,15 @@ func (c *call) page() (p base.Page, err error) {
 	return p, err
 }
 
-// count reads a whole number from 0 to most; unset is the value of a missing parameter.
-func count(q url.Values, name string, unset, most int) (int, error) {
+// count reads a whole number from 0 to maximum; unset is the value of a missing parameter.
+func count(q url.Values, name string, unset, maximum int) (int, error) {
 	text := q.Get(name)
 	if text == "" {
 		return unset, nil
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 || n > most {
-		return 0, core.Invalid(name, "must be a whole number from 0 to "+strconv.Itoa(most))
+	if err != nil || n < 0 || n > maximum {
+		return 0, core.Invalid(name, "must be a whole number from 0 to "+strconv.Itoa(maximum))
 	}
 	return n, nil
 }

@@ -9,7 +9,7 @@ import (
 	"kith/core/link"
 )
 
-// CreateUserAnalyticsEvent counts that a user saw or used a widget.
+// CreateUserAnalyticsEvent counts that a user saw a widget or shared its link.
 func (*mutation) CreateUserAnalyticsEvent(ctx context.Context, args struct{ EventMeta argument }) (*bool, error) {
 	c := callOf(ctx)
 	in := args.EventMeta
@@ -21,7 +21,7 @@ func (*mutation) CreateUserAnalyticsEvent(ctx context.Context, args struct{ Even
 	if in.member("type").value == "USER_REFERRAL_PROGRAM_ENGAGEMENT_EVENT" {
 		event.Kind = analytics.Shared
 	}
-	if err := usedWith(&event, in); err != nil {
+	if err := readMediums(&event, in); err != nil {
 		return nil, err
 	}
 	if err := c.engine.Analytics.Count(ctx, c.tenant, event); err != nil {
@@ -30,8 +30,8 @@ func (*mutation) CreateUserAnalyticsEvent(ctx context.Context, args struct{ Even
 	return pointer(true), nil
 }
 
-// usedWith reads the program and the mediums of an event.
-func usedWith(event *analytics.Event, in argument) error {
+// readMediums reads the program and the mediums of an event.
+func readMediums(event *analytics.Event, in argument) error {
 	program, err := in.member("programId").text("programId")
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"kith/core/reward"
 )
 
-// balance is rewards of one type and unit, summed up.
+// balance is the sums of rewards of one type and unit.
 type balance struct {
 	sum reward.Balance
 
@@ -32,60 +32,62 @@ func newBalance(b reward.Balance) *balance {
 	}
 }
 
-// ToCreditRewardBalance and the three that follow say of which type it is.
+// ToCreditRewardBalance returns the balance if it is one of credit.
 func (b *balance) ToCreditRewardBalance() (*balance, bool) { return b, b.sum.Kind == reward.Credit }
 
-// ToDiscountPercentRewardBalance is for percentages.
+// ToDiscountPercentRewardBalance returns the balance if it is one of discounts.
 func (b *balance) ToDiscountPercentRewardBalance() (*balance, bool) {
 	return b, b.sum.Kind == reward.PercentDiscount
 }
 
-// ToFuelTankRewardBalance is for codes.
+// ToFuelTankRewardBalance returns the balance if it is one of fuel tank codes.
 func (b *balance) ToFuelTankRewardBalance() (*balance, bool) { return b, b.sum.Kind == reward.FuelTank }
 
-// ToIntegrationRewardBalance is for gifts.
+// ToIntegrationRewardBalance returns the balance if it is one of an integration's rewards,
+// such as gift cards.
 func (b *balance) ToIntegrationRewardBalance() (*balance, bool) {
 	return b, b.sum.Kind == reward.Integration
 }
 
 type formatArguments struct{ FormatType argument }
 
+// pretty formats a value in the unit of the balance.
 func (b *balance) pretty(value int64, args formatArguments) (*string, error) {
 	return prettyArguments{FormatType: args.FormatType}.pretty(value, b.Unit, b.sum.Currency)
 }
 
-// PrettyAvailableValue is what can be used, as people read it.
+// PrettyAvailableValue returns the value that can be used now, formatted for people.
 func (b *balance) PrettyAvailableValue(args formatArguments) (*string, error) {
 	return b.pretty(b.sum.Available(), args)
 }
 
-// PrettyPendingCredit and the four that follow are the totals as people read
-// them.
+// PrettyPendingCredit returns the credit that is not available yet, formatted for people.
 func (b *balance) PrettyPendingCredit(args formatArguments) (*string, error) {
 	return b.pretty(b.sum.Pending, args)
 }
 
-// PrettyAssignedCredit is what was given and is not lost.
+// PrettyAssignedCredit returns the credit that was given and neither expired nor was
+// cancelled, formatted for people.
 func (b *balance) PrettyAssignedCredit(args formatArguments) (*string, error) {
 	return b.pretty(b.sum.Assigned, args)
 }
 
-// PrettyRedeemedCredit is what was redeemed.
+// PrettyRedeemedCredit returns the redeemed credit, formatted for people.
 func (b *balance) PrettyRedeemedCredit(args formatArguments) (*string, error) {
 	return b.pretty(b.sum.Redeemed, args)
 }
 
-// PrettyExpiredCredit is what has expired.
+// PrettyExpiredCredit returns the expired credit, formatted for people.
 func (b *balance) PrettyExpiredCredit(args formatArguments) (*string, error) {
 	return b.pretty(b.sum.Expired, args)
 }
 
-// PrettyCancelledCredit is what was taken back.
+// PrettyCancelledCredit returns the cancelled credit, formatted for people.
 func (b *balance) PrettyCancelledCredit(args formatArguments) (*string, error) {
 	return b.pretty(b.sum.Cancelled, args)
 }
 
-// RewardBalanceDetails are the user's rewards, summed up.
+// RewardBalanceDetails returns the sums of the user's rewards by type and unit.
 func (u *user) RewardBalanceDetails(ctx context.Context, args struct{ Filter, ProgramID, Locale argument }) (*[]*balance, error) {
 	program, err := args.ProgramID.text("programId")
 	if err != nil {
@@ -96,7 +98,7 @@ func (u *user) RewardBalanceDetails(ctx context.Context, args struct{ Filter, Pr
 	if r.err != nil || u.hidden {
 		return &[]*balance{}, r.err
 	}
-	all, err := u.beside.balances.get(ctx, program, u.who(), func(ctx context.Context, users []referral.Identity) (map[referral.Identity][]reward.Balance, error) {
+	all, err := u.loaders.balances.get(ctx, program, u.identity(), func(ctx context.Context, users []referral.Identity) (map[referral.Identity][]reward.Balance, error) {
 		return u.c.engine.Rewards.BalancesOf(ctx, u.c.tenant, users, core.ProgramKey(program))
 	})
 	if err != nil {

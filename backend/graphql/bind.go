@@ -12,38 +12,39 @@ import (
 // resolver returns the value of a field of a parent.
 type resolver func(ctx context.Context, parent reflect.Value, arguments map[string]any) (reflect.Value, error)
 
-// boundField is a field of an object type, and what resolves it.
+// boundField is a field of an object type with its resolver.
 type boundField struct {
 	*ast.FieldDefinition
 	resolve resolver
 }
 
-// object is an object type of the schema as a Go type has it.
+// object is an object type of the schema, bound to a Go type.
 type object struct {
 	def    *ast.Definition
 	fields map[string]boundField
-	// value is what the fields of a root type are of.
+	// value is the parent of the fields of Query or Mutation; invalid for other types.
 	value reflect.Value
 }
 
-// goType is a type of the schema as a Go type.
+// goType is a type of the schema, by name, together with a Go type.
 type goType struct {
 	name string
 	of   reflect.Type
 }
 
-// member says of which object type a value of an interface or a union is: a method
-// that returns it, and whether it is one.
+// member is an object type of an interface or a union. The method returns a value as that
+// object type, and whether it is one.
 type member struct {
 	method int
 	object *object
 }
 
-// binding finds for each field of the schema the method or field of a Go type that
-// has its name, whatever the case of letters. A method takes a context or nothing,
-// and then a struct with an argument for each of the field's, or nothing; it
-// returns a value, and an error if it can fail. A type of an interface or a union
-// has a method ToX for each object type X, which returns it, and whether it is one.
+// binding resolves each field of the schema with the method or field of a Go type that
+// has the same name, regardless of case. A method has up to two parameters: a context,
+// and a struct with a field of type argument for each argument of the GraphQL field. It
+// returns a value, or a value and an error. The Go type of an interface or a union has a
+// method ToX for each of its object types X, which returns the value as an X, and whether
+// it is one.
 type binding struct {
 	schema  *ast.Schema
 	roots   map[ast.Operation]*object
@@ -51,6 +52,8 @@ type binding struct {
 	members map[goType][]member
 }
 
+// bind binds the schema to the Go values of Query and Mutation. It fails if a field has no
+// method or field of the right form.
 func bind(schema *ast.Schema, q, m any) (binding, error) {
 	b := binding{schema: schema, objects: map[goType]*object{}, members: map[goType][]member{}}
 	queries, err := b.object(schema.Query, reflect.TypeOf(q))
@@ -66,7 +69,8 @@ func bind(schema *ast.Schema, q, m any) (binding, error) {
 	return b, nil
 }
 
-// objectOf is the object type of a value of a type; nil when there is none.
+// objectOf returns the object type of a value whose type in the schema has this name, and
+// the value as that type. The object type is nil if the value has none.
 func (b *binding) objectOf(name string, v reflect.Value) (*object, reflect.Value) {
 	key := goType{name, v.Type()}
 	for _, m := range b.members[key] {
@@ -77,6 +81,7 @@ func (b *binding) objectOf(name string, v reflect.Value) (*object, reflect.Value
 	return b.objects[key], v
 }
 
+// object binds an object type to a Go type.
 func (b *binding) object(def *ast.Definition, of reflect.Type) (*object, error) {
 	key := goType{def.Name, of}
 	if o := b.objects[key]; o != nil {
@@ -97,14 +102,14 @@ func (b *binding) object(def *ast.Definition, of reflect.Type) (*object, error) 
 	return o, nil
 }
 
-// output binds what a field returns.
+// output binds the type of a field to the Go type that its resolver returns.
 func (b *binding) output(t *ast.Type, of reflect.Type) error {
 	for ; t.Elem != nil; t = t.Elem {
 		if of.Kind() == reflect.Pointer {
 			of = of.Elem()
 		}
 		if of.Kind() != reflect.Slice {
-			return fmt.Errorf("%s is no list", of)
+			return fmt.Errorf("%s is not a slice", of)
 		}
 		of = of.Elem()
 	}
@@ -118,7 +123,7 @@ func (b *binding) output(t *ast.Type, of reflect.Type) error {
 	return checkLeaf(of)
 }
 
-// abstract binds a type whose values are of one of several object types.
+// abstract binds an interface or a union to a Go type.
 func (b *binding) abstract(def *ast.Definition, of reflect.Type) error {
 	key := goType{def.Name, of}
 	if b.members[key] != nil {
@@ -139,6 +144,7 @@ func (b *binding) abstract(def *ast.Definition, of reflect.Type) error {
 	return nil
 }
 
+// checkLeaf returns an error unless values of a Go type can be written as a scalar.
 func checkLeaf(of reflect.Type) error {
 	if of.Kind() == reflect.Pointer {
 		of = of.Elem()
@@ -147,12 +153,12 @@ func checkLeaf(of reflect.Type) error {
 	case reflect.String, reflect.Bool, reflect.Int32, reflect.Int64:
 		return nil
 	}
-	return fmt.Errorf("%s is no scalar", of)
+	return fmt.Errorf("%s is not a scalar", of)
 }
 
-// resolverOf finds what resolves a field, and what it returns.
+// resolverOf returns the resolver of a field, and the Go type that it returns.
 func resolverOf(f *ast.FieldDefinition, of reflect.Type) (resolver, reflect.Type, error) {
-	// The two underscores of introspection's fields are no part of a Go name.
+	// A Go name has no underscores, with which the fields of introspection begin.
 	same := func(name string) bool { return strings.EqualFold(name, strings.TrimPrefix(f.Name, "__")) }
 	for i := range of.NumMethod() {
 		if method := of.Method(i); same(method.Name) {
@@ -172,6 +178,7 @@ func resolverOf(f *ast.FieldDefinition, of reflect.Type) (resolver, reflect.Type
 	}, field.Type, nil
 }
 
+// methodResolver returns the resolver that calls a method.
 func methodResolver(f *ast.FieldDefinition, method reflect.Method) (resolver, reflect.Type, error) {
 	in := 1
 	takesContext := method.Type.NumIn() > in && method.Type.In(in) == reflect.TypeFor[context.Context]()
@@ -201,10 +208,10 @@ func methodResolver(f *ast.FieldDefinition, method reflect.Method) (resolver, re
 	}, method.Type.Out(0), nil
 }
 
-// argumentsOf is a struct of a field's arguments.
+// argumentsOf is the type of the struct with a field's arguments; nil: no arguments.
 type argumentsOf struct {
 	of reflect.Type
-	// places are where the arguments are in it, by their names.
+	// places has the index of the struct field of each argument, by name.
 	places map[string][]int
 }
 

@@ -15,118 +15,118 @@ import (
 	"kith/core/wire"
 )
 
-// Bounds of one call.
+// Limits of one call.
 const (
-	// maxConflicts is how many pairs of fields may share a response name and differ.
-	// Most of them are in different places; validation compares them all, and each
-	// that are in the same place is an error.
+	// maxConflicts is how many pairs of different fields may have the same response
+	// name. Validation compares them all, and reports an error for each pair of one
+	// selection set.
 	maxConflicts = 200
-	// maxOverlap is how many pairs of fields may share a response name, which
-	// validation compares where they are in the same place.
+	// maxOverlap is how many pairs of fields may have the same response name.
+	// Validation compares those of one selection set.
 	maxOverlap = 50_000
-	// maxQuery is the longest document, in bytes; variables are bounded by the
-	// body alone.
+	// maxQuery is the length of the longest document, in bytes. The variables are
+	// limited by the size of the body only.
 	maxQuery = 128 << 10
-	// maxTokens is how many words and signs a document may have.
+	// maxTokens is how many tokens a document may have.
 	maxTokens = 20_000
-	// maxDepth is how many fields may stand below one another. Introspection,
-	// which asks for types of types, needs 16.
+	// maxDepth is how deep fields may be nested. The introspection query of common
+	// tools needs 16 levels.
 	maxDepth = 16
-	// maxRoot is how many fields an operation may have at its top: clients put
-	// up to ten queries into one.
+	// maxRoot is how many fields an operation may have at the top level. Clients
+	// combine up to 10 queries in one operation.
 	maxRoot = 50
-	// maxFields is how many fields an operation may ask for, each as often as
-	// fragments repeat it.
+	// maxFields is how many fields an operation may have. The fields of a fragment
+	// count each time that it is spread.
 	maxFields = 2000
-	// maxFragments is how many fragments a document may have, and how often it may
-	// spread them: validation compares each with each.
+	// maxFragments is how many fragments a document may have, and how many spreads:
+	// validation compares each with every other.
 	maxFragments = 200
-	// maxCost is how many fields the answer may have: what is asked for within
-	// a list counts as often as its limit says.
+	// maxCost is how many fields the answer may have. The fields within a list count
+	// once for each element that its limit allows.
 	maxCost = 50_000
-	// listCost is how often what is asked for within a list counts that has no
-	// limit: a referral's rewards, the events of a call.
+	// listCost is how many elements are counted for a list that has no argument
+	// limit, such as the rewards of a referral.
 	listCost = 10
-	// maxLimit is the largest limit of a list, and defaultLimit the one when a
-	// call gives none (clients 1.11.8).
+	// maxLimit is the largest limit of a list, and defaultLimit its default (clients
+	// 1.11.8).
 	maxLimit     = 1000
 	defaultLimit = 20
 	// defaultMaxTime is the MaxTime of a new server.
 	defaultMaxTime = 20 * time.Second
-	// parallel is how many fields of a call are resolved at once.
+	// parallel is how many fields of a query are resolved concurrently.
 	parallel = 4
 )
 
-// bounds are those that depend on who calls. A caller without
-// credentials cannot be asked to stop.
+// bounds are the limits that depend on the caller. They are lower for a caller without
+// credentials, whom the tenant can neither identify nor stop.
 type bounds struct {
-	// body and query are in bytes, tokens are words and signs; see above for root,
-	// fields, fragments and cost. answer is how many bytes the answer may take.
+	// body, query and answer are in bytes. For the others see the constants above.
 	body, query, tokens, root, fields, fragments, cost, answer int
 }
 
 var (
-	knownBounds = bounds{
+	authenticatedBounds = bounds{
 		body: wire.MaxBody, query: maxQuery, tokens: maxTokens, root: maxRoot, fields: maxFields,
 		fragments: maxFragments, cost: maxCost, answer: 4 << 20,
 	}
-	// A template alone may have half a MiB.
-	strangerBounds = bounds{
+	// answer: the template of one widget may have 512 KiB.
+	anonymousBounds = bounds{
 		body: 24 << 10, query: 24 << 10, tokens: 4000, root: 20, fields: 400, fragments: 50, cost: 4000, answer: 1 << 20,
 	}
 )
 
-// boundsOf are the bounds for a caller. In development the page that asks for the
-// schema has no credentials, and its question is a large one.
+// boundsOf returns the bounds for a caller. In development all callers have the higher
+// ones, since GraphiQL sends a large introspection query without credentials.
 func (s *Server) boundsOf(c base.Caller) bounds {
 	if c.Key || c.User != nil || s.introspection {
-		return knownBounds
+		return authenticatedBounds
 	}
-	return strangerBounds
+	return anonymousBounds
 }
 
-// census counts what a document has as it is written, in all its operations: all
-// are validated, also those that a call does not run.
-type census struct {
-	// fields is how many fields it has, spreads how often it spreads a fragment.
+// documentCounts counts the parts of a document, without expanding fragments. It counts all
+// operations, since validation reads those too that a call does not run.
+type documentCounts struct {
+	// fields is the number of fields, spreads the number of fragment spreads.
 	fields, spreads int
-	// meanings is how often each response name stands for which field, with which
-	// arguments.
-	meanings map[string]map[string]int
+	// signatures counts, for each response name, the fields with that name by their
+	// signature.
+	signatures map[string]map[string]int
 }
 
-// bounded refuses a document that would take validation too long, or of which it
-// would have too much to say.
-func bounded(d *ast.QueryDocument, most bounds) error {
-	c := census{meanings: map[string]map[string]int{}}
+// checkSize refuses a document whose validation would take too long or would report too
+// many errors.
+func checkSize(d *ast.QueryDocument, limits bounds) error {
+	c := documentCounts{signatures: map[string]map[string]int{}}
 	for _, op := range d.Operations {
 		c.count(op.SelectionSet)
 	}
 	for _, f := range d.Fragments {
 		c.count(f.SelectionSet)
 	}
-	if c.fields > most.fields {
-		return core.Invalid("query", "must not ask for more than "+strconv.Itoa(most.fields)+" fields")
+	if c.fields > limits.fields {
+		return core.Invalid("query", "must not ask for more than "+strconv.Itoa(limits.fields)+" fields")
 	}
-	if max(len(d.Fragments), c.spreads) > most.fragments {
-		return core.Invalid("query", "must not have more than "+strconv.Itoa(most.fragments)+" fragments, nor spread them more often")
+	if max(len(d.Fragments), c.spreads) > limits.fragments {
+		return core.Invalid("query", "must not have more than "+strconv.Itoa(limits.fragments)+" fragments, nor spread them more often")
 	}
 	overlap, conflicts := c.pairs()
 	if overlap > maxOverlap {
-		return core.Invalid("query", "must not use the same names in more than "+strconv.Itoa(maxOverlap)+" pairs of fields: ask for less at once")
+		return core.Invalid("query", "must not use the same names in more than "+strconv.Itoa(maxOverlap)+" pairs of fields; send several calls")
 	}
 	if conflicts > maxConflicts {
 		return core.Invalid("query", "must not use the same names for different fields, or with different arguments, in more than "+
-			strconv.Itoa(maxConflicts)+" pairs of fields: use another alias for each")
+			strconv.Itoa(maxConflicts)+" pairs of fields; give each field its own alias")
 	}
 	return nil
 }
 
-func (c *census) count(all ast.SelectionSet) {
+// count counts the fields and spreads of a selection set.
+func (c *documentCounts) count(all ast.SelectionSet) {
 	for _, s := range all {
 		switch s := s.(type) {
 		case *ast.Field:
-			c.note(s)
+			c.addField(s)
 			c.count(s.SelectionSet)
 		case *ast.InlineFragment:
 			c.count(s.SelectionSet)
@@ -136,16 +136,16 @@ func (c *census) count(all ast.SelectionSet) {
 	}
 }
 
-func (c *census) note(f *ast.Field) {
+func (c *documentCounts) addField(f *ast.Field) {
 	c.fields++
-	if c.meanings[f.Alias] == nil {
-		c.meanings[f.Alias] = map[string]int{}
+	if c.signatures[f.Alias] == nil {
+		c.signatures[f.Alias] = map[string]int{}
 	}
-	c.meanings[f.Alias][meaning(f)]++
+	c.signatures[f.Alias][signature(f)]++
 }
 
-// meaning is a field with its arguments, as text.
-func meaning(f *ast.Field) string {
+// signature returns the name of a field with its arguments, as text.
+func signature(f *ast.Field) string {
 	var b strings.Builder
 	b.WriteString(f.Name)
 	for _, a := range f.Arguments {
@@ -154,12 +154,12 @@ func meaning(f *ast.Field) string {
 	return b.String()
 }
 
-// pairs counts those of fields that share a response name, and those that differ
-// besides.
-func (c *census) pairs() (overlap, conflicts int) {
-	for _, meanings := range c.meanings {
+// pairs returns the number of pairs of fields with the same response name, and how many
+// of these pairs are different fields or have different arguments.
+func (c *documentCounts) pairs() (overlap, conflicts int) {
+	for _, signatures := range c.signatures {
 		all := 0
-		for _, times := range meanings {
+		for _, times := range signatures {
 			conflicts += times * all
 			all += times
 		}
@@ -168,11 +168,11 @@ func (c *census) pairs() (overlap, conflicts int) {
 	return overlap, conflicts
 }
 
-// measure is the size of a set of selections; size is in bytes, of the names that
-// the answer has.
+// measure is the size of a selection set with its fragments expanded. size is the bytes
+// of the names in the answer; for the others see the constants above.
 type measure struct{ depth, root, fields, cost, size int }
 
-// ceiling stops sums that fragments of fragments would make overflow.
+// ceiling limits the sums, which nested fragments could make overflow.
 const ceiling = 1 << 30
 
 func (m measure) plus(n measure) measure {
@@ -182,30 +182,30 @@ func (m measure) plus(n measure) measure {
 	}
 }
 
-// meter measures an operation that was validated.
+// meter measures a valid operation.
 type meter struct {
 	document *ast.QueryDocument
 	inputs   inputs
-	// fragments are those that were measured.
+	// fragments has the sizes of the fragments that were measured.
 	fragments map[string]measure
-	// introspects is true when the operation asks for the schema itself.
+	// introspects reports whether the operation has a field __schema or __type.
 	introspects bool
 }
 
-// within refuses an operation that asks for too much.
-func (m measure) within(most bounds) error {
+// within refuses an operation that exceeds a bound.
+func (m measure) within(limits bounds) error {
 	for _, bound := range []struct {
-		size, most int
-		what       string
+		size, limit int
+		what        string
 	}{
-		{m.depth, maxDepth, "fields below one another"},
-		{m.root, most.root, "fields at its top"},
-		{m.fields, most.fields, "fields"},
-		{m.cost, most.cost, "fields in its answer, each counted as often as the limits of the lists around it say"},
-		{m.size, most.answer, "bytes of names in its answer"},
+		{m.depth, maxDepth, "levels of nested fields"},
+		{m.root, limits.root, "fields at the top level"},
+		{m.fields, limits.fields, "fields"},
+		{m.cost, limits.cost, "fields in its answer, where a field in a list counts once for each element that the limit allows"},
+		{m.size, limits.answer, "bytes of names in its answer"},
 	} {
-		if bound.size > bound.most {
-			return core.Invalid("query", "must not ask for more than "+strconv.Itoa(bound.most)+" "+bound.what)
+		if bound.size > bound.limit {
+			return core.Invalid("query", "must not ask for more than "+strconv.Itoa(bound.limit)+" "+bound.what)
 		}
 	}
 	return nil
@@ -245,24 +245,25 @@ func (m *meter) field(f *ast.Field) measure {
 	return measure{
 		depth: below.depth + 1, root: 1, fields: min(below.fields+1, ceiling),
 		cost: min(1+times*min(below.cost, ceiling/maxLimit), ceiling),
-		// Quotes, a colon, a comma, and null for what is not there.
+		// 8 bytes: quotes, a colon, a comma, and null for a missing value.
 		size: min(len(f.Alias)+8+times*min(below.size+2, ceiling/maxLimit), ceiling),
 	}
 }
 
-// times is how often the answer may hold what a field asks for.
+// times returns how many values a field may have in the answer.
 func (m *meter) times(f *ast.Field) int {
 	if f.Definition.Arguments.ForName("limit") != nil {
 		return m.limit(f)
 	}
-	// What a page holds was counted with its limit.
+	// The elements of a page, in data, were counted with its limit.
 	if f.Definition.Type.Elem != nil && f.Name != "data" {
 		return listCost
 	}
 	return 1
 }
 
-// limit is how long a list may be. One that is out of bounds is refused elsewhere.
+// limit returns the argument limit of a list. A value out of range is refused when the
+// field is resolved.
 func (m *meter) limit(f *ast.Field) int {
 	arguments, err := m.inputs.arguments(f.Definition.Arguments, f.Arguments)
 	if err != nil {
@@ -272,22 +273,21 @@ func (m *meter) limit(f *ast.Field) int {
 	return int(min(max(n, 1), maxLimit))
 }
 
-// budget is how many bytes an answer may still take. Each value is charged as it
-// is written, and each error as it is noted; a call that has used its budget up
-// ends there.
+// budget limits the bytes of an answer. Each value and each error is subtracted when it
+// is written; the call is cancelled when nothing is left.
 type budget struct {
 	left atomic.Int64
-	// most is what left began with.
-	most   int64
+	// limit is the initial value of left.
+	limit  int64
 	cancel context.CancelCauseFunc
 }
 
-// errAnswerTooLarge ends a call whose answer would be too large.
+// errAnswerTooLarge is why a call was cancelled whose answer became too large.
 var errAnswerTooLarge = errors.New("graphql: the answer is too large")
 
-func newBudget(most int, cancel context.CancelCauseFunc) *budget {
-	b := &budget{most: int64(most), cancel: cancel}
-	b.left.Store(b.most)
+func newBudget(limit int, cancel context.CancelCauseFunc) *budget {
+	b := &budget{limit: int64(limit), cancel: cancel}
+	b.left.Store(b.limit)
 	return b
 }
 
@@ -297,13 +297,13 @@ func (b *budget) spend(n int) {
 	}
 }
 
-// tooLarge is the error of a call that has used its budget up. What a mutation did
-// before stays done.
+// tooLarge returns the error of a call that used up its budget. The fields of a mutation
+// that ran before are not undone.
 func (b *budget) tooLarge() error {
-	return core.Invalid("query", "the answer would take more than "+strconv.FormatInt(b.most, 10)+
-		" bytes: ask for fewer fields, or for smaller pages; what was changed until then stays changed")
+	return core.Invalid("query", "the answer would take more than "+strconv.FormatInt(b.limit, 10)+
+		" bytes: ask for fewer fields or smaller pages; mutations that ran are not undone")
 }
 
-// errorSize is what an error takes besides its message, which is in the answer
-// twice: by itself and in apiError.
+// errorSize is the bytes of an error in the answer, without its message. The message is
+// in the answer twice: as message and in apiError.
 const errorSize = 512

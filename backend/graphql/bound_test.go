@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// repeat joins n texts that one makes.
+// repeat joins the texts one(0) to one(n-1).
 func repeat(n int, one func(i int) string) string {
 	var b strings.Builder
 	for i := range n {
@@ -18,7 +18,7 @@ func repeat(n int, one func(i int) string) string {
 	return b.String()
 }
 
-// deep is a document whose fields stand n below one another.
+// deep returns a document with n levels of nested fields.
 func deep(n int) string {
 	const step = "referredByReferral{referredUser{"
 	pairs := (n - 2) / 2
@@ -29,7 +29,7 @@ func deep(n int) string {
 	return `{user(accountId:"anna",id:"anna"){` + strings.Repeat(step, pairs) + leaf + strings.Repeat("}}", pairs) + "}}"
 }
 
-// A document at a bound runs, one above it does not, and none takes long.
+// A document at a bound runs, and one above it is refused.
 func TestBounds(t *testing.T) {
 	b := newBench(t)
 	fields := func(n int) string {
@@ -38,7 +38,7 @@ func TestBounds(t *testing.T) {
 	root := func(n int) string {
 		return "{" + repeat(n, func(i int) string { return fmt.Sprintf("a%d:tenant{tenantAlias} ", i) }) + "}"
 	}
-	// Each fragment holds the next twice.
+	// Each fragment spreads the next twice.
 	spreads := func(n int) string {
 		return `{user(accountId:"anna",id:"anna"){...f0}}` + repeat(n, func(i int) string {
 			return fmt.Sprintf("fragment f%d on User{...f%d ...f%d}", i, i+1, i+1)
@@ -50,8 +50,8 @@ func TestBounds(t *testing.T) {
 	}
 	same := func(n int) string { return "{tenant{" + strings.Repeat("tenantAlias ", n) + "}}" }
 	for name, c := range map[string]struct{ fits, above, says string }{
-		"depth":     {deep(16), deep(17), "must not ask for more than 16 fields below one another"},
-		"root":      {root(50), root(51), "must not ask for more than 50 fields at its top"},
+		"depth":     {deep(16), deep(17), "must not ask for more than 16 levels of nested fields"},
+		"root":      {root(50), root(51), "must not ask for more than 50 fields at the top level"},
 		"fields":    {fields(2000), fields(2001), "must not ask for more than 2000 fields"},
 		"fragments": {spreads(10), spreads(40), "must not ask for more than 2000 fields"},
 		"chain":     {chain(200), chain(201), "must not have more than 200 fragments"},
@@ -59,7 +59,7 @@ func TestBounds(t *testing.T) {
 		"list":      {`{referrals(limit:1000){data{id}}}`, `{referrals(limit:1000){data{rewards{id type user{id email firstName lastName}}}}}`, "must not ask for more than 50000 fields in its answer"},
 		"nesting":   {`{identityFunction(value:` + strings.Repeat("[", 60) + strings.Repeat("]", 60) + `)}`, `{identityFunction(value:` + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + `)}`, "exceeded maximum nesting depth of 1000"},
 		"types":     {`query($a:[[Int]]){identityFunction(value:[$a])}`, `query($a:` + strings.Repeat("[", 1001) + `Int` + strings.Repeat("]", 1001) + `){identityFunction(value:$a)}`, "exceeded maximum nesting depth of 1000"},
-		"tokens":    {`{tenant{tenantAlias}}`, `{identityFunction(value:[` + strings.Repeat("1 ", 20_000) + `])}`, "must not have more than 20000 words and signs"},
+		"tokens":    {`{tenant{tenantAlias}}`, `{identityFunction(value:[` + strings.Repeat("1 ", 20_000) + `])}`, "must not have more than 20000 tokens"},
 		"bytes":     {`{tenant{tenantAlias}}` + strings.Repeat(" ", 128<<10-21), `{tenant{tenantAlias}}` + strings.Repeat(" ", 128<<10-20), "larger than 131072 bytes"},
 		"braces":    {`{tenant{tenantAlias}}`, strings.Repeat("{a", 60<<10), "exceeded maximum nesting depth of 1000"},
 		"cycle":     {`{user(accountId:"anna",id:"anna"){...f}}fragment f on User{id}`, `{user(accountId:"anna",id:"anna"){...f}}fragment f on User{...g}fragment g on User{id ...f}`, `within itself`},
@@ -70,12 +70,12 @@ func TestBounds(t *testing.T) {
 			status, answer := b.send(t, b.keyHolder(t), document(c.above))
 			require.Equal(t, http.StatusOK, status)
 			require.Contains(t, answer, c.says)
-			require.NotContains(t, answer, `"data"`, "nothing of it runs")
+			require.NotContains(t, answer, `"data"`, "no field runs")
 		})
 	}
 }
 
-// A body of nothing but braces is refused before it is taken apart.
+// A body of a megabyte of braces is refused before it is parsed.
 func TestBounds_MegabyteOfBraces(t *testing.T) {
 	b := newBench(t)
 	for _, brace := range []string{"{", "[", "(", "{a", "{a(b:", "query($a:["} {
@@ -87,7 +87,8 @@ func TestBounds_MegabyteOfBraces(t *testing.T) {
 	require.Equal(t, http.StatusRequestEntityTooLarge, status)
 }
 
-// A list's limit counts wherever the call says it.
+// The limit of a list counts wherever the call sets it: in the document, in a variable or
+// as a default.
 func TestBounds_LimitOfAList(t *testing.T) {
 	b := newBench(t)
 	const selection = `{data{rewards{id type user{id email firstName lastName}}}}`

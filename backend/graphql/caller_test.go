@@ -12,8 +12,8 @@ import (
 	"kith/backend/app/base"
 )
 
-// Who may ask for what: a holder of the key for everything, a user token for
-// its own user, anybody for what needs no credentials.
+// Each field of Query and Mutation accepts the API key. It accepts a user token, or a call
+// without credentials, only where this table says so.
 func TestCallers(t *testing.T) {
 	b := newBench(t)
 	const anna = `accountId:"anna",id:"anna"`
@@ -22,9 +22,9 @@ func TestCallers(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range []struct {
 		field string
-		// own is the status for anna's token, other for ben's, nobody without
+		// own is the status with anna's token, other with ben's, anonymous without
 		// credentials; 0 is success.
-		own, other, nobody int64
+		own, other, anonymous int64
 	}{
 		{`{identityFunction(value:1)}`, 0, 0, 0},
 		{`{ids(length:2)}`, 0, 0, 0},
@@ -73,26 +73,26 @@ func TestCallers(t *testing.T) {
 		seen[rootField.FindStringSubmatch(c.field)[1]] = true
 		_, answer := b.send(t, b.keyHolder(t), document(c.field))
 		require.NotContains(t, []int64{401, 403}, gjson.Get(answer, "errors.0.extensions.apiError.statusCode").Int(), "%s\n%s", c.field, answer)
-		for _, who := range []struct {
+		for _, tried := range []struct {
 			caller base.Caller
 			want   int64
 		}{
-			{b.userToken(t, "anna"), c.own}, {b.userToken(t, "ben"), c.other}, {b.anybody(t), c.nobody},
+			{b.userToken(t, "anna"), c.own}, {b.userToken(t, "ben"), c.other}, {b.anonymous(t), c.anonymous},
 		} {
-			status, answer := b.send(t, who.caller, document(c.field))
+			status, answer := b.send(t, tried.caller, document(c.field))
 			require.Equal(t, 200, status)
-			require.Equal(t, who.want, gjson.Get(answer, "errors.0.extensions.apiError.statusCode").Int(), "%s\n%s", c.field, answer)
+			require.Equal(t, tried.want, gjson.Get(answer, "errors.0.extensions.apiError.statusCode").Int(), "%s\n%s", c.field, answer)
 		}
 	}
 	for _, field := range offered(t) {
-		require.True(t, seen[field], "who may ask for %s?", field)
+		require.True(t, seen[field], "the table has no row for %s", field)
 	}
 }
 
-// rootField is the field of a document that has one.
+// rootField matches the first field of a document.
 var rootField = regexp.MustCompile(`^(?:mutation)?{(\w+)`)
 
-// offered are the fields of Query and Mutation.
+// offered returns the names of the fields of Query and Mutation.
 func offered(t *testing.T) (all []string) {
 	t.Helper()
 	schema := loadedSchema(t)
@@ -106,7 +106,7 @@ func offered(t *testing.T) (all []string) {
 	return all
 }
 
-// One of several inputs is refused by itself.
+// If one of several inputs is refused, the others are run.
 func TestCallers_OneOfSeveralInputs(t *testing.T) {
 	b := newBench(t)
 	data := b.call(t, b.userToken(t, "anna"), document(`mutation{
@@ -116,7 +116,7 @@ func TestCallers_OneOfSeveralInputs(t *testing.T) {
 	require.JSONEq(t, `{"upsertUsers":[{"id":"anna"},{"statusCode":403}],"logUserEvents":[{"events":null,"statusCode":403},{"events":[{"key":"a"}]}]}`, data)
 }
 
-// The user that a token speaks for sees of others what a friend may see.
+// A caller with a user token sees of other users only what a friend may see.
 func TestUser_OthersAreHiddenFromTokens(t *testing.T) {
 	b := newBench(t)
 	b.run(t, `mutation{upsertUser(userInput:{accountId:"ben",id:"ben@example.com",email:"ben@example.com",firstName:"Ben",lastName:"Berg",

@@ -17,7 +17,7 @@ type referralCode struct {
 	DateCreated  *date
 }
 
-// ReferralCode is a code by its text, or null; anybody may ask.
+// ReferralCode returns a code by its text, or null. It needs no credentials.
 func (*query) ReferralCode(ctx context.Context, args struct{ ReferralCode argument }) (*referralCode, error) {
 	c := callOf(ctx)
 	if err := c.attempt(); err != nil {
@@ -27,7 +27,7 @@ func (*query) ReferralCode(ctx context.Context, args struct{ ReferralCode argume
 	if err != nil {
 		return nil, err
 	}
-	// A text that cannot be a code is one that nobody has.
+	// A text that is not a valid code is unknown.
 	code, err := core.ParseReferralCode("", text)
 	if err != nil {
 		return nil, nil
@@ -45,7 +45,7 @@ func (*query) ReferralCode(ctx context.Context, args struct{ ReferralCode argume
 	})
 }
 
-// Program is the program that the code is of; it takes the API key to see it.
+// Program returns the program of the code. It needs the API key.
 func (r *referralCode) Program(ctx context.Context) (*programNode, error) {
 	if err := r.c.Caller.MustHoldKey(); err != nil {
 		return nil, err

@@ -16,28 +16,28 @@ import (
 	"kith/core/wire"
 )
 
-// loadSchema reads a schema in GraphQL's own language.
+// loadSchema parses a schema in the GraphQL schema definition language.
 func loadSchema(text string) (*ast.Schema, error) {
 	schema, err := validator.LoadSchema(validator.Prelude, &ast.Source{Name: "schema.graphql", Input: text})
 	if err != nil {
 		return nil, err
 	}
-	// The library knows the directive; an answer in parts is not offered.
+	// The library defines this directive for incremental answers, which Kith does not have.
 	delete(schema.Directives, "defer")
 	return schema, nil
 }
 
-// parse reads a document. What it says may still make no sense; see validate.
-func parse(text string, most bounds) (*ast.QueryDocument, error) {
-	if len(text) > most.query {
-		return nil, wire.TooLarge(most.query)
+// parse parses a document. It checks only the syntax; see validate.
+func parse(text string, limits bounds) (*ast.QueryDocument, error) {
+	if len(text) > limits.query {
+		return nil, wire.TooLarge(limits.query)
 	}
 	if !utf8.ValidString(text) {
 		return nil, core.Invalid("query", "must be UTF-8")
 	}
-	d, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: newLines.Replace(strings.TrimPrefix(text, "\ufeff"))}, most.tokens)
+	d, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: newLines.Replace(strings.TrimPrefix(text, "\ufeff"))}, limits.tokens)
 	if err != nil {
-		return nil, syntaxProblem(err, most)
+		return nil, syntaxProblem(err, limits)
 	}
 	if len(d.Operations) == 0 {
 		return nil, core.Invalid("query", "must have an operation, such as { viewer { permissions } }")
@@ -45,11 +45,11 @@ func parse(text string, most bounds) (*ast.QueryDocument, error) {
 	return d, nil
 }
 
-// newLines writes all ends of lines alike, as the GraphQL specification reads them; the
-// library's columns are one too many after "\r\n".
+// newLines replaces all line terminators of the GraphQL specification with "\n". After
+// "\r\n" the library's columns would be too large by one.
 var newLines = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// syntaxError is a document that cannot be read, and where.
+// syntaxError is the error of a document that does not parse, with its position.
 type syntaxError struct {
 	at      []wire.Position
 	message string
@@ -57,13 +57,14 @@ type syntaxError struct {
 
 func (e *syntaxError) Error() string { return e.message }
 
-func syntaxProblem(err error, most bounds) error {
+// syntaxProblem converts an error of the parser.
+func syntaxProblem(err error, limits bounds) error {
 	var problem *gqlerror.Error
 	if !errors.As(err, &problem) {
 		return err
 	}
 	if strings.HasPrefix(problem.Message, "exceeded token limit") {
-		return core.Invalid("query", "must not have more than "+strconv.Itoa(most.tokens)+" words and signs")
+		return core.Invalid("query", "must not have more than "+strconv.Itoa(limits.tokens)+" tokens")
 	}
 	return &syntaxError{positions(problem.Locations), short(strings.ReplaceAll(problem.Message, "<EOF>", "the end"))}
 }
@@ -76,7 +77,7 @@ func positions(all []gqlerror.Location) []wire.Position {
 	return out
 }
 
-// short keeps a message short, whatever was sent.
+// short truncates a text that may contain what a client sent to 200 bytes.
 func short(s string) string {
 	const shown = 200
 	if len(s) > shown {
@@ -85,8 +86,8 @@ func short(s string) string {
 	return s
 }
 
-// specifiedRules are those of section 5 of the GraphQL specification, and one for the
-// scalars that it does not define.
+// specifiedRules are the validation rules of section 5 of the GraphQL specification, and
+// one for the scalars that the specification does not define.
 var specifiedRules = []validator.Rule{
 	rules.FieldsOnCorrectTypeRule,
 	rules.FragmentsOnCompositeTypesRule,
@@ -118,10 +119,10 @@ var specifiedRules = []validator.Rule{
 	{Name: "ScalarsOfCorrectForm", RuleFunc: scalarsOfCorrectForm},
 }
 
-// maxProblems is how many problems of one document are reported.
+// maxProblems is how many validation errors of one document are reported.
 const maxProblems = 20
 
-// validate returns what keeps a document from being run.
+// validate returns the errors of a document that is not valid; none: it can be run.
 func validate(schema *ast.Schema, d *ast.QueryDocument) (problems []wire.GraphQLError) {
 	observers := &validator.Events{}
 	for _, rule := range specifiedRules {
@@ -142,9 +143,9 @@ func validate(schema *ast.Schema, d *ast.QueryDocument) (problems []wire.GraphQL
 	return problems
 }
 
-// scalarsOfCorrectForm refuses literals that a scalar does not take. The library
-// leaves scalars that the GraphQL specification does not define to the server, and takes
-// an Int of more than 32 bits.
+// scalarsOfCorrectForm refuses literals that are not values of their scalar type. The
+// library checks neither scalars that the GraphQL specification does not define nor
+// whether an Int has at most 32 bits.
 func scalarsOfCorrectForm(observers *validator.Events, addError validator.AddErrFunc) {
 	observers.OnValue(func(_ *validator.Walker, v *ast.Value) {
 		switch {

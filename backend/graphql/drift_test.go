@@ -14,8 +14,8 @@ import (
 	"kith/wasm/transcript"
 )
 
-// Every field that the schema offers, of every type, is asked for with success
-// in some story; so the stories show the whole surface.
+// Every field of every type of the schema is in an answer of some story, so the stories
+// show the whole API.
 func TestSchema_StoriesAskForEveryField(t *testing.T) {
 	s, err := New(nil, slog.New(slog.DiscardHandler), false)
 	require.NoError(t, err)
@@ -32,12 +32,12 @@ func TestSchema_StoriesAskForEveryField(t *testing.T) {
 			continue
 		}
 		for _, f := range kind.Fields {
-			assert.True(t, seen.fields[name+"."+f.Name] || strings.HasPrefix(f.Name, "__"), "no story asks for %s.%s", name, f.Name)
+			assert.True(t, seen.fields[name+"."+f.Name] || strings.HasPrefix(f.Name, "__"), "no story has an answer with %s.%s", name, f.Name)
 		}
 	}
 }
 
-// asked collects the fields that stories ask for.
+// asked collects the fields that the stories request.
 type asked struct {
 	schema *ast.Schema
 	fields map[string]bool
@@ -49,7 +49,7 @@ func (a *asked) call(t *testing.T, x transcript.Exchange) {
 	if json.Unmarshal([]byte(x.Request), &body) != nil {
 		return
 	}
-	d, err := parse(body.Query, knownBounds)
+	d, err := parse(body.Query, authenticatedBounds)
 	if err != nil {
 		return
 	}
@@ -60,7 +60,7 @@ func (a *asked) call(t *testing.T, x transcript.Exchange) {
 	require.NotNil(t, op, x.Title)
 	data := gjson.Get(x.Response, "data")
 	for _, s := range op.SelectionSet {
-		// A field that failed shows nothing.
+		// A field that failed is null.
 		if f, ok := s.(*ast.Field); !ok || data.Get(gjson.Escape(f.Alias)).Type != gjson.Null {
 			a.selections(ast.SelectionSet{s})
 		}
@@ -83,8 +83,8 @@ func (a *asked) selections(all ast.SelectionSet) {
 	}
 }
 
-// objectsOf are the types that a field of a type is a field of: of an
-// interface, all that have it.
+// objectsOf returns the object types that a field of a type belongs to: the type itself,
+// or all types that implement it.
 func (a *asked) objectsOf(t *ast.Definition) []string {
 	if t.Kind != ast.Interface {
 		return []string{t.Name}

@@ -11,7 +11,7 @@ import (
 	"kith/core/wire"
 )
 
-// refused is the error of a document that is not run.
+// refused returns the error of a call that was not run.
 func refused(err error) []wire.GraphQLError {
 	e := wire.GraphQLError{Err: err, Kind: wire.GraphQLValidation}
 	var syntax *syntaxError
@@ -21,7 +21,7 @@ func refused(err error) []wire.GraphQLError {
 	return []wire.GraphQLError{e}
 }
 
-// anyDone reports whether any field of an operation has an answer.
+// anyDone reports whether any top-level field of an answer is not null.
 func anyDone(data string) (done bool) {
 	gjson.Parse(data).ForEach(func(_, field gjson.Result) bool {
 		done = field.Type != gjson.Null
@@ -30,7 +30,7 @@ func anyDone(data string) (done bool) {
 	return done
 }
 
-// inOrder sorts errors by their places in the document.
+// inOrder sorts errors by their positions in the document.
 func inOrder(all []wire.GraphQLError) []wire.GraphQLError {
 	slices.SortStableFunc(all, func(a, b wire.GraphQLError) int {
 		if len(a.At) == 0 || len(b.At) == 0 {
@@ -41,14 +41,14 @@ func inOrder(all []wire.GraphQLError) []wire.GraphQLError {
 	return all
 }
 
-// logFault logs an error whose text is withheld; a panic was logged where it arose.
+// logFault logs an internal error, whose text is not sent. A panic was logged already.
 func (s *Server) logFault(err error) {
 	if _, status, _ := wire.Shown(err); status >= 500 && err != error(errPanicked) {
 		s.log.Error("graphql field failed", "error", err)
 	}
 }
 
-// apiError is why one of several inputs was refused.
+// apiError is the error of one of several inputs.
 type apiError struct {
 	Message      string
 	StatusCode   int32
@@ -59,9 +59,10 @@ type apiError struct {
 	Events       *[]*eventNode
 }
 
-// apiError is an error as one of several results; a fault of ours is logged.
+// apiError converts an error to the result of one of several inputs. It logs an internal
+// error.
 func (c *call) apiError(err error) *apiError {
 	c.logFault(err)
-	e, status, word := wire.Shown(err)
-	return &apiError{Message: e.Error(), StatusCode: int32(status), APIErrorCode: word, RsCode: textOrNull(e.RS)}
+	e, status, code := wire.Shown(err)
+	return &apiError{Message: e.Error(), StatusCode: int32(status), APIErrorCode: code, RsCode: textOrNull(e.RS)}
 }

@@ -12,8 +12,8 @@ import (
 	"kith/backend/graphql"
 )
 
-// Every field is answered by itself: one that fails is null, and has an error
-// with the path of its response names, and the place of the last of them.
+// A field that fails is null, and the other fields have their values. Its error has the
+// path of response names and the position of the field.
 func TestErrors_OneOfSeveralFields(t *testing.T) {
 	b := newBench(t)
 	b.run(t, `mutation{upsertUser(userInput:{accountId:"ben",id:"ben",referredByCodes:["ANNA10"]}){id}}`)
@@ -29,8 +29,7 @@ func TestErrors_OneOfSeveralFields(t *testing.T) {
 	require.Equal(t, gjson.Get(answer, "errors.0.extensions.apiError").Raw, gjson.Get(answer, "extensions.apiError").Raw)
 }
 
-// The fields of a mutation run in their order; those beside one that fails are
-// done.
+// The fields of a mutation run in order. One that fails does not stop the others.
 func TestErrors_MutationGoesOn(t *testing.T) {
 	b := newBench(t)
 	_, answer := b.send(t, b.keyHolder(t), document(`mutation{
@@ -45,7 +44,7 @@ func TestErrors_MutationGoesOn(t *testing.T) {
 	require.Equal(t, int64(409), gjson.Get(answer, "errors.1.extensions.apiError.statusCode").Int())
 }
 
-// A document that cannot be run does nothing, however much of it could be.
+// A document that is not valid is refused as a whole: no field of it runs.
 func TestErrors_DocumentIsRefusedAsAWhole(t *testing.T) {
 	b := newBench(t)
 	for _, query := range []string{
@@ -63,7 +62,7 @@ func TestErrors_DocumentIsRefusedAsAWhole(t *testing.T) {
 	}
 }
 
-// What went wrong with us is logged, once, and not told.
+// An internal error is logged once, and its text is not sent.
 func TestErrors_FaultsAreWithheld(t *testing.T) {
 	b := newBench(t)
 	caller := b.keyHolder(t)
@@ -76,6 +75,7 @@ func TestErrors_FaultsAreWithheld(t *testing.T) {
 	require.Contains(t, b.log.String(), "sql: database is closed")
 }
 
+// A panic is logged and its value is not sent.
 func TestErrors_PanicsAreWithheld(t *testing.T) {
 	b := newBench(t)
 	b.Entropy = func([]byte) { panic("secret") }
@@ -90,8 +90,8 @@ func TestErrors_PanicsAreWithheld(t *testing.T) {
 	require.Contains(t, b.log.String(), "secret")
 }
 
-// A call that is given up says that it may be made again.
-func TestErrors_GivenUp(t *testing.T) {
+// The error of a cancelled call is UNAVAILABLE, so the client may repeat it.
+func TestErrors_Cancelled(t *testing.T) {
 	b := newBench(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -102,7 +102,7 @@ func TestErrors_GivenUp(t *testing.T) {
 	require.NotContains(t, string(answer), "context")
 }
 
-// No answer without an error has the key, not even an empty one.
+// An answer without an error has no key errors, not even an empty list.
 func TestErrors_NoneIsNoKey(t *testing.T) {
 	b := newBench(t)
 	status, answer := b.send(t, b.keyHolder(t), document(`{user(accountId:"x",id:"x"){id} referrals{data{id}}}`))

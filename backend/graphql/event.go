@@ -19,20 +19,20 @@ type eventNode struct {
 	DateTriggered, DateReceived, DateProcessed *date
 }
 
-// eventResult is a batch that was taken in.
+// eventResult is the stored events of a call.
 type eventResult struct {
-	c     *call
-	batch event.Batch
-	// users are those of all results of the call.
-	users *usersOf
+	c      *call
+	stored event.Batch
+	// users loads the users of all results of the call.
+	users *userLoader
 
 	UserID, AccountID string
 	Events            []*eventNode
 }
 
-func newEventResult(c *call, b event.Batch, users *usersOf) *eventResult {
-	users.want(referral.Identity{Account: b.Account, User: b.User})
-	out := &eventResult{c: c, batch: b, users: users, UserID: string(b.User), AccountID: string(b.Account), Events: make([]*eventNode, len(b.Events))}
+func newEventResult(c *call, b event.Batch, users *userLoader) *eventResult {
+	users.add(referral.Identity{Account: b.Account, User: b.User})
+	out := &eventResult{c: c, stored: b, users: users, UserID: string(b.User), AccountID: string(b.Account), Events: make([]*eventNode, len(b.Events))}
 	for i, e := range b.Events {
 		fields := node(e.Fields)
 		if fields == "" {
@@ -46,48 +46,49 @@ func newEventResult(c *call, b event.Batch, users *usersOf) *eventResult {
 	return out
 }
 
-// User is whose events they are.
+// User returns the user whose events they are.
 func (r *eventResult) User(ctx context.Context) (*user, error) {
-	return r.users.get(ctx, r.c, referral.Identity{Account: r.batch.Account, User: r.batch.User})
+	return r.users.get(ctx, r.c, referral.Identity{Account: r.stored.Account, User: r.stored.User})
 }
 
-// LogUserEvent takes events of one user in.
+// LogUserEvent stores events of one user.
 func (*mutation) LogUserEvent(ctx context.Context, args struct{ UserEventInput argument }) (*eventResult, error) {
-	return callOf(ctx).logEvents(ctx, args.UserEventInput, &usersOf{})
+	return callOf(ctx).logEvents(ctx, args.UserEventInput, &userLoader{})
 }
 
-func (c *call) logEvents(ctx context.Context, input argument, users *usersOf) (*eventResult, error) {
-	if err := c.input(); err != nil {
+// logEvents stores the events of one input.
+func (c *call) logEvents(ctx context.Context, input argument, users *userLoader) (*eventResult, error) {
+	if err := c.countInput(); err != nil {
 		return nil, err
 	}
-	batch, err := wire.ParseUserEvents([]byte(input.json()))
+	in, err := wire.ParseUserEvents([]byte(input.json()))
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Caller.May(auth.TrackEvents, batch.Account, batch.User); err != nil {
+	if err := c.Caller.May(auth.TrackEvents, in.Account, in.User); err != nil {
 		return nil, err
 	}
-	if batch, err = c.engine.Events.Log(ctx, c.Caller, batch); err != nil {
+	if in, err = c.engine.Events.Log(ctx, c.Caller, in); err != nil {
 		return nil, err
 	}
-	return newEventResult(c, batch, users), nil
+	return newEventResult(c, in, users), nil
 }
 
-// logged is what became of one of several inputs.
+// logged is the result of one of several inputs: the stored events or an error.
 type logged struct {
 	result *eventResult
 	err    *apiError
 }
 
-// ToUserEventResult returns the events that were taken in.
+// ToUserEventResult returns the stored events.
 func (l logged) ToUserEventResult() (*eventResult, bool) { return l.result, l.result != nil }
 
 // ToApiError returns why the input was refused.
 func (l logged) ToApiError() (*apiError, bool) { return l.err, l.err != nil }
 
-// LogUserEvents takes events of several users in, each input by itself. When
-// the keys of all are used up the call as a whole is a repeated one, and is
-// refused as such (spec 7.1).
+// LogUserEvents stores events of several users, each input in its own transaction. If the
+// idempotency keys of all inputs were used before, the whole call is refused as a
+// duplicate (spec 7.1).
 func (*mutation) LogUserEvents(ctx context.Context, args struct{ UserEventInputs argument }) (*[]logged, error) {
 	c := callOf(ctx)
 	inputs := args.UserEventInputs.list()
@@ -95,18 +96,18 @@ func (*mutation) LogUserEvents(ctx context.Context, args struct{ UserEventInputs
 		return nil, core.Invalid("userEventInputs", "must have 1 to 100 elements")
 	}
 	out := make([]logged, len(inputs))
-	repeated, users := 0, &usersOf{}
+	duplicates, users := 0, &userLoader{}
 	for i, input := range inputs {
 		var err error
 		if out[i].result, err = c.logEvents(ctx, input, users); err == nil {
 			continue
 		}
 		if isDuplicate(err) {
-			repeated++
+			duplicates++
 		}
 		out[i].err = c.apiError(err)
 	}
-	if repeated == len(inputs) {
+	if duplicates == len(inputs) {
 		return nil, event.Duplicate()
 	}
 	return &out, nil
@@ -117,7 +118,7 @@ func isDuplicate(err error) bool {
 	return errors.As(err, &e) && *e == *event.Duplicate()
 }
 
-// eventArguments narrow a list of events.
+// eventArguments are the arguments of a list of events.
 type eventArguments struct {
 	Filter argument
 	pageArguments
@@ -126,7 +127,7 @@ type eventArguments struct {
 func (a eventArguments) filter() (f event.Filter, err error) {
 	r := &filterReader{at: "filter", a: a.Filter}
 	f.ID, f.Key = r.text("id_eq"), r.text("key")
-	f.Account, f.User = r.whose()
+	f.Account, f.User = r.owner()
 	f.Triggered, f.Received, f.Processed = r.span("dateTriggered"), r.span("dateReceived"), r.span("dateProcessed")
 	if r.err != nil {
 		return f, r.err
@@ -135,7 +136,7 @@ func (a eventArguments) filter() (f event.Filter, err error) {
 	return f, err
 }
 
-// UserEvents are the tenant's.
+// UserEvents returns a page of the tenant's events. It needs the API key.
 func (*query) UserEvents(ctx context.Context, args eventArguments) (*list[*eventNode], error) {
 	c, err := keyHolder(ctx)
 	if err != nil {

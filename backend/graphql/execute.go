@@ -16,37 +16,38 @@ import (
 	"kith/core/wire"
 )
 
-// execution is an operation that is run, by the rules of section 6 of the GraphQL
-// specification. Values are written as they are resolved.
+// execution runs an operation by section 6 of the GraphQL specification. It writes each
+// value when it was resolved.
 type execution struct {
 	*call
 	document *ast.QueryDocument
 	inputs   inputs
 
-	// noting guards what follows.
-	noting sync.Mutex
+	// mu guards the fields below.
+	mu     sync.Mutex
 	errors []wire.GraphQLError
-	// stopped is true when the error was noted that ends the call.
+	// stopped reports whether errors has the error of the cancelled call.
 	stopped bool
 }
 
-// group are the fields of an operation that have one place in the answer.
+// group has the fields of an operation that are one field of the answer, since they have
+// the same response name.
 type group struct {
-	// name is their response name.
+	// name is the response name.
 	name   string
 	fields []*ast.Field
-	// below are the groups within this one, by the object type that they are of.
+	// below has the groups within this one, by object type.
 	below map[string][]*group
 }
 
-// path leads to a field of the answer: up to the operation.
+// path is the path of a field in the answer, as a list that ends at the operation.
 type path struct {
 	up *path
-	// step is a response name or the index of an element.
+	// step is a response name, or the index of an element as an int.
 	step any
 }
 
-// run returns the data of an operation: a JSON object, or null.
+// run returns the data of an operation: a JSON object, or "null".
 func (e *execution) run(ctx context.Context, op *ast.OperationDefinition) string {
 	o := e.roots[op.Operation]
 	groups, err := e.collect(o.def, op.SelectionSet)
@@ -64,26 +65,26 @@ func (e *execution) run(ctx context.Context, op *ast.OperationDefinition) string
 	return e.query(ctx, o, groups)
 }
 
-// query resolves the fields at the top of a query side by side.
+// query resolves the top-level fields of a query concurrently.
 func (e *execution) query(ctx context.Context, o *object, groups []*group) string {
-	written, whole := make([]bytes.Buffer, len(groups)), make([]bool, len(groups))
+	written, ok := make([]bytes.Buffer, len(groups)), make([]bool, len(groups))
 	slots := make(chan struct{}, parallel)
 	var running sync.WaitGroup
 	for i, g := range groups {
 		slots <- struct{}{}
 		running.Go(func() {
-			whole[i] = e.field(ctx, &written[i], o, o.value, g, &path{step: g.name})
+			ok[i] = e.field(ctx, &written[i], o, o.value, g, &path{step: g.name})
 			<-slots
 		})
 	}
 	running.Wait()
-	if slices.Contains(whole, false) {
+	if slices.Contains(ok, false) {
 		return "null"
 	}
 	return joined(groups, written)
 }
 
-// joined is an object of fields that were written apart.
+// joined returns the JSON object of fields that were written to separate buffers.
 func joined(groups []*group, written []bytes.Buffer) string {
 	var b strings.Builder
 	size := len("{}")
@@ -165,12 +166,12 @@ func (c *collector) add(f *ast.Field) {
 	g.fields = append(g.fields, f)
 }
 
-// is reports whether the object is of a type.
+// is reports whether the object has a type, which may be an interface or a union.
 func (c *collector) is(name string) bool {
 	return name == c.of.Name || slices.Contains(c.schema.PossibleTypes[name], c.of)
 }
 
-// wanted reports what @skip and @include say.
+// wanted reports whether @skip and @include leave a selection in.
 func (e *execution) wanted(directives ast.DirectiveList) (bool, error) {
 	for _, d := range directives {
 		arguments, err := e.inputs.arguments(d.Definition.Arguments, d.Arguments)
@@ -184,7 +185,7 @@ func (e *execution) wanted(directives ast.DirectiveList) (bool, error) {
 	return true, nil
 }
 
-// object writes the fields of an object; false says that null stands in its place.
+// object writes the fields of an object. It returns false if the object must be null.
 func (e *execution) object(ctx context.Context, w *bytes.Buffer, o *object, value reflect.Value, groups []*group, at *path) bool {
 	e.put(w, "{")
 	for i, g := range groups {
@@ -197,8 +198,8 @@ func (e *execution) object(ctx context.Context, w *bytes.Buffer, o *object, valu
 	return true
 }
 
-// key is what stands before a value of an object. A name has letters, digits and
-// underscores.
+// key returns the JSON before the i-th value of an object: a comma, the name and a colon.
+// A name has letters, digits and underscores only.
 func key(i int, name string) string {
 	if i == 0 {
 		return `"` + name + `":`
@@ -206,14 +207,15 @@ func key(i int, name string) string {
 	return `,"` + name + `":`
 }
 
-// field resolves a field and writes its value.
+// field resolves a field and writes its value. It returns false if the parent must be
+// null.
 func (e *execution) field(ctx context.Context, w *bytes.Buffer, o *object, parent reflect.Value, g *group, at *path) bool {
 	f := g.fields[0]
 	if f.Name == "__typename" {
 		e.put(w, strconv.Quote(o.def.Name))
 		return true
 	}
-	// The document may have the field from an interface, whose type says less.
+	// The definition in the document may be that of an interface, which is less specific.
 	bound := o.fields[f.Name]
 	value, err := e.resolve(ctx, bound, parent, f)
 	if err != nil {
@@ -223,15 +225,15 @@ func (e *execution) field(ctx context.Context, w *bytes.Buffer, o *object, paren
 	return e.complete(ctx, w, bound.Type, value, g, at)
 }
 
-// resolve returns the value of a field. A panic is a fault of ours, which is
-// logged and withheld.
+// resolve returns the value of a field. A panic is an internal error: it is logged, and
+// its text is not sent.
 func (e *execution) resolve(ctx context.Context, bound boundField, parent reflect.Value, f *ast.Field) (value reflect.Value, err error) {
 	if err := ctx.Err(); err != nil {
 		return value, err
 	}
 	defer func() {
 		if fault := recover(); fault != nil {
-			e.log.Error("graphql panicked", "value", fault)
+			e.log.Error("graphql resolver panicked", "value", fault)
 			err = errPanicked
 		}
 	}()
@@ -242,10 +244,10 @@ func (e *execution) resolve(ctx context.Context, bound boundField, parent reflec
 	return bound.resolve(ctx, parent, arguments)
 }
 
-// errPanicked stands for a panic, which was logged.
+// errPanicked is the error of a resolver that panicked. The panic was logged.
 var errPanicked = &core.Error{}
 
-// null writes null where a type allows it.
+// null writes null if a type is nullable, and reports whether it is.
 func (e *execution) null(w *bytes.Buffer, t *ast.Type) bool {
 	if !t.NonNull {
 		e.put(w, "null")
@@ -253,8 +255,8 @@ func (e *execution) null(w *bytes.Buffer, t *ast.Type) bool {
 	return !t.NonNull
 }
 
-// complete writes a value of a type (GraphQL specification, section 6.4.3); false says
-// that the object or list around it is null, since the value may not be.
+// complete writes a value of a type (GraphQL specification, section 6.4.3). It returns
+// false if the value is null and must not be, so that its parent must be null.
 func (e *execution) complete(ctx context.Context, w *bytes.Buffer, t *ast.Type, value reflect.Value, g *group, at *path) bool {
 	if isNull(value) {
 		if t.NonNull {
@@ -263,19 +265,20 @@ func (e *execution) complete(ctx context.Context, w *bytes.Buffer, t *ast.Type, 
 		return e.null(w, t)
 	}
 	start := w.Len()
-	if e.written(ctx, w, t, value, g, at) {
+	if e.writeValue(ctx, w, t, value, g, at) {
 		return true
 	}
 	w.Truncate(start)
 	return e.null(w, t)
 }
 
-// isNull reports whether a value is null. A list of none is none.
+// isNull reports whether a value is null. An empty list is not null.
 func isNull(v reflect.Value) bool {
 	return !v.IsValid() || (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) && v.IsNil()
 }
 
-func (e *execution) written(ctx context.Context, w *bytes.Buffer, t *ast.Type, value reflect.Value, g *group, at *path) bool {
+// writeValue writes a value that is not null. It returns false if it must be null.
+func (e *execution) writeValue(ctx context.Context, w *bytes.Buffer, t *ast.Type, value reflect.Value, g *group, at *path) bool {
 	if t.Elem != nil {
 		return e.list(ctx, w, t.Elem, reflect.Indirect(value), g, at)
 	}
@@ -285,7 +288,7 @@ func (e *execution) written(ctx context.Context, w *bytes.Buffer, t *ast.Type, v
 	}
 	o, value := e.objectOf(t.NamedType, value)
 	if o == nil {
-		e.fail(ctx, &core.Error{Message: "no type of " + t.NamedType}, g.fields[0], at)
+		e.fail(ctx, &core.Error{Message: "the value has no object type of " + t.NamedType}, g.fields[0], at)
 		return false
 	}
 	groups, err := e.below(g, o.def)
@@ -296,6 +299,7 @@ func (e *execution) written(ctx context.Context, w *bytes.Buffer, t *ast.Type, v
 	return e.object(ctx, w, o, value, groups, at)
 }
 
+// list writes a list. It returns false if the list must be null.
 func (e *execution) list(ctx context.Context, w *bytes.Buffer, t *ast.Type, list reflect.Value, g *group, at *path) bool {
 	e.put(w, "[")
 	for i := range list.Len() {
@@ -310,8 +314,7 @@ func (e *execution) list(ctx context.Context, w *bytes.Buffer, t *ast.Type, list
 	return true
 }
 
-// below are the groups within one, of an object type. Fields of one group are
-// resolved one after the other.
+// below returns the groups within a group, for an object type.
 func (e *execution) below(g *group, of *ast.Definition) ([]*group, error) {
 	if groups, ok := g.below[of.Name]; ok {
 		return groups, nil
@@ -338,32 +341,32 @@ func (e *execution) leaf(w *bytes.Buffer, v reflect.Value) {
 	case decimal:
 		w.WriteString(string(value))
 	case node:
-		// It was read or made here, and may be on several lines.
+		// It is valid JSON, but may have line breaks.
 		_ = json.Compact(w, []byte(value))
 	default:
-		// A text, a number or a truth value.
+		// A string, a number or a boolean.
 		_ = json.NewEncoder(w).Encode(value)
 		w.Truncate(w.Len() - len("\n"))
 	}
 	e.budget.spend(w.Len() - start)
 }
 
-// put writes a piece of the answer.
+// put writes a part of the answer.
 func (e *execution) put(w *bytes.Buffer, text string) {
 	w.WriteString(text)
 	e.budget.spend(len(text))
 }
 
-// fail notes an error of a field. One that ends the call is noted once.
+// fail records the error of a field. The error of a cancelled call is recorded once.
 func (e *execution) fail(ctx context.Context, err error, f *ast.Field, at *path) {
-	e.noting.Lock()
-	defer e.noting.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if ctx.Err() != nil {
 		if e.stopped {
 			return
 		}
 		e.stopped = true
-		err = &core.Error{Code: core.CodeUnavailable, Message: "the call took too long, or its client left"}
+		err = &core.Error{Code: core.CodeUnavailable, Message: "the call took too long, or its client disconnected; try again"}
 	}
 	e.logFault(err)
 	out := wire.GraphQLError{Kind: wire.GraphQLFetching, Err: err, Path: at.json()}
@@ -375,7 +378,7 @@ func (e *execution) fail(ctx context.Context, err error, f *ast.Field, at *path)
 	e.budget.spend(errorSize + 2*len(shown.Error()))
 }
 
-// json is the path as JSON; "" at the top.
+// json returns the path as JSON; "" for the operation.
 func (p *path) json() string {
 	if p == nil {
 		return ""

@@ -54,12 +54,12 @@ func (a *executedA) A() *executedA        { return a }
 func (*shape) ToSquare() (*square, bool)  { return &square{4, 2}, true }
 func (*shape) ToCircle() (*square, bool)  { return nil, false }
 
-// Operations are run by section 6 of the GraphQL specification: fields are merged and in
-// their order, and an error nulls the nearest place that may be null.
+// Operations are run by section 6 of the GraphQL specification: fields are merged and
+// keep their order, and an error makes the nearest nullable parent null.
 func TestExecution(t *testing.T) {
 	schema, err := loadSchema(executionSchema)
 	require.NoError(t, err)
-	// A circle has no radius here, which nothing asks for.
+	// No query here uses the radius, and the Go type does not have it.
 	schema.Types["Circle"].Fields = schema.Types["Circle"].Fields[:1]
 	s := &Server{MaxTime: time.Hour, log: slog.New(slog.DiscardHandler)}
 	s.binding, err = bind(schema, executed{}, changed{})
@@ -92,7 +92,7 @@ func TestExecution(t *testing.T) {
 	}
 	for body, want := range map[string]string{
 		`{"query":"query a{a{ok}} query b{a{ok}}"}`:                         "operationName: is required, since the document has several operations",
-		`{"query":"query a{a{ok}}","operationName":"b"}`:                    "operationName: must be the name of an operation in the document; there is none called b",
+		`{"query":"query a{a{ok}}","operationName":"b"}`:                    "operationName: must be the name of an operation in the document, which has none named b",
 		`{"query":"fragment f on A{ok}"}`:                                   "query: must have an operation, such as { viewer { permissions } }",
 		`{"query":"query a{a{ok}} query b{__typename}","operationName":""}`: "operationName: is required, since the document has several operations",
 	} {
@@ -102,7 +102,7 @@ func TestExecution(t *testing.T) {
 	}
 }
 
-// trimmed is a list without its brackets.
+// trimmed returns a list without its brackets.
 func trimmed(list string) string {
 	if len(list) < 2 {
 		return ""
@@ -110,14 +110,14 @@ func trimmed(list string) string {
 	return list[1 : len(list)-1]
 }
 
-// A schema that the methods do not meet is an error at the start.
-func TestBind_RefusesWhatNothingResolves(t *testing.T) {
+// Binding a schema fails if the Go types have no method or field of the right form.
+func TestBind_Errors(t *testing.T) {
 	for text, want := range map[string]string{
 		`type Query{b:Int} type Mutation{first:Int}`:                           "Query.b: graphql.executed has no such method or field",
 		`type Query{pair(z:Int):[Int]} type Mutation{first:Int}`:               "Query.pair: struct { X graphql.argument; Y graphql.argument } has no argument z",
 		`type Query{a(x:Int):A} type A{ok:Int} type Mutation{first:Int}`:       "Query.a: the method takes no arguments",
-		`type Query{a:[A]} type A{ok:Int} type Mutation{first:Int}`:            "Query.a: graphql.executedA is no list",
-		`type Query{a:Int} type Mutation{first:Int}`:                           "Query.a: graphql.executedA is no scalar",
+		`type Query{a:[A]} type A{ok:Int} type Mutation{first:Int}`:            "Query.a: graphql.executedA is not a slice",
+		`type Query{a:Int} type Mutation{first:Int}`:                           "Query.a: graphql.executedA is not a scalar",
 		`type Query{shape:S} union S=T type T{x:Int} type Mutation{first:Int}`: "Query.shape: *graphql.shape has no ToT",
 	} {
 		schema, err := loadSchema(text)

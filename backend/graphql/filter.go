@@ -2,24 +2,24 @@ package graphql
 
 import "kith/core"
 
-// filterReader reads the conditions of a filter; the first problem stays.
+// filterReader reads the conditions of a filter. It keeps the first error in err.
 type filterReader struct {
 	at string
 	a  argument
-	// outer is the filter that this one is in, or nil.
+	// outer is the filter that contains this one, or nil.
 	outer *filterReader
 	err   error
 }
 
-// text is the value of a condition; "" when it is not given.
+// text returns the value of a condition; "" if it is not set.
 func (r *filterReader) text(name string) string {
 	s, err := r.a.member(name).text(r.at + "." + name)
 	r.fail(err)
 	return s
 }
 
-// texts are the values of a condition that takes several, and of one that takes
-// one; no condition is nil.
+// texts returns the values that satisfy two conditions: several, which has a list of
+// values, and one, which has one value. It returns nil if neither is set.
 func (r *filterReader) texts(several, one string) []string {
 	list := r.a.member(several)
 	if list.value == nil {
@@ -33,7 +33,7 @@ func (r *filterReader) texts(several, one string) []string {
 		r.fail(core.Invalid(r.at+"."+several, "must not have more than 100 elements"))
 		return nil
 	}
-	// A list of none is a condition that nothing meets.
+	// No row satisfies an empty list: no stored value is "".
 	all := []string{}
 	wanted := r.text(one)
 	for _, item := range items {
@@ -49,7 +49,7 @@ func (r *filterReader) texts(several, one string) []string {
 	return all
 }
 
-// span are the two conditions on a date.
+// span returns the two conditions on a date.
 func (r *filterReader) span(name string) (s core.Span) {
 	var err error
 	s.From, err = r.a.member(name + "_gte").date(r.at + "." + name + "_gte")
@@ -59,19 +59,18 @@ func (r *filterReader) span(name string) (s core.Span) {
 	return s
 }
 
-// nested reads the conditions within one; nothing is wrong with one that is not
-// given.
+// nested returns a reader of the filter within a filter, which may be missing.
 func (r *filterReader) nested(name string) *filterReader {
 	return &filterReader{at: r.at + "." + name, a: r.a.member(name), outer: r}
 }
 
-// user are the account and the user that a filter names.
+// user returns the account and the user of a filter on users.
 func (r *filterReader) user() (account core.AccountID, user core.UserID) {
 	return core.AccountID(r.text("accountId_eq")), core.UserID(r.text("id_eq"))
 }
 
-// whose are the conditions on a user.
-func (r *filterReader) whose() (account core.AccountID, user core.UserID) {
+// owner returns the account and the user that own the rows.
+func (r *filterReader) owner() (account core.AccountID, user core.UserID) {
 	account, user = core.AccountID(r.text("accountId_eq")), core.UserID(r.text("userId_eq"))
 	if user != "" && account == "" {
 		r.fail(core.Invalid(r.at+".userId_eq", "needs accountId_eq: a user's id is unique in its account only"))
@@ -79,6 +78,7 @@ func (r *filterReader) whose() (account core.AccountID, user core.UserID) {
 	return account, user
 }
 
+// fail keeps the first error, in all readers around this one.
 func (r *filterReader) fail(err error) {
 	if r.outer != nil {
 		r.outer.fail(err)

@@ -13,7 +13,8 @@ import (
 	"kith/core/wire"
 )
 
-// plainBodies are calls that log events, in the plain form and close to it.
+// plainBodies are calls that log events. Some have the plain form that the edge answers,
+// others differ a little from it.
 var plainBodies = []string{
 	`{"query":"mutation log($userEventInput: UserEventInput!) { logUserEvent(userEventInput: $userEventInput) { events { id } } }","operationName":"log","variables":{"userEventInput":{"userId":"anna","accountId":"anna","idempotencyKey":"order-2001","events":[{"key":"purchase","fields":{"revenue":29.00}}]}}}`,
 	`{"query":"mutation($i:[UserEventInput!]!){a:logUserEvents(userEventInputs:$i){__typename u:userId accountId events{__typename b:id userId accountId key dateTriggered dateReceived dateProcessed}}}","variables":{"i":[{"userId":"a@b.c\u2028<","accountId":"<&>/","events":[{"key":"<&>\"\\\u0001\u007f\b\f\/","dateTriggered":7},{"key":"b"}]}]}}`,
@@ -34,19 +35,19 @@ var plainBodies = []string{
 	`{"query":"mutation a($i:UserEventInput!){logUserEvent(userEventInput:$i){events{id}}}","variables":{"i":{"userId":"a","accountId":"a","events":[{"key":"a"}]}},"extensions":{}}`,
 }
 
-// Whatever the edge takes for plain, the backend understands in the same way
-// and answers with the same bytes.
+// The backend answers every call that the edge accepts as plain with the same bytes as
+// the edge.
 func FuzzGraphQLEvents(f *testing.F) {
 	for _, body := range plainBodies {
 		f.Add([]byte(body))
 	}
 	b := newBench(f)
-	f.Fuzz(func(t *testing.T, body []byte) { b.sameAtBothDoors(t, body) })
+	f.Fuzz(func(t *testing.T, body []byte) { b.sameAtEdgeAndBackend(t, body) })
 }
 
-// sameAtBothDoors compares the answers of edge and backend to a call, and reports
-// whether it is one that the edge answers.
-func (b *bench) sameAtBothDoors(t *testing.T, body []byte) bool {
+// sameAtEdgeAndBackend compares the answers of edge and backend to a call. It reports whether
+// the edge answers such a call.
+func (b *bench) sameAtEdgeAndBackend(t *testing.T, body []byte) bool {
 	t.Helper()
 	plain, ok := wire.ParseGraphQLEvents(body)
 	if !ok {
@@ -68,9 +69,9 @@ func (b *bench) sameAtBothDoors(t *testing.T, body []byte) bool {
 	return true
 }
 
-// Documents and variables, each with each: what the edge does not answer as the
-// backend does it leaves to the backend.
-func TestGraphQLEvents_SameAtBothDoors(t *testing.T) {
+// Every combination of these documents and variables gets the same answer from edge and
+// backend, or is left to the backend.
+func TestGraphQLEvents_SameAtEdgeAndBackend(t *testing.T) {
 	b := newBench(t)
 	documents := []string{
 		`mutation($i:UserEventInput!){logUserEvent(userEventInput:$i){userId events{key dateTriggered}}}`,
@@ -111,7 +112,7 @@ func TestGraphQLEvents_SameAtBothDoors(t *testing.T) {
 	for _, d := range documents {
 		for _, in := range inputs {
 			for _, variables := range []string{`{"i":` + in + `}`, `{"i":[` + in + `]}`, `{"i":` + in + `,"j":1}`} {
-				if b.sameAtBothDoors(t, []byte(bodyOf(d, variables))) {
+				if b.sameAtEdgeAndBackend(t, []byte(bodyOf(d, variables))) {
 					plain++
 				}
 			}
@@ -120,7 +121,7 @@ func TestGraphQLEvents_SameAtBothDoors(t *testing.T) {
 	require.Greater(t, plain, 30)
 }
 
-// What is plain, and what is close to it and is not.
+// The edge recognises the plain bodies and no other.
 func TestGraphQLEvents_Recognised(t *testing.T) {
 	for i, body := range plainBodies {
 		require.True(t, json.Valid([]byte(body)), body)
@@ -129,7 +130,7 @@ func TestGraphQLEvents_Recognised(t *testing.T) {
 	}
 }
 
-// No document harms the server, and what is answered is of the form.
+// No document causes an internal error, and every answer has the form of GraphQL.
 func FuzzDocument(f *testing.F) {
 	for _, query := range []string{
 		`{user(accountId:"anna",id:"anna"){id ...f}} fragment f on User{referrals(limit:3){data{id}}}`, `query($a:Int=1){referrals(limit:$a){count}}`, deep(16),

@@ -1,28 +1,28 @@
-// Package graphql translates GraphQL calls to use cases and back (clients 1.11).
-// It decides nothing: the schema says what is asked for, one call to
-// backend/app does it, and core/wire writes the errors.
+// Package graphql translates between GraphQL and the use cases of backend/app (clients
+// 1.11). It has no rules of its own: a field of Query or Mutation calls one use case, and
+// core/wire writes the errors.
 //
-// The schema, schema.graphql, is the published surface. Every field of Query and
-// Mutation has a method here that is named after it; the method checks who asks.
-// Documents are read and validated by gqlparser, arguments and variables are of
-// their types before anything runs (input.go), and what a type does not say of them
-// is checked as in the REST call that does the same, by the same code.
+// The schema, schema.graphql, is the published API. Each field of Query and Mutation has
+// a method here with the same name, which checks the credentials. The library gqlparser
+// parses and validates documents. Arguments and variables are converted to their types
+// before any field runs (input.go). Rules that a type cannot express are checked by the
+// code that also checks the equivalent REST call.
 //
 // # Errors
 //
-// A document that cannot be run is refused as a whole: the answer has errors and
-// no data. Otherwise every field is answered by itself. One that fails is null
-// and has an error with its path; the others stand. The fields of a mutation run
-// one after the other, each in a transaction of its own, and what was done
-// before a field failed stays done. The HTTP status is 200 for all of that, 409
-// when nothing was done because an idempotency key was used before, and 405 for a
-// mutation by GET. A client that prefers GraphQL's own media type gets the status
-// of the first error when nothing was run.
+// A document that is not valid is refused as a whole: the answer has errors and no data.
+// Otherwise each field has its own result: a field that fails is null and has an error
+// with its path, and the other fields have their values. The fields of a mutation run one
+// after the other, each in its own transaction; a failure does not undo the fields before
+// it. The HTTP status is 200 in all these cases, 409 if nothing was done because an
+// idempotency key was used before, and 405 for a mutation by GET. A client that prefers
+// the media type application/graphql-response+json gets the status of the first error if
+// nothing was run.
 //
 // # Bounds
 //
-// A document is measured before it runs; see bound.go. A call is one document:
-// an array of them is refused.
+// The size of a document is checked before it runs; see bound.go. A call has one
+// document: an array of documents is refused.
 package graphql
 
 import (
@@ -48,18 +48,20 @@ var schemaText string
 
 // Server answers GraphQL calls. Make one with New.
 type Server struct {
-	// MaxTime bounds a call: 20 s unless it is set before the first one.
+	// MaxTime is how long a call may take. New sets it to 20 s. It must not be changed
+	// after the first call.
 	MaxTime time.Duration
 
 	engine *app.Engine
 	log    *slog.Logger
-	// introspection is true in development: then anybody may ask for the schema.
+	// introspection reports whether introspection needs no credentials, which is for
+	// development.
 	introspection bool
 	binding
 }
 
-// New returns a server. introspection lets anybody ask for the schema, and not
-// holders of the API key alone.
+// New returns a server. With introspection, callers without the API key may use
+// introspection too. New fails if the resolvers do not match the schema.
 func New(engine *app.Engine, log *slog.Logger, introspection bool) (*Server, error) {
 	schema, err := loadSchema(schemaText)
 	if err != nil {
@@ -70,55 +72,57 @@ func New(engine *app.Engine, log *slog.Logger, introspection bool) (*Server, err
 	return s, err
 }
 
-// Request is one call.
+// Request is one GraphQL call.
 type Request struct {
-	// Caller is who makes it.
+	// Caller is the authenticated caller.
 	Caller base.Caller
-	// Body is what they sent: JSON, up to wire.MaxBody.
+	// Body is the JSON body, of at most wire.MaxBody bytes.
 	Body []byte
-	// Cookie is the browser's Cookie header, IP the address of a user's own
-	// call; either may be empty.
+	// Cookie is the browser's Cookie header, and IP the address of the user's browser.
+	// Both are empty if a server makes the call.
 	Cookie, IP string
-	// Base is the origin at which links to the service begin.
+	// Base is the origin of links to the service.
 	Base string
-	// Remember has the browser know again a user whom the call identified without
-	// ids, as a caller that IdentifyCookieUser returned; it may be nil.
+	// Remember sets a cookie that names a user whom the call identified without ids.
+	// The caller is the one that IdentifyCookieUser returned. It may be nil.
 	Remember func(base.Caller, core.UserID)
 	// QueriesOnly refuses a mutation.
 	QueriesOnly bool
-	// StatusOfErrors gives an answer without data the status of its first error,
-	// and not 200.
+	// StatusOfErrors gives an answer without data the status of its first error
+	// instead of 200.
 	StatusOfErrors bool
-	// Attempt counts one attempt to guess a code or an id, and refuses it when
-	// there were too many. The call itself was counted once.
+	// Attempt counts one attempt to guess a code or an id, and returns an error if
+	// there were too many. A call without credentials was counted once before. It may
+	// be nil.
 	Attempt func() error
-	// MayTry refuses to look at codes, known or not, when there were too many
-	// attempts; it may be nil.
+	// MayTry returns an error if there were too many attempts, so that codes must not
+	// be looked up. It may be nil.
 	MayTry func() error
 }
 
-// call is a Request under way: what its resolvers share.
+// call is a running Request, which its resolvers share.
 type call struct {
 	*Server
 	Request
 	tenant core.TenantAlias
 	budget *budget
 
-	// reading guards what is read once.
-	reading sync.Mutex
 	// attempts counts guesses; see attempt.
-	attempts    atomic.Int64
+	attempts atomic.Int64
+
+	programsMu sync.Mutex
+	// allPrograms are the tenant's programs; nil before they were read.
 	allPrograms *[]referral.Program
 }
 
-// keyHolder is the call of ctx, if it was made with the API key.
+// keyHolder returns the call of ctx, and an error unless it has the API key.
 func keyHolder(ctx context.Context) (*call, error) {
 	c := callOf(ctx)
 	return c, c.Caller.MustHoldKey()
 }
 
-// keyedText is keyHolder for a call with an argument of this name, such as the id
-// of what it is about.
+// keyedText is keyHolder for a field with a string argument, such as an id. It returns
+// the argument too.
 func keyedText(ctx context.Context, a argument, name string) (c *call, text string, err error) {
 	if c, err = keyHolder(ctx); err != nil {
 		return nil, "", err
@@ -127,8 +131,8 @@ func keyedText(ctx context.Context, a argument, name string) (c *call, text stri
 	return c, text, err
 }
 
-// attempt counts a code that a caller without the API key looks up. The first
-// attempt of a call without credentials was counted with the call.
+// attempt counts an attempt to guess of a caller without the API key. The first attempt
+// of a call without credentials was counted with the call.
 func (c *call) attempt() error {
 	if c.Caller.Key || c.Attempt == nil || c.Caller.User == nil && c.attempts.Add(1) == 1 {
 		return nil
@@ -136,8 +140,8 @@ func (c *call) attempt() error {
 	return c.Attempt()
 }
 
-// mayTry refuses an identification that brings codes, known or not, when there were
-// too many attempts.
+// mayTry refuses an identification that has codes if there were too many attempts,
+// whether the codes are known or not.
 func (c *call) mayTry(in rules.Identification) error {
 	if c.MayTry == nil || !in.BringsCodes() {
 		return nil
@@ -145,17 +149,17 @@ func (c *call) mayTry(in rules.Identification) error {
 	return c.MayTry()
 }
 
-// identified counts the unknown codes that an identification brought. It is stored by
-// then, so its answer stands, and the next attempt is refused.
-func (c *call) identified(done rules.Identified) {
+// countUnknown counts the unknown codes of an identification. The identification is stored
+// already, so only later attempts are refused.
+func (c *call) countUnknown(done rules.Identified) {
 	for range done.UnknownCodes {
 		_ = c.attempt()
 	}
 }
 
-// input counts an input of a caller without credentials: it may make a user, or
-// try an id or a code. A user's token says who they are.
-func (c *call) input() error {
+// countInput counts an input of a caller without credentials as an attempt, since it may
+// create a user or guess an id or a code.
+func (c *call) countInput() error {
 	if c.Caller.User != nil {
 		return nil
 	}
@@ -166,12 +170,12 @@ type callKey struct{}
 
 func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
-// Answer runs a call and returns status and JSON of the answer. An error says
-// that it is no GraphQL call; what goes wrong within one is in the answer.
+// Answer runs a call and returns the HTTP status and the JSON of the answer. It returns an
+// error if the body is not a GraphQL call. Errors of the call itself are in the answer.
 func (s *Server) Answer(ctx context.Context, r Request) (status int, body []byte, err error) {
-	most := s.boundsOf(r.Caller)
-	if len(r.Body) > most.body {
-		return 0, nil, wire.TooLarge(most.body)
+	limits := s.boundsOf(r.Caller)
+	if len(r.Body) > limits.body {
+		return 0, nil, wire.TooLarge(limits.body)
 	}
 	q, err := wire.ParseGraphQL(r.Body)
 	if err != nil {
@@ -180,7 +184,7 @@ func (s *Server) Answer(ctx context.Context, r Request) (status int, body []byte
 	ctx, cancel := context.WithTimeout(ctx, s.MaxTime)
 	defer cancel()
 	c := &call{Server: s, Request: r, tenant: r.Caller.Tenant.Alias}
-	data, problems := s.answer(ctx, c, most, q)
+	data, problems := s.answer(ctx, c, limits, q)
 	status, body = wire.GraphQLAnswer(data, anyDone(data), inOrder(problems))
 	if data == "" && (r.StatusOfErrors || isWrongMethod(problems[0].Err)) {
 		_, status, _ = wire.Shown(problems[0].Err)
@@ -188,21 +192,21 @@ func (s *Server) Answer(ctx context.Context, r Request) (status int, body []byte
 	return status, body, nil
 }
 
-// errWrongMethod is the answer to a mutation by GET, which a link or an image on any
-// page could send.
+// errWrongMethod is the error of a mutation by GET, which a link or an image on any page
+// could send.
 var errWrongMethod = &core.Error{Code: core.CodeMethodNotAllowed, Message: "a mutation must be sent by POST; GET runs queries only"}
 
 func isWrongMethod(err error) bool { return err == error(errWrongMethod) }
 
-// answer runs a call. data is empty when nothing of it was run.
-func (s *Server) answer(ctx context.Context, c *call, most bounds, q wire.GraphQLRequest) (data string, problems []wire.GraphQLError) {
-	e, op, problems := s.prepare(c, most, q)
+// answer runs a call. data is empty if no field was run.
+func (s *Server) answer(ctx context.Context, c *call, limits bounds, q wire.GraphQLRequest) (data string, problems []wire.GraphQLError) {
+	e, op, problems := s.prepare(c, limits, q)
 	if len(problems) > 0 {
 		return "", problems
 	}
 	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, callKey{}, c))
 	defer cancel(nil)
-	c.budget = newBudget(most.answer, cancel)
+	c.budget = newBudget(limits.answer, cancel)
 	data = e.run(ctx, op)
 	if context.Cause(ctx) == errAnswerTooLarge {
 		return "", refused(c.budget.tooLarge())
@@ -210,13 +214,13 @@ func (s *Server) answer(ctx context.Context, c *call, most bounds, q wire.GraphQ
 	return data, e.errors
 }
 
-// prepare reads a call and refuses whatever can be refused before it is run.
-func (s *Server) prepare(c *call, most bounds, q wire.GraphQLRequest) (*execution, *ast.OperationDefinition, []wire.GraphQLError) {
-	d, err := parse(q.Query, most)
+// prepare parses and checks a call. After it, only the fields themselves can fail.
+func (s *Server) prepare(c *call, limits bounds, q wire.GraphQLRequest) (*execution, *ast.OperationDefinition, []wire.GraphQLError) {
+	d, err := parse(q.Query, limits)
 	if err != nil {
 		return nil, nil, refused(err)
 	}
-	if err := bounded(d, most); err != nil {
+	if err := checkSize(d, limits); err != nil {
 		return nil, nil, refused(err)
 	}
 	if problems := validate(s.schema, d); len(problems) > 0 {
@@ -233,7 +237,7 @@ func (s *Server) prepare(c *call, most bounds, q wire.GraphQLRequest) (*executio
 	if e.inputs, err = newInputs(s.schema, op, q.Variables); err != nil {
 		return nil, nil, refused(err)
 	}
-	if err := s.allowed(e, op, most); err != nil {
+	if err := s.allowed(e, op, limits); err != nil {
 		return nil, nil, refused(err)
 	}
 	if err := e.permitted(op.SelectionSet); err != nil {
@@ -242,7 +246,8 @@ func (s *Server) prepare(c *call, most bounds, q wire.GraphQLRequest) (*executio
 	return e, op, nil
 }
 
-// operation is the one of a document that a call runs.
+// operation returns the operation of a document that a call runs; name may be empty if
+// the document has one operation.
 func operation(d *ast.QueryDocument, name string) (*ast.OperationDefinition, error) {
 	if name == "" && len(d.Operations) > 1 {
 		return nil, core.Invalid("operationName", "is required, since the document has several operations")
@@ -250,22 +255,24 @@ func operation(d *ast.QueryDocument, name string) (*ast.OperationDefinition, err
 	if op := d.Operations.ForName(name); op != nil {
 		return op, nil
 	}
-	return nil, core.Invalid("operationName", "must be the name of an operation in the document; there is none called "+short(name))
+	return nil, core.Invalid("operationName", "must be the name of an operation in the document, which has none named "+short(name))
 }
 
-// allowed refuses an operation that asks for too much, or for what its caller may
-// not see.
-func (s *Server) allowed(e *execution, op *ast.OperationDefinition, most bounds) error {
+// allowed refuses an operation that exceeds a bound, and introspection of a caller who may
+// not use it.
+func (s *Server) allowed(e *execution, op *ast.OperationDefinition, limits bounds) error {
 	m := meter{document: e.document, inputs: e.inputs, fragments: map[string]measure{}}
 	total := m.selections(op.SelectionSet)
 	if m.introspects && !s.introspection && !e.Caller.Key {
-		return core.Invalid("query", "must not ask for the schema (__schema, __type) without the API key; send it, or read the documentation")
+		return core.Invalid("query", "must not ask for the schema (__schema, __type) without the API key; send the key, or read the documentation")
 	}
-	return total.within(most)
+	return total.within(limits)
 }
 
+// query has the resolvers of the fields of Query.
 type query struct{}
 
+// mutation has the resolvers of the fields of Mutation.
 type mutation struct{}
 
 // SDL is the schema in GraphQL's own language.

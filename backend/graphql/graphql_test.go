@@ -35,7 +35,7 @@ const (
 	key             = "TEST_KEY_0123456789"
 )
 
-// bench is a server with one tenant, in which anna owns the code ANNA10.
+// bench is a server with one tenant, in which the user anna owns the code ANNA10.
 type bench struct {
 	*app.Engine
 	server *graphql.Server
@@ -68,7 +68,7 @@ func benchOn(t testing.TB, url string) *bench {
 	}))
 	b.server, err = graphql.New(b.Engine, slog.New(slog.NewTextHandler(b.log, nil)), false)
 	require.NoError(t, err)
-	b.server.MaxTime = time.Hour // no test depends on the speed of the machine
+	b.server.MaxTime = time.Hour // tests do not depend on the speed of the machine
 	b.call(t, b.keyHolder(t), `{"query":"mutation{upsertUser(userInput:{id:\"anna\",accountId:\"anna\",firstName:\"Anna\",lastName:\"Alm\",email:\"anna@example.com\",referralCode:\"ANNA10\"}){id}}"}`)
 	return b
 }
@@ -81,18 +81,18 @@ func (b *bench) keyHolder(t testing.TB) base.Caller {
 }
 
 func (b *bench) userToken(t testing.TB, name string) base.Caller {
-	c := b.anybody(t)
+	c := b.anonymous(t)
 	c.User = &wire.Subject{Account: core.AccountID(name), User: core.UserID(name)}
 	return c
 }
 
-func (b *bench) anybody(t testing.TB) base.Caller {
+func (b *bench) anonymous(t testing.TB) base.Caller {
 	c := b.keyHolder(t)
 	c.Key = false
 	return c
 }
 
-// send runs a body and returns status and answer.
+// send runs a body and returns the status and the answer.
 func (b *bench) send(t testing.TB, c base.Caller, body string) (int, string) {
 	t.Helper()
 	status, answer, err := b.server.Answer(t.Context(), graphql.Request{
@@ -105,24 +105,24 @@ func (b *bench) send(t testing.TB, c base.Caller, body string) (int, string) {
 	return status, string(answer)
 }
 
-// call runs a body that must succeed and returns the data.
+// call runs a body that must succeed, and returns the data.
 func (b *bench) call(t testing.TB, c base.Caller, body string) string {
 	t.Helper()
 	status, answer := b.send(t, c, body)
 	require.Equal(t, http.StatusOK, status, answer)
-	data, whole := strings.CutPrefix(answer, `{"data":`)
-	require.True(t, whole, answer)
+	data, ok := strings.CutPrefix(answer, `{"data":`)
+	require.True(t, ok, answer)
 	require.NotContains(t, answer, `"errors"`)
 	return strings.TrimSuffix(data, "}")
 }
 
-// run is call for a query without variables, by the key.
+// run is call for a query without variables, with the API key.
 func (b *bench) run(t testing.TB, query string) string {
 	t.Helper()
 	return b.call(t, b.keyHolder(t), document(query))
 }
 
-// document is the body of a call without variables.
+// document returns the body of a call without variables.
 func document(query string) string {
 	text, err := json.Marshal(map[string]string{"query": query})
 	if err != nil {

@@ -11,19 +11,20 @@ import (
 
 type userInputArguments struct{ UserInput argument }
 
-// UpsertUser identifies a user.
+// UpsertUser creates or updates a user.
 func (*mutation) UpsertUser(ctx context.Context, args userInputArguments) (*user, error) {
 	return callOf(ctx).identify(ctx, args.UserInput, auth.UpsertUser)
 }
 
-// CreateUser identifies a user who must not exist yet.
+// CreateUser creates a user, who must not exist yet.
 func (*mutation) CreateUser(ctx context.Context, args userInputArguments) (*user, error) {
 	return callOf(ctx).identify(ctx, args.UserInput, auth.CreateUser)
 }
 
-// identify is UpsertUser, or CreateUser for its endpoint.
+// identify stores the user of an input. With the endpoint auth.CreateUser the user must
+// not exist yet.
 func (c *call) identify(ctx context.Context, input argument, endpoint auth.Endpoint) (*user, error) {
-	if err := c.input(); err != nil {
+	if err := c.countInput(); err != nil {
 		return nil, err
 	}
 	account, user, err := userKey{AccountID: input.member("accountId"), ID: input.member("id")}.parse(c, endpoint)
@@ -47,19 +48,21 @@ func (c *call) identify(ctx context.Context, input argument, endpoint auth.Endpo
 	if err != nil {
 		return nil, err
 	}
-	c.identified(done)
+	c.countUnknown(done)
 	return newUsers(c, []wire.UserInfo{done.UserInfo})[0], nil
 }
 
-// identification is one of which nothing but the request is known yet.
+// identification returns an identification with the values of the request, without a
+// user.
 func (c *call) identification() rules.Identification {
 	return rules.Identification{Cookie: c.Cookie, IP: c.IP, Share: c.Caller.Share(c.Base)}
 }
 
-// CreateCookieUser identifies a user without ids.
+// CreateCookieUser returns the user that the request's cookie names, or creates a user.
+// The input has no ids.
 func (*mutation) CreateCookieUser(ctx context.Context, args userInputArguments) (*user, error) {
 	c := callOf(ctx)
-	if err := c.input(); err != nil {
+	if err := c.countInput(); err != nil {
 		return nil, err
 	}
 	if err := c.Caller.May(auth.CreateCookieUser, "", ""); err != nil {
@@ -70,32 +73,32 @@ func (*mutation) CreateCookieUser(ctx context.Context, args userInputArguments) 
 	if err != nil {
 		return nil, err
 	}
-	c.identified(done)
+	c.countUnknown(done)
 	if c.Remember != nil {
 		c.Remember(caller, done.User.ID)
 	}
-	// From here on the caller is the user who was identified.
+	// The caller may see the fields of the user who was identified.
 	own := &call{Server: c.Server, Request: c.Request, tenant: c.tenant, budget: c.budget}
 	own.Caller = caller
 	return newUsers(own, []wire.UserInfo{done.UserInfo})[0], nil
 }
 
-// maxInputs is how many inputs a call for several may have.
+// maxInputs is how many inputs a multi-input call may have.
 const maxInputs = 100
 
-// upserted is what became of one of several users.
+// upserted is the result of one of several inputs: the user or an error.
 type upserted struct {
 	user *user
 	err  *apiError
 }
 
-// ToUser returns the user who was identified.
+// ToUser returns the stored user.
 func (u upserted) ToUser() (*user, bool) { return u.user, u.user != nil }
 
 // ToApiError returns why the user was refused.
 func (u upserted) ToApiError() (*apiError, bool) { return u.err, u.err != nil }
 
-// UpsertUsers identifies several users, each by itself.
+// UpsertUsers creates or updates several users, each in its own transaction.
 func (*mutation) UpsertUsers(ctx context.Context, args struct{ UserInputs argument }) (*[]upserted, error) {
 	c := callOf(ctx)
 	inputs := args.UserInputs.list()

@@ -12,20 +12,19 @@ import (
 	"kith/core"
 )
 
-// inputs turn what a call sends into values of the schema's types, by the rules of the
-// GraphQL specification (October 2021, sections 3.5 to 3.12 and 6.1.2): a number is
-// an int64 or a json.Number, text and enums are strings, a list is an []any, an
-// input object a map[string]any without the keys that were not given, and JSON that
-// came in a variable is a rawJSON.
+// inputs converts variables and literals to values of the schema's types, by the rules of
+// the GraphQL specification (October 2021, sections 3.5 to 3.12 and 6.1.2). A number
+// becomes an int64 or a json.Number, a string or an enum value a string, a list an []any,
+// and an input object a map[string]any without the keys that are missing. A JSON object
+// or list in a variable becomes a rawJSON.
 type inputs struct {
 	schema *ast.Schema
-	// variables are those of the operation; one that was not given and has no
-	// default is missing.
+	// variables are the variables of the operation that have a value or a default.
 	variables map[string]any
 }
 
-// newInputs coerces the variables of an operation, all before anything is run. sent
-// is a JSON object, or empty.
+// newInputs converts the variables of an operation before any field is run. sent is a JSON
+// object, or empty.
 func newInputs(schema *ast.Schema, op *ast.OperationDefinition, sent string) (inputs, error) {
 	in := inputs{schema: schema, variables: map[string]any{}}
 	all := gjson.Parse(sent).Map()
@@ -52,7 +51,7 @@ func newInputs(schema *ast.Schema, op *ast.OperationDefinition, sent string) (in
 	return in, nil
 }
 
-// coerce turns a value of the variables into one of a type.
+// coerce converts a JSON value to a type. at is its path, for errors.
 func (in inputs) coerce(t *ast.Type, value gjson.Result, at string) (any, error) {
 	switch {
 	case value.Type == gjson.Null && t.NonNull:
@@ -76,7 +75,8 @@ func (in inputs) coerce(t *ast.Type, value gjson.Result, at string) (any, error)
 	return out, nil
 }
 
-// coerceList takes a single value for a list of one.
+// coerceList converts a JSON value to a list of a type. A value that is not a list becomes
+// a list with one element.
 func (in inputs) coerceList(t *ast.Type, value gjson.Result, at string) (any, error) {
 	if !value.IsArray() {
 		one, err := in.coerce(t, value, at)
@@ -93,6 +93,7 @@ func (in inputs) coerceList(t *ast.Type, value gjson.Result, at string) (any, er
 	return out, nil
 }
 
+// coerceEnum converts a JSON value to a value of an enum.
 func coerceEnum(kind *ast.Definition, value gjson.Result, at string) (any, error) {
 	if value.Type != gjson.String || kind.EnumValues.ForName(value.Str) == nil {
 		names := make([]string, len(kind.EnumValues))
@@ -104,6 +105,7 @@ func coerceEnum(kind *ast.Definition, value gjson.Result, at string) (any, error
 	return value.Str, nil
 }
 
+// coerceObject converts a JSON value to an input object.
 func (in inputs) coerceObject(kind *ast.Definition, value gjson.Result, at string) (any, error) {
 	if !value.IsObject() {
 		return nil, core.Malformed(at, "must be an object")
@@ -121,8 +123,8 @@ func (in inputs) coerceObject(kind *ast.Definition, value gjson.Result, at strin
 	})
 }
 
-// object makes an input object: read returns what is given for a key of it, and
-// other keys are what the type says.
+// object returns an input object of a type. read returns the value of a key; a key without
+// a value gets its default.
 func (in inputs) object(kind *ast.Definition, at string, read func(f *ast.FieldDefinition, at string) (member any, given bool, err error)) (map[string]any, error) {
 	out := map[string]any{}
 	for _, f := range kind.Fields {
@@ -141,7 +143,8 @@ func (in inputs) object(kind *ast.Definition, at string, read func(f *ast.FieldD
 	return out, nil
 }
 
-// members are the values of an input object, each of a key that it has.
+// members returns the values of a JSON object by key. A key that the type does not have is
+// an error.
 func members(kind *ast.Definition, object gjson.Result, at string) (all map[string]gjson.Result, err error) {
 	all = map[string]gjson.Result{}
 	object.ForEach(func(key, value gjson.Result) bool {
@@ -154,7 +157,7 @@ func members(kind *ast.Definition, object gjson.Result, at string) (all map[stri
 	return all, err
 }
 
-// unset is what a key of an input object is when it is not given.
+// unset returns the default of a missing key of an input object, if it has one.
 func (in inputs) unset(f *ast.FieldDefinition, at string) (value any, given bool, err error) {
 	if f.DefaultValue != nil {
 		value, err = in.literal(f.Type, f.DefaultValue, at)
@@ -166,8 +169,8 @@ func (in inputs) unset(f *ast.FieldDefinition, at string) (value any, given bool
 	return nil, false, err
 }
 
-// literal turns a value of the document, which validation found to be of a type,
-// into one of that type, with the variables that are in it.
+// literal converts a literal of the document to a type and replaces the variables in it.
+// Validation has checked that it has the type.
 func (in inputs) literal(t *ast.Type, v *ast.Value, at string) (value any, err error) {
 	switch {
 	case v.Kind == ast.Variable:
@@ -184,6 +187,7 @@ func (in inputs) literal(t *ast.Type, v *ast.Value, at string) (value any, err e
 	return value, nil
 }
 
+// literalOf converts a literal to a named type.
 func (in inputs) literalOf(kind *ast.Definition, v *ast.Value, at string) (any, error) {
 	switch kind.Kind {
 	case ast.Enum:
@@ -223,7 +227,7 @@ func (in inputs) literalObject(kind *ast.Definition, v *ast.Value, at string) (a
 	})
 }
 
-// given reports whether a literal is there: a variable without a value is not.
+// given reports whether a literal has a value: a variable may have none.
 func (in inputs) given(v *ast.Value) bool {
 	if v.Kind != ast.Variable {
 		return true
@@ -232,7 +236,8 @@ func (in inputs) given(v *ast.Value) bool {
 	return given
 }
 
-// arguments are those of a field or directive (GraphQL specification, section 6.4.1).
+// arguments returns the arguments of a field or directive (GraphQL specification, section
+// 6.4.1).
 func (in inputs) arguments(defined ast.ArgumentDefinitionList, sent ast.ArgumentList) (map[string]any, error) {
 	out := make(map[string]any, len(defined))
 	for _, a := range defined {
@@ -254,7 +259,7 @@ func (in inputs) arguments(defined ast.ArgumentDefinitionList, sent ast.Argument
 	return out, nil
 }
 
-// plainValue is a literal as JSON has it; an enum is a text.
+// plainValue returns a literal as its JSON value. An enum value is a string.
 func plainValue(v *ast.Value, variables map[string]any) any {
 	switch v.Kind {
 	case ast.Variable:
@@ -281,8 +286,8 @@ func plainValue(v *ast.Value, variables map[string]any) any {
 	return v.Raw
 }
 
-// coerceScalar turns a value into one of a scalar type; rule says what it must be
-// when it is no such value.
+// coerceScalar converts a value to a scalar type. If that is not possible, rule says what
+// the value must be.
 func coerceScalar(name string, value any) (out any, rule string) {
 	switch name {
 	case "RSJsonNode":
@@ -311,6 +316,7 @@ func coerceScalar(name string, value any) (out any, rule string) {
 	return value, unless(ok, "must be a string")
 }
 
+// unless returns "" if ok, and otherwise the rule.
 func unless(ok bool, rule string) string {
 	if ok {
 		return ""
@@ -318,7 +324,7 @@ func unless(ok bool, rule string) string {
 	return rule
 }
 
-// wholeNumber is a whole number in any notation of JSON, such as 2.0 and 1.6E12.
+// wholeNumber returns a whole number in any notation of JSON, such as 2.0 or 1.6E12.
 func wholeNumber(value any) (n int64, ok bool) {
 	text, ok := value.(json.Number)
 	if !ok {
@@ -327,7 +333,7 @@ func wholeNumber(value any) (n int64, ok bool) {
 	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
 		return n, true
 	}
-	// Digits are bounded, since a short text can name a number of a billion of them.
+	// The exponent is limited: 1e999999999 has a billion digits.
 	_, exponent, _ := strings.Cut(strings.ToLower(string(text)), "e")
 	if len(text) > maxNumber || len(exponent) > maxExponent {
 		return 0, false
@@ -339,7 +345,8 @@ func wholeNumber(value any) (n int64, ok bool) {
 	return exact.Num().Int64(), true
 }
 
-// A whole number in another notation may have so many bytes, and its exponent of them.
+// Limits of a whole number that is not a plain integer, in bytes: of the number, and of
+// its exponent.
 const (
 	maxNumber   = 64
 	maxExponent = 4

@@ -8,15 +8,15 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// The nodes of this file are the schema itself, as section 4 of the GraphQL
-// specification has it. Answer decides which callers may ask for it.
+// The nodes of this file describe the schema, as in section 4 of the GraphQL
+// specification. Server.allowed decides which callers may read them.
 
 type schemaNode struct{ schema *ast.Schema }
 
 // Schema is the field __schema.
 func (*query) Schema(ctx context.Context) schemaNode { return schemaNode{callOf(ctx).schema} }
 
-// Type is the field __type: a type by its name, or null.
+// Type is the field __type. It returns a type by its name, or null.
 func (*query) Type(ctx context.Context, args struct{ Name argument }) (*typeNode, error) {
 	name, err := args.Name.text("name")
 	s := callOf(ctx).schema
@@ -26,10 +26,10 @@ func (*query) Type(ctx context.Context, args struct{ Name argument }) (*typeNode
 	return named(s, name), nil
 }
 
-// Description is null: the schema has none.
+// Description is null: the schema has no description.
 func (schemaNode) Description() *string { return nil }
 
-// Types are all types, in the order of their names.
+// Types returns all types, sorted by name.
 func (n schemaNode) Types() (all []*typeNode) {
 	for _, name := range slices.Sorted(maps.Keys(n.schema.Types)) {
 		all = append(all, named(n.schema, name))
@@ -37,16 +37,16 @@ func (n schemaNode) Types() (all []*typeNode) {
 	return all
 }
 
-// QueryType is the root of queries.
+// QueryType returns the type Query.
 func (n schemaNode) QueryType() *typeNode { return named(n.schema, n.schema.Query.Name) }
 
-// MutationType is the root of mutations.
+// MutationType returns the type Mutation.
 func (n schemaNode) MutationType() *typeNode { return named(n.schema, n.schema.Mutation.Name) }
 
-// SubscriptionType is null: GraphQL subscriptions are not offered.
+// SubscriptionType is null: the schema has no subscriptions.
 func (schemaNode) SubscriptionType() *typeNode { return nil }
 
-// Directives are those that a document may have.
+// Directives returns the directives that a document may use, sorted by name.
 func (n schemaNode) Directives() (all []directiveNode) {
 	for _, name := range slices.Sorted(maps.Keys(n.schema.Directives)) {
 		all = append(all, directiveNode{n.schema, n.schema.Directives[name]})
@@ -54,13 +54,14 @@ func (n schemaNode) Directives() (all []directiveNode) {
 	return all
 }
 
-// typeNode is a type: one by its name, or a list of, or never null.
+// typeNode is a named type, a list, or a non-null type.
 type typeNode struct {
 	schema *ast.Schema
-	// def is nil for a list, and for a type that is never null.
+	// def is the definition of a named type; nil for a list and a non-null type.
 	def *ast.Definition
-	// wrapped is the type within, nil for one by its name.
+	// wrapped is the type within a list or a non-null type; nil for a named type.
 	wrapped *typeNode
+	// wrapper is LIST or NON_NULL; empty for a named type.
 	wrapper string
 }
 
@@ -78,12 +79,12 @@ func typeOf(s *ast.Schema, t *ast.Type) *typeNode {
 	return named(s, t.NamedType)
 }
 
-// is reports whether the type has one of these kinds.
+// is reports whether the type is a named type of one of these kinds.
 func (n *typeNode) is(kinds ...ast.DefinitionKind) bool {
 	return n.def != nil && slices.Contains(kinds, n.def.Kind)
 }
 
-// Kind is a __TypeKind.
+// Kind returns a __TypeKind.
 func (n *typeNode) Kind() string {
 	if n.def == nil {
 		return n.wrapper
@@ -91,7 +92,7 @@ func (n *typeNode) Kind() string {
 	return string(n.def.Kind)
 }
 
-// Name is null for a type without one.
+// Name is null for a list and a non-null type.
 func (n *typeNode) Name() *string {
 	if n.def == nil {
 		return nil
@@ -99,7 +100,7 @@ func (n *typeNode) Name() *string {
 	return &n.def.Name
 }
 
-// Description is what the schema says about the type.
+// Description returns the description of the type, or null.
 func (n *typeNode) Description() *string {
 	if n.def == nil {
 		return nil
@@ -107,7 +108,7 @@ func (n *typeNode) Description() *string {
 	return textOrNull(n.def.Description)
 }
 
-// SpecifiedByURL is what a scalar's @specifiedBy says.
+// SpecifiedByURL returns the URL in @specifiedBy of a scalar, or null.
 func (n *typeNode) SpecifiedByURL() *string {
 	if n.def == nil {
 		return nil
@@ -117,19 +118,19 @@ func (n *typeNode) SpecifiedByURL() *string {
 
 type deprecatedArguments struct{ IncludeDeprecated argument }
 
-// shows reports whether something with these directives is to be listed.
+// shows reports whether an element with these directives is listed.
 func (a deprecatedArguments) shows(directives ast.DirectiveList) bool {
 	return a.IncludeDeprecated.value == true || directives.ForName("deprecated") == nil
 }
 
-// Fields are those of an object or interface.
+// Fields returns the fields of an object or interface; null for other kinds.
 func (n *typeNode) Fields(args deprecatedArguments) *[]fieldNode {
 	if !n.is(ast.Object, ast.Interface) {
 		return nil
 	}
 	all := []fieldNode{}
 	for _, f := range n.def.Fields {
-		// __schema and __type are fields of every query, and not listed.
+		// __schema and __type are not listed.
 		if args.shows(f.Directives) && (len(f.Name) < 2 || f.Name[:2] != "__") {
 			all = append(all, fieldNode{n.schema, f})
 		}
@@ -137,7 +138,7 @@ func (n *typeNode) Fields(args deprecatedArguments) *[]fieldNode {
 	return &all
 }
 
-// Interfaces are those that an object or interface implements.
+// Interfaces returns what an object or interface implements; null for other kinds.
 func (n *typeNode) Interfaces() *[]*typeNode {
 	if !n.is(ast.Object, ast.Interface) {
 		return nil
@@ -149,7 +150,7 @@ func (n *typeNode) Interfaces() *[]*typeNode {
 	return &all
 }
 
-// PossibleTypes are the objects of an interface or union.
+// PossibleTypes returns the object types of an interface or union; null for other kinds.
 func (n *typeNode) PossibleTypes() *[]*typeNode {
 	if !n.is(ast.Interface, ast.Union) {
 		return nil
@@ -161,7 +162,7 @@ func (n *typeNode) PossibleTypes() *[]*typeNode {
 	return &all
 }
 
-// EnumValues are those of an enum.
+// EnumValues returns the values of an enum; null for other kinds.
 func (n *typeNode) EnumValues(args deprecatedArguments) *[]enumValueNode {
 	if !n.is(ast.Enum) {
 		return nil
@@ -175,7 +176,7 @@ func (n *typeNode) EnumValues(args deprecatedArguments) *[]enumValueNode {
 	return &all
 }
 
-// InputFields are the keys of an input object.
+// InputFields returns the keys of an input object; null for other kinds.
 func (n *typeNode) InputFields(args deprecatedArguments) *[]inputNode {
 	if !n.is(ast.InputObject) {
 		return nil
@@ -189,10 +190,10 @@ func (n *typeNode) InputFields(args deprecatedArguments) *[]inputNode {
 	return &all
 }
 
-// OfType is the type within a list, or within one that is never null.
+// OfType returns the type within a list or a non-null type; null for other kinds.
 func (n *typeNode) OfType() *typeNode { return n.wrapped }
 
-// IsOneOf is null for what is no input object.
+// IsOneOf reports whether an input object has @oneOf; null for other kinds.
 func (n *typeNode) IsOneOf() *bool {
 	if !n.is(ast.InputObject) {
 		return nil
@@ -200,18 +201,18 @@ func (n *typeNode) IsOneOf() *bool {
 	return pointer(n.def.Directives.ForName("oneOf") != nil)
 }
 
-// deprecation is what @deprecated says.
+// deprecation has the fields of an element that may have @deprecated.
 type deprecation struct{ directives ast.DirectiveList }
 
-// IsDeprecated reports whether there is the directive.
+// IsDeprecated reports whether the element has @deprecated.
 func (d deprecation) IsDeprecated() bool { return d.directives.ForName("deprecated") != nil }
 
-// DeprecationReason is null for what is not deprecated.
+// DeprecationReason is null unless the element is deprecated.
 func (d deprecation) DeprecationReason() *string {
 	return directiveText(d.directives, "deprecated", "reason")
 }
 
-// directiveText is an argument of a directive; null without the directive.
+// directiveText returns an argument of a directive, or nil without the directive.
 func directiveText(all ast.DirectiveList, name, argument string) *string {
 	d := all.ForName(name)
 	if d == nil {
@@ -228,24 +229,24 @@ type fieldNode struct {
 	def    *ast.FieldDefinition
 }
 
-// Name is the field's.
+// Name returns the name of the field.
 func (n fieldNode) Name() string { return n.def.Name }
 
-// Description is what the schema says about the field.
+// Description returns the description of the field, or null.
 func (n fieldNode) Description() *string { return textOrNull(n.def.Description) }
 
-// Args are the field's arguments.
+// Args returns the arguments of the field.
 func (n fieldNode) Args(args deprecatedArguments) []inputNode {
 	return argumentNodes(n.schema, n.def.Arguments, args)
 }
 
-// Type is what the field returns.
+// Type returns the type of the field.
 func (n fieldNode) Type() *typeNode { return typeOf(n.schema, n.def.Type) }
 
-// IsDeprecated reports whether the field is to be avoided.
+// IsDeprecated reports whether the field has @deprecated.
 func (n fieldNode) IsDeprecated() bool { return deprecation{n.def.Directives}.IsDeprecated() }
 
-// DeprecationReason says why.
+// DeprecationReason is null unless the field is deprecated.
 func (n fieldNode) DeprecationReason() *string {
 	return deprecation{n.def.Directives}.DeprecationReason()
 }
@@ -287,16 +288,16 @@ type directiveNode struct {
 	def    *ast.DirectiveDefinition
 }
 
-// Name is the directive's.
+// Name returns the name of the directive.
 func (n directiveNode) Name() string { return n.def.Name }
 
-// Description is what the GraphQL specification says about the directive.
+// Description returns the description of the directive, or null.
 func (n directiveNode) Description() *string { return textOrNull(n.def.Description) }
 
-// IsRepeatable reports whether it may stand twice at one place.
+// IsRepeatable reports whether the directive may be used twice in one place.
 func (n directiveNode) IsRepeatable() bool { return n.def.IsRepeatable }
 
-// Locations are where it may stand.
+// Locations returns the places where the directive may be used.
 func (n directiveNode) Locations() (all []string) {
 	for _, at := range n.def.Locations {
 		all = append(all, string(at))
@@ -304,7 +305,7 @@ func (n directiveNode) Locations() (all []string) {
 	return all
 }
 
-// Args are the directive's arguments.
+// Args returns the arguments of the directive.
 func (n directiveNode) Args(args deprecatedArguments) []inputNode {
 	return argumentNodes(n.schema, n.def.Arguments, args)
 }

@@ -13,7 +13,7 @@ import (
 	"kith/backend/app/base"
 )
 
-// fullIntrospection is what tools ask for that make clients.
+// fullIntrospection is the query of tools that generate clients.
 const fullIntrospection = `query IntrospectionQuery { __schema { description queryType { name } mutationType { name } subscriptionType { name }
 	types { ...FullType } directives { name description isRepeatable locations args(includeDeprecated: true) { ...InputValue } } } }
 	fragment FullType on __Type { kind name description specifiedByURL isOneOf
@@ -23,7 +23,7 @@ const fullIntrospection = `query IntrospectionQuery { __schema { description que
 	fragment InputValue on __InputValue { name description type { ...TypeRef } defaultValue isDeprecated deprecationReason }
 	fragment TypeRef on __Type { kind name ofType { kind name ofType { kind name ofType { kind name ofType { kind name } } } } }`
 
-// Introspection says of every type what schema.graphql does.
+// Introspection describes every type as schema.graphql does.
 func TestIntrospection_IsTheSchema(t *testing.T) {
 	b := newBench(t)
 	text, err := os.ReadFile("schema.graphql")
@@ -45,7 +45,7 @@ func TestIntrospection_IsTheSchema(t *testing.T) {
 	}
 }
 
-// described is a type by the schema, a line for each of its parts.
+// described returns one line for each part of a type of the schema.
 func described(schema *ast.Schema, def *ast.Definition) (lines []string) {
 	lines = append(lines, string(def.Kind)+" "+def.Name+" "+def.Description)
 	for _, name := range def.Interfaces {
@@ -78,7 +78,7 @@ func defaulted(v *ast.Value) string {
 	return " = " + v.String()
 }
 
-// introspected is a type by introspection, as described has it.
+// introspected returns the lines of described for a type in an answer to introspection.
 func introspected(kind gjson.Result) (lines []string) {
 	text := func(r gjson.Result) string { return r.String() }
 	unset := func(r gjson.Result) string {
@@ -116,17 +116,17 @@ func introspectedType(t gjson.Result) string {
 	return t.Get("name").String()
 }
 
-// Only holders of the API key may ask for the schema, whatever else they ask for.
-func TestIntrospection_NeedsTheKey(t *testing.T) {
+// Introspection needs the API key, also in a document with other fields.
+func TestIntrospection_NeedsTheAPIKey(t *testing.T) {
 	b := newBench(t)
 	for _, query := range []string{`{__schema{queryType{name}}}`, `{__type(name:"User"){name}}`, `{jwks ...f} fragment f on Query{x:__type(name:"User"){name}}`, fullIntrospection} {
 		_, answer := b.send(t, b.keyHolder(t), document(query))
 		require.False(t, gjson.Get(answer, "errors").Exists())
-		for _, caller := range []base.Caller{b.anybody(t), b.userToken(t, "anna")} {
+		for _, caller := range []base.Caller{b.anonymous(t), b.userToken(t, "anna")} {
 			_, answer := b.send(t, caller, document(query))
 			require.Contains(t, answer, "without the API key")
 			require.NotContains(t, answer, `"data"`)
 		}
 	}
-	b.call(t, b.anybody(t), document(`{__typename viewer{__typename}}`))
+	b.call(t, b.anonymous(t), document(`{__typename viewer{__typename}}`))
 }

@@ -10,7 +10,7 @@ import (
 	"kith/core/wire"
 )
 
-// jobNode is a job in an answer.
+// jobNode is the GraphQL type Job.
 type jobNode struct {
 	c      *call
 	stored job.Job
@@ -47,18 +47,19 @@ func newJobs(c *call, all []job.Job) []*jobNode {
 
 type linkArguments struct{ PublicLink argument }
 
-// DownloadURL is where what the job wrote can be fetched, or null.
+// DownloadURL returns the URL of the result file, or null if the job has none.
 func (j *jobNode) DownloadURL(args linkArguments) *string { return j.link(job.ResultFile, args) }
 
-// DownloadErrorURL is where the records that failed can be fetched, or null.
+// DownloadErrorURL returns the URL of the file with the rejected records, or null if the
+// job has none.
 func (j *jobNode) DownloadErrorURL(args linkArguments) *string { return j.link(job.ErrorsFile, args) }
 
-// DownloadFileRefURL is where the file that an import read can be fetched, or
-// null.
+// DownloadFileRefURL returns the URL of the file that an import read, or null if the job
+// has none.
 func (j *jobNode) DownloadFileRefURL(args linkArguments) *string { return j.link(job.SourceFile, args) }
 
-// link is null for a file that is not there; one that is not public needs the
-// API key.
+// link returns the URL of a file, or nil if the job has no such file. A public link is
+// signed; any other needs the API key.
 func (j *jobNode) link(which job.Attachment, args linkArguments) *string {
 	if _, err := j.stored.Attached(which, j.c.engine.Now()); err != nil {
 		return nil
@@ -70,7 +71,7 @@ func (j *jobNode) link(which job.Attachment, args linkArguments) *string {
 	return pointer(j.c.Base + path)
 }
 
-// Job is a job by its id, or null.
+// Job returns a job by its id, or null. It needs the API key.
 func (*query) Job(ctx context.Context, args struct{ ID argument }) (*jobNode, error) {
 	c, wanted, err := keyedText(ctx, args.ID, "id")
 	if err != nil {
@@ -80,7 +81,7 @@ func (*query) Job(ctx context.Context, args struct{ ID argument }) (*jobNode, er
 	return orNull(found, err, func(found job.Job) *jobNode { return newJob(c, found) })
 }
 
-// jobListArguments narrow a list of jobs.
+// jobListArguments are the arguments of a list of jobs.
 type jobListArguments struct {
 	Filter argument
 	pageArguments
@@ -95,7 +96,7 @@ func (a jobListArguments) filter() (f job.Filter, err error) {
 	return f, err
 }
 
-// Jobs are the tenant's.
+// Jobs returns a page of the tenant's jobs. It needs the API key.
 func (*query) Jobs(ctx context.Context, args jobListArguments) (*list[*jobNode], error) {
 	c := callOf(ctx)
 	find := func(ctx context.Context, _ core.TenantAlias, f job.Filter) ([]job.Job, int, error) {
@@ -104,11 +105,12 @@ func (*query) Jobs(ctx context.Context, args jobListArguments) (*list[*jobNode],
 	return keyedList(ctx, args.filter, find, newJobs)
 }
 
-// maxConditions bounds the filters within a filter, and the values of a
-// condition: a statement has a place for each.
+// maxConditions limits the filters within a filter, and the values of a condition: the SQL
+// statement has a parameter for each.
 const maxConditions = 100
 
-// jobFilter reads a filter and those in it, of which there may be left more.
+// jobFilter reads a filter and the filters in it. left is how many more filters there may
+// be in all.
 func jobFilter(at string, a argument, left *int) (f job.Filter, err error) {
 	r := &filterReader{at: at, a: a}
 	f.IDs = r.texts("id_in", "id_eq")
@@ -140,7 +142,7 @@ func jobFilter(at string, a argument, left *int) (f job.Filter, err error) {
 	return f, nil
 }
 
-// jobInput reads a JobInput of a holder of the API key.
+// jobInput reads a JobInput. It needs the API key.
 func (c *call) jobInput(a argument) (job.Input, error) {
 	if err := c.Caller.MustHoldKey(); err != nil {
 		return job.Input{}, err
@@ -150,7 +152,7 @@ func (c *call) jobInput(a argument) (job.Input, error) {
 
 type jobArguments struct{ JobInput argument }
 
-// CreateJob starts a job.
+// CreateJob creates a job, which a worker runs later.
 func (*mutation) CreateJob(ctx context.Context, args jobArguments) (*jobNode, error) {
 	c := callOf(ctx)
 	in, err := c.jobInput(args.JobInput)
@@ -169,7 +171,7 @@ func (*mutation) CreateJob(ctx context.Context, args jobArguments) (*jobNode, er
 	return newJob(c, made), nil
 }
 
-// DeleteJob forgets a job.
+// DeleteJob deletes a job and its files.
 func (*mutation) DeleteJob(ctx context.Context, args struct{ ID argument }) (*deleted, error) {
 	c, wanted, err := keyedText(ctx, args.ID, "id")
 	if err != nil {
@@ -182,15 +184,15 @@ func (*mutation) DeleteJob(ctx context.Context, args struct{ ID argument }) (*de
 	return &deleted{DeletedCount: long(n)}, nil
 }
 
-// validated is what is wrong with an import.
+// validated has the errors of an import; none: it may be created.
 type validated struct{ Errors []string }
 
-// ValidateJobCreation looks at a job that is to be created.
+// ValidateJobCreation checks the input of a job without creating it.
 func (*query) ValidateJobCreation(ctx context.Context, args jobArguments) (*validated, error) {
 	return callOf(ctx).validateJob(ctx, args.JobInput)
 }
 
-// ValidateJobCreation is offered as a mutation too (clients 1.11.14).
+// ValidateJobCreation is the same as the query of that name (clients 1.11.14).
 func (*mutation) ValidateJobCreation(ctx context.Context, args jobArguments) (*validated, error) {
 	return callOf(ctx).validateJob(ctx, args.JobInput)
 }

@@ -12,7 +12,7 @@ import (
 	"kith/core/wire"
 )
 
-// ReferralCode is the user's own code in a program.
+// ReferralCode returns the user's code in a program, or null.
 func (u *user) ReferralCode(args struct{ ProgramID argument }) (*string, error) {
 	code, err := u.code(args.ProgramID)
 	if code == nil || err != nil {
@@ -21,8 +21,8 @@ func (u *user) ReferralCode(args struct{ ProgramID argument }) (*string, error) 
 	return pointer(string(code.Code)), nil
 }
 
-// code is the user's code in a program, in the first one when none is named; nil
-// when there is none.
+// code returns the user's code in a program, or nil. Without programId it is the program
+// of the user's first code.
 func (u *user) code(programID argument) (*referral.UserCode, error) {
 	text, err := programID.text("programId")
 	if err != nil || u.hidden {
@@ -32,6 +32,7 @@ func (u *user) code(programID argument) (*referral.UserCode, error) {
 	return inProgram(u.stored.User.Codes, wanted), nil
 }
 
+// inProgram returns the code of a program, or nil.
 func inProgram(codes []referral.UserCode, program core.ProgramKey) *referral.UserCode {
 	for _, c := range codes {
 		if c.Program == program {
@@ -41,12 +42,13 @@ func inProgram(codes []referral.UserCode, program core.ProgramKey) *referral.Use
 	return nil
 }
 
-// linkName is the name of the user's primary share link in the program of a code.
+// linkName returns the last segment of the user's primary share link in the program of a
+// code.
 func (u *user) linkName(code *referral.UserCode) core.ReferralCode {
 	return inProgram(u.stored.User.LinkNames(), code.Program).Code
 }
 
-// shareArguments are what a link is for.
+// shareArguments choose a link: its program, and the mediums that it records.
 type shareArguments struct{ ProgramID, ShareMedium, EngagementMedium argument }
 
 func (a shareArguments) mediums() (engagement, medium string, err error) {
@@ -57,7 +59,7 @@ func (a shareArguments) mediums() (engagement, medium string, err error) {
 	return engagement, medium, err
 }
 
-// shared is the code of a link and what the link is for; no code is nil.
+// shared returns the code and the mediums of a link; the code is nil if the user has none.
 func (u *user) shared(args shareArguments) (code *referral.UserCode, engagement, medium string, err error) {
 	if code, err = u.code(args.ProgramID); code == nil || err != nil {
 		return nil, "", "", err
@@ -66,7 +68,7 @@ func (u *user) shared(args shareArguments) (code *referral.UserCode, engagement,
 	return code, engagement, medium, err
 }
 
-// ShareLink is the link of the user's code in a program, or null.
+// ShareLink returns the link with the user's code in a program, or null.
 func (u *user) ShareLink(args shareArguments) (*string, error) {
 	code, engagement, medium, err := u.shared(args)
 	if code == nil || err != nil {
@@ -75,7 +77,8 @@ func (u *user) ShareLink(args shareArguments) (*string, error) {
 	return pointer(u.stored.Share.URL(u.linkName(code)) + link.Mediums(link.Engagement(engagement), link.ShareMedium(medium))), nil
 }
 
-// MessageLink opens what the user shares the link with; null without a code.
+// MessageLink returns a URL that opens the service or app with which the user shares the
+// link; null without a code.
 func (u *user) MessageLink(args shareArguments) (*string, error) {
 	code, engagement, text, err := u.shared(args)
 	if code == nil || err != nil {
@@ -90,8 +93,8 @@ func (u *user) MessageLink(args shareArguments) (*string, error) {
 	return pointer(u.stored.Share.Origin + path + "?" + query.Encode()), nil
 }
 
-// ProgramShareLinks are the links of the user's codes by program, as GET of a user
-// has them.
+// ProgramShareLinks returns the user's links by program, as REST does in
+// programShareLinks of a user.
 func (u *user) ProgramShareLinks() *node {
 	if u.hidden {
 		return nil
@@ -99,8 +102,8 @@ func (u *user) ProgramShareLinks() *node {
 	return pointer(node(wire.ProgramShareLinks(u.stored)))
 }
 
-// ShareLinks are the links of the user's code in a program by engagement and
-// medium, as GET of a user's shareurls has them; null without a code.
+// ShareLinks returns the links with the user's code in a program, by engagement and share
+// medium, as REST does at /shareurls; null without a code.
 func (u *user) ShareLinks(args shareArguments) (*node, error) {
 	code, engagement, medium, err := u.shared(args)
 	if code == nil || err != nil {

@@ -8,11 +8,11 @@ import (
 	"kith/core/referral"
 )
 
-// list is a part of a list in an answer.
+// list is a page of a list in an answer.
 type list[N any] struct {
 	Data []N
-	// Count is how many Data has, and TotalCount how many there are in all. The
-	// schema has no total of events, since nothing counts them.
+	// Count is the number of elements in Data, and TotalCount that of the whole list.
+	// The schema has no totalCount of events, which are not counted.
 	Count      int32
 	TotalCount long
 }
@@ -21,11 +21,11 @@ func newList[N any](data []N, total int) *list[N] {
 	return &list[N]{Data: data, Count: int32(len(data)), TotalCount: long(total)}
 }
 
-// empty is a list of nothing.
+// empty returns a list without elements.
 func empty[N any]() *list[N] { return newList([]N{}, 0) }
 
-// keyedList is a list that takes the API key to see: what find finds by a filter,
-// as nodes.
+// keyedList returns the page that find returns for a filter, as nodes. It needs the API
+// key.
 func keyedList[F, S, N any](
 	ctx context.Context, filter func() (F, error),
 	find func(context.Context, core.TenantAlias, F) ([]S, int, error), nodes func(*call, []S) []N,
@@ -45,30 +45,30 @@ func keyedList[F, S, N any](
 	return newList(nodes(c, page), total), nil
 }
 
-// listsOf makes a list for each of several users from the page that each has. The
-// nodes of all lists are made together, since they stand beside one another.
+// listsOf returns a list for each of several users from the page of each. It creates the
+// nodes of all lists together, so that they share their loaders.
 func listsOf[S, N any](users []referral.Identity, pageOf func(referral.Identity) (page []S, total int), nodes func([]S) []N) map[referral.Identity]*list[N] {
 	var all []S
-	for _, who := range users {
-		page, _ := pageOf(who)
+	for _, identity := range users {
+		page, _ := pageOf(identity)
 		all = append(all, page...)
 	}
-	left := nodes(all)
+	rest := nodes(all)
 	lists := make(map[referral.Identity]*list[N], len(users))
-	for _, who := range users {
-		page, total := pageOf(who)
-		lists[who] = newList(left[:len(page)], total)
-		left = left[len(page):]
+	for _, identity := range users {
+		page, total := pageOf(identity)
+		lists[identity] = newList(rest[:len(page)], total)
+		rest = rest[len(page):]
 	}
 	return lists
 }
 
-// cut returns a page of a list that is in memory.
-func cut[T any](all []T, limit, offset int) []T {
+// sublist returns a page of a slice.
+func sublist[T any](all []T, limit, offset int) []T {
 	return all[min(offset, len(all)):min(offset+limit, len(all))]
 }
 
-// orNull returns the node of what was found, or null when it was not.
+// orNull returns the node of a value that was found, or nil if err is "not found".
 func orNull[S, N any](found S, err error, node func(S) *N) (*N, error) {
 	if isNotFound(err) {
 		return nil, nil
@@ -82,7 +82,7 @@ func orNull[S, N any](found S, err error, node func(S) *N) (*N, error) {
 // maxOffset is the largest offset of a list.
 const maxOffset = 1<<31 - 1
 
-// pageArguments choose a part of a list.
+// pageArguments are the arguments of a page of a list.
 type pageArguments struct{ Limit, Offset argument }
 
 func (p pageArguments) page() (limit, offset int, err error) {
@@ -93,7 +93,7 @@ func (p pageArguments) page() (limit, offset int, err error) {
 	return limit, offset, err
 }
 
-// keyed is page for a list that takes the API key to see.
+// keyed is page for a list that needs the API key.
 func (p pageArguments) keyed(ctx context.Context) (c *call, limit, offset int, err error) {
 	if c, err = keyHolder(ctx); err != nil {
 		return nil, 0, 0, err
@@ -102,10 +102,11 @@ func (p pageArguments) keyed(ctx context.Context) (c *call, limit, offset int, e
 	return c, limit, offset, err
 }
 
-func within(field string, a argument, most int64) (int, error) {
+// within reads a whole number from 0 to maximum.
+func within(field string, a argument, maximum int64) (int, error) {
 	n, err := a.number(field, 0)
-	if err == nil && (n < 0 || n > most) {
-		err = core.Invalid(field, "must be a whole number from 0 to "+strconv.FormatInt(most, 10))
+	if err == nil && (n < 0 || n > maximum) {
+		err = core.Invalid(field, "must be a whole number from 0 to "+strconv.FormatInt(maximum, 10))
 	}
 	return int(n), err
 }

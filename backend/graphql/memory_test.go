@@ -13,11 +13,11 @@ import (
 	"kith/backend/app/base"
 )
 
-// maxCallMemory is what one call of a stranger may allocate in all, so also what it
-// may have at once.
+// maxCallMemory is how many bytes one call without credentials may allocate in all, which
+// is more than it uses at a time.
 const maxCallMemory = 8 << 20
 
-// allocated is how much a call allocates, and its answer.
+// allocated returns how many bytes a call allocates, and its answer.
 func (b *bench) allocated(t *testing.T, c base.Caller, body string) (bytes uint64, answer string) {
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -35,8 +35,8 @@ func withVariables(query string, variables map[string]any) string {
 	return string(text)
 }
 
-// Whatever a stranger asks for, it takes no more than 8 MiB, measured in the
-// process. The test must not run beside others, which allocate too.
+// No call without credentials allocates more than 8 MiB, measured in the process. The test
+// must not run in parallel with others, which allocate too.
 func TestMemory_OfOneCall(t *testing.T) {
 	b := newBench(t)
 	long := strings.Repeat("x", 200)
@@ -46,8 +46,8 @@ func TestMemory_OfOneCall(t *testing.T) {
 	deepList := strings.Repeat("[", 60) + strings.Repeat("]", 60)
 	for name, body := range map[string]string{
 		"templates":           document("{" + aliases(20, "renderWidget{"+aliases(15, "template")+"}") + "}"),
-		"templates, apart":    document("{" + aliases(20, "renderWidget{"+repeat(15, func(i int) string { return fmt.Sprintf("t%d:template ", i) })+"}") + "}"),
-		"options, apart":      document("{" + aliases(19, "renderWidget{"+repeat(15, func(i int) string { return fmt.Sprintf("t%d:jsOptions ", i) })+"}") + "}"),
+		"templates, unlike":   document("{" + aliases(20, "renderWidget{"+repeat(15, func(i int) string { return fmt.Sprintf("t%d:template ", i) })+"}") + "}"),
+		"options, unlike":     document("{" + aliases(19, "renderWidget{"+repeat(15, func(i int) string { return fmt.Sprintf("t%d:jsOptions ", i) })+"}") + "}"),
 		"same fields":         document("{" + strings.Repeat("identityFunction(value:1) ", 390) + "}"),
 		"unknown fields, few": document("{" + repeat(390, func(i int) string { return fmt.Sprintf("renderWidge%d ", i) }) + "}"),
 		"deep fragments":      document("{" + repeat(300, func(i int) string { return fmt.Sprintf("...f%d ", i) }) + "}" + repeat(300, func(i int) string { return fmt.Sprintf("fragment f%d on Query{jwks ...f%d}", i, min(i+1, 299)) })),
@@ -81,8 +81,8 @@ func TestMemory_OfOneCall(t *testing.T) {
 		"braces":             document(strings.Repeat("{a", 300_000)),
 	} {
 		t.Run(name, func(t *testing.T) {
-			b.send(t, b.anybody(t), body) // what is made once is made now
-			bytes, answer := b.allocated(t, b.anybody(t), body)
+			b.send(t, b.anonymous(t), body) // caches are filled now
+			bytes, answer := b.allocated(t, b.anonymous(t), body)
 			t.Logf("%d kB, answer of %d kB: %.200s", bytes>>10, len(answer)>>10, answer)
 			require.Less(t, bytes, uint64(maxCallMemory))
 		})
@@ -96,7 +96,7 @@ func manyInputs(n int, id string) (all []map[string]any) {
 	return all
 }
 
-// The answer of any caller is bounded while it is written, and says what to do.
+// The size of an answer is limited for every caller, and the error says what to do.
 func TestMemory_AnswerIsBounded(t *testing.T) {
 	b := newBench(t)
 	const nested = `{users(limit:10){data{referrals(limit:10){data{id}}}}}`

@@ -10,16 +10,17 @@ import (
 	"kith/core/referral"
 )
 
-// moderatedNode is a referral that a moderation was about.
+// moderatedNode is a moderated referral.
 type moderatedNode struct{ Data *referralNode }
 
-// ToReferral says that what can be moderated is a referral.
+// ToReferral returns the referral: only referrals can be moderated.
 func (r *referralNode) ToReferral() (*referralNode, bool) { return r, true }
 
-// moderations are GraphQL's words for an action of both sides (clients 1.11.15).
+// moderations maps the actions of GraphQL to those of core (clients 1.11.15).
 var moderations = map[string]referral.Action{"APPROVE": referral.Approve, "DENY": referral.Deny}
 
-// ModerateGraphNodes decides about the referrals that a filter finds.
+// ModerateGraphNodes approves or denies both sides of the referrals that a filter selects.
+// It needs the API key.
 func (*mutation) ModerateGraphNodes(ctx context.Context, args struct {
 	GraphNodeType, Filter, ModerationInput argument
 	pageArguments
@@ -28,7 +29,7 @@ func (*mutation) ModerateGraphNodes(ctx context.Context, args struct {
 	if err != nil {
 		return nil, err
 	}
-	// The schema takes any JSON; what it is depends on graphNodeType.
+	// The schema allows any JSON, since the type depends on graphNodeType.
 	filter, err := inputs{schema: c.schema}.coerce(ast.NonNullNamedType("ReferralFilterInput", nil), gjson.Parse(args.Filter.json()), "filter")
 	if err != nil {
 		return nil, err
@@ -51,6 +52,7 @@ func (*mutation) ModerateGraphNodes(ctx context.Context, args struct {
 	return c.moderate(ctx, f, action)
 }
 
+// moderation reads the action of a ModerationInput.
 func moderation(input argument) (referral.Action, error) {
 	text, err := input.member("action").text("moderationInput.action")
 	if err != nil {
@@ -62,6 +64,8 @@ func moderation(input argument) (referral.Action, error) {
 	return "", core.Invalid("moderationInput.action", "must be one of APPROVE, DENY")
 }
 
+// moderate applies an action to a page of referrals and returns them as they are now, in
+// the same order.
 func (c *call) moderate(ctx context.Context, f referral.Filter, action referral.Action) (*list[moderatedNode], error) {
 	page, total, err := c.engine.Referrals.List(ctx, c.tenant, f)
 	if err != nil {

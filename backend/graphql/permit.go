@@ -9,9 +9,8 @@ import (
 	"kith/core/auth"
 )
 
-// permitted returns why the role of the caller's API key does not permit what is
-// selected, or nil. Fields with a value of their own are permitted with the object
-// that they belong to.
+// permitted returns an error if the role of the caller's API key does not permit a
+// selection. Scalar fields are permitted with the object that they belong to.
 func (e *execution) permitted(selected ast.SelectionSet) error {
 	p := permissions{execution: e}
 	return p.all(selected)
@@ -19,7 +18,7 @@ func (e *execution) permitted(selected ast.SelectionSet) error {
 
 type permissions struct {
 	*execution
-	// visited are the names of the fragments that were looked at.
+	// visited are the names of the fragments that were checked.
 	visited []string
 }
 

@@ -9,7 +9,7 @@ import (
 	"kith/core/reward"
 )
 
-// programNode is a program in an answer.
+// programNode is the GraphQL type Program.
 type programNode struct {
 	stored referral.Program
 
@@ -39,7 +39,7 @@ func newProgram(p referral.Program) *programNode {
 	return out
 }
 
-// Reward is what one side earns, or null.
+// Reward returns the reward of one side, or null if that side earns none.
 func (p *programNode) Reward(args struct{ Key argument }) (*programReward, error) {
 	key, err := args.Key.text("key")
 	if err != nil {
@@ -59,7 +59,7 @@ type redirectURL struct {
 	CookieExpiryDuration word
 }
 
-// programReward is what one side of a referral earns.
+// programReward is the reward that one side of a referral earns.
 type programReward struct {
 	offer reward.Offer
 
@@ -86,12 +86,12 @@ func durationOrNull(d core.Time) *word {
 	return pointer(word(core.FormatDuration(d)))
 }
 
-// PrettyValue is the amount as people read it.
+// PrettyValue returns the amount, formatted for people.
 func (r *programReward) PrettyValue(args prettyArguments) (*string, error) {
 	return args.pretty(r.offer.Value(), r.Unit, r.offer.Currency)
 }
 
-// Program is a program by its id, or null.
+// Program returns a program by its id, or null. It needs the API key.
 func (*query) Program(ctx context.Context, args struct{ ID argument }) (*programNode, error) {
 	c, key, err := keyedText(ctx, args.ID, "id")
 	if err != nil {
@@ -100,7 +100,7 @@ func (*query) Program(ctx context.Context, args struct{ ID argument }) (*program
 	return c.program(ctx, core.ProgramKey(key))
 }
 
-// program returns a program, or nil when there is no such one.
+// program returns a program, or nil if there is no such program.
 func (c *call) program(ctx context.Context, key core.ProgramKey) (*programNode, error) {
 	all, err := c.programs(ctx)
 	if err != nil {
@@ -113,10 +113,10 @@ func (c *call) program(ctx context.Context, key core.ProgramKey) (*programNode, 
 	return newProgram(all[i]), nil
 }
 
-// programs are the tenant's, read once for a call.
+// programs returns the tenant's programs. It reads them once for a call.
 func (c *call) programs(ctx context.Context) ([]referral.Program, error) {
-	c.reading.Lock()
-	defer c.reading.Unlock()
+	c.programsMu.Lock()
+	defer c.programsMu.Unlock()
 	if c.allPrograms == nil {
 		all, err := c.engine.Programs.List(ctx, c.tenant)
 		if err != nil {
@@ -132,7 +132,7 @@ type programArguments struct {
 	pageArguments
 }
 
-// Programs are the tenant's.
+// Programs returns a page of the tenant's programs. It needs the API key.
 func (*query) Programs(ctx context.Context, args programArguments) (*list[*programNode], error) {
 	c, limit, offset, err := args.keyed(ctx)
 	if err != nil {
@@ -148,10 +148,10 @@ func (*query) Programs(ctx context.Context, args programArguments) (*list[*progr
 			kept = append(kept, newProgram(p))
 		}
 	}
-	return newList(cut(kept, limit, offset), len(kept)), nil
+	return newList(sublist(kept, limit, offset), len(kept)), nil
 }
 
-// admits reports whether a program is one that is asked for.
+// admits reports whether a program satisfies the filter.
 func (a programArguments) admits(p referral.Program) bool {
 	for _, condition := range []struct {
 		value    string

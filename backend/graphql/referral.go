@@ -10,12 +10,12 @@ import (
 	"kith/core/wire"
 )
 
-// referralNode is a referral in an answer.
+// referralNode is the GraphQL type Referral.
 type referralNode struct {
 	c      *call
 	stored referral.Referral
-	// beside are the referrals of the same place of the answer, this one too.
-	beside                         *referralsBeside
+	// loaders are the loaders that it shares with the other referrals of its list.
+	loaders                        *referralFieldLoaders
 	referrerReward, referredReward *rewardNode
 
 	ID                              id
@@ -30,15 +30,15 @@ type referralNode struct {
 	DateModerated, DateUserModified, DateModified                           *date
 }
 
-// fraudFlag is a sign of fraud.
+// fraudFlag is a fraud signal of a referral.
 type fraudFlag struct{ Type, Message string }
 
-// referralsBeside load what referrals of one place of an answer have.
-type referralsBeside struct{ referrers, referred usersOf }
+// referralFieldLoaders loads the users of the referrals of one list.
+type referralFieldLoaders struct{ referrers, referred userLoader }
 
-// newReferrals are the referrals of one place of an answer.
+// newReferrals returns the nodes of the referrals of one list, which share their loaders.
 func newReferrals(c *call, all []referral.Referral) []*referralNode {
-	beside := &referralsBeside{}
+	loaders := &referralFieldLoaders{}
 	referrals := make([]*referralNode, len(all))
 	var rewards []*reward.Reward
 	for i, stored := range all {
@@ -46,9 +46,9 @@ func newReferrals(c *call, all []referral.Referral) []*referralNode {
 			stored = stored.SeenBy(c.self())
 		}
 		referrals[i] = newReferral(c, stored)
-		referrals[i].beside = beside
-		beside.referrers.want(stored.Referrer)
-		beside.referred.want(stored.Referred)
+		referrals[i].loaders = loaders
+		loaders.referrers.add(stored.Referrer)
+		loaders.referred.add(stored.Referred)
 		rewards = append(rewards, stored.ReferrerReward, stored.ReferredReward)
 	}
 	nodes := newRewards(c, rewards)
@@ -78,20 +78,20 @@ func newReferral(c *call, r referral.Referral) *referralNode {
 	return out
 }
 
-// fraudTypes are the names of signals as GraphQL has them (clients 1.11.12).
+// fraudTypes has the names of fraud signals in GraphQL (clients 1.11.12).
 var fraudTypes = map[referral.Signal]string{
 	referral.SignalName: "NAME", referral.SignalEmail: "EMAIL", referral.SignalTempEmail: "TEMP_EMAIL", referral.SignalIP: "IP",
 	referral.SignalRate: "RATE", referral.SignalDailyLimit: "DAILY_REFERRAL_REWARD_LIMIT", referral.SignalBlocked: "BLOCKED_USER",
 }
 
-// ReferrerUser is whose code it was.
+// ReferrerUser returns the user whose code was used.
 func (r *referralNode) ReferrerUser(ctx context.Context) (*user, error) {
-	return r.beside.referrers.get(ctx, r.c, r.stored.Referrer)
+	return r.loaders.referrers.get(ctx, r.c, r.stored.Referrer)
 }
 
-// ReferredUser is null until one of the account is identified.
+// ReferredUser is null until a user of the referred account is identified.
 func (r *referralNode) ReferredUser(ctx context.Context) (*user, error) {
-	return r.beside.referred.get(ctx, r.c, r.stored.Referred)
+	return r.loaders.referred.get(ctx, r.c, r.stored.Referred)
 }
 
 // ReferrerReward is null until the referral converts.
@@ -100,12 +100,12 @@ func (r *referralNode) ReferrerReward() *rewardNode { return r.referrerReward }
 // ReferredReward is null until the referral converts.
 func (r *referralNode) ReferredReward() *rewardNode { return r.referredReward }
 
-// Program is the program of the code that was used.
+// Program returns the program of the code that was used.
 func (r *referralNode) Program(ctx context.Context) (*programNode, error) {
 	return r.c.program(ctx, r.stored.Program)
 }
 
-// Rewards are those of both sides.
+// Rewards returns the rewards of both sides.
 func (r *referralNode) Rewards() []*rewardNode {
 	out := []*rewardNode{}
 	for _, w := range []*rewardNode{r.ReferrerReward(), r.ReferredReward()} {
@@ -116,7 +116,7 @@ func (r *referralNode) Rewards() []*rewardNode {
 	return out
 }
 
-// referralArguments narrow a list of referrals.
+// referralArguments are the arguments of a list of referrals.
 type referralArguments struct {
 	Filter argument
 	pageArguments
@@ -132,7 +132,7 @@ func (a referralArguments) filter() (f referral.Filter, err error) {
 	return f, err
 }
 
-// referrals are the conditions on a referral.
+// referrals returns the conditions on referrals.
 func (r *filterReader) referrals() (f referral.Filter) {
 	f.ID, f.Program = r.text("id_eq"), core.ProgramKey(r.text("programId_eq"))
 	f.ReferrerModeration, f.ReferredModeration = r.side("referrerModerationStatus_eq"), r.side("referredModerationStatus_eq")
@@ -143,7 +143,8 @@ func (r *filterReader) referrals() (f referral.Filter) {
 	return f
 }
 
-// side is the value of a condition on one side's moderation.
+// side returns the value of a condition on the moderation status of one side; "" if it is
+// not set.
 func (r *filterReader) side(name string) referral.SideStatus {
 	text := r.text(name)
 	if text == "" {
@@ -154,7 +155,7 @@ func (r *filterReader) side(name string) referral.SideStatus {
 	return status
 }
 
-// both is what is within two spans.
+// both returns the intersection of two spans.
 func both(a, b core.Span) core.Span {
 	a.From = max(a.From, b.From)
 	if b.Before != 0 && (a.Before == 0 || b.Before < a.Before) {
@@ -163,18 +164,20 @@ func both(a, b core.Span) core.Span {
 	return a
 }
 
-// referralsMade makes a list for each of several users, whose referrals stand
-// beside one another.
+// referralsMade returns, for each of several users, a page of the referrals that the user
+// made.
 func (c *call) referralsMade(ctx context.Context, users []referral.Identity, f referral.Filter) (map[referral.Identity]*list[*referralNode], error) {
 	pages, err := c.engine.Referrals.MadeBy(ctx, c.tenant, users, f)
 	if err != nil {
 		return nil, err
 	}
-	pageOf := func(who referral.Identity) ([]referral.Referral, int) { return pages[who].Page, pages[who].Total }
+	pageOf := func(identity referral.Identity) ([]referral.Referral, int) {
+		return pages[identity].Page, pages[identity].Total
+	}
 	return listsOf(users, pageOf, func(all []referral.Referral) []*referralNode { return newReferrals(c, all) }), nil
 }
 
-// Referral is a referral by its id, or null.
+// Referral returns a referral by its id, or null. It needs the API key.
 func (*query) Referral(ctx context.Context, args struct{ ID argument }) (*referralNode, error) {
 	c, wanted, err := keyedText(ctx, args.ID, "id")
 	if err != nil {
@@ -186,7 +189,7 @@ func (*query) Referral(ctx context.Context, args struct{ ID argument }) (*referr
 	})
 }
 
-// Referrals are the tenant's.
+// Referrals returns a page of the tenant's referrals. It needs the API key.
 func (*query) Referrals(ctx context.Context, args referralArguments) (*list[*referralNode], error) {
 	return keyedList(ctx, args.filter, callOf(ctx).engine.Referrals.List, newReferrals)
 }

@@ -12,12 +12,12 @@ import (
 	"kith/core/wire"
 )
 
-// rewardNode is a reward in an answer.
+// rewardNode is the GraphQL type Reward.
 type rewardNode struct {
 	c      *call
 	stored reward.Reward
-	// beside are the rewards of the same place of the answer, this one too.
-	beside *rewardsBeside
+	// loaders are the loaders that it shares with the other rewards of its list.
+	loaders *rewardFieldLoaders
 
 	ID                                                         id
 	Type, Unit                                                 string
@@ -36,38 +36,40 @@ type rewardNode struct {
 	DateCancelled, DateRedeemed                                *date
 }
 
-// rewardMeta is what an integration would say of a reward; there is none.
+// rewardMeta is the state of a reward in an external integration. Kith has no such
+// integrations, so a reward has no rewardMeta.
 type rewardMeta struct {
 	Status     string
 	Message    *string
 	CustomMeta *node
 }
 
-// rewardsBeside load what rewards of one place of an answer have.
-type rewardsBeside struct {
-	users     usersOf
-	referrals batch[string, *referralNode]
+// rewardFieldLoaders loads the users and referrals of the rewards of one list.
+type rewardFieldLoaders struct {
+	users     userLoader
+	referrals loader[string, *referralNode]
 }
 
-// newRewards are the rewards of one place of an answer; no reward is nil.
+// newRewards returns the nodes of the rewards of one list, which share their loaders. The
+// node of a nil reward is nil.
 func newRewards(c *call, all []*reward.Reward) []*rewardNode {
-	beside := &rewardsBeside{}
+	loaders := &rewardFieldLoaders{}
 	rewards := make([]*rewardNode, len(all))
 	for i, stored := range all {
 		if stored == nil {
 			continue
 		}
 		rewards[i] = newReward(c, *stored)
-		rewards[i].beside = beside
-		beside.users.want(referral.Identity{Account: stored.Account, User: stored.User})
+		rewards[i].loaders = loaders
+		loaders.users.add(referral.Identity{Account: stored.Account, User: stored.User})
 		if stored.Referral != "" {
-			beside.referrals.want(stored.Referral)
+			loaders.referrals.add(stored.Referral)
 		}
 	}
 	return rewards
 }
 
-// storedRewards are newRewards of rewards that are there.
+// storedRewards is newRewards for rewards that are not nil.
 func storedRewards(c *call, all []reward.Reward) []*rewardNode {
 	given := make([]*reward.Reward, len(all))
 	for i := range all {
@@ -106,12 +108,12 @@ func newReward(c *call, r reward.Reward) *rewardNode {
 	return out
 }
 
-// User is whose reward it is.
+// User returns the user who has the reward.
 func (r *rewardNode) User(ctx context.Context) (*user, error) {
-	return r.beside.users.get(ctx, r.c, referral.Identity{Account: r.stored.Account, User: r.stored.User})
+	return r.loaders.users.get(ctx, r.c, referral.Identity{Account: r.stored.Account, User: r.stored.User})
 }
 
-// Program is the program that gave it, or null.
+// Program returns the program that gave the reward, or null.
 func (r *rewardNode) Program(ctx context.Context) (*programNode, error) {
 	if r.stored.Program == "" {
 		return nil, nil
@@ -119,12 +121,12 @@ func (r *rewardNode) Program(ctx context.Context) (*programNode, error) {
 	return r.c.program(ctx, r.stored.Program)
 }
 
-// Referral is the referral that earned it, or null.
+// Referral returns the referral that earned the reward, or null.
 func (r *rewardNode) Referral(ctx context.Context) (*referralNode, error) {
 	if r.stored.Referral == "" {
 		return nil, nil
 	}
-	return r.beside.referrals.get(ctx, "", r.stored.Referral, func(ctx context.Context, ids []string) (map[string]*referralNode, error) {
+	return r.loaders.referrals.get(ctx, "", r.stored.Referral, func(ctx context.Context, ids []string) (map[string]*referralNode, error) {
 		found, err := r.c.engine.Referrals.ListByID(ctx, r.c.tenant, ids)
 		byID := make(map[string]*referralNode, len(found))
 		for _, node := range newReferrals(r.c, found) {
@@ -138,17 +140,18 @@ func (r *rewardNode) pretty(value int64, args prettyArguments) (*string, error) 
 	return args.pretty(value, r.stored.Offer.Unit, r.stored.Offer.Currency)
 }
 
-// PrettyValue is the value as people read it, as are the three that follow.
+// PrettyValue returns the value, formatted for people.
 func (r *rewardNode) PrettyValue(args prettyArguments) (*string, error) {
 	return r.pretty(r.stored.Offer.Value(), args)
 }
 
-// PrettyAvailableValue is what can be used now.
+// PrettyAvailableValue returns the value that can be used now, formatted for people.
 func (r *rewardNode) PrettyAvailableValue(args prettyArguments) (*string, error) {
 	return r.pretty(r.stored.Available(r.c.engine.Now()), args)
 }
 
-// PrettyAssignedCredit is null for what is no credit.
+// PrettyAssignedCredit returns the assigned credit, formatted for people; null for other
+// types of rewards.
 func (r *rewardNode) PrettyAssignedCredit(args prettyArguments) (*string, error) {
 	if r.AssignedCredit == nil {
 		return nil, nil
@@ -156,7 +159,8 @@ func (r *rewardNode) PrettyAssignedCredit(args prettyArguments) (*string, error)
 	return r.pretty(r.stored.Offer.Amount, args)
 }
 
-// PrettyRedeemedCredit is null for what is no credit.
+// PrettyRedeemedCredit returns the redeemed credit, formatted for people; null for other
+// types of rewards.
 func (r *rewardNode) PrettyRedeemedCredit(args prettyArguments) (*string, error) {
 	if r.RedeemedCredit == nil {
 		return nil, nil
@@ -164,7 +168,7 @@ func (r *rewardNode) PrettyRedeemedCredit(args prettyArguments) (*string, error)
 	return r.pretty(r.stored.Sums.Redeemed, args)
 }
 
-// rewardArguments narrow a list of rewards.
+// rewardArguments are the arguments of a list of rewards.
 type rewardArguments struct {
 	Filter argument
 	pageArguments
@@ -173,7 +177,7 @@ type rewardArguments struct {
 func (a rewardArguments) filter() (f reward.Filter, err error) {
 	r := &filterReader{at: "filter", a: a.Filter}
 	f.ID, f.Kind, f.Unit, f.Source = r.text("id_eq"), reward.Kind(r.text("type_eq")), r.text("unit_eq"), reward.Source(r.text("rewardSource_eq"))
-	f.Account, f.User = r.whose()
+	f.Account, f.User = r.owner()
 	f.Program, f.ProgramRewardKey, f.Referral = core.ProgramKey(r.text("programId_eq")), r.text("programRewardKey_eq"), r.text("referralId_eq")
 	f.Created, f.Given = rewardSpan(r.span("dateCreated")), rewardSpan(r.span("dateGiven"))
 	f.Expires, f.Cancelled = rewardSpan(r.span("dateExpires")), rewardSpan(r.span("dateCancelled"))
@@ -186,12 +190,12 @@ func (a rewardArguments) filter() (f reward.Filter, err error) {
 
 func rewardSpan(s core.Span) reward.Span { return reward.Span{From: s.From, To: s.Before} }
 
-// Rewards are the tenant's.
+// Rewards returns a page of the tenant's rewards. It needs the API key.
 func (*query) Rewards(ctx context.Context, args rewardArguments) (*list[*rewardNode], error) {
 	return keyedList(ctx, args.filter, callOf(ctx).engine.Rewards.List, storedRewards)
 }
 
-// Rewards are the user's.
+// Rewards returns a page of the user's rewards.
 func (u *user) Rewards(ctx context.Context, args rewardArguments) (*list[*rewardNode], error) {
 	f, err := args.filter()
 	if err != nil {
@@ -200,23 +204,24 @@ func (u *user) Rewards(ctx context.Context, args rewardArguments) (*list[*reward
 	if u.hidden {
 		return empty[*rewardNode](), nil
 	}
-	return u.beside.rewards.get(ctx, fmt.Sprint(f), u.who(), func(ctx context.Context, users []referral.Identity) (map[referral.Identity]*list[*rewardNode], error) {
+	return u.loaders.rewards.get(ctx, fmt.Sprint(f), u.identity(), func(ctx context.Context, users []referral.Identity) (map[referral.Identity]*list[*rewardNode], error) {
 		return u.c.rewardsOf(ctx, users, f)
 	})
 }
 
-// rewardsOf makes a list for each of several users, whose rewards stand beside
-// one another.
+// rewardsOf returns a page of rewards for each of several users.
 func (c *call) rewardsOf(ctx context.Context, users []referral.Identity, f reward.Filter) (map[referral.Identity]*list[*rewardNode], error) {
 	pages, err := c.engine.Rewards.ListOf(ctx, c.tenant, users, f)
 	if err != nil {
 		return nil, err
 	}
-	pageOf := func(who referral.Identity) ([]reward.Reward, int) { return pages[who].Page, pages[who].Total }
+	pageOf := func(identity referral.Identity) ([]reward.Reward, int) {
+		return pages[identity].Page, pages[identity].Total
+	}
 	return listsOf(users, pageOf, func(all []reward.Reward) []*rewardNode { return storedRewards(c, all) }), nil
 }
 
-// Reward is a reward by its id, or null.
+// Reward returns a reward by its id, or null. It needs the API key.
 func (*query) Reward(ctx context.Context, args struct{ ID argument }) (*rewardNode, error) {
 	c, wanted, err := keyedText(ctx, args.ID, "id")
 	if err != nil {
@@ -233,7 +238,7 @@ func (c *call) oneReward(r reward.Reward, err error) (*rewardNode, error) {
 	return storedRewards(c, []reward.Reward{r})[0], nil
 }
 
-// CreateReward gives a user a reward.
+// CreateReward gives a user a reward. It needs the API key.
 func (*mutation) CreateReward(ctx context.Context, args struct{ RewardInput, UserID, AccountID, Status argument }) (*rewardNode, error) {
 	c, account, id, err := userKey{AccountID: args.AccountID, ID: args.UserID}.keyed(ctx, "userId")
 	if err != nil {
@@ -252,12 +257,12 @@ func (*mutation) CreateReward(ctx context.Context, args struct{ RewardInput, Use
 	case reward.StatusPending:
 		grant.Held = true
 	default:
-		return nil, core.Invalid("status", "a new reward is PENDING or AVAILABLE")
+		return nil, core.Invalid("status", "must be PENDING or AVAILABLE for a new reward")
 	}
 	return c.oneReward(c.engine.Rewards.Create(ctx, c.tenant, grant))
 }
 
-// UpdateRewardStatus moves a reward to a status.
+// UpdateRewardStatus changes the status of a reward. It needs the API key.
 func (*mutation) UpdateRewardStatus(ctx context.Context, args struct{ ID, Status argument }) (*rewardNode, error) {
 	c, wanted, err := keyedText(ctx, args.ID, "id")
 	if err != nil {
@@ -274,13 +279,13 @@ func (*mutation) UpdateRewardStatus(ctx context.Context, args struct{ ID, Status
 	return c.oneReward(c.engine.Rewards.SetStatus(ctx, c.tenant, wanted, status))
 }
 
-// redemption is what a redemption did.
+// redemption is the result of a redemption.
 type redemption struct {
 	Unit                            string
 	CreditRedeemed, CreditAvailable long
 }
 
-// RedeemRewardCredit redeems a part of one credit.
+// RedeemRewardCredit redeems some or all of one credit reward. It needs the API key.
 func (*mutation) RedeemRewardCredit(ctx context.Context, args struct{ ID, RedeemCreditInput argument }) (*redemption, error) {
 	c, wanted, err := keyedText(ctx, args.ID, "id")
 	if err != nil {
@@ -293,7 +298,8 @@ func (*mutation) RedeemRewardCredit(ctx context.Context, args struct{ ID, Redeem
 	return c.redeem(ctx, draw)
 }
 
-// RedeemUserCredit redeems credit of a user.
+// RedeemUserCredit redeems credit of a user, from one or more rewards. It needs the API
+// key.
 func (*mutation) RedeemUserCredit(ctx context.Context, args struct{ UserID, AccountID, RedeemCreditInput argument }) (*redemption, error) {
 	c, account, id, err := userKey{AccountID: args.AccountID, ID: args.UserID}.keyed(ctx, "userId")
 	if err != nil {
@@ -315,7 +321,7 @@ func (c *call) redeem(ctx context.Context, d reward.Draw) (*redemption, error) {
 	return &redemption{Unit: done.Unit, CreditRedeemed: long(done.Redeemed), CreditAvailable: long(done.Available)}, nil
 }
 
-// amount is a value as a number: a percentage for one in basis points.
+// amount returns a value as a number. A value in basis points becomes a percentage.
 func amount(value int64, unit string) decimal {
 	if unit == reward.UnitPercent {
 		return decimal(reward.BasisPoints(value).String())
@@ -323,8 +329,8 @@ func amount(value int64, unit string) decimal {
 	return decimal(strconv.FormatInt(value, 10))
 }
 
-// prettyArguments say how a value is written. It is written in English whatever
-// the locale.
+// prettyArguments choose the format of a value. The locale is ignored: values are
+// formatted in English.
 type prettyArguments struct{ Locale, FormatType argument }
 
 func (a prettyArguments) pretty(value int64, unit, currency string) (*string, error) {
@@ -332,7 +338,7 @@ func (a prettyArguments) pretty(value int64, unit, currency string) (*string, er
 	return pointer(reward.Pretty(value, unit, currency, reward.Format(format))), err
 }
 
-// FormatRewardPrettyValue writes a value as people read it.
+// FormatRewardPrettyValue formats a value for people. It needs no credentials.
 func (*query) FormatRewardPrettyValue(args struct {
 	Value, Unit argument
 	prettyArguments
@@ -347,7 +353,7 @@ func (*query) FormatRewardPrettyValue(args struct {
 	}
 	if unit == reward.UnitPercent {
 		if value > math.MaxInt64/100 || value < math.MinInt64/100 {
-			return nil, core.Invalid("value", "is out of range")
+			return nil, core.Invalid("value", "must be from -92233720368547758 to 92233720368547758 for the unit %")
 		}
 		value *= 100
 	}

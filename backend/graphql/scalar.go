@@ -10,15 +10,15 @@ import (
 	"kith/core"
 )
 
-// Types of leaves in an answer, besides string, bool and int32.
+// Go types of scalars in an answer, besides string, bool and int32.
 type (
 	// id is an ID.
 	id string
-	// word is a text of a scalar type, such as RSLocale.
+	// word is a custom scalar type that is a string, such as RSLocale.
 	word string
 	// long is a Long.
 	long int64
-	// decimal is a Float as it is written: no digit is lost.
+	// decimal is a Float as decimal text, so that no digit is lost.
 	decimal string
 	// date is an RSDate.
 	date core.Time
@@ -26,11 +26,11 @@ type (
 	node string
 )
 
-// argument is what a call gives for an argument, as inputs coerced it; nil when it
-// is null or not given.
+// argument is the value of an argument, in one of the Go types that inputs returns; nil
+// if it is null or missing.
 type argument struct{ value any }
 
-// text is a string or an ID; "" when it is not given.
+// text returns a string or an ID; "" if it is missing.
 func (a argument) text(field string) (string, error) {
 	switch v := a.value.(type) {
 	case nil:
@@ -41,7 +41,7 @@ func (a argument) text(field string) (string, error) {
 	return "", core.Malformed(field, "must be a string")
 }
 
-// number is a whole number; unset when it is not given.
+// number returns a whole number; unset if it is missing.
 func (a argument) number(field string, unset int64) (int64, error) {
 	switch v := a.value.(type) {
 	case nil:
@@ -56,15 +56,15 @@ func (a argument) number(field string, unset int64) (int64, error) {
 	return 0, core.Malformed(field, "must be a whole number")
 }
 
-// date is an RSDate; zero when it is not given.
+// date returns an RSDate; 0 if it is missing.
 func (a argument) date(field string) (core.Time, error) {
 	n, err := a.number(field, 0)
 	return core.Time(n), err
 }
 
-// list are the elements of a list.
+// list returns the elements of a list.
 func (a argument) list() []argument {
-	values, _ := a.opened().([]any)
+	values, _ := a.decoded().([]any)
 	all := make([]argument, len(values))
 	for i, value := range values {
 		all[i] = argument{value}
@@ -72,19 +72,19 @@ func (a argument) list() []argument {
 	return all
 }
 
-// object are the members of an object; ok is false for what is none.
+// object returns the members of an object; ok is false for any other value.
 func (a argument) object() (members map[string]any, ok bool) {
-	members, ok = a.opened().(map[string]any)
+	members, ok = a.decoded().(map[string]any)
 	return members, ok
 }
 
-// member is what an object has under a key.
+// member returns the value of a key of an object.
 func (a argument) member(key string) argument {
 	members, _ := a.object()
 	return argument{members[key]}
 }
 
-// without is an object without some of its keys.
+// without returns an object without some of its keys.
 func (a argument) without(keys ...string) argument {
 	members, _ := a.object()
 	kept := maps.Clone(members)
@@ -94,8 +94,8 @@ func (a argument) without(keys ...string) argument {
 	return argument{kept}
 }
 
-// opened is the value, or what an object or list that came as JSON has in it.
-func (a argument) opened() any {
+// decoded returns the value; a rawJSON becomes an []any or a map[string]any.
+func (a argument) decoded() any {
 	raw, ok := a.value.(rawJSON)
 	if !ok {
 		return a.value
@@ -117,11 +117,11 @@ func (a argument) opened() any {
 	return members
 }
 
-// rawJSON is an object or a list as it was sent: no number of it loses a digit, and
-// no key its place.
+// rawJSON is a JSON object or list as it was sent, so that numbers keep their digits and
+// keys their order.
 type rawJSON string
 
-// jsonValue is JSON as a value: nil, a bool, a string, a json.Number or a rawJSON.
+// jsonValue returns a JSON value as nil, a bool, a string, a json.Number or a rawJSON.
 func jsonValue(v gjson.Result) any {
 	switch v.Type {
 	case gjson.Null:
@@ -136,7 +136,7 @@ func jsonValue(v gjson.Result) any {
 	return v.Type == gjson.True
 }
 
-// json is the value as JSON; "null" when it is not given.
+// json returns the value as JSON; "null" if it is missing.
 func (a argument) json() string {
 	if raw, ok := a.value.(rawJSON); ok {
 		return string(raw)
@@ -178,15 +178,14 @@ func appendObject(b []byte, object map[string]any) []byte {
 	return append(b, '}')
 }
 
-// jsonText is a value that JSON can say: a text, a number, a truth value or null, a
-// list of them, or JSON that was read or made here.
+// jsonText returns the JSON of a value that always has one: a string, a number, a boolean,
+// nil, or a list of these.
 func jsonText(value any) string {
 	text, _ := json.Marshal(value)
 	return string(text)
 }
 
-// Optional values of an answer are pointers.
-
+// textOrNull returns nil for "". Nullable values of an answer are pointers.
 func textOrNull[S ~string](s S) *S {
 	if s == "" {
 		return nil
@@ -194,7 +193,7 @@ func textOrNull[S ~string](s S) *S {
 	return &s
 }
 
-// dateOrNull is null for never.
+// dateOrNull returns nil for the time 0, which means never.
 func dateOrNull(t core.Time) *date {
 	if t == 0 {
 		return nil

@@ -18,7 +18,7 @@ func specificationSchema(t *testing.T) *ast.Schema {
 	return schema
 }
 
-// Documents are valid or not as section 5 of the GraphQL specification says.
+// The examples of section 5 of the GraphQL specification are valid or invalid as it says.
 func TestSpecification_Validation(t *testing.T) {
 	schema := specificationSchema(t)
 	text, err := os.ReadFile("testdata/specification.txt")
@@ -30,12 +30,12 @@ func TestSpecification_Validation(t *testing.T) {
 		name, verdict, _ := strings.Cut(title, ": ")
 		t.Run(name, func(t *testing.T) {
 			valid := false
-			d, err := parse(document, knownBounds)
+			d, err := parse(document, authenticatedBounds)
 			if err == nil {
 				problems := validate(schema, d)
 				valid = len(problems) == 0
 				for _, p := range problems {
-					require.NotContains(t, p.Err.Error(), "%!", "no Go syntax")
+					require.NotContains(t, p.Err.Error(), "%!", "the message has Go syntax")
 				}
 			}
 			require.Equal(t, verdict == "valid", valid, document)
@@ -69,8 +69,8 @@ const coercionSchema = `
 	scalar Long
 	scalar RSDate`
 
-// Values are coerced as sections 3.5 to 3.12 and 6.4.1 of the GraphQL specification say,
-// and a variable as section 6.1.2 does; want is the argument as JSON, or the error.
+// Values are converted as sections 3.5 to 3.12, 6.1.2 and 6.4.1 of the GraphQL
+// specification say. want is the arguments as JSON, or the error.
 func TestSpecification_Coercion(t *testing.T) {
 	schema, err := loadSchema(coercionSchema)
 	require.NoError(t, err)
@@ -160,9 +160,9 @@ func TestSpecification_Coercion(t *testing.T) {
 		{`query($v:Int){default(a:$v)}`, `{}`, `{"a":5}`},
 		{`query($v:Int){default(a:$v)}`, `{"v":6}`, `{"a":6}`},
 		{`query($v:Int){default(a:$v)}`, `{"v":null}`, `a: must not be null`},
-		// 6.1.2: a variable that the operation does not define is passed over
+		// 6.1.2: a variable that the operation does not define is ignored
 		{`{int}`, `{"other":1}`, `{}`},
-		// Scalars of ours
+		// Scalars that the specification does not define
 		{`query($v:RSJsonNode){json(a:$v)}`, `{"v":{"b":1.50,"a":[1E3,{}]}}`, `{"a":{"b":1.50,"a":[1E3,{}]}}`},
 		{`query($v:Int){json(a:{n:[$v,1.50,X]})}`, `{"v":1.0}`, `{"a":{"n":[1,1.50,"X"]}}`},
 		{`query($v:RSShallowMap){shallow(a:$v)}`, `{"v":{"a":1}}`, `{"a":{"a":1}}`},
@@ -182,10 +182,10 @@ func TestSpecification_Coercion(t *testing.T) {
 	}
 }
 
-// coerced are the arguments of the one field of a query as JSON, or the error.
+// coerced returns the arguments of the first field of a query as JSON, or the error.
 func coerced(t *testing.T, schema *ast.Schema, query, variables string) string {
 	t.Helper()
-	d, err := parse(query, knownBounds)
+	d, err := parse(query, authenticatedBounds)
 	require.NoError(t, err)
 	if problems := validate(schema, d); len(problems) > 0 {
 		return problems[0].Err.Error()

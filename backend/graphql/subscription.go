@@ -7,7 +7,7 @@ import (
 	"kith/core/wire"
 )
 
-// subscription is a webhook subscription in an answer.
+// subscription is the GraphQL type WebhookSubscription.
 type subscription struct {
 	EndpointURL                                 string
 	Name, Secret                                *string
@@ -22,7 +22,7 @@ func newSubscription(s webhook.Subscription) *subscription {
 	}
 }
 
-// WebhookSubscriptions are the tenant's.
+// WebhookSubscriptions returns a page of the tenant's subscriptions. It needs the API key.
 func (*query) WebhookSubscriptions(ctx context.Context, args pageArguments) (*list[*subscription], error) {
 	c, limit, offset, err := args.keyed(ctx)
 	if err != nil {
@@ -33,13 +33,14 @@ func (*query) WebhookSubscriptions(ctx context.Context, args pageArguments) (*li
 		return nil, err
 	}
 	page := []*subscription{}
-	for _, s := range cut(all, limit, offset) {
+	for _, s := range sublist(all, limit, offset) {
 		page = append(page, newSubscription(s))
 	}
 	return newList(page, len(all)), nil
 }
 
-// UpsertWebhookSubscription subscribes an endpoint.
+// UpsertWebhookSubscription subscribes an endpoint, or renames its subscription. It needs
+// the API key.
 func (*mutation) UpsertWebhookSubscription(ctx context.Context, args struct{ WebhookSubscriptionInput argument }) (*subscription, error) {
 	c, err := keyHolder(ctx)
 	if err != nil {
@@ -60,7 +61,7 @@ type endpointArguments struct{ EndpointURL argument }
 
 type deleted struct{ DeletedCount long }
 
-// DeleteWebhookSubscription ends a subscription.
+// DeleteWebhookSubscription ends a subscription. It needs the API key.
 func (*mutation) DeleteWebhookSubscription(ctx context.Context, args endpointArguments) (*deleted, error) {
 	c, endpoint, err := keyedText(ctx, args.EndpointURL, "endpointUrl")
 	if err != nil {
@@ -76,7 +77,7 @@ func (*mutation) DeleteWebhookSubscription(ctx context.Context, args endpointArg
 
 type testedSubscription struct{ Subscription *subscription }
 
-// TestWebhookSubscription sends a test event.
+// TestWebhookSubscription sends a test event to an endpoint. It needs the API key.
 func (*mutation) TestWebhookSubscription(ctx context.Context, args endpointArguments) (*testedSubscription, error) {
 	c, endpoint, err := keyedText(ctx, args.EndpointURL, "endpointUrl")
 	if err != nil {
@@ -98,11 +99,11 @@ func (c *call) tested(ctx context.Context, endpoint webhook.Endpoint) (*testedSu
 			return &testedSubscription{newSubscription(s)}, nil
 		}
 	}
-	// It was deleted in between; the test event went out before that.
+	// It was deleted after the test event was queued.
 	return &testedSubscription{newSubscription(webhook.Subscription{Endpoint: endpoint})}, nil
 }
 
-// Jwks are the keys that verify webhooks; they are public.
+// Jwks returns the public keys that verify webhooks. It needs no credentials.
 func (*query) Jwks(ctx context.Context) (*node, error) {
 	keys, err := callOf(ctx).engine.SigningKeys.Public(ctx)
 	if err != nil {

@@ -8,22 +8,22 @@ import (
 	"kith/core"
 )
 
-// viewer is who makes a call.
+// viewer is the caller of a call: a user or a tenant.
 type viewer struct {
 	user   *user
 	tenant *tenant
 }
 
-// Permissions is empty: what a caller may do, each field says.
+// Permissions is empty: the documentation of each field says who may use it.
 func (viewer) Permissions() []string { return []string{} }
 
-// ToUser returns the user that a token speaks for.
+// ToUser returns the user of a user token.
 func (v viewer) ToUser() (*user, bool) { return v.user, v.user != nil }
 
-// ToTenant returns the tenant whose API key was given.
+// ToTenant returns the tenant of an API key.
 func (v viewer) ToTenant() (*tenant, bool) { return v.tenant, v.tenant != nil }
 
-// Viewer is null for an anonymous call.
+// Viewer returns the caller; null without credentials.
 func (*query) Viewer(ctx context.Context) (*viewer, error) {
 	c := callOf(ctx)
 	switch {
@@ -52,10 +52,10 @@ func newTenant(c *call) *tenant {
 	}
 }
 
-// Permissions is empty, as the viewer's.
+// Permissions is empty; see viewer.Permissions.
 func (*tenant) Permissions() []string { return []string{} }
 
-// Tenant is the tenant of the path.
+// Tenant returns the tenant in the path. It needs the API key.
 func (*query) Tenant(ctx context.Context) (*tenant, error) {
 	c, err := keyHolder(ctx)
 	if err != nil {
@@ -64,10 +64,10 @@ func (*query) Tenant(ctx context.Context) (*tenant, error) {
 	return newTenant(c), nil
 }
 
-// maxIDs is how many ids a call may ask for at once.
+// maxIDs is how many ids one field may return.
 const maxIDs = 1000
 
-// Ids are new ones.
+// Ids returns new ids. It needs no credentials.
 func (*query) Ids(ctx context.Context, args struct{ Length argument }) (*[]id, error) {
 	n, err := args.Length.number("length", 0)
 	if err != nil {
@@ -83,7 +83,7 @@ func (*query) Ids(ctx context.Context, args struct{ Length argument }) (*[]id, e
 	return &out, nil
 }
 
-// IdentityFunction returns its argument.
+// IdentityFunction returns its argument. It needs no credentials.
 func (*query) IdentityFunction(args struct{ Value argument }) *node {
 	if args.Value.value == nil {
 		return nil

@@ -18,14 +18,15 @@ import (
 	"kith/core/wire"
 )
 
-// user is a user in an answer. To a token of somebody else it has a first name,
-// a letter of the last name and a picture.
+// user is the GraphQL type User. A caller with another user's token sees only the first
+// name, the initial of the last name and the picture.
 type user struct {
 	c      *call
 	stored wire.UserInfo
+	// hidden reports whether the caller may not see all of the user.
 	hidden bool
-	// beside are the users of the same place of the answer, this one too.
-	beside *usersBeside
+	// loaders are the loaders that it shares with the other users of its list.
+	loaders *userFieldLoaders
 	// by is the referral of the user's account, or nil.
 	by *referralNode
 
@@ -41,32 +42,32 @@ type user struct {
 	DateCreated, DateBlocked, DateUsTaxFormSubmitted                 *date
 }
 
-// usersBeside load what users of one place of an answer have.
-type usersBeside struct {
-	events   batch[referral.Identity, []event.Logged]
-	rewards  batch[referral.Identity, *list[*rewardNode]]
-	balances batch[referral.Identity, []reward.Balance]
-	made     batch[referral.Identity, *list[*referralNode]]
+// userFieldLoaders loads the lists of the users of one list.
+type userFieldLoaders struct {
+	events   loader[referral.Identity, []event.Logged]
+	rewards  loader[referral.Identity, *list[*rewardNode]]
+	balances loader[referral.Identity, []reward.Balance]
+	made     loader[referral.Identity, *list[*referralNode]]
 }
 
-func (b *usersBeside) want(who referral.Identity) {
-	b.events.want(who)
-	b.rewards.want(who)
-	b.balances.want(who)
-	b.made.want(who)
+func (b *userFieldLoaders) add(identity referral.Identity) {
+	b.events.add(identity)
+	b.rewards.add(identity)
+	b.balances.add(identity)
+	b.made.add(identity)
 }
 
-// newUsers are the users of one place of an answer.
+// newUsers returns the nodes of the users of one list, which share their loaders.
 func newUsers(c *call, all []wire.UserInfo) []*user {
-	beside := &usersBeside{}
+	loaders := &userFieldLoaders{}
 	users := make([]*user, len(all))
 	var referrals []referral.Referral
 	for i, stored := range all {
 		stored.Share = c.Caller.Share(c.Base)
 		u := newUser(c, stored)
-		u.beside, users[i] = beside, u
+		u.loaders, users[i] = loaders, u
 		if !u.hidden {
-			beside.want(u.who())
+			loaders.add(u.identity())
 			if by := stored.ReferredBy.Referral; by != nil {
 				referrals = append(referrals, *by)
 			}
@@ -84,8 +85,8 @@ func newUsers(c *call, all []wire.UserInfo) []*user {
 	return users
 }
 
-// who names the user.
-func (u *user) who() referral.Identity { return who(u.stored) }
+// identity returns the ids of the user.
+func (u *user) identity() referral.Identity { return identityOf(u.stored) }
 
 func newUser(c *call, stored wire.UserInfo) *user {
 	u := stored.User
@@ -115,11 +116,13 @@ func newUser(c *call, stored wire.UserInfo) *user {
 	return out
 }
 
+// initial returns the first letter of a name.
 func initial(name string) string {
 	_, n := utf8.DecodeRuneInString(name)
 	return name[:n]
 }
 
+// codes returns the JSON object of codes by program.
 func codes(all []referral.UserCode) node {
 	object := map[string]any{}
 	for _, c := range all {
@@ -128,10 +131,10 @@ func codes(all []referral.UserCode) node {
 	return node(appendObject(nil, object))
 }
 
-// Permissions is empty: what a caller may do, each field says.
+// Permissions is empty; see viewer.Permissions.
 func (*user) Permissions() []string { return []string{} }
 
-// UserEvents are the user's, as far as they were processed.
+// UserEvents returns a page of the user's events that were processed.
 func (u *user) UserEvents(ctx context.Context, args eventArguments) (*list[*eventNode], error) {
 	f, err := args.filter()
 	if err != nil {
@@ -140,7 +143,7 @@ func (u *user) UserEvents(ctx context.Context, args eventArguments) (*list[*even
 	if u.hidden {
 		return empty[*eventNode](), nil
 	}
-	page, err := u.beside.events.get(ctx, fmt.Sprint(f), u.who(), func(ctx context.Context, users []referral.Identity) (map[referral.Identity][]event.Logged, error) {
+	page, err := u.loaders.events.get(ctx, fmt.Sprint(f), u.identity(), func(ctx context.Context, users []referral.Identity) (map[referral.Identity][]event.Logged, error) {
 		return u.c.engine.Events.ListOf(ctx, u.c.tenant, users, f)
 	})
 	if err != nil {
@@ -149,7 +152,7 @@ func (u *user) UserEvents(ctx context.Context, args eventArguments) (*list[*even
 	return newEvents(page), nil
 }
 
-// referredBy is the older form of a user's own referral.
+// referredBy is the older form of the referral that brought a user.
 type referredBy struct {
 	Code           *string
 	IsConverted    *bool
@@ -173,7 +176,8 @@ func (u *user) ReferredBy() *referredBy {
 	return out
 }
 
-// ReferredByReferral is the referral of the user's account.
+// ReferredByReferral returns the referral of the user's account; null if it has none in
+// the program.
 func (u *user) ReferredByReferral(args struct{ ProgramID argument }) (*referralNode, error) {
 	wanted, err := args.ProgramID.text("programId")
 	if err != nil || u.by == nil || wanted != "" && wanted != string(u.by.stored.Program) {
@@ -182,7 +186,8 @@ func (u *user) ReferredByReferral(args struct{ ProgramID argument }) (*referralN
 	return u.by, nil
 }
 
-// ReferredByReferrals has the referral of the user's account, if there is one.
+// ReferredByReferrals returns a list with the referral of the user's account, if it has
+// one.
 func (u *user) ReferredByReferrals() []*referralNode {
 	if u.by == nil {
 		return []*referralNode{}
@@ -190,7 +195,7 @@ func (u *user) ReferredByReferrals() []*referralNode {
 	return []*referralNode{u.by}
 }
 
-// Referrals are those that the user made.
+// Referrals returns a page of the referrals that the user made.
 func (u *user) Referrals(ctx context.Context, args referralArguments) (*list[*referralNode], error) {
 	f, err := args.filter()
 	if err != nil {
@@ -199,12 +204,12 @@ func (u *user) Referrals(ctx context.Context, args referralArguments) (*list[*re
 	if u.hidden {
 		return empty[*referralNode](), nil
 	}
-	return u.beside.made.get(ctx, fmt.Sprint(f), u.who(), func(ctx context.Context, users []referral.Identity) (map[referral.Identity]*list[*referralNode], error) {
+	return u.loaders.made.get(ctx, fmt.Sprint(f), u.identity(), func(ctx context.Context, users []referral.Identity) (map[referral.Identity]*list[*referralNode], error) {
 		return u.c.referralsMade(ctx, users, f)
 	})
 }
 
-// self is the user of the caller's token; of a caller without one it is nobody.
+// self returns the user of the caller's token; empty ids without a token.
 func (c *call) self() (core.AccountID, core.UserID) {
 	if c.Caller.User == nil {
 		return "", ""
@@ -218,7 +223,7 @@ func (c *call) sees(account core.AccountID, user core.UserID) bool {
 	return c.Caller.Key || by != nil && by.Account == account && by.User == user
 }
 
-// user returns a user, or nil when there is no such one.
+// user returns a user, or nil if there is no such user.
 func (c *call) user(ctx context.Context, account core.AccountID, id core.UserID) (*user, error) {
 	found, err := c.engine.Users.ByID(ctx, c.tenant, account, id)
 	return orNull(found, err, func(found wire.UserInfo) *user { return newUsers(c, []wire.UserInfo{found})[0] })
@@ -229,7 +234,7 @@ func isNotFound(err error) bool {
 	return errors.As(err, &e) && e.Code == core.CodeNotFound
 }
 
-// userArguments choose and sort users.
+// userArguments are the arguments of a list of users.
 type userArguments struct {
 	Filter, Query, SortBy argument
 	pageArguments
@@ -260,6 +265,7 @@ func (a userArguments) filter() (f referral.UserFilter, err error) {
 	return f, err
 }
 
+// userOrder reads an element of sortBy.
 func userOrder(at string, by argument) (o referral.UserOrder, err error) {
 	if o.Field, err = by.member("field").text(at + ".field"); err != nil {
 		return o, err
@@ -271,15 +277,16 @@ func userOrder(at string, by argument) (o referral.UserOrder, err error) {
 	return o, nil
 }
 
-// Users are the tenant's, in the order of their ids unless the call says another.
+// Users returns a page of the tenant's users, sorted by id unless sortBy is set. It needs
+// the API key.
 func (*query) Users(ctx context.Context, args userArguments) (*list[*user], error) {
 	return keyedList(ctx, args.filter, callOf(ctx).engine.Users.List, newUsers)
 }
 
-// userKey names a user, as most calls about one do.
+// userKey are the arguments that name a user.
 type userKey struct{ AccountID, ID argument }
 
-// ids reads the ids, of which a call knows the user's by this name.
+// ids reads the ids. userField is the name of the argument with the user's id, for errors.
 func (k userKey) ids(userField string) (account core.AccountID, user core.UserID, err error) {
 	accountText, err := k.AccountID.text("accountId")
 	if err != nil {
@@ -296,7 +303,7 @@ func (k userKey) ids(userField string) (account core.AccountID, user core.UserID
 	return account, user, err
 }
 
-// parse reads the ids, and refuses a caller who may not make such a call about them.
+// parse reads the ids. It refuses a caller who may not use the endpoint for that user.
 func (k userKey) parse(c *call, endpoint auth.Endpoint) (account core.AccountID, user core.UserID, err error) {
 	if account, user, err = k.ids("id"); err != nil {
 		return "", "", err
@@ -304,7 +311,7 @@ func (k userKey) parse(c *call, endpoint auth.Endpoint) (account core.AccountID,
 	return account, user, c.Caller.May(endpoint, account, user)
 }
 
-// keyed reads the ids in a call that takes the API key.
+// keyed reads the ids. It needs the API key.
 func (k userKey) keyed(ctx context.Context, userField string) (c *call, account core.AccountID, user core.UserID, err error) {
 	if c, err = keyHolder(ctx); err != nil {
 		return nil, "", "", err
@@ -313,7 +320,7 @@ func (k userKey) keyed(ctx context.Context, userField string) (c *call, account 
 	return c, account, user, err
 }
 
-// User is a user by their ids.
+// User returns a user by their ids, or null.
 func (*query) User(ctx context.Context, args userKey) (*user, error) {
 	c := callOf(ctx)
 	account, user, err := args.parse(c, auth.LookupUser)
@@ -323,15 +330,15 @@ func (*query) User(ctx context.Context, args userKey) (*user, error) {
 	return c.user(ctx, account, user)
 }
 
-// blocked is a user who was blocked, or no longer is.
+// blocked is the result of blocking or unblocking a user.
 type blocked struct{ User *user }
 
-// BlockUser keeps a user from referring anybody.
+// BlockUser blocks a user: their codes become unknown. It needs the API key.
 func (*mutation) BlockUser(ctx context.Context, args userKey) (*blocked, error) {
 	return setBlocked(ctx, args, callOf(ctx).engine.Users.Block)
 }
 
-// UnblockUser lets a blocked user refer again.
+// UnblockUser ends the block of a user. It needs the API key.
 func (*mutation) UnblockUser(ctx context.Context, args userKey) (*blocked, error) {
 	return setBlocked(ctx, args, callOf(ctx).engine.Users.Unblock)
 }
@@ -348,7 +355,8 @@ func setBlocked(ctx context.Context, key userKey, set func(context.Context, core
 	return &blocked{User: u}, err
 }
 
-// DeleteUser removes a user and all that is personal about them.
+// DeleteUser deletes a user and all personal data about them. It returns false if there is
+// no such user. It needs the API key.
 func (*mutation) DeleteUser(ctx context.Context, args struct {
 	userKey
 	DoNotTrack, PreserveEmptyAccount argument
@@ -357,12 +365,13 @@ func (*mutation) DeleteUser(ctx context.Context, args struct {
 	if err != nil {
 		return nil, err
 	}
-	return done(c.engine.Erasures.DeleteUser(ctx, c.tenant, account, id, users.DeleteOptions{
+	return deletedOr(c.engine.Erasures.DeleteUser(ctx, c.tenant, account, id, users.DeleteOptions{
 		DoNotTrack: args.DoNotTrack.value == true, PreserveEmptyAccount: args.PreserveEmptyAccount.value == true,
 	}))
 }
 
-// DeleteAccount removes an account and its users.
+// DeleteAccount deletes an account and its users. It returns false if there is no such
+// account. It needs the API key.
 func (*mutation) DeleteAccount(ctx context.Context, args struct{ AccountID, DoNotTrack argument }) (*bool, error) {
 	c, text, err := keyedText(ctx, args.AccountID, "accountId")
 	if err != nil {
@@ -372,11 +381,11 @@ func (*mutation) DeleteAccount(ctx context.Context, args struct{ AccountID, DoNo
 	if err != nil {
 		return nil, err
 	}
-	return done(c.engine.Erasures.DeleteAccount(ctx, c.tenant, account, args.DoNotTrack.value == true))
+	return deletedOr(c.engine.Erasures.DeleteAccount(ctx, c.tenant, account, args.DoNotTrack.value == true))
 }
 
-// done is false for what was not there.
-func done(err error) (*bool, error) {
+// deletedOr returns true for a deletion, and false if err is "not found".
+func deletedOr(err error) (*bool, error) {
 	if err != nil && !isNotFound(err) {
 		return nil, err
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// A variable that is not of its type does nothing: no user is deleted, and no list
-// comes unfiltered. The error names the variable, the rule and no Go syntax.
-func TestVariables_OfTheWrongTypeDoNothing(t *testing.T) {
+// A call with a variable of the wrong type is refused: it deletes no user and returns no
+// unfiltered list. The error names the variable and the rule.
+func TestVariables_WrongTypeIsRefused(t *testing.T) {
 	b := newBench(t)
 	const user, page = `accountId:"anna",id:"anna"`, `{data{id}}`
 	for _, c := range []struct{ query, variables, says string }{
@@ -56,7 +56,7 @@ func TestVariables_AreCheckedBeforeAnythingRuns(t *testing.T) {
 	require.JSONEq(t, `{"user":null}`, b.run(t, `{user(accountId:"new",id:"new"){id}}`))
 }
 
-// What the GraphQL specification takes is taken.
+// Values are accepted that the GraphQL specification converts to the type.
 func TestVariables_OfTheRightType(t *testing.T) {
 	b := newBench(t)
 	for _, c := range []struct{ query, variables, data string }{
@@ -77,8 +77,8 @@ func TestVariables_OfTheRightType(t *testing.T) {
 	}
 }
 
-// No error of a document or of its variables has Go's syntax in it.
-func TestErrors_AreNoGo(t *testing.T) {
+// No error of a document or of its variables has Go syntax.
+func TestErrors_HaveNoGoSyntax(t *testing.T) {
 	b := newBench(t)
 	values := []string{`true`, `1`, `1.5`, `"x"`, `[]`, `[{}]`, `{"a":[1]}`, `null`}
 	for _, kind := range []string{"Int", "Int!", "Boolean", "String", "ID!", "[ID!]", "RSDate", "RSLocale", "ReferralShareMedium", "UserFilterInput", "[UserInput!]!", "RSShallowMap", "Long"} {
@@ -96,7 +96,7 @@ func TestErrors_AreNoGo(t *testing.T) {
 	}
 }
 
-// bodyOf is the body of a call with variables.
+// bodyOf returns the body of a call with variables.
 func bodyOf(query, variables string) string {
 	return strings.TrimSuffix(document(query), "}") + `,"variables":` + variables + `}`
 }

@@ -11,7 +11,7 @@ import (
 	"kith/core/wire"
 )
 
-// widgetNode is a widget in an answer.
+// widgetNode is the GraphQL type WidgetResponse.
 type widgetNode struct {
 	c        *call
 	rendered wire.Widget
@@ -23,14 +23,14 @@ type widgetNode struct {
 
 type widgetConfig struct{ Values node }
 
-// User is whose widget it is, null for nobody's.
+// User returns the user of the widget; null for a widget without a user.
 func (w *widgetNode) User(ctx context.Context) (*user, error) {
 	account, id := w.rendered.Account, w.rendered.ID
 	switch {
 	case id == "":
 		return nil, nil
 	case !w.c.sees(account, id):
-		// The ids are what the caller said.
+		// Only the ids are shown, which the caller sent.
 		return &user{
 			c: w.c, hidden: true, ID: pointer(string(id)), AccountID: pointer(string(account)),
 			ReferralCodes: "{}", Segments: []word{}, ReferredByCodes: []string{},
@@ -39,7 +39,7 @@ func (w *widgetNode) User(ctx context.Context) (*user, error) {
 	return w.c.user(ctx, account, id)
 }
 
-// widgetArguments say which widget is asked for.
+// widgetArguments choose a widget.
 type widgetArguments struct{ WidgetType, EngagementMedium, Locale argument }
 
 func (a widgetArguments) request(c *call) (in widgets.Request, err error) {
@@ -77,7 +77,8 @@ func (c *call) renderWidget(ctx context.Context, in widgets.Request) (*widgetNod
 	}, nil
 }
 
-// RenderWidget is a widget of a user, or of nobody.
+// RenderWidget returns a widget of a user, or one without a user. The tenant's secure mode
+// decides which callers may use it.
 func (*query) RenderWidget(ctx context.Context, args struct {
 	User argument
 	widgetArguments
@@ -107,7 +108,7 @@ func (*query) RenderWidget(ctx context.Context, args struct {
 	return c.renderWidget(ctx, in)
 }
 
-// Widget is a widget of the user.
+// Widget returns a widget of the user.
 func (u *user) Widget(ctx context.Context, args widgetArguments) (*widgetNode, error) {
 	if u.hidden {
 		return nil, nil

@@ -19,12 +19,13 @@ import (
 	"kith/backend/store/sqldtest"
 )
 
-// counted is a way to a libSQL server that counts the statements on it.
-func counted(t *testing.T, server string) (url string, statements *atomic.Int64) {
+// countingProxy starts a proxy of a libSQL server that counts the statements sent
+// through it.
+func countingProxy(t *testing.T, server string) (url string, statements *atomic.Int64) {
 	t.Helper()
 	statements = new(atomic.Int64)
 	proxy := httputil.NewSingleHostReverseProxy(parseURL(t, server))
-	way := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			return
@@ -33,8 +34,8 @@ func counted(t *testing.T, server string) (url string, statements *atomic.Int64)
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		proxy.ServeHTTP(w, r)
 	}))
-	t.Cleanup(way.Close)
-	return way.URL, statements
+	t.Cleanup(listener.Close)
+	return listener.URL, statements
 }
 
 func parseURL(t *testing.T, text string) *url.URL {
@@ -44,7 +45,7 @@ func parseURL(t *testing.T, text string) *url.URL {
 	return u
 }
 
-// What is nested in a list takes as many statements for 25 nodes as for five.
+// A nested list takes as many statements for 25 nodes as for 5.
 func TestLists_StatementsDoNotGrow(t *testing.T) {
 	server := strings.Replace(sqldtest.Start(t).PrimaryURL(), "ws:", "http:", 1)
 	b := benchOn(t, server)
@@ -55,8 +56,8 @@ func TestLists_StatementsDoNotGrow(t *testing.T) {
 		}
 		return fmt.Sprintf(`u%d:upsertUser(userInput:{accountId:"a%d",id:"u%d",referralCode:"CODE%d",referredByCodes:[%q],referredBy:{isConverted:true}}){id}`, i, i, i, i, by)
 	})+"}")
-	way, statements := counted(t, server)
-	db, err := store.Open(way, "")
+	proxied, statements := countingProxy(t, server)
+	db, err := store.Open(proxied, "")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	b.DB = db
@@ -92,7 +93,7 @@ func TestLists_StatementsDoNotGrow(t *testing.T) {
 			b.call(t, caller, document(query))
 			return statements.Load() - before
 		}
-		// Each input takes its own statements, and all users together one batch.
+		// Each input takes its own statements. The users are loaded together.
 		two, three := cost(2), cost(3)
 		require.Equal(t, (three-two)*18, cost(20)-two)
 		require.Less(t, three-two, int64(6))
