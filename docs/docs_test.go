@@ -84,7 +84,7 @@ func prose(text string) []string {
 
 var (
 	heading = regexp.MustCompile(`^#{1,6} +(.*?)[ #]*$`)
-	noMark  = regexp.MustCompile("[^\\p{L}\\p{N} _-]")
+	noMark  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	code    = regexp.MustCompile("`([^`]+)`")
 )

@@ -40,7 +40,7 @@ func TestCLI_Widget(t *testing.T) {
 		"set --tenant demo --values " + page:       "values: ",
 		"set --tenant demo " + values:              "template: must be a whole HTML document",
 		"set --tenant demo /nowhere.html":          "/nowhere.html",
-		"set --tenant demo --type p/x/w/y " + page: "a program that there is not",
+		"set --tenant demo --type p/x/w/y " + page: "names a program that does not exist",
 		"show --tenant demo --type x":              "type: must be a widget",
 		"list --tenant nobody":                     "no tenant",
 	} {
