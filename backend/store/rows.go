@@ -17,10 +17,11 @@ import (
 type Tuples struct {
 	// values are texts, integers and nil.
 	values []any
-	Rows   int
-	// same are the columns that have one value in all rows; see fold.
+	// Rows is the number of rows. Row counts it.
+	Rows int
+	// same has the columns whose value is the same in all rows; see Fold.
 	same columnSet
-	// told is what String said; no row is added after.
+	// encoded is the result of String, after which no row is added.
 	encoded string
 }
 

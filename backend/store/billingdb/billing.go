@@ -1,3 +1,5 @@
+// Package billingdb has the SQL of payment gateways: connections, notifications,
+// subscriptions, charges, refunds and coupons.
 package billingdb
 
 import (
@@ -9,49 +11,53 @@ import (
 	"kith/core/billing"
 )
 
-// Subscription is what is kept of a subscription at the gateway.
+// Subscription is what Kith stores of a subscription at the gateway.
 type Subscription struct {
 	billing.Standing
-	// Customer pays, and Account is theirs; either is empty while it is not
-	// known.
+	// Customer is the customer who pays, and Account the account of the customer.
+	// Either is empty while it is unknown.
 	Customer core.PaymentProviderID
 	Account  core.AccountID
-	// Want is what its discount is to be.
+	// Want is the discount that the subscription should have.
 	Want billing.Discount
-	// Period is the first day of the latest cycle whose bill was seen; empty
-	// before any.
+	// Period is the first day, such as 2026-11-21, of the latest billing cycle whose
+	// charge was read; empty before the first.
 	Period string
-	// Opened is when it was made at the gateway; zero until it is read.
+	// Opened is when the subscription was created at the gateway; zero until it is
+	// read.
 	Opened core.Time
-	// Attempt is the number of the last lease.
+	// Attempt is the number of the latest lease.
 	Attempt int
 }
 
-// Lease is a subscription that belongs to one worker for a while.
+// Lease gives one worker the exclusive right to process a subscription until it
+// expires.
 type Lease struct {
 	Tenant       core.TenantAlias
 	Subscription string
-	// Attempt fences: it is the row's as long as nobody else has taken it.
+	// Attempt is the number of the lease. Writes of a worker whose number is no
+	// longer the row's are rejected.
 	Attempt int
 	// Tries are the failures in a row before this attempt.
 	Tries int
 }
 
-// TouchSubscription has a subscription read at the gateway now, known or not.
+// TouchSubscription schedules a subscription, known or not, to be read from the
+// gateway now.
 func TouchSubscription(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, id string) error {
 	return tx.Exec(ctx, "touch gateway subscription", `INSERT INTO gateway_subscription (tenant, id, customer_id, status, in_trial, paid,
 			wanted, folded, problem, attempt, tries, due_at, created_at) VALUES (?1, ?2, '', '', 0, 0, 0, 0, '', 0, 0, ?3, ?3)
 		ON CONFLICT (tenant, id) DO UPDATE SET due_at = ?3, tries = 0`, string(tenant), id, int64(tx.Now))
 }
 
-// TouchBilling has the subscriptions of an account read now, but for those that
-// have ended.
+// TouchBilling schedules the subscriptions of an account that have not ended to be
+// read from the gateway now.
 func TouchBilling(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, account core.AccountID) error {
 	return tx.Exec(ctx, "touch billing", `UPDATE gateway_subscription SET due_at = ?
 		WHERE tenant = ? AND account_id = ? AND `+LiveSubscription, int64(tx.Now), string(tenant), string(account))
 }
 
-// billed is the condition that a subscription will be billed again.
+// LiveSubscription is the SQL condition that a subscription will be billed again.
 const LiveSubscription = `status NOT IN ('Canceled', 'Expired')`
 
 var leaseColumns = store.Selection[Lease]{
@@ -61,18 +67,19 @@ var leaseColumns = store.Selection[Lease]{
 	store.Col(`tries`, func(l *Lease) any { return &l.Tries }),
 }
 
-// dueSubscriptions are the subscriptions of connected tenants that are to be read.
+// dueSubscriptions selects the subscriptions of connected tenants that are due, or
+// whose lease has expired.
 var dueSubscriptions = ` FROM gateway_subscription s
 	WHERE (s.leased_until IS NULL AND s.due_at <= ?1 OR s.leased_until <= ?1)
 		AND EXISTS (SELECT 1 FROM gateway_connection WHERE gateway_connection.tenant = s.tenant) AND ` + store.TenantExists("s") + ` `
 
-// SubscriptionDue reports whether a subscription is to be read.
+// SubscriptionDue reports whether a subscription is due to be read from its gateway.
 func SubscriptionDue(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
 	return store.One[bool](ctx, r, "billing due", `SELECT EXISTS (SELECT 1`+dueSubscriptions+`)`, int64(now))
 }
 
-// LeaseSubscriptions gives the caller up to most subscriptions that are to be read, of
-// tenants that are not busy. They are the caller's until then.
+// LeaseSubscriptions leases up to most subscriptions that are due, of tenants that
+// are not busy. The leases expire at until.
 func LeaseSubscriptions(ctx context.Context, tx *store.Tx, most int, busy []core.TenantAlias, until core.Time) ([]Lease, error) {
 	list, err := json.Marshal(append([]core.TenantAlias{}, busy...))
 	if err != nil {
@@ -85,8 +92,10 @@ func LeaseSubscriptions(ctx context.Context, tx *store.Tx, most int, busy []core
 	return leaseColumns.All(rows, err, "lease billing")
 }
 
-// EndLease gives a subscription back, to be read again at next, or sooner when
-// it was touched meanwhile; 0: only then. false means that it was too late.
+// EndLease ends a lease and records its result: the problem, or "", and the failures
+// in a row. The subscription is due again at next, or at once if it was touched
+// meanwhile; if next is 0, only when it is touched. It returns false if the lease
+// was lost.
 func EndLease(ctx context.Context, tx *store.Tx, l Lease, problem string, tries int, next core.Time) (bool, error) {
 	return tx.Changed(ctx, "end billing", `UPDATE gateway_subscription SET leased_until = NULL, problem = ?, tries = ?,
 			due_at = min(coalesce(due_at, ?3), coalesce(?3, due_at))
@@ -94,7 +103,7 @@ func EndLease(ctx context.Context, tx *store.Tx, l Lease, problem string, tries 
 		problem, tries, store.NullTime(next), string(l.Tenant), l.Subscription, l.Attempt)
 }
 
-// ReadAgain has a subscription that is known read at the gateway now.
+// ReadAgain schedules a known subscription to be read from the gateway now.
 func ReadAgain(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, id string) error {
 	return tx.Exec(ctx, "read gateway subscription again", `UPDATE gateway_subscription SET due_at = ? WHERE tenant = ? AND id = ?`,
 		int64(tx.Now), string(tenant), id)
@@ -117,21 +126,21 @@ var subscriptionColumns = store.Selection[Subscription]{
 	store.Col(`attempt`, func(b *Subscription) any { return &b.Attempt }),
 }.With(store.Nested(standingColumns, func(b *Subscription) *billing.Standing { return &b.Standing }))
 
-// FindSubscription returns what is kept of a subscription; ok is false when nothing is.
+// FindSubscription returns a subscription; ok is false if it is unknown.
 func FindSubscription(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string) (b Subscription, ok bool, err error) {
 	ok, err = subscriptionColumns.One(r.QueryRowContext(ctx, `SELECT `+subscriptionColumns.SQL()+` FROM gateway_subscription WHERE tenant = ? AND id = ?`,
 		string(tenant), id), "gateway subscription", &b)
 	return b, ok, err
 }
 
-// Standings returns the subscriptions of an account, the oldest first.
+// Standings returns the state of an account's subscriptions, oldest first.
 func Standings(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID) ([]billing.Standing, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+standingColumns.SQL()+` FROM gateway_subscription
 		WHERE tenant = ? AND account_id = ? ORDER BY opened_at, id`, string(tenant), string(account))
 	return standingColumns.All(rows, err, "gateway subscriptions")
 }
 
-// PutSubscription stores what is known of a subscription.
+// PutSubscription updates a subscription that exists.
 func PutSubscription(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, b Subscription) error {
 	return tx.Exec(ctx, "put gateway subscription", `UPDATE gateway_subscription SET status = ?, in_trial = ?, paid = ?, customer_id = ?,
 			account_id = ?, wanted = ?, folded = ?, period = ?, opened_at = ? WHERE tenant = ? AND id = ?`,
@@ -139,25 +148,25 @@ func PutSubscription(ctx context.Context, tx *store.Tx, tenant core.TenantAlias,
 		int64(b.Opened), string(tenant), b.ID)
 }
 
-// Bill is a charge of an account that was seen.
+// Bill is a charge that was read from the gateway.
 type Bill struct {
 	billing.Charge
 	Subscription string
 	Account      core.AccountID
-	// Credit is what it used of the account's.
+	// Credit is the part of the account's credit that it used, in minor units.
 	Credit int64
-	// First is true for the one that made the account PAID.
+	// First is true for the charge that made the account PAID.
 	First bool
 }
 
-// BillExists reports whether a charge was seen before.
+// BillExists reports whether a charge is stored.
 func BillExists(ctx context.Context, r store.Reads, tenant core.TenantAlias, transaction string) (bool, error) {
 	return store.One[bool](ctx, r, "gateway bill", `SELECT EXISTS (SELECT 1 FROM gateway_bill WHERE tenant = ? AND transaction_id = ?)`,
 		string(tenant), transaction)
 }
 
-// InsertBill stores a charge that was not seen before. A first one takes the
-// place of another.
+// InsertBill stores a new charge. If it is the account's first, it replaces another
+// charge as the first.
 func InsertBill(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, b Bill) error {
 	if b.First {
 		err := tx.Exec(ctx, "replace first gateway bill", `UPDATE gateway_bill SET first = 0 WHERE tenant = ? AND account_id = ? AND first = 1`,
@@ -180,8 +189,8 @@ var billColumns = store.Selection[Bill]{
 	store.Col(`charged_at`, func(b *Bill) any { return &b.At }),
 }
 
-// FirstBill returns the charge that made an account PAID; ok is false when there
-// is none.
+// FirstBill returns the charge that made an account PAID; ok is false if the account
+// has none.
 func FirstBill(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID) (b Bill, ok bool, err error) {
 	b.Account, b.First = account, true
 	ok, err = billColumns.One(r.QueryRowContext(ctx, `SELECT `+billColumns.SQL()+` FROM gateway_bill
@@ -189,34 +198,35 @@ func FirstBill(ctx context.Context, r store.Reads, tenant core.TenantAlias, acco
 	return b, ok, err
 }
 
-// SubscriptionOfBill returns the subscription of a charge that was seen, or
-// empty.
+// SubscriptionOfBill returns the subscription of a charge, or "" if the charge is
+// unknown.
 func SubscriptionOfBill(ctx context.Context, r store.Reads, tenant core.TenantAlias, transaction string) (subscription string, err error) {
 	return store.OneOrZero[string](ctx, r, "subscription of gateway bill", `SELECT subscription_id FROM gateway_bill WHERE tenant = ? AND transaction_id = ?`,
 		string(tenant), transaction)
 }
 
-// FirstBillOf returns the charge of a subscription that made its account PAID,
-// or empty.
+// FirstBillOf returns the charge of a subscription that made its account PAID, or ""
+// if there is no such charge.
 func FirstBillOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, subscription string) (transaction string, err error) {
 	return store.OneOrZero[string](ctx, r, "first bill of subscription", `SELECT b.transaction_id FROM gateway_subscription s
 		JOIN gateway_bill b ON b.tenant = s.tenant AND b.account_id = s.account_id AND b.first = 1
 		WHERE s.tenant = ? AND s.id = ? AND b.subscription_id = s.id`, string(tenant), subscription)
 }
 
-// Refund is money that is to be given back, or was.
+// Refund is a refund of a charge, waiting or done.
 type Refund struct {
 	Transaction, Subscription string
 	Account                   core.AccountID
-	Amount                    int64
-	Currency                  string
-	// KeyNumber is one more after each refusal: the gateway's key is used up
-	// then.
+	// Amount is in minor units of Currency.
+	Amount   int64
+	Currency string
+	// KeyNumber is part of the idempotency key at the gateway. It increases by 1
+	// after each refusal, because a refused key cannot be used again.
 	KeyNumber int
 }
 
-// InsertRefund has money given back; false means that the account had its refund
-// before.
+// InsertRefund adds a refund, which the gateway worker makes. It returns false if the
+// account has a refund already.
 func InsertRefund(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, f Refund) (bool, error) {
 	return tx.Inserted(ctx, "gateway refund", `INSERT INTO gateway_refund (tenant, transaction_id, account_id, subscription_id, amount,
 			currency, state, key_number, refund_id, problem, created_at) VALUES (?, ?, ?, ?, ?, ?, 'waiting', 1, '', '', ?)
@@ -224,7 +234,7 @@ func InsertRefund(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, f 
 		string(tenant), f.Transaction, string(f.Account), f.Subscription, f.Amount, f.Currency, int64(tx.Now))
 }
 
-// RefundExists reports whether an account had its refund, or is to have it.
+// RefundExists reports whether an account has a refund, waiting or done.
 func RefundExists(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID) (bool, error) {
 	return store.One[bool](ctx, r, "gateway refund", `SELECT EXISTS (SELECT 1 FROM gateway_refund WHERE tenant = ? AND account_id = ?)`,
 		string(tenant), string(account))
@@ -239,8 +249,8 @@ var refundColumns = store.Selection[Refund]{
 	store.Col(`key_number`, func(f *Refund) any { return &f.KeyNumber }),
 }
 
-// RefundsWaiting returns what is still to be given back of a subscription's
-// charges.
+// RefundsWaiting returns the refunds of a subscription's charges that are still to
+// be made.
 func RefundsWaiting(ctx context.Context, r store.Reads, tenant core.TenantAlias, subscription string) ([]Refund, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+refundColumns.SQL()+`
 		FROM gateway_refund INDEXED BY gateway_refund_waiting
@@ -248,8 +258,8 @@ func RefundsWaiting(ctx context.Context, r store.Reads, tenant core.TenantAlias,
 	return refundColumns.All(rows, err, "gateway refunds")
 }
 
-// EndRefund records that money was given back, by the gateway's id of it, or,
-// when that is empty, why it cannot be.
+// EndRefund records that a refund was made, with its id at the gateway. If the id is
+// empty, it records that the refund has failed, and the problem.
 func EndRefund(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, transaction, id, problem string) error {
 	state := "done"
 	if id == "" {
@@ -259,8 +269,8 @@ func EndRefund(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, trans
 		WHERE tenant = ? AND transaction_id = ? AND state = 'waiting'`, state, id, problem, int64(tx.Now), string(tenant), transaction)
 }
 
-// RefuseRefund records that the gateway refused a refund for now: the next call
-// needs another key.
+// RefuseRefund records that the gateway refused a refund for now: the next try needs
+// another idempotency key.
 func RefuseRefund(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, transaction string, keyNumber int, problem string) error {
 	return tx.Exec(ctx, "refuse gateway refund", `UPDATE gateway_refund SET key_number = ? + 1, problem = ?
 		WHERE tenant = ? AND transaction_id = ? AND state = 'waiting' AND key_number = ?1`, keyNumber, problem, string(tenant), transaction)

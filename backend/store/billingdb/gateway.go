@@ -20,8 +20,8 @@ var gatewayKeyColumns = store.Selection[billing.Key]{
 	store.Col(`private_key`, func(k *billing.Key) any { return &k.Private }),
 }
 
-// Connection returns how a tenant's gateway is reached, with private keys that
-// are sealed; ok is false when it is not connected.
+// Connection returns a tenant's connection to its gateway, with sealed private keys;
+// ok is false if the tenant has none.
 func Connection(ctx context.Context, r store.Reads, tenant core.TenantAlias) (c billing.Connection, ok bool, err error) {
 	ok, err = connectionColumns.One(r.QueryRowContext(ctx, `SELECT `+connectionColumns.SQL()+` FROM gateway_connection WHERE tenant = ?`,
 		string(tenant)), "gateway connection", &c)
@@ -33,14 +33,14 @@ func Connection(ctx context.Context, r store.Reads, tenant core.TenantAlias) (c 
 	return c, true, err
 }
 
-// Connected reports whether a tenant's gateway is connected.
+// Connected reports whether a tenant has a connection to a gateway.
 func Connected(ctx context.Context, r store.Reads, tenant core.TenantAlias) (bool, error) {
 	return store.One[bool](ctx, r, "gateway connected", `SELECT EXISTS (SELECT 1 FROM gateway_connection WHERE tenant = ?)`, string(tenant))
 }
 
-// PutConnection stores how a tenant's gateway is reached, with private keys that
-// are sealed. When it was connected first, and checked last, stays; its
-// subscriptions are looked for again.
+// PutConnection stores a tenant's connection to its gateway. The private keys must be
+// sealed. An existing connection keeps the times when it was created and last
+// checked; its subscriptions are searched for again.
 func PutConnection(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, c billing.Connection) error {
 	err := tx.Exec(ctx, "put gateway connection", `INSERT INTO gateway_connection (tenant, merchant_id, base_url, created_at)
 		VALUES (?, ?, ?, ?) ON CONFLICT (tenant) DO UPDATE SET merchant_id = excluded.merchant_id, base_url = excluded.base_url,
@@ -59,11 +59,10 @@ func PutConnection(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, c
 	return err
 }
 
-// DeleteConnection forgets how a tenant's gateway is reached, with all keys;
-// false means that it was not connected.
+// DeleteConnection deletes a tenant's connection to its gateway and its keys. It
+// returns false if the tenant has none.
 func DeleteConnection(ctx context.Context, tx *store.Tx, tenant core.TenantAlias) (bool, error) {
-	// Not left to the cascade: a file that was opened without foreign keys
-	// would keep the keys.
+	// Without foreign keys, the cascade would not delete the keys.
 	if err := tx.Exec(ctx, "forget gateway keys", `DELETE FROM gateway_key WHERE tenant = ?`, string(tenant)); err != nil {
 		return false, err
 	}

@@ -7,17 +7,17 @@ import (
 	"kith/core"
 )
 
-// Notification is what a gateway has sent and nobody has read yet.
+// Notification is a notification of a gateway that was not processed yet.
 type Notification struct {
-	// Seq is its place in the order of arrival.
+	// Seq is its number in the order of arrival.
 	Seq    int64
 	Tenant core.TenantAlias
-	// Payload is the text of bt_payload as it came.
+	// Payload is the text of bt_payload as received.
 	Payload string
 }
 
-// InsertNotification stores a payload as it came; false means that the tenant
-// has it already. hash is its SHA-256 in hex.
+// InsertNotification stores a payload as received; hash is its SHA-256 in hex. It
+// returns false if the tenant has the payload already.
 func InsertNotification(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, hash, payload string) (bool, error) {
 	return tx.Inserted(ctx, "gateway notification", `INSERT INTO gateway_notification (tenant, hash, payload, kind, problem, received_at)
 		VALUES (?, ?, ?, '', '', ?) ON CONFLICT (tenant, hash) DO NOTHING`, string(tenant), hash, payload, int64(tx.Now))
@@ -29,22 +29,22 @@ var notificationColumns = store.Selection[Notification]{
 	store.Col(`payload`, func(n *Notification) any { return &n.Payload }),
 }
 
-// Notifications returns notifications that nobody has read, up to most, the
-// first that arrived first.
+// Notifications returns up to most unprocessed notifications of all tenants, in the
+// order of arrival.
 func Notifications(ctx context.Context, r store.Reads, most int) ([]Notification, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+notificationColumns.SQL()+` FROM gateway_notification INDEXED BY gateway_notification_waiting
 		WHERE read_at IS NULL AND `+store.TenantExists("gateway_notification")+` ORDER BY seq LIMIT ?`, most)
 	return notificationColumns.All(rows, err, "gateway notifications")
 }
 
-// MarkNotificationRead records that a notification was read, or why it could not be;
-// false means that another has recorded it.
+// MarkNotificationRead records that a notification was processed: its kind, or the
+// problem if it is unreadable. It returns false if another worker has recorded it.
 func MarkNotificationRead(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, seq int64, kind, problem string) (bool, error) {
 	return tx.Changed(ctx, "read gateway notification", `UPDATE gateway_notification SET kind = ?, problem = ?, read_at = ?
 		WHERE +tenant = ? AND seq = ? AND read_at IS NULL`, kind, problem, int64(tx.Now), string(tenant), seq)
 }
 
-// RecordCheck records that the gateway has sent a check.
+// RecordCheck records that the gateway has sent a check notification.
 func RecordCheck(ctx context.Context, tx *store.Tx, tenant core.TenantAlias) error {
 	return tx.Exec(ctx, "note gateway check", `UPDATE gateway_connection SET checked_at = ? WHERE tenant = ?`, int64(tx.Now), string(tenant))
 }

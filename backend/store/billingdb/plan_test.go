@@ -9,8 +9,8 @@ import (
 	"kith/backend/store/sqltest"
 )
 
-// What the gateway's workers read does not grow with the notifications and
-// subscriptions there are.
+// The workers of the gateway read no more rows when there are more notifications and
+// subscriptions.
 func TestReads_GatewayFindsByIndex(t *testing.T) {
 	t.Parallel()
 	r, ctx := store.NewReads(sqltest.Explained{DB: sqltest.File(t), T: t}), t.Context()

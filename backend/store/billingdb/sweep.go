@@ -9,11 +9,11 @@ import (
 	"kith/core"
 )
 
-// Sweep is when a tenant's gateway was asked for its subscriptions before.
+// Sweep is a search for a tenant's subscriptions at its gateway.
 type Sweep struct {
 	Tenant core.TenantAlias
-	// Swept is when it was last asked for those that are new, and SweptAll when
-	// for all; zero: never.
+	// Swept is when new subscriptions were last searched for, and SweptAll when all
+	// were; zero is never.
 	Swept, SweptAll core.Time
 }
 
@@ -23,13 +23,13 @@ var sweepColumns = store.Selection[Sweep]{
 	store.Col(`swept_all_at`, func(s *Sweep) any { return &s.SweptAll }),
 }
 
-// SweepDue reports whether a gateway is to be asked for its subscriptions.
+// SweepDue reports whether a sweep is due.
 func SweepDue(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
 	return store.One[bool](ctx, r, "sweep due", `SELECT EXISTS (SELECT 1 FROM gateway_connection WHERE sweep_at <= ? AND `+store.TenantExists("gateway_connection")+`)`, int64(now))
 }
 
-// TakeSweeps gives the caller up to most sweeps that are due. Each is due again
-// at until, unless EndSweep says otherwise.
+// TakeSweeps returns up to most sweeps that are due, for the caller to run. Each is
+// due again at until, unless EndSweep sets another time.
 func TakeSweeps(ctx context.Context, tx *store.Tx, most int, until core.Time) ([]Sweep, error) {
 	rows, err := tx.QueryContext(ctx, `UPDATE gateway_connection SET sweep_at = ?
 		WHERE tenant IN (SELECT tenant FROM gateway_connection WHERE sweep_at <= ? AND `+store.TenantExists("gateway_connection")+` ORDER BY sweep_at LIMIT ?)
@@ -37,14 +37,14 @@ func TakeSweeps(ctx context.Context, tx *store.Tx, most int, until core.Time) ([
 	return sweepColumns.All(rows, err, "take sweeps")
 }
 
-// EndSweep records what was asked for, and when to ask next.
+// EndSweep records the times of a sweep, and when the next one is due.
 func EndSweep(ctx context.Context, tx *store.Tx, s Sweep, next core.Time) error {
 	return tx.Exec(ctx, "end sweep", `UPDATE gateway_connection SET swept_at = ?, swept_all_at = ?, sweep_at = ? WHERE tenant = ?`,
 		int64(s.Swept), int64(s.SweptAll), int64(next), string(s.Tenant))
 }
 
-// AddSubscriptions has those of a list of subscriptions read that are not known,
-// and returns how many there were.
+// AddSubscriptions adds those subscriptions of a list that are unknown, to be read
+// from the gateway now, and returns how many it added.
 func AddSubscriptions(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, ids []string) (found int, err error) {
 	list, err := json.Marshal(append([]string{}, ids...))
 	if err != nil {
@@ -56,8 +56,8 @@ func AddSubscriptions(ctx context.Context, tx *store.Tx, tenant core.TenantAlias
 		string(tenant), int64(tx.Now), string(list))
 }
 
-// AllRead reports whether all of a list of subscriptions that are known were
-// read.
+// AllRead reports whether all known subscriptions of a list were read from the
+// gateway at least once.
 func AllRead(ctx context.Context, r store.Reads, tenant core.TenantAlias, ids []string) (all bool, err error) {
 	list, err := json.Marshal(append([]string{}, ids...))
 	if err != nil {
@@ -71,12 +71,13 @@ func AllRead(ctx context.Context, r store.Reads, tenant core.TenantAlias, ids []
 	return all, nil
 }
 
-// Coupon is a code that is to be in the custom field of a customer.
+// Coupon is a referral code that the custom field of a customer at the gateway should
+// have.
 type Coupon struct {
 	Tenant   core.TenantAlias
 	Customer core.PaymentProviderID
 	Code     core.ReferralCode
-	// Tries are the failures in a row before.
+	// Tries is the number of failures in a row.
 	Tries int
 }
 
@@ -87,25 +88,25 @@ var couponColumns = store.Selection[Coupon]{
 	store.Col(`tries`, func(c *Coupon) any { return &c.Tries }),
 }
 
-// PutCoupon has a code written into the custom field of a customer, now.
+// PutCoupon schedules a code to be written to the custom field of a customer now.
 func PutCoupon(ctx context.Context, tx *store.Tx, c Coupon) error {
 	return tx.Exec(ctx, "put gateway coupon", `INSERT INTO gateway_coupon (tenant, customer_id, code, problem, tries, due_at) VALUES (?, ?, ?, '', 0, ?)
 		ON CONFLICT (tenant, customer_id) DO UPDATE SET code = excluded.code, problem = '', tries = 0, due_at = excluded.due_at WHERE code <> excluded.code`,
 		string(c.Tenant), string(c.Customer), string(c.Code), int64(tx.Now))
 }
 
-// dueCoupons are those of connected tenants that are to be written.
+// dueCoupons selects the coupons of connected tenants that are due.
 var dueCoupons = ` FROM gateway_coupon g
 	WHERE g.due_at <= ?1 AND EXISTS (SELECT 1 FROM gateway_connection WHERE gateway_connection.tenant = g.tenant) AND ` + store.TenantExists("g") + ` `
 
-// CouponDue reports whether a code is to be written.
+// CouponDue reports whether a coupon is due to be written.
 func CouponDue(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
 	return store.One[bool](ctx, r, "coupon due", `SELECT EXISTS (SELECT 1`+dueCoupons+`)`, int64(now))
 }
 
-// TakeCoupons gives the caller up to most codes that are to be written. Each is
-// due again at until, unless EndCoupon says otherwise: to write one twice does
-// no harm.
+// TakeCoupons returns up to most coupons that are due, for the caller to write. Each
+// is due again at until, unless EndCoupon sets another time: writing a code twice is
+// safe.
 func TakeCoupons(ctx context.Context, tx *store.Tx, most int, until core.Time) ([]Coupon, error) {
 	rows, err := tx.QueryContext(ctx, `UPDATE gateway_coupon SET due_at = ?2
 		WHERE (tenant, customer_id) IN (SELECT g.tenant, g.customer_id`+dueCoupons+`ORDER BY g.due_at LIMIT ?3)
@@ -113,21 +114,21 @@ func TakeCoupons(ctx context.Context, tx *store.Tx, most int, until core.Time) (
 	return couponColumns.All(rows, err, "take coupons")
 }
 
-// EndCoupon records that a code was written, or why not, and when to try again;
-// zero: not. A code that took its place meanwhile is not touched.
+// EndCoupon records that a code was written, or the problem, and when to try next;
+// zero is never. If the customer has another code by now, it changes nothing.
 func EndCoupon(ctx context.Context, tx *store.Tx, c Coupon, problem string, next core.Time) error {
 	return tx.Exec(ctx, "end coupon", `UPDATE gateway_coupon SET problem = ?, tries = ?, due_at = ? WHERE tenant = ? AND customer_id = ? AND code = ?`,
 		problem, c.Tries, store.NullTime(next), string(c.Tenant), string(c.Customer), string(c.Code))
 }
 
-// ClearPayloads empties up to most notifications that were read before a time,
-// and returns how many.
+// ClearPayloads empties the payloads of up to most notifications that were processed
+// before a time, and returns how many.
 func ClearPayloads(ctx context.Context, tx *store.Tx, before core.Time, most int) (int, error) {
 	return tx.Count(ctx, "forget gateway payloads", `UPDATE gateway_notification SET payload = '' WHERE seq IN (SELECT seq
 		FROM gateway_notification INDEXED BY gateway_notification_old WHERE payload <> '' AND read_at <= ? LIMIT ?)`, int64(before), most)
 }
 
-// HasOldPayloads reports whether there is something for ForgetPayloads.
+// HasOldPayloads reports whether ClearPayloads has anything to empty.
 func HasOldPayloads(ctx context.Context, r store.Reads, before core.Time) (bool, error) {
 	return store.One[bool](ctx, r, "old gateway payloads", `SELECT EXISTS (SELECT 1 FROM gateway_notification INDEXED BY gateway_notification_old
 		WHERE payload <> '' AND read_at <= ?)`, int64(before))

@@ -1,3 +1,4 @@
+// Package eventdb has the SQL of the intake, events and analytics.
 package eventdb
 
 import (
@@ -9,8 +10,8 @@ import (
 	"kith/core/analytics"
 )
 
-// CountAnalytics adds to a count. What names no user, code or program of the
-// tenant is not counted: anybody may report anything.
+// CountAnalytics adds to a count. It counts nothing if the tenant has no such user,
+// code or program, because any client may report counts.
 func CountAnalytics(ctx context.Context, tx *store.Tx, c analytics.Count) error {
 	const upsert = ` ON CONFLICT DO UPDATE SET times = times + excluded.times`
 	if c.Kind == analytics.Visited {
@@ -40,8 +41,7 @@ var countColumns = store.Selection[analytics.Count]{
 	store.Col(`times`, func(c *analytics.Count) any { return &c.Times }),
 }
 
-// Analytics returns a page of counts, the latest days first, and how many there
-// are in all.
+// Analytics returns a page of counts, latest day first, and the total number.
 func Analytics(ctx context.Context, r store.Reads, tenant core.TenantAlias, f analytics.Filter) (page []analytics.Count, total int, err error) {
 	where, args := "", []any{string(tenant)}
 	add := func(condition string, value any, given bool) {

@@ -9,8 +9,9 @@ import (
 	"kith/core/referral"
 )
 
-// ListByUsers returns a page of the events of each user of a list, the last
-// received first. The filter's own account and user are not regarded.
+// ListByUsers returns, for each user of a list, a page of the user's events, latest
+// received first. All pages are in one list, in the order of the users. The account
+// and user of the filter are ignored.
 func ListByUsers(ctx context.Context, r store.Reads, tenant core.TenantAlias, users []referral.Identity, f event.Filter) ([]event.Logged, error) {
 	where, args := eventCondition(f)
 	args = append([]any{store.Identities(users), string(tenant), string(tenant)}, args...)
@@ -21,13 +22,12 @@ func ListByUsers(ctx context.Context, r store.Reads, tenant core.TenantAlias, us
 	return eventColumns.All(rows, err, "events of users")
 }
 
-// List returns a page of the events that were processed, the last received
-// first.
+// List returns a page of the processed events, latest received first.
 func List(ctx context.Context, r store.Reads, tenant core.TenantAlias, f event.Filter) ([]event.Logged, error) {
 	where, args := eventCondition(f)
 	args = append([]any{string(tenant)}, args...)
-	// An id begins with the time of receipt, and so a tenant's events are in the
-	// order of their primary key; those of a user are in that of their index.
+	// An id begins with the time of receipt, so the primary key has the events of a
+	// tenant in this order. The events of a user are in the order of their index.
 	order := "id DESC"
 	if f.Account != "" {
 		where, args = where+" AND account_id = ?", append(args, string(f.Account))
@@ -52,7 +52,8 @@ var eventColumns = store.Selection[event.Logged]{
 	store.Col(`processed_at`, func(e *event.Logged) any { return &e.Processed }),
 }
 
-// eventCondition is what a filter says besides whose the events are.
+// eventCondition returns the condition of a filter, without the tenant, account and
+// user.
 func eventCondition(f event.Filter) (where string, args []any) {
 	add := func(condition string, value any) {
 		where += " AND " + condition

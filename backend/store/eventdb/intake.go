@@ -13,8 +13,9 @@ import (
 	"kith/core/wire"
 )
 
-// AppendIntake takes a batch in by the one statement that the edge uses too;
-// false means that its idempotency key was used within the last 24 hours.
+// AppendIntake appends an event call to the intake, with the statement that the edge
+// uses too. It returns false if the tenant used the idempotency key in the 24 hours
+// before.
 func AppendIntake(ctx context.Context, p *store.Primary, tenant core.TenantAlias, b event.Batch) (added bool, err error) {
 	err = p.WriteOne(ctx, func(r store.Reads) error {
 		var seq int64
@@ -28,32 +29,31 @@ func AppendIntake(ctx context.Context, p *store.Primary, tenant core.TenantAlias
 	return added, err
 }
 
-// maxBatch bounds the events of one transaction, in bytes as they were sent: a
-// server ends a transaction after five seconds when others wait to write. The
-// call that passes the bound is still taken, so a batch is never empty.
+// maxBatch limits the events of one transaction, in bytes as they were sent: a server
+// ends a transaction after 5 seconds if another writer waits. The call that exceeds
+// the limit is still included, so that a batch is never empty.
 const maxBatch = 1 << 20
 
-// Processed is what one batch did.
+// Processed is the result of one batch of ProcessIntake.
 type Processed struct {
-	// Calls were taken from the intake, Events came out of them.
+	// Calls is how many calls were processed, Events how many events were stored.
 	Calls, Events int
-	// Left is true when more may have waited than were taken.
+	// Left is true if more calls may be waiting.
 	Left bool
-	// Unreadable is how many events did not come out, because they have no id,
-	// no key or no fields, or an id that is taken. Our own senders write no
-	// such events. Their calls are passed over.
+	// Unreadable is how many events were skipped because they have no id, key or
+	// fields, or because their id exists. Kith itself writes no such events.
 	Unreadable int
-	// Orphaned is how many events did not come out because their user is gone:
-	// deleted after an edge, whose replica lags, took them in.
+	// Orphaned is how many events were skipped because their user does not exist: it
+	// was deleted before an edge, whose replica lags, accepted the events.
 	Orphaned int
 }
 
-// userExists is true for a call i whose user there is.
+// userExists is the SQL condition that the user of a call i exists.
 const userExists = `EXISTS (SELECT 1 FROM user u WHERE u.tenant = i.tenant AND u.account_id = i.account_id AND u.id = i.user_id)`
 
-// intakeBatch is what one run of ProcessIntake takes on: the calls behind from, up
-// to to, with how many events of known and of unknown users they have. waiting is
-// how many calls there are to choose from.
+// intakeBatch describes the calls that ProcessIntake processes: those after from, up
+// to and including to. events and orphans are the numbers of their events of users
+// who exist and who do not. waiting is how many calls were considered.
 type intakeBatch struct {
 	from, to        int64
 	calls, waiting  int
@@ -69,9 +69,9 @@ var intakeColumns = store.Selection[intakeBatch]{
 	store.Col(`coalesce(sum(json_array_length(i.events)) FILTER (WHERE NOT `+userExists+`), 0)`, func(b *intakeBatch) any { return &b.orphans }),
 }
 
-// ProcessIntake turns up to limit waiting event calls into events, in the order
-// of their receipt. The cursor moves in the same transaction, so a call is
-// processed once, whenever the process dies.
+// ProcessIntake stores the events of up to limit waiting calls, in the order of their
+// receipt. The cursor moves in the same transaction, so each call is processed
+// exactly once, even if the process is killed.
 func ProcessIntake(ctx context.Context, tx *store.Tx, limit int) (done Processed, err error) {
 	var b intakeBatch
 	err = intakeColumns.Scan(tx.QueryRowContext(ctx, `
@@ -89,9 +89,9 @@ func ProcessIntake(ctx context.Context, tx *store.Tx, limit int) (done Processed
 		return done, nil
 	}
 	done.Left = b.waiting > b.calls || b.waiting == limit
-	// Nothing that a row holds may fail the statement, or that row would stop
-	// the intake of all tenants for ever. STRICT refuses also what OR IGNORE
-	// lets pass, so the time is cast.
+	// No content of a row may make the statement fail: that row would block the
+	// intake of all tenants for ever. OR IGNORE does not cover the type errors of a
+	// STRICT table, so the time is cast.
 	stored, err := tx.Count(ctx, "process intake", `INSERT OR IGNORE INTO event (tenant, id, account_id, user_id, key, fields,
 			triggered_at, received_at, processed_at)
 		SELECT tenant, event ->> 'id', account_id, user_id, event ->> 'key', event -> 'fields',
@@ -108,7 +108,8 @@ func ProcessIntake(ctx context.Context, tx *store.Tx, limit int) (done Processed
 	return done, tx.Exec(ctx, "move cursor", `UPDATE intake_cursor SET seq = ?`, b.to)
 }
 
-// recordSenderUse notes the use of the keys that edges took calls in for, as UseKey does.
+// recordSenderUse records the use of the API keys of calls that edges accepted, as
+// tenantdb.RecordKeyUse does for other calls.
 func recordSenderUse(ctx context.Context, tx *store.Tx, from, to int64) error {
 	return tx.Exec(ctx, "use senders", `UPDATE api_key SET used_at = i.at
 		FROM (SELECT tenant, key_id, max(received_at) AS at FROM intake WHERE seq > ?1 AND seq <= ?2 AND key_id IS NOT NULL GROUP BY tenant, key_id) i
@@ -116,13 +117,13 @@ func recordSenderUse(ctx context.Context, tx *store.Tx, from, to int64) error {
 		from, to, auth.KeyIDSize, int64(auth.KeyUseStep))
 }
 
-// IntakeWaits reports whether event calls wait to be processed.
+// IntakeWaits reports whether any event call waits to be processed.
 func IntakeWaits(ctx context.Context, r store.Reads) (bool, error) {
 	return store.One[bool](ctx, r, "intake waits", `SELECT EXISTS (SELECT 1 FROM intake WHERE seq > (SELECT seq FROM intake_cursor))`)
 }
 
-// DeleteProcessedIntake removes up to limit of the oldest calls, if they were processed
-// and were received before a time, and returns how many it removed.
+// DeleteProcessedIntake deletes those of the limit oldest calls that were processed
+// and were received before a time. It returns how many it deleted.
 func DeleteProcessedIntake(ctx context.Context, tx *store.Tx, before core.Time, limit int) (int, error) {
 	return tx.Count(ctx, "forget intake", `DELETE FROM intake WHERE seq IN (
 		SELECT seq FROM (SELECT seq, received_at FROM intake WHERE seq <= (SELECT seq FROM intake_cursor) ORDER BY seq LIMIT ?2)

@@ -10,18 +10,18 @@ import (
 	"kith/core/link"
 )
 
-// Target is where a share link leads, or a page with a code.
+// Target is where a share link, or a page that was opened with a code, leads.
 type Target struct {
 	Tenant core.TenantAlias
+	// Policy is the tenant's consent policy.
 	Policy link.Policy
-	// Code is empty when nobody has the code that was asked for, and when its owner is
-	// blocked.
+	// Code is empty if the tenant has no such code, and if its owner is blocked.
 	Code core.ReferralCode
-	// Program is that of the code, or the tenant's first one.
+	// Program is the program of the code, or else the tenant's first one.
 	Program link.Program
 }
 
-// targetRow is a Target as it is read: the hosts are JSON.
+// targetRow is a Target as stored: the hosts are JSON.
 type targetRow struct {
 	Target
 	hosts string
@@ -38,16 +38,15 @@ var targetColumns = store.Selection[targetRow]{
 	store.Col(`coalesce(p.cookie_life, 0)`, func(t *targetRow) any { return &t.Program.CookieLife }),
 }
 
-// A guess at a code costs one statement: the edge asks here for each that its replica
-// does not know.
+// targetJoins finds the code and its program. An unknown code costs one statement
+// too: the edge asks the backend about each code that its replica does not have.
 const targetJoins = ` LEFT JOIN code c ON c.tenant = t.alias AND c.code = ?2
 		LEFT JOIN user u ON u.tenant = t.alias AND u.account_id = c.account_id AND u.id = c.user_id
 		LEFT JOIN program p ON p.tenant = t.alias AND p.key =
 			coalesce(c.program, (SELECT key FROM program WHERE tenant = t.alias ORDER BY created_at, key LIMIT 1)) `
 
-// TargetOf returns where a share link of a tenant leads; the code may be one that
-// nobody has, and empty. The error is core.UnknownTenant, or not-found when the tenant
-// has no program.
+// TargetOf returns where a share link of a tenant leads. The code may be unknown or
+// empty. The error is core.UnknownTenant, or not-found if the tenant has no program.
 func TargetOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, code core.ReferralCode) (Target, error) {
 	t, ok, err := oneTarget(ctx, r, `SELECT `+targetColumns.SQL()+` FROM tenant t`+targetJoins+`WHERE t.alias = ?1`, string(tenant), code)
 	if err == nil && !ok {
@@ -56,8 +55,8 @@ func TargetOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, code 
 	return t, err
 }
 
-// TargetOnHost is Target for the tenant whose shop has that host; ok is false
-// when none has.
+// TargetOnHost is like TargetOf for the tenant that has a host; ok is false if no
+// tenant has it.
 func TargetOnHost(ctx context.Context, r store.Reads, host string, code core.ReferralCode) (t Target, ok bool, err error) {
 	return oneTarget(ctx, r, `SELECT `+targetColumns.SQL()+` FROM site s JOIN tenant t ON t.alias = s.tenant`+targetJoins+`WHERE s.host = ?1`, host, code)
 }

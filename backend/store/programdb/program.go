@@ -1,3 +1,4 @@
+// Package programdb has the SQL of programs, widgets and share links.
 package programdb
 
 import (
@@ -19,24 +20,24 @@ func ByKey(ctx context.Context, r store.Reads, tenant core.TenantAlias, key core
 	return oneProgram(ctx, r, SelectPrograms+` WHERE p.tenant = ? AND p.key = ?`, string(tenant), string(key))
 }
 
-// First returns the program that was made first: where a share link of
-// an unknown code leads.
+// First returns the oldest program of a tenant, or a not-found error. A share link
+// with an unknown code leads to its landing page.
 func First(ctx context.Context, r store.Reads, tenant core.TenantAlias) (referral.Program, error) {
 	return oneProgram(ctx, r, SelectPrograms+` WHERE p.tenant = ? ORDER BY p.created_at, p.key LIMIT 1`, string(tenant))
 }
 
-// List returns the programs of a tenant, the first made first.
+// List returns the programs of a tenant, oldest first.
 func List(ctx context.Context, r store.Reads, tenant core.TenantAlias) ([]referral.Program, error) {
 	rows, err := r.QueryContext(ctx, SelectPrograms+` WHERE p.tenant = ? ORDER BY p.created_at, p.key`, string(tenant))
 	return store.Collect(rows, err, "programs", func(rows *sql.Rows, p *referral.Program) error { return Scan(rows, p) })
 }
 
-// Keys returns the keys of a tenant's programs, the first made first.
+// Keys returns the keys of a tenant's programs, oldest first.
 func Keys(ctx context.Context, r store.Reads, tenant core.TenantAlias) ([]core.ProgramKey, error) {
 	return store.List[core.ProgramKey](ctx, r, "program keys", `SELECT key FROM program WHERE tenant = ? ORDER BY created_at, key`, string(tenant))
 }
 
-// programRow is a program as it is read: with its lists as JSON.
+// programRow is a program as stored: with its lists as JSON.
 type programRow struct {
 	referral.Program
 	hosts, signals string
@@ -62,7 +63,8 @@ var programColumns = store.Selection[programRow]{
 	store.Nested(offerColumns("b"), func(p *programRow) *reward.Offer { return &p.Referred }),
 )
 
-// offerColumns are what a side of a program earns, of a table of one row or none.
+// offerColumns returns the columns of the offer to a side of a program; the joined
+// table has one row or none.
 func offerColumns(table string) store.Selection[reward.Offer] {
 	or := func(column, none string) string { return `coalesce(` + table + `.` + column + `, ` + none + `)` }
 	return store.Selection[reward.Offer]{
@@ -79,6 +81,8 @@ func offerColumns(table string) store.Selection[reward.Offer] {
 	}
 }
 
+// SelectPrograms is the beginning of a statement that Scan reads: programs p with the
+// offers to both sides.
 var SelectPrograms = `SELECT ` + programColumns.SQL() + `
 	FROM program p
 	LEFT JOIN program_reward a ON a.tenant = p.tenant AND a.program = p.key AND a.key = 'referrer'
@@ -97,7 +101,7 @@ func oneProgram(ctx context.Context, r store.Reads, query string, args ...any) (
 
 func unknownProgram() *core.Error { return core.NotFound("there is no such program") }
 
-// Scan reads a row of programQuery.
+// Scan reads a row of SelectPrograms.
 func Scan(row store.Scanner, p *referral.Program) error {
 	var read programRow
 	if err := programColumns.Scan(row, &read); err != nil {
@@ -111,7 +115,7 @@ func Scan(row store.Scanner, p *referral.Program) error {
 	return err
 }
 
-// Insert adds a program; false means that the key is taken.
+// Insert adds a program. It returns false if the tenant has one with this key.
 func Insert(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p referral.Program) (bool, error) {
 	args, err := programArgs(tenant, p, tx.Now)
 	if err != nil {
@@ -127,7 +131,7 @@ func Insert(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p referr
 	return true, putOffers(ctx, tx, tenant, p)
 }
 
-// Update stores a program that is there.
+// Update stores the settings of a program that exists.
 func Update(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p referral.Program) error {
 	args, err := programArgs(tenant, p, tx.Now)
 	if err != nil {
@@ -143,7 +147,7 @@ func Update(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p referr
 	return putOffers(ctx, tx, tenant, p)
 }
 
-// programArgs are the values of a program, then its tenant and its key.
+// programArgs returns the values of a program, then its tenant and key.
 func programArgs(tenant core.TenantAlias, p referral.Program, now core.Time) ([]any, error) {
 	hosts, err := json.Marshal(append([]string{}, p.AllowedHosts...))
 	if err != nil {
@@ -163,7 +167,7 @@ func programArgs(tenant core.TenantAlias, p referral.Program, now core.Time) ([]
 	}, nil
 }
 
-// putOffers stores what the sides of a program earn.
+// putOffers replaces the offers to the sides of a program.
 func putOffers(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p referral.Program) error {
 	if err := tx.Exec(ctx, "delete offers", `DELETE FROM program_reward WHERE tenant = ? AND program = ?`, string(tenant), string(p.Key)); err != nil {
 		return err
@@ -188,12 +192,13 @@ func putOffers(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, p ref
 	return nil
 }
 
-// Delete removes a program. What refers to it must be gone.
+// Delete deletes a program. It fails if a code or referral refers to the program; see
+// Usage.
 func Delete(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, key core.ProgramKey) error {
 	return tx.Exec(ctx, "delete program", `DELETE FROM program WHERE tenant = ? AND key = ?`, string(tenant), string(key))
 }
 
-// Usage counts the codes and the referrals of a program.
+// Usage returns the numbers of codes and referrals of a program.
 func Usage(ctx context.Context, r store.Reads, tenant core.TenantAlias, key core.ProgramKey) (codes, referrals int, err error) {
 	err = r.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM code WHERE tenant = ?1 AND program = ?2),
 			(SELECT count(*) FROM referral WHERE tenant = ?1 AND program = ?2)`, string(tenant), string(key)).
@@ -204,12 +209,15 @@ func Usage(ctx context.Context, r store.Reads, tenant core.TenantAlias, key core
 	return codes, referrals, nil
 }
 
+// EarnedColumns are the columns of SelectEarned.
 var EarnedColumns = store.Selection[referral.Earned]{
 	store.Col(`count(*)`, func(e *referral.Earned) any { return &e.Total }),
 	store.Col(`count(*) FILTER (WHERE at > ?5)`, func(e *referral.Earned) any { return &e.InPeriod }),
 }
 
-// SelectEarned is read with the tenant, a referrer, the program and a time.
+// SelectEarned counts the rewards that a referrer has earned in a program. Its
+// parameters are the tenant, the referrer's account and user, the program, and the
+// start of the period.
 var SelectEarned = `SELECT ` + EarnedColumns.SQL() + `
 		FROM (SELECT created_at AS at FROM reward
 			WHERE tenant = ?1 AND account_id = ?2 AND user_id = ?3 AND program = ?4

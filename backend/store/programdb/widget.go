@@ -10,7 +10,7 @@ import (
 	"kith/core/wire"
 )
 
-// widgetColumns are what a tenant stored of a widget, without the template.
+// widgetColumns are the columns of a widget, without the template.
 var widgetColumns = store.Selection[widget.Stored]{
 	store.Col(`program`, func(s *widget.Stored) any { return &s.Type.Program }),
 	store.Col(`key`, func(s *widget.Stored) any { return &s.Type.Key }),
@@ -24,8 +24,7 @@ var wholeWidgetColumns = store.Selection[widget.Stored]{
 	store.Col(`template`, func(s *widget.Stored) any { return &s.Template }),
 }.With(widgetColumns)
 
-// Widget returns what a tenant stored of a widget; ok is false when it stored
-// nothing.
+// Widget returns a tenant's changes to a widget; ok is false if it has none.
 func Widget(ctx context.Context, r store.Reads, tenant core.TenantAlias, t widget.Type) (s widget.Stored, ok bool, err error) {
 	ok, err = wholeWidgetColumns.One(r.QueryRowContext(ctx, `SELECT `+wholeWidgetColumns.SQL()+` FROM widget
 		WHERE tenant = ? AND program = ? AND key = ?`, string(tenant), string(t.Program), string(t.Key)), "widget", &s)
@@ -33,8 +32,8 @@ func Widget(ctx context.Context, r store.Reads, tenant core.TenantAlias, t widge
 	return s, ok, err
 }
 
-// Widgets returns a page of what a tenant stored, without the templates, and
-// how much there is in all.
+// Widgets returns a page of a tenant's changed widgets, without the templates, and
+// the total number.
 func Widgets(ctx context.Context, r store.Reads, tenant core.TenantAlias, limit, offset int) (page []widget.Stored, total int, err error) {
 	total, err = store.One[int](ctx, r, "count widgets", `SELECT count(*) FROM widget WHERE tenant = ?`, string(tenant))
 	if err != nil {
@@ -46,7 +45,7 @@ func Widgets(ctx context.Context, r store.Reads, tenant core.TenantAlias, limit,
 	return page, total, err
 }
 
-// PutWidget stores a widget.
+// PutWidget stores a tenant's changes to a widget.
 func PutWidget(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, s widget.Stored) error {
 	return tx.Exec(ctx, "put widget", `INSERT INTO widget (tenant, program, key, template, options, branding, widget_values, modified_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -55,13 +54,13 @@ func PutWidget(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, s wid
 		string(tenant), string(s.Type.Program), string(s.Type.Key), s.Template, s.Options, s.Branding, s.Values, int64(tx.Now))
 }
 
-// DeleteWidget forgets what a tenant stored of a widget.
+// DeleteWidget deletes a tenant's changes to a widget.
 func DeleteWidget(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, t widget.Type) error {
 	return tx.Exec(ctx, "delete widget", `DELETE FROM widget WHERE tenant = ? AND program = ? AND key = ?`,
 		string(tenant), string(t.Program), string(t.Key))
 }
 
-// DeleteWidgets forgets what a tenant stored of the widgets of a program.
+// DeleteWidgets deletes a tenant's changes to the widgets of a program.
 func DeleteWidgets(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, program core.ProgramKey) error {
 	return tx.Exec(ctx, "delete widgets", `DELETE FROM widget WHERE tenant = ? AND program = ?`, string(tenant), string(program))
 }
@@ -74,8 +73,8 @@ var widgetReferralColumns = store.Selection[wire.WidgetReferral]{
 	store.Col(`coalesce(r.ended_at, 0)`, func(w *wire.WidgetReferral) any { return &w.Ended }),
 }
 
-// WidgetReferrals returns the latest referrals that a user made in a program,
-// with the names of who was referred, and how many there are in all.
+// WidgetReferrals returns the latest referrals that a user made in a program, with
+// the names of the referred users, and the total number.
 func WidgetReferrals(ctx context.Context, r store.Reads, tenant core.TenantAlias, program core.ProgramKey, user referral.Identity, limit int) (page []wire.WidgetReferral, total int, err error) {
 	const where = ` FROM referral r LEFT JOIN user u
 			ON u.tenant = r.tenant AND u.account_id = r.referred_account_id AND u.id = r.referred_user_id
@@ -85,8 +84,8 @@ func WidgetReferrals(ctx context.Context, r store.Reads, tenant core.TenantAlias
 	if err != nil {
 		return nil, 0, err
 	}
-	// The plus keeps SQLite from walking all referrals of the tenant by their
-	// start to spare itself the sorting of a few.
+	// The plus makes SQLite sort the few rows of the user, instead of reading all
+	// referrals of the tenant in the order of their start.
 	rows, err := r.QueryContext(ctx, `SELECT `+widgetReferralColumns.SQL()+where+` ORDER BY +r.started_at DESC, r.id DESC LIMIT ?`, append(args, limit)...)
 	page, err = widgetReferralColumns.All(rows, err, "widget referrals")
 	return page, total, err

@@ -22,10 +22,10 @@ var decisionColumns = store.Selection[wire.Decision]{
 	store.Col(`last_at`, func(d *wire.Decision) any { return &d.Last }),
 }
 
-// Decisions returns a page of an account's attribution decisions, the latest
-// first, and how many there are in all. An empty account means all accounts.
+// Decisions returns a page of an account's attribution decisions, latest first, and
+// the total number. An empty account means all accounts.
 func Decisions(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID, limit, offset int) (page []wire.Decision, total int, err error) {
-	// Two conditions rather than one with an OR, which no index serves.
+	// Two statements: SQLite would use no index for one condition with an OR.
 	where, args := ` FROM decision WHERE tenant = ?`, []any{string(tenant)}
 	if account != "" {
 		where, args = where+` AND account_id = ?`, append(args, string(account))
@@ -39,6 +39,7 @@ func Decisions(ctx context.Context, r store.Reads, tenant core.TenantAlias, acco
 	return page, total, err
 }
 
+// AppendDecision adds a decision to the rows of PutDecisions.
 func AppendDecision(t *store.Tuples, d wire.Decision) {
 	t.Row()
 	t.Text(d.ID, string(d.Account), string(d.User), string(d.Code), string(d.Source), string(d.Rule))
@@ -47,7 +48,8 @@ func AppendDecision(t *store.Tuples, d wire.Decision) {
 	t.Integer(1)
 }
 
-// PutDecisions stores or counts decisions of a tenant: tuples.decision of each.
+// PutDecisions stores decisions, or counts them if the same claim met the same rule
+// before. AppendDecision adds its rows.
 var PutDecisions = &store.Put{
 	Table: "decision", Columns: store.Columns("id, account_id, user_id, code, source, rule, accepted, inputs, times"), At: store.Columns("first_at, last_at"),
 	Conflict: `ON CONFLICT (tenant, account_id, user_id, code, source, rule)

@@ -1,3 +1,4 @@
+// Package referraldb has the SQL of referrals and of attribution decisions.
 package referraldb
 
 import (
@@ -12,8 +13,8 @@ import (
 	"kith/core/wire"
 )
 
-// MadeByUsers returns a page of the referrals of each user of a list who is
-// their referrer, the newest first. The filter's own referrer is not regarded.
+// MadeByUsers returns, for each user of a list, a page of the referrals that the user
+// made, newest first. The referrer of the filter is ignored.
 func MadeByUsers(ctx context.Context, r store.Reads, tenant core.TenantAlias, users []referral.Identity, f referral.Filter) (map[referral.Identity]store.PageOf[referral.Referral], error) {
 	of := madeWhere(f)
 	totals, err := r.TotalsOf(ctx, `SELECT count(*) FROM referral r WHERE r.tenant = ? AND `+of.SQL(), of.ArgsFor(tenant), store.Identities(users))
@@ -26,7 +27,7 @@ func MadeByUsers(ctx context.Context, r store.Reads, tenant core.TenantAlias, us
 	}), err
 }
 
-// madeWhere is which referrals of a given user a list is of.
+// madeWhere returns the condition of the referrals that a given user made.
 func madeWhere(f referral.Filter) store.Where {
 	f.ReferrerAccount, f.ReferrerUser = "", ""
 	of := referralWhere(f)
@@ -35,8 +36,7 @@ func madeWhere(f referral.Filter) store.Where {
 	return of
 }
 
-// madeBy returns a page of the referrals of each user of a list who is their
-// referrer, all in one list, the newest first.
+// madeBy returns the pages of MadeByUsers in one list, newest first.
 func madeBy(ctx context.Context, r store.Reads, tenant core.TenantAlias, users []referral.Identity, f referral.Filter) ([]referral.Referral, error) {
 	of := madeWhere(f)
 	w := store.Where{ByRow: true}
@@ -46,7 +46,7 @@ func madeBy(ctx context.Context, r store.Reads, tenant core.TenantAlias, users [
 	return find(ctx, r, tenant, w, `+r.started_at DESC, r.id DESC`, -1, 0)
 }
 
-// ByIDs returns the referrals of a list that there are, in no order.
+// ByIDs returns those referrals of a list that exist, in no order.
 func ByIDs(ctx context.Context, r store.Reads, tenant core.TenantAlias, ids []string) ([]referral.Referral, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -56,8 +56,8 @@ func ByIDs(ctx context.Context, r store.Reads, tenant core.TenantAlias, ids []st
 	return find(ctx, r, tenant, w, `r.id`, len(ids), 0)
 }
 
-// List returns a page of referrals, the newest first, and how many there
-// are in all.
+// List returns a page of referrals with their rewards, newest first, and the total
+// number.
 func List(ctx context.Context, r store.Reads, tenant core.TenantAlias, f referral.Filter) (page []referral.Referral, total int, err error) {
 	w := referralWhere(f)
 	total, err = store.One[int](ctx, r, "count referrals", `SELECT count(*) FROM referral r WHERE r.tenant = ? AND `+w.SQL(), w.ArgsFor(tenant)...)
@@ -68,9 +68,9 @@ func List(ctx context.Context, r store.Reads, tenant core.TenantAlias, f referra
 	return page, total, err
 }
 
-// byStart is the order by start. Where an account or an id narrows the list, the
-// plus keeps SQLite from walking a whole tenant in the right order, which it
-// takes for better than to sort the few that an index finds.
+// byStart returns the order by start, newest first. If an account or an id narrows
+// the list, the plus makes SQLite sort the few rows that an index finds, instead of
+// reading all referrals of the tenant in the right order.
 func byStart(f referral.Filter) string {
 	if f.ID != "" || f.ReferredAccount != "" || f.ReferrerAccount != "" {
 		return `+r.started_at DESC, r.id DESC`
@@ -78,7 +78,8 @@ func byStart(f referral.Filter) string {
 	return `r.started_at DESC, r.id DESC`
 }
 
-// referralWhere is what a filter says besides the tenant, which each statement names.
+// referralWhere returns the condition of a filter, without the tenant, which each
+// statement names.
 func referralWhere(f referral.Filter) (w store.Where) {
 	for _, equal := range [][2]string{
 		{`r.id = ?`, f.ID}, {`r.program = ?`, string(f.Program)},
@@ -96,7 +97,7 @@ func referralWhere(f referral.Filter) (w store.Where) {
 	return w
 }
 
-// OfAccount returns the referral of a referred account, or nil.
+// OfAccount returns the referral by which an account was referred, or nil.
 func OfAccount(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID) (*referral.Referral, error) {
 	return oneReferral(ctx, r, tenant, referral.Filter{ReferredAccount: account})
 }
@@ -117,8 +118,8 @@ func oneReferral(ctx context.Context, r store.Reads, tenant core.TenantAlias, f 
 	return &page[0], nil
 }
 
-// OfAccounts returns the referrals of those accounts of a list that were
-// referred.
+// OfAccounts returns the referrals by which the accounts of a list were referred;
+// accounts that were not referred are left out.
 func OfAccounts(ctx context.Context, r store.Reads, tenant core.TenantAlias, accounts []core.AccountID) (map[core.AccountID]*referral.Referral, error) {
 	var w store.Where
 	store.Among(&w, `r.referred_account_id`, accounts)
@@ -130,7 +131,8 @@ func OfAccounts(ctx context.Context, r store.Reads, tenant core.TenantAlias, acc
 	return byAccount, err
 }
 
-// find returns a page of those of a tenant that a condition selects.
+// find returns a page of a tenant's referrals that meet a condition, with their
+// rewards.
 func find(ctx context.Context, r store.Reads, tenant core.TenantAlias, w store.Where, order string, limit, offset int) ([]referral.Referral, error) {
 	own := `r.tenant = ?`
 	if w.ByRow {
@@ -145,7 +147,8 @@ func find(ctx context.Context, r store.Reads, tenant core.TenantAlias, w store.W
 	return page, rewarddb.AttachTo(ctx, r, tenant, page)
 }
 
-// SelectReferrals are of the referrals r and what is shown of their users.
+// SelectReferrals is the beginning of a statement that Scan reads: referrals r, with
+// the profiles of their users.
 const SelectReferrals = `SELECT r.id, r.program, r.state, r.code,
 			r.referrer_account_id, r.referrer_user_id, coalesce(a.email, ''),
 			coalesce(a.first_name, ''), coalesce(a.last_name, ''), coalesce(a.image_url, ''),
@@ -158,6 +161,7 @@ const SelectReferrals = `SELECT r.id, r.program, r.state, r.code,
 		LEFT JOIN user a ON a.tenant = r.tenant AND a.account_id = r.referrer_account_id AND a.id = r.referrer_user_id
 		LEFT JOIN user b ON b.tenant = r.tenant AND b.account_id = r.referred_account_id AND b.id = r.referred_user_id`
 
+// Scan reads a row of SelectReferrals, without the rewards.
 func Scan(rows *sql.Rows, r *referral.Referral) error {
 	var signals string
 	a, b, m := &r.ReferrerProfile, &r.ReferredProfile, &r.Moderation
@@ -170,6 +174,7 @@ func Scan(rows *sql.Rows, r *referral.Referral) error {
 	return err
 }
 
+// AppendRow adds a referral to the rows of Put.
 func AppendRow(t *store.Tuples, r referral.Referral) {
 	m := r.Moderation
 	t.Row()
@@ -184,10 +189,11 @@ func AppendRow(t *store.Tuples, r referral.Referral) {
 	t.Time(r.Started, r.Converted, r.Ended, cmp.Or(m.Moderated, r.Started), m.ByHand)
 }
 
-// sideStatus is that of a side; an unset one is approved.
+// sideStatus returns the status of a side; an unset status is approved.
 func sideStatus(s referral.Side) referral.SideStatus { return cmp.Or(s.Status, referral.SideApproved) }
 
-// Put stores referrals of a tenant: tuples.referral of each.
+// Put stores referrals. AppendRow adds its rows. It does not change the program, the
+// first code, the referrer, the share and the start of a referral that exists.
 var Put = &store.Put{
 	Table: "referral", Columns: store.Columns(`id, program, state, code, referrer_account_id, referrer_user_id, referred_account_id,
 		referred_user_id, share_medium, share_link, referrer_moderation, referrer_by_hand, referred_moderation,

@@ -18,7 +18,7 @@ var tankColumns = store.Selection[reward.Tank]{
 	store.Col(`(SELECT count(*) FROM fuel_due WHERE tenant = ?1 AND program = ?2 AND key = ?3)`, func(t *reward.Tank) any { return &t.Due }),
 }
 
-// FuelTank returns how full the tank of a side of a program is.
+// FuelTank returns how many codes the fuel tank of a side of a program has.
 func FuelTank(ctx context.Context, r store.Reads, tenant core.TenantAlias, program core.ProgramKey, side referral.SideKey) (t reward.Tank, err error) {
 	err = tankColumns.Scan(r.QueryRowContext(ctx, `SELECT `+tankColumns.SQL()+`
 		FROM fuel_tank WHERE tenant = ?1 AND program = ?2 AND key = ?3`, string(tenant), string(program), string(side)), &t)
@@ -28,33 +28,34 @@ func FuelTank(ctx context.Context, r store.Reads, tenant core.TenantAlias, progr
 	return t, nil
 }
 
-// AddFuelCodes loads codes into a tank; those that it has or had are passed over.
+// AddFuelCodes adds codes to a fuel tank, and skips those that it has or had.
 func AddFuelCodes(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, program core.ProgramKey, side referral.SideKey, codes []string) error {
 	list, err := json.Marshal(codes)
 	if err != nil {
 		return err
 	}
-	// WHERE true tells SQLite that ON belongs to the conflict.
+	// Without WHERE true, SQLite would parse ON as part of a join.
 	return tx.Exec(ctx, "add fuel codes", `INSERT INTO fuel_tank (tenant, program, key, code, created_at)
 		SELECT ?1, ?2, ?3, value, ?4 FROM json_each(?5) WHERE true ORDER BY json_each.key
 		ON CONFLICT (tenant, program, key, code) DO NOTHING`,
 		string(tenant), string(program), string(side), int64(tx.Now), string(list))
 }
 
-// UseFuelCode notes which reward has got a code.
+// UseFuelCode records the reward that a code was given as.
 func UseFuelCode(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, number int64, rewardID string) error {
 	return tx.Exec(ctx, "use fuel code", `UPDATE fuel_tank SET reward_id = ? WHERE +tenant = ? AND seq = ?`, rewardID, string(tenant), number)
 }
 
-// PutFuelDue notes that a referral waits for a code.
+// PutFuelDue records that a side of a referral has earned a code while the tank was
+// empty.
 func PutFuelDue(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, program core.ProgramKey, side referral.SideKey, referralID string) error {
 	return tx.Exec(ctx, "put fuel due", `INSERT INTO fuel_due (tenant, program, key, referral_id, created_at)
 		VALUES (?, ?, ?, ?, ?) ON CONFLICT (tenant, referral_id, key) DO NOTHING`,
 		string(tenant), string(program), string(side), referralID, int64(tx.Now))
 }
 
-// TakeFuelDues takes up to limit referrals that wait for a code off the list,
-// and returns their ids, the first first.
+// TakeFuelDues removes up to limit referrals from those that wait for a code, and
+// returns their ids, oldest first.
 func TakeFuelDues(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, program core.ProgramKey, side referral.SideKey, limit int64) ([]string, error) {
 	rows, err := tx.QueryContext(ctx, `SELECT referral_id FROM fuel_due
 		WHERE tenant = ? AND program = ? AND key = ? ORDER BY seq LIMIT ?`,

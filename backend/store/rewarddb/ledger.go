@@ -10,9 +10,9 @@ import (
 	"kith/core/reward"
 )
 
-// AppendLedger adds entries to the ledger and stores the rewards as they are
-// after them, each in one statement. Nothing else writes the ledger or what a
-// reward repeats of it.
+// AppendLedger adds entries to the ledger and stores the state of the rewards after
+// them, with one statement each. Nothing else writes the ledger or the columns of a
+// reward that are sums of it.
 func AppendLedger(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, after []reward.Reward, entries []reward.Entry) error {
 	if len(entries) > 0 {
 		if err := execList(ctx, tx, "append to the ledger", appendEntries, tenant, entries); err != nil {
@@ -37,7 +37,8 @@ const appendEntries = `INSERT INTO reward_ledger (tenant, id, reward_id, action,
 		nullif(value ->> 'Key', ''), value ->> 'At'
 	FROM json_each(?2) ORDER BY key`
 
-// Without MATERIALIZED, SQLite goes through all rewards of the tenant.
+// putRewards stores the state of rewards. Without MATERIALIZED, SQLite would read all
+// rewards of the tenant.
 const putRewards = `WITH given AS MATERIALIZED (SELECT value ->> 0 AS id, value ->> 1 AS given_at, value ->> 2 AS expires_at,
 			value ->> 3 AS cancelled_at, value ->> 4 AS pending, value ->> 5 AS held, value ->> 6 AS redeemed,
 			value ->> 7 AS expired, value ->> 8 AS cancelled, value ->> 9 AS denied
@@ -47,7 +48,7 @@ const putRewards = `WITH given AS MATERIALIZED (SELECT value ->> 0 AS id, value 
 		denied = given.denied
 	FROM given WHERE reward.tenant = ?1 AND reward.id = given.id`
 
-// execList runs a statement on a tenant and a list, which it reads as JSON.
+// execList runs a statement with two arguments: the tenant, and the list as JSON.
 func execList(ctx context.Context, tx *store.Tx, what, statement string, tenant core.TenantAlias, list any) error {
 	text, err := json.Marshal(list)
 	if err != nil {
@@ -56,7 +57,7 @@ func execList(ctx context.Context, tx *store.Tx, what, statement string, tenant 
 	return tx.Exec(ctx, what, statement, string(tenant), string(text))
 }
 
-// attachRedemptions gives rewards the latest of what was redeemed of them.
+// attachRedemptions sets the latest redemptions of rewards.
 func attachRedemptions(ctx context.Context, r store.Reads, tenant core.TenantAlias, rewards []reward.Reward) error {
 	at, args := map[string]int{}, []any{reward.MaxRedemptions, string(tenant)}
 	for i, w := range rewards {
@@ -77,7 +78,7 @@ func attachRedemptions(ctx context.Context, r store.Reads, tenant core.TenantAli
 	return err
 }
 
-// redemption is what was redeemed of a reward, by the id of the reward.
+// redemption is a redemption and the id of its reward.
 type redemption struct {
 	reward string
 	reward.Redeemed
@@ -95,16 +96,16 @@ var lastRedemptions = `SELECT ` + redemptionColumns.SQL() + ` FROM reward r
 		WHERE tenant = r.tenant AND reward_id = r.id AND action = 'redeem' ORDER BY seq DESC LIMIT ?)
 	WHERE r.tenant = ? AND r.id IN `
 
-// Drawable is what a draw may take from.
+// Drawable is the credit that a draw may use.
 type Drawable struct {
-	// Credits are those to take from first, enough of them for the draw when
-	// there are enough, sorted by reward.Sooner.
+	// Credits are the credits to use, in order (see reward.Sooner): only as many as
+	// the draw needs, or all if they do not suffice.
 	Credits []reward.Reward
-	// Available is what all of its credits together have.
+	// Available is the sum of all credits that the draw may use, in their unit.
 	Available int64
 }
 
-// drawn is a credit that a draw may take from, and what all of its credits have.
+// drawn is a credit that a draw may use, and the sum of all of them.
 type drawn struct {
 	draw      int
 	available int64
@@ -116,8 +117,8 @@ var drawnColumns = store.Selection[drawn]{
 	store.Col(`total`, func(d *drawn) any { return &d.available }),
 }.With(store.Nested(Columns, func(d *drawn) *reward.Reward { return &d.Reward }))
 
-// DrawableBy returns what each draw may take from at the time of the transaction.
-// Draws that take from the same credits must not be asked about at once.
+// DrawableBy returns, for each draw, the credit that it may use at the time of the
+// transaction. No two draws of a call may use the same credit.
 func DrawableBy(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, draws []reward.Draw) ([]Drawable, error) {
 	list, err := json.Marshal(draws)
 	if err != nil {
@@ -155,8 +156,9 @@ var drawable = `WITH given AS MATERIALIZED (SELECT key AS draw, value ->> 'Accou
 	CROSS JOIN reward ON tenant = ?1 AND id = credit
 	WHERE upto - rest < amount ORDER BY draw, upto`
 
-// OwnerBalance is what an owner can use at the time ?2: credits, or discounts where the
-// unit is that of a percentage.
+// OwnerBalance is a statement that sums what an owner can use: credits, or discounts
+// if the unit is %. Its parameters are the tenant, a time, the account, the user and
+// the unit.
 var OwnerBalance = `SELECT coalesce(sum(r.value - r.redeemed - r.expired - r.cancelled), 0) FROM reward r
 	WHERE r.tenant = ?1 AND r.account_id = ?3 AND r.user_id = ?4 AND r.unit = ?5
 		AND r.kind IN ('CREDIT', 'PCT_DISCOUNT') AND ` + rewardStatus + ` = 'AVAILABLE'`
@@ -171,20 +173,21 @@ var dueColumns = store.Selection[Due]{
 	store.Col(`r.tenant`, func(d *Due) any { return &d.Tenant }),
 }.With(store.Nested(Columns, func(d *Due) *reward.Reward { return &d.Reward }))
 
-// toGive and toExpire are what the ledger lags behind with at the time ?.
+// toGive and toExpire select the rewards whose date of giving or of expiry has passed
+// at the time ?, and whose ledger does not have it yet.
 var (
 	toGive   = ` FROM reward r WHERE r.pending = 1 AND r.held = 0 AND r.given_at <= ? AND r.value > r.redeemed + r.expired + r.cancelled AND ` + store.TenantExists("r")
 	toExpire = ` FROM reward r WHERE r.expires_at <= ? AND r.value > r.redeemed + r.expired + r.cancelled AND ` + store.TenantExists("r")
 )
 
-// AnyDue reports whether a date has passed that the ledger does not know of.
+// AnyDue reports whether ListDue has any reward.
 func AnyDue(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
 	return store.One[bool](ctx, r, "rewards due", `SELECT EXISTS (SELECT 1`+toGive+`) OR EXISTS (SELECT 1`+toExpire+`)`, int64(now), int64(now))
 }
 
-// ListDue returns up to limit rewards of all tenants whose date has passed
-// unrecorded: those to be given, the earliest first, and when there are none,
-// those that have expired.
+// ListDue returns up to limit rewards of all tenants whose date has passed and whose
+// ledger does not have it yet: those to be given, earliest first, or if there are
+// none, those that have expired.
 func ListDue(ctx context.Context, tx *store.Tx, limit int) ([]Due, error) {
 	for _, from := range []string{toGive + ` ORDER BY r.given_at`, toExpire + ` ORDER BY r.expires_at`} {
 		rows, err := tx.QueryContext(ctx, `SELECT `+dueColumns.SQL()+from+` LIMIT ?`, int64(tx.Now), limit)

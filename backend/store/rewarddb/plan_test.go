@@ -10,7 +10,7 @@ import (
 	"kith/core/reward"
 )
 
-// Rewards are found by index where they are changed, and so are their redemptions.
+// Updates of rewards, and reads of their redemptions, use an index.
 func TestRewards_FindByIndex(t *testing.T) {
 	t.Parallel()
 	explained := sqltest.Explained{DB: sqltest.File(t), T: t}

@@ -1,3 +1,4 @@
+// Package rewarddb has the SQL of rewards, their ledger and fuel tanks.
 package rewarddb
 
 import (
@@ -11,8 +12,8 @@ import (
 	"kith/core/reward"
 )
 
-// ListByUsers returns a page of the rewards of each user of a list, the newest
-// first. The filter's own account and user are not regarded.
+// ListByUsers returns, for each user of a list, a page of the user's rewards, newest
+// first. The account and user of the filter are ignored.
 func ListByUsers(ctx context.Context, r store.Reads, tenant core.TenantAlias, users []referral.Identity, f reward.Filter) (map[referral.Identity]store.PageOf[reward.Reward], error) {
 	given := store.Identities(users)
 	f.Account, f.User = "", ""
@@ -46,8 +47,8 @@ var ownedGroupColumns = store.Selection[ownedGroup]{
 	store.Col(`r.user_id`, func(o *ownedGroup) any { return &o.who.User }),
 }.With(store.Nested(groupColumns, func(o *ownedGroup) *reward.Group { return &o.group }))
 
-// GroupsByUsers sums up the rewards of each user of a list, as they stand at a
-// time; see RewardGroups.
+// GroupsByUsers returns, for each user of a list, the sums of the user's rewards at a
+// time; see Groups.
 func GroupsByUsers(ctx context.Context, r store.Reads, tenant core.TenantAlias, now core.Time, users []referral.Identity) (map[referral.Identity][]reward.Group, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+ownedGroupColumns.SQL()+`
 		FROM json_each(?3) given CROSS JOIN reward r ON r.tenant = ?1 AND r.account_id = given.value ->> 0 AND r.user_id = given.value ->> 1
@@ -60,8 +61,8 @@ func GroupsByUsers(ctx context.Context, r store.Reads, tenant core.TenantAlias, 
 	return groups, err
 }
 
-// Columns are a reward as it is stored. Its value has two places: after a scan,
-// settleValue leaves it in the right one.
+// Columns are the columns of a reward. The value is scanned into Offer.Amount; Scan
+// then moves it to Offer.Percent if the reward is a percentage.
 var Columns = store.Selection[reward.Reward]{
 	store.Col(`id`, func(r *reward.Reward) any { return &r.ID }),
 	store.Col(`account_id`, func(r *reward.Reward) any { return &r.Account }),
@@ -94,13 +95,15 @@ var Columns = store.Selection[reward.Reward]{
 	store.Col(`cancelled`, func(r *reward.Reward) any { return &r.Sums.Cancelled }),
 }
 
+// settleValue moves the value of a percentage discount from Amount to Percent.
 func settleValue(r *reward.Reward) {
 	if r.Offer.Kind == reward.PercentDiscount {
 		r.Offer.Percent, r.Offer.Amount = reward.BasisPoints(r.Offer.Amount), 0
 	}
 }
 
-// StatusOf is reward.Reward.Status in SQL, of a row of rewards at a time.
+// StatusOf returns reward.Reward.Status as an SQL expression; row is the alias of the
+// reward's table, and now the parameter with the time.
 func StatusOf(row, now string) string {
 	return strings.NewReplacer("r.", row+".", "now", now).Replace(`CASE
 		WHEN r.redeemed > 0 AND r.redeemed = r.value THEN 'REDEEMED'
@@ -110,17 +113,18 @@ func StatusOf(row, now string) string {
 		ELSE 'AVAILABLE' END`)
 }
 
-// rewardStatus is that of a row r at the time ?2.
+// rewardStatus is the status of a reward r at the time ?2.
 var rewardStatus = StatusOf("r", "?2")
 
+// Scan reads a row of Columns.
 func Scan(rows *sql.Rows, r *reward.Reward) error {
 	err := Columns.Scan(rows, r)
 	settleValue(r)
 	return err
 }
 
-// List returns a page of rewards, the newest first, and how many there are in
-// all.
+// List returns a page of rewards with their redemptions, newest first, and the total
+// number.
 func List(ctx context.Context, r store.Reads, tenant core.TenantAlias, f reward.Filter) (page []reward.Reward, total int, err error) {
 	where, args := rewardsWhere(f)
 	args = append([]any{string(tenant)}, args...)
@@ -136,7 +140,8 @@ func List(ctx context.Context, r store.Reads, tenant core.TenantAlias, f reward.
 	return page, total, attachRedemptions(ctx, r, tenant, page)
 }
 
-// rewardsWhere is what a filter says besides the tenant, which each statement names.
+// rewardsWhere returns the condition of a filter, without the tenant, which each
+// statement names.
 func rewardsWhere(f reward.Filter) (where string, args []any) {
 	for _, c := range []struct{ column, value string }{
 		{"id", f.ID}, {"account_id", string(f.Account)}, {"user_id", string(f.User)}, {"kind", string(f.Kind)}, {"unit", f.Unit},
@@ -171,7 +176,8 @@ func ByID(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string
 	return one[0], err
 }
 
-// WithoutRedemptions is Reward without the redemptions, which no decision needs.
+// WithoutRedemptions is like ByID but does not read the redemptions, which no decision
+// needs.
 func WithoutRedemptions(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string) (w reward.Reward, err error) {
 	ok, err := Columns.One(r.QueryRowContext(ctx, `SELECT `+Columns.SQL()+` FROM reward r WHERE tenant = ? AND id = ?`,
 		string(tenant), id), "reward", &w)
@@ -182,10 +188,10 @@ func WithoutRedemptions(ctx context.Context, r store.Reads, tenant core.TenantAl
 	return w, err
 }
 
-// UnknownReward is the answer to an id that no reward of the tenant has.
+// UnknownReward returns the not-found error of an id that no reward of the tenant has.
 func UnknownReward() *core.Error { return core.NotFound("there is no such reward") }
 
-// AttachTo gives each referral its rewards.
+// AttachTo sets the rewards of referrals, with their redemptions.
 func AttachTo(ctx context.Context, r store.Reads, tenant core.TenantAlias, page []referral.Referral) error {
 	if len(page) == 0 {
 		return nil
@@ -209,6 +215,7 @@ func AttachTo(ctx context.Context, r store.Reads, tenant core.TenantAlias, page 
 	return err
 }
 
+// AppendRow adds a reward to the rows of PutNew.
 func AppendRow(t *store.Tuples, r reward.Reward) {
 	t.Row()
 	t.Text(r.ID, string(r.Account), string(r.User))
@@ -231,15 +238,15 @@ func AppendRow(t *store.Tuples, r reward.Reward) {
 	t.Integer(r.Sums.Cancelled)
 }
 
-// PutNew adds rewards of a tenant: tuples.reward of each.
+// PutNew adds rewards. AppendRow adds its rows. A reward that exists is an error.
 var PutNew = &store.Put{
 	Table: "reward", Columns: store.Columns(`id, account_id, user_id, program, program_reward_key, global_reward_key, referral_id, source, kind,
 		unit, value, currency, name, description, fuel_tank_code, fuel_tank_type, settings, cancellable, created_at,
 		scheduled_at, given_at, expires_at, cancelled_at, denied, held, pending, redeemed, expired, cancelled`),
 }
 
-// groupColumns sum up the rewards r of a group at the time ?2. The first five tell the
-// groups apart.
+// groupColumns sum the rewards r of a group at the time ?2. The first five are the
+// columns to group by.
 var groupColumns = store.Selection[reward.Group]{
 	store.Col(`r.kind`, func(g *reward.Group) any { return &g.Kind }),
 	store.Col(`r.unit`, func(g *reward.Group) any { return &g.Unit }),
@@ -254,9 +261,8 @@ var groupColumns = store.Selection[reward.Group]{
 	store.Col(`sum(r.cancelled)`, func(g *reward.Group) any { return &g.Sums.Cancelled }),
 }
 
-// Groups sums up the rewards of an account, or of one of its users when
-// user is not empty, as they stand at a time. A kind that is not empty narrows
-// them.
+// Groups returns the sums of an account's rewards at a time, by kind, unit, source,
+// program and status. A user or kind that is not empty narrows them.
 func Groups(ctx context.Context, r store.Reads, tenant core.TenantAlias, now core.Time, account core.AccountID, user core.UserID, kind reward.Kind) ([]reward.Group, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+groupColumns.SQL()+`
 		FROM reward r

@@ -15,36 +15,36 @@ import (
 )
 
 const (
-	// pageBytes bounds what is read at a time. A row alone may be larger.
+	// pageBytes limits the size of a page. A single row may be larger.
 	pageBytes = 1 << 20
-	// pageRows bounds how far a page looks ahead.
+	// pageRows limits the number of rows of a page.
 	pageRows = 5000
 )
 
-// Dump calls row with every row of a table, or with those of one tenant when it
-// is not empty, in the order of the key. A row is one line of JSON: an object by
-// the names of the columns that keep returns true for, without a line feed. The
-// line is overwritten by the next. What JSON cannot hold is {"hex":"…"}: blobs,
-// and texts that are not UTF-8 or have a U+0000. A table whose order is in no
-// column has its rowids as "rowid".
+// Dump calls row with each row of a table, in the order of the key. If tenant is not
+// empty, only with the rows of that tenant. A row is a JSON object, without a line
+// feed, that has the columns for which keep returns true; a nil keep selects all.
+// Values that JSON cannot represent are {"hex":"…"}: blobs, and texts that are not
+// UTF-8 or have a U+0000. A table that is ordered by rowid, and has no column for it,
+// has it as "rowid". The slice is valid until row returns.
 //
-// It reads page by page, since a server answers with no more than 10 MB; within
-// Snapshot all pages are of one time.
+// Dump reads page by page, because a response of a server is limited to 10 MB; run it
+// in a Snapshot, so that all pages are of one moment.
 func Dump(ctx context.Context, r store.Reads, t Table, tenant core.TenantAlias, keep func(Column) bool, row func(line []byte) error) error {
 	if keep == nil {
 		keep = anyColumn
 	}
 	d := dumper{t: t, keep: keep, row: row}
 	if tenant != "" {
-		// The rows of a tenant lie in the order of rowids as they were made, and
-		// going through all of them in it takes no memory.
+		// Scanning the whole table in the order of rowids needs no memory for
+		// sorting, and the rows of a tenant are in the order of their creation.
 		d.fullScan = len(t.key) == 1
 		d.where, d.args = quoted(t.Tenant)+` = ?`, []any{string(tenant)}
 	}
 	return d.all(ctx, r)
 }
 
-// all goes page by page.
+// all dumps page by page.
 func (d *dumper) all(ctx context.Context, r store.Reads) error {
 	for {
 		n, err := d.pageSize(ctx, r)
@@ -74,7 +74,8 @@ type dumper struct {
 	line  []byte
 }
 
-// remaining is the rows that are still to come.
+// remaining returns the FROM clause and what follows it, for the remaining rows, and
+// the arguments; the last argument, the limit, is missing.
 func (d *dumper) remaining() (string, []any) {
 	from, where, args := ` FROM `+quoted(d.t.Name), []string{}, append([]any{}, d.args...)
 	if d.fullScan {
@@ -93,8 +94,8 @@ func (d *dumper) remaining() (string, []any) {
 	return from + ` ORDER BY ` + d.t.quotedKey() + ` LIMIT ?`, args
 }
 
-// pageSize is how many rows the next page has: as many as pageBytes hold, and one at
-// least.
+// pageSize returns the number of rows of the next page: as many as fit into
+// pageBytes, but at least 1. It is 0 after the last row.
 func (d *dumper) pageSize(ctx context.Context, r store.Reads) (n int, err error) {
 	size := `0`
 	for _, c := range d.t.Columns {
@@ -149,7 +150,7 @@ func (d *dumper) write(values []any) (err error) {
 	return d.row(append(d.line, '}'))
 }
 
-// field adds a name and its value to an object.
+// field appends a name and its value to a JSON object.
 func field(line []byte, name string, value any) ([]byte, error) {
 	if len(line) > 1 {
 		line = append(line, ',')
@@ -168,11 +169,11 @@ func field(line []byte, name string, value any) ([]byte, error) {
 	case []byte:
 		return appendHex(line, v), nil
 	}
-	return nil, fmt.Errorf("%s is a %T, which has no form in JSON here", name, value)
+	return nil, fmt.Errorf("%s: values of the type %T cannot be dumped", name, value)
 }
 
-// inHex begins a value that is written in hex. In a text its quotation marks
-// would be escaped.
+// inHex is the beginning of a value in hex. It cannot occur in a JSON string, where
+// quotation marks are escaped.
 const inHex = `:{"hex":"`
 
 func appendHex(line, value []byte) []byte {

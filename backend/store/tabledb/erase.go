@@ -7,8 +7,8 @@ import (
 	"kith/core"
 )
 
-// EraseTenant takes a tenant away, and nothing of what it has: it is unknown
-// from then on. False means that there is none.
+// EraseTenant deletes the row of a tenant, but no other rows of it: from then on the
+// tenant is unknown. It returns false if there is no such tenant.
 func EraseTenant(ctx context.Context, p *store.Primary, now core.Time, tenant core.TenantAlias) (was bool, err error) {
 	err = p.WriteWithoutForeignKeys(ctx, now, func(tx *store.Tx) error {
 		was, err = tx.Changed(ctx, "erase tenant", `DELETE FROM tenant WHERE alias = ?`, string(tenant))
@@ -17,9 +17,8 @@ func EraseTenant(ctx context.Context, p *store.Primary, now core.Time, tenant co
 	return was, err
 }
 
-// EraseRows removes up to limit rows of a table that are of a tenant who was
-// erased, and returns how many they were. In a file nothing of them remains
-// where they were.
+// EraseRows deletes up to limit rows of a table that belong to an erased tenant, and
+// returns how many it deleted. In a file their bytes are overwritten.
 func EraseRows(ctx context.Context, p *store.Primary, now core.Time, t Table, tenant core.TenantAlias, limit int) (n int, err error) {
 	err = p.WriteWithoutForeignKeys(ctx, now, func(tx *store.Tx) error {
 		if p.Embedded() {

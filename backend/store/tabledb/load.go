@@ -11,23 +11,21 @@ import (
 	"kith/core"
 )
 
-// Load says how rows come into a table.
+// Load says which rows LoadRows adds, and how.
 type Load struct {
-	// Tenant lets only rows of a tenant in, next to those of others: they get
-	// new numbers in the order in which they come. Empty: all rows come in, as
-	// they were.
+	// Tenant selects the rows of one tenant, which are added to those of others and
+	// get new numbers in their order. If it is empty, all rows are added unchanged.
 	Tenant core.TenantAlias
-	// Shift is taken from the places of event calls, when Tenant is set; see
-	// Intake.
+	// Shift is subtracted from the numbers of event calls if Tenant is set; see
+	// IntakeShift.
 	Shift int64
 }
 
 // LoadRows adds rows to a table and returns how many. They are lines as Dump writes
-// them, each with its line feed. A shop's host that another tenant has stays
-// with it.
+// them, each with a line feed. A shop's host that another tenant has is skipped.
 func LoadRows(ctx context.Context, tx *store.Tx, t Table, lines []byte, how Load) (int, error) {
 	if t.Name == sequences {
-		// They were counted along.
+		// SQLite has already counted the rows that were loaded.
 		if err := tx.Exec(ctx, "load "+t.Name, `DELETE FROM `+sequences); err != nil {
 			return 0, err
 		}
@@ -51,7 +49,7 @@ func LoadRows(ctx context.Context, tx *store.Tx, t Table, lines []byte, how Load
 		into, from = append(into, rowid), append(from, `value ->> 'rowid'`)
 	}
 	if t.Name == "site" {
-		// WHERE keeps SQLite from taking ON for a part of a join.
+		// Without WHERE, SQLite would parse ON as part of a join.
 		where = strings.Replace(` WHERE true`+where, ` WHERE true WHERE`, ` WHERE`, 1) + ` ON CONFLICT DO NOTHING`
 	}
 	load := func() (int, error) {
@@ -64,7 +62,7 @@ func LoadRows(ctx context.Context, tx *store.Tx, t Table, lines []byte, how Load
 	return load()
 }
 
-// loaded is the value of a column as SQL, of a row in JSON.
+// loaded returns an SQL expression for the value of a column of a row in JSON.
 func loaded(c Column, hex bool) string {
 	value := `value ->> ` + literal(c.Name)
 	unhexed := `unhex(value ->> ` + literal("$."+c.Name+".hex") + `)`
@@ -77,10 +75,10 @@ func loaded(c Column, hex bool) string {
 	return `CASE json_type(value, ` + literal("$."+c.Name) + `) WHEN 'object' THEN CAST(` + unhexed + ` AS TEXT) ELSE ` + value + ` END`
 }
 
-// literal is a text as SQL.
+// literal returns a text as an SQL literal.
 func literal(s string) string { return `'` + strings.ReplaceAll(s, `'`, `''`) + `'` }
 
-// rowList makes a JSON array of lines.
+// rowList returns lines as a JSON array.
 func rowList(lines []byte) []byte {
 	list := make([]byte, 0, len(lines)+2)
 	list = append(list, '[')
@@ -88,14 +86,15 @@ func rowList(lines []byte) []byte {
 	return append(list, ']')
 }
 
-// IntakePosition is where the intake stood: event calls up to Cursor were processed, and
-// Last is the last one.
+// IntakePosition is the state of the intake of a database.
 type IntakePosition struct {
+	// Cursor is the number of the latest processed event call.
 	Cursor int64 `json:"cursor"`
-	Last   int64 `json:"last"`
+	// Last is the number of the latest event call, 0 if there is none.
+	Last int64 `json:"last"`
 }
 
-// ReadIntakePosition returns where the intake stands.
+// ReadIntakePosition returns the current state of the intake.
 func ReadIntakePosition(ctx context.Context, r store.Reads) (i IntakePosition, err error) {
 	err = r.QueryRowContext(ctx, `SELECT (SELECT seq FROM intake_cursor), (SELECT coalesce(max(seq), 0) FROM intake)`).Scan(&i.Cursor, &i.Last)
 	if err != nil {
@@ -104,15 +103,15 @@ func ReadIntakePosition(ctx context.Context, r store.Reads) (i IntakePosition, e
 	return i, nil
 }
 
-// IntakeShift is by how much the places of event calls from elsewhere are to be
-// shifted, so that they all lie before those that are here, where none is
-// processed.
+// IntakeShift returns what to subtract from the numbers of event calls of another
+// database, so that all of them precede those of this one: then the intake worker
+// does not process them.
 func IntakeShift(ctx context.Context, r store.Reads, from IntakePosition) (int64, error) {
 	return store.One[int64](ctx, r, "intake shift", `SELECT ? + 1 - min(0, coalesce(min(seq), 0)) FROM intake`, from.Last)
 }
 
-// Requeue puts those event calls of a tenant that were loaded with a shift and
-// had not been processed behind all that are here.
+// Requeue moves those event calls of a tenant that were loaded with a shift, and were
+// not processed in the other database, to the end of the intake.
 func Requeue(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, from IntakePosition, shift int64) error {
 	args := []any{string(tenant), from.Cursor - shift, from.Last - shift}
 	const waiting = ` FROM intake WHERE tenant = ?1 AND seq > ?2 AND seq <= ?3`
@@ -124,11 +123,10 @@ func Requeue(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, from In
 	return tx.Exec(ctx, "requeue", `DELETE`+waiting, args...)
 }
 
-// BeginRestore makes an empty database one that is being restored: until
-// EndRestore nobody else starts on it. It has the tables that the given
-// migrations make, without rows. A restore that did not end is begun anew, with
-// nothing of it left. A database that has tables otherwise is refused, as are
-// migrations that this program does not know.
+// BeginRestore begins a restore into an empty database: until EndRestore no other
+// process may use the database. It creates the tables of the given migrations,
+// without rows. An earlier restore that did not end is discarded. It returns an error
+// if the database has other tables, or if this program lacks any of the migrations.
 func BeginRestore(ctx context.Context, p *store.Primary, now core.Time, versions []int) error {
 	if err := store.CheckBackup(versions); err != nil {
 		return err
@@ -153,12 +151,13 @@ func BeginRestore(ctx context.Context, p *store.Primary, now core.Time, versions
 		if err := tx.Exec(ctx, "begin restore", `CREATE TABLE IF NOT EXISTS `+store.RestoringTable+` (begun_at INTEGER NOT NULL) STRICT`); err != nil {
 			return err
 		}
-		// Rows go without their triggers, which would look for the index.
+		// The index is dropped first, and with the tables their triggers, which refer
+		// to it.
 		for _, t := range all {
 			indexes = append(indexes, t.Name)
 		}
 		for _, name := range indexes {
-			if err := tx.Exec(ctx, "begin restore anew", `DROP TABLE `+quoted(name)); err != nil {
+			if err := tx.Exec(ctx, "discard a restore", `DROP TABLE `+quoted(name)); err != nil {
 				return err
 			}
 		}
@@ -191,16 +190,15 @@ func withoutSequences(all []Table) []Table {
 	return kept
 }
 
-// EndRestore brings a database that was restored to the newest schema and lets
-// others start on it. It refuses one in which a row refers to one that is not
-// there.
+// EndRestore brings a restored database to the newest schema and releases it for use.
+// It returns an error if a row refers to a row that does not exist.
 func EndRestore(ctx context.Context, p *store.Primary, now core.Time) error {
 	var broken int
 	if err := p.QueryRowContext(ctx, `SELECT count(*) FROM pragma_foreign_key_check`).Scan(&broken); err != nil {
 		return fmt.Errorf("store: check references: %w", err)
 	}
 	if broken > 0 {
-		return fmt.Errorf("store: %d rows refer to rows that are not there", broken)
+		return fmt.Errorf("store: rows that refer to missing rows: %d", broken)
 	}
 	if err := p.MigrateTo(ctx, now, nil); err != nil {
 		return err

@@ -9,23 +9,21 @@ import (
 	"kith/core"
 )
 
-// ofUser is the condition of a table whose rows name their owner, and ofRewards
-// and ofReferrals are what a user has got and made. ?1 is the tenant, ?2 the
-// account, ?3 the user.
+// Conditions of the rows that are about a user. ?1 is the tenant, ?2 the account, ?3
+// the user.
 const (
 	ofUser      = `tenant = ?1 AND account_id = ?2 AND user_id = ?3`
 	ofAccount   = `tenant = ?1 AND account_id = ?2`
 	ofReferrals = `tenant = ?1 AND (referrer_account_id = ?2 AND referrer_user_id = ?3 OR referred_account_id = ?2 AND referred_user_id = ?3)`
 	ofRewards   = `tenant = ?1 AND reward_id IN (SELECT id FROM reward WHERE ` + ofUser + `)`
-	// ofEvents finds what tells of the user: an object with their ids.
+	// ofEvents selects events whose data has an object with the user's ids.
 	ofEvents = `tenant = ?1 AND EXISTS (SELECT 1 FROM json_tree(data) o WHERE o.type = 'object'
 		AND o.value ->> 'accountId' = ?2 AND ?3 IN (o.value ->> 'userId', o.value ->> 'id'))`
 )
 
-// personal says by which condition the rows of a table are found that are about
-// a user. In a table with an empty one there are none, or none that anybody
-// could tell: uploads and what imports wrote are the tenant's files, and
-// do_not_track has keyed hashes.
+// personal has the condition of the rows of each table that are about a user. It is
+// empty if the table has no such rows, or if they cannot be found: uploads and the
+// results of imports are files of the tenant, and do_not_track has keyed hashes.
 var personal = map[string]string{
 	"account": `tenant = ?1 AND id = ?2`, "user": `tenant = ?1 AND account_id = ?2 AND id = ?3`,
 	"analytics": ofUser, "code": ofUser, "decision": ofUser, "event": ofUser, "intake": ofUser, "reward": ofUser,
@@ -41,19 +39,19 @@ var personal = map[string]string{
 	"webhook_delivery": "", "webhook_key": "", "webhook_subscription": "", "widget": "",
 }
 
-// DumpPersonal calls row with every row of a table that is about a user, as Dump
-// does. A table of which nobody has said whether it has any is an error.
+// DumpPersonal calls row with each row of a table that is about a user, in the form
+// of Dump. It returns an error if personal does not list the table.
 func DumpPersonal(ctx context.Context, r store.Reads, t Table, tenant core.TenantAlias, account core.AccountID, user core.UserID, row func(line []byte) error) error {
-	where, said := personal[t.Name]
-	if !said {
-		return fmt.Errorf("store: nobody has said which rows of %s are about a user", t.Name)
+	where, listed := personal[t.Name]
+	if !listed {
+		return fmt.Errorf("store: it is not declared which rows of %s are about a user", t.Name)
 	}
 	if where == "" {
 		return nil
 	}
 	args := []any{string(tenant), string(account), string(user)}
 	if !strings.Contains(where, "?3") {
-		args = args[:2] // a server takes no more than a statement has
+		args = args[:2] // a server rejects arguments that the statement does not use
 	}
 	d := dumper{t: t, where: where, args: args, keep: anyColumn, row: row}
 	return d.all(ctx, r)

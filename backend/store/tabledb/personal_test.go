@@ -8,7 +8,7 @@ import (
 	"kith/backend/store/sqltest"
 )
 
-// The condition of what is a person's names the tenant once it is put together.
+// The complete condition of each table names the tenant.
 func TestPersonal_NamesTheTenant(t *testing.T) {
 	t.Parallel()
 	columns := sqltest.TenantColumns(t)

@@ -1,3 +1,6 @@
+// Package tabledb reads, writes and erases whole tables, for backups, restores,
+// erasures and exports of personal data. It finds the tables in the database's own
+// schema.
 package tabledb
 
 import (
@@ -11,27 +14,26 @@ import (
 	"kith/core"
 )
 
-// Table is a table as the database has it, whatever migration made it. What is
-// copied or erased as a whole is found by it, so that no list of tables can
-// forget one.
+// Table is a table of the database's schema. Backups and erasures find the tables
+// there, and not in a list, which might lack one.
 type Table struct {
 	Name    string
 	Columns []Column
-	// Tenant is the column that names whose a row is; empty for a table of the
-	// whole service, see ServiceTables.
+	// Tenant is the column with the tenant of a row; empty for a table of the whole
+	// service, see ServiceTables.
 	Tenant string
-	// key are the columns in whose order its rows are read.
+	// key are the columns that order the rows.
 	key []string
-	// hidden is true when that is a rowid which is no column.
+	// hidden is true if the key is the rowid and no column has it.
 	hidden bool
 }
 
 // Column is a column of a table. Type is INTEGER, TEXT or BLOB.
 type Column struct{ Name, Type string }
 
-// Tables of SQLite and of this package that have a meaning of their own here.
+// Names of tables and columns with a special meaning.
 const (
-	// sequences holds the last number of each AUTOINCREMENT.
+	// sequences is the table of the last number of each AUTOINCREMENT.
 	sequences = "sqlite_sequence"
 	tenants   = "tenant"
 	users     = "user"
@@ -39,12 +41,12 @@ const (
 	rowid     = "rowid"
 )
 
-// ServiceTables are the tables whose rows belong to no tenant. All others have
-// a column that names the tenant.
+// ServiceTables are the tables whose rows belong to no tenant, in alphabetical order.
+// All others have a column with the tenant.
 var ServiceTables = []string{"heartbeat", "intake_cursor", "master_key", "schema_version", sequences, "webhook_key"}
 
-// schemaColumn is a column of a table as SQLite describes it: key is its place in
-// the primary key, from 1, and rowless is true in a table WITHOUT ROWID.
+// schemaColumn is a column of a table as SQLite describes it: key is its position in
+// the primary key, from 1, or 0; rowless is true in a table WITHOUT ROWID.
 type schemaColumn struct {
 	table, name, kind string
 	key               int
@@ -59,7 +61,7 @@ var schemaColumns = store.Selection[schemaColumn]{
 	store.Col(`t.wr`, func(c *schemaColumn) any { return &c.rowless }),
 }
 
-// Tables returns all tables, by name, but the numbers of AUTOINCREMENT last.
+// Tables returns all tables in alphabetical order, with sqlite_sequence last.
 func Tables(ctx context.Context, r store.Reads) ([]Table, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+schemaColumns.SQL()+`
 		FROM pragma_table_list t JOIN pragma_table_info(t.name) c
@@ -86,7 +88,7 @@ func Tables(ctx context.Context, r store.Reads) ([]Table, error) {
 				keys[c.key-1] = c.name
 			}
 			if c.key > 0 && c.kind == "INTEGER" {
-				// It is the rowid, when it is the only one.
+				// It is the rowid if it is the only column of the key.
 				t.hidden = t.hidden && slices.ContainsFunc(columns[:n], func(o schemaColumn) bool { return o.key > 1 })
 			}
 		}
@@ -95,24 +97,23 @@ func Tables(ctx context.Context, r store.Reads) ([]Table, error) {
 		}
 		all, columns = append(all, t), columns[n:]
 	}
-	// They are known when all else is there.
+	// The sequences are final when all other tables are loaded.
 	slices.SortStableFunc(all, func(a, b Table) int {
 		return cmp.Compare(store.BoolInt(a.Name == sequences), store.BoolInt(b.Name == sequences))
 	})
 	return all, nil
 }
 
-// virtual are the names of virtual tables: indexes that triggers fill, so that
-// nothing of them is copied or erased by itself.
+// virtual returns the names of the virtual tables: indexes that triggers fill, so
+// they are neither copied nor erased.
 func virtual(ctx context.Context, r store.Reads) ([]string, error) {
 	return store.List[string](ctx, r, "virtual tables", `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'virtual'`)
 }
 
-// numbered reports whether the rows of a table have numbers that the database
-// gives them.
+// numbered reports whether the database numbers the rows of a table.
 func (t Table) numbered() bool { return len(t.key) == 1 && t.key[0] == "seq" }
 
-// names quotes the columns that keep returns true for.
+// names returns the quoted names of the columns that keep returns true for.
 func (t Table) names(keep func(Column) bool) []string {
 	var names []string
 	for _, c := range t.Columns {
@@ -125,11 +126,10 @@ func (t Table) names(keep func(Column) bool) []string {
 
 func anyColumn(Column) bool { return true }
 
-// quoted is a name from the schema as SQL.
+// quoted returns a name of the schema as an SQL identifier.
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// quotedKey are the columns of the key as SQL. No table has a column named
-// rowid.
+// quotedKey returns the columns of the key as SQL. No table has a column named rowid.
 func (t Table) quotedKey() string {
 	key := make([]string, len(t.key))
 	for i, k := range t.key {
@@ -138,8 +138,8 @@ func (t Table) quotedKey() string {
 	return strings.Join(key, ", ")
 }
 
-// HasRows reports whether any table has a row of the tenant, also when the
-// tenant itself is not there: then an erasure or a restore of it did not end.
+// HasRows reports whether any table has a row of a tenant. If it does and the tenant
+// does not exist, an erasure or a restore of the tenant did not end.
 func HasRows(ctx context.Context, r store.Reads, tenant core.TenantAlias) (has bool, err error) {
 	all, err := Tables(ctx, r)
 	if err != nil {
@@ -160,7 +160,7 @@ func HasRows(ctx context.Context, r store.Reads, tenant core.TenantAlias) (has b
 	return has, nil
 }
 
-// Aliases returns the aliases of all tenants.
+// Aliases returns the aliases of all tenants, in alphabetical order.
 func Aliases(ctx context.Context, r store.Reads) ([]core.TenantAlias, error) {
 	return store.List[core.TenantAlias](ctx, r, "aliases", `SELECT alias FROM tenant ORDER BY alias`)
 }

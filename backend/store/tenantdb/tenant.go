@@ -1,3 +1,5 @@
+// Package tenantdb has the SQL of tenants: their settings, API keys, SFTP keys,
+// origins and sites.
 package tenantdb
 
 import (
@@ -18,29 +20,31 @@ type Tenant struct {
 	Alias core.TenantAlias
 	// Keys are the tenant's API keys.
 	Keys auth.APIKeys
-	// DiscountID is the tenant's discount at the payment gateway.
+	// DiscountID is the id of the tenant's discount at the payment gateway.
 	DiscountID string
-	Policy     link.Policy
+	// Policy says whether a visitor's consent is required for the cookie.
+	Policy link.Policy
+	// SecureMode says which callers each endpoint accepts.
 	SecureMode auth.SecureMode
-	// BrowserPayment says when PAID counts that a browser reports.
+	// BrowserPayment says which calls of a browser may make an account PAID.
 	BrowserPayment auth.BrowserPayment
-	// ShareOrigin is where share links begin, such as https://go.shop.example;
-	// empty: at the service's own origin, or that of Landing.
+	// ShareOrigin is the origin of share links, such as https://go.shop.example. If
+	// it is empty, it is the service's own origin, or that of Landing.
 	ShareOrigin string
-	// Landing is the landing page of the first program, which is "classic" where
-	// there is one; empty when there is no program.
+	// Landing is the landing page of the program "classic", or if there is none, of
+	// the program with the lowest key. It is empty if the tenant has no program.
 	Landing string
-	// InitChecksum is true when the checksum of an init call counts (see
-	// wire.VerifyChecksum), UndatedTokens when a user token without exp does.
+	// InitChecksum is true if the checksum of an init call is accepted (see
+	// wire.VerifyChecksum), UndatedTokens if a user token without exp is.
 	InitChecksum, UndatedTokens bool
-	// APIKeyTokens is true when a user token counts that an API key signed.
+	// APIKeyTokens is true if a user token signed with an API key is accepted.
 	APIKeyTokens bool
-	// ExportDates says how the dates of exports are written.
+	// ExportDates is the format of dates in exports.
 	ExportDates job.Dates
 	Created     core.Time
 }
 
-// tenantRow is a tenant as it is read: with keys and secure modes as text.
+// tenantRow is a tenant as stored: with keys and secure modes as text.
 type tenantRow struct {
 	Tenant
 	keys, modes string
@@ -63,7 +67,8 @@ var tenantRowColumns = store.Selection[tenantRow]{
 	store.Col(`(SELECT coalesce(group_concat(endpoint || '=' || mode), '') FROM secure_mode WHERE tenant = alias)`, func(t *tenantRow) any { return &t.modes }),
 }
 
-// Find returns a tenant, or core.UnknownTenant.
+// Find returns a tenant by its alias, or core.UnknownTenant. The alias must match in
+// case.
 func Find(ctx context.Context, r store.Reads, alias core.TenantAlias) (Tenant, error) {
 	var row tenantRow
 	err := tenantRowColumns.Scan(r.QueryRowContext(ctx, `SELECT `+tenantRowColumns.SQL()+` FROM tenant WHERE alias = ?1`, string(alias)), &row)
@@ -81,9 +86,8 @@ func Find(ctx context.Context, r store.Reads, alias core.TenantAlias) (Tenant, e
 	return t, nil
 }
 
-// Insert adds a tenant without keys, with the default secure mode, browser
-// payment, share origin, tokens and dates; false means that the alias is taken, see
-// TenantNamed.
+// Insert adds a tenant with its alias, discount, policy and time, and with defaults
+// for all other settings. It returns false if the alias is taken; see FindAlias.
 func Insert(ctx context.Context, tx *store.Tx, t Tenant) (bool, error) {
 	return tx.Inserted(ctx, "tenant", `INSERT INTO tenant
 		(alias, key_hash, key_sealed, discount_id, consent, consent_cookie, browser_payment, created_at)
@@ -91,14 +95,15 @@ func Insert(ctx context.Context, tx *store.Tx, t Tenant) (bool, error) {
 		string(t.Alias), t.DiscountID, string(t.Policy.Consent), t.Policy.ConsentCookie, int64(t.Created))
 }
 
-// FindAlias returns the alias that is taken by a tenant of this alias, whatever
-// the case of its letters, or an empty one.
+// FindAlias returns the alias of an existing tenant that equals the given one in any
+// case, or "".
 func FindAlias(ctx context.Context, r store.Reads, alias core.TenantAlias) (core.TenantAlias, error) {
 	return store.OneOrZero[core.TenantAlias](ctx, r, "tenant named",
 		`SELECT alias FROM tenant WHERE lower(alias) = lower(?1) ORDER BY alias <> ?1 LIMIT 1`, string(alias))
 }
 
-// Update stores a tenant's settings; its alias, keys and time never change.
+// Update stores a tenant's settings. It does not change the alias, the keys and the
+// time of creation.
 func Update(ctx context.Context, tx *store.Tx, t Tenant) error {
 	err := tx.Exec(ctx, "set tenant", `UPDATE tenant SET discount_id = ?, consent = ?, consent_cookie = ?,
 			browser_payment = ?, share_origin = ?, init_checksum = ?, undated_tokens = ?, api_key_tokens = ?, export_dates = ? WHERE alias = ?`,
@@ -115,7 +120,8 @@ func Update(ctx context.Context, tx *store.Tx, t Tenant) error {
 	return err
 }
 
-// InsertSite names the tenant of a shop's host; a host that has one keeps it.
+// InsertSite assigns a shop's host to a tenant. It returns false if the host is
+// assigned already, to this or another tenant.
 func InsertSite(ctx context.Context, tx *store.Tx, host string, tenant core.TenantAlias) (bool, error) {
 	return tx.Inserted(ctx, "site", `INSERT INTO site (host, tenant) VALUES (?, ?) ON CONFLICT (host) DO NOTHING`,
 		host, string(tenant))

@@ -1,3 +1,5 @@
+// Package userdb has the SQL of accounts, users and their codes, of the search for
+// users, and of erasures.
 package userdb
 
 import (
@@ -11,7 +13,7 @@ import (
 	"kith/core/referral"
 )
 
-// Account returns an account with its standing; ok is false when there is none.
+// Account returns an account with its standing; ok is false if it does not exist.
 func Account(ctx context.Context, r store.Reads, tenant core.TenantAlias, id core.AccountID) (a referral.Account, ok bool, err error) {
 	err = ScanAccount(r.QueryRowContext(ctx, accountSelect+` AND a.id = ?`, string(tenant), string(id)), &a)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -23,7 +25,7 @@ func Account(ctx context.Context, r store.Reads, tenant core.TenantAlias, id cor
 	return a, true, nil
 }
 
-// Accounts returns those accounts of a list that are there.
+// Accounts returns those accounts of a list that exist.
 func Accounts(ctx context.Context, r store.Reads, tenant core.TenantAlias, ids []core.AccountID) (map[core.AccountID]referral.Account, error) {
 	rows, err := r.QueryContext(ctx, accountSelect+` AND a.id IN (`+store.Placeholders(len(ids))+`)`, idArgs(tenant, ids)...)
 	found, err := store.Collect(rows, err, "accounts", func(rows *sql.Rows, a *referral.Account) error { return ScanAccount(rows, a) })
@@ -34,6 +36,8 @@ func Accounts(ctx context.Context, r store.Reads, tenant core.TenantAlias, ids [
 	return byID, err
 }
 
+// SelectAccounts is the beginning of a statement that ScanAccount reads: accounts a
+// joined with the referrals r by which they were referred.
 const SelectAccounts = `SELECT a.id, a.currency, a.status, a.billing_interval, a.billing_value, a.value,
 		a.payment_provider_id, a.first_paid_at, a.identified, a.created_at, r.state, r.code`
 
@@ -41,7 +45,7 @@ const accountSelect = SelectAccounts + `
 	FROM account a LEFT JOIN referral r ON r.tenant = a.tenant AND r.referred_account_id = a.id
 	WHERE a.tenant = ?`
 
-// idArgs are the arguments of a statement about a tenant and several ids.
+// idArgs returns the tenant and the ids as arguments of a statement.
 func idArgs(tenant core.TenantAlias, ids []core.AccountID) []any {
 	args := []any{string(tenant)}
 	for _, id := range ids {
@@ -50,7 +54,7 @@ func idArgs(tenant core.TenantAlias, ids []core.AccountID) []any {
 	return args
 }
 
-// ScanAccount reads what accountSelect selects.
+// ScanAccount reads a row of SelectAccounts.
 func ScanAccount(row interface{ Scan(...any) error }, a *referral.Account) error {
 	var provider, state, code sql.NullString
 	var firstPaid sql.NullInt64
@@ -68,12 +72,14 @@ func ScanAccount(row interface{ Scan(...any) error }, a *referral.Account) error
 	return nil
 }
 
-// AccountOfProvider returns the account that has a payment provider id, or "".
+// AccountOfProvider returns the account with a payment provider id, or "" if there is
+// none.
 func AccountOfProvider(ctx context.Context, r store.Reads, tenant core.TenantAlias, id core.PaymentProviderID) (core.AccountID, error) {
 	return store.OneOrZero[core.AccountID](ctx, r, "account of provider", `SELECT id FROM account WHERE tenant = ? AND payment_provider_id = ?`,
 		string(tenant), string(id))
 }
 
+// AppendAccount adds an account to the rows of PutAccounts.
 func AppendAccount(t *store.Tuples, a referral.Account) {
 	t.Row()
 	t.Text(string(a.ID), a.Currency, string(a.Status), string(a.Interval))
@@ -85,7 +91,8 @@ func AppendAccount(t *store.Tuples, a referral.Account) {
 	t.Time(a.Created)
 }
 
-// PutAccounts stores accounts of a tenant: tuples.account of each.
+// PutAccounts inserts or updates accounts, without their referrals. AppendAccount
+// adds its rows.
 var PutAccounts = &store.Put{
 	Table: "account", Columns: store.Columns(`id, currency, status, billing_interval, billing_value, value, payment_provider_id,
 		first_paid_at, identified, created_at`), At: store.Columns("updated_at"),

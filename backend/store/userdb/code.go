@@ -12,8 +12,8 @@ import (
 	"kith/core/referral"
 )
 
-// Code returns a code, whatever case it is asked for in; ok is false when there
-// is none.
+// Code returns a code with its owner; the case of letters does not matter. ok is
+// false if the code does not exist.
 func Code(ctx context.Context, r store.Reads, tenant core.TenantAlias, code core.ReferralCode) (c referral.Code, ok bool, err error) {
 	err = r.QueryRowContext(ctx, SelectCodes+`
 		FROM code c JOIN user u ON u.tenant = c.tenant AND u.account_id = c.account_id AND u.id = c.user_id
@@ -28,10 +28,12 @@ func Code(ctx context.Context, r store.Reads, tenant core.TenantAlias, code core
 	return c, true, nil
 }
 
+// SelectCodes is the beginning of a statement whose columns CodeFields takes: codes c
+// joined with their owners u.
 const SelectCodes = `SELECT c.code, c.program, c.account_id, c.user_id, c.created_at,
 	u.email, u.first_name, u.last_name, u.blocked_at IS NOT NULL, c.link_only`
 
-// CodeFields lists where codeColumns go.
+// CodeFields returns the pointers that the columns of SelectCodes are scanned into.
 func CodeFields(c *referral.Code) []any {
 	return []any{
 		&c.Code, &c.Program, &c.Owner.Account, &c.Owner.User, &c.Created,
@@ -39,8 +41,8 @@ func CodeFields(c *referral.Code) []any {
 	}
 }
 
-// codesOf returns the newest code of each program that a user owns, and the share
-// link of each that the user was given last.
+// codesOf returns, for each program, the newest code of a user and the share link
+// that was last given to the user.
 func codesOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID, user core.UserID) (codes, links []referral.UserCode, err error) {
 	rows, err := r.QueryContext(ctx, ownedColumns+` WHERE tenant = ? AND account_id = ? AND user_id = ? ORDER BY program, rowid`,
 		string(tenant), string(account), string(user))
@@ -53,11 +55,13 @@ func codesOf(ctx context.Context, r store.Reads, tenant core.TenantAlias, accoun
 
 const ownedColumns = `SELECT account_id, user_id, program, code, link_only, coalesce(linked_at, 0) FROM code`
 
+// ScanOwned reads the columns account_id, user_id, program, code, link_only and
+// linked_at of a code; linked_at must not be NULL.
 func ScanOwned(rows *sql.Rows, owner *referral.Identity, c *referral.OwnedCode) error {
 	return rows.Scan(&owner.Account, &owner.User, &c.Program, &c.Code, &c.LinkOnly, &c.Linked)
 }
 
-// attachCodes gives each user their newest code and share link of each program.
+// attachCodes sets the codes and share links of users, as codesOf returns them.
 func attachCodes(ctx context.Context, r store.Reads, tenant core.TenantAlias, page []referral.User) error {
 	type owned struct {
 		owner referral.Identity
@@ -83,12 +87,13 @@ func attachCodes(ctx context.Context, r store.Reads, tenant core.TenantAlias, pa
 	return err
 }
 
+// AppendCode adds a code to the rows of PutCodes.
 func AppendCode(t *store.Tuples, c referral.UserCode, owner referral.Identity) {
 	t.Row()
 	t.Text(string(c.Code), string(c.Program), string(owner.Account), string(owner.User))
 }
 
-// PutCodes adds those codes of a tenant that nobody has: tuples.code of each.
+// PutCodes adds those codes that no user of the tenant has. AppendCode adds its rows.
 var PutCodes = &store.Put{
 	Table: "code", Columns: store.Columns("code, program, account_id, user_id"), At: store.Columns("created_at"),
 	Conflict: `ON CONFLICT (tenant, code) DO NOTHING`,

@@ -12,7 +12,8 @@ import (
 	"kith/core/referral"
 )
 
-// PutDoNotTrack notes identities that must not come back.
+// PutDoNotTrack records deleted users who must not be tracked again. Identities are
+// keyed hashes of their ids.
 func PutDoNotTrack(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, identities []string) error {
 	list, err := json.Marshal(append([]string{}, identities...))
 	if err != nil {
@@ -22,15 +23,13 @@ func PutDoNotTrack(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, i
 		SELECT ?1, value, ?2 FROM json_each(?3)`, string(tenant), int64(tx.Now), string(list))
 }
 
-// UserIDs returns the users of an account.
+// UserIDs returns the ids of an account's users, in alphabetical order.
 func UserIDs(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID) ([]core.UserID, error) {
 	return store.List[core.UserID](ctx, r, "user ids", `SELECT id FROM user WHERE tenant = ? AND account_id = ? ORDER BY id`,
 		string(tenant), string(account))
 }
 
-// Erasure is a user to be taken out of every record, or all users of an account
-// when User is empty. Who and Code stand in their place in the records that stay;
-// they must be of no meaning.
+// Erasure is a user to erase from all records.
 type Erasure struct {
 	Account       core.AccountID
 	User          core.UserID
@@ -38,33 +37,35 @@ type Erasure struct {
 	PseudonymCode core.ReferralCode
 }
 
-// gone are the Erasures of ?2 as a table.
+// gone is the parameter ?2, a list of Erasures, as a table.
 const gone = `(SELECT value ->> 0 AS account, value ->> 1 AS user, value ->> 2 AS who, value ->> 3 AS code FROM json_each(?2)) gone`
 
-// ofGone is the condition that a row of a table is of one who is gone: the table,
-// its column with the account and its column with the user.
+// ofGone returns the condition that a row of a table belongs to an erased user, by the
+// table and its columns with the account and the user.
 func ofGone(table, account, user string) string {
 	return table + `.tenant = ?1 AND ` + table + `.` + account + ` = gone.account AND (gone.user = '' OR ` + table + `.` + user + ` = gone.user)`
 }
 
-// goneFrom removes what is of those who are gone from a table with rowids.
+// goneFrom returns a statement that deletes the rows of erased users from a table with
+// rowids.
 func goneFrom(table string) string {
 	return `DELETE FROM ` + table + ` WHERE +tenant = ?1 AND rowid IN (SELECT t.rowid FROM ` + gone + ` CROSS JOIN ` + table + ` t
 		ON ` + ofGone("t", "account_id", "user_id") + `)`
 }
 
-// goneIn changes rows of a table with rowids: set may use hit.who and hit.mask,
-// of who is gone in the rows t that on joins. The rows are found first, from who
-// is gone: else SQLite looks at all rows of the table, and asks each.
+// goneIn returns a statement that changes rows of a table with rowids: the rows t that
+// the join on finds for an erased user. set may use hit.who and hit.mask, the
+// pseudonyms of that user and of the code. The rows are found first, starting from the
+// erased users: otherwise SQLite would read all rows of the table.
 func goneIn(update, table, set, on string) string {
 	return `WITH hit AS MATERIALIZED (SELECT t.rowid AS row, gone.who, gone.code AS mask FROM ` + gone + ` CROSS JOIN ` + on + `)
 		` + update + ` ` + table + ` SET ` + set + ` FROM hit WHERE +` + table + `.tenant = ?1 AND ` + table + `.rowid = hit.row`
 }
 
-// ownCodes joins the codes of those who are gone.
+// ownCodes joins the codes of erased users.
 var ownCodes = `code ON ` + ofGone("code", "account_id", "user_id")
 
-// erasure are the statements that take users out of every record. Referrals and
+// userErasure are the statements that erase users from all records. Referrals and
 // rewards keep their ids and amounts, and a used idempotency key stays used.
 var userErasure = []string{
 	goneIn("UPDATE OR REPLACE", "decision", `code = hit.mask, inputs = json_set(inputs, '$.codeOwnerAccount', null, '$.codeOwnerUser', null)`,
@@ -73,7 +74,7 @@ var userErasure = []string{
 		`referral ON `+ofGone("referral", "referrer_account_id", "referrer_user_id")+` CROSS JOIN decision t
 			ON t.tenant = ?1 AND t.account_id = referral.referred_account_id AND t.inputs ->> '$.referralCode' IS NOT NULL`),
 	goneFrom("decision"),
-	// Left to itself, SQLite takes all counts of a tenant for few.
+	// SQLite would assume that a tenant has few counts, and read all of them.
 	`DELETE FROM analytics INDEXED BY analytics_code WHERE tenant = ?1 AND code IN (SELECT code.code FROM ` + gone + ` CROSS JOIN ` + ownCodes + `)`,
 	`DELETE FROM analytics INDEXED BY analytics_user WHERE tenant = ?1 AND (account_id, user_id) IN (SELECT account, user FROM ` + gone + `)`,
 	`DELETE FROM analytics INDEXED BY analytics_user WHERE tenant = ?1 AND account_id IN (SELECT account FROM ` + gone + ` WHERE user = '')`,
@@ -87,7 +88,7 @@ var userErasure = []string{
 	`DELETE FROM user WHERE +tenant = ?1 AND seq IN (SELECT u.seq FROM ` + gone + ` CROSS JOIN user u ON ` + ofGone("u", "account_id", "id") + `)`,
 }
 
-// EraseUsers removes users and all that is personal about them.
+// EraseUsers deletes users and all personal data about them.
 func EraseUsers(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, all []Erasure) error {
 	if len(all) == 0 {
 		return nil
@@ -100,10 +101,10 @@ func EraseUsers(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, all 
 	return execAll(ctx, tx, "erase users", userErasure, string(tenant), rows.String())
 }
 
-// accountErasure are the statements that remove accounts without users; who
-// stands in the place of an account.
+// accountErasure are the statements that delete accounts without users; who is the
+// pseudonym of an account.
 var accountErasure = []string{
-	// A referral needs its account: one of no meaning takes its place.
+	// A referral needs its account: one under the pseudonym replaces it.
 	`INSERT INTO account (tenant, id, currency, status, billing_interval, billing_value, value, payment_provider_id,
 			first_paid_at, identified, created_at, updated_at)
 		SELECT a.tenant, gone.who, a.currency, a.status, a.billing_interval, a.billing_value, a.value, null, a.first_paid_at, a.identified,
@@ -118,16 +119,16 @@ var accountErasure = []string{
 	`DELETE FROM account WHERE tenant = ?1 AND id IN (SELECT account FROM ` + gone + `)`,
 }
 
-// EraseAccounts removes accounts that have no users: each with who stands in its
-// place in the records that stay.
-func EraseAccounts(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, who map[core.AccountID]core.AccountID) error {
-	if len(who) == 0 {
+// EraseAccounts deletes accounts that have no users. It takes the pseudonym of each
+// account, which replaces its id in the records that stay.
+func EraseAccounts(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, pseudonyms map[core.AccountID]core.AccountID) error {
+	if len(pseudonyms) == 0 {
 		return nil
 	}
 	var rows store.Tuples
-	for _, account := range slices.Sorted(maps.Keys(who)) {
+	for _, account := range slices.Sorted(maps.Keys(pseudonyms)) {
 		rows.Row()
-		rows.Text(string(account), "", string(who[account]))
+		rows.Text(string(account), "", string(pseudonyms[account]))
 	}
 	return execAll(ctx, tx, "erase accounts", accountErasure, string(tenant), rows.String())
 }
@@ -146,7 +147,7 @@ var knownColumns = store.Selection[referral.Identity]{
 	store.Col(`u.id`, func(i *referral.Identity) any { return &i.User }),
 }
 
-// KnownUsers returns those of a list that there are.
+// KnownUsers returns the set of those users of a list that exist.
 func KnownUsers(ctx context.Context, r store.Reads, tenant core.TenantAlias, ids []referral.Identity) (map[referral.Identity]bool, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+knownColumns.SQL()+` FROM json_each(?2) given CROSS JOIN user u
 		ON u.tenant = ?1 AND u.account_id = given.value ->> 0 AND u.id = given.value ->> 1`, string(tenant), store.Identities(ids))

@@ -10,7 +10,7 @@ import (
 	"kith/core/referral"
 )
 
-// What is erased is found by index, and so are the codes of a page of users.
+// Erasures, and reads of the codes of a page of users, use an index.
 func TestErasure_FindsByIndex(t *testing.T) {
 	t.Parallel()
 	explained := sqltest.Explained{DB: sqltest.File(t), T: t}
@@ -20,7 +20,7 @@ func TestErasure_FindsByIndex(t *testing.T) {
 	require.NoError(t, attachCodes(t.Context(), store.NewReads(explained), "t", []referral.User{{ID: "a"}, {ID: "b"}}))
 }
 
-// Users can be sorted by each of the fields that callers may name.
+// Users can be sorted by each field that callers may name.
 func TestUserSorts(t *testing.T) {
 	t.Parallel()
 	for _, field := range referral.UserFields {

@@ -11,13 +11,12 @@ import (
 	"kith/core/referral"
 )
 
-// searchSource is how a list of users goes on from what the index of their words found,
-// which is of the tenant already: the rows say so once more.
-// CROSS makes SQLite go from what was found to its users, not from all users to
-// what was found.
+// searchSource is the FROM clause of a search. The index finds only users of the
+// tenant; the condition on the user checks it again. CROSS makes SQLite read the
+// index first, and not all users.
 const searchSource = `FROM user_index CROSS JOIN user u ON u.seq = user_index.rowid WHERE user_index MATCH ? AND +u.tenant = ?`
 
-// Users returns a page of users with their codes, and how many there are in all.
+// Users returns a page of users with their codes, and the total number.
 func Users(ctx context.Context, r store.Reads, tenant core.TenantAlias, f referral.UserFilter) (page []referral.User, total int, err error) {
 	from, args := `FROM user u WHERE u.tenant = ?`, []any{string(tenant)}
 	if words := f.IndexWords(); len(words) > 0 {
@@ -43,7 +42,7 @@ func Users(ctx context.Context, r store.Reads, tenant core.TenantAlias, f referr
 	return page, total, attachCodes(ctx, r, tenant, page)
 }
 
-// userSorts are what referral.UserFields are in the table.
+// userSorts maps each of referral.UserFields to its SQL expression.
 var userSorts = map[string]string{
 	"id": `u.id`, "accountId": `u.account_id`, "firstName": `u.first_name COLLATE NOCASE`, "lastName": `u.last_name COLLATE NOCASE`,
 	"email": `u.email COLLATE NOCASE`, "dateCreated": `u.created_at`,
@@ -61,8 +60,8 @@ func userOrder(all []referral.UserOrder) string {
 	return order.String() + `u.account_id, u.id`
 }
 
-// searchQuery asks the index for the users who have, for each word, a term that
-// begins with it.
+// searchQuery returns the query of the index for the users who have, for each word, a
+// term that begins with it.
 func searchQuery(tenant core.TenantAlias, words []string) string {
 	var query strings.Builder
 	for _, word := range words {
@@ -71,7 +70,7 @@ func searchQuery(tenant core.TenantAlias, words []string) string {
 	return query.String()
 }
 
-// TermsText is what a user is found by, as it is indexed.
+// TermsText returns the search terms of a user, as user.terms stores them.
 func TermsText(tenant core.TenantAlias, u referral.User) string {
 	terms := u.Terms()
 	for i, term := range terms {
@@ -80,19 +79,20 @@ func TermsText(tenant core.TenantAlias, u referral.User) string {
 	return strings.Join(terms, "\x1f")
 }
 
-// indexTerm is one word for the index: of its tenant alone, and without what parts
-// words. The index folds case and aliases do not, so a capital letter of an alias
-// stands there as ^ and the small one; no alias has a ^ or a slash.
+// indexTerm returns a term for the index: the alias of the tenant, a slash, and the
+// term without characters that separate words. The index ignores case and aliases do
+// not, so a capital letter of the alias is written as ^ and the small letter; no alias
+// has a ^ or a slash.
 func indexTerm(tenant core.TenantAlias, term string) string {
-	var place strings.Builder
+	var text strings.Builder
 	for _, c := range []byte(tenant) {
 		if 'A' <= c && c <= 'Z' {
-			place.WriteByte('^')
+			text.WriteByte('^')
 			c += 'a' - 'A'
 		}
-		place.WriteByte(c)
+		text.WriteByte(c)
 	}
-	return place.String() + "/" + strings.Map(func(r rune) rune {
+	return text.String() + "/" + strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return ' '
 		}
@@ -100,15 +100,15 @@ func indexTerm(tenant core.TenantAlias, term string) string {
 	}, term)
 }
 
+// AppendTerms adds the search terms of a user to the rows of ChangeTerms.
 func AppendTerms(t *store.Tuples, tenant core.TenantAlias, u referral.User) {
 	t.Row()
 	t.Text(string(u.Account), string(u.ID), TermsText(tenant, u))
 }
 
-// ChangeTerms stores what users of a tenant are found by: tuples.terms of each. It
-// is one statement for all, since the index of words writes down at the begin of
-// each what it was told of before, and the fewer words that is, the more it has to
-// merge.
+// ChangeTerms stores the search terms of users who exist. AppendTerms adds its rows.
+// It is one statement for all users, because each statement makes the index write its
+// pending words: small writes make it merge more.
 func ChangeTerms(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, rows *store.Tuples) error {
 	if rows.Rows == 0 {
 		return nil
@@ -118,8 +118,8 @@ func ChangeTerms(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, row
 		UPDATE user SET terms = given.terms FROM given WHERE +user.tenant = ?1 AND user.seq = given.seq`, string(tenant), rows.String())
 }
 
-// IndexAdded runs what adds users together with what they are found by, and puts
-// those into the index.
+// IndexAdded runs add, which adds users with their search terms, and adds those users
+// to the index. It returns the result of add.
 func IndexAdded(ctx context.Context, tx *store.Tx, add func() (int, error)) (n int, err error) {
 	var last int64
 	if err := tx.QueryRowContext(ctx, LastUser).Scan(&last); err != nil {
@@ -131,11 +131,12 @@ func IndexAdded(ctx context.Context, tx *store.Tx, add func() (int, error)) (n i
 	return n, err
 }
 
-// LastUser is the number of the user who came last; those of who comes are greater.
+// LastUser is a statement that returns the number of the newest user, or 0. New users
+// get higher numbers.
 const LastUser = `SELECT coalesce(max(seq), 0) FROM user`
 
-// IndexNew puts those users into the index of words who came after one, with what
-// they were stored with.
+// IndexNew adds the users with numbers higher than last to the index, with the search
+// terms that they were stored with.
 func IndexNew(ctx context.Context, tx *store.Tx, last int64) error {
 	return tx.Exec(ctx, "index users", `INSERT INTO user_index (rowid, terms) SELECT seq, terms FROM user WHERE seq > ? AND terms <> ''`, last)
 }

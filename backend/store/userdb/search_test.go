@@ -16,8 +16,8 @@ import (
 	"kith/core/referral"
 )
 
-// A word finds whoever has a term that begins with it, whatever is in it, and
-// nobody of another tenant.
+// A word finds all users who have a term that begins with it, whatever characters it
+// has, and no user of another tenant.
 func TestUsers_FoundByAnyWord(t *testing.T) {
 	t.Parallel()
 	for name, url := range map[string]string{
@@ -76,7 +76,7 @@ func TestUsers_FoundByAnyWord(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, 1, total)
 
-			// What changes is found by the new words only, and what is deleted by none.
+			// A changed user is found by the new words only, and a deleted user by none.
 			require.NoError(t, p.Write(t.Context(), 2, func(tx *store.Tx) error {
 				for i := range 3 {
 					u := referral.NewUser("Plain", "user", 1)
@@ -95,8 +95,8 @@ func TestUsers_FoundByAnyWord(t *testing.T) {
 	}
 }
 
-// Each condition narrows the list by itself and beside others, and a field sorts it
-// in both directions; the ids decide among equals.
+// Each condition narrows the list, alone and with others. A field sorts it in both
+// directions; users that are equal are sorted by id.
 func TestUsers_NarrowedAndSorted(t *testing.T) {
 	t.Parallel()
 	url := "file:" + filepath.Join(t.TempDir(), "kith.db")

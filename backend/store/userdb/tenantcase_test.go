@@ -15,8 +15,8 @@ import (
 	"kith/core/referral"
 )
 
-// Nobody gets an alias that differs from another in case only. Where there are such
-// tenants, each finds its own users only.
+// No tenant gets an alias that differs from another only in case. Where such tenants
+// exist, each finds only its own users.
 func TestTenant_AliasesDifferingInCase(t *testing.T) {
 	t.Parallel()
 	for name, url := range map[string]string{
@@ -57,7 +57,7 @@ func TestTenant_AliasesDifferingInCase(t *testing.T) {
 				}
 			}
 			var found int
-			// Not even the index mixes them up.
+			// The index keeps them apart, too.
 			require.NoError(t, p.QueryRowContext(ctx, `SELECT count(*) FROM user_index WHERE user_index MATCH ?`, searchQuery("Shop", []string{"ann"})).Scan(&found))
 			require.Equal(t, 1, found)
 			require.NoError(t, run(`INSERT INTO user_index (user_index, rank) VALUES ('integrity-check', 1)`))
@@ -74,7 +74,7 @@ func TestTenant_AliasesDifferingInCase(t *testing.T) {
 					require.Equal(t, want, taken)
 				}
 				_, err := tenantdb.Find(ctx, tx.Reads, "OTHER")
-				require.Error(t, err, "a look-up is exact")
+				require.Error(t, err, "Find is case-sensitive")
 				return nil
 			}))
 			err = run(`INSERT INTO tenant (alias, key_hash, key_sealed, discount_id, consent, consent_cookie, created_at) VALUES ('OTHER', 'o', 's', 'd', 'off', '', 1)`)

@@ -12,8 +12,7 @@ import (
 	"kith/core/referral"
 )
 
-// UsersByID returns the users of a list that there are, in no order, with their
-// codes.
+// UsersByID returns those users of a list that exist, with their codes, in no order.
 func UsersByID(ctx context.Context, r store.Reads, tenant core.TenantAlias, ids []referral.Identity) ([]referral.User, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+UserColumns+` FROM json_each(?2) given CROSS JOIN user u
 		ON u.tenant = ?1 AND u.account_id = given.value ->> 0 AND u.id = given.value ->> 1`, string(tenant), store.Identities(ids))
@@ -24,8 +23,8 @@ func UsersByID(ctx context.Context, r store.Reads, tenant core.TenantAlias, ids 
 	return found, attachCodes(ctx, r, tenant, found)
 }
 
-// User returns a user with the newest code of each program; ok is false when
-// there is none.
+// User returns a user with the newest code and share link of each program; ok is false
+// if the user does not exist.
 func User(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID, id core.UserID) (u referral.User, ok bool, err error) {
 	err = ScanUser(r.QueryRowContext(ctx, `SELECT `+UserColumns+` FROM user u
 		WHERE u.tenant = ? AND u.account_id = ? AND u.id = ?`, string(tenant), string(account), string(id)), &u)
@@ -39,11 +38,13 @@ func User(ctx context.Context, r store.Reads, tenant core.TenantAlias, account c
 	return u, true, err
 }
 
+// UserColumns are the columns of a user u, in the order of ScanUser.
 const UserColumns = `u.account_id, u.id, u.first_name, u.last_name, u.email, u.image_url, u.locale, u.country_code,
 	u.referable, u.custom_fields, u.segments, u.cookie_id, u.first_seen_ip, u.last_seen_ip, coalesce(u.us_tax_form_at, 0),
 	u.created_at, coalesce(u.blocked_at, 0)`
 
-// ScanUser reads userColumns; the codes have their own rows.
+// ScanUser reads a row of UserColumns. It does not set the codes, which have their own
+// rows.
 func ScanUser(row interface{ Scan(...any) error }, u *referral.User) error {
 	var segments string
 	err := row.Scan(&u.Account, &u.ID, &u.FirstName, &u.LastName, &u.Email, &u.ImageURL, &u.Locale, &u.CountryCode,
@@ -61,8 +62,8 @@ func UserExists(ctx context.Context, r store.Reads, tenant core.TenantAlias, acc
 		string(tenant), string(account), string(id))
 }
 
-// FirstUser returns the user of an account that was identified first; ok is
-// false when there is none.
+// FirstUser returns the oldest user of an account; of several created at the same time,
+// the one with the lowest id. ok is false if the account has no user.
 func FirstUser(ctx context.Context, r store.Reads, tenant core.TenantAlias, account core.AccountID) (u referral.User, ok bool, err error) {
 	var id core.UserID
 	err = r.QueryRowContext(ctx, `SELECT id FROM user WHERE tenant = ? AND account_id = ? ORDER BY created_at, id LIMIT 1`,
@@ -76,7 +77,8 @@ func FirstUser(ctx context.Context, r store.Reads, tenant core.TenantAlias, acco
 	return User(ctx, r, tenant, account, id)
 }
 
-// AppendUser adds a user, and what they are found by from the first, or nothing.
+// AppendUser adds a user to the rows of PutUsers. terms are the search terms of a new
+// user, or "".
 func AppendUser(t *store.Tuples, u referral.User, terms string) {
 	t.Row()
 	t.Text(string(u.Account), string(u.ID), u.FirstName, u.LastName, u.Email, u.ImageURL, u.Locale, u.CountryCode)
@@ -88,8 +90,8 @@ func AppendUser(t *store.Tuples, u referral.User, terms string) {
 	t.Text(terms)
 }
 
-// PutUsers stores users of a tenant: tuples.user of each. Of those who are there it
-// does not change what they are found by.
+// PutUsers inserts or updates users. AppendUser adds its rows. It does not change the
+// search terms of a user who exists; ChangeTerms does.
 var PutUsers = &store.Put{
 	Table: "user", Columns: store.Columns(`account_id, id, first_name, last_name, email, image_url, locale, country_code, referable,
 		custom_fields, segments, cookie_id, first_seen_ip, last_seen_ip, us_tax_form_at, created_at, terms`), At: store.Columns("updated_at"),
@@ -101,8 +103,9 @@ var PutUsers = &store.Put{
 		us_tax_form_at = excluded.us_tax_form_at, updated_at = excluded.updated_at`,
 }
 
-// BlockUser says since when a user may refer nobody; zero is not at all. False
-// means that nothing changed: the user is not there, or is so already.
+// BlockUser sets since when a user may not refer others; zero unblocks the user. It
+// returns false if nothing changed: the user does not exist, or is already blocked, or
+// already not.
 func BlockUser(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, account core.AccountID, id core.UserID, since core.Time) (bool, error) {
 	return tx.Changed(ctx, "block user", `UPDATE user SET blocked_at = ?4, updated_at = ?5
 		WHERE tenant = ?1 AND account_id = ?2 AND id = ?3 AND (blocked_at IS NULL) <> (?4 IS NULL)`,
