@@ -24,8 +24,8 @@ func newFlakyProxy(t *testing.T, url string) *flakyProxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	l := &flakyProxy{listener: listener, to: strings.TrimPrefix(url, "ws://")}
-	l.dropResponsesWith("")
+	p := &flakyProxy{listener: listener, to: strings.TrimPrefix(url, "ws://")}
+	p.dropResponsesWith("")
 	t.Cleanup(func() { listener.Close() })
 	go func() {
 		for {
@@ -33,20 +33,20 @@ func newFlakyProxy(t *testing.T, url string) *flakyProxy {
 			if err != nil {
 				return
 			}
-			go l.forward(from)
+			go p.forward(from)
 		}
 	}()
-	return l
+	return p
 }
 
-func (l *flakyProxy) url() string { return "ws://" + l.listener.Addr().String() }
+func (p *flakyProxy) url() string { return "ws://" + p.listener.Addr().String() }
 
 // dropResponsesWith drops responses that contain a text from now on; "" drops none.
-func (l *flakyProxy) dropResponsesWith(text string) { l.dropping.Store(&text) }
+func (p *flakyProxy) dropResponsesWith(text string) { p.dropping.Store(&text) }
 
-func (l *flakyProxy) forward(from net.Conn) {
+func (p *flakyProxy) forward(from net.Conn) {
 	defer from.Close()
-	to, err := net.Dial("tcp", l.to)
+	to, err := net.Dial("tcp", p.to)
 	if err != nil {
 		return
 	}
@@ -58,7 +58,7 @@ func (l *flakyProxy) forward(from net.Conn) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := to.Read(buf)
-		lost := *l.dropping.Load()
+		lost := *p.dropping.Load()
 		if err != nil || lost != "" && bytes.Contains(buf[:n], []byte(lost)) {
 			return
 		}

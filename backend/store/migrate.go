@@ -51,7 +51,7 @@ func (p *Primary) Migrate(ctx context.Context, now core.Time) error {
 }
 
 // MigrateTo applies the migrations with the given numbers, such as those of a
-// backup, or all if there are none. Unlike Migrate it checks nothing before.
+// backup, or all if versions is empty. Unlike Migrate it checks nothing before.
 func (p *Primary) MigrateTo(ctx context.Context, now core.Time, versions []int) error {
 	all, err := knownMigrations()
 	if err == nil && len(versions) > 0 {

@@ -13,25 +13,28 @@ import (
 	"kith/core/job"
 )
 
-// export is where the rows of a file come from.
+// export describes the statement that reads the rows of a file.
 type export struct {
-	// from is what is read, tenant its tenant.
+	// from is the FROM clause, tenant the column with the tenant.
 	from, tenant string
-	// key tells rows apart and orders them: an index finds what is behind one.
+	// key are the columns that identify and order the rows. An index must find the
+	// rows after a key.
 	key []string
-	// cells are the file's columns (core/exportfile), as they are stored; ?1 in
-	// them is the moment that the file is of.
+	// cells are the columns of the file (core/exportfile), as stored; ?1 in them is
+	// the time of the export.
 	cells string
-	// created and updated are the times that windows are about.
+	// created and updated are the times that the params' spans apply to.
 	created, updated string
-	program          string
-	// group collects rows to one; windows are about the latest of them then.
+	// program is the column with the program, or "".
+	program string
+	// group is true to group the rows by key; the spans then apply to the latest of
+	// a group.
 	group bool
-	// narrow adds what else the params ask for.
+	// narrow adds further conditions of the params. It may be nil.
 	narrow func(w *store.Where, p job.Params)
 }
 
-// balance sums what a user can redeem, by kind and unit.
+// balance returns an export of what users can redeem, by kind and unit.
 func balance(cells string) export {
 	return export{
 		from: `reward w` + userOf(`w.account_id`, `w.user_id`), tenant: `w.tenant`,
@@ -45,29 +48,29 @@ func balance(cells string) export {
 	}
 }
 
-// userOf joins a user.
+// userOf returns a join of the user of a row.
 func userOf(account, user string) string {
 	return ` LEFT JOIN user u ON u.tenant = w.tenant AND u.account_id = ` + account + ` AND u.id = ` + user
 }
 
-// available is what rewards are good for; whole percents of what is in basis
-// points.
+// available sums the available value of rewards; basis points become whole percent.
 var available = `sum(iif(` + rewarddb.StatusOf("w", "?1") + ` = 'AVAILABLE',
 	w.value - w.redeemed - w.expired - w.cancelled, 0)) / iif(w.unit = '%', 100, 1)`
 
 const (
-	// rewardUpdated is when something became of a reward; of its parts that were
-	// redeemed, the last.
+	// rewardUpdated is when a reward was last changed: created, cancelled, or changed
+	// in the ledger.
 	rewardUpdated = `max(w.created_at, coalesce(w.cancelled_at, 0), (SELECT coalesce(max(at), 0)
 		FROM reward_ledger l WHERE l.tenant = w.tenant AND l.reward_id = w.id))`
-	// referredUser joins the referral that brought a user, and the code of the user's
-	// primary share link.
+	// referredUser joins a user with the referral by which the user was referred, and
+	// with the code of the user's primary share link.
 	referredUser = `user u
 		LEFT JOIN referral r ON r.tenant = u.tenant AND r.referred_account_id = u.account_id AND r.referred_user_id = u.id
 		LEFT JOIN code c ON +c.tenant = u.tenant AND c.rowid = (SELECT rowid FROM code WHERE tenant = u.tenant AND account_id = u.account_id
 			AND user_id = u.id ORDER BY program = 'classic' DESC, linked_at DESC, rowid DESC LIMIT 1)`
 )
 
+// exports has the export of each type of job that writes a file.
 var exports = map[job.Type]export{
 	job.User: {
 		from: referredUser, tenant: `u.tenant`, key: []string{`u.account_id`, `u.id`},
@@ -109,11 +112,11 @@ var exports = map[job.Type]export{
 	},
 }
 
-// ExportPage returns up to limit rows of the file that a job writes, those
-// behind a key, and the key of the last of them. A nil key is before all rows.
-func ExportPage(ctx context.Context, r store.Reads, tenant core.TenantAlias, t job.Type, p job.Params, behind []string, limit int) (page [][]string, last []string, err error) {
+// ExportPage returns up to limit rows of the file that a job writes, and the key of
+// the last of them. The rows are those after the key after; nil is before all rows.
+func ExportPage(ctx context.Context, r store.Reads, tenant core.TenantAlias, t job.Type, p job.Params, after []string, limit int) (page [][]string, last []string, err error) {
 	e := exports[t]
-	query, args := e.page(tenant, p, behind, limit)
+	query, args := e.page(tenant, p, after, limit)
 	rows, err := r.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, nil, fmt.Errorf("store: export: %w", err)
@@ -136,7 +139,8 @@ func ExportPage(ctx context.Context, r store.Reads, tenant core.TenantAlias, t j
 	return page, last, nil
 }
 
-// ExportCount counts the rows of the file that a job would write, up to most.
+// ExportCount returns the number of rows of the file that a job would write, but at
+// most most.
 func ExportCount(ctx context.Context, r store.Reads, tenant core.TenantAlias, t job.Type, p job.Params, most int) (n int, err error) {
 	query, args := exports[t].page(tenant, p, nil, most)
 	if err := r.QueryRowContext(ctx, `SELECT count(*) FROM (`+query+`)`, args...).Scan(&n); err != nil {
@@ -145,17 +149,17 @@ func ExportCount(ctx context.Context, r store.Reads, tenant core.TenantAlias, t 
 	return n, nil
 }
 
-// page is the query for one page.
-func (e export) page(tenant core.TenantAlias, p job.Params, behind []string, limit int) (string, []any) {
+// page returns the query for one page, and its arguments.
+func (e export) page(tenant core.TenantAlias, p job.Params, after []string, limit int) (string, []any) {
 	key := strings.Join(e.key, `, `)
 	var rows, windows store.Where
 	rows.Require(e.tenant+` = ?`, string(tenant))
-	if behind != nil {
-		args := make([]any, len(behind))
-		for i, part := range behind {
-			args[i] = part
+	if after != nil {
+		args := make([]any, len(after))
+		for i, value := range after {
+			args[i] = value
 		}
-		rows.Require(`(`+key+`) > (`+store.Placeholders(len(behind))+`)`, args...)
+		rows.Require(`(`+key+`) > (`+store.Placeholders(len(after))+`)`, args...)
 	}
 	if p.Program != "" && e.program != "" {
 		rows.Require(e.program+` = ?`, string(p.Program))
@@ -175,13 +179,13 @@ func (e export) page(tenant core.TenantAlias, p job.Params, behind []string, lim
 	}
 	args := slices.Concat(rows.Args, windows.Args)
 	if strings.Contains(e.cells, `?1`) {
-		// The parameters without a number are counted on from it.
+		// Parameters without a number are numbered after it.
 		args = append([]any{int64(p.At)}, args...)
 	}
 	return query + ` ORDER BY ` + key + ` LIMIT ?`, append(args, limit)
 }
 
-// scanTexts reads a row of any types as texts; NULL is the empty one.
+// scanTexts reads a row of n columns of any types as texts; NULL is "".
 func scanTexts(rows *sql.Rows, n int) ([]string, error) {
 	cells := make([]sql.NullString, n)
 	into := make([]any, n)

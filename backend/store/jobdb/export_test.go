@@ -9,7 +9,7 @@ import (
 	"kith/core/job"
 )
 
-// The statement of each export names its tenant once it is put together.
+// The complete statement of each export names its tenant.
 func TestExports_NameTheTenant(t *testing.T) {
 	t.Parallel()
 	columns := sqltest.TenantColumns(t)

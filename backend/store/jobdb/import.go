@@ -11,24 +11,26 @@ import (
 	"kith/core/job"
 )
 
-// Chunk is what a batch of an import has to tell, packed.
+// Chunk is what one batch of an import adds to the result file and the errors file.
 type Chunk struct {
-	Seq            int64
+	// Seq orders the chunks of a job.
+	Seq int64
+	// Result and Errors are compressed; each is nil if the batch adds nothing.
 	Result, Errors []byte
 }
 
-// SaveProgress stores how far an import has come, with what its rows have to tell;
-// false means that the worker has lost the job. It counts as coming on, so the
-// tries begin again.
-func SaveProgress(ctx context.Context, tx *store.Tx, c Lease, part Chunk, until core.Time) (bool, error) {
+// SaveProgress stores the position and stats of an import with a chunk of its files,
+// and renews the lease, which then expires at until. Because the job has made
+// progress, its tries start from 0 again. It returns false if the lease was lost.
+func SaveProgress(ctx context.Context, tx *store.Tx, l Lease, chunk Chunk, until core.Time) (bool, error) {
 	ok, err := tx.Changed(ctx, "move import", `UPDATE job SET processed = ?, errors = ?, position = ?, leased_until = ?, tries = 0
 		WHERE tenant = ? AND id = ? AND attempt = ? AND status = 'PENDING'`,
-		c.Stats.Processed, c.Stats.Errors, c.Position, int64(until), string(c.Tenant), c.ID, c.Attempt)
+		l.Stats.Processed, l.Stats.Errors, l.Position, int64(until), string(l.Tenant), l.ID, l.Attempt)
 	if err != nil || !ok {
 		return ok, err
 	}
-	return true, tx.Exec(ctx, "insert part", `INSERT INTO job_part (tenant, job_id, seq, result, errors) VALUES (?, ?, ?, ?, ?)`,
-		string(c.Tenant), c.ID, part.Seq, part.Result, part.Errors)
+	return true, tx.Exec(ctx, "insert chunk", `INSERT INTO job_part (tenant, job_id, seq, result, errors) VALUES (?, ?, ?, ?, ?)`,
+		string(l.Tenant), l.ID, chunk.Seq, chunk.Result, chunk.Errors)
 }
 
 var chunkColumns = store.Selection[Chunk]{
@@ -37,22 +39,22 @@ var chunkColumns = store.Selection[Chunk]{
 	store.Col(`errors`, func(p *Chunk) any { return &p.Errors }),
 }
 
-// Chunks returns up to limit parts of a job behind a number, in their order.
-func Chunks(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string, behind int64, limit int) ([]Chunk, error) {
+// Chunks returns up to limit chunks of a job whose numbers are higher than after, in
+// order.
+func Chunks(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string, after int64, limit int) ([]Chunk, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+chunkColumns.SQL()+` FROM job_part
-		WHERE tenant = ? AND job_id = ? AND seq > ? ORDER BY seq LIMIT ?`, string(tenant), id, behind, limit)
-	return chunkColumns.All(rows, err, "parts")
+		WHERE tenant = ? AND job_id = ? AND seq > ? ORDER BY seq LIMIT ?`, string(tenant), id, after, limit)
+	return chunkColumns.All(rows, err, "chunks")
 }
 
-// DeleteChunks forgets up to limit parts of a job and returns how many there
-// were.
+// DeleteChunks deletes up to limit chunks of a job and returns how many it deleted.
 func DeleteChunks(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, id string, limit int) (int, error) {
-	return tx.Count(ctx, "delete parts", `DELETE FROM job_part WHERE tenant = ?1 AND job_id = ?2
+	return tx.Count(ctx, "delete chunks", `DELETE FROM job_part WHERE tenant = ?1 AND job_id = ?2
 		AND seq IN (SELECT seq FROM job_part WHERE tenant = ?1 AND job_id = ?2 ORDER BY seq LIMIT ?3)`, string(tenant), id, limit)
 }
 
-// SameImport returns the last job of a type, before the given one, that read a
-// file of the same content, or "".
+// SameImport returns the id of the latest earlier job of the same type that imported a
+// file with the same content and was not aborted, or "".
 func SameImport(ctx context.Context, r store.Reads, tenant core.TenantAlias, j job.Job) (id string, err error) {
 	err = r.QueryRowContext(ctx, `SELECT j.id FROM file f
 		JOIN file g ON g.tenant = f.tenant AND g.hash = f.hash AND g.hash <> ''

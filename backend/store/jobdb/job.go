@@ -1,3 +1,4 @@
+// Package jobdb has the SQL of jobs, of the rows that exports read, and of files.
 package jobdb
 
 import (
@@ -9,14 +10,15 @@ import (
 	"kith/core/job"
 )
 
-// Lease is a worker's hold on a job. Whatever the worker writes is fenced by
-// Attempt: when another has taken the job over, nothing is written.
+// Lease gives one worker the exclusive right to run a job until it expires. Writes are
+// fenced by Attempt: if another worker has leased the job since, they change nothing.
 type Lease struct {
-	Tenant  core.TenantAlias
+	Tenant core.TenantAlias
+	// Attempt is the number of the lease.
 	Attempt int64
-	// Tries is how often the job was taken up since it last came on.
+	// Tries is the number of leases since the job last made progress.
 	Tries int64
-	// Position is how far an import has come, in bytes of its unpacked file.
+	// Position is how much of its decompressed file an import has processed, in bytes.
 	Position int64
 	job.Job
 }
@@ -42,19 +44,19 @@ var jobColumns = store.Selection[job.Job]{
 }
 
 var leaseColumns = store.Selection[Lease]{
-	store.Col(`tenant`, func(c *Lease) any { return &c.Tenant }),
-	store.Col(`attempt`, func(c *Lease) any { return &c.Attempt }),
-	store.Col(`tries`, func(c *Lease) any { return &c.Tries }),
-	store.Col(`position`, func(c *Lease) any { return &c.Position }),
-}.With(store.Nested(jobColumns, func(c *Lease) *job.Job { return &c.Job }))
+	store.Col(`tenant`, func(l *Lease) any { return &l.Tenant }),
+	store.Col(`attempt`, func(l *Lease) any { return &l.Attempt }),
+	store.Col(`tries`, func(l *Lease) any { return &l.Tries }),
+	store.Col(`position`, func(l *Lease) any { return &l.Position }),
+}.With(store.Nested(jobColumns, func(l *Lease) *job.Job { return &l.Job }))
 
-// Job returns a job; ok is false when there is none.
+// Job returns a job; ok is false if it does not exist.
 func Job(ctx context.Context, r store.Reads, tenant core.TenantAlias, id string) (j job.Job, ok bool, err error) {
 	ok, err = jobColumns.One(r.QueryRowContext(ctx, `SELECT `+jobColumns.SQL()+` FROM job WHERE tenant = ? AND id = ?`, string(tenant), id), "job", &j)
 	return j, ok, err
 }
 
-// Jobs returns a page of jobs, the newest first, and how many there are in all.
+// Jobs returns a page of jobs, newest first, and the total number.
 func Jobs(ctx context.Context, r store.Reads, tenant core.TenantAlias, f job.Filter) (page []job.Job, total int, err error) {
 	w := jobWhere(f)
 	where, args := ` FROM job WHERE tenant = ?`, append([]any{string(tenant)}, w.Args...)
@@ -90,14 +92,14 @@ func jobWhere(f job.Filter) store.Where {
 	w.Span(`created_at`, f.Created)
 	w.Span(`completed_at`, f.Completed)
 	for _, each := range f.And {
-		part := jobWhere(each)
-		w.Require(part.SQL(), part.Args...)
+		term := jobWhere(each)
+		w.Require(term.SQL(), term.Args...)
 	}
 	var either []string
 	for _, each := range f.Or {
-		part := jobWhere(each)
-		either = append(either, part.SQL())
-		w.Args = append(w.Args, part.Args...)
+		term := jobWhere(each)
+		either = append(either, term.SQL())
+		w.Args = append(w.Args, term.Args...)
 	}
 	if len(either) > 0 {
 		w.Terms = append(w.Terms, `(`+strings.Join(either, ` OR `)+`)`)
@@ -105,10 +107,10 @@ func jobWhere(f job.Filter) store.Where {
 	return w
 }
 
-// InsertJob adds a pending job that nobody works on.
+// InsertJob adds a pending job, which LeaseNext may lease at once.
 func InsertJob(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, j job.Job) error {
-	// Whose lease ended first is claimed first, so those that were never leased
-	// are in the order of their making.
+	// The job whose lease expired first is leased next. leased_until of a new job is
+	// its time of creation, so new jobs are leased in that order.
 	return tx.Exec(ctx, "insert job", `INSERT INTO job (tenant, id, type, name, requester, mail_to, format, params, file,
 			status, message, processed, errors, attempt, tries, leased_until, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'PENDING', '', 0, 0, 0, 0, ?, ?)`,
@@ -116,64 +118,66 @@ func InsertJob(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, j job
 		store.NullText(j.File), int64(j.Created), int64(j.Created))
 }
 
-// AnyWaiting reports whether a job is pending that nobody works on.
+// AnyWaiting reports whether any job is pending without a valid lease.
 func AnyWaiting(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
 	return store.One[bool](ctx, r, "job waits", `SELECT EXISTS (SELECT 1 FROM job WHERE status = 'PENDING' AND leased_until <= ?
 			AND `+store.TenantExists("job")+`)`,
 		int64(now))
 }
 
-// LeaseNext takes the pending job that waited longest, until the lease ends; ok
-// is false when none waits.
+// LeaseNext leases the pending job that has waited longest, of any tenant. The lease
+// expires at until. ok is false if no job waits.
 func LeaseNext(ctx context.Context, tx *store.Tx, until core.Time) (Lease, bool, error) {
 	return lease(ctx, tx, `(tenant, id) IN (SELECT tenant, id FROM job
 		WHERE status = 'PENDING' AND leased_until <= ? AND `+store.TenantExists("job")+` ORDER BY leased_until, id LIMIT 1)`, until, int64(tx.Now))
 }
 
-// LeaseJob takes a pending job, whoever may work on it.
+// LeaseJob leases a pending job, even if another worker has a lease on it. ok is false
+// if the job is not pending.
 func LeaseJob(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, id string, until core.Time) (Lease, bool, error) {
 	return lease(ctx, tx, `tenant = ? AND id = ? AND status = 'PENDING'`, until, string(tenant), id)
 }
 
-func lease(ctx context.Context, tx *store.Tx, which string, until core.Time, args ...any) (c Lease, ok bool, err error) {
+func lease(ctx context.Context, tx *store.Tx, which string, until core.Time, args ...any) (l Lease, ok bool, err error) {
 	row := tx.QueryRowContext(ctx, `UPDATE job SET attempt = attempt + 1, tries = tries + 1, leased_until = ? WHERE `+which+`
 		RETURNING `+leaseColumns.SQL(), append([]any{int64(until)}, args...)...)
-	ok, err = leaseColumns.One(row, "claim job", &c)
-	return c, ok, err
+	ok, err = leaseColumns.One(row, "lease job", &l)
+	return l, ok, err
 }
 
-// RenewLease stores how far a job has come and prolongs the lease; false means
-// that the worker has lost the job.
-func RenewLease(ctx context.Context, tx *store.Tx, c Lease, until core.Time) (bool, error) {
-	return tx.Changed(ctx, "keep claim", `UPDATE job SET processed = ?, errors = ?, leased_until = ?
+// RenewLease stores the stats of a job and renews the lease, which then expires at
+// until. It returns false if the lease was lost.
+func RenewLease(ctx context.Context, tx *store.Tx, l Lease, until core.Time) (bool, error) {
+	return tx.Changed(ctx, "renew lease", `UPDATE job SET processed = ?, errors = ?, leased_until = ?
 		WHERE tenant = ? AND id = ? AND attempt = ? AND status = 'PENDING'`,
-		c.Stats.Processed, c.Stats.Errors, int64(until), string(c.Tenant), c.ID, c.Attempt)
+		l.Stats.Processed, l.Stats.Errors, int64(until), string(l.Tenant), l.ID, l.Attempt)
 }
 
-// ReleaseLease lets others take a job up at once: the worker is to stop.
-func ReleaseLease(ctx context.Context, tx *store.Tx, c Lease) error {
-	return tx.Exec(ctx, "leave claim", `UPDATE job SET leased_until = ?, tries = max(tries - 1, 0)
+// ReleaseLease ends a lease, so that another worker may lease the job at once. The
+// lease does not count as a try.
+func ReleaseLease(ctx context.Context, tx *store.Tx, l Lease) error {
+	return tx.Exec(ctx, "release lease", `UPDATE job SET leased_until = ?, tries = max(tries - 1, 0)
 		WHERE tenant = ? AND id = ? AND attempt = ? AND status = 'PENDING'`,
-		int64(tx.Now), string(c.Tenant), c.ID, c.Attempt)
+		int64(tx.Now), string(l.Tenant), l.ID, l.Attempt)
 }
 
-// FinishJob stores how a job ended: its status, message, stats, files and dates;
-// false means that the worker has lost the job.
-func FinishJob(ctx context.Context, tx *store.Tx, c Lease) (bool, error) {
+// FinishJob stores the result of a job: its status, message, stats, files and dates. It
+// returns false if the lease was lost.
+func FinishJob(ctx context.Context, tx *store.Tx, l Lease) (bool, error) {
 	return tx.Changed(ctx, "finish job", `UPDATE job SET status = ?, message = ?, processed = ?, errors = ?,
 			result_file = ?, errors_file = ?, completed_at = ?, expires_at = ?
 		WHERE tenant = ? AND id = ? AND attempt = ? AND status = 'PENDING'`,
-		string(c.Status), c.Message, c.Stats.Processed, c.Stats.Errors, store.NullText(c.Result), store.NullText(c.Job.Errors),
-		int64(c.Completed), int64(c.Expires), string(c.Tenant), c.ID, c.Attempt)
+		string(l.Status), l.Message, l.Stats.Processed, l.Stats.Errors, store.NullText(l.Result), store.NullText(l.Job.Errors),
+		int64(l.Completed), int64(l.Expires), string(l.Tenant), l.ID, l.Attempt)
 }
 
-// DeleteJob forgets a job; false means that there was none. Whoever works on it
-// has lost it.
+// DeleteJob deletes a job; a worker that runs it loses its lease. It returns false if
+// the job does not exist.
 func DeleteJob(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, id string) (bool, error) {
 	return tx.Changed(ctx, "delete job", `DELETE FROM job WHERE tenant = ? AND id = ?`, string(tenant), id)
 }
 
-// DeleteOldJobs forgets jobs whose files went before then.
-func DeleteOldJobs(ctx context.Context, tx *store.Tx, then core.Time) error {
-	return tx.Exec(ctx, "delete old jobs", `DELETE FROM job WHERE expires_at <= ?`, int64(then))
+// DeleteOldJobs deletes the jobs of all tenants whose files expired before a time.
+func DeleteOldJobs(ctx context.Context, tx *store.Tx, before core.Time) error {
+	return tx.Exec(ctx, "delete old jobs", `DELETE FROM job WHERE expires_at <= ?`, int64(before))
 }

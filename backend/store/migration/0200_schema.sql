@@ -5,8 +5,8 @@
 -- are basis points, sizes are bytes. Every key begins with the tenant, except in
 -- tables of the whole service.
 --
--- A table that is also read by another key than its own has rowids: without
--- them, SQLite prefers reading all rows of a tenant to using an index.
+-- A table that is also read by another key than its primary key has rowids: in a
+-- table without them, SQLite reads all rows of a tenant instead of using an index.
 --
 -- The component on the edge reads tenant, api_key, secure_mode, tenant_origin,
 -- site, program, account, user, code and referral from its replica, and writes
@@ -18,7 +18,7 @@
 
 -- Tenants and who may call for them ------------------------------------------
 
--- A tenant of the service: a shop, or its test twin (test_acme). Written by
+-- A tenant of the service: a shop, or its test tenant (test_acme). Written by
 -- `kith tenant`, read by every call. Lives until `kith tenant erase`.
 CREATE TABLE tenant (
   alias           TEXT NOT NULL PRIMARY KEY,
@@ -26,14 +26,14 @@ CREATE TABLE tenant (
   key_sealed      TEXT NOT NULL,           -- not read: ''
   discount_id     TEXT NOT NULL,           -- the tenant's discount at the payment gateway
   consent         TEXT NOT NULL CHECK (consent IN ('off', 'opt-in', 'opt-out')),
-  consent_cookie  TEXT NOT NULL,           -- the cookie that holds a visitor's answer
+  consent_cookie  TEXT NOT NULL,           -- the cookie with a visitor's answer
   created_at      INTEGER NOT NULL,
-  share_origin    TEXT NOT NULL DEFAULT '',  -- where share links begin, such as https://go.shop.example; '' is where the request came to
+  share_origin    TEXT NOT NULL DEFAULT '',  -- where share links begin, such as https://go.shop.example; '' is the origin of the request
   -- Whether an account becomes PAID when an unsigned call of a browser says so.
   browser_payment TEXT NOT NULL DEFAULT 'any' CHECK (browser_payment IN ('any', 'signed')),
   -- How exports write dates: epoch milliseconds or ISO 8601.
   export_dates    TEXT NOT NULL DEFAULT 'MS' CHECK (export_dates IN ('MS', 'ISO')),
-  namesake        INTEGER NOT NULL DEFAULT 0 CHECK (namesake IN (0, 1)),  -- 1 lets two aliases differ in case only
+  namesake        INTEGER NOT NULL DEFAULT 0 CHECK (namesake IN (0, 1)),  -- 1 allows an alias that differs from another only in case
   init_checksum   INTEGER NOT NULL DEFAULT 0 CHECK (init_checksum IN (0, 1)),   -- 1 accepts the checksum of an init call
   undated_tokens  INTEGER NOT NULL DEFAULT 0 CHECK (undated_tokens IN (0, 1)),  -- 1 accepts user tokens without exp
   api_key_tokens  INTEGER NOT NULL DEFAULT 1 CHECK (api_key_tokens IN (0, 1)),  -- 1 accepts user tokens signed with an API key of the role all
@@ -83,9 +83,9 @@ CREATE TABLE tenant_origin (
   PRIMARY KEY (tenant, origin)
 ) STRICT, WITHOUT ROWID;
 
--- The tenant of a shop's host, so that a page request tells whose visitor it is.
+-- The tenant of a shop's host, which determines the tenant of a page request.
 -- Written with a program's landing page, read by the edge. The first tenant to
--- name a host keeps it until that tenant is erased.
+-- use a host keeps it until that tenant is erased.
 CREATE TABLE site (
   host   TEXT NOT NULL PRIMARY KEY COLLATE NOCASE,
   tenant TEXT NOT NULL REFERENCES tenant (alias)
@@ -241,7 +241,7 @@ CREATE TABLE user (
   updated_at     INTEGER NOT NULL,
   first_seen_ip  TEXT NOT NULL DEFAULT '', -- where the user's browser was seen, or ''
   last_seen_ip   TEXT NOT NULL DEFAULT '',
-  cookie_id      TEXT NOT NULL DEFAULT '', -- the id that was drawn for a user who came without one, else ''
+  cookie_id      TEXT NOT NULL DEFAULT '', -- the id that was generated for a user without one, else ''
   us_tax_form_at INTEGER,
   blocked_at     INTEGER,                  -- since when the user may refer nobody; null: may refer
   terms          TEXT NOT NULL DEFAULT '', -- what a search finds: TENANT/TERM of each, with U+001F between them
@@ -256,8 +256,8 @@ CREATE VIRTUAL TABLE user_index USING fts5(terms, content='user', content_rowid=
   tokenize="ascii tokenchars ' !""#$%&''()*+,-./:;<=>?@[\]^_`{|}~'");
 -- The words of an erased user leave the index at once, not when its pages merge.
 INSERT INTO user_index (user_index, rank) VALUES ('secure-delete', 1);
--- New users are added to the index by one statement for many (Tx.indexNew): a
--- trigger would write a few words at a time.
+-- One statement adds many new users to the index (userdb.IndexNew): a trigger would
+-- write a few words at a time.
 CREATE TRIGGER user_gone AFTER DELETE ON user WHEN old.terms <> '' BEGIN
   INSERT INTO user_index (user_index, rowid, terms) VALUES ('delete', old.seq, old.terms); END;
 CREATE TRIGGER user_found AFTER UPDATE OF terms ON user WHEN new.terms <> old.terms BEGIN
@@ -285,9 +285,9 @@ CREATE TABLE code (
 ) STRICT;
 CREATE INDEX code_owner ON code (tenant, account_id, user_id);
 
--- A user who was deleted and must not come back, as a keyed hash of the ids, from
--- which nobody can tell them. Written by a deletion that asks for it, read by
--- identification and imports. Lives as long as the tenant.
+-- A user who was deleted and must not be tracked again, as a keyed hash of the ids,
+-- from which the ids cannot be computed. Written by a deletion that asks for it, read
+-- by identification and imports. Lives as long as the tenant.
 CREATE TABLE do_not_track (
   tenant     TEXT NOT NULL REFERENCES tenant (alias),
   identity   TEXT NOT NULL,
@@ -298,7 +298,7 @@ CREATE TABLE do_not_track (
 
 -- Referrals and rewards ------------------------------------------------------
 
--- An account that was referred, by whom, and how far it has come. Written by
+-- A referral: the account that was referred, the referrer, and the state. Written by
 -- attribution and moderation, converted by the first PAID, read by GraphQL,
 -- widgets and exports. Stays when users are erased, under ids without a meaning.
 CREATE TABLE referral (
@@ -325,7 +325,7 @@ CREATE TABLE referral (
   by_hand_at          INTEGER,             -- when a person last decided
   updated_at          INTEGER NOT NULL,
   PRIMARY KEY (tenant, id),
-  UNIQUE (tenant, referred_account_id),    -- the first code counts, whatever races it
+  UNIQUE (tenant, referred_account_id),    -- only the first code counts, also of concurrent ones
   CHECK ((state = 'converted') = (converted_at IS NOT NULL)),
   -- A conversion rewards a user, not only an account.
   CHECK (state <> 'converted' OR referred_user_id IS NOT NULL),
@@ -387,11 +387,11 @@ CREATE TABLE reward (
   cancellable        INTEGER NOT NULL CHECK (cancellable IN (0, 1)),
   created_at         INTEGER NOT NULL,
   scheduled_at       INTEGER,
-  given_at           INTEGER,              -- may lie ahead; null while a hold leaves it without a date
+  given_at           INTEGER,              -- may be in the future; null while a hold leaves it without a date
   held               INTEGER NOT NULL CHECK (held IN (0, 1)),
   expires_at         INTEGER,
   cancelled_at       INTEGER,
-  -- What the ledger says, summed up in the transaction that adds to it.
+  -- Sums of the ledger, updated in the transaction that adds to it.
   pending            INTEGER NOT NULL CHECK (pending IN (0, 1)),
   redeemed           INTEGER NOT NULL CHECK (redeemed >= 0),
   expired            INTEGER NOT NULL CHECK (expired >= 0),
@@ -399,7 +399,7 @@ CREATE TABLE reward (
   denied             INTEGER NOT NULL DEFAULT 0 CHECK (denied IN (0, 1)),  -- 1: moderation cancelled it, and may restore it
   PRIMARY KEY (tenant, id),
   UNIQUE (tenant, referral_id, source),    -- a referral pays each side once
-  -- No more goes out of a reward than is in it.
+  -- No more is taken from a reward than its value.
   CHECK (redeemed + expired + cancelled <= value),
   -- A percentage is measured in %, and nothing else is.
   CHECK ((kind = 'PCT_DISCOUNT') = (unit = '%') OR kind = 'FUELTANK'),
@@ -419,9 +419,9 @@ CREATE INDEX reward_owner ON reward (tenant, account_id, user_id);
 CREATE INDEX reward_to_give ON reward (given_at) WHERE pending = 1 AND held = 0 AND value > redeemed + expired + cancelled;
 CREATE INDEX reward_to_expire ON reward (expires_at) WHERE expires_at IS NOT NULL AND value > redeemed + expired + cancelled;
 
--- Everything that ever happened to a reward's value: rows are added and never
--- changed. Written by whatever gives, redeems, cancels or expires, read for the
--- redemptions of a reward and for idempotency keys. Lives as long as the tenant.
+-- All changes of a reward's value: rows are added and never changed. Written when a
+-- reward is given, redeemed, cancelled or expired, read for the redemptions of a
+-- reward and for idempotency keys. Lives as long as the tenant.
 CREATE TABLE reward_ledger (
   seq             INTEGER PRIMARY KEY AUTOINCREMENT,
   tenant          TEXT NOT NULL,
@@ -433,7 +433,7 @@ CREATE TABLE reward_ledger (
   idempotency_key TEXT,
   at              INTEGER NOT NULL,
   UNIQUE (tenant, id),
-  -- The sum of a reward's amounts is what is left of it.
+  -- The sum of a reward's amounts is its remaining value.
   CHECK (CASE WHEN action IN ('grant', 'restore') THEN amount > 0 WHEN action IN ('hold', 'release') THEN amount = 0 ELSE amount < 0 END),
   CHECK (idempotency_key IS NULL OR action = 'redeem')
 ) STRICT;
@@ -515,8 +515,8 @@ CREATE INDEX analytics_code ON analytics (tenant, code);
 
 -- Jobs and their files -------------------------------------------------------
 
--- A file of a tenant: an upload, or what a job wrote. The row is written before
--- the file, so that a file that a dead process began is removed like any other.
+-- A file of a tenant: an upload, or the result of a job. The row is written before
+-- the file, so that a file of a killed process is removed like any other.
 -- Both are removed when the file expires: 28 days after the upload, or after the
 -- end of the job that wrote it.
 CREATE TABLE file (
@@ -532,7 +532,7 @@ CREATE INDEX file_expiry ON file (expires_at);
 -- An upload of the same content is found by it.
 CREATE INDEX file_content ON file (tenant, hash) WHERE hash <> '';
 
--- An export or an import. Created by the API, claimed and completed by a job
+-- An export or an import. Created by the API, leased and completed by a job
 -- worker, read by the API. Removed 56 days after it ended.
 CREATE TABLE job (
   tenant       TEXT NOT NULL REFERENCES tenant (alias),
@@ -551,16 +551,16 @@ CREATE TABLE job (
   errors       INTEGER NOT NULL CHECK (errors BETWEEN 0 AND processed),
   result_file  TEXT,
   errors_file  TEXT,
-  -- The worker's hold: attempt fences off a worker that lost the job, the lease
-  -- lets another worker take over from one that died.
+  -- The worker's lease: attempt rejects writes of a worker that lost the lease; when
+  -- the lease expires, another worker may take over.
   attempt      INTEGER NOT NULL CHECK (attempt >= 0),
   tries        INTEGER NOT NULL CHECK (tries BETWEEN 0 AND attempt),  -- attempts without progress
   leased_until INTEGER NOT NULL,
   created_at   INTEGER NOT NULL,
   completed_at INTEGER,
   expires_at   INTEGER,
-  -- How many bytes of its unpacked file an import has processed: moved in the
-  -- transaction that stores what the rows before it did.
+  -- How many bytes of its decompressed file an import has processed: updated in the
+  -- transaction that stores the changes of the rows before it.
   position     INTEGER NOT NULL DEFAULT 0 CHECK (position >= 0),
   PRIMARY KEY (tenant, id),
   -- A job that ended has its dates, and one that failed says why.
@@ -574,9 +574,9 @@ CREATE INDEX job_expiry ON job (expires_at) WHERE expires_at IS NOT NULL;
 -- The import of a file that is imported again is found by it.
 CREATE INDEX job_file ON job (tenant, file) WHERE file IS NOT NULL;
 
--- What one batch of an import reports about its rows, compressed. Written in the
--- batch's transaction, removed when the job ends and the parts become its result
--- file and its errors file.
+-- A chunk of the result file and the errors file of an import, compressed: what one
+-- batch reports about its rows. Written in the batch's transaction, removed when the
+-- job ends and the chunks become its files.
 CREATE TABLE job_part (
   tenant TEXT NOT NULL,
   job_id TEXT NOT NULL,
@@ -588,7 +588,7 @@ CREATE TABLE job_part (
 ) STRICT;
 
 
--- Webhooks: what a tenant's own systems are told -----------------------------
+-- Webhooks: events sent to a tenant's own systems -----------------------------
 
 -- An endpoint that gets a tenant's events. Written by the API, read by the webhook
 -- worker and by every transaction that may have something to report. Lives until
@@ -598,7 +598,7 @@ CREATE TABLE webhook_subscription (
   url           TEXT NOT NULL,
   name          TEXT NOT NULL,
   secret        TEXT NOT NULL,             -- sealed under the master key
-  old_secret    TEXT,                      -- the secret before: it signs too until old_until
+  old_secret    TEXT,                      -- the previous secret: it signs too until old_until
   old_until     INTEGER,
   failing_since INTEGER,                   -- null while the endpoint works
   disabled_at   INTEGER,                   -- null while it gets events
@@ -699,7 +699,7 @@ CREATE TABLE gateway_connection (
   created_at   INTEGER NOT NULL,
   checked_at   INTEGER,                    -- when the gateway last sent a check
   -- When the gateway was last asked for new subscriptions, and for all of them; 0
-  -- is never. No notification tells of a new one.
+  -- is never. No notification reports a new one.
   swept_at     INTEGER NOT NULL DEFAULT 0 CHECK (swept_at >= 0),
   swept_all_at INTEGER NOT NULL DEFAULT 0 CHECK (swept_all_at >= 0),
   sweep_at     INTEGER NOT NULL DEFAULT 0 CHECK (sweep_at >= 0)  -- when to ask next
@@ -724,7 +724,7 @@ CREATE TABLE gateway_notification (
   seq         INTEGER PRIMARY KEY AUTOINCREMENT,
   tenant      TEXT NOT NULL REFERENCES tenant (alias),
   hash        TEXT NOT NULL CHECK (length(hash) = 64),  -- SHA-256 of the payload, in hex
-  payload     TEXT NOT NULL,               -- as it came; '' once it is old
+  payload     TEXT NOT NULL,               -- as received; '' once it is old
   kind        TEXT NOT NULL,               -- '' until it is read
   problem     TEXT NOT NULL,               -- why it could not be read, or ''
   received_at INTEGER NOT NULL,
@@ -751,7 +751,7 @@ CREATE TABLE gateway_subscription (
   attempt      INTEGER NOT NULL CHECK (attempt >= 0),  -- it never falls, so it fences
   tries        INTEGER NOT NULL CHECK (tries >= 0),    -- failures in a row
   due_at       INTEGER,                    -- when to read it next
-  leased_until INTEGER,                    -- not null while a worker holds it
+  leased_until INTEGER,                    -- not null while a worker has a lease
   created_at   INTEGER NOT NULL,
   -- The first day of the latest cycle whose bill was seen, such as 2026-11-21, or
   -- '': only the first bill of a cycle uses credit.
@@ -783,8 +783,8 @@ CREATE TABLE gateway_bill (
 CREATE UNIQUE INDEX gateway_bill_first ON gateway_bill (tenant, account_id) WHERE first = 1;
 
 -- Money that is to be given back, or was. Written when the first charge of a
--- converted account lacked its discount, carried out by the gateway worker. Lives
--- as long as the tenant.
+-- converted account lacked its discount, executed by the gateway worker. Lives as
+-- long as the tenant.
 CREATE TABLE gateway_refund (
   tenant          TEXT NOT NULL REFERENCES tenant (alias),
   transaction_id  TEXT NOT NULL,           -- the charge that is refunded
@@ -807,8 +807,8 @@ CREATE TABLE gateway_refund (
 CREATE INDEX gateway_refund_waiting ON gateway_refund (tenant, subscription_id) WHERE state = 'waiting';
 
 -- The referral code that is to be in the custom field of a customer at the
--- gateway. Written with a discount registration, carried out by the gateway
--- worker. Lives as long as the tenant.
+-- gateway. Written with a discount registration, sent by the gateway worker. Lives
+-- as long as the tenant.
 CREATE TABLE gateway_coupon (
   tenant      TEXT NOT NULL REFERENCES tenant (alias),
   customer_id TEXT NOT NULL CHECK (customer_id <> ''),
@@ -838,8 +838,9 @@ CREATE TABLE master_key (
   fingerprint TEXT NOT NULL,               -- '' until the database is first opened for writing
   -- The key that is replacing it, '' when none is. Processes need both meanwhile.
   next        TEXT NOT NULL DEFAULT '',
-  -- The first master key, sealed under the present one, '' while it is the present
-  -- one. The hashes in do_not_track are under it: nobody knows the ids any more.
+  -- The first master key, sealed under the current one; '' while it is the current
+  -- one. The hashes in do_not_track use it, and they cannot be computed again,
+  -- because the ids are erased.
   identity    TEXT NOT NULL DEFAULT ''
 ) STRICT;
 INSERT INTO master_key (one, fingerprint) VALUES (1, '');

@@ -186,8 +186,8 @@ func AnyDue(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
 }
 
 // ListDue returns up to limit rewards of all tenants whose date has passed and whose
-// ledger does not have it yet: those to be given, earliest first, or if there are
-// none, those that have expired.
+// ledger does not have it yet: those to be given, earliest first, or without
+// such rewards, those that have expired.
 func ListDue(ctx context.Context, tx *store.Tx, limit int) ([]Due, error) {
 	for _, from := range []string{toGive + ` ORDER BY r.given_at`, toExpire + ` ORDER BY r.expires_at`} {
 		rows, err := tx.QueryContext(ctx, `SELECT `+dueColumns.SQL()+from+` LIMIT ?`, int64(tx.Now), limit)

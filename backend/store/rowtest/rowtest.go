@@ -1,5 +1,5 @@
-// Package rowtest stores single rows for tests. The service stores rows by a unit of
-// work only.
+// Package rowtest stores single rows for tests. The service itself stores these rows
+// only with a unit of work (package unit).
 package rowtest
 
 import (
@@ -15,14 +15,14 @@ import (
 	"kith/core/wire"
 )
 
-// PutAccount stores an account, but for its referral, which has its own row.
+// PutAccount inserts or updates an account, without its referral.
 func PutAccount(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, a referral.Account) error {
 	var rows store.Tuples
 	userdb.AppendAccount(&rows, a)
 	return tx.Put(ctx, userdb.PutAccounts, tenant, &rows)
 }
 
-// InsertCode adds a code; false means that the tenant has it already.
+// InsertCode adds a code. It returns false if the tenant has it already.
 func InsertCode(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, c referral.UserCode, account core.AccountID, user core.UserID) (bool, error) {
 	var rows store.Tuples
 	userdb.AppendCode(&rows, c, referral.Identity{Account: account, User: user})
@@ -30,38 +30,39 @@ func InsertCode(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, c re
 	return n == 1, err
 }
 
-// PutTerms says what a user who is there is found by; see referral.User.Terms.
+// PutTerms stores the search terms (referral.User.Terms) of a user who exists.
 func PutTerms(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, u referral.User) error {
 	var rows store.Tuples
 	userdb.AppendTerms(&rows, tenant, u)
 	return userdb.ChangeTerms(ctx, tx, tenant, &rows)
 }
 
-// PutUser stores a user, but for the codes, which have their own rows, for what
-// blocks the user, see BlockUser, and for what they are found by, see PutTerms.
+// PutUser inserts or updates a user, without the codes, the block (userdb.BlockUser) and
+// the search terms (PutTerms).
 func PutUser(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, u referral.User) error {
 	var rows store.Tuples
 	userdb.AppendUser(&rows, u, "")
 	return tx.Put(ctx, userdb.PutUsers, tenant, &rows)
 }
 
-// PutReferral stores a referral; its first code and its start never change.
+// PutReferral inserts or updates a referral; see referraldb.Put.
 func PutReferral(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, r referral.Referral) error {
 	var rows store.Tuples
 	referraldb.AppendRow(&rows, r)
 	return tx.Put(ctx, referraldb.Put, tenant, &rows)
 }
 
-// RecordDecision stores a decision, or counts it when the same claim met the
-// same rule before.
+// RecordDecision stores a decision, or counts it if the same claim met the same rule
+// before.
 func RecordDecision(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, d wire.Decision) error {
 	var rows store.Tuples
 	referraldb.AppendDecision(&rows, d)
 	return tx.Put(ctx, referraldb.PutDecisions, tenant, &rows)
 }
 
-// InsertReward adds a reward; its ledger is for AppendLedger. That a referral
-// pays each side once is a constraint: a second one is an error, not a payment.
+// InsertReward adds a reward, without the entries of its ledger; see
+// rewarddb.AppendLedger. A second reward for a side of a referral violates a constraint
+// and is an error.
 func InsertReward(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, r reward.Reward) error {
 	var rows store.Tuples
 	rewarddb.AppendRow(&rows, r)

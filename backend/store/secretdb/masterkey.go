@@ -1,3 +1,5 @@
+// Package secretdb has the SQL of the master key and of the secrets that are sealed
+// under it.
 package secretdb
 
 import (
@@ -7,17 +9,19 @@ import (
 	"kith/core"
 )
 
-// MasterKey is what a database has that tells its master key from others; the zero
-// value fits any.
+// MasterKey identifies the master key of a database, without having the key itself. The
+// zero value, of a new database, matches any key.
 type MasterKey struct {
-	// Fingerprint is that of the master key, empty until a database is first opened for
-	// writing, and Next that of the one which replaces it, empty when none does.
-	Fingerprint, Next string
-	// Identity is the sealed key of auth.Keyring.Identity, empty when that is the master
+	// Fingerprint is the fingerprint of the master key, empty until the database is
+	// first opened for writing.
+	Fingerprint string
+	// Next is the fingerprint of the key that is replacing it, empty outside a rotation.
+	Next string
+	// Identity is the sealed key of auth.Keyring.Identity, empty if that is the master
 	// key itself.
 	Identity string
-	// Tenant has a secret that is sealed under the master key, Sealed; both are empty
-	// while there is no tenant.
+	// Sealed is a secret of Tenant that is sealed under the master key. Both are empty
+	// if no tenant has one.
 	Tenant core.TenantAlias
 	Sealed string
 }
@@ -33,8 +37,8 @@ var sealedColumns = store.Selection[MasterKey]{
 	store.Col(`sealed`, func(k *MasterKey) any { return &k.Sealed }),
 }
 
-// FindMasterKey returns what tells the master key of the database; nothing of one that
-// has no schema yet.
+// FindMasterKey returns what identifies the master key of the database; the zero value
+// if the database has no schema yet.
 func FindMasterKey(ctx context.Context, r store.Reads) (k MasterKey, err error) {
 	has, err := r.HasTable(ctx, "master_key")
 	if err != nil || !has {
@@ -47,8 +51,8 @@ func FindMasterKey(ctx context.Context, r store.Reads) (k MasterKey, err error) 
 	return k, err
 }
 
-// KeepKeyFingerprint notes the fingerprint of the master key, unless there is one, and
-// returns the one that is there then: two processes may start on a new database.
+// KeepKeyFingerprint stores the fingerprint of the master key, unless one is stored, and
+// returns the stored one: another process may have stored it at the same time.
 func KeepKeyFingerprint(ctx context.Context, p *store.Primary, now core.Time, fingerprint string) (kept string, err error) {
 	err = p.Write(ctx, now, func(tx *store.Tx) error {
 		if err := tx.Exec(ctx, "keep fingerprint", `UPDATE master_key SET fingerprint = ? WHERE fingerprint = ''`, fingerprint); err != nil {
@@ -59,13 +63,13 @@ func KeepKeyFingerprint(ctx context.Context, p *store.Primary, now core.Time, fi
 	return kept, err
 }
 
-// BeginKeyRotation notes the fingerprint of the master key that secrets are sealed under
-// from now on, and the sealed key of identities.
+// BeginKeyRotation stores the fingerprint of the next master key, under which secrets
+// are sealed from now on, and the sealed key of identities.
 func BeginKeyRotation(ctx context.Context, tx *store.Tx, next, identity string) error {
 	return tx.Exec(ctx, "begin key rotation", `UPDATE master_key SET next = ?, identity = ?`, next, identity)
 }
 
-// EndKeyRotation makes that master key the one of the database.
+// EndKeyRotation makes the next master key the only one of the database.
 func EndKeyRotation(ctx context.Context, tx *store.Tx) error {
 	return tx.Exec(ctx, "end key rotation", `UPDATE master_key SET fingerprint = next, next = '' WHERE next <> ''`)
 }
@@ -74,8 +78,8 @@ func EndKeyRotation(ctx context.Context, tx *store.Tx) error {
 type Secret struct {
 	// Tenant is empty for a secret of the whole service.
 	Tenant core.TenantAlias
-	// Name is what the secret is known by among others of its kind: the hash of an API
-	// key, the URL of an endpoint, a public key, an id.
+	// Name identifies the secret among those of its kind and tenant: the hash of an API
+	// key, the URL of an endpoint, a public key, or an id.
 	Name   string
 	Sealed string
 }
@@ -86,15 +90,15 @@ var secretColumns = store.Selection[Secret]{
 	store.Col(`sealed`, func(s *Secret) any { return &s.Sealed }),
 }
 
-// Kind is a kind of secrets in the database.
+// Kind is a kind of secrets in the database: one column of a table.
 type Kind struct {
-	// Name is the kind's, in plural.
+	// Name is the name of the kind, in the plural.
 	Name string
-	// list selects a page as secretColumns name it, reseal replaces one.
+	// list selects a page of secretColumns, reseal replaces one secret.
 	list, reseal string
 }
 
-// Kinds of secrets: all columns that hold any.
+// The kinds of secrets: one for each column that has any.
 var (
 	APIKeySecrets = Kind{
 		"API keys", `SELECT tenant, hash AS name, sealed FROM api_key WHERE (tenant, hash) > (?1, ?2) ORDER BY tenant, hash LIMIT ?3`,
@@ -118,16 +122,16 @@ var (
 	}
 )
 
-// List returns up to limit secrets of a kind behind another one, of all tenants in
-// the order of tenant and name.
-func List(ctx context.Context, r store.Reads, kind Kind, behind Secret, limit int) ([]Secret, error) {
+// List returns up to limit secrets of a kind, of all tenants, in the order of tenant and
+// name, starting after the secret after.
+func List(ctx context.Context, r store.Reads, kind Kind, after Secret, limit int) ([]Secret, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+secretColumns.SQL()+` FROM (`+kind.list+`) ORDER BY tenant, name`,
-		string(behind.Tenant), behind.Name, limit)
+		string(after.Tenant), after.Name, limit)
 	return secretColumns.All(rows, err, kind.Name)
 }
 
-// Reseal replaces a sealed secret by the same one sealed anew, unless it is another one
-// by now.
+// Reseal replaces a sealed secret s by the same secret sealed under another key, unless
+// it was changed since s was read.
 func Reseal(ctx context.Context, tx *store.Tx, kind Kind, s Secret, sealed string) error {
 	return tx.Exec(ctx, "reseal "+kind.Name, kind.reseal, string(s.Tenant), s.Name, s.Sealed, sealed)
 }

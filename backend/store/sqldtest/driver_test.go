@@ -8,9 +8,9 @@ import (
 	"kith/backend/store/sqldtest"
 )
 
-// What the driver and the server do with statements that the store is built
-// on. The texts are all that the driver tells of a violated constraint, and
-// they differ between the two ends only in what stands before them.
+// The store depends on the texts of these errors: the driver passes nothing else on
+// about a violated constraint. The texts of a primary and of a replica differ only in
+// their prefix.
 func TestDriver_ConstraintsAreNamedAtTheEndOfTheText(t *testing.T) {
 	c := sqldtest.Start(t)
 	exec(t, open(t, c.PrimaryURL()), `CREATE TABLE named (
@@ -66,9 +66,9 @@ func TestDriver_ReturnsRowsOfWrites(t *testing.T) {
 	}
 }
 
-// A transaction needs one connection, and the server ends it after five
-// seconds when another one waits to write: COMMIT can fail, so it is checked.
-func TestDriver_TransactionIsLostWhenHeldTooLong(t *testing.T) {
+// The server ends a transaction after 5 seconds if another one waits to write. Then
+// COMMIT fails.
+func TestDriver_ServerEndsALongTransaction(t *testing.T) {
 	c := sqldtest.Start(t)
 	db := open(t, c.PrimaryURL())
 	exec(t, db, `CREATE TABLE slow (a)`)
@@ -83,5 +83,5 @@ func TestDriver_TransactionIsLostWhenHeldTooLong(t *testing.T) {
 	exec(t, open(t, c.PrimaryURL()), `INSERT INTO slow VALUES (2)`)
 	_, err = conn.ExecContext(t.Context(), `COMMIT`)
 	require.ErrorContains(t, err, "Transaction timed out")
-	require.Equal(t, 1, count(t, db, "slow"), "only the one that waited")
+	require.Equal(t, 1, count(t, db, "slow"), "only the transaction that waited")
 }

@@ -16,13 +16,13 @@ import (
 	"time"
 )
 
-// errEnded is a server that ended by itself while it was waited for.
+// errEnded means that a server ended by itself.
 var errEnded = errors.New("sqldtest: the server ended")
 
 // node is one server process; it may be started again after it was killed.
 type node struct {
 	binary, addr string
-	token        string // for its own probes; empty when it asks for none
+	token        string // for the probes; empty if the server requires none
 	args         []string
 	dir          string
 
@@ -36,7 +36,7 @@ func newNode(binary, dir, addr, token string, args ...string) *node {
 	return &node{binary: binary, addr: addr, token: token, args: args, dir: dir}
 }
 
-// start runs the server and returns when it answers statements.
+// start starts the server and returns when it answers statements.
 func (n *node) start() error {
 	if err := n.spawn(); err != nil {
 		return err
@@ -75,8 +75,8 @@ func (n *node) spawn() error {
 	started, ended := make(chan error), make(chan struct{})
 	go func() {
 		defer close(ended)
-		// The kernel ends the child with the thread that made it, so this one
-		// is kept until then.
+		// The kernel kills the child when the thread that started it ends, so this
+		// thread must live as long as the child.
 		runtime.LockOSThread()
 		err := cmd.Start()
 		started <- err
@@ -91,7 +91,7 @@ func (n *node) spawn() error {
 	return nil
 }
 
-// kill ends the server at once and returns when it has ended.
+// kill kills the server and returns when it has ended.
 func (n *node) kill() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -103,7 +103,7 @@ func (n *node) kill() {
 	n.cmd = nil
 }
 
-// pause stops the server where it is and returns when none of its threads runs.
+// pause suspends the server and returns when all its threads are suspended.
 func (n *node) pause() error {
 	if err := n.signal(syscall.SIGSTOP); err != nil {
 		return err
@@ -140,11 +140,11 @@ func (n *node) isPaused() error {
 
 func (n *node) logPath() string { return n.dir + "/log" }
 
-// client bounds one probe. Probes are repeated until Deadline.
+// client limits the time of one probe. Probes are repeated until Deadline.
 var client = &http.Client{Timeout: 10 * time.Second}
 
-// replicationIndex asks the server how far its data go: the number of the last
-// frame of the write-ahead log that it has.
+// replicationIndex returns the number of the last frame of the write-ahead log that the
+// server has.
 func (n *node) replicationIndex() (uint64, error) {
 	const ask = `{"requests":[{"type":"execute","stmt":{"sql":"SELECT 1"}},{"type":"close"}]}`
 	req, err := http.NewRequest(http.MethodPost, "http://"+n.addr+"/v2/pipeline", strings.NewReader(ask))

@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// dieWithParent ends the child when the test process dies without cleaning up,
-// as it does when it runs into its time limit.
+// dieWithParent makes the kernel kill the child if the test process ends without
+// cleaning up, for example because of its time limit.
 func dieWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

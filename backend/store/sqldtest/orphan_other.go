@@ -4,5 +4,5 @@ package sqldtest
 
 import "os/exec"
 
-// dieWithParent does nothing: only Linux knows how.
+// dieWithParent does nothing: only Linux supports it.
 func dieWithParent(*exec.Cmd) {}

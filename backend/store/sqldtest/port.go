@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// freePorts chooses n addresses that nothing listens on.
+// freePorts returns n addresses on which nothing listens.
 func freePorts(n int) ([]string, error) {
 	addrs := make([]string, n)
 	for i := range addrs {
@@ -23,8 +23,8 @@ func freePorts(n int) ([]string, error) {
 	return addrs, nil
 }
 
-// Ports of FreeAddr. They lie below those that Linux gives to outgoing
-// connections, one of which could take an address before its process does.
+// The ports of FreeAddr are below those that Linux uses for outgoing connections:
+// such a connection could take the port before the process that it is meant for.
 const firstPort, lastPort = 10_000, 32_000
 
 // FreeAddr returns a loopback address on which nothing listens, for a process
@@ -46,8 +46,8 @@ func FreeAddr() (string, error) {
 	return "", fmt.Errorf("sqldtest: no free port: %w", err)
 }
 
-// reserved are the ports that this program has reserved, and the file of which a
-// byte is locked for each of them. The system unlocks it when the program ends.
+// reserved are the ports that this program has reserved, and a file in which a byte is
+// locked for each of them. The system unlocks the bytes when the program ends.
 var reserved struct {
 	sync.Mutex
 	ports map[int]bool

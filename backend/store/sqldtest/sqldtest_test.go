@@ -82,7 +82,7 @@ func TestCluster_DisconnectedReplicaServesStaleReads(t *testing.T) {
 	c.DisconnectReplica(t)
 	exec(t, primary, "INSERT INTO held VALUES (1)")
 	require.Equal(t, 0, count(t, replica, "held"))
-	// Refused by the replica or ended by the context: whichever comes first.
+	// The replica rejects the write, or the context ends first.
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	_, err := open(t, c.ReplicaURL()).ExecContext(ctx, "INSERT INTO held VALUES (2)")

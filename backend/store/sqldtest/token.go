@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 )
 
-// tokens signs what the nodes of a cluster ask their clients for.
+// tokens signs the tokens that the nodes of a cluster require.
 type tokens struct {
 	key ed25519.PrivateKey
-	// keyFile holds the public half, as the server reads it.
+	// keyFile is the path of the public key, in the form that the server reads.
 	keyFile string
 }
 
@@ -29,8 +29,7 @@ func (t *tokens) sign(claims string) string {
 	return signed + "." + b64(ed25519.Sign(t.key, []byte(signed)))
 }
 
-// Token is the token that may read and write, or "" for a cluster that asks for
-// none.
+// Token returns a token that may read and write, or "" if the cluster requires none.
 func (c *Cluster) Token() string {
 	if c.tokens == nil {
 		return ""
@@ -38,8 +37,7 @@ func (c *Cluster) Token() string {
 	return c.tokens.sign(`{"a":"rw"}`)
 }
 
-// ReadToken is the token that may only read, or "" for a cluster that asks for
-// none.
+// ReadToken returns a token that may only read, or "" if the cluster requires none.
 func (c *Cluster) ReadToken() string {
 	if c.tokens == nil {
 		return ""

@@ -1,5 +1,5 @@
-// Package sqltest checks SQL: that a statement finds its rows by an index, and that it
-// names the tenant whose rows it touches.
+// Package sqltest checks SQL in tests: that a statement finds its rows with an index,
+// and that it names the tenant of the rows that it reads or writes.
 package sqltest
 
 import (
@@ -11,33 +11,35 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Explained is a database that fails the test at a query that looks at more
-// rows than it has to: all of a table, or all of a tenant.
+// Explained is a database that fails the test if a query reads too many rows: all of a
+// table, or all of a tenant.
 type Explained struct {
 	*sql.DB
+	// T is the test that fails.
 	T testing.TB
 }
 
 var (
 	tooMany = regexp.MustCompile(`^SCAN [a-z]|\(tenant=\?\)`)
-	// few are the lists that a call brings along, what a tenant has few of, an index
-	// of what waits, and what the index of words found.
+	// few matches steps that read few rows: lists that are arguments of the query,
+	// tables of which a tenant has few rows, indexes of what waits, and results of the
+	// full-text index.
 	few = regexp.MustCompile(`^SCAN (json_each|given|hit)\b|_waiting$|^SEARCH (webhook_subscription|gateway_connection|gateway_key|program)\b|^SCAN user_index VIRTUAL TABLE INDEX 0:M1$`)
 )
 
-// QueryContext runs a query that was explained.
+// QueryContext explains a query and runs it.
 func (e Explained) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	e.Explain(query, args)
 	return e.DB.QueryContext(ctx, query, args...)
 }
 
-// QueryRowContext runs a query that was explained.
+// QueryRowContext explains a query and runs it.
 func (e Explained) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	e.Explain(query, args)
 	return e.DB.QueryRowContext(ctx, query, args...)
 }
 
-// Explain fails the test when a query looks at more rows than it has to.
+// Explain fails the test if a query reads too many rows.
 func (e Explained) Explain(query string, args []any) {
 	e.T.Helper()
 	for _, step := range e.Plan(query, args) {
@@ -47,7 +49,7 @@ func (e Explained) Explain(query string, args []any) {
 	}
 }
 
-// Plan is what SQLite does for a query, step by step.
+// Plan returns the steps of SQLite's query plan.
 func (e Explained) Plan(query string, args []any) (steps []string) {
 	e.T.Helper()
 	rows, err := e.DB.QueryContext(e.T.Context(), "EXPLAIN QUERY PLAN "+query, args...)

@@ -10,13 +10,13 @@ import (
 	"kith/backend/store/storetest"
 )
 
-// File opens a new file on which the migrations have run.
+// File opens a new, migrated file.
 func File(t testing.TB) *sql.DB {
 	t.Helper()
 	return Open(t, storetest.File(t))
 }
 
-// Open opens a database by its URL, beside the connections that the store has to it.
+// Open opens a database by its URL without the store. The test closes it.
 func Open(t testing.TB, url string) *sql.DB {
 	t.Helper()
 	connector, err := libsql.NewConnector(url, "")

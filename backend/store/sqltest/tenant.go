@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TenantColumns are the tables that have rows of tenants, each with its column
-// that names the tenant.
+// TenantColumns returns the column with the tenant for each table that has one.
 func TenantColumns(t testing.TB) map[string]string {
 	t.Helper()
 	rows, err := File(t).QueryContext(t.Context(), `SELECT m.name FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table' AND c.name = 'tenant'`)
@@ -27,15 +26,15 @@ func TenantColumns(t testing.TB) map[string]string {
 	return columns
 }
 
-// Unknown stands for a part of a statement that is put together while the program
-// runs.
+// Unknown stands for a fragment of a statement that is built at run time.
 const Unknown = "UNKNOWN"
 
 var (
 	sqlToken = regexp.MustCompile(`'(?:[^']|'')*'|"[^"]*"|[A-Za-z_][A-Za-z0-9_]*|\?[0-9]*|[0-9]+|[^\sA-Za-z0-9_]`)
-	Verb     = regexp.MustCompile(`^\s*(SELECT|INSERT|UPDATE|DELETE|WITH|REPLACE)\s`)
-	// Table finds what reads or writes a table, in a text that may be a part of a
-	// statement.
+	// Verb matches the beginning of a statement.
+	Verb = regexp.MustCompile(`^\s*(SELECT|INSERT|UPDATE|DELETE|WITH|REPLACE)\s`)
+	// Table matches a clause that reads or writes a table, in a text that may be a
+	// fragment of a statement.
 	Table   = regexp.MustCompile(`\b(FROM|JOIN|INTO|UPDATE)\s+([a-z_]+|$)`)
 	sqlName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 )
@@ -43,13 +42,13 @@ var (
 // source is one table of a SELECT, an UPDATE or a DELETE.
 type source struct {
 	table, alias string
-	// named is true when its tenant is a parameter, and same are those whose tenant
-	// is the same.
+	// named is true if its tenant is a parameter. same has the tables whose tenant must
+	// be equal to its own.
 	named bool
 	same  []*source
 }
 
-// scope is one SELECT, UPDATE or DELETE, within another one or not.
+// scope is one SELECT, UPDATE or DELETE; outer is the scope around it, or nil.
 type scope struct {
 	sources []*source
 	outer   *scope
@@ -67,8 +66,8 @@ func (s *scope) find(qualifier, column string, tenantColumn map[string]string) *
 	return nil
 }
 
-// MissingTenants says which tables of a statement have no condition on their tenant; it
-// is empty when there are none.
+// MissingTenants reports which tables of a statement have no condition on their tenant,
+// as a text; it is empty if all have one. tenantColumn is the result of TenantColumns.
 func MissingTenants(text string, tenantColumn map[string]string) string {
 	tokens := sqlToken.FindAllString(text, -1)
 	at := func(i int) string {
@@ -80,7 +79,7 @@ func MissingTenants(text string, tenantColumn map[string]string) string {
 	var all []*source
 	var missing []string
 	scopes := make([]*scope, len(tokens))
-	// First the tables, since a column may come before its table.
+	// First find the tables, because a column may precede its table.
 	stack := []*scope{{}}
 	list := false
 	setting := make([]bool, len(tokens))
@@ -96,12 +95,12 @@ func MissingTenants(text string, tenantColumn map[string]string) string {
 			stack = append(stack, inner)
 		case ")":
 			if top == 0 {
-				return "a bracket that closes nothing"
+				return "a closing bracket without an opening one"
 			}
 			stack = stack[:top]
 		case "SELECT":
 			if at(i-1) != "(" {
-				// The next part of a UNION, or what an INSERT takes.
+				// The next SELECT of a UNION, or the SELECT of an INSERT.
 				stack[top] = &scope{outer: stack[top].outer}
 			}
 		case "SET":
@@ -164,7 +163,7 @@ func MissingTenants(text string, tenantColumn map[string]string) string {
 		stack[top].sources = append(stack[top].sources, from)
 		all = append(all, from)
 	}
-	// Then what is said of their tenants.
+	// Then find the conditions on their tenants.
 	for i, word := range tokens {
 		if word != "tenant" && word != "alias" || setting[i] && scopes[i].outer == nil {
 			continue

@@ -1,8 +1,6 @@
-// Package storetest gives tests databases on which the migrations have run. They
-// make dozens of tables, and SQLite with the race detector takes long for them: the
-// tests of a package together would spend more time on that than on what they test.
-//
-// Tests of migrations themselves have no use for it.
+// Package storetest makes migrated databases for tests. Running the migrations for each
+// test would take longer than the tests themselves, above all with the race detector.
+// Tests of the migrations do not use it.
 package storetest
 
 import (
@@ -16,9 +14,8 @@ import (
 	"kith/backend/store"
 )
 
-// File makes an embedded database that was migrated, empty, in a folder of the
-// test's own and returns its URL. It is a copy of one that this process has
-// migrated once, some time ago; to migrate it again does nothing.
+// File makes an empty, migrated embedded database in a temporary folder of the test and
+// returns its URL. It is a copy of a database that this process has migrated once.
 func File(t testing.TB) string {
 	t.Helper()
 	text, err := migrated()
@@ -32,8 +29,8 @@ func File(t testing.TB) string {
 	return "file:" + path
 }
 
-// migrated is the file of which all others are copies. It is kept in memory, so
-// that nothing has to be removed at the end of the process.
+// migrated returns the content of a migrated file. It is kept in memory, so that
+// nothing has to be deleted at the end of the process.
 var migrated = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "storetest")
 	if err != nil {
@@ -45,7 +42,7 @@ var migrated = sync.OnceValues(func() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Closing moves what is in the write-ahead log to the file.
+	// Close copies the write-ahead log into the file.
 	if err := errors.Join(db.Migrate(context.Background(), 1), db.Close()); err != nil {
 		return nil, err
 	}

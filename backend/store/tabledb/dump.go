@@ -65,11 +65,11 @@ type dumper struct {
 	// where is the condition of the rows, with its args; empty: all.
 	where string
 	args  []any
-	// through goes through the table, whatever index there is.
+	// fullScan is true to scan the whole table without an index.
 	fullScan bool
 	keep     func(Column) bool
 	row      func([]byte) error
-	// behind is the key of the last row, nil before the first.
+	// after is the key of the last row that was dumped, nil before the first.
 	after []any
 	line  []byte
 }

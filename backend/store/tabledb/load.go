@@ -90,7 +90,7 @@ func rowList(lines []byte) []byte {
 type IntakePosition struct {
 	// Cursor is the number of the latest processed event call.
 	Cursor int64 `json:"cursor"`
-	// Last is the number of the latest event call, 0 if there is none.
+	// Last is the number of the latest event call, 0 if the intake is empty.
 	Last int64 `json:"last"`
 }
 

@@ -28,8 +28,8 @@ func ReplaceKey(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, name
 		int64(tx.Now), int64(until), int64(until), string(tenant), name)
 }
 
-// DeleteKey deletes a key with all its secrets. It returns false if there is none of
-// this name.
+// DeleteKey deletes a key with all its secrets. It returns false if the tenant has
+// none of this name.
 func DeleteKey(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, name string) (bool, error) {
 	return tx.Changed(ctx, "delete key", `DELETE FROM api_key WHERE tenant = ? AND name = ?`, string(tenant), name)
 }

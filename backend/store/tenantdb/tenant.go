@@ -31,8 +31,8 @@ type Tenant struct {
 	// ShareOrigin is the origin of share links, such as https://go.shop.example. If
 	// it is empty, it is the service's own origin, or that of Landing.
 	ShareOrigin string
-	// Landing is the landing page of the program "classic", or if there is none, of
-	// the program with the lowest key. It is empty if the tenant has no program.
+	// Landing is the landing page of the program "classic", or without it, of the
+	// program with the lowest key. It is empty if the tenant has no program.
 	Landing string
 	// InitChecksum is true if the checksum of an init call is accepted (see
 	// wire.VerifyChecksum), UndatedTokens if a user token without exp is.

@@ -22,11 +22,11 @@ import (
 	"kith/core/widget"
 )
 
-// someUsers are what a read of several is asked for.
+// someUsers are arguments of reads that take several users.
 var someUsers = []referral.Identity{{Account: "a", User: "u"}, {Account: "b", User: "v"}}
 
-// What a call reads must not grow with what a tenant has, least of all while it
-// holds the write lock. Lists of everything are not meant.
+// The rows that a call reads must not grow with the data of a tenant, above all while
+// the call has the write lock. Unfiltered lists are not tested.
 func TestReads_FindByIndex(t *testing.T) {
 	t.Parallel()
 	r, ctx := store.NewReads(sqltest.Explained{DB: sqltest.File(t), T: t}), t.Context()
@@ -123,8 +123,8 @@ func TestReads_FindByIndex(t *testing.T) {
 	}
 }
 
-// wantingAll is a unit of work that wants something of each kind but the facts, which
-// are all programs of a tenant.
+// wantingAll returns a unit of work that wants one item of each kind except the facts,
+// which read all programs of a tenant.
 func wantingAll(tx *store.Tx) *Unit {
 	u := New(tx, "t", func(referral.Identity) string { return "hash" })
 	who := referral.Identity{Account: "a", User: "u"}
@@ -145,9 +145,8 @@ func wantingAll(tx *store.Tx) *Unit {
 	return u
 }
 
-// Somebody may refer thousands within the time that is looked at: the index has the
-// latest of them first, so that no more are read than are looked at, and only those
-// are sorted.
+// A referrer may have thousands of recent referrals. The index has the latest first, so
+// that only state.MaxRecent of them are read and sorted.
 func TestUnit_RecentReferralsAreReadInOrder(t *testing.T) {
 	t.Parallel()
 	db := sqltest.File(t)

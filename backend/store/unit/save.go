@@ -18,8 +18,8 @@ import (
 	"kith/core/wire"
 )
 
-// Save stores what was kept since the last save, by one statement for each table.
-// What others refer to goes first.
+// Save stores the changes since the last save, with one statement for each table. Rows
+// are stored before the rows that refer to them.
 func (u *Unit) Save(ctx context.Context) error {
 	u.unsaved = false
 	for _, save := range []func(context.Context) error{
@@ -38,7 +38,7 @@ func (u *Unit) Save(ctx context.Context) error {
 	return nil
 }
 
-// putAll stores rows, one for each of a list.
+// putAll stores one row for each item of a list.
 func putAll[T any](ctx context.Context, u *Unit, p *store.Put, list []T, add func(*store.Tuples, T)) error {
 	return u.tx.Put(ctx, p, u.Tenant, rowsOf(p, list, add))
 }
@@ -53,7 +53,7 @@ func rowsOf[T any](p *store.Put, list []T, add func(*store.Tuples, T)) *store.Tu
 	return &rows
 }
 
-// changedRows are the rows of a table that were changed.
+// changedRows returns the rows of a table that were changed.
 func changedRows[K comparable, V any](t *state.Table[K, V]) []*state.Row[V] {
 	rows := make([]*state.Row[V], 0, len(t.Changed()))
 	for _, key := range t.Changed() {
@@ -63,15 +63,15 @@ func changedRows[K comparable, V any](t *state.Table[K, V]) []*state.Row[V] {
 }
 
 func (u *Unit) saveAccounts(ctx context.Context) error {
-	// A new user changes the account's users, which are not stored with it.
+	// A new user changes the user count of the account, which is not stored.
 	changed := slices.DeleteFunc(changedRows(&u.Accounts), func(a *state.Row[state.Account]) bool {
 		return a.Stored && a.Before.Account == a.Now.Account
 	})
 	return putAll(ctx, u, userdb.PutAccounts, changed, func(t *store.Tuples, a *state.Row[state.Account]) { userdb.AppendAccount(t, a.Now.Account) })
 }
 
-// saveUsers stores users with what they are found by: that of new users is stored with
-// them and has only to be indexed, that of others changes.
+// saveUsers stores users and their search terms. The terms of new users are stored with
+// them and then indexed; those of other users are changed.
 func (u *Unit) saveUsers(ctx context.Context) error {
 	var terms store.Tuples
 	added := false
@@ -102,7 +102,7 @@ func (u *Unit) saveUsers(ctx context.Context) error {
 	return err
 }
 
-// findLastUser finds the user who was added last, when that is one of the unit's.
+// findLastUser updates lastSeq if the unit has added users since it was read.
 func (u *Unit) findLastUser(ctx context.Context) error {
 	if !u.added {
 		return nil
@@ -143,7 +143,7 @@ func (u *Unit) saveReferrals(ctx context.Context) error {
 	return putAll(ctx, u, referraldb.Put, changed, func(t *store.Tuples, r *state.Row[referral.Referral]) { referraldb.AppendRow(t, r.Now) })
 }
 
-// saveRewards stores rewards and their ledger.
+// saveRewards stores rewards and the entries of their ledger.
 func (u *Unit) saveRewards(ctx context.Context) error {
 	var added, changed []reward.Reward
 	for _, r := range changedRows(&u.Rewards) {
@@ -194,7 +194,7 @@ func (u *Unit) saveTouched(ctx context.Context) error {
 		string(u.Tenant), store.TextList(strs(customers)), int64(u.Now))
 }
 
-// distinct are the texts of a list, each once.
+// distinct returns the texts of a list, sorted, each once.
 func distinct(list []core.AccountID) []string {
 	texts := strs(list)
 	slices.Sort(texts)
@@ -205,7 +205,7 @@ func (u *Unit) saveIntake(ctx context.Context) error {
 	return putAll(ctx, u, putIntake, u.Intake.Take(), intakeRow)
 }
 
-// saveEvents stores webhook events, and a delivery to each endpoint that is subscribed.
+// saveEvents stores webhook events, and a delivery of each to each enabled endpoint.
 func (u *Unit) saveEvents(ctx context.Context) error {
 	events := u.Events.Take()
 	if len(events) == 0 {
@@ -226,12 +226,12 @@ func (u *Unit) saveEvents(ctx context.Context) error {
 		string(u.Tenant), store.TextList(ids), int64(u.Now))
 }
 
-// putIntake takes event calls in: tuples.intake of each.
+// putIntake appends event calls to the intake. intakeRow adds its rows.
 var putIntake = &store.Put{
 	Table: "intake", Columns: store.Columns("account_id, user_id, idempotency_key, events, key_id"), At: store.Columns("received_at"),
 }
 
-// putEvents stores webhook events: id, type and data of each.
+// putEvents stores webhook events.
 var putEvents = &store.Put{Table: "webhook_event", Columns: store.Columns("id, type, data"), At: store.Columns("created_at")}
 
 func intakeRow(t *store.Tuples, in event.Batch) {

@@ -12,7 +12,7 @@ import (
 	"kith/backend/store/userdb"
 )
 
-// The statements that store rows name the tenant once they are put together.
+// The complete statements that store rows name the tenant.
 func TestPuts_NameTheTenant(t *testing.T) {
 	t.Parallel()
 	columns := sqltest.TenantColumns(t)

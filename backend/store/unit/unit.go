@@ -1,3 +1,6 @@
+// Package unit combines the statements of a transaction: it loads the state that calls
+// need with one query for each table, and saves all changes with one statement for
+// each table. The decisions are made by core/state.
 package unit
 
 import (
@@ -19,36 +22,37 @@ import (
 	"kith/core/state"
 )
 
-// Unit is a unit of work in a transaction: it loads the state that calls need, has
-// them decided, and saves what they changed. Make it with Tx.Unit.
+// Unit is a unit of work on one tenant in a transaction: it loads the state that calls
+// need, runs their decisions, and saves their changes. New returns one. The caller must
+// call Save before the transaction commits.
 type Unit struct {
 	*state.State
 	tx *store.Tx
-	// identify returns the keyed hash of a user who was deleted, not to be tracked again.
+	// identify returns the keyed hash of a user, for the table do_not_track.
 	identify func(referral.Identity) string
-	// lastSeq is the number of the user who was added last before the unit's first,
-	// until the unit has added one.
+	// lastSeq is the number of the newest user before those that the next save adds.
 	lastSeq int64
-	added   bool
-	// unsaved is true when calls were kept since the last save.
+	// added is true if the unit has added a user.
+	added bool
+	// unsaved is true if calls were decided since the last save.
 	unsaved bool
 }
 
-// New returns a unit of work on a tenant that knows nothing yet. identify returns the
-// keyed hash by which a user is recognized who was deleted, not to be tracked again.
+// New returns a unit of work that has loaded nothing yet. identify returns the keyed
+// hash of a user, by which deleted users who must not be tracked again are recognized.
 func New(tx *store.Tx, tenant core.TenantAlias, identify func(referral.Identity) string) *Unit {
 	s := state.New(tenant, tx.Now)
 	s.Silent = tx.Silent
 	return &Unit{State: s, tx: tx, identify: identify}
 }
 
-// maxDecisions bounds how often a call is decided: each time it wanted more.
+// maxDecisions limits how often a call is decided, each time with more state loaded.
 const maxDecisions = 16
 
-// Decide decides a call. What it wants and was not loaded is loaded, and it is decided
-// anew, so decide must have no effects but those on the state, must set its results
-// anew, and must not change what it was given. Of a call that is refused nothing
-// remains.
+// Decide runs the decision of a call. If decide needs state that is not loaded, Decide
+// loads it and runs decide again. So decide must have no effects except on the state,
+// must set all its results each time it runs, and must not change its inputs. If decide
+// returns an error, its changes are dropped and Decide returns the error.
 func (u *Unit) Decide(ctx context.Context, decide func(*state.State) error) error {
 	for range maxDecisions {
 		err := decide(u.State)
@@ -66,11 +70,11 @@ func (u *Unit) Decide(ctx context.Context, decide func(*state.State) error) erro
 			return err
 		}
 	}
-	return errors.New("store: a call wanted more each time it was decided")
+	return fmt.Errorf("store: a call needed more state after it was decided %d times", maxDecisions)
 }
 
-// Load loads what is wanted. What was kept is saved before, so that nothing is loaded
-// that is no longer true.
+// Load loads the state that is wanted. It saves the unsaved changes first, so that the
+// loaded state includes them.
 func (u *Unit) Load(ctx context.Context) error {
 	if u.unsaved {
 		if err := u.Save(ctx); err != nil {
@@ -83,14 +87,14 @@ func (u *Unit) Load(ctx context.Context) error {
 	return nil
 }
 
-// query is a statement that reads, and what is done with its rows.
+// query is a statement that reads, and the function that reads its rows.
 type query struct {
 	text string
 	args []any
 	read func(*sql.Rows) error
 }
 
-// queries runs statements; on a server they are one message.
+// queries runs statements, on a server in one round trip.
 func queries(ctx context.Context, tx *store.Tx, all []query) error {
 	if len(all) == 0 {
 		return nil
@@ -131,7 +135,7 @@ func queriesTogether(ctx context.Context, tx *store.Tx, all []query) (err error)
 	return rows.Err()
 }
 
-// reading reads each row into a value.
+// reading returns a function that scans each row into a value and calls each with it.
 func reading[T any](scan func(*sql.Rows, *T) error, each func(T)) func(*sql.Rows) error {
 	return func(rows *sql.Rows) error {
 		for rows.Next() {
@@ -145,12 +149,12 @@ func reading[T any](scan func(*sql.Rows, *T) error, each func(T)) func(*sql.Rows
 	}
 }
 
-// bySelection reads each row by a selection.
+// bySelection is reading with a selection.
 func bySelection[T any](s store.Selection[T], each func(T)) func(*sql.Rows) error {
 	return reading(func(rows *sql.Rows, one *T) error { return s.Scan(rows, one) }, each)
 }
 
-// wanted are the statements that load what is wanted.
+// wanted returns the statements that load the state that is wanted.
 func (u *Unit) wanted() (all []query) {
 	if u.Facts.Wanted() {
 		all = append(all, u.loadFacts()...)
@@ -185,7 +189,7 @@ func (u *Unit) loadFacts() []query {
 	}
 }
 
-// facts are those of a tenant, and the number of the user who was added last.
+// facts are the facts about a tenant, and the number of the newest user.
 type facts struct {
 	state.Facts
 	lastSeq int64
@@ -217,7 +221,7 @@ func (u *Unit) loadAccounts() []query {
 			func(a state.Account) { u.Accounts.Load(a.ID, a) })}}
 }
 
-// extraColumns scans more values than the caller of Scan wants.
+// extraColumns scans additional columns after those that Scan is called with.
 type extraColumns struct {
 	rows *sql.Rows
 	more []any
@@ -225,8 +229,8 @@ type extraColumns struct {
 
 func (a extraColumns) Scan(into ...any) error { return a.rows.Scan(append(into, a.more...)...) }
 
-// absent notes that what a table wants is not stored, and returns the keys: what is
-// stored will be loaded in place of that.
+// absent marks the wanted keys of a table as not stored, and returns them. Loading a
+// stored value replaces the mark.
 func absent[K comparable, V any](t *state.Table[K, V]) []K {
 	keys := t.Wanted()
 	for _, key := range keys {
@@ -235,7 +239,7 @@ func absent[K comparable, V any](t *state.Table[K, V]) []K {
 	return keys
 }
 
-// strs are texts.
+// strs returns a list as strings.
 func strs[S ~string](list []S) []string {
 	texts := make([]string, len(list))
 	for i, s := range list {
@@ -295,8 +299,8 @@ func (u *Unit) loadCodes() []query {
 			func(c referral.Code) { u.Codes.Load(state.CodeKey(c.Code), c) })}}
 }
 
-// loadReferrals loads the referrals that are wanted: by id, of accounts, and the
-// latest of referrers, each with its rewards.
+// loadReferrals loads the referrals that are wanted, with their rewards: by id, by
+// referred account, and the latest of referrers.
 func (u *Unit) loadReferrals() (all []query) {
 	if ids := absent(&u.Referrals); len(ids) > 0 {
 		all = append(all, u.referrals(`SELECT r.rowid FROM json_each(?2) given CROSS JOIN referral r ON r.tenant = ?1 AND r.id = given.value`,
@@ -323,8 +327,9 @@ func (u *Unit) loadReferrals() (all []query) {
 	return all
 }
 
-// referrals are the statements that load referrals by their rows, the latest first,
-// and their rewards. given is the second parameter of rows, more are those behind it.
+// referrals returns the statements that load referrals, latest first, and their
+// rewards. rows is a subquery of rowids, given its second argument, and more are the
+// arguments after it. each is called with each referral.
 func (u *Unit) referrals(rows, given string, each func(referral.Referral), more ...any) []query {
 	args := append([]any{string(u.Tenant), given}, more...)
 	var found []referral.Referral
@@ -349,7 +354,7 @@ func (u *Unit) referrals(rows, given string, each func(referral.Referral), more 
 	}
 }
 
-// loadUntracked loads which of the users that are wanted must not come back.
+// loadUntracked loads which of the users that are wanted must not be tracked again.
 func (u *Unit) loadUntracked() []query {
 	users := absent(&u.Untracked)
 	if len(users) == 0 {
@@ -380,7 +385,7 @@ func (u *Unit) loadEventKeys() []query {
 		reading(scanOne[core.IdempotencyKey], func(key core.IdempotencyKey) { u.EventKeys.Load(key, true) })}}
 }
 
-// loadRedeemKeys loads by which of the keys that are wanted credit was redeemed.
+// loadRedeemKeys loads which of the keys that are wanted were used to redeem credit.
 func (u *Unit) loadRedeemKeys() []query {
 	keys := absent(&u.RedeemKeys)
 	if len(keys) == 0 {
@@ -392,7 +397,7 @@ func (u *Unit) loadRedeemKeys() []query {
 		reading(scanOne[core.IdempotencyKey], func(key core.IdempotencyKey) { u.RedeemKeys.Load(key, true) })}}
 }
 
-// loadCustomers loads whose the customers are that are wanted.
+// loadCustomers loads the accounts of the customers that are wanted.
 func (u *Unit) loadCustomers() []query {
 	ids := absent(&u.Customers)
 	if len(ids) == 0 {
@@ -402,7 +407,7 @@ func (u *Unit) loadCustomers() []query {
 		[]any{string(u.Tenant), store.TextList(strs(ids))}, bySelection(tiedColumns, func(t tied) { u.Customers.Load(t.customer, t.account) })}}
 }
 
-// tied is a customer at the payment gateway and their account.
+// tied is a customer at the payment gateway and the customer's account.
 type tied struct {
 	customer core.PaymentProviderID
 	account  core.AccountID

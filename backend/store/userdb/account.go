@@ -72,8 +72,8 @@ func ScanAccount(row interface{ Scan(...any) error }, a *referral.Account) error
 	return nil
 }
 
-// AccountOfProvider returns the account with a payment provider id, or "" if there is
-// none.
+// AccountOfProvider returns the account with a payment provider id, or "" if no
+// account has it.
 func AccountOfProvider(ctx context.Context, r store.Reads, tenant core.TenantAlias, id core.PaymentProviderID) (core.AccountID, error) {
 	return store.OneOrZero[core.AccountID](ctx, r, "account of provider", `SELECT id FROM account WHERE tenant = ? AND payment_provider_id = ?`,
 		string(tenant), string(id))

@@ -31,9 +31,13 @@ func UserIDs(ctx context.Context, r store.Reads, tenant core.TenantAlias, accoun
 
 // Erasure is a user to erase from all records.
 type Erasure struct {
-	Account       core.AccountID
-	User          core.UserID
-	Pseudonym     core.UserID
+	Account core.AccountID
+	// User is empty to erase all users of the account.
+	User core.UserID
+	// Pseudonym replaces the user's id in the records that stay. It must have no
+	// relation to the user.
+	Pseudonym core.UserID
+	// PseudonymCode replaces the user's codes in the records that stay.
 	PseudonymCode core.ReferralCode
 }
 

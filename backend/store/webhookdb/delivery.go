@@ -11,17 +11,17 @@ import (
 	"kith/core/webhook"
 )
 
-// AnyDue reports whether a delivery waits whose time has come.
+// AnyDue reports whether any delivery is due.
 func AnyDue(ctx context.Context, r store.Reads, now core.Time) (bool, error) {
 	return store.One[bool](ctx, r, "webhooks due", `SELECT EXISTS (SELECT 1 FROM webhook_delivery d WHERE due_at <= ? AND `+store.TenantExists("d")+`)`, int64(now))
 }
 
-// DueQueues returns the lines with something due, the longest due first, up
-// to most of either kind, well and failing. It looks at the head of each line
-// and not at what waits behind it, so that a long line delays nobody.
+// DueQueues returns the queues whose first delivery is due, earliest due first: up to
+// most healthy and up to most failing ones. It reads only the head of each queue, so
+// that a long queue does not slow it down.
 func DueQueues(ctx context.Context, r store.Reads, now core.Time, most int) ([]webhook.Due, error) {
 	rows, err := r.QueryContext(ctx, dueQueues, int64(now), most)
-	return queueColumns.All(rows, err, "webhook lines")
+	return queueColumns.All(rows, err, "due queues")
 }
 
 var queueColumns = store.Selection[webhook.Due]{
@@ -30,10 +30,10 @@ var queueColumns = store.Selection[webhook.Due]{
 	store.Col(`failing`, func(d *webhook.Due) any { return &d.Failing }),
 }
 
-// dueQueues jumps from the head of each line to that of the next, in the same
-// tenant or, by a jump of its own, in another: as one comparison of two columns
-// SQLite would read through the line. CROSS keeps it from beginning at what is
-// due, which may be all of a long line.
+// dueQueues goes from the head of each queue to the head of the next, first within
+// the tenant, then to the next tenant. These are two subqueries because for one
+// comparison of two columns SQLite would read the whole queue. CROSS prevents SQLite
+// from starting at the due deliveries, which may be all of a long queue.
 var dueQueues = `
 	WITH RECURSIVE head (id) AS (
 		SELECT (SELECT rowid FROM webhook_delivery INDEXED BY webhook_delivery_line
@@ -53,23 +53,25 @@ var dueQueues = `
 		WHERE d.due_at <= ? AND ` + store.TenantExists("d") + `)
 	WHERE place <= ? ORDER BY due_at`
 
-// Leased is an attempt that was begun, with all that it needs. Secrets are
-// sealed.
+// Leased is an attempt that was begun, with all that it needs. Secrets are sealed.
 type Leased struct {
 	webhook.Place
+	// Number is the number of the attempt; Tries is the number of attempts since the
+	// event, or since the delivery was replayed.
 	Number, Tries int
 	Type          webhook.Type
 	// Data is the event's JSON, Created when it happened.
 	Data    string
 	Created core.Time
-	// Secret signs, and Old along with it while OldUntil lies ahead.
+	// Secret signs the delivery. Old is the secret before, which signs too until
+	// OldUntil; it is empty if the secret was not rotated.
 	Secret, Old string
 	OldUntil    core.Time
 	// Keys are the tenant's API keys.
 	Keys auth.APIKeys
 }
 
-// leasedRow is a Leased as it is read: with its keys as text.
+// leasedRow is a Leased as stored: with its keys as text.
 type leasedRow struct {
 	Leased
 	keys string
@@ -90,22 +92,22 @@ var leasedColumns = store.Selection[leasedRow]{
 	store.Col(`coalesce((`+auth.Keys+`), '')`, func(l *leasedRow) any { return &l.keys }),
 }
 
-// LeaseDeliveries begins the next attempt of up to most deliveries of a line that
-// are due, the longest due first. They belong to the caller until then; after
-// that, whoever asks gets them.
-func LeaseDeliveries(ctx context.Context, tx *store.Tx, line webhook.Line, most int, until core.Time) ([]Leased, error) {
+// LeaseDeliveries begins the next attempt of up to most due deliveries of a queue,
+// earliest due first. The leases expire at until: then another worker may begin the
+// next attempt.
+func LeaseDeliveries(ctx context.Context, tx *store.Tx, queue webhook.Line, most int, until core.Time) ([]Leased, error) {
 	rows, err := tx.QueryContext(ctx, `UPDATE webhook_delivery
 		SET state = 'sending', attempt = attempt + 1, tries = tries + 1, due_at = ?
 		WHERE +tenant = ? AND rowid IN (SELECT rowid FROM webhook_delivery INDEXED BY webhook_delivery_line
 			WHERE tenant = ? AND url = ? AND due_at <= ? ORDER BY due_at, rowid LIMIT ?)
-		RETURNING rowid`, int64(until), string(line.Tenant), string(line.Tenant), string(line.Endpoint), int64(tx.Now), most)
+		RETURNING rowid`, int64(until), string(queue.Tenant), string(queue.Tenant), string(queue.Endpoint), int64(tx.Now), most)
 	ids, err := store.Collect(rows, err, "lease webhooks", func(rows *sql.Rows, id *int64) error { return rows.Scan(id) })
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	// Rows come back in no order; they were made in that of their events.
+	// RETURNING has no order; the rowids are in the order of the events.
 	slices.Sort(ids)
-	args := []any{string(line.Tenant)}
+	args := []any{string(queue.Tenant)}
 	for _, id := range ids {
 		args = append(args, id)
 	}
@@ -124,21 +126,21 @@ func LeaseDeliveries(ctx context.Context, tx *store.Tx, line webhook.Line, most 
 	})
 }
 
-// Recorded says what became of the result of an attempt.
+// Recorded says whether EndAttempt has recorded the result of an attempt.
 type Recorded uint8
 
 const (
-	// Counted: it is recorded.
+	// Counted means that the result was recorded.
 	Counted Recorded = iota
-	// Late: another attempt has begun since, whose result counts.
+	// Late means that nothing was recorded because another attempt has begun since.
 	Late
-	// Gone: the delivery was removed while it was sent, with its subscription or
-	// its tenant.
+	// Gone means that nothing was recorded because the delivery was deleted while it
+	// was sent, with its subscription or its tenant.
 	Gone
 )
 
-// EndAttempt records the result of an attempt and what follows from it, or
-// says why nothing was recorded.
+// EndAttempt records the result of an attempt and the next state of its delivery, or
+// returns why it did not.
 func EndAttempt(ctx context.Context, tx *store.Tx, p webhook.Place, a webhook.Attempt, next webhook.Next) (Recorded, error) {
 	due, ended := tx.Now+next.Delay, core.Time(0)
 	if next.State != webhook.Waiting {
@@ -167,12 +169,12 @@ func EndAttempt(ctx context.Context, tx *store.Tx, p webhook.Place, a webhook.At
 	return Counted, noteHealth(ctx, tx, webhook.Line{Tenant: p.Tenant, Endpoint: p.Endpoint}, next)
 }
 
-// noteHealth keeps whether an endpoint is well, and disables one that wants no
-// more: what waits for it will not be sent.
-func noteHealth(ctx context.Context, tx *store.Tx, line webhook.Line, next webhook.Next) error {
-	at := []any{string(line.Tenant), string(line.Endpoint)}
+// noteHealth records whether an endpoint works. If next says so, it disables the
+// endpoint, and its waiting deliveries fail.
+func noteHealth(ctx context.Context, tx *store.Tx, queue webhook.Line, next webhook.Next) error {
+	at := []any{string(queue.Tenant), string(queue.Endpoint)}
 	if next.State == webhook.Delivered {
-		return tx.Exec(ctx, "webhook endpoint is well", `UPDATE webhook_subscription SET failing_since = NULL
+		return tx.Exec(ctx, "webhook endpoint works", `UPDATE webhook_subscription SET failing_since = NULL
 			WHERE tenant = ? AND url = ? AND failing_since IS NOT NULL`, at...)
 	}
 	err := tx.Exec(ctx, "webhook endpoint fails", `UPDATE webhook_subscription SET failing_since = ?3
@@ -185,7 +187,7 @@ func noteHealth(ctx context.Context, tx *store.Tx, line webhook.Line, next webho
 	if err != nil {
 		return err
 	}
-	return tx.Exec(ctx, "give up webhooks", `UPDATE webhook_delivery SET state = 'failed', due_at = NULL, ended_at = ?3
+	return tx.Exec(ctx, "fail webhook deliveries", `UPDATE webhook_delivery SET state = 'failed', due_at = NULL, ended_at = ?3
 		WHERE tenant = ?1 AND url = ?2 AND state = 'waiting' AND due_at IS NOT NULL`, append(at, int64(tx.Now))...)
 }
 
@@ -200,11 +202,10 @@ var deliveryColumns = store.Selection[webhook.Delivery]{
 	store.Col(`coalesce(d.ended_at, 0)`, func(d *webhook.Delivery) any { return &d.Ended }),
 }
 
-// Deliveries returns a page of the deliveries to an endpoint, the newest
-// first, with their attempts, and how many there are in all. A state that is
-// not empty narrows them.
-func Deliveries(ctx context.Context, r store.Reads, line webhook.Line, state webhook.State, limit, offset int) ([]webhook.Delivery, int, error) {
-	at := []any{string(line.Tenant), string(line.Endpoint), string(state)}
+// Deliveries returns a page of the deliveries to an endpoint, newest first, with their
+// latest attempts, and the total number. A state that is not empty narrows them.
+func Deliveries(ctx context.Context, r store.Reads, queue webhook.Line, state webhook.State, limit, offset int) ([]webhook.Delivery, int, error) {
+	at := []any{string(queue.Tenant), string(queue.Endpoint), string(state)}
 	const where = ` WHERE d.tenant = ?1 AND d.url = ?2 AND (?3 = '' OR d.state = ?3) `
 	total, err := store.One[int](ctx, r, "count webhook deliveries", `SELECT count(*) FROM webhook_delivery d`+where, at...)
 	if err != nil {
@@ -217,10 +218,10 @@ func Deliveries(ctx context.Context, r store.Reads, line webhook.Line, state web
 	if err != nil || len(page) == 0 {
 		return nil, total, err
 	}
-	return page, total, attachAttempts(ctx, r, line, page)
+	return page, total, attachAttempts(ctx, r, queue, page)
 }
 
-// attempted is an attempt to deliver an event, by the id of the event.
+// attempted is an attempt and the id of its event.
 type attempted struct {
 	event string
 	webhook.Attempt
@@ -236,9 +237,10 @@ var attemptColumns = store.Selection[attempted]{
 	store.Col(`answer`, func(a *attempted) any { return &a.Answer }),
 }
 
-// attachAttempts gives each delivery of a line the attempts that are shown.
-func attachAttempts(ctx context.Context, r store.Reads, line webhook.Line, page []webhook.Delivery) error {
-	args, byID := []any{string(line.Tenant), string(line.Endpoint)}, map[string]*webhook.Delivery{}
+// attachAttempts sets the attempts of deliveries to an endpoint, the latest
+// webhook.MaxAttemptsShown of each.
+func attachAttempts(ctx context.Context, r store.Reads, queue webhook.Line, page []webhook.Delivery) error {
+	args, byID := []any{string(queue.Tenant), string(queue.Endpoint)}, map[string]*webhook.Delivery{}
 	for i := range page {
 		args = append(args, page[i].Event)
 		byID[page[i].Event] = &page[i]
@@ -255,23 +257,23 @@ func attachAttempts(ctx context.Context, r store.Reads, line webhook.Line, page 
 	return err
 }
 
-// replay is how a delivery starts anew. One that is being sent is left alone.
+// replay makes deliveries wait again, except those that are being sent.
 const replay = `UPDATE webhook_delivery SET state = 'waiting', tries = 0, due_at = ?4, ended_at = NULL
 	WHERE tenant = ?1 AND url = ?2 AND state <> 'sending'`
 
-// Replay starts a delivery anew; false means that there is none, or that
-// it is being sent.
+// Replay makes a delivery due now, with new tries. It returns false if the delivery
+// does not exist or is being sent.
 func Replay(ctx context.Context, tx *store.Tx, p webhook.Place) (bool, error) {
 	return tx.Changed(ctx, "replay webhook", replay+` AND event_id = ?3`,
 		string(p.Tenant), string(p.Endpoint), p.Event, int64(tx.Now))
 }
 
-// ReplayFailed starts the deliveries to an endpoint anew that failed and
-// whose event is not older than since, and returns how many they are.
-func ReplayFailed(ctx context.Context, tx *store.Tx, line webhook.Line, since core.Time) (int, error) {
-	// Ids begin with their time, so the key finds them.
+// ReplayFailed makes the failed deliveries to an endpoint due now whose events
+// happened at or after since, and returns how many.
+func ReplayFailed(ctx context.Context, tx *store.Tx, queue webhook.Line, since core.Time) (int, error) {
+	// Ids begin with the time of the event, so the primary key finds them.
 	return tx.Count(ctx, "replay webhooks", replay+` AND event_id >= ?3 AND state = 'failed'`,
-		string(line.Tenant), string(line.Endpoint), core.NewID(since, [6]byte{}), int64(tx.Now))
+		string(queue.Tenant), string(queue.Endpoint), core.NewID(since, [6]byte{}), int64(tx.Now))
 }
 
 // DeliveryExists reports whether a delivery exists.
@@ -280,9 +282,9 @@ func DeliveryExists(ctx context.Context, r store.Reads, p webhook.Place) (bool, 
 		string(p.Tenant), string(p.Endpoint), p.Event)
 }
 
-// DeleteOld removes up to limit deliveries that ended before a time, and as
-// many events from before it that no delivery is left of. It returns how many
-// rows it removed; none means that nothing is left to remove.
+// DeleteOld deletes up to limit deliveries that ended before a time, and up to limit
+// older events without deliveries. It returns how many rows it deleted: 0 means that
+// none are left.
 func DeleteOld(ctx context.Context, tx *store.Tx, before core.Time, limit int) (int, error) {
 	deliveries, err := tx.Count(ctx, "forget webhook deliveries", `DELETE FROM webhook_delivery WHERE rowid IN (
 		SELECT rowid FROM webhook_delivery WHERE ended_at < ? ORDER BY ended_at LIMIT ?)`, int64(before), limit)

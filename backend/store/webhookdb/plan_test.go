@@ -9,8 +9,7 @@ import (
 	"kith/backend/store/sqltest"
 )
 
-// The lines that are due are found by looking at one delivery of each, however
-// many wait behind it.
+// The due queues are found by reading one delivery of each, whatever its length.
 func TestDueQueues_ReadsOneDeliveryOfEachQueue(t *testing.T) {
 	t.Parallel()
 	var looks []string
@@ -23,7 +22,7 @@ func TestDueQueues_ReadsOneDeliveryOfEachQueue(t *testing.T) {
 		}
 	}
 	require.ElementsMatch(t, []string{
-		// The first head: the first row of the index.
+		// The head of the first queue is the first row of the index.
 		"SCAN webhook_delivery USING COVERING INDEX webhook_delivery_line",
 		"SEARCH d USING INTEGER PRIMARY KEY (rowid=?)",
 		"SEARCH n USING COVERING INDEX webhook_delivery_line (tenant=? AND url>?)",

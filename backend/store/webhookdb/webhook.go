@@ -1,3 +1,8 @@
+// Package webhookdb has the SQL of webhooks: subscriptions, events, deliveries and
+// keys.
+//
+// The deliveries to one endpoint are a queue: they are attempted in the order in which
+// they are due.
 package webhookdb
 
 import (
@@ -8,13 +13,11 @@ import (
 	"kith/core/webhook"
 )
 
-// Emit writes down an event for the tenant's own systems, and a delivery
-// for each that is subscribed now, to be sent after the transaction has
-// committed. A tenant without a subscription gets no row,
-// nor does a transaction that is silent.
+// Emit stores an event, and a delivery to each enabled endpoint of the tenant. They
+// are sent after the transaction has committed. If the tenant has no enabled endpoint,
+// or the transaction is silent, Emit stores nothing.
 func Emit(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, id string, t webhook.Type, data []byte) error {
-	switch {
-	case tx.Silent:
+	if tx.Silent {
 		return nil
 	}
 	added, err := tx.Inserted(ctx, "webhook event", `INSERT INTO webhook_event (tenant, id, type, data, created_at)
@@ -28,10 +31,10 @@ func Emit(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, id string,
 		string(tenant), id, int64(tx.Now))
 }
 
+// DeliveryColumns are the columns of a new delivery.
 const DeliveryColumns = `tenant, url, event_id, state, attempt, tries, due_at, created_at`
 
-// EmitTo writes down an event for one endpoint alone, which must be
-// subscribed.
+// EmitTo stores an event and its delivery to one endpoint, which must be subscribed.
 func EmitTo(ctx context.Context, tx *store.Tx, p webhook.Place, t webhook.Type, data []byte) error {
 	err := tx.Exec(ctx, "webhook event", `INSERT INTO webhook_event (tenant, id, type, data, created_at) VALUES (?, ?, ?, ?, ?)`,
 		string(p.Tenant), p.Event, string(t), string(data), int64(tx.Now))
@@ -50,56 +53,56 @@ var subscriptionColumns = store.Selection[webhook.Subscription]{
 	store.Col(`coalesce(disabled_at, 0)`, func(s *webhook.Subscription) any { return &s.Disabled }),
 }
 
-// Subscriptions returns a tenant's subscriptions, the first made first.
+// Subscriptions returns a tenant's subscriptions, oldest first.
 func Subscriptions(ctx context.Context, r store.Reads, tenant core.TenantAlias) ([]webhook.Subscription, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+subscriptionColumns.SQL()+` FROM webhook_subscription
 		WHERE tenant = ? ORDER BY created_at, url`, string(tenant))
 	return subscriptionColumns.All(rows, err, "webhook subscriptions")
 }
 
-// Subscription returns one subscription; ok is false when there is none.
-func Subscription(ctx context.Context, r store.Reads, line webhook.Line) (s webhook.Subscription, ok bool, err error) {
+// Subscription returns the subscription of an endpoint; ok is false if it has none.
+func Subscription(ctx context.Context, r store.Reads, queue webhook.Line) (s webhook.Subscription, ok bool, err error) {
 	ok, err = subscriptionColumns.One(r.QueryRowContext(ctx, `SELECT `+subscriptionColumns.SQL()+` FROM webhook_subscription
-		WHERE tenant = ? AND url = ?`, string(line.Tenant), string(line.Endpoint)), "webhook subscription", &s)
+		WHERE tenant = ? AND url = ?`, string(queue.Tenant), string(queue.Endpoint)), "webhook subscription", &s)
 	return s, ok, err
 }
 
-// InsertSubscription adds a subscription with its sealed secret; false
-// means that the endpoint has one.
-func InsertSubscription(ctx context.Context, tx *store.Tx, line webhook.Line, name, secret string) (bool, error) {
+// InsertSubscription adds a subscription with its sealed secret. It returns false if
+// the endpoint has one already.
+func InsertSubscription(ctx context.Context, tx *store.Tx, queue webhook.Line, name, secret string) (bool, error) {
 	return tx.Inserted(ctx, "webhook subscription", `INSERT INTO webhook_subscription (tenant, url, name, secret, created_at)
 		VALUES (?, ?, ?, ?, ?) ON CONFLICT (tenant, url) DO NOTHING`,
-		string(line.Tenant), string(line.Endpoint), name, secret, int64(tx.Now))
+		string(queue.Tenant), string(queue.Endpoint), name, secret, int64(tx.Now))
 }
 
-// EnableSubscription names a subscription anew, unless the name is empty,
-// and lets an endpoint that was disabled get events again.
-func EnableSubscription(ctx context.Context, tx *store.Tx, line webhook.Line, name string) error {
+// EnableSubscription enables a disabled endpoint, and renames its subscription unless
+// name is empty.
+func EnableSubscription(ctx context.Context, tx *store.Tx, queue webhook.Line, name string) error {
 	return tx.Exec(ctx, "renew webhook subscription", `UPDATE webhook_subscription
 		SET name = CASE ?1 WHEN '' THEN name ELSE ?1 END, disabled_at = NULL WHERE tenant = ?2 AND url = ?3`,
-		name, string(line.Tenant), string(line.Endpoint))
+		name, string(queue.Tenant), string(queue.Endpoint))
 }
 
-// DeleteSubscription removes a subscription with its deliveries; false
-// means that there is none.
-func DeleteSubscription(ctx context.Context, tx *store.Tx, line webhook.Line) (bool, error) {
+// DeleteSubscription deletes a subscription with its deliveries. It returns false if
+// the endpoint has none.
+func DeleteSubscription(ctx context.Context, tx *store.Tx, queue webhook.Line) (bool, error) {
 	return tx.Changed(ctx, "delete webhook subscription", `DELETE FROM webhook_subscription WHERE tenant = ? AND url = ?`,
-		string(line.Tenant), string(line.Endpoint))
+		string(queue.Tenant), string(queue.Endpoint))
 }
 
-// RotateSecret gives a subscription a new sealed secret; the one that it
-// had signs along until the given time, an older one no more. false means that
-// there is no such subscription.
-func RotateSecret(ctx context.Context, tx *store.Tx, line webhook.Line, secret string, until core.Time) (bool, error) {
+// RotateSecret sets a new sealed secret of a subscription. The previous secret signs too
+// until the given time; an older one no longer does. It returns false if the endpoint
+// has no subscription.
+func RotateSecret(ctx context.Context, tx *store.Tx, queue webhook.Line, secret string, until core.Time) (bool, error) {
 	return tx.Changed(ctx, "rotate webhook secret", `UPDATE webhook_subscription
 		SET old_secret = secret, old_until = ?, secret = ? WHERE tenant = ? AND url = ?`,
-		int64(until), secret, string(line.Tenant), string(line.Endpoint))
+		int64(until), secret, string(queue.Tenant), string(queue.Endpoint))
 }
 
 // Key is a stored key pair of the service.
 type Key struct {
 	webhook.PublicKey
-	// Sealed is the private half.
+	// Sealed is the sealed private key.
 	Sealed string
 }
 
@@ -112,15 +115,15 @@ var keyColumns = store.Selection[Key]{
 	store.Col(`sealed`, func(k *Key) any { return &k.Sealed }),
 }.With(store.Nested(publicKeyColumns, func(k *Key) *webhook.PublicKey { return &k.PublicKey }))
 
-// SigningKey returns the key that signs; ok is false when none was made yet.
+// SigningKey returns the key that signs; ok is false if no key signs yet.
 func SigningKey(ctx context.Context, r store.Reads) (k Key, ok bool, err error) {
 	ok, err = keyColumns.One(r.QueryRowContext(ctx, `SELECT `+keyColumns.SQL()+` FROM webhook_key WHERE retired_at IS NULL`),
 		"webhook key", &k)
 	return k, ok, err
 }
 
-// Keys returns the keys that are to be published: the one that signs,
-// and those that were retired after the given time, the newest first.
+// Keys returns the public keys to publish: the one that signs, then those that were
+// retired after since, latest first; at most webhook.MaxKeys.
 func Keys(ctx context.Context, r store.Reads, since core.Time) ([]webhook.PublicKey, error) {
 	rows, err := r.QueryContext(ctx, `SELECT `+publicKeyColumns.SQL()+` FROM webhook_key
 		WHERE retired_at IS NULL OR retired_at > ? ORDER BY retired_at IS NOT NULL, retired_at DESC, id DESC LIMIT ?`,
@@ -128,33 +131,32 @@ func Keys(ctx context.Context, r store.Reads, since core.Time) ([]webhook.Public
 	return publicKeyColumns.All(rows, err, "webhook keys")
 }
 
-// InsertKey adds a key that signs from now on; false means that there is
-// one.
+// InsertKey adds the key that signs from now on. It returns false if another key signs.
 func InsertKey(ctx context.Context, tx *store.Tx, k Key) (bool, error) {
 	return tx.Inserted(ctx, "webhook key", `INSERT INTO webhook_key (id, modulus, sealed, created_at)
 		SELECT ?, ?, ?, ? WHERE NOT EXISTS (SELECT 1 FROM webhook_key WHERE retired_at IS NULL)`,
 		k.ID, k.Modulus, k.Sealed, int64(tx.Now))
 }
 
-// RetireKey ends the signing of the current key.
+// RetireKey retires the key that signs.
 func RetireKey(ctx context.Context, tx *store.Tx) error {
 	return tx.Exec(ctx, "retire webhook key", `UPDATE webhook_key SET retired_at = ? WHERE retired_at IS NULL`, int64(tx.Now))
 }
 
-// AllowAddress lets a tenant's events be sent to addresses with this
-// prefix.
+// AllowAddress allows to send a tenant's events to addresses with a prefix, such as
+// 127.0.0.1/32.
 func AllowAddress(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, prefix string) error {
 	return tx.Exec(ctx, "allow webhook address", `INSERT INTO webhook_allowed (tenant, prefix) VALUES (?, ?)
 		ON CONFLICT DO NOTHING`, string(tenant), prefix)
 }
 
-// ForbidAddress takes that back; false means that it was not allowed.
+// ForbidAddress reverts AllowAddress. It returns false if the prefix was not allowed.
 func ForbidAddress(ctx context.Context, tx *store.Tx, tenant core.TenantAlias, prefix string) (bool, error) {
 	return tx.Changed(ctx, "forbid webhook address", `DELETE FROM webhook_allowed WHERE tenant = ? AND prefix = ?`,
 		string(tenant), prefix)
 }
 
-// Addresses are the prefixes that a tenant's events may be sent to
+// Addresses returns the prefixes of addresses that a tenant's events may be sent to,
 // besides public addresses.
 func Addresses(ctx context.Context, r store.Reads, tenant core.TenantAlias) ([]string, error) {
 	return store.List[string](ctx, r, "webhook addresses", `SELECT prefix FROM webhook_allowed WHERE tenant = ? ORDER BY prefix`, string(tenant))
