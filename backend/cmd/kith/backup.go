@@ -25,21 +25,21 @@ type archiveFlags struct {
 type readiness int
 
 const (
-	// asItIs opens a database that there is, of whatever schema.
-	asItIs readiness = iota
-	// toBeFilled opens a database that may be made by opening it.
-	toBeFilled
-	// upToDate opens a database and brings it to the schema of this program.
-	upToDate
+	// unchanged opens a database that there is, of whatever schema.
+	unchanged readiness = iota
+	// mayBeCreated opens a database that may be made by opening it.
+	mayBeCreated
+	// migrated opens a database and brings it to the schema of this program.
+	migrated
 )
 
 // openStore opens the database and the files of jobs.
 func (f *archiveFlags) openStore(e *env, ready readiness) (*store.Primary, file.Store, error) {
-	db, err := f.openDatabase(e, ready == toBeFilled)
+	db, err := f.openDatabase(e, ready == mayBeCreated)
 	if err != nil {
 		return nil, nil, err
 	}
-	if ready == upToDate {
+	if ready == migrated {
 		err = db.Migrate(e.ctx, now())
 	}
 	var files file.Store
@@ -116,7 +116,7 @@ func (c *backupCommand) Run(e *env) error {
 
 // write archives to a file.
 func (f *archiveFlags) write(e *env, s backup.Source, path string) error {
-	db, files, err := f.openStore(e, asItIs)
+	db, files, err := f.openStore(e, unchanged)
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (f *archiveFlags) write(e *env, s backup.Source, path string) error {
 	show.begin(string(s.Kind), "rows and files", 0)
 	s.Progress = show.at
 	var done backup.Trailer
-	size, err := writeWhole(path, func(to io.Writer) (err error) {
+	size, err := writeAtomic(path, func(to io.Writer) (err error) {
 		done, err = backup.Write(e.ctx, s, to)
 		return err
 	})
@@ -144,9 +144,9 @@ func (f *archiveFlags) write(e *env, s backup.Source, path string) error {
 	return err
 }
 
-// writeWhole writes a file beside its name, for its owner only, and gives it the
+// writeAtomic writes a file beside its name, for its owner only, and gives it the
 // name when it is whole and on the disk. It returns its size.
-func writeWhole(path string, write func(io.Writer) error) (int64, error) {
+func writeAtomic(path string, write func(io.Writer) error) (int64, error) {
 	part, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".part*")
 	if err != nil {
 		return 0, err
@@ -186,7 +186,7 @@ func (c *restoreCommand) Run(e *env) error {
 	}
 	defer done()
 	// Where a tenant is restored, it is brought up to date when the file was verified.
-	db, files, err := c.openStore(e, toBeFilled)
+	db, files, err := c.openStore(e, mayBeCreated)
 	if err != nil {
 		return err
 	}
@@ -267,7 +267,7 @@ func (c *restoreCommand) check(e *env, h backup.Header, t backup.Trailer) error 
 		e.log.Warn("there is no master key here: kith serve needs that of the time of the backup", "file", c.masterKeyFile())
 		return nil
 	}
-	_, err = keepNew(c.masterKeyFile(), []byte(h.MasterKey+"\n"))
+	_, err = writeNewSecret(c.masterKeyFile(), []byte(h.MasterKey+"\n"))
 	return err
 }
 

@@ -24,29 +24,29 @@ import (
 	"kith/wasm/transcript"
 )
 
-// told are databases in which stories have left rows, each with a table that the
+// storyDatabases are databases in which stories have left rows, each with a table that the
 // ones before it have nothing in. All together every table has rows: those that
 // no story fills are filled by hand.
-func told(t *testing.T) (databases []string) {
+func storyDatabases(t *testing.T) (databases []string) {
 	t.Helper()
-	if left.databases == nil {
-		t.Run("stories", func(t *testing.T) { playOnBackend(t, layGround(t)) })
+	if storyLeftovers.databases == nil {
+		t.Run("stories", func(t *testing.T) { playOnBackend(t, newFixture(t)) })
 	}
 	dir := t.TempDir()
-	for _, l := range left.databases {
+	for _, l := range storyLeftovers.databases {
 		path := filepath.Join(dir, l.story+".db")
 		require.NoError(t, os.WriteFile(path, l.content, 0o600))
 		databases = append(databases, path)
 	}
 	require.NotEmpty(t, databases)
-	require.Empty(t, left.empty, "no story leaves rows in these tables: fill them in fillRest")
+	require.Empty(t, storyLeftovers.empty, "no story leaves rows in these tables: fill them in fillRest")
 	return databases
 }
 
-// left is what stories have left, once they were played on the backend without an
+// storyLeftovers is what stories have left, once they were played on the backend without an
 // error. TestStories does so, which runs before the tests that are parallel to
 // others.
-var left leftovers
+var storyLeftovers leftovers
 
 type leftovers struct {
 	databases []leftDatabase
@@ -60,7 +60,7 @@ type leftDatabase struct {
 }
 
 // playOnBackend plays every story on the backend, and keeps what it leaves.
-func playOnBackend(t *testing.T, g *ground) {
+func playOnBackend(t *testing.T, g *fixture) {
 	t.Helper()
 	var all leftovers
 	transcript.Run(t, stories, func(t *testing.T) transcript.Target {
@@ -73,7 +73,7 @@ func playOnBackend(t *testing.T, g *ground) {
 		return s.backendTarget("backend")
 	})
 	if !t.Failed() {
-		left = all
+		storyLeftovers = all
 	}
 }
 
@@ -186,12 +186,12 @@ func unnumbered(all map[string][]string) map[string][]string {
 // requireKith runs a command line and returns its output.
 func requireKith(t *testing.T, args ...string) string {
 	t.Helper()
-	out, errOut, status := tryKith(t, args...)
+	out, errOut, status := runKith(t, args...)
 	require.Zero(t, status, "%s: %s", args, errOut)
 	return out
 }
 
-func tryKith(t *testing.T, args ...string) (out, errOut string, status int) {
+func runKith(t *testing.T, args ...string) (out, errOut string, status int) {
 	t.Helper()
 	var o, e strings.Builder
 	status = run(append(args, "--master-key", storyKey), &o, &e)
@@ -200,15 +200,15 @@ func tryKith(t *testing.T, args ...string) (out, errOut string, status int) {
 
 func TestBackup(t *testing.T) {
 	t.Parallel()
-	databases := told(t)
-	t.Run("comes back as it was", func(t *testing.T) { comesBack(t, databases) })
-	t.Run("a tenant is erased and comes back", func(t *testing.T) { tenantComesBack(t, databases) })
-	t.Run("a tenant is exported", func(t *testing.T) { tenantIsExported(t, databases) })
+	databases := storyDatabases(t)
+	t.Run("comes back as it was", func(t *testing.T) { backupRoundTrip(t, databases) })
+	t.Run("a tenant is erased and comes back", func(t *testing.T) { tenantRoundTrip(t, databases) })
+	t.Run("a tenant is exported", func(t *testing.T) { tenantExport(t, databases) })
 }
 
 // Whatever the service stores comes back as it was, on a file and on a server,
 // from either and from a replica.
-func comesBack(t *testing.T, databases []string) {
+func backupRoundTrip(t *testing.T, databases []string) {
 	cluster := sqldtest.Start(t)
 	server, dir := cluster.PrimaryURL(), t.TempDir()
 	for i, database := range databases {
@@ -232,13 +232,13 @@ func comesBack(t *testing.T, databases []string) {
 		requireKith(t, "restore", again, "--database-url", "file:"+copied, "--files", files)
 		require.Equal(t, want, dumped(t, "file:"+copied, ""))
 		require.Empty(t, orphans(t, copied))
-		execSQL(t, "file:"+copied, wordsAreWhole)
+		execSQL(t, "file:"+copied, checkUserIndex)
 	}
 }
 
 // A tenant that is erased is nowhere, and one that is brought back is there as
 // before; nobody else has changed.
-func tenantComesBack(t *testing.T, databases []string) {
+func tenantRoundTrip(t *testing.T, databases []string) {
 	cluster := sqldtest.Start(t)
 	dir := t.TempDir()
 	for i, database := range databases {
@@ -268,7 +268,7 @@ func tenantComesBack(t *testing.T, databases []string) {
 				require.NotRegexp(t, `"demo"`, row, table)
 			}
 		}
-		_, errOut, status := tryKith(t, "tenant", "erase", "demo", "--yes", "--database-url", url, "--files", files)
+		_, errOut, status := runKith(t, "tenant", "erase", "demo", "--yes", "--database-url", url, "--files", files)
 		require.Equal(t, 1, status)
 		require.Contains(t, errOut, "there is no tenant")
 
@@ -284,17 +284,17 @@ func tenantComesBack(t *testing.T, databases []string) {
 			}
 		}
 		require.Equal(t, want, unnumbered(dumped(t, url, "demo")))
-		execSQL(t, url, wordsAreWhole)
+		execSQL(t, url, checkUserIndex)
 		// What waited waits, and what did not does not.
 		require.Equal(t, "3", textSQL(t, url, `SELECT count(*) FROM intake WHERE seq > (SELECT seq FROM intake_cursor)`))
-		_, errOut, status = tryKith(t, "restore", archive, "--tenant", "demo", "--database-url", url, "--files", files)
+		_, errOut, status = runKith(t, "restore", archive, "--tenant", "demo", "--database-url", url, "--files", files)
 		require.Equal(t, 1, status)
 		require.Contains(t, errOut, "exists already")
 	}
 }
 
-// wordsAreWhole fails when the index of users' words is not what their rows say.
-const wordsAreWhole = `INSERT INTO user_index (user_index, rank) VALUES ('integrity-check', 1)`
+// checkUserIndex fails when the index of users' words is not what their rows say.
+const checkUserIndex = `INSERT INTO user_index (user_index, rank) VALUES ('integrity-check', 1)`
 
 func without(rows []string, marks ...string) (kept []string) {
 	for _, row := range rows {
@@ -312,7 +312,7 @@ func without(rows []string, marks ...string) (kept []string) {
 // A file that is cut, or in which a bit is another, restores nothing.
 func TestRestore_DamagedFileIsRefused(t *testing.T) {
 	t.Parallel()
-	g := layGround(t)
+	g := newFixture(t)
 	dir := t.TempDir()
 	archive := filepath.Join(dir, "backup")
 	requireKith(t, "backup", archive, "--database-url", "file:"+g.database)
@@ -331,20 +331,20 @@ func TestRestore_DamagedFileIsRefused(t *testing.T) {
 		}
 		path := filepath.Join(dir, "bad")
 		require.NoError(t, os.WriteFile(path, bad, 0o600))
-		_, errOut, status := tryKith(t, "restore", path, "--database-url", "file:"+target)
+		_, errOut, status := runKith(t, "restore", path, "--database-url", "file:"+target)
 		require.Equal(t, 1, status, i)
 		require.Contains(t, errOut, "kith: file: ", i)
 		require.Equal(t, "0", textSQL(t, "file:"+target, `SELECT count(*) FROM sqlite_schema`))
 	}
 	require.NoError(t, os.WriteFile(archive, append(good, "more"...), 0o600))
-	_, errOut, status := tryKith(t, "restore", archive, "--database-url", "file:"+target)
+	_, errOut, status := runKith(t, "restore", archive, "--database-url", "file:"+target)
 	require.Equal(t, 1, status)
 	require.Contains(t, errOut, "is truncated or damaged")
 }
 
-// resigned copies an archive, changes a row or the header on the way, and signs it
+// rewriteArchive copies an archive, changes a row or the header on the way, and signs it
 // under the key of a stranger, or not at all.
-func resigned(t *testing.T, from, to string, signer *auth.Signer, changeHeader func(*backup.Header)) {
+func rewriteArchive(t *testing.T, from, to string, signer *auth.Signer, changeHeader func(*backup.Header)) {
 	t.Helper()
 	content, err := os.ReadFile(from)
 	require.NoError(t, err)
@@ -389,7 +389,7 @@ func resigned(t *testing.T, from, to string, signer *auth.Signer, changeHeader f
 // without a signature is restored only on purpose.
 func TestRestore_ChangedFileIsRefused(t *testing.T) {
 	t.Parallel()
-	g := layGround(t)
+	g := newFixture(t)
 	dir := t.TempDir()
 	good, bad := filepath.Join(dir, "backup"), filepath.Join(dir, "bad")
 	target := "file:" + filepath.Join(dir, "new.db")
@@ -406,30 +406,30 @@ func TestRestore_ChangedFileIsRefused(t *testing.T) {
 	}
 	here, elsewhere := []string{"--master-key", storyKey}, []string{"--data", t.TempDir()}
 
-	resigned(t, good, bad, &stranger, nil)
+	rewriteArchive(t, good, bad, &stranger, nil)
 	refused("file: was changed after it was written", here, "restore", bad)
 	refused("file: was changed after it was written", here, "restore", bad, "--unsigned")
-	resigned(t, good, bad, &stranger, func(h *backup.Header) { h.Time++ })
+	rewriteArchive(t, good, bad, &stranger, func(h *backup.Header) { h.Time++ })
 	refused("file: was changed after it was written", here, "restore", bad)
-	resigned(t, good, bad, nil, nil)
+	rewriteArchive(t, good, bad, nil, nil)
 	refused("file: has no signature", here, "restore", bad)
 	refused("file: has no signature", elsewhere, "restore", bad)
 	refused("master-key: is needed to verify the file", elsewhere, "restore", good)
 	// A stranger's archive brings the stranger's key.
-	resigned(t, good, bad, &stranger, func(h *backup.Header) { h.MasterKey, h.KeyCheck = strings.Repeat("11", 32), "" })
+	rewriteArchive(t, good, bad, &stranger, func(h *backup.Header) { h.MasterKey, h.KeyCheck = strings.Repeat("11", 32), "" })
 	refused("the one that the file brings proves nothing", elsewhere, "restore", bad)
 
 	var out, errOut strings.Builder
 	require.Equal(t, 1, run(append([]string{"backup", bad, "--database-url", "file:" + g.database}, elsewhere...), &out, &errOut))
 	require.Contains(t, errOut.String(), "master-key: is needed to sign the backup")
-	resigned(t, good, bad, nil, func(*backup.Header) {})
+	rewriteArchive(t, good, bad, nil, func(*backup.Header) {})
 	requireKith(t, "restore", bad, "--database-url", target, "--unsigned")
 	require.NotEqual(t, "0", textSQL(t, target, `SELECT count(*) FROM tenant`))
 }
 
 // What a tenant gets is all of its rows without a secret, to read and not to
 // restore.
-func tenantIsExported(t *testing.T, databases []string) {
+func tenantExport(t *testing.T, databases []string) {
 	database := databases[len(databases)-1]
 	execSQL(t, "file:"+database, `UPDATE webhook_subscription SET secret = 'zz-secret', old_secret = 'zz-old', old_until = 1 WHERE tenant = 'demo'`)
 	execSQL(t, "file:"+database, `INSERT INTO gateway_connection (tenant, merchant_id, base_url, created_at) VALUES ('demo', 'm', '', 1)`)
@@ -453,10 +453,10 @@ func tenantIsExported(t *testing.T, databases []string) {
 		}
 	}
 	require.NotZero(t, counted)
-	_, errOut, status := tryKith(t, "restore", path, "--tenant", "demo", "--database-url", "file:"+database)
+	_, errOut, status := runKith(t, "restore", path, "--tenant", "demo", "--database-url", "file:"+database)
 	require.Equal(t, 1, status)
 	require.Contains(t, errOut, "file: is an export, which has no secrets and cannot be restored; give a backup")
-	_, errOut, status = tryKith(t, "tenant", "export", "nobody", path, "--database-url", "file:"+database)
+	_, errOut, status = runKith(t, "tenant", "export", "nobody", path, "--database-url", "file:"+database)
 	require.Equal(t, 1, status)
 	require.Contains(t, errOut, "there is no tenant with this alias")
 }
@@ -476,7 +476,7 @@ func unpack(t *testing.T, path string) string {
 // What cannot be backed up or restored says why, and leaves nothing behind.
 func TestBackup_Refused(t *testing.T) {
 	t.Parallel()
-	g := layGround(t)
+	g := newFixture(t)
 	url, dir := "file:"+g.database, t.TempDir()
 	archive := filepath.Join(dir, "backup")
 	requireKith(t, "backup", archive, "--tenant", "bare", "--database-url", url)
@@ -491,7 +491,7 @@ func TestBackup_Refused(t *testing.T) {
 	unreleased := filepath.Join(dir, "unreleased.db")
 	copyFile(t, g.database, unreleased)
 	execSQL(t, "file:"+unreleased, `UPDATE schema_version SET version = 160`)
-	resigned(t, archive, archive+"4", nil, func(h *backup.Header) { h.Schema = []int{1, 160} })
+	rewriteArchive(t, archive, archive+"4", nil, func(h *backup.Header) { h.Schema = []int{1, 160} })
 	other := filepath.Join(dir, "other.db")
 	copyFile(t, g.database, other)
 	execSQL(t, "file:"+other, `ALTER TABLE account ADD COLUMN zz_more TEXT`)
@@ -516,7 +516,7 @@ func TestBackup_Refused(t *testing.T) {
 		{"tenant erase bare --database-url " + url, "yes: is needed where nobody can be asked"},
 		{"tenant erase nobody --yes --database-url " + url, "there is no tenant with this alias"},
 	} {
-		_, errOut, status := tryKith(t, append(strings.Fields(test.args), "--files", filepath.Join(dir, "files"))...)
+		_, errOut, status := runKith(t, append(strings.Fields(test.args), "--files", filepath.Join(dir, "files"))...)
 		require.Equal(t, 1, status, test.args)
 		require.Contains(t, errOut, test.says, test.args)
 	}

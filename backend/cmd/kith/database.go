@@ -233,7 +233,7 @@ func (f *databaseFlags) masterKeyText() (string, error) {
 		return "", fmt.Errorf("master key: %w", err)
 	}
 	key := makeMasterKey()
-	made, err := keepNew(path, []byte(key+"\n"))
+	made, err := writeNewSecret(path, []byte(key+"\n"))
 	if err != nil {
 		return "", fmt.Errorf("master key: %w", err)
 	}
@@ -250,10 +250,10 @@ func makeMasterKey() string {
 	return hex.EncodeToString(key)
 }
 
-// keepNew writes a secret to a file of its own; false means that there is one. The
+// writeNewSecret writes a secret to a file of its own; false means that there is one. The
 // file gets its name when it is whole: two processes that start together must
 // end up with one secret, and one that is killed must not leave half of one.
-func keepNew(path string, secret []byte) (bool, error) {
+func writeNewSecret(path string, secret []byte) (bool, error) {
 	folder, name := filepath.Split(path)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return false, err
@@ -287,8 +287,8 @@ func (f *databaseFlags) with(e *env, do func(*app.Engine) error) error {
 	return do(engine)
 }
 
-// openOrMake is open, and makes a database when there is none.
-func (f *databaseFlags) openOrMake(e *env) (*app.Engine, error) {
+// openOrCreate is open, and makes a database when there is none.
+func (f *databaseFlags) openOrCreate(e *env) (*app.Engine, error) {
 	return f.openEngine(e, mayBeNew)
 }
 

@@ -37,7 +37,7 @@ func tryAll(t *testing.T, says string, commands []string, flags ...string) {
 }
 
 // No command writes to a database with a master key that is not its own.
-func TestMasterKey_WrongOneIsRefused(t *testing.T) {
+func TestMasterKey_WrongKeyIsRefused(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	url := "file:" + filepath.Join(data, "kith.db")
@@ -65,7 +65,7 @@ func TestMasterKey_WrongOneIsRefused(t *testing.T) {
 }
 
 // A mistyped folder is not an empty database.
-func TestDatabase_IsNotMadeByCommandsAboutATenant(t *testing.T) {
+func TestDatabase_IsNotCreatedByTenantCommands(t *testing.T) {
 	t.Parallel()
 	typo := filepath.Join(t.TempDir(), "typo")
 	tryAll(t, "there is no database: --data (KITH_DATA) or --database-url", aboutATenant, "--data", typo)
@@ -74,7 +74,7 @@ func TestDatabase_IsNotMadeByCommandsAboutATenant(t *testing.T) {
 
 // An edge makes no database: a mistyped folder or file stops it when it has waited
 // for its backend to make one. The clock is the bubble's, so the wait takes no time.
-func TestDatabase_IsNotMadeByAnEdge(t *testing.T) {
+func TestDatabase_IsNotCreatedByAnEdge(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestDatabase_IsNotMadeByAnEdge(t *testing.T) {
 		edge := edgeCommand{databaseFlags: databaseFlags{Data: filepath.Join(dir, "typo")}}
 		err := edge.Run(newEnv(t.Context(), t.Output(), slog.New(slog.DiscardHandler)))
 		require.ErrorContains(t, err, "there is no database: --data (KITH_DATA) or --database-url")
-		require.GreaterOrEqual(t, time.Since(start), databasePatience)
+		require.GreaterOrEqual(t, time.Since(start), databaseWait)
 	})
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
@@ -95,12 +95,12 @@ func TestDatabase_OfABackendThatStartsLater(t *testing.T) {
 	data := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		time.AfterFunc(databasePatience/2, func() {
+		time.AfterFunc(databaseWait/2, func() {
 			assert.NoError(t, os.WriteFile(filepath.Join(data, "kith.db"), nil, 0o600))
 		})
 		edge := edgeCommand{databaseFlags: databaseFlags{Data: data}}
 		require.NoError(t, edge.awaitDatabase(t.Context()))
-		require.Less(t, time.Since(start), databasePatience)
+		require.Less(t, time.Since(start), databaseWait)
 	})
 }
 

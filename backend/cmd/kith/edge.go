@@ -78,14 +78,14 @@ func (c *edgeCommand) Run(e *env) error {
 	return serveEdge(e, loaded, listener, c.connectionFlags, trusted)
 }
 
-// databasePatience is how long an edge waits for its backend to make the database, as
+// databaseWait is how long an edge waits for its backend to make the database, as
 // when both are started together for the first time.
-const databasePatience = 10 * time.Second
+const databaseWait = 10 * time.Second
 
 // awaitDatabase returns an error when there is no file of the database, and none comes:
 // a mistyped folder must not look like an empty database.
 func (c *edgeCommand) awaitDatabase(ctx context.Context) error {
-	end := time.Now().Add(databasePatience)
+	end := time.Now().Add(databaseWait)
 	for {
 		err := c.exists()
 		if err == nil || ctx.Err() != nil || time.Now().After(end) {
@@ -137,8 +137,8 @@ func (f edgeFlags) logConfig(e *env, d databaseFlags, l connectionFlags, backend
 		"max_body", f.MaxBody, "trusted_proxies", l.TrustedProxies, "max_connections", l.MaxConnections, "rate_limit", l.RateLimit, "strict_spin", f.StrictSpin, "edge_timeout", f.EdgeTimeout, "read_timeout", f.ReadTimeout)
 }
 
-// granted is the name of the database in the manifest.
-const granted = "default"
+// databaseName is the name of the database in the manifest.
+const databaseName = "default"
 
 // load readies the component, on a database that its host closes.
 func (f edgeFlags) load(e *env, d *databaseFlags, trusted auth.Networks, backendURL string, fallbacks ...string) (*host.Host, *libsql.Database, error) {
@@ -160,7 +160,7 @@ func (f edgeFlags) load(e *env, d *databaseFlags, trusted auth.Networks, backend
 			"master_key": key, "backend_url": backendURL, "backend_public_url": f.BackendPublicURL,
 			"max_body_bytes": strconv.FormatInt(f.MaxBody, 10), "trusted_proxies": trusted.String(),
 		},
-		Databases: map[string]host.Database{granted: database},
+		Databases: map[string]host.Database{databaseName: database},
 		// Above the component's own bound, which is the one that callers meet.
 		MaxBody:     2 * f.MaxBody,
 		LargeBodies: f.publicURL(backendURL),
@@ -177,7 +177,7 @@ func (f edgeFlags) openDatabase(e *env, d *databaseFlags, fallbacks []string) (*
 	if err != nil {
 		return nil, err
 	}
-	spareProcessor(url)
+	addProcessor(url)
 	database, err := libsql.Open(e.ctx, libsql.Config{
 		URL: leaveLog(url), Token: d.DatabaseToken, Fallbacks: fallbacks, PerRequest: f.StrictSpin,
 		Timeout: f.EdgeTimeout, ReadTimeout: f.ReadTimeout, Log: e.log,

@@ -23,7 +23,7 @@ import (
 // not of one whose account stays, nor of one whose account goes.
 func TestDeleteUser_NothingPersonalRemains(t *testing.T) {
 	t.Parallel()
-	g := &ground{database: strings.TrimPrefix(storetest.File(t), "file:"), values: map[string]string{}}
+	g := &fixture{database: strings.TrimPrefix(storetest.File(t), "file:"), values: map[string]string{}}
 	g.createTenant(t, "acme", "--landing-url", "https://acme.example/")
 	engine := openStory(t, "file:"+g.database, new(storyClock))
 	t.Cleanup(func() { require.NoError(t, engine.DB.Close()) })

@@ -27,7 +27,7 @@ func (s *gatewayStage) problem(t *testing.T) (problem string) {
 
 // The code that refers an account is in its customer's custom field in the end,
 // though the gateway fails at first. To register it again writes nothing.
-func TestGateway_CodeIsWrittenIntoTheCustomField(t *testing.T) {
+func TestGateway_WritesTheCodeIntoTheCustomField(t *testing.T) {
 	t.Parallel()
 	s := newGatewayStage(t)
 	play := func(text string) {
@@ -44,7 +44,7 @@ func TestGateway_CodeIsWrittenIntoTheCustomField(t *testing.T) {
 
 // A merchant who has not registered the field is not kept from anything else,
 // and gets it a day after that is mended, at the latest.
-func TestGateway_CustomFieldIsNotRegistered(t *testing.T) {
+func TestGateway_CustomFieldNotRegistered(t *testing.T) {
 	t.Parallel()
 	s := newGatewayStageOn(t, braintreelab.Options{CustomField: "other_field"})
 	require.NoError(t, s.player().Play(t.Context(), "customer bob\nregister bob code=ANNA10\nlater 1h\nsubscribe bob pro b1 trial=7d\nlater 10m\nsubscription b1 discount=svc_discount:5.00\ncoupon bob none"))

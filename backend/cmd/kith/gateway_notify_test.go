@@ -57,7 +57,7 @@ func (s *gatewayStage) stored(t *testing.T) int {
 // The gateway's own library makes a customer and a subscription, and signs
 // notifications that the service takes. What they say is not so, and changes
 // nothing: the service goes by what it reads.
-func TestGateway_SDKSignsWhatTheServiceTakes(t *testing.T) {
+func TestGateway_AcceptsNotificationsOfTheSDK(t *testing.T) {
 	t.Parallel()
 	s := newGatewayStage(t)
 	sdk := sdktest.Start(t, s.lab, braintreelab.MerchantID, braintreelab.PublicKey, braintreelab.PrivateKey)
@@ -133,7 +133,7 @@ func TestGateway_UnknownSubscription(t *testing.T) {
 
 // What is too long, is another merchant's or has no signature is refused, and
 // none of it is kept.
-func TestGateway_WhatIsNoNotification(t *testing.T) {
+func TestGateway_InvalidNotifications(t *testing.T) {
 	t.Parallel()
 	s := newGatewayStage(t)
 	signed := func(k gateway.Key, payload string) url.Values {
@@ -225,7 +225,7 @@ func TestGateway_UnsignedNotificationsAreLimited(t *testing.T) {
 
 // What a notification said is forgotten after 30 days, and that it was there is
 // not: it cannot be sent again.
-func TestGateway_PayloadsAreForgotten(t *testing.T) {
+func TestGateway_PayloadsAreClearedAfter30Days(t *testing.T) {
 	t.Parallel()
 	s := newGatewayStage(t)
 	lab := gateway.Key{Public: braintreelab.PublicKey, Private: braintreelab.PrivateKey}

@@ -24,13 +24,13 @@ import (
 	"kith/core/reward"
 )
 
-// postbox takes what the gateway sends in place of the service, and keeps it.
-type postbox struct {
+// inbox takes what the gateway sends in place of the service, and keeps it.
+type inbox struct {
 	mu    sync.Mutex
 	forms []url.Values
 }
 
-func (p *postbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet {
 		answer, _ := gateway.Keys{{Public: braintreelab.PublicKey, Private: braintreelab.PrivateKey}}.AnswerChallenge(r.URL.Query().Get("bt_challenge"))
 		fmt.Fprint(w, answer)
@@ -43,7 +43,7 @@ func (p *postbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // take empties the box.
-func (p *postbox) take() []url.Values {
+func (p *inbox) take() []url.Values {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	forms := p.forms
@@ -51,19 +51,19 @@ func (p *postbox) take() []url.Values {
 	return forms
 }
 
-// life is a random story of some customers, on a stage whose notifications are
+// history is a random story of some customers, on a stage whose notifications are
 // kept back.
-type life struct {
+type history struct {
 	*gatewayStage
-	t    *testing.T
-	rand *rand.Rand
-	box  *postbox
-	made map[string]int
+	t     *testing.T
+	rand  *rand.Rand
+	inbox *inbox
+	made  map[string]int
 }
 
-func newLife(t *testing.T, seed uint64) *life {
-	l := &life{gatewayStage: newGatewayStage(t), t: t, rand: rand.New(rand.NewPCG(seed, 1)), box: &postbox{}, made: map[string]int{}}
-	server := httptest.NewServer(l.box)
+func newHistory(t *testing.T, seed uint64) *history {
+	l := &history{gatewayStage: newGatewayStage(t), t: t, rand: rand.New(rand.NewPCG(seed, 1)), inbox: &inbox{}, made: map[string]int{}}
+	server := httptest.NewServer(l.inbox)
 	t.Cleanup(server.Close)
 	answer, err := http.PostForm(l.lab+"/lab/webhook", url.Values{"url": {server.URL}})
 	require.NoError(t, err)
@@ -80,7 +80,7 @@ func newLife(t *testing.T, seed uint64) *life {
 }
 
 // do plays a line. What the gateway refuses is a part of life.
-func (l *life) do(line string) {
+func (l *history) do(line string) {
 	l.t.Helper()
 	err := l.player().Play(l.t.Context(), line)
 	if err != nil && !strings.Contains(err.Error(), "does not mention") && !strings.Contains(err.Error(), "refused with") {
@@ -88,7 +88,7 @@ func (l *life) do(line string) {
 	}
 }
 
-func (l *life) state() braintreelab.State {
+func (l *history) state() braintreelab.State {
 	l.t.Helper()
 	state, err := scenario.New(l.lab).State(l.t.Context())
 	require.NoError(l.t, err)
@@ -107,7 +107,7 @@ func live(state braintreelab.State, who string) (all []braintreelab.Subscription
 
 // step does something to one of the customers. Those who object to a charge are
 // left out when disputes are.
-func (l *life) step(disputes bool) {
+func (l *history) step(disputes bool) {
 	who := []string{"anna", "bob", "carl"}[l.rand.IntN(3)]
 	what, id := l.rand.IntN(8), ""
 	if all := live(l.state(), who); len(all) > 0 {
@@ -142,7 +142,7 @@ func (l *life) step(disputes bool) {
 }
 
 // object has the bank decide about the first charge of a subscription.
-func (l *life) object(id string) {
+func (l *history) object(id string) {
 	i := slices.IndexFunc(l.state().Transactions, func(t braintreelab.TransactionState) bool { return t.Subscription == id })
 	if i < 0 || !l.state().Transactions[i].Status.Paid() {
 		return
@@ -153,7 +153,7 @@ func (l *life) object(id string) {
 
 // deliver gives the service what was kept back, in any order, some of it twice
 // and some of it never, and lets it work in between or not.
-func (l *life) deliverSome(r *rand.Rand, forms []url.Values, lost float64) {
+func (l *history) deliverSome(r *rand.Rand, forms []url.Values, lost float64) {
 	l.t.Helper()
 	var sent []url.Values
 	for _, f := range forms {
@@ -174,14 +174,14 @@ func (l *life) deliverSome(r *rand.Rand, forms []url.Values, lost float64) {
 	require.NoError(l.t, l.idle(l.t.Context()))
 }
 
-// pass lets time pass for the service, which reads again what it knows.
-func (l *life) pass(d string) {
+// advance lets time pass for the service, which reads again what it knows.
+func (l *history) advance(d string) {
 	l.t.Helper()
 	require.NoError(l.t, l.later(l.t.Context(), scenario.Step{Words: []string{d}}))
 }
 
 // digest is all that a life has come to: at the service and at the gateway.
-func (l *life) digest() map[string]string {
+func (l *history) digest() map[string]string {
 	l.t.Helper()
 	ctx, state, out := l.t.Context(), l.state(), map[string]string{}
 	for _, who := range []string{"anna", "bob", "carl"} {
@@ -217,20 +217,20 @@ func refundsTo(state braintreelab.State, who string) (all []gateway.Amount) {
 
 // However the notifications of one history arrive, reordered, repeated or not at
 // all, it comes to the same.
-func TestGateway_AnyOrderComesToTheSame(t *testing.T) {
+func TestGateway_AnyOrderGivesTheSameState(t *testing.T) {
 	t.Parallel()
 	outcomes := map[string]bool{}
 	for _, seed := range testenv.Seeds(t) {
 		var first map[string]string
 		for order, lost := range []float64{0, 0, 0.3, 1} {
-			l := newLife(t, seed)
+			l := newHistory(t, seed)
 			for range 40 {
 				l.step(true)
 				l.do(fmt.Sprintf("advance %dd", 1+l.rand.IntN(6)))
 			}
 			l.do("advance 3d")
 			l.do("send")
-			forms := l.box.take()
+			forms := l.inbox.take()
 			require.NotEmpty(t, forms)
 			require.Equal(t, 0, l.stored(t), "the service has heard nothing yet")
 			if order == 0 {
@@ -241,8 +241,8 @@ func TestGateway_AnyOrderComesToTheSame(t *testing.T) {
 			} else {
 				l.deliverSome(rand.New(rand.NewPCG(seed, uint64(order))), forms, lost)
 			}
-			l.pass("24h")
-			l.pass("24h")
+			l.advance("24h")
+			l.advance("24h")
 			if first == nil {
 				first = l.digest()
 			}
@@ -260,23 +260,23 @@ func TestGateway_AnyOrderComesToTheSame(t *testing.T) {
 // A service that takes part is told late, twice, in another order or not at all,
 // and reads once a day. Every day it is in line with the gateway by the evening;
 // nobody gets anything twice, and the ledger knows what bills have used.
-func TestGateway_EveryDayIsInLine(t *testing.T) {
+func TestGateway_EveryDayMatchesTheGateway(t *testing.T) {
 	t.Parallel()
 	for _, seed := range testenv.Seeds(t) {
-		l := newLife(t, seed)
+		l := newHistory(t, seed)
 		r := rand.New(rand.NewPCG(seed, 9))
 		for range 90 {
 			l.step(false)
 			l.do("advance 1d")
 			l.do("send")
-			l.deliverSome(r, l.box.take(), 0.4)
-			l.pass("24h")
-			l.inLine(seed)
+			l.deliverSome(r, l.inbox.take(), 0.4)
+			l.advance("24h")
+			l.requireMatch(seed)
 		}
 	}
 }
 
-func (l *life) inLine(seed uint64) {
+func (l *history) requireMatch(seed uint64) {
 	t, ctx, state := l.t, l.t.Context(), l.state()
 	t.Helper()
 	credit, err := l.engine.Rewards.Balances(ctx, demo.TestTenant, "anna", "", reward.Credit)
@@ -288,7 +288,7 @@ func (l *life) inLine(seed uint64) {
 	converted := 0
 	for _, who := range []string{"bob", "carl"} {
 		paid := cycles(state, who)
-		l.onceOff(state, who, paid)
+		l.requireOneDiscount(state, who, paid)
 		if len(paid) == 0 {
 			// Who comes back from a trial that was canceled is promised nothing.
 			continue
@@ -313,7 +313,7 @@ func (l *life) inLine(seed uint64) {
 
 // onceOff: the first charge of who was referred had its discount, or a refund of
 // it, and not both.
-func (l *life) onceOff(state braintreelab.State, who string, paid []braintreelab.TransactionState) {
+func (l *history) requireOneDiscount(state braintreelab.State, who string, paid []braintreelab.TransactionState) {
 	l.t.Helper()
 	refunds := refundsTo(state, who)
 	if len(paid) == 0 {

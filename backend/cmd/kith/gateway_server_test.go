@@ -19,7 +19,7 @@ func TestGateway_OnAServer(t *testing.T) {
 	t.Parallel()
 	flags := databaseFlags{DatabaseURL: sqldtest.StartWith(t, sqldtest.Options{Alone: true}).PrimaryURL(), MasterKey: storyKey}
 	s, err := &gatewayStage{}, error(nil)
-	s.engine, err = flags.openOrMake(&env{ctx: t.Context(), log: slog.New(slog.DiscardHandler)})
+	s.engine, err = flags.openOrCreate(&env{ctx: t.Context(), log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	s.db = openSQL(t, flags.DatabaseURL)
 	var mu sync.Mutex

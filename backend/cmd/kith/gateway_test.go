@@ -51,7 +51,7 @@ func TestGateway_Scenarios(t *testing.T) {
 
 // Nobody hears that the dispute of a first charge was lost, which the gateway no
 // longer shows among the latest: the daily reading finds it.
-func TestGateway_DisputeThatNobodyHearsOf(t *testing.T) {
+func TestGateway_DisputeWithoutNotification(t *testing.T) {
 	t.Parallel()
 	const begin = `
 		customer bob

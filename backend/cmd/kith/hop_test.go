@@ -11,8 +11,8 @@ import (
 
 // A redirect never leaves the backend as one: Spin would follow it, with the hop's
 // signature. Refusals of a hop are in an envelope too, and nothing else is.
-func TestHop_AnswersAreInAnEnvelope(t *testing.T) {
-	s := layGround(t).stage(t)
+func TestHop_ResponsesAreInAnEnvelope(t *testing.T) {
+	s := newFixture(t).stage(t)
 	keys, err := auth.ParseKeyring(storyKey)
 	require.NoError(t, err)
 	for _, row := range []struct {

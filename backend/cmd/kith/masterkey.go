@@ -44,7 +44,7 @@ func (c *masterKeyNewCommand) Run(e *env) error {
 	if _, err := os.Stat(c.masterKeyFile()); err != nil {
 		return core.Invalid("master-key", "is not in "+c.masterKeyFile()+": there is none to replace")
 	}
-	made, err := keepNew(c.newMasterKeyFile(), []byte(makeMasterKey()+"\n"))
+	made, err := writeNewSecret(c.newMasterKeyFile(), []byte(makeMasterKey()+"\n"))
 	if err != nil {
 		return err
 	}

@@ -158,7 +158,7 @@ func (c *programUpdateCommand) Run(e *env) error {
 	}
 	defer engine.DB.Close()
 	p, err := engine.Programs.Update(e.ctx, c.Tenant, c.Key, func(p *referral.Program) error {
-		give(&p.LandingURL, c.LandingURL)
+		setIfGiven(&p.LandingURL, c.LandingURL)
 		return c.apply(p)
 	})
 	if err != nil {
@@ -245,30 +245,30 @@ func tankText(t reward.Tank) string {
 
 // apply puts what was given into a program.
 func (f *programFlags) apply(p *referral.Program) error {
-	give(&p.Name, f.Name)
+	setIfGiven(&p.Name, f.Name)
 	if len(f.AllowHost) > 0 {
 		p.AllowedHosts = f.AllowHost
 		if len(f.AllowHost) == 1 && f.AllowHost[0] == "none" {
 			p.AllowedHosts = nil
 		}
 	}
-	giveDuration(&p.CookieLife, f.CookieLife)
-	give(&p.Limits.Total, f.MaxRewards)
-	give(&p.Limits.InPeriod, f.MaxRewardsInPeriod)
-	giveDuration(&p.Limits.Period, f.Period)
+	setDuration(&p.CookieLife, f.CookieLife)
+	setIfGiven(&p.Limits.Total, f.MaxRewards)
+	setIfGiven(&p.Limits.InPeriod, f.MaxRewardsInPeriod)
+	setDuration(&p.Limits.Period, f.Period)
 	if f.MaxRewardsInPeriod != nil && *f.MaxRewardsInPeriod == 0 {
 		p.Limits.Period = 0
 	}
-	give(&p.Fraud.DailyRewards, f.DailyRewards)
+	setIfGiven(&p.Fraud.DailyRewards, f.DailyRewards)
 	err := errors.Join(
-		giveOffer(&p.Referrer, "referrer-reward", f.ReferrerReward),
-		giveOffer(&p.Referred, "referred-reward", f.ReferredReward),
+		setOffer(&p.Referrer, "referrer-reward", f.ReferrerReward),
+		setOffer(&p.Referred, "referred-reward", f.ReferredReward),
 		parse(&p.Limits.Discount, "max-discount", f.MaxDiscount, parsePercent),
 		parse(&p.Fraud.Handling, "fraud", f.Fraud, parseHandling),
 		f.signals(&p.Fraud),
 	)
-	giveDays(&p.Referrer.ValidFor, f.ReferrerExpiryDays)
-	giveDays(&p.Referred.ValidFor, f.ReferredExpiryDays)
+	setDays(&p.Referrer.ValidFor, f.ReferrerExpiryDays)
+	setDays(&p.Referred.ValidFor, f.ReferredExpiryDays)
 	return err
 }
 
@@ -301,27 +301,27 @@ func (f *programFlags) signals(p *referral.FraudPolicy) error {
 	return nil
 }
 
-func give[T any](into *T, given *T) {
+func setIfGiven[T any](into *T, given *T) {
 	if given != nil {
 		*into = *given
 	}
 }
 
-func giveDuration(into *core.Time, given *time.Duration) {
+func setDuration(into *core.Time, given *time.Duration) {
 	if given != nil {
 		*into = core.Time(given.Milliseconds())
 	}
 }
 
-func giveDays(into *core.Time, given *int64) {
+func setDays(into *core.Time, given *int64) {
 	if given != nil {
 		// What is far beyond the bound must not come back within it.
 		*into = core.Time(min(max(*given, -1), 1<<20)) * core.Day
 	}
 }
 
-// giveOffer replaces an offer, but for when it is given and how long it lasts.
-func giveOffer(into *reward.Offer, flag string, given *string) error {
+// setOffer replaces an offer, but for when it is given and how long it lasts.
+func setOffer(into *reward.Offer, flag string, given *string) error {
 	before := *into
 	err := parse(into, flag, given, parseOffer)
 	if given != nil && !into.None() {

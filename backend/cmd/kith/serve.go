@@ -34,7 +34,7 @@ type backendFlags struct {
 
 // open opens all that the backend works with.
 func (f *backendFlags) open(e *env) (*app.Engine, error) {
-	engine, err := f.databaseFlags.openOrMake(e)
+	engine, err := f.databaseFlags.openOrCreate(e)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ type backend struct {
 	// in, sftp takes files; each may be nil.
 	pages    *http.ServeMux
 	explorer *api.GraphiQL
-	sftp     *sftpDoor
+	sftp     *sftpServer
 	// flags are what it was started with.
 	flags backendFlags
 }

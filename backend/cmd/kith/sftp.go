@@ -25,15 +25,15 @@ type sftpFlags struct {
 	SFTPHostKey string `env:"KITH_SFTP_HOST_KEY" help:"File of the SFTP server's host key: a private key written by ssh-keygen, without a passphrase. Default: the file sftp_host_key in the data folder, created when it is missing." placeholder:"FILE"`
 }
 
-// sftpDoor is an SFTP server that is ready to take files.
-type sftpDoor struct {
+// sftpServer is an SFTP server that is ready to take files.
+type sftpServer struct {
 	server   *sftp.Server
 	listener net.Listener
 	host     ssh.Signer
 }
 
 // openSFTP opens an SFTP server; nil without an address, or when it is off.
-func (f sftpFlags) openSFTP(e *env, engine *app.Engine, addr, data string) (*sftpDoor, error) {
+func (f sftpFlags) openSFTP(e *env, engine *app.Engine, addr, data string) (*sftpServer, error) {
 	if addr == "" || addr == off {
 		return nil, nil
 	}
@@ -48,7 +48,7 @@ func (f sftpFlags) openSFTP(e *env, engine *app.Engine, addr, data string) (*sft
 	e.log.Info("config", "part", "sftp", "version", version, "addr", listener.Addr().String(), "host_key", ssh.FingerprintSHA256(host.PublicKey()))
 	server := sftp.New(engine, host, e.log)
 	server.Drain = e.stopTimeout
-	return &sftpDoor{server: server, listener: listener, host: host}, nil
+	return &sftpServer{server: server, listener: listener, host: host}, nil
 }
 
 func (f sftpFlags) hostKey(data string) (ssh.Signer, error) {
@@ -59,11 +59,11 @@ func (f sftpFlags) hostKey(data string) (ssh.Signer, error) {
 		}
 		return sftp.HostKey(text)
 	}
-	return keptKey(filepath.Join(data, "sftp_host_key"), "kith")
+	return loadOrCreateKey(filepath.Join(data, "sftp_host_key"), "kith")
 }
 
-// keptKey is the key in a file, which is made when it is not there.
-func keptKey(path, note string) (ssh.Signer, error) {
+// loadOrCreateKey is the key in a file, which is made when it is not there.
+func loadOrCreateKey(path, note string) (ssh.Signer, error) {
 	text, err := os.ReadFile(path)
 	if err == nil {
 		key, err := sftp.HostKey(text)
@@ -79,15 +79,15 @@ func keptKey(path, note string) (ssh.Signer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := keepNew(path, private); err != nil {
+	if _, err := writeNewSecret(path, private); err != nil {
 		return nil, fmt.Errorf("sftp: %w", err)
 	}
-	return keptKey(path, note)
+	return loadOrCreateKey(path, note)
 }
 
 // start takes files until the context ends, and returns what waits for that. A
 // server that fails is logged: the rest goes on without it.
-func (d *sftpDoor) start(e *env) (wait func()) {
+func (d *sftpServer) start(e *env) (wait func()) {
 	var running sync.WaitGroup
 	if d != nil {
 		running.Go(func() {
@@ -110,7 +110,7 @@ type sftpCommand struct {
 // Run takes files until the context ends. What becomes of them the workers of
 // the backends see to.
 func (c *sftpCommand) Run(e *env) error {
-	engine, err := c.databaseFlags.openOrMake(e)
+	engine, err := c.databaseFlags.openOrCreate(e)
 	if err != nil {
 		return err
 	}
@@ -137,13 +137,13 @@ func (c *sftpCommand) Run(e *env) error {
 // demoSFTP opens the SFTP server of `kith dev`, lets a key that it keeps in the
 // data folder send files of the demo tenants, and returns the command that does
 // it. There is no server, and no command, when it is off.
-func (c *devCommand) demoSFTP(ctx context.Context, e *env, engine *app.Engine) (door *sftpDoor, command string, err error) {
+func (c *devCommand) demoSFTP(ctx context.Context, e *env, engine *app.Engine) (door *sftpServer, command string, err error) {
 	door, err = c.openSFTP(e, engine, c.SFTPAddr, c.Data)
 	if err != nil || door == nil {
 		return nil, "", err
 	}
 	path := filepath.Join(c.Data, "sftp_demo_key")
-	key, err := keptKey(path, "kith-demo")
+	key, err := loadOrCreateKey(path, "kith-demo")
 	if err != nil {
 		return nil, "", err
 	}

@@ -55,7 +55,7 @@ const (
 // file and on a libSQL server. They are played here because this is the one package
 // that wires backend and component, so that both can be given one clock.
 func TestStories(t *testing.T) {
-	ground := layGround(t)
+	ground := newFixture(t)
 	t.Run("backend", func(t *testing.T) { playOnBackend(t, ground) })
 	t.Run("edge", func(t *testing.T) {
 		transcript.Run(t, stories, func(t *testing.T) transcript.Target { return ground.stage(t).edgeTarget(t, false) })
@@ -68,41 +68,41 @@ func TestStories(t *testing.T) {
 	})
 }
 
-// ground is what every story begins with: the demo tenants, and tenants that
+// fixture is what every story begins with: the demo tenants, and tenants that
 // differ from them in landing page and consent.
-type ground struct {
+type fixture struct {
 	database string // path of the file that stages copy
 	cache    string // of compiled code
 	values   map[string]string
 }
 
-// laid is the ground of the tests of this process, once it was laid.
-var laid struct {
+// firstFixture is the ground of the tests of this process, once it was laid.
+var firstFixture struct {
 	sync.Mutex
 	database []byte
 	values   map[string]string
 }
 
-// layGround lays a ground of the test's own, by the commands of an operator for
+// newFixture lays a ground of the test's own, by the commands of an operator for
 // the first test, and for later ones by a copy.
-func layGround(t *testing.T) *ground {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	laid.Lock()
-	defer laid.Unlock()
-	g := &ground{database: filepath.Join(t.TempDir(), "kith.db"), cache: t.TempDir(), values: maps.Clone(laid.values)}
-	if laid.database != nil {
-		require.NoError(t, os.WriteFile(g.database, laid.database, 0o600))
+	firstFixture.Lock()
+	defer firstFixture.Unlock()
+	g := &fixture{database: filepath.Join(t.TempDir(), "kith.db"), cache: t.TempDir(), values: maps.Clone(firstFixture.values)}
+	if firstFixture.database != nil {
+		require.NoError(t, os.WriteFile(g.database, firstFixture.database, 0o600))
 		return g
 	}
 	g.values = storyValues()
-	g.lay(t)
+	g.create(t)
 	database, err := os.ReadFile(g.database)
 	require.NoError(t, err)
-	laid.database, laid.values = database, maps.Clone(g.values)
+	firstFixture.database, firstFixture.values = database, maps.Clone(g.values)
 	return g
 }
 
-func (g *ground) lay(t *testing.T) {
+func (g *fixture) create(t *testing.T) {
 	t.Helper()
 	g.createTenant(t, "landing", "--landing-url", "https://landing.example/start?utm=a%20b&rsCode=OLD#top", "--allow-host", "partner.example",
 		"--origin", "https://app.landing.example:8443")
@@ -134,7 +134,7 @@ func (g *ground) lay(t *testing.T) {
 // connectLab connects test_gateway to a gateway of its own. Where that is
 // changes from run to run, so no story shows it. It runs as long as the process,
 // as copies of the ground are used by later tests.
-func (g *ground) connectLab(t *testing.T) {
+func (g *fixture) connectLab(t *testing.T) {
 	t.Helper()
 	lab, err := braintreelab.New(braintreelab.Options{})
 	require.NoError(t, err)
@@ -145,7 +145,7 @@ func (g *ground) connectLab(t *testing.T) {
 
 // createTenant makes a tenant the way an operator does; its key becomes a value
 // of the stories, and that of its test tenant.
-func (g *ground) createTenant(t *testing.T, alias string, args ...string) {
+func (g *fixture) createTenant(t *testing.T, alias string, args ...string) {
 	t.Helper()
 	out := g.kith(t, append([]string{"tenant", "create", alias}, args...)...)
 	for line := range strings.Lines(out) {
@@ -157,10 +157,10 @@ func (g *ground) createTenant(t *testing.T, alias string, args ...string) {
 		case alias:
 			g.values[alias+"_basic"] = basic("", key)
 			g.values[alias+"_token"] = wire.SignToken(key, wire.Subject{Account: "ben", User: "ben"}, storyEnd)
-			g.values[alias+"_token_anonymous"] = jwt(`{"alg":"HS256"}`, lasting(`{"allowAnonymous":true}`), key)
+			g.values[alias+"_token_anonymous"] = jwt(`{"alg":"HS256"}`, withExp(`{"allowAnonymous":true}`), key)
 			g.values[alias+"_checksum"] = initChecksum(key, "benTRIALben")
 			g.values[alias+"_token_carl"] = wire.SignToken(key, wire.Subject{Account: "carl", User: "carl"}, storyEnd)
-			g.values[alias+"_token_paid"] = jwt(`{"alg":"HS256"}`, lasting(`{"user":{"id":"ben","accountId":"ben","accountStatus":"PAID"}}`), key)
+			g.values[alias+"_token_paid"] = jwt(`{"alg":"HS256"}`, withExp(`{"user":{"id":"ben","accountId":"ben","accountStatus":"PAID"}}`), key)
 		}
 	}
 	require.NotEmpty(t, g.values[alias+"_basic"], out)
@@ -168,13 +168,13 @@ func (g *ground) createTenant(t *testing.T, alias string, args ...string) {
 }
 
 // setTenant changes the settings of a tenant the way an operator does.
-func (g *ground) setTenant(t *testing.T, alias string, args ...string) {
+func (g *fixture) setTenant(t *testing.T, alias string, args ...string) {
 	t.Helper()
 	g.kith(t, append([]string{"tenant", "set", alias}, args...)...)
 }
 
 // kith runs a command on the ground's database and returns what it printed.
-func (g *ground) kith(t *testing.T, args ...string) string {
+func (g *fixture) kith(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, errOut strings.Builder
 	args = append(args, "--master-key", storyKey, "--database-url", "file:"+g.database)
@@ -185,7 +185,7 @@ func (g *ground) kith(t *testing.T, args ...string) string {
 func openStory(t *testing.T, database string, clock *storyClock) *app.Engine {
 	t.Helper()
 	flags := databaseFlags{DatabaseURL: database, MasterKey: storyKey}
-	engine, err := flags.openOrMake(&env{ctx: t.Context(), log: slog.New(slog.DiscardHandler)})
+	engine, err := flags.openOrCreate(&env{ctx: t.Context(), log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	engine.Now, engine.Jobs.CallTime = clock.now, time.Hour
 	return engine
@@ -200,7 +200,7 @@ func (c *storyClock) advance(d time.Duration) { c.passed.Add(d.Milliseconds()) }
 
 // stage is a running backend on a database of its own.
 type stage struct {
-	ground  *ground
+	ground  *fixture
 	clock   storyClock
 	backend string
 	flags   databaseFlags
@@ -208,7 +208,7 @@ type stage struct {
 	edgeDatabase string
 }
 
-func (g *ground) stage(t *testing.T) *stage {
+func (g *fixture) stage(t *testing.T) *stage {
 	t.Helper()
 	return g.stageWith(t, noPages)
 }
@@ -216,7 +216,7 @@ func (g *ground) stage(t *testing.T) *stage {
 func noPages(*app.Engine) *http.ServeMux { return nil }
 
 // stageWith is stage for a backend that has pages.
-func (g *ground) stageWith(t *testing.T, pages func(*app.Engine) *http.ServeMux) *stage {
+func (g *fixture) stageWith(t *testing.T, pages func(*app.Engine) *http.ServeMux) *stage {
 	t.Helper()
 	database := filepath.Join(t.TempDir(), "kith.db")
 	copyFile(t, g.database, database)
@@ -226,14 +226,14 @@ func (g *ground) stageWith(t *testing.T, pages func(*app.Engine) *http.ServeMux)
 // serverStage is a stage whose edge reads and writes a libSQL server of its own, as
 // Spin does. The backend works on the server's file: it is the edge that is tried,
 // and through the server all of the backend's polling would take a minute.
-func (g *ground) serverStage(t *testing.T) *stage {
+func (g *fixture) serverStage(t *testing.T) *stage {
 	t.Helper()
 	server := sqldtest.StartWith(t, sqldtest.Options{Alone: true, File: g.database})
 	return g.stageOn(t, "file:"+server.PrimaryFile(), "http"+strings.TrimPrefix(server.PrimaryURL(), "ws"), noPages)
 }
 
 // stageOn is a stage on a database, under its URLs for the backend and for the edge.
-func (g *ground) stageOn(t *testing.T, database, edgeDatabase string, pages func(*app.Engine) *http.ServeMux) *stage {
+func (g *fixture) stageOn(t *testing.T, database, edgeDatabase string, pages func(*app.Engine) *http.ServeMux) *stage {
 	t.Helper()
 	s := &stage{ground: g, flags: databaseFlags{DatabaseURL: database, MasterKey: storyKey}, edgeDatabase: edgeDatabase}
 	engine := openStory(t, database, &s.clock)
@@ -317,15 +317,15 @@ func storyValues() map[string]string {
 		"token":         wire.SignToken(key, wire.Subject{Account: "ben", User: "ben"}, storyStart+core.Hour),
 		"token_anna":    wire.SignToken(key, wire.Subject{Account: "anna", User: "anna"}, storyEnd),
 		"token_test":    wire.SignToken(demo.TestKey, wire.Subject{Account: "ben", User: "ben"}, storyEnd),
-		"token_sub":     jwt(`{"alg":"HS256"}`, lasting(`{"sub":"ben:ben@demo:users"}`), key),
-		"token_foreign": jwt(`{"alg":"HS256"}`, lasting(`{"sub":"ben:ben@test_demo:users"}`), key),
-		"token_signed":  jwt(`{"alg":"HS256"}`, lasting(`{"user":{"id":"ben","accountId":"ben","email":"ben@example.com","referralCodes":{"classic":"BENSOWN"}}}`), key),
+		"token_sub":     jwt(`{"alg":"HS256"}`, withExp(`{"sub":"ben:ben@demo:users"}`), key),
+		"token_foreign": jwt(`{"alg":"HS256"}`, withExp(`{"sub":"ben:ben@test_demo:users"}`), key),
+		"token_signed":  jwt(`{"alg":"HS256"}`, withExp(`{"user":{"id":"ben","accountId":"ben","email":"ben@example.com","referralCodes":{"classic":"BENSOWN"}}}`), key),
 		// What the Java SDK's own tests sign, and more: see the story of it.
-		"token_java": jwt(`{"alg":"HS256"}`, lasting(`{"user":{"id":"ben","accountId":"ben","email":"ben@example.com","segments":["vip","eu"],"dateUsTaxFormSubmitted":1700000000123,`+
+		"token_java": jwt(`{"alg":"HS256"}`, withExp(`{"user":{"id":"ben","accountId":"ben","email":"ben@example.com","segments":["vip","eu"],"dateUsTaxFormSubmitted":1700000000123,`+
 			`"customFields":{"points":5,"since":1700000000123,"ratio":0.25,"nick":null}}}`), key),
 		"token_none":      jwt(`{"alg":"none"}`, `{`+ben+`}`, ""),
 		"token_512":       jwt(`{"alg":"HS512"}`, `{`+ben+`}`, key),
-		"token_anonymous": jwt(`{"alg":"HS256"}`, lasting(`{"allowAnonymous":true}`), key), "token_forged": jwt(`{"alg":"HS256"}`, lasting(`{"allowAnonymous":true}`), key+"x"),
+		"token_anonymous": jwt(`{"alg":"HS256"}`, withExp(`{"allowAnonymous":true}`), key), "token_forged": jwt(`{"alg":"HS256"}`, withExp(`{"allowAnonymous":true}`), key+"x"),
 		// Each is over what its story's body says, in the order of the keys.
 		"checksum": initChecksum(key, "benTRIALben@example.comBenANNA10ben"), "checksum_ids": initChecksum(key, "benTRIALben"),
 		"checksum_twice": initChecksum(key, "benTRIALPAIDben"),
@@ -356,8 +356,8 @@ func initChecksum(key, values string) string {
 	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// lasting gives claims an exp after the story's end.
-func lasting(claims string) string {
+// withExp gives claims an exp after the story's end.
+func withExp(claims string) string {
 	return `{"exp":` + strconv.FormatInt(int64(storyEnd/core.Second), 10) + "," + claims[1:]
 }
 

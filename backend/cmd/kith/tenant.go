@@ -56,7 +56,7 @@ func (c *tenantCreateCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	engine, err := c.openOrMake(e)
+	engine, err := c.openOrCreate(e)
 	if err != nil {
 		return err
 	}
@@ -248,7 +248,7 @@ func (tenantEraseCommand) Help() string {
 
 // Run asks, and erases.
 func (c *tenantEraseCommand) Run(e *env) error {
-	db, files, err := c.openStore(e, upToDate)
+	db, files, err := c.openStore(e, migrated)
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func (c *userExportCommand) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	db, files, err := c.openStore(e, upToDate)
+	db, files, err := c.openStore(e, migrated)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (c *userExportCommand) Run(e *env) error {
 	if c.File == "-" {
 		return write(e.out)
 	}
-	size, err := writeWhole(c.File, write)
+	size, err := writeAtomic(c.File, write)
 	if err != nil {
 		return err
 	}

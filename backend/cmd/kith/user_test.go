@@ -20,9 +20,9 @@ import (
 
 // Whatever names a user is in what the user gets, and nothing else is, but the
 // ledger of the user's rewards and what others decided by the user's code.
-func TestUserExport_IsAllAboutTheUser(t *testing.T) {
+func TestUserExport_IsComplete(t *testing.T) {
 	t.Parallel()
-	g := &ground{database: strings.TrimPrefix(storetest.File(t), "file:"), values: map[string]string{}}
+	g := &fixture{database: strings.TrimPrefix(storetest.File(t), "file:"), values: map[string]string{}}
 	g.createTenant(t, "acme", "--landing-url", "https://acme.example/")
 	engine := openStory(t, "file:"+g.database, new(storyClock))
 	_, err := engine.Webhooks.Subscribe(t.Context(), "acme", "https://hooks.example/", "")
@@ -81,7 +81,7 @@ func TestUserExport_IsAllAboutTheUser(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "ben.json")
 	requireKith(t, "user", "export", path, "--tenant", "acme", "--account", "zz-ben", "--user", "zz-ben", "--database-url", url)
-	_, errOut, status := tryKith(t, "user", "export", path+"2", "--tenant", "acme", "--account", "zz-ben", "--user", "zz-anna", "--database-url", url)
+	_, errOut, status := runKith(t, "user", "export", path+"2", "--tenant", "acme", "--account", "zz-ben", "--user", "zz-anna", "--database-url", url)
 	require.Equal(t, 1, status)
 	require.Contains(t, errOut, "no such user")
 	require.NoFileExists(t, path+"2")

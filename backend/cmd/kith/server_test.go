@@ -17,22 +17,22 @@ import (
 )
 
 // Requests that no transcript can hold are answered alike at both doors.
-func TestDoors(t *testing.T) {
+func TestServers_RawRequests(t *testing.T) {
 	t.Parallel()
-	ground := layGround(t)
+	ground := newFixture(t)
 	plain, withPages := ground.stage(t), ground.stageWith(t, demo.Landing)
 	for name, door := range map[string]transcript.Target{
 		"backend": plain.backendTarget("backend"), "edge": plain.edgeTarget(t, false),
 		"backend with pages": withPages.backendTarget("backend"), "edge with pages": withPages.edgeTarget(t, false),
 	} {
-		t.Run(name, func(t *testing.T) { testDoor(t, door) })
+		t.Run(name, func(t *testing.T) { testRawRequests(t, door) })
 	}
 	got, body := send(t, withPages.backend, "POST /welcome")
 	require.Equal(t, 405, got.StatusCode, string(body))
 	require.Equal(t, "GET, HEAD", got.Header.Get("Allow"))
 }
 
-func testDoor(t *testing.T, door transcript.Target) {
+func testRawRequests(t *testing.T, door transcript.Target) {
 	const page = "\r\nOrigin: https://any.example"
 	for request, want := range map[string]struct {
 		status  int
@@ -75,9 +75,9 @@ func testDoor(t *testing.T, door transcript.Target) {
 }
 
 // A header that is not UTF-8 is no reason to keep a visitor from a link.
-func TestDoors_LatinHeaders(t *testing.T) {
+func TestServers_LatinHeaders(t *testing.T) {
 	t.Parallel()
-	stage := layGround(t).stage(t)
+	stage := newFixture(t).stage(t)
 	for name, door := range map[string]transcript.Target{"backend": stage.backendTarget("backend"), "edge": stage.edgeTarget(t, false)} {
 		got, _ := send(t, door.Base, "GET /s/demo/ANNA10\r\nReferer: http://caf\xe9.example/\r\nUser-Agent: M\xfcller\r\nCookie: caf\xe9=\xe9")
 		require.Equal(t, 302, got.StatusCode, name)
@@ -88,9 +88,9 @@ func TestDoors_LatinHeaders(t *testing.T) {
 }
 
 // HEAD is answered with the length of the answer to GET.
-func TestDoors_Head(t *testing.T) {
+func TestServers_Head(t *testing.T) {
 	t.Parallel()
-	stage := layGround(t).stage(t)
+	stage := newFixture(t).stage(t)
 	for name, door := range map[string]transcript.Target{"backend": stage.backendTarget("backend"), "edge": stage.edgeTarget(t, false)} {
 		for _, path := range []string{"/api/v1/demo/open/code/ANNA10", "/api/v1/demo/open/account/anna/user/anna", "/api/v1/demo/code/NONE", "/healthz", "/api/v1/openapi.json"} {
 			rest := " " + path + "\r\nAuthorization: Basic " + door.Values["basic"]
@@ -105,9 +105,9 @@ func TestDoors_Head(t *testing.T) {
 }
 
 // The bounds of GraphQL documents that the OpenAPI document names.
-func TestDoors_LongGraphQL(t *testing.T) {
+func TestServers_LongGraphQL(t *testing.T) {
 	t.Parallel()
-	stage := layGround(t).stage(t)
+	stage := newFixture(t).stage(t)
 	for name, door := range map[string]transcript.Target{"backend": stage.backendTarget("backend"), "edge": stage.edgeTarget(t, false)} {
 		for _, c := range []struct {
 			method string
